@@ -1,0 +1,44 @@
+// Package netio is the contract between the bus and its transport backends:
+// what a backend may be asked, and what it reports.
+//
+// A [Backend] owns connections. One side opens a [ListenEndpoint], the other
+// opens an active endpoint to its address; the outcome is reported to the
+// [Handler] on both sides as an [Endpoint], which is bidirectional and carries
+// messages: byte strings of 1 to [ReceiveParams.MaxMessageBytes] bytes that
+// arrive whole, in order and unchanged, or not at all.
+//
+// # Sending
+//
+// Every send is asynchronous. A method that returns nil has accepted the
+// message; its [Key] is then reported exactly once: by
+// [Handler.OnSendCompleted] when the memory may be used again, or in the list
+// of keys of [Handler.OnConnectionClosed] when the connection ended first. A
+// method that returns an error has accepted nothing and reports nothing later.
+// [ErrNoResources] means that the same call may succeed after the next
+// completion or [Handler.OnSendReady]; any other error means that it will not.
+//
+// There are three ways to send:
+//
+//   - buffered: fill a [Buffer] from [Endpoint.Buffer] and pass it on with
+//     [Endpoint.SendBuffer];
+//   - zero-copy: [Endpoint.Send] borrows the caller's memory until the
+//     completion;
+//   - immediate: [Endpoint.SendCopy] copies and returns the memory at once.
+//
+// # Threads
+//
+// A backend lives on one [Loop]. The Handler is called on that loop only,
+// never concurrently, and never from inside a call that the user makes into
+// the backend: so the user may hold a lock of its own during such a call, and
+// may call any method from inside any callback. A callback must not block.
+// Unless a backend is configured otherwise, its methods may be called from any
+// goroutine.
+//
+// # Ownership
+//
+// Memory has one owner at a time: pool → user → backend → completion → pool.
+// Bytes passed to [Handler.OnData] belong to the backend and are valid until
+// the callback returns.
+//
+// Source: netio3-backend, "Network communication".
+package netio

@@ -1,0 +1,94 @@
+package netio
+
+import "net/netip"
+
+// MaxHeaderBytes is the most that Endpoint.Send and SendCopy put in front of
+// the data of one message.
+const MaxHeaderBytes = 16
+
+// Key identifies one send of one endpoint. It is chosen by the caller, not
+// transmitted, and need not be unique. For SendBuffer it is Buffer.Key.
+type Key uint64
+
+// Completion reports the end of one accepted send.
+type Completion struct {
+	Endpoint Endpoint
+	Key      Key
+}
+
+// Capabilities tells what an endpoint can do, from its Params and its backend.
+type Capabilities struct {
+	Receive   bool // OnData is called
+	Buffered  bool // Buffer and SendBuffer work
+	ZeroCopy  bool // Send works
+	Immediate bool // SendCopy works
+}
+
+// Endpoint is one established, bidirectional connection.
+//
+// Threads: any goroutine, unless said otherwise. No method blocks.
+type Endpoint interface {
+	// Local returns this side's address.
+	Local() netip.AddrPort
+
+	// Remote returns the other side's address; on the side that opened the
+	// endpoint it is the address given to OpenEndpoint.
+	Remote() netip.AddrPort
+
+	// Capabilities tells which of the methods below work.
+	Capabilities() Capabilities
+
+	// Context returns the value of SetContext, or the Params.Context with
+	// which the endpoint was opened or accepted. Threads: the loop only.
+	Context() any
+
+	// SetContext attaches a value of the user to the endpoint. Threads: the
+	// loop only.
+	SetContext(v any)
+
+	// Buffer takes a free send buffer. It comes back to the endpoint through
+	// SendBuffer and its completion, or through Buffer.Release.
+	//
+	//   - Errors: ErrNoResources (none free; OnSendReady follows),
+	//     ErrNotSupported (no buffers were asked for in Params), ErrClosed.
+	Buffer() (*Buffer, error)
+
+	// SendBuffer sends the bytes of b and takes ownership of it, unless it
+	// returns an error. The completion carries b.Key.
+	//
+	//   - Errors: ErrEmptyMessage, ErrForeignBuffer (b is not from this
+	//     endpoint's Buffer, or was sent or released already), ErrTooLarge,
+	//     ErrClosed.
+	SendBuffer(b *Buffer) error
+
+	// Send sends header and data as one message without copying data.
+	//
+	//   - header: 0 to MaxHeaderBytes bytes; may be reused on return.
+	//   - data: the pieces of the message, in order. Their bytes must not
+	//     change until the key is reported; the slice of pieces itself may be
+	//     reused on return.
+	//   - Errors: ErrNoResources (too many sends outstanding; OnSendReady
+	//     follows), ErrEmptyMessage, ErrTooLarge, ErrHeaderTooLarge,
+	//     ErrNotSupported, ErrClosed.
+	Send(key Key, header []byte, data ...[]byte) error
+
+	// SendCopy is Send with data copied before it returns: all memory may be
+	// reused at once. Errors: as Send; a backend without this mode returns
+	// ErrNotSupported.
+	SendCopy(key Key, header []byte, data ...[]byte) error
+
+	// PauseReceive stops OnData until ResumeReceive: unread bytes stay in the
+	// transport, whose flow control reaches the sender. Called on the loop it
+	// takes effect at once: not one more OnData. Called elsewhere it may be
+	// overtaken by one turn of the loop. Both are idempotent.
+	PauseReceive()
+
+	// ResumeReceive undoes PauseReceive.
+	ResumeReceive()
+
+	// Close ends the connection and cancels outstanding sends, whose keys
+	// OnConnectionClosed reports. Asynchronous: OnConnectionClosed follows on
+	// the loop; called on the loop, no other callback of this endpoint comes
+	// before it. The second call returns ErrClosed.
+	Close() error
+}

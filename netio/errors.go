@@ -1,0 +1,98 @@
+package netio
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+)
+
+var (
+	// ErrNoResources is returned by the sending methods when no buffer or no
+	// place in the queue is free. Nothing was accepted; the same call may
+	// succeed after OnSendReady.
+	//
+	// Source: netio3 NetioStatus::NO_RESOURCES.
+	ErrNoResources = errors.New("netio: no resources: retry after a completion")
+
+	// ErrClosed is returned by every method of a closed backend, endpoint or
+	// listen endpoint.
+	ErrClosed = errors.New("netio: closed")
+
+	// ErrNotSupported is returned for a way of sending that the backend does
+	// not have or that the endpoint's Params did not ask for.
+	//
+	// Source: netio3 NotSupported, NoBuffersAllocated.
+	ErrNotSupported = errors.New("netio: not supported by this endpoint")
+
+	// ErrNotBuiltIn is returned by a backend that this program was built
+	// without.
+	ErrNotBuiltIn = errors.New("netio: backend not built in")
+
+	// ErrEmptyMessage is returned for a send of zero bytes: a message has at
+	// least one.
+	ErrEmptyMessage = errors.New("netio: a message needs at least one byte")
+
+	// ErrTooLarge is returned for a send that the peer could not receive.
+	ErrTooLarge = errors.New("netio: message larger than the limit")
+
+	// ErrHeaderTooLarge is returned for a header of more than MaxHeaderBytes.
+	ErrHeaderTooLarge = errors.New("netio: header larger than 16 bytes")
+
+	// ErrForeignBuffer is returned by SendBuffer for a buffer that the
+	// endpoint did not hand out or that was sent or released already.
+	ErrForeignBuffer = errors.New("netio: buffer does not belong to this endpoint")
+
+	// ErrInvalidAddress is returned for an address that cannot be used, such
+	// as the zero AddrPort, or port 0 to connect to.
+	//
+	// Source: netio3 InvalidEndpointAddress.
+	ErrInvalidAddress = errors.New("netio: invalid address")
+
+	// ErrInvalidParams is wrapped by every violation that Params.Validate
+	// reports.
+	//
+	// Source: netio3 InvalidConnectionParameters.
+	ErrInvalidParams = errors.New("netio: invalid parameters")
+
+	// ErrListenEndpointExists is returned by OpenListenEndpoint when this
+	// backend already listens on the address.
+	//
+	// Source: netio3 ListenEndpointAlreadyExists.
+	ErrListenEndpointExists = errors.New("netio: already listening on this address")
+
+	// ErrEndpointExists is returned by OpenEndpoint when this backend already
+	// has, or is opening, an active endpoint to the address.
+	//
+	// Source: netio3 ActiveEndpointAlreadyExists.
+	ErrEndpointExists = errors.New("netio: an endpoint to this address is already open")
+
+	// ErrMessageLength is the cause with which an endpoint closes when the
+	// peer announced a message of zero bytes or of more than the limit. It
+	// usually means that something else than a netio peer has connected.
+	ErrMessageLength = errors.New("netio: peer announced an impossible message length")
+
+	// ErrTruncated is the cause with which an endpoint closes when the peer
+	// went away in the middle of a message. The part was discarded.
+	ErrTruncated = errors.New("netio: connection ended in the middle of a message")
+
+	// ErrTimeout is the cause of OnConnectionRefused when the peer did not
+	// answer within Params.ConnectTimeout.
+	ErrTimeout = errors.New("netio: timed out")
+)
+
+// OpError says which operation failed on which address.
+type OpError struct {
+	Op   string         // "open listen endpoint", "open endpoint", "receive", "send", "accept"
+	Addr netip.AddrPort // local address when listening, else the remote one
+	Err  error
+}
+
+// Error returns, for example, "netio: open endpoint 10.0.0.1:1337: connection
+// refused".
+func (e *OpError) Error() string {
+	// The prefix of our own sentinels would stand twice.
+	return "netio: " + e.Op + " " + e.Addr.String() + ": " + strings.TrimPrefix(e.Err.Error(), "netio: ")
+}
+
+// Unwrap returns the cause.
+func (e *OpError) Unwrap() error { return e.Err }

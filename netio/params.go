@@ -1,0 +1,114 @@
+package netio
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Defaults of Params.
+const (
+	DefaultMaxMessageBytes = 1 << 20
+	DefaultOutstanding     = 64
+	DefaultBufferBytes     = 1 << 16
+	DefaultConnectTimeout  = 5 * time.Second
+	maxMessageBytesLimit   = math.MaxInt32
+	maxOutstandingLimit    = 1 << 16
+	minConnectTimeout      = time.Millisecond
+)
+
+// Params says what an endpoint must be able to do. For a listen endpoint it
+// holds for every endpoint accepted there. The zero value receives messages of
+// up to 1 MiB and sends without buffers.
+type Params struct {
+	Receive  ReceiveParams
+	Buffered BufferedParams
+	ZeroCopy ZeroCopyParams
+
+	// Context becomes Endpoint.Context of the endpoints opened with it.
+	Context any
+
+	// ConnectTimeout bounds OpenEndpoint. Default 5 s. Not used for listening.
+	ConnectTimeout time.Duration
+}
+
+// ReceiveParams sizes the receive side of an endpoint.
+//
+// Source: netio3 recv_params.
+type ReceiveParams struct {
+	// MaxMessageBytes is the largest message accepted, 1 to 2^31-1. Default
+	// 1 MiB. A peer that announces more is disconnected with ErrMessageLength.
+	MaxMessageBytes int
+
+	// FirstMessageBytes limits the first message of an endpoint, so that a
+	// stranger cannot make this side hold more before it has said who it is.
+	// 0 means MaxMessageBytes.
+	FirstMessageBytes int
+}
+
+// BufferedParams sizes the send buffers of an endpoint.
+//
+// Source: netio3 send_buffered_params.
+type BufferedParams struct {
+	// Buffers is the number of send buffers; 0 means that the endpoint does
+	// not send buffered.
+	Buffers int
+
+	// BufferBytes is the size of each. Default 64 KiB.
+	BufferBytes int
+}
+
+// ZeroCopyParams sizes the zero-copy side of an endpoint.
+//
+// Source: netio3 send_zero_copy_params.
+type ZeroCopyParams struct {
+	// Outstanding is the largest number of accepted and not yet completed
+	// sends (Send, SendCopy and SendBuffer together), 1 to 65,536. Default 64.
+	Outstanding int
+
+	// Region is the memory that Send may send from. A backend without memory
+	// registration (TCP) ignores it; RDMA refuses to send from elsewhere.
+	Region []byte
+}
+
+// WithDefaults returns p with every zero field replaced by its default.
+func (p Params) WithDefaults() Params {
+	if p.Receive.MaxMessageBytes == 0 {
+		p.Receive.MaxMessageBytes = DefaultMaxMessageBytes
+	}
+	if p.Receive.FirstMessageBytes == 0 {
+		p.Receive.FirstMessageBytes = p.Receive.MaxMessageBytes
+	}
+	if p.Buffered.BufferBytes == 0 {
+		p.Buffered.BufferBytes = DefaultBufferBytes
+	}
+	if p.ZeroCopy.Outstanding == 0 {
+		p.ZeroCopy.Outstanding = DefaultOutstanding
+	}
+	if p.ConnectTimeout == 0 {
+		p.ConnectTimeout = DefaultConnectTimeout
+	}
+	return p
+}
+
+// Validate reports all violations of p, joined; each wraps ErrInvalidParams
+// and names the field, its value and its limit. Zero fields are valid.
+func (p Params) Validate() error {
+	p = p.WithDefaults()
+	var errs []error
+	check := func(field string, v, lo, hi int) {
+		if v < lo || v > hi {
+			errs = append(errs, fmt.Errorf("%w: %s is %d, want %d to %d", ErrInvalidParams, field, v, lo, hi))
+		}
+	}
+	check("Receive.MaxMessageBytes", p.Receive.MaxMessageBytes, 1, maxMessageBytesLimit)
+	check("Receive.FirstMessageBytes", p.Receive.FirstMessageBytes, 1, max(1, p.Receive.MaxMessageBytes))
+	check("Buffered.Buffers", p.Buffered.Buffers, 0, maxOutstandingLimit)
+	check("Buffered.BufferBytes", p.Buffered.BufferBytes, 1, maxMessageBytesLimit)
+	check("ZeroCopy.Outstanding", p.ZeroCopy.Outstanding, 1, maxOutstandingLimit)
+	if p.ConnectTimeout < minConnectTimeout {
+		errs = append(errs, fmt.Errorf("%w: ConnectTimeout is %v, want at least %v", ErrInvalidParams, p.ConnectTimeout, minConnectTimeout))
+	}
+	return errors.Join(errs...)
+}
