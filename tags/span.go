@@ -1,0 +1,63 @@
+package tags
+
+import (
+	"cmp"
+	"slices"
+)
+
+// span is the inclusive range of tags lo..hi, with lo <= hi.
+type span struct{ lo, hi Tag }
+
+// mergeSpans sorts the spans and joins those that overlap or touch, in place.
+// It returns nil for none.
+func mergeSpans(spans []span) []span {
+	if len(spans) == 0 {
+		return nil
+	}
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.lo, b.lo) })
+	n := 0 // spans[:n+1] are merged
+	for _, r := range spans[1:] {
+		last := &spans[n]
+		// r.lo-1 cannot wrap: r.lo is 0 only if last.lo is 0, and then r.lo <= last.hi.
+		if r.lo <= last.hi || r.lo-1 == last.hi {
+			last.hi = max(last.hi, r.hi)
+			continue
+		}
+		n++
+		spans[n] = r
+	}
+	return slices.Clip(spans[:n+1])
+}
+
+// firstEndingAt returns the index of the first of the ascending, disjoint spans that
+// ends at t or above it, len(spans) if none does. Only that span can contain t.
+func firstEndingAt(spans []span, t Tag) int {
+	i, j := 0, len(spans)
+	for i < j {
+		mid := int(uint(i+j) >> 1)
+		if spans[mid].hi < t {
+			i = mid + 1
+		} else {
+			j = mid
+		}
+	}
+	return i
+}
+
+// spansIntersect reports whether two lists of ascending, disjoint spans share a tag.
+// It searches the longer list for each span of the shorter one.
+func spansIntersect(a, b []span) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	for _, r := range a {
+		b = b[firstEndingAt(b, r.lo):]
+		if len(b) == 0 {
+			return false
+		}
+		if b[0].lo <= r.hi {
+			return true
+		}
+	}
+	return false
+}
