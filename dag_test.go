@@ -1,0 +1,216 @@
+package tagbus_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// rule lists what the code of a package, its tests left out, may import beside
+// the standard library: paths inside the module without their "tagbus/", other
+// modules in full. A path that ends in /... stands for itself and all below.
+type rule struct {
+	pkg     string
+	why     string // completes "not allowed, because …"
+	imports []string
+}
+
+// table is the architecture. The first rule whose pkg matches decides, so that
+// an exception stands before the general case.
+var table = []rule{
+	{".", "the root package holds only documentation", nil},
+	{"cmd/...", "a command reaches backends through node and messages through bus", []string{
+		"cmd/internal/...", "node", "bus", "bus/directory/...", "bus/metrics", "tags",
+		"github.com/alecthomas/kong", "golang.org/x/term",
+		"github.com/gopacket/gopacket/...", "github.com/HdrHistogram/hdrhistogram-go",
+	}},
+	{"examples/...", "an example shows what a user can import", []string{
+		"node", "bus/...", "subscription", "netio", "netio/reactor", "netio/tcp", "netio/rdma", "tags",
+	}},
+	{"node", "node only puts loop, backend and directory together; it is the one place that names a backend", []string{
+		"netio", "netio/reactor", "netio/tcp", "netio/rdma", "bus", "bus/directory", "bus/directory/file", "tags",
+	}},
+	{"bus", "the bus knows the contract in netio, never a backend, a loop or a kind of directory", []string{
+		"subscription", "bus/directory", "netio", "tags",
+		"github.com/cenkalti/backoff/v5", "github.com/nats-io/nuid",
+	}},
+	{"bus/directory", "the interface of a directory knows nothing of those who implement or use it", []string{"tags"}},
+	{"bus/directory/file", "a directory is used by the bus and does not use it", []string{
+		"bus/directory", "tags", "github.com/fsnotify/fsnotify", "github.com/nats-io/nuid", "golang.org/x/sys/unix",
+	}},
+	{"bus/directory/memory", "a directory is used by the bus and does not use it", []string{"bus/directory", "tags"}},
+	{"bus/metrics", "metrics read the bus from outside, so that the bus needs no prometheus", []string{
+		"bus", "github.com/prometheus/client_golang/prometheus/...",
+	}},
+	{"subscription", "who wants which tag is decided without knowing the bus or a backend", []string{
+		"netio", "tags", "github.com/vmihailenco/msgpack/v5/...",
+	}},
+	{"netio", "the contract depends on nobody who keeps it", []string{"golang.org/x/sys/unix"}},
+	{"netio/netiotest", "the conformance suite must run against any backend", []string{
+		"netio", "github.com/google/go-cmp/...", "go.uber.org/goleak", "pgregory.net/rapid",
+	}},
+	{"netio/reactor", "the event loop serves anything that has a file descriptor", []string{"golang.org/x/sys/unix"}},
+	{"netio/tcp", "a backend knows the contract and the loop, not the other backends nor the bus", []string{
+		"netio", "netio/reactor", "golang.org/x/sys/unix",
+	}},
+	{"netio/rdma", "a backend knows the contract and the loop, and leaves cgo to internal/fi", []string{
+		"netio", "netio/reactor", "netio/rdma/internal/fi", "golang.org/x/sys/unix",
+	}},
+	{"netio/rdma/internal/fi", "fi speaks libfabric's words only; it is the one place for cgo", []string{"C", "golang.org/x/sys/unix"}},
+	{"tags", "the name of a stream depends on nothing", nil},
+}
+
+// listed is the part of `go list -json` that the table is about.
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+// violations names every import that rules do not allow and every package that
+// they do not know.
+func violations(packages []listed, rules []rule) []string {
+	var found []string
+	for _, p := range packages {
+		name := inModule(p.ImportPath)
+		at := slices.IndexFunc(rules, func(r rule) bool { return matches(r.pkg, name) })
+		if at < 0 {
+			found = append(found, name+" is not in the table in dag_test.go: add it, with a reason")
+			continue
+		}
+		for _, path := range p.Imports {
+			allowed := func(pattern string) bool { return matches(pattern, inModule(path)) }
+			if isStandard(path) || slices.ContainsFunc(rules[at].imports, allowed) {
+				continue
+			}
+			found = append(found, fmt.Sprintf("%s imports %s: not allowed by the table in dag_test.go, because %s",
+				name, inModule(path), rules[at].why))
+		}
+	}
+	return found
+}
+
+// inModule shortens a path inside the module; the root package becomes ".".
+func inModule(path string) string {
+	if path == "tagbus" {
+		return "."
+	}
+	return strings.TrimPrefix(path, "tagbus/")
+}
+
+// isStandard tells whether path is in the standard library. "C" is not: it
+// means cgo, which the table allows in one place.
+func isStandard(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return first != "tagbus" && first != "C" && !strings.Contains(first, ".")
+}
+
+func matches(pattern, path string) bool {
+	prefix, below := strings.CutSuffix(pattern, "/...")
+	return path == prefix || below && strings.HasPrefix(path, prefix+"/")
+}
+
+// TestImportTable holds the module to the table, in each of its build variants.
+func TestImportTable(t *testing.T) {
+	tests := []struct {
+		name  string
+		flags []string
+	}{
+		{"plain", nil},
+		{"race detector", []string{"-race"}},
+		{"with libfabric and ownership checks", []string{"-tags", "libfabric,invariants"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			for _, violation := range violations(list(t, test.flags), table) {
+				t.Error(violation)
+			}
+		})
+	}
+}
+
+// list runs `go list` over the module. cgo is on, so that files with import "C"
+// count; listing them needs no C compiler. -e keeps a package that does not
+// compile in the list: the compiler says better what is wrong with it.
+func list(t *testing.T, flags []string) []listed {
+	t.Helper()
+	args := append([]string{"list", "-e", "-json=ImportPath,Imports"}, flags...)
+	command := exec.CommandContext(t.Context(), "go", append(args, "./...")...)
+	command.Env = append(os.Environ(), "CGO_ENABLED=1")
+	command.Stderr = t.Output()
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var packages []listed
+	for decoder := json.NewDecoder(out); ; {
+		var p listed
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("reading the output of go list: %v", err)
+		}
+		packages = append(packages, p)
+	}
+	if err := command.Wait(); err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	if len(packages) == 0 {
+		t.Fatal("go list named no package")
+	}
+	return packages
+}
+
+func TestViolations(t *testing.T) {
+	rules := []rule{
+		{"bus", "the bus knows no backend", []string{"netio", "example.com/x/..."}},
+		{"netio", "the contract stands alone", nil},
+	}
+	tests := []struct {
+		name    string
+		pkg     string
+		imports []string
+		want    []string
+	}{
+		{"the standard library is allowed", "tagbus/netio", []string{"net/netip", "iter"}, nil},
+		{"what the table lists is allowed", "tagbus/bus", []string{"tagbus/netio", "example.com/x", "example.com/x/y"}, nil},
+		{
+			"a backend is not allowed because its name begins like the contract's", "tagbus/bus", []string{"tagbus/netio/tcp"},
+			[]string{"bus imports netio/tcp: not allowed by the table in dag_test.go, because the bus knows no backend"},
+		},
+		{
+			"another module is not allowed", "tagbus/netio", []string{"example.com/x"},
+			[]string{"netio imports example.com/x: not allowed by the table in dag_test.go, because the contract stands alone"},
+		},
+		{
+			"cgo is not allowed", "tagbus/netio", []string{"C", "unsafe"},
+			[]string{"netio imports C: not allowed by the table in dag_test.go, because the contract stands alone"},
+		},
+		{
+			"a package missing from the table", "tagbus/other", []string{"fmt"},
+			[]string{"other is not in the table in dag_test.go: add it, with a reason"},
+		},
+		{
+			"the root package missing from the table", "tagbus", nil,
+			[]string{". is not in the table in dag_test.go: add it, with a reason"},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := violations([]listed{{test.pkg, test.imports}}, rules)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("violations differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

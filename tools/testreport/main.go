@@ -1,0 +1,44 @@
+// Command testreport reads `go test -json` on standard input and prints what
+// plain `go test` would print, followed by the number of tests that passed,
+// failed and were skipped, with the reason of each skip.
+//
+// It exists because plain `go test` hides skips: a suite that skips everything
+// for want of a tool looks like a suite that passes. With -strict a skip fails
+// the run unless its reason matches a line of the -allow file.
+//
+// Exit status: 0 all is well, 1 a test failed, no test ran or a skip is not
+// allowed, 2 wrong usage.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is main without the process: it returns the exit status.
+func run(args []string, in io.Reader, out, errOut io.Writer) int {
+	flags := flag.NewFlagSet("testreport", flag.ContinueOnError)
+	flags.SetOutput(errOut)
+	strict := flags.Bool("strict", false, "fail when a test was skipped for a reason that -allow does not list")
+	allowFile := flags.String("allow", "", "file of regular expressions, one a line, of reasons for which a test may be skipped")
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	allowed, err := readAllowed(*allowFile)
+	if err != nil {
+		fmt.Fprintln(errOut, "testreport:", err)
+		return 2
+	}
+	report := newReport(out)
+	if err := report.read(in); err != nil {
+		fmt.Fprintln(errOut, "testreport:", err)
+		return 1
+	}
+	return report.finish(allowed, *strict)
+}

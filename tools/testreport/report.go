@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// event is the part of one line of `go test -json` that a report needs; see
+// `go doc test2json` for the format.
+type event struct {
+	Action  string
+	Package string
+	Test    string
+	Output  string
+}
+
+// testID names one test or subtest.
+type testID struct{ pkg, name string }
+
+// skip is one skipped test and what it said.
+type skip struct {
+	testID
+	reason string
+}
+
+// report collects events and prints the lines of a plain `go test` as they come.
+type report struct {
+	out    io.Writer
+	output map[testID][]string // of the tests that are still running
+
+	passed, failed int
+	skips          []skip
+	failedPackages int
+}
+
+func newReport(out io.Writer) *report {
+	return &report{out: out, output: map[testID][]string{}}
+}
+
+// read consumes the events until the input ends. A line that is not JSON, such
+// as a message of the go command itself, is printed as it is.
+func (r *report) read(in io.Reader) error {
+	lines := bufio.NewReader(in)
+	for {
+		line, err := lines.ReadString('\n')
+		if line != "" {
+			var e event
+			if json.Unmarshal([]byte(line), &e) == nil && e.Action != "" {
+				r.add(e)
+			} else {
+				fmt.Fprint(r.out, line)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading test events: %w", err)
+		}
+	}
+}
+
+// add takes one event.
+func (r *report) add(e event) {
+	id := testID{e.Package, e.Test}
+	switch e.Action {
+	case "build-output":
+		fmt.Fprint(r.out, e.Output)
+	case "output":
+		if e.Test != "" {
+			r.output[id] = append(r.output[id], e.Output)
+		} else if !isNoise(e.Output) {
+			fmt.Fprint(r.out, e.Output)
+		}
+	case "pass", "fail", "skip":
+		r.end(id, e.Action)
+	}
+}
+
+// isNoise tells whether plain `go test` would not print this line of a package.
+func isNoise(line string) bool {
+	return line == "PASS\n" || strings.HasPrefix(line, "testing: warning: no tests to run")
+}
+
+// end counts a test, or a package when the test has no name, that is over.
+func (r *report) end(id testID, action string) {
+	output := r.output[id]
+	delete(r.output, id)
+	switch {
+	case id.name == "" && action == "fail":
+		r.failedPackages++
+		r.flush(id.pkg)
+	case id.name == "":
+	case action == "pass":
+		r.passed++
+	case action == "fail":
+		r.failed++
+		r.print(output)
+	case action == "skip":
+		r.skips = append(r.skips, skip{id, reasonOf(output)})
+	}
+}
+
+// flush prints what the tests of a package said that never ended, as after a
+// panic or a timeout: the cause is in there.
+func (r *report) flush(pkg string) {
+	for id, output := range r.output {
+		if id.pkg == pkg {
+			r.failed++
+			r.print(output)
+			delete(r.output, id)
+		}
+	}
+}
+
+// print writes what a test said, without the runner's marks of who runs when.
+func (r *report) print(output []string) {
+	for _, line := range output {
+		if !strings.HasPrefix(line, "=== ") {
+			fmt.Fprint(r.out, line)
+		}
+	}
+}
+
+// reasonOf joins what a skipped test printed, without the lines of the runner.
+func reasonOf(output []string) string {
+	var said []string
+	for _, line := range output {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- SKIP") {
+			said = append(said, line)
+		}
+	}
+	if len(said) == 0 {
+		return "no reason given"
+	}
+	return strings.Join(said, " ")
+}
+
+// finish prints the totals and returns the exit status.
+func (r *report) finish(allow reasons, strict bool) int {
+	refused := 0
+	fmt.Fprintf(r.out, "\ntests: %d passed, %d failed, %d skipped (subtests included)\n",
+		r.passed, r.failed, len(r.skips))
+	for _, s := range r.skips {
+		note := ""
+		if !allow.matches(s.reason) {
+			refused++
+			note = "  [not in the list of allowed skips]"
+		}
+		fmt.Fprintf(r.out, "skipped: %s %s: %s%s\n", s.pkg, s.name, s.reason, note)
+	}
+	switch {
+	case r.failed > 0 || r.failedPackages > 0:
+		return 1
+	case r.passed == 0:
+		fmt.Fprintln(r.out, "FAIL: no test passed; did any run?")
+		return 1
+	case strict && refused > 0:
+		fmt.Fprintf(r.out, "FAIL: %d skipped for a reason that is not allowed here; install what is missing, or list the reason\n", refused)
+		return 1
+	}
+	return 0
+}
