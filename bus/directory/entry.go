@@ -1,0 +1,165 @@
+package directory
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"unicode"
+	"unicode/utf8"
+
+	"tagbus/tags"
+)
+
+// Limits of an Entry, checked by Validate.
+const (
+	MaxInstanceBytes = 64        // length of Entry.Instance
+	MaxTextBytes     = 255       // length of Entry.Name, Host and Backend
+	MaxAddresses     = 64        // number of Entry.Addresses
+	MaxSizeBytes     = 1<<30 - 1 // largest PageBytes and MaxMessageBytes: sizes have 30 bits in a page
+	maxZoneBytes     = 32        // length of the zone of an address, a network interface's name
+	shownBytes       = 80        // how much of a refused value an error shows
+)
+
+// Entry is what a publisher says of itself. The zero value is not valid.
+// It may be copied; the copies share Addresses.
+type Entry struct {
+	Instance        string           // id of the publisher, from nuid: unique per process start; 1..64 letters, digits, - and _
+	Name            string           // what people call the publisher; may be empty; at most 255 bytes of printable text
+	Host            string           // host name, for people; may be empty; at most 255 bytes of printable text
+	PID             int              // process id on Host, for people; 0 if unknown
+	Backend         string           // what to dial with: "tcp", "rdma:verbs"; 1..255 bytes of printable text without blanks
+	Addresses       []netip.AddrPort // where to dial, in order of preference; 1..64, each specified, unicast and with a port
+	Tags            tags.Set         // what the publisher serves; may be empty
+	PageBytes       int              // page that the publisher sends, bytes: sizes the buffers of subscribers; 1..1<<30-1
+	MaxMessageBytes int              // largest message that the publisher sends, bytes; 1..1<<30-1
+}
+
+// Validate returns nil if e may be announced.
+//
+//   - Errors: one *FieldError for each violation, joined; each matches
+//     ErrInvalidEntry.
+func (e Entry) Validate() error {
+	var errs []error
+	refuse := func(field, value, reason string) {
+		errs = append(errs, &FieldError{Field: field, Value: value, Reason: reason})
+	}
+	if !ValidInstance(e.Instance) {
+		refuse("Instance", shown(e.Instance), "must be 1 to 64 letters, digits, - and _, such as nuid.Next() gives")
+	}
+	for _, text := range []struct{ field, value string }{{"Name", e.Name}, {"Host", e.Host}} {
+		if !printable(text.value) {
+			refuse(text.field, shown(text.value), "must be at most 255 bytes of printable UTF-8")
+		}
+	}
+	if e.PID < 0 {
+		refuse("PID", strconv.Itoa(e.PID), "must not be negative; 0 stands for unknown")
+	}
+	if e.Backend == "" || !printable(e.Backend) || slices.ContainsFunc([]rune(e.Backend), unicode.IsSpace) {
+		refuse("Backend", shown(e.Backend), "must be 1 to 255 bytes of printable UTF-8 without blanks, such as tcp")
+	}
+	if n := len(e.Addresses); n == 0 || n > MaxAddresses {
+		refuse("Addresses", fmt.Sprintf("(%d addresses)", n), "must be 1 to 64 addresses")
+	} else {
+		for i, address := range e.Addresses {
+			if reason := refuseAddress(address); reason != "" {
+				refuse(fmt.Sprintf("Addresses[%d]", i), shown(address.String()), reason)
+			}
+		}
+	}
+	for _, size := range []struct {
+		field string
+		value int
+	}{{"PageBytes", e.PageBytes}, {"MaxMessageBytes", e.MaxMessageBytes}} {
+		if size.value < 1 || size.value > MaxSizeBytes {
+			refuse(size.field, strconv.Itoa(size.value), "must be 1 to 1073741823 bytes")
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ValidateUpdate returns nil if the announced entry of instance may be replaced
+// by e. It is for those who write a Directory.
+//
+//   - Errors: *FieldError joined, as Validate.
+func ValidateUpdate(instance string, e Entry) error {
+	err := e.Validate()
+	if e.Instance != instance {
+		err = errors.Join(err, &FieldError{Field: "Instance", Value: shown(e.Instance),
+			Reason: "cannot change from " + shown(instance) + " by an update; withdraw and announce instead"})
+	}
+	return err
+}
+
+// Equal reports whether e and other say the same, the order of addresses
+// included.
+func (e Entry) Equal(other Entry) bool {
+	return e.Instance == other.Instance && e.Name == other.Name && e.Host == other.Host &&
+		e.PID == other.PID && e.Backend == other.Backend &&
+		slices.Equal(e.Addresses, other.Addresses) && e.Tags.Equal(other.Tags) &&
+		e.PageBytes == other.PageBytes && e.MaxMessageBytes == other.MaxMessageBytes
+}
+
+// Clone returns a copy that shares nothing that can be changed.
+func (e Entry) Clone() Entry {
+	e.Addresses = slices.Clone(e.Addresses)
+	return e
+}
+
+// ValidInstance reports whether s can be the Instance of an Entry: 1 to 64
+// letters, digits, - and _ of ASCII, so that it is a file name, a path element
+// and a word of a log everywhere.
+func ValidInstance(s string) bool {
+	if len(s) == 0 || len(s) > MaxInstanceBytes {
+		return false
+	}
+	for _, c := range []byte(s) {
+		switch {
+		case '0' <= c && c <= '9', 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', c == '-', c == '_':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// refuseAddress says why nobody could dial address, or returns "".
+func refuseAddress(address netip.AddrPort) string {
+	ip := address.Addr()
+	switch {
+	case !address.IsValid():
+		return "is no address"
+	case address.Port() == 0:
+		return "has no port; announce the port that the listen endpoint got"
+	case ip.IsUnspecified():
+		return "cannot be dialled; announce the addresses of this host's interfaces"
+	case ip.IsMulticast(), ip == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		return "must be unicast"
+	case len(ip.Zone()) > maxZoneBytes || !printable(ip.Zone()):
+		return "has a zone that is no interface name"
+	}
+	return ""
+}
+
+// printable reports whether s is short and safe to print on a terminal: entries
+// come from strangers, and an escape sequence in a name must not reach one.
+func printable(s string) bool {
+	if len(s) > MaxTextBytes || !utf8.ValidString(s) {
+		return false
+	}
+	for _, r := range s {
+		if !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// shown quotes s for an error, shortened.
+func shown(s string) string {
+	if len(s) > shownBytes {
+		return strconv.Quote(s[:shownBytes]) + "..."
+	}
+	return strconv.Quote(s)
+}

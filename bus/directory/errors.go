@@ -1,0 +1,50 @@
+package directory
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Sentinels, found with errors.Is.
+var (
+	// ErrClosed is returned by every method of a Directory that was closed, and
+	// by the methods of its registrations. Open it again.
+	ErrClosed = errors.New("directory: closed")
+
+	// ErrWithdrawn is returned by Registration.Update after Withdraw. Announce a
+	// new entry, with a new instance.
+	ErrWithdrawn = errors.New("directory: registration withdrawn")
+
+	// ErrAnnounced is returned by Directory.Announce when an entry with the same
+	// instance is announced and not withdrawn. Give each publisher its own
+	// instance, or update the registration.
+	ErrAnnounced = errors.New("directory: instance already announced")
+
+	// ErrInvalidEntry is matched by every *FieldError.
+	ErrInvalidEntry = errors.New("directory: invalid entry")
+
+	// ErrExpired is the Err of a Gone event when the publisher did not renew its
+	// entry in time. It was killed, it hangs, or it cannot reach the storage; the
+	// entry appears again if it recovers.
+	ErrExpired = errors.New("directory: entry not renewed in time")
+
+	// ErrDead is the Err of a Gone event when the publisher's process is known to
+	// have ended without withdrawing its entry.
+	ErrDead = errors.New("directory: publisher process ended")
+)
+
+// FieldError reports one field of an Entry that breaks a rule. Entry.Validate
+// joins one for each violation. It matches ErrInvalidEntry.
+type FieldError struct {
+	Field  string // name of the field of Entry; Addresses[2] for a part of it
+	Value  string // the refused value as text, shortened
+	Reason string // which rule it breaks and what to give instead
+}
+
+// Error names the field, its value and the rule.
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("directory: entry field %s = %s: %s", e.Field, e.Value, e.Reason)
+}
+
+// Is reports whether target is ErrInvalidEntry.
+func (e *FieldError) Is(target error) bool { return target == ErrInvalidEntry }
