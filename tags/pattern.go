@@ -2,6 +2,7 @@ package tags
 
 import (
 	"cmp"
+	"iter"
 	"math/bits"
 )
 
@@ -74,6 +75,14 @@ func (p pattern) rank(t Tag) uint64 {
 	return n
 }
 
+// rankAfter returns how many tags of the pattern are at t or below it.
+func (p pattern) rankAfter(t Tag) uint64 {
+	if t == MaxTag {
+		return p.count()
+	}
+	return p.rank(t + 1)
+}
+
 // count returns the number of tags of the pattern, which has at least one bit fixed.
 func (p pattern) count() uint64 { return 1 << bits.OnesCount64(uint64(^p.mask)) }
 
@@ -89,7 +98,7 @@ func (p pattern) intersectsSpans(spans []span) bool {
 // hits yields those of the ascending, disjoint spans that hold a tag of the pattern.
 // It leaps from the next tag of the pattern to the next span and back, and so skips
 // what lies between.
-func (p pattern) hits(spans []span) func(yield func(span) bool) {
+func (p pattern) hits(spans []span) iter.Seq[span] {
 	return func(yield func(span) bool) {
 		from := p.value
 		for {
@@ -114,12 +123,4 @@ func (p pattern) hits(spans []span) func(yield func(span) bool) {
 			from = at
 		}
 	}
-}
-
-// rankAfter returns how many tags of the pattern are at t or below it.
-func (p pattern) rankAfter(t Tag) uint64 {
-	if t == MaxTag {
-		return p.count()
-	}
-	return p.rank(t + 1)
 }

@@ -30,7 +30,6 @@ import (
 type Set struct {
 	ranges []span    // disjoint, ascending, not adjacent
 	masks  []pattern // ascending, unique, none is a span
-	_      [0]func() // not comparable: Equal is the way
 }
 
 // Of returns the set of exactly these tags, in any order, duplicates allowed.
@@ -58,8 +57,8 @@ func Match(value, mask Tag) Set {
 	return build(nil, []pattern{{mask: mask, value: value & mask}})
 }
 
-// All returns the set of every tag.
-func All() Set { return Set{ranges: []span{{0, MaxTag}}} }
+// Everything returns the set of every tag.
+func Everything() Set { return Set{ranges: []span{{0, MaxTag}}} }
 
 // Union returns the set of the tags that are in any of the sets.
 func Union(sets ...Set) Set {
