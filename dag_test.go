@@ -185,19 +185,23 @@ func TestViolations(t *testing.T) {
 		{"the standard library is allowed", "tagbus/netio", []string{"net/netip", "iter"}, nil},
 		{"what the table lists is allowed", "tagbus/bus", []string{"tagbus/netio", "example.com/x", "example.com/x/y"}, nil},
 		{
-			"a backend is not allowed because its name begins like the contract's", "tagbus/bus", []string{"tagbus/netio/tcp"},
+			"a backend is not allowed because its name begins like the contract's", "tagbus/bus",
+			[]string{"tagbus/netio/tcp"},
 			[]string{"bus imports netio/tcp: not allowed by the table in dag_test.go, because the bus knows no backend"},
 		},
 		{
-			"another module is not allowed", "tagbus/netio", []string{"example.com/x"},
+			"another module is not allowed", "tagbus/netio",
+			[]string{"example.com/x"},
 			[]string{"netio imports example.com/x: not allowed by the table in dag_test.go, because the contract stands alone"},
 		},
 		{
-			"cgo is not allowed", "tagbus/netio", []string{"C", "unsafe"},
+			"cgo is not allowed", "tagbus/netio",
+			[]string{"C", "unsafe"},
 			[]string{"netio imports C: not allowed by the table in dag_test.go, because the contract stands alone"},
 		},
 		{
-			"a package missing from the table", "tagbus/other", []string{"fmt"},
+			"a package missing from the table", "tagbus/other",
+			[]string{"fmt"},
 			[]string{"other is not in the table in dag_test.go: add it, with a reason"},
 		},
 		{

@@ -30,7 +30,7 @@ type skip struct {
 // report collects events and prints the lines of a plain `go test` as they come.
 type report struct {
 	out    io.Writer
-	output map[testID][]string // of the tests that are still running
+	output map[testID][]string // of what still runs; a package keeps its shuffle seed here
 
 	passed, failed int
 	skips          []skip
@@ -71,9 +71,10 @@ func (r *report) add(e event) {
 	case "build-output":
 		fmt.Fprint(r.out, e.Output)
 	case "output":
-		if e.Test != "" {
+		switch {
+		case e.Test != "", strings.HasPrefix(e.Output, "-test.shuffle "):
 			r.output[id] = append(r.output[id], e.Output)
-		} else if !isNoise(e.Output) {
+		case !isNoise(e.Output):
 			fmt.Fprint(r.out, e.Output)
 		}
 	case "pass", "fail", "skip":
@@ -93,6 +94,7 @@ func (r *report) end(id testID, action string) {
 	switch {
 	case id.name == "" && action == "fail":
 		r.failedPackages++
+		r.print(output)
 		r.flush(id.pkg)
 	case id.name == "":
 	case action == "pass":

@@ -19,6 +19,8 @@ func TestReport(t *testing.T) {
 {"Action":"output","Package":"p","Test":"TestB","Output":"--- SKIP: TestB (0.00s)\n"}
 {"Action":"skip","Package":"p","Test":"TestB"}
 `
+	const seed = `{"Action":"output","Package":"p","Output":"-test.shuffle 12345\n"}
+`
 	const failing = `{"Action":"output","Package":"p","Test":"TestC","Output":"    c_test.go:9: got 1, want 2\n"}
 {"Action":"fail","Package":"p","Test":"TestC"}
 {"Action":"fail","Package":"p"}
@@ -43,6 +45,8 @@ func TestReport(t *testing.T) {
 		{"a skip that is not allowed fails a strict run", pass + skipped, []string{"-strict"}, 1, []string{"FAIL: 1 skipped"}, ""},
 		{"an allowed skip passes a strict run", pass + skipped, []string{"-strict", "-allow", "ALLOW"}, 0, []string{"1 skipped"}, "FAIL"},
 		{"a failure prints what the test said", pass + failing, nil, 1, []string{"got 1, want 2", "1 passed, 1 failed"}, ""},
+		{"a failing package names the seed of its order", seed + pass + seed + failing, nil, 1, []string{"12345"}, ""},
+		{"a passing package keeps its seed to itself", seed + pass, nil, 0, nil, "12345"},
 		{"a panic prints the output of the test that never ended", pass + panicking, nil, 1, []string{"panic: boom"}, ""},
 		{"a package that does not build fails", pass + broken, nil, 1, []string{"syntax error"}, ""},
 		{"a run without any test fails", "", nil, 1, []string{"no test passed"}, ""},

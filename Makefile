@@ -1,0 +1,59 @@
+# The work is in scripts/; this file only names it.
+# Settings: FUZZTIME (20s, or 10000x inputs), BENCH (regular expression),
+# BENCHTIME (1s, or 1x), COUNT (repetitions of a benchmark).
+
+FUZZTIME  ?= 20s
+BENCH     ?= .
+BENCHTIME ?= 1s
+COUNT     ?= 1
+
+# Tools have their own module, so that their dependencies never become ours.
+TOOL := go tool -modfile=tools/go.mod
+
+# Programs carry the commit they were built from. In a copy that git cannot
+# read (no git, another owner) the build would fail instead of leaving it out.
+ifneq ($(shell git rev-parse HEAD >/dev/null 2>&1 && echo readable),readable)
+export GOFLAGS := $(GOFLAGS) -buildvcs=false
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test race lint fmt bench fuzz cover ci clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## bin/publisher and bin/subscriber
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/publisher ./cmd/subscriber
+
+demo: build ## publisher to subscriber over TCP, verified, under a minute
+	@scripts/demo.sh bin
+
+test: ## install what the tests need, run them, name what was skipped
+	@scripts/setup.sh
+	@scripts/test.sh
+
+race: ## the tests under the race detector (needs a C compiler)
+	@scripts/race.sh
+
+lint: ## golangci-lint as pinned in tools/go.mod (first run builds it: about a minute)
+	$(TOOL) golangci-lint run ./...
+	cd tools && go tool golangci-lint run ./...
+
+fmt: ## format the code as lint wants it
+	$(TOOL) golangci-lint fmt
+
+bench: ## benchmarks; compare two outputs: go tool -modfile=tools/go.mod benchstat OLD NEW
+	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -benchmem ./...
+
+fuzz: ## each fuzz target for FUZZTIME
+	@FUZZTIME=$(FUZZTIME) scripts/fuzz.sh
+
+cover: ## statement coverage of the whole module, per function
+	go test -coverpkg=./... -coverprofile=coverage.out ./...
+	go tool cover -func=coverage.out
+
+ci: ## all that must pass before a change goes in
+	@CI=true .ci/run
+
+clean: ## remove what the targets above have built
+	rm -rf bin coverage.out

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that the tests can use and this machine lacks.
+# It never fails: without root or a reachable registry it says what is missing,
+# and the tests that need it skip and are counted.
+set -uo pipefail
+
+# A command that works where the packages are installed, the packages, and who
+# needs them.
+wanted=(
+  "gcc -E -include stdlib.h -xc /dev/null|gcc libc6-dev|the race detector, which needs cgo (make race)"
+)
+
+packages=()
+for row in "${wanted[@]}"; do
+  IFS='|' read -r probe debian why <<<"$row"
+  read -ra probe <<<"$probe"
+  if ! "${probe[@]}" >/dev/null 2>&1; then
+    echo "setup: ${probe[0]} is missing or incomplete; needed by $why"
+    read -ra names <<<"$debian"
+    packages+=("${names[@]}")
+  fi
+done
+
+if [ ${#packages[@]} -eq 0 ]; then
+  echo "setup: nothing to install"
+  exit 0
+fi
+if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+  echo "setup: only root on Debian can install them here; as root: apt-get install ${packages[*]}"
+  exit 0
+fi
+
+install() {
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" </dev/null
+}
+echo "setup: installing ${packages[*]}"
+log=$(mktemp)
+# The list of packages may be missing or stale: fetch it only when needed.
+if install >"$log" 2>&1 || { apt-get update -qq && install; } >"$log" 2>&1; then
+  echo "setup: installed ${packages[*]}"
+else
+  tail -n 5 "$log"
+  echo "setup: could not install ${packages[*]}; going on without"
+fi
+rm -f "$log"
