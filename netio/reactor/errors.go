@@ -1,0 +1,79 @@
+package reactor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+var (
+	// ErrClosed is returned when the loop, timer, signal or registration that
+	// is used was closed before. Run also returns it for a loop that has run:
+	// make a new one.
+	ErrClosed = errors.New("reactor: closed")
+
+	// ErrRunning is returned by Run and Close while Run is in progress. Call
+	// Stop, and close the loop when Run has returned.
+	ErrRunning = errors.New("reactor: loop is running")
+
+	// ErrRegistered is returned by Register for a descriptor that has a
+	// registration. Change that one with Modify, or close it first.
+	ErrRegistered = errors.New("reactor: descriptor is already registered")
+
+	// ErrNoCallback is returned where a function or source is nil.
+	ErrNoCallback = errors.New("reactor: no callback")
+
+	// ErrTooMany is returned by Register when all 16 million tokens are in use.
+	ErrTooMany = errors.New("reactor: too many registrations")
+)
+
+// OpError is a failed operation on a descriptor.
+type OpError struct {
+	Op  string // what was done: "register", "modify", "deregister", "wait" …
+	FD  int    // the descriptor, -1 if there is none yet
+	Err error  // a syscall.Errno or a sentinel of this package
+}
+
+func (e *OpError) Error() string {
+	if e.FD < 0 {
+		return fmt.Sprintf("reactor: %s: %v", e.Op, e.Err)
+	}
+	return fmt.Sprintf("reactor: %s fd %d: %v", e.Op, e.FD, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *OpError) Unwrap() error { return e.Err }
+
+// ConfigError is a value that an operation or a Config does not accept.
+type ConfigError struct {
+	Name   string // of the field or argument
+	Value  any
+	Reason string // what would be accepted
+}
+
+func (e *ConfigError) Error() string {
+	return fmt.Sprintf("reactor: %s is %v: %s", e.Name, e.Value, e.Reason)
+}
+
+// PeriodError is returned by Timer.Start and Timer.StartOnce for a time that is
+// not positive. The timer keeps doing what it did.
+type PeriodError struct {
+	Period time.Duration
+}
+
+func (e *PeriodError) Error() string {
+	return fmt.Sprintf("reactor: timer period is %v: must be at least 1ns; to end a timer call Stop", e.Period)
+}
+
+// LeakError is returned by EventLoop.Close when sources are still registered.
+// The loop is closed nevertheless; the descriptors are still open and belong to
+// those who registered them.
+type LeakError struct {
+	Sources []string // names, see Named
+}
+
+func (e *LeakError) Error() string {
+	return fmt.Sprintf("reactor: %d sources still registered at close: %s",
+		len(e.Sources), strings.Join(e.Sources, ", "))
+}

@@ -1,0 +1,271 @@
+package reactor
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// EventLoop calls functions when something happens; see the package comment. It
+// is made by New, run once by Run, and closed by Close.
+//
+//	New → Run … Stop → Run returns → Close
+type EventLoop struct {
+	config   Config
+	epoch    time.Time // zero of the clock in now
+	poller   *poller
+	table    table
+	prepares atomic.Pointer[[]*Registration]
+	watchdog watchdog
+	counters counters
+
+	life      atomic.Int32 // one of the constants below
+	leave     atomic.Int32 // why the loop is to stop; 0: it is not
+	goroutine atomic.Uint64
+	running   atomic.Uint64 // callback that runs, see begin; 0: none
+
+	// Only on the loop.
+	current    *Registration // whose callback runs; nil for functions
+	sequence   uint64        // number of callbacks begun
+	next       int           // place in the batch, or in preparing
+	events     uint64        // callbacks in this turn
+	maySleep   bool          // all PrepareWaits agree
+	preparing  []*Registration
+	again      []*Signal // to be called in the next turn
+	answering  []*Signal // to be called in this turn
+	nextAgain  int       // place in answering
+	postsEnd   int       // place in the posts where the turn ends
+	awakeSince time.Duration
+	gap        time.Duration // length of the last pause
+	initPanic  *Panic
+	lastPanic  *Panic
+
+	_ [64]byte // what follows is written by other goroutines
+
+	sleeping atomic.Bool // a wake-up is needed
+	wakeMu   sync.Mutex  // held to write wakeFD and to close it
+	wakeFD   int         // -1: closed
+	posts    posts
+}
+
+// Values of EventLoop.life.
+const (
+	lifeCreated = iota
+	lifeRunning
+	lifeEnded
+	lifeClosed
+)
+
+// Values of EventLoop.leave.
+const (
+	byStop = iota + 1
+	byContext
+)
+
+// New returns a loop that does not run yet. Sources, timers, signals and posts
+// can be given to it at once.
+//
+// Errors: those of Config.Validate; *OpError if a descriptor cannot be made,
+// EMFILE for instance. It takes two descriptors. Threads: any.
+//
+// Source: netio_eventloop_init.
+func New(config Config) (*EventLoop, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	l := &EventLoop{config: config.withDefaults(), epoch: time.Now()}
+	l.table.init()
+	l.prepares.Store(new([]*Registration))
+	var err error
+	if l.poller, err = newPoller(l.config.Wait, l.config.MaxEvents); err != nil {
+		return nil, err
+	}
+	if l.wakeFD, err = newEventfd(); err != nil {
+		return nil, errors.Join(err, l.poller.close())
+	}
+	if err := l.poller.control(unix.EPOLL_CTL_ADD, l.wakeFD, Readable|EdgeTriggered, token{index: wakeIndex}); err != nil {
+		return nil, errors.Join(&OpError{"register", l.wakeFD, err}, unix.Close(l.wakeFD), l.poller.close())
+	}
+	return l, nil
+}
+
+// Run makes the calling goroutine the loop until Stop is called or ctx is done.
+// The callback that runs at that time is the last but for posted functions, see
+// Post, and PrepareWaits. If the loop was stopped before Run, then Run calls
+// Init, the posted functions and the PrepareWaits, and returns.
+//
+// Errors: nil after Stop; context.Cause(ctx) if ctx ended it; *Panic if Init
+// panicked; ErrRunning and ErrClosed if it runs or has run; *OpError if epoll
+// fails or the thread cannot be pinned. Threads: one, once. With WaitThread it
+// holds a thread and one of GOMAXPROCS.
+//
+// Source: netio_run.
+func (l *EventLoop) Run(ctx context.Context) error {
+	if !l.life.CompareAndSwap(lifeCreated, lifeRunning) {
+		if l.life.Load() == lifeRunning {
+			return ErrRunning
+		}
+		return ErrClosed
+	}
+	defer l.end()
+	release, err := l.takeThread()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if ctx.Err() != nil {
+		l.stop(byContext)
+	}
+	defer context.AfterFunc(ctx, func() { l.stop(byContext) })()
+
+	l.goroutine.Store(goroutineID())
+	l.awakeSince = l.now()
+	l.counters.began.Store(int64(l.awakeSince))
+	l.watchdog.start(l)
+	defer l.watchdog.stop()
+
+	l.init()
+	err = l.run()
+	l.drainPosts()
+	l.runPrepares()
+	l.running.Store(0)
+	switch {
+	case l.initPanic != nil:
+		return l.initPanic
+	case err != nil:
+		return err
+	case l.leave.Load() == byContext:
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// init calls Config.Init. If that panics the loop ends.
+func (l *EventLoop) init() {
+	if l.config.Init == nil {
+		return
+	}
+	l.begin(initIndex, nil)
+	if !l.try(func(*EventLoop) { l.config.Init() }) {
+		l.initPanic = l.lastPanic
+		l.Stop()
+	}
+}
+
+// end is the last thing that Run does, also if a callback called
+// runtime.Goexit, as testing.T.FailNow does.
+func (l *EventLoop) end() {
+	l.posts.close()
+	l.counters.ended.Store(int64(l.now()))
+	l.goroutine.Store(0)
+	l.life.Store(lifeEnded)
+}
+
+// takeThread binds the goroutine to its thread, and the thread to the
+// processors, as configured. release undoes both.
+func (l *EventLoop) takeThread() (release func(), err error) {
+	if l.config.Wait != WaitThread {
+		return func() {}, nil
+	}
+	if runtime.GOMAXPROCS(0) == 1 {
+		l.config.Logger.Warn("event loop takes the only processor: raise GOMAXPROCS by the number of loops with WaitThread")
+	}
+	runtime.LockOSThread()
+	if len(l.config.CPUs) == 0 {
+		return runtime.UnlockOSThread, nil
+	}
+	var before unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		runtime.UnlockOSThread()
+		return nil, &OpError{"read affinity", -1, err}
+	}
+	if err := unix.SchedSetaffinity(0, l.config.cpuSet()); err != nil {
+		runtime.UnlockOSThread()
+		return nil, &OpError{"pin thread", -1, err}
+	}
+	return func() {
+		_ = unix.SchedSetaffinity(0, &before) // what was allowed before is allowed again
+		runtime.UnlockOSThread()
+	}, nil
+}
+
+// Stop ends Run after the callback that is running. It does not wait for that.
+// A second Stop does nothing; a Stop before Run holds for Run.
+//
+// Threads: any, also callbacks. Blocks: never.
+//
+// Source: netio_terminate.
+func (l *EventLoop) Stop() { l.stop(byStop) }
+
+func (l *EventLoop) stop(why int32) {
+	l.leave.CompareAndSwap(0, why)
+	l.wake()
+}
+
+func (l *EventLoop) stopping() bool { return l.leave.Load() != 0 }
+
+// Close releases the descriptors of the loop, and closes the timers and signals
+// that are still open. Functions that were posted to a loop that never ran are
+// forgotten.
+//
+// Errors: ErrRunning if Run has not returned, and then nothing changes;
+// *LeakError if sources are still registered, and then all is closed
+// nevertheless, but for their descriptors; *OpError. A second Close does nothing
+// and returns nil. Threads: any but the loop.
+func (l *EventLoop) Close() error {
+	for {
+		life := l.life.Load()
+		if life == lifeRunning {
+			return ErrRunning
+		}
+		if life == lifeClosed {
+			return nil
+		}
+		if l.life.CompareAndSwap(life, lifeClosed) {
+			break
+		}
+	}
+	l.posts.close()
+	owned, leak := l.closeTable()
+	var errs []error
+	for _, c := range owned {
+		errs = append(errs, c.Close())
+	}
+	l.wakeMu.Lock()
+	errs = append(errs, unix.Close(l.wakeFD))
+	l.wakeFD = -1
+	l.wakeMu.Unlock()
+	return errors.Join(append(errs, l.poller.close(), leak)...)
+}
+
+// closeTable refuses new registrations, returns the timers and signals, and
+// closes the registrations of all others.
+func (l *EventLoop) closeTable() (owned []closer, leak error) {
+	t := &l.table
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+	var names []string
+	for i := range t.used {
+		r := t.at(uint32(i))
+		switch {
+		case r == nil:
+		case r.owned != nil:
+			owned = append(owned, r.owned)
+		default:
+			t.remove(r)
+			if r.source != nil {
+				names = append(names, r.String())
+			}
+		}
+	}
+	if len(names) > 0 {
+		leak = &LeakError{names}
+	}
+	return owned, leak
+}
