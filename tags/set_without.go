@@ -11,8 +11,10 @@ const maxPieces = 1 << 16
 // Without returns the set of the tags that are in s and not in o. The result is
 // exact. It may hold patterns where s had ranges: 0-15 without the even tags is a pattern.
 //
-// Cost: linear for ranges. Each pattern of o splits each part of s that it meets
-// into up to 64 patterns, so o with many patterns that all meet can need too many.
+// Cost: linear for ranges. Each pattern of o that meets a part of s splits it into
+// tens of patterns, which later ones split again; a range with odd ends is tens of
+// patterns by itself. Thousands of ranges that meet a pattern, or five patterns that
+// meet each other, can need too many.
 //
 //   - Errors: ErrTooComplex if more than 65,536 patterns would be needed. Never for
 //     sets of ranges only.
