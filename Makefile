@@ -23,7 +23,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## bin/publisher and bin/subscriber
-	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/publisher ./cmd/subscriber
+	CGO_ENABLED=0 go build -o bin/ ./cmd/publisher ./cmd/subscriber
 
 demo: build ## publisher to subscriber over TCP, verified, under a minute
 	@scripts/demo.sh bin
