@@ -132,16 +132,24 @@ func (f *Feed) Watch(notify func(Event)) (stop func(), err error) {
 	}, nil
 }
 
-// Close forgets everything and stops all watchers. It returns when no notify
-// function runs, except one that itself called Close. Watchers are not told
-// Gone. Idempotent.
+// Close forgets everything and stops all watchers, which are not told Gone. It
+// returns when no notify function runs. Called from within a notify function it
+// returns at once, and no notify function is called again; those that run end
+// by themselves. Idempotent.
 func (f *Feed) Close() {
 	f.mu.Lock()
 	f.closed, f.entries, f.problems = true, nil, nil
 	watchers := maps.Clone(f.watchers) // the Feed keeps its own, for a second Close to wait on
 	f.mu.Unlock()
+	inside := false
 	for w := range watchers {
-		w.stop()
+		w.end()
+		inside = inside || w.isCaller()
+	}
+	for w := range watchers {
+		if !inside { // two notify functions that close would wait for each other
+			<-w.done
+		}
 	}
 }
 

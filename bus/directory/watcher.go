@@ -97,11 +97,19 @@ func (w *watcher) pop() (Event, bool) {
 // stop ends the goroutine and waits for it, unless it is the caller: a notify
 // function may close whatever watches, and must not then wait for itself.
 func (w *watcher) stop() {
-	w.quitOnce.Do(func() { close(w.quit) })
-	if id := w.goroutine.Load(); id != nil && bytes.Equal(*id, goroutineID()) {
-		return
+	w.end()
+	if !w.isCaller() {
+		<-w.done
 	}
-	<-w.done
+}
+
+// end makes the call of notify that may run the last one.
+func (w *watcher) end() { w.quitOnce.Do(func() { close(w.quit) }) }
+
+// isCaller reports whether it is called from within notify.
+func (w *watcher) isCaller() bool {
+	id := w.goroutine.Load()
+	return id != nil && bytes.Equal(*id, goroutineID())
 }
 
 // goroutineID returns the number of the calling goroutine as text. The runtime

@@ -90,8 +90,8 @@ func (d *Directory) Expire(instance string, why error) {
 func (d *Directory) Report(source string, err error) { d.feed.Report(source, err) }
 
 // Close forgets all entries and stops all watchers, which are not told Gone. It
-// returns when no notify function runs, except one that called Close itself.
-// Idempotent; the error is always nil.
+// returns when no notify function runs; called from within one it returns at
+// once. Idempotent; the error is always nil.
 func (d *Directory) Close() error {
 	d.mu.Lock()
 	d.closed = true

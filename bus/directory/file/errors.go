@@ -1,0 +1,109 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Sentinels, found with errors.Is inside the *FileError that names the path.
+var (
+	// ErrNotDirectory is returned by Open if the path is something else than a
+	// folder. Give the path of a folder, or a path where nothing is yet.
+	ErrNotDirectory = errors.New("not a directory")
+
+	// ErrVanished is reported while the folder is missing, and returned by List.
+	// Everything recovers when it comes back; publishers create it again.
+	ErrVanished = errors.New("directory is missing")
+
+	// ErrUnreadable is returned by Open and reported if the folder or a file in
+	// it cannot be read. The system's error is wrapped too.
+	ErrUnreadable = errors.New("cannot be read")
+
+	// ErrUnwritable is returned by Open, Announce, Update and Withdraw and reported
+	// if the folder or a file in it cannot be written: no permission, full disk,
+	// read-only file system. The system's error is wrapped too. Announced entries
+	// are tried again with each beat.
+	ErrUnwritable = errors.New("cannot be written")
+
+	// ErrName is reported for a file NAME.jsonl whose NAME cannot be an instance,
+	// or is not the instance that the file is about.
+	ErrName = errors.New("file name is not the publisher's instance")
+
+	// ErrNotRegular is reported for NAME.jsonl that is a link, FIFO, socket,
+	// device or folder. It is not opened.
+	ErrNotRegular = errors.New("not a regular file")
+
+	// ErrTooLarge is reported for a file of more than Config.MaxFileBytes, and
+	// returned by Announce and Update for an entry that needs one.
+	ErrTooLarge = errors.New("file too large")
+
+	// ErrTooManyTags is reported for a file with more items in its tag sets than
+	// Config.MaxTagParts, and returned by Announce and Update for such an entry.
+	ErrTooManyTags = errors.New("too many tags and ranges")
+
+	// ErrTooManyFiles is reported if the folder has more names than
+	// Config.MaxFiles; some publishers may then not be found.
+	ErrTooManyFiles = errors.New("too many files")
+
+	// ErrForeignOwner is reported for a file whose owner is not one of
+	// Config.TrustedOwners, or that others than its owner may write.
+	ErrForeignOwner = errors.New("owner not trusted")
+
+	// ErrVersion is reported for a file of another format than 1.
+	ErrVersion = errors.New("unknown format")
+
+	// ErrDamaged is reported for a file that is truncated, altered, or never was a
+	// directory file.
+	ErrDamaged = errors.New("damaged")
+
+	// ErrLeftBehind is reported once for a file that expired long ago and whose
+	// publisher cannot be proven to have ended.
+	ErrLeftBehind = errors.New("left behind by a publisher that is gone")
+
+	// ErrNoNotifications is reported if the system gives no file notifications.
+	// Changes are then found by polling, within Config.Poll.
+	ErrNoNotifications = errors.New("no file notifications")
+
+	// ErrConfig is returned by Open and Config.Validate, once for each violation.
+	ErrConfig = errors.New("directory/file: invalid configuration")
+)
+
+// FileError says what is wrong with one path and what to do about it.
+type FileError struct {
+	Path string // of the folder or the file
+	Err  error  // wraps one of the sentinels, and the system's error if there is one
+	Hint string // what to do
+}
+
+// Error is one line with path, error and hint. The path is quoted if it would do
+// harm on a terminal: others chose it.
+func (e *FileError) Error() string {
+	path := e.Path
+	if quoted := strconv.Quote(path); quoted[1:len(quoted)-1] != path {
+		path = quoted
+	}
+	return fmt.Sprintf("directory/file: %s: %s: %s", path, strings.ReplaceAll(e.Err.Error(), "\n", "; "), e.Hint)
+}
+
+// Unwrap returns Err.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// hintFor says what to do about an error of the system.
+func hintFor(err error, otherwise string) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "free space on the disk"
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return "raise the limit of open files"
+	case errors.Is(err, syscall.EROFS):
+		return "mount the file system writable, or choose another folder"
+	case errors.Is(err, os.ErrPermission):
+		return "give this user permission, or choose another folder"
+	default:
+		return otherwise
+	}
+}

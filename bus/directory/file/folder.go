@@ -1,0 +1,241 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"tagbus/bus/directory"
+)
+
+// The names in a folder.
+const (
+	suffix    = ".jsonl"
+	tmpPrefix = "."
+	tmpSuffix = ".tmp"
+	filePerm  = 0o644 // before umask
+	dirPerm   = 0o755 // before umask
+)
+
+// folder is the open folder. All names in it are opened relative to it and
+// without following links, so nothing that is planted leads outside.
+type folder struct {
+	path   string
+	dir    *os.File
+	inject func(step string) error
+}
+
+// stamp tells whether a file is still the one that was read.
+type stamp struct {
+	dev, ino     uint64
+	size         int64
+	mtime, ctime syscall.Timespec
+	owner, mode  uint32
+}
+
+// sameFile reports whether both are the same file at the same size; what is in
+// it may have been overwritten.
+func (s stamp) sameFile(o stamp) bool { return s.dev == o.dev && s.ino == o.ino && s.size == o.size }
+
+// openFolder opens the folder at path.
+//
+//   - Errors: *FileError with ErrVanished, ErrNotDirectory or ErrUnreadable.
+//   - Blocks: for the file system.
+func openFolder(path string, inject func(step string) error) (*folder, error) {
+	dir, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	switch {
+	case err == nil:
+		return &folder{path: path, dir: dir, inject: inject}, nil
+	case errors.Is(err, os.ErrNotExist):
+		return nil, &FileError{path, ErrVanished, "start a publisher, or create the folder; it is looked for again"}
+	case errors.Is(err, syscall.ENOTDIR):
+		return nil, &FileError{path, ErrNotDirectory, "give the path of a folder that publishers and subscribers share"}
+	default:
+		return nil, &FileError{path, wrap(ErrUnreadable, err), hintFor(err, "check the file system")}
+	}
+}
+
+func (f *folder) close() { _ = f.dir.Close() } // opened for reading: nothing can be lost
+
+// names returns up to limit names of the folder that are for readers or are
+// temporary, with their types.
+//
+//   - all: false if there are more than limit names of any kind.
+//   - Errors: *FileError with ErrUnreadable.
+func (f *folder) names(limit int) (entries []os.DirEntry, all bool, err error) {
+	const batch = 256
+	for seen := 0; ; {
+		some, err := f.dir.ReadDir(batch)
+		for _, entry := range some {
+			if seen++; seen > limit {
+				return entries, false, nil
+			}
+			if isPublic(entry.Name()) || isTemporary(entry.Name()) {
+				entries = append(entries, entry)
+			}
+		}
+		if err == io.EOF {
+			return entries, true, nil
+		}
+		if err != nil {
+			return entries, false, &FileError{f.path, wrap(ErrUnreadable, err), hintFor(err, "check the file system")}
+		}
+	}
+}
+
+// isPublic reports whether name is one that readers look at.
+func isPublic(name string) bool {
+	return strings.HasSuffix(name, suffix) && !strings.HasPrefix(name, ".")
+}
+
+// isTemporary reports whether name is one that a publisher writes before it renames.
+func isTemporary(name string) bool {
+	instance, ok := strings.CutSuffix(name, tmpSuffix)
+	instance, dot := strings.CutPrefix(instance, tmpPrefix)
+	return ok && dot && directory.ValidInstance(instance)
+}
+
+// open opens name in the folder without following links and without blocking, and
+// returns it if it is a regular file.
+//
+//   - step: name of this call for fault injection.
+//   - Errors: the system's, or ErrNotRegular.
+func (f *folder) open(step, name string, flags int) (*os.File, stamp, error) {
+	if err := f.fail(step); err != nil {
+		return nil, stamp{}, err
+	}
+	fd, err := retry(func() (int, error) {
+		return syscall.Openat(int(f.dir.Fd()), name, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, filePerm)
+	})
+	switch {
+	case err == syscall.ELOOP, err == syscall.ENXIO, err == syscall.EISDIR:
+		return nil, stamp{}, ErrNotRegular // a link, a socket or a FIFO, a folder
+	case err != nil:
+		return nil, stamp{}, err
+	}
+	file := os.NewFile(uintptr(fd), f.path+"/"+name)
+	s, err := stampOf(file)
+	if err != nil {
+		_ = file.Close()
+		return nil, stamp{}, err
+	}
+	return file, s, nil
+}
+
+// stampOf returns the stamp of an open regular file.
+func stampOf(file *os.File) (stamp, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return stamp{}, err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.Mode().IsRegular() {
+		return stamp{}, ErrNotRegular
+	}
+	return stamp{
+		dev: st.Dev, ino: st.Ino, size: st.Size,
+		mtime: st.Mtim, ctime: st.Ctim,
+		owner: st.Uid, mode: st.Mode & 0o777,
+	}, nil
+}
+
+// age returns how long ago by the wall clock the file was written. It is no
+// measure of liveness.
+func (s stamp) age() time.Duration { return time.Since(time.Unix(s.mtime.Unix())) }
+
+// replace makes content what name holds: all of it or, after an error, what was
+// there before.
+//
+//   - Result: the stamp of the new file.
+//   - Errors: the system's.
+func (f *folder) replace(instance string, content []byte) (s stamp, err error) {
+	tmp := tmpPrefix + instance + tmpSuffix
+	if err := f.remove(tmp); err != nil { // left by this instance: a folder has one writer of a name
+		return s, err
+	}
+	file, _, err := f.open("create", tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return s, err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.remove(tmp) // the first error is the one to report
+		}
+	}()
+	err = f.fail("write")
+	if err == nil {
+		_, err = file.Write(content)
+	}
+	if err == nil {
+		err = errors.Join(f.fail("sync"), file.Sync())
+	}
+	if err == nil {
+		s, err = stampOf(file)
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return s, err
+	}
+	if err = f.rename(tmp, instance+suffix); err != nil {
+		return s, err
+	}
+	return s, nil
+}
+
+// rename renames within the folder.
+func (f *folder) rename(from, to string) error {
+	if err := f.fail("rename"); err != nil {
+		return err
+	}
+	fd := int(f.dir.Fd())
+	_, err := retry(func() (int, error) { return 0, syscall.Renameat(fd, from, fd, to) })
+	return err
+}
+
+// sync makes the names of the folder durable. Some file systems cannot; there
+// is nothing to do about it.
+func (f *folder) sync() error {
+	if err := f.fail("syncdir"); err != nil {
+		return err
+	}
+	if err := f.dir.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
+		return err
+	}
+	return nil
+}
+
+// remove removes name; that it is not there is no error.
+func (f *folder) remove(name string) error {
+	if err := f.fail("remove"); err != nil {
+		return err
+	}
+	_, err := retry(func() (int, error) { return 0, syscall.Unlinkat(int(f.dir.Fd()), name) })
+	if err == syscall.ENOENT {
+		return nil
+	}
+	return err
+}
+
+func (f *folder) fail(step string) error {
+	if f.inject == nil {
+		return nil
+	}
+	return f.inject(step)
+}
+
+// retry repeats a system call that a signal interrupted; network file systems
+// let that happen.
+func retry(call func() (int, error)) (int, error) {
+	for {
+		n, err := call()
+		if err != syscall.EINTR {
+			return n, err
+		}
+	}
+}
+
+// wrap joins a sentinel and the error of the system in one line.
+func wrap(sentinel, err error) error { return fmt.Errorf("%w: %w", sentinel, err) }

@@ -1,0 +1,78 @@
+package file
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// process names a process so that another one in the same kernel can tell, with
+// certainty, that it has ended. The zero value names none.
+type process struct {
+	Space string `json:"space"` // boot id, pid namespace, time namespace: where PID and Start mean something
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"` // clock ticks since boot; process ids are used again, this pair is not
+}
+
+// thisProcess is the calling process; zero if the system does not tell, or if
+// /proc shows another namespace than the one that the process lives in.
+var thisProcess = sync.OnceValue(func() process {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return process{}
+	}
+	space := strings.TrimSpace(string(boot))
+	for _, namespace := range []string{"pid", "time"} {
+		link, err := os.Readlink("/proc/self/ns/" + namespace)
+		if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without time namespaces has no link
+			return process{}
+		}
+		space += "/" + strings.TrimSuffix(strings.TrimPrefix(link, namespace+":["), "]")
+	}
+	pid, _, start, ok := readStat("self")
+	if !ok || pid != os.Getpid() {
+		return process{}
+	}
+	return process{Space: space, PID: pid, Start: start}
+})
+
+// ended reports whether p has certainly ended. False may mean that nobody knows.
+func (p process) ended() bool {
+	own := thisProcess()
+	if p.PID <= 0 || p.Space == "" || p.Space != own.Space || p == own {
+		return false
+	}
+	if errors.Is(syscall.Kill(p.PID, 0), syscall.ESRCH) {
+		return true
+	}
+	_, state, start, ok := readStat(strconv.Itoa(p.PID))
+	if !ok { // hidden from this user
+		return false
+	}
+	// A zombie publishes nothing, however long its parent leaves it there.
+	return start != p.Start || state == 'Z' || state == 'X'
+}
+
+// readStat returns process id, state and start time from /proc/NAME/stat.
+func readStat(name string) (pid int, state byte, start uint64, ok bool) {
+	data, err := os.ReadFile("/proc/" + name + "/stat")
+	if err != nil {
+		return 0, 0, 0, false
+	}
+	// pid (command) state ...: the command may hold blanks and parentheses.
+	if _, err := fmt.Sscanf(string(data), "%d ", &pid); err != nil {
+		return 0, 0, 0, false
+	}
+	const startField = 22 - 3 // proc(5) counts from 1, and state is field 3
+	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
+	if len(fields) <= startField || len(fields[0]) != 1 {
+		return 0, 0, 0, false
+	}
+	start, err = strconv.ParseUint(string(fields[startField]), 10, 64)
+	return pid, fields[0][0], start, err == nil
+}
