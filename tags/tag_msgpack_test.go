@@ -64,6 +64,7 @@ func TestTagUnmarshalMsgpack(t *testing.T) {
 		{name: "an int64", input: "d37fffffffffffffff", want: 0x7fffffffffffffff},
 		{name: "nothing", input: "", wantErr: &tags.DecodeError{Reason: "no msgpack value where a tag is wanted"}},
 		{name: "a negative fixint", input: "ff", wantErr: &tags.DecodeError{Reason: "negative msgpack integer where a tag is wanted"}},
+		{name: "the lowest negative fixint", input: "e0", wantErr: &tags.DecodeError{Reason: "negative msgpack integer where a tag is wanted"}},
 		{name: "a negative int8", input: "d0ff", wantErr: &tags.DecodeError{Reason: "negative msgpack integer where a tag is wanted"}},
 		{name: "a negative int64", input: "d3ffffffffffffffff", wantErr: &tags.DecodeError{Reason: "negative msgpack integer where a tag is wanted"}},
 		{name: "nil", input: "c0", wantErr: &tags.DecodeError{Reason: "msgpack value is not an integer, a tag is wanted"}},
