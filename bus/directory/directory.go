@@ -8,7 +8,7 @@
 // The package has the contract and no storage. bus/directory/file keeps the
 // entries in a shared folder and needs no server, bus/directory/memory keeps
 // them in the process. Both are a [Feed] with something in front that fills it,
-// and both pass the tests of bus/directory/directorytest.
+// and conformance_test.go holds both to the contract; a new one joins its table.
 //
 //	publisher                      directory                      subscriber
 //	Announce(entry) ──────────────►   entry   ──── Appeared ─────►  dial
