@@ -1,0 +1,68 @@
+package file
+
+import (
+	"time"
+
+	"tagbus/bus/directory"
+)
+
+// BeatBytes is the length of the beat line.
+const BeatBytes = beatBytes
+
+// Process is for files of other processes.
+type Process = process
+
+// ThisProcess returns the calling process.
+func ThisProcess() Process { return thisProcess() }
+
+// Ended reports whether p has certainly ended.
+func Ended(p Process) bool { return p.ended() }
+
+// Encode returns a whole file.
+func Encode(e directory.Entry, revision uint32, beat time.Duration, p Process, count uint64) ([]byte, error) {
+	r := &record{entry: e, revision: revision, beat: beat, process: p}
+	body, err := r.encode()
+	return appendBeat(body, count, revision, r.sum), err
+}
+
+// Decoded is what a file says.
+type Decoded struct {
+	Entry    directory.Entry
+	Revision uint32
+	Beat     time.Duration
+	Process  Process
+	Count    uint64
+}
+
+// Decode reads a whole file.
+func Decode(data []byte, maxTagParts int) (Decoded, error) {
+	r, count, err := decode(data, maxTagParts)
+	if err != nil {
+		return Decoded{}, err
+	}
+	return Decoded{r.entry, r.revision, r.beat, r.process, count}, nil
+}
+
+// WithFaults returns c with a function that can fail each step of writing.
+func (c Config) WithFaults(inject func(step string) error) Config {
+	c.inject = inject
+	return c
+}
+
+// Crash ends the goroutines and leaves the files, as kill -9 does.
+func (d *Directory) Crash() {
+	d.mu.Lock()
+	clear(d.publications)
+	d.mu.Unlock()
+	_ = d.Close()
+}
+
+// Beat renews everything that is announced, now.
+func (d *Directory) Beat() {
+	for _, p := range d.announced() {
+		d.reportWriting(p.instance, p.renew())
+	}
+}
+
+// Scan looks at the folder, now.
+func (d *Directory) Scan() { d.scan.all() }

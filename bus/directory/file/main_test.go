@@ -1,0 +1,126 @@
+package file_test
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"tagbus/bus/directory"
+	"tagbus/bus/directory/file"
+	"tagbus/tags"
+)
+
+// announceIn is the environment variable that makes this test binary a publisher,
+// to be killed.
+const announceIn = "TAGBUS_TEST_ANNOUNCE_IN"
+
+func TestMain(m *testing.M) {
+	if folder := os.Getenv(announceIn); folder != "" {
+		d, err := file.Open(folder, file.Config{})
+		if err == nil {
+			_, err = d.Announce(entry("killed", 1))
+		}
+		fmt.Println(err)
+		select {}
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// patience is how long a test waits for what must come.
+const patience = 20 * time.Second
+
+// manual makes a directory do nothing by itself within a test's time.
+var manual = file.Config{Beat: time.Hour, Poll: time.Hour, Expiry: 3 * time.Hour, PollOnly: true}
+
+func entry(instance string, served ...tags.Tag) directory.Entry {
+	return directory.Entry{
+		Instance: instance, Name: "felix-07", Host: "pc-07", PID: 4711, Backend: "tcp",
+		Addresses: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:53100")},
+		Tags:      tags.Of(served...), PageBytes: 65536, MaxMessageBytes: 1 << 20,
+	}
+}
+
+func open(t testing.TB, folder string, config file.Config) *file.Directory {
+	t.Helper()
+	d, err := file.Open(folder, config)
+	if err != nil {
+		t.Fatalf("got %v from Open, want nil", err)
+	}
+	t.Cleanup(func() { _ = d.Close() }) // where its error matters, the test asks for it
+	return d
+}
+
+func announce(t testing.TB, d *file.Directory, e directory.Entry) directory.Registration {
+	t.Helper()
+	r, err := d.Announce(e)
+	if err != nil {
+		t.Fatalf("got %v from Announce, want nil", err)
+	}
+	return r
+}
+
+// encode returns a whole file of instance a.
+func encode(t testing.TB, e directory.Entry) []byte {
+	t.Helper()
+	data, err := file.Encode(e, 1, time.Second, file.Process{}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func write(t testing.TB, folder, name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(folder, name), data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t testing.TB, folder, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(folder, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// watch returns a channel with the events of d.
+func watch(t testing.TB, d *file.Directory) <-chan directory.Event {
+	t.Helper()
+	events := make(chan directory.Event, 10_000)
+	if _, err := d.Watch(func(e directory.Event) { events <- e }); err != nil {
+		t.Fatalf("got %v from Watch, want nil", err)
+	}
+	return events
+}
+
+// want fails the test unless the next event is of that kind and instance.
+func want(t testing.TB, events <-chan directory.Event, kind directory.EventKind, instance string) directory.Event {
+	t.Helper()
+	select {
+	case e := <-events:
+		if e.Kind != kind || e.Entry.Instance != instance {
+			t.Fatalf("got event %v, want %v %s", e, kind, instance)
+		}
+		return e
+	case <-time.After(patience):
+		t.Fatalf("got no event, want %v %s", kind, instance)
+		return directory.Event{}
+	}
+}
+
+// wantNone fails the test if an event has come.
+func wantNone(t testing.TB, events <-chan directory.Event) {
+	t.Helper()
+	select {
+	case e := <-events:
+		t.Fatalf("got event %v, want none", e)
+	default:
+	}
+}
