@@ -11,6 +11,10 @@ type Loop interface {
 	// ended. Threads: any. Blocks: never.
 	Post(f func()) bool
 
+	// OnLoop tells whether the caller runs on the loop, where it must not wait
+	// for what only the loop can bring about. Takes about a microsecond.
+	OnLoop() bool
+
 	// NewTimer returns a stopped timer that calls f on the loop.
 	NewTimer(f func()) (Timer, error)
 }

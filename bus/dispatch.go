@@ -1,0 +1,144 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"tagbus/tags"
+)
+
+// received is what a subscriber knows of one tag of one publisher.
+type received struct {
+	count   uint64 // position of the last message received or reported lost
+	version int    // of the source, for which targets holds
+	targets []target
+}
+
+// target is one place to deliver a tag's messages to.
+type target struct {
+	sub     *Subscription
+	handler Handler // nil: the subscription's queue
+}
+
+// onPage delivers the messages of a page in place: the handlers see the memory
+// into which the transport has read it.
+func (src *source) onPage(page []byte) {
+	if err := src.reader.reset(page); err != nil {
+		src.fail(err)
+		return
+	}
+	var done delivered
+	for more := true; more; {
+		more = src.deliver(&done)
+	}
+	c := &src.sub.counters
+	c.pages.Add(1)
+	c.messages.Add(done.messages)
+	c.bytes.Add(done.bytes)
+	if done.unwanted > 0 {
+		c.unwanted.Add(done.unwanted)
+	}
+}
+
+// delivered counts within a page, so that the shared counters are touched once,
+// and remembers the targets that a message has not reached yet.
+type delivered struct {
+	messages, bytes, unwanted uint64
+
+	message Message
+	rest    []target
+}
+
+func (d *delivered) deliverRest() {
+	for len(d.rest) > 0 {
+		t := d.rest[0]
+		d.rest = d.rest[1:] // before the call, which may panic
+		t.deliver(d.message)
+	}
+}
+
+func (t target) deliver(m Message) {
+	if t.handler != nil {
+		t.handler(m)
+	} else {
+		t.sub.enqueue(m)
+	}
+}
+
+// deliver delivers until the page ends or a handler panics; it then returns
+// true, to be called again for the rest: a panic costs nobody else a message.
+func (src *source) deliver(done *delivered) (more bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			src.sub.counters.panics.Add(1)
+			src.sub.event(Event{Kind: Problem, Peer: src.peer, Tag: src.reader.tag, Err: &PanicError{Tag: src.reader.tag, Value: v, Stack: debug.Stack()}})
+			more = true
+		}
+	}()
+	done.deliverRest() // after a panic
+	var rcv *received
+	r := &src.reader
+	for {
+		ok, err := r.next()
+		if err != nil {
+			src.fail(errors.Join(ErrProtocol, err))
+			return false
+		}
+		if !ok {
+			return false
+		}
+		if r.newTag || rcv == nil {
+			rcv = src.receivedOf(r.tag)
+		}
+		if rcv.version != src.version { // a handler may have changed it
+			src.aim(rcv, r.tag)
+		}
+		rcv.count++
+		if len(rcv.targets) == 0 {
+			done.unwanted++
+			continue
+		}
+		done.messages++
+		done.bytes += uint64(len(r.data))
+		m := Message{Tag: r.tag, Status: r.status, Counter: rcv.count, Publisher: src.peer, Data: r.data}
+		if len(rcv.targets) == 1 {
+			rcv.targets[0].deliver(m)
+			continue
+		}
+		done.message, done.rest = m, rcv.targets
+		done.deliverRest()
+	}
+}
+
+// receivedOf returns the state of a tag, which begins at its first mention.
+func (src *source) receivedOf(tag tags.Tag) *received {
+	if rcv := src.tags.get(tag); rcv != nil {
+		return rcv
+	}
+	return src.tags.add(tag, func(*received) {})
+}
+
+// aim finds out where the messages of a tag go.
+func (src *source) aim(rcv *received, tag tags.Tag) {
+	rcv.targets = nil // a new slice: the old one may be in use further up the stack
+	rcv.version = src.version
+	for _, sub := range src.acked {
+		if sub.set.Contains(tag) && !sub.closed.Load() {
+			rcv.targets = append(rcv.targets, target{sub, sub.handlerOf(tag)})
+		}
+	}
+}
+
+// PanicError is the cause of a Problem event for a message whose handler
+// panicked. The message counts as delivered and the handler stays.
+type PanicError struct {
+	Tag   tags.Tag
+	Value any // of the panic
+	Stack []byte
+}
+
+// Error names the tag and the panic's value, followed by the stack.
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("bus: handler of tag %v panicked: %v\n%s", e.Tag, e.Value, e.Stack)
+}

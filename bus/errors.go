@@ -1,0 +1,101 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+
+	"tagbus/netio"
+	"tagbus/tags"
+)
+
+var (
+	// ErrNoResources is returned by the publishing methods that do not wait,
+	// when a blocking subscriber of the tag, or the publisher's pool, has no
+	// room. Nobody got the message; the same call may succeed after
+	// PublisherConfig.OnReady, or use PublishContext, which waits.
+	ErrNoResources = fmt.Errorf("bus: not published: %w", netio.ErrNoResources)
+
+	// ErrClosed is returned by every method of a closed publisher, subscriber
+	// or subscription, and by Publish after Drain.
+	ErrClosed = errors.New("bus: closed")
+
+	// ErrOnLoop is returned by the methods that wait, when they would have to:
+	// called from a handler or an event they would wait for themselves for
+	// ever.
+	ErrOnLoop = errors.New("bus: cannot wait inside a callback: use the variant that does not wait, or another goroutine")
+
+	// ErrUnknownTag is wrapped in the error of Publish for a tag outside
+	// PublisherConfig.Tags.
+	ErrUnknownTag = errors.New("tag is not one of the publisher's")
+
+	// ErrMessageTooLarge is wrapped in the error of Publish for a message above
+	// PublisherConfig.MaxMessageBytes.
+	ErrMessageTooLarge = errors.New("message too large")
+
+	// ErrInvalidConfig is wrapped by every violation of a configuration.
+	ErrInvalidConfig = errors.New("bus: invalid configuration")
+
+	// ErrEmptySet is returned by Subscribe for a set without tags.
+	ErrEmptySet = errors.New("bus: subscription to no tags")
+
+	// ErrHasHandler is yielded by Subscription.Messages when the subscription
+	// delivers to a handler instead.
+	ErrHasHandler = errors.New("bus: subscription delivers to a handler: pass a nil handler to iterate")
+
+	// ErrStaleEntry is the cause of a refusal by a publisher that is not the
+	// instance the directory entry named.
+	ErrStaleEntry = errors.New("bus: another publisher answers at this address: its directory entry is stale")
+
+	// ErrProtocol is wrapped in the cause with which a connection is closed
+	// when the peer breaks the protocol.
+	ErrProtocol = errors.New("bus: protocol violation")
+
+	// ErrConnectionLost is the cause of a Gap: the messages were published while
+	// the connection was down.
+	ErrConnectionLost = errors.New("bus: published while the connection was lost")
+
+	// ErrPublisherEnded is the cause of a Gap that shows only when the
+	// publisher compares the final positions at its end.
+	ErrPublisherEnded = errors.New("bus: missing at the publisher's end")
+
+	// ErrHelloTimeout is the cause with which a connection is closed whose
+	// peer did not say hello in time.
+	ErrHelloTimeout = errors.New("bus: peer did not say hello in time")
+)
+
+// PublishError says which message was not published, and why.
+type PublishError struct {
+	Tag   tags.Tag
+	Bytes int // size of the message
+	Limit int // for ErrMessageTooLarge: the largest possible
+	Err   error
+}
+
+// Error names the tag, the cause and what to change.
+func (e *PublishError) Error() string {
+	switch e.Err {
+	case ErrMessageTooLarge:
+		return fmt.Sprintf("bus: publish %v: %v: %d bytes, limit %d: raise PublisherConfig.MaxMessageBytes", e.Tag, e.Err, e.Bytes, e.Limit)
+	case ErrUnknownTag:
+		return fmt.Sprintf("bus: publish %v: %v: add it to PublisherConfig.Tags", e.Tag, e.Err)
+	default:
+		return fmt.Sprintf("bus: publish %v: %v", e.Tag, e.Err)
+	}
+}
+
+// Unwrap returns the cause.
+func (e *PublishError) Unwrap() error { return e.Err }
+
+// PageError says why a page could not be read.
+type PageError struct {
+	Offset int // byte within the page
+	Reason string
+}
+
+// Error names the place and the reason.
+func (e *PageError) Error() string {
+	return fmt.Sprintf("bus: damaged page at byte %d: %s", e.Offset, e.Reason)
+}
+
+// Unwrap returns ErrProtocol.
+func (*PageError) Unwrap() error { return ErrProtocol }

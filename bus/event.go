@@ -1,0 +1,116 @@
+package bus
+
+import (
+	"fmt"
+
+	"tagbus/tags"
+)
+
+// EventKind says what happened.
+type EventKind int
+
+const (
+	// Connected: a connection to Peer is established and both sides have said
+	// hello.
+	Connected EventKind = iota + 1
+
+	// Subscribed: a subscription to Tags is acknowledged. At a publisher: for
+	// Peer; at a subscriber: by Peer.
+	Subscribed
+
+	// Unsubscribed: a subscription to Tags has ended in order.
+	Unsubscribed
+
+	// Lost: the connection to Peer has ended; Err says why, nil if in order. A
+	// subscriber connects again by itself while the publisher is in the
+	// directory.
+	Lost
+
+	// Refused: a connection or subscription was refused; Err says why.
+	Refused
+
+	// Gap: Count messages of Tag from Peer, which is the same publisher as
+	// before, were not received; Err says why.
+	Gap
+
+	// Vanished: the publisher Peer of Tags is gone for good without goodbye:
+	// how many of its last messages were not received is not known.
+	Vanished
+
+	// Goodbye: the publisher Peer has ended in order, and everything that it
+	// published for this subscriber has been received or reported.
+	Goodbye
+
+	// Problem: something does not work but the bus goes on; Err says what and
+	// what to do.
+	Problem
+)
+
+var eventNames = [...]string{
+	Connected: "connected", Subscribed: "subscribed", Unsubscribed: "unsubscribed", Lost: "lost", Refused: "refused",
+	Gap: "gap", Vanished: "vanished", Goodbye: "goodbye", Problem: "problem",
+}
+
+// String returns the kind's name.
+func (k EventKind) String() string {
+	if k > 0 && int(k) < len(eventNames) {
+		return eventNames[k]
+	}
+	return fmt.Sprintf("event %d", int(k))
+}
+
+// Event reports a change in the life of a publisher or subscriber. Fields that
+// the kind does not name are zero.
+type Event struct {
+	Kind  EventKind
+	Peer  *Peer    // nil when no peer is concerned
+	Tags  tags.Set // Subscribed, Unsubscribed, Vanished
+	Tag   tags.Tag // Gap
+	Count uint64   // Gap
+	Err   error
+}
+
+// String returns the event as a line for people.
+func (e Event) String() string {
+	s := e.Kind.String()
+	if e.Peer != nil {
+		s += " " + e.Peer.String()
+	}
+	if !e.Tags.IsEmpty() {
+		s += " tags " + shortSet(e.Tags)
+	}
+	if e.Kind == Gap {
+		s += fmt.Sprintf(" %d messages of tag %v", e.Count, e.Tag)
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// shortSet keeps a line about a large set readable.
+func shortSet(s tags.Set) string {
+	const most = 120
+	text := s.String()
+	if len(text) > most {
+		text = fmt.Sprintf("%s... (%d parts)", text[:most], s.Parts())
+	}
+	return text
+}
+
+func peerText(p *Peer) string {
+	name := p.Name
+	if name == "" {
+		name = p.Instance
+	}
+	if p.Host != "" {
+		name += "@" + p.Host
+	}
+	if p.PID != 0 {
+		name += fmt.Sprintf(":%d", p.PID)
+	}
+	if p.Addr.IsValid() {
+		name += " (" + p.Addr.String() + ")"
+	}
+	return name
+}

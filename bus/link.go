@@ -1,0 +1,299 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"tagbus/netio"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// link is the publisher's side of the connection to one subscriber.
+//
+// Pages come from any goroutine that publishes, completions from the loop;
+// both hold mu for a few operations on queues only. The endpoint's methods are
+// called under mu, which is allowed because a backend never calls back from
+// inside them.
+type link struct {
+	pub *Publisher
+	ep  netio.Endpoint
+	id  subscription.Subscriber
+
+	// pinned counts the pages reserved for or queued to this subscriber. It is
+	// what bounds how far a slow subscriber can be behind.
+	pinned atomic.Int64
+
+	mu            sync.Mutex
+	queue         ring[item] // to be sent, in order
+	held          ring[item] // pages that must stay behind an acknowledgement
+	corked        bool
+	inFlight      ring[item] // given to the endpoint, in order
+	inFlightBytes int
+	controlBytes  int // in queue and held
+	dead          bool
+
+	sentPages, sentMessages, sentBytes uint64
+
+	// Loop only.
+	state     linkState
+	peer      *Peer
+	helloTick int // tick of the hello timer at which patience ends
+	partID    uint64
+	part      []byte // parts of a subscription's set received so far
+}
+
+type linkState int
+
+const (
+	linkHello   linkState = iota // the peer has not said hello
+	linkReady                    // the peer may subscribe
+	linkLeaving                  // a last message is on its way
+)
+
+// item is one transport message to a subscriber: a page or a control message.
+type item struct {
+	page    *page
+	control []byte
+	last    bool // close the connection when it is sent
+}
+
+func (i *item) bytes() int {
+	if i.page != nil {
+		return i.page.bytes
+	}
+	return len(i.control)
+}
+
+// reserve makes room for n more pages, or returns false. A subscriber that
+// holds nothing gets any number, so that the largest message always fits.
+func (l *link) reserve(n int64) bool {
+	if now := l.pinned.Add(n); now > l.pub.queuePages && now != n {
+		l.pinned.Add(-n)
+		return false
+	}
+	return true
+}
+
+// unreserve gives back what reserve took, for pages that will not be queued.
+func (l *link) unreserve(n int64) { l.pinned.Add(-n) }
+
+// enqueue queues a page whose room is reserved and of which the caller hands
+// over one reference.
+func (l *link) enqueue(p *page) {
+	l.mu.Lock()
+	if l.dead {
+		l.mu.Unlock()
+		l.drop(p)
+		return
+	}
+	if l.corked {
+		l.held.push(item{page: p})
+	} else {
+		l.queue.push(item{page: p})
+		l.pump()
+	}
+	l.mu.Unlock()
+}
+
+// drop accounts for a page that this subscriber does not get any more.
+func (l *link) drop(p *page) {
+	l.pub.undelivered.Add(uint64(p.messages))
+	l.unreserve(int64(p.size()))
+	l.pub.release(p)
+}
+
+// send queues a control message in order with the pages before it. It passes
+// pages that are held back by cork.
+func (l *link) send(m subscription.Message) {
+	b, err := subscription.Append(nil, m)
+	if err != nil { // only possible for a message that this package built too long
+		l.fail(err)
+		return
+	}
+	l.sendControl(item{control: b})
+}
+
+func (l *link) sendControl(i item) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dead {
+		return
+	}
+	if l.controlBytes += len(i.control); l.controlBytes > maxControlQueue {
+		// The peer asks faster than it reads the answers.
+		_ = l.ep.Close()
+		return
+	}
+	l.queue.push(i)
+	l.pump()
+}
+
+// cork holds back the pages that come from now on, until uncork: an
+// acknowledgement that is being put together must come before them.
+func (l *link) cork() {
+	l.mu.Lock()
+	l.corked = true
+	l.mu.Unlock()
+}
+
+func (l *link) uncork() {
+	l.mu.Lock()
+	l.corked = false
+	for l.held.len() > 0 {
+		l.queue.push(l.held.pop())
+	}
+	if !l.dead {
+		l.pump()
+	}
+	l.mu.Unlock()
+}
+
+// pump gives the endpoint as much as keeps it busy. mu is held. What stays in
+// the queue can still be reordered or dropped by policy; what is in flight
+// cannot.
+func (l *link) pump() {
+	for l.queue.len() > 0 && l.inFlight.len() < maxInFlight && l.inFlightBytes < l.pub.window {
+		i := l.queue.front()
+		if err := l.post(i); err != nil {
+			if !errors.Is(err, netio.ErrNoResources) && !errors.Is(err, netio.ErrClosed) {
+				l.pub.loop.Post(func() { l.fail(err) })
+			}
+			return // OnSendReady or OnConnectionClosed goes on
+		}
+		l.inFlightBytes += i.bytes()
+		l.inFlight.push(l.queue.pop())
+	}
+}
+
+func (l *link) post(i *item) error {
+	if i.page != nil {
+		return l.ep.Send(i.page.key, nil, i.page.vector...)
+	}
+	b, err := l.ep.Buffer()
+	if err != nil {
+		return err
+	}
+	if _, err := b.Write(i.control); err != nil {
+		b.Release()
+		return fmt.Errorf("bus: control message of %d bytes: %w", len(i.control), err)
+	}
+	if err := l.ep.SendBuffer(b); err != nil {
+		b.Release()
+		return err
+	}
+	return nil
+}
+
+// completed takes the oldest item in flight. Loop only.
+func (l *link) completed() {
+	l.mu.Lock()
+	i := l.inFlight.pop()
+	l.inFlightBytes -= i.bytes()
+	if i.page != nil {
+		l.sentPages++
+		l.sentMessages += uint64(i.page.messages)
+		l.sentBytes += uint64(i.page.bytes)
+	} else {
+		l.controlBytes -= len(i.control)
+	}
+	l.pump()
+	l.mu.Unlock()
+	if i.page != nil {
+		l.unreserve(int64(i.page.size()))
+		l.pub.release(i.page)
+	}
+	if i.last {
+		_ = l.ep.Close()
+	}
+}
+
+func (l *link) ready() {
+	l.mu.Lock()
+	if !l.dead {
+		l.pump()
+	}
+	l.mu.Unlock()
+}
+
+// busy tells whether a page sealed now would only wait in the queue.
+func (l *link) busy() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.dead && (l.queue.len() > 0 || l.inFlightBytes >= l.pub.window)
+}
+
+// kill drops everything queued, because the connection has ended. Loop only.
+func (l *link) kill() {
+	l.mu.Lock()
+	l.dead = true
+	queues := [...]*ring[item]{&l.inFlight, &l.queue, &l.held}
+	l.mu.Unlock()
+	for _, q := range queues { // nobody else touches them once dead is set
+		for q.len() > 0 {
+			if i := q.pop(); i.page != nil {
+				l.drop(i.page)
+			}
+		}
+	}
+}
+
+// fail closes the connection for a fault of the peer. Loop only.
+func (l *link) fail(err error) {
+	l.pub.event(Event{Kind: Problem, Peer: l.peer, Err: err})
+	_ = l.ep.Close()
+}
+
+// refuse tells the peer why, and closes when that is sent. Loop only.
+func (l *link) refuse(reason error) {
+	l.state = linkLeaving
+	b, err := subscription.Append(nil, &subscription.Refused{Reason: reason.Error()})
+	if err != nil {
+		l.fail(err)
+		return
+	}
+	l.sendControl(item{control: b, last: true})
+	l.pub.event(Event{Kind: Refused, Peer: l.peer, Err: reason})
+}
+
+// subscribed puts the positions and the acknowledgement of a subscription in
+// front of the pages that are held back.
+func (l *link) subscribed(id uint64, positions []subscription.Position) {
+	for list := range positionLists(positions) {
+		l.send(&subscription.Positions{ID: id, List: list})
+	}
+	l.send(&subscription.Subscribed{ID: id})
+}
+
+// goodbye sends the final positions and ends.
+func (l *link) goodbye(positions []subscription.Position) {
+	for list := range positionLists(positions) {
+		l.send(&subscription.Goodbye{List: list})
+	}
+	l.send(&subscription.Goodbye{})
+}
+
+// positionLists splits ascending positions into lists that fit one control
+// message each.
+func positionLists(positions []subscription.Position) func(yield func([]byte) bool) {
+	const most = subscription.MaxControlBytes - 128 - subscription.MaxPositionBytes
+	return func(yield func([]byte) bool) {
+		var list []byte
+		var prev tags.Tag
+		for _, p := range positions {
+			if len(list) > most {
+				if !yield(list) {
+					return
+				}
+				list, prev = nil, 0
+			}
+			list = subscription.AppendPosition(list, prev, p)
+			prev = p.Tag
+		}
+		if len(list) > 0 {
+			yield(list)
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package bus
+
+import (
+	"net/netip"
+
+	"tagbus/tags"
+)
+
+// Status is the 8-bit status that travels with each message, for example the
+// error flags of the detector's firmware. 0 means no error and costs nothing
+// on the wire. The bus carries it unchanged and gives its bits no meaning.
+type Status uint8
+
+// Message is one message as a subscriber receives it.
+type Message struct {
+	Tag    tags.Tag
+	Status Status
+
+	// Counter is the message's position in the stream of its tag and
+	// publisher: 1 for the first that the publisher published. Successive
+	// messages of one tag and publisher have successive counters; a gap has
+	// been reported as an Event before the message that follows it.
+	Counter uint64
+
+	// Publisher says where the message comes from. The same pointer for all
+	// messages of one connection.
+	Publisher *Peer
+
+	// Data is the payload. It is valid until the handler returns, or until the
+	// next step of the iteration over Subscription.Messages.
+	Data []byte
+}
+
+// Peer describes the other end of a connection, for people and logs.
+type Peer struct {
+	Instance string // nuid of the peer's publisher or subscriber
+	Name     string // chosen by its user; may be empty
+	Host     string
+	PID      int
+	Addr     netip.AddrPort // its address on this connection
+}
+
+// String returns, for example, "readout@host1:4711 (10.0.0.1:40000)".
+func (p *Peer) String() string { return peerText(p) }

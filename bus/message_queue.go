@@ -1,0 +1,128 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// messageQueue carries messages from the loop to the goroutine that iterates.
+// Payloads are copied once, into one of two growing blocks of memory: the loop
+// fills one while the iterating goroutine reads the other, so that a lock is
+// taken once per block by the reader and nothing is allocated in the long run.
+type messageQueue struct {
+	limit int // payload bytes at which the loop stops
+
+	mu     sync.Mutex
+	filled messageBlock
+	full   bool
+	ended  bool
+	err    error
+	woken  chan struct{} // capacity 1
+
+	reading messageBlock // reader only
+}
+
+type messageBlock struct {
+	messages []Message // Data set when read: the bytes may still move
+	ends     []int     // in bytes
+	bytes    []byte
+	taken    int
+}
+
+func newMessageQueue(limit int) *messageQueue {
+	return &messageQueue{limit: limit, woken: make(chan struct{}, 1)}
+}
+
+var errQueueEnd = errors.New("bus: end of the queue")
+
+// messageCost is what a message counts beyond its payload, so that empty ones
+// are limited too.
+const messageCost = 64
+
+// push copies a message into the queue and tells whether it is full now.
+func (q *messageQueue) push(m Message) (full bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ended {
+		return false
+	}
+	b := &q.filled
+	b.bytes = append(b.bytes, m.Data...)
+	b.ends = append(b.ends, len(b.bytes))
+	m.Data = nil
+	b.messages = append(b.messages, m)
+	q.full = len(b.bytes)+messageCost*len(b.messages) >= q.limit
+	q.wake()
+	return q.full
+}
+
+func (q *messageQueue) wake() {
+	select {
+	case q.woken <- struct{}{}:
+	default:
+	}
+}
+
+// next waits for messages and makes them ready for take. drained tells that
+// the queue was full and is not any more.
+//
+// Errors: errQueueEnd after an orderly end, the reason of another, or the
+// cause of the end of ctx.
+func (q *messageQueue) next(ctx context.Context) (drained bool, err error) {
+	q.reading.reset()
+	for {
+		q.mu.Lock()
+		if len(q.filled.messages) > 0 {
+			q.reading, q.filled = q.filled, q.reading
+			drained, q.full = q.full, false
+			q.mu.Unlock()
+			return drained, nil
+		}
+		ended, err := q.ended, q.err
+		q.mu.Unlock()
+		if ended {
+			if err == nil {
+				err = errQueueEnd
+			}
+			return false, err
+		}
+		select {
+		case <-q.woken:
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// take returns the next message of the block that next made ready.
+func (q *messageQueue) take() (Message, bool) {
+	b := &q.reading
+	if b.taken == len(b.messages) {
+		return Message{}, false
+	}
+	m := b.messages[b.taken]
+	start := 0
+	if b.taken > 0 {
+		start = b.ends[b.taken-1]
+	}
+	end := b.ends[b.taken]
+	m.Data = b.bytes[start:end:end]
+	b.taken++
+	return m, true
+}
+
+// close ends the queue after what is in it. The first call decides the reason.
+func (q *messageQueue) close(err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.ended {
+		q.ended, q.err = true, err
+		q.wake()
+	}
+}
+
+func (b *messageBlock) reset() {
+	clear(b.messages) // drop the pointers
+	b.messages, b.ends, b.bytes, b.taken = b.messages[:0], b.ends[:0], b.bytes[:0], 0
+}

@@ -1,0 +1,186 @@
+package bus
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// A page is what crosses the network: a header and one or more messages.
+// Numbers are little-endian.
+//
+//	page header, 8 bytes
+//	  1 byte   0x01, subscription.KindPage
+//	  1 byte   flags, 0
+//	  2 bytes  reserved, 0
+//	  4 bytes  number of messages, at least 1
+//	per message
+//	  4 bytes  bit 31: a tag follows; bit 30: a status follows; bits 29..0: size
+//	  1 byte   status, not 0, if bit 30 is set; otherwise the status is 0
+//	  8 bytes  tag, if bit 31 is set; otherwise the tag of the message before
+//	  size     payload
+//
+// The first message of a page has a tag. These constants are part of the wire
+// protocol and must not change.
+//
+// Source: the coalesced buffer of netio3, with a header in front.
+const (
+	pageHeaderBytes = 8
+
+	recordTagBit    = 1 << 31
+	recordStatusBit = 1 << 30
+	recordSizeMask  = recordStatusBit - 1
+
+	// maxRecordOverhead is the most that a message takes beyond its payload.
+	maxRecordOverhead = 4 + 1 + 8
+)
+
+// pageWriter fills the memory of one page.
+type pageWriter struct {
+	mem      []byte // len: bytes written; cap: size of the page
+	messages uint32
+	last     tags.Tag // tag of the message before
+}
+
+// reset starts a page in mem, whose capacity is at least pageHeaderBytes.
+func (w *pageWriter) reset(mem []byte) {
+	w.mem = append(mem[:0], byte(subscription.KindPage), 0, 0, 0, 0, 0, 0, 0)
+	w.messages = 0
+}
+
+// append adds a message, or returns false and changes nothing if it does not
+// fit.
+func (w *pageWriter) append(tag tags.Tag, status Status, data []byte) bool {
+	if len(w.mem)+maxRecordOverhead+len(data) > cap(w.mem) {
+		return false
+	}
+	w.header(tag, status, len(data))
+	w.mem = append(w.mem, data...)
+	return true
+}
+
+// header adds everything of a message but its payload.
+func (w *pageWriter) header(tag tags.Tag, status Status, size int) {
+	head := uint32(size)
+	if status != 0 {
+		head |= recordStatusBit
+	}
+	if tag != w.last || w.messages == 0 {
+		head |= recordTagBit
+	}
+	w.mem = binary.LittleEndian.AppendUint32(w.mem, head)
+	if status != 0 {
+		w.mem = append(w.mem, byte(status))
+	}
+	if head&recordTagBit != 0 {
+		w.mem = binary.LittleEndian.AppendUint64(w.mem, uint64(tag))
+		w.last = tag
+	}
+	w.messages++
+}
+
+// finish completes the header; mem is then ready to be sent.
+func (w *pageWriter) finish() {
+	binary.LittleEndian.PutUint32(w.mem[4:], w.messages)
+}
+
+// pageReader iterates over the messages of a page in place.
+type pageReader struct {
+	page   []byte
+	offset int
+	left   uint32 // messages not yet read
+
+	tag    tags.Tag
+	newTag bool // the message just read brought a tag
+	status Status
+	data   []byte
+}
+
+// reset starts to read a page.
+//
+// Errors: *PageError.
+func (r *pageReader) reset(page []byte) error {
+	*r = pageReader{page: page, offset: pageHeaderBytes}
+	switch {
+	case len(page) < pageHeaderBytes:
+		return &PageError{len(page), "shorter than a page header"}
+	case page[0] != byte(subscription.KindPage) || page[1] != 0 || page[2] != 0 || page[3] != 0:
+		return &PageError{0, "unknown page header"}
+	}
+	r.left = binary.LittleEndian.Uint32(page[4:])
+	if r.left == 0 {
+		return &PageError{4, "no messages"}
+	}
+	return nil
+}
+
+// next reads a message. It returns false at the end of the page, with a nil
+// error, and at damage.
+//
+// Errors: *PageError.
+func (r *pageReader) next() (bool, error) {
+	if r.left == 0 {
+		return false, r.end()
+	}
+	rest := r.page[r.offset:]
+	if len(rest) < 4 {
+		return false, r.damaged("message header cut off")
+	}
+	head := binary.LittleEndian.Uint32(rest)
+	used := 4
+	r.status, r.newTag = 0, false
+	if head&(recordTagBit|recordStatusBit) != 0 {
+		n, err := r.optional(head, rest)
+		if err != nil {
+			return false, err
+		}
+		used = n
+	} else if r.offset == pageHeaderBytes {
+		return false, r.damaged("first message has no tag")
+	}
+	size := int(head & recordSizeMask)
+	if size > len(rest)-used {
+		return false, r.damaged(fmt.Sprintf("message of %d bytes, %d left", size, len(rest)-used))
+	}
+	r.data = rest[used : used+size : used+size]
+	r.offset += used + size
+	r.left--
+	return true, nil
+}
+
+// optional reads the status and the tag that head announces and returns the
+// bytes used with the header.
+func (r *pageReader) optional(head uint32, rest []byte) (int, error) {
+	used := 4
+	if head&recordStatusBit != 0 {
+		if len(rest) <= used {
+			return 0, r.damaged("status cut off")
+		}
+		if r.status = Status(rest[used]); r.status == 0 {
+			return 0, r.damaged("status of zero written out")
+		}
+		used++
+	}
+	if head&recordTagBit != 0 {
+		if len(rest) < used+8 {
+			return 0, r.damaged("tag cut off")
+		}
+		r.tag = tags.Tag(binary.LittleEndian.Uint64(rest[used:]))
+		r.newTag = true
+		used += 8
+	} else if r.offset == pageHeaderBytes {
+		return 0, r.damaged("first message has no tag")
+	}
+	return used, nil
+}
+
+func (r *pageReader) end() error {
+	if r.offset != len(r.page) {
+		return r.damaged(fmt.Sprintf("%d bytes after the last message", len(r.page)-r.offset))
+	}
+	return nil
+}
+
+func (r *pageReader) damaged(reason string) error { return &PageError{r.offset, reason} }

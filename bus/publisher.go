@@ -1,0 +1,417 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/nats-io/nuid"
+
+	"tagbus/bus/directory"
+	"tagbus/netio"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// Publisher publishes messages by tag to every subscriber that wants them.
+//
+// The way of a message: Publish finds the tag's route, appends the message to
+// the page of its stream, and returns. The page is queued at every subscriber
+// of the stream when it is full or due (stream.go), and its memory is used
+// again when the last of them has sent it (link.go).
+//
+// Threads: all methods may be called from any goroutine, and from callbacks
+// unless they block.
+type Publisher struct {
+	cfg        PublisherConfig
+	instance   string
+	backend    netio.Backend
+	loop       netio.Loop
+	listen     netio.ListenEndpoint
+	entry      directory.Entry
+	registered directory.Registration
+
+	pool       *netio.Pool
+	pages      []page // by the key of their first buffer
+	pageBytes  int
+	queuePages int64
+	window     int // bytes in flight per subscriber
+
+	tags tagMap[tagState]
+
+	mu      sync.Mutex // topology: everything in this block
+	table   subscription.Table
+	links   map[subscription.Subscriber]*link
+	freeIDs []subscription.Subscriber
+	routes  map[string]*route
+	changed chan struct{} // closed and replaced when a subscription changes
+	state   publisherState
+	streams atomic.Pointer[[]*stream] // written under mu
+
+	users      atomic.Int32 // of the pool: connections, and the publisher
+	waiting    waiters
+	wantReady  atomic.Bool
+	flushArmed atomic.Bool
+	flushTimer netio.Timer
+	flushFunc  func() // flush, as a value made once
+	readyFunc  func()
+
+	published   atomic.Uint64 // of streams that are gone
+	bytes       atomic.Uint64
+	refusals    atomic.Uint64
+	undelivered atomic.Uint64
+	strangers   atomic.Uint64
+
+	hello     helloDeadlines // loop only
+	drained   chan struct{}  // closed when the last subscriber has left after Drain
+	drainOnce sync.Once
+	closeOnce sync.Once
+	closeErr  error
+}
+
+type publisherState int
+
+const (
+	publisherOpen publisherState = iota
+	publisherDraining
+	publisherClosed
+)
+
+// tagState is what the publisher knows of one tag. count is guarded by the
+// mutexes of the streams of the tag's route.
+type tagState struct {
+	route atomic.Pointer[route]
+	count uint64
+}
+
+// NewPublisher opens a publisher: it listens for subscribers and announces its
+// tags in dir. Close it.
+//
+//   - open: the transport, for example tcp.Opener(loop, tcp.Config{}).
+//   - Errors: ErrInvalidConfig, joined violations; *netio.OpError when it
+//     cannot listen; the directory's.
+//   - Blocks: for the directory's storage.
+func NewPublisher(open netio.Opener, dir directory.Directory, cfg PublisherConfig) (*Publisher, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	pool, err := netio.NewPool(cfg.PoolBytes/cfg.PageBytes, cfg.PageBytes)
+	if err != nil {
+		return nil, err
+	}
+	p := &Publisher{
+		cfg:        cfg,
+		instance:   nuid.Next(),
+		pool:       pool,
+		pages:      make([]page, pool.Buffers()),
+		pageBytes:  cfg.PageBytes,
+		queuePages: int64(cfg.QueueBytes / cfg.PageBytes),
+		window:     maxInFlightPages * cfg.PageBytes,
+		links:      make(map[subscription.Subscriber]*link),
+		routes:     make(map[string]*route),
+		changed:    make(chan struct{}),
+		drained:    make(chan struct{}),
+	}
+	for i := range p.pages {
+		p.pages[i].key = netio.Key(i)
+	}
+	p.flushFunc, p.readyFunc = p.flushDue, p.onReady
+	p.users.Store(1)
+	p.streams.Store(new([]*stream))
+	if err := p.start(open, dir); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+func (p *Publisher) start(open netio.Opener, dir directory.Directory) (err error) {
+	if p.backend, err = open(publisherHandler{p}); err != nil {
+		return err
+	}
+	p.loop = p.backend.Loop()
+	if p.flushTimer, err = p.loop.NewTimer(p.flushFunc); err != nil {
+		return err
+	}
+	if err = p.hello.start(p); err != nil {
+		return err
+	}
+	p.listen, err = p.backend.OpenListenEndpoint(p.cfg.Listen, netio.Params{
+		Receive:  netio.ReceiveParams{MaxMessageBytes: subscription.MaxControlBytes, FirstMessageBytes: subscription.MaxHelloBytes},
+		Buffered: netio.BufferedParams{Buffers: controlBuffers, BufferBytes: subscription.MaxControlBytes},
+		ZeroCopy: netio.ZeroCopyParams{Outstanding: maxInFlight, Region: p.pool.Region()},
+	})
+	if err != nil {
+		return err
+	}
+	if p.entry, err = p.describe(); err != nil {
+		return err
+	}
+	p.registered, err = dir.Announce(p.entry)
+	return err
+}
+
+// describe makes the directory entry.
+func (p *Publisher) describe() (directory.Entry, error) {
+	addresses := p.cfg.Advertise
+	if len(addresses) == 0 {
+		var err error
+		if addresses, err = reachable(p.listen.Addr()); err != nil {
+			return directory.Entry{}, err
+		}
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "" // it is only for people
+	}
+	return directory.Entry{
+		Instance: p.instance, Name: p.cfg.Name, Host: host, PID: os.Getpid(),
+		Backend: p.backend.Name(), Addresses: addresses, Tags: p.cfg.Tags,
+		PageBytes: p.cfg.PageBytes, MaxMessageBytes: p.cfg.MaxMessageBytes,
+	}, nil
+}
+
+// Addr returns the address that subscribers dial.
+func (p *Publisher) Addr() string { return p.listen.Addr().String() }
+
+// Instance returns the publisher's id: a nuid, new for every Publisher.
+func (p *Publisher) Instance() string { return p.instance }
+
+// Publish publishes a message: it is PublishStatus with status 0.
+func (p *Publisher) Publish(tag tags.Tag, data []byte) error {
+	return p.PublishStatus(tag, 0, data)
+}
+
+// PublishStatus publishes a message to every subscriber of its tag.
+//
+//   - data: 0 to PublisherConfig.MaxMessageBytes bytes; copied, so that it may
+//     be changed on return.
+//   - Result: nil means accepted for every subscriber of the tag (there may be
+//     none). An error means that nobody gets the message.
+//   - Errors: ErrNoResources (the same call may succeed after OnReady),
+//     *PublishError with ErrUnknownTag or ErrMessageTooLarge, ErrClosed.
+//   - Order: messages of one tag are received in the order in which their
+//     calls returned; calls at the same time are ordered in some way.
+//   - Threads: any. Blocks: never. Allocates: no, but for the first message
+//     of a tag.
+func (p *Publisher) PublishStatus(tag tags.Tag, status Status, data []byte) error {
+	if len(data) > p.cfg.MaxMessageBytes {
+		return &PublishError{tag, len(data), p.cfg.MaxMessageBytes, ErrMessageTooLarge}
+	}
+	t := p.tags.get(tag)
+	if t == nil {
+		var err error
+		if t, err = p.addTag(tag); err != nil {
+			return err
+		}
+	}
+	for {
+		r := t.route.Load()
+		if len(r.streams) > 1 {
+			err, retry := t.publishSplit(r, tag, status, data)
+			if retry {
+				continue
+			}
+			return err
+		}
+		s := r.streams[0]
+		s.mu.Lock()
+		if t.route.Load() != r { // a subscription has just moved the tag
+			s.mu.Unlock()
+			continue
+		}
+		err := s.append(tag, status, data)
+		if err == nil {
+			t.count++
+		}
+		s.mu.Unlock()
+		return err
+	}
+}
+
+// PublishContext publishes a message as Publish does, and waits for room.
+//
+//   - Errors: as PublishStatus without ErrNoResources, and the cause of the
+//     end of ctx, wrapped. An error means that nobody gets the message.
+//     On the loop, which is what makes room, it does not wait but returns
+//     ErrOnLoop.
+//   - Threads: any.
+func (p *Publisher) PublishContext(ctx context.Context, tag tags.Tag, data []byte) error {
+	return p.PublishStatusContext(ctx, tag, 0, data)
+}
+
+// PublishStatusContext is PublishContext with a status.
+func (p *Publisher) PublishStatusContext(ctx context.Context, tag tags.Tag, status Status, data []byte) error {
+	err := p.PublishStatus(tag, status, data)
+	if err != ErrNoResources { //nolint:errorlint // PublishStatus returns it bare, and this is the data path
+		return err
+	}
+	if p.loop.OnLoop() {
+		return ErrOnLoop
+	}
+	w := p.waiting.enter()
+	defer p.waiting.leave(w)
+	for {
+		err := p.PublishStatus(tag, status, data)
+		if err != ErrNoResources { //nolint:errorlint // as above
+			return err
+		}
+		if err := w.wait(ctx); err != nil {
+			return &PublishError{Tag: tag, Bytes: len(data), Err: err}
+		}
+	}
+}
+
+// Flush sends what has been published without waiting for full pages or the
+// flush interval. Blocks: never.
+func (p *Publisher) Flush() {
+	for _, s := range *p.streams.Load() {
+		s.sealNow()
+	}
+}
+
+// armFlush makes sure that flushDue runs when the flush interval ends.
+func (p *Publisher) armFlush() {
+	if p.flushArmed.Swap(true) {
+		return
+	}
+	if p.cfg.FlushInterval == FlushImmediately {
+		p.loop.Post(p.flushFunc)
+		return
+	}
+	if err := p.flushTimer.StartOnce(p.cfg.FlushInterval); err != nil {
+		p.loop.Post(p.flushFunc) // without a timer the page must still go
+	}
+}
+
+// flushDue seals the pages that somebody waits for. Loop only.
+func (p *Publisher) flushDue() {
+	p.flushArmed.Store(false)
+	open := false
+	for _, s := range *p.streams.Load() {
+		open = s.flush() || open
+	}
+	if open && p.cfg.FlushInterval != FlushImmediately { // otherwise a completion flushes
+		p.armFlush()
+	}
+}
+
+// newPage takes the memory for a page of size buffers, or returns nil.
+func (p *Publisher) newPage(size int) *page {
+	first := p.pool.Get()
+	if first == nil {
+		return nil
+	}
+	pg := &p.pages[first.Key()]
+	pg.buffers = append(pg.buffers[:0], first)
+	pg.vector = pg.vector[:0]
+	for len(pg.buffers) < size {
+		b := p.pool.Get()
+		if b == nil {
+			pg.refs.Store(1)
+			p.release(pg)
+			return nil
+		}
+		pg.buffers = append(pg.buffers, b)
+	}
+	return pg
+}
+
+// release gives up one reference to a page; the last one frees its memory.
+func (p *Publisher) release(pg *page) {
+	if pg.refs.Add(-1) == 0 {
+		// The first buffer goes last: with it the page struct is free for
+		// another goroutine.
+		for _, b := range slices.Backward(pg.buffers) {
+			b.Release()
+		}
+	}
+	p.roomFreed()
+}
+
+// refused notes that a publisher was refused, so that it hears of room.
+func (p *Publisher) refused() {
+	p.refusals.Add(1)
+	p.wantReady.Store(true)
+}
+
+// roomFreed tells those who wait for room.
+func (p *Publisher) roomFreed() {
+	p.waiting.wake()
+	if p.cfg.OnReady != nil && p.wantReady.Load() && p.wantReady.Swap(false) {
+		p.loop.Post(p.readyFunc)
+	}
+}
+
+func (p *Publisher) onReady() { p.cfg.OnReady() }
+
+// event reports e on the loop, where no lock is held.
+func (p *Publisher) event(e Event) {
+	p.loop.Post(func() { p.cfg.OnEvent(e) })
+}
+
+// Close ends the publisher at once: it leaves the directory and closes every
+// connection. Messages not yet sent are lost to their subscribers; use Drain
+// first to end in order. The second call does nothing.
+//
+//   - Errors: the directory's, when the entry could not be removed.
+//   - Blocks: until the last callback has run; from inside a callback it
+//     returns at once.
+func (p *Publisher) Close() error {
+	p.closeOnce.Do(func() { p.closeErr = p.close() })
+	return p.closeErr
+}
+
+func (p *Publisher) close() error {
+	p.setState(publisherClosed)
+	p.waiting.wake()
+	var errs []error
+	if p.registered != nil {
+		errs = append(errs, p.registered.Withdraw())
+	}
+	if p.flushTimer != nil {
+		errs = append(errs, p.flushTimer.Close())
+	}
+	p.hello.close()
+	if p.backend != nil {
+		errs = append(errs, p.backend.Close())
+	}
+	errs = append(errs, p.leave())
+	return errors.Join(errs...)
+}
+
+// leave counts down the connections and the publisher itself; the last one
+// frees the pool. Closed from inside a callback, that is a connection.
+func (p *Publisher) leave() error {
+	if p.users.Add(-1) > 0 {
+		return nil
+	}
+	if err := p.pool.Close(); err != nil {
+		return fmt.Errorf("bus: close publisher: %w", err)
+	}
+	return nil
+}
+
+// setState moves the publisher towards its end and keeps Publish out: after it
+// returns no message is accepted any more. It returns false if the publisher
+// was there already.
+func (p *Publisher) setState(state publisherState) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state >= state {
+		return false
+	}
+	p.state = state
+	for _, s := range *p.streams.Load() {
+		s.mu.Lock()
+		s.closed = true
+		s.seal()
+		s.mu.Unlock()
+	}
+	p.notifyChanged()
+	return true
+}

@@ -1,0 +1,180 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// Defaults of PublisherConfig.
+const (
+	// DefaultPageBytes is two full TCP segments on the loopback device: a page
+	// just above a segment travels as a large and a tiny packet.
+	DefaultPageBytes       = 2 * 65450
+	DefaultQueueBytes      = 4 << 20
+	DefaultPoolBytes       = 64 << 20
+	DefaultMaxMessageBytes = 1 << 20
+	DefaultFlushInterval   = time.Millisecond
+	DefaultHelloTimeout    = 5 * time.Second
+	DefaultMaxStreams      = 64
+	DefaultMaxSubscribers  = 4096
+)
+
+// FlushImmediately, as PublisherConfig.FlushInterval, sends a page as soon as
+// the connection can take it: lowest latency. Messages are still coalesced
+// while a connection is busy.
+const FlushImmediately time.Duration = -1
+
+// Limits of PublisherConfig.
+const (
+	minPageBytes       = 256
+	maxPageBytes       = 16 << 20
+	maxMessageBytes    = 1<<30 - 1 - pageHeaderBytes - maxRecordOverhead
+	maxControlQueue    = 4 << 20 // bytes of answers queued for one subscriber
+	maxSubscribeBytes  = 4 << 20 // bytes of one subscription's set
+	controlBuffers     = 8
+	maxInFlight        = 64 // pages and control messages given to the endpoint
+	maxInFlightPages   = 4  // of which full pages: more only leaves the cache
+	smallestMaxMessage = subscription.MaxControlBytes
+)
+
+// PublisherConfig says how a Publisher publishes. Only Tags has no default.
+type PublisherConfig struct {
+	// Tags are the tags that this publisher serves.
+	Tags tags.Set
+
+	// Name is shown to operators. Default: empty. At most 255 bytes.
+	Name string
+
+	// Listen is the local address to listen on. Default 127.0.0.1 and a port
+	// that the system picks, which no other host can reach: set the address of
+	// the network that carries the data.
+	Listen netip.AddrPort
+
+	// Advertise are the addresses announced to subscribers. Default: Listen
+	// with the real port; if Listen is unspecified (0.0.0.0 or ::), every
+	// address of the host's interfaces.
+	Advertise []netip.AddrPort
+
+	// PageBytes is the size of a page, 256 B to 16 MiB. Default 130,900.
+	// Larger messages travel in several pages' memory at once.
+	PageBytes int
+
+	// QueueBytes is how much page memory one subscriber may hold: the most
+	// that a slow one can be behind. At least MaxMessageBytes. Default 4 MiB.
+	QueueBytes int
+
+	// PoolBytes is the memory for all pages. Stalled subscribers together hold
+	// at most their number times QueueBytes of it, and every stream in use
+	// needs a page: size it above that, or they starve the others.
+	// At least QueueBytes + PageBytes. Default 64 MiB.
+	PoolBytes int
+
+	// MaxMessageBytes is the largest payload of one message. Default 1 MiB.
+	MaxMessageBytes int
+
+	// FlushInterval is the longest that a message waits in a page that is not
+	// full. Default 1 ms; FlushImmediately waits for the connection only.
+	FlushInterval time.Duration
+
+	// MaxStreams bounds the sets of subscribers that share pages. Tags whose
+	// set of subscribers comes later are copied into a page per subscriber.
+	// Default 64.
+	MaxStreams int
+
+	// MaxSubscribers is the number of connections above which new ones are
+	// refused. Default 4096.
+	MaxSubscribers int
+
+	// HelloTimeout is how long a new connection may take to say what it
+	// wants. Default 5 s.
+	HelloTimeout time.Duration
+
+	// OnReady is called on the loop when publishing may succeed again after
+	// ErrNoResources. It must not block; it may publish.
+	OnReady func()
+
+	// OnEvent is called on the loop for every Event. It must not block and may
+	// call any method that does not block.
+	OnEvent func(Event)
+}
+
+func (c PublisherConfig) withDefaults() PublisherConfig {
+	setDefault(&c.Listen, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0))
+	setDefault(&c.PageBytes, DefaultPageBytes)
+	setDefault(&c.MaxMessageBytes, DefaultMaxMessageBytes)
+	setDefault(&c.QueueBytes, max(DefaultQueueBytes, c.messageMemory()))
+	setDefault(&c.PoolBytes, max(DefaultPoolBytes, c.QueueBytes+c.PageBytes))
+	setDefault(&c.FlushInterval, DefaultFlushInterval)
+	setDefault(&c.MaxStreams, DefaultMaxStreams)
+	setDefault(&c.MaxSubscribers, DefaultMaxSubscribers)
+	setDefault(&c.HelloTimeout, DefaultHelloTimeout)
+	if c.OnEvent == nil {
+		c.OnEvent = func(Event) {}
+	}
+	return c
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Validate reports all violations of c, joined; each wraps ErrInvalidConfig
+// and names the field, its value and its limit.
+func (c PublisherConfig) Validate() error {
+	c = c.withDefaults()
+	var v violations
+	if c.Tags.IsEmpty() {
+		v.add("Tags is empty: name the tags to publish")
+	}
+	if len(c.Name) > 255 {
+		v.add("Name has %d bytes, want at most 255", len(c.Name))
+	}
+	v.within("PageBytes", c.PageBytes, minPageBytes, maxPageBytes)
+	v.within("MaxMessageBytes", c.MaxMessageBytes, 1, maxMessageBytes)
+	v.within("MaxStreams", c.MaxStreams, 1, 1<<16)
+	v.within("MaxSubscribers", c.MaxSubscribers, 1, 1<<20)
+	if len(v) == 0 {
+		v.within("QueueBytes", c.QueueBytes, c.messageMemory(), 1<<40)
+		v.within("PoolBytes", c.PoolBytes, c.QueueBytes+c.PageBytes, 1<<40)
+	}
+	if c.FlushInterval < FlushImmediately {
+		v.add("FlushInterval is %v, want a positive duration or FlushImmediately", c.FlushInterval)
+	}
+	if c.HelloTimeout < 0 {
+		v.add("HelloTimeout is %v, want a positive duration", c.HelloTimeout)
+	}
+	return errors.Join(v...)
+}
+
+// messageMemory returns the page memory that the largest message takes.
+func (c *PublisherConfig) messageMemory() int {
+	n := c.PageBytes
+	return (pageHeaderBytes + maxRecordOverhead + c.MaxMessageBytes + n - 1) / n * n
+}
+
+// frameBytes returns the size of the largest transport message that a
+// publisher of these sizes sends.
+func frameBytes(pageBytes, maxMessage int) int {
+	return max(pageBytes, pageHeaderBytes+maxRecordOverhead+maxMessage, smallestMaxMessage)
+}
+
+// violations collects what is wrong with a configuration.
+type violations []error
+
+func (v *violations) add(format string, args ...any) {
+	*v = append(*v, fmt.Errorf("%w: %s", ErrInvalidConfig, fmt.Sprintf(format, args...)))
+}
+
+func (v *violations) within(field string, got, lo, hi int) {
+	if got < lo || got > hi {
+		v.add("%s is %d, want %d to %d", field, got, lo, hi)
+	}
+}

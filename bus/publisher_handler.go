@@ -1,0 +1,219 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"tagbus/netio"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// publisherHandler is a Publisher as its backend sees it. Every method runs on
+// the loop.
+type publisherHandler struct{ *Publisher }
+
+// OnConnectionEstablished implements netio.Handler.
+func (p publisherHandler) OnConnectionEstablished(ep netio.Endpoint) {
+	l := &link{pub: p.Publisher, ep: ep, peer: &Peer{Addr: ep.Remote()}}
+	ep.SetContext(l)
+	p.users.Add(1)
+	p.hello.add(l)
+}
+
+// OnConnectionRefused implements netio.Handler. A publisher does not dial.
+func (p publisherHandler) OnConnectionRefused(netip.AddrPort, error) {}
+
+// OnConnectionClosed implements netio.Handler.
+func (p publisherHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
+	l := ep.Context().(*link)
+	p.hello.remove(l)
+	p.removeLink(l)
+	l.kill()
+	p.roomFreed()
+	if l.peer.Instance != "" {
+		p.event(Event{Kind: Lost, Peer: l.peer, Err: cause})
+	}
+	// Only a publisher that was closed from inside a callback frees its pool
+	// here, and by then there is nobody left to tell of a failure.
+	_ = p.leave()
+}
+
+// OnData implements netio.Handler.
+func (p publisherHandler) OnData(ep netio.Endpoint, data []byte) {
+	l := ep.Context().(*link)
+	switch l.state {
+	case linkHello:
+		p.onHello(l, data)
+	case linkReady:
+		p.onControl(l, data)
+	case linkLeaving: // it may have asked before it heard
+	}
+}
+
+// OnSendCompleted implements netio.Handler.
+func (p publisherHandler) OnSendCompleted(c netio.Completion) {
+	c.Endpoint.Context().(*link).completed()
+	if p.cfg.FlushInterval == FlushImmediately {
+		p.armFlush()
+	}
+}
+
+// OnSendReady implements netio.Handler.
+func (p publisherHandler) OnSendReady(ep netio.Endpoint) { ep.Context().(*link).ready() }
+
+// onHello decides whether the peer may subscribe.
+func (p *Publisher) onHello(l *link, data []byte) {
+	p.hello.remove(l)
+	h, err := subscription.DecodeHello(data)
+	if errors.Is(err, subscription.ErrMagic) {
+		// A stranger: a port scanner, a browser. It gets no answer.
+		p.strangers.Add(1)
+		p.event(Event{Kind: Refused, Peer: l.peer, Err: err})
+		_ = l.ep.Close()
+		return
+	}
+	l.peer = &Peer{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID, Addr: l.ep.Remote()}
+	answer, helloErr := subscription.AppendHello(nil, subscription.Hello{
+		Instance: p.instance, Name: p.cfg.Name, Host: p.entry.Host, PID: p.entry.PID,
+		MaxMessageBytes: subscription.MaxControlBytes,
+	})
+	if helloErr != nil {
+		l.fail(helloErr)
+		return
+	}
+	l.sendControl(item{control: answer}) // also to other versions, so that they see ours
+	if err == nil {
+		err = p.admit(l, h)
+	}
+	if err != nil {
+		l.refuse(err)
+		return
+	}
+	l.state = linkReady
+	p.event(Event{Kind: Connected, Peer: l.peer})
+}
+
+// admit gives l its number, or says why not.
+func (p *Publisher) admit(l *link, h subscription.Hello) error {
+	if h.Expect != "" && h.Expect != p.instance {
+		return fmt.Errorf("%w: expected %s, this is %s", ErrStaleEntry, h.Expect, p.instance)
+	}
+	if need := frameBytes(p.cfg.PageBytes, p.cfg.MaxMessageBytes); h.MaxMessageBytes < need {
+		return fmt.Errorf("bus: subscriber receives at most %d bytes at once, publisher sends up to %d: raise SubscriberConfig.MaxMessageBytes",
+			h.MaxMessageBytes, need)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state != publisherOpen {
+		return ErrClosed
+	}
+	if len(p.links) >= p.cfg.MaxSubscribers {
+		return fmt.Errorf("bus: publisher has %d subscribers, the most it allows: raise PublisherConfig.MaxSubscribers", len(p.links))
+	}
+	if n := len(p.freeIDs); n > 0 {
+		l.id, p.freeIDs = p.freeIDs[n-1], p.freeIDs[:n-1]
+	} else {
+		l.id = subscription.Subscriber(len(p.links))
+	}
+	p.links[l.id] = l
+	return nil
+}
+
+// removeLink forgets a subscriber and takes it out of all routes.
+func (p *Publisher) removeLink(l *link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.links[l.id] != l {
+		return
+	}
+	before := p.table.Remove(l.id)
+	p.reroute(l, before, tags.Set{})
+	delete(p.links, l.id)
+	p.freeIDs = append(p.freeIDs, l.id)
+	p.noteDrained()
+	p.notifyChanged()
+}
+
+// onControl carries out a request.
+func (p *Publisher) onControl(l *link, data []byte) {
+	m, err := subscription.Decode(data)
+	if err != nil {
+		l.fail(errors.Join(ErrProtocol, err))
+		return
+	}
+	switch m := m.(type) {
+	case *subscription.Subscribe:
+		p.onSubscribe(l, m)
+	case *subscription.Unsubscribe:
+		p.unsubscribe(l, m.ID)
+	default:
+		l.fail(fmt.Errorf("%w: a subscriber does not send %v", ErrProtocol, m.Kind()))
+	}
+}
+
+// onSubscribe puts the parts of a set together.
+func (p *Publisher) onSubscribe(l *link, m *subscription.Subscribe) {
+	if len(l.part) > 0 && l.partID != m.ID {
+		l.fail(fmt.Errorf("%w: parts of subscriptions %d and %d mixed", ErrProtocol, l.partID, m.ID))
+		return
+	}
+	if len(l.part)+len(m.Set) > maxSubscribeBytes {
+		l.fail(fmt.Errorf("%w: subscription of more than %d bytes", ErrProtocol, maxSubscribeBytes))
+		return
+	}
+	l.partID, l.part = m.ID, append(l.part, m.Set...)
+	if m.More {
+		return
+	}
+	var set tags.Set
+	err := set.UnmarshalBinary(l.part)
+	l.part = nil
+	if err != nil {
+		l.fail(errors.Join(ErrProtocol, err))
+		return
+	}
+	p.subscribe(l, m.ID, set)
+}
+
+// subscribe makes a subscription active and acknowledges it.
+func (p *Publisher) subscribe(l *link, id uint64, set tags.Set) {
+	p.mu.Lock()
+	before := p.table.Set(l.id)
+	err := p.table.Subscribe(l.id, id, set)
+	if err == nil {
+		l.cork()
+		l.subscribed(id, p.reroute(l, before, p.table.Set(l.id)))
+		l.uncork()
+		p.notifyChanged()
+	}
+	p.mu.Unlock()
+	if err != nil {
+		l.send(&subscription.Refused{ID: id, Reason: err.Error()})
+		p.event(Event{Kind: Refused, Peer: l.peer, Tags: set, Err: err})
+		return
+	}
+	p.event(Event{Kind: Subscribed, Peer: l.peer, Tags: set})
+}
+
+// unsubscribe ends a subscription and acknowledges that, whether there was one
+// or not: the peer must not wait for ever.
+func (p *Publisher) unsubscribe(l *link, id uint64) {
+	p.mu.Lock()
+	before := p.table.Set(l.id)
+	set, ok := p.table.Unsubscribe(l.id, id)
+	p.reroute(l, before, p.table.Set(l.id))
+	p.notifyChanged()
+	p.mu.Unlock()
+	l.send(&subscription.Unsubscribed{ID: id})
+	if ok {
+		p.event(Event{Kind: Unsubscribed, Peer: l.peer, Tags: set})
+	}
+}
+
+// notifyChanged wakes WaitSubscribers. mu is held.
+func (p *Publisher) notifyChanged() {
+	close(p.changed)
+	p.changed = make(chan struct{})
+}

@@ -1,0 +1,120 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"tagbus/tags"
+)
+
+// WaitSubscribers waits until at least n subscribers have a subscription, and
+// they together cover set: each of its tags is wanted by one of them.
+//
+//   - set: the tags that are about to be published; often PublisherConfig.Tags.
+//   - Errors: ErrClosed; ErrOnLoop; the cause of the end of ctx.
+//   - Threads: any.
+func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) error {
+	for {
+		p.mu.Lock()
+		open := p.state == publisherOpen
+		enough := p.table.Len() >= n && (n == 0 || covers(p.table.Union(), set))
+		changed := p.changed
+		p.mu.Unlock()
+		switch {
+		case !open:
+			return ErrClosed
+		case enough:
+			return nil
+		case p.loop.OnLoop():
+			return ErrOnLoop
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("bus: wait for %d subscribers: %w", n, context.Cause(ctx))
+		}
+	}
+}
+
+// covers tells whether all tags of set are in all. Sets too complex to compare
+// count as not covered.
+func covers(all, set tags.Set) bool {
+	left, err := set.Without(all)
+	return err == nil && left.IsEmpty()
+}
+
+// Drain ends the publisher in order: it accepts no more messages, leaves the
+// directory, sends what was published, and tells every subscriber the final
+// positions. It returns when all of them have received that and left; Close
+// then has nothing to lose.
+//
+//   - Errors: ErrClosed if the publisher is draining or closed; ErrOnLoop; the
+//     directory's; the cause of the end of ctx, when some subscribers had not
+//     left.
+//   - Threads: any.
+func (p *Publisher) Drain(ctx context.Context) error {
+	if p.loop.OnLoop() {
+		return ErrOnLoop
+	}
+	if !p.setState(publisherDraining) {
+		return ErrClosed
+	}
+	p.waiting.wake()
+	err := p.registered.Withdraw()
+	p.mu.Lock()
+	p.noteDrained()
+	for _, l := range p.links {
+		positions := p.finalPositions(l)
+		p.loop.Post(func() { l.goodbye(positions) })
+	}
+	p.mu.Unlock()
+	select {
+	case <-p.drained:
+		return err
+	case <-ctx.Done():
+		p.mu.Lock()
+		left := len(p.links)
+		p.mu.Unlock()
+		return errors.Join(err, fmt.Errorf("bus: drain: %d subscribers have not received everything: %w", left, context.Cause(ctx)))
+	}
+}
+
+// noteDrained ends the wait of Drain when no subscriber is left. mu is held.
+func (p *Publisher) noteDrained() {
+	if p.state == publisherDraining && len(p.links) == 0 {
+		p.drainOnce.Do(func() { close(p.drained) })
+	}
+}
+
+// reachable returns the addresses under which others can dial a listen
+// address: itself, or for an unspecified one those of all interfaces, with the
+// loopback ones last.
+func reachable(listen netip.AddrPort) ([]netip.AddrPort, error) {
+	if !listen.Addr().IsUnspecified() {
+		return []netip.AddrPort{listen}, nil
+	}
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, fmt.Errorf("bus: find the addresses to advertise for %v: %w", listen, err)
+	}
+	var outside, loopback []netip.AddrPort
+	for _, a := range all {
+		network, ok := a.(*net.IPNet)
+		if !ok {
+			continue
+		}
+		ip, ok := netip.AddrFromSlice(network.IP)
+		ip = ip.Unmap()
+		switch {
+		case !ok, ip.IsLinkLocalUnicast(), listen.Addr().Is4() && !ip.Is4():
+		case ip.IsLoopback():
+			loopback = append(loopback, netip.AddrPortFrom(ip, listen.Port()))
+		default:
+			outside = append(outside, netip.AddrPortFrom(ip, listen.Port()))
+		}
+	}
+	return append(outside, loopback...), nil
+}

@@ -1,0 +1,225 @@
+package bus
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// route says where the messages of a tag go: to the stream of the subscribers
+// that want it. When there are already PublisherConfig.MaxStreams streams, a
+// route has one stream per subscriber instead, and its messages are copied
+// into each.
+type route struct {
+	key     string
+	links   []*link   // ascending ids
+	streams []*stream // at least one; ascending first ids
+	tags    int       // tags that use the route; Publisher.mu
+}
+
+// publishSplit publishes to a route of several streams: to all or to none. It
+// asks for a retry when the route has just changed.
+func (t *tagState) publishSplit(r *route, tag tags.Tag, status Status, data []byte) (err error, retry bool) { //nolint:revive,staticcheck // the error is the result, retry an afterthought
+	for _, s := range r.streams { // always in the same order: no deadlock
+		s.mu.Lock()
+	}
+	defer func() {
+		for _, s := range r.streams {
+			s.mu.Unlock()
+		}
+	}()
+	if t.route.Load() != r {
+		return nil, true
+	}
+	for i, s := range r.streams {
+		if err := s.prepare(len(data)); err != nil {
+			for _, prepared := range r.streams[:i] {
+				if prepared.page != nil && prepared.page.size() > 1 {
+					prepared.abandon()
+				}
+			}
+			return err, false
+		}
+	}
+	for _, s := range r.streams {
+		s.commit(tag, status, data)
+		s.messages++
+		s.bytes += uint64(len(data))
+	}
+	t.count++
+	return nil, false
+}
+
+// addTag begins to serve a tag, at its first message.
+func (p *Publisher) addTag(tag tags.Tag) (*tagState, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state != publisherOpen {
+		return nil, ErrClosed
+	}
+	if t := p.tags.get(tag); t != nil {
+		return t, nil
+	}
+	if !p.cfg.Tags.Contains(tag) {
+		return nil, &PublishError{Tag: tag, Err: ErrUnknownTag}
+	}
+	var links []*link
+	for _, id := range p.table.AppendWanting(nil, tag) {
+		links = append(links, p.links[id])
+	}
+	r := p.routeTo(links)
+	r.tags++
+	return p.tags.add(tag, func(t *tagState) { t.route.Store(r) }), nil
+}
+
+// routeTo returns the route to a set of subscribers, which it makes if needed.
+// links ascend. mu is held.
+func (p *Publisher) routeTo(links []*link) *route {
+	key := routeKey(links)
+	if r := p.routes[key]; r != nil {
+		return r
+	}
+	r := &route{key: key, links: links}
+	if len(links) <= 1 || len(*p.streams.Load()) < p.cfg.MaxStreams {
+		r.streams = []*stream{p.newStream(links)}
+	} else {
+		for i := range links {
+			r.streams = append(r.streams, p.routeTo(links[i : i+1 : i+1]).streams[0])
+		}
+	}
+	for _, s := range r.streams {
+		s.routes++
+	}
+	p.routes[key] = r
+	return r
+}
+
+func routeKey(links []*link) string {
+	key := make([]byte, 0, 4*len(links))
+	for _, l := range links {
+		key = binary.LittleEndian.AppendUint32(key, uint32(l.id))
+	}
+	return string(key)
+}
+
+func (p *Publisher) newStream(links []*link) *stream {
+	s := &stream{pub: p, links: links, closed: p.state != publisherOpen}
+	streams := append(slices.Clone(*p.streams.Load()), s)
+	p.streams.Store(&streams)
+	return s
+}
+
+// collect removes the routes that no tag uses, and the streams that no route
+// uses. mu is held.
+func (p *Publisher) collect() {
+	for again := true; again; {
+		again = false
+		for key, r := range p.routes {
+			if r.tags > 0 || p.neededBySplit(r) {
+				continue
+			}
+			delete(p.routes, key)
+			for _, s := range r.streams {
+				s.routes--
+			}
+			again = true
+		}
+	}
+	streams := slices.DeleteFunc(slices.Clone(*p.streams.Load()), func(s *stream) bool {
+		if s.routes > 0 {
+			return false
+		}
+		s.mu.Lock()
+		s.seal()
+		p.published.Add(s.messages)
+		p.bytes.Add(s.bytes)
+		s.messages, s.bytes = 0, 0
+		s.mu.Unlock()
+		return true
+	})
+	p.streams.Store(&streams)
+}
+
+// neededBySplit tells whether a split route copies into r's stream.
+func (p *Publisher) neededBySplit(r *route) bool {
+	return len(r.streams) == 1 && len(r.links) == 1 && r.streams[0].routes > 1
+}
+
+// reroute moves the tags that subscriber l now wants, or no longer wants, to
+// their new routes, and returns the positions of those that it newly wants,
+// ascending. The pages under construction are sealed first, so that the order
+// of each tag holds: what was published before the move is queued before it.
+// mu is held.
+func (p *Publisher) reroute(l *link, before, after tags.Set) []subscription.Position {
+	moves := make(map[*route][]*tagEntry[tagState])
+	p.tags.all(func(e *tagEntry[tagState]) {
+		if before.Contains(e.tag) != after.Contains(e.tag) {
+			r := e.value.route.Load()
+			moves[r] = append(moves[r], e)
+		}
+	})
+	var positions []subscription.Position
+	for from, entries := range moves {
+		to := p.routeTo(toggled(from.links, l))
+		joins := len(to.links) > len(from.links)
+		from.tags -= len(entries)
+		to.tags += len(entries)
+		from.lock()
+		for _, e := range entries {
+			if joins && e.value.count > 0 {
+				positions = append(positions, subscription.Position{Tag: e.tag, Count: e.value.count})
+			}
+			e.value.route.Store(to)
+		}
+		from.unlock()
+	}
+	p.collect()
+	slices.SortFunc(positions, func(a, b subscription.Position) int { return cmp.Compare(a.Tag, b.Tag) })
+	return positions
+}
+
+// toggled returns links with l added or, if it is there, removed.
+func toggled(links []*link, l *link) []*link {
+	i, found := slices.BinarySearchFunc(links, l, func(a, b *link) int { return cmp.Compare(a.id, b.id) })
+	if found {
+		return slices.Delete(slices.Clone(links), i, i+1)
+	}
+	return slices.Insert(slices.Clone(links), i, l)
+}
+
+// lock keeps publishers off the route, with nothing under construction.
+func (r *route) lock() {
+	for _, s := range r.streams {
+		s.mu.Lock()
+		s.seal()
+	}
+}
+
+func (r *route) unlock() {
+	for _, s := range r.streams {
+		s.mu.Unlock()
+	}
+}
+
+// finalPositions returns the positions of the tags that subscriber l wants,
+// ascending. mu is held.
+func (p *Publisher) finalPositions(l *link) []subscription.Position {
+	wanted := p.table.Set(l.id)
+	var positions []subscription.Position
+	p.tags.all(func(e *tagEntry[tagState]) {
+		if !wanted.Contains(e.tag) {
+			return
+		}
+		r := e.value.route.Load()
+		r.streams[0].mu.Lock()
+		if n := e.value.count; n > 0 {
+			positions = append(positions, subscription.Position{Tag: e.tag, Count: n})
+		}
+		r.streams[0].mu.Unlock()
+	})
+	slices.SortFunc(positions, func(a, b subscription.Position) int { return cmp.Compare(a.Tag, b.Tag) })
+	return positions
+}

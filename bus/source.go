@@ -1,0 +1,292 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"tagbus/bus/directory"
+	"tagbus/netio"
+	"tagbus/subscription"
+)
+
+// source is the subscriber's side of one publisher: an entry of the directory
+// and, while somebody wants its tags, the connection to it.
+//
+//	idle ──► dialing ──► greeting ──► ready
+//	 ▲          │            │          │
+//	 │          ▼            ▼          │
+//	 └──────  waiting  ◄────────────────┘   (refused, lost)
+//
+// Everything here runs on the loop.
+type source struct {
+	sub     *Subscriber
+	entry   directory.Entry
+	listed  bool // in the directory
+	state   sourceState
+	ended   bool // it said goodbye, or proved to be somebody else: never dial again
+	known   bool // it acknowledged a subscription at least once
+	address int  // which of the entry's addresses is dialed
+	refusal error
+
+	ep      netio.Endpoint
+	peer    *Peer
+	pausing int          // subscriptions whose queue is full
+	out     ring[[]byte] // control messages to send
+
+	timer   netio.Timer // delay before the next try, or patience for the hello
+	backoff *backoff.ExponentialBackOff
+
+	requested map[uint64]*Subscription // on this connection
+	acked     map[uint64]*Subscription // ever, on this publisher: what it owes us
+	tags      tagMap[received]
+	version   int // changes when targets may have changed
+	reader    pageReader
+}
+
+type sourceState int
+
+const (
+	sourceIdle sourceState = iota
+	sourceDialing
+	sourceGreeting
+	sourceReady
+	sourceWaiting
+)
+
+func newSource(s *Subscriber) *source {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval = s.cfg.ReconnectMin, s.cfg.ReconnectMax
+	b.Reset()
+	return &source{
+		sub:       s,
+		backoff:   b,
+		requested: make(map[uint64]*Subscription),
+		acked:     make(map[uint64]*Subscription),
+		version:   1,
+	}
+}
+
+// consider connects if somebody wants the publisher's tags, and subscribes to
+// what is not subscribed yet.
+func (src *source) consider() {
+	switch src.state {
+	case sourceIdle:
+		if src.wanted() && src.speakable() {
+			src.dial()
+		}
+	case sourceReady:
+		src.subscribeAll()
+	case sourceDialing, sourceGreeting, sourceWaiting: // it comes to that
+	}
+}
+
+func (src *source) wanted() bool {
+	if src.ended || !src.listed {
+		return false
+	}
+	for _, sub := range src.sub.subs {
+		if sub.set.Intersects(src.entry.Tags) {
+			return true
+		}
+	}
+	return false
+}
+
+// speakable tells whether this program can talk to the publisher, and reports
+// it once if not.
+func (src *source) speakable() bool {
+	var err error
+	if have := src.sub.backend.Name(); src.entry.Backend != have {
+		err = fmt.Errorf("bus: publisher speaks %q, this subscriber %q: use the same backend", src.entry.Backend, have)
+	} else if need := frameBytes(src.entry.PageBytes, src.entry.MaxMessageBytes); need > src.sub.cfg.MaxMessageBytes {
+		err = fmt.Errorf("bus: publisher sends up to %d bytes at once, this subscriber receives %d: raise SubscriberConfig.MaxMessageBytes", need, src.sub.cfg.MaxMessageBytes)
+	}
+	if err != nil && (src.refusal == nil || src.refusal.Error() != err.Error()) {
+		src.sub.event(Event{Kind: Refused, Peer: src.describe(), Err: err})
+	}
+	src.refusal = err
+	return err == nil
+}
+
+// describe returns what the directory says of the publisher.
+func (src *source) describe() *Peer {
+	p := &Peer{Instance: src.entry.Instance, Name: src.entry.Name, Host: src.entry.Host, PID: src.entry.PID}
+	if len(src.entry.Addresses) > 0 {
+		p.Addr = src.entry.Addresses[src.address%len(src.entry.Addresses)]
+	}
+	return p
+}
+
+func (src *source) dial() {
+	addr := src.entry.Addresses[src.address%len(src.entry.Addresses)]
+	src.state = sourceDialing
+	err := src.sub.backend.OpenEndpoint(addr, netio.Params{
+		Receive: netio.ReceiveParams{
+			MaxMessageBytes:   frameBytes(src.entry.PageBytes, src.entry.MaxMessageBytes),
+			FirstMessageBytes: subscription.MaxHelloBytes,
+		},
+		Buffered: netio.BufferedParams{Buffers: subscribeBuffers, BufferBytes: subscription.MaxControlBytes},
+		Context:  src,
+	})
+	if err != nil {
+		src.refused(err)
+		return
+	}
+	src.sub.dialing[addr] = src
+}
+
+// refused tries the publisher's next address at once, and the first again
+// after a delay.
+func (src *source) refused(err error) {
+	if src.address++; src.address < len(src.entry.Addresses) && src.wanted() {
+		src.dial()
+		return
+	}
+	src.address = 0
+	src.sub.event(Event{Kind: Refused, Peer: src.describe(), Err: err})
+	src.retry()
+}
+
+func (src *source) retry() {
+	src.state = sourceIdle
+	if !src.wanted() {
+		src.unlisted()
+		return
+	}
+	src.state = sourceWaiting
+	src.after(src.backoff.NextBackOff())
+}
+
+// alarm is what the timer does: it ends the delay or the patience.
+func (src *source) alarm() {
+	switch src.state {
+	case sourceWaiting:
+		src.state = sourceIdle
+		src.consider()
+		if src.state == sourceIdle {
+			src.unlisted()
+		}
+	case sourceGreeting:
+		src.fail(ErrHelloTimeout)
+	case sourceIdle, sourceDialing, sourceReady:
+	}
+}
+
+// established says hello.
+func (src *source) established(ep netio.Endpoint) {
+	src.ep, src.state = ep, sourceGreeting
+	src.peer = src.describe()
+	src.peer.Addr = ep.Remote()
+	hello, err := subscription.AppendHello(nil, subscription.Hello{
+		Instance: src.sub.instance, Expect: src.entry.Instance, Name: src.sub.cfg.Name,
+		Host: src.sub.host, PID: os.Getpid(), MaxMessageBytes: src.sub.cfg.MaxMessageBytes,
+	})
+	if err != nil {
+		src.fail(err)
+		return
+	}
+	src.out.push(hello)
+	src.pump()
+	src.after(src.sub.cfg.HelloTimeout)
+}
+
+// lost cleans up after a connection, and goes back to dialing.
+func (src *source) lost(cause error) {
+	wasReady := src.state == sourceReady
+	src.ep = nil
+	src.out = ring[[]byte]{}
+	clear(src.requested)
+	if src.timer != nil {
+		src.timer.Stop()
+	}
+	if wasReady {
+		src.sub.counters.publishers.Add(-1)
+	}
+	if src.sub.closed.Load() {
+		return
+	}
+	src.forgetClosed()
+	if !wasReady && cause == nil {
+		cause = src.refusal
+	}
+	if !src.ended || cause != nil {
+		src.sub.event(Event{Kind: Lost, Peer: src.peer, Err: cause})
+	}
+	src.retry()
+}
+
+// unlisted forgets a publisher that is neither in the directory nor connected.
+func (src *source) unlisted() {
+	if src.listed || src.state != sourceIdle && src.state != sourceWaiting {
+		return
+	}
+	if src.known && !src.ended {
+		src.sub.event(Event{Kind: Vanished, Peer: src.peer, Tags: src.entry.Tags})
+	}
+	src.release()
+	delete(src.sub.sources, src.entry.Instance)
+}
+
+// fail ends the connection for a fault of the publisher.
+func (src *source) fail(err error) {
+	src.refusal = err
+	src.sub.event(Event{Kind: Problem, Peer: src.peer, Err: err})
+	_ = src.ep.Close()
+}
+
+// after starts the source's timer, which most sources never need.
+func (src *source) after(d time.Duration) {
+	if src.timer == nil {
+		t, err := src.sub.loop.NewTimer(src.alarm)
+		if err != nil {
+			src.sub.event(Event{Kind: Problem, Peer: src.describe(), Err: err})
+			return
+		}
+		src.timer = t
+	}
+	if err := src.timer.StartOnce(d); err != nil {
+		src.sub.event(Event{Kind: Problem, Peer: src.describe(), Err: err})
+	}
+}
+
+func (src *source) release() {
+	if src.timer != nil {
+		_ = src.timer.Close()
+		src.timer = nil
+	}
+}
+
+// pump sends what waits in out.
+func (src *source) pump() {
+	for src.ep != nil && src.out.len() > 0 {
+		b, err := src.ep.Buffer()
+		if err != nil {
+			return // OnSendReady or OnConnectionClosed follows
+		}
+		if _, err = b.Write(*src.out.front()); err == nil {
+			err = src.ep.SendBuffer(b)
+		}
+		if err != nil {
+			b.Release()
+			if !errors.Is(err, netio.ErrNoResources) && !errors.Is(err, netio.ErrClosed) {
+				src.fail(err)
+			}
+			return
+		}
+		src.out.pop()
+	}
+}
+
+func (src *source) send(m subscription.Message) {
+	b, err := subscription.Append(nil, m)
+	if err != nil {
+		src.fail(err)
+		return
+	}
+	src.out.push(b)
+	src.pump()
+}

@@ -1,0 +1,242 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/nats-io/nuid"
+
+	"tagbus/bus/directory"
+	"tagbus/netio"
+	"tagbus/tags"
+)
+
+// Subscriber receives messages by tag from every publisher that has them. It
+// watches the directory, connects to the publishers it needs, and connects
+// again when a connection is lost.
+//
+// Threads: all methods may be called from any goroutine, and from callbacks
+// unless they block. All state behind them lives on the loop: the methods post
+// to it. Handlers and events run on the loop.
+type Subscriber struct {
+	cfg       SubscriberConfig
+	instance  string
+	host      string
+	backend   netio.Backend
+	loop      netio.Loop
+	stopWatch func()
+
+	nextID    atomic.Uint64
+	closed    atomic.Bool
+	closeOnce sync.Once
+	closeErr  error
+	counters  subscriberCounters
+
+	// Loop only.
+	sources map[string]*source         // by the publisher's instance
+	dialing map[netip.AddrPort]*source // waiting for OnConnection...
+	subs    map[uint64]*Subscription   // open ones
+}
+
+// NewSubscriber opens a subscriber that finds publishers in dir. Close it.
+//
+//   - open: the transport, for example tcp.Opener(loop, tcp.Config{}).
+//   - Errors: ErrInvalidConfig, joined violations; the backend's; the
+//     directory's.
+//   - Blocks: for the directory's storage.
+func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberConfig) (*Subscriber, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Subscriber{
+		cfg:      cfg.withDefaults(),
+		instance: nuid.Next(),
+		sources:  make(map[string]*source),
+		dialing:  make(map[netip.AddrPort]*source),
+		subs:     make(map[uint64]*Subscription),
+	}
+	s.host, _ = os.Hostname() // only for people
+	var err error
+	if s.backend, err = open(subscriberHandler{s}); err != nil {
+		return nil, err
+	}
+	s.loop = s.backend.Loop()
+	s.stopWatch, err = dir.Watch(func(e directory.Event) {
+		s.loop.Post(func() { s.onDirectory(e) })
+	})
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Subscribe asks every publisher, those of today and those to come, for the
+// tags of a set. Messages may arrive before it returns.
+//
+//   - h: called for each message, on the loop; it must not block. A nil
+//     handler queues the messages for Subscription.Messages.
+//   - Result: the subscription; its Wait tells when it is acknowledged.
+//   - Errors: ErrEmptySet, ErrClosed.
+//   - Blocks: never.
+func (s *Subscriber) Subscribe(set tags.Set, h Handler) (*Subscription, error) {
+	if set.IsEmpty() {
+		return nil, ErrEmptySet
+	}
+	sub := newSubscription(s, s.nextID.Add(1), set, h)
+	if s.closed.Load() || !s.loop.Post(func() { s.add(sub) }) {
+		return nil, ErrClosed
+	}
+	return sub, nil
+}
+
+// add makes a subscription known. Loop only.
+func (s *Subscriber) add(sub *Subscription) {
+	if s.closed.Load() || sub.closed.Load() {
+		sub.finish(ErrClosed)
+		return
+	}
+	s.subs[sub.id] = sub
+	for _, src := range s.sources {
+		src.consider()
+	}
+}
+
+// remove ends a subscription. Loop only.
+func (s *Subscriber) remove(sub *Subscription) {
+	delete(s.subs, sub.id)
+	sub.unpause()
+	for _, src := range s.sources {
+		src.unsubscribe(sub)
+	}
+	sub.maybeEnded()
+}
+
+// onDirectory follows the directory. Loop only.
+func (s *Subscriber) onDirectory(e directory.Event) {
+	if s.closed.Load() {
+		return
+	}
+	src := s.sources[e.Entry.Instance]
+	switch e.Kind {
+	case directory.Appeared, directory.Changed:
+		if src == nil {
+			src = newSource(s)
+			s.sources[e.Entry.Instance] = src
+		}
+		src.entry, src.listed = e.Entry, true
+		src.consider()
+	case directory.Gone:
+		if src != nil {
+			src.listed = false
+			src.unlisted()
+		}
+	case directory.Problem:
+		s.event(Event{Kind: Problem, Err: e.Err})
+	}
+}
+
+// event reports e on the loop, where no lock is held and no page is half
+// delivered.
+func (s *Subscriber) event(e Event) {
+	s.loop.Post(func() { s.cfg.OnEvent(e) })
+}
+
+// Close ends the subscriber: it closes every connection and every
+// subscription. The second call does nothing.
+//
+//   - Blocks: until the last callback has run; from inside a callback it
+//     returns at once.
+func (s *Subscriber) Close() error {
+	s.closeOnce.Do(func() {
+		s.closed.Store(true)
+		if s.stopWatch != nil {
+			s.stopWatch()
+		}
+		s.loop.Post(s.shutdown)
+		s.closeErr = s.backend.Close()
+	})
+	return s.closeErr
+}
+
+// shutdown releases what the backend does not know of. Loop only.
+func (s *Subscriber) shutdown() {
+	for _, sub := range s.subs {
+		sub.finish(ErrClosed)
+	}
+	for _, src := range s.sources {
+		src.release()
+	}
+	clear(s.subs)
+	clear(s.sources)
+}
+
+// subscriberHandler is a Subscriber as its backend sees it. Every method runs
+// on the loop.
+type subscriberHandler struct{ *Subscriber }
+
+// OnConnectionEstablished implements netio.Handler.
+func (s subscriberHandler) OnConnectionEstablished(ep netio.Endpoint) {
+	src := ep.Context().(*source)
+	delete(s.dialing, ep.Remote())
+	src.established(ep)
+}
+
+// OnConnectionRefused implements netio.Handler.
+func (s subscriberHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
+	if src := s.dialing[addr]; src != nil {
+		delete(s.dialing, addr)
+		src.refused(err)
+	}
+}
+
+// OnConnectionClosed implements netio.Handler.
+func (s subscriberHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
+	ep.Context().(*source).lost(cause)
+}
+
+// OnData implements netio.Handler.
+func (s subscriberHandler) OnData(ep netio.Endpoint, data []byte) {
+	if !s.closed.Load() {
+		ep.Context().(*source).onData(data)
+	}
+}
+
+// OnSendCompleted implements netio.Handler.
+func (s subscriberHandler) OnSendCompleted(netio.Completion) {}
+
+// OnSendReady implements netio.Handler.
+func (s subscriberHandler) OnSendReady(ep netio.Endpoint) { ep.Context().(*source).pump() }
+
+// SubscriberStats counts what a subscriber has seen.
+type SubscriberStats struct {
+	Publishers int    // connected now
+	Messages   uint64 // received in a subscription's set
+	Bytes      uint64 // payload of those
+	Pages      uint64
+	Lost       uint64 // messages reported by Gap events
+	Unwanted   uint64 // messages that came after their subscription was closed here
+	Panics     uint64 // handler calls that panicked
+}
+
+type subscriberCounters struct {
+	publishers                                     atomic.Int64
+	messages, bytes, pages, lost, unwanted, panics atomic.Uint64
+}
+
+// Stats returns the subscriber's counters, correct to the page.
+func (s *Subscriber) Stats() SubscriberStats {
+	c := &s.counters
+	return SubscriberStats{
+		Publishers: int(c.publishers.Load()), Messages: c.messages.Load(), Bytes: c.bytes.Load(), Pages: c.pages.Load(),
+		Lost: c.lost.Load(), Unwanted: c.unwanted.Load(), Panics: c.panics.Load(),
+	}
+}
+
+// protocolError makes the cause for a publisher that breaks the protocol.
+func protocolError(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...))
+}

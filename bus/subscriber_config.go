@@ -1,0 +1,76 @@
+package bus
+
+import (
+	"errors"
+	"time"
+)
+
+// Defaults of SubscriberConfig.
+const (
+	DefaultMaxReceiveBytes  = 64 << 20
+	DefaultQueueLimitBytes  = 8 << 20
+	DefaultReconnectMin     = 100 * time.Millisecond
+	DefaultReconnectMax     = 5 * time.Second
+	subscribeBuffers        = 4
+	maxSubscriberNameLength = 255
+)
+
+// SubscriberConfig says how a Subscriber works. The zero value is good.
+type SubscriberConfig struct {
+	// Name is shown to the operators of publishers. At most 255 bytes.
+	Name string
+
+	// MaxMessageBytes is the largest message or page accepted. A publisher
+	// that announces more is refused with an event. Default 64 MiB. Memory is
+	// taken as bytes arrive, not in advance.
+	MaxMessageBytes int
+
+	// QueueBytes is how much a subscription without handler holds for
+	// Subscription.Messages before it stops reading from its publishers.
+	// Default 8 MiB.
+	QueueBytes int
+
+	// ReconnectMin and ReconnectMax bound the delay before a lost or refused
+	// connection is tried again. It grows exponentially and is spread at
+	// random. Defaults 100 ms and 5 s.
+	ReconnectMin, ReconnectMax time.Duration
+
+	// HelloTimeout is how long a publisher may take to answer a new
+	// connection. Default 5 s.
+	HelloTimeout time.Duration
+
+	// OnEvent is called on the loop for every Event. It must not block and may
+	// call any method that does not block.
+	OnEvent func(Event)
+}
+
+func (c SubscriberConfig) withDefaults() SubscriberConfig {
+	setDefault(&c.MaxMessageBytes, DefaultMaxReceiveBytes)
+	setDefault(&c.QueueBytes, DefaultQueueLimitBytes)
+	setDefault(&c.ReconnectMin, DefaultReconnectMin)
+	setDefault(&c.ReconnectMax, max(DefaultReconnectMax, c.ReconnectMin))
+	setDefault(&c.HelloTimeout, DefaultHelloTimeout)
+	if c.OnEvent == nil {
+		c.OnEvent = func(Event) {}
+	}
+	return c
+}
+
+// Validate reports all violations of c, joined; each wraps ErrInvalidConfig
+// and names the field, its value and its limit.
+func (c SubscriberConfig) Validate() error {
+	c = c.withDefaults()
+	var v violations
+	if len(c.Name) > maxSubscriberNameLength {
+		v.add("Name has %d bytes, want at most %d", len(c.Name), maxSubscriberNameLength)
+	}
+	v.within("MaxMessageBytes", c.MaxMessageBytes, smallestMaxMessage, 1<<31-1)
+	v.within("QueueBytes", c.QueueBytes, 1, 1<<40)
+	if c.ReconnectMin < time.Millisecond || c.ReconnectMax < c.ReconnectMin {
+		v.add("ReconnectMin %v and ReconnectMax %v, want 1ms <= min <= max", c.ReconnectMin, c.ReconnectMax)
+	}
+	if c.HelloTimeout < 0 {
+		v.add("HelloTimeout is %v, want a positive duration", c.HelloTimeout)
+	}
+	return errors.Join(v...)
+}

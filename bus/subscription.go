@@ -1,0 +1,260 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+	"sync/atomic"
+
+	"tagbus/tags"
+)
+
+// Handler receives the messages of a subscription, on the subscriber's loop:
+// it must not block, and Message.Data is valid until it returns.
+type Handler func(Message)
+
+// Subscription is a subscriber's request for a set of tags.
+//
+// Threads: all methods may be called from any goroutine, and from callbacks
+// unless they block.
+type Subscription struct {
+	owner   *Subscriber
+	id      uint64
+	set     tags.Set
+	handler Handler
+	queue   *messageQueue // nil with a handler
+
+	closed  atomic.Bool
+	ready   chan struct{} // closed at the first acknowledgement
+	ended   chan struct{} // closed when no publisher sends for it any more
+	once    [2]sync.Once  // of the channels
+	err     error         // set before the channels are closed without success
+	mu      sync.Mutex
+	byTag   map[tags.Tag]Handler
+	pausing []*source // loop only: sources that wait for the queue
+}
+
+func newSubscription(owner *Subscriber, id uint64, set tags.Set, h Handler) *Subscription {
+	sub := &Subscription{
+		owner: owner, id: id, set: set, handler: h,
+		ready: make(chan struct{}), ended: make(chan struct{}),
+	}
+	if h == nil {
+		sub.queue = newMessageQueue(owner.cfg.QueueBytes)
+	}
+	return sub
+}
+
+// Tags returns the set that was asked for.
+func (sub *Subscription) Tags() tags.Set { return sub.set }
+
+// Handle gives one tag of the set a handler of its own. It takes effect with
+// the messages that the loop has not yet begun to deliver. A nil handler
+// gives the tag back to the subscription's.
+func (sub *Subscription) Handle(tag tags.Tag, h Handler) error {
+	if !sub.set.Contains(tag) {
+		return fmt.Errorf("bus: handle tag %v: not in the subscription's set %s", tag, shortSet(sub.set))
+	}
+	sub.mu.Lock()
+	if sub.byTag == nil {
+		sub.byTag = make(map[tags.Tag]Handler)
+	}
+	if h != nil {
+		sub.byTag[tag] = h
+	} else {
+		delete(sub.byTag, tag)
+	}
+	sub.mu.Unlock()
+	if !sub.owner.loop.Post(sub.reaim) {
+		return ErrClosed
+	}
+	return nil
+}
+
+func (sub *Subscription) handlerOf(tag tags.Tag) Handler {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if h := sub.byTag[tag]; h != nil {
+		return h
+	}
+	return sub.handler
+}
+
+// reaim makes the sources look their handlers up again. Loop only.
+func (sub *Subscription) reaim() {
+	for _, src := range sub.owner.sources {
+		src.version++
+	}
+}
+
+// Wait waits until the subscription is acknowledged: by at least one
+// publisher, and by every publisher of its tags that is connected or being
+// connected for the first time. From then on no message is missed unreported.
+// Publishers that come later acknowledge with a Subscribed event.
+//
+//   - Errors: the publisher's reason, if it refused; ErrClosed; ErrOnLoop; the
+//     cause of the end of ctx. The subscription stays open in the last two.
+//   - Threads: any.
+func (sub *Subscription) Wait(ctx context.Context) error {
+	select {
+	case <-sub.ready:
+		return sub.err
+	default:
+	}
+	if sub.owner.loop.OnLoop() {
+		return ErrOnLoop
+	}
+	select {
+	case <-sub.ready:
+		return sub.err
+	case <-ctx.Done():
+		return fmt.Errorf("bus: wait for a publisher of %s: %w", shortSet(sub.set), context.Cause(ctx))
+	}
+}
+
+// maybeReady ends Wait if no publisher is left to wait for. Loop only.
+func (sub *Subscription) maybeReady() {
+	for _, src := range sub.owner.sources {
+		if src.acked[sub.id] != nil || !sub.set.Intersects(src.entry.Tags) {
+			continue
+		}
+		if src.state != sourceIdle && src.state != sourceWaiting {
+			return
+		}
+	}
+	sub.once[0].Do(func() { close(sub.ready) })
+}
+
+// Close ends the subscription: its handlers are not called any more once the
+// loop has heard of it, which is at once when called on the loop. The second
+// call returns ErrClosed. Blocks: never.
+func (sub *Subscription) Close() error {
+	if sub.closed.Swap(true) {
+		return ErrClosed
+	}
+	if sub.queue != nil {
+		sub.queue.close(nil)
+	}
+	if !sub.owner.loop.Post(func() { sub.owner.remove(sub) }) {
+		return ErrClosed
+	}
+	return nil
+}
+
+// Unsubscribe is Close, and waits until every publisher has acknowledged that
+// it sends no more.
+//
+//   - Errors: ErrClosed; ErrOnLoop, and the subscription stays open; the cause
+//     of the end of ctx.
+//   - Threads: any.
+func (sub *Subscription) Unsubscribe(ctx context.Context) error {
+	if sub.owner.loop.OnLoop() {
+		return ErrOnLoop
+	}
+	if err := sub.Close(); err != nil {
+		return err
+	}
+	select {
+	case <-sub.ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("bus: unsubscribe from %s: %w", shortSet(sub.set), context.Cause(ctx))
+	}
+}
+
+// maybeEnded ends Unsubscribe if no publisher sends any more. Loop only.
+func (sub *Subscription) maybeEnded() {
+	for _, src := range sub.owner.sources {
+		if src.requested[sub.id] != nil {
+			return
+		}
+	}
+	sub.finish(ErrClosed)
+}
+
+// finish ends everything that waits for the subscription. Loop only.
+func (sub *Subscription) finish(err error) {
+	sub.once[0].Do(func() {
+		sub.err = err
+		close(sub.ready)
+	})
+	sub.once[1].Do(func() { close(sub.ended) })
+	if sub.queue != nil {
+		sub.queue.close(err)
+	}
+}
+
+// Messages iterates over the messages of a subscription without handler, in
+// the order of arrival. It ends without error when the subscription is closed,
+// and with one that says why otherwise: the subscriber was closed, the
+// publisher refused, or ctx ended. Message.Data is valid until the next step.
+// When the loop body is slow, the publishers wait as their policy says.
+//
+//   - Threads: one goroutine at a time, not the loop's: there it yields
+//     ErrOnLoop.
+func (sub *Subscription) Messages(ctx context.Context) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
+		if sub.queue == nil {
+			yield(Message{}, ErrHasHandler)
+			return
+		}
+		if sub.owner.loop.OnLoop() {
+			yield(Message{}, ErrOnLoop)
+			return
+		}
+		for {
+			if m, ok := sub.queue.take(); ok {
+				if !yield(m, nil) {
+					return
+				}
+				continue
+			}
+			drained, err := sub.queue.next(ctx)
+			if drained {
+				sub.owner.loop.Post(sub.unpause)
+			}
+			if err == errQueueEnd { //nolint:errorlint // a private value that is never wrapped
+				return
+			}
+			if err != nil {
+				yield(Message{}, err)
+				return
+			}
+		}
+	}
+}
+
+// enqueue queues a message and stops reading from the publishers when the
+// queue is full. Loop only.
+func (sub *Subscription) enqueue(m Message) {
+	if full := sub.queue.push(m); !full || len(sub.pausing) > 0 {
+		return
+	}
+	for _, src := range sub.owner.sources {
+		if src.requested[sub.id] != nil {
+			sub.pausing = append(sub.pausing, src)
+			src.pause()
+		}
+	}
+}
+
+// unpause reads on after pausing. Loop only.
+func (sub *Subscription) unpause() {
+	for _, src := range sub.pausing {
+		src.resume()
+	}
+	sub.pausing = nil
+}
+
+func (src *source) pause() {
+	if src.pausing++; src.pausing == 1 && src.ep != nil {
+		src.ep.PauseReceive()
+	}
+}
+
+func (src *source) resume() {
+	if src.pausing--; src.pausing == 0 && src.ep != nil {
+		src.ep.ResumeReceive()
+	}
+}

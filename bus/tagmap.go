@@ -1,0 +1,107 @@
+package bus
+
+import (
+	"math/bits"
+	"sync/atomic"
+
+	"tagbus/tags"
+)
+
+// tagMap is a hash table from tags to values that is read without a lock while
+// one writer adds to it. Entries are never removed. A Go map costs twice as
+// much per lookup and would need a lock here.
+type tagMap[V any] struct {
+	slots atomic.Pointer[tagSlots[V]]
+	count int // writer only
+}
+
+type tagSlots[V any] struct {
+	shift uint8
+	slots []atomic.Pointer[tagEntry[V]] // power of two, at most half full
+}
+
+type tagEntry[V any] struct {
+	tag   tags.Tag
+	value V
+}
+
+const minTagSlots = 64
+
+// get returns the value of a tag, or nil. A reader that runs beside the writer
+// may miss the newest entries; it asks again under the writer's lock.
+func (m *tagMap[V]) get(tag tags.Tag) *V {
+	t := m.slots.Load()
+	if t == nil {
+		return nil
+	}
+	for i := t.home(tag); ; i = (i + 1) & (len(t.slots) - 1) {
+		e := t.slots[i].Load()
+		if e == nil {
+			return nil
+		}
+		if e.tag == tag {
+			return &e.value
+		}
+	}
+}
+
+// add makes an entry for a tag that has none and returns its zero value. init
+// fills it before readers can see it. Writer only.
+func (m *tagMap[V]) add(tag tags.Tag, init func(*V)) *V {
+	t := m.slots.Load()
+	if t == nil || 2*(m.count+1) > len(t.slots) {
+		t = m.grow(t)
+	}
+	e := &tagEntry[V]{tag: tag}
+	init(&e.value)
+	t.put(e)
+	m.count++
+	return &e.value
+}
+
+// all calls f for every entry, in no order. Writer only.
+func (m *tagMap[V]) all(f func(*tagEntry[V])) {
+	t := m.slots.Load()
+	if t == nil {
+		return
+	}
+	for i := range t.slots {
+		if e := t.slots[i].Load(); e != nil {
+			f(e)
+		}
+	}
+}
+
+func (m *tagMap[V]) grow(old *tagSlots[V]) *tagSlots[V] {
+	n := minTagSlots
+	if old != nil {
+		n = 2 * len(old.slots)
+	}
+	t := &tagSlots[V]{
+		shift: uint8(64 - bits.TrailingZeros(uint(n))),
+		slots: make([]atomic.Pointer[tagEntry[V]], n),
+	}
+	if old != nil {
+		for i := range old.slots {
+			if e := old.slots[i].Load(); e != nil {
+				t.put(e)
+			}
+		}
+	}
+	m.slots.Store(t)
+	return t
+}
+
+func (t *tagSlots[V]) put(e *tagEntry[V]) {
+	i := t.home(e.tag)
+	for t.slots[i].Load() != nil {
+		i = (i + 1) & (len(t.slots) - 1)
+	}
+	t.slots[i].Store(e)
+}
+
+// home spreads tags by Fibonacci hashing: detector tags differ in few bits,
+// often not the lowest.
+func (t *tagSlots[V]) home(tag tags.Tag) int {
+	return int(uint64(tag) * 0x9e3779b97f4a7c15 >> t.shift)
+}

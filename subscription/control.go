@@ -1,0 +1,235 @@
+package subscription
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+// MaxControlBytes limits every control message. Longer content is split.
+const MaxControlBytes = 16 << 10
+
+// Kind is the first byte of every message after the hello.
+type Kind uint8
+
+// The kinds of messages. They are part of the wire protocol.
+const (
+	KindPage         Kind = 0x01 // a page of user messages; see package bus
+	KindSubscribe    Kind = 0x10
+	KindSubscribed   Kind = 0x11
+	KindUnsubscribe  Kind = 0x12
+	KindUnsubscribed Kind = 0x13
+	KindPositions    Kind = 0x14
+	KindRefused      Kind = 0x15
+	KindGoodbye      Kind = 0x16
+
+	// KindHello names the hello in errors; on the wire it has a magic instead.
+	KindHello Kind = 0xff
+)
+
+// String returns the kind's name.
+func (k Kind) String() string {
+	switch k {
+	case KindPage:
+		return "page"
+	case KindSubscribe:
+		return "subscribe"
+	case KindSubscribed:
+		return "subscribed"
+	case KindUnsubscribe:
+		return "unsubscribe"
+	case KindUnsubscribed:
+		return "unsubscribed"
+	case KindPositions:
+		return "positions"
+	case KindRefused:
+		return "refused"
+	case KindGoodbye:
+		return "goodbye"
+	case KindHello:
+		return "hello"
+	}
+	return fmt.Sprintf("kind 0x%02x", uint8(k))
+}
+
+// Message is a control message: one of the pointer types below.
+type Message interface {
+	Kind() Kind
+	validate() error
+}
+
+// Subscribe asks for the tags of a set. IDs are chosen by the subscriber and
+// unique within a connection; the answer is Subscribed, or Refused with the
+// same ID.
+type Subscribe struct {
+	ID uint64 `msgpack:"id"`
+
+	// Set is a part of the binary form of a tags.Set; the whole is the parts
+	// of all messages of this ID, put together.
+	Set []byte `msgpack:"set"`
+
+	// More says that further parts follow.
+	More bool `msgpack:"more,omitempty"`
+}
+
+// Subscribed acknowledges a Subscribe. It stands among the pages: later pages
+// carry every message of the subscription, earlier ones none.
+type Subscribed struct {
+	ID uint64 `msgpack:"id"`
+}
+
+// Unsubscribe ends a subscription. The answer is Unsubscribed.
+type Unsubscribe struct {
+	ID uint64 `msgpack:"id"`
+}
+
+// Unsubscribed acknowledges an Unsubscribe. Later pages carry no message that
+// only this subscription wanted.
+type Unsubscribed struct {
+	ID uint64 `msgpack:"id"`
+}
+
+// Positions comes before the Subscribed of the same ID and tells how many
+// messages each tag has seen. A tag that became active for this subscriber
+// and is not listed has seen none.
+type Positions struct {
+	ID uint64 `msgpack:"id"`
+
+	// List is a list of positions; see AppendPosition.
+	List []byte `msgpack:"list"`
+}
+
+// Refused says why the publisher does not do what was asked. With ID 0 the
+// connection ends after it.
+type Refused struct {
+	ID     uint64 `msgpack:"id,omitempty"`
+	Reason string `msgpack:"reason"`
+}
+
+// Goodbye is the last message of a publisher that ends in order. Before the
+// last one, which has an empty List, it gives the final position of every tag
+// of this subscriber that has seen messages. The subscriber then closes.
+type Goodbye struct {
+	List []byte `msgpack:"list"` // see AppendPosition
+}
+
+// Kind implements Message.
+func (*Subscribe) Kind() Kind { return KindSubscribe }
+
+// Kind implements Message.
+func (*Subscribed) Kind() Kind { return KindSubscribed }
+
+// Kind implements Message.
+func (*Unsubscribe) Kind() Kind { return KindUnsubscribe }
+
+// Kind implements Message.
+func (*Unsubscribed) Kind() Kind { return KindUnsubscribed }
+
+// Kind implements Message.
+func (*Positions) Kind() Kind { return KindPositions }
+
+// Kind implements Message.
+func (*Refused) Kind() Kind { return KindRefused }
+
+// Kind implements Message.
+func (*Goodbye) Kind() Kind { return KindGoodbye }
+
+func (*Subscribe) validate() error    { return nil }
+func (*Subscribed) validate() error   { return nil }
+func (*Unsubscribe) validate() error  { return nil }
+func (*Unsubscribed) validate() error { return nil }
+func (*Positions) validate() error    { return nil }
+func (*Goodbye) validate() error      { return nil }
+func (m *Refused) validate() error    { return checkText("reason", m.Reason) }
+
+// Append appends the encoding of m to b.
+//
+// Errors: ErrTooLong when it would be longer than MaxControlBytes.
+func Append(b []byte, m Message) ([]byte, error) {
+	if err := m.validate(); err != nil {
+		return b, err
+	}
+	start := len(b)
+	out, err := appendBody(append(b, byte(m.Kind())), m)
+	if err != nil {
+		return b, err
+	}
+	if n := len(out) - start; n > MaxControlBytes {
+		return b, fmt.Errorf("%w: %v message of %d bytes, limit %d", ErrTooLong, m.Kind(), n, MaxControlBytes)
+	}
+	return out, nil
+}
+
+// Decode decodes a control message other than a hello. The result does not
+// share memory with b.
+//
+// Errors: *ControlError.
+func Decode(b []byte) (Message, error) {
+	if len(b) == 0 {
+		return nil, &ControlError{Err: ErrUnknownKind}
+	}
+	kind := Kind(b[0])
+	m := newMessage(kind)
+	switch {
+	case m == nil:
+		return nil, &ControlError{Kind: kind, Err: ErrUnknownKind}
+	case len(b) > MaxControlBytes:
+		return nil, &ControlError{Kind: kind, Err: fmt.Errorf("%w: %d bytes, limit %d", ErrTooLong, len(b), MaxControlBytes)}
+	}
+	if err := decodeBody(b[1:], m); err != nil {
+		return nil, &ControlError{Kind: kind, Err: err}
+	}
+	if err := m.validate(); err != nil {
+		return nil, &ControlError{Kind: kind, Err: err}
+	}
+	return m, nil
+}
+
+func newMessage(kind Kind) Message {
+	switch kind {
+	case KindSubscribe:
+		return new(Subscribe)
+	case KindSubscribed:
+		return new(Subscribed)
+	case KindUnsubscribe:
+		return new(Unsubscribe)
+	case KindUnsubscribed:
+		return new(Unsubscribed)
+	case KindPositions:
+		return new(Positions)
+	case KindRefused:
+		return new(Refused)
+	case KindGoodbye:
+		return new(Goodbye)
+	default:
+		return nil
+	}
+}
+
+func appendBody(b []byte, v any) ([]byte, error) {
+	buf := bytes.NewBuffer(b)
+	enc := msgpack.NewEncoder(buf)
+	enc.UseCompactInts(true)
+	if err := enc.Encode(v); err != nil {
+		return b, fmt.Errorf("subscription: encode: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+// decodeBody decodes exactly one msgpack value that fills b. The callers have
+// bounded len(b), and the decoder allocates in proportion to what it has read,
+// not to what a length in b announces.
+func decodeBody(b []byte, v any) error {
+	r := bytes.NewReader(b)
+	dec := msgpack.NewDecoder(r)
+	dec.DisallowUnknownFields(true)
+	if err := dec.Decode(v); err != nil {
+		return err
+	}
+	if r.Len() > 0 {
+		return errors.New("bytes after the end")
+	}
+	return nil
+}

@@ -1,0 +1,35 @@
+// Package subscription answers who wants which tag: the control messages that
+// a subscriber and a publisher exchange, and the [Table] in which a publisher
+// keeps the answer.
+//
+// # A connection
+//
+// The subscriber dials. The first message of each side is a [Hello], the
+// subscriber's first; it carries magic and version in its first eight bytes
+// and is at most [MaxHelloBytes] long. Then the subscriber sends Subscribe and
+// Unsubscribe, and the publisher answers Subscribed and Unsubscribed among the
+// pages, at the exact place where they take effect:
+//
+//	subscriber                         publisher
+//	Hello                 ─────────►
+//	                      ◄─────────   Hello   (or Refused, and the end)
+//	Subscribe 1 {tags}    ─────────►
+//	                      ◄─────────   Positions 1 {tag: count, ...}
+//	                      ◄─────────   Subscribed 1
+//	                      ◄─────────   page, page, page ...
+//	Unsubscribe 1         ─────────►
+//	                      ◄─────────   page (already on its way)
+//	                      ◄─────────   Unsubscribed 1
+//	                      ◄─────────   Goodbye {final positions}
+//
+// From Subscribed on, every message of a wanted tag that has a count above the
+// tag's position is delivered or reported lost.
+//
+// # Encoding
+//
+// A control message is one [Kind] byte and a msgpack map with the fields of
+// the message's Go type under their msgpack names. Unknown fields, trailing
+// bytes and oversized text are refused, so that a message means the same to
+// everybody. Large sets and position lists are split over several messages of
+// at most [MaxControlBytes].
+package subscription

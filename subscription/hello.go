@@ -1,0 +1,98 @@
+package subscription
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+const (
+	// Version is the protocol version of this program. It changes when a peer
+	// of the old version could misread the new one.
+	Version uint16 = 1
+
+	// MaxHelloBytes limits the first message of a connection.
+	MaxHelloBytes = 4096
+
+	// maxTextBytes limits every text of a control message.
+	maxTextBytes = 255
+
+	magic       = "TAGBUS"
+	helloPrefix = len(magic) + 2
+)
+
+// Hello is the first message that each side sends:
+//
+//	6 bytes  "TAGBUS"
+//	2 bytes  protocol version, little-endian
+//	rest     msgpack map
+//
+// The first eight bytes stay the same in all versions to come, so that two
+// versions can always tell each other apart.
+type Hello struct {
+	// Instance identifies the sender's publisher or subscriber: a nuid, new
+	// at every start.
+	Instance string `msgpack:"instance"`
+
+	// Expect is the publisher instance that a subscriber means to reach, from
+	// the directory. A publisher of another instance refuses: the directory
+	// entry was stale. Empty means any; a publisher leaves it empty.
+	Expect string `msgpack:"expect,omitempty"`
+
+	Name string `msgpack:"name,omitempty"` // chosen by the user, for operators
+	Host string `msgpack:"host,omitempty"`
+	PID  int    `msgpack:"pid,omitempty"`
+
+	// MaxMessageBytes is the largest transport message (page or control) that
+	// the sender accepts.
+	MaxMessageBytes int `msgpack:"max_message_bytes"`
+}
+
+// AppendHello appends the encoding of h to b.
+//
+// Errors: ErrTooLong for a text of more than 255 bytes.
+func AppendHello(b []byte, h Hello) ([]byte, error) {
+	if err := h.validate(); err != nil {
+		return b, err
+	}
+	b = append(b, magic...)
+	b = binary.LittleEndian.AppendUint16(b, Version)
+	return appendBody(b, &h)
+}
+
+// DecodeHello decodes the first message of a connection.
+//
+// Errors: ErrMagic, *VersionError, or *ControlError.
+func DecodeHello(b []byte) (Hello, error) {
+	if len(b) < helloPrefix || string(b[:len(magic)]) != magic {
+		return Hello{}, ErrMagic
+	}
+	if v := binary.LittleEndian.Uint16(b[len(magic):]); v != Version {
+		return Hello{}, &VersionError{Got: v, Want: Version}
+	}
+	if len(b) > MaxHelloBytes {
+		return Hello{}, &ControlError{Kind: KindHello, Err: fmt.Errorf("%w: %d bytes, limit %d", ErrTooLong, len(b), MaxHelloBytes)}
+	}
+	var h Hello
+	if err := decodeBody(b[helloPrefix:], &h); err != nil {
+		return Hello{}, &ControlError{Kind: KindHello, Err: err}
+	}
+	if err := h.validate(); err != nil {
+		return Hello{}, &ControlError{Kind: KindHello, Err: err}
+	}
+	return h, nil
+}
+
+func (h Hello) validate() error {
+	return errors.Join(
+		checkText("instance", h.Instance), checkText("expect", h.Expect),
+		checkText("name", h.Name), checkText("host", h.Host),
+	)
+}
+
+func checkText(field, text string) error {
+	if len(text) > maxTextBytes {
+		return fmt.Errorf("%w: %s has %d bytes, limit %d", ErrTooLong, field, len(text), maxTextBytes)
+	}
+	return nil
+}

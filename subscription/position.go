@@ -1,0 +1,56 @@
+package subscription
+
+import (
+	"encoding/binary"
+	"errors"
+	"iter"
+
+	"tagbus/tags"
+)
+
+// Position is the number of messages that a tag of one publisher has seen.
+type Position struct {
+	Tag   tags.Tag
+	Count uint64
+}
+
+// MaxPositionBytes is the most that one position takes in a list.
+const MaxPositionBytes = 2 * binary.MaxVarintLen64
+
+// AppendPosition appends p to a list of positions. The tags of a list ascend;
+// prev is the tag before, or 0 for the first.
+//
+//	uvarint  tag minus the tag before
+//	uvarint  count
+func AppendPosition(list []byte, prev tags.Tag, p Position) []byte {
+	list = binary.AppendUvarint(list, uint64(p.Tag-prev))
+	return binary.AppendUvarint(list, p.Count)
+}
+
+var errPositions = errors.New("damaged list of positions")
+
+// PositionsOf iterates over a list of positions. It ends with an error if the
+// list is damaged: a number is cut off, or the tags do not ascend.
+func PositionsOf(list []byte) iter.Seq2[Position, error] {
+	return func(yield func(Position, error) bool) {
+		var tag tags.Tag
+		for first := true; len(list) > 0; first = false {
+			delta, n := binary.Uvarint(list)
+			if n <= 0 {
+				yield(Position{}, errPositions)
+				return
+			}
+			list = list[n:]
+			count, n := binary.Uvarint(list)
+			if n <= 0 || !first && delta == 0 || tag+tags.Tag(delta) < tag {
+				yield(Position{}, errPositions)
+				return
+			}
+			list = list[n:]
+			tag += tags.Tag(delta)
+			if !yield(Position{tag, count}, nil) {
+				return
+			}
+		}
+	}
+}
