@@ -44,6 +44,7 @@ type EventLoop struct {
 	gap        time.Duration // length of the last pause
 	initPanic  *Panic
 	lastPanic  *Panic
+	dropping   bool // OnDropped runs
 
 	_ [64]byte // what follows is written by other goroutines
 

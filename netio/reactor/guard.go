@@ -43,36 +43,32 @@ func (l *EventLoop) try(step func(*EventLoop)) (through bool) {
 	return true
 }
 
-// caught reports a panic of the current callback.
+// caught reports a panic of the current callback, and drops its source.
 func (l *EventLoop) caught(value any) {
 	r := l.current
 	p := &Panic{Source: l.nameOfCurrent(), Value: value, Stack: debug.Stack()}
-	l.counters.panics.Add(1)
-	drop := r != nil && r.owned == nil && r.source != nil
-	if drop {
-		p.Dropped = true
-		_ = r.Close() // an fd that is closed already is no news here
+	p.Dropped = r != nil && r.owned == nil && r.source != nil && !l.dropping
+	if p.Dropped {
+		_ = r.Close() // that the descriptor is closed already is no news here
 	}
 	l.lastPanic = p
+	l.counters.panics.Add(1)
 	l.config.OnPanic(p)
-	if handler, ok := dropHandler(r); drop && ok {
-		told := false
-		l.guard(func(*EventLoop) {
-			if !told {
-				told = true
-				l.begin(r.index, nil)
-				handler.OnDropped(p)
-			}
-		})
+	if p.Dropped {
+		l.drop(r, p)
 	}
 }
 
-func dropHandler(r *Registration) (DropHandler, bool) {
-	if r == nil {
-		return nil, false
-	}
+// drop tells a source that it was dropped. If it panics again, so be it.
+func (l *EventLoop) drop(r *Registration, p *Panic) {
 	handler, ok := r.source.(DropHandler)
-	return handler, ok
+	if !ok {
+		return
+	}
+	l.dropping = true
+	l.begin(r.index, r)
+	l.try(func(*EventLoop) { handler.OnDropped(p) })
+	l.dropping = false
 }
 
 // nameOfCurrent names the callback that runs. Threads: the loop.

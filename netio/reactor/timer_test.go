@@ -1,0 +1,276 @@
+package reactor_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"tagbus/netio/reactor"
+)
+
+func TestTimerPeriods(t *testing.T) {
+	tests := []struct {
+		name      string
+		period    time.Duration
+		callbacks int
+	}{
+		{"a second", time.Second, 1},
+		{"milliseconds", 2 * time.Millisecond, 10},
+		{"microseconds", 50 * time.Microsecond, 100},
+		{"nanoseconds", 800 * time.Nanosecond, 1000},
+		{"one nanosecond", 1, 1000},
+	}
+	modes(t, func(t *testing.T, config reactor.Config) {
+		for _, test := range tests {
+			t.Run(test.name, func(t *testing.T) {
+				loop := newLoop(t, config)
+				calls := 0
+				var timer *reactor.Timer
+				timer = newTimer(t, loop, func() {
+					if calls++; calls == test.callbacks {
+						loop.Stop()
+					}
+				})
+				began := time.Now()
+				start(t, timer, test.period)
+				run(t, loop)
+				took := time.Since(began)
+				expirations := timer.Expirations()
+				if least := time.Duration(expirations) * test.period; took < least {
+					t.Errorf("%d expirations took %v, want at least %v: the timer is early", expirations, took, least)
+				}
+				if got, want := timer.Missed(), expirations-uint64(calls); got != want {
+					t.Errorf("missed: got %d, want %d of %d expirations with %d callbacks", got, want, expirations, calls)
+				}
+			})
+		}
+	})
+}
+
+func TestTimerRefusesTimesThatAreNotPositive(t *testing.T) {
+	loop := newLoop(t, reactor.Config{})
+	calls := 0
+	timer := newTimer(t, loop, func() { calls++; loop.Stop() })
+	startOnce(t, timer, time.Millisecond)
+	for _, d := range []time.Duration{0, -1, -time.Hour} {
+		for operation, start := range map[string]func(time.Duration) error{"Start": timer.Start, "StartOnce": timer.StartOnce} {
+			var refused *reactor.PeriodError
+			if err := start(d); !errors.As(err, &refused) || refused.Period != d {
+				t.Errorf("%s(%v): got %v, want a PeriodError with it", operation, d, err)
+			}
+		}
+	}
+	run(t, loop) // what was started before still comes
+	if calls != 1 {
+		t.Errorf("callbacks: got %d, want 1", calls)
+	}
+	if _, err := loop.NewTimer(nil); !errors.Is(err, reactor.ErrNoCallback) {
+		t.Errorf("NewTimer(nil): got %v, want ErrNoCallback", err)
+	}
+}
+
+func TestTimerStartStop(t *testing.T) {
+	const never = time.Hour
+	tests := []struct {
+		name string
+		do   func(t *testing.T, timer *reactor.Timer)
+		in   func(t *testing.T, timer *reactor.Timer) // each callback; nil: nothing
+		want int                                      // callbacks; -1: at least 10
+	}{
+		{"not started", func(*testing.T, *reactor.Timer) {}, nil, 0},
+		{"once", func(t *testing.T, timer *reactor.Timer) { startOnce(t, timer, time.Millisecond) }, nil, 1},
+		{"periodic", func(t *testing.T, timer *reactor.Timer) { start(t, timer, time.Millisecond) }, nil, -1},
+		{"stopped before it expires", func(t *testing.T, timer *reactor.Timer) {
+			start(t, timer, time.Millisecond)
+			timer.Stop()
+			timer.Stop()
+		}, nil, 0},
+		{"closed before it expires", func(t *testing.T, timer *reactor.Timer) {
+			start(t, timer, time.Millisecond)
+			if err := errors.Join(timer.Close(), timer.Close()); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+		}, nil, 0},
+		{"stopped and started", func(t *testing.T, timer *reactor.Timer) {
+			start(t, timer, never)
+			timer.Stop()
+			startOnce(t, timer, time.Millisecond)
+		}, nil, 1},
+		{"started anew with a shorter period", func(t *testing.T, timer *reactor.Timer) {
+			start(t, timer, never)
+			start(t, timer, time.Millisecond)
+		}, nil, -1},
+		{"started anew with a longer one", func(t *testing.T, timer *reactor.Timer) {
+			start(t, timer, time.Millisecond)
+			start(t, timer, never)
+		}, nil, 0},
+		{"periodic, then once", func(t *testing.T, timer *reactor.Timer) {
+			start(t, timer, time.Millisecond)
+			startOnce(t, timer, 2*time.Millisecond)
+		}, nil, 1},
+		{"stopped in its callback", func(t *testing.T, timer *reactor.Timer) { start(t, timer, time.Millisecond) },
+			func(_ *testing.T, timer *reactor.Timer) { timer.Stop() }, 1},
+		{"closed in its callback", func(t *testing.T, timer *reactor.Timer) { start(t, timer, time.Millisecond) },
+			func(t *testing.T, timer *reactor.Timer) {
+				if err := timer.Close(); err != nil {
+					t.Errorf("Close: %v", err)
+				}
+			}, 1},
+		{"started anew in its callback", func(t *testing.T, timer *reactor.Timer) { startOnce(t, timer, time.Millisecond) },
+			func(t *testing.T, timer *reactor.Timer) { startOnce(t, timer, time.Millisecond) }, -1},
+	}
+	modes(t, func(t *testing.T, config reactor.Config) {
+		for _, test := range tests {
+			t.Run(test.name, func(t *testing.T) {
+				loop := newLoop(t, config)
+				calls := 0
+				var timer *reactor.Timer
+				timer = newTimer(t, loop, func() {
+					if calls++; calls == 10 && test.want < 0 {
+						loop.Stop()
+					}
+					if test.in != nil {
+						test.in(t, timer)
+					}
+				})
+				test.do(t, timer)
+				if test.want >= 0 {
+					startOnce(t, newTimer(t, loop, loop.Stop), 20*time.Millisecond)
+				}
+				run(t, loop)
+				if test.want >= 0 && calls != test.want {
+					t.Errorf("callbacks: got %d, want %d", calls, test.want)
+				}
+			})
+		}
+	})
+}
+
+// TestExpiredTimerIsStoppedInTheSameBatch: two timers have expired before the
+// loop looks; the callback of the first one stops the second.
+func TestExpiredTimerIsStoppedInTheSameBatch(t *testing.T) {
+	tests := []struct {
+		name string
+		stop func(t *testing.T, timer *reactor.Timer)
+	}{
+		{"by Stop", func(_ *testing.T, timer *reactor.Timer) { timer.Stop() }},
+		{"by Close", func(t *testing.T, timer *reactor.Timer) {
+			if err := timer.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+		}},
+		{"by a new start", func(t *testing.T, timer *reactor.Timer) { start(t, timer, time.Hour) }},
+	}
+	modes(t, func(t *testing.T, config reactor.Config) {
+		for _, test := range tests {
+			t.Run(test.name, func(t *testing.T) {
+				config.Init = func() { <-time.After(3 * time.Millisecond) }
+				loop := newLoop(t, config)
+				var timers [2]*reactor.Timer
+				calls := 0
+				for i := range timers {
+					timers[i] = newTimer(t, loop, func() {
+						calls++
+						test.stop(t, timers[1-i])
+					})
+					startOnce(t, timers[i], time.Microsecond)
+				}
+				startOnce(t, newTimer(t, loop, loop.Stop), 10*time.Millisecond)
+				run(t, loop)
+				if calls != 1 {
+					t.Errorf("callbacks: got %d, want 1", calls)
+				}
+			})
+		}
+	})
+}
+
+func TestTimerCountsWhatALateLoopMissed(t *testing.T) {
+	modes(t, func(t *testing.T, config reactor.Config) {
+		const late = 20
+		config.Init = func() { <-time.After(late * time.Millisecond) }
+		loop := newLoop(t, config)
+		var timer *reactor.Timer
+		timer = newTimer(t, loop, func() {
+			if timer.Expirations() < late-1 {
+				t.Errorf("in the first callback: got %d expirations, want those of %d ms", timer.Expirations(), late)
+			}
+			loop.Stop()
+		})
+		start(t, timer, time.Millisecond)
+		run(t, loop)
+		if got, want := timer.Missed(), timer.Expirations()-1; got != want {
+			t.Errorf("missed: got %d, want %d: one callback for all", got, want)
+		}
+	})
+}
+
+func TestTimerFromManyGoroutines(t *testing.T) {
+	modes(t, func(t *testing.T, config reactor.Config) {
+		loop, _ := started(t, config)
+		ticks := make(chan struct{}, 1)
+		timer := newTimer(t, loop, func() {
+			select {
+			case ticks <- struct{}{}:
+			default:
+			}
+		})
+		var users sync.WaitGroup
+		for i := range 8 {
+			users.Go(func() {
+				for range 200 {
+					switch i % 4 {
+					case 0:
+						timer.Stop()
+					case 1:
+						startOnce(t, timer, time.Microsecond)
+					default:
+						start(t, timer, time.Duration(1+i)*time.Microsecond)
+					}
+				}
+			})
+		}
+		users.Wait()
+		start(t, timer, time.Microsecond)
+		await(t, ticks, "a tick of the last start")
+		await(t, ticks, "another tick")
+		users.Go(func() { timer.Stop() })
+		for range 2 {
+			users.Go(func() {
+				if err := timer.Close(); err != nil {
+					t.Errorf("Close: %v", err)
+				}
+			})
+		}
+		users.Wait()
+		if err := timer.Start(time.Second); !errors.Is(err, reactor.ErrClosed) {
+			t.Errorf("Start after Close: got %v, want ErrClosed", err)
+		}
+	})
+}
+
+func TestTickAllocatesNothing(t *testing.T) {
+	tests := []struct {
+		name  string
+		start func(*reactor.Timer) error
+	}{
+		{"once", func(timer *reactor.Timer) error { return timer.StartOnce(time.Nanosecond) }},
+		{"periodic", func(timer *reactor.Timer) error { return timer.Start(time.Microsecond) }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			modes(t, func(t *testing.T, config reactor.Config) {
+				loop := newLoop(t, config)
+				var next func()
+				timer := newTimer(t, loop, func() { next() })
+				expectNoAllocs(t, allocsPer(t, loop, func(n func()) {
+					next = n
+					if err := test.start(timer); err != nil {
+						t.Errorf("start: %v", err)
+					}
+				}), "tick")
+			})
+		})
+	}
+}

@@ -1,0 +1,195 @@
+package reactor_test
+
+import (
+	"bytes"
+	"log/slog"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"tagbus/netio/reactor"
+)
+
+// report returns a config whose OnStall sends.
+func report(config reactor.Config, limit time.Duration) (reactor.Config, <-chan reactor.Stall) {
+	stalls := make(chan reactor.Stall, 100)
+	config.StallLimit = limit
+	config.OnStall = func(s reactor.Stall) { stalls <- s }
+	return config, stalls
+}
+
+func TestWatchdogReportsACallbackWhileItBlocks(t *testing.T) {
+	const limit = 20 * time.Millisecond
+	tests := []struct {
+		name   string
+		source string // in the report
+		set    func(t *testing.T, loop *reactor.EventLoop, block func())
+	}{
+		{"a posted function", "posted function tagbus/netio/reactor_test.", func(_ *testing.T, loop *reactor.EventLoop, block func()) {
+			loop.Post(block)
+		}},
+		{"a signal", "signal tagbus/netio/reactor_test.", func(t *testing.T, loop *reactor.EventLoop, block func()) {
+			newSignal(t, loop, reactor.Coalescing, block).Fire()
+		}},
+		{"a timer", "timer tagbus/netio/reactor_test.", func(t *testing.T, loop *reactor.EventLoop, block func()) {
+			startOnce(t, newTimer(t, loop, block), time.Millisecond)
+		}},
+		{"a source", "reactor_test.sourceFunc on fd ", func(t *testing.T, loop *reactor.EventLoop, block func()) {
+			register(t, loop, eventfd(t, 1), reactor.Readable, sourceFunc(func(reactor.Events) { block() }))
+		}},
+		{"a source that has closed itself", "a source that has closed itself", func(t *testing.T, loop *reactor.EventLoop, block func()) {
+			var r *reactor.Registration
+			r = register(t, loop, eventfd(t, 1), reactor.Readable, sourceFunc(func(reactor.Events) {
+				if err := r.Close(); err != nil {
+					t.Error(err)
+				}
+				block()
+			}))
+		}},
+		{"a prepare", "reactor_test.prepareFunc", func(t *testing.T, loop *reactor.EventLoop, block func()) {
+			if _, err := loop.AddPrepare(prepareFunc(func() bool { block(); return true })); err != nil {
+				t.Error(err)
+			}
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			modes(t, func(t *testing.T, config reactor.Config) {
+				config, stalls := report(config, limit)
+				loop := newLoop(t, config)
+				first := true
+				var stall reactor.Stall
+				test.set(t, loop, func() {
+					if !first {
+						return
+					}
+					first = false
+					stall = await(t, stalls, "a report, while the callback blocks")
+					<-time.After(3 * limit) // time for a second one
+					loop.Stop()
+				})
+				run(t, loop)
+				if !strings.HasPrefix(stall.Source, test.source) {
+					t.Errorf("source: got %q, want %q", stall.Source, test.source)
+				}
+				if stall.For < limit || stall.Callbacks != 1 {
+					t.Errorf("got %v and %d callbacks, want at least %v and 1", stall.For, stall.Callbacks, limit)
+				}
+				if !strings.Contains(stall.Stack, "reactor_test.await") {
+					t.Errorf("stack: got\n%s\nwant the place where the callback waits", stall.Stack)
+				}
+				if got := loop.Stats().Stalls; got != 1 || len(stalls) != 0 {
+					t.Errorf("stalls: got %d, want one per stall", got)
+				}
+			})
+		})
+	}
+}
+
+func TestWatchdogReportsInit(t *testing.T) {
+	config, stalls := report(reactor.Config{}, 10*time.Millisecond)
+	var stall reactor.Stall
+	var loop *reactor.EventLoop
+	config.Init = func() {
+		stall = await(t, stalls, "a report")
+		loop.Stop()
+	}
+	loop = newLoop(t, config)
+	run(t, loop)
+	if stall.Source != "init callback" {
+		t.Errorf("source: got %q, want the init callback", stall.Source)
+	}
+}
+
+func TestWatchdogReportsEachStall(t *testing.T) {
+	modes(t, func(t *testing.T, config reactor.Config) {
+		config, stalls := report(config, 10*time.Millisecond)
+		loop, _ := started(t, config)
+		for range 3 {
+			onLoop(t, loop, func() { await(t, stalls, "a report") })
+		}
+		if got := loop.Stats().Stalls; got != 3 {
+			t.Errorf("stalls: got %d, want 3", got)
+		}
+	})
+}
+
+func TestWatchdogReportsATurnOfManyCallbacks(t *testing.T) {
+	modes(t, func(t *testing.T, config reactor.Config) {
+		// Each callback stays far below the limit, all of them together do not.
+		config, stalls := report(config, 100*time.Millisecond)
+		loop := newLoop(t, config)
+		for range 200 {
+			loop.Post(func() {
+				select {
+				case s := <-stalls:
+					if s.Callbacks < 2 {
+						t.Errorf("callbacks: got %d, want those of the turn", s.Callbacks)
+					}
+					loop.Stop()
+				case <-time.After(2 * time.Millisecond):
+				}
+			})
+		}
+		loop.Post(func() {
+			if loop.Stats().Stalls == 0 {
+				t.Error("no report of a turn of 400 ms")
+			}
+			loop.Stop()
+		})
+		run(t, loop)
+	})
+}
+
+func TestWatchdogLeavesAnIdleLoopAlone(t *testing.T) {
+	modes(t, func(t *testing.T, config reactor.Config) {
+		config, stalls := report(config, 8*time.Millisecond)
+		loop, _ := started(t, config)
+		if !loop.WatchdogArmed() {
+			t.Fatal("the watchdog does not look at a loop that has just begun")
+		}
+		for deadline := time.Now().Add(patience); loop.WatchdogArmed(); runtime.Gosched() {
+			if time.Now().After(deadline) {
+				t.Fatal("the watchdog keeps looking at an idle loop")
+			}
+		}
+		onLoop(t, loop, func() { await(t, stalls, "a report after the loop was idle") })
+	})
+}
+
+func TestWatchdogOff(t *testing.T) {
+	config, stalls := report(reactor.Config{}, -1)
+	loop := newLoop(t, config)
+	loop.Post(func() {
+		<-time.After(5 * time.Millisecond)
+		loop.Stop()
+	})
+	run(t, loop)
+	if len(stalls) != 0 || loop.Stats().Stalls != 0 {
+		t.Error("got a report, want none")
+	}
+}
+
+func TestStallIsLoggedWithoutOnStall(t *testing.T) {
+	lines := make(lineWriter, 10)
+	loop := newLoop(t, reactor.Config{StallLimit: 5 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(lines, nil))})
+	loop.Post(func() {
+		line := await(t, lines, "a line of the log")
+		for _, want := range []string{"level=WARN", "TestStallIsLogged", "watchdog_test.go"} {
+			if !strings.Contains(line, want) {
+				t.Errorf("log: got %q, want %q in it", line, want)
+			}
+		}
+		loop.Stop()
+	})
+	run(t, loop)
+}
+
+// lineWriter sends what is written.
+type lineWriter chan string
+
+func (w lineWriter) Write(line []byte) (int, error) {
+	w <- string(bytes.TrimSpace(line))
+	return len(line), nil
+}
