@@ -1,0 +1,116 @@
+package bus_test
+
+import (
+	"net/netip"
+	"sync"
+	"testing"
+
+	"tagbus/bus"
+	"tagbus/bus/directory/memory"
+	"tagbus/netio/netiotest"
+)
+
+// bed is a bus in memory: a network and a directory, with a loop for every
+// publisher and subscriber as if each were a process on a host of its own.
+type bed struct {
+	t    testing.TB
+	net  *netiotest.Network
+	dir  *memory.Directory
+	host netip.Addr
+}
+
+func newBed(t testing.TB) *bed {
+	return &bed{t: t, net: netiotest.NewNetwork(), dir: memory.New(), host: netip.MustParseAddr("10.0.0.0")}
+}
+
+// member is what publishers and subscribers of a bed have in common.
+type member struct {
+	loop *netiotest.Loop
+	host netip.Addr
+
+	mu     sync.Mutex
+	events []bus.Event
+}
+
+func (b *bed) member() *member {
+	b.host = b.host.Next()
+	m := &member{loop: netiotest.NewLoop(), host: b.host}
+	return m
+}
+
+func (m *member) note(e bus.Event) {
+	m.mu.Lock()
+	m.events = append(m.events, e)
+	m.mu.Unlock()
+}
+
+// kinds returns the kinds of the events so far.
+func (m *member) kinds() []bus.EventKind {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var kinds []bus.EventKind
+	for _, e := range m.events {
+		kinds = append(kinds, e.Kind)
+	}
+	return kinds
+}
+
+// of returns the events of a kind.
+func (m *member) of(kind bus.EventKind) []bus.Event {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var events []bus.Event
+	for _, e := range m.events {
+		if e.Kind == kind {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+type publisher struct {
+	*bus.Publisher
+	*member
+}
+
+type subscriber struct {
+	*bus.Subscriber
+	*member
+}
+
+// publisher opens a publisher on a host of its own.
+func (b *bed) publisher(cfg bus.PublisherConfig) *publisher {
+	b.t.Helper()
+	m := b.member()
+	cfg.Listen = netip.AddrPortFrom(m.host, 0)
+	cfg.OnEvent = m.note
+	p, err := bus.NewPublisher(b.net.Opener(m.loop, netiotest.Config{Host: m.host}), b.dir, cfg)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			b.t.Errorf("close publisher: %v", err)
+		}
+		m.loop.Close()
+	})
+	return &publisher{p, m}
+}
+
+// subscriber opens a subscriber on a host of its own.
+func (b *bed) subscriber(cfg bus.SubscriberConfig) *subscriber {
+	b.t.Helper()
+	m := b.member()
+	cfg.OnEvent = m.note
+	s, err := bus.NewSubscriber(b.net.Opener(m.loop, netiotest.Config{Host: m.host}), b.dir, cfg)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			b.t.Errorf("close subscriber: %v", err)
+		}
+		m.loop.Close()
+	})
+	return &subscriber{s, m}
+}
