@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -22,12 +23,12 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, out io.Writer, period time.Duration) error {
+func run(ctx context.Context, out io.Writer, period time.Duration) (err error) {
 	loop, err := reactor.New(reactor.Config{})
 	if err != nil {
 		return err
 	}
-	defer loop.Close()
+	defer func() { err = errors.Join(err, loop.Close()) }()
 
 	counter := 10
 	timer, err := loop.NewTimer(func() {

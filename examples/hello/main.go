@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -30,6 +31,5 @@ func run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer loop.Close()
-	return loop.Run(ctx)
+	return errors.Join(loop.Run(ctx), loop.Close())
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -19,7 +20,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, out io.Writer) error {
+func run(ctx context.Context, out io.Writer) (err error) {
 	var signal *reactor.Signal
 	loop, err := reactor.New(reactor.Config{
 		Init: func() {
@@ -30,7 +31,7 @@ func run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer loop.Close()
+	defer func() { err = errors.Join(err, loop.Close()) }()
 
 	// What a C program hands over as data pointer, the function closes over.
 	fired := false

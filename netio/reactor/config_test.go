@@ -27,8 +27,11 @@ func TestConfigValidate(t *testing.T) {
 		{"pinning a goroutine", reactor.Config{CPUs: []int{0}}, []string{"CPUs"}},
 		{"processors that cannot be", reactor.Config{Wait: reactor.WaitThread, CPUs: []int{-1, 1024}}, []string{"CPUs", "CPUs"}},
 		{"a limit that is always exceeded", reactor.Config{StallLimit: time.Microsecond}, []string{"StallLimit"}},
-		{"everything wrong is told at once", reactor.Config{MaxEvents: -1, Wait: -1, BusyPoll: -1, CPUs: []int{-1}, StallLimit: 1},
-			[]string{"MaxEvents", "Wait", "BusyPoll", "CPUs", "CPUs", "StallLimit"}},
+		{
+			"everything wrong is told at once",
+			reactor.Config{MaxEvents: -1, Wait: -1, BusyPoll: -1, CPUs: []int{-1}, StallLimit: 1},
+			[]string{"MaxEvents", "Wait", "BusyPoll", "CPUs", "CPUs", "StallLimit"},
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

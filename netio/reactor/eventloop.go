@@ -134,7 +134,7 @@ func (l *EventLoop) Run(ctx context.Context) error {
 	err = l.run()
 	l.drainPosts()
 	l.runPrepares()
-	l.running.Store(0)
+	l.endTurn()
 	switch {
 	case l.initPanic != nil:
 		return l.initPanic
@@ -196,7 +196,8 @@ func (l *EventLoop) takeThread() (release func(), err error) {
 }
 
 // Stop ends Run after the callback that is running. It does not wait for that.
-// A second Stop does nothing; a Stop before Run holds for Run.
+// Posts that were accepted still run; events, expirations and fires that wait
+// are not served. A second Stop does nothing; a Stop before Run holds for Run.
 //
 // Threads: any, also callbacks. Blocks: never.
 //

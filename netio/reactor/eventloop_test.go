@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,34 +14,37 @@ import (
 )
 
 func TestInitRunsBeforeEverythingElse(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		var got []string
-		note := func(what string) func() { return func() { got = append(got, what) } }
-		config.Init = note("init")
-		loop := newLoop(t, config)
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			var got []string
+			note := func(what string) func() { return func() { got = append(got, what) } }
+			config.Init = note("init")
+			loop := newLoop(t, config)
 
-		// All of these are ready before Run.
-		newSignal(t, loop, reactor.Coalescing, note("signal")).Fire()
-		fd := eventfd(t, 1)
-		var source *reactor.Registration
-		source = register(t, loop, fd, reactor.Readable, sourceFunc(func(reactor.Events) {
-			note("source")()
-			if err := source.Modify(0); err != nil {
-				t.Errorf("Modify: %v", err)
+			// All of these are ready before Run.
+			newSignal(t, loop, reactor.Coalescing, note("signal")).Fire()
+			fd := eventfd(t, 1)
+			var source *reactor.Registration
+			source = register(t, loop, fd, reactor.Readable, sourceFunc(func(reactor.Events) {
+				note("source")()
+				if err := source.Modify(0); err != nil {
+					t.Errorf("Modify: %v", err)
+				}
+			}))
+			loop.Post(note("post"))
+			stop := newTimer(t, loop, func() {
+				note("timer")()
+				loop.Stop()
+			})
+			startOnce(t, stop, 20*time.Millisecond)
+
+			run(t, loop)
+			if want := []string{"init", "post", "signal", "source", "timer"}; !cmp.Equal(got, want) {
+				t.Errorf("order of callbacks: %s", cmp.Diff(want, got))
 			}
-		}))
-		loop.Post(note("post"))
-		stop := newTimer(t, loop, func() {
-			note("timer")()
-			loop.Stop()
 		})
-		startOnce(t, stop, 20*time.Millisecond)
-
-		run(t, loop)
-		if want := []string{"init", "post", "signal", "source", "timer"}; !cmp.Equal(got, want) {
-			t.Errorf("order of callbacks: %s", cmp.Diff(want, got))
-		}
-	})
+	}
 }
 
 func TestStop(t *testing.T) {
@@ -54,15 +56,19 @@ func TestStop(t *testing.T) {
 		{"twice before Run", func(_ *testing.T, loop *reactor.EventLoop) { loop.Stop(); loop.Stop() }},
 		{"from a posted function", func(_ *testing.T, loop *reactor.EventLoop) { loop.Post(loop.Stop) }},
 		{"from a signal", func(t *testing.T, loop *reactor.EventLoop) {
+			t.Helper()
 			newSignal(t, loop, reactor.Semaphore, loop.Stop).Fire()
 		}},
 		{"from a timer", func(t *testing.T, loop *reactor.EventLoop) {
+			t.Helper()
 			startOnce(t, newTimer(t, loop, loop.Stop), time.Nanosecond)
 		}},
 		{"from a source", func(t *testing.T, loop *reactor.EventLoop) {
+			t.Helper()
 			register(t, loop, eventfd(t, 1), reactor.Readable, sourceFunc(func(reactor.Events) { loop.Stop() }))
 		}},
 		{"from a prepare", func(t *testing.T, loop *reactor.EventLoop) {
+			t.Helper()
 			if _, err := loop.AddPrepare(prepareFunc(func() bool { loop.Stop(); return true })); err != nil {
 				t.Errorf("AddPrepare: %v", err)
 			}
@@ -83,113 +89,128 @@ func TestStop(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			modes(t, func(t *testing.T, config reactor.Config) {
-				loop := newLoop(t, config)
-				test.stop(t, loop)
-				run(t, loop)
-				if loop.Post(func() {}) {
-					t.Error("Post after Run: got true, want false")
-				}
-			})
+			for _, mode := range modes {
+				t.Run(mode.name, func(t *testing.T) {
+					config := mode.config
+					loop := newLoop(t, config)
+					test.stop(t, loop)
+					run(t, loop)
+					if loop.Post(func() {}) {
+						t.Error("Post after Run: got true, want false")
+					}
+				})
+			}
 		})
 	}
 }
 
 func TestStopInInit(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		var loop *reactor.EventLoop
-		config.Init = func() { loop.Stop() }
-		loop = newLoop(t, config)
-		served := false
-		newSignal(t, loop, reactor.Coalescing, func() { served = true }).Fire()
-		run(t, loop)
-		if served {
-			t.Error("a signal was served after Stop")
-		}
-	})
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			var loop *reactor.EventLoop
+			config.Init = func() { loop.Stop() }
+			loop = newLoop(t, config)
+			served := false
+			newSignal(t, loop, reactor.Coalescing, func() { served = true }).Fire()
+			run(t, loop)
+			if served {
+				t.Error("a signal was served after Stop")
+			}
+		})
+	}
 }
 
 func TestNoEventIsServedAfterStop(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		loop := newLoop(t, config)
-		served := 0
-		for range 10 {
-			register(t, loop, eventfd(t, 1), reactor.Readable, sourceFunc(func(reactor.Events) {
-				served++
-				loop.Stop()
-			}))
-		}
-		run(t, loop)
-		if served != 1 {
-			t.Errorf("callbacks, the first of which stops: got %d, want 1", served)
-		}
-	})
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			loop := newLoop(t, config)
+			served := 0
+			for range 10 {
+				register(t, loop, eventfd(t, 1), reactor.Readable, sourceFunc(func(reactor.Events) {
+					served++
+					loop.Stop()
+				}))
+			}
+			run(t, loop)
+			if served != 1 {
+				t.Errorf("callbacks, the first of which stops: got %d, want 1", served)
+			}
+		})
+	}
 }
 
 func TestContextEndsRun(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		reason := errors.New("end of run 1234")
-		tests := []struct {
-			name    string
-			context func() context.Context
-			want    error
-		}{
-			{"cancelled before Run", func() context.Context {
-				ctx, cancel := context.WithCancelCause(t.Context())
-				cancel(reason)
-				return ctx
-			}, reason},
-			{"cancelled while the loop sleeps", func() context.Context {
-				ctx, cancel := context.WithCancelCause(t.Context())
-				time.AfterFunc(5*time.Millisecond, func() { cancel(reason) })
-				return ctx
-			}, reason},
-			{"deadline", func() context.Context {
-				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-				t.Cleanup(cancel)
-				return ctx
-			}, context.DeadlineExceeded},
-		}
-		for _, test := range tests {
-			t.Run(test.name, func(t *testing.T) {
-				loop := newLoop(t, config)
-				done := make(chan error, 1)
-				go func() { done <- loop.Run(test.context()) }()
-				if err := await(t, done, "Run to return"); !errors.Is(err, test.want) {
-					t.Errorf("Run: got %v, want %v", err, test.want)
-				}
-			})
-		}
-	})
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			reason := errors.New("end of run 1234")
+			tests := []struct {
+				name    string
+				context func() context.Context
+				want    error
+			}{
+				{"cancelled before Run", func() context.Context {
+					ctx, cancel := context.WithCancelCause(t.Context())
+					cancel(reason)
+					return ctx
+				}, reason},
+				{"cancelled while the loop sleeps", func() context.Context {
+					ctx, cancel := context.WithCancelCause(t.Context())
+					time.AfterFunc(5*time.Millisecond, func() { cancel(reason) })
+					return ctx
+				}, reason},
+				{"deadline", func() context.Context {
+					ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+					t.Cleanup(cancel)
+					return ctx
+				}, context.DeadlineExceeded},
+			}
+			for _, test := range tests {
+				t.Run(test.name, func(t *testing.T) {
+					loop := newLoop(t, config)
+					done := make(chan error, 1)
+					go func() { done <- loop.Run(test.context()) }()
+					if err := await(t, done, "Run to return"); !errors.Is(err, test.want) {
+						t.Errorf("Run: got %v, want %v", err, test.want)
+					}
+				})
+			}
+		})
+	}
 }
 
 func TestRunOnlyOnce(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		loop, stop := started(t, config)
-		if err := loop.Run(t.Context()); !errors.Is(err, reactor.ErrRunning) {
-			t.Errorf("Run of a running loop: got %v, want ErrRunning", err)
-		}
-		if err := loop.Close(); !errors.Is(err, reactor.ErrRunning) {
-			t.Errorf("Close of a running loop: got %v, want ErrRunning", err)
-		}
-		onLoop(t, loop, func() {
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			loop, stop := started(t, config)
+			if err := loop.Run(t.Context()); !errors.Is(err, reactor.ErrRunning) {
+				t.Errorf("Run of a running loop: got %v, want ErrRunning", err)
+			}
 			if err := loop.Close(); !errors.Is(err, reactor.ErrRunning) {
-				t.Errorf("Close on the loop: got %v, want ErrRunning", err)
+				t.Errorf("Close of a running loop: got %v, want ErrRunning", err)
+			}
+			onLoop(t, loop, func() {
+				if err := loop.Close(); !errors.Is(err, reactor.ErrRunning) {
+					t.Errorf("Close on the loop: got %v, want ErrRunning", err)
+				}
+			})
+			stop()
+			if err := loop.Run(t.Context()); !errors.Is(err, reactor.ErrClosed) {
+				t.Errorf("Run of a loop that has run: got %v, want ErrClosed", err)
+			}
+			for range 2 {
+				if err := loop.Close(); err != nil {
+					t.Errorf("Close: %v", err)
+				}
+			}
+			if err := loop.Run(t.Context()); !errors.Is(err, reactor.ErrClosed) {
+				t.Errorf("Run of a closed loop: got %v, want ErrClosed", err)
 			}
 		})
-		stop()
-		if err := loop.Run(t.Context()); !errors.Is(err, reactor.ErrClosed) {
-			t.Errorf("Run of a loop that has run: got %v, want ErrClosed", err)
-		}
-		for range 2 {
-			if err := loop.Close(); err != nil {
-				t.Errorf("Close: %v", err)
-			}
-		}
-		if err := loop.Run(t.Context()); !errors.Is(err, reactor.ErrClosed) {
-			t.Errorf("Run of a closed loop: got %v, want ErrClosed", err)
-		}
-	})
+	}
 }
 
 func TestClosedLoopRefusesEverything(t *testing.T) {
@@ -224,189 +245,43 @@ func TestClosedLoopRefusesEverything(t *testing.T) {
 	}
 }
 
-func TestCloseNamesSourcesThatAreStillRegistered(t *testing.T) {
-	loop, err := reactor.New(reactor.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	fd := eventfd(t, 0)
-	defer unix.Close(fd)
-	r, err := loop.Register(fd, reactor.Readable, named{"listen endpoint 7"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = loop.Close()
-	var leak *reactor.LeakError
-	if !errors.As(err, &leak) || !cmp.Equal(leak.Sources, []string{"listen endpoint 7"}) {
-		t.Errorf("Close: got %v, want a LeakError that names it", err)
-	}
-	if err := r.Close(); err != nil {
-		t.Errorf("Registration.Close after the loop's: got %v, want nil", err)
-	}
-	if err := r.Modify(reactor.Writable); !errors.Is(err, reactor.ErrClosed) {
-		t.Errorf("Modify: got %v, want ErrClosed", err)
-	}
-}
-
-// TestEveryDescriptorIsAccountedFor uses everything and counts afterwards.
-func TestEveryDescriptorIsAccountedFor(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		cycle := func() {
-			loop, err := reactor.New(config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range 20 {
-				s := newSignal(t, loop, reactor.SignalMode(i%2), func() {})
-				s.Fire()
-				timer := newTimer(t, loop, func() {})
-				start(t, timer, time.Microsecond)
-				if i%3 == 0 { // the loop closes the others
-					if err := errors.Join(s.Close(), timer.Close()); err != nil {
-						t.Error(err)
-					}
-				}
-			}
-			startOnce(t, newTimer(t, loop, loop.Stop), time.Millisecond)
-			run(t, loop)
-			if err := loop.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-		cycle() // the runtime opens its poller
-		before := openFDs(t)
-		for range 10 {
-			cycle()
-		}
-		if after := openFDs(t); after != before {
-			t.Errorf("open descriptors: got %d after, want %d as before", after, before)
-		}
-	})
-}
-
-func TestNewLeaksNothingWhenDescriptorsRunOut(t *testing.T) {
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-			t.Error(err)
-		}
-	}()
-	loop := newLoop(t, reactor.Config{})
-	before := openFDs(t)
-	// The limit is one more than the highest number that may be given out. With
-	// each step a call further into New fails.
-	failures := make(map[string]bool)
-	for highest := uint64(0); ; highest++ {
-		low := limit
-		low.Cur = highest
-		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &low); err != nil {
-			t.Fatal(err)
-		}
-		fresh, err := reactor.New(reactor.Config{})
-		if err == nil {
-			if err := fresh.Close(); err != nil {
-				t.Error(err)
-			}
-			break
-		}
-		var failed *reactor.OpError
-		if !errors.Is(err, unix.EMFILE) || !errors.As(err, &failed) {
-			t.Fatalf("New: got %v, want an OpError with EMFILE", err)
-		}
-		failures[failed.Op] = true
-	}
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: limit.Max}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := loop.NewTimer(func() {}); !errors.Is(err, unix.EMFILE) {
-		t.Errorf("NewTimer: got %v, want EMFILE", err)
-	}
-	if _, err := loop.NewSignal(reactor.Coalescing, func() {}); !errors.Is(err, unix.EMFILE) {
-		t.Errorf("NewSignal: got %v, want EMFILE", err)
-	}
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	if after := openFDs(t); after != before {
-		t.Errorf("open descriptors: got %d after, want %d as before", after, before)
-	}
-	if !failures["create epoll"] || !failures["create eventfd"] {
-		t.Errorf("New failed at %v, want each of its two descriptors to have failed once", failures)
-	}
-}
-
 func TestGoexitInCallbackEndsRun(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		loop := newLoop(t, config)
-		gone := make(chan struct{})
-		loop.Post(runtime.Goexit)
-		go func() {
-			defer close(gone)
-			_ = loop.Run(context.Background())
-			t.Error("Run returned, though its goroutine was ended")
-		}()
-		await(t, gone, "the goroutine to end")
-		if loop.Post(func() {}) {
-			t.Error("Post: got true, want false: the loop is gone")
-		}
-	})
-}
-
-func TestPinnedThread(t *testing.T) {
-	var before, on, after unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &before); err != nil {
-		t.Fatal(err)
-	}
-	cpu := 0
-	for !before.IsSet(cpu) {
-		cpu++
-	}
-	var loop *reactor.EventLoop
-	loop = newLoop(t, reactor.Config{Wait: reactor.WaitThread, CPUs: []int{cpu}, Init: func() {
-		if err := unix.SchedGetaffinity(0, &on); err != nil {
-			t.Error(err)
-		}
-		loop.Stop()
-	}})
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	run(t, loop)
-	if err := unix.SchedGetaffinity(0, &after); err != nil {
-		t.Fatal(err)
-	}
-	if on.Count() != 1 || !on.IsSet(cpu) {
-		t.Errorf("on the loop: got %d processors, want only number %d", on.Count(), cpu)
-	}
-	if after != before {
-		t.Error("after Run the thread has other processors than before")
-	}
-}
-
-func TestPinningToAProcessorThatIsNotThere(t *testing.T) {
-	loop := newLoop(t, reactor.Config{Wait: reactor.WaitThread, CPUs: []int{1023}})
-	err := loop.Run(t.Context())
-	if !errors.Is(err, unix.EINVAL) || !strings.Contains(err.Error(), "pin thread") {
-		t.Errorf("Run: got %v, want EINVAL for pinning the thread", err)
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			loop := newLoop(t, config)
+			gone := make(chan struct{})
+			loop.Post(runtime.Goexit)
+			go func() {
+				defer close(gone)
+				_ = loop.Run(context.Background())
+				t.Error("Run returned, though its goroutine was ended")
+			}()
+			await(t, gone, "the goroutine to end")
+			if loop.Post(func() {}) {
+				t.Error("Post: got true, want false: the loop is gone")
+			}
+		})
 	}
 }
 
 func TestOnLoop(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		loop, stop := started(t, config)
-		if loop.OnLoop() {
-			t.Error("on another goroutine: got true, want false")
-		}
-		onLoop(t, loop, func() {
-			if !loop.OnLoop() {
-				t.Error("in a callback: got false, want true")
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			loop, stop := started(t, config)
+			if loop.OnLoop() {
+				t.Error("on another goroutine: got true, want false")
+			}
+			onLoop(t, loop, func() {
+				if !loop.OnLoop() {
+					t.Error("in a callback: got false, want true")
+				}
+			})
+			stop()
+			if loop.OnLoop() {
+				t.Error("after Run: got true, want false")
 			}
 		})
-		stop()
-		if loop.OnLoop() {
-			t.Error("after Run: got true, want false")
-		}
-	})
+	}
 }

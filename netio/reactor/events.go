@@ -12,23 +12,23 @@ import (
 type Events uint32
 
 const (
-	// Readable: a read does not block. So does an accept.
+	// Readable means: a read does not block. So does an accept.
 	Readable Events = unix.EPOLLIN
 
-	// Writable: a write does not block. So has a connect ended.
+	// Writable means: a write does not block. So has a connect ended.
 	Writable Events = unix.EPOLLOUT
 
-	// PeerClosed: the other side has ended its direction of a stream; data may
+	// PeerClosed means: the other side has ended its direction of a stream; data may
 	// still be there to read.
 	PeerClosed Events = unix.EPOLLRDHUP
 
-	// Priority: out-of-band data, or a change of a file in /proc or /sys.
+	// Priority means: out-of-band data, or a change of a file in /proc or /sys.
 	Priority Events = unix.EPOLLPRI
 
-	// Failed: an error waits to be fetched. It is always watched for.
+	// Failed means: an error waits to be fetched. It is always watched for.
 	Failed Events = unix.EPOLLERR
 
-	// Hangup: both directions have ended. It is always watched for.
+	// Hangup means: both directions have ended. It is always watched for.
 	Hangup Events = unix.EPOLLHUP
 
 	// EdgeTriggered reports a condition when it begins, and not as long as it

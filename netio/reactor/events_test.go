@@ -15,9 +15,11 @@ func TestEventsString(t *testing.T) {
 		{"no event has a name too", 0, "none"},
 		{"one event", reactor.Writable, "writable"},
 		{"several events", reactor.Readable | reactor.PeerClosed | reactor.Hangup, "readable|peer closed|hangup"},
-		{"all events", reactor.Readable | reactor.Writable | reactor.PeerClosed | reactor.Priority |
-			reactor.Failed | reactor.Hangup | reactor.EdgeTriggered,
-			"readable|writable|peer closed|priority|failed|hangup|edge-triggered"},
+		{
+			"all events", reactor.Readable | reactor.Writable | reactor.PeerClosed | reactor.Priority |
+				reactor.Failed | reactor.Hangup | reactor.EdgeTriggered,
+			"readable|writable|peer closed|priority|failed|hangup|edge-triggered",
+		},
 		{"bits without a name", reactor.Readable | 1<<30, "readable|0x40000000"},
 	}
 	for _, test := range tests {

@@ -27,34 +27,37 @@ func catch(config reactor.Config) (reactor.Config, *[]*reactor.Panic) {
 }
 
 func TestPanicOfASourceDropsIt(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		config, panics := catch(config)
-		loop := newLoop(t, config)
-		calls, others := 0, 0
-		var dropped *reactor.Panic
-		register(t, loop, eventfd(t, 1), reactor.Readable, bomb{&calls, func(p *reactor.Panic) { dropped = p }})
-		for range 5 { // the rest of the batch is served
-			register(t, loop, eventfd(t, 1), reactor.Readable, sourceFunc(func(reactor.Events) {
-				if others++; others >= 50 {
-					loop.Stop()
-				}
-			}))
-		}
-		run(t, loop)
-		if calls != 1 || others < 50 {
-			t.Errorf("callbacks: got %d and %d of others, want 1 and 50", calls, others)
-		}
-		if len(*panics) != 1 || loop.Stats().Panics != 1 {
-			t.Fatalf("panics: got %d reported and %d counted, want 1", len(*panics), loop.Stats().Panics)
-		}
-		p := (*panics)[0]
-		if p.Source != "bomb" || p.Value != "boom" || !p.Dropped || !strings.Contains(string(p.Stack), "bomb.OnEvent") {
-			t.Errorf("report: got source %q, value %v, dropped %v and stack\n%s", p.Source, p.Value, p.Dropped, p.Stack)
-		}
-		if dropped != p {
-			t.Errorf("OnDropped: got %v, want the panic", dropped)
-		}
-	})
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			config, panics := catch(config)
+			loop := newLoop(t, config)
+			calls, others := 0, 0
+			var dropped *reactor.Panic
+			register(t, loop, eventfd(t, 1), reactor.Readable, bomb{&calls, func(p *reactor.Panic) { dropped = p }})
+			for range 5 { // the rest of the batch is served
+				register(t, loop, eventfd(t, 1), reactor.Readable, sourceFunc(func(reactor.Events) {
+					if others++; others >= 50 {
+						loop.Stop()
+					}
+				}))
+			}
+			run(t, loop)
+			if calls != 1 || others < 50 {
+				t.Errorf("callbacks: got %d and %d of others, want 1 and 50", calls, others)
+			}
+			if len(*panics) != 1 || loop.Stats().Panics != 1 {
+				t.Fatalf("panics: got %d reported and %d counted, want 1", len(*panics), loop.Stats().Panics)
+			}
+			p := (*panics)[0]
+			if p.Source != "bomb" || p.Value != "boom" || !p.Dropped || !strings.Contains(string(p.Stack), "bomb.OnEvent") {
+				t.Errorf("report: got source %q, value %v, dropped %v and stack\n%s", p.Source, p.Value, p.Dropped, p.Stack)
+			}
+			if dropped != p {
+				t.Errorf("OnDropped: got %v, want the panic", dropped)
+			}
+		})
+	}
 }
 
 func TestPanicElsewhere(t *testing.T) {
@@ -70,12 +73,14 @@ func TestPanicElsewhere(t *testing.T) {
 			loop.Post(boom)
 		}, 2},
 		{"a signal answers its next fire", "signal tagbus/netio/reactor_test.TestPanicElsewhere", func(t *testing.T, loop *reactor.EventLoop) {
+			t.Helper()
 			s := newSignal(t, loop, reactor.Semaphore, boom)
 			for range 3 {
 				s.Fire()
 			}
 		}, 3},
 		{"a timer ticks on", "timer tagbus/netio/reactor_test.TestPanicElsewhere", func(t *testing.T, loop *reactor.EventLoop) {
+			t.Helper()
 			ticks := 0
 			var timer *reactor.Timer
 			timer = newTimer(t, loop, func() {
@@ -87,6 +92,7 @@ func TestPanicElsewhere(t *testing.T) {
 			start(t, timer, 100e3)
 		}, 3},
 		{"a prepare is called again", "reactor_test.prepareFunc", func(t *testing.T, loop *reactor.EventLoop) {
+			t.Helper()
 			calls := 0
 			if _, err := loop.AddPrepare(prepareFunc(func() bool {
 				if calls++; calls <= 2 {
@@ -99,48 +105,55 @@ func TestPanicElsewhere(t *testing.T) {
 			}
 		}, 2},
 		{"in OnDropped", "bomb", func(t *testing.T, loop *reactor.EventLoop) {
+			t.Helper()
 			calls := 0
 			register(t, loop, eventfd(t, 1), reactor.Readable, bomb{&calls, func(*reactor.Panic) { boom() }})
 		}, 2},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			modes(t, func(t *testing.T, config reactor.Config) {
-				config, panics := catch(config)
-				loop := newLoop(t, config)
-				test.set(t, loop)
-				startOnce(t, newTimer(t, loop, loop.Stop), 10e6)
-				run(t, loop)
-				if got := loop.Stats().Panics; got != test.want || len(*panics) != int(test.want) {
-					t.Fatalf("panics: got %d counted and %d reported, want %d", got, len(*panics), test.want)
-				}
-				for _, p := range *panics {
-					if !strings.HasPrefix(p.Source, test.source) {
-						t.Errorf("source: got %q, want %q", p.Source, test.source)
+			for _, mode := range modes {
+				t.Run(mode.name, func(t *testing.T) {
+					config := mode.config
+					config, panics := catch(config)
+					loop := newLoop(t, config)
+					test.set(t, loop)
+					startOnce(t, newTimer(t, loop, loop.Stop), 10e6)
+					run(t, loop)
+					if got := loop.Stats().Panics; got != test.want || len(*panics) != int(test.want) {
+						t.Fatalf("panics: got %d counted and %d reported, want %d", got, len(*panics), test.want)
 					}
-				}
-				if last := (*panics)[len(*panics)-1]; !errors.Is(last, io.ErrUnexpectedEOF) {
-					t.Errorf("the panic as error: got %v, want one that wraps its value", last)
-				}
-			})
+					for _, p := range *panics {
+						if !strings.HasPrefix(p.Source, test.source) {
+							t.Errorf("source: got %q, want %q", p.Source, test.source)
+						}
+					}
+					if last := (*panics)[len(*panics)-1]; !errors.Is(last, io.ErrUnexpectedEOF) {
+						t.Errorf("the panic as error: got %v, want one that wraps its value", last)
+					}
+				})
+			}
 		})
 	}
 }
 
 func TestPanicInInitEndsRun(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		config, panics := catch(config)
-		config.Init = func() { panic("no set-up") }
-		loop := newLoop(t, config)
-		err := loop.Run(t.Context())
-		var p *reactor.Panic
-		if !errors.As(err, &p) || p.Source != "init callback" || p.Value != "no set-up" {
-			t.Errorf("Run: got %v, want the panic", err)
-		}
-		if len(*panics) != 1 {
-			t.Errorf("reports: got %d, want 1", len(*panics))
-		}
-	})
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			config, panics := catch(config)
+			config.Init = func() { panic("no set-up") }
+			loop := newLoop(t, config)
+			err := loop.Run(t.Context())
+			var p *reactor.Panic
+			if !errors.As(err, &p) || p.Source != "init callback" || p.Value != "no set-up" {
+				t.Errorf("Run: got %v, want the panic", err)
+			}
+			if len(*panics) != 1 {
+				t.Errorf("reports: got %d, want 1", len(*panics))
+			}
+		})
+	}
 }
 
 func TestOnPanicMayStopTheLoop(t *testing.T) {

@@ -27,32 +27,26 @@ func TestMain(m *testing.M) {
 // test that fails.
 const patience = 20 * time.Second
 
-// modes runs a test for each way to wait.
-func modes(t *testing.T, test func(t *testing.T, config reactor.Config)) {
-	t.Helper()
-	for _, config := range []reactor.Config{
-		{Wait: reactor.WaitNetpoll},
-		{Wait: reactor.WaitThread},
-		{Wait: reactor.WaitNetpoll, BusyPoll: 50 * time.Microsecond},
-	} {
-		name := "wait=" + config.Wait.String()
-		if config.BusyPoll > 0 {
-			name += ",spin"
-		}
-		t.Run(name, func(t *testing.T) { test(t, config) })
-	}
+// modes are the ways to wait; every test of behaviour runs with each.
+var modes = []struct {
+	name   string
+	config reactor.Config
+}{
+	{"wait=netpoll", reactor.Config{Wait: reactor.WaitNetpoll}},
+	{"wait=thread", reactor.Config{Wait: reactor.WaitThread}},
+	{"wait=netpoll,spin", reactor.Config{Wait: reactor.WaitNetpoll, BusyPoll: 50 * time.Microsecond}},
 }
 
 // newLoop returns a loop that is closed after the test, without leaks.
-func newLoop(t testing.TB, config reactor.Config) *reactor.EventLoop {
-	t.Helper()
+func newLoop(tb testing.TB, config reactor.Config) *reactor.EventLoop {
+	tb.Helper()
 	loop, err := reactor.New(config)
 	if err != nil {
-		t.Fatalf("New: %v", err)
+		tb.Fatalf("New: %v", err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := loop.Close(); err != nil {
-			t.Errorf("Close: %v", err)
+			tb.Errorf("Close: %v", err)
 		}
 	})
 	return loop
@@ -60,55 +54,55 @@ func newLoop(t testing.TB, config reactor.Config) *reactor.EventLoop {
 
 // run is Run with a deadline, on the goroutine of the test: what the callbacks
 // have done is seen after it.
-func run(t testing.TB, loop *reactor.EventLoop) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+func run(tb testing.TB, loop *reactor.EventLoop) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
 	defer cancel()
 	if err := loop.Run(ctx); err != nil {
-		t.Fatalf("Run: got %v, want nil: it was to be stopped", err)
+		tb.Fatalf("Run: got %v, want nil: it was to be stopped", err)
 	}
 }
 
 // started runs a loop on another goroutine, and stops it after the test or when
 // stop is called, which waits for Run.
-func started(t testing.TB, config reactor.Config) (loop *reactor.EventLoop, stop func()) {
-	t.Helper()
-	loop = newLoop(t, config)
+func started(tb testing.TB, config reactor.Config) (loop *reactor.EventLoop, stop func()) {
+	tb.Helper()
+	loop = newLoop(tb, config)
 	done := make(chan error, 1)
 	ready := make(chan struct{})
 	loop.Post(func() { close(ready) })
 	go func() { done <- loop.Run(context.Background()) }()
-	await(t, ready, "the loop to start")
+	await(tb, ready, "the loop to start")
 	stop = sync.OnceFunc(func() {
 		loop.Stop()
-		if err := await(t, done, "Run to return"); err != nil {
-			t.Errorf("Run: got %v, want nil", err)
+		if err := await(tb, done, "Run to return"); err != nil {
+			tb.Errorf("Run: got %v, want nil", err)
 		}
 	})
-	t.Cleanup(stop)
+	tb.Cleanup(stop)
 	return loop, stop
 }
 
 // await receives from c, or fails the test.
-func await[T any](t testing.TB, c <-chan T, what string) T {
-	t.Helper()
+func await[T any](tb testing.TB, c <-chan T, what string) T {
+	tb.Helper()
 	select {
 	case v := <-c:
 		return v
 	case <-time.After(patience):
-		t.Fatalf("waited %v for %s", patience, what)
+		tb.Fatalf("waited %v for %s", patience, what)
 		panic("not reached")
 	}
 }
 
 // onLoop runs f on a running loop and waits for it.
-func onLoop(t testing.TB, loop *reactor.EventLoop, f func()) {
-	t.Helper()
+func onLoop(tb testing.TB, loop *reactor.EventLoop, f func()) {
+	tb.Helper()
 	done := make(chan struct{})
 	if !loop.Post(func() { defer close(done); f() }) {
-		t.Fatal("Post: got false from a running loop")
+		tb.Fatal("Post: got false from a running loop")
 	}
-	await(t, done, "a posted function")
+	await(tb, done, "a posted function")
 }
 
 // sourceFunc is a Source without anything optional.
@@ -118,20 +112,20 @@ func (f sourceFunc) OnEvent(e reactor.Events) { f(e) }
 
 // eventfd returns a descriptor that is readable while its value is not 0. The
 // test closes it.
-func eventfd(t testing.TB, value uint) int {
-	t.Helper()
+func eventfd(tb testing.TB, value uint) int {
+	tb.Helper()
 	fd, err := unix.Eventfd(value, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
 	if err != nil {
-		t.Fatalf("eventfd: %v", err)
+		tb.Fatalf("eventfd: %v", err)
 	}
 	return fd
 }
 
 // add changes the value of an eventfd.
-func add(t testing.TB, fd int) {
-	t.Helper()
+func add(tb testing.TB, fd int) {
+	tb.Helper()
 	if _, err := unix.Write(fd, []byte{1, 0, 0, 0, 0, 0, 0, 0}); err != nil {
-		t.Errorf("write eventfd: %v", err)
+		tb.Errorf("write eventfd: %v", err)
 	}
 }
 
@@ -142,64 +136,64 @@ func reset(fd int) {
 }
 
 // register registers a source for the duration of the test.
-func register(t testing.TB, loop *reactor.EventLoop, fd int, events reactor.Events, s reactor.Source) *reactor.Registration {
-	t.Helper()
+func register(tb testing.TB, loop *reactor.EventLoop, fd int, events reactor.Events, s reactor.Source) *reactor.Registration {
+	tb.Helper()
 	r, err := loop.Register(fd, events, s)
 	if err != nil {
-		t.Fatalf("Register: %v", err)
+		tb.Fatalf("Register: %v", err)
 	}
-	t.Cleanup(func() { closeBoth(t, r, fd) })
+	tb.Cleanup(func() { closeBoth(tb, r, fd) })
 	return r
 }
 
-func closeBoth(t testing.TB, r *reactor.Registration, fd int) {
-	t.Helper()
+func closeBoth(tb testing.TB, r *reactor.Registration, fd int) {
+	tb.Helper()
 	if err := r.Close(); err != nil {
-		t.Errorf("Registration.Close: %v", err)
+		tb.Errorf("Registration.Close: %v", err)
 	}
 	if err := unix.Close(fd); err != nil {
-		t.Errorf("close: %v", err)
+		tb.Errorf("close: %v", err)
 	}
 }
 
-func newSignal(t testing.TB, loop *reactor.EventLoop, mode reactor.SignalMode, f func()) *reactor.Signal {
-	t.Helper()
+func newSignal(tb testing.TB, loop *reactor.EventLoop, mode reactor.SignalMode, f func()) *reactor.Signal {
+	tb.Helper()
 	s, err := loop.NewSignal(mode, f)
 	if err != nil {
-		t.Fatalf("NewSignal: %v", err)
+		tb.Fatalf("NewSignal: %v", err)
 	}
 	return s
 }
 
-func newTimer(t testing.TB, loop *reactor.EventLoop, f func()) *reactor.Timer {
-	t.Helper()
+func newTimer(tb testing.TB, loop *reactor.EventLoop, f func()) *reactor.Timer {
+	tb.Helper()
 	timer, err := loop.NewTimer(f)
 	if err != nil {
-		t.Fatalf("NewTimer: %v", err)
+		tb.Fatalf("NewTimer: %v", err)
 	}
 	return timer
 }
 
-func startOnce(t testing.TB, timer *reactor.Timer, d time.Duration) {
-	t.Helper()
+func startOnce(tb testing.TB, timer *reactor.Timer, d time.Duration) {
+	tb.Helper()
 	if err := timer.StartOnce(d); err != nil {
-		t.Errorf("StartOnce(%v): %v", d, err)
+		tb.Errorf("StartOnce(%v): %v", d, err)
 	}
 }
 
-func start(t testing.TB, timer *reactor.Timer, period time.Duration) {
-	t.Helper()
+func start(tb testing.TB, timer *reactor.Timer, period time.Duration) {
+	tb.Helper()
 	if err := timer.Start(period); err != nil {
-		t.Errorf("Start(%v): %v", period, err)
+		tb.Errorf("Start(%v): %v", period, err)
 	}
 }
 
 // openFDs counts the open descriptors of the process.
-func openFDs(t testing.TB) int {
-	t.Helper()
+func openFDs(tb testing.TB) int {
+	tb.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return len(entries)
 }

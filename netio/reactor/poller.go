@@ -9,11 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadWait bounds one blocking call of WaitThread. The runtime interrupts the
-// call whenever it needs the goroutine, by a signal; the bound is for programs
-// that switch those signals off (GODEBUG=asyncpreemptoff=1), which would
-// otherwise wait for the next event to begin a garbage collection.
-const threadWait = 100 * time.Millisecond
+// threadWait bounds one blocking call of WaitThread. Whenever the runtime needs
+// the goroutine, and every 10 ms anyway, it interrupts the call by a signal. The
+// bound is for programs that switch those signals off
+// (GODEBUG=asyncpreemptoff=1): a garbage collection would wait for the next
+// event there.
+const threadWait = 10 * time.Millisecond
 
 // poller is the epoll descriptor and the batch of events last fetched from it.
 // It is used on the loop only, but for add, modify and remove.

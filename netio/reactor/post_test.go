@@ -11,104 +11,116 @@ import (
 )
 
 func TestPostsOfEachGoroutineRunInOrder(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		const goroutines, each = 8, 2000
-		loop, _ := started(t, config)
-		var last [goroutines]int
-		total := 0
-		done := make(chan struct{})
-		for g := range goroutines {
-			go func() {
-				for i := 1; i <= each; i++ {
-					loop.Post(func() {
-						if last[g] != i-1 {
-							t.Errorf("goroutine %d: got post %d after %d", g, i, last[g])
-						}
-						last[g] = i
-						if total++; total == goroutines*each {
-							close(done)
-						}
-					})
-				}
-			}()
-		}
-		await(t, done, "all posts")
-	})
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			const goroutines, each = 8, 2000
+			loop, _ := started(t, config)
+			var last [goroutines]int
+			total := 0
+			done := make(chan struct{})
+			for g := range goroutines {
+				go func() {
+					for i := 1; i <= each; i++ {
+						loop.Post(func() {
+							if last[g] != i-1 {
+								t.Errorf("goroutine %d: got post %d after %d", g, i, last[g])
+							}
+							last[g] = i
+							if total++; total == goroutines*each {
+								close(done)
+							}
+						})
+					}
+				}()
+			}
+			await(t, done, "all posts")
+		})
+	}
 }
 
 func TestPostRunsLaterAndOnTheLoop(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		loop := newLoop(t, config)
-		inside, ran := false, false
-		loop.Post(func() {
-			inside = true
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			loop := newLoop(t, config)
+			inside, ran := false, false
 			loop.Post(func() {
-				ran = true
-				if inside {
-					t.Error("a posted function runs inside Post")
-				}
-				if !loop.OnLoop() {
-					t.Error("a posted function runs elsewhere than on the loop")
-				}
-				loop.Stop()
+				inside = true
+				loop.Post(func() {
+					ran = true
+					if inside {
+						t.Error("a posted function runs inside Post")
+					}
+					if !loop.OnLoop() {
+						t.Error("a posted function runs elsewhere than on the loop")
+					}
+					loop.Stop()
+				})
+				inside = false
 			})
-			inside = false
+			run(t, loop)
+			if !ran {
+				t.Error("what a posted function posts did not run")
+			}
 		})
-		run(t, loop)
-		if !ran {
-			t.Error("what a posted function posts did not run")
-		}
-	})
+	}
 }
 
 // TestAcceptedPostsRun: whatever the moment at which Stop comes, what Post
 // accepts runs before Run returns, once.
 func TestAcceptedPostsRun(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		for range 50 {
-			loop := newLoop(t, config)
-			done := make(chan error, 1)
-			go func() { done <- loop.Run(context.Background()) }()
-			var accepted atomic.Int64
-			ran := 0
-			var posters sync.WaitGroup
-			for range 4 {
-				posters.Go(func() {
-					for loop.Post(func() { ran++ }) {
-						accepted.Add(1)
-						runtime.Gosched()
-					}
-				})
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			for range 50 {
+				loop := newLoop(t, config)
+				done := make(chan error, 1)
+				go func() { done <- loop.Run(context.Background()) }()
+				var accepted atomic.Int64
+				ran := 0
+				var posters sync.WaitGroup
+				for range 4 {
+					posters.Go(func() {
+						for loop.Post(func() { ran++ }) {
+							accepted.Add(1)
+							runtime.Gosched()
+						}
+					})
+				}
+				loop.Post(loop.Stop)
+				if err := await(t, done, "Run to return"); err != nil {
+					t.Fatalf("Run: %v", err)
+				}
+				posters.Wait()
+				if int64(ran) != accepted.Load() {
+					t.Fatalf("functions run: got %d, want the %d that were accepted", ran, accepted.Load())
+				}
 			}
-			loop.Post(loop.Stop)
-			if err := await(t, done, "Run to return"); err != nil {
-				t.Fatalf("Run: %v", err)
-			}
-			posters.Wait()
-			if int64(ran) != accepted.Load() {
-				t.Fatalf("functions run: got %d, want the %d that were accepted", ran, accepted.Load())
-			}
-		}
-	})
+		})
+	}
 }
 
 func TestPostsOfAStoppedLoopRun(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		var order []string
-		config.Init = func() { order = append(order, "init") }
-		loop := newLoop(t, config)
-		refused := false
-		loop.Post(func() {
-			order = append(order, "post")
-			loop.Post(func() { order = append(order, "never") })
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			var order []string
+			config.Init = func() { order = append(order, "init") }
+			loop := newLoop(t, config)
+			refused := false
+			loop.Post(func() {
+				order = append(order, "post")
+				loop.Post(func() { order = append(order, "never") })
+			})
+			loop.Stop()
+			run(t, loop)
+			refused = !loop.Post(func() {})
+			if len(order) < 2 || order[0] != "init" || order[1] != "post" || !refused {
+				t.Errorf("got %v and refused=%v, want init, post, and true", order, refused)
+			}
 		})
-		loop.Stop()
-		run(t, loop)
-		refused = !loop.Post(func() {})
-		if len(order) < 2 || order[0] != "init" || order[1] != "post" || !refused {
-			t.Errorf("got %v and refused=%v, want init, post, and true", order, refused)
-		}
-	})
+	}
 }
 
 func TestPostRefusesNil(t *testing.T) {
@@ -154,8 +166,11 @@ func TestPostWakesOnce(t *testing.T) {
 }
 
 func TestPostAllocatesNothing(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		loop := newLoop(t, config)
-		expectNoAllocs(t, allocsPer(t, loop, func(next func()) { loop.Post(next) }), "post")
-	})
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			loop := newLoop(t, config)
+			expectNoAllocs(t, allocsPer(t, loop, func(next func()) { loop.Post(next) }), "post")
+		})
+	}
 }

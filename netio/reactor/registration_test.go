@@ -80,124 +80,136 @@ func TestStaleEventsAreDropped(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			modes(t, func(t *testing.T, config reactor.Config) {
-				loop := newLoop(t, config)
-				var pairs [2]pair
-				var heir pair
-				called, foreign := 0, 0
-				for i := range pairs {
-					fd := eventfd(t, 1)
-					r, err := loop.Register(fd, reactor.Readable, sourceFunc(func(reactor.Events) {
-						called++
-						other := pairs[1-i]
-						closeBoth(t, other.r, other.fd)
-						if test.reuse {
-							heir.fd = eventfd(t, 0) // not ready
-							if heir.fd != other.fd {
-								t.Errorf("descriptor: got %d, want the number %d again", heir.fd, other.fd)
+			for _, mode := range modes {
+				t.Run(mode.name, func(t *testing.T) {
+					config := mode.config
+					loop := newLoop(t, config)
+					var pairs [2]pair
+					var heir pair
+					called, foreign := 0, 0
+					for i := range pairs {
+						fd := eventfd(t, 1)
+						r, err := loop.Register(fd, reactor.Readable, sourceFunc(func(reactor.Events) {
+							called++
+							other := pairs[1-i]
+							closeBoth(t, other.r, other.fd)
+							if test.reuse {
+								heir.fd = eventfd(t, 0) // not ready
+								if heir.fd != other.fd {
+									t.Errorf("descriptor: got %d, want the number %d again", heir.fd, other.fd)
+								}
+								var err error
+								heir.r, err = loop.Register(heir.fd, reactor.Readable, sourceFunc(func(reactor.Events) { foreign++ }))
+								if err != nil {
+									t.Errorf("Register: %v", err)
+								}
+								t.Cleanup(func() { closeBoth(t, heir.r, heir.fd) })
 							}
-							var err error
-							heir.r, err = loop.Register(heir.fd, reactor.Readable, sourceFunc(func(reactor.Events) { foreign++ }))
-							if err != nil {
-								t.Errorf("Register: %v", err)
-							}
-							t.Cleanup(func() { closeBoth(t, heir.r, heir.fd) })
+							closeBoth(t, pairs[i].r, pairs[i].fd)
+							startOnce(t, newTimer(t, loop, loop.Stop), 5e6)
+						}))
+						if err != nil {
+							t.Fatal(err)
 						}
-						closeBoth(t, pairs[i].r, pairs[i].fd)
-						startOnce(t, newTimer(t, loop, loop.Stop), 5e6)
-					}))
-					if err != nil {
-						t.Fatal(err)
+						pairs[i] = pair{r, fd}
 					}
-					pairs[i] = pair{r, fd}
-				}
-				run(t, loop)
-				if called != 1 || foreign != 0 {
-					t.Errorf("callbacks: got %d and %d of the heir, want 1 and 0", called, foreign)
-				}
-				if got := loop.Stats().Stale; got != 1 {
-					t.Errorf("stale events counted: got %d, want 1", got)
-				}
-			})
+					run(t, loop)
+					if called != 1 || foreign != 0 {
+						t.Errorf("callbacks: got %d and %d of the heir, want 1 and 0", called, foreign)
+					}
+					if got := loop.Stats().Stale; got != 1 {
+						t.Errorf("stale events counted: got %d, want 1", got)
+					}
+				})
+			}
 		})
 	}
 }
 
 func TestModify(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		loop := newLoop(t, config)
-		var got []reactor.Events
-		var r *reactor.Registration
-		// An eventfd of value 1 is readable and writable.
-		r = register(t, loop, eventfd(t, 1), reactor.Readable, sourceFunc(func(e reactor.Events) {
-			got = append(got, e)
-			next := reactor.Events(reactor.Writable)
-			if len(got) == 2 {
-				next = 0
-				startOnce(t, newTimer(t, loop, loop.Stop), 5e6)
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			loop := newLoop(t, config)
+			var got []reactor.Events
+			var r *reactor.Registration
+			// An eventfd of value 1 is readable and writable.
+			r = register(t, loop, eventfd(t, 1), reactor.Readable, sourceFunc(func(e reactor.Events) {
+				got = append(got, e)
+				next := reactor.Writable
+				if len(got) == 2 {
+					next = 0
+					startOnce(t, newTimer(t, loop, loop.Stop), 5e6)
+				}
+				if err := r.Modify(next); err != nil {
+					t.Errorf("Modify: %v", err)
+				}
+			}))
+			run(t, loop)
+			if len(got) != 2 || got[0] != reactor.Readable || got[1] != reactor.Writable {
+				t.Errorf("events: got %v, want readable, then writable, then none", got)
 			}
-			if err := r.Modify(next); err != nil {
-				t.Errorf("Modify: %v", err)
+			var configError *reactor.ConfigError
+			if err := r.Modify(1 << 29); !errors.As(err, &configError) {
+				t.Errorf("Modify with unknown bits: got %v, want a ConfigError", err)
 			}
-		}))
-		run(t, loop)
-		if len(got) != 2 || got[0] != reactor.Readable || got[1] != reactor.Writable {
-			t.Errorf("events: got %v, want readable, then writable, then none", got)
-		}
-		var configError *reactor.ConfigError
-		if err := r.Modify(1 << 29); !errors.As(err, &configError) {
-			t.Errorf("Modify with unknown bits: got %v, want a ConfigError", err)
-		}
-	})
+		})
+	}
 }
 
 func TestEdgeTriggeredReportsOnce(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		loop, _ := started(t, config)
-		fd := eventfd(t, 0)
-		events := make(chan reactor.Events, 100)
-		r := register(t, loop, fd, reactor.Readable|reactor.EdgeTriggered, sourceFunc(func(e reactor.Events) { events <- e }))
-		add(t, fd)
-		if e := await(t, events, "the first edge"); e != reactor.Readable {
-			t.Errorf("events: got %v, want readable", e)
-		}
-		for range 10 {
-			onLoop(t, loop, func() {})
-		}
-		if n := len(events); n != 0 {
-			t.Errorf("without another edge: got %d events, want none", n)
-		}
-		add(t, fd)
-		await(t, events, "the second edge")
-		if err := r.Modify(reactor.Readable | reactor.EdgeTriggered); err != nil {
-			t.Errorf("Modify: %v", err)
-		}
-		await(t, events, "what holds at the time of Modify")
-	})
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			loop, _ := started(t, config)
+			fd := eventfd(t, 0)
+			events := make(chan reactor.Events, 100)
+			r := register(t, loop, fd, reactor.Readable|reactor.EdgeTriggered, sourceFunc(func(e reactor.Events) { events <- e }))
+			add(t, fd)
+			if e := await(t, events, "the first edge"); e != reactor.Readable {
+				t.Errorf("events: got %v, want readable", e)
+			}
+			for range 10 {
+				onLoop(t, loop, func() {})
+			}
+			if n := len(events); n != 0 {
+				t.Errorf("without another edge: got %d events, want none", n)
+			}
+			add(t, fd)
+			await(t, events, "the second edge")
+			if err := r.Modify(reactor.Readable | reactor.EdgeTriggered); err != nil {
+				t.Errorf("Modify: %v", err)
+			}
+			await(t, events, "what holds at the time of Modify")
+		})
+	}
 }
 
 func TestPeerThatHangsUp(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		loop, _ := started(t, config)
-		events := make(chan reactor.Events, 1000)
-		register(t, loop, pair[0], reactor.PeerClosed|reactor.EdgeTriggered, sourceFunc(func(e reactor.Events) { events <- e }))
-		if err := unix.Shutdown(pair[1], unix.SHUT_WR); err != nil {
-			t.Fatal(err)
-		}
-		if e := await(t, events, "the end of one direction"); !e.Has(reactor.PeerClosed) || e.Has(reactor.Hangup) {
-			t.Errorf("half closed: got %v, want peer closed, not hangup", e)
-		}
-		if err := unix.Close(pair[1]); err != nil {
-			t.Fatal(err)
-		}
-		if e := await(t, events, "the end of both"); !e.Has(reactor.Hangup) {
-			t.Errorf("closed: got %v, want hangup", e)
-		}
-	})
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			loop, _ := started(t, config)
+			events := make(chan reactor.Events, 1000)
+			register(t, loop, pair[0], reactor.PeerClosed|reactor.EdgeTriggered, sourceFunc(func(e reactor.Events) { events <- e }))
+			if err := unix.Shutdown(pair[1], unix.SHUT_WR); err != nil {
+				t.Fatal(err)
+			}
+			if e := await(t, events, "the end of one direction"); !e.Has(reactor.PeerClosed) || e.Has(reactor.Hangup) {
+				t.Errorf("half closed: got %v, want peer closed, not hangup", e)
+			}
+			if err := unix.Close(pair[1]); err != nil {
+				t.Fatal(err)
+			}
+			if e := await(t, events, "the end of both"); !e.Has(reactor.Hangup) {
+				t.Errorf("closed: got %v, want hangup", e)
+			}
+		})
+	}
 }
 
 func TestDescriptorClosedBeforeItsRegistration(t *testing.T) {
@@ -282,14 +294,17 @@ func TestManyRegistrations(t *testing.T) {
 }
 
 func TestEventAllocatesNothing(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		loop := newLoop(t, config)
-		var next func()
-		register(t, loop, eventfd(t, 1), reactor.Readable, sourceFunc(func(reactor.Events) {
-			if next != nil {
-				next()
-			}
-		}))
-		expectNoAllocs(t, allocsPer(t, loop, func(n func()) { next = n }), "event")
-	})
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			loop := newLoop(t, config)
+			var next func()
+			register(t, loop, eventfd(t, 1), reactor.Readable, sourceFunc(func(reactor.Events) {
+				if next != nil {
+					next()
+				}
+			}))
+			expectNoAllocs(t, allocsPer(t, loop, func(n func()) { next = n }), "event")
+		})
+	}
 }

@@ -12,11 +12,11 @@ import (
 type SignalMode int
 
 const (
-	// Coalescing: one callback answers all fires before it. A fire during the
+	// Coalescing means that one callback answers all fires before it. A fire during the
 	// callback makes another one.
 	Coalescing SignalMode = iota
 
-	// Semaphore: each fire makes a callback, one per turn of the loop
+	// Semaphore means that each fire makes a callback, one per turn of the loop
 	// (EFD_SEMAPHORE).
 	Semaphore
 )

@@ -9,110 +9,122 @@ import (
 )
 
 func TestSemaphoreSignalAnswersEachFire(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		const goroutines, fires = 8, 2500
-		loop, stop := started(t, config)
-		answers := 0
-		done := make(chan struct{})
-		s := newSignal(t, loop, reactor.Semaphore, func() {
-			if answers++; answers == goroutines*fires {
-				close(done)
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			const goroutines, fires = 8, 2500
+			loop, stop := started(t, config)
+			answers := 0
+			done := make(chan struct{})
+			s := newSignal(t, loop, reactor.Semaphore, func() {
+				if answers++; answers == goroutines*fires {
+					close(done)
+				}
+			})
+			for range goroutines {
+				go func() {
+					for range fires {
+						s.Fire()
+					}
+				}()
+			}
+			await(t, done, "an answer to each fire")
+			stop() // and not one more; a second close of done would panic
+			if want := goroutines * fires; answers != want {
+				t.Errorf("callbacks: got %d, want %d", answers, want)
 			}
 		})
-		for range goroutines {
-			go func() {
-				for range fires {
-					s.Fire()
-				}
-			}()
-		}
-		await(t, done, "an answer to each fire")
-		stop() // and not one more; a second close of done would panic
-		if want := goroutines * fires; answers != want {
-			t.Errorf("callbacks: got %d, want %d", answers, want)
-		}
-	})
+	}
 }
 
 func TestCoalescingSignalAnswersFiresTogether(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		loop := newLoop(t, config)
-		tests := []struct {
-			mode reactor.SignalMode
-			want int
-		}{{reactor.Coalescing, 1}, {reactor.Semaphore, 5}}
-		got := make([]int, len(tests))
-		for i, test := range tests {
-			s := newSignal(t, loop, test.mode, func() { got[i]++ })
-			for range 5 {
-				s.Fire() // before Run, so nothing is answered in between
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			loop := newLoop(t, config)
+			tests := []struct {
+				mode reactor.SignalMode
+				want int
+			}{{reactor.Coalescing, 1}, {reactor.Semaphore, 5}}
+			got := make([]int, len(tests))
+			for i, test := range tests {
+				s := newSignal(t, loop, test.mode, func() { got[i]++ })
+				for range 5 {
+					s.Fire() // before Run, so nothing is answered in between
+				}
 			}
-		}
-		startOnce(t, newTimer(t, loop, loop.Stop), 5e6)
-		run(t, loop)
-		for i, test := range tests {
-			if got[i] != test.want {
-				t.Errorf("%v: got %d callbacks for 5 fires, want %d", test.mode, got[i], test.want)
+			startOnce(t, newTimer(t, loop, loop.Stop), 5e6)
+			run(t, loop)
+			for i, test := range tests {
+				if got[i] != test.want {
+					t.Errorf("%v: got %d callbacks for 5 fires, want %d", test.mode, got[i], test.want)
+				}
 			}
-		}
-	})
+		})
+	}
 }
 
 // TestNoFireIsForgotten: what was written before a fire is seen by a callback
 // after it, however the two interleave.
 func TestNoFireIsForgotten(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		const goroutines, fires = 4, 2500
-		loop, _ := started(t, config)
-		var mu sync.Mutex
-		written := 0
-		done := make(chan struct{})
-		s := newSignal(t, loop, reactor.Coalescing, func() {
-			mu.Lock()
-			defer mu.Unlock()
-			if written == goroutines*fires {
-				written++ // only once
-				close(done)
-			}
-		})
-		for range goroutines {
-			go func() {
-				for range fires {
-					mu.Lock()
-					written++
-					mu.Unlock()
-					s.Fire()
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			const goroutines, fires = 4, 2500
+			loop, _ := started(t, config)
+			var mu sync.Mutex
+			written := 0
+			done := make(chan struct{})
+			s := newSignal(t, loop, reactor.Coalescing, func() {
+				mu.Lock()
+				defer mu.Unlock()
+				if written == goroutines*fires {
+					written++ // only once
+					close(done)
 				}
-			}()
-		}
-		await(t, done, "a callback that sees the last write")
-	})
+			})
+			for range goroutines {
+				go func() {
+					for range fires {
+						mu.Lock()
+						written++
+						mu.Unlock()
+						s.Fire()
+					}
+				}()
+			}
+			await(t, done, "a callback that sees the last write")
+		})
+	}
 }
 
 func TestFireInsideTheCallback(t *testing.T) {
-	for _, mode := range []reactor.SignalMode{reactor.Coalescing, reactor.Semaphore} {
-		t.Run(mode.String(), func(t *testing.T) {
-			modes(t, func(t *testing.T, config reactor.Config) {
-				loop := newLoop(t, config)
-				const callbacks = 1000
-				count, depth := 0, 0
-				var s *reactor.Signal
-				s = newSignal(t, loop, mode, func() {
-					if depth++; depth != 1 {
-						t.Error("the callback runs inside itself")
+	for _, signalMode := range []reactor.SignalMode{reactor.Coalescing, reactor.Semaphore} {
+		t.Run(signalMode.String(), func(t *testing.T) {
+			for _, mode := range modes {
+				t.Run(mode.name, func(t *testing.T) {
+					config := mode.config
+					loop := newLoop(t, config)
+					const callbacks = 1000
+					count, depth := 0, 0
+					var s *reactor.Signal
+					s = newSignal(t, loop, signalMode, func() {
+						if depth++; depth != 1 {
+							t.Error("the callback runs inside itself")
+						}
+						if count++; count < callbacks {
+							s.Fire()
+						}
+						depth--
+					})
+					s.Fire()
+					startOnce(t, newTimer(t, loop, loop.Stop), 50e6)
+					run(t, loop)
+					if count != callbacks {
+						t.Errorf("callbacks: got %d, want %d", count, callbacks)
 					}
-					if count++; count < callbacks {
-						s.Fire()
-					}
-					depth--
 				})
-				s.Fire()
-				startOnce(t, newTimer(t, loop, loop.Stop), 50e6)
-				run(t, loop)
-				if count != callbacks {
-					t.Errorf("callbacks: got %d, want %d", count, callbacks)
-				}
-			})
+			}
 		})
 	}
 }
@@ -120,110 +132,116 @@ func TestFireInsideTheCallback(t *testing.T) {
 // TestPollingBySignalDoesNotStarveOthers: signals that fire themselves for ever,
 // and a descriptor that becomes ready meanwhile.
 func TestPollingBySignalDoesNotStarveOthers(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		config.MaxEvents = 1
-		loop := newLoop(t, config)
-		var counts [3]int
-		for i := range counts {
-			var s *reactor.Signal
-			s = newSignal(t, loop, reactor.SignalMode(i%2), func() {
-				counts[i]++
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			config.MaxEvents = 1
+			loop := newLoop(t, config)
+			var counts [3]int
+			for i := range counts {
+				var s *reactor.Signal
+				s = newSignal(t, loop, reactor.SignalMode(i%2), func() {
+					counts[i]++
+					s.Fire()
+				})
 				s.Fire()
-			})
-			s.Fire()
-		}
-		fd := eventfd(t, 0)
-		events := 0
-		register(t, loop, fd, reactor.Readable, sourceFunc(func(reactor.Events) {
-			reset(fd)
-			if events++; events == 100 {
-				loop.Stop()
-				return
 			}
-			add(t, fd)
-		}))
-		loop.Post(func() { add(t, fd) })
-		run(t, loop)
-		for i, n := range counts {
-			if n < 50 {
-				t.Errorf("callbacks of signal %d while a descriptor had 100: got %d, want about as many", i, n)
+			fd := eventfd(t, 0)
+			events := 0
+			register(t, loop, fd, reactor.Readable, sourceFunc(func(reactor.Events) {
+				reset(fd)
+				if events++; events == 100 {
+					loop.Stop()
+					return
+				}
+				add(t, fd)
+			}))
+			loop.Post(func() { add(t, fd) })
+			run(t, loop)
+			for i, n := range counts {
+				if n < 50 {
+					t.Errorf("callbacks of signal %d while a descriptor had 100: got %d, want about as many", i, n)
+				}
 			}
-		}
-	})
+		})
+	}
 }
 
 func TestSignalClose(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		tests := []struct {
-			name string
-			mode reactor.SignalMode
-			want int // callbacks for 3 fires, the first of which closes
-		}{
-			{"inside the callback", reactor.Coalescing, 1},
-			{"inside the callback, with fires left", reactor.Semaphore, 1},
-		}
-		for _, test := range tests {
-			t.Run(test.name, func(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			tests := []struct {
+				name string
+				mode reactor.SignalMode
+				want int // callbacks for 3 fires, the first of which closes
+			}{
+				{"inside the callback", reactor.Coalescing, 1},
+				{"inside the callback, with fires left", reactor.Semaphore, 1},
+			}
+			for _, test := range tests {
+				t.Run(test.name, func(t *testing.T) {
+					loop := newLoop(t, config)
+					count := 0
+					var s *reactor.Signal
+					s = newSignal(t, loop, test.mode, func() {
+						count++
+						for range 2 {
+							if err := s.Close(); err != nil {
+								t.Errorf("Close: %v", err)
+							}
+						}
+						s.Fire()
+						startOnce(t, newTimer(t, loop, loop.Stop), 5e6)
+					})
+					for range 3 {
+						s.Fire()
+					}
+					run(t, loop)
+					if count != test.want {
+						t.Errorf("callbacks: got %d, want %d", count, test.want)
+					}
+				})
+			}
+			t.Run("by another signal of the same batch", func(t *testing.T) {
 				loop := newLoop(t, config)
+				var signals [2]*reactor.Signal
 				count := 0
-				var s *reactor.Signal
-				s = newSignal(t, loop, test.mode, func() {
-					count++
-					for range 2 {
-						if err := s.Close(); err != nil {
+				for i := range signals {
+					signals[i] = newSignal(t, loop, reactor.Semaphore, func() {
+						count++
+						if err := signals[1-i].Close(); err != nil {
 							t.Errorf("Close: %v", err)
 						}
-					}
-					s.Fire()
-					startOnce(t, newTimer(t, loop, loop.Stop), 5e6)
-				})
-				for range 3 {
-					s.Fire()
+					})
+					signals[i].Fire()
 				}
+				startOnce(t, newTimer(t, loop, loop.Stop), 5e6)
 				run(t, loop)
-				if count != test.want {
-					t.Errorf("callbacks: got %d, want %d", count, test.want)
+				if count != 1 {
+					t.Errorf("callbacks: got %d, want 1", count)
 				}
 			})
-		}
-		t.Run("by another signal of the same batch", func(t *testing.T) {
-			loop := newLoop(t, config)
-			var signals [2]*reactor.Signal
-			count := 0
-			for i := range signals {
-				signals[i] = newSignal(t, loop, reactor.Semaphore, func() {
-					count++
-					if err := signals[1-i].Close(); err != nil {
+			t.Run("while others fire", func(t *testing.T) {
+				loop, _ := started(t, config)
+				for range 50 {
+					s := newSignal(t, loop, reactor.Semaphore, func() {})
+					var firing sync.WaitGroup
+					for range 4 {
+						firing.Go(func() {
+							for range 20 {
+								s.Fire()
+							}
+						})
+					}
+					if err := s.Close(); err != nil {
 						t.Errorf("Close: %v", err)
 					}
-				})
-				signals[i].Fire()
-			}
-			startOnce(t, newTimer(t, loop, loop.Stop), 5e6)
-			run(t, loop)
-			if count != 1 {
-				t.Errorf("callbacks: got %d, want 1", count)
-			}
-		})
-		t.Run("while others fire", func(t *testing.T) {
-			loop, _ := started(t, config)
-			for range 50 {
-				s := newSignal(t, loop, reactor.Semaphore, func() {})
-				var firing sync.WaitGroup
-				for range 4 {
-					firing.Go(func() {
-						for range 20 {
-							s.Fire()
-						}
-					})
+					firing.Wait()
 				}
-				if err := s.Close(); err != nil {
-					t.Errorf("Close: %v", err)
-				}
-				firing.Wait()
-			}
+			})
 		})
-	})
+	}
 }
 
 func TestNewSignalRefuses(t *testing.T) {
@@ -247,12 +265,15 @@ func TestSignalAllocatesNothing(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			modes(t, func(t *testing.T, config reactor.Config) {
-				loop := newLoop(t, config)
-				var next func()
-				s := newSignal(t, loop, test.mode, func() { next() })
-				expectNoAllocs(t, allocsPer(t, loop, func(n func()) { next = n; s.Fire() }), "signal")
-			})
+			for _, mode := range modes {
+				t.Run(mode.name, func(t *testing.T) {
+					config := mode.config
+					loop := newLoop(t, config)
+					var next func()
+					s := newSignal(t, loop, test.mode, func() { next() })
+					expectNoAllocs(t, allocsPer(t, loop, func(n func()) { next = n; s.Fire() }), "signal")
+				})
+			}
 		})
 	}
 }

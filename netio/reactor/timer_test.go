@@ -21,31 +21,33 @@ func TestTimerPeriods(t *testing.T) {
 		{"nanoseconds", 800 * time.Nanosecond, 1000},
 		{"one nanosecond", 1, 1000},
 	}
-	modes(t, func(t *testing.T, config reactor.Config) {
-		for _, test := range tests {
-			t.Run(test.name, func(t *testing.T) {
-				loop := newLoop(t, config)
-				calls := 0
-				var timer *reactor.Timer
-				timer = newTimer(t, loop, func() {
-					if calls++; calls == test.callbacks {
-						loop.Stop()
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			for _, test := range tests {
+				t.Run(test.name, func(t *testing.T) {
+					loop := newLoop(t, config)
+					calls := 0
+					timer := newTimer(t, loop, func() {
+						if calls++; calls == test.callbacks {
+							loop.Stop()
+						}
+					})
+					began := time.Now()
+					start(t, timer, test.period)
+					run(t, loop)
+					took := time.Since(began)
+					expirations := timer.Expirations()
+					if least := time.Duration(expirations) * test.period; took < least {
+						t.Errorf("%d expirations took %v, want at least %v: the timer is early", expirations, took, least)
+					}
+					if got, want := timer.Missed(), expirations-uint64(calls); got != want {
+						t.Errorf("missed: got %d, want %d of %d expirations with %d callbacks", got, want, expirations, calls)
 					}
 				})
-				began := time.Now()
-				start(t, timer, test.period)
-				run(t, loop)
-				took := time.Since(began)
-				expirations := timer.Expirations()
-				if least := time.Duration(expirations) * test.period; took < least {
-					t.Errorf("%d expirations took %v, want at least %v: the timer is early", expirations, took, least)
-				}
-				if got, want := timer.Missed(), expirations-uint64(calls); got != want {
-					t.Errorf("missed: got %d, want %d of %d expirations with %d callbacks", got, want, expirations, calls)
-				}
-			})
-		}
-	})
+			}
+		})
+	}
 }
 
 func TestTimerRefusesTimesThatAreNotPositive(t *testing.T) {
@@ -79,72 +81,88 @@ func TestTimerStartStop(t *testing.T) {
 		want int                                      // callbacks; -1: at least 10
 	}{
 		{"not started", func(*testing.T, *reactor.Timer) {}, nil, 0},
-		{"once", func(t *testing.T, timer *reactor.Timer) { startOnce(t, timer, time.Millisecond) }, nil, 1},
-		{"periodic", func(t *testing.T, timer *reactor.Timer) { start(t, timer, time.Millisecond) }, nil, -1},
+		{"once", func(t *testing.T, timer *reactor.Timer) { t.Helper(); startOnce(t, timer, time.Millisecond) }, nil, 1},
+		{"periodic", func(t *testing.T, timer *reactor.Timer) { t.Helper(); start(t, timer, time.Millisecond) }, nil, -1},
 		{"stopped before it expires", func(t *testing.T, timer *reactor.Timer) {
+			t.Helper()
 			start(t, timer, time.Millisecond)
 			timer.Stop()
 			timer.Stop()
 		}, nil, 0},
 		{"closed before it expires", func(t *testing.T, timer *reactor.Timer) {
+			t.Helper()
 			start(t, timer, time.Millisecond)
 			if err := errors.Join(timer.Close(), timer.Close()); err != nil {
 				t.Errorf("Close: %v", err)
 			}
 		}, nil, 0},
 		{"stopped and started", func(t *testing.T, timer *reactor.Timer) {
+			t.Helper()
 			start(t, timer, never)
 			timer.Stop()
 			startOnce(t, timer, time.Millisecond)
 		}, nil, 1},
 		{"started anew with a shorter period", func(t *testing.T, timer *reactor.Timer) {
+			t.Helper()
 			start(t, timer, never)
 			start(t, timer, time.Millisecond)
 		}, nil, -1},
 		{"started anew with a longer one", func(t *testing.T, timer *reactor.Timer) {
+			t.Helper()
 			start(t, timer, time.Millisecond)
 			start(t, timer, never)
 		}, nil, 0},
 		{"periodic, then once", func(t *testing.T, timer *reactor.Timer) {
+			t.Helper()
 			start(t, timer, time.Millisecond)
 			startOnce(t, timer, 2*time.Millisecond)
 		}, nil, 1},
-		{"stopped in its callback", func(t *testing.T, timer *reactor.Timer) { start(t, timer, time.Millisecond) },
-			func(_ *testing.T, timer *reactor.Timer) { timer.Stop() }, 1},
-		{"closed in its callback", func(t *testing.T, timer *reactor.Timer) { start(t, timer, time.Millisecond) },
+		{
+			"stopped in its callback", func(t *testing.T, timer *reactor.Timer) { t.Helper(); start(t, timer, time.Millisecond) },
+			func(_ *testing.T, timer *reactor.Timer) { timer.Stop() }, 1,
+		},
+		{
+			"closed in its callback", func(t *testing.T, timer *reactor.Timer) { t.Helper(); start(t, timer, time.Millisecond) },
 			func(t *testing.T, timer *reactor.Timer) {
+				t.Helper()
 				if err := timer.Close(); err != nil {
 					t.Errorf("Close: %v", err)
 				}
-			}, 1},
-		{"started anew in its callback", func(t *testing.T, timer *reactor.Timer) { startOnce(t, timer, time.Millisecond) },
-			func(t *testing.T, timer *reactor.Timer) { startOnce(t, timer, time.Millisecond) }, -1},
+			}, 1,
+		},
+		{
+			"started anew in its callback", func(t *testing.T, timer *reactor.Timer) { t.Helper(); startOnce(t, timer, time.Millisecond) },
+			func(t *testing.T, timer *reactor.Timer) { t.Helper(); startOnce(t, timer, time.Millisecond) }, -1,
+		},
 	}
-	modes(t, func(t *testing.T, config reactor.Config) {
-		for _, test := range tests {
-			t.Run(test.name, func(t *testing.T) {
-				loop := newLoop(t, config)
-				calls := 0
-				var timer *reactor.Timer
-				timer = newTimer(t, loop, func() {
-					if calls++; calls == 10 && test.want < 0 {
-						loop.Stop()
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			for _, test := range tests {
+				t.Run(test.name, func(t *testing.T) {
+					loop := newLoop(t, config)
+					calls := 0
+					var timer *reactor.Timer
+					timer = newTimer(t, loop, func() {
+						if calls++; calls == 10 && test.want < 0 {
+							loop.Stop()
+						}
+						if test.in != nil {
+							test.in(t, timer)
+						}
+					})
+					test.do(t, timer)
+					if test.want >= 0 {
+						startOnce(t, newTimer(t, loop, loop.Stop), 20*time.Millisecond)
 					}
-					if test.in != nil {
-						test.in(t, timer)
+					run(t, loop)
+					if test.want >= 0 && calls != test.want {
+						t.Errorf("callbacks: got %d, want %d", calls, test.want)
 					}
 				})
-				test.do(t, timer)
-				if test.want >= 0 {
-					startOnce(t, newTimer(t, loop, loop.Stop), 20*time.Millisecond)
-				}
-				run(t, loop)
-				if test.want >= 0 && calls != test.want {
-					t.Errorf("callbacks: got %d, want %d", calls, test.want)
-				}
-			})
-		}
-	})
+			}
+		})
+	}
 }
 
 // TestExpiredTimerIsStoppedInTheSameBatch: two timers have expired before the
@@ -156,98 +174,108 @@ func TestExpiredTimerIsStoppedInTheSameBatch(t *testing.T) {
 	}{
 		{"by Stop", func(_ *testing.T, timer *reactor.Timer) { timer.Stop() }},
 		{"by Close", func(t *testing.T, timer *reactor.Timer) {
+			t.Helper()
 			if err := timer.Close(); err != nil {
 				t.Errorf("Close: %v", err)
 			}
 		}},
-		{"by a new start", func(t *testing.T, timer *reactor.Timer) { start(t, timer, time.Hour) }},
+		{"by a new start", func(t *testing.T, timer *reactor.Timer) { t.Helper(); start(t, timer, time.Hour) }},
 	}
-	modes(t, func(t *testing.T, config reactor.Config) {
-		for _, test := range tests {
-			t.Run(test.name, func(t *testing.T) {
-				config.Init = func() { <-time.After(3 * time.Millisecond) }
-				loop := newLoop(t, config)
-				var timers [2]*reactor.Timer
-				calls := 0
-				for i := range timers {
-					timers[i] = newTimer(t, loop, func() {
-						calls++
-						test.stop(t, timers[1-i])
-					})
-					startOnce(t, timers[i], time.Microsecond)
-				}
-				startOnce(t, newTimer(t, loop, loop.Stop), 10*time.Millisecond)
-				run(t, loop)
-				if calls != 1 {
-					t.Errorf("callbacks: got %d, want 1", calls)
-				}
-			})
-		}
-	})
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			for _, test := range tests {
+				t.Run(test.name, func(t *testing.T) {
+					config.Init = func() { <-time.After(3 * time.Millisecond) }
+					loop := newLoop(t, config)
+					var timers [2]*reactor.Timer
+					calls := 0
+					for i := range timers {
+						timers[i] = newTimer(t, loop, func() {
+							calls++
+							test.stop(t, timers[1-i])
+						})
+						startOnce(t, timers[i], time.Microsecond)
+					}
+					startOnce(t, newTimer(t, loop, loop.Stop), 10*time.Millisecond)
+					run(t, loop)
+					if calls != 1 {
+						t.Errorf("callbacks: got %d, want 1", calls)
+					}
+				})
+			}
+		})
+	}
 }
 
 func TestTimerCountsWhatALateLoopMissed(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		const late = 20
-		config.Init = func() { <-time.After(late * time.Millisecond) }
-		loop := newLoop(t, config)
-		var timer *reactor.Timer
-		timer = newTimer(t, loop, func() {
-			if timer.Expirations() < late-1 {
-				t.Errorf("in the first callback: got %d expirations, want those of %d ms", timer.Expirations(), late)
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			const late = 20
+			config.Init = func() { <-time.After(late * time.Millisecond) }
+			loop := newLoop(t, config)
+			var timer *reactor.Timer
+			timer = newTimer(t, loop, func() {
+				if timer.Expirations() < late-1 {
+					t.Errorf("in the first callback: got %d expirations, want those of %d ms", timer.Expirations(), late)
+				}
+				loop.Stop()
+			})
+			start(t, timer, time.Millisecond)
+			run(t, loop)
+			if got, want := timer.Missed(), timer.Expirations()-1; got != want {
+				t.Errorf("missed: got %d, want %d: one callback for all", got, want)
 			}
-			loop.Stop()
 		})
-		start(t, timer, time.Millisecond)
-		run(t, loop)
-		if got, want := timer.Missed(), timer.Expirations()-1; got != want {
-			t.Errorf("missed: got %d, want %d: one callback for all", got, want)
-		}
-	})
+	}
 }
 
 func TestTimerFromManyGoroutines(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		loop, _ := started(t, config)
-		ticks := make(chan struct{}, 1)
-		timer := newTimer(t, loop, func() {
-			select {
-			case ticks <- struct{}{}:
-			default:
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			loop, _ := started(t, config)
+			ticks := make(chan struct{}, 1)
+			timer := newTimer(t, loop, func() {
+				select {
+				case ticks <- struct{}{}:
+				default:
+				}
+			})
+			var users sync.WaitGroup
+			for i := range 8 {
+				users.Go(func() {
+					for range 200 {
+						switch i % 4 {
+						case 0:
+							timer.Stop()
+						case 1:
+							startOnce(t, timer, time.Microsecond)
+						default:
+							start(t, timer, time.Duration(1+i)*time.Microsecond)
+						}
+					}
+				})
+			}
+			users.Wait()
+			start(t, timer, time.Microsecond)
+			await(t, ticks, "a tick of the last start")
+			await(t, ticks, "another tick")
+			users.Go(func() { timer.Stop() })
+			for range 2 {
+				users.Go(func() {
+					if err := timer.Close(); err != nil {
+						t.Errorf("Close: %v", err)
+					}
+				})
+			}
+			users.Wait()
+			if err := timer.Start(time.Second); !errors.Is(err, reactor.ErrClosed) {
+				t.Errorf("Start after Close: got %v, want ErrClosed", err)
 			}
 		})
-		var users sync.WaitGroup
-		for i := range 8 {
-			users.Go(func() {
-				for range 200 {
-					switch i % 4 {
-					case 0:
-						timer.Stop()
-					case 1:
-						startOnce(t, timer, time.Microsecond)
-					default:
-						start(t, timer, time.Duration(1+i)*time.Microsecond)
-					}
-				}
-			})
-		}
-		users.Wait()
-		start(t, timer, time.Microsecond)
-		await(t, ticks, "a tick of the last start")
-		await(t, ticks, "another tick")
-		users.Go(func() { timer.Stop() })
-		for range 2 {
-			users.Go(func() {
-				if err := timer.Close(); err != nil {
-					t.Errorf("Close: %v", err)
-				}
-			})
-		}
-		users.Wait()
-		if err := timer.Start(time.Second); !errors.Is(err, reactor.ErrClosed) {
-			t.Errorf("Start after Close: got %v, want ErrClosed", err)
-		}
-	})
+	}
 }
 
 func TestTickAllocatesNothing(t *testing.T) {
@@ -260,17 +288,20 @@ func TestTickAllocatesNothing(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			modes(t, func(t *testing.T, config reactor.Config) {
-				loop := newLoop(t, config)
-				var next func()
-				timer := newTimer(t, loop, func() { next() })
-				expectNoAllocs(t, allocsPer(t, loop, func(n func()) {
-					next = n
-					if err := test.start(timer); err != nil {
-						t.Errorf("start: %v", err)
-					}
-				}), "tick")
-			})
+			for _, mode := range modes {
+				t.Run(mode.name, func(t *testing.T) {
+					config := mode.config
+					loop := newLoop(t, config)
+					var next func()
+					timer := newTimer(t, loop, func() { next() })
+					expectNoAllocs(t, allocsPer(t, loop, func(n func()) {
+						next = n
+						if err := test.start(timer); err != nil {
+							t.Errorf("start: %v", err)
+						}
+					}), "tick")
+				})
+			}
 		})
 	}
 }

@@ -1,5 +1,7 @@
 package reactor
 
+import "time"
+
 // The turn of the loop, in the order of the steps in the package comment.
 
 // run goes round until the loop is to stop.
@@ -29,13 +31,8 @@ func (l *EventLoop) run() error {
 // wait fetches the events of the next turn. It blocks only if there is nothing
 // else to do.
 func (l *EventLoop) wait() error {
-	l.running.Store(0)
-	l.current = nil
+	now := l.endTurn()
 	l.next = 0
-	now := l.now()
-	if busy := int64(now - l.awakeSince); busy > l.counters.longest.Load() {
-		l.counters.longest.Store(busy)
-	}
 	if !l.maySleep || len(l.again) > 0 || l.posts.pending() {
 		l.awakeSince = now
 		_, err := l.poller.poll()
@@ -51,6 +48,17 @@ func (l *EventLoop) wait() error {
 	err := l.sleep()
 	l.gap = l.awakeSince - idleSince
 	return err
+}
+
+// endTurn notes that no callback runs, and how long the turn has taken.
+func (l *EventLoop) endTurn() time.Duration {
+	l.running.Store(0)
+	l.current = nil
+	now := l.now()
+	if busy := int64(now - l.awakeSince); busy > l.counters.longest.Load() {
+		l.counters.longest.Store(busy)
+	}
+	return now
 }
 
 // spin looks for something to do until BusyPoll is over, and tells whether it

@@ -30,15 +30,19 @@ func TestWatchdogReportsACallbackWhileItBlocks(t *testing.T) {
 			loop.Post(block)
 		}},
 		{"a signal", "signal tagbus/netio/reactor_test.", func(t *testing.T, loop *reactor.EventLoop, block func()) {
+			t.Helper()
 			newSignal(t, loop, reactor.Coalescing, block).Fire()
 		}},
 		{"a timer", "timer tagbus/netio/reactor_test.", func(t *testing.T, loop *reactor.EventLoop, block func()) {
+			t.Helper()
 			startOnce(t, newTimer(t, loop, block), time.Millisecond)
 		}},
 		{"a source", "reactor_test.sourceFunc on fd ", func(t *testing.T, loop *reactor.EventLoop, block func()) {
+			t.Helper()
 			register(t, loop, eventfd(t, 1), reactor.Readable, sourceFunc(func(reactor.Events) { block() }))
 		}},
 		{"a source that has closed itself", "a source that has closed itself", func(t *testing.T, loop *reactor.EventLoop, block func()) {
+			t.Helper()
 			var r *reactor.Registration
 			r = register(t, loop, eventfd(t, 1), reactor.Readable, sourceFunc(func(reactor.Events) {
 				if err := r.Close(); err != nil {
@@ -48,6 +52,7 @@ func TestWatchdogReportsACallbackWhileItBlocks(t *testing.T) {
 			}))
 		}},
 		{"a prepare", "reactor_test.prepareFunc", func(t *testing.T, loop *reactor.EventLoop, block func()) {
+			t.Helper()
 			if _, err := loop.AddPrepare(prepareFunc(func() bool { block(); return true })); err != nil {
 				t.Error(err)
 			}
@@ -55,34 +60,37 @@ func TestWatchdogReportsACallbackWhileItBlocks(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			modes(t, func(t *testing.T, config reactor.Config) {
-				config, stalls := report(config, limit)
-				loop := newLoop(t, config)
-				first := true
-				var stall reactor.Stall
-				test.set(t, loop, func() {
-					if !first {
-						return
+			for _, mode := range modes {
+				t.Run(mode.name, func(t *testing.T) {
+					config := mode.config
+					config, stalls := report(config, limit)
+					loop := newLoop(t, config)
+					first := true
+					var stall reactor.Stall
+					test.set(t, loop, func() {
+						if !first {
+							return
+						}
+						first = false
+						stall = await(t, stalls, "a report, while the callback blocks")
+						<-time.After(3 * limit) // time for a second one
+						loop.Stop()
+					})
+					run(t, loop)
+					if !strings.HasPrefix(stall.Source, test.source) {
+						t.Errorf("source: got %q, want %q", stall.Source, test.source)
 					}
-					first = false
-					stall = await(t, stalls, "a report, while the callback blocks")
-					<-time.After(3 * limit) // time for a second one
-					loop.Stop()
+					if stall.For < limit || stall.Callbacks != 1 {
+						t.Errorf("got %v and %d callbacks, want at least %v and 1", stall.For, stall.Callbacks, limit)
+					}
+					if !strings.Contains(stall.Stack, "reactor_test.await") {
+						t.Errorf("stack: got\n%s\nwant the place where the callback waits", stall.Stack)
+					}
+					if got := loop.Stats().Stalls; got != 1 || len(stalls) != 0 {
+						t.Errorf("stalls: got %d, want one per stall", got)
+					}
 				})
-				run(t, loop)
-				if !strings.HasPrefix(stall.Source, test.source) {
-					t.Errorf("source: got %q, want %q", stall.Source, test.source)
-				}
-				if stall.For < limit || stall.Callbacks != 1 {
-					t.Errorf("got %v and %d callbacks, want at least %v and 1", stall.For, stall.Callbacks, limit)
-				}
-				if !strings.Contains(stall.Stack, "reactor_test.await") {
-					t.Errorf("stack: got\n%s\nwant the place where the callback waits", stall.Stack)
-				}
-				if got := loop.Stats().Stalls; got != 1 || len(stalls) != 0 {
-					t.Errorf("stalls: got %d, want one per stall", got)
-				}
-			})
+			}
 		})
 	}
 }
@@ -103,59 +111,68 @@ func TestWatchdogReportsInit(t *testing.T) {
 }
 
 func TestWatchdogReportsEachStall(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		config, stalls := report(config, 10*time.Millisecond)
-		loop, _ := started(t, config)
-		for range 3 {
-			onLoop(t, loop, func() { await(t, stalls, "a report") })
-		}
-		if got := loop.Stats().Stalls; got != 3 {
-			t.Errorf("stalls: got %d, want 3", got)
-		}
-	})
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			config, stalls := report(config, 10*time.Millisecond)
+			loop, _ := started(t, config)
+			for range 3 {
+				onLoop(t, loop, func() { await(t, stalls, "a report") })
+			}
+			if got := loop.Stats().Stalls; got != 3 {
+				t.Errorf("stalls: got %d, want 3", got)
+			}
+		})
+	}
 }
 
 func TestWatchdogReportsATurnOfManyCallbacks(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		// Each callback stays far below the limit, all of them together do not.
-		config, stalls := report(config, 100*time.Millisecond)
-		loop := newLoop(t, config)
-		for range 200 {
-			loop.Post(func() {
-				select {
-				case s := <-stalls:
-					if s.Callbacks < 2 {
-						t.Errorf("callbacks: got %d, want those of the turn", s.Callbacks)
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			// Each callback stays far below the limit, all of them together do not.
+			config, stalls := report(config, 100*time.Millisecond)
+			loop := newLoop(t, config)
+			for range 200 {
+				loop.Post(func() {
+					select {
+					case s := <-stalls:
+						if s.Callbacks < 2 {
+							t.Errorf("callbacks: got %d, want those of the turn", s.Callbacks)
+						}
+						loop.Stop()
+					case <-time.After(2 * time.Millisecond):
 					}
-					loop.Stop()
-				case <-time.After(2 * time.Millisecond):
-				}
-			})
-		}
-		loop.Post(func() {
-			if loop.Stats().Stalls == 0 {
-				t.Error("no report of a turn of 400 ms")
+				})
 			}
-			loop.Stop()
+			loop.Post(func() {
+				if loop.Stats().Stalls == 0 {
+					t.Error("no report of a turn of 400 ms")
+				}
+				loop.Stop()
+			})
+			run(t, loop)
 		})
-		run(t, loop)
-	})
+	}
 }
 
 func TestWatchdogLeavesAnIdleLoopAlone(t *testing.T) {
-	modes(t, func(t *testing.T, config reactor.Config) {
-		config, stalls := report(config, 8*time.Millisecond)
-		loop, _ := started(t, config)
-		if !loop.WatchdogArmed() {
-			t.Fatal("the watchdog does not look at a loop that has just begun")
-		}
-		for deadline := time.Now().Add(patience); loop.WatchdogArmed(); runtime.Gosched() {
-			if time.Now().After(deadline) {
-				t.Fatal("the watchdog keeps looking at an idle loop")
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			config, stalls := report(config, 8*time.Millisecond)
+			loop, _ := started(t, config)
+			if !loop.WatchdogArmed() {
+				t.Fatal("the watchdog does not look at a loop that has just begun")
 			}
-		}
-		onLoop(t, loop, func() { await(t, stalls, "a report after the loop was idle") })
-	})
+			for deadline := time.Now().Add(patience); loop.WatchdogArmed(); runtime.Gosched() {
+				if time.Now().After(deadline) {
+					t.Fatal("the watchdog keeps looking at an idle loop")
+				}
+			}
+			onLoop(t, loop, func() { await(t, stalls, "a report after the loop was idle") })
+		})
+	}
 }
 
 func TestWatchdogOff(t *testing.T) {

@@ -1,0 +1,129 @@
+package reactor_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"tagbus/netio/reactor"
+)
+
+func TestCloseNamesSourcesThatAreStillRegistered(t *testing.T) {
+	loop, err := reactor.New(reactor.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd := eventfd(t, 0)
+	defer unix.Close(fd)
+	r, err := loop.Register(fd, reactor.Readable, named{"listen endpoint 7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = loop.Close()
+	var leak *reactor.LeakError
+	if !errors.As(err, &leak) || !cmp.Equal(leak.Sources, []string{"listen endpoint 7"}) {
+		t.Errorf("Close: got %v, want a LeakError that names it", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Errorf("Registration.Close after the loop's: got %v, want nil", err)
+	}
+	if err := r.Modify(reactor.Writable); !errors.Is(err, reactor.ErrClosed) {
+		t.Errorf("Modify: got %v, want ErrClosed", err)
+	}
+}
+
+// TestEveryDescriptorIsAccountedFor uses everything and counts afterwards.
+func TestEveryDescriptorIsAccountedFor(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			config := mode.config
+			cycle := func() {
+				loop, err := reactor.New(config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range 20 {
+					s := newSignal(t, loop, reactor.SignalMode(i%2), func() {})
+					s.Fire()
+					timer := newTimer(t, loop, func() {})
+					start(t, timer, time.Microsecond)
+					if i%3 == 0 { // the loop closes the others
+						if err := errors.Join(s.Close(), timer.Close()); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+				startOnce(t, newTimer(t, loop, loop.Stop), time.Millisecond)
+				run(t, loop)
+				if err := loop.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			cycle() // the runtime opens its poller
+			before := openFDs(t)
+			for range 10 {
+				cycle()
+			}
+			if after := openFDs(t); after != before {
+				t.Errorf("open descriptors: got %d after, want %d as before", after, before)
+			}
+		})
+	}
+}
+
+func TestNewLeaksNothingWhenDescriptorsRunOut(t *testing.T) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+			t.Error(err)
+		}
+	}()
+	loop := newLoop(t, reactor.Config{})
+	before := openFDs(t)
+	// The limit is one more than the highest number that may be given out. With
+	// each step a call further into New fails.
+	failures := make(map[string]bool)
+	for highest := uint64(0); ; highest++ {
+		low := limit
+		low.Cur = highest
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &low); err != nil {
+			t.Fatal(err)
+		}
+		fresh, err := reactor.New(reactor.Config{})
+		if err == nil {
+			if err := fresh.Close(); err != nil {
+				t.Error(err)
+			}
+			break
+		}
+		var failed *reactor.OpError
+		if !errors.Is(err, unix.EMFILE) || !errors.As(err, &failed) {
+			t.Fatalf("New: got %v, want an OpError with EMFILE", err)
+		}
+		failures[failed.Op] = true
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loop.NewTimer(func() {}); !errors.Is(err, unix.EMFILE) {
+		t.Errorf("NewTimer: got %v, want EMFILE", err)
+	}
+	if _, err := loop.NewSignal(reactor.Coalescing, func() {}); !errors.Is(err, unix.EMFILE) {
+		t.Errorf("NewSignal: got %v, want EMFILE", err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if after := openFDs(t); after != before {
+		t.Errorf("open descriptors: got %d after, want %d as before", after, before)
+	}
+	if !failures["create epoll"] || !failures["create eventfd"] {
+		t.Errorf("New failed at %v, want each of its two descriptors to have failed once", failures)
+	}
+}
