@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"slices"
 	"sync"
@@ -175,8 +176,8 @@ func (p *Publisher) describe() (directory.Entry, error) {
 	}, nil
 }
 
-// Addr returns the address that subscribers dial.
-func (p *Publisher) Addr() string { return p.listen.Addr().String() }
+// Addr returns the address on which the publisher listens, with the real port.
+func (p *Publisher) Addr() netip.AddrPort { return p.listen.Addr() }
 
 // Instance returns the publisher's id: a nuid, new for every Publisher.
 func (p *Publisher) Instance() string { return p.instance }

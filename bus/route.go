@@ -46,9 +46,9 @@ func (t *tagState) publishSplit(r *route, tag tags.Tag, status Status, data []by
 	}
 	for _, s := range r.streams {
 		s.commit(tag, status, data)
-		s.messages++
-		s.bytes += uint64(len(data))
 	}
+	r.streams[0].messages++ // one message, however many copies
+	r.streams[0].bytes += uint64(len(data))
 	t.count++
 	return nil, false
 }

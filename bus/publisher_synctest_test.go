@@ -1,0 +1,368 @@
+package bus_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tagbus/bus"
+	"tagbus/tags"
+)
+
+// collector records what a handler receives, per tag.
+type collector struct {
+	mu   sync.Mutex
+	data map[tags.Tag][]string
+	last map[tags.Tag]uint64
+	bad  []string
+}
+
+func newCollector() *collector {
+	return &collector{data: make(map[tags.Tag][]string), last: make(map[tags.Tag]uint64)}
+}
+
+func (c *collector) handle(m bus.Message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.data[m.Tag] = append(c.data[m.Tag], string(m.Data))
+	if last, ok := c.last[m.Tag]; ok && m.Counter != last+1 {
+		c.bad = append(c.bad, fmt.Sprintf("tag %v: counter %d after %d", m.Tag, m.Counter, last))
+	}
+	c.last[m.Tag] = m.Counter
+}
+
+func (c *collector) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, d := range c.data {
+		n += len(d)
+	}
+	return n
+}
+
+// subscribe subscribes and waits for the acknowledgement.
+func subscribe(t testing.TB, s *subscriber, set tags.Set, h bus.Handler) *bus.Subscription {
+	t.Helper()
+	sub, err := s.Subscribe(set, h)
+	must(t, err)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	must(t, sub.Wait(ctx))
+	return sub
+}
+
+func TestAPageIsSentWhenItIsFullOrDue(t *testing.T) {
+	tests := []struct {
+		name     string
+		interval time.Duration
+		messages int
+		flush    bool
+		want     time.Duration
+	}{
+		{"a lone message waits for the flush interval", 3 * time.Millisecond, 1, false, 3 * time.Millisecond},
+		{"the interval counts from the first message", 3 * time.Millisecond, 3, false, 3 * time.Millisecond},
+		{"flush sends at once", 3 * time.Millisecond, 1, true, 0},
+		{"a full page is sent at once", 3 * time.Millisecond, 7, false, 0},
+		{"flushing immediately waits for nothing", bus.FlushImmediately, 1, false, 0},
+		{"the default is a millisecond", 0, 1, false, time.Millisecond},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t)
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), PageBytes: 256, FlushInterval: test.interval})
+				s := b.subscriber(bus.SubscriberConfig{})
+				var arrived time.Time
+				subscribe(t, s, tags.Of(1), func(bus.Message) {
+					if arrived.IsZero() {
+						arrived = time.Now()
+					}
+				})
+				start := time.Now()
+				for range test.messages {
+					must(t, p.Publish(1, make([]byte, 40)))
+				}
+				if test.flush {
+					p.Flush()
+				}
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if got := arrived.Sub(start); got != test.want {
+					t.Errorf("first message arrived after %v, want %v", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+func TestAFullSubscriberRefusesTheMessageForEverybody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		ready := 0
+		p := b.publisher(bus.PublisherConfig{
+			Tags: tags.Of(1, 2), PageBytes: 1024, QueueBytes: 4096, MaxMessageBytes: 2048,
+			OnReady: func() { ready++ },
+		})
+		slow, quick := b.subscriber(bus.SubscriberConfig{}), b.subscriber(bus.SubscriberConfig{})
+		fromSlow, fromQuick := newCollector(), newCollector()
+		subscribe(t, slow, tags.Of(1), fromSlow.handle)
+		subscribe(t, quick, tags.Of(1, 2), fromQuick.handle)
+		b.net.SetWindow(netip.AddrPort{}, netip.AddrPortFrom(slow.host, 0), 2048)
+		b.net.Stall(netip.AddrPort{}, netip.AddrPortFrom(slow.host, 0))
+
+		// Fill the stalled subscriber, with time for the other one.
+		accepted := 0
+		for refused := false; !refused; synctest.Wait() {
+			refused = true
+			for ; ; accepted++ {
+				err := p.Publish(1, []byte(fmt.Sprint(accepted, strings.Repeat("x", 100))))
+				if errors.Is(err, bus.ErrNoResources) {
+					break
+				}
+				must(t, err)
+				refused = false
+			}
+		}
+		for i := range 1000 { // another tag does not care
+			if err := p.Publish(2, []byte(fmt.Sprint(i))); err != nil {
+				t.Fatalf("publish to others: got %v", err)
+			}
+			if i%50 == 0 {
+				synctest.Wait()
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := p.PublishContext(ctx, 1, make([]byte, 2000)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("publish with a deadline: got %v, want DeadlineExceeded", err)
+		}
+		synctest.Wait()
+		ready = 0
+		b.net.Resume(netip.AddrPort{}, netip.AddrPortFrom(slow.host, 0))
+		synctest.Wait()
+		if ready == 0 {
+			t.Error("not told of room")
+		}
+		must(t, p.PublishContext(t.Context(), 1, []byte("last")))
+		must(t, p.Drain(t.Context()))
+		synctest.Wait()
+		if d := cmp.Diff(fromQuick.data[1], fromSlow.data[1]); d != "" {
+			t.Errorf("the subscribers differ (-quick +slow):\n%s", d)
+		}
+		if got := len(fromSlow.data[1]); got != accepted+1 {
+			t.Errorf("slow subscriber: got %d messages, want %d", got, accepted+1)
+		}
+		if len(fromSlow.bad)+len(fromQuick.bad) > 0 || len(fromQuick.data[2]) != 1000 {
+			t.Errorf("counters: %v %v, tag 2: %d", fromSlow.bad, fromQuick.bad, len(fromQuick.data[2]))
+		}
+	})
+}
+
+func TestAMessageLargerThanAPageArrivesWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), PageBytes: 4096, MaxMessageBytes: 100_000})
+		s := b.subscriber(bus.SubscriberConfig{})
+		c := newCollector()
+		subscribe(t, s, tags.Of(1), c.handle)
+		var want []string
+		for _, n := range []int{1, 4070, 4075, 4076, 4083, 4084, 4085, 7200, 8192, 3, 100_000, 0} {
+			data := bytes.Repeat([]byte{byte(n)}, n)
+			want = append(want, string(data))
+			must(t, p.PublishContext(t.Context(), 1, data))
+		}
+		err := p.Publish(1, make([]byte, 100_001))
+		if !errors.Is(err, bus.ErrMessageTooLarge) || !strings.Contains(err.Error(), "raise PublisherConfig.MaxMessageBytes") {
+			t.Errorf("above the limit: got %v", err)
+		}
+		must(t, p.Drain(t.Context()))
+		synctest.Wait()
+		if d := cmp.Diff(want, c.data[1]); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+	})
+}
+
+func TestPublishRefusesATagThatIsNotThePublishers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newBed(t).publisher(bus.PublisherConfig{Tags: tags.Of(1)})
+		err := p.Publish(2, nil)
+		var pe *bus.PublishError
+		if !errors.As(err, &pe) || pe.Tag != 2 || !errors.Is(err, bus.ErrUnknownTag) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestOverlappingSets is the case: each subscriber gets exactly its
+// tags, in order, all of them, whether streams suffice or not.
+func TestOverlappingSets(t *testing.T) {
+	for _, streams := range []int{1, 2, 64} {
+		t.Run(fmt.Sprintf("with at most %d streams", streams), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { overlappingSets(t, streams) })
+		})
+	}
+}
+
+func overlappingSets(t *testing.T, streams int) {
+	b := newBed(t)
+	all, err := tags.Range(0, 999)
+	must(t, err)
+	p := b.publisher(bus.PublisherConfig{Tags: all, PageBytes: 2048, MaxMessageBytes: 3000, MaxStreams: streams})
+	var sets []tags.Set
+	for _, text := range []string{"0-999", "100-600", "500-700,3", "0x0&0x1,999"} {
+		set, err := tags.ParseSet(text)
+		must(t, err)
+		sets = append(sets, set)
+	}
+	var collectors []*collector
+	for _, set := range sets {
+		c := newCollector()
+		collectors = append(collectors, c)
+		subscribe(t, b.subscriber(bus.SubscriberConfig{}), set, c.handle)
+	}
+	must(t, p.WaitSubscribers(t.Context(), 4, all))
+	want := make(map[tags.Tag][]string)
+	for i := range 5000 {
+		tag := tags.Tag(i * 7 % 1000)
+		data := fmt.Sprint(i)
+		if i%100 == 0 {
+			data += strings.Repeat("-", 3000-len(data)) // larger than a page
+		}
+		must(t, p.PublishContext(t.Context(), tag, []byte(data)))
+		want[tag] = append(want[tag], data)
+	}
+	must(t, p.Drain(t.Context()))
+	synctest.Wait()
+	for i, c := range collectors {
+		expect := make(map[tags.Tag][]string)
+		for tag, data := range want {
+			if sets[i].Contains(tag) {
+				expect[tag] = data
+			}
+		}
+		if d := cmp.Diff(expect, c.data); d != "" {
+			t.Errorf("subscriber %d (-want +got):\n%.2000s", i, d)
+		}
+		if len(c.bad) > 0 {
+			t.Errorf("subscriber %d: %v", i, c.bad)
+		}
+	}
+	if st := p.Stats(); st.Messages != 5000 || st.Undelivered != 0 || st.PagesFree != st.Pages {
+		t.Errorf("stats: got %+v", st)
+	}
+}
+
+func TestEveryGoroutineMayPublish(t *testing.T) {
+	b := newBed(t)
+	p := b.publisher(bus.PublisherConfig{Tags: tags.Of(0, 1, 2, 3, 4), PageBytes: 1024, QueueBytes: 8192, MaxMessageBytes: 1024})
+	s := b.subscriber(bus.SubscriberConfig{})
+	c := newCollector()
+	subscribe(t, s, tags.Of(0, 1, 2, 3), c.handle)
+	const each = 2000
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range each {
+				for _, tag := range []tags.Tag{tags.Tag(g % 4), 4} {
+					if err := p.PublishContext(context.Background(), tag, []byte(fmt.Sprintf("%d:%d", g, i))); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	must(t, p.Drain(t.Context()))
+	for tag, data := range c.data {
+		next := make(map[int]int)
+		for _, d := range data {
+			var g, i int
+			fmt.Sscanf(d, "%d:%d", &g, &i)
+			if i != next[g] {
+				t.Fatalf("tag %v, goroutine %d: got message %d, want %d", tag, g, i, next[g])
+			}
+			next[g]++
+		}
+	}
+	if got := c.count(); got != 8*each || len(c.bad) > 0 {
+		t.Errorf("got %d messages, want %d; %v", got, 8*each, c.bad)
+	}
+}
+
+func TestTheOldPublisherIsFollowedByTheNewOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		first := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
+		s := b.subscriber(bus.SubscriberConfig{})
+		c := newCollector()
+		subscribe(t, s, tags.Of(1), func(m bus.Message) { c.data[1] = append(c.data[1], string(m.Data)) })
+		must(t, first.Publish(1, []byte("old")))
+		time.Sleep(time.Second)
+		b.net.Kill(first.host) // its directory entry stays
+		synctest.Wait()
+		if len(s.of(bus.Lost)) != 1 {
+			t.Fatalf("events: got %v, want one lost", s.events)
+		}
+		second := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
+		must(t, second.WaitSubscribers(t.Context(), 1, tags.Of(1)))
+		must(t, second.Publish(1, []byte("new")))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if d := cmp.Diff([]string{"old", "new"}, c.data[1]); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+	})
+}
+
+func TestAReconnectedSubscriberIsToldExactlyWhatItMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3)})
+		s := b.subscriber(bus.SubscriberConfig{})
+		c := newCollector()
+		subscribe(t, s, tags.Of(1, 2), func(m bus.Message) { c.data[m.Tag] = append(c.data[m.Tag], string(m.Data)) })
+		must(t, p.Publish(1, []byte("a")))
+		time.Sleep(time.Second)
+		b.net.Refuse(p.Addr())
+		b.net.Reset(netip.AddrPortFrom(p.host, 0), netip.AddrPortFrom(s.host, 0))
+		synctest.Wait()
+		for i := range 5 {
+			must(t, p.Publish(1, []byte("lost")))
+			if i < 3 {
+				must(t, p.Publish(2, []byte("lost"))) // its first ones
+			}
+			must(t, p.Publish(3, nil))
+		}
+		b.net.Admit(p.Addr())
+		time.Sleep(20 * time.Second)
+		must(t, p.Publish(1, []byte("b")))
+		must(t, p.Drain(t.Context()))
+		synctest.Wait()
+		want := map[tags.Tag]uint64{1: 5, 2: 3}
+		got := make(map[tags.Tag]uint64)
+		for _, e := range s.of(bus.Gap) {
+			got[e.Tag] += e.Count
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("gaps (-want +got):\n%s", d)
+		}
+		if lost := s.Stats().Lost; lost != 8 {
+			t.Errorf("lost: got %d, want 8", lost)
+		}
+		if d := cmp.Diff(map[tags.Tag][]string{1: {"a", "b"}}, c.data); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+	})
+}
