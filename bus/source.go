@@ -132,11 +132,22 @@ func (src *source) dial() {
 		Buffered: netio.BufferedParams{Buffers: subscribeBuffers, BufferBytes: subscription.MaxControlBytes},
 		Context:  src,
 	})
-	if err != nil {
+	switch {
+	case err == nil:
+		src.sub.dialing[addr] = src
+	case errors.Is(err, netio.ErrEndpointExists) && src.sub.connected(addr):
+		src.stale()
+	default:
 		src.refused(err)
-		return
 	}
-	src.sub.dialing[addr] = src
+}
+
+// stale gives up an entry whose address another publisher has: its own one is
+// gone, and that other one has an entry of its own.
+func (src *source) stale() {
+	src.ended, src.state = true, sourceIdle
+	src.sub.event(Event{Kind: Refused, Peer: src.describe(), Err: ErrStaleEntry})
+	src.unlisted()
 }
 
 // refused tries the publisher's next address at once, and the first again

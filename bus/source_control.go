@@ -28,9 +28,7 @@ func (src *source) onHello(data []byte) {
 		return
 	}
 	if h.Instance != src.entry.Instance {
-		// The entry's publisher is gone and another one has its port. That one
-		// has an entry of its own.
-		src.ended = true
+		src.ended = true // see stale
 		src.fail(ErrStaleEntry)
 		return
 	}

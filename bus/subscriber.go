@@ -115,6 +115,16 @@ func (s *Subscriber) remove(sub *Subscription) {
 	sub.maybeEnded()
 }
 
+// connected tells whether a publisher at addr has said who it is. Loop only.
+func (s *Subscriber) connected(addr netip.AddrPort) bool {
+	for _, src := range s.sources {
+		if src.state == sourceReady && src.ep != nil && src.ep.Remote() == addr {
+			return true
+		}
+	}
+	return false
+}
+
 // onDirectory follows the directory. Loop only.
 func (s *Subscriber) onDirectory(e directory.Event) {
 	if s.closed.Load() {

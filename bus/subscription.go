@@ -136,6 +136,10 @@ func (sub *Subscription) Close() error {
 	if sub.queue != nil {
 		sub.queue.close(nil)
 	}
+	if sub.owner.loop.OnLoop() {
+		sub.owner.remove(sub) // the next message of this very page is too late
+		return nil
+	}
 	if !sub.owner.loop.Post(func() { sub.owner.remove(sub) }) {
 		return ErrClosed
 	}
