@@ -1,0 +1,20 @@
+//go:build !libfabric
+
+package rdma
+
+import (
+	"fmt"
+
+	"tagbus/netio"
+	"tagbus/netio/reactor"
+)
+
+// Opener returns an Opener that fails, because this program was built without
+// libfabric.
+//
+// Errors of the Opener: netio.ErrNotBuiltIn, wrapped with what to do.
+func Opener(_ *reactor.EventLoop, cfg Config) netio.Opener {
+	return func(netio.Handler) (netio.Backend, error) {
+		return nil, fmt.Errorf("%w: %s: install libfabric-dev and build with -tags libfabric, or use the backend tcp", netio.ErrNotBuiltIn, cfg.name())
+	}
+}
