@@ -49,7 +49,7 @@ type Config struct {
 	// renewed. It is called from one goroutine and must not block. Default: none.
 	OnProblem func(error)
 
-	inject func(step string) error // fails a step of writing; set by tests only
+	inject func(step string) error // fails a step of writing or watching; set by tests only
 }
 
 // beatLimits keep beats from being a load and from being taken for immortality.

@@ -59,6 +59,16 @@ func openFolder(path string, inject func(step string) error) (*folder, error) {
 	}
 }
 
+// stamp returns what tells whether the folder is still the same.
+func (f *folder) stamp() (stamp, error) {
+	info, err := f.dir.Stat()
+	if err != nil {
+		f.close()
+		return stamp{}, &FileError{f.path, wrap(ErrUnreadable, err), hintFor(err, "check the file system")}
+	}
+	return newStamp(info), nil
+}
+
 func (f *folder) close() { _ = f.dir.Close() } // opened for reading: nothing can be lost
 
 // names returns up to limit names of the folder that are for readers or are
@@ -132,15 +142,22 @@ func stampOf(file *os.File) (stamp, error) {
 	if err != nil {
 		return stamp{}, err
 	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || !info.Mode().IsRegular() {
+	if !info.Mode().IsRegular() {
 		return stamp{}, ErrNotRegular
+	}
+	return newStamp(info), nil
+}
+
+func newStamp(info os.FileInfo) stamp {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok { // cannot be on Linux
+		return stamp{}
 	}
 	return stamp{
 		dev: st.Dev, ino: st.Ino, size: st.Size,
 		mtime: st.Mtim, ctime: st.Ctim,
 		owner: st.Uid, mode: st.Mode & 0o777,
-	}, nil
+	}
 }
 
 // age returns how long ago by the wall clock the file was written. It is no

@@ -13,6 +13,7 @@ import (
 // it is.
 type notices struct {
 	path    string
+	inject  func(step string) error
 	watcher *fsnotify.Watcher
 	closed  bool
 }
@@ -31,6 +32,11 @@ func (n *notices) channels() (<-chan fsnotify.Event, <-chan error) {
 func (n *notices) ensure() error {
 	if n.closed {
 		return nil
+	}
+	if n.inject != nil {
+		if err := n.inject("notify"); err != nil {
+			return n.failed(err)
+		}
 	}
 	if n.watcher == nil {
 		watcher, err := fsnotify.NewWatcher()

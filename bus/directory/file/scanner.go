@@ -28,6 +28,7 @@ type scanner struct {
 	sources  map[string]*source
 	strange  map[string]struct{} // public names that are no instances and were reported
 	last     time.Time           // of the last look at all files
+	folder   stamp               // of the folder at the last look; zero while it is missing
 	notices  notices
 }
 
@@ -36,7 +37,7 @@ func (s *scanner) init(d *Directory) {
 	s.wake = make(chan struct{}, 1)
 	s.sources = make(map[string]*source)
 	s.strange = make(map[string]struct{})
-	s.notices = notices{path: d.path}
+	s.notices = notices{path: d.path, inject: d.config.inject}
 }
 
 // start makes the goroutine run.
@@ -130,7 +131,7 @@ func (s *scanner) noticed(event fsnotify.Event, more <-chan fsnotify.Event) {
 func (s *scanner) some(instances map[string]struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f, err := openFolder(s.d.path, s.d.config.inject)
+	f, err := s.open()
 	if err != nil {
 		return // the next look at all files reports it
 	}
@@ -153,7 +154,7 @@ func (s *scanner) all() {
 	}
 	s.last = now
 
-	f, err := openFolder(s.d.path, s.d.config.inject)
+	f, err := s.open()
 	s.d.feed.Report(aboutFolder, err)
 	if err != nil {
 		s.notices.lost()
@@ -172,130 +173,22 @@ func (s *scanner) all() {
 	}
 }
 
-// candidates returns the instances to look at: those in the folder, with an error
-// if their file is not to be opened, and those that are known. A file that is
-// not listed may still be there: some file systems lose names from a listing
-// while they are renamed.
-func (s *scanner) candidates(f *folder) map[string]error {
-	entries, all, err := f.names(s.d.config.MaxFiles)
-	if err == nil && !all {
-		err = &FileError{f.path, ErrTooManyFiles, "remove what is not the bus's, or raise MaxFiles"}
+// open opens the folder. If it is not the one of the last look, all files are
+// lost: that they are not in the new folder does not mean that their publishers
+// withdrew them. Publishers that live write them again.
+func (s *scanner) open() (*folder, error) {
+	f, err := openFolder(s.d.path, s.d.config.inject)
+	var now stamp
+	if err == nil {
+		now, err = f.stamp()
 	}
-	s.d.feed.Report(aboutFiles, err)
-
-	result := make(map[string]error, len(s.sources))
-	for instance := range s.sources {
-		result[instance] = nil
-	}
-	strange := make(map[string]struct{})
-	for _, entry := range entries {
-		name := entry.Name()
-		if isTemporary(name) {
-			s.collectTemporary(f, name)
-			continue
-		}
-		instance, err := instanceOf(name)
-		switch {
-		case err != nil:
-			strange[name] = struct{}{}
-			s.d.feed.Report(name, fileError(filepath.Join(f.path, name), err))
-		case !entry.Type().IsRegular():
-			result[instance] = ErrNotRegular
-		default:
-			result[instance] = nil
+	if now.dev != s.folder.dev || now.ino != s.folder.ino {
+		for _, known := range s.sources {
+			known.lost = true
 		}
 	}
-	for name := range s.strange {
-		if _, still := strange[name]; !still {
-			s.d.feed.Report(name, nil)
-		}
-	}
-	s.strange = strange
-	return result
-}
-
-// one looks at the file of one instance and tells the feed.
-//
-//   - verdict: why the file is not to be opened, or nil.
-//   - elapsed: time to count as silence if there is no new beat.
-func (s *scanner) one(f *folder, instance string, verdict error, elapsed time.Duration) {
-	known := s.sources[instance]
-	if known == nil {
-		if len(s.sources) >= s.d.config.MaxFiles {
-			return // reported by the look at all files
-		}
-		known = &source{}
-	}
-	found := bad
-	if verdict == nil {
-		found, verdict = known.look(f, instance, s.d.config)
-	}
-	if found == absent {
-		delete(s.sources, instance)
-		s.d.feed.Remove(instance, nil)
-		s.d.feed.Report(instance, nil)
-		return
-	}
-	s.sources[instance] = known
-	if left := s.settle(instance, known, found, elapsed); verdict == nil {
-		verdict = left
-	}
-	if verdict != nil {
-		verdict = fileError(filepath.Join(f.path, instance+suffix), verdict)
-	}
-	s.d.feed.Report(instance, verdict)
-	if known.ended {
-		s.collect(f, instance, known)
-	}
-}
-
-// settle tells the feed what a look means for the entry of an instance.
-//
-//   - Errors: ErrLeftBehind if the file should be removed by hand.
-func (s *scanner) settle(instance string, known *source, found finding, elapsed time.Duration) error {
-	if found == renewed {
-		known.silent = 0
-	} else {
-		known.silent += elapsed
-	}
-	why := known.judge(s.d.config.Expiry)
-	if why == nil {
-		if found == renewed {
-			known.shown = true
-			s.d.feed.Put(known.record.entry)
-		}
-		return nil
-	}
-	if known.shown || known.gone.IsZero() {
-		known.shown, known.gone = false, s.last
-		s.d.feed.Remove(instance, why)
-	}
-	if !known.ended && s.last.Sub(known.gone) >= s.d.config.CollectAfter {
-		return ErrLeftBehind
-	}
-	return nil
-}
-
-// collect removes the file of a publisher that has ended, once it is old. Who may
-// not remove it leaves it to those who may.
-func (s *scanner) collect(f *folder, instance string, known *source) {
-	if known.bad == nil && known.stamp.age() >= s.d.config.CollectAfter && f.remove(instance+suffix) == nil {
-		delete(s.sources, instance)
-		s.d.feed.Report(instance, nil)
-	}
-}
-
-// collectTemporary removes a file that a publisher left half written. One that
-// was only stopped for so long writes it again.
-func (s *scanner) collectTemporary(f *folder, name string) {
-	file, stamp, err := f.open("read", name, 0)
-	if err != nil {
-		return
-	}
-	_ = file.Close() // opened for reading: nothing can be lost
-	if stamp.age() >= s.d.config.CollectAfter {
-		_ = f.remove(name) // if it cannot be, it does no harm
-	}
+	s.folder = now
+	return f, err
 }
 
 // close ends the notifications; the goroutine has ended.

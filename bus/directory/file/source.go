@@ -25,6 +25,7 @@ type source struct {
 
 	silent time.Duration // how long the reader has looked and seen no new beat
 	shown  bool          // the feed has the entry
+	lost   bool          // the folder was missing or is another one since the file was seen
 	gone   time.Time     // when it was taken away, on the monotonic clock
 	ended  bool          // its process has certainly ended
 }
