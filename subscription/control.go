@@ -1,11 +1,8 @@
 package subscription
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-
-	"github.com/vmihailenco/msgpack/v5"
 )
 
 // MaxControlBytes limits every control message. Longer content is split.
@@ -60,14 +57,14 @@ type Message interface {
 	validate() error
 }
 
-// Subscribe asks for the tags of a set. IDs are chosen by the subscriber and
-// unique within a connection; the answer is Subscribed, or Refused with the
-// same ID.
+// Subscribe asks for the tags of a set. IDs are chosen by the subscriber, are
+// not 0, and unique within a connection; the answer is Subscribed, or Refused
+// with the same ID.
 type Subscribe struct {
 	ID uint64 `msgpack:"id"`
 
 	// Set is a part of the binary form of a tags.Set; the whole is the parts
-	// of all messages of this ID, put together.
+	// of all messages of this ID, put together. Not empty.
 	Set []byte `msgpack:"set"`
 
 	// More says that further parts follow.
@@ -97,7 +94,7 @@ type Unsubscribed struct {
 type Positions struct {
 	ID uint64 `msgpack:"id"`
 
-	// List is a list of positions; see AppendPosition.
+	// List is a list of positions; see AppendPosition. Not empty.
 	List []byte `msgpack:"list"`
 }
 
@@ -112,7 +109,7 @@ type Refused struct {
 // last one, which has an empty List, it gives the final position of every tag
 // of this subscriber that has seen messages. The subscriber then closes.
 type Goodbye struct {
-	List []byte `msgpack:"list"` // see AppendPosition
+	List []byte `msgpack:"list,omitempty"` // see AppendPosition
 }
 
 // Kind implements Message.
@@ -136,28 +133,44 @@ func (*Refused) Kind() Kind { return KindRefused }
 // Kind implements Message.
 func (*Goodbye) Kind() Kind { return KindGoodbye }
 
-func (*Subscribe) validate() error    { return nil }
-func (*Subscribed) validate() error   { return nil }
-func (*Unsubscribe) validate() error  { return nil }
-func (*Unsubscribed) validate() error { return nil }
-func (*Positions) validate() error    { return nil }
-func (*Goodbye) validate() error      { return nil }
-func (m *Refused) validate() error    { return checkText("reason", m.Reason) }
+func (m *Subscribe) validate() error    { return errors.Join(checkID(m.ID), checkFilled("set", m.Set)) }
+func (m *Subscribed) validate() error   { return checkID(m.ID) }
+func (m *Unsubscribe) validate() error  { return checkID(m.ID) }
+func (m *Unsubscribed) validate() error { return checkID(m.ID) }
+func (m *Positions) validate() error    { return errors.Join(checkID(m.ID), checkFilled("list", m.List)) }
+func (m *Refused) validate() error      { return checkText("reason", m.Reason) }
+func (*Goodbye) validate() error        { return nil }
+
+func checkID(id uint64) error {
+	if id == 0 {
+		return errors.New("id is 0: ids of subscriptions begin at 1")
+	}
+	return nil
+}
+
+func checkFilled(field string, b []byte) error {
+	if len(b) == 0 {
+		return errors.New(field + " is empty")
+	}
+	return nil
+}
 
 // Append appends the encoding of m to b.
 //
-// Errors: ErrTooLong when it would be longer than MaxControlBytes.
+// Errors: *ControlError, also for what Decode would refuse; it wraps ErrTooLong
+// for a reason of more than 255 bytes and when the message would be longer than
+// MaxControlBytes.
 func Append(b []byte, m Message) ([]byte, error) {
 	if err := m.validate(); err != nil {
-		return b, err
+		return b, &ControlError{Kind: m.Kind(), Err: err}
 	}
 	start := len(b)
 	out, err := appendBody(append(b, byte(m.Kind())), m)
 	if err != nil {
-		return b, err
+		return b, &ControlError{Kind: m.Kind(), Err: err}
 	}
 	if n := len(out) - start; n > MaxControlBytes {
-		return b, fmt.Errorf("%w: %v message of %d bytes, limit %d", ErrTooLong, m.Kind(), n, MaxControlBytes)
+		return b, &ControlError{Kind: m.Kind(), Err: fmt.Errorf("%w: %d bytes, limit %d", ErrTooLong, n, MaxControlBytes)}
 	}
 	return out, nil
 }
@@ -206,30 +219,4 @@ func newMessage(kind Kind) Message {
 	default:
 		return nil
 	}
-}
-
-func appendBody(b []byte, v any) ([]byte, error) {
-	buf := bytes.NewBuffer(b)
-	enc := msgpack.NewEncoder(buf)
-	enc.UseCompactInts(true)
-	if err := enc.Encode(v); err != nil {
-		return b, fmt.Errorf("subscription: encode: %w", err)
-	}
-	return buf.Bytes(), nil
-}
-
-// decodeBody decodes exactly one msgpack value that fills b. The callers have
-// bounded len(b), and the decoder allocates in proportion to what it has read,
-// not to what a length in b announces.
-func decodeBody(b []byte, v any) error {
-	r := bytes.NewReader(b)
-	dec := msgpack.NewDecoder(r)
-	dec.DisallowUnknownFields(true)
-	if err := dec.Decode(v); err != nil {
-		return err
-	}
-	if r.Len() > 0 {
-		return errors.New("bytes after the end")
-	}
-	return nil
 }

@@ -28,8 +28,9 @@
 // # Encoding
 //
 // A control message is one [Kind] byte and a msgpack map with the fields of
-// the message's Go type under their msgpack names. Unknown fields, trailing
-// bytes and oversized text are refused, so that a message means the same to
-// everybody. Large sets and position lists are split over several messages of
-// at most [MaxControlBytes].
+// the message's Go type under their msgpack names, in any order; one marked
+// omitempty may be missing. Unknown, repeated and missing fields, other types
+// than the field's, nil, trailing bytes and oversized text are refused, so that
+// a message means the same to everybody. Large sets and position lists are
+// split over several messages of at most [MaxControlBytes].
 package subscription

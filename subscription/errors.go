@@ -32,14 +32,15 @@ type VersionError struct {
 
 // Error names both versions and what to do.
 func (e *VersionError) Error() string {
-	older := "peer"
+	older := "the peer"
 	if e.Got > e.Want {
 		older = "this program"
 	}
-	return fmt.Sprintf("subscription: peer speaks protocol version %d, this program version %d: upgrade the %s", e.Got, e.Want, older)
+	return fmt.Sprintf("subscription: peer speaks protocol version %d, this program version %d: upgrade %s", e.Got, e.Want, older)
 }
 
-// ControlError says which control message could not be decoded, and why.
+// ControlError says which control message could not be encoded or decoded, and
+// why.
 type ControlError struct {
 	Kind Kind
 	Err  error

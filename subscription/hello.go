@@ -31,7 +31,7 @@ const (
 // versions can always tell each other apart.
 type Hello struct {
 	// Instance identifies the sender's publisher or subscriber: a nuid, new
-	// at every start.
+	// at every start. Not empty.
 	Instance string `msgpack:"instance"`
 
 	// Expect is the publisher instance that a subscriber means to reach, from
@@ -50,10 +50,11 @@ type Hello struct {
 
 // AppendHello appends the encoding of h to b.
 //
-// Errors: ErrTooLong for a text of more than 255 bytes.
+// Errors: *ControlError for what DecodeHello would refuse: a negative number,
+// an empty instance, or a text of more than 255 bytes, which is ErrTooLong.
 func AppendHello(b []byte, h Hello) ([]byte, error) {
 	if err := h.validate(); err != nil {
-		return b, err
+		return b, &ControlError{Kind: KindHello, Err: err}
 	}
 	b = append(b, magic...)
 	b = binary.LittleEndian.AppendUint16(b, Version)
@@ -85,9 +86,18 @@ func DecodeHello(b []byte) (Hello, error) {
 
 func (h Hello) validate() error {
 	return errors.Join(
+		checkFilled("instance", []byte(h.Instance)),
 		checkText("instance", h.Instance), checkText("expect", h.Expect),
 		checkText("name", h.Name), checkText("host", h.Host),
+		checkNumber("pid", h.PID), checkNumber("max_message_bytes", h.MaxMessageBytes),
 	)
+}
+
+func checkNumber(field string, n int) error {
+	if n < 0 {
+		return fmt.Errorf("%s is negative", field)
+	}
+	return nil
 }
 
 func checkText(field, text string) error {

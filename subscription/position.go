@@ -22,6 +22,8 @@ const MaxPositionBytes = 2 * binary.MaxVarintLen64
 //
 //	uvarint  tag minus the tag before
 //	uvarint  count
+//
+// Both in the shortest form; see encoding/binary.
 func AppendPosition(list []byte, prev tags.Tag, p Position) []byte {
 	list = binary.AppendUvarint(list, uint64(p.Tag-prev))
 	return binary.AppendUvarint(list, p.Count)
@@ -30,18 +32,19 @@ func AppendPosition(list []byte, prev tags.Tag, p Position) []byte {
 var errPositions = errors.New("damaged list of positions")
 
 // PositionsOf iterates over a list of positions. It ends with an error if the
-// list is damaged: a number is cut off, or the tags do not ascend.
+// list is damaged: a number is cut off, above 64 bits or not in its shortest
+// form, or the tags do not ascend.
 func PositionsOf(list []byte) iter.Seq2[Position, error] {
 	return func(yield func(Position, error) bool) {
 		var tag tags.Tag
 		for first := true; len(list) > 0; first = false {
-			delta, n := binary.Uvarint(list)
+			delta, n := shortestUvarint(list)
 			if n <= 0 {
 				yield(Position{}, errPositions)
 				return
 			}
 			list = list[n:]
-			count, n := binary.Uvarint(list)
+			count, n := shortestUvarint(list)
 			if n <= 0 || !first && delta == 0 || tag+tags.Tag(delta) < tag {
 				yield(Position{}, errPositions)
 				return
@@ -53,4 +56,14 @@ func PositionsOf(list []byte) iter.Seq2[Position, error] {
 			}
 		}
 	}
+}
+
+// shortestUvarint is binary.Uvarint but refuses, with n = 0, a number that
+// could have been written in fewer bytes.
+func shortestUvarint(b []byte) (v uint64, n int) {
+	v, n = binary.Uvarint(b)
+	if n > 1 && b[n-1] == 0 {
+		return 0, 0
+	}
+	return v, n
 }

@@ -1,28 +1,36 @@
 package subscription
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"tagbus/tags"
 )
 
-// MaxParts is the default limit of Table for the ranges and masks of one
-// subscriber, all its subscriptions together.
-const MaxParts = 1 << 17
+// Default limits of Table for one subscriber, all its subscriptions together.
+const (
+	MaxParts = 1 << 17 // ranges and masks
+	MaxMasks = 1 << 12 // masks
+)
 
 // Subscriber identifies a subscriber in a Table: a small number that the
 // publisher gives to each connection and may use again after Remove.
 type Subscriber uint32
 
 // Table knows which subscriber wants which tags. The zero value is empty and
-// allows MaxParts.
+// has the default limits.
 //
 // Threads: none of its own; the caller keeps calls apart.
 type Table struct {
 	// Limit is the most ranges and masks that one subscriber may hold.
 	// 0 means MaxParts.
 	Limit int
+
+	// MaskLimit is the most masks among them. A range is found by bisection,
+	// but every mask costs a comparison whenever a tag is looked up.
+	// 0 means MaxMasks.
+	MaskLimit int
 
 	subscribers map[Subscriber]*wants
 	order       []Subscriber // ascending, so that sets of subscribers compare
@@ -38,20 +46,8 @@ type wants struct {
 // Errors: ErrTooManyTags; then nothing has changed.
 func (t *Table) Subscribe(s Subscriber, id uint64, set tags.Set) error {
 	w := t.subscribers[s]
-	parts := set.Parts()
-	if w != nil {
-		for other, held := range w.byID {
-			if other != id {
-				parts += held.Parts()
-			}
-		}
-	}
-	limit := t.Limit
-	if limit == 0 {
-		limit = MaxParts
-	}
-	if parts > limit {
-		return fmt.Errorf("%w: %d ranges and masks, limit %d: subscribe to ranges instead of single tags", ErrTooManyTags, parts, limit)
+	if err := t.checkLimits(w, id, set); err != nil {
+		return err
 	}
 	if w == nil {
 		w = t.add(s)
@@ -59,6 +55,33 @@ func (t *Table) Subscribe(s Subscriber, id uint64, set tags.Set) error {
 	w.byID[id] = set
 	w.unite()
 	return nil
+}
+
+// checkLimits tells whether w, which may be nil, may hold set as id.
+func (t *Table) checkLimits(w *wants, id uint64, set tags.Set) error {
+	parts, masks := set.Parts(), masksOf(set)
+	if w != nil {
+		for other, held := range w.byID {
+			if other != id {
+				parts += held.Parts()
+				masks += masksOf(held)
+			}
+		}
+	}
+	if limit := cmp.Or(t.Limit, MaxParts); parts > limit {
+		return fmt.Errorf("%w: %d ranges and masks, limit %d: subscribe to ranges instead of single tags", ErrTooManyTags, parts, limit)
+	}
+	if limit := cmp.Or(t.MaskLimit, MaxMasks); masks > limit {
+		return fmt.Errorf("%w: %d masks, limit %d: subscribe to ranges instead of masks", ErrTooManyTags, masks, limit)
+	}
+	return nil
+}
+
+func masksOf(set tags.Set) (n int) {
+	for range set.Masks() {
+		n++
+	}
+	return n
 }
 
 func (t *Table) add(s Subscriber) *wants {

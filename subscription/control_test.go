@@ -1,0 +1,252 @@
+package subscription_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tagbus/subscription"
+)
+
+const (
+	idKey     = "a2'id'"
+	setKey    = "a3'set'"
+	moreKey   = "a4'more'"
+	listKey   = "a4'list'"
+	reasonKey = "a6'reason'"
+)
+
+var controlTests = []struct {
+	name    string
+	message subscription.Message
+	want    string
+}{
+	{"subscribe to tag 5", &subscription.Subscribe{ID: 1, Set: []byte{1, 1, 5, 0, 0}}, "10 82" + idKey + "01" + setKey + "c405 0101050000"},
+	{"part of a subscribe", &subscription.Subscribe{ID: 300, Set: []byte{1}, More: true}, "10 83" + idKey + "cd012c" + setKey + "c401 01" + moreKey + "c3"},
+	{"subscribed", &subscription.Subscribed{ID: 1}, "11 81" + idKey + "01"},
+	{"subscribed with the greatest id", &subscription.Subscribed{ID: 1<<64 - 1}, "11 81" + idKey + "cfffffffffffffffff"},
+	{"unsubscribe", &subscription.Unsubscribe{ID: 128}, "12 81" + idKey + "cc80"},
+	{"unsubscribed", &subscription.Unsubscribed{ID: 1 << 16}, "13 81" + idKey + "ce00010000"},
+	{"positions", &subscription.Positions{ID: 1, List: []byte{5, 7}}, "14 82" + idKey + "01" + listKey + "c402 0507"},
+	{"refused connection", &subscription.Refused{Reason: "full"}, "15 81" + reasonKey + "a4'full'"},
+	{"refused subscription", &subscription.Refused{ID: 9, Reason: "no"}, "15 82" + idKey + "09" + reasonKey + "a2'no'"},
+	{"refused without a reason", &subscription.Refused{}, "15 81" + reasonKey + "a0"},
+	{"goodbye with positions", &subscription.Goodbye{List: []byte{5, 7}}, "16 81" + listKey + "c402 0507"},
+	{"last goodbye", &subscription.Goodbye{}, "16 80"},
+}
+
+func TestControlBytes(t *testing.T) {
+	for _, test := range controlTests {
+		t.Run(test.name, func(t *testing.T) {
+			want := unhex(t, test.want)
+			got, err := subscription.Append([]byte{0xee}, test.message)
+			if err != nil || !bytes.Equal(got, append([]byte{0xee}, want...)) {
+				t.Fatalf("got %x, %v want ee%x", got, err, want)
+			}
+			input := bytes.Clone(want)
+			back, err := subscription.Decode(input)
+			clear(input) // the message must not share its memory
+			if diff := cmp.Diff(test.message, back); err != nil || diff != "" {
+				t.Errorf("decoded: %v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestEveryPrefixOfAControlMessageIsRefused(t *testing.T) {
+	for _, test := range controlTests {
+		b := unhex(t, test.want)
+		for n := range b {
+			m, err := subscription.Decode(b[:n])
+			var control *subscription.ControlError
+			if !errors.As(err, &control) || m != nil {
+				t.Errorf("%s, first %d of %d bytes: got %v, %v want a *ControlError", test.name, n, len(b), m, err)
+			}
+		}
+	}
+}
+
+func TestBadControlMessagesAreRefused(t *testing.T) {
+	tests := []struct {
+		name  string
+		input string
+		want  string
+	}{
+		{"no kind", "", "bad kind 0x00 message: subscription: unknown kind of control message"},
+		{"kind zero", "00 80", "bad kind 0x00 message: subscription: unknown kind of control message"},
+		{"a page", "01 80", "bad page message: subscription: unknown kind of control message"},
+		{"the kind after the last", "17 80", "bad kind 0x17 message: subscription: unknown kind of control message"},
+		{"the kind that stands for a hello", "ff 80", "bad hello message: subscription: unknown kind of control message"},
+		{"nothing after the kind", "11", "bad subscribed message: at byte 0 of the map: cut off, want the map"},
+		{"nil instead of a map", "11 c0", "bad subscribed message: at byte 0 of the map: msgpack code 0xc0, want the map"},
+		{"an array instead of a map", "11 91 01", "bad subscribed message: at byte 0 of the map: msgpack code 0x91, want the map"},
+		{"an extension instead of a map", "11 c7 00 01 81" + idKey + "01", "bad subscribed message: at byte 0 of the map: msgpack code 0xc7, want the map"},
+		{"a name that is a number", "11 81 01 01", "bad subscribed message: at byte 1 of the map: msgpack code 0x01, want the name of a field"},
+		{"a name of bytes", "11 81 c402'id' 01", "bad subscribed message: at byte 1 of the map: msgpack code 0xc4, want the name of a field"},
+		{"no id", "11 80", `bad subscribed message: field "id" is missing`},
+		{"id 0", "11 81" + idKey + "00", "bad subscribed message: id is 0: ids of subscriptions begin at 1"},
+		{"id 0 of a subscribe", "10 82" + idKey + "00" + setKey + "c401 01", "bad subscribe message: id is 0: ids of subscriptions begin at 1"},
+		{"id 0 of an unsubscribe", "12 81" + idKey + "00", "bad unsubscribe message: id is 0: ids of subscriptions begin at 1"},
+		{"id 0 of an unsubscribed", "13 81" + idKey + "00", "bad unsubscribed message: id is 0: ids of subscriptions begin at 1"},
+		{"id 0 of positions", "14 82" + idKey + "00" + listKey + "c402 0507", "bad positions message: id is 0: ids of subscriptions begin at 1"},
+		{"a short negative id", "11 81" + idKey + "ff", "bad subscribed message: at byte 4 of the map: id is negative"},
+		{"a negative id in one byte", "11 81" + idKey + "d080", "bad subscribed message: at byte 4 of the map: id is negative"},
+		{"a negative id in two bytes", "11 81" + idKey + "d1ffff", "bad subscribed message: at byte 4 of the map: id is negative"},
+		{"a negative id in eight bytes", "11 81" + idKey + "d3ffffffffffffffff", "bad subscribed message: at byte 4 of the map: id is negative"},
+		{"a fraction as id", "11 81" + idKey + "cb3ff0000000000000", "bad subscribed message: at byte 4 of the map: msgpack code 0xcb, want the id: a number"},
+		{"nil as id", "11 81" + idKey + "c0", "bad subscribed message: at byte 4 of the map: msgpack code 0xc0, want the id: a number"},
+		{"text as id", "11 81" + idKey + "a131", "bad subscribed message: at byte 4 of the map: msgpack code 0xa1, want the id: a number"},
+		{"an id cut off", "11 81" + idKey + "cf00", "bad subscribed message: at byte 5 of the map: cut off in the id"},
+		{"text as set", "10 82" + idKey + "01" + setKey + "a101", "bad subscribe message: at byte 9 of the map: msgpack code 0xa1, want the set"},
+		{"nil as set", "10 82" + idKey + "01" + setKey + "c0", "bad subscribe message: at byte 9 of the map: msgpack code 0xc0, want the set"},
+		{"an array of numbers as set", "10 82" + idKey + "01" + setKey + "9101", "bad subscribe message: at byte 9 of the map: msgpack code 0x91, want the set"},
+		{"an empty set", "10 82" + idKey + "01" + setKey + "c400", "bad subscribe message: set is empty"},
+		{"an empty list of positions", "14 82" + idKey + "01" + listKey + "c400", "bad positions message: list is empty"},
+		{"a number as more", "10 83" + idKey + "01" + setKey + "c401 01" + moreKey + "01", "bad subscribe message: at byte 17 of the map: msgpack code 0x01, want the more: true or false"},
+		{"a field of another message", "11 82" + idKey + "01" + moreKey + "c3", `bad subscribed message: unknown field "more"`},
+		{"a name in another case", "11 81 a2'ID'01", `bad subscribed message: unknown field "ID"`},
+		{"an id given twice", "11 82" + idKey + "01" + idKey + "02", `bad subscribed message: field "id" given twice`},
+		{"a byte after the end", "11 81" + idKey + "01 00", "bad subscribed message: at byte 5 of the map: 1 bytes after the end"},
+		{"a second message", "11 81" + idKey + "01 11 81" + idKey + "02", "bad subscribed message: at byte 5 of the map: 6 bytes after the end"},
+		{"a long reason", "15 81" + reasonKey + "da0100'" + strings.Repeat("x", 256) + "'", "bad refused message: subscription: longer than the limit: reason has 256 bytes, limit 255"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			m, err := subscription.Decode(unhex(t, test.input))
+			want := "subscription: " + test.want
+			var control *subscription.ControlError
+			if !errors.As(err, &control) || m != nil || err.Error() != want {
+				t.Errorf("got %v, %v\nwant %s", m, err, want)
+			}
+		})
+	}
+}
+
+// A few bytes that announce much: the message is refused, and what it announces
+// is not allocated.
+var bombs = []struct {
+	name  string
+	input string
+}{
+	{"a set of 4 GiB", "10 82" + idKey + "01" + setKey + "c6ffffffff"},
+	{"a set of 2 GiB", "10 82" + idKey + "01" + setKey + "c680000000"},
+	{"a set of 1 MiB", "10 82" + idKey + "01" + setKey + "c600100000"},
+	{"a list of 4 GiB", "14 82" + idKey + "01" + listKey + "c6ffffffff"},
+	{"a goodbye of 4 GiB", "16 81" + listKey + "c6ffffffff"},
+	{"a set of 4 GiB as text", "10 82" + idKey + "01" + setKey + "dbffffffff"},
+	{"a set of 2^32-1 items", "10 82" + idKey + "01" + setKey + "ddffffffff"},
+	{"a set of 2^32-1 pairs", "10 82" + idKey + "01" + setKey + "dfffffffff"},
+	{"a reason of 4 GiB", "15 81" + reasonKey + "dbffffffff"},
+	{"a reason of 1 MiB", "15 81" + reasonKey + "db00100000"},
+	{"a map of 2^32-1 pairs", "11 dfffffffff"},
+	{"a map of 2^32-1 pairs that repeats its id", "11 dfffffffff" + strings.Repeat(idKey+"01", 2000)},
+	{"an array of 2^32-1 items", "11 ddffffffff"},
+	{"a name of 4 GiB", "11 81 dbffffffff"},
+	{"an extension of 4 GiB", "11 81" + idKey + "c9ffffffff01"},
+	{"arrays within arrays", "11 81" + idKey + strings.Repeat("91", 16000)},
+	{"maps within maps", "11" + strings.Repeat("81"+idKey, 4000)},
+}
+
+func TestBombsAreNotAllocated(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	for _, test := range bombs {
+		t.Run(test.name, func(t *testing.T) {
+			b := unhex(t, test.input)
+			var err error
+			n := allocated(func() { _, err = subscription.Decode(b) })
+			var control *subscription.ControlError
+			if !errors.As(err, &control) {
+				t.Errorf("got %v, want a *ControlError", err)
+			}
+			if n > 16<<10 {
+				t.Errorf("got %d bytes allocated for %d bytes, want at most 16 KiB", n, len(b))
+			}
+		})
+	}
+}
+
+func TestControlMessagesAboveTheLimitAreRefused(t *testing.T) {
+	// The list with its length takes 3 bytes more than itself, the rest 7.
+	fits := &subscription.Goodbye{List: make([]byte, subscription.MaxControlBytes-10)}
+	b, err := subscription.Append(nil, fits)
+	if err != nil || len(b) != subscription.MaxControlBytes {
+		t.Fatalf("got %d bytes, %v want %d", len(b), err, subscription.MaxControlBytes)
+	}
+	if _, err := subscription.Decode(b); err != nil {
+		t.Errorf("at the limit: got %v, want no error", err)
+	}
+	if _, err := subscription.Decode(append(b, 0)); !errors.Is(err, subscription.ErrTooLong) {
+		t.Errorf("decode above the limit: got %v, want ErrTooLong", err)
+	}
+	larger := &subscription.Goodbye{List: make([]byte, len(fits.List)+1)}
+	if got, err := subscription.Append([]byte("before"), larger); !errors.Is(err, subscription.ErrTooLong) || string(got) != "before" {
+		t.Errorf("append above the limit: got %.20q, %v want ErrTooLong", got, err)
+	}
+}
+
+func TestAppendRefusesWhatDecodeWould(t *testing.T) {
+	tests := []struct {
+		name    string
+		message subscription.Message
+	}{
+		{"subscribe without id", &subscription.Subscribe{Set: []byte{1}}},
+		{"subscribe without set", &subscription.Subscribe{ID: 1}},
+		{"subscribed without id", &subscription.Subscribed{}},
+		{"unsubscribe without id", &subscription.Unsubscribe{}},
+		{"unsubscribed without id", &subscription.Unsubscribed{}},
+		{"positions without id", &subscription.Positions{List: []byte{5, 7}}},
+		{"positions without list", &subscription.Positions{ID: 1}},
+		{"a long reason", &subscription.Refused{Reason: strings.Repeat("x", 256)}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			b, err := subscription.Append([]byte("before"), test.message)
+			var control *subscription.ControlError
+			if !errors.As(err, &control) || control.Kind != test.message.Kind() || string(b) != "before" {
+				t.Errorf("got %q, %v want a *ControlError of kind %v", b, err, test.message.Kind())
+			}
+		})
+	}
+}
+
+func FuzzControl(f *testing.F) {
+	for _, test := range controlTests {
+		f.Add(unhex(f, test.want))
+	}
+	for _, test := range bombs {
+		f.Add(unhex(f, test.input))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var m subscription.Message
+		var err error
+		if n, limit := allocated(func() { m, err = subscription.Decode(b) }), allocationLimit(b); n > limit {
+			t.Errorf("got %d bytes allocated for %d bytes, want at most %d", n, len(b), limit)
+		}
+		if err != nil {
+			_ = fmt.Sprint(err)
+			return
+		}
+		again, err := subscription.Append(nil, m)
+		if err != nil || len(again) > len(b) {
+			t.Fatalf("accepted %x, and encodes it as %x, %v", b, again, err)
+		}
+		back, err := subscription.Decode(again)
+		// Nothing may be written out as nothing.
+		if g, ok := m.(*subscription.Goodbye); ok && len(g.List) == 0 {
+			g.List = nil
+		}
+		if diff := cmp.Diff(m, back); err != nil || diff != "" {
+			t.Errorf("%x comes back differently: %v (-first +second):\n%s", b, err, diff)
+		}
+	})
+}
+
+// allocationLimit is what decoding b may allocate: b once more for what is
+// kept, and the rest for the decoder and what other goroutines do meanwhile.
+func allocationLimit(b []byte) uint64 { return uint64(2*len(b)) + 64<<10 }

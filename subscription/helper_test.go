@@ -1,0 +1,47 @@
+package subscription_test
+
+import (
+	"encoding/hex"
+	"runtime"
+	"strings"
+	"testing"
+
+	"tagbus/tags"
+)
+
+// unhex reads hex in which spaces separate what belongs together. Text between
+// quotes stands for its bytes.
+func unhex(t testing.TB, s string) []byte {
+	t.Helper()
+	var data []byte
+	for i, part := range strings.Split(s, "'") {
+		if i%2 == 1 {
+			data = append(data, part...)
+			continue
+		}
+		b, err := hex.DecodeString(strings.ReplaceAll(part, " ", ""))
+		if err != nil {
+			t.Fatalf("%q: %v", s, err)
+		}
+		data = append(data, b...)
+	}
+	return data
+}
+
+func mustParseSet(t testing.TB, s string) tags.Set {
+	t.Helper()
+	set, err := tags.ParseSet(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// allocated returns the bytes that f allocates, and a little that others do.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package subscription_test
+
+const raceEnabled = false
