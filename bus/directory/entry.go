@@ -86,8 +86,10 @@ func (e Entry) Validate() error {
 func ValidateUpdate(instance string, e Entry) error {
 	err := e.Validate()
 	if e.Instance != instance {
-		err = errors.Join(err, &FieldError{Field: "Instance", Value: shown(e.Instance),
-			Reason: "cannot change from " + shown(instance) + " by an update; withdraw and announce instead"})
+		err = errors.Join(err, &FieldError{
+			Field: "Instance", Value: shown(e.Instance),
+			Reason: "cannot change from " + shown(instance) + " by an update; withdraw and announce instead",
+		})
 	}
 	return err
 }

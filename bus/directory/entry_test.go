@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"tagbus/bus/directory"
 	"tagbus/tags"
@@ -55,7 +56,7 @@ func TestEntryValidate(t *testing.T) {
 					if !errors.As(err, &field) || field.Reason == "" {
 						t.Fatalf("got violation %v, want a *FieldError with a reason", err)
 					}
-					if strings.ContainsAny(field.Error(), "\x1b\xff") {
+					if strings.Contains(field.Error(), "\x1b") || !utf8.ValidString(field.Error()) {
 						t.Errorf("got error %q, want one that is safe to print", field)
 					}
 					got = append(got, field.Field)
@@ -108,8 +109,11 @@ func TestEventString(t *testing.T) {
 	}{
 		{"appeared", directory.Event{Kind: directory.Appeared, Entry: entry("a")}, "appeared a (felix-07)"},
 		{"changed without a name", directory.Event{Kind: directory.Changed, Entry: directory.Entry{Instance: "a"}}, "changed a"},
-		{"expired", directory.Event{Kind: directory.Gone, Entry: entry("a"), Err: directory.ErrExpired},
-			"gone a (felix-07): directory: entry not renewed in time"},
+		{
+			"expired",
+			directory.Event{Kind: directory.Gone, Entry: entry("a"), Err: directory.ErrExpired},
+			"gone a (felix-07): directory: entry not renewed in time",
+		},
 		{"a problem of the storage", directory.Event{Kind: directory.Problem, Err: errors.New("no disk")}, "problem: no disk"},
 		{"no event", directory.Event{}, "EventKind(0)"},
 	}

@@ -34,7 +34,7 @@ func TestFeedReportsEachProblemOnce(t *testing.T) {
 		instance string
 		err      error
 	}{{"a", first}, {"", second}, {"a", second}, {"a", second}} {
-		if e := r.want(directory.Problem, want.instance); e.Err != want.err {
+		if e := r.want(directory.Problem, want.instance); !errors.Is(e.Err, want.err) {
 			t.Errorf("got problem %v, want %v", e.Err, want.err)
 		}
 	}

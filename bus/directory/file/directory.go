@@ -45,7 +45,7 @@ var _ directory.Directory = (*Directory)(nil)
 //
 //   - path: of a folder; relative paths count from the present working directory.
 //   - config: the zero value is the default.
-//   - Errors: those of Config.Validate; *FileError with ErrNotDirectory,
+//   - Errors: those of Config.Validate; *PathError with ErrNotDirectory,
 //     ErrUnreadable, or ErrUnwritable if it has to be created and cannot be. A folder
 //     that may be read but not written opens: it serves subscribers.
 //   - Threads: any. Blocks: for the file system.
@@ -55,7 +55,7 @@ func Open(path string, config Config) (*Directory, error) {
 	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
-		return nil, &FileError{path, wrap(ErrUnreadable, err), "give an absolute path"}
+		return nil, &PathError{path, wrap(ErrUnreadable, err), "give an absolute path"}
 	}
 	d := &Directory{
 		path: absolute, config: config.withDefaults(),
@@ -84,7 +84,7 @@ func Open(path string, config Config) (*Directory, error) {
 // publishers call it, and Open: a subscriber must not bring back a folder that
 // an administrator removed.
 //
-//   - Errors: *FileError, as Open.
+//   - Errors: *PathError, as Open.
 func (d *Directory) writableFolder() (*folder, error) {
 	f, err := openFolder(d.path, d.config.inject)
 	if !errors.Is(err, ErrVanished) {
@@ -94,7 +94,7 @@ func (d *Directory) writableFolder() (*folder, error) {
 		if errors.Is(err, os.ErrExist) {
 			err = errors.Join(ErrNotDirectory, err)
 		}
-		return nil, &FileError{d.path, wrap(ErrUnwritable, err), "create the folder, or choose one that this user can create"}
+		return nil, &PathError{d.path, wrap(ErrUnwritable, err), "create the folder, or choose one that this user can create"}
 	}
 	return openFolder(d.path, d.config.inject)
 }
@@ -102,7 +102,7 @@ func (d *Directory) writableFolder() (*folder, error) {
 // Announce writes the entry's file and keeps it alive.
 //
 //   - Result: nil error means that the file is on the disk, synced.
-//   - Errors: *directory.FieldError joined, directory.ErrClosed; *FileError with
+//   - Errors: *directory.FieldError joined, directory.ErrClosed; *PathError with
 //     ErrUnwritable, ErrUnreadable (the folder), ErrTooLarge, ErrTooManyTags;
 //     directory.ErrAnnounced also if another process lives, or may live, that
 //     announced this instance.
@@ -244,7 +244,7 @@ func (d *Directory) Watch(notify func(directory.Event)) (stop func(), err error)
 // instances. Without Watch it cannot know of a publisher on another host that it
 // is dead.
 //
-//   - Errors: the problems that persist, joined: *FileError with any sentinel of
+//   - Errors: the problems that persist, joined: *PathError with any sentinel of
 //     this package that is reported. directory.ErrClosed.
 //   - Blocks: for the file system.
 func (d *Directory) List() ([]directory.Entry, error) {

@@ -66,9 +66,9 @@ func TestOpen(t *testing.T) {
 		t.Run(test.name+" is refused", func(t *testing.T) {
 			path := test.path(folder)
 			_, err := file.Open(path, file.Config{})
-			var typed *file.FileError
+			var typed *file.PathError
 			if !errors.Is(err, test.want) || !errors.As(err, &typed) || typed.Path != path || typed.Hint == "" {
-				t.Errorf("got %v, want a *FileError with %v that names %s", err, test.want, path)
+				t.Errorf("got %v, want a *PathError with %v that names %s", err, test.want, path)
 			}
 		})
 	}
@@ -122,6 +122,7 @@ func TestStrangeFiles(t *testing.T) {
 		{"a FIFO", "x.jsonl", func(_ *testing.T, path string) error { return syscall.Mkfifo(path, 0o644) }, file.ErrNotRegular},
 		{"a folder", "x.jsonl", func(_ *testing.T, path string) error { return os.Mkdir(path, 0o755) }, file.ErrNotRegular},
 		{"a socket", "x.jsonl", func(t *testing.T, path string) error {
+			t.Helper()
 			fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 			if err != nil {
 				return err
@@ -137,6 +138,7 @@ func TestStrangeFiles(t *testing.T) {
 		}, file.ErrTooLarge},
 		{"an empty file", "x.jsonl", func(_ *testing.T, path string) error { return os.WriteFile(path, nil, 0o644) }, file.ErrDamaged},
 		{"the file of another instance", "x.jsonl", func(t *testing.T, path string) error {
+			t.Helper()
 			return os.WriteFile(path, encode(t, entry("y", 1)), 0o644)
 		}, file.ErrName},
 		{"a name that is no instance", "\x1b[2J.jsonl", func(_ *testing.T, path string) error { return os.WriteFile(path, nil, 0o644) }, file.ErrName},
@@ -164,9 +166,9 @@ func TestStrangeFiles(t *testing.T) {
 			if len(entries) != 1 || entries[0].Instance != "good" {
 				t.Errorf("got entries %v, want the good one", entries)
 			}
-			var typed *file.FileError
+			var typed *file.PathError
 			if !errors.Is(err, test.want) || test.want != nil && (!errors.As(err, &typed) || typed.Path != path || typed.Hint == "") {
-				t.Errorf("got %v, want a *FileError with %v that names %q", err, test.want, path)
+				t.Errorf("got %v, want a *PathError with %v that names %q", err, test.want, path)
 			}
 			if err != nil && strings.ContainsAny(err.Error(), "\x1b") {
 				t.Errorf("got error %q, want one that is safe to print", err)

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// Sentinels, found with errors.Is inside the *FileError that names the path.
+// Sentinels, found with errors.Is inside the *PathError that names the path.
 var (
 	// ErrNotDirectory is returned by Open if the path is something else than a
 	// folder. Give the path of a folder, or a path where nothing is yet.
@@ -72,8 +72,8 @@ var (
 	ErrConfig = errors.New("directory/file: invalid configuration")
 )
 
-// FileError says what is wrong with one path and what to do about it.
-type FileError struct {
+// PathError says what is wrong with one path and what to do about it.
+type PathError struct {
 	Path string // of the folder or the file
 	Err  error  // wraps one of the sentinels, and the system's error if there is one
 	Hint string // what to do
@@ -81,7 +81,7 @@ type FileError struct {
 
 // Error is one line with path, error and hint. The path is quoted if it would do
 // harm on a terminal: others chose it.
-func (e *FileError) Error() string {
+func (e *PathError) Error() string {
 	path := e.Path
 	if quoted := strconv.Quote(path); quoted[1:len(quoted)-1] != path {
 		path = quoted
@@ -90,10 +90,10 @@ func (e *FileError) Error() string {
 }
 
 // Unwrap returns Err.
-func (e *FileError) Unwrap() error { return e.Err }
+func (e *PathError) Unwrap() error { return e.Err }
 
 // hintFor says what to do about an error of the system.
-func hintFor(err error, otherwise string) string {
+func hintFor(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "free space on the disk"
@@ -104,6 +104,6 @@ func hintFor(err error, otherwise string) string {
 	case errors.Is(err, os.ErrPermission):
 		return "give this user permission, or choose another folder"
 	default:
-		return otherwise
+		return "check the file system"
 	}
 }

@@ -43,19 +43,25 @@ func (s stamp) sameFile(o stamp) bool { return s.dev == o.dev && s.ino == o.ino 
 
 // openFolder opens the folder at path.
 //
-//   - Errors: *FileError with ErrVanished, ErrNotDirectory or ErrUnreadable.
+//   - Errors: *PathError with ErrVanished, ErrNotDirectory or ErrUnreadable.
 //   - Blocks: for the file system.
 func openFolder(path string, inject func(step string) error) (*folder, error) {
 	dir, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, folderError(path, err)
+	}
+	return &folder{path: path, dir: dir, inject: inject}, nil
+}
+
+// folderError explains an error of opening or listing the folder.
+func folderError(path string, err error) error {
 	switch {
-	case err == nil:
-		return &folder{path: path, dir: dir, inject: inject}, nil
 	case errors.Is(err, os.ErrNotExist):
-		return nil, &FileError{path, ErrVanished, "start a publisher, or create the folder; it is looked for again"}
+		return &PathError{path, ErrVanished, "start a publisher, or create the folder; it is looked for again"}
 	case errors.Is(err, syscall.ENOTDIR):
-		return nil, &FileError{path, ErrNotDirectory, "give the path of a folder that publishers and subscribers share"}
+		return &PathError{path, ErrNotDirectory, "give the path of a folder that publishers and subscribers share"}
 	default:
-		return nil, &FileError{path, wrap(ErrUnreadable, err), hintFor(err, "check the file system")}
+		return &PathError{path, wrap(ErrUnreadable, err), hintFor(err)}
 	}
 }
 
@@ -64,7 +70,7 @@ func (f *folder) stamp() (stamp, error) {
 	info, err := f.dir.Stat()
 	if err != nil {
 		f.close()
-		return stamp{}, &FileError{f.path, wrap(ErrUnreadable, err), hintFor(err, "check the file system")}
+		return stamp{}, folderError(f.path, err)
 	}
 	return newStamp(info), nil
 }
@@ -75,7 +81,7 @@ func (f *folder) close() { _ = f.dir.Close() } // opened for reading: nothing ca
 // temporary, with their types.
 //
 //   - all: false if there are more than limit names of any kind.
-//   - Errors: *FileError with ErrUnreadable.
+//   - Errors: as openFolder; the folder may be removed while it is open.
 func (f *folder) names(limit int) (entries []os.DirEntry, all bool, err error) {
 	const batch = 256
 	for seen := 0; ; {
@@ -92,7 +98,7 @@ func (f *folder) names(limit int) (entries []os.DirEntry, all bool, err error) {
 			return entries, true, nil
 		}
 		if err != nil {
-			return entries, false, &FileError{f.path, wrap(ErrUnreadable, err), hintFor(err, "check the file system")}
+			return nil, false, folderError(f.path, err)
 		}
 	}
 }
@@ -122,7 +128,7 @@ func (f *folder) open(step, name string, flags int) (*os.File, stamp, error) {
 		return syscall.Openat(int(f.dir.Fd()), name, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, filePerm)
 	})
 	switch {
-	case err == syscall.ELOOP, err == syscall.ENXIO, err == syscall.EISDIR:
+	case errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENXIO), errors.Is(err, syscall.EISDIR):
 		return nil, stamp{}, ErrNotRegular // a link, a socket or a FIFO, a folder
 	case err != nil:
 		return nil, stamp{}, err
@@ -230,7 +236,7 @@ func (f *folder) remove(name string) error {
 		return err
 	}
 	_, err := retry(func() (int, error) { return 0, syscall.Unlinkat(int(f.dir.Fd()), name) })
-	if err == syscall.ENOENT {
+	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	return err
@@ -248,7 +254,7 @@ func (f *folder) fail(step string) error {
 func retry(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()
-		if err != syscall.EINTR {
+		if !errors.Is(err, syscall.EINTR) {
 			return n, err
 		}
 	}

@@ -45,82 +45,82 @@ func entry(instance string, served ...tags.Tag) directory.Entry {
 	}
 }
 
-func open(t testing.TB, folder string, config file.Config) *file.Directory {
-	t.Helper()
+func open(tb testing.TB, folder string, config file.Config) *file.Directory {
+	tb.Helper()
 	d, err := file.Open(folder, config)
 	if err != nil {
-		t.Fatalf("got %v from Open, want nil", err)
+		tb.Fatalf("got %v from Open, want nil", err)
 	}
-	t.Cleanup(func() { _ = d.Close() }) // where its error matters, the test asks for it
+	tb.Cleanup(func() { _ = d.Close() }) // where its error matters, the test asks for it
 	return d
 }
 
-func announce(t testing.TB, d *file.Directory, e directory.Entry) directory.Registration {
-	t.Helper()
+func announce(tb testing.TB, d *file.Directory, e directory.Entry) directory.Registration {
+	tb.Helper()
 	r, err := d.Announce(e)
 	if err != nil {
-		t.Fatalf("got %v from Announce, want nil", err)
+		tb.Fatalf("got %v from Announce, want nil", err)
 	}
 	return r
 }
 
 // encode returns a whole file of instance a.
-func encode(t testing.TB, e directory.Entry) []byte {
-	t.Helper()
+func encode(tb testing.TB, e directory.Entry) []byte {
+	tb.Helper()
 	data, err := file.Encode(e, 1, time.Second, file.Process{}, 1)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return data
 }
 
-func write(t testing.TB, folder, name string, data []byte) {
-	t.Helper()
+func write(tb testing.TB, folder, name string, data []byte) {
+	tb.Helper()
 	if err := os.WriteFile(filepath.Join(folder, name), data, 0o644); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
-func read(t testing.TB, folder, name string) []byte {
-	t.Helper()
+func read(tb testing.TB, folder, name string) []byte {
+	tb.Helper()
 	data, err := os.ReadFile(filepath.Join(folder, name))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return data
 }
 
 // watch returns a channel with the events of d.
-func watch(t testing.TB, d *file.Directory) <-chan directory.Event {
-	t.Helper()
+func watch(tb testing.TB, d *file.Directory) <-chan directory.Event {
+	tb.Helper()
 	events := make(chan directory.Event, 10_000)
 	if _, err := d.Watch(func(e directory.Event) { events <- e }); err != nil {
-		t.Fatalf("got %v from Watch, want nil", err)
+		tb.Fatalf("got %v from Watch, want nil", err)
 	}
 	return events
 }
 
 // want fails the test unless the next event is of that kind and instance.
-func want(t testing.TB, events <-chan directory.Event, kind directory.EventKind, instance string) directory.Event {
-	t.Helper()
+func want(tb testing.TB, events <-chan directory.Event, kind directory.EventKind, instance string) directory.Event {
+	tb.Helper()
 	select {
 	case e := <-events:
 		if e.Kind != kind || e.Entry.Instance != instance {
-			t.Fatalf("got event %v, want %v %s", e, kind, instance)
+			tb.Fatalf("got event %v, want %v %s", e, kind, instance)
 		}
 		return e
 	case <-time.After(patience):
-		t.Fatalf("got no event, want %v %s", kind, instance)
+		tb.Fatalf("got no event, want %v %s", kind, instance)
 		return directory.Event{}
 	}
 }
 
 // wantNone fails the test if an event has come.
-func wantNone(t testing.TB, events <-chan directory.Event) {
-	t.Helper()
+func wantNone(tb testing.TB, events <-chan directory.Event) {
+	tb.Helper()
 	select {
 	case e := <-events:
-		t.Fatalf("got event %v, want none", e)
+		tb.Fatalf("got event %v, want none", e)
 	default:
 	}
 }

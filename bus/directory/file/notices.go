@@ -28,7 +28,7 @@ func (n *notices) channels() (<-chan fsnotify.Event, <-chan error) {
 
 // ensure makes notifications come, unless they do already.
 //
-//   - Errors: *FileError with ErrNoNotifications.
+//   - Errors: *PathError with ErrNoNotifications.
 func (n *notices) ensure() error {
 	if n.closed {
 		return nil
@@ -69,7 +69,7 @@ func (n *notices) failed(err error) error {
 	case errors.Is(err, syscall.ENOSPC):
 		hint = "raise fs.inotify.max_user_watches; until then changes are found by polling"
 	}
-	return &FileError{n.path, fmt.Errorf("%w: %w", ErrNoNotifications, err), hint}
+	return &PathError{n.path, fmt.Errorf("%w: %w", ErrNoNotifications, err), hint}
 }
 
 func (n *notices) close() {

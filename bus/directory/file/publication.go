@@ -60,7 +60,7 @@ func (d *Directory) encodeText(e directory.Entry, revision uint32) (text, error)
 
 // show writes what is wanted. The lock is held.
 //
-//   - Errors: *FileError with ErrUnwritable; what was shown before stays.
+//   - Errors: *PathError with ErrUnwritable; what was shown before stays.
 func (p *publication) show(f *folder) error {
 	r := p.wanted.record
 	p.beats++
@@ -77,7 +77,7 @@ func (p *publication) show(f *folder) error {
 
 // renew shows that the publisher lives, and what is still to be shown.
 //
-//   - Errors: *FileError with ErrUnwritable or those of openFolder.
+//   - Errors: *PathError with ErrUnwritable or those of openFolder.
 //   - Blocks: for the file system.
 func (p *publication) renew() error {
 	p.mu.Lock()
@@ -141,8 +141,8 @@ func sameText(file *os.File, body []byte) bool {
 
 // Update replaces the entry, as directory.Registration says.
 //
-//   - Errors: *directory.FieldError joined, *FileError with ErrTooLarge or
-//     ErrTooManyTags: nothing changes. *FileError with ErrUnwritable: the old entry
+//   - Errors: *directory.FieldError joined, *PathError with ErrTooLarge or
+//     ErrTooManyTags: nothing changes. *PathError with ErrUnwritable: the old entry
 //     stays, and every beat tries again to show the new one.
 //     directory.ErrWithdrawn, directory.ErrClosed.
 func (p *publication) Update(e directory.Entry) error {
@@ -176,7 +176,7 @@ func (p *publication) Update(e directory.Entry) error {
 
 // Withdraw removes the file, as directory.Registration says.
 //
-//   - Errors: *FileError with ErrUnwritable, or ErrUnreadable for the folder. The
+//   - Errors: *PathError with ErrUnwritable, or ErrUnreadable for the folder. The
 //     entry expires by itself; a second call tries again to remove the file.
 func (p *publication) Withdraw() error {
 	p.directory.forget(p)
@@ -204,9 +204,9 @@ func (p *publication) Withdraw() error {
 
 // unwritable explains why the file could not be written.
 func (p *publication) unwritable(err error) error {
-	return &FileError{
+	return &PathError{
 		Path: filepath.Join(p.directory.path, p.instance+suffix),
 		Err:  wrap(ErrUnwritable, err),
-		Hint: hintFor(err, "check the file system") + "; an announced entry is tried again with each beat",
+		Hint: hintFor(err) + "; an announced entry is tried again with each beat",
 	}
 }

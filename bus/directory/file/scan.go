@@ -1,6 +1,7 @@
 package file
 
 import (
+	"os"
 	"path/filepath"
 	"time"
 )
@@ -12,13 +13,7 @@ import (
 // if their file is not to be opened, and those that are known. A file that is
 // not listed may still be there: some file systems lose names from a listing
 // while they are renamed.
-func (s *scanner) candidates(f *folder) map[string]error {
-	entries, all, err := f.names(s.d.config.MaxFiles)
-	if err == nil && !all {
-		err = &FileError{f.path, ErrTooManyFiles, "remove what is not the bus's, or raise MaxFiles"}
-	}
-	s.d.feed.Report(aboutFiles, err)
-
+func (s *scanner) candidates(f *folder, entries []os.DirEntry) map[string]error {
 	result := make(map[string]error, len(s.sources))
 	for instance := range s.sources {
 		result[instance] = nil
@@ -68,7 +63,7 @@ func (s *scanner) one(f *folder, instance string, verdict error, elapsed time.Du
 	}
 	if found == absent {
 		if known.lost && known.shown {
-			if s.settle(instance, known, same, elapsed); known.shown {
+			if _ = s.settle(instance, known, same, elapsed); known.shown {
 				return
 			}
 		}

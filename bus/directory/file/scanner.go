@@ -2,6 +2,7 @@ package file
 
 import (
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -85,8 +86,10 @@ func (s *scanner) run() {
 			s.all()
 		case event := <-events:
 			s.noticed(event, events)
-		case <-errs: // notifications were lost
-			s.all()
+		case _, lost := <-errs: // notifications, by an overflow
+			if lost {
+				s.all()
+			}
 		}
 	}
 }
@@ -155,19 +158,30 @@ func (s *scanner) all() {
 	s.last = now
 
 	f, err := s.open()
+	var entries []os.DirEntry
+	complete := true
+	if err == nil {
+		defer f.close()
+		if entries, complete, err = f.names(s.d.config.MaxFiles); err != nil {
+			s.lose(stamp{})
+		}
+	}
 	s.d.feed.Report(aboutFolder, err)
 	if err != nil {
 		s.notices.lost()
 		for _, instance := range slices.Sorted(maps.Keys(s.sources)) {
-			s.settle(instance, s.sources[instance], same, elapsed)
+			_ = s.settle(instance, s.sources[instance], same, elapsed)
 		}
 		return
 	}
-	defer f.close()
 	if s.watching && !s.d.config.PollOnly {
 		s.d.feed.Report(aboutNotices, s.notices.ensure()) // before looking: what comes later is noticed
 	}
-	candidates := s.candidates(f)
+	if !complete {
+		err = &PathError{f.path, ErrTooManyFiles, "remove what is not the bus's, or raise MaxFiles"}
+	}
+	s.d.feed.Report(aboutFiles, err)
+	candidates := s.candidates(f, entries)
 	for _, instance := range slices.Sorted(maps.Keys(candidates)) {
 		s.one(f, instance, candidates[instance], elapsed)
 	}
@@ -183,12 +197,17 @@ func (s *scanner) open() (*folder, error) {
 		now, err = f.stamp()
 	}
 	if now.dev != s.folder.dev || now.ino != s.folder.ino {
-		for _, known := range s.sources {
-			known.lost = true
-		}
+		s.lose(now)
 	}
-	s.folder = now
 	return f, err
+}
+
+// lose makes all files lost, and remembers the folder to look for them in.
+func (s *scanner) lose(now stamp) {
+	s.folder = now
+	for _, known := range s.sources {
+		known.lost = true
+	}
 }
 
 // close ends the notifications; the goroutine has ended.

@@ -112,11 +112,11 @@ func readWhole(file *os.File, size int64, maxTagParts int) (*record, uint64, err
 	data := make([]byte, size)
 	for attempt := 1; ; attempt++ {
 		n, err := file.ReadAt(data, 0)
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, 0, err
 		}
 		r, count, err := decode(data[:n], maxTagParts)
-		if err != errTorn || attempt == tornReads { //nolint:errorlint // decode returns it as it is
+		if !errors.Is(err, errTorn) || attempt == tornReads {
 			return r, count, err
 		}
 	}
@@ -169,10 +169,10 @@ func fileError(path string, err error) error {
 		hint = "remove it: only publishers write files *" + suffix + " here"
 	case errors.Is(err, ErrDamaged), errors.Is(err, ErrLeftBehind):
 	default:
-		hint = hintFor(err, "check the file system")
+		hint = hintFor(err)
 		err = wrap(ErrUnreadable, err)
 	}
-	return &FileError{path, err, hint}
+	return &PathError{path, err, hint}
 }
 
 // tooLarge and tooMany explain why an entry cannot be announced.
