@@ -100,8 +100,14 @@ func (t *tagSlots[V]) put(e *tagEntry[V]) {
 	t.slots[i].Store(e)
 }
 
-// home spreads tags by Fibonacci hashing: detector tags differ in few bits,
-// often not the lowest.
+// home spreads tags evenly. Detector tags differ in a few bits, often not the
+// lowest, and one multiplication crowds such regular numbers: the e-links of
+// 1,600 links took 7 probes on average. Two do as well as chance.
 func (t *tagSlots[V]) home(tag tags.Tag) int {
-	return int(uint64(tag) * 0x9e3779b97f4a7c15 >> t.shift)
+	const odd = 0xd6e8feb86659fd93
+	x := uint64(tag)
+	x ^= x >> 32
+	x *= odd
+	x ^= x >> 32
+	return int(x * odd >> t.shift)
 }

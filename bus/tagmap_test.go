@@ -1,0 +1,240 @@
+package bus
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tagbus/tags"
+)
+
+func TestTagMapDoesWhatAMapDoes(t *testing.T) {
+	tag := rapid.OneOf(
+		rapid.Uint64(),
+		rapid.Uint64Range(0, 300),
+		rapid.Map(rapid.Uint64Range(0, 300), func(n uint64) uint64 { return n << 52 }),
+		rapid.Map(rapid.Uint64Range(0, 300), func(n uint64) uint64 { return -n }),
+	)
+	rapid.Check(t, func(t *rapid.T) {
+		var m tagMap[uint64]
+		want := make(map[tags.Tag]uint64)
+		t.Repeat(map[string]func(*rapid.T){
+			"add": func(t *rapid.T) {
+				tag := tags.Tag(tag.Draw(t, "tag"))
+				if _, ok := want[tag]; ok {
+					return
+				}
+				value := rapid.Uint64().Draw(t, "value")
+				v := m.add(tag, func(v *uint64) {
+					if *v != 0 || m.get(tag) != nil {
+						t.Fatalf("tag %v: before it is filled it holds %d and is seen: %v", tag, *v, m.get(tag) != nil)
+					}
+					*v = value
+				})
+				want[tag] = value
+				if m.get(tag) != v {
+					t.Fatalf("tag %v: get returns another value than add", tag)
+				}
+			},
+			"change": func(t *rapid.T) {
+				tag := tags.Tag(tag.Draw(t, "tag"))
+				if v := m.get(tag); v != nil {
+					*v++
+					want[tag]++
+				}
+			},
+			"get": func(t *rapid.T) {
+				tag := tags.Tag(tag.Draw(t, "tag"))
+				v, ok := want[tag]
+				if got := m.get(tag); (got != nil) != ok || ok && *got != v {
+					t.Fatalf("tag %v: got %v, want %d, %v", tag, got, v, ok)
+				}
+			},
+			"": func(t *rapid.T) {
+				seen := make(map[tags.Tag]uint64)
+				m.all(func(e *tagEntry[uint64]) {
+					if _, twice := seen[e.tag]; twice {
+						t.Fatalf("tag %v twice", e.tag)
+					}
+					seen[e.tag] = e.value
+				})
+				if len(seen) != len(want) || m.count != len(want) {
+					t.Fatalf("got %d entries, counted %d, want %d", len(seen), m.count, len(want))
+				}
+				for tag, v := range want {
+					if seen[tag] != v || m.get(tag) == nil || *m.get(tag) != v {
+						t.Fatalf("tag %v: got %d and %v, want %d", tag, seen[tag], m.get(tag), v)
+					}
+				}
+			},
+		})
+	})
+}
+
+// Readers run beside a writer through many growths. What a reader has seen of a
+// tag, it sees for ever, at the same address and filled.
+func TestTagMapIsReadWhileItGrows(t *testing.T) {
+	const readers, count = 4, 20_000
+	type filled struct{ tag, inverse tags.Tag }
+	var m tagMap[filled]
+	var added atomic.Int64 // tags that any reader must find
+	tagAt := func(i int64) tags.Tag { return 0x1000013000118000 + tags.Tag(i)<<16 }
+	check := func(v *filled, tag tags.Tag) bool { return v.tag == tag && v.inverse == ^tag }
+
+	var wg sync.WaitGroup
+	for r := range readers {
+		wg.Go(func() {
+			rnd := rand.New(rand.NewPCG(1, uint64(r)))
+			where := make(map[tags.Tag]*filled)
+			for added.Load() < count {
+				known := added.Load()
+				i := rnd.Int64N(known + 64) // also some that are just being added
+				tag := tagAt(i)
+				v := m.get(tag)
+				switch {
+				case v == nil && (i < known || where[tag] != nil):
+					t.Errorf("tag %v is not found any more", tag)
+					return
+				case v != nil && !check(v, tag):
+					t.Errorf("tag %v: got %v", tag, *v)
+					return
+				case v != nil && where[tag] != nil && where[tag] != v:
+					t.Errorf("tag %v has moved", tag)
+					return
+				}
+				where[tag] = v
+			}
+		})
+	}
+	for i := range int64(count) {
+		tag := tagAt(i)
+		m.add(tag, func(v *filled) { *v = filled{tag, ^tag} })
+		added.Store(i + 1)
+	}
+	wg.Wait()
+}
+
+// probes returns how many slots get looks at for the tags of m: on average, and
+// at worst.
+func probes[V any](m *tagMap[V]) (mean float64, worst int) {
+	t := m.slots.Load()
+	sum := 0
+	for i := range t.slots {
+		e := t.slots[i].Load()
+		if e == nil {
+			continue
+		}
+		n := (i-t.home(e.tag)+len(t.slots))&(len(t.slots)-1) + 1
+		sum += n
+		worst = max(worst, n)
+	}
+	return float64(sum) / float64(m.count), worst
+}
+
+// sweep is a field of a tag that takes count values.
+type sweep struct{ shift, count int }
+
+// Fields of the tags of a detector.
+func detector(n int) sweep  { return sweep{52, n} }
+func connector(n int) sweep { return sweep{36, n} }
+func links(n int) sweep     { return sweep{22, n} }
+func elinks(n int) sweep    { return sweep{16, n} }
+func streams(n int) sweep   { return sweep{0, n} }
+
+// tagsOf calls f for all combinations of the sweeps.
+func tagsOf(base tags.Tag, sweeps []sweep, f func(tags.Tag)) {
+	if len(sweeps) == 0 {
+		f(base)
+		return
+	}
+	for i := range sweeps[0].count {
+		tagsOf(base+tags.Tag(i)<<sweeps[0].shift, sweeps[1:], f)
+	}
+}
+
+func TestTagMapFindsDetectorTagsInFewProbes(t *testing.T) {
+	const base = 0x1000013000118000
+	tests := []struct {
+		name   string
+		base   tags.Tag
+		sweeps []sweep
+	}{
+		{"numbers from 1", 1, []sweep{streams(100_000)}},
+		{"numbers with free low bits", 0, []sweep{{16, 100_000}}},
+		{"high bits only", 0, []sweep{{44, 100_000}}},
+		{"connectors", 0x1000000000118000, []sweep{connector(65_536)}},
+		{"connectors and two e-links", 0x1000000000108000, []sweep{connector(50_000), elinks(2)}},
+		{"connectors and links", base, []sweep{connector(400), links(250)}},
+		{"detectors and connectors", 0x0000000000118000, []sweep{detector(250), connector(400)}},
+		{"detectors, connectors and links", 0x0000000000118000, []sweep{detector(10), connector(100), links(100)}},
+		{"links", base, []sweep{links(8192)}},
+		{"links and e-links", base, []sweep{links(1600), elinks(63)}},
+		{"connectors, links and e-links", base, []sweep{connector(24), links(64), elinks(63)}},
+		{"connectors, links, e-links and streams", base, []sweep{connector(16), links(24), elinks(32), streams(8)}},
+		{"e-links and streams", base, []sweep{connector(7), elinks(56), streams(256)}},
+		{"streams and links", base, []sweep{links(400), streams(250)}},
+		{"every fourth e-link, both directions", base, []sweep{connector(24), links(130), {18, 16}, {15, 2}}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var m tagMap[struct{}]
+			worstMean, worst := 0.0, 0
+			tagsOf(test.base, test.sweeps, func(tag tags.Tag) {
+				if m.count > 1000 && 2*(m.count+1) > len(m.slots.Load().slots) { // fullest
+					mean, n := probes(&m)
+					worstMean, worst = max(worstMean, mean), max(worst, n)
+				}
+				m.add(tag, func(*struct{}) {})
+			})
+			mean, n := probes(&m)
+			worstMean, worst = max(worstMean, mean), max(worst, n)
+			t.Logf("%d tags: %.2f probes on average, %d at worst", m.count, worstMean, worst)
+			// At half full, a perfect hash needs 1.5 on average and some 20 at worst.
+			if worstMean > 2 || worst > 40 {
+				t.Errorf("got %.2f probes on average and %d at worst, want at most 2 and 40", worstMean, worst)
+			}
+		})
+	}
+}
+
+func TestTagMapGetAllocatesNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	var m tagMap[uint64]
+	m.add(7, func(v *uint64) { *v = 1 })
+	if n := testing.AllocsPerRun(100, func() { *m.get(7)++; m.get(8) }); n != 0 {
+		t.Errorf("got %v allocations, want 0", n)
+	}
+}
+
+func BenchmarkTagLookup(b *testing.B) {
+	for _, count := range []int{16, 1000, 100_000} {
+		var m tagMap[uint64]
+		goMap := make(map[tags.Tag]*uint64)
+		order := make([]tags.Tag, count)
+		for i := range order {
+			order[i] = 0x1000013000118000 + tags.Tag(i)<<16
+			goMap[order[i]] = m.add(order[i], func(*uint64) {})
+		}
+		rand.New(rand.NewPCG(1, 2)).Shuffle(count, func(i, j int) { order[i], order[j] = order[j], order[i] })
+		run := func(b *testing.B, get func(tags.Tag) *uint64) {
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				*get(order[i])++
+				if i++; i == count {
+					i = 0
+				}
+			}
+		}
+		b.Run(fmt.Sprintf("map=tagMap/tags=%d", count), func(b *testing.B) { run(b, m.get) })
+		b.Run(fmt.Sprintf("map=go/tags=%d", count), func(b *testing.B) {
+			run(b, func(tag tags.Tag) *uint64 { return goMap[tag] })
+		})
+	}
+}
