@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"tagbus/netio/reactor"
 )
@@ -154,13 +155,44 @@ func TestPostWakesOnce(t *testing.T) {
 
 			loop, _ = started(t, reactor.Config{Wait: wait})
 			before := loop.Stats()
-			for range 100 {
-				onLoop(t, loop, func() {})
+			var posters sync.WaitGroup
+			for range 8 {
+				posters.Go(func() {
+					for range 500 {
+						loop.Post(func() {})
+					}
+				})
 			}
+			posters.Wait()
+			onLoop(t, loop, func() {})
 			since := loop.Stats().Sub(before)
 			if since.Wakeups > since.Sleeps+1 {
 				t.Errorf("wake-ups: got %d in %d sleeps, want at most one per sleep", since.Wakeups, since.Sleeps)
 			}
+		})
+	}
+}
+
+// TestNoPostIsOverslept posts around the moment at which the loop falls asleep.
+func TestNoPostIsOverslept(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			const posts = 5000
+			loop, _ := started(t, mode.config)
+			var ran atomic.Int64
+			count := func() { ran.Add(1) }
+			deadline := time.Now().Add(patience)
+			for i := range int64(posts) {
+				for ran.Load() < i {
+					if time.Now().After(deadline) {
+						t.Fatalf("post %d did not run", i)
+					}
+				}
+				for delay := time.Now(); time.Since(delay) < time.Duration(i%40)*25; {
+				}
+				loop.Post(count)
+			}
+			onLoop(t, loop, func() {})
 		})
 	}
 }

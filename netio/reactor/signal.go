@@ -1,7 +1,6 @@
 package reactor
 
 import (
-	"math"
 	"sync"
 	"sync/atomic"
 
@@ -44,15 +43,12 @@ type Signal struct {
 	mode         SignalMode
 	f            func()
 	registration *Registration
-	fires        atomic.Int64 // without answer; far below zero when closed
+	fires        atomic.Int64 // without answer
 	queued       bool         // is in loop.again; only on the loop
 
 	mu sync.Mutex // held to write the eventfd and to close it
 	fd int        // -1: closed
 }
-
-// closedFires is a count of fires that no number of fires brings back to zero.
-const closedFires = math.MinInt64 / 2
 
 // NewSignal returns a signal that calls f on the loop.
 //
@@ -110,7 +106,6 @@ func (s *Signal) Close() error {
 	if s.fd < 0 {
 		return nil
 	}
-	s.fires.Store(closedFires)
 	err := s.registration.Close()
 	if closeErr := unix.Close(s.fd); err == nil && closeErr != nil {
 		err = &OpError{"close signal", s.fd, closeErr}
@@ -123,7 +118,9 @@ func (s *Signal) Close() error {
 type signalSource Signal
 
 func (s *signalSource) OnEvent(Events) {
-	if !s.queued { // else its turn comes in a moment, from loop.again
+	// An event of a signal in loop.again is late: the loop came to know of the
+	// fire before Fire could write. Its turn comes in a moment.
+	if !s.queued {
 		(*Signal)(s).answer()
 	}
 }
@@ -133,7 +130,7 @@ func (s *signalSource) OnEvent(Events) {
 // eventfd, so the loop remembers the signal itself.
 func (s *Signal) answer() {
 	fires := s.fires.Load()
-	if fires <= 0 {
+	if fires == 0 {
 		return
 	}
 	if s.mode == Semaphore {

@@ -22,7 +22,8 @@ func TestStats(t *testing.T) {
 			done := make(chan struct{})
 			last := newSignal(t, loop, reactor.Coalescing, func() {
 				if loop.Stats().Registrations == 3 {
-					<-time.After(5 * time.Millisecond) // one long turn
+					<-time.After(5 * time.Millisecond) // one long turn, the last one
+					loop.Stop()
 					close(done)
 				}
 			})
