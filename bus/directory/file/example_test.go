@@ -21,7 +21,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	defer d.Close() //nolint:errcheck // withdraws the entry; if it cannot, the entry expires
+	defer d.Close() // withdraws the entry; if it cannot, the entry expires
 
 	found := make(chan directory.Event)
 	stop, err := d.Watch(func(e directory.Event) { found <- e })

@@ -85,3 +85,31 @@ func TestWithoutNotifications(t *testing.T) {
 		})
 	}
 }
+
+// TestNoticedStrangeFiles plants links and FIFOs that are opened because a
+// notification names them, without a listing that says what they are.
+func TestNoticedStrangeFiles(t *testing.T) {
+	tests := []struct {
+		name  string
+		plant func(path string) error
+	}{
+		{"a FIFO", func(path string) error { return syscall.Mkfifo(path, 0o644) }},
+		{"a link to a good file", func(path string) error { return os.Symlink("good.jsonl", path) }},
+		{"a link to the outside", func(path string) error { return os.Symlink("/dev/zero", path) }},
+		{"a folder", func(path string) error { return os.Mkdir(path, 0o755) }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			folder := t.TempDir()
+			write(t, folder, "good.jsonl", encode(t, entry("good", 1)))
+			events := watch(t, open(t, folder, noticed))
+			want(t, events, directory.Appeared, "good")
+			if err := test.plant(filepath.Join(folder, "x.jsonl")); err != nil {
+				t.Fatal(err)
+			}
+			if e := want(t, events, directory.Problem, ""); !errors.Is(e.Err, file.ErrNotRegular) {
+				t.Errorf("got %v, want ErrNotRegular", e.Err)
+			}
+		})
+	}
+}

@@ -101,6 +101,22 @@ func TestKilledPublisher(t *testing.T) {
 	t.Logf("noticed after %v", time.Since(start))
 }
 
+func TestAnEndedPublisherHasASuccessor(t *testing.T) {
+	folder := t.TempDir()
+	data, err := file.Encode(entry("a", 1), 1, time.Second, endedProcess(t), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, folder, "a.jsonl", data)
+	reader := open(t, folder, manual)
+	events := watch(t, reader)
+	announce(t, open(t, folder, manual), entry("a", 2))
+	reader.Scan()
+	if e := want(t, events, directory.Appeared, "a"); !e.Entry.Equal(entry("a", 2)) {
+		t.Errorf("got %+v, want the entry of the successor only", e.Entry)
+	}
+}
+
 func TestFilesOfEndedPublishersAreRemovedWhenOld(t *testing.T) {
 	if file.ThisProcess().Space == "" {
 		t.Skip("needs a /proc that shows this process")
