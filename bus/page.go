@@ -22,8 +22,9 @@ import (
 //	  8 bytes  tag, if bit 31 is set; otherwise the tag of the message before
 //	  size     payload
 //
-// The first message of a page has a tag. These constants are part of the wire
-// protocol and must not change.
+// The first message of a page has a tag; the others have one only if it is not
+// that of the message before, so that the same messages always make the same
+// page. These constants are part of the wire protocol and must not change.
 //
 // Source: the coalesced buffer of netio3, with a header in front.
 const (
@@ -167,8 +168,11 @@ func (r *pageReader) optional(head uint32, rest []byte) (int, error) {
 		if len(rest) < used+8 {
 			return 0, r.damaged("tag cut off")
 		}
-		r.tag = tags.Tag(binary.LittleEndian.Uint64(rest[used:]))
-		r.newTag = true
+		tag := tags.Tag(binary.LittleEndian.Uint64(rest[used:]))
+		if tag == r.tag && r.offset != pageHeaderBytes {
+			return 0, r.damaged("tag of the message before written out")
+		}
+		r.tag, r.newTag = tag, true
 		used += 8
 	} else if r.offset == pageHeaderBytes {
 		return 0, r.damaged("first message has no tag")

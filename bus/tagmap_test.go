@@ -157,6 +157,9 @@ func tagsOf(base tags.Tag, sweeps []sweep, f func(tags.Tag)) {
 }
 
 func TestTagMapFindsDetectorTagsInFewProbes(t *testing.T) {
+	if raceEnabled {
+		t.Skip("nothing here is concurrent, and under -race it takes seconds")
+	}
 	const base = 0x1000013000118000
 	tests := []struct {
 		name   string
@@ -193,9 +196,9 @@ func TestTagMapFindsDetectorTagsInFewProbes(t *testing.T) {
 			mean, n := probes(&m)
 			worstMean, worst = max(worstMean, mean), max(worst, n)
 			t.Logf("%d tags: %.2f probes on average, %d at worst", m.count, worstMean, worst)
-			// At half full, a perfect hash needs 1.5 on average and some 20 at worst.
-			if worstMean > 2 || worst > 40 {
-				t.Errorf("got %.2f probes on average and %d at worst, want at most 2 and 40", worstMean, worst)
+			// At half full, chance needs 1.5 on average and some 60 at worst.
+			if worstMean > 1.75 || worst > 100 {
+				t.Errorf("got %.2f probes on average and %d at worst, want at most 1.75 and 100", worstMean, worst)
 			}
 		})
 	}

@@ -1,0 +1,422 @@
+package bus
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"tagbus/tags"
+)
+
+// record is one message of a page.
+type record struct {
+	Tag    tags.Tag
+	Status Status
+	Data   string
+}
+
+// unhex reads hex in which spaces separate what belongs together.
+func unhex(t testing.TB, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
+	if err != nil {
+		t.Fatalf("%q: %v", s, err)
+	}
+	return b
+}
+
+// writePage returns a page of the records, which must fit size bytes.
+func writePage(t testing.TB, size int, records []record) []byte {
+	t.Helper()
+	var w pageWriter
+	w.reset(make([]byte, size))
+	for i, r := range records {
+		if !w.append(r.Tag, r.Status, []byte(r.Data)) {
+			t.Fatalf("record %d of %d does not fit %d bytes", i, len(records), size)
+		}
+	}
+	w.finish()
+	return w.mem
+}
+
+// readPage returns the messages of a page up to its end or its damage.
+func readPage(page []byte) (records []record, err error) {
+	var r pageReader
+	if err := r.reset(page); err != nil {
+		return nil, err
+	}
+	for {
+		ok, err := r.next()
+		if !ok {
+			return records, err
+		}
+		if cap(r.data) != len(r.data) {
+			return records, errors.New("a handler that appends would overwrite the next message")
+		}
+		records = append(records, record{r.tag, r.status, string(r.data)})
+	}
+}
+
+func TestPageBytes(t *testing.T) {
+	const header1 = "01 00 0000 01000000"
+	tests := []struct {
+		name    string
+		records []record
+		want    string
+	}{
+		{"a message", []record{{5, 0, "abc"}}, header1 + "03000080 0500000000000000 616263"},
+		{"an empty message", []record{{5, 0, ""}}, header1 + "00000080 0500000000000000"},
+		{"an empty message of tag 0", []record{{0, 0, ""}}, header1 + "00000080 0000000000000000"},
+		{"a status", []record{{5, 0x80, "a"}}, header1 + "010000c0 80 0500000000000000 61"},
+		{"a detector's tag", []record{{0x1000013000118000, 0, "a"}}, header1 + "01000080 0080110030010010 61"},
+		{
+			"a tag is written once for messages in a row",
+			[]record{{5, 0, "a"}, {5, 0, ""}, {5, 0, "bc"}},
+			"01 00 0000 03000000  01000080 0500000000000000 61  00000000  02000000 6263",
+		},
+		{
+			"a status without a tag",
+			[]record{{5, 0, "a"}, {5, 7, "b"}, {5, 0, "c"}},
+			"01 00 0000 03000000  01000080 0500000000000000 61  01000040 07 62  01000000 63",
+		},
+		{
+			"a tag that changes and comes back",
+			[]record{{5, 0, "a"}, {6, 255, "b"}, {5, 0, "c"}},
+			"01 00 0000 03000000  01000080 0500000000000000 61  010000c0 ff 0600000000000000 62  01000080 0500000000000000 63",
+		},
+		{
+			"tag 0 after another",
+			[]record{{math.MaxUint64, 0, "a"}, {0, 0, "b"}},
+			"01 00 0000 02000000  01000080 ffffffffffffffff 61  01000080 0000000000000000 62",
+		},
+		{
+			"a size of more than one byte",
+			[]record{{5, 0, strings.Repeat("x", 0x0102)}},
+			header1 + "02010080 0500000000000000" + strings.Repeat("78", 0x0102),
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			want := unhex(t, test.want)
+			if got := writePage(t, 1024, test.records); !bytes.Equal(got, want) {
+				t.Errorf("got %x\nwant %x", got, want)
+			}
+			got, err := readPage(want)
+			if diff := cmp.Diff(test.records, got); err != nil || diff != "" {
+				t.Errorf("read back: %v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestAPageBeginsAfreshInUsedMemory(t *testing.T) {
+	mem := bytes.Repeat([]byte{0xff}, 64)
+	var w pageWriter
+	for range 2 {
+		w.reset(mem)
+		w.append(5, 0, []byte("a")) // the tag of the page before must not be left out
+		w.finish()
+		if want := unhex(t, "01000000 01000000 01000080 0500000000000000 61"); !bytes.Equal(w.mem, want) {
+			t.Errorf("got %x, want %x", w.mem, want)
+		}
+	}
+}
+
+func TestAPageTakesWhatSurelyFits(t *testing.T) {
+	const size = 64
+	most := size - pageHeaderBytes - maxRecordOverhead
+	var w pageWriter
+	w.reset(make([]byte, size))
+	if w.append(5, 1, make([]byte, most+1)) {
+		t.Errorf("a message of %d bytes was taken, want at most %d", most+1, most)
+	}
+	if len(w.mem) != pageHeaderBytes || w.messages != 0 {
+		t.Errorf("the refused message left %d bytes and %d messages", len(w.mem), w.messages)
+	}
+	if !w.append(5, 1, make([]byte, most)) {
+		t.Errorf("a message of %d bytes was refused", most)
+	}
+	if len(w.mem) != size || cap(w.mem) != size {
+		t.Errorf("got %d bytes in memory for %d, want the page full at %d", len(w.mem), cap(w.mem), size)
+	}
+	if w.append(5, 0, nil) {
+		t.Errorf("an empty message was taken by a full page")
+	}
+	w.finish()
+	if got, err := readPage(w.mem); err != nil || len(got) != 1 {
+		t.Errorf("got %d messages, %v want 1", len(got), err)
+	}
+}
+
+// A message larger than a page is a page with one message: the header comes
+// from the writer, the payload is put behind it.
+func TestALargeMessageIsAPageOfOneMessage(t *testing.T) {
+	payload := strings.Repeat("0123456789abcdef", 1000)
+	var w pageWriter
+	w.reset(make([]byte, 256))
+	w.header(5, 7, len(payload))
+	w.finish()
+	if want := pageHeaderBytes + maxRecordOverhead; len(w.mem) != want {
+		t.Fatalf("got a header of %d bytes, want %d", len(w.mem), want)
+	}
+	whole := append(bytes.Clone(w.mem), payload...)
+	if want := writePage(t, 1<<20, []record{{5, 7, payload}}); !bytes.Equal(whole, want) {
+		t.Errorf("it differs from a page that is large enough")
+	}
+	got, err := readPage(whole)
+	if diff := cmp.Diff([]record{{5, 7, payload}}, got); err != nil || diff != "" {
+		t.Errorf("got %v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestDamagedPages(t *testing.T) {
+	tests := []struct {
+		name  string
+		input string
+		read  int // messages before the damage
+		want  PageError
+	}{
+		{"nothing", "", 0, PageError{0, "shorter than a page header"}},
+		{"a header cut off", "01 00 0000 010000", 0, PageError{7, "shorter than a page header"}},
+		{"another kind", "02 00 0000 01000000", 0, PageError{0, "unknown page header"}},
+		{"a flag", "01 01 0000 01000000", 0, PageError{0, "unknown page header"}},
+		{"a reserved byte", "01 00 0001 01000000", 0, PageError{0, "unknown page header"}},
+		{"no messages", "01 00 0000 00000000", 0, PageError{4, "no messages"}},
+		{"no messages but bytes", "01 00 0000 00000000 00000080 0500000000000000", 0, PageError{4, "no messages"}},
+		{"nothing after the header", "01 00 0000 01000000", 0, PageError{8, "message header cut off"}},
+		{"a message header cut off", "01 00 0000 01000000 000000", 0, PageError{8, "message header cut off"}},
+		{"a first message without tag", "01 00 0000 01000000 00000000", 0, PageError{8, "first message has no tag"}},
+		{"a first message with a status and no tag", "01 00 0000 01000000 00000040 07", 0, PageError{8, "first message has no tag"}},
+		{"a status cut off", "01 00 0000 01000000 00000040", 0, PageError{8, "status cut off"}},
+		{"a status of zero", "01 00 0000 01000000 000000c0 00 0500000000000000", 0, PageError{8, "status of zero written out"}},
+		{"a tag cut off", "01 00 0000 01000000 00000080 05000000000000", 0, PageError{8, "tag cut off"}},
+		{"a tag cut off behind a status", "01 00 0000 01000000 000000c0 07 05000000000000", 0, PageError{8, "tag cut off"}},
+		{"a payload cut off", "01 00 0000 01000000 02000080 0500000000000000 61", 0, PageError{8, "message of 2 bytes, 1 left"}},
+		{"the greatest size", "01 00 0000 01000000 ffffffbf 0500000000000000", 0, PageError{8, "message of 1073741823 bytes, 0 left"}},
+		{"the greatest size of a second message", "01 00 0000 02000000 01000080 0500000000000000 61 ffffff3f", 1, PageError{21, "message of 1073741823 bytes, 0 left"}},
+		{"the tag of the message before", "01 00 0000 02000000 01000080 0500000000000000 61 01000080 0500000000000000 62", 1, PageError{21, "tag of the message before written out"}},
+		{"one message too few", "01 00 0000 03000000 01000080 0500000000000000 61 00000000", 2, PageError{25, "message header cut off"}},
+		{"as many messages as a number can say", "01 00 0000 ffffffff 01000080 0500000000000000 61", 1, PageError{21, "message header cut off"}},
+		{"a byte after the last message", "01 00 0000 01000000 01000080 0500000000000000 61 00", 1, PageError{21, "1 bytes after the last message"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := readPage(unhex(t, test.input))
+			var damage *PageError
+			if !errors.As(err, &damage) || !errors.Is(err, ErrProtocol) {
+				t.Fatalf("got %v, want a *PageError", err)
+			}
+			if diff := cmp.Diff(test.want, *damage); diff != "" || len(got) != test.read {
+				t.Errorf("got %d messages, want %d; error (-want +got):\n%s", len(got), test.read, diff)
+			}
+		})
+	}
+}
+
+func TestEveryPrefixOfAPageIsRefused(t *testing.T) {
+	page := writePage(t, 1024, []record{{5, 0, "abc"}, {5, 7, ""}, {6, 8, "de"}, {6, 0, "f"}})
+	for n := range page {
+		var damage *PageError
+		if got, err := readPage(page[:n]); !errors.As(err, &damage) || damage.Offset > n {
+			t.Errorf("first %d of %d bytes: got %v, %v want a *PageError", n, len(page), got, err)
+		}
+	}
+}
+
+// naivePage reads a page in the obvious way: field by field, with copies.
+func naivePage(page []byte) (records []record, ok bool) {
+	in := bytes.NewReader(page)
+	read := func(v any) bool { return binary.Read(in, binary.LittleEndian, v) == nil }
+	var header struct {
+		Kind, Flags uint8
+		Reserved    uint16
+		Messages    uint32
+	}
+	if !read(&header) || header.Kind != 1 || header.Flags != 0 || header.Reserved != 0 || header.Messages == 0 {
+		return nil, false
+	}
+	var r record
+	for i := range header.Messages {
+		var head uint32
+		if !read(&head) {
+			return nil, false
+		}
+		r.Status = 0
+		if head>>30&1 == 1 && (!read(&r.Status) || r.Status == 0) {
+			return nil, false
+		}
+		if head>>31 == 1 {
+			before := r.Tag
+			if !read(&r.Tag) || i > 0 && r.Tag == before {
+				return nil, false
+			}
+		} else if i == 0 {
+			return nil, false
+		}
+		size := int64(head & 0x3fffffff)
+		if size > int64(in.Len()) {
+			return nil, false
+		}
+		data, err := io.ReadAll(io.LimitReader(in, size))
+		if err != nil {
+			return nil, false
+		}
+		r.Data = string(data)
+		records = append(records, r)
+	}
+	return records, in.Len() == 0
+}
+
+func FuzzPage(f *testing.F) {
+	f.Add(writePage(f, 1024, []record{{5, 0, "abc"}}))
+	f.Add(writePage(f, 1024, []record{{5, 0, "abc"}, {5, 7, ""}, {6, 8, "de"}, {6, 0, "f"}, {5, 0, ""}}))
+	f.Add(unhex(f, "01 00 0000 02000000 01000080 0500000000000000 61 01000080 0500000000000000 62"))
+	f.Add(unhex(f, "01 00 0000 ffffffff ffffffff ff"))
+	f.Add(unhex(f, "01 00 0000 01000000 000000c0 00 0500000000000000"))
+	f.Fuzz(func(t *testing.T, page []byte) {
+		got, err := readPage(page)
+		want, ok := naivePage(page)
+		if (err == nil) != ok {
+			t.Fatalf("%x: got %v, a naive reader accepts it: %v", page, err, ok)
+		}
+		var damage *PageError
+		if err != nil {
+			if !errors.As(err, &damage) || damage.Offset < 0 || damage.Offset > len(page) {
+				t.Errorf("%x: got %v, want a *PageError within the page", page, err)
+			}
+			return
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%x: got %v, a naive reader reads %v", page, got, want)
+		}
+		// A page has one form only.
+		if again := writePage(t, len(page)+maxRecordOverhead, got); !bytes.Equal(again, page) {
+			t.Errorf("%x is written as %x", page, again)
+		}
+	})
+}
+
+func TestPagesComeBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(minPageBytes, 1024).Draw(t, "size")
+		records := rapid.SliceOf(rapid.Custom(func(t *rapid.T) record {
+			return record{
+				Tag:    tags.Tag(rapid.SampledFrom([]uint64{0, 1, 0x1000013000118000, math.MaxUint64}).Draw(t, "tag")),
+				Status: Status(rapid.SampledFrom([]uint8{0, 0, 1, 255}).Draw(t, "status")),
+				Data:   string(rapid.SliceOfN(rapid.Byte(), 0, minPageBytes-pageHeaderBytes-maxRecordOverhead).Draw(t, "data")),
+			}
+		})).Draw(t, "records")
+		var got []record
+		var w pageWriter
+		seal := func() {
+			w.finish()
+			page, err := readPage(w.mem)
+			if err != nil || uint32(len(page)) != w.messages || len(w.mem) > size {
+				t.Fatalf("page of %d bytes, %d messages: %d read, %v", len(w.mem), w.messages, len(page), err)
+			}
+			got = append(got, page...)
+		}
+		for _, r := range records {
+			for w.mem == nil || !w.append(r.Tag, r.Status, []byte(r.Data)) {
+				if w.mem != nil {
+					seal()
+				}
+				w.reset(make([]byte, size))
+			}
+		}
+		if w.mem != nil {
+			seal()
+		}
+		if !slices.Equal(got, records) {
+			t.Fatalf("got %v, want %v", got, records)
+		}
+	})
+}
+
+func TestPagesAreWrittenAndReadWithoutAllocation(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	var w pageWriter
+	var r pageReader
+	mem, data := make([]byte, 4096), make([]byte, 40)
+	n := testing.AllocsPerRun(100, func() {
+		w.reset(mem)
+		for i := 0; w.append(tags.Tag(i/3), Status(i&1), data); i++ {
+		}
+		w.finish()
+		if err := r.reset(w.mem); err != nil {
+			t.Fatal(err)
+		}
+		for more := true; more; {
+			var err error
+			if more, err = r.next(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if n != 0 {
+		t.Errorf("got %v allocations, want 0", n)
+	}
+}
+
+// BenchmarkPageAppend is the cost of one message into pages of the default size.
+func BenchmarkPageAppend(b *testing.B) {
+	for _, size := range []int{40, 256, 1024} {
+		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(size))
+			var w pageWriter
+			mem, data := make([]byte, DefaultPageBytes), make([]byte, size)
+			w.reset(mem)
+			tag := tags.Tag(0x1000013000118000)
+			for b.Loop() {
+				if !w.append(tag, 0, data) {
+					w.finish()
+					w.reset(mem)
+					tag ^= 1 << 16
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkPageNext is the cost of reading one message; in pages=one-tag only
+// the first of a page has a tag, in pages=new-tags all have.
+func BenchmarkPageNext(b *testing.B) {
+	for _, size := range []int{40, 256, 1024} {
+		for _, step := range []tags.Tag{0, 1} {
+			name := fmt.Sprintf("size=%d/pages=%s", size, []string{"one-tag", "new-tags"}[step])
+			b.Run(name, func(b *testing.B) {
+				b.ReportAllocs()
+				b.SetBytes(int64(size))
+				var w pageWriter
+				w.reset(make([]byte, DefaultPageBytes))
+				for tag := tags.Tag(0); w.append(tag, 0, make([]byte, size)); tag += step {
+				}
+				w.finish()
+				var r pageReader
+				for b.Loop() {
+					if ok, err := r.next(); !ok {
+						if err != nil {
+							b.Fatal(err)
+						}
+						if err := r.reset(w.mem); err != nil {
+							b.Fatal(err)
+						}
+					}
+				}
+			})
+		}
+	}
+}
