@@ -104,6 +104,8 @@ func TestNoticedStrangeFiles(t *testing.T) {
 			write(t, folder, "good.jsonl", encode(t, entry("good", 1)))
 			events := watch(t, open(t, folder, noticed))
 			want(t, events, directory.Appeared, "good")
+			announce(t, open(t, folder, noticed), entry("later", 1)) // once this is seen, the first looks are over
+			want(t, events, directory.Appeared, "later")
 			if err := test.plant(filepath.Join(folder, "x.jsonl")); err != nil {
 				t.Fatal(err)
 			}
