@@ -1,0 +1,130 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/node"
+	"tagbus/tags"
+)
+
+// sizes and fan-outs of the benchmarks: a typical e-link packet, a small
+// frame, a large one.
+var (
+	benchSizes       = []int{40, 1 << 10, 64 << 10}
+	benchSubscribers = []int{1, 4, 16}
+)
+
+// BenchmarkEndToEnd publishes over TCP on loopback to subscribers with a loop
+// of their own each, in one process, and waits until all have everything. One
+// op is one message published; deliveries/s counts all subscribers.
+func BenchmarkEndToEnd(b *testing.B) {
+	for _, subscribers := range benchSubscribers {
+		for _, size := range benchSizes {
+			b.Run(fmt.Sprintf("size=%d/subscribers=%d", size, subscribers), func(b *testing.B) {
+				benchmarkEndToEnd(b, size, subscribers)
+			})
+		}
+	}
+}
+
+func benchmarkEndToEnd(b *testing.B, size, subscribers int) {
+	dir := b.TempDir()
+	p := openPublisher(b, dir, bus.PublisherConfig{Tags: tags.Of(1)})
+	var received, wanted atomic.Int64
+	done := make(chan struct{}, 1)
+	for range subscribers {
+		n := openNode(b, dir)
+		s, err := n.NewSubscriber(bus.SubscriberConfig{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		var mine int64
+		if _, err := s.Subscribe(tags.Of(1), func(m bus.Message) {
+			if mine++; mine == wanted.Load() && received.Add(1) == int64(subscribers) {
+				done <- struct{}{}
+			}
+		}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := p.WaitSubscribers(b.Context(), subscribers, tags.Of(1)); err != nil {
+		b.Fatal(err)
+	}
+	wanted.Store(int64(b.N))
+	data := make([]byte, size)
+	b.SetBytes(int64(size))
+	b.ReportAllocs()
+	b.ResetTimer()
+	start := time.Now()
+	for range b.N {
+		if err := p.PublishContext(context.Background(), 1, data); err != nil {
+			b.Fatal(err)
+		}
+	}
+	p.Flush()
+	<-done
+	b.ReportMetric(float64(b.N)*float64(subscribers)/time.Since(start).Seconds(), "deliveries/s")
+}
+
+// BenchmarkPublish is the publisher's side alone: subscribers in another
+// goroutine's time are not waited for.
+func BenchmarkPublish(b *testing.B) {
+	for _, subscribers := range append([]int{0}, benchSubscribers...) {
+		for _, size := range benchSizes {
+			b.Run(fmt.Sprintf("size=%d/subscribers=%d", size, subscribers), func(b *testing.B) {
+				dir := b.TempDir()
+				p := openPublisher(b, dir, bus.PublisherConfig{Tags: tags.Of(1)})
+				for range subscribers {
+					s, err := openNode(b, dir).NewSubscriber(bus.SubscriberConfig{})
+					if err != nil {
+						b.Fatal(err)
+					}
+					if _, err := s.Subscribe(tags.Of(1), func(bus.Message) {}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := p.WaitSubscribers(b.Context(), subscribers, tags.Of(1)); err != nil {
+					b.Fatal(err)
+				}
+				data := make([]byte, size)
+				b.SetBytes(int64(size))
+				b.ReportAllocs()
+				b.ResetTimer()
+				for range b.N {
+					if err := p.PublishContext(context.Background(), 1, data); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+func openNode(tb testing.TB, dir string) *node.Node {
+	tb.Helper()
+	n, err := node.Open(node.Config{Bus: dir})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := n.Close(); err != nil {
+			tb.Errorf("close node: %v", err)
+		}
+	})
+	return n
+}
+
+func openPublisher(tb testing.TB, dir string, cfg bus.PublisherConfig) *bus.Publisher {
+	tb.Helper()
+	p, err := openNode(tb, dir).NewPublisher(cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
