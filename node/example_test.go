@@ -1,0 +1,84 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	"tagbus/bus"
+	"tagbus/node"
+	"tagbus/tags"
+)
+
+// The quick start of the README: a subscriber and a publisher of one tag.
+func Example() {
+	ctx := context.Background()
+	n, err := node.Open(node.Config{Bus: os.TempDir() + "/quickstart"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer n.Close()
+
+	subscriber, _ := n.NewSubscriber(bus.SubscriberConfig{})
+	sub, _ := subscriber.Subscribe(tags.Of(0x1000013000190000), nil)
+
+	publisher, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(0x1000013000190000)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	sub.Wait(ctx) // from here on nothing is missed unreported
+	publisher.Publish(0x1000013000190000, []byte("hello, detector"))
+
+	for m, err := range sub.Messages(ctx) {
+		fmt.Printf("%v #%d: %s %v\n", m.Tag, m.Counter, m.Data, err)
+		break
+	}
+	// Output: 0x1000013000190000 #1: hello, detector <nil>
+}
+
+// A handler is the fast way: it is called for each message, on the loop, with
+// the memory into which the transport has read it.
+func Example_handler() {
+	n, err := node.Open(node.Config{Bus: os.TempDir() + "/quickstart-handler"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer n.Close()
+
+	crate, err := tags.ParseSet("1/0/19/0/*/*/0/*/*") // all e-links of connector 19, to host
+	if err != nil {
+		log.Fatal(err)
+	}
+	subscriber, err := n.NewSubscriber(bus.SubscriberConfig{
+		OnEvent: func(e bus.Event) {
+			if e.Kind == bus.Gap {
+				fmt.Printf("lost %d of %v\n", e.Count, e.Tag)
+			}
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	done := make(chan struct{})
+	sub, err := subscriber.Subscribe(crate, func(m bus.Message) {
+		fmt.Printf("e-link %d: %d bytes, status %d\n", m.Tag.ELink(), len(m.Data), m.Status)
+		close(done)
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	publisher, err := n.NewPublisher(bus.PublisherConfig{Tags: crate})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := sub.Wait(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	if err := publisher.PublishStatus(0x1000013000190000, 0x10, make([]byte, 7200)); err != nil {
+		log.Fatal(err)
+	}
+	<-done
+	// Output: e-link 25: 7200 bytes, status 16
+}
