@@ -1,0 +1,243 @@
+package netiotest
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"tagbus/netio"
+)
+
+// sendChecks are about messages: order, bytes and whose memory is whose.
+var sendChecks = []check{
+	{"messages arrive in order and unchanged in every way of sending", checkMixed},
+	{"a header of 0 to 16 bytes stands before the data", checkHeaders},
+	{"a header alone is a message", checkHeaderOnly},
+	{"header and list of pieces may be reused at once", checkHeaderReuse},
+	{"memory of SendCopy may be reused at once", checkCopyReuse},
+	{"memory of Send is only read", checkOnlyRead},
+	{"a message of many pieces arrives whole", checkManyPieces},
+	{"empty pieces are skipped", checkEmptyPieces},
+	{"traffic flows in both directions at once", checkBidirectional},
+	{"keys need not be unique", checkSameKeys},
+	{"the statistics count messages and bytes", checkStats},
+}
+
+// both calls f for the two directions of the pair's connection.
+func (p *pair) both(f func(from, to *end)) {
+	f(p.opened, p.accepted)
+	f(p.accepted, p.opened)
+}
+
+func checkMixed(t TB, s Suite) {
+	p := connectPair(t, s, nil)
+	mem := p.memory(t, suiteBufferBytes)
+	p.both(func(from, to *end) {
+		ways := from.ways()
+		for i := range 300 {
+			w := ways[i*i%len(ways)]
+			header := mem[i : i+i%(netio.MaxHeaderBytes+1)]
+			size := 1 + (i*i*31)%3000
+			split := size / 3
+			from.sendAll(t, w, netio.Key(1000+i), header, mem[i:i+split], mem[i+split:i+size])
+		}
+		from.waitIdle(t)
+		to.waitReceived(t, 300)
+		checkReceived(t, from, to, false)
+	})
+}
+
+func checkHeaders(t TB, s Suite) {
+	p := connectPair(t, s, nil)
+	header, data := p.memory(t, netio.MaxHeaderBytes+1), p.memory(t, 40)
+	for _, w := range p.opened.ways() {
+		for n := range netio.MaxHeaderBytes + 1 {
+			p.opened.sendAll(t, w, netio.Key(n), header[:n], data)
+		}
+		if w != buffered { // where the header is only data
+			wantError(t, fmt.Sprintf("send %v with a header of 17 bytes", w), p.opened.send(w, 99, header, data), netio.ErrHeaderTooLarge)
+		}
+	}
+	p.opened.waitIdle(t)
+	p.accepted.waitReceived(t, len(p.opened.sent))
+	checkReceived(t, p.opened, p.accepted, false)
+}
+
+func checkHeaderOnly(t TB, s Suite) {
+	p := connectPair(t, s, nil)
+	for _, w := range p.opened.ways() {
+		p.opened.sendAll(t, w, 1, []byte("h"))
+		p.opened.sendAll(t, w, 2, []byte("0123456789abcdef"))
+	}
+	p.opened.waitIdle(t)
+	p.accepted.waitReceived(t, len(p.opened.sent))
+	checkReceived(t, p.opened, p.accepted, false)
+}
+
+// choke pauses the receiver and sends until ErrNoResources, so that what is
+// sent next is really kept by the backend. It returns when nothing moves.
+func (p *pair) choke(t TB) {
+	t.Helper()
+	p.server.pause(t, p.accepted)
+	w := p.opened.ways()[len(p.opened.ways())-1]
+	data := p.memory(t, suiteMessageBytes/2)
+	if w == buffered {
+		data = data[:suiteBufferBytes]
+	}
+	for range 2 { // what the first fence lets drain is filled up again
+		for i := 0; p.opened.send(w, netio.Key(i), nil, data) == nil; i++ {
+			if i > 4096 {
+				t.Fatalf("%d messages of %d bytes to a receiver that is paused: got no error, want %v", i, len(data), netio.ErrNoResources)
+			}
+		}
+		p.fence(t)
+	}
+}
+
+func checkHeaderReuse(t TB, s Suite) {
+	p := connectPair(t, s, nil)
+	for _, w := range p.opened.ways() {
+		if w == buffered {
+			continue
+		}
+		header := make([]byte, netio.MaxHeaderBytes)
+		pieces := make([][]byte, 3)
+		for i := range 4 * suiteOutstanding {
+			fill(header, byte(i))
+			for j := range pieces {
+				pieces[j] = p.memory(t, 100)
+			}
+			p.opened.sendAll(t, w, netio.Key(i), header, pieces...)
+			fill(header, 0x55)
+			clear(pieces)
+		}
+	}
+	p.opened.waitIdle(t)
+	p.accepted.waitReceived(t, len(p.opened.sent))
+	checkReceived(t, p.opened, p.accepted, false)
+}
+
+func checkCopyReuse(t TB, s Suite) {
+	p := connectPair(t, s, nil)
+	p.has(t, immediate)
+	p.server.pause(t, p.accepted)
+	data := make([]byte, 256<<10)
+	for i := 0; ; i++ {
+		fill(data, byte(i))
+		err := p.opened.send(immediate, netio.Key(i), nil, data)
+		clear(data)
+		if err != nil {
+			wantError(t, "SendCopy to a receiver that is paused", err, netio.ErrNoResources)
+			break
+		}
+	}
+	p.server.resume(t, p.accepted)
+	p.opened.waitIdle(t)
+	p.accepted.waitReceived(t, len(p.opened.sent))
+	checkReceived(t, p.opened, p.accepted, false)
+}
+
+func checkOnlyRead(t TB, s Suite) {
+	p := connectPair(t, s, nil)
+	p.has(t, zeroCopy)
+	data := p.memory(t, 300<<10)
+	want := bytes.Clone(data)
+	for i := range 50 {
+		p.opened.sendAll(t, zeroCopy, netio.Key(i), []byte("header"), data[:100<<10], data[100<<10:])
+	}
+	p.opened.waitIdle(t)
+	p.accepted.waitReceived(t, 50)
+	checkReceived(t, p.opened, p.accepted, false)
+	if !bytes.Equal(data, want) {
+		t.Errorf("memory of Send after its completion: got changed bytes, want those that were sent")
+	}
+}
+
+func checkManyPieces(t TB, s Suite) {
+	p := connectPair(t, s, nil)
+	n := 3000 // more than the IOV_MAX of 1,024 that one writev takes
+	if s.MaxPieces > 0 {
+		n = min(n, s.MaxPieces)
+	}
+	for _, w := range p.opened.ways() {
+		if w == buffered {
+			continue
+		}
+		var pieces [][]byte
+		for i := range n {
+			pieces = append(pieces, p.memory(t, 1+i%7))
+		}
+		p.opened.sendAll(t, w, 1, []byte("header"), pieces...)
+		p.opened.sendAll(t, w, 2, nil, pieces[0])
+	}
+	p.opened.waitIdle(t)
+	p.accepted.waitReceived(t, len(p.opened.sent))
+	checkReceived(t, p.opened, p.accepted, false)
+}
+
+func checkEmptyPieces(t TB, s Suite) {
+	p := connectPair(t, s, nil)
+	a, b := p.memory(t, 9), p.memory(t, 5)
+	for _, w := range p.opened.ways() {
+		p.opened.sendAll(t, w, 1, nil, nil, a, []byte{}, nil, b, nil)
+		p.opened.sendAll(t, w, 2, []byte("header"), nil, []byte{})
+		p.opened.sendAll(t, w, 3, []byte{}, b)
+	}
+	p.opened.waitIdle(t)
+	p.accepted.waitReceived(t, len(p.opened.sent))
+	checkReceived(t, p.opened, p.accepted, false)
+}
+
+func checkBidirectional(t TB, s Suite) {
+	p := connectPair(t, s, nil)
+	mem := p.memory(t, suiteBufferBytes)
+	for i := range 500 {
+		p.both(func(from, _ *end) {
+			ways := from.ways()
+			from.sendAll(t, ways[i%len(ways)], netio.Key(i), nil, mem[i:i+1+(i*37)%3000])
+		})
+	}
+	p.both(func(from, to *end) {
+		from.waitIdle(t)
+		to.waitReceived(t, 500)
+		checkReceived(t, from, to, false)
+	})
+}
+
+func checkSameKeys(t TB, s Suite) {
+	p := connectPair(t, s, nil)
+	for _, w := range p.opened.ways() {
+		if w == buffered {
+			continue
+		}
+		for _, key := range []netio.Key{7, 7, 0, ^netio.Key(0), 7} {
+			p.opened.sendAll(t, w, key, nil, p.memory(t, 10))
+		}
+	}
+	p.opened.waitIdle(t) // and the end of the test compares key by key
+}
+
+func checkStats(t TB, s Suite) {
+	p := connectPair(t, s, nil)
+	for i := range 20 {
+		p.opened.sendAll(t, p.opened.ways()[0], netio.Key(i), []byte("head"), p.memory(t, 100+i))
+	}
+	p.opened.waitIdle(t)
+	p.accepted.waitReceived(t, 20)
+	size := uint64(len(slices.Concat(p.opened.sent...)))
+	sent, received := p.client.b.Stats(), p.server.b.Stats()
+	if sent.MessagesSent != 20 || sent.BytesSent != size || sent.MessagesReceived != 0 {
+		t.Errorf("Stats of the sender: got %+v, want 20 messages and %d bytes sent", sent, size)
+	}
+	if received.MessagesReceived != 20 || received.BytesReceived != size || received.MessagesSent != 0 {
+		t.Errorf("Stats of the receiver: got %+v, want 20 messages and %d bytes received", received, size)
+	}
+	if err := p.opened.ep.Close(); err != nil {
+		t.Errorf("Close: got error %v, want none", err)
+	}
+	p.opened.waitClosed(t)
+	p.accepted.waitClosed(t)
+	if sent, received := p.client.b.Stats().Closed, p.server.b.Stats().Closed; sent != 1 || received != 1 {
+		t.Errorf("Stats.Closed: got %d and %d, want 1 and 1", sent, received)
+	}
+}
