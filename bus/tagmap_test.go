@@ -78,45 +78,48 @@ func TestTagMapDoesWhatAMapDoes(t *testing.T) {
 // Readers run beside a writer through many growths. What a reader has seen of a
 // tag, it sees for ever, at the same address and filled.
 func TestTagMapIsReadWhileItGrows(t *testing.T) {
-	const readers, count = 4, 20_000
-	type filled struct{ tag, inverse tags.Tag }
-	var m tagMap[filled]
-	var added atomic.Int64 // tags that any reader must find
-	tagAt := func(i int64) tags.Tag { return 0x1000013000118000 + tags.Tag(i)<<16 }
-	check := func(v *filled, tag tags.Tag) bool { return v.tag == tag && v.inverse == ^tag }
-
-	var wg sync.WaitGroup
-	for r := range readers {
-		wg.Go(func() {
-			rnd := rand.New(rand.NewPCG(1, uint64(r)))
-			where := make(map[tags.Tag]*filled)
-			for added.Load() < count {
-				known := added.Load()
-				i := rnd.Int64N(known + 64) // also some that are just being added
-				tag := tagAt(i)
-				v := m.get(tag)
-				switch {
-				case v == nil && (i < known || where[tag] != nil):
-					t.Errorf("tag %v is not found any more", tag)
-					return
-				case v != nil && !check(v, tag):
-					t.Errorf("tag %v: got %v", tag, *v)
-					return
-				case v != nil && where[tag] != nil && where[tag] != v:
-					t.Errorf("tag %v has moved", tag)
-					return
+	const readers, count = 4, 1000
+	for range 50 {
+		var m tagMap[filledEntry]
+		var added atomic.Int64 // tags that any reader must find
+		var wg sync.WaitGroup
+		for r := range readers {
+			wg.Go(func() {
+				rnd := rand.New(rand.NewPCG(1, uint64(r)))
+				where := make(map[tags.Tag]*filledEntry)
+				for added.Load() < count {
+					known := added.Load()
+					i := rnd.Int64N(known + 16) // also some that are just being added
+					tag := entryTag(i)
+					v := m.get(tag)
+					switch {
+					case v == nil && (i < known || where[tag] != nil):
+						t.Errorf("tag %v is not found any more", tag)
+						return
+					case v != nil && *v != filledEntry{tag, ^tag}:
+						t.Errorf("tag %v: got %v", tag, *v)
+						return
+					case v != nil && where[tag] != nil && where[tag] != v:
+						t.Errorf("tag %v has moved", tag)
+						return
+					}
+					where[tag] = v
 				}
-				where[tag] = v
-			}
-		})
+			})
+		}
+		for i := range int64(count) {
+			tag := entryTag(i)
+			m.add(tag, func(v *filledEntry) { *v = filledEntry{tag, ^tag} })
+			added.Store(i + 1)
+		}
+		wg.Wait()
 	}
-	for i := range int64(count) {
-		tag := tagAt(i)
-		m.add(tag, func(v *filled) { *v = filled{tag, ^tag} })
-		added.Store(i + 1)
-	}
-	wg.Wait()
 }
+
+// filledEntry shows whether it was filled before it was seen.
+type filledEntry struct{ tag, inverse tags.Tag }
+
+func entryTag(i int64) tags.Tag { return 0x1000013000118000 + tags.Tag(i)<<16 }
 
 // probes returns how many slots get looks at for the tags of m: on average, and
 // at worst.

@@ -1,0 +1,82 @@
+package bus
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestRingDoesWhatASliceDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var r ring[int]
+		var want []int
+		next := 1
+		t.Repeat(map[string]func(*rapid.T){
+			"push": func(t *rapid.T) {
+				for range rapid.IntRange(1, 40).Draw(t, "n") {
+					r.push(next)
+					want = append(want, next)
+					next++
+				}
+			},
+			"pop": func(t *rapid.T) {
+				for range rapid.IntRange(1, 40).Draw(t, "n") {
+					if len(want) == 0 {
+						return
+					}
+					if got := r.pop(); got != want[0] {
+						t.Fatalf("got %d, want %d", got, want[0])
+					}
+					want = want[1:]
+				}
+			},
+			"change the front": func(*rapid.T) {
+				if len(want) > 0 {
+					*r.front() *= -1
+					want[0] *= -1
+				}
+			},
+			"": func(t *rapid.T) {
+				if r.len() != len(want) {
+					t.Fatalf("got %d items, want %d", r.len(), len(want))
+				}
+				if len(want) > 0 && *r.front() != want[0] {
+					t.Fatalf("front: got %d, want %d", *r.front(), want[0])
+				}
+			},
+		})
+	})
+}
+
+func TestRingForgetsWhatIsPopped(t *testing.T) {
+	var r ring[*int]
+	for range 3 * minRing {
+		r.push(new(int))
+	}
+	for r.len() > 0 {
+		r.pop()
+	}
+	for i, p := range r.items {
+		if p != nil {
+			t.Errorf("slot %d still holds an item", i)
+		}
+	}
+}
+
+func TestRingAllocatesNothingInTheLongRun(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	var r ring[int]
+	n := testing.AllocsPerRun(100, func() { // one more than fits, so that it wraps
+		for range 2*minRing + 1 {
+			r.push(1)
+		}
+		for r.len() > 0 {
+			r.pop()
+		}
+	})
+	if n != 0 {
+		t.Errorf("got %v allocations, want 0", n)
+	}
+}
