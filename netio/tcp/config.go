@@ -1,0 +1,150 @@
+package tcp
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Defaults of Config.
+const (
+	DefaultKeepaliveIdle     = 5 * time.Second
+	DefaultKeepaliveInterval = 2 * time.Second
+	DefaultKeepaliveProbes   = 3
+	DefaultUserTimeout       = 10 * time.Second
+	DefaultBacklog           = 4096
+	DefaultReadBudgetBytes   = 256 << 10
+	DefaultAcceptBudget      = 64
+	DefaultMaxEndpoints      = 4096
+	DefaultAcceptPause       = 100 * time.Millisecond
+)
+
+// Limits of Config.
+const (
+	maxSocketBufferBytes = 1 << 30
+	maxKeepalive         = 32767 * time.Second // of the system
+	maxKeepaliveProbes   = 127                 // of the system
+	maxCount             = 1 << 20
+	minReadBudgetBytes   = 4 << 10
+	maxReadBudgetBytes   = 1 << 30
+	maxCongestionName    = 15 // of the system
+)
+
+// Config tunes a backend. The zero value is good for detector readout in a
+// local network.
+type Config struct {
+	// Nagle lets the system hold back small segments until the peer has
+	// acknowledged earlier ones (it switches TCP_NODELAY off). Default false:
+	// the backend gathers messages itself, and what it sends is to go at once.
+	Nagle bool
+
+	// SendBufferBytes and ReceiveBufferBytes fix the socket buffers, up to
+	// 1 GiB; the system doubles them for its own needs and caps them at
+	// net.core.wmem_max and rmem_max. Default 0: the system adapts them to the
+	// connection, which is better than any fixed value unless memory is short.
+	SendBufferBytes, ReceiveBufferBytes int
+
+	// CongestionControl names the algorithm for what this side sends, one of
+	// net.ipv4.tcp_allowed_congestion_control. Default "": the system's. On
+	// loopback "cubic" and "reno" are faster than "bbr", which paces.
+	CongestionControl string
+
+	// KeepaliveIdle is the silence after which the system asks the peer for a
+	// sign of life; it asks KeepaliveProbes times, every KeepaliveInterval.
+	// Defaults 5 s, 3, 2 s. Whole seconds. Negative KeepaliveIdle: never ask.
+	KeepaliveIdle, KeepaliveInterval time.Duration
+	KeepaliveProbes                  int
+
+	// UserTimeout is how long sent bytes may stay unacknowledged, and probes
+	// unanswered, before the connection ends. Default 10 s; negative: as long
+	// as the system sees fit, which is minutes. At least 1 ms.
+	UserTimeout time.Duration
+
+	// Backlog is the number of connections that wait to be accepted; the
+	// system caps it at net.core.somaxconn. Default 4,096.
+	Backlog int
+
+	// ReadBudgetBytes is what an endpoint reads before the others get their
+	// turn, at least 4 KiB. A single read is never cut short for it, and may
+	// take up to 1 MiB. Default 256 KiB.
+	ReadBudgetBytes int
+
+	// AcceptBudget is the number of connections accepted in one turn of the
+	// loop. Default 64.
+	AcceptBudget int
+
+	// MaxEndpoints is the largest number of accepted connections. Further ones
+	// are closed at once and counted in Stats.AcceptShed. Default 4,096.
+	MaxEndpoints int
+
+	// AcceptPause is how long a listen endpoint rests when the process has no
+	// free descriptor, or the system no memory. Default 100 ms; at least 1 ms.
+	AcceptPause time.Duration
+
+	// Logger gets warnings about what is counted but has no callback. Default:
+	// slog.Default().
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.KeepaliveIdle, DefaultKeepaliveIdle)
+	setDefault(&c.KeepaliveInterval, DefaultKeepaliveInterval)
+	setDefault(&c.KeepaliveProbes, DefaultKeepaliveProbes)
+	setDefault(&c.UserTimeout, DefaultUserTimeout)
+	setDefault(&c.Backlog, DefaultBacklog)
+	setDefault(&c.ReadBudgetBytes, DefaultReadBudgetBytes)
+	setDefault(&c.AcceptBudget, DefaultAcceptBudget)
+	setDefault(&c.MaxEndpoints, DefaultMaxEndpoints)
+	setDefault(&c.AcceptPause, DefaultAcceptPause)
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Validate reports all violations of c, joined; each wraps ErrInvalidConfig
+// and names the field, its value and its limit. The opener calls it.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	var errs []error
+	refuse := func(field string, value any, want string) {
+		errs = append(errs, fmt.Errorf("%w: %s is %v, want %s", ErrInvalidConfig, field, value, want))
+	}
+	count := func(field string, v, lo, hi int) {
+		if v < lo || v > hi {
+			refuse(field, v, fmt.Sprintf("%d to %d", lo, hi))
+		}
+	}
+	duration := func(field string, v, lo, hi time.Duration) {
+		if v < lo || v > hi {
+			refuse(field, v, fmt.Sprintf("%v to %v", lo, hi))
+		}
+	}
+	count("SendBufferBytes", c.SendBufferBytes, 0, maxSocketBufferBytes)
+	count("ReceiveBufferBytes", c.ReceiveBufferBytes, 0, maxSocketBufferBytes)
+	if len(c.CongestionControl) > maxCongestionName {
+		refuse("CongestionControl", fmt.Sprintf("%q", c.CongestionControl), "a name of net.ipv4.tcp_allowed_congestion_control")
+	}
+	if c.KeepaliveIdle > 0 {
+		duration("KeepaliveIdle", c.KeepaliveIdle, time.Second, maxKeepalive)
+		duration("KeepaliveInterval", c.KeepaliveInterval, time.Second, maxKeepalive)
+		count("KeepaliveProbes", c.KeepaliveProbes, 1, maxKeepaliveProbes)
+	}
+	if c.UserTimeout > 0 {
+		duration("UserTimeout", c.UserTimeout, time.Millisecond, maxKeepalive)
+	}
+	count("Backlog", c.Backlog, 1, maxCount)
+	count("ReadBudgetBytes", c.ReadBudgetBytes, minReadBudgetBytes, maxReadBudgetBytes)
+	count("AcceptBudget", c.AcceptBudget, 1, maxCount)
+	count("MaxEndpoints", c.MaxEndpoints, 1, maxCount)
+	duration("AcceptPause", c.AcceptPause, time.Millisecond, maxKeepalive)
+	return errors.Join(errs...)
+}

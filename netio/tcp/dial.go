@@ -1,0 +1,113 @@
+package tcp
+
+import (
+	"errors"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+
+	"tagbus/netio"
+)
+
+// dial is what an endpoint needs only until it is connected.
+type dial struct {
+	to      unix.Sockaddr
+	params  netio.Params
+	timeout alarm
+}
+
+// OpenEndpoint implements netio.Backend.
+func (b *backend) OpenEndpoint(addr netip.AddrPort, p netio.Params) error {
+	if err := b.openEndpoint(addr, p); err != nil {
+		return &netio.OpError{Op: "open endpoint", Addr: addr, Err: err}
+	}
+	return nil
+}
+
+func (b *backend) openEndpoint(addr netip.AddrPort, p netio.Params) error {
+	if !addr.IsValid() || addr.Port() == 0 || addr.Addr().Unmap().IsUnspecified() {
+		return netio.ErrInvalidAddress
+	}
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	p = p.WithDefaults()
+	key := canonical(addr)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return netio.ErrClosed
+	}
+	if _, exists := b.active[key]; exists {
+		return netio.ErrEndpointExists
+	}
+	fd, to, err := newSocket(addr, &b.config)
+	if err != nil {
+		return err
+	}
+	e, err := newEndpoint(b, fd, addr, &p)
+	if err != nil {
+		_ = unix.Close(fd)
+		return err
+	}
+	e.dial = &dial{to: to, params: p}
+	b.active[key] = struct{}{}
+	e.leave(toConnect)
+	return nil
+}
+
+// connect begins to connect.
+func (e *endpoint) connect() {
+	b := e.backend
+	b.endpoints.add(e)
+	if err := connect(e.fd, e.dial.to); err != nil {
+		e.refuse(err)
+		return
+	}
+	var err error
+	// Not before connect: a socket that was never connected is hung up.
+	if e.registration, err = b.loop.Register(e.fd, edges, e); err != nil {
+		e.refuse(err)
+		return
+	}
+	e.dial.timeout.f = func() { e.refuse(netio.ErrTimeout) }
+	b.alarms.set(&e.dial.timeout, e.dial.params.ConnectTimeout)
+}
+
+// proceed looks whether the connection stands. The edge that says so is also
+// the first for reading and writing.
+func (e *endpoint) proceed() {
+	done, err := connected(e.fd)
+	if !done {
+		return
+	}
+	if err == nil {
+		e.local, err = localAddr(e.fd)
+	}
+	// A socket that connects to a port of its own host that nobody listens on
+	// may be given this very port, and then it is connected to itself.
+	if err == nil && e.local == canonical(e.remote) {
+		err = unix.ECONNREFUSED
+	}
+	if err != nil {
+		if errors.Is(err, unix.ETIMEDOUT) {
+			err = netio.ErrTimeout
+		}
+		e.refuse(err)
+		return
+	}
+	e.backend.alarms.cancel(&e.dial.timeout)
+	e.backend.stats.opened.Add(1)
+	e.state = established
+}
+
+// refuse ends an attempt to connect.
+func (e *endpoint) refuse(err error) {
+	e.state = ended
+	e.hold.Or(closed)
+	e.queue.close()
+	e.release()
+	b := e.backend
+	b.stats.refused.Add(1)
+	b.handler.OnConnectionRefused(e.remote, e.opError("open endpoint", err))
+}

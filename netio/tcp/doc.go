@@ -1,0 +1,51 @@
+// Package tcp is the netio backend for TCP over IPv4 and IPv6.
+//
+// # Frame
+//
+// A connection carries frames in both directions, back to back, from the first
+// byte on. There is no greeting and no padding.
+//
+//	offset  bytes  content
+//	0       4      n, the length of the message: unsigned, little-endian
+//	4       n      the message: the header given to Send, then its data
+//
+// n is 1 to Params.Receive.MaxMessageBytes of the receiving side, and 1 to
+// Params.Receive.FirstMessageBytes for the first frame. Any other n ends the
+// connection with netio.ErrMessageLength, before anything is allocated for it.
+// Four bytes of other protocols make such an n: "GET " is 542,393,671, the
+// beginning of a TLS hello 16,909,078 or more.
+//
+// A connection that ends behind a frame ends in order (io.EOF); one that ends
+// within a frame is netio.ErrTruncated, and the part is discarded.
+//
+// # Receiving
+//
+// All endpoints of a backend read into one piece of memory, the scratch, and
+// OnData gets messages where they lie in it. What is left of a frame at the end
+// of an endpoint's turn moves to memory of its own, so that an idle endpoint
+// holds none; up to 8 KiB are copied, for more the endpoint keeps the scratch
+// and the backend takes another one. Large frames are read to their end and not
+// further than the next length, so nothing has to be moved to make room. See
+// receiver.go.
+//
+// # Sending
+//
+// A send puts an entry in the endpoint's queue and returns; the loop hands all
+// that has gathered to the system, up to 1,024 pieces of memory in one call, at
+// the end of its turn. It calls first, and waits for the socket to become
+// writable only when the system has taken less than all. See queue.go and
+// flush.go.
+//
+// # Limits
+//
+//   - An endpoint reads no more than Config.ReadBudgetBytes, and writes about
+//     1 MiB, before the others get their turn.
+//   - More than Config.MaxEndpoints accepted connections, and those for which
+//     the process has no descriptor, are closed at once and counted in
+//     Stats.AcceptShed.
+//   - A silent peer is given up after Config.UserTimeout.
+//
+// The package is for Linux.
+//
+// Source: netio3 asyncmsg backend.
+package tcp

@@ -1,0 +1,126 @@
+package tcp
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tagbus/netio"
+)
+
+const (
+	// writeBudget is what an endpoint sends before the others get their turn.
+	writeBudget = 1 << 20
+
+	// sendRetry is the pause after which a send is tried again for which the
+	// system had no memory.
+	sendRetry = 5 * time.Millisecond
+
+	// offerRetry is the pause after which an endpoint whose user waits for a
+	// buffer looks whether the user has released one.
+	offerRetry = time.Millisecond
+)
+
+// flush hands what is in the queue to the system, and reports what it has
+// taken: after a send, when the socket becomes writable, and in the turn after
+// one in which the budget was used up.
+func (e *endpoint) flush() {
+	q := &e.queue
+	b := e.backend
+	if e.state != reported || !e.complete() {
+		return
+	}
+	for budget := writeBudget; !e.blocked; {
+		tail := q.take()
+		if q.sent == tail {
+			return
+		}
+		q.gather(&b.sender, tail)
+		offered := b.sender.bytes
+		n, errno := b.sender.send(e.fd)
+		if errno != 0 {
+			e.sendFailed(errno)
+			return
+		}
+		// A short write is followed by an edge when there is room again.
+		e.blocked = n < offered
+		messages, bytes := q.advance(n)
+		b.stats.messagesSent.Add(uint64(messages))
+		b.stats.bytesSent.Add(uint64(bytes))
+		b.moved += n
+		if !e.complete() {
+			return
+		}
+		if budget -= n; budget <= 0 {
+			e.leave(toFlush)
+			return
+		}
+	}
+}
+
+// sendFailed decides what an error of the system means.
+func (e *endpoint) sendFailed(errno unix.Errno) {
+	e.blocked = true
+	switch errno {
+	case unix.EAGAIN:
+	case unix.ENOBUFS, unix.ENOMEM:
+		e.retry.f = func() {
+			e.blocked = false
+			e.leave(toFlush)
+		}
+		e.backend.alarms.set(&e.retry, sendRetry)
+	default:
+		// What the peer has sent before it went away comes first.
+		e.sendErr = e.opError("send", errno)
+		e.peerClosed = true
+		e.receive()
+	}
+}
+
+// complete reports the messages that the system has taken. It returns false if
+// the endpoint is closed.
+func (e *endpoint) complete() bool {
+	q := &e.queue
+	h := e.backend.handler
+	for i := q.head.Load(); i != q.sent; i++ {
+		if e.hold.Load()&closed != 0 {
+			return false
+		}
+		h.OnSendCompleted(netio.Completion{Endpoint: e, Key: q.finish(i)})
+	}
+	if q.noPlace.count() > 0 || e.noBuffer.count() > 0 {
+		e.ready()
+	}
+	return e.hold.Load()&closed == 0
+}
+
+// ready answers refusals for want of a place in the queue or of a buffer, each
+// only while there is one: a call takes what the call before has left. Those of
+// the calls themselves have to wait for the next turn, or a user who asks for
+// too much in each would keep the loop.
+func (e *endpoint) ready() {
+	for n := e.queue.noPlace.count() + e.noBuffer.count(); n > 0; n-- {
+		buffer := e.noBuffer.count() > 0 && e.pool.Free() > 0 && e.noBuffer.withdraw()
+		place := !buffer && e.queue.noPlace.count() > 0 && e.queue.hasPlace() && e.queue.noPlace.withdraw()
+		if !buffer && !place || e.hold.Load()&closed != 0 {
+			return // a completion comes back here, or offer does
+		}
+		e.backend.handler.OnSendReady(e)
+	}
+	if e.queue.noPlace.count() > 0 || e.noBuffer.count() > 0 {
+		e.leave(toOffer)
+	}
+}
+
+// offer answers refusals apart from completions. A buffer comes back also when
+// the user releases it, and the pool does not tell; so this comes again.
+func (e *endpoint) offer() {
+	if e.state != reported {
+		return
+	}
+	e.ready()
+	if e.noBuffer.count() > 0 && e.hold.Load()&closed == 0 {
+		e.offering.f = func() { e.leave(toOffer) }
+		e.backend.alarms.set(&e.offering, offerRetry)
+	}
+}

@@ -1,0 +1,238 @@
+package tcp
+
+import (
+	"net/netip"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"tagbus/netio"
+	"tagbus/netio/reactor"
+)
+
+// listenEndpoint implements netio.ListenEndpoint, and owns a socket.
+type listenEndpoint struct {
+	backend *backend
+	addr    netip.AddrPort
+	params  netio.Params
+	closed  atomic.Bool
+
+	// Only in a step.
+	fd           int // -1: closed
+	registration *reactor.Registration
+	resting      alarm // set while the system cannot give us descriptors
+}
+
+// OpenListenEndpoint implements netio.Backend. On "[::]" it listens for IPv4
+// too; endpoints show IPv4 peers with their IPv4 address.
+func (b *backend) OpenListenEndpoint(addr netip.AddrPort, p netio.Params) (netio.ListenEndpoint, error) {
+	l, err := b.openListenEndpoint(addr, p)
+	if err != nil {
+		return nil, &netio.OpError{Op: "open listen endpoint", Addr: addr, Err: err}
+	}
+	return l, nil
+}
+
+func (b *backend) openListenEndpoint(addr netip.AddrPort, p netio.Params) (*listenEndpoint, error) {
+	if !addr.IsValid() {
+		return nil, netio.ErrInvalidAddress
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, netio.ErrClosed
+	}
+	if _, exists := b.listening[canonical(addr)]; exists {
+		return nil, netio.ErrListenEndpointExists
+	}
+	fd, at, err := newSocket(addr, &b.config)
+	if err != nil {
+		return nil, err
+	}
+	actual, err := listen(fd, at, addr, b.config.Backlog)
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	l := &listenEndpoint{backend: b, addr: actual, params: p.WithDefaults(), fd: fd}
+	l.resting.f = l.accept
+	b.listening[actual] = struct{}{}
+	b.enqueue(l)
+	return l, nil
+}
+
+// Addr implements netio.ListenEndpoint.
+func (l *listenEndpoint) Addr() netip.AddrPort { return l.addr }
+
+// Close implements netio.ListenEndpoint.
+func (l *listenEndpoint) Close() error {
+	if l.closed.Swap(true) {
+		return netio.ErrClosed
+	}
+	l.backend.enqueue(l)
+	return nil
+}
+
+// work implements worker. It comes once to begin, once more after Close, and
+// whenever connections are left from the turn before.
+func (l *listenEndpoint) work() {
+	switch {
+	case l.fd < 0:
+	case l.closed.Load():
+		l.end()
+	case l.registration == nil:
+		l.begin()
+	default:
+		l.accept()
+	}
+}
+
+func (l *listenEndpoint) begin() {
+	b := l.backend
+	b.listeners = append(b.listeners, l)
+	var err error
+	if l.registration, err = b.loop.Register(l.fd, reactor.Readable|reactor.EdgeTriggered, l); err != nil {
+		// The loop has been closed, or the limit of epoll watches is reached.
+		b.stats.acceptErrors.Add(1)
+		b.config.Logger.Error("tcp: cannot watch a listen endpoint", "addr", l.addr, "err", err)
+	}
+}
+
+// OnEvent implements reactor.Source.
+func (l *listenEndpoint) OnEvent(reactor.Events) {
+	l.backend.turn.Lock()
+	defer l.backend.turn.Unlock()
+	l.accept()
+}
+
+// accept takes connections until there are no more, or the budget is used up.
+func (l *listenEndpoint) accept() {
+	if l.fd < 0 || l.closed.Load() || l.resting.place > 0 {
+		return
+	}
+	b := l.backend
+	for range b.config.AcceptBudget {
+		fd, remote, errno := accept(l.fd)
+		switch errno {
+		case 0:
+			l.adopt(fd, remote)
+		case unix.EAGAIN:
+			return
+		case unix.EMFILE, unix.ENFILE:
+			l.shed()
+			l.rest(errno)
+			return
+		case unix.ENOBUFS, unix.ENOMEM, unix.EBADF, unix.EINVAL, unix.ENOTSOCK, unix.EOPNOTSUPP, unix.EFAULT:
+			// The system is short of memory, or somebody has done something to
+			// our descriptor.
+			l.rest(errno)
+			return
+		default:
+			// A connection that ended before it was accepted, or was forbidden
+			// by a firewall (accept(2)). The next one may be well.
+			b.stats.acceptErrors.Add(1)
+		}
+	}
+	b.enqueue(l)
+}
+
+// adopt makes an endpoint of an accepted connection.
+func (l *listenEndpoint) adopt(fd int, remote netip.AddrPort) {
+	b := l.backend
+	if b.accepted >= b.config.MaxEndpoints {
+		b.stats.acceptShed.Add(1)
+		_ = unix.Close(fd)
+		return
+	}
+	e, err := newEndpoint(b, fd, remote, &l.params)
+	if err == nil {
+		e.state = established
+		e.local, err = localAddr(fd)
+	}
+	if err == nil {
+		e.registration, err = b.loop.Register(fd, edges, e)
+	}
+	if err != nil {
+		b.stats.acceptErrors.Add(1)
+		b.config.Logger.Warn("tcp: cannot serve an accepted connection", "remote", remote, "err", err)
+		_ = unix.Close(fd)
+		if e != nil {
+			b.retire(e.pool)
+		}
+		return
+	}
+	e.listener = l
+	b.accepted++
+	b.endpoints.add(e)
+	b.stats.accepted.Add(1)
+	e.leave(toReport)
+}
+
+// shed gets rid of connections for which there is no descriptor: they would
+// stay in the queue, and their peers would wait for an answer.
+func (l *listenEndpoint) shed() {
+	b := l.backend
+	if b.spare >= 0 {
+		_ = unix.Close(b.spare)
+	}
+	for range b.config.AcceptBudget {
+		fd, _, errno := accept(l.fd)
+		if errno != 0 {
+			break
+		}
+		_ = unix.Close(fd)
+		b.stats.acceptShed.Add(1)
+	}
+	var err error
+	if b.spare, err = openSpare(); err != nil {
+		b.spare = -1 // somebody was faster; next time
+	}
+}
+
+// rest stops accepting for a while. Without it the loop would do nothing else.
+func (l *listenEndpoint) rest(errno unix.Errno) {
+	b := l.backend
+	b.stats.acceptErrors.Add(1)
+	b.config.Logger.Warn("tcp: listen endpoint rests", "addr", l.addr, "for", b.config.AcceptPause, "err", errno)
+	b.alarms.set(&l.resting, b.config.AcceptPause)
+}
+
+// end stops listening, and closes what was accepted.
+func (l *listenEndpoint) end() {
+	l.shut()
+	b := l.backend
+	for i, other := range b.listeners {
+		if other == l {
+			b.listeners = append(b.listeners[:i], b.listeners[i+1:]...)
+			break
+		}
+	}
+	for e := b.endpoints.first; e != nil; {
+		after := e.next
+		if e.listener == l {
+			_ = e.Close()
+		}
+		e = after
+	}
+}
+
+// shut closes the socket.
+func (l *listenEndpoint) shut() {
+	if l.fd < 0 {
+		return
+	}
+	l.closed.Store(true)
+	b := l.backend
+	if l.registration != nil {
+		_ = l.registration.Close()
+	}
+	b.alarms.cancel(&l.resting)
+	_ = unix.Close(l.fd)
+	l.fd = -1
+	b.mu.Lock()
+	delete(b.listening, l.addr)
+	b.mu.Unlock()
+}

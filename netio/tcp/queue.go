@@ -1,0 +1,390 @@
+package tcp
+
+import (
+	"encoding/binary"
+	"math"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"tagbus/netio"
+)
+
+const (
+	maxMessageBytes = math.MaxInt32
+
+	// inlinePieces are the pieces of a message that need no memory of their
+	// own in the queue.
+	inlinePieces = 2
+
+	// keptPieces is how much of that memory an entry keeps for the next
+	// message.
+	keptPieces = 64
+
+	// copyBytes is the size up to which Send copies as SendCopy does: that is
+	// cheaper than two more entries in the vector of the system call.
+	copyBytes = 256
+)
+
+// entry is an accepted send.
+type entry struct {
+	key    netio.Key
+	bytes  int           // of the frame
+	buffer *netio.Buffer // of SendBuffer
+	block  *block        // holds the copy, and then is all there is
+
+	// The frame: head, then pieces, then more.
+	head      [lengthBytes + netio.MaxHeaderBytes]byte
+	headBytes int
+	pieces    [inlinePieces]unix.Iovec
+	more      []unix.Iovec
+}
+
+// refusals counts how often ErrNoResources was returned for one reason, without
+// an answer by OnSendReady yet.
+//
+// The loop makes room first and looks at the count second; who finds no room
+// counts first and looks again second. So one of them sees the other.
+type refusals struct{ n atomic.Int32 }
+
+func (r *refusals) add() { r.n.Add(1) }
+
+// withdraw undoes add, unless the loop has done so, to answer.
+func (r *refusals) withdraw() bool {
+	for {
+		n := r.n.Load()
+		if n == 0 {
+			return false
+		}
+		if r.n.CompareAndSwap(n, n-1) {
+			return true
+		}
+	}
+}
+
+func (r *refusals) count() int { return int(r.n.Load()) }
+
+// queue holds the sends of one endpoint from acceptance to completion, in a
+// ring that is made for the first of them. The numbers of entries only grow:
+//
+//	head              sent                  tail
+//	 | taken by the     | to be taken, the    |
+//	 | system, to be    | first of them in    | free
+//	 | reported         | part                |
+//
+// Senders append at tail, under mu. The loop moves sent and head without it, so
+// that nobody waits for a system call; an entry between them is the loop's.
+type queue struct {
+	memory *memory
+	limit  uint64 // of Send
+	places int    // limit and the buffers, a power of two
+
+	mu     sync.Mutex
+	ring   []entry
+	tail   uint64
+	known  bool   // the loop will look at what is appended
+	closed bool   // no sends any more
+	block  *block // is being filled by copies
+
+	head    atomic.Uint64
+	noPlace refusals
+
+	// Only on the loop.
+	sent       uint64
+	offset     int // bytes of entry sent that the system has taken
+	taken      int // its pieces in more that are among them
+	takenBytes int // and their bytes
+}
+
+func (q *queue) init(m *memory, p *netio.Params) {
+	q.memory = m
+	q.limit = uint64(p.ZeroCopy.Outstanding)
+	q.places = 1
+	for q.places < p.ZeroCopy.Outstanding+p.Buffered.Buffers {
+		q.places *= 2
+	}
+}
+
+func (q *queue) at(i uint64) *entry { return &q.ring[i&uint64(len(q.ring)-1)] }
+
+// frameBytes returns the size of a message, or why it cannot be sent.
+func frameBytes(header []byte, data [][]byte) (int, error) {
+	if len(header) > netio.MaxHeaderBytes {
+		return 0, netio.ErrHeaderTooLarge
+	}
+	n := len(header)
+	for _, piece := range data {
+		if len(piece) > maxMessageBytes-n {
+			return 0, netio.ErrTooLarge
+		}
+		n += len(piece)
+	}
+	if n == 0 {
+		return 0, netio.ErrEmptyMessage
+	}
+	return n, nil
+}
+
+// reserve returns the next free entry, for less than limit outstanding ones.
+// mu is held; commit follows, or nothing.
+func (q *queue) reserve(limit uint64) (*entry, error) {
+	if q.closed {
+		return nil, netio.ErrClosed
+	}
+	if q.tail-q.head.Load() >= limit {
+		q.noPlace.add()
+		if q.tail-q.head.Load() >= limit || !q.noPlace.withdraw() {
+			return nil, netio.ErrNoResources
+		}
+	}
+	if q.ring == nil {
+		q.ring = make([]entry, q.places)
+	}
+	return q.at(q.tail), nil
+}
+
+// commit accepts the entry, and tells whether the loop must be told.
+func (q *queue) commit() (tell bool) {
+	q.tail++
+	tell = !q.known
+	q.known = true
+	return tell
+}
+
+// push appends a message that stays where it is. tell: the loop must be told.
+func (q *queue) push(key netio.Key, size int, header []byte, data [][]byte) (tell bool, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e, err := q.reserve(q.limit)
+	if err != nil {
+		return false, err
+	}
+	e.key = key
+	e.setHead(size, header)
+	n := 0
+	for _, piece := range data {
+		if len(piece) == 0 {
+			continue
+		}
+		if n < inlinePieces {
+			e.pieces[n] = vector(piece)
+			n++
+		} else {
+			e.more = append(e.more, vector(piece))
+		}
+	}
+	return q.commit(), nil
+}
+
+// pushBuffer appends a buffer of pool. There is always room for it: no more
+// buffers exist than there are places.
+func (q *queue) pushBuffer(b *netio.Buffer, pool *netio.Pool) (tell bool, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false, netio.ErrClosed
+	}
+	if !b.MarkSent(pool) {
+		return false, netio.ErrForeignBuffer
+	}
+	if len(b.Bytes()) == 0 {
+		b.UnmarkSent()
+		return false, netio.ErrEmptyMessage
+	}
+	e, err := q.reserve(math.MaxUint64)
+	if err != nil {
+		b.UnmarkSent()
+		return false, err
+	}
+	e.key = b.Key()
+	e.buffer = b
+	e.setHead(len(b.Bytes()), nil)
+	e.pieces[0] = vector(b.Bytes())
+	return q.commit(), nil
+}
+
+// pushCopy appends a copy of a message. Copies of several messages lie behind
+// each other, and go to the system as one piece.
+func (q *queue) pushCopy(key netio.Key, size int, header []byte, data [][]byte) (tell bool, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e, err := q.reserve(q.limit)
+	if err != nil {
+		return false, err
+	}
+	frame, err := q.copyRoom(lengthBytes + size)
+	if err != nil {
+		return false, err
+	}
+	binary.LittleEndian.PutUint32(frame, uint32(size))
+	n := lengthBytes + copy(frame[lengthBytes:], header)
+	for _, piece := range data {
+		n += copy(frame[n:], piece)
+	}
+	e.key = key
+	e.bytes = n
+	e.headBytes = 0
+	e.block = q.block
+	e.block.refs.Add(1)
+	e.pieces[0] = vector(frame)
+	return q.commit(), nil
+}
+
+// copyRoom returns n bytes of q.block, which it replaces if they do not fit.
+// The first block is small, which is enough for who sends now and then.
+func (q *queue) copyRoom(n int) ([]byte, error) {
+	if q.block == nil || n > len(q.block.mem)-q.block.used {
+		want := n
+		if q.block != nil {
+			want = max(n, classBytes(mediumClass))
+		}
+		b, err := q.memory.get(want)
+		if err != nil {
+			return nil, err
+		}
+		q.dropBlock()
+		b.refs.Store(1)
+		q.block = b
+	}
+	begin := q.block.used
+	q.block.used += n
+	return q.block.mem[begin : begin+n : begin+n], nil
+}
+
+// dropBlock gives up the block that is being filled.
+func (q *queue) dropBlock() {
+	if q.block != nil {
+		q.memory.unref(q.block)
+		q.block = nil
+	}
+}
+
+// take returns the end of what there is to send. If that is nothing, the next
+// sender tells the loop.
+func (q *queue) take() (tail uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.sent == q.tail {
+		q.known = false
+		q.dropBlock() // idle endpoints hold no memory
+	}
+	return q.tail
+}
+
+// close refuses further sends, and returns the end of those accepted.
+func (q *queue) close() (tail uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	return q.tail
+}
+
+// release gives up what copies are gathered in, after close.
+func (q *queue) release() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.dropBlock()
+}
+
+// hasPlace tells whether Send would find a place.
+func (q *queue) hasPlace() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.tail-q.head.Load() < q.limit
+}
+
+// gather adds the memory of the entries from sent on, up to tail, to the next
+// system call, as much as one takes.
+func (q *queue) gather(to *sender, tail uint64) {
+	to.skip(q.offset)
+	for i := q.sent; i != tail && !to.full(); i++ {
+		e := q.at(i)
+		if e.headBytes > 0 {
+			to.add(vector(e.head[:e.headBytes]))
+		}
+		for _, v := range e.pieces {
+			if v.Base != nil {
+				to.add(v)
+			}
+		}
+		if len(e.more) > 0 {
+			q.gatherMore(to, e, i == q.sent)
+		}
+	}
+}
+
+// gatherMore adds the pieces of e that did not fit in it. Those of the first
+// entry that were taken before are not looked at again: there may be many.
+func (q *queue) gatherMore(to *sender, e *entry, first bool) {
+	begin := 0
+	if first {
+		begin = q.taken
+		to.skipped(q.takenBytes)
+	}
+	for i, v := range e.more[begin:] {
+		if first && to.before >= int(v.Len) {
+			q.taken = begin + i + 1
+			q.takenBytes += int(v.Len)
+		}
+		if !to.add(v) {
+			return
+		}
+	}
+}
+
+// advance notes that the system has taken n bytes, and returns the messages,
+// and their bytes, that it now has taken whole.
+func (q *queue) advance(n int) (messages, bytes int) {
+	q.offset += n
+	for q.offset > 0 {
+		e := q.at(q.sent)
+		if q.offset < e.bytes {
+			break
+		}
+		q.offset -= e.bytes
+		q.taken, q.takenBytes = 0, 0
+		q.sent++
+		messages++
+		bytes += e.bytes - lengthBytes
+	}
+	return messages, bytes
+}
+
+// finish empties entry i, which is the head of the queue, for the next send,
+// and returns its key.
+func (q *queue) finish(i uint64) netio.Key {
+	e := q.at(i)
+	key, buffer, block := e.key, e.buffer, e.block
+	e.buffer, e.block = nil, nil
+	e.pieces = [inlinePieces]unix.Iovec{}
+	clear(e.more)
+	e.more = e.more[:0]
+	if cap(e.more) > keptPieces {
+		e.more = nil
+	}
+	// The place is free before the buffer is: so there is a place for each
+	// buffer.
+	q.head.Store(i + 1)
+	if block != nil {
+		q.memory.unref(block)
+	}
+	if buffer != nil {
+		buffer.Release()
+	}
+	return key
+}
+
+func (e *entry) setHead(size int, header []byte) {
+	binary.LittleEndian.PutUint32(e.head[:], uint32(size))
+	e.headBytes = lengthBytes + copy(e.head[lengthBytes:], header)
+	e.bytes = lengthBytes + size
+}
+
+// vector describes a piece of memory of at least one byte to the system.
+func vector(piece []byte) unix.Iovec {
+	v := unix.Iovec{Base: unsafe.SliceData(piece)}
+	v.SetLen(len(piece))
+	return v
+}

@@ -1,0 +1,123 @@
+package tcp
+
+import (
+	"io"
+
+	"golang.org/x/sys/unix"
+
+	"tagbus/netio"
+)
+
+// receive delivers what has been received: at the edge of readability, after
+// ResumeReceive, and in the turn after one in which the budget was used up.
+func (e *endpoint) receive() {
+	if e.state != reported || e.hold.Load() != 0 {
+		return // ResumeReceive comes back here
+	}
+	if !e.deliver() { // what was read before a pause
+		return
+	}
+	budget := e.backend.config.ReadBudgetBytes
+	for {
+		room, err := e.receiver.room()
+		if err != nil {
+			e.endReceive(err)
+			return
+		}
+		n, errno := read(e.fd, room)
+		switch {
+		case errno == unix.EAGAIN:
+			if e.sendErr != nil { // nothing will come to say that it is over
+				e.endReceive(nil)
+			}
+			return
+		case errno != 0:
+			e.endReceive(errno)
+			return
+		case n == 0:
+			e.endReceive(io.EOF)
+			return
+		}
+		e.receiver.grown(n)
+		e.backend.moved += n
+		if !e.deliver() {
+			return
+		}
+		if n < len(room) && !e.peerClosed {
+			return // that was all; what comes now makes a new edge
+		}
+		if budget -= n; budget <= 0 {
+			e.leave(toRead)
+			return
+		}
+	}
+}
+
+// deliver makes a callback for each whole message. It returns false if no more
+// may be made.
+func (e *endpoint) deliver() bool {
+	h := e.backend.handler
+	for {
+		message, err := e.receiver.next()
+		if err != nil {
+			e.backend.stats.badMessages.Add(1)
+			e.end(e.opError("receive", err))
+			return false
+		}
+		if message == nil {
+			return true
+		}
+		if !e.receiver.more() {
+			e.countReceived()
+		}
+		h.OnData(e, message)
+		if e.hold.Load() != 0 {
+			return false
+		}
+	}
+}
+
+// countReceived adds to the statistics of the backend, once for all messages of
+// a read, but before the user hears of the last: who waits for a message finds
+// it counted.
+func (e *endpoint) countReceived() {
+	r := &e.receiver
+	if r.messages > 0 {
+		e.backend.stats.messagesReceived.Add(r.messages)
+		e.backend.stats.bytesReceived.Add(r.bytes)
+		r.messages, r.bytes = 0, 0
+	}
+}
+
+// failPaused ends a paused endpoint whose connection has failed: to wait for
+// the user would help nobody. What was received and not delivered is lost, as
+// is what was under way.
+func (e *endpoint) failPaused() {
+	if e.state != reported || e.hold.Load() != paused {
+		return
+	}
+	err := e.sendErr
+	if err == nil {
+		err = e.opError("receive", socketError(e.fd))
+	}
+	e.end(err)
+}
+
+// endReceive ends the endpoint because nothing comes any more: the stream is
+// at its end, reading has failed with err, or sending has, before.
+func (e *endpoint) endReceive(err error) {
+	partial := e.receiver.buffered() > 0
+	if partial {
+		e.backend.stats.truncated.Add(1)
+	}
+	switch {
+	case err == io.EOF && !partial:
+		e.end(io.EOF)
+	case e.sendErr != nil:
+		e.end(e.sendErr)
+	case err == io.EOF:
+		e.end(e.opError("receive", netio.ErrTruncated))
+	default:
+		e.end(e.opError("receive", err))
+	}
+}

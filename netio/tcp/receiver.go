@@ -1,0 +1,210 @@
+package tcp
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"tagbus/netio"
+)
+
+const (
+	lengthBytes = 4
+
+	// largeBytes is the size from which a frame is read to its end and no
+	// further: a system call then costs less than moving what follows.
+	largeBytes = 32 << 10
+
+	// maxReadBytes bounds one read.
+	maxReadBytes = 1 << 20
+)
+
+// scratch is the block into which all endpoints of a backend read, one after
+// the other.
+type scratch struct{ block *block }
+
+// receiver cuts a byte stream into messages. It owns a window of bytes that
+// were read and not delivered yet. In a turn of its endpoint,
+//
+//   - room says where to read to, and grown how much was read;
+//   - next returns the messages, until there is none whole any more;
+//   - park, at the end, moves what is left out of the scratch.
+//
+// It knows nothing of sockets. Threads: the loop.
+type receiver struct {
+	memory  *memory
+	scratch *scratch
+	own     *block // holds the window; nil: the scratch does, or it is empty
+	buf     []byte // memory of the window; nil: it is empty
+	start   int    // the window is buf[start:end]
+	end     int
+
+	limit uint32 // for the next message
+	max   uint32 // for all but the first
+
+	last   int  // bytes of the last message
+	proven int  // bytes of the largest message so far: the peer may have as many again
+	steady bool // the last two messages were of the same size
+
+	// Since the endpoint took them.
+	messages, bytes, moved uint64
+}
+
+func (r *receiver) init(m *memory, s *scratch, p netio.ReceiveParams) {
+	r.memory, r.scratch = m, s
+	r.limit, r.max = uint32(p.FirstMessageBytes), uint32(p.MaxMessageBytes)
+}
+
+// buffered returns the number of bytes in the window.
+func (r *receiver) buffered() int { return r.end - r.start }
+
+// grown says that n bytes were read to where room said.
+func (r *receiver) grown(n int) { r.end += n }
+
+// next returns the next message, nil if it is not there as a whole. It is
+// valid until the next call of room or park. Errors: netio.ErrMessageLength,
+// wrapped, again and again.
+func (r *receiver) next() ([]byte, error) {
+	have := r.end - r.start
+	if have < lengthBytes {
+		return nil, nil
+	}
+	n := binary.LittleEndian.Uint32(r.buf[r.start:])
+	if n-1 >= r.limit { // 0 becomes the largest number
+		return nil, fmt.Errorf("%w: %d bytes, want 1 to %d", netio.ErrMessageLength, n, r.limit)
+	}
+	size := int(n) // up to 2^31-1: the limit has been checked
+	if have-lengthBytes < size {
+		return nil, nil
+	}
+	begin := r.start + lengthBytes
+	r.start = begin + size
+	r.limit = r.max
+	r.steady = size == r.last
+	r.last = size
+	r.proven = max(r.proven, size)
+	r.messages++
+	r.bytes += uint64(size)
+	return r.buf[begin:r.start:r.start], nil
+}
+
+// more tells whether next would return a message.
+func (r *receiver) more() bool {
+	have := r.end - r.start - lengthBytes
+	return have >= 0 && uint64(have) >= uint64(binary.LittleEndian.Uint32(r.buf[r.start:]))
+}
+
+// room returns memory of at least one byte, behind the window, to read to. It
+// follows a call of next that has returned nil.
+//
+// Errors: the system's (no memory).
+func (r *receiver) room() ([]byte, error) {
+	have := r.end - r.start
+	first := lengthBytes // bytes of the first frame, as far as that is known
+	if have >= lengthBytes {
+		first += int(binary.LittleEndian.Uint32(r.buf[r.start:]))
+	}
+	fits := first+lengthBytes <= scratchBytes || len(r.buf) < scratchBytes
+	if r.buf == nil || r.own != nil && have <= smallBytes && fits {
+		r.useScratch()
+	}
+	if first > len(r.buf) && (have == len(r.buf) || first-lengthBytes <= r.proven) {
+		if err := r.grow(first + lengthBytes); err != nil {
+			return nil, err
+		}
+	}
+	if r.start > 0 && (have <= smallBytes || r.start+first > len(r.buf)) {
+		r.move(r.buf)
+	}
+	return r.buf[r.end:min(r.start+r.want(have, first), len(r.buf), r.end+maxReadBytes)], nil
+}
+
+// want returns how many bytes the window should hold after the next read:
+// whole frames and the length of the one behind, if they are large.
+func (r *receiver) want(have, first int) int {
+	size := lengthBytes + r.last // of the frames to come, if they are as the last
+	switch {
+	case have < lengthBytes && r.last >= largeBytes:
+		first = size
+	case first-have < largeBytes:
+		return len(r.buf)
+	}
+	want := first + lengthBytes
+	if room := len(r.buf) - r.start - want; r.steady && first == size && room > 0 {
+		want += room / size * size
+	}
+	return want
+}
+
+// useScratch moves the window, of up to smallBytes, to the scratch.
+func (r *receiver) useScratch() {
+	r.move(r.scratch.block.mem)
+	if r.own != nil {
+		r.memory.put(r.own)
+		r.own = nil
+	}
+}
+
+// grow moves the window to a larger block: of n bytes if the peer has proven
+// that it sends as much, else of double the size, so that nobody gets more
+// than he has paid for with bytes.
+func (r *receiver) grow(n int) error {
+	if n-2*lengthBytes > r.proven {
+		n = min(n, 2*(len(r.buf)-slack))
+	}
+	b, err := r.memory.get(n)
+	if err != nil {
+		return err
+	}
+	r.replace(b)
+	return nil
+}
+
+// park ends a turn: it gives back what the window does not need. Errors: the
+// system's (no memory), and then the window is lost.
+func (r *receiver) park() error {
+	have := r.end - r.start
+	switch {
+	case have == 0:
+		r.release()
+	case have <= smallBytes && (r.own == nil || r.own.class > 0):
+		b, err := r.memory.get(have)
+		if err != nil {
+			r.release()
+			return err
+		}
+		r.replace(b)
+	case r.own == nil:
+		b, err := r.memory.get(scratchBytes)
+		if err != nil {
+			r.release()
+			return err
+		}
+		r.own, r.scratch.block = r.scratch.block, b
+	}
+	return nil
+}
+
+// replace moves the window to b.
+func (r *receiver) replace(b *block) {
+	r.move(b.mem)
+	if r.own != nil {
+		r.memory.put(r.own)
+	}
+	r.own = b
+}
+
+// move moves the window to the beginning of mem.
+func (r *receiver) move(mem []byte) {
+	n := copy(mem, r.buf[r.start:r.end])
+	r.moved += uint64(n)
+	r.buf, r.start, r.end = mem, 0, n
+}
+
+// release empties the window.
+func (r *receiver) release() {
+	if r.own != nil {
+		r.memory.put(r.own)
+		r.own = nil
+	}
+	r.buf, r.start, r.end = nil, 0, 0
+}

@@ -1,0 +1,80 @@
+package tcp
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	maxVectors = 1024 // what the system takes in one call (IOV_MAX)
+
+	// batchBytes is how much is offered to the system in one call, or one
+	// message more. It is several pages: a call for each costs a third.
+	batchBytes = 512 << 10
+)
+
+// sender collects pieces of memory and writes them with one system call. It is
+// used like this: skip, add until full, send.
+type sender struct {
+	count   int // of vectors
+	bytes   int // in them
+	before  int // bytes to leave out before the first
+	vectors [maxVectors]unix.Iovec
+	message unix.Msghdr
+}
+
+// skip leaves out the first n bytes that are added.
+func (s *sender) skip(n int) { s.before = n }
+
+// skipped says that n bytes to be left out are not going to be added.
+func (s *sender) skipped(n int) { s.before -= n }
+
+// full tells whether a call has enough to do.
+func (s *sender) full() bool { return s.bytes >= batchBytes || s.count == maxVectors }
+
+// add appends a piece. It returns false if there is no place for it.
+func (s *sender) add(v unix.Iovec) bool {
+	n := int(v.Len)
+	if s.before > 0 {
+		if s.before >= n {
+			s.before -= n
+			return true
+		}
+		v.Base = (*byte)(unsafe.Add(unsafe.Pointer(v.Base), s.before))
+		n -= s.before
+		v.SetLen(n)
+		s.before = 0
+	}
+	if s.count > 0 {
+		// Copied messages lie behind each other.
+		last := &s.vectors[s.count-1]
+		if uintptr(unsafe.Pointer(last.Base))+uintptr(last.Len) == uintptr(unsafe.Pointer(v.Base)) {
+			last.SetLen(int(last.Len) + n)
+			s.bytes += n
+			return true
+		}
+	}
+	if s.count == maxVectors {
+		return false
+	}
+	s.vectors[s.count] = v
+	s.count++
+	s.bytes += n
+	return true
+}
+
+// send writes what was added, and forgets it. A peer that is gone is EPIPE,
+// not a signal.
+func (s *sender) send(fd int) (int, unix.Errno) {
+	s.message.Iov = &s.vectors[0]
+	s.message.SetIovlen(s.count)
+	for {
+		n, _, errno := unix.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(&s.message)), unix.MSG_NOSIGNAL)
+		if errno != unix.EINTR {
+			clear(s.vectors[:s.count]) // they would keep the users' memory alive
+			s.count, s.bytes = 0, 0
+			return int(n), errno
+		}
+	}
+}

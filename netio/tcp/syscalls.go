@@ -1,0 +1,67 @@
+package tcp
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The calls in this file never block: the sockets are non-blocking. So they go
+// past the scheduler, which would otherwise be told twice per call, and might
+// give the processor to somebody else meanwhile.
+
+// read reads up to len(p) bytes. It returns 0 and no error at the end of the
+// stream.
+func read(fd int, p []byte) (int, unix.Errno) {
+	for {
+		n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
+		if errno != unix.EINTR {
+			return int(n), errno
+		}
+	}
+}
+
+// accept takes the next connection off a listening socket.
+func accept(listener int) (fd int, remote netip.AddrPort, errno unix.Errno) {
+	for {
+		var raw unix.RawSockaddrAny
+		size := uint32(unix.SizeofSockaddrAny)
+		r, _, errno := unix.RawSyscall6(unix.SYS_ACCEPT4, uintptr(listener), uintptr(unsafe.Pointer(&raw)),
+			uintptr(unsafe.Pointer(&size)), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
+		switch errno {
+		case 0:
+			return int(r), addrOfRaw(&raw), 0
+		case unix.EINTR:
+		default:
+			return -1, netip.AddrPort{}, errno
+		}
+	}
+}
+
+// discard throws away what has been received and not read. A socket that is
+// closed with unread bytes resets the connection, and the peer may lose what
+// was sent to it before.
+func discard(fd int) {
+	_, _, _ = unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), 0, maxDiscardBytes, unix.MSG_TRUNC|unix.MSG_DONTWAIT, 0, 0)
+}
+
+const maxDiscardBytes = 1 << 30
+
+func addrOfRaw(raw *unix.RawSockaddrAny) netip.AddrPort {
+	switch raw.Addr.Family {
+	case unix.AF_INET:
+		in := (*unix.RawSockaddrInet4)(unsafe.Pointer(raw))
+		return netip.AddrPortFrom(netip.AddrFrom4(in.Addr), portOf(&in.Port))
+	case unix.AF_INET6:
+		in := (*unix.RawSockaddrInet6)(unsafe.Pointer(raw))
+		return addrOf6(in.Addr, in.Scope_id, portOf(&in.Port))
+	}
+	return netip.AddrPort{}
+}
+
+// portOf reads a port that lies in memory in network byte order.
+func portOf(p *uint16) uint16 {
+	return binary.BigEndian.Uint16((*[2]byte)(unsafe.Pointer(p))[:])
+}
