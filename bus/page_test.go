@@ -26,23 +26,23 @@ type record struct {
 }
 
 // unhex reads hex in which spaces separate what belongs together.
-func unhex(t testing.TB, s string) []byte {
-	t.Helper()
+func unhex(tb testing.TB, s string) []byte {
+	tb.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
 	if err != nil {
-		t.Fatalf("%q: %v", s, err)
+		tb.Fatalf("%q: %v", s, err)
 	}
 	return b
 }
 
 // writePage returns a page of the records, which must fit size bytes.
-func writePage(t testing.TB, size int, records []record) []byte {
-	t.Helper()
+func writePage(tb testing.TB, size int, records []record) []byte {
+	tb.Helper()
 	var w pageWriter
 	w.reset(make([]byte, size))
 	for i, r := range records {
 		if !w.append(r.Tag, r.Status, []byte(r.Data)) {
-			t.Fatalf("record %d of %d does not fit %d bytes", i, len(records), size)
+			tb.Fatalf("record %d of %d does not fit %d bytes", i, len(records), size)
 		}
 	}
 	w.finish()

@@ -229,6 +229,7 @@ func BenchmarkTagLookup(b *testing.B) {
 		}
 		rand.New(rand.NewPCG(1, 2)).Shuffle(count, func(i, j int) { order[i], order[j] = order[j], order[i] })
 		run := func(b *testing.B, get func(tags.Tag) *uint64) {
+			b.Helper()
 			b.ReportAllocs()
 			i := 0
 			for b.Loop() {

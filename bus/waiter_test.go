@@ -139,7 +139,7 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 	}
 }
 
-func TestWakingNobodyTakesNoLock(t *testing.T) {
+func TestWakingNobodyTakesNoLock(*testing.T) {
 	var w waiters
 	w.leave(w.enter())
 	w.mu.Lock()

@@ -118,19 +118,23 @@ func TestAnotherVersionIsNamed(t *testing.T) {
 		text  string
 	}{
 		{
-			"a newer peer", "'TAGBUS'0200 c1", subscription.VersionError{Got: 2, Want: 1},
+			"a newer peer", "'TAGBUS'0200 c1",
+			subscription.VersionError{Got: 2, Want: 1},
 			"subscription: peer speaks protocol version 2, this program version 1: upgrade this program",
 		},
 		{
-			"an older peer", "'TAGBUS'0000", subscription.VersionError{Got: 0, Want: 1},
+			"an older peer", "'TAGBUS'0000",
+			subscription.VersionError{Got: 0, Want: 1},
 			"subscription: peer speaks protocol version 0, this program version 1: upgrade the peer",
 		},
 		{
-			"the version is little-endian", "'TAGBUS'0001", subscription.VersionError{Got: 256, Want: 1},
+			"the version is little-endian", "'TAGBUS'0001",
+			subscription.VersionError{Got: 256, Want: 1},
 			"subscription: peer speaks protocol version 256, this program version 1: upgrade this program",
 		},
 		{
-			"a newer peer with a longer hello", "'TAGBUS'ffff" + strings.Repeat("c1", 5000), subscription.VersionError{Got: 65535, Want: 1},
+			"a newer peer with a longer hello", "'TAGBUS'ffff" + strings.Repeat("c1", 5000),
+			subscription.VersionError{Got: 65535, Want: 1},
 			"subscription: peer speaks protocol version 65535, this program version 1: upgrade this program",
 		},
 	}

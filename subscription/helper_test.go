@@ -11,8 +11,8 @@ import (
 
 // unhex reads hex in which spaces separate what belongs together. Text between
 // quotes stands for its bytes.
-func unhex(t testing.TB, s string) []byte {
-	t.Helper()
+func unhex(tb testing.TB, s string) []byte {
+	tb.Helper()
 	var data []byte
 	for i, part := range strings.Split(s, "'") {
 		if i%2 == 1 {
@@ -21,18 +21,18 @@ func unhex(t testing.TB, s string) []byte {
 		}
 		b, err := hex.DecodeString(strings.ReplaceAll(part, " ", ""))
 		if err != nil {
-			t.Fatalf("%q: %v", s, err)
+			tb.Fatalf("%q: %v", s, err)
 		}
 		data = append(data, b...)
 	}
 	return data
 }
 
-func mustParseSet(t testing.TB, s string) tags.Set {
-	t.Helper()
+func mustParseSet(tb testing.TB, s string) tags.Set {
+	tb.Helper()
 	set, err := tags.ParseSet(s)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return set
 }
