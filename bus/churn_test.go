@@ -1,0 +1,93 @@
+package bus_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"tagbus/bus"
+	"tagbus/tags"
+)
+
+// TestSubscribingWhilePublishing moves tags between streams under the hands of
+// goroutines that publish them: the position that an acknowledgement names must
+// be exact every time. Each payload carries the counter that its message must
+// arrive with.
+func TestSubscribingWhilePublishing(t *testing.T) {
+	for _, streams := range []int{1, 64} {
+		b := newBed(t)
+		all := tags.Of(0, 1, 2, 3)
+		p := b.publisher(bus.PublisherConfig{
+			Tags: all, PageBytes: 512, QueueBytes: 8192, MaxMessageBytes: 1000,
+			FlushInterval: bus.FlushImmediately, MaxStreams: streams,
+		})
+		stop := make(chan struct{})
+		var publishing sync.WaitGroup
+		for tag := range all.All() {
+			publishing.Go(func() { publishUntil(t, p.Publisher, tag, stop) })
+		}
+		var churning sync.WaitGroup
+		var received atomic.Int64
+		for i := range 4 {
+			s := b.subscriber(bus.SubscriberConfig{})
+			churning.Go(func() { churn(t, s, tags.Of(tags.Tag(i), tags.Tag(i+1)%4), &received) })
+		}
+		churning.Wait()
+		close(stop)
+		publishing.Wait()
+		must(t, p.Drain(t.Context()))
+		if received.Load() == 0 {
+			t.Error("nothing was received")
+		}
+	}
+}
+
+func publishUntil(t *testing.T, p *bus.Publisher, tag tags.Tag, stop chan struct{}) {
+	for counter := uint64(1); ; counter++ {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		if err := p.PublishContext(context.Background(), tag, payload(tag, counter)); err != nil {
+			t.Errorf("publish: %v", err)
+			return
+		}
+	}
+}
+
+// churn subscribes and unsubscribes, and checks each time that the messages
+// follow each other from the first on.
+func churn(t *testing.T, s *subscriber, set tags.Set, received *atomic.Int64) {
+	for range 50 {
+		last := make(map[tags.Tag]uint64)
+		got := make(chan struct{}, 1)
+		sub, err := s.Subscribe(set, func(m bus.Message) {
+			if string(m.Data) != string(payload(m.Tag, m.Counter)) {
+				t.Errorf("tag %v arrived as %d: got %.20s", m.Tag, m.Counter, m.Data)
+			}
+			if before, ok := last[m.Tag]; ok && m.Counter != before+1 {
+				t.Errorf("tag %v: counter %d after %d", m.Tag, m.Counter, before)
+			}
+			last[m.Tag] = m.Counter
+			received.Add(1)
+			select {
+			case got <- struct{}{}:
+			default:
+			}
+		})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		<-got
+		if err := sub.Unsubscribe(context.Background()); err != nil {
+			t.Error(err)
+			return
+		}
+	}
+	if st := s.Stats(); st.Lost > 0 {
+		t.Errorf("%d messages reported lost", st.Lost)
+	}
+}
