@@ -34,6 +34,7 @@ type source struct {
 
 	ep      netio.Endpoint
 	peer    *Peer
+	since   time.Time    // of the connection: when it became ready
 	pausing int          // subscriptions whose queue is full
 	out     ring[[]byte] // control messages to send
 
@@ -216,6 +217,9 @@ func (src *source) lost(cause error) {
 	}
 	if wasReady {
 		src.sub.counters.publishers.Add(-1)
+		if time.Since(src.since) >= src.sub.cfg.ReconnectMax {
+			src.backoff.Reset() // it worked; one that fails soon after hello gets no new patience
+		}
 	}
 	if src.sub.closed.Load() {
 		return

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"errors"
+	"time"
 
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -35,7 +36,7 @@ func (src *source) onHello(data []byte) {
 	src.timer.Stop()
 	src.state = sourceReady
 	src.sub.counters.publishers.Add(1)
-	src.backoff.Reset()
+	src.since = time.Now()
 	src.sub.event(Event{Kind: Connected, Peer: src.peer})
 	if src.pausing > 0 {
 		src.ep.PauseReceive()
