@@ -1,0 +1,148 @@
+// Package cli is what the commands have in common: flags, exit codes, signals,
+// and how they talk to the person who started them.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"tagbus/bus"
+	"tagbus/node"
+)
+
+// Exit codes of the commands.
+const (
+	ExitDone   = 0 // all that was asked for is done
+	ExitFailed = 1 // something failed, or messages were lost
+	ExitUsage  = 2 // the command line makes no sense
+)
+
+// Streams are the standard streams of a command.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// UsageError reports a command line that makes no sense.
+type UsageError struct{ Err error }
+
+// Error returns the text of the cause.
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// Usagef makes a UsageError.
+func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
+
+// Code returns the exit code for an error: nil is done, and errors in the
+// configuration come from the command line.
+func Code(err error) int {
+	var usage *UsageError
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.As(err, &usage), errors.Is(err, bus.ErrInvalidConfig), errors.Is(err, node.ErrUnknownBackend):
+		return ExitUsage
+	default:
+		return ExitFailed
+	}
+}
+
+// Common are the flags of every command.
+type Common struct {
+	Bus      string        `required:"" placeholder:"DIR" help:"Directory through which publishers and subscribers find each other, the same for all of a bus. Made if it does not exist; may be on NFS."`
+	Backend  string        `default:"tcp" placeholder:"NAME" help:"Transport: tcp, rdma or rdma:PROVIDER, the same for all of a bus. Default ${default}."`
+	Name     string        `placeholder:"TEXT" help:"Name shown to other operators, at most 255 bytes. Default: none."`
+	Duration time.Duration `placeholder:"TIME" help:"Stop in order after this time, for example 90s or 1h30m. Default: no limit."`
+
+	JSON    bool             `name:"json" help:"Print the summary as one line of JSON on standard output instead of as text on standard error."`
+	Quiet   bool             `short:"q" help:"Say nothing on standard error but errors and the summary."`
+	Version kong.VersionFlag `help:"Print the version and stop."`
+}
+
+// Validate checks what the types of the flags cannot; kong calls it.
+func (c *Common) Validate() error {
+	if c.Duration < 0 {
+		return fmt.Errorf("--duration: got %v, want a positive time", c.Duration)
+	}
+	return nil
+}
+
+// Program describes a command for its help.
+type Program struct {
+	Name        string
+	Description string
+}
+
+// Parse reads a command line into flags, a struct as kong takes it. If run is
+// false the command is to end with the code: help was asked for, or the command
+// line makes no sense, and that has been said.
+func Parse(p Program, flags any, args []string, s Streams) (code int, run bool) {
+	stopped := false // by --help or --version
+	parser, err := kong.New(flags,
+		kong.Name(p.Name), kong.Description(p.Description),
+		kong.Writers(s.Out, s.Err),
+		kong.Vars{"version": p.Name + " " + version()},
+		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}),
+		kong.Exit(func(int) { stopped = true }),
+	)
+	if err == nil {
+		_, err = parser.Parse(args)
+	}
+	switch {
+	case stopped:
+		return ExitDone, false
+	case err != nil:
+		fmt.Fprintf(s.Err, "%s: %s\n%s: see %s --help\n", p.Name, Text(err), p.Name, p.Name)
+		return ExitUsage, false
+	}
+	return ExitDone, true
+}
+
+// version returns the commit that the program was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "of unknown origin"
+	}
+	commit, changed := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changed = " with changes"
+		}
+	}
+	if commit == "" {
+		commit = info.Main.Version
+	}
+	return fmt.Sprintf("%s%s (%s)", commit, changed, info.GoVersion)
+}
+
+// flagNames says in the words of the command line what the packages below
+// say in those of their configuration.
+var flagNames = strings.NewReplacer(
+	"SubscriberConfig.MaxMessageBytes", "--max-message-bytes of the subscriber",
+	"PublisherConfig.MaxMessageBytes", "--max-message-bytes of the publisher",
+	"PublisherConfig.Tags", "--tags of the publisher",
+	"PageBytes is", "--page-bytes is",
+	"MaxMessageBytes is", "--max-message-bytes is",
+	"QueueBytes is", "--queue-bytes is",
+	"PoolBytes is", "--pool-bytes is",
+	"FlushInterval is", "--flush-interval is",
+	"Name has", "--name has",
+	"Tags is empty", "--tags is empty",
+	"bus: invalid configuration: ", "",
+	"\n", "; ",
+)
+
+// Text returns an error as one line in the words of the command line.
+func Text(err error) string { return flagNames.Replace(err.Error()) }

@@ -1,0 +1,87 @@
+package emulate
+
+import (
+	"fmt"
+
+	"tagbus/bus"
+	"tagbus/tags"
+)
+
+// Verifier checks messages of a Generator as a subscriber receives them. The
+// zero value is ready.
+//
+// What the bus reports as lost is not an error here: the counters of the bus
+// jump as those in the messages do.
+//
+// Threads: one at a time.
+type Verifier struct {
+	Corrupt    uint64 // messages with other bytes than were made
+	Duplicates uint64 // messages received again, or behind a later one
+	Missing    uint64 // messages that the bus has neither delivered nor reported
+
+	publishers map[string]map[tags.Tag]*last // by instance
+	peer       *bus.Peer                     // of the message before
+	byTag      map[tags.Tag]*last            // of that peer
+}
+
+// last is what a verifier remembers of a tag of one publisher.
+type last struct {
+	counter uint64 // that the bus gave
+	ahead   int64  // how far the counter in the message was ahead of that
+}
+
+// Check checks the next message.
+//
+//   - Errors: ErrCorrupt, ErrDuplicate or ErrMissing, wrapped with the tag
+//     and details, and counted.
+//   - Allocates: no, but for the first message of a tag and for errors.
+func (v *Verifier) Check(m bus.Message) error {
+	counter, bits, err := open(m.Data)
+	if err != nil {
+		v.Corrupt++
+		return fmt.Errorf("tag %v message %d: %w", m.Tag, m.Counter, err)
+	}
+	before := v.last(m)
+	if m.Counter <= before.counter {
+		v.Duplicates++
+		return fmt.Errorf("tag %v message %d: %w: the last was %d", m.Tag, m.Counter, ErrDuplicate, before.counter)
+	}
+	before.counter = m.Counter
+	// Sign-extended, because of a short message only the lowest bits are known.
+	moved := int64(counter-m.Counter-uint64(before.ahead)) << (64 - bits) >> (64 - bits)
+	before.ahead += moved
+	switch {
+	case moved > 0:
+		v.Missing += uint64(moved)
+		return fmt.Errorf("tag %v message %d: %w: %d before it", m.Tag, m.Counter, ErrMissing, moved)
+	case moved < 0:
+		v.Duplicates++
+		return fmt.Errorf("tag %v message %d: %w: its content is %d too old", m.Tag, m.Counter, ErrDuplicate, -moved)
+	}
+	return nil
+}
+
+// last returns what is known of the tag of m.
+func (v *Verifier) last(m bus.Message) *last {
+	if m.Publisher != v.peer || v.byTag == nil {
+		v.peer = m.Publisher
+		instance := ""
+		if m.Publisher != nil {
+			instance = m.Publisher.Instance
+		}
+		if v.publishers == nil {
+			v.publishers = make(map[string]map[tags.Tag]*last)
+		}
+		v.byTag = v.publishers[instance]
+		if v.byTag == nil {
+			v.byTag = make(map[tags.Tag]*last)
+			v.publishers[instance] = v.byTag
+		}
+	}
+	l := v.byTag[m.Tag]
+	if l == nil {
+		l = new(last)
+		v.byTag[m.Tag] = l
+	}
+	return l
+}

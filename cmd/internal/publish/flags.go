@@ -1,0 +1,147 @@
+// Package publish is the command publisher.
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/emulate"
+	"tagbus/cmd/internal/record"
+	"tagbus/cmd/internal/units"
+	"tagbus/tags"
+)
+
+// Flags is the command line of publisher.
+type Flags struct {
+	cli.Common
+
+	Tags   tags.Set `required:"" placeholder:"SET" help:"Tags to publish: tags, ranges FIRST-LAST, value&mask and slash forms with *, separated by commas."`
+	Listen Address  `default:"127.0.0.1:0" placeholder:"ADDR[:PORT]" help:"Address to listen on; port 0 or none lets the system pick; 0.0.0.0 or [::] announces every address of the host. Default ${default}, which no other host can reach."`
+
+	Input   string         `xor:"source" required:"" placeholder:"FILE|-" group:"What to publish" help:"Publish the records of a file, or of standard input."`
+	Record  *record.Format `placeholder:"FORMAT" group:"What to publish" help:"Format of the input: fixed:N (records of N bytes; a shorter last one is published too), lines (without their line feed), length32 (u32 little endian before each), pcap or pcapng (either is read as what it is)."`
+	Emulate *emulate.Sizes `xor:"source" required:"" placeholder:"SIZE|MIN-MAX" group:"What to publish" help:"Publish messages of this size in bytes, or of random sizes in this range, that subscriber --verify can check. From 16 bytes on they carry a counter and a CRC-32C; smaller ones only the counter's lowest bytes."`
+	Map     Mapping        `default:"round-robin" placeholder:"RULE" group:"What to publish" help:"Tag of each message: round-robin (each tag of a finite set in turn) or offset:N (the tag is the u64, little endian, at byte N of the record). Default ${default}."`
+
+	Rate            units.Rate  `placeholder:"N" group:"How much" help:"Messages per second, for example 50k. Default: without limit."`
+	Count           units.Count `placeholder:"N" group:"How much" help:"Stop after this many messages, for example 2M. Default: at the end of the input; never with --emulate."`
+	Loop            bool        `group:"How much" help:"Begin again at the end of the input."`
+	WaitSubscribers int         `placeholder:"N" group:"How much" help:"Publish nothing before at least N subscribers have subscribed and together want all of the tags. Default: wait for none."`
+
+	DrainTimeout    time.Duration `default:"30s" placeholder:"TIME" group:"Tuning" help:"How long subscribers may take at the end to receive what is left; after a signal at most 5s. Default ${default}."`
+	PageBytes       units.Bytes   `default:"130900" placeholder:"SIZE" group:"Tuning" help:"Size of a page, in which messages travel together: 256 to 16MiB. A larger message takes several. Default ${default}."`
+	QueueBytes      units.Bytes   `placeholder:"SIZE" group:"Tuning" help:"Page memory that one subscriber may hold before it slows the publisher down. Default 4MiB, or what the largest message takes."`
+	PoolBytes       units.Bytes   `placeholder:"SIZE" group:"Tuning" help:"Memory for all pages. Default 64MiB, or the queue and a page."`
+	MaxMessageBytes units.Bytes   `default:"1MiB" placeholder:"SIZE" group:"Tuning" help:"Largest message. Default ${default}."`
+	FlushInterval   time.Duration `default:"1ms" placeholder:"TIME" group:"Tuning" help:"Longest wait of a message in a page that is not full; 0 sends as soon as the connection is free. Default ${default}."`
+}
+
+// maxRoundRobin is how many tags the publisher goes through in turn.
+const maxRoundRobin = 1 << 20
+
+// Validate reports everything that is wrong with the flags; kong calls it.
+func (f *Flags) Validate() error {
+	var errs []error
+	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if err := f.Common.Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	if f.Tags.IsEmpty() {
+		add("--tags: the set is empty")
+	}
+	if f.Input != "" && f.Record == nil {
+		add("--input needs --record: fixed:N, lines, length32, pcap or pcapng")
+	}
+	if f.Record != nil {
+		f.validateRecord(add)
+	}
+	if f.Emulate != nil {
+		if f.Map.byOffset {
+			add("--map %v is for --input: emulated messages hold no tag", f.Map)
+		}
+		if f.Loop {
+			add("--loop is for --input: --emulate never ends by itself")
+		}
+		if f.Emulate.Max > f.MaxMessageBytes {
+			add("--emulate: messages of %v are larger than --max-message-bytes %v: raise it", f.Emulate.Max, f.MaxMessageBytes)
+		}
+	}
+	if f.WaitSubscribers < 0 {
+		add("--wait-subscribers: got %d, want 0 or more", f.WaitSubscribers)
+	}
+	if f.FlushInterval < 0 || f.DrainTimeout < 0 {
+		add("--flush-interval and --drain-timeout: want 0 or more")
+	}
+	return errors.Join(errs...)
+}
+
+func (f *Flags) validateRecord(add func(string, ...any)) {
+	switch {
+	case f.Emulate != nil:
+		add("--record is for --input")
+	case f.Record.Kind == record.Raw:
+		add("--record: raw has no records to read")
+	case f.Loop && f.Input == "-":
+		add("--loop needs a file: standard input cannot be read again")
+	case units.Bytes(f.Record.Bytes) > f.MaxMessageBytes:
+		add("--record: records of %d bytes are larger than --max-message-bytes %v: raise it", f.Record.Bytes, f.MaxMessageBytes)
+	}
+}
+
+// config returns the configuration of the bus.
+func (f *Flags) config() bus.PublisherConfig {
+	flush := f.FlushInterval
+	if flush == 0 {
+		flush = bus.FlushImmediately
+	}
+	return bus.PublisherConfig{
+		Tags: f.Tags, Name: f.Name, Listen: f.Listen.AddrPort,
+		PageBytes: int(f.PageBytes), QueueBytes: int(f.QueueBytes), PoolBytes: int(f.PoolBytes),
+		MaxMessageBytes: int(f.MaxMessageBytes), FlushInterval: flush,
+	}
+}
+
+// Address is an address to listen on.
+type Address struct{ netip.AddrPort }
+
+// resolveTimeout bounds how long a host name may take to resolve.
+const resolveTimeout = 5 * time.Second
+
+// UnmarshalText reads ADDR, ADDR:PORT or :PORT, where ADDR is an IP address or
+// a host name, and an IPv6 address before a port stands in brackets.
+func (a *Address) UnmarshalText(text []byte) error {
+	s := string(text)
+	host, port := s, "0"
+	if ip, err := netip.ParseAddr(strings.Trim(s, "[]")); err == nil {
+		host = ip.String()
+	} else if h, p, err := net.SplitHostPort(s); err == nil {
+		host, port = h, p
+	}
+	if host == "" {
+		host = "0.0.0.0"
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		host = net.JoinHostPort(ip.String(), port)
+	} else {
+		ctx, cancel := context.WithTimeout(context.Background(), resolveTimeout)
+		defer cancel()
+		ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		if err != nil {
+			return fmt.Errorf("%q is no address: want ADDR or ADDR:PORT: %w", s, err)
+		}
+		host = net.JoinHostPort(ips[0].Unmap().String(), port)
+	}
+	addr, err := netip.ParseAddrPort(host)
+	if err != nil {
+		return fmt.Errorf("%q is no address: want ADDR or ADDR:PORT with a port up to 65535", s)
+	}
+	a.AddrPort = addr
+	return nil
+}

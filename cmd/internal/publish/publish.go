@@ -1,0 +1,226 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/pace"
+	"tagbus/node"
+	"tagbus/tags"
+)
+
+const (
+	program = "publisher"
+
+	description = `Publish messages on a bus: records of a file or of standard input, or those of an emulated detector.
+
+Ends with status 0 when all is published and every subscriber has received it, 1 when something failed, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order; a second one at once.`
+
+	// signalDrainTimeout bounds the end after a signal.
+	signalDrainTimeout = 5 * time.Second
+
+	// inputGrace is how long a read of the input may take to end once nothing
+	// more is wanted. One that waits for a pipe never ends.
+	inputGrace = 100 * time.Millisecond
+
+	// checkEvery is the number of messages after which the publishing loop
+	// looks whether it is to stop.
+	checkEvery = 64
+)
+
+// errDuration is the cause of the end of a context.
+var errDuration = errors.New("duration is over")
+
+// Main runs the command and returns its exit code.
+func Main(args []string, s cli.Streams) int {
+	cli.IgnoreClosedPipes()
+	var flags Flags
+	if code, run := cli.Parse(cli.Program{Name: program, Description: description}, &flags, args, s); !run {
+		return code
+	}
+	ctx, stop := cli.Signals(context.Background())
+	defer stop()
+	console := cli.NewConsole(program, s.Err, flags.Quiet)
+	r := &run{flags: &flags, console: console, stdin: s.In}
+	err := r.run(ctx)
+	return r.report(err, s)
+}
+
+// run is one run of the command.
+type run struct {
+	flags   *Flags
+	console *cli.Console
+	stdin   io.Reader
+
+	source     source
+	publisher  *bus.Publisher
+	subscribed atomic.Int64 // subscriptions seen
+
+	started time.Time // publishing
+	elapsed time.Duration
+	stats   bus.PublisherStats
+	ended   string // why publishing ended
+}
+
+// run publishes all that there is to publish.
+func (r *run) run(ctx context.Context) (err error) {
+	if r.source, err = newSource(r.flags, r.stdin, r.console.Say); err != nil {
+		return err
+	}
+	n, err := node.Open(node.Config{Bus: r.flags.Bus, Backend: r.flags.Backend})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.Close()) }()
+	cfg := r.flags.config()
+	cfg.OnEvent = r.onEvent
+	if r.publisher, err = n.NewPublisher(cfg); err != nil {
+		return err
+	}
+	r.console.Say("%s publishes on %s", r.publisher.Instance(), r.publisher.Addr())
+	if err := r.publishAll(ctx); err != nil {
+		return errors.Join(err, r.drain(ctx))
+	}
+	return r.drain(ctx)
+}
+
+func (r *run) onEvent(e bus.Event) {
+	if e.Kind == bus.Subscribed {
+		r.subscribed.Add(1)
+	}
+	r.console.Event(e)
+}
+
+// publishAll waits for subscribers and publishes until the source, the count,
+// the duration or ctx ends.
+func (r *run) publishAll(ctx context.Context) error {
+	if n := r.flags.WaitSubscribers; n > 0 {
+		r.console.Say("waiting for %d subscribers that want all of the tags", n)
+		err := r.publisher.WaitSubscribers(ctx, n, r.flags.Tags)
+		if ctx.Err() != nil {
+			r.ended = "signal"
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if r.flags.Duration > 0 {
+		var cancel func()
+		ctx, cancel = context.WithTimeoutCause(ctx, r.flags.Duration, errDuration)
+		defer cancel()
+	}
+	r.started = time.Now()
+	var meters [2]cli.Meter
+	r.console.Live(func() string { return liveLine(r.publisher.Stats(), &meters[0], &meters[1]) })
+	done := make(chan error, 1)
+	go func() { done <- r.loop(ctx) }()
+	var err error
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		// The loop ends by itself, or waits for its input: then Drain keeps
+		// out what it would still publish.
+		grace := time.NewTimer(inputGrace)
+		defer grace.Stop()
+		select {
+		case err = <-done:
+		case <-grace.C:
+			err = context.Cause(ctx)
+		}
+	}
+	return r.end(err)
+}
+
+// end tells the orderly ends from the others.
+func (r *run) end(err error) error {
+	var signal *cli.SignalError
+	switch {
+	case err == nil && r.flags.Count > 0:
+		r.ended = "count"
+	case err == nil:
+		r.ended = "end of input"
+	case errors.As(err, &signal):
+		r.ended = "signal"
+	case errors.Is(err, errDuration):
+		r.ended = "duration"
+	default:
+		r.ended = "error"
+		return err
+	}
+	return nil
+}
+
+// loop publishes; it is the one place where every message passes.
+func (r *run) loop(ctx context.Context) error {
+	var pacer *pace.Pacer
+	if r.flags.Rate > 0 {
+		pacer = pace.New(r.flags.Rate)
+	}
+	limit := uint64(r.flags.Count)
+	for n := uint64(0); limit == 0 || n < limit; n++ {
+		if pacer != nil {
+			if err := pacer.Wait(ctx); err != nil {
+				return err
+			}
+		}
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		tag, data, err := r.source.next()
+		if err != nil {
+			if err == io.EOF { //nolint:errorlint // next returns it bare
+				return r.short(n, limit)
+			}
+			return err
+		}
+		if err := publish(ctx, r.publisher, tag, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// short reports an input that ends before the count.
+func (r *run) short(n, limit uint64) error {
+	if limit == 0 {
+		return nil
+	}
+	return fmt.Errorf("the input ended after %d of %d messages: use --loop to publish it again", n, limit)
+}
+
+// publish publishes one message, and waits for room if there is none.
+func publish(ctx context.Context, p *bus.Publisher, tag tags.Tag, data []byte) error {
+	err := p.Publish(tag, data)
+	if err == bus.ErrNoResources { //nolint:errorlint // Publish returns it bare, and this is the data path
+		return p.PublishContext(ctx, tag, data)
+	}
+	return err
+}
+
+// drain gives the subscribers what is left.
+func (r *run) drain(ctx context.Context) error {
+	timeout := r.flags.DrainTimeout
+	if ctx.Err() != nil {
+		timeout = min(timeout, signalDrainTimeout)
+	}
+	drainCtx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	if ctx.Err() == nil {
+		// A signal now shortens the wait.
+		stop := context.AfterFunc(ctx, func() { time.AfterFunc(signalDrainTimeout, cancel) })
+		defer stop()
+	}
+	err := r.publisher.Drain(drainCtx)
+	if !r.started.IsZero() {
+		r.elapsed = time.Since(r.started)
+	}
+	r.stats = r.publisher.Stats()
+	return err
+}

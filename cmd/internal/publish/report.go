@@ -1,0 +1,83 @@
+package publish
+
+import (
+	"fmt"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/units"
+)
+
+// summary is what --json prints.
+type summary struct {
+	Program           string  `json:"program"`
+	Instance          string  `json:"instance,omitempty"`
+	Messages          uint64  `json:"messages"` // accepted for all who wanted them
+	Bytes             uint64  `json:"bytes"`    // payload
+	Seconds           float64 `json:"seconds"`  // from the first message until all was sent
+	MessagesPerSecond float64 `json:"messages_per_second"`
+	BytesPerSecond    float64 `json:"bytes_per_second"`
+	Lost              uint64  `json:"lost"`     // not sent to subscribers that left, counted for each
+	Refusals          uint64  `json:"refusals"` // times that there was no room
+	Subscriptions     int64   `json:"subscriptions"`
+	Ended             string  `json:"ended"` // end of input, count, duration, signal or error
+	Exit              int     `json:"exit"`
+	Error             string  `json:"error,omitempty"`
+}
+
+// report says how the run went and returns the exit code.
+func (r *run) report(err error, s cli.Streams) int {
+	code := cli.Code(err)
+	if err != nil {
+		r.console.Fail(err)
+		r.ended = "error"
+	}
+	sum := summary{
+		Program: program, Messages: r.stats.Messages, Bytes: r.stats.Bytes, Seconds: r.elapsed.Seconds(),
+		MessagesPerSecond: cli.PerSecond(r.stats.Messages, r.elapsed), BytesPerSecond: cli.PerSecond(r.stats.Bytes, r.elapsed),
+		Lost: r.stats.Undelivered, Refusals: r.stats.Refusals, Subscriptions: r.subscribed.Load(),
+		Ended: r.ended, Exit: code,
+	}
+	if r.publisher != nil {
+		sum.Instance = r.publisher.Instance()
+		if sum.Messages > 0 && sum.Subscriptions == 0 {
+			r.console.Say("nobody subscribed: --wait-subscribers 1 waits for somebody")
+		}
+	}
+	if err != nil {
+		sum.Error = cli.Text(err)
+	}
+	if !r.flags.JSON {
+		if r.publisher != nil {
+			r.console.Always("%s", sum)
+		}
+		r.console.Close()
+		return code
+	}
+	r.console.Close()
+	if err := cli.PrintJSON(s.Out, sum); err != nil {
+		fmt.Fprintf(s.Err, "%s: %v\n", program, err)
+		return cli.ExitFailed
+	}
+	return code
+}
+
+// String returns the summary as a line for people.
+func (s summary) String() string {
+	line := fmt.Sprintf("%s messages, %s in %s: %s, %s, %s lost",
+		units.FormatCount(s.Messages), units.FormatBytes(float64(s.Bytes)),
+		units.FormatDuration(time.Duration(s.Seconds*float64(time.Second))),
+		units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), units.FormatCount(s.Lost))
+	if s.Lost > 0 {
+		line += " with subscribers that left"
+	}
+	return line + "; ended by " + s.Ended
+}
+
+// liveLine returns the line that a terminal shows while the command runs.
+func liveLine(st bus.PublisherStats, messages, bytes *cli.Meter) string {
+	return fmt.Sprintf("%s messages, %s, %s, %d subscribers, %s lost, buffers %d of %d free (least %d)",
+		units.FormatCount(st.Messages), units.FormatRate(messages.Rate(st.Messages)), units.FormatByteRate(bytes.Rate(st.Bytes)),
+		len(st.Subscribers), units.FormatCount(st.Undelivered), st.PagesFree, st.Pages, st.MinPagesFree)
+}

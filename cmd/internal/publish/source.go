@@ -1,0 +1,126 @@
+package publish
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/emulate"
+	"tagbus/cmd/internal/record"
+	"tagbus/tags"
+)
+
+// source is where messages come from.
+type source interface {
+	// next returns the next message, whose data is valid until the next call;
+	// io.EOF, bare, when there are no more.
+	next() (tags.Tag, []byte, error)
+}
+
+// newSource opens what the flags name. A file stays open until the process
+// ends: a read that waits for a pipe may still go on then.
+func newSource(f *Flags, stdin io.Reader, say func(string, ...any)) (s source, err error) {
+	turns := new(roundRobin)
+	if !f.Map.byOffset {
+		if turns, err = newRoundRobin(f.Tags); err != nil {
+			return nil, &cli.UsageError{Err: err}
+		}
+	}
+	if f.Emulate != nil {
+		return &emulator{turns: turns, generator: emulate.NewGenerator(*f.Emulate), counters: make([]uint64, len(turns.tags))}, nil
+	}
+	in := &input{name: f.Input, format: *f.Record, mapping: f.Map, turns: turns, loop: f.Loop, say: say, r: stdin}
+	if f.Input == "-" {
+		in.name = "standard input"
+	} else {
+		if in.file, err = os.Open(f.Input); err != nil {
+			return nil, err
+		}
+		in.r = in.file
+	}
+	if in.reader, err = record.NewReader(in.format, in.r, int(f.MaxMessageBytes)); err != nil {
+		return nil, in.explain(err)
+	}
+	return in, nil
+}
+
+// emulator makes messages.
+type emulator struct {
+	turns     *roundRobin
+	generator *emulate.Generator
+	counters  []uint64 // by position of the tag
+}
+
+func (e *emulator) next() (tags.Tag, []byte, error) {
+	tag, at := e.turns.next()
+	e.counters[at]++
+	return tag, e.generator.Next(e.counters[at]), nil
+}
+
+// input reads messages from a file or from standard input.
+type input struct {
+	name    string
+	format  record.Format
+	mapping Mapping
+	turns   *roundRobin
+	loop    bool
+	say     func(string, ...any)
+
+	r       io.Reader
+	file    *os.File // r, if it is a file
+	reader  *record.Reader
+	records uint64 // of this pass
+	short   bool   // the last record was, and that was said
+}
+
+func (in *input) next() (tags.Tag, []byte, error) {
+	data, err := in.reader.Next()
+	if err == io.EOF && in.loop && in.records > 0 { //nolint:errorlint // Next returns it bare
+		data, err = in.again()
+	}
+	if err == io.EOF { //nolint:errorlint // as above
+		return 0, nil, err
+	}
+	if err != nil {
+		return 0, nil, in.explain(err)
+	}
+	in.records++
+	if len(data) != in.format.Bytes && in.format.Kind == record.Fixed && !in.short {
+		in.short = true
+		in.say("%s: the last record has only %d of %d bytes: published as it is", in.name, len(data), in.format.Bytes)
+	}
+	if !in.mapping.byOffset {
+		tag, _ := in.turns.next()
+		return tag, data, nil
+	}
+	tag, err := in.mapping.tagIn(data)
+	if err != nil {
+		return 0, nil, fmt.Errorf("%s: record %d: %w", in.name, in.records, err)
+	}
+	return tag, data, nil
+}
+
+// again returns the first record once more.
+func (in *input) again() ([]byte, error) {
+	in.records = 0
+	if _, err := in.file.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("--loop needs a file that can be read again: %w", err)
+	}
+	if err := in.reader.Reset(in.file); err != nil {
+		return nil, err
+	}
+	return in.reader.Next()
+}
+
+// explain names the input in an error, and what to do about it.
+func (in *input) explain(err error) error {
+	if pathErr := new(os.PathError); errors.As(err, &pathErr) {
+		return pathErr
+	}
+	if errors.Is(err, record.ErrTooLong) {
+		return fmt.Errorf("%s: %w: raise --max-message-bytes", in.name, err)
+	}
+	return fmt.Errorf("%s: %w", in.name, err)
+}

@@ -1,0 +1,116 @@
+// Package scripts_test runs publisher and subscriber as processes on loopback,
+// as the scripts in testdata say.
+package scripts_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/publish"
+	"tagbus/cmd/internal/subscribe"
+)
+
+func TestMain(m *testing.M) {
+	streams := cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	testscript.Main(m, map[string]func(){
+		"publisher":  func() { os.Exit(publish.Main(os.Args[1:], streams)) },
+		"subscriber": func() { os.Exit(subscribe.Main(os.Args[1:], streams)) },
+	})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"start":    start,
+			"expect":   expect,
+			"send":     send,
+			"signal":   sendSignal,
+			"finish":   finish,
+			"random":   random,
+			"json":     checkJSON,
+			"takeport": takePort,
+		},
+		Setup: func(env *testscript.Env) error {
+			all := &processes{byName: make(map[string]*process)}
+			env.Values[processesKey{}] = all
+			env.Defer(all.killAll)
+			// 16 tags, as a ProtoDUNE front end has.
+			env.Setenv("TAGS", "0x1000013000118000-0x100001300011800f")
+			return nil
+		},
+	})
+}
+
+// random FILE BYTES writes bytes that are the same in every run.
+func random(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: random FILE BYTES")
+	}
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	source := rand.NewPCG(uint64(n), 7)
+	data := make([]byte, n)
+	for i := range data {
+		data[i] = byte(source.Uint64() >> 32)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o600))
+}
+
+// json FILE KEY=VALUE... reads a file of one line, an object, and compares the
+// values of some keys, printed as Go does. A key without value must be there.
+func checkJSON(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: json FILE KEY=VALUE...")
+	}
+	text := ts.ReadFile(args[0])
+	if strings.Count(text, "\n") != 1 || !strings.HasSuffix(text, "\n") {
+		ts.Fatalf("got %q, want one line", text)
+	}
+	var object map[string]any
+	ts.Check(json.Unmarshal([]byte(text), &object))
+	for _, arg := range args[1:] {
+		key, want, compare := strings.Cut(arg, "=")
+		got, ok := object[key]
+		if !ok {
+			ts.Fatalf("got no %q in %s", key, text)
+		}
+		if f, ok := got.(float64); ok {
+			got = strconv.FormatFloat(f, 'f', -1, 64)
+		}
+		if compare && fmt.Sprint(got) != want {
+			ts.Fatalf("%s: got %v, want %s in %s", key, got, want, text)
+		}
+	}
+}
+
+// takeport NAME listens on a port of loopback until the script ends, and puts
+// the port into an environment variable.
+func takePort(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: takeport NAME")
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { listener.Close() })
+	ts.Setenv(args[0], strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))
+}
+
+// TestScriptsAreComplete keeps a renamed directory from passing for success.
+func TestScriptsAreComplete(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
+	if err != nil || len(files) < 10 {
+		t.Errorf("got %d scripts and error %v, want at least 10", len(files), err)
+	}
+}

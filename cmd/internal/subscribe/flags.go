@@ -1,0 +1,65 @@
+// Package subscribe is the command subscriber.
+package subscribe
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/record"
+	"tagbus/cmd/internal/units"
+	"tagbus/tags"
+)
+
+// Flags is the command line of subscriber.
+type Flags struct {
+	cli.Common
+
+	Tags tags.Set `required:"" placeholder:"SET" help:"Tags to receive, from every publisher that has or will have them: tags, ranges FIRST-LAST, value&mask and slash forms with *, separated by commas, or * for all."`
+
+	Output string         `placeholder:"FILE|-" group:"What to do with messages" help:"Write the messages in the order of arrival to a file, which is replaced, or to standard output (the summary of --json then goes to standard error). A slow output slows the publishers down. Default: only count."`
+	Record *record.Format `placeholder:"FORMAT" group:"What to do with messages" help:"Format of the output: raw (only their bytes), fixed:N (as raw, and says when one is not of N bytes), lines, length32 (u32 little endian before each), pcap or pcapng (link type Ethernet, time of writing). Default raw."`
+	Verify bool           `group:"What to do with messages" help:"Check that messages are those of publisher --emulate: counter, size and CRC-32C."`
+
+	Count        units.Count   `placeholder:"N" group:"When to stop" help:"Stop after this many messages, for example 2M; later ones are not written. Default: no limit."`
+	Timeout      time.Duration `placeholder:"TIME" group:"When to stop" help:"Fail when no message has arrived for this time. Default: wait for ever."`
+	UntilGoodbye bool          `group:"When to stop" help:"Stop when there was a publisher and the last one has ended; fail if --count is not reached by then."`
+
+	MaxMessageBytes units.Bytes `placeholder:"SIZE" group:"Tuning" help:"Largest message or page that is accepted; a publisher that announces larger ones is refused. Default 64MiB."`
+	QueueBytes      units.Bytes `placeholder:"SIZE" group:"Tuning" help:"Memory for messages that wait for the output, before reading stops. Default 8MiB."`
+}
+
+// Validate reports everything that is wrong with the flags; kong calls it.
+func (f *Flags) Validate() error {
+	var errs []error
+	if err := f.Common.Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	if f.Tags.IsEmpty() {
+		errs = append(errs, errors.New("--tags: the set is empty"))
+	}
+	if f.Record != nil && f.Output == "" {
+		errs = append(errs, errors.New("--record needs --output"))
+	}
+	if f.Timeout < 0 {
+		errs = append(errs, fmt.Errorf("--timeout: got %v, want a positive time", f.Timeout))
+	}
+	return errors.Join(errs...)
+}
+
+// format returns the format of the output.
+func (f *Flags) format() record.Format {
+	if f.Record == nil {
+		return record.Format{Kind: record.Raw}
+	}
+	return *f.Record
+}
+
+// config returns the configuration of the bus.
+func (f *Flags) config() bus.SubscriberConfig {
+	return bus.SubscriberConfig{
+		Name: f.Name, MaxMessageBytes: int(f.MaxMessageBytes), QueueBytes: int(f.QueueBytes),
+	}
+}

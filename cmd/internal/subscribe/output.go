@@ -1,0 +1,117 @@
+package subscribe
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"tagbus/cmd/internal/record"
+)
+
+const (
+	outputBytes = 256 << 10
+
+	// flushInterval bounds how long a written message stays in the buffer.
+	flushInterval = 50 * time.Millisecond
+)
+
+// output writes messages to a file through a buffer that is never old.
+//
+// Threads: any.
+type output struct {
+	failed func(error) // told once of an error outside write
+	file   *os.File    // nil for standard output
+	stop   chan struct{}
+	done   chan struct{} // closed when the goroutine has ended
+
+	mu      sync.Mutex
+	buffer  *bufio.Writer
+	records *record.Writer
+	err     error // the first one; nothing is written after it
+}
+
+// openOutput opens the output that the flags name.
+//
+//   - failed: called at most once, from a goroutine, for an error that write
+//     has not returned.
+func openOutput(f *Flags, stdout io.Writer, failed func(error)) (*output, error) {
+	o := &output{failed: failed, stop: make(chan struct{}), done: make(chan struct{})}
+	to := stdout
+	if f.Output != "-" {
+		file, err := os.Create(f.Output)
+		if err != nil {
+			return nil, err
+		}
+		o.file, to = file, file
+	}
+	o.buffer = bufio.NewWriterSize(to, outputBytes)
+	var err error
+	if o.records, err = record.NewWriter(f.format(), o.buffer); err != nil {
+		return nil, errors.Join(err, o.closeFile())
+	}
+	go o.flushNowAndThen()
+	return o, nil
+}
+
+// write writes one message. Blocks: while the file or pipe takes nothing.
+func (o *output) write(data []byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil {
+		o.err = o.records.Write(data)
+	}
+	return o.err
+}
+
+func (o *output) flush() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil {
+		if o.err = o.records.Flush(); o.err == nil {
+			o.err = o.buffer.Flush()
+		}
+	}
+	return o.err
+}
+
+func (o *output) flushNowAndThen() {
+	defer close(o.done)
+	tick := time.NewTicker(flushInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if err := o.flush(); err != nil {
+				o.failed(err)
+				return
+			}
+		case <-o.stop:
+			return
+		}
+	}
+}
+
+// close writes what is in the buffer and closes the file. It returns the first
+// error of the output's life.
+func (o *output) close() error {
+	close(o.stop)
+	<-o.done
+	return errors.Join(o.flush(), o.closeFile())
+}
+
+func (o *output) closeFile() error {
+	if o.file == nil {
+		return nil
+	}
+	return o.file.Close()
+}
+
+// misfits returns how many messages were not of the size of the format.
+func (o *output) misfits() uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.records.Misfits()
+}

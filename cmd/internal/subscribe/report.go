@@ -1,0 +1,129 @@
+package subscribe
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/units"
+)
+
+// summary is what --json prints.
+type summary struct {
+	Program           string  `json:"program"`
+	Messages          uint64  `json:"messages"` // taken: counted, checked, written
+	Bytes             uint64  `json:"bytes"`    // payload of those
+	Seconds           float64 `json:"seconds"`  // from the first message to the last
+	MessagesPerSecond float64 `json:"messages_per_second"`
+	BytesPerSecond    float64 `json:"bytes_per_second"`
+	Lost              uint64  `json:"lost"`     // messages that were published for us and did not arrive
+	Vanished          uint64  `json:"vanished"` // publishers of which nobody knows how much is missing
+	Verified          bool    `json:"verified"` // with --verify
+	Corrupt           uint64  `json:"corrupt"`
+	Duplicates        uint64  `json:"duplicates"`
+	Ended             string  `json:"ended"` // count, goodbye, duration, signal, timeout, closed output or error
+	Exit              int     `json:"exit"`
+	Error             string  `json:"error,omitempty"`
+}
+
+var (
+	errLost       = errors.New("messages were lost")
+	errVanished   = errors.New("a publisher vanished: how much is missing is not known")
+	errCorrupt    = errors.New("messages were corrupt or duplicated")
+	errIncomplete = errors.New("the publishers ended before --count was reached")
+)
+
+// report says how the run went and returns the exit code.
+func (r *run) report(err error) int {
+	sum := r.summary()
+	if err == nil {
+		err = r.shortcoming(sum)
+	}
+	sum.Exit = cli.Code(err)
+	if err != nil {
+		sum.Error = cli.Text(err)
+		r.console.Fail(err)
+	}
+	if !r.flags.JSON {
+		if r.subscriber != nil {
+			r.console.Always("%s", sum)
+		}
+		r.console.Close()
+		return sum.Exit
+	}
+	r.console.Close()
+	to := r.streams.Out
+	if r.flags.Output == "-" {
+		to = r.streams.Err
+	}
+	if err := cli.PrintJSON(to, sum); err != nil {
+		fmt.Fprintf(r.streams.Err, "%s: %v\n", program, err)
+		return cli.ExitFailed
+	}
+	return sum.Exit
+}
+
+// shortcoming returns what makes an orderly end a failure.
+func (r *run) shortcoming(s summary) error {
+	switch {
+	case s.Lost > 0:
+		return errLost
+	case s.Corrupt > 0 || s.Duplicates > 0:
+		return errCorrupt
+	case s.Vanished > 0:
+		return errVanished
+	case s.Ended == "goodbye" && s.Messages < uint64(r.flags.Count):
+		return errIncomplete
+	}
+	return nil
+}
+
+func (r *run) summary() summary {
+	s := summary{
+		Program: program, Messages: r.receiver.messages, Bytes: r.receiver.bytes,
+		Vanished: r.presence.vanished.Load(), Ended: r.ending.reason,
+	}
+	if s.Ended == "" {
+		s.Ended = "error"
+	}
+	var stats bus.SubscriberStats
+	if r.subscriber != nil {
+		stats = r.subscriber.Stats()
+	}
+	s.Lost = stats.Lost
+	if v := r.receiver.verifier; v != nil {
+		s.Verified, s.Corrupt, s.Duplicates = true, v.Corrupt, v.Duplicates
+		s.Lost += v.Missing
+	}
+	elapsed := max(0, r.last.Sub(r.receiver.first))
+	s.Seconds = elapsed.Seconds()
+	s.MessagesPerSecond, s.BytesPerSecond = cli.PerSecond(s.Messages, elapsed), cli.PerSecond(s.Bytes, elapsed)
+	return s
+}
+
+// String returns the summary as a line for people.
+func (s summary) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s messages, %s in %s: %s, %s, %s lost",
+		units.FormatCount(s.Messages), units.FormatBytes(float64(s.Bytes)),
+		units.FormatDuration(time.Duration(s.Seconds*float64(time.Second))),
+		units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), units.FormatCount(s.Lost))
+	if s.Verified {
+		fmt.Fprintf(&b, ", %s corrupt, %s duplicates", units.FormatCount(s.Corrupt), units.FormatCount(s.Duplicates))
+	}
+	if s.Vanished > 0 {
+		fmt.Fprintf(&b, ", %d publishers vanished", s.Vanished)
+	}
+	fmt.Fprintf(&b, "; ended by %s", s.Ended)
+	return b.String()
+}
+
+// liveLine returns the line that a terminal shows while the command runs.
+func liveLine(st bus.SubscriberStats, messages, bytes *cli.Meter) string {
+	return fmt.Sprintf("%s messages, %s, %s, %d publishers, %s lost",
+		units.FormatCount(st.Messages), units.FormatRate(messages.Rate(st.Messages)), units.FormatByteRate(bytes.Rate(st.Bytes)),
+		st.Publishers, units.FormatCount(st.Lost))
+}

@@ -1,0 +1,246 @@
+package subscribe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/emulate"
+	"tagbus/node"
+)
+
+const (
+	program = "subscriber"
+
+	description = `Receive messages from a bus: write them to a file or to standard output, check them, or count them.
+
+Ends with status 0 when all that was asked for has arrived, 1 when something failed or messages were lost, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order, as does a closed pipe at standard output; a second signal stops it at once.`
+
+	// outputGrace is how long the output may take, after the end, to take what
+	// has arrived.
+	outputGrace = 5 * time.Second
+
+	// watchInterval is the time between two looks at what has arrived.
+	watchInterval = 50 * time.Millisecond
+)
+
+// Main runs the command and returns its exit code.
+func Main(args []string, s cli.Streams) int {
+	cli.IgnoreClosedPipes()
+	var flags Flags
+	if code, run := cli.Parse(cli.Program{Name: program, Description: description}, &flags, args, s); !run {
+		return code
+	}
+	ctx, stop := cli.Signals(context.Background())
+	defer stop()
+	r := &run{
+		flags: &flags, console: cli.NewConsole(program, s.Err, flags.Quiet), streams: s,
+		ending: newEnding(), received: make(chan struct{}),
+	}
+	return r.report(r.run(ctx))
+}
+
+// run is one run of the command.
+type run struct {
+	flags   *Flags
+	console *cli.Console
+	streams cli.Streams
+
+	subscriber   *bus.Subscriber
+	subscription *bus.Subscription
+	receiver     receiver
+	received     chan struct{} // closed when the queue has been read to its end
+	ending       *ending
+	presence     presence
+
+	last time.Time // message seen; written by watch
+}
+
+// run receives until one of the ends that the flags name.
+func (r *run) run(ctx context.Context) (err error) {
+	r.receiver = receiver{limit: uint64(r.flags.Count), notice: r.console.Notice}
+	if r.flags.Verify {
+		r.receiver.verifier = new(emulate.Verifier)
+	}
+	if r.flags.Output != "" {
+		if r.receiver.output, err = openOutput(r.flags, r.streams.Out, r.outputFailed); err != nil {
+			return err
+		}
+		defer r.abandonOutput()
+	}
+	n, err := node.Open(node.Config{Bus: r.flags.Bus, Backend: r.flags.Backend})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.Close()) }()
+	cfg := r.flags.config()
+	cfg.OnEvent = r.onEvent
+	if r.subscriber, err = n.NewSubscriber(cfg); err != nil {
+		return err
+	}
+	if err := r.subscribe(); err != nil {
+		return err
+	}
+	r.console.Say("subscribed to %v, waiting for publishers in %s", r.flags.Tags, r.flags.Bus)
+	return r.wait(ctx)
+}
+
+// subscribe starts to receive. Messages that are written go through the
+// subscription's queue, which lets a slow output slow the publishers down; the
+// others are looked at on the loop, where they are.
+func (r *run) subscribe() (err error) {
+	if r.receiver.output == nil {
+		r.subscription, err = r.subscriber.Subscribe(r.flags.Tags, r.handle)
+		return err
+	}
+	if r.subscription, err = r.subscriber.Subscribe(r.flags.Tags, nil); err != nil {
+		return err
+	}
+	go func() {
+		defer close(r.received)
+		r.iterate()
+	}()
+	return nil
+}
+
+// handle takes a message on the loop.
+func (r *run) handle(m bus.Message) {
+	if limit := r.receiver.limit; limit != 0 && r.receiver.messages == limit {
+		return
+	}
+	if last, _ := r.receiver.take(m); last {
+		r.ending.end("count", nil)
+	}
+}
+
+// iterate takes the messages from the queue until it ends.
+func (r *run) iterate() {
+	for m, err := range r.subscription.Messages(context.Background()) {
+		if err != nil {
+			r.ending.end("error", err)
+			return
+		}
+		last, err := r.receiver.take(m)
+		if err != nil {
+			r.outputFailed(err)
+			return
+		}
+		if last {
+			r.ending.end("count", nil)
+			return
+		}
+	}
+}
+
+// outputFailed ends the run: in order if nobody reads the output any more.
+func (r *run) outputFailed(err error) {
+	if errors.Is(err, syscall.EPIPE) {
+		r.ending.end("closed output", nil)
+	} else {
+		r.ending.end("error", err)
+	}
+}
+
+// onEvent follows the bus. On the loop.
+func (r *run) onEvent(e bus.Event) {
+	r.console.Event(e)
+	if lastGone := r.presence.see(e); lastGone && r.flags.UntilGoodbye {
+		r.ending.end("goodbye", nil)
+	}
+}
+
+// wait waits for the end and leaves everything at rest.
+func (r *run) wait(ctx context.Context) error {
+	if r.flags.Duration > 0 {
+		timer := time.AfterFunc(r.flags.Duration, func() { r.ending.end("duration", nil) })
+		defer timer.Stop()
+	}
+	stop := context.AfterFunc(ctx, func() { r.ending.end("signal", nil) })
+	defer stop()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		r.watch()
+	}()
+	go r.awaitRefusal(ctx)
+	<-r.ending.done
+	<-watched
+	if err := r.subscription.Close(); err != nil && !errors.Is(err, bus.ErrClosed) {
+		return err
+	}
+	if r.receiver.output != nil {
+		return errors.Join(r.ending.err, r.finishOutput())
+	}
+	return r.ending.err
+}
+
+// awaitRefusal ends the run if a publisher refuses the subscription.
+func (r *run) awaitRefusal(ctx context.Context) {
+	if err := r.subscription.Wait(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, bus.ErrClosed) {
+		r.ending.end("error", err)
+	}
+}
+
+// abandonOutput releases the output of a run that has failed before it began.
+func (r *run) abandonOutput() {
+	if r.subscription == nil {
+		_ = r.receiver.output.close() // nothing was written, and the failure is known
+	}
+}
+
+// finishOutput waits until what has arrived is written.
+func (r *run) finishOutput() error {
+	grace := time.NewTimer(outputGrace)
+	defer grace.Stop()
+	select {
+	case <-r.received:
+	case <-grace.C:
+		return fmt.Errorf("output %s took nothing for %v: messages that have arrived are not written", r.flags.Output, outputGrace)
+	}
+	out := r.receiver.output
+	err := out.close()
+	switch {
+	case errors.Is(err, syscall.EPIPE), r.ending.err != nil && errors.Is(err, r.ending.err):
+		return nil // known
+	case err != nil:
+		return err
+	}
+	if n := out.misfits(); n > 0 {
+		r.console.Say("%d of %d messages were not %d bytes long: written as they are", n, r.receiver.messages, r.flags.Record.Bytes)
+	}
+	return nil
+}
+
+// watch notes when messages arrive, and ends the run when none do.
+func (r *run) watch() {
+	tick := time.NewTicker(watchInterval)
+	defer tick.Stop()
+	begin, seen := time.Now(), uint64(0)
+	var messages, bytes cli.Meter
+	r.console.Live(func() string { return liveLine(r.subscriber.Stats(), &messages, &bytes) })
+	for {
+		select {
+		case <-tick.C:
+		case <-r.ending.done:
+			if r.subscriber.Stats().Messages != seen {
+				r.last = time.Now()
+			}
+			return
+		}
+		if n := r.subscriber.Stats().Messages; n != seen {
+			seen, r.last = n, time.Now()
+		}
+		quiet := time.Since(begin)
+		if !r.last.IsZero() {
+			quiet = time.Since(r.last)
+		}
+		if r.flags.Timeout > 0 && quiet >= r.flags.Timeout {
+			r.ending.end("timeout", fmt.Errorf("no message for %v (--timeout): %d received, %d publishers connected",
+				r.flags.Timeout, seen, r.subscriber.Stats().Publishers))
+		}
+	}
+}

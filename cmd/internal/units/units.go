@@ -1,0 +1,186 @@
+// Package units reads and prints the quantities of the command line: sizes in
+// bytes, rates per second, and counts.
+//
+// A number is decimal, with an optional fraction and an optional suffix:
+//
+//	k M G        times 1000, 1000², 1000³
+//	KiB MiB GiB  times 1024, 1024², 1024³ (sizes only; also K, Ki without B)
+//	kB MB GB     times 1000, 1000², 1000³ (sizes only)
+package units
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ErrSyntax is wrapped by the errors of this package: the text is not a
+// quantity of the wanted kind. Correct it.
+var ErrSyntax = errors.New("not a quantity")
+
+// Bytes is a size. Its text form is a number with an optional suffix.
+type Bytes int
+
+// UnmarshalText reads a size from 0 to 2^62 bytes that is a whole number.
+//
+//   - Errors: one that wraps ErrSyntax, and b is unchanged.
+func (b *Bytes) UnmarshalText(text []byte) error {
+	n, err := parse(string(text), byteSuffixes)
+	if err != nil {
+		return err
+	}
+	if n != math.Trunc(n) || n > 1<<62 {
+		return fmt.Errorf("%w of whole bytes: %q", ErrSyntax, text)
+	}
+	*b = Bytes(n)
+	return nil
+}
+
+// String returns the size with three digits and a binary suffix.
+func (b Bytes) String() string { return FormatBytes(float64(b)) }
+
+// Rate is a number of events per second; 0 means without limit.
+type Rate float64
+
+// UnmarshalText reads a rate above 0.
+//
+//   - Errors: one that wraps ErrSyntax, and r is unchanged.
+func (r *Rate) UnmarshalText(text []byte) error {
+	n, err := parse(string(text), countSuffixes)
+	if err != nil {
+		return err
+	}
+	if n <= 0 {
+		return fmt.Errorf("%w above 0: %q", ErrSyntax, text)
+	}
+	*r = Rate(n)
+	return nil
+}
+
+// Count is a number of messages; 0 means without limit.
+type Count uint64
+
+// UnmarshalText reads a whole number from 1 to 2^62.
+//
+//   - Errors: one that wraps ErrSyntax, and c is unchanged.
+func (c *Count) UnmarshalText(text []byte) error {
+	n, err := parse(string(text), countSuffixes)
+	if err != nil {
+		return err
+	}
+	if n != math.Trunc(n) || n < 1 || n > 1<<62 {
+		return fmt.Errorf("%w that is a whole number above 0: %q", ErrSyntax, text)
+	}
+	*c = Count(n)
+	return nil
+}
+
+type suffix struct {
+	text   string
+	factor float64
+}
+
+// Longer suffixes stand before those that they end with.
+var (
+	countSuffixes = []suffix{{"k", 1e3}, {"M", 1e6}, {"G", 1e9}}
+	byteSuffixes  = []suffix{
+		{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30},
+		{"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1},
+		{"Ki", 1 << 10}, {"Mi", 1 << 20}, {"Gi", 1 << 30}, {"K", 1 << 10},
+		{"k", 1e3}, {"M", 1e6}, {"G", 1e9},
+	}
+)
+
+func parse(text string, suffixes []suffix) (float64, error) {
+	digits, factor := text, 1.0
+	for _, s := range suffixes {
+		if rest, ok := strings.CutSuffix(text, s.text); ok {
+			digits, factor = rest, s.factor
+			break
+		}
+	}
+	// ParseFloat reads more than people mean by a number: inf, 0x1p3, 1_0, -1.
+	if digits == "" || strings.Trim(digits, "0123456789.") != "" {
+		return 0, syntaxError(text, suffixes)
+	}
+	n, err := strconv.ParseFloat(digits, 64)
+	if err != nil {
+		return 0, syntaxError(text, suffixes)
+	}
+	return n * factor, nil
+}
+
+func syntaxError(text string, suffixes []suffix) error {
+	var names []string
+	for _, s := range suffixes {
+		names = append(names, s.text)
+	}
+	return fmt.Errorf("%w: %q: want a number with an optional suffix %s", ErrSyntax, text, strings.Join(names, " "))
+}
+
+// FormatBytes returns n bytes with three digits and a binary suffix: 4.00 KiB.
+func FormatBytes(n float64) string {
+	for _, s := range []suffix{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if n >= s.factor {
+			return digits(n/s.factor) + " " + s.text
+		}
+	}
+	return strconv.FormatFloat(n, 'f', 0, 64) + " B"
+}
+
+// FormatByteRate returns n bytes per second in decimal units, as networks are
+// rated: 1.25 GB/s.
+func FormatByteRate(n float64) string {
+	for _, s := range []suffix{{"GB/s", 1e9}, {"MB/s", 1e6}, {"kB/s", 1e3}} {
+		if n >= s.factor {
+			return digits(n/s.factor) + " " + s.text
+		}
+	}
+	return strconv.FormatFloat(n, 'f', 0, 64) + " B/s"
+}
+
+// FormatRate returns n per second with three digits: 1.25 M/s.
+func FormatRate(n float64) string {
+	for _, s := range []suffix{{"M/s", 1e6}, {"k/s", 1e3}} {
+		if n >= s.factor {
+			return digits(n/s.factor) + " " + s.text
+		}
+	}
+	return digits(n) + " /s"
+}
+
+// FormatCount returns n with a comma after each three digits: 2,000,000.
+func FormatCount(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// FormatDuration returns d with three digits.
+func FormatDuration(d time.Duration) string {
+	switch {
+	case d >= time.Minute:
+		return d.Round(time.Second).String()
+	case d >= time.Second:
+		return digits(d.Seconds()) + " s"
+	default:
+		return digits(d.Seconds()*1e3) + " ms"
+	}
+}
+
+// digits returns n with three significant digits, and all before the point.
+func digits(n float64) string {
+	switch {
+	case n >= 100:
+		return strconv.FormatFloat(n, 'f', 0, 64)
+	case n >= 10:
+		return strconv.FormatFloat(n, 'f', 1, 64)
+	default:
+		return strconv.FormatFloat(n, 'f', 2, 64)
+	}
+}
