@@ -13,7 +13,7 @@ import (
 	"tagbus/tags"
 )
 
-func message(n int, data string) Message {
+func queueMessage(n int, data string) Message {
 	return Message{Tag: tags.Tag(n), Status: Status(n), Counter: uint64(n), Data: []byte(data)}
 }
 
@@ -75,7 +75,7 @@ func TestMessageQueueTellsWhenItIsFull(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			q := newMessageQueue(test.limit)
 			for i, data := range test.data {
-				if got := q.push(message(i, data)); got != (i >= test.full) {
+				if got := q.push(queueMessage(i, data)); got != (i >= test.full) {
 					t.Errorf("push %d: got full %v", i, got)
 				}
 			}
@@ -84,7 +84,7 @@ func TestMessageQueueTellsWhenItIsFull(t *testing.T) {
 				t.Errorf("got drained %v, %v, %q want drained and %q", drained, err, got, test.data)
 			}
 			q.limit = 1 << 20
-			q.push(message(0, "after"))
+			q.push(queueMessage(0, "after"))
 			if drained, err := q.next(t.Context()); drained || err != nil {
 				t.Errorf("the next block: got drained %v, %v want neither", drained, err)
 			}
@@ -107,11 +107,11 @@ func TestMessageQueueEnds(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			q := newMessageQueue(1)
-			q.push(message(1, "before"))
+			q.push(queueMessage(1, "before"))
 			for _, cause := range test.causes {
 				q.close(cause)
 			}
-			if q.push(message(2, "late")) {
+			if q.push(queueMessage(2, "late")) {
 				t.Errorf("an ended queue is full, and its reader would never drain it")
 			}
 			if drained, err := q.next(t.Context()); !drained || err != nil {
@@ -136,7 +136,7 @@ func TestAReaderThatWaitsIsWoken(t *testing.T) {
 		wake func(q *messageQueue, cancel context.CancelCauseFunc)
 		want error
 	}{
-		{"by a message", func(q *messageQueue, _ context.CancelCauseFunc) { q.push(message(1, "")) }, nil},
+		{"by a message", func(q *messageQueue, _ context.CancelCauseFunc) { q.push(queueMessage(1, "")) }, nil},
 		{"by the end", func(q *messageQueue, _ context.CancelCauseFunc) { q.close(nil) }, errQueueEnd},
 		{"by an end with a reason", func(q *messageQueue, _ context.CancelCauseFunc) { q.close(cause) }, cause},
 		{"by the end of its context", func(_ *messageQueue, cancel context.CancelCauseFunc) { cancel(cause) }, cause},
@@ -147,7 +147,7 @@ func TestAReaderThatWaitsIsWoken(t *testing.T) {
 				q := newMessageQueue(1 << 20)
 				ctx, cancel := context.WithCancelCause(t.Context())
 				defer cancel(nil)
-				q.push(message(0, "a")) // leaves a token of its wake-up behind
+				q.push(queueMessage(0, "a")) // leaves a token of its wake-up behind
 				if _, err := q.next(ctx); err != nil {
 					t.Fatal(err)
 				}
@@ -180,8 +180,8 @@ func TestAnEndedContextLosesNoMessage(t *testing.T) {
 	if _, err := q.next(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
-	q.push(message(1, "a"))
-	q.push(message(2, "b"))
+	q.push(queueMessage(1, "a"))
+	q.push(queueMessage(2, "b"))
 	if _, err := q.next(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestAnEndedContextLosesNoMessage(t *testing.T) {
 		t.Errorf("got %q, %v want a", m.Data, ok)
 	}
 	// Here a loop over the messages breaks; another one begins with take.
-	q.push(message(3, "c"))
+	q.push(queueMessage(3, "c"))
 	if got := takeAll(q); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("got %q, want b", got)
 	}

@@ -18,8 +18,8 @@ import (
 	"tagbus/tags"
 )
 
-// record is one message of a page.
-type record struct {
+// testRecord is one message of a page.
+type testRecord struct {
 	Tag    tags.Tag
 	Status Status
 	Data   string
@@ -36,13 +36,13 @@ func unhex(tb testing.TB, s string) []byte {
 }
 
 // writePage returns a page of the records, which must fit size bytes.
-func writePage(tb testing.TB, size int, records []record) []byte {
+func writePage(tb testing.TB, size int, records []testRecord) []byte {
 	tb.Helper()
 	var w pageWriter
 	w.reset(make([]byte, size))
 	for i, r := range records {
 		if !w.append(r.Tag, r.Status, []byte(r.Data)) {
-			tb.Fatalf("record %d of %d does not fit %d bytes", i, len(records), size)
+			tb.Fatalf("message %d of %d does not fit %d bytes", i, len(records), size)
 		}
 	}
 	w.finish()
@@ -50,7 +50,7 @@ func writePage(tb testing.TB, size int, records []record) []byte {
 }
 
 // readPage returns the messages of a page up to its end or its damage.
-func readPage(page []byte) (records []record, err error) {
+func readPage(page []byte) (records []testRecord, err error) {
 	var r pageReader
 	if err := r.reset(page); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func readPage(page []byte) (records []record, err error) {
 		if cap(r.data) != len(r.data) {
 			return records, errors.New("a handler that appends would overwrite the next message")
 		}
-		records = append(records, record{r.tag, r.status, string(r.data)})
+		records = append(records, testRecord{r.tag, r.status, string(r.data)})
 	}
 }
 
@@ -71,37 +71,37 @@ func TestPageBytes(t *testing.T) {
 	const header1 = "01 00 0000 01000000"
 	tests := []struct {
 		name    string
-		records []record
+		records []testRecord
 		want    string
 	}{
-		{"a message", []record{{5, 0, "abc"}}, header1 + "03000080 0500000000000000 616263"},
-		{"an empty message", []record{{5, 0, ""}}, header1 + "00000080 0500000000000000"},
-		{"an empty message of tag 0", []record{{0, 0, ""}}, header1 + "00000080 0000000000000000"},
-		{"a status", []record{{5, 0x80, "a"}}, header1 + "010000c0 80 0500000000000000 61"},
-		{"a detector's tag", []record{{0x1000013000118000, 0, "a"}}, header1 + "01000080 0080110030010010 61"},
+		{"a message", []testRecord{{5, 0, "abc"}}, header1 + "03000080 0500000000000000 616263"},
+		{"an empty message", []testRecord{{5, 0, ""}}, header1 + "00000080 0500000000000000"},
+		{"an empty message of tag 0", []testRecord{{0, 0, ""}}, header1 + "00000080 0000000000000000"},
+		{"a status", []testRecord{{5, 0x80, "a"}}, header1 + "010000c0 80 0500000000000000 61"},
+		{"a detector's tag", []testRecord{{0x1000013000118000, 0, "a"}}, header1 + "01000080 0080110030010010 61"},
 		{
 			"a tag is written once for messages in a row",
-			[]record{{5, 0, "a"}, {5, 0, ""}, {5, 0, "bc"}},
+			[]testRecord{{5, 0, "a"}, {5, 0, ""}, {5, 0, "bc"}},
 			"01 00 0000 03000000  01000080 0500000000000000 61  00000000  02000000 6263",
 		},
 		{
 			"a status without a tag",
-			[]record{{5, 0, "a"}, {5, 7, "b"}, {5, 0, "c"}},
+			[]testRecord{{5, 0, "a"}, {5, 7, "b"}, {5, 0, "c"}},
 			"01 00 0000 03000000  01000080 0500000000000000 61  01000040 07 62  01000000 63",
 		},
 		{
 			"a tag that changes and comes back",
-			[]record{{5, 0, "a"}, {6, 255, "b"}, {5, 0, "c"}},
+			[]testRecord{{5, 0, "a"}, {6, 255, "b"}, {5, 0, "c"}},
 			"01 00 0000 03000000  01000080 0500000000000000 61  010000c0 ff 0600000000000000 62  01000080 0500000000000000 63",
 		},
 		{
 			"tag 0 after another",
-			[]record{{math.MaxUint64, 0, "a"}, {0, 0, "b"}},
+			[]testRecord{{math.MaxUint64, 0, "a"}, {0, 0, "b"}},
 			"01 00 0000 02000000  01000080 ffffffffffffffff 61  01000080 0000000000000000 62",
 		},
 		{
 			"a size of more than one byte",
-			[]record{{5, 0, strings.Repeat("x", 0x0102)}},
+			[]testRecord{{5, 0, strings.Repeat("x", 0x0102)}},
 			header1 + "02010080 0500000000000000" + strings.Repeat("78", 0x0102),
 		},
 	}
@@ -170,11 +170,11 @@ func TestALargeMessageIsAPageOfOneMessage(t *testing.T) {
 		t.Fatalf("got a header of %d bytes, want %d", len(w.mem), want)
 	}
 	whole := append(bytes.Clone(w.mem), payload...)
-	if want := writePage(t, 1<<20, []record{{5, 7, payload}}); !bytes.Equal(whole, want) {
+	if want := writePage(t, 1<<20, []testRecord{{5, 7, payload}}); !bytes.Equal(whole, want) {
 		t.Errorf("it differs from a page that is large enough")
 	}
 	got, err := readPage(whole)
-	if diff := cmp.Diff([]record{{5, 7, payload}}, got); err != nil || diff != "" {
+	if diff := cmp.Diff([]testRecord{{5, 7, payload}}, got); err != nil || diff != "" {
 		t.Errorf("got %v (-want +got):\n%s", err, diff)
 	}
 }
@@ -224,7 +224,7 @@ func TestDamagedPages(t *testing.T) {
 }
 
 func TestEveryPrefixOfAPageIsRefused(t *testing.T) {
-	page := writePage(t, 1024, []record{{5, 0, "abc"}, {5, 7, ""}, {6, 8, "de"}, {6, 0, "f"}})
+	page := writePage(t, 1024, []testRecord{{5, 0, "abc"}, {5, 7, ""}, {6, 8, "de"}, {6, 0, "f"}})
 	for n := range page {
 		var damage *PageError
 		if got, err := readPage(page[:n]); !errors.As(err, &damage) || damage.Offset > n {
@@ -234,7 +234,7 @@ func TestEveryPrefixOfAPageIsRefused(t *testing.T) {
 }
 
 // naivePage reads a page in the obvious way: field by field, with copies.
-func naivePage(page []byte) (records []record, ok bool) {
+func naivePage(page []byte) (records []testRecord, ok bool) {
 	in := bytes.NewReader(page)
 	read := func(v any) bool { return binary.Read(in, binary.LittleEndian, v) == nil }
 	var header struct {
@@ -245,7 +245,7 @@ func naivePage(page []byte) (records []record, ok bool) {
 	if !read(&header) || header.Kind != 1 || header.Flags != 0 || header.Reserved != 0 || header.Messages == 0 {
 		return nil, false
 	}
-	var r record
+	var r testRecord
 	for i := range header.Messages {
 		var head uint32
 		if !read(&head) {
@@ -278,8 +278,8 @@ func naivePage(page []byte) (records []record, ok bool) {
 }
 
 func FuzzPage(f *testing.F) {
-	f.Add(writePage(f, 1024, []record{{5, 0, "abc"}}))
-	f.Add(writePage(f, 1024, []record{{5, 0, "abc"}, {5, 7, ""}, {6, 8, "de"}, {6, 0, "f"}, {5, 0, ""}}))
+	f.Add(writePage(f, 1024, []testRecord{{5, 0, "abc"}}))
+	f.Add(writePage(f, 1024, []testRecord{{5, 0, "abc"}, {5, 7, ""}, {6, 8, "de"}, {6, 0, "f"}, {5, 0, ""}}))
 	f.Add(unhex(f, "01 00 0000 02000000 01000080 0500000000000000 61 01000080 0500000000000000 62"))
 	f.Add(unhex(f, "01 00 0000 ffffffff ffffffff ff"))
 	f.Add(unhex(f, "01 00 0000 01000000 000000c0 00 0500000000000000"))
@@ -309,14 +309,14 @@ func FuzzPage(f *testing.F) {
 func TestPagesComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(minPageBytes, 1024).Draw(t, "size")
-		records := rapid.SliceOf(rapid.Custom(func(t *rapid.T) record {
-			return record{
+		records := rapid.SliceOf(rapid.Custom(func(t *rapid.T) testRecord {
+			return testRecord{
 				Tag:    tags.Tag(rapid.SampledFrom([]uint64{0, 1, 0x1000013000118000, math.MaxUint64}).Draw(t, "tag")),
 				Status: Status(rapid.SampledFrom([]uint8{0, 0, 1, 255}).Draw(t, "status")),
 				Data:   string(rapid.SliceOfN(rapid.Byte(), 0, minPageBytes-pageHeaderBytes-maxRecordOverhead).Draw(t, "data")),
 			}
 		})).Draw(t, "records")
-		var got []record
+		var got []testRecord
 		var w pageWriter
 		seal := func() {
 			w.finish()

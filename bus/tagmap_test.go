@@ -142,11 +142,11 @@ func probes[V any](m *tagMap[V]) (mean float64, worst int) {
 type sweep struct{ shift, count int }
 
 // Fields of the tags of a detector.
-func detector(n int) sweep  { return sweep{52, n} }
-func connector(n int) sweep { return sweep{36, n} }
-func links(n int) sweep     { return sweep{22, n} }
-func elinks(n int) sweep    { return sweep{16, n} }
-func streams(n int) sweep   { return sweep{0, n} }
+func sweepDetectors(n int) sweep  { return sweep{52, n} }
+func sweepConnectors(n int) sweep { return sweep{36, n} }
+func sweepLinks(n int) sweep     { return sweep{22, n} }
+func sweepELinks(n int) sweep    { return sweep{16, n} }
+func sweepStreams(n int) sweep   { return sweep{0, n} }
 
 // tagsOf calls f for all combinations of the sweeps.
 func tagsOf(base tags.Tag, sweeps []sweep, f func(tags.Tag)) {
@@ -169,21 +169,21 @@ func TestTagMapFindsDetectorTagsInFewProbes(t *testing.T) {
 		base   tags.Tag
 		sweeps []sweep
 	}{
-		{"numbers from 1", 1, []sweep{streams(100_000)}},
+		{"numbers from 1", 1, []sweep{sweepStreams(100_000)}},
 		{"numbers with free low bits", 0, []sweep{{16, 100_000}}},
 		{"high bits only", 0, []sweep{{44, 100_000}}},
-		{"connectors", 0x1000000000118000, []sweep{connector(65_536)}},
-		{"connectors and two e-links", 0x1000000000108000, []sweep{connector(50_000), elinks(2)}},
-		{"connectors and links", base, []sweep{connector(400), links(250)}},
-		{"detectors and connectors", 0x0000000000118000, []sweep{detector(250), connector(400)}},
-		{"detectors, connectors and links", 0x0000000000118000, []sweep{detector(10), connector(100), links(100)}},
-		{"links", base, []sweep{links(8192)}},
-		{"links and e-links", base, []sweep{links(1600), elinks(63)}},
-		{"connectors, links and e-links", base, []sweep{connector(24), links(64), elinks(63)}},
-		{"connectors, links, e-links and streams", base, []sweep{connector(16), links(24), elinks(32), streams(8)}},
-		{"e-links and streams", base, []sweep{connector(7), elinks(56), streams(256)}},
-		{"streams and links", base, []sweep{links(400), streams(250)}},
-		{"every fourth e-link, both directions", base, []sweep{connector(24), links(130), {18, 16}, {15, 2}}},
+		{"connectors", 0x1000000000118000, []sweep{sweepConnectors(65_536)}},
+		{"connectors and two e-links", 0x1000000000108000, []sweep{sweepConnectors(50_000), sweepELinks(2)}},
+		{"connectors and links", base, []sweep{sweepConnectors(400), sweepLinks(250)}},
+		{"detectors and connectors", 0x0000000000118000, []sweep{sweepDetectors(250), sweepConnectors(400)}},
+		{"detectors, connectors and links", 0x0000000000118000, []sweep{sweepDetectors(10), sweepConnectors(100), sweepLinks(100)}},
+		{"links", base, []sweep{sweepLinks(8192)}},
+		{"links and e-links", base, []sweep{sweepLinks(1600), sweepELinks(63)}},
+		{"connectors, links and e-links", base, []sweep{sweepConnectors(24), sweepLinks(64), sweepELinks(63)}},
+		{"connectors, links, e-links and streams", base, []sweep{sweepConnectors(16), sweepLinks(24), sweepELinks(32), sweepStreams(8)}},
+		{"e-links and streams", base, []sweep{sweepConnectors(7), sweepELinks(56), sweepStreams(256)}},
+		{"streams and links", base, []sweep{sweepLinks(400), sweepStreams(250)}},
+		{"every fourth e-link, both directions", base, []sweep{sweepConnectors(24), sweepLinks(130), {18, 16}, {15, 2}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,0 +1,212 @@
+package bus
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"tagbus/bus/directory/memory"
+	"tagbus/netio/reactor"
+	"tagbus/netio/tcp"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// sessionPublisher opens a publisher of tags 5 and 6 over TCP and returns its
+// address.
+func sessionPublisher(t *testing.T) (*Publisher, string) {
+	t.Helper()
+	loop, err := reactor.New(reactor.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- loop.Run(context.Background()) }()
+	dir := memory.New()
+	p, err := NewPublisher(tcp.Opener(loop, tcp.Config{}), dir, PublisherConfig{
+		Tags:          tags.Of(5, 6),
+		Listen:        netip.MustParseAddrPort("127.0.0.1:0"),
+		FlushInterval: time.Hour, // what is published together stays together
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		err := p.Close()
+		loop.Stop()
+		if err := errors.Join(err, <-ended, loop.Close(), dir.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	entries, err := dir.List()
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("got entries %v, %v want one", entries, err)
+	}
+	return p, entries[0].Addresses[0].String()
+}
+
+// stranger is a peer that speaks the protocol by hand.
+type stranger struct {
+	net.Conn
+	t *testing.T
+}
+
+func dialStranger(t *testing.T, addr string) stranger {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return stranger{c, t}
+}
+
+func (s stranger) send(b []byte) {
+	s.t.Helper()
+	if _, err := s.Write(b); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// expect reads exactly the bytes want.
+func (s stranger) expect(want []byte) {
+	s.t.Helper()
+	got := make([]byte, len(want))
+	n, err := io.ReadFull(s, got)
+	if !bytes.Equal(got, want) {
+		s.t.Fatalf("got %x, %v\nwant %x", got[:n], err, want)
+	}
+}
+
+// message reads one frame.
+func (s stranger) message() []byte {
+	s.t.Helper()
+	var n uint32
+	if err := binary.Read(s, binary.LittleEndian, &n); err != nil {
+		s.t.Fatal(err)
+	}
+	b := make([]byte, n)
+	if _, err := io.ReadFull(s, b); err != nil {
+		s.t.Fatal(err)
+	}
+	return b
+}
+
+func (s stranger) expectHello() subscription.Hello {
+	s.t.Helper()
+	h, err := subscription.DecodeHello(s.message())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return h
+}
+
+// expectEnd waits until the peer has closed.
+func (s stranger) expectEnd() {
+	s.t.Helper()
+	rest, err := io.ReadAll(s)
+	var timeout net.Error
+	if len(rest) > 0 || errors.As(err, &timeout) && timeout.Timeout() {
+		s.t.Errorf("got %x, %v want the end", rest, err)
+	}
+}
+
+// The session of docs/protocol.md, byte for byte, with a subscriber that knows
+// nothing but that page.
+func TestTheDocumentedSession(t *testing.T) {
+	p, addr := sessionPublisher(t)
+	v := vectors(t)
+	publish := func(tag tags.Tag, status Status, data string) {
+		t.Helper()
+		if err := p.PublishStatus(tag, status, []byte(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish(5, 0, "nobody wants this")
+	publish(5, 0, "nor this")
+
+	s := dialStranger(t, addr)
+	s.send(v["session-1-subscriber"])
+	if h := s.expectHello(); h.Instance != p.instance || h.MaxMessageBytes != subscription.MaxControlBytes {
+		t.Errorf("got hello %+v, want one of %s that takes %d bytes", h, p.instance, subscription.MaxControlBytes)
+	}
+	s.send(v["session-2-subscriber"])
+	s.expect(v["session-3-publisher"])
+	publish(5, 0, "abc")
+	publish(6, 7, "d")
+	drained := make(chan error, 1)
+	go func() { drained <- p.Drain(t.Context()) }()
+	s.expect(v["session-4-publisher"])
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-drained; err != nil {
+		t.Error(err)
+	}
+}
+
+// framed puts a length in front of a message.
+func framed(message []byte) []byte {
+	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(message))), message...)
+}
+
+func TestTheDocumentedRefusals(t *testing.T) {
+	_, addr := sessionPublisher(t)
+	v := vectors(t)
+	tests := []struct {
+		name   string
+		send   []byte
+		after  bool // a good hello, which is answered
+		answer bool // hello and Refused without id
+	}{
+		{"a length of 0", []byte{0, 0, 0, 0}, false, false},
+		{"a length of 2^31", []byte{0, 0, 0, 0x80}, false, false},
+		{"a length of 2^32-1", []byte{0xff, 0xff, 0xff, 0xff}, false, false},
+		{"a first frame above 4,096 bytes", []byte{0x01, 0x10, 0, 0}, false, false},
+		{"HTTP without a frame", v["bad-hello-http"], false, false},
+		{"HTTP in a frame", framed(v["bad-hello-http"]), false, false},
+		{"a TLS hello", unhex(t, "16030100ba010000b60303a1b2c3d4e5f6"), false, false},
+		{"another version", framed(v["bad-hello-version"]), false, true},
+		{"an unknown field in the hello", framed(v["bad-hello-field"]), false, true},
+		{"another instance expected", framed(v["hello-full"]), false, true},
+		{"too small for the pages", framed(v["hello-small"]), false, true},
+		{"a frame above 16,384 bytes", []byte{0x01, 0x40, 0, 0}, true, false},
+		{"a control message that announces 4 GiB", framed(v["bad-control-length"]), true, false},
+		{"a negative id", framed(v["bad-control-negative"]), true, false},
+		{"an unknown kind", framed(v["bad-control-kind"]), true, false},
+		{"a kind of the publisher", framed(v["subscribed"]), true, false},
+		{"a page", framed(v["page"]), true, false},
+		{"a second hello", v["session-1-subscriber"], true, false},
+		{"a set that is none", framed(unhex(t, "1082 a2696401 a3736574c403 020000")), true, false},
+		{"pieces of two sets", slices.Concat(framed(v["subscribe-more"]), framed(v["subscribe"])), true, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := dialStranger(t, addr)
+			if test.after {
+				s.send(v["session-1-subscriber"])
+				s.expectHello()
+			}
+			s.send(test.send)
+			if test.answer {
+				s.expectHello()
+				m, err := subscription.Decode(s.message())
+				r, ok := m.(*subscription.Refused)
+				if !ok || r.ID != 0 || r.Reason == "" {
+					t.Errorf("got %v, %v want Refused with a reason", m, err)
+				}
+			}
+			s.expectEnd()
+		})
+	}
+}

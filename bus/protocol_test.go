@@ -1,0 +1,231 @@
+package bus
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// vectors returns the golden vectors of docs/protocol.md by their names.
+func vectors(tb testing.TB) map[string][]byte {
+	tb.Helper()
+	text, err := os.ReadFile("../docs/protocol.md")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	found := make(map[string][]byte)
+	var name string
+	var digits strings.Builder
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		switch after, begins := strings.CutPrefix(line, "```hex "); {
+		case begins:
+			name = after
+			digits.Reset()
+		case name != "" && line == "```":
+			if _, twice := found[name]; twice {
+				tb.Errorf("vector %q is there twice", name)
+			}
+			found[name] = unhex(tb, digits.String())
+			name = ""
+		case name != "":
+			line, _, _ = strings.Cut(line, "#")
+			digits.WriteString(line)
+		}
+	}
+	return found
+}
+
+// What the vectors stand for. A vector is right if encoding makes it and
+// decoding reads it back.
+var (
+	helloVectors = map[string]subscription.Hello{
+		"hello-small": {Instance: "i", MaxMessageBytes: 16384},
+		"hello-full": {
+			Instance: "sub", Expect: "pub", Name: "readout", Host: "felix1", PID: 4711, MaxMessageBytes: 1 << 20,
+		},
+	}
+	controlVectors = map[string]subscription.Message{
+		"subscribe":            &subscription.Subscribe{ID: 1, Set: []byte{1, 1, 5, 0, 0}},
+		"subscribe-more":       &subscription.Subscribe{ID: 300, Set: []byte{1, 2}, More: true},
+		"subscribed":           &subscription.Subscribed{ID: 1},
+		"unsubscribe":          &subscription.Unsubscribe{ID: 128},
+		"unsubscribed":         &subscription.Unsubscribed{ID: 65536},
+		"positions":            &subscription.Positions{ID: 1, List: []byte{5, 7}},
+		"refused":              &subscription.Refused{Reason: "full"},
+		"refused-subscription": &subscription.Refused{ID: 9, Reason: "no"},
+		"goodbye":              &subscription.Goodbye{List: []byte{5, 3, 1, 1}},
+		"goodbye-last":         &subscription.Goodbye{},
+	}
+	setVectors = map[string]string{
+		"set-empty":      "",
+		"set-everything": "*",
+		"set-ranges":     "5-7,9",
+		"set-detector":   "0x1000013000118000-0x100001300011800f",
+		"set-patterns":   "1&5,4&5,6&6",
+	}
+	pageVectors = map[string][]testRecord{
+		"page":      {{5, 0, "abc"}},
+		"page-many": {{5, 0, "a"}, {5, 0, ""}, {5, 7, "b"}, {6, 0x80, "c"}, {5, 0, ""}},
+	}
+	listVectors = map[string][]subscription.Position{
+		"list": {{Tag: 5, Count: 7}, {Tag: 133, Count: 300}},
+	}
+)
+
+func decodeHello(b []byte) error   { _, err := subscription.DecodeHello(b); return err }
+func decodeControl(b []byte) error { _, err := subscription.Decode(b); return err }
+func decodeSet(b []byte) error     { return new(tags.Set).UnmarshalBinary(b) }
+func decodePage(b []byte) error    { _, err := readPage(b); return err }
+func decodeList(b []byte) error {
+	for _, err := range subscription.PositionsOf(b) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// badVectors begin with what decodes them: bad-page-size with "page".
+var badVectors = map[string]func([]byte) error{
+	"hello": decodeHello, "control": decodeControl, "set": decodeSet, "page": decodePage, "list": decodeList,
+}
+
+func TestTheDocumentedBytesAreThoseOnTheWire(t *testing.T) {
+	documented := vectors(t)
+	for name, got := range documented {
+		t.Run(name, func(t *testing.T) {
+			want, err := checkVector(t, name, got)
+			if err != nil {
+				t.Error(err)
+			}
+			if want != nil && !bytes.Equal(want, got) {
+				t.Errorf("docs/protocol.md has %x\nthe code makes %x", got, want)
+			}
+		})
+	}
+	for _, names := range [][]string{keys(helloVectors), keys(controlVectors), keys(setVectors), keys(pageVectors), keys(listVectors)} {
+		for _, name := range names {
+			if documented[name] == nil {
+				t.Errorf("docs/protocol.md has no vector %q", name)
+			}
+		}
+	}
+}
+
+func keys[V any](m map[string]V) (names []string) {
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// checkVector decodes a vector and returns what encoding makes of its meaning,
+// or nil for a vector that cannot be encoded.
+func checkVector(t *testing.T, name string, b []byte) ([]byte, error) {
+	t.Helper()
+	if h, ok := helloVectors[name]; ok {
+		back, err := subscription.DecodeHello(b)
+		same(t, h, back, err)
+		return subscription.AppendHello(nil, h)
+	}
+	if m, ok := controlVectors[name]; ok {
+		back, err := subscription.Decode(b)
+		same(t, m, back, err)
+		return subscription.Append(nil, m)
+	}
+	if s, ok := setVectors[name]; ok {
+		set, err := tags.ParseSet(s)
+		if err != nil {
+			return nil, err
+		}
+		var back tags.Set
+		err = back.UnmarshalBinary(b)
+		same(t, set.String(), back.String(), err)
+		return set.MarshalBinary()
+	}
+	if records, ok := pageVectors[name]; ok {
+		back, err := readPage(b)
+		same(t, records, back, err)
+		return writePage(t, 1024, records), nil
+	}
+	if positions, ok := listVectors[name]; ok {
+		return listVector(t, positions, b), nil
+	}
+	return otherVector(t, name, b)
+}
+
+func same(t *testing.T, want, got any, err error) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("decoded: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+func listVector(t *testing.T, want []subscription.Position, b []byte) (list []byte) {
+	t.Helper()
+	var got []subscription.Position
+	for p, err := range subscription.PositionsOf(b) {
+		if err != nil {
+			t.Error(err)
+		}
+		got = append(got, p)
+	}
+	same(t, want, got, nil)
+	for l := range positionLists(want) {
+		list = append(list, l...)
+	}
+	return list
+}
+
+func otherVector(t *testing.T, name string, b []byte) ([]byte, error) {
+	t.Helper()
+	switch kind, _, _ := strings.Cut(name, "-"); kind {
+	case "bad":
+		kind, _, _ = strings.Cut(strings.TrimPrefix(name, "bad-"), "-")
+		decode := badVectors[kind]
+		if decode == nil {
+			return nil, errors.New("nobody knows how to decode it")
+		}
+		if decode(b) == nil {
+			return nil, errors.New("it was not refused")
+		}
+		return nil, nil
+	case "tag":
+		return binary.LittleEndian.AppendUint64(nil, 0x1000013000118000), nil
+	case "frame":
+		messages := unframe(t, b)
+		if len(messages) != 1 || decodeControl(messages[0]) == nil {
+			return nil, errors.New("it should hold one message that is refused")
+		}
+		return nil, nil
+	case "session": // see TestTheDocumentedSession
+		unframe(t, b)
+		return nil, nil
+	}
+	return nil, errors.New("no test knows what it stands for")
+}
+
+// unframe cuts frames into their messages.
+func unframe(tb testing.TB, b []byte) (messages [][]byte) {
+	tb.Helper()
+	for len(b) > 0 {
+		if len(b) < 4 || int(binary.LittleEndian.Uint32(b)) > len(b)-4 {
+			tb.Fatalf("a frame is cut off: %x", b)
+		}
+		n := 4 + int(binary.LittleEndian.Uint32(b))
+		messages = append(messages, b[4:n])
+		b = b[n:]
+	}
+	return messages
+}
