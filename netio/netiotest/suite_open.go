@@ -275,7 +275,9 @@ func checkManyEndpoints(t TB, s Suite) {
 		e.sendAll(t, e.ways()[0], netio.Key(i), nil, p.memory(t, 1+i))
 	}
 	for _, c := range opened {
-		i := slices.IndexFunc(accepted, func(a *end) bool { return a.ep.Remote() == c.ep.Local() })
+		i := slices.IndexFunc(accepted, func(a *end) bool {
+			return a.ep.Remote() == c.ep.Local() && a.ep.Local() == c.ep.Remote()
+		})
 		if i < 0 {
 			t.Fatalf("the client has a connection from %v, and the server has none to it", c.ep.Local())
 		}

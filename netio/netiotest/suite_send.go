@@ -191,15 +191,15 @@ func checkEmptyPieces(t TB, s Suite) {
 func checkBidirectional(t TB, s Suite) {
 	p := connectPair(t, s, nil)
 	mem := p.memory(t, suiteBufferBytes)
-	for i := range 500 {
+	for i := range 300 {
 		p.both(func(from, _ *end) {
 			ways := from.ways()
-			from.sendAll(t, ways[i%len(ways)], netio.Key(i), nil, mem[i:i+1+(i*37)%3000])
+			from.sendAll(t, ways[i%len(ways)], netio.Key(i), nil, mem[i:i+1+(i*37)%1000])
 		})
 	}
 	p.both(func(from, to *end) {
 		from.waitIdle(t)
-		to.waitReceived(t, 500)
+		to.waitReceived(t, 300)
 		checkReceived(t, from, to, false)
 	})
 }
