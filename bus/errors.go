@@ -86,6 +86,27 @@ func (e *PublishError) Error() string {
 // Unwrap returns the cause.
 func (e *PublishError) Unwrap() error { return e.Err }
 
+// UndeliveredError is the cause of a publisher's Lost event for a subscriber
+// that went before everything was sent to it. Should it come back, Gap events
+// tell it what it missed exactly, which can be more: what the system had taken
+// and not delivered is not known here.
+type UndeliveredError struct {
+	Messages uint64
+	Err      error // why the connection ended; nil if the subscriber closed it
+}
+
+// Error names the number and the cause.
+func (e *UndeliveredError) Error() string {
+	s := fmt.Sprintf("bus: %d messages undelivered", e.Messages)
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap returns the cause.
+func (e *UndeliveredError) Unwrap() error { return e.Err }
+
 // PageError says why a page could not be read.
 type PageError struct {
 	Offset int // byte within the page

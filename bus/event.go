@@ -21,9 +21,9 @@ const (
 	// Unsubscribed: a subscription to Tags has ended in order.
 	Unsubscribed
 
-	// Lost: the connection to Peer has ended; Err says why, nil if in order. A
-	// subscriber connects again by itself while the publisher is in the
-	// directory.
+	// Lost: the connection to Peer has ended; Err says why, nil if Peer closed
+	// it and nothing was on its way. A subscriber connects again by itself
+	// while the publisher is in the directory.
 	Lost
 
 	// Refused: a connection or subscription was refused; Err says why.
@@ -73,6 +73,9 @@ type Event struct {
 // String returns the event as a line for people.
 func (e Event) String() string {
 	s := e.Kind.String()
+	if e.Kind == Lost && e.Err == nil {
+		s = "left" // nothing was lost
+	}
 	if e.Peer != nil {
 		s += " " + e.Peer.String()
 	}

@@ -225,8 +225,9 @@ func (l *link) busy() bool {
 	return !l.dead && (l.queue.len() > 0 || l.inFlightBytes >= l.pub.window)
 }
 
-// kill drops everything queued, because the connection has ended. Loop only.
-func (l *link) kill() {
+// kill drops everything queued, because the connection has ended, and returns
+// how many messages that were. Loop only.
+func (l *link) kill() (dropped uint64) {
 	l.mu.Lock()
 	l.dead = true
 	queues := [...]*ring[item]{&l.inFlight, &l.queue, &l.held}
@@ -234,10 +235,12 @@ func (l *link) kill() {
 	for _, q := range queues { // nobody else touches them once dead is set
 		for q.len() > 0 {
 			if i := q.pop(); i.page != nil {
+				dropped += uint64(i.page.messages)
 				l.drop(i.page)
 			}
 		}
 	}
+	return dropped
 }
 
 // fail closes the connection for a fault of the peer. Loop only.

@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 
 	"tagbus/netio"
@@ -30,8 +31,14 @@ func (p publisherHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, c
 	l := ep.Context().(*link)
 	p.hello.remove(l)
 	p.removeLink(l)
-	l.kill()
+	dropped := l.kill()
 	p.roomFreed()
+	if errors.Is(cause, io.EOF) {
+		cause = nil
+	}
+	if dropped > 0 {
+		cause = &UndeliveredError{Messages: dropped, Err: cause}
+	}
 	if l.peer.Instance != "" {
 		p.event(Event{Kind: Lost, Peer: l.peer, Err: cause})
 	}

@@ -1,0 +1,133 @@
+package node_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"tagbus/bus"
+	"tagbus/netio"
+	"tagbus/node"
+	"tagbus/tags"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	plain := filepath.Join(t.TempDir(), "plain")
+	if err := os.WriteFile(plain, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name string
+		cfg  node.Config
+		is   error
+		want string
+	}{
+		{"an unknown backend", node.Config{Bus: t.TempDir(), Backend: "udp"}, node.ErrUnknownBackend, `got "udp"`},
+		{"tcp has no providers", node.Config{Bus: t.TempDir(), Backend: "tcp:x"}, node.ErrUnknownBackend, `got "tcp:x"`},
+		{"a bus that is a file", node.Config{Bus: plain}, nil, plain},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			n, err := node.Open(test.cfg)
+			if err == nil {
+				t.Fatal("opened", n.Close())
+			}
+			if test.is != nil && !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %v with %q", err, test.is, test.want)
+			}
+		})
+	}
+}
+
+func TestRDMANeedsItsBuildTag(t *testing.T) {
+	n, err := node.Open(node.Config{Bus: t.TempDir(), Backend: "rdma:verbs"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	_, err = n.NewSubscriber(bus.SubscriberConfig{})
+	if !errors.Is(err, netio.ErrNotBuiltIn) || !strings.Contains(err.Error(), "-tags libfabric") {
+		t.Errorf("got %v, want ErrNotBuiltIn and what to do", err)
+	}
+}
+
+func TestCloseClosesEverything(t *testing.T) {
+	n, err := node.Open(node.Config{Bus: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := n.NewSubscriber(bus.SubscriberConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Subscribe(tags.Of(1), func(bus.Message) {}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := n.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	}
+	if err := p.Publish(1, nil); !errors.Is(err, bus.ErrClosed) {
+		t.Errorf("publish: got %v, want ErrClosed", err)
+	}
+	if _, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1)}); !errors.Is(err, bus.ErrClosed) {
+		t.Errorf("new publisher: got %v, want ErrClosed", err)
+	}
+}
+
+// TestMessagesCostNoAllocation counts what the whole process allocates while
+// messages go from Publish to a handler over TCP.
+func TestMessagesCostNoAllocation(t *testing.T) {
+	if raceEnabled {
+		t.Skip("allocations are not those of the product under the race detector")
+	}
+	dir := t.TempDir()
+	p := openPublisher(t, dir, bus.PublisherConfig{Tags: tags.Of(1, 2)})
+	s, err := openNode(t, dir).NewSubscriber(bus.SubscriberConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var received atomic.Int64
+	arrived := make(chan struct{}, 1)
+	const warmUp, total = 20_000, 220_000
+	if _, err := s.Subscribe(tags.Of(1, 2), func(bus.Message) {
+		if n := received.Add(1); n == warmUp || n == total {
+			arrived <- struct{}{}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.WaitSubscribers(t.Context(), 1, tags.Of(1, 2)); err != nil {
+		t.Fatal(err)
+	}
+	publish := func(n int) {
+		for i := range n {
+			if err := p.PublishContext(t.Context(), tags.Tag(1+i%2), make([]byte, 100)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		<-arrived
+	}
+	publish(warmUp)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	publish(total - warmUp)
+	runtime.ReadMemStats(&after)
+	// The file directory's beat and the flush timer allocate now and then.
+	if n := after.Mallocs - before.Mallocs; n > (total-warmUp)/100 {
+		t.Errorf("%d allocations for %d messages, want none per message", n, total-warmUp)
+	}
+}
