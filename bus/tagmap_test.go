@@ -144,9 +144,9 @@ type sweep struct{ shift, count int }
 // Fields of the tags of a detector.
 func sweepDetectors(n int) sweep  { return sweep{52, n} }
 func sweepConnectors(n int) sweep { return sweep{36, n} }
-func sweepLinks(n int) sweep     { return sweep{22, n} }
-func sweepELinks(n int) sweep    { return sweep{16, n} }
-func sweepStreams(n int) sweep   { return sweep{0, n} }
+func sweepLinks(n int) sweep      { return sweep{22, n} }
+func sweepELinks(n int) sweep     { return sweep{16, n} }
+func sweepStreams(n int) sweep    { return sweep{0, n} }
 
 // tagsOf calls f for all combinations of the sweeps.
 func tagsOf(base tags.Tag, sweeps []sweep, f func(tags.Tag)) {
