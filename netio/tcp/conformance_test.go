@@ -43,9 +43,9 @@ func (r *runner) stop(t netiotest.TB) {
 
 // startLoop returns a loop that runs until the end of the test, and has no
 // sources left then.
-func startLoop(t netiotest.TB) *runner {
+func startLoop(t netiotest.TB, cfg reactor.Config) *runner {
 	t.Helper()
-	r := newRunner(t, reactor.Config{})
+	r := newRunner(t, cfg)
 	r.start()
 	t.Cleanup(func() {
 		r.stop(t)
@@ -65,7 +65,12 @@ func openBackend(t netiotest.TB, h netio.Handler, cfg tcp.Config) netio.Backend 
 
 func openBackendLoop(t netiotest.TB, h netio.Handler, cfg tcp.Config) (netio.Backend, *runner) {
 	t.Helper()
-	r := startLoop(t)
+	return openBackendOn(t, reactor.Config{}, h, cfg)
+}
+
+func openBackendOn(t netiotest.TB, loopConfig reactor.Config, h netio.Handler, cfg tcp.Config) (netio.Backend, *runner) {
+	t.Helper()
+	r := startLoop(t, loopConfig)
 	b, err := tcp.Opener(r.EventLoop, cfg)(h)
 	if err != nil {
 		t.Fatalf("open backend: got error %v, want none", err)

@@ -4,10 +4,10 @@ import (
 	"net/netip"
 	"sync/atomic"
 
+	"golang.org/x/sys/unix"
+
 	"tagbus/netio"
 	"tagbus/netio/reactor"
-
-	"golang.org/x/sys/unix"
 )
 
 // state is the way of an endpoint:

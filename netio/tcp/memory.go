@@ -27,11 +27,6 @@ const (
 type block struct {
 	mem   []byte
 	class int
-
-	// For sending: bytes in use, and what still refers to them: messages, and
-	// the queue that is filling it.
-	used int
-	refs atomic.Int32
 }
 
 // memory keeps the free blocks of a backend. It holds what was needed at the
@@ -105,7 +100,6 @@ func (m *memory) get(n int) (*block, error) {
 
 // put takes a block back.
 func (m *memory) put(b *block) {
-	b.used = 0
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.usedBytes -= len(b.mem)
@@ -117,13 +111,6 @@ func (m *memory) put(b *block) {
 	m.freeBytes += len(b.mem)
 	if !m.returned.Load() {
 		m.returned.Store(true)
-	}
-}
-
-// unref takes back a block that nothing refers to any more.
-func (m *memory) unref(b *block) {
-	if b.refs.Add(-1) == 0 {
-		m.put(b)
 	}
 }
 

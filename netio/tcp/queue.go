@@ -3,6 +3,7 @@ package tcp
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -33,9 +34,9 @@ type entry struct {
 	key    netio.Key
 	bytes  int           // of the frame
 	buffer *netio.Buffer // of SendBuffer
-	block  *block        // holds the copy, and then is all there is
 
-	// The frame: head, then pieces, then more.
+	// The frame: head, then pieces, then more. Of a copied message all is in
+	// the first piece.
 	head      [lengthBytes + netio.MaxHeaderBytes]byte
 	headBytes int
 	pieces    [inlinePieces]unix.Iovec
@@ -84,9 +85,10 @@ type queue struct {
 	mu     sync.Mutex
 	ring   []entry
 	tail   uint64
-	known  bool   // the loop will look at what is appended
-	closed bool   // no sends any more
-	block  *block // is being filled by copies
+	known  bool     // the loop will look at what is appended
+	closed bool     // no sends any more
+	block  copies   // is being filled
+	full   []copies // before it
 
 	head    atomic.Uint64
 	noPlace refusals
@@ -96,6 +98,14 @@ type queue struct {
 	offset     int // bytes of entry sent that the system has taken
 	taken      int // its pieces in more that are among them
 	takenBytes int // and their bytes
+}
+
+// copies is a block of copied messages. It is needed until entry last, the last
+// of them, is completed.
+type copies struct {
+	*block
+	used int
+	last uint64
 }
 
 func (q *queue) init(m *memory, p *netio.Params) {
@@ -226,8 +236,7 @@ func (q *queue) pushCopy(key netio.Key, size int, header []byte, data [][]byte) 
 	e.key = key
 	e.bytes = n
 	e.headBytes = 0
-	e.block = q.block
-	e.block.refs.Add(1)
+	q.block.last = q.tail
 	e.pieces[0] = vector(frame)
 	return q.commit(), nil
 }
@@ -235,29 +244,38 @@ func (q *queue) pushCopy(key netio.Key, size int, header []byte, data [][]byte) 
 // copyRoom returns n bytes of q.block, which it replaces if they do not fit.
 // The first block is small, which is enough for who sends now and then.
 func (q *queue) copyRoom(n int) ([]byte, error) {
-	if q.block == nil || n > len(q.block.mem)-q.block.used {
+	if q.block.block == nil || n > len(q.block.mem)-q.block.used {
 		want := n
-		if q.block != nil {
+		if q.block.block != nil {
 			want = max(n, classBytes(mediumClass))
 		}
 		b, err := q.memory.get(want)
 		if err != nil {
 			return nil, err
 		}
-		q.dropBlock()
-		b.refs.Store(1)
-		q.block = b
+		if q.block.block != nil {
+			q.full = append(q.full, q.block)
+		}
+		q.block = copies{block: b}
 	}
 	begin := q.block.used
 	q.block.used += n
 	return q.block.mem[begin : begin+n : begin+n], nil
 }
 
-// dropBlock gives up the block that is being filled.
-func (q *queue) dropBlock() {
-	if q.block != nil {
-		q.memory.unref(q.block)
-		q.block = nil
+// reclaim gives back the blocks whose messages are completed, also the one
+// that is being filled if all are: idle endpoints hold no memory. mu is held.
+func (q *queue) reclaim() {
+	head := q.head.Load()
+	n := 0
+	for n < len(q.full) && q.full[n].last < head {
+		q.memory.put(q.full[n].block)
+		n++
+	}
+	q.full = slices.Delete(q.full, 0, n)
+	if q.block.block != nil && head == q.tail {
+		q.memory.put(q.block.block)
+		q.block = copies{}
 	}
 }
 
@@ -266,10 +284,8 @@ func (q *queue) dropBlock() {
 func (q *queue) take() (tail uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.sent == q.tail {
-		q.known = false
-		q.dropBlock() // idle endpoints hold no memory
-	}
+	q.known = q.sent != q.tail
+	q.reclaim()
 	return q.tail
 }
 
@@ -281,11 +297,11 @@ func (q *queue) close() (tail uint64) {
 	return q.tail
 }
 
-// release gives up what copies are gathered in, after close.
+// release gives back what copies lie in, when all entries are finished.
 func (q *queue) release() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.dropBlock()
+	q.reclaim()
 }
 
 // hasPlace tells whether Send would find a place.
@@ -356,8 +372,8 @@ func (q *queue) advance(n int) (messages, bytes int) {
 // and returns its key.
 func (q *queue) finish(i uint64) netio.Key {
 	e := q.at(i)
-	key, buffer, block := e.key, e.buffer, e.block
-	e.buffer, e.block = nil, nil
+	key, buffer := e.key, e.buffer
+	e.buffer = nil
 	e.pieces = [inlinePieces]unix.Iovec{}
 	clear(e.more)
 	e.more = e.more[:0]
@@ -367,9 +383,6 @@ func (q *queue) finish(i uint64) netio.Key {
 	// The place is free before the buffer is: so there is a place for each
 	// buffer.
 	q.head.Store(i + 1)
-	if block != nil {
-		q.memory.unref(block)
-	}
 	if buffer != nil {
 		buffer.Release()
 	}

@@ -15,7 +15,7 @@ const (
 	largeBytes = 32 << 10
 
 	// maxReadBytes bounds one read.
-	maxReadBytes = 1 << 20
+	maxReadBytes = 1<<20 + slack
 )
 
 // scratch is the block into which all endpoints of a backend read, one after
@@ -99,9 +99,11 @@ func (r *receiver) more() bool {
 // Errors: the system's (no memory).
 func (r *receiver) room() ([]byte, error) {
 	have := r.end - r.start
-	first := lengthBytes // bytes of the first frame, as far as that is known
+	first := lengthBytes // bytes of the first frame
 	if have >= lengthBytes {
 		first += int(binary.LittleEndian.Uint32(r.buf[r.start:]))
+	} else if r.last >= largeBytes {
+		first += r.last // it may be as the last
 	}
 	fits := first+lengthBytes <= scratchBytes || len(r.buf) < scratchBytes
 	if r.buf == nil || r.own != nil && have <= smallBytes && fits {
@@ -118,19 +120,16 @@ func (r *receiver) room() ([]byte, error) {
 	return r.buf[r.end:min(r.start+r.want(have, first), len(r.buf), r.end+maxReadBytes)], nil
 }
 
-// want returns how many bytes the window should hold after the next read:
-// whole frames and the length of the one behind, if they are large.
+// want returns how many bytes the window should hold after the next read: all
+// that fits, unless the first frame is large. Then it is this frame and the
+// length behind it, or more frames, if they go on being of the same size.
 func (r *receiver) want(have, first int) int {
-	size := lengthBytes + r.last // of the frames to come, if they are as the last
-	switch {
-	case have < lengthBytes && r.last >= largeBytes:
-		first = size
-	case first-have < largeBytes:
+	if first-have < largeBytes {
 		return len(r.buf)
 	}
 	want := first + lengthBytes
-	if room := len(r.buf) - r.start - want; r.steady && first == size && room > 0 {
-		want += room / size * size
+	if room := len(r.buf) - r.start - want; r.steady && first == lengthBytes+r.last && room > 0 {
+		want += room / first * first
 	}
 	return want
 }

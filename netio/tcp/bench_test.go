@@ -1,0 +1,311 @@
+package tcp_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tagbus/netio"
+	"tagbus/netio/reactor"
+	"tagbus/netio/tcp"
+)
+
+// ways are the three ways to send.
+var ways = []string{"copy", "zero-copy", "buffered"}
+
+// pump sends messages of one size as fast as they go, on its loop.
+type pump struct {
+	netio.NopHandler
+	way    string
+	header []byte
+	data   [][]byte
+	ep     chan netio.Endpoint
+	left   int
+	done   chan struct{} // all completed
+	open   int
+}
+
+func newPump(way string, size int) *pump {
+	return &pump{way: way, data: [][]byte{make([]byte, size)}, ep: make(chan netio.Endpoint, 1), done: make(chan struct{}, 1)}
+}
+
+func (p *pump) OnConnectionEstablished(ep netio.Endpoint) { p.ep <- ep }
+
+func (p *pump) OnSendCompleted(c netio.Completion) {
+	p.open--
+	if p.left > 0 {
+		p.fill(c.Endpoint)
+	} else if p.open == 0 {
+		p.done <- struct{}{}
+	}
+}
+
+// fill sends until the queue is full or all is sent.
+func (p *pump) fill(ep netio.Endpoint) {
+	for p.left > 0 && p.send(ep) == nil {
+		p.left--
+		p.open++
+	}
+}
+
+func (p *pump) send(ep netio.Endpoint) error {
+	switch p.way {
+	case "copy":
+		return ep.SendCopy(0, p.header, p.data...)
+	case "zero-copy":
+		return ep.Send(0, p.header, p.data...)
+	}
+	b, err := ep.Buffer()
+	if err != nil {
+		return err
+	}
+	b.Extend(len(p.data[0])) // filling it is not what is measured
+	return ep.SendBuffer(b)
+}
+
+// sink counts messages.
+type sink struct {
+	netio.NopHandler
+	left int
+	done chan struct{}
+}
+
+func (s *sink) OnData(netio.Endpoint, []byte) {
+	if s.left--; s.left == 0 {
+		s.done <- struct{}{}
+	}
+}
+
+// pumpAndSink connects a pump to a sink, each with a loop of its own.
+func pumpAndSink(tb testing.TB, cfg tcp.Config, way string, size int) (*pump, *sink, netio.Endpoint, *runner) {
+	tb.Helper()
+	p, s := newPump(way, size), &sink{done: make(chan struct{}, 1)}
+	params := netio.Params{
+		Receive:  netio.ReceiveParams{MaxMessageBytes: size},
+		ZeroCopy: netio.ZeroCopyParams{Outstanding: min(4096, max(16, 2<<20/size))},
+	}
+	if way == "buffered" {
+		params.Buffered = netio.BufferedParams{Buffers: 32, BufferBytes: size}
+	}
+	server := openBackend(tb, s, cfg)
+	l, err := server.OpenListenEndpoint(netip.MustParseAddrPort("127.0.0.1:0"), params)
+	if err != nil {
+		tb.Fatalf("listen: got error %v, want none", err)
+	}
+	client, loop := openBackendLoop(tb, p, cfg)
+	if err := client.OpenEndpoint(l.Addr(), params); err != nil {
+		tb.Fatalf("open endpoint: got error %v, want none", err)
+	}
+	return p, s, <-p.ep, loop
+}
+
+// run sends n messages and returns when they have arrived.
+func (p *pump) run(s *sink, ep netio.Endpoint, loop *runner, n int) {
+	s.left, p.left = n, n
+	loop.Post(func() { p.fill(ep) })
+	<-s.done
+	<-p.done
+}
+
+func BenchmarkThroughput(b *testing.B) {
+	for _, congestion := range []string{"", "reno"} {
+		for _, size := range []int{64, 1 << 10, 16 << 10, 64 << 10, 130_900, 1 << 20} {
+			for _, way := range ways {
+				name := fmt.Sprintf("congestion=%s/size=%d/way=%s", congestion, size, way)
+				b.Run(name, func(b *testing.B) { benchmarkThroughput(b, congestion, way, size) })
+			}
+		}
+	}
+}
+
+func benchmarkThroughput(b *testing.B, congestion, way string, size int) {
+	p, s, ep, loop := pumpAndSink(b, tcp.Config{CongestionControl: congestion}, way, size)
+	p.run(s, ep, loop, 2000+(8<<20)/size) // the window opens, memory is committed
+	b.SetBytes(int64(size))
+	b.ReportAllocs()
+	b.ResetTimer()
+	p.run(s, ep, loop, b.N)
+	b.StopTimer()
+	took := b.Elapsed()
+	b.ReportMetric(float64(rawThroughput(b, congestion, size, b.N))/float64(took), "x-of-raw")
+}
+
+// rawThroughput is what the system can do: one thread writes blocks of frames,
+// another one reads and walks through the lengths, as a C program would. It
+// returns the time for n frames.
+func rawThroughput(tb testing.TB, congestion string, size, n int) time.Duration {
+	tb.Helper()
+	w, r := rawPair(tb, congestion)
+	frame := 4 + size
+	per := max(1, 64<<10/frame) // frames in a block
+	block := make([]byte, per*frame)
+	for i := range per {
+		binary.LittleEndian.PutUint32(block[i*frame:], uint32(size))
+	}
+	began := time.Now()
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		for left := n * frame; left > 0; {
+			sent, err := unix.Write(w, block[:min(left, len(block))])
+			if err != nil {
+				tb.Errorf("write: got error %v, want none", err)
+				return
+			}
+			left -= sent // blocking: whole blocks
+		}
+	}()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	buf := make([]byte, 256<<10+max(frame, 4))
+	have := 0
+	for got := 0; got < n; {
+		k, err := unix.Read(r, buf[have:])
+		if err != nil || k == 0 {
+			tb.Fatalf("read: got %d bytes and error %v, want some", k, err)
+		}
+		have += k
+		at := 0
+		for have-at >= 4 {
+			whole := 4 + int(binary.LittleEndian.Uint32(buf[at:]))
+			if have-at < whole {
+				break
+			}
+			at += whole
+			got++
+		}
+		have = copy(buf, buf[at:have])
+	}
+	return time.Since(began)
+}
+
+// rawPair returns two connected blocking sockets.
+func rawPair(tb testing.TB, congestion string) (w, r int) {
+	tb.Helper()
+	must := func(err error) {
+		if err != nil {
+			tb.Fatalf("raw sockets: got error %v, want none", err)
+		}
+	}
+	socket := func() int {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		must(err)
+		tb.Cleanup(func() { _ = unix.Close(fd) })
+		must(unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1))
+		if congestion != "" {
+			must(unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, congestion))
+		}
+		return fd
+	}
+	l := socket()
+	must(unix.Bind(l, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	must(unix.Listen(l, 1))
+	at, err := unix.Getsockname(l)
+	must(err)
+	w = socket()
+	must(unix.Connect(w, at))
+	r, _, err = unix.Accept(l)
+	must(err)
+	tb.Cleanup(func() { _ = unix.Close(r) })
+	return w, r
+}
+
+// echo answers each message with the same bytes.
+type echo struct {
+	netio.NopHandler
+	data [1][]byte
+}
+
+func (e *echo) OnData(ep netio.Endpoint, data []byte) {
+	e.data[0] = data
+	_ = ep.SendCopy(0, nil, e.data[:]...)
+}
+
+// ping sends the next message when the answer to the last has come.
+type ping struct {
+	netio.NopHandler
+	data [][]byte
+	ep   chan netio.Endpoint
+	left int
+	done chan struct{}
+}
+
+func (p *ping) OnConnectionEstablished(ep netio.Endpoint) { p.ep <- ep }
+
+func (p *ping) OnData(ep netio.Endpoint, _ []byte) {
+	if p.left--; p.left == 0 {
+		p.done <- struct{}{}
+		return
+	}
+	_ = ep.SendCopy(0, nil, p.data...)
+}
+
+func BenchmarkPingPong(b *testing.B) {
+	for name, mode := range map[string]reactor.WaitMode{"netpoll": reactor.WaitNetpoll, "thread": reactor.WaitThread} {
+		b.Run("wait="+name, func(b *testing.B) {
+			if mode == reactor.WaitThread {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 2))
+			}
+			p, ep, loop := pingAndEcho(b, reactor.Config{Wait: mode})
+			run := func(n int) {
+				p.left = n
+				loop.Post(func() { _ = ep.SendCopy(0, nil, p.data...) })
+				<-p.done
+			}
+			run(100)
+			b.ReportAllocs()
+			b.ResetTimer()
+			run(b.N)
+			b.StopTimer()
+			b.ReportMetric(float64(rawPingPong(b, b.N))/float64(b.Elapsed()), "x-of-raw")
+		})
+	}
+}
+
+func pingAndEcho(tb testing.TB, cfg reactor.Config) (*ping, netio.Endpoint, *runner) {
+	tb.Helper()
+	p := &ping{data: [][]byte{make([]byte, 64)}, ep: make(chan netio.Endpoint, 1), done: make(chan struct{}, 1)}
+	server, _ := openBackendOn(tb, cfg, &echo{}, tcp.Config{})
+	l, err := server.OpenListenEndpoint(netip.MustParseAddrPort("127.0.0.1:0"), netio.Params{})
+	if err != nil {
+		tb.Fatalf("listen: got error %v, want none", err)
+	}
+	client, loop := openBackendOn(tb, cfg, p, tcp.Config{})
+	if err := client.OpenEndpoint(l.Addr(), netio.Params{}); err != nil {
+		tb.Fatalf("open endpoint: got error %v, want none", err)
+	}
+	return p, <-p.ep, loop
+}
+
+// rawPingPong returns the time for n rounds between two threads that block in
+// read.
+func rawPingPong(tb testing.TB, n int) time.Duration {
+	tb.Helper()
+	a, z := rawPair(tb, "")
+	began := time.Now()
+	bounce := func(fd int, first bool) {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		buf := make([]byte, 68)
+		for i := range n {
+			if !first || i > 0 {
+				if _, err := unix.Read(fd, buf); err != nil {
+					tb.Errorf("read: got error %v, want none", err)
+				}
+			}
+			if _, err := unix.Write(fd, buf); err != nil {
+				tb.Errorf("write: got error %v, want none", err)
+			}
+		}
+	}
+	ended := make(chan struct{})
+	go func() { bounce(z, false); close(ended) }()
+	bounce(a, true)
+	<-ended
+	return time.Since(began)
+}

@@ -1,0 +1,94 @@
+package tcp
+
+import "tagbus/netio"
+
+// ScratchBytes is the size of the memory into which all endpoints read.
+const ScratchBytes = scratchBytes
+
+// Receiver is a receiver without a socket.
+type Receiver struct {
+	r       receiver
+	memory  memory
+	scratch scratch
+}
+
+// NewReceiver returns a Receiver; p has no defaults.
+func NewReceiver(p netio.ReceiveParams) (*Receiver, error) {
+	r := &Receiver{}
+	var err error
+	if r.scratch.block, err = r.memory.get(scratchBytes); err != nil {
+		return nil, err
+	}
+	r.r.init(&r.memory, &r.scratch, p)
+	return r, nil
+}
+
+// Turn is the turn of an endpoint whose socket holds data: it reads all of it,
+// calls deliver for each message, and parks.
+func (r *Receiver) Turn(data []byte, deliver func([]byte)) error {
+	for {
+		for {
+			more := r.r.buf != nil && r.r.more()
+			message, err := r.r.next()
+			if err != nil {
+				return err
+			}
+			if (message != nil) != more {
+				panic("more and next do not agree")
+			}
+			if message == nil {
+				break
+			}
+			deliver(message)
+		}
+		if len(data) == 0 {
+			return r.r.park()
+		}
+		room, err := r.r.room()
+		if err != nil {
+			return err
+		}
+		if len(room) == 0 {
+			panic("no room")
+		}
+		n := copy(room, data)
+		r.r.grown(n)
+		data = data[n:]
+	}
+}
+
+// Close returns the memory.
+func (r *Receiver) Close() {
+	r.r.release()
+	r.memory.put(r.scratch.block)
+	r.memory.close()
+}
+
+// Buffered returns the bytes that wait for the rest of their message.
+func (r *Receiver) Buffered() int { return r.r.buffered() }
+
+// Moved returns the bytes that were copied within the receiver.
+func (r *Receiver) Moved() uint64 { return r.r.moved }
+
+// UsedBytes returns the memory that is in use, but for the scratch.
+func (r *Receiver) UsedBytes() int {
+	used, _ := r.memory.sizes()
+	return used - scratchBytes
+}
+
+// BackendBytes returns the memory that a backend has in use, but for the
+// scratch, and that it keeps free.
+func BackendBytes(b netio.Backend) (used, free int) {
+	used, free = b.(*backend).memory.sizes()
+	return used - scratchBytes, free
+}
+
+// TrimMemory is what a backend does after a while without need for memory.
+func TrimMemory(b netio.Backend) { b.(*backend).memory.trim() }
+
+// Moved returns the bytes that an endpoint has copied on their way to OnData.
+// Threads: the loop.
+func Moved(ep netio.Endpoint) uint64 { return ep.(*endpoint).receiver.moved }
+
+// FD returns the descriptor of an endpoint. Threads: the loop.
+func FD(ep netio.Endpoint) int { return ep.(*endpoint).fd }
