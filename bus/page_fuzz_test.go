@@ -1,0 +1,125 @@
+package bus
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tagbus/tags"
+)
+
+// naivePage reads a page in the obvious way: field by field, with copies.
+func naivePage(page []byte) (records []testRecord, ok bool) {
+	in := bytes.NewReader(page)
+	read := func(v any) bool { return binary.Read(in, binary.LittleEndian, v) == nil }
+	var header struct {
+		Kind, Flags uint8
+		Reserved    uint16
+		Messages    uint32
+	}
+	if !read(&header) || header.Kind != 1 || header.Flags != 0 || header.Reserved != 0 || header.Messages == 0 {
+		return nil, false
+	}
+	var r testRecord
+	for i := range header.Messages {
+		var head uint32
+		if !read(&head) {
+			return nil, false
+		}
+		r.Status = 0
+		if head>>30&1 == 1 && (!read(&r.Status) || r.Status == 0) {
+			return nil, false
+		}
+		if head>>31 == 1 {
+			before := r.Tag
+			if !read(&r.Tag) || i > 0 && r.Tag == before {
+				return nil, false
+			}
+		} else if i == 0 {
+			return nil, false
+		}
+		size := int64(head & 0x3fffffff)
+		if size > int64(in.Len()) {
+			return nil, false
+		}
+		data, err := io.ReadAll(io.LimitReader(in, size))
+		if err != nil {
+			return nil, false
+		}
+		r.Data = string(data)
+		records = append(records, r)
+	}
+	return records, in.Len() == 0
+}
+
+func FuzzPage(f *testing.F) {
+	f.Add(writePage(f, 1024, []testRecord{{5, 0, "abc"}}))
+	f.Add(writePage(f, 1024, []testRecord{{5, 0, "abc"}, {5, 7, ""}, {6, 8, "de"}, {6, 0, "f"}, {5, 0, ""}}))
+	f.Add(unhex(f, "01 00 0000 02000000 01000080 0500000000000000 61 01000080 0500000000000000 62"))
+	f.Add(unhex(f, "01 00 0000 ffffffff ffffffff ff"))
+	f.Add(unhex(f, "01 00 0000 01000000 000000c0 00 0500000000000000"))
+	f.Fuzz(func(t *testing.T, page []byte) {
+		got, err := readPage(page)
+		want, ok := naivePage(page)
+		if (err == nil) != ok {
+			t.Fatalf("%x: got %v, a naive reader accepts it: %v", page, err, ok)
+		}
+		var damage *PageError
+		if err != nil {
+			if !errors.As(err, &damage) || damage.Offset < 0 || damage.Offset > len(page) {
+				t.Errorf("%x: got %v, want a *PageError within the page", page, err)
+			}
+			return
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%x: got %v, a naive reader reads %v", page, got, want)
+		}
+		// A page has one form only.
+		if again := writePage(t, len(page)+maxRecordOverhead, got); !bytes.Equal(again, page) {
+			t.Errorf("%x is written as %x", page, again)
+		}
+	})
+}
+
+func TestPagesComeBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(minPageBytes, 1024).Draw(t, "size")
+		records := rapid.SliceOf(rapid.Custom(func(t *rapid.T) testRecord {
+			return testRecord{
+				Tag:    tags.Tag(rapid.SampledFrom([]uint64{0, 1, 0x1000013000118000, math.MaxUint64}).Draw(t, "tag")),
+				Status: Status(rapid.SampledFrom([]uint8{0, 0, 1, 255}).Draw(t, "status")),
+				Data:   string(rapid.SliceOfN(rapid.Byte(), 0, minPageBytes-pageHeaderBytes-maxRecordOverhead).Draw(t, "data")),
+			}
+		})).Draw(t, "records")
+		var got []testRecord
+		var w pageWriter
+		seal := func() {
+			w.finish()
+			page, err := readPage(w.mem)
+			if err != nil || uint32(len(page)) != w.messages || len(w.mem) > size {
+				t.Fatalf("page of %d bytes, %d messages: %d read, %v", len(w.mem), w.messages, len(page), err)
+			}
+			got = append(got, page...)
+		}
+		for _, r := range records {
+			for w.mem == nil || !w.append(r.Tag, r.Status, []byte(r.Data)) {
+				if w.mem != nil {
+					seal()
+				}
+				w.reset(make([]byte, size))
+			}
+		}
+		if w.mem != nil {
+			seal()
+		}
+		if !slices.Equal(got, records) {
+			t.Fatalf("got %v, want %v", got, records)
+		}
+	})
+}
