@@ -13,14 +13,15 @@ import (
 // bed is a bus in memory: a network and a directory, with a loop for every
 // publisher and subscriber as if each were a process on a host of its own.
 type bed struct {
-	t    testing.TB
+	tb   testing.TB
 	net  *netiotest.Network
 	dir  *memory.Directory
 	host netip.Addr
 }
 
-func newBed(t testing.TB) *bed {
-	return &bed{t: t, net: netiotest.NewNetwork(), dir: memory.New(), host: netip.MustParseAddr("10.0.0.0")}
+func newBed(tb testing.TB) *bed {
+	tb.Helper()
+	return &bed{tb: tb, net: netiotest.NewNetwork(), dir: memory.New(), host: netip.MustParseAddr("10.0.0.0")}
 }
 
 // member is what publishers and subscribers of a bed have in common.
@@ -80,17 +81,17 @@ type subscriber struct {
 
 // publisher opens a publisher on a host of its own.
 func (b *bed) publisher(cfg bus.PublisherConfig) *publisher {
-	b.t.Helper()
+	b.tb.Helper()
 	m := b.member()
 	cfg.Listen = netip.AddrPortFrom(m.host, 0)
 	cfg.OnEvent = m.note
 	p, err := bus.NewPublisher(b.net.Opener(m.loop, netiotest.Config{Host: m.host}), b.dir, cfg)
 	if err != nil {
-		b.t.Fatal(err)
+		b.tb.Fatal(err)
 	}
-	b.t.Cleanup(func() {
+	b.tb.Cleanup(func() {
 		if err := p.Close(); err != nil {
-			b.t.Errorf("close publisher: %v", err)
+			b.tb.Errorf("close publisher: %v", err)
 		}
 		m.loop.Close()
 	})
@@ -99,16 +100,16 @@ func (b *bed) publisher(cfg bus.PublisherConfig) *publisher {
 
 // subscriber opens a subscriber on a host of its own.
 func (b *bed) subscriber(cfg bus.SubscriberConfig) *subscriber {
-	b.t.Helper()
+	b.tb.Helper()
 	m := b.member()
 	cfg.OnEvent = m.note
 	s, err := bus.NewSubscriber(b.net.Opener(m.loop, netiotest.Config{Host: m.host}), b.dir, cfg)
 	if err != nil {
-		b.t.Fatal(err)
+		b.tb.Fatal(err)
 	}
-	b.t.Cleanup(func() {
+	b.tb.Cleanup(func() {
 		if err := s.Close(); err != nil {
-			b.t.Errorf("close subscriber: %v", err)
+			b.tb.Errorf("close subscriber: %v", err)
 		}
 		m.loop.Close()
 	})

@@ -42,9 +42,9 @@ func TestASubscriberReceivesWhatIsPublishedAfterTheAcknowledgement(t *testing.T)
 	})
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
+func must(tb testing.TB, err error) {
+	tb.Helper()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }

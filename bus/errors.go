@@ -73,10 +73,10 @@ type PublishError struct {
 
 // Error names the tag, the cause and what to change.
 func (e *PublishError) Error() string {
-	switch e.Err {
-	case ErrMessageTooLarge:
+	switch {
+	case errors.Is(e.Err, ErrMessageTooLarge):
 		return fmt.Sprintf("bus: publish %v: %v: %d bytes, limit %d: raise PublisherConfig.MaxMessageBytes", e.Tag, e.Err, e.Bytes, e.Limit)
-	case ErrUnknownTag:
+	case errors.Is(e.Err, ErrUnknownTag):
 		return fmt.Sprintf("bus: publish %v: %v: add it to PublisherConfig.Tags", e.Tag, e.Err)
 	default:
 		return fmt.Sprintf("bus: publish %v: %v", e.Tag, e.Err)

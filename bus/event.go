@@ -10,38 +10,38 @@ import (
 type EventKind int
 
 const (
-	// Connected: a connection to Peer is established and both sides have said
+	// Connected means that a connection to Peer is established and both sides have said
 	// hello.
 	Connected EventKind = iota + 1
 
-	// Subscribed: a subscription to Tags is acknowledged. At a publisher: for
+	// Subscribed means that a subscription to Tags is acknowledged. At a publisher: for
 	// Peer; at a subscriber: by Peer.
 	Subscribed
 
-	// Unsubscribed: a subscription to Tags has ended in order.
+	// Unsubscribed means that a subscription to Tags has ended in order.
 	Unsubscribed
 
-	// Lost: the connection to Peer has ended; Err says why, nil if Peer closed
+	// Lost means that the connection to Peer has ended; Err says why, nil if Peer closed
 	// it and nothing was on its way. A subscriber connects again by itself
 	// while the publisher is in the directory.
 	Lost
 
-	// Refused: a connection or subscription was refused; Err says why.
+	// Refused means that a connection or subscription was refused; Err says why.
 	Refused
 
-	// Gap: Count messages of Tag from Peer, which is the same publisher as
+	// Gap means that Count messages of Tag from Peer, which is the same publisher as
 	// before, were not received; Err says why.
 	Gap
 
-	// Vanished: the publisher Peer of Tags is gone for good without goodbye:
+	// Vanished means that the publisher Peer of Tags is gone for good without goodbye:
 	// how many of its last messages were not received is not known.
 	Vanished
 
-	// Goodbye: the publisher Peer has ended in order, and everything that it
+	// Goodbye means that the publisher Peer has ended in order, and everything that it
 	// published for this subscriber has been received or reported.
 	Goodbye
 
-	// Problem: something does not work but the bus goes on; Err says what and
+	// Problem means that something does not work but the bus goes on; Err says what and
 	// what to do.
 	Problem
 )

@@ -213,7 +213,7 @@ func (p *Publisher) PublishStatus(tag tags.Tag, status Status, data []byte) erro
 	for {
 		r := t.route.Load()
 		if len(r.streams) > 1 {
-			err, retry := t.publishSplit(r, tag, status, data)
+			retry, err := t.publishSplit(r, tag, status, data)
 			if retry {
 				continue
 			}

@@ -24,9 +24,9 @@ const (
 	DefaultMaxSubscribers  = 4096
 )
 
-// FlushImmediately, as PublisherConfig.FlushInterval, sends a page as soon as
-// the connection can take it: lowest latency. Messages are still coalesced
-// while a connection is busy.
+// FlushImmediately is the PublisherConfig.FlushInterval that sends a page as
+// soon as the connection can take it: lowest latency. Messages are still
+// coalesced while a connection is busy.
 const FlushImmediately time.Duration = -1
 
 // Limits of PublisherConfig.

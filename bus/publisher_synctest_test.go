@@ -51,13 +51,13 @@ func (c *collector) count() int {
 }
 
 // subscribe subscribes and waits for the acknowledgement.
-func subscribe(t testing.TB, s *subscriber, set tags.Set, h bus.Handler) *bus.Subscription {
-	t.Helper()
+func subscribe(tb testing.TB, s *subscriber, set tags.Set, h bus.Handler) *bus.Subscription {
+	tb.Helper()
 	sub, err := s.Subscribe(set, h)
-	must(t, err)
+	must(tb, err)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	must(t, sub.Wait(ctx))
+	must(tb, sub.Wait(ctx))
 	return sub
 }
 
@@ -289,7 +289,9 @@ func TestEveryGoroutineMayPublish(t *testing.T) {
 		next := make(map[int]int)
 		for _, d := range data {
 			var g, i int
-			fmt.Sscanf(d, "%d:%d", &g, &i)
+			if _, err := fmt.Sscanf(d, "%d:%d", &g, &i); err != nil {
+				t.Fatal(err)
+			}
 			if i != next[g] {
 				t.Fatalf("tag %v, goroutine %d: got message %d, want %d", tag, g, i, next[g])
 			}

@@ -22,7 +22,7 @@ type route struct {
 
 // publishSplit publishes to a route of several streams: to all or to none. It
 // asks for a retry when the route has just changed.
-func (t *tagState) publishSplit(r *route, tag tags.Tag, status Status, data []byte) (err error, retry bool) { //nolint:revive,staticcheck // the error is the result, retry an afterthought
+func (t *tagState) publishSplit(r *route, tag tags.Tag, status Status, data []byte) (retry bool, err error) {
 	for _, s := range r.streams { // always in the same order: no deadlock
 		s.mu.Lock()
 	}
@@ -32,7 +32,7 @@ func (t *tagState) publishSplit(r *route, tag tags.Tag, status Status, data []by
 		}
 	}()
 	if t.route.Load() != r {
-		return nil, true
+		return true, nil
 	}
 	for i, s := range r.streams {
 		if err := s.prepare(len(data)); err != nil {
@@ -41,7 +41,7 @@ func (t *tagState) publishSplit(r *route, tag tags.Tag, status Status, data []by
 					prepared.abandon()
 				}
 			}
-			return err, false
+			return false, err
 		}
 	}
 	for _, s := range r.streams {
@@ -50,7 +50,7 @@ func (t *tagState) publishSplit(r *route, tag tags.Tag, status Status, data []by
 	r.streams[0].messages++ // one message, however many copies
 	r.streams[0].bytes += uint64(len(data))
 	t.count++
-	return nil, false
+	return false, nil
 }
 
 // addTag begins to serve a tag, at its first message.

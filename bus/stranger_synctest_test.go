@@ -52,9 +52,9 @@ func (s *stranger) OnConnectionClosed(_ netio.Endpoint, _ []netio.Key, cause err
 func (b *bed) stranger(s *stranger) (netio.Backend, netip.Addr) {
 	m := b.member()
 	backend, err := b.net.Opener(m.loop, netiotest.Config{Host: m.host})(s)
-	must(b.t, err)
-	b.t.Cleanup(func() {
-		must(b.t, backend.Close())
+	must(b.tb, err)
+	b.tb.Cleanup(func() {
+		must(b.tb, backend.Close())
 		m.loop.Close()
 	})
 	return backend, m.host

@@ -44,7 +44,7 @@ func benchmarkEndToEnd(b *testing.B, size, subscribers int) {
 			b.Fatal(err)
 		}
 		var mine int64
-		if _, err := s.Subscribe(tags.Of(1), func(m bus.Message) {
+		if _, err := s.Subscribe(tags.Of(1), func(bus.Message) {
 			if mine++; mine == wanted.Load() && received.Add(1) == int64(subscribers) {
 				done <- struct{}{}
 			}
@@ -127,4 +127,3 @@ func openPublisher(tb testing.TB, dir string, cfg bus.PublisherConfig) *bus.Publ
 	}
 	return p
 }
-

@@ -27,8 +27,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	sub.Wait(ctx) // from here on nothing is missed unreported
-	publisher.Publish(0x1000013000190000, []byte("hello, detector"))
+	_ = sub.Wait(ctx) // from here on nothing is missed unreported
+	_ = publisher.Publish(0x1000013000190000, []byte("hello, detector"))
 
 	for m, err := range sub.Messages(ctx) {
 		fmt.Printf("%v #%d: %s %v\n", m.Tag, m.Counter, m.Data, err)

@@ -1,0 +1,34 @@
+// Package bus publishes and subscribes by tag.
+//
+// A [Publisher] serves a set of tags and announces that in a directory. A
+// [Subscriber] asks for sets of tags, finds the publishers in the directory,
+// connects to each, and delivers their messages to a [Handler] or through
+// [Subscription.Messages]. The transport below is any netio backend; package
+// node puts one together with a loop and a directory.
+//
+// # What is promised
+//
+//  1. Per tag and publisher, a subscriber gets messages in the order of
+//     publishing, each at most once, bytes unchanged.
+//  2. Nothing is lost silently: what a subscriber missed is reported to it.
+//  3. A subscription is acknowledged with its position: from there on, 2 holds.
+//  4. A slow or dead subscriber does not harm those that share none of its tags,
+//     and one that ends harms nobody.
+//  5. Publish returning nil means accepted for every subscriber of the tag, an
+//     error means for nobody.
+//  6. Memory is bounded by configuration.
+//  7. Close always returns, and no callback runs after it.
+//
+// # Threads
+//
+// Every method may be called from any goroutine and from any callback. Handlers
+// and events are called on the loop, one at a time, and must not block. Methods
+// that wait say so; called on the loop they return [ErrOnLoop] instead of
+// waiting for themselves.
+//
+// # The files
+//
+// In the order of a message's way: publisher.go, route.go, stream.go, page.go,
+// link.go on the publishing side; source.go, source_control.go, dispatch.go,
+// subscription.go, message_queue.go on the receiving side.
+package bus
