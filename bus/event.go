@@ -2,6 +2,7 @@ package bus
 
 import (
 	"fmt"
+	"strconv"
 
 	"tagbus/tags"
 )
@@ -102,12 +103,12 @@ func shortSet(s tags.Set) string {
 }
 
 func peerText(p *Peer) string {
-	name := p.Name
+	name := plain(p.Name)
 	if name == "" {
-		name = p.Instance
+		name = plain(p.Instance)
 	}
 	if p.Host != "" {
-		name += "@" + p.Host
+		name += "@" + plain(p.Host)
 	}
 	if p.PID != 0 {
 		name += fmt.Sprintf(":%d", p.PID)
@@ -116,4 +117,12 @@ func peerText(p *Peer) string {
 		name += " (" + p.Addr.String() + ")"
 	}
 	return name
+}
+
+// plain makes a stranger's text safe to show on a terminal.
+func plain(text string) string {
+	if quoted := strconv.Quote(text); len(quoted) != len(text)+2 {
+		return quoted
+	}
+	return text
 }

@@ -252,7 +252,8 @@ func (l *link) fail(err error) {
 // refuse tells the peer why, and closes when that is sent. Loop only.
 func (l *link) refuse(reason error) {
 	l.state = linkLeaving
-	b, err := subscription.Append(nil, &subscription.Refused{Reason: reason.Error()})
+	text := reason.Error()
+	b, err := subscription.Append(nil, &subscription.Refused{Reason: text[:min(len(text), subscription.MaxTextBytes)]})
 	if err != nil {
 		l.fail(err)
 		return

@@ -30,10 +30,10 @@ import (
 type Publisher struct {
 	cfg        PublisherConfig
 	instance   string
+	host       string
 	backend    netio.Backend
 	loop       netio.Loop
 	listen     netio.ListenEndpoint
-	entry      directory.Entry
 	registered directory.Registration
 
 	pool       *netio.Pool
@@ -121,6 +121,7 @@ func NewPublisher(open netio.Opener, dir directory.Directory, cfg PublisherConfi
 	for i := range p.pages {
 		p.pages[i].key = netio.Key(i)
 	}
+	p.host, _ = os.Hostname() // only for people
 	p.flushFunc, p.readyFunc = p.flushDue, p.onReady
 	p.users.Store(1)
 	p.streams.Store(new([]*stream))
@@ -149,10 +150,11 @@ func (p *Publisher) start(open netio.Opener, dir directory.Directory) (err error
 	if err != nil {
 		return err
 	}
-	if p.entry, err = p.describe(); err != nil {
+	entry, err := p.describe()
+	if err != nil {
 		return err
 	}
-	p.registered, err = dir.Announce(p.entry)
+	p.registered, err = dir.Announce(entry)
 	return err
 }
 
@@ -165,12 +167,8 @@ func (p *Publisher) describe() (directory.Entry, error) {
 			return directory.Entry{}, err
 		}
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "" // it is only for people
-	}
 	return directory.Entry{
-		Instance: p.instance, Name: p.cfg.Name, Host: host, PID: os.Getpid(),
+		Instance: p.instance, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
 		Backend: p.backend.Name(), Addresses: addresses, Tags: p.cfg.Tags,
 		PageBytes: p.cfg.PageBytes, MaxMessageBytes: p.cfg.MaxMessageBytes,
 	}, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"os"
 
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -83,7 +84,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 	}
 	l.peer = &Peer{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID, Addr: l.ep.Remote()}
 	answer, helloErr := subscription.AppendHello(nil, subscription.Hello{
-		Instance: p.instance, Name: p.cfg.Name, Host: p.entry.Host, PID: p.entry.PID,
+		Instance: p.instance, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
 		MaxMessageBytes: subscription.MaxControlBytes,
 	})
 	if helloErr != nil {

@@ -14,8 +14,8 @@ const (
 	// MaxHelloBytes limits the first message of a connection.
 	MaxHelloBytes = 4096
 
-	// maxTextBytes limits every text of a control message.
-	maxTextBytes = 255
+	// MaxTextBytes limits every text of a control message.
+	MaxTextBytes = 255
 
 	magic       = "TAGBUS"
 	helloPrefix = len(magic) + 2
@@ -101,8 +101,8 @@ func checkNumber(field string, n int) error {
 }
 
 func checkText(field, text string) error {
-	if len(text) > maxTextBytes {
-		return fmt.Errorf("%w: %s has %d bytes, limit %d", ErrTooLong, field, len(text), maxTextBytes)
+	if len(text) > MaxTextBytes {
+		return fmt.Errorf("%w: %s has %d bytes, limit %d", ErrTooLong, field, len(text), MaxTextBytes)
 	}
 	return nil
 }

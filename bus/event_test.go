@@ -1,0 +1,40 @@
+package bus_test
+
+import (
+	"errors"
+	"io"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"tagbus/bus"
+	"tagbus/tags"
+)
+
+func TestEventsReadWell(t *testing.T) {
+	peer := &bus.Peer{Instance: "id", Name: "readout", Host: "host1", PID: 7, Addr: netip.MustParseAddrPort("10.0.0.1:80")}
+	tests := []struct {
+		name  string
+		event bus.Event
+		want  string
+	}{
+		{"with a peer and tags", bus.Event{Kind: bus.Subscribed, Peer: peer, Tags: tags.Of(1)}, "subscribed readout@host1:7 (10.0.0.1:80) tags 0x0000000000000001"},
+		{"a gap", bus.Event{Kind: bus.Gap, Peer: peer, Tag: 2, Count: 5, Err: bus.ErrConnectionLost}, "gap readout@host1:7 (10.0.0.1:80) 5 messages of tag 0x0000000000000002: bus: published while the connection was lost"},
+		{"an end without loss", bus.Event{Kind: bus.Lost, Peer: peer}, "left readout@host1:7 (10.0.0.1:80)"},
+		{"an end with loss", bus.Event{Kind: bus.Lost, Peer: &bus.Peer{Instance: "id"}, Err: &bus.UndeliveredError{Messages: 3, Err: io.ErrUnexpectedEOF}}, "lost id: bus: 3 messages undelivered: unexpected EOF"},
+		{"a name that would clear the screen", bus.Event{Kind: bus.Connected, Peer: &bus.Peer{Name: "\x1b[2J", Host: "h\n"}}, `connected "\x1b[2J"@"h\n"`},
+		{"an unknown kind", bus.Event{Kind: 99, Err: errors.New("x")}, "event 99: x"},
+	}
+	for _, test := range tests {
+		if got := test.event.String(); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		}
+	}
+	many := make([]tags.Tag, 1000)
+	for i := range many {
+		many[i] = tags.Tag(2 * i)
+	}
+	if got := (bus.Event{Kind: bus.Subscribed, Tags: tags.Of(many...)}).String(); len(got) > 200 || !strings.Contains(got, "1000 parts") {
+		t.Errorf("a large set: got %d bytes: %s", len(got), got)
+	}
+}
