@@ -67,8 +67,8 @@ type Common struct {
 	Version kong.VersionFlag `help:"Print the version and stop."`
 }
 
-// Validate checks what the types of the flags cannot; kong calls it.
-func (c *Common) Validate() error {
+// Check reports what is wrong with the flags together.
+func (c *Common) Check() error {
 	if c.Duration < 0 {
 		return fmt.Errorf("--duration: got %v, want a positive time", c.Duration)
 	}
@@ -81,10 +81,17 @@ type Program struct {
 	Description string
 }
 
-// Parse reads a command line into flags, a struct as kong takes it. If run is
-// false the command is to end with the code: help was asked for, or the command
+// Flags is a struct as kong takes it.
+type Flags interface {
+	// Check reports what the types of the flags let pass. It is not called
+	// Validate because kong would call that one before it looks for missing
+	// flags, and the less helpful error would win.
+	Check() error
+}
+
+// Parse reads a command line into flags, a pointer. If run is false the command is to end with the code: help was asked for, or the command
 // line makes no sense, and that has been said.
-func Parse(p Program, flags any, args []string, s Streams) (code int, run bool) {
+func Parse(p Program, flags Flags, args []string, s Streams) (code int, run bool) {
 	stopped := false // by --help or --version
 	parser, err := kong.New(flags,
 		kong.Name(p.Name), kong.Description(p.Description),
@@ -95,6 +102,9 @@ func Parse(p Program, flags any, args []string, s Streams) (code int, run bool) 
 	)
 	if err == nil {
 		_, err = parser.Parse(args)
+	}
+	if err == nil && !stopped {
+		err = flags.Check()
 	}
 	switch {
 	case stopped:

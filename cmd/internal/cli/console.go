@@ -94,7 +94,7 @@ func (c *Console) Event(e bus.Event) {
 func advice(e bus.Event) string {
 	switch e.Kind {
 	case bus.Vanished:
-		return ": it ended without goodbye: its last messages may be missing, nobody knows how many"
+		return ": it went without goodbye: nobody knows how many of its last messages are missing"
 	case bus.Gap:
 		return ": these messages are lost"
 	default:

@@ -131,15 +131,18 @@ func TestVerifier(t *testing.T) {
 		{"a loss that the bus knows", "64", []step{{1, 1, 0, nil}, {5, 5, 0, nil}}, [3]uint64{}},
 		{
 			"a loss that the bus does not know is counted once", "64",
-			[]step{{1, 1, 0, nil}, {4, 2, 0, emulate.ErrMissing}, {5, 3, 0, nil}}, [3]uint64{0, 0, 2},
+			[]step{{1, 1, 0, nil}, {4, 2, 0, emulate.ErrMissing}, {5, 3, 0, nil}},
+			[3]uint64{0, 0, 2},
 		},
 		{
 			"a message twice under one counter", "64",
-			[]step{{1, 1, 0, nil}, {1, 1, 0, emulate.ErrDuplicate}, {2, 2, 0, nil}}, [3]uint64{0, 1, 0},
+			[]step{{1, 1, 0, nil}, {1, 1, 0, emulate.ErrDuplicate}, {2, 2, 0, nil}},
+			[3]uint64{0, 1, 0},
 		},
 		{
 			"a message twice under two counters", "64",
-			[]step{{1, 1, 0, nil}, {1, 2, 0, emulate.ErrDuplicate}, {2, 3, 0, nil}}, [3]uint64{0, 1, 0},
+			[]step{{1, 1, 0, nil}, {1, 2, 0, emulate.ErrDuplicate}, {2, 3, 0, nil}},
+			[3]uint64{0, 1, 0},
 		},
 		{"a damaged counter", "64", []step{{1, 1, 1, emulate.ErrCorrupt}}, [3]uint64{1, 0, 0}},
 		{"a damaged size", "64", []step{{1, 1, 9, emulate.ErrCorrupt}}, [3]uint64{1, 0, 0}},

@@ -46,11 +46,11 @@ type Flags struct {
 // maxRoundRobin is how many tags the publisher goes through in turn.
 const maxRoundRobin = 1 << 20
 
-// Validate reports everything that is wrong with the flags; kong calls it.
-func (f *Flags) Validate() error {
+// Check reports everything that is wrong with the flags together.
+func (f *Flags) Check() error {
 	var errs []error
 	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if err := f.Common.Validate(); err != nil {
+	if err := f.Common.Check(); err != nil {
 		errs = append(errs, err)
 	}
 	if f.Tags.IsEmpty() {

@@ -2,7 +2,6 @@ package subscribe
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"tagbus/bus"
 )
@@ -25,10 +24,12 @@ func (e *ending) end(reason string, err error) {
 	})
 }
 
-// presence follows which publishers there are. Loop only, but for the counters.
+// presence follows which publishers there are. Loop only, until it has stopped.
+// The zero value is ready.
 type presence struct {
-	present  map[string]bool // by instance
-	vanished atomic.Uint64   // publishers that went without goodbye
+	present  map[string]bool // by instance: connected
+	away     map[string]bool // connection lost after a subscription was acknowledged
+	vanished uint64          // publishers that went for good without goodbye
 }
 
 // see takes an event and tells whether with it the last publisher has gone for
@@ -37,19 +38,29 @@ func (p *presence) see(e bus.Event) (lastGone bool) {
 	if e.Peer == nil {
 		return false
 	}
+	if p.present == nil {
+		p.present, p.away = make(map[string]bool), make(map[string]bool)
+	}
 	switch e.Kind {
 	case bus.Connected:
-		if p.present == nil {
-			p.present = make(map[string]bool)
-		}
 		p.present[e.Peer.Instance] = true
-		return false
-	case bus.Vanished:
-		p.vanished.Add(1)
-	case bus.Goodbye:
-	default:
-		return false
+	case bus.Subscribed: // what was missed in between is reported by now
+		delete(p.away, e.Peer.Instance)
+	case bus.Lost:
+		if p.present[e.Peer.Instance] {
+			p.away[e.Peer.Instance] = true
+		}
+	case bus.Goodbye, bus.Vanished:
+		if e.Kind == bus.Vanished {
+			p.vanished++
+		}
+		delete(p.present, e.Peer.Instance)
+		delete(p.away, e.Peer.Instance)
+		return len(p.present) == 0
+	default: // nothing about presence
 	}
-	delete(p.present, e.Peer.Instance)
-	return len(p.present) == 0
+	return false
 }
+
+// unaccounted returns of how many publishers nobody knows how much is missing.
+func (p *presence) unaccounted() uint64 { return p.vanished + uint64(len(p.away)) }

@@ -31,10 +31,10 @@ type Flags struct {
 	QueueBytes      units.Bytes `placeholder:"SIZE" group:"Tuning" help:"Memory for messages that wait for the output, before reading stops. Default 8MiB."`
 }
 
-// Validate reports everything that is wrong with the flags; kong calls it.
-func (f *Flags) Validate() error {
+// Check reports everything that is wrong with the flags together.
+func (f *Flags) Check() error {
 	var errs []error
-	if err := f.Common.Validate(); err != nil {
+	if err := f.Common.Check(); err != nil {
 		errs = append(errs, err)
 	}
 	if f.Tags.IsEmpty() {

@@ -20,7 +20,7 @@ type summary struct {
 	MessagesPerSecond float64 `json:"messages_per_second"`
 	BytesPerSecond    float64 `json:"bytes_per_second"`
 	Lost              uint64  `json:"lost"`     // messages that were published for us and did not arrive
-	Vanished          uint64  `json:"vanished"` // publishers of which nobody knows how much is missing
+	Vanished          uint64  `json:"vanished"` // publishers that went without goodbye: nobody knows how much is missing
 	Verified          bool    `json:"verified"` // with --verify
 	Corrupt           uint64  `json:"corrupt"`
 	Duplicates        uint64  `json:"duplicates"`
@@ -31,7 +31,7 @@ type summary struct {
 
 var (
 	errLost       = errors.New("messages were lost")
-	errVanished   = errors.New("a publisher vanished: how much is missing is not known")
+	errVanished   = errors.New("a publisher went without goodbye: how much of it is missing is not known")
 	errCorrupt    = errors.New("messages were corrupt or duplicated")
 	errIncomplete = errors.New("the publishers ended before --count was reached")
 )
@@ -84,7 +84,7 @@ func (r *run) shortcoming(s summary) error {
 func (r *run) summary() summary {
 	s := summary{
 		Program: program, Messages: r.receiver.messages, Bytes: r.receiver.bytes,
-		Vanished: r.presence.vanished.Load(), Ended: r.ending.reason,
+		Vanished: r.presence.unaccounted(), Ended: r.ending.reason,
 	}
 	if s.Ended == "" {
 		s.Ended = "error"
@@ -115,7 +115,7 @@ func (s summary) String() string {
 		fmt.Fprintf(&b, ", %s corrupt, %s duplicates", units.FormatCount(s.Corrupt), units.FormatCount(s.Duplicates))
 	}
 	if s.Vanished > 0 {
-		fmt.Fprintf(&b, ", %d publishers vanished", s.Vanished)
+		fmt.Fprintf(&b, ", %d publishers gone without goodbye", s.Vanished)
 	}
 	fmt.Fprintf(&b, "; ended by %s", s.Ended)
 	return b.String()

@@ -1,0 +1,116 @@
+package publish_test
+
+import (
+	"bytes"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/publish"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestUsage lists command lines that make no sense: status 2, one line that
+// says why, and nothing started.
+func TestUsage(t *testing.T) {
+	tests := []struct {
+		name, args string
+		want       string // first line, or the beginning of it if it ends with ...
+	}{
+		{"nothing", "", "missing flags: --bus=DIR, --input=FILE|- or --emulate=SIZE|MIN-MAX, --tags=SET"},
+		{"no bus", "--tags 5 --emulate 10", "missing flags: --bus=DIR"},
+		{"no source", "--bus b --tags 5", "missing flags: --input=FILE|- or --emulate=SIZE|MIN-MAX"},
+		{"two sources", "--bus b --tags 5 --emulate 10 --input f", "--input and --emulate can't be used together"},
+		{"an unknown flag", "--bus b --tags 5 --emulate 10 --tgas 6", "unknown flag --tgas..."},
+		{"a malformed tag", "--bus b --tags 12x --emulate 10", `--tags: tags: parse "12x" at byte 0: invalid syntax: want a decimal or 0x number`},
+		{"a tag beyond 64 bits", "--bus b --tags 0x10000000000000000 --emulate 10", "--tags: tags: parse ..."},
+		{"a field beyond its bits", "--bus b --tags 99/0/0/0/0/0/0/0/0 --emulate 10", `--tags: tags: parse "99/0/0/0/0/0/0/0/0" at byte 0: version 99 is above its limit 15`},
+		{"no tags", "--bus b --tags= --emulate 10", "--tags: the set is empty"},
+		{"more tags than can take turns", "--bus b --tags * --emulate 10", "--tags: round robin takes at most 1048576 tags and the set has more: name fewer, or use --map offset:N"},
+		{"an input without format", "--bus b --tags 5 --input f", "--input needs --record: fixed:N, lines, length32, pcap or pcapng"},
+		{"a format of its own", "--bus b --tags 5 --input f --record csv", `--record: unknown record format: "csv": want fixed:N, lines, length32, pcap, pcapng or (for output) raw`},
+		{"a format for output", "--bus b --tags 5 --input f --record raw", "--record: raw has no records to read"},
+		{"a format without input", "--bus b --tags 5 --emulate 10 --record lines", "--record is for --input"},
+		{"standard input twice", "--bus b --tags 5 --input - --record lines --loop", "--loop needs a file: standard input cannot be read again"},
+		{"an emulation twice", "--bus b --tags 5 --emulate 10 --loop", "--loop is for --input: --emulate never ends by itself"},
+		{"a rule of its own", "--bus b --tags 5 --emulate 10 --map hash", `--map: "hash" is no rule: want round-robin or offset:N`},
+		{"a rule for nothing", "--bus b --tags 5 --emulate 10 --map offset:3", "--map offset:3 is for --input: emulated messages hold no tag"},
+		{"a size of its own", "--bus b --tags 5 --emulate 400-40", `--emulate: not a size or range of sizes: "400-40": want the smaller size first`},
+		{"a rate of nothing", "--bus b --tags 5 --emulate 10 --rate 0", `--rate: not a quantity above 0: "0"`},
+		{"a negative number of subscribers", "--bus b --tags 5 --emulate 10 --wait-subscribers=-1", "--wait-subscribers: got -1, want 0 or more"},
+		{"an interval into the past", "--bus b --tags 5 --emulate 10 --flush-interval=-1s", "--flush-interval and --drain-timeout: want 0 or more"},
+		{"no address", "--bus b --tags 5 --emulate 10 --listen 127.0.0.1:70000", `--listen: "127.0.0.1:70000" is no address: want ADDR or ADDR:PORT with a port up to 65535`},
+		{"everything wrong at once", "--bus b --tags= --emulate 10 --loop", "--tags: the set is empty; --loop is for --input: --emulate never ends by itself"},
+		{"pages too small", "--bus {dir} --tags 5 --emulate 10 --page-bytes 10", "--page-bytes is 10, want 256 to 16777216"},
+		{"a queue too small", "--bus {dir} --tags 5 --emulate 10 --queue-bytes 10", "--queue-bytes is 10, want ..."},
+		{"an unknown transport", "--bus {dir} --tags 5 --emulate 10 --backend pigeon", `node: unknown backend: want tcp, rdma or rdma:PROVIDER: got "pigeon"`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			args := strings.Fields(strings.ReplaceAll(test.args, "{dir}", t.TempDir()))
+			var out, errs bytes.Buffer
+			code := publish.Main(args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+			if code != cli.ExitUsage {
+				t.Errorf("got exit code %d, want %d", code, cli.ExitUsage)
+			}
+			got, _, _ := strings.Cut(errs.String(), "\n")
+			want, open := strings.CutSuffix("publisher: "+test.want, "...")
+			if open && !strings.HasPrefix(got, want) || !open && got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+			if out.Len() > 0 {
+				t.Errorf("got %q on standard output, want nothing", out.String())
+			}
+		})
+	}
+}
+
+func TestAddress(t *testing.T) {
+	tests := []struct{ name, text, want string }{ // no want: an error
+		{"address and port", "127.0.0.1:4000", "127.0.0.1:4000"},
+		{"an address alone", "10.1.2.3", "10.1.2.3:0"},
+		{"IPv6 and port", "[::1]:4000", "[::1]:4000"},
+		{"IPv6 alone", "::1", "[::1]:0"},
+		{"IPv6 in brackets", "[::1]", "[::1]:0"},
+		{"all addresses", ":4000", "0.0.0.0:4000"},
+		{"an address with zone", "fe80::1%lo", "[fe80::1%lo]:0"},
+		{"a port beyond the limit", "127.0.0.1:65536", ""},
+		{"a port that is a word", "127.0.0.1:http", ""},
+		{"two ports", "127.0.0.1:1:2", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var a publish.Address
+			err := a.UnmarshalText([]byte(test.text))
+			switch {
+			case test.want == "" && err == nil:
+				t.Errorf("got %v, want an error", a)
+			case test.want != "" && (err != nil || a.AddrPort != netip.MustParseAddrPort(test.want)):
+				t.Errorf("got %v, %v, want %s", a, err, test.want)
+			}
+		})
+	}
+	var a publish.Address
+	if err := a.UnmarshalText([]byte("localhost:4000")); err != nil || !a.Addr().IsLoopback() || a.Port() != 4000 {
+		t.Errorf("localhost:4000: got %v, %v, want port 4000 of a loopback address", a, err)
+	}
+}
+
+func FuzzMapping(f *testing.F) {
+	for _, text := range []string{"round-robin", "offset:0", "offset:16", "offset:-1", "offset:99999999999", "offset:"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var a, b publish.Mapping
+		if err := a.UnmarshalText([]byte(text)); err != nil {
+			return
+		}
+		if err := b.UnmarshalText([]byte(a.String())); err != nil || a != b {
+			t.Errorf("%q: got %v, %v after printing %v, want the same", text, b, err, a)
+		}
+	})
+}

@@ -1,0 +1,99 @@
+package publish
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tagbus/cmd/internal/emulate"
+	"tagbus/cmd/internal/record"
+	"tagbus/tags"
+)
+
+// Internal tests: a source is not seen from outside but through a bus.
+
+// mustFlags returns flags with what matters to a source.
+func mustFlags(t testing.TB, set string) *Flags {
+	t.Helper()
+	f := &Flags{MaxMessageBytes: 1 << 20}
+	if err := f.Tags.UnmarshalText([]byte(set)); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestRoundRobin(t *testing.T) {
+	f := mustFlags(t, "7,3-4")
+	f.Emulate = &emulate.Sizes{Min: 8, Max: 8}
+	s, err := newSource(f, nil, t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for range 7 {
+		tag, data, err := s.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%d:%d", tag, data[0]))
+	}
+	if got, want := strings.Join(got, " "), "3:1 4:1 7:1 3:2 4:2 7:2 3:3"; got != want {
+		t.Errorf("got tag:counter %s, want %s", got, want)
+	}
+}
+
+func TestTagAtOffset(t *testing.T) {
+	tests := []struct {
+		name   string
+		offset int
+		data   string
+		want   tags.Tag
+		bad    bool
+	}{
+		{"at the beginning", 0, "\x01\x02\x03\x04\x05\x06\x07\x08 rest", 0x0807060504030201, false},
+		{"up to the end", 2, "xx\xff\x00\x00\x00\x00\x00\x00\x10", 0x10000000000000ff, false},
+		{"beyond the end", 3, "xx\xff\x00\x00\x00\x00\x00\x00\x10", 0, true},
+		{"of nothing", 0, "", 0, true},
+		{"far beyond the end", 1<<30 - 1, "12345678", 0, true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := Mapping{true, test.offset}.tagIn([]byte(test.data))
+			if got != test.want || (err != nil) != test.bad {
+				t.Errorf("got %v, %v, want %v and error %v", got, err, test.want, test.bad)
+			}
+		})
+	}
+}
+
+func TestNothingIsAllocatedPerMessage(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	name := filepath.Join(t.TempDir(), "in")
+	if err := os.WriteFile(name, []byte(strings.Repeat("0123456789abcdef", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	emulated, looped, mapped := mustFlags(t, "1-1000"), mustFlags(t, "1-1000"), mustFlags(t, "*")
+	emulated.Emulate = &emulate.Sizes{Min: 40, Max: 400}
+	for _, f := range []*Flags{looped, mapped} {
+		f.Input, f.Loop, f.Record = name, true, &record.Format{Kind: record.Fixed, Bytes: 16}
+	}
+	mapped.Map = Mapping{true, 8}
+	for what, f := range map[string]*Flags{"emulated": emulated, "from a file": looped, "mapped": mapped} {
+		s, err := newSource(f, nil, t.Logf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := testing.AllocsPerRun(1000, func() {
+			if _, _, err := s.next(); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if got != 0 {
+			t.Errorf("%s: got %v allocations per message, want 0", what, got)
+		}
+	}
+}

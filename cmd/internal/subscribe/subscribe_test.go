@@ -1,0 +1,91 @@
+package subscribe_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/subscribe"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestUsage lists command lines that make no sense: status 2, one line that
+// says why, and nothing started.
+func TestUsage(t *testing.T) {
+	tests := []struct {
+		name, args string
+		want       string // first line, or the beginning of it if it ends with ...
+	}{
+		{"nothing", "", "missing flags: --bus=DIR, --tags=SET"},
+		{"an unknown flag", "--bus b --tags 5 --outptu f", "unknown flag --outptu..."},
+		{"a malformed tag", "--bus b --tags 5,,6", `--tags: tags: parse "5,,6" at byte 2: invalid syntax: a tag is missing`},
+		{"a range the wrong way round", "--bus b --tags 6-5", `--tags: tags: parse "6-5" at byte 0: range ends before it begins`},
+		{"no tags", "--bus b --tags=", "--tags: the set is empty"},
+		{"a format without output", "--bus b --tags 5 --record lines", "--record needs --output"},
+		{"a format of its own", "--bus b --tags 5 --output f --record fixed:x", `--record: unknown record format: "fixed:x": want fixed:N with N from 1 to 1073741824 bytes`},
+		{"no count", "--bus b --tags 5 --count 0", `--count: not a quantity that is a whole number above 0: "0"`},
+		{"a timeout in the past", "--bus b --tags 5 --timeout=-1s", "--timeout: got -1s, want a positive time"},
+		{"a duration in the past", "--bus b --tags 5 --duration=-1s", "--duration: got -1s, want a positive time"},
+		{"a message limit below that of the protocol", "--bus {dir} --tags 5 --max-message-bytes 10", "--max-message-bytes is 10, want ..."},
+		{"an unknown transport", "--bus {dir} --tags 5 --backend tcp:x", `node: unknown backend: want tcp, rdma or rdma:PROVIDER: got "tcp:x"`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			args := strings.Fields(strings.ReplaceAll(test.args, "{dir}", t.TempDir()))
+			var out, errs bytes.Buffer
+			code := subscribe.Main(args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+			if code != cli.ExitUsage {
+				t.Errorf("got exit code %d, want %d", code, cli.ExitUsage)
+			}
+			got, _, _ := strings.Cut(errs.String(), "\n")
+			want, open := strings.CutSuffix("subscriber: "+test.want, "...")
+			if open && !strings.HasPrefix(got, want) || !open && got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+			if out.Len() > 0 {
+				t.Errorf("got %q on standard output, want nothing", out.String())
+			}
+		})
+	}
+}
+
+// TestEnds runs the command on a bus without publishers until it ends by itself.
+func TestEnds(t *testing.T) {
+	tests := []struct {
+		name, args string
+		code       int
+		want       []string // parts of what it says
+	}{
+		{"a duration is an orderly end", "--duration 20ms", cli.ExitDone, []string{"subscriber: 0 messages", "; ended by duration\n"}},
+		{
+			"nothing in time is a failure", "--timeout 60ms", cli.ExitFailed,
+			[]string{"subscriber: no message for 60ms (--timeout): 0 received, 0 publishers connected\n", "; ended by timeout\n"},
+		},
+		{
+			"an output that cannot be written is a failure", "--output {dir}/missing/out", cli.ExitFailed,
+			[]string{"missing/out: no such file or directory\n"},
+		},
+		{"an output is made even if nothing comes", "--output {dir}/out --duration 20ms", cli.ExitDone, []string{"; ended by duration\n"}},
+		{"quiet says only the summary", "-q --duration 20ms", cli.ExitDone, []string{"subscriber: 0 messages"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			args := append([]string{"--bus", dir + "/bus", "--tags", "5"}, strings.Fields(strings.ReplaceAll(test.args, "{dir}", dir))...)
+			var out, errs bytes.Buffer
+			code := subscribe.Main(args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+			if code != test.code {
+				t.Errorf("got exit code %d, want %d", code, test.code)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(errs.String(), want) {
+					t.Errorf("got\n%s\nwant it to hold %q", errs.String(), want)
+				}
+			}
+		})
+	}
+}
