@@ -191,7 +191,7 @@ func checkEmptyPieces(t TB, s Suite) {
 func checkBidirectional(t TB, s Suite) {
 	p := connectPair(t, s, nil)
 	mem := p.memory(t, suiteBufferBytes)
-	for i := range 300 {
+	for i := range 100 {
 		p.both(func(from, _ *end) {
 			ways := from.ways()
 			from.sendAll(t, ways[i%len(ways)], netio.Key(i), nil, mem[i:i+1+(i*37)%1000])
@@ -199,7 +199,7 @@ func checkBidirectional(t TB, s Suite) {
 	}
 	p.both(func(from, to *end) {
 		from.waitIdle(t)
-		to.waitReceived(t, 300)
+		to.waitReceived(t, 100)
 		checkReceived(t, from, to, false)
 	})
 }

@@ -1,0 +1,30 @@
+package netiotest
+
+import (
+	"slices"
+
+	"pgregory.net/rapid"
+)
+
+// CheckNames returns the names of the suite's tests.
+func CheckNames() []string {
+	var names []string
+	for _, c := range checks() {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// RunCheck runs one test of the suite. It tells whether there is one.
+func RunCheck(t TB, s Suite, name string) bool {
+	all := checks()
+	i := slices.IndexFunc(all, func(c check) bool { return c.name == name })
+	if i < 0 {
+		return false
+	}
+	all[i].run(t, s.withDefaults())
+	return true
+}
+
+// RandomRunTB is RandomRun for a fake *testing.T.
+func RandomRunTB(t rapid.TB, s Suite) { randomRun(t, s) }
