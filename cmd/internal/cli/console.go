@@ -140,9 +140,23 @@ func (c *Console) run(terminal bool) {
 			fmt.Fprintln(c.out, line)
 		case <-tick:
 			if live := c.live.Load(); live != nil {
-				fmt.Fprint(c.out, clearLine, (*live)())
+				fmt.Fprint(c.out, clearLine, c.fit((*live)()))
 				shown = true
 			}
 		}
 	}
+}
+
+// fit cuts a line off where the terminal would wrap it: what is wrapped cannot
+// be cleared.
+func (c *Console) fit(line string) string {
+	f, ok := c.out.(*os.File)
+	if !ok {
+		return line
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 || len(line) < width {
+		return line
+	}
+	return line[:width-1]
 }

@@ -23,20 +23,19 @@ func PrintJSON(w io.Writer, v any) error {
 //
 // Threads: one at a time.
 type Meter struct {
-	last float64
+	last uint64
 	at   time.Time
 }
 
-// Rate returns the growth per second of the counter that stands at n now.
+// NewMeter returns a meter of a counter that stands at 0 now.
+func NewMeter() *Meter { return &Meter{at: time.Now()} }
+
+// Rate returns the growth per second of the counter, which stands at n now.
 func (m *Meter) Rate(n uint64) float64 {
 	now := time.Now()
-	growth, elapsed := float64(n)-m.last, now.Sub(m.at).Seconds()
-	first := m.at.IsZero()
-	m.last, m.at = float64(n), now
-	if first || elapsed <= 0 {
-		return 0
-	}
-	return growth / elapsed
+	rate := PerSecond(n-m.last, now.Sub(m.at))
+	m.last, m.at = n, now
+	return rate
 }
 
 // PerSecond returns n per second of d; 0 if d is too short to tell.

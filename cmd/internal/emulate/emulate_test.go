@@ -15,11 +15,11 @@ import (
 	"tagbus/tags"
 )
 
-func sizes(t testing.TB, text string) emulate.Sizes {
-	t.Helper()
+func sizes(tb testing.TB, text string) emulate.Sizes {
+	tb.Helper()
 	var s emulate.Sizes
 	if err := s.UnmarshalText([]byte(text)); err != nil {
-		t.Fatalf("sizes %q: %v", text, err)
+		tb.Fatalf("sizes %q: %v", text, err)
 	}
 	return s
 }

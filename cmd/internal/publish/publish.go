@@ -117,8 +117,8 @@ func (r *run) publishAll(ctx context.Context) error {
 		defer cancel()
 	}
 	r.started = time.Now()
-	var meters [2]cli.Meter
-	r.console.Live(func() string { return liveLine(r.publisher.Stats(), &meters[0], &meters[1]) })
+	messages, bytes := cli.NewMeter(), cli.NewMeter()
+	r.console.Live(func() string { return liveLine(r.publisher.Stats(), messages, bytes) })
 	done := make(chan error, 1)
 	go func() { done <- r.loop(ctx) }()
 	var err error

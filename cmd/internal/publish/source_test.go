@@ -15,11 +15,11 @@ import (
 // Internal tests: a source is not seen from outside but through a bus.
 
 // mustFlags returns flags with what matters to a source.
-func mustFlags(t testing.TB, set string) *Flags {
-	t.Helper()
+func mustFlags(tb testing.TB, set string) *Flags {
+	tb.Helper()
 	f := &Flags{MaxMessageBytes: 1 << 20}
 	if err := f.Tags.UnmarshalText([]byte(set)); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return f
 }

@@ -14,11 +14,11 @@ import (
 	"tagbus/cmd/internal/record"
 )
 
-func format(t testing.TB, text string) record.Format {
-	t.Helper()
+func format(tb testing.TB, text string) record.Format {
+	tb.Helper()
 	var f record.Format
 	if err := f.UnmarshalText([]byte(text)); err != nil {
-		t.Fatalf("format %q: %v", text, err)
+		tb.Fatalf("format %q: %v", text, err)
 	}
 	return f
 }
@@ -39,20 +39,20 @@ func readAll(f record.Format, r io.Reader, maxBytes int) (records []string, err 
 }
 
 // writeAll returns the file that holds the records.
-func writeAll(t testing.TB, f record.Format, records ...string) []byte {
-	t.Helper()
+func writeAll(tb testing.TB, f record.Format, records ...string) []byte {
+	tb.Helper()
 	var out bytes.Buffer
 	w, err := record.NewWriter(f, &out)
 	if err != nil {
-		t.Fatalf("NewWriter: %v", err)
+		tb.Fatalf("NewWriter: %v", err)
 	}
 	for _, r := range records {
 		if err := w.Write([]byte(r)); err != nil {
-			t.Fatalf("Write %q: %v", r, err)
+			tb.Fatalf("Write %q: %v", r, err)
 		}
 	}
 	if err := w.Flush(); err != nil {
-		t.Fatalf("Flush: %v", err)
+		tb.Fatalf("Flush: %v", err)
 	}
 	return out.Bytes()
 }

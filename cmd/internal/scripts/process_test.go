@@ -64,6 +64,7 @@ func start(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = append(os.Environ(), "GORACE="+ts.Getenv("GORACE"))
 	switch option {
 	case "-out":
 		file, err := os.Create(ts.MkAbs(value))

@@ -148,6 +148,11 @@ func (r *run) outputFailed(err error) {
 // onEvent follows the bus. On the loop.
 func (r *run) onEvent(e bus.Event) {
 	r.console.Event(e)
+	select {
+	case <-r.ending.done: // what follows is of our own making
+		return
+	default:
+	}
 	if lastGone := r.presence.see(e); lastGone && r.flags.UntilGoodbye {
 		r.ending.end("goodbye", nil)
 	}
@@ -220,8 +225,8 @@ func (r *run) watch() {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 	begin, seen := time.Now(), uint64(0)
-	var messages, bytes cli.Meter
-	r.console.Live(func() string { return liveLine(r.subscriber.Stats(), &messages, &bytes) })
+	messages, bytes := cli.NewMeter(), cli.NewMeter()
+	r.console.Live(func() string { return liveLine(r.subscriber.Stats(), messages, bytes) })
 	for {
 		select {
 		case <-tick.C:
