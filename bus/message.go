@@ -18,8 +18,8 @@ type Message struct {
 
 	// Counter is the message's position in the stream of its tag and
 	// publisher: 1 for the first that the publisher published. Successive
-	// messages of one tag and publisher have successive counters; a gap has
-	// been reported as an Event before the message that follows it.
+	// messages of one tag and publisher have successive counters; where some
+	// are missing, a Gap event says so at about the same time.
 	Counter uint64
 
 	// Publisher says where the message comes from. The same pointer for all

@@ -14,18 +14,25 @@ import (
 // they together cover set: each of its tags is wanted by one of them.
 //
 //   - set: the tags that are about to be published; often PublisherConfig.Tags.
-//   - Errors: ErrClosed; ErrOnLoop; the cause of the end of ctx.
+//   - Errors: ErrClosed; ErrOnLoop; tags.ErrTooComplex, wrapped, when the sets
+//     have too many overlapping masks to compare; the cause of the end of ctx.
 //   - Threads: any.
 func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) error {
 	for {
 		p.mu.Lock()
 		open := p.state == publisherOpen
-		enough := p.table.Len() >= n && (n == 0 || covers(p.table.Union(), set))
+		enough := p.table.Len() >= n
+		var err error
+		if enough && n > 0 {
+			enough, err = covers(p.table.Union(), set)
+		}
 		changed := p.changed
 		p.mu.Unlock()
 		switch {
 		case !open:
 			return ErrClosed
+		case err != nil:
+			return fmt.Errorf("bus: wait for %d subscribers of %s: %w", n, shortSet(set), err)
 		case enough:
 			return nil
 		case p.loop.OnLoop():
@@ -39,11 +46,12 @@ func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) er
 	}
 }
 
-// covers tells whether all tags of set are in all. Sets too complex to compare
-// count as not covered.
-func covers(all, set tags.Set) bool {
+// covers tells whether all tags of set are in all.
+//
+// Errors: tags.ErrTooComplex.
+func covers(all, set tags.Set) (bool, error) {
 	left, err := set.Without(all)
-	return err == nil && left.IsEmpty()
+	return left.IsEmpty(), err
 }
 
 // Drain ends the publisher in order: it accepts no more messages, leaves the

@@ -42,6 +42,7 @@ type source struct {
 	backoff *backoff.ExponentialBackOff
 
 	requested map[uint64]*Subscription // on this connection
+	denied    map[uint64]error         // on this connection
 	acked     map[uint64]*Subscription // ever, on this publisher: what it owes us
 	tags      tagMap[received]
 	version   int // changes when targets may have changed
@@ -66,6 +67,7 @@ func newSource(s *Subscriber) *source {
 		sub:       s,
 		backoff:   b,
 		requested: make(map[uint64]*Subscription),
+		denied:    make(map[uint64]error),
 		acked:     make(map[uint64]*Subscription),
 		version:   1,
 	}
@@ -167,10 +169,19 @@ func (src *source) retry() {
 	src.state = sourceIdle
 	if !src.wanted() {
 		src.unlisted()
-		return
+	} else {
+		src.state = sourceWaiting
+		src.after(src.backoff.NextBackOff())
 	}
-	src.state = sourceWaiting
-	src.after(src.backoff.NextBackOff())
+	for _, sub := range src.sub.subs { // they need not wait for this one
+		sub.maybeReady()
+	}
+}
+
+// pending tells whether the publisher is being connected, or has not answered
+// a subscription yet.
+func (src *source) pending() bool {
+	return src.state != sourceIdle && src.state != sourceWaiting
 }
 
 // alarm is what the timer does: it ends the delay or the patience.
@@ -212,6 +223,7 @@ func (src *source) lost(cause error) {
 	src.ep = nil
 	src.out = ring[[]byte]{}
 	clear(src.requested)
+	clear(src.denied)
 	if src.timer != nil {
 		src.timer.Stop()
 	}

@@ -47,7 +47,7 @@ func (src *source) onHello(data []byte) {
 // subscribeAll sends the subscriptions that this connection lacks.
 func (src *source) subscribeAll() {
 	for id, sub := range src.sub.subs {
-		if src.requested[id] == nil && sub.set.Intersects(src.entry.Tags) {
+		if src.requested[id] == nil && src.denied[id] == nil && sub.set.Intersects(src.entry.Tags) {
 			src.requested[id] = sub
 			src.subscribe(sub)
 		}
@@ -193,7 +193,8 @@ func (src *source) onRefused(m *subscription.Refused) {
 	}
 	if sub := src.requested[m.ID]; sub != nil {
 		delete(src.requested, m.ID)
-		sub.finish(err)
+		src.denied[m.ID] = err
+		sub.maybeReady()
 	}
 }
 

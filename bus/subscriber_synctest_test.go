@@ -14,6 +14,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/directory"
+	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -326,5 +327,52 @@ func TestTooManyTagsAreRefused(t *testing.T) {
 		}
 		many := tags.Of(scattered[:65536]...) // what one subscription must hold
 		subscribe(t, s, many, func(bus.Message) {})
+	})
+}
+
+func TestWaitDoesNotDependOnADeadPublisher(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
+		dead := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
+		b.net.SetDelay(netip.AddrPort{}, netip.AddrPortFrom(dead.host, 0), time.Second) // so that it is refused last
+		b.net.Refuse(dead.Addr())
+		s := b.subscriber(bus.SubscriberConfig{})
+		subscribe(t, s, tags.Of(1), func(bus.Message) {})
+	})
+}
+
+func TestOnePublishersRefusalLeavesTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		// An impostor refuses every subscription.
+		refuser := &stranger{answer: [][]byte{
+			hello(t, subscription.Hello{Instance: "refuser", MaxMessageBytes: 1 << 14}),
+			control(t, &subscription.Refused{ID: 1, Reason: "not for you"}),
+		}}
+		backend, host := b.stranger(refuser)
+		listen, err := backend.OpenListenEndpoint(netip.AddrPortFrom(host, 0), netio.Params{})
+		must(t, err)
+		_, err = b.dir.Announce(directory.Entry{
+			Instance: "refuser", Backend: "memory", Addresses: []netip.AddrPort{listen.Addr()},
+			Tags: tags.Of(1, 2), PageBytes: 1024, MaxMessageBytes: 1024,
+		})
+		must(t, err)
+		s := b.subscriber(bus.SubscriberConfig{})
+		sub, err := s.Subscribe(tags.Of(1), nil)
+		must(t, err)
+		if err := sub.Wait(t.Context()); err == nil || err.Error() != "not for you" {
+			t.Errorf("refused by all: got %v, want the reason", err)
+		}
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
+		must(t, p.WaitSubscribers(t.Context(), 1, tags.Of(1)))
+		must(t, p.Publish(1, []byte("x")))
+		for m, err := range sub.Messages(t.Context()) {
+			must(t, err)
+			if string(m.Data) != "x" {
+				t.Errorf("got %q, want x", m.Data)
+			}
+			break
+		}
 	})
 }

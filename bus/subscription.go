@@ -93,8 +93,8 @@ func (sub *Subscription) reaim() {
 // connected for the first time. From then on no message is missed unreported.
 // Publishers that come later acknowledge with a Subscribed event.
 //
-//   - Errors: the publisher's reason, if it refused; ErrClosed; ErrOnLoop; the
-//     cause of the end of ctx. The subscription stays open in the last two.
+//   - Errors: the publisher's reason, if all of them refused; ErrClosed;
+//     ErrOnLoop; the cause of the end of ctx. The subscription stays open.
 //   - Threads: any.
 func (sub *Subscription) Wait(ctx context.Context) error {
 	select {
@@ -115,15 +115,27 @@ func (sub *Subscription) Wait(ctx context.Context) error {
 
 // maybeReady ends Wait if no publisher is left to wait for. Loop only.
 func (sub *Subscription) maybeReady() {
+	acked := false
+	var denied error
 	for _, src := range sub.owner.sources {
-		if src.acked[sub.id] != nil || !sub.set.Intersects(src.entry.Tags) {
-			continue
-		}
-		if src.state != sourceIdle && src.state != sourceWaiting {
+		switch {
+		case src.acked[sub.id] != nil:
+			acked = true
+		case src.denied[sub.id] != nil:
+			denied = src.denied[sub.id]
+		case src.pending() && sub.set.Intersects(src.entry.Tags):
 			return
 		}
 	}
-	sub.once[0].Do(func() { close(sub.ready) })
+	if !acked && denied == nil {
+		return
+	}
+	sub.once[0].Do(func() {
+		if !acked {
+			sub.err = denied
+		}
+		close(sub.ready)
+	})
 }
 
 // Close ends the subscription: its handlers are not called any more once the
