@@ -1,6 +1,10 @@
 package tcp
 
-import "tagbus/netio"
+import (
+	"golang.org/x/sys/unix"
+
+	"tagbus/netio"
+)
 
 // ScratchBytes is the size of the memory into which all endpoints read.
 const ScratchBytes = scratchBytes
@@ -92,3 +96,15 @@ func Moved(ep netio.Endpoint) uint64 { return ep.(*endpoint).receiver.moved }
 
 // FD returns the descriptor of an endpoint. Threads: the loop.
 func FD(ep netio.Endpoint) int { return ep.(*endpoint).fd }
+
+// PendingFD returns the descriptor of the endpoint that was opened last on a
+// backend whose loop does not run yet.
+func PendingFD(b netio.Backend) int {
+	l := &b.(*backend).list
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.filling[len(l.filling)-1].(*endpoint).fd
+}
+
+// SendFailed has the next send of an endpoint fail. Threads: the loop.
+func SendFailed(ep netio.Endpoint, errno unix.Errno) { ep.(*endpoint).sendFailed(errno) }

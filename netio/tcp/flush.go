@@ -120,7 +120,11 @@ func (e *endpoint) offer() {
 	}
 	e.ready()
 	if e.noBuffer.count() > 0 && e.hold.Load()&closed == 0 {
-		e.offering.f = func() { e.leave(toOffer) }
-		e.backend.alarms.set(&e.offering, offerRetry)
+		if e.offering.f == nil {
+			e.offering.f = func() { e.leave(toOffer) }
+		}
+		if e.offering.place == 0 {
+			e.backend.alarms.set(&e.offering, offerRetry)
+		}
 	}
 }

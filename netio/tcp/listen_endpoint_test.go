@@ -1,0 +1,228 @@
+package tcp_test
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"tagbus/netio"
+	"tagbus/netio/reactor"
+	"tagbus/netio/tcp"
+)
+
+func TestListenErrorsNameTheAddress(t *testing.T) {
+	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
+	tests := []struct {
+		name string
+		addr netip.AddrPort
+		want error
+	}{
+		{"the zero address", netip.AddrPort{}, netio.ErrInvalidAddress},
+		{"an address of another host", netip.MustParseAddrPort("192.0.2.1:0"), syscall.EADDRNOTAVAIL},
+		{"the address of this backend", s.l.Addr(), netio.ErrListenEndpointExists},
+		{"the same in its IPv6 form", mapped(s.l.Addr()), netio.ErrListenEndpointExists},
+		{"all addresses at the port of this backend", netip.AddrPortFrom(netip.IPv4Unspecified(), s.l.Addr().Port()), syscall.EADDRINUSE},
+		{"a zone that does not exist", netip.MustParseAddrPort("[fe80::1%nosuch]:0"), netio.ErrInvalidAddress},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			before := openFiles(t)
+			_, err := s.b.OpenListenEndpoint(tt.addr, netio.Params{})
+			var op *netio.OpError
+			if !errors.Is(err, tt.want) || !errors.As(err, &op) || op.Addr != tt.addr {
+				t.Errorf("got error %v, want an *OpError about %v that wraps %v", err, tt.addr, tt.want)
+			}
+			if after := openFiles(t); after != before {
+				t.Errorf("descriptors: got %d, want %d as before", after, before)
+			}
+		})
+	}
+}
+
+// mapped returns an IPv4 address as an IPv6 address.
+func mapped(addr netip.AddrPort) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom16(addr.Addr().As16()), addr.Port())
+}
+
+func TestWildcardServesBothProtocols(t *testing.T) {
+	w := newWatcher()
+	b := openBackend(t, w, tcp.Config{})
+	l, err := b.OpenListenEndpoint(netip.MustParseAddrPort("[::]:0"), netio.Params{})
+	if err != nil {
+		t.Fatalf("OpenListenEndpoint: got error %v, want none", err)
+	}
+	for _, host := range []string{"127.0.0.1", "::1"} {
+		c := dialRaw(t, netip.AddrPortFrom(netip.MustParseAddr(host), l.Addr().Port()))
+		ep := next(t, "OnConnectionEstablished", w.established)
+		if got, want := ep.Remote().String(), c.LocalAddr().String(); got != want {
+			t.Errorf("Remote over %s: got %s, want %s", host, got, want)
+		}
+		if got, want := ep.Local().String(), c.RemoteAddr().String(); got != want {
+			t.Errorf("Local over %s: got %s, want %s", host, got, want)
+		}
+	}
+}
+
+func TestTooManyConnectionsAreClosed(t *testing.T) {
+	const limit = 3
+	s := serve(t, newWatcher(), tcp.Config{MaxEndpoints: limit}, netio.Params{})
+	var eps []netio.Endpoint
+	for range limit {
+		_, ep := s.dialRaw(t)
+		eps = append(eps, ep)
+	}
+	for i := range 3 {
+		c := dialRaw(t, s.l.Addr())
+		if _, err := c.Read(make([]byte, 1)); err == nil {
+			t.Errorf("connection %d over the limit: got data, want the end", i)
+		}
+	}
+	stats := s.b.Stats()
+	if stats.Accepted != limit || stats.AcceptShed != 3 || len(s.established) != 0 {
+		t.Errorf("Stats: got %d accepted and %d shed, want %d and 3", stats.Accepted, stats.AcceptShed, limit)
+	}
+	// One that goes makes room for one.
+	if err := eps[0].Close(); err != nil {
+		t.Fatalf("Close: got error %v, want none", err)
+	}
+	next(t, "OnConnectionClosed", s.closed)
+	s.dialRaw(t)
+}
+
+// childOf runs a test in a process of its own, because it changes limits.
+func childOf(t *testing.T) (child bool) {
+	t.Helper()
+	if os.Getenv("TAGBUS_TCP_CHILD") != "" {
+		return true
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), "TAGBUS_TCP_CHILD=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("child: got error %v, want none; its output:\n%s", err, out)
+	}
+	return false
+}
+
+func TestAcceptSurvivesWithoutDescriptors(t *testing.T) {
+	if !childOf(t) {
+		return
+	}
+	w := newWatcher()
+	b, loop := openBackendOn(t, reactor.Config{}, w, tcp.Config{})
+	l, err := b.OpenListenEndpoint(loopback, netio.Params{})
+	if err != nil {
+		t.Fatalf("OpenListenEndpoint: got error %v, want none", err)
+	}
+	const peers, places = 20, 2
+	// Sockets first, then the limit, then the connections.
+	var fds []int
+	for range peers + 1 {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatalf("socket: got error %v, want none", err)
+		}
+		fds = append(fds, fd)
+	}
+	var before unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatalf("Getrlimit: got error %v, want none", err)
+	}
+	limit := before
+	limit.Cur = uint64(fds[peers] + 1 + places)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatalf("Setrlimit: got error %v, want none", err)
+	}
+	to := &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: int(l.Addr().Port())}
+	turns := loop.Stats().Turns
+	for i, fd := range fds[:peers] {
+		if err := unix.Connect(fd, to); err != nil {
+			t.Fatalf("connect %d: got error %v, want none", i, err)
+		}
+	}
+	for range places {
+		next(t, "OnConnectionEstablished", w.established)
+	}
+	for i, fd := range fds[places:peers] {
+		// A reset or an end: both are answers.
+		if n, err := unix.Read(fd, make([]byte, 1)); n > 0 {
+			t.Errorf("peer %d without a descriptor for it: got %d bytes and error %v, want the end", i, n, err)
+		}
+	}
+	stats := b.Stats()
+	if stats.Accepted != places || stats.AcceptShed != peers-places || stats.AcceptErrors == 0 {
+		t.Errorf("Stats: got %+v, want %d accepted, %d shed and errors", stats, places, peers-places)
+	}
+	if used := loop.Stats().Turns - turns; used > 20*peers {
+		t.Errorf("turns of the loop: got %d, want few: it must not spin", used)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatalf("Setrlimit: got error %v, want none", err)
+	}
+	if err := unix.Connect(fds[peers], to); err != nil {
+		t.Fatalf("connect: got error %v, want none", err)
+	}
+	next(t, "OnConnectionEstablished after the rest", w.established)
+	for _, fd := range fds {
+		_ = unix.Close(fd)
+	}
+}
+
+func TestAcceptedSocketsHaveTheOptions(t *testing.T) {
+	tests := []struct {
+		name string
+		cfg  tcp.Config
+		want map[int]int // of IPPROTO_TCP
+		keep int
+	}{
+		{"the defaults", tcp.Config{}, map[int]int{
+			unix.TCP_NODELAY: 1, unix.TCP_KEEPIDLE: 5, unix.TCP_KEEPINTVL: 2, unix.TCP_KEEPCNT: 3, unix.TCP_USER_TIMEOUT: 10_000,
+		}, 1},
+		{"others", tcp.Config{
+			Nagle: true, KeepaliveIdle: 7e9, KeepaliveInterval: 3e9, KeepaliveProbes: 9, UserTimeout: 1500e6, CongestionControl: "reno",
+		}, map[int]int{
+			unix.TCP_NODELAY: 0, unix.TCP_KEEPIDLE: 7, unix.TCP_KEEPINTVL: 3, unix.TCP_KEEPCNT: 9, unix.TCP_USER_TIMEOUT: 1500,
+		}, 1},
+		{"none", tcp.Config{KeepaliveIdle: -1, UserTimeout: -1}, map[int]int{unix.TCP_USER_TIMEOUT: 0}, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := serve(t, newWatcher(), tt.cfg, netio.Params{})
+			client := newWatcher()
+			if err := openBackend(t, client, tt.cfg).OpenEndpoint(s.l.Addr(), netio.Params{}); err != nil {
+				t.Fatalf("OpenEndpoint: got error %v, want none", err)
+			}
+			for side, w := range map[string]*watcher{"accepted": s.watcher, "opened": client} {
+				fd := tcp.FD(next(t, "OnConnectionEstablished", w.established))
+				for option, want := range tt.want {
+					if got, err := unix.GetsockoptInt(fd, unix.IPPROTO_TCP, option); err != nil || got != want {
+						t.Errorf("%s: TCP option %d: got %d and error %v, want %d", side, option, got, err, want)
+					}
+				}
+				if got, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE); err != nil || got != tt.keep {
+					t.Errorf("%s: SO_KEEPALIVE: got %d and error %v, want %d", side, got, err, tt.keep)
+				}
+				if name := tt.cfg.CongestionControl; name != "" {
+					if got, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION); err != nil || got != name {
+						t.Errorf("%s: TCP_CONGESTION: got %q and error %v, want %q", side, got, err, name)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestUnknownCongestionControlIsRefused(t *testing.T) {
+	b := openBackend(t, newWatcher(), tcp.Config{CongestionControl: "nosuch"})
+	_, err := b.OpenListenEndpoint(loopback, netio.Params{})
+	if want := `TCP_CONGESTION to "nosuch"`; err == nil || !errors.Is(err, unix.ENOENT) {
+		t.Errorf("OpenListenEndpoint: got error %v, want one about %s", err, want)
+	}
+	if err := b.OpenEndpoint(netip.MustParseAddrPort("127.0.0.1:9"), netio.Params{}); !errors.Is(err, unix.ENOENT) {
+		t.Errorf("OpenEndpoint: got error %v, want %v", err, unix.ENOENT)
+	}
+}

@@ -1,0 +1,340 @@
+package tcp_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"tagbus/netio"
+	"tagbus/netio/tcp"
+)
+
+func TestStrangersAreDisconnected(t *testing.T) {
+	length := func(n uint32) []byte { return append(binary.LittleEndian.AppendUint32(nil, n), "and so on"...) }
+	tests := []struct {
+		name string
+		sent []byte
+	}{
+		{"a length of 0", length(0)},
+		{"a length of one more than the limit", length(4097)},
+		{"a length of 2^31", length(1 << 31)},
+		{"a length of 2^32-1", length(1<<32 - 1)},
+		{"HTTP", []byte("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")},
+		{"a TLS hello", []byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")},
+		{"SSH", []byte("SSH-2.0-OpenSSH_9.2\r\n")},
+	}
+	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{Receive: netio.ReceiveParams{FirstMessageBytes: 4096}})
+	good, _ := s.dialRaw(t)
+	for i, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c, ep := s.dialRaw(t)
+			write(t, c, tt.sent)
+			end := next(t, "OnConnectionClosed", s.closed)
+			var op *netio.OpError
+			if !errors.Is(end.cause, netio.ErrMessageLength) || !errors.As(end.cause, &op) || op.Addr != ep.Remote() || op.Op != "receive" {
+				t.Errorf("cause: got %v, want an *OpError about %v that wraps %v", end.cause, ep.Remote(), netio.ErrMessageLength)
+			}
+			if end.ep != ep {
+				t.Errorf("OnConnectionClosed: got another endpoint, want the stranger's")
+			}
+			if got := s.b.Stats().BadMessages; got != uint64(i+1) {
+				t.Errorf("Stats.BadMessages: got %d, want %d", got, i+1)
+			}
+			if answer, err := io.ReadAll(c); len(answer) > 0 || err != nil && !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("answer to a stranger: got %q and error %v, want the end", answer, err)
+			}
+			if used, _ := tcp.BackendBytes(s.b); used != 0 {
+				t.Errorf("memory after a stranger: got %d bytes, want none", used)
+			}
+		})
+	}
+	write(t, good, frame([]byte("still here")))
+	if got := next(t, "OnData", s.data); string(got) != "still here" {
+		t.Errorf("message of a connection of before: got %q, want it", got)
+	}
+}
+
+func TestPeerEnds(t *testing.T) {
+	fin := func(c *net.TCPConn) error { return c.Close() }
+	half := func(c *net.TCPConn) error { return c.CloseWrite() }
+	reset := func(c *net.TCPConn) error { return errors.Join(c.SetLinger(0), c.Close()) }
+	two := slices.Concat(frame([]byte("one")), frame([]byte("two")))
+	tests := []struct {
+		name      string
+		sent      []byte
+		end       func(*net.TCPConn) error
+		messages  int
+		cause     error
+		truncated uint64
+	}{
+		{"at once", nil, fin, 0, io.EOF, 0},
+		{"behind a message", two, fin, 2, io.EOF, 0},
+		{"behind a message, in one direction", two, half, 2, io.EOF, 0},
+		{"within a length", append(two, 1, 0), fin, 2, netio.ErrTruncated, 1},
+		{"behind a length", append(two, 5, 0, 0, 0), half, 2, netio.ErrTruncated, 1},
+		{"within a message", append(two, 5, 0, 0, 0, 'h', 'e'), fin, 2, netio.ErrTruncated, 1},
+		{"within a large message", append(two, frame(make([]byte, 500_000))[:400_000]...), fin, 2, netio.ErrTruncated, 1},
+		{"by a reset", nil, reset, 0, syscall.ECONNRESET, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
+			c, ep := s.dialRaw(t)
+			write(t, c, tt.sent)
+			if err := tt.end(c); err != nil {
+				t.Fatalf("end: got error %v, want none", err)
+			}
+			end := next(t, "OnConnectionClosed", s.closed)
+			if !errors.Is(end.cause, tt.cause) {
+				t.Errorf("cause: got %v, want %v", end.cause, tt.cause)
+			}
+			var op *netio.OpError
+			if tt.cause != io.EOF && (!errors.As(end.cause, &op) || op.Addr != ep.Remote()) { //nolint:errorlint // io.EOF is promised unwrapped
+				t.Errorf("cause: got %#v, want an *OpError about %v", end.cause, ep.Remote())
+			}
+			stats := s.b.Stats()
+			if len(s.data) != tt.messages || stats.MessagesReceived != uint64(tt.messages) {
+				t.Errorf("messages: got %d, counted %d, want %d", len(s.data), stats.MessagesReceived, tt.messages)
+			}
+			if stats.Truncated != tt.truncated || stats.Closed != 1 {
+				t.Errorf("Stats: got %d truncated and %d closed, want %d and 1", stats.Truncated, stats.Closed, tt.truncated)
+			}
+			if used, _ := tcp.BackendBytes(s.b); used != 0 {
+				t.Errorf("memory after the end: got %d bytes, want none", used)
+			}
+		})
+	}
+}
+
+func TestBytesTrickleIn(t *testing.T) {
+	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
+	c, _ := s.dialRaw(t)
+	want := [][]byte{pattern(1, 1), pattern(100, 2), pattern(17, 3)}
+	for _, m := range want {
+		for _, one := range frame(m) {
+			write(t, c, []byte{one})
+		}
+	}
+	for i, m := range want {
+		if got := next(t, "OnData", s.data); !bytes.Equal(got, m) {
+			t.Errorf("message %d: got %x, want %x", i, got, m)
+		}
+	}
+}
+
+// TestStreamOfBytes reads with a plain socket what an endpoint sends, slowly
+// enough that nearly every write is short.
+func TestStreamOfBytes(t *testing.T) {
+	w := newWatcher()
+	s := serve(t, w, tcp.Config{SendBufferBytes: 1}, netio.Params{
+		Buffered: netio.BufferedParams{Buffers: 4, BufferBytes: 200_000},
+		ZeroCopy: netio.ZeroCopyParams{Outstanding: 100},
+	})
+	c, ep := s.dialRaw(t)
+	var want []byte
+	must := func(err error) {
+		if err != nil {
+			t.Fatalf("send: got error %v, want none", err)
+		}
+	}
+	sent := 0
+	add := func(message ...[]byte) {
+		want = append(want, frame(slices.Concat(message...))...)
+		sent++
+	}
+	header := []byte("0123456789abcdef")
+	var pieces [][]byte
+	for i := range 5000 {
+		pieces = append(pieces, pattern(1+i%50, i))
+	}
+	for i, n := range []int{1, 255, 256, 257, 5000, 70_000, 1 << 20} {
+		must(ep.Send(netio.Key(sent), header, pattern(n, i)))
+		add(header, pattern(n, i))
+		must(ep.SendCopy(netio.Key(sent), nil, pattern(n, i), header))
+		add(pattern(n, i), header)
+		must(ep.Send(netio.Key(sent), header[:3], pieces...))
+		add(append([][]byte{header[:3]}, pieces...)...)
+	}
+	b, err := ep.Buffer()
+	must(err)
+	copy(b.Extend(150_000), pattern(150_000, 9))
+	must(ep.SendBuffer(b))
+	add(pattern(150_000, 9))
+
+	got := make([]byte, len(want))
+	for at := 0; at < len(got); { // small reads, so that the window stays small
+		n, err := c.Read(got[at:min(at+3000, len(got))])
+		if err != nil {
+			t.Fatalf("read: got error %v, want none", err)
+		}
+		at += n
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("stream: got %d bytes that differ from the frames of the messages", len(got))
+	}
+	for i := range sent - 1 {
+		if key := next(t, "OnSendCompleted", s.completed); key != netio.Key(i) {
+			t.Fatalf("completion %d: got key %d, want %d", i, key, i)
+		}
+	}
+	if key := next(t, "OnSendCompleted", s.completed); key != 0 {
+		t.Errorf("completion of the first buffer: got key %d, want 0", key)
+	}
+	if used, _ := tcp.BackendBytes(s.b); used != 0 {
+		onLoop(t, s.b.Loop(), func() {}) // the turn gives back the last block at its end
+		if used, _ = tcp.BackendBytes(s.b); used != 0 {
+			t.Errorf("memory when all is sent: got %d bytes, want none", used)
+		}
+	}
+}
+
+func TestPauseHoldsTheEndBack(t *testing.T) {
+	w := newWatcher()
+	s := serve(t, w, tcp.Config{}, netio.Params{})
+	w.onData = func(ep netio.Endpoint, _ []byte) { ep.PauseReceive() }
+	c, ep := s.dialRaw(t)
+	const messages = 20
+	for i := range messages {
+		write(t, c, frame(pattern(1+i*2000, i)))
+	}
+	if err := c.Close(); err != nil {
+		t.Fatalf("close: got error %v, want none", err)
+	}
+	for i := range messages {
+		if got := next(t, "OnData", s.data); !bytes.Equal(got, pattern(1+i*2000, i)) {
+			t.Fatalf("message %d: got %d bytes that differ, want %d", i, len(got), 1+i*2000)
+		}
+		for range 3 { // turns in which more would come
+			onLoop(t, s.b.Loop(), func() {})
+		}
+		if len(s.data) != 0 || len(s.closed) != 0 {
+			t.Fatalf("while paused: got %d messages and %d ends, want none", len(s.data), len(s.closed))
+		}
+		ep.ResumeReceive()
+	}
+	if end := next(t, "OnConnectionClosed", s.closed); end.cause != io.EOF { //nolint:errorlint // io.EOF is promised unwrapped
+		t.Errorf("cause: got %v, want %v", end.cause, io.EOF)
+	}
+}
+
+func TestResetReachesAPausedEndpoint(t *testing.T) {
+	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
+	c, ep := s.dialRaw(t)
+	ep.PauseReceive()
+	onLoop(t, s.b.Loop(), func() {})
+	if err := errors.Join(c.SetLinger(0), c.Close()); err != nil {
+		t.Fatalf("reset: got error %v, want none", err)
+	}
+	if end := next(t, "OnConnectionClosed", s.closed); !errors.Is(end.cause, syscall.ECONNRESET) {
+		t.Errorf("cause: got %v, want %v", end.cause, syscall.ECONNRESET)
+	}
+}
+
+// TestLastWordsAreHeard closes a peer that is being sent to: what it said
+// before arrives, though sending fails first.
+func TestLastWordsAreHeard(t *testing.T) {
+	w := newWatcher()
+	s := serve(t, w, tcp.Config{}, netio.Params{})
+	c, ep := s.dialRaw(t)
+	var loopErr error
+	onLoop(t, s.b.Loop(), func() {
+		write(t, c, frame([]byte("goodbye")))
+		loopErr = c.CloseWrite()
+		tcp.SendFailed(ep, unix.EPIPE) // before the loop has seen any of it
+	})
+	if loopErr != nil {
+		t.Fatalf("CloseWrite: got error %v, want none", loopErr)
+	}
+	if got := next(t, "OnData", s.data); string(got) != "goodbye" {
+		t.Errorf("last message: got %q, want it", got)
+	}
+	if end := next(t, "OnConnectionClosed", s.closed); end.cause != io.EOF { //nolint:errorlint // io.EOF is promised unwrapped
+		t.Errorf("cause: got %v, want %v", end.cause, io.EOF)
+	}
+}
+
+func TestSendIsTriedAgainWhenTheSystemIsShortOfMemory(t *testing.T) {
+	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
+	c, ep := s.dialRaw(t)
+	onLoop(t, s.b.Loop(), func() { tcp.SendFailed(ep, unix.ENOBUFS) })
+	if err := ep.SendCopy(5, nil, []byte("later")); err != nil {
+		t.Fatalf("SendCopy: got error %v, want none", err)
+	}
+	got := make([]byte, 9)
+	if _, err := io.ReadFull(c, got); err != nil || !bytes.Equal(got, frame([]byte("later"))) {
+		t.Errorf("read: got %q and error %v, want the message", got, err)
+	}
+	if key := next(t, "OnSendCompleted", s.completed); key != 5 {
+		t.Errorf("completion: got key %d, want 5", key)
+	}
+}
+
+func TestSendToAPeerThatIsGoneEnds(t *testing.T) {
+	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{ZeroCopy: netio.ZeroCopyParams{Outstanding: 8}})
+	c, ep := s.dialRaw(t)
+	ep.PauseReceive() // so that only sending can notice
+	if err := c.Close(); err != nil {
+		t.Fatalf("close: got error %v, want none", err)
+	}
+	accepted := 0
+	for {
+		err := ep.Send(netio.Key(accepted), nil, make([]byte, 1000))
+		if errors.Is(err, netio.ErrClosed) {
+			break
+		}
+		if err == nil {
+			accepted++
+		}
+		onLoop(t, s.b.Loop(), func() {})
+	}
+	end := next(t, "OnConnectionClosed", s.closed)
+	if end.cause == nil {
+		t.Errorf("cause: got nil, want the reason")
+	}
+	if got := len(s.completed) + len(end.keys); got != accepted {
+		t.Errorf("keys reported: got %d, want %d", got, accepted)
+	}
+}
+
+// TestFirehoseLeavesRoomForOthers fills the sockets of one endpoint that has
+// much to read and of some that have little, and lets all read at once.
+func TestFirehoseLeavesRoomForOthers(t *testing.T) {
+	const budget, others = 4 << 10, 20
+	var order []netio.Endpoint
+	w := newWatcher()
+	w.onData = func(ep netio.Endpoint, _ []byte) { order = append(order, ep) }
+	s := serve(t, w, tcp.Config{ReadBudgetBytes: budget}, netio.Params{})
+	var eps []netio.Endpoint
+	var conns []*net.TCPConn
+	for range 1 + others {
+		c, ep := s.dialRaw(t)
+		ep.PauseReceive()
+		conns, eps = append(conns, c), append(eps, ep)
+	}
+	write(t, conns[0], bytes.Repeat(frame(make([]byte, 1000)), 1000))
+	for _, c := range conns[1:] {
+		write(t, c, frame([]byte("small")))
+	}
+	onLoop(t, s.b.Loop(), func() {
+		for _, ep := range eps {
+			ep.ResumeReceive()
+		}
+	})
+	for range 1000 + others {
+		next(t, "OnData", s.data)
+	}
+	onLoop(t, s.b.Loop(), func() {
+		last := slices.IndexFunc(order, func(ep netio.Endpoint) bool { return ep == eps[others] })
+		// One read may exceed the budget by what the scratch holds.
+		if most := others + tcp.ScratchBytes/1004; last > most {
+			t.Errorf("messages before the last of the others had its turn: got %d, want at most %d", last, most)
+		}
+	})
+}
