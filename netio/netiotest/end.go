@@ -85,7 +85,12 @@ func (e *end) raw(w way, key netio.Key, header []byte, data ...[]byte) (netio.Ke
 		return key, e.ep.Send(key, header, data...)
 	case immediate:
 		return key, e.ep.SendCopy(key, header, data...)
+	default:
+		return e.rawBuffered(key, header, data...)
 	}
+}
+
+func (e *end) rawBuffered(key netio.Key, header []byte, data ...[]byte) (netio.Key, error) {
 	b, err := e.ep.Buffer()
 	if err != nil {
 		return key, err
@@ -161,10 +166,16 @@ func (e *end) waitIdle(t TB) {
 	e.r.wait(t, "the completion of every send", func() bool { return len(e.completed) == len(e.accepted) })
 }
 
-// waitClosed waits for OnConnectionClosed and returns its cause.
-func (e *end) waitClosed(t TB) error {
+// waitClosed waits for OnConnectionClosed.
+func (e *end) waitClosed(t TB) {
 	t.Helper()
 	e.r.wait(t, "OnConnectionClosed", func() bool { return e.closed })
+}
+
+// waitCause waits for OnConnectionClosed and returns its cause.
+func (e *end) waitCause(t TB) error {
+	t.Helper()
+	e.waitClosed(t)
 	return e.cause
 }
 

@@ -177,10 +177,11 @@ func (e *faultEndpoint) SendCopy(key netio.Key, header []byte, data ...[]byte) e
 // user does not know it yet closes without an error, as any other.
 func (e *faultEndpoint) Close() error {
 	first := !e.silent.Swap(true)
-	if err := e.Endpoint.Close(); err != nil && !(first && e.broken.Load()) {
-		return err
+	err := e.Endpoint.Close()
+	if first && e.broken.Load() {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // faultHandler is what the wrapped backend reports to.

@@ -76,7 +76,7 @@ type check struct {
 // checks returns the contract in the order in which it is read.
 func checks() []check {
 	var all []check
-	for _, part := range [][]check{openChecks, sendChecks, limitChecks, resourceChecks, receiveChecks, closeChecks, backendCloseChecks, threadChecks} {
+	for _, part := range [][]check{openChecks, sendChecks, limitChecks, resourceChecks, receiveChecks, closeChecks, listenCloseChecks, backendCloseChecks, threadChecks} {
 		all = append(all, part...)
 	}
 	return all

@@ -35,12 +35,14 @@ func checkBackendClose(t TB, s Suite) {
 	p := connectPair(t, s, nil)
 	p.choke(t)
 	p.client.closeBackend(t)
-	if p.opened.cause != nil {
-		t.Errorf("cause after a local Close: got %v, want nil", p.opened.cause)
-	}
-	if len(p.opened.cancelled) == 0 {
-		t.Errorf("keys of OnConnectionClosed of a full connection: got none, want those outstanding")
-	}
+	p.client.locked(func() {
+		if p.opened.cause != nil {
+			t.Errorf("cause after a local Close: got %v, want nil", p.opened.cause)
+		}
+		if len(p.opened.cancelled) == 0 {
+			t.Errorf("keys of OnConnectionClosed of a full connection: got none, want those outstanding")
+		}
+	})
 	if err := p.client.b.Close(); err != nil {
 		t.Errorf("second Backend.Close: got error %v, want none", err)
 	}
@@ -233,6 +235,6 @@ func checkBackendClosePeers(t TB, s Suite) {
 			closing, other = p.server, p.opened
 		}
 		closing.closeBackend(t)
-		wantError(t, other.r.name+": cause after the other backend was closed", other.waitClosed(t), io.EOF)
+		wantError(t, other.r.name+": cause after the other backend was closed", other.waitCause(t), io.EOF)
 	}
 }

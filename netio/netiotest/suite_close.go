@@ -7,7 +7,7 @@ import (
 	"tagbus/netio"
 )
 
-// closeChecks are about the end of an endpoint and of a listen endpoint.
+// closeChecks are about the end of an endpoint.
 var closeChecks = []check{
 	{"a close reports the outstanding keys in order", checkCloseKeys},
 	{"the peer of a closed endpoint sees io.EOF", checkEOF},
@@ -22,8 +22,6 @@ var closeChecks = []check{
 	{"a close inside OnConnectionClosed returns ErrClosed", checkCloseInClosed},
 	{"a paused endpoint can be closed", checkClosePaused},
 	{"a buffer may outlive its endpoint", checkBufferOutlives},
-	{"closing a listen endpoint closes what it accepted", checkListenClose},
-	{"a listen endpoint may be closed inside a callback", checkListenCloseInside},
 }
 
 // close closes e and waits for the end on both sides.
@@ -285,43 +283,4 @@ func checkBufferOutlives(t TB, s Suite) {
 		t.Errorf("Write to a buffer of a closed endpoint: got error %v, want none", err)
 	}
 	b.Release()
-}
-
-func checkListenClose(t TB, s Suite) {
-	p := connectPair(t, s, nil)
-	other := openSide(t, s, "other client")
-	other.dial(t, p.l.Addr(), p.params())
-	ends := []*end{other.established(t, 0), p.opened, p.accepted, p.server.established(t, 1)}
-	own := p.client.listen(t, s, p.params()) // and a connection that stays
-	p.server.dial(t, own.Addr(), p.params())
-	kept := p.server.established(t, 2)
-	if err := p.l.Close(); err != nil {
-		t.Errorf("ListenEndpoint.Close: got error %v, want none", err)
-	}
-	wantError(t, "second ListenEndpoint.Close", p.l.Close(), netio.ErrClosed)
-	for i, e := range ends {
-		cause := e.waitClosed(t)
-		if want := []error{io.EOF, io.EOF, nil, nil}[i]; cause != want { //nolint:errorlint // io.EOF is promised unwrapped
-			t.Errorf("cause at end %d after the listen endpoint was closed: got %v, want %v", i, cause, want)
-		}
-	}
-	p.server.onLoop(t, func() {})
-	p.client.dial(t, p.l.Addr(), p.params())
-	p.client.waitRefused(t)
-	kept.sendAll(t, kept.ways()[0], 1, nil, p.memory(t, 10))
-	p.client.established(t, 1).waitReceived(t, 1)
-}
-
-func checkListenCloseInside(t TB, s Suite) {
-	p := connectPair(t, s, nil)
-	p.server.hook(hooks{data: func(*end, []byte) {
-		if err := p.l.Close(); err != nil {
-			t.Errorf("ListenEndpoint.Close inside OnData: got error %v, want none", err)
-		}
-	}})
-	p.sendSmall(t, 1)
-	p.accepted.waitClosed(t)
-	p.opened.waitClosed(t)
-	p.server.hook(hooks{})
-	p.fence(t)
 }

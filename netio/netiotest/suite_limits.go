@@ -123,7 +123,7 @@ func (p *pair) checkOver(t TB, w way, limit, over int) {
 	case err != nil:
 		t.Errorf("send %v of %d bytes over the limit: got error %v, want none or %v", w, over, err, netio.ErrTooLarge)
 	default:
-		opError(t, "cause of OnConnectionClosed at the receiver", p.accepted.waitClosed(t), p.accepted.ep.Remote(), netio.ErrMessageLength)
+		opError(t, "cause of OnConnectionClosed at the receiver", p.accepted.waitCause(t), p.accepted.ep.Remote(), netio.ErrMessageLength)
 		p.opened.waitClosed(t)
 		p.server.locked(func() {
 			if len(p.accepted.received) != 1 {
@@ -163,7 +163,7 @@ func checkFirstLimit(t TB, s Suite) {
 		return
 	}
 	wantError(t, "send of a first message over its limit", err, nil)
-	opError(t, "cause of OnConnectionClosed at the receiver", p.accepted.waitClosed(t), p.accepted.ep.Remote(), netio.ErrMessageLength)
+	opError(t, "cause of OnConnectionClosed at the receiver", p.accepted.waitCause(t), p.accepted.ep.Remote(), netio.ErrMessageLength)
 	p.opened.waitClosed(t)
 	p.server.locked(func() {
 		if len(p.accepted.received) != 0 {

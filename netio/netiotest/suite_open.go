@@ -13,7 +13,6 @@ var openChecks = []check{
 	{"port 0 gives a real port", checkPortZero},
 	{"listening twice on an address is refused", checkListenTwice},
 	{"an address in use by another backend is refused", checkAddressInUse},
-	{"a closed listen endpoint frees its address", checkListenAgain},
 	{"an invalid address is refused", checkInvalidAddress},
 	{"invalid params are refused", checkInvalidParams},
 	{"a connection that nobody accepts is refused once", checkRefused},
@@ -53,23 +52,6 @@ func checkAddressInUse(t TB, s Suite) {
 	addr := p.server.listen(t, s, p.params()).Addr()
 	_, err := p.client.b.OpenListenEndpoint(addr, p.params())
 	opError(t, "OpenListenEndpoint of an address that another backend listens on", err, addr, syscall.EADDRINUSE)
-}
-
-func checkListenAgain(t TB, s Suite) {
-	p := connectPair(t, s, nil)
-	addr := p.l.Addr()
-	if err := p.l.Close(); err != nil {
-		t.Fatalf("ListenEndpoint.Close: got error %v, want none", err)
-	}
-	p.accepted.waitClosed(t)
-	p.opened.waitClosed(t)
-	p.server.onLoop(t, func() {})
-	l, err := p.server.b.OpenListenEndpoint(addr, p.params())
-	if err != nil {
-		t.Fatalf("OpenListenEndpoint of an address that is free again: got error %v, want none", err)
-	}
-	p.client.dial(t, l.Addr(), p.params())
-	p.client.established(t, 1)
 }
 
 func checkInvalidAddress(t TB, s Suite) {
