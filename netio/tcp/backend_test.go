@@ -3,6 +3,7 @@ package tcp_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/netip"
 	"runtime"
@@ -106,71 +107,62 @@ func (r *runner) NewTimer(f func()) (netio.Timer, error) { return r.EventLoop.Ne
 func TestPanicOfACallbackEndsItsEndpointOnly(t *testing.T) {
 	tests := []struct {
 		name string
-		set  func(w *watcher, victim func(netio.Endpoint) bool)
-		// silent: the endpoint has ended already, or has no part in it
-		silent bool
+		set  func(w *watcher, victim func(netio.Endpoint))
 	}{
-		{"OnConnectionEstablished", func(w *watcher, victim func(netio.Endpoint) bool) {
-			w.onEstablished = func(ep netio.Endpoint) { panicIf(victim(ep)) }
-		}, false},
-		{"OnData", func(w *watcher, victim func(netio.Endpoint) bool) {
-			w.onData = func(ep netio.Endpoint, _ []byte) { panicIf(victim(ep)) }
-		}, false},
-		{"OnSendCompleted", func(w *watcher, victim func(netio.Endpoint) bool) {
-			w.onCompleted = func(c netio.Completion) { panicIf(victim(c.Endpoint)) }
-		}, false},
-		{"OnConnectionClosed", func(w *watcher, victim func(netio.Endpoint) bool) {
-			w.onClosed = func(ep netio.Endpoint) { panicIf(victim(ep)) }
-		}, true},
+		{"OnConnectionEstablished", func(w *watcher, victim func(netio.Endpoint)) { w.onEstablished = victim }},
+		{"OnData", func(w *watcher, victim func(netio.Endpoint)) {
+			w.onData = func(ep netio.Endpoint, _ []byte) { victim(ep) }
+		}},
+		{"OnSendCompleted", func(w *watcher, victim func(netio.Endpoint)) {
+			w.onCompleted = func(c netio.Completion) { victim(c.Endpoint) }
+		}},
+		{"OnConnectionClosed", func(w *watcher, victim func(netio.Endpoint)) { w.onClosed = victim }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			quiet := reactor.Config{Logger: slog.New(slog.DiscardHandler)}
 			w := newWatcher()
-			var second netio.Endpoint
-			count := 0
-			tt.set(w, func(ep netio.Endpoint) bool {
-				if second == nil {
-					if len(w.established) == 0 || tt.name != "OnConnectionEstablished" {
-						return false
-					}
-					if count++; count == 2 {
-						second = ep
-					}
+			var eps []netio.Endpoint // that have had this callback; the second is the victim
+			tt.set(w, func(ep netio.Endpoint) {
+				if !slices.Contains(eps, ep) {
+					eps = append(eps, ep)
 				}
-				return ep == second
+				if len(eps) > 1 && ep == eps[1] {
+					panic("on purpose")
+				}
 			})
-			b, loop := openBackendOn(t, quiet, w, tcp.Config{})
+			b, loop := openBackendOn(t, reactor.Config{Logger: slog.New(slog.DiscardHandler)}, w, tcp.Config{})
 			l, err := b.OpenListenEndpoint(loopback, netio.Params{})
 			if err != nil {
 				t.Fatalf("OpenListenEndpoint: got error %v, want none", err)
 			}
 			s := &served{w, b, l}
 			first, firstEnd := s.dialRaw(t)
+			closing := tt.name == "OnConnectionClosed"
+			if closing { // the first to have this callback must be another one
+				c, _ := s.dialRaw(t)
+				_ = c.Close()
+				next(t, "OnConnectionClosed", w.closed)
+			} else {
+				s.exchange(t, first, firstEnd)
+			}
 			victim, victimEnd := s.dialRaw(t)
-			onLoop(t, loop, func() { second = victimEnd })
-			write(t, victim, slices.Concat(frame([]byte("one")), frame([]byte("two")), []byte{3, 0}))
-			_ = victimEnd.SendCopy(1, nil, []byte("answer")) // ErrClosed after a panic in OnConnectionEstablished
-			if tt.silent {
+			if closing {
 				_ = victim.Close()
+			} else {
+				_, _ = victim.Write(slices.Concat(frame([]byte("one")), frame([]byte("two")), []byte{3, 0}))
+				_ = victimEnd.SendCopy(1, nil, []byte("answer")) // may come too late
 			}
 			end := next(t, "OnConnectionClosed", w.closed)
 			if end.ep != victimEnd {
 				t.Fatalf("OnConnectionClosed: got another endpoint, want the one whose callback panicked")
 			}
-			if !tt.silent && !errors.Is(end.cause, tcp.ErrCallbackPanicked) {
+			if !closing && !errors.Is(end.cause, tcp.ErrCallbackPanicked) {
 				t.Errorf("cause: got %v, want %v", end.cause, tcp.ErrCallbackPanicked)
 			}
 			for len(w.data) > 0 {
 				<-w.data
 			}
-			write(t, first, frame([]byte("unharmed")))
-			if got := next(t, "OnData", w.data); string(got) != "unharmed" {
-				t.Errorf("the other endpoint: got %q, want %q", got, "unharmed")
-			}
-			if err := firstEnd.SendCopy(1, nil, []byte("unharmed")); err != nil {
-				t.Errorf("SendCopy of the other endpoint: got error %v, want none", err)
-			}
+			s.exchange(t, first, firstEnd)
 			s.dialRaw(t) // the listen endpoint lives
 			if got := loop.Stats().Panics; got != 1 {
 				t.Errorf("panics: got %d, want 1", got)
@@ -179,9 +171,19 @@ func TestPanicOfACallbackEndsItsEndpointOnly(t *testing.T) {
 	}
 }
 
-func panicIf(yes bool) {
-	if yes {
-		panic("on purpose")
+// exchange sends a message in both directions.
+func (s *served) exchange(t *testing.T, c io.ReadWriter, ep netio.Endpoint) {
+	t.Helper()
+	write(t, c, frame([]byte("unharmed")))
+	if got := next(t, "OnData", s.data); string(got) != "unharmed" {
+		t.Errorf("OnData: got %q, want %q", got, "unharmed")
+	}
+	if err := ep.SendCopy(1, nil, []byte("unharmed")); err != nil {
+		t.Errorf("SendCopy: got error %v, want none", err)
+	}
+	got := make([]byte, 12)
+	if _, err := io.ReadFull(c, got); err != nil || string(got[4:]) != "unharmed" {
+		t.Errorf("peer: got %q and error %v, want %q", got, err, "unharmed")
 	}
 }
 

@@ -197,8 +197,8 @@ func TestStreamOfBytes(t *testing.T) {
 
 func TestPauseHoldsTheEndBack(t *testing.T) {
 	w := newWatcher()
-	s := serve(t, w, tcp.Config{}, netio.Params{})
 	w.onData = func(ep netio.Endpoint, _ []byte) { ep.PauseReceive() }
+	s := serve(t, w, tcp.Config{}, netio.Params{})
 	c, ep := s.dialRaw(t)
 	const messages = 20
 	for i := range messages {
