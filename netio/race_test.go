@@ -1,0 +1,7 @@
+//go:build race
+
+package netio_test
+
+// raceBuild tells that the race detector watches, so that regions come from
+// the Go heap and allocations are not counted.
+const raceBuild = true
