@@ -217,6 +217,16 @@ func (x *side) resume(t TB, e *end) {
 	})
 }
 
+// unhook takes the hooks away and waits for those that run, so that they do not
+// see the end of the test.
+func (p *pair) unhook(t TB) {
+	t.Helper()
+	for _, x := range []*side{p.client, p.server} {
+		x.hook(hooks{})
+		x.onLoop(t, func() {})
+	}
+}
+
 // fence returns when a message has gone from the client to the server and back
 // over a connection of its own, and both loops have turned after it: what was
 // under way before has arrived, or does not come.

@@ -95,6 +95,7 @@ func checkMethodsInside(t TB, s Suite) {
 	p.accepted.waitReceived(t, 30)
 	p.opened.waitReceived(t, 30)
 	p.close(t, p.opened)
+	p.unhook(t)
 	p.both(func(from, to *end) { checkReceived(t, from, to, true) })
 }
 
@@ -270,4 +271,5 @@ func checkCrossing(t TB, s Suite) {
 	p.both(func(from, _ *end) { from.sendAll(t, from.ways()[0], 1, nil, from.r.word) })
 	p.accepted.waitReceived(t, rounds)
 	p.opened.waitReceived(t, rounds)
+	p.unhook(t)
 }
