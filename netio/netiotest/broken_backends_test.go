@@ -179,6 +179,20 @@ var brokenBackends = []struct {
 		data[0][0]++
 		return err
 	}}},
+	{"a completion comes before the memory is read", "memory of Send may be reused at its completion", faults{
+		send: func(e *brokenEndpoint, key netio.Key, header []byte, data [][]byte) error {
+			err := e.Endpoint.Send(key+1000, header, data...)
+			if err == nil {
+				e.b.Loop().Post(func() { e.b.h.OnSendCompleted(netio.Completion{Endpoint: e, Key: key}) })
+			}
+			return err
+		},
+		completed: func(_ *broken, key netio.Key, call func(netio.Key)) {
+			if key < 1000 {
+				call(key)
+			}
+		},
+	}},
 	{"Send takes any header", headerCheck, faults{send: func(e *brokenEndpoint, key netio.Key, header []byte, data [][]byte) error {
 		return e.Endpoint.Send(key, nil, append([][]byte{slices.Clone(header)}, data...)...)
 	}}},

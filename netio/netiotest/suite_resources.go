@@ -119,7 +119,7 @@ func checkBufferInCompletion(t TB, s Suite) {
 	left := 50
 	p.client.hook(hooks{completed: func(e *end, _ netio.Key) {
 		if left--; left > 0 {
-			if err := e.send(buffered, 0, nil, []byte("again")); err != nil {
+			if err := e.send(buffered, 0, nil, fmt.Appendf(nil, "again %d", left)); err != nil {
 				t.Errorf("Buffer and SendBuffer inside the completion of the only buffer: got error %v, want none", err)
 			}
 		}

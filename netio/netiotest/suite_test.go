@@ -47,6 +47,7 @@ func openBackend(t netiotest.TB, open netio.Opener, h netio.Handler) netio.Backe
 }
 
 func TestMemoryKeepsTheContract(t *testing.T) {
+	netiotest.CheckLeaks(t)
 	n := netiotest.NewNetwork()
 	netiotest.Run(t, memorySuite(n, netiotest.Config{}, nil))
 	if got := n.Violations(); len(got) > 0 {
