@@ -43,9 +43,11 @@ func checkCloseKeys(t TB, s Suite) {
 	}
 	p.opened.waitClosed(t)
 	p.server.resume(t, p.accepted) // a paused end need not see the end behind unread bytes
-	// A message was cut off, if one was under way.
-	if cause := p.accepted.waitCause(t); !errors.Is(cause, io.EOF) {
-		opError(t, "cause after the peer has closed with sends outstanding", cause, p.accepted.ep.Remote(), netio.ErrTruncated)
+	// In order, in the middle of a message or with a reset: the contract
+	// leaves it open what becomes of bytes that were not sent.
+	var op *netio.OpError
+	if cause := p.accepted.waitCause(t); !errors.Is(cause, io.EOF) && !errors.As(cause, &op) {
+		t.Errorf("cause after the peer has closed with sends outstanding: got %v, want %v or an *OpError", cause, io.EOF)
 	}
 	if p.opened.cause != nil {
 		t.Errorf("cause after a local Close: got %v, want nil", p.opened.cause)
