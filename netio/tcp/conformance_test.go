@@ -110,8 +110,8 @@ func TestConformance(t *testing.T) {
 	}{
 		{"IPv4", "127.0.0.1:0", tcp.Config{}},
 		{"IPv6", "[::1]:0", tcp.Config{}},
-		{"the smallest socket buffers and budgets", "127.0.0.1:0", tcp.Config{
-			SendBufferBytes: 1, ReceiveBufferBytes: 1, ReadBudgetBytes: 4 << 10, AcceptBudget: 1,
+		{"small socket buffers and budgets", "127.0.0.1:0", tcp.Config{
+			SendBufferBytes: 1, ReceiveBufferBytes: 16384, ReadBudgetBytes: 4 << 10, AcceptBudget: 1,
 		}},
 	}
 	for _, tt := range tests {

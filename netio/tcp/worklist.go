@@ -44,14 +44,16 @@ func (l *worklist) waiting() bool {
 	return len(l.filling) > 0
 }
 
-// refill makes what was put since the last refill available, if all before is
-// taken.
+// refill makes available what was put since the last refill.
 func (l *worklist) refill() {
-	if l.left() > 0 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.left() > 0 { // after a panic, or when the turn was full
+		l.emptying = append(l.emptying, l.filling...)
+		clear(l.filling)
+		l.filling = l.filling[:0]
 		return
 	}
 	l.next = 0
-	l.mu.Lock()
 	l.emptying, l.filling = l.filling, l.emptying[:0]
-	l.mu.Unlock()
 }
