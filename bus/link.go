@@ -67,18 +67,12 @@ func (i *item) bytes() int {
 	return len(i.control)
 }
 
-// reserve makes room for n more pages, or returns false. A subscriber that
-// holds nothing gets any number, so that the largest message always fits.
-func (l *link) reserve(n int64) bool {
-	if now := l.pinned.Add(n); now > l.pub.queuePages && now != n {
-		l.pinned.Add(-n)
-		return false
-	}
-	return true
+// hasRoom tells whether n more pages may be reserved. A subscriber that holds
+// nothing gets any number, so that the largest message always fits.
+func (l *link) hasRoom(n int64) bool {
+	now := l.pinned.Load()
+	return now == 0 || now+n <= l.pub.queuePages
 }
-
-// unreserve gives back what reserve took, for pages that will not be queued.
-func (l *link) unreserve(n int64) { l.pinned.Add(-n) }
 
 // enqueue queues a page whose room is reserved and of which the caller hands
 // over one reference.
@@ -101,7 +95,7 @@ func (l *link) enqueue(p *page) {
 // drop accounts for a page that this subscriber does not get any more.
 func (l *link) drop(p *page) {
 	l.pub.undelivered.Add(uint64(p.messages))
-	l.unreserve(int64(p.size()))
+	l.pinned.Add(-int64(p.size()))
 	l.pub.release(p)
 }
 
@@ -202,7 +196,7 @@ func (l *link) completed() {
 	l.pump()
 	l.mu.Unlock()
 	if i.page != nil {
-		l.unreserve(int64(i.page.size()))
+		l.pinned.Add(-int64(i.page.size()))
 		l.pub.release(i.page)
 	}
 	if i.last {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -43,6 +42,9 @@ type Publisher struct {
 	window     int // bytes in flight per subscriber
 
 	tags tagMap[tagState]
+
+	openMu sync.Mutex      // taken under stream.mu, to reserve room for pages
+	taken  []*netio.Buffer // memory for that
 
 	mu      sync.Mutex // topology: everything in this block
 	table   subscription.Table
@@ -298,55 +300,6 @@ func (p *Publisher) flushDue() {
 		p.armFlush()
 	}
 }
-
-// newPage takes the memory for a page of size buffers, or returns nil.
-func (p *Publisher) newPage(size int) *page {
-	first := p.pool.Get()
-	if first == nil {
-		return nil
-	}
-	pg := &p.pages[first.Key()]
-	pg.buffers = append(pg.buffers[:0], first)
-	pg.vector = pg.vector[:0]
-	for len(pg.buffers) < size {
-		b := p.pool.Get()
-		if b == nil {
-			pg.refs.Store(1)
-			p.release(pg)
-			return nil
-		}
-		pg.buffers = append(pg.buffers, b)
-	}
-	return pg
-}
-
-// release gives up one reference to a page; the last one frees its memory.
-func (p *Publisher) release(pg *page) {
-	if pg.refs.Add(-1) == 0 {
-		// The first buffer goes last: with it the page struct is free for
-		// another goroutine.
-		for _, b := range slices.Backward(pg.buffers) {
-			b.Release()
-		}
-	}
-	p.roomFreed()
-}
-
-// refused notes that a publisher was refused, so that it hears of room.
-func (p *Publisher) refused() {
-	p.refusals.Add(1)
-	p.wantReady.Store(true)
-}
-
-// roomFreed tells those who wait for room.
-func (p *Publisher) roomFreed() {
-	p.waiting.wake()
-	if p.cfg.OnReady != nil && p.wantReady.Load() && p.wantReady.Swap(false) {
-		p.loop.Post(p.readyFunc)
-	}
-}
-
-func (p *Publisher) onReady() { p.cfg.OnReady() }
 
 // event reports e on the loop, where no lock is held.
 func (p *Publisher) event(e Event) {

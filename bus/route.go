@@ -18,6 +18,7 @@ type route struct {
 	links   []*link   // ascending ids
 	streams []*stream // at least one; ascending first ids
 	tags    int       // tags that use the route; Publisher.mu
+	lacking []*stream // memory for publishSplit, under the streams' mutexes
 }
 
 // publishSplit publishes to a route of several streams: to all or to none. It
@@ -34,13 +35,18 @@ func (t *tagState) publishSplit(r *route, tag tags.Tag, status Status, data []by
 	if t.route.Load() != r {
 		return true, nil
 	}
-	for i, s := range r.streams {
-		if err := s.prepare(len(data)); err != nil {
-			for _, prepared := range r.streams[:i] {
-				if prepared.page != nil && prepared.page.size() > 1 {
-					prepared.abandon()
-				}
-			}
+	r.lacking = r.lacking[:0]
+	for _, s := range r.streams {
+		if s.closed {
+			return false, ErrClosed
+		}
+		if s.lacks(len(data)) {
+			r.lacking = append(r.lacking, s)
+		}
+	}
+	if len(r.lacking) > 0 {
+		p := r.streams[0].pub
+		if err := p.open(p.pageSize(len(data)), r.lacking...); err != nil {
 			return false, err
 		}
 	}
@@ -83,7 +89,7 @@ func (p *Publisher) routeTo(links []*link) *route {
 		return r
 	}
 	r := &route{key: key, links: links}
-	if len(links) <= 1 || len(*p.streams.Load()) < p.cfg.MaxStreams {
+	if len(links) <= 1 || p.sharedStreams() < p.cfg.MaxStreams {
 		r.streams = []*stream{p.newStream(links)}
 	} else {
 		for i := range links {
@@ -95,6 +101,18 @@ func (p *Publisher) routeTo(links []*link) *route {
 	}
 	p.routes[key] = r
 	return r
+}
+
+// sharedStreams counts the streams of several subscribers that tags use; those
+// that a change is about to leave do not count. mu is held.
+func (p *Publisher) sharedStreams() int {
+	n := 0
+	for _, r := range p.routes {
+		if r.tags > 0 && len(r.streams) == 1 && len(r.links) > 1 {
+			n++
+		}
+	}
+	return n
 }
 
 func routeKey(links []*link) string {
@@ -155,17 +173,15 @@ func (p *Publisher) neededBySplit(r *route) bool {
 // mu is held.
 func (p *Publisher) reroute(l *link, before, after tags.Set) []subscription.Position {
 	moves := make(map[*route][]*tagEntry[tagState])
-	p.tags.all(func(e *tagEntry[tagState]) {
-		if before.Contains(e.tag) != after.Contains(e.tag) {
-			r := e.value.route.Load()
-			moves[r] = append(moves[r], e)
-		}
+	p.changes(before, after, func(e *tagEntry[tagState]) {
+		r := e.value.route.Load()
+		moves[r] = append(moves[r], e)
+		r.tags--
 	})
 	var positions []subscription.Position
 	for from, entries := range moves {
 		to := p.routeTo(toggled(from.links, l))
 		joins := len(to.links) > len(from.links)
-		from.tags -= len(entries)
 		to.tags += len(entries)
 		from.lock()
 		for _, e := range entries {
@@ -179,6 +195,42 @@ func (p *Publisher) reroute(l *link, before, after tags.Set) []subscription.Posi
 	p.collect()
 	slices.SortFunc(positions, func(a, b subscription.Position) int { return cmp.Compare(a.Tag, b.Tag) })
 	return positions
+}
+
+// changes calls f for every known tag that is in one of the sets and not in the
+// other. mu is held.
+func (p *Publisher) changes(before, after tags.Set, f func(*tagEntry[tagState])) {
+	if added, removed, few := p.difference(before, after); few {
+		for _, set := range [...]tags.Set{added, removed} {
+			for tag := range set.All() {
+				if e := p.tags.entry(tag); e != nil {
+					f(e)
+				}
+			}
+		}
+		return
+	}
+	p.tags.all(func(e *tagEntry[tagState]) {
+		if before.Contains(e.tag) != after.Contains(e.tag) {
+			f(e)
+		}
+	})
+}
+
+// difference returns what after has more and less than before, if that is
+// fewer tags than are known: then it is quicker to look them up.
+func (p *Publisher) difference(before, after tags.Set) (added, removed tags.Set, few bool) {
+	added, err := after.Without(before)
+	if err != nil {
+		return added, removed, false
+	}
+	if removed, err = before.Without(after); err != nil {
+		return added, removed, false
+	}
+	more, _ := added.Count()
+	less, _ := removed.Count()
+	known := uint64(p.tags.count)
+	return added, removed, more <= known && less <= known-more
 }
 
 // toggled returns links with l added or, if it is there, removed.

@@ -45,8 +45,13 @@ func (p *page) size() int { return len(p.buffers) }
 // Errors: ErrNoResources, ErrClosed; then nothing was published.
 func (s *stream) append(tag tags.Tag, status Status, data []byte) error {
 	if s.page == nil || !s.writer.append(tag, status, data) {
-		if err := s.prepare(len(data)); err != nil {
-			return err
+		if s.closed {
+			return ErrClosed
+		}
+		if s.lacks(len(data)) {
+			if err := s.pub.open(s.pub.pageSize(len(data)), s); err != nil {
+				return err
+			}
 		}
 		s.commit(tag, status, data)
 	}
@@ -55,30 +60,20 @@ func (s *stream) append(tag tags.Tag, status Status, data []byte) error {
 	return nil
 }
 
-// prepare makes room for a message of n bytes, so that commit cannot fail. mu
-// is held.
-func (s *stream) prepare(n int) error {
-	if s.closed {
-		return ErrClosed
-	}
+// lacks tells whether a new page is needed for a message of n bytes. If so, it
+// has sealed the old one. mu is held.
+func (s *stream) lacks(n int) bool {
 	if len(s.links) == 0 {
-		return nil
+		return false
 	}
-	need := pageHeaderBytes + maxRecordOverhead + n
-	if s.page != nil && s.writer.messages > 0 && len(s.writer.mem)-pageHeaderBytes+need > cap(s.writer.mem) {
-		s.seal()
+	if s.page != nil && len(s.writer.mem)+maxRecordOverhead+n <= cap(s.writer.mem) {
+		return false
 	}
-	size := max(1, (need+s.pub.pageBytes-1)/s.pub.pageBytes)
-	if s.page != nil && s.page.size() != size {
-		s.abandon() // prepared for another message that was not published
-	}
-	if s.page != nil {
-		return nil
-	}
-	return s.open(size)
+	s.seal()
+	return true
 }
 
-// commit publishes a message for which prepare has made room. mu is held.
+// commit publishes a message for which there is room. mu is held.
 func (s *stream) commit(tag tags.Tag, status Status, data []byte) {
 	if len(s.links) == 0 {
 		return
@@ -109,60 +104,17 @@ func (s *stream) commitLarge(tag tags.Tag, status Status, data []byte) {
 	s.seal()
 }
 
-// open begins a page of size buffers, if all subscribers and the pool have
-// room: all or nothing. mu is held.
-func (s *stream) open(size int) error {
-	if s.tryOpen(size) {
-		return nil
-	}
-	// Room that is freed after this line is announced by OnReady; room that
-	// was freed before it, the second try finds.
-	s.pub.refused()
-	if s.tryOpen(size) {
-		return nil
-	}
-	return ErrNoResources
-}
-
-func (s *stream) tryOpen(size int) bool {
-	for i, l := range s.links {
-		if !l.reserve(int64(size)) {
-			s.unreserve(s.links[:i], size)
-			return false
-		}
-	}
-	p := s.pub.newPage(size)
-	if p == nil {
-		s.unreserve(s.links, size)
-		return false
-	}
+// begin starts a page whose room is reserved and whose memory is taken. mu is
+// held; a message follows at once, so that no page is ever open and empty.
+func (s *stream) begin(p *page) {
 	s.page = p
 	s.writer.reset(p.buffers[0].Bytes())
-	return true
-}
-
-func (s *stream) unreserve(links []*link, size int) {
-	for _, l := range links {
-		l.unreserve(int64(size))
-	}
-}
-
-// abandon gives up a page without messages. mu is held.
-func (s *stream) abandon() {
-	s.unreserve(s.links, s.page.size())
-	s.page.refs.Store(1)
-	s.pub.release(s.page)
-	s.page = nil
 }
 
 // seal ends the page under construction and queues it. mu is held.
 func (s *stream) seal() {
 	p := s.page
 	if p == nil {
-		return
-	}
-	if s.writer.messages == 0 {
-		s.abandon()
 		return
 	}
 	s.page = nil
@@ -189,7 +141,7 @@ func (s *stream) seal() {
 func (s *stream) flush() (open bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.page == nil || s.writer.messages == 0 {
+	if s.page == nil {
 		return false
 	}
 	for _, l := range s.links {

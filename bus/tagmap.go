@@ -30,6 +30,14 @@ const minTagSlots = 64
 // get returns the value of a tag, or nil. A reader that runs beside the writer
 // may miss the newest entries; it asks again under the writer's lock.
 func (m *tagMap[V]) get(tag tags.Tag) *V {
+	if e := m.entry(tag); e != nil {
+		return &e.value
+	}
+	return nil
+}
+
+// entry returns the entry of a tag, or nil.
+func (m *tagMap[V]) entry(tag tags.Tag) *tagEntry[V] {
 	t := m.slots.Load()
 	if t == nil {
 		return nil
@@ -40,7 +48,7 @@ func (m *tagMap[V]) get(tag tags.Tag) *V {
 			return nil
 		}
 		if e.tag == tag {
-			return &e.value
+			return e
 		}
 	}
 }

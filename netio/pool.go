@@ -72,6 +72,24 @@ func (p *Pool) Get() *Buffer {
 	return b
 }
 
+// GetAll appends n empty buffers to dst, or none and returns false.
+func (p *Pool) GetAll(dst []*Buffer, n int) ([]*Buffer, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := len(p.free) - n
+	if left < 0 || p.closed {
+		return dst, false
+	}
+	for _, b := range p.free[left:] {
+		b.mem = b.mem[:0]
+		b.state.Store(bufferTaken)
+	}
+	dst = append(dst, p.free[left:]...)
+	p.free = p.free[:left]
+	p.minFree = min(p.minFree, left)
+	return dst, true
+}
+
 func (p *Pool) put(b *Buffer) {
 	p.mu.Lock()
 	p.free = append(p.free, b)

@@ -39,6 +39,8 @@ type Table struct {
 type wants struct {
 	byID map[uint64]tags.Set
 	all  tags.Set // union of byID
+
+	parts, masks int // of byID, each subscription counted for itself
 }
 
 // Subscribe adds a subscription, or replaces the one with the same id.
@@ -52,8 +54,15 @@ func (t *Table) Subscribe(s Subscriber, id uint64, set tags.Set) error {
 	if w == nil {
 		w = t.add(s)
 	}
+	replaced, replaces := w.byID[id]
+	w.count(replaced, -1)
+	w.count(set, 1)
 	w.byID[id] = set
-	w.unite()
+	if replaces {
+		w.unite()
+	} else {
+		w.all = w.all.Union(set)
+	}
 	return nil
 }
 
@@ -61,12 +70,9 @@ func (t *Table) Subscribe(s Subscriber, id uint64, set tags.Set) error {
 func (t *Table) checkLimits(w *wants, id uint64, set tags.Set) error {
 	parts, masks := set.Parts(), masksOf(set)
 	if w != nil {
-		for other, held := range w.byID {
-			if other != id {
-				parts += held.Parts()
-				masks += masksOf(held)
-			}
-		}
+		replaced := w.byID[id]
+		parts += w.parts - replaced.Parts()
+		masks += w.masks - masksOf(replaced)
 	}
 	if limit := cmp.Or(t.Limit, MaxParts); parts > limit {
 		return fmt.Errorf("%w: %d ranges and masks, limit %d: subscribe to ranges instead of single tags", ErrTooManyTags, parts, limit)
@@ -95,6 +101,12 @@ func (t *Table) add(s Subscriber) *wants {
 	return w
 }
 
+// count adds or takes away what a set counts for the limits.
+func (w *wants) count(set tags.Set, sign int) {
+	w.parts += sign * set.Parts()
+	w.masks += sign * masksOf(set)
+}
+
 func (w *wants) unite() {
 	sets := make([]tags.Set, 0, len(w.byID))
 	for _, set := range w.byID {
@@ -115,6 +127,7 @@ func (t *Table) Unsubscribe(s Subscriber, id uint64) (set tags.Set, ok bool) {
 		return tags.Set{}, false
 	}
 	delete(w.byID, id)
+	w.count(set, -1)
 	if len(w.byID) == 0 {
 		t.Remove(s)
 		return set, true
