@@ -56,9 +56,13 @@ type Config struct {
 	KeepaliveIdle, KeepaliveInterval time.Duration
 	KeepaliveProbes                  int
 
-	// UserTimeout is how long sent bytes may stay unacknowledged, and probes
-	// unanswered, before the connection ends. Default 10 s; negative: as long
-	// as the system sees fit, which is minutes. At least 1 ms.
+	// UserTimeout is how long sent bytes may stay unacknowledged, or the peer
+	// may have no room for more, before the connection ends with ETIMEDOUT. A
+	// peer that has paused receiving for so long counts as gone, because the
+	// system makes no difference (TCP_USER_TIMEOUT in tcp(7)). Default 10 s;
+	// negative: as long as the system sees fit, which is some 15 minutes for a
+	// peer that is silent, and no limit for one that only has no room. At
+	// least 1 ms.
 	UserTimeout time.Duration
 
 	// Backlog is the number of connections that wait to be accepted; the

@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"errors"
 	"io"
 
 	"golang.org/x/sys/unix"
@@ -111,7 +112,8 @@ func (e *endpoint) endReceive(err error) {
 		e.backend.stats.truncated.Add(1)
 	}
 	switch {
-	case err == io.EOF && !partial:
+	case err == io.EOF && !partial && (e.sendErr == nil || errors.Is(e.sendErr, unix.EPIPE)):
+		// EPIPE: the peer has closed in order, while we were sending.
 		e.end(io.EOF)
 	case e.sendErr != nil:
 		e.end(e.sendErr)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -337,4 +338,59 @@ func TestFirehoseLeavesRoomForOthers(t *testing.T) {
 			t.Errorf("messages before the last of the others had its turn: got %d, want at most %d", last, most)
 		}
 	})
+}
+
+func TestPeerThatTakesNothingIsGivenUp(t *testing.T) {
+	w := newWatcher()
+	s := serve(t, w, tcp.Config{UserTimeout: 200 * time.Millisecond}, netio.Params{})
+	_, ep := s.dialRaw(t)
+	data := make([]byte, 1<<20)
+	accepted := 0
+	for ep.Send(1, nil, data) == nil {
+		accepted++
+	}
+	end := next(t, "OnConnectionClosed", w.closed)
+	var op *netio.OpError
+	if !errors.Is(end.cause, syscall.ETIMEDOUT) || !errors.As(end.cause, &op) || op.Op != "send" {
+		t.Errorf("cause: got %v, want an *OpError that wraps %v", end.cause, syscall.ETIMEDOUT)
+	}
+	if got := len(w.completed) + len(end.keys); got < accepted {
+		t.Errorf("keys reported: got %d, want at least the %d accepted by then", got, accepted)
+	}
+}
+
+// TestManySendAtOnce gives the end of a turn more to do than it takes on, and
+// makes it even more in the meantime.
+func TestManySendAtOnce(t *testing.T) {
+	const endpoints, rounds = 30, 3
+	w := newWatcher()
+	left := endpoints * rounds
+	data := make([]byte, 1<<20)
+	w.onCompleted = func(c netio.Completion) {
+		if left--; left >= endpoints {
+			if err := c.Endpoint.Send(1, nil, data); err != nil {
+				t.Errorf("Send: got error %v, want none", err)
+			}
+		}
+	}
+	s := serve(t, w, tcp.Config{}, netio.Params{})
+	var eps []netio.Endpoint
+	for range endpoints {
+		c, ep := s.dialRaw(t)
+		eps = append(eps, ep)
+		go func() { _, _ = io.Copy(io.Discard, c) }()
+	}
+	onLoop(t, s.b.Loop(), func() {
+		for _, ep := range eps {
+			if err := ep.Send(1, nil, data); err != nil {
+				t.Errorf("Send: got error %v, want none", err)
+			}
+		}
+	})
+	for range endpoints * rounds {
+		next(t, "OnSendCompleted", w.completed)
+	}
+	if err := s.b.Close(); err != nil { // ends the copying
+		t.Errorf("Backend.Close: got error %v, want none", err)
+	}
 }
