@@ -108,3 +108,31 @@ func PendingFD(b netio.Backend) int {
 
 // SendFailed has the next send of an endpoint fail. Threads: the loop.
 func SendFailed(ep netio.Endpoint, errno unix.Errno) { ep.(*endpoint).sendFailed(errno) }
+
+// WorkOrder returns the order in which a worklist gives out what was put
+// there, when a turn is left in the middle after taken of the first.
+func WorkOrder(first, taken, second int) (order []int) {
+	var l worklist
+	for i := range first {
+		l.put(&numbered{i, &order})
+	}
+	l.refill()
+	for range taken {
+		l.take().work()
+	}
+	for i := range second {
+		l.put(&numbered{first + i, &order})
+	}
+	l.refill()
+	for l.left() > 0 {
+		l.take().work()
+	}
+	return order
+}
+
+type numbered struct {
+	n     int
+	order *[]int
+}
+
+func (n *numbered) work() { *n.order = append(*n.order, n.n) }

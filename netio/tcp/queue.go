@@ -1,71 +1,14 @@
 package tcp
 
 import (
-	"encoding/binary"
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
 )
 
-const (
-	maxMessageBytes = math.MaxInt32
-
-	// inlinePieces are the pieces of a message that need no memory of their
-	// own in the queue.
-	inlinePieces = 2
-
-	// keptPieces is how much of that memory an entry keeps for the next
-	// message.
-	keptPieces = 64
-
-	// copyBytes is the size up to which Send copies as SendCopy does: that is
-	// cheaper than two more entries in the vector of the system call.
-	copyBytes = 256
-)
-
-// entry is an accepted send.
-type entry struct {
-	key    netio.Key
-	bytes  int           // of the frame
-	buffer *netio.Buffer // of SendBuffer
-
-	// The frame: head, then pieces, then more. Of a copied message all is in
-	// the first piece.
-	head      [lengthBytes + netio.MaxHeaderBytes]byte
-	headBytes int
-	pieces    [inlinePieces]unix.Iovec
-	more      []unix.Iovec
-}
-
-// refusals counts how often ErrNoResources was returned for one reason, without
-// an answer by OnSendReady yet.
-//
-// The loop makes room first and looks at the count second; who finds no room
-// counts first and looks again second. So one of them sees the other.
-type refusals struct{ n atomic.Int32 }
-
-func (r *refusals) add() { r.n.Add(1) }
-
-// withdraw undoes add, unless the loop has done so, to answer.
-func (r *refusals) withdraw() bool {
-	for {
-		n := r.n.Load()
-		if n == 0 {
-			return false
-		}
-		if r.n.CompareAndSwap(n, n-1) {
-			return true
-		}
-	}
-}
-
-func (r *refusals) count() int { return int(r.n.Load()) }
+const maxMessageBytes = math.MaxInt32
 
 // queue holds the sends of one endpoint from acceptance to completion, in a
 // ring that is made for the first of them. The numbers of entries only grow:
@@ -98,14 +41,6 @@ type queue struct {
 	offset     int // bytes of entry sent that the system has taken
 	taken      int // its pieces in more that are among them
 	takenBytes int // and their bytes
-}
-
-// copies is a block of copied messages. It is needed until entry last, the last
-// of them, is completed.
-type copies struct {
-	*block
-	used int
-	last uint64
 }
 
 func (q *queue) init(m *memory, p *netio.Params) {
@@ -173,18 +108,7 @@ func (q *queue) push(key netio.Key, size int, header []byte, data [][]byte) (tel
 	}
 	e.key = key
 	e.setHead(size, header)
-	n := 0
-	for _, piece := range data {
-		if len(piece) == 0 {
-			continue
-		}
-		if n < inlinePieces {
-			e.pieces[n] = vector(piece)
-			n++
-		} else {
-			e.more = append(e.more, vector(piece))
-		}
-	}
+	e.setPieces(data)
 	return q.commit(), nil
 }
 
@@ -215,70 +139,6 @@ func (q *queue) pushBuffer(b *netio.Buffer, pool *netio.Pool) (tell bool, err er
 	return q.commit(), nil
 }
 
-// pushCopy appends a copy of a message. Copies of several messages lie behind
-// each other, and go to the system as one piece.
-func (q *queue) pushCopy(key netio.Key, size int, header []byte, data [][]byte) (tell bool, err error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	e, err := q.reserve(q.limit)
-	if err != nil {
-		return false, err
-	}
-	frame, err := q.copyRoom(lengthBytes + size)
-	if err != nil {
-		return false, err
-	}
-	binary.LittleEndian.PutUint32(frame, uint32(size))
-	n := lengthBytes + copy(frame[lengthBytes:], header)
-	for _, piece := range data {
-		n += copy(frame[n:], piece)
-	}
-	e.key = key
-	e.bytes = n
-	e.headBytes = 0
-	q.block.last = q.tail
-	e.pieces[0] = vector(frame)
-	return q.commit(), nil
-}
-
-// copyRoom returns n bytes of q.block, which it replaces if they do not fit.
-// The first block is small, which is enough for who sends now and then.
-func (q *queue) copyRoom(n int) ([]byte, error) {
-	if q.block.block == nil || n > len(q.block.mem)-q.block.used {
-		want := n
-		if q.block.block != nil {
-			want = max(n, classBytes(mediumClass))
-		}
-		b, err := q.memory.get(want)
-		if err != nil {
-			return nil, err
-		}
-		if q.block.block != nil {
-			q.full = append(q.full, q.block)
-		}
-		q.block = copies{block: b}
-	}
-	begin := q.block.used
-	q.block.used += n
-	return q.block.mem[begin : begin+n : begin+n], nil
-}
-
-// reclaim gives back the blocks whose messages are completed, also the one
-// that is being filled if all are: idle endpoints hold no memory. mu is held.
-func (q *queue) reclaim() {
-	head := q.head.Load()
-	n := 0
-	for n < len(q.full) && q.full[n].last < head {
-		q.memory.put(q.full[n].block)
-		n++
-	}
-	q.full = slices.Delete(q.full, 0, n)
-	if q.block.block != nil && head == q.tail {
-		q.memory.put(q.block.block)
-		q.block = copies{}
-	}
-}
-
 // take returns the end of what there is to send. If that is nothing, the next
 // sender tells the loop.
 func (q *queue) take() (tail uint64) {
@@ -295,13 +155,6 @@ func (q *queue) close() (tail uint64) {
 	defer q.mu.Unlock()
 	q.closed = true
 	return q.tail
-}
-
-// release gives back what copies lie in, when all entries are finished.
-func (q *queue) release() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.reclaim()
 }
 
 // hasPlace tells whether Send would find a place.
@@ -373,13 +226,7 @@ func (q *queue) advance(n int) (messages, bytes int) {
 func (q *queue) finish(i uint64) netio.Key {
 	e := q.at(i)
 	key, buffer := e.key, e.buffer
-	e.buffer = nil
-	e.pieces = [inlinePieces]unix.Iovec{}
-	clear(e.more)
-	e.more = e.more[:0]
-	if cap(e.more) > keptPieces {
-		e.more = nil
-	}
+	e.empty()
 	// The place is free before the buffer is: so there is a place for each
 	// buffer.
 	q.head.Store(i + 1)
@@ -387,17 +234,4 @@ func (q *queue) finish(i uint64) netio.Key {
 		buffer.Release()
 	}
 	return key
-}
-
-func (e *entry) setHead(size int, header []byte) {
-	binary.LittleEndian.PutUint32(e.head[:], uint32(size))
-	e.headBytes = lengthBytes + copy(e.head[lengthBytes:], header)
-	e.bytes = lengthBytes + size
-}
-
-// vector describes a piece of memory of at least one byte to the system.
-func vector(piece []byte) unix.Iovec {
-	v := unix.Iovec{Base: unsafe.SliceData(piece)}
-	v.SetLen(len(piece))
-	return v
 }

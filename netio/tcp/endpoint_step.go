@@ -1,0 +1,175 @@
+package tcp
+
+import (
+	"golang.org/x/sys/unix"
+
+	"tagbus/netio"
+	"tagbus/netio/reactor"
+)
+
+// Work that an endpoint leaves to the end of the turn, bits of endpoint.todo.
+const (
+	toConnect uint32 = 1 << iota
+	toReport
+	toRead
+	toFlush
+	toOffer // buffers
+	toEnd
+)
+
+// work implements worker.
+func (e *endpoint) work() {
+	through := false
+	defer e.tidy(&through)
+	todo := e.todo.Swap(0)
+	if todo&toEnd != 0 {
+		e.end(e.fault)
+	}
+	if todo&toConnect != 0 {
+		e.connect()
+	}
+	if todo&toReport != 0 {
+		e.report()
+	}
+	if todo&toRead != 0 {
+		e.receive()
+	}
+	if todo&toFlush != 0 {
+		e.flush()
+	}
+	if todo&toOffer != 0 {
+		e.offer()
+	}
+	through = true
+}
+
+// OnEvent implements reactor.Source.
+func (e *endpoint) OnEvent(events reactor.Events) {
+	e.backend.turn.Lock()
+	defer e.backend.turn.Unlock()
+	through := false
+	defer e.tidy(&through)
+	if e.state == connecting {
+		e.proceed()
+	}
+	// Events can come before the end of the turn in which the endpoint was
+	// accepted.
+	e.report()
+	if events.Has(reactor.PeerClosed | reactor.Failed | reactor.Hangup) {
+		e.peerClosed = true
+	}
+	if events.Has(reactor.Writable) && e.blocked && e.sendErr == nil {
+		e.blocked = false
+		e.flush()
+	}
+	if events&^reactor.Writable != 0 {
+		e.receive()
+	}
+	if events.Has(reactor.Failed) {
+		e.failPaused()
+	}
+	through = true
+}
+
+// tidy ends each step of an endpoint, also one that panicked: then the
+// endpoint closes, as a handler that has missed a message must not get the
+// next.
+func (e *endpoint) tidy(through *bool) {
+	if !*through {
+		e.fail(ErrCallbackPanicked)
+	}
+	e.countReceived() // what a pause has left
+	if e.receiver.buf != nil && e.state != ended {
+		if err := e.receiver.park(); err != nil {
+			e.fail(err)
+		}
+	}
+}
+
+// fail ends the endpoint after this step.
+func (e *endpoint) fail(err error) {
+	if e.hold.Or(closed)&closed == 0 {
+		e.fault = e.opError("receive", err)
+		e.queue.close()
+	}
+	e.leave(toEnd)
+}
+
+// report makes the first callback.
+func (e *endpoint) report() {
+	if e.state != established {
+		return
+	}
+	e.state = reported
+	e.backend.handler.OnConnectionEstablished(e)
+}
+
+// end closes the socket and makes the last callback. cause: as in
+// OnConnectionClosed.
+func (e *endpoint) end(cause error) {
+	before := e.state
+	if before == ended {
+		return
+	}
+	e.state = ended
+	e.hold.Or(closed)
+	b := e.backend
+	keys := e.cancel()
+	e.release()
+	if before == connecting {
+		return // the backend closes: nobody hears of it
+	}
+	b.stats.closed.Add(1)
+	if before == reported {
+		b.handler.OnConnectionClosed(e, keys, cause)
+	}
+}
+
+// cancel empties the queue and returns the keys.
+func (e *endpoint) cancel() []netio.Key {
+	b := e.backend
+	keys := b.keys[:0]
+	tail := e.queue.close()
+	for i := e.queue.head.Load(); i != tail; i++ {
+		keys = append(keys, e.queue.finish(i))
+	}
+	e.queue.release()
+	b.keys = keys
+	if cap(keys) > maxKeptKeys {
+		b.keys = nil
+	}
+	return keys
+}
+
+const maxKeptKeys = 1 << 10
+
+// release gives back all that the endpoint holds.
+func (e *endpoint) release() {
+	b := e.backend
+	if e.registration != nil {
+		_ = e.registration.Close() // fails only if the descriptor is not ours
+	}
+	if e.blocked {
+		// The peer does not read, or not as fast as we send. It would hear of
+		// the end only behind all that the system still holds for it.
+		abort(e.fd)
+	} else {
+		discard(e.fd)
+	}
+	_ = unix.Close(e.fd) // releases it, whatever it says
+	e.fd = -1
+	e.receiver.release()
+	b.alarms.cancel(&e.retry)
+	b.alarms.cancel(&e.offering)
+	b.retire(e.pool)
+	b.endpoints.remove(e)
+	if e.listener != nil {
+		b.accepted--
+	}
+	if e.dial != nil {
+		b.alarms.cancel(&e.dial.timeout)
+		b.mu.Lock()
+		delete(b.active, canonical(e.remote))
+		b.mu.Unlock()
+	}
+}
