@@ -17,6 +17,7 @@ type received struct {
 
 // target is one place to deliver a tag's messages to.
 type target struct {
+	src     *source
 	sub     *Subscription
 	handler Handler // nil: the subscription's queue
 }
@@ -53,8 +54,10 @@ type delivered struct {
 func (d *delivered) deliverRest() {
 	for len(d.rest) > 0 {
 		t := d.rest[0]
-		d.rest = d.rest[1:] // before the call, which may panic
-		t.deliver(d.message)
+		d.rest = d.rest[1:]                                   // before the call, which may panic
+		if !t.sub.closed.Load() && !t.src.sub.closed.Load() { // one before it may have closed it
+			t.deliver(d.message)
+		}
 	}
 }
 
@@ -62,7 +65,7 @@ func (t target) deliver(m Message) {
 	if t.handler != nil {
 		t.handler(m)
 	} else {
-		t.sub.enqueue(m)
+		t.sub.enqueue(t.src, m)
 	}
 }
 
@@ -89,7 +92,9 @@ func (src *source) deliver(done *delivered) (more bool) {
 			return false
 		}
 		if r.newTag || rcv == nil {
-			rcv = src.receivedOf(r.tag)
+			if rcv = src.receivedOf(r.tag); rcv == nil {
+				return false
+			}
 		}
 		if rcv.version != src.version { // a handler may have changed it
 			src.aim(rcv, r.tag)
@@ -111,21 +116,34 @@ func (src *source) deliver(done *delivered) (more bool) {
 	}
 }
 
-// receivedOf returns the state of a tag, which begins at its first mention.
+// receivedOf returns the state of a tag, which begins at its first mention. It
+// returns nil, and ends the connection, for a tag that was not asked for: a
+// publisher must not make us remember as many as it likes.
 func (src *source) receivedOf(tag tags.Tag) *received {
 	if rcv := src.tags.get(tag); rcv != nil {
 		return rcv
 	}
-	return src.tags.add(tag, func(*received) {})
+	for _, asked := range [...]map[uint64]*Subscription{src.requested, src.acked} {
+		for _, sub := range asked {
+			if sub.set.Contains(tag) {
+				return src.tags.add(tag, func(*received) {})
+			}
+		}
+	}
+	src.fail(protocolError("tag %v was not asked for", tag))
+	return nil
 }
 
 // aim finds out where the messages of a tag go.
 func (src *source) aim(rcv *received, tag tags.Tag) {
 	rcv.targets = nil // a new slice: the old one may be in use further up the stack
 	rcv.version = src.version
+	if src.sub.closed.Load() {
+		return
+	}
 	for _, sub := range src.acked {
 		if sub.set.Contains(tag) && !sub.closed.Load() {
-			rcv.targets = append(rcv.targets, target{sub, sub.handlerOf(tag)})
+			rcv.targets = append(rcv.targets, target{src, sub, sub.handlerOf(tag)})
 		}
 	}
 }

@@ -50,6 +50,10 @@ var (
 	// when the peer breaks the protocol.
 	ErrProtocol = errors.New("bus: protocol violation")
 
+	// ErrUndelivered is wrapped in the error of Drain when a connection ended
+	// before everything was sent to its subscriber.
+	ErrUndelivered = errors.New("not everything was delivered")
+
 	// ErrConnectionLost is the cause of a Gap: the messages were published while
 	// the connection was down.
 	ErrConnectionLost = errors.New("bus: published while the connection was lost")

@@ -40,7 +40,8 @@ type link struct {
 	// Loop only.
 	state     linkState
 	peer      *Peer
-	helloTick int // tick of the hello timer at which patience ends
+	fault     error // why this side has closed, or will
+	helloTick int   // tick of the hello timer at which patience ends
 	partID    uint64
 	part      []byte // parts of a subscription's set received so far
 }
@@ -116,14 +117,21 @@ func (l *link) sendControl(i item) {
 	if l.dead {
 		return
 	}
-	if l.controlBytes += len(i.control); l.controlBytes > maxControlQueue {
-		// The peer asks faster than it reads the answers.
-		_ = l.ep.Close()
+	if l.controlBytes += len(i.control); l.controlBytes > l.pub.controlLimit() {
+		l.pub.loop.Post(func() { l.fail(errControlOverflow) })
 		return
 	}
 	l.queue.push(i)
 	l.pump()
 }
+
+// controlLimit is what may be queued in answers for one subscriber. One answer
+// may have to name every tag.
+func (p *Publisher) controlLimit() int {
+	return maxControlQueue + subscription.MaxPositionBytes*int(p.knownTags.Load())
+}
+
+var errControlOverflow = fmt.Errorf("%w: the subscriber asks faster than it reads the answers", ErrProtocol)
 
 // cork holds back the pages that come from now on, until uncork: an
 // acknowledgement that is being put together must come before them.
@@ -239,6 +247,7 @@ func (l *link) kill() (dropped uint64) {
 
 // fail closes the connection for a fault of the peer. Loop only.
 func (l *link) fail(err error) {
+	l.fault = err
 	l.pub.event(Event{Kind: Problem, Peer: l.peer, Err: err})
 	_ = l.ep.Close()
 }
@@ -246,6 +255,7 @@ func (l *link) fail(err error) {
 // refuse tells the peer why, and closes when that is sent. Loop only.
 func (l *link) refuse(reason error) {
 	l.state = linkLeaving
+	l.fault = reason
 	text := reason.Error()
 	b, err := subscription.Append(nil, &subscription.Refused{Reason: text[:min(len(text), subscription.MaxTextBytes)]})
 	if err != nil {

@@ -53,6 +53,7 @@ type Publisher struct {
 	routes  map[string]*route
 	changed chan struct{} // closed and replaced when a subscription changes
 	state   publisherState
+	cutOff  int                       // connections that ended while draining with messages unsent
 	streams atomic.Pointer[[]*stream] // written under mu
 
 	users      atomic.Int32 // of the pool: connections, and the publisher
@@ -67,13 +68,13 @@ type Publisher struct {
 	bytes       atomic.Uint64
 	refusals    atomic.Uint64
 	undelivered atomic.Uint64
+	knownTags   atomic.Int64
 	strangers   atomic.Uint64
 
 	hello     helloDeadlines // loop only
 	drained   chan struct{}  // closed when the last subscriber has left after Drain
 	drainOnce sync.Once
-	closeOnce sync.Once
-	closeErr  error
+	closer    closer
 }
 
 type publisherState int
@@ -119,6 +120,7 @@ func NewPublisher(open netio.Opener, dir directory.Directory, cfg PublisherConfi
 		routes:     make(map[string]*route),
 		changed:    make(chan struct{}),
 		drained:    make(chan struct{}),
+		closer:     closer{ended: make(chan struct{})},
 	}
 	for i := range p.pages {
 		p.pages[i].key = netio.Key(i)
@@ -303,7 +305,7 @@ func (p *Publisher) flushDue() {
 
 // event reports e on the loop, where no lock is held.
 func (p *Publisher) event(e Event) {
-	p.loop.Post(func() { p.cfg.OnEvent(e) })
+	p.loop.Post(func() { p.closer.call(func() { p.cfg.OnEvent(e) }) })
 }
 
 // Close ends the publisher at once: it leaves the directory and closes every
@@ -313,10 +315,7 @@ func (p *Publisher) event(e Event) {
 //   - Errors: the directory's, when the entry could not be removed.
 //   - Blocks: until the last callback has run; from inside a callback it
 //     returns at once.
-func (p *Publisher) Close() error {
-	p.closeOnce.Do(func() { p.closeErr = p.close() })
-	return p.closeErr
-}
+func (p *Publisher) Close() error { return p.closer.close(p.loop, p.close) }
 
 func (p *Publisher) close() error {
 	p.setState(publisherClosed)

@@ -31,9 +31,13 @@ func (p publisherHandler) OnConnectionRefused(netip.AddrPort, error) {}
 func (p publisherHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
 	l := ep.Context().(*link)
 	p.hello.remove(l)
-	p.removeLink(l)
+	p.unroute(l)
 	dropped := l.kill()
+	p.forget(l, dropped)
 	p.roomFreed()
+	if cause == nil {
+		cause = l.fault
+	}
 	if errors.Is(cause, io.EOF) {
 		cause = nil
 	}
@@ -129,17 +133,27 @@ func (p *Publisher) admit(l *link, h subscription.Hello) error {
 	return nil
 }
 
-// removeLink forgets a subscriber and takes it out of all routes.
-func (p *Publisher) removeLink(l *link) {
+// unroute takes a subscriber out of all routes.
+func (p *Publisher) unroute(l *link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.links[l.id] == l {
+		p.reroute(l, p.table.Remove(l.id), tags.Set{})
+	}
+}
+
+// forget frees a subscriber's number. Nothing points to it any more.
+func (p *Publisher) forget(l *link, dropped uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.links[l.id] != l {
 		return
 	}
-	before := p.table.Remove(l.id)
-	p.reroute(l, before, tags.Set{})
 	delete(p.links, l.id)
 	p.freeIDs = append(p.freeIDs, l.id)
+	if p.state >= publisherDraining && dropped > 0 {
+		p.cutOff++
+	}
 	p.noteDrained()
 	p.notifyChanged()
 }

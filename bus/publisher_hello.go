@@ -25,7 +25,7 @@ func (h *helloDeadlines) start(p *Publisher) (err error) {
 }
 
 func (h *helloDeadlines) add(l *link) {
-	l.helloTick = h.tick + helloTicks
+	l.helloTick = h.tick + helloTicks + 1 // the first tick may be near
 	h.waiting[l] = struct{}{}
 	if len(h.waiting) > 1 {
 		return

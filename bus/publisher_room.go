@@ -81,4 +81,4 @@ func (p *Publisher) roomFreed() {
 	}
 }
 
-func (p *Publisher) onReady() { p.cfg.OnReady() }
+func (p *Publisher) onReady() { p.closer.call(p.cfg.OnReady) }

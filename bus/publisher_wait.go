@@ -59,9 +59,10 @@ func covers(all, set tags.Set) (bool, error) {
 // positions. It returns when all of them have received that and left; Close
 // then has nothing to lose.
 //
-//   - Errors: ErrClosed if the publisher is draining or closed; ErrOnLoop; the
-//     directory's; the cause of the end of ctx, when some subscribers had not
-//     left.
+//   - Errors: ErrClosed if the publisher is draining or closed, or is closed
+//     meanwhile; ErrOnLoop; the directory's; ErrUndelivered if connections
+//     ended before everything was sent; the cause of the end of ctx, when some
+//     subscribers had not left.
 //   - Threads: any.
 func (p *Publisher) Drain(ctx context.Context) error {
 	if p.loop.OnLoop() {
@@ -75,13 +76,12 @@ func (p *Publisher) Drain(ctx context.Context) error {
 	p.mu.Lock()
 	p.noteDrained()
 	for _, l := range p.links {
-		positions := p.finalPositions(l)
-		p.loop.Post(func() { l.goodbye(positions) })
+		p.loop.Post(func() { p.goodbye(l) })
 	}
 	p.mu.Unlock()
 	select {
 	case <-p.drained:
-		return err
+		return errors.Join(err, p.drainResult())
 	case <-ctx.Done():
 		p.mu.Lock()
 		left := len(p.links)
@@ -90,9 +90,31 @@ func (p *Publisher) Drain(ctx context.Context) error {
 	}
 }
 
+// goodbye tells a subscriber the final positions. Loop only.
+func (p *Publisher) goodbye(l *link) {
+	p.mu.Lock()
+	positions := p.finalPositions(l)
+	p.mu.Unlock()
+	l.goodbye(positions)
+}
+
+// drainResult says how draining ended that no subscriber is waited for any
+// more.
+func (p *Publisher) drainResult() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.cutOff > 0:
+		return fmt.Errorf("bus: drain: %w: %d connections ended before", ErrUndelivered, p.cutOff)
+	case p.state == publisherClosed:
+		return ErrClosed
+	}
+	return nil
+}
+
 // noteDrained ends the wait of Drain when no subscriber is left. mu is held.
 func (p *Publisher) noteDrained() {
-	if p.state == publisherDraining && len(p.links) == 0 {
+	if p.state >= publisherDraining && len(p.links) == 0 {
 		p.drainOnce.Do(func() { close(p.drained) })
 	}
 }

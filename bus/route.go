@@ -78,6 +78,7 @@ func (p *Publisher) addTag(tag tags.Tag) (*tagState, error) {
 	}
 	r := p.routeTo(links)
 	r.tags++
+	p.knownTags.Add(1)
 	return p.tags.add(tag, func(t *tagState) { t.route.Store(r) }), nil
 }
 

@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -23,14 +24,16 @@ import (
 //
 // Everything here runs on the loop.
 type source struct {
-	sub     *Subscriber
-	entry   directory.Entry
-	listed  bool // in the directory
-	state   sourceState
-	ended   bool // it said goodbye, or proved to be somebody else: never dial again
-	known   bool // it acknowledged a subscription at least once
-	address int  // which of the entry's addresses is dialed
-	refusal error
+	sub      *Subscriber
+	entry    directory.Entry
+	listed   bool // in the directory
+	vanished bool // reported so
+	state    sourceState
+	gone     time.Time // when it left the directory
+	ended    bool      // it said goodbye: never dial again
+	address  int       // which of the entry's addresses is dialed
+	refusal  string    // reported last, so as not to report it at every try
+	fault    error     // why this side has closed the connection, or will
 
 	ep      netio.Endpoint
 	peer    *Peer
@@ -38,7 +41,7 @@ type source struct {
 	pausing int          // subscriptions whose queue is full
 	out     ring[[]byte] // control messages to send
 
-	timer   netio.Timer // delay before the next try, or patience for the hello
+	due     time.Time // end of the delay before the next try, or of the patience for the hello
 	backoff *backoff.ExponentialBackOff
 
 	requested map[uint64]*Subscription // on this connection
@@ -82,8 +85,22 @@ func (src *source) consider() {
 			src.dial()
 		}
 	case sourceReady:
-		src.subscribeAll()
+		for _, sub := range src.sub.subs {
+			src.considerOne(sub)
+		}
 	case sourceDialing, sourceGreeting, sourceWaiting: // it comes to that
+	}
+}
+
+// considerOne is consider for a single subscription.
+func (src *source) considerOne(sub *Subscription) {
+	switch {
+	case src.state == sourceIdle:
+		src.consider()
+	case src.state != sourceReady || src.requested[sub.id] != nil || src.denied[sub.id] != nil:
+	case sub.set.Intersects(src.entry.Tags):
+		src.requested[sub.id] = sub
+		src.subscribe(sub)
 	}
 }
 
@@ -108,11 +125,19 @@ func (src *source) speakable() bool {
 	} else if need := frameBytes(src.entry.PageBytes, src.entry.MaxMessageBytes); need > src.sub.cfg.MaxMessageBytes {
 		err = fmt.Errorf("bus: publisher sends up to %d bytes at once, this subscriber receives %d: raise SubscriberConfig.MaxMessageBytes", need, src.sub.cfg.MaxMessageBytes)
 	}
-	if err != nil && (src.refusal == nil || src.refusal.Error() != err.Error()) {
+	if err != nil {
+		src.reportRefusal(err)
+	}
+	return err == nil
+}
+
+// reportRefusal reports why the publisher cannot be used, once for all tries
+// that end the same way.
+func (src *source) reportRefusal(err error) {
+	if text := err.Error(); text != src.refusal {
+		src.refusal = text
 		src.sub.event(Event{Kind: Refused, Peer: src.describe(), Err: err})
 	}
-	src.refusal = err
-	return err == nil
 }
 
 // describe returns what the directory says of the publisher.
@@ -139,18 +164,10 @@ func (src *source) dial() {
 	case err == nil:
 		src.sub.dialing[addr] = src
 	case errors.Is(err, netio.ErrEndpointExists) && src.sub.connected(addr):
-		src.stale()
+		src.refused(ErrStaleEntry) // another publisher has it, with an entry of its own
 	default:
 		src.refused(err)
 	}
-}
-
-// stale gives up an entry whose address another publisher has: its own one is
-// gone, and that other one has an entry of its own.
-func (src *source) stale() {
-	src.ended, src.state = true, sourceIdle
-	src.sub.event(Event{Kind: Refused, Peer: src.describe(), Err: ErrStaleEntry})
-	src.unlisted()
 }
 
 // refused tries the publisher's next address at once, and the first again
@@ -161,7 +178,7 @@ func (src *source) refused(err error) {
 		return
 	}
 	src.address = 0
-	src.sub.event(Event{Kind: Refused, Peer: src.describe(), Err: err})
+	src.reportRefusal(err)
 	src.retry()
 }
 
@@ -171,7 +188,8 @@ func (src *source) retry() {
 		src.unlisted()
 	} else {
 		src.state = sourceWaiting
-		src.after(src.backoff.NextBackOff())
+		cfg := &src.sub.cfg
+		src.after(min(max(src.backoff.NextBackOff(), cfg.ReconnectMin), cfg.ReconnectMax))
 	}
 	for _, sub := range src.sub.subs { // they need not wait for this one
 		sub.maybeReady()
@@ -201,7 +219,7 @@ func (src *source) alarm() {
 
 // established says hello.
 func (src *source) established(ep netio.Endpoint) {
-	src.ep, src.state = ep, sourceGreeting
+	src.ep, src.state, src.fault = ep, sourceGreeting, nil
 	src.peer = src.describe()
 	src.peer.Addr = ep.Remote()
 	hello, err := subscription.AppendHello(nil, subscription.Hello{
@@ -222,11 +240,7 @@ func (src *source) lost(cause error) {
 	wasReady := src.state == sourceReady
 	src.ep = nil
 	src.out = ring[[]byte]{}
-	clear(src.requested)
-	clear(src.denied)
-	if src.timer != nil {
-		src.timer.Stop()
-	}
+	src.after(0)
 	if wasReady {
 		src.sub.counters.publishers.Add(-1)
 		if time.Since(src.since) >= src.sub.cfg.ReconnectMax {
@@ -236,9 +250,16 @@ func (src *source) lost(cause error) {
 	if src.sub.closed.Load() {
 		return
 	}
-	src.forgetClosed()
-	if !wasReady && cause == nil {
-		cause = src.refusal
+	src.disconnect()
+	if cause == nil {
+		cause = src.fault
+	}
+	if !wasReady { // it never worked: try the next address
+		if cause == nil {
+			cause = io.EOF
+		}
+		src.refused(cause)
+		return
 	}
 	if !src.ended || cause != nil {
 		src.sub.event(Event{Kind: Lost, Peer: src.peer, Err: cause})
@@ -246,45 +267,43 @@ func (src *source) lost(cause error) {
 	src.retry()
 }
 
-// unlisted forgets a publisher that is neither in the directory nor connected.
+// unlisted forgets a publisher that is neither in the directory nor connected,
+// unless it owes messages: should it come back, they are counted.
 func (src *source) unlisted() {
-	if src.listed || src.state != sourceIdle && src.state != sourceWaiting {
+	if src.listed || src.pending() {
 		return
 	}
-	if src.known && !src.ended {
+	src.after(0)
+	src.state = sourceIdle
+	if len(src.acked) == 0 || src.ended {
+		delete(src.sub.sources, src.entry.Instance)
+		return
+	}
+	if !src.vanished {
+		src.vanished = true
 		src.sub.event(Event{Kind: Vanished, Peer: src.peer, Tags: src.entry.Tags})
 	}
-	src.release()
-	delete(src.sub.sources, src.entry.Instance)
 }
 
 // fail ends the connection for a fault of the publisher.
 func (src *source) fail(err error) {
-	src.refusal = err
-	src.sub.event(Event{Kind: Problem, Peer: src.peer, Err: err})
+	if src.fault != nil || src.ep == nil {
+		return
+	}
+	src.fault = err
+	if src.state == sourceReady {
+		src.sub.event(Event{Kind: Problem, Peer: src.peer, Err: err})
+	}
 	_ = src.ep.Close()
 }
 
-// after starts the source's timer, which most sources never need.
+// after has alarm called in d, or not at all if d is 0.
 func (src *source) after(d time.Duration) {
-	if src.timer == nil {
-		t, err := src.sub.loop.NewTimer(src.alarm)
-		if err != nil {
-			src.sub.event(Event{Kind: Problem, Peer: src.describe(), Err: err})
-			return
-		}
-		src.timer = t
+	src.due = time.Time{}
+	if d > 0 {
+		src.due = time.Now().Add(d)
 	}
-	if err := src.timer.StartOnce(d); err != nil {
-		src.sub.event(Event{Kind: Problem, Peer: src.describe(), Err: err})
-	}
-}
-
-func (src *source) release() {
-	if src.timer != nil {
-		_ = src.timer.Close()
-		src.timer = nil
-	}
+	src.sub.schedule()
 }
 
 // pump sends what waits in out.

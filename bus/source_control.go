@@ -2,6 +2,7 @@ package bus
 
 import (
 	"errors"
+	"maps"
 	"time"
 
 	"tagbus/subscription"
@@ -29,28 +30,28 @@ func (src *source) onHello(data []byte) {
 		return
 	}
 	if h.Instance != src.entry.Instance {
-		src.ended = true // see stale
+		// This address is, now, somebody else's. The publisher may be at its
+		// next one, or come back.
 		src.fail(ErrStaleEntry)
 		return
 	}
-	src.timer.Stop()
-	src.state = sourceReady
+	src.after(0)
+	src.state, src.refusal, src.vanished = sourceReady, "", false
 	src.sub.counters.publishers.Add(1)
 	src.since = time.Now()
 	src.sub.event(Event{Kind: Connected, Peer: src.peer})
 	if src.pausing > 0 {
 		src.ep.PauseReceive()
 	}
-	src.subscribeAll()
+	src.consider()
+	src.leaveIfUnneeded()
 }
 
-// subscribeAll sends the subscriptions that this connection lacks.
-func (src *source) subscribeAll() {
-	for id, sub := range src.sub.subs {
-		if src.requested[id] == nil && src.denied[id] == nil && sub.set.Intersects(src.entry.Tags) {
-			src.requested[id] = sub
-			src.subscribe(sub)
-		}
+// leaveIfUnneeded closes a connection that nobody wants any more.
+func (src *source) leaveIfUnneeded() {
+	if src.state == sourceReady && len(src.requested) == 0 && !src.wanted() {
+		src.ended = src.ended || !src.listed
+		_ = src.ep.Close()
 	}
 }
 
@@ -78,18 +79,29 @@ func (src *source) unsubscribe(sub *Subscription) {
 		return
 	}
 	delete(src.acked, sub.id)
+	delete(src.denied, sub.id)
+	src.leaveIfUnneeded()
+	src.unlisted()
 }
 
-// forgetClosed drops the subscriptions whose end this connection did not live
-// to see acknowledged.
-func (src *source) forgetClosed() {
+// disconnect forgets what belonged to the connection, and the subscriptions
+// whose end it did not live to see acknowledged.
+func (src *source) disconnect() {
+	src.version++
+	requested := maps.Clone(src.requested)
+	clear(src.requested)
+	clear(src.denied)
 	for id, sub := range src.acked {
 		if sub.closed.Load() {
 			delete(src.acked, id)
 			sub.maybeEnded()
 		}
 	}
-	src.version++
+	for _, sub := range requested {
+		if sub.closed.Load() {
+			sub.maybeEnded()
+		}
+	}
 }
 
 func (src *source) onControl(data []byte) {
@@ -123,24 +135,31 @@ func (src *source) positions(list []byte) {
 			src.fail(errors.Join(ErrProtocol, err))
 			return
 		}
-		rcv := src.receivedOf(p.Tag)
-		if src.owed(p.Tag) {
-			src.missed(rcv, p, ErrConnectionLost)
+		if !src.position(p, src.owed(p.Tag), ErrConnectionLost) {
+			return
 		}
-		rcv.count = p.Count
 	}
 }
 
-// missed reports the messages between what was received and a position.
-func (src *source) missed(rcv *received, p subscription.Position, cause error) {
+// position sets where a tag stands. If the publisher owes us the tag's
+// messages, the difference to what was received is lost. It returns false if
+// the position cannot be.
+func (src *source) position(p subscription.Position, owed bool, cause error) bool {
+	rcv := src.receivedOf(p.Tag)
 	switch {
-	case p.Count > rcv.count:
+	case rcv == nil:
+		return false
+	case !owed || p.Count == rcv.count:
+	case p.Count < rcv.count:
+		src.fail(protocolError("tag %v stands at %d after %d messages", p.Tag, p.Count, rcv.count))
+		return false
+	default:
 		n := p.Count - rcv.count
 		src.sub.counters.lost.Add(n)
 		src.sub.event(Event{Kind: Gap, Peer: src.peer, Tag: p.Tag, Count: n, Err: cause})
-	case p.Count < rcv.count:
-		src.fail(protocolError("tag %v stands at %d after %d messages", p.Tag, p.Count, rcv.count))
 	}
+	rcv.count = p.Count
+	return true
 }
 
 // owed tells whether the publisher has acknowledged a subscription to tag that
@@ -161,7 +180,6 @@ func (src *source) onSubscribed(id uint64) {
 		return
 	}
 	src.acked[id] = sub
-	src.known = true
 	src.version++
 	src.sub.event(Event{Kind: Subscribed, Peer: src.peer, Tags: sub.set})
 	sub.maybeReady()
@@ -177,21 +195,19 @@ func (src *source) onUnsubscribed(id uint64) {
 	delete(src.acked, id)
 	src.sub.event(Event{Kind: Unsubscribed, Peer: src.peer, Tags: sub.set})
 	sub.maybeEnded()
-	if len(src.requested) == 0 && !src.wanted() {
-		src.ended = src.ended || !src.listed
-		_ = src.ep.Close()
-	}
+	src.leaveIfUnneeded()
 }
 
 // onRefused hears why the publisher does not want us, or a subscription.
 func (src *source) onRefused(m *subscription.Refused) {
-	err := errors.New(m.Reason)
-	src.sub.event(Event{Kind: Refused, Peer: src.peer, Err: err})
+	err := errors.New(plain(m.Reason))
+	src.reportRefusal(err)
 	if m.ID == 0 {
-		src.refusal = err
+		src.fault = err
 		return // the publisher closes
 	}
-	if sub := src.requested[m.ID]; sub != nil {
+	// If it was closed here meanwhile, Unsubscribed follows.
+	if sub := src.requested[m.ID]; sub != nil && !sub.closed.Load() {
 		delete(src.requested, m.ID)
 		src.denied[m.ID] = err
 		sub.maybeReady()
@@ -205,9 +221,9 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 			src.fail(errors.Join(ErrProtocol, err))
 			return
 		}
-		rcv := src.receivedOf(p.Tag)
-		src.missed(rcv, p, ErrPublisherEnded)
-		rcv.count = p.Count
+		if !src.position(p, true, ErrPublisherEnded) {
+			return
+		}
 	}
 	if len(m.List) > 0 {
 		return // more to come

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nuid"
 
 	"tagbus/bus/directory"
 	"tagbus/netio"
+	"tagbus/subscription"
 	"tagbus/tags"
 )
 
@@ -30,13 +31,14 @@ type Subscriber struct {
 	loop      netio.Loop
 	stopWatch func()
 
-	nextID    atomic.Uint64
-	closed    atomic.Bool
-	closeOnce sync.Once
-	closeErr  error
-	counters  subscriberCounters
+	nextID   atomic.Uint64
+	closed   atomic.Bool
+	closer   closer
+	counters subscriberCounters
 
 	// Loop only.
+	timer   netio.Timer
+	leaving map[uint64]*Subscription   // closed, and not yet ended everywhere
 	sources map[string]*source         // by the publisher's instance
 	dialing map[netip.AddrPort]*source // waiting for OnConnection...
 	subs    map[uint64]*Subscription   // open ones
@@ -58,6 +60,8 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 		sources:  make(map[string]*source),
 		dialing:  make(map[netip.AddrPort]*source),
 		subs:     make(map[uint64]*Subscription),
+		leaving:  make(map[uint64]*Subscription),
+		closer:   closer{ended: make(chan struct{})},
 	}
 	s.host, _ = os.Hostname() // only for people
 	var err error
@@ -65,6 +69,9 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 		return nil, err
 	}
 	s.loop = s.backend.Loop()
+	if s.timer, err = s.loop.NewTimer(s.ring); err != nil {
+		return nil, errors.Join(err, s.backend.Close())
+	}
 	s.stopWatch, err = dir.Watch(func(e directory.Event) {
 		s.loop.Post(func() { s.onDirectory(e) })
 	})
@@ -80,11 +87,15 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 //   - h: called for each message, on the loop; it must not block. A nil
 //     handler queues the messages for Subscription.Messages.
 //   - Result: the subscription; its Wait tells when it is acknowledged.
-//   - Errors: ErrEmptySet, ErrClosed.
+//   - Errors: ErrEmptySet; subscription.ErrTooManyTags, wrapped; ErrClosed.
 //   - Blocks: never.
 func (s *Subscriber) Subscribe(set tags.Set, h Handler) (*Subscription, error) {
 	if set.IsEmpty() {
 		return nil, ErrEmptySet
+	}
+	if n := set.Parts(); n > subscription.MaxParts {
+		return nil, fmt.Errorf("bus: subscribe: %w: %d ranges and masks, limit %d: subscribe to ranges instead of single tags",
+			subscription.ErrTooManyTags, n, subscription.MaxParts)
 	}
 	sub := newSubscription(s, s.nextID.Add(1), set, h)
 	if s.closed.Load() || !s.loop.Post(func() { s.add(sub) }) {
@@ -101,18 +112,71 @@ func (s *Subscriber) add(sub *Subscription) {
 	}
 	s.subs[sub.id] = sub
 	for _, src := range s.sources {
-		src.consider()
+		src.considerOne(sub)
 	}
 }
 
 // remove ends a subscription. Loop only.
 func (s *Subscriber) remove(sub *Subscription) {
 	delete(s.subs, sub.id)
+	s.leaving[sub.id] = sub
 	sub.unpause()
 	for _, src := range s.sources {
 		src.unsubscribe(sub)
 	}
 	sub.maybeEnded()
+}
+
+// maxAbsent is how many publishers that are gone without goodbye are
+// remembered, to count what was missed should they come back.
+const maxAbsent = 64
+
+// forgetOldest drops the publisher that is gone longest if too many are
+// remembered. Loop only.
+func (s *Subscriber) forgetOldest() {
+	var oldest *source
+	absent := 0
+	for _, src := range s.sources {
+		if src.listed || src.pending() {
+			continue
+		}
+		absent++
+		if oldest == nil || src.gone.Before(oldest.gone) {
+			oldest = src
+		}
+	}
+	if absent > maxAbsent {
+		delete(s.sources, oldest.entry.Instance)
+	}
+}
+
+// schedule sets the timer for the source that is due next. Loop only.
+func (s *Subscriber) schedule() {
+	var next time.Time
+	for _, src := range s.sources {
+		if !src.due.IsZero() && (next.IsZero() || src.due.Before(next)) {
+			next = src.due
+		}
+	}
+	if next.IsZero() || s.closed.Load() {
+		s.timer.Stop()
+		return
+	}
+	if err := s.timer.StartOnce(max(time.Microsecond, time.Until(next))); err != nil {
+		s.event(Event{Kind: Problem, Err: err})
+	}
+}
+
+// ring calls the sources that are due. Loop only.
+func (s *Subscriber) ring() {
+	now := time.Now()
+	for _, src := range s.sources {
+		if !src.due.IsZero() && !src.due.After(now) {
+			src.due = time.Time{}
+			src.alarm()
+		}
+	}
+	s.schedule()
 }
 
 // connected tells whether a publisher at addr has said who it is. Loop only.
@@ -141,8 +205,9 @@ func (s *Subscriber) onDirectory(e directory.Event) {
 		src.consider()
 	case directory.Gone:
 		if src != nil {
-			src.listed = false
+			src.listed, src.gone = false, time.Now()
 			src.unlisted()
+			s.forgetOldest()
 		}
 	case directory.Problem:
 		s.event(Event{Kind: Problem, Err: e.Err})
@@ -152,36 +217,39 @@ func (s *Subscriber) onDirectory(e directory.Event) {
 // event reports e on the loop, where no lock is held and no page is half
 // delivered.
 func (s *Subscriber) event(e Event) {
-	s.loop.Post(func() { s.cfg.OnEvent(e) })
+	s.loop.Post(func() { s.closer.call(func() { s.cfg.OnEvent(e) }) })
 }
 
 // Close ends the subscriber: it closes every connection and every
 // subscription. The second call does nothing.
 //
 //   - Blocks: until the last callback has run; from inside a callback it
-//     returns at once.
-func (s *Subscriber) Close() error {
-	s.closeOnce.Do(func() {
-		s.closed.Store(true)
-		if s.stopWatch != nil {
-			s.stopWatch()
-		}
-		s.loop.Post(s.shutdown)
-		s.closeErr = s.backend.Close()
-	})
-	return s.closeErr
+//     returns at once, and no handler is called after that one.
+func (s *Subscriber) Close() error { return s.closer.close(s.loop, s.close) }
+
+func (s *Subscriber) close() error {
+	s.closed.Store(true)
+	if s.stopWatch != nil {
+		s.stopWatch()
+	}
+	if s.loop.OnLoop() || !s.loop.Post(s.shutdown) {
+		s.shutdown() // on the loop, or there is none any more
+	}
+	return s.backend.Close()
 }
 
-// shutdown releases what the backend does not know of. Loop only.
+// shutdown ends what the backend does not know of. Loop only.
 func (s *Subscriber) shutdown() {
+	for _, src := range s.sources {
+		src.version++ // the handlers of the page being delivered
+	}
 	for _, sub := range s.subs {
 		sub.finish(ErrClosed)
 	}
-	for _, src := range s.sources {
-		src.release()
+	for _, sub := range s.leaving {
+		sub.finish(ErrClosed)
 	}
-	clear(s.subs)
-	clear(s.sources)
+	_ = s.timer.Close()
 }
 
 // subscriberHandler is a Subscriber as its backend sees it. Every method runs

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -196,6 +197,7 @@ func (sub *Subscription) finish(err error) {
 		close(sub.ready)
 	})
 	sub.once[1].Do(func() { close(sub.ended) })
+	delete(sub.owner.leaving, sub.id)
 	if sub.queue != nil {
 		sub.queue.close(err)
 	}
@@ -203,9 +205,14 @@ func (sub *Subscription) finish(err error) {
 
 // Messages iterates over the messages of a subscription without handler, in
 // the order of arrival. It ends without error when the subscription is closed,
-// and with one that says why otherwise: the subscriber was closed, the
-// publisher refused, or ctx ended. Message.Data is valid until the next step.
-// When the loop body is slow, the publishers wait as their policy says.
+// and with one when the subscriber is closed or ctx ends. Breaking off loses
+// nothing: the next iteration goes on. Message.Data is valid until the next
+// step.
+//
+// When the loop body is slow the queue fills up, the subscriber stops reading
+// from the publishers concerned, and they wait as their policy says. All
+// subscriptions to a publisher share its connection: do not wait for another
+// one's acknowledgement inside the loop body.
 //
 //   - Threads: one goroutine at a time, not the loop's: there it yields
 //     ErrOnLoop.
@@ -220,6 +227,10 @@ func (sub *Subscription) Messages(ctx context.Context) iter.Seq2[Message, error]
 			return
 		}
 		for {
+			if ctx.Err() != nil {
+				yield(Message{}, context.Cause(ctx))
+				return
+			}
 			if m, ok := sub.queue.take(); ok {
 				if !yield(m, nil) {
 					return
@@ -241,17 +252,12 @@ func (sub *Subscription) Messages(ctx context.Context) iter.Seq2[Message, error]
 	}
 }
 
-// enqueue queues a message and stops reading from the publishers when the
-// queue is full. Loop only.
-func (sub *Subscription) enqueue(m Message) {
-	if full := sub.queue.push(m); !full || len(sub.pausing) > 0 {
-		return
-	}
-	for _, src := range sub.owner.sources {
-		if src.requested[sub.id] != nil {
-			sub.pausing = append(sub.pausing, src)
-			src.pause()
-		}
+// enqueue queues a message, and stops reading from its publisher when the queue
+// is full. Loop only.
+func (sub *Subscription) enqueue(src *source, m Message) {
+	if full := sub.queue.push(m); full && !slices.Contains(sub.pausing, src) {
+		sub.pausing = append(sub.pausing, src)
+		src.pause()
 	}
 }
 

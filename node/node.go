@@ -9,8 +9,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"weak"
 
 	"tagbus/bus"
 	"tagbus/bus/directory"
@@ -54,15 +56,16 @@ type Node struct {
 
 	mu     sync.Mutex
 	closed bool
-	users  []closer // in the order of their opening
+	users  []func() closer // in the order of their opening; nil if it is gone
+	ended  chan struct{}
 }
 
 type closer interface{ Close() error }
 
 // Open starts a node. Close it.
 //
-//   - Errors: ErrUnknownBackend; netio.ErrNotBuiltIn; those of the parts'
-//     configurations; the system's, when the folder cannot be used.
+//   - Errors: ErrUnknownBackend; those of the parts' configurations; the
+//     system's, when the folder cannot be used.
 func Open(cfg Config) (*Node, error) {
 	loop, err := reactor.New(cfg.Loop)
 	if err != nil {
@@ -76,7 +79,7 @@ func Open(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, errors.Join(err, loop.Close())
 	}
-	n := &Node{loop: loop, opener: opener, dir: dir, done: make(chan error, 1)}
+	n := &Node{loop: loop, opener: opener, dir: dir, done: make(chan error, 1), ended: make(chan struct{})}
 	go func() { n.done <- loop.Run(context.Background()) }()
 	return n, nil
 }
@@ -84,7 +87,7 @@ func Open(cfg Config) (*Node, error) {
 func (c Config) opener(loop *reactor.EventLoop) (netio.Opener, error) {
 	name, provider, _ := strings.Cut(c.Backend, ":")
 	switch {
-	case name == "" || c.Backend == "tcp":
+	case c.Backend == "" || c.Backend == "tcp":
 		return tcp.Opener(loop, c.TCP), nil
 	case name == "rdma":
 		return rdma.Opener(loop, rdma.Config{Provider: provider}), nil
@@ -93,28 +96,51 @@ func (c Config) opener(loop *reactor.EventLoop) (netio.Opener, error) {
 }
 
 // NewPublisher opens a publisher on the node; see bus.NewPublisher.
+//
+// Errors: as there; netio.ErrNotBuiltIn; bus.ErrClosed.
 func (n *Node) NewPublisher(cfg bus.PublisherConfig) (*bus.Publisher, error) {
 	return open(n, func() (*bus.Publisher, error) { return bus.NewPublisher(n.opener, n.dir, cfg) })
 }
 
 // NewSubscriber opens a subscriber on the node; see bus.NewSubscriber.
+//
+// Errors: as there; netio.ErrNotBuiltIn; bus.ErrClosed.
 func (n *Node) NewSubscriber(cfg bus.SubscriberConfig) (*bus.Subscriber, error) {
 	return open(n, func() (*bus.Subscriber, error) { return bus.NewSubscriber(n.opener, n.dir, cfg) })
 }
 
-// open opens a user of the node and remembers it for Close.
-func open[T closer](n *Node, open func() (T, error)) (T, error) {
-	var none T
+// open opens a user of the node and remembers it for Close, weakly: one that
+// its owner has closed and dropped is not kept.
+func open[T any, P interface {
+	*T
+	closer
+}](n *Node, open func() (P, error)) (P, error) {
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed {
-		return none, bus.ErrClosed
+	closed := n.closed
+	n.mu.Unlock()
+	if closed {
+		return nil, bus.ErrClosed
 	}
 	user, err := open()
 	if err != nil {
-		return none, err
+		return nil, err
 	}
-	n.users = append(n.users, user)
+	ref := weak.Make((*T)(user))
+	n.mu.Lock()
+	closed = n.closed
+	if !closed {
+		n.users = slices.DeleteFunc(n.users, func(get func() closer) bool { return get() == nil })
+		n.users = append(n.users, func() closer {
+			if p := ref.Value(); p != nil {
+				return P(p)
+			}
+			return nil
+		})
+	}
+	n.mu.Unlock()
+	if closed {
+		return nil, errors.Join(bus.ErrClosed, user.Close())
+	}
 	return user, nil
 }
 
@@ -125,19 +151,30 @@ func (n *Node) Directory() directory.Directory { return n.dir }
 func (n *Node) Loop() *reactor.EventLoop { return n.loop }
 
 // Close closes the publishers and subscribers that are still open, the last
-// opened first, then the directory and the loop. The second call does nothing.
+// opened first, then the directory and the loop. The second call waits for the
+// first.
 //
-//   - Threads: any but the loop's.
+//   - Threads: any but the loop's, for which it would wait: there it returns
+//     bus.ErrOnLoop.
 func (n *Node) Close() error {
+	if n.loop.OnLoop() {
+		return bus.ErrOnLoop
+	}
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed {
+	first := !n.closed
+	n.closed = true
+	users := n.users
+	n.mu.Unlock() // callbacks that run meanwhile may call any method
+	if !first {
+		<-n.ended
 		return nil
 	}
-	n.closed = true
+	defer close(n.ended)
 	var errs []error
-	for i := len(n.users) - 1; i >= 0; i-- {
-		errs = append(errs, n.users[i].Close())
+	for _, get := range slices.Backward(users) {
+		if user := get(); user != nil {
+			errs = append(errs, user.Close())
+		}
 	}
 	errs = append(errs, n.dir.Close())
 	n.loop.Stop()

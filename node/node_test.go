@@ -131,3 +131,67 @@ func TestMessagesCostNoAllocation(t *testing.T) {
 		t.Errorf("%d allocations for %d messages, want none per message", n, total-warmUp)
 	}
 }
+
+// TestCallbacksMayUseTheNodeWhileItCloses is a deadlock that a lock around the
+// closing of users would be.
+func TestCallbacksMayUseTheNodeWhileItCloses(t *testing.T) {
+	n, err := node.Open(node.Config{Bus: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := make(chan error, 2)
+	p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1), OnEvent: func(e bus.Event) {
+		if e.Kind == bus.Subscribed {
+			inside <- n.Close() // would wait for itself
+		}
+		if e.Kind == bus.Lost {
+			_, err := n.NewSubscriber(bus.SubscriberConfig{})
+			inside <- err
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := n.NewSubscriber(bus.SubscriberConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Subscribe(tags.Of(1), func(bus.Message) {}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.WaitSubscribers(t.Context(), 1, tags.Of(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-inside; !errors.Is(err, bus.ErrOnLoop) {
+		t.Errorf("close inside a callback: got %v, want ErrOnLoop", err)
+	}
+	if err := n.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+	if err := <-inside; !errors.Is(err, bus.ErrClosed) {
+		t.Errorf("new subscriber while closing: got %v, want ErrClosed", err)
+	}
+}
+
+func TestClosedUsersAreNotKept(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	const users = 50
+	var gone atomic.Int64
+	for range users {
+		s, err := n.NewSubscriber(bus.SubscriberConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		runtime.AddCleanup(s, func(int) { gone.Add(1) }, 0)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 100 {
+		runtime.GC()
+		if gone.Load() > users/2 { // the last ones may still be in a queue's memory
+			return
+		}
+	}
+	t.Errorf("%d of %d closed subscribers are still reachable", users-gone.Load(), users)
+}

@@ -11,7 +11,7 @@ import (
 // Default limits of Table for one subscriber, all its subscriptions together.
 const (
 	MaxParts = 1 << 17 // ranges and masks
-	MaxMasks = 1 << 12 // masks
+	MaxMasks = 1 << 8  // masks
 )
 
 // Subscriber identifies a subscriber in a Table: a small number that the

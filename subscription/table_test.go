@@ -194,9 +194,9 @@ func TestTableLimits(t *testing.T) {
 		{"a range too many", subscription.Table{}, sparse(1 << 16), 2, sparse(1<<16 + 1), "131073 ranges and masks, limit 131072: subscribe to ranges instead of single tags"},
 		{"a replacement counts once", subscription.Table{}, sparse(1 << 16), 1, sparse(1 << 17), ""},
 		{"a lower limit", subscription.Table{Limit: 3}, sparse(2), 2, sparse(2), "4 ranges and masks, limit 3: subscribe to ranges instead of single tags"},
-		{"as many masks as allowed", subscription.Table{}, masks(2048), 2, masks(2048), ""},
-		{"a mask too many", subscription.Table{}, masks(2048), 2, masks(2049), "4097 masks, limit 4096: subscribe to ranges instead of masks"},
-		{"a replacement of masks counts once", subscription.Table{}, masks(4096), 1, masks(4096), ""},
+		{"as many masks as allowed", subscription.Table{}, masks(128), 2, masks(128), ""},
+		{"a mask too many", subscription.Table{}, masks(128), 2, masks(129), "257 masks, limit 256: subscribe to ranges instead of masks"},
+		{"a replacement of masks counts once", subscription.Table{}, masks(256), 1, masks(256), ""},
 		{"a lower limit of masks", subscription.Table{MaskLimit: 2}, masks(2), 2, masks(1), "3 masks, limit 2: subscribe to ranges instead of masks"},
 		{"masks count as parts", subscription.Table{Limit: 3}, masks(2), 2, masks(2), "4 ranges and masks, limit 3: subscribe to ranges instead of single tags"},
 	}

@@ -1,0 +1,51 @@
+package bus
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"tagbus/netio"
+)
+
+// closer orders the end of a publisher or subscriber: Close does its work once,
+// whoever calls it and from wherever, and no callback of the user runs after a
+// Close that could wait.
+type closer struct {
+	begun atomic.Bool
+	ended chan struct{} // closed when close has returned
+	err   error
+
+	// calling is held while a callback of the user runs. Only a Close that is
+	// not itself inside a callback takes it.
+	calling sync.Mutex
+	silent  bool
+}
+
+// close runs f in the first call. Later ones wait for it; on the loop, where
+// waiting could be for ever, they return at once.
+func (c *closer) close(loop netio.Loop, f func() error) error {
+	onLoop := loop != nil && loop.OnLoop()
+	if c.begun.Swap(true) {
+		if !onLoop {
+			<-c.ended
+		}
+		return nil
+	}
+	c.err = f()
+	if !onLoop {
+		c.calling.Lock()
+		c.silent = true
+		c.calling.Unlock()
+	}
+	close(c.ended)
+	return c.err
+}
+
+// call runs a callback of the user, unless Close has returned. Loop only.
+func (c *closer) call(f func()) {
+	c.calling.Lock()
+	defer c.calling.Unlock()
+	if !c.silent {
+		f()
+	}
+}
