@@ -3,7 +3,6 @@ package bus
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"os"
 	"sync"
@@ -306,63 +305,4 @@ func (p *Publisher) flushDue() {
 // event reports e on the loop, where no lock is held.
 func (p *Publisher) event(e Event) {
 	p.loop.Post(func() { p.closer.call(func() { p.cfg.OnEvent(e) }) })
-}
-
-// Close ends the publisher at once: it leaves the directory and closes every
-// connection. Messages not yet sent are lost to their subscribers; use Drain
-// first to end in order. The second call does nothing.
-//
-//   - Errors: the directory's, when the entry could not be removed.
-//   - Blocks: until the last callback has run; from inside a callback it
-//     returns at once.
-func (p *Publisher) Close() error { return p.closer.close(p.loop, p.close) }
-
-func (p *Publisher) close() error {
-	p.setState(publisherClosed)
-	p.waiting.wake()
-	var errs []error
-	if p.registered != nil {
-		errs = append(errs, p.registered.Withdraw())
-	}
-	if p.flushTimer != nil {
-		errs = append(errs, p.flushTimer.Close())
-	}
-	p.hello.close()
-	if p.backend != nil {
-		errs = append(errs, p.backend.Close())
-	}
-	errs = append(errs, p.leave())
-	return errors.Join(errs...)
-}
-
-// leave counts down the connections and the publisher itself; the last one
-// frees the pool. Closed from inside a callback, that is a connection.
-func (p *Publisher) leave() error {
-	if p.users.Add(-1) > 0 {
-		return nil
-	}
-	if err := p.pool.Close(); err != nil {
-		return fmt.Errorf("bus: close publisher: %w", err)
-	}
-	return nil
-}
-
-// setState moves the publisher towards its end and keeps Publish out: after it
-// returns no message is accepted any more. It returns false if the publisher
-// was there already.
-func (p *Publisher) setState(state publisherState) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.state >= state {
-		return false
-	}
-	p.state = state
-	for _, s := range *p.streams.Load() {
-		s.mu.Lock()
-		s.closed = true
-		s.seal()
-		s.mu.Unlock()
-	}
-	p.notifyChanged()
-	return true
 }

@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -52,71 +51,6 @@ func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) er
 func covers(all, set tags.Set) (bool, error) {
 	left, err := set.Without(all)
 	return left.IsEmpty(), err
-}
-
-// Drain ends the publisher in order: it accepts no more messages, leaves the
-// directory, sends what was published, and tells every subscriber the final
-// positions. It returns when all of them have received that and left; Close
-// then has nothing to lose.
-//
-//   - Errors: ErrClosed if the publisher is draining or closed, or is closed
-//     meanwhile; ErrOnLoop; the directory's; ErrUndelivered if connections
-//     ended before everything was sent; the cause of the end of ctx, when some
-//     subscribers had not left.
-//   - Threads: any.
-func (p *Publisher) Drain(ctx context.Context) error {
-	if p.loop.OnLoop() {
-		return ErrOnLoop
-	}
-	if !p.setState(publisherDraining) {
-		return ErrClosed
-	}
-	p.waiting.wake()
-	err := p.registered.Withdraw()
-	p.mu.Lock()
-	p.noteDrained()
-	for _, l := range p.links {
-		p.loop.Post(func() { p.goodbye(l) })
-	}
-	p.mu.Unlock()
-	select {
-	case <-p.drained:
-		return errors.Join(err, p.drainResult())
-	case <-ctx.Done():
-		p.mu.Lock()
-		left := len(p.links)
-		p.mu.Unlock()
-		return errors.Join(err, fmt.Errorf("bus: drain: %d subscribers have not received everything: %w", left, context.Cause(ctx)))
-	}
-}
-
-// goodbye tells a subscriber the final positions. Loop only.
-func (p *Publisher) goodbye(l *link) {
-	p.mu.Lock()
-	positions := p.finalPositions(l)
-	p.mu.Unlock()
-	l.goodbye(positions)
-}
-
-// drainResult says how draining ended that no subscriber is waited for any
-// more.
-func (p *Publisher) drainResult() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.cutOff > 0:
-		return fmt.Errorf("bus: drain: %w: %d connections ended before", ErrUndelivered, p.cutOff)
-	case p.state == publisherClosed:
-		return ErrClosed
-	}
-	return nil
-}
-
-// noteDrained ends the wait of Drain when no subscriber is left. mu is held.
-func (p *Publisher) noteDrained() {
-	if p.state >= publisherDraining && len(p.links) == 0 {
-		p.drainOnce.Do(func() { close(p.drained) })
-	}
 }
 
 // reachable returns the addresses under which others can dial a listen

@@ -1,0 +1,95 @@
+package bus
+
+import (
+	"fmt"
+
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// send queues a control message in order with the pages before it. It passes
+// pages that are held back by cork.
+func (l *link) send(m subscription.Message) {
+	b, err := subscription.Append(nil, m)
+	if err != nil { // only possible for a message that this package built too long
+		l.fail(err)
+		return
+	}
+	l.sendControl(item{control: b})
+}
+
+func (l *link) sendControl(i item) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dead {
+		return
+	}
+	if l.controlBytes += len(i.control); l.controlBytes > l.pub.controlLimit() {
+		l.pub.loop.Post(func() { l.fail(errControlOverflow) })
+		return
+	}
+	l.queue.push(i)
+	l.pump()
+}
+
+// controlLimit is what may be queued in answers for one subscriber. One answer
+// may have to name every tag.
+func (p *Publisher) controlLimit() int {
+	return maxControlQueue + subscription.MaxPositionBytes*int(p.knownTags.Load())
+}
+
+var errControlOverflow = fmt.Errorf("%w: the subscriber asks faster than it reads the answers", ErrProtocol)
+
+// refuse tells the peer why, and closes when that is sent. Loop only.
+func (l *link) refuse(reason error) {
+	l.state = linkLeaving
+	l.fault = reason
+	text := reason.Error()
+	b, err := subscription.Append(nil, &subscription.Refused{Reason: text[:min(len(text), subscription.MaxTextBytes)]})
+	if err != nil {
+		l.fail(err)
+		return
+	}
+	l.sendControl(item{control: b, last: true})
+	l.pub.event(Event{Kind: Refused, Peer: l.peer, Err: reason})
+}
+
+// subscribed puts the positions and the acknowledgement of a subscription in
+// front of the pages that are held back.
+func (l *link) subscribed(id uint64, positions []subscription.Position) {
+	for list := range positionLists(positions) {
+		l.send(&subscription.Positions{ID: id, List: list})
+	}
+	l.send(&subscription.Subscribed{ID: id})
+}
+
+// goodbye sends the final positions and ends.
+func (l *link) goodbye(positions []subscription.Position) {
+	for list := range positionLists(positions) {
+		l.send(&subscription.Goodbye{List: list})
+	}
+	l.send(&subscription.Goodbye{})
+}
+
+// positionLists splits ascending positions into lists that fit one control
+// message each.
+func positionLists(positions []subscription.Position) func(yield func([]byte) bool) {
+	const most = subscription.MaxControlBytes - 128 - subscription.MaxPositionBytes
+	return func(yield func([]byte) bool) {
+		var list []byte
+		var prev tags.Tag
+		for _, p := range positions {
+			if len(list) > most {
+				if !yield(list) {
+					return
+				}
+				list, prev = nil, 0
+			}
+			list = subscription.AppendPosition(list, prev, p)
+			prev = p.Tag
+		}
+		if len(list) > 0 {
+			yield(list)
+		}
+	}
+}

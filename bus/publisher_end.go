@@ -1,0 +1,131 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Close ends the publisher at once: it leaves the directory and closes every
+// connection. Messages not yet sent are lost to their subscribers; use Drain
+// first to end in order. The second call does nothing.
+//
+//   - Errors: the directory's, when the entry could not be removed.
+//   - Blocks: until the last callback has run; from inside a callback it
+//     returns at once.
+func (p *Publisher) Close() error { return p.closer.close(p.loop, p.close) }
+
+func (p *Publisher) close() error {
+	p.setState(publisherClosed)
+	p.waiting.wake()
+	var errs []error
+	if p.registered != nil {
+		errs = append(errs, p.registered.Withdraw())
+	}
+	if p.flushTimer != nil {
+		errs = append(errs, p.flushTimer.Close())
+	}
+	p.hello.close()
+	if p.backend != nil {
+		errs = append(errs, p.backend.Close())
+	}
+	errs = append(errs, p.leave())
+	return errors.Join(errs...)
+}
+
+// leave counts down the connections and the publisher itself; the last one
+// frees the pool. Closed from inside a callback, that is a connection.
+func (p *Publisher) leave() error {
+	if p.users.Add(-1) > 0 {
+		return nil
+	}
+	if err := p.pool.Close(); err != nil {
+		return fmt.Errorf("bus: close publisher: %w", err)
+	}
+	return nil
+}
+
+// setState moves the publisher towards its end and keeps Publish out: after it
+// returns no message is accepted any more. It returns false if the publisher
+// was there already.
+func (p *Publisher) setState(state publisherState) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state >= state {
+		return false
+	}
+	p.state = state
+	for _, s := range *p.streams.Load() {
+		s.mu.Lock()
+		s.closed = true
+		s.seal()
+		s.mu.Unlock()
+	}
+	p.notifyChanged()
+	return true
+}
+
+// Drain ends the publisher in order: it accepts no more messages, leaves the
+// directory, sends what was published, and tells every subscriber the final
+// positions. It returns when all of them have received that and left; Close
+// then has nothing to lose.
+//
+//   - Errors: ErrClosed if the publisher is draining or closed, or is closed
+//     meanwhile; ErrOnLoop; the directory's; ErrUndelivered if connections
+//     ended before everything was sent; the cause of the end of ctx, when some
+//     subscribers had not left.
+//   - Threads: any.
+func (p *Publisher) Drain(ctx context.Context) error {
+	if p.loop.OnLoop() {
+		return ErrOnLoop
+	}
+	if !p.setState(publisherDraining) {
+		return ErrClosed
+	}
+	p.waiting.wake()
+	err := p.registered.Withdraw()
+	p.mu.Lock()
+	p.noteDrained()
+	for _, l := range p.links {
+		p.loop.Post(func() { p.goodbye(l) })
+	}
+	p.mu.Unlock()
+	select {
+	case <-p.drained:
+		return errors.Join(err, p.drainResult())
+	case <-ctx.Done():
+		p.mu.Lock()
+		left := len(p.links)
+		p.mu.Unlock()
+		return errors.Join(err, fmt.Errorf("bus: drain: %d subscribers have not received everything: %w", left, context.Cause(ctx)))
+	}
+}
+
+// goodbye tells a subscriber the final positions. Loop only.
+func (p *Publisher) goodbye(l *link) {
+	p.mu.Lock()
+	positions := p.finalPositions(l)
+	p.mu.Unlock()
+	l.goodbye(positions)
+}
+
+// drainResult says how draining ended that no subscriber is waited for any
+// more.
+func (p *Publisher) drainResult() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.cutOff > 0:
+		return fmt.Errorf("bus: drain: %w: %d connections ended before", ErrUndelivered, p.cutOff)
+	case p.state == publisherClosed:
+		return ErrClosed
+	}
+	return nil
+}
+
+// noteDrained ends the wait of Drain when no subscriber is left. mu is held.
+func (p *Publisher) noteDrained() {
+	if p.state >= publisherDraining && len(p.links) == 0 {
+		p.drainOnce.Do(func() { close(p.drained) })
+	}
+}

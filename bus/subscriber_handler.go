@@ -1,0 +1,76 @@
+package bus
+
+import (
+	"fmt"
+	"net/netip"
+	"sync/atomic"
+
+	"tagbus/netio"
+)
+
+// subscriberHandler is a Subscriber as its backend sees it. Every method runs
+// on the loop.
+type subscriberHandler struct{ *Subscriber }
+
+// OnConnectionEstablished implements netio.Handler.
+func (s subscriberHandler) OnConnectionEstablished(ep netio.Endpoint) {
+	src := ep.Context().(*source)
+	delete(s.dialing, ep.Remote())
+	src.established(ep)
+}
+
+// OnConnectionRefused implements netio.Handler.
+func (s subscriberHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
+	if src := s.dialing[addr]; src != nil {
+		delete(s.dialing, addr)
+		src.refused(err)
+	}
+}
+
+// OnConnectionClosed implements netio.Handler.
+func (s subscriberHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
+	ep.Context().(*source).lost(cause)
+}
+
+// OnData implements netio.Handler.
+func (s subscriberHandler) OnData(ep netio.Endpoint, data []byte) {
+	if !s.closed.Load() {
+		ep.Context().(*source).onData(data)
+	}
+}
+
+// OnSendCompleted implements netio.Handler.
+func (s subscriberHandler) OnSendCompleted(netio.Completion) {}
+
+// OnSendReady implements netio.Handler.
+func (s subscriberHandler) OnSendReady(ep netio.Endpoint) { ep.Context().(*source).pump() }
+
+// SubscriberStats counts what a subscriber has seen.
+type SubscriberStats struct {
+	Publishers int    // connected now
+	Messages   uint64 // received in a subscription's set
+	Bytes      uint64 // payload of those
+	Pages      uint64
+	Lost       uint64 // messages reported by Gap events
+	Unwanted   uint64 // messages that came after their subscription was closed here
+	Panics     uint64 // handler calls that panicked
+}
+
+type subscriberCounters struct {
+	publishers                                     atomic.Int64
+	messages, bytes, pages, lost, unwanted, panics atomic.Uint64
+}
+
+// Stats returns the subscriber's counters, correct to the page.
+func (s *Subscriber) Stats() SubscriberStats {
+	c := &s.counters
+	return SubscriberStats{
+		Publishers: int(c.publishers.Load()), Messages: c.messages.Load(), Bytes: c.bytes.Load(), Pages: c.pages.Load(),
+		Lost: c.lost.Load(), Unwanted: c.unwanted.Load(), Panics: c.panics.Load(),
+	}
+}
+
+// protocolError makes the cause for a publisher that breaks the protocol.
+func protocolError(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...))
+}
