@@ -47,7 +47,7 @@ type Backend interface {
 	// outstanding keys, and releases all resources. It returns when the last
 	// callback has run; no callback runs after it. A call from inside a
 	// callback cannot wait for itself: it returns at once, and the callbacks
-	// of the closing endpoints follow. The second and later calls return nil.
+	// of the closing endpoints follow. Later calls wait likewise and return nil.
 	//
 	//   - Threads: any. Blocks: until the loop has run the closing callbacks;
 	//     if the loop no longer runs, they run on the caller's goroutine.

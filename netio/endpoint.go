@@ -47,14 +47,16 @@ type Endpoint interface {
 	SetContext(v any)
 
 	// Buffer takes a free send buffer. It comes back to the endpoint through
-	// SendBuffer and its completion, or through Buffer.Release.
+	// SendBuffer and its completion, or through Buffer.Release; of that a
+	// backend may learn a little later, so that OnSendReady follows then.
 	//
 	//   - Errors: ErrNoResources (none free; OnSendReady follows),
 	//     ErrNotSupported (no buffers were asked for in Params), ErrClosed.
 	Buffer() (*Buffer, error)
 
 	// SendBuffer sends the bytes of b and takes ownership of it, unless it
-	// returns an error. The completion carries b.Key.
+	// returns an error. The completion carries b.Key. There is always room: the
+	// number of buffers is the limit.
 	//
 	//   - Errors: ErrEmptyMessage, ErrForeignBuffer (b is not from this
 	//     endpoint's Buffer, or was sent or released already), ErrTooLarge,
@@ -80,7 +82,9 @@ type Endpoint interface {
 	// PauseReceive stops OnData until ResumeReceive: unread bytes stay in the
 	// transport, whose flow control reaches the sender. Called on the loop it
 	// takes effect at once: not one more OnData. Called elsewhere it may be
-	// overtaken by one turn of the loop. Both are idempotent.
+	// overtaken by one turn of the loop. Both are idempotent. That the peer has
+	// closed in order shows only after ResumeReceive, behind its last message;
+	// that the connection has broken may show at once.
 	PauseReceive()
 
 	// ResumeReceive undoes PauseReceive.

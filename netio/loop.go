@@ -8,7 +8,7 @@ import "time"
 type Loop interface {
 	// Post runs f on the loop, after what was posted before it, and never
 	// inside the call. It returns false, and f will not run, once the loop has
-	// ended. Threads: any. Blocks: never.
+	// ended; what was accepted before runs. Threads: any. Blocks: never.
 	Post(f func()) bool
 
 	// OnLoop tells whether the caller runs on the loop, where it must not wait

@@ -63,8 +63,9 @@ type BufferedParams struct {
 //
 // Source: netio3 send_zero_copy_params.
 type ZeroCopyParams struct {
-	// Outstanding is the largest number of accepted and not yet completed
-	// sends (Send, SendCopy and SendBuffer together), 1 to 65,536. Default 64.
+	// Outstanding is the number of accepted and not yet completed sends of all
+	// kinds from which on Send and SendCopy are refused, 1 to 65,536.
+	// Default 64.
 	Outstanding int
 
 	// Region is the memory that Send may send from. A backend without memory
