@@ -1,0 +1,209 @@
+package metrics_test
+
+import (
+	"net/netip"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"tagbus/bus"
+	"tagbus/bus/metrics"
+)
+
+// number gives each numeric field of a struct a value of its own, from first on,
+// and returns these values by field name.
+func number(s any, first int) map[string]int {
+	values := make(map[string]int)
+	v := reflect.ValueOf(s).Elem()
+	for i := range v.NumField() {
+		switch f := v.Field(i); f.Kind() {
+		case reflect.Int:
+			f.SetInt(int64(first))
+		case reflect.Uint64:
+			f.SetUint(uint64(first))
+		default:
+			continue
+		}
+		values[v.Type().Field(i).Name] = first
+		first++
+	}
+	return values
+}
+
+// filled returns collectors of counters that are all different.
+func filled() (collectors []prometheus.Collector, values []map[string]int) {
+	var pub bus.PublisherStats
+	var link bus.SubscriberState
+	var sub bus.SubscriberStats
+	values = append(values, number(&pub, 101), number(&link, 201), number(&sub, 301))
+	link.Peer = bus.Peer{Instance: "subA", Name: "readout", Host: "pc-07", PID: 4711, Addr: netip.MustParseAddrPort("10.0.0.2:40000")}
+	pub.Subscribers = []bus.SubscriberState{link}
+	return []prometheus.Collector{
+		metrics.OfPublisher(func() bus.PublisherStats { return pub }),
+		metrics.OfSubscriber(func() bus.SubscriberStats { return sub }),
+	}, values
+}
+
+// gather returns name{labels} and value of each metric.
+func gather(t *testing.T, collectors ...prometheus.Collector) map[string]float64 {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(collectors...)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]float64)
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetName()+"="+l.GetValue())
+			}
+			name := f.GetName()
+			if len(labels) > 0 {
+				name += "{" + strings.Join(labels, ",") + "}"
+			}
+			got[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	return got
+}
+
+func TestEachMetricHasItsCounter(t *testing.T) {
+	const peer = "{addr=10.0.0.2:40000,host=pc-07,name=readout,subscriber=subA}"
+	collectors, values := filled()
+	pub, link, sub := values[0], values[1], values[2]
+	want := map[string]float64{
+		"tagbus_publisher_messages_total":                        float64(pub["Messages"]),
+		"tagbus_publisher_payload_bytes_total":                   float64(pub["Bytes"]),
+		"tagbus_publisher_refusals_total":                        float64(pub["Refusals"]),
+		"tagbus_publisher_undelivered_messages_total":            float64(pub["Undelivered"]),
+		"tagbus_publisher_strangers_total":                       float64(pub["Strangers"]),
+		"tagbus_publisher_subscribers":                           1,
+		"tagbus_publisher_streams":                               float64(pub["Streams"]),
+		"tagbus_publisher_pool_pages":                            float64(pub["Pages"]),
+		"tagbus_publisher_pool_free_pages":                       float64(pub["PagesFree"]),
+		"tagbus_publisher_subscriber_queued_pages" + peer:        float64(link["Queued"]),
+		"tagbus_publisher_subscriber_queue_limit_pages" + peer:   float64(link["Limit"]),
+		"tagbus_publisher_subscriber_sent_messages_total" + peer: float64(link["Messages"]),
+		"tagbus_publisher_subscriber_sent_bytes_total" + peer:    float64(link["Bytes"]),
+		"tagbus_publisher_subscriber_sent_pages_total" + peer:    float64(link["Pages"]),
+		"tagbus_subscriber_publishers":                           float64(sub["Publishers"]),
+		"tagbus_subscriber_messages_total":                       float64(sub["Messages"]),
+		"tagbus_subscriber_payload_bytes_total":                  float64(sub["Bytes"]),
+		"tagbus_subscriber_pages_total":                          float64(sub["Pages"]),
+		"tagbus_subscriber_lost_messages_total":                  float64(sub["Lost"]),
+		"tagbus_subscriber_unwanted_messages_total":              float64(sub["Unwanted"]),
+		"tagbus_subscriber_panics_total":                         float64(sub["Panics"]),
+	}
+	if diff := cmp.Diff(want, gather(t, collectors...)); diff != "" {
+		t.Errorf("metrics differ (-want +got):\n%s", diff)
+	}
+}
+
+// TestEachCounterHasItsMetric fails when the bus counts something new of which
+// Prometheus does not hear.
+func TestEachCounterHasItsMetric(t *testing.T) {
+	left := []string{
+		"MinPagesFree", // reading resets it
+		"Parts",        // says what a subscriber asked for, not how it is doing
+	}
+	collectors, values := filled()
+	var shown []float64
+	for _, v := range gather(t, collectors...) {
+		shown = append(shown, v)
+	}
+	for _, fields := range values {
+		for field, value := range fields {
+			if got, want := slices.Contains(shown, float64(value)), !slices.Contains(left, field); got != want {
+				t.Errorf("%s: got a metric: %v, want %v", field, got, want)
+			}
+		}
+	}
+}
+
+func TestNamesAndHelpPassLint(t *testing.T) {
+	collectors, _ := filled()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(collectors...)
+	problems, err := testutil.GatherAndLint(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if len(f.GetHelp()) < 20 || !strings.HasSuffix(f.GetHelp(), ".") {
+			t.Errorf("%s: got help %q, want whole sentences", f.GetName(), f.GetHelp())
+		}
+	}
+}
+
+// TestTheOperatorsPageListsTheMetrics keeps docs/operations.md complete.
+func TestTheOperatorsPageListsTheMetrics(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := regexp.MustCompile(`(?m)^\| `+"`"+`(tagbus_\w+)`).FindAllStringSubmatch(string(page), -1)
+	listed := make(map[string]bool)
+	for _, m := range got {
+		listed[m[1]] = true
+	}
+	want := make(map[string]bool)
+	collectors, _ := filled()
+	for name := range gather(t, collectors...) {
+		name, _, _ = strings.Cut(name, "{")
+		want[name] = true
+	}
+	if diff := cmp.Diff(want, listed); diff != "" {
+		t.Errorf("the tables of docs/operations.md differ from the metrics (-want +got):\n%s", diff)
+	}
+}
+
+// TestNamesOfStrangers lets a subscriber call itself what it likes.
+func TestNamesOfStrangers(t *testing.T) {
+	tests := []struct{ name, given, want string }{
+		{"bytes that are no UTF-8 are replaced", "read\xffout\xc3", "read\uFFFDout\uFFFD"},
+		{"quotes and line feeds stay", "a\"b\nc\\", "a\"b\nc\\"},
+		{"no name", "", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			stats := bus.PublisherStats{Subscribers: []bus.SubscriberState{{Queued: 7, Peer: bus.Peer{
+				Instance: test.given, Name: test.given, Host: test.given, Addr: netip.MustParseAddrPort("[::1]:5"),
+			}}}}
+			got := gather(t, metrics.OfPublisher(func() bus.PublisherStats { return stats }))
+			want := "tagbus_publisher_subscriber_queued_pages{addr=[::1]:5,host=" + test.want + ",name=" + test.want + ",subscriber=" + test.want + "}"
+			if got[want] != 7 {
+				t.Errorf("got %v, want %q in it", got, want)
+			}
+		})
+	}
+}
+
+func TestTwoPublishersInOneRegistry(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	for _, name := range []string{"a", "b"} {
+		collectors, _ := filled()
+		if err := prometheus.WrapRegistererWith(prometheus.Labels{"publisher": name}, registry).Register(collectors[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := testutil.GatherAndCount(registry, "tagbus_publisher_messages_total", "tagbus_publisher_subscriber_queued_pages"); err != nil || n != 4 {
+		t.Errorf("got %d metrics and %v, want 4", n, err)
+	}
+}

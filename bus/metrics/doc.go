@@ -1,0 +1,18 @@
+// Package metrics shows the counters of publishers and subscribers to
+// Prometheus.
+//
+//	registry := prometheus.NewRegistry()
+//	registry.MustRegister(metrics.OfPublisher(publisher.Stats))
+//	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+//
+// All names begin with tagbus_publisher_ or tagbus_subscriber_; docs/operations.md
+// lists them and says what to watch. The help of each says what it means and what
+// to do when it grows.
+//
+// The counters are read when Prometheus asks: between two scrapes metrics cost
+// nothing. A program with several publishers or subscribers tells them apart by a
+// label of its own:
+//
+//	prometheus.WrapRegistererWith(prometheus.Labels{"publisher": p.Instance()}, registry).
+//		MustRegister(metrics.OfPublisher(p.Stats))
+package metrics

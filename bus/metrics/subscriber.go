@@ -1,0 +1,52 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tagbus/bus"
+)
+
+// subscriber is the collector of a subscriber.
+type subscriber struct{ stats func() bus.SubscriberStats }
+
+// OfSubscriber returns a collector of a subscriber's counters.
+//
+//   - stats: the Stats method of a bus.Subscriber. It is called once for each
+//     scrape.
+//   - After Close of the subscriber the last totals stay.
+//   - Threads: any. Blocks: never.
+func OfSubscriber(stats func() bus.SubscriberStats) prometheus.Collector { return subscriber{stats} }
+
+// Describe implements prometheus.Collector.
+func (s subscriber) Describe(ch chan<- *prometheus.Desc) { describe(ch, subscriberMetrics) }
+
+// Collect implements prometheus.Collector.
+func (s subscriber) Collect(ch chan<- prometheus.Metric) {
+	st := s.stats()
+	collect(ch, subscriberMetrics, &st)
+}
+
+var subscriberMetrics = []metric[bus.SubscriberStats]{
+	gauge("tagbus_subscriber_publishers",
+		"Publishers connected now. If it falls below what the run needs, look whether they run, and whether both sides name the same bus directory.",
+		nil, func(s *bus.SubscriberStats) int { return s.Publishers }),
+	counter("tagbus_subscriber_messages_total",
+		"Messages received for a subscription. If it stands still, look whether publishers are connected, and whether they publish.",
+		nil, func(s *bus.SubscriberStats) uint64 { return s.Messages }),
+	counter("tagbus_subscriber_payload_bytes_total",
+		"Payload of the received messages.",
+		nil, func(s *bus.SubscriberStats) uint64 { return s.Bytes }),
+	counter("tagbus_subscriber_pages_total",
+		"Pages received. If it grows nearly as fast as the messages, pages come nearly empty: raise FlushInterval at the publishers.",
+		nil, func(s *bus.SubscriberStats) uint64 { return s.Pages }),
+	counter("tagbus_subscriber_lost_messages_total",
+		"Messages that were published for this subscriber and did not arrive, as reported by gaps. "+
+			"If it grows, connections break: the program's gap and lost events say which tags and why.",
+		nil, func(s *bus.SubscriberStats) uint64 { return s.Lost }),
+	counter("tagbus_subscriber_unwanted_messages_total",
+		"Messages that arrived after their subscription was closed here. Some are normal; if it grows for long, subscriptions come and go too often.",
+		nil, func(s *bus.SubscriberStats) uint64 { return s.Unwanted }),
+	counter("tagbus_subscriber_panics_total",
+		"Calls of a message handler that panicked. If it grows, the program has an error: its problem events have the cause.",
+		nil, func(s *bus.SubscriberStats) uint64 { return s.Panics }),
+}
