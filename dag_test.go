@@ -27,10 +27,12 @@ type rule struct {
 // an exception stands before the general case.
 var table = []rule{
 	{".", "the root package holds only documentation", nil},
-	{"cmd/...", "a command reaches backends through node and messages through bus", []string{
+	{"cmd/...", "a command reaches backends through node and messages through bus, and serves metrics by HTTP, which bus/metrics leaves to programs", []string{
 		"cmd/internal/...", "node", "bus", "bus/directory/...", "bus/metrics", "tags",
 		"github.com/alecthomas/kong", "golang.org/x/term",
 		"github.com/gopacket/gopacket/...", "github.com/HdrHistogram/hdrhistogram-go",
+		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/collectors",
+		"github.com/prometheus/client_golang/prometheus/promhttp",
 	}},
 	{"examples/...", "an example shows what a user can import", []string{
 		"node", "bus/...", "subscription", "netio", "netio/reactor", "netio/tcp", "netio/rdma", "tags",

@@ -2,12 +2,8 @@
 package publish
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
-	"strings"
 	"time"
 
 	"tagbus/bus"
@@ -22,8 +18,8 @@ import (
 type Flags struct {
 	cli.Common
 
-	Tags   tags.Set `required:"" placeholder:"SET" help:"Tags to publish: tags, ranges FIRST-LAST, value&mask and slash forms with *, separated by commas."`
-	Listen Address  `default:"127.0.0.1:0" placeholder:"ADDR[:PORT]" help:"Address to listen on; port 0 or none lets the system pick; 0.0.0.0 or [::] announces every address of the host. Default ${default}, which no other host can reach."`
+	Tags   tags.Set    `required:"" placeholder:"SET" help:"Tags to publish: tags, ranges FIRST-LAST, value&mask and slash forms with *, separated by commas."`
+	Listen cli.Address `default:"127.0.0.1:0" placeholder:"ADDR[:PORT]" help:"Address to listen on; port 0 or none lets the system pick; 0.0.0.0 or [::] announces every address of the host. Default ${default}, which no other host can reach."`
 
 	Input   string         `xor:"source" required:"" placeholder:"FILE|-" group:"What to publish" help:"Publish the records of a file, or of standard input."`
 	Record  *record.Format `placeholder:"FORMAT" group:"What to publish" help:"Format of the input: fixed:N (records of N bytes; a shorter last one is published too), lines (without their line feed), length32 (u32 little endian before each), pcap or pcapng (either is read as what it is)."`
@@ -106,42 +102,4 @@ func (f *Flags) config() bus.PublisherConfig {
 		PageBytes: int(f.PageBytes), QueueBytes: int(f.QueueBytes), PoolBytes: int(f.PoolBytes),
 		MaxMessageBytes: int(f.MaxMessageBytes), FlushInterval: flush,
 	}
-}
-
-// Address is an address to listen on.
-type Address struct{ netip.AddrPort }
-
-// resolveTimeout bounds how long a host name may take to resolve.
-const resolveTimeout = 5 * time.Second
-
-// UnmarshalText reads ADDR, ADDR:PORT or :PORT, where ADDR is an IP address or
-// a host name, and an IPv6 address before a port stands in brackets.
-func (a *Address) UnmarshalText(text []byte) error {
-	s := string(text)
-	host, port := s, "0"
-	if ip, err := netip.ParseAddr(strings.Trim(s, "[]")); err == nil {
-		host = ip.String()
-	} else if h, p, err := net.SplitHostPort(s); err == nil {
-		host, port = h, p
-	}
-	if host == "" {
-		host = "0.0.0.0"
-	}
-	if ip, err := netip.ParseAddr(host); err == nil {
-		host = net.JoinHostPort(ip.String(), port)
-	} else {
-		ctx, cancel := context.WithTimeout(context.Background(), resolveTimeout)
-		defer cancel()
-		ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-		if err != nil {
-			return fmt.Errorf("%q is no address: want ADDR or ADDR:PORT: %w", s, err)
-		}
-		host = net.JoinHostPort(ips[0].Unmap().String(), port)
-	}
-	addr, err := netip.ParseAddrPort(host)
-	if err != nil {
-		return fmt.Errorf("%q is no address: want ADDR or ADDR:PORT with a port up to 65535", s)
-	}
-	a.AddrPort = addr
-	return nil
 }

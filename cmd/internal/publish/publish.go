@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/pace"
 	"tagbus/node"
@@ -70,6 +71,11 @@ type run struct {
 
 // run publishes all that there is to publish.
 func (r *run) run(ctx context.Context) (err error) {
+	server, err := r.flags.ServeMetrics(r.console.Say)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Close()) }()
 	if r.source, err = newSource(r.flags, r.stdin, r.console.Say); err != nil {
 		return err
 	}
@@ -81,6 +87,9 @@ func (r *run) run(ctx context.Context) (err error) {
 	cfg := r.flags.config()
 	cfg.OnEvent = r.onEvent
 	if r.publisher, err = n.NewPublisher(cfg); err != nil {
+		return err
+	}
+	if err := server.Register(metrics.OfPublisher(r.publisher.Stats)); err != nil {
 		return err
 	}
 	r.console.Say("%s publishes on %s", r.publisher.Instance(), r.publisher.Addr())

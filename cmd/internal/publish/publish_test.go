@@ -2,7 +2,6 @@ package publish_test
 
 import (
 	"bytes"
-	"net/netip"
 	"strings"
 	"testing"
 
@@ -44,6 +43,7 @@ func TestUsage(t *testing.T) {
 		{"a negative number of subscribers", "--bus b --tags 5 --emulate 10 --wait-subscribers=-1", "--wait-subscribers: got -1, want 0 or more"},
 		{"an interval into the past", "--bus b --tags 5 --emulate 10 --flush-interval=-1s", "--flush-interval and --drain-timeout: want 0 or more"},
 		{"no address", "--bus b --tags 5 --emulate 10 --listen 127.0.0.1:70000", `--listen: "127.0.0.1:70000" is no address: want ADDR or ADDR:PORT with a port up to 65535`},
+		{"metrics nowhere", "--bus b --tags 5 --emulate 10 --metrics 127.0.0.1:70000", `--metrics: "127.0.0.1:70000" is no address: want ADDR or ADDR:PORT with a port up to 65535`},
 		{"everything wrong at once", "--bus b --tags= --emulate 10 --loop", "--tags: the set is empty; --loop is for --input: --emulate never ends by itself"},
 		{"pages too small", "--bus {dir} --tags 5 --emulate 10 --page-bytes 10", "--page-bytes is 10, want 256 to 16777216"},
 		{"a queue too small", "--bus {dir} --tags 5 --emulate 10 --queue-bytes 10", "--queue-bytes is 10, want ..."},
@@ -66,37 +66,6 @@ func TestUsage(t *testing.T) {
 				t.Errorf("got %q on standard output, want nothing", out.String())
 			}
 		})
-	}
-}
-
-func TestAddress(t *testing.T) {
-	tests := []struct{ name, text, want string }{ // no want: an error
-		{"address and port", "127.0.0.1:4000", "127.0.0.1:4000"},
-		{"an address alone", "10.1.2.3", "10.1.2.3:0"},
-		{"IPv6 and port", "[::1]:4000", "[::1]:4000"},
-		{"IPv6 alone", "::1", "[::1]:0"},
-		{"IPv6 in brackets", "[::1]", "[::1]:0"},
-		{"all addresses", ":4000", "0.0.0.0:4000"},
-		{"an address with zone", "fe80::1%lo", "[fe80::1%lo]:0"},
-		{"a port beyond the limit", "127.0.0.1:65536", ""},
-		{"a port that is a word", "127.0.0.1:http", ""},
-		{"two ports", "127.0.0.1:1:2", ""},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			var a publish.Address
-			err := a.UnmarshalText([]byte(test.text))
-			switch {
-			case test.want == "" && err == nil:
-				t.Errorf("got %v, want an error", a)
-			case test.want != "" && (err != nil || a.AddrPort != netip.MustParseAddrPort(test.want)):
-				t.Errorf("got %v, %v, want %s", a, err, test.want)
-			}
-		})
-	}
-	var a publish.Address
-	if err := a.UnmarshalText([]byte("localhost:4000")); err != nil || !a.Addr().IsLoopback() || a.Port() != 4000 {
-		t.Errorf("localhost:4000: got %v, %v, want port 4000 of a loopback address", a, err)
 	}
 }
 

@@ -41,6 +41,7 @@ func TestScripts(t *testing.T) {
 			"random":   random,
 			"json":     checkJSON,
 			"takeport": takePort,
+			"scrape":   scrape,
 		},
 		Setup: func(env *testscript.Env) error {
 			all := &processes{byName: make(map[string]*process)}

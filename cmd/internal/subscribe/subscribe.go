@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/emulate"
 	"tagbus/node"
@@ -62,6 +63,11 @@ type run struct {
 
 // run receives until one of the ends that the flags name.
 func (r *run) run(ctx context.Context) (err error) {
+	server, err := r.flags.ServeMetrics(r.console.Say)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Close()) }()
 	r.receiver = receiver{limit: uint64(r.flags.Count), notice: r.console.Notice}
 	if r.flags.Verify {
 		r.receiver.verifier = new(emulate.Verifier)
@@ -80,6 +86,9 @@ func (r *run) run(ctx context.Context) (err error) {
 	cfg := r.flags.config()
 	cfg.OnEvent = r.onEvent
 	if r.subscriber, err = n.NewSubscriber(cfg); err != nil {
+		return err
+	}
+	if err := server.Register(metrics.OfSubscriber(r.subscriber.Stats)); err != nil {
 		return err
 	}
 	if err := r.subscribe(); err != nil {

@@ -1,0 +1,39 @@
+package cli_test
+
+import (
+	"net/netip"
+	"testing"
+
+	"tagbus/cmd/internal/cli"
+)
+
+func TestAddress(t *testing.T) {
+	tests := []struct{ name, text, want string }{ // no want: an error
+		{"address and port", "127.0.0.1:4000", "127.0.0.1:4000"},
+		{"an address alone", "10.1.2.3", "10.1.2.3:0"},
+		{"IPv6 and port", "[::1]:4000", "[::1]:4000"},
+		{"IPv6 alone", "::1", "[::1]:0"},
+		{"IPv6 in brackets", "[::1]", "[::1]:0"},
+		{"all addresses", ":4000", "0.0.0.0:4000"},
+		{"an address with zone", "fe80::1%lo", "[fe80::1%lo]:0"},
+		{"a port beyond the limit", "127.0.0.1:65536", ""},
+		{"a port that is a word", "127.0.0.1:http", ""},
+		{"two ports", "127.0.0.1:1:2", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var a cli.Address
+			err := a.UnmarshalText([]byte(test.text))
+			switch {
+			case test.want == "" && err == nil:
+				t.Errorf("got %v, want an error", a)
+			case test.want != "" && (err != nil || a.AddrPort != netip.MustParseAddrPort(test.want)):
+				t.Errorf("got %v, %v, want %s", a, err, test.want)
+			}
+		})
+	}
+	var a cli.Address
+	if err := a.UnmarshalText([]byte("localhost:4000")); err != nil || !a.Addr().IsLoopback() || a.Port() != 4000 {
+		t.Errorf("localhost:4000: got %v, %v, want port 4000 of a loopback address", a, err)
+	}
+}

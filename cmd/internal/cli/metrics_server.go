@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// MetricsServer shows metrics to Prometheus while a command runs. A nil one
+// does nothing.
+//
+// Threads: any.
+type MetricsServer struct {
+	registry *prometheus.Registry
+	server   *http.Server
+	ended    chan error // of Serve
+}
+
+const (
+	// metricsTimeout bounds a request and its answer, so that strangers cannot
+	// hold connections for ever.
+	metricsTimeout = 5 * time.Second
+
+	// metricsIdle is how long a connection may wait for its next scrape.
+	metricsIdle = 2 * time.Minute
+
+	// metricsGrace is how long a scrape that has begun may take after the end.
+	metricsGrace = 500 * time.Millisecond
+
+	// maxScrapes is how many scrapes at once are answered; others are told to
+	// come again.
+	maxScrapes = 4
+)
+
+// ServeMetrics begins to serve metrics where --metrics says, and says where
+// that is. They are those of the process until Register adds others. Without
+// the flag it returns nil. Close the server.
+//
+//   - Errors: the system's, when it cannot listen there.
+func (c *Common) ServeMetrics(say func(format string, args ...any)) (*MetricsServer, error) {
+	if c.Metrics == nil {
+		return nil, nil
+	}
+	listener, err := net.Listen("tcp", c.Metrics.String())
+	if err != nil {
+		return nil, fmt.Errorf("--metrics: %w", err)
+	}
+	s := &MetricsServer{registry: prometheus.NewRegistry(), ended: make(chan error, 1)}
+	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{
+		// One bad metric is to cost no other; it is counted, among the metrics.
+		ErrorHandling: promhttp.ContinueOnError, Registry: s.registry,
+		MaxRequestsInFlight: maxScrapes,
+	}))
+	s.server = &http.Server{
+		Handler: mux, MaxHeaderBytes: 16 << 10,
+		ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout, IdleTimeout: metricsIdle,
+		// What strangers do wrong does not concern who looks at the console;
+		// what ends the server, Close returns.
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+	go func() { s.ended <- s.server.Serve(listener) }()
+	say("metrics at http://%s/metrics", listener.Addr())
+	return s, nil
+}
+
+// Register adds metrics to those that are served.
+func (s *MetricsServer) Register(c prometheus.Collector) error {
+	if s == nil {
+		return nil
+	}
+	return s.registry.Register(c)
+}
+
+// Close ends the server and all its connections.
+//
+//   - Errors: what ended the server before, if something did.
+//   - Blocks: until the scrapes that have begun are answered, half a second at
+//     most; later ones are cut off.
+func (s *MetricsServer) Close() error {
+	if s == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), metricsGrace)
+	defer cancel()
+	if err := s.server.Shutdown(ctx); err != nil {
+		_ = s.server.Close() // it returns what closing the listener did
+	}
+	if err := <-s.ended; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("--metrics: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package cli_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tagbus/cmd/internal/cli"
+)
+
+// serve starts a server on a free port and returns its URL.
+func serve(t *testing.T, host string) (s *cli.MetricsServer, url string) {
+	t.Helper()
+	var said string
+	common := cli.Common{Metrics: &cli.Address{AddrPort: netip.AddrPortFrom(netip.MustParseAddr(host), 0)}}
+	s, err := common.ServeMetrics(func(format string, args ...any) { said = fmt.Sprintf(format, args...) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, found := strings.CutPrefix(said, "metrics at ")
+	if !found {
+		t.Fatalf("got %q, want it to say where the metrics are", said)
+	}
+	return s, url
+}
+
+// get returns status and body of a page.
+func get(t *testing.T, client *http.Client, method, url string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
+
+// newClient returns a client without proxy, whose connections end with the test.
+func newClient(t *testing.T) *http.Client {
+	t.Helper()
+	transport := new(http.Transport)
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+func TestMetricsServer(t *testing.T) {
+	for _, host := range []string{"127.0.0.1", "::1"} {
+		t.Run(host, func(t *testing.T) {
+			s, url := serve(t, host)
+			client := newClient(t)
+			gauge := prometheus.NewGauge(prometheus.GaugeOpts{Name: "answer", Help: "h"})
+			gauge.Set(42)
+			if err := s.Register(gauge); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Register(gauge); err == nil {
+				t.Error("registered the same metrics twice, want an error")
+			}
+			code, body := get(t, client, http.MethodGet, url)
+			for _, want := range []string{"\nanswer 42\n", "\ngo_goroutines ", "\nprocess_open_fds ", "\npromhttp_metric_handler_errors_total"} {
+				if code != http.StatusOK || !strings.Contains(body, want) {
+					t.Errorf("got status %d and no %q in\n%s", code, want, body)
+				}
+			}
+			if code, _ := get(t, client, http.MethodGet, strings.TrimSuffix(url, "metrics")); code != http.StatusNotFound {
+				t.Errorf("another page: got status %d, want %d", code, http.StatusNotFound)
+			}
+			if code, _ := get(t, client, http.MethodPost, url); code != http.StatusMethodNotAllowed {
+				t.Errorf("POST: got status %d, want %d", code, http.StatusMethodNotAllowed)
+			}
+			if err := s.Close(); err != nil {
+				t.Errorf("close: got %v, want nil", err)
+			}
+			address := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/metrics")
+			if conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address); !errors.Is(err, syscall.ECONNREFUSED) {
+				t.Errorf("dial after close: got %v, %v, want a refusal", conn, err)
+			}
+		})
+	}
+}
+
+// TestMetricsServerLeavesOutWhatIsBad gathers a metric that cannot be shown.
+func TestMetricsServerLeavesOutWhatIsBad(t *testing.T) {
+	s, url := serve(t, "127.0.0.1")
+	client := newClient(t)
+	if err := s.Register(badCollector{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second tells of the first
+		code, body := get(t, client, http.MethodGet, url)
+		if code != http.StatusOK || !strings.Contains(body, "\ngo_goroutines ") {
+			t.Errorf("got status %d and\n%s\nwant the other metrics", code, body)
+		}
+	}
+	if _, body := get(t, client, http.MethodGet, url); !strings.Contains(body, `promhttp_metric_handler_errors_total{cause="gathering"} 2`) {
+		t.Errorf("got no count of bad gatherings in\n%s", body)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+type badCollector struct{}
+
+var badDesc = prometheus.NewDesc("bad", "h", nil, nil)
+
+func (badCollector) Describe(ch chan<- *prometheus.Desc) { ch <- badDesc }
+
+func (badCollector) Collect(ch chan<- prometheus.Metric) {
+	ch <- prometheus.NewInvalidMetric(badDesc, errors.New("broken"))
+}
+
+// TestMetricsServerDoesNotWaitForTheSlow closes it while somebody is connected
+// who sends no request, and one whose metrics do not come.
+func TestMetricsServerDoesNotWaitForTheSlow(t *testing.T) {
+	s, url := serve(t, "127.0.0.1")
+	silent, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/metrics"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	entered, release := make(chan struct{}), make(chan struct{})
+	if err := s.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "stuck", Help: "h"}, func() float64 {
+		close(entered)
+		<-release
+		return 0
+	})); err != nil {
+		t.Fatal(err)
+	}
+	client := newClient(t)
+	cut := make(chan error, 1)
+	go func() {
+		request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, url, nil)
+		if err == nil {
+			var response *http.Response
+			if response, err = client.Do(request); err == nil {
+				response.Body.Close()
+			}
+		}
+		cut <- err
+	}()
+	<-entered
+	begin := time.Now()
+	if err := s.Close(); err != nil {
+		t.Errorf("close: got %v, want nil", err)
+	}
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("close took %v, want about half a second", took)
+	}
+	close(release) // now it would be answered
+	if err := <-cut; err == nil {
+		t.Error("the scrape was answered, want it cut off")
+	}
+}
+
+func TestMetricsServerFailures(t *testing.T) {
+	var none *cli.MetricsServer
+	if s, err := new(cli.Common).ServeMetrics(nil); s != none || err != nil {
+		t.Errorf("without the flag: got %v, %v, want nothing", s, err)
+	}
+	if err := errors.Join(none.Register(badCollector{}), none.Close()); err != nil {
+		t.Errorf("no server: got %v, want nil", err)
+	}
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	taken := cli.Address{AddrPort: listener.Addr().(*net.TCPAddr).AddrPort()}
+	_, err = (&cli.Common{Metrics: &taken}).ServeMetrics(nil)
+	if want := fmt.Sprintf("--metrics: listen tcp %v: bind: address already in use", taken); err == nil || err.Error() != want {
+		t.Errorf("a port in use: got %v, want %s", err, want)
+	}
+	if code := cli.Code(err); code != cli.ExitFailed {
+		t.Errorf("a port in use: got exit code %d, want %d", code, cli.ExitFailed)
+	}
+}
