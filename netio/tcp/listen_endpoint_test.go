@@ -193,11 +193,18 @@ func TestAcceptedSocketsHaveTheOptions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := serve(t, newWatcher(), tt.cfg, netio.Params{})
 			client := newWatcher()
-			if err := openBackend(t, client, tt.cfg).OpenEndpoint(s.l.Addr(), netio.Params{}); err != nil {
+			dialer := openBackend(t, client, tt.cfg)
+			if err := dialer.OpenEndpoint(s.l.Addr(), netio.Params{}); err != nil {
 				t.Fatalf("OpenEndpoint: got error %v, want none", err)
 			}
-			for side, w := range map[string]*watcher{"accepted": s.watcher, "opened": client} {
-				fd := tcp.FD(next(t, "OnConnectionEstablished", w.established))
+			for side, on := range map[string]struct {
+				backend netio.Backend
+				watcher *watcher
+			}{"accepted": {s.b, s.watcher}, "opened": {dialer, client}} {
+				ep := next(t, "OnConnectionEstablished", on.watcher.established)
+				descriptor := make(chan int, 1)
+				on.backend.Loop().Post(func() { descriptor <- tcp.FD(ep) })
+				fd := next(t, "the descriptor", descriptor)
 				for option, want := range tt.want {
 					if got, err := unix.GetsockoptInt(fd, unix.IPPROTO_TCP, option); err != nil || got != want {
 						t.Errorf("%s: TCP option %d: got %d and error %v, want %d", side, option, got, err, want)
