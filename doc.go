@@ -13,6 +13,7 @@
 // Below them, each with one question to answer:
 //
 //   - tagbus/bus/directory: where does a tag live?
+//   - tagbus/bus/metrics: what does Prometheus see?
 //   - tagbus/subscription: who wants which tag?
 //   - tagbus/netio: what may a backend be asked, and what does it report?
 //   - tagbus/netio/tcp: how do pages cross a socket?

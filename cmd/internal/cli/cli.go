@@ -13,6 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"tagbus/bus"
+	"tagbus/bus/directory/file"
 	"tagbus/node"
 )
 
@@ -59,6 +60,7 @@ func Code(err error) int {
 type Common struct {
 	Bus      string        `required:"" placeholder:"DIR" help:"Directory through which publishers and subscribers find each other, the same for all of a bus. Made if it does not exist; may be on NFS."`
 	Backend  string        `default:"tcp" placeholder:"NAME" help:"Transport: tcp, rdma or rdma:PROVIDER, the same for all of a bus. Default ${default}."`
+	Expiry   time.Duration `default:"5s" placeholder:"TIME" help:"How long a publisher in the directory may give no sign of life before it is taken for gone; 90s or more on NFS. Default ${default}."`
 	Name     string        `placeholder:"TEXT" help:"Name shown to other operators, at most 255 bytes. Default: none."`
 	Duration time.Duration `placeholder:"TIME" help:"Stop in order after this time, for example 90s or 1h30m. Default: no limit."`
 	Metrics  *Address      `placeholder:"ADDR:PORT" help:"Serve metrics for Prometheus at http://ADDR:PORT/metrics while the command runs, to whoever can reach the address, so name 127.0.0.1 unless others are to; port 0 lets the system pick and standard error tells. Default: none."`
@@ -68,12 +70,24 @@ type Common struct {
 	Version kong.VersionFlag `help:"Print the version and stop."`
 }
 
+// minExpiry is two of the looks at the directory that the file package makes by
+// default.
+const minExpiry = time.Second
+
 // Check reports what is wrong with the flags together.
 func (c *Common) Check() error {
 	if c.Duration < 0 {
 		return fmt.Errorf("--duration: got %v, want a positive time", c.Duration)
 	}
+	if c.Expiry < minExpiry {
+		return fmt.Errorf("--expiry: got %v, want at least %v", c.Expiry, minExpiry)
+	}
 	return nil
+}
+
+// Node opens the node that the flags describe.
+func (c *Common) Node() (*node.Node, error) {
+	return node.Open(node.Config{Bus: c.Bus, Backend: c.Backend, Directory: file.Config{Expiry: c.Expiry}})
 }
 
 // Program describes a command for its help.

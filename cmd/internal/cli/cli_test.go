@@ -41,6 +41,7 @@ func TestParse(t *testing.T) {
 		{"a value of another type", []string{"--bus", "dir", "--number", "many"}, 2, false, "", `tool: --number: expected a valid 64 bit int but got "many"`},
 		{"a word too many", []string{"--bus", "dir", "word"}, 2, false, "", "tool: unexpected argument word"},
 		{"time going back", []string{"--bus", "dir", "--duration=-1s"}, 2, false, "", "--duration: got -1s, want a positive time"},
+		{"an expiry that every publisher would miss", []string{"--bus", "dir", "--expiry=10ms"}, 2, false, "", "--expiry: got 10ms, want at least 1s"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/pace"
-	"tagbus/node"
 	"tagbus/tags"
 )
 
@@ -79,7 +78,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	if r.source, err = newSource(r.flags, r.stdin, r.console.Say); err != nil {
 		return err
 	}
-	n, err := node.Open(node.Config{Bus: r.flags.Bus, Backend: r.flags.Backend})
+	n, err := r.flags.Node()
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/emulate"
-	"tagbus/node"
 )
 
 const (
@@ -78,7 +77,7 @@ func (r *run) run(ctx context.Context) (err error) {
 		}
 		defer r.abandonOutput()
 	}
-	n, err := node.Open(node.Config{Bus: r.flags.Bus, Backend: r.flags.Backend})
+	n, err := r.flags.Node()
 	if err != nil {
 		return err
 	}
