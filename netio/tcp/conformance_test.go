@@ -30,15 +30,21 @@ func newRunner(t netiotest.TB, cfg reactor.Config) *runner {
 
 func (r *runner) start() { go func() { r.ended <- r.Run(context.Background()) }() }
 
+// end ends the loop, waits for that, and returns the error of Run once.
+func (r *runner) end() (err error) {
+	r.once.Do(func() {
+		r.Stop()
+		err = <-r.ended
+	})
+	return err
+}
+
 // stop ends the loop and waits for that.
 func (r *runner) stop(t netiotest.TB) {
 	t.Helper()
-	r.once.Do(func() {
-		r.Stop()
-		if err := <-r.ended; err != nil {
-			t.Errorf("Run: got error %v, want none", err)
-		}
-	})
+	if err := r.end(); err != nil {
+		t.Errorf("Run: got error %v, want none", err)
+	}
 }
 
 // startLoop returns a loop that runs until the end of the test, and has no
@@ -96,8 +102,7 @@ func suite(listen string, cfg tcp.Config) netiotest.Suite {
 		Capabilities: netio.Capabilities{Receive: true, Buffered: true, ZeroCopy: true, Immediate: true},
 		StopLoop: func(b netio.Backend) {
 			r, _ := loops.Load(b)
-			r.(*runner).Stop()
-			r.(*runner).once.Do(func() { <-r.(*runner).ended })
+			_ = r.(*runner).end()
 		},
 	}
 }

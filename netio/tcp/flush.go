@@ -73,7 +73,7 @@ func (e *endpoint) sendFailed(errno unix.Errno) {
 		// What the peer has sent before it went away comes first.
 		e.sendErr = e.opError("send", errno)
 		e.peerClosed = true
-		e.receive()
+		e.leave(toRead)
 	}
 }
 

@@ -183,8 +183,8 @@ func (l *listenEndpoint) shed() {
 		if errno != 0 {
 			break
 		}
+		b.stats.acceptShed.Add(1) // before the peer can know
 		_ = unix.Close(fd)
-		b.stats.acceptShed.Add(1)
 	}
 	var err error
 	if b.spare, err = openSpare(); err != nil {

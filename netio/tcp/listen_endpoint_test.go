@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -126,6 +127,9 @@ func TestAcceptSurvivesWithoutDescriptors(t *testing.T) {
 		if err != nil {
 			t.Fatalf("socket: got error %v, want none", err)
 		}
+		if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: int64(patience / time.Second)}); err != nil {
+			t.Fatalf("SO_RCVTIMEO: got error %v, want none", err)
+		}
 		fds = append(fds, fd)
 	}
 	var before unix.Rlimit
@@ -136,6 +140,18 @@ func TestAcceptSurvivesWithoutDescriptors(t *testing.T) {
 	limit.Cur = uint64(fds[peers] + 1 + places)
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatalf("Setrlimit: got error %v, want none", err)
+	}
+	// All descriptors up to the limit, with the holes below, and places fewer.
+	var taken []int
+	for {
+		fd, err := unix.Dup(fds[0])
+		if err != nil {
+			break
+		}
+		taken = append(taken, fd)
+	}
+	for _, fd := range taken[:places] {
+		_ = unix.Close(fd)
 	}
 	to := &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: int(l.Addr().Port())}
 	turns := loop.Stats().Turns
@@ -149,10 +165,11 @@ func TestAcceptSurvivesWithoutDescriptors(t *testing.T) {
 	}
 	for i, fd := range fds[places:peers] {
 		// A reset or an end: both are answers.
-		if n, err := unix.Read(fd, make([]byte, 1)); n > 0 {
+		if n, err := unix.Read(fd, make([]byte, 1)); n > 0 || errors.Is(err, unix.EAGAIN) {
 			t.Errorf("peer %d without a descriptor for it: got %d bytes and error %v, want the end", i, n, err)
 		}
 	}
+	onLoop(t, b.Loop(), func() {}) // or the last peer might be shed with the others
 	stats := b.Stats()
 	if stats.Accepted != places || stats.AcceptShed != peers-places || stats.AcceptErrors == 0 {
 		t.Errorf("Stats: got %+v, want %d accepted, %d shed and errors", stats, places, peers-places)
@@ -167,7 +184,7 @@ func TestAcceptSurvivesWithoutDescriptors(t *testing.T) {
 		t.Fatalf("connect: got error %v, want none", err)
 	}
 	next(t, "OnConnectionEstablished after the rest", w.established)
-	for _, fd := range fds {
+	for _, fd := range append(fds, taken[places:]...) {
 		_ = unix.Close(fd)
 	}
 }

@@ -2,6 +2,8 @@ package tcp_test
 
 import (
 	"encoding/binary"
+	"io"
+	"net"
 	"runtime"
 	"testing"
 	"time"
@@ -115,4 +117,44 @@ func rawPingPong(tb testing.TB, n int) time.Duration {
 	bounce(a, true)
 	<-ended
 	return time.Since(began)
+}
+
+// netPingPong returns the time for n rounds between two goroutines with a
+// net.Conn each.
+func netPingPong(tb testing.TB, n int) time.Duration {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatalf("listen: got error %v, want none", err)
+	}
+	defer l.Close() //nolint:errcheck // only read from
+	ended := make(chan error, 1)
+	go func() {
+		c, err := l.Accept()
+		if err == nil {
+			_, err = io.Copy(struct{ io.Writer }{c}, struct{ io.Reader }{c}) // not by splice
+			_ = c.Close()
+		}
+		ended <- err
+	}()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		tb.Fatalf("dial: got error %v, want none", err)
+	}
+	buf := make([]byte, 68)
+	began := time.Now()
+	for range n {
+		if _, err := c.Write(buf); err != nil {
+			tb.Fatalf("write: got error %v, want none", err)
+		}
+		if _, err := io.ReadFull(c, buf); err != nil {
+			tb.Fatalf("read: got error %v, want none", err)
+		}
+	}
+	took := time.Since(began)
+	_ = c.Close()
+	if err := <-ended; err != nil {
+		tb.Errorf("echo: got error %v, want none", err)
+	}
+	return took
 }

@@ -36,7 +36,7 @@ func (e *endpoint) receive() {
 			e.endReceive(errno)
 			return
 		case n == 0:
-			e.endReceive(io.EOF)
+			e.endOfStream()
 			return
 		}
 		e.receiver.grown(n)
@@ -72,6 +72,11 @@ func (e *endpoint) deliver() bool {
 			e.countReceived()
 		}
 		h.OnData(e, message)
+		if e.queue.noPlace.count() > 0 {
+			// Who answers message for message would be refused for the rest of
+			// what was read, though the system would take the answers.
+			e.flush()
+		}
 		if e.hold.Load() != 0 {
 			return false
 		}
@@ -97,29 +102,37 @@ func (e *endpoint) failPaused() {
 	if e.state != reported || e.hold.Load() != paused {
 		return
 	}
-	err := e.sendErr
-	if err == nil {
-		err = e.opError("receive", socketError(e.fd))
-	}
-	e.end(err)
+	e.endReceive(socketError(e.fd))
 }
 
-// endReceive ends the endpoint because nothing comes any more: the stream is
-// at its end, reading has failed with err, or sending has, before.
+// endOfStream ends the endpoint because the peer has closed.
+func (e *endpoint) endOfStream() {
+	partial := e.countTruncated()
+	switch {
+	case e.sendErr != nil && (partial || !errors.Is(e.sendErr, unix.EPIPE)):
+		e.end(e.sendErr)
+	case partial:
+		e.end(e.opError("receive", netio.ErrTruncated))
+	default: // also if we were still sending: EPIPE
+		e.end(io.EOF)
+	}
+}
+
+// endReceive ends the endpoint because reading has failed, or sending, before.
 func (e *endpoint) endReceive(err error) {
+	e.countTruncated()
+	if e.sendErr != nil {
+		e.end(e.sendErr)
+		return
+	}
+	e.end(e.opError("receive", err))
+}
+
+// countTruncated tells whether a message has come only in part, and counts it.
+func (e *endpoint) countTruncated() bool {
 	partial := e.receiver.buffered() > 0
 	if partial {
 		e.backend.stats.truncated.Add(1)
 	}
-	switch {
-	case err == io.EOF && !partial && (e.sendErr == nil || errors.Is(e.sendErr, unix.EPIPE)):
-		// EPIPE: the peer has closed in order, while we were sending.
-		e.end(io.EOF)
-	case e.sendErr != nil:
-		e.end(e.sendErr)
-	case err == io.EOF:
-		e.end(e.opError("receive", netio.ErrTruncated))
-	default:
-		e.end(e.opError("receive", err))
-	}
+	return partial
 }
