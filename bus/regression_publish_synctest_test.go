@@ -1,0 +1,194 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/tags"
+)
+
+// Users whose subscriber was idle waited for ever, because a refused try for
+// another tag had held its room for a moment.
+func TestARefusedTryTakesNoRoomFromOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), PageBytes: 1024, QueueBytes: 1024, MaxMessageBytes: 900})
+		idle, slow := b.subscriber(bus.SubscriberConfig{}), b.subscriber(bus.SubscriberConfig{})
+		subscribe(t, idle, tags.Of(1, 2), func(bus.Message) {})
+		subscribe(t, slow, tags.Of(1), func(bus.Message) {})
+		b.stall(slow.host)
+		fill(t, p, 1)
+		done := make(chan struct{})
+		go func() { // time goes on only when it has ended
+			defer close(done)
+			for range 1_000_000 {
+				if err := p.Publish(1, make([]byte, 900)); !errors.Is(err, bus.ErrNoResources) {
+					t.Errorf("publish to a full subscriber: got %v, want ErrNoResources", err)
+					return
+				}
+			}
+		}()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		for n, trying := 0, true; trying; n++ {
+			if err := p.PublishContext(ctx, 2, make([]byte, 900)); err != nil {
+				t.Fatalf("message %d to a subscriber that is idle: got %v", n, err)
+			}
+			select {
+			case <-done:
+				trying = false
+			default:
+			}
+		}
+	})
+}
+
+// Users saw a core busy for as long as a subscriber was full: a refused try
+// gave back what it had taken, and so woke itself.
+func TestARefusedTryWakesNobody(t *testing.T) {
+	tests := []struct {
+		name string
+		cfg  bus.PublisherConfig
+		tag  tags.Tag // to be published in vain
+	}{
+		{"the pool has half of what the message needs", bus.PublisherConfig{PoolBytes: 5 * 1024}, 2},
+		{"one of two subscribers is full", bus.PublisherConfig{}, 1},
+		{"one of two subscribers with streams of their own is full", bus.PublisherConfig{MaxStreams: 1}, 1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t)
+				ready := 0
+				var p *publisher
+				test.cfg.Tags, test.cfg.PageBytes, test.cfg.QueueBytes, test.cfg.MaxMessageBytes = tags.Of(1, 2, 3), 1024, 4096, 2000
+				test.cfg.OnReady = func() {
+					if ready++; ready < 1000 {
+						_ = p.Publish(test.tag, make([]byte, 2000))
+					}
+				}
+				p = b.publisher(test.cfg)
+				quick, slow := b.subscriber(bus.SubscriberConfig{}), b.subscriber(bus.SubscriberConfig{})
+				third := b.subscriber(bus.SubscriberConfig{})
+				if test.tag == 1 {
+					must(t, p.Publish(1, nil))
+					must(t, p.Publish(3, nil))
+					subscribe(t, third, tags.Of(3), func(bus.Message) {})
+					subscribe(t, quick, tags.Of(1, 3), func(bus.Message) {}) // uses the only shared stream for 3
+				} else {
+					subscribe(t, quick, tags.Of(2), func(bus.Message) {})
+				}
+				subscribe(t, slow, tags.Of(1), func(bus.Message) {})
+				b.stall(slow.host)
+				fill(t, p, 1)
+				synctest.Wait()
+
+				ready = 0
+				if err := p.Publish(test.tag, make([]byte, 2000)); !errors.Is(err, bus.ErrNoResources) {
+					t.Fatalf("publish: got %v, want ErrNoResources", err)
+				}
+				synctest.Wait()
+				if ready > 0 {
+					t.Errorf("OnReady was called %d times though nothing was freed", ready)
+				}
+				ready = 1000 // no more tries there
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				patient := newPatience(ctx)
+				defer patient.cancel()
+				err := p.PublishContext(patient, test.tag, make([]byte, 2000))
+				if !errors.Is(err, context.DeadlineExceeded) || patient.waits > 2 {
+					t.Errorf("waiting for room: got %v after %d tries, want DeadlineExceeded after one or two", err, patient.waits)
+				}
+			})
+		})
+	}
+}
+
+// Users waited for a message until the next one was published, hours later: a
+// refused message had opened its page, and nobody had set the timer.
+func TestAMessageAfterARefusedOneIsSentInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), PageBytes: 1024, QueueBytes: 2048, MaxMessageBytes: 900, MaxStreams: 1})
+		must(t, p.Publish(1, nil))
+		must(t, p.Publish(2, nil))
+		quick, slow := b.subscriber(bus.SubscriberConfig{}), b.subscriber(bus.SubscriberConfig{})
+		c := newCollector()
+		subscribe(t, quick, tags.Of(1, 2), c.handle)
+		subscribe(t, slow, tags.Of(1), func(bus.Message) {})
+		b.stall(slow.host)
+		for p.Publish(1, make([]byte, 900)) == nil {
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		before := c.count()
+		must(t, p.Publish(2, []byte("alone")))
+		time.Sleep(2 * bus.DefaultFlushInterval)
+		synctest.Wait()
+		if got := c.count() - before; got != 1 {
+			t.Errorf("two flush intervals after publishing: got %d messages, want 1", got)
+		}
+	})
+}
+
+// Users with fewer streams than MaxStreams lost the sharing of pages for good:
+// streams that a change was about to leave counted too.
+func TestMaxStreamsCountsStreamsInUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		const sets = 40
+		all, err := tags.Range(1, sets)
+		must(t, err)
+		p := b.publisher(bus.PublisherConfig{Tags: all, MaxStreams: sets})
+		for tag := range all.All() {
+			must(t, p.Publish(tag, nil))
+		}
+		subscribe(t, b.subscriber(bus.SubscriberConfig{}), all, func(bus.Message) {})
+		for tag := range all.All() {
+			subscribe(t, b.subscriber(bus.SubscriberConfig{}), tags.Of(tag), func(bus.Message) {})
+		}
+		subscribe(t, b.subscriber(bus.SubscriberConfig{}), all, func(bus.Message) {}) // moves every tag
+		if got := p.Stats().Streams; got != sets {
+			t.Errorf("streams: got %d, want %d", got, sets)
+		}
+	})
+}
+
+// Operators saw connections go without a word when a subscriber asked for more
+// answers than it read.
+func TestASubscriberThatAsksWithoutReadingIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Everything()})
+		const known = 4000
+		for i := range known {
+			must(t, p.Publish(tags.Tag(i)<<52, nil))
+		}
+		s := b.subscriber(bus.SubscriberConfig{})
+		subscribe(t, s, tags.Of(1), func(bus.Message) {})
+		b.stall(s.host)
+		for range 200 { // answers of some 36 KB each
+			if len(p.of(bus.Problem)) > 0 {
+				break
+			}
+			sub, err := s.Subscribe(tags.Everything(), func(bus.Message) {})
+			must(t, err)
+			synctest.Wait() // now it has asked
+			must(t, sub.Close())
+			synctest.Wait()
+		}
+		problems, lost := p.of(bus.Problem), p.of(bus.Lost)
+		if len(problems) == 0 || !errors.Is(problems[0].Err, bus.ErrProtocol) || !strings.Contains(problems[0].String(), "asks faster than it reads") {
+			t.Errorf("problems: got %v, want a subscriber that asks faster than it reads", problems)
+		}
+		if len(lost) != 1 || !errors.Is(lost[0].Err, bus.ErrProtocol) {
+			t.Errorf("lost: got %v, want one with the reason", lost)
+		}
+	})
+}
