@@ -28,7 +28,8 @@
 //
 // # The files
 //
-// In the order of a message's way: publisher.go, route.go, stream.go, page.go,
-// link.go on the publishing side; source.go, source_control.go, dispatch.go,
-// subscription.go, message_queue.go on the receiving side.
+// In the order of a message's way: publisher.go, route.go, publisher_room.go,
+// stream.go, page.go, link.go on the publishing side; source.go, source_dial.go,
+// source_control.go, dispatch.go, subscription.go, message_queue.go on the
+// receiving side.
 package bus

@@ -213,6 +213,9 @@ func (l *link) kill() (dropped uint64) {
 
 // fail closes the connection for a fault of the peer. Loop only.
 func (l *link) fail(err error) {
+	if l.fault != nil {
+		return // it is closing already
+	}
 	l.fault = err
 	l.pub.event(Event{Kind: Problem, Peer: l.peer, Err: err})
 	_ = l.ep.Close()

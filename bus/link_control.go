@@ -40,17 +40,22 @@ func (p *Publisher) controlLimit() int {
 
 var errControlOverflow = fmt.Errorf("%w: the subscriber asks faster than it reads the answers", ErrProtocol)
 
-// refuse tells the peer why, and closes when that is sent. Loop only.
+// refuse tells the peer why, instead of a hello. Loop only.
 func (l *link) refuse(reason error) {
-	l.state = linkLeaving
-	l.fault = reason
 	text := reason.Error()
 	b, err := subscription.Append(nil, &subscription.Refused{Reason: text[:min(len(text), subscription.MaxTextBytes)]})
 	if err != nil {
 		l.fail(err)
 		return
 	}
-	l.sendControl(item{control: b, last: true})
+	l.leave(b, reason)
+}
+
+// leave closes the connection when a last message is sent. Loop only.
+func (l *link) leave(last []byte, reason error) {
+	l.state = linkLeaving
+	l.fault = reason
+	l.sendControl(item{control: last, last: true})
 	l.pub.event(Event{Kind: Refused, Peer: l.peer, Err: reason})
 }
 

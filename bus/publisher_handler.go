@@ -95,7 +95,11 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		l.fail(helloErr)
 		return
 	}
-	l.sendControl(item{control: answer}) // also to other versions, so that they see ours
+	if version := (*subscription.VersionError)(nil); errors.As(err, &version) {
+		// What else we could say, a peer of another version may not understand.
+		l.leave(answer, err)
+		return
+	}
 	if err == nil {
 		err = p.admit(l, h)
 	}
@@ -103,6 +107,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		l.refuse(err)
 		return
 	}
+	l.sendControl(item{control: answer})
 	l.state = linkReady
 	p.event(Event{Kind: Connected, Peer: l.peer})
 }

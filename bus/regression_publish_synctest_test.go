@@ -184,7 +184,7 @@ func TestASubscriberThatAsksWithoutReadingIsNamed(t *testing.T) {
 			synctest.Wait()
 		}
 		problems, lost := p.of(bus.Problem), p.of(bus.Lost)
-		if len(problems) == 0 || !errors.Is(problems[0].Err, bus.ErrProtocol) || !strings.Contains(problems[0].String(), "asks faster than it reads") {
+		if len(problems) != 1 || !errors.Is(problems[0].Err, bus.ErrProtocol) || !strings.Contains(problems[0].String(), "asks faster than it reads") {
 			t.Errorf("problems: got %v, want a subscriber that asks faster than it reads", problems)
 		}
 		if len(lost) != 1 || !errors.Is(lost[0].Err, bus.ErrProtocol) {

@@ -256,3 +256,21 @@ func TestAPublisherThatComesBackOwesWhatWasMissed(t *testing.T) {
 		}
 	})
 }
+
+// A publisher that is full was reported, with a connection and its loss, at
+// every try.
+func TestAFullPublisherRefusesOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		b.publisher(bus.PublisherConfig{Tags: tags.Of(1), MaxSubscribers: 1})
+		subscribe(t, b.subscriber(bus.SubscriberConfig{}), tags.Of(1), func(bus.Message) {})
+		s := b.subscriber(bus.SubscriberConfig{})
+		_, err := s.Subscribe(tags.Of(1), func(bus.Message) {})
+		must(t, err)
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if len(s.events) != 1 || s.events[0].Kind != bus.Refused {
+			t.Errorf("got %d events, want one refusal: %.500v", len(s.events), s.events)
+		}
+	})
+}

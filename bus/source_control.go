@@ -23,7 +23,13 @@ func (src *source) onData(data []byte) {
 	}
 }
 
+// onHello takes the publisher's first message: its hello, or why it does not
+// want us.
 func (src *source) onHello(data []byte) {
+	if data[0] == byte(subscription.KindRefused) {
+		src.onControl(data)
+		return
+	}
 	h, err := subscription.DecodeHello(data)
 	if err != nil {
 		src.fail(errors.Join(ErrProtocol, err))
@@ -201,11 +207,11 @@ func (src *source) onUnsubscribed(id uint64) {
 // onRefused hears why the publisher does not want us, or a subscription.
 func (src *source) onRefused(m *subscription.Refused) {
 	err := errors.New(plain(m.Reason))
-	src.reportRefusal(err)
 	if m.ID == 0 {
-		src.fault = err
-		return // the publisher closes
+		src.fail(err)
+		return
 	}
+	src.reportRefusal(err)
 	// If it was closed here meanwhile, Unsubscribed follows.
 	if sub := src.requested[m.ID]; sub != nil && !sub.closed.Load() {
 		delete(src.requested, m.ID)

@@ -94,8 +94,8 @@ func TestAPublisherSurvivesStrangers(t *testing.T) {
 	}{
 		{"an HTTP request gets no answer", func(*testing.T) [][]byte { return [][]byte{[]byte("GET / HTTP/1.1\r\n\r\n")} }, 0, "wrong magic"},
 		{"a TLS hello gets no answer", func(*testing.T) [][]byte { return [][]byte{{0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3}} }, 0, "wrong magic"},
-		{"another version is shown ours", func(t *testing.T) [][]byte { return [][]byte{otherVersion(hello(t, good))} }, 2, "protocol version 2, this program version 1"},
-		{"a damaged hello is refused", func(t *testing.T) [][]byte { return [][]byte{append(hello(t, good), 0)} }, 2, "bad hello"},
+		{"another version is shown ours", func(t *testing.T) [][]byte { return [][]byte{otherVersion(hello(t, good))} }, 1, "protocol version 2, this program version 1"},
+		{"a damaged hello is refused", func(t *testing.T) [][]byte { return [][]byte{append(hello(t, good), 0)} }, 1, "bad hello"},
 		{"silence is ended", func(*testing.T) [][]byte { return nil }, 0, "did not say hello"},
 		{"a page from a subscriber is refused", func(t *testing.T) [][]byte {
 			return [][]byte{hello(t, good), {1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}}
