@@ -1,7 +1,10 @@
 package tagbus_test
 
 import (
+	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -33,4 +36,34 @@ func between(t *testing.T, path, begin, end string) string {
 		t.Fatalf("%s has nothing between %q and %q", path, begin, end)
 	}
 	return part
+}
+
+// TestGuaranteesNameRealTests keeps docs/guarantees.md from promising tests
+// that are gone.
+func TestGuaranteesNameRealTests(t *testing.T) {
+	text, err := os.ReadFile("docs/guarantees.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(string(text), -1)
+	if len(named) < 10 {
+		t.Fatalf("found %d names of tests, want at least 10: has the table changed its form?", len(named))
+	}
+	var tests strings.Builder
+	err = filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		code, err := os.ReadFile(path)
+		tests.Write(code)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range named {
+		if !strings.Contains(tests.String(), "func "+name[1]+"(") {
+			t.Errorf("docs/guarantees.md names %s, which does not exist", name[1])
+		}
+	}
 }
