@@ -170,12 +170,12 @@ func (q *queue) gather(to *sender, tail uint64) {
 	to.skip(q.offset)
 	for i := q.sent; i != tail && !to.full(); i++ {
 		e := q.at(i)
-		if e.headBytes > 0 {
-			to.add(vector(e.head[:e.headBytes]))
+		if e.headBytes > 0 && !to.add(vector(e.head[:e.headBytes])) {
+			return
 		}
 		for _, v := range e.pieces {
-			if v.Base != nil {
-				to.add(v)
+			if v.Base != nil && !to.add(v) {
+				return
 			}
 		}
 		if len(e.more) > 0 {

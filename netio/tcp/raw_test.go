@@ -2,6 +2,7 @@ package tcp_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"runtime"
@@ -24,24 +25,35 @@ func rawThroughput(tb testing.TB, congestion string, size, n int) time.Duration 
 		binary.LittleEndian.PutUint32(block[i*frame:], uint32(size))
 	}
 	began := time.Now()
+	written := make(chan struct{})
 	go func() {
+		defer close(written)
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
+		rest := block // a signal of the runtime can cut a write short
 		for left := n * frame; left > 0; {
-			sent, err := unix.Write(w, block[:min(left, len(block))])
-			if err != nil {
+			sent, err := unix.Write(w, rest[:min(left, len(rest))])
+			if err != nil && !errors.Is(err, unix.EINTR) {
 				tb.Errorf("write: got error %v, want none", err)
 				return
 			}
-			left -= sent // blocking: whole blocks
+			sent = max(sent, 0)
+			left -= sent
+			if rest = rest[sent:]; len(rest) == 0 {
+				rest = block
+			}
 		}
 	}()
+	defer func() { <-written }()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	buf := make([]byte, 256<<10+max(frame, 4))
 	have := 0
 	for got := 0; got < n; {
 		k, err := unix.Read(r, buf[have:])
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
 		if err != nil || k == 0 {
 			tb.Fatalf("read: got %d bytes and error %v, want some", k, err)
 		}

@@ -13,6 +13,9 @@ import (
 // ResumeReceive, and in the turn after one in which the budget was used up.
 func (e *endpoint) receive() {
 	if e.state != reported || e.hold.Load() != 0 {
+		if e.sendErr != nil && e.state == reported && e.hold.Load() == paused {
+			e.endReceive(nil)
+		}
 		return // ResumeReceive comes back here
 	}
 	if !e.deliver() { // what was read before a pause

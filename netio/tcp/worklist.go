@@ -49,7 +49,9 @@ func (l *worklist) refill() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.left() > 0 { // after a panic, or when the turn was full
-		l.emptying = append(l.emptying, l.filling...)
+		n := copy(l.emptying, l.emptying[l.next:])
+		clear(l.emptying[n:])
+		l.emptying, l.next = append(l.emptying[:n], l.filling...), 0
 		clear(l.filling)
 		l.filling = l.filling[:0]
 		return
