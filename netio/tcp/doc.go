@@ -12,8 +12,9 @@
 // n is 1 to Params.Receive.MaxMessageBytes of the receiving side, and 1 to
 // Params.Receive.FirstMessageBytes for the first frame. Any other n ends the
 // connection with netio.ErrMessageLength, before anything is allocated for it.
-// Four bytes of other protocols make such an n: "GET " is 542,393,671, the
-// beginning of a TLS hello 16,909,078 or more.
+// The first four bytes of other protocols make a large n: "GET " 542,393,671,
+// a TLS 1.x hello 66,326 or more. With a small FirstMessageBytes such a stranger
+// is disconnected at once.
 //
 // A connection that ends behind a frame ends in order (io.EOF); one that ends
 // within a frame is netio.ErrTruncated, and the part is discarded.
