@@ -75,6 +75,9 @@ func (f *Flags) Check() error {
 	if f.FlushInterval < 0 || f.DrainTimeout < 0 {
 		add("--flush-interval and --drain-timeout: want 0 or more")
 	}
+	if len(errs) == 0 { // else it says the same again
+		return f.config().Validate()
+	}
 	return errors.Join(errs...)
 }
 

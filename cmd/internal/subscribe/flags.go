@@ -46,6 +46,9 @@ func (f *Flags) Check() error {
 	if f.Timeout < 0 {
 		errs = append(errs, fmt.Errorf("--timeout: got %v, want a positive time", f.Timeout))
 	}
+	if err := f.config().Validate(); err != nil {
+		errs = append(errs, err)
+	}
 	return errors.Join(errs...)
 }
 
