@@ -71,12 +71,6 @@ func (r *run) run(ctx context.Context) (err error) {
 	if r.flags.Verify {
 		r.receiver.verifier = new(emulate.Verifier)
 	}
-	if r.flags.Output != "" {
-		if r.receiver.output, err = openOutput(r.flags, r.streams.Out, r.outputFailed); err != nil {
-			return err
-		}
-		defer r.abandonOutput()
-	}
 	n, err := r.flags.Node()
 	if err != nil {
 		return err
@@ -89,6 +83,13 @@ func (r *run) run(ctx context.Context) (err error) {
 	}
 	if err := server.Register(metrics.OfSubscriber(r.subscriber.Stats)); err != nil {
 		return err
+	}
+	// Only now, when all else can work, may a file be replaced.
+	if r.flags.Output != "" {
+		if r.receiver.output, err = openOutput(r.flags, r.streams.Out, r.outputFailed); err != nil {
+			return err
+		}
+		defer r.abandonOutput()
 	}
 	if err := r.subscribe(); err != nil {
 		return err
