@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/publish"
@@ -41,6 +42,7 @@ func TestScripts(t *testing.T) {
 			"random":   random,
 			"json":     checkJSON,
 			"takeport": takePort,
+			"mkfifo":   makeFIFO,
 			"scrape":   scrape,
 		},
 		Setup: func(env *testscript.Env) error {
@@ -108,6 +110,14 @@ func takePort(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	ts.Defer(func() { listener.Close() })
 	ts.Setenv(args[0], strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))
+}
+
+// mkfifo FILE makes a named pipe.
+func makeFIFO(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: mkfifo FILE")
+	}
+	ts.Check(unix.Mkfifo(ts.MkAbs(args[0]), 0o600))
 }
 
 // TestScriptsAreComplete keeps a renamed directory from passing for success.

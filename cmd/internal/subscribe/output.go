@@ -33,7 +33,8 @@ type output struct {
 	err     error // the first one; nothing is written after it
 }
 
-// openOutput opens the output that the flags name.
+// openOutput opens the output that the flags name. Blocks: a FIFO, until it has
+// a reader.
 //
 //   - failed: called at most once, from a goroutine, for an error that write
 //     has not returned.
@@ -41,7 +42,9 @@ func openOutput(f *Flags, stdout io.Writer, failed func(error)) (*output, error)
 	o := &output{failed: failed, stop: make(chan struct{}), done: make(chan struct{})}
 	to := stdout
 	if f.Output != "-" {
-		file, err := os.Create(f.Output)
+		// Not os.Create, which opens for reading too: then a FIFO would have
+		// this process as its reader, and would never be seen to close.
+		file, err := os.OpenFile(f.Output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 		if err != nil {
 			return nil, err
 		}

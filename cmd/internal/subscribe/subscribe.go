@@ -84,9 +84,10 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := server.Register(metrics.OfSubscriber(r.subscriber.Stats)); err != nil {
 		return err
 	}
+	defer r.endInTime(ctx)()
 	// Only now, when all else can work, may a file be replaced.
 	if r.flags.Output != "" {
-		if r.receiver.output, err = openOutput(r.flags, r.streams.Out, r.outputFailed); err != nil {
+		if opened, err := r.open(); !opened {
 			return err
 		}
 		defer r.abandonOutput()
@@ -96,6 +97,41 @@ func (r *run) run(ctx context.Context) (err error) {
 	}
 	r.console.Say("subscribed to %v, waiting for publishers in %s", r.flags.Tags, r.flags.Bus)
 	return r.wait(ctx)
+}
+
+// endInTime makes a signal and the duration end the run, until release is
+// called.
+func (r *run) endInTime(ctx context.Context) (release func()) {
+	stopSignal := context.AfterFunc(ctx, func() { r.ending.end("signal", nil) })
+	stopTimer := func() bool { return true }
+	if r.flags.Duration > 0 {
+		stopTimer = time.AfterFunc(r.flags.Duration, func() { r.ending.end("duration", nil) }).Stop
+	}
+	return func() {
+		stopSignal()
+		stopTimer()
+	}
+}
+
+// open opens the output; false means that it could not, or that the run ended
+// first, for a FIFO that nobody reads is not opened before somebody does.
+func (r *run) open() (opened bool, err error) {
+	type result struct {
+		output *output
+		err    error
+	}
+	done := make(chan result, 1)
+	go func() {
+		o, err := openOutput(r.flags, r.streams.Out, r.outputFailed)
+		done <- result{o, err}
+	}()
+	select {
+	case got := <-done:
+		r.receiver.output = got.output
+		return got.err == nil, got.err
+	case <-r.ending.done:
+		return false, r.ending.err
+	}
 }
 
 // subscribe starts to receive. Messages that are written go through the
@@ -169,12 +205,6 @@ func (r *run) onEvent(e bus.Event) {
 
 // wait waits for the end and leaves everything at rest.
 func (r *run) wait(ctx context.Context) error {
-	if r.flags.Duration > 0 {
-		timer := time.AfterFunc(r.flags.Duration, func() { r.ending.end("duration", nil) })
-		defer timer.Stop()
-	}
-	stop := context.AfterFunc(ctx, func() { r.ending.end("signal", nil) })
-	defer stop()
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
