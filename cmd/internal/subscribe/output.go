@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tagbus/cmd/internal/record"
@@ -16,6 +17,10 @@ const (
 
 	// flushInterval bounds how long a written message stays in the buffer.
 	flushInterval = 50 * time.Millisecond
+
+	// pieceBytes is the most that the file is given at once, so that a slow
+	// one can be told from one that takes nothing.
+	pieceBytes = 16 << 10
 )
 
 // output writes messages to a file through a buffer that is never old.
@@ -24,13 +29,36 @@ const (
 type output struct {
 	failed func(error) // told once of an error outside write
 	file   *os.File    // nil for standard output
+	to     *pieces
 	stop   chan struct{}
 	done   chan struct{} // closed when the goroutine has ended
 
 	mu      sync.Mutex
 	buffer  *bufio.Writer
 	records *record.Writer
-	err     error // the first one; nothing is written after it
+	err     error  // the first one; nothing is written after it
+	taken   uint64 // messages
+
+	written atomic.Uint64 // messages of which the file has every byte
+}
+
+// pieces hands what is written on in pieces and counts the bytes.
+type pieces struct {
+	to    io.Writer
+	calls uint64        // of Write
+	bytes atomic.Uint64 // taken by to
+}
+
+// Write writes all of b, or returns an error.
+func (p *pieces) Write(b []byte) (n int, err error) {
+	p.calls++
+	for n < len(b) && err == nil {
+		var m int
+		m, err = p.to.Write(b[n:min(len(b), n+pieceBytes)])
+		n += m
+		p.bytes.Add(uint64(m))
+	}
+	return n, err
 }
 
 // openOutput opens the output that the flags name. Blocks: a FIFO, until it has
@@ -39,7 +67,18 @@ type output struct {
 //   - failed: called at most once, from a goroutine, for an error that write
 //     has not returned.
 func openOutput(f *Flags, stdout io.Writer, failed func(error)) (*output, error) {
-	o := &output{failed: failed, stop: make(chan struct{}), done: make(chan struct{})}
+	o, err := newOutput(f, stdout)
+	if err != nil {
+		return nil, err
+	}
+	o.failed = failed
+	go o.flushNowAndThen()
+	return o, nil
+}
+
+// newOutput is openOutput for an output that is only flushed when told.
+func newOutput(f *Flags, stdout io.Writer) (*output, error) {
+	o := &output{stop: make(chan struct{}), done: make(chan struct{})}
 	to := stdout
 	if f.Output != "-" {
 		// Not os.Create, which opens for reading too: then a FIFO would have
@@ -50,12 +89,12 @@ func openOutput(f *Flags, stdout io.Writer, failed func(error)) (*output, error)
 		}
 		o.file, to = file, file
 	}
-	o.buffer = bufio.NewWriterSize(to, outputBytes)
+	o.to = &pieces{to: to}
+	o.buffer = bufio.NewWriterSize(o.to, outputBytes)
 	var err error
 	if o.records, err = record.NewWriter(f.format(), o.buffer); err != nil {
 		return nil, errors.Join(err, o.closeFile())
 	}
-	go o.flushNowAndThen()
 	return o, nil
 }
 
@@ -63,10 +102,18 @@ func openOutput(f *Flags, stdout io.Writer, failed func(error)) (*output, error)
 func (o *output) write(data []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.err == nil {
-		o.err = o.records.Write(data)
+	if o.err != nil {
+		return o.err
 	}
-	return o.err
+	calls := o.to.calls
+	if o.err = o.records.Write(data); o.err != nil {
+		return o.err
+	}
+	o.taken++
+	if o.to.calls != calls { // the buffer went out: at most this message is still in it
+		o.written.Store(o.taken - 1)
+	}
+	return nil
 }
 
 func (o *output) flush() error {
@@ -74,7 +121,9 @@ func (o *output) flush() error {
 	defer o.mu.Unlock()
 	if o.err == nil {
 		if o.err = o.records.Flush(); o.err == nil {
-			o.err = o.buffer.Flush()
+			if o.err = o.buffer.Flush(); o.err == nil {
+				o.written.Store(o.taken)
+			}
 		}
 	}
 	return o.err

@@ -1,6 +1,7 @@
 package subscribe
 
 import (
+	"sync"
 	"time"
 
 	"tagbus/bus"
@@ -15,6 +16,7 @@ type receiver struct {
 	output   *output           // nil: none
 	notice   func(string, ...any)
 
+	mu              sync.Mutex // guards the next three if there is an output: only then somebody looks before the end
 	messages, bytes uint64
 	first           time.Time // when the first message was taken
 	bad             int       // messages that failed the check
@@ -25,11 +27,7 @@ const maxBad = 10
 
 // take takes one message, and tells whether it was the last one wanted.
 func (r *receiver) take(m bus.Message) (last bool, err error) {
-	if r.messages == 0 {
-		r.first = time.Now()
-	}
-	r.messages++
-	r.bytes += uint64(len(m.Data))
+	last = r.count(len(m.Data))
 	if r.verifier != nil {
 		if err := r.verifier.Check(m); err != nil {
 			if r.bad++; r.bad <= maxBad {
@@ -42,5 +40,27 @@ func (r *receiver) take(m bus.Message) (last bool, err error) {
 			return false, err
 		}
 	}
-	return r.messages == r.limit, nil
+	return last, nil
+}
+
+// count counts a message of so many bytes, and tells whether it was the last
+// one wanted.
+func (r *receiver) count(n int) (last bool) {
+	if r.output != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+	}
+	if r.messages == 0 {
+		r.first = time.Now()
+	}
+	r.messages++
+	r.bytes += uint64(n)
+	return r.messages == r.limit
+}
+
+// counts returns what was taken so far, and since when.
+func (r *receiver) counts() (messages, bytes uint64, first time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.messages, r.bytes, r.first
 }

@@ -19,9 +19,10 @@ type summary struct {
 	Seconds           float64 `json:"seconds"`  // from the first message to the last
 	MessagesPerSecond float64 `json:"messages_per_second"`
 	BytesPerSecond    float64 `json:"bytes_per_second"`
-	Lost              uint64  `json:"lost"`     // messages that were published for us and did not arrive
-	Vanished          uint64  `json:"vanished"` // publishers that went without goodbye: nobody knows how much is missing
-	Verified          bool    `json:"verified"` // with --verify
+	Lost              uint64  `json:"lost"`        // messages that were published for us and did not arrive
+	NotWritten        uint64  `json:"not_written"` // messages that arrived and that the output did not take
+	Vanished          uint64  `json:"vanished"`    // publishers that went without goodbye: nobody knows how much is missing
+	Verified          bool    `json:"verified"`    // with --verify
 	Corrupt           uint64  `json:"corrupt"`
 	Duplicates        uint64  `json:"duplicates"`
 	Ended             string  `json:"ended"` // count, goodbye, duration, signal, timeout, closed output or error
@@ -82,8 +83,9 @@ func (r *run) shortcoming(s summary) error {
 }
 
 func (r *run) summary() summary {
+	messages, bytes, first := r.receiver.counts()
 	s := summary{
-		Program: program, Messages: r.receiver.messages, Bytes: r.receiver.bytes,
+		Program: program, Messages: messages, Bytes: bytes, NotWritten: r.notWritten,
 		Vanished: r.presence.unaccounted(), Ended: r.ending.reason,
 	}
 	if s.Ended == "" {
@@ -94,11 +96,11 @@ func (r *run) summary() summary {
 		stats = r.subscriber.Stats()
 	}
 	s.Lost = stats.Lost
-	if v := r.receiver.verifier; v != nil {
+	if v := r.receiver.verifier; v != nil && !r.stuck { // else it is still in use
 		s.Verified, s.Corrupt, s.Duplicates = true, v.Corrupt, v.Duplicates
 		s.Lost += v.Missing
 	}
-	elapsed := max(0, r.last.Sub(r.receiver.first))
+	elapsed := max(0, r.last.Sub(first))
 	s.Seconds = elapsed.Seconds()
 	s.MessagesPerSecond, s.BytesPerSecond = cli.PerSecond(s.Messages, elapsed), cli.PerSecond(s.Bytes, elapsed)
 	return s
@@ -113,6 +115,9 @@ func (s summary) String() string {
 		units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), units.FormatCount(s.Lost))
 	if s.Verified {
 		fmt.Fprintf(&b, ", %s corrupt, %s duplicates", units.FormatCount(s.Corrupt), units.FormatCount(s.Duplicates))
+	}
+	if s.NotWritten > 0 {
+		fmt.Fprintf(&b, ", %s not written", units.FormatCount(s.NotWritten))
 	}
 	if s.Vanished > 0 {
 		fmt.Fprintf(&b, ", %d publishers gone without goodbye", s.Vanished)

@@ -20,10 +20,6 @@ const (
 
 Ends with status 0 when all that was asked for has arrived, 1 when something failed or messages were lost, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order, as does a closed pipe at standard output; a second signal stops it at once.`
 
-	// outputGrace is how long the output may take, after the end, to take what
-	// has arrived.
-	outputGrace = 5 * time.Second
-
 	// watchInterval is the time between two looks at what has arrived.
 	watchInterval = 50 * time.Millisecond
 )
@@ -57,7 +53,9 @@ type run struct {
 	ending       *ending
 	presence     presence
 
-	last time.Time // message seen; written by watch
+	last       time.Time // message seen; written by watch
+	notWritten uint64    // messages that have arrived
+	stuck      bool      // the output still holds the receiver
 }
 
 // run receives until one of the ends that the flags name.
@@ -217,7 +215,7 @@ func (r *run) wait(ctx context.Context) error {
 		return err
 	}
 	if r.receiver.output != nil {
-		return errors.Join(r.ending.err, r.finishOutput())
+		return errors.Join(r.ending.err, r.finishOutput(ctx))
 	}
 	return r.ending.err
 }
@@ -236,34 +234,11 @@ func (r *run) abandonOutput() {
 	}
 }
 
-// finishOutput waits until what has arrived is written.
-func (r *run) finishOutput() error {
-	grace := time.NewTimer(outputGrace)
-	defer grace.Stop()
-	select {
-	case <-r.received:
-	case <-grace.C:
-		return fmt.Errorf("output %s took nothing for %v: messages that have arrived are not written", r.flags.Output, outputGrace)
-	}
-	out := r.receiver.output
-	err := out.close()
-	switch {
-	case errors.Is(err, syscall.EPIPE), r.ending.err != nil && errors.Is(err, r.ending.err):
-		return nil // known
-	case err != nil:
-		return err
-	}
-	if n := out.misfits(); n > 0 {
-		r.console.Say("%d of %d messages were not %d bytes long: written as they are", n, r.receiver.messages, r.flags.Record.Bytes)
-	}
-	return nil
-}
-
 // watch notes when messages arrive, and ends the run when none do.
 func (r *run) watch() {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
-	begin, seen := time.Now(), uint64(0)
+	active, seen := time.Now(), uint64(0)
 	messages, bytes := cli.NewMeter(), cli.NewMeter()
 	r.console.Live(func() string { return liveLine(r.subscriber.Stats(), messages, bytes) })
 	for {
@@ -277,12 +252,12 @@ func (r *run) watch() {
 		}
 		if n := r.subscriber.Stats().Messages; n != seen {
 			seen, r.last = n, time.Now()
+			active = r.last
 		}
-		quiet := time.Since(begin)
-		if !r.last.IsZero() {
-			quiet = time.Since(r.last)
+		if r.receiver.output != nil && r.unwritten() > 0 {
+			active = time.Now() // it is our own output that is waited for
 		}
-		if r.flags.Timeout > 0 && quiet >= r.flags.Timeout {
+		if r.flags.Timeout > 0 && time.Since(active) >= r.flags.Timeout {
 			r.ending.end("timeout", fmt.Errorf("no message for %v (--timeout): %d received, %d publishers connected",
 				r.flags.Timeout, seen, r.subscriber.Stats().Publishers))
 		}

@@ -1,0 +1,89 @@
+package subscribe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+)
+
+// outputGrace is how long the output may take nothing, after the end, of what
+// has arrived.
+const outputGrace = 5 * time.Second
+
+// patience is how long the output may take before that is said.
+const patience = time.Second
+
+// finishOutput waits until what has arrived is written, while the output takes
+// some of it and no signal asks for haste.
+func (r *run) finishOutput(ctx context.Context) error {
+	out := r.receiver.output
+	closed := make(chan error, 1)
+	go func() {
+		<-r.received
+		closed <- out.close()
+	}()
+	haste := ctx.Done()
+	if r.ending.reason == "signal" {
+		haste = nil // that was the first one; a second ends the process
+	}
+	tick := time.NewTicker(watchInterval)
+	defer tick.Stop()
+	slow := time.NewTimer(patience)
+	defer slow.Stop()
+	taken, since := out.to.bytes.Load(), time.Now()
+	for {
+		select {
+		case err := <-closed:
+			return r.finished(err)
+		case <-haste:
+			return r.giveUp("a signal ended the wait")
+		case <-slow.C:
+			r.console.Say("waiting for output %s to take what has arrived", r.flags.Output)
+		case <-tick.C:
+		}
+		if n := out.to.bytes.Load(); n != taken {
+			taken, since = n, time.Now()
+		} else if time.Since(since) >= outputGrace {
+			return r.giveUp(fmt.Sprintf("nothing was taken for %v", outputGrace))
+		}
+	}
+}
+
+// giveUp reports an output that has not taken what has arrived. The goroutine
+// that waits for it stays behind.
+func (r *run) giveUp(why string) error {
+	r.stuck = true
+	r.notWritten = r.unwritten()
+	return fmt.Errorf("output %s: %s: %d messages that have arrived are not written", r.flags.Output, why, r.notWritten)
+}
+
+// finished returns what is to be said about an output that was closed with err.
+func (r *run) finished(err error) error {
+	out := r.receiver.output
+	switch {
+	case errors.Is(err, syscall.EPIPE):
+		return nil // nobody wants the rest
+	case err != nil:
+		r.notWritten = r.unwritten()
+		if r.ending.err != nil && errors.Is(err, r.ending.err) {
+			return nil // known
+		}
+		return err
+	}
+	if n := out.misfits(); n > 0 {
+		r.console.Say("%d of %d messages were not %d bytes long: written as they are", n, r.receiver.messages, r.flags.Record.Bytes)
+	}
+	return nil
+}
+
+// unwritten returns how many messages have arrived and are not written. One
+// of which the output has some bytes is not.
+func (r *run) unwritten() uint64 {
+	arrived, written := r.subscriber.Stats().Messages, r.receiver.output.written.Load()
+	if limit := r.receiver.limit; limit != 0 {
+		arrived = min(arrived, limit)
+	}
+	return arrived - min(arrived, written)
+}

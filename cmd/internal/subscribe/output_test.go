@@ -1,0 +1,50 @@
+package subscribe
+
+import (
+	"bytes"
+	"testing"
+
+	"tagbus/cmd/internal/record"
+)
+
+// An internal test: what the file has been given so far shows nowhere outside.
+func TestWrittenCountsWholeMessages(t *testing.T) {
+	tests := []struct {
+		name   string
+		sizes  []int
+		before uint64 // written before the flush
+	}{
+		{"small messages stay in the buffer", []int{10, 20, 30}, 0},
+		{"a message that overflows the buffer takes those before it along", []int{10, 20, outputBytes}, 2},
+		{"the next ones wait again", []int{outputBytes, 10, outputBytes, 10}, 2},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var file bytes.Buffer
+			f := &Flags{Output: "-", Record: &record.Format{Kind: record.Raw}}
+			o, err := newOutput(f, &file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			total := 0
+			for _, n := range test.sizes {
+				if err := o.write(make([]byte, n)); err != nil {
+					t.Fatal(err)
+				}
+				total += n
+			}
+			if got := o.written.Load(); got != test.before {
+				t.Errorf("before the flush: got %d messages written, want %d", got, test.before)
+			}
+			if err := o.flush(); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := o.written.Load(), uint64(len(test.sizes)); got != want {
+				t.Errorf("got %d messages written, want %d", got, want)
+			}
+			if got := o.to.bytes.Load(); got != uint64(total) || file.Len() != total {
+				t.Errorf("got %d bytes counted and %d written, want %d", got, file.Len(), total)
+			}
+		})
+	}
+}
