@@ -111,13 +111,26 @@ func (b *Buffer) WriteUint64(v uint64) error {
 	return nil
 }
 
-// Release returns b to its pool. Its owner calls it exactly once; a second
-// call would give the same memory to two owners, so it panics.
+// Release returns b to its pool. Its owner calls it exactly once. A second call,
+// or one for a buffer that was sent, would give the same memory to two owners,
+// so it panics.
 func (b *Buffer) Release() {
-	if b.state.Swap(bufferFree) == bufferFree {
-		panic(fmt.Sprintf("netio: buffer %d released twice", b.key))
+	if !b.state.CompareAndSwap(bufferTaken, bufferFree) {
+		what := "released twice"
+		if b.state.Load() == bufferSent {
+			what = "released after it was sent: it comes back by itself"
+		}
+		panic(fmt.Sprintf("netio: buffer %d %s", b.key, what))
 	}
 	b.pool.put(b)
+}
+
+// ReleaseSent returns b to its pool when the send is over. For backends, which
+// own it since MarkSent.
+func (b *Buffer) ReleaseSent() {
+	if b.state.CompareAndSwap(bufferSent, bufferFree) {
+		b.pool.put(b)
+	}
 }
 
 // MarkSent hands b from its user to the backend that is about to send it. It

@@ -3,7 +3,9 @@ package netio_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"tagbus/netio"
@@ -95,12 +97,36 @@ func TestBufferHasOneOwner(t *testing.T) {
 	if !b.MarkSent(p) {
 		t.Error("MarkSent after UnmarkSent: got false, want true")
 	}
-	b.Release() // as the backend does at completion
+	b.ReleaseSent() // as the backend does at completion
 	if b.MarkSent(p) {
 		t.Error("MarkSent of a free buffer: got true, want false")
 	}
 	var none *netio.Buffer
 	if none.MarkSent(p) {
 		t.Error("MarkSent of no buffer: got true, want false")
+	}
+}
+
+func TestReleasingASentBufferPanics(t *testing.T) {
+	p := newPool(t, 1, 10)
+	b := p.Get()
+	if !b.MarkSent(p) {
+		t.Fatal("MarkSent: got false, want true")
+	}
+	func() {
+		defer func() {
+			if v := fmt.Sprint(recover()); !strings.Contains(v, "after it was sent") {
+				t.Errorf("Release of a sent buffer: got panic %v, want one that says so", v)
+			}
+		}()
+		b.Release()
+	}()
+	if p.Free() != 0 {
+		t.Error("the buffer was given back while it is being sent")
+	}
+	b.ReleaseSent()
+	b.ReleaseSent() // must not give it back twice
+	if got := p.Free(); got != 1 {
+		t.Errorf("free buffers: got %d, want 1", got)
 	}
 }

@@ -92,8 +92,11 @@ func (p *Pool) GetAll(dst []*Buffer, n int) ([]*Buffer, bool) {
 
 func (p *Pool) put(b *Buffer) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.free = append(p.free, b)
-	p.mu.Unlock()
+	if p.closed && len(p.free) == len(p.buffers) {
+		_ = FreeRegion(p.region) // fails only for a region that is none
+	}
 }
 
 // Free returns the number of free buffers.
@@ -123,6 +126,17 @@ func (p *Pool) BufferBytes() int { return p.bufferBytes }
 
 // Region returns the memory of all buffers, for registration with a device.
 func (p *Pool) Region() []byte { return p.region }
+
+// Retire closes the pool as soon as its last buffer has come back, which may be
+// now. Until then the buffers in use stay valid; Get returns nil.
+func (p *Pool) Retire() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed && len(p.free) == len(p.buffers) {
+		_ = FreeRegion(p.region)
+	}
+	p.closed = true
+}
 
 // Close releases the memory. It fails, and releases nothing, while buffers are
 // in use; after it Get returns nil. The second call does nothing.

@@ -200,7 +200,7 @@ func TestPoolDoesNotAllocate(t *testing.T) {
 			t.Errorf("WriteVector: got error %v, want none", err)
 		}
 		b.MarkSent(p)
-		b.Release()
+		b.ReleaseSent()
 	})
 	if got != 0 {
 		t.Errorf("allocations of Get, WriteVector and Release: got %v, want 0", got)
@@ -212,5 +212,25 @@ func BenchmarkPool(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		p.Get().Release()
+	}
+}
+
+func TestRetireWaitsForTheLastBuffer(t *testing.T) {
+	p, err := netio.NewPool(2, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := p.Get()
+	p.Retire()
+	if p.Get() != nil {
+		t.Error("a retired pool hands out a buffer")
+	}
+	if _, err := b.Write([]byte("still mine")); err != nil {
+		t.Errorf("write to a buffer of a retired pool: got %v, want none", err)
+	}
+	b.Release() // unmaps
+	p.Retire()
+	if err := p.Close(); err != nil {
+		t.Errorf("close of a retired pool: got %v, want none", err)
 	}
 }

@@ -12,21 +12,21 @@ import (
 )
 
 // mustRange returns the set lo..hi.
-func mustRange(t testing.TB, lo, hi tags.Tag) tags.Set {
-	t.Helper()
+func mustRange(tb testing.TB, lo, hi tags.Tag) tags.Set {
+	tb.Helper()
 	s, err := tags.Range(lo, hi)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return s
 }
 
 // mustParseSet returns the set that text names.
-func mustParseSet(t testing.TB, text string) tags.Set {
-	t.Helper()
+func mustParseSet(tb testing.TB, text string) tags.Set {
+	tb.Helper()
 	s, err := tags.ParseSet(text)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return s
 }

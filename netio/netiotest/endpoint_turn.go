@@ -179,7 +179,7 @@ func (e *endpoint) complete(s *send) {
 			s.key, e.local, e.remote, s.size))
 	}
 	if s.buf != nil {
-		s.buf.Release()
+		s.buf.ReleaseSent()
 	}
 	e.b.notify(e.event(Completed), func(h netio.Handler) {
 		h.OnSendCompleted(netio.Completion{Endpoint: e, Key: s.key})
@@ -213,7 +213,7 @@ func (e *endpoint) finish() {
 	for _, s := range e.sends {
 		keys = append(keys, s.key)
 		if s.buf != nil {
-			s.buf.Release()
+			s.buf.ReleaseSent()
 		}
 	}
 	e.sends = nil

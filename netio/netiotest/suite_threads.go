@@ -76,9 +76,11 @@ func checkNoCallInside(t TB, s Suite) {
 func checkMethodsInside(t TB, s Suite) {
 	p := openPair(t, s)
 	for _, x := range []*side{p.server, p.client} {
-		calls := 0
+		over := false
 		everything := func(e *end) {
-			if calls++; calls < 200 { // each send brings further callbacks
+			sent := 0
+			x.call(func() { sent = len(e.accepted) })
+			if over || sent < 200 { // each send brings further callbacks
 				x.callEverything(t, s, e)
 			}
 		}
@@ -87,7 +89,7 @@ func checkMethodsInside(t TB, s Suite) {
 			data:        func(e *end, _ []byte) { everything(e) },
 			completed:   func(e *end, _ netio.Key) { everything(e) },
 			ready:       everything,
-			closed:      func(e *end) { calls = 0; everything(e) },
+			closed:      func(e *end) { over = true; everything(e) },
 		})
 	}
 	p.client.dial(t, p.server.listen(t, s, p.params()).Addr(), p.params())

@@ -128,12 +128,27 @@ func (w *watchdog) report(s Stall) {
 	w.loop.config.OnStall(s)
 }
 
-// OnLoop tells whether the caller runs on the loop. It takes about a
-// microsecond, too long for a hot path: it is for checks in debug builds.
-// Threads: any.
+// OnLoop tells whether the caller runs on the loop, or on its behalf. It takes
+// some microseconds, too long for a hot path. Threads: any.
 func (l *EventLoop) OnLoop() bool {
-	id := l.goroutine.Load()
-	return id != 0 && id == goroutineID()
+	loop, other := l.goroutine.Load(), l.onBehalf.Load()
+	if loop == 0 && other == 0 {
+		return false
+	}
+	id := goroutineID()
+	return id != 0 && (id == loop || id == other)
+}
+
+// Running tells whether Run runs, down to its last callback. Threads: any.
+func (l *EventLoop) Running() bool { return l.life.Load() == lifeRunning }
+
+// OnBehalf calls f, during which the calling goroutine counts as the loop for
+// OnLoop. It is for what has to be done in the place of a loop that does not
+// run, one caller at a time.
+func (l *EventLoop) OnBehalf(f func()) {
+	l.onBehalf.Store(goroutineID())
+	defer l.onBehalf.Store(0)
+	f()
 }
 
 const stackHeader = "goroutine "

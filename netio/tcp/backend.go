@@ -58,7 +58,6 @@ type backend struct {
 
 	mu        sync.Mutex
 	closed    bool
-	apart     bool // Close takes the part of the loop
 	listening map[netip.AddrPort]struct{}
 	active    map[netip.AddrPort]struct{} // open or being opened
 
@@ -76,8 +75,7 @@ type backend struct {
 	endpoints endpointList
 	accepted  int // of them
 	listeners []*listenEndpoint
-	retired   []*netio.Pool // of closed endpoints, with buffers in use
-	spare     int           // a descriptor to give up when there is no other; -1: none
+	spare     int // a descriptor to give up when there is no other; -1: none
 }
 
 func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, error) {
@@ -96,15 +94,24 @@ func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, 
 		return nil, err
 	}
 	if b.spare, err = openSpare(); err != nil {
+		b.freeMemory()
 		return nil, fmt.Errorf("tcp: open a spare descriptor: %w", err)
 	}
 	if b.alarms.timer, err = b.Loop().NewTimer(b.ring); err != nil {
+		b.freeMemory()
 		return nil, errors.Join(err, unix.Close(b.spare))
 	}
 	if b.prepare, err = loop.AddPrepare(b); err != nil {
+		b.freeMemory()
 		return nil, errors.Join(err, b.alarms.timer.Close(), unix.Close(b.spare))
 	}
 	return b, nil
+}
+
+// freeMemory gives all memory back that nobody holds.
+func (b *backend) freeMemory() {
+	b.memory.put(b.scratch.block)
+	b.memory.close()
 }
 
 func openSpare() (int, error) { return unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0) }
@@ -135,24 +142,39 @@ func (b *backend) PrepareWait() (sleep bool) {
 	if b.memory.returned.Load() {
 		b.trimLater()
 	}
-	b.list.refill()
-	if b.list.left() == 0 {
-		return true
+	through := false
+	defer func() {
+		if !through { // a callback panicked
+			b.goOn()
+		}
+	}()
+	// A loop that ends has no other turn to give: then this one goes on. What
+	// callbacks add without end, Close does.
+	for range lastTurns {
+		b.list.refill()
+		b.moved = 0
+		for b.list.left() > 0 && b.moved < turnBytes {
+			b.list.take().work()
+		}
+		if b.finished || b.goOn() {
+			break
+		}
 	}
-	b.moved = 0
-	defer b.goOn() // also after a panic
-	for b.list.left() > 0 && b.moved < turnBytes {
-		b.list.take().work()
-	}
+	through = true
 	return true
 }
 
+// lastTurns bounds the work of a loop that has been stopped.
+const lastTurns = 64
+
 // goOn gets another turn for what is left of the work, and for what came while
 // a turn did only what was left of an earlier one: it was told of that already.
-func (b *backend) goOn() {
-	if b.list.left() > 0 || b.list.waiting() {
-		b.loop.Post(b.tell)
+// It returns false if there is work and the loop has no other turn.
+func (b *backend) goOn() bool {
+	if b.list.left() == 0 && !b.list.waiting() {
+		return true
 	}
+	return b.loop.Post(b.tell)
 }
 
 // ring is called by the timer.
@@ -172,69 +194,38 @@ func (b *backend) trimLater() {
 }
 
 func (b *backend) trim() {
-	b.closeRetired()
 	b.memory.trim()
-	if len(b.retired) > 0 {
-		b.trimLater()
-	}
-}
-
-// retire closes the pool of an endpoint that has ended, when the user has
-// given back the last of its buffers.
-func (b *backend) retire(pool *netio.Pool) {
-	if pool != nil && pool.Close() != nil {
-		b.retired = append(b.retired, pool)
-		b.trimLater()
-	}
-}
-
-func (b *backend) closeRetired() {
-	kept := b.retired[:0]
-	for _, pool := range b.retired {
-		if pool.Close() != nil {
-			kept = append(kept, pool)
-		}
-	}
-	clear(b.retired[len(kept):])
-	b.retired = kept
 }
 
 // Close implements netio.Backend.
 func (b *backend) Close() error {
 	onLoop := b.loop.OnLoop()
 	b.mu.Lock()
-	first, apart := !b.closed, b.apart
+	first := !b.closed
 	b.closed = true
 	if first {
 		// Behind all that was accepted before.
 		b.enqueue((*closing)(b))
 	}
 	b.mu.Unlock()
-	// A callback cannot wait for itself. If Close has taken the part of the
-	// loop, there is no telling whether this is one.
-	if onLoop || apart {
+	if onLoop { // a callback cannot wait for itself
 		return nil
 	}
-	if b.loop.Stats().Running == 0 {
-		b.closeApart()
-	}
 	for {
+		if !b.loop.Running() {
+			b.loop.OnBehalf(b.closeApart)
+		}
 		select {
 		case <-b.done:
 			return nil
-		case <-time.After(endCheck):
-		}
-		if !b.loop.Post(b.tell) { // the loop has ended
-			b.closeApart()
+		case <-time.After(endCheck): // the loop may end meanwhile
 		}
 	}
 }
 
-// closeApart does what the loop would do, on the goroutine of Close.
+// closeApart does what the loop would do, on the goroutine of Close, if the
+// loop does not run.
 func (b *backend) closeApart() {
-	b.mu.Lock()
-	b.apart = true
-	b.mu.Unlock()
 	b.turn.Lock()
 	defer b.turn.Unlock()
 	for !b.finished {
@@ -275,9 +266,7 @@ func (c *closing) work() {
 	if b.spare >= 0 {
 		_ = unix.Close(b.spare)
 	}
-	b.closeRetired()
-	b.memory.put(b.scratch.block)
-	b.memory.close()
+	b.freeMemory()
 	through = true
 	close(b.done)
 }

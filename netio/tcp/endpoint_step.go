@@ -111,10 +111,10 @@ func (e *endpoint) end(cause error) {
 	if before == ended {
 		return
 	}
-	e.state = ended
 	e.hold.Or(closed)
 	b := e.backend
 	keys := e.cancel()
+	e.state = ended
 	e.release()
 	if before == connecting {
 		return // the backend closes: nobody hears of it
@@ -161,7 +161,7 @@ func (e *endpoint) release() {
 	e.receiver.release()
 	b.alarms.cancel(&e.retry)
 	b.alarms.cancel(&e.offering)
-	b.retire(e.pool)
+	e.retirePool()
 	b.endpoints.remove(e)
 	if e.listener != nil {
 		b.accepted--
@@ -171,5 +171,12 @@ func (e *endpoint) release() {
 		b.mu.Lock()
 		delete(b.active, canonical(e.remote))
 		b.mu.Unlock()
+	}
+}
+
+// retirePool gives up the send buffers, some of which a user may still hold.
+func (e *endpoint) retirePool() {
+	if e.pool != nil {
+		e.pool.Retire()
 	}
 }

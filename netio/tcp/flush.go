@@ -94,12 +94,16 @@ func (e *endpoint) complete() bool {
 	return e.hold.Load()&closed == 0
 }
 
+// answersPerTurn bounds the calls of OnSendReady in a row: a goroutine that
+// tries again and again collects millions of refusals.
+const answersPerTurn = 64
+
 // ready answers refusals for want of a place in the queue or of a buffer, each
 // only while there is one: a call takes what the call before has left. Those of
 // the calls themselves have to wait for the next turn, or a user who asks for
 // too much in each would keep the loop.
 func (e *endpoint) ready() {
-	for n := e.queue.noPlace.count() + e.noBuffer.count(); n > 0; n-- {
+	for n := min(answersPerTurn, e.queue.noPlace.count()+e.noBuffer.count()); n > 0; n-- {
 		buffer := e.noBuffer.count() > 0 && e.pool.Free() > 0 && e.noBuffer.withdraw()
 		place := !buffer && e.queue.noPlace.count() > 0 && e.queue.hasPlace() && e.queue.noPlace.withdraw()
 		if !buffer && !place || e.hold.Load()&closed != 0 {

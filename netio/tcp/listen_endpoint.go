@@ -96,8 +96,10 @@ func (l *listenEndpoint) begin() {
 	var err error
 	if l.registration, err = b.loop.Register(l.fd, reactor.Readable|reactor.EdgeTriggered, l); err != nil {
 		// The loop has been closed, or the limit of epoll watches is reached.
+		// Peers are to be refused, not left waiting.
 		b.stats.acceptErrors.Add(1)
-		b.config.Logger.Error("tcp: cannot watch a listen endpoint", "addr", l.addr, "err", err)
+		b.config.Logger.Error("tcp: cannot watch a listen endpoint: it is closed", "addr", l.addr, "err", err)
+		l.end()
 	}
 }
 
@@ -160,7 +162,7 @@ func (l *listenEndpoint) adopt(fd int, remote netip.AddrPort) {
 		b.config.Logger.Warn("tcp: cannot serve an accepted connection", "remote", remote, "err", err)
 		_ = unix.Close(fd)
 		if e != nil {
-			b.retire(e.pool)
+			e.retirePool()
 		}
 		return
 	}

@@ -231,7 +231,7 @@ func (q *queue) finish(i uint64) netio.Key {
 	// buffer.
 	q.head.Store(i + 1)
 	if buffer != nil {
-		buffer.Release()
+		buffer.ReleaseSent()
 	}
 	return key
 }

@@ -7,7 +7,7 @@ import "sync/atomic"
 //
 // The loop makes room first and looks at the count second; who finds no room
 // counts first and looks again second. So one of them sees the other.
-type refusals struct{ n atomic.Int32 }
+type refusals struct{ n atomic.Int64 }
 
 func (r *refusals) add() { r.n.Add(1) }
 
