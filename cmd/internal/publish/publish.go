@@ -226,6 +226,10 @@ func (r *run) drain(ctx context.Context) error {
 		defer stop()
 	}
 	err := r.publisher.Drain(drainCtx)
+	if err != nil {
+		// What is lost is counted when the connections are closed.
+		err = errors.Join(err, r.publisher.Close())
+	}
 	if !r.started.IsZero() {
 		r.elapsed = time.Since(r.started)
 	}
