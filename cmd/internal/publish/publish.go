@@ -12,6 +12,7 @@ import (
 	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/pace"
+	"tagbus/cmd/internal/units"
 	"tagbus/tags"
 )
 
@@ -28,6 +29,9 @@ Ends with status 0 when all is published and every subscriber has received it, 1
 	// inputGrace is how long a read of the input may take to end once nothing
 	// more is wanted. One that waits for a pipe never ends.
 	inputGrace = 100 * time.Millisecond
+
+	// waitingInterval is the time between two lines about a wait.
+	waitingInterval = 5 * time.Second
 
 	// checkEvery is the number of messages after which the publishing loop
 	// looks whether it is to stop.
@@ -75,7 +79,13 @@ func (r *run) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	if r.source, err = newSource(r.flags, r.stdin, r.console.Say); err != nil {
+	stopped := ctx // by a signal
+	if r.flags.Duration > 0 {
+		var cancel func()
+		ctx, cancel = context.WithTimeoutCause(ctx, r.flags.Duration, errDuration)
+		defer cancel()
+	}
+	if opened, err := r.openSource(ctx); !opened {
 		return err
 	}
 	n, err := r.flags.Node()
@@ -93,9 +103,30 @@ func (r *run) run(ctx context.Context) (err error) {
 	}
 	r.console.Say("%s publishes on %s", r.publisher.Instance(), r.publisher.Addr())
 	if err := r.publishAll(ctx); err != nil {
-		return errors.Join(err, r.drain(ctx))
+		return errors.Join(err, r.drain(stopped))
 	}
-	return r.drain(ctx)
+	return r.drain(stopped)
+}
+
+// openSource opens the source; false means that it could not, or that ctx ended
+// first: a FIFO that nobody writes, or the header of a capture, may never come.
+func (r *run) openSource(ctx context.Context) (opened bool, err error) {
+	type result struct {
+		source source
+		err    error
+	}
+	done := make(chan result, 1)
+	go func() {
+		s, err := newSource(r.flags, r.stdin, r.console.Say)
+		done <- result{s, err}
+	}()
+	select {
+	case got := <-done:
+		r.source = got.source
+		return got.err == nil, got.err
+	case <-ctx.Done():
+		return false, r.end(context.Cause(ctx))
+	}
 }
 
 func (r *run) onEvent(e bus.Event) {
@@ -108,21 +139,10 @@ func (r *run) onEvent(e bus.Event) {
 // publishAll waits for subscribers and publishes until the source, the count,
 // the duration or ctx ends.
 func (r *run) publishAll(ctx context.Context) error {
-	if n := r.flags.WaitSubscribers; n > 0 {
-		r.console.Say("waiting for %d subscribers that want all of the tags", n)
-		err := r.publisher.WaitSubscribers(ctx, n, r.flags.Tags)
-		if ctx.Err() != nil {
-			r.ended = "signal"
-			return nil
+	if r.flags.WaitSubscribers > 0 {
+		if err := r.waitSubscribers(ctx); err != nil {
+			return r.end(err)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	if r.flags.Duration > 0 {
-		var cancel func()
-		ctx, cancel = context.WithTimeoutCause(ctx, r.flags.Duration, errDuration)
-		defer cancel()
 	}
 	r.started = time.Now()
 	messages, bytes := cli.NewMeter(), cli.NewMeter()
@@ -144,6 +164,32 @@ func (r *run) publishAll(ctx context.Context) error {
 		}
 	}
 	return r.end(err)
+}
+
+// waitSubscribers waits for the subscribers that the flags ask for, and says
+// now and then how many there are. It returns the cause of the end of ctx.
+func (r *run) waitSubscribers(ctx context.Context) error {
+	n := r.flags.WaitSubscribers
+	if n == 1 {
+		r.console.Say("waiting for 1 subscriber that wants all of the tags")
+	} else {
+		r.console.Say("waiting for %d subscribers that together want all of the tags", n)
+	}
+	done := make(chan error, 1)
+	go func() { done <- r.publisher.WaitSubscribers(ctx, n, r.flags.Tags) }()
+	tick := time.NewTicker(waitingInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-done:
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return err
+		case <-tick.C:
+			r.console.Say("still waiting: %s so far", units.FormatNumber(len(r.publisher.Stats().Subscribers), "subscriber"))
+		}
+	}
 }
 
 // end tells the orderly ends from the others.

@@ -49,7 +49,7 @@ func (r *run) report(err error, s cli.Streams) int {
 		sum.Error = cli.Text(err)
 	}
 	if !r.flags.JSON {
-		if r.publisher != nil {
+		if r.publisher != nil || err == nil {
 			r.console.Always("%s", sum)
 		}
 		r.console.Close()

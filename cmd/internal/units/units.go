@@ -194,3 +194,11 @@ func digits(n float64) string {
 		return strconv.FormatFloat(n, 'f', 2, 64)
 	}
 }
+
+// FormatNumber returns a number of things: 1 subscriber, 1,234 subscribers.
+func FormatNumber[T int | int64 | uint64](n T, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return FormatCount(uint64(n)) + " " + thing
+}
