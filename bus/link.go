@@ -80,6 +80,7 @@ func (l *link) enqueue(p *page) {
 	l.mu.Lock()
 	if l.dead {
 		l.mu.Unlock()
+		l.pub.undelivered.Add(uint64(p.messages))
 		l.drop(p)
 		return
 	}
@@ -92,9 +93,8 @@ func (l *link) enqueue(p *page) {
 	l.mu.Unlock()
 }
 
-// drop accounts for a page that this subscriber does not get any more.
+// drop gives up a page that this subscriber does not get any more.
 func (l *link) drop(p *page) {
-	l.pub.undelivered.Add(uint64(p.messages))
 	l.pinned.Add(-int64(p.size()))
 	l.pub.release(p)
 }

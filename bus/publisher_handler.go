@@ -31,8 +31,12 @@ func (p publisherHandler) OnConnectionRefused(netip.AddrPort, error) {}
 func (p publisherHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
 	l := ep.Context().(*link)
 	p.hello.remove(l)
-	p.unroute(l)
+	owed := p.unroute(l)
 	dropped := l.kill()
+	if !owed { // it had unsubscribed: what was on its way is nobody's loss
+		dropped, cause = 0, nil
+	}
+	p.undelivered.Add(dropped)
 	p.forget(l, dropped)
 	p.roomFreed()
 	if cause == nil {
@@ -138,13 +142,17 @@ func (p *Publisher) admit(l *link, h subscription.Hello) error {
 	return nil
 }
 
-// unroute takes a subscriber out of all routes.
-func (p *Publisher) unroute(l *link) {
+// unroute takes a subscriber out of all routes. It tells whether the subscriber
+// had a subscription.
+func (p *Publisher) unroute(l *link) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.links[l.id] == l {
-		p.reroute(l, p.table.Remove(l.id), tags.Set{})
+	if p.links[l.id] != l {
+		return false
 	}
+	wanted := p.table.Remove(l.id)
+	p.reroute(l, wanted, tags.Set{})
+	return !wanted.IsEmpty()
 }
 
 // forget frees a subscriber's number. Nothing points to it any more.

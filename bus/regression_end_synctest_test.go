@@ -215,3 +215,30 @@ func (r *refuser) OnData(ep netio.Endpoint, data []byte) {
 	}
 	must(r.t, ep.SendCopy(0, nil, control(r.t, answer)))
 }
+
+// A subscriber that had enough and left made the publisher tell of lost
+// messages, and its Drain fail.
+func TestWhoUnsubscribesIsOwedNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), PageBytes: 256, MaxMessageBytes: 200, QueueBytes: 4096})
+		s := b.subscriber(bus.SubscriberConfig{})
+		sub := subscribe(t, s, tags.Of(1), func(bus.Message) {})
+		b.net.SetWindow(netip.AddrPort{}, netip.AddrPortFrom(s.host, 0), 512)
+		b.net.Stall(netip.AddrPort{}, netip.AddrPortFrom(s.host, 0))
+		for range 10 {
+			must(t, p.Publish(1, make([]byte, 200)))
+		}
+		must(t, sub.Close())
+		time.Sleep(time.Second)
+		b.net.Reset(p.Addr(), netip.AddrPortFrom(s.host, 0))
+		time.Sleep(time.Second)
+		must(t, p.Drain(t.Context()))
+		if st := p.Stats(); st.Undelivered != 0 || st.PagesFree != st.Pages {
+			t.Errorf("got %d undelivered messages and %d of %d pages free, want none and all", st.Undelivered, st.PagesFree, st.Pages)
+		}
+		if lost := p.of(bus.Lost); len(lost) != 1 || lost[0].Err != nil {
+			t.Errorf("events: got %v, want one that it left", lost)
+		}
+	})
+}
