@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"weak"
 
 	"tagbus/bus"
@@ -38,10 +39,19 @@ type Config struct {
 	// to talk to each other use the same.
 	Backend string
 
-	Loop      reactor.Config
-	TCP       tcp.Config
+	Loop reactor.Config
+
+	// TCP tunes the backend tcp. Its default here differs in one value: a
+	// UserTimeout of DefaultUserTimeout.
+	TCP tcp.Config
+
 	Directory file.Config
 }
+
+// DefaultUserTimeout is Config.TCP.UserTimeout unless set. It also ends the
+// connection to a subscriber that does not read at all for so long, so it is
+// what a subscriber may take at most, for example to wait for its disk.
+const DefaultUserTimeout = time.Minute
 
 // Node is a running event loop with a transport and a directory. Publishers
 // and subscribers of one node share its loop, on which their callbacks run one
@@ -88,6 +98,9 @@ func (c Config) opener(loop *reactor.EventLoop) (netio.Opener, error) {
 	name, provider, _ := strings.Cut(c.Backend, ":")
 	switch {
 	case c.Backend == "" || c.Backend == "tcp":
+		if c.TCP.UserTimeout == 0 {
+			c.TCP.UserTimeout = DefaultUserTimeout
+		}
 		return tcp.Opener(loop, c.TCP), nil
 	case name == "rdma":
 		return rdma.Opener(loop, rdma.Config{Provider: provider}), nil
