@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // SignalError is the cause with which the context of Signals ends.
@@ -18,8 +19,13 @@ func (e *SignalError) Error() string { return fmt.Sprintf("stopped by signal: %v
 // EPIPE, also on standard output, instead of ending the process.
 func IgnoreClosedPipes() { signal.Ignore(syscall.SIGPIPE) }
 
+// echo is how soon after the first a signal is taken for the same wish: timeout
+// of coreutils sends two, one to the process and one to its group.
+const echo = 500 * time.Millisecond
+
 // Signals returns a context that ends at the first SIGINT or SIGTERM, with a
-// SignalError as cause. The second one ends the process at once with status 1.
+// SignalError as cause. The next one ends the process at once with status 1,
+// unless it comes within half a second of the first: that one is ignored.
 // stop gives the signals back.
 func Signals(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
@@ -27,13 +33,17 @@ func Signals(parent context.Context) (ctx context.Context, stop func()) {
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	done := make(chan struct{})
 	go func() {
-		for n := 0; ; n++ {
+		var first time.Time
+		for {
 			select {
 			case s := <-signals:
-				if n > 0 {
+				switch {
+				case first.IsZero():
+					first = time.Now()
+					cancel(&SignalError{s})
+				case time.Since(first) > echo:
 					os.Exit(ExitFailed)
 				}
-				cancel(&SignalError{s})
 			case <-done:
 				return
 			}

@@ -21,7 +21,7 @@ const (
 
 	description = `Publish messages on a bus: records of a file or of standard input, or those of an emulated detector.
 
-Ends with status 0 when all is published and every subscriber has received it, 1 when something failed, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order; a second one at once.`
+Ends with status 0 when all is published and every subscriber has received it, 1 when something failed, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order; a second one, half a second later or more, at once.`
 
 	// signalDrainTimeout bounds the end after a signal.
 	signalDrainTimeout = 5 * time.Second

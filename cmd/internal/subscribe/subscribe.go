@@ -18,7 +18,7 @@ const (
 
 	description = `Receive messages from a bus: write them to a file or to standard output, check them, or count them.
 
-Ends with status 0 when all that was asked for has arrived, 1 when something failed or messages were lost, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order, as does a closed pipe at standard output; a second signal stops it at once.`
+Ends with status 0 when all that was asked for has arrived, 1 when something failed or messages were lost, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order, as does a closed pipe at standard output; a second signal, half a second later or more, stops it at once.`
 
 	// watchInterval is the time between two looks at what has arrived.
 	watchInterval = 50 * time.Millisecond
