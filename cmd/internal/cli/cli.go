@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/alecthomas/kong"
 
@@ -76,14 +77,23 @@ const minExpiry = time.Second
 
 // Check reports what is wrong with the flags together.
 func (c *Common) Check() error {
+	var errs []error
+	if c.Bus == "" {
+		errs = append(errs, errors.New("--bus: got no directory, want its path"))
+	}
+	if strings.ContainsFunc(c.Name, unprintable) {
+		errs = append(errs, fmt.Errorf("--name: got %q, want printable text", c.Name))
+	}
 	if c.Duration < 0 {
-		return fmt.Errorf("--duration: got %v, want a positive time", c.Duration)
+		errs = append(errs, fmt.Errorf("--duration: got %v, want a positive time", c.Duration))
 	}
 	if c.Expiry < minExpiry {
-		return fmt.Errorf("--expiry: got %v, want at least %v", c.Expiry, minExpiry)
+		errs = append(errs, fmt.Errorf("--expiry: got %v, want at least %v", c.Expiry, minExpiry))
 	}
-	return nil
+	return errors.Join(errs...)
 }
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // Node opens the node that the flags describe.
 func (c *Common) Node() (*node.Node, error) {

@@ -40,6 +40,8 @@ func TestParse(t *testing.T) {
 		{"an unknown flag", []string{"--bus", "dir", "--bsu", "x"}, 2, false, "", `tool: unknown flag --bsu, did you mean "--bus"?`},
 		{"a value of another type", []string{"--bus", "dir", "--number", "many"}, 2, false, "", `tool: --number: expected a valid 64 bit int but got "many"`},
 		{"a word too many", []string{"--bus", "dir", "word"}, 2, false, "", "tool: unexpected argument word"},
+		{"a bus without name", []string{"--bus", ""}, 2, false, "", "tool: --bus: got no directory, want its path\n"},
+		{"a name with a line feed", []string{"--bus", "dir", "--name", "a\nb"}, 2, false, "", `tool: --name: got "a\nb", want printable text`},
 		{"time going back", []string{"--bus", "dir", "--duration=-1s"}, 2, false, "", "--duration: got -1s, want a positive time"},
 		{"an expiry that every publisher would miss", []string{"--bus", "dir", "--expiry=10ms"}, 2, false, "", "--expiry: got 10ms, want at least 1s"},
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/pace"
 	"tagbus/cmd/internal/units"
+	"tagbus/node"
 	"tagbus/tags"
 )
 
@@ -101,7 +103,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := server.Register(metrics.OfPublisher(r.publisher.Stats)); err != nil {
 		return err
 	}
-	r.console.Say("%s publishes on %s", r.publisher.Instance(), r.publisher.Addr())
+	r.console.Say("%s publishes on %s%s", r.publisher.Instance(), r.publisher.Addr(), r.announced(n))
 	if err := r.publishAll(ctx); err != nil {
 		return errors.Join(err, r.drain(stopped))
 	}
@@ -127,6 +129,25 @@ func (r *run) openSource(ctx context.Context) (opened bool, err error) {
 	case <-ctx.Done():
 		return false, r.end(context.Cause(ctx))
 	}
+}
+
+// announced returns the addresses that subscribers are told, if they are not
+// the one that is listened on.
+func (r *run) announced(n *node.Node) string {
+	if !r.publisher.Addr().Addr().IsUnspecified() {
+		return ""
+	}
+	entries, _ := n.Directory().List() // the problems are of others: events tell
+	for _, e := range entries {
+		if e.Instance == r.publisher.Instance() {
+			var b strings.Builder
+			for i, addr := range e.Addresses {
+				fmt.Fprintf(&b, "%s %s", []string{", announced as", ","}[min(i, 1)], addr)
+			}
+			return b.String()
+		}
+	}
+	return ""
 }
 
 func (r *run) onEvent(e bus.Event) {

@@ -65,8 +65,8 @@ func (r *run) report(err error, s cli.Streams) int {
 
 // String returns the summary as a line for people.
 func (s summary) String() string {
-	line := fmt.Sprintf("%s messages, %s in %s: %s, %s, %s lost",
-		units.FormatCount(s.Messages), units.FormatBytes(float64(s.Bytes)),
+	line := fmt.Sprintf("%s, %s in %s: %s, %s, %s lost",
+		units.FormatNumber(s.Messages, "message"), units.FormatBytes(float64(s.Bytes)),
 		units.FormatDuration(time.Duration(s.Seconds*float64(time.Second))),
 		units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), units.FormatCount(s.Lost))
 	if s.Lost > 0 {
@@ -77,7 +77,7 @@ func (s summary) String() string {
 
 // liveLine returns the line that a terminal shows while the command runs.
 func liveLine(st bus.PublisherStats, messages, bytes *cli.Meter) string {
-	return fmt.Sprintf("%s messages, %s, %s, %d subscribers, %s lost, buffers %d of %d free (least %d)",
-		units.FormatCount(st.Messages), units.FormatRate(messages.Rate(st.Messages)), units.FormatByteRate(bytes.Rate(st.Bytes)),
-		len(st.Subscribers), units.FormatCount(st.Undelivered), st.PagesFree, st.Pages, st.MinPagesFree)
+	return fmt.Sprintf("%s, %s, %s, %s, %s lost, buffers %d of %d free (least %d)",
+		units.FormatNumber(st.Messages, "message"), units.FormatRate(messages.Rate(st.Messages)), units.FormatByteRate(bytes.Rate(st.Bytes)),
+		units.FormatNumber(len(st.Subscribers), "subscriber"), units.FormatCount(st.Undelivered), st.PagesFree, st.Pages, st.MinPagesFree)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"syscall"
 	"time"
+
+	"tagbus/cmd/internal/units"
 )
 
 // outputGrace is how long the output may take nothing, after the end, of what
@@ -56,7 +58,7 @@ func (r *run) finishOutput(ctx context.Context) error {
 func (r *run) giveUp(why string) error {
 	r.stuck = true
 	r.notWritten = r.unwritten()
-	return fmt.Errorf("output %s: %s: %d messages that have arrived are not written", r.flags.Output, why, r.notWritten)
+	return fmt.Errorf("output %s: %s: %s not written", r.flags.Output, why, units.FormatNumber(r.notWritten, "message"))
 }
 
 // finished returns what is to be said about an output that was closed with err.

@@ -109,8 +109,8 @@ func (r *run) summary() summary {
 // String returns the summary as a line for people.
 func (s summary) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s messages, %s in %s: %s, %s, %s lost",
-		units.FormatCount(s.Messages), units.FormatBytes(float64(s.Bytes)),
+	fmt.Fprintf(&b, "%s, %s in %s: %s, %s, %s lost",
+		units.FormatNumber(s.Messages, "message"), units.FormatBytes(float64(s.Bytes)),
 		units.FormatDuration(time.Duration(s.Seconds*float64(time.Second))),
 		units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), units.FormatCount(s.Lost))
 	if s.Verified {
@@ -120,7 +120,7 @@ func (s summary) String() string {
 		fmt.Fprintf(&b, ", %s not written", units.FormatCount(s.NotWritten))
 	}
 	if s.Vanished > 0 {
-		fmt.Fprintf(&b, ", %d publishers gone without goodbye", s.Vanished)
+		fmt.Fprintf(&b, ", %s gone without goodbye", units.FormatNumber(s.Vanished, "publisher"))
 	}
 	fmt.Fprintf(&b, "; ended by %s", s.Ended)
 	return b.String()
@@ -128,7 +128,7 @@ func (s summary) String() string {
 
 // liveLine returns the line that a terminal shows while the command runs.
 func liveLine(st bus.SubscriberStats, messages, bytes *cli.Meter) string {
-	return fmt.Sprintf("%s messages, %s, %s, %d publishers, %s lost",
-		units.FormatCount(st.Messages), units.FormatRate(messages.Rate(st.Messages)), units.FormatByteRate(bytes.Rate(st.Bytes)),
-		st.Publishers, units.FormatCount(st.Lost))
+	return fmt.Sprintf("%s, %s, %s, %s, %s lost",
+		units.FormatNumber(st.Messages, "message"), units.FormatRate(messages.Rate(st.Messages)), units.FormatByteRate(bytes.Rate(st.Bytes)),
+		units.FormatNumber(st.Publishers, "publisher"), units.FormatCount(st.Lost))
 }

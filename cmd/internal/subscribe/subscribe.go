@@ -11,6 +11,7 @@ import (
 	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/emulate"
+	"tagbus/cmd/internal/units"
 )
 
 const (
@@ -258,8 +259,8 @@ func (r *run) watch() {
 			active = time.Now() // it is our own output that is waited for
 		}
 		if r.flags.Timeout > 0 && time.Since(active) >= r.flags.Timeout {
-			r.ending.end("timeout", fmt.Errorf("no message for %v (--timeout): %d received, %d publishers connected",
-				r.flags.Timeout, seen, r.subscriber.Stats().Publishers))
+			r.ending.end("timeout", fmt.Errorf("no message for %v (--timeout): %s received, %s connected",
+				r.flags.Timeout, units.FormatCount(seen), units.FormatNumber(r.subscriber.Stats().Publishers, "publisher")))
 		}
 	}
 }

@@ -92,3 +92,22 @@ func TestFormat(t *testing.T) {
 		})
 	}
 }
+
+func TestFormatNumber(t *testing.T) {
+	tests := []struct {
+		name string
+		n    int
+		want string
+	}{
+		{"none are many", 0, "0 subscribers"},
+		{"one is not", 1, "1 subscriber"},
+		{"thousands are grouped", 1234, "1,234 subscribers"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := units.FormatNumber(test.n, "subscriber"); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
