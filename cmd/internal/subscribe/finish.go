@@ -80,8 +80,8 @@ func (r *run) finished(err error) error {
 	return nil
 }
 
-// unwritten returns how many messages have arrived and are not written. One
-// of which the output has some bytes is not.
+// unwritten returns how many messages have arrived and are not known to be
+// written: of a buffer that the output has taken in part, all count.
 func (r *run) unwritten() uint64 {
 	arrived, written := r.subscriber.Stats().Messages, r.receiver.output.written.Load()
 	if limit := r.receiver.limit; limit != 0 {

@@ -20,7 +20,7 @@ type summary struct {
 	MessagesPerSecond float64 `json:"messages_per_second"`
 	BytesPerSecond    float64 `json:"bytes_per_second"`
 	Lost              uint64  `json:"lost"`        // messages that were published for us and did not arrive
-	NotWritten        uint64  `json:"not_written"` // messages that arrived and that the output did not take
+	NotWritten        uint64  `json:"not_written"` // messages that arrived and that the output is not known to have taken
 	Vanished          uint64  `json:"vanished"`    // publishers that went without goodbye: nobody knows how much is missing
 	Verified          bool    `json:"verified"`    // with --verify
 	Corrupt           uint64  `json:"corrupt"`
