@@ -107,6 +107,19 @@ func TestTextSpeaksOfFlags(t *testing.T) {
 	}
 }
 
+// TestConsoleIsDeafOnceClosed: who waits for a file or pipe may be left behind.
+func TestConsoleIsDeafOnceClosed(t *testing.T) {
+	var out bytes.Buffer
+	c := cli.NewConsole("tool", &out, false)
+	c.Say("before")
+	c.Close()
+	c.Say("after")
+	c.Notice("after")
+	if got, want := out.String(), "tool: before\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestConsole(t *testing.T) {
 	event := bus.Event{Kind: bus.Gap, Tag: 5, Count: 3, Peer: &bus.Peer{Name: "pub"}}
 	talk := func(c *cli.Console) {

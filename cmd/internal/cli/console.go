@@ -21,7 +21,8 @@ type Console struct {
 	out     io.Writer
 	quiet   bool
 	lines   chan string
-	done    chan struct{}
+	quit    chan struct{} // closed by Close
+	done    chan struct{} // closed when all is written
 	live    atomic.Pointer[func() string]
 	missed  atomic.Uint64 // lines for which there was no room
 	events  [16]atomic.Uint64
@@ -38,7 +39,7 @@ const (
 //
 //   - quiet: only errors and the summary are written.
 func NewConsole(program string, out io.Writer, quiet bool) *Console {
-	c := &Console{program: program, out: out, quiet: quiet, lines: make(chan string, 256), done: make(chan struct{})}
+	c := &Console{program: program, out: out, quiet: quiet, lines: make(chan string, 256), quit: make(chan struct{}), done: make(chan struct{})}
 	go c.run(c.isTerminal() && !quiet)
 	return c
 }
@@ -102,8 +103,9 @@ func advice(e bus.Event) string {
 	}
 }
 
-// Close writes what is left, and returns when all is written. Nothing may be
-// said after it.
+// Close writes what is left, and returns when all is written. What is said
+// after it, by a goroutine that waits for a file or pipe and was left behind, is
+// dropped.
 func (c *Console) Close() {
 	for kind := range c.events {
 		if n := c.events[kind].Load(); n > maxEvents {
@@ -113,7 +115,7 @@ func (c *Console) Close() {
 	if n := c.missed.Load(); n > 0 {
 		c.Say("%d more lines not shown: the terminal was too slow", n)
 	}
-	close(c.lines)
+	close(c.quit)
 	<-c.done
 }
 
@@ -127,17 +129,23 @@ func (c *Console) run(terminal bool) {
 		tick = ticker.C
 	}
 	shown := false
+	hide := func() {
+		if shown {
+			fmt.Fprint(c.out, clearLine)
+			shown = false
+		}
+	}
 	for {
 		select {
-		case line, ok := <-c.lines:
-			if shown {
-				fmt.Fprint(c.out, clearLine)
-				shown = false
-			}
-			if !ok {
-				return
-			}
+		case line := <-c.lines:
+			hide()
 			fmt.Fprintln(c.out, line)
+		case <-c.quit:
+			hide()
+			for len(c.lines) > 0 {
+				fmt.Fprintln(c.out, <-c.lines)
+			}
+			return
 		case <-tick:
 			if live := c.live.Load(); live != nil {
 				fmt.Fprint(c.out, clearLine, c.fit((*live)()))
