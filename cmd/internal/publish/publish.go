@@ -12,10 +12,8 @@ import (
 	"tagbus/bus"
 	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/cli"
-	"tagbus/cmd/internal/pace"
 	"tagbus/cmd/internal/units"
 	"tagbus/node"
-	"tagbus/tags"
 )
 
 const (
@@ -34,10 +32,6 @@ Ends with status 0 when all is published and every subscriber has received it, 1
 
 	// waitingInterval is the time between two lines about a wait.
 	waitingInterval = 5 * time.Second
-
-	// checkEvery is the number of messages after which the publishing loop
-	// looks whether it is to stop.
-	checkEvery = 64
 )
 
 // errDuration is the cause of the end of a context.
@@ -230,53 +224,6 @@ func (r *run) end(err error) error {
 		return err
 	}
 	return nil
-}
-
-// loop publishes; it is the one place where every message passes.
-func (r *run) loop(ctx context.Context) error {
-	var pacer *pace.Pacer
-	if r.flags.Rate > 0 {
-		pacer = pace.New(r.flags.Rate)
-	}
-	limit := uint64(r.flags.Count)
-	for n := uint64(0); limit == 0 || n < limit; n++ {
-		if pacer != nil {
-			if err := pacer.Wait(ctx); err != nil {
-				return err
-			}
-		}
-		if n%checkEvery == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		tag, data, err := r.source.next()
-		if err != nil {
-			if err == io.EOF { //nolint:errorlint // next returns it bare
-				return r.short(n, limit)
-			}
-			return err
-		}
-		if err := publish(ctx, r.publisher, tag, data); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// short reports an input that ends before the count.
-func (r *run) short(n, limit uint64) error {
-	if limit == 0 {
-		return nil
-	}
-	return fmt.Errorf("the input ended after %d of %d messages: use --loop to publish it again", n, limit)
-}
-
-// publish publishes one message, and waits for room if there is none.
-func publish(ctx context.Context, p *bus.Publisher, tag tags.Tag, data []byte) error {
-	err := p.Publish(tag, data)
-	if err == bus.ErrNoResources { //nolint:errorlint // Publish returns it bare, and this is the data path
-		return p.PublishContext(ctx, tag, data)
-	}
-	return err
 }
 
 // drain gives the subscribers what is left.
