@@ -97,7 +97,7 @@ func (p *Publisher) Drain(ctx context.Context) error {
 		p.mu.Lock()
 		left := len(p.links)
 		p.mu.Unlock()
-		return errors.Join(err, fmt.Errorf("bus: drain: %d subscribers have not received everything: %w", left, context.Cause(ctx)))
+		return errors.Join(err, fmt.Errorf("bus: drain: subscribers that have not received everything: %d: %w", left, context.Cause(ctx)))
 	}
 }
 
@@ -116,7 +116,7 @@ func (p *Publisher) drainResult() error {
 	defer p.mu.Unlock()
 	switch {
 	case p.cutOff > 0:
-		return fmt.Errorf("bus: drain: %w: %d connections ended before", ErrUndelivered, p.cutOff)
+		return fmt.Errorf("bus: drain: %w: connections that ended before: %d", ErrUndelivered, p.cutOff)
 	case p.state == publisherClosed:
 		return ErrClosed
 	}

@@ -212,7 +212,7 @@ func (r *run) wait(ctx context.Context) error {
 	go r.awaitRefusal(ctx)
 	<-r.ending.done
 	<-watched
-	if err := r.subscription.Close(); err != nil && !errors.Is(err, bus.ErrClosed) {
+	if err := r.unsubscribe(ctx); err != nil {
 		return err
 	}
 	if r.receiver.output != nil {
@@ -220,6 +220,22 @@ func (r *run) wait(ctx context.Context) error {
 	}
 	return r.ending.err
 }
+
+// unsubscribe ends the subscription in order: the publishers hear of it before
+// the connections close, so that what is still on its way is nobody's loss.
+// One that is stopped does not answer, and is not waited for.
+func (r *run) unsubscribe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unsubscribeTime)
+	defer cancel()
+	err := r.subscription.Unsubscribe(ctx)
+	if errors.Is(err, bus.ErrClosed) || errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+// unsubscribeTime is how long publishers may take to acknowledge.
+const unsubscribeTime = time.Second
 
 // awaitRefusal ends the run if a publisher refuses the subscription.
 func (r *run) awaitRefusal(ctx context.Context) {
