@@ -205,6 +205,9 @@ func (p *Publisher) onSubscribe(l *link, m *subscription.Subscribe) {
 	var set tags.Set
 	err := set.UnmarshalBinary(l.part)
 	l.part = nil
+	if err == nil && set.IsEmpty() {
+		err = ErrEmptySet // the limits count tags, so these could be without number
+	}
 	if err != nil {
 		l.fail(errors.Join(ErrProtocol, err))
 		return

@@ -106,6 +106,9 @@ func TestAPublisherSurvivesStrangers(t *testing.T) {
 		{"a damaged set is refused", func(t *testing.T) [][]byte {
 			return [][]byte{hello(t, good), control(t, &subscription.Subscribe{ID: 1, Set: []byte{9}})}
 		}, atMostOne, "protocol violation"},
+		{"a set without tags is refused", func(t *testing.T) [][]byte {
+			return [][]byte{hello(t, good), control(t, &subscription.Subscribe{ID: 1, Set: []byte{1, 0, 0}})}
+		}, atMostOne, "no tags"},
 		{"mixed parts are refused", func(t *testing.T) [][]byte {
 			return [][]byte{
 				hello(t, good),

@@ -6,15 +6,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// CheckNames returns the names of the suite's tests.
-func CheckNames() []string {
-	var names []string
-	for _, c := range checks() {
-		names = append(names, c.name)
-	}
-	return names
-}
-
 // RunCheck runs one test of the suite. It tells whether there is one.
 func RunCheck(t TB, s Suite, name string) bool {
 	all := checks()

@@ -70,7 +70,7 @@ func TestCode(t *testing.T) {
 	}{
 		{"no error", nil, cli.ExitDone},
 		{"any error", errors.New("x"), cli.ExitFailed},
-		{"a usage error", fmt.Errorf("outer: %w", cli.Usagef("bad %d", 1)), cli.ExitUsage},
+		{"a usage error", fmt.Errorf("outer: %w", &cli.UsageError{Err: errors.New("bad 1")}), cli.ExitUsage},
 		{"a bad configuration", fmt.Errorf("outer: %w", bus.ErrInvalidConfig), cli.ExitUsage},
 		{"an unknown backend", node.ErrUnknownBackend, cli.ExitUsage},
 	}
