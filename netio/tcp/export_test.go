@@ -71,6 +71,25 @@ func (r *Receiver) Close() {
 // Buffered returns the bytes that wait for the rest of their message.
 func (r *Receiver) Buffered() int { return r.r.buffered() }
 
+// Moved returns the bytes that were copied within the receiver.
+func (r *Receiver) Moved() uint64 { return r.r.moved }
+
+// UsedBytes returns the memory that is in use, but for the scratch.
+func (r *Receiver) UsedBytes() int {
+	used, _ := r.memory.sizes()
+	return used - scratchBytes
+}
+
+// BackendBytes returns the memory that a backend has in use, but for the
+// scratch, and that it keeps free.
+func BackendBytes(b netio.Backend) (used, free int) {
+	used, free = b.(*backend).memory.sizes()
+	return used - scratchBytes, free
+}
+
+// TrimMemory is what a backend does after a while without need for memory.
+func TrimMemory(b netio.Backend) { b.(*backend).memory.trim() }
+
 // FD returns the descriptor of an endpoint. Threads: the loop.
 func FD(ep netio.Endpoint) int { return ep.(*endpoint).fd }
 

@@ -40,7 +40,6 @@ func (e *UsageError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *UsageError) Unwrap() error { return e.Err }
 
-
 // Code returns the exit code for an error: nil is done, and errors in the
 // configuration come from the command line.
 func Code(err error) int {
