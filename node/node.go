@@ -48,9 +48,10 @@ type Config struct {
 	Directory file.Config
 }
 
-// DefaultUserTimeout is Config.TCP.UserTimeout unless set. It also ends the
-// connection to a subscriber that does not read at all for so long, so it is
-// what a subscriber may take at most, for example to wait for its disk.
+// DefaultUserTimeout is Config.TCP.UserTimeout unless set: the time in which a
+// host that has vanished is noticed. It also ends the connection to a subscriber
+// that does not read at all for so long, so it is what a subscriber may take at
+// most, for example to wait for its disk.
 const DefaultUserTimeout = time.Minute
 
 // Node is a running event loop with a transport and a directory. Publishers

@@ -53,6 +53,8 @@ type Config struct {
 	// KeepaliveIdle is the silence after which the system asks the peer for a
 	// sign of life; it asks KeepaliveProbes times, every KeepaliveInterval.
 	// Defaults 5 s, 3, 2 s. Whole seconds. Negative KeepaliveIdle: never ask.
+	// With a UserTimeout it is that time, and not the number of probes, after
+	// which a silent peer is given up.
 	KeepaliveIdle, KeepaliveInterval time.Duration
 	KeepaliveProbes                  int
 
