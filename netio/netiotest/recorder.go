@@ -92,8 +92,9 @@ func (r *recorder) enter() func() {
 	return func() { r.inside.Add(-1) }
 }
 
-// find returns the end of ep, or nil, and notes a problem if ep is not one
-// that may have callbacks. It needs r.mu.
+// find returns the end of ep, and notes a problem if ep is not one that may
+// have callbacks. It returns nil if there is none, or if it has ended: what was
+// recorded of it is final, and tests read it without the lock. It needs r.mu.
 func (r *recorder) find(what string, ep netio.Endpoint) *end {
 	i := slices.IndexFunc(r.ends, func(e *end) bool { return e.ep == ep })
 	if i < 0 {
@@ -104,6 +105,7 @@ func (r *recorder) find(what string, ep netio.Endpoint) *end {
 	switch {
 	case e.closed:
 		r.problem("%s after OnConnectionClosed of the endpoint", what)
+		return nil
 	case e.closing && what != "OnConnectionClosed":
 		r.problem("%s after Close was called on the loop", what)
 	}
