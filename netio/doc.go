@@ -31,14 +31,19 @@
 // never concurrently, and never from inside a call that the user makes into
 // the backend: so the user may hold a lock of its own during such a call, and
 // may call any method from inside any callback. A callback must not block.
-// Unless a backend is configured otherwise, its methods may be called from any
-// goroutine.
+// A backend's methods may be called from any goroutine, unless its Config says
+// [Unsafe].
 //
 // # Ownership
 //
 // Memory has one owner at a time: pool → user → backend → completion → pool.
 // Bytes passed to [Handler.OnData] belong to the backend and are valid until
 // the callback returns.
+//
+// A build with the tag invariants finds who breaks these rules: it overwrites
+// the bytes of a message when OnData has returned, compares checksums of
+// zero-copy data at the send and at its completion, and panics when a method of
+// an Unsafe backend is called off its loop.
 //
 // Source: netio3-backend, "Network communication".
 package netio

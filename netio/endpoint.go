@@ -24,9 +24,21 @@ type Capabilities struct {
 	Immediate bool // SendCopy works
 }
 
+// Room tells how much more an endpoint can take, for metrics: a minimum of 0
+// means that somebody was, or nearly was, refused.
+//
+// Source: netio3 ConnectionManager::get_num_available_buffers.
+type Room struct {
+	Buffers    int // free send buffers; of shared ones, all that are free
+	MinBuffers int // the fewest since the last Room; of shared ones, since that of any endpoint
+	Sends      int // what Send and SendCopy would accept now
+	MinSends   int // the fewest since the last Room
+}
+
 // Endpoint is one established, bidirectional connection.
 //
-// Threads: any goroutine, unless said otherwise. No method blocks.
+// Threads: any goroutine if the backend is Safe, the loop if it is Unsafe, and
+// for some methods the loop always. No method blocks.
 type Endpoint interface {
 	// Local returns this side's address.
 	Local() netip.AddrPort
@@ -47,19 +59,21 @@ type Endpoint interface {
 	SetContext(v any)
 
 	// Buffer takes a free send buffer. It comes back to the endpoint through
-	// SendBuffer and its completion, or through Buffer.Release; of that a
-	// backend may learn a little later, so that OnSendReady follows then.
+	// SendBuffer and its completion, or through Buffer.Release.
 	//
 	//   - Errors: ErrNoResources (none free; OnSendReady follows),
 	//     ErrNotSupported (no buffers were asked for in Params), ErrClosed.
 	Buffer() (*Buffer, error)
 
 	// SendBuffer sends the bytes of b and takes ownership of it, unless it
-	// returns an error. The completion carries b.Key. There is always room: the
-	// number of buffers is the limit.
+	// returns an error. The completion carries b.Key. For the endpoint's own
+	// buffers there is always room: their number is the limit. A buffer that
+	// the backend's endpoints share may be taken from one and sent by another,
+	// and then Params.ZeroCopy.Outstanding is a limit as for Send.
 	//
-	//   - Errors: ErrEmptyMessage, ErrForeignBuffer (b is not from this
-	//     endpoint's Buffer, or was sent or released already), ErrTooLarge,
+	//   - Errors: ErrNoResources (only for a shared buffer: too many sends
+	//     outstanding; OnSendReady follows), ErrEmptyMessage, ErrForeignBuffer
+	//     (b is not from Buffer, or was sent or released already), ErrTooLarge,
 	//     ErrClosed.
 	SendBuffer(b *Buffer) error
 
@@ -79,12 +93,18 @@ type Endpoint interface {
 	// ErrNotSupported.
 	SendCopy(key Key, header []byte, data ...[]byte) error
 
+	// Room tells how many buffers and sends are free, and how few were since
+	// the last call.
+	Room() Room
+
 	// PauseReceive stops OnData until ResumeReceive: unread bytes stay in the
 	// transport, whose flow control reaches the sender. Called on the loop it
 	// takes effect at once: not one more OnData. Called elsewhere it may be
 	// overtaken by one turn of the loop. Both are idempotent. That the peer has
 	// closed in order shows only after ResumeReceive, behind its last message;
-	// that the connection has broken may show at once.
+	// that the connection has broken may show at once. An endpoint that was
+	// paused between two messages of the same read may hold a shared receive
+	// buffer until it goes on.
 	PauseReceive()
 
 	// ResumeReceive undoes PauseReceive.

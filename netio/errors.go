@@ -28,6 +28,10 @@ var (
 	// without.
 	ErrNotBuiltIn = errors.New("netio: backend not built in")
 
+	// ErrInvalidConfig is wrapped by every violation that the Validate of a
+	// backend's configuration reports.
+	ErrInvalidConfig = errors.New("netio: invalid configuration")
+
 	// ErrEmptyMessage is returned for a send of zero bytes: a message has at
 	// least one.
 	ErrEmptyMessage = errors.New("netio: a message needs at least one byte")
@@ -76,7 +80,9 @@ var (
 	ErrTruncated = errors.New("netio: connection ended in the middle of a message")
 
 	// ErrTimeout is the cause of OnConnectionRefused when the peer did not
-	// answer within Params.ConnectTimeout.
+	// answer within Params.ConnectTimeout, and of OnConnectionClosed when the
+	// peer stopped in the middle of a message while others waited for the
+	// shared buffer that holds its part.
 	ErrTimeout = errors.New("netio: timed out")
 )
 

@@ -2,7 +2,6 @@ package netio
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"time"
 )
@@ -14,6 +13,7 @@ const (
 	DefaultBufferBytes     = 1 << 16
 	DefaultConnectTimeout  = 5 * time.Second
 	maxMessageBytesLimit   = math.MaxInt32
+	maxBuffers             = 1 << 16
 	maxOutstandingLimit    = 1 << 16
 	minConnectTimeout      = time.Millisecond
 )
@@ -41,6 +41,16 @@ type ReceiveParams struct {
 	// 1 MiB. A peer that announces more is disconnected with ErrMessageLength.
 	MaxMessageBytes int
 
+	// Buffers is the number of receive buffers, of MaxMessageBytes each, up to
+	// 65,536: what the endpoint can hold of messages that OnData has not seen.
+	// 0 leaves the memory to the backend; then netio/tcp takes as much as the
+	// peer's messages need, and a backend that cannot do so does not receive.
+	Buffers int
+
+	// Shared has all endpoints that a listen endpoint accepts share Buffers,
+	// so that memory does not grow with their number. Not for OpenEndpoint.
+	Shared bool
+
 	// FirstMessageBytes limits the first message of an endpoint, so that a
 	// stranger cannot make this side hold more before it has said who it is.
 	// 0 means MaxMessageBytes.
@@ -52,7 +62,7 @@ type ReceiveParams struct {
 // Source: netio3 send_buffered_params.
 type BufferedParams struct {
 	// Buffers is the number of send buffers; 0 means that the endpoint does
-	// not send buffered.
+	// not send buffered, unless the backend shares send buffers.
 	Buffers int
 
 	// BufferBytes is the size of each. Default 64 KiB.
@@ -97,19 +107,19 @@ func (p Params) WithDefaults() Params {
 // and names the field, its value and its limit. Zero fields are valid.
 func (p Params) Validate() error {
 	p = p.WithDefaults()
-	var errs []error
-	check := func(field string, v, lo, hi int) {
-		if v < lo || v > hi {
-			errs = append(errs, fmt.Errorf("%w: %s is %d, want %d to %d", ErrInvalidParams, field, v, lo, hi))
-		}
-	}
+	var v violations
+	check := func(field string, value, lo, hi int) { v.check(ErrInvalidParams, field, value, lo, hi) }
 	check("Receive.MaxMessageBytes", p.Receive.MaxMessageBytes, 1, maxMessageBytesLimit)
 	check("Receive.FirstMessageBytes", p.Receive.FirstMessageBytes, 1, max(1, p.Receive.MaxMessageBytes))
-	check("Buffered.Buffers", p.Buffered.Buffers, 0, maxOutstandingLimit)
+	check("Receive.Buffers", p.Receive.Buffers, 0, maxBuffers)
+	if p.Receive.Shared && p.Receive.Buffers == 0 {
+		v.add(ErrInvalidParams, "Receive.Buffers is 0 and Receive.Shared is true, want 1 to %d: the number of buffers to share", maxBuffers)
+	}
+	check("Buffered.Buffers", p.Buffered.Buffers, 0, maxBuffers)
 	check("Buffered.BufferBytes", p.Buffered.BufferBytes, 1, maxMessageBytesLimit)
 	check("ZeroCopy.Outstanding", p.ZeroCopy.Outstanding, 1, maxOutstandingLimit)
 	if p.ConnectTimeout < minConnectTimeout {
-		errs = append(errs, fmt.Errorf("%w: ConnectTimeout is %v, want at least %v", ErrInvalidParams, p.ConnectTimeout, minConnectTimeout))
+		v.add(ErrInvalidParams, "ConnectTimeout is %v, want at least %v", p.ConnectTimeout, minConnectTimeout)
 	}
-	return errors.Join(errs...)
+	return errors.Join(v...)
 }

@@ -46,7 +46,7 @@ func TestParamsWithDefaults(t *testing.T) {
 // full returns Params without a zero field, at their limits.
 func full() netio.Params {
 	return netio.Params{
-		Receive:        netio.ReceiveParams{MaxMessageBytes: math.MaxInt32, FirstMessageBytes: 1},
+		Receive:        netio.ReceiveParams{MaxMessageBytes: math.MaxInt32, Buffers: 1 << 16, Shared: true, FirstMessageBytes: 1},
 		Buffered:       netio.BufferedParams{Buffers: 1 << 16, BufferBytes: math.MaxInt32},
 		ZeroCopy:       netio.ZeroCopyParams{Outstanding: 1 << 16, Region: []byte("memory")},
 		Context:        "context",
@@ -89,13 +89,13 @@ func TestParamsValidateNamesFieldValueAndLimit(t *testing.T) {
 
 func TestParamsValidateReportsAllViolations(t *testing.T) {
 	p := netio.Params{
-		Receive:        netio.ReceiveParams{MaxMessageBytes: -1, FirstMessageBytes: -1},
+		Receive:        netio.ReceiveParams{MaxMessageBytes: -1, FirstMessageBytes: -1, Buffers: -1},
 		Buffered:       netio.BufferedParams{Buffers: -1, BufferBytes: -1},
 		ZeroCopy:       netio.ZeroCopyParams{Outstanding: -1},
 		ConnectTimeout: -1,
 	}
 	got := strings.Count(p.Validate().Error(), netio.ErrInvalidParams.Error())
-	if got != 6 {
-		t.Errorf("violations: got %d in %q, want 6", got, p.Validate())
+	if got != 7 {
+		t.Errorf("violations: got %d in %q, want 7", got, p.Validate())
 	}
 }

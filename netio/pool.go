@@ -21,6 +21,8 @@ type Pool struct {
 	free    []*Buffer // a stack: the buffer used last is warm in the cache
 	minFree int
 	closed  bool
+	awaited bool   // onFree is to be called
+	onFree  func() // called without the lock; nil: never
 }
 
 // NewPool allocates a pool.
@@ -91,12 +93,39 @@ func (p *Pool) GetAll(dst []*Buffer, n int) ([]*Buffer, bool) {
 }
 
 func (p *Pool) put(b *Buffer) {
+	if p.putBack(b) {
+		p.onFree()
+	}
+}
+
+// putBack tells whether somebody waits for a buffer.
+func (p *Pool) putBack(b *Buffer) (awaited bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.free = append(p.free, b)
 	if p.closed && len(p.free) == len(p.buffers) {
 		_ = FreeRegion(p.region) // fails only for a region that is none
 	}
+	awaited = p.awaited
+	p.awaited = false
+	return awaited
+}
+
+// OnFree sets what is called when a buffer comes back after AwaitFree: f, on
+// the goroutine that gives the buffer back, without a lock of the pool. It must
+// be set before the first AwaitFree. For backends.
+func (p *Pool) OnFree(f func()) { p.onFree = f }
+
+// AwaitFree tells whether a buffer is free. If not, the function of OnFree is
+// called once, when one has come back. For backends.
+func (p *Pool) AwaitFree() (free bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.free) > 0 {
+		return true
+	}
+	p.awaited = true
+	return false
 }
 
 // Free returns the number of free buffers.

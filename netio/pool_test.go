@@ -234,3 +234,34 @@ func TestRetireWaitsForTheLastBuffer(t *testing.T) {
 		t.Errorf("close of a retired pool: got %v, want none", err)
 	}
 }
+
+func TestAwaitFree(t *testing.T) {
+	p := newPool(t, 2, 8)
+	calls := 0
+	p.OnFree(func() {
+		if p.Free() == 0 { // also: the lock is not held
+			t.Error("free buffers inside OnFree: got 0, want at least 1")
+		}
+		calls++
+	})
+	a, b := p.Get(), p.Get()
+	b.Release() // nobody waits
+	if !p.AwaitFree() {
+		t.Error("AwaitFree with a free buffer: got false, want true")
+	}
+	b = p.Get()
+	if p.AwaitFree() || p.AwaitFree() {
+		t.Error("AwaitFree without a free buffer: got true, want false")
+	}
+	if calls != 0 {
+		t.Errorf("calls of OnFree before a buffer came back: got %d, want 0", calls)
+	}
+	a.Release()
+	b.Release() // the wait is over
+	if calls != 1 {
+		t.Errorf("calls of OnFree: got %d, want 1", calls)
+	}
+	if !p.AwaitFree() {
+		t.Error("AwaitFree after it was answered: got false, want true")
+	}
+}

@@ -99,7 +99,8 @@ func (b *backend) listen(addr netip.AddrPort, p netio.Params) (*listener, error)
 	if !addr.IsValid() {
 		return nil, netio.ErrInvalidAddress
 	}
-	if err := p.Validate(); err != nil {
+	p, err := b.cfg.ListenParams(p)
+	if err != nil {
 		return nil, err
 	}
 	host := addr.Addr()
@@ -120,7 +121,7 @@ func (b *backend) listen(addr netip.AddrPort, p netio.Params) (*listener, error)
 		}
 		return nil, syscall.EADDRINUSE
 	}
-	l := &listener{b: b, addr: addr, params: p.WithDefaults()}
+	l := &listener{b: b, addr: addr, params: p}
 	b.net.listeners[addr] = l
 	b.listeners = append(b.listeners, l)
 	return l, nil
@@ -144,7 +145,8 @@ func (b *backend) dial(addr netip.AddrPort, p netio.Params) error {
 	if !addr.IsValid() || addr.Port() == 0 || addr.Addr().IsUnspecified() {
 		return netio.ErrInvalidAddress
 	}
-	if err := p.Validate(); err != nil {
+	p, err := b.cfg.EndpointParams(p)
+	if err != nil {
 		return err
 	}
 	if slices.ContainsFunc(b.dials, func(d *dial) bool { return d.addr == addr }) ||
@@ -155,7 +157,6 @@ func (b *backend) dial(addr netip.AddrPort, p netio.Params) error {
 	if !host.IsValid() {
 		host = addr.Addr()
 	}
-	p = p.WithDefaults()
 	d := &dial{
 		b:        b,
 		addr:     addr,

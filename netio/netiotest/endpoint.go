@@ -20,6 +20,7 @@ type endpoint struct {
 	// mu stands for b.net.mu:
 	pool           *netio.Pool // nil without buffers
 	sends          []*send     // accepted and not completed, in order
+	mostSends      int         // since the last call of Room
 	out            link        // to the peer
 	in             []byte      // the message being received, up to its last byte that came
 	inBytes        int         // its whole size, 0 between two messages
@@ -163,7 +164,21 @@ const maxMessageBytes = 1<<31 - 1
 // accept needs the network's mutex.
 func (e *endpoint) accept(s *send) {
 	e.sends = append(e.sends, s)
+	e.mostSends = max(e.mostSends, len(e.sends))
 	e.b.schedule(e)
+}
+
+// Room implements netio.Endpoint.
+func (e *endpoint) Room() (r netio.Room) {
+	e.b.net.mu.Lock()
+	defer e.b.net.mu.Unlock()
+	if e.pool != nil {
+		r.Buffers, r.MinBuffers = e.pool.Free(), e.pool.MinFree()
+	}
+	limit := e.params.ZeroCopy.Outstanding
+	r.Sends, r.MinSends = max(0, limit-len(e.sends)), max(0, limit-max(e.mostSends, len(e.sends)))
+	e.mostSends = len(e.sends)
+	return r
 }
 
 // PauseReceive implements netio.Endpoint. It takes effect at once.

@@ -63,6 +63,9 @@ func NewNetwork() *Network {
 // Config says what a backend of a Network is like. The zero value has every
 // capability.
 type Config struct {
+	// Config is what all backends have in common. Its Mode changes nothing.
+	netio.Config
+
 	// Name is what Backend.Name returns. Default "memory".
 	Name string
 
@@ -76,6 +79,7 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
+	c.Config = c.Config.WithDefaults()
 	if c.Name == "" {
 		c.Name = "memory"
 	}
@@ -85,6 +89,9 @@ func (c Config) withDefaults() Config {
 // Opener returns the Opener of backends that live on loop and on n.
 func (n *Network) Opener(loop netio.Loop, cfg Config) netio.Opener {
 	return func(h netio.Handler) (netio.Backend, error) {
+		if err := cfg.Validate(); err != nil {
+			return nil, err
+		}
 		return newBackend(n, loop, h, cfg.withDefaults())
 	}
 }

@@ -5,8 +5,13 @@
 // that says so, and the rest of the program builds and runs without cgo.
 package rdma
 
+import "tagbus/netio"
+
 // Config says which fabric to use. The zero value lets libfabric choose.
 type Config struct {
+	// Config is what all backends have in common.
+	netio.Config
+
 	// Provider is the libfabric provider, for example "verbs" or "tcp".
 	// Default: the best that the machine has.
 	Provider string

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"tagbus/netio"
 )
 
 // Defaults of Config.
@@ -34,6 +36,10 @@ const (
 // Config tunes a backend. The zero value is good for detector readout in a
 // local network.
 type Config struct {
+	// Config is what all backends have in common. Its Mode changes nothing:
+	// this backend uses TCP.
+	netio.Config
+
 	// Nagle lets the system hold back small segments until the peer has
 	// acknowledged earlier ones (it switches TCP_NODELAY off). Default false:
 	// the backend gathers messages itself, and what it sends is to go at once.
@@ -94,6 +100,7 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
+	c.Config = c.Config.WithDefaults()
 	setDefault(&c.KeepaliveIdle, DefaultKeepaliveIdle)
 	setDefault(&c.KeepaliveInterval, DefaultKeepaliveInterval)
 	setDefault(&c.KeepaliveProbes, DefaultKeepaliveProbes)
@@ -116,13 +123,13 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// Validate reports all violations of c, joined; each wraps ErrInvalidConfig
+// Validate reports all violations of c, joined; each wraps netio.ErrInvalidConfig
 // and names the field, its value and its limit. The opener calls it.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	var errs []error
 	refuse := func(field string, value any, want string) {
-		errs = append(errs, fmt.Errorf("%w: %s is %v, want %s", ErrInvalidConfig, field, value, want))
+		errs = append(errs, fmt.Errorf("%w: %s is %v, want %s", netio.ErrInvalidConfig, field, value, want))
 	}
 	count := func(field string, v, lo, hi int) {
 		if v < lo || v > hi {
@@ -152,5 +159,5 @@ func (c Config) Validate() error {
 	count("AcceptBudget", c.AcceptBudget, 1, maxCount)
 	count("MaxEndpoints", c.MaxEndpoints, 1, maxCount)
 	duration("AcceptPause", c.AcceptPause, time.Millisecond, maxKeepalive)
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.Config.Validate())...)
 }

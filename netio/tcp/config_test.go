@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tagbus/netio/reactor"
+	"tagbus/netio"
 	"tagbus/netio/tcp"
 )
 
@@ -17,8 +18,8 @@ func TestConfigReportsAllThatIsWrong(t *testing.T) {
 		Backlog: -1, ReadBudgetBytes: 1, AcceptBudget: -1, MaxEndpoints: -1, AcceptPause: -1,
 	}
 	_, err := tcp.Opener(startLoop(t, reactor.Config{}).EventLoop, bad)(newWatcher())
-	if !errors.Is(err, tcp.ErrInvalidConfig) {
-		t.Fatalf("open backend: got error %v, want %v", err, tcp.ErrInvalidConfig)
+	if !errors.Is(err, netio.ErrInvalidConfig) {
+		t.Fatalf("open backend: got error %v, want %v", err, netio.ErrInvalidConfig)
 	}
 	for _, field := range []string{
 		"SendBufferBytes is -1", "ReceiveBufferBytes is 2147483648", "CongestionControl is \"much", "KeepaliveIdle is 1ms", "KeepaliveInterval is -1ns",

@@ -28,10 +28,10 @@ func (b *backend) openEndpoint(addr netip.AddrPort, p netio.Params) error {
 	if !addr.IsValid() || addr.Port() == 0 || addr.Addr().Unmap().IsUnspecified() {
 		return netio.ErrInvalidAddress
 	}
-	if err := p.Validate(); err != nil {
+	p, err := b.config.EndpointParams(p)
+	if err != nil {
 		return err
 	}
-	p = p.WithDefaults()
 	key := canonical(addr)
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -164,6 +164,15 @@ func (e *endpoint) SendCopy(key netio.Key, header []byte, data ...[]byte) error 
 	return err
 }
 
+// Room implements netio.Endpoint.
+func (e *endpoint) Room() (r netio.Room) {
+	if e.pool != nil {
+		r.Buffers, r.MinBuffers = e.pool.Free(), e.pool.MinFree()
+	}
+	r.Sends, r.MinSends = e.queue.room()
+	return r
+}
+
 // PauseReceive implements netio.Endpoint.
 func (e *endpoint) PauseReceive() { e.hold.Or(paused) }
 

@@ -37,7 +37,8 @@ func (b *backend) openListenEndpoint(addr netip.AddrPort, p netio.Params) (*list
 	if !addr.IsValid() {
 		return nil, netio.ErrInvalidAddress
 	}
-	if err := p.Validate(); err != nil {
+	p, err := b.config.ListenParams(p)
+	if err != nil {
 		return nil, err
 	}
 	b.mu.Lock()
@@ -57,7 +58,7 @@ func (b *backend) openListenEndpoint(addr netip.AddrPort, p netio.Params) (*list
 		_ = unix.Close(fd)
 		return nil, err
 	}
-	l := &listenEndpoint{backend: b, addr: actual, params: p.WithDefaults(), fd: fd}
+	l := &listenEndpoint{backend: b, addr: actual, params: p, fd: fd}
 	l.resting.f = l.accept
 	b.listening[actual] = struct{}{}
 	b.enqueue(l)

@@ -30,6 +30,7 @@ type queue struct {
 	tail   uint64
 	known  bool     // the loop will look at what is appended
 	closed bool     // no sends any more
+	most   uint64   // outstanding since the last call of room
 	block  copies   // is being filled
 	full   []copies // before it
 
@@ -93,6 +94,7 @@ func (q *queue) reserve(limit uint64) (*entry, error) {
 // commit accepts the entry, and tells whether the loop must be told.
 func (q *queue) commit() (tell bool) {
 	q.tail++
+	q.most = max(q.most, q.tail-q.head.Load())
 	tell = !q.known
 	q.known = true
 	return tell
@@ -162,6 +164,17 @@ func (q *queue) hasPlace() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.tail-q.head.Load() < q.limit
+}
+
+// room returns how many sends there is place for, and the fewest since the last
+// call.
+func (q *queue) room() (now, fewest int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	used := q.tail - q.head.Load()
+	most := q.most
+	q.most = used
+	return int(q.limit - min(used, q.limit)), int(q.limit - min(max(used, most), q.limit))
 }
 
 // gather adds the memory of the entries from sent on, up to tail, to the next

@@ -1,0 +1,91 @@
+// Package invariants is what a backend's debug build checks: that its users keep
+// the rules of package netio about memory and threads. A backend asks Enabled,
+// a constant of the build tag invariants, so that the product pays nothing.
+package invariants
+
+import (
+	"fmt"
+	"hash/maphash"
+	"sync"
+)
+
+// poison is what memory is overwritten with. A run of it in a message, as
+// 0xDBDBDBDB, shows that it was read too late.
+const poison = 0xDB
+
+// Poison overwrites memory that its user may not look at any more.
+func Poison(mem []byte) {
+	for i := range mem {
+		mem[i] = poison
+	}
+}
+
+// Poisoned tells whether memory is as Poison has left it.
+func Poisoned(mem []byte) bool {
+	for _, b := range mem {
+		if b != poison {
+			return false
+		}
+	}
+	return true
+}
+
+var seed = maphash.MakeSeed()
+
+// Sum returns a checksum of pieces of memory, the same for the same bytes in
+// this process.
+func Sum(pieces ...[]byte) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	for _, piece := range pieces {
+		_, _ = h.Write(piece) // never fails
+	}
+	return h.Sum64()
+}
+
+var (
+	mu       sync.Mutex
+	recorded *[]string // nil: nobody records
+)
+
+// Report says that a rule was broken. It panics, unless a test records.
+func Report(format string, args ...any) {
+	text := "netio: " + fmt.Sprintf(format, args...)
+	mu.Lock()
+	defer mu.Unlock()
+	if recorded == nil {
+		panic(text)
+	}
+	*recorded = append(*recorded, text)
+}
+
+// Record has Report collect what it is told until stop is called. reports
+// returns what came since the last call of it. One recording at a time.
+func Record() (reports func() []string, stop func()) {
+	mu.Lock()
+	defer mu.Unlock()
+	if recorded != nil {
+		panic("invariants: somebody records already")
+	}
+	recorded = new([]string)
+	reports = func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		all := *recorded
+		*recorded = nil
+		return all
+	}
+	stop = func() {
+		mu.Lock()
+		defer mu.Unlock()
+		recorded = nil
+	}
+	return reports, stop
+}
+
+// CheckThread panics if the caller of a method may not call it here.
+func CheckThread(allowed bool, method string) {
+	if !allowed {
+		panic("netio: " + method + " of an Unsafe backend was called off its event loop: use Loop.Post, or netio.Safe")
+	}
+}
