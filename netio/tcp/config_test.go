@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/netio/reactor"
 	"tagbus/netio"
+	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 )
 
