@@ -36,7 +36,11 @@ func Opener(loop *reactor.EventLoop, cfg Config) netio.Opener {
 		if err := cfg.Validate(); err != nil {
 			return nil, err
 		}
-		return open(loop, cfg.withDefaults(), h)
+		cfg = cfg.withDefaults()
+		if cfg.Mode == netio.ModeRDMA {
+			cfg.Logger.Warn("tcp: the mode RDMA was asked for; this backend uses TCP")
+		}
+		return open(loop, cfg, h)
 	}
 }
 
@@ -76,6 +80,8 @@ type backend struct {
 	accepted  int // of them
 	listeners []*listenEndpoint
 	spare     int // a descriptor to give up when there is no other; -1: none
+
+	shared *sharedSend // nil: each endpoint has its own send buffers
 }
 
 func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, error) {
@@ -91,6 +97,10 @@ func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, 
 	b.trimming.f = b.trim
 	var err error
 	if b.scratch.block, err = b.memory.get(scratchBytes); err != nil {
+		return nil, err
+	}
+	if b.shared, err = newSharedSend(b, cfg.SharedSend); err != nil {
+		b.freeMemory()
 		return nil, err
 	}
 	if b.spare, err = openSpare(); err != nil {
@@ -112,6 +122,9 @@ func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, 
 func (b *backend) freeMemory() {
 	b.memory.put(b.scratch.block)
 	b.memory.close()
+	if b.shared != nil {
+		b.shared.pool.Retire()
+	}
 }
 
 func openSpare() (int, error) { return unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0) }

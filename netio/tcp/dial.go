@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/invariants"
 )
 
 // dial is what an endpoint needs only until it is connected.
@@ -18,6 +19,9 @@ type dial struct {
 
 // OpenEndpoint implements netio.Backend.
 func (b *backend) OpenEndpoint(addr netip.AddrPort, p netio.Params) error {
+	if invariants.Enabled {
+		b.checkThread("Backend.OpenEndpoint")
+	}
 	if err := b.openEndpoint(addr, p); err != nil {
 		return &netio.OpError{Op: "open endpoint", Addr: addr, Err: err}
 	}

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/invariants"
 	"tagbus/netio/reactor"
 )
 
@@ -57,7 +58,7 @@ type endpoint struct {
 	dial         *dial           // set for those of OpenEndpoint
 	listener     *listenEndpoint // set for the accepted
 	retry        alarm           // of a send, when the system was out of memory
-	offering     alarm
+	invited      bool            // to take a shared send buffer
 	next, prev   *endpoint
 }
 
@@ -70,17 +71,20 @@ func newEndpoint(b *backend, fd int, remote netip.AddrPort, p *netio.Params) (*e
 		fd:      fd,
 		context: p.Context,
 		capabilities: netio.Capabilities{
-			Receive: true, Buffered: p.Buffered.Buffers > 0, ZeroCopy: true, Immediate: true,
+			Receive: true, Buffered: p.Buffered.Buffers > 0 || b.shared != nil, ZeroCopy: true, Immediate: true,
 		},
 	}
-	if p.Buffered.Buffers > 0 {
+	if b.shared != nil {
+		e.pool = b.shared.pool
+	} else if p.Buffered.Buffers > 0 {
 		pool, err := netio.NewPool(p.Buffered.Buffers, p.Buffered.BufferBytes)
 		if err != nil {
 			return nil, err
 		}
+		pool.OnFree(func() { e.leave(toOffer) })
 		e.pool = pool
 	}
-	e.queue.init(&b.memory, p)
+	e.queue.init(b, p)
 	e.receiver.init(&b.memory, &b.scratch, p.Receive)
 	return e, nil
 }
@@ -102,6 +106,9 @@ func (e *endpoint) SetContext(v any) { e.context = v }
 
 // Buffer implements netio.Endpoint.
 func (e *endpoint) Buffer() (*netio.Buffer, error) {
+	if invariants.Enabled {
+		e.backend.checkThread("Endpoint.Buffer")
+	}
 	if e.pool == nil {
 		return nil, netio.ErrNotSupported
 	}
@@ -127,6 +134,9 @@ func (e *endpoint) Buffer() (*netio.Buffer, error) {
 
 // SendBuffer implements netio.Endpoint.
 func (e *endpoint) SendBuffer(b *netio.Buffer) error {
+	if invariants.Enabled {
+		e.backend.checkThread("Endpoint.SendBuffer")
+	}
 	tell, err := e.queue.pushBuffer(b, e.pool)
 	if tell {
 		e.leave(toFlush)
@@ -136,12 +146,15 @@ func (e *endpoint) SendBuffer(b *netio.Buffer) error {
 
 // Send implements netio.Endpoint.
 func (e *endpoint) Send(key netio.Key, header []byte, data ...[]byte) error {
+	if invariants.Enabled {
+		e.backend.checkThread("Endpoint.Send")
+	}
 	size, err := frameBytes(header, data)
 	if err != nil {
 		return err
 	}
 	push := (*queue).push
-	if size <= copyBytes {
+	if size <= copyBytes && !invariants.Enabled { // a copy would hide that the data was changed
 		push = (*queue).pushCopy
 	}
 	tell, err := push(&e.queue, key, size, header, data)
@@ -153,6 +166,9 @@ func (e *endpoint) Send(key netio.Key, header []byte, data ...[]byte) error {
 
 // SendCopy implements netio.Endpoint.
 func (e *endpoint) SendCopy(key netio.Key, header []byte, data ...[]byte) error {
+	if invariants.Enabled {
+		e.backend.checkThread("Endpoint.SendCopy")
+	}
 	size, err := frameBytes(header, data)
 	if err != nil {
 		return err
@@ -166,6 +182,9 @@ func (e *endpoint) SendCopy(key netio.Key, header []byte, data ...[]byte) error 
 
 // Room implements netio.Endpoint.
 func (e *endpoint) Room() (r netio.Room) {
+	if invariants.Enabled {
+		e.backend.checkThread("Endpoint.Room")
+	}
 	if e.pool != nil {
 		r.Buffers, r.MinBuffers = e.pool.Free(), e.pool.MinFree()
 	}
@@ -174,10 +193,18 @@ func (e *endpoint) Room() (r netio.Room) {
 }
 
 // PauseReceive implements netio.Endpoint.
-func (e *endpoint) PauseReceive() { e.hold.Or(paused) }
+func (e *endpoint) PauseReceive() {
+	if invariants.Enabled {
+		e.backend.checkThread("Endpoint.PauseReceive")
+	}
+	e.hold.Or(paused)
+}
 
 // ResumeReceive implements netio.Endpoint.
 func (e *endpoint) ResumeReceive() {
+	if invariants.Enabled {
+		e.backend.checkThread("Endpoint.ResumeReceive")
+	}
 	if e.hold.And(^paused)&paused != 0 {
 		e.leave(toRead)
 	}
@@ -185,6 +212,9 @@ func (e *endpoint) ResumeReceive() {
 
 // Close implements netio.Endpoint.
 func (e *endpoint) Close() error {
+	if invariants.Enabled {
+		e.backend.checkThread("Endpoint.Close")
+	}
 	if e.hold.Or(closed)&closed != 0 {
 		return netio.ErrClosed
 	}

@@ -131,7 +131,7 @@ func (e *endpoint) cancel() []netio.Key {
 	keys := b.keys[:0]
 	tail := e.queue.close()
 	for i := e.queue.head.Load(); i != tail; i++ {
-		keys = append(keys, e.queue.finish(i))
+		keys = append(keys, e.finish(i))
 	}
 	e.queue.release()
 	b.keys = keys
@@ -160,8 +160,7 @@ func (e *endpoint) release() {
 	e.fd = -1
 	e.receiver.release()
 	b.alarms.cancel(&e.retry)
-	b.alarms.cancel(&e.offering)
-	e.retirePool()
+	e.leavePool()
 	b.endpoints.remove(e)
 	if e.listener != nil {
 		b.accepted--
@@ -174,9 +173,12 @@ func (e *endpoint) release() {
 	}
 }
 
-// retirePool gives up the send buffers, some of which a user may still hold.
-func (e *endpoint) retirePool() {
-	if e.pool != nil {
+// leavePool gives up the send buffers, some of which a user may still hold.
+func (e *endpoint) leavePool() {
+	switch {
+	case e.backend.shared != nil:
+		e.backend.shared.forget(e)
+	case e.pool != nil:
 		e.pool.Retire()
 	}
 }

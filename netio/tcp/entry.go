@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/invariants"
 )
 
 const (
@@ -21,6 +22,8 @@ const (
 
 // entry is an accepted send.
 type entry struct {
+	checksum invariants.Checksum
+
 	key    netio.Key
 	bytes  int           // of the frame
 	buffer *netio.Buffer // of SendBuffer

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/invariants"
 )
 
 const (
@@ -15,10 +16,6 @@ const (
 	// sendRetry is the pause after which a send is tried again for which the
 	// system had no memory.
 	sendRetry = 5 * time.Millisecond
-
-	// offerRetry is the pause after which an endpoint whose user waits for a
-	// buffer looks whether the user has released one.
-	offerRetry = time.Millisecond
 )
 
 // flush hands what is in the queue to the system, and reports what it has
@@ -86,7 +83,7 @@ func (e *endpoint) complete() bool {
 		if e.hold.Load()&closed != 0 {
 			return false
 		}
-		h.OnSendCompleted(netio.Completion{Endpoint: e, Key: q.finish(i)})
+		h.OnSendCompleted(netio.Completion{Endpoint: e, Key: e.finish(i)})
 	}
 	if q.noPlace.count() > 0 || e.noBuffer.count() > 0 {
 		e.ready()
@@ -98,37 +95,59 @@ func (e *endpoint) complete() bool {
 // tries again and again collects millions of refusals.
 const answersPerTurn = 64
 
-// ready answers refusals for want of a place in the queue or of a buffer, each
-// only while there is one: a call takes what the call before has left. Those of
-// the calls themselves have to wait for the next turn, or a user who asks for
-// too much in each would keep the loop.
+// finish empties entry i, which is the head of the queue, and returns its key.
+func (e *endpoint) finish(i uint64) netio.Key {
+	if invariants.Enabled {
+		e.checkMemory(i)
+	}
+	return e.queue.finish(i)
+}
+
+// ready answers refusals for want of a place in the queue or of a buffer of its
+// own, each only while there is one: a call takes what the call before has left.
+// Those of the calls themselves have to wait for the next turn, or a user who
+// asks for too much in each would keep the loop.
 func (e *endpoint) ready() {
+	own := e.backend.shared == nil
 	for n := min(answersPerTurn, e.queue.noPlace.count()+e.noBuffer.count()); n > 0; n-- {
-		buffer := e.noBuffer.count() > 0 && e.pool.Free() > 0 && e.noBuffer.withdraw()
+		buffer := own && e.noBuffer.count() > 0 && e.pool.Free() > 0 && e.noBuffer.withdraw()
 		place := !buffer && e.queue.noPlace.count() > 0 && e.queue.hasPlace() && e.queue.noPlace.withdraw()
 		if !buffer && !place || e.hold.Load()&closed != 0 {
 			return // a completion comes back here, or offer does
 		}
 		e.backend.handler.OnSendReady(e)
 	}
-	if e.queue.noPlace.count() > 0 || e.noBuffer.count() > 0 {
+	if e.queue.noPlace.count() > 0 || own && e.noBuffer.count() > 0 {
 		e.leave(toOffer)
 	}
 }
 
-// offer answers refusals apart from completions. A buffer comes back also when
-// the user releases it, and the pool does not tell; so this comes again.
+// offer answers refusals apart from completions: after a refusal, and when a
+// buffer has come back.
 func (e *endpoint) offer() {
 	if e.state != reported {
 		return
 	}
 	e.ready()
+	if e.hold.Load()&closed != 0 || e.noBuffer.count() == 0 {
+		return
+	}
+	if s := e.backend.shared; s != nil {
+		e.offerShared(s)
+	} else if e.pool.AwaitFree() {
+		e.leave(toOffer)
+	}
+}
+
+// offerShared answers one refusal if it is this endpoint's turn.
+func (e *endpoint) offerShared(s *sharedSend) {
+	if e.invited {
+		e.invited = false
+		if e.noBuffer.withdraw() {
+			e.backend.handler.OnSendReady(e)
+		}
+	}
 	if e.noBuffer.count() > 0 && e.hold.Load()&closed == 0 {
-		if e.offering.f == nil {
-			e.offering.f = func() { e.leave(toOffer) }
-		}
-		if e.offering.place == 0 {
-			e.backend.alarms.set(&e.offering, offerRetry)
-		}
+		s.wait(e)
 	}
 }

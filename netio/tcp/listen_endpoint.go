@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/invariants"
 	"tagbus/netio/reactor"
 )
 
@@ -26,6 +27,9 @@ type listenEndpoint struct {
 // OpenListenEndpoint implements netio.Backend. On "[::]" it listens for IPv4
 // too; endpoints show IPv4 peers with their IPv4 address.
 func (b *backend) OpenListenEndpoint(addr netip.AddrPort, p netio.Params) (netio.ListenEndpoint, error) {
+	if invariants.Enabled {
+		b.checkThread("Backend.OpenListenEndpoint")
+	}
 	l, err := b.openListenEndpoint(addr, p)
 	if err != nil {
 		return nil, &netio.OpError{Op: "open listen endpoint", Addr: addr, Err: err}
@@ -70,6 +74,9 @@ func (l *listenEndpoint) Addr() netip.AddrPort { return l.addr }
 
 // Close implements netio.ListenEndpoint.
 func (l *listenEndpoint) Close() error {
+	if invariants.Enabled {
+		l.backend.checkThread("ListenEndpoint.Close")
+	}
 	if l.closed.Swap(true) {
 		return netio.ErrClosed
 	}
@@ -163,7 +170,7 @@ func (l *listenEndpoint) adopt(fd int, remote netip.AddrPort) {
 		b.config.Logger.Warn("tcp: cannot serve an accepted connection", "remote", remote, "err", err)
 		_ = unix.Close(fd)
 		if e != nil {
-			e.retirePool()
+			e.leavePool()
 		}
 		return
 	}

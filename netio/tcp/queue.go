@@ -2,7 +2,6 @@ package tcp
 
 import (
 	"math"
-	"sync"
 	"sync/atomic"
 
 	"tagbus/netio"
@@ -22,10 +21,11 @@ const maxMessageBytes = math.MaxInt32
 // that nobody waits for a system call; an entry between them is the loop's.
 type queue struct {
 	memory *memory
-	limit  uint64 // of Send
-	places int    // limit and the buffers, a power of two
+	limit  uint64 // of Send, and of SendBuffer if the buffers are shared
+	places int    // limit and the endpoint's own buffers, a power of two
+	shared bool   // the buffers are shared
 
-	mu     sync.Mutex
+	mu     lock
 	ring   []entry
 	tail   uint64
 	known  bool     // the loop will look at what is appended
@@ -44,8 +44,10 @@ type queue struct {
 	takenBytes int // and their bytes
 }
 
-func (q *queue) init(m *memory, p *netio.Params) {
-	q.memory = m
+func (q *queue) init(b *backend, p *netio.Params) {
+	q.memory = &b.memory
+	q.mu.off = b.config.ThreadSafety == netio.Unsafe
+	q.shared = b.shared != nil
 	q.limit = uint64(p.ZeroCopy.Outstanding)
 	q.places = 1
 	for q.places < p.ZeroCopy.Outstanding+p.Buffered.Buffers {
@@ -111,11 +113,12 @@ func (q *queue) push(key netio.Key, size int, header []byte, data [][]byte) (tel
 	e.key = key
 	e.setHead(size, header)
 	e.setPieces(data)
+	e.takeChecksum()
 	return q.commit(), nil
 }
 
-// pushBuffer appends a buffer of pool. There is always room for it: no more
-// buffers exist than there are places.
+// pushBuffer appends a buffer of pool. There is always room for one of the
+// endpoint's own: no more exist than there are places.
 func (q *queue) pushBuffer(b *netio.Buffer, pool *netio.Pool) (tell bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -129,7 +132,11 @@ func (q *queue) pushBuffer(b *netio.Buffer, pool *netio.Pool) (tell bool, err er
 		b.UnmarkSent()
 		return false, netio.ErrEmptyMessage
 	}
-	e, err := q.reserve(math.MaxUint64)
+	limit := uint64(math.MaxUint64)
+	if q.shared {
+		limit = q.limit
+	}
+	e, err := q.reserve(limit)
 	if err != nil {
 		b.UnmarkSent()
 		return false, err
@@ -138,6 +145,7 @@ func (q *queue) pushBuffer(b *netio.Buffer, pool *netio.Pool) (tell bool, err er
 	e.buffer = b
 	e.setHead(len(b.Bytes()), nil)
 	e.pieces[0] = vector(b.Bytes())
+	e.takeChecksum()
 	return q.commit(), nil
 }
 

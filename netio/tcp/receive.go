@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/invariants"
 )
 
 // receive delivers what has been received: at the edge of readability, after
@@ -75,6 +76,9 @@ func (e *endpoint) deliver() bool {
 			e.countReceived()
 		}
 		h.OnData(e, message)
+		if invariants.Enabled {
+			invariants.Poison(message)
+		}
 		if e.queue.noPlace.count() > 0 {
 			// Who answers message for message would be refused for the rest of
 			// what was read, though the system would take the answers.
