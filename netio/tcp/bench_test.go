@@ -199,3 +199,18 @@ func pingAndEcho(tb testing.TB, cfg reactor.Config) (*ping, netio.Endpoint, *run
 	}
 	return p, <-p.ep, loop
 }
+
+// BenchmarkThreadSafety shows what the locks of a Safe backend cost.
+func BenchmarkThreadSafety(b *testing.B) {
+	for _, model := range []netio.ThreadSafety{netio.Safe, netio.Unsafe} {
+		for _, way := range ways {
+			b.Run(fmt.Sprintf("model=%v/way=%s", model, way), func(b *testing.B) {
+				p, s, ep, loop := pumpAndSink(b, tcp.Config{Config: netio.Config{ThreadSafety: model}}, way, 64)
+				p.run(s, ep, loop, 100_000)
+				b.ReportAllocs()
+				b.ResetTimer()
+				p.run(s, ep, loop, b.N)
+			})
+		}
+	}
+}
