@@ -92,12 +92,12 @@ func (src *source) deliver(done *delivered) (more bool) {
 			return false
 		}
 		if r.newTag || rcv == nil {
-			if rcv = src.receivedOf(r.tag); rcv == nil {
+			if rcv = src.receivedOf(r.lane, r.tag); rcv == nil {
 				return false
 			}
 		}
 		if rcv.version != src.version { // a handler may have changed it
-			src.aim(rcv, r.tag)
+			src.aim(rcv, r.lane, r.tag)
 		}
 		rcv.count++
 		if len(rcv.targets) == 0 {
@@ -116,33 +116,38 @@ func (src *source) deliver(done *delivered) (more bool) {
 	}
 }
 
-// receivedOf returns the state of a tag, which begins at its first mention. It
-// returns nil, and ends the connection, for a tag that was not asked for: a
-// publisher must not make us remember as many as it likes.
-func (src *source) receivedOf(tag tags.Tag) *received {
-	if rcv := src.tags.get(tag); rcv != nil {
-		return rcv
+// receivedOf returns the state of a tag in a lane, which begins at its first
+// mention. It returns nil, and ends the connection, for a tag that was not asked
+// for there: a publisher must not make us remember as many as it likes.
+func (src *source) receivedOf(lane uint16, tag tags.Tag) *received {
+	if int(lane) < len(src.lanes) {
+		if rcv := src.lanes[lane].get(tag); rcv != nil {
+			return rcv
+		}
 	}
 	for _, asked := range [...]map[uint64]*Subscription{src.requested, src.acked} {
 		for _, sub := range asked {
-			if sub.set.Contains(tag) {
-				return src.tags.add(tag, func(*received) {})
+			if sub.lane == lane && sub.set.Contains(tag) {
+				for int(lane) >= len(src.lanes) {
+					src.lanes = append(src.lanes, new(tagMap[received]))
+				}
+				return src.lanes[lane].add(tag, func(*received) {})
 			}
 		}
 	}
-	src.fail(protocolError("tag %v was not asked for", tag))
+	src.fail(protocolError("tag %v was not asked for in lane %d", tag, lane))
 	return nil
 }
 
 // aim finds out where the messages of a tag go.
-func (src *source) aim(rcv *received, tag tags.Tag) {
+func (src *source) aim(rcv *received, lane uint16, tag tags.Tag) {
 	rcv.targets = nil // a new slice: the old one may be in use further up the stack
 	rcv.version = src.version
 	if src.sub.closed.Load() {
 		return
 	}
 	for _, sub := range src.acked {
-		if sub.set.Contains(tag) && !sub.closed.Load() {
+		if sub.lane == lane && sub.set.Contains(tag) && !sub.closed.Load() {
 			rcv.targets = append(rcv.targets, target{src, sub, sub.handlerOf(tag)})
 		}
 	}

@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"tagbus/netio"
-	"tagbus/subscription"
 )
 
 // link is the publisher's side of the connection to one subscriber.
@@ -19,20 +17,17 @@ import (
 type link struct {
 	pub *Publisher
 	ep  netio.Endpoint
-	id  subscription.Subscriber
-
-	// pinned counts the pages reserved for or queued to this subscriber. It is
-	// what bounds how far a slow subscriber can be behind.
-	pinned atomic.Int64
 
 	mu            sync.Mutex
-	queue         ring[item] // to be sent, in order
-	held          ring[item] // pages that must stay behind an acknowledgement
-	corked        bool
+	control       ring[item] // control messages that need not stay among pages: they go first
+	lanes         []*lane    // in turn
+	turn          int        // of lanes
+	last          ring[item] // what goes when all else has gone
 	inFlight      ring[item] // given to the endpoint, in order
 	inFlightBytes int
-	controlBytes  int // in queue and held
+	controlBytes  int // of control messages in all queues
 	dead          bool
+	header        [pageHeaderBytes]byte // of the page that is being posted
 
 	sentPages, sentMessages, sentBytes uint64
 
@@ -42,7 +37,8 @@ type link struct {
 	fault     error // why this side has closed, or will
 	helloTick int   // tick of the hello timer at which patience ends
 	partID    uint64
-	part      []byte // parts of a subscription's set received so far
+	part      []byte           // parts of a subscription's set received so far
+	subs      map[uint64]*lane // by the id of the subscription
 }
 
 type linkState int
@@ -55,6 +51,7 @@ const (
 
 // item is one transport message to a subscriber: a page or a control message.
 type item struct {
+	lane    *lane // nil for what belongs to the connection
 	page    *page
 	control []byte
 	last    bool // close the connection when it is sent
@@ -67,64 +64,16 @@ func (i *item) bytes() int {
 	return len(i.control)
 }
 
-// hasRoom tells whether n more pages may be reserved. A subscriber that holds
-// nothing gets any number, so that the largest message always fits.
-func (l *link) hasRoom(n int64) bool {
-	now := l.pinned.Load()
-	return now == 0 || now+n <= l.pub.queuePages
-}
-
-// enqueue queues a page whose room is reserved and of which the caller hands
-// over one reference.
-func (l *link) enqueue(p *page) {
-	l.mu.Lock()
-	if l.dead {
-		l.mu.Unlock()
-		l.pub.undelivered.Add(uint64(p.messages))
-		l.drop(p)
-		return
-	}
-	if l.corked {
-		l.held.push(item{page: p})
-	} else {
-		l.queue.push(item{page: p})
-		l.pump()
-	}
-	l.mu.Unlock()
-}
-
-// drop gives up a page that this subscriber does not get any more.
-func (l *link) drop(p *page) {
-	l.pinned.Add(-int64(p.size()))
-	l.pub.release(p)
-}
-
-// cork holds back the pages that come from now on, until uncork: an
-// acknowledgement that is being put together must come before them.
-func (l *link) cork() {
-	l.mu.Lock()
-	l.corked = true
-	l.mu.Unlock()
-}
-
-func (l *link) uncork() {
-	l.mu.Lock()
-	l.corked = false
-	for l.held.len() > 0 {
-		l.queue.push(l.held.pop())
-	}
-	if !l.dead {
-		l.pump()
-	}
-	l.mu.Unlock()
-}
-
 // pump gives the endpoint as much as keeps it busy. mu is held. What stays in
-// the queue can still be reordered or dropped by policy; what is in flight
+// the queues can still be reordered or dropped by policy; what is in flight
 // cannot.
 func (l *link) pump() {
-	for l.queue.len() > 0 && l.inFlight.len() < maxInFlight && l.inFlightBytes < l.pub.window {
-		i := l.queue.front()
+	for l.inFlight.len() < maxInFlight {
+		queue := l.next()
+		if queue == nil {
+			return
+		}
+		i := queue.front()
 		if err := l.post(i); err != nil {
 			if !errors.Is(err, netio.ErrNoResources) && !errors.Is(err, netio.ErrClosed) {
 				l.pub.loop.Post(func() { l.fail(err) })
@@ -132,13 +81,38 @@ func (l *link) pump() {
 			return // OnSendReady or OnConnectionClosed goes on
 		}
 		l.inFlightBytes += i.bytes()
-		l.inFlight.push(l.queue.pop())
+		l.inFlight.push(queue.pop())
 	}
+}
+
+// next returns the queue from which to send: control before data, and the lanes
+// in turn. mu is held.
+func (l *link) next() *ring[item] {
+	if l.control.len() > 0 {
+		return &l.control
+	}
+	if l.inFlightBytes >= l.pub.window {
+		return nil
+	}
+	empty := true
+	for range l.lanes {
+		l.turn = (l.turn + 1) % len(l.lanes)
+		n := l.lanes[l.turn]
+		if n.queue.len() > 0 {
+			return &n.queue
+		}
+		empty = empty && n.held.len() == 0
+	}
+	if empty && l.last.len() > 0 {
+		return &l.last
+	}
+	return nil
 }
 
 func (l *link) post(i *item) error {
 	if i.page != nil {
-		return l.ep.Send(i.page.key, nil, i.page.vector...)
+		putPageHeader(&l.header, i.lane.number, i.page.messages)
+		return l.ep.Send(i.page.key, l.header[:], i.page.vector...)
 	}
 	b, err := l.ep.Buffer()
 	if err != nil {
@@ -170,8 +144,7 @@ func (l *link) completed() {
 	l.pump()
 	l.mu.Unlock()
 	if i.page != nil {
-		l.pinned.Add(-int64(i.page.size()))
-		l.pub.release(i.page)
+		i.lane.drop(i.page)
 	}
 	if i.last {
 		_ = l.ep.Close()
@@ -186,25 +159,21 @@ func (l *link) ready() {
 	l.mu.Unlock()
 }
 
-// busy tells whether a page sealed now would only wait in the queue.
-func (l *link) busy() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return !l.dead && (l.queue.len() > 0 || l.inFlightBytes >= l.pub.window)
-}
-
 // kill drops everything queued, because the connection has ended, and returns
 // how many messages that were. Loop only.
 func (l *link) kill() (dropped uint64) {
 	l.mu.Lock()
 	l.dead = true
-	queues := [...]*ring[item]{&l.inFlight, &l.queue, &l.held}
+	queues := []*ring[item]{&l.inFlight}
+	for _, n := range l.lanes {
+		queues = append(queues, &n.queue, &n.held)
+	}
 	l.mu.Unlock()
 	for _, q := range queues { // nobody else touches them once dead is set
 		for q.len() > 0 {
 			if i := q.pop(); i.page != nil {
 				dropped += uint64(i.page.messages)
-				l.drop(i.page)
+				i.lane.drop(i.page)
 			}
 		}
 	}

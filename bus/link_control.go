@@ -7,18 +7,23 @@ import (
 	"tagbus/tags"
 )
 
-// send queues a control message in order with the pages before it. It passes
-// pages that are held back by cork.
-func (l *link) send(m subscription.Message) {
+// send queues a control message: in order with the pages before it in a lane,
+// passing those that are held back by cork; without a lane, before all pages.
+func (l *link) send(n *lane, m subscription.Message) {
 	b, err := subscription.Append(nil, m)
 	if err != nil { // only possible for a message that this package built too long
 		l.fail(err)
 		return
 	}
-	l.sendControl(item{control: b})
+	queue := &l.control
+	if n != nil {
+		queue = &n.queue
+	}
+	l.sendControl(queue, item{control: b, lane: n})
 }
 
-func (l *link) sendControl(i item) {
+// sendControl queues a control message in one of the queues of l.
+func (l *link) sendControl(queue *ring[item], i item) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dead {
@@ -28,7 +33,7 @@ func (l *link) sendControl(i item) {
 		l.pub.loop.Post(func() { l.fail(errControlOverflow) })
 		return
 	}
-	l.queue.push(i)
+	queue.push(i)
 	l.pump()
 }
 
@@ -55,25 +60,18 @@ func (l *link) refuse(reason error) {
 func (l *link) leave(last []byte, reason error) {
 	l.state = linkLeaving
 	l.fault = reason
-	l.sendControl(item{control: last, last: true})
+	l.sendControl(&l.control, item{control: last, last: true})
 	l.pub.event(Event{Kind: Refused, Peer: l.peer, Err: reason})
 }
 
-// subscribed puts the positions and the acknowledgement of a subscription in
-// front of the pages that are held back.
-func (l *link) subscribed(id uint64, positions []subscription.Position) {
-	for list := range positionLists(positions) {
-		l.send(&subscription.Positions{ID: id, List: list})
+// goodbye says that nothing follows, behind everything else.
+func (l *link) goodbye() {
+	b, err := subscription.Append(nil, &subscription.Goodbye{})
+	if err != nil {
+		l.fail(err)
+		return
 	}
-	l.send(&subscription.Subscribed{ID: id})
-}
-
-// goodbye sends the final positions and ends.
-func (l *link) goodbye(positions []subscription.Position) {
-	for list := range positionLists(positions) {
-		l.send(&subscription.Goodbye{List: list})
-	}
-	l.send(&subscription.Goodbye{})
+	l.sendControl(&l.last, item{control: b})
 }
 
 // positionLists splits ascending positions into lists that fit one control

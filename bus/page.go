@@ -14,7 +14,7 @@ import (
 //	page header, 8 bytes
 //	  1 byte   0x01, subscription.KindPage
 //	  1 byte   flags, 0
-//	  2 bytes  reserved, 0
+//	  2 bytes  lane
 //	  4 bytes  number of messages, at least 1
 //	per message
 //	  4 bytes  bit 31: a tag follows; bit 30: a status follows; bits 29..0: size
@@ -45,10 +45,19 @@ type pageWriter struct {
 	last     tags.Tag // tag of the message before
 }
 
-// reset starts a page in mem, whose capacity is at least pageHeaderBytes.
+// reset starts a page in mem, of which the header takes nothing: it differs
+// from lane to lane and is sent before the page. The room for it stays free, so
+// that header and page together are not larger than mem.
 func (w *pageWriter) reset(mem []byte) {
-	w.mem = append(mem[:0], byte(subscription.KindPage), 0, 0, 0, 0, 0, 0, 0)
+	w.mem = mem[: 0 : cap(mem)-pageHeaderBytes]
 	w.messages = 0
+}
+
+// putPageHeader writes the header of a page for a lane.
+func putPageHeader(to *[pageHeaderBytes]byte, lane uint16, messages uint32) {
+	to[0], to[1] = byte(subscription.KindPage), 0
+	binary.LittleEndian.PutUint16(to[2:], lane)
+	binary.LittleEndian.PutUint32(to[4:], messages)
 }
 
 // append adds a message, or returns false and changes nothing if it does not
@@ -82,15 +91,11 @@ func (w *pageWriter) header(tag tags.Tag, status Status, size int) {
 	w.messages++
 }
 
-// finish completes the header; mem is then ready to be sent.
-func (w *pageWriter) finish() {
-	binary.LittleEndian.PutUint32(w.mem[4:], w.messages)
-}
-
 // pageReader iterates over the messages of a page in place.
 type pageReader struct {
 	page   []byte
 	offset int
+	lane   uint16
 	left   uint32 // messages not yet read
 
 	tag    tags.Tag
@@ -107,9 +112,10 @@ func (r *pageReader) reset(page []byte) error {
 	switch {
 	case len(page) < pageHeaderBytes:
 		return &PageError{len(page), "shorter than a page header"}
-	case page[0] != byte(subscription.KindPage) || page[1] != 0 || page[2] != 0 || page[3] != 0:
+	case page[0] != byte(subscription.KindPage) || page[1] != 0:
 		return &PageError{0, "unknown page header"}
 	}
+	r.lane = binary.LittleEndian.Uint16(page[2:])
 	r.left = binary.LittleEndian.Uint32(page[4:])
 	if r.left == 0 {
 		return &PageError{4, "no messages"}

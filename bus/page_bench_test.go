@@ -13,13 +13,15 @@ func TestPagesAreWrittenAndReadWithoutAllocation(t *testing.T) {
 	}
 	var w pageWriter
 	var r pageReader
-	mem, data := make([]byte, 4096), make([]byte, 40)
+	var header [pageHeaderBytes]byte
+	mem, page, data := make([]byte, 4096), make([]byte, 4096), make([]byte, 40)
 	n := testing.AllocsPerRun(100, func() {
 		w.reset(mem)
 		for i := 0; w.append(tags.Tag(i/3), Status(i&1), data); i++ {
 		}
-		w.finish()
-		if err := r.reset(w.mem); err != nil {
+		putPageHeader(&header, 1, w.messages)
+		page = append(append(page[:0], header[:]...), w.mem...)
+		if err := r.reset(page); err != nil {
 			t.Fatal(err)
 		}
 		for more := true; more; {
@@ -46,7 +48,6 @@ func BenchmarkPageAppend(b *testing.B) {
 			tag := tags.Tag(0x1000013000118000)
 			for b.Loop() {
 				if !w.append(tag, 0, data) {
-					w.finish()
 					w.reset(mem)
 					tag ^= 1 << 16
 				}
@@ -68,14 +69,14 @@ func BenchmarkPageNext(b *testing.B) {
 				w.reset(make([]byte, DefaultPageBytes))
 				for tag := tags.Tag(0); w.append(tag, 0, make([]byte, size)); tag += step {
 				}
-				w.finish()
+				page := whole(&w, 0)
 				var r pageReader
 				for b.Loop() {
 					if ok, err := r.next(); !ok {
 						if err != nil {
 							b.Fatal(err)
 						}
-						if err := r.reset(w.mem); err != nil {
+						if err := r.reset(page); err != nil {
 							b.Fatal(err)
 						}
 					}

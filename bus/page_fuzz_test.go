@@ -100,9 +100,8 @@ func TestPagesComeBack(t *testing.T) {
 		var got []testRecord
 		var w pageWriter
 		seal := func() {
-			w.finish()
-			page, err := readPage(w.mem)
-			if err != nil || uint32(len(page)) != w.messages || len(w.mem) > size {
+			page, err := readPage(whole(&w, 0))
+			if err != nil || uint32(len(page)) != w.messages || len(whole(&w, 0)) > size {
 				t.Fatalf("page of %d bytes, %d messages: %d read, %v", len(w.mem), w.messages, len(page), err)
 			}
 			got = append(got, page...)

@@ -40,8 +40,14 @@ func writePage(tb testing.TB, size int, records []testRecord) []byte {
 			tb.Fatalf("message %d of %d does not fit %d bytes", i, len(records), size)
 		}
 	}
-	w.finish()
-	return w.mem
+	return whole(&w, 0)
+}
+
+// whole returns a page as it is sent.
+func whole(w *pageWriter, lane uint16) []byte {
+	var header [pageHeaderBytes]byte
+	putPageHeader(&header, lane, w.messages)
+	return append(header[:], w.mem...)
 }
 
 // readPage returns the messages of a page up to its end or its damage.
@@ -120,9 +126,8 @@ func TestAPageBeginsAfreshInUsedMemory(t *testing.T) {
 	for range 2 {
 		w.reset(mem)
 		w.append(5, 0, []byte("a")) // the tag of the page before must not be left out
-		w.finish()
-		if want := unhex(t, "01000000 01000000 01000080 0500000000000000 61"); !bytes.Equal(w.mem, want) {
-			t.Errorf("got %x, want %x", w.mem, want)
+		if want := unhex(t, "01000000 01000000 01000080 0500000000000000 61"); !bytes.Equal(whole(&w, 0), want) {
+			t.Errorf("got %x, want %x", whole(&w, 0), want)
 		}
 	}
 }
@@ -135,20 +140,19 @@ func TestAPageTakesWhatSurelyFits(t *testing.T) {
 	if w.append(5, 1, make([]byte, most+1)) {
 		t.Errorf("a message of %d bytes was taken, want at most %d", most+1, most)
 	}
-	if len(w.mem) != pageHeaderBytes || w.messages != 0 {
+	if len(w.mem) != 0 || w.messages != 0 {
 		t.Errorf("the refused message left %d bytes and %d messages", len(w.mem), w.messages)
 	}
 	if !w.append(5, 1, make([]byte, most)) {
 		t.Errorf("a message of %d bytes was refused", most)
 	}
-	if len(w.mem) != size || cap(w.mem) != size {
-		t.Errorf("got %d bytes in memory for %d, want the page full at %d", len(w.mem), cap(w.mem), size)
+	if got := len(whole(&w, 0)); got != size || cap(w.mem) != len(w.mem) {
+		t.Errorf("got %d bytes and memory for %d more, want the page full at %d", got, cap(w.mem)-len(w.mem), size)
 	}
 	if w.append(5, 0, nil) {
 		t.Errorf("an empty message was taken by a full page")
 	}
-	w.finish()
-	if got, err := readPage(w.mem); err != nil || len(got) != 1 {
+	if got, err := readPage(whole(&w, 0)); err != nil || len(got) != 1 {
 		t.Errorf("got %d messages, %v want 1", len(got), err)
 	}
 }
@@ -160,15 +164,14 @@ func TestALargeMessageIsAPageOfOneMessage(t *testing.T) {
 	var w pageWriter
 	w.reset(make([]byte, 256))
 	w.header(5, 7, len(payload))
-	w.finish()
-	if want := pageHeaderBytes + maxRecordOverhead; len(w.mem) != want {
+	if want := maxRecordOverhead; len(w.mem) != want {
 		t.Fatalf("got a header of %d bytes, want %d", len(w.mem), want)
 	}
-	whole := append(bytes.Clone(w.mem), payload...)
-	if want := writePage(t, 1<<20, []testRecord{{5, 7, payload}}); !bytes.Equal(whole, want) {
+	page := append(whole(&w, 0), payload...)
+	if want := writePage(t, 1<<20, []testRecord{{5, 7, payload}}); !bytes.Equal(page, want) {
 		t.Errorf("it differs from a page that is large enough")
 	}
-	got, err := readPage(whole)
+	got, err := readPage(page)
 	if diff := cmp.Diff([]testRecord{{5, 7, payload}}, got); err != nil || diff != "" {
 		t.Errorf("got %v (-want +got):\n%s", err, diff)
 	}
@@ -185,7 +188,6 @@ func TestDamagedPages(t *testing.T) {
 		{"a header cut off", "01 00 0000 010000", 0, PageError{7, "shorter than a page header"}},
 		{"another kind", "02 00 0000 01000000", 0, PageError{0, "unknown page header"}},
 		{"a flag", "01 01 0000 01000000", 0, PageError{0, "unknown page header"}},
-		{"a reserved byte", "01 00 0001 01000000", 0, PageError{0, "unknown page header"}},
 		{"no messages", "01 00 0000 00000000", 0, PageError{4, "no messages"}},
 		{"no messages but bytes", "01 00 0000 00000000 00000080 0500000000000000", 0, PageError{4, "no messages"}},
 		{"nothing after the header", "01 00 0000 01000000", 0, PageError{8, "message header cut off"}},
@@ -224,6 +226,18 @@ func TestEveryPrefixOfAPageIsRefused(t *testing.T) {
 		var damage *PageError
 		if got, err := readPage(page[:n]); !errors.As(err, &damage) || damage.Offset > n {
 			t.Errorf("first %d of %d bytes: got %v, %v want a *PageError", n, len(page), got, err)
+		}
+	}
+}
+
+func TestAPageKnowsItsLane(t *testing.T) {
+	var w pageWriter
+	w.reset(make([]byte, 64))
+	w.append(5, 0, []byte("a"))
+	for _, want := range []uint16{0, 1, math.MaxUint16} {
+		var r pageReader
+		if err := r.reset(whole(&w, want)); err != nil || r.lane != want {
+			t.Errorf("lane: got %d and error %v, want %d and none", r.lane, err, want)
 		}
 	}
 }

@@ -47,7 +47,8 @@ type Publisher struct {
 
 	mu      sync.Mutex // topology: everything in this block
 	table   subscription.Table
-	links   map[subscription.Subscriber]*link
+	links   map[*link]struct{}
+	lanes   map[subscription.Subscriber]*lane
 	freeIDs []subscription.Subscriber
 	routes  map[string]*route
 	changed chan struct{} // closed and replaced when a subscription changes
@@ -115,7 +116,8 @@ func NewPublisher(open netio.Opener, dir directory.Directory, cfg PublisherConfi
 		pageBytes:  cfg.PageBytes,
 		queuePages: int64(cfg.QueueBytes / cfg.PageBytes),
 		window:     maxInFlightPages * cfg.PageBytes,
-		links:      make(map[subscription.Subscriber]*link),
+		links:      make(map[*link]struct{}),
+		lanes:      make(map[subscription.Subscriber]*lane),
 		routes:     make(map[string]*route),
 		changed:    make(chan struct{}),
 		drained:    make(chan struct{}),

@@ -86,7 +86,7 @@ func (p *Publisher) Drain(ctx context.Context) error {
 	err := p.registered.Withdraw()
 	p.mu.Lock()
 	p.noteDrained()
-	for _, l := range p.links {
+	for l := range p.links {
 		p.loop.Post(func() { p.goodbye(l) })
 	}
 	p.mu.Unlock()
@@ -103,10 +103,13 @@ func (p *Publisher) Drain(ctx context.Context) error {
 
 // goodbye tells a subscriber the final positions. Loop only.
 func (p *Publisher) goodbye(l *link) {
-	p.mu.Lock()
-	positions := p.finalPositions(l)
-	p.mu.Unlock()
-	l.goodbye(positions)
+	for _, n := range l.lanes {
+		p.mu.Lock()
+		positions := p.finalPositions(n)
+		p.mu.Unlock()
+		n.goodbye(positions)
+	}
+	l.goodbye()
 }
 
 // drainResult says how draining ended that no subscriber is waited for any

@@ -18,7 +18,7 @@ type publisherHandler struct{ *Publisher }
 
 // OnConnectionEstablished implements netio.Handler.
 func (p publisherHandler) OnConnectionEstablished(ep netio.Endpoint) {
-	l := &link{pub: p.Publisher, ep: ep, peer: &Peer{Addr: ep.Remote()}}
+	l := &link{pub: p.Publisher, ep: ep, peer: &Peer{Addr: ep.Remote()}, subs: make(map[uint64]*lane)}
 	ep.SetContext(l)
 	p.users.Add(1)
 	p.hello.add(l)
@@ -111,12 +111,12 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		l.refuse(err)
 		return
 	}
-	l.sendControl(item{control: answer})
+	l.sendControl(&l.control, item{control: answer})
 	l.state = linkReady
 	p.event(Event{Kind: Connected, Peer: l.peer})
 }
 
-// admit gives l its number, or says why not.
+// admit makes l a subscriber, or says why not.
 func (p *Publisher) admit(l *link, h subscription.Hello) error {
 	if h.Expect != "" && h.Expect != p.instance {
 		return fmt.Errorf("%w: expected %s, this is %s", ErrStaleEntry, h.Expect, p.instance)
@@ -133,42 +133,61 @@ func (p *Publisher) admit(l *link, h subscription.Hello) error {
 	if len(p.links) >= p.cfg.MaxSubscribers {
 		return fmt.Errorf("bus: publisher has %d subscribers, the most it allows: raise PublisherConfig.MaxSubscribers", len(p.links))
 	}
-	if n := len(p.freeIDs); n > 0 {
-		l.id, p.freeIDs = p.freeIDs[n-1], p.freeIDs[:n-1]
-	} else {
-		l.id = subscription.Subscriber(len(p.links))
-	}
-	p.links[l.id] = l
+	p.links[l] = struct{}{}
 	return nil
 }
 
 // unroute takes a subscriber out of all routes. It tells whether the subscriber
 // had a subscription.
-func (p *Publisher) unroute(l *link) bool {
+func (p *Publisher) unroute(l *link) (owed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.links[l.id] != l {
-		return false
+	for _, n := range l.lanes {
+		wanted := p.table.Remove(n.id)
+		p.reroute(n, wanted, tags.Set{})
+		owed = owed || !wanted.IsEmpty()
 	}
-	wanted := p.table.Remove(l.id)
-	p.reroute(l, wanted, tags.Set{})
-	return !wanted.IsEmpty()
+	return owed
 }
 
-// forget frees a subscriber's number. Nothing points to it any more.
+// forget frees the numbers of a subscriber. Nothing points to it any more.
 func (p *Publisher) forget(l *link, dropped uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.links[l.id] != l {
+	if _, known := p.links[l]; !known {
 		return
 	}
-	delete(p.links, l.id)
-	p.freeIDs = append(p.freeIDs, l.id)
+	delete(p.links, l)
+	for _, n := range l.lanes {
+		delete(p.lanes, n.id)
+		p.freeIDs = append(p.freeIDs, n.id)
+	}
 	if p.state >= publisherDraining && dropped > 0 {
 		p.cutOff++
 	}
 	p.noteDrained()
 	p.notifyChanged()
+}
+
+// lane returns a lane of l, which it makes if there is none. Loop only, and mu
+// is held.
+func (p *Publisher) lane(l *link, number uint16) *lane {
+	for _, n := range l.lanes {
+		if n.number == number {
+			return n
+		}
+	}
+	n := &lane{link: l, number: number}
+	if last := len(p.freeIDs) - 1; last >= 0 {
+		n.id, p.freeIDs = p.freeIDs[last], p.freeIDs[:last]
+	} else {
+		n.id = subscription.Subscriber(len(p.lanes))
+	}
+	p.lanes[n.id] = n
+	l.mu.Lock()
+	l.lanes = append(l.lanes, n)
+	l.mu.Unlock()
+	return n
 }
 
 // onControl carries out a request.
@@ -212,23 +231,29 @@ func (p *Publisher) onSubscribe(l *link, m *subscription.Subscribe) {
 		l.fail(errors.Join(ErrProtocol, err))
 		return
 	}
-	p.subscribe(l, m.ID, set)
+	p.subscribe(l, m, set)
 }
 
 // subscribe makes a subscription active and acknowledges it.
-func (p *Publisher) subscribe(l *link, id uint64, set tags.Set) {
+func (p *Publisher) subscribe(l *link, m *subscription.Subscribe, set tags.Set) {
+	if n := l.subs[m.ID]; n != nil && n.number != m.Lane {
+		l.fail(fmt.Errorf("%w: subscription %d moved from lane %d to %d", ErrProtocol, m.ID, n.number, m.Lane))
+		return
+	}
 	p.mu.Lock()
-	before := p.table.Set(l.id)
-	err := p.table.Subscribe(l.id, id, set)
+	n := p.lane(l, m.Lane)
+	before := p.table.Set(n.id)
+	err := p.table.Subscribe(n.id, m.ID, set)
 	if err == nil {
-		l.cork()
-		l.subscribed(id, p.reroute(l, before, p.table.Set(l.id)))
-		l.uncork()
+		l.subs[m.ID] = n
+		n.cork()
+		n.subscribed(m.ID, p.reroute(n, before, p.table.Set(n.id)))
+		n.uncork()
 		p.notifyChanged()
 	}
 	p.mu.Unlock()
 	if err != nil {
-		l.send(&subscription.Refused{ID: id, Reason: err.Error()})
+		l.send(nil, &subscription.Refused{ID: m.ID, Reason: err.Error()})
 		p.event(Event{Kind: Refused, Peer: l.peer, Tags: set, Err: err})
 		return
 	}
@@ -238,16 +263,20 @@ func (p *Publisher) subscribe(l *link, id uint64, set tags.Set) {
 // unsubscribe ends a subscription and acknowledges that, whether there was one
 // or not: the peer must not wait for ever.
 func (p *Publisher) unsubscribe(l *link, id uint64) {
+	n := l.subs[id]
+	if n == nil {
+		l.send(nil, &subscription.Unsubscribed{ID: id})
+		return
+	}
+	delete(l.subs, id)
 	p.mu.Lock()
-	before := p.table.Set(l.id)
-	set, ok := p.table.Unsubscribe(l.id, id)
-	p.reroute(l, before, p.table.Set(l.id))
+	before := p.table.Set(n.id)
+	set, _ := p.table.Unsubscribe(n.id, id)
+	p.reroute(n, before, p.table.Set(n.id))
 	p.notifyChanged()
 	p.mu.Unlock()
-	l.send(&subscription.Unsubscribed{ID: id})
-	if ok {
-		p.event(Event{Kind: Unsubscribed, Peer: l.peer, Tags: set})
-	}
+	l.send(n, &subscription.Unsubscribed{ID: id})
+	p.event(Event{Kind: Unsubscribed, Peer: l.peer, Tags: set})
 }
 
 // notifyChanged wakes WaitSubscribers. mu is held.

@@ -32,7 +32,7 @@ func (p *Publisher) open(size int, streams ...*stream) error {
 // wake that one. openMu, held, keeps others from taking in between.
 func (p *Publisher) tryOpen(size int, streams []*stream) bool {
 	for _, s := range streams {
-		for _, l := range s.links {
+		for _, l := range s.lanes {
 			if !l.hasRoom(int64(size)) {
 				return false
 			}
@@ -47,7 +47,7 @@ func (p *Publisher) tryOpen(size int, streams []*stream) bool {
 		pg := &p.pages[buffers[0].Key()]
 		pg.buffers = append(pg.buffers[:0], buffers...)
 		pg.vector = pg.vector[:0]
-		for _, l := range s.links {
+		for _, l := range s.lanes {
 			l.pinned.Add(int64(size))
 		}
 		s.begin(pg)

@@ -43,16 +43,17 @@ func (p *Publisher) Stats() PublisherStats {
 		st.Messages += s.messages
 		st.Bytes += s.bytes
 		s.mu.Unlock()
-		if len(s.links) > 0 {
+		if len(s.lanes) > 0 {
 			st.Streams++
 		}
 	}
-	for id, l := range p.links {
-		state := SubscriberState{
-			Peer: *l.peer, Parts: p.table.Set(id).Parts(),
-			Queued: int(l.pinned.Load()), Limit: int(p.queuePages),
-		}
+	for l := range p.links {
+		state := SubscriberState{Peer: *l.peer, Limit: int(p.queuePages)}
 		l.mu.Lock()
+		for _, n := range l.lanes {
+			state.Parts += p.table.Set(n.id).Parts()
+			state.Queued += int(n.pinned.Load())
+		}
 		state.Messages, state.Bytes, state.Pages = l.sentMessages, l.sentBytes, l.sentPages
 		l.mu.Unlock()
 		st.Subscribers = append(st.Subscribers, state)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"tagbus/tags"
 )
@@ -20,7 +21,7 @@ func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) er
 	for {
 		p.mu.Lock()
 		open := p.state == publisherOpen
-		enough := p.table.Len() >= n
+		enough := p.subscribed() >= n
 		var err error
 		if enough && n > 0 {
 			enough, err = covers(p.table.Union(), set)
@@ -43,6 +44,16 @@ func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) er
 			return fmt.Errorf("bus: wait for %d subscribers: %w", n, context.Cause(ctx))
 		}
 	}
+}
+
+// subscribed returns how many subscribers have a subscription. mu is held.
+func (p *Publisher) subscribed() (count int) {
+	for l := range p.links {
+		if slices.ContainsFunc(l.lanes, func(n *lane) bool { return !p.table.Set(n.id).IsEmpty() }) {
+			count++
+		}
+	}
+	return count
 }
 
 // covers tells whether all tags of set are in all.

@@ -15,7 +15,7 @@ import (
 // into each.
 type route struct {
 	key     string
-	links   []*link   // ascending ids
+	lanes   []*lane   // ascending ids
 	streams []*stream // at least one; ascending first ids
 	tags    int       // tags that use the route; Publisher.mu
 	lacking []*stream // memory for publishSplit, under the streams' mutexes
@@ -72,29 +72,29 @@ func (p *Publisher) addTag(tag tags.Tag) (*tagState, error) {
 	if !p.cfg.Tags.Contains(tag) {
 		return nil, &PublishError{Tag: tag, Err: ErrUnknownTag}
 	}
-	var links []*link
+	var lanes []*lane
 	for _, id := range p.table.AppendWanting(nil, tag) {
-		links = append(links, p.links[id])
+		lanes = append(lanes, p.lanes[id])
 	}
-	r := p.routeTo(links)
+	r := p.routeTo(lanes)
 	r.tags++
 	p.knownTags.Add(1)
 	return p.tags.add(tag, func(t *tagState) { t.route.Store(r) }), nil
 }
 
 // routeTo returns the route to a set of subscribers, which it makes if needed.
-// links ascend. mu is held.
-func (p *Publisher) routeTo(links []*link) *route {
-	key := routeKey(links)
+// lanes ascend. mu is held.
+func (p *Publisher) routeTo(lanes []*lane) *route {
+	key := routeKey(lanes)
 	if r := p.routes[key]; r != nil {
 		return r
 	}
-	r := &route{key: key, links: links}
-	if len(links) <= 1 || p.sharedStreams() < p.cfg.MaxStreams {
-		r.streams = []*stream{p.newStream(links)}
+	r := &route{key: key, lanes: lanes}
+	if len(lanes) <= 1 || p.sharedStreams() < p.cfg.MaxStreams {
+		r.streams = []*stream{p.newStream(lanes)}
 	} else {
-		for i := range links {
-			r.streams = append(r.streams, p.routeTo(links[i : i+1 : i+1]).streams[0])
+		for i := range lanes {
+			r.streams = append(r.streams, p.routeTo(lanes[i : i+1 : i+1]).streams[0])
 		}
 	}
 	for _, s := range r.streams {
@@ -109,23 +109,23 @@ func (p *Publisher) routeTo(links []*link) *route {
 func (p *Publisher) sharedStreams() int {
 	n := 0
 	for _, r := range p.routes {
-		if r.tags > 0 && len(r.streams) == 1 && len(r.links) > 1 {
+		if r.tags > 0 && len(r.streams) == 1 && len(r.lanes) > 1 {
 			n++
 		}
 	}
 	return n
 }
 
-func routeKey(links []*link) string {
-	key := make([]byte, 0, 4*len(links))
-	for _, l := range links {
+func routeKey(lanes []*lane) string {
+	key := make([]byte, 0, 4*len(lanes))
+	for _, l := range lanes {
 		key = binary.LittleEndian.AppendUint32(key, uint32(l.id))
 	}
 	return string(key)
 }
 
-func (p *Publisher) newStream(links []*link) *stream {
-	s := &stream{pub: p, links: links, closed: p.state != publisherOpen}
+func (p *Publisher) newStream(lanes []*lane) *stream {
+	s := &stream{pub: p, lanes: lanes, closed: p.state != publisherOpen}
 	streams := append(slices.Clone(*p.streams.Load()), s)
 	p.streams.Store(&streams)
 	return s
@@ -164,7 +164,7 @@ func (p *Publisher) collect() {
 
 // neededBySplit tells whether a split route copies into r's stream.
 func (p *Publisher) neededBySplit(r *route) bool {
-	return len(r.streams) == 1 && len(r.links) == 1 && r.streams[0].routes > 1
+	return len(r.streams) == 1 && len(r.lanes) == 1 && r.streams[0].routes > 1
 }
 
 // reroute moves the tags that subscriber l now wants, or no longer wants, to
@@ -172,7 +172,7 @@ func (p *Publisher) neededBySplit(r *route) bool {
 // ascending. The pages under construction are sealed first, so that the order
 // of each tag holds: what was published before the move is queued before it.
 // mu is held.
-func (p *Publisher) reroute(l *link, before, after tags.Set) []subscription.Position {
+func (p *Publisher) reroute(l *lane, before, after tags.Set) []subscription.Position {
 	moves := make(map[*route][]*tagEntry[tagState])
 	p.changes(before, after, func(e *tagEntry[tagState]) {
 		r := e.value.route.Load()
@@ -181,8 +181,8 @@ func (p *Publisher) reroute(l *link, before, after tags.Set) []subscription.Posi
 	})
 	var positions []subscription.Position
 	for from, entries := range moves {
-		to := p.routeTo(toggled(from.links, l))
-		joins := len(to.links) > len(from.links)
+		to := p.routeTo(toggled(from.lanes, l))
+		joins := len(to.lanes) > len(from.lanes)
 		to.tags += len(entries)
 		from.lock()
 		for _, e := range entries {
@@ -234,13 +234,13 @@ func (p *Publisher) difference(before, after tags.Set) (added, removed tags.Set,
 	return added, removed, more <= known && less <= known-more
 }
 
-// toggled returns links with l added or, if it is there, removed.
-func toggled(links []*link, l *link) []*link {
-	i, found := slices.BinarySearchFunc(links, l, func(a, b *link) int { return cmp.Compare(a.id, b.id) })
+// toggled returns lanes with l added or, if it is there, removed.
+func toggled(lanes []*lane, l *lane) []*lane {
+	i, found := slices.BinarySearchFunc(lanes, l, func(a, b *lane) int { return cmp.Compare(a.id, b.id) })
 	if found {
-		return slices.Delete(slices.Clone(links), i, i+1)
+		return slices.Delete(slices.Clone(lanes), i, i+1)
 	}
-	return slices.Insert(slices.Clone(links), i, l)
+	return slices.Insert(slices.Clone(lanes), i, l)
 }
 
 // lock keeps publishers off the route, with nothing under construction.
@@ -259,7 +259,7 @@ func (r *route) unlock() {
 
 // finalPositions returns the positions of the tags that subscriber l wants,
 // ascending. mu is held.
-func (p *Publisher) finalPositions(l *link) []subscription.Position {
+func (p *Publisher) finalPositions(l *lane) []subscription.Position {
 	wanted := p.table.Set(l.id)
 	var positions []subscription.Position
 	p.tags.all(func(e *tagEntry[tagState]) {

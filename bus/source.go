@@ -46,8 +46,8 @@ type source struct {
 	requested map[uint64]*Subscription // on this connection
 	denied    map[uint64]error         // on this connection
 	acked     map[uint64]*Subscription // ever, on this publisher: what it owes us
-	tags      tagMap[received]
-	version   int // changes when targets may have changed
+	lanes     []*tagMap[received]      // what has come, by the number of the lane
+	version   int                      // changes when targets may have changed
 	reader    pageReader
 }
 

@@ -70,10 +70,10 @@ func (src *source) subscribe(sub *Subscription) {
 		return
 	}
 	for len(set) > part {
-		src.send(&subscription.Subscribe{ID: sub.id, Set: set[:part], More: true})
+		src.send(&subscription.Subscribe{ID: sub.id, Lane: sub.lane, Set: set[:part], More: true})
 		set = set[part:]
 	}
-	src.send(&subscription.Subscribe{ID: sub.id, Set: set})
+	src.send(&subscription.Subscribe{ID: sub.id, Lane: sub.lane, Set: set})
 }
 
 // unsubscribe ends a subscription that was closed here. What still arrives for
@@ -118,7 +118,7 @@ func (src *source) onControl(data []byte) {
 	}
 	switch m := m.(type) {
 	case *subscription.Positions:
-		src.positions(m.List)
+		src.positions(m)
 	case *subscription.Subscribed:
 		src.onSubscribed(m.ID)
 	case *subscription.Unsubscribed:
@@ -135,13 +135,18 @@ func (src *source) onControl(data []byte) {
 // positions takes over where the tags stand that have just become active on
 // this connection. For a tag that was active on an earlier one, the difference
 // to what was received is lost.
-func (src *source) positions(list []byte) {
-	for p, err := range subscription.PositionsOf(list) {
+func (src *source) positions(m *subscription.Positions) {
+	sub := src.requested[m.ID]
+	if sub == nil {
+		src.fail(protocolError("gave positions for subscription %d, which was not asked for", m.ID))
+		return
+	}
+	for p, err := range subscription.PositionsOf(m.List) {
 		if err != nil {
 			src.fail(errors.Join(ErrProtocol, err))
 			return
 		}
-		if !src.position(p, src.owed(p.Tag), ErrConnectionLost) {
+		if !src.position(sub.lane, p, src.owed(sub.lane, p.Tag), ErrConnectionLost) {
 			return
 		}
 	}
@@ -150,8 +155,8 @@ func (src *source) positions(list []byte) {
 // position sets where a tag stands. If the publisher owes us the tag's
 // messages, the difference to what was received is lost. It returns false if
 // the position cannot be.
-func (src *source) position(p subscription.Position, owed bool, cause error) bool {
-	rcv := src.receivedOf(p.Tag)
+func (src *source) position(lane uint16, p subscription.Position, owed bool, cause error) bool {
+	rcv := src.receivedOf(lane, p.Tag)
 	switch {
 	case rcv == nil:
 		return false
@@ -168,11 +173,11 @@ func (src *source) position(p subscription.Position, owed bool, cause error) boo
 	return true
 }
 
-// owed tells whether the publisher has acknowledged a subscription to tag that
-// has not ended.
-func (src *source) owed(tag tags.Tag) bool {
+// owed tells whether the publisher has acknowledged a subscription of a lane to
+// tag that has not ended.
+func (src *source) owed(lane uint16, tag tags.Tag) bool {
 	for _, sub := range src.acked {
-		if sub.set.Contains(tag) {
+		if sub.lane == lane && sub.set.Contains(tag) {
 			return true
 		}
 	}
@@ -227,7 +232,7 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 			src.fail(errors.Join(ErrProtocol, err))
 			return
 		}
-		if !src.position(p, true, ErrPublisherEnded) {
+		if !src.position(m.Lane, p, true, ErrPublisherEnded) {
 			return
 		}
 	}

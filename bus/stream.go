@@ -13,7 +13,7 @@ import (
 // queued by reference at every subscriber of the set.
 type stream struct {
 	pub   *Publisher
-	links []*link // fixed; ascending ids
+	lanes []*lane // fixed; ascending ids
 
 	mu       sync.Mutex
 	page     *page // under construction, or nil
@@ -63,7 +63,7 @@ func (s *stream) append(tag tags.Tag, status Status, data []byte) error {
 // lacks tells whether a new page is needed for a message of n bytes. If so, it
 // has sealed the old one. mu is held.
 func (s *stream) lacks(n int) bool {
-	if len(s.links) == 0 {
+	if len(s.lanes) == 0 {
 		return false
 	}
 	if s.page != nil && len(s.writer.mem)+maxRecordOverhead+n <= cap(s.writer.mem) {
@@ -75,7 +75,7 @@ func (s *stream) lacks(n int) bool {
 
 // commit publishes a message for which there is room. mu is held.
 func (s *stream) commit(tag tags.Tag, status Status, data []byte) {
-	if len(s.links) == 0 {
+	if len(s.lanes) == 0 {
 		return
 	}
 	if s.page.size() > 1 {
@@ -118,20 +118,19 @@ func (s *stream) seal() {
 		return
 	}
 	s.page = nil
-	s.writer.finish()
 	p.messages = s.writer.messages
 	if p.size() == 1 {
 		b := p.buffers[0]
 		b.Truncate(0)
 		b.Extend(len(s.writer.mem))
 	}
-	p.bytes = 0
+	p.bytes = pageHeaderBytes
 	for _, b := range p.buffers {
 		p.vector = append(p.vector, b.Bytes())
 		p.bytes += len(b.Bytes())
 	}
-	p.refs.Store(int32(len(s.links)))
-	for _, l := range s.links {
+	p.refs.Store(int32(len(s.lanes)))
+	for _, l := range s.lanes {
 		l.enqueue(p)
 	}
 }
@@ -144,7 +143,7 @@ func (s *stream) flush() (open bool) {
 	if s.page == nil {
 		return false
 	}
-	for _, l := range s.links {
+	for _, l := range s.lanes {
 		if !l.busy() {
 			s.seal()
 			return false

@@ -22,6 +22,7 @@ type Handler func(Message)
 type Subscription struct {
 	owner   *Subscriber
 	id      uint64
+	lane    uint16 // of every publisher's connection
 	set     tags.Set
 	handler Handler
 	queue   *messageQueue // nil with a handler

@@ -175,6 +175,8 @@ func (w *bodyWalk) value(f bodyField) error {
 		return w.boolean(f.name)
 	case reflect.Int:
 		return w.number(f.name, math.MaxInt)
+	case reflect.Uint16:
+		return w.number(f.name, math.MaxUint16)
 	case reflect.Uint64:
 		return w.number(f.name, math.MaxUint64)
 	default:

@@ -67,6 +67,10 @@ type Subscribe struct {
 	// of all messages of this ID, put together. Not empty.
 	Set []byte `msgpack:"set"`
 
+	// Lane is the lane on which the messages are to come, chosen by the
+	// subscriber: subscriptions of one policy share it.
+	Lane uint16 `msgpack:"lane,omitempty"`
+
 	// More says that further parts follow.
 	More bool `msgpack:"more,omitempty"`
 }
@@ -109,6 +113,7 @@ type Refused struct {
 // last one, which has an empty List, it gives the final position of every tag
 // of this subscriber that has seen messages. The subscriber then closes.
 type Goodbye struct {
+	Lane uint16 `msgpack:"lane,omitempty"` // to which the positions belong
 	List []byte `msgpack:"list,omitempty"` // see AppendPosition
 }
 

@@ -1,0 +1,103 @@
+package bus
+
+import (
+	"sync/atomic"
+
+	"tagbus/subscription"
+)
+
+// lane is one queue of pages to one subscriber. Its subscriptions of the same
+// policy share it; those of another have another lane of the same connection,
+// so that neither policy is felt by the other.
+type lane struct {
+	link   *link
+	id     subscription.Subscriber // in routes and in the table
+	number uint16                  // on the wire
+
+	// pinned counts the pages reserved for or queued to this lane. It is what
+	// bounds how far a slow subscriber can be behind.
+	pinned atomic.Int64
+
+	// Guarded by link.mu.
+	queue  ring[item] // to be sent, in order
+	held   ring[item] // pages that must stay behind an acknowledgement
+	corked bool
+}
+
+// hasRoom tells whether n more pages may be reserved. A lane that holds nothing
+// gets any number, so that the largest message always fits.
+func (n *lane) hasRoom(pages int64) bool {
+	now := n.pinned.Load()
+	return now == 0 || now+pages <= n.link.pub.queuePages
+}
+
+// enqueue queues a page whose room is reserved and of which the caller hands
+// over one reference.
+func (n *lane) enqueue(p *page) {
+	l := n.link
+	l.mu.Lock()
+	if l.dead {
+		l.mu.Unlock()
+		l.pub.undelivered.Add(uint64(p.messages))
+		n.drop(p)
+		return
+	}
+	if n.corked {
+		n.held.push(item{page: p, lane: n})
+	} else {
+		n.queue.push(item{page: p, lane: n})
+		l.pump()
+	}
+	l.mu.Unlock()
+}
+
+// drop gives up a page that this lane does not get any more.
+func (n *lane) drop(p *page) {
+	n.pinned.Add(-int64(p.size()))
+	n.link.pub.release(p)
+}
+
+// cork holds back the pages that come from now on, until uncork: an
+// acknowledgement that is being put together must come before them.
+func (n *lane) cork() {
+	n.link.mu.Lock()
+	n.corked = true
+	n.link.mu.Unlock()
+}
+
+func (n *lane) uncork() {
+	l := n.link
+	l.mu.Lock()
+	n.corked = false
+	for n.held.len() > 0 {
+		n.queue.push(n.held.pop())
+	}
+	if !l.dead {
+		l.pump()
+	}
+	l.mu.Unlock()
+}
+
+// busy tells whether a page sealed now would only wait in the queue.
+func (n *lane) busy() bool {
+	l := n.link
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.dead && (n.queue.len() > 0 || l.inFlightBytes >= l.pub.window)
+}
+
+// subscribed puts the positions and the acknowledgement of a subscription in
+// front of the pages that are held back.
+func (n *lane) subscribed(id uint64, positions []subscription.Position) {
+	for list := range positionLists(positions) {
+		n.link.send(n, &subscription.Positions{ID: id, List: list})
+	}
+	n.link.send(n, &subscription.Subscribed{ID: id})
+}
+
+// goodbye sends the final positions.
+func (n *lane) goodbye(positions []subscription.Position) {
+	for list := range positionLists(positions) {
+		n.link.send(n, &subscription.Goodbye{Lane: n.number, List: list})
+	}
+}
