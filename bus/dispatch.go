@@ -11,6 +11,7 @@ import (
 // received is what a subscriber knows of one tag of one publisher.
 type received struct {
 	count   uint64 // position of the last message received or reported lost
+	skipped uint64 // of those, what the policy has left out and no event has told yet
 	version int    // of the source, for which targets holds
 	targets []target
 }
@@ -99,7 +100,9 @@ func (src *source) deliver(done *delivered) (more bool) {
 		if rcv.version != src.version { // a handler may have changed it
 			src.aim(rcv, r.lane, r.tag)
 		}
-		rcv.count++
+		if rcv.count++; r.positions && r.position != rcv.count && !src.skip(rcv, r) {
+			return false
+		}
 		if len(rcv.targets) == 0 {
 			done.unwanted++
 			continue
@@ -114,6 +117,31 @@ func (src *source) deliver(done *delivered) (more bool) {
 		done.message, done.rest = m, rcv.targets
 		done.deliverRest()
 	}
+}
+
+// skip notes that the policy of the lane has left out messages before one. It
+// returns false, and ends the connection, for a position that cannot be.
+func (src *source) skip(rcv *received, r *pageReader) bool {
+	if r.position < rcv.count {
+		src.fail(protocolError("tag %v goes from %d back to %d", r.tag, rcv.count-1, r.position))
+		return false
+	}
+	if rcv.skipped == 0 {
+		src.sub.skipping = append(src.sub.skipping, skipping{src, r.tag, rcv})
+		src.sub.reportLater()
+	}
+	n := r.position - rcv.count
+	rcv.skipped += n
+	rcv.count = r.position
+	src.sub.counters.skipped.Add(n)
+	return true
+}
+
+// skipping is a tag of which messages were left out.
+type skipping struct {
+	src *source
+	tag tags.Tag
+	rcv *received
 }
 
 // receivedOf returns the state of a tag in a lane, which begins at its first

@@ -58,6 +58,23 @@ var (
 	// the connection was down.
 	ErrConnectionLost = errors.New("bus: published while the connection was lost")
 
+	// ErrTooSlow is the cause of a Gap that the subscription's policy has made:
+	// it was slower than the publisher and held all that it may.
+	ErrTooSlow = errors.New("bus: subscription too slow: read faster, raise SubscriptionConfig.BacklogBytes or choose another policy")
+
+	// ErrPublisherMemory is the cause of a Gap of a subscription that may lose
+	// messages, when all of these together held as much of the publisher's
+	// memory as they may.
+	ErrPublisherMemory = errors.New("bus: slow subscriptions took too much of the publisher's memory: raise PublisherConfig.PoolBytes")
+
+	// ErrLeftOut is the cause of a Gap that the policies Latest and Sample make
+	// on purpose. Such events come once a second.
+	ErrLeftOut = errors.New("bus: left out by the subscription's policy")
+
+	// ErrTooManyPolicies is returned by Subscribe when the subscriptions of a
+	// Subscriber have more than 16 different policies and backlogs.
+	ErrTooManyPolicies = errors.New("bus: more than 16 different policies and backlogs in one subscriber")
+
 	// ErrPublisherEnded is the cause of a Gap that shows only when the
 	// publisher compares the final positions at its end.
 	ErrPublisherEnded = errors.New("bus: missing at the publisher's end")

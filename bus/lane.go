@@ -13,6 +13,8 @@ type lane struct {
 	link   *link
 	id     subscription.Subscriber // in routes and in the table
 	number uint16                  // on the wire
+	policy Policy
+	limit  int64 // of pinned
 
 	// pinned counts the pages reserved for or queued to this lane. It is what
 	// bounds how far a slow subscriber can be behind.
@@ -22,13 +24,35 @@ type lane struct {
 	queue  ring[item] // to be sent, in order
 	held   ring[item] // pages that must stay behind an acknowledgement
 	corked bool
+	lost   uint64 // messages in notices, sent or to be sent
 }
 
-// hasRoom tells whether n more pages may be reserved. A lane that holds nothing
+// alone tells whether the lane's policy decides message by message, so that it
+// cannot share pages with other lanes.
+func (n *lane) alone() bool { return n.policy.Kind == Latest || n.policy.Kind == Sample }
+
+// hasRoom tells whether more pages may be reserved. A lane that holds nothing
 // gets any number, so that the largest message always fits.
 func (n *lane) hasRoom(pages int64) bool {
 	now := n.pinned.Load()
-	return now == 0 || now+pages <= n.link.pub.queuePages
+	if n.policy.Lossless() {
+		return now == 0 || now+pages <= n.limit
+	}
+	return (now == 0 || now+pages <= n.limit) && !n.link.pub.lossyFull(pages)
+}
+
+// reserve takes room for pages. It returns false if the lane has none and its
+// policy makes none: it is not going to get the messages. Publisher.openMu is
+// held; a lossless lane has been asked before.
+func (n *lane) reserve(pages int64) bool {
+	if !n.policy.Lossless() {
+		if !n.hasRoom(pages) && (n.policy.Kind != DropOldest || !n.dropOldest(pages)) {
+			return false
+		}
+		n.link.pub.lossyPinned.Add(pages)
+	}
+	n.pinned.Add(pages)
+	return true
 }
 
 // enqueue queues a page whose room is reserved and of which the caller hands
@@ -53,7 +77,11 @@ func (n *lane) enqueue(p *page) {
 
 // drop gives up a page that this lane does not get any more.
 func (n *lane) drop(p *page) {
-	n.pinned.Add(-int64(p.size()))
+	pages := int64(p.size())
+	n.pinned.Add(-pages)
+	if !n.policy.Lossless() {
+		n.link.pub.lossyPinned.Add(-pages)
+	}
 	n.link.pub.release(p)
 }
 

@@ -54,7 +54,8 @@ type item struct {
 	lane    *lane // nil for what belongs to the connection
 	page    *page
 	control []byte
-	last    bool // close the connection when it is sent
+	losses  *losses // to become control messages
+	last    bool    // close the connection when it is sent
 }
 
 func (i *item) bytes() int {
@@ -74,6 +75,10 @@ func (l *link) pump() {
 			return
 		}
 		i := queue.front()
+		if i.losses != nil {
+			l.expand(queue)
+			continue
+		}
 		if err := l.post(i); err != nil {
 			if !errors.Is(err, netio.ErrNoResources) && !errors.Is(err, netio.ErrClosed) {
 				l.pub.loop.Post(func() { l.fail(err) })
@@ -111,7 +116,7 @@ func (l *link) next() *ring[item] {
 
 func (l *link) post(i *item) error {
 	if i.page != nil {
-		putPageHeader(&l.header, i.lane.number, i.page.messages)
+		putPageHeader(&l.header, i.lane.number, i.lane.alone(), i.page.messages)
 		return l.ep.Send(i.page.key, l.header[:], i.page.vector...)
 	}
 	b, err := l.ep.Buffer()

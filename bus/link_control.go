@@ -2,6 +2,7 @@ package bus
 
 import (
 	"fmt"
+	"slices"
 
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -62,6 +63,25 @@ func (l *link) leave(last []byte, reason error) {
 	l.fault = reason
 	l.sendControl(&l.control, item{control: last, last: true})
 	l.pub.event(Event{Kind: Refused, Peer: l.peer, Err: reason})
+}
+
+// expand replaces the losses at the front of a queue by the control messages
+// that tell of them. mu is held.
+func (l *link) expand(queue *ring[item]) {
+	x := queue.pop()
+	var all []item
+	for list := range positionLists(x.losses.positions()) {
+		b, err := subscription.Append(nil, &subscription.Lost{Lane: x.lane.number, Cause: x.losses.cause, List: list})
+		if err != nil { // only possible for a message that this package built too long
+			l.pub.loop.Post(func() { l.fail(err) })
+			return
+		}
+		l.controlBytes += len(b)
+		all = append(all, item{lane: x.lane, control: b})
+	}
+	for _, i := range slices.Backward(all) {
+		queue.pushFront(i)
+	}
 }
 
 // goodbye says that nothing follows, behind everything else.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,10 @@ import (
 // everything that can happen to them. What must hold at the end, for every
 // subscriber and tag: published since the acknowledgement = delivered +
 // reported lost; in order, each once, bytes equal.
+
+var modelPolicies = []bus.Policy{
+	{}, {Kind: bus.DropNewest}, {Kind: bus.DropOldest}, {Kind: bus.Latest}, {Kind: bus.Sample, Every: 3},
+}
 
 const (
 	modelTags        = 5
@@ -52,10 +57,14 @@ func checkModel(t *testing.T) func(*rapid.T) {
 	return func(rt *rapid.T) {
 		ops := modelOps().Draw(rt, "ops")
 		streams := rapid.SampledFrom([]int{1, 2, 64}).Draw(rt, "streams")
+		var policies [modelSubscribers]bus.Policy
+		for i := range policies {
+			policies[i] = rapid.SampledFrom(modelPolicies).Draw(rt, "policy")
+		}
 		var problems []string
 		// A bubble runs on a goroutine of its own, so rapid hears of problems
 		// only here.
-		synctest.Test(t, func(t *testing.T) { problems = newModelRun(t, streams).run(ops) })
+		synctest.Test(t, func(t *testing.T) { problems = newModelRun(t, streams, policies).run(ops) })
 		for _, p := range problems {
 			rt.Error(p)
 		}
@@ -73,6 +82,7 @@ type modelRun struct {
 
 type modelSubscriber struct {
 	*subscriber
+	policy  bus.Policy
 	stalled bool
 	sub     *bus.Subscription // nil while not subscribed
 	set     tags.Set
@@ -83,7 +93,7 @@ type modelSubscriber struct {
 	gapsSeen  int
 }
 
-func newModelRun(t *testing.T, streams int) *modelRun {
+func newModelRun(t *testing.T, streams int, policies [modelSubscribers]bus.Policy) *modelRun {
 	r := &modelRun{t: t, bed: newBed(t), published: make(map[tags.Tag]uint64)}
 	all, err := tags.Range(0, modelTags-1)
 	must(t, err)
@@ -91,7 +101,7 @@ func newModelRun(t *testing.T, streams int) *modelRun {
 		Tags: all, PageBytes: 256, MaxMessageBytes: 600, QueueBytes: 2048, PoolBytes: 1 << 20, MaxStreams: streams,
 	})
 	for i := range r.subs {
-		r.subs[i] = &modelSubscriber{subscriber: r.bed.subscriber(bus.SubscriberConfig{})}
+		r.subs[i] = &modelSubscriber{subscriber: r.bed.subscriber(bus.SubscriberConfig{}), policy: policies[i]}
 		r.bed.net.SetWindow(netip.AddrPort{}, r.subs[i].anyPort(), 1024)
 	}
 	return r
@@ -169,9 +179,18 @@ func (r *modelRun) publish(tag tags.Tag) {
 		r.published[tag]++
 	case !errors.Is(err, bus.ErrNoResources):
 		r.failf("publish: %v", err)
+	case !r.mayBlock(tag):
+		r.failf("publish tag %v: %v, though no lossless subscription has it", tag, err)
 	default:
 		synctest.Wait()
 	}
+}
+
+// mayBlock tells whether somebody wants a tag who may make the publisher wait.
+func (r *modelRun) mayBlock(tag tags.Tag) bool {
+	return slices.ContainsFunc(r.subs[:], func(s *modelSubscriber) bool {
+		return s.sub != nil && s.policy.Lossless() && s.set.Contains(tag)
+	})
 }
 
 func (r *modelRun) resume(s *modelSubscriber) {
@@ -190,7 +209,10 @@ func (r *modelRun) subscribe(who int, s *modelSubscriber, set tags.Set) {
 	for tag := range set.All() {
 		s.from[tag], s.last[tag] = r.published[tag], r.published[tag]
 	}
-	s.sub = subscribe(r.t, s.subscriber, set, func(m bus.Message) { r.deliver(who, s, m) })
+	var err error
+	s.sub, err = s.SubscribeWith(set, func(m bus.Message) { r.deliver(who, s, m) }, bus.SubscriptionConfig{Policy: s.policy})
+	must(r.t, err)
+	must(r.t, s.sub.Wait(r.t.Context()))
 }
 
 func (r *modelRun) deliver(who int, s *modelSubscriber, m bus.Message) {

@@ -13,13 +13,14 @@ import (
 //
 //	page header, 8 bytes
 //	  1 byte   0x01, subscription.KindPage
-//	  1 byte   flags, 0
+//	  1 byte   flags: bit 0: messages carry their positions
 //	  2 bytes  lane
 //	  4 bytes  number of messages, at least 1
 //	per message
 //	  4 bytes  bit 31: a tag follows; bit 30: a status follows; bits 29..0: size
 //	  1 byte   status, not 0, if bit 30 is set; otherwise the status is 0
 //	  8 bytes  tag, if bit 31 is set; otherwise the tag of the message before
+//	  8 bytes  position, if the page says so
 //	  size     payload
 //
 // The first message of a page has a tag; the others have one only if it is not
@@ -34,8 +35,12 @@ const (
 	recordStatusBit = 1 << 30
 	recordSizeMask  = recordStatusBit - 1
 
-	// maxRecordOverhead is the most that a message takes beyond its payload.
+	// maxRecordOverhead is the most that a message takes beyond its payload,
+	// in a page without positions.
 	maxRecordOverhead = 4 + 1 + 8
+	positionBytes     = 8
+
+	positionsFlag = 1
 )
 
 // pageWriter fills the memory of one page.
@@ -43,6 +48,8 @@ type pageWriter struct {
 	mem      []byte // len: bytes written; cap: size of the page
 	messages uint32
 	last     tags.Tag // tag of the message before
+
+	positions bool // messages carry theirs
 }
 
 // reset starts a page in mem, of which the header takes nothing: it differs
@@ -54,25 +61,38 @@ func (w *pageWriter) reset(mem []byte) {
 }
 
 // putPageHeader writes the header of a page for a lane.
-func putPageHeader(to *[pageHeaderBytes]byte, lane uint16, messages uint32) {
+func putPageHeader(to *[pageHeaderBytes]byte, lane uint16, positions bool, messages uint32) {
 	to[0], to[1] = byte(subscription.KindPage), 0
+	if positions {
+		to[1] = positionsFlag
+	}
 	binary.LittleEndian.PutUint16(to[2:], lane)
 	binary.LittleEndian.PutUint32(to[4:], messages)
 }
 
 // append adds a message, or returns false and changes nothing if it does not
 // fit.
-func (w *pageWriter) append(tag tags.Tag, status Status, data []byte) bool {
-	if len(w.mem)+maxRecordOverhead+len(data) > cap(w.mem) {
+//
+//   - position: of the message, if the page carries positions.
+func (w *pageWriter) append(tag tags.Tag, status Status, position uint64, data []byte) bool {
+	if !w.fits(len(data)) {
 		return false
 	}
-	w.header(tag, status, len(data))
+	w.header(tag, status, position, len(data))
 	w.mem = append(w.mem, data...)
 	return true
 }
 
+// fits tells whether a message of n bytes surely does.
+func (w *pageWriter) fits(n int) bool {
+	if w.positions {
+		n += positionBytes
+	}
+	return len(w.mem)+maxRecordOverhead+n <= cap(w.mem)
+}
+
 // header adds everything of a message but its payload.
-func (w *pageWriter) header(tag tags.Tag, status Status, size int) {
+func (w *pageWriter) header(tag tags.Tag, status Status, position uint64, size int) {
 	head := uint32(size)
 	if status != 0 {
 		head |= recordStatusBit
@@ -88,6 +108,9 @@ func (w *pageWriter) header(tag tags.Tag, status Status, size int) {
 		w.mem = binary.LittleEndian.AppendUint64(w.mem, uint64(tag))
 		w.last = tag
 	}
+	if w.positions {
+		w.mem = binary.LittleEndian.AppendUint64(w.mem, position)
+	}
 	w.messages++
 }
 
@@ -98,10 +121,13 @@ type pageReader struct {
 	lane   uint16
 	left   uint32 // messages not yet read
 
-	tag    tags.Tag
-	newTag bool // the message just read brought a tag
-	status Status
-	data   []byte
+	positions bool // messages carry theirs
+
+	tag      tags.Tag
+	newTag   bool // the message just read brought a tag
+	status   Status
+	position uint64 // if the page carries positions
+	data     []byte
 }
 
 // reset starts to read a page.
@@ -112,9 +138,10 @@ func (r *pageReader) reset(page []byte) error {
 	switch {
 	case len(page) < pageHeaderBytes:
 		return &PageError{len(page), "shorter than a page header"}
-	case page[0] != byte(subscription.KindPage) || page[1] != 0:
+	case page[0] != byte(subscription.KindPage) || page[1]&^positionsFlag != 0:
 		return &PageError{0, "unknown page header"}
 	}
+	r.positions = page[1]&positionsFlag != 0
 	r.lane = binary.LittleEndian.Uint16(page[2:])
 	r.left = binary.LittleEndian.Uint32(page[4:])
 	if r.left == 0 {
@@ -146,6 +173,13 @@ func (r *pageReader) next() (bool, error) {
 		used = n
 	} else if r.offset == pageHeaderBytes {
 		return false, r.damaged("first message has no tag")
+	}
+	if r.positions {
+		if len(rest) < used+positionBytes {
+			return false, r.damaged("position cut off")
+		}
+		r.position = binary.LittleEndian.Uint64(rest[used:])
+		used += positionBytes
 	}
 	size := int(head & recordSizeMask)
 	if size > len(rest)-used {

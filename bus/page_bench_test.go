@@ -17,9 +17,9 @@ func TestPagesAreWrittenAndReadWithoutAllocation(t *testing.T) {
 	mem, page, data := make([]byte, 4096), make([]byte, 4096), make([]byte, 40)
 	n := testing.AllocsPerRun(100, func() {
 		w.reset(mem)
-		for i := 0; w.append(tags.Tag(i/3), Status(i&1), data); i++ {
+		for i := 0; w.append(tags.Tag(i/3), Status(i&1), 0, data); i++ {
 		}
-		putPageHeader(&header, 1, w.messages)
+		putPageHeader(&header, 1, false, w.messages)
 		page = append(append(page[:0], header[:]...), w.mem...)
 		if err := r.reset(page); err != nil {
 			t.Fatal(err)
@@ -47,7 +47,7 @@ func BenchmarkPageAppend(b *testing.B) {
 			w.reset(mem)
 			tag := tags.Tag(0x1000013000118000)
 			for b.Loop() {
-				if !w.append(tag, 0, data) {
+				if !w.append(tag, 0, 0, data) {
 					w.reset(mem)
 					tag ^= 1 << 16
 				}
@@ -67,7 +67,7 @@ func BenchmarkPageNext(b *testing.B) {
 				b.SetBytes(int64(size))
 				var w pageWriter
 				w.reset(make([]byte, DefaultPageBytes))
-				for tag := tags.Tag(0); w.append(tag, 0, make([]byte, size)); tag += step {
+				for tag := tags.Tag(0); w.append(tag, 0, 0, make([]byte, size)); tag += step {
 				}
 				page := whole(&w, 0)
 				var r pageReader

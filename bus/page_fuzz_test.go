@@ -107,7 +107,7 @@ func TestPagesComeBack(t *testing.T) {
 			got = append(got, page...)
 		}
 		for _, r := range records {
-			for w.mem == nil || !w.append(r.Tag, r.Status, []byte(r.Data)) {
+			for w.mem == nil || !w.append(r.Tag, r.Status, 0, []byte(r.Data)) {
 				if w.mem != nil {
 					seal()
 				}

@@ -36,7 +36,7 @@ func writePage(tb testing.TB, size int, records []testRecord) []byte {
 	var w pageWriter
 	w.reset(make([]byte, size))
 	for i, r := range records {
-		if !w.append(r.Tag, r.Status, []byte(r.Data)) {
+		if !w.append(r.Tag, r.Status, 0, []byte(r.Data)) {
 			tb.Fatalf("message %d of %d does not fit %d bytes", i, len(records), size)
 		}
 	}
@@ -46,7 +46,7 @@ func writePage(tb testing.TB, size int, records []testRecord) []byte {
 // whole returns a page as it is sent.
 func whole(w *pageWriter, lane uint16) []byte {
 	var header [pageHeaderBytes]byte
-	putPageHeader(&header, lane, w.messages)
+	putPageHeader(&header, lane, w.positions, w.messages)
 	return append(header[:], w.mem...)
 }
 
@@ -125,7 +125,7 @@ func TestAPageBeginsAfreshInUsedMemory(t *testing.T) {
 	var w pageWriter
 	for range 2 {
 		w.reset(mem)
-		w.append(5, 0, []byte("a")) // the tag of the page before must not be left out
+		w.append(5, 0, 0, []byte("a")) // the tag of the page before must not be left out
 		if want := unhex(t, "01000000 01000000 01000080 0500000000000000 61"); !bytes.Equal(whole(&w, 0), want) {
 			t.Errorf("got %x, want %x", whole(&w, 0), want)
 		}
@@ -137,19 +137,19 @@ func TestAPageTakesWhatSurelyFits(t *testing.T) {
 	most := size - pageHeaderBytes - maxRecordOverhead
 	var w pageWriter
 	w.reset(make([]byte, size))
-	if w.append(5, 1, make([]byte, most+1)) {
+	if w.append(5, 1, 0, make([]byte, most+1)) {
 		t.Errorf("a message of %d bytes was taken, want at most %d", most+1, most)
 	}
 	if len(w.mem) != 0 || w.messages != 0 {
 		t.Errorf("the refused message left %d bytes and %d messages", len(w.mem), w.messages)
 	}
-	if !w.append(5, 1, make([]byte, most)) {
+	if !w.append(5, 1, 0, make([]byte, most)) {
 		t.Errorf("a message of %d bytes was refused", most)
 	}
 	if got := len(whole(&w, 0)); got != size || cap(w.mem) != len(w.mem) {
 		t.Errorf("got %d bytes and memory for %d more, want the page full at %d", got, cap(w.mem)-len(w.mem), size)
 	}
-	if w.append(5, 0, nil) {
+	if w.append(5, 0, 0, nil) {
 		t.Errorf("an empty message was taken by a full page")
 	}
 	if got, err := readPage(whole(&w, 0)); err != nil || len(got) != 1 {
@@ -163,7 +163,7 @@ func TestALargeMessageIsAPageOfOneMessage(t *testing.T) {
 	payload := strings.Repeat("0123456789abcdef", 1000)
 	var w pageWriter
 	w.reset(make([]byte, 256))
-	w.header(5, 7, len(payload))
+	w.header(5, 7, 0, len(payload))
 	if want := maxRecordOverhead; len(w.mem) != want {
 		t.Fatalf("got a header of %d bytes, want %d", len(w.mem), want)
 	}
@@ -187,7 +187,7 @@ func TestDamagedPages(t *testing.T) {
 		{"nothing", "", 0, PageError{0, "shorter than a page header"}},
 		{"a header cut off", "01 00 0000 010000", 0, PageError{7, "shorter than a page header"}},
 		{"another kind", "02 00 0000 01000000", 0, PageError{0, "unknown page header"}},
-		{"a flag", "01 01 0000 01000000", 0, PageError{0, "unknown page header"}},
+		{"a flag", "01 02 0000 01000000", 0, PageError{0, "unknown page header"}},
 		{"no messages", "01 00 0000 00000000", 0, PageError{4, "no messages"}},
 		{"no messages but bytes", "01 00 0000 00000000 00000080 0500000000000000", 0, PageError{4, "no messages"}},
 		{"nothing after the header", "01 00 0000 01000000", 0, PageError{8, "message header cut off"}},
@@ -233,7 +233,7 @@ func TestEveryPrefixOfAPageIsRefused(t *testing.T) {
 func TestAPageKnowsItsLane(t *testing.T) {
 	var w pageWriter
 	w.reset(make([]byte, 64))
-	w.append(5, 0, []byte("a"))
+	w.append(5, 0, 0, []byte("a"))
 	for _, want := range []uint16{0, 1, math.MaxUint16} {
 		var r pageReader
 		if err := r.reset(whole(&w, want)); err != nil || r.lane != want {

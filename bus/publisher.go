@@ -38,7 +38,8 @@ type Publisher struct {
 	pages      []page // by the key of their first buffer
 	pageBytes  int
 	queuePages int64
-	window     int // bytes in flight per subscriber
+	lossyPages int64 // what all lossy lanes together may pin
+	window     int   // bytes in flight per subscriber
 
 	tags tagMap[tagState]
 
@@ -55,6 +56,8 @@ type Publisher struct {
 	state   publisherState
 	cutOff  int                       // connections that ended while draining with messages unsent
 	streams atomic.Pointer[[]*stream] // written under mu
+
+	lossyPinned atomic.Int64 // pages, counted for each lossy lane
 
 	users      atomic.Int32 // of the pool: connections, and the publisher
 	waiting    waiters
@@ -115,6 +118,7 @@ func NewPublisher(open netio.Opener, dir directory.Directory, cfg PublisherConfi
 		pages:      make([]page, pool.Buffers()),
 		pageBytes:  cfg.PageBytes,
 		queuePages: int64(cfg.QueueBytes / cfg.PageBytes),
+		lossyPages: int64(pool.Buffers() / 2),
 		window:     maxInFlightPages * cfg.PageBytes,
 		links:      make(map[*link]struct{}),
 		lanes:      make(map[subscription.Subscriber]*lane),
@@ -228,7 +232,7 @@ func (p *Publisher) PublishStatus(tag tags.Tag, status Status, data []byte) erro
 			s.mu.Unlock()
 			continue
 		}
-		err := s.append(tag, status, data)
+		err := s.append(tag, status, t.count+1, data)
 		if err == nil {
 			t.count++
 		}

@@ -38,7 +38,8 @@ const (
 	maxSubscribeBytes  = 4 << 20 // bytes of one subscription's set
 	controlBuffers     = 8
 	maxInFlight        = 64 // pages and control messages given to the endpoint
-	maxInFlightPages   = 4  // of which full pages: more only leaves the cache
+	maxLanes           = 16
+	maxInFlightPages   = 4 // of which full pages: more only leaves the cache
 	smallestMaxMessage = subscription.MaxControlBytes
 )
 
@@ -64,8 +65,9 @@ type PublisherConfig struct {
 	// Larger messages travel in several pages' memory at once.
 	PageBytes int
 
-	// QueueBytes is how much page memory one subscriber may hold: the most
-	// that a slow one can be behind. At least MaxMessageBytes. Default 4 MiB.
+	// QueueBytes is how much page memory the subscriptions of one subscriber
+	// that have the same policy may hold: the most that a slow one can be
+	// behind. At least MaxMessageBytes. Default 4 MiB.
 	QueueBytes int
 
 	// PoolBytes is the memory for all pages. Stalled subscribers together hold
@@ -89,6 +91,10 @@ type PublisherConfig struct {
 	// MaxSubscribers is the number of connections above which new ones are
 	// refused. Default 4096.
 	MaxSubscribers int
+
+	// Policies are the kinds of policies that subscribers may choose. Others
+	// are refused. Default: all.
+	Policies []subscription.PolicyKind
 
 	// HelloTimeout is how long a new connection may take to say what it
 	// wants. Default 5 s.

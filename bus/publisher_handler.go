@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"slices"
 
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -169,15 +170,52 @@ func (p *Publisher) forget(l *link, dropped uint64) {
 	p.notifyChanged()
 }
 
-// lane returns a lane of l, which it makes if there is none. Loop only, and mu
-// is held.
-func (p *Publisher) lane(l *link, number uint16) *lane {
+// policyOf returns the policy that a subscription asks for.
+//
+// Errors: ErrProtocol, wrapped, for what no subscriber may ask; ErrPolicy,
+// wrapped, for what this publisher does not allow.
+func (p *Publisher) policyOf(l *link, m *subscription.Subscribe) (Policy, error) {
+	var policy Policy
+	var err error
+	if m.Policy != "" {
+		policy, err = ParsePolicy(m.Policy)
+	}
+	known := l.lane(m.Lane)
+	switch {
+	case err != nil:
+		return policy, errors.Join(ErrProtocol, err)
+	case l.subs[m.ID] != nil && l.subs[m.ID] != known:
+		return policy, fmt.Errorf("%w: subscription %d moved to lane %d", ErrProtocol, m.ID, m.Lane)
+	case known != nil && known.policy != policy:
+		return policy, fmt.Errorf("%w: lane %d has the policy %v, and then %v", ErrProtocol, m.Lane, known.policy, policy)
+	case known == nil && len(l.lanes) >= maxLanes:
+		return policy, fmt.Errorf("%w: more than %d lanes", ErrProtocol, maxLanes)
+	case len(p.cfg.Policies) > 0 && !slices.Contains(p.cfg.Policies, policy.Kind):
+		return policy, fmt.Errorf("%w: %v is not one of those that this publisher allows: %v", ErrPolicy, policy.Kind, p.cfg.Policies)
+	}
+	return policy, nil
+}
+
+// lane returns the lane with a number, nil if there is none. Loop only.
+func (l *link) lane(number uint16) *lane {
 	for _, n := range l.lanes {
 		if n.number == number {
 			return n
 		}
 	}
-	n := &lane{link: l, number: number}
+	return nil
+}
+
+// lane returns the lane of a subscription, which it makes if there is none.
+// Loop only, and mu is held.
+func (p *Publisher) lane(l *link, m *subscription.Subscribe, policy Policy) *lane {
+	if n := l.lane(m.Lane); n != nil {
+		return n
+	}
+	n := &lane{link: l, number: m.Lane, policy: policy, limit: p.queuePages}
+	if m.BacklogBytes > 0 {
+		n.limit = max(1, min(n.limit, int64(min(m.BacklogBytes, 1<<40))/int64(p.pageBytes)))
+	}
 	if last := len(p.freeIDs) - 1; last >= 0 {
 		n.id, p.freeIDs = p.freeIDs[last], p.freeIDs[:last]
 	} else {
@@ -236,14 +274,19 @@ func (p *Publisher) onSubscribe(l *link, m *subscription.Subscribe) {
 
 // subscribe makes a subscription active and acknowledges it.
 func (p *Publisher) subscribe(l *link, m *subscription.Subscribe, set tags.Set) {
-	if n := l.subs[m.ID]; n != nil && n.number != m.Lane {
-		l.fail(fmt.Errorf("%w: subscription %d moved from lane %d to %d", ErrProtocol, m.ID, n.number, m.Lane))
+	policy, err := p.policyOf(l, m)
+	if errors.Is(err, ErrProtocol) {
+		l.fail(err)
 		return
 	}
 	p.mu.Lock()
-	n := p.lane(l, m.Lane)
-	before := p.table.Set(n.id)
-	err := p.table.Subscribe(n.id, m.ID, set)
+	var n *lane
+	var before tags.Set
+	if err == nil {
+		n = p.lane(l, m, policy)
+		before = p.table.Set(n.id)
+		err = p.table.Subscribe(n.id, m.ID, set)
+	}
 	if err == nil {
 		l.subs[m.ID] = n
 		n.cork()

@@ -1,6 +1,10 @@
 package bus
 
-import "slices"
+import (
+	"slices"
+
+	"tagbus/netio"
+)
 
 // pageSize returns how many buffers a page for a message of n bytes takes.
 func (p *Publisher) pageSize(n int) int {
@@ -8,8 +12,9 @@ func (p *Publisher) pageSize(n int) int {
 }
 
 // open begins a page of size buffers in every one of streams, whose mutexes
-// are held and which have none: if all their subscribers and the pool have
-// room, otherwise in none.
+// are held and which have none: if all their lossless lanes and the pool have
+// room, otherwise in none. A stream whose lanes are all lossy may be left
+// without a page.
 //
 // Errors: ErrNoResources.
 func (p *Publisher) open(size int, streams ...*stream) error {
@@ -33,26 +38,57 @@ func (p *Publisher) open(size int, streams ...*stream) error {
 func (p *Publisher) tryOpen(size int, streams []*stream) bool {
 	for _, s := range streams {
 		for _, l := range s.lanes {
-			if !l.hasRoom(int64(size)) {
+			if l.policy.Lossless() && !l.hasRoom(int64(size)) {
 				return false
 			}
 		}
 	}
 	var ok bool
 	if p.taken, ok = p.pool.GetAll(p.taken[:0], size*len(streams)); !ok {
-		return false
+		// The lossy ones do without.
+		needy := slices.DeleteFunc(slices.Clone(streams), func(s *stream) bool { return s.lossy })
+		return len(needy) == 0 || len(needy) < len(streams) && p.tryOpen(size, needy)
 	}
 	for i, s := range streams {
 		buffers := p.taken[i*size : (i+1)*size]
-		pg := &p.pages[buffers[0].Key()]
-		pg.buffers = append(pg.buffers[:0], buffers...)
-		pg.vector = pg.vector[:0]
-		for _, l := range s.lanes {
-			l.pinned.Add(int64(size))
+		for i, n := range s.lanes {
+			s.skip[i] = !n.reserve(int64(size))
 		}
-		s.begin(pg)
+		s.begin(p.newPage(buffers))
 	}
 	return true
+}
+
+// openSolo begins a page of size buffers for the only lane of a stream, whose
+// mutex is held, if there is room for it.
+func (p *Publisher) openSolo(size int, s *stream) bool {
+	p.openMu.Lock()
+	defer p.openMu.Unlock()
+	if !s.lanes[0].hasRoom(int64(size)) {
+		return false
+	}
+	var ok bool
+	if p.taken, ok = p.pool.GetAll(p.taken[:0], size); !ok {
+		return false
+	}
+	s.skip[0] = !s.lanes[0].reserve(int64(size))
+	s.begin(p.newPage(p.taken))
+	return true
+}
+
+// newPage makes a page of buffers.
+func (p *Publisher) newPage(buffers []*netio.Buffer) *page {
+	pg := &p.pages[buffers[0].Key()]
+	pg.buffers = append(pg.buffers[:0], buffers...)
+	pg.vector = pg.vector[:0]
+	return pg
+}
+
+// lossyFull tells whether the lossy lanes together have no room for more pages.
+// Half of the pool is beyond their reach, so that they cannot starve the others.
+func (p *Publisher) lossyFull(pages int64) bool {
+	now := p.lossyPinned.Load()
+	return now > 0 && now+pages > p.lossyPages
 }
 
 // release gives up one reference to a page; the last one frees its memory.

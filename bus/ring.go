@@ -24,6 +24,32 @@ func (r *ring[T]) push(v T) {
 // valid until the next push or pop.
 func (r *ring[T]) front() *T { return &r.items[r.head] }
 
+// back returns the newest item; the ring must not be empty. The pointer is valid
+// until the next push or pop.
+func (r *ring[T]) back() *T { return r.at(r.n - 1) }
+
+// at returns item i, from 0 for the oldest. The pointer is valid until the next
+// push or pop.
+func (r *ring[T]) at(i int) *T { return &r.items[(r.head+i)&(len(r.items)-1)] }
+
+// pushFront adds an item before the oldest.
+func (r *ring[T]) pushFront(v T) {
+	if r.n == len(r.items) {
+		r.grow()
+	}
+	r.head = (r.head - 1) & (len(r.items) - 1)
+	r.items[r.head] = v
+	r.n++
+}
+
+// remove takes item i out. It costs a move of each older one.
+func (r *ring[T]) remove(i int) {
+	for ; i > 0; i-- {
+		*r.at(i) = *r.at(i - 1)
+	}
+	r.pop()
+}
+
 // pop removes and returns the oldest item; the ring must not be empty.
 func (r *ring[T]) pop() T {
 	var zero T

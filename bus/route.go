@@ -9,14 +9,15 @@ import (
 	"tagbus/tags"
 )
 
-// route says where the messages of a tag go: to the stream of the subscribers
-// that want it. When there are already PublisherConfig.MaxStreams streams, a
-// route has one stream per subscriber instead, and its messages are copied
+// route says where the messages of a tag go: to the stream of the lanes that
+// want it. A lane whose policy decides message by message has a stream of its
+// own, and when there are already PublisherConfig.MaxStreams shared ones, every
+// lane of a new set has. The messages of a route of several streams are copied
 // into each.
 type route struct {
 	key     string
 	lanes   []*lane   // ascending ids
-	streams []*stream // at least one; ascending first ids
+	streams []*stream // at least one; ascending first ids, so that all are locked in the same order
 	tags    int       // tags that use the route; Publisher.mu
 	lacking []*stream // memory for publishSplit, under the streams' mutexes
 }
@@ -51,7 +52,7 @@ func (t *tagState) publishSplit(r *route, tag tags.Tag, status Status, data []by
 		}
 	}
 	for _, s := range r.streams {
-		s.commit(tag, status, data)
+		s.commit(tag, status, t.count+1, data)
 	}
 	r.streams[0].messages++ // one message, however many copies
 	r.streams[0].bytes += uint64(len(data))
@@ -90,12 +91,18 @@ func (p *Publisher) routeTo(lanes []*lane) *route {
 		return r
 	}
 	r := &route{key: key, lanes: lanes}
-	if len(lanes) <= 1 || p.sharedStreams() < p.cfg.MaxStreams {
+	if shared := p.sharing(lanes); len(shared) == len(lanes) {
 		r.streams = []*stream{p.newStream(lanes)}
 	} else {
-		for i := range lanes {
-			r.streams = append(r.streams, p.routeTo(lanes[i : i+1 : i+1]).streams[0])
+		if len(shared) > 0 {
+			r.streams = p.routeTo(shared).streams[:1:1]
 		}
+		for i, n := range lanes {
+			if !slices.Contains(shared, n) {
+				r.streams = append(r.streams, p.routeTo(lanes[i : i+1 : i+1]).streams[0])
+			}
+		}
+		slices.SortFunc(r.streams, func(a, b *stream) int { return cmp.Compare(a.lanes[0].id, b.lanes[0].id) })
 	}
 	for _, s := range r.streams {
 		s.routes++
@@ -104,16 +111,30 @@ func (p *Publisher) routeTo(lanes []*lane) *route {
 	return r
 }
 
-// sharedStreams counts the streams of several subscribers that tags use; those
-// that a change is about to leave do not count. mu is held.
+// sharing returns those of lanes that are to share a stream. mu is held.
+func (p *Publisher) sharing(lanes []*lane) []*lane {
+	if len(lanes) <= 1 {
+		return lanes
+	}
+	shared := slices.DeleteFunc(slices.Clone(lanes), (*lane).alone)
+	if len(shared) > 1 && p.routes[routeKey(shared)] == nil && p.sharedStreams() >= p.cfg.MaxStreams {
+		return nil
+	}
+	return shared
+}
+
+// sharedStreams counts the streams of several lanes that tags use; those that a
+// change is about to leave do not count. mu is held.
 func (p *Publisher) sharedStreams() int {
-	n := 0
+	shared := make(map[*stream]struct{})
 	for _, r := range p.routes {
-		if r.tags > 0 && len(r.streams) == 1 && len(r.lanes) > 1 {
-			n++
+		for _, s := range r.streams {
+			if r.tags > 0 && len(s.lanes) > 1 {
+				shared[s] = struct{}{}
+			}
 		}
 	}
-	return n
+	return len(shared)
 }
 
 func routeKey(lanes []*lane) string {
@@ -125,7 +146,11 @@ func routeKey(lanes []*lane) string {
 }
 
 func (p *Publisher) newStream(lanes []*lane) *stream {
-	s := &stream{pub: p, lanes: lanes, closed: p.state != publisherOpen}
+	s := &stream{pub: p, lanes: lanes, closed: p.state != publisherOpen, skip: make([]bool, len(lanes))}
+	s.lossy = len(lanes) > 0 && !slices.ContainsFunc(lanes, func(n *lane) bool { return n.policy.Lossless() })
+	if len(lanes) == 1 && lanes[0].alone() {
+		s.solo = newSolo(s, lanes[0])
+	}
 	streams := append(slices.Clone(*p.streams.Load()), s)
 	p.streams.Store(&streams)
 	return s
@@ -137,7 +162,7 @@ func (p *Publisher) collect() {
 	for again := true; again; {
 		again = false
 		for key, r := range p.routes {
-			if r.tags > 0 || p.neededBySplit(r) {
+			if r.tags > 0 || r.isPart() {
 				continue
 			}
 			delete(p.routes, key)
@@ -162,10 +187,8 @@ func (p *Publisher) collect() {
 	p.streams.Store(&streams)
 }
 
-// neededBySplit tells whether a split route copies into r's stream.
-func (p *Publisher) neededBySplit(r *route) bool {
-	return len(r.streams) == 1 && len(r.lanes) == 1 && r.streams[0].routes > 1
-}
+// isPart tells whether a route of several streams copies into that of r.
+func (r *route) isPart() bool { return len(r.streams) == 1 && r.streams[0].routes > 1 }
 
 // reroute moves the tags that subscriber l now wants, or no longer wants, to
 // their new routes, and returns the positions of those that it newly wants,
@@ -190,6 +213,9 @@ func (p *Publisher) reroute(l *lane, before, after tags.Set) []subscription.Posi
 				positions = append(positions, subscription.Position{Tag: e.tag, Count: e.value.count})
 			}
 			e.value.route.Store(to)
+			if !joins {
+				from.forget(l, e.tag)
+			}
 		}
 		from.unlock()
 	}
@@ -243,11 +269,21 @@ func toggled(lanes []*lane, l *lane) []*lane {
 	return slices.Insert(slices.Clone(lanes), i, l)
 }
 
-// lock keeps publishers off the route, with nothing under construction.
+// lock keeps publishers off the route, with no page under construction.
 func (r *route) lock() {
 	for _, s := range r.streams {
 		s.mu.Lock()
-		s.seal()
+		s.sealPage()
+	}
+}
+
+// forget drops what a lane keeps of a tag that it does not want any more. The
+// route is locked.
+func (r *route) forget(l *lane, tag tags.Tag) {
+	for _, s := range r.streams {
+		if s.solo != nil && s.solo.lane == l {
+			s.solo.forget(tag)
+		}
 	}
 }
 

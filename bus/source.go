@@ -149,6 +149,7 @@ func (src *source) lost(cause error) {
 		return
 	}
 	src.disconnect()
+	src.sub.reportSkipped()
 	if cause == nil {
 		cause = src.fault
 	}

@@ -70,10 +70,10 @@ func (src *source) subscribe(sub *Subscription) {
 		return
 	}
 	for len(set) > part {
-		src.send(&subscription.Subscribe{ID: sub.id, Lane: sub.lane, Set: set[:part], More: true})
+		src.send(sub.request(set[:part], true))
 		set = set[part:]
 	}
-	src.send(&subscription.Subscribe{ID: sub.id, Lane: sub.lane, Set: set})
+	src.send(sub.request(set, false))
 }
 
 // unsubscribe ends a subscription that was closed here. What still arrives for
@@ -127,9 +127,40 @@ func (src *source) onControl(data []byte) {
 		src.onRefused(m)
 	case *subscription.Goodbye:
 		src.onGoodbye(m)
+	case *subscription.Lost:
+		src.onLost(m)
 	default:
 		src.fail(protocolError("a publisher does not send %v", m.Kind()))
 	}
+}
+
+// onLost hears which messages the publisher has dropped for want of room.
+func (src *source) onLost(m *subscription.Lost) {
+	cause := ErrTooSlow
+	if m.Cause == subscription.CauseMemory {
+		cause = ErrPublisherMemory
+	}
+	for p, err := range subscription.PositionsOf(m.List) {
+		if err == nil && p.Count == 0 {
+			err = protocolError("lost no message of tag %v", p.Tag)
+		}
+		if err != nil {
+			src.fail(errors.Join(ErrProtocol, err))
+			return
+		}
+		rcv := src.receivedOf(m.Lane, p.Tag)
+		if rcv == nil {
+			return
+		}
+		rcv.count += p.Count
+		src.gap(p.Tag, p.Count, cause)
+	}
+}
+
+// gap reports lost messages.
+func (src *source) gap(tag tags.Tag, n uint64, cause error) {
+	src.sub.counters.lost.Add(n)
+	src.sub.event(Event{Kind: Gap, Peer: src.peer, Tag: tag, Count: n, Err: cause})
 }
 
 // positions takes over where the tags stand that have just become active on
@@ -165,9 +196,7 @@ func (src *source) position(lane uint16, p subscription.Position, owed bool, cau
 		src.fail(protocolError("tag %v stands at %d after %d messages", p.Tag, p.Count, rcv.count))
 		return false
 	default:
-		n := p.Count - rcv.count
-		src.sub.counters.lost.Add(n)
-		src.sub.event(Event{Kind: Gap, Peer: src.peer, Tag: p.Tag, Count: n, Err: cause})
+		src.gap(p.Tag, p.Count-rcv.count, cause)
 	}
 	rcv.count = p.Count
 	return true
@@ -240,6 +269,7 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 		return // more to come
 	}
 	src.ended = true
+	src.sub.reportSkipped()
 	src.sub.event(Event{Kind: Goodbye, Peer: src.peer})
 	_ = src.ep.Close()
 }

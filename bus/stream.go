@@ -14,9 +14,12 @@ import (
 type stream struct {
 	pub   *Publisher
 	lanes []*lane // fixed; ascending ids
+	lossy bool    // all lanes are
+	solo  *solo   // set if the only lane's policy decides message by message
 
 	mu       sync.Mutex
-	page     *page // under construction, or nil
+	page     *page  // under construction, or nil
+	skip     []bool // the lanes that are not going to get it
 	writer   pageWriter
 	closed   bool
 	messages uint64
@@ -43,8 +46,8 @@ func (p *page) size() int { return len(p.buffers) }
 // append publishes a message to the stream's subscribers. mu is held.
 //
 // Errors: ErrNoResources, ErrClosed; then nothing was published.
-func (s *stream) append(tag tags.Tag, status Status, data []byte) error {
-	if s.page == nil || !s.writer.append(tag, status, data) {
+func (s *stream) append(tag tags.Tag, status Status, position uint64, data []byte) error {
+	if s.page == nil || s.solo != nil || !s.writer.append(tag, status, position, data) {
 		if s.closed {
 			return ErrClosed
 		}
@@ -53,7 +56,7 @@ func (s *stream) append(tag tags.Tag, status Status, data []byte) error {
 				return err
 			}
 		}
-		s.commit(tag, status, data)
+		s.commit(tag, status, position, data)
 	}
 	s.messages++
 	s.bytes += uint64(len(data))
@@ -63,26 +66,38 @@ func (s *stream) append(tag tags.Tag, status Status, data []byte) error {
 // lacks tells whether a new page is needed for a message of n bytes. If so, it
 // has sealed the old one. mu is held.
 func (s *stream) lacks(n int) bool {
-	if len(s.lanes) == 0 {
-		return false
-	}
-	if s.page != nil && len(s.writer.mem)+maxRecordOverhead+n <= cap(s.writer.mem) {
+	if len(s.lanes) == 0 || s.solo != nil || s.page != nil && s.writer.fits(n) {
 		return false
 	}
 	s.seal()
 	return true
 }
 
-// commit publishes a message for which there is room. mu is held.
-func (s *stream) commit(tag tags.Tag, status Status, data []byte) {
-	if len(s.lanes) == 0 {
+// commit publishes a message for which there is room, or which all lanes of the
+// stream may lose. mu is held.
+func (s *stream) commit(tag tags.Tag, status Status, position uint64, data []byte) {
+	switch {
+	case len(s.lanes) == 0:
+		return
+	case s.solo != nil:
+		s.solo.take(tag, status, position, data)
+		return
+	case s.page == nil:
+		for _, n := range s.lanes {
+			n.loseMessage(tag)
+		}
 		return
 	}
+	s.fill(tag, status, position, data)
+}
+
+// fill puts a message into the page, which has room for it. mu is held.
+func (s *stream) fill(tag tags.Tag, status Status, position uint64, data []byte) {
 	if s.page.size() > 1 {
-		s.commitLarge(tag, status, data)
+		s.commitLarge(tag, status, position, data)
 		return
 	}
-	s.writer.append(tag, status, data)
+	s.writer.append(tag, status, position, data)
 	if s.writer.messages == 1 {
 		s.pub.armFlush()
 	}
@@ -90,8 +105,8 @@ func (s *stream) commit(tag tags.Tag, status Status, data []byte) {
 
 // commitLarge fills a page of several buffers with one message. They travel as
 // one transport message, so that the subscriber has it in one piece.
-func (s *stream) commitLarge(tag tags.Tag, status Status, data []byte) {
-	s.writer.header(tag, status, len(data))
+func (s *stream) commitLarge(tag tags.Tag, status Status, position uint64, data []byte) {
+	s.writer.header(tag, status, position, len(data))
 	for i, b := range s.page.buffers {
 		if i == 0 {
 			b.Truncate(0)
@@ -109,10 +124,19 @@ func (s *stream) commitLarge(tag tags.Tag, status Status, data []byte) {
 func (s *stream) begin(p *page) {
 	s.page = p
 	s.writer.reset(p.buffers[0].Bytes())
+	s.writer.positions = s.solo != nil
 }
 
-// seal ends the page under construction and queues it. mu is held.
+// seal ends what is under construction and queues it. mu is held.
 func (s *stream) seal() {
+	if s.solo != nil {
+		s.solo.drain()
+	}
+	s.sealPage()
+}
+
+// sealPage ends the page under construction and queues it. mu is held.
+func (s *stream) sealPage() {
 	p := s.page
 	if p == nil {
 		return
@@ -129,10 +153,16 @@ func (s *stream) seal() {
 		p.vector = append(p.vector, b.Bytes())
 		p.bytes += len(b.Bytes())
 	}
-	p.refs.Store(int32(len(s.lanes)))
-	for _, l := range s.lanes {
-		l.enqueue(p)
+	p.refs.Store(int32(len(s.lanes)) + 1) // one for this function: it may be that nobody gets it
+	for i, n := range s.lanes {
+		if s.skip[i] {
+			n.losePage(p)
+			s.pub.release(p)
+		} else {
+			n.enqueue(p)
+		}
 	}
+	s.pub.release(p)
 }
 
 // flush seals the page unless every subscriber is busy anyway: then waiting
@@ -140,6 +170,9 @@ func (s *stream) seal() {
 func (s *stream) flush() (open bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.solo != nil {
+		return s.solo.flush()
+	}
 	if s.page == nil {
 		return false
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,13 +33,19 @@ type Subscriber struct {
 	loop      netio.Loop
 	stopWatch func()
 
+	laneMu      sync.Mutex
+	laneConfigs []SubscriptionConfig // by the number of the lane
+
 	nextID   atomic.Uint64
 	closed   atomic.Bool
 	closer   closer
 	counters subscriberCounters
 
 	// Loop only.
-	timer   netio.Timer
+	timer    netio.Timer
+	reports  netio.Timer // of skipping
+	skipping []skipping
+
 	leaving map[uint64]*Subscription   // closed, and not yet ended everywhere
 	sources map[string]*source         // by the publisher's instance
 	dialing map[netip.AddrPort]*source // waiting for OnConnection...
@@ -72,6 +80,9 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 	if s.timer, err = s.loop.NewTimer(s.ring); err != nil {
 		return nil, errors.Join(err, s.backend.Close())
 	}
+	if s.reports, err = s.loop.NewTimer(s.reportSkipped); err != nil {
+		return nil, errors.Join(err, s.timer.Close(), s.backend.Close())
+	}
 	s.stopWatch, err = dir.Watch(func(e directory.Event) {
 		s.loop.Post(func() { s.onDirectory(e) })
 	})
@@ -82,14 +93,25 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 }
 
 // Subscribe asks every publisher, those of today and those to come, for the
-// tags of a set. Messages may arrive before it returns.
+// tags of a set. Messages may arrive before it returns. It is SubscribeWith
+// with the zero SubscriptionConfig.
+func (s *Subscriber) Subscribe(set tags.Set, h Handler) (*Subscription, error) {
+	return s.SubscribeWith(set, h, SubscriptionConfig{})
+}
+
+// SubscribeWith is Subscribe for a subscription that is to be treated in a
+// certain way.
 //
 //   - h: called for each message, on the loop; it must not block. A nil
 //     handler queues the messages for Subscription.Messages.
 //   - Result: the subscription; its Wait tells when it is acknowledged.
-//   - Errors: ErrEmptySet; subscription.ErrTooManyTags, wrapped; ErrClosed.
+//   - Errors: ErrEmptySet; subscription.ErrTooManyTags, wrapped; those of
+//     SubscriptionConfig.Validate; ErrTooManyPolicies; ErrClosed.
 //   - Blocks: never.
-func (s *Subscriber) Subscribe(set tags.Set, h Handler) (*Subscription, error) {
+func (s *Subscriber) SubscribeWith(set tags.Set, h Handler, cfg SubscriptionConfig) (*Subscription, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
 	if set.IsEmpty() {
 		return nil, ErrEmptySet
 	}
@@ -97,11 +119,30 @@ func (s *Subscriber) Subscribe(set tags.Set, h Handler) (*Subscription, error) {
 		return nil, fmt.Errorf("bus: subscribe: %w: %d ranges and masks, limit %d: subscribe to ranges instead of single tags",
 			subscription.ErrTooManyTags, n, subscription.MaxParts)
 	}
-	sub := newSubscription(s, s.nextID.Add(1), set, h)
+	lane, err := s.laneFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	sub := newSubscription(s, s.nextID.Add(1), set, h, cfg, lane)
 	if s.closed.Load() || !s.loop.Post(func() { s.add(sub) }) {
 		return nil, ErrClosed
 	}
 	return sub, nil
+}
+
+// laneFor returns the lane of subscriptions that are treated alike. Lanes are
+// never given up: a publisher knows them as long as the connection lives.
+func (s *Subscriber) laneFor(cfg SubscriptionConfig) (uint16, error) {
+	s.laneMu.Lock()
+	defer s.laneMu.Unlock()
+	i := slices.Index(s.laneConfigs, cfg)
+	if i < 0 {
+		if i = len(s.laneConfigs); i == maxLanes {
+			return 0, ErrTooManyPolicies
+		}
+		s.laneConfigs = append(s.laneConfigs, cfg)
+	}
+	return uint16(i), nil
 }
 
 // add makes a subscription known. Loop only.
@@ -214,6 +255,28 @@ func (s *Subscriber) onDirectory(e directory.Event) {
 	}
 }
 
+// reportInterval is how often events tell what the policies Latest and Sample
+// have left out.
+const reportInterval = time.Second
+
+// reportLater has reportSkipped called in a while. Loop only.
+func (s *Subscriber) reportLater() {
+	if len(s.skipping) == 1 {
+		if err := s.reports.StartOnce(reportInterval); err != nil {
+			s.event(Event{Kind: Problem, Err: err})
+		}
+	}
+}
+
+// reportSkipped tells what was left out since the last time. Loop only.
+func (s *Subscriber) reportSkipped() {
+	for _, x := range s.skipping {
+		s.event(Event{Kind: Gap, Peer: x.src.peer, Tag: x.tag, Count: x.rcv.skipped, Err: ErrLeftOut})
+		x.rcv.skipped = 0
+	}
+	s.skipping = s.skipping[:0]
+}
+
 // event reports e on the loop, where no lock is held and no page is half
 // delivered.
 func (s *Subscriber) event(e Event) {
@@ -250,4 +313,5 @@ func (s *Subscriber) shutdown() {
 		sub.finish(ErrClosed)
 	}
 	_ = s.timer.Close()
+	_ = s.reports.Close()
 }

@@ -51,14 +51,15 @@ type SubscriberStats struct {
 	Messages   uint64 // received in a subscription's set
 	Bytes      uint64 // payload of those
 	Pages      uint64
-	Lost       uint64 // messages reported by Gap events
+	Lost       uint64 // messages reported by Gap events, but for those left out
+	LeftOut    uint64 // messages left out by the policies Latest and Sample
 	Unwanted   uint64 // messages that came after their subscription was closed here
 	Panics     uint64 // handler calls that panicked
 }
 
 type subscriberCounters struct {
-	publishers                                     atomic.Int64
-	messages, bytes, pages, lost, unwanted, panics atomic.Uint64
+	publishers                                              atomic.Int64
+	messages, bytes, pages, lost, skipped, unwanted, panics atomic.Uint64
 }
 
 // Stats returns the subscriber's counters, correct to the page.
@@ -66,7 +67,7 @@ func (s *Subscriber) Stats() SubscriberStats {
 	c := &s.counters
 	return SubscriberStats{
 		Publishers: int(c.publishers.Load()), Messages: c.messages.Load(), Bytes: c.bytes.Load(), Pages: c.pages.Load(),
-		Lost: c.lost.Load(), Unwanted: c.unwanted.Load(), Panics: c.panics.Load(),
+		Lost: c.lost.Load(), LeftOut: c.skipped.Load(), Unwanted: c.unwanted.Load(), Panics: c.panics.Load(),
 	}
 }
 

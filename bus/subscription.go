@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"tagbus/subscription"
 	"tagbus/tags"
 )
 
@@ -22,6 +23,7 @@ type Handler func(Message)
 type Subscription struct {
 	owner   *Subscriber
 	id      uint64
+	cfg     SubscriptionConfig
 	lane    uint16 // of every publisher's connection
 	set     tags.Set
 	handler Handler
@@ -37,15 +39,24 @@ type Subscription struct {
 	pausing []*source // loop only: sources that wait for the queue
 }
 
-func newSubscription(owner *Subscriber, id uint64, set tags.Set, h Handler) *Subscription {
+func newSubscription(owner *Subscriber, id uint64, set tags.Set, h Handler, cfg SubscriptionConfig, lane uint16) *Subscription {
 	sub := &Subscription{
-		owner: owner, id: id, set: set, handler: h,
+		owner: owner, id: id, set: set, handler: h, cfg: cfg, lane: lane,
 		ready: make(chan struct{}), ended: make(chan struct{}),
 	}
 	if h == nil {
 		sub.queue = newMessageQueue(owner.cfg.QueueBytes)
 	}
 	return sub
+}
+
+// request returns the message that asks a publisher for a part of the set.
+func (sub *Subscription) request(set []byte, more bool) *subscription.Subscribe {
+	m := &subscription.Subscribe{ID: sub.id, Lane: sub.lane, BacklogBytes: uint64(sub.cfg.BacklogBytes), Set: set, More: more}
+	if sub.cfg.Policy != (Policy{}) {
+		m.Policy = sub.cfg.Policy.String()
+	}
+	return m
 }
 
 // Tags returns the set that was asked for.

@@ -21,6 +21,7 @@ const (
 	KindPositions    Kind = 0x14
 	KindRefused      Kind = 0x15
 	KindGoodbye      Kind = 0x16
+	KindLost         Kind = 0x17
 
 	// KindHello names the hello in errors; on the wire it has a magic instead.
 	KindHello Kind = 0xff
@@ -45,6 +46,8 @@ func (k Kind) String() string {
 		return "refused"
 	case KindGoodbye:
 		return "goodbye"
+	case KindLost:
+		return "lost"
 	case KindHello:
 		return "hello"
 	}
@@ -70,6 +73,14 @@ type Subscribe struct {
 	// Lane is the lane on which the messages are to come, chosen by the
 	// subscriber: subscriptions of one policy share it.
 	Lane uint16 `msgpack:"lane,omitempty"`
+
+	// Policy is the text form of the lane's policy; empty means block. It is
+	// the same in all messages of a lane.
+	Policy string `msgpack:"policy,omitempty"`
+
+	// BacklogBytes is how much page memory the lane may hold at the publisher; 0
+	// means as much as the publisher gives. The same in all messages of a lane.
+	BacklogBytes uint64 `msgpack:"backlog_bytes,omitempty"`
 
 	// More says that further parts follow.
 	More bool `msgpack:"more,omitempty"`
@@ -117,6 +128,24 @@ type Goodbye struct {
 	List []byte `msgpack:"list,omitempty"` // see AppendPosition
 }
 
+// Lost says which messages of a lane the publisher has dropped since the page
+// before it: for each tag how many, between those before and those after.
+type Lost struct {
+	Lane  uint16 `msgpack:"lane,omitempty"`
+	Cause Cause  `msgpack:"cause"`
+	List  []byte `msgpack:"list"` // see AppendPosition; counts, not positions. Not empty.
+}
+
+// Cause says why a publisher has dropped messages. It is part of the wire
+// protocol.
+type Cause uint16
+
+// The causes.
+const (
+	CauseFull   Cause = iota + 1 // the lane held as much as it may
+	CauseMemory                  // the lossy lanes of the publisher together did, or its pool was empty
+)
+
 // Kind implements Message.
 func (*Subscribe) Kind() Kind { return KindSubscribe }
 
@@ -138,13 +167,19 @@ func (*Refused) Kind() Kind { return KindRefused }
 // Kind implements Message.
 func (*Goodbye) Kind() Kind { return KindGoodbye }
 
-func (m *Subscribe) validate() error    { return errors.Join(checkID(m.ID), checkFilled("set", m.Set)) }
+// Kind implements Message.
+func (*Lost) Kind() Kind { return KindLost }
+
+func (m *Subscribe) validate() error {
+	return errors.Join(checkID(m.ID), checkFilled("set", m.Set), checkText("policy", m.Policy))
+}
 func (m *Subscribed) validate() error   { return checkID(m.ID) }
 func (m *Unsubscribe) validate() error  { return checkID(m.ID) }
 func (m *Unsubscribed) validate() error { return checkID(m.ID) }
 func (m *Positions) validate() error    { return errors.Join(checkID(m.ID), checkFilled("list", m.List)) }
 func (m *Refused) validate() error      { return checkText("reason", m.Reason) }
 func (*Goodbye) validate() error        { return nil }
+func (m *Lost) validate() error         { return checkFilled("list", m.List) }
 
 func checkID(id uint64) error {
 	if id == 0 {
@@ -221,6 +256,8 @@ func newMessage(kind Kind) Message {
 		return new(Refused)
 	case KindGoodbye:
 		return new(Goodbye)
+	case KindLost:
+		return new(Lost)
 	default:
 		return nil
 	}

@@ -79,7 +79,7 @@ func TestBadControlMessagesAreRefused(t *testing.T) {
 		{"no kind", "", "bad kind 0x00 message: subscription: unknown kind of control message"},
 		{"kind zero", "00 80", "bad kind 0x00 message: subscription: unknown kind of control message"},
 		{"a page", "01 80", "bad page message: subscription: unknown kind of control message"},
-		{"the kind after the last", "17 80", "bad kind 0x17 message: subscription: unknown kind of control message"},
+		{"the kind after the last", "18 80", "bad kind 0x18 message: subscription: unknown kind of control message"},
 		{"the kind that stands for a hello", "ff 80", "bad hello message: subscription: unknown kind of control message"},
 		{"nothing after the kind", "11", "bad subscribed message: at byte 0 of the map: cut off, want the map"},
 		{"nil instead of a map", "11 c0", "bad subscribed message: at byte 0 of the map: msgpack code 0xc0, want the map"},
