@@ -65,6 +65,10 @@ var (
 		"refused-subscription": &subscription.Refused{ID: 9, Reason: "no"},
 		"goodbye":              &subscription.Goodbye{List: []byte{5, 3, 1, 1}},
 		"goodbye-last":         &subscription.Goodbye{},
+		"goodbye-lane":         &subscription.Goodbye{Lane: 3, List: []byte{5, 3}},
+		"subscribe-lane":       &subscription.Subscribe{ID: 2, Set: []byte{1, 1, 5, 0, 0}, Lane: 1, Policy: "sample:10"},
+		"subscribe-backlog":    &subscription.Subscribe{ID: 3, Set: []byte{1, 1, 5, 0, 0}, Lane: 2, BacklogBytes: 1 << 20},
+		"lost":                 &subscription.Lost{Lane: 1, Cause: subscription.CauseFull, List: []byte{5, 3, 1, 1}},
 	}
 	setVectors = map[string]string{
 		"set-empty":      "",
@@ -159,10 +163,34 @@ func checkVector(t *testing.T, name string, b []byte) ([]byte, error) {
 		same(t, records, back, err)
 		return writePage(t, 1024, records), nil
 	}
+	if name == "page-lane" {
+		return lanePage(t, b), nil
+	}
 	if positions, ok := listVectors[name]; ok {
 		return listVector(t, positions, b), nil
 	}
 	return otherVector(t, name, b)
+}
+
+// lanePage returns the page with positions of the document.
+func lanePage(t *testing.T, b []byte) []byte {
+	t.Helper()
+	w := pageWriter{positions: true}
+	w.reset(make([]byte, 256))
+	var r pageReader
+	err := r.reset(b)
+	for _, want := range []struct {
+		position uint64
+		data     string
+	}{{7, "a"}, {17, "b"}} {
+		w.append(5, 0, want.position, []byte(want.data))
+		if err == nil {
+			_, err = r.next()
+		}
+		same(t, want.data, string(r.data), err)
+		same(t, want.position, r.position, err)
+	}
+	return whole(&w, 2)
 }
 
 func same(t *testing.T, want, got any, err error) {

@@ -51,7 +51,11 @@ func TestWhatIsNoPolicyIsRefused(t *testing.T) {
 		}
 	}
 	for _, p := range []subscription.Policy{
-		{Kind: 9}, {Every: 1}, {After: time.Second}, {Kind: subscription.Sample}, {Kind: subscription.Disconnect},
+		{Kind: 9},
+		{Every: 1},
+		{After: time.Second},
+		{Kind: subscription.Sample},
+		{Kind: subscription.Disconnect},
 		{Kind: subscription.Latest, Every: 2},
 	} {
 		if err := p.Validate(); !errors.Is(err, subscription.ErrPolicy) {
