@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"tagbus/subscription"
 	"tagbus/tags"
 )
 
@@ -12,7 +13,14 @@ import (
 type received struct {
 	count   uint64 // position of the last message received or reported lost
 	skipped uint64 // of those, what the policy has left out and no event has told yet
-	version int    // of the source, for which targets holds
+
+	// How count comes about, since the publisher was first met:
+	// count = delivered + lost + unwanted.
+	delivered uint64
+	unwanted  uint64      // published or received when no subscription wanted the tag
+	lost      *lossCounts // nil: none
+
+	version int // of the source, for which targets holds
 	targets []target
 }
 
@@ -104,9 +112,11 @@ func (src *source) deliver(done *delivered) (more bool) {
 			return false
 		}
 		if len(rcv.targets) == 0 {
+			rcv.unwanted++
 			done.unwanted++
 			continue
 		}
+		rcv.delivered++
 		done.messages++
 		done.bytes += uint64(len(r.data))
 		m := Message{Tag: r.tag, Status: r.status, Counter: rcv.count, Publisher: src.peer, Data: r.data}
@@ -126,14 +136,7 @@ func (src *source) skip(rcv *received, r *pageReader) bool {
 		src.fail(protocolError("tag %v goes from %d back to %d", r.tag, rcv.count-1, r.position))
 		return false
 	}
-	if rcv.skipped == 0 {
-		src.sub.skipping = append(src.sub.skipping, skipping{src, r.tag, rcv})
-		src.sub.reportLater()
-	}
-	n := r.position - rcv.count
-	rcv.skipped += n
-	rcv.count = r.position
-	src.sub.counters.skipped.Add(n)
+	src.lose(rcv, r.tag, subscription.CauseLeftOut, r.position-rcv.count)
 	return true
 }
 

@@ -16,6 +16,8 @@ type lane struct {
 	policy Policy
 	limit  int64 // of pinned
 
+	account *laneAccount // what it did not get
+
 	// pinned counts the pages reserved for or queued to this lane. It is what
 	// bounds how far a slow subscriber can be behind.
 	pinned atomic.Int64
@@ -24,7 +26,9 @@ type lane struct {
 	queue  ring[item] // to be sent, in order
 	held   ring[item] // pages that must stay behind an acknowledgement
 	corked bool
-	lost   uint64 // messages in notices, sent or to be sent
+
+	sentMessages uint64
+	dropped      uint64 // messages, with the connection
 }
 
 // alone tells whether the lane's policy decides message by message, so that it
@@ -115,8 +119,14 @@ func (n *lane) busy() bool {
 }
 
 // subscribed puts the positions and the acknowledgement of a subscription in
-// front of the pages that are held back.
-func (n *lane) subscribed(id uint64, positions []subscription.Position) {
+// front of the pages that are held back, and before them what is known to be
+// lost of its tags.
+func (n *lane) subscribed(id uint64, totals *losses, positions []subscription.Position) {
+	totals.all(func(cause subscription.Cause, counts []subscription.Position) {
+		for list := range positionLists(counts) {
+			n.link.send(n, &subscription.Lost{Lane: n.number, Cause: cause, List: list, Total: true})
+		}
+	})
 	for list := range positionLists(positions) {
 		n.link.send(n, &subscription.Positions{ID: id, List: list})
 	}

@@ -25,7 +25,8 @@ type link struct {
 	last          ring[item] // what goes when all else has gone
 	inFlight      ring[item] // given to the endpoint, in order
 	inFlightBytes int
-	controlBytes  int // of control messages in all queues
+	controlBytes  int  // of control messages in all queues
+	closing       bool // it gets nothing more
 	dead          bool
 	header        [pageHeaderBytes]byte // of the page that is being posted
 
@@ -33,6 +34,7 @@ type link struct {
 
 	// Loop only.
 	state     linkState
+	owed      bool // it had a subscription when it was taken out of the routes
 	peer      *Peer
 	fault     error // why this side has closed, or will
 	helloTick int   // tick of the hello timer at which patience ends
@@ -142,6 +144,7 @@ func (l *link) completed() {
 	if i.page != nil {
 		l.sentPages++
 		l.sentMessages += uint64(i.page.messages)
+		i.lane.sentMessages += uint64(i.page.messages)
 		l.sentBytes += uint64(i.page.bytes)
 	} else {
 		l.controlBytes -= len(i.control)
@@ -154,6 +157,13 @@ func (l *link) completed() {
 	if i.last {
 		_ = l.ep.Close()
 	}
+}
+
+// gone tells whether the connection has ended, or is about to.
+func (l *link) gone() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closing || l.dead
 }
 
 func (l *link) ready() {
@@ -178,6 +188,7 @@ func (l *link) kill() (dropped uint64) {
 		for q.len() > 0 {
 			if i := q.pop(); i.page != nil {
 				dropped += uint64(i.page.messages)
+				i.lane.dropped += uint64(i.page.messages)
 				i.lane.drop(i.page)
 			}
 		}

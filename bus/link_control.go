@@ -70,15 +70,17 @@ func (l *link) leave(last []byte, reason error) {
 func (l *link) expand(queue *ring[item]) {
 	x := queue.pop()
 	var all []item
-	for list := range positionLists(x.losses.positions()) {
-		b, err := subscription.Append(nil, &subscription.Lost{Lane: x.lane.number, Cause: x.losses.cause, List: list})
-		if err != nil { // only possible for a message that this package built too long
-			l.pub.loop.Post(func() { l.fail(err) })
-			return
+	x.losses.all(func(cause subscription.Cause, counts []subscription.Position) {
+		for list := range positionLists(counts) {
+			b, err := subscription.Append(nil, &subscription.Lost{Lane: x.lane.number, Cause: cause, List: list})
+			if err != nil { // only possible for a message that this package built too long
+				l.pub.loop.Post(func() { l.fail(err) })
+				return
+			}
+			l.controlBytes += len(b)
+			all = append(all, item{lane: x.lane, control: b})
 		}
-		l.controlBytes += len(b)
-		all = append(all, item{lane: x.lane, control: b})
-	}
+	})
 	for _, i := range slices.Backward(all) {
 		queue.pushFront(i)
 	}

@@ -9,48 +9,62 @@ import (
 	"tagbus/tags"
 )
 
-// losses are messages that a lane did not get, at one place among its pages.
+// losses are messages that a lane does not get, at one place among its pages.
+// All causes are in one, so that there are not more of them than pages however
+// the causes change.
 type losses struct {
-	cause  subscription.Cause
-	counts map[tags.Tag]uint64
+	counts map[tags.Tag]lossCounts
 }
 
 // add notes n lost messages of a tag.
-func (s *losses) add(tag tags.Tag, n uint64) {
+func (s *losses) add(cause subscription.Cause, tag tags.Tag, n uint64) {
 	if s.counts == nil {
-		s.counts = make(map[tags.Tag]uint64)
+		s.counts = make(map[tags.Tag]lossCounts)
 	}
-	s.counts[tag] += n
+	counts := s.counts[tag]
+	counts[cause] += n
+	s.counts[tag] = counts
 }
 
 // merge takes over what other has.
 func (s *losses) merge(other *losses) {
-	for tag, n := range other.counts {
-		s.add(tag, n)
+	for tag, counts := range other.counts {
+		for cause, n := range counts {
+			if n > 0 {
+				s.add(subscription.Cause(cause), tag, n)
+			}
+		}
 	}
 }
 
-// positions returns the counts in the form of a list.
-func (s *losses) positions() []subscription.Position {
-	list := make([]subscription.Position, 0, len(s.counts))
-	for _, tag := range slices.Sorted(maps.Keys(s.counts)) {
-		list = append(list, subscription.Position{Tag: tag, Count: s.counts[tag]})
+// all calls f with the counts of each cause in the form of a list.
+func (s *losses) all(f func(subscription.Cause, []subscription.Position)) {
+	sorted := slices.Sorted(maps.Keys(s.counts))
+	for cause := subscription.Cause(1); cause < subscription.Causes; cause++ {
+		var list []subscription.Position
+		for _, tag := range sorted {
+			if n := s.counts[tag][cause]; n > 0 {
+				list = append(list, subscription.Position{Tag: tag, Count: n})
+			}
+		}
+		if len(list) > 0 {
+			f(cause, list)
+		}
 	}
-	return list
 }
 
-// lose notes that n messages of a tag are not in what the lane is going to get
-// next. link.mu is held.
+// lose notes that count messages of a tag are not in what the lane is going to
+// get next. link.mu is held.
 func (n *lane) lose(cause subscription.Cause, tag tags.Tag, count uint64) {
-	n.lost += count
+	n.account.add(cause, tag, count)
 	queue := &n.queue
 	if n.corked {
 		queue = &n.held
 	}
-	if queue.len() == 0 || queue.back().losses == nil || queue.back().losses.cause != cause {
-		queue.push(item{lane: n, losses: &losses{cause: cause}})
+	if queue.len() == 0 || queue.back().losses == nil {
+		queue.push(item{lane: n, losses: &losses{}})
 	}
-	queue.back().losses.add(tag, count)
+	queue.back().losses.add(cause, tag, count)
 }
 
 // losePage notes that the lane does not get a page. It sends what it can: the
@@ -62,20 +76,21 @@ func (n *lane) losePage(p *page) {
 		n.link.pub.undelivered.Add(uint64(p.messages))
 		return
 	}
-	p.tags(func(tag tags.Tag) { n.lose(n.why(), tag, 1) })
+	cause := n.why()
+	p.tags(func(tag tags.Tag, count uint64) { n.lose(cause, tag, count) })
 	n.link.pump()
 }
 
-// loseMessage notes that the lane does not get a message for which there was
-// not even a page.
-func (n *lane) loseMessage(tag tags.Tag) {
+// loseMessages notes that the lane does not get messages of a tag that have
+// not come into a page.
+func (n *lane) loseMessages(cause subscription.Cause, tag tags.Tag, count uint64) {
 	n.link.mu.Lock()
 	defer n.link.mu.Unlock()
 	if n.link.dead {
-		n.link.pub.undelivered.Add(1)
+		n.link.pub.undelivered.Add(count)
 		return
 	}
-	n.lose(subscription.CauseMemory, tag, 1)
+	n.lose(cause, tag, count)
 	n.link.pump()
 }
 
@@ -103,10 +118,12 @@ func (n *lane) dropOldest(pages int64) bool {
 		cause := n.why()
 		x := n.queue.at(i)
 		p := x.page
-		*x = item{lane: n, losses: &losses{cause: cause}}
-		p.tags(func(tag tags.Tag) { x.losses.add(tag, 1) })
-		n.lost += uint64(p.messages)
-		if i > 0 && n.queue.at(i-1).losses != nil && n.queue.at(i-1).losses.cause == cause {
+		*x = item{lane: n, losses: &losses{}}
+		p.tags(func(tag tags.Tag, count uint64) {
+			n.account.add(cause, tag, count)
+			x.losses.add(cause, tag, count)
+		})
+		if i > 0 && n.queue.at(i-1).losses != nil {
 			n.queue.at(i - 1).losses.merge(x.losses)
 			n.queue.remove(i)
 		}
@@ -115,9 +132,11 @@ func (n *lane) dropOldest(pages int64) bool {
 	return true
 }
 
-// tags calls f with the tag of each message of a sealed page without positions.
-func (p *page) tags(f func(tags.Tag)) {
+// tags calls f with the tag of the messages of a sealed page without positions:
+// once for as many as follow each other.
+func (p *page) tags(f func(tag tags.Tag, count uint64)) {
 	var tag tags.Tag
+	var count uint64
 	records := p.vector[0] // of a page of several buffers there is only one message
 	for offset, left := 0, p.messages; left > 0; left-- {
 		head := binary.LittleEndian.Uint32(records[offset:])
@@ -126,10 +145,14 @@ func (p *page) tags(f func(tags.Tag)) {
 			offset++
 		}
 		if head&recordTagBit != 0 {
-			tag = tags.Tag(binary.LittleEndian.Uint64(records[offset:]))
+			if count > 0 {
+				f(tag, count)
+			}
+			tag, count = tags.Tag(binary.LittleEndian.Uint64(records[offset:])), 0
 			offset += 8
 		}
 		offset += int(head & recordSizeMask)
-		f(tag)
+		count++
 	}
+	f(tag, count)
 }

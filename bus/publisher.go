@@ -57,6 +57,8 @@ type Publisher struct {
 	cutOff  int                       // connections that ended while draining with messages unsent
 	streams atomic.Pointer[[]*stream] // written under mu
 
+	accounts accounts // under mu
+
 	lossyPinned atomic.Int64 // pages, counted for each lossy lane
 
 	users      atomic.Int32 // of the pool: connections, and the publisher
@@ -73,6 +75,9 @@ type Publisher struct {
 	undelivered atomic.Uint64
 	knownTags   atomic.Int64
 	strangers   atomic.Uint64
+
+	tellTimer netio.Timer
+	tellArmed atomic.Bool
 
 	hello     helloDeadlines // loop only
 	drained   chan struct{}  // closed when the last subscriber has left after Drain
@@ -146,6 +151,9 @@ func (p *Publisher) start(open netio.Opener, dir directory.Directory) (err error
 	}
 	p.loop = p.backend.Loop()
 	if p.flushTimer, err = p.loop.NewTimer(p.flushFunc); err != nil {
+		return err
+	}
+	if p.tellTimer, err = p.loop.NewTimer(p.tellDue); err != nil {
 		return err
 	}
 	if err = p.hello.start(p); err != nil {

@@ -25,6 +25,9 @@ func (p *Publisher) close() error {
 	if p.flushTimer != nil {
 		errs = append(errs, p.flushTimer.Close())
 	}
+	if p.tellTimer != nil {
+		errs = append(errs, p.tellTimer.Close())
+	}
 	p.hello.close()
 	if p.backend != nil {
 		errs = append(errs, p.backend.Close())
@@ -59,6 +62,9 @@ func (p *Publisher) setState(state publisherState) bool {
 		s.mu.Lock()
 		s.closed = true
 		s.seal()
+		if s.solo != nil {
+			s.solo.tell()
+		}
 		s.mu.Unlock()
 	}
 	p.notifyChanged()

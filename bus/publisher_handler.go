@@ -32,9 +32,9 @@ func (p publisherHandler) OnConnectionRefused(netip.AddrPort, error) {}
 func (p publisherHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
 	l := ep.Context().(*link)
 	p.hello.remove(l)
-	owed := p.unroute(l)
+	p.unroute(l)
 	dropped := l.kill()
-	if !owed { // it had unsubscribed: what was on its way is nobody's loss
+	if !l.owed { // it had unsubscribed: what was on its way is nobody's loss
 		dropped, cause = 0, nil
 	}
 	p.undelivered.Add(dropped)
@@ -112,6 +112,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		l.refuse(err)
 		return
 	}
+	p.supersede(l)
 	l.sendControl(&l.control, item{control: answer})
 	l.state = linkReady
 	p.event(Event{Kind: Connected, Peer: l.peer})
@@ -138,17 +139,18 @@ func (p *Publisher) admit(l *link, h subscription.Hello) error {
 	return nil
 }
 
-// unroute takes a subscriber out of all routes. It tells whether the subscriber
-// had a subscription.
-func (p *Publisher) unroute(l *link) (owed bool) {
+// unroute takes a subscriber out of all routes.
+func (p *Publisher) unroute(l *link) {
+	l.mu.Lock()
+	l.closing = true
+	l.mu.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, n := range l.lanes {
 		wanted := p.table.Remove(n.id)
 		p.reroute(n, wanted, tags.Set{})
-		owed = owed || !wanted.IsEmpty()
+		l.owed = l.owed || !wanted.IsEmpty()
 	}
-	return owed
 }
 
 // forget frees the numbers of a subscriber. Nothing points to it any more.
@@ -159,6 +161,7 @@ func (p *Publisher) forget(l *link, dropped uint64) {
 		return
 	}
 	delete(p.links, l)
+	p.accounts.leave(l)
 	for _, n := range l.lanes {
 		delete(p.lanes, n.id)
 		p.freeIDs = append(p.freeIDs, n.id)
@@ -222,6 +225,7 @@ func (p *Publisher) lane(l *link, m *subscription.Subscribe, policy Policy) *lan
 		n.id = subscription.Subscriber(len(p.lanes))
 	}
 	p.lanes[n.id] = n
+	n.account = p.accounts.of(l, m.Lane, policy)
 	l.mu.Lock()
 	l.lanes = append(l.lanes, n)
 	l.mu.Unlock()
@@ -240,6 +244,8 @@ func (p *Publisher) onControl(l *link, data []byte) {
 		p.onSubscribe(l, m)
 	case *subscription.Unsubscribe:
 		p.unsubscribe(l, m.ID)
+	case *subscription.Missed:
+		p.onMissed(l, m)
 	default:
 		l.fail(fmt.Errorf("%w: a subscriber does not send %v", ErrProtocol, m.Kind()))
 	}
@@ -289,8 +295,10 @@ func (p *Publisher) subscribe(l *link, m *subscription.Subscribe, set tags.Set) 
 	}
 	if err == nil {
 		l.subs[m.ID] = n
+		after := p.table.Set(n.id)
+		totals := n.account.totals(after, before) // before more can be lost of these tags
 		n.cork()
-		n.subscribed(m.ID, p.reroute(n, before, p.table.Set(n.id)))
+		n.subscribed(m.ID, totals, p.reroute(n, before, after))
 		n.uncork()
 		p.notifyChanged()
 	}

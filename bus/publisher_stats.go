@@ -8,6 +8,7 @@ type PublisherStats struct {
 	Bytes       uint64 // payload of those
 	Refusals    uint64 // times that Publish returned ErrNoResources
 	Undelivered uint64 // messages dropped with the connection of their subscriber, counted for each
+	Losses      Losses // of all subscribers; of Connection, what those that came back have told
 	Strangers   uint64 // connections that were not from a tagbus program
 
 	Streams      int // sets of subscribers that share pages
@@ -15,18 +16,38 @@ type PublisherStats struct {
 	PagesFree    int
 	MinPagesFree int // smallest since the last call of Stats
 
-	Subscribers []SubscriberState // by address
+	Subscribers []SubscriberState // connected now; by address
+	Gone        []SubscriberState // those that have gone and are remembered, the last 256; the oldest first
 }
 
 // SubscriberState says how a subscriber of a publisher is doing.
 type SubscriberState struct {
 	Peer     Peer
 	Parts    int    // ranges and masks that it has subscribed to
-	Queued   int    // pages reserved, queued or being sent; Limit means that it blocks the publisher
-	Limit    int    // pages
-	Messages uint64 // sent: handed to the transport whole
+	Queued   int    // pages reserved, queued or being sent, in all lanes
+	Limit    int    // pages that each lane may hold at most
+	Messages uint64 // sent: handed to the transport whole, on this connection
 	Bytes    uint64 // of pages sent
 	Pages    uint64 // sent
+
+	Lanes []LaneState // by policy
+}
+
+// LaneState says how the subscriptions of a subscriber are doing that are
+// treated alike: they share their room.
+type LaneState struct {
+	Policy Policy
+	Parts  int    // ranges and masks that they have together
+	Queued int    // pages reserved, queued or being sent
+	Limit  int    // pages that it may hold; a lossless one that holds them blocks the publisher, another loses messages
+	Sent   uint64 // messages, on all connections of the subscriber
+
+	// Losses counts what the subscriber did not get, on all its connections.
+	// What a connection has cost, it tells when it is back; until then
+	// Undelivered is what this side has dropped of it. What the system had
+	// taken comes to that.
+	Losses      Losses
+	Undelivered uint64
 }
 
 // Stats returns the publisher's counters. Threads: any.
@@ -51,13 +72,19 @@ func (p *Publisher) Stats() PublisherStats {
 		state := SubscriberState{Peer: *l.peer, Limit: int(p.queuePages)}
 		l.mu.Lock()
 		for _, n := range l.lanes {
-			state.Parts += p.table.Set(n.id).Parts()
-			state.Queued += int(n.pinned.Load())
+			lane := n.account.state()
+			lane.Parts, lane.Queued, lane.Limit = p.table.Set(n.id).Parts(), int(n.pinned.Load()), int(n.limit)
+			lane.Sent += n.sentMessages
+			state.Parts += lane.Parts
+			state.Queued += lane.Queued
+			state.Lanes = append(state.Lanes, lane)
 		}
 		state.Messages, state.Bytes, state.Pages = l.sentMessages, l.sentBytes, l.sentPages
 		l.mu.Unlock()
+		sortLanes(state.Lanes)
 		st.Subscribers = append(st.Subscribers, state)
 	}
+	st.Gone, st.Losses = p.accounts.states()
 	slices.SortFunc(st.Subscribers, func(a, b SubscriberState) int {
 		return a.Peer.Addr.Compare(b.Peer.Addr)
 	})

@@ -1,20 +1,36 @@
 package bus
 
 import (
+	"tagbus/subscription"
 	"tagbus/tags"
 )
 
 // solo is how a stream decides, message by message, what its only lane gets:
 // with the policies Latest and Sample. Its pages carry positions, from which
-// the subscriber sees what it did not get. Guarded by stream.mu.
+// the subscriber sees what it did not get; what no message shows in time,
+// because no more of the tag is sent, a notice tells (solo_tell.go). Guarded by
+// stream.mu.
 type solo struct {
 	stream *stream
 	lane   *lane
-	seen   map[tags.Tag]uint64 // Sample: messages of a tag
-	newest map[tags.Tag]*kept  // Latest: what waits
-	order  ring[tags.Tag]      // Latest: of newest, the longest waiting first
-	bytes  int                 // Latest: of newest
-	spare  []*kept             // Latest: for those to come
+	tags   map[tags.Tag]*soloTag
+	order  ring[tags.Tag] // Latest: of what is kept, the longest waiting first
+	bytes  int            // Latest: of what is kept
+	spare  []*kept        // Latest: for those to come
+
+	untold []*soloTag // may have messages that were left out and not told
+	taken  uint64     // messages
+	tick   soloTick
+}
+
+// soloTag is what is known of a tag.
+type soloTag struct {
+	tag    tags.Tag
+	seen   uint64 // Sample: messages
+	kept   *kept  // Latest: the message that waits, or nil
+	untold uint64 // left out since the last message that was written
+	later  uint64 // of those, how many are newer than the one that waits
+	listed bool   // in solo.untold
 }
 
 // kept is a message that waits, copied, and may be replaced by a newer one.
@@ -25,57 +41,68 @@ type kept struct {
 }
 
 func newSolo(s *stream, n *lane) *solo {
-	o := &solo{stream: s, lane: n}
-	if n.policy.Kind == Sample {
-		o.seen = make(map[tags.Tag]uint64)
-	} else {
-		o.newest = make(map[tags.Tag]*kept)
-	}
-	return o
+	return &solo{stream: s, lane: n, tags: make(map[tags.Tag]*soloTag)}
 }
 
 // take decides about a message, which the publisher has accepted.
 func (o *solo) take(tag tags.Tag, status Status, position uint64, data []byte) {
-	if o.seen != nil {
-		n := o.seen[tag]
-		o.seen[tag] = n + 1
-		if n%o.lane.policy.Every == 0 {
-			o.write(tag, status, position, data)
-		}
+	t := o.tags[tag]
+	if t == nil {
+		t = &soloTag{tag: tag}
+		o.tags[tag] = t
+	}
+	o.taken++
+	if o.lane.policy.Kind == Latest {
+		o.keep(t, status, position, data)
 		return
 	}
-	o.keep(tag, status, position, data)
+	if t.seen++; (t.seen-1)%o.lane.policy.Every == 0 {
+		o.write(t, status, position, data)
+	} else {
+		o.leaveOut(t)
+	}
 }
 
 // write puts a message into the page under construction, or a new one. A lane
-// that has no room for one does not get the message.
-func (o *solo) write(tag tags.Tag, status Status, position uint64, data []byte) {
+// that has no room for one loses the message.
+func (o *solo) write(t *soloTag, status Status, position uint64, data []byte) {
 	s := o.stream
 	if s.page != nil && !s.writer.fits(len(data)) {
 		s.sealPage()
 	}
 	if s.page == nil && !s.pub.openSolo(s.pub.pageSize(len(data)+positionBytes), s) {
+		o.lane.loseMessages(o.lane.why(), t.tag, 1)
 		return
 	}
-	s.fill(tag, status, position, data)
+	s.fill(t.tag, status, position, data)
+	if t.untold > 0 { // the position tells
+		o.lane.account.add(subscription.CauseLeftOut, t.tag, t.untold-t.later)
+		t.untold, t.later = t.later, 0
+	}
 }
 
 // keep remembers a message in the place of the one of its tag that waits.
-func (o *solo) keep(tag tags.Tag, status Status, position uint64, data []byte) {
-	k := o.newest[tag]
+func (o *solo) keep(t *soloTag, status Status, position uint64, data []byte) {
+	k := t.kept
 	if k == nil {
 		if o.bytes+len(data)+keptCost > o.limit() {
+			o.lane.loseMessages(subscription.CauseFull, t.tag, 1)
 			return
 		}
 		k = o.blank()
-		o.newest[tag] = k
+		t.kept = k
 		o.bytes += keptCost
-		o.order.push(tag)
+		o.order.push(t.tag)
 		if o.order.len() == 1 {
 			o.stream.pub.armFlush()
 		}
-	} else if o.bytes-len(k.data)+len(data) > o.limit() {
-		return // the older one is better than none
+	} else {
+		o.leaveOut(t)
+		if o.bytes-len(k.data)+len(data) > o.limit() {
+			t.later++
+			return // the older one is better than none
+		}
+		t.later = 0
 	}
 	o.bytes += len(data) - len(k.data)
 	k.status, k.position, k.data = status, position, append(k.data[:0], data...)
@@ -100,20 +127,25 @@ func (o *solo) limit() int { return int(o.lane.limit) * o.stream.pub.pageBytes }
 
 // forget drops what is known of a tag.
 func (o *solo) forget(tag tags.Tag) {
-	delete(o.seen, tag)
-	if k := o.newest[tag]; k != nil {
-		o.bytes -= len(k.data) + keptCost
-		delete(o.newest, tag) // order still has it, and drain passes over it
+	t := o.tags[tag]
+	if t == nil {
+		return
 	}
+	o.tellEnd(t)
+	if t.kept != nil {
+		o.bytes -= len(t.kept.data) + keptCost
+		t.kept = nil // order still has it, and drain passes over it
+	}
+	delete(o.tags, tag)
 }
 
 // drain writes all that waits into pages.
 func (o *solo) drain() {
 	for o.order.len() > 0 {
-		tag := o.order.pop()
-		if k := o.newest[tag]; k != nil {
-			o.write(tag, k.status, k.position, k.data)
-			delete(o.newest, tag)
+		if t := o.tags[o.order.pop()]; t != nil && t.kept != nil {
+			k := t.kept
+			t.kept = nil
+			o.write(t, k.status, k.position, k.data)
 			o.spare = append(o.spare, k)
 		}
 	}

@@ -37,6 +37,7 @@ type source struct {
 	ep      netio.Endpoint
 	peer    *Peer
 	since   time.Time    // of the connection: when it became ready
+	met     time.Time    // of the first connection
 	pausing int          // subscriptions whose queue is full
 	out     ring[[]byte] // control messages to send
 
@@ -47,6 +48,7 @@ type source struct {
 	denied    map[uint64]error         // on this connection
 	acked     map[uint64]*Subscription // ever, on this publisher: what it owes us
 	lanes     []*tagMap[received]      // what has come, by the number of the lane
+	told      map[laneTag]*lossCounts  // totals of the publisher whose positions have yet to come
 	version   int                      // changes when targets may have changed
 	reader    pageReader
 }
@@ -175,7 +177,7 @@ func (src *source) unlisted() {
 	src.after(0)
 	src.state = sourceIdle
 	if len(src.acked) == 0 || src.ended {
-		delete(src.sub.sources, src.entry.Instance)
+		src.sub.forget(src)
 		return
 	}
 	if !src.vanished {

@@ -45,6 +45,9 @@ func (src *source) onHello(data []byte) {
 	src.state, src.refusal, src.vanished = sourceReady, "", false
 	src.sub.counters.publishers.Add(1)
 	src.since = time.Now()
+	if src.met.IsZero() {
+		src.met = src.since
+	}
 	src.sub.event(Event{Kind: Connected, Peer: src.peer})
 	if src.pausing > 0 {
 		src.ep.PauseReceive()
@@ -97,6 +100,7 @@ func (src *source) disconnect() {
 	requested := maps.Clone(src.requested)
 	clear(src.requested)
 	clear(src.denied)
+	clear(src.told)
 	for id, sub := range src.acked {
 		if sub.closed.Load() {
 			delete(src.acked, id)
@@ -134,35 +138,6 @@ func (src *source) onControl(data []byte) {
 	}
 }
 
-// onLost hears which messages the publisher has dropped for want of room.
-func (src *source) onLost(m *subscription.Lost) {
-	cause := ErrTooSlow
-	if m.Cause == subscription.CauseMemory {
-		cause = ErrPublisherMemory
-	}
-	for p, err := range subscription.PositionsOf(m.List) {
-		if err == nil && p.Count == 0 {
-			err = protocolError("lost no message of tag %v", p.Tag)
-		}
-		if err != nil {
-			src.fail(errors.Join(ErrProtocol, err))
-			return
-		}
-		rcv := src.receivedOf(m.Lane, p.Tag)
-		if rcv == nil {
-			return
-		}
-		rcv.count += p.Count
-		src.gap(p.Tag, p.Count, cause)
-	}
-}
-
-// gap reports lost messages.
-func (src *source) gap(tag tags.Tag, n uint64, cause error) {
-	src.sub.counters.lost.Add(n)
-	src.sub.event(Event{Kind: Gap, Peer: src.peer, Tag: tag, Count: n, Err: cause})
-}
-
 // positions takes over where the tags stand that have just become active on
 // this connection. For a tag that was active on an earlier one, the difference
 // to what was received is lost.
@@ -177,28 +152,30 @@ func (src *source) positions(m *subscription.Positions) {
 			src.fail(errors.Join(ErrProtocol, err))
 			return
 		}
-		if !src.position(sub.lane, p, src.owed(sub.lane, p.Tag), ErrConnectionLost) {
+		if !src.position(sub.lane, p, src.owed(sub.lane, p.Tag), subscription.CauseConnection) {
 			return
 		}
 	}
+	src.tellMissed(sub.lane, m.List)
 }
 
 // position sets where a tag stands. If the publisher owes us the tag's
 // messages, the difference to what was received is lost. It returns false if
 // the position cannot be.
-func (src *source) position(lane uint16, p subscription.Position, owed bool, cause error) bool {
+func (src *source) position(lane uint16, p subscription.Position, owed bool, cause subscription.Cause) bool {
 	rcv := src.receivedOf(lane, p.Tag)
 	switch {
 	case rcv == nil:
 		return false
-	case !owed || p.Count == rcv.count:
+	case !owed:
+		rcv.unwanted += p.Count - rcv.count // whether more or less: it begins here
+		rcv.count = p.Count
 	case p.Count < rcv.count:
 		src.fail(protocolError("tag %v stands at %d after %d messages", p.Tag, p.Count, rcv.count))
 		return false
-	default:
-		src.gap(p.Tag, p.Count-rcv.count, cause)
+	case p.Count > rcv.count:
+		src.lose(rcv, p.Tag, cause, p.Count-rcv.count)
 	}
-	rcv.count = p.Count
 	return true
 }
 
@@ -261,7 +238,7 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 			src.fail(errors.Join(ErrProtocol, err))
 			return
 		}
-		if !src.position(m.Lane, p, true, ErrPublisherEnded) {
+		if !src.position(m.Lane, p, true, causeEnded) {
 			return
 		}
 	}

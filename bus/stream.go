@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"tagbus/netio"
+	"tagbus/subscription"
 	"tagbus/tags"
 )
 
@@ -84,7 +85,7 @@ func (s *stream) commit(tag tags.Tag, status Status, position uint64, data []byt
 		return
 	case s.page == nil:
 		for _, n := range s.lanes {
-			n.loseMessage(tag)
+			n.loseMessages(subscription.CauseMemory, tag, 1)
 		}
 		return
 	}

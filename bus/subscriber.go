@@ -48,6 +48,7 @@ type Subscriber struct {
 
 	leaving map[uint64]*Subscription   // closed, and not yet ended everywhere
 	sources map[string]*source         // by the publisher's instance
+	past    []*source                  // the last ones that were forgotten, for TagStats
 	dialing map[netip.AddrPort]*source // waiting for OnConnection...
 	subs    map[uint64]*Subscription   // open ones
 }
@@ -187,7 +188,7 @@ func (s *Subscriber) forgetOldest() {
 		}
 	}
 	if absent > maxAbsent {
-		delete(s.sources, oldest.entry.Instance)
+		s.forget(oldest)
 	}
 }
 

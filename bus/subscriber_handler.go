@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"tagbus/netio"
+	"tagbus/subscription"
 )
 
 // subscriberHandler is a Subscriber as its backend sees it. Every method runs
@@ -55,19 +56,28 @@ type SubscriberStats struct {
 	LeftOut    uint64 // messages left out by the policies Latest and Sample
 	Unwanted   uint64 // messages that came after their subscription was closed here
 	Panics     uint64 // handler calls that panicked
+
+	Losses Losses // Lost and LeftOut by cause
 }
 
 type subscriberCounters struct {
-	publishers                                              atomic.Int64
-	messages, bytes, pages, lost, skipped, unwanted, panics atomic.Uint64
+	publishers                               atomic.Int64
+	messages, bytes, pages, unwanted, panics atomic.Uint64
+	lost                                     [subscription.Causes]atomic.Uint64
 }
 
 // Stats returns the subscriber's counters, correct to the page.
 func (s *Subscriber) Stats() SubscriberStats {
 	c := &s.counters
+	var lost lossCounts
+	for cause := range lost {
+		lost[cause] = c.lost[cause].Load()
+	}
+	losses := lost.export()
 	return SubscriberStats{
 		Publishers: int(c.publishers.Load()), Messages: c.messages.Load(), Bytes: c.bytes.Load(), Pages: c.pages.Load(),
-		Lost: c.lost.Load(), LeftOut: c.skipped.Load(), Unwanted: c.unwanted.Load(), Panics: c.panics.Load(),
+		Lost: losses.Lost(), LeftOut: losses.LeftOut, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(),
+		Losses: losses,
 	}
 }
 

@@ -22,6 +22,7 @@ const (
 	KindRefused      Kind = 0x15
 	KindGoodbye      Kind = 0x16
 	KindLost         Kind = 0x17
+	KindMissed       Kind = 0x19
 
 	// KindHello names the hello in errors; on the wire it has a magic instead.
 	KindHello Kind = 0xff
@@ -48,6 +49,8 @@ func (k Kind) String() string {
 		return "goodbye"
 	case KindLost:
 		return "lost"
+	case KindMissed:
+		return "missed"
 	case KindHello:
 		return "hello"
 	}
@@ -128,24 +131,6 @@ type Goodbye struct {
 	List []byte `msgpack:"list,omitempty"` // see AppendPosition
 }
 
-// Lost says which messages of a lane the publisher has dropped since the page
-// before it: for each tag how many, between those before and those after.
-type Lost struct {
-	Lane  uint16 `msgpack:"lane,omitempty"`
-	Cause Cause  `msgpack:"cause"`
-	List  []byte `msgpack:"list"` // see AppendPosition; counts, not positions. Not empty.
-}
-
-// Cause says why a publisher has dropped messages. It is part of the wire
-// protocol.
-type Cause uint16
-
-// The causes.
-const (
-	CauseFull   Cause = iota + 1 // the lane held as much as it may
-	CauseMemory                  // the lossy lanes of the publisher together did, or its pool was empty
-)
-
 // Kind implements Message.
 func (*Subscribe) Kind() Kind { return KindSubscribe }
 
@@ -167,9 +152,6 @@ func (*Refused) Kind() Kind { return KindRefused }
 // Kind implements Message.
 func (*Goodbye) Kind() Kind { return KindGoodbye }
 
-// Kind implements Message.
-func (*Lost) Kind() Kind { return KindLost }
-
 func (m *Subscribe) validate() error {
 	return errors.Join(checkID(m.ID), checkFilled("set", m.Set), checkText("policy", m.Policy))
 }
@@ -179,7 +161,6 @@ func (m *Unsubscribed) validate() error { return checkID(m.ID) }
 func (m *Positions) validate() error    { return errors.Join(checkID(m.ID), checkFilled("list", m.List)) }
 func (m *Refused) validate() error      { return checkText("reason", m.Reason) }
 func (*Goodbye) validate() error        { return nil }
-func (m *Lost) validate() error         { return checkFilled("list", m.List) }
 
 func checkID(id uint64) error {
 	if id == 0 {
@@ -258,6 +239,8 @@ func newMessage(kind Kind) Message {
 		return new(Goodbye)
 	case KindLost:
 		return new(Lost)
+	case KindMissed:
+		return new(Missed)
 	default:
 		return nil
 	}

@@ -1,0 +1,236 @@
+package bus
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// account is what a publisher counts of one subscriber, over all its
+// connections. It is kept for a while when the subscriber has gone: should it
+// come back, both ends go on with the same numbers.
+//
+// Only the subscriber can know what a lost connection has cost. So at each
+// acknowledgement the publisher tells its totals (subscription.Lost), the
+// subscriber takes over what it had not heard of, finds from the positions what
+// is still missing, and answers with that (subscription.Missed).
+type account struct {
+	peer  *Peer     // as of the newest connection
+	link  *link     // nil when it is not connected
+	gone  time.Time // when it left
+	lanes map[uint16]*laneAccount
+}
+
+// laneAccount is the account of one lane.
+type laneAccount struct {
+	policy Policy
+
+	mu          sync.Mutex // taken last
+	byTag       map[tags.Tag]*lossCounts
+	total       lossCounts
+	sent        uint64 // messages, on connections that have ended
+	undelivered uint64 // messages dropped with the last connection, until it tells what it missed
+}
+
+// add counts lost messages.
+func (a *laneAccount) add(cause subscription.Cause, tag tags.Tag, count uint64) {
+	if count == 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	counts := a.byTag[tag]
+	if counts == nil {
+		counts = new(lossCounts)
+		a.byTag[tag] = counts
+	}
+	counts[cause] += count
+	a.total[cause] += count
+}
+
+// totals returns the counts of the tags that are in one set and not in the
+// other, for the subscriber to compare.
+func (a *laneAccount) totals(in, notIn tags.Set) *losses {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var all losses
+	for tag, counts := range a.byTag {
+		if in.Contains(tag) && !notIn.Contains(tag) {
+			all.merge(&losses{counts: map[tags.Tag]lossCounts{tag: *counts}})
+		}
+	}
+	return &all
+}
+
+// Bounds of what is remembered of subscribers that have gone.
+const (
+	maxGone     = 256
+	maxGoneTags = 1 << 18 // entries of laneAccount.byTag, about 100 bytes each
+)
+
+// accounts are those of all subscribers. Guarded by Publisher.mu.
+type accounts struct {
+	byInstance map[string]*account
+	forgotten  lossCounts
+}
+
+// of returns the account of a link's lane, which it makes if there is none.
+func (s *accounts) of(l *link, number uint16, policy Policy) *laneAccount {
+	a := s.byInstance[l.peer.Instance]
+	if a == nil {
+		a = &account{lanes: make(map[uint16]*laneAccount)}
+		if s.byInstance == nil {
+			s.byInstance = make(map[string]*account)
+		}
+		s.byInstance[l.peer.Instance] = a
+	}
+	a.peer, a.link = l.peer, l
+	n := a.lanes[number]
+	if n == nil {
+		n = &laneAccount{policy: policy, byTag: make(map[tags.Tag]*lossCounts)}
+		a.lanes[number] = n
+	}
+	n.mu.Lock()
+	n.undelivered = 0 // it is about to tell exactly
+	n.mu.Unlock()
+	return n
+}
+
+// connected returns the link over which the subscriber with an instance
+// already subscribes, or nil.
+func (s *accounts) connected(instance string) *link {
+	if a := s.byInstance[instance]; a != nil {
+		return a.link
+	}
+	return nil
+}
+
+// leave notes that a link has ended.
+func (s *accounts) leave(l *link) {
+	for _, n := range l.lanes {
+		l.mu.Lock()
+		sent := n.sentMessages
+		l.mu.Unlock()
+		n.account.mu.Lock()
+		n.account.sent += sent
+		if l.owed {
+			n.account.undelivered = n.dropped
+		}
+		n.account.mu.Unlock()
+	}
+	a := s.byInstance[l.peer.Instance]
+	if a == nil || a.link != l {
+		return
+	}
+	a.link, a.gone = nil, time.Now()
+	s.trim()
+}
+
+// trim forgets those that have gone first when there are too many.
+func (s *accounts) trim() {
+	var gone []*account
+	entries := 0
+	for _, a := range s.byInstance {
+		if a.link == nil {
+			gone = append(gone, a)
+			entries += a.entries()
+		}
+	}
+	slices.SortFunc(gone, func(a, b *account) int { return a.gone.Compare(b.gone) })
+	for len(gone) > maxGone || len(gone) > 1 && entries > maxGoneTags {
+		a := gone[0]
+		gone, entries = gone[1:], entries-a.entries()
+		delete(s.byInstance, a.peer.Instance)
+		for _, n := range a.lanes {
+			s.forgotten.add(&n.total)
+		}
+	}
+}
+
+func (a *account) entries() (n int) {
+	for _, lane := range a.lanes {
+		n += len(lane.byTag)
+	}
+	return n
+}
+
+// states returns the accounts of those that have gone, and the sum of all.
+func (s *accounts) states() (gone []SubscriberState, sum Losses) {
+	all := s.forgotten
+	var away []*account
+	for _, a := range s.byInstance {
+		for _, n := range a.lanes {
+			n.mu.Lock()
+			all.add(&n.total)
+			n.mu.Unlock()
+		}
+		if a.link == nil {
+			away = append(away, a)
+		}
+	}
+	slices.SortFunc(away, func(a, b *account) int { return a.gone.Compare(b.gone) })
+	for _, a := range away {
+		state := SubscriberState{Peer: *a.peer}
+		for _, n := range a.lanes {
+			state.Lanes = append(state.Lanes, n.state())
+		}
+		sortLanes(state.Lanes)
+		gone = append(gone, state)
+	}
+	return gone, all.export()
+}
+
+// state returns the account as users see it.
+func (a *laneAccount) state() LaneState {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return LaneState{Policy: a.policy, Sent: a.sent, Losses: a.total.export(), Undelivered: a.undelivered}
+}
+
+func sortLanes(lanes []LaneState) {
+	slices.SortFunc(lanes, func(a, b LaneState) int { return cmp.Compare(a.Policy.String(), b.Policy.String()) })
+}
+
+// sorted returns the lanes' numbers, ascending.
+func (a *account) sorted() []uint16 { return slices.Sorted(maps.Keys(a.lanes)) }
+
+// TagLosses is what a subscriber of a publisher did not get of a tag.
+type TagLosses struct {
+	Policy Policy // of the subscription
+	Tag    tags.Tag
+	Losses Losses
+}
+
+// TagLosses returns what a subscriber did not get of each tag since it first
+// connected, by policy and tag; tags of which it got everything are not listed.
+// The subscriber counts the same: see Subscriber.TagStats.
+//
+//   - instance: Peer.Instance of the subscriber. One that the publisher does
+//     not know, or does not remember any more, has no losses: it remembers the
+//     last 256 that have gone.
+//   - Threads: any. Blocks: never.
+func (p *Publisher) TagLosses(instance string) []TagLosses {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := p.accounts.byInstance[instance]
+	if a == nil {
+		return nil
+	}
+	var all []TagLosses
+	for _, number := range a.sorted() {
+		n := a.lanes[number]
+		n.mu.Lock()
+		from := len(all)
+		for tag, counts := range n.byTag {
+			all = append(all, TagLosses{n.policy, tag, counts.export()})
+		}
+		n.mu.Unlock()
+		slices.SortFunc(all[from:], func(a, b TagLosses) int { return cmp.Compare(a.Tag, b.Tag) })
+	}
+	return all
+}

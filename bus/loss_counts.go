@@ -1,0 +1,50 @@
+package bus
+
+import "tagbus/subscription"
+
+// lossCounts counts messages by cause. What only the publisher's end has shown
+// is in the place of cause 0, which is not on the wire.
+type lossCounts [subscription.Causes]uint64
+
+const causeEnded subscription.Cause = 0
+
+// add adds what other has.
+func (c *lossCounts) add(other *lossCounts) {
+	for cause, n := range other {
+		c[cause] += n
+	}
+}
+
+// export returns the counts as users see them.
+func (c *lossCounts) export() Losses {
+	return Losses{
+		Full: c[subscription.CauseFull], Memory: c[subscription.CauseMemory],
+		Connection: c[subscription.CauseConnection], Ended: c[causeEnded],
+		LeftOut: c[subscription.CauseLeftOut],
+	}
+}
+
+// Losses counts messages that a subscriber did not get, by the reason. The
+// errors that are named are the causes of the Gap events that tell of them.
+type Losses struct {
+	Full       uint64 // the subscription held all that it may: ErrTooSlow
+	Memory     uint64 // the lossy subscriptions together did: ErrPublisherMemory
+	Connection uint64 // under way or published when there was no connection: ErrConnectionLost
+	Ended      uint64 // showed only at the publisher's end: ErrPublisherEnded; a publisher does not count it
+
+	// LeftOut is what the policies Latest and Sample have left out on purpose:
+	// ErrLeftOut.
+	LeftOut uint64
+}
+
+// Lost returns the number of messages that are not left out on purpose.
+func (l Losses) Lost() uint64 { return l.Full + l.Memory + l.Connection + l.Ended }
+
+// gapCauses are the causes of Gap events.
+var gapCauses = [subscription.Causes]error{
+	causeEnded:                   ErrPublisherEnded,
+	subscription.CauseFull:       ErrTooSlow,
+	subscription.CauseMemory:     ErrPublisherMemory,
+	subscription.CauseLeftOut:    ErrLeftOut,
+	subscription.CauseConnection: ErrConnectionLost,
+}

@@ -1,0 +1,113 @@
+package bus
+
+import (
+	"time"
+
+	"tagbus/subscription"
+)
+
+// What a policy has left out shows to the subscriber with the tag's next
+// message, which carries its position. When none comes, a notice tells: as soon
+// as the stream is quiet, and otherwise once a second, so that it costs next to
+// nothing.
+const (
+	tellInterval  = 20 * time.Millisecond
+	tellAfterTurn = int(time.Second / tellInterval)
+)
+
+// soloTick is what the last turn of the timer has seen.
+type soloTick struct {
+	taken uint64
+	turns int // since something was told
+}
+
+// leaveOut notes that the lane does not get a message of a tag on purpose.
+func (o *solo) leaveOut(t *soloTag) {
+	t.untold++
+	if t.listed {
+		return
+	}
+	t.listed = true
+	o.untold = append(o.untold, t)
+	if len(o.untold) == 1 {
+		o.stream.pub.armTell()
+	}
+}
+
+// armTell makes sure that tellDue runs soon.
+func (p *Publisher) armTell() {
+	if p.tellArmed.Swap(true) {
+		return
+	}
+	if err := p.tellTimer.StartOnce(tellInterval); err != nil {
+		p.loop.Post(p.tellDue)
+	}
+}
+
+// tellDue tells the subscribers what was left out. Loop only.
+func (p *Publisher) tellDue() {
+	p.tellArmed.Store(false)
+	again := false
+	for _, s := range *p.streams.Load() {
+		if s.solo != nil {
+			s.mu.Lock()
+			again = s.solo.turn() || again
+			s.mu.Unlock()
+		}
+	}
+	if again {
+		p.armTell()
+	}
+}
+
+// turn tells what was left out, if it is time, and whether something remains.
+func (o *solo) turn() (again bool) {
+	if len(o.untold) == 0 {
+		return false
+	}
+	if o.tick.turns++; o.taken == o.tick.taken || o.tick.turns >= tellAfterTurn {
+		o.tell()
+	}
+	o.tick.taken = o.taken
+	return len(o.untold) > 0
+}
+
+// tell tells what was left out, but for tags of which a message waits that will
+// show it.
+func (o *solo) tell() {
+	o.tick.turns = 0
+	o.stream.sealPage() // what was left out comes after what is in it
+	left := o.untold[:0]
+	for _, t := range o.untold {
+		switch {
+		case t.untold == 0:
+			t.listed = false
+		case t.kept != nil:
+			left = append(left, t)
+		default:
+			o.lane.loseMessages(subscription.CauseLeftOut, t.tag, t.untold)
+			t.untold, t.listed = 0, false
+		}
+	}
+	clear(o.untold[len(left):])
+	o.untold = left
+}
+
+// tellEnd tells what was left out of a tag that the lane does not want any
+// more, and that what waits of it is not sent. The page under construction is
+// sealed.
+func (o *solo) tellEnd(t *soloTag) {
+	if o.lane.link.gone() {
+		// The subscriber finds a gap. Not what waits: that is lost with the
+		// connection.
+		o.lane.account.add(subscription.CauseLeftOut, t.tag, t.untold)
+	} else {
+		if t.kept != nil {
+			t.untold++
+		}
+		if t.untold > 0 {
+			o.lane.loseMessages(subscription.CauseLeftOut, t.tag, t.untold)
+		}
+	}
+	t.untold = 0
+}

@@ -1,0 +1,115 @@
+package bus
+
+import (
+	"errors"
+
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// laneTag names what is counted together.
+type laneTag struct {
+	lane uint16
+	tag  tags.Tag
+}
+
+// onLost hears which messages do not come: in their place among the pages, or
+// as totals before an acknowledgement.
+func (src *source) onLost(m *subscription.Lost) {
+	for p, err := range subscription.PositionsOf(m.List) {
+		if err == nil && p.Count == 0 {
+			err = protocolError("lost no message of tag %v", p.Tag)
+		}
+		if err != nil {
+			src.fail(errors.Join(ErrProtocol, err))
+			return
+		}
+		rcv := src.receivedOf(m.Lane, p.Tag)
+		if rcv == nil {
+			return
+		}
+		n := p.Count
+		if m.Total {
+			n = src.onTotal(rcv, m, p)
+		}
+		if n > 0 {
+			src.lose(rcv, p.Tag, m.Cause, n)
+		}
+	}
+}
+
+// onTotal compares what the publisher has counted of a tag with what this side
+// has, and returns how many of the subscription's messages are news.
+func (src *source) onTotal(rcv *received, m *subscription.Lost, p subscription.Position) (news uint64) {
+	if src.told == nil {
+		src.told = make(map[laneTag]*lossCounts)
+	}
+	key := laneTag{m.Lane, p.Tag}
+	told := src.told[key]
+	if told == nil {
+		told = new(lossCounts)
+		src.told[key] = told
+	}
+	told[m.Cause] = p.Count
+	more := p.Count - min(p.Count, rcv.losses()[m.Cause])
+	if m.Cause != subscription.CauseConnection && src.owed(m.Lane, p.Tag) {
+		return more
+	}
+	// It belongs to a subscription that was closed here before it could hear of
+	// it: nobody is told, but both sides count it.
+	rcv.losses()[m.Cause] += more
+	rcv.unwanted -= more // of those up to the position that follows
+	return 0
+}
+
+// losses returns what of a tag was lost.
+func (rcv *received) losses() *lossCounts {
+	if rcv.lost == nil {
+		rcv.lost = new(lossCounts)
+	}
+	return rcv.lost
+}
+
+// lose counts and reports messages that do not come.
+func (src *source) lose(rcv *received, tag tags.Tag, cause subscription.Cause, n uint64) {
+	rcv.count += n
+	rcv.losses()[cause] += n
+	src.sub.counters.lost[cause].Add(n)
+	if cause != subscription.CauseLeftOut {
+		src.sub.event(Event{Kind: Gap, Peer: src.peer, Tag: tag, Count: n, Err: gapCauses[cause]})
+		return
+	}
+	if rcv.skipped == 0 {
+		src.sub.skipping = append(src.sub.skipping, skipping{src, tag, rcv})
+		src.sub.reportLater()
+	}
+	rcv.skipped += n
+}
+
+// tellMissed tells the publisher what this side has counted more than it, of
+// the tags whose positions it has just given.
+func (src *source) tellMissed(lane uint16, positions []byte) {
+	var missed losses
+	for p := range subscription.PositionsOf(positions) { // read without error before
+		rcv := src.lanes[lane].get(p.Tag)
+		if rcv.lost == nil {
+			continue
+		}
+		key := laneTag{lane, p.Tag}
+		told := src.told[key]
+		if told == nil {
+			told = new(lossCounts)
+		}
+		delete(src.told, key)
+		for cause := subscription.Cause(1); cause < subscription.Causes; cause++ {
+			if n := rcv.lost[cause]; n > told[cause] {
+				missed.add(cause, p.Tag, n-told[cause])
+			}
+		}
+	}
+	missed.all(func(cause subscription.Cause, counts []subscription.Position) {
+		for list := range positionLists(counts) {
+			src.send(&subscription.Missed{Lane: lane, Cause: cause, List: list})
+		}
+	})
+}
