@@ -17,6 +17,8 @@ type bed struct {
 	net  *netiotest.Network
 	dir  *memory.Directory
 	host netip.Addr
+
+	broken *breaker // nil: nothing is
 }
 
 func newBed(tb testing.TB) *bed {
@@ -85,7 +87,7 @@ func (b *bed) publisher(cfg bus.PublisherConfig) *publisher {
 	m := b.member()
 	cfg.Listen = netip.AddrPortFrom(m.host, 0)
 	cfg.OnEvent = m.note
-	p, err := bus.NewPublisher(b.net.Opener(m.loop, netiotest.Config{Host: m.host}), b.dir, cfg)
+	p, err := bus.NewPublisher(b.broken.opener(b.net.Opener(m.loop, netiotest.Config{Host: m.host})), b.dir, cfg)
 	if err != nil {
 		b.tb.Fatal(err)
 	}
@@ -103,7 +105,7 @@ func (b *bed) subscriber(cfg bus.SubscriberConfig) *subscriber {
 	b.tb.Helper()
 	m := b.member()
 	cfg.OnEvent = m.note
-	s, err := bus.NewSubscriber(b.net.Opener(m.loop, netiotest.Config{Host: m.host}), b.dir, cfg)
+	s, err := bus.NewSubscriber(b.broken.opener(b.net.Opener(m.loop, netiotest.Config{Host: m.host})), b.dir, cfg)
 	if err != nil {
 		b.tb.Fatal(err)
 	}

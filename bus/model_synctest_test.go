@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -12,13 +13,16 @@ import (
 	"pgregory.net/rapid"
 
 	"tagbus/bus"
+	"tagbus/bus/directory"
+	"tagbus/subscription"
 	"tagbus/tags"
 )
 
-// The model: one publisher, a few subscribers with one subscription each, and
-// everything that can happen to them. What must hold at the end, for every
-// subscriber and tag: published since the acknowledgement = delivered +
-// reported lost; in order, each once, bytes equal.
+// The model: a publisher and its successors, a few subscribers with one
+// subscription each, and everything that can happen to them. What must hold when
+// all is quiet, for every subscriber, publisher and tag: published since the
+// acknowledgement = delivered + reported lost; in order, each once, bytes equal;
+// both ends with the same counts by cause; all pages back in the pool.
 
 var modelPolicies = []bus.Policy{
 	{}, {Kind: bus.DropNewest}, {Kind: bus.DropOldest}, {Kind: bus.Latest}, {Kind: bus.Sample, Every: 3},
@@ -27,6 +31,7 @@ var modelPolicies = []bus.Policy{
 const (
 	modelTags        = 5
 	modelSubscribers = 3
+	modelKinds       = 15
 )
 
 type modelOp struct {
@@ -39,7 +44,7 @@ type modelOp struct {
 func modelOps() *rapid.Generator[[]modelOp] {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) modelOp {
 		return modelOp{
-			Kind:   rapid.IntRange(0, 9).Draw(t, "kind"),
+			Kind:   rapid.IntRange(0, modelKinds-1).Draw(t, "kind"),
 			Who:    rapid.IntRange(0, modelSubscribers-1).Draw(t, "who"),
 			Tag:    rapid.IntRange(0, modelTags-1).Draw(t, "tag"),
 			Amount: rapid.IntRange(1, 60).Draw(t, "amount"),
@@ -47,67 +52,141 @@ func modelOps() *rapid.Generator[[]modelOp] {
 	}), 5, 60)
 }
 
+// modelCase is what a run depends on.
+type modelCase struct {
+	ops      []modelOp
+	streams  int
+	policies [modelSubscribers]bus.Policy
+	broken   *breaker
+}
+
+func modelCases() *rapid.Generator[modelCase] {
+	return rapid.Custom(func(t *rapid.T) modelCase {
+		c := modelCase{ops: modelOps().Draw(t, "ops"), streams: rapid.SampledFrom([]int{1, 2, 64}).Draw(t, "streams")}
+		for i := range c.policies {
+			c.policies[i] = rapid.SampledFrom(modelPolicies).Draw(t, "policy")
+		}
+		return c
+	})
+}
+
 func TestModel(t *testing.T) {
 	for range 10 { // of rapid's usual hundred each
-		rapid.Check(t, checkModel(t))
+		rapid.Check(t, func(rt *rapid.T) {
+			for _, p := range modelCases().Draw(rt, "case").run(t) {
+				rt.Error(p)
+			}
+		})
 	}
 }
 
-func checkModel(t *testing.T) func(*rapid.T) {
-	return func(rt *rapid.T) {
-		ops := modelOps().Draw(rt, "ops")
-		streams := rapid.SampledFrom([]int{1, 2, 64}).Draw(rt, "streams")
-		var policies [modelSubscribers]bus.Policy
-		for i := range policies {
-			policies[i] = rapid.SampledFrom(modelPolicies).Draw(rt, "policy")
-		}
-		var problems []string
-		// A bubble runs on a goroutine of its own, so rapid hears of problems
-		// only here.
-		synctest.Test(t, func(t *testing.T) { problems = newModelRun(t, streams, policies).run(ops) })
-		for _, p := range problems {
-			rt.Error(p)
-		}
+// TestTheModelCatches runs broken variants of the bus until the model finds
+// something, which it must.
+func TestTheModelCatches(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		broken *breaker
+	}{
+		{"a notice of loss that is lost", &breaker{kind: subscription.KindLost}},
+		{"a notice that comes twice", &breaker{kind: subscription.KindLost, twice: true}},
+		{"a page that is lost", &breaker{kind: subscription.KindPage}},
+		{"a page that comes twice", &breaker{kind: subscription.KindPage, twice: true}},
+		{"positions that are lost", &breaker{kind: subscription.KindPositions}},
+		{"an answer to the totals that is lost", &breaker{kind: subscription.KindMissed}},
+		{"an answer to the totals that comes twice", &breaker{kind: subscription.KindMissed, twice: true}},
+		{"a key that is skipped", &breaker{key: true}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			const most = 300
+			for seed := range most {
+				c := modelCases().Example(seed)
+				if c.broken = test.broken.after(1 + seed%3); len(c.run(t)) > 0 {
+					return
+				}
+			}
+			t.Errorf("%d runs have found nothing", most)
+		})
 	}
+}
+
+// run returns what is wrong. A bubble runs on a goroutine of its own, where
+// rapid must not hear of it.
+func (c modelCase) run(t *testing.T) (problems []string) {
+	synctest.Test(t, func(t *testing.T) { problems = newModelRun(t, c).run(c.ops) })
+	return problems
 }
 
 type modelRun struct {
-	t         *testing.T
-	bed       *bed
-	pub       *publisher
+	t        *testing.T
+	bed      *bed
+	cfg      bus.PublisherConfig
+	pub      *publisher
+	epochs   map[string]*modelEpoch // by the publisher's instance
+	now      *modelEpoch            // of pub
+	subs     [modelSubscribers]*modelSubscriber
+	problems []string
+}
+
+// modelEpoch is what a publisher has published.
+type modelEpoch struct {
 	published map[tags.Tag]uint64
-	subs      [modelSubscribers]*modelSubscriber
-	problems  []string
 }
 
 type modelSubscriber struct {
 	*subscriber
 	policy  bus.Policy
 	stalled bool
+	cut     bool              // partitioned from everybody
 	sub     *bus.Subscription // nil while not subscribed
 	set     tags.Set
-	from    map[tags.Tag]uint64 // positions at the acknowledgement
-
-	delivered map[tags.Tag]uint64
-	last      map[tags.Tag]uint64 // counter
-	gapsSeen  int
+	books   map[string]*modelBook // of the subscription, by the publisher's instance
+	gaps    int                   // events before the subscription
 }
 
-func newModelRun(t *testing.T, streams int, policies [modelSubscribers]bus.Policy) *modelRun {
-	r := &modelRun{t: t, bed: newBed(t), published: make(map[tags.Tag]uint64)}
+// modelBook is what a subscriber has of one publisher.
+type modelBook struct {
+	from      map[tags.Tag]uint64 // positions at the acknowledgement; nil if it was not there to see
+	delivered map[tags.Tag]uint64
+	last      map[tags.Tag]uint64 // counter
+}
+
+func newModelRun(t *testing.T, c modelCase) *modelRun {
+	r := &modelRun{t: t, bed: newBed(t), epochs: make(map[string]*modelEpoch)}
+	r.bed.broken = c.broken
 	all, err := tags.Range(0, modelTags-1)
 	must(t, err)
-	r.pub = r.bed.publisher(bus.PublisherConfig{
-		Tags: all, PageBytes: 256, MaxMessageBytes: 600, QueueBytes: 2048, PoolBytes: 1 << 20, MaxStreams: streams,
-	})
+	r.cfg = bus.PublisherConfig{
+		Tags: all, PageBytes: 256, MaxMessageBytes: 600, QueueBytes: 2048, PoolBytes: 1 << 20, MaxStreams: c.streams,
+	}
 	for i := range r.subs {
-		r.subs[i] = &modelSubscriber{subscriber: r.bed.subscriber(bus.SubscriberConfig{}), policy: policies[i]}
+		r.subs[i] = &modelSubscriber{subscriber: r.bed.subscriber(bus.SubscriberConfig{}), policy: c.policies[i]}
 		r.bed.net.SetWindow(netip.AddrPort{}, r.subs[i].anyPort(), 1024)
 	}
+	r.begin()
 	return r
 }
 
+// begin starts a publisher. Subscribers that can be reached subscribe before it
+// publishes anything.
+func (r *modelRun) begin() {
+	r.pub = r.bed.publisher(r.cfg)
+	r.now = &modelEpoch{published: make(map[tags.Tag]uint64)}
+	r.epochs[r.pub.Instance()] = r.now
+	time.Sleep(time.Minute)
+	for _, s := range r.subs {
+		if s.sub != nil && s.reachable() {
+			s.books[r.pub.Instance()] = newModelBook(make(map[tags.Tag]uint64))
+		}
+	}
+}
+
+func newModelBook(from map[tags.Tag]uint64) *modelBook {
+	return &modelBook{from: from, delivered: make(map[tags.Tag]uint64), last: make(map[tags.Tag]uint64)}
+}
+
 func (s *modelSubscriber) anyPort() netip.AddrPort { return netip.AddrPortFrom(s.host, 0) }
+
+func (s *modelSubscriber) reachable() bool { return !s.stalled && !s.cut }
 
 func (r *modelRun) failf(format string, args ...any) {
 	r.problems = append(r.problems, fmt.Sprintf(format, args...))
@@ -131,19 +210,13 @@ func (r *modelRun) run(ops []modelOp) []string {
 	for _, op := range ops {
 		r.step(op)
 	}
-	for _, s := range r.subs {
-		r.resume(s)
-	}
-	time.Sleep(time.Minute) // reconnect, deliver
-	must(r.t, r.pub.Drain(r.t.Context()))
-	synctest.Wait()
+	r.quiet()
+	r.end()
+	r.quiet()
 	for i, s := range r.subs {
-		if s.sub != nil {
-			r.account(i, s)
+		if s.sub != nil && !s.said(bus.Goodbye, r.pub.Instance()) {
+			r.failf("subscriber %d: no goodbye; events %v", i, s.kinds())
 		}
-	}
-	if st := r.pub.Stats(); st.PagesFree != st.Pages {
-		r.failf("%d of %d pages leaked", st.Pages-st.PagesFree, st.Pages)
 	}
 	return r.problems
 }
@@ -169,14 +242,27 @@ func (r *modelRun) step(op modelOp) {
 	case 9:
 		time.Sleep(time.Duration(op.Amount) * 20 * time.Millisecond)
 		synctest.Wait()
+	case 10:
+		s.cut = true
+		r.bed.net.Partition(netip.AddrPort{}, s.anyPort())
+	case 11:
+		time.Sleep(time.Duration(op.Amount) * time.Second)
+	case 12:
+		r.quiet()
+	case 13:
+		r.end()
+		r.begin()
+	case 14:
+		r.kill()
+		r.begin()
 	}
 }
 
 func (r *modelRun) publish(tag tags.Tag) {
-	err := r.pub.Publish(tag, payload(tag, r.published[tag]+1))
+	err := r.pub.Publish(tag, payload(tag, r.now.published[tag]+1))
 	switch {
 	case err == nil:
-		r.published[tag]++
+		r.now.published[tag]++
 	case !errors.Is(err, bus.ErrNoResources):
 		r.failf("publish: %v", err)
 	case !r.mayBlock(tag):
@@ -194,20 +280,41 @@ func (r *modelRun) mayBlock(tag tags.Tag) bool {
 }
 
 func (r *modelRun) resume(s *modelSubscriber) {
-	s.stalled = false
+	s.stalled, s.cut = false, false
 	r.bed.net.Resume(netip.AddrPort{}, s.anyPort())
+	r.bed.net.Heal(netip.AddrPort{}, s.anyPort())
+}
+
+// end ends the publisher in order, if the subscribers let it.
+func (r *modelRun) end() {
+	ctx, cancel := context.WithTimeout(r.t.Context(), 10*time.Second)
+	defer cancel()
+	reached := !slices.ContainsFunc(r.subs[:], func(s *modelSubscriber) bool { return !s.reachable() })
+	if err := r.pub.Drain(ctx); errors.Is(err, context.DeadlineExceeded) && reached {
+		r.failf("drain: %v", err)
+	}
+	must(r.t, r.pub.Close())
+	synctest.Wait()
+}
+
+// kill ends the publisher as kill -9 does.
+func (r *modelRun) kill() {
+	r.bed.net.Kill(r.pub.host)
+	r.bed.dir.Expire(r.pub.Instance(), directory.ErrDead)
+	must(r.t, r.pub.Close())
+	synctest.Wait()
 }
 
 func (r *modelRun) subscribe(who int, s *modelSubscriber, set tags.Set) {
-	if s.sub != nil || s.stalled {
+	if s.sub != nil || !s.reachable() {
 		return
 	}
 	time.Sleep(time.Minute) // so that it is connected or free to connect at once
-	s.set, s.from = set, make(map[tags.Tag]uint64)
-	s.delivered, s.last = make(map[tags.Tag]uint64), make(map[tags.Tag]uint64)
-	s.gapsSeen = len(s.of(bus.Gap))
+	from := make(map[tags.Tag]uint64)
+	s.set, s.books = set, map[string]*modelBook{r.pub.Instance(): newModelBook(from)}
+	s.gaps = len(s.of(bus.Gap))
 	for tag := range set.All() {
-		s.from[tag], s.last[tag] = r.published[tag], r.published[tag]
+		from[tag] = r.now.published[tag]
 	}
 	var err error
 	s.sub, err = s.SubscribeWith(set, func(m bus.Message) { r.deliver(who, s, m) }, bus.SubscriptionConfig{Policy: s.policy})
@@ -216,41 +323,72 @@ func (r *modelRun) subscribe(who int, s *modelSubscriber, set tags.Set) {
 }
 
 func (r *modelRun) deliver(who int, s *modelSubscriber, m bus.Message) {
+	book := s.books[m.Publisher.Instance]
+	if book == nil {
+		book = newModelBook(nil)
+		s.books[m.Publisher.Instance] = book
+	}
 	if !s.set.Contains(m.Tag) {
 		r.failf("subscriber %d got tag %v, which it did not ask for", who, m.Tag)
 	}
-	if m.Counter <= s.last[m.Tag] {
-		r.failf("subscriber %d, tag %v: counter %d after %d", who, m.Tag, m.Counter, s.last[m.Tag])
+	if m.Counter <= max(book.last[m.Tag], book.from[m.Tag]) {
+		r.failf("subscriber %d, tag %v: counter %d after %d", who, m.Tag, m.Counter, max(book.last[m.Tag], book.from[m.Tag]))
 	}
 	if string(m.Data) != string(payload(m.Tag, m.Counter)) {
 		r.failf("subscriber %d, tag %v, counter %d: wrong bytes", who, m.Tag, m.Counter)
 	}
-	s.last[m.Tag] = m.Counter
-	s.delivered[m.Tag]++
+	book.last[m.Tag] = m.Counter
+	book.delivered[m.Tag]++
 }
 
 func (r *modelRun) unsubscribe(s *modelSubscriber) {
-	if s.sub == nil || s.stalled {
+	if s.sub == nil || !s.reachable() {
 		return
 	}
 	must(r.t, s.sub.Unsubscribe(r.t.Context()))
 	s.sub = nil
 }
 
-// account checks guarantee 2 for one subscriber.
-func (r *modelRun) account(who int, s *modelSubscriber) {
-	lost := make(map[tags.Tag]uint64)
-	for _, e := range s.of(bus.Gap)[s.gapsSeen:] {
-		lost[e.Tag] += e.Count
+// quiet lets everything come to rest, and checks the guarantees.
+func (r *modelRun) quiet() {
+	for _, s := range r.subs {
+		r.resume(s)
 	}
-	for tag := range s.set.All() {
-		published := r.published[tag] - s.from[tag]
-		if got := s.delivered[tag] + lost[tag]; got != published {
-			r.failf("subscriber %d, tag %v: delivered %d + lost %d = %d, published %d since the acknowledgement",
-				who, tag, s.delivered[tag], lost[tag], got, published)
+	time.Sleep(time.Minute) // reconnect, deliver
+	for i, s := range r.subs {
+		if s.sub == nil {
+			continue
+		}
+		for _, problem := range audit(r.t, r.pub, s.subscriber, s.set) {
+			r.failf("subscriber %d: %s", i, problem)
+		}
+		for instance, book := range s.books {
+			r.account(i, s, instance, book)
 		}
 	}
-	if len(s.of(bus.Goodbye)) != 1 {
-		r.failf("subscriber %d: no goodbye; events %v", who, s.kinds())
+	if st := r.pub.Stats(); st.PagesFree != st.Pages {
+		r.failf("%d of %d pages not back in the pool", st.Pages-st.PagesFree, st.Pages)
+	}
+}
+
+// said tells whether there was an event about a publisher.
+func (s *modelSubscriber) said(kind bus.EventKind, instance string) bool {
+	return slices.ContainsFunc(s.of(kind), func(e bus.Event) bool { return e.Peer.Instance == instance })
+}
+
+// account checks guarantee 2 for one subscriber and publisher, from the outside.
+func (r *modelRun) account(who int, s *modelSubscriber, instance string, book *modelBook) {
+	lost := reported(s.subscriber, instance, s.gaps)
+	whole := instance == r.pub.Instance() || s.said(bus.Goodbye, instance)
+	for tag := range s.set.All() {
+		l := lost[tag]
+		got, published := book.delivered[tag]+l.Lost()+l.LeftOut, r.epochs[instance].published[tag]-book.from[tag]
+		if got > published || got < published && whole && book.from != nil {
+			r.failf("subscriber %d, publisher %s, tag %v: delivered %d, lost %+v, published %d since the acknowledgement",
+				who, instance, tag, book.delivered[tag], l, published)
+		}
+		if l.Ended > 0 {
+			r.failf("subscriber %d, publisher %s, tag %v: %d messages are missing without a reason", who, instance, tag, l.Ended)
+		}
 	}
 }

@@ -36,6 +36,9 @@ type TagStats struct {
 // that may come back.
 const maxPast = 16
 
+// Instance returns the subscriber's id: a nuid, new for every Subscriber.
+func (s *Subscriber) Instance() string { return s.instance }
+
 // TagStats returns what was received of each tag, by publisher, policy and tag.
 // Tags of which nothing has come and nothing is known to be lost are not
 // listed; of the publishers that are gone for good, the last 16 are. A
