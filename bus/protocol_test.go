@@ -69,6 +69,8 @@ var (
 		"subscribe-lane":       &subscription.Subscribe{ID: 2, Set: []byte{1, 1, 5, 0, 0}, Lane: 1, Policy: "sample:10"},
 		"subscribe-backlog":    &subscription.Subscribe{ID: 3, Set: []byte{1, 1, 5, 0, 0}, Lane: 2, BacklogBytes: 1 << 20},
 		"lost":                 &subscription.Lost{Lane: 1, Cause: subscription.CauseFull, List: []byte{5, 3, 1, 1}},
+		"lost-total":           &subscription.Lost{Cause: subscription.CauseConnection, List: []byte{5, 12}, Total: true},
+		"missed":               &subscription.Missed{Lane: 1, Cause: subscription.CauseConnection, List: []byte{5, 7}},
 	}
 	setVectors = map[string]string{
 		"set-empty":      "",

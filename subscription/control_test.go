@@ -18,6 +18,9 @@ const (
 	moreKey   = "a4'more'"
 	listKey   = "a4'list'"
 	reasonKey = "a6'reason'"
+	laneKey   = "a4'lane'"
+	causeKey  = "a5'cause'"
+	totalKey  = "a5'total'"
 )
 
 var controlTests = []struct {
@@ -37,6 +40,9 @@ var controlTests = []struct {
 	{"refused without a reason", &subscription.Refused{}, "15 81" + reasonKey + "a0"},
 	{"goodbye with positions", &subscription.Goodbye{List: []byte{5, 7}}, "16 81" + listKey + "c402 0507"},
 	{"last goodbye", &subscription.Goodbye{}, "16 80"},
+	{"lost", &subscription.Lost{Lane: 2, Cause: subscription.CauseMemory, List: []byte{5, 7}}, "17 83" + laneKey + "02" + causeKey + "02" + listKey + "c402 0507"},
+	{"totals of what was lost", &subscription.Lost{Cause: subscription.CauseFull, List: []byte{5, 7}, Total: true}, "17 83" + causeKey + "01" + listKey + "c402 0507" + totalKey + "c3"},
+	{"missed", &subscription.Missed{Lane: 1, Cause: subscription.CauseConnection, List: []byte{5, 7}}, "19 83" + laneKey + "01" + causeKey + "04" + listKey + "c402 0507"},
 }
 
 func TestControlBytes(t *testing.T) {
@@ -105,6 +111,9 @@ func TestBadControlMessagesAreRefused(t *testing.T) {
 		{"nil as set", "10 82" + idKey + "01" + setKey + "c0", "bad subscribe message: at byte 9 of the map: msgpack code 0xc0, want the set"},
 		{"an array of numbers as set", "10 82" + idKey + "01" + setKey + "9101", "bad subscribe message: at byte 9 of the map: msgpack code 0x91, want the set"},
 		{"an empty set", "10 82" + idKey + "01" + setKey + "c400", "bad subscribe message: set is empty"},
+		{"lost without a cause", "17 82" + causeKey + "00" + listKey + "c402 0507", "bad lost message: unknown cause 0"},
+		{"lost for an unknown cause", "17 82" + causeKey + "05" + listKey + "c402 0507", "bad lost message: unknown cause 5"},
+		{"missed nothing", "19 82" + causeKey + "04" + listKey + "c400", "bad missed message: list is empty"},
 		{"an empty list of positions", "14 82" + idKey + "01" + listKey + "c400", "bad positions message: list is empty"},
 		{"a number as more", "10 83" + idKey + "01" + setKey + "c401 01" + moreKey + "01", "bad subscribe message: at byte 17 of the map: msgpack code 0x01, want the more: true or false"},
 		{"a field of another message", "11 82" + idKey + "01" + moreKey + "c3", `bad subscribed message: unknown field "more"`},
