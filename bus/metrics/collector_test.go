@@ -28,6 +28,14 @@ func number(s any, first int) map[string]int {
 			f.SetInt(int64(first))
 		case reflect.Uint64:
 			f.SetUint(uint64(first))
+		case reflect.Struct:
+			if l, ok := f.Addr().Interface().(*bus.Losses); ok {
+				for field, value := range number(l, first) {
+					values["Losses."+field] = value
+				}
+				first += f.NumField()
+			}
+			continue
 		default:
 			continue
 		}
@@ -42,7 +50,10 @@ func filled() (collectors []prometheus.Collector, values []map[string]int) {
 	var pub bus.PublisherStats
 	var link bus.SubscriberState
 	var sub bus.SubscriberStats
-	values = append(values, number(&pub, 101), number(&link, 201), number(&sub, 301))
+	var lane bus.LaneState
+	values = append(values, number(&pub, 101), number(&link, 201), number(&sub, 301), number(&lane, 401))
+	lane.Policy = bus.Policy{Kind: bus.DropOldest}
+	link.Lanes = []bus.LaneState{lane}
 	link.Peer = bus.Peer{Instance: "subA", Name: "readout", Host: "pc-07", PID: 4711, Addr: netip.MustParseAddrPort("10.0.0.2:40000")}
 	pub.Subscribers = []bus.SubscriberState{link}
 	return []prometheus.Collector{
@@ -80,7 +91,8 @@ func gather(t *testing.T, collectors ...prometheus.Collector) map[string]float64
 func TestEachMetricHasItsCounter(t *testing.T) {
 	const peer = "{addr=10.0.0.2:40000,host=pc-07,name=readout,subscriber=subA}"
 	collectors, values := filled()
-	pub, link, sub := values[0], values[1], values[2]
+	const ofLane = "addr=10.0.0.2:40000,host=pc-07,name=readout,policy=drop-oldest,subscriber=subA}"
+	pub, link, sub, lane := values[0], values[1], values[2], values[3]
 	want := map[string]float64{
 		"tagbus_publisher_messages_total":                        float64(pub["Messages"]),
 		"tagbus_publisher_payload_bytes_total":                   float64(pub["Bytes"]),
@@ -91,39 +103,65 @@ func TestEachMetricHasItsCounter(t *testing.T) {
 		"tagbus_publisher_streams":                               float64(pub["Streams"]),
 		"tagbus_publisher_pool_pages":                            float64(pub["Pages"]),
 		"tagbus_publisher_pool_free_pages":                       float64(pub["PagesFree"]),
-		"tagbus_publisher_subscriber_queued_pages" + peer:        float64(link["Queued"]),
-		"tagbus_publisher_subscriber_queue_limit_pages" + peer:   float64(link["Limit"]),
-		"tagbus_publisher_subscriber_sent_messages_total" + peer: float64(link["Messages"]),
-		"tagbus_publisher_subscriber_sent_bytes_total" + peer:    float64(link["Bytes"]),
-		"tagbus_publisher_subscriber_sent_pages_total" + peer:    float64(link["Pages"]),
-		"tagbus_subscriber_publishers":                           float64(sub["Publishers"]),
-		"tagbus_subscriber_messages_total":                       float64(sub["Messages"]),
-		"tagbus_subscriber_payload_bytes_total":                  float64(sub["Bytes"]),
-		"tagbus_subscriber_pages_total":                          float64(sub["Pages"]),
-		"tagbus_subscriber_lost_messages_total":                  float64(sub["Lost"]),
-		"tagbus_subscriber_unwanted_messages_total":              float64(sub["Unwanted"]),
-		"tagbus_subscriber_panics_total":                         float64(sub["Panics"]),
+		"tagbus_publisher_lost_messages_total{cause=full}":       float64(pub["Losses.Full"]),
+		"tagbus_publisher_lost_messages_total{cause=memory}":     float64(pub["Losses.Memory"]),
+		"tagbus_publisher_lost_messages_total{cause=connection}": float64(pub["Losses.Connection"]),
+		"tagbus_publisher_left_out_messages_total":               float64(pub["Losses.LeftOut"]),
+
+		"tagbus_publisher_subscriber_queued_pages{" + ofLane:                          float64(lane["Queued"]),
+		"tagbus_publisher_subscriber_queue_limit_pages{" + ofLane:                     float64(lane["Limit"]),
+		"tagbus_publisher_subscriber_lost_messages_total{" + at("full", ofLane):       float64(lane["Losses.Full"]),
+		"tagbus_publisher_subscriber_lost_messages_total{" + at("memory", ofLane):     float64(lane["Losses.Memory"]),
+		"tagbus_publisher_subscriber_lost_messages_total{" + at("connection", ofLane): float64(lane["Losses.Connection"]),
+		"tagbus_publisher_subscriber_left_out_messages_total{" + ofLane:               float64(lane["Losses.LeftOut"]),
+
+		"tagbus_publisher_subscriber_sent_messages_total" + peer:  float64(link["Messages"]),
+		"tagbus_publisher_subscriber_sent_bytes_total" + peer:     float64(link["Bytes"]),
+		"tagbus_publisher_subscriber_sent_pages_total" + peer:     float64(link["Pages"]),
+		"tagbus_subscriber_publishers":                            float64(sub["Publishers"]),
+		"tagbus_subscriber_messages_total":                        float64(sub["Messages"]),
+		"tagbus_subscriber_payload_bytes_total":                   float64(sub["Bytes"]),
+		"tagbus_subscriber_pages_total":                           float64(sub["Pages"]),
+		"tagbus_subscriber_lost_messages_total{cause=full}":       float64(sub["Losses.Full"]),
+		"tagbus_subscriber_lost_messages_total{cause=memory}":     float64(sub["Losses.Memory"]),
+		"tagbus_subscriber_lost_messages_total{cause=connection}": float64(sub["Losses.Connection"]),
+		"tagbus_subscriber_lost_messages_total{cause=ended}":      float64(sub["Losses.Ended"]),
+		"tagbus_subscriber_left_out_messages_total":               float64(sub["Losses.LeftOut"]),
+		"tagbus_subscriber_unwanted_messages_total":               float64(sub["Unwanted"]),
+		"tagbus_subscriber_panics_total":                          float64(sub["Panics"]),
 	}
 	if diff := cmp.Diff(want, gather(t, collectors...)); diff != "" {
 		t.Errorf("metrics differ (-want +got):\n%s", diff)
 	}
 }
 
+// at adds the label cause behind addr.
+func at(cause, labels string) string { return strings.Replace(labels, ",", ",cause="+cause+",", 1) }
+
 // TestEachCounterHasItsMetric fails when the bus counts something new of which
 // Prometheus does not hear.
 func TestEachCounterHasItsMetric(t *testing.T) {
-	left := []string{
-		"MinPagesFree", // reading resets it
-		"Parts",        // says what a subscriber asked for, not how it is doing
-	}
 	collectors, values := filled()
+	left := map[int]bool{
+		values[0]["MinPagesFree"]: true, // reading resets it
+		values[0]["Losses.Ended"]: true, // only a subscriber knows
+		values[1]["Parts"]:        true, // says what a subscriber asked for, not how it is doing
+		values[1]["Queued"]:       true, // the lanes' together
+		values[1]["Limit"]:        true, // the lanes have theirs
+		values[2]["Lost"]:         true, // the causes together
+		values[2]["LeftOut"]:      true, // in Losses, too
+		values[3]["Parts"]:        true,
+		values[3]["Sent"]:         true, // there is one for all lanes
+		values[3]["Losses.Ended"]: true,
+		values[3]["Undelivered"]:  true, // of those that are gone
+	}
 	var shown []float64
 	for _, v := range gather(t, collectors...) {
 		shown = append(shown, v)
 	}
 	for _, fields := range values {
 		for field, value := range fields {
-			if got, want := slices.Contains(shown, float64(value)), !slices.Contains(left, field); got != want {
+			if got, want := slices.Contains(shown, float64(value)), !left[value]; got != want {
 				t.Errorf("%s: got a metric: %v, want %v", field, got, want)
 			}
 		}
@@ -183,11 +221,11 @@ func TestNamesOfStrangers(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			stats := bus.PublisherStats{Subscribers: []bus.SubscriberState{{Queued: 7, Peer: bus.Peer{
+			stats := bus.PublisherStats{Subscribers: []bus.SubscriberState{{Messages: 7, Peer: bus.Peer{
 				Instance: test.given, Name: test.given, Host: test.given, Addr: netip.MustParseAddrPort("[::1]:5"),
 			}}}}
 			got := gather(t, metrics.OfPublisher(func() bus.PublisherStats { return stats }))
-			want := "tagbus_publisher_subscriber_queued_pages{addr=[::1]:5,host=" + test.want + ",name=" + test.want + ",subscriber=" + test.want + "}"
+			want := "tagbus_publisher_subscriber_sent_messages_total{addr=[::1]:5,host=" + test.want + ",name=" + test.want + ",subscriber=" + test.want + "}"
 			if got[want] != 7 {
 				t.Errorf("got %v, want %q in it", got, want)
 			}

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,7 +21,9 @@ type publisher struct{ stats func() bus.PublisherStats }
 //     name, host and addr, as it has given them, with the replacement character
 //     (U+FFFD) for what is not UTF-8. There are never more such sets than
 //     PublisherConfig.MaxSubscribers; they go when the subscriber goes, also
-//     their counters.
+//     their counters. Those of its room and its losses have policy too: at most
+//     16 for each subscriber, mostly one. Losses have cause, which is full,
+//     memory or connection.
 //   - After Close of the publisher the last totals stay.
 //   - Threads: any. Blocks: never, but publishing goroutines and scrapes wait
 //     for each other as with Stats.
@@ -30,16 +33,46 @@ func OfPublisher(stats func() bus.PublisherStats) prometheus.Collector { return 
 func (p publisher) Describe(ch chan<- *prometheus.Desc) {
 	describe(ch, publisherMetrics)
 	describe(ch, linkMetrics)
+	describe(ch, laneMetrics)
+	publisherLosses.describe(ch)
+	laneLosses.describe(ch)
 }
 
 // Collect implements prometheus.Collector.
 func (p publisher) Collect(ch chan<- prometheus.Metric) {
 	st := p.stats()
 	collect(ch, publisherMetrics, &st)
+	publisherLosses.collect(ch, &st.Losses)
 	for i := range st.Subscribers {
 		s := &st.Subscribers[i]
-		collect(ch, linkMetrics, s, text(s.Peer.Instance), text(s.Peer.Name), text(s.Peer.Host), s.Peer.Addr.String())
+		labels := []string{text(s.Peer.Instance), text(s.Peer.Name), text(s.Peer.Host), s.Peer.Addr.String()}
+		collect(ch, linkMetrics, s, labels...)
+		for _, lane := range byPolicy(s.Lanes) {
+			labels := append(slices.Clone(labels), lane.Policy.String())
+			collect(ch, laneMetrics, &lane, labels...)
+			laneLosses.collect(ch, &lane.Losses, labels...)
+		}
 	}
+}
+
+// byPolicy adds up the lanes that differ in their backlog only: their labels are
+// the same. lanes are sorted by policy.
+func byPolicy(lanes []bus.LaneState) (sums []bus.LaneState) {
+	for _, lane := range lanes {
+		last := len(sums) - 1
+		if last < 0 || sums[last].Policy != lane.Policy {
+			sums = append(sums, lane)
+			continue
+		}
+		sum := &sums[last]
+		sum.Queued += lane.Queued
+		sum.Limit += lane.Limit
+		sum.Losses.Full += lane.Losses.Full
+		sum.Losses.Memory += lane.Losses.Memory
+		sum.Losses.Connection += lane.Losses.Connection
+		sum.Losses.LeftOut += lane.Losses.LeftOut
+	}
+	return sums
 }
 
 // text makes what a peer says about itself a label: other bytes than UTF-8
@@ -83,13 +116,30 @@ var publisherMetrics = []metric[bus.PublisherStats]{
 // that is Prometheus's name for who was scraped.
 var linkLabels = []string{"subscriber", "name", "host", "addr"}
 
-var linkMetrics = []metric[bus.SubscriberState]{
+// laneLabels name the subscriptions of a subscriber that have one policy.
+var laneLabels = append(slices.Clone(linkLabels), "policy")
+
+var laneMetrics = []metric[bus.LaneState]{
 	gauge("tagbus_publisher_subscriber_queued_pages",
-		"Pages that this subscriber holds: reserved, queued or being sent. At its limit it blocks the publishing of its tags: speed it up, or raise QueueBytes if it is only bursts.",
-		linkLabels, func(s *bus.SubscriberState) int { return s.Queued }),
+		"Pages that this subscriber holds: reserved, queued or being sent. At its limit it blocks the publishing of its tags, or loses messages, as its policy says: speed it up, or raise QueueBytes if it is only bursts.",
+		laneLabels, func(s *bus.LaneState) int { return s.Queued }),
 	gauge("tagbus_publisher_subscriber_queue_limit_pages",
-		"Pages that this subscriber may hold: QueueBytes by PageBytes. It never changes.",
-		linkLabels, func(s *bus.SubscriberState) int { return s.Limit }),
+		"Pages that this subscriber may hold: QueueBytes by PageBytes, or the less that it has asked for. It never changes.",
+		laneLabels, func(s *bus.LaneState) int { return s.Limit }),
+}
+
+var (
+	publisherLosses = newLosses("tagbus_publisher",
+		"Messages that subscribers did not get, counted for each, also of those that are gone. Full: they were slower than the publisher. Memory: the lossy ones together held half of the pool: raise it. Connection: they were lost with a connection, which subscribers tell when they are back.",
+		"Messages that the policies latest and sample have left out on purpose, counted for each subscriber.",
+		publisherCauses)
+	laneLosses = newLosses("tagbus_publisher_subscriber",
+		"Messages that this subscriber did not get since it first connected; it counts the same itself. Full: it is slower than the publisher. Memory: raise the pool. Connection: look at the network.",
+		"Messages that the policy has left out on purpose since this subscriber first connected.",
+		publisherCauses, laneLabels...)
+)
+
+var linkMetrics = []metric[bus.SubscriberState]{
 	counter("tagbus_publisher_subscriber_sent_messages_total",
 		"Messages handed whole to the transport for this subscriber since it connected. If it stands still while queued pages do not fall, the subscriber has stopped reading.",
 		linkLabels, func(s *bus.SubscriberState) uint64 { return s.Messages }),

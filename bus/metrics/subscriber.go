@@ -13,18 +13,30 @@ type subscriber struct{ stats func() bus.SubscriberStats }
 //
 //   - stats: the Stats method of a bus.Subscriber. It is called once for each
 //     scrape.
+//   - Labels: lost messages have cause, which is full, memory, connection or
+//     ended.
 //   - After Close of the subscriber the last totals stay.
 //   - Threads: any. Blocks: never.
 func OfSubscriber(stats func() bus.SubscriberStats) prometheus.Collector { return subscriber{stats} }
 
 // Describe implements prometheus.Collector.
-func (s subscriber) Describe(ch chan<- *prometheus.Desc) { describe(ch, subscriberMetrics) }
+func (s subscriber) Describe(ch chan<- *prometheus.Desc) {
+	describe(ch, subscriberMetrics)
+	subscriberLosses.describe(ch)
+}
 
 // Collect implements prometheus.Collector.
 func (s subscriber) Collect(ch chan<- prometheus.Metric) {
 	st := s.stats()
 	collect(ch, subscriberMetrics, &st)
+	subscriberLosses.collect(ch, &st.Losses)
 }
+
+var subscriberLosses = newLosses("tagbus_subscriber",
+	"Messages that were published for this subscriber and did not arrive, as reported by gaps, which name the tags. "+
+		"Full: it is slower than the publisher, and its policy loses messages. Memory: publishers need a larger pool. Connection: look at the network. Ended: missing at a publisher's end without a reason, which is an error of the bus.",
+	"Messages that the policies latest and sample have left out on purpose.",
+	subscriberCauses)
 
 var subscriberMetrics = []metric[bus.SubscriberStats]{
 	gauge("tagbus_subscriber_publishers",
@@ -39,10 +51,6 @@ var subscriberMetrics = []metric[bus.SubscriberStats]{
 	counter("tagbus_subscriber_pages_total",
 		"Pages received. If it grows nearly as fast as the messages, pages come nearly empty: raise FlushInterval at the publishers.",
 		nil, func(s *bus.SubscriberStats) uint64 { return s.Pages }),
-	counter("tagbus_subscriber_lost_messages_total",
-		"Messages that were published for this subscriber and did not arrive, as reported by gaps. "+
-			"If it grows, connections break: the program's gap and lost events say which tags and why.",
-		nil, func(s *bus.SubscriberStats) uint64 { return s.Lost }),
 	counter("tagbus_subscriber_unwanted_messages_total",
 		"Messages that arrived after their subscription was closed here. Some are normal; if it grows for long, subscriptions come and go too often.",
 		nil, func(s *bus.SubscriberStats) uint64 { return s.Unwanted }),
