@@ -75,6 +75,10 @@ var (
 	// Subscriber have more than 16 different policies and backlogs.
 	ErrTooManyPolicies = errors.New("bus: more than 16 different policies and backlogs in one subscriber")
 
+	// ErrPolicyRefused is the cause of a refusal: PublisherConfig.Policies does
+	// not have the policy that the subscription asks for.
+	ErrPolicyRefused = errors.New("bus: the publisher does not allow this policy")
+
 	// ErrPublisherEnded is the cause of a Gap that shows only when the
 	// publisher compares the final positions at its end.
 	ErrPublisherEnded = errors.New("bus: missing at the publisher's end")

@@ -6,6 +6,9 @@ import "tagbus/subscription"
 // value blocks. Its text form is what the commands take.
 type Policy = subscription.Policy
 
+// PolicyKind is the kind of a Policy, without its argument.
+type PolicyKind = subscription.PolicyKind
+
 // The kinds of policies; see package subscription.
 const (
 	Block      = subscription.Block

@@ -175,7 +175,7 @@ func (p *Publisher) forget(l *link, dropped uint64) {
 
 // policyOf returns the policy that a subscription asks for.
 //
-// Errors: ErrProtocol, wrapped, for what no subscriber may ask; ErrPolicy,
+// Errors: ErrProtocol, wrapped, for what no subscriber may ask; ErrPolicyRefused,
 // wrapped, for what this publisher does not allow.
 func (p *Publisher) policyOf(l *link, m *subscription.Subscribe) (Policy, error) {
 	var policy Policy
@@ -194,7 +194,7 @@ func (p *Publisher) policyOf(l *link, m *subscription.Subscribe) (Policy, error)
 	case known == nil && len(l.lanes) >= maxLanes:
 		return policy, fmt.Errorf("%w: more than %d lanes", ErrProtocol, maxLanes)
 	case len(p.cfg.Policies) > 0 && !slices.Contains(p.cfg.Policies, policy.Kind):
-		return policy, fmt.Errorf("%w: %v is not one of those that this publisher allows: %v", ErrPolicy, policy.Kind, p.cfg.Policies)
+		return policy, fmt.Errorf("%w: %v; it allows %v", ErrPolicyRefused, policy.Kind, p.cfg.Policies)
 	}
 	return policy, nil
 }

@@ -3,6 +3,7 @@ package subscription
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,6 +45,16 @@ func (k PolicyKind) String() string {
 		return kindNames[k]
 	}
 	return fmt.Sprintf("policy %d", uint8(k))
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler: it reads a kind's name.
+func (k *PolicyKind) UnmarshalText(text []byte) error {
+	i := slices.Index(kindNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("%w: %q, want %s", ErrPolicy, text, strings.Join(kindNames[:], ", "))
+	}
+	*k = PolicyKind(i)
+	return nil
 }
 
 // Policy says how a slow subscription is treated. The zero value blocks.

@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"strings"
 	"testing"
+	"time"
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/emulate"
@@ -169,6 +170,61 @@ func TestVerifier(t *testing.T) {
 			}
 			if got := [3]uint64{v.Corrupt, v.Duplicates, v.Missing}; got != test.want {
 				t.Errorf("counts: got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestCountersThatTheBusPassesOverMustBeReported(t *testing.T) {
+	tests := []struct {
+		name     string
+		counters []uint64
+		reported uint64
+		want     uint64
+	}{
+		{"none", []uint64{4, 5, 6}, 0, 0},
+		{"reported", []uint64{1, 5, 8}, 5, 0},
+		{"more was reported, before the first or behind the last", []uint64{4, 8}, 9, 0},
+		{"not all was reported", []uint64{1, 5, 8}, 3, 2},
+		{"nothing came", nil, 3, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			g, v := emulate.NewGenerator(sizes(t, "20")), new(emulate.Verifier)
+			for _, counter := range test.counters {
+				if err := v.Check(bus.Message{Tag: 5, Counter: counter, Data: g.Next(counter), Publisher: &bus.Peer{Instance: "a"}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := v.Compare("a", 5, test.reported)
+			if errors.Is(err, emulate.ErrMissing) != (test.want > 0) || v.Missing != test.want {
+				t.Errorf("got %d missing and error %v, want %d", v.Missing, err, test.want)
+			}
+		})
+	}
+}
+
+func TestStamps(t *testing.T) {
+	tests := []struct {
+		size string
+		want uint64 // messages with a time
+	}{{"24", 3}, {"100", 3}, {"23", 0}, {"3", 0}}
+	for _, test := range tests {
+		t.Run(test.size, func(t *testing.T) {
+			g, v := emulate.NewGenerator(sizes(t, test.size)), new(emulate.Verifier)
+			plain := bytes.Clone(g.Next(1))
+			g.Stamp()
+			for counter := uint64(2); counter < 5; counter++ {
+				if err := v.Check(bus.Message{Tag: 5, Counter: counter, Data: g.Next(counter), Publisher: &bus.Peer{Instance: "a"}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := v.Latency.Total(); got.Messages != test.want || got.Max < 0 || got.Max > time.Minute {
+				t.Errorf("got %+v, want %d messages", got, test.want)
+			}
+			again := emulate.NewGenerator(sizes(t, test.size)).Next(1)
+			if !bytes.Equal(plain, again) {
+				t.Errorf("a generator without stamps: got %x, want %x", again, plain)
 			}
 		})
 	}

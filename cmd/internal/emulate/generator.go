@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"time"
 
 	"tagbus/cmd/internal/units"
 )
@@ -47,7 +48,8 @@ type Generator struct {
 	sizes  Sizes
 	random *rand.Rand
 	block  []byte
-	saved  [HeaderBytes]byte // what the message returned before has overwritten
+	saved  [StampedBytes]byte // what the message returned before has overwritten
+	stamp  bool
 	at     int
 	dirty  int
 }
@@ -56,6 +58,9 @@ type Generator struct {
 func NewGenerator(s Sizes) *Generator {
 	return &Generator{sizes: s, random: rand.New(rand.NewPCG(2, 0)), block: newBlock(int(s.Max))}
 }
+
+// Stamp makes the messages to come carry the time at which they are made.
+func (g *Generator) Stamp() { g.stamp = true }
 
 // Next returns the message with a counter, valid until the next call.
 //
@@ -71,6 +76,10 @@ func (g *Generator) Next(counter uint64) []byte {
 	g.at = int(counter % patternStarts)
 	message := g.block[g.at : g.at+size]
 	g.dirty = copy(g.saved[:], message)
-	seal(message, counter)
+	var stamp time.Time
+	if g.stamp {
+		stamp = time.Now()
+	}
+	seal(message, counter, stamp)
 	return message
 }

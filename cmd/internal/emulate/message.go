@@ -14,6 +14,10 @@
 // checksum is over all bytes but its own. The pattern is a piece of a block of
 // random bytes, from a place that depends on the counter.
 //
+// A message of at least 24 bytes may be stamped: then bit 31 of size is set, and
+// its first 8 bytes of pattern are the time at which it was made, in nanoseconds
+// since 1970.
+//
 // A message of less than 16 bytes has no room for that. It holds the lowest
 // bytes of the counter, at most 8, and after them their complements, at most 7:
 // each byte can be checked, but a counter of n bytes repeats after 256^n.
@@ -24,6 +28,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
+	"time"
 )
 
 const (
@@ -33,6 +38,11 @@ const (
 
 	// HeaderBytes is the size of the smallest message with a checksum.
 	HeaderBytes = 16
+
+	// StampedBytes is the size of the smallest message with a time.
+	StampedBytes = HeaderBytes + 8
+
+	stampedBit = 1 << 31 // of size
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -43,14 +53,20 @@ func checksum(message []byte) uint32 {
 	return crc32.Update(head, castagnoli, message[HeaderBytes:])
 }
 
-// seal makes message, which holds any bytes, the one with a counter.
-func seal(message []byte, counter uint64) {
+// seal makes message, which holds any bytes, the one with a counter, and with a
+// time if there is one and room for it.
+func seal(message []byte, counter uint64, stamp time.Time) {
 	if len(message) < HeaderBytes {
 		sealShort(message, counter)
 		return
 	}
+	size := uint32(len(message))
+	if !stamp.IsZero() && len(message) >= StampedBytes {
+		size |= stampedBit
+		binary.LittleEndian.PutUint64(message[HeaderBytes:], uint64(stamp.UnixNano()))
+	}
 	binary.LittleEndian.PutUint64(message, counter)
-	binary.LittleEndian.PutUint32(message[sizeAt:], uint32(len(message)))
+	binary.LittleEndian.PutUint32(message[sizeAt:], size)
 	binary.LittleEndian.PutUint32(message[crcAt:], checksum(message))
 }
 
@@ -75,7 +91,7 @@ func open(message []byte) (counter uint64, bits int, err error) {
 	if len(message) < HeaderBytes {
 		return openShort(message)
 	}
-	if n := binary.LittleEndian.Uint32(message[sizeAt:]); uint64(n) != uint64(len(message)) {
+	if n := binary.LittleEndian.Uint32(message[sizeAt:]) &^ stampedBit; uint64(n) != uint64(len(message)) {
 		return 0, 0, fmt.Errorf("%w: it says that it has %d bytes and has %d", ErrCorrupt, n, len(message))
 	}
 	want := binary.LittleEndian.Uint32(message[crcAt:])
@@ -83,6 +99,14 @@ func open(message []byte) (counter uint64, bits int, err error) {
 		return 0, 0, fmt.Errorf("%w: checksum %08x, want %08x", ErrCorrupt, got, want)
 	}
 	return binary.LittleEndian.Uint64(message), 64, nil
+}
+
+// stampOf returns the time of a message that open has checked, if it has one.
+func stampOf(message []byte) (stamp time.Time, ok bool) {
+	if len(message) < StampedBytes || binary.LittleEndian.Uint32(message[sizeAt:])&stampedBit == 0 {
+		return time.Time{}, false
+	}
+	return time.Unix(0, int64(binary.LittleEndian.Uint64(message[HeaderBytes:]))), true
 }
 
 func openShort(message []byte) (counter uint64, bits int, err error) {

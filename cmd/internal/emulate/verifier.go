@@ -2,8 +2,10 @@ package emulate
 
 import (
 	"fmt"
+	"time"
 
 	"tagbus/bus"
+	"tagbus/cmd/internal/latency"
 	"tagbus/tags"
 )
 
@@ -19,6 +21,9 @@ type Verifier struct {
 	Duplicates uint64 // messages received again, or behind a later one
 	Missing    uint64 // messages that the bus has neither delivered nor reported
 
+	// Latency is of the messages that are stamped.
+	Latency latency.Histogram
+
 	publishers map[string]map[tags.Tag]*last // by instance
 	peer       *bus.Peer                     // of the message before
 	byTag      map[tags.Tag]*last            // of that peer
@@ -27,6 +32,7 @@ type Verifier struct {
 // last is what a verifier remembers of a tag of one publisher.
 type last struct {
 	counter uint64 // that the bus gave
+	jumped  uint64 // how many counters have been passed over
 	ahead   int64  // how far the counter in the message was ahead of that
 }
 
@@ -46,7 +52,13 @@ func (v *Verifier) Check(m bus.Message) error {
 		v.Duplicates++
 		return fmt.Errorf("tag %v message %d: %w: the last was %d", m.Tag, m.Counter, ErrDuplicate, before.counter)
 	}
+	if before.counter > 0 {
+		before.jumped += m.Counter - before.counter - 1
+	}
 	before.counter = m.Counter
+	if stamp, ok := stampOf(m.Data); ok {
+		v.Latency.Record(time.Since(stamp))
+	}
 	// Sign-extended, because of a short message only the lowest bits are known.
 	moved := int64(counter-m.Counter-uint64(before.ahead)) << (64 - bits) >> (64 - bits)
 	before.ahead += moved
@@ -59,6 +71,21 @@ func (v *Verifier) Check(m bus.Message) error {
 		return fmt.Errorf("tag %v message %d: %w: its content is %d too old", m.Tag, m.Counter, ErrDuplicate, -moved)
 	}
 	return nil
+}
+
+// Compare compares the counters that the bus has passed over with what it has
+// reported of a tag of a publisher as lost or left out. What it has not reported
+// counts as missing.
+//
+//   - Errors: ErrMissing, wrapped with the tag and the number.
+func (v *Verifier) Compare(instance string, tag tags.Tag, reported uint64) error {
+	l := v.publishers[instance][tag]
+	if l == nil || l.jumped <= reported {
+		return nil
+	}
+	n := l.jumped - reported
+	v.Missing += n
+	return fmt.Errorf("tag %v: %w: %d in all", tag, ErrMissing, n)
 }
 
 // last returns what is known of the tag of m.

@@ -24,12 +24,15 @@ type Flags struct {
 	Input   string         `xor:"source" required:"" placeholder:"FILE|-" group:"What to publish" help:"Publish the records of a file, or of standard input."`
 	Record  *record.Format `placeholder:"FORMAT" group:"What to publish" help:"Format of the input: fixed:N (records of N bytes; a shorter last one is published too), lines (without their line feed), length32 (u32 little endian before each), pcap or pcapng (either is read as what it is)."`
 	Emulate *emulate.Sizes `xor:"source" required:"" placeholder:"SIZE|MIN-MAX" group:"What to publish" help:"Publish messages of this size in bytes, or of random sizes in this range, that subscriber --verify can check. From 16 bytes on they carry a counter and a CRC-32C; smaller ones only the counter's lowest bytes."`
+	Stamp   bool           `group:"What to publish" help:"Put the time into emulated messages of at least 24 bytes, so that subscriber --verify can say how long they took. The clocks of both hosts must agree."`
 	Map     Mapping        `default:"round-robin" placeholder:"RULE" group:"What to publish" help:"Tag of each message: round-robin (each tag of a finite set in turn) or offset:N (the tag is the u64, little endian, at byte N of the record). Default ${default}."`
 
 	Rate            units.Rate  `placeholder:"N" group:"How much" help:"Messages per second, for example 50k. Default: without limit."`
 	Count           units.Count `placeholder:"N" group:"How much" help:"Stop after this many messages, for example 2M. Default: at the end of the input; never with --emulate."`
 	Loop            bool        `group:"How much" help:"Begin again at the end of the input."`
 	WaitSubscribers int         `placeholder:"N" group:"How much" help:"Publish nothing before at least N subscribers have subscribed and together want all of the tags. Default: wait for none."`
+
+	Policies []bus.PolicyKind `placeholder:"KIND,..." group:"Slow subscribers" help:"Kinds of policies that subscribers may choose for when they are too slow: block, drop-newest, drop-oldest, latest, sample, disconnect. Others are refused. With block and disconnect the publisher waits for them, with the others never. Default: all."`
 
 	DrainTimeout    time.Duration `default:"30s" placeholder:"TIME" group:"Tuning" help:"How long subscribers may take at the end to receive what is left; after a signal at most 5s. Default ${default}."`
 	PageBytes       units.Bytes   `default:"130900" placeholder:"SIZE" group:"Tuning" help:"Size of a page, in which messages travel together: 256 to 16MiB. A larger message takes several. Default ${default}."`
@@ -69,6 +72,9 @@ func (f *Flags) Check() error {
 			add("--emulate: messages of %v are larger than --max-message-bytes %v: raise it", f.Emulate.Max, f.MaxMessageBytes)
 		}
 	}
+	if f.Stamp && (f.Emulate == nil || f.Emulate.Max < emulate.StampedBytes) {
+		add("--stamp needs --emulate with messages of %d bytes or more", emulate.StampedBytes)
+	}
 	if f.WaitSubscribers < 0 {
 		add("--wait-subscribers: got %d, want 0 or more", f.WaitSubscribers)
 	}
@@ -103,6 +109,6 @@ func (f *Flags) config() bus.PublisherConfig {
 	return bus.PublisherConfig{
 		Tags: f.Tags, Name: f.Name, Listen: f.Listen.AddrPort,
 		PageBytes: int(f.PageBytes), QueueBytes: int(f.QueueBytes), PoolBytes: int(f.PoolBytes),
-		MaxMessageBytes: int(f.MaxMessageBytes), FlushInterval: flush,
+		MaxMessageBytes: int(f.MaxMessageBytes), FlushInterval: flush, Policies: f.Policies,
 	}
 }

@@ -18,12 +18,18 @@ type summary struct {
 	Seconds           float64 `json:"seconds"`  // from the first message until all was sent
 	MessagesPerSecond float64 `json:"messages_per_second"`
 	BytesPerSecond    float64 `json:"bytes_per_second"`
-	Lost              uint64  `json:"lost"`     // not sent to subscribers that left, counted for each
+	Lost              uint64  `json:"lost"`     // not received by subscribers, counted for each, as far as is known here
 	Refusals          uint64  `json:"refusals"` // times that there was no room
 	Subscriptions     int64   `json:"subscriptions"`
 	Ended             string  `json:"ended"` // end of input, count, duration, signal or error
 	Exit              int     `json:"exit"`
 	Error             string  `json:"error,omitempty"`
+
+	LostBy      cli.LossCounts      `json:"lost_by"`
+	Undelivered uint64              `json:"undelivered"` // of lost, dropped with subscribers that left
+	Subscribers []subscriberSummary `json:"subscribers"` // the last 256 and those connected
+
+	losses bus.Losses
 }
 
 // report says how the run went and returns the exit code.
@@ -36,9 +42,15 @@ func (r *run) report(err error, s cli.Streams) int {
 	sum := summary{
 		Program: program, Messages: r.stats.Messages, Bytes: r.stats.Bytes, Seconds: r.elapsed.Seconds(),
 		MessagesPerSecond: cli.PerSecond(r.stats.Messages, r.elapsed), BytesPerSecond: cli.PerSecond(r.stats.Bytes, r.elapsed),
-		Lost: r.stats.Undelivered, Refusals: r.stats.Refusals, Subscriptions: r.subscribed.Load(),
+		Refusals: r.stats.Refusals, Subscriptions: r.subscribed.Load(),
 		Ended: r.ended, Exit: code,
+		LostBy: cli.LossCountsOf(r.stats.Losses), Subscribers: subscribersOf(r.stats), losses: r.stats.Losses,
 	}
+	for _, s := range sum.Subscribers {
+		sum.Undelivered += s.Undelivered
+	}
+	sum.Lost = sum.losses.Lost() + sum.Undelivered
+	r.saySubscribers(sum.Subscribers)
 	if r.publisher != nil {
 		sum.Instance = r.publisher.Instance()
 		if sum.Messages > 0 && sum.Subscriptions == 0 {
@@ -65,19 +77,23 @@ func (r *run) report(err error, s cli.Streams) int {
 
 // String returns the summary as a line for people.
 func (s summary) String() string {
-	line := fmt.Sprintf("%s, %s in %s: %s, %s, %s lost",
+	line := fmt.Sprintf("%s, %s in %s: %s, %s, %s",
 		units.FormatNumber(s.Messages, "message"), units.FormatBytes(float64(s.Bytes)),
 		units.FormatDuration(time.Duration(s.Seconds*float64(time.Second))),
-		units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), units.FormatCount(s.Lost))
-	if s.Lost > 0 {
-		line += " with subscribers that left"
-	}
+		units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), lostText(s.Lost, s.losses, s.Undelivered))
 	return line + "; ended by " + s.Ended
 }
 
 // liveLine returns the line that a terminal shows while the command runs.
 func liveLine(st bus.PublisherStats, messages, bytes *cli.Meter) string {
-	return fmt.Sprintf("%s, %s, %s, %s, %s lost, buffers %d of %d free (least %d)",
+	var undelivered uint64
+	for _, s := range st.Gone {
+		for _, lane := range s.Lanes {
+			undelivered += lane.Undelivered
+		}
+	}
+	return fmt.Sprintf("%s, %s, %s, %s, %s, buffers %d of %d free (least %d)",
 		units.FormatNumber(st.Messages, "message"), units.FormatRate(messages.Rate(st.Messages)), units.FormatByteRate(bytes.Rate(st.Bytes)),
-		units.FormatNumber(len(st.Subscribers), "subscriber"), units.FormatCount(st.Undelivered), st.PagesFree, st.Pages, st.MinPagesFree)
+		units.FormatNumber(len(st.Subscribers), "subscriber"),
+		lostText(st.Losses.Lost()+undelivered, st.Losses, undelivered), st.PagesFree, st.Pages, st.MinPagesFree)
 }

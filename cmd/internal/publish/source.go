@@ -29,7 +29,11 @@ func newSource(f *Flags, stdin io.Reader, say func(string, ...any)) (s source, e
 		}
 	}
 	if f.Emulate != nil {
-		return &emulator{turns: turns, generator: emulate.NewGenerator(*f.Emulate), counters: make([]uint64, len(turns.tags))}, nil
+		e := &emulator{turns: turns, generator: emulate.NewGenerator(*f.Emulate), counters: make([]uint64, len(turns.tags))}
+		if f.Stamp {
+			e.generator.Stamp()
+		}
+		return e, nil
 	}
 	in := &input{name: f.Input, format: *f.Record, mapping: f.Map, turns: turns, loop: f.Loop, say: say, r: stdin}
 	if f.Input == "-" {

@@ -21,6 +21,9 @@ import (
 	"tagbus/cmd/internal/subscribe"
 )
 
+// raceOptions keep each process from sleeping for a second at its end.
+const raceOptions = "atexit_sleep_ms=10"
+
 func TestMain(m *testing.M) {
 	streams := cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	testscript.Main(m, map[string]func(){
@@ -51,8 +54,7 @@ func TestScripts(t *testing.T) {
 			env.Defer(all.killAll)
 			// 16 tags, as a ProtoDUNE front end has.
 			env.Setenv("TAGS", "0x1000013000118000-0x100001300011800f")
-			// Else each process sleeps for a second at its end.
-			env.Setenv("GORACE", "atexit_sleep_ms=10")
+			env.Setenv("GORACE", raceOptions)
 			return nil
 		},
 	})

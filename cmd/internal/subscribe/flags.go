@@ -27,6 +27,12 @@ type Flags struct {
 	Timeout      time.Duration `placeholder:"TIME" group:"When to stop" help:"Fail when no message has arrived for this time. Default: wait for ever."`
 	UntilGoodbye bool          `group:"When to stop" help:"Stop when there was a publisher and the last one has ended; fail if --count is not reached by then."`
 
+	Policy  bus.Policy  `default:"block" placeholder:"POLICY" group:"When we are too slow" help:"What publishers do when there is no room for a message: block (they wait), drop-newest, drop-oldest, latest (only the newest of each tag), sample:N (every Nth of each tag), or disconnect:TIME (they wait, and cut us off when we take nothing for so long). What is lost is counted. Default ${default}."`
+	Backlog units.Bytes `placeholder:"SIZE" group:"When we are too slow" help:"Page memory that we may hold at each publisher. Default and limit: --queue-bytes of the publisher."`
+
+	PerTag bool          `group:"What to say" help:"Name at the end every tag that lost messages, and with --json what was published and received of every tag."`
+	Report time.Duration `placeholder:"TIME" group:"What to say" help:"Say each TIME what came in it, and with --verify how long messages of publisher --stamp took."`
+
 	MaxMessageBytes units.Bytes `placeholder:"SIZE" group:"Tuning" help:"Largest message or page that is accepted; a publisher that announces larger ones is refused. Default 64MiB."`
 	QueueBytes      units.Bytes `placeholder:"SIZE" group:"Tuning" help:"Memory for messages that wait for the output, before reading stops. Default 8MiB."`
 }
@@ -46,7 +52,10 @@ func (f *Flags) Check() error {
 	if f.Timeout < 0 {
 		errs = append(errs, fmt.Errorf("--timeout: got %v, want a positive time", f.Timeout))
 	}
-	if err := f.config().Validate(); err != nil {
+	if f.Report < 0 {
+		errs = append(errs, fmt.Errorf("--report: got %v, want a positive time", f.Report))
+	}
+	if err := errors.Join(f.config().Validate(), f.subscription().Validate()); err != nil {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
@@ -58,6 +67,11 @@ func (f *Flags) format() record.Format {
 		return record.Format{Kind: record.Raw}
 	}
 	return *f.Record
+}
+
+// subscription returns how publishers are to treat us.
+func (f *Flags) subscription() bus.SubscriptionConfig {
+	return bus.SubscriptionConfig{Policy: f.Policy, BacklogBytes: int(f.Backlog)}
 }
 
 // config returns the configuration of the bus.

@@ -8,30 +8,48 @@ import (
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/latency"
 	"tagbus/cmd/internal/units"
 )
 
 // summary is what --json prints.
 type summary struct {
-	Program           string  `json:"program"`
-	Messages          uint64  `json:"messages"` // taken: counted, checked, written
-	Bytes             uint64  `json:"bytes"`    // payload of those
-	Seconds           float64 `json:"seconds"`  // from the first message to the last
-	MessagesPerSecond float64 `json:"messages_per_second"`
-	BytesPerSecond    float64 `json:"bytes_per_second"`
-	Lost              uint64  `json:"lost"`        // messages that were published for us and did not arrive
-	NotWritten        uint64  `json:"not_written"` // messages that arrived and that the output is not known to have taken
-	Vanished          uint64  `json:"vanished"`    // publishers that went without goodbye: nobody knows how much is missing
-	Verified          bool    `json:"verified"`    // with --verify
-	Corrupt           uint64  `json:"corrupt"`
-	Duplicates        uint64  `json:"duplicates"`
-	Ended             string  `json:"ended"` // count, goodbye, duration, signal, timeout, closed output or error
-	Exit              int     `json:"exit"`
-	Error             string  `json:"error,omitempty"`
+	Program           string         `json:"program"`
+	Messages          uint64         `json:"messages"` // taken: counted, checked, written
+	Bytes             uint64         `json:"bytes"`    // payload of those
+	Seconds           float64        `json:"seconds"`  // from the first message to the last
+	MessagesPerSecond float64        `json:"messages_per_second"`
+	BytesPerSecond    float64        `json:"bytes_per_second"`
+	Lost              uint64         `json:"lost"`    // messages that were published for us and did not arrive
+	Missing           uint64         `json:"missing"` // with --verify: of those, what the bus has not reported
+	LostBy            cli.LossCounts `json:"lost_by"`
+	Policy            string         `json:"policy"`
+	NotWritten        uint64         `json:"not_written"` // messages that arrived and that the output is not known to have taken
+	Vanished          uint64         `json:"vanished"`    // publishers that went without goodbye: nobody knows how much is missing
+	Verified          bool           `json:"verified"`    // with --verify
+	Corrupt           uint64         `json:"corrupt"`
+	Duplicates        uint64         `json:"duplicates"`
+	Latency           *latencyOf     `json:"latency,omitempty"` // with --verify, of messages that are stamped
+	Tags              []tagSummary   `json:"tags,omitempty"`    // with --per-tag
+	Ended             string         `json:"ended"`             // count, goodbye, duration, signal, timeout, closed output or error
+	Exit              int            `json:"exit"`
+	Error             string         `json:"error,omitempty"`
+
+	losses  bus.Losses
+	latency latency.Summary
+}
+
+// latencyOf is how long messages took.
+type latencyOf struct {
+	Messages uint64  `json:"messages"`
+	P50      float64 `json:"p50_seconds"`
+	P99      float64 `json:"p99_seconds"`
+	Max      float64 `json:"max_seconds"`
 }
 
 var (
 	errLost       = errors.New("messages were lost")
+	errMissing    = errors.New("messages are missing that the bus has not reported as lost")
 	errVanished   = errors.New("a publisher went without goodbye: how much of it is missing is not known")
 	errCorrupt    = errors.New("messages were corrupt or duplicated")
 	errIncomplete = errors.New("the publishers ended before --count was reached")
@@ -39,6 +57,10 @@ var (
 
 // report says how the run went and returns the exit code.
 func (r *run) report(err error) int {
+	if v := r.receiver.verifier; v != nil && !r.stuck { // else it is still in use
+		r.checkAccount()
+	}
+	r.sayLosses()
 	sum := r.summary()
 	if err == nil {
 		err = r.shortcoming(sum)
@@ -70,7 +92,9 @@ func (r *run) report(err error) int {
 // shortcoming returns what makes an orderly end a failure.
 func (r *run) shortcoming(s summary) error {
 	switch {
-	case s.Lost > 0:
+	case s.Missing > 0 || s.losses.Ended > 0:
+		return errMissing
+	case s.Lost > 0 && (r.flags.Policy.Lossless() || s.losses.Connection > 0):
 		return errLost
 	case s.Corrupt > 0 || s.Duplicates > 0:
 		return errCorrupt
@@ -86,7 +110,7 @@ func (r *run) summary() summary {
 	messages, bytes, first := r.receiver.counts()
 	s := summary{
 		Program: program, Messages: messages, Bytes: bytes, NotWritten: r.notWritten,
-		Vanished: r.presence.unaccounted(), Ended: r.ending.reason,
+		Vanished: r.presence.unaccounted(), Ended: r.ending.reason, Policy: r.flags.Policy.String(), Tags: r.perTag(),
 	}
 	if s.Ended == "" {
 		s.Ended = "error"
@@ -95,10 +119,14 @@ func (r *run) summary() summary {
 	if r.subscriber != nil {
 		stats = r.subscriber.Stats()
 	}
-	s.Lost = stats.Lost
+	s.Lost, s.losses, s.LostBy = stats.Lost, stats.Losses, cli.LossCountsOf(stats.Losses)
 	if v := r.receiver.verifier; v != nil && !r.stuck { // else it is still in use
 		s.Verified, s.Corrupt, s.Duplicates = true, v.Corrupt, v.Duplicates
 		s.Lost += v.Missing
+		s.Missing = v.Missing
+		if s.latency = v.Latency.Total(); s.latency.Messages > 0 {
+			s.Latency = &latencyOf{s.latency.Messages, s.latency.P50.Seconds(), s.latency.P99.Seconds(), s.latency.Max.Seconds()}
+		}
 	}
 	elapsed := max(0, r.last.Sub(first))
 	s.Seconds = elapsed.Seconds()
@@ -109,10 +137,13 @@ func (r *run) summary() summary {
 // String returns the summary as a line for people.
 func (s summary) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s in %s: %s, %s, %s lost",
+	fmt.Fprintf(&b, "%s, %s in %s: %s, %s, %s",
 		units.FormatNumber(s.Messages, "message"), units.FormatBytes(float64(s.Bytes)),
 		units.FormatDuration(time.Duration(s.Seconds*float64(time.Second))),
-		units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), units.FormatCount(s.Lost))
+		units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), lostText(s.Lost, s.losses))
+	if s.Missing > 0 {
+		fmt.Fprintf(&b, ", %s of them not reported", units.FormatCount(s.Missing))
+	}
 	if s.Verified {
 		fmt.Fprintf(&b, ", %s corrupt, %s duplicates", units.FormatCount(s.Corrupt), units.FormatCount(s.Duplicates))
 	}
@@ -122,13 +153,16 @@ func (s summary) String() string {
 	if s.Vanished > 0 {
 		fmt.Fprintf(&b, ", %s gone without goodbye", units.FormatNumber(s.Vanished, "publisher"))
 	}
+	if s.Latency != nil {
+		fmt.Fprintf(&b, ", latency %s", latencyText(s.latency))
+	}
 	fmt.Fprintf(&b, "; ended by %s", s.Ended)
 	return b.String()
 }
 
 // liveLine returns the line that a terminal shows while the command runs.
 func liveLine(st bus.SubscriberStats, messages, bytes *cli.Meter) string {
-	return fmt.Sprintf("%s, %s, %s, %s, %s lost",
+	return fmt.Sprintf("%s, %s, %s, %s, %s",
 		units.FormatNumber(st.Messages, "message"), units.FormatRate(messages.Rate(st.Messages)), units.FormatByteRate(bytes.Rate(st.Bytes)),
-		units.FormatNumber(st.Publishers, "publisher"), units.FormatCount(st.Lost))
+		units.FormatNumber(st.Publishers, "publisher"), lostText(st.Lost, st.Losses))
 }

@@ -19,7 +19,7 @@ const (
 
 	description = `Receive messages from a bus: write them to a file or to standard output, check them, or count them.
 
-Ends with status 0 when all that was asked for has arrived, 1 when something failed or messages were lost, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order, as does a closed pipe at standard output; a second signal, half a second later or more, stops it at once.`
+Ends with status 0 when all that was asked for has arrived, 1 when something failed or messages were lost that --policy does not allow to be lost, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order, as does a closed pipe at standard output; a second signal, half a second later or more, stops it at once.`
 
 	// watchInterval is the time between two looks at what has arrived.
 	watchInterval = 50 * time.Millisecond
@@ -53,6 +53,7 @@ type run struct {
 	received     chan struct{} // closed when the queue has been read to its end
 	ending       *ending
 	presence     presence
+	tags         []bus.TagStats // at the end
 
 	last       time.Time // message seen; written by watch
 	notWritten uint64    // messages that have arrived
@@ -138,10 +139,10 @@ func (r *run) open() (opened bool, err error) {
 // others are looked at on the loop, where they are.
 func (r *run) subscribe() (err error) {
 	if r.receiver.output == nil {
-		r.subscription, err = r.subscriber.Subscribe(r.flags.Tags, r.handle)
+		r.subscription, err = r.subscriber.SubscribeWith(r.flags.Tags, r.handle, r.flags.subscription())
 		return err
 	}
-	if r.subscription, err = r.subscriber.Subscribe(r.flags.Tags, nil); err != nil {
+	if r.subscription, err = r.subscriber.SubscribeWith(r.flags.Tags, nil, r.flags.subscription()); err != nil {
 		return err
 	}
 	go func() {
@@ -209,12 +210,19 @@ func (r *run) wait(ctx context.Context) error {
 		defer close(watched)
 		r.watch()
 	}()
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		r.tell()
+	}()
 	go r.awaitRefusal(ctx)
 	<-r.ending.done
 	<-watched
+	<-told
 	if err := r.unsubscribe(ctx); err != nil {
 		return err
 	}
+	r.account(ctx)
 	if r.receiver.output != nil {
 		return errors.Join(r.ending.err, r.finishOutput(ctx))
 	}

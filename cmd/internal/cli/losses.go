@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"tagbus/bus"
+	"tagbus/cmd/internal/units"
+)
+
+// LossCounts is what --json prints of lost messages, by cause.
+type LossCounts struct {
+	Full       uint64 `json:"full"`       // the subscription had no room
+	Memory     uint64 `json:"memory"`     // the publisher had no memory for those that may lose messages
+	Connection uint64 `json:"connection"` // with a connection, or while there was none
+	Ended      uint64 `json:"ended"`      // missing at the publisher's end without a reason
+	LeftOut    uint64 `json:"left_out"`   // by the policy, on purpose: not lost
+}
+
+// LossCountsOf returns the counts of l.
+func LossCountsOf(l bus.Losses) LossCounts { return LossCounts(l) }
+
+// Causes says by what messages were lost, for example "12 too slow, 3 with the
+// connection"; empty if none were.
+func Causes(l bus.Losses) string {
+	var parts []string
+	for _, c := range []struct {
+		n    uint64
+		what string
+	}{
+		{l.Full, "too slow"}, {l.Memory, "for want of the publisher's memory"},
+		{l.Connection, "with the connection"}, {l.Ended, "for no known reason"},
+	} {
+		if c.n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %s", units.FormatCount(c.n), c.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// AddLosses returns the sum of a and b.
+func AddLosses(a, b bus.Losses) bus.Losses {
+	return bus.Losses{
+		Full: a.Full + b.Full, Memory: a.Memory + b.Memory, Connection: a.Connection + b.Connection,
+		Ended: a.Ended + b.Ended, LeftOut: a.LeftOut + b.LeftOut,
+	}
+}

@@ -1,0 +1,86 @@
+package publish
+
+import (
+	"cmp"
+	"slices"
+
+	"tagbus/bus"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/units"
+)
+
+// maxSubscriberLines is how many subscribers are named at the end, those that
+// lost most.
+const maxSubscriberLines = 20
+
+// subscriberSummary is what --json prints of the subscriptions of a subscriber
+// that have one policy.
+type subscriberSummary struct {
+	Instance string `json:"instance"`
+	Name     string `json:"name,omitempty"`
+	Host     string `json:"host"`
+	PID      int    `json:"pid"`
+	Policy   string `json:"policy"`
+	Sent     uint64 `json:"sent"`
+	cli.LossCounts
+	Undelivered uint64 `json:"undelivered"` // dropped with its connection, and it has not come back to tell more
+
+	peer   bus.Peer
+	losses bus.Losses
+}
+
+// lost returns how many messages it did not get, as far as is known here.
+func (s *subscriberSummary) lost() uint64 { return s.losses.Lost() + s.Undelivered }
+
+// subscribersOf returns what is known of each subscriber, those that lost most
+// first.
+func subscribersOf(st bus.PublisherStats) []subscriberSummary {
+	var all []subscriberSummary
+	for _, s := range slices.Concat(st.Subscribers, st.Gone) {
+		for _, lane := range s.Lanes {
+			all = append(all, subscriberSummary{
+				Instance: s.Peer.Instance, Name: s.Peer.Name, Host: s.Peer.Host, PID: s.Peer.PID, Policy: lane.Policy.String(),
+				Sent: lane.Sent, LossCounts: cli.LossCountsOf(lane.Losses), Undelivered: lane.Undelivered,
+				peer: s.Peer, losses: lane.Losses,
+			})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b subscriberSummary) int { return cmp.Compare(b.lost(), a.lost()) })
+	return all
+}
+
+// saySubscribers names the subscribers that did not get everything.
+func (r *run) saySubscribers(all []subscriberSummary) {
+	rest := 0
+	for i, s := range all {
+		switch {
+		case s.lost() == 0 && s.losses.LeftOut == 0:
+		case i >= maxSubscriberLines:
+			rest++
+		default:
+			r.console.Say("%v, %s: %s sent, %s", &s.peer, s.Policy, units.FormatNumber(s.Sent, "message"), lostText(s.lost(), s.losses, s.Undelivered))
+		}
+	}
+	if rest > 0 {
+		r.console.Say("%s more did not get everything: --json names all", units.FormatNumber(rest, "subscriber"))
+	}
+}
+
+// lostText says how many messages were lost, and by what.
+func lostText(lost uint64, l bus.Losses, undelivered uint64) string {
+	text := units.FormatCount(lost) + " lost"
+	causes := cli.Causes(l)
+	switch {
+	case undelivered > 0 && causes != "":
+		causes += ", " + units.FormatCount(undelivered) + " with subscribers that left"
+	case undelivered > 0:
+		causes = "with subscribers that left"
+	}
+	if causes != "" {
+		text += " (" + causes + ")"
+	}
+	if l.LeftOut > 0 {
+		text += ", " + units.FormatCount(l.LeftOut) + " left out"
+	}
+	return text
+}

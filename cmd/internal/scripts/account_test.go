@@ -1,0 +1,332 @@
+package scripts_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"tagbus/tags"
+)
+
+// lossCounts is what the commands print with --json.
+type lossCounts struct {
+	Full, Memory, Connection, Ended uint64
+	LeftOut                         uint64 `json:"left_out"`
+}
+
+func (l lossCounts) lost() uint64 { return l.Full + l.Memory + l.Connection + l.Ended }
+
+func (l lossCounts) plus(m lossCounts) lossCounts {
+	return lossCounts{l.Full + m.Full, l.Memory + m.Memory, l.Connection + m.Connection, l.Ended + m.Ended, l.LeftOut + m.LeftOut}
+}
+
+// publisherSummary is what a publisher prints.
+type publisherSummary struct {
+	Instance           string
+	Messages, Refusals uint64
+	Subscribers        []struct {
+		PID    int
+		Policy string
+		lossCounts
+	}
+}
+
+// subscriberSummary is what a subscriber prints.
+type subscriberSummary struct {
+	Messages, Lost uint64
+	Missing        uint64
+	LostBy         lossCounts `json:"lost_by"`
+	Latency        struct {
+		P99 float64 `json:"p99_seconds"`
+	}
+	Tags []struct {
+		Publisher           string
+		Tag                 tags.Tag
+		Published, Received uint64
+		lossCounts
+	}
+}
+
+const (
+	accountTags = 8 // of each publisher
+	stopTime    = 10 * time.Second
+)
+
+// accountPublisher is a publisher of tags of its own.
+type accountPublisher struct {
+	*program
+	first   tags.Tag
+	summary publisherSummary
+}
+
+func startPublisher(t *testing.T, dir string, first tags.Tag, subscribers int) *accountPublisher {
+	t.Helper()
+	p := run(t, fmt.Sprintf("publisher of tag %v", first), "publisher", "--bus", dir, "--tags", fmt.Sprintf("%d-%d", first, first+accountTags-1),
+		"--emulate", "4KiB", "--stamp", "--rate", "1k", "--wait-subscribers", strconv.Itoa(subscribers), "--json")
+	return &accountPublisher{program: p, first: first}
+}
+
+// end ends it in order.
+func (p *accountPublisher) end() {
+	p.tb.Helper()
+	p.signal(syscall.SIGTERM)
+	p.finish(0)
+	p.program.summary(&p.summary)
+}
+
+// published returns how many messages of a tag it has published, in turn.
+func (p *accountPublisher) published(tag tags.Tag) uint64 {
+	return (p.summary.Messages + accountTags - 1 - uint64(tag-p.first)) / accountTags
+}
+
+// accountSubscriber is a subscriber of all tags.
+type accountSubscriber struct {
+	*program
+	policy  string
+	before  []string // lines until the stop, and while it lasts
+	during  []string
+	summary subscriberSummary
+}
+
+// TestEveryMessageIsAccountedFor: three publishers, eight subscribers, of which
+// one is stopped for a while and one is killed; one publisher is restarted in
+// order. For each subscriber that is left and each tag, what was published is
+// received or reported lost, and the publishers have the same counts.
+func TestEveryMessageIsAccountedFor(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	policies := []string{"block", "block", "drop-newest", "drop-newest", "drop-oldest", "latest", "sample:10", "disconnect:30s"}
+	const killed, stopped = 1, 3
+	subs := make([]*accountSubscriber, len(policies))
+	for i, policy := range policies {
+		args := []string{"subscriber", "--bus", dir, "--tags", "*", "--policy", policy, "--verify", "--until-goodbye", "--json", "--per-tag", "--report", "500ms"}
+		if i == stopped {
+			args = append(args, "--backlog", "512KiB")
+		}
+		subs[i] = &accountSubscriber{program: run(t, fmt.Sprintf("subscriber %d, %s", i, policy), args...), policy: policy}
+	}
+	a, b, c := startPublisher(t, dir, 100, len(subs)), startPublisher(t, dir, 200, len(subs)), startPublisher(t, dir, 300, len(subs))
+	for _, s := range subs {
+		for _, p := range []*accountPublisher{a, b, c} {
+			s.await(fmt.Sprintf("subscribed .*:%d ", p.cmd.Process.Pid))
+		}
+		s.await("in 500ms: [1-9]")
+	}
+	idle(2 * time.Second)
+	subs[killed].signal(syscall.SIGKILL)
+	subs[killed].finish(-1)
+	left := slices.Delete(slices.Clone(subs), killed, killed+1)
+	b.end()
+	restarted := startPublisher(t, dir, 200, len(left))
+	for _, s := range left {
+		s.await(fmt.Sprintf("subscribed .*:%d ", restarted.cmd.Process.Pid))
+	}
+	idle(time.Second)
+
+	mark := make([]int, len(left))
+	for i, s := range left {
+		s.before = s.linesFrom(0)
+		mark[i] = len(s.before)
+	}
+	subs[stopped].signal(syscall.SIGSTOP)
+	idle(stopTime)
+	for i, s := range left {
+		s.during = s.linesFrom(mark[i])
+	}
+	subs[stopped].signal(syscall.SIGCONT)
+	idle(2 * time.Second) // long enough to connect again, should it have been cut off
+
+	publishers := []*accountPublisher{a, b, restarted, c}
+	for _, p := range []*accountPublisher{a, restarted, c} {
+		p.end()
+	}
+	for _, s := range left {
+		if s == subs[stopped] {
+			s.finish(0, 1) // 1 if it has been cut off meanwhile, which its policy does not allow
+		} else {
+			s.finish(0)
+		}
+		s.program.summary(&s.summary)
+		s.check(t, publishers)
+	}
+	if s := subs[stopped].summary; s.LostBy.lost() == 0 {
+		t.Errorf("the stopped subscriber has lost nothing of %d messages: the test tests nothing", s.Messages)
+	}
+	for _, s := range left {
+		if s != subs[stopped] {
+			t.Logf("%s: p99 latency %v before, %v during the stop of another; %d received, lost %+v",
+				s.name, p99(s.before), p99(s.during), s.summary.Messages, s.summary.LostBy)
+		}
+	}
+	t.Logf("%s, stopped for %v: %d received, lost %+v", subs[stopped].name, stopTime, subs[stopped].summary.Messages, subs[stopped].summary.LostBy)
+}
+
+// check compares what the subscriber has with what the publishers have.
+func (s *accountSubscriber) check(t *testing.T, publishers []*accountPublisher) {
+	t.Helper()
+	if s.summary.Missing > 0 || s.summary.LostBy.Ended > 0 {
+		t.Errorf("%s: %d messages are missing that were not reported, %d without a reason", s.name, s.summary.Missing, s.summary.LostBy.Ended)
+	}
+	if lossless := s.policy == "block" || strings.HasPrefix(s.policy, "disconnect"); lossless && s.summary.Lost > 0 {
+		t.Errorf("%s: got %d lost, want none", s.name, s.summary.Lost)
+	}
+	for _, p := range publishers {
+		seen := 0
+		var sum lossCounts
+		for _, tag := range s.summary.Tags {
+			if tag.Publisher != p.summary.Instance {
+				continue
+			}
+			seen++
+			sum = sum.plus(tag.lossCounts)
+			if got, want := tag.Received+tag.lost()+tag.LeftOut, p.published(tag.Tag); got != want {
+				t.Errorf("%s, tag %v: received %d, lost %+v: together %d, published %d", s.name, tag.Tag, tag.Received, tag.lossCounts, got, want)
+			}
+		}
+		if seen != accountTags {
+			t.Errorf("%s: got %d tags of %s, want %d", s.name, seen, p.name, accountTags)
+		}
+		for _, there := range p.summary.Subscribers {
+			if there.PID == s.cmd.Process.Pid && (there.Policy != s.policy || there.lossCounts != sum) {
+				t.Errorf("%s: %s counts %s and %+v, it counts %s and %+v", s.name, p.name, there.Policy, there.lossCounts, s.policy, sum)
+			}
+		}
+	}
+}
+
+var p99Pattern = regexp.MustCompile(`latency p50 .*, p99 ([^,]+), max`)
+
+// p99 returns the 99th percentiles in lines of --report, from the best to the
+// worst.
+func p99(lines []string) string {
+	var all []string
+	for _, line := range lines {
+		if m := p99Pattern.FindStringSubmatch(line); m != nil {
+			all = append(all, m[1])
+		}
+	}
+	if len(all) == 0 {
+		return "none"
+	}
+	durations := make([]time.Duration, len(all))
+	for i, text := range all {
+		durations[i], _ = time.ParseDuration(strings.NewReplacer(" ", "", ",", "").Replace(text)) // 0 if it cannot be read
+	}
+	slices.Sort(durations)
+	return fmt.Sprintf("%v (worst %v of %d intervals)", durations[len(durations)/2], durations[len(durations)-1], len(durations))
+}
+
+// TestAStoppedBlockSubscriberMakesThePublisherWait: its memory stays flat, it
+// waits, and goes on when the subscriber does.
+func TestAStoppedBlockSubscriberMakesThePublisherWait(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const pool = 16 << 20
+	sub := run(t, "subscriber", "subscriber", "--bus", dir, "--tags", "1-4", "--verify", "--until-goodbye", "--json")
+	pub := run(t, "publisher", "publisher", "--bus", dir, "--tags", "1-4", "--emulate", "4KiB", "--rate", "5k", "--wait-subscribers", "1",
+		"--pool-bytes", strconv.Itoa(pool), "--metrics", "127.0.0.1:0", "--json")
+	sub.await("subscribed .* tags")
+	idle(time.Second)
+	sub.signal(syscall.SIGSTOP)
+	memory, published := []int64{pub.residentBytes()}, []float64{pub.metric("tagbus_publisher_messages_total")}
+	for range 4 {
+		idle(time.Second)
+		memory = append(memory, pub.residentBytes())
+		published = append(published, pub.metric("tagbus_publisher_messages_total"))
+	}
+	sub.signal(syscall.SIGCONT)
+	t.Logf("resident memory of the publisher, second by second: %d MiB", mebibytes(memory))
+	if grown := memory[4] - memory[0]; grown > pool+pool/2 {
+		t.Errorf("the publisher grew by %d bytes while a subscriber was stopped, its pool has %d", grown, pool)
+	}
+	if grown := memory[4] - memory[3]; grown > 1<<20 {
+		t.Errorf("the publisher still grows, by %d bytes in a second", grown)
+	}
+	if published[3] != published[4] {
+		t.Errorf("the publisher did not wait: published %v", published)
+	}
+	idle(time.Second)
+	if now := pub.metric("tagbus_publisher_messages_total"); now <= published[4] {
+		t.Errorf("the publisher did not go on: %v and then %v messages", published[4], now)
+	}
+	pub.signal(syscall.SIGTERM)
+	pub.finish(0)
+	sub.finish(0)
+	var there publisherSummary
+	var here subscriberSummary
+	pub.summary(&there)
+	sub.summary(&here)
+	if here.Messages != there.Messages || here.Lost != 0 || there.Refusals == 0 {
+		t.Errorf("received %d, lost %d; the publisher has published %d and was refused %d times, want the same, none, and some",
+			here.Messages, here.Lost, there.Messages, there.Refusals)
+	}
+}
+
+func mebibytes(bytes []int64) (all []int64) {
+	for _, n := range bytes {
+		all = append(all, n>>20)
+	}
+	return all
+}
+
+var (
+	tagLine  = regexp.MustCompile(`^subscriber: tag (0x[0-9a-f]+): ([0-9,]+) of ([0-9,]+) lost: ([0-9,]+) too slow$`)
+	lastLine = regexp.MustCompile(`^subscriber: ([0-9,]+) messages, .* ([0-9,]+) lost \(([0-9,]+) too slow\), 0 corrupt, 0 duplicates; ended by goodbye$`)
+)
+
+// TestADropNewestSubscriberNeverMakesThePublisherWait: what it loses while it is
+// stopped, it says exactly and by tag.
+func TestADropNewestSubscriberNeverMakesThePublisherWait(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	sub := run(t, "subscriber", "subscriber", "--bus", dir, "--tags", "1-4", "--verify", "--until-goodbye", "--policy", "drop-newest")
+	pub := run(t, "publisher", "publisher", "--bus", dir, "--tags", "1-4", "--emulate", "4KiB", "--rate", "5k", "--wait-subscribers", "1", "--json")
+	sub.await("subscribed .* tags")
+	idle(time.Second)
+	sub.signal(syscall.SIGSTOP)
+	idle(4 * time.Second)
+	sub.signal(syscall.SIGCONT)
+	idle(time.Second)
+	pub.signal(syscall.SIGTERM)
+	pub.finish(0)
+	sub.finish(0)
+	var there publisherSummary
+	pub.summary(&there)
+	if there.Refusals > 0 {
+		t.Errorf("the publisher was refused %d times, want never", there.Refusals)
+	}
+	var lost, published uint64
+	seen := 0
+	for _, line := range sub.linesFrom(0) {
+		if m := tagLine.FindStringSubmatch(line); m != nil {
+			t.Log(line)
+			seen++
+			lost += number(t, m[2])
+			published += number(t, m[3])
+		}
+	}
+	last := sub.linesFrom(len(sub.linesFrom(0)) - 1)[0]
+	t.Log(last)
+	m := lastLine.FindStringSubmatch(last)
+	if m == nil {
+		t.Fatalf("got last line %q", last)
+	}
+	if seen != 4 || lost == 0 || published != there.Messages || number(t, m[1])+lost != published || number(t, m[2]) != lost {
+		t.Errorf("the %d tags named have lost %d of %d; published %d", seen, lost, published, there.Messages)
+	}
+}
+
+// number reads a number with separators.
+func number(t *testing.T, text string) uint64 {
+	t.Helper()
+	n, err := strconv.ParseUint(strings.ReplaceAll(text, ",", ""), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

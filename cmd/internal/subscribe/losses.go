@@ -1,0 +1,148 @@
+package subscribe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/latency"
+	"tagbus/cmd/internal/units"
+	"tagbus/tags"
+)
+
+// maxTagLines is how many tags are named at the end, those that lost most.
+const maxTagLines = 10
+
+// tagSummary is what --json --per-tag prints of a tag of a publisher.
+type tagSummary struct {
+	Publisher string   `json:"publisher"` // instance
+	Tag       tags.Tag `json:"tag"`
+	Published uint64   `json:"published"` // while we were subscribed
+	Received  uint64   `json:"received"`
+	cli.LossCounts
+}
+
+// tagLoss is what was lost of a tag, of all its publishers.
+type tagLoss struct {
+	tag       tags.Tag
+	published uint64
+	losses    bus.Losses
+}
+
+// account takes what the bus has counted of each tag, while it can be asked.
+func (r *run) account(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	var err error
+	if r.tags, err = r.subscriber.TagStats(ctx); err != nil {
+		r.console.Say("what was lost of each tag is not known: %v", err)
+	}
+}
+
+// checkAccount compares what the verifier has seen with what the bus has
+// reported.
+func (r *run) checkAccount() {
+	for _, st := range r.tags {
+		if err := r.receiver.verifier.Compare(st.Publisher.Instance, st.Tag, st.Losses.Lost()+st.Losses.LeftOut); err != nil {
+			r.console.Say("%v", err)
+		}
+	}
+}
+
+// sayLosses names the tags that lost messages: those that lost most, or all.
+func (r *run) sayLosses() {
+	all := lossesByTag(r.tags)
+	shown := len(all)
+	if !r.flags.PerTag {
+		shown = min(shown, maxTagLines)
+	}
+	for _, t := range all[:shown] {
+		r.console.Say("tag %v: %s of %s lost: %s", t.tag, units.FormatCount(t.losses.Lost()), units.FormatCount(t.published), cli.Causes(t.losses))
+	}
+	var rest uint64
+	for _, t := range all[shown:] {
+		rest += t.losses.Lost()
+	}
+	if rest > 0 {
+		r.console.Say("%s lost %s more: --per-tag names all", units.FormatNumber(len(all)-shown, "other tag"), units.FormatNumber(rest, "message"))
+	}
+}
+
+// lossesByTag returns the tags that lost messages, those with most first.
+func lossesByTag(stats []bus.TagStats) []tagLoss {
+	sums := make(map[tags.Tag]tagLoss)
+	for _, st := range stats {
+		sum := sums[st.Tag]
+		sums[st.Tag] = tagLoss{st.Tag, sum.published + st.Published, cli.AddLosses(sum.losses, st.Losses)}
+	}
+	var all []tagLoss
+	for _, t := range sums {
+		if t.losses.Lost() > 0 {
+			all = append(all, t)
+		}
+	}
+	slices.SortFunc(all, func(a, b tagLoss) int {
+		return cmp.Or(cmp.Compare(b.losses.Lost(), a.losses.Lost()), cmp.Compare(a.tag, b.tag))
+	})
+	return all
+}
+
+// perTag returns what --json --per-tag prints.
+func (r *run) perTag() []tagSummary {
+	if !r.flags.PerTag {
+		return nil
+	}
+	all := make([]tagSummary, 0, len(r.tags))
+	for _, st := range r.tags {
+		all = append(all, tagSummary{st.Publisher.Instance, st.Tag, st.Published, st.Delivered, cli.LossCountsOf(st.Losses)})
+	}
+	return all
+}
+
+// lostText says how many messages were lost, and by what.
+func lostText(lost uint64, l bus.Losses) string {
+	text := units.FormatCount(lost) + " lost"
+	if causes := cli.Causes(l); causes != "" {
+		text += " (" + causes + ")"
+	}
+	if l.LeftOut > 0 {
+		text += ", " + units.FormatCount(l.LeftOut) + " left out"
+	}
+	return text
+}
+
+// latencyText says how long messages took.
+func latencyText(l latency.Summary) string {
+	return fmt.Sprintf("p50 %s, p99 %s, max %s", units.FormatDuration(l.P50), units.FormatDuration(l.P99), units.FormatDuration(l.Max))
+}
+
+// tell prints a line about each interval that has passed, until the run ends.
+func (r *run) tell() {
+	if r.flags.Report <= 0 {
+		return
+	}
+	tick := time.NewTicker(r.flags.Report)
+	defer tick.Stop()
+	var before bus.SubscriberStats
+	for {
+		select {
+		case <-tick.C:
+		case <-r.ending.done:
+			return
+		}
+		st := r.subscriber.Stats()
+		line := fmt.Sprintf("in %v: %s, %s lost, %s left out", r.flags.Report, units.FormatNumber(st.Messages-before.Messages, "message"),
+			units.FormatCount(st.Lost-before.Lost), units.FormatCount(st.LeftOut-before.LeftOut))
+		if v := r.receiver.verifier; v != nil {
+			if l := v.Latency.Recent(); l.Messages > 0 {
+				line += ", latency " + latencyText(l)
+			}
+		}
+		before = st
+		r.console.Say("%s", line)
+	}
+}
