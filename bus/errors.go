@@ -112,9 +112,9 @@ func (e *PublishError) Error() string {
 func (e *PublishError) Unwrap() error { return e.Err }
 
 // UndeliveredError is the cause of a publisher's Lost event for a subscriber
-// that went before everything was sent to it. Should it come back, Gap events
-// tell it what it missed exactly, which can be more: what the system had taken
-// and not delivered is not known here.
+// that went before everything was sent to it. Should it come back, it finds out
+// and tells the publisher what it missed exactly (LaneState.Losses), which can be
+// more: what the system had taken and not delivered is not known before.
 type UndeliveredError struct {
 	Messages uint64
 	Err      error // why the connection ended; nil if the subscriber closed it

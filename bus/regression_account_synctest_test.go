@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,8 +64,10 @@ func TestAnOlderConnectionOfASubscriberEnds(t *testing.T) {
 			t.Errorf("got %d subscribers and %d of %d pages free, want 1 and all", len(st.Subscribers), st.PagesFree, st.Pages)
 		}
 		wantEvent(t, p.member, "the subscriber has connected again")
-		totals := &subscription.Lost{Lane: 1, Cause: subscription.CauseFull, Total: true,
-			List: subscription.AppendPosition(nil, 0, subscription.Position{Tag: 1, Count: before[0].Losses.Full})}
+		totals := &subscription.Lost{
+			Lane: 1, Cause: subscription.CauseFull, Total: true,
+			List: subscription.AppendPosition(nil, 0, subscription.Position{Tag: 1, Count: before[0].Losses.Full}),
+		}
 		second.mu.Lock()
 		defer second.mu.Unlock()
 		if got := second.got[1]; string(got) != string(control(t, totals)) {
@@ -115,6 +118,17 @@ func TestThePublisherForgetsSubscribersThatAreGone(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
 		const remembered, all = 256, 260
+		// This one is not there meanwhile, and brings its counts back.
+		back := b.subscriber(bus.SubscriberConfig{})
+		_, err := back.SubscribeWith(tags.Of(1), func(bus.Message) {}, bus.SubscriptionConfig{Policy: bus.Policy{Kind: bus.Sample, Every: 2}})
+		must(t, err)
+		time.Sleep(time.Second)
+		must(t, p.Publish(1, nil))
+		must(t, p.Publish(1, nil))
+		time.Sleep(time.Second)
+		b.net.Reset(anybody, anyPort(back.host))
+		synctest.Wait()
+		b.net.Partition(anybody, anyPort(back.host))
 		var first string
 		for i := range all {
 			s := b.subscriber(bus.SubscriberConfig{})
@@ -131,11 +145,54 @@ func TestThePublisherForgetsSubscribersThatAreGone(t *testing.T) {
 			}
 		}
 		st := p.Stats()
-		if len(st.Gone) != remembered || st.Losses.LeftOut != all {
-			t.Errorf("got %d remembered and %d left out, want %d and %d", len(st.Gone), st.Losses.LeftOut, remembered, all)
+		if len(st.Gone) != remembered || st.Losses.LeftOut != all+1 {
+			t.Errorf("got %d remembered and %d left out, want %d and %d", len(st.Gone), st.Losses.LeftOut, remembered, all+1)
+		}
+		if got := p.TagLosses(back.Instance()); got != nil {
+			t.Errorf("got losses %v of one that is away, want it forgotten", got)
+		}
+		b.net.Heal(anybody, anyPort(back.host))
+		time.Sleep(time.Minute)
+		for _, problem := range append(audit(t, p, back, tags.Of(1)), auditSums(p, back)...) {
+			t.Errorf("when it is back: %s", problem)
+		}
+		if got, want := p.TagLosses(back.Instance()), (bus.Losses{LeftOut: 1, Connection: 2 * all}); len(got) != 1 || got[0].Losses != want {
+			t.Errorf("when it is back: got losses %+v, want %+v", got, want)
 		}
 		if got := p.TagLosses(first); got != nil {
 			t.Errorf("got losses %v of the first that left, want it forgotten", got)
 		}
 	})
+}
+
+func TestAPublisherAllowsThePoliciesItNames(t *testing.T) {
+	tests := []struct {
+		policy string
+		want   string // in the error
+	}{
+		{"block", ""},
+		{"sample:7", ""},
+		{"drop-newest", "does not allow this policy: drop-newest; it allows [block sample]"},
+		{"disconnect:5s", "does not allow this policy: disconnect"},
+	}
+	for _, test := range tests {
+		t.Run(test.policy, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t)
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Policies: []bus.PolicyKind{bus.Block, bus.Sample}})
+				policy, err := bus.ParsePolicy(test.policy)
+				must(t, err)
+				s := b.subscriber(bus.SubscriberConfig{})
+				sub, err := s.SubscribeWith(tags.Of(1), func(bus.Message) {}, bus.SubscriptionConfig{Policy: policy})
+				must(t, err)
+				err = sub.Wait(t.Context())
+				if (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
+					t.Errorf("got error %v, want one with %q", err, test.want)
+				}
+				if st := p.Stats(); test.want == "" && (len(st.Subscribers) != 1 || st.Subscribers[0].Lanes[0].Policy != policy) {
+					t.Errorf("got subscribers %+v, want one with %v", st.Subscribers, policy)
+				}
+			})
+		})
+	}
 }

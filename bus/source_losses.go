@@ -90,7 +90,10 @@ func (src *source) lose(rcv *received, tag tags.Tag, cause subscription.Cause, n
 // the tags whose positions it has just given.
 func (src *source) tellMissed(lane uint16, positions []byte) {
 	var missed losses
-	for p := range subscription.PositionsOf(positions) { // read without error before
+	for p, err := range subscription.PositionsOf(positions) {
+		if err != nil {
+			return // they were read without one before
+		}
 		rcv := src.lanes[lane].get(p.Tag)
 		if rcv.lost == nil {
 			continue

@@ -28,8 +28,10 @@ func Causes(l bus.Losses) string {
 		n    uint64
 		what string
 	}{
-		{l.Full, "too slow"}, {l.Memory, "for want of the publisher's memory"},
-		{l.Connection, "with the connection"}, {l.Ended, "for no known reason"},
+		{l.Full, "too slow"},
+		{l.Memory, "for want of the publisher's memory"},
+		{l.Connection, "with the connection"},
+		{l.Ended, "for no known reason"},
 	} {
 		if c.n > 0 {
 			parts = append(parts, fmt.Sprintf("%s %s", units.FormatCount(c.n), c.what))
