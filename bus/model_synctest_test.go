@@ -107,4 +107,3 @@ func (c modelCase) run(t *testing.T) (problems []string) {
 	synctest.Test(t, func(t *testing.T) { problems = newModelRun(t, c).run(c.ops) })
 	return problems
 }
-
