@@ -51,7 +51,7 @@ var (
 	helloVectors = map[string]subscription.Hello{
 		"hello-small": {Instance: "i", MaxMessageBytes: 16384},
 		"hello-full": {
-			Instance: "sub", Expect: "pub", Name: "readout", Host: "felix1", PID: 4711, MaxMessageBytes: 1 << 20,
+			Instance: "sub", Expect: "pub", Name: "readout", Host: "felix1", PID: 4711, MaxMessageBytes: 1 << 20, BeatMillis: 2000,
 		},
 	}
 	controlVectors = map[string]subscription.Message{
@@ -65,6 +65,7 @@ var (
 		"refused-subscription": &subscription.Refused{ID: 9, Reason: "no"},
 		"goodbye":              &subscription.Goodbye{List: []byte{5, 3, 1, 1}},
 		"goodbye-last":         &subscription.Goodbye{},
+		"beat":                 &subscription.Beat{},
 	}
 	setVectors = map[string]string{
 		"set-empty":      "",

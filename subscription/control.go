@@ -22,6 +22,7 @@ const (
 	KindRefused      Kind = 0x15
 	KindGoodbye      Kind = 0x16
 	KindLost         Kind = 0x17
+	KindBeat         Kind = 0x18
 
 	// KindHello names the hello in errors; on the wire it has a magic instead.
 	KindHello Kind = 0xff
@@ -48,6 +49,8 @@ func (k Kind) String() string {
 		return "goodbye"
 	case KindLost:
 		return "lost"
+	case KindBeat:
+		return "beat"
 	case KindHello:
 		return "hello"
 	}
@@ -146,6 +149,10 @@ const (
 	CauseMemory                  // the lossy lanes of the publisher together did, or its pool was empty
 )
 
+// Beat is what a side sends that has sent nothing else for the interval of its
+// hello: a sign of life. It asks for nothing.
+type Beat struct{}
+
 // Kind implements Message.
 func (*Subscribe) Kind() Kind { return KindSubscribe }
 
@@ -170,6 +177,9 @@ func (*Goodbye) Kind() Kind { return KindGoodbye }
 // Kind implements Message.
 func (*Lost) Kind() Kind { return KindLost }
 
+// Kind implements Message.
+func (*Beat) Kind() Kind { return KindBeat }
+
 func (m *Subscribe) validate() error {
 	return errors.Join(checkID(m.ID), checkFilled("set", m.Set), checkText("policy", m.Policy))
 }
@@ -180,6 +190,7 @@ func (m *Positions) validate() error    { return errors.Join(checkID(m.ID), chec
 func (m *Refused) validate() error      { return checkText("reason", m.Reason) }
 func (*Goodbye) validate() error        { return nil }
 func (m *Lost) validate() error         { return checkFilled("list", m.List) }
+func (*Beat) validate() error           { return nil }
 
 func checkID(id uint64) error {
 	if id == 0 {
@@ -258,6 +269,8 @@ func newMessage(kind Kind) Message {
 		return new(Goodbye)
 	case KindLost:
 		return new(Lost)
+	case KindBeat:
+		return new(Beat)
 	default:
 		return nil
 	}

@@ -37,6 +37,7 @@ var controlTests = []struct {
 	{"refused without a reason", &subscription.Refused{}, "15 81" + reasonKey + "a0"},
 	{"goodbye with positions", &subscription.Goodbye{List: []byte{5, 7}}, "16 81" + listKey + "c402 0507"},
 	{"last goodbye", &subscription.Goodbye{}, "16 80"},
+	{"beat", &subscription.Beat{}, "18 80"},
 }
 
 func TestControlBytes(t *testing.T) {
@@ -79,7 +80,7 @@ func TestBadControlMessagesAreRefused(t *testing.T) {
 		{"no kind", "", "bad kind 0x00 message: subscription: unknown kind of control message"},
 		{"kind zero", "00 80", "bad kind 0x00 message: subscription: unknown kind of control message"},
 		{"a page", "01 80", "bad page message: subscription: unknown kind of control message"},
-		{"the kind after the last", "18 80", "bad kind 0x18 message: subscription: unknown kind of control message"},
+		{"a kind that nobody has", "7f 80", "bad kind 0x7f message: subscription: unknown kind of control message"},
 		{"the kind that stands for a hello", "ff 80", "bad hello message: subscription: unknown kind of control message"},
 		{"nothing after the kind", "11", "bad subscribed message: at byte 0 of the map: cut off, want the map"},
 		{"nil instead of a map", "11 c0", "bad subscribed message: at byte 0 of the map: msgpack code 0xc0, want the map"},
@@ -112,6 +113,7 @@ func TestBadControlMessagesAreRefused(t *testing.T) {
 		{"an id given twice", "11 82" + idKey + "01" + idKey + "02", `bad subscribed message: field "id" given twice`},
 		{"a byte after the end", "11 81" + idKey + "01 00", "bad subscribed message: at byte 5 of the map: 1 bytes after the end"},
 		{"a second message", "11 81" + idKey + "01 11 81" + idKey + "02", "bad subscribed message: at byte 5 of the map: 6 bytes after the end"},
+		{"a beat with a field", "18 81" + idKey + "01", `bad beat message: unknown field "id"`},
 		{"a long reason", "15 81" + reasonKey + "da0100'" + strings.Repeat("x", 256) + "'", "bad refused message: subscription: longer than the limit: reason has 256 bytes, limit 255"},
 	}
 	for _, test := range tests {
