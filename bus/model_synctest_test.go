@@ -235,6 +235,7 @@ func (r *modelRun) unsubscribe(s *modelSubscriber) {
 	}
 	must(r.t, s.sub.Unsubscribe(r.t.Context()))
 	s.sub = nil
+	synctest.Wait() // after a reset, until the publisher has seen it too
 }
 
 // account checks guarantee 2 for one subscriber.

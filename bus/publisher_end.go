@@ -26,6 +26,7 @@ func (p *Publisher) close() error {
 		errs = append(errs, p.flushTimer.Close())
 	}
 	p.hello.close()
+	p.heart.close()
 	if p.backend != nil {
 		errs = append(errs, p.backend.Close())
 	}

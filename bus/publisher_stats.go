@@ -9,6 +9,8 @@ type PublisherStats struct {
 	Refusals    uint64 // times that Publish returned ErrNoResources
 	Undelivered uint64 // messages dropped with the connection of their subscriber, counted for each
 	Strangers   uint64 // connections that were not from a tagbus program
+	Silent      uint64 // connections closed here because nothing was heard of the subscriber
+	Stalled     uint64 // connections closed here because the subscriber took nothing
 
 	Streams      int // sets of subscribers that share pages
 	Pages        int // in the pool
@@ -33,6 +35,7 @@ type SubscriberState struct {
 func (p *Publisher) Stats() PublisherStats {
 	st := PublisherStats{
 		Refusals: p.refusals.Load(), Undelivered: p.undelivered.Load(), Strangers: p.strangers.Load(),
+		Silent: p.silent.Load(), Stalled: p.stalled.Load(),
 		Pages: p.pool.Buffers(), PagesFree: p.pool.Free(), MinPagesFree: p.pool.MinFree(),
 	}
 	p.mu.Lock()

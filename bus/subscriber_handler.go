@@ -55,11 +55,12 @@ type SubscriberStats struct {
 	LeftOut    uint64 // messages left out by the policies Latest and Sample
 	Unwanted   uint64 // messages that came after their subscription was closed here
 	Panics     uint64 // handler calls that panicked
+	Silent     uint64 // connections closed here because nothing was heard of the publisher
 }
 
 type subscriberCounters struct {
-	publishers                                              atomic.Int64
-	messages, bytes, pages, lost, skipped, unwanted, panics atomic.Uint64
+	publishers                                                      atomic.Int64
+	messages, bytes, pages, lost, skipped, unwanted, panics, silent atomic.Uint64
 }
 
 // Stats returns the subscriber's counters, correct to the page.
@@ -67,7 +68,7 @@ func (s *Subscriber) Stats() SubscriberStats {
 	c := &s.counters
 	return SubscriberStats{
 		Publishers: int(c.publishers.Load()), Messages: c.messages.Load(), Bytes: c.bytes.Load(), Pages: c.pages.Load(),
-		Lost: c.lost.Load(), LeftOut: c.skipped.Load(), Unwanted: c.unwanted.Load(), Panics: c.panics.Load(),
+		Lost: c.lost.Load(), LeftOut: c.skipped.Load(), Unwanted: c.unwanted.Load(), Panics: c.panics.Load(), Silent: c.silent.Load(),
 	}
 }
 
