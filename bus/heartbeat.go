@@ -45,9 +45,7 @@ type heartbeat struct {
 
 // start sets the clock up; tick is called for each of its ticks, with how late
 // it comes.
-//
-//   - limit: a time that is to be measured besides; 0: none.
-func (h *heartbeat) start(loop netio.Loop, interval, timeout, limit time.Duration, tick func(now time.Time, late time.Duration)) (err error) {
+func (h *heartbeat) start(loop netio.Loop, interval, timeout time.Duration, tick func(now time.Time, late time.Duration)) (err error) {
 	h.interval, h.timeout, h.patience, h.tick = interval, timeout, timeout, tick
 	if interval < 0 {
 		h.interval, h.timeout = 0, 0
@@ -61,9 +59,6 @@ func (h *heartbeat) start(loop netio.Loop, interval, timeout, limit time.Duratio
 	h.period = DefaultHeartbeatInterval / ticksPerInterval
 	if h.interval > 0 {
 		h.period = h.interval / ticksPerInterval
-	}
-	if limit > 0 {
-		h.period = min(h.period, tickFor(limit))
 	}
 	h.usual = h.period
 	h.timer, err = loop.NewTimer(h.ring)

@@ -158,7 +158,7 @@ func (p *Publisher) start(open netio.Opener, dir directory.Directory) (err error
 	if err = p.hello.start(p); err != nil {
 		return err
 	}
-	if err = p.heart.start(p.loop, p.cfg.HeartbeatInterval, p.cfg.HeartbeatTimeout, p.cfg.MaxStall, p.onTick); err != nil {
+	if err = p.heart.start(p.loop, p.cfg.HeartbeatInterval, p.cfg.HeartbeatTimeout, p.onTick); err != nil {
 		return err
 	}
 	p.listen, err = p.backend.OpenListenEndpoint(p.cfg.Listen, netio.Params{

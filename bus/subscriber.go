@@ -84,7 +84,7 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 	if s.reports, err = s.loop.NewTimer(s.reportSkipped); err != nil {
 		return nil, errors.Join(err, s.timer.Close(), s.backend.Close())
 	}
-	if err = s.heart.start(s.loop, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, 0, s.onTick); err != nil {
+	if err = s.heart.start(s.loop, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, s.onTick); err != nil {
 		return nil, errors.Join(err, s.timer.Close(), s.reports.Close(), s.backend.Close())
 	}
 	s.stopWatch, err = dir.Watch(func(e directory.Event) {
