@@ -189,6 +189,6 @@ func (v *violations) heartbeat(interval, timeout time.Duration) {
 		v.add("HeartbeatInterval is %v, want 1ms to %v, or HeartbeatsOff", interval, maxHeartbeatInterval)
 	}
 	if interval > 0 && timeout >= 0 && timeout < 2*interval {
-		v.add("HeartbeatTimeout is %v, want at least two HeartbeatIntervals of %v, or HeartbeatsOff", timeout, interval)
+		v.add("HeartbeatTimeout is %v, want at least twice HeartbeatInterval, %v, or HeartbeatsOff", timeout, 2*interval)
 	}
 }

@@ -31,6 +31,7 @@ type Flags struct {
 	Loop            bool        `group:"How much" help:"Begin again at the end of the input."`
 	WaitSubscribers int         `placeholder:"N" group:"How much" help:"Publish nothing before at least N subscribers have subscribed and together want all of the tags. Default: wait for none."`
 
+	MaxStall        time.Duration `placeholder:"TIME" group:"Tuning" help:"How long a subscriber that blocks may take nothing before it is disconnected. Default: wait for it for ever."`
 	DrainTimeout    time.Duration `default:"30s" placeholder:"TIME" group:"Tuning" help:"How long subscribers may take at the end to receive what is left; after a signal at most 5s. Default ${default}."`
 	PageBytes       units.Bytes   `default:"130900" placeholder:"SIZE" group:"Tuning" help:"Size of a page, in which messages travel together: 256 to 16MiB. A larger message takes several. Default ${default}."`
 	QueueBytes      units.Bytes   `placeholder:"SIZE" group:"Tuning" help:"Page memory that one subscriber may hold before it slows the publisher down. Default 4MiB, or what the largest message takes."`
@@ -100,7 +101,9 @@ func (f *Flags) config() bus.PublisherConfig {
 	if flush == 0 {
 		flush = bus.FlushImmediately
 	}
+	interval, timeout := f.Heartbeats()
 	return bus.PublisherConfig{
+		HeartbeatInterval: interval, HeartbeatTimeout: timeout, MaxStall: f.MaxStall,
 		Tags: f.Tags, Name: f.Name, Listen: f.Listen.AddrPort,
 		PageBytes: int(f.PageBytes), QueueBytes: int(f.QueueBytes), PoolBytes: int(f.PoolBytes),
 		MaxMessageBytes: int(f.MaxMessageBytes), FlushInterval: flush,

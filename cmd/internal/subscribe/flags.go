@@ -62,7 +62,9 @@ func (f *Flags) format() record.Format {
 
 // config returns the configuration of the bus.
 func (f *Flags) config() bus.SubscriberConfig {
+	interval, timeout := f.Heartbeats()
 	return bus.SubscriberConfig{
+		HeartbeatInterval: interval, HeartbeatTimeout: timeout,
 		Name: f.Name, MaxMessageBytes: int(f.MaxMessageBytes), QueueBytes: int(f.QueueBytes),
 	}
 }
