@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"sync"
 	"testing"
+	"time"
 
 	"tagbus/bus"
 	"tagbus/bus/directory/memory"
@@ -33,6 +34,7 @@ type member struct {
 
 	mu     sync.Mutex
 	events []bus.Event
+	times  []time.Time // of events
 }
 
 func (b *bed) member() *member {
@@ -44,6 +46,7 @@ func (b *bed) member() *member {
 func (m *member) note(e bus.Event) {
 	m.mu.Lock()
 	m.events = append(m.events, e)
+	m.times = append(m.times, time.Now())
 	m.mu.Unlock()
 }
 
@@ -69,6 +72,31 @@ func (m *member) of(kind bus.EventKind) []bus.Event {
 		}
 	}
 	return events
+}
+
+// first returns the first event of a kind and its time; a zero event if there is
+// none.
+func (m *member) first(kind bus.EventKind) (bus.Event, time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, e := range m.events {
+		if e.Kind == kind {
+			return e, m.times[i]
+		}
+	}
+	return bus.Event{}, time.Time{}
+}
+
+// last returns the time of the last event of a kind.
+func (m *member) last(kind bus.EventKind) (at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, e := range m.events {
+		if e.Kind == kind {
+			at = m.times[i]
+		}
+	}
+	return at
 }
 
 type publisher struct {

@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"tagbus/netio"
 	"tagbus/tags"
@@ -83,6 +84,14 @@ var (
 	// publisher compares the final positions at its end.
 	ErrPublisherEnded = errors.New("bus: missing at the publisher's end")
 
+	// ErrSilent is wrapped in the cause of a Lost event, a *SilentError, when
+	// nothing was heard of the peer for longer than the heartbeats allow.
+	ErrSilent = errors.New("bus: nothing heard of the peer")
+
+	// ErrStalled is wrapped in the cause of a publisher's Lost event, and in that
+	// of Stalled, a *StallError, when the subscriber took nothing for too long.
+	ErrStalled = errors.New("bus: subscriber takes nothing")
+
 	// ErrHelloTimeout is the cause with which a connection is closed whose
 	// peer did not say hello in time.
 	ErrHelloTimeout = errors.New("bus: peer did not say hello in time")
@@ -131,6 +140,42 @@ func (e *UndeliveredError) Error() string {
 
 // Unwrap returns the cause.
 func (e *UndeliveredError) Unwrap() error { return e.Err }
+
+// SilentError says for how long nothing was heard of a peer whose connection
+// was closed for it.
+type SilentError struct {
+	For   time.Duration // to within a quarter of the HeartbeatInterval, rounded down
+	Limit time.Duration // HeartbeatTimeout, or three of the peer's intervals if that is longer
+}
+
+// Error names the time and what to do.
+func (e *SilentError) Error() string {
+	return fmt.Sprintf("%v for %v, limit %v: it is stopped, or its host or the network is down; raise HeartbeatTimeout if it may be silent for longer",
+		ErrSilent, e.For.Round(time.Millisecond), e.Limit)
+}
+
+// Unwrap returns ErrSilent.
+func (*SilentError) Unwrap() error { return ErrSilent }
+
+// StallError says for how long a subscriber has taken none of the messages that
+// wait for it.
+type StallError struct {
+	For   time.Duration // to within a tick, rounded down
+	Limit time.Duration // that was exceeded; 0: the publisher goes on waiting
+}
+
+// Error names the time and what to do.
+func (e *StallError) Error() string {
+	if e.Limit == 0 {
+		return fmt.Sprintf("%v for %v, and the publisher waits for it: look what it waits for, or set PublisherConfig.MaxStall",
+			ErrStalled, e.For.Round(time.Millisecond))
+	}
+	return fmt.Sprintf("%v for %v, limit %v: make it faster, or raise the time of its policy or PublisherConfig.MaxStall",
+		ErrStalled, e.For.Round(time.Millisecond), e.Limit)
+}
+
+// Unwrap returns ErrStalled.
+func (*StallError) Unwrap() error { return ErrStalled }
 
 // PageError says why a page could not be read.
 type PageError struct {

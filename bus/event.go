@@ -45,11 +45,20 @@ const (
 	// Problem means that something does not work but the bus goes on; Err says what and
 	// what to do.
 	Problem
+
+	// Stalled means that the subscriber Peer has taken nothing for a HeartbeatTimeout,
+	// and that the publisher has no room because of that; Err is a *StallError. It
+	// comes once, and then Resumed or Lost.
+	Stalled
+
+	// Resumed means that the subscriber Peer takes messages again after Stalled.
+	Resumed
 )
 
 var eventNames = [...]string{
 	Connected: "connected", Subscribed: "subscribed", Unsubscribed: "unsubscribed", Lost: "lost", Refused: "refused",
 	Gap: "gap", Vanished: "vanished", Goodbye: "goodbye", Problem: "problem",
+	Stalled: "stalled", Resumed: "resumed",
 }
 
 // String returns the kind's name.

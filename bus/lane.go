@@ -2,6 +2,7 @@ package bus
 
 import (
 	"sync/atomic"
+	"time"
 
 	"tagbus/subscription"
 )
@@ -21,6 +22,9 @@ type lane struct {
 	// pinned counts the pages reserved for or queued to this lane. It is what
 	// bounds how far a slow subscriber can be behind.
 	pinned atomic.Int64
+
+	refuses atomic.Bool // there was no room when the publisher last looked; only if lossless
+	stuck   time.Time   // since then the lane has something waiting that does not go; loop only
 
 	// Guarded by link.mu.
 	queue  ring[item] // to be sent, in order
@@ -54,6 +58,8 @@ func (n *lane) reserve(pages int64) bool {
 			return false
 		}
 		n.link.pub.lossyPinned.Add(pages)
+	} else if n.refuses.Load() {
+		n.refuses.Store(false)
 	}
 	n.pinned.Add(pages)
 	return true

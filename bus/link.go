@@ -28,6 +28,7 @@ type link struct {
 	controlBytes  int  // of control messages in all queues
 	closing       bool // it gets nothing more
 	dead          bool
+	sent, moved   bool                  // since the last tick: something was given to the endpoint, completed
 	header        [pageHeaderBytes]byte // of the page that is being posted
 
 	sentPages, sentMessages, sentBytes uint64
@@ -38,6 +39,8 @@ type link struct {
 	peer      *Peer
 	fault     error // why this side has closed, or will
 	helloTick int   // tick of the hello timer at which patience ends
+	pulse     pulse
+	stalled   bool // reported
 	partID    uint64
 	part      []byte           // parts of a subscription's set received so far
 	subs      map[uint64]*lane // by the id of the subscription
@@ -87,6 +90,7 @@ func (l *link) pump() {
 			}
 			return // OnSendReady or OnConnectionClosed goes on
 		}
+		l.sent = true
 		l.inFlightBytes += i.bytes()
 		l.inFlight.push(queue.pop())
 	}
@@ -139,6 +143,7 @@ func (l *link) post(i *item) error {
 // completed takes the oldest item in flight. Loop only.
 func (l *link) completed() {
 	l.mu.Lock()
+	l.moved = true
 	i := l.inFlight.pop()
 	l.inFlightBytes -= i.bytes()
 	if i.page != nil {

@@ -3,6 +3,7 @@ package bus
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -61,6 +62,7 @@ func (l *link) refuse(reason error) {
 func (l *link) leave(last []byte, reason error) {
 	l.state = linkLeaving
 	l.fault = reason
+	l.pulse.last = time.Now()
 	l.sendControl(&l.control, item{control: last, last: true})
 	l.pub.event(Event{Kind: Refused, Peer: l.peer, Err: reason})
 }

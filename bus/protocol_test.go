@@ -51,7 +51,7 @@ var (
 	helloVectors = map[string]subscription.Hello{
 		"hello-small": {Instance: "i", MaxMessageBytes: 16384},
 		"hello-full": {
-			Instance: "sub", Expect: "pub", Name: "readout", Host: "felix1", PID: 4711, MaxMessageBytes: 1 << 20,
+			Instance: "sub", Expect: "pub", Name: "readout", Host: "felix1", PID: 4711, MaxMessageBytes: 1 << 20, BeatMillis: 2000,
 		},
 	}
 	controlVectors = map[string]subscription.Message{
@@ -71,6 +71,7 @@ var (
 		"lost":                 &subscription.Lost{Lane: 1, Cause: subscription.CauseFull, List: []byte{5, 3, 1, 1}},
 		"lost-total":           &subscription.Lost{Cause: subscription.CauseConnection, List: []byte{5, 12}, Total: true},
 		"missed":               &subscription.Missed{Lane: 1, Cause: subscription.CauseConnection, List: []byte{5, 7}},
+		"beat":                 &subscription.Beat{},
 	}
 	setVectors = map[string]string{
 		"set-empty":      "",

@@ -79,10 +79,16 @@ type Publisher struct {
 	tellTimer netio.Timer
 	tellArmed atomic.Bool
 
-	hello     helloDeadlines // loop only
-	drained   chan struct{}  // closed when the last subscriber has left after Drain
-	drainOnce sync.Once
-	closer    closer
+	silent  atomic.Uint64
+	stalled atomic.Uint64
+	dry     atomic.Bool // the pool was empty when a lossless lane last needed it
+
+	hello       helloDeadlines     // loop only
+	heart       heartbeat          // loop only
+	connections map[*link]struct{} // loop only; all, also those that are not admitted
+	drained     chan struct{}      // closed when the last subscriber has left after Drain
+	drainOnce   sync.Once
+	closer      closer
 }
 
 type publisherState int
@@ -117,20 +123,21 @@ func NewPublisher(open netio.Opener, dir directory.Directory, cfg PublisherConfi
 		return nil, err
 	}
 	p := &Publisher{
-		cfg:        cfg,
-		instance:   nuid.Next(),
-		pool:       pool,
-		pages:      make([]page, pool.Buffers()),
-		pageBytes:  cfg.PageBytes,
-		queuePages: int64(cfg.QueueBytes / cfg.PageBytes),
-		lossyPages: int64(pool.Buffers() / 2),
-		window:     maxInFlightPages * cfg.PageBytes,
-		links:      make(map[*link]struct{}),
-		lanes:      make(map[subscription.Subscriber]*lane),
-		routes:     make(map[string]*route),
-		changed:    make(chan struct{}),
-		drained:    make(chan struct{}),
-		closer:     closer{ended: make(chan struct{})},
+		cfg:         cfg,
+		instance:    nuid.Next(),
+		pool:        pool,
+		pages:       make([]page, pool.Buffers()),
+		pageBytes:   cfg.PageBytes,
+		queuePages:  int64(cfg.QueueBytes / cfg.PageBytes),
+		lossyPages:  int64(pool.Buffers() / 2),
+		window:      maxInFlightPages * cfg.PageBytes,
+		links:       make(map[*link]struct{}),
+		connections: make(map[*link]struct{}),
+		lanes:       make(map[subscription.Subscriber]*lane),
+		routes:      make(map[string]*route),
+		changed:     make(chan struct{}),
+		drained:     make(chan struct{}),
+		closer:      closer{ended: make(chan struct{})},
 	}
 	for i := range p.pages {
 		p.pages[i].key = netio.Key(i)
@@ -157,6 +164,9 @@ func (p *Publisher) start(open netio.Opener, dir directory.Directory) (err error
 		return err
 	}
 	if err = p.hello.start(p); err != nil {
+		return err
+	}
+	if err = p.heart.start(p.loop, p.cfg.HeartbeatInterval, p.cfg.HeartbeatTimeout, p.onTick); err != nil {
 		return err
 	}
 	p.listen, err = p.backend.OpenListenEndpoint(p.cfg.Listen, netio.Params{

@@ -96,6 +96,28 @@ type PublisherConfig struct {
 	// are refused. Default: all.
 	Policies []subscription.PolicyKind
 
+	// HeartbeatInterval is how long this side sends nothing before it sends a
+	// sign of life, and every interval to an idle subscriber, so that it
+	// can tell silence from death. Default 2 s, or a third of HeartbeatTimeout if
+	// that is shorter; 1 ms to an hour. HeartbeatsOff, or another negative value:
+	// this side sends no beats and takes silence for nothing.
+	HeartbeatInterval time.Duration
+
+	// HeartbeatTimeout is how long nothing may come from a subscriber
+	// before its connection is closed, and found out at most a quarter of
+	// HeartbeatInterval later. At least three intervals of the peer; without end for
+	// a peer that sends no beats. It must be longer than the largest message takes to
+	// cross the network. A subscriber that only does not
+	// read is heard all the same. Default 6 s, or three
+	// HeartbeatIntervals if that is longer; at least two. Negative: never.
+	HeartbeatTimeout time.Duration
+
+	// MaxStall is how long a subscriber with the policy Block may take nothing of
+	// what waits for it, or one with Disconnect in spite of what it asks for; then its
+	// connection is closed, as with Disconnect. Default 0: for ever. It is found out
+	// at most a quarter of it later, or 10 ms.
+	MaxStall time.Duration
+
 	// HelloTimeout is how long a new connection may take to say what it
 	// wants. Default 5 s.
 	HelloTimeout time.Duration
@@ -120,6 +142,7 @@ func (c PublisherConfig) withDefaults() PublisherConfig {
 	setDefault(&c.MaxStreams, DefaultMaxStreams)
 	setDefault(&c.MaxSubscribers, DefaultMaxSubscribers)
 	setDefault(&c.HelloTimeout, DefaultHelloTimeout)
+	setHeartbeat(&c.HeartbeatInterval, &c.HeartbeatTimeout)
 	if c.OnEvent == nil {
 		c.OnEvent = func(Event) {}
 	}
@@ -157,6 +180,10 @@ func (c PublisherConfig) Validate() error {
 	}
 	if c.HelloTimeout < 0 {
 		v.add("HelloTimeout is %v, want a positive duration", c.HelloTimeout)
+	}
+	v.heartbeat(c.HeartbeatInterval, c.HeartbeatTimeout)
+	if c.MaxStall != 0 && c.MaxStall < time.Millisecond {
+		v.add("MaxStall is %v, want at least 1ms, or 0 for ever", c.MaxStall)
 	}
 	return errors.Join(v...)
 }

@@ -29,6 +29,7 @@ func (p *Publisher) close() error {
 		errs = append(errs, p.tellTimer.Close())
 	}
 	p.hello.close()
+	p.heart.close()
 	if p.backend != nil {
 		errs = append(errs, p.backend.Close())
 	}

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"time"
 
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -22,6 +23,10 @@ func (p publisherHandler) OnConnectionEstablished(ep netio.Endpoint) {
 	l := &link{pub: p.Publisher, ep: ep, peer: &Peer{Addr: ep.Remote()}, subs: make(map[uint64]*lane)}
 	ep.SetContext(l)
 	p.users.Add(1)
+	p.connections[l] = struct{}{}
+	if err := p.heart.enter(); err != nil {
+		l.fail(err)
+	}
 	p.hello.add(l)
 }
 
@@ -32,6 +37,8 @@ func (p publisherHandler) OnConnectionRefused(netip.AddrPort, error) {}
 func (p publisherHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
 	l := ep.Context().(*link)
 	p.hello.remove(l)
+	delete(p.connections, l)
+	p.heart.leave()
 	p.unroute(l)
 	dropped := l.kill()
 	if !l.owed { // it had unsubscribed: what was on its way is nobody's loss
@@ -64,6 +71,7 @@ func (p publisherHandler) OnData(ep netio.Endpoint, data []byte) {
 	case linkHello:
 		p.onHello(l, data)
 	case linkReady:
+		l.pulse.heard = true
 		p.onControl(l, data)
 	case linkLeaving: // it may have asked before it heard
 	}
@@ -94,7 +102,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 	l.peer = &Peer{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID, Addr: l.ep.Remote()}
 	answer, helloErr := subscription.AppendHello(nil, subscription.Hello{
 		Instance: p.instance, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
-		MaxMessageBytes: subscription.MaxControlBytes,
+		MaxMessageBytes: subscription.MaxControlBytes, BeatMillis: p.heart.millis(),
 	})
 	if helloErr != nil {
 		l.fail(helloErr)
@@ -114,7 +122,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 	}
 	p.supersede(l)
 	l.sendControl(&l.control, item{control: answer})
-	l.state = linkReady
+	l.admitted(h.BeatMillis)
 	p.event(Event{Kind: Connected, Peer: l.peer})
 }
 
@@ -226,6 +234,10 @@ func (p *Publisher) lane(l *link, m *subscription.Subscribe, policy Policy) *lan
 	}
 	p.lanes[n.id] = n
 	n.account = p.accounts.of(l, m.Lane, policy)
+	n.stuck = time.Now()
+	if err := p.heart.quicken(n.maxStall()); err != nil {
+		p.event(Event{Kind: Problem, Err: err}) // what it limits is only measured more coarsely
+	}
 	l.mu.Lock()
 	l.lanes = append(l.lanes, n)
 	l.mu.Unlock()
@@ -246,6 +258,7 @@ func (p *Publisher) onControl(l *link, data []byte) {
 		p.unsubscribe(l, m.ID)
 	case *subscription.Missed:
 		p.onMissed(l, m)
+	case *subscription.Beat: // that something came is noted already
 	default:
 		l.fail(fmt.Errorf("%w: a subscriber does not send %v", ErrProtocol, m.Kind()))
 	}

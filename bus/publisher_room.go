@@ -36,18 +36,18 @@ func (p *Publisher) open(size int, streams ...*stream) error {
 // for a moment, what another publishing goroutine could have had: nobody would
 // wake that one. openMu, held, keeps others from taking in between.
 func (p *Publisher) tryOpen(size int, streams []*stream) bool {
-	for _, s := range streams {
-		for _, l := range s.lanes {
-			if l.policy.Lossless() && !l.hasRoom(int64(size)) {
-				return false
-			}
-		}
+	if refused(size, streams) {
+		return false
 	}
 	var ok bool
 	if p.taken, ok = p.pool.GetAll(p.taken[:0], size*len(streams)); !ok {
 		// The lossy ones do without.
 		needy := slices.DeleteFunc(slices.Clone(streams), func(s *stream) bool { return s.lossy })
+		p.dry.Store(len(needy) == len(streams))
 		return len(needy) == 0 || len(needy) < len(streams) && p.tryOpen(size, needy)
+	}
+	if p.dry.Load() {
+		p.dry.Store(false)
 	}
 	for i, s := range streams {
 		buffers := p.taken[i*size : (i+1)*size]
@@ -57,6 +57,20 @@ func (p *Publisher) tryOpen(size int, streams []*stream) bool {
 		s.begin(p.newPage(buffers))
 	}
 	return true
+}
+
+// refused tells whether a lossless lane of streams has no room, and notes at all
+// of these that they hold up the publisher.
+func refused(size int, streams []*stream) (any bool) {
+	for _, s := range streams {
+		for _, n := range s.lanes {
+			if n.policy.Lossless() && !n.hasRoom(int64(size)) {
+				n.refuses.Store(true)
+				any = true
+			}
+		}
+	}
+	return any
 }
 
 // openSolo begins a page of size buffers for the only lane of a stream, whose

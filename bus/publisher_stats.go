@@ -10,6 +10,8 @@ type PublisherStats struct {
 	Undelivered uint64 // messages dropped with the connection of their subscriber, counted for each
 	Losses      Losses // of all subscribers; of Connection, what those that came back have told
 	Strangers   uint64 // connections that were not from a tagbus program
+	Silent      uint64 // connections closed here because nothing was heard of the subscriber
+	Stalled     uint64 // connections closed here because the subscriber took nothing
 
 	Streams      int // sets of subscribers that share pages
 	Pages        int // in the pool
@@ -54,6 +56,7 @@ type LaneState struct {
 func (p *Publisher) Stats() PublisherStats {
 	st := PublisherStats{
 		Refusals: p.refusals.Load(), Undelivered: p.undelivered.Load(), Strangers: p.strangers.Load(),
+		Silent: p.silent.Load(), Stalled: p.stalled.Load(),
 		Pages: p.pool.Buffers(), PagesFree: p.pool.Free(), MinPagesFree: p.pool.MinFree(),
 	}
 	p.mu.Lock()

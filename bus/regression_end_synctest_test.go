@@ -212,6 +212,8 @@ func (r *refuser) OnData(ep netio.Endpoint, data []byte) {
 		}
 	case *subscription.Unsubscribe:
 		answer = &subscription.Unsubscribed{ID: m.ID}
+	default: // a beat
+		return
 	}
 	must(r.t, ep.SendCopy(0, nil, control(r.t, answer)))
 }

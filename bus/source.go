@@ -40,6 +40,8 @@ type source struct {
 	met     time.Time    // of the first connection
 	pausing int          // subscriptions whose queue is full
 	out     ring[[]byte] // control messages to send
+	sent    bool         // something of out was given to the endpoint since the last tick
+	pulse   pulse
 
 	due     time.Time // end of the delay before the next try, or of the patience for the hello
 	backoff *backoff.ExponentialBackOff
@@ -125,6 +127,7 @@ func (src *source) established(ep netio.Endpoint) {
 	hello, err := subscription.AppendHello(nil, subscription.Hello{
 		Instance: src.sub.instance, Expect: src.entry.Instance, Name: src.sub.cfg.Name,
 		Host: src.sub.host, PID: os.Getpid(), MaxMessageBytes: src.sub.cfg.MaxMessageBytes,
+		BeatMillis: src.sub.heart.millis(),
 	})
 	if err != nil {
 		src.fail(err)
@@ -143,6 +146,7 @@ func (src *source) lost(cause error) {
 	src.after(0)
 	if wasReady {
 		src.sub.counters.publishers.Add(-1)
+		src.sub.heart.leave()
 		if time.Since(src.since) >= src.sub.cfg.ReconnectMax {
 			src.backoff.Reset() // it worked; one that fails soon after hello gets no new patience
 		}
@@ -215,6 +219,7 @@ func (src *source) pump() {
 			}
 			return
 		}
+		src.sent = true
 		src.out.pop()
 	}
 }

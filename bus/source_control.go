@@ -14,8 +14,12 @@ func (src *source) onData(data []byte) {
 	switch {
 	case src.state == sourceGreeting:
 		src.onHello(data)
+		return
 	case src.state != sourceReady:
-		// Closing, and the rest does not matter any more.
+		return // closing, and the rest does not matter any more
+	}
+	src.pulse.heard = true
+	switch {
 	case data[0] == byte(subscription.KindPage):
 		src.onPage(data)
 	default:
@@ -47,6 +51,10 @@ func (src *source) onHello(data []byte) {
 	src.since = time.Now()
 	if src.met.IsZero() {
 		src.met = src.since
+	}
+	src.pulse.begin(&src.sub.heart, h.BeatMillis)
+	if err := src.sub.heart.enter(); err != nil {
+		src.fail(err)
 	}
 	src.sub.event(Event{Kind: Connected, Peer: src.peer})
 	if src.pausing > 0 {
@@ -133,6 +141,7 @@ func (src *source) onControl(data []byte) {
 		src.onGoodbye(m)
 	case *subscription.Lost:
 		src.onLost(m)
+	case *subscription.Beat: // that something came is noted already
 	default:
 		src.fail(protocolError("a publisher does not send %v", m.Kind()))
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // stranger is a peer made by hand: it sends what it is told to and records
-// what it gets.
+// what it gets but for beats.
 type stranger struct {
 	netio.NopHandler
 	answer [][]byte // sent when a connection is established
@@ -38,6 +38,9 @@ func (s *stranger) OnConnectionEstablished(ep netio.Endpoint) {
 func (s *stranger) OnData(_ netio.Endpoint, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if data[0] == byte(subscription.KindBeat) {
+		return
+	}
 	s.got = append(s.got, append([]byte(nil), data...))
 }
 
@@ -154,6 +157,29 @@ func TestAPublisherSurvivesStrangers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A refused peer that did not read its refusal held a connection for ever.
+func TestARefusedPeerNeedNotReadWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
+		s := &stranger{answer: [][]byte{hello(t, subscription.Hello{Instance: "x", Expect: "another", MaxMessageBytes: 1 << 30})}}
+		backend, host := b.stranger(s)
+		b.stall(host)
+		closed := 0
+		b.net.Observe(func(e netiotest.Event) {
+			if e.Kind == netiotest.Closed && e.Local == p.Addr() {
+				closed++
+			}
+		})
+		must(t, backend.OpenEndpoint(p.Addr(), netio.Params{}))
+		time.Sleep(7 * time.Second)
+		synctest.Wait()
+		if closed != 1 {
+			t.Errorf("closed %d times after the HelloTimeout of 5 s, want once; events %v", closed, p.events)
+		}
+	})
 }
 
 func wantEvent(t *testing.T, m *member, text string) {

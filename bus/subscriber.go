@@ -44,6 +44,7 @@ type Subscriber struct {
 	// Loop only.
 	timer    netio.Timer
 	reports  netio.Timer // of skipping
+	heart    heartbeat
 	skipping []skipping
 
 	leaving map[uint64]*Subscription   // closed, and not yet ended everywhere
@@ -83,6 +84,9 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 	}
 	if s.reports, err = s.loop.NewTimer(s.reportSkipped); err != nil {
 		return nil, errors.Join(err, s.timer.Close(), s.backend.Close())
+	}
+	if err = s.heart.start(s.loop, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, s.onTick); err != nil {
+		return nil, errors.Join(err, s.timer.Close(), s.reports.Close(), s.backend.Close())
 	}
 	s.stopWatch, err = dir.Watch(func(e directory.Event) {
 		s.loop.Post(func() { s.onDirectory(e) })
@@ -315,4 +319,5 @@ func (s *Subscriber) shutdown() {
 	}
 	_ = s.timer.Close()
 	_ = s.reports.Close()
+	s.heart.close()
 }

@@ -39,6 +39,22 @@ type SubscriberConfig struct {
 	// connection. Default 5 s.
 	HelloTimeout time.Duration
 
+	// HeartbeatInterval is how long this side sends nothing before it sends a
+	// sign of life, and every interval to a publisher, so that it
+	// can tell silence from death. Default 2 s, or a third of HeartbeatTimeout if
+	// that is shorter; 1 ms to an hour. HeartbeatsOff, or another negative value:
+	// this side sends no beats and takes silence for nothing.
+	HeartbeatInterval time.Duration
+
+	// HeartbeatTimeout is how long nothing may come from a publisher
+	// before its connection is closed, and found out at most a quarter of
+	// HeartbeatInterval later. At least three intervals of the peer; without end for
+	// a peer that sends no beats. It must be longer than the largest message takes to
+	// cross the network. Time in which a full queue keeps
+	// this side from reading does not count. Default 6 s, or three
+	// HeartbeatIntervals if that is longer; at least two. Negative: never.
+	HeartbeatTimeout time.Duration
+
 	// OnEvent is called on the loop for every Event. It must not block and may
 	// call any method that does not block.
 	OnEvent func(Event)
@@ -50,6 +66,7 @@ func (c SubscriberConfig) withDefaults() SubscriberConfig {
 	setDefault(&c.ReconnectMin, DefaultReconnectMin)
 	setDefault(&c.ReconnectMax, max(DefaultReconnectMax, c.ReconnectMin))
 	setDefault(&c.HelloTimeout, DefaultHelloTimeout)
+	setHeartbeat(&c.HeartbeatInterval, &c.HeartbeatTimeout)
 	if c.OnEvent == nil {
 		c.OnEvent = func(Event) {}
 	}
@@ -72,5 +89,6 @@ func (c SubscriberConfig) Validate() error {
 	if c.HelloTimeout < 0 {
 		v.add("HelloTimeout is %v, want a positive duration", c.HelloTimeout)
 	}
+	v.heartbeat(c.HeartbeatInterval, c.HeartbeatTimeout)
 	return errors.Join(v...)
 }

@@ -56,14 +56,15 @@ type SubscriberStats struct {
 	LeftOut    uint64 // messages left out by the policies Latest and Sample
 	Unwanted   uint64 // messages that came after their subscription was closed here
 	Panics     uint64 // handler calls that panicked
+	Silent     uint64 // connections closed here because nothing was heard of the publisher
 
 	Losses Losses // Lost and LeftOut by cause
 }
 
 type subscriberCounters struct {
-	publishers                               atomic.Int64
-	messages, bytes, pages, unwanted, panics atomic.Uint64
-	lost                                     [subscription.Causes]atomic.Uint64
+	publishers                                       atomic.Int64
+	messages, bytes, pages, unwanted, panics, silent atomic.Uint64
+	lost                                             [subscription.Causes]atomic.Uint64
 }
 
 // Stats returns the subscriber's counters, correct to the page.
@@ -76,7 +77,7 @@ func (s *Subscriber) Stats() SubscriberStats {
 	losses := lost.export()
 	return SubscriberStats{
 		Publishers: int(c.publishers.Load()), Messages: c.messages.Load(), Bytes: c.bytes.Load(), Pages: c.pages.Load(),
-		Lost: losses.Lost(), LeftOut: losses.LeftOut, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(),
+		Lost: losses.Lost(), LeftOut: losses.LeftOut, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(), Silent: c.silent.Load(),
 		Losses: losses,
 	}
 }

@@ -289,6 +289,7 @@ func (src *source) pause() {
 
 func (src *source) resume() {
 	if src.pausing--; src.pausing == 0 && src.ep != nil {
+		src.pulse.heard = true // from here on
 		src.ep.ResumeReceive()
 	}
 }

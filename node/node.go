@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"weak"
 
 	"tagbus/bus"
@@ -41,18 +40,14 @@ type Config struct {
 
 	Loop reactor.Config
 
-	// TCP tunes the backend tcp. Its default here differs in one value: a
-	// UserTimeout of DefaultUserTimeout.
+	// TCP tunes the backend tcp. Its default here differs in one value:
+	// UserTimeout is off, because it would cut off a subscriber that lives and does
+	// not read, for which the policy block waits. The heartbeats of the bus find
+	// out whoever is gone; set a UserTimeout if they are switched off.
 	TCP tcp.Config
 
 	Directory file.Config
 }
-
-// DefaultUserTimeout is Config.TCP.UserTimeout unless set: the time in which a
-// host that has vanished is noticed. It also ends the connection to a subscriber
-// that does not read at all for so long, so it is what a subscriber may take at
-// most, for example to wait for its disk.
-const DefaultUserTimeout = time.Minute
 
 // Node is a running event loop with a transport and a directory. Publishers
 // and subscribers of one node share its loop, on which their callbacks run one
@@ -100,7 +95,7 @@ func (c Config) opener(loop *reactor.EventLoop) (netio.Opener, error) {
 	switch {
 	case c.Backend == "" || c.Backend == "tcp":
 		if c.TCP.UserTimeout == 0 {
-			c.TCP.UserTimeout = DefaultUserTimeout
+			c.TCP.UserTimeout = -1
 		}
 		return tcp.Opener(loop, c.TCP), nil
 	case name == "rdma":

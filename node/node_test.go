@@ -5,14 +5,18 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"tagbus/bus"
 	"tagbus/netio"
+	"tagbus/netio/tcp"
 	"tagbus/node"
 	"tagbus/tags"
 )
@@ -130,6 +134,69 @@ func TestMessagesCostNoAllocation(t *testing.T) {
 	if n := after.Mallocs - before.Mallocs; n > (total-warmUp)/100 {
 		t.Errorf("%d allocations for %d messages, want none per message", n, total-warmUp)
 	}
+}
+
+// TestTCPCutsNobodyOffForNotReading looks at the sockets: a subscriber that had
+// paused for a minute was cut off by TCP_USER_TIMEOUT, though its policy was to be
+// waited for.
+func TestTCPCutsNobodyOffForNotReading(t *testing.T) {
+	tests := []struct {
+		name string
+		set  time.Duration
+		want int // milliseconds
+	}{
+		{"the default", 0, 0},
+		{"who wants it has it", 70 * time.Second, 70_000},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			n, err := node.Open(node.Config{Bus: t.TempDir(), TCP: tcp.Config{UserTimeout: test.set}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer n.Close()
+			p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := n.NewSubscriber(bus.SubscriberConfig{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Subscribe(tags.Of(1), func(bus.Message) {}); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.WaitSubscribers(t.Context(), 1, tags.Of(1)); err != nil {
+				t.Fatal(err)
+			}
+			got := userTimeouts(t)
+			if len(got) != 2 || got[0] != test.want || got[1] != test.want {
+				t.Errorf("got timeouts of %v ms at the two ends, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+// userTimeouts returns TCP_USER_TIMEOUT of the process's connections.
+func userTimeouts(t *testing.T) (all []int) {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range fds {
+		fd, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := unix.Getpeername(fd); err != nil {
+			continue // no connection
+		}
+		if ms, err := unix.GetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT); err == nil {
+			all = append(all, ms)
+		}
+	}
+	return all
 }
 
 // TestCallbacksMayUseTheNodeWhileItCloses is a deadlock that a lock around the

@@ -22,6 +22,7 @@ const (
 	KindRefused      Kind = 0x15
 	KindGoodbye      Kind = 0x16
 	KindLost         Kind = 0x17
+	KindBeat         Kind = 0x18
 	KindMissed       Kind = 0x19
 
 	// KindHello names the hello in errors; on the wire it has a magic instead.
@@ -49,6 +50,8 @@ func (k Kind) String() string {
 		return "goodbye"
 	case KindLost:
 		return "lost"
+	case KindBeat:
+		return "beat"
 	case KindMissed:
 		return "missed"
 	case KindHello:
@@ -131,6 +134,10 @@ type Goodbye struct {
 	List []byte `msgpack:"list,omitempty"` // see AppendPosition
 }
 
+// Beat is what a side sends that has sent nothing else for the interval of its
+// hello: a sign of life. It asks for nothing.
+type Beat struct{}
+
 // Kind implements Message.
 func (*Subscribe) Kind() Kind { return KindSubscribe }
 
@@ -152,6 +159,9 @@ func (*Refused) Kind() Kind { return KindRefused }
 // Kind implements Message.
 func (*Goodbye) Kind() Kind { return KindGoodbye }
 
+// Kind implements Message.
+func (*Beat) Kind() Kind { return KindBeat }
+
 func (m *Subscribe) validate() error {
 	return errors.Join(checkID(m.ID), checkFilled("set", m.Set), checkText("policy", m.Policy))
 }
@@ -161,6 +171,7 @@ func (m *Unsubscribed) validate() error { return checkID(m.ID) }
 func (m *Positions) validate() error    { return errors.Join(checkID(m.ID), checkFilled("list", m.List)) }
 func (m *Refused) validate() error      { return checkText("reason", m.Reason) }
 func (*Goodbye) validate() error        { return nil }
+func (*Beat) validate() error           { return nil }
 
 func checkID(id uint64) error {
 	if id == 0 {
@@ -241,6 +252,8 @@ func newMessage(kind Kind) Message {
 		return new(Lost)
 	case KindMissed:
 		return new(Missed)
+	case KindBeat:
+		return new(Beat)
 	default:
 		return nil
 	}

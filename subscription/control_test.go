@@ -43,6 +43,7 @@ var controlTests = []struct {
 	{"lost", &subscription.Lost{Lane: 2, Cause: subscription.CauseMemory, List: []byte{5, 7}}, "17 83" + laneKey + "02" + causeKey + "02" + listKey + "c402 0507"},
 	{"totals of what was lost", &subscription.Lost{Cause: subscription.CauseFull, List: []byte{5, 7}, Total: true}, "17 83" + causeKey + "01" + listKey + "c402 0507" + totalKey + "c3"},
 	{"missed", &subscription.Missed{Lane: 1, Cause: subscription.CauseConnection, List: []byte{5, 7}}, "19 83" + laneKey + "01" + causeKey + "04" + listKey + "c402 0507"},
+	{"beat", &subscription.Beat{}, "18 80"},
 }
 
 func TestControlBytes(t *testing.T) {
@@ -85,7 +86,7 @@ func TestBadControlMessagesAreRefused(t *testing.T) {
 		{"no kind", "", "bad kind 0x00 message: subscription: unknown kind of control message"},
 		{"kind zero", "00 80", "bad kind 0x00 message: subscription: unknown kind of control message"},
 		{"a page", "01 80", "bad page message: subscription: unknown kind of control message"},
-		{"the kind after the last", "18 80", "bad kind 0x18 message: subscription: unknown kind of control message"},
+		{"a kind that nobody has", "7f 80", "bad kind 0x7f message: subscription: unknown kind of control message"},
 		{"the kind that stands for a hello", "ff 80", "bad hello message: subscription: unknown kind of control message"},
 		{"nothing after the kind", "11", "bad subscribed message: at byte 0 of the map: cut off, want the map"},
 		{"nil instead of a map", "11 c0", "bad subscribed message: at byte 0 of the map: msgpack code 0xc0, want the map"},
@@ -121,6 +122,7 @@ func TestBadControlMessagesAreRefused(t *testing.T) {
 		{"an id given twice", "11 82" + idKey + "01" + idKey + "02", `bad subscribed message: field "id" given twice`},
 		{"a byte after the end", "11 81" + idKey + "01 00", "bad subscribed message: at byte 5 of the map: 1 bytes after the end"},
 		{"a second message", "11 81" + idKey + "01 11 81" + idKey + "02", "bad subscribed message: at byte 5 of the map: 6 bytes after the end"},
+		{"a beat with a field", "18 81" + idKey + "01", `bad beat message: unknown field "id"`},
 		{"a long reason", "15 81" + reasonKey + "da0100'" + strings.Repeat("x", 256) + "'", "bad refused message: subscription: longer than the limit: reason has 256 bytes, limit 255"},
 	}
 	for _, test := range tests {

@@ -22,6 +22,9 @@
 //	                      ◄─────────   Unsubscribed 1
 //	                      ◄─────────   Goodbye {final positions}
 //
+// A side that has nothing to send for the interval that its hello names sends a
+// [Beat], so that the other can tell silence from death.
+//
 // From Subscribed on, every message of a wanted tag that has a count above the
 // tag's position is delivered or reported lost.
 //

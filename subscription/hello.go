@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 )
 
 const (
@@ -16,6 +17,9 @@ const (
 
 	// MaxTextBytes limits every text of a control message.
 	MaxTextBytes = 255
+
+	// MaxBeatMillis limits Hello.BeatMillis: an hour.
+	MaxBeatMillis = 3_600_000
 
 	magic       = "TAGBUS"
 	helloPrefix = len(magic) + 2
@@ -46,12 +50,17 @@ type Hello struct {
 	// MaxMessageBytes is the largest transport message (page or control) that
 	// the sender accepts.
 	MaxMessageBytes int `msgpack:"max_message_bytes"`
+
+	// BeatMillis is the longest that the sender sends nothing, in milliseconds,
+	// at most MaxBeatMillis: then comes a Beat. 0: it promises nothing, and its
+	// silence means nothing.
+	BeatMillis int `msgpack:"beat_ms,omitempty"`
 }
 
 // AppendHello appends the encoding of h to b.
 //
-// Errors: *ControlError for what DecodeHello would refuse: a negative number,
-// an empty instance, or a text of more than 255 bytes, which is ErrTooLong.
+// Errors: *ControlError for what DecodeHello would refuse: a negative number
+// or one above its limit, an empty instance, or a text of more than 255 bytes, which is ErrTooLong.
 func AppendHello(b []byte, h Hello) ([]byte, error) {
 	if err := h.validate(); err != nil {
 		return b, &ControlError{Kind: KindHello, Err: err}
@@ -89,13 +98,17 @@ func (h Hello) validate() error {
 		checkFilled("instance", []byte(h.Instance)),
 		checkText("instance", h.Instance), checkText("expect", h.Expect),
 		checkText("name", h.Name), checkText("host", h.Host),
-		checkNumber("pid", h.PID), checkNumber("max_message_bytes", h.MaxMessageBytes),
+		checkNumber("pid", h.PID, math.MaxInt), checkNumber("max_message_bytes", h.MaxMessageBytes, math.MaxInt),
+		checkNumber("beat_ms", h.BeatMillis, MaxBeatMillis),
 	)
 }
 
-func checkNumber(field string, n int) error {
-	if n < 0 {
+func checkNumber(field string, n, limit int) error {
+	switch {
+	case n < 0:
 		return fmt.Errorf("%s is negative", field)
+	case n > limit:
+		return fmt.Errorf("%s is %d, limit %d", field, n, limit)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ const (
 	hostKey     = "a4'host'"
 	pidKey      = "a3'pid'"
 	maxKey      = "b1'max_message_bytes'"
+	beatKey     = "a7'beat_ms'"
 	helloV1     = "'TAGBUS'0100"
 	smallHello  = helloV1 + "82" + instanceKey + "a1'i'" + maxKey + "00"
 )
@@ -35,10 +36,10 @@ func TestHelloBytes(t *testing.T) {
 			"everything",
 			subscription.Hello{
 				Instance: "NPO5QMNV0Z8LBX9YJ7X0S1", Expect: "NPO5QMNV0Z8LBX9YJ7X0T2", Name: "readout",
-				Host: "felix1", PID: 4711, MaxMessageBytes: 1 << 20,
+				Host: "felix1", PID: 4711, MaxMessageBytes: 1 << 20, BeatMillis: 2000,
 			},
-			helloV1 + "86" + instanceKey + "b6'NPO5QMNV0Z8LBX9YJ7X0S1'" + expectKey + "b6'NPO5QMNV0Z8LBX9YJ7X0T2'" +
-				nameKey + "a7'readout'" + hostKey + "a6'felix1'" + pidKey + "cd1267" + maxKey + "ce00100000",
+			helloV1 + "87" + instanceKey + "b6'NPO5QMNV0Z8LBX9YJ7X0S1'" + expectKey + "b6'NPO5QMNV0Z8LBX9YJ7X0T2'" +
+				nameKey + "a7'readout'" + hostKey + "a6'felix1'" + pidKey + "cd1267" + maxKey + "ce00100000" + beatKey + "cd07d0",
 		},
 		{
 			"a text of the greatest length",
@@ -169,6 +170,8 @@ func TestBadHellosAreRefused(t *testing.T) {
 		{"a negative pid", "83" + instanceKey + "a1'i'" + pidKey + "ff" + maxKey + "00", "at byte 16 of the map: pid is negative"},
 		{"a pid above 63 bits", "83" + instanceKey + "a1'i'" + pidKey + "cf8000000000000000" + maxKey + "00", "at byte 16 of the map: pid is 9223372036854775808, limit 9223372036854775807"},
 		{"a negative largest message", "82" + instanceKey + "a1'i'" + maxKey + "d2ffffffff", "at byte 30 of the map: max_message_bytes is negative"},
+		{"a negative time between beats", "83" + instanceKey + "a1'i'" + maxKey + "00" + beatKey + "ff", "at byte 39 of the map: beat_ms is negative"},
+		{"more than an hour between beats", "83" + instanceKey + "a1'i'" + maxKey + "00" + beatKey + "ce0036ee81", "beat_ms is 3600001, limit 3600000"},
 		{"a text of bytes", "82" + instanceKey + "c401'i'" + maxKey + "00", "at byte 10 of the map: msgpack code 0xc4, want the instance"},
 	}
 	for _, test := range tests {
@@ -197,7 +200,7 @@ func TestAHelloAboveTheLimitIsRefused(t *testing.T) {
 func TestTheLargestHelloFitsTheLimit(t *testing.T) {
 	text := strings.Repeat("x", 255)
 	b, err := subscription.AppendHello(nil, subscription.Hello{
-		Instance: text, Expect: text, Name: text, Host: text, PID: 1<<63 - 1, MaxMessageBytes: 1<<63 - 1,
+		Instance: text, Expect: text, Name: text, Host: text, PID: 1<<63 - 1, MaxMessageBytes: 1<<63 - 1, BeatMillis: subscription.MaxBeatMillis,
 	})
 	if err != nil || len(b) > subscription.MaxHelloBytes {
 		t.Errorf("got %d bytes, %v want at most %d", len(b), err, subscription.MaxHelloBytes)
@@ -218,6 +221,8 @@ func TestAppendHelloRefusesWhatDecodeHelloWould(t *testing.T) {
 		{"a long host", subscription.Hello{Instance: "i", Host: long}, true},
 		{"a negative pid", subscription.Hello{Instance: "i", PID: -1}, false},
 		{"a negative largest message", subscription.Hello{Instance: "i", MaxMessageBytes: -1}, false},
+		{"a negative time between beats", subscription.Hello{Instance: "i", BeatMillis: -1}, false},
+		{"more than an hour between beats", subscription.Hello{Instance: "i", BeatMillis: subscription.MaxBeatMillis + 1}, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -235,6 +240,7 @@ func FuzzHello(f *testing.F) {
 		smallHello, helloV1 + "80", helloV1 + "c0", helloV1 + "dfffffffff", "'TAGBUS'0200", "'GET / HTTP/1.1'",
 		helloV1 + "82" + instanceKey + "dbffffffff" + maxKey + "00",
 		helloV1 + "86" + instanceKey + "a1'i'" + expectKey + "a1'j'" + nameKey + "a0" + hostKey + "a1'h'" + pidKey + "cd1267" + maxKey + "ce00100000",
+		helloV1 + "83" + instanceKey + "a1'i'" + maxKey + "00" + beatKey + "cd07d0",
 	} {
 		f.Add(unhex(f, s))
 	}

@@ -99,6 +99,8 @@ func TestEachMetricHasItsCounter(t *testing.T) {
 		"tagbus_publisher_refusals_total":                        float64(pub["Refusals"]),
 		"tagbus_publisher_undelivered_messages_total":            float64(pub["Undelivered"]),
 		"tagbus_publisher_strangers_total":                       float64(pub["Strangers"]),
+		"tagbus_publisher_silent_subscribers_total":              float64(pub["Silent"]),
+		"tagbus_publisher_stalled_subscribers_total":             float64(pub["Stalled"]),
 		"tagbus_publisher_subscribers":                           1,
 		"tagbus_publisher_streams":                               float64(pub["Streams"]),
 		"tagbus_publisher_pool_pages":                            float64(pub["Pages"]),
@@ -129,6 +131,7 @@ func TestEachMetricHasItsCounter(t *testing.T) {
 		"tagbus_subscriber_left_out_messages_total":               float64(sub["Losses.LeftOut"]),
 		"tagbus_subscriber_unwanted_messages_total":               float64(sub["Unwanted"]),
 		"tagbus_subscriber_panics_total":                          float64(sub["Panics"]),
+		"tagbus_subscriber_silent_publishers_total":               float64(sub["Silent"]),
 	}
 	if diff := cmp.Diff(want, gather(t, collectors...)); diff != "" {
 		t.Errorf("metrics differ (-want +got):\n%s", diff)

@@ -63,6 +63,9 @@ type Common struct {
 	Duration time.Duration `placeholder:"TIME" help:"Stop in order after this time, for example 90s or 1h30m. Default: no limit."`
 	Metrics  *Address      `placeholder:"ADDR:PORT" help:"Serve metrics for Prometheus at http://ADDR:PORT/metrics while the command runs, to whoever can reach the address, so name 127.0.0.1 unless others are to; port 0 lets the system pick and standard error tells. Default: none."`
 
+	Heartbeat        *time.Duration `placeholder:"TIME" help:"Longest time without a sign of life to the programs connected to this one; 0 sends none and takes their silence for nothing. Default 2s, or a third of --heartbeat-timeout."`
+	HeartbeatTimeout *time.Duration `placeholder:"TIME" help:"Silence after which a connection is closed; at least two times --heartbeat; 0 never. Default 6s, or three times --heartbeat."`
+
 	JSON    bool             `name:"json" help:"Print the summary as one line of JSON on standard output instead of as text on standard error."`
 	Quiet   bool             `short:"q" help:"Say nothing on standard error but errors and the summary."`
 	Version kong.VersionFlag `help:"Print the version and stop."`
@@ -84,6 +87,12 @@ func (c *Common) Check() error {
 	if c.Duration < 0 {
 		errs = append(errs, fmt.Errorf("--duration: got %v, want a positive time", c.Duration))
 	}
+	if d := c.Heartbeat; d != nil && *d < 0 {
+		errs = append(errs, fmt.Errorf("--heartbeat: got %v, want 0 or more", *d))
+	}
+	if d := c.HeartbeatTimeout; d != nil && *d < 0 {
+		errs = append(errs, fmt.Errorf("--heartbeat-timeout: got %v, want 0 or more", *d))
+	}
 	if c.Expiry < minExpiry {
 		errs = append(errs, fmt.Errorf("--expiry: got %v, want at least %v", c.Expiry, minExpiry))
 	}
@@ -91,6 +100,25 @@ func (c *Common) Check() error {
 }
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
+
+// Heartbeats returns HeartbeatInterval and HeartbeatTimeout of the configurations
+// of the bus.
+func (c *Common) Heartbeats() (interval, timeout time.Duration) {
+	return heartbeat(c.Heartbeat), heartbeat(c.HeartbeatTimeout)
+}
+
+// heartbeat makes what means off on the command line, 0, what it is in the
+// configuration, where 0 is the default.
+func heartbeat(d *time.Duration) time.Duration {
+	switch {
+	case d == nil:
+		return 0
+	case *d == 0:
+		return bus.HeartbeatsOff
+	default:
+		return *d
+	}
+}
 
 // Node opens the node that the flags describe.
 func (c *Common) Node() (*node.Node, error) {
@@ -174,6 +202,11 @@ var flagNames = strings.NewReplacer(
 	"PoolBytes is", "--pool-bytes is",
 	"FlushInterval is", "--flush-interval is",
 	"Name has", "--name has",
+	"HeartbeatTimeout", "--heartbeat-timeout",
+	"HeartbeatInterval", "--heartbeat",
+	"HeartbeatsOff", "0",
+	"PublisherConfig.MaxStall", "--max-stall of the publisher",
+	"MaxStall is", "--max-stall is",
 	"Tags is empty", "--tags is empty",
 	"bus: invalid configuration: ", "",
 	"\n", "; ",

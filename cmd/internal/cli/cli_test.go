@@ -43,6 +43,7 @@ func TestParse(t *testing.T) {
 		{"a bus without name", []string{"--bus", ""}, 2, false, "", "tool: --bus: got no directory, want its path\n"},
 		{"a name with a line feed", []string{"--bus", "dir", "--name", "a\nb"}, 2, false, "", `tool: --name: got "a\nb", want printable text`},
 		{"time going back", []string{"--bus", "dir", "--duration=-1s"}, 2, false, "", "--duration: got -1s, want a positive time"},
+		{"a beat into the past", []string{"--bus", "dir", "--heartbeat=-1s", "--heartbeat-timeout=-2s"}, 2, false, "", "--heartbeat: got -1s, want 0 or more; --heartbeat-timeout: got -2s, want 0 or more"},
 		{"an expiry that every publisher would miss", []string{"--bus", "dir", "--expiry=10ms"}, 2, false, "", "--expiry: got 10ms, want at least 1s"},
 	}
 	for _, test := range tests {

@@ -32,6 +32,7 @@ type Flags struct {
 	Loop            bool        `group:"How much" help:"Begin again at the end of the input."`
 	WaitSubscribers int         `placeholder:"N" group:"How much" help:"Publish nothing before at least N subscribers have subscribed and together want all of the tags. Default: wait for none."`
 
+	MaxStall time.Duration    `placeholder:"TIME" group:"Tuning" help:"How long a subscriber that blocks may take nothing before it is disconnected. Default: wait for it for ever."`
 	Policies []bus.PolicyKind `placeholder:"KIND,..." group:"Slow subscribers" help:"Kinds of policies that subscribers may choose for when they are too slow: block, drop-newest, drop-oldest, latest, sample, disconnect. Others are refused. With block and disconnect the publisher waits for them, with the others never. Default: all."`
 
 	DrainTimeout    time.Duration `default:"30s" placeholder:"TIME" group:"Tuning" help:"How long subscribers may take at the end to receive what is left; after a signal at most 5s. Default ${default}."`
@@ -106,7 +107,9 @@ func (f *Flags) config() bus.PublisherConfig {
 	if flush == 0 {
 		flush = bus.FlushImmediately
 	}
+	interval, timeout := f.Heartbeats()
 	return bus.PublisherConfig{
+		HeartbeatInterval: interval, HeartbeatTimeout: timeout, MaxStall: f.MaxStall,
 		Tags: f.Tags, Name: f.Name, Listen: f.Listen.AddrPort,
 		PageBytes: int(f.PageBytes), QueueBytes: int(f.QueueBytes), PoolBytes: int(f.PoolBytes),
 		MaxMessageBytes: int(f.MaxMessageBytes), FlushInterval: flush, Policies: f.Policies,

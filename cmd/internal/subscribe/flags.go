@@ -76,7 +76,9 @@ func (f *Flags) subscription() bus.SubscriptionConfig {
 
 // config returns the configuration of the bus.
 func (f *Flags) config() bus.SubscriberConfig {
+	interval, timeout := f.Heartbeats()
 	return bus.SubscriberConfig{
+		HeartbeatInterval: interval, HeartbeatTimeout: timeout,
 		Name: f.Name, MaxMessageBytes: int(f.MaxMessageBytes), QueueBytes: int(f.QueueBytes),
 	}
 }

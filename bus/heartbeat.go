@@ -1,0 +1,194 @@
+package bus
+
+import (
+	"time"
+
+	"tagbus/netio"
+)
+
+// Defaults of the heartbeats of publishers and subscribers.
+const (
+	DefaultHeartbeatInterval = 2 * time.Second
+	DefaultHeartbeatTimeout  = 6 * time.Second
+)
+
+// HeartbeatsOff is the HeartbeatInterval of a side that sends no beats and takes
+// silence for nothing, and the HeartbeatTimeout of one that only sends them.
+const HeartbeatsOff time.Duration = -1
+
+const (
+	maxHeartbeatInterval = time.Hour
+	ticksPerInterval     = 4
+
+	// minTick bounds what a limit that a subscriber chose may cost.
+	minTick = 10 * time.Millisecond
+)
+
+// heartbeat is the coarse clock of a publisher or a subscriber. One timer serves
+// all connections, and runs only while there are any. What happens on the data
+// path sets a flag; the tick turns flags into times. So a time is the end of the
+// tick in which something happened: no limit is ever found exceeded too early,
+// and every one at most a tick too late. Limits count in whole ticks.
+//
+// Everything here runs on the loop.
+type heartbeat struct {
+	interval time.Duration // 0: this side sends no beats
+	timeout  time.Duration // 0: silence of the peer means nothing
+	patience time.Duration // after which a stall is reported
+	timer    netio.Timer
+	tick     func(now time.Time, late time.Duration)
+	period   time.Duration // of the timer
+	usual    time.Duration // period, unless a subscriber's limit asks for a shorter one
+	due      time.Time     // of the next tick
+	users    int           // connections
+}
+
+// start sets the clock up; tick is called for each of its ticks, with how late
+// it comes.
+func (h *heartbeat) start(loop netio.Loop, interval, timeout time.Duration, tick func(now time.Time, late time.Duration)) (err error) {
+	h.interval, h.timeout, h.patience, h.tick = interval, timeout, timeout, tick
+	if interval < 0 {
+		h.interval, h.timeout = 0, 0
+	}
+	if h.timeout < 0 {
+		h.timeout = 0
+	}
+	if h.patience <= 0 {
+		h.patience = DefaultHeartbeatTimeout
+	}
+	h.period = DefaultHeartbeatInterval / ticksPerInterval
+	if h.interval > 0 {
+		h.period = h.interval / ticksPerInterval
+	}
+	h.usual = h.period
+	h.timer, err = loop.NewTimer(h.ring)
+	return err
+}
+
+// quicken makes the ticks frequent enough for a limit; 0 is none.
+func (h *heartbeat) quicken(limit time.Duration) error {
+	if limit <= 0 || h.period <= tickFor(limit) {
+		return nil
+	}
+	h.period = tickFor(limit)
+	return h.restart()
+}
+
+func tickFor(limit time.Duration) time.Duration { return max(limit/ticksPerInterval, minTick) }
+
+// enter counts a connection in.
+func (h *heartbeat) enter() error {
+	if h.users++; h.users > 1 {
+		return nil
+	}
+	return h.restart()
+}
+
+// leave counts a connection out.
+func (h *heartbeat) leave() {
+	if h.users--; h.users == 0 {
+		h.timer.Stop()
+		h.period = h.usual
+	}
+}
+
+func (h *heartbeat) restart() error {
+	if h.users == 0 {
+		return nil
+	}
+	h.due = time.Now().Add(h.period)
+	return h.timer.Start(h.period)
+}
+
+// ring is what the timer calls. A tick that comes late, because the process was
+// stopped or a callback took long, has kept this side from hearing its peers:
+// that time does not count as their silence.
+func (h *heartbeat) ring() {
+	now := time.Now()
+	late := now.Sub(h.due)
+	if late <= h.slack() {
+		late = 0
+	}
+	h.due = now.Add(h.period)
+	h.tick(now, late)
+}
+
+// slack is how much a timer may be off and still count as in time.
+func (h *heartbeat) slack() time.Duration { return h.period / 8 }
+
+// over tells whether a time has passed, give or take the timer's inaccuracy.
+func (h *heartbeat) over(passed, limit time.Duration) bool { return passed >= limit-h.slack() }
+
+func (h *heartbeat) close() {
+	if h.timer != nil {
+		_ = h.timer.Close()
+	}
+}
+
+// millis returns the interval as the hello tells it.
+func (h *heartbeat) millis() int {
+	return int((h.interval + time.Millisecond - 1) / time.Millisecond)
+}
+
+// pulse is what one side knows of the signs of life on a connection. Loop only.
+type pulse struct {
+	heard   bool          // something has come since the last tick
+	last    time.Time     // of the tick that found heard set
+	spoke   time.Time     // of the tick that found that something was sent, or sent a beat
+	allowed time.Duration // silence; 0: any
+}
+
+// begin starts to listen to a peer that promises a sign of life every so many
+// milliseconds, 0 for none.
+func (u *pulse) begin(h *heartbeat, millis int) {
+	now := time.Now()
+	*u = pulse{heard: true, last: now, spoke: now}
+	if millis > 0 && h.timeout > 0 {
+		u.allowed = max(h.timeout, 3*time.Duration(millis)*time.Millisecond)
+	}
+}
+
+// listen returns an error if the peer has been silent for too long.
+func (u *pulse) listen(h *heartbeat, now time.Time, late time.Duration) error {
+	if u.heard {
+		u.heard, u.last = false, now
+		return nil
+	}
+	u.last = u.last.Add(late)
+	if silent := now.Sub(u.last); u.allowed > 0 && h.over(silent, u.allowed) {
+		return &SilentError{For: silent, Limit: u.allowed}
+	}
+	return nil
+}
+
+// due tells whether it is time for a beat.
+//
+//   - sent: something was sent since the last tick.
+func (u *pulse) due(h *heartbeat, now time.Time, sent bool) bool {
+	if sent {
+		u.spoke = now
+	}
+	return h.interval > 0 && h.over(now.Sub(u.spoke), h.interval)
+}
+
+// setHeartbeat fills in the defaults of the heartbeats of a configuration: each
+// of the two follows the other one if only that is set.
+func setHeartbeat(interval, timeout *time.Duration) {
+	if *interval == 0 {
+		*interval = DefaultHeartbeatInterval
+		if *timeout > 0 {
+			*interval = max(time.Millisecond, min(*interval, *timeout/3))
+		}
+	}
+	setDefault(timeout, max(DefaultHeartbeatTimeout, 3*(*interval)))
+}
+
+// heartbeat checks the heartbeats of a configuration.
+func (v *violations) heartbeat(interval, timeout time.Duration) {
+	if interval >= 0 && (interval < time.Millisecond || interval > maxHeartbeatInterval) {
+		v.add("HeartbeatInterval is %v, want 1ms to %v, or HeartbeatsOff", interval, maxHeartbeatInterval)
+	}
+	if interval > 0 && timeout >= 0 && timeout < 2*interval {
+		v.add("HeartbeatTimeout is %v, want at least twice HeartbeatInterval, %v, or HeartbeatsOff", timeout, 2*interval)
+	}
+}

@@ -1,0 +1,460 @@
+package bus_test
+
+import (
+	"errors"
+	"net/netip"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tagbus/bus"
+	"tagbus/netio/netiotest"
+	"tagbus/tags"
+)
+
+// pair opens a publisher of tag 1 and a subscriber to it.
+func (b *bed) pair(pub bus.PublisherConfig, sub bus.SubscriberConfig, h bus.Handler) (*publisher, *subscriber, *bus.Subscription) {
+	b.tb.Helper()
+	pub.Tags, pub.PageBytes, pub.QueueBytes, pub.MaxMessageBytes = tags.Of(1), 1024, 8192, 1000
+	p, s := b.publisher(pub), b.subscriber(sub)
+	return p, s, subscribe(b.tb, s, tags.Of(1), h)
+}
+
+func ignore(bus.Message) {}
+
+// hearing notes when the hosts of a bed last heard something.
+func (b *bed) hearing() (last func(netip.Addr) time.Time) {
+	var mu sync.Mutex
+	heard := make(map[netip.Addr]time.Time)
+	b.net.Observe(func(e netiotest.Event) {
+		if e.Kind == netiotest.Delivered {
+			mu.Lock()
+			heard[e.Local.Addr()] = time.Now()
+			mu.Unlock()
+		}
+	})
+	return func(host netip.Addr) time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return heard[host]
+	}
+}
+
+// span is how long a side takes to find the other one silent, from the last that
+// it heard. The zero span: it is not to find that, because it hears the end.
+type span struct{ least, most time.Duration }
+
+// The bound of docs/guarantees.md: HeartbeatTimeout in whole ticks and one more;
+// a tick is a quarter of HeartbeatInterval.
+func TestASilentPeerIsFoundOutInTime(t *testing.T) {
+	usual := span{6 * time.Second, 6500 * time.Millisecond}
+	partition := func(b *bed, p *publisher, s *subscriber) { b.net.Partition(anyPort(p.host), anyPort(s.host)) }
+	tests := []struct {
+		name              string
+		interval, timeout time.Duration
+		fault             func(*bed, *publisher, *subscriber)
+		byPub, bySub      span
+	}{
+		{"a cut network is seen from both sides", 0, 0, partition, usual, usual},
+		{"a network is cut towards the subscriber", 0, 0, func(b *bed, _ *publisher, s *subscriber) {
+			b.net.Stall(anybody, anyPort(s.host))
+		}, span{}, usual},
+		{"a network is cut towards the publisher", 0, 0, func(b *bed, p *publisher, _ *subscriber) {
+			b.net.Stall(anybody, anyPort(p.host))
+		}, usual, span{}},
+		{"the subscriber is stopped", 0, 0, func(_ *bed, _ *publisher, s *subscriber) { s.loop.Freeze() }, usual, span{}},
+		{"the publisher is stopped", 0, 0, func(_ *bed, p *publisher, _ *subscriber) { p.loop.Freeze() }, span{}, usual},
+		{
+			"short times", 20 * time.Millisecond, 100 * time.Millisecond, partition,
+			span{100 * time.Millisecond, 105 * time.Millisecond}, span{100 * time.Millisecond, 105 * time.Millisecond},
+		},
+		{
+			"long times", 4 * time.Second, 30 * time.Second, partition,
+			span{30 * time.Second, 31 * time.Second}, span{30 * time.Second, 31 * time.Second},
+		},
+		{
+			"a timeout between two ticks is rounded up", time.Second, 4100 * time.Millisecond, partition,
+			span{4100 * time.Millisecond, 4500 * time.Millisecond}, span{4100 * time.Millisecond, 4500 * time.Millisecond},
+		},
+		{
+			"only the timeout is set", 0, 600 * time.Millisecond, partition,
+			span{600 * time.Millisecond, 650 * time.Millisecond}, span{600 * time.Millisecond, 650 * time.Millisecond},
+		},
+	}
+	for _, test := range tests {
+		for _, name := range []string{test.name + ", idle", test.name + ", while messages come"} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					b := newBed(t)
+					last := b.hearing()
+					p, s, _ := b.pair(
+						bus.PublisherConfig{HeartbeatInterval: test.interval, HeartbeatTimeout: test.timeout},
+						bus.SubscriberConfig{HeartbeatInterval: test.interval, HeartbeatTimeout: test.timeout}, ignore)
+					time.Sleep(time.Minute + 1234*time.Millisecond)
+					if name != test.name+", idle" {
+						go keepPublishing(t, p, time.Hour)
+						time.Sleep(time.Second + 2*time.Millisecond)
+					}
+					test.fault(b, p, s)
+					time.Sleep(5 * time.Millisecond) // what was under way arrives
+					byPub, bySub := last(p.host), last(s.host)
+					time.Sleep(45 * time.Second)
+					synctest.Wait()
+					checkSilence(t, "publisher", p.member, byPub, test.byPub, p.Stats().Silent)
+					checkSilence(t, "subscriber", s.member, bySub, test.bySub, s.Stats().Silent)
+					p.loop.Thaw()
+					s.loop.Thaw()
+				})
+			})
+		}
+	}
+}
+
+// keepPublishing publishes a message each 100 ms, in vain or not, until the test
+// ends or the time is over.
+func keepPublishing(t *testing.T, p *publisher, d time.Duration) {
+	until := time.Now().Add(d)
+	for time.Now().Before(until) && !errors.Is(p.Publish(1, nil), bus.ErrClosed) {
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-t.Context().Done():
+			return
+		}
+	}
+}
+
+func checkSilence(t *testing.T, who string, m *member, heard time.Time, want span, counted uint64) {
+	t.Helper()
+	e, at := m.first(bus.Lost)
+	var silent *bus.SilentError
+	found := errors.As(e.Err, &silent)
+	switch {
+	case found != (want != span{}), found != (counted > 0):
+		t.Errorf("%s: got %v and %d counted, want the other found silent: %v", who, m.events, counted, want != span{})
+	case found && (at.Sub(heard) < want.least || at.Sub(heard) > want.most):
+		t.Errorf("%s: closed %v after the last sign of life, want %v to %v", who, at.Sub(heard), want.least, want.most)
+	case found && (!errors.Is(e.Err, bus.ErrSilent) || silent.Limit > want.least || silent.For > at.Sub(heard)):
+		t.Errorf("%s: got cause %q after %v", who, e.Err, at.Sub(heard))
+	}
+}
+
+// Whoever is silent for less than the timeout keeps its connection.
+func TestAShortSilenceEndsNothing(t *testing.T) {
+	tests := []struct {
+		name       string
+		begin, end func(*bed, *publisher, *subscriber)
+	}{
+		{
+			"a stopped subscriber", func(_ *bed, _ *publisher, s *subscriber) { s.loop.Freeze() },
+			func(_ *bed, _ *publisher, s *subscriber) { s.loop.Thaw() },
+		},
+		{
+			"a stopped publisher", func(_ *bed, p *publisher, _ *subscriber) { p.loop.Freeze() },
+			func(_ *bed, p *publisher, _ *subscriber) { p.loop.Thaw() },
+		},
+		{
+			"a cut network", func(b *bed, p *publisher, s *subscriber) { b.net.Partition(anyPort(p.host), anyPort(s.host)) },
+			func(b *bed, p *publisher, s *subscriber) { b.net.Heal(anyPort(p.host), anyPort(s.host)) },
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t)
+				c := newCollector()
+				p, s, _ := b.pair(bus.PublisherConfig{}, bus.SubscriberConfig{}, c.handle)
+				for i := range 50 { // at all places between two beats
+					time.Sleep(10*time.Second + time.Duration(i)*77*time.Millisecond)
+					test.begin(b, p, s)
+					must(t, p.Publish(1, nil))
+					time.Sleep(3900 * time.Millisecond) // and up to 2.1 s without a beat before
+					test.end(b, p, s)
+				}
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if len(p.of(bus.Lost))+len(s.of(bus.Lost)) > 0 || c.count() != 50 {
+					t.Errorf("got %d of 50 messages; events: publisher %v, subscriber %v", c.count(), p.events, s.events)
+				}
+			})
+		})
+	}
+}
+
+// Who was stopped itself has not heard its peers, and does not blame them.
+func TestWhoWasStoppedBlamesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		long := 24 * time.Hour // the other side is patient
+		p, s, _ := b.pair(bus.PublisherConfig{HeartbeatTimeout: long}, bus.SubscriberConfig{}, ignore)
+		patient := b.subscriber(bus.SubscriberConfig{HeartbeatTimeout: long})
+		q := b.publisher(bus.PublisherConfig{Tags: tags.Of(2)})
+		subscribe(t, patient, tags.Of(2), ignore)
+		time.Sleep(1234 * time.Millisecond)
+		for _, d := range []time.Duration{time.Second, 5 * time.Second, 7 * time.Second, time.Hour} {
+			s.loop.Freeze()
+			q.loop.Freeze()
+			time.Sleep(d)
+			s.loop.Thaw()
+			q.loop.Thaw()
+			time.Sleep(20 * time.Second)
+		}
+		synctest.Wait()
+		for _, m := range []*member{p.member, s.member, patient.member, q.member} {
+			if lost := m.of(bus.Lost); len(lost) > 0 {
+				t.Errorf("got %v, want nothing lost", lost)
+			}
+		}
+	})
+}
+
+// An idle connection stays, and costs a beat per interval in each direction.
+func TestAnIdleConnectionStays(t *testing.T) {
+	tests := []struct {
+		name             string
+		pub, sub         time.Duration // interval
+		fromPub, fromSub uint64        // beats in an hour
+	}{
+		{"the default", 0, 0, 1800, 1800},
+		{"a slow subscriber and a quick publisher", 100 * time.Millisecond, 10 * time.Second, 36000, 360},
+		{"a publisher that beats once in a quarter of an hour", 15 * time.Minute, 0, 4, 1800},
+		{"a publisher without beats", bus.HeartbeatsOff, 0, 0, 1800},
+		{"a subscriber without beats", 0, bus.HeartbeatsOff, 1800, 0},
+		{"both without beats", bus.HeartbeatsOff, bus.HeartbeatsOff, 0, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t)
+				p, s, _ := b.pair(bus.PublisherConfig{HeartbeatInterval: test.pub}, bus.SubscriberConfig{HeartbeatInterval: test.sub}, ignore)
+				synctest.Wait()
+				traffic := func() (fromPub, fromSub uint64) {
+					return b.net.Traffic(anyPort(p.host), anyPort(s.host)).Messages, b.net.Traffic(anyPort(s.host), anyPort(p.host)).Messages
+				}
+				fromPub, fromSub := traffic()
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				afterPub, afterSub := traffic()
+				if d := afterPub - fromPub; d+1 < test.fromPub || d > test.fromPub {
+					t.Errorf("publisher: got %d beats in an hour, want %d", d, test.fromPub)
+				}
+				if d := afterSub - fromSub; d+1 < test.fromSub || d > test.fromSub {
+					t.Errorf("subscriber: got %d beats in an hour, want %d", d, test.fromSub)
+				}
+				if len(p.of(bus.Lost))+len(s.of(bus.Lost)) > 0 {
+					t.Errorf("events: publisher %v, subscriber %v", p.events, s.events)
+				}
+			})
+		})
+	}
+}
+
+// While a peer does not read, beats for it do not pile up.
+func TestBeatsDoNotPileUp(t *testing.T) {
+	for _, who := range []string{"the subscriber", "the publisher"} {
+		t.Run(who+" does not read", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t)
+				p, s, _ := b.pair(bus.PublisherConfig{HeartbeatTimeout: time.Hour}, bus.SubscriberConfig{HeartbeatTimeout: time.Hour}, ignore)
+				deaf, other := p.member, s.member
+				if who == "the subscriber" {
+					deaf, other = other, deaf
+				}
+				b.net.SetWindow(anybody, anyPort(deaf.host), 1)
+				before := b.net.Traffic(anyPort(other.host), anyPort(deaf.host)).Messages
+				deaf.loop.Freeze()
+				time.Sleep(30 * time.Minute)
+				deaf.loop.Thaw()
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if got := b.net.Traffic(anyPort(other.host), anyPort(deaf.host)).Messages - before; got == 0 || got > 6 {
+					t.Errorf("got %d beats after half an hour, want 1 to 6", got)
+				}
+			})
+		})
+	}
+}
+
+// A publisher that has something to say does not beat.
+func TestMessagesStandForBeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p, s, _ := b.pair(bus.PublisherConfig{}, bus.SubscriberConfig{}, ignore)
+		time.Sleep(1900 * time.Millisecond)
+		before := b.net.Traffic(anyPort(p.host), anyPort(s.host)).Messages
+		for range 1000 {
+			must(t, p.Publish(1, nil))
+			time.Sleep(1900 * time.Millisecond)
+		}
+		synctest.Wait()
+		if got := b.net.Traffic(anyPort(p.host), anyPort(s.host)).Messages - before; got > 1001 {
+			t.Errorf("got %d transport messages for 1000 published, 1.9 s apart, want no beats between", got)
+		}
+	})
+}
+
+// Switched off, beats are neither sent nor missed.
+func TestHeartbeatsCanBeSwitchedOff(t *testing.T) {
+	tests := []struct {
+		name                 string
+		pub                  bus.PublisherConfig
+		sub                  bus.SubscriberConfig
+		lostAtPub, lostAtSub bool // after a minute's cut
+	}{
+		{"off at both", bus.PublisherConfig{HeartbeatInterval: -1}, bus.SubscriberConfig{HeartbeatInterval: -1}, false, false},
+		{"off at the publisher", bus.PublisherConfig{HeartbeatInterval: -1}, bus.SubscriberConfig{}, false, false},
+		{"off at the subscriber", bus.PublisherConfig{}, bus.SubscriberConfig{HeartbeatInterval: -1}, false, false},
+		{"a publisher that only sends", bus.PublisherConfig{HeartbeatTimeout: -1}, bus.SubscriberConfig{}, false, true},
+		{"a subscriber that only sends", bus.PublisherConfig{}, bus.SubscriberConfig{HeartbeatTimeout: -1}, true, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t)
+				p, s, _ := b.pair(test.pub, test.sub, ignore)
+				b.net.Partition(anyPort(p.host), anyPort(s.host))
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if pub, sub := len(p.of(bus.Lost)) > 0, len(s.of(bus.Lost)) > 0; pub != test.lostAtPub || sub != test.lostAtSub {
+					t.Errorf("lost at the publisher: got %v, want %v; at the subscriber: got %v, want %v", pub, test.lostAtPub, sub, test.lostAtSub)
+				}
+			})
+		})
+	}
+}
+
+// The longer interval of a peer stretches the patience with it, and with nobody
+// else.
+func TestAPeerMayBeatMoreSlowly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p, _, _ := b.pair(bus.PublisherConfig{HeartbeatInterval: 100 * time.Millisecond, HeartbeatTimeout: time.Second},
+			bus.SubscriberConfig{HeartbeatInterval: 5 * time.Second}, ignore)
+		quick := b.subscriber(bus.SubscriberConfig{HeartbeatInterval: 200 * time.Millisecond, HeartbeatTimeout: time.Second})
+		subscribe(t, quick, tags.Of(1), ignore)
+		time.Sleep(time.Minute)
+		b.net.Partition(anyPort(p.host), anybody)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		var limits []time.Duration
+		for _, e := range p.of(bus.Lost) {
+			var silent *bus.SilentError
+			if errors.As(e.Err, &silent) {
+				limits = append(limits, silent.Limit)
+			}
+		}
+		if d := cmp.Diff([]time.Duration{time.Second, 15 * time.Second}, limits); d != "" {
+			t.Errorf("limits of silence (-want +got):\n%s", d)
+		}
+	})
+}
+
+// A subscriber whose own queue is full cannot hear the publisher, and the
+// publisher hears it all the same.
+func TestAPausedSubscriberIsNotCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p, s, sub := b.pair(bus.PublisherConfig{}, bus.SubscriberConfig{QueueBytes: 2000}, nil)
+		b.net.SetWindow(anybody, anyPort(s.host), 2048)
+		fill(t, p, 1)
+		published := p.Stats().Messages
+		time.Sleep(17*time.Minute + 1234*time.Millisecond)
+		go keepPublishing(t, p, time.Hour)
+		next := uint64(1)
+		for m, err := range sub.Messages(t.Context()) {
+			must(t, err)
+			if m.Counter != next {
+				t.Fatalf("got message %d, want %d", m.Counter, next)
+			}
+			if next%5 == 0 {
+				time.Sleep(time.Minute) // paused again and again
+			}
+			if next++; next > published+100 {
+				break
+			}
+		}
+		if len(p.of(bus.Lost))+len(s.of(bus.Lost))+len(s.of(bus.Gap)) > 0 {
+			t.Errorf("events: publisher %v, subscriber %v", p.events, s.events)
+		}
+	})
+}
+
+// The clock of a subscriber that was paused starts at the resume: it finds out
+// then, and not before, that the publisher is gone.
+func TestAPausedSubscriberFindsASilentPublisherAfterTheResume(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p, s, sub := b.pair(bus.PublisherConfig{}, bus.SubscriberConfig{QueueBytes: 2000}, nil)
+		fill(t, p, 1)
+		b.net.Partition(anyPort(p.host), anyPort(s.host))
+		time.Sleep(10*time.Minute + 321*time.Millisecond)
+		if len(s.of(bus.Lost)) > 0 {
+			t.Fatalf("got %v, want patience while it does not read", s.events)
+		}
+		resumed := time.Now()
+		go func() {
+			for range sub.Messages(t.Context()) { //nolint:revive // read all there is
+			}
+		}()
+		time.Sleep(time.Minute)
+		checkSilence(t, "subscriber", s.member, resumed, span{6 * time.Second, 6500 * time.Millisecond}, s.Stats().Silent)
+		must(t, sub.Close())
+	})
+}
+
+// A stopped subscriber that blocks makes a patient publisher wait, and nothing
+// is lost.
+func TestAStoppedSubscriberIsWaitedForByAPatientPublisher(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		c := newCollector()
+		p, s, _ := b.pair(bus.PublisherConfig{HeartbeatTimeout: time.Hour}, bus.SubscriberConfig{}, c.handle)
+		b.net.SetWindow(anybody, anyPort(s.host), 2048)
+		s.loop.Freeze()
+		fill(t, p, 1)
+		accepted := p.Stats().Messages
+		waited := make(chan time.Duration, 1)
+		start := time.Now()
+		go func() {
+			if err := p.PublishContext(t.Context(), 1, nil); err != nil {
+				t.Error(err)
+			}
+			waited <- time.Since(start)
+		}()
+		time.Sleep(30 * time.Minute)
+		if st := p.Stats(); st.Messages != accepted || st.PagesFree < st.Pages-8 {
+			t.Errorf("while it is stopped: got %d messages, want %d; %d of %d pages free, want all but 8", st.Messages, accepted, st.PagesFree, st.Pages)
+		}
+		s.loop.Thaw()
+		if d := <-waited; d < 30*time.Minute || d > 31*time.Minute {
+			t.Errorf("waited %v, want half an hour", d)
+		}
+		must(t, p.Drain(t.Context()))
+		synctest.Wait()
+		if got := c.count(); got != int(accepted)+1 || len(c.bad)+len(s.of(bus.Gap))+len(p.of(bus.Lost))+len(s.of(bus.Lost)) > 1 {
+			t.Errorf("got %d messages, want %d; publisher %v, subscriber %v", got, accepted+1, p.events, s.events)
+		}
+	})
+}
+
+// After a silence the subscriber comes back by itself and is told what it
+// missed.
+func TestASubscriberComesBackAfterASilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		c := newCollector()
+		p, s, _ := b.pair(bus.PublisherConfig{}, bus.SubscriberConfig{}, func(m bus.Message) { c.data[m.Tag] = append(c.data[m.Tag], "") })
+		b.net.Partition(anyPort(p.host), anyPort(s.host))
+		go keepPublishing(t, p, 2*time.Minute)
+		time.Sleep(time.Minute)
+		b.net.Heal(anyPort(p.host), anyPort(s.host))
+		time.Sleep(3 * time.Minute)
+		must(t, p.Drain(t.Context()))
+		synctest.Wait()
+		if got := uint64(c.count()) + gaps(s.member)[1]; got != p.Stats().Messages || gaps(s.member)[1] == 0 {
+			t.Errorf("got %d messages, delivered or in gaps (%d), want %d", got, gaps(s.member)[1], p.Stats().Messages)
+		}
+	})
+}

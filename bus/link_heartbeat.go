@@ -1,0 +1,124 @@
+package bus
+
+import (
+	"time"
+
+	"tagbus/subscription"
+)
+
+// onTick is the publisher's tick.
+func (p *Publisher) onTick(now time.Time, late time.Duration) {
+	for l := range p.connections {
+		l.tick(now, late)
+	}
+}
+
+// admitted begins to exchange signs of life with a subscriber. Loop only.
+func (l *link) admitted(millis int) {
+	l.state = linkReady
+	l.pulse.begin(&l.pub.heart, millis)
+}
+
+// tick looks after a connection. Loop only.
+func (l *link) tick(now time.Time, late time.Duration) {
+	h := &l.pub.heart
+	if l.state == linkLeaving { // it need not take its last message
+		if h.over(now.Sub(l.pulse.last), l.pub.cfg.HelloTimeout) {
+			_ = l.ep.Close()
+		}
+		return
+	}
+	if l.state != linkReady || l.fault != nil {
+		return
+	}
+	if err := l.pulse.listen(h, now, late); err != nil {
+		l.pub.silent.Add(1)
+		l.end(err)
+		return
+	}
+	l.mu.Lock()
+	sent, moved := l.sent, l.moved
+	l.sent, l.moved = false, false
+	idle := l.inFlight.len() == 0 && l.control.len() == 0
+	for _, n := range l.lanes {
+		if moved || !n.waits() {
+			n.stuck = now
+		} else {
+			n.stuck = n.stuck.Add(late)
+		}
+	}
+	l.mu.Unlock()
+	if l.pulse.due(h, now, sent) && idle {
+		l.pulse.spoke = now
+		l.send(nil, &subscription.Beat{})
+		l.mu.Lock()
+		l.sent = false // it was the beat
+		l.mu.Unlock()
+	}
+	l.patience(now, moved)
+}
+
+// patience reports a subscriber that holds up the publisher by taking nothing,
+// and ends its connection if its policy or the publisher's says so. Loop only.
+func (l *link) patience(now time.Time, moved bool) {
+	h, p := &l.pub.heart, l.pub
+	if moved && l.stalled {
+		l.stalled = false
+		p.event(Event{Kind: Resumed, Peer: l.peer})
+	}
+	for _, n := range l.lanes {
+		stuck := now.Sub(n.stuck)
+		limit := n.maxStall()
+		switch {
+		case limit > 0 && h.over(stuck, limit):
+			p.stalled.Add(1)
+			l.end(&StallError{For: stuck, Limit: limit})
+			return
+		case !l.stalled && h.over(stuck, h.patience) && n.holdsUp():
+			l.stalled = true
+			p.event(Event{Kind: Stalled, Peer: l.peer, Err: &StallError{For: stuck}})
+		}
+	}
+}
+
+// waits tells whether the lane has anything that its subscriber has not taken.
+// link.mu is held.
+func (n *lane) waits() bool {
+	if n.queue.len() > 0 {
+		return true
+	}
+	for i := range n.link.inFlight.len() {
+		if n.link.inFlight.at(i).lane == n {
+			return true
+		}
+	}
+	return false
+}
+
+// maxStall returns how long the lane may have pages waiting and its subscriber
+// take none; 0: for ever.
+func (n *lane) maxStall() time.Duration {
+	most := n.link.pub.cfg.MaxStall
+	switch {
+	case !n.policy.Lossless():
+		return 0
+	case n.policy.Kind == Disconnect && (most == 0 || n.policy.After < most):
+		return n.policy.After
+	default:
+		return most
+	}
+}
+
+// holdsUp tells whether the publisher has last been refused for want of what
+// the lane holds: its room, or the pool's memory.
+func (n *lane) holdsUp() bool {
+	return n.policy.Lossless() && (n.refuses.Load() || n.link.pub.dry.Load())
+}
+
+// end closes the connection; the Lost event says why. Loop only.
+func (l *link) end(cause error) {
+	if l.fault == nil {
+		l.fault = cause
+		_ = l.ep.Close()
+	}
+}

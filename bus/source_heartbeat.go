@@ -1,0 +1,40 @@
+package bus
+
+import (
+	"time"
+
+	"tagbus/subscription"
+)
+
+// onTick is the subscriber's tick.
+func (s *Subscriber) onTick(now time.Time, late time.Duration) {
+	for _, src := range s.sources {
+		if src.state == sourceReady {
+			src.tick(now, late)
+		}
+	}
+}
+
+// tick looks after a connection.
+func (src *source) tick(now time.Time, late time.Duration) {
+	h := &src.sub.heart
+	if src.ep == nil || src.fault != nil {
+		return
+	}
+	if src.pausing > 0 {
+		src.pulse.heard = true // nothing can be heard now
+	}
+	if err := src.pulse.listen(h, now, late); err != nil {
+		src.sub.counters.silent.Add(1)
+		src.fault = err // the Lost event says why
+		_ = src.ep.Close()
+		return
+	}
+	sent := src.sent
+	src.sent = false
+	if src.pulse.due(h, now, sent) && src.out.len() == 0 {
+		src.pulse.spoke = now
+		src.send(&subscription.Beat{})
+		src.sent = false
+	}
+}

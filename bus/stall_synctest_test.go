@@ -1,0 +1,327 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/tags"
+)
+
+// stuck subscribes to tag 1 with a queue that nobody reads: soon the subscriber
+// reads no more, and only beats.
+func (b *bed) stuck(policy bus.Policy) (*subscriber, *bus.Subscription) {
+	b.tb.Helper()
+	return b.stuckOn(tags.Of(1), policy)
+}
+
+func (b *bed) stuckOn(set tags.Set, policy bus.Policy) (*subscriber, *bus.Subscription) {
+	b.tb.Helper()
+	s := b.subscriber(bus.SubscriberConfig{QueueBytes: 2000})
+	b.net.SetWindow(anybody, anyPort(s.host), 2048)
+	sub, err := s.SubscribeWith(set, nil, bus.SubscriptionConfig{Policy: policy})
+	must(b.tb, err)
+	must(b.tb, sub.Wait(b.tb.Context()))
+	return s, sub
+}
+
+// small is a publisher whose subscribers can hold eight messages of 900 bytes.
+func small(cfg bus.PublisherConfig) bus.PublisherConfig {
+	cfg.Tags, cfg.PageBytes, cfg.QueueBytes, cfg.MaxMessageBytes = tags.Of(1, 2), 1024, 8192, 1000
+	return cfg
+}
+
+func disconnectAfter(d time.Duration) bus.Policy {
+	return bus.Policy{Kind: bus.Disconnect, After: d}
+}
+
+// A subscriber that takes nothing is cut off when its policy or the publisher
+// says so, and not before.
+func TestWhoTakesNothingIsDisconnected(t *testing.T) {
+	tests := []struct {
+		name     string
+		policy   bus.Policy
+		maxStall time.Duration
+		want     span // from the last that it took; zero: never
+	}{
+		{"the policy's time", disconnectAfter(5 * time.Second), 0, span{5 * time.Second, 6 * time.Second}},
+		{"a time that is shorter than a beat", disconnectAfter(200 * time.Millisecond), 0, span{200 * time.Millisecond, 300 * time.Millisecond}},
+		{"the shortest time", disconnectAfter(time.Millisecond), 0, span{time.Millisecond, 20 * time.Millisecond}},
+		{"a long time", disconnectAfter(10 * time.Minute), 0, span{10 * time.Minute, 10*time.Minute + time.Second}},
+		{"the publisher's time, which is shorter", disconnectAfter(5 * time.Second), 2 * time.Second, span{2 * time.Second, 3 * time.Second}},
+		{"the policy's time, which is shorter", disconnectAfter(5 * time.Second), time.Hour, span{5 * time.Second, 6 * time.Second}},
+		{"blocking within the publisher's time", bus.Policy{}, 7 * time.Second, span{7 * time.Second, 8 * time.Second}},
+		{"blocking for ever", bus.Policy{}, 0, span{}},
+		{"a lossy policy", bus.Policy{Kind: bus.DropNewest}, time.Second, span{}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t)
+				p := b.publisher(small(bus.PublisherConfig{MaxStall: test.maxStall}))
+				b.stuck(test.policy)
+				for range 20 {
+					_ = p.Publish(1, make([]byte, 900))
+					synctest.Wait()
+				}
+				start := time.Now()
+				time.Sleep(max(20*time.Second, test.want.most+time.Minute))
+				synctest.Wait()
+				e, at := p.first(bus.Lost)
+				var stall *bus.StallError
+				switch found := errors.As(e.Err, &stall); {
+				case found != (test.want != span{}), found != (p.Stats().Stalled > 0):
+					t.Errorf("got %v, want it disconnected: %v", p.events, test.want != span{})
+				case !found:
+				case at.Sub(start) < test.want.least || at.Sub(start) > test.want.most:
+					t.Errorf("disconnected after %v, want %v to %v", at.Sub(start), test.want.least, test.want.most)
+				case !errors.Is(e.Err, bus.ErrStalled) || stall.Limit != test.want.least || stall.For > at.Sub(start):
+					t.Errorf("got cause %q after %v", e.Err, at.Sub(start))
+				}
+			})
+		})
+	}
+}
+
+// The others wait until then and go on; who was cut off comes back and is told
+// what it missed.
+func TestADisconnectedSubscriberHoldsUpNobodyAnyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(small(bus.PublisherConfig{}))
+		other := newCollector()
+		subscribe(t, b.subscriber(bus.SubscriberConfig{}), tags.Of(1), other.handle)
+		slow, sub := b.stuck(disconnectAfter(5 * time.Second))
+		const messages = 100
+		start := time.Now()
+		for range messages {
+			must(t, p.PublishContext(t.Context(), 1, make([]byte, 900)))
+		}
+		if d := time.Since(start); d < 5*time.Second || d > 6*time.Second {
+			t.Errorf("published in %v, want a wait of 5 s", d)
+		}
+		var got uint64
+		go func() {
+			for range sub.Messages(t.Context()) {
+				got++
+			}
+		}()
+		time.Sleep(time.Minute)
+		must(t, p.PublishContext(t.Context(), 1, make([]byte, 900)))
+		must(t, p.Drain(t.Context()))
+		synctest.Wait()
+		if lost := gaps(slow.member)[1]; got+lost != messages+1 || lost == 0 {
+			t.Errorf("the slow one: got %d messages and %d in gaps, want %d", got, lost, messages+1)
+		}
+		if n := other.count(); n != messages+1 || len(other.bad) > 0 {
+			t.Errorf("the other one: got %d messages, want %d; %v", n, messages+1, other.bad)
+		}
+		must(t, sub.Close())
+	})
+}
+
+// Whoever takes something now and then, or has nothing to take, stays.
+func TestWhoIsOnlySlowIsNotDisconnected(t *testing.T) {
+	t.Run("a message each four of five seconds", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBed(t)
+			p := b.publisher(small(bus.PublisherConfig{MaxStall: 6 * time.Second}))
+			_, sub := b.stuck(disconnectAfter(5 * time.Second))
+			go func() {
+				for p.PublishContext(t.Context(), 1, make([]byte, 900)) == nil {
+					continue
+				}
+			}()
+			n := 0
+			for range sub.Messages(t.Context()) {
+				time.Sleep(4 * time.Second / 3) // a queue that is full is emptied first
+				if n++; n == 500 {
+					break
+				}
+			}
+			if st := p.Stats(); st.Stalled > 0 || len(p.of(bus.Lost)) > 0 {
+				t.Errorf("got %v", p.events)
+			}
+		})
+	})
+	t.Run("nothing but a page under construction", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBed(t)
+			p := b.publisher(small(bus.PublisherConfig{FlushInterval: 10 * time.Minute}))
+			c := newCollector()
+			s := b.subscriber(bus.SubscriberConfig{})
+			sub, err := s.SubscribeWith(tags.Of(1), c.handle, bus.SubscriptionConfig{Policy: disconnectAfter(time.Second)})
+			must(t, err)
+			must(t, sub.Wait(t.Context()))
+			time.Sleep(time.Hour)
+			must(t, p.Publish(1, nil))
+			time.Sleep(time.Hour)
+			if len(p.of(bus.Lost)) > 0 || c.count() != 1 {
+				t.Errorf("got %d messages, want 1; events %v", c.count(), p.events)
+			}
+		})
+	})
+	t.Run("while the publisher itself was stopped", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBed(t)
+			p := b.publisher(small(bus.PublisherConfig{}))
+			s := b.subscriber(bus.SubscriberConfig{HeartbeatTimeout: time.Hour})
+			sub, err := s.SubscribeWith(tags.Of(1), ignore, bus.SubscriptionConfig{Policy: disconnectAfter(time.Second)})
+			must(t, err)
+			must(t, sub.Wait(t.Context()))
+			for range 20 {
+				p.loop.Freeze()
+				must(t, p.Publish(1, make([]byte, 900)))
+				p.Flush()
+				time.Sleep(10 * time.Second)
+				p.loop.Thaw()
+				time.Sleep(300 * time.Millisecond)
+			}
+			if len(p.of(bus.Lost)) > 0 {
+				t.Errorf("got %v", p.events)
+			}
+		})
+	})
+}
+
+// Operators see who holds up the publisher, once, and when that is over.
+func TestAStallIsReportedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(small(bus.PublisherConfig{}))
+		subscribe(t, b.subscriber(bus.SubscriberConfig{}), tags.Of(1), ignore)
+		slow, sub := b.stuck(bus.Policy{})
+		b.stuck(bus.Policy{Kind: bus.DropOldest})
+		for round := range 3 {
+			fill(t, p, 1)
+			full := time.Now()
+			published := make(chan error, 1)
+			go func() { published <- p.PublishContext(t.Context(), 1, make([]byte, 900)) }()
+			time.Sleep(10 * time.Minute)
+			stalled, resumed := p.of(bus.Stalled), p.of(bus.Resumed)
+			if len(stalled) != round+1 || len(resumed) != round {
+				t.Fatalf("stall %d: got %v and %v", round+1, stalled, resumed)
+			}
+			var stall *bus.StallError
+			if e := stalled[round]; !errors.As(e.Err, &stall) || stall.Limit != 0 || e.Peer.Addr.Addr() != slow.host {
+				t.Errorf("stall %d: got %v, want the slow one named", round+1, e)
+			}
+			if d := p.last(bus.Stalled).Sub(full); d < 6*time.Second || d > 7*time.Second {
+				t.Errorf("stall %d: reported after %v, want 6 to 7 s", round+1, d)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			for range sub.Messages(ctx) { //nolint:revive // it reads all there is
+			}
+			cancel()
+			must(t, <-published)
+			if got := len(p.of(bus.Resumed)); got != round+1 {
+				t.Errorf("stall %d: got %d events that it is over", round+1, got)
+			}
+		}
+	})
+}
+
+// Nobody is reported for whom nobody waits.
+func TestAStallThatHoldsUpNobodyIsNotReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(small(bus.PublisherConfig{}))
+		_, sub := b.stuck(bus.Policy{})
+		for range 6 { // more than it reads, less than it may hold
+			must(t, p.Publish(1, make([]byte, 900)))
+			synctest.Wait()
+		}
+		time.Sleep(time.Hour)
+		if got := p.of(bus.Stalled); len(got) > 0 {
+			t.Errorf("got %v, want nothing: the publisher has room", got)
+		}
+		fill(t, p, 1)
+		time.Sleep(time.Minute)
+		if got := p.of(bus.Stalled); len(got) != 1 {
+			t.Errorf("got %v, want one event", got)
+		}
+
+		// Once there was room again, the past does not count.
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for range sub.Messages(ctx) { //nolint:revive // it reads all there is
+		}
+		for range 6 {
+			must(t, p.Publish(1, make([]byte, 900)))
+			synctest.Wait()
+		}
+		time.Sleep(time.Hour)
+		if got := p.of(bus.Stalled); len(got) != 1 {
+			t.Errorf("got %v, want no further event: the publisher has room", got)
+		}
+	})
+}
+
+// Subscribers are also to blame when they hold all of the pool, and none of them
+// as much as it may.
+func TestAStallThatEmptiesThePoolIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		cfg := small(bus.PublisherConfig{})
+		cfg.PoolBytes = 9 * 1024
+		p := b.publisher(cfg)
+		var subs []*bus.Subscription
+		for _, set := range []tags.Set{tags.Of(1), tags.Of(2)} {
+			_, sub := b.stuckOn(set, bus.Policy{})
+			subs = append(subs, sub)
+		}
+		for i := 0; p.Stats().PagesFree > 0; i++ {
+			must(t, p.Publish(tags.Tag(1+i%2), make([]byte, 900)))
+			synctest.Wait()
+		}
+		for _, s := range p.Stats().Subscribers {
+			if s.Queued >= s.Limit {
+				t.Fatalf("got a full subscriber, want only the pool empty: %+v", s)
+			}
+		}
+		time.Sleep(time.Minute)
+		if got := p.of(bus.Stalled); len(got) != 0 {
+			t.Errorf("before the publisher needs room: got %v, want none", got)
+		}
+		if err := p.Publish(1, make([]byte, 900)); !errors.Is(err, bus.ErrNoResources) {
+			t.Fatalf("got %v, want ErrNoResources", err)
+		}
+		time.Sleep(time.Minute)
+		if got := p.of(bus.Stalled); len(got) != 2 {
+			t.Errorf("got %v, want both that hold the pool", got)
+		}
+
+		// Once there was memory again, the past does not count.
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for range subs[0].Messages(ctx) { //nolint:revive // it reads all there is
+		}
+		for range 6 {
+			must(t, p.Publish(1, make([]byte, 900)))
+			synctest.Wait()
+		}
+		time.Sleep(time.Hour)
+		if got := p.of(bus.Stalled); len(got) != 2 {
+			t.Errorf("got %v, want no further event: the publisher has room", got)
+		}
+	})
+}
+
+// Drain need not wait for ever for who takes nothing.
+func TestDrainEndsWithTheLongestStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(small(bus.PublisherConfig{MaxStall: 10 * time.Second}))
+		b.stuck(bus.Policy{})
+		fill(t, p, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		start := time.Now()
+		if err := p.Drain(ctx); !errors.Is(err, bus.ErrUndelivered) || time.Since(start) > 12*time.Second {
+			t.Errorf("got %v after %v, want ErrUndelivered after 10 s", err, time.Since(start))
+		}
+	})
+}
