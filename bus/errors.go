@@ -51,6 +51,11 @@ var (
 	// when the peer breaks the protocol.
 	ErrProtocol = errors.New("bus: protocol violation")
 
+	// ErrTransport is wrapped in the cause with which a connection is closed
+	// whose backend has broken the contract of package netio. It is a bug of the
+	// backend.
+	ErrTransport = errors.New("bus: the transport reported a send that was not the next to complete: report this as a bug of the backend")
+
 	// ErrUndelivered is wrapped in the error of Drain when a connection ended
 	// before everything was sent to its subscriber.
 	ErrUndelivered = errors.New("not everything was delivered")

@@ -59,8 +59,9 @@ type item struct {
 	lane    *lane // nil for what belongs to the connection
 	page    *page
 	control []byte
-	losses  *losses // to become control messages
-	last    bool    // close the connection when it is sent
+	losses  *losses   // to become control messages
+	last    bool      // close the connection when it is sent
+	key     netio.Key // in flight: what its completion has to name
 }
 
 func (i *item) bytes() int {
@@ -123,7 +124,8 @@ func (l *link) next() *ring[item] {
 func (l *link) post(i *item) error {
 	if i.page != nil {
 		putPageHeader(&l.header, i.lane.number, i.lane.alone(), i.page.messages)
-		return l.ep.Send(i.page.key, l.header[:], i.page.vector...)
+		i.key = i.page.key
+		return l.ep.Send(i.key, l.header[:], i.page.vector...)
 	}
 	b, err := l.ep.Buffer()
 	if err != nil {
@@ -133,6 +135,7 @@ func (l *link) post(i *item) error {
 		b.Release()
 		return fmt.Errorf("bus: control message of %d bytes: %w", len(i.control), err)
 	}
+	i.key = b.Key() // before the buffer is the backend's
 	if err := l.ep.SendBuffer(b); err != nil {
 		b.Release()
 		return err
@@ -140,10 +143,16 @@ func (l *link) post(i *item) error {
 	return nil
 }
 
-// completed takes the oldest item in flight. Loop only.
-func (l *link) completed() {
+// completed takes the oldest item in flight, which key must be that of: the
+// memory of another may still be in use. Loop only.
+func (l *link) completed(key netio.Key) {
 	l.mu.Lock()
 	l.moved = true
+	if l.inFlight.len() == 0 || l.inFlight.front().key != key {
+		l.mu.Unlock()
+		l.fail(fmt.Errorf("%w: key %d", ErrTransport, key))
+		return
+	}
 	i := l.inFlight.pop()
 	l.inFlightBytes -= i.bytes()
 	if i.page != nil {

@@ -246,6 +246,7 @@ func (r *modelRun) unsubscribe(s *modelSubscriber) {
 	}
 	must(r.t, s.sub.Unsubscribe(r.t.Context()))
 	s.sub = nil
+	synctest.Wait() // after a reset, until the publisher has seen it too
 }
 
 // quiet lets everything come to rest, and checks the guarantees.
@@ -263,6 +264,11 @@ func (r *modelRun) quiet() {
 		}
 		for instance, book := range s.books {
 			r.account(i, s, instance, book)
+		}
+	}
+	for _, e := range r.pub.of(bus.Problem) {
+		if errors.Is(e.Err, bus.ErrTransport) {
+			r.failf("publisher: %v", e)
 		}
 	}
 	if st := r.pub.Stats(); st.PagesFree != st.Pages {

@@ -79,7 +79,7 @@ func (p publisherHandler) OnData(ep netio.Endpoint, data []byte) {
 
 // OnSendCompleted implements netio.Handler.
 func (p publisherHandler) OnSendCompleted(c netio.Completion) {
-	c.Endpoint.Context().(*link).completed()
+	c.Endpoint.Context().(*link).completed(c.Key)
 	if p.cfg.FlushInterval == FlushImmediately {
 		p.armFlush()
 	}
