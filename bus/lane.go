@@ -49,10 +49,18 @@ func (n *lane) reserve(pages int64) bool {
 		if !n.hasRoom(pages) && (n.policy.Kind != DropOldest || !n.dropOldest(pages)) {
 			return false
 		}
+	}
+	n.pin(pages)
+	return true
+}
+
+// pin counts pages that the lane holds, or with a negative number those that it
+// does not hold any more.
+func (n *lane) pin(pages int64) {
+	if !n.policy.Lossless() {
 		n.link.pub.lossyPinned.Add(pages)
 	}
 	n.pinned.Add(pages)
-	return true
 }
 
 // enqueue queues a page whose room is reserved and of which the caller hands
@@ -77,11 +85,7 @@ func (n *lane) enqueue(p *page) {
 
 // drop gives up a page that this lane does not get any more.
 func (n *lane) drop(p *page) {
-	pages := int64(p.size())
-	n.pinned.Add(-pages)
-	if !n.policy.Lossless() {
-		n.link.pub.lossyPinned.Add(-pages)
-	}
+	n.pin(-int64(p.size()))
 	n.link.pub.release(p)
 }
 

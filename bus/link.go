@@ -37,7 +37,8 @@ type link struct {
 	fault     error // why this side has closed, or will
 	helloTick int   // tick of the hello timer at which patience ends
 	partID    uint64
-	part      []byte           // parts of a subscription's set received so far
+	part      []byte // parts of a subscription's set received so far
+	standing  standing
 	subs      map[uint64]*lane // by the id of the subscription
 }
 

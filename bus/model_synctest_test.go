@@ -61,18 +61,27 @@ func checkModel(t *testing.T) func(*rapid.T) {
 		for i := range policies {
 			policies[i] = rapid.SampledFrom(modelPolicies).Draw(rt, "policy")
 		}
+		old := modelCache{
+			depth:  rapid.SampledFrom([]int{0, 1, 5, 100}).Draw(rt, "cache"),
+			bytes:  rapid.SampledFrom([]int{4096, 1 << 20}).Draw(rt, "cache bytes"),
+			replay: rapid.SampledFrom([]int{0, 1, 3, 1000}).Draw(rt, "replay"),
+		}
 		var problems []string
 		// A bubble runs on a goroutine of its own, so rapid hears of problems
 		// only here.
-		synctest.Test(t, func(t *testing.T) { problems = newModelRun(t, streams, policies).run(ops) })
+		synctest.Test(t, func(t *testing.T) { problems = newModelRun(t, streams, policies, old).run(ops) })
 		for _, p := range problems {
 			rt.Error(p)
 		}
 	}
 }
 
+// modelCache is what the publisher keeps, and the subscribers want of it.
+type modelCache struct{ depth, bytes, replay int }
+
 type modelRun struct {
 	t         *testing.T
+	old       modelCache
 	bed       *bed
 	pub       *publisher
 	published map[tags.Tag]uint64
@@ -86,20 +95,26 @@ type modelSubscriber struct {
 	stalled bool
 	sub     *bus.Subscription // nil while not subscribed
 	set     tags.Set
-	from    map[tags.Tag]uint64 // positions at the acknowledgement
+	from    map[tags.Tag]uint64 // what had been published at the acknowledgement
+	old     uint64              // messages that were sent from the cache then, of all tags
 
 	delivered map[tags.Tag]uint64
 	last      map[tags.Tag]uint64 // counter
 	gapsSeen  int
 }
 
-func newModelRun(t *testing.T, streams int, policies [modelSubscribers]bus.Policy) *modelRun {
-	r := &modelRun{t: t, bed: newBed(t), published: make(map[tags.Tag]uint64)}
+func newModelRun(t *testing.T, streams int, policies [modelSubscribers]bus.Policy, old modelCache) *modelRun {
+	r := &modelRun{t: t, bed: newBed(t), published: make(map[tags.Tag]uint64), old: old}
 	all, err := tags.Range(0, modelTags-1)
 	must(t, err)
-	r.pub = r.bed.publisher(bus.PublisherConfig{
+	cfg := bus.PublisherConfig{
 		Tags: all, PageBytes: 256, MaxMessageBytes: 600, QueueBytes: 2048, PoolBytes: 1 << 20, MaxStreams: streams,
-	})
+		CacheMessages: old.depth,
+	}
+	if old.depth > 0 {
+		cfg.CacheBytes = old.bytes
+	}
+	r.pub = r.bed.publisher(cfg)
 	for i := range r.subs {
 		r.subs[i] = &modelSubscriber{subscriber: r.bed.subscriber(bus.SubscriberConfig{}), policy: policies[i]}
 		r.bed.net.SetWindow(netip.AddrPort{}, r.subs[i].anyPort(), 1024)
@@ -207,12 +222,16 @@ func (r *modelRun) subscribe(who int, s *modelSubscriber, set tags.Set) {
 	s.delivered, s.last = make(map[tags.Tag]uint64), make(map[tags.Tag]uint64)
 	s.gapsSeen = len(s.of(bus.Gap))
 	for tag := range set.All() {
-		s.from[tag], s.last[tag] = r.published[tag], r.published[tag]
+		s.from[tag] = r.published[tag]
+		s.last[tag] = r.published[tag] - min(r.published[tag], uint64(min(r.old.depth, r.old.replay)))
 	}
+	before := r.pub.Stats().Replayed
 	var err error
-	s.sub, err = s.SubscribeWith(set, func(m bus.Message) { r.deliver(who, s, m) }, bus.SubscriptionConfig{Policy: s.policy})
+	s.sub, err = s.SubscribeWith(set, func(m bus.Message) { r.deliver(who, s, m) },
+		bus.SubscriptionConfig{Policy: s.policy, Replay: r.old.replay})
 	must(r.t, err)
 	must(r.t, s.sub.Wait(r.t.Context()))
+	s.old = r.pub.Stats().Replayed - before
 }
 
 func (r *modelRun) deliver(who int, s *modelSubscriber, m bus.Message) {
@@ -243,12 +262,19 @@ func (r *modelRun) account(who int, s *modelSubscriber) {
 	for _, e := range s.of(bus.Gap)[s.gapsSeen:] {
 		lost[e.Tag] += e.Count
 	}
+	var published, accounted uint64
 	for tag := range s.set.All() {
-		published := r.published[tag] - s.from[tag]
-		if got := s.delivered[tag] + lost[tag]; got != published {
-			r.failf("subscriber %d, tag %v: delivered %d + lost %d = %d, published %d since the acknowledgement",
-				who, tag, s.delivered[tag], lost[tag], got, published)
+		live := r.published[tag] - s.from[tag]
+		got := s.delivered[tag] + lost[tag]
+		if most := live + min(s.from[tag], uint64(min(r.old.depth, r.old.replay))); got < live || got > most {
+			r.failf("subscriber %d, tag %v: delivered %d + lost %d = %d, published %d since the acknowledgement, and at most %d with old ones",
+				who, tag, s.delivered[tag], lost[tag], got, live, most)
 		}
+		published += live
+		accounted += got
+	}
+	if accounted != published+s.old {
+		r.failf("subscriber %d: delivered + lost = %d, published %d since the acknowledgement and %d before", who, accounted, published, s.old)
 	}
 	if len(s.of(bus.Goodbye)) != 1 {
 		r.failf("subscriber %d: no goodbye; events %v", who, s.kinds())

@@ -145,7 +145,7 @@ func (p *Publisher) unroute(l *link) (owed bool) {
 	defer p.mu.Unlock()
 	for _, n := range l.lanes {
 		wanted := p.table.Remove(n.id)
-		p.reroute(n, wanted, tags.Set{})
+		p.reroute(n, wanted, tags.Set{}, nil)
 		owed = owed || !wanted.IsEmpty()
 	}
 	return owed
@@ -238,6 +238,10 @@ func (p *Publisher) onControl(l *link, data []byte) {
 	switch m := m.(type) {
 	case *subscription.Subscribe:
 		p.onSubscribe(l, m)
+	case *subscription.Positions:
+		if err := l.standing.add(m, p.controlLimit()); err != nil {
+			l.fail(err)
+		}
 	case *subscription.Unsubscribe:
 		p.unsubscribe(l, m.ID)
 	default:
@@ -265,15 +269,21 @@ func (p *Publisher) onSubscribe(l *link, m *subscription.Subscribe) {
 	if err == nil && set.IsEmpty() {
 		err = ErrEmptySet // the limits count tags, so these could be without number
 	}
+	var stands []subscription.Position
+	if err == nil {
+		stands, err = l.standing.take(m)
+	}
 	if err != nil {
 		l.fail(errors.Join(ErrProtocol, err))
 		return
 	}
-	p.subscribe(l, m, set)
+	p.subscribe(l, m, set, stands)
 }
 
 // subscribe makes a subscription active and acknowledges it.
-func (p *Publisher) subscribe(l *link, m *subscription.Subscribe, set tags.Set) {
+//
+//   - stands: where the subscriber says that it stands.
+func (p *Publisher) subscribe(l *link, m *subscription.Subscribe, set tags.Set, stands []subscription.Position) {
 	policy, err := p.policyOf(l, m)
 	if errors.Is(err, ErrProtocol) {
 		l.fail(err)
@@ -289,8 +299,10 @@ func (p *Publisher) subscribe(l *link, m *subscription.Subscribe, set tags.Set) 
 	}
 	if err == nil {
 		l.subs[m.ID] = n
+		replayed := p.newReplay(n, m, stands)
 		n.cork()
-		n.subscribed(m.ID, p.reroute(n, before, p.table.Set(n.id)))
+		n.subscribed(m.ID, p.reroute(n, before, p.table.Set(n.id), replayed))
+		replayed.finish()
 		n.uncork()
 		p.notifyChanged()
 	}
@@ -315,7 +327,7 @@ func (p *Publisher) unsubscribe(l *link, id uint64) {
 	p.mu.Lock()
 	before := p.table.Set(n.id)
 	set, _ := p.table.Unsubscribe(n.id, id)
-	p.reroute(n, before, p.table.Set(n.id))
+	p.reroute(n, before, p.table.Set(n.id), nil)
 	p.notifyChanged()
 	p.mu.Unlock()
 	l.send(n, &subscription.Unsubscribed{ID: id})

@@ -9,11 +9,14 @@ type PublisherStats struct {
 	Refusals    uint64 // times that Publish returned ErrNoResources
 	Undelivered uint64 // messages dropped with the connection of their subscriber, counted for each
 	Strangers   uint64 // connections that were not from a tagbus program
+	Replayed    uint64 // messages sent from the cache, counted for each subscriber
 
 	Streams      int // sets of subscribers that share pages
 	Pages        int // in the pool
 	PagesFree    int
 	MinPagesFree int // smallest since the last call of Stats
+	Cached       int // messages in the cache
+	CachedBytes  int // of PublisherConfig.CacheBytes
 
 	Subscribers []SubscriberState // by address
 }
@@ -34,6 +37,10 @@ func (p *Publisher) Stats() PublisherStats {
 	st := PublisherStats{
 		Refusals: p.refusals.Load(), Undelivered: p.undelivered.Load(), Strangers: p.strangers.Load(),
 		Pages: p.pool.Buffers(), PagesFree: p.pool.Free(), MinPagesFree: p.pool.MinFree(),
+	}
+	st.Replayed = p.replayed.Load()
+	if p.cache != nil {
+		st.Cached, st.CachedBytes = p.cache.use()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

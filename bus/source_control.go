@@ -69,11 +69,20 @@ func (src *source) subscribe(sub *Subscription) {
 		src.fail(err)
 		return
 	}
-	for len(set) > part {
-		src.send(sub.request(set[:part], true))
-		set = set[part:]
+	resume := src.acked[sub.id] != nil
+	if resume {
+		for list := range positionLists(src.stands(sub)) {
+			src.send(&subscription.Positions{ID: sub.id, List: list})
+		}
 	}
-	src.send(sub.request(set, false))
+	for more := true; more; {
+		n := min(len(set), part)
+		more = n < len(set)
+		m := sub.request(set[:n], more)
+		m.Resume = resume
+		src.send(m)
+		set = set[n:]
+	}
 }
 
 // unsubscribe ends a subscription that was closed here. What still arrives for
@@ -249,7 +258,9 @@ func (src *source) onRefused(m *subscription.Refused) {
 	// If it was closed here meanwhile, Unsubscribed follows.
 	if sub := src.requested[m.ID]; sub != nil && !sub.closed.Load() {
 		delete(src.requested, m.ID)
+		delete(src.acked, m.ID) // from an earlier connection: it owes nothing any more
 		src.denied[m.ID] = err
+		src.version++
 		sub.maybeReady()
 	}
 }
