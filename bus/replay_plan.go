@@ -7,10 +7,10 @@ import (
 // replayLayer is what the messages of all tags take that are the nth newest of
 // their tag.
 type replayLayer struct {
-	bytes   int // in pages with others
+	bytes   int // of those that surely share a page with others
 	largest int // of those
-	pages   int // buffers of those that take a page of their own
-	alone   int // number of the latter
+	pages   int // of the others, as if each had pages of its own
+	others  int
 }
 
 // plan finds out how many messages of each tag there is room for: as many of
@@ -36,7 +36,7 @@ func (r *replay) plan(moves map[*route][]*tagEntry[tagState]) {
 	var sum replayLayer
 	pages := 0
 	for _, l := range layers {
-		sum.bytes, sum.pages, sum.alone = sum.bytes+l.bytes, sum.pages+l.pages, sum.alone+l.alone
+		sum.bytes, sum.pages, sum.others = sum.bytes+l.bytes, sum.pages+l.pages, sum.others+l.others
 		sum.largest = max(sum.largest, l.largest)
 		n := sum.most(r.pageRoom())
 		if n > room {
@@ -52,12 +52,12 @@ func (r *replay) plan(moves map[*route][]*tagEntry[tagState]) {
 }
 
 // most returns how many pages it takes at most. A page is closed when a message
-// does not fit, so that less than the largest message is wasted; and two pages
-// in a row hold more than one can.
+// does not fit: a small one leaves less than the largest of them unused, and one
+// of the others, whatever it is.
 func (l *replayLayer) most(pageRoom int) (pages int) {
 	pages = l.pages
 	if l.bytes > 0 {
-		pages += l.alone + 1 + l.bytes/max(pageRoom-l.largest, pageRoom/2)
+		pages += l.others + 1 + l.bytes/(pageRoom-l.largest)
 	}
 	return pages
 }
@@ -77,9 +77,9 @@ func (r *replay) measure(layers []replayLayer, s *stream, e *tagEntry[tagState])
 			layers = append(layers, replayLayer{})
 		}
 		l := &layers[i]
-		if cost, pages := r.cost(m); pages > 1 {
+		if cost, pages := r.cost(m); cost > r.pageRoom()/3 {
 			l.pages += pages
-			l.alone++
+			l.others++
 		} else {
 			l.bytes += cost
 			l.largest = max(l.largest, cost)
