@@ -23,6 +23,8 @@ type Flags struct {
 	Record *record.Format `placeholder:"FORMAT" group:"What to do with messages" help:"Format of the output: raw (only their bytes), fixed:N (as raw, and says when one is not of N bytes), lines, length32 (u32 little endian before each), pcap or pcapng (link type Ethernet, time of writing). Default raw."`
 	Verify bool           `group:"What to do with messages" help:"Check that messages are those of publisher --emulate: counter, size and CRC-32C."`
 
+	Replay int `placeholder:"N" group:"What to do with messages" help:"Begin with the newest N messages of each tag that the publishers have kept (publisher --cache). Default: only with what is new."`
+
 	Count        units.Count   `placeholder:"N" group:"When to stop" help:"Stop after this many messages, for example 2M; later ones are not written. Default: no limit."`
 	Timeout      time.Duration `placeholder:"TIME" group:"When to stop" help:"Fail when no message has arrived for this time. Default: wait for ever."`
 	UntilGoodbye bool          `group:"When to stop" help:"Stop when there was a publisher and the last one has ended; fail if --count is not reached by then."`
@@ -46,7 +48,7 @@ func (f *Flags) Check() error {
 	if f.Timeout < 0 {
 		errs = append(errs, fmt.Errorf("--timeout: got %v, want a positive time", f.Timeout))
 	}
-	if err := f.config().Validate(); err != nil {
+	if err := errors.Join(f.config().Validate(), f.subscription().Validate()); err != nil {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
@@ -58,6 +60,11 @@ func (f *Flags) format() record.Format {
 		return record.Format{Kind: record.Raw}
 	}
 	return *f.Record
+}
+
+// subscription returns how the publishers are to treat the subscription.
+func (f *Flags) subscription() bus.SubscriptionConfig {
+	return bus.SubscriptionConfig{Replay: f.Replay}
 }
 
 // config returns the configuration of the bus.

@@ -138,10 +138,10 @@ func (r *run) open() (opened bool, err error) {
 // others are looked at on the loop, where they are.
 func (r *run) subscribe() (err error) {
 	if r.receiver.output == nil {
-		r.subscription, err = r.subscriber.Subscribe(r.flags.Tags, r.handle)
+		r.subscription, err = r.subscriber.SubscribeWith(r.flags.Tags, r.handle, r.flags.subscription())
 		return err
 	}
-	if r.subscription, err = r.subscriber.Subscribe(r.flags.Tags, nil); err != nil {
+	if r.subscription, err = r.subscriber.SubscribeWith(r.flags.Tags, nil, r.flags.subscription()); err != nil {
 		return err
 	}
 	go func() {
