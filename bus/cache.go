@@ -34,7 +34,7 @@ type cache struct {
 type cacheBlock struct {
 	next          uint32 // block of the same chain
 	tail          uint32 // the last one of it
-	before, after uint32 // message of the same tag; after: free chain
+	before, after uint32 // message of the same tag; before of the first: nothing; after: free chain
 	older, newer  uint32 // message of any tag
 	line          uint32
 	size          uint32 // of the payload, in bytes; of a free chain, in blocks
@@ -216,8 +216,6 @@ func (c *cache) drop(m uint32) {
 	l := &c.lines[b.line]
 	if l.first = b.after; l.first == 0 {
 		l.last = 0
-	} else {
-		c.blocks[l.first].before = 0
 	}
 	l.count--
 	c.total--

@@ -97,10 +97,14 @@ func (n *lane) cork() {
 	n.link.mu.Unlock()
 }
 
-func (n *lane) uncork() {
+// uncork queues pages of old messages, and then what was held back.
+func (n *lane) uncork(old []*page) {
 	l := n.link
 	l.mu.Lock()
 	n.corked = false
+	for _, p := range old { // the loop is here, so the link cannot die meanwhile
+		n.queue.push(item{page: p, lane: n})
+	}
 	for n.held.len() > 0 {
 		n.queue.push(n.held.pop())
 	}

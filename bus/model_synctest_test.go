@@ -188,7 +188,12 @@ func (r *modelRun) step(op modelOp) {
 }
 
 func (r *modelRun) publish(tag tags.Tag) {
-	err := r.pub.Publish(tag, payload(tag, r.published[tag]+1))
+	data := payload(tag, r.published[tag]+1)
+	err := r.pub.Publish(tag, data)
+	if errors.Is(err, bus.ErrNoResources) && !r.mayBlock(tag) {
+		synctest.Wait() // the publisher may not know yet that a connection has ended
+		err = r.pub.Publish(tag, data)
+	}
 	switch {
 	case err == nil:
 		r.published[tag]++

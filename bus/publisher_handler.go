@@ -302,8 +302,7 @@ func (p *Publisher) subscribe(l *link, m *subscription.Subscribe, set tags.Set, 
 		replayed := p.newReplay(n, m, stands)
 		n.cork()
 		n.subscribed(m.ID, p.reroute(n, before, p.table.Set(n.id), replayed))
-		replayed.finish()
-		n.uncork()
+		n.uncork(replayed.finish())
 		p.notifyChanged()
 	}
 	p.mu.Unlock()

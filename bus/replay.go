@@ -148,11 +148,10 @@ func (r *replay) seal() {
 	r.page = nil
 }
 
-// finish gives back the room that is left and queues the pages in the lane,
-// which is corked.
-func (r *replay) finish() {
+// finish gives back the room that is left and returns the pages.
+func (r *replay) finish() []*page {
 	if r == nil {
-		return
+		return nil
 	}
 	if r.page != nil {
 		r.seal()
@@ -166,10 +165,5 @@ func (r *replay) finish() {
 	}
 	r.spare = nil
 	r.pub.replayed.Add(r.messages)
-	l := r.lane.link
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, p := range r.pages { // the loop is here, so the link cannot die meanwhile
-		r.lane.queue.push(item{page: p, lane: r.lane})
-	}
+	return r.pages
 }

@@ -258,9 +258,7 @@ func (src *source) onRefused(m *subscription.Refused) {
 	// If it was closed here meanwhile, Unsubscribed follows.
 	if sub := src.requested[m.ID]; sub != nil && !sub.closed.Load() {
 		delete(src.requested, m.ID)
-		delete(src.acked, m.ID) // from an earlier connection: it owes nothing any more
 		src.denied[m.ID] = err
-		src.version++
 		sub.maybeReady()
 	}
 }

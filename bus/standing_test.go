@@ -28,8 +28,11 @@ func TestWhereASubscriberStands(t *testing.T) {
 		{"nothing is said", nil, subscription.Subscribe{ID: 1}, nil, ""},
 		{"all tags stand at 0", nil, subscription.Subscribe{ID: 1, Resume: true}, nil, ""},
 		{
-			"several lists", []subscription.Positions{{ID: 1, List: one}, {ID: 1, List: two}}, subscription.Subscribe{ID: 1, Resume: true},
-			[]subscription.Position{{Tag: 5, Count: 7}, {Tag: 6, Count: 1}, {Tag: 9, Count: 300}}, "",
+			"several lists",
+			[]subscription.Positions{{ID: 1, List: one}, {ID: 1, List: two}},
+			subscription.Subscribe{ID: 1, Resume: true},
+			[]subscription.Position{{Tag: 5, Count: 7}, {Tag: 6, Count: 1}, {Tag: 9, Count: 300}},
+			"",
 		},
 		{"lists that do not ascend", []subscription.Positions{{ID: 1, List: two}, {ID: 1, List: one}}, subscription.Subscribe{ID: 1, Resume: true}, nil, "after"},
 		{"a tag in two lists", []subscription.Positions{{ID: 1, List: one}, {ID: 1, List: one}}, subscription.Subscribe{ID: 1, Resume: true}, nil, "after"},
@@ -38,8 +41,10 @@ func TestWhereASubscriberStands(t *testing.T) {
 		{"another subscription follows", []subscription.Positions{{ID: 1, List: one}}, subscription.Subscribe{ID: 2, Resume: true}, nil, "new subscription 2"},
 		{"a new one follows", []subscription.Positions{{ID: 1, List: one}}, subscription.Subscribe{ID: 1}, nil, "new subscription 1"},
 		{
-			"more than the limit", []subscription.Positions{{ID: 1, List: make([]byte, 600)}, {ID: 1, List: make([]byte, 600)}},
-			subscription.Subscribe{ID: 1, Resume: true}, nil, "more than 1000 bytes",
+			"more than the limit",
+			[]subscription.Positions{{ID: 1, List: make([]byte, 600)}, {ID: 1, List: make([]byte, 600)}},
+			subscription.Subscribe{ID: 1, Resume: true},
+			nil, "more than 1000 bytes",
 		},
 	}
 	for _, test := range tests {
