@@ -57,12 +57,20 @@ func (n *lane) reserve(pages int64) bool {
 		if !n.hasRoom(pages) && (n.policy.Kind != DropOldest || !n.dropOldest(pages)) {
 			return false
 		}
+	}
+	n.pin(pages)
+	return true
+}
+
+// pin counts pages that the lane holds, or with a negative number those that it
+// does not hold any more.
+func (n *lane) pin(pages int64) {
+	if !n.policy.Lossless() {
 		n.link.pub.lossyPinned.Add(pages)
 	} else if n.refuses.Load() {
 		n.refuses.Store(false)
 	}
 	n.pinned.Add(pages)
-	return true
 }
 
 // enqueue queues a page whose room is reserved and of which the caller hands
@@ -87,11 +95,7 @@ func (n *lane) enqueue(p *page) {
 
 // drop gives up a page that this lane does not get any more.
 func (n *lane) drop(p *page) {
-	pages := int64(p.size())
-	n.pinned.Add(-pages)
-	if !n.policy.Lossless() {
-		n.link.pub.lossyPinned.Add(-pages)
-	}
+	n.pin(-int64(p.size()))
 	n.link.pub.release(p)
 }
 
@@ -103,10 +107,14 @@ func (n *lane) cork() {
 	n.link.mu.Unlock()
 }
 
-func (n *lane) uncork() {
+// uncork queues pages of old messages, and then what was held back.
+func (n *lane) uncork(old []*page) {
 	l := n.link
 	l.mu.Lock()
 	n.corked = false
+	for _, p := range old { // the loop is here, so the link cannot die meanwhile
+		n.queue.push(item{page: p, lane: n})
+	}
 	for n.held.len() > 0 {
 		n.queue.push(n.held.pop())
 	}

@@ -42,7 +42,8 @@ type link struct {
 	pulse     pulse
 	stalled   bool // reported
 	partID    uint64
-	part      []byte           // parts of a subscription's set received so far
+	part      []byte // parts of a subscription's set received so far
+	standing  standing
 	subs      map[uint64]*lane // by the id of the subscription
 }
 

@@ -56,6 +56,7 @@ func newModelRun(t *testing.T, c modelCase) *modelRun {
 	must(t, err)
 	r.cfg = bus.PublisherConfig{
 		Tags: all, PageBytes: 256, MaxMessageBytes: 600, QueueBytes: 2048, PoolBytes: 1 << 20, MaxStreams: c.streams,
+		CacheMessages: c.cache,
 	}
 	for i := range r.subs {
 		r.subs[i] = &modelSubscriber{subscriber: r.bed.subscriber(bus.SubscriberConfig{}), policy: c.policies[i]}

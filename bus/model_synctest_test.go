@@ -49,12 +49,14 @@ type modelCase struct {
 	ops      []modelOp
 	streams  int
 	policies [modelSubscribers]bus.Policy
+	cache    int // messages of each tag that the publisher keeps
 	broken   *breaker
 }
 
 func modelCases() *rapid.Generator[modelCase] {
 	return rapid.Custom(func(t *rapid.T) modelCase {
 		c := modelCase{ops: modelOps().Draw(t, "ops"), streams: rapid.SampledFrom([]int{1, 2, 64}).Draw(t, "streams")}
+		c.cache = rapid.SampledFrom([]int{0, 0, 1, 5, 100}).Draw(t, "cache")
 		for i := range c.policies {
 			c.policies[i] = rapid.SampledFrom(modelPolicies).Draw(t, "policy")
 		}

@@ -41,7 +41,8 @@ type Publisher struct {
 	lossyPages int64 // what all lossy lanes together may pin
 	window     int   // bytes in flight per subscriber
 
-	tags tagMap[tagState]
+	tags  tagMap[tagState]
+	cache *cache // nil without
 
 	openMu sync.Mutex      // taken under stream.mu, to reserve room for pages
 	taken  []*netio.Buffer // memory for that
@@ -70,6 +71,7 @@ type Publisher struct {
 	readyFunc  func()
 
 	published   atomic.Uint64 // of streams that are gone
+	replayed    atomic.Uint64
 	bytes       atomic.Uint64
 	refusals    atomic.Uint64
 	undelivered atomic.Uint64
@@ -99,11 +101,12 @@ const (
 	publisherClosed
 )
 
-// tagState is what the publisher knows of one tag. count is guarded by the
-// mutexes of the streams of the tag's route.
+// tagState is what the publisher knows of one tag. count, and what the cache has
+// in the line, are guarded by the mutexes of the streams of the tag's route.
 type tagState struct {
 	route atomic.Pointer[route]
 	count uint64
+	line  uint32 // of the cache
 }
 
 // NewPublisher opens a publisher: it listens for subscribers and announces its
@@ -141,6 +144,9 @@ func NewPublisher(open netio.Opener, dir directory.Directory, cfg PublisherConfi
 	}
 	for i := range p.pages {
 		p.pages[i].key = netio.Key(i)
+	}
+	if cfg.CacheMessages > 0 {
+		p.cache = newCache(cfg.CacheMessages, cfg.CacheBytes)
 	}
 	p.host, _ = os.Hostname() // only for people
 	p.flushFunc, p.readyFunc = p.flushDue, p.onReady
@@ -253,6 +259,9 @@ func (p *Publisher) PublishStatus(tag tags.Tag, status Status, data []byte) erro
 		err := s.append(tag, status, t.count+1, data)
 		if err == nil {
 			t.count++
+			if p.cache != nil {
+				p.cache.add(t.line, status, data)
+			}
 		}
 		s.mu.Unlock()
 		return err

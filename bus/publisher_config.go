@@ -22,6 +22,7 @@ const (
 	DefaultHelloTimeout    = 5 * time.Second
 	DefaultMaxStreams      = 64
 	DefaultMaxSubscribers  = 4096
+	DefaultCacheBytes      = 64 << 20
 )
 
 // FlushImmediately is the PublisherConfig.FlushInterval that sends a page as
@@ -36,6 +37,9 @@ const (
 	maxMessageBytes    = 1<<30 - 1 - pageHeaderBytes - maxRecordOverhead
 	maxControlQueue    = 4 << 20 // bytes of answers queued for one subscriber
 	maxSubscribeBytes  = 4 << 20 // bytes of one subscription's set
+	maxCacheMessages   = 1 << 20
+	minCacheBytes      = 4096
+	maxCacheBytes      = (1<<32 - 2) * cacheBlockBytes
 	controlBuffers     = 8
 	maxInFlight        = 64 // pages and control messages given to the endpoint
 	maxLanes           = 16
@@ -117,6 +121,16 @@ type PublisherConfig struct {
 	// connection is closed, as with Disconnect. Default 0: for ever. It is found out
 	// at most a quarter of it later, or 10 ms.
 	MaxStall time.Duration
+	// CacheMessages is how many of the newest messages of each tag the publisher
+	// keeps, for those who subscribe late (SubscriptionConfig.Replay) and those
+	// whose connection was lost. Default 0: none.
+	CacheMessages int
+
+	// CacheBytes is the memory for that, for all tags together. A message takes
+	// 128 bytes for each begun 95 bytes of its payload, and at least 128; when
+	// there is no more, the oldest messages go, whatever their tag, and a message
+	// that needs more than all of it is not kept. Default 64 MiB.
+	CacheBytes int
 
 	// HelloTimeout is how long a new connection may take to say what it
 	// wants. Default 5 s.
@@ -143,6 +157,9 @@ func (c PublisherConfig) withDefaults() PublisherConfig {
 	setDefault(&c.MaxSubscribers, DefaultMaxSubscribers)
 	setDefault(&c.HelloTimeout, DefaultHelloTimeout)
 	setHeartbeat(&c.HeartbeatInterval, &c.HeartbeatTimeout)
+	if c.CacheMessages != 0 {
+		setDefault(&c.CacheBytes, DefaultCacheBytes)
+	}
 	if c.OnEvent == nil {
 		c.OnEvent = func(Event) {}
 	}
@@ -171,6 +188,13 @@ func (c PublisherConfig) Validate() error {
 	v.within("MaxMessageBytes", c.MaxMessageBytes, 1, maxMessageBytes)
 	v.within("MaxStreams", c.MaxStreams, 1, 1<<16)
 	v.within("MaxSubscribers", c.MaxSubscribers, 1, 1<<20)
+	v.within("CacheMessages", c.CacheMessages, 0, maxCacheMessages)
+	switch {
+	case c.CacheMessages != 0:
+		v.within("CacheBytes", c.CacheBytes, minCacheBytes, maxCacheBytes)
+	case c.CacheBytes != 0:
+		v.add("CacheBytes is %d, but nothing is kept: set CacheMessages", c.CacheBytes)
+	}
 	if len(v) == 0 {
 		v.within("QueueBytes", c.QueueBytes, c.messageMemory(), 1<<40)
 		v.within("PoolBytes", c.PoolBytes, c.QueueBytes+c.PageBytes, 1<<40)

@@ -156,7 +156,7 @@ func (p *Publisher) unroute(l *link) {
 	defer p.mu.Unlock()
 	for _, n := range l.lanes {
 		wanted := p.table.Remove(n.id)
-		p.reroute(n, wanted, tags.Set{})
+		p.reroute(n, wanted, tags.Set{}, nil)
 		l.owed = l.owed || !wanted.IsEmpty()
 	}
 }
@@ -254,6 +254,10 @@ func (p *Publisher) onControl(l *link, data []byte) {
 	switch m := m.(type) {
 	case *subscription.Subscribe:
 		p.onSubscribe(l, m)
+	case *subscription.Positions:
+		if err := l.standing.add(m, p.controlLimit()); err != nil {
+			l.fail(err)
+		}
 	case *subscription.Unsubscribe:
 		p.unsubscribe(l, m.ID)
 	case *subscription.Missed:
@@ -284,15 +288,21 @@ func (p *Publisher) onSubscribe(l *link, m *subscription.Subscribe) {
 	if err == nil && set.IsEmpty() {
 		err = ErrEmptySet // the limits count tags, so these could be without number
 	}
+	var stands []subscription.Position
+	if err == nil {
+		stands, err = l.standing.take(m)
+	}
 	if err != nil {
 		l.fail(errors.Join(ErrProtocol, err))
 		return
 	}
-	p.subscribe(l, m, set)
+	p.subscribe(l, m, set, stands)
 }
 
 // subscribe makes a subscription active and acknowledges it.
-func (p *Publisher) subscribe(l *link, m *subscription.Subscribe, set tags.Set) {
+//
+//   - stands: where the subscriber says that it stands.
+func (p *Publisher) subscribe(l *link, m *subscription.Subscribe, set tags.Set, stands []subscription.Position) {
 	policy, err := p.policyOf(l, m)
 	if errors.Is(err, ErrProtocol) {
 		l.fail(err)
@@ -310,9 +320,10 @@ func (p *Publisher) subscribe(l *link, m *subscription.Subscribe, set tags.Set) 
 		l.subs[m.ID] = n
 		after := p.table.Set(n.id)
 		totals := n.account.totals(after, before) // before more can be lost of these tags
+		replayed := p.newReplay(n, m, stands)
 		n.cork()
-		n.subscribed(m.ID, totals, p.reroute(n, before, after))
-		n.uncork()
+		n.subscribed(m.ID, totals, p.reroute(n, before, after, replayed))
+		n.uncork(replayed.finish())
 		p.notifyChanged()
 	}
 	p.mu.Unlock()
@@ -336,7 +347,7 @@ func (p *Publisher) unsubscribe(l *link, id uint64) {
 	p.mu.Lock()
 	before := p.table.Set(n.id)
 	set, _ := p.table.Unsubscribe(n.id, id)
-	p.reroute(n, before, p.table.Set(n.id))
+	p.reroute(n, before, p.table.Set(n.id), nil)
 	p.notifyChanged()
 	p.mu.Unlock()
 	l.send(n, &subscription.Unsubscribed{ID: id})

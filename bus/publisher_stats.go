@@ -12,11 +12,14 @@ type PublisherStats struct {
 	Strangers   uint64 // connections that were not from a tagbus program
 	Silent      uint64 // connections closed here because nothing was heard of the subscriber
 	Stalled     uint64 // connections closed here because the subscriber took nothing
+	Replayed    uint64 // messages sent from the cache, counted for each subscriber
 
 	Streams      int // sets of subscribers that share pages
 	Pages        int // in the pool
 	PagesFree    int
 	MinPagesFree int // smallest since the last call of Stats
+	Cached       int // messages in the cache
+	CachedBytes  int // of PublisherConfig.CacheBytes
 
 	Subscribers []SubscriberState // connected now; by address
 	Gone        []SubscriberState // those that have gone and are remembered, the last 256; the oldest first
@@ -58,6 +61,10 @@ func (p *Publisher) Stats() PublisherStats {
 		Refusals: p.refusals.Load(), Undelivered: p.undelivered.Load(), Strangers: p.strangers.Load(),
 		Silent: p.silent.Load(), Stalled: p.stalled.Load(),
 		Pages: p.pool.Buffers(), PagesFree: p.pool.Free(), MinPagesFree: p.pool.MinFree(),
+	}
+	st.Replayed = p.replayed.Load()
+	if p.cache != nil {
+		st.Cached, st.CachedBytes = p.cache.use()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

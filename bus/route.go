@@ -57,6 +57,9 @@ func (t *tagState) publishSplit(r *route, tag tags.Tag, status Status, data []by
 	r.streams[0].messages++ // one message, however many copies
 	r.streams[0].bytes += uint64(len(data))
 	t.count++
+	if c := r.streams[0].pub.cache; c != nil {
+		c.add(t.line, status, data)
+	}
 	return false, nil
 }
 
@@ -80,7 +83,12 @@ func (p *Publisher) addTag(tag tags.Tag) (*tagState, error) {
 	r := p.routeTo(lanes)
 	r.tags++
 	p.knownTags.Add(1)
-	return p.tags.add(tag, func(t *tagState) { t.route.Store(r) }), nil
+	return p.tags.add(tag, func(t *tagState) {
+		t.route.Store(r)
+		if p.cache != nil {
+			t.line = p.cache.newLine()
+		}
+	}), nil
 }
 
 // routeTo returns the route to a set of subscribers, which it makes if needed.
@@ -194,14 +202,16 @@ func (r *route) isPart() bool { return len(r.streams) == 1 && r.streams[0].route
 // their new routes, and returns the positions of those that it newly wants,
 // ascending. The pages under construction are sealed first, so that the order
 // of each tag holds: what was published before the move is queued before it.
+// What is replayed of a tag, if replayed is not nil, is taken at that moment.
 // mu is held.
-func (p *Publisher) reroute(l *lane, before, after tags.Set) []subscription.Position {
+func (p *Publisher) reroute(l *lane, before, after tags.Set, replayed *replay) []subscription.Position {
 	moves := make(map[*route][]*tagEntry[tagState])
 	p.changes(before, after, func(e *tagEntry[tagState]) {
 		r := e.value.route.Load()
 		moves[r] = append(moves[r], e)
 		r.tags--
 	})
+	replayed.plan(moves)
 	var positions []subscription.Position
 	for from, entries := range moves {
 		to := p.routeTo(toggled(from.lanes, l))
@@ -210,7 +220,7 @@ func (p *Publisher) reroute(l *lane, before, after tags.Set) []subscription.Posi
 		from.lock()
 		for _, e := range entries {
 			if joins && e.value.count > 0 {
-				positions = append(positions, subscription.Position{Tag: e.tag, Count: e.value.count})
+				positions = append(positions, replayed.take(e))
 			}
 			e.value.route.Store(to)
 			if !joins {

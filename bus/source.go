@@ -88,6 +88,11 @@ func (src *source) consider() {
 			src.dial()
 		}
 	case sourceReady:
+		for _, sub := range src.sub.subs { // first those that go on, and know where
+			if src.acked[sub.id] != nil {
+				src.considerOne(sub)
+			}
+		}
 		for _, sub := range src.sub.subs {
 			src.considerOne(sub)
 		}

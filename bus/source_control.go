@@ -80,11 +80,20 @@ func (src *source) subscribe(sub *Subscription) {
 		src.fail(err)
 		return
 	}
-	for len(set) > part {
-		src.send(sub.request(set[:part], true))
-		set = set[part:]
+	resume := src.acked[sub.id] != nil
+	if resume {
+		for list := range positionLists(src.stands(sub)) {
+			src.send(&subscription.Positions{ID: sub.id, List: list})
+		}
 	}
-	src.send(sub.request(set, false))
+	for more := true; more; {
+		n := min(len(set), part)
+		more = n < len(set)
+		m := sub.request(set[:n], more)
+		m.Resume = resume
+		src.send(m)
+		set = set[n:]
+	}
 }
 
 // unsubscribe ends a subscription that was closed here. What still arrives for

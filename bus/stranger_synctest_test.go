@@ -119,6 +119,27 @@ func TestAPublisherSurvivesStrangers(t *testing.T) {
 				control(t, &subscription.Subscribe{ID: 2, Set: []byte{1}}),
 			}
 		}, atMostOne, "mixed"},
+		{"positions before a new subscription are refused", func(t *testing.T) [][]byte {
+			return [][]byte{
+				hello(t, good),
+				control(t, &subscription.Positions{ID: 1, List: []byte{1, 7}}),
+				control(t, &subscription.Subscribe{ID: 1, Set: []byte{1, 1, 1, 0, 0}}),
+			}
+		}, atMostOne, "and then a new subscription"},
+		{"positions of two subscriptions are refused", func(t *testing.T) [][]byte {
+			return [][]byte{
+				hello(t, good),
+				control(t, &subscription.Positions{ID: 1, List: []byte{1, 7}}),
+				control(t, &subscription.Positions{ID: 2, List: []byte{1, 7}}),
+			}
+		}, atMostOne, "mixed"},
+		{"a damaged list of positions is refused", func(t *testing.T) [][]byte {
+			return [][]byte{
+				hello(t, good),
+				control(t, &subscription.Positions{ID: 1, List: []byte{1}}),
+				control(t, &subscription.Subscribe{ID: 1, Set: []byte{1, 1, 1, 0, 0}, Resume: true}),
+			}
+		}, atMostOne, "damaged list"},
 		{"an endless set is refused", func(t *testing.T) [][]byte {
 			part := control(t, &subscription.Subscribe{ID: 1, Set: make([]byte, 16000), More: true})
 			messages := [][]byte{hello(t, good)}

@@ -44,6 +44,38 @@ type page struct {
 // and the pool count.
 func (p *page) size() int { return len(p.buffers) }
 
+// start says that a writer has filled n bytes of the first buffer.
+func (p *page) start(n int) {
+	p.buffers[0].Truncate(0)
+	p.buffers[0].Extend(n)
+}
+
+// put adds bytes behind those in buffer i and returns the buffer of the last.
+func (p *page) put(i int, data []byte) int {
+	for {
+		b := p.buffers[i]
+		n := min(len(data), b.Available())
+		copy(b.Extend(n), data)
+		if data = data[n:]; len(data) == 0 {
+			return i
+		}
+		i++
+	}
+}
+
+// complete makes what a writer has written ready to be sent.
+func (p *page) complete(w *pageWriter) {
+	p.messages = w.messages
+	if p.size() == 1 {
+		p.start(len(w.mem))
+	}
+	p.bytes = pageHeaderBytes
+	for _, b := range p.buffers {
+		p.vector = append(p.vector, b.Bytes())
+		p.bytes += len(b.Bytes())
+	}
+}
+
 // append publishes a message to the stream's subscribers. mu is held.
 //
 // Errors: ErrNoResources, ErrClosed; then nothing was published.
@@ -108,15 +140,8 @@ func (s *stream) fill(tag tags.Tag, status Status, position uint64, data []byte)
 // one transport message, so that the subscriber has it in one piece.
 func (s *stream) commitLarge(tag tags.Tag, status Status, position uint64, data []byte) {
 	s.writer.header(tag, status, position, len(data))
-	for i, b := range s.page.buffers {
-		if i == 0 {
-			b.Truncate(0)
-			b.Extend(len(s.writer.mem))
-		}
-		n := min(len(data), b.Available())
-		copy(b.Extend(n), data)
-		data = data[n:]
-	}
+	s.page.start(len(s.writer.mem))
+	s.page.put(0, data)
 	s.seal()
 }
 
@@ -143,17 +168,7 @@ func (s *stream) sealPage() {
 		return
 	}
 	s.page = nil
-	p.messages = s.writer.messages
-	if p.size() == 1 {
-		b := p.buffers[0]
-		b.Truncate(0)
-		b.Extend(len(s.writer.mem))
-	}
-	p.bytes = pageHeaderBytes
-	for _, b := range p.buffers {
-		p.vector = append(p.vector, b.Bytes())
-		p.bytes += len(b.Bytes())
-	}
+	p.complete(&s.writer)
 	p.refs.Store(int32(len(s.lanes)) + 1) // one for this function: it may be that nobody gets it
 	for i, n := range s.lanes {
 		if s.skip[i] {

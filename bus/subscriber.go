@@ -138,6 +138,7 @@ func (s *Subscriber) SubscribeWith(set tags.Set, h Handler, cfg SubscriptionConf
 // laneFor returns the lane of subscriptions that are treated alike. Lanes are
 // never given up: a publisher knows them as long as the connection lives.
 func (s *Subscriber) laneFor(cfg SubscriptionConfig) (uint16, error) {
+	cfg.Replay = 0 // it matters only at the start
 	s.laneMu.Lock()
 	defer s.laneMu.Unlock()
 	i := slices.Index(s.laneConfigs, cfg)

@@ -52,7 +52,10 @@ func newSubscription(owner *Subscriber, id uint64, set tags.Set, h Handler, cfg 
 
 // request returns the message that asks a publisher for a part of the set.
 func (sub *Subscription) request(set []byte, more bool) *subscription.Subscribe {
-	m := &subscription.Subscribe{ID: sub.id, Lane: sub.lane, BacklogBytes: uint64(sub.cfg.BacklogBytes), Set: set, More: more}
+	m := &subscription.Subscribe{
+		ID: sub.id, Lane: sub.lane, BacklogBytes: uint64(sub.cfg.BacklogBytes), Replay: uint64(sub.cfg.Replay),
+		Set: set, More: more,
+	}
 	if sub.cfg.Policy != (Policy{}) {
 		m.Policy = sub.cfg.Policy.String()
 	}

@@ -88,6 +88,16 @@ type Subscribe struct {
 	// means as much as the publisher gives. The same in all messages of a lane.
 	BacklogBytes uint64 `msgpack:"backlog_bytes,omitempty"`
 
+	// Replay is how many messages of each tag the publisher is to send again, if
+	// it still has them, that it published before.
+	Replay uint64 `msgpack:"replay,omitempty"`
+
+	// Resume says that this publisher has acknowledged the subscription on an
+	// earlier connection. What it has published since is to be sent, as far as it
+	// still has it. Positions of the same ID come before and tell where the
+	// subscriber stands; a tag that is not listed stands at 0.
+	Resume bool `msgpack:"resume,omitempty"`
+
 	// More says that further parts follow.
 	More bool `msgpack:"more,omitempty"`
 }
@@ -110,8 +120,9 @@ type Unsubscribed struct {
 }
 
 // Positions comes before the Subscribed of the same ID and tells how many
-// messages each tag has seen. A tag that became active for this subscriber
-// and is not listed has seen none.
+// messages each tag has seen before the first that is going to come. A tag that
+// became active for this subscriber and is not listed has seen none. From a
+// subscriber it comes before a Subscribe with Resume.
 type Positions struct {
 	ID uint64 `msgpack:"id"`
 

@@ -21,6 +21,8 @@ const (
 	laneKey   = "a4'lane'"
 	causeKey  = "a5'cause'"
 	totalKey  = "a5'total'"
+	replayKey = "a6'replay'"
+	resumeKey = "a6'resume'"
 )
 
 var controlTests = []struct {
@@ -30,6 +32,8 @@ var controlTests = []struct {
 }{
 	{"subscribe to tag 5", &subscription.Subscribe{ID: 1, Set: []byte{1, 1, 5, 0, 0}}, "10 82" + idKey + "01" + setKey + "c405 0101050000"},
 	{"part of a subscribe", &subscription.Subscribe{ID: 300, Set: []byte{1}, More: true}, "10 83" + idKey + "cd012c" + setKey + "c401 01" + moreKey + "c3"},
+	{"subscribe with replay", &subscription.Subscribe{ID: 1, Set: []byte{1}, Replay: 10}, "10 83" + idKey + "01" + setKey + "c401 01" + replayKey + "0a"},
+	{"subscribe again", &subscription.Subscribe{ID: 1, Set: []byte{1}, Resume: true}, "10 83" + idKey + "01" + setKey + "c401 01" + resumeKey + "c3"},
 	{"subscribed", &subscription.Subscribed{ID: 1}, "11 81" + idKey + "01"},
 	{"subscribed with the greatest id", &subscription.Subscribed{ID: 1<<64 - 1}, "11 81" + idKey + "cfffffffffffffffff"},
 	{"unsubscribe", &subscription.Unsubscribe{ID: 128}, "12 81" + idKey + "cc80"},

@@ -40,6 +40,8 @@ type Flags struct {
 	QueueBytes      units.Bytes   `placeholder:"SIZE" group:"Tuning" help:"Page memory that one subscriber may hold before it slows the publisher down. Default 4MiB, or what the largest message takes."`
 	PoolBytes       units.Bytes   `placeholder:"SIZE" group:"Tuning" help:"Memory for all pages. Default 64MiB, or the queue and a page."`
 	MaxMessageBytes units.Bytes   `default:"1MiB" placeholder:"SIZE" group:"Tuning" help:"Largest message. Default ${default}."`
+	Cache           int           `placeholder:"N" group:"Tuning" help:"Keep the newest N messages of each tag for subscribers that come late (subscriber --replay) or whose connection was lost. Default: none."`
+	CacheBytes      units.Bytes   `placeholder:"SIZE" group:"Tuning" help:"Memory for those of all tags together; when it is full the oldest go. Default 64MiB."`
 	FlushInterval   time.Duration `default:"1ms" placeholder:"TIME" group:"Tuning" help:"Longest wait of a message in a page that is not full; 0 sends as soon as the connection is free. Default ${default}."`
 }
 
@@ -113,5 +115,6 @@ func (f *Flags) config() bus.PublisherConfig {
 		Tags: f.Tags, Name: f.Name, Listen: f.Listen.AddrPort,
 		PageBytes: int(f.PageBytes), QueueBytes: int(f.QueueBytes), PoolBytes: int(f.PoolBytes),
 		MaxMessageBytes: int(f.MaxMessageBytes), FlushInterval: flush, Policies: f.Policies,
+		CacheMessages: f.Cache, CacheBytes: int(f.CacheBytes),
 	}
 }

@@ -50,6 +50,8 @@ func TestUsage(t *testing.T) {
 		{"everything wrong at once", "--bus b --tags= --emulate 10 --loop", "--tags: the set is empty; --loop is for --input: --emulate never ends by itself"},
 		{"pages too small", "--bus {dir} --tags 5 --emulate 10 --page-bytes 10", "--page-bytes is 10, want 256 to 16777216"},
 		{"a queue too small", "--bus {dir} --tags 5 --emulate 10 --queue-bytes 10", "--queue-bytes is 10, want ..."},
+		{"a negative cache", "--bus {dir} --tags 5 --emulate 10 --cache=-1", "--cache is -1, want 0 to 1048576"},
+		{"memory for no cache", "--bus {dir} --tags 5 --emulate 10 --cache-bytes 1MiB", "--cache-bytes is 1048576, but nothing is kept: set --cache"},
 		{"messages larger than memory", "--bus {dir} --tags 5 --input f --record lines --max-message-bytes 4000000000GiB", "--max-message-bytes is 4294967296000000000, want 1 to ..."},
 		{"messages larger than the wire takes", "--bus {dir} --tags 5 --input f --record length32 --max-message-bytes 1000GiB", "--max-message-bytes is 1073741824000, want 1 to ..."},
 		{"a heartbeat too quick", "--bus {dir} --tags 5 --emulate 10 --heartbeat 10us", "--heartbeat is 10µs, want 1ms to 1h0m0s, or 0"},

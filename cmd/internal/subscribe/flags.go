@@ -23,6 +23,8 @@ type Flags struct {
 	Record *record.Format `placeholder:"FORMAT" group:"What to do with messages" help:"Format of the output: raw (only their bytes), fixed:N (as raw, and says when one is not of N bytes), lines, length32 (u32 little endian before each), pcap or pcapng (link type Ethernet, time of writing). Default raw."`
 	Verify bool           `group:"What to do with messages" help:"Check that messages are those of publisher --emulate: counter, size and CRC-32C."`
 
+	Replay int `placeholder:"N" group:"What to do with messages" help:"Begin with the newest N messages of each tag that the publishers have kept (publisher --cache). Default: only with what is new."`
+
 	Count        units.Count   `placeholder:"N" group:"When to stop" help:"Stop after this many messages, for example 2M; later ones are not written. Default: no limit."`
 	Timeout      time.Duration `placeholder:"TIME" group:"When to stop" help:"Fail when no message has arrived for this time. Default: wait for ever."`
 	UntilGoodbye bool          `group:"When to stop" help:"Stop when there was a publisher and the last one has ended; fail if --count is not reached by then."`
@@ -71,7 +73,7 @@ func (f *Flags) format() record.Format {
 
 // subscription returns how publishers are to treat us.
 func (f *Flags) subscription() bus.SubscriptionConfig {
-	return bus.SubscriptionConfig{Policy: f.Policy, BacklogBytes: int(f.Backlog)}
+	return bus.SubscriptionConfig{Policy: f.Policy, BacklogBytes: int(f.Backlog), Replay: f.Replay}
 }
 
 // config returns the configuration of the bus.

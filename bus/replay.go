@@ -1,0 +1,167 @@
+package bus
+
+import (
+	"cmp"
+	"slices"
+
+	"tagbus/netio"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// replay sends messages of the cache to a lane that has just begun to want
+// their tags: behind the acknowledgement and before the pages that are held
+// back. The position that the acknowledgement tells is that before the first
+// of them, so that they are counted as all others.
+//
+// The order of things: plan (replay_plan.go) decides how many messages of each tag there is room
+// for and reserves that. take copies those of one tag, while nobody can publish
+// it. finish gives back what is left of the room.
+type replay struct {
+	pub    *Publisher
+	lane   *lane
+	want   uint32                  // messages of each tag
+	resume bool                    // and what the subscriber has missed
+	stands []subscription.Position // where it stands, ascending; other tags at 0
+
+	most     uint32          // messages of a tag that there is room for
+	spare    []*netio.Buffer // the room
+	writer   pageWriter
+	page     *page   // under construction
+	pages    []*page // complete, in order
+	messages uint64
+}
+
+// newReplay returns nil if there is nothing to replay. Loop only.
+func (p *Publisher) newReplay(n *lane, m *subscription.Subscribe, stands []subscription.Position) *replay {
+	if p.cache == nil || m.Replay == 0 && !m.Resume {
+		return nil
+	}
+	r := &replay{pub: p, lane: n, resume: m.Resume, stands: stands, want: uint32(min(m.Replay, uint64(p.cache.depth)))}
+	if n.policy.Kind == Latest {
+		r.want = min(r.want, 1)
+	}
+	return r
+}
+
+// wanted returns how many messages of a tag the subscriber should get. What it
+// has it must not get again. Policies that lose do not make up for what was
+// missed: some of it may be accounted for as lost already.
+func (r *replay) wanted(tag tags.Tag, count uint64) uint32 {
+	want := uint64(r.want)
+	if r.resume {
+		want = 0
+		if r.lane.policy.Lossless() {
+			want = count - min(count, r.standing(tag))
+		}
+	}
+	return uint32(min(want, uint64(r.pub.cache.depth)))
+}
+
+func (r *replay) standing(tag tags.Tag) uint64 {
+	i, found := slices.BinarySearchFunc(r.stands, tag, func(p subscription.Position, tag tags.Tag) int {
+		return cmp.Compare(p.Tag, tag)
+	})
+	if !found {
+		return 0
+	}
+	return r.stands[i].Count
+}
+
+// take copies the messages of a tag and returns the position before the first
+// of them. The tag's route is locked, so that none can be added; the oldest may
+// have gone since plan. A nil replay copies nothing.
+func (r *replay) take(e *tagEntry[tagState]) subscription.Position {
+	at := subscription.Position{Tag: e.tag, Count: e.value.count}
+	if r == nil || len(r.spare) == 0 && r.page == nil {
+		return at
+	}
+	c := r.pub.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, n := c.newest(e.value.line, min(r.wanted(e.tag, e.value.count), r.most))
+	for n > 0 && r.needs(m) > len(r.spare) {
+		m, n = c.newest(e.value.line, n/2)
+	}
+	at.Count -= uint64(n)
+	for i := range uint64(n) {
+		r.add(e.tag, at.Count+1+i, m)
+		m = c.blocks[m].after
+	}
+	r.messages += uint64(n)
+	return at
+}
+
+// needs returns how many further buffers it takes to write a message and those
+// behind it. cache.mu is held.
+func (r *replay) needs(m uint32) (pages int) {
+	left := 0
+	if r.page != nil {
+		left = cap(r.writer.mem) - len(r.writer.mem)
+	}
+	for ; m != 0; m = r.pub.cache.blocks[m].after {
+		switch cost, own := r.cost(m); {
+		case own > 1:
+			pages += own
+			left = 0
+		case cost > left:
+			pages++
+			left = r.pageRoom() - cost
+		default:
+			left -= cost
+		}
+	}
+	return pages
+}
+
+// add copies a message into a page. cache.mu is held.
+func (r *replay) add(tag tags.Tag, position uint64, m uint32) {
+	b := &r.pub.cache.blocks[m]
+	_, pages := r.cost(m)
+	w := &r.writer
+	if r.page != nil && (pages > 1 || !w.fits(int(b.size))) {
+		r.seal()
+	}
+	if r.page == nil {
+		r.page = r.pub.newPage(r.spare[:pages])
+		r.spare = r.spare[pages:]
+		w.reset(r.page.buffers[0].Bytes())
+		w.positions = r.lane.alone()
+	}
+	w.header(tag, b.status, position, int(b.size))
+	if pages == 1 {
+		r.pub.cache.pieces(m, func(piece []byte) { w.mem = append(w.mem, piece...) })
+		return
+	}
+	r.page.start(len(w.mem))
+	at := 0
+	r.pub.cache.pieces(m, func(piece []byte) { at = r.page.put(at, piece) })
+	r.seal()
+}
+
+func (r *replay) seal() {
+	r.page.complete(&r.writer)
+	r.page.refs.Store(1)
+	r.pages = append(r.pages, r.page)
+	r.page = nil
+}
+
+// finish gives back the room that is left and returns the pages.
+func (r *replay) finish() []*page {
+	if r == nil {
+		return nil
+	}
+	if r.page != nil {
+		r.seal()
+	}
+	for _, b := range r.spare {
+		b.Release()
+	}
+	if len(r.spare) > 0 {
+		r.lane.pin(-int64(len(r.spare)))
+		r.pub.roomFreed()
+	}
+	r.spare = nil
+	r.pub.replayed.Add(r.messages)
+	return r.pages
+}

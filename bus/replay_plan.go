@@ -1,0 +1,128 @@
+package bus
+
+import (
+	"slices"
+)
+
+// replayLayer is what the messages of all tags take that are the nth newest of
+// their tag.
+type replayLayer struct {
+	bytes   int // of those that surely share a page with others
+	largest int // of those
+	pages   int // of the others, as if each had pages of its own
+	others  int
+}
+
+// plan finds out how many messages of each tag there is room for: as many of
+// one tag as of another, so that all have their newest. moves are the tags whose
+// routes are about to change. mu is held.
+func (r *replay) plan(moves map[*route][]*tagEntry[tagState]) {
+	if r == nil {
+		return
+	}
+	room := r.room()
+	if room <= 0 {
+		return
+	}
+	var layers []replayLayer
+	for from, entries := range moves {
+		if slices.Contains(from.lanes, r.lane) {
+			continue // it leaves
+		}
+		for _, e := range entries {
+			layers = r.measure(layers, from.streams[0], e)
+		}
+	}
+	var sum replayLayer
+	pages := 0
+	for _, l := range layers {
+		sum.bytes, sum.pages, sum.others = sum.bytes+l.bytes, sum.pages+l.pages, sum.others+l.others
+		sum.largest = max(sum.largest, l.largest)
+		n := sum.most(r.pageRoom())
+		if n > room {
+			break
+		}
+		pages = n
+		r.most++
+	}
+	if len(layers) > 0 && r.most == 0 { // not even one of each: those that come first
+		r.most, pages = 1, room
+	}
+	r.reserve(pages)
+}
+
+// most returns how many pages it takes at most. A page is closed when a message
+// does not fit: a small one leaves less than the largest of them unused, and one
+// of the others, whatever it is.
+func (l *replayLayer) most(pageRoom int) (pages int) {
+	pages = l.pages
+	if l.bytes > 0 {
+		pages += l.others + 1 + l.bytes/(pageRoom-l.largest)
+	}
+	return pages
+}
+
+// measure adds the messages of a tag to the layers.
+func (r *replay) measure(layers []replayLayer, s *stream, e *tagEntry[tagState]) []replayLayer {
+	s.mu.Lock()
+	want := r.wanted(e.tag, e.value.count)
+	s.mu.Unlock()
+	c := r.pub.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	line := c.lines[e.value.line]
+	m := line.last
+	for i := range min(want, line.count) {
+		if int(i) == len(layers) {
+			layers = append(layers, replayLayer{})
+		}
+		l := &layers[i]
+		if cost, pages := r.cost(m); cost > r.pageRoom()/3 {
+			l.pages += pages
+			l.others++
+		} else {
+			l.bytes += cost
+			l.largest = max(l.largest, cost)
+		}
+		m = c.blocks[m].before
+	}
+	return layers
+}
+
+// cost returns the bytes that a message surely takes at most in a page, and the
+// buffers of the page.
+func (r *replay) cost(m uint32) (bytes, pages int) {
+	n := int(r.pub.cache.blocks[m].size)
+	if r.lane.alone() {
+		n += positionBytes
+	}
+	return n + maxRecordOverhead, r.pub.pageSize(n)
+}
+
+func (r *replay) pageRoom() int { return r.pub.pageBytes - pageHeaderBytes }
+
+// room returns how many buffers a replay may take: half of what the lane may
+// hold, so that live messages find room too, and half of the free pool, for
+// the others.
+func (r *replay) room() int {
+	n := r.lane
+	pages := min(n.limit-n.pinned.Load(), (n.limit+1)/2, int64(r.pub.pool.Free()/2))
+	if !n.policy.Lossless() {
+		pages = min(pages, r.pub.lossyPages-r.pub.lossyPinned.Load())
+	}
+	return int(pages)
+}
+
+// reserve takes room, or none if others have been quicker.
+func (r *replay) reserve(pages int) {
+	p := r.pub
+	p.openMu.Lock()
+	defer p.openMu.Unlock()
+	if pages > r.room() {
+		return
+	}
+	var ok bool
+	if r.spare, ok = p.pool.GetAll(nil, pages); ok {
+		r.lane.pin(int64(pages))
+	}
+}
