@@ -31,9 +31,9 @@ func checkBroken(t *testing.T, f faults, check string) (fake *fakeTB) {
 func brokenSuite(f faults, l *netiotest.Loop) netiotest.Suite {
 	n := netiotest.NewNetwork()
 	s := memorySuite(n, netiotest.Config{}, l)
-	s.Open = func(t netiotest.TB, h netio.Handler) netio.Backend {
+	s.Open = func(t netiotest.TB, cfg netio.Config, h netio.Handler) netio.Backend {
 		t.Helper()
-		return openBackend(t, f.opener(n.Opener(l, netiotest.Config{})), h)
+		return openBackend(t, f.opener(n.Opener(l, netiotest.Config{Config: cfg})), h)
 	}
 	return s
 }

@@ -21,7 +21,8 @@ const (
 type side struct {
 	*recorder
 	b            netio.Backend
-	refusalsSeen int // of recorder.refused, by waitRefused
+	bare         netio.Backend // b as Suite.Open has returned it
+	refusalsSeen int           // of recorder.refused, by waitRefused
 }
 
 // openSide opens a backend and checks at the end of the test what its recorder
@@ -30,8 +31,15 @@ func openSide(t TB, s Suite, name string) *side {
 	t.Helper()
 	r := newRecorder(name, s.Patience)
 	t.Cleanup(func() { r.finish(t) }) // after the Close that Open registers
-	b := s.Open(t, r)
-	x := &side{recorder: r, b: b}
+	x := &side{recorder: r}
+	if s.Config.ThreadSafety == netio.Unsafe {
+		m := openMarshal(r, func(h netio.Handler) netio.Backend { return s.Open(t, s.Config, h) })
+		x.b, x.bare = m, m.Backend
+		r.hop = m.do
+	} else {
+		x.bare = s.Open(t, s.Config, r)
+		x.b = x.bare
+	}
 	x.onLoop(t, func() { r.loopID.Store(goroutineID()) })
 	return x
 }
@@ -127,13 +135,7 @@ type pair struct {
 }
 
 // params are those of the suite's connections; the region is the pair's.
-func (p *pair) params() netio.Params {
-	return netio.Params{
-		Receive:  netio.ReceiveParams{MaxMessageBytes: suiteMessageBytes},
-		Buffered: netio.BufferedParams{Buffers: suiteBuffers, BufferBytes: suiteBufferBytes},
-		ZeroCopy: netio.ZeroCopyParams{Outstanding: suiteOutstanding, Region: p.region},
-	}
-}
+func (p *pair) params() netio.Params { return p.s.params(p.region) }
 
 // openPair opens two backends that are not connected yet.
 func openPair(t TB, s Suite) *pair {

@@ -188,7 +188,7 @@ func checkBackendCloseAfterLoop(t TB, s Suite) {
 		if load {
 			p.choke(t)
 		}
-		s.StopLoop(p.client.b)
+		s.StopLoop(p.client.bare)
 		p.client.loopID.Store(0) // now they run wherever Close is called
 		if p.client.b.Loop().Post(func() { t.Errorf("a function ran that was posted after the end of the loop") }) {
 			t.Errorf("Post after the end of the loop: got true, want false")

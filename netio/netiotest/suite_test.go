@@ -11,13 +11,22 @@ import (
 // memorySuite is the suite of the in-memory backend: on one network, each
 // backend on a loop of its own, or all on one loop.
 func memorySuite(n *netiotest.Network, cfg netiotest.Config, shared *netiotest.Loop) netiotest.Suite {
+	seen := 0
 	s := netiotest.Suite{
+		Config:       cfg.Config,
 		ListenAddr:   netip.MustParseAddrPort("127.0.0.1:0"),
 		Capabilities: netio.Capabilities{Receive: true, Buffered: true, ZeroCopy: true, Immediate: !cfg.NoImmediate},
 		Reset:        func(a, b netio.Endpoint) { n.Reset(a.Local(), b.Local()) },
+		Violations: func() []string {
+			all := n.Violations()
+			defer func() { seen = len(all) }()
+			return all[seen:]
+		},
 	}
-	s.Open = func(t netiotest.TB, h netio.Handler) netio.Backend {
+	s.Open = func(t netiotest.TB, base netio.Config, h netio.Handler) netio.Backend {
 		t.Helper()
+		cfg := cfg
+		cfg.Config = base
 		l := shared
 		if l == nil {
 			l = netiotest.NewLoop()

@@ -93,11 +93,14 @@ func openBackendOn(t netiotest.TB, loopConfig reactor.Config, h netio.Handler, c
 func suite(listen string, cfg tcp.Config) netiotest.Suite {
 	var loops sync.Map // netio.Backend → *runner
 	return netiotest.Suite{
-		Open: func(t netiotest.TB, h netio.Handler) netio.Backend {
+		Open: func(t netiotest.TB, base netio.Config, h netio.Handler) netio.Backend {
+			cfg := cfg
+			cfg.Config = base
 			b, r := openBackendLoop(t, h, cfg)
 			loops.Store(b, r)
 			return b
 		},
+		Config:       cfg.Config,
 		ListenAddr:   netip.MustParseAddrPort(listen),
 		Capabilities: netio.Capabilities{Receive: true, Buffered: true, ZeroCopy: true, Immediate: true},
 		StopLoop: func(b netio.Backend) {
