@@ -257,8 +257,8 @@ func (r *recorder) call(f func()) {
 	})
 }
 
-// release gives a buffer back where the backend may be called. Not under the
-// lock.
+// release gives a buffer back where the backend may be called. Under the lock
+// only inside call.
 func (r *recorder) release(b *netio.Buffer) { r.hop(b.Release) }
 
 // hook sets the hooks.

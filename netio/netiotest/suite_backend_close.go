@@ -104,7 +104,7 @@ func (p *pair) provoke(t TB, callback string) {
 		p.server.pause(t, p.accepted)
 		data := p.memory(t, suiteMessageBytes/2)
 		if w == buffered {
-			data = data[:suiteBufferBytes]
+			data = data[:p.s.bufferBytes]
 		}
 		for !errors.Is(p.opened.send(w, 1, nil, data), netio.ErrNoResources) {
 			continue
@@ -223,7 +223,7 @@ func checkBackendClosedMethods(t TB, s Suite) {
 			p.client.b.Name(), p.client.b.Loop(), p.client.b.Stats())
 	}
 	if taken != nil {
-		taken.Release()
+		p.client.release(taken)
 	}
 }
 

@@ -56,22 +56,47 @@ func openBackend(t netiotest.TB, open netio.Opener, h netio.Handler) netio.Backe
 }
 
 func TestMemoryKeepsTheContract(t *testing.T) {
-	netiotest.CheckLeaks(t)
-	n := netiotest.NewNetwork()
-	netiotest.Run(t, memorySuite(n, netiotest.Config{}, nil))
-	if got := n.Violations(); len(got) > 0 {
-		t.Errorf("Violations: got %q, want none", got)
+	shared := netio.Config{
+		SharedReceive: netio.SharedBuffers{Buffers: 6},
+		SharedSend:    netio.SharedBuffers{Buffers: 4, BufferBytes: 4 << 10},
 	}
-}
-
-func TestMemoryKeepsTheContractOnOneLoop(t *testing.T) {
-	l := netiotest.NewLoop()
-	defer l.Close()
-	netiotest.Run(t, memorySuite(netiotest.NewNetwork(), netiotest.Config{NoImmediate: true}, l))
-}
-
-func TestMemoryKeepsTheContractWithNarrowWindows(t *testing.T) {
-	n := netiotest.NewNetwork()
-	n.SetWindow(netip.AddrPort{}, netip.AddrPort{}, 1000)
-	netiotest.Run(t, memorySuite(n, netiotest.Config{}, nil))
+	unsafe := func(c netio.Config) netio.Config {
+		c.ThreadSafety = netio.Unsafe
+		return c
+	}
+	tests := []struct {
+		name           string
+		cfg            netiotest.Config
+		oneLoop        bool
+		window         int // bytes; 0: the default
+		receiveBuffers int
+	}{
+		{name: "from every goroutine"},
+		{name: "with narrow windows and receive buffers", window: 1000, receiveBuffers: 1},
+		{name: "on one loop without immediate sends", oneLoop: true, cfg: netiotest.Config{NoImmediate: true}},
+		{name: "with shared buffers", cfg: netiotest.Config{Config: shared}},
+		{name: "with shared buffers and narrow windows on one loop", cfg: netiotest.Config{Config: shared}, oneLoop: true, window: 1000},
+		{name: "unsafe", cfg: netiotest.Config{Config: unsafe(netio.Config{})}},
+		{name: "unsafe on one loop with shared buffers", cfg: netiotest.Config{Config: unsafe(shared)}, oneLoop: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			netiotest.CheckLeaks(t)
+			var l *netiotest.Loop
+			if tt.oneLoop {
+				l = netiotest.NewLoop()
+				t.Cleanup(l.Close)
+			}
+			n := netiotest.NewNetwork()
+			if tt.window > 0 {
+				n.SetWindow(netip.AddrPort{}, netip.AddrPort{}, tt.window)
+			}
+			s := memorySuite(n, tt.cfg, l)
+			s.ReceiveBuffers = tt.receiveBuffers
+			netiotest.Run(t, s)
+			if got := s.Violations(); len(got) > 0 {
+				t.Errorf("Violations: got %q, want none", got)
+			}
+		})
+	}
 }
