@@ -30,16 +30,19 @@ func checkBroken(t *testing.T, f faults, check string) (fake *fakeTB) {
 // brokenSuite is that of the in-memory backend with faults.
 func brokenSuite(f faults, l *netiotest.Loop) netiotest.Suite {
 	n := netiotest.NewNetwork()
-	s := memorySuite(n, netiotest.Config{}, l)
+	s := memorySuite(n, netiotest.Config{Config: f.base}, l)
 	s.Open = func(t netiotest.TB, cfg netio.Config, h netio.Handler) netio.Backend {
 		t.Helper()
+		if f.config != nil {
+			f.config(&cfg)
+		}
 		return openBackend(t, f.opener(n.Opener(l, netiotest.Config{Config: cfg})), h)
 	}
 	return s
 }
 
 func TestSuiteNoticesBrokenBackends(t *testing.T) {
-	for _, tt := range brokenBackends {
+	for _, tt := range slices.Concat(brokenBackends, brokenSharing) {
 		t.Run(tt.name, func(t *testing.T) {
 			if raceBuild && slices.Contains(racyBackends, tt.name) {
 				t.Skip("the race detector notices it before the suite")
@@ -57,14 +60,14 @@ func TestSuiteNoticesBrokenBackends(t *testing.T) {
 // TestSuiteAcceptsTheSameBackendsUnbroken shows that it is the fault that the
 // checks above notice.
 func TestSuiteAcceptsTheSameBackendsUnbroken(t *testing.T) {
-	var checks []string
-	for _, tt := range brokenBackends {
-		checks = append(checks, tt.check)
-	}
-	slices.Sort(checks)
-	for _, check := range slices.Compact(checks) {
-		t.Run(check, func(t *testing.T) {
-			if fake := checkBroken(t, faults{}, check); fake.Failed() || fake.skipped {
+	seen := map[string]bool{}
+	for _, tt := range slices.Concat(brokenBackends, brokenSharing) {
+		if seen[tt.check] {
+			continue
+		}
+		seen[tt.check] = true
+		t.Run(tt.check, func(t *testing.T) {
+			if fake := checkBroken(t, faults{base: tt.base}, tt.check); fake.Failed() || fake.skipped {
 				t.Errorf("an unbroken backend: got failures %q and skipped %v, want none and false", fake.failures, fake.skipped)
 			}
 		})

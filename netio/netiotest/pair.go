@@ -48,7 +48,7 @@ func openSide(t TB, s Suite, name string) *side {
 func (x *side) onLoop(t TB, f func()) {
 	t.Helper()
 	done := false
-	if !x.b.Loop().Post(func() { f(); x.locked(func() { done = true; close(x.changed); x.changed = make(chan struct{}) }) }) {
+	if !x.b.Loop().Post(func() { f(); x.note(func() { done = true }) }) {
 		t.Fatalf("%s: Post: got false, want true: the loop does not run", x.name)
 	}
 	x.wait(t, "a posted function to run", func() bool { return done })
@@ -173,6 +173,14 @@ func connectPair(t TB, s Suite, change func(server, client *netio.Params)) *pair
 	return p
 }
 
+// connect opens an endpoint from x to a listen endpoint of the server.
+func (p *pair) connect(t TB, x *side, l netio.ListenEndpoint, params netio.Params) (opened, accepted *end) {
+	t.Helper()
+	there, here := x.count(), p.server.count()
+	x.dial(t, l.Addr(), params)
+	return x.established(t, there), p.server.established(t, here)
+}
+
 // memory hands out n bytes of the region, filled with a pattern of its own.
 func (p *pair) memory(t TB, n int) []byte {
 	t.Helper()
@@ -235,9 +243,7 @@ func (p *pair) unhook(t TB) {
 func (p *pair) fence(t TB) {
 	t.Helper()
 	l := p.server.listen(t, p.s, p.params())
-	client, server := p.client.count(), p.server.count()
-	p.client.dial(t, l.Addr(), p.params())
-	c, s := p.client.established(t, client), p.server.established(t, server)
+	c, s := p.connect(t, p.client, l, p.params())
 	for _, hop := range [][2]*end{{c, s}, {s, c}} {
 		hop[0].sendAll(t, hop[0].ways()[0], 0, nil, hop[0].r.word)
 		hop[1].waitReceived(t, 1)

@@ -77,9 +77,22 @@ func (r *recorder) record(what string, f func()) hooks {
 		r.problem("%s was called after Backend.Close had returned", what)
 	}
 	f()
+	r.wake()
+	return r.hooks
+}
+
+// note is locked for what somebody waits for.
+func (r *recorder) note(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f()
+	r.wake()
+}
+
+// wake lets those who wait look again. It needs r.mu.
+func (r *recorder) wake() {
 	close(r.changed)
 	r.changed = make(chan struct{})
-	return r.hooks
 }
 
 // problem needs r.mu.

@@ -104,12 +104,9 @@ func (s Suite) sendBuffers(buffers, bufferBytes int) Suite {
 
 // params are those of an endpoint whose zero-copy sends come from region.
 func (s Suite) params(region []byte) netio.Params {
-	p := netio.Params{
-		Receive:  netio.ReceiveParams{MaxMessageBytes: suiteMessageBytes},
-		ZeroCopy: netio.ZeroCopyParams{Outstanding: suiteOutstanding, Region: region},
-	}
+	p := netio.Params{ZeroCopy: netio.ZeroCopyParams{Outstanding: suiteOutstanding, Region: region}}
 	if !s.Config.SharedReceive.Enabled() {
-		p.Receive.Buffers = s.ReceiveBuffers
+		p.Receive = netio.ReceiveParams{MaxMessageBytes: suiteMessageBytes, Buffers: s.ReceiveBuffers}
 	}
 	if !s.Config.SharedSend.Enabled() {
 		p.Buffered = netio.BufferedParams{Buffers: s.buffers, BufferBytes: s.bufferBytes}
@@ -126,7 +123,10 @@ type check struct {
 // checks returns the contract in the order in which it is read.
 func checks() []check {
 	var all []check
-	for _, part := range [][]check{openChecks, sendChecks, limitChecks, resourceChecks, receiveChecks, closeChecks, listenCloseChecks, backendCloseChecks, threadChecks} {
+	for _, part := range [][]check{
+		configChecks, openChecks, sendChecks, limitChecks, resourceChecks, sendBufferChecks, receiveChecks, receiveBufferChecks,
+		closeChecks, listenCloseChecks, backendCloseChecks, threadChecks, invariantChecks,
+	} {
 		all = append(all, part...)
 	}
 	return all

@@ -61,9 +61,12 @@ func (e *end) sendBuffer(b *netio.Buffer) (err error) {
 		data = append(data, b.Bytes()...)
 	}
 	e.r.call(func() {
-		if err = e.ep.SendBuffer(b); err == nil {
+		switch err = e.ep.SendBuffer(b); {
+		case err == nil:
 			e.accepted = append(e.accepted, b.Key())
 			e.sent = append(e.sent, data)
+		case errors.Is(err, netio.ErrNoResources):
+			e.refusals++
 		}
 	})
 	return err

@@ -85,6 +85,13 @@ func (p *pair) choke(t TB) {
 	if w == buffered {
 		data = data[:p.s.bufferBytes]
 	}
+	p.fill(t, w, data)
+}
+
+// fill sends data to a receiver that is paused until nothing more is accepted
+// and nothing moves.
+func (p *pair) fill(t TB, w way, data []byte) {
+	t.Helper()
 	for range 2 { // what the first fence lets drain is filled up again
 		for i := 0; p.opened.send(w, netio.Key(i), nil, data) == nil; i++ {
 			if i > 4096 {
