@@ -2,6 +2,7 @@ package netiotest
 
 import (
 	"net/netip"
+	"time"
 
 	"tagbus/netio"
 )
@@ -26,6 +27,7 @@ type endpoint struct {
 	out          link            // to the peer
 	in           []byte          // the message being received, up to its last byte that came
 	inBytes      int             // its whole size, 0 between two messages
+	progress     time.Time       // when its last piece came, or the pause ended
 	received     uint64          // messages
 	refusedSends int             // ErrNoResources that OnSendReady has not answered
 	paused       bool
@@ -225,6 +227,7 @@ func (e *endpoint) ResumeReceive() {
 	e.b.net.mu.Lock()
 	defer e.b.net.mu.Unlock()
 	e.paused = false
+	e.progress = time.Now()
 	e.b.schedule(e)
 }
 

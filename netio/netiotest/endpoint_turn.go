@@ -70,6 +70,7 @@ func (e *endpoint) receive() {
 	if !e.take() {
 		e.receiving.leave(e)
 	}
+	e.receiving.expire(e)
 }
 
 // take takes what has arrived, unless e is paused, and tells whether it waits
@@ -133,6 +134,7 @@ func (e *endpoint) assemble(c chunk) bool {
 		e.in = make([]byte, 0, c.size)
 	}
 	e.in = append(e.in, c.data...)
+	e.progress = time.Now()
 	return len(e.in) == e.inBytes
 }
 

@@ -104,8 +104,8 @@ func (p *pair) checkSharing(t TB, opened, accepted []*end) {
 		opened[0].sendAll(t, opened[0].ways()[0], netio.Key(i), nil, p.client.word)
 	}
 	idle.waitReceived(t, before+1)
-	p.exchange(t, opened[1:], accepted[1:], sharedMessageBytes)
+	p.exchange(t, opened[1:], accepted[1:], 20_000)
 	p.server.hook(hooks{})
 	p.server.resume(t, idle)
-	p.exchange(t, opened, accepted, sharedMessageBytes)
+	p.exchange(t, opened, accepted, 20_000)
 }

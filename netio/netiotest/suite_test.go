@@ -75,7 +75,7 @@ func TestMemoryKeepsTheContract(t *testing.T) {
 		{name: "with narrow windows and receive buffers", window: 1000, receiveBuffers: 1},
 		{name: "on one loop without immediate sends", oneLoop: true, cfg: netiotest.Config{NoImmediate: true}},
 		{name: "with shared buffers", cfg: netiotest.Config{Config: shared}},
-		{name: "with shared buffers and narrow windows on one loop", cfg: netiotest.Config{Config: shared}, oneLoop: true, window: 1000},
+		{name: "with shared buffers and narrow windows on one loop", cfg: netiotest.Config{Config: shared}, oneLoop: true, window: 7000},
 		{name: "unsafe", cfg: netiotest.Config{Config: unsafe(netio.Config{})}},
 		{name: "unsafe on one loop with shared buffers", cfg: netiotest.Config{Config: unsafe(shared)}, oneLoop: true},
 	}
