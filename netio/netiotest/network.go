@@ -86,7 +86,7 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.Config = c.Config.WithDefaults()
+	c.Config = c.WithDefaults()
 	if c.Name == "" {
 		c.Name = "memory"
 	}
