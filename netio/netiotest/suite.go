@@ -55,12 +55,14 @@ type Suite struct {
 	// and a region. A missing one skips its tests.
 	Capabilities netio.Capabilities
 
-	// StopLoop ends the loop of a backend and waits for that; Backend.Close
-	// then has to do without it. It runs off the loop. nil skips the test.
+	// StopLoop ends the loop of a backend that Open has returned and waits for
+	// that; Backend.Close then has to do without it. It runs off the loop. nil
+	// skips the test.
 	StopLoop func(b netio.Backend)
 
 	// Reset breaks the connection between two endpoints abruptly, as a failing
-	// network does. nil: RandomRun does without.
+	// network does. nil: RandomRun does without. With netio.Unsafe the endpoints
+	// are stand-ins whose methods may be called anywhere.
 	Reset func(a, b netio.Endpoint)
 
 	// MaxPieces is the most pieces of data that one Send takes. 0: no limit.
