@@ -27,9 +27,13 @@ type SubscriberState struct {
 	Messages uint64 // sent: handed to the transport whole
 	Bytes    uint64 // of pages sent
 	Pages    uint64 // sent
+
+	SendsFree    int // pages and control messages that its endpoint would take at once
+	MinSendsFree int // smallest since the last call of Stats
 }
 
-// Stats returns the publisher's counters. Threads: any.
+// Stats returns the publisher's counters. The smallest numbers of free pages and
+// sends begin anew with each call, whoever makes it. Threads: any.
 func (p *Publisher) Stats() PublisherStats {
 	st := PublisherStats{
 		Refusals: p.refusals.Load(), Undelivered: p.undelivered.Load(), Strangers: p.strangers.Load(),
@@ -55,6 +59,8 @@ func (p *Publisher) Stats() PublisherStats {
 		l.mu.Lock()
 		state.Messages, state.Bytes, state.Pages = l.sentMessages, l.sentBytes, l.sentPages
 		l.mu.Unlock()
+		room := l.ep.Room()
+		state.SendsFree, state.MinSendsFree = room.Sends, room.MinSends
 		st.Subscribers = append(st.Subscribers, state)
 	}
 	slices.SortFunc(st.Subscribers, func(a, b SubscriberState) int {
