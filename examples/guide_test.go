@@ -1,6 +1,7 @@
 package examples_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -110,9 +111,9 @@ func Example_opening() {
 	// refused: true
 }
 
-// exchange opens a connection, sends on it, and ends when a message has arrived
-// and a send has completed.
-func exchange(params netio.Params, send func(netio.Endpoint) error, completed func()) {
+// exchange opens a connection, sends on it, and returns the message that has
+// arrived and the key that was completed.
+func exchange(params netio.Params, send func(netio.Endpoint) error, completed func()) (received []byte, key netio.Key) {
 	loop, err := reactor.New(reactor.Config{})
 	must(err)
 	events := 0
@@ -122,13 +123,13 @@ func exchange(params netio.Params, send func(netio.Endpoint) error, completed fu
 		}
 	}
 	server := open(loop, &side{data: func(data []byte) {
-		fmt.Printf("received % x\n", data)
+		received = bytes.Clone(data) // it is valid until return
 		event()
 	}})
 	client := open(loop, &side{
 		established: func(ep netio.Endpoint) { must(send(ep)) },
 		completed: func(c netio.Completion) {
-			fmt.Println("completed key", c.Key)
+			key = c.Key
 			completed()
 			event()
 		},
@@ -140,37 +141,36 @@ func exchange(params netio.Params, send func(netio.Endpoint) error, completed fu
 	must(client.Close())
 	must(server.Close())
 	must(loop.Close())
+	return received, key
 }
 
 // A header of up to 16 bytes stands before the data and may be reused at once;
 // the data belongs to the backend until its key is completed.
 func Example_zeroCopy() {
 	data, header := []byte{0x1, 0x2}, []byte{0x0}
-	exchange(netio.Params{ZeroCopy: netio.ZeroCopyParams{Region: data}},
+	received, key := exchange(netio.Params{ZeroCopy: netio.ZeroCopyParams{Region: data}},
 		func(ep netio.Endpoint) error {
 			err := ep.Send(7, header, data)
 			header[0] = 0xff
 			return err
 		},
 		func() { data[0] = 0xff })
-	// Unordered output:
-	// received 00 01 02
-	// completed key 7
+	fmt.Printf("received % x, completed key %d\n", received, key)
+	// Output: received 00 01 02, completed key 7
 }
 
 // Everything may be reused at once, for the price of a copy.
 func Example_immediate() {
 	data, header := []byte{0x1, 0x2}, []byte{0x0}
-	exchange(netio.Params{},
+	received, key := exchange(netio.Params{},
 		func(ep netio.Endpoint) error {
 			err := ep.SendCopy(8, header, data)
 			header[0], data[0] = 0xff, 0xff
 			return err
 		},
 		func() {})
-	// Unordered output:
-	// received 00 01 02
-	// completed key 8
+	fmt.Printf("received % x, completed key %d\n", received, key)
+	// Output: received 00 01 02, completed key 8
 }
 
 // TestNothingIsEstablishedBeforeTheLoopRuns: the kernel connects, but who told
