@@ -95,7 +95,7 @@ type Endpoint interface {
 	SendCopy(key Key, header []byte, data ...[]byte) error
 
 	// Room tells how many buffers and sends are free, and how few were since
-	// the last call.
+	// the last call. What it says of a closed endpoint means nothing.
 	Room() Room
 
 	// PauseReceive stops OnData until ResumeReceive: unread bytes stay in the
