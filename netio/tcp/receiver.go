@@ -171,7 +171,9 @@ func (r *receiver) lentRoom() []byte {
 		if have < lengthBytes && r.last >= largeBytes {
 			first += r.last // it may be as the last
 		}
-		want = r.want(have, first)
+		// As if nothing of a large frame had come: a part behind its end would
+		// have to be moved, and the next one again.
+		want = r.want(0, first)
 	}
 	return r.buf[r.end:min(r.start+want, len(r.buf), r.end+maxReadBytes)]
 }
