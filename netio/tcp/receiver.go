@@ -131,18 +131,18 @@ func (r *receiver) room() ([]byte, error) {
 	if r.start > 0 && (have <= smallBytes || r.start+first > len(r.buf)) {
 		r.move(r.buf)
 	}
-	return r.buf[r.end:min(r.start+r.want(have, first), len(r.buf), r.end+maxReadBytes)], nil
+	return r.buf[r.end:min(r.start+r.want(have, first, len(r.buf)), len(r.buf), r.end+maxReadBytes)], nil
 }
 
-// want returns how many bytes the window should hold after the next read: all
-// that fits, unless the first frame is large. Then it is this frame and the
+// want returns how many bytes the window should hold after the next read: the
+// size, which is all that fits, unless the first frame is large. Then it is this frame and the
 // length behind it, or more frames, if they go on being of the same size.
-func (r *receiver) want(have, first int) int {
+func (r *receiver) want(have, first, size int) int {
 	if first-have < largeBytes {
-		return len(r.buf)
+		return size
 	}
 	want := first + lengthBytes
-	if room := len(r.buf) - r.start - want; r.steady && first == lengthBytes+r.last && room > 0 {
+	if room := size - r.start - want; r.steady && first == lengthBytes+r.last && room > 0 {
 		want += room / first * first
 	}
 	return want
@@ -162,20 +162,23 @@ func (r *receiver) lentRoom() []byte {
 	first := lengthBytes // bytes of the first frame
 	if have >= lengthBytes {
 		first += int(binary.LittleEndian.Uint32(r.buf[r.start:]))
+	} else if r.last >= largeBytes && !r.oneMessage {
+		first += r.last // it may be as the last
 	}
-	if r.start > 0 && (have <= smallBytes || r.start+first > len(r.buf)) {
+	size := len(r.buf)
+	if first+lengthBytes <= scratchBytes {
+		size = min(size, scratchBytes) // stays in the cache
+	}
+	if r.start > 0 && (have <= smallBytes || r.start+first > size) {
 		r.move(r.buf)
 	}
 	want := first
 	if !r.oneMessage {
-		if have < lengthBytes && r.last >= largeBytes {
-			first += r.last // it may be as the last
-		}
 		// As if nothing of a large frame had come: a part behind its end would
 		// have to be moved, and the next one again.
-		want = r.want(0, first)
+		want = r.want(0, first, size)
 	}
-	return r.buf[r.end:min(r.start+want, len(r.buf), r.end+maxReadBytes)]
+	return r.buf[r.end:min(r.start+want, size, r.end+maxReadBytes)]
 }
 
 // useScratch moves the window, of up to smallBytes, to the scratch.
