@@ -110,7 +110,7 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.Config = c.Config.WithDefaults()
+	c.Config = c.WithDefaults()
 	setDefault(&c.KeepaliveIdle, DefaultKeepaliveIdle)
 	setDefault(&c.KeepaliveInterval, DefaultKeepaliveInterval)
 	setDefault(&c.KeepaliveProbes, DefaultKeepaliveProbes)

@@ -118,7 +118,8 @@ func TestSharedReceiveMemoryIsConstant(t *testing.T) {
 	}{
 		{"shared by the endpoints of the backend", shared(buffers, size), netio.ReceiveParams{}},
 		{
-			"shared by the endpoints of the listen endpoint", tcp.Config{},
+			"shared by the endpoints of the listen endpoint",
+			tcp.Config{},
 			netio.ReceiveParams{Buffers: buffers, MaxMessageBytes: size, Shared: true},
 		},
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -13,6 +14,7 @@ import (
 
 	"tagbus/netio"
 	"tagbus/netio/netiotest"
+	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 )
 
@@ -30,15 +32,20 @@ var receiveKinds = []struct {
 	pool    func(s *served, ep netio.Endpoint) tcp.ReceivePool // on the loop
 }{
 	{
-		"of its own", tcp.Config{}, netio.ReceiveParams{Buffers: 1, MaxMessageBytes: 5000},
+		"of its own",
+		tcp.Config{},
+		netio.ReceiveParams{Buffers: 1, MaxMessageBytes: 5000},
 		func(_ *served, ep netio.Endpoint) tcp.ReceivePool { return tcp.ReceivePoolOf(ep) },
 	},
 	{
-		"of the listen endpoint", tcp.Config{}, netio.ReceiveParams{Buffers: 1, MaxMessageBytes: 5000, Shared: true},
+		"of the listen endpoint",
+		tcp.Config{},
+		netio.ReceiveParams{Buffers: 1, MaxMessageBytes: 5000, Shared: true},
 		func(s *served, _ netio.Endpoint) tcp.ReceivePool { return tcp.ReceivePoolOf(s.l) },
 	},
 	{
-		"of the backend", shared(1, 5000), netio.ReceiveParams{},
+		"of the backend", shared(1, 5000),
+		netio.ReceiveParams{},
 		func(s *served, _ netio.Endpoint) tcp.ReceivePool { return tcp.ReceivePoolOf(s.b) },
 	},
 }
@@ -108,6 +115,7 @@ func TestReceiveBuffers(t *testing.T) {
 
 // sendInParts writes a stream in parts of random sizes, and closes.
 func sendInParts(tb testing.TB, c *net.TCPConn, stream []byte, seed uint64) {
+	tb.Helper()
 	random := rand.New(rand.NewPCG(seed, 7))
 	for len(stream) > 0 {
 		n := min(1+random.IntN(1<<random.IntN(13)), len(stream))
@@ -173,7 +181,9 @@ func TestReceivePoolSizes(t *testing.T) {
 		{"of the backend: a message and its length, in lines of 64 bytes", shared(3, 10_000), netio.ReceiveParams{}, 3 * 10_048, 0, 3 * 10_048},
 		{"small ones have 4 KiB each", shared(3, 1), netio.ReceiveParams{}, 3 * 4096, 0, 3 * 4096},
 		{
-			"of the listen endpoint", tcp.Config{}, netio.ReceiveParams{Buffers: 5, MaxMessageBytes: 10_000, Shared: true},
+			"of the listen endpoint",
+			tcp.Config{},
+			netio.ReceiveParams{Buffers: 5, MaxMessageBytes: 10_000, Shared: true},
 			0, 5 * 10_048, 5 * 10_048,
 		},
 		{"of one endpoint: in one piece", tcp.Config{}, netio.ReceiveParams{Buffers: 16, MaxMessageBytes: 1020}, 0, 0, 16 * 1024},
@@ -244,6 +254,37 @@ func TestOwnersEndWithPartsInTheirBuffers(t *testing.T) {
 					t.Errorf("buffers in use: got %d, want none", used)
 				}
 			})
+		}
+	}
+}
+
+// TestAPanicGivesTheBufferBack panics with a message in the only buffer, and a
+// part behind it.
+func TestAPanicGivesTheBufferBack(t *testing.T) {
+	w := newWatcher()
+	w.onData = func(_ netio.Endpoint, data []byte) {
+		if string(data) == "panic" {
+			panic("told to")
+		}
+	}
+	cfg := shared(1, 5000)
+	cfg.PartialTimeout = -1
+	b, _ := openBackendOn(t, reactor.Config{Logger: slog.New(slog.DiscardHandler)}, w, cfg)
+	l, err := b.OpenListenEndpoint(loopback, netio.Params{})
+	if err != nil {
+		t.Fatalf("OpenListenEndpoint: got error %v, want none", err)
+	}
+	s := &served{w, b, l}
+	c, ep := s.dialRaw(t)
+	write(t, c, append(frame([]byte("panic")), 1, 0))
+	if end := next(t, "OnConnectionClosed", s.closed); end.ep != ep || !errors.Is(end.cause, tcp.ErrCallbackPanicked) {
+		t.Errorf("OnConnectionClosed: got cause %v, want %v", end.cause, tcp.ErrCallbackPanicked)
+	}
+	other, _ := s.dialRaw(t)
+	write(t, other, frame([]byte("other")))
+	for _, want := range []string{"panic", "other"} {
+		if got := next(t, "OnData", s.data); string(got) != want {
+			t.Errorf("message: got %q, want %q", got, want)
 		}
 	}
 }
