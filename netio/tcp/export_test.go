@@ -138,9 +138,17 @@ func (p ReceivePool) None() bool { return p.p == nil }
 // Bytes returns the size of the memory.
 func (p ReceivePool) Bytes() int { return len(p.p.buffers.Region()) }
 
-// Used returns the number of buffers that endpoints have. If the pool was
-// retired, its memory is free when it is 0.
+// Used returns the number of buffers that endpoints have.
 func (p ReceivePool) Used() int { return p.p.buffers.Buffers() - p.p.buffers.Free() }
+
+// Freed tells whether the memory was given back.
+func (p ReceivePool) Freed() bool {
+	b := p.p.buffers.Get() // nil if the pool was retired
+	if b != nil {
+		b.Release()
+	}
+	return b == nil && p.Used() == 0
+}
 
 // Waiting returns who waits for a buffer, in this order. Threads: the loop.
 func (p ReceivePool) Waiting() (eps []netio.Endpoint) {

@@ -96,11 +96,8 @@ func newOwnReceive(b *backend, p *netio.ReceiveParams) (*receivePool, error) {
 // awaited tells whether somebody waits for a buffer.
 func (p *receivePool) awaited() bool { return p.line.first != nil }
 
-// take gets a buffer for b, unless others were there before.
+// take gets a buffer for b, if one is free. Then nobody waits.
 func (p *receivePool) take(b *borrower) bool {
-	if p.awaited() {
-		return false
-	}
 	if b.buffer = p.buffers.Get(); b.buffer == nil {
 		return false
 	}

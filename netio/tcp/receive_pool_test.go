@@ -253,6 +253,11 @@ func TestOwnersEndWithPartsInTheirBuffers(t *testing.T) {
 				if used := pool.Used(); used != 0 {
 					t.Errorf("buffers in use: got %d, want none", used)
 				}
+				// The pool ends with its owner, and with what the owner belongs to.
+				want := own || end == "backend" || end == "listen endpoint" && kind.name == "of the listen endpoint"
+				if got := pool.Freed(); got != want {
+					t.Errorf("the memory is given back: got %v, want %v", got, want)
+				}
 			})
 		}
 	}

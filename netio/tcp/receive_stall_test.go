@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tagbus/netio"
+	"tagbus/netio/tcp"
 )
 
 // wantTimeout asserts that an endpoint ends because its peer has stopped.
@@ -68,36 +69,33 @@ func TestAPausedEndpointIsNotStalled(t *testing.T) {
 	l.wantOrder(t, l.eps[2], l.eps[0])
 }
 
-// TestWhoGoesOnIsNotStalled has two parts in buffers. One goes on, byte by byte:
-// only the other one is ended.
+// TestWhoGoesOnIsNotStalled has two parts in buffers. One goes on for half the
+// time: when it is over only the other one is ended.
 func TestWhoGoesOnIsNotStalled(t *testing.T) {
-	const limit = 4 << 20
-	cfg := shared(2, limit)
-	cfg.PartialTimeout = 300 * time.Millisecond
-	s := serve(t, newWatcher(), cfg, netio.Params{})
-	slow, _ := s.dialRaw(t)
-	message := frame(make([]byte, limit))
-	sent := 0
-	trickle := func() {
-		write(t, slow, message[sent:sent+1])
-		sent++
-	}
-	trickle()
-	stopped, ep := s.dialRaw(t)
-	write(t, stopped, message[:10])
-	other, _ := s.dialRaw(t)
+	const timeout = 600 * time.Millisecond
+	cfg := shared(2, 4<<20)
+	cfg.PartialTimeout = timeout
+	l := &line{served: serve(t, newWatcher(), cfg, netio.Params{})}
+	l.pool = tcp.ReceivePoolOf(l.b)
+	slow, _ := l.dialRaw(t)
+	message := frame(make([]byte, 4<<20))
+	write(t, slow, message[:1])
+	sent := 1
+	stopped, ep := l.dialRaw(t)
+	write(t, stopped, message[:1])
+	waitFor(t, l.b.Loop(), "parts in both buffers", func() bool { return l.pool.Used() == 2 })
+	other, _ := l.dialRaw(t)
 	write(t, other, frame([]byte("x")))
-	for len(s.closed) == 0 {
-		trickle()
-		onLoop(t, s.b.Loop(), func() {})
+	l.waitWaiting(t, 1)
+	for began := time.Now(); time.Since(began) < timeout/2; sent++ {
+		write(t, slow, message[sent:sent+1])
+		onLoop(t, l.b.Loop(), func() {})
 	}
-	if end := <-s.closed; end.ep != ep || !errors.Is(end.cause, netio.ErrTimeout) {
-		t.Errorf("OnConnectionClosed: got cause %v, want %v, and of the one that stopped", end.cause, netio.ErrTimeout)
-	}
-	next(t, "OnData of who waited", s.data)
+	l.wantTimeout(t, ep)
+	next(t, "OnData of who waited", l.data)
 	write(t, slow, message[sent:])
-	if got := next(t, "OnData of who went on", s.data); len(got) != limit {
-		t.Errorf("message: got %d bytes, want %d", len(got), limit)
+	if got := next(t, "OnData of who went on", l.data); len(got) != len(message)-4 {
+		t.Errorf("message: got %d bytes, want %d", len(got), len(message)-4)
 	}
 }
 
