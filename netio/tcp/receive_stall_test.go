@@ -111,8 +111,8 @@ func TestALoopThatWasHeldUpBlamesNobody(t *testing.T) {
 			return false
 		}
 		go func() {
+			<-time.After(timeout) // the alarm rings before the rest comes
 			write(t, l.conns[0], []byte(rest))
-			<-time.After(timeout)
 			close(goOn)
 		}()
 		<-goOn
