@@ -87,7 +87,11 @@ func drawConfig(rt *rapid.T, s Suite) Suite {
 		return s
 	}
 	s.Config.ThreadSafety = rapid.SampledFrom([]netio.ThreadSafety{netio.Safe, netio.Unsafe}).Draw(rt, "thread safety")
-	return s
+	s.Config.SharedReceive.Buffers = rapid.IntRange(0, 3).Draw(rt, "shared receive buffers")
+	s.Config.SharedReceive.BufferBytes = suiteMessageBytes
+	s.Config.SharedSend.Buffers = max(0, rapid.IntRange(-4, 6).Draw(rt, "shared send buffers"))
+	s.Config.SharedSend.BufferBytes = suiteBufferBytes
+	return s.withDefaults()
 }
 
 func (w *walk) run(rt *rapid.T) {

@@ -2,6 +2,7 @@ package netiotest
 
 import (
 	"errors"
+	"fmt"
 
 	"pgregory.net/rapid"
 
@@ -25,21 +26,22 @@ func (w *walk) closeOne(rt *rapid.T) {
 	l, i := w.pick(rt)
 	both := rapid.Bool().Draw(rt, "both")
 	onLoop := rapid.Bool().Draw(rt, "on the loop")
-	w.end(func(other *walkLink) bool { return other == l })
+	l.over = true
 	w.closeEnd(rt, l, i, onLoop)
 	if both {
 		w.closeEnd(rt, l, 1-i, onLoop)
 	}
 }
 
-// closeEnd closes an end of a link that is over, if it has it and nobody has
-// closed it before.
+// closeEnd closes an end of a link that is over, if it has it. Somebody may
+// have closed it before.
 func (w *walk) closeEnd(t TB, l *walkLink, i int, onLoop bool) {
 	t.Helper()
 	e, n := l.ends[i], l.owners[i]
 	if e == nil || n.dead {
 		return
 	}
+	l.ending = true
 	shut := func() {
 		if err := e.ep.Close(); err != nil && !errors.Is(err, netio.ErrClosed) {
 			n.complain("Close: got error %v, want none or %v", err, netio.ErrClosed)
@@ -57,17 +59,12 @@ func (w *walk) resetOne(rt *rapid.T) {
 	if l.ends[0] == nil || l.ends[1] == nil {
 		return
 	}
-	w.end(func(other *walkLink) bool { return other == l })
-	w.s.Reset(bareEndpoint(l.ends[0].ep), bareEndpoint(l.ends[1].ep))
+	l.over, l.ending = true, true
+	w.s.Reset(l.ends[0].ep, l.ends[1].ep)
 }
 
-// bareEndpoint returns what Suite.Open's backend has made.
-func bareEndpoint(ep netio.Endpoint) netio.Endpoint {
-	if m, ok := ep.(*marshalEndpoint); ok {
-		return m.Endpoint
-	}
-	return ep
-}
+// Unwrap returns the endpoint of the backend itself, for Suite.Reset.
+func (e *marshalEndpoint) Unwrap() netio.Endpoint { return e.Endpoint }
 
 func (w *walk) pauseOne(rt *rapid.T) {
 	l, i := w.pick(rt)
@@ -160,13 +157,12 @@ func (w *walk) settleLink(t TB, l *walkLink) {
 func (w *walk) settleOver(t TB, l *walkLink) {
 	t.Helper()
 	if !l.ending { // nothing need have ended it
-		w.end(func(other *walkLink) bool { return other == l })
 		w.closeEnd(t, l, 0, false)
 		w.closeEnd(t, l, 1, false)
 	}
 	for i, e := range l.ends {
 		if e != nil && !l.owners[i].dead {
-			e.waitClosed(t)
+			l.owners[i].wait(t, fmt.Sprintf("OnConnectionClosed of end %d of %#v", i, l), func() bool { return e.closed })
 		}
 	}
 	if l.ends[0] != nil && l.ends[1] != nil {

@@ -136,7 +136,7 @@ func (w *walk) unhold(rt *rapid.T) {
 		i = 1
 	}
 	l.holds[i]--
-	what := rapid.SampledFrom([]string{"send", "release", "keep"}).Draw(rt, "what")
+	what := rapid.SampledFrom([]string{"send", "send elsewhere", "release", "keep"}).Draw(rt, "what")
 	if len(l.held[i]) == 0 {
 		return // there was none when hold asked
 	}
@@ -145,6 +145,12 @@ func (w *walk) unhold(rt *rapid.T) {
 	switch {
 	case what == "send":
 		w.sendHeld(rt, l, i, b)
+	case what == "send elsewhere" && w.s.Config.SharedSend.Enabled():
+		if l, i = w.elsewhere(rt, l.owners[i]); l == nil {
+			b.from.release(b.Buffer)
+		} else {
+			w.sendHeld(rt, l, i, b)
+		}
 	case what == "keep" && l.over:
 		w.late = append(w.late, b)
 	default:
@@ -152,6 +158,8 @@ func (w *walk) unhold(rt *rapid.T) {
 	}
 }
 
+// sendHeld sends a held buffer. If the backend's endpoints share it, there may be
+// no place for it.
 func (w *walk) sendHeld(rt *rapid.T, l *walkLink, i int, b heldBuffer) {
 	e := l.ends[i]
 	err := e.sendBuffer(b.Buffer)
@@ -159,9 +167,26 @@ func (w *walk) sendHeld(rt *rapid.T, l *walkLink, i int, b heldBuffer) {
 		return
 	}
 	b.from.release(b.Buffer)
-	if !l.over || !errors.Is(err, netio.ErrClosed) {
-		rt.Fatalf("%s: SendBuffer: got error %v, want none", e.r.name, err)
+	if w.s.Config.SharedSend.Enabled() || l.over {
+		w.checkRefusal(rt, l, e, "SendBuffer", err)
+		return
 	}
+	rt.Fatalf("%s: SendBuffer: got error %v, want none", e.r.name, err)
+}
+
+// elsewhere returns the last link that lives and its end at n, or nil.
+func (w *walk) elsewhere(t TB, n *walkNode) (*walkLink, int) {
+	t.Helper()
+	for _, l := range slices.Backward(w.links) {
+		if l.over {
+			continue
+		}
+		w.know(t, l)
+		if i := slices.Index(l.owners[:], n); i >= 0 {
+			return l, i
+		}
+	}
+	return nil, 0
 }
 
 // release gives back what is held of l.

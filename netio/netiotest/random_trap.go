@@ -48,12 +48,13 @@ func (w *walk) trapOne(rt *rapid.T) {
 	if e == nil || n.dead || listener && i == 0 {
 		return
 	}
+	messages := t.before + 1 // of t, only the loop knows from here on
 	n.locked(func() { n.traps[e] = t })
 	from := i // completions and readiness come where is sent
 	if t.where == inData {
 		from = 1 - i
 	}
-	for key := range netio.Key(t.before + 1) {
+	for key := range netio.Key(messages) {
 		w.trySend(rt, l, from, way, key, header, data)
 	}
 }
