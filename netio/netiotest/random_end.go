@@ -89,11 +89,21 @@ func (w *walk) resumeEnd(t TB, l *walkLink, i int) {
 	}
 }
 
-// stall stops both ends of a link to receive and has both send until there is
-// no room, so that what comes next, a close or the end of a backend, meets a
-// connection that is full in both directions.
+// stall fills a link, at once with the close of an end or without.
 func (w *walk) stall(rt *rapid.T) {
-	l, _ := w.pick(rt)
+	l, i := w.pick(rt)
+	shut := rapid.Bool().Draw(rt, "close")
+	w.fill(rt, l)
+	if shut {
+		l.over = true
+		w.closeEnd(rt, l, i, false)
+	}
+}
+
+// fill stops both ends of a link to receive and has both send until there is no
+// room. So what comes next, the close of an end or that of a backend, meets a
+// connection that is full in both directions.
+func (w *walk) fill(rt *rapid.T, l *walkLink) {
 	way := w.drawWay(rt)
 	header, data := w.message(rt, way)
 	for i := range l.ends {
@@ -111,9 +121,6 @@ func (w *walk) stall(rt *rapid.T) {
 // settleOne lets everything under way on one link arrive, or end.
 func (w *walk) settleOne(rt *rapid.T) {
 	l, _ := w.pick(rt)
-	if w.s.Config.SharedReceive.Enabled() {
-		w.resumeAll(rt) // a paused endpoint may keep the buffers from the others
-	}
 	w.settleLink(rt, l)
 }
 
@@ -133,6 +140,9 @@ func (w *walk) settleLink(t TB, l *walkLink) {
 	}
 	w.know(t, l)
 	l.release()
+	if w.s.Config.SharedReceive.Enabled() {
+		w.resumeAll(t) // a paused endpoint may keep the buffers from the others
+	}
 	for i := range l.ends {
 		w.resumeEnd(t, l, i) // an end need not see the end behind unread bytes
 	}

@@ -3,12 +3,17 @@ package netiotest
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"syscall"
 
 	"pgregory.net/rapid"
 
 	"tagbus/netio"
 )
+
+// walkTurns is in how many turns of its loop a closed listen endpoint frees its
+// address, behind all that the loop has to do.
+const walkTurns = 10_000
 
 // walkNode is one backend of a walk, from its opening to its end.
 type walkNode struct {
@@ -81,10 +86,14 @@ func (w *walk) listen(t TB, i int, slot *walkSlot, addr netip.AddrPort) {
 	p := w.params()
 	p.Context = l
 	var err error
-	l.ListenEndpoint, err = n.b.OpenListenEndpoint(addr, p)
+	open := func(addr netip.AddrPort) { l.ListenEndpoint, err = n.b.OpenListenEndpoint(addr, p) }
+	open(addr)
+	for turns := 0; turns < walkTurns && errors.Is(err, netio.ErrListenEndpointExists); turns++ {
+		n.onLoop(t, func() {}) // the end of the one before is asynchronous
+		open(addr)
+	}
 	if errors.Is(err, syscall.EADDRINUSE) && addr.Port() != 0 {
-		// Somebody else on this machine was given the port meanwhile.
-		l.ListenEndpoint, err = n.b.OpenListenEndpoint(w.s.ListenAddr, p)
+		open(w.s.ListenAddr) // somebody else on this machine was given the port meanwhile
 	}
 	if err != nil {
 		t.Fatalf("%s: OpenListenEndpoint(%v): got error %v, want none", n.name, addr, err)
@@ -111,10 +120,14 @@ func (w *walk) listenOrClose(rt *rapid.T) {
 	} else {
 		shut()
 	}
+	live := slices.DeleteFunc(slices.Clone(w.links), func(l *walkLink) bool { return l.over || l.through != slot.l })
 	w.unlisten(slot)
 	if rapid.Bool().Draw(rt, "wait") {
-		n.onLoop(rt, func() {})
-		slot.silent = true
+		for _, l := range live {
+			// The end of those that it has accepted comes behind its own.
+			w.settleLink(rt, l)
+			slot.silent = slot.silent || l.ends[1] != nil
+		}
 	}
 }
 
@@ -141,15 +154,23 @@ func (w *walk) listenAgain(rt *rapid.T, i int, slot *walkSlot) {
 	addr := w.s.ListenAddr
 	if rapid.Bool().Draw(rt, "same address") {
 		addr = slot.addr
-		w.nodes[i].onLoop(rt, func() {}) // the end of the one before is asynchronous
 	}
 	w.listen(rt, i, slot, addr)
 }
 
-// kill closes a whole backend in the middle of whatever it does, and opens its
-// successor, which listens at none, some or all of its addresses.
+// kill closes a whole backend in the middle of whatever it does, perhaps with a
+// connection that is full, and opens its successor, which listens at none, some
+// or all of its addresses.
 func (w *walk) kill(rt *rapid.T) {
+	if rapid.IntRange(0, 2).Draw(rt, "seldom") > 0 {
+		rt.Skip("not now")
+	}
 	n := w.nodes[rapid.IntRange(0, 1).Draw(rt, "node")]
+	i := slices.IndexFunc(w.links, func(l *walkLink) bool { return !l.over && (l.from == n || l.to == n) })
+	if i >= 0 && rapid.Bool().Draw(rt, "full") {
+		w.know(rt, w.links[i])
+		w.fill(rt, w.links[i])
+	}
 	ways := []string{"close", "close on the loop"}
 	if w.s.StopLoop != nil {
 		ways = append(ways, "stop the loop")
