@@ -59,7 +59,7 @@ func measureGrowth(tb testing.TB, backends ...netio.Backend) (g growth) {
 	g.goroutines = runtime.NumGoroutine()
 	g.files = openFiles(tb)
 	g.watched = watchedDescriptors(tb)
-	g.resident = residentBytes(tb)
+	g.resident = processBytes(tb)
 	return g
 }
 
@@ -80,8 +80,8 @@ func watchedDescriptors(tb testing.TB) (n int) {
 	return n
 }
 
-// residentBytes returns how much memory the process has.
-func residentBytes(tb testing.TB) int64 {
+// processBytes returns how much memory the process has.
+func processBytes(tb testing.TB) int64 {
 	tb.Helper()
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
