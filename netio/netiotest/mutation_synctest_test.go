@@ -1,7 +1,6 @@
 package netiotest_test
 
 import (
-	"flag"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -70,56 +69,6 @@ func TestSuiteAcceptsTheSameBackendsUnbroken(t *testing.T) {
 			if fake := checkBroken(t, faults{base: tt.base}, tt.check); fake.Failed() || fake.skipped {
 				t.Errorf("an unbroken backend: got failures %q and skipped %v, want none and false", fake.failures, fake.skipped)
 			}
-		})
-	}
-}
-
-func TestRandomRunNoticesBrokenBackends(t *testing.T) {
-	// The run that fails is not one to keep.
-	if err := flag.Set("rapid.nofailfile", "true"); err != nil {
-		t.Fatalf("set -rapid.nofailfile: got error %v, want none", err)
-	}
-	tests := []struct {
-		name string
-		faults
-	}{
-		{"a completion is reported twice", faults{completed: func(b *broken, key netio.Key, call func(netio.Key)) {
-			call(key)
-			if b.nth("completed", 5) {
-				call(key)
-			}
-		}}},
-		{"one bit of a message is changed", faults{data: func(b *broken, data []byte, call func([]byte)) {
-			data = slices.Clone(data)
-			if b.nth("data", 5) {
-				data[0] ^= 1
-			}
-			call(data)
-		}}},
-		{"a message is dropped", faults{data: func(b *broken, data []byte, call func([]byte)) {
-			if !b.nth("data", 5) {
-				call(data)
-			}
-		}}},
-		{"a close leaves out a key", faults{closed: func(_ *broken, keys []netio.Key, cause error, call func([]netio.Key, error)) {
-			call(keys[min(1, len(keys)):], cause)
-		}}},
-		{"a buffer is lost", faults{buffer: func(e *brokenEndpoint) (*netio.Buffer, error) {
-			if e.b.nth("buffer", 5) {
-				_, _ = e.Endpoint.Buffer()
-			}
-			return e.Endpoint.Buffer()
-		}}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := netiotest.NewLoop()
-				defer l.Close()
-				if fake := runFake(func(fake *fakeTB) { netiotest.RandomRunTB(fake, brokenSuite(tt.faults, l)) }); !fake.Failed() {
-					t.Errorf("random run: got no failure, want one")
-				}
-			})
 		})
 	}
 }
