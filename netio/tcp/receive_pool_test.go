@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"tagbus/netio"
-	"tagbus/netio/netiotest"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 )
@@ -233,15 +232,4 @@ func TestActiveEndpointsHaveReceiveBuffers(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestConformanceWithSharedReceiveBuffers(t *testing.T) {
-	cfg := shared(2, 4<<20)
-	cfg.PartialTimeout = 100 * time.Millisecond // nobody stops for as long
-	netiotest.Run(t, suite("127.0.0.1:0", cfg))
-}
-
-func TestRandomRunWithSharedReceiveBuffers(t *testing.T) {
-	netiotest.CheckLeaks(t)
-	netiotest.RandomRun(t, suite("127.0.0.1:0", shared(6, 1<<20))) // one for each that may be paused
 }
