@@ -1,11 +1,13 @@
 # The work is in scripts/; this file only names it.
 # Settings: FUZZTIME (20s, or 10000x inputs), BENCH (regular expression),
-# BENCHTIME (1s, or 1x), COUNT (repetitions of a benchmark).
+# BENCHTIME (1s, or 1x), COUNT (repetitions of a benchmark), RUNS (of the suites
+# by flake).
 
 FUZZTIME  ?= 20s
 BENCH     ?= .
 BENCHTIME ?= 1s
 COUNT     ?= 1
+RUNS      ?= 100
 
 # Tools have their own module, so that their dependencies never become ours.
 TOOL := go tool -modfile=tools/go.mod
@@ -17,10 +19,10 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race lint fmt bench fuzz cover ci clean
+.PHONY: help build demo test race invariants flake lint fmt bench fuzz cover ci clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## bin/publisher and bin/subscriber
 	CGO_ENABLED=0 go build -o bin/ ./cmd/publisher ./cmd/subscriber
@@ -34,6 +36,12 @@ test: ## install what the tests need, run them, name what was skipped
 
 race: ## the tests under the race detector (needs a C compiler)
 	@scripts/race.sh
+
+invariants: ## the tests in the build that checks how memory and threads are used, with the race detector
+	@scripts/race.sh -tags invariants
+
+flake: ## the backends' conformance suites and random runs RUNS times, in every build; a long time
+	@RUNS=$(RUNS) scripts/flake.sh
 
 lint: ## golangci-lint as pinned in tools/go.mod (first run builds it: about a minute)
 	$(TOOL) golangci-lint run ./...

@@ -1,9 +1,7 @@
 package tagbus_test
 
 import (
-	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -49,21 +47,10 @@ func TestGuaranteesNameRealTests(t *testing.T) {
 	if len(named) < 10 {
 		t.Fatalf("found %d names of tests, want at least 10: has the table changed its form?", len(named))
 	}
-	var tests strings.Builder
-	err = filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		code, err := os.ReadFile(path)
-		tests.Write(code)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := module(t)
 	for _, name := range named {
-		if !strings.Contains(tests.String(), "func "+name[1]+"(") {
-			t.Errorf("docs/guarantees.md names %s, which does not exist", name[1])
+		if err := source.findTest(name[1]); err != nil {
+			t.Errorf("docs/guarantees.md: %v", err)
 		}
 	}
 }

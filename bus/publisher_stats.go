@@ -35,6 +35,9 @@ type SubscriberState struct {
 	Bytes    uint64 // of pages sent
 	Pages    uint64 // sent
 
+	SendsFree    int // pages and control messages that its endpoint would take at once
+	MinSendsFree int // smallest since the last call of Stats
+
 	Lanes []LaneState // by policy
 }
 
@@ -55,7 +58,8 @@ type LaneState struct {
 	Undelivered uint64
 }
 
-// Stats returns the publisher's counters. Threads: any.
+// Stats returns the publisher's counters. The smallest numbers of free pages and
+// sends begin anew with each call, whoever makes it. Threads: any.
 func (p *Publisher) Stats() PublisherStats {
 	st := PublisherStats{
 		Refusals: p.refusals.Load(), Undelivered: p.undelivered.Load(), Strangers: p.strangers.Load(),
@@ -92,6 +96,8 @@ func (p *Publisher) Stats() PublisherStats {
 		state.Messages, state.Bytes, state.Pages = l.sentMessages, l.sentBytes, l.sentPages
 		l.mu.Unlock()
 		sortLanes(state.Lanes)
+		room := l.ep.Room()
+		state.SendsFree, state.MinSendsFree = room.Sends, room.MinSends
 		st.Subscribers = append(st.Subscribers, state)
 	}
 	st.Gone, st.Losses = p.accounts.states()

@@ -5,6 +5,9 @@ import "net/netip"
 // Opener creates a Backend that reports to h. Backend packages return one from
 // their Opener function, so that the bus can be given a transport without
 // knowing which it is.
+//
+// Errors: all violations of the backend's configuration, joined, each wrapping
+// ErrInvalidConfig; ErrNotBuiltIn; the system's.
 type Opener func(h Handler) (Backend, error)
 
 // Backend moves messages over one kind of transport.

@@ -17,7 +17,7 @@ const (
 // Buffer is a piece of a Pool's memory that is filled from the front.
 //
 // It has one owner at a time and is not safe for use by two goroutines at
-// once. Integers are written in little-endian byte order.
+// once. That of an Unsafe backend is for its loop only. Integers are written in little-endian byte order.
 //
 // Source: netio3 NetworkBuffer.
 type Buffer struct {

@@ -42,8 +42,9 @@
 //
 // A build with the tag invariants finds who breaks these rules: it overwrites
 // the bytes of a message when OnData has returned, compares checksums of
-// zero-copy data at the send and at its completion, and panics when a method of
-// an Unsafe backend is called off its loop.
+// zero-copy data at the send and when its key is reported and ends the process
+// if they differ, and panics when a method of an Unsafe backend is called off
+// its loop.
 //
 // Source: netio3-backend, "Network communication".
 package netio

@@ -77,7 +77,8 @@ type Endpoint interface {
 	//     ErrClosed.
 	SendBuffer(b *Buffer) error
 
-	// Send sends header and data as one message without copying data.
+	// Send sends header and data as one message without copying data. A backend
+	// may copy a message that is so small that this costs less.
 	//
 	//   - header: 0 to MaxHeaderBytes bytes; may be reused on return.
 	//   - data: the pieces of the message, in order. Their bytes must not
@@ -94,7 +95,7 @@ type Endpoint interface {
 	SendCopy(key Key, header []byte, data ...[]byte) error
 
 	// Room tells how many buffers and sends are free, and how few were since
-	// the last call.
+	// the last call. What it says of a closed endpoint means nothing.
 	Room() Room
 
 	// PauseReceive stops OnData until ResumeReceive: unread bytes stay in the

@@ -250,8 +250,10 @@ func TestAwaitFree(t *testing.T) {
 		t.Error("AwaitFree with a free buffer: got false, want true")
 	}
 	b = p.Get()
-	if p.AwaitFree() || p.AwaitFree() {
-		t.Error("AwaitFree without a free buffer: got true, want false")
+	for range 2 {
+		if p.AwaitFree() {
+			t.Error("AwaitFree without a free buffer: got true, want false")
+		}
 	}
 	if calls != 0 {
 		t.Errorf("calls of OnFree before a buffer came back: got %d, want 0", calls)

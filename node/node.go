@@ -97,11 +97,26 @@ func (c Config) opener(loop *reactor.EventLoop) (netio.Opener, error) {
 		if c.TCP.UserTimeout == 0 {
 			c.TCP.UserTimeout = -1
 		}
-		return tcp.Opener(loop, c.TCP), nil
+		return tcp.Opener(loop, c.TCP), c.suits(c.TCP.Config)
 	case name == "rdma":
 		return rdma.Opener(loop, rdma.Config{Provider: provider}), nil
 	}
 	return nil, fmt.Errorf("%w: got %q", ErrUnknownBackend, c.Backend)
+}
+
+// suits tells whether publishers and subscribers can use a backend: they are
+// called by any goroutine, and have send buffers of their own.
+//
+// Errors: netio.ErrInvalidConfig, wrapped.
+func (Config) suits(c netio.Config) error {
+	var errs []error
+	if c.ThreadSafety != netio.Safe {
+		errs = append(errs, fmt.Errorf("%w: ThreadSafety is %v, want safe: the bus is for many goroutines", netio.ErrInvalidConfig, c.ThreadSafety))
+	}
+	if c.SharedSend.Enabled() {
+		errs = append(errs, fmt.Errorf("%w: SharedSend.Buffers is %d, want 0: the bus has send buffers for each connection", netio.ErrInvalidConfig, c.SharedSend.Buffers))
+	}
+	return errors.Join(errs...)
 }
 
 // NewPublisher opens a publisher on the node; see bus.NewPublisher.

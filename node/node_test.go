@@ -36,6 +36,8 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}{
 		{"an unknown backend", node.Config{Bus: t.TempDir(), Backend: "udp"}, node.ErrUnknownBackend, `got "udp"`},
 		{"tcp has no providers", node.Config{Bus: t.TempDir(), Backend: "tcp:x"}, node.ErrUnknownBackend, `got "tcp:x"`},
+		{"a backend for one goroutine", node.Config{Bus: t.TempDir(), TCP: tcp.Config{Config: netio.Config{ThreadSafety: netio.Unsafe}}}, netio.ErrInvalidConfig, "ThreadSafety is unsafe"},
+		{"shared send buffers", node.Config{Bus: t.TempDir(), TCP: tcp.Config{Config: netio.Config{SharedSend: netio.SharedBuffers{Buffers: 1}}}}, netio.ErrInvalidConfig, "SharedSend.Buffers is 1"},
 		{"a bus that is a file", node.Config{Bus: plain}, nil, plain},
 	}
 	for _, test := range tests {

@@ -136,6 +136,7 @@ func TestMetricsOfABus(t *testing.T) {
 			"tagbus_publisher_subscriber_queue_limit_pages"+lane+" 8",
 			"tagbus_publisher_subscriber_sent_messages_total"+labels+" 3",
 			"tagbus_publisher_subscriber_sent_pages_total"+labels+" 1",
+			"tagbus_publisher_subscriber_free_sends"+labels+" 64",
 		)
 		compare(t, ofSubscriber,
 			"tagbus_subscriber_publishers 1",
@@ -186,6 +187,7 @@ func TestASlowSubscriberShows(t *testing.T) {
 			"tagbus_publisher_subscriber_queued_pages"+lane+" 8",
 			"tagbus_publisher_subscriber_queue_limit_pages"+lane+" 8",
 			"tagbus_publisher_subscriber_sent_messages_total"+labels+" 0",
+			"tagbus_publisher_subscriber_free_sends"+labels+" 59", // 4 KiB of 64 pages are under way
 		)
 		b.net.Reset(p.Addr(), peer.Addr)
 		synctest.Wait()

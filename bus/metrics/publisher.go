@@ -15,8 +15,9 @@ type publisher struct{ stats func() bus.PublisherStats }
 // OfPublisher returns a collector of a publisher's counters.
 //
 //   - stats: the Stats method of a bus.Publisher. It is called once for each
-//     scrape and resets PublisherStats.MinPagesFree, which is no metric for that
-//     reason: who reads it elsewhere reads the smallest since the last scrape.
+//     scrape. The metrics with min in their name are the smallest since the call
+//     before, so give them one reader: a second scraper, or a program that calls
+//     Stats too, takes a part of the time from the first.
 //   - Labels: the metrics of each subscriber have subscriber (its instance),
 //     name, host and addr, as it has given them, with the replacement character
 //     (U+FFFD) for what is not UTF-8. There are never more such sets than
@@ -116,6 +117,18 @@ var publisherMetrics = []metric[bus.PublisherStats]{
 	gauge("tagbus_publisher_pool_free_pages",
 		"Free pages in the pool. At 0 nobody can publish: raise PoolBytes, or lower QueueBytes so that slow subscribers hold less.",
 		nil, func(s *bus.PublisherStats) int { return s.PagesFree }),
+	gauge("tagbus_publisher_pool_min_free_pages",
+		"Fewest free pages since the last scrape. 0 means that publishing stood still, or nearly, for want of a page at some time since, even if there are enough now: raise PoolBytes, or lower QueueBytes.",
+		nil, func(s *bus.PublisherStats) int { return s.MinPagesFree }),
+	gauge("tagbus_publisher_cached_messages",
+		"Messages in the cache for late and returning subscribers.",
+		nil, func(s *bus.PublisherStats) int { return s.Cached }),
+	gauge("tagbus_publisher_cached_bytes",
+		"Memory of the cache in use. At CacheBytes it keeps fewer messages of a tag than CacheMessages says: raise CacheBytes.",
+		nil, func(s *bus.PublisherStats) int { return s.CachedBytes }),
+	counter("tagbus_publisher_replayed_messages_total",
+		"Messages sent from the cache, counted for each subscriber. If it grows all the time, connections are lost again and again.",
+		nil, func(s *bus.PublisherStats) uint64 { return s.Replayed }),
 }
 
 // linkLabels name a subscriber of a publisher. None is called instance, because
@@ -155,4 +168,11 @@ var linkMetrics = []metric[bus.SubscriberState]{
 	counter("tagbus_publisher_subscriber_sent_pages_total",
 		"Pages sent to this subscriber since it connected. If it grows nearly as fast as the messages, pages go out nearly empty: raise FlushInterval.",
 		linkLabels, func(s *bus.SubscriberState) uint64 { return s.Pages }),
+	gauge("tagbus_publisher_subscriber_free_sends",
+		"Pages that the connection to this subscriber would take at once. 0 means that many small pages are under way and the next wait in the publisher: "+
+			"if queued pages grow too, the subscriber or the network is slow; if not, raise FlushInterval for fuller pages.",
+		linkLabels, func(s *bus.SubscriberState) int { return s.SendsFree }),
+	gauge("tagbus_publisher_subscriber_min_free_sends",
+		"Fewest free sends of this subscriber since the last scrape. 0 means that pages had to wait, or nearly, at some time since, even if all have gone out by now: a burst. Only if it stays at 0 there is something to do; see free sends.",
+		linkLabels, func(s *bus.SubscriberState) int { return s.MinSendsFree }),
 }

@@ -1,6 +1,7 @@
 package netiotest
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/invariants"
 )
 
 // backend is a netio.Backend on a Network. What happens to its endpoints is
@@ -23,6 +25,9 @@ type backend struct {
 	done chan struct{} // closed after the last callback of a closed backend
 
 	turning sync.Mutex // held during a turn
+
+	sharedSend    *sendBuffers    // of all endpoints, or nil
+	sharedReceive *receiveBuffers // of all endpoints, or nil
 
 	// mu stands for net.mu:
 	listeners     []*listener
@@ -60,10 +65,39 @@ func newBackend(n *Network, loop netio.Loop, h netio.Handler, cfg Config) (*back
 		return nil, err
 	}
 	b.timer = timer
+	if s := cfg.SharedSend; s.Enabled() {
+		if b.sharedSend, err = newSendBuffers(b, true, s.Buffers, s.BufferBytes); err != nil {
+			return nil, errors.Join(err, timer.Close())
+		}
+	}
+	b.sharedReceive = newReceiveBuffers(cfg.SharedReceive.Buffers)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.backends = append(n.backends, b)
 	return b, nil
+}
+
+// checkThread panics if a method of an Unsafe backend is called where it may
+// not be: elsewhere than on the loop, or in a turn that Close runs, while the
+// loop runs. It checks in every build. It must not be called under the
+// network's mutex.
+func (b *backend) checkThread(method string) {
+	if b.cfg.ThreadSafety == netio.Safe || b.loop.OnLoop() {
+		return
+	}
+	b.net.mu.Lock()
+	inTurn := b.turner == goroutineID()
+	b.net.mu.Unlock()
+	invariants.CheckThread(inTurn || !b.loopRuns(), method)
+}
+
+// loopRuns tells whether the loop runs. One that does not tell counts as
+// running until it takes no more functions.
+func (b *backend) loopRuns() bool {
+	if l, ok := b.loop.(interface{ Running() bool }); ok {
+		return l.Running()
+	}
+	return b.loop.Post(func() {})
 }
 
 // Name implements netio.Backend.
@@ -82,6 +116,7 @@ func (b *backend) Stats() netio.Stats {
 // OpenListenEndpoint implements netio.Backend. With Config.Host, another
 // address fails with EADDRNOTAVAIL.
 func (b *backend) OpenListenEndpoint(addr netip.AddrPort, p netio.Params) (netio.ListenEndpoint, error) {
+	b.checkThread("OpenListenEndpoint")
 	b.net.mu.Lock()
 	defer b.net.mu.Unlock()
 	l, err := b.listen(addr, p)
@@ -122,6 +157,9 @@ func (b *backend) listen(addr netip.AddrPort, p netio.Params) (*listener, error)
 		return nil, syscall.EADDRINUSE
 	}
 	l := &listener{b: b, addr: addr, params: p}
+	if p.Receive.Shared {
+		l.sharedReceive = newReceiveBuffers(p.Receive.Buffers)
+	}
 	b.net.listeners[addr] = l
 	b.listeners = append(b.listeners, l)
 	return l, nil
@@ -129,6 +167,7 @@ func (b *backend) listen(addr netip.AddrPort, p netio.Params) (*listener, error)
 
 // OpenEndpoint implements netio.Backend.
 func (b *backend) OpenEndpoint(addr netip.AddrPort, p netio.Params) error {
+	b.checkThread("OpenEndpoint")
 	b.net.mu.Lock()
 	defer b.net.mu.Unlock()
 	if err := b.dial(addr, p); err != nil {

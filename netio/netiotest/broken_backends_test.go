@@ -38,13 +38,16 @@ var racyBackends = []string{
 	"a completion comes before the memory is read",
 }
 
-// brokenBackends are backends that break one promise each, with the check that
-// must notice.
-var brokenBackends = []struct {
+// brokenBackend is a backend that breaks one promise, with the check that must
+// notice.
+type brokenBackend struct {
 	name  string
 	check string
 	faults
-}{
+}
+
+// brokenBackends break promises about messages and callbacks.
+var brokenBackends = []brokenBackend{
 	{"a completion is dropped", mixedCheck, faults{completed: func(b *broken, key netio.Key, call func(netio.Key)) {
 		if !b.nth("completed", 7) {
 			call(key)

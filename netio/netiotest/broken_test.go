@@ -16,11 +16,20 @@ type broken struct {
 	count     map[string]int // of the callbacks, by name
 	held      []func()       // callbacks held back
 
+	takers map[*netio.Buffer]*brokenEndpoint // who has taken a buffer; for the one goroutine of a test
+
 	faults
 }
 
 // faults are what is wrong with a broken backend.
 type faults struct {
+	base netio.Config // of the suite that is to notice
+
+	config      func(c *netio.Config)
+	openError   func(err error) error // not nil
+	params      func(p *netio.Params)
+	paramsError func(err error) error // not nil
+
 	established func(b *broken, call func())
 	refused     func(b *broken, call func())
 	closed      func(b *broken, keys []netio.Key, cause error, call func([]netio.Key, error))
@@ -31,6 +40,8 @@ type faults struct {
 	send     func(e *brokenEndpoint, key netio.Key, header []byte, data [][]byte) error
 	sendCopy func(e *brokenEndpoint, key netio.Key, header []byte, data [][]byte) error
 	buffer   func(e *brokenEndpoint) (*netio.Buffer, error)
+	sendBuf  func(e *brokenEndpoint, b *netio.Buffer) error
+	room     func(r *netio.Room)
 	pause    func(e *brokenEndpoint)
 	close    func(e *brokenEndpoint) error
 	local    func(e *brokenEndpoint) netip.AddrPort
@@ -45,9 +56,12 @@ type brokenEndpoint struct {
 
 func (f faults) opener(open netio.Opener) netio.Opener {
 	return func(h netio.Handler) (netio.Backend, error) {
-		b := &broken{h: h, faults: f, endpoints: map[netio.Endpoint]*brokenEndpoint{}, count: map[string]int{}}
+		b := &broken{h: h, faults: f, endpoints: map[netio.Endpoint]*brokenEndpoint{}, count: map[string]int{}, takers: map[*netio.Buffer]*brokenEndpoint{}}
 		inner, err := open((*brokenHandler)(b))
 		b.Backend = inner
+		if err != nil && f.openError != nil {
+			err = f.openError(err)
+		}
 		return b, err
 	}
 }
@@ -56,6 +70,28 @@ func (f faults) opener(open netio.Opener) netio.Opener {
 func (b *broken) nth(kind string, n int) bool {
 	b.count[kind]++
 	return b.count[kind] == n
+}
+
+func (b *broken) OpenListenEndpoint(addr netip.AddrPort, p netio.Params) (netio.ListenEndpoint, error) {
+	if b.params != nil {
+		b.params(&p)
+	}
+	l, err := b.Backend.OpenListenEndpoint(addr, p)
+	if err != nil && b.paramsError != nil {
+		err = b.paramsError(err)
+	}
+	return l, err
+}
+
+func (b *broken) OpenEndpoint(addr netip.AddrPort, p netio.Params) error {
+	if b.params != nil {
+		b.params(&p)
+	}
+	err := b.Backend.OpenEndpoint(addr, p)
+	if err != nil && b.paramsError != nil {
+		err = b.paramsError(err)
+	}
+	return err
 }
 
 func (b *broken) Close() error {
@@ -84,6 +120,21 @@ func (e *brokenEndpoint) Buffer() (*netio.Buffer, error) {
 		return e.b.buffer(e)
 	}
 	return e.Endpoint.Buffer()
+}
+
+func (e *brokenEndpoint) SendBuffer(b *netio.Buffer) error {
+	if e.b.sendBuf != nil {
+		return e.b.sendBuf(e, b)
+	}
+	return e.Endpoint.SendBuffer(b)
+}
+
+func (e *brokenEndpoint) Room() netio.Room {
+	r := e.Endpoint.Room()
+	if e.b.room != nil {
+		e.b.room(&r)
+	}
+	return r
 }
 
 func (e *brokenEndpoint) PauseReceive() {

@@ -14,14 +14,21 @@ type listener struct {
 	b      *backend
 	addr   netip.AddrPort
 	params netio.Params
-	closed bool // guarded by the network's mutex
+
+	// guarded by the network's mutex:
+	closed        bool
+	sharedReceive *receiveBuffers // of the endpoints accepted here, or nil
 }
 
 // Addr implements netio.ListenEndpoint.
-func (l *listener) Addr() netip.AddrPort { return l.addr }
+func (l *listener) Addr() netip.AddrPort {
+	l.b.checkThread("Addr")
+	return l.addr
+}
 
 // Close implements netio.ListenEndpoint.
 func (l *listener) Close() error {
+	l.b.checkThread("Close")
 	l.b.net.mu.Lock()
 	defer l.b.net.mu.Unlock()
 	if l.closed {
@@ -108,17 +115,16 @@ func (d *dial) refuse(cause error) {
 
 // connect makes both sides of the connection. It needs the network's mutex.
 func (d *dial) connect(l *listener) error {
-	accepted, err := newEndpoint(l.b, l.addr, d.local, l.params)
+	accepted, err := newEndpoint(l.b, l, l.addr, d.local, l.params)
 	if err != nil {
 		l.b.stats.AcceptErrors++
 		return syscall.ECONNREFUSED
 	}
-	opened, err := newEndpoint(d.b, d.local, d.addr, d.params)
+	opened, err := newEndpoint(d.b, nil, d.local, d.addr, d.params)
 	if err != nil {
-		accepted.closePool()
+		accepted.retireBuffers()
 		return err
 	}
-	accepted.ln = l
 	accepted.peer, opened.peer = opened, accepted
 	d.b.dials = slices.DeleteFunc(d.b.dials, func(x *dial) bool { return x == d })
 	for _, e := range []*endpoint{accepted, opened} {

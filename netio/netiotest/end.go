@@ -99,7 +99,7 @@ func (e *end) rawBuffered(key netio.Key, header []byte, data ...[]byte) (netio.K
 		err = e.ep.SendBuffer(b)
 	}
 	if err != nil {
-		b.Release()
+		e.r.release(b)
 	}
 	return b.Key(), err
 }

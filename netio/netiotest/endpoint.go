@@ -2,6 +2,7 @@ package netiotest
 
 import (
 	"net/netip"
+	"time"
 
 	"tagbus/netio"
 )
@@ -18,92 +19,115 @@ type endpoint struct {
 	context       any // loop only
 
 	// mu stands for b.net.mu:
-	pool           *netio.Pool // nil without buffers
-	sends          []*send     // accepted and not completed, in order
-	mostSends      int         // since the last call of Room
-	out            link        // to the peer
-	in             []byte      // the message being received, up to its last byte that came
-	inBytes        int         // its whole size, 0 between two messages
-	received       uint64      // messages
-	refusedBuffers int         // ErrNoResources that OnSendReady has not answered
-	refusedSends   int
-	paused         bool
-	announced      bool  // OnConnectionEstablished was called
-	closed         bool  // by its user, its listen endpoint or its backend
-	reset          error // the connection broke; becomes cause when that can arrive
-	cause          error // why it ends, if not by closed
-	ended          bool  // OnConnectionClosed was called
-	taskMark       taskMark
+	buffers      *sendBuffers    // nil without buffers
+	receiving    *receiveBuffers // where those for in come from, nil: from anywhere
+	holds        bool            // one of receiving
+	sends        []*send         // accepted and not completed, in order
+	mostSends    int             // since the last call of Room
+	out          link            // to the peer
+	in           []byte          // the message being received, up to its last byte that came
+	inBytes      int             // its whole size, 0 between two messages
+	progress     time.Time       // when its last piece came, or the pause ended
+	received     uint64          // messages
+	refusedSends int             // ErrNoResources that OnSendReady has not answered
+	paused       bool
+	announced    bool  // OnConnectionEstablished was called
+	closed       bool  // by its user, its listen endpoint or its backend
+	reset        error // the connection broke; becomes cause when that can arrive
+	cause        error // why it ends, if not by closed
+	ended        bool  // OnConnectionClosed was called
+	taskMark     taskMark
 }
 
-func newEndpoint(b *backend, local, remote netip.AddrPort, p netio.Params) (*endpoint, error) {
-	e := &endpoint{b: b, params: p, local: local, remote: remote, context: p.Context}
+func newEndpoint(b *backend, ln *listener, local, remote netip.AddrPort, p netio.Params) (*endpoint, error) {
+	e := &endpoint{b: b, ln: ln, params: p, local: local, remote: remote, context: p.Context}
 	e.out = link{net: b.net, from: local, to: remote}
-	if p.Buffered.Buffers > 0 {
-		pool, err := netio.NewPool(p.Buffered.Buffers, p.Buffered.BufferBytes)
-		if err != nil {
+	switch {
+	case b.sharedReceive != nil:
+		e.receiving = b.sharedReceive
+	case p.Receive.Shared:
+		e.receiving = ln.sharedReceive
+	default:
+		e.receiving = newReceiveBuffers(p.Receive.Buffers)
+	}
+	if b.sharedSend != nil {
+		e.buffers = b.sharedSend
+	} else if p.Buffered.Buffers > 0 {
+		var err error
+		if e.buffers, err = newSendBuffers(b, false, p.Buffered.Buffers, p.Buffered.BufferBytes); err != nil {
 			return nil, err
 		}
-		e.pool = pool
 	}
 	return e, nil
 }
 
 // Local implements netio.Endpoint.
-func (e *endpoint) Local() netip.AddrPort { return e.local }
+func (e *endpoint) Local() netip.AddrPort {
+	e.b.checkThread("Local")
+	return e.local
+}
 
 // Remote implements netio.Endpoint.
-func (e *endpoint) Remote() netip.AddrPort { return e.remote }
+func (e *endpoint) Remote() netip.AddrPort {
+	e.b.checkThread("Remote")
+	return e.remote
+}
 
 // Capabilities implements netio.Endpoint.
 func (e *endpoint) Capabilities() netio.Capabilities {
+	e.b.checkThread("Capabilities")
 	return netio.Capabilities{
 		Receive:   true,
-		Buffered:  e.params.Buffered.Buffers > 0,
+		Buffered:  e.buffers != nil,
 		ZeroCopy:  true,
 		Immediate: !e.b.cfg.NoImmediate,
 	}
 }
 
 // Context implements netio.Endpoint.
-func (e *endpoint) Context() any { return e.context }
+func (e *endpoint) Context() any {
+	e.b.checkThread("Context")
+	return e.context
+}
 
 // SetContext implements netio.Endpoint.
-func (e *endpoint) SetContext(v any) { e.context = v }
+func (e *endpoint) SetContext(v any) {
+	e.b.checkThread("SetContext")
+	e.context = v
+}
 
-// Buffer implements netio.Endpoint. When all buffers are in the hands of the
-// user, OnSendReady follows the next completion, not a Buffer.Release, which
-// the endpoint does not see.
+// Buffer implements netio.Endpoint.
 func (e *endpoint) Buffer() (*netio.Buffer, error) {
+	e.b.checkThread("Buffer")
 	e.b.net.mu.Lock()
 	defer e.b.net.mu.Unlock()
 	switch {
 	case e.isClosed():
 		return nil, netio.ErrClosed
-	case e.pool == nil:
+	case e.buffers == nil:
 		return nil, netio.ErrNotSupported
 	}
-	buf := e.pool.Get()
-	if buf == nil {
-		e.refusedBuffers++
-		return nil, netio.ErrNoResources
-	}
-	return buf, nil
+	return e.buffers.get(e)
 }
 
-// SendBuffer implements netio.Endpoint. It counts as outstanding but is never
-// refused for it: the number of buffers is its limit.
+// SendBuffer implements netio.Endpoint. It counts as outstanding, but that of a
+// buffer of e's own is never refused for it: their number is the limit.
 func (e *endpoint) SendBuffer(buf *netio.Buffer) error {
+	e.b.checkThread("SendBuffer")
 	e.b.net.mu.Lock()
 	defer e.b.net.mu.Unlock()
 	switch {
 	case e.isClosed():
 		return netio.ErrClosed
-	case e.pool == nil || !buf.MarkSent(e.pool):
+	case e.buffers == nil || !buf.MarkSent(e.buffers.pool):
 		return netio.ErrForeignBuffer
 	case len(buf.Bytes()) == 0:
 		buf.UnmarkSent()
 		return netio.ErrEmptyMessage
+	case e.buffers.shared && e.full():
+		buf.UnmarkSent()
+		e.refusedSends++
+		return netio.ErrNoResources
 	}
 	s := newSend(buf.Key(), [][]byte{buf.Bytes()}, len(buf.Bytes()))
 	s.buf = buf
@@ -113,11 +137,13 @@ func (e *endpoint) SendBuffer(buf *netio.Buffer) error {
 
 // Send implements netio.Endpoint.
 func (e *endpoint) Send(key netio.Key, header []byte, data ...[]byte) error {
+	e.b.checkThread("Send")
 	return e.send(true, false, key, header, data)
 }
 
 // SendCopy implements netio.Endpoint.
 func (e *endpoint) SendCopy(key netio.Key, header []byte, data ...[]byte) error {
+	e.b.checkThread("SendCopy")
 	return e.send(!e.b.cfg.NoImmediate, true, key, header, data)
 }
 
@@ -139,7 +165,7 @@ func (e *endpoint) send(supported, copied bool, key netio.Key, header []byte, da
 		return netio.ErrEmptyMessage
 	case size > maxMessageBytes:
 		return netio.ErrTooLarge
-	case len(e.sends) >= e.params.ZeroCopy.Outstanding:
+	case e.full():
 		e.refusedSends++
 		return netio.ErrNoResources
 	}
@@ -157,6 +183,10 @@ func (e *endpoint) send(supported, copied bool, key netio.Key, header []byte, da
 	return nil
 }
 
+// full tells whether as many sends are outstanding as may be. It needs the
+// network's mutex.
+func (e *endpoint) full() bool { return len(e.sends) >= e.params.ZeroCopy.Outstanding }
+
 // maxMessageBytes is the largest limit that Params allow, so that no peer can
 // receive more.
 const maxMessageBytes = 1<<31 - 1
@@ -170,10 +200,11 @@ func (e *endpoint) accept(s *send) {
 
 // Room implements netio.Endpoint.
 func (e *endpoint) Room() (r netio.Room) {
+	e.b.checkThread("Room")
 	e.b.net.mu.Lock()
 	defer e.b.net.mu.Unlock()
-	if e.pool != nil {
-		r.Buffers, r.MinBuffers = e.pool.Free(), e.pool.MinFree()
+	if e.buffers != nil {
+		r.Buffers, r.MinBuffers = e.buffers.pool.Free(), e.buffers.pool.MinFree()
 	}
 	limit := e.params.ZeroCopy.Outstanding
 	r.Sends, r.MinSends = max(0, limit-len(e.sends)), max(0, limit-max(e.mostSends, len(e.sends)))
@@ -183,22 +214,27 @@ func (e *endpoint) Room() (r netio.Room) {
 
 // PauseReceive implements netio.Endpoint. It takes effect at once.
 func (e *endpoint) PauseReceive() {
+	e.b.checkThread("PauseReceive")
 	e.b.net.mu.Lock()
 	defer e.b.net.mu.Unlock()
 	e.paused = true
+	e.receiving.leave(e)
 }
 
 // ResumeReceive implements netio.Endpoint.
 func (e *endpoint) ResumeReceive() {
+	e.b.checkThread("ResumeReceive")
 	e.b.net.mu.Lock()
 	defer e.b.net.mu.Unlock()
 	e.paused = false
+	e.progress = time.Now()
 	e.b.schedule(e)
 }
 
 // Close implements netio.Endpoint. What is in the window still reaches the
 // peer, and then the end of the connection.
 func (e *endpoint) Close() error {
+	e.b.checkThread("Close")
 	e.b.net.mu.Lock()
 	defer e.b.net.mu.Unlock()
 	if e.isClosed() {

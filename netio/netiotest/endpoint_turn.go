@@ -1,7 +1,6 @@
 package netiotest
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -9,10 +8,8 @@ import (
 	"time"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/invariants"
 )
-
-// poison overwrites data that OnData has returned from.
-const poison = 0xDB
 
 func (e *endpoint) mark() *taskMark { return &e.taskMark }
 
@@ -67,22 +64,35 @@ func (e *endpoint) announce() {
 
 func (e *endpoint) event(k EventKind) Event { return Event{Kind: k, Local: e.local, Remote: e.remote} }
 
-// receive takes what has arrived, unless e is paused. The end of the
-// connection is seen even then, if nothing is unread before it.
+// receive takes what has arrived. If it needs no buffer for more, it does not
+// wait for one any longer.
 func (e *endpoint) receive() {
+	if !e.take() {
+		e.receiving.leave(e)
+	}
+	e.receiving.expire(e)
+}
+
+// take takes what has arrived, unless e is paused, and tells whether it waits
+// for a buffer. The end of the connection is seen even without both, if nothing
+// is unread before it.
+func (e *endpoint) take() (waits bool) {
 	in := &e.peer.out
 	for messages := 0; !e.stopped() && len(in.chunks) > 0 && !in.gated(); {
 		first := in.chunks[0]
 		if e.paused && !first.fin {
-			return
+			return false
 		}
 		if first.due.After(time.Now()) {
 			e.b.wakeAt(e, first.due)
-			return
+			return false
 		}
 		if messages == turnBudget {
 			e.b.schedule(e)
-			return
+			return false
+		}
+		if !first.fin && !e.receiving.take(e) {
+			return true
 		}
 		if c := in.take(); c.fin {
 			e.peerEnded()
@@ -91,6 +101,7 @@ func (e *endpoint) receive() {
 			e.deliver()
 		}
 	}
+	return false
 }
 
 func (e *endpoint) peerEnded() {
@@ -123,10 +134,12 @@ func (e *endpoint) assemble(c chunk) bool {
 		e.in = make([]byte, 0, c.size)
 	}
 	e.in = append(e.in, c.data...)
+	e.progress = time.Now()
 	return len(e.in) == e.inBytes
 }
 
 func (e *endpoint) deliver() {
+	defer e.receiving.put(e) // even if OnData panics
 	data := e.in
 	e.in, e.inBytes = nil, 0
 	e.received++
@@ -139,9 +152,7 @@ func (e *endpoint) deliver() {
 	event.Data = data
 	e.b.notify(event, func(h netio.Handler) {
 		h.OnData(e, data)
-		for i := range data {
-			data[i] = poison
-		}
+		invariants.Poison(data)
 	})
 }
 
@@ -179,23 +190,19 @@ func (e *endpoint) complete(s *send) {
 			s.key, e.local, e.remote, s.size))
 	}
 	if s.buf != nil {
-		s.buf.ReleaseSent()
+		e.b.unlocked(s.buf.ReleaseSent)
 	}
 	e.b.notify(e.event(Completed), func(h netio.Handler) {
 		h.OnSendCompleted(netio.Completion{Endpoint: e, Key: s.key})
 	})
 }
 
-// reportReady answers each ErrNoResources once there is something to be had.
+// reportReady answers each refused send once there is a place for it; sendBuffers
+// answers those who found no buffer.
 func (e *endpoint) reportReady() {
-	ready := func(h netio.Handler) { h.OnSendReady(e) }
-	for !e.stopped() && e.refusedSends > 0 && len(e.sends) < e.params.ZeroCopy.Outstanding {
+	for !e.stopped() && e.refusedSends > 0 && !e.full() {
 		e.refusedSends--
-		e.b.unlocked(func() { ready(e.b.h) })
-	}
-	for !e.stopped() && e.refusedBuffers > 0 && e.pool.Free() > 0 {
-		e.refusedBuffers--
-		e.b.unlocked(func() { ready(e.b.h) })
+		e.b.unlocked(func() { e.b.h.OnSendReady(e) })
 	}
 }
 
@@ -209,14 +216,11 @@ func (e *endpoint) finish() {
 	if e.closed {
 		cause = nil
 	}
-	keys := make([]netio.Key, 0, len(e.sends))
-	for _, s := range e.sends {
-		keys = append(keys, s.key)
-		if s.buf != nil {
-			s.buf.ReleaseSent()
-		}
-	}
+	sends := e.sends
 	e.sends = nil
+	e.in, e.inBytes = nil, 0
+	e.receiving.leave(e)
+	e.receiving.put(e)
 	e.peer.out.clear()
 	if e.reset == nil && !e.b.killed {
 		e.out.end()
@@ -224,8 +228,15 @@ func (e *endpoint) finish() {
 	}
 	e.b.endpoints = slices.DeleteFunc(e.b.endpoints, func(x *endpoint) bool { return x == e })
 	e.b.net.endpoints = slices.DeleteFunc(e.b.net.endpoints, func(x *endpoint) bool { return x == e })
+	keys := make([]netio.Key, 0, len(sends))
+	for _, s := range sends {
+		keys = append(keys, s.key)
+		if s.buf != nil {
+			e.b.unlocked(s.buf.ReleaseSent)
+		}
+	}
+	e.retireBuffers()
 	if !e.announced {
-		e.closePool()
 		return
 	}
 	e.b.stats.Closed++
@@ -238,16 +249,12 @@ func (e *endpoint) finish() {
 			keys[i] = ^netio.Key(0)
 		}
 	})
-	e.closePool()
 }
 
-// closePool frees the buffers. Those that the user has not released keep the
-// memory of all: it stays until the process ends, as the user may write there.
-func (e *endpoint) closePool() {
-	if e.pool != nil && e.pool.Free() == e.pool.Buffers() {
-		// Fails only for a region that is not one.
-		if err := e.pool.Close(); err != nil {
-			panic(errors.Join(errors.New("netiotest: close the pool of an endpoint"), err))
-		}
+// retireBuffers frees the endpoint's own send buffers, when the user has
+// released the last one.
+func (e *endpoint) retireBuffers() {
+	if e.buffers != nil && !e.buffers.shared {
+		e.buffers.pool.Retire()
 	}
 }

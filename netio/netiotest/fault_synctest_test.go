@@ -205,9 +205,9 @@ func TestFailNthWithoutAFaultKeepsTheContract(t *testing.T) {
 	n := netiotest.NewNetwork()
 	s := memorySuite(n, netiotest.Config{}, l)
 	f := &netiotest.Fault{}
-	s.Open = func(t netiotest.TB, h netio.Handler) netio.Backend {
+	s.Open = func(t netiotest.TB, cfg netio.Config, h netio.Handler) netio.Backend {
 		t.Helper()
-		return openBackend(t, netiotest.FailNth(n.Opener(l, netiotest.Config{}), f), h)
+		return openBackend(t, netiotest.FailNth(n.Opener(l, netiotest.Config{Config: cfg}), f), h)
 	}
 	netiotest.Run(t, s)
 	if f.Fired() || f.Calls() == 0 {

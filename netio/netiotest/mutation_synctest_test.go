@@ -1,7 +1,6 @@
 package netiotest_test
 
 import (
-	"flag"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -30,16 +29,19 @@ func checkBroken(t *testing.T, f faults, check string) (fake *fakeTB) {
 // brokenSuite is that of the in-memory backend with faults.
 func brokenSuite(f faults, l *netiotest.Loop) netiotest.Suite {
 	n := netiotest.NewNetwork()
-	s := memorySuite(n, netiotest.Config{}, l)
-	s.Open = func(t netiotest.TB, h netio.Handler) netio.Backend {
+	s := memorySuite(n, netiotest.Config{Config: f.base}, l)
+	s.Open = func(t netiotest.TB, cfg netio.Config, h netio.Handler) netio.Backend {
 		t.Helper()
-		return openBackend(t, f.opener(n.Opener(l, netiotest.Config{})), h)
+		if f.config != nil {
+			f.config(&cfg)
+		}
+		return openBackend(t, f.opener(n.Opener(l, netiotest.Config{Config: cfg})), h)
 	}
 	return s
 }
 
 func TestSuiteNoticesBrokenBackends(t *testing.T) {
-	for _, tt := range brokenBackends {
+	for _, tt := range slices.Concat(brokenBackends, brokenSharing) {
 		t.Run(tt.name, func(t *testing.T) {
 			if raceBuild && slices.Contains(racyBackends, tt.name) {
 				t.Skip("the race detector notices it before the suite")
@@ -57,66 +59,16 @@ func TestSuiteNoticesBrokenBackends(t *testing.T) {
 // TestSuiteAcceptsTheSameBackendsUnbroken shows that it is the fault that the
 // checks above notice.
 func TestSuiteAcceptsTheSameBackendsUnbroken(t *testing.T) {
-	var checks []string
-	for _, tt := range brokenBackends {
-		checks = append(checks, tt.check)
-	}
-	slices.Sort(checks)
-	for _, check := range slices.Compact(checks) {
-		t.Run(check, func(t *testing.T) {
-			if fake := checkBroken(t, faults{}, check); fake.Failed() || fake.skipped {
+	seen := map[string]bool{}
+	for _, tt := range slices.Concat(brokenBackends, brokenSharing) {
+		if seen[tt.check] {
+			continue
+		}
+		seen[tt.check] = true
+		t.Run(tt.check, func(t *testing.T) {
+			if fake := checkBroken(t, faults{base: tt.base}, tt.check); fake.Failed() || fake.skipped {
 				t.Errorf("an unbroken backend: got failures %q and skipped %v, want none and false", fake.failures, fake.skipped)
 			}
-		})
-	}
-}
-
-func TestRandomRunNoticesBrokenBackends(t *testing.T) {
-	// The run that fails is not one to keep.
-	if err := flag.Set("rapid.nofailfile", "true"); err != nil {
-		t.Fatalf("set -rapid.nofailfile: got error %v, want none", err)
-	}
-	tests := []struct {
-		name string
-		faults
-	}{
-		{"a completion is reported twice", faults{completed: func(b *broken, key netio.Key, call func(netio.Key)) {
-			call(key)
-			if b.nth("completed", 5) {
-				call(key)
-			}
-		}}},
-		{"one bit of a message is changed", faults{data: func(b *broken, data []byte, call func([]byte)) {
-			data = slices.Clone(data)
-			if b.nth("data", 5) {
-				data[0] ^= 1
-			}
-			call(data)
-		}}},
-		{"a message is dropped", faults{data: func(b *broken, data []byte, call func([]byte)) {
-			if !b.nth("data", 5) {
-				call(data)
-			}
-		}}},
-		{"a close leaves out a key", faults{closed: func(_ *broken, keys []netio.Key, cause error, call func([]netio.Key, error)) {
-			call(keys[min(1, len(keys)):], cause)
-		}}},
-		{"a buffer is lost", faults{buffer: func(e *brokenEndpoint) (*netio.Buffer, error) {
-			if e.b.nth("buffer", 5) {
-				_, _ = e.Endpoint.Buffer()
-			}
-			return e.Endpoint.Buffer()
-		}}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := netiotest.NewLoop()
-				defer l.Close()
-				if fake := runFake(func(fake *fakeTB) { netiotest.RandomRunTB(fake, brokenSuite(tt.faults, l)) }); !fake.Failed() {
-					t.Errorf("random run: got no failure, want one")
-				}
-			})
 		})
 	}
 }

@@ -30,6 +30,13 @@ const firstPort = 40000
 //     checksum: bytes that the owner changed in the meantime are what the
 //     receiver gets, and Violations reports it.
 //   - Data given to OnData is overwritten when OnData returns.
+//   - A receive buffer is taken before the first piece of a message leaves the
+//     window; those who find none wait in order. A peer that stops in the
+//     middle of a message while others wait for its buffer is disconnected
+//     with ErrTimeout after 10 s.
+//   - Refusals for want of a shared send buffer are answered in order.
+//   - An Unsafe backend panics, in every build, when a method is called that
+//     may not be called there.
 //
 // Faults are set by rules between two addresses, from and to: a rule holds for
 // every present and future connection that matches. In an address of a rule,
@@ -79,7 +86,7 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.Config = c.Config.WithDefaults()
+	c.Config = c.WithDefaults()
 	if c.Name == "" {
 		c.Name = "memory"
 	}

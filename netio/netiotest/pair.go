@@ -21,7 +21,8 @@ const (
 type side struct {
 	*recorder
 	b            netio.Backend
-	refusalsSeen int // of recorder.refused, by waitRefused
+	bare         netio.Backend // b as Suite.Open has returned it
+	refusalsSeen int           // of recorder.refused, by waitRefused
 }
 
 // openSide opens a backend and checks at the end of the test what its recorder
@@ -30,8 +31,15 @@ func openSide(t TB, s Suite, name string) *side {
 	t.Helper()
 	r := newRecorder(name, s.Patience)
 	t.Cleanup(func() { r.finish(t) }) // after the Close that Open registers
-	b := s.Open(t, r)
-	x := &side{recorder: r, b: b}
+	x := &side{recorder: r}
+	if s.Config.ThreadSafety == netio.Unsafe {
+		m := openMarshal(r, func(h netio.Handler) netio.Backend { return s.Open(t, s.Config, h) })
+		x.b, x.bare = m, m.Backend
+		r.hop = m.do
+	} else {
+		x.bare = s.Open(t, s.Config, r)
+		x.b = x.bare
+	}
 	x.onLoop(t, func() { r.loopID.Store(goroutineID()) })
 	return x
 }
@@ -40,7 +48,7 @@ func openSide(t TB, s Suite, name string) *side {
 func (x *side) onLoop(t TB, f func()) {
 	t.Helper()
 	done := false
-	if !x.b.Loop().Post(func() { f(); x.locked(func() { done = true; close(x.changed); x.changed = make(chan struct{}) }) }) {
+	if !x.b.Loop().Post(func() { f(); x.note(func() { done = true }) }) {
 		t.Fatalf("%s: Post: got false, want true: the loop does not run", x.name)
 	}
 	x.wait(t, "a posted function to run", func() bool { return done })
@@ -127,13 +135,7 @@ type pair struct {
 }
 
 // params are those of the suite's connections; the region is the pair's.
-func (p *pair) params() netio.Params {
-	return netio.Params{
-		Receive:  netio.ReceiveParams{MaxMessageBytes: suiteMessageBytes},
-		Buffered: netio.BufferedParams{Buffers: suiteBuffers, BufferBytes: suiteBufferBytes},
-		ZeroCopy: netio.ZeroCopyParams{Outstanding: suiteOutstanding, Region: p.region},
-	}
-}
+func (p *pair) params() netio.Params { return p.s.params(p.region) }
 
 // openPair opens two backends that are not connected yet.
 func openPair(t TB, s Suite) *pair {
@@ -169,6 +171,14 @@ func connectPair(t TB, s Suite, change func(server, client *netio.Params)) *pair
 	p.opened = p.client.established(t, 0)
 	p.accepted = p.server.established(t, 0)
 	return p
+}
+
+// connect opens an endpoint from x to a listen endpoint of the server.
+func (p *pair) connect(t TB, x *side, l netio.ListenEndpoint, params netio.Params) (opened, accepted *end) {
+	t.Helper()
+	there, here := x.count(), p.server.count()
+	x.dial(t, l.Addr(), params)
+	return x.established(t, there), p.server.established(t, here)
 }
 
 // memory hands out n bytes of the region, filled with a pattern of its own.
@@ -233,9 +243,7 @@ func (p *pair) unhook(t TB) {
 func (p *pair) fence(t TB) {
 	t.Helper()
 	l := p.server.listen(t, p.s, p.params())
-	client, server := p.client.count(), p.server.count()
-	p.client.dial(t, l.Addr(), p.params())
-	c, s := p.client.established(t, client), p.server.established(t, server)
+	c, s := p.connect(t, p.client, l, p.params())
 	for _, hop := range [][2]*end{{c, s}, {s, c}} {
 		hop[0].sendAll(t, hop[0].ways()[0], 0, nil, hop[0].r.word)
 		hop[1].waitReceived(t, 1)

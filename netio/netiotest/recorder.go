@@ -20,10 +20,11 @@ import (
 type recorder struct {
 	name     string
 	patience time.Duration
-	word     []byte        // something to send, from the region of the pair
-	inside   atomic.Int32  // callbacks that run now
-	loopID   atomic.Uint64 // the loop's goroutine; 0: not known, or it has ended
-	caller   atomic.Uint64 // the goroutine that holds mu during a call into the backend
+	word     []byte         // something to send, from the region of the pair
+	inside   atomic.Int32   // callbacks that run now
+	loopID   atomic.Uint64  // the loop's goroutine; 0: not known, or it has ended
+	caller   atomic.Uint64  // the goroutine that holds mu during a call into the backend
+	hop      func(f func()) // runs f where the backend may be called
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed, and replaced, when something was recorded
@@ -52,7 +53,7 @@ type hooks struct {
 }
 
 func newRecorder(name string, patience time.Duration) *recorder {
-	return &recorder{name: name, patience: patience, changed: make(chan struct{})}
+	return &recorder{name: name, patience: patience, changed: make(chan struct{}), hop: func(f func()) { f() }}
 }
 
 // record runs f, which writes something down, under the lock, unless the
@@ -76,9 +77,22 @@ func (r *recorder) record(what string, f func()) hooks {
 		r.problem("%s was called after Backend.Close had returned", what)
 	}
 	f()
+	r.wake()
+	return r.hooks
+}
+
+// note is locked for what somebody waits for.
+func (r *recorder) note(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f()
+	r.wake()
+}
+
+// wake lets those who wait look again. It needs r.mu.
+func (r *recorder) wake() {
 	close(r.changed)
 	r.changed = make(chan struct{})
-	return r.hooks
 }
 
 // problem needs r.mu.
@@ -244,14 +258,21 @@ func (r *recorder) locked(f func()) {
 }
 
 // call runs f, a call into the backend and the note of its outcome, under the
-// lock: the contract allows the user to hold a lock that its Handler takes.
+// lock: the contract allows the user to hold a lock that its Handler takes. It
+// gets to where it may call before it takes the lock, which the loop may want.
 func (r *recorder) call(f func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.caller.Store(goroutineID())
-	defer r.caller.Store(0)
-	f()
+	r.hop(func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.caller.Store(goroutineID())
+		defer r.caller.Store(0)
+		f()
+	})
 }
+
+// release gives a buffer back where the backend may be called. Under the lock
+// only inside call.
+func (r *recorder) release(b *netio.Buffer) { r.hop(b.Release) }
 
 // hook sets the hooks.
 func (r *recorder) hook(h hooks) { r.locked(func() { r.hooks = h }) }

@@ -23,11 +23,29 @@ type TB interface {
 // Suite describes a backend to Run and RandomRun. Open, ListenAddr and
 // Capabilities are required.
 type Suite struct {
-	// Open opens a backend that reports to h, on a loop that runs. It leaves
-	// the end of both to t.Cleanup: first Backend.Close, then the loop. Two
-	// calls give two backends that can reach each other; they may share a loop
-	// or have one each.
-	Open func(t TB, h netio.Handler) netio.Backend
+	// Open opens a backend with cfg that reports to h, on a loop that runs. It
+	// leaves the end of both to t.Cleanup: first Backend.Close, then the loop.
+	// Two calls give two backends that can reach each other; they may share a
+	// loop or have one each. If the backend refuses, Open calls t.Fatalf with
+	// its error among the arguments.
+	Open func(t TB, cfg netio.Config, h netio.Handler) netio.Backend
+
+	// Config is what all backends of a run have in common; tests about shared
+	// buffers add theirs. With netio.Unsafe the suite calls everything on the
+	// loop. Shared receive buffers must be at least 6 of at least 1 MiB, as
+	// some tests pause that many endpoints, and shared send buffers at least 4
+	// of 4 KiB.
+	Config netio.Config
+
+	// ReceiveBuffers is how many receive buffers the endpoints of the suite ask
+	// for, unless Config shares some. 0: none, for a backend that receives all
+	// the same.
+	ReceiveBuffers int
+
+	// Violations returns what the debug build of the backend has noticed since
+	// the last call. nil: this build does not check its users, and the tests
+	// about that skip.
+	Violations func() []string
 
 	// ListenAddr is where the tests listen: a host that the backends can dial
 	// and port 0.
@@ -37,12 +55,14 @@ type Suite struct {
 	// and a region. A missing one skips its tests.
 	Capabilities netio.Capabilities
 
-	// StopLoop ends the loop of a backend and waits for that; Backend.Close
-	// then has to do without it. It runs off the loop. nil skips the test.
+	// StopLoop ends the loop of a backend that Open has returned and waits for
+	// that; Backend.Close then has to do without it. It runs off the loop. nil
+	// skips the test.
 	StopLoop func(b netio.Backend)
 
 	// Reset breaks the connection between two endpoints abruptly, as a failing
-	// network does. nil: RandomRun does without.
+	// network does. nil: RandomRun does without. With netio.Unsafe the endpoints
+	// are stand-ins whose methods may be called anywhere.
 	Reset func(a, b netio.Endpoint)
 
 	// MaxPieces is the most pieces of data that one Send takes. 0: no limit.
@@ -55,6 +75,9 @@ type Suite struct {
 	// Patience is how long something that must happen may take. It is spent
 	// only by a test that fails. Default 30 s.
 	Patience time.Duration
+
+	buffers     int // send buffers of an endpoint, or of all that share them
+	bufferBytes int
 }
 
 func (s Suite) withDefaults() Suite {
@@ -64,7 +87,33 @@ func (s Suite) withDefaults() Suite {
 	if s.Patience == 0 {
 		s.Patience = 30 * time.Second
 	}
+	s.buffers, s.bufferBytes = suiteBuffers, suiteBufferBytes
+	if shared := s.Config.WithDefaults().SharedSend; shared.Enabled() {
+		s.buffers, s.bufferBytes = shared.Buffers, shared.BufferBytes
+	}
 	return s
+}
+
+// sendBuffers returns s with that many send buffers of that size for each
+// endpoint, or for all together if they share them.
+func (s Suite) sendBuffers(buffers, bufferBytes int) Suite {
+	s.buffers, s.bufferBytes = buffers, bufferBytes
+	if s.Config.SharedSend.Enabled() {
+		s.Config.SharedSend = netio.SharedBuffers{Buffers: buffers, BufferBytes: bufferBytes}
+	}
+	return s
+}
+
+// params are those of an endpoint whose zero-copy sends come from region.
+func (s Suite) params(region []byte) netio.Params {
+	p := netio.Params{ZeroCopy: netio.ZeroCopyParams{Outstanding: suiteOutstanding, Region: region}}
+	if !s.Config.SharedReceive.Enabled() {
+		p.Receive = netio.ReceiveParams{MaxMessageBytes: suiteMessageBytes, Buffers: s.ReceiveBuffers}
+	}
+	if !s.Config.SharedSend.Enabled() {
+		p.Buffered = netio.BufferedParams{Buffers: s.buffers, BufferBytes: s.bufferBytes}
+	}
+	return p
 }
 
 // check is one sentence of the contract, as a test.
@@ -76,7 +125,10 @@ type check struct {
 // checks returns the contract in the order in which it is read.
 func checks() []check {
 	var all []check
-	for _, part := range [][]check{openChecks, sendChecks, limitChecks, resourceChecks, receiveChecks, closeChecks, listenCloseChecks, backendCloseChecks, threadChecks} {
+	for _, part := range [][]check{
+		configChecks, openChecks, sendChecks, limitChecks, resourceChecks, sendBufferChecks, receiveChecks, receiveBufferChecks,
+		closeChecks, listenCloseChecks, backendCloseChecks, threadChecks, invariantChecks,
+	} {
 		all = append(all, part...)
 	}
 	return all

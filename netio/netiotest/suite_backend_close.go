@@ -104,7 +104,7 @@ func (p *pair) provoke(t TB, callback string) {
 		p.server.pause(t, p.accepted)
 		data := p.memory(t, suiteMessageBytes/2)
 		if w == buffered {
-			data = data[:suiteBufferBytes]
+			data = data[:p.s.bufferBytes]
 		}
 		for !errors.Is(p.opened.send(w, 1, nil, data), netio.ErrNoResources) {
 			continue
@@ -188,7 +188,7 @@ func checkBackendCloseAfterLoop(t TB, s Suite) {
 		if load {
 			p.choke(t)
 		}
-		s.StopLoop(p.client.b)
+		s.StopLoop(p.client.bare)
 		p.client.loopID.Store(0) // now they run wherever Close is called
 		if p.client.b.Loop().Post(func() { t.Errorf("a function ran that was posted after the end of the loop") }) {
 			t.Errorf("Post after the end of the loop: got true, want false")
@@ -223,7 +223,7 @@ func checkBackendClosedMethods(t TB, s Suite) {
 			p.client.b.Name(), p.client.b.Loop(), p.client.b.Stats())
 	}
 	if taken != nil {
-		taken.Release()
+		p.client.release(taken)
 	}
 }
 

@@ -153,9 +153,9 @@ func checkClosedMethods(t TB, s Suite) {
 	p.checkAllClosed(t, "after OnConnectionClosed", p.opened, taken[0])
 	p.accepted.waitClosed(t)
 	p.checkAllClosed(t, "after the peer has closed", p.accepted, taken[1])
-	for _, b := range taken {
-		if b != nil {
-			b.Release()
+	for i, e := range []*end{p.opened, p.accepted} {
+		if taken[i] != nil {
+			e.r.release(taken[i])
 		}
 	}
 }
@@ -285,8 +285,8 @@ func checkBufferOutlives(t TB, s Suite) {
 	b := p.client.buffer(t, p.opened)
 	p.close(t, p.opened)
 	p.fence(t)
-	if _, err := b.Write(make([]byte, suiteBufferBytes)); err != nil {
+	if _, err := b.Write(make([]byte, s.bufferBytes)); err != nil {
 		t.Errorf("Write to a buffer of a closed endpoint: got error %v, want none", err)
 	}
-	b.Release()
+	p.client.release(b)
 }

@@ -61,25 +61,29 @@ func (e *end) sendBuffer(b *netio.Buffer) (err error) {
 		data = append(data, b.Bytes()...)
 	}
 	e.r.call(func() {
-		if err = e.ep.SendBuffer(b); err == nil {
+		switch err = e.ep.SendBuffer(b); {
+		case err == nil:
 			e.accepted = append(e.accepted, b.Key())
 			e.sent = append(e.sent, data)
+		case errors.Is(err, netio.ErrNoResources):
+			e.refusals++
 		}
 	})
 	return err
 }
 
-// limited gives the server a limit and the client room to break it.
-func limited(limit int) func(server, client *netio.Params) {
-	return func(server, client *netio.Params) {
+// connectLimited opens a pair whose server has a limit, with send buffers that
+// have room to break it.
+func connectLimited(t TB, s Suite, limit, bufferBytes int) *pair {
+	t.Helper()
+	return connectPair(t, s.sendBuffers(s.buffers, bufferBytes), func(server, _ *netio.Params) {
 		server.Receive.MaxMessageBytes = limit
-		client.Buffered.BufferBytes = limit + netio.MaxHeaderBytes
-	}
+	})
 }
 
 func checkLargest(t TB, s Suite) {
 	for _, limit := range []int{1, 2, 4096, 70_000} {
-		p := connectPair(t, s, limited(limit))
+		p := connectLimited(t, s, limit, limit+netio.MaxHeaderBytes)
 		data := p.memory(t, limit)
 		for _, w := range p.opened.ways() {
 			p.opened.sendAll(t, w, 1, nil, data)
@@ -96,10 +100,7 @@ func checkOverLimit(t TB, s Suite) {
 	const limit = 5000
 	for _, w := range []way{buffered, zeroCopy, immediate} {
 		for _, over := range []int{1, 7 * limit} {
-			p := connectPair(t, s, func(server, client *netio.Params) {
-				limited(limit)(server, client)
-				client.Buffered.BufferBytes = 10 * limit
-			})
+			p := connectLimited(t, s, limit, 10*limit)
 			if ways := p.opened.ways(); int(w) >= len(ways) {
 				continue
 			} else {

@@ -191,6 +191,7 @@ func checkCapabilities(t TB, s Suite) {
 	if len(p.opened.ways()) == 0 {
 		t.Errorf("Capabilities: got no way to send, want one")
 	}
+	s.Config.SharedSend = netio.SharedBuffers{} // with which there are always buffers
 	p = connectPair(t, s, func(server, _ *netio.Params) { server.Buffered = netio.BufferedParams{} })
 	if p.accepted.capabilities.Buffered {
 		t.Errorf("Capabilities without buffers: got Buffered, want not")
@@ -242,9 +243,11 @@ func checkTwoClients(t TB, s Suite) {
 }
 
 func checkManyEndpoints(t TB, s Suite) {
+	s = s.sendBuffers(1, s.bufferBytes)
+	s.ReceiveBuffers = min(s.ReceiveBuffers, 1)
 	p := openPair(t, s)
 	params := p.params()
-	params.Buffered.Buffers = 1
+	params.Receive.MaxMessageBytes = 1 << 10 // so that they are not many bytes
 	for range s.Endpoints {
 		p.client.dial(t, p.server.listen(t, s, params).Addr(), params)
 	}
@@ -254,7 +257,7 @@ func checkManyEndpoints(t TB, s Suite) {
 		accepted = append(accepted, p.server.established(t, i))
 	}
 	for i, e := range append(slices.Clone(opened), accepted...) {
-		e.sendAll(t, e.ways()[0], netio.Key(i), nil, p.memory(t, 1+i))
+		e.sendAll(t, e.ways()[0], netio.Key(i), nil, p.memory(t, 1+i%1000))
 	}
 	for _, c := range opened {
 		i := slices.IndexFunc(accepted, func(a *end) bool {

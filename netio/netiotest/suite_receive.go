@@ -158,7 +158,7 @@ func checkDataStable(t TB, s Suite) {
 		w := p.opened.ways()[len(p.opened.ways())-1]
 		n := len(data)
 		if w == buffered {
-			n = suiteBufferBytes
+			n = s.bufferBytes
 		}
 		p.opened.sendAll(t, w, netio.Key(i), nil, data[:1+i*997%n])
 	}

@@ -25,7 +25,7 @@ func checkReady(t TB, s Suite) {
 	p.choke(t)
 	e := p.opened
 	w := e.ways()[len(e.ways())-1]
-	data := p.memory(t, suiteBufferBytes)
+	data := p.memory(t, s.bufferBytes)
 	for i := range 5 {
 		// Nothing moves, so that each of these is refused and counted.
 		wantError(t, fmt.Sprintf("send %d to a full connection", i), e.send(w, 9, nil, data), netio.ErrNoResources)
@@ -53,9 +53,8 @@ func checkReady(t TB, s Suite) {
 
 func checkOutstanding(t TB, s Suite) {
 	for _, limit := range []int{1, 3, suiteOutstanding} {
-		p := connectPair(t, s, func(_, client *netio.Params) {
+		p := connectPair(t, s.sendBuffers(1, s.bufferBytes), func(_, client *netio.Params) {
 			client.ZeroCopy.Outstanding = limit
-			client.Buffered.Buffers = 1
 		})
 		p.choke(t)
 		p.client.locked(func() {
@@ -88,17 +87,20 @@ func (x *side) takeAll(t TB, e *end, n int) []*netio.Buffer {
 func checkBuffers(t TB, s Suite) {
 	p := connectPair(t, s, nil)
 	p.has(t, buffered)
-	all := p.client.takeAll(t, p.opened, suiteBuffers)
+	all := p.client.takeAll(t, p.opened, s.buffers)
 	var keys []netio.Key
 	for _, b := range all {
 		keys = append(keys, b.Key())
-		if got := b.Available(); got != suiteBufferBytes || len(b.Bytes()) != 0 {
-			t.Errorf("a new buffer: got %d bytes used and %d free, want 0 and %d", len(b.Bytes()), got, suiteBufferBytes)
+		if got := b.Available(); got != s.bufferBytes || len(b.Bytes()) != 0 {
+			t.Errorf("a new buffer: got %d bytes used and %d free, want 0 and %d", len(b.Bytes()), got, s.bufferBytes)
 		}
 	}
 	slices.Sort(keys)
-	if want := []netio.Key{0, 1, 2, 3}; !slices.Equal(keys, want) {
-		t.Errorf("keys of the buffers: got %v, want %v", keys, want)
+	for i, key := range keys {
+		if key != netio.Key(i) {
+			t.Errorf("keys of the buffers: got %v, want 0 to %d", keys, s.buffers-1)
+			break
+		}
 	}
 	for _, b := range all {
 		fill(b.Extend(b.Available()), byte(b.Key()))
@@ -107,14 +109,14 @@ func checkBuffers(t TB, s Suite) {
 		}
 	}
 	p.client.wait(t, "OnSendReady after the completion of a buffer", func() bool { return p.opened.ready == 1 })
-	p.client.buffer(t, p.opened).Release()
+	p.client.release(p.client.buffer(t, p.opened))
 	p.opened.waitIdle(t)
-	p.accepted.waitReceived(t, suiteBuffers)
+	p.accepted.waitReceived(t, s.buffers)
 	checkReceived(t, p.opened, p.accepted, false)
 }
 
 func checkBufferInCompletion(t TB, s Suite) {
-	p := connectPair(t, s, func(_, client *netio.Params) { client.Buffered.Buffers = 1 })
+	p := connectPair(t, s.sendBuffers(1, s.bufferBytes), nil)
 	p.has(t, buffered)
 	left := 50
 	p.client.hook(hooks{completed: func(e *end, _ netio.Key) {
@@ -135,11 +137,11 @@ func checkRelease(t TB, s Suite) {
 	p.has(t, buffered)
 	for range 3 {
 		var all []*netio.Buffer
-		for range suiteBuffers {
+		for range s.buffers {
 			all = append(all, p.client.buffer(t, p.opened))
 		}
 		for _, b := range all {
-			b.Release()
+			p.client.release(b)
 		}
 	}
 }
@@ -158,7 +160,7 @@ func checkForeignBuffer(t TB, s Suite) {
 			t.Fatalf("Write: got error %v, want none", err)
 		}
 	}
-	released.Release()
+	p.client.release(released)
 	tests := []struct {
 		name string
 		b    *netio.Buffer
@@ -202,7 +204,7 @@ func checkDoubleSend(t TB, s Suite) {
 func checkCompletions(t TB, s Suite) {
 	p := connectPair(t, s, nil)
 	ways := p.opened.ways()
-	data := p.memory(t, suiteBufferBytes)
+	data := p.memory(t, s.bufferBytes)
 	for i := range 2000 { // as fast as they go, so that many complete at once
 		w := ways[i%len(ways)]
 		if err := p.opened.send(w, netio.Key(i), nil, data[:1+i%97]); errors.Is(err, netio.ErrNoResources) {

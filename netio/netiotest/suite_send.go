@@ -32,7 +32,7 @@ func (p *pair) both(f func(from, to *end)) {
 
 func checkMixed(t TB, s Suite) {
 	p := connectPair(t, s, nil)
-	mem := p.memory(t, suiteBufferBytes)
+	mem := p.memory(t, p.s.bufferBytes)
 	p.both(func(from, to *end) {
 		ways := from.ways()
 		for i := range 300 {
@@ -83,8 +83,15 @@ func (p *pair) choke(t TB) {
 	w := p.opened.ways()[len(p.opened.ways())-1]
 	data := p.memory(t, suiteMessageBytes/2)
 	if w == buffered {
-		data = data[:suiteBufferBytes]
+		data = data[:p.s.bufferBytes]
 	}
+	p.fill(t, w, data)
+}
+
+// fill sends data to a receiver that is paused until nothing more is accepted
+// and nothing moves.
+func (p *pair) fill(t TB, w way, data []byte) {
+	t.Helper()
 	for range 2 { // what the first fence lets drain is filled up again
 		for i := 0; p.opened.send(w, netio.Key(i), nil, data) == nil; i++ {
 			if i > 4096 {
@@ -224,7 +231,7 @@ func checkEmptyPieces(t TB, s Suite) {
 
 func checkBidirectional(t TB, s Suite) {
 	p := connectPair(t, s, nil)
-	mem := p.memory(t, suiteBufferBytes)
+	mem := p.memory(t, p.s.bufferBytes)
 	for i := range 100 {
 		p.both(func(from, _ *end) {
 			ways := from.ways()

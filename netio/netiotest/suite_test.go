@@ -11,13 +11,22 @@ import (
 // memorySuite is the suite of the in-memory backend: on one network, each
 // backend on a loop of its own, or all on one loop.
 func memorySuite(n *netiotest.Network, cfg netiotest.Config, shared *netiotest.Loop) netiotest.Suite {
+	seen := 0
 	s := netiotest.Suite{
+		Config:       cfg.Config,
 		ListenAddr:   netip.MustParseAddrPort("127.0.0.1:0"),
 		Capabilities: netio.Capabilities{Receive: true, Buffered: true, ZeroCopy: true, Immediate: !cfg.NoImmediate},
 		Reset:        func(a, b netio.Endpoint) { n.Reset(a.Local(), b.Local()) },
+		Violations: func() []string {
+			all := n.Violations()
+			defer func() { seen = len(all) }()
+			return all[seen:]
+		},
 	}
-	s.Open = func(t netiotest.TB, h netio.Handler) netio.Backend {
+	s.Open = func(t netiotest.TB, base netio.Config, h netio.Handler) netio.Backend {
 		t.Helper()
+		cfg := cfg
+		cfg.Config = base
 		l := shared
 		if l == nil {
 			l = netiotest.NewLoop()
@@ -47,22 +56,47 @@ func openBackend(t netiotest.TB, open netio.Opener, h netio.Handler) netio.Backe
 }
 
 func TestMemoryKeepsTheContract(t *testing.T) {
-	netiotest.CheckLeaks(t)
-	n := netiotest.NewNetwork()
-	netiotest.Run(t, memorySuite(n, netiotest.Config{}, nil))
-	if got := n.Violations(); len(got) > 0 {
-		t.Errorf("Violations: got %q, want none", got)
+	shared := netio.Config{
+		SharedReceive: netio.SharedBuffers{Buffers: 6},
+		SharedSend:    netio.SharedBuffers{Buffers: 4, BufferBytes: 4 << 10},
 	}
-}
-
-func TestMemoryKeepsTheContractOnOneLoop(t *testing.T) {
-	l := netiotest.NewLoop()
-	defer l.Close()
-	netiotest.Run(t, memorySuite(netiotest.NewNetwork(), netiotest.Config{NoImmediate: true}, l))
-}
-
-func TestMemoryKeepsTheContractWithNarrowWindows(t *testing.T) {
-	n := netiotest.NewNetwork()
-	n.SetWindow(netip.AddrPort{}, netip.AddrPort{}, 1000)
-	netiotest.Run(t, memorySuite(n, netiotest.Config{}, nil))
+	unsafe := func(c netio.Config) netio.Config {
+		c.ThreadSafety = netio.Unsafe
+		return c
+	}
+	tests := []struct {
+		name           string
+		cfg            netiotest.Config
+		oneLoop        bool
+		window         int // bytes; 0: the default
+		receiveBuffers int
+	}{
+		{name: "from every goroutine"},
+		{name: "with narrow windows and receive buffers", window: 1000, receiveBuffers: 1},
+		{name: "on one loop without immediate sends", oneLoop: true, cfg: netiotest.Config{NoImmediate: true}},
+		{name: "with shared buffers", cfg: netiotest.Config{Config: shared}},
+		{name: "with shared buffers and narrow windows on one loop", cfg: netiotest.Config{Config: shared}, oneLoop: true, window: 7000},
+		{name: "unsafe", cfg: netiotest.Config{Config: unsafe(netio.Config{})}},
+		{name: "unsafe on one loop with shared buffers", cfg: netiotest.Config{Config: unsafe(shared)}, oneLoop: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			netiotest.CheckLeaks(t)
+			var l *netiotest.Loop
+			if tt.oneLoop {
+				l = netiotest.NewLoop()
+				t.Cleanup(l.Close)
+			}
+			n := netiotest.NewNetwork()
+			if tt.window > 0 {
+				n.SetWindow(netip.AddrPort{}, netip.AddrPort{}, tt.window)
+			}
+			s := memorySuite(n, tt.cfg, l)
+			s.ReceiveBuffers = tt.receiveBuffers
+			netiotest.Run(t, s)
+			if got := s.Violations(); len(got) > 0 {
+				t.Errorf("Violations: got %q, want none", got)
+			}
+		})
+	}
 }

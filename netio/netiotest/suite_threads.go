@@ -36,7 +36,7 @@ func (x *side) callEverything(t TB, s Suite, e *end) {
 		_, _, _ = x.b.Name(), x.b.Loop(), x.b.Stats()
 		_, _, _ = e.ep.Local(), e.ep.Remote(), e.ep.Capabilities()
 		if b, err := e.ep.Buffer(); err == nil {
-			b.Release()
+			x.release(b)
 		} else if errors.Is(err, netio.ErrNoResources) {
 			e.refusals++
 		}
@@ -108,9 +108,8 @@ const (
 )
 
 func checkConcurrentSenders(t TB, s Suite) {
-	p := connectPair(t, s, func(server, client *netio.Params) {
-		server.Buffered.Buffers, client.Buffered.Buffers = 8, 8
-	})
+	s = s.sendBuffers(senders, s.bufferBytes)
+	p := connectPair(t, s, nil)
 	p.both(func(from, to *end) {
 		// Their own books: a lock would make them take turns.
 		from.loose = true
@@ -122,7 +121,7 @@ func checkConcurrentSenders(t TB, s Suite) {
 		all.Wait()
 		from.r.wait(t, "the completion of every send", func() bool { return len(from.completed) >= senders*sendsPerSender })
 		to.waitReceived(t, senders*sendsPerSender)
-		checkNumbered(t, from, to)
+		checkNumbered(t, from, to, s.buffers)
 	})
 }
 
@@ -155,7 +154,7 @@ func (e *end) sendNumbered(t TB, sender int, mem []byte) {
 
 // checkNumbered checks what sendNumbered has sent: all of it once, each
 // sender's in order, and each completed once, in order.
-func checkNumbered(t TB, from, to *end) {
+func checkNumbered(t TB, from, to *end, buffers int) {
 	t.Helper()
 	var next [senders]uint32
 	to.r.locked(func() {
@@ -178,7 +177,7 @@ func checkNumbered(t TB, from, to *end) {
 			t.Errorf("%s: OnSendReady came %d times after %d times ErrNoResources", from.r.name, from.ready, from.refusals)
 		}
 		for _, key := range from.completed {
-			if key < suiteBuffers*2 {
+			if key < netio.Key(buffers) {
 				continue // of a buffer
 			}
 			sender, i := uint32(key), uint32(key>>32)

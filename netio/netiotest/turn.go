@@ -76,6 +76,9 @@ func (b *backend) finish() {
 	b.finished = true
 	b.sleeping = nil
 	b.net.backends = slices.DeleteFunc(b.net.backends, func(x *backend) bool { return x == b })
+	if b.sharedSend != nil {
+		b.sharedSend.pool.Retire()
+	}
 	// Fails only for a timer whose loop has ended, which never fires again.
 	_ = b.timer.Close()
 	close(b.done)

@@ -47,33 +47,15 @@ func TestInitRunsBeforeEverythingElse(t *testing.T) {
 	}
 }
 
+// TestStop: TestStopInEveryCallback has the callbacks.
 func TestStop(t *testing.T) {
 	tests := []struct {
 		name string
-		stop func(t *testing.T, loop *reactor.EventLoop)
+		stop func(loop *reactor.EventLoop)
 	}{
-		{"before Run", func(_ *testing.T, loop *reactor.EventLoop) { loop.Stop() }},
-		{"twice before Run", func(_ *testing.T, loop *reactor.EventLoop) { loop.Stop(); loop.Stop() }},
-		{"from a posted function", func(_ *testing.T, loop *reactor.EventLoop) { loop.Post(loop.Stop) }},
-		{"from a signal", func(t *testing.T, loop *reactor.EventLoop) {
-			t.Helper()
-			newSignal(t, loop, reactor.Semaphore, loop.Stop).Fire()
-		}},
-		{"from a timer", func(t *testing.T, loop *reactor.EventLoop) {
-			t.Helper()
-			startOnce(t, newTimer(t, loop, loop.Stop), time.Nanosecond)
-		}},
-		{"from a source", func(t *testing.T, loop *reactor.EventLoop) {
-			t.Helper()
-			register(t, loop, eventfd(t, 1), reactor.Readable, sourceFunc(func(reactor.Events) { loop.Stop() }))
-		}},
-		{"from a prepare", func(t *testing.T, loop *reactor.EventLoop) {
-			t.Helper()
-			if _, err := loop.AddPrepare(prepareFunc(func() bool { loop.Stop(); return true })); err != nil {
-				t.Errorf("AddPrepare: %v", err)
-			}
-		}},
-		{"from another goroutine, while the loop sleeps", func(_ *testing.T, loop *reactor.EventLoop) {
+		{"before Run", func(loop *reactor.EventLoop) { loop.Stop() }},
+		{"twice before Run", func(loop *reactor.EventLoop) { loop.Stop(); loop.Stop() }},
+		{"from another goroutine, while the loop sleeps", func(loop *reactor.EventLoop) {
 			go func() {
 				for loop.Stats().Sleeps == 0 {
 					runtime.Gosched()
@@ -81,7 +63,7 @@ func TestStop(t *testing.T) {
 				loop.Stop()
 			}()
 		}},
-		{"from many goroutines", func(_ *testing.T, loop *reactor.EventLoop) {
+		{"from many goroutines", func(loop *reactor.EventLoop) {
 			for range 8 {
 				go loop.Stop()
 			}
@@ -93,7 +75,7 @@ func TestStop(t *testing.T) {
 				t.Run(mode.name, func(t *testing.T) {
 					config := mode.config
 					loop := newLoop(t, config)
-					test.stop(t, loop)
+					test.stop(loop)
 					run(t, loop)
 					if loop.Post(func() {}) {
 						t.Error("Post after Run: got true, want false")

@@ -81,7 +81,8 @@ type backend struct {
 	listeners []*listenEndpoint
 	spare     int // a descriptor to give up when there is no other; -1: none
 
-	shared *sharedSend // nil: each endpoint has its own send buffers
+	shared  *sharedSend  // nil: each endpoint has its own send buffers
+	receive *receivePool // nil: each endpoint or listen endpoint may have its own
 }
 
 func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, error) {
@@ -100,6 +101,10 @@ func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, 
 		return nil, err
 	}
 	if b.shared, err = newSharedSend(b, cfg.SharedSend); err != nil {
+		b.freeMemory()
+		return nil, err
+	}
+	if b.receive, err = newSharedReceive(b); err != nil {
 		b.freeMemory()
 		return nil, err
 	}
@@ -124,6 +129,9 @@ func (b *backend) freeMemory() {
 	b.memory.close()
 	if b.shared != nil {
 		b.shared.pool.Retire()
+	}
+	if b.receive != nil {
+		b.receive.retire()
 	}
 }
 

@@ -20,6 +20,7 @@ const (
 	DefaultAcceptBudget      = 64
 	DefaultMaxEndpoints      = 4096
 	DefaultAcceptPause       = 100 * time.Millisecond
+	DefaultPartialTimeout    = 10 * time.Second
 )
 
 // Limits of Config.
@@ -94,13 +95,22 @@ type Config struct {
 	// free descriptor, or the system no memory. Default 100 ms; at least 1 ms.
 	AcceptPause time.Duration
 
+	// PartialTimeout is how long a peer may stop in the middle of a message
+	// while its part lies in a shared receive buffer that others wait for. Then
+	// the connection ends with netio.ErrTimeout and counts as truncated. The
+	// time begins anew with each byte, and is not measured while nobody waits;
+	// an endpoint that its own user has paused has no limit. Default 10 s; at
+	// least 1 ms; negative: never. Without shared receive buffers it does not
+	// matter.
+	PartialTimeout time.Duration
+
 	// Logger gets warnings about what is counted but has no callback. Default:
 	// slog.Default().
 	Logger *slog.Logger
 }
 
 func (c Config) withDefaults() Config {
-	c.Config = c.Config.WithDefaults()
+	c.Config = c.WithDefaults()
 	setDefault(&c.KeepaliveIdle, DefaultKeepaliveIdle)
 	setDefault(&c.KeepaliveInterval, DefaultKeepaliveInterval)
 	setDefault(&c.KeepaliveProbes, DefaultKeepaliveProbes)
@@ -110,6 +120,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.AcceptBudget, DefaultAcceptBudget)
 	setDefault(&c.MaxEndpoints, DefaultMaxEndpoints)
 	setDefault(&c.AcceptPause, DefaultAcceptPause)
+	setDefault(&c.PartialTimeout, DefaultPartialTimeout)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -159,5 +170,8 @@ func (c Config) Validate() error {
 	count("AcceptBudget", c.AcceptBudget, 1, maxCount)
 	count("MaxEndpoints", c.MaxEndpoints, 1, maxCount)
 	duration("AcceptPause", c.AcceptPause, time.Millisecond, maxKeepalive)
+	if c.PartialTimeout > 0 {
+		duration("PartialTimeout", c.PartialTimeout, time.Millisecond, maxKeepalive)
+	}
 	return errors.Join(append(errs, c.Config.Validate())...)
 }

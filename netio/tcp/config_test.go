@@ -15,7 +15,7 @@ func TestConfigReportsAllThatIsWrong(t *testing.T) {
 	bad := tcp.Config{
 		SendBufferBytes: -1, ReceiveBufferBytes: 2 << 30, CongestionControl: "much-too-long-a-name",
 		KeepaliveIdle: time.Millisecond, KeepaliveInterval: -1, KeepaliveProbes: 1000, UserTimeout: 1,
-		Backlog: -1, ReadBudgetBytes: 1, AcceptBudget: -1, MaxEndpoints: -1, AcceptPause: -1,
+		Backlog: -1, ReadBudgetBytes: 1, AcceptBudget: -1, MaxEndpoints: -1, AcceptPause: -1, PartialTimeout: 1,
 	}
 	_, err := tcp.Opener(startLoop(t, reactor.Config{}).EventLoop, bad)(newWatcher())
 	if !errors.Is(err, netio.ErrInvalidConfig) {
@@ -23,7 +23,7 @@ func TestConfigReportsAllThatIsWrong(t *testing.T) {
 	}
 	for _, field := range []string{
 		"SendBufferBytes is -1", "ReceiveBufferBytes is 2147483648", "CongestionControl is \"much", "KeepaliveIdle is 1ms", "KeepaliveInterval is -1ns",
-		"KeepaliveProbes is 1000", "UserTimeout is 1ns", "Backlog is -1", "ReadBudgetBytes is 1,", "AcceptBudget is -1", "MaxEndpoints is -1", "AcceptPause is -1ns",
+		"KeepaliveProbes is 1000", "UserTimeout is 1ns", "Backlog is -1", "ReadBudgetBytes is 1,", "AcceptBudget is -1", "MaxEndpoints is -1", "AcceptPause is -1ns", "PartialTimeout is 1ns",
 	} {
 		if !strings.Contains(err.Error(), field) {
 			t.Errorf("error: got %q, want %q in it", err, field)
@@ -32,7 +32,7 @@ func TestConfigReportsAllThatIsWrong(t *testing.T) {
 	if err := (tcp.Config{}).Validate(); err != nil {
 		t.Errorf("Validate of the zero value: got error %v, want none", err)
 	}
-	if err := (tcp.Config{KeepaliveIdle: -1, UserTimeout: -1}).Validate(); err != nil {
-		t.Errorf("Validate without keepalive and timeout: got error %v, want none", err)
+	if err := (tcp.Config{KeepaliveIdle: -1, UserTimeout: -1, PartialTimeout: -1}).Validate(); err != nil {
+		t.Errorf("Validate without keepalive and timeouts: got error %v, want none", err)
 	}
 }

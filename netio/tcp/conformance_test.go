@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/invariants"
 	"tagbus/netio/netiotest"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
@@ -93,11 +94,14 @@ func openBackendOn(t netiotest.TB, loopConfig reactor.Config, h netio.Handler, c
 func suite(listen string, cfg tcp.Config) netiotest.Suite {
 	var loops sync.Map // netio.Backend → *runner
 	return netiotest.Suite{
-		Open: func(t netiotest.TB, h netio.Handler) netio.Backend {
+		Open: func(t netiotest.TB, base netio.Config, h netio.Handler) netio.Backend {
+			cfg := cfg
+			cfg.Config = base
 			b, r := openBackendLoop(t, h, cfg)
 			loops.Store(b, r)
 			return b
 		},
+		Config:       cfg.Config,
 		ListenAddr:   netip.MustParseAddrPort(listen),
 		Capabilities: netio.Capabilities{Receive: true, Buffered: true, ZeroCopy: true, Immediate: true},
 		StopLoop: func(b netio.Backend) {
@@ -107,21 +111,52 @@ func suite(listen string, cfg tcp.Config) netiotest.Suite {
 	}
 }
 
+// violations lets suites see what a build with invariants notices, until the end
+// of the test. In other builds it returns nil.
+func violations(t *testing.T) func() []string {
+	t.Helper()
+	if !invariants.Enabled {
+		return nil
+	}
+	reports, stop := invariants.Record()
+	t.Cleanup(func() {
+		left := reports()
+		stop()
+		if len(left) > 0 {
+			t.Errorf("reports of broken rules: got %q, want none", left)
+		}
+	})
+	return reports
+}
+
 func TestConformance(t *testing.T) {
+	shared := netio.Config{
+		SharedReceive: netio.SharedBuffers{Buffers: 8, BufferBytes: 1 << 20},
+		SharedSend:    netio.SharedBuffers{Buffers: 8, BufferBytes: 8 << 10},
+	}
+	narrow := tcp.Config{SendBufferBytes: 1, ReceiveBufferBytes: 16384, ReadBudgetBytes: 4 << 10, AcceptBudget: 1}
+	narrowShared := narrow
+	narrowShared.Config = shared
 	tests := []struct {
-		name   string
-		listen string
-		cfg    tcp.Config
+		name           string
+		listen         string
+		cfg            tcp.Config
+		receiveBuffers int
 	}{
-		{"IPv4", "127.0.0.1:0", tcp.Config{}},
-		{"IPv6", "[::1]:0", tcp.Config{}},
-		{"small socket buffers and budgets", "127.0.0.1:0", tcp.Config{
-			SendBufferBytes: 1, ReceiveBufferBytes: 16384, ReadBudgetBytes: 4 << 10, AcceptBudget: 1,
-		}},
+		{"IPv4", "127.0.0.1:0", tcp.Config{}, 0},
+		{"IPv6", "[::1]:0", tcp.Config{}, 2},
+		{"small socket buffers and budgets", "127.0.0.1:0", narrow, 0},
+		{"shared buffers", "127.0.0.1:0", narrowShared, 0},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			netiotest.Run(t, suite(tt.listen, tt.cfg))
-		})
+		for _, model := range []netio.ThreadSafety{netio.Safe, netio.Unsafe} {
+			t.Run(tt.name+", "+model.String(), func(t *testing.T) {
+				tt.cfg.ThreadSafety = model
+				s := suite(tt.listen, tt.cfg)
+				s.ReceiveBuffers = tt.receiveBuffers
+				s.Violations = violations(t)
+				netiotest.Run(t, s)
+			})
+		}
 	}
 }

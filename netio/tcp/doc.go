@@ -29,6 +29,28 @@
 // further than the next length, so nothing has to be moved to make room. See
 // receiver.go.
 //
+// With receive buffers, of an endpoint (ReceiveParams.Buffers), of all that a
+// listen endpoint accepts (ReceiveParams.Shared) or of all endpoints of the
+// backend (Config.SharedReceive), the memory is fixed. An endpoint takes a
+// buffer, reads into it, and gives it back when no part of a message is left in
+// it. If none is free it waits in line, and unread bytes stay in the system.
+//
+//   - A shared buffer holds the largest message and its length, and no less than
+//     4 KiB, rounded up to 64 bytes. One read takes all the small messages that
+//     fit: buffers larger than the messages are faster than many small ones. The
+//     buffers of one endpoint are one piece, to which it reads.
+//   - Who has read for Config.ReadBudgetBytes while others wait completes the
+//     message that it has begun and goes to the end of the line.
+//   - A peer that stops in the middle of a message, and so keeps others waiting,
+//     is disconnected after Config.PartialTimeout. Nobody else ends a user's
+//     pause: as many endpoints as there are buffers, paused between two messages
+//     of one read, hold up the rest.
+//   - A connection that breaks while its endpoint waits ends when a buffer has
+//     come and what was received before is delivered, or after
+//     Config.PartialTimeout; if that is negative, at once.
+//
+// See receive_pool.go.
+//
 // # Sending
 //
 // A send puts an entry in the endpoint's queue and returns; the loop hands all

@@ -51,6 +51,7 @@ type endpoint struct {
 	local        netip.AddrPort
 	context      any
 	receiver     receiver
+	borrower     borrower        // of a receive buffer
 	blocked      bool            // the system has no room: wait for Writable
 	peerClosed   bool            // a short read does not mean that all was read
 	sendErr      error           // sending has failed; what was received comes first
@@ -86,6 +87,10 @@ func newEndpoint(b *backend, fd int, remote netip.AddrPort, p *netio.Params) (*e
 	}
 	e.queue.init(b, p)
 	e.receiver.init(&b.memory, &b.scratch, p.Receive)
+	if err := e.joinReceivePool(&p.Receive); err != nil {
+		e.leavePool()
+		return nil, err
+	}
 	return e, nil
 }
 

@@ -66,7 +66,7 @@ func (e *endpoint) OnEvent(events reactor.Events) {
 		e.receive()
 	}
 	if events.Has(reactor.Failed) {
-		e.failPaused()
+		e.failUnread()
 	}
 	through = true
 }
@@ -79,7 +79,9 @@ func (e *endpoint) tidy(through *bool) {
 		e.fail(ErrCallbackPanicked)
 	}
 	e.countReceived() // what a pause has left
-	if e.receiver.buf != nil && e.state != ended {
+	if e.receiver.lent {
+		e.settle()
+	} else if e.receiver.buf != nil && e.state != ended {
 		if err := e.receiver.park(); err != nil {
 			e.fail(err)
 		}
@@ -158,7 +160,7 @@ func (e *endpoint) release() {
 	}
 	_ = unix.Close(e.fd) // releases it, whatever it says
 	e.fd = -1
-	e.receiver.release()
+	e.leaveReceivePool()
 	b.alarms.cancel(&e.retry)
 	e.leavePool()
 	b.endpoints.remove(e)

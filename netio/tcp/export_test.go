@@ -14,6 +14,10 @@ type Receiver struct {
 	r       receiver
 	memory  memory
 	scratch scratch
+	lent    []byte // nil: receives into memory
+
+	// OneMessage tells at each read of lent memory whether others wait for it.
+	OneMessage func() bool
 }
 
 // NewReceiver returns a Receiver; p has no defaults.
@@ -25,6 +29,16 @@ func NewReceiver(p netio.ReceiveParams) (*Receiver, error) {
 	}
 	r.r.init(&r.memory, &r.scratch, p)
 	return r, nil
+}
+
+// NewLentReceiver returns a Receiver that receives into memory that it is lent,
+// as from a pool with buffers for messages of up to p.MaxMessageBytes.
+func NewLentReceiver(p netio.ReceiveParams) (*Receiver, error) {
+	r, err := NewReceiver(p)
+	if err == nil {
+		r.lent = make([]byte, max(lengthBytes+p.MaxMessageBytes, minReceiveBytes))
+	}
+	return r, err
 }
 
 // Turn is the turn of an endpoint whose socket holds data: it reads all of it,
@@ -46,8 +60,9 @@ func (r *Receiver) Turn(data []byte, deliver func([]byte)) error {
 			deliver(message)
 		}
 		if len(data) == 0 {
-			return r.r.park()
+			return r.park()
 		}
+		r.lend()
 		room, err := r.r.room()
 		if err != nil {
 			return err
@@ -59,6 +74,28 @@ func (r *Receiver) Turn(data []byte, deliver func([]byte)) error {
 		r.r.grown(n)
 		data = data[n:]
 	}
+}
+
+// lend is what an endpoint does that has got a buffer.
+func (r *Receiver) lend() {
+	if r.lent == nil {
+		return
+	}
+	if !r.r.lent {
+		r.r.lend(r.lent)
+	}
+	r.r.oneMessage = r.OneMessage != nil && r.OneMessage()
+}
+
+// park is what an endpoint does at the end of a turn.
+func (r *Receiver) park() error {
+	switch {
+	case !r.r.lent:
+		return r.r.park()
+	case r.r.buffered() == 0:
+		r.r.release()
+	}
+	return nil
 }
 
 // Close returns the memory.
@@ -78,6 +115,47 @@ func (r *Receiver) Moved() uint64 { return r.r.moved }
 func (r *Receiver) UsedBytes() int {
 	used, _ := r.memory.sizes()
 	return used - scratchBytes
+}
+
+// ReceivePool is a pool of receive buffers.
+type ReceivePool struct{ p *receivePool }
+
+// ReceivePoolOf returns the pool of a backend, a listen endpoint or an endpoint
+// (those last on the loop only).
+func ReceivePoolOf(owner any) ReceivePool {
+	switch owner := owner.(type) {
+	case *backend:
+		return ReceivePool{owner.receive}
+	case *listenEndpoint:
+		return ReceivePool{owner.receive}
+	}
+	return ReceivePool{owner.(*endpoint).borrower.pool}
+}
+
+// None tells that there is no pool.
+func (p ReceivePool) None() bool { return p.p == nil }
+
+// Bytes returns the size of the memory.
+func (p ReceivePool) Bytes() int { return len(p.p.buffers.Region()) }
+
+// Used returns the number of buffers that endpoints have.
+func (p ReceivePool) Used() int { return p.p.buffers.Buffers() - p.p.buffers.Free() }
+
+// Freed tells whether the memory was given back.
+func (p ReceivePool) Freed() bool {
+	b := p.p.buffers.Get() // nil if the pool was retired
+	if b != nil {
+		b.Release()
+	}
+	return b == nil && p.Used() == 0
+}
+
+// Waiting returns who waits for a buffer, in this order. Threads: the loop.
+func (p ReceivePool) Waiting() (eps []netio.Endpoint) {
+	for b := p.p.line.first; b != nil; b = b.next {
+		eps = append(eps, b.endpoint)
+	}
+	return eps
 }
 
 // BackendBytes returns the memory that a backend has in use, but for the

@@ -17,6 +17,7 @@ type listenEndpoint struct {
 	addr    netip.AddrPort
 	params  netio.Params
 	closed  atomic.Bool
+	receive *receivePool // of all that is accepted; nil: there is none
 
 	// Only in a step.
 	fd           int // -1: closed
@@ -63,6 +64,10 @@ func (b *backend) openListenEndpoint(addr netip.AddrPort, p netio.Params) (*list
 		return nil, err
 	}
 	l := &listenEndpoint{backend: b, addr: actual, params: p, fd: fd}
+	if l.receive, err = newListenReceive(b, &p.Receive); err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
 	l.resting.f = l.accept
 	b.listening[actual] = struct{}{}
 	b.enqueue(l)
@@ -159,6 +164,9 @@ func (l *listenEndpoint) adopt(fd int, remote netip.AddrPort) {
 	}
 	e, err := newEndpoint(b, fd, remote, &l.params)
 	if err == nil {
+		if l.receive != nil {
+			e.borrower.pool = l.receive
+		}
 		e.state = established
 		e.local, err = localAddr(fd)
 	}
@@ -171,6 +179,7 @@ func (l *listenEndpoint) adopt(fd int, remote netip.AddrPort) {
 		_ = unix.Close(fd)
 		if e != nil {
 			e.leavePool()
+			e.leaveReceivePool()
 		}
 		return
 	}
@@ -240,6 +249,9 @@ func (l *listenEndpoint) shut() {
 		_ = l.registration.Close()
 	}
 	b.alarms.cancel(&l.resting)
+	if l.receive != nil {
+		l.receive.retire()
+	}
 	_ = unix.Close(l.fd)
 	l.fd = -1
 	b.mu.Lock()

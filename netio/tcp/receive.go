@@ -11,19 +11,35 @@ import (
 )
 
 // receive delivers what has been received: at the edge of readability, after
-// ResumeReceive, and in the turn after one in which the budget was used up.
+// ResumeReceive, with a buffer that was waited for, and in the turn after one in
+// which the budget was used up.
 func (e *endpoint) receive() {
+	if e.borrower.buffer != nil && !e.receiver.lent { // it was waited for
+		e.receiver.lend(e.borrower.memory())
+	}
 	if e.state != reported || e.hold.Load() != 0 {
 		if e.sendErr != nil && e.state == reported && e.hold.Load() == paused {
 			e.endReceive(nil)
 		}
 		return // ResumeReceive comes back here
 	}
+	pool := e.borrower.pool
+	if pool != nil && !e.borrow() {
+		return
+	}
+	// Who has a part of a message, and keeps others from reading, completes it
+	// and makes way: else a stream of parts would keep the buffer forever.
+	makeWay := pool != nil && pool.awaited() && e.receiver.buffered() > 0
+	e.receiver.oneMessage = makeWay
 	if !e.deliver() { // what was read before a pause
 		return
 	}
 	budget := e.backend.config.ReadBudgetBytes
 	for {
+		if makeWay && e.receiver.buffered() == 0 {
+			e.leave(toRead)
+			return
+		}
 		room, err := e.receiver.room()
 		if err != nil {
 			e.endReceive(err)
@@ -102,14 +118,18 @@ func (e *endpoint) countReceived() {
 	}
 }
 
-// failPaused ends a paused endpoint whose connection has failed: to wait for
-// the user would help nobody. What was received and not delivered is lost, as
-// is what was under way.
-func (e *endpoint) failPaused() {
-	if e.state != reported || e.hold.Load() != paused {
-		return
+// failUnread decides what becomes of what was received and not delivered when
+// the connection has failed. That of a paused endpoint is lost, as is what was
+// under way: to wait for the user would help nobody. One that waits for a buffer
+// goes on waiting for a while.
+func (e *endpoint) failUnread() {
+	switch hold := e.hold.Load(); {
+	case e.state != reported:
+	case hold == paused:
+		e.endReceive(socketError(e.fd))
+	case hold == 0 && e.borrower.waits:
+		e.breakWaiting()
 	}
-	e.endReceive(socketError(e.fd))
 }
 
 // endOfStream ends the endpoint because the peer has closed.

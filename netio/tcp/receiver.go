@@ -29,6 +29,9 @@ type scratch struct{ block *block }
 //   - next returns the messages, until there is none whole any more;
 //   - park, at the end, moves what is left out of the scratch.
 //
+// Its memory follows what comes. Between lend and release it is one piece that
+// belongs to somebody else, see lentRoom; then park is not called.
+//
 // It knows nothing of sockets. Threads: the loop.
 type receiver struct {
 	memory  *memory
@@ -38,12 +41,17 @@ type receiver struct {
 	start   int    // the window is buf[start:end]
 	end     int
 
+	lent       bool // buf was lent
+	oneMessage bool // read lent memory only to the end of the first message
+
 	limit uint32 // for the next message
 	max   uint32 // for all but the first
 
 	last   int  // bytes of the last message
 	proven int  // bytes of the largest message so far: the peer may have as many again
 	steady bool // the last two messages were of the same size
+
+	total uint64 // bytes read
 
 	// Since the endpoint took them.
 	messages, bytes, moved uint64
@@ -58,7 +66,10 @@ func (r *receiver) init(m *memory, s *scratch, p netio.ReceiveParams) {
 func (r *receiver) buffered() int { return r.end - r.start }
 
 // grown says that n bytes were read to where room said.
-func (r *receiver) grown(n int) { r.end += n }
+func (r *receiver) grown(n int) {
+	r.end += n
+	r.total += uint64(n)
+}
 
 // next returns the next message, nil if it is not there as a whole. It is
 // valid until the next call of room or park. Errors: netio.ErrMessageLength,
@@ -98,6 +109,9 @@ func (r *receiver) more() bool {
 //
 // Errors: the system's (no memory).
 func (r *receiver) room() ([]byte, error) {
+	if r.lent {
+		return r.lentRoom(), nil
+	}
 	have := r.end - r.start
 	first := lengthBytes // bytes of the first frame
 	if have >= lengthBytes {
@@ -117,21 +131,54 @@ func (r *receiver) room() ([]byte, error) {
 	if r.start > 0 && (have <= smallBytes || r.start+first > len(r.buf)) {
 		r.move(r.buf)
 	}
-	return r.buf[r.end:min(r.start+r.want(have, first), len(r.buf), r.end+maxReadBytes)], nil
+	return r.buf[r.end:min(r.start+r.want(have, first, len(r.buf)), len(r.buf), r.end+maxReadBytes)], nil
 }
 
-// want returns how many bytes the window should hold after the next read: all
-// that fits, unless the first frame is large. Then it is this frame and the
+// want returns how many bytes the window should hold after the next read: the
+// size, which is all that fits, unless the first frame is large. Then it is this frame and the
 // length behind it, or more frames, if they go on being of the same size.
-func (r *receiver) want(have, first int) int {
+func (r *receiver) want(have, first, size int) int {
 	if first-have < largeBytes {
-		return len(r.buf)
+		return size
 	}
 	want := first + lengthBytes
-	if room := len(r.buf) - r.start - want; r.steady && first == lengthBytes+r.last && room > 0 {
+	if room := size - r.start - want; r.steady && first == lengthBytes+r.last && room > 0 {
 		want += room / first * first
 	}
 	return want
+}
+
+// lend has the receiver use mem until release, for an empty window. mem has
+// room for the largest message and its length.
+func (r *receiver) lend(mem []byte) {
+	r.lent = true
+	r.buf, r.start, r.end = mem, 0, 0
+}
+
+// lentRoom is room in memory that was lent. Nothing is moved but to make room
+// for the first message, or if that costs less than another read.
+func (r *receiver) lentRoom() []byte {
+	have := r.end - r.start
+	first := lengthBytes // bytes of the first frame
+	if have >= lengthBytes {
+		first += int(binary.LittleEndian.Uint32(r.buf[r.start:]))
+	} else if r.last >= largeBytes && !r.oneMessage {
+		first += r.last // it may be as the last
+	}
+	size := len(r.buf)
+	if first+lengthBytes <= scratchBytes {
+		size = min(size, scratchBytes) // stays in the cache
+	}
+	if r.start > 0 && (have <= smallBytes || r.start+first > size) {
+		r.move(r.buf)
+	}
+	want := first
+	if !r.oneMessage {
+		// As if nothing of a large frame had come: a part behind its end would
+		// have to be moved, and the next one again.
+		want = r.want(0, first, size)
+	}
+	return r.buf[r.end:min(r.start+want, size, r.end+maxReadBytes)]
 }
 
 // useScratch moves the window, of up to smallBytes, to the scratch.
@@ -205,5 +252,6 @@ func (r *receiver) release() {
 		r.memory.put(r.own)
 		r.own = nil
 	}
+	r.lent = false
 	r.buf, r.start, r.end = nil, 0, 0
 }

@@ -23,6 +23,18 @@ func read(fd int, p []byte) (int, unix.Errno) {
 	}
 }
 
+// peek tells what read would: that there is something (1), nothing (EAGAIN), the
+// end of the stream (0), or an error. It takes nothing.
+func peek(fd int) (int, unix.Errno) {
+	for {
+		var one byte
+		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&one)), 1, unix.MSG_PEEK|unix.MSG_DONTWAIT, 0, 0)
+		if errno != unix.EINTR {
+			return int(n), errno
+		}
+	}
+}
+
 // accept takes the next connection off a listening socket.
 func accept(listener int) (fd int, remote netip.AddrPort, errno unix.Errno) {
 	for {

@@ -6,6 +6,8 @@ package invariants
 import (
 	"fmt"
 	"hash/maphash"
+	"os"
+	"runtime/debug"
 	"sync"
 )
 
@@ -48,15 +50,23 @@ var (
 	recorded *[]string // nil: nobody records
 )
 
-// Report says that a rule was broken. It panics, unless a test records.
+// Report says that a rule was broken. It ends the process, unless a test
+// records: what has gone wrong may be anywhere, and event loops recover panics.
 func Report(format string, args ...any) {
 	text := "netio: " + fmt.Sprintf(format, args...)
 	mu.Lock()
 	defer mu.Unlock()
 	if recorded == nil {
-		panic(text)
+		crash(text + "\n" + string(debug.Stack()))
+		return
 	}
 	*recorded = append(*recorded, text)
+}
+
+// crash ends the process; a test of this package replaces it.
+var crash = func(text string) {
+	fmt.Fprintln(os.Stderr, text)
+	os.Exit(2)
 }
 
 // Record has Report collect what it is told until stop is called. reports

@@ -1,0 +1,244 @@
+package tagbus_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestCoverageTableIsTrue holds docs/netio3-coverage.md to the code: what it
+// names exists, and nothing is open.
+func TestCoverageTableIsTrue(t *testing.T) {
+	text, err := os.ReadFile("docs/netio3-coverage.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents := []string{"netio3 backend guide", "NetIO-next software architecture", "netio3 ConnectionManager"}
+	rows, mistakes := checkCoverage(module(t), string(text), documents)
+	for _, mistake := range mistakes {
+		t.Errorf("docs/netio3-coverage.md:%s", mistake)
+	}
+	for _, document := range documents {
+		if rows[document] < 10 {
+			t.Errorf("%s: got %d rows, want its promises: has the table changed its form?", document, rows[document])
+		}
+	}
+}
+
+const coverageHeader = "| promise | Go API | tests | state |"
+
+// checkCoverage counts the rows below each heading of the second level, and
+// returns what is wrong, each with its line. Each document has such a heading.
+func checkCoverage(s *source, text string, documents []string) (rows map[string]int, mistakes []string) {
+	rows = make(map[string]int)
+	var document, section string
+	inTable := false
+	number := 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		number++
+		wrong := func(err error) { mistakes = append(mistakes, fmt.Sprintf("%d: %v", number, err)) }
+		heading := strings.TrimLeft(line, "#")
+		switch level := len(line) - len(heading); {
+		case level == 2:
+			document, section, inTable = strings.TrimSpace(heading), "", false
+		case level == 3:
+			section, inTable = strings.TrimSpace(heading), false
+		case !strings.HasPrefix(line, "|"):
+			inTable = false
+		case !inTable && line != coverageHeader:
+			wrong(errors.New("a table begins with " + coverageHeader))
+			inTable = true
+		case !inTable:
+			inTable = true
+		case strings.Trim(line, "|-") == "":
+		default:
+			rows[document]++
+			if !slices.Contains(documents, document) || section == "" {
+				wrong(errors.New("the row stands below no section of a document"))
+			}
+			for _, err := range checkRow(s, line) {
+				wrong(err)
+			}
+		}
+	}
+	for _, document := range documents {
+		if rows[document] == 0 {
+			mistakes = append(mistakes, "0: no row of "+document)
+		}
+	}
+	return rows, mistakes
+}
+
+// code is a name in the text.
+var code = regexp.MustCompile("`([^`]*)`")
+
+// checkRow returns what is wrong in one row.
+func checkRow(s *source, line string) (errs []error) {
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	cells := strings.Split(strings.Trim(line, "|"), "|")
+	for i := range cells {
+		cells[i] = strings.TrimSpace(cells[i])
+	}
+	if len(cells) != 4 {
+		wrong("got %d cells, want 4", len(cells))
+		return errs
+	}
+	for i, name := range []string{"promise", "Go API", "tests", "state"} {
+		if cells[i] == "" {
+			wrong("%s is empty", name)
+		}
+	}
+	find := func(cell string, find func(string) error, what string) {
+		references := code.FindAllStringSubmatch(cell, -1)
+		if cell != "" && len(references) == 0 {
+			wrong("got %q, want the name of %s in it", cell, what)
+		}
+		for _, reference := range references {
+			if err := find(reference[1]); err != nil {
+				wrong("%w", err)
+			}
+		}
+	}
+	find(cells[1], s.findAPI, "an API")
+	find(cells[2], s.findTest, "a test")
+	if rest := strings.Trim(code.ReplaceAllString(cells[2], ""), ", "); rest != "" {
+		wrong("got %q among the tests, want names only", rest)
+	}
+	if cells[3] != "" {
+		if err := checkState(cells[3]); err != nil {
+			wrong("%w", err)
+		}
+	}
+	return errs
+}
+
+// checkState allows what docs/netio3-coverage.md explains.
+func checkState(cell string) error {
+	state, reason, _ := strings.Cut(cell, ":")
+	hasReason := strings.TrimSpace(reason) != ""
+	switch state {
+	case "kept":
+		if hasReason {
+			return fmt.Errorf("got a reason for %q, want none", state)
+		}
+	case "put otherwise", "RDMA only":
+		if !hasReason {
+			return fmt.Errorf("got no reason for %q, want one behind a colon", state)
+		}
+	default:
+		return fmt.Errorf("got the state %q, want kept, put otherwise or RDMA only", state)
+	}
+	return nil
+}
+
+// made is a small module for the tests of the checker.
+var made = fstest.MapFS{
+	"go.mod":         {Data: []byte("module made")},
+	"netio/netio.go": {Data: []byte("package netio\n\ntype Endpoint interface{ Send() }\n\ntype Config struct{ Mode int; hidden int }\n\nfunc (c *Config) Validate() {}\n\nconst Safe = 1\n")},
+	"netio/netiotest/suite.go": {Data: []byte(`package netiotest
+
+var openChecks = []check{
+	{"port 0 gives a real port", checkPortZero},
+}
+
+func checkPortZero() { tests := []struct{ name string }{{"no check"}}; _ = tests }
+`)},
+	"netio/reactor/loop.go":      {Data: []byte("package reactor\n\nfunc New() {}\n")},
+	"netio/reactor/loop_test.go": {Data: []byte("package reactor_test\n\nfunc TestStop() { run(\"before Run\") }\n\nfunc TestOutput() {}\n\nfunc ExampleNew() {}\n\nfunc Testing() {}\n\nfunc TestMain() {}\n")},
+	"cmd/cmd_test.go":            {Data: []byte("package cmd_test\n\nfunc TestOutput() { run(\"of cmd\") }\n")},
+	"tools/go.mod":               {Data: []byte("module tools")},
+	"tools/tools_test.go":        {Data: []byte("package tools_test\n\nfunc TestElsewhere() {}\n")},
+	"testdata/bad.go":            {Data: []byte("no Go")},
+}
+
+func TestCheckCoverage(t *testing.T) {
+	tests := []struct {
+		name string
+		row  string
+		want []string
+	}{
+		{"all names exist", "| sends | `Endpoint.Send`, and `reactor.New` | `TestStop`, `suite: port 0 gives a real port` | kept |", nil},
+		{"fields, methods of structs and constants are names", "| sends | `Config.Mode` `netio.Config.Validate` `netio.Safe` | `ExampleNew` | kept |", nil},
+		{"a test that several have is named with its directory", "| sends | `netio.Safe` | `netio/reactor.TestOutput` | kept |", nil},
+		{"a subtest is named", "| sends | `netio.Safe` | `TestStop/before Run` | kept |", nil},
+		{"a subtest of the directory that is named", "| sends | `netio.Safe` | `cmd.TestOutput/of cmd` | kept |", nil},
+		{"other states with a reason", "| sends | `netio.Safe` | `TestStop` | put otherwise: in Go's terms |", nil},
+		{"a test that does not exist", "| sends | `netio.Safe` | `TestStart` | kept |", []string{"6: there is no test TestStart"}},
+		{"a function that is no test", "| sends | `netio.Safe` | `Testing` | kept |", []string{"6: there is no test Testing"}},
+		{"TestMain is no test", "| sends | `netio.Safe` | `TestMain` | kept |", []string{"6: there is no test TestMain"}},
+		{"a test of another module", "| sends | `netio.Safe` | `TestElsewhere` | kept |", []string{"6: there is no test TestElsewhere"}},
+		{"a test of another directory", "| sends | `netio.Safe` | `cmd.TestStop` | kept |", []string{"6: there is no test cmd.TestStop"}},
+		{"a test that several have", "| sends | `netio.Safe` | `TestOutput` | kept |", []string{"6: several directories have TestOutput: write which, as in cmd.TestOutput"}},
+		{"a subtest that does not exist", "| sends | `netio.Safe` | `TestStop/before Stop` | kept |", []string{`6: TestStop has no subtest "before Stop"`}},
+		{"a subtest of another directory", "| sends | `netio.Safe` | `netio/reactor.TestOutput/of cmd` | kept |", []string{`6: TestOutput has no subtest "of cmd"`}},
+		{"a check that does not exist", "| sends | `netio.Safe` | `suite: port 1` | kept |", []string{`6: the conformance suite has no check "port 1"`}},
+		{"a case of a check is no check", "| sends | `netio.Safe` | `suite: no check` | kept |", []string{`6: the conformance suite has no check "no check"`}},
+		{"a name that is no test", "| sends | `netio.Safe` | `port 0 gives a real port` | kept |", []string{`6: "port 0 gives a real port" is neither a test nor a "suite: " with the name of a check`}},
+		{"words among the tests", "| sends | `netio.Safe` | `TestStop`, by hand | kept |", []string{`6: got "by hand" among the tests, want names only`}},
+		{"tests without a name", "| sends | `netio.Safe` | by hand | kept |", []string{`6: got "by hand", want the name of a test in it`, `6: got "by hand" among the tests, want names only`}},
+		{"an API that does not exist", "| sends | `netio.Unsafe` | `TestStop` | kept |", []string{"6: no package exports netio.Unsafe"}},
+		{"a method that does not exist", "| sends | `Endpoint.Receive` | `TestStop` | kept |", []string{"6: no package exports netio.Endpoint.Receive"}},
+		{"a field that is not exported", "| sends | `Config.hidden` | `TestStop` | kept |", []string{"6: no package exports netio.Config.hidden"}},
+		{"an API of another package", "| sends | `reactor.Safe` | `TestStop` | kept |", []string{"6: no package exports reactor.Safe"}},
+		{"an API without a name", "| sends | a method | `TestStop` | kept |", []string{`6: got "a method", want the name of an API in it`}},
+		{"an unknown state", "| sends | `netio.Safe` | `TestStop` | open |", []string{`6: got the state "open", want kept, put otherwise or RDMA only`}},
+		{"a state without its reason", "| sends | `netio.Safe` | `TestStop` | RDMA only: |", []string{`6: got no reason for "RDMA only", want one behind a colon`}},
+		{"a reason that nobody needs", "| sends | `netio.Safe` | `TestStop` | kept: nearly |", []string{`6: got a reason for "kept", want none`}},
+		{"empty cells", "| | | | |", []string{"6: promise is empty", "6: Go API is empty", "6: tests is empty", "6: state is empty"}},
+		{"a cell too few", "| sends | `netio.Safe` | `TestStop` |", []string{"6: got 3 cells, want 4"}},
+	}
+	s := readSource(t, made)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			text := "## guide\n### sending\n\n" + coverageHeader + "\n|---|---|---|---|\n" + test.row + "\n"
+			rows, got := checkCoverage(s, text, []string{"guide"})
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("mistakes (-want +got):\n%s", diff)
+			}
+			if rows["guide"] != 1 {
+				t.Errorf("rows: got %d, want 1", rows["guide"])
+			}
+		})
+	}
+}
+
+// TestCheckCoverageKnowsItsPlace: a row that nobody looks at would not be held
+// to anything.
+func TestCheckCoverageKnowsItsPlace(t *testing.T) {
+	const row = "| sends | `netio.Safe` | `TestStop` | kept |\n"
+	tests := []struct {
+		name string
+		text string
+		want []string
+	}{
+		{"a table with another header", "## guide\n### sending\n| what | state |\n|---|---|\n" + row, []string{"3: a table begins with " + coverageHeader}},
+		{"a table without header", "## guide\n### sending\n" + row + row, []string{"3: a table begins with " + coverageHeader}},
+		{
+			"a section that begins without header", "## guide\n### sending\n" + coverageHeader + "\n" + row + "### closing\n" + row + row,
+			[]string{"6: a table begins with " + coverageHeader},
+		},
+		{"a row outside a section", "## guide\n" + coverageHeader + "\n|---|---|---|---|\n" + row, []string{"4: the row stands below no section of a document"}},
+		{
+			"a row of another document", "## guide\n### sending\n" + coverageHeader + "\n" + row + "## other\n### sending\n" + coverageHeader + "\n" + row,
+			[]string{"8: the row stands below no section of a document"},
+		},
+		{"a document without a row", "## guide\n### sending\n", []string{"0: no row of guide"}},
+	}
+	s := readSource(t, made)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, got := checkCoverage(s, test.text, []string{"guide"})
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("mistakes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
