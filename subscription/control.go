@@ -22,6 +22,7 @@ const (
 	KindRefused      Kind = 0x15
 	KindGoodbye      Kind = 0x16
 	KindLost         Kind = 0x17
+	KindAck          Kind = 0x1a
 
 	// KindHello names the hello in errors; on the wire it has a magic instead.
 	KindHello Kind = 0xff
@@ -48,6 +49,8 @@ func (k Kind) String() string {
 		return "goodbye"
 	case KindLost:
 		return "lost"
+	case KindAck:
+		return "ack"
 	case KindHello:
 		return "hello"
 	}
@@ -136,6 +139,17 @@ type Lost struct {
 	List  []byte `msgpack:"list"` // see AppendPosition; counts, not positions. Not empty.
 }
 
+// Ack says that the messages of a tag up to a position have been handled. It
+// answers a page that asks for it and speaks of that page's last message.
+type Ack struct {
+	Tag      uint64 `msgpack:"tag"`
+	Position uint64 `msgpack:"position"`
+
+	// Failed says that the one at the position was not: no handler wanted it, or
+	// the handler did not return in order.
+	Failed bool `msgpack:"failed,omitempty"`
+}
+
 // Cause says why a publisher has dropped messages. It is part of the wire
 // protocol.
 type Cause uint16
@@ -170,6 +184,9 @@ func (*Goodbye) Kind() Kind { return KindGoodbye }
 // Kind implements Message.
 func (*Lost) Kind() Kind { return KindLost }
 
+// Kind implements Message.
+func (*Ack) Kind() Kind { return KindAck }
+
 func (m *Subscribe) validate() error {
 	return errors.Join(checkID(m.ID), checkFilled("set", m.Set), checkText("policy", m.Policy))
 }
@@ -180,6 +197,13 @@ func (m *Positions) validate() error    { return errors.Join(checkID(m.ID), chec
 func (m *Refused) validate() error      { return checkText("reason", m.Reason) }
 func (*Goodbye) validate() error        { return nil }
 func (m *Lost) validate() error         { return checkFilled("list", m.List) }
+
+func (m *Ack) validate() error {
+	if m.Position == 0 {
+		return errors.New("position is 0: the first message has position 1")
+	}
+	return nil
+}
 
 func checkID(id uint64) error {
 	if id == 0 {
@@ -258,6 +282,8 @@ func newMessage(kind Kind) Message {
 		return new(Goodbye)
 	case KindLost:
 		return new(Lost)
+	case KindAck:
+		return new(Ack)
 	default:
 		return nil
 	}

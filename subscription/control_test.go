@@ -18,6 +18,10 @@ const (
 	moreKey   = "a4'more'"
 	listKey   = "a4'list'"
 	reasonKey = "a6'reason'"
+
+	tagKey      = "a3'tag'"
+	positionKey = "a8'position'"
+	failedKey   = "a6'failed'"
 )
 
 var controlTests = []struct {
@@ -37,6 +41,8 @@ var controlTests = []struct {
 	{"refused without a reason", &subscription.Refused{}, "15 81" + reasonKey + "a0"},
 	{"goodbye with positions", &subscription.Goodbye{List: []byte{5, 7}}, "16 81" + listKey + "c402 0507"},
 	{"last goodbye", &subscription.Goodbye{}, "16 80"},
+	{"ack", &subscription.Ack{Tag: 5, Position: 300}, "1a 82" + tagKey + "05" + positionKey + "cd012c"},
+	{"ack of tag 0, failed", &subscription.Ack{Position: 1, Failed: true}, "1a 83" + tagKey + "00" + positionKey + "01" + failedKey + "c3"},
 }
 
 func TestControlBytes(t *testing.T) {
@@ -112,6 +118,7 @@ func TestBadControlMessagesAreRefused(t *testing.T) {
 		{"an id given twice", "11 82" + idKey + "01" + idKey + "02", `bad subscribed message: field "id" given twice`},
 		{"a byte after the end", "11 81" + idKey + "01 00", "bad subscribed message: at byte 5 of the map: 1 bytes after the end"},
 		{"a second message", "11 81" + idKey + "01 11 81" + idKey + "02", "bad subscribed message: at byte 5 of the map: 6 bytes after the end"},
+		{"an ack of nothing", "1a 82" + tagKey + "05" + positionKey + "00", "bad ack message: position is 0: the first message has position 1"},
 		{"a long reason", "15 81" + reasonKey + "da0100'" + strings.Repeat("x", 256) + "'", "bad refused message: subscription: longer than the limit: reason has 256 bytes, limit 255"},
 	}
 	for _, test := range tests {
@@ -202,6 +209,7 @@ func TestAppendRefusesWhatDecodeWould(t *testing.T) {
 		{"unsubscribed without id", &subscription.Unsubscribed{}},
 		{"positions without id", &subscription.Positions{List: []byte{5, 7}}},
 		{"positions without list", &subscription.Positions{ID: 1}},
+		{"an ack of nothing", &subscription.Ack{Tag: 5}},
 		{"a long reason", &subscription.Refused{Reason: strings.Repeat("x", 256)}},
 	}
 	for _, test := range tests {
