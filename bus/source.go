@@ -2,13 +2,10 @@ package bus
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
-	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
-	"tagbus/bus/directory"
 	"tagbus/netio"
 	"tagbus/subscription"
 )
@@ -16,32 +13,14 @@ import (
 // source is the subscriber's side of one publisher: an entry of the directory
 // and, while somebody wants its tags, the connection to it.
 //
-//	idle ──► dialing ──► greeting ──► ready
-//	 ▲          │            │          │
-//	 │          ▼            ▼          │
-//	 └──────  waiting  ◄────────────────┘   (refused, lost)
-//
 // Everything here runs on the loop.
 type source struct {
+	contact
 	sub      *Subscriber
-	entry    directory.Entry
-	listed   bool // in the directory
-	vanished bool // reported so
-	state    sourceState
-	gone     time.Time // when it left the directory
-	ended    bool      // it said goodbye: never dial again
-	address  int       // which of the entry's addresses is dialed
-	refusal  string    // reported last, so as not to report it at every try
-	fault    error     // why this side has closed the connection, or will
-
-	ep      netio.Endpoint
-	peer    *Peer
-	since   time.Time    // of the connection: when it became ready
-	pausing int          // subscriptions whose queue is full
-	out     ring[[]byte] // control messages to send
-
-	due     time.Time // end of the delay before the next try, or of the patience for the hello
-	backoff *backoff.ExponentialBackOff
+	vanished bool         // reported so
+	fault    error        // why this side has closed the connection, or will
+	pausing  int          // subscriptions whose queue is full
+	out      ring[[]byte] // control messages to send
 
 	requested map[uint64]*Subscription // on this connection
 	denied    map[uint64]error         // on this connection
@@ -51,27 +30,49 @@ type source struct {
 	reader    pageReader
 }
 
-type sourceState int
-
-const (
-	sourceIdle sourceState = iota
-	sourceDialing
-	sourceGreeting
-	sourceReady
-	sourceWaiting
-)
-
 func newSource(s *Subscriber) *source {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval = s.cfg.ReconnectMin, s.cfg.ReconnectMax
-	b.Reset()
-	return &source{
+	src := &source{
 		sub:       s,
-		backoff:   b,
 		requested: make(map[uint64]*Subscription),
 		denied:    make(map[uint64]error),
 		acked:     make(map[uint64]*Subscription),
 		version:   1,
+	}
+	src.contact = s.dialer.contact(src)
+	return src
+}
+
+// params implements contactUser.
+func (src *source) params() netio.Params {
+	return netio.Params{
+		Receive: netio.ReceiveParams{
+			MaxMessageBytes:   frameBytes(src.entry.PageBytes, src.entry.MaxMessageBytes),
+			FirstMessageBytes: subscription.MaxHelloBytes,
+		},
+		Buffered: netio.BufferedParams{Buffers: subscribeBuffers, BufferBytes: subscription.MaxControlBytes},
+		Context:  src,
+	}
+}
+
+// speakable tells whether this program can talk to the publisher, and reports
+// it once if not.
+func (src *source) speakable() bool {
+	var err error
+	if have := src.sub.backend.Name(); src.entry.Backend != have {
+		err = fmt.Errorf("bus: publisher speaks %q, this subscriber %q: use the same backend", src.entry.Backend, have)
+	} else if need := frameBytes(src.entry.PageBytes, src.entry.MaxMessageBytes); need > src.sub.cfg.MaxMessageBytes {
+		err = fmt.Errorf("bus: publisher sends up to %d bytes at once, this subscriber receives %d: raise SubscriberConfig.MaxMessageBytes", need, src.sub.cfg.MaxMessageBytes)
+	}
+	if err != nil {
+		src.reportRefusal(err)
+	}
+	return err == nil
+}
+
+// tried implements contactUser: nobody need wait for this publisher.
+func (src *source) tried() {
+	for _, sub := range src.sub.subs {
+		sub.maybeReady()
 	}
 }
 
@@ -79,24 +80,24 @@ func newSource(s *Subscriber) *source {
 // what is not subscribed yet.
 func (src *source) consider() {
 	switch src.state {
-	case sourceIdle:
+	case contactIdle:
 		if src.wanted() && src.speakable() {
 			src.dial()
 		}
-	case sourceReady:
+	case contactReady:
 		for _, sub := range src.sub.subs {
 			src.considerOne(sub)
 		}
-	case sourceDialing, sourceGreeting, sourceWaiting: // it comes to that
+	case contactDialing, contactGreeting, contactWaiting: // it comes to that
 	}
 }
 
 // considerOne is consider for a single subscription.
 func (src *source) considerOne(sub *Subscription) {
 	switch {
-	case src.state == sourceIdle:
+	case src.state == contactIdle:
 		src.consider()
-	case src.state != sourceReady || src.requested[sub.id] != nil || src.denied[sub.id] != nil:
+	case src.state != contactReady || src.requested[sub.id] != nil || src.denied[sub.id] != nil:
 	case sub.set.Intersects(src.entry.Tags):
 		src.requested[sub.id] = sub
 		src.subscribe(sub)
@@ -117,9 +118,8 @@ func (src *source) wanted() bool {
 
 // established says hello.
 func (src *source) established(ep netio.Endpoint) {
-	src.ep, src.state, src.fault = ep, sourceGreeting, nil
-	src.peer = src.describe()
-	src.peer.Addr = ep.Remote()
+	src.contact.established(ep)
+	src.fault = nil
 	hello, err := subscription.AppendHello(nil, subscription.Hello{
 		Instance: src.sub.instance, Expect: src.entry.Instance, Name: src.sub.cfg.Name,
 		Host: src.sub.host, PID: os.Getpid(), MaxMessageBytes: src.sub.cfg.MaxMessageBytes,
@@ -135,15 +135,10 @@ func (src *source) established(ep netio.Endpoint) {
 
 // lost cleans up after a connection, and goes back to dialing.
 func (src *source) lost(cause error) {
-	wasReady := src.state == sourceReady
-	src.ep = nil
+	wasReady := src.closed()
 	src.out = ring[[]byte]{}
-	src.after(0)
 	if wasReady {
 		src.sub.counters.publishers.Add(-1)
-		if time.Since(src.since) >= src.sub.cfg.ReconnectMax {
-			src.backoff.Reset() // it worked; one that fails soon after hello gets no new patience
-		}
 	}
 	if src.sub.closed.Load() {
 		return
@@ -173,7 +168,7 @@ func (src *source) unlisted() {
 		return
 	}
 	src.after(0)
-	src.state = sourceIdle
+	src.state = contactIdle
 	if len(src.acked) == 0 || src.ended {
 		delete(src.sub.sources, src.entry.Instance)
 		return
@@ -190,7 +185,7 @@ func (src *source) fail(err error) {
 		return
 	}
 	src.fault = err
-	if src.state == sourceReady {
+	if src.state == contactReady {
 		src.sub.event(Event{Kind: Problem, Peer: src.peer, Err: err})
 	}
 	_ = src.ep.Close()

@@ -3,7 +3,6 @@ package bus
 import (
 	"errors"
 	"maps"
-	"time"
 
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -12,9 +11,9 @@ import (
 // onData takes one transport message from the publisher.
 func (src *source) onData(data []byte) {
 	switch {
-	case src.state == sourceGreeting:
+	case src.state == contactGreeting:
 		src.onHello(data)
-	case src.state != sourceReady:
+	case src.state != contactReady:
 		// Closing, and the rest does not matter any more.
 	case data[0] == byte(subscription.KindPage):
 		src.onPage(data)
@@ -41,10 +40,14 @@ func (src *source) onHello(data []byte) {
 		src.fail(ErrStaleEntry)
 		return
 	}
-	src.after(0)
-	src.state, src.refusal, src.vanished = sourceReady, "", false
+	src.ready()
+}
+
+// ready begins to work with a publisher that has said hello.
+func (src *source) ready() {
+	src.greeted()
+	src.vanished = false
 	src.sub.counters.publishers.Add(1)
-	src.since = time.Now()
 	src.sub.event(Event{Kind: Connected, Peer: src.peer})
 	if src.pausing > 0 {
 		src.ep.PauseReceive()
@@ -55,7 +58,7 @@ func (src *source) onHello(data []byte) {
 
 // leaveIfUnneeded closes a connection that nobody wants any more.
 func (src *source) leaveIfUnneeded() {
-	if src.state == sourceReady && len(src.requested) == 0 && !src.wanted() {
+	if src.state == contactReady && len(src.requested) == 0 && !src.wanted() {
 		src.ended = src.ended || !src.listed
 		_ = src.ep.Close()
 	}
@@ -80,7 +83,7 @@ func (src *source) subscribe(sub *Subscription) {
 // it counts as unwanted.
 func (src *source) unsubscribe(sub *Subscription) {
 	src.version++
-	if src.state == sourceReady && src.requested[sub.id] != nil {
+	if src.state == contactReady && src.requested[sub.id] != nil {
 		src.send(&subscription.Unsubscribe{ID: sub.id})
 		return
 	}

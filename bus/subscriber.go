@@ -3,7 +3,6 @@ package bus
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"slices"
 	"sync"
@@ -42,14 +41,13 @@ type Subscriber struct {
 	counters subscriberCounters
 
 	// Loop only.
-	timer    netio.Timer
+	dialer   dialer
 	reports  netio.Timer // of skipping
 	skipping []skipping
 
-	leaving map[uint64]*Subscription   // closed, and not yet ended everywhere
-	sources map[string]*source         // by the publisher's instance
-	dialing map[netip.AddrPort]*source // waiting for OnConnection...
-	subs    map[uint64]*Subscription   // open ones
+	leaving map[uint64]*Subscription // closed, and not yet ended everywhere
+	sources map[string]*source       // by the publisher's instance
+	subs    map[uint64]*Subscription // open ones
 }
 
 // NewSubscriber opens a subscriber that finds publishers in dir. Close it.
@@ -66,7 +64,6 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 		cfg:      cfg.withDefaults(),
 		instance: nuid.Next(),
 		sources:  make(map[string]*source),
-		dialing:  make(map[netip.AddrPort]*source),
 		subs:     make(map[uint64]*Subscription),
 		leaving:  make(map[uint64]*Subscription),
 		closer:   closer{ended: make(chan struct{})},
@@ -77,11 +74,15 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 		return nil, err
 	}
 	s.loop = s.backend.Loop()
-	if s.timer, err = s.loop.NewTimer(s.ring); err != nil {
+	s.dialer = dialer{
+		backend: s.backend, loop: s.loop, min: s.cfg.ReconnectMin, max: s.cfg.ReconnectMax,
+		event: s.event, all: s.contacts,
+	}
+	if err = s.dialer.start(); err != nil {
 		return nil, errors.Join(err, s.backend.Close())
 	}
 	if s.reports, err = s.loop.NewTimer(s.reportSkipped); err != nil {
-		return nil, errors.Join(err, s.timer.Close(), s.backend.Close())
+		return nil, errors.Join(err, s.dialer.timer.Close(), s.backend.Close())
 	}
 	s.stopWatch, err = dir.Watch(func(e directory.Event) {
 		s.loop.Post(func() { s.onDirectory(e) })
@@ -191,43 +192,13 @@ func (s *Subscriber) forgetOldest() {
 	}
 }
 
-// schedule sets the timer for the source that is due next. Loop only.
-func (s *Subscriber) schedule() {
-	var next time.Time
+// contacts yields those of all sources. Loop only.
+func (s *Subscriber) contacts(yield func(*contact) bool) {
 	for _, src := range s.sources {
-		if !src.due.IsZero() && (next.IsZero() || src.due.Before(next)) {
-			next = src.due
+		if !yield(&src.contact) {
+			return
 		}
 	}
-	if next.IsZero() || s.closed.Load() {
-		s.timer.Stop()
-		return
-	}
-	if err := s.timer.StartOnce(max(time.Microsecond, time.Until(next))); err != nil {
-		s.event(Event{Kind: Problem, Err: err})
-	}
-}
-
-// ring calls the sources that are due. Loop only.
-func (s *Subscriber) ring() {
-	now := time.Now()
-	for _, src := range s.sources {
-		if !src.due.IsZero() && !src.due.After(now) {
-			src.due = time.Time{}
-			src.alarm()
-		}
-	}
-	s.schedule()
-}
-
-// connected tells whether a publisher at addr has said who it is. Loop only.
-func (s *Subscriber) connected(addr netip.AddrPort) bool {
-	for _, src := range s.sources {
-		if src.state == sourceReady && src.ep != nil && src.ep.Remote() == addr {
-			return true
-		}
-	}
-	return false
 }
 
 // onDirectory follows the directory. Loop only.
@@ -312,6 +283,6 @@ func (s *Subscriber) shutdown() {
 	for _, sub := range s.leaving {
 		sub.finish(ErrClosed)
 	}
-	_ = s.timer.Close()
+	s.dialer.stop()
 	_ = s.reports.Close()
 }

@@ -14,17 +14,12 @@ type subscriberHandler struct{ *Subscriber }
 
 // OnConnectionEstablished implements netio.Handler.
 func (s subscriberHandler) OnConnectionEstablished(ep netio.Endpoint) {
-	src := ep.Context().(*source)
-	delete(s.dialing, ep.Remote())
-	src.established(ep)
+	ep.Context().(*source).established(ep)
 }
 
 // OnConnectionRefused implements netio.Handler.
 func (s subscriberHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
-	if src := s.dialing[addr]; src != nil {
-		delete(s.dialing, addr)
-		src.refused(err)
-	}
+	s.dialer.refused(addr, err)
 }
 
 // OnConnectionClosed implements netio.Handler.
