@@ -9,6 +9,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/netio"
+	"tagbus/subscription"
 )
 
 // contact is the way to a connection with one entry of the directory, and back
@@ -176,6 +177,23 @@ func (c *contact) after(d time.Duration) {
 		c.due = time.Now().Add(d)
 	}
 	c.dialer.schedule()
+}
+
+// answerOf reads the first message of the side that has been dialed: its hello,
+// or why it refuses the connection.
+func answerOf(data []byte) (subscription.Hello, error) {
+	if data[0] == byte(subscription.KindRefused) {
+		m, err := subscription.Decode(data)
+		if err != nil {
+			return subscription.Hello{}, errors.Join(ErrProtocol, err)
+		}
+		return subscription.Hello{}, errors.New(plain(m.(*subscription.Refused).Reason))
+	}
+	h, err := subscription.DecodeHello(data)
+	if err != nil {
+		return h, errors.Join(ErrProtocol, err)
+	}
+	return h, nil
 }
 
 // dialer is what the contacts of a subscriber or sender have in common. Loop

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"tagbus/netio"
+	"tagbus/tags"
 )
 
 // link is the publisher's side of the connection to one subscriber.
@@ -27,18 +28,19 @@ type link struct {
 	inFlightBytes int
 	controlBytes  int // of control messages in all queues
 	dead          bool
-	header        [pageHeaderBytes]byte // of the page that is being posted
+	receipts      map[tags.Tag][]*receipt // of pages queued or sent, ascending by position
+	header        [pageHeaderBytes]byte   // of the page that is being posted
 
 	sentPages, sentMessages, sentBytes uint64
 
 	// Loop only.
-	state     linkState
-	peer      *Peer
-	fault     error // why this side has closed, or will
-	helloTick int   // tick of the hello timer at which patience ends
-	partID    uint64
-	part      []byte           // parts of a subscription's set received so far
-	subs      map[uint64]*lane // by the id of the subscription
+	state  linkState
+	outlet *outlet // of a sender
+	peer   *Peer
+	fault  error // why this side has closed, or will
+	partID uint64
+	part   []byte           // parts of a subscription's set received so far
+	subs   map[uint64]*lane // by the id of the subscription
 }
 
 type linkState int
@@ -117,6 +119,9 @@ func (l *link) next() *ring[item] {
 func (l *link) post(i *item) error {
 	if i.page != nil {
 		putPageHeader(&l.header, i.lane.number, i.lane.alone(), i.page.messages)
+		if i.page.receipt != nil {
+			l.header[1] |= ackFlag
+		}
 		return l.ep.Send(i.page.key, l.header[:], i.page.vector...)
 	}
 	b, err := l.ep.Buffer()
@@ -178,10 +183,14 @@ func (l *link) kill() (dropped uint64) {
 		for q.len() > 0 {
 			if i := q.pop(); i.page != nil {
 				dropped += uint64(i.page.messages)
+				if q != &l.inFlight {
+					l.forsake(i.page.receipt, ErrReceiverLost)
+				}
 				i.lane.drop(i.page)
 			}
 		}
 	}
+	l.abandon()
 	return dropped
 }
 

@@ -60,8 +60,10 @@ func (n *lane) losePage(p *page) {
 	defer n.link.mu.Unlock()
 	if n.link.dead {
 		n.link.pub.undelivered.Add(uint64(p.messages))
+		p.receipt.settle(ErrReceiverLost, true)
 		return
 	}
+	p.receipt.settle(causeOf(n.why()), true)
 	p.tags(func(tag tags.Tag) { n.lose(n.why(), tag, 1) })
 	n.link.pump()
 }
@@ -103,6 +105,8 @@ func (n *lane) dropOldest(pages int64) bool {
 		cause := n.why()
 		x := n.queue.at(i)
 		p := x.page
+		l.forget(p.receipt)
+		p.receipt.settle(causeOf(cause), true)
 		*x = item{lane: n, losses: &losses{cause: cause}}
 		p.tags(func(tag tags.Tag) { x.losses.add(tag, 1) })
 		n.lost += uint64(p.messages)
@@ -113,6 +117,14 @@ func (n *lane) dropOldest(pages int64) bool {
 		n.drop(p)
 	}
 	return true
+}
+
+// causeOf returns the error that stands for a cause.
+func causeOf(cause subscription.Cause) error {
+	if cause == subscription.CauseMemory {
+		return ErrPublisherMemory
+	}
+	return ErrTooSlow
 }
 
 // tags calls f with the tag of each message of a sealed page without positions.

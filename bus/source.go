@@ -21,6 +21,9 @@ type source struct {
 	fault    error        // why this side has closed the connection, or will
 	pausing  int          // subscriptions whose queue is full
 	out      ring[[]byte] // control messages to send
+	sending  int          // given to the endpoint and not completed
+	leaving  bool         // close when all is sent
+	accepted bool         // the publisher has dialed: a sender, which no directory lists
 
 	requested map[uint64]*Subscription // on this connection
 	denied    map[uint64]error         // on this connection
@@ -136,7 +139,7 @@ func (src *source) established(ep netio.Endpoint) {
 // lost cleans up after a connection, and goes back to dialing.
 func (src *source) lost(cause error) {
 	wasReady := src.closed()
-	src.out = ring[[]byte]{}
+	src.out, src.sending, src.leaving = ring[[]byte]{}, 0, false
 	if wasReady {
 		src.sub.counters.publishers.Add(-1)
 	}
@@ -158,6 +161,10 @@ func (src *source) lost(cause error) {
 	if !src.ended || cause != nil {
 		src.sub.event(Event{Kind: Lost, Peer: src.peer, Err: cause})
 	}
+	if src.accepted {
+		src.await()
+		return
+	}
 	src.retry()
 }
 
@@ -173,7 +180,13 @@ func (src *source) unlisted() {
 		delete(src.sub.sources, src.entry.Instance)
 		return
 	}
-	if !src.vanished {
+	src.vanish()
+}
+
+// vanish reports, once, that the publisher is gone for good without goodbye,
+// unless it owes nothing.
+func (src *source) vanish() {
+	if !src.vanished && len(src.acked) > 0 && !src.ended {
 		src.vanished = true
 		src.sub.event(Event{Kind: Vanished, Peer: src.peer, Tags: src.entry.Tags})
 	}
@@ -201,6 +214,9 @@ func (src *source) pump() {
 		if _, err = b.Write(*src.out.front()); err == nil {
 			err = src.ep.SendBuffer(b)
 		}
+		if err == nil {
+			src.sending++
+		}
 		if err != nil {
 			b.Release()
 			if !errors.Is(err, netio.ErrNoResources) && !errors.Is(err, netio.ErrClosed) {
@@ -209,6 +225,24 @@ func (src *source) pump() {
 			return
 		}
 		src.out.pop()
+	}
+}
+
+// completed takes the news that a message is on its way.
+func (src *source) completed() {
+	src.sending--
+	src.leaveIfSent()
+}
+
+// leave closes the connection in order: behind what is still to be sent.
+func (src *source) leave() {
+	src.leaving = true
+	src.leaveIfSent()
+}
+
+func (src *source) leaveIfSent() {
+	if src.leaving && src.out.len() == 0 && src.sending == 0 && src.ep != nil {
+		_ = src.ep.Close()
 	}
 }
 

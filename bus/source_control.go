@@ -25,19 +25,18 @@ func (src *source) onData(data []byte) {
 // onHello takes the publisher's first message: its hello, or why it does not
 // want us.
 func (src *source) onHello(data []byte) {
-	if data[0] == byte(subscription.KindRefused) {
-		src.onControl(data)
-		return
-	}
-	h, err := subscription.DecodeHello(data)
-	if err != nil {
-		src.fail(errors.Join(ErrProtocol, err))
-		return
-	}
-	if h.Instance != src.entry.Instance {
+	h, err := answerOf(data)
+	switch {
+	case err != nil:
+	case h.Instance != src.entry.Instance:
 		// This address is, now, somebody else's. The publisher may be at its
 		// next one, or come back.
-		src.fail(ErrStaleEntry)
+		err = ErrStaleEntry
+	case h.Role != "":
+		err = protocolError("it is a %s", plain(h.Role))
+	}
+	if err != nil {
+		src.fail(err)
 		return
 	}
 	src.ready()
@@ -60,12 +59,13 @@ func (src *source) ready() {
 func (src *source) leaveIfUnneeded() {
 	if src.state == contactReady && len(src.requested) == 0 && !src.wanted() {
 		src.ended = src.ended || !src.listed
-		_ = src.ep.Close()
+		src.leave()
 	}
 }
 
 // subscribe sends one subscription, in as many parts as it takes.
 func (src *source) subscribe(sub *Subscription) {
+	src.leaving = src.leaving && src.ended
 	const part = subscription.MaxControlBytes - 128
 	set, err := sub.set.MarshalBinary()
 	if err != nil {
@@ -101,13 +101,13 @@ func (src *source) disconnect() {
 	clear(src.requested)
 	clear(src.denied)
 	for id, sub := range src.acked {
-		if sub.closed.Load() {
+		if sub.over() {
 			delete(src.acked, id)
 			sub.maybeEnded()
 		}
 	}
 	for _, sub := range requested {
-		if sub.closed.Load() {
+		if sub.over() {
 			sub.maybeEnded()
 		}
 	}
@@ -139,10 +139,6 @@ func (src *source) onControl(data []byte) {
 
 // onLost hears which messages the publisher has dropped for want of room.
 func (src *source) onLost(m *subscription.Lost) {
-	cause := ErrTooSlow
-	if m.Cause == subscription.CauseMemory {
-		cause = ErrPublisherMemory
-	}
 	for p, err := range subscription.PositionsOf(m.List) {
 		if err == nil && p.Count == 0 {
 			err = protocolError("lost no message of tag %v", p.Tag)
@@ -156,7 +152,7 @@ func (src *source) onLost(m *subscription.Lost) {
 			return
 		}
 		rcv.count += p.Count
-		src.gap(p.Tag, p.Count, cause)
+		src.gap(p.Tag, p.Count, causeOf(m.Cause))
 	}
 }
 
@@ -230,7 +226,7 @@ func (src *source) onSubscribed(id uint64) {
 
 func (src *source) onUnsubscribed(id uint64) {
 	sub := src.requested[id]
-	if sub == nil || !sub.closed.Load() {
+	if sub == nil || !sub.over() {
 		src.fail(protocolError("ended subscription %d by itself", id))
 		return
 	}
@@ -250,7 +246,7 @@ func (src *source) onRefused(m *subscription.Refused) {
 	}
 	src.reportRefusal(err)
 	// If it was closed here meanwhile, Unsubscribed follows.
-	if sub := src.requested[m.ID]; sub != nil && !sub.closed.Load() {
+	if sub := src.requested[m.ID]; sub != nil && !sub.over() {
 		delete(src.requested, m.ID)
 		src.denied[m.ID] = err
 		sub.maybeReady()
@@ -274,5 +270,5 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 	src.ended = true
 	src.sub.reportSkipped()
 	src.sub.event(Event{Kind: Goodbye, Peer: src.peer})
-	_ = src.ep.Close()
+	src.leave()
 }

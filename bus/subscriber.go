@@ -35,6 +35,8 @@ type Subscriber struct {
 	laneMu      sync.Mutex
 	laneConfigs []SubscriptionConfig // by the number of the lane
 
+	absence time.Duration // of a receiver's senders, before they count as gone
+
 	nextID   atomic.Uint64
 	closed   atomic.Bool
 	closer   closer
@@ -60,29 +62,10 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Subscriber{
-		cfg:      cfg.withDefaults(),
-		instance: nuid.Next(),
-		sources:  make(map[string]*source),
-		subs:     make(map[uint64]*Subscription),
-		leaving:  make(map[uint64]*Subscription),
-		closer:   closer{ended: make(chan struct{})},
-	}
-	s.host, _ = os.Hostname() // only for people
-	var err error
-	if s.backend, err = open(subscriberHandler{s}); err != nil {
+	s := newSubscriber(cfg.withDefaults())
+	err := s.start(open, subscriberHandler{s})
+	if err != nil {
 		return nil, err
-	}
-	s.loop = s.backend.Loop()
-	s.dialer = dialer{
-		backend: s.backend, loop: s.loop, min: s.cfg.ReconnectMin, max: s.cfg.ReconnectMax,
-		event: s.event, all: s.contacts,
-	}
-	if err = s.dialer.start(); err != nil {
-		return nil, errors.Join(err, s.backend.Close())
-	}
-	if s.reports, err = s.loop.NewTimer(s.reportSkipped); err != nil {
-		return nil, errors.Join(err, s.dialer.timer.Close(), s.backend.Close())
 	}
 	s.stopWatch, err = dir.Watch(func(e directory.Event) {
 		s.loop.Post(func() { s.onDirectory(e) })
@@ -91,6 +74,40 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// newSubscriber makes a subscriber that has no backend yet. cfg has its
+// defaults.
+func newSubscriber(cfg SubscriberConfig) *Subscriber {
+	s := &Subscriber{
+		cfg:      cfg,
+		instance: nuid.Next(),
+		sources:  make(map[string]*source),
+		subs:     make(map[uint64]*Subscription),
+		leaving:  make(map[uint64]*Subscription),
+		closer:   closer{ended: make(chan struct{})},
+	}
+	s.host, _ = os.Hostname() // only for people
+	return s
+}
+
+// start opens the backend, which reports to h. After an error nothing is open.
+func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
+	if s.backend, err = open(h); err != nil {
+		return err
+	}
+	s.loop = s.backend.Loop()
+	s.dialer = dialer{
+		backend: s.backend, loop: s.loop, min: s.cfg.ReconnectMin, max: s.cfg.ReconnectMax,
+		event: s.event, all: s.contacts,
+	}
+	if err = s.dialer.start(); err != nil {
+		return errors.Join(err, s.backend.Close())
+	}
+	if s.reports, err = s.loop.NewTimer(s.reportSkipped); err != nil {
+		return errors.Join(err, s.dialer.timer.Close(), s.backend.Close())
+	}
+	return nil
 }
 
 // Subscribe asks every publisher, those of today and those to come, for the
@@ -169,6 +186,14 @@ func (s *Subscriber) remove(sub *Subscription) {
 	sub.maybeEnded()
 }
 
+// retire ends a subscription that goes on to take what is on its way. Loop only.
+func (s *Subscriber) retire(sub *Subscription) {
+	if !sub.over() && s.subs[sub.id] != nil {
+		sub.retired = true
+		s.remove(sub)
+	}
+}
+
 // maxAbsent is how many publishers that are gone without goodbye are
 // remembered, to count what was missed should they come back.
 const maxAbsent = 64
@@ -188,6 +213,7 @@ func (s *Subscriber) forgetOldest() {
 		}
 	}
 	if absent > maxAbsent {
+		oldest.vanish()
 		delete(s.sources, oldest.entry.Instance)
 	}
 }
@@ -203,7 +229,7 @@ func (s *Subscriber) contacts(yield func(*contact) bool) {
 
 // onDirectory follows the directory. Loop only.
 func (s *Subscriber) onDirectory(e directory.Event) {
-	if s.closed.Load() {
+	if s.closed.Load() || e.Kind != directory.Problem && e.Entry.Role != directory.Publisher {
 		return
 	}
 	src := s.sources[e.Entry.Instance]

@@ -35,7 +35,9 @@ func (s subscriberHandler) OnData(ep netio.Endpoint, data []byte) {
 }
 
 // OnSendCompleted implements netio.Handler.
-func (s subscriberHandler) OnSendCompleted(netio.Completion) {}
+func (s subscriberHandler) OnSendCompleted(c netio.Completion) {
+	c.Endpoint.Context().(*source).completed()
+}
 
 // OnSendReady implements netio.Handler.
 func (s subscriberHandler) OnSendReady(ep netio.Endpoint) { ep.Context().(*source).pump() }
