@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"tagbus/netio"
 	"tagbus/tags"
@@ -93,6 +94,9 @@ var (
 	// handler has panicked, or that it had none any more.
 	ErrNotHandled = errors.New("the receiver's handler has not handled it")
 
+	// ErrNoReply is matched by a *NoReplyError.
+	ErrNoReply = errors.New("no reply")
+
 	// ErrReplaced is the cause with which a receiver closes a sender's connection
 	// when the same sender has dialed again: it had lost that one.
 	ErrReplaced = errors.New("bus: the sender has lost this connection and dials again")
@@ -153,6 +157,25 @@ func (e *AckError) Error() string {
 
 // Unwrap returns the cause.
 func (e *AckError) Unwrap() error { return e.Err }
+
+// NoReplyError says that a command was sent and that nothing has answered it.
+type NoReplyError struct {
+	Command, Reply tags.Tag
+	After          time.Duration // how long the request took, with the waiting before it was sent
+	Err            error         // what ended it
+}
+
+// Error names the tags and the time.
+func (e *NoReplyError) Error() string {
+	return fmt.Sprintf("bus: request to %v: %v on %v after %v: %v: the command may or may not have been carried out",
+		e.Command, ErrNoReply, e.Reply, e.After.Round(time.Millisecond), e.Err)
+}
+
+// Is tells that e is an ErrNoReply.
+func (*NoReplyError) Is(target error) bool { return target == ErrNoReply }
+
+// Unwrap returns what ended the request.
+func (e *NoReplyError) Unwrap() error { return e.Err }
 
 // DuplicateError is the cause of a sender's Problem event about two receivers of
 // the same tags.

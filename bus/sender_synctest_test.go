@@ -377,6 +377,7 @@ func TestTwoReceiversAtOnce(t *testing.T) {
 		for range 10 {
 			must(t, s.SendContext(t.Context(), 1, nil))
 			time.Sleep(time.Minute)
+			synctest.Wait()
 		}
 		if counts[0]+counts[1] != 10 || counts[0]*counts[1] != 0 {
 			t.Errorf("the receivers got %v messages, want 10 at one of them", counts)

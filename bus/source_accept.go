@@ -76,4 +76,4 @@ func (src *source) acknowledge(failed bool) {
 }
 
 // maxAcks bounds the acknowledgements that wait to be sent.
-const maxAcks = 1 << 16
+const maxAcks = 1 << 14
