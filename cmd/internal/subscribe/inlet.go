@@ -3,6 +3,7 @@ package subscribe
 import (
 	"context"
 	"iter"
+	"sync/atomic"
 
 	"tagbus/bus"
 	"tagbus/node"
@@ -25,17 +26,7 @@ type subscription interface {
 // openSubscriber opens what the flags ask for.
 func (r *run) openSubscriber(n *node.Node) error {
 	if r.flags.Receive {
-		cfg := r.flags.receiverConfig()
-		cfg.OnEvent = r.onEvent
-		handler := r.handle
-		if r.flags.Output != "" {
-			handler = nil
-		}
-		receiver, err := n.NewReceiver(cfg, handler)
-		if err != nil {
-			return err
-		}
-		r.subscriber = receiving{receiver, r}
+		r.subscriber = &receiving{run: r, node: n}
 		return nil
 	}
 	cfg := r.flags.config()
@@ -62,20 +53,39 @@ func (s subscribing) subscribe(h bus.Handler) (subscription, error) {
 	return sub, nil
 }
 
-// receiving is a receiver, which has subscribed from the beginning. What comes
-// before the output is open waits in its queue.
+// receiving is a receiver. It is opened by subscribe, for it gets messages at
+// once: the output must be there.
 type receiving struct {
-	*bus.Receiver
-	run *run
+	run      *run
+	node     *node.Node
+	receiver atomic.Pointer[bus.Receiver] // nil before
 }
 
-func (r receiving) subscribe(bus.Handler) (subscription, error) {
-	r.run.console.Say("receives %v on %s, waiting for senders in %s", r.run.flags.Tags, r.Addr(), r.run.flags.Bus)
-	return r, nil
+func (r *receiving) subscribe(h bus.Handler) (subscription, error) {
+	cfg := r.run.flags.receiverConfig()
+	cfg.OnEvent = r.run.onEvent
+	receiver, err := r.node.NewReceiver(cfg, h)
+	if err != nil {
+		return nil, err
+	}
+	r.receiver.Store(receiver)
+	r.run.console.Say("receives %v on %s, waiting for senders in %s", cfg.Tags, receiver.Addr(), r.run.flags.Bus)
+	return received{receiver}, nil
 }
+
+// Stats implements subscriber.
+func (r *receiving) Stats() (st bus.SubscriberStats) {
+	if receiver := r.receiver.Load(); receiver != nil {
+		st = receiver.Stats()
+	}
+	return st
+}
+
+// received is what a receiver receives.
+type received struct{ *bus.Receiver }
 
 // Wait returns at once: nobody refuses a receiver for good.
-func (receiving) Wait(context.Context) error { return nil }
+func (received) Wait(context.Context) error { return nil }
 
 // Unsubscribe lets the senders go.
-func (r receiving) Unsubscribe(ctx context.Context) error { return r.Drain(ctx) }
+func (r received) Unsubscribe(ctx context.Context) error { return r.Drain(ctx) }
