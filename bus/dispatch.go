@@ -42,6 +42,9 @@ func (src *source) onPage(page []byte) {
 	for more := true; more; {
 		more = src.deliver(&done)
 	}
+	if src.reader.ack && src.reader.left == 0 {
+		src.acknowledge(done.failed())
+	}
 	c := &src.sub.counters
 	c.pages.Add(1)
 	c.messages.Add(done.messages)
@@ -55,10 +58,17 @@ func (src *source) onPage(page []byte) {
 // and remembers the targets that a message has not reached yet.
 type delivered struct {
 	messages, bytes, unwanted uint64
+	failedAt                  uint64 // number in the page of the last message that was not handled
 
 	message Message
 	rest    []target
 }
+
+// fails notes that the message of now was not handled.
+func (d *delivered) fails() { d.failedAt = d.messages + d.unwanted }
+
+// failed tells whether the last message was not handled.
+func (d *delivered) failed() bool { return d.failedAt == d.messages+d.unwanted }
 
 func (d *delivered) deliverRest() {
 	for len(d.rest) > 0 {
@@ -85,6 +95,7 @@ func (src *source) deliver(done *delivered) (more bool) {
 		if v := recover(); v != nil {
 			src.sub.counters.panics.Add(1)
 			src.sub.event(Event{Kind: Problem, Peer: src.peer, Tag: src.reader.tag, Err: &PanicError{Tag: src.reader.tag, Value: v, Stack: debug.Stack()}})
+			done.fails()
 			more = true
 		}
 	}()
@@ -114,6 +125,7 @@ func (src *source) deliver(done *delivered) (more bool) {
 		if len(rcv.targets) == 0 {
 			rcv.unwanted++
 			done.unwanted++
+			done.fails()
 			continue
 		}
 		rcv.delivered++

@@ -6,6 +6,10 @@
 // [Subscription.Messages]. The transport below is any netio backend; package
 // node puts one together with a loop and a directory.
 //
+// In the other direction, to the detector, a [Receiver] owns tags and a [Sender]
+// finds it and sends to it; a [Requester] waits for replies. Underneath, a sender
+// is a publisher that dials and a receiver a subscriber that listens.
+//
 // # What is promised
 //
 //  1. Per tag and publisher, a subscriber gets messages in the order of
@@ -29,7 +33,8 @@
 // # The files
 //
 // In the order of a message's way: publisher.go, route.go, publisher_room.go,
-// stream.go, page.go, link.go on the publishing side; source.go, source_dial.go,
+// stream.go, page.go, link.go on the publishing side; source.go,
 // source_control.go, dispatch.go, subscription.go, message_queue.go on the
-// receiving side.
+// receiving side. For the other direction: sender.go, outlet.go, receipt.go, and
+// receiver.go, source_accept.go. contact.go dials for both.
 package bus

@@ -97,33 +97,116 @@ var (
 	// of Stalled, a *StallError, when the subscriber took nothing for too long.
 	ErrStalled = errors.New("bus: subscriber takes nothing")
 
+	// ErrNoReceiver is wrapped in the error of Send when no receiver that is
+	// connected owns the tag. The first Send to a tag only begins to connect:
+	// name the tags in SenderConfig.Tags, or use SendContext or WaitReceivers,
+	// which wait.
+	ErrNoReceiver = errors.New("no receiver of the tag is connected")
+
+	// ErrReceiverLost is wrapped in an *AckError when the connection to the
+	// receiver ended before the acknowledgement came.
+	ErrReceiverLost = errors.New("connection to the receiver lost")
+
+	// ErrNotHandled is wrapped in an *AckError when the receiver says that its
+	// handler has panicked, or that it had none any more.
+	ErrNotHandled = errors.New("the receiver's handler has not handled it")
+
+	// ErrNoReply is matched by a *NoReplyError.
+	ErrNoReply = errors.New("no reply")
+
+	// ErrReplaced is the cause with which a receiver closes a sender's connection
+	// when the same sender has dialed again: it had lost that one.
+	ErrReplaced = errors.New("bus: the sender has lost this connection and dials again")
+
 	// ErrHelloTimeout is the cause with which a connection is closed whose
 	// peer did not say hello in time.
 	ErrHelloTimeout = errors.New("bus: peer did not say hello in time")
 )
 
-// PublishError says which message was not published, and why.
+// PublishError says which message was not published or sent, and why.
 type PublishError struct {
 	Tag   tags.Tag
 	Bytes int // size of the message
 	Limit int // for ErrMessageTooLarge: the largest possible
 	Err   error
+
+	sender bool // it was one that refused
 }
 
 // Error names the tag, the cause and what to change.
 func (e *PublishError) Error() string {
+	do, cfg := "publish", "PublisherConfig"
+	if e.sender {
+		do, cfg = "send", "SenderConfig"
+	}
 	switch {
 	case errors.Is(e.Err, ErrMessageTooLarge):
-		return fmt.Sprintf("bus: publish %v: %v: %d bytes, limit %d: raise PublisherConfig.MaxMessageBytes", e.Tag, e.Err, e.Bytes, e.Limit)
+		return fmt.Sprintf("bus: %s %v: %v: %d bytes, limit %d: raise %s.MaxMessageBytes", do, e.Tag, e.Err, e.Bytes, e.Limit, cfg)
 	case errors.Is(e.Err, ErrUnknownTag):
-		return fmt.Sprintf("bus: publish %v: %v: add it to PublisherConfig.Tags", e.Tag, e.Err)
+		return fmt.Sprintf("bus: %s %v: %v: add it to %s.Tags", do, e.Tag, e.Err, cfg)
+	case errors.Is(e.Err, ErrNoReceiver):
+		return fmt.Sprintf("bus: %s %v: %v: start a Receiver that owns it, and wait for that with SendContext or WaitReceivers", do, e.Tag, e.Err)
 	default:
-		return fmt.Sprintf("bus: publish %v: %v", e.Tag, e.Err)
+		return fmt.Sprintf("bus: %s %v: %v", do, e.Tag, e.Err)
 	}
 }
 
 // Unwrap returns the cause.
 func (e *PublishError) Unwrap() error { return e.Err }
+
+// AckError says that a message was accepted by SendAcked, and that the receiver
+// has not acknowledged it.
+type AckError struct {
+	Tag     tags.Tag
+	Counter uint64 // of the message, as the receiver sees it
+	Lost    bool   // it is surely not going to be handled; otherwise nobody knows, as with all that a sender with a cache has accepted
+	Err     error
+}
+
+// Error names the message, the cause, and what is known.
+func (e *AckError) Error() string {
+	known := "it may or may not have been handled"
+	if e.Lost {
+		known = "it has not been handled"
+	}
+	return fmt.Sprintf("bus: send %v: message %d is not acknowledged: %v: %s", e.Tag, e.Counter, e.Err, known)
+}
+
+// Unwrap returns the cause.
+func (e *AckError) Unwrap() error { return e.Err }
+
+// NoReplyError says that a command was sent and that nothing has answered it.
+type NoReplyError struct {
+	Command, Reply tags.Tag
+	After          time.Duration // how long the request took, with the waiting before it was sent
+	Err            error         // what ended it
+}
+
+// Error names the tags and the time.
+func (e *NoReplyError) Error() string {
+	return fmt.Sprintf("bus: request to %v: %v on %v after %v: %v: the command may or may not have been carried out",
+		e.Command, ErrNoReply, e.Reply, e.After.Round(time.Millisecond), e.Err)
+}
+
+// Is tells that e is an ErrNoReply.
+func (*NoReplyError) Is(target error) bool { return target == ErrNoReply }
+
+// Unwrap returns what ended the request.
+func (e *NoReplyError) Unwrap() error { return e.Err }
+
+// DuplicateError is the cause of a sender's Problem event about two receivers of
+// the same tags.
+type DuplicateError struct {
+	Tags   tags.Set // that both own
+	First  *Peer    // which is connected and gets the messages
+	Second *Peer    // which gets none, not of its other tags either
+}
+
+// Error names the tags and both receivers.
+func (e *DuplicateError) Error() string {
+	return fmt.Sprintf("bus: tags %s have two receivers: %v gets the messages, %v none: give each tag one receiver",
+		shortSet(e.Tags), e.First, e.Second)
+}
 
 // UndeliveredError is the cause of a publisher's Lost event for a subscriber
 // that went before everything was sent to it. Should it come back, it finds out

@@ -81,9 +81,11 @@ func (n *lane) enqueue(p *page) {
 	if l.dead {
 		l.mu.Unlock()
 		l.pub.undelivered.Add(uint64(p.messages))
+		p.receipt.settle(ErrReceiverLost, true)
 		n.drop(p)
 		return
 	}
+	l.expect(p.receipt)
 	if n.corked {
 		n.held.push(item{page: p, lane: n})
 	} else {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"tagbus/netio"
+	"tagbus/tags"
 )
 
 // link is the publisher's side of the connection to one subscriber.
@@ -28,23 +29,24 @@ type link struct {
 	controlBytes  int  // of control messages in all queues
 	closing       bool // it gets nothing more
 	dead          bool
-	sent, moved   bool                  // since the last tick: something was given to the endpoint, completed
-	header        [pageHeaderBytes]byte // of the page that is being posted
+	sent, moved   bool                    // since the last tick: something was given to the endpoint, completed
+	receipts      map[tags.Tag][]*receipt // of pages queued or sent, ascending by position
+	header        [pageHeaderBytes]byte   // of the page that is being posted
 
 	sentPages, sentMessages, sentBytes uint64
 
 	// Loop only.
-	state     linkState
-	owed      bool // it had a subscription when it was taken out of the routes
-	peer      *Peer
-	fault     error // why this side has closed, or will
-	helloTick int   // tick of the hello timer at which patience ends
-	pulse     pulse
-	stalled   bool // reported
-	partID    uint64
-	part      []byte // parts of a subscription's set received so far
-	standing  standing
-	subs      map[uint64]*lane // by the id of the subscription
+	state    linkState
+	owed     bool    // it had a subscription when it was taken out of the routes
+	outlet   *outlet // of a sender
+	peer     *Peer
+	fault    error // why this side has closed, or will
+	pulse    pulse
+	stalled  bool // reported
+	partID   uint64
+	part     []byte // parts of a subscription's set received so far
+	standing standing
+	subs     map[uint64]*lane // by the id of the subscription
 }
 
 type linkState int
@@ -125,6 +127,9 @@ func (l *link) next() *ring[item] {
 func (l *link) post(i *item) error {
 	if i.page != nil {
 		putPageHeader(&l.header, i.lane.number, i.lane.alone(), i.page.messages)
+		if i.page.receipt != nil {
+			l.header[1] |= ackFlag
+		}
 		i.key = i.page.key
 		return l.ep.Send(i.key, l.header[:], i.page.vector...)
 	}
@@ -204,10 +209,14 @@ func (l *link) kill() (dropped uint64) {
 			if i := q.pop(); i.page != nil {
 				dropped += uint64(i.page.messages)
 				i.lane.dropped += uint64(i.page.messages)
+				if q != &l.inFlight {
+					l.forsake(i.page.receipt, ErrReceiverLost)
+				}
 				i.lane.drop(i.page)
 			}
 		}
 	}
+	l.abandon()
 	return dropped
 }
 

@@ -74,9 +74,11 @@ func (n *lane) losePage(p *page) {
 	defer n.link.mu.Unlock()
 	if n.link.dead {
 		n.link.pub.undelivered.Add(uint64(p.messages))
+		p.receipt.settle(ErrReceiverLost, true)
 		return
 	}
 	cause := n.why()
+	p.receipt.settle(gapCauses[cause], true)
 	p.tags(func(tag tags.Tag, count uint64) { n.lose(cause, tag, count) })
 	n.link.pump()
 }
@@ -118,6 +120,8 @@ func (n *lane) dropOldest(pages int64) bool {
 		cause := n.why()
 		x := n.queue.at(i)
 		p := x.page
+		l.forget(p.receipt)
+		p.receipt.settle(gapCauses[cause], true)
 		*x = item{lane: n, losses: &losses{}}
 		p.tags(func(tag tags.Tag, count uint64) {
 			n.account.add(cause, tag, count)

@@ -22,8 +22,8 @@ type Message struct {
 	// are missing, a Gap event says so at about the same time.
 	Counter uint64
 
-	// Publisher says where the message comes from. The same pointer for all
-	// messages of one connection.
+	// Publisher says where the message comes from; at a Receiver that is a
+	// sender. The same pointer for all messages of one connection.
 	Publisher *Peer
 
 	// Data is the payload. It is valid until the handler returns, or until the

@@ -13,7 +13,7 @@ import (
 //
 //	page header, 8 bytes
 //	  1 byte   0x01, subscription.KindPage
-//	  1 byte   flags: bit 0: messages carry their positions
+//	  1 byte   flags: bit 0: messages carry their positions; bit 1: an Ack is wanted
 //	  2 bytes  lane
 //	  4 bytes  number of messages, at least 1
 //	per message
@@ -41,6 +41,7 @@ const (
 	positionBytes     = 8
 
 	positionsFlag = 1
+	ackFlag       = 2
 )
 
 // pageWriter fills the memory of one page.
@@ -122,6 +123,7 @@ type pageReader struct {
 	left   uint32 // messages not yet read
 
 	positions bool // messages carry theirs
+	ack       bool // the writer wants to hear that the last message was handled
 
 	tag      tags.Tag
 	newTag   bool // the message just read brought a tag
@@ -138,10 +140,10 @@ func (r *pageReader) reset(page []byte) error {
 	switch {
 	case len(page) < pageHeaderBytes:
 		return &PageError{len(page), "shorter than a page header"}
-	case page[0] != byte(subscription.KindPage) || page[1]&^positionsFlag != 0:
+	case page[0] != byte(subscription.KindPage) || page[1]&^(positionsFlag|ackFlag) != 0:
 		return &PageError{0, "unknown page header"}
 	}
-	r.positions = page[1]&positionsFlag != 0
+	r.positions, r.ack = page[1]&positionsFlag != 0, page[1]&ackFlag != 0
 	r.lane = binary.LittleEndian.Uint16(page[2:])
 	r.left = binary.LittleEndian.Uint32(page[4:])
 	if r.left == 0 {

@@ -187,7 +187,7 @@ func TestDamagedPages(t *testing.T) {
 		{"nothing", "", 0, PageError{0, "shorter than a page header"}},
 		{"a header cut off", "01 00 0000 010000", 0, PageError{7, "shorter than a page header"}},
 		{"another kind", "02 00 0000 01000000", 0, PageError{0, "unknown page header"}},
-		{"a flag", "01 02 0000 01000000", 0, PageError{0, "unknown page header"}},
+		{"a flag", "01 04 0000 01000000", 0, PageError{0, "unknown page header"}},
 		{"no messages", "01 00 0000 00000000", 0, PageError{4, "no messages"}},
 		{"no messages but bytes", "01 00 0000 00000000 00000080 0500000000000000", 0, PageError{4, "no messages"}},
 		{"nothing after the header", "01 00 0000 01000000", 0, PageError{8, "message header cut off"}},

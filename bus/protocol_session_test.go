@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"tagbus/bus/directory"
 	"tagbus/bus/directory/memory"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
@@ -154,6 +155,80 @@ func TestTheDocumentedSession(t *testing.T) {
 	if err := <-drained; err != nil {
 		t.Error(err)
 	}
+}
+
+// The session of docs/protocol.md in the other direction, with a receiver that
+// knows nothing but that page.
+func TestTheDocumentedSessionToAReceiver(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	loop, err := reactor.New(reactor.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- loop.Run(context.Background()) }()
+	dir := memory.New()
+	s, err := NewSender(tcp.Opener(loop, tcp.Config{}), dir, SenderConfig{Tags: tags.Of(5, 6)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		err := s.Close()
+		loop.Stop()
+		if err := errors.Join(err, <-ended, loop.Close(), dir.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	_, err = dir.Announce(directory.Entry{
+		Instance: "demo", Role: directory.Receiver, Backend: "tcp", Tags: tags.Of(5, 6),
+		Addresses: []netip.AddrPort{listener.Addr().(*net.TCPAddr).AddrPort()}, PageBytes: 64 << 20, MaxMessageBytes: 64 << 20,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := acceptStranger(t, listener)
+	v := vectors(t)
+	if h := r.expectHello(); h.Instance != s.Instance() || h.Expect != "demo" || h.Role != subscription.RoleSender || h.MaxMessageBytes != subscription.MaxControlBytes {
+		t.Errorf("got hello %+v, want one of the sender %s to demo", h, s.Instance())
+	}
+	r.send(v["session-back-1-receiver"])
+	sent := make(chan error, 1)
+	go func() { sent <- s.SendAcked(t.Context(), 5, []byte("abc")) }()
+	r.expect(v["session-back-2-sender"])
+	r.send(v["session-back-3-receiver"])
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+	drained := make(chan error, 1)
+	go func() { drained <- s.Drain(t.Context()) }()
+	r.expect(v["session-back-4-sender"])
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-drained; err != nil {
+		t.Error(err)
+	}
+}
+
+// acceptStranger waits for a connection that is served by hand.
+func acceptStranger(t *testing.T, listener net.Listener) stranger {
+	t.Helper()
+	if err := listener.(*net.TCPListener).SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	c, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return stranger{c, t}
 }
 
 // framed puts a length in front of a message.

@@ -53,6 +53,7 @@ var (
 		"hello-full": {
 			Instance: "sub", Expect: "pub", Name: "readout", Host: "felix1", PID: 4711, MaxMessageBytes: 1 << 20, BeatMillis: 2000,
 		},
+		"hello-sender": {Instance: "pub", Expect: "sub", Role: subscription.RoleSender, MaxMessageBytes: 16384},
 	}
 	controlVectors = map[string]subscription.Message{
 		"subscribe":            &subscription.Subscribe{ID: 1, Set: []byte{1, 1, 5, 0, 0}},
@@ -70,6 +71,8 @@ var (
 		"goodbye-lane":         &subscription.Goodbye{Lane: 3, List: []byte{5, 3}},
 		"subscribe-lane":       &subscription.Subscribe{ID: 2, Set: []byte{1, 1, 5, 0, 0}, Lane: 1, Policy: "sample:10"},
 		"subscribe-backlog":    &subscription.Subscribe{ID: 3, Set: []byte{1, 1, 5, 0, 0}, Lane: 2, BacklogBytes: 1 << 20},
+		"ack":                  &subscription.Ack{Tag: 5, Position: 300},
+		"ack-failed":           &subscription.Ack{Tag: 5, Position: 1, Failed: true},
 		"lost":                 &subscription.Lost{Lane: 1, Cause: subscription.CauseFull, List: []byte{5, 3, 1, 1}},
 		"lost-total":           &subscription.Lost{Cause: subscription.CauseConnection, List: []byte{5, 12}, Total: true},
 		"missed":               &subscription.Missed{Lane: 1, Cause: subscription.CauseConnection, List: []byte{5, 7}},
@@ -167,6 +170,13 @@ func checkVector(t *testing.T, name string, b []byte) ([]byte, error) {
 		back, err := readPage(b)
 		same(t, records, back, err)
 		return writePage(t, 1024, records), nil
+	}
+	if name == "page-ack" {
+		var r pageReader
+		same(t, true, r.reset(b) == nil && r.ack && !r.positions, nil)
+		page := writePage(t, 1024, []testRecord{{5, 0, "a"}})
+		page[1] |= ackFlag
+		return page, nil
 	}
 	if name == "page-lane" {
 		return lanePage(t, b), nil

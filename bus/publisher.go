@@ -85,6 +85,7 @@ type Publisher struct {
 	stalled atomic.Uint64
 	dry     atomic.Bool // the pool was empty when a lossless lane last needed it
 
+	sender      *Sender            // whose part this is, or nil
 	hello       helloDeadlines     // loop only
 	heart       heartbeat          // loop only
 	connections map[*link]struct{} // loop only; all, also those that are not admitted
@@ -120,7 +121,21 @@ func NewPublisher(open netio.Opener, dir directory.Directory, cfg PublisherConfi
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	cfg = cfg.withDefaults()
+	p, err := newPublisher(cfg.withDefaults())
+	if err != nil {
+		return nil, err
+	}
+	if err = p.start(open, publisherHandler{p}); err == nil {
+		err = p.serve(dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// newPublisher makes a publisher that has no backend yet. cfg has its defaults.
+func newPublisher(cfg PublisherConfig) (*Publisher, error) {
 	pool, err := netio.NewPool(cfg.PoolBytes/cfg.PageBytes, cfg.PageBytes)
 	if err != nil {
 		return nil, err
@@ -152,14 +167,12 @@ func NewPublisher(open netio.Opener, dir directory.Directory, cfg PublisherConfi
 	p.flushFunc, p.readyFunc = p.flushDue, p.onReady
 	p.users.Store(1)
 	p.streams.Store(new([]*stream))
-	if err := p.start(open, dir); err != nil {
-		return nil, errors.Join(err, p.Close())
-	}
 	return p, nil
 }
 
-func (p *Publisher) start(open netio.Opener, dir directory.Directory) (err error) {
-	if p.backend, err = open(publisherHandler{p}); err != nil {
+// start opens the backend, which reports to h.
+func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
+	if p.backend, err = open(h); err != nil {
 		return err
 	}
 	p.loop = p.backend.Loop()
@@ -169,18 +182,24 @@ func (p *Publisher) start(open netio.Opener, dir directory.Directory) (err error
 	if p.tellTimer, err = p.loop.NewTimer(p.tellDue); err != nil {
 		return err
 	}
-	if err = p.hello.start(p); err != nil {
-		return err
-	}
 	if err = p.heart.start(p.loop, p.cfg.HeartbeatInterval, p.cfg.HeartbeatTimeout, p.onTick); err != nil {
 		return err
 	}
-	p.listen, err = p.backend.OpenListenEndpoint(p.cfg.Listen, netio.Params{
+	return p.hello.start(p.loop, p.cfg.HelloTimeout, p.helloExpired)
+}
+
+// params returns what the connections to subscribers must be able to do.
+func (p *Publisher) params() netio.Params {
+	return netio.Params{
 		Receive:  netio.ReceiveParams{MaxMessageBytes: subscription.MaxControlBytes, FirstMessageBytes: subscription.MaxHelloBytes},
 		Buffered: netio.BufferedParams{Buffers: controlBuffers, BufferBytes: subscription.MaxControlBytes},
 		ZeroCopy: netio.ZeroCopyParams{Outstanding: maxInFlight, Region: p.pool.Region()},
-	})
-	if err != nil {
+	}
+}
+
+// serve listens, and announces that in dir.
+func (p *Publisher) serve(dir directory.Directory) (err error) {
+	if p.listen, err = p.backend.OpenListenEndpoint(p.cfg.Listen, p.params()); err != nil {
 		return err
 	}
 	entry, err := p.describe()
@@ -231,8 +250,16 @@ func (p *Publisher) Publish(tag tags.Tag, data []byte) error {
 //   - Threads: any. Blocks: never. Allocates: no, but for the first message
 //     of a tag.
 func (p *Publisher) PublishStatus(tag tags.Tag, status Status, data []byte) error {
+	return p.publish(tag, status, data, nil)
+}
+
+// publish is PublishStatus, with a receipt for a message that is to be
+// acknowledged.
+//
+// Errors: for a sender also ErrNoReceiver.
+func (p *Publisher) publish(tag tags.Tag, status Status, data []byte, x *receipt) error {
 	if len(data) > p.cfg.MaxMessageBytes {
-		return &PublishError{tag, len(data), p.cfg.MaxMessageBytes, ErrMessageTooLarge}
+		return &PublishError{Tag: tag, Bytes: len(data), Limit: p.cfg.MaxMessageBytes, Err: ErrMessageTooLarge}
 	}
 	t := p.tags.get(tag)
 	if t == nil {
@@ -256,7 +283,12 @@ func (p *Publisher) PublishStatus(tag tags.Tag, status Status, data []byte) erro
 			s.mu.Unlock()
 			continue
 		}
-		err := s.append(tag, status, t.count+1, data)
+		var err error
+		if x == nil {
+			err = s.append(tag, status, t.count+1, data)
+		} else {
+			err = s.appendAcked(x, status, t.count+1, data)
+		}
 		if err == nil {
 			t.count++
 			if p.cache != nil {
@@ -281,8 +313,12 @@ func (p *Publisher) PublishContext(ctx context.Context, tag tags.Tag, data []byt
 
 // PublishStatusContext is PublishContext with a status.
 func (p *Publisher) PublishStatusContext(ctx context.Context, tag tags.Tag, status Status, data []byte) error {
-	err := p.PublishStatus(tag, status, data)
-	if err != ErrNoResources { //nolint:errorlint // PublishStatus returns it bare, and this is the data path
+	return p.publishContext(ctx, tag, status, data, nil)
+}
+
+func (p *Publisher) publishContext(ctx context.Context, tag tags.Tag, status Status, data []byte, x *receipt) error {
+	err := p.publish(tag, status, data, x)
+	if err != ErrNoResources { //nolint:errorlint // publish returns it bare, and this is the data path
 		return err
 	}
 	if p.loop.OnLoop() {
@@ -291,7 +327,7 @@ func (p *Publisher) PublishStatusContext(ctx context.Context, tag tags.Tag, stat
 	w := p.waiting.enter()
 	defer p.waiting.leave(w)
 	for {
-		err := p.PublishStatus(tag, status, data)
+		err := p.publish(tag, status, data, x)
 		if err != ErrNoResources { //nolint:errorlint // as above
 			return err
 		}

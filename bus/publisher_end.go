@@ -18,10 +18,7 @@ func (p *Publisher) Close() error { return p.closer.close(p.loop, p.close) }
 func (p *Publisher) close() error {
 	p.setState(publisherClosed)
 	p.waiting.wake()
-	var errs []error
-	if p.registered != nil {
-		errs = append(errs, p.registered.Withdraw())
-	}
+	errs := []error{p.withdraw()}
 	if p.flushTimer != nil {
 		errs = append(errs, p.flushTimer.Close())
 	}
@@ -35,6 +32,14 @@ func (p *Publisher) close() error {
 	}
 	errs = append(errs, p.leave())
 	return errors.Join(errs...)
+}
+
+// withdraw leaves the directory, in which a sender is not.
+func (p *Publisher) withdraw() error {
+	if p.registered == nil {
+		return nil
+	}
+	return p.registered.Withdraw()
 }
 
 // leave counts down the connections and the publisher itself; the last one
@@ -90,7 +95,7 @@ func (p *Publisher) Drain(ctx context.Context) error {
 		return ErrClosed
 	}
 	p.waiting.wake()
-	err := p.registered.Withdraw()
+	err := p.withdraw()
 	p.mu.Lock()
 	p.noteDrained()
 	for l := range p.links {

@@ -20,14 +20,28 @@ type publisherHandler struct{ *Publisher }
 
 // OnConnectionEstablished implements netio.Handler.
 func (p publisherHandler) OnConnectionEstablished(ep netio.Endpoint) {
-	l := &link{pub: p.Publisher, ep: ep, peer: &Peer{Addr: ep.Remote()}, subs: make(map[uint64]*lane)}
+	l := p.newLink(ep)
+	if err := p.hello.add(ep); err != nil {
+		l.fail(err)
+	}
+}
+
+// newLink takes over a connection.
+func (p *Publisher) newLink(ep netio.Endpoint) *link {
+	l := &link{pub: p, ep: ep, peer: &Peer{Addr: ep.Remote()}, subs: make(map[uint64]*lane)}
 	ep.SetContext(l)
 	p.users.Add(1)
 	p.connections[l] = struct{}{}
 	if err := p.heart.enter(); err != nil {
 		l.fail(err)
 	}
-	p.hello.add(l)
+	return l
+}
+
+// helloExpired closes a connection whose peer has not said hello in time.
+func (p *Publisher) helloExpired(ep netio.Endpoint) {
+	p.event(Event{Kind: Refused, Peer: ep.Context().(*link).peer, Err: ErrHelloTimeout})
+	_ = ep.Close()
 }
 
 // OnConnectionRefused implements netio.Handler. A publisher does not dial.
@@ -36,7 +50,7 @@ func (p publisherHandler) OnConnectionRefused(netip.AddrPort, error) {}
 // OnConnectionClosed implements netio.Handler.
 func (p publisherHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
 	l := ep.Context().(*link)
-	p.hello.remove(l)
+	p.hello.remove(ep)
 	delete(p.connections, l)
 	p.heart.leave()
 	p.unroute(l)
@@ -90,7 +104,7 @@ func (p publisherHandler) OnSendReady(ep netio.Endpoint) { ep.Context().(*link).
 
 // onHello decides whether the peer may subscribe.
 func (p *Publisher) onHello(l *link, data []byte) {
-	p.hello.remove(l)
+	p.hello.remove(l.ep)
 	h, err := subscription.DecodeHello(data)
 	if errors.Is(err, subscription.ErrMagic) {
 		// A stranger: a port scanner, a browser. It gets no answer.
@@ -99,7 +113,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		_ = l.ep.Close()
 		return
 	}
-	l.peer = &Peer{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID, Addr: l.ep.Remote()}
+	l.peer = peerOf(h, l.ep)
 	answer, helloErr := subscription.AppendHello(nil, subscription.Hello{
 		Instance: p.instance, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
 		MaxMessageBytes: subscription.MaxControlBytes, BeatMillis: p.heart.millis(),
@@ -126,10 +140,18 @@ func (p *Publisher) onHello(l *link, data []byte) {
 	p.event(Event{Kind: Connected, Peer: l.peer})
 }
 
+// peerOf returns who has said hello.
+func peerOf(h subscription.Hello, ep netio.Endpoint) *Peer {
+	return &Peer{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID, Addr: ep.Remote()}
+}
+
 // admit makes l a subscriber, or says why not.
 func (p *Publisher) admit(l *link, h subscription.Hello) error {
 	if h.Expect != "" && h.Expect != p.instance {
 		return fmt.Errorf("%w: expected %s, this is %s", ErrStaleEntry, h.Expect, p.instance)
+	}
+	if p.sender == nil && h.Role != "" {
+		return fmt.Errorf("%w: a %s has dialed a publisher", ErrProtocol, plain(h.Role))
 	}
 	if need := frameBytes(p.cfg.PageBytes, p.cfg.MaxMessageBytes); h.MaxMessageBytes < need {
 		return fmt.Errorf("bus: subscriber receives at most %d bytes at once, publisher sends up to %d: raise SubscriberConfig.MaxMessageBytes",
@@ -263,6 +285,8 @@ func (p *Publisher) onControl(l *link, data []byte) {
 	case *subscription.Missed:
 		p.onMissed(l, m)
 	case *subscription.Beat: // that something came is noted already
+	case *subscription.Ack:
+		l.acked(m)
 	default:
 		l.fail(fmt.Errorf("%w: a subscriber does not send %v", ErrProtocol, m.Kind()))
 	}
@@ -312,6 +336,9 @@ func (p *Publisher) subscribe(l *link, m *subscription.Subscribe, set tags.Set, 
 	var n *lane
 	var before tags.Set
 	if err == nil {
+		err = p.onlyOwner(l, set)
+	}
+	if err == nil {
 		n = p.lane(l, m, policy)
 		before = p.table.Set(n.id)
 		err = p.table.Subscribe(n.id, m.ID, set)
@@ -327,6 +354,10 @@ func (p *Publisher) subscribe(l *link, m *subscription.Subscribe, set tags.Set, 
 		p.notifyChanged()
 	}
 	p.mu.Unlock()
+	if duplicate := (*DuplicateError)(nil); errors.As(err, &duplicate) {
+		l.outlet.expel(m.ID, duplicate)
+		return
+	}
 	if err != nil {
 		l.send(nil, &subscription.Refused{ID: m.ID, Reason: err.Error()})
 		p.event(Event{Kind: Refused, Peer: l.peer, Tags: set, Err: err})

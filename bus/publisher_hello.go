@@ -6,37 +6,37 @@ import (
 	"tagbus/netio"
 )
 
-// helloDeadlines closes connections whose peer does not say hello in time.
-// One coarse timer serves all, and runs only while somebody is awaited.
+// helloDeadlines finds the accepted connections whose peer does not say hello
+// in time. One coarse timer serves all, and runs only while somebody is awaited.
+// Loop only.
 type helloDeadlines struct {
-	pub     *Publisher
+	timeout time.Duration
+	expired func(netio.Endpoint)
 	timer   netio.Timer
 	tick    int
-	waiting map[*link]struct{}
+	waiting map[netio.Endpoint]int // the tick at which patience ends
 }
 
 // helloTicks is how many ticks of the timer make a HelloTimeout.
 const helloTicks = 4
 
-func (h *helloDeadlines) start(p *Publisher) (err error) {
-	h.pub, h.waiting = p, make(map[*link]struct{})
-	h.timer, err = p.loop.NewTimer(h.expire)
+func (h *helloDeadlines) start(loop netio.Loop, timeout time.Duration, expired func(netio.Endpoint)) (err error) {
+	h.timeout, h.expired, h.waiting = timeout, expired, make(map[netio.Endpoint]int)
+	h.timer, err = loop.NewTimer(h.expire)
 	return err
 }
 
-func (h *helloDeadlines) add(l *link) {
-	l.helloTick = h.tick + helloTicks + 1 // the first tick may be near
-	h.waiting[l] = struct{}{}
+// add begins to wait. After an error, nobody may wait.
+func (h *helloDeadlines) add(ep netio.Endpoint) error {
+	h.waiting[ep] = h.tick + helloTicks + 1 // the first tick may be near
 	if len(h.waiting) > 1 {
-		return
+		return nil
 	}
-	if err := h.timer.Start(max(time.Millisecond, h.pub.cfg.HelloTimeout/helloTicks)); err != nil {
-		l.fail(err) // without a timer nobody may wait
-	}
+	return h.timer.Start(max(time.Millisecond, h.timeout/helloTicks))
 }
 
-func (h *helloDeadlines) remove(l *link) {
-	delete(h.waiting, l)
+func (h *helloDeadlines) remove(ep netio.Endpoint) {
+	delete(h.waiting, ep)
 	if len(h.waiting) == 0 {
 		h.timer.Stop()
 	}
@@ -44,11 +44,10 @@ func (h *helloDeadlines) remove(l *link) {
 
 func (h *helloDeadlines) expire() {
 	h.tick++
-	for l := range h.waiting {
-		if h.tick >= l.helloTick {
-			h.remove(l)
-			h.pub.event(Event{Kind: Refused, Peer: l.peer, Err: ErrHelloTimeout})
-			_ = l.ep.Close()
+	for ep, end := range h.waiting {
+		if h.tick >= end {
+			h.remove(ep)
+			h.expired(ep)
 		}
 	}
 }

@@ -95,6 +95,7 @@ func (p *Publisher) newPage(buffers []*netio.Buffer) *page {
 	pg := &p.pages[buffers[0].Key()]
 	pg.buffers = append(pg.buffers[:0], buffers...)
 	pg.vector = pg.vector[:0]
+	pg.receipt = nil
 	return pg
 }
 

@@ -37,6 +37,20 @@ func TestCloseInsideACallbackDuringCloseElsewhere(t *testing.T) {
 			must(b.tb, subscribes())
 			return s, func() bool { return errors.Is(subscribes(), bus.ErrClosed) }
 		}},
+		{"of a sender", func(b *bed, onEvent func(bus.Event)) (io.Closer, func() bool) {
+			b.receiver(bus.ReceiverConfig{Tags: tags.Of(1)}, func(bus.Message) {})
+			s := b.sender(bus.SenderConfig{Tags: tags.Of(1), OnEvent: onEvent})
+			return s, func() bool { return errors.Is(s.Send(1, nil), bus.ErrClosed) }
+		}},
+		{"of a receiver", func(b *bed, onEvent func(bus.Event)) (io.Closer, func() bool) {
+			r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), OnEvent: onEvent}, func(bus.Message) {})
+			b.sender(bus.SenderConfig{Tags: tags.Of(1)})
+			return r, func() bool { // its entry is withdrawn
+				entries, err := b.dir.List()
+				must(b.tb, err)
+				return len(entries) == 0
+			}
+		}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -82,6 +96,21 @@ func TestNoEventAfterClose(t *testing.T) {
 				subscribe(b.tb, b.subscriber(bus.SubscriberConfig{}), tags.Of(1), func(bus.Message) {})
 			}
 			return p, m
+		}},
+		{"of a sender", func(b *bed, onEvent func(bus.Event)) (io.Closer, *member) {
+			for tag := range tags.Tag(3) {
+				b.receiver(bus.ReceiverConfig{Tags: tags.Of(tag)}, func(bus.Message) {})
+			}
+			s := b.sender(bus.SenderConfig{OnEvent: onEvent})
+			must(b.tb, s.WaitReceivers(b.tb.Context(), tags.Of(0, 1, 2)))
+			return s, s.member
+		}},
+		{"of a receiver", func(b *bed, onEvent func(bus.Event)) (io.Closer, *member) {
+			r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), OnEvent: onEvent}, func(bus.Message) { panic("to be reported") })
+			for range 3 {
+				must(b.tb, b.sender(bus.SenderConfig{}).SendContext(b.tb.Context(), 1, nil))
+			}
+			return r, r.member
 		}},
 		{"of a subscriber", func(b *bed, onEvent func(bus.Event)) (io.Closer, *member) {
 			p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})

@@ -83,12 +83,16 @@ func (p *Publisher) addTag(tag tags.Tag) (*tagState, error) {
 	r := p.routeTo(lanes)
 	r.tags++
 	p.knownTags.Add(1)
-	return p.tags.add(tag, func(t *tagState) {
+	t := p.tags.add(tag, func(t *tagState) {
 		t.route.Store(r)
 		if p.cache != nil {
 			t.line = p.cache.newLine()
 		}
-	}), nil
+	})
+	if p.sender != nil {
+		p.sender.use(tag)
+	}
+	return t, nil
 }
 
 // routeTo returns the route to a set of subscribers, which it makes if needed.

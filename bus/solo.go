@@ -71,7 +71,9 @@ func (o *solo) write(t *soloTag, status Status, position uint64, data []byte) {
 		s.sealPage()
 	}
 	if s.page == nil && !s.pub.openSolo(s.pub.pageSize(len(data)+positionBytes), s) {
-		o.lane.loseMessages(o.lane.why(), t.tag, 1)
+		cause := o.lane.why()
+		s.loses(cause, t.tag, position)
+		o.lane.loseMessages(cause, t.tag, 1)
 		return
 	}
 	s.fill(t.tag, status, position, data)
@@ -86,6 +88,7 @@ func (o *solo) keep(t *soloTag, status Status, position uint64, data []byte) {
 	k := t.kept
 	if k == nil {
 		if o.bytes+len(data)+keptCost > o.limit() {
+			o.stream.loses(subscription.CauseFull, t.tag, position)
 			o.lane.loseMessages(subscription.CauseFull, t.tag, 1)
 			return
 		}

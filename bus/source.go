@@ -2,13 +2,11 @@ package bus
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
-	"tagbus/bus/directory"
 	"tagbus/netio"
 	"tagbus/subscription"
 )
@@ -16,35 +14,20 @@ import (
 // source is the subscriber's side of one publisher: an entry of the directory
 // and, while somebody wants its tags, the connection to it.
 //
-//	idle ──► dialing ──► greeting ──► ready
-//	 ▲          │            │          │
-//	 │          ▼            ▼          │
-//	 └──────  waiting  ◄────────────────┘   (refused, lost)
-//
 // Everything here runs on the loop.
 type source struct {
+	contact
 	sub      *Subscriber
-	entry    directory.Entry
-	listed   bool // in the directory
-	vanished bool // reported so
-	state    sourceState
-	gone     time.Time // when it left the directory
-	ended    bool      // it said goodbye: never dial again
-	address  int       // which of the entry's addresses is dialed
-	refusal  string    // reported last, so as not to report it at every try
-	fault    error     // why this side has closed the connection, or will
-
-	ep      netio.Endpoint
-	peer    *Peer
-	since   time.Time    // of the connection: when it became ready
-	met     time.Time    // of the first connection
-	pausing int          // subscriptions whose queue is full
-	out     ring[[]byte] // control messages to send
-	sent    bool         // something of out was given to the endpoint since the last tick
-	pulse   pulse
-
-	due     time.Time // end of the delay before the next try, or of the patience for the hello
-	backoff *backoff.ExponentialBackOff
+	met      time.Time    // the publisher: of the first connection
+	vanished bool         // reported so
+	fault    error        // why this side has closed the connection, or will
+	pausing  int          // subscriptions whose queue is full
+	out      ring[[]byte] // control messages to send
+	sent     bool         // something of out was given to the endpoint since the last tick
+	sending  int          // given to the endpoint and not completed
+	leaving  bool         // close when all is sent
+	accepted bool         // the publisher has dialed: a sender, which no directory lists
+	pulse    pulse
 
 	requested map[uint64]*Subscription // on this connection
 	denied    map[uint64]error         // on this connection
@@ -55,27 +38,49 @@ type source struct {
 	reader    pageReader
 }
 
-type sourceState int
-
-const (
-	sourceIdle sourceState = iota
-	sourceDialing
-	sourceGreeting
-	sourceReady
-	sourceWaiting
-)
-
 func newSource(s *Subscriber) *source {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval = s.cfg.ReconnectMin, s.cfg.ReconnectMax
-	b.Reset()
-	return &source{
+	src := &source{
 		sub:       s,
-		backoff:   b,
 		requested: make(map[uint64]*Subscription),
 		denied:    make(map[uint64]error),
 		acked:     make(map[uint64]*Subscription),
 		version:   1,
+	}
+	src.contact = s.dialer.contact(src)
+	return src
+}
+
+// params implements contactUser.
+func (src *source) params() netio.Params {
+	return netio.Params{
+		Receive: netio.ReceiveParams{
+			MaxMessageBytes:   frameBytes(src.entry.PageBytes, src.entry.MaxMessageBytes),
+			FirstMessageBytes: subscription.MaxHelloBytes,
+		},
+		Buffered: netio.BufferedParams{Buffers: subscribeBuffers, BufferBytes: subscription.MaxControlBytes},
+		Context:  src,
+	}
+}
+
+// speakable tells whether this program can talk to the publisher, and reports
+// it once if not.
+func (src *source) speakable() bool {
+	var err error
+	if have := src.sub.backend.Name(); src.entry.Backend != have {
+		err = fmt.Errorf("bus: publisher speaks %q, this subscriber %q: use the same backend", src.entry.Backend, have)
+	} else if need := frameBytes(src.entry.PageBytes, src.entry.MaxMessageBytes); need > src.sub.cfg.MaxMessageBytes {
+		err = fmt.Errorf("bus: publisher sends up to %d bytes at once, this subscriber receives %d: raise SubscriberConfig.MaxMessageBytes", need, src.sub.cfg.MaxMessageBytes)
+	}
+	if err != nil {
+		src.reportRefusal(err)
+	}
+	return err == nil
+}
+
+// tried implements contactUser: nobody need wait for this publisher.
+func (src *source) tried() {
+	for _, sub := range src.sub.subs {
+		sub.maybeReady()
 	}
 }
 
@@ -83,11 +88,11 @@ func newSource(s *Subscriber) *source {
 // what is not subscribed yet.
 func (src *source) consider() {
 	switch src.state {
-	case sourceIdle:
+	case contactIdle:
 		if src.wanted() && src.speakable() {
 			src.dial()
 		}
-	case sourceReady:
+	case contactReady:
 		for _, sub := range src.sub.subs { // first those that go on, and know where
 			if src.acked[sub.id] != nil {
 				src.considerOne(sub)
@@ -96,16 +101,16 @@ func (src *source) consider() {
 		for _, sub := range src.sub.subs {
 			src.considerOne(sub)
 		}
-	case sourceDialing, sourceGreeting, sourceWaiting: // it comes to that
+	case contactDialing, contactGreeting, contactWaiting: // it comes to that
 	}
 }
 
 // considerOne is consider for a single subscription.
 func (src *source) considerOne(sub *Subscription) {
 	switch {
-	case src.state == sourceIdle:
+	case src.state == contactIdle:
 		src.consider()
-	case src.state != sourceReady || src.requested[sub.id] != nil || src.denied[sub.id] != nil:
+	case src.state != contactReady || src.requested[sub.id] != nil || src.denied[sub.id] != nil:
 	case sub.set.Intersects(src.entry.Tags):
 		src.requested[sub.id] = sub
 		src.subscribe(sub)
@@ -126,9 +131,8 @@ func (src *source) wanted() bool {
 
 // established says hello.
 func (src *source) established(ep netio.Endpoint) {
-	src.ep, src.state, src.fault = ep, sourceGreeting, nil
-	src.peer = src.describe()
-	src.peer.Addr = ep.Remote()
+	src.contact.established(ep)
+	src.fault = nil
 	hello, err := subscription.AppendHello(nil, subscription.Hello{
 		Instance: src.sub.instance, Expect: src.entry.Instance, Name: src.sub.cfg.Name,
 		Host: src.sub.host, PID: os.Getpid(), MaxMessageBytes: src.sub.cfg.MaxMessageBytes,
@@ -145,16 +149,11 @@ func (src *source) established(ep netio.Endpoint) {
 
 // lost cleans up after a connection, and goes back to dialing.
 func (src *source) lost(cause error) {
-	wasReady := src.state == sourceReady
-	src.ep = nil
-	src.out = ring[[]byte]{}
-	src.after(0)
+	wasReady := src.closed()
+	src.out, src.sending, src.leaving = ring[[]byte]{}, 0, false
 	if wasReady {
 		src.sub.counters.publishers.Add(-1)
 		src.sub.heart.leave()
-		if time.Since(src.since) >= src.sub.cfg.ReconnectMax {
-			src.backoff.Reset() // it worked; one that fails soon after hello gets no new patience
-		}
 	}
 	if src.sub.closed.Load() {
 		return
@@ -174,6 +173,10 @@ func (src *source) lost(cause error) {
 	if !src.ended || cause != nil {
 		src.sub.event(Event{Kind: Lost, Peer: src.peer, Err: cause})
 	}
+	if src.accepted {
+		src.await()
+		return
+	}
 	src.retry()
 }
 
@@ -184,12 +187,18 @@ func (src *source) unlisted() {
 		return
 	}
 	src.after(0)
-	src.state = sourceIdle
+	src.state = contactIdle
 	if len(src.acked) == 0 || src.ended {
 		src.sub.forget(src)
 		return
 	}
-	if !src.vanished {
+	src.vanish()
+}
+
+// vanish reports, once, that the publisher is gone for good without goodbye,
+// unless it owes nothing.
+func (src *source) vanish() {
+	if !src.vanished && len(src.acked) > 0 && !src.ended {
 		src.vanished = true
 		src.sub.event(Event{Kind: Vanished, Peer: src.peer, Tags: src.entry.Tags})
 	}
@@ -201,7 +210,7 @@ func (src *source) fail(err error) {
 		return
 	}
 	src.fault = err
-	if src.state == sourceReady {
+	if src.state == contactReady {
 		src.sub.event(Event{Kind: Problem, Peer: src.peer, Err: err})
 	}
 	_ = src.ep.Close()
@@ -217,6 +226,10 @@ func (src *source) pump() {
 		if _, err = b.Write(*src.out.front()); err == nil {
 			err = src.ep.SendBuffer(b)
 		}
+		if err == nil {
+			src.sent = true
+			src.sending++
+		}
 		if err != nil {
 			b.Release()
 			if !errors.Is(err, netio.ErrNoResources) && !errors.Is(err, netio.ErrClosed) {
@@ -224,8 +237,25 @@ func (src *source) pump() {
 			}
 			return
 		}
-		src.sent = true
 		src.out.pop()
+	}
+}
+
+// completed takes the news that a message is on its way.
+func (src *source) completed() {
+	src.sending--
+	src.leaveIfSent()
+}
+
+// leave closes the connection in order: behind what is still to be sent.
+func (src *source) leave() {
+	src.leaving = true
+	src.leaveIfSent()
+}
+
+func (src *source) leaveIfSent() {
+	if src.leaving && src.out.len() == 0 && src.sending == 0 && src.ep != nil {
+		_ = src.ep.Close()
 	}
 }
 

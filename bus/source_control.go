@@ -3,7 +3,6 @@ package bus
 import (
 	"errors"
 	"maps"
-	"time"
 
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -12,10 +11,10 @@ import (
 // onData takes one transport message from the publisher.
 func (src *source) onData(data []byte) {
 	switch {
-	case src.state == sourceGreeting:
+	case src.state == contactGreeting:
 		src.onHello(data)
 		return
-	case src.state != sourceReady:
+	case src.state != contactReady:
 		return // closing, and the rest does not matter any more
 	}
 	src.pulse.heard = true
@@ -30,29 +29,34 @@ func (src *source) onData(data []byte) {
 // onHello takes the publisher's first message: its hello, or why it does not
 // want us.
 func (src *source) onHello(data []byte) {
-	if data[0] == byte(subscription.KindRefused) {
-		src.onControl(data)
-		return
-	}
-	h, err := subscription.DecodeHello(data)
-	if err != nil {
-		src.fail(errors.Join(ErrProtocol, err))
-		return
-	}
-	if h.Instance != src.entry.Instance {
+	h, err := answerOf(data)
+	switch {
+	case err != nil:
+	case h.Instance != src.entry.Instance:
 		// This address is, now, somebody else's. The publisher may be at its
 		// next one, or come back.
-		src.fail(ErrStaleEntry)
+		err = ErrStaleEntry
+	case h.Role != "":
+		err = protocolError("it is a %s", plain(h.Role))
+	}
+	if err != nil {
+		src.fail(err)
 		return
 	}
-	src.after(0)
-	src.state, src.refusal, src.vanished = sourceReady, "", false
+	src.ready(h.BeatMillis)
+}
+
+// ready begins to work with a publisher that has said hello.
+//
+//   - beatMillis: of its hello.
+func (src *source) ready(beatMillis int) {
+	src.greeted()
+	src.vanished = false
 	src.sub.counters.publishers.Add(1)
-	src.since = time.Now()
 	if src.met.IsZero() {
 		src.met = src.since
 	}
-	src.pulse.begin(&src.sub.heart, h.BeatMillis)
+	src.pulse.begin(&src.sub.heart, beatMillis)
 	if err := src.sub.heart.enter(); err != nil {
 		src.fail(err)
 	}
@@ -66,14 +70,15 @@ func (src *source) onHello(data []byte) {
 
 // leaveIfUnneeded closes a connection that nobody wants any more.
 func (src *source) leaveIfUnneeded() {
-	if src.state == sourceReady && len(src.requested) == 0 && !src.wanted() {
+	if src.state == contactReady && len(src.requested) == 0 && !src.wanted() {
 		src.ended = src.ended || !src.listed
-		_ = src.ep.Close()
+		src.leave()
 	}
 }
 
 // subscribe sends one subscription, in as many parts as it takes.
 func (src *source) subscribe(sub *Subscription) {
+	src.leaving = src.leaving && src.ended
 	const part = subscription.MaxControlBytes - 128
 	set, err := sub.set.MarshalBinary()
 	if err != nil {
@@ -100,7 +105,7 @@ func (src *source) subscribe(sub *Subscription) {
 // it counts as unwanted.
 func (src *source) unsubscribe(sub *Subscription) {
 	src.version++
-	if src.state == sourceReady && src.requested[sub.id] != nil {
+	if src.state == contactReady && src.requested[sub.id] != nil {
 		src.send(&subscription.Unsubscribe{ID: sub.id})
 		return
 	}
@@ -119,13 +124,13 @@ func (src *source) disconnect() {
 	clear(src.denied)
 	clear(src.told)
 	for id, sub := range src.acked {
-		if sub.closed.Load() {
+		if sub.over() {
 			delete(src.acked, id)
 			sub.maybeEnded()
 		}
 	}
 	for _, sub := range requested {
-		if sub.closed.Load() {
+		if sub.over() {
 			sub.maybeEnded()
 		}
 	}
@@ -222,7 +227,7 @@ func (src *source) onSubscribed(id uint64) {
 
 func (src *source) onUnsubscribed(id uint64) {
 	sub := src.requested[id]
-	if sub == nil || !sub.closed.Load() {
+	if sub == nil || !sub.over() {
 		src.fail(protocolError("ended subscription %d by itself", id))
 		return
 	}
@@ -242,7 +247,7 @@ func (src *source) onRefused(m *subscription.Refused) {
 	}
 	src.reportRefusal(err)
 	// If it was closed here meanwhile, Unsubscribed follows.
-	if sub := src.requested[m.ID]; sub != nil && !sub.closed.Load() {
+	if sub := src.requested[m.ID]; sub != nil && !sub.over() {
 		delete(src.requested, m.ID)
 		src.denied[m.ID] = err
 		sub.maybeReady()
@@ -266,5 +271,5 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 	src.ended = true
 	src.sub.reportSkipped()
 	src.sub.event(Event{Kind: Goodbye, Peer: src.peer})
-	_ = src.ep.Close()
+	src.leave()
 }

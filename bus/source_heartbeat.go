@@ -9,7 +9,7 @@ import (
 // onTick is the subscriber's tick.
 func (s *Subscriber) onTick(now time.Time, late time.Duration) {
 	for _, src := range s.sources {
-		if src.state == sourceReady {
+		if src.state == contactReady {
 			src.tick(now, late)
 		}
 	}

@@ -23,6 +23,7 @@ type stream struct {
 	skip     []bool // the lanes that are not going to get it
 	writer   pageWriter
 	closed   bool
+	receipt  *receipt // of the message that is being appended, until it is in a page
 	messages uint64
 	bytes    uint64
 
@@ -38,6 +39,7 @@ type page struct {
 	bytes    int
 	messages uint32
 	refs     atomic.Int32 // subscribers that have yet to send it
+	receipt  *receipt     // of the last message, if somebody waits for it to be handled
 }
 
 // size returns the page's size in buffers, which is how subscribers' queues
@@ -78,11 +80,15 @@ func (p *page) complete(w *pageWriter) {
 
 // append publishes a message to the stream's subscribers. mu is held.
 //
-// Errors: ErrNoResources, ErrClosed; then nothing was published.
+// Errors: ErrNoResources, ErrClosed, for a sender ErrNoReceiver; then nothing was
+// published.
 func (s *stream) append(tag tags.Tag, status Status, position uint64, data []byte) error {
 	if s.page == nil || s.solo != nil || !s.writer.append(tag, status, position, data) {
 		if s.closed {
 			return ErrClosed
+		}
+		if len(s.lanes) == 0 && s.pub.sender != nil {
+			return ErrNoReceiver
 		}
 		if s.lacks(len(data)) {
 			if err := s.pub.open(s.pub.pageSize(len(data)), s); err != nil {
@@ -126,11 +132,19 @@ func (s *stream) commit(tag tags.Tag, status Status, position uint64, data []byt
 
 // fill puts a message into the page, which has room for it. mu is held.
 func (s *stream) fill(tag tags.Tag, status Status, position uint64, data []byte) {
+	acked := s.receipt.of(tag, position)
+	if acked {
+		s.page.receipt, s.receipt = s.receipt, nil
+	}
 	if s.page.size() > 1 {
 		s.commitLarge(tag, status, position, data)
 		return
 	}
 	s.writer.append(tag, status, position, data)
+	if acked {
+		s.sealPage() // it must be the last of its page, and somebody waits
+		return
+	}
 	if s.writer.messages == 1 {
 		s.pub.armFlush()
 	}

@@ -3,7 +3,6 @@ package bus
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"slices"
 	"sync"
@@ -36,22 +35,23 @@ type Subscriber struct {
 	laneMu      sync.Mutex
 	laneConfigs []SubscriptionConfig // by the number of the lane
 
+	absence time.Duration // of a receiver's senders, before they count as gone
+
 	nextID   atomic.Uint64
 	closed   atomic.Bool
 	closer   closer
 	counters subscriberCounters
 
 	// Loop only.
-	timer    netio.Timer
+	dialer   dialer
 	reports  netio.Timer // of skipping
 	heart    heartbeat
 	skipping []skipping
 
-	leaving map[uint64]*Subscription   // closed, and not yet ended everywhere
-	sources map[string]*source         // by the publisher's instance
-	past    []*source                  // the last ones that were forgotten, for TagStats
-	dialing map[netip.AddrPort]*source // waiting for OnConnection...
-	subs    map[uint64]*Subscription   // open ones
+	leaving map[uint64]*Subscription // closed, and not yet ended everywhere
+	sources map[string]*source       // by the publisher's instance
+	past    []*source                // the last ones that were forgotten, for TagStats
+	subs    map[uint64]*Subscription // open ones
 }
 
 // NewSubscriber opens a subscriber that finds publishers in dir. Close it.
@@ -64,29 +64,10 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Subscriber{
-		cfg:      cfg.withDefaults(),
-		instance: nuid.Next(),
-		sources:  make(map[string]*source),
-		dialing:  make(map[netip.AddrPort]*source),
-		subs:     make(map[uint64]*Subscription),
-		leaving:  make(map[uint64]*Subscription),
-		closer:   closer{ended: make(chan struct{})},
-	}
-	s.host, _ = os.Hostname() // only for people
-	var err error
-	if s.backend, err = open(subscriberHandler{s}); err != nil {
+	s := newSubscriber(cfg.withDefaults())
+	err := s.start(open, subscriberHandler{s})
+	if err != nil {
 		return nil, err
-	}
-	s.loop = s.backend.Loop()
-	if s.timer, err = s.loop.NewTimer(s.ring); err != nil {
-		return nil, errors.Join(err, s.backend.Close())
-	}
-	if s.reports, err = s.loop.NewTimer(s.reportSkipped); err != nil {
-		return nil, errors.Join(err, s.timer.Close(), s.backend.Close())
-	}
-	if err = s.heart.start(s.loop, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, s.onTick); err != nil {
-		return nil, errors.Join(err, s.timer.Close(), s.reports.Close(), s.backend.Close())
 	}
 	s.stopWatch, err = dir.Watch(func(e directory.Event) {
 		s.loop.Post(func() { s.onDirectory(e) })
@@ -95,6 +76,43 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// newSubscriber makes a subscriber that has no backend yet. cfg has its
+// defaults.
+func newSubscriber(cfg SubscriberConfig) *Subscriber {
+	s := &Subscriber{
+		cfg:      cfg,
+		instance: nuid.Next(),
+		sources:  make(map[string]*source),
+		subs:     make(map[uint64]*Subscription),
+		leaving:  make(map[uint64]*Subscription),
+		closer:   closer{ended: make(chan struct{})},
+	}
+	s.host, _ = os.Hostname() // only for people
+	return s
+}
+
+// start opens the backend, which reports to h. After an error nothing is open.
+func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
+	if s.backend, err = open(h); err != nil {
+		return err
+	}
+	s.loop = s.backend.Loop()
+	s.dialer = dialer{
+		backend: s.backend, loop: s.loop, min: s.cfg.ReconnectMin, max: s.cfg.ReconnectMax,
+		event: s.event, all: s.contacts,
+	}
+	if err = s.dialer.start(); err != nil {
+		return errors.Join(err, s.backend.Close())
+	}
+	if s.reports, err = s.loop.NewTimer(s.reportSkipped); err != nil {
+		return errors.Join(err, s.dialer.timer.Close(), s.backend.Close())
+	}
+	if err = s.heart.start(s.loop, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, s.onTick); err != nil {
+		return errors.Join(err, s.dialer.timer.Close(), s.reports.Close(), s.backend.Close())
+	}
+	return nil
 }
 
 // Subscribe asks every publisher, those of today and those to come, for the
@@ -174,6 +192,14 @@ func (s *Subscriber) remove(sub *Subscription) {
 	sub.maybeEnded()
 }
 
+// retire ends a subscription that goes on to take what is on its way. Loop only.
+func (s *Subscriber) retire(sub *Subscription) {
+	if !sub.over() && s.subs[sub.id] != nil {
+		sub.retired = true
+		s.remove(sub)
+	}
+}
+
 // maxAbsent is how many publishers that are gone without goodbye are
 // remembered, to count what was missed should they come back.
 const maxAbsent = 64
@@ -193,52 +219,23 @@ func (s *Subscriber) forgetOldest() {
 		}
 	}
 	if absent > maxAbsent {
+		oldest.vanish()
 		s.forget(oldest)
 	}
 }
 
-// schedule sets the timer for the source that is due next. Loop only.
-func (s *Subscriber) schedule() {
-	var next time.Time
+// contacts yields those of all sources. Loop only.
+func (s *Subscriber) contacts(yield func(*contact) bool) {
 	for _, src := range s.sources {
-		if !src.due.IsZero() && (next.IsZero() || src.due.Before(next)) {
-			next = src.due
+		if !yield(&src.contact) {
+			return
 		}
 	}
-	if next.IsZero() || s.closed.Load() {
-		s.timer.Stop()
-		return
-	}
-	if err := s.timer.StartOnce(max(time.Microsecond, time.Until(next))); err != nil {
-		s.event(Event{Kind: Problem, Err: err})
-	}
-}
-
-// ring calls the sources that are due. Loop only.
-func (s *Subscriber) ring() {
-	now := time.Now()
-	for _, src := range s.sources {
-		if !src.due.IsZero() && !src.due.After(now) {
-			src.due = time.Time{}
-			src.alarm()
-		}
-	}
-	s.schedule()
-}
-
-// connected tells whether a publisher at addr has said who it is. Loop only.
-func (s *Subscriber) connected(addr netip.AddrPort) bool {
-	for _, src := range s.sources {
-		if src.state == sourceReady && src.ep != nil && src.ep.Remote() == addr {
-			return true
-		}
-	}
-	return false
 }
 
 // onDirectory follows the directory. Loop only.
 func (s *Subscriber) onDirectory(e directory.Event) {
-	if s.closed.Load() {
+	if s.closed.Load() || e.Kind != directory.Problem && e.Entry.Role != directory.Publisher {
 		return
 	}
 	src := s.sources[e.Entry.Instance]
@@ -318,7 +315,7 @@ func (s *Subscriber) shutdown() {
 	for _, sub := range s.leaving {
 		sub.finish(ErrClosed)
 	}
-	_ = s.timer.Close()
+	s.dialer.stop()
 	_ = s.reports.Close()
 	s.heart.close()
 }

@@ -83,12 +83,16 @@ func (c SubscriberConfig) Validate() error {
 	}
 	v.within("MaxMessageBytes", c.MaxMessageBytes, smallestMaxMessage, 1<<31-1)
 	v.within("QueueBytes", c.QueueBytes, 1, 1<<40)
-	if c.ReconnectMin < time.Millisecond || c.ReconnectMax < c.ReconnectMin {
-		v.add("ReconnectMin %v and ReconnectMax %v, want 1ms <= min <= max", c.ReconnectMin, c.ReconnectMax)
-	}
+	v.reconnect(c.ReconnectMin, c.ReconnectMax)
 	if c.HelloTimeout < 0 {
 		v.add("HelloTimeout is %v, want a positive duration", c.HelloTimeout)
 	}
 	v.heartbeat(c.HeartbeatInterval, c.HeartbeatTimeout)
 	return errors.Join(v...)
+}
+
+func (v *violations) reconnect(least, most time.Duration) {
+	if least < time.Millisecond || most < least {
+		v.add("ReconnectMin %v and ReconnectMax %v, want 1ms <= min <= max", least, most)
+	}
 }

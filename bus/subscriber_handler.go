@@ -15,17 +15,12 @@ type subscriberHandler struct{ *Subscriber }
 
 // OnConnectionEstablished implements netio.Handler.
 func (s subscriberHandler) OnConnectionEstablished(ep netio.Endpoint) {
-	src := ep.Context().(*source)
-	delete(s.dialing, ep.Remote())
-	src.established(ep)
+	ep.Context().(*source).established(ep)
 }
 
 // OnConnectionRefused implements netio.Handler.
 func (s subscriberHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
-	if src := s.dialing[addr]; src != nil {
-		delete(s.dialing, addr)
-		src.refused(err)
-	}
+	s.dialer.refused(addr, err)
 }
 
 // OnConnectionClosed implements netio.Handler.
@@ -41,7 +36,9 @@ func (s subscriberHandler) OnData(ep netio.Endpoint, data []byte) {
 }
 
 // OnSendCompleted implements netio.Handler.
-func (s subscriberHandler) OnSendCompleted(netio.Completion) {}
+func (s subscriberHandler) OnSendCompleted(c netio.Completion) {
+	c.Endpoint.Context().(*source).completed()
+}
 
 // OnSendReady implements netio.Handler.
 func (s subscriberHandler) OnSendReady(ep netio.Endpoint) { ep.Context().(*source).pump() }

@@ -37,7 +37,11 @@ type Subscription struct {
 	mu      sync.Mutex
 	byTag   map[tags.Tag]Handler
 	pausing []*source // loop only: sources that wait for the queue
+	retired bool      // loop only: is ended, and takes what is on its way
 }
+
+// over tells whether the end has begun. Loop only.
+func (sub *Subscription) over() bool { return sub.closed.Load() || sub.retired }
 
 func newSubscription(owner *Subscriber, id uint64, set tags.Set, h Handler, cfg SubscriptionConfig, lane uint16) *Subscription {
 	sub := &Subscription{
@@ -213,6 +217,9 @@ func (sub *Subscription) finish(err error) {
 	})
 	sub.once[1].Do(func() { close(sub.ended) })
 	delete(sub.owner.leaving, sub.id)
+	if sub.queue != nil && sub.retired {
+		err = nil // in order, after all that was on its way
+	}
 	if sub.queue != nil {
 		sub.queue.close(err)
 	}

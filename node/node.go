@@ -49,9 +49,9 @@ type Config struct {
 	Directory file.Config
 }
 
-// Node is a running event loop with a transport and a directory. Publishers
-// and subscribers of one node share its loop, on which their callbacks run one
-// at a time.
+// Node is a running event loop with a transport and a directory. Publishers,
+// subscribers, senders and receivers of one node share its loop, on which their
+// callbacks run one at a time.
 //
 // Threads: any.
 type Node struct {
@@ -133,6 +133,20 @@ func (n *Node) NewSubscriber(cfg bus.SubscriberConfig) (*bus.Subscriber, error) 
 	return open(n, func() (*bus.Subscriber, error) { return bus.NewSubscriber(n.opener, n.dir, cfg) })
 }
 
+// NewSender opens a sender on the node; see bus.NewSender.
+//
+// Errors: as there; netio.ErrNotBuiltIn; bus.ErrClosed.
+func (n *Node) NewSender(cfg bus.SenderConfig) (*bus.Sender, error) {
+	return open(n, func() (*bus.Sender, error) { return bus.NewSender(n.opener, n.dir, cfg) })
+}
+
+// NewReceiver opens a receiver on the node; see bus.NewReceiver.
+//
+// Errors: as there; netio.ErrNotBuiltIn; bus.ErrClosed.
+func (n *Node) NewReceiver(cfg bus.ReceiverConfig, h bus.Handler) (*bus.Receiver, error) {
+	return open(n, func() (*bus.Receiver, error) { return bus.NewReceiver(n.opener, n.dir, cfg, h) })
+}
+
 // open opens a user of the node and remembers it for Close, weakly: one that
 // its owner has closed and dropped is not kept.
 func open[T any, P interface {
@@ -174,8 +188,8 @@ func (n *Node) Directory() directory.Directory { return n.dir }
 // Loop returns the node's loop, for timers and signals of the program's own.
 func (n *Node) Loop() *reactor.EventLoop { return n.loop }
 
-// Close closes the publishers and subscribers that are still open, the last
-// opened first, then the directory and the loop. The second call waits for the
+// Close closes what was opened on the node and is still open, the last opened
+// first, then the directory and the loop. The second call waits for the
 // first.
 //
 //   - Threads: any but the loop's, for which it would wait: there it returns

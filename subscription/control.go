@@ -24,6 +24,7 @@ const (
 	KindLost         Kind = 0x17
 	KindBeat         Kind = 0x18
 	KindMissed       Kind = 0x19
+	KindAck          Kind = 0x1a
 
 	// KindHello names the hello in errors; on the wire it has a magic instead.
 	KindHello Kind = 0xff
@@ -54,6 +55,8 @@ func (k Kind) String() string {
 		return "beat"
 	case KindMissed:
 		return "missed"
+	case KindAck:
+		return "ack"
 	case KindHello:
 		return "hello"
 	}
@@ -149,6 +152,17 @@ type Goodbye struct {
 // hello: a sign of life. It asks for nothing.
 type Beat struct{}
 
+// Ack says that the messages of a tag up to a position have been handled. It
+// answers a page that asks for it and speaks of that page's last message.
+type Ack struct {
+	Tag      uint64 `msgpack:"tag"`
+	Position uint64 `msgpack:"position"`
+
+	// Failed says that the one at the position was not: no handler wanted it, or
+	// the handler did not return in order.
+	Failed bool `msgpack:"failed,omitempty"`
+}
+
 // Kind implements Message.
 func (*Subscribe) Kind() Kind { return KindSubscribe }
 
@@ -173,6 +187,9 @@ func (*Goodbye) Kind() Kind { return KindGoodbye }
 // Kind implements Message.
 func (*Beat) Kind() Kind { return KindBeat }
 
+// Kind implements Message.
+func (*Ack) Kind() Kind { return KindAck }
+
 func (m *Subscribe) validate() error {
 	return errors.Join(checkID(m.ID), checkFilled("set", m.Set), checkText("policy", m.Policy))
 }
@@ -183,6 +200,13 @@ func (m *Positions) validate() error    { return errors.Join(checkID(m.ID), chec
 func (m *Refused) validate() error      { return checkText("reason", m.Reason) }
 func (*Goodbye) validate() error        { return nil }
 func (*Beat) validate() error           { return nil }
+
+func (m *Ack) validate() error {
+	if m.Position == 0 {
+		return errors.New("position is 0: the first message has position 1")
+	}
+	return nil
+}
 
 func checkID(id uint64) error {
 	if id == 0 {
@@ -265,6 +289,8 @@ func newMessage(kind Kind) Message {
 		return new(Missed)
 	case KindBeat:
 		return new(Beat)
+	case KindAck:
+		return new(Ack)
 	default:
 		return nil
 	}

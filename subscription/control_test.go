@@ -23,6 +23,10 @@ const (
 	totalKey  = "a5'total'"
 	replayKey = "a6'replay'"
 	resumeKey = "a6'resume'"
+
+	tagKey      = "a3'tag'"
+	positionKey = "a8'position'"
+	failedKey   = "a6'failed'"
 )
 
 var controlTests = []struct {
@@ -48,6 +52,8 @@ var controlTests = []struct {
 	{"totals of what was lost", &subscription.Lost{Cause: subscription.CauseFull, List: []byte{5, 7}, Total: true}, "17 83" + causeKey + "01" + listKey + "c402 0507" + totalKey + "c3"},
 	{"missed", &subscription.Missed{Lane: 1, Cause: subscription.CauseConnection, List: []byte{5, 7}}, "19 83" + laneKey + "01" + causeKey + "04" + listKey + "c402 0507"},
 	{"beat", &subscription.Beat{}, "18 80"},
+	{"ack", &subscription.Ack{Tag: 5, Position: 300}, "1a 82" + tagKey + "05" + positionKey + "cd012c"},
+	{"ack of tag 0, failed", &subscription.Ack{Position: 1, Failed: true}, "1a 83" + tagKey + "00" + positionKey + "01" + failedKey + "c3"},
 }
 
 func TestControlBytes(t *testing.T) {
@@ -127,6 +133,7 @@ func TestBadControlMessagesAreRefused(t *testing.T) {
 		{"a byte after the end", "11 81" + idKey + "01 00", "bad subscribed message: at byte 5 of the map: 1 bytes after the end"},
 		{"a second message", "11 81" + idKey + "01 11 81" + idKey + "02", "bad subscribed message: at byte 5 of the map: 6 bytes after the end"},
 		{"a beat with a field", "18 81" + idKey + "01", `bad beat message: unknown field "id"`},
+		{"an ack of nothing", "1a 82" + tagKey + "05" + positionKey + "00", "bad ack message: position is 0: the first message has position 1"},
 		{"a long reason", "15 81" + reasonKey + "da0100'" + strings.Repeat("x", 256) + "'", "bad refused message: subscription: longer than the limit: reason has 256 bytes, limit 255"},
 	}
 	for _, test := range tests {
@@ -217,6 +224,7 @@ func TestAppendRefusesWhatDecodeWould(t *testing.T) {
 		{"unsubscribed without id", &subscription.Unsubscribed{}},
 		{"positions without id", &subscription.Positions{List: []byte{5, 7}}},
 		{"positions without list", &subscription.Positions{ID: 1}},
+		{"an ack of nothing", &subscription.Ack{Tag: 5}},
 		{"a long reason", &subscription.Refused{Reason: strings.Repeat("x", 256)}},
 	}
 	for _, test := range tests {

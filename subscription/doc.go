@@ -25,6 +25,10 @@
 // A side that has nothing to send for the interval that its hello names sends a
 // [Beat], so that the other can tell silence from death.
 //
+// A publisher that dials, which package bus calls a sender, says hello first and
+// the subscriber answers; all else is the same. Acks go from the subscriber to
+// the publisher and answer pages that ask for one.
+//
 // From Subscribed on, every message of a wanted tag that has a count above the
 // tag's position is delivered or reported lost.
 //

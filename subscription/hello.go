@@ -21,6 +21,12 @@ const (
 	// MaxBeatMillis limits Hello.BeatMillis: an hour.
 	MaxBeatMillis = 3_600_000
 
+	// RoleSender is the role of a publisher that dials.
+	RoleSender = "sender"
+
+	// RoleReceiver is the role of a subscriber that listens.
+	RoleReceiver = "receiver"
+
 	magic       = "TAGBUS"
 	helloPrefix = len(magic) + 2
 )
@@ -38,10 +44,14 @@ type Hello struct {
 	// at every start. Not empty.
 	Instance string `msgpack:"instance"`
 
-	// Expect is the publisher instance that a subscriber means to reach, from
-	// the directory. A publisher of another instance refuses: the directory
-	// entry was stale. Empty means any; a publisher leaves it empty.
+	// Expect is the instance that the side that dials means to reach, from the
+	// directory. Another instance refuses: the directory entry was stale. Empty
+	// means any; the side that listens leaves it empty.
 	Expect string `msgpack:"expect,omitempty"`
+
+	// Role is RoleSender or RoleReceiver on a connection that a publisher has
+	// dialed, empty on one that a subscriber has.
+	Role string `msgpack:"role,omitempty"`
 
 	Name string `msgpack:"name,omitempty"` // chosen by the user, for operators
 	Host string `msgpack:"host,omitempty"`
@@ -97,7 +107,7 @@ func (h Hello) validate() error {
 	return errors.Join(
 		checkFilled("instance", []byte(h.Instance)),
 		checkText("instance", h.Instance), checkText("expect", h.Expect),
-		checkText("name", h.Name), checkText("host", h.Host),
+		checkText("role", h.Role), checkText("name", h.Name), checkText("host", h.Host),
 		checkNumber("pid", h.PID, math.MaxInt), checkNumber("max_message_bytes", h.MaxMessageBytes, math.MaxInt),
 		checkNumber("beat_ms", h.BeatMillis, MaxBeatMillis),
 	)

@@ -42,6 +42,11 @@ func TestHelloBytes(t *testing.T) {
 				nameKey + "a7'readout'" + hostKey + "a6'felix1'" + pidKey + "cd1267" + maxKey + "ce00100000" + beatKey + "cd07d0",
 		},
 		{
+			"a sender",
+			subscription.Hello{Instance: "i", Role: subscription.RoleSender},
+			helloV1 + "83" + instanceKey + "a1'i'" + "a4'role'" + "a6'sender'" + maxKey + "00",
+		},
+		{
 			"a text of the greatest length",
 			subscription.Hello{Instance: strings.Repeat("x", 255), MaxMessageBytes: 127},
 			helloV1 + "82" + instanceKey + "d9ff'" + strings.Repeat("x", 255) + "'" + maxKey + "7f",
@@ -200,7 +205,7 @@ func TestAHelloAboveTheLimitIsRefused(t *testing.T) {
 func TestTheLargestHelloFitsTheLimit(t *testing.T) {
 	text := strings.Repeat("x", 255)
 	b, err := subscription.AppendHello(nil, subscription.Hello{
-		Instance: text, Expect: text, Name: text, Host: text, PID: 1<<63 - 1, MaxMessageBytes: 1<<63 - 1, BeatMillis: subscription.MaxBeatMillis,
+		Instance: text, Expect: text, Role: text, Name: text, Host: text, PID: 1<<63 - 1, MaxMessageBytes: 1<<63 - 1, BeatMillis: subscription.MaxBeatMillis,
 	})
 	if err != nil || len(b) > subscription.MaxHelloBytes {
 		t.Errorf("got %d bytes, %v want at most %d", len(b), err, subscription.MaxHelloBytes)
@@ -217,6 +222,7 @@ func TestAppendHelloRefusesWhatDecodeHelloWould(t *testing.T) {
 		{"no instance", subscription.Hello{}, false},
 		{"a long instance", subscription.Hello{Instance: long}, true},
 		{"a long expect", subscription.Hello{Instance: "i", Expect: long}, true},
+		{"a long role", subscription.Hello{Instance: "i", Role: long}, true},
 		{"a long name", subscription.Hello{Instance: "i", Name: long}, true},
 		{"a long host", subscription.Hello{Instance: "i", Host: long}, true},
 		{"a negative pid", subscription.Hello{Instance: "i", PID: -1}, false},

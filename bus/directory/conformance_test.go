@@ -50,6 +50,7 @@ func TestConformance(t *testing.T) {
 	}{
 		{"a watcher is told what is there, in order, then what changes", testWatch},
 		{"an update to the same entry is no event", testSameUpdate},
+		{"an entry keeps its role", testRole},
 		{"two watchers are told the same", testTwoWatchers},
 		{"a withdrawn registration is gone for good", testWithdraw},
 		{"invalid entries are refused and change nothing", testInvalid},
@@ -137,6 +138,18 @@ func testSameUpdate(t *testing.T, d closer) {
 	}
 	announce(t, d, entry("b", 1))
 	r.want(directory.Appeared, "b")
+}
+
+func testRole(t *testing.T, d closer) {
+	t.Helper()
+	e := entry("a", 1)
+	e.Role = directory.Receiver
+	announce(t, d, e)
+	r, stop := watch(t, d)
+	defer stop()
+	if got := r.want(directory.Appeared, "a").Entry.Role; got != directory.Receiver {
+		t.Errorf("got role %q, want %q", got, directory.Receiver)
+	}
 }
 
 func testTwoWatchers(t *testing.T, d closer) {

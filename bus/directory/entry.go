@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -22,8 +23,18 @@ const (
 	shownBytes       = 80        // how much of a refused value an error shows
 )
 
-// Entry is what a publisher says of itself. The zero value is not valid.
-// It may be copied; the copies share Addresses.
+// Role is what the program of an Entry does with its tags. Roles that a program
+// does not know are kept as they are, and none of its business.
+type Role string
+
+// The roles.
+const (
+	Publisher Role = ""         // it publishes them: subscribers dial it
+	Receiver  Role = "receiver" // it receives what is sent to them: senders dial it
+)
+
+// Entry is what a publisher or a receiver says of itself. The zero value is not
+// valid. It may be copied; the copies share Addresses.
 type Entry struct {
 	Instance        string           // id of the publisher, from nuid: unique per process start; 1..64 letters, digits, - and _
 	Name            string           // what people call the publisher; may be empty; at most 255 bytes of printable text
@@ -31,9 +42,10 @@ type Entry struct {
 	PID             int              // process id on Host, for people; 0 if unknown
 	Backend         string           // what to dial with: "tcp", "rdma:verbs"; 1..255 bytes of printable text without blanks
 	Addresses       []netip.AddrPort // where to dial, in order of preference; 1..64, each specified, unicast and with a port
-	Tags            tags.Set         // what the publisher serves; may be empty
-	PageBytes       int              // page that the publisher sends, bytes: sizes the buffers of subscribers; 1..1<<30-1
-	MaxMessageBytes int              // largest message that the publisher sends, bytes; 1..1<<30-1
+	Role            Role             // zero for a publisher; at most 255 bytes of printable text without blanks
+	Tags            tags.Set         // what the publisher serves or the receiver takes; may be empty
+	PageBytes       int              // page that the publisher sends, bytes: sizes the buffers of subscribers; at a receiver, the most that it takes at once; 1..1<<30-1
+	MaxMessageBytes int              // largest message that the publisher sends or the receiver takes, bytes; 1..1<<30-1
 }
 
 // Validate returns nil if e may be announced.
@@ -53,10 +65,13 @@ func (e Entry) Validate() error {
 			refuse(text.field, shown(text.value), "must be at most 255 bytes of printable UTF-8")
 		}
 	}
+	if !printable(string(e.Role)) || hasBlank(string(e.Role)) {
+		refuse("Role", shown(string(e.Role)), "must be at most 255 bytes of printable UTF-8 without blanks")
+	}
 	if e.PID < 0 {
 		refuse("PID", strconv.Itoa(e.PID), "must not be negative; 0 stands for unknown")
 	}
-	if e.Backend == "" || !printable(e.Backend) || slices.ContainsFunc([]rune(e.Backend), unicode.IsSpace) {
+	if e.Backend == "" || !printable(e.Backend) || hasBlank(e.Backend) {
 		refuse("Backend", shown(e.Backend), "must be 1 to 255 bytes of printable UTF-8 without blanks, such as tcp")
 	}
 	if n := len(e.Addresses); n == 0 || n > MaxAddresses {
@@ -98,7 +113,7 @@ func ValidateUpdate(instance string, e Entry) error {
 // included.
 func (e Entry) Equal(other Entry) bool {
 	return e.Instance == other.Instance && e.Name == other.Name && e.Host == other.Host &&
-		e.PID == other.PID && e.Backend == other.Backend &&
+		e.PID == other.PID && e.Role == other.Role && e.Backend == other.Backend &&
 		slices.Equal(e.Addresses, other.Addresses) && e.Tags.Equal(other.Tags) &&
 		e.PageBytes == other.PageBytes && e.MaxMessageBytes == other.MaxMessageBytes
 }
@@ -157,6 +172,8 @@ func printable(s string) bool {
 	}
 	return true
 }
+
+func hasBlank(s string) bool { return strings.ContainsFunc(s, unicode.IsSpace) }
 
 // shown quotes s for an error, shortened.
 func shown(s string) string {

@@ -30,6 +30,10 @@ func TestEntryValidate(t *testing.T) {
 		{"a host that is not UTF-8", func(e *directory.Entry) { e.Host = "\xff" }, []string{"Host"}},
 		{"a host that is too long", func(e *directory.Entry) { e.Host = strings.Repeat("h", 256) }, []string{"Host"}},
 		{"a negative pid", func(e *directory.Entry) { e.PID = -1 }, []string{"PID"}},
+		{"a receiver", func(e *directory.Entry) { e.Role = directory.Receiver }, nil},
+		{"a role that nobody knows", func(e *directory.Entry) { e.Role = "recorder" }, nil},
+		{"a role with a blank", func(e *directory.Entry) { e.Role = "re ceiver" }, []string{"Role"}},
+		{"a role with an escape sequence", func(e *directory.Entry) { e.Role = "\x1b[2J" }, []string{"Role"}},
 		{"a backend with a blank", func(e *directory.Entry) { e.Backend = "t cp" }, []string{"Backend"}},
 		{"an address without port", func(e *directory.Entry) { e.Addresses[1] = address("10.0.0.1:0") }, []string{"Addresses[1]"}},
 		{"addresses that nobody can dial", func(e *directory.Entry) {
@@ -78,6 +82,7 @@ func TestEntryEqual(t *testing.T) {
 		{"name", func(e *directory.Entry) { e.Name = "x" }},
 		{"host", func(e *directory.Entry) { e.Host = "x" }},
 		{"pid", func(e *directory.Entry) { e.PID++ }},
+		{"role", func(e *directory.Entry) { e.Role = directory.Receiver }},
 		{"backend", func(e *directory.Entry) { e.Backend = "x" }},
 		{"order of addresses", func(e *directory.Entry) {
 			e.Addresses[0], e.Addresses[1] = e.Addresses[1], e.Addresses[0]

@@ -4,7 +4,7 @@
 //
 // # Folder
 //
-//	<instance>.jsonl   one publisher; the name repeats Entry.Instance
+//	<instance>.jsonl   one publisher or receiver; the name repeats Entry.Instance
 //	.<instance>.tmp    the same while it is written; readers pass it over
 //	anything else      passed over
 //
@@ -33,8 +33,9 @@
 //	    Updates of the entry, from 1. beat_ms is how often the beat changes.
 //	    process is how a reader in the same kernel and namespaces sees that the
 //	    publisher ended: boot id, inodes of the pid and time namespaces, process
-//	    id, and start time in clock ticks since boot. It may be absent. The other
-//	    fields are those of directory.Entry.
+//	    id, and start time in clock ticks since boot. It may be absent. role is
+//	    "receiver" for a receiver and absent for a publisher; readers pass over
+//	    entries of other roles. The other fields are those of directory.Entry.
 //	  - tags: the union of the sets of all lines, in the syntax of tags.ParseSet.
 //	    Writers begin a new line after 4 KiB, so that large sets stay readable.
 //	  - end: the number of lines before it, and CRC-32C (Castagnoli) of all their

@@ -40,6 +40,7 @@ type header struct {
 	Name            string           `json:"name"`
 	Host            string           `json:"host"`
 	PID             int              `json:"pid"`
+	Role            directory.Role   `json:"role,omitempty"`
 	Backend         string           `json:"backend"`
 	Addresses       []netip.AddrPort `json:"addresses"`
 	PageBytes       int              `json:"page_bytes"`
@@ -63,7 +64,7 @@ func (r *record) encode() ([]byte, error) {
 	if err := encoder.Encode(header{
 		Format: formatVersion, Revision: r.revision,
 		Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID,
-		Backend: e.Backend, Addresses: e.Addresses, PageBytes: e.PageBytes, MaxMessageBytes: e.MaxMessageBytes,
+		Role: e.Role, Backend: e.Backend, Addresses: e.Addresses, PageBytes: e.PageBytes, MaxMessageBytes: e.MaxMessageBytes,
 		BeatMillis: r.beat.Milliseconds(), Process: r.process,
 	}); err != nil {
 		return nil, err
@@ -133,7 +134,7 @@ func (r *record) readHeader(line []byte) error {
 	}
 	r.entry = directory.Entry{
 		Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID,
-		Backend: h.Backend, Addresses: h.Addresses, PageBytes: h.PageBytes, MaxMessageBytes: h.MaxMessageBytes,
+		Role: h.Role, Backend: h.Backend, Addresses: h.Addresses, PageBytes: h.PageBytes, MaxMessageBytes: h.MaxMessageBytes,
 	}
 	r.revision, r.process = h.Revision, h.Process
 	if h.BeatMillis < 0 || h.BeatMillis > maxBeat.Milliseconds() {

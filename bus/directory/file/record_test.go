@@ -56,6 +56,22 @@ func TestGoldenFile(t *testing.T) {
 	}
 }
 
+// TestOnlyOtherRolesAreWritten keeps the files of publishers as they were before
+// there were roles.
+func TestOnlyOtherRolesAreWritten(t *testing.T) {
+	for _, role := range []directory.Role{directory.Publisher, directory.Receiver, "recorder"} {
+		e := entry("a", 1)
+		e.Role = role
+		data := encode(t, e)
+		if written := bytes.Contains(data, []byte(`"role"`)); written != (role != directory.Publisher) {
+			t.Errorf("role %q: got it written: %t", role, written)
+		}
+		if d, err := file.Decode(data, maxTagParts); err != nil || d.Entry.Role != role {
+			t.Errorf("role %q: got %q, %v", role, d.Entry.Role, err)
+		}
+	}
+}
+
 // seal returns the lines with right end and beat lines.
 func seal(lines ...string) []byte {
 	body := strings.Join(lines, "\n") + "\n"

@@ -27,6 +27,9 @@ type Flags struct {
 	Stamp   bool           `group:"What to publish" help:"Put the time into emulated messages of at least 24 bytes, so that subscriber --verify can say how long they took. The clocks of both hosts must agree."`
 	Map     Mapping        `default:"round-robin" placeholder:"RULE" group:"What to publish" help:"Tag of each message: round-robin (each tag of a finite set in turn) or offset:N (the tag is the u64, little endian, at byte N of the record). Default ${default}."`
 
+	Send bool `group:"How to send" help:"Send to the receivers that own the tags (subscriber --receive) instead of publishing: each message goes to one of them, and waits until it is there. --listen then means nothing."`
+	Ack  bool `group:"How to send" help:"With --send: after each message wait for the news that the receiver has handled it. What is not acknowledged is counted, and makes the run fail."`
+
 	Rate            units.Rate  `placeholder:"N" group:"How much" help:"Messages per second, for example 50k. Default: without limit."`
 	Count           units.Count `placeholder:"N" group:"How much" help:"Stop after this many messages, for example 2M. Default: at the end of the input; never with --emulate."`
 	Loop            bool        `group:"How much" help:"Begin again at the end of the input."`
@@ -78,6 +81,7 @@ func (f *Flags) Check() error {
 	if f.Stamp && (f.Emulate == nil || f.Emulate.Max < emulate.StampedBytes) {
 		add("--stamp needs --emulate with messages of %d bytes or more", emulate.StampedBytes)
 	}
+	f.checkSend(add)
 	if f.WaitSubscribers < 0 {
 		add("--wait-subscribers: got %d, want 0 or more", f.WaitSubscribers)
 	}

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"tagbus/bus"
 	"tagbus/cmd/internal/pace"
-	"tagbus/tags"
 )
 
 // checkEvery is the number of messages after which the publishing loop looks
@@ -37,7 +35,7 @@ func (r *run) loop(ctx context.Context) error {
 			}
 			return err
 		}
-		if err := publish(ctx, r.publisher, tag, data); err != nil {
+		if err := r.outlet.publish(ctx, tag, data); err != nil {
 			return err
 		}
 	}
@@ -50,13 +48,4 @@ func (r *run) short(n, limit uint64) error {
 		return nil
 	}
 	return fmt.Errorf("the input ended after %d of %d messages: use --loop to publish it again", n, limit)
-}
-
-// publish publishes one message, and waits for room if there is none.
-func publish(ctx context.Context, p *bus.Publisher, tag tags.Tag, data []byte) error {
-	err := p.Publish(tag, data)
-	if err == bus.ErrNoResources { //nolint:errorlint // Publish returns it bare, and this is the data path
-		return p.PublishContext(ctx, tag, data)
-	}
-	return err
 }

@@ -59,8 +59,9 @@ type run struct {
 	stdin   io.Reader
 
 	source     source
-	publisher  *bus.Publisher
-	subscribed atomic.Int64 // subscriptions seen
+	outlet     outlet
+	unacked    atomic.Uint64 // messages sent and not acknowledged
+	subscribed atomic.Int64  // subscriptions seen
 
 	started time.Time // publishing
 	elapsed time.Duration
@@ -89,19 +90,16 @@ func (r *run) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
-	cfg := r.flags.config()
-	cfg.OnEvent = r.onEvent
-	if r.publisher, err = n.NewPublisher(cfg); err != nil {
+	if err := r.openOutlet(n); err != nil {
 		return err
 	}
-	if err := server.Register(metrics.OfPublisher(r.publisher.Stats)); err != nil {
+	if err := server.Register(metrics.OfPublisher(r.outlet.Stats)); err != nil {
 		return err
 	}
-	r.console.Say("%s publishes on %s%s", r.publisher.Instance(), r.publisher.Addr(), r.announced(n))
 	if err := r.publishAll(ctx); err != nil {
 		return errors.Join(err, r.drain(stopped))
 	}
-	return r.drain(stopped)
+	return errors.Join(r.drain(stopped), unackedError(r.unacked.Load()))
 }
 
 // openSource opens the source; false means that it could not, or that ctx ended
@@ -127,13 +125,13 @@ func (r *run) openSource(ctx context.Context) (opened bool, err error) {
 
 // announced returns the addresses that subscribers are told, if they are not
 // the one that is listened on.
-func (r *run) announced(n *node.Node) string {
-	if !r.publisher.Addr().Addr().IsUnspecified() {
+func announced(n *node.Node, p *bus.Publisher) string {
+	if !p.Addr().Addr().IsUnspecified() {
 		return ""
 	}
 	entries, _ := n.Directory().List() // the problems are of others: events tell
 	for _, e := range entries {
-		if e.Instance == r.publisher.Instance() {
+		if e.Instance == p.Instance() {
 			var b strings.Builder
 			for i, addr := range e.Addresses {
 				fmt.Fprintf(&b, "%s %s", []string{", announced as", ","}[min(i, 1)], addr)
@@ -161,7 +159,7 @@ func (r *run) publishAll(ctx context.Context) error {
 	}
 	r.started = time.Now()
 	messages, bytes := cli.NewMeter(), cli.NewMeter()
-	r.console.Live(func() string { return liveLine(r.publisher.Stats(), messages, bytes) })
+	r.console.Live(func() string { return liveLine(r.outlet.Stats(), messages, bytes) })
 	done := make(chan error, 1)
 	go func() { done <- r.loop(ctx) }()
 	var err error
@@ -191,7 +189,7 @@ func (r *run) waitSubscribers(ctx context.Context) error {
 		r.console.Say("waiting for %d subscribers that together want all of the tags", n)
 	}
 	done := make(chan error, 1)
-	go func() { done <- r.publisher.WaitSubscribers(ctx, n, r.flags.Tags) }()
+	go func() { done <- r.outlet.WaitSubscribers(ctx, n, r.flags.Tags) }()
 	tick := time.NewTicker(waitingInterval)
 	defer tick.Stop()
 	for {
@@ -202,7 +200,7 @@ func (r *run) waitSubscribers(ctx context.Context) error {
 			}
 			return err
 		case <-tick.C:
-			r.console.Say("still waiting: %s so far", units.FormatNumber(len(r.publisher.Stats().Subscribers), "subscriber"))
+			r.console.Say("still waiting: %s so far", units.FormatNumber(len(r.outlet.Stats().Subscribers), "subscriber"))
 		}
 	}
 }
@@ -239,14 +237,14 @@ func (r *run) drain(ctx context.Context) error {
 		stop := context.AfterFunc(ctx, func() { time.AfterFunc(signalDrainTimeout, cancel) })
 		defer stop()
 	}
-	err := r.publisher.Drain(drainCtx)
+	err := r.outlet.Drain(drainCtx)
 	if err != nil {
 		// What is lost is counted when the connections are closed.
-		err = errors.Join(err, r.publisher.Close())
+		err = errors.Join(err, r.outlet.Close())
 	}
 	if !r.started.IsZero() {
 		r.elapsed = time.Since(r.started)
 	}
-	r.stats = r.publisher.Stats()
+	r.stats = r.outlet.Stats()
 	return err
 }

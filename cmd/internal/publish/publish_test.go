@@ -22,6 +22,8 @@ func TestUsage(t *testing.T) {
 	}{
 		{"nothing", "", "missing flags: --bus=DIR, --input=FILE|- or --emulate=SIZE|MIN-MAX, --tags=SET"},
 		{"no bus", "--tags 5 --emulate 10", "missing flags: --bus=DIR"},
+		{"acknowledgements of what is published", "--bus b --tags 5 --emulate 10 --ack", "--ack needs --send"},
+		{"subscribers of what is sent", "--bus b --tags 5 --emulate 10 --send --wait-subscribers 1", "--wait-subscribers is for publishing: --send waits for the receiver of each message anyway"},
 		{"no source", "--bus b --tags 5", "missing flags: --input=FILE|- or --emulate=SIZE|MIN-MAX"},
 		{"two sources", "--bus b --tags 5 --emulate 10 --input f", "--input and --emulate can't be used together"},
 		{"an unknown flag", "--bus b --tags 5 --emulate 10 --tgas 6", "unknown flag --tgas..."},

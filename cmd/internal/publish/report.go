@@ -21,7 +21,8 @@ type summary struct {
 	Lost              uint64  `json:"lost"`     // not received by subscribers, counted for each, as far as is known here
 	Refusals          uint64  `json:"refusals"` // times that there was no room
 	Subscriptions     int64   `json:"subscriptions"`
-	Ended             string  `json:"ended"` // end of input, count, duration, signal or error
+	Unacknowledged    uint64  `json:"unacknowledged,omitempty"` // with --ack
+	Ended             string  `json:"ended"`                    // end of input, count, duration, signal or error
 	Exit              int     `json:"exit"`
 	Error             string  `json:"error,omitempty"`
 
@@ -43,7 +44,8 @@ func (r *run) report(err error, s cli.Streams) int {
 		Program: program, Messages: r.stats.Messages, Bytes: r.stats.Bytes, Seconds: r.elapsed.Seconds(),
 		MessagesPerSecond: cli.PerSecond(r.stats.Messages, r.elapsed), BytesPerSecond: cli.PerSecond(r.stats.Bytes, r.elapsed),
 		Refusals: r.stats.Refusals, Subscriptions: r.subscribed.Load(),
-		Ended: r.ended, Exit: code,
+		Unacknowledged: r.unacked.Load(),
+		Ended:          r.ended, Exit: code,
 		LostBy: cli.LossCountsOf(r.stats.Losses), Subscribers: subscribersOf(r.stats), losses: r.stats.Losses,
 	}
 	for _, s := range sum.Subscribers {
@@ -51,8 +53,8 @@ func (r *run) report(err error, s cli.Streams) int {
 	}
 	sum.Lost = sum.losses.Lost() + sum.Undelivered
 	r.saySubscribers(sum.Subscribers)
-	if r.publisher != nil {
-		sum.Instance = r.publisher.Instance()
+	if r.outlet != nil {
+		sum.Instance = r.outlet.Instance()
 		if sum.Messages > 0 && sum.Subscriptions == 0 {
 			r.console.Say("nobody subscribed: --wait-subscribers 1 waits for somebody")
 		}
@@ -61,7 +63,7 @@ func (r *run) report(err error, s cli.Streams) int {
 		sum.Error = cli.Text(err)
 	}
 	if !r.flags.JSON {
-		if r.publisher != nil || err == nil {
+		if r.outlet != nil || err == nil {
 			r.console.Always("%s", sum)
 		}
 		r.console.Close()

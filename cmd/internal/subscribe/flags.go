@@ -19,6 +19,9 @@ type Flags struct {
 
 	Tags tags.Set `required:"" placeholder:"SET" help:"Tags to receive, from every publisher that has or will have them: tags, ranges FIRST-LAST, value&mask and slash forms with *, separated by commas, or * for all."`
 
+	Receive bool        `group:"How to receive" help:"Own the tags and receive what is sent to them (publisher --send), instead of subscribing to what is published."`
+	Listen  cli.Address `default:"127.0.0.1:0" placeholder:"ADDR[:PORT]" group:"How to receive" help:"With --receive: address to listen on; port 0 or none lets the system pick; 0.0.0.0 or [::] announces every address of the host. Default ${default}, which no other host can reach."`
+
 	Output string         `placeholder:"FILE|-" group:"What to do with messages" help:"Write the messages in the order of arrival to a file, which is replaced, or to standard output (the summary of --json then goes to standard error). A slow output slows the publishers down. Default: only count."`
 	Record *record.Format `placeholder:"FORMAT" group:"What to do with messages" help:"Format of the output: raw (only their bytes), fixed:N (as raw, and says when one is not of N bytes), lines, length32 (u32 little endian before each), pcap or pcapng (link type Ethernet, time of writing). Default raw."`
 	Verify bool           `group:"What to do with messages" help:"Check that messages are those of publisher --emulate: counter, size and CRC-32C."`
@@ -59,6 +62,8 @@ func (f *Flags) Check() error {
 	}
 	if err := errors.Join(f.config().Validate(), f.subscription().Validate()); err != nil {
 		errs = append(errs, err)
+	} else if f.Receive && len(errs) == 0 { // else it says the same again
+		errs = append(errs, f.receiverConfig().Validate())
 	}
 	return errors.Join(errs...)
 }
@@ -82,5 +87,15 @@ func (f *Flags) config() bus.SubscriberConfig {
 	return bus.SubscriberConfig{
 		HeartbeatInterval: interval, HeartbeatTimeout: timeout,
 		Name: f.Name, MaxMessageBytes: int(f.MaxMessageBytes), QueueBytes: int(f.QueueBytes),
+	}
+}
+
+// receiverConfig returns the configuration of the bus for --receive.
+func (f *Flags) receiverConfig() bus.ReceiverConfig {
+	c := f.config()
+	return bus.ReceiverConfig{
+		Tags: f.Tags, Listen: f.Listen.AddrPort, Subscription: f.subscription(),
+		Name: c.Name, MaxMessageBytes: c.MaxMessageBytes, QueueBytes: c.QueueBytes,
+		HeartbeatInterval: c.HeartbeatInterval, HeartbeatTimeout: c.HeartbeatTimeout,
 	}
 }

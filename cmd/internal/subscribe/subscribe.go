@@ -47,8 +47,8 @@ type run struct {
 	console *cli.Console
 	streams cli.Streams
 
-	subscriber   *bus.Subscriber
-	subscription *bus.Subscription
+	subscriber   subscriber
+	subscription subscription
 	receiver     receiver
 	received     chan struct{} // closed when the queue has been read to its end
 	ending       *ending
@@ -76,9 +76,7 @@ func (r *run) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
-	cfg := r.flags.config()
-	cfg.OnEvent = r.onEvent
-	if r.subscriber, err = n.NewSubscriber(cfg); err != nil {
+	if err := r.openSubscriber(n); err != nil {
 		return err
 	}
 	if err := server.Register(metrics.OfSubscriber(r.subscriber.Stats)); err != nil {
@@ -95,7 +93,6 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := r.subscribe(); err != nil {
 		return err
 	}
-	r.console.Say("subscribed to %v, waiting for publishers in %s", r.flags.Tags, r.flags.Bus)
 	return r.wait(ctx)
 }
 
@@ -137,13 +134,18 @@ func (r *run) open() (opened bool, err error) {
 // subscribe starts to receive. Messages that are written go through the
 // subscription's queue, which lets a slow output slow the publishers down; the
 // others are looked at on the loop, where they are.
-func (r *run) subscribe() (err error) {
-	if r.receiver.output == nil {
-		r.subscription, err = r.subscriber.SubscribeWith(r.flags.Tags, r.handle, r.flags.subscription())
+func (r *run) subscribe() error {
+	handler := r.handle
+	if r.receiver.output != nil {
+		handler = nil
+	}
+	sub, err := r.subscriber.subscribe(handler)
+	if err != nil {
 		return err
 	}
-	if r.subscription, err = r.subscriber.SubscribeWith(r.flags.Tags, nil, r.flags.subscription()); err != nil {
-		return err
+	r.subscription = sub
+	if r.receiver.output == nil {
+		return nil
 	}
 	go func() {
 		defer close(r.received)

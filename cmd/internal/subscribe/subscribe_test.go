@@ -21,6 +21,7 @@ func TestUsage(t *testing.T) {
 		want       string // first line, or the beginning of it if it ends with ...
 	}{
 		{"nothing", "", "missing flags: --bus=DIR, --tags=SET"},
+		{"a receiver that takes more than there can be", "--bus b --tags 5 --receive --max-message-bytes 1GiB", "--max-message-bytes is 1073741824, want 16384 to 1073741823"},
 		{"an unknown flag", "--bus b --tags 5 --outptu f", "unknown flag --outptu..."},
 		{"a malformed tag", "--bus b --tags 5,,6", `--tags: tags: parse "5,,6" at byte 2: invalid syntax: a tag is missing`},
 		{"a range the wrong way round", "--bus b --tags 6-5", `--tags: tags: parse "6-5" at byte 0: range ends before it begins`},

@@ -1,0 +1,159 @@
+package bus
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// receipt is what Sender.SendAcked waits for: the news that a message was
+// handled, or why nobody knows. It travels with the page whose last message it
+// is about, and is settled once. A nil receipt is one that nobody waits for.
+type receipt struct {
+	tag      tags.Tag
+	position uint64 // set when the message is accepted
+	kept     bool   // the cache has it, from which it may come later
+
+	link    atomic.Pointer[link] // that expects the Ack
+	settled atomic.Bool
+	done    chan struct{} // closed when settled
+	err     error         // nil if the message was handled
+	lost    bool          // it surely was not
+}
+
+func newReceipt(tag tags.Tag) *receipt { return &receipt{tag: tag, done: make(chan struct{})} }
+
+// of tells whether the receipt is about a message.
+func (x *receipt) of(tag tags.Tag, position uint64) bool {
+	return x != nil && x.tag == tag && x.position == position
+}
+
+// settle ends the wait. Only the first call counts.
+//
+//   - lost: the message is never going to be handled, unless it is kept.
+func (x *receipt) settle(err error, lost bool) {
+	if x == nil || x.settled.Swap(true) {
+		return
+	}
+	x.err, x.lost = err, lost && !x.kept
+	close(x.done)
+}
+
+// appendAcked publishes a message that x is about, as the last of its page. mu is
+// held.
+//
+// Errors: as append; then x is not settled and may be used again.
+func (s *stream) appendAcked(x *receipt, status Status, position uint64, data []byte) error {
+	s.seal() // now there is no page, and the message goes through fill
+	x.position, x.kept, s.receipt = position, s.pub.cache != nil, x
+	err := s.append(x.tag, status, position, data)
+	if err == nil && s.solo != nil {
+		s.seal() // what the policy keeps back
+	}
+	if s.receipt != nil && err == nil { // it came into no page
+		cause := subscription.CauseLeftOut
+		if s.solo == nil {
+			cause = subscription.CauseMemory
+		}
+		x.settle(gapCauses[cause], true)
+	}
+	s.receipt = nil
+	return err
+}
+
+// loses settles the receipt of the message that is being appended, if it is the
+// one at position and is not going to come. mu is held.
+func (s *stream) loses(cause subscription.Cause, tag tags.Tag, position uint64) {
+	if s.receipt.of(tag, position) {
+		s.receipt.settle(gapCauses[cause], true)
+	}
+}
+
+// expect notes the receipt of a page that is being queued. mu is held.
+func (l *link) expect(x *receipt) {
+	if x == nil {
+		return
+	}
+	if l.receipts == nil {
+		l.receipts = make(map[tags.Tag][]*receipt)
+	}
+	l.receipts[x.tag] = append(l.receipts[x.tag], x)
+	x.link.Store(l)
+}
+
+// forget drops a receipt. mu is held.
+func (l *link) forget(x *receipt) {
+	if x == nil {
+		return
+	}
+	rest := slices.DeleteFunc(l.receipts[x.tag], func(other *receipt) bool { return other == x })
+	if len(rest) > 0 {
+		l.receipts[x.tag] = rest
+	} else {
+		delete(l.receipts, x.tag)
+	}
+}
+
+// forsake settles the receipt of a page that is never going to be sent.
+func (l *link) forsake(x *receipt, cause error) {
+	if x == nil {
+		return
+	}
+	l.mu.Lock()
+	l.forget(x)
+	l.mu.Unlock()
+	x.settle(cause, true)
+}
+
+// abandon settles all receipts, because no Ack can come any more. Loop only.
+func (l *link) abandon() {
+	l.mu.Lock()
+	all := l.receipts
+	l.receipts = nil
+	l.mu.Unlock()
+	for _, list := range all {
+		for _, x := range list {
+			x.settle(ErrReceiverLost, false)
+		}
+	}
+}
+
+// acked settles the receipts that an Ack answers. One for which nobody waits any
+// more means nothing. Loop only.
+func (l *link) acked(m *subscription.Ack) {
+	if l.outlet == nil {
+		l.fail(protocolError("nobody has asked for an acknowledgement"))
+		return
+	}
+	l.mu.Lock()
+	tag := tags.Tag(m.Tag)
+	list := l.receipts[tag]
+	n := 0
+	for n < len(list) && list[n].position <= m.Position {
+		n++
+	}
+	answered := slices.Clone(list[:n])
+	for _, x := range answered {
+		l.forget(x)
+	}
+	l.mu.Unlock()
+	for _, x := range answered {
+		if m.Failed && x.position == m.Position {
+			x.settle(ErrNotHandled, false)
+		} else {
+			x.settle(nil, false)
+		}
+	}
+}
+
+// giveUp ends the wait from the side that waits.
+func (x *receipt) giveUp(cause error) {
+	if l := x.link.Load(); l != nil {
+		l.mu.Lock()
+		l.forget(x)
+		l.mu.Unlock()
+	}
+	x.settle(cause, false)
+}

@@ -1,0 +1,173 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/netip"
+	"os"
+	"sync/atomic"
+
+	"tagbus/bus/directory"
+	"tagbus/netio"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// Receiver receives the messages that Senders send to its tags: the direction to
+// the detector. It listens, announces its tags in the directory, and on each
+// connection does what a Subscriber does: it subscribes to its tags, counts per
+// sender and tag, and reports what is lost.
+//
+// Threads: all methods may be called from any goroutine, and from callbacks
+// unless they block. The handler and events run on the loop.
+type Receiver struct {
+	cfg        ReceiverConfig
+	sub        *Subscriber // which counts and delivers
+	in         *Subscription
+	listen     netio.ListenEndpoint
+	registered directory.Registration
+	draining   atomic.Bool
+
+	// Loop only.
+	hello   helloDeadlines
+	left    chan struct{} // closed when the last sender has gone after Drain
+	leaving bool          // left waits for that
+}
+
+// NewReceiver opens a receiver: it listens for senders and announces its tags in
+// dir. Close it.
+//
+//   - open: the transport, for example tcp.Opener(loop, tcp.Config{}).
+//   - h: called for each message, on the loop; it must not block. Message.Publisher
+//     is the sender. A nil handler queues the messages for Messages.
+//   - Errors: ErrInvalidConfig, joined violations; subscription.ErrTooManyTags,
+//     wrapped; *netio.OpError when it cannot listen; the directory's.
+//   - Blocks: for the directory's storage.
+func NewReceiver(open netio.Opener, dir directory.Directory, cfg ReceiverConfig, h Handler) (*Receiver, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	r := &Receiver{cfg: cfg, sub: newSubscriber(cfg.subscriber().withDefaults()), left: make(chan struct{})}
+	r.sub.absence = cfg.SenderAbsence
+	if err := r.sub.start(open, receiverHandler{subscriberHandler{r.sub}, r}); err != nil {
+		return nil, err
+	}
+	err := r.hello.start(r.sub.loop, r.sub.cfg.HelloTimeout, r.helloExpired)
+	if err == nil {
+		r.in, err = r.sub.SubscribeWith(cfg.Tags, h, cfg.Subscription) // before anybody can connect
+	}
+	if err == nil {
+		err = r.serve(dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// serve listens, and announces that in dir.
+func (r *Receiver) serve(dir directory.Directory) (err error) {
+	r.listen, err = r.sub.backend.OpenListenEndpoint(r.cfg.Listen, netio.Params{
+		Receive:  netio.ReceiveParams{MaxMessageBytes: r.sub.cfg.MaxMessageBytes, FirstMessageBytes: subscription.MaxHelloBytes},
+		Buffered: netio.BufferedParams{Buffers: subscribeBuffers, BufferBytes: subscription.MaxControlBytes},
+	})
+	if err != nil {
+		return err
+	}
+	addresses := r.cfg.Advertise
+	if len(addresses) == 0 {
+		if addresses, err = reachable(r.listen.Addr()); err != nil {
+			return err
+		}
+	}
+	r.registered, err = dir.Announce(directory.Entry{
+		Instance: r.sub.instance, Name: r.cfg.Name, Host: r.sub.host, PID: os.Getpid(),
+		Role: directory.Receiver, Backend: r.sub.backend.Name(), Addresses: addresses, Tags: r.cfg.Tags,
+		PageBytes: r.sub.cfg.MaxMessageBytes, MaxMessageBytes: r.sub.cfg.MaxMessageBytes,
+	})
+	return err
+}
+
+// Addr returns the address on which the receiver listens, with the real port.
+func (r *Receiver) Addr() netip.AddrPort { return r.listen.Addr() }
+
+// Instance returns the receiver's id: a nuid, new for every Receiver.
+func (r *Receiver) Instance() string { return r.sub.instance }
+
+// Tags returns the set that the receiver owns.
+func (r *Receiver) Tags() tags.Set { return r.cfg.Tags }
+
+// Messages iterates over the messages of a receiver without handler; see
+// Subscription.Messages. To its senders, a message is handled when it is in the
+// queue.
+func (r *Receiver) Messages(ctx context.Context) iter.Seq2[Message, error] { return r.in.Messages(ctx) }
+
+// Stats returns the receiver's counters, correct to the page. Its Publishers are
+// the senders that are connected.
+func (r *Receiver) Stats() SubscriberStats { return r.sub.Stats() }
+
+// TagStats returns what was received of each tag; see Subscriber.TagStats. Its
+// Publishers are the senders.
+func (r *Receiver) TagStats(ctx context.Context) ([]TagStats, error) { return r.sub.TagStats(ctx) }
+
+// Drain ends the receiver in order: it leaves the directory, tells its senders
+// to send no more, takes what was on its way, and lets them go. Close then has
+// nothing to lose.
+//
+//   - Errors: ErrClosed if the receiver is draining or closed, or is closed
+//     meanwhile; ErrOnLoop; the directory's; the cause of the end of ctx, when
+//     some senders had not answered.
+//   - Threads: any.
+func (r *Receiver) Drain(ctx context.Context) error {
+	if r.sub.loop.OnLoop() {
+		return ErrOnLoop
+	}
+	if r.draining.Swap(true) {
+		return ErrClosed
+	}
+	err := r.registered.Withdraw()
+	if !r.sub.loop.Post(func() {
+		r.leaving = true
+		r.sub.retire(r.in)
+		r.noteLeft()
+	}) {
+		return errors.Join(err, ErrClosed)
+	}
+	select {
+	case <-r.left:
+		return err
+	case <-r.sub.closer.ended:
+		return errors.Join(err, ErrClosed)
+	case <-ctx.Done():
+		return errors.Join(err, fmt.Errorf("bus: drain: senders that have not left: %d: %w", r.sub.Stats().Publishers, context.Cause(ctx)))
+	}
+}
+
+// noteLeft ends the wait of Drain when no sender is connected. Loop only.
+func (r *Receiver) noteLeft() {
+	if r.leaving && r.sub.counters.publishers.Load() == 0 {
+		r.leaving = false
+		close(r.left)
+	}
+}
+
+// Close ends the receiver at once: it leaves the directory and closes every
+// connection. The second call does nothing.
+//
+//   - Errors: the directory's, when the entry could not be removed.
+//   - Blocks: until the last callback has run; from inside a callback it
+//     returns at once, and the handler is not called after that one.
+func (r *Receiver) Close() error { return r.sub.closer.close(r.sub.loop, r.close) }
+
+func (r *Receiver) close() error {
+	r.draining.Store(true)
+	var err error
+	if r.registered != nil {
+		err = r.registered.Withdraw()
+	}
+	r.hello.close()
+	return errors.Join(err, r.sub.close())
+}

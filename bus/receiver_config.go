@@ -1,0 +1,107 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"tagbus/bus/directory"
+	"tagbus/tags"
+)
+
+// Defaults of ReceiverConfig.
+const (
+	DefaultMaxSenders    = 4096
+	DefaultSenderAbsence = 15 * time.Second
+)
+
+// ReceiverConfig says how a Receiver receives. Only Tags has no default.
+type ReceiverConfig struct {
+	// Tags are the tags that this receiver owns. No other receiver has one of
+	// them at the same time.
+	Tags tags.Set
+
+	// Name is shown to the operators of senders. At most 255 bytes.
+	Name string
+
+	// Listen is the local address to listen on. Default 127.0.0.1 and a port
+	// that the system picks, which no other host can reach.
+	Listen netip.AddrPort
+
+	// Advertise are the addresses announced to senders. Default: Listen with the
+	// real port; if Listen is unspecified (0.0.0.0 or ::), every address of the
+	// host's interfaces.
+	Advertise []netip.AddrPort
+
+	// Subscription says how the senders treat this receiver when it is slow. The
+	// zero value makes them wait, and loses nothing while a connection lives.
+	Subscription SubscriptionConfig
+
+	// MaxMessageBytes is the largest message or page accepted: a sender whose
+	// MaxMessageBytes or PageBytes do not fit is refused. Default 64 MiB. Memory
+	// is taken as bytes arrive, not in advance.
+	MaxMessageBytes int
+
+	// QueueBytes is how much a receiver without handler holds for Messages before
+	// it stops reading from its senders. Default 8 MiB.
+	QueueBytes int
+
+	// MaxSenders is the number of connections above which new ones are refused.
+	// Default 4096.
+	MaxSenders int
+
+	// SenderAbsence is how long a sender whose connection was lost may take to
+	// come back before a Vanished event says that it is gone for good. Default
+	// 15 s.
+	SenderAbsence time.Duration
+
+	// HeartbeatInterval and HeartbeatTimeout are those of SubscriberConfig.
+	// Defaults 2 s and 6 s.
+	HeartbeatInterval, HeartbeatTimeout time.Duration
+
+	// HelloTimeout is how long a new connection may take to say who it is.
+	// Default 5 s.
+	HelloTimeout time.Duration
+
+	// OnEvent is called on the loop for every Event. It must not block and may
+	// call any method that does not block.
+	OnEvent func(Event)
+}
+
+func (c ReceiverConfig) withDefaults() ReceiverConfig {
+	setDefault(&c.Listen, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0))
+	setDefault(&c.MaxSenders, DefaultMaxSenders)
+	setDefault(&c.SenderAbsence, DefaultSenderAbsence)
+	return c
+}
+
+// subscriber returns the configuration of the part that counts and delivers.
+func (c ReceiverConfig) subscriber() SubscriberConfig {
+	return SubscriberConfig{
+		Name: c.Name, MaxMessageBytes: c.MaxMessageBytes, QueueBytes: c.QueueBytes,
+		HeartbeatInterval: c.HeartbeatInterval, HeartbeatTimeout: c.HeartbeatTimeout,
+		HelloTimeout: c.HelloTimeout, OnEvent: c.OnEvent,
+	}
+}
+
+// Validate reports all violations of c, joined; each wraps ErrInvalidConfig
+// and names the field, its value and its limit.
+func (c ReceiverConfig) Validate() error {
+	c = c.withDefaults()
+	v := violations{c.subscriber().Validate()}
+	if c.Tags.IsEmpty() {
+		v.add("Tags is empty: name the tags to receive")
+	}
+	if err := c.Subscription.Validate(); err != nil {
+		v = append(v, fmt.Errorf("Subscription: %w", err))
+	}
+	if c.MaxMessageBytes != 0 { // else the default, or it is reported above
+		v.within("MaxMessageBytes", c.MaxMessageBytes, smallestMaxMessage, directory.MaxSizeBytes)
+	}
+	v.within("MaxSenders", c.MaxSenders, 1, 1<<20)
+	if c.SenderAbsence < 0 {
+		v.add("SenderAbsence is %v, want a positive duration", c.SenderAbsence)
+	}
+	return errors.Join(v...)
+}

@@ -1,0 +1,151 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+
+	"tagbus/netio"
+	"tagbus/subscription"
+)
+
+// receiverHandler is a Receiver as its backend sees it: a subscriber that is
+// dialed. Every method runs on the loop.
+type receiverHandler struct {
+	subscriberHandler
+	r *Receiver
+}
+
+// guest is a connection whose peer has not said who it is, or is being refused.
+type guest struct {
+	ep      netio.Endpoint
+	peer    *Peer
+	leaving bool // a last message is on its way
+}
+
+// OnConnectionEstablished implements netio.Handler.
+func (h receiverHandler) OnConnectionEstablished(ep netio.Endpoint) {
+	g := &guest{ep: ep, peer: &Peer{Addr: ep.Remote()}}
+	ep.SetContext(g)
+	if err := h.r.hello.add(ep); err != nil {
+		h.r.drop(g, err)
+	}
+}
+
+// OnConnectionClosed implements netio.Handler.
+func (h receiverHandler) OnConnectionClosed(ep netio.Endpoint, keys []netio.Key, cause error) {
+	if _, ok := ep.Context().(*guest); ok {
+		h.r.hello.remove(ep)
+		return
+	}
+	h.subscriberHandler.OnConnectionClosed(ep, keys, cause)
+	h.r.noteLeft()
+}
+
+// OnData implements netio.Handler.
+func (h receiverHandler) OnData(ep netio.Endpoint, data []byte) {
+	if g, ok := ep.Context().(*guest); ok {
+		h.r.onHello(g, data)
+		return
+	}
+	h.subscriberHandler.OnData(ep, data)
+}
+
+// OnSendCompleted implements netio.Handler.
+func (h receiverHandler) OnSendCompleted(c netio.Completion) {
+	if g, ok := c.Endpoint.Context().(*guest); ok {
+		_ = g.ep.Close() // its last message is sent
+		return
+	}
+	h.subscriberHandler.OnSendCompleted(c)
+}
+
+// OnSendReady implements netio.Handler.
+func (h receiverHandler) OnSendReady(ep netio.Endpoint) {
+	if _, ok := ep.Context().(*guest); !ok {
+		h.subscriberHandler.OnSendReady(ep)
+	}
+}
+
+// onHello decides whether the peer may send.
+func (r *Receiver) onHello(g *guest, data []byte) {
+	if g.leaving || r.sub.closed.Load() {
+		return
+	}
+	r.hello.remove(g.ep)
+	h, err := subscription.DecodeHello(data)
+	if errors.Is(err, subscription.ErrMagic) { // a stranger gets no answer
+		r.drop(g, err)
+		return
+	}
+	if version := (*subscription.VersionError)(nil); errors.As(err, &version) {
+		answer, helloErr := r.sub.hello(subscription.RoleReceiver)
+		r.leave(g, answer, errors.Join(err, helloErr))
+		return
+	}
+	g.peer = peerOf(h, g.ep)
+	if err == nil {
+		err = r.admit(h)
+	}
+	if err != nil {
+		text := err.Error()
+		refused, refusedErr := subscription.Append(nil, &subscription.Refused{Reason: text[:min(len(text), subscription.MaxTextBytes)]})
+		r.leave(g, refused, errors.Join(err, refusedErr))
+		return
+	}
+	r.sub.accept(g.ep, h)
+}
+
+// admit says why a peer may not send.
+func (r *Receiver) admit(h subscription.Hello) error {
+	src := r.sub.sources[h.Instance]
+	switch {
+	case h.Role != subscription.RoleSender:
+		return fmt.Errorf("%w: this is a receiver, which takes connections of senders", ErrProtocol)
+	case h.Expect != "" && h.Expect != r.sub.instance:
+		return fmt.Errorf("%w: expected %s, this is %s", ErrStaleEntry, h.Expect, r.sub.instance)
+	case h.MaxMessageBytes < subscription.MaxControlBytes:
+		return fmt.Errorf("%w: sender receives at most %d bytes at once, want %d", ErrProtocol, h.MaxMessageBytes, subscription.MaxControlBytes)
+	case r.draining.Load():
+		return ErrClosed
+	case src != nil && src.ep != nil:
+		// It has lost a connection that we still have. When that one has ended,
+		// here too, its next try is welcome.
+		src.fail(ErrReplaced)
+		return ErrReplaced
+	case int(r.sub.counters.publishers.Load()) >= r.cfg.MaxSenders:
+		return fmt.Errorf("bus: receiver has %d senders, the most it allows: raise ReceiverConfig.MaxSenders", r.cfg.MaxSenders)
+	}
+	return nil
+}
+
+// leave closes a connection when a last message is sent.
+func (r *Receiver) leave(g *guest, last []byte, reason error) {
+	g.leaving = true
+	b, err := g.ep.Buffer()
+	if err == nil {
+		if _, err = b.Write(last); err == nil {
+			err = g.ep.SendBuffer(b)
+		}
+		if err != nil {
+			b.Release()
+		}
+	}
+	if err != nil {
+		r.drop(g, errors.Join(reason, err))
+		return
+	}
+	r.sub.event(Event{Kind: Refused, Peer: g.peer, Err: reason})
+}
+
+// drop closes a connection without a word.
+func (r *Receiver) drop(g *guest, reason error) {
+	r.sub.event(Event{Kind: Refused, Peer: g.peer, Err: reason})
+	_ = g.ep.Close()
+}
+
+// helloExpired closes a connection whose peer has not said hello in time.
+func (r *Receiver) helloExpired(ep netio.Endpoint) {
+	if g, ok := ep.Context().(*guest); ok {
+		r.drop(g, ErrHelloTimeout)
+	}
+}

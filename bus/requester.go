@@ -1,0 +1,203 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tagbus/tags"
+)
+
+// DefaultRequestTimeout is RequesterConfig.Timeout unless set.
+const DefaultRequestTimeout = 5 * time.Second
+
+// RequesterConfig says how a Requester works. Command and Reply have no default.
+type RequesterConfig struct {
+	// Command is the tag to which commands are sent; a Receiver owns it.
+	Command tags.Tag
+
+	// Reply is the tag on which replies are published.
+	Reply tags.Tag
+
+	// Timeout bounds each Request, with all its waiting. Default 5 s. A context
+	// with an earlier deadline ends it earlier.
+	Timeout time.Duration
+
+	// Match tells whether a reply answers a command. It is called on the
+	// subscriber's loop, must not block or change the bytes, and is asked for the
+	// oldest unanswered command first. With it any number of requests may be
+	// unanswered at the same time, and a late reply is never mistaken for another
+	// one's.
+	//
+	// Default: none. Then the first reply after a command answers it, which is
+	// all that a command e-link and its reply e-link can do: the detector does
+	// not know of our requests. One request is unanswered at a time, later ones
+	// wait their turn. A reply that comes when its request has ended is late and
+	// counted, unless the next request has begun meanwhile: it then passes for
+	// that one's. So after an error, either be sure that no reply is still to
+	// come, or compare what came with what was asked.
+	Match func(command []byte, reply Message) bool
+}
+
+// Validate reports all violations of c, joined; each wraps ErrInvalidConfig
+// and names the field, its value and its limit.
+func (c RequesterConfig) Validate() error {
+	var v violations
+	if c.Timeout < 0 {
+		v.add("Timeout is %v, want a positive duration", c.Timeout)
+	}
+	return errors.Join(v...)
+}
+
+// Requester sends commands through a Sender and waits for the replies that come
+// through a Subscriber.
+//
+// Threads: all methods may be called from any goroutine, and from callbacks
+// unless they block.
+type Requester struct {
+	cfg    RequesterConfig
+	sender *Sender
+	sub    *Subscription
+	turn   chan struct{} // full while a request is unanswered; without Match
+
+	mu      sync.Mutex
+	waiting []*request // oldest first
+
+	requests, replies, late atomic.Uint64
+}
+
+// request is a command without a reply.
+type request struct {
+	command []byte
+	reply   chan Message // capacity 1; sent to when it is taken out of waiting
+}
+
+// NewRequester subscribes to the reply tag. Close it; the sender and the
+// subscriber stay the caller's.
+//
+// Errors: ErrInvalidConfig, joined violations; those of Subscriber.Subscribe.
+func NewRequester(sender *Sender, subscriber *Subscriber, cfg RequesterConfig) (*Requester, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	setDefault(&cfg.Timeout, DefaultRequestTimeout)
+	r := &Requester{cfg: cfg, sender: sender, turn: make(chan struct{}, 1)}
+	var err error
+	if r.sub, err = subscriber.Subscribe(tags.Of(cfg.Reply), r.onReply); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Request sends a command and returns the reply, whose Data is the caller's.
+//
+//   - command: as in Send; it must not be changed before Request returns.
+//   - Errors: *NoReplyError, when the command was sent and no reply came in time;
+//     before it is sent: those of Sender.SendContext, and of Subscription.Wait for
+//     the reply tag; the cause of the end of the context, wrapped, while another
+//     request had the turn. ErrClosed; ErrOnLoop.
+//   - Blocks: until the reply comes, at most for RequesterConfig.Timeout.
+//   - Threads: any.
+func (r *Requester) Request(ctx context.Context, command []byte) (Message, error) {
+	if r.sender.pub.loop.OnLoop() || r.sub.owner.loop.OnLoop() {
+		return Message{}, ErrOnLoop
+	}
+	if r.sub.closed.Load() {
+		return Message{}, ErrClosed
+	}
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
+	defer cancel()
+	if err := r.sub.Wait(ctx); err != nil { // else the reply could pass unseen
+		return Message{}, err
+	}
+	if r.cfg.Match == nil {
+		select {
+		case r.turn <- struct{}{}:
+			defer func() { <-r.turn }()
+		case <-ctx.Done():
+			return Message{}, fmt.Errorf("bus: request to %v: another one waits for its reply: %w", r.cfg.Command, context.Cause(ctx))
+		}
+	}
+	q := &request{command: command, reply: make(chan Message, 1)}
+	r.mu.Lock()
+	r.waiting = append(r.waiting, q) // before it is sent: the reply may be quick
+	r.mu.Unlock()
+	if err := r.sender.SendContext(ctx, r.cfg.Command, command); err != nil {
+		r.take(q)
+		return Message{}, err
+	}
+	r.sender.Flush()
+	r.requests.Add(1)
+	var cause error
+	select {
+	case m := <-q.reply:
+		return m, nil
+	case <-r.sub.ended:
+		cause = ErrClosed
+	case <-ctx.Done():
+		cause = context.Cause(ctx)
+	}
+	if !r.take(q) { // it came at the last moment
+		return <-q.reply, nil
+	}
+	return Message{}, &NoReplyError{Command: r.cfg.Command, Reply: r.cfg.Reply, After: time.Since(began), Err: cause}
+}
+
+// take takes a request out of those that wait. It returns false if it has been
+// taken, and its reply is there.
+func (r *Requester) take(q *request) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.Index(r.waiting, q)
+	if i < 0 {
+		return false
+	}
+	r.waiting = slices.Delete(r.waiting, i, i+1)
+	return true
+}
+
+// onReply finds the request that a reply answers. Loop only.
+func (r *Requester) onReply(m Message) {
+	r.mu.Lock()
+	waiting := r.waiting
+	if r.cfg.Match != nil {
+		waiting = slices.Clone(waiting) // Match runs under no lock
+	} else if len(waiting) > 1 {
+		waiting = waiting[:1]
+	}
+	r.mu.Unlock()
+	for _, q := range waiting {
+		if r.cfg.Match != nil && !r.cfg.Match(q.command, m) || !r.take(q) {
+			continue
+		}
+		m.Data = slices.Clone(m.Data)
+		q.reply <- m
+		r.replies.Add(1)
+		return
+	}
+	r.late.Add(1)
+}
+
+// RequesterStats counts what a requester has done.
+type RequesterStats struct {
+	Requests uint64 // commands sent
+	Replies  uint64 // that answered one
+	Late     uint64 // replies that answered none: late, or not asked for
+	Waiting  int    // requests without reply now
+}
+
+// Stats returns the requester's counters. Threads: any.
+func (r *Requester) Stats() RequesterStats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return RequesterStats{Requests: r.requests.Load(), Replies: r.replies.Load(), Late: r.late.Load(), Waiting: len(r.waiting)}
+}
+
+// Close ends the subscription to the replies and the requests that wait for one.
+// The second call returns ErrClosed. Blocks: never.
+func (r *Requester) Close() error { return r.sub.Close() }

@@ -1,0 +1,267 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"tagbus/bus/directory"
+	"tagbus/netio"
+	"tagbus/tags"
+)
+
+// Sender sends messages by tag to the Receiver that owns the tag: the direction
+// to the detector. It finds the receivers in the directory, dials them, and from
+// then on does what a Publisher does for a subscriber: the same pages, policies,
+// queues and accounting.
+//
+// Each tag has one owner. While two receivers announce the same tag, the one
+// that is connected gets the messages, the other none, and a Problem event with
+// a *DuplicateError says so.
+//
+// Threads: all methods may be called from any goroutine, and from callbacks
+// unless they block.
+type Sender struct {
+	pub       *Publisher // which queues and sends
+	stopWatch func()
+	ended     atomic.Bool // draining or closed: dial no more
+
+	acked, unacked, unowned atomic.Uint64
+
+	// Loop only.
+	dialer  dialer
+	wants   tags.Set           // connect to the receivers of these
+	outlets map[string]*outlet // by the receiver's instance
+}
+
+// NewSender opens a sender that finds receivers in dir. Close it.
+//
+//   - open: the transport, for example tcp.Opener(loop, tcp.Config{}).
+//   - Errors: ErrInvalidConfig, joined violations; the backend's; the
+//     directory's.
+//   - Blocks: for the directory's storage.
+func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*Sender, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	p, err := newPublisher(cfg.publisher().withDefaults())
+	if err != nil {
+		return nil, err
+	}
+	s := &Sender{pub: p, wants: cfg.Tags, outlets: make(map[string]*outlet)}
+	p.sender = s
+	if err = p.start(open, senderHandler{publisherHandler{p}, s}); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.dialer = dialer{
+		backend: p.backend, loop: p.loop, min: cfg.ReconnectMin, max: cfg.ReconnectMax,
+		event: p.event, all: s.contacts,
+	}
+	if err = s.dialer.start(); err == nil {
+		s.stopWatch, err = dir.Watch(func(e directory.Event) { p.loop.Post(func() { s.onDirectory(e) }) })
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Instance returns the sender's id: a nuid, new for every Sender.
+func (s *Sender) Instance() string { return s.pub.instance }
+
+// Send sends a message: it is SendStatus with status 0.
+func (s *Sender) Send(tag tags.Tag, data []byte) error { return s.SendStatus(tag, 0, data) }
+
+// SendStatus sends a message to the receiver of its tag.
+//
+//   - data: 0 to SenderConfig.MaxMessageBytes bytes; copied.
+//   - Result: nil means accepted: it is delivered in order, or reported to the
+//     receiver as lost if its policy or the end of the connection says so. For
+//     the news that it was handled, use SendAcked.
+//   - Errors: ErrNoResources (the same call may succeed after OnReady),
+//     *PublishError with ErrNoReceiver, ErrUnknownTag or ErrMessageTooLarge,
+//     ErrClosed. An error means that nobody gets the message.
+//   - Order: as Publisher.PublishStatus.
+//   - Threads: any. Blocks: never.
+func (s *Sender) SendStatus(tag tags.Tag, status Status, data []byte) error {
+	if err := s.pub.publish(tag, status, data, nil); err != nil {
+		return s.explain(tag, data, err)
+	}
+	return nil
+}
+
+// SendContext sends a message as Send does, and waits for a receiver of the tag
+// and for room.
+//
+//   - Errors: as SendStatus without ErrNoResources; *PublishError with the cause
+//     of the end of ctx, and with ErrNoReceiver if it was waiting for one.
+//     On the loop, which is what makes room, it does not wait but returns
+//     ErrOnLoop.
+//   - Threads: any.
+func (s *Sender) SendContext(ctx context.Context, tag tags.Tag, data []byte) error {
+	return s.SendStatusContext(ctx, tag, 0, data)
+}
+
+// SendStatusContext is SendContext with a status.
+func (s *Sender) SendStatusContext(ctx context.Context, tag tags.Tag, status Status, data []byte) error {
+	return s.send(ctx, tag, status, data, nil)
+}
+
+func (s *Sender) send(ctx context.Context, tag tags.Tag, status Status, data []byte, x *receipt) error {
+	for {
+		changed := s.pub.nextChange() // before the try, so that no change after it is missed
+		err := s.pub.publishContext(ctx, tag, status, data, x)
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, ErrNoReceiver):
+			return s.explain(tag, data, err)
+		case s.pub.loop.OnLoop():
+			return ErrOnLoop
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return s.explain(tag, data, fmt.Errorf("%w: %w", ErrNoReceiver, context.Cause(ctx)))
+		}
+	}
+}
+
+// SendAcked sends a message as SendContext does, at once, and waits until the
+// receiver's handler has returned for it.
+//
+//   - Errors: those of SendContext, when nobody gets the message. *AckError, when
+//     it was accepted and the news did not come: with ErrReceiverLost or the
+//     cause of the end of ctx it may or may not have been handled; with
+//     ErrNotHandled the handler panicked, or there was none any more; with
+//     ErrTooSlow, ErrPublisherMemory or ErrLeftOut the receiver's policy has lost
+//     it. ErrOnLoop, and nothing is sent.
+//   - Threads: any.
+func (s *Sender) SendAcked(ctx context.Context, tag tags.Tag, data []byte) error {
+	return s.SendStatusAcked(ctx, tag, 0, data)
+}
+
+// SendStatusAcked is SendAcked with a status.
+func (s *Sender) SendStatusAcked(ctx context.Context, tag tags.Tag, status Status, data []byte) error {
+	if s.pub.loop.OnLoop() {
+		return ErrOnLoop
+	}
+	x := newReceipt(tag)
+	if err := s.send(ctx, tag, status, data, x); err != nil {
+		return err
+	}
+	select {
+	case <-x.done:
+	case <-ctx.Done():
+		x.giveUp(context.Cause(ctx))
+		<-x.done
+	}
+	if x.err != nil {
+		s.unacked.Add(1)
+		return &AckError{Tag: tag, Counter: x.position, Lost: x.lost, Err: x.err}
+	}
+	s.acked.Add(1)
+	return nil
+}
+
+// explain completes an error of the publishing part.
+func (s *Sender) explain(tag tags.Tag, data []byte, err error) error {
+	if refused := (*PublishError)(nil); errors.As(err, &refused) {
+		refused.sender = true
+		return err
+	}
+	if errors.Is(err, ErrNoReceiver) {
+		s.unowned.Add(1)
+		return &PublishError{Tag: tag, Bytes: len(data), Err: err, sender: true}
+	}
+	return err
+}
+
+// WaitReceivers waits until every tag of a set has a receiver that is connected
+// and has subscribed, so that Send finds it.
+//
+//   - set: of SenderConfig.Tags, if that names any. Their receivers are dialed.
+//   - Errors: *PublishError with ErrUnknownTag; ErrClosed; ErrOnLoop;
+//     tags.ErrTooComplex, wrapped, when the sets have too many overlapping masks
+//     to compare; the cause of the end of ctx.
+//   - Threads: any.
+func (s *Sender) WaitReceivers(ctx context.Context, set tags.Set) error {
+	foreign, err := set.Without(s.pub.cfg.Tags)
+	if err != nil {
+		return fmt.Errorf("bus: wait for receivers of %s: %w", shortSet(set), err)
+	}
+	for tag := range foreign.All() {
+		return &PublishError{Tag: tag, Err: ErrUnknownTag, sender: true}
+	}
+	if !s.pub.loop.Post(func() {
+		s.wants = s.wants.Union(set)
+		s.want(set)
+	}) {
+		return ErrClosed
+	}
+	if err := s.pub.WaitSubscribers(ctx, 1, set); err != nil {
+		if errors.Is(err, ErrClosed) || errors.Is(err, ErrOnLoop) {
+			return err
+		}
+		return fmt.Errorf("bus: wait for receivers of %s: %w", shortSet(set), err)
+	}
+	return nil
+}
+
+// Flush sends what is waiting for full pages or the flush interval. Blocks:
+// never.
+func (s *Sender) Flush() { s.pub.Flush() }
+
+// SenderStats counts what a sender has done. Its Subscribers are the receivers
+// that are connected.
+type SenderStats struct {
+	PublisherStats
+	NoReceiver uint64 // messages refused because nobody that is connected owns the tag
+	Acked      uint64 // messages that SendAcked knows to be handled
+	Unacked    uint64 // messages that were accepted and for which SendAcked has failed
+}
+
+// Stats returns the sender's counters. Threads: any.
+func (s *Sender) Stats() SenderStats {
+	return SenderStats{s.pub.Stats(), s.unowned.Load(), s.acked.Load(), s.unacked.Load()}
+}
+
+// TagLosses returns what a receiver did not get of each tag; see
+// Publisher.TagLosses.
+//
+//   - instance: Peer.Instance of the receiver.
+func (s *Sender) TagLosses(instance string) []TagLosses { return s.pub.TagLosses(instance) }
+
+// Drain ends the sender in order: it accepts no more messages, sends what was
+// accepted, and tells every receiver the final positions. It returns when all of
+// them have received that and left; Close then has nothing to lose. SendAcked
+// calls that wait are answered meanwhile.
+//
+//   - Errors: as Publisher.Drain.
+//   - Threads: any.
+func (s *Sender) Drain(ctx context.Context) error {
+	if !s.pub.loop.OnLoop() {
+		s.ended.Store(true)
+	}
+	return s.pub.Drain(ctx)
+}
+
+// Close ends the sender at once. Messages not yet sent are lost to their
+// receivers; use Drain first to end in order. The second call does nothing.
+//
+//   - Blocks: until the last callback has run; from inside a callback it
+//     returns at once.
+func (s *Sender) Close() error { return s.pub.closer.close(s.pub.loop, s.close) }
+
+func (s *Sender) close() error {
+	s.ended.Store(true)
+	if s.stopWatch != nil {
+		s.stopWatch()
+	}
+	if loop := s.pub.loop; loop != nil && (loop.OnLoop() || !loop.Post(s.dialer.stop)) {
+		s.dialer.stop() // on the loop, or there is none any more
+	}
+	return s.pub.close()
+}

@@ -1,0 +1,109 @@
+package bus
+
+import (
+	"errors"
+	"time"
+
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// SenderConfig says how a Sender sends. The zero value is good. Fields that a
+// PublisherConfig has too mean the same here.
+type SenderConfig struct {
+	// Tags are the tags that may be sent to; the receivers that own them are
+	// dialed at once. Default: any tag, and its receiver is dialed when it is
+	// first used.
+	Tags tags.Set
+
+	// Name is shown to the operators of receivers. At most 255 bytes.
+	Name string
+
+	// PageBytes is the size of a page, 256 B to 16 MiB. Default 130,900.
+	PageBytes int
+
+	// QueueBytes is how much page memory one receiver may hold: the most that a
+	// slow one can be behind. At least MaxMessageBytes. Default 4 MiB.
+	QueueBytes int
+
+	// PoolBytes is the memory for all pages. At least QueueBytes + PageBytes.
+	// Default 64 MiB.
+	PoolBytes int
+
+	// MaxMessageBytes is the largest payload of one message. Default 1 MiB.
+	MaxMessageBytes int
+
+	// FlushInterval is the longest that a message waits in a page that is not
+	// full. Default 1 ms. SendAcked does not wait for it.
+	FlushInterval time.Duration
+
+	// Policies are the kinds of policies that receivers may choose. Others are
+	// refused. Default: all.
+	Policies []subscription.PolicyKind
+
+	// ReconnectMin and ReconnectMax bound the delay before a lost or refused
+	// connection is tried again. Defaults 100 ms and 5 s.
+	ReconnectMin, ReconnectMax time.Duration
+
+	// HeartbeatInterval and HeartbeatTimeout are those of PublisherConfig.
+	// Defaults 2 s and 6 s.
+	HeartbeatInterval, HeartbeatTimeout time.Duration
+
+	// MaxStall is how long a receiver that loses nothing may take nothing of what
+	// waits for it before its connection is closed. Default 0: for ever.
+	MaxStall time.Duration
+
+	// CacheMessages is how many of the newest messages of each tag the sender
+	// keeps, for a receiver whose connection was lost: what it has missed is then
+	// sent again, if its policy loses nothing. Default 0: none, and it is
+	// reported to the receiver as lost.
+	CacheMessages int
+
+	// CacheBytes is the memory for that, for all tags together. Default 64 MiB.
+	CacheBytes int
+
+	// HelloTimeout is how long a receiver may take to answer a new connection.
+	// Default 5 s.
+	HelloTimeout time.Duration
+
+	// OnReady is called on the loop after ErrNoResources, when any room has been
+	// freed. It must not block; it may send.
+	OnReady func()
+
+	// OnEvent is called on the loop for every Event. It must not block and may
+	// call any method that does not block.
+	OnEvent func(Event)
+}
+
+func (c SenderConfig) withDefaults() SenderConfig {
+	setDefault(&c.ReconnectMin, DefaultReconnectMin)
+	setDefault(&c.ReconnectMax, max(DefaultReconnectMax, c.ReconnectMin))
+	return c
+}
+
+// publisher returns the configuration of the part that queues and sends.
+func (c SenderConfig) publisher() PublisherConfig {
+	set := c.Tags
+	if set.IsEmpty() {
+		set = tags.Everything()
+	}
+	return PublisherConfig{
+		Tags: set, Name: c.Name, PageBytes: c.PageBytes, QueueBytes: c.QueueBytes, PoolBytes: c.PoolBytes,
+		MaxMessageBytes: c.MaxMessageBytes, FlushInterval: c.FlushInterval, Policies: c.Policies,
+		HeartbeatInterval: c.HeartbeatInterval, HeartbeatTimeout: c.HeartbeatTimeout, MaxStall: c.MaxStall,
+		CacheMessages: c.CacheMessages, CacheBytes: c.CacheBytes,
+		MaxSubscribers: maxReceivers, HelloTimeout: c.HelloTimeout, OnReady: c.OnReady, OnEvent: c.OnEvent,
+	}
+}
+
+// maxReceivers does not bind: a sender dials only what it uses.
+const maxReceivers = 1 << 20
+
+// Validate reports all violations of c, joined; each wraps ErrInvalidConfig
+// and names the field, its value and its limit.
+func (c SenderConfig) Validate() error {
+	c = c.withDefaults()
+	v := violations{c.publisher().Validate()}
+	v.reconnect(c.ReconnectMin, c.ReconnectMax)
+	return errors.Join(v...)
+}

@@ -1,0 +1,92 @@
+package bus
+
+import (
+	"net/netip"
+
+	"tagbus/bus/directory"
+	"tagbus/netio"
+	"tagbus/tags"
+)
+
+// contacts yields those of all outlets. Loop only.
+func (s *Sender) contacts(yield func(*contact) bool) {
+	for _, out := range s.outlets {
+		if !yield(&out.contact) {
+			return
+		}
+	}
+}
+
+// onDirectory follows the directory. Loop only.
+func (s *Sender) onDirectory(e directory.Event) {
+	if s.ended.Load() || e.Kind != directory.Problem && e.Entry.Role != directory.Receiver {
+		return
+	}
+	out := s.outlets[e.Entry.Instance]
+	switch e.Kind {
+	case directory.Appeared, directory.Changed:
+		if out == nil {
+			out = newOutlet(s)
+			s.outlets[e.Entry.Instance] = out
+		}
+		out.entry, out.listed = e.Entry, true
+		out.used = s.pub.uses(e.Entry.Tags)
+		out.consider()
+	case directory.Gone:
+		if out != nil {
+			out.listed = false
+			out.unlisted()
+		}
+	case directory.Problem:
+		s.pub.event(Event{Kind: Problem, Err: e.Err})
+	}
+}
+
+// use connects to the receiver of a tag that is used for the first time.
+func (s *Sender) use(tag tags.Tag) { s.pub.loop.Post(func() { s.want(tags.Of(tag)) }) }
+
+// want connects to the receivers of a set. Loop only.
+func (s *Sender) want(set tags.Set) {
+	for _, out := range s.outlets {
+		if !out.used && out.entry.Tags.Intersects(set) {
+			out.used = true
+			out.consider()
+		}
+	}
+}
+
+// senderHandler is a Sender as its backend sees it: a publisher that dials. Every
+// method runs on the loop.
+type senderHandler struct {
+	publisherHandler
+	sender *Sender
+}
+
+// OnConnectionEstablished implements netio.Handler.
+func (h senderHandler) OnConnectionEstablished(ep netio.Endpoint) {
+	ep.Context().(*outlet).established(ep)
+}
+
+// OnConnectionRefused implements netio.Handler.
+func (h senderHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
+	h.sender.dialer.refused(addr, err)
+}
+
+// OnConnectionClosed implements netio.Handler.
+func (h senderHandler) OnConnectionClosed(ep netio.Endpoint, keys []netio.Key, cause error) {
+	out := ep.Context().(*link).outlet
+	h.publisherHandler.OnConnectionClosed(ep, keys, cause)
+	out.lost(cause)
+	for _, other := range h.sender.outlets { // one may have waited for a tag to become free
+		other.consider()
+	}
+}
+
+// OnData implements netio.Handler.
+func (h senderHandler) OnData(ep netio.Endpoint, data []byte) {
+	if l := ep.Context().(*link); l.state == linkHello {
+		l.outlet.onHello(data)
+		return
+	}
+	h.publisherHandler.OnData(ep, data)
+}

@@ -1,0 +1,459 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tagbus/bus"
+	"tagbus/tags"
+)
+
+func TestTwoSendersAndOneReceiver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		in := make(inbox)
+		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1, 2)}, in.handle)
+		first := b.sender(bus.SenderConfig{Name: "first", Tags: tags.Of(1, 2)})
+		second := b.sender(bus.SenderConfig{Name: "second"})
+		must(t, first.WaitReceivers(t.Context(), tags.Of(1, 2)))
+		must(t, second.SendContext(t.Context(), 1, []byte("b0")))
+		var a, bs []string
+		for i := range 500 {
+			must(t, first.Send(1, fmt.Append(nil, "a", i)))
+			must(t, second.SendStatus(1, 3, fmt.Append(nil, "b", i+1)))
+			a, bs = append(a, fmt.Sprint("a", i)), append(bs, fmt.Sprint("b", i+1))
+		}
+		must(t, first.Send(2, nil))
+		must(t, first.Drain(t.Context()))
+		must(t, second.Drain(t.Context()))
+		synctest.Wait()
+		in.want(t, "first", 1, a...)
+		in.want(t, "first", 2, "")
+		in.want(t, "second", 1, append([]string{"b0"}, bs...)...)
+		want := []bus.EventKind{bus.Connected, bus.Subscribed, bus.Connected, bus.Subscribed, bus.Goodbye, bus.Goodbye}
+		if d := cmp.Diff(want, r.kinds()); d != "" {
+			t.Errorf("events of the receiver (-want +got):\n%s", d)
+		}
+		if d := cmp.Diff([]bus.EventKind{bus.Connected, bus.Subscribed, bus.Lost}, first.kinds()); d != "" {
+			t.Errorf("events of a sender (-want +got):\n%s\n%v", d, first.events)
+		}
+		if st := r.Stats(); st.Messages != 1002 || st.Lost != 0 || st.Unwanted != 0 || st.Publishers != 0 {
+			t.Errorf("receiver: got %+v", st)
+		}
+		if st := first.Stats(); st.Messages != 501 || st.Undelivered != 0 || st.PagesFree != st.Pages {
+			t.Errorf("sender: got %+v", st)
+		}
+	})
+}
+
+func TestSendWithoutReceiver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		s := b.sender(bus.SenderConfig{Tags: tags.Of(1, 2)})
+		err := s.Send(1, []byte("x"))
+		var refused *bus.PublishError
+		if !errors.As(err, &refused) || refused.Tag != 1 || !errors.Is(err, bus.ErrNoReceiver) || !strings.Contains(err.Error(), "SendContext") {
+			t.Errorf("got %v, want a *PublishError of tag 1 with ErrNoReceiver that says what to do", err)
+		}
+		if err := s.Send(3, nil); !errors.Is(err, bus.ErrUnknownTag) || !strings.Contains(err.Error(), "SenderConfig.Tags") {
+			t.Errorf("another tag: got %v, want ErrUnknownTag", err)
+		}
+		if err := s.WaitReceivers(t.Context(), tags.Of(2, 3)); !errors.Is(err, bus.ErrUnknownTag) {
+			t.Errorf("waiting for another tag: got %v, want ErrUnknownTag", err)
+		}
+		if err := s.Send(1, make([]byte, 2<<20)); !errors.Is(err, bus.ErrMessageTooLarge) || !strings.Contains(err.Error(), "SenderConfig.MaxMessageBytes") {
+			t.Errorf("too large: got %v, want ErrMessageTooLarge", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		if err := s.SendContext(ctx, 1, nil); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, bus.ErrNoReceiver) {
+			t.Errorf("with a deadline: got %v, want ErrNoReceiver and DeadlineExceeded", err)
+		}
+		if err := s.WaitReceivers(ctx, tags.Of(1)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("waiting with a deadline: got %v, want DeadlineExceeded", err)
+		}
+		if got := time.Since(start); got != time.Second {
+			t.Errorf("waited %v, want 1s", got)
+		}
+		if got := s.Stats().NoReceiver; got != 2 {
+			t.Errorf("got %d refusals for want of a receiver, want 2", got)
+		}
+		// None of those counts as a message: the receiver sees no gap.
+		in := make(inbox)
+		sent := make(chan error)
+		go func() { sent <- s.SendContext(t.Context(), 1, []byte("y")) }()
+		synctest.Wait()
+		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1)}, in.handle)
+		must(t, <-sent)
+		must(t, s.Drain(t.Context()))
+		in.want(t, "", 1, "y")
+		if in[""].last[1] != 1 || r.Stats().Lost != 0 {
+			t.Errorf("got counter %d and %d lost, want the first message and none lost", in[""].last[1], r.Stats().Lost)
+		}
+		if err := s.Send(1, nil); !errors.Is(err, bus.ErrClosed) {
+			t.Errorf("after Drain: got %v, want ErrClosed", err)
+		}
+	})
+}
+
+func TestASenderConnectsOnlyToWhatItUses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		used, unused := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1, 2)}, func(bus.Message) {}), b.receiver(bus.ReceiverConfig{Tags: tags.Of(3)}, func(bus.Message) {})
+		b.publisher(bus.PublisherConfig{Tags: tags.Of(1)}) // not a receiver
+		s := b.sender(bus.SenderConfig{})
+		if err := s.Send(2, nil); !errors.Is(err, bus.ErrNoReceiver) {
+			t.Errorf("first use: got %v, want ErrNoReceiver", err)
+		}
+		time.Sleep(time.Second)
+		must(t, s.Send(2, nil))
+		must(t, s.Send(1, nil))
+		synctest.Wait()
+		if len(used.of(bus.Connected)) != 1 || len(unused.of(bus.Connected)) != 0 {
+			t.Errorf("got connections %d and %d, want 1 and 0", len(used.of(bus.Connected)), len(unused.of(bus.Connected)))
+		}
+		if len(s.of(bus.Refused))+len(s.of(bus.Problem)) > 0 {
+			t.Errorf("got events %v", s.events)
+		}
+	})
+}
+
+// TestReceiversAreNotPublishers: the roles of a directory do not see each other.
+func TestReceiversAreNotPublishers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1)}, func(bus.Message) {})
+		sub := b.subscriber(bus.SubscriberConfig{})
+		s, err := sub.Subscribe(tags.Of(1), func(bus.Message) {})
+		must(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := s.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a subscriber found the receiver: %v", err)
+		}
+		if len(r.kinds())+len(sub.kinds()) > 0 {
+			t.Errorf("got events %v and %v, want none", r.events, sub.events)
+		}
+	})
+}
+
+func TestASlowReceiver(t *testing.T) {
+	tests := []struct {
+		policy string
+		lossy  bool
+	}{
+		{"block", false},
+		{"drop-newest", true},
+		{"drop-oldest", true},
+		{"latest", true},
+		{"sample:3", true},
+	}
+	for _, test := range tests {
+		t.Run(test.policy, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { slowReceiver(t, test.policy, test.lossy) })
+		})
+	}
+}
+
+func slowReceiver(t *testing.T, policy string, lossy bool) {
+	b := newBed(t)
+	p, err := bus.ParsePolicy(policy)
+	must(t, err)
+	var got uint64
+	r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), Subscription: bus.SubscriptionConfig{Policy: p}}, func(bus.Message) { got++ })
+	s := b.sender(bus.SenderConfig{PageBytes: 1024, QueueBytes: 8192, PoolBytes: 64 << 10, MaxMessageBytes: 1000})
+	must(t, s.WaitReceivers(t.Context(), tags.Of(1)))
+	b.stall(r.host)
+	const most = 1000
+	sent, refused := uint64(0), 0
+	for range most {
+		err := s.Send(1, make([]byte, 200))
+		switch {
+		case err == nil:
+			sent++
+		case errors.Is(err, bus.ErrNoResources):
+			refused++
+		default:
+			t.Fatal(err)
+		}
+		if sent%10 == 0 {
+			synctest.Wait()
+		}
+	}
+	if (refused == 0) != lossy {
+		t.Errorf("got %d refusals with policy %s", refused, policy)
+	}
+	b.net.Resume(anybody, anyPort(r.host))
+	must(t, s.Drain(t.Context()))
+	time.Sleep(2 * time.Second)
+	synctest.Wait()
+	st := r.Stats()
+	if got != st.Messages || got+st.Lost+st.LeftOut != sent {
+		t.Errorf("sent %d: got %d, reported lost %d and left out %d", sent, got, st.Lost, st.LeftOut)
+	}
+	if lossy != (st.Lost+st.LeftOut > 0) {
+		t.Errorf("got %d lost and %d left out with policy %s", st.Lost, st.LeftOut, policy)
+	}
+	var gone uint64
+	for _, e := range r.of(bus.Gap) {
+		gone += e.Count
+		if e.Peer == nil || e.Peer.Instance != s.Instance() {
+			t.Errorf("got a gap of %v, want one of the sender", e.Peer)
+		}
+	}
+	if gone != st.Lost+st.LeftOut {
+		t.Errorf("got gap events for %d messages, want %d", gone, st.Lost+st.LeftOut)
+	}
+	if s := s.Stats(); s.Messages != sent || s.PagesFree != s.Pages {
+		t.Errorf("sender: got %+v, want %d messages and all pages free", s, sent)
+	}
+}
+
+func TestAReconnectedReceiverIsToldExactlyWhatItMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		in := make(inbox)
+		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1, 2)}, in.handle)
+		s := b.sender(bus.SenderConfig{PageBytes: 1024, QueueBytes: 64 << 10, MaxMessageBytes: 1000})
+		must(t, s.SendContext(t.Context(), 1, []byte("a")))
+		time.Sleep(time.Second)
+		b.stall(r.host)
+		for range 20 { // accepted, and then lost with the connection
+			must(t, s.Send(1, make([]byte, 500)))
+		}
+		must(t, s.Send(2, nil))
+		s.Flush()
+		synctest.Wait()
+		b.net.Reset(anyPort(s.host), anyPort(r.host))
+		b.net.Resume(anybody, anyPort(r.host))
+		synctest.Wait()
+		if err := s.Send(1, nil); !errors.Is(err, bus.ErrNoReceiver) {
+			t.Errorf("while the connection is lost: got %v, want ErrNoReceiver", err)
+		}
+		must(t, s.SendContext(t.Context(), 1, []byte("b")))
+		must(t, s.Drain(t.Context()))
+		synctest.Wait()
+		missed := gaps(r.member)
+		delivered := uint64(len(in[""].data[1]))
+		if want := uint64(22); delivered+missed[1] != want || missed[2] != 1 || missed[1] == 0 {
+			t.Errorf("got %d messages and gaps %v of tag 1, want %d together, and 1 of tag 2", delivered, missed, want)
+		}
+		lost := s.of(bus.Lost)
+		var undelivered *bus.UndeliveredError
+		if len(lost) == 0 || !errors.As(lost[0].Err, &undelivered) || undelivered.Messages == 0 || undelivered.Messages > 21 {
+			t.Errorf("sender: got %v, want a lost connection with undelivered messages", lost)
+		}
+		if len(r.of(bus.Vanished)) > 0 {
+			t.Errorf("got events %v, want none of a sender that is gone for good", r.events)
+		}
+	})
+}
+
+func TestAReceiverRestarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		old := make(inbox)
+		first := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1)}, old.handle)
+		s := b.sender(bus.SenderConfig{})
+		must(t, s.SendContext(t.Context(), 1, []byte("a")))
+		time.Sleep(time.Second)
+		b.net.Kill(first.host) // its directory entry stays
+		synctest.Wait()
+		in := make(inbox)
+		second := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1)}, in.handle)
+		must(t, s.SendContext(t.Context(), 1, []byte("b")))
+		must(t, s.Drain(t.Context()))
+		old.want(t, "", 1, "a")
+		in.want(t, "", 1, "b")
+		if got := in[""].last[1]; got != 2 {
+			t.Errorf("got counter %d, want 2: it is the sender's", got)
+		}
+		if st := second.Stats(); st.Lost != 0 || len(second.of(bus.Gap)) > 0 {
+			t.Errorf("the new receiver: got %+v, want nothing lost", st)
+		}
+	})
+}
+
+func TestASenderThatIsKilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1)}, func(bus.Message) {})
+		s := b.sender(bus.SenderConfig{})
+		must(t, s.SendContext(t.Context(), 1, []byte("a")))
+		time.Sleep(time.Second)
+		b.net.Kill(s.host)
+		start := time.Now()
+		synctest.Wait()
+		if len(r.of(bus.Lost)) != 1 || len(r.of(bus.Vanished)) != 0 {
+			t.Errorf("at once: got %v, want lost and not yet vanished", r.events)
+		}
+		time.Sleep(bus.DefaultSenderAbsence - time.Millisecond)
+		if len(r.of(bus.Vanished)) != 0 {
+			t.Errorf("got %v, %v after the connection, want patience", r.of(bus.Vanished), time.Since(start))
+		}
+		time.Sleep(2 * time.Millisecond)
+		synctest.Wait()
+		if len(r.of(bus.Vanished)) != 1 {
+			t.Errorf("got %v, want vanished", r.events)
+		}
+	})
+}
+
+// TestASenderThatLostItsConnectionUnnoticed: the receiver still has the old
+// connection when the sender dials again.
+func TestASenderThatLostItsConnectionUnnoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		in := make(inbox)
+		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1)}, in.handle)
+		s := b.sender(bus.SenderConfig{})
+		must(t, s.SendContext(t.Context(), 1, []byte("a")))
+		time.Sleep(time.Second)
+		twin := b.twinOf(t, s, r)
+		synctest.Wait()
+		if len(r.of(bus.Problem)) != 1 || !errors.Is(r.of(bus.Problem)[0].Err, bus.ErrReplaced) {
+			t.Errorf("got %v, want the old connection replaced", r.events)
+		}
+		if len(twin.got) != 1 {
+			t.Errorf("the new connection: got %d answers, want 1: refused for now", len(twin.got))
+		}
+		must(t, s.SendContext(t.Context(), 1, []byte("b")))
+		must(t, s.Drain(t.Context()))
+		in.want(t, "", 1, "a", "b")
+	})
+}
+
+func TestTwoReceiversOfOneTag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		a, c := make(inbox), make(inbox)
+		first := b.receiver(bus.ReceiverConfig{Name: "first", Tags: tags.Of(1, 2)}, a.handle)
+		s := b.sender(bus.SenderConfig{Tags: tags.Of(1, 2, 3)})
+		must(t, s.WaitReceivers(t.Context(), tags.Of(1, 2)))
+		second := b.receiver(bus.ReceiverConfig{Name: "second", Tags: tags.Of(2, 3)}, c.handle)
+		time.Sleep(time.Minute)
+		must(t, s.Send(2, []byte("a")))
+		if err := s.Send(3, nil); !errors.Is(err, bus.ErrNoReceiver) {
+			t.Errorf("tag 3: got %v, want ErrNoReceiver", err)
+		}
+		alarms := s.of(bus.Problem)
+		var duplicate *bus.DuplicateError
+		if len(alarms) != 1 || !errors.As(alarms[0].Err, &duplicate) || !duplicate.Tags.Equal(tags.Of(2)) ||
+			duplicate.First.Name != "first" || duplicate.Second.Name != "second" {
+			t.Fatalf("got alarms %v, want one about tag 2, first and second", alarms)
+		}
+		must(t, first.Drain(t.Context()))
+		must(t, first.Close())
+		must(t, s.SendContext(t.Context(), 2, []byte("b")))
+		must(t, s.SendContext(t.Context(), 3, []byte("c")))
+		must(t, s.Drain(t.Context()))
+		a.want(t, "", 2, "a")
+		c.want(t, "", 2, "b")
+		c.want(t, "", 3, "c")
+		if len(second.of(bus.Gap)) > 0 {
+			t.Errorf("got gaps %v", second.of(bus.Gap))
+		}
+	})
+}
+
+// TestTwoReceiversAtOnce: both are dialed before either has subscribed.
+func TestTwoReceiversAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		counts := make([]int, 2)
+		for i := range counts {
+			b.receiver(bus.ReceiverConfig{Tags: tags.Of(1)}, func(bus.Message) { counts[i]++ })
+		}
+		b.net.SetDelay(anybody, anybody, 10*time.Millisecond)
+		s := b.sender(bus.SenderConfig{Tags: tags.Of(1)})
+		for range 10 {
+			must(t, s.SendContext(t.Context(), 1, nil))
+			time.Sleep(time.Minute)
+			synctest.Wait()
+		}
+		if counts[0]+counts[1] != 10 || counts[0]*counts[1] != 0 {
+			t.Errorf("the receivers got %v messages, want 10 at one of them", counts)
+		}
+		if got := len(s.of(bus.Problem)); got != 1 {
+			t.Errorf("got %d alarms, want 1: %v", got, s.events)
+		}
+	})
+}
+
+func TestAReceiverThatDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		in := make(inbox)
+		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1)}, in.handle)
+		s := b.sender(bus.SenderConfig{})
+		must(t, s.WaitReceivers(t.Context(), tags.Of(1)))
+		b.net.SetDelay(anybody, anybody, 10*time.Millisecond)
+		var want []string
+		for i := range 100 { // on their way when the end begins
+			want = append(want, fmt.Sprint(i))
+			must(t, s.Send(1, []byte(want[i])))
+		}
+		s.Flush()
+		must(t, r.Drain(t.Context()))
+		in.want(t, "", 1, want...)
+		if err := s.Send(1, nil); !errors.Is(err, bus.ErrNoReceiver) {
+			t.Errorf("after it: got %v, want ErrNoReceiver", err)
+		}
+		if err := r.Drain(t.Context()); !errors.Is(err, bus.ErrClosed) {
+			t.Errorf("again: got %v, want ErrClosed", err)
+		}
+		time.Sleep(time.Second)
+		if st := s.Stats(); st.Undelivered != 0 || len(st.Subscribers) != 0 {
+			t.Errorf("sender: got %+v, want nothing undelivered and nobody connected", st)
+		}
+		for _, e := range s.of(bus.Lost) {
+			if e.Err != nil {
+				t.Errorf("sender: got %v, want an end in order", e)
+			}
+		}
+		if st := r.Stats(); st.Messages != 100 || st.Unwanted != 0 {
+			t.Errorf("receiver: got %+v, want 100 messages", st)
+		}
+		must(t, r.Close())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := s.SendContext(ctx, 1, nil); !errors.Is(err, bus.ErrNoReceiver) {
+			t.Errorf("got %v, want ErrNoReceiver", err)
+		}
+	})
+}
+
+func TestAReceiverWithoutHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), QueueBytes: 1000}, nil)
+		s := b.sender(bus.SenderConfig{})
+		must(t, s.WaitReceivers(t.Context(), tags.Of(1)))
+		for range 100 {
+			must(t, s.Send(1, make([]byte, 100)))
+		}
+		drained := make(chan error, 1)
+		s.Flush()
+		synctest.Wait()
+		go func() { drained <- r.Drain(t.Context()) }()
+		n := 0
+		for m, err := range r.Messages(t.Context()) {
+			must(t, err)
+			if n++; m.Counter != uint64(n) {
+				t.Errorf("got counter %d, want %d", m.Counter, n)
+			}
+		}
+		must(t, <-drained)
+		if n != 100 {
+			t.Errorf("got %d messages, want 100", n)
+		}
+	})
+}

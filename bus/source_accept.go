@@ -1,0 +1,79 @@
+package bus
+
+import (
+	"os"
+	"time"
+
+	"tagbus/bus/directory"
+	"tagbus/netio"
+	"tagbus/subscription"
+)
+
+// accept takes over a connection that a sender has dialed and on which it has
+// said hello. The sender's earlier connection, if any, has ended. Loop only.
+func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello) {
+	src := s.sources[h.Instance]
+	if src == nil {
+		src = newSource(s)
+		src.accepted = true
+		s.sources[h.Instance] = src
+	}
+	src.entry = directory.Entry{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID}
+	for _, sub := range s.subs {
+		src.entry.Tags = src.entry.Tags.Union(sub.set) // a sender sends what we want
+	}
+	src.listed = true
+	src.contact.established(ep)
+	src.fault = nil
+	ep.SetContext(src)
+	hello, err := s.hello(subscription.RoleReceiver)
+	if err != nil {
+		src.fail(err)
+		return
+	}
+	src.out.push(hello)
+	src.pump()
+	src.ready(h.BeatMillis)
+}
+
+// hello returns the first message of a subscriber that has been dialed.
+func (s *Subscriber) hello(role string) ([]byte, error) {
+	return subscription.AppendHello(nil, subscription.Hello{
+		Instance: s.instance, Role: role, Name: s.cfg.Name, Host: s.host, PID: os.Getpid(),
+		MaxMessageBytes: s.cfg.MaxMessageBytes, BeatMillis: s.heart.millis(),
+	})
+}
+
+// await gives a sender that has gone without goodbye some time to come back. It
+// is no directory that tells when it is gone for good.
+func (src *source) await() {
+	src.listed, src.gone = false, time.Now()
+	src.state = contactIdle
+	if len(src.acked) == 0 || src.ended {
+		src.unlisted()
+		return
+	}
+	src.state = contactWaiting
+	src.after(src.sub.absence)
+	src.sub.forgetOldest()
+}
+
+// acknowledge answers a page that asks for it: its last message was handled, or
+// was not.
+func (src *source) acknowledge(failed bool) {
+	if src.fault != nil {
+		return
+	}
+	rcv := src.receivedOf(src.reader.lane, src.reader.tag)
+	if rcv == nil {
+		return
+	}
+	if src.out.len() >= maxAcks {
+		src.fail(protocolError("the sender asks for more acknowledgements than it reads"))
+		return
+	}
+	src.send(&subscription.Ack{Tag: uint64(src.reader.tag), Position: rcv.count, Failed: failed})
+}
+
+// maxAcks bounds the acknowledgements that wait to be sent.
+const maxAcks = 1 << 14

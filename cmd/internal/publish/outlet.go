@@ -1,0 +1,121 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tagbus/bus"
+	"tagbus/node"
+	"tagbus/tags"
+)
+
+// outlet is what messages leave by: a publisher, or with --send a sender.
+type outlet interface {
+	publish(ctx context.Context, tag tags.Tag, data []byte) error // waits for room
+	WaitSubscribers(ctx context.Context, n int, set tags.Set) error
+	Stats() bus.PublisherStats
+	Instance() string
+	Drain(ctx context.Context) error
+	Close() error
+}
+
+// openOutlet opens what the flags ask for, and says so.
+func (r *run) openOutlet(n *node.Node) error {
+	if r.flags.Send {
+		cfg := r.flags.senderConfig()
+		cfg.OnEvent = r.onEvent
+		s, err := n.NewSender(cfg)
+		if err != nil {
+			return err
+		}
+		r.outlet = &sender{s, r}
+		r.console.Say("%s sends to the receivers of %v in %s", s.Instance(), r.flags.Tags, r.flags.Bus)
+		return nil
+	}
+	cfg := r.flags.config()
+	cfg.OnEvent = r.onEvent
+	p, err := n.NewPublisher(cfg)
+	if err != nil {
+		return err
+	}
+	r.outlet = publisher{p}
+	r.console.Say("%s publishes on %s%s", p.Instance(), p.Addr(), announced(n, p))
+	return nil
+}
+
+type publisher struct{ *bus.Publisher }
+
+// publish publishes one message, and waits for room if there is none.
+func (p publisher) publish(ctx context.Context, tag tags.Tag, data []byte) error {
+	err := p.Publish(tag, data)
+	if err == bus.ErrNoResources { //nolint:errorlint // Publish returns it bare, and this is the data path
+		return p.PublishContext(ctx, tag, data)
+	}
+	return err
+}
+
+type sender struct {
+	*bus.Sender
+	run *run
+}
+
+// publish sends one message, and waits for a receiver of its tag, for room, and
+// if the flags say so for its being handled.
+func (s *sender) publish(ctx context.Context, tag tags.Tag, data []byte) error {
+	if !s.run.flags.Ack {
+		err := s.Send(tag, data)
+		if errors.Is(err, bus.ErrNoResources) || errors.Is(err, bus.ErrNoReceiver) {
+			return s.SendContext(ctx, tag, data)
+		}
+		return err
+	}
+	err := s.SendAcked(ctx, tag, data)
+	if ack := (*bus.AckError)(nil); errors.As(err, &ack) && ctx.Err() == nil {
+		if s.run.unacked.Add(1) <= maxUnackedLines {
+			s.run.console.Notice("%v", err)
+		}
+		return nil // the next one may be
+	}
+	return err
+}
+
+// maxUnackedLines is how many messages without acknowledgement are named.
+const maxUnackedLines = 10
+
+// WaitSubscribers waits for the receivers; Check lets n be 0 only.
+func (s *sender) WaitSubscribers(ctx context.Context, _ int, set tags.Set) error {
+	return s.WaitReceivers(ctx, set)
+}
+
+// Stats returns what a publisher has too.
+func (s *sender) Stats() bus.PublisherStats { return s.Sender.Stats().PublisherStats }
+
+// checkSend reports what is wrong with --send and the flags that need it.
+func (f *Flags) checkSend(add func(string, ...any)) {
+	switch {
+	case f.Ack && !f.Send:
+		add("--ack needs --send")
+	case f.Send && f.WaitSubscribers > 0:
+		add("--wait-subscribers is for publishing: --send waits for the receiver of each message anyway")
+	}
+}
+
+// senderConfig returns the configuration of the bus for --send.
+func (f *Flags) senderConfig() bus.SenderConfig {
+	c := f.config()
+	return bus.SenderConfig{
+		Tags: c.Tags, Name: c.Name, PageBytes: c.PageBytes, QueueBytes: c.QueueBytes, PoolBytes: c.PoolBytes,
+		MaxMessageBytes: c.MaxMessageBytes, FlushInterval: c.FlushInterval, Policies: c.Policies,
+		HeartbeatInterval: c.HeartbeatInterval, HeartbeatTimeout: c.HeartbeatTimeout, MaxStall: c.MaxStall,
+		CacheMessages: c.CacheMessages, CacheBytes: c.CacheBytes,
+	}
+}
+
+// unackedError is the failure of a run whose messages were not all acknowledged.
+func unackedError(n uint64) error {
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("messages that were sent and not acknowledged: %d", n)
+}

@@ -1,0 +1,100 @@
+package subscribe
+
+import (
+	"context"
+	"iter"
+	"sync/atomic"
+
+	"tagbus/bus"
+	"tagbus/node"
+)
+
+// subscriber is who receives: a subscriber of the bus, or with --receive a
+// receiver.
+type subscriber interface {
+	subscribe(h bus.Handler) (subscription, error)
+	Stats() bus.SubscriberStats
+	TagStats(ctx context.Context) ([]bus.TagStats, error)
+}
+
+// subscription is what is received.
+type subscription interface {
+	Messages(ctx context.Context) iter.Seq2[bus.Message, error]
+	Wait(ctx context.Context) error
+	Unsubscribe(ctx context.Context) error
+}
+
+// openSubscriber opens what the flags ask for.
+func (r *run) openSubscriber(n *node.Node) error {
+	if r.flags.Receive {
+		r.subscriber = &receiving{run: r, node: n}
+		return nil
+	}
+	cfg := r.flags.config()
+	cfg.OnEvent = r.onEvent
+	s, err := n.NewSubscriber(cfg)
+	if err != nil {
+		return err
+	}
+	r.subscriber = subscribing{s, r}
+	return nil
+}
+
+type subscribing struct {
+	*bus.Subscriber
+	run *run
+}
+
+func (s subscribing) subscribe(h bus.Handler) (subscription, error) {
+	sub, err := s.SubscribeWith(s.run.flags.Tags, h, s.run.flags.subscription())
+	if err != nil {
+		return nil, err
+	}
+	s.run.console.Say("subscribed to %v, waiting for publishers in %s", s.run.flags.Tags, s.run.flags.Bus)
+	return sub, nil
+}
+
+// receiving is a receiver. It is opened by subscribe, for it gets messages at
+// once: the output must be there.
+type receiving struct {
+	run      *run
+	node     *node.Node
+	receiver atomic.Pointer[bus.Receiver] // nil before
+}
+
+func (r *receiving) subscribe(h bus.Handler) (subscription, error) {
+	cfg := r.run.flags.receiverConfig()
+	cfg.OnEvent = r.run.onEvent
+	receiver, err := r.node.NewReceiver(cfg, h)
+	if err != nil {
+		return nil, err
+	}
+	r.receiver.Store(receiver)
+	r.run.console.Say("receives %v on %s, waiting for senders in %s", cfg.Tags, receiver.Addr(), r.run.flags.Bus)
+	return received{receiver}, nil
+}
+
+// Stats implements subscriber.
+func (r *receiving) Stats() (st bus.SubscriberStats) {
+	if receiver := r.receiver.Load(); receiver != nil {
+		st = receiver.Stats()
+	}
+	return st
+}
+
+// TagStats implements subscriber.
+func (r *receiving) TagStats(ctx context.Context) ([]bus.TagStats, error) {
+	if receiver := r.receiver.Load(); receiver != nil {
+		return receiver.TagStats(ctx)
+	}
+	return nil, nil
+}
+
+// received is what a receiver receives.
+type received struct{ *bus.Receiver }
+
+// Wait returns at once: nobody refuses a receiver for good.
+func (received) Wait(context.Context) error { return nil }
+
+// Unsubscribe lets the senders go.
+func (r received) Unsubscribe(ctx context.Context) error { return r.Drain(ctx) }

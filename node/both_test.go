@@ -1,0 +1,82 @@
+package node_test
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"tagbus/bus"
+	"tagbus/tags"
+)
+
+// TestTheOtherDirectionOverTCP: two nodes, as two programs have them, with
+// messages larger than a page among the others.
+func TestTheOtherDirectionOverTCP(t *testing.T) {
+	folder := t.TempDir()
+	var got, bytes, bad atomic.Int64
+	receiver, err := openNode(t, folder).NewReceiver(bus.ReceiverConfig{Tags: tags.Of(1, 2)}, func(m bus.Message) {
+		if int64(m.Counter) != got.Add(1) || m.Tag != 1 || m.Status != 7 {
+			bad.Add(1)
+		}
+		bytes.Add(int64(len(m.Data)))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sender, err := openNode(t, folder).NewSender(bus.SenderConfig{Name: "control", MaxMessageBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want int64
+	for i := range 2000 {
+		n := i % 1000
+		if i%100 == 0 {
+			n = 500_000
+		}
+		want += int64(n)
+		if err := sender.SendStatusContext(t.Context(), 1, 7, make([]byte, n)); err != nil {
+			t.Fatal(err)
+		}
+		if i%500 == 0 {
+			want += 3
+			if err := sender.SendStatusAcked(t.Context(), 1, 7, []byte("abc")); err != nil {
+				t.Fatal(err)
+			}
+			if bytes.Load() != want {
+				t.Errorf("acknowledged after %d bytes, want %d", bytes.Load(), want)
+			}
+		}
+	}
+	if err := sender.Drain(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got.Load() != 2004 || bytes.Load() != want || bad.Load() != 0 {
+		t.Errorf("got %d messages of %d bytes, %d of them wrong, want 2004 of %d", got.Load(), bytes.Load(), bad.Load(), want)
+	}
+	if err := receiver.Drain(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheOtherDirectionOnOneLoop(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	if _, err := n.NewReceiver(bus.ReceiverConfig{Tags: tags.Of(1)}, func(bus.Message) {}); err != nil {
+		t.Fatal(err)
+	}
+	sender, err := n.NewSender(bus.SenderConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		if err := sender.SendAcked(t.Context(), 1, fmt.Append(nil, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := sender.Send(1, nil); !errors.Is(err, bus.ErrClosed) {
+		t.Errorf("after the node's Close: got %v, want ErrClosed", err)
+	}
+}
