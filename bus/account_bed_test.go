@@ -19,11 +19,23 @@ type ledgerKey struct {
 	Tag    tags.Tag
 }
 
+// ledger is who publishes, or sends.
+type ledger interface {
+	Instance() string
+	TagLosses(instance string) []bus.TagLosses
+}
+
+// tally is who receives.
+type tally interface {
+	Instance() string
+	TagStats(ctx context.Context) ([]bus.TagStats, error)
+}
+
 // audit checks guarantee 2 between one publisher and one subscriber, whose
 // connection stands and is quiet, for the tags of a set: what was published is
 // delivered or reported, to the message, and both ends have the same counts of
 // each tag by cause. It returns what is wrong.
-func audit(tb testing.TB, p *publisher, s *subscriber, set tags.Set) (problems []string) {
+func audit(tb testing.TB, p ledger, s tally, set tags.Set) (problems []string) {
 	tb.Helper()
 	here, there := make(map[ledgerKey]bus.Losses), make(map[ledgerKey]bus.Losses)
 	all, err := s.TagStats(context.Background())

@@ -182,10 +182,15 @@ func (out *outlet) report(duplicate *DuplicateError) {
 }
 
 // onlyOwner refuses a subscription to tags that another receiver of a sender
-// has. mu is held.
-func (p *Publisher) onlyOwner(l *link, set tags.Set) error {
+// has, or the same one in another lane: a message is sent once. mu is held.
+func (p *Publisher) onlyOwner(l *link, lane uint16, set tags.Set) error {
 	if p.sender == nil {
 		return nil
+	}
+	for _, n := range l.lanes {
+		if n.number != lane && p.table.Set(n.id).Intersects(set) {
+			return protocolError("a receiver subscribed to tags in lanes %d and %d", n.number, lane)
+		}
 	}
 	if duplicate := p.duplicate(l, set); duplicate != nil {
 		duplicate.Second = l.peer

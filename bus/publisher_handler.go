@@ -336,7 +336,7 @@ func (p *Publisher) subscribe(l *link, m *subscription.Subscribe, set tags.Set, 
 	var n *lane
 	var before tags.Set
 	if err == nil {
-		err = p.onlyOwner(l, set)
+		err = p.onlyOwner(l, m.Lane, set)
 	}
 	if err == nil {
 		n = p.lane(l, m, policy)

@@ -200,15 +200,18 @@ func withInstance(e directory.Entry, model string) directory.Entry {
 func TestTheConfigurationsOfBoth(t *testing.T) {
 	err := bus.ReceiverConfig{
 		Name: strings.Repeat("x", 256), MaxMessageBytes: 1 << 30, MaxSenders: -1, SenderAbsence: -1,
-		Subscription: bus.SubscriptionConfig{BacklogBytes: -1},
+		Subscription: bus.SubscriptionConfig{BacklogBytes: -1}, HeartbeatInterval: 1, HeartbeatTimeout: 1,
 	}.Validate()
-	for _, field := range []string{"Name", "Tags", "MaxMessageBytes", "MaxSenders", "SenderAbsence", "Subscription"} {
+	for _, field := range []string{"Name", "Tags", "MaxMessageBytes", "MaxSenders", "SenderAbsence", "Subscription", "HeartbeatInterval", "HeartbeatTimeout"} {
 		if !errors.Is(err, bus.ErrInvalidConfig) || !strings.Contains(err.Error(), field) {
 			t.Errorf("receiver: got %v, want a violation of %s", err, field)
 		}
 	}
-	err = bus.SenderConfig{Name: strings.Repeat("x", 256), PageBytes: 1, ReconnectMin: 1, ReconnectMax: -1, HelloTimeout: -1}.Validate()
-	for _, field := range []string{"Name", "PageBytes", "ReconnectMin", "HelloTimeout"} {
+	err = bus.SenderConfig{
+		Name: strings.Repeat("x", 256), PageBytes: 1, ReconnectMin: 1, ReconnectMax: -1, HelloTimeout: -1,
+		HeartbeatInterval: 1, HeartbeatTimeout: 1, MaxStall: 1, CacheMessages: -1, CacheBytes: 1,
+	}.Validate()
+	for _, field := range []string{"Name", "PageBytes", "ReconnectMin", "HelloTimeout", "HeartbeatInterval", "HeartbeatTimeout", "MaxStall", "CacheMessages", "CacheBytes"} {
 		if !errors.Is(err, bus.ErrInvalidConfig) || !strings.Contains(err.Error(), field) {
 			t.Errorf("sender: got %v, want a violation of %s", err, field)
 		}

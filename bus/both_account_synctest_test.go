@@ -1,0 +1,286 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/bus/directory"
+	"tagbus/netio"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// bothRun is a sender and two receivers with a policy, of tag 1 and of tag 2,
+// and what the test itself has seen of them.
+type bothRun struct {
+	t         *testing.T
+	bed       *bed
+	sender    *sender
+	receivers [2]*receiver
+	accepted  [2]uint64
+	delivered [2][]uint64 // counters, each on the loop of its receiver
+}
+
+func newBothRun(t *testing.T, policy bus.Policy, queue, cache int) *bothRun {
+	t.Helper()
+	r := &bothRun{t: t, bed: newBed(t)}
+	for i := range r.receivers {
+		r.receivers[i] = r.bed.receiver(
+			bus.ReceiverConfig{Tags: tags.Of(tags.Tag(i + 1)), Subscription: bus.SubscriptionConfig{Policy: policy}},
+			func(m bus.Message) { r.delivered[i] = append(r.delivered[i], m.Counter) })
+		r.bed.net.SetWindow(anybody, anyPort(r.receivers[i].host), 1024)
+	}
+	r.sender = r.bed.sender(bus.SenderConfig{
+		PageBytes: 512, MaxMessageBytes: 400, QueueBytes: queue, PoolBytes: 16 * queue, CacheMessages: cache,
+	})
+	must(t, r.sender.WaitReceivers(t.Context(), tags.Of(1, 2)))
+	synctest.Wait() // the receivers know, too
+	return r
+}
+
+// send sends n messages, in turn to both; those that the sender refuses are not.
+func (r *bothRun) send(n int) {
+	for i := range n {
+		if r.sender.Send(tags.Tag(1+i%2), make([]byte, 100)) == nil {
+			r.accepted[i%2]++
+		}
+		if i%8 == 7 {
+			synctest.Wait()
+		}
+	}
+}
+
+// check waits until all is quiet and audits both receivers.
+func (r *bothRun) check() {
+	r.t.Helper()
+	time.Sleep(time.Minute)
+	synctest.Wait()
+	for i, receiver := range r.receivers {
+		tag := tags.Tag(i + 1)
+		for _, problem := range audit(r.t, r.sender, receiver, tags.Of(tag)) {
+			r.t.Errorf("receiver %d: %s", i, problem)
+		}
+		var lost uint64
+		for _, n := range gaps(receiver.member) {
+			lost += n
+		}
+		if got := uint64(len(r.delivered[i])); got+lost != r.accepted[i] || got == 0 {
+			r.t.Errorf("tag %v: accepted %d, delivered %d, lost %d", tag, r.accepted[i], got, lost)
+		}
+	}
+	if at := r.sender.TagLosses(r.receivers[0].Instance()); slices.ContainsFunc(at, func(l bus.TagLosses) bool { return l.Tag != 1 }) {
+		r.t.Errorf("got %+v of the receiver of tag 1", at)
+	}
+}
+
+var bothFaults = []struct {
+	name string
+	do   func(r *bothRun, sender, receiver *member)
+}{
+	{"a stall", func(r *bothRun, _, receiver *member) {
+		r.bed.stall(receiver.host)
+		r.send(200)
+		r.bed.net.Resume(anybody, anyPort(receiver.host))
+	}},
+	{"a reset while stalled", func(r *bothRun, sender, receiver *member) {
+		r.bed.stall(receiver.host)
+		r.send(200)
+		r.bed.net.Reset(anyPort(sender.host), anyPort(receiver.host))
+		r.bed.net.Resume(anybody, anyPort(receiver.host))
+	}},
+	{"a silent network", func(r *bothRun, sender, receiver *member) {
+		r.bed.net.Partition(anyPort(sender.host), anyPort(receiver.host))
+		r.send(50)
+		time.Sleep(20 * time.Second)
+		r.send(50)
+		r.bed.net.Heal(anyPort(sender.host), anyPort(receiver.host))
+	}},
+}
+
+func TestBothEndsOfTheOtherDirectionCountTheSame(t *testing.T) {
+	for _, text := range []string{"block", "disconnect:1h", "drop-newest", "drop-oldest", "latest", "sample:3"} {
+		for _, fault := range bothFaults {
+			t.Run(text+", "+fault.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					policy, err := bus.ParsePolicy(text)
+					must(t, err)
+					r := newBothRun(t, policy, 4096, 0)
+					for range 2 {
+						r.send(50)
+						fault.do(r, r.sender.member, r.receivers[0].member)
+						time.Sleep(10 * time.Second)
+						r.send(50)
+					}
+					r.check()
+				})
+			})
+		}
+	}
+}
+
+func TestASendersCacheMakesUpForALostConnection(t *testing.T) {
+	for _, fault := range bothFaults {
+		t.Run(fault.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newBothRun(t, bus.Policy{}, 64<<10, 1000)
+				r.send(50)
+				fault.do(r, r.sender.member, r.receivers[0].member)
+				time.Sleep(10 * time.Second)
+				r.send(50)
+				r.check()
+				for i, receiver := range r.receivers {
+					if want := counters(1, r.accepted[i]); !slices.Equal(r.delivered[i], want) {
+						t.Errorf("receiver %d: got %v, want all of %d in order", i, r.delivered[i], len(want))
+					}
+					if lost := receiver.of(bus.Gap); len(lost) > 0 {
+						t.Errorf("receiver %d: got %v, want no gaps", i, lost)
+					}
+				}
+			})
+		})
+	}
+}
+
+// With a cache, what has not been sent before the connection was lost may come
+// on the next one.
+func TestASenderWithACacheIsNotSureThatAMessageIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newBothRun(t, bus.Policy{}, 64<<10, 1000)
+		receiver := r.receivers[0]
+		r.bed.stall(receiver.host)
+		for range 6 { // until it is queued for later
+			must(t, r.sender.Send(1, make([]byte, 300)))
+			r.sender.Flush()
+			synctest.Wait()
+		}
+		time.AfterFunc(500*time.Millisecond, func() { r.bed.net.Reset(anyPort(r.sender.host), anyPort(receiver.host)) })
+		ack := acked(t, t.Context(), r.sender, 1)
+		if !errors.Is(ack, bus.ErrReceiverLost) || ack.Lost {
+			t.Errorf("got %+v, want that it may come yet", ack)
+		}
+		r.bed.net.Resume(anybody, anyPort(receiver.host))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if !slices.Contains(r.delivered[0], ack.Counter) {
+			t.Errorf("got %v, want message %d of the cache", r.delivered[0], ack.Counter)
+		}
+	})
+}
+
+// The bound is that of TestASilentPeerIsFoundOutInTime, in either role.
+func TestSilenceIsFoundOutInTheOtherDirection(t *testing.T) {
+	for _, test := range []struct {
+		name             string
+		fault            func(b *bed, s *sender, r *receiver)
+		bySender, byRecv bool
+	}{
+		{"a cut network", func(b *bed, s *sender, r *receiver) { b.net.Partition(anyPort(s.host), anyPort(r.host)) }, true, true},
+		{"the receiver is stopped", func(_ *bed, _ *sender, r *receiver) { r.loop.Freeze() }, true, false},
+		{"the sender is stopped", func(_ *bed, s *sender, _ *receiver) { s.loop.Freeze() }, false, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t)
+				last := b.hearing()
+				r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1)}, ignore)
+				s := b.sender(bus.SenderConfig{})
+				must(t, s.SendContext(t.Context(), 1, nil))
+				time.Sleep(time.Minute + 1234*time.Millisecond)
+				if st := s.Stats(); st.Silent != 0 || len(st.Subscribers) != 1 || r.Stats().Silent != 0 {
+					t.Errorf("idle for a minute: got %+v and %+v, want a connection", st, r.Stats())
+				}
+				test.fault(b, s, r)
+				time.Sleep(5 * time.Millisecond)
+				bySender, byReceiver := last(s.host), last(r.host)
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				within := func(is bool) (w span) {
+					if is {
+						w = span{6 * time.Second, 6500 * time.Millisecond}
+					}
+					return w
+				}
+				checkSilence(t, "sender", s.member, bySender, within(test.bySender), s.Stats().Silent)
+				checkSilence(t, "receiver", r.member, byReceiver, within(test.byRecv), r.Stats().Silent)
+				s.loop.Thaw()
+				r.loop.Thaw()
+				b.net.Heal(anyPort(s.host), anyPort(r.host))
+				time.Sleep(10 * time.Second) // both know that the connection has ended
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				must(t, s.SendAcked(ctx, 1, fmt.Append(nil, "again")))
+			})
+		})
+	}
+}
+
+func TestAReceiverThatTakesNothingIsCutOff(t *testing.T) {
+	tests := []struct {
+		name     string
+		policy   string
+		maxStall time.Duration
+	}{
+		{"with disconnect, as it asks for", "disconnect:3s", 0},
+		{"with block, by the sender's limit", "block", 3 * time.Second},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t)
+				policy, err := bus.ParsePolicy(test.policy)
+				must(t, err)
+				r := b.receiver(bus.ReceiverConfig{
+					Tags: tags.Of(1), QueueBytes: 1, Subscription: bus.SubscriptionConfig{Policy: policy},
+				}, nil)
+				s := b.sender(bus.SenderConfig{PageBytes: 1024, QueueBytes: 8192, MaxMessageBytes: 1000, MaxStall: test.maxStall})
+				b.net.SetWindow(anybody, anyPort(r.host), 1024)
+				must(t, s.WaitReceivers(t.Context(), tags.Of(1)))
+				for s.Send(1, make([]byte, 900)) == nil {
+					synctest.Wait()
+				}
+				time.Sleep(4 * time.Second)
+				if e, _ := s.first(bus.Lost); !errors.Is(e.Err, bus.ErrStalled) || s.Stats().Stalled == 0 {
+					t.Errorf("got %v and %+v, want a receiver that is cut off", s.events, s.Stats())
+				}
+			})
+		})
+	}
+}
+
+// A message would be sent twice, and SendAcked would not know which of the two
+// it waits for.
+func TestAReceiverHasATagInOneLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		five, err := tags.Of(5).MarshalBinary()
+		must(t, err)
+		x := &stranger{answer: [][]byte{
+			hello(t, subscription.Hello{Instance: "x", Role: subscription.RoleReceiver, MaxMessageBytes: 64 << 20}),
+			control(t, &subscription.Subscribe{ID: 1, Set: five}),
+			control(t, &subscription.Subscribe{ID: 2, Set: five, Lane: 1, Policy: "latest"}),
+		}}
+		backend, host := b.stranger(x)
+		listen, err := backend.OpenListenEndpoint(netip.AddrPortFrom(host, 0), netio.Params{})
+		must(t, err)
+		_, err = b.dir.Announce(directory.Entry{
+			Instance: "x", Role: directory.Receiver, Backend: backend.Name(), Tags: tags.Of(5),
+			Addresses: []netip.AddrPort{listen.Addr()}, PageBytes: 64 << 20, MaxMessageBytes: 64 << 20,
+		})
+		must(t, err)
+		s := b.sender(bus.SenderConfig{Tags: tags.Of(5)})
+		must(t, s.WaitReceivers(t.Context(), tags.Of(5)))
+		synctest.Wait()
+		refused := s.of(bus.Refused)
+		if len(refused) != 1 || !strings.Contains(refused[0].Err.Error(), "lanes 0 and 1") || len(s.Stats().Subscribers[0].Lanes) != 1 {
+			t.Errorf("got events %v and %+v, want the second lane refused", s.events, s.Stats().Subscribers)
+		}
+	})
+}
