@@ -1,6 +1,8 @@
 package bus_test
 
 import (
+	"context"
+	"iter"
 	"net/netip"
 	"sync"
 	"testing"
@@ -144,4 +146,16 @@ func (b *bed) subscriber(cfg bus.SubscriberConfig) *subscriber {
 		m.loop.Close()
 	})
 	return &subscriber{s, m}
+}
+
+// readAll takes what a subscription queues until it ends.
+func readAll(ctx context.Context, sub interface {
+	Messages(ctx context.Context) iter.Seq2[bus.Message, error]
+},
+) {
+	for _, err := range sub.Messages(ctx) {
+		if err != nil {
+			return
+		}
+	}
 }

@@ -69,19 +69,23 @@ func TestASilentPeerIsFoundOutInTime(t *testing.T) {
 		{"the publisher is stopped", 0, 0, func(_ *bed, p *publisher, _ *subscriber) { p.loop.Freeze() }, span{}, usual},
 		{
 			"short times", 20 * time.Millisecond, 100 * time.Millisecond, partition,
-			span{100 * time.Millisecond, 105 * time.Millisecond}, span{100 * time.Millisecond, 105 * time.Millisecond},
+			span{100 * time.Millisecond, 105 * time.Millisecond},
+			span{100 * time.Millisecond, 105 * time.Millisecond},
 		},
 		{
 			"long times", 4 * time.Second, 30 * time.Second, partition,
-			span{30 * time.Second, 31 * time.Second}, span{30 * time.Second, 31 * time.Second},
+			span{30 * time.Second, 31 * time.Second},
+			span{30 * time.Second, 31 * time.Second},
 		},
 		{
 			"a timeout between two ticks is rounded up", time.Second, 4100 * time.Millisecond, partition,
-			span{4100 * time.Millisecond, 4500 * time.Millisecond}, span{4100 * time.Millisecond, 4500 * time.Millisecond},
+			span{4100 * time.Millisecond, 4500 * time.Millisecond},
+			span{4100 * time.Millisecond, 4500 * time.Millisecond},
 		},
 		{
 			"only the timeout is set", 0, 600 * time.Millisecond, partition,
-			span{600 * time.Millisecond, 650 * time.Millisecond}, span{600 * time.Millisecond, 650 * time.Millisecond},
+			span{600 * time.Millisecond, 650 * time.Millisecond},
+			span{600 * time.Millisecond, 650 * time.Millisecond},
 		},
 	}
 	for _, test := range tests {
@@ -395,8 +399,7 @@ func TestAPausedSubscriberFindsASilentPublisherAfterTheResume(t *testing.T) {
 		}
 		resumed := time.Now()
 		go func() {
-			for range sub.Messages(t.Context()) { //nolint:revive // read all there is
-			}
+			readAll(t.Context(), sub)
 		}()
 		time.Sleep(time.Minute)
 		checkSilence(t, "subscriber", s.member, resumed, span{6 * time.Second, 6500 * time.Millisecond}, s.Stats().Silent)

@@ -160,7 +160,7 @@ func (j lateJoiner) check(t *testing.T) {
 	for round := uint64(1); round <= 50; round++ {
 		for tag := range all.All() {
 			if round <= j.counts[tag] {
-				must(t, p.Publish(tag, []byte(sized(tag, round, j.size))))
+				must(t, p.PublishStatus(tag, bus.Status(round), []byte(sized(tag, round, j.size))))
 			}
 		}
 	}
@@ -172,8 +172,12 @@ func (j lateJoiner) check(t *testing.T) {
 	if d := cmp.Diff(j.want, c.counters()); d != "" {
 		t.Errorf("old messages (-want +got):\n%s", d)
 	}
+	if st := p.Stats().Subscribers; len(st) != 1 || st[0].Queued != 0 {
+		t.Errorf("got %+v, want one subscriber that holds no page", st)
+	}
 	for tag := range all.All() {
-		must(t, p.Publish(tag, []byte(sized(tag, j.counts[tag]+1, j.size))))
+		n := j.counts[tag] + 1
+		must(t, p.PublishStatus(tag, bus.Status(n), []byte(sized(tag, n, j.size))))
 	}
 	must(t, p.Drain(t.Context()))
 	synctest.Wait()
@@ -184,6 +188,11 @@ func (j lateJoiner) check(t *testing.T) {
 		}
 	}
 	c.check(t, j.size)
+	for _, m := range c.messages {
+		if m.Status != bus.Status(m.Counter) {
+			t.Errorf("tag %v, counter %d: got status %d", m.Tag, m.Counter, m.Status)
+		}
+	}
 	if gaps := s.of(bus.Gap); len(gaps) > 0 {
 		t.Errorf("gaps: got %v, want none", gaps)
 	}

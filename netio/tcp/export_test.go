@@ -1,6 +1,8 @@
 package tcp
 
 import (
+	"time"
+
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
@@ -150,6 +152,9 @@ func (p ReceivePool) Freed() bool {
 	return b == nil && p.Used() == 0
 }
 
+// FindStalled has the alarm of the pool ring at a time. Threads: the loop.
+func (p ReceivePool) FindStalled(now time.Time) { p.p.findStalled(now) }
+
 // Waiting returns who waits for a buffer, in this order. Threads: the loop.
 func (p ReceivePool) Waiting() (eps []netio.Endpoint) {
 	for b := p.p.line.first; b != nil; b = b.next {
@@ -167,6 +172,10 @@ func BackendBytes(b netio.Backend) (used, free int) {
 
 // TrimMemory is what a backend does after a while without need for memory.
 func TrimMemory(b netio.Backend) { b.(*backend).memory.trim() }
+
+// Part returns how many bytes of a message an endpoint has read. Threads: the
+// loop.
+func Part(ep netio.Endpoint) int { return ep.(*endpoint).receiver.buffered() }
 
 // FD returns the descriptor of an endpoint. Threads: the loop.
 func FD(ep netio.Endpoint) int { return ep.(*endpoint).fd }

@@ -57,7 +57,7 @@ func newReceivePool(b *backend, buffers, messageBytes int) (*receivePool, error)
 		return nil, err
 	}
 	p := &receivePool{alarms: &b.alarms, timeout: b.config.PartialTimeout, buffers: pool}
-	p.stall.f = p.findStalled
+	p.stall.f = func() { p.findStalled(time.Now()) }
 	return p, nil
 }
 
@@ -180,8 +180,8 @@ func (p *receivePool) retire() {
 // findStalled ends the endpoints that keep others waiting because their peers
 // stopped in the middle of a message, and those that would wait for a buffer
 // though their connections have failed.
-func (p *receivePool) findStalled() {
-	now, again := time.Now(), p.timeout
+func (p *receivePool) findStalled(now time.Time) {
+	again := p.timeout
 	due := func(since time.Time) bool {
 		left := p.timeout - now.Sub(since)
 		if left > 0 {

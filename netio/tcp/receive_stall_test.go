@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"tagbus/netio"
 	"tagbus/netio/tcp"
 )
@@ -69,54 +71,37 @@ func TestAPausedEndpointIsNotStalled(t *testing.T) {
 	l.wantOrder(t, l.eps[2], l.eps[0])
 }
 
-// TestWhoGoesOnIsNotStalled has two parts in buffers. One goes on for half the
-// time: when it is over only the other one is ended.
+// TestWhoGoesOnIsNotStalled has two parts in buffers, one of which grows while
+// others wait: when the time of the other one is over, its own is not.
 func TestWhoGoesOnIsNotStalled(t *testing.T) {
-	const timeout = 600 * time.Millisecond
-	cfg := shared(2, 4<<20)
-	cfg.PartialTimeout = timeout
-	l := &line{served: serve(t, newWatcher(), cfg, netio.Params{})}
-	l.pool = tcp.ReceivePoolOf(l.b)
-	slow, _ := l.dialRaw(t)
-	message := frame(make([]byte, 4<<20))
-	write(t, slow, message[:1])
-	sent := 1
-	stopped, ep := l.dialRaw(t)
-	write(t, stopped, message[:1])
-	waitFor(t, l.b.Loop(), "parts in both buffers", func() bool { return l.pool.Used() == 2 })
-	other, _ := l.dialRaw(t)
-	write(t, other, frame([]byte("x")))
-	l.waitWaiting(t, 1)
-	for began := time.Now(); time.Since(began) < timeout/2; sent++ {
-		write(t, slow, message[sent:sent+1])
-		onLoop(t, l.b.Loop(), func() {})
-	}
-	l.wantTimeout(t, ep)
-	next(t, "OnData of who waited", l.data)
-	write(t, slow, message[sent:])
-	if got := next(t, "OnData of who went on", l.data); len(got) != len(message)-4 {
-		t.Errorf("message: got %d bytes, want %d", len(got), len(message)-4)
-	}
+	const timeout = time.Hour
+	l := newLine(t, timeout, 2)
+	l.join(t, 1)
+	before := time.Now()
+	write(t, l.conns[0], []byte(rest[:1]))
+	waitFor(t, l.b.Loop(), "another byte", func() bool { return tcp.Part(l.eps[0]) == 8 })
+	onLoop(t, l.b.Loop(), func() { l.pool.FindStalled(before.Add(timeout)) })
+	l.wantTimeout(t, l.eps[1])
+	write(t, l.conns[0], []byte(rest[1:]))
+	waitFor(t, l.b.Loop(), "both messages", func() bool { return len(l.order) == 2 })
 }
 
-// TestALoopThatWasHeldUpBlamesNobody keeps the loop busy while the rest of the
-// message comes.
+// TestALoopThatWasHeldUpBlamesNobody has the time end when the rest of the
+// message is there, but the loop has not come to read it.
 func TestALoopThatWasHeldUpBlamesNobody(t *testing.T) {
-	const timeout = 200 * time.Millisecond
+	const timeout = time.Hour
 	l := newLine(t, timeout, 1)
-	l.dial(t, frame([]byte("another")))
-	goOn := make(chan struct{})
-	waitFor(t, l.b.Loop(), "an endpoint that waits", func() bool {
-		if len(l.pool.Waiting()) == 0 {
-			return false
+	l.join(t, 1)
+	onLoop(t, l.b.Loop(), func() {
+		write(t, l.conns[0], []byte(rest))
+		for n := 0; n < len(rest); {
+			var err error
+			if n, err = unix.IoctlGetInt(tcp.FD(l.eps[0]), unix.TIOCINQ); err != nil {
+				t.Errorf("TIOCINQ: got error %v, want none", err)
+				return
+			}
 		}
-		go func() {
-			<-time.After(timeout) // the alarm rings before the rest comes
-			write(t, l.conns[0], []byte(rest))
-			close(goOn)
-		}()
-		<-goOn
-		return true
+		l.pool.FindStalled(time.Now().Add(2 * timeout))
 	})
 	l.wantOrder(t, l.eps...)
 	if len(l.closed) != 0 {
