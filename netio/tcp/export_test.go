@@ -1,6 +1,9 @@
 package tcp
 
 import (
+	"math"
+	"net/netip"
+
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
@@ -210,3 +213,11 @@ type numbered struct {
 }
 
 func (n *numbered) work() { *n.order = append(*n.order, n.n) }
+
+// FailToOpen makes an endpoint as OpenEndpoint does, with receive buffers that
+// no memory is large enough for.
+func FailToOpen(b netio.Backend) error {
+	p := netio.Params{Receive: netio.ReceiveParams{Buffers: 1, MaxMessageBytes: math.MaxInt - 2*lengthBytes}}
+	_, err := newEndpoint(b.(*backend), -1, netip.AddrPort{}, &p)
+	return err
+}
