@@ -221,3 +221,13 @@ func FailToOpen(b netio.Backend) error {
 	_, err := newEndpoint(b.(*backend), -1, netip.AddrPort{}, &p)
 	return err
 }
+
+// Refuse is the first half of a call of Buffer that finds no buffer at first,
+// while the loop works for an earlier refusal; withdraw is the second, in which
+// it finds one.
+func Refuse(ep netio.Endpoint) (withdraw func() bool) {
+	e := ep.(*endpoint)
+	e.noBuffer.add()
+	e.leave(toOffer)
+	return e.noBuffer.withdraw
+}

@@ -130,6 +130,7 @@ func (e *endpoint) offer() {
 	}
 	e.ready()
 	if e.hold.Load()&closed != 0 || e.noBuffer.count() == 0 {
+		e.invited = false // the buffer is another's, or was found without us
 		return
 	}
 	if s := e.backend.shared; s != nil {

@@ -194,3 +194,32 @@ func TestAnOpenerMayBeUsedAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestWhoHelpedItselfIsNotInvitedAnyMore has an endpoint wait for a buffer that
+// the same call then finds after all: its next refusal is not answered before a
+// buffer is free.
+func TestWhoHelpedItselfIsNotInvitedAnyMore(t *testing.T) {
+	w, b, eps := serveShared(t, 2)
+	held := takeBuffer(t, eps[0])
+	withdraw := tcp.Refuse(eps[1])
+	onLoop(t, b.Loop(), func() {}) // it waits now
+	if !withdraw() {
+		t.Fatal("withdraw: got an answered refusal, want none")
+	}
+	held.Release()
+	for range 3 { // turns in which it is invited
+		onLoop(t, b.Loop(), func() {})
+	}
+	held = takeBuffer(t, eps[0])
+	wantNoBuffer(t, eps[1])
+	for range 3 {
+		onLoop(t, b.Loop(), func() {})
+	}
+	if len(w.who) > 0 {
+		t.Error("OnSendReady while no buffer is free: got one, want none")
+	}
+	held.Release()
+	if got := next(t, "OnSendReady", w.who); got != eps[1] {
+		t.Errorf("OnSendReady: got %v, want %v", got.Remote(), eps[1].Remote())
+	}
+}
