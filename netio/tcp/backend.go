@@ -36,7 +36,7 @@ func Opener(loop *reactor.EventLoop, cfg Config) netio.Opener {
 		if err := cfg.Validate(); err != nil {
 			return nil, err
 		}
-		cfg = cfg.withDefaults()
+		cfg := cfg.withDefaults() // the opener may be used by several goroutines
 		if cfg.Mode == netio.ModeRDMA {
 			cfg.Logger.Warn("tcp: the mode RDMA was asked for; this backend uses TCP")
 		}

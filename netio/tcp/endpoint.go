@@ -88,7 +88,9 @@ func newEndpoint(b *backend, fd int, remote netip.AddrPort, p *netio.Params) (*e
 	e.queue.init(b, p)
 	e.receiver.init(&b.memory, &b.scratch, p.Receive)
 	if err := e.joinReceivePool(&p.Receive); err != nil {
-		e.leavePool()
+		if b.shared == nil { // not leavePool: who waits for shared buffers is known to the loop only
+			e.leavePool()
+		}
 		return nil, err
 	}
 	return e, nil

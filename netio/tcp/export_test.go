@@ -1,6 +1,8 @@
 package tcp
 
 import (
+	"math"
+	"net/netip"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -219,3 +221,21 @@ type numbered struct {
 }
 
 func (n *numbered) work() { *n.order = append(*n.order, n.n) }
+
+// FailToOpen makes an endpoint as OpenEndpoint does, with receive buffers that
+// no memory is large enough for.
+func FailToOpen(b netio.Backend) error {
+	p := netio.Params{Receive: netio.ReceiveParams{Buffers: 1, MaxMessageBytes: math.MaxInt - 2*lengthBytes}}
+	_, err := newEndpoint(b.(*backend), -1, netip.AddrPort{}, &p)
+	return err
+}
+
+// Refuse is the first half of a call of Buffer that finds no buffer at first,
+// while the loop works for an earlier refusal; withdraw is the second, in which
+// it finds one.
+func Refuse(ep netio.Endpoint) (withdraw func() bool) {
+	e := ep.(*endpoint)
+	e.noBuffer.add()
+	e.leave(toOffer)
+	return e.noBuffer.withdraw
+}

@@ -13,6 +13,10 @@ const (
 	// writeBudget is what an endpoint sends before the others get their turn.
 	writeBudget = 1 << 20
 
+	// writeCallBytes is what a call counts at least: who sends a few bytes in
+	// each completion would keep the loop for a million of them.
+	writeCallBytes = 16 << 10
+
 	// sendRetry is the pause after which a send is tried again for which the
 	// system had no memory.
 	sendRetry = 5 * time.Millisecond
@@ -48,7 +52,7 @@ func (e *endpoint) flush() {
 		if !e.complete() {
 			return
 		}
-		if budget -= n; budget <= 0 {
+		if budget -= max(n, writeCallBytes); budget <= 0 {
 			e.leave(toFlush)
 			return
 		}
@@ -130,6 +134,7 @@ func (e *endpoint) offer() {
 	}
 	e.ready()
 	if e.hold.Load()&closed != 0 || e.noBuffer.count() == 0 {
+		e.invited = false // the buffer is another's, or was found without us
 		return
 	}
 	if s := e.backend.shared; s != nil {

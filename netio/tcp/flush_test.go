@@ -201,3 +201,40 @@ func TestManySendAtOnce(t *testing.T) {
 		t.Errorf("Backend.Close: got error %v, want none", err)
 	}
 }
+
+// TestWhoSendsInEachCompletionLetsOthersHaveTheirTurn sends one byte, and
+// another one in each completion, and asserts that the loop does other things too.
+func TestWhoSendsInEachCompletionLetsOthersHaveTheirTurn(t *testing.T) {
+	const many = 10_000
+	w := newWatcher()
+	var s *served
+	completed := 0 // the loop only
+	other := make(chan int, 1)
+	w.onCompleted = func(c netio.Completion) {
+		completed++
+		if completed == 1 {
+			s.b.Loop().Post(func() { other <- completed })
+		}
+		if completed < many {
+			if err := c.Endpoint.SendCopy(0, nil, []byte{1}); err != nil {
+				t.Errorf("SendCopy: got error %v, want none", err)
+			}
+		}
+	}
+	s = serve(t, w, tcp.Config{}, netio.Params{})
+	c, ep := s.dialRaw(t)
+	received := make(chan error, 1)
+	go func() {
+		_, err := io.CopyN(io.Discard, c, many*5)
+		received <- err
+	}()
+	if err := ep.SendCopy(0, nil, []byte{1}); err != nil {
+		t.Fatalf("SendCopy: got error %v, want none", err)
+	}
+	if got := next(t, "the posted function", other); got > many/10 {
+		t.Errorf("completions before the posted function: got %d, want at most %d", got, many/10)
+	}
+	if err := next(t, "all bytes", received); err != nil {
+		t.Errorf("read: got error %v, want none", err)
+	}
+}

@@ -89,9 +89,9 @@ func (e *endpoint) settle() {
 
 // stalled ends an endpoint that keeps others waiting because its peer has
 // stopped in the middle of a message; not if it only had no turn, or its user
-// has paused it.
+// has paused it, or did until just now: then a whole message may be left.
 func (e *endpoint) stalled() {
-	if e.hold.Load() != 0 || e.receiver.buffered() == 0 {
+	if e.hold.Load() != 0 || e.receiver.buffered() == 0 || e.receiver.more() {
 		return
 	}
 	if _, errno := peek(e.fd); errno == unix.EAGAIN {

@@ -2,6 +2,7 @@ package tcp_test
 
 import (
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -106,5 +107,59 @@ func TestALoopThatWasHeldUpBlamesNobody(t *testing.T) {
 	l.wantOrder(t, l.eps...)
 	if len(l.closed) != 0 {
 		t.Errorf("OnConnectionClosed: got cause %v, want none", (<-l.closed).cause)
+	}
+}
+
+// TestWhoIsResumedWithWholeMessagesIsNotStalled resumes an endpoint just before
+// the alarm of its pool rings: what lies in its buffer is a whole message, for
+// which the user, and not the peer, has let the others wait.
+func TestWhoIsResumedWithWholeMessagesIsNotStalled(t *testing.T) {
+	const timeout = 100 * time.Millisecond
+	w := newWatcher()
+	var once sync.Once
+	w.onData = func(ep netio.Endpoint, _ []byte) { once.Do(ep.PauseReceive) }
+	cfg := shared(1, 5000)
+	cfg.PartialTimeout = timeout
+	b, loop := openBackendLoop(t, w, cfg)
+	le, err := b.OpenListenEndpoint(loopback, netio.Params{})
+	if err != nil {
+		t.Fatalf("OpenListenEndpoint: got error %v, want none", err)
+	}
+	l := &line{served: &served{w, b, le}, pool: tcp.ReceivePoolOf(b)}
+	l.dial(t, append(frame([]byte("first")), frame([]byte("second"))...))
+	next(t, "OnData", l.data)
+	l.dial(t, frame([]byte("another")))
+	l.waitWaiting(t, 1)
+
+	// An endpoint of another backend resumes it, in the same turn in which the
+	// alarm rings, and before.
+	resumer := newWatcher()
+	resumer.onData = func(netio.Endpoint, []byte) { l.eps[0].ResumeReceive() }
+	other, err := tcp.Opener(loop.EventLoop, tcp.Config{})(resumer)
+	if err != nil {
+		t.Fatalf("open another backend: got error %v, want none", err)
+	}
+	defer func() { _ = other.Close() }()
+	otherListens, err := other.OpenListenEndpoint(loopback, netio.Params{})
+	if err != nil {
+		t.Fatalf("OpenListenEndpoint: got error %v, want none", err)
+	}
+	c := dialRaw(t, otherListens.Addr())
+	next(t, "OnConnectionEstablished", resumer.established)
+	onLoop(t, b.Loop(), func() {
+		write(t, c, frame([]byte("resume")))
+		<-time.After(2 * timeout)
+	})
+	for _, want := range []string{"second", "another"} {
+		select {
+		case got := <-l.data:
+			if string(got) != want {
+				t.Errorf("message: got %q, want %q", got, want)
+			}
+		case end := <-l.closed:
+			t.Fatalf("OnConnectionClosed: got cause %v, want none", end.cause)
+		case <-time.After(patience):
+			t.Fatalf("OnData: got nothing for %v, want %q", patience, want)
+		}
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 
 	"tagbus/netio"
 	"tagbus/netio/internal/invariants"
+	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 )
 
@@ -157,5 +159,67 @@ func TestMemoryThatChangesTooEarlyIsReported(t *testing.T) {
 		if len(got) != 2 || !strings.Contains(got[0], "key 1 ") || !strings.Contains(got[1], "key 2 ") {
 			t.Errorf("reports of %d bytes: got %q, want one for each of the keys 1 and 2", size, got)
 		}
+	}
+}
+
+// TestAnEndpointThatCannotBeMadeLeavesTheLoopAlone fails to open endpoints on a
+// goroutine of its own while others begin and cease to wait for the shared
+// buffer. The race detector sees what the two have in common.
+func TestAnEndpointThatCannotBeMadeLeavesTheLoopAlone(t *testing.T) {
+	w, b, eps := serveShared(t, 2)
+	held := takeBuffer(t, eps[0])
+	wantNoBuffer(t, eps[1])
+	for range 10 {
+		if err := tcp.FailToOpen(b); err == nil {
+			t.Fatal("an endpoint with too many receive buffers: got no error, want one")
+		}
+	}
+	held.Release()
+	next(t, "OnSendReady", w.who)
+}
+
+func TestAnOpenerMayBeUsedAtOnce(t *testing.T) {
+	loop := startLoop(t, reactor.Config{})
+	opener := tcp.Opener(loop.EventLoop, tcp.Config{})
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			b, err := opener(newWatcher())
+			if err != nil {
+				t.Errorf("open: got error %v, want none", err)
+				return
+			}
+			_ = b.Close()
+		})
+	}
+	wg.Wait()
+}
+
+// TestWhoHelpedItselfIsNotInvitedAnyMore has an endpoint wait for a buffer that
+// the same call then finds after all: its next refusal is not answered before a
+// buffer is free.
+func TestWhoHelpedItselfIsNotInvitedAnyMore(t *testing.T) {
+	w, b, eps := serveShared(t, 2)
+	held := takeBuffer(t, eps[0])
+	withdraw := tcp.Refuse(eps[1])
+	onLoop(t, b.Loop(), func() {}) // it waits now
+	if !withdraw() {
+		t.Fatal("withdraw: got an answered refusal, want none")
+	}
+	held.Release()
+	for range 3 { // turns in which it is invited
+		onLoop(t, b.Loop(), func() {})
+	}
+	held = takeBuffer(t, eps[0])
+	wantNoBuffer(t, eps[1])
+	for range 3 {
+		onLoop(t, b.Loop(), func() {})
+	}
+	if len(w.who) > 0 {
+		t.Error("OnSendReady while no buffer is free: got one, want none")
+	}
+	held.Release()
+	if got := next(t, "OnSendReady", w.who); got != eps[1] {
+		t.Errorf("OnSendReady: got %v, want %v", got.Remote(), eps[1].Remote())
 	}
 }
