@@ -61,7 +61,8 @@ type Endpoint interface {
 	// Buffer takes a free send buffer. It comes back to the endpoint through
 	// SendBuffer and its completion, or through Buffer.Release.
 	//
-	//   - Errors: ErrNoResources (none free; OnSendReady follows),
+	//   - Errors: ErrNoResources (none free, or it is the turn of another
+	//     endpoint to take a shared one; OnSendReady follows),
 	//     ErrNotSupported (no buffers were asked for in Params), ErrClosed.
 	Buffer() (*Buffer, error)
 

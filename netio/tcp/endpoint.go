@@ -122,11 +122,11 @@ func (e *endpoint) Buffer() (*netio.Buffer, error) {
 	if e.hold.Load()&closed != 0 {
 		return nil, netio.ErrClosed
 	}
-	if b := e.pool.Get(); b != nil {
+	if b := e.takeBuffer(); b != nil {
 		return b, nil
 	}
 	e.noBuffer.add()
-	if b := e.pool.Get(); b != nil {
+	if b := e.takeBuffer(); b != nil {
 		if e.noBuffer.withdraw() {
 			return b, nil
 		}
@@ -137,6 +137,14 @@ func (e *endpoint) Buffer() (*netio.Buffer, error) {
 	}
 	e.leave(toOffer)
 	return nil, netio.ErrNoResources
+}
+
+// takeBuffer returns a send buffer, or nil if there is none for this endpoint.
+func (e *endpoint) takeBuffer() *netio.Buffer {
+	if s := e.backend.shared; s != nil {
+		return s.take()
+	}
+	return e.pool.Get()
 }
 
 // SendBuffer implements netio.Endpoint.

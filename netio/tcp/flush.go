@@ -134,7 +134,9 @@ func (e *endpoint) offer() {
 	}
 	e.ready()
 	if e.hold.Load()&closed != 0 || e.noBuffer.count() == 0 {
-		e.invited = false // the buffer is another's, or was found without us
+		if s := e.backend.shared; s != nil {
+			s.welcome(e) // the buffer is another's, or was found without us
+		}
 		return
 	}
 	if s := e.backend.shared; s != nil {
@@ -146,11 +148,8 @@ func (e *endpoint) offer() {
 
 // offerShared answers one refusal if it is this endpoint's turn.
 func (e *endpoint) offerShared(s *sharedSend) {
-	if e.invited {
-		e.invited = false
-		if e.noBuffer.withdraw() {
-			e.backend.handler.OnSendReady(e)
-		}
+	if s.welcome(e) && e.noBuffer.withdraw() {
+		e.backend.handler.OnSendReady(e)
 	}
 	if e.noBuffer.count() > 0 && e.hold.Load()&closed == 0 {
 		s.wait(e)

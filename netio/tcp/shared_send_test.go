@@ -223,3 +223,35 @@ func TestWhoHelpedItselfIsNotInvitedAnyMore(t *testing.T) {
 		t.Errorf("OnSendReady: got %v, want %v", got.Remote(), eps[1].Remote())
 	}
 }
+
+// TestWhoTakesABufferInEachCompletionDoesNotKeepIt has one endpoint send the only
+// buffer without end, and asserts that another one, which has asked for it, is
+// told and gets it.
+func TestWhoTakesABufferInEachCompletionDoesNotKeepIt(t *testing.T) {
+	w, b, eps := serveShared(t, 2)
+	var stop bool // the loop only
+	fill := func(b *netio.Buffer, err error) {
+		if err != nil || stop {
+			return // OnSendReady is for the other
+		}
+		if err := errors.Join(b.WriteUint8(1), eps[0].SendBuffer(b)); err != nil {
+			t.Errorf("WriteUint8 and SendBuffer: got error %v, want none", err)
+		}
+	}
+	w.onCompleted = func(netio.Completion) {
+		<-w.completed
+		fill(eps[0].Buffer())
+	}
+	onLoop(t, b.Loop(), func() {
+		w.taken = make(chan *netio.Buffer, watched) // each that is told must get it
+		fill(eps[0].Buffer())
+	})
+	onLoop(t, b.Loop(), func() { wantNoBuffer(t, eps[1]) })
+	for _, want := range []netio.Endpoint{eps[1], eps[0]} { // who asked first
+		if got := next(t, "OnSendReady", w.who); got != want {
+			t.Errorf("OnSendReady: got %v, want %v", got.Remote(), want.Remote())
+		}
+		(<-w.taken).Release()
+	}
+	onLoop(t, b.Loop(), func() { stop = true })
+}
