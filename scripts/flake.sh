@@ -52,7 +52,7 @@ printf '  %s\n' "${names[@]}"
 start=$SECONDS
 for ((run = 1; run <= runs; run++)); do
   for i in "${!binaries[@]}"; do
-    if ! (cd "${directories[i]}" && "${binaries[i]}" -test.run "$tests" -test.shuffle=on -test.failfast -test.timeout 5m) >"$work/log" 2>&1; then
+    if ! (cd "${directories[i]}" && "${binaries[i]}" -test.run "$tests" -test.shuffle=on -test.failfast -test.timeout 10m) >"$work/log" 2>&1; then
       cat "$work/log"
       printf '\nflake: FAILED in run %d of %d, after %d s: %s\n' "$run" "$runs" $((SECONDS - start)) "${names[i]}"
       exit 1

@@ -13,6 +13,8 @@ fi
 go -C tools build -o ../bin/testreport ./testreport
 go -C tools test ./...
 # The order is random, so that no test can lean on another; a failure prints
-# the seed (-shuffle=SEED repeats it).
-go test -json -shuffle=on -timeout 5m "$@" ./... |
+# the seed (-shuffle=SEED repeats it). The time limit is for a machine that does
+# other things too: netio/netiotest and netio/tcp take a minute of processor time
+# each under the race detector.
+go test -json -shuffle=on -timeout 10m "$@" ./... |
   bin/testreport "${strict[@]}" -allow scripts/allowed-skips.txt

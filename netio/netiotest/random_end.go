@@ -106,6 +106,9 @@ func (w *walk) stall(rt *rapid.T) {
 func (w *walk) fill(rt *rapid.T, l *walkLink) {
 	way := w.drawWay(rt)
 	header, data := w.message(rt, way)
+	if way != buffered && rapid.Bool().Draw(rt, "large") {
+		data = [][]byte{w.mem[:128<<10], w.mem[1 : 128<<10]} // together more than any system holds
+	}
 	for i := range l.ends {
 		w.pauseEnd(rt, l, i)
 	}

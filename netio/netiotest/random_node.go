@@ -95,6 +95,13 @@ func (w *walk) listen(t TB, i int, slot *walkSlot, addr netip.AddrPort) {
 	if errors.Is(err, syscall.EADDRINUSE) && addr.Port() != 0 {
 		open(w.s.ListenAddr) // somebody else on this machine was given the port meanwhile
 	}
+	for err == nil && w.hasSlot(l.Addr(), slot) { // the system has picked the port of one that is closed
+		other := l.ListenEndpoint
+		open(w.s.ListenAddr)
+		if err := other.Close(); err != nil {
+			t.Errorf("%s: ListenEndpoint.Close: got error %v, want none", n.name, err)
+		}
+	}
 	if err != nil {
 		t.Fatalf("%s: OpenListenEndpoint(%v): got error %v, want none", n.name, addr, err)
 	}
@@ -104,6 +111,16 @@ func (w *walk) listen(t TB, i int, slot *walkSlot, addr netip.AddrPort) {
 			link.mustRefuse = false
 		}
 	}
+}
+
+// hasSlot tells whether an address is that of another slot.
+func (w *walk) hasSlot(addr netip.AddrPort, but *walkSlot) bool {
+	for _, slots := range w.slots {
+		if slices.ContainsFunc(slots[:], func(s *walkSlot) bool { return s != nil && s != but && s.addr == addr }) {
+			return true
+		}
+	}
+	return false
 }
 
 // listenOrClose closes a listen endpoint, or opens it again.
