@@ -20,7 +20,7 @@ const (
 	DefaultAcceptBudget      = 64
 	DefaultMaxEndpoints      = 4096
 	DefaultAcceptPause       = 100 * time.Millisecond
-	DefaultPartialTimeout    = 10 * time.Second
+	DefaultPartialTimeout    = 2 * time.Second
 )
 
 // Limits of Config.
@@ -99,9 +99,11 @@ type Config struct {
 	// while its part lies in a shared receive buffer that others wait for. Then
 	// the connection ends with netio.ErrTimeout and counts as truncated. The
 	// time begins anew with each byte, and is not measured while nobody waits;
-	// an endpoint that its own user has paused has no limit. Default 10 s; at
+	// an endpoint that its own user has paused has no limit. Default 2 s; at
 	// least 1 ms; negative: never. Without shared receive buffers it does not
-	// matter.
+	// matter. As many strangers as there are buffers keep the others waiting for
+	// so long, again and again: share receive buffers among
+	// peers that are trusted.
 	PartialTimeout time.Duration
 
 	// Logger gets warnings about what is counted but has no callback. Default:
