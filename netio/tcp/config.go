@@ -102,8 +102,8 @@ type Config struct {
 	// an endpoint that its own user has paused has no limit. Default 2 s; at
 	// least 1 ms; negative: never. Without shared receive buffers it does not
 	// matter. As many strangers as there are buffers keep the others waiting for
-	// so long, again and again: share receive buffers among
-	// peers that are trusted.
+	// so long, again and again: share receive buffers among peers that are
+	// trusted.
 	PartialTimeout time.Duration
 
 	// Logger gets warnings about what is counted but has no callback. Default:
