@@ -17,30 +17,36 @@ func TestAStoppedBlockSubscriberMakesThePublisherWait(t *testing.T) {
 	const pool = 16 << 20
 	sub := run(t, "subscriber", "subscriber", "--bus", dir, "--tags", "1-4", "--verify", "--until-goodbye", "--json")
 	pub := run(t, "publisher", "publisher", "--bus", dir, "--tags", "1-4", "--emulate", "4KiB", "--rate", "5k", "--wait-subscribers", "1",
-		"--pool-bytes", strconv.Itoa(pool), "--metrics", "127.0.0.1:0", "--json")
+		"--pool-bytes", strconv.Itoa(pool), "--heartbeat-timeout", "60s", "--metrics", "127.0.0.1:0", "--json")
 	sub.await("subscribed .* tags")
 	idle(time.Second)
 	sub.signal(syscall.SIGSTOP)
 	memory, published := []int64{pub.residentBytes()}, []float64{pub.metric("tagbus_publisher_messages_total")}
-	for range 4 {
+	waits := false
+	for range 30 { // how soon all room is taken depends on the machine
 		idle(time.Second)
+		before := published[len(published)-1]
 		memory = append(memory, pub.residentBytes())
 		published = append(published, pub.metric("tagbus_publisher_messages_total"))
+		if waits = published[len(published)-1] == before; waits {
+			break
+		}
 	}
 	sub.signal(syscall.SIGCONT)
 	t.Logf("resident memory of the publisher, second by second: %d MiB", mebibytes(memory))
-	if grown := memory[4] - memory[0]; grown > pool+pool/2 {
+	if grown := memory[len(memory)-1] - memory[0]; grown > pool+pool/2 {
 		t.Errorf("the publisher grew by %d bytes while a subscriber was stopped, its pool has %d", grown, pool)
 	}
-	if grown := memory[4] - memory[3]; grown > 1<<20 {
-		t.Errorf("the publisher still grows, by %d bytes in a second", grown)
-	}
-	if published[3] != published[4] {
+	if !waits {
 		t.Errorf("the publisher did not wait: published %v", published)
 	}
-	idle(time.Second)
-	if now := pub.metric("tagbus_publisher_messages_total"); now <= published[4] {
-		t.Errorf("the publisher did not go on: %v and then %v messages", published[4], now)
+	for range 30 {
+		if idle(time.Second); pub.metric("tagbus_publisher_messages_total") > published[len(published)-1] {
+			break
+		}
+	}
+	if now := pub.metric("tagbus_publisher_messages_total"); now <= published[len(published)-1] {
+		t.Errorf("the publisher did not go on: %v and then %v messages", published[len(published)-1], now)
 	}
 	pub.signal(syscall.SIGTERM)
 	pub.finish(0)
@@ -73,7 +79,8 @@ func TestADropNewestSubscriberNeverMakesThePublisherWait(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	sub := run(t, "subscriber", "subscriber", "--bus", dir, "--tags", "1-4", "--verify", "--until-goodbye", "--policy", "drop-newest")
-	pub := run(t, "publisher", "publisher", "--bus", dir, "--tags", "1-4", "--emulate", "4KiB", "--rate", "5k", "--wait-subscribers", "1", "--json")
+	pub := run(t, "publisher", "publisher", "--bus", dir, "--tags", "1-4", "--emulate", "4KiB", "--rate", "5k", "--wait-subscribers", "1",
+		"--queue-bytes", "2MiB", "--heartbeat-timeout", "60s", "--json")
 	sub.await("subscribed .* tags")
 	idle(time.Second)
 	sub.signal(syscall.SIGSTOP)
