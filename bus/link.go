@@ -32,13 +32,15 @@ type link struct {
 	sentPages, sentMessages, sentBytes uint64
 
 	// Loop only.
-	state     linkState
-	peer      *Peer
-	fault     error // why this side has closed, or will
-	helloTick int   // tick of the hello timer at which patience ends
-	partID    uint64
-	part      []byte           // parts of a subscription's set received so far
-	subs      map[uint64]*lane // by the id of the subscription
+	state      linkState
+	peer       *Peer
+	fault      error // why this side has closed, or will
+	helloTick  int   // tick of the hello timer at which patience ends
+	partID     uint64
+	part       []byte           // parts of a subscription's set received so far
+	group      []wish           // subscriptions that wait for the rest of their group
+	groupParts int              // of its sets
+	subs       map[uint64]*lane // by the id of the subscription
 }
 
 type linkState int

@@ -234,6 +234,7 @@ func (r *modelRun) unsubscribe(s *modelSubscriber) {
 		return
 	}
 	must(r.t, s.sub.Unsubscribe(r.t.Context()))
+	synctest.Wait() // if the connection has just ended, the publisher hears of that by itself
 	s.sub = nil
 }
 

@@ -3,13 +3,38 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"time"
+)
+
+// Duplicates says what a subscription gets of a tag that several publishers
+// serve. In any case an event of kind Duplicate tells of it, and each message
+// names its publisher and that publisher's count.
+type Duplicates uint8
+
+const (
+	// DuplicatesAll delivers the messages of all of them. There is no order
+	// between those of different publishers.
+	DuplicatesAll Duplicates = iota
+
+	// DuplicatesNewest delivers those of the publisher that announced the tag
+	// last, from its acknowledgement on; until then, those of the one before. It
+	// stays with that publisher until it has gone from the directory and
+	// its connection has ended; then the one before takes over, from its
+	// acknowledgement on.
+	DuplicatesNewest
+
+	// DuplicatesRefuse delivers those of the publisher that announced the tag
+	// first. The tag is not asked for at another one, to which there is no
+	// connection if there is nothing else to ask it for, until the first has
+	// gone from the directory and its connection has ended.
+	DuplicatesRefuse
 )
 
 // SubscriptionConfig says how the publishers treat a subscription. The zero
 // value loses nothing while a connection lives, and makes the publishers wait
 // when the subscriber is slow.
 //
-// Subscriptions of one Subscriber with the same SubscriptionConfig share their
+// Subscriptions of one Subscriber with the same Policy and BacklogBytes share their
 // room at a publisher, and a message that several of them want crosses the
 // network once. Those with another do not feel them.
 type SubscriptionConfig struct {
@@ -21,6 +46,21 @@ type SubscriptionConfig struct {
 	// publisher. Default and limit: the publisher's QueueBytes. It counts in
 	// whole pages, at least one.
 	BacklogBytes int
+
+	// Duplicates is what to do when several publishers serve a tag.
+	Duplicates Duplicates
+
+	// Timeout is how long the subscription waits for the first publisher that
+	// acknowledges it. If there is none by then it ends with a
+	// *NoPublisherError, and a Problem event. Default 0: for ever.
+	Timeout time.Duration
+}
+
+// lane returns what the publisher sees of the configuration: subscriptions that
+// have it in common share a lane.
+func (c SubscriptionConfig) lane() SubscriptionConfig {
+	c.Duplicates, c.Timeout = 0, 0
+	return c
 }
 
 // Validate reports all violations of c, joined; each wraps ErrInvalidConfig
@@ -31,5 +71,9 @@ func (c SubscriptionConfig) Validate() error {
 		v = append(v, fmt.Errorf("%w: Policy: %w", ErrInvalidConfig, err))
 	}
 	v.within("BacklogBytes", c.BacklogBytes, 0, 1<<40)
+	v.within("Duplicates", int(c.Duplicates), int(DuplicatesAll), int(DuplicatesRefuse))
+	if c.Timeout < 0 {
+		v.add("Timeout is %v, want a positive duration, or 0 to wait for ever", c.Timeout)
+	}
 	return errors.Join(v...)
 }
