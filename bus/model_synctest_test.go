@@ -39,7 +39,7 @@ type modelOp struct {
 func modelOps() *rapid.Generator[[]modelOp] {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) modelOp {
 		return modelOp{
-			Kind:   rapid.IntRange(0, 9).Draw(t, "kind"),
+			Kind:   rapid.IntRange(0, 13).Draw(t, "kind"),
 			Who:    rapid.IntRange(0, modelSubscribers-1).Draw(t, "who"),
 			Tag:    rapid.IntRange(0, modelTags-1).Draw(t, "tag"),
 			Amount: rapid.IntRange(1, 60).Draw(t, "amount"),
@@ -76,6 +76,7 @@ type modelRun struct {
 	bed       *bed
 	pub       *publisher
 	published map[tags.Tag]uint64
+	removed   map[tags.Tag]bool // by the publisher
 	subs      [modelSubscribers]*modelSubscriber
 	problems  []string
 }
@@ -87,6 +88,7 @@ type modelSubscriber struct {
 	sub     *bus.Subscription // nil while not subscribed
 	set     tags.Set
 	from    map[tags.Tag]uint64 // positions at the acknowledgement
+	lost    map[tags.Tag]uint64 // reported lost by then, since gapsSeen
 
 	delivered map[tags.Tag]uint64
 	last      map[tags.Tag]uint64 // counter
@@ -94,7 +96,7 @@ type modelSubscriber struct {
 }
 
 func newModelRun(t *testing.T, streams int, policies [modelSubscribers]bus.Policy) *modelRun {
-	r := &modelRun{t: t, bed: newBed(t), published: make(map[tags.Tag]uint64)}
+	r := &modelRun{t: t, bed: newBed(t), published: make(map[tags.Tag]uint64), removed: make(map[tags.Tag]bool)}
 	all, err := tags.Range(0, modelTags-1)
 	must(t, err)
 	r.pub = r.bed.publisher(bus.PublisherConfig{
@@ -169,12 +171,22 @@ func (r *modelRun) step(op modelOp) {
 	case 9:
 		time.Sleep(time.Duration(op.Amount) * 20 * time.Millisecond)
 		synctest.Wait()
+	case 10:
+		r.add(s, tags.Of(tags.Tag(op.Tag), tags.Tag(op.Amount%modelTags)))
+	case 11:
+		r.remove(s, tags.Of(tags.Tag(op.Tag), tags.Tag(op.Amount%modelTags)))
+	case 12, 13:
+		r.serve(tags.Of(tags.Tag(op.Tag), tags.Tag(op.Amount%modelTags)), op.Kind == 13)
 	}
 }
 
 func (r *modelRun) publish(tag tags.Tag) {
 	err := r.pub.Publish(tag, payload(tag, r.published[tag]+1))
 	switch {
+	case r.removed[tag]:
+		if !errors.Is(err, bus.ErrUnknownTag) {
+			r.failf("publish removed tag %v: %v", tag, err)
+		}
 	case err == nil:
 		r.published[tag]++
 	case !errors.Is(err, bus.ErrNoResources):
@@ -199,12 +211,12 @@ func (r *modelRun) resume(s *modelSubscriber) {
 }
 
 func (r *modelRun) subscribe(who int, s *modelSubscriber, set tags.Set) {
-	if s.sub != nil || s.stalled {
+	if s.sub != nil || s.stalled || r.allRemoved(set) {
 		return
 	}
 	time.Sleep(time.Minute) // so that it is connected or free to connect at once
 	s.set, s.from = set, make(map[tags.Tag]uint64)
-	s.delivered, s.last = make(map[tags.Tag]uint64), make(map[tags.Tag]uint64)
+	s.delivered, s.last, s.lost = make(map[tags.Tag]uint64), make(map[tags.Tag]uint64), make(map[tags.Tag]uint64)
 	s.gapsSeen = len(s.of(bus.Gap))
 	for tag := range set.All() {
 		s.from[tag], s.last[tag] = r.published[tag], r.published[tag]
@@ -240,9 +252,9 @@ func (r *modelRun) unsubscribe(s *modelSubscriber) {
 
 // account checks guarantee 2 for one subscriber.
 func (r *modelRun) account(who int, s *modelSubscriber) {
-	lost := make(map[tags.Tag]uint64)
-	for _, e := range s.of(bus.Gap)[s.gapsSeen:] {
-		lost[e.Tag] += e.Count
+	lost := s.lostNow()
+	for tag := range lost {
+		lost[tag] -= s.lost[tag]
 	}
 	for tag := range s.set.All() {
 		published := r.published[tag] - s.from[tag]

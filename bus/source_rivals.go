@@ -166,6 +166,9 @@ func (src *source) allowed(sub *Subscription) tags.Set {
 // checkDuplicates looks, when a publisher has acknowledged a subscription,
 // whether another one sends the same tags for it.
 func (src *source) checkDuplicates(r *request) {
+	if src.state != sourceReady {
+		return
+	}
 	for _, o := range src.sub.sources {
 		if o == src || o.state != sourceReady || o.ended {
 			continue

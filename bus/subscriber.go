@@ -265,6 +265,11 @@ func (s *Subscriber) onDirectory(e directory.Event) {
 		}
 		src.take(e.Entry)
 		src.consider()
+		for _, r := range src.requests {
+			if r.owed {
+				src.checkDuplicates(r)
+			}
+		}
 		s.reconsider()
 	case directory.Gone:
 		if src != nil {
