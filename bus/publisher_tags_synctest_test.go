@@ -191,3 +191,24 @@ func TestChangesOfTagsThatCannotBe(t *testing.T) {
 		}
 	})
 }
+
+// A subscriber need not wait for the publisher's end to know that it has all.
+func TestTheFinalPositionOfARemovedTagIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2)})
+		s := b.subscriber(bus.SubscriberConfig{})
+		c := newCollector()
+		sub, err := s.SubscribeWith(tags.Of(1, 2), c.handle, bus.SubscriptionConfig{Policy: bus.Policy{Kind: bus.Sample, Every: 5}})
+		must(t, err)
+		must(t, sub.Wait(t.Context()))
+		for range 3 {
+			must(t, p.Publish(1, nil))
+		}
+		must(t, p.RemoveTags(tags.Of(1)))
+		time.Sleep(time.Minute)
+		if got := gaps(s.member)[1]; c.count() != 1 || got != 2 {
+			t.Errorf("got %d messages and gaps of %d, want 1 and 2", c.count(), got)
+		}
+	})
+}

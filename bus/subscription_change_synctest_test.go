@@ -327,3 +327,53 @@ func TestAGroupOfSubscriptionsThatBreaksTheProtocol(t *testing.T) {
 		})
 	}
 }
+
+// What was published of a tag before it was removed stands before the
+// acknowledgement of that, though its page is not full.
+func TestARemovedTagEndsBeforeItsAcknowledgement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3), FlushInterval: time.Hour})
+		s := b.subscriber(bus.SubscriberConfig{})
+		sub := subscribe(t, s, tags.Of(1, 2), func(bus.Message) {})
+		must(t, p.Publish(2, nil)) // the first one: behind the acknowledgement it would be a stranger's
+		must(t, p.Publish(3, nil))
+		must(t, sub.Remove(tags.Of(2)))
+		must(t, sub.Add(tags.Of(3))) // with a position, in the same acknowledgement
+		must(t, sub.Wait(t.Context()))
+		time.Sleep(time.Second)
+		if st := s.Stats(); st.Unwanted != 1 || len(s.of(bus.Problem)) > 0 {
+			t.Errorf("got %+v, problems %v; want one message that nobody wants any more", st, s.of(bus.Problem))
+		}
+	})
+}
+
+// A tag that is removed before its addition is acknowledged stays away, and
+// owes nothing when it is added again.
+func TestATagThatIsRemovedBeforeItIsAcknowledged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), FlushInterval: bus.FlushImmediately})
+		s := b.subscriber(bus.SubscriberConfig{})
+		c := newCollector()
+		sub := subscribe(t, s, tags.Of(1), c.handle)
+		b.net.SetDelay(anyPort(s.host), anybody, time.Second)
+		must(t, sub.Add(tags.Of(2)))
+		time.Sleep(time.Millisecond) // it is asked for
+		must(t, sub.Remove(tags.Of(2)))
+		time.Sleep(1500 * time.Millisecond) // it is acknowledged, and its removal on its way
+		must(t, p.Publish(2, nil))
+		must(t, sub.Wait(t.Context()))
+		if st := s.Stats(); c.count() != 0 || st.Unwanted != 1 {
+			t.Errorf("got %v and %+v, want nothing delivered and one unwanted message", c.data, st)
+		}
+		must(t, p.Publish(2, nil))
+		must(t, sub.Add(tags.Of(2)))
+		must(t, sub.Wait(t.Context()))
+		must(t, p.Publish(2, nil))
+		time.Sleep(time.Second)
+		if c.last[2] != 3 || c.count() != 1 || len(s.of(bus.Gap)) > 0 {
+			t.Errorf("got %v, gaps %v; want message 3 only, and no gap", c.last, s.of(bus.Gap))
+		}
+	})
+}
