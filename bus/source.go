@@ -11,6 +11,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/netio"
 	"tagbus/subscription"
+	"tagbus/tags"
 )
 
 // source is the subscriber's side of one publisher: an entry of the directory
@@ -46,13 +47,18 @@ type source struct {
 	due     time.Time // end of the delay before the next try, or of the patience for the hello
 	backoff *backoff.ExponentialBackOff
 
-	requested map[uint64]*Subscription // on this connection
-	denied    map[uint64]error         // on this connection
-	acked     map[uint64]*Subscription // ever, on this publisher: what it owes us
-	lanes     []*tagMap[received]      // what has come, by the number of the lane
-	told      map[laneTag]*lossCounts  // totals of the publisher whose positions have yet to come
-	version   int                      // changes when targets may have changed
-	reader    pageReader
+	requests map[uint64]*request     // by the id of the subscription
+	open     int                     // requests that this connection has, or is asked for or to end
+	owing    int                     // requests for which the publisher owes messages
+	lanes    []*sourceLane           // what has come, by the number of the lane
+	told     map[laneTag]*lossCounts // totals of the publisher whose positions have yet to come
+	version  int                     // changes when targets may have changed
+	reader   pageReader
+
+	edition   int                  // of entry
+	ever      tags.Set             // all tags that it has served
+	announced []announcement       // of the tags that it serves
+	rivals    map[*source]*rivalry // publishers that have served tags of this one
 }
 
 type sourceState int
@@ -70,58 +76,12 @@ func newSource(s *Subscriber) *source {
 	b.InitialInterval, b.MaxInterval = s.cfg.ReconnectMin, s.cfg.ReconnectMax
 	b.Reset()
 	return &source{
-		sub:       s,
-		backoff:   b,
-		requested: make(map[uint64]*Subscription),
-		denied:    make(map[uint64]error),
-		acked:     make(map[uint64]*Subscription),
-		version:   1,
+		sub:      s,
+		backoff:  b,
+		requests: make(map[uint64]*request),
+		rivals:   make(map[*source]*rivalry),
+		version:  1,
 	}
-}
-
-// consider connects if somebody wants the publisher's tags, and subscribes to
-// what is not subscribed yet.
-func (src *source) consider() {
-	switch src.state {
-	case sourceIdle:
-		if src.wanted() && src.speakable() {
-			src.dial()
-		}
-	case sourceReady:
-		for _, sub := range src.sub.subs { // first those that go on, and know where
-			if src.acked[sub.id] != nil {
-				src.considerOne(sub)
-			}
-		}
-		for _, sub := range src.sub.subs {
-			src.considerOne(sub)
-		}
-	case sourceDialing, sourceGreeting, sourceWaiting: // it comes to that
-	}
-}
-
-// considerOne is consider for a single subscription.
-func (src *source) considerOne(sub *Subscription) {
-	switch {
-	case src.state == sourceIdle:
-		src.consider()
-	case src.state != sourceReady || src.requested[sub.id] != nil || src.denied[sub.id] != nil:
-	case sub.set.Intersects(src.entry.Tags):
-		src.requested[sub.id] = sub
-		src.subscribe(sub)
-	}
-}
-
-func (src *source) wanted() bool {
-	if src.ended || !src.listed {
-		return false
-	}
-	for _, sub := range src.sub.subs {
-		if sub.set.Intersects(src.entry.Tags) {
-			return true
-		}
-	}
-	return false
 }
 
 // established says hello.
@@ -185,7 +145,7 @@ func (src *source) unlisted() {
 	}
 	src.after(0)
 	src.state = sourceIdle
-	if len(src.acked) == 0 || src.ended {
+	if src.owing == 0 || src.ended {
 		src.sub.forget(src)
 		return
 	}
@@ -230,11 +190,16 @@ func (src *source) pump() {
 }
 
 func (src *source) send(m subscription.Message) {
+	src.queue(m)
+	src.pump()
+}
+
+// queue queues a control message for pump.
+func (src *source) queue(m subscription.Message) {
 	b, err := subscription.Append(nil, m)
 	if err != nil {
 		src.fail(err)
 		return
 	}
 	src.out.push(b)
-	src.pump()
 }

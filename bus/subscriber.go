@@ -43,6 +43,7 @@ type Subscriber struct {
 
 	// Loop only.
 	timer    netio.Timer
+	patience netio.Timer // for deadlines
 	reports  netio.Timer // of skipping
 	heart    heartbeat
 	skipping []skipping
@@ -52,6 +53,10 @@ type Subscriber struct {
 	past    []*source                  // the last ones that were forgotten, for TagStats
 	dialing map[netip.AddrPort]*source // waiting for OnConnection...
 	subs    map[uint64]*Subscription   // open ones
+
+	deadlines     deadlines
+	choosy        int  // open subscriptions that do not take all publishers of a tag
+	reconsidering bool // reconsider is going to run
 }
 
 // NewSubscriber opens a subscriber that finds publishers in dir. Close it.
@@ -85,8 +90,11 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 	if s.reports, err = s.loop.NewTimer(s.reportSkipped); err != nil {
 		return nil, errors.Join(err, s.timer.Close(), s.backend.Close())
 	}
+	if s.patience, err = s.loop.NewTimer(s.checkPatience); err != nil {
+		return nil, errors.Join(err, s.reports.Close(), s.timer.Close(), s.backend.Close())
+	}
 	if err = s.heart.start(s.loop, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, s.onTick); err != nil {
-		return nil, errors.Join(err, s.timer.Close(), s.reports.Close(), s.backend.Close())
+		return nil, errors.Join(err, s.patience.Close(), s.timer.Close(), s.reports.Close(), s.backend.Close())
 	}
 	s.stopWatch, err = dir.Watch(func(e directory.Event) {
 		s.loop.Post(func() { s.onDirectory(e) })
@@ -121,8 +129,7 @@ func (s *Subscriber) SubscribeWith(set tags.Set, h Handler, cfg SubscriptionConf
 		return nil, ErrEmptySet
 	}
 	if n := set.Parts(); n > subscription.MaxParts {
-		return nil, fmt.Errorf("bus: subscribe: %w: %d ranges and masks, limit %d: subscribe to ranges instead of single tags",
-			subscription.ErrTooManyTags, n, subscription.MaxParts)
+		return nil, fmt.Errorf("bus: subscribe: %w", tooManyParts(n))
 	}
 	lane, err := s.laneFor(cfg)
 	if err != nil {
@@ -135,10 +142,15 @@ func (s *Subscriber) SubscribeWith(set tags.Set, h Handler, cfg SubscriptionConf
 	return sub, nil
 }
 
+func tooManyParts(n int) error {
+	return fmt.Errorf("%w: %d ranges and masks, limit %d: subscribe to ranges instead of single tags",
+		subscription.ErrTooManyTags, n, subscription.MaxParts)
+}
+
 // laneFor returns the lane of subscriptions that are treated alike. Lanes are
 // never given up: a publisher knows them as long as the connection lives.
 func (s *Subscriber) laneFor(cfg SubscriptionConfig) (uint16, error) {
-	cfg.Replay = 0 // it matters only at the start
+	cfg = cfg.lane()
 	s.laneMu.Lock()
 	defer s.laneMu.Unlock()
 	i := slices.Index(s.laneConfigs, cfg)
@@ -158,6 +170,10 @@ func (s *Subscriber) add(sub *Subscription) {
 		return
 	}
 	s.subs[sub.id] = sub
+	if sub.cfg.Duplicates != DuplicatesAll {
+		s.choosy++
+	}
+	s.startPatience(sub)
 	for _, src := range s.sources {
 		src.considerOne(sub)
 	}
@@ -165,8 +181,12 @@ func (s *Subscriber) add(sub *Subscription) {
 
 // remove ends a subscription. Loop only.
 func (s *Subscriber) remove(sub *Subscription) {
+	if s.subs[sub.id] != nil && sub.cfg.Duplicates != DuplicatesAll {
+		s.choosy--
+	}
 	delete(s.subs, sub.id)
 	s.leaving[sub.id] = sub
+	s.stopPatience(sub)
 	sub.unpause()
 	for _, src := range s.sources {
 		src.unsubscribe(sub)
@@ -248,13 +268,20 @@ func (s *Subscriber) onDirectory(e directory.Event) {
 			src = newSource(s)
 			s.sources[e.Entry.Instance] = src
 		}
-		src.entry, src.listed = e.Entry, true
+		src.take(e.Entry)
 		src.consider()
+		for _, r := range src.requests {
+			if r.owed {
+				src.checkDuplicates(r)
+			}
+		}
+		s.reconsider()
 	case directory.Gone:
 		if src != nil {
 			src.listed, src.gone = false, time.Now()
 			src.unlisted()
 			s.forgetOldest()
+			s.reconsider()
 		}
 	case directory.Problem:
 		s.event(Event{Kind: Problem, Err: e.Err})
@@ -321,4 +348,5 @@ func (s *Subscriber) shutdown() {
 	_ = s.timer.Close()
 	_ = s.reports.Close()
 	s.heart.close()
+	_ = s.patience.Close()
 }

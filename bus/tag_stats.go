@@ -90,8 +90,8 @@ func (s *Subscriber) tagStats() []TagStats {
 }
 
 func (src *source) appendTagStats(all []TagStats, configs []SubscriptionConfig) []TagStats {
-	for lane, byTag := range src.lanes {
-		byTag.all(func(e *tagEntry[received]) {
+	for lane, n := range src.lanes {
+		n.received.all(func(e *tagEntry[received]) {
 			rcv := &e.value
 			if published := rcv.count - rcv.unwanted; published > 0 {
 				all = append(all, TagStats{
@@ -109,16 +109,4 @@ func (rcv *received) exportLosses() (l Losses) {
 		l = rcv.lost.export()
 	}
 	return l
-}
-
-// forget drops a publisher that is not going to come back. Loop only.
-func (s *Subscriber) forget(src *source) {
-	delete(s.sources, src.entry.Instance)
-	if len(src.lanes) == 0 {
-		return
-	}
-	if len(s.past) == maxPast {
-		s.past = slices.Delete(s.past, 0, 1)
-	}
-	s.past = append(s.past, src)
 }
