@@ -57,6 +57,7 @@ var (
 	controlVectors = map[string]subscription.Message{
 		"subscribe":            &subscription.Subscribe{ID: 1, Set: []byte{1, 1, 5, 0, 0}},
 		"subscribe-more":       &subscription.Subscribe{ID: 300, Set: []byte{1, 2}, More: true},
+		"subscribe-group":      &subscription.Subscribe{ID: 2, Set: []byte{1, 1, 5, 0, 0}, WithNext: true},
 		"subscribed":           &subscription.Subscribed{ID: 1},
 		"unsubscribe":          &subscription.Unsubscribe{ID: 128},
 		"unsubscribed":         &subscription.Unsubscribed{ID: 65536},
