@@ -41,7 +41,8 @@ func (s *Subscriber) Instance() string { return s.instance }
 
 // TagStats returns what was received of each tag, by publisher, policy and tag.
 // Tags of which nothing has come and nothing is known to be lost are not
-// listed; of the publishers that are gone for good, the last 16 are. A
+// listed; of the publishers that are gone for good, the last 16 are. Of more than
+// a thousand tags it may forget those that no subscription wants any more. A
 // publisher counts the same losses for this subscriber: see
 // Publisher.TagLosses. While a connection is up the two may differ by what is
 // on its way.

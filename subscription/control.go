@@ -93,10 +93,11 @@ type Subscribe struct {
 	// it still has them, that it published before.
 	Replay uint64 `msgpack:"replay,omitempty"`
 
-	// Resume says that this publisher has acknowledged the subscription on an
-	// earlier connection. What it has published since is to be sent, as far as it
-	// still has it. Positions of the same ID come before and tell where the
-	// subscriber stands; a tag that is not listed stands at 0.
+	// Resume says that this publisher has acknowledged all tags of the set for this
+	// subscription on an earlier connection. What it has published since is to be
+	// sent, as far as it still has it. Positions of the same ID come before and
+	// tell where the subscriber stands, in a group once for each lane; a tag that is
+	// not listed stands at 0.
 	Resume bool `msgpack:"resume,omitempty"`
 
 	// More says that further parts follow.
