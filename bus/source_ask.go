@@ -164,12 +164,13 @@ func (src *source) subscribe(r *request, resume, withNext bool) {
 }
 
 // unsubscribe ends a subscription that was closed here. What still arrives for
-// it counts as unwanted.
+// it counts as unwanted. The answer to a Subscribe is waited for: a tag must not
+// become active again before the publisher has heard what was missed of it.
 func (src *source) unsubscribe(sub *Subscription) {
 	src.version++
 	r := src.requests[sub.id]
 	if r != nil && r.open && src.state == sourceReady {
-		if !r.leaving {
+		if !r.leaving && !r.subscribing {
 			r.leaving = true
 			src.send(&subscription.Unsubscribe{ID: sub.id})
 			src.note(r)
@@ -230,7 +231,18 @@ func (src *source) onSubscribed(id uint64) {
 	r.sub.known = true
 	src.sub.stopPatience(r.sub)
 	src.checkDuplicates(r)
-	src.considerOne(r.sub) // it may have changed meanwhile
+	src.answered(r)
+}
+
+// answered goes on when a Subscribe has been acknowledged or refused: the
+// subscription may have changed, or closed, meanwhile.
+func (src *source) answered(r *request) {
+	if r.sub.closed.Load() {
+		src.unsubscribe(r.sub)
+		r.sub.maybeEnded()
+		return
+	}
+	src.considerOne(r.sub)
 	r.sub.maybeReady()
 }
 

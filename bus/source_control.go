@@ -148,13 +148,10 @@ func (src *source) onRefused(m *subscription.Refused) {
 		return
 	}
 	src.reportRefusal(err)
-	// If it was closed here meanwhile, Unsubscribed follows. One that was active
-	// goes on as it was.
-	if r := src.requests[m.ID]; r != nil && r.subscribing && !r.leaving {
-		r.subscribing, r.denied = false, err
+	if r := src.requests[m.ID]; r != nil && r.subscribing {
+		r.subscribing, r.denied = false, err // one that was active goes on as it was
 		src.note(r)
-		src.considerOne(r.sub) // it may have changed meanwhile
-		r.sub.maybeReady()
+		src.answered(r)
 	}
 }
 
