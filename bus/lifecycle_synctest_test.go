@@ -19,6 +19,12 @@ import (
 	"tagbus/tags"
 )
 
+// pass lets time pass, and then all that it has brought about happen.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // publishInTurn publishes tags in turn until the test stops it.
 func publishInTurn(t *testing.T, p *publisher, set tags.Set) (stop func() map[tags.Tag]uint64) {
 	t.Helper()
@@ -71,7 +77,7 @@ func TestAConnectionsSubscriptionsBecomeActiveTogether(t *testing.T) {
 			b.net.SetWindow(anybody, anyPort(host), 32) // while it takes them in, pages wait
 			b.net.SetDelay(anybody, anyPort(host), time.Millisecond)
 			must(t, backend.OpenEndpoint(p.Addr(), netio.Params{Receive: netio.ReceiveParams{MaxMessageBytes: 1 << 20}}))
-			time.Sleep(time.Second)
+			pass(time.Second)
 			s.mu.Lock()
 			pages, acked := 0, 0
 			for _, m := range s.got[1:] {
@@ -123,11 +129,11 @@ func TestResubscribingUnderLoadIsExact(t *testing.T) {
 		}
 		stop := publishInTurn(t, p, all)
 		for i := range 20 {
-			time.Sleep(time.Duration(i*37%50) * time.Millisecond)
+			pass(time.Duration(i*37%50) * time.Millisecond)
 			b.net.Reset(anyPort(p.host), anyPort(s.host))
-			time.Sleep(300 * time.Millisecond)
+			pass(300 * time.Millisecond)
 		}
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		published := stop()
 		must(t, p.Drain(t.Context()))
 		synctest.Wait()
@@ -184,14 +190,14 @@ func TestAPublisherIsStartedAgain(t *testing.T) {
 				got := make(origins)
 				subscribe(t, s, tags.Of(1), got.handle)
 				must(t, first.Publish(1, nil))
-				time.Sleep(time.Second)
+				pass(time.Second)
 				if test.killed {
 					b.net.Kill(first.host)
 				} else {
 					must(t, first.Drain(t.Context()))
 					must(t, first.Close())
 				}
-				time.Sleep(3 * time.Second)
+				pass(3 * time.Second)
 				addr := first.Addr()
 				if !test.samePort {
 					addr = netip.AddrPortFrom(addr.Addr(), addr.Port()+1000)
@@ -199,12 +205,12 @@ func TestAPublisherIsStartedAgain(t *testing.T) {
 				second := b.publisherAt(addr, bus.PublisherConfig{Name: "second", Tags: tags.Of(1)})
 				must(t, second.WaitSubscribers(t.Context(), 1, tags.Of(1)))
 				must(t, second.Publish(1, nil))
-				time.Sleep(30 * time.Second)
+				pass(30 * time.Second)
 				if test.killed {
 					b.dir.Expire(first.Instance(), directory.ErrExpired)
 				}
 				must(t, second.Publish(1, nil))
-				time.Sleep(time.Second)
+				pass(time.Second)
 				if d := cmp.Diff(origins{"first": {1: {1}}, "second": {1: {1, 2}}}, got); d != "" {
 					t.Errorf("(-want +got):\n%s", d)
 				}
@@ -233,35 +239,35 @@ func TestADirectoryEntryThatDisappears(t *testing.T) {
 		c := newCollector()
 		sub := subscribe(t, s, tags.Of(1), c.handle)
 		dir.Expire(p.Instance(), directory.ErrExpired)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		must(t, sub.Add(tags.Of(2)))
 		must(t, sub.Wait(t.Context()))
 		subscribe(t, s, tags.Of(3), c.handle)
 		for tag := range tags.Tag(3) {
 			must(t, p.Publish(tag+1, nil))
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if c.count() != 3 {
 			t.Errorf("without an entry: got %d messages, want 3; events %v", c.count(), s.events)
 		}
 		must(t, dir.registration.Update(dir.entry)) // it is back
-		time.Sleep(time.Second)
+		pass(time.Second)
 		must(t, p.Publish(1, nil))
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if c.count() != 4 || len(s.of(bus.Connected)) != 1 {
 			t.Errorf("with it again: got %d messages, want 4; events %v, want one connection", c.count(), s.events)
 		}
 
 		dir.Expire(p.Instance(), directory.ErrExpired)
 		b.net.Reset(anyPort(m.host), anyPort(s.host))
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		must(t, p.Publish(1, nil))
 		if got := s.kinds(); len(p.Stats().Subscribers) != 0 || !slices.Contains(got, bus.Lost) || !slices.Contains(got, bus.Vanished) {
 			t.Errorf("a minute after the connection was lost: %d connections, events %v; want none, lost and vanished",
 				len(p.Stats().Subscribers), s.events)
 		}
 		must(t, dir.registration.Update(dir.entry))
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if got := gaps(s.member); got[1] != 1 || len(got) != 1 {
 			t.Errorf("gaps: got %v, want 1 of tag 1", got)
 		}

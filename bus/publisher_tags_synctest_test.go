@@ -39,7 +39,7 @@ func TestAnAddedTagIsDeliveredFromItsFirstMessage(t *testing.T) {
 				c := newCollector()
 				_, err := s.Subscribe(test.set, c.handle)
 				must(t, err)
-				time.Sleep(time.Second)
+				pass(time.Second)
 				must(t, p.AddTags(tagRange(t, 2, 4)))
 				if want := test.first.Union(tagRange(t, 2, 4)); !p.Tags().Equal(want) {
 					t.Errorf("tags: got %v, want %v", p.Tags(), want)
@@ -112,7 +112,7 @@ func TestARemovedTagIsAccountedForAfterALoss(t *testing.T) {
 		c := newCollector()
 		subscribe(t, s, tags.Of(1), c.handle)
 		must(t, p.Publish(1, nil))
-		time.Sleep(time.Second)
+		pass(time.Second)
 		b.net.Refuse(p.Addr())
 		b.net.Reset(anyPort(p.host), anyPort(s.host))
 		synctest.Wait()
@@ -121,13 +121,13 @@ func TestARemovedTagIsAccountedForAfterALoss(t *testing.T) {
 		}
 		must(t, p.RemoveTags(tags.Of(1)))
 		b.net.Admit(p.Addr())
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if got := gaps(s.member)[1]; got != 4 {
 			t.Errorf("gaps: got %d messages, want 4; events %v", got, s.events)
 		}
 		must(t, p.AddTags(tags.Of(1)))
 		must(t, p.Publish(1, nil))
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if c.last[1] != 6 || c.count() != 2 || gaps(s.member)[1] != 4 {
 			t.Errorf("after it was added again: got %v and %d messages, gaps %v; want counter 6", c.last, c.count(), gaps(s.member))
 		}
@@ -206,7 +206,7 @@ func TestTheFinalPositionOfARemovedTagIsTold(t *testing.T) {
 			must(t, p.Publish(1, nil))
 		}
 		must(t, p.RemoveTags(tags.Of(1)))
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if got := gaps(s.member)[1]; c.count() != 1 || got != 2 {
 			t.Errorf("got %d messages and gaps of %d, want 1 and 2", c.count(), got)
 		}

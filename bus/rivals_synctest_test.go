@@ -41,9 +41,9 @@ func newRivals(t *testing.T, how bus.Duplicates) *rivals {
 	must(t, err)
 	must(t, sub.Wait(t.Context()))
 	r.publish(t, r.old, 1, 2)
-	time.Sleep(time.Second)
+	pass(time.Second)
 	r.young = r.publisher(bus.PublisherConfig{Name: "young", Tags: tags.Of(2, 3)})
-	time.Sleep(time.Second)
+	pass(time.Second)
 	return r
 }
 
@@ -54,7 +54,7 @@ func (r *rivals) publish(t *testing.T, p *publisher, list ...tags.Tag) {
 	for _, tag := range list {
 		must(t, p.Publish(tag, nil))
 	}
-	time.Sleep(time.Second)
+	pass(time.Second)
 }
 
 func (r *rivals) round(t *testing.T) {
@@ -108,7 +108,7 @@ func TestSeveralPublishersOfATag(t *testing.T) {
 
 				// The alarm comes again for what is new only.
 				must(t, r.young.AddTags(tags.Of(1)))
-				time.Sleep(time.Second)
+				pass(time.Second)
 				r.round(t)
 				r.wantAlarms(t, tags.Of(2), tags.Of(1, 2))
 			})
@@ -138,10 +138,12 @@ func TestWhoTakesOverWhenAPublisherOfTheSameTagGoes(t *testing.T) {
 				stays := r.old
 				if test.young {
 					must(t, r.young.Drain(t.Context()))
+					pass(time.Second) // the other one is asked, and acknowledges
 					r.publish(t, r.old, 1, 2)
 				} else {
 					stays = r.young
 					must(t, r.old.Drain(t.Context()))
+					pass(time.Second)
 					r.publish(t, r.young, 2, 3)
 				}
 				if d := cmp.Diff(test.want, r.got); d != "" {
@@ -162,26 +164,26 @@ func TestARefusedPublisherIsNotConnected(t *testing.T) {
 		b := newBed(t)
 		got := make(origins)
 		first := b.publisher(bus.PublisherConfig{Name: "first", Tags: tags.Of(1)})
-		time.Sleep(time.Second)
+		pass(time.Second)
 		second := b.publisher(bus.PublisherConfig{Name: "second", Tags: tags.Of(1)})
 		s := b.subscriber(bus.SubscriberConfig{})
 		sub, err := s.SubscribeWith(tags.Of(1), got.handle, bus.SubscriptionConfig{Duplicates: bus.DuplicatesRefuse})
 		must(t, err)
 		must(t, sub.Wait(t.Context()))
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if n := len(second.Stats().Subscribers); n != 0 {
 			t.Errorf("got %d connections to the later publisher, want none", n)
 		}
 		// Killed, the first one stays in the directory: it is waited for.
 		b.net.Kill(first.host)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if n := len(second.Stats().Subscribers); n != 0 {
 			t.Errorf("the first one is lost: got %d connections to the later publisher, want none", n)
 		}
 		b.dir.Expire(first.Instance(), directory.ErrExpired)
 		must(t, second.WaitSubscribers(t.Context(), 1, tags.Of(1)))
 		must(t, second.Publish(1, nil))
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if d := cmp.Diff(origins{"second": {1: {1}}}, got); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
 		}
@@ -196,7 +198,7 @@ func TestALateSubscriberTakesTheNewest(t *testing.T) {
 		var all []*publisher
 		for range 8 {
 			all = append(all, b.publisher(bus.PublisherConfig{Tags: tags.Of(1)}))
-			time.Sleep(time.Millisecond)
+			pass(time.Millisecond)
 		}
 		must(t, all[3].RemoveTags(tags.Of(1)))
 		must(t, all[3].AddTags(tags.Of(1))) // which makes it the last
@@ -205,11 +207,11 @@ func TestALateSubscriberTakesTheNewest(t *testing.T) {
 		_, err := s.SubscribeWith(tags.Of(1), func(m bus.Message) { from[m.Publisher.Instance]++ },
 			bus.SubscriptionConfig{Duplicates: bus.DuplicatesNewest})
 		must(t, err)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		for _, p := range all {
 			must(t, p.Publish(1, nil))
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if d := cmp.Diff(map[string]int{all[3].Instance(): 1}, from); d != "" {
 			t.Errorf("messages by publisher (-want +got):\n%s", d)
 		}
@@ -224,7 +226,7 @@ func TestSubscriptionsDifferInWhatTheyDoWithDuplicates(t *testing.T) {
 		sub, err := r.sub.SubscribeWith(tags.Of(2), newest.handle, bus.SubscriptionConfig{Duplicates: bus.DuplicatesNewest})
 		must(t, err)
 		must(t, sub.Wait(t.Context()))
-		time.Sleep(time.Second)
+		pass(time.Second)
 		r.round(t)
 		if d := cmp.Diff(origins{"young": {2: {1}}}, newest); d != "" {
 			t.Errorf("the newest (-want +got):\n%s", d)

@@ -61,7 +61,7 @@ func TestTagsAreRemovedFromALiveSubscription(t *testing.T) {
 		for tag := range tags.Tag(3) {
 			must(t, p.Publish(tag+1, nil))
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if st := s.Stats(); st.Messages != 2 || st.Unwanted != 0 {
 			t.Errorf("after the acknowledgement: got %+v, want 2 messages and none unwanted", st)
 		}
@@ -96,7 +96,7 @@ func TestATagThatIsAwayOwesNothing(t *testing.T) {
 		b.net.Admit(p.Addr())
 		must(t, sub.Wait(t.Context()))
 		must(t, p.Publish(2, nil))
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if got := gaps(s.member); got[1] != 1 || got[2] != 0 {
 			t.Errorf("gaps: got %v, want 1 of tag 1; events %v", got, s.events)
 		}
@@ -124,7 +124,7 @@ func TestAHandlerMayRemoveItsTag(t *testing.T) {
 			must(t, p.Publish(1, nil))
 			must(t, p.Publish(2, nil))
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if got[1] != 2 || got[2] != 5 {
 			t.Errorf("got %v, want 2 of tag 1, which was then removed, and 5 of tag 2", got)
 		}
@@ -144,7 +144,7 @@ func TestAChangedSubscriptionMovesToAnotherPublisher(t *testing.T) {
 			must(t, sub.Remove(tags.Of(1)))
 			must(t, sub.Wait(t.Context()))
 			must(t, two.Publish(2, nil))
-			time.Sleep(time.Second)
+			pass(time.Second)
 			if got := len(one.Stats().Subscribers); got != 0 {
 				t.Errorf("publisher of tag 1: got %d connections, want none", got)
 			}
@@ -152,7 +152,7 @@ func TestAChangedSubscriptionMovesToAnotherPublisher(t *testing.T) {
 			must(t, sub.Remove(tags.Of(2)))
 			must(t, sub.Wait(t.Context()))
 			must(t, one.Publish(1, nil))
-			time.Sleep(time.Second)
+			pass(time.Second)
 		}
 		if c.last[1] != 3 || c.last[2] != 3 || c.count() != 6 {
 			t.Errorf("got %v, %d messages; want 3 of each", c.last, c.count())
@@ -189,7 +189,7 @@ func TestChangesOfASubscriptionThatCannotBe(t *testing.T) {
 			t.Errorf("refused by the publisher: got %v, want its reason", err)
 		}
 		must(t, p.Publish(1, nil))
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if c.last[1] != 1 {
 			t.Error("the tag that it had before the refused change is not delivered any more")
 		}
@@ -234,7 +234,7 @@ func TestQuickChangesAreCarriedOutTogether(t *testing.T) {
 		for i := range changes {
 			must(t, p.PublishContext(t.Context(), tags.Tag(10+i), nil))
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if got, want := c.count(), changes-(changes+2)/3; got != want {
 			t.Errorf("got %d messages, want %d", got, want)
 		}
@@ -257,9 +257,9 @@ func TestDoubleSubscribeIsIdempotent(t *testing.T) {
 		s := &stranger{answer: [][]byte{hello(t, subscription.Hello{Instance: "x", MaxMessageBytes: 1 << 30}), again, again, again}}
 		backend, _ := b.stranger(s)
 		must(t, backend.OpenEndpoint(p.Addr(), netio.Params{}))
-		time.Sleep(time.Second)
+		pass(time.Second)
 		must(t, p.Publish(1, nil))
-		time.Sleep(time.Second)
+		pass(time.Second)
 		synctest.Wait()
 		var got []string
 		for _, m := range s.got[1:] {
@@ -284,7 +284,7 @@ func TestSubscriptionsOfTheSameSetShareTheNetwork(t *testing.T) {
 		for range 10 {
 			must(t, p.Publish(1, nil))
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if one.count() != 10 || two.count() != 10 {
 			t.Errorf("delivered: got %d and %d, want 10 to each", one.count(), two.count())
 		}
@@ -317,7 +317,7 @@ func TestAGroupOfSubscriptionsThatBreaksTheProtocol(t *testing.T) {
 				}}
 				backend, _ := b.stranger(s)
 				must(t, backend.OpenEndpoint(p.Addr(), netio.Params{}))
-				time.Sleep(time.Second)
+				pass(time.Second)
 				synctest.Wait()
 				wantEvent(t, p.member, test.want)
 				if s.closed != 1 {
@@ -341,7 +341,7 @@ func TestARemovedTagEndsBeforeItsAcknowledgement(t *testing.T) {
 		must(t, sub.Remove(tags.Of(2)))
 		must(t, sub.Add(tags.Of(3))) // with a position, in the same acknowledgement
 		must(t, sub.Wait(t.Context()))
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if st := s.Stats(); st.Unwanted != 1 || len(s.of(bus.Problem)) > 0 {
 			t.Errorf("got %+v, problems %v; want one message that nobody wants any more", st, s.of(bus.Problem))
 		}
@@ -359,9 +359,9 @@ func TestATagThatIsRemovedBeforeItIsAcknowledged(t *testing.T) {
 		sub := subscribe(t, s, tags.Of(1), c.handle)
 		b.net.SetDelay(anyPort(s.host), anybody, time.Second)
 		must(t, sub.Add(tags.Of(2)))
-		time.Sleep(time.Millisecond) // it is asked for
+		pass(time.Millisecond) // it is asked for
 		must(t, sub.Remove(tags.Of(2)))
-		time.Sleep(1500 * time.Millisecond) // it is acknowledged, and its removal on its way
+		pass(1500 * time.Millisecond) // it is acknowledged, and its removal on its way
 		must(t, p.Publish(2, nil))
 		must(t, sub.Wait(t.Context()))
 		if st := s.Stats(); c.count() != 0 || st.Unwanted != 1 {
@@ -371,7 +371,7 @@ func TestATagThatIsRemovedBeforeItIsAcknowledged(t *testing.T) {
 		must(t, sub.Add(tags.Of(2)))
 		must(t, sub.Wait(t.Context()))
 		must(t, p.Publish(2, nil))
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if c.last[2] != 3 || c.count() != 1 || len(s.of(bus.Gap)) > 0 {
 			t.Errorf("got %v, gaps %v; want message 3 only, and no gap", c.last, s.of(bus.Gap))
 		}

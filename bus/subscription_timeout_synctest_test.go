@@ -58,7 +58,7 @@ func TestASubscriptionThatNobodyAcknowledgesInTime(t *testing.T) {
 						t.Errorf("wait of the other one: got %v after %v, want ErrNoPublisher after 4 s", err, time.Since(start))
 					}
 				}
-				time.Sleep(time.Minute)
+				pass(time.Minute)
 				if got := len(s.of(bus.Problem)); got != 2 {
 					t.Errorf("problems: got %v, want one for each subscription", s.of(bus.Problem))
 				}
@@ -77,16 +77,16 @@ func TestASubscriptionThatIsAcknowledgedHasNoTimeout(t *testing.T) {
 		closed, err := s.SubscribeWith(tags.Of(1), c.handle, bus.SubscriptionConfig{Timeout: time.Second})
 		must(t, err)
 		must(t, closed.Close())
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
 		must(t, sub.Wait(t.Context()))
 		b.net.Refuse(p.Addr())
 		b.net.Reset(anyPort(p.host), anyPort(s.host))
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		b.net.Admit(p.Addr())
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		must(t, p.Publish(1, nil))
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if c.count() != 1 || len(s.of(bus.Problem)) > 0 {
 			t.Errorf("got %d messages, problems %v; want 1 and none", c.count(), s.of(bus.Problem))
 		}
