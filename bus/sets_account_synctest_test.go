@@ -60,7 +60,7 @@ func TestWhatWasMissedIsToldOnceThoughTheSubscriptionCloses(t *testing.T) {
 			_, err := r.sub.SubscribeWith(tags.Of(1), func(bus.Message) {}, cfg)
 			must(t, err)
 		})
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		for _, problem := range append(audit(t, r.pub, r.sub, tags.Of(1, 2)), auditSums(r.pub, r.sub)...) {
 			t.Error(problem)
 		}
@@ -90,7 +90,7 @@ func TestWhatIsAddedBetweenConnectionsIsNotMadeUpFor(t *testing.T) {
 						}
 					}
 					p.Flush()
-					time.Sleep(time.Millisecond)
+					pass(time.Millisecond)
 				}
 				sub, c := join(t, s, tags.Of(1, 3), bus.SubscriptionConfig{Replay: test.replay})
 				publish(1, 3)
@@ -101,7 +101,7 @@ func TestWhatIsAddedBetweenConnectionsIsNotMadeUpFor(t *testing.T) {
 				publish(4, 6)
 				must(t, sub.Wait(t.Context()))
 				publish(7, 7)
-				time.Sleep(time.Second)
+				pass(time.Second)
 				want := map[tags.Tag][]uint64{1: counters(1, 7), 2: test.want, 3: counters(1, 3)}
 				if d := cmp.Diff(want, c.counters()); d != "" {
 					t.Errorf("(-want +got):\n%s", d)
@@ -135,7 +135,7 @@ func TestAddedTagsComeWithOldMessages(t *testing.T) {
 		must(t, sub.Add(tags.Of(2)))
 		must(t, sub.Wait(t.Context()))
 		publish(6, 7)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if d := cmp.Diff(map[tags.Tag][]uint64{1: counters(3, 7), 2: counters(3, 7)}, c.counters()); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
 		}
@@ -156,16 +156,16 @@ func TestAGroupResumesBeforeItReplays(t *testing.T) {
 						must(t, p.Publish(1, []byte(sized(1, n, 20))))
 					}
 					p.Flush()
-					time.Sleep(time.Millisecond)
+					pass(time.Millisecond)
 				}
 				_, first := join(t, s, set, cfg)
 				publish(1, 5)
 				b.net.Reset(p.Addr(), anyPort(s.host))
 				publish(6, 8)
 				_, second := join(t, s, tags.Of(1, 2), cfg)
-				time.Sleep(time.Minute)
+				pass(time.Minute)
 				publish(9, 9)
-				time.Sleep(time.Second)
+				pass(time.Second)
 				if d := cmp.Diff(map[tags.Tag][]uint64{1: counters(1, 9)}, first.counters()); d != "" {
 					t.Errorf("the first (-want +got):\n%s", d)
 				}
@@ -206,7 +206,7 @@ func TestRemovedTagsAreNotKept(t *testing.T) {
 		must(t, p.Publish(1, []byte(sized(1, 5, 20))))
 		must(t, p.Publish(1, []byte(sized(1, 6, 20))))
 		_, late := join(t, b.subscriber(bus.SubscriberConfig{}), tags.Of(1), bus.SubscriptionConfig{Replay: 10})
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if d := cmp.Diff(map[tags.Tag][]uint64{1: {5, 6}, 2: counters(1, 4)}, c.counters()); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
 		}
