@@ -53,7 +53,7 @@ var (
 	// instance the directory entry named.
 	ErrStaleEntry = errors.New("bus: another publisher answers at this address: its directory entry is stale")
 
-	// ErrDuplicate is the cause of a Duplicate event.
+	// ErrDuplicate is the cause of a subscriber's Duplicate event.
 	ErrDuplicate = errors.New("bus: two publishers serve the same tags: stop one of them, or choose one by SubscriptionConfig.Duplicates")
 
 	// ErrNoPublisher is wrapped in the error with which a subscription ends that
@@ -208,8 +208,8 @@ func (*NoReplyError) Is(target error) bool { return target == ErrNoReply }
 // Unwrap returns what ended the request.
 func (e *NoReplyError) Unwrap() error { return e.Err }
 
-// DuplicateError is the cause of a sender's Problem event about two receivers of
-// the same tags.
+// DuplicateError is the cause of a sender's Duplicate event: two receivers own the
+// same tags.
 type DuplicateError struct {
 	Tags   tags.Set // that both own
 	First  *Peer    // which is connected and gets the messages

@@ -58,10 +58,12 @@ const (
 	// the connection was lost. What was missed in between has been reported.
 	Resubscribed
 
-	// Duplicate means that the publishers Peer and Other, of which Peer announced them
-	// later, both serve Tags. It comes once for two publishers, and again only
-	// when they come to have more tags in common. What happens then,
-	// SubscriptionConfig.Duplicates says.
+	// Duplicate means that two peers have Tags. At a subscriber: the publishers Peer
+	// and Other, of which Peer announced them later, both serve them. It comes once
+	// for two publishers, and again only when they come to have more tags in common.
+	// What happens then, SubscriptionConfig.Duplicates says. At a sender: the
+	// receivers Peer and Other, of which Other gets the messages, both own them; Err
+	// is a *DuplicateError.
 	Duplicate
 )
 
@@ -85,7 +87,7 @@ func (k EventKind) String() string {
 type Event struct {
 	Kind  EventKind
 	Peer  *Peer    // nil when no peer is concerned
-	Other *Peer    // Duplicate: the one that announced the tags earlier
+	Other *Peer    // Duplicate: the one that had the tags earlier
 	Tags  tags.Set // Subscribed, Resubscribed, Unsubscribed, Vanished, Duplicate
 	Tag   tags.Tag // Gap
 	Count uint64   // Gap

@@ -177,7 +177,7 @@ func (out *outlet) expel(id uint64, duplicate *DuplicateError) {
 func (out *outlet) report(duplicate *DuplicateError) {
 	if text := duplicate.Error(); text != out.alarmed {
 		out.alarmed = text
-		out.sender.pub.event(Event{Kind: Problem, Peer: duplicate.Second, Err: duplicate})
+		out.sender.pub.event(Event{Kind: Duplicate, Peer: duplicate.Second, Other: duplicate.First, Tags: duplicate.Tags, Err: duplicate})
 	}
 }
 
