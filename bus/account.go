@@ -53,18 +53,13 @@ func (a *laneAccount) add(cause subscription.Cause, tag tags.Tag, count uint64) 
 	a.total[cause] += count
 }
 
-// totals returns the counts of the tags that are in one set and not in the
-// other, for the subscriber to compare.
-func (a *laneAccount) totals(in, notIn tags.Set) *losses {
+// addTotal adds the counts of a tag, for the subscriber to compare.
+func (a *laneAccount) addTotal(to *losses, tag tags.Tag) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var all losses
-	for tag, counts := range a.byTag {
-		if in.Contains(tag) && !notIn.Contains(tag) {
-			all.merge(&losses{counts: map[tags.Tag]lossCounts{tag: *counts}})
-		}
+	if counts := a.byTag[tag]; counts != nil {
+		to.merge(&losses{counts: map[tags.Tag]lossCounts{tag: *counts}})
 	}
-	return &all
 }
 
 // Bounds of what is remembered of subscribers that have gone.

@@ -96,6 +96,13 @@ func plus(a, b bus.Losses) bus.Losses {
 	}
 }
 
+func minus(a, b bus.Losses) bus.Losses {
+	return bus.Losses{
+		Full: a.Full - b.Full, Memory: a.Memory - b.Memory, Connection: a.Connection - b.Connection,
+		Ended: a.Ended - b.Ended, LeftOut: a.LeftOut - b.LeftOut,
+	}
+}
+
 // reported returns what the Gap events of a publisher, from the nth on, tell of
 // each tag.
 func reported(s *subscriber, instance string, from int) map[tags.Tag]bus.Losses {

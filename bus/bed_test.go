@@ -37,6 +37,7 @@ type member struct {
 	mu     sync.Mutex
 	events []bus.Event
 	times  []time.Time // of events
+	hooks  map[bus.EventKind]func()
 }
 
 func (b *bed) member() *member {
@@ -49,7 +50,19 @@ func (m *member) note(e bus.Event) {
 	m.mu.Lock()
 	m.events = append(m.events, e)
 	m.times = append(m.times, time.Now())
+	hook := m.hooks[e.Kind]
+	delete(m.hooks, e.Kind)
 	m.mu.Unlock()
+	if hook != nil {
+		hook()
+	}
+}
+
+// when has f called on the loop at the next event of a kind.
+func (m *member) when(kind bus.EventKind, f func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hooks = map[bus.EventKind]func(){kind: f}
 }
 
 // kinds returns the kinds of the events so far.

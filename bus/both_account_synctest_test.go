@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -12,8 +11,6 @@ import (
 	"time"
 
 	"tagbus/bus"
-	"tagbus/bus/directory"
-	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -267,14 +264,7 @@ func TestAReceiverHasATagInOneLane(t *testing.T) {
 			control(t, &subscription.Subscribe{ID: 1, Set: five}),
 			control(t, &subscription.Subscribe{ID: 2, Set: five, Lane: 1, Policy: "latest"}),
 		}}
-		backend, host := b.stranger(x)
-		listen, err := backend.OpenListenEndpoint(netip.AddrPortFrom(host, 0), netio.Params{})
-		must(t, err)
-		_, err = b.dir.Announce(directory.Entry{
-			Instance: "x", Role: directory.Receiver, Backend: backend.Name(), Tags: tags.Of(5),
-			Addresses: []netip.AddrPort{listen.Addr()}, PageBytes: 64 << 20, MaxMessageBytes: 64 << 20,
-		})
-		must(t, err)
+		b.receiverByHand(x, tags.Of(5))
 		s := b.sender(bus.SenderConfig{Tags: tags.Of(5)})
 		must(t, s.WaitReceivers(t.Context(), tags.Of(5)))
 		synctest.Wait()
@@ -282,5 +272,50 @@ func TestAReceiverHasATagInOneLane(t *testing.T) {
 		if len(refused) != 1 || !strings.Contains(refused[0].Err.Error(), "lanes 0 and 1") || len(s.Stats().Subscribers[0].Lanes) != 1 {
 			t.Errorf("got events %v and %+v, want the second lane refused", s.events, s.Stats().Subscribers)
 		}
+	})
+}
+
+// Of a group of subscriptions either all become active or, if one of them is
+// another receiver's, none: else a message could go to who is being sent away.
+func TestAGroupWithAnothersTagIsRefusedAsAWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		in := make(inbox)
+		b.receiver(bus.ReceiverConfig{Name: "owner", Tags: tags.Of(1)}, in.handle)
+		s := b.sender(bus.SenderConfig{Tags: tags.Of(1, 2, 3)})
+		must(t, s.WaitReceivers(t.Context(), tags.Of(1)))
+		ask := func(id uint64, tag tags.Tag, withNext bool) []byte {
+			set, err := tags.Of(tag).MarshalBinary()
+			must(t, err)
+			return control(t, &subscription.Subscribe{ID: id, Set: set, WithNext: withNext})
+		}
+		x := &stranger{answer: [][]byte{
+			hello(t, subscription.Hello{Instance: "x", Role: subscription.RoleReceiver, MaxMessageBytes: 64 << 20}),
+			ask(1, 2, true), ask(2, 1, true), ask(3, 3, false),
+		}}
+		b.receiverByHand(x, tags.Of(2, 3)) // it does not announce all that it asks for
+		s.when(bus.Duplicate, func() {
+			for _, tag := range []tags.Tag{2, 3} {
+				if err := s.Send(tag, nil); !errors.Is(err, bus.ErrNoReceiver) {
+					t.Errorf("tag %v: got %v, want ErrNoReceiver", tag, err)
+				}
+			}
+		})
+		must(t, s.Send(1, []byte("a")))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		duplicates := s.of(bus.Duplicate)
+		if len(duplicates) != 1 || !duplicates[0].Tags.Equal(tags.Of(1)) || duplicates[0].Other.Name != "owner" || len(s.of(bus.Subscribed)) != 1 {
+			t.Errorf("got events %v, want one of two receivers, and one subscription", s.events)
+		}
+		for _, data := range x.got {
+			if m, err := subscription.Decode(data); err == nil && m.Kind() == subscription.KindSubscribed {
+				t.Errorf("got %+v, want none", m)
+			}
+		}
+		if x.closed == 0 || len(x.got) == 0 {
+			t.Errorf("got %d messages and %d ends, want a refusal and the end", len(x.got), x.closed)
+		}
+		in.want(t, "", 1, "a")
 	})
 }

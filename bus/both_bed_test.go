@@ -1,9 +1,11 @@
 package bus_test
 
 import (
+	"net/netip"
 	"testing"
 
 	"tagbus/bus"
+	"tagbus/bus/directory"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -50,6 +52,19 @@ func (b *bed) receiver(cfg bus.ReceiverConfig, h bus.Handler) *receiver {
 		m.loop.Close()
 	})
 	return &receiver{r, m}
+}
+
+// receiverByHand announces x as a receiver, with the instance "x".
+func (b *bed) receiverByHand(x *stranger, set tags.Set) {
+	b.tb.Helper()
+	backend, host := b.stranger(x)
+	listen, err := backend.OpenListenEndpoint(netip.AddrPortFrom(host, 0), netio.Params{})
+	must(b.tb, err)
+	_, err = b.dir.Announce(directory.Entry{
+		Instance: "x", Role: directory.Receiver, Backend: backend.Name(), Tags: set,
+		Addresses: []netip.AddrPort{listen.Addr()}, PageBytes: 64 << 20, MaxMessageBytes: 64 << 20,
+	})
+	must(b.tb, err)
 }
 
 // inbox records what a receiver gets, by the name of the sender.

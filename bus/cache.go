@@ -225,6 +225,13 @@ func (c *cache) drop(m uint32) {
 	c.spare = m
 }
 
+// empty removes all messages of a line.
+func (c *cache) empty(line uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.clear(line)
+}
+
 // clear removes all messages of a line. mu is held.
 func (c *cache) clear(line uint32) {
 	for c.lines[line].count > 0 {

@@ -164,17 +164,13 @@ type skipping struct {
 // for there: a publisher must not make us remember as many as it likes.
 func (src *source) receivedOf(lane uint16, tag tags.Tag) *received {
 	if int(lane) < len(src.lanes) {
-		if rcv := src.lanes[lane].get(tag); rcv != nil {
+		n := src.lanes[lane]
+		if rcv := n.received.get(tag); rcv != nil {
 			return rcv
 		}
-	}
-	for _, asked := range [...]map[uint64]*Subscription{src.requested, src.acked} {
-		for _, sub := range asked {
-			if sub.lane == lane && sub.set.Contains(tag) {
-				for int(lane) >= len(src.lanes) {
-					src.lanes = append(src.lanes, new(tagMap[received]))
-				}
-				return src.lanes[lane].add(tag, func(*received) {})
+		for r := range n.about(tag) {
+			if r.knows(tag) {
+				return n.received.add(tag, func(*received) {})
 			}
 		}
 	}
@@ -189,9 +185,9 @@ func (src *source) aim(rcv *received, lane uint16, tag tags.Tag) {
 	if src.sub.closed.Load() {
 		return
 	}
-	for _, sub := range src.acked {
-		if sub.lane == lane && sub.set.Contains(tag) && !sub.closed.Load() {
-			rcv.targets = append(rcv.targets, target{src, sub, sub.handlerOf(tag)})
+	for r := range src.lane(lane).about(tag) {
+		if r.owes(tag) && !r.sub.closed.Load() {
+			rcv.targets = append(rcv.targets, target{src, r.sub, r.sub.handlerOf(tag)})
 		}
 	}
 }

@@ -25,9 +25,15 @@ var (
 	// ever.
 	ErrOnLoop = errors.New("bus: cannot wait inside a callback: use the variant that does not wait, or another goroutine")
 
-	// ErrUnknownTag is wrapped in the error of Publish for a tag outside
-	// PublisherConfig.Tags.
+	// ErrUnknownTag is wrapped in the error of Publish for a tag that the
+	// publisher does not serve: it is not one of PublisherConfig.Tags, nor of
+	// AddTags, or RemoveTags has taken it away.
 	ErrUnknownTag = errors.New("tag is not one of the publisher's")
+
+	// ErrTooManyTags is returned by Publisher.AddTags when too many tags that
+	// were published have been removed since: a publisher remembers all their
+	// positions.
+	ErrTooManyTags = errors.New("bus: publisher remembers too many tags that it has ceased to serve: open another publisher")
 
 	// ErrMessageTooLarge is wrapped in the error of Publish for a message above
 	// PublisherConfig.MaxMessageBytes.
@@ -46,6 +52,13 @@ var (
 	// ErrStaleEntry is the cause of a refusal by a publisher that is not the
 	// instance the directory entry named.
 	ErrStaleEntry = errors.New("bus: another publisher answers at this address: its directory entry is stale")
+
+	// ErrDuplicate is the cause of a subscriber's Duplicate event.
+	ErrDuplicate = errors.New("bus: two publishers serve the same tags: stop one of them, or choose one by SubscriptionConfig.Duplicates")
+
+	// ErrNoPublisher is wrapped in the error with which a subscription ends that
+	// no publisher has acknowledged within SubscriptionConfig.Timeout.
+	ErrNoPublisher = errors.New("no publisher has acknowledged the subscription")
 
 	// ErrProtocol is wrapped in the cause with which a connection is closed
 	// when the peer breaks the protocol.
@@ -86,8 +99,9 @@ var (
 	ErrPolicyRefused = errors.New("bus: the publisher does not allow this policy")
 
 	// ErrPublisherEnded is the cause of a Gap that shows only when the
-	// publisher compares the final positions at its end.
-	ErrPublisherEnded = errors.New("bus: missing at the publisher's end")
+	// publisher tells the final positions, at its end or when it ceases to
+	// serve the tag.
+	ErrPublisherEnded = errors.New("bus: missing when the publisher ended, or ceased to serve the tag")
 
 	// ErrSilent is wrapped in the cause of a Lost event, a *SilentError, when
 	// nothing was heard of the peer for longer than the heartbeats allow.
@@ -194,8 +208,8 @@ func (*NoReplyError) Is(target error) bool { return target == ErrNoReply }
 // Unwrap returns what ended the request.
 func (e *NoReplyError) Unwrap() error { return e.Err }
 
-// DuplicateError is the cause of a sender's Problem event about two receivers of
-// the same tags.
+// DuplicateError is the cause of a sender's Duplicate event: two receivers own the
+// same tags.
 type DuplicateError struct {
 	Tags   tags.Set // that both own
 	First  *Peer    // which is connected and gets the messages
@@ -206,6 +220,31 @@ type DuplicateError struct {
 func (e *DuplicateError) Error() string {
 	return fmt.Sprintf("bus: tags %s have two receivers: %v gets the messages, %v none: give each tag one receiver",
 		shortSet(e.Tags), e.First, e.Second)
+}
+
+// NoPublisherError ends a subscription that no publisher has acknowledged in
+// time. It wraps ErrNoPublisher.
+type NoPublisherError struct {
+	Tags   tags.Set
+	Waited time.Duration // SubscriptionConfig.Timeout
+	Err    error         // why a publisher refused the subscription; nil if none did
+}
+
+// Error names the tags, the time, the refusal if there was one, and what to do.
+func (e *NoPublisherError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("bus: subscribe to %s: %v within %v: refused: %v", shortSet(e.Tags), ErrNoPublisher, e.Waited, e.Err)
+	}
+	return fmt.Sprintf("bus: subscribe to %s: %v within %v: start one that serves these tags, look whether both use the same directory, or raise SubscriptionConfig.Timeout",
+		shortSet(e.Tags), ErrNoPublisher, e.Waited)
+}
+
+// Unwrap returns ErrNoPublisher and the refusal.
+func (e *NoPublisherError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{ErrNoPublisher}
+	}
+	return []error{ErrNoPublisher, e.Err}
 }
 
 // UndeliveredError is the cause of a publisher's Lost event for a subscriber

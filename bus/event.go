@@ -53,12 +53,25 @@ const (
 
 	// Resumed means that the subscriber Peer takes messages again after Stalled.
 	Resumed
+
+	// Resubscribed means that Peer has acknowledged a subscription to Tags again, after
+	// the connection was lost. What was missed in between has been reported.
+	Resubscribed
+
+	// Duplicate means that two peers have Tags. At a subscriber: the publishers Peer
+	// and Other, of which Peer announced them later, both serve them. It comes once
+	// for two publishers, and again only when they come to have more tags in common.
+	// What happens then, SubscriptionConfig.Duplicates says. At a sender: the
+	// receivers Peer and Other, of which Other gets the messages, both own them; Err
+	// is a *DuplicateError.
+	Duplicate
 )
 
 var eventNames = [...]string{
 	Connected: "connected", Subscribed: "subscribed", Unsubscribed: "unsubscribed", Lost: "lost", Refused: "refused",
 	Gap: "gap", Vanished: "vanished", Goodbye: "goodbye", Problem: "problem",
 	Stalled: "stalled", Resumed: "resumed",
+	Resubscribed: "resubscribed", Duplicate: "duplicate",
 }
 
 // String returns the kind's name.
@@ -74,7 +87,8 @@ func (k EventKind) String() string {
 type Event struct {
 	Kind  EventKind
 	Peer  *Peer    // nil when no peer is concerned
-	Tags  tags.Set // Subscribed, Unsubscribed, Vanished
+	Other *Peer    // Duplicate: the one that had the tags earlier
+	Tags  tags.Set // Subscribed, Resubscribed, Unsubscribed, Vanished, Duplicate
 	Tag   tags.Tag // Gap
 	Count uint64   // Gap
 	Err   error
@@ -88,6 +102,9 @@ func (e Event) String() string {
 	}
 	if e.Peer != nil {
 		s += " " + e.Peer.String()
+	}
+	if e.Other != nil {
+		s += " and " + e.Other.String()
 	}
 	if !e.Tags.IsEmpty() {
 		s += " tags " + shortSet(e.Tags)

@@ -19,6 +19,8 @@ func TestEventsReadWell(t *testing.T) {
 		want  string
 	}{
 		{"with a peer and tags", bus.Event{Kind: bus.Subscribed, Peer: peer, Tags: tags.Of(1)}, "subscribed readout@host1:7 (10.0.0.1:80) tags 0x0000000000000001"},
+		{"two publishers of a tag", bus.Event{Kind: bus.Duplicate, Peer: peer, Other: &bus.Peer{Name: "old"}, Tags: tags.Of(1), Err: bus.ErrDuplicate}, "duplicate readout@host1:7 (10.0.0.1:80) and old tags 0x0000000000000001: bus: two publishers serve the same tags: stop one of them, or choose one by SubscriptionConfig.Duplicates"},
+		{"again after a loss", bus.Event{Kind: bus.Resubscribed, Peer: peer, Tags: tags.Of(1)}, "resubscribed readout@host1:7 (10.0.0.1:80) tags 0x0000000000000001"},
 		{"a gap", bus.Event{Kind: bus.Gap, Peer: peer, Tag: 2, Count: 5, Err: bus.ErrConnectionLost}, "gap readout@host1:7 (10.0.0.1:80) 5 messages of tag 0x0000000000000002: bus: published while the connection was lost"},
 		{"an end without loss", bus.Event{Kind: bus.Lost, Peer: peer}, "left readout@host1:7 (10.0.0.1:80)"},
 		{"an end with loss", bus.Event{Kind: bus.Lost, Peer: &bus.Peer{Instance: "id"}, Err: &bus.UndeliveredError{Messages: 3, Err: io.ErrUnexpectedEOF}}, "lost id: bus: 3 messages undelivered: unexpected EOF"},

@@ -134,23 +134,23 @@ func (n *lane) busy() bool {
 	return !l.dead && (n.queue.len() > 0 || l.inFlightBytes >= l.pub.window)
 }
 
-// subscribed puts the positions and the acknowledgement of a subscription in
-// front of the pages that are held back, and before them what is known to be
-// lost of its tags.
-func (n *lane) subscribed(id uint64, totals *losses, positions []subscription.Position) {
-	totals.all(func(cause subscription.Cause, counts []subscription.Position) {
+// subscribed puts the positions and the acknowledgement of a subscription into
+// a queue, in front of the pages that are held back, and before them what is
+// known to be lost of its tags.
+func (n *lane) subscribed(queue *ring[item], id uint64, j joined) {
+	j.totals.all(func(cause subscription.Cause, counts []subscription.Position) {
 		for list := range positionLists(counts) {
-			n.link.send(n, &subscription.Lost{Lane: n.number, Cause: cause, List: list, Total: true})
+			n.link.sendIn(queue, n, &subscription.Lost{Lane: n.number, Cause: cause, List: list, Total: true})
 		}
 	})
-	for list := range positionLists(positions) {
-		n.link.send(n, &subscription.Positions{ID: id, List: list})
+	for list := range positionLists(j.positions) {
+		n.link.sendIn(queue, n, &subscription.Positions{ID: id, List: list})
 	}
-	n.link.send(n, &subscription.Subscribed{ID: id})
+	n.link.sendIn(queue, n, &subscription.Subscribed{ID: id})
 }
 
-// goodbye sends the final positions.
-func (n *lane) goodbye(positions []subscription.Position) {
+// finals sends the final positions of tags.
+func (n *lane) finals(positions []subscription.Position) {
 	for list := range positionLists(positions) {
 		n.link.send(n, &subscription.Goodbye{Lane: n.number, List: list})
 	}

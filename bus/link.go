@@ -36,17 +36,20 @@ type link struct {
 	sentPages, sentMessages, sentBytes uint64
 
 	// Loop only.
-	state    linkState
-	owed     bool    // it had a subscription when it was taken out of the routes
-	outlet   *outlet // of a sender
-	peer     *Peer
-	fault    error // why this side has closed, or will
-	pulse    pulse
-	stalled  bool // reported
-	partID   uint64
-	part     []byte // parts of a subscription's set received so far
-	standing standing
-	subs     map[uint64]*lane // by the id of the subscription
+	state      linkState
+	owed       bool    // it had a subscription when it was taken out of the routes
+	outlet     *outlet // of a sender
+	peer       *Peer
+	fault      error // why this side has closed, or will
+	pulse      pulse
+	stalled    bool // reported
+	partID     uint64
+	part       []byte // parts of a subscription's set received so far
+	standing   standing
+	group      []wish           // subscriptions that wait for the rest of their group
+	groupParts int              // of its sets
+	groupStand int              // positions in it
+	subs       map[uint64]*lane // by the id of the subscription
 }
 
 type linkState int

@@ -12,14 +12,19 @@ import (
 // send queues a control message: in order with the pages before it in a lane,
 // passing those that are held back by cork; without a lane, before all pages.
 func (l *link) send(n *lane, m subscription.Message) {
+	queue := &l.control
+	if n != nil {
+		queue = &n.queue
+	}
+	l.sendIn(queue, n, m)
+}
+
+// sendIn queues a control message about a lane in a certain queue.
+func (l *link) sendIn(queue *ring[item], n *lane, m subscription.Message) {
 	b, err := subscription.Append(nil, m)
 	if err != nil { // only possible for a message that this package built too long
 		l.fail(err)
 		return
-	}
-	queue := &l.control
-	if n != nil {
-		queue = &n.queue
 	}
 	l.sendControl(queue, item{control: b, lane: n})
 }

@@ -29,6 +29,7 @@ type modelRun struct {
 // modelEpoch is what a publisher has published.
 type modelEpoch struct {
 	published map[tags.Tag]uint64
+	removed   map[tags.Tag]bool // by the publisher
 }
 
 type modelSubscriber struct {
@@ -46,7 +47,8 @@ type modelSubscriber struct {
 type modelBook struct {
 	from      map[tags.Tag]uint64 // positions at the acknowledgement; nil if it was not there to see
 	delivered map[tags.Tag]uint64
-	last      map[tags.Tag]uint64 // counter
+	last      map[tags.Tag]uint64     // counter
+	lost      map[tags.Tag]bus.Losses // reported when the account began
 }
 
 func newModelRun(t *testing.T, c modelCase) *modelRun {
@@ -70,7 +72,7 @@ func newModelRun(t *testing.T, c modelCase) *modelRun {
 // publishes anything.
 func (r *modelRun) begin() {
 	r.pub = r.bed.publisher(r.cfg)
-	r.now = &modelEpoch{published: make(map[tags.Tag]uint64)}
+	r.now = &modelEpoch{published: make(map[tags.Tag]uint64), removed: make(map[tags.Tag]bool)}
 	r.epochs[r.pub.Instance()] = r.now
 	time.Sleep(time.Minute)
 	for _, s := range r.subs {
@@ -81,7 +83,9 @@ func (r *modelRun) begin() {
 }
 
 func newModelBook(from map[tags.Tag]uint64) *modelBook {
-	return &modelBook{from: from, delivered: make(map[tags.Tag]uint64), last: make(map[tags.Tag]uint64)}
+	return &modelBook{
+		from: from, delivered: make(map[tags.Tag]uint64), last: make(map[tags.Tag]uint64), lost: make(map[tags.Tag]bus.Losses),
+	}
 }
 
 func (s *modelSubscriber) anyPort() netip.AddrPort { return netip.AddrPortFrom(s.host, 0) }
@@ -114,7 +118,7 @@ func (r *modelRun) run(ops []modelOp) []string {
 	r.end()
 	r.quiet()
 	for i, s := range r.subs {
-		if s.sub != nil && !s.said(bus.Goodbye, r.pub.Instance()) {
+		if s.sub != nil && !r.allRemoved(s.set) && !s.said(bus.Goodbye, r.pub.Instance()) {
 			r.failf("subscriber %d: no goodbye; events %v", i, s.kinds())
 		}
 	}
@@ -155,12 +159,22 @@ func (r *modelRun) step(op modelOp) {
 	case 14:
 		r.kill()
 		r.begin()
+	case 15:
+		r.add(s, tags.Of(tags.Tag(op.Tag), tags.Tag(op.Amount%modelTags)))
+	case 16:
+		r.remove(s, tags.Of(tags.Tag(op.Tag), tags.Tag(op.Amount%modelTags)))
+	case 17, 18:
+		r.serve(tags.Of(tags.Tag(op.Tag), tags.Tag(op.Amount%modelTags)), op.Kind == 18)
 	}
 }
 
 func (r *modelRun) publish(tag tags.Tag) {
 	err := r.pub.Publish(tag, payload(tag, r.now.published[tag]+1))
 	switch {
+	case r.now.removed[tag]:
+		if !errors.Is(err, bus.ErrUnknownTag) {
+			r.failf("publish removed tag %v: %v", tag, err)
+		}
 	case err == nil:
 		r.now.published[tag]++
 	case !errors.Is(err, bus.ErrNoResources):
@@ -206,7 +220,7 @@ func (r *modelRun) kill() {
 }
 
 func (r *modelRun) subscribe(who int, s *modelSubscriber, set tags.Set) {
-	if s.sub != nil || !s.reachable() {
+	if s.sub != nil || !s.reachable() || r.allRemoved(set) {
 		return
 	}
 	time.Sleep(time.Minute) // so that it is connected or free to connect at once
@@ -287,7 +301,7 @@ func (r *modelRun) account(who int, s *modelSubscriber, instance string, book *m
 	lost := reported(s.subscriber, instance, s.gaps)
 	whole := instance == r.pub.Instance() || s.said(bus.Goodbye, instance)
 	for tag := range s.set.All() {
-		l := lost[tag]
+		l := minus(lost[tag], book.lost[tag])
 		got, published := book.delivered[tag]+l.Lost()+l.LeftOut, r.epochs[instance].published[tag]-book.from[tag]
 		if got > published || got < published && whole && book.from != nil {
 			r.failf("subscriber %d, publisher %s, tag %v: delivered %d, lost %+v, published %d since the acknowledgement",

@@ -23,7 +23,7 @@ var modelPolicies = []bus.Policy{
 const (
 	modelTags        = 5
 	modelSubscribers = 3
-	modelKinds       = 15
+	modelKinds       = 19
 )
 
 type modelOp struct {

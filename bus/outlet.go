@@ -177,26 +177,37 @@ func (out *outlet) expel(id uint64, duplicate *DuplicateError) {
 func (out *outlet) report(duplicate *DuplicateError) {
 	if text := duplicate.Error(); text != out.alarmed {
 		out.alarmed = text
-		out.sender.pub.event(Event{Kind: Problem, Peer: duplicate.Second, Err: duplicate})
+		out.sender.pub.event(Event{Kind: Duplicate, Peer: duplicate.Second, Other: duplicate.First, Tags: duplicate.Tags, Err: duplicate})
 	}
 }
 
-// onlyOwner refuses a subscription to tags that another receiver of a sender
-// has, or the same one in another lane: a message is sent once. mu is held.
-func (p *Publisher) onlyOwner(l *link, lane uint16, set tags.Set) error {
+// otherOwner tells which subscription of a group asks for tags that another
+// receiver of a sender has. mu is held.
+func (p *Publisher) otherOwner(l *link, group []wish) (id uint64, duplicate *DuplicateError) {
+	if p.sender == nil {
+		return 0, nil
+	}
+	for i := range group {
+		if duplicate = p.duplicate(l, group[i].set); duplicate != nil {
+			duplicate.Second = l.peer
+			return group[i].request.ID, duplicate
+		}
+	}
+	l.outlet.alarmed = ""
+	return 0, nil
+}
+
+// oneLane refuses a subscription to tags that the same receiver of a sender has
+// in another lane: a message is sent once. mu is held.
+func (p *Publisher) oneLane(l *link, w *wish) error {
 	if p.sender == nil {
 		return nil
 	}
 	for _, n := range l.lanes {
-		if n.number != lane && p.table.Set(n.id).Intersects(set) {
+		if lane := w.request.Lane; n.number != lane && p.table.Set(n.id).Intersects(w.set) {
 			return protocolError("a receiver subscribed to tags in lanes %d and %d", n.number, lane)
 		}
 	}
-	if duplicate := p.duplicate(l, set); duplicate != nil {
-		duplicate.Second = l.peer
-		return duplicate
-	}
-	l.outlet.alarmed = ""
 	return nil
 }
 

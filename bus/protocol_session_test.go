@@ -264,6 +264,7 @@ func TestTheDocumentedRefusals(t *testing.T) {
 		{"a page", framed(v["page"]), true, false},
 		{"a second hello", v["session-1-subscriber"], true, false},
 		{"a set that is none", framed(unhex(t, "1082 a2696401 a3736574c403 020000")), true, false},
+		{"an unsubscribe within a group", slices.Concat(framed(v["subscribe-group"]), framed(v["unsubscribe"])), true, false},
 		{"pieces of two sets", slices.Concat(framed(v["subscribe-more"]), framed(v["subscribe"])), true, false},
 	}
 	for _, test := range tests {

@@ -60,6 +60,7 @@ var (
 		"subscribe-more":       &subscription.Subscribe{ID: 300, Set: []byte{1, 2}, More: true},
 		"subscribe-replay":     &subscription.Subscribe{ID: 1, Set: []byte{1, 1, 5, 0, 0}, Replay: 10},
 		"subscribe-resume":     &subscription.Subscribe{ID: 1, Set: []byte{1, 1, 5, 0, 0}, Resume: true},
+		"subscribe-group":      &subscription.Subscribe{ID: 2, Set: []byte{1, 1, 5, 0, 0}, WithNext: true},
 		"subscribed":           &subscription.Subscribed{ID: 1},
 		"unsubscribe":          &subscription.Unsubscribe{ID: 128},
 		"unsubscribed":         &subscription.Unsubscribed{ID: 65536},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nuid"
 
@@ -44,11 +45,16 @@ type Publisher struct {
 	tags  tagMap[tagState]
 	cache *cache // nil without
 
+	announcing sync.Mutex // around changes of served and of the directory entry; before mu
+	announced  directory.Entry
+
 	openMu sync.Mutex      // taken under stream.mu, to reserve room for pages
 	taken  []*netio.Buffer // memory for that
 
 	mu      sync.Mutex // topology: everything in this block
 	table   subscription.Table
+	served  tags.Set
+	removed int // known tags that are not served any more
 	links   map[*link]struct{}
 	lanes   map[subscription.Subscriber]*lane
 	freeIDs []subscription.Subscriber
@@ -105,9 +111,10 @@ const (
 // tagState is what the publisher knows of one tag. count, and what the cache has
 // in the line, are guarded by the mutexes of the streams of the tag's route.
 type tagState struct {
-	route atomic.Pointer[route]
-	count uint64
-	line  uint32 // of the cache
+	route   atomic.Pointer[route]
+	count   uint64
+	line    uint32 // of the cache
+	removed bool   // by RemoveTags; guarded as count is
 }
 
 // NewPublisher opens a publisher: it listens for subscribers and announces its
@@ -142,6 +149,7 @@ func newPublisher(cfg PublisherConfig) (*Publisher, error) {
 	}
 	p := &Publisher{
 		cfg:         cfg,
+		served:      cfg.Tags,
 		instance:    nuid.Next(),
 		pool:        pool,
 		pages:       make([]page, pool.Buffers()),
@@ -206,6 +214,7 @@ func (p *Publisher) serve(dir directory.Directory) (err error) {
 	if err != nil {
 		return err
 	}
+	p.announced = entry
 	p.registered, err = dir.Announce(entry)
 	return err
 }
@@ -222,7 +231,7 @@ func (p *Publisher) describe() (directory.Entry, error) {
 	return directory.Entry{
 		Instance: p.instance, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
 		Backend: p.backend.Name(), Addresses: addresses, Tags: p.cfg.Tags,
-		PageBytes: p.cfg.PageBytes, MaxMessageBytes: p.cfg.MaxMessageBytes,
+		PageBytes: p.cfg.PageBytes, MaxMessageBytes: p.cfg.MaxMessageBytes, Since: time.Now(),
 	}, nil
 }
 
@@ -282,6 +291,10 @@ func (p *Publisher) publish(tag tags.Tag, status Status, data []byte, x *receipt
 		if t.route.Load() != r { // a subscription has just moved the tag
 			s.mu.Unlock()
 			continue
+		}
+		if t.removed {
+			s.mu.Unlock()
+			return &PublishError{Tag: tag, Err: ErrUnknownTag}
 		}
 		var err error
 		if x == nil {

@@ -43,13 +43,16 @@ const (
 	controlBuffers     = 8
 	maxInFlight        = 64 // pages and control messages given to the endpoint
 	maxLanes           = 16
-	maxInFlightPages   = 4 // of which full pages: more only leaves the cache
+	maxGroup           = 1 << 16 // subscriptions that are made active together
+	maxRemovedTags     = 1 << 20 // that a publisher remembers
+	maxInFlightPages   = 4       // of which full pages: more only leaves the cache
 	smallestMaxMessage = subscription.MaxControlBytes
 )
 
 // PublisherConfig says how a Publisher publishes. Only Tags has no default.
 type PublisherConfig struct {
-	// Tags are the tags that this publisher serves.
+	// Tags are the tags that this publisher serves at first; AddTags and
+	// RemoveTags change them.
 	Tags tags.Set
 
 	// Name is shown to operators. Default: empty. At most 255 bytes.

@@ -119,7 +119,7 @@ func (p *Publisher) goodbye(l *link) {
 		p.mu.Lock()
 		positions := p.finalPositions(n)
 		p.mu.Unlock()
-		n.goodbye(positions)
+		n.finals(positions)
 	}
 	l.goodbye()
 }

@@ -11,7 +11,6 @@ import (
 
 	"tagbus/netio"
 	"tagbus/subscription"
-	"tagbus/tags"
 )
 
 // publisherHandler is a Publisher as its backend sees it. Every method runs on
@@ -178,7 +177,7 @@ func (p *Publisher) unroute(l *link) {
 	defer p.mu.Unlock()
 	for _, n := range l.lanes {
 		wanted := p.table.Remove(n.id)
-		p.reroute(n, wanted, tags.Set{}, nil)
+		p.reroute(n, nil, change{before: wanted})
 		l.owed = l.owed || !wanted.IsEmpty()
 	}
 }
@@ -281,6 +280,10 @@ func (p *Publisher) onControl(l *link, data []byte) {
 			l.fail(err)
 		}
 	case *subscription.Unsubscribe:
+		if len(l.group) > 0 {
+			l.fail(fmt.Errorf("%w: unsubscribes within a group of subscriptions", ErrProtocol))
+			return
+		}
 		p.unsubscribe(l, m.ID)
 	case *subscription.Missed:
 		p.onMissed(l, m)
@@ -290,80 +293,6 @@ func (p *Publisher) onControl(l *link, data []byte) {
 	default:
 		l.fail(fmt.Errorf("%w: a subscriber does not send %v", ErrProtocol, m.Kind()))
 	}
-}
-
-// onSubscribe puts the parts of a set together.
-func (p *Publisher) onSubscribe(l *link, m *subscription.Subscribe) {
-	if len(l.part) > 0 && l.partID != m.ID {
-		l.fail(fmt.Errorf("%w: parts of subscriptions %d and %d mixed", ErrProtocol, l.partID, m.ID))
-		return
-	}
-	if len(l.part)+len(m.Set) > maxSubscribeBytes {
-		l.fail(fmt.Errorf("%w: subscription of more than %d bytes", ErrProtocol, maxSubscribeBytes))
-		return
-	}
-	l.partID, l.part = m.ID, append(l.part, m.Set...)
-	if m.More {
-		return
-	}
-	var set tags.Set
-	err := set.UnmarshalBinary(l.part)
-	l.part = nil
-	if err == nil && set.IsEmpty() {
-		err = ErrEmptySet // the limits count tags, so these could be without number
-	}
-	var stands []subscription.Position
-	if err == nil {
-		stands, err = l.standing.take(m)
-	}
-	if err != nil {
-		l.fail(errors.Join(ErrProtocol, err))
-		return
-	}
-	p.subscribe(l, m, set, stands)
-}
-
-// subscribe makes a subscription active and acknowledges it.
-//
-//   - stands: where the subscriber says that it stands.
-func (p *Publisher) subscribe(l *link, m *subscription.Subscribe, set tags.Set, stands []subscription.Position) {
-	policy, err := p.policyOf(l, m)
-	if errors.Is(err, ErrProtocol) {
-		l.fail(err)
-		return
-	}
-	p.mu.Lock()
-	var n *lane
-	var before tags.Set
-	if err == nil {
-		err = p.onlyOwner(l, m.Lane, set)
-	}
-	if err == nil {
-		n = p.lane(l, m, policy)
-		before = p.table.Set(n.id)
-		err = p.table.Subscribe(n.id, m.ID, set)
-	}
-	if err == nil {
-		l.subs[m.ID] = n
-		after := p.table.Set(n.id)
-		totals := n.account.totals(after, before) // before more can be lost of these tags
-		replayed := p.newReplay(n, m, stands)
-		n.cork()
-		n.subscribed(m.ID, totals, p.reroute(n, before, after, replayed))
-		n.uncork(replayed.finish())
-		p.notifyChanged()
-	}
-	p.mu.Unlock()
-	if duplicate := (*DuplicateError)(nil); errors.As(err, &duplicate) {
-		l.outlet.expel(m.ID, duplicate)
-		return
-	}
-	if err != nil {
-		l.send(nil, &subscription.Refused{ID: m.ID, Reason: err.Error()})
-		p.event(Event{Kind: Refused, Peer: l.peer, Tags: set, Err: err})
-		return
-	}
-	p.event(Event{Kind: Subscribed, Peer: l.peer, Tags: set})
 }
 
 // unsubscribe ends a subscription and acknowledges that, whether there was one
@@ -376,9 +305,8 @@ func (p *Publisher) unsubscribe(l *link, id uint64) {
 	}
 	delete(l.subs, id)
 	p.mu.Lock()
-	before := p.table.Set(n.id)
 	set, _ := p.table.Unsubscribe(n.id, id)
-	p.reroute(n, before, p.table.Set(n.id), nil)
+	p.reroute(n, nil, change{before: set})
 	p.notifyChanged()
 	p.mu.Unlock()
 	l.send(n, &subscription.Unsubscribed{ID: id})

@@ -18,13 +18,19 @@ import (
 //     have too many overlapping masks to compare; the cause of the end of ctx.
 //   - Threads: any.
 func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) error {
+	var missing *tags.Tag // as long as nobody wants it, the sets need not be compared
 	for {
 		p.mu.Lock()
 		open := p.state == publisherOpen
 		enough := p.subscribed() >= n
 		var err error
-		if enough && n > 0 {
-			enough, err = covers(p.table.Union(), set)
+		switch {
+		case !enough || n <= 0:
+		case missing != nil && len(p.table.AppendWanting(nil, *missing)) == 0:
+			enough = false
+		default:
+			missing, err = missingFrom(p.table.Union(), set)
+			enough = missing == nil
 		}
 		changed := p.changed
 		p.mu.Unlock()
@@ -49,19 +55,31 @@ func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) er
 // subscribed returns how many subscribers have a subscription. mu is held.
 func (p *Publisher) subscribed() (count int) {
 	for l := range p.links {
-		if slices.ContainsFunc(l.lanes, func(n *lane) bool { return !p.table.Set(n.id).IsEmpty() }) {
+		if slices.ContainsFunc(l.lanes, func(n *lane) bool { return p.table.Has(n.id) }) {
 			count++
 		}
 	}
 	return count
 }
 
-// covers tells whether all tags of set are in all.
+// missingFrom returns a tag of set that is not in all, one from the middle: if
+// they come in order, one half of them is soon there. It returns nil if there is
+// none.
 //
 // Errors: tags.ErrTooComplex.
-func covers(all, set tags.Set) (bool, error) {
+func missingFrom(all, set tags.Set) (*tags.Tag, error) {
 	left, err := set.Without(all)
-	return left.IsEmpty(), err
+	if err != nil || left.IsEmpty() {
+		return nil, err
+	}
+	var ranges []tags.Tag
+	for first := range left.Ranges() {
+		ranges = append(ranges, first)
+	}
+	for first := range left.Masks() {
+		ranges = append(ranges, first)
+	}
+	return &ranges[len(ranges)/2], nil
 }
 
 // reachable returns the addresses under which others can dial a listen

@@ -35,7 +35,9 @@ type ReceiverConfig struct {
 	Advertise []netip.AddrPort
 
 	// Subscription says how the senders treat this receiver when it is slow. The
-	// zero value makes them wait, and loses nothing while a connection lives.
+	// zero value makes them wait, and loses nothing while a connection lives. Its
+	// Duplicates and Timeout must be zero: several senders may send to a tag, at
+	// any time.
 	Subscription SubscriptionConfig
 
 	// MaxMessageBytes is the largest message or page accepted: a sender whose
@@ -95,6 +97,12 @@ func (c ReceiverConfig) Validate() error {
 	}
 	if err := c.Subscription.Validate(); err != nil {
 		v = append(v, fmt.Errorf("Subscription: %w", err))
+	}
+	if c.Subscription.Duplicates != DuplicatesAll {
+		v.add("Subscription.Duplicates is %d, want %d: a receiver takes what all senders of a tag send", c.Subscription.Duplicates, DuplicatesAll)
+	}
+	if c.Subscription.Timeout != 0 {
+		v.add("Subscription.Timeout is %v, want 0: a receiver waits for senders for ever", c.Subscription.Timeout)
 	}
 	if c.MaxMessageBytes != 0 { // else the default, or it is reported above
 		v.within("MaxMessageBytes", c.MaxMessageBytes, smallestMaxMessage, directory.MaxSizeBytes)

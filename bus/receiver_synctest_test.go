@@ -200,9 +200,9 @@ func withInstance(e directory.Entry, model string) directory.Entry {
 func TestTheConfigurationsOfBoth(t *testing.T) {
 	err := bus.ReceiverConfig{
 		Name: strings.Repeat("x", 256), MaxMessageBytes: 1 << 30, MaxSenders: -1, SenderAbsence: -1,
-		Subscription: bus.SubscriptionConfig{BacklogBytes: -1}, HeartbeatInterval: 1, HeartbeatTimeout: 1,
+		Subscription: bus.SubscriptionConfig{BacklogBytes: -1, Duplicates: bus.DuplicatesNewest, Timeout: time.Second}, HeartbeatInterval: 1, HeartbeatTimeout: 1,
 	}.Validate()
-	for _, field := range []string{"Name", "Tags", "MaxMessageBytes", "MaxSenders", "SenderAbsence", "Subscription", "HeartbeatInterval", "HeartbeatTimeout"} {
+	for _, field := range []string{"Name", "Tags", "MaxMessageBytes", "MaxSenders", "SenderAbsence", "Subscription", "Subscription.Duplicates", "Subscription.Timeout", "HeartbeatInterval", "HeartbeatTimeout"} {
 		if !errors.Is(err, bus.ErrInvalidConfig) || !strings.Contains(err.Error(), field) {
 			t.Errorf("receiver: got %v, want a violation of %s", err, field)
 		}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/netio"
+	"tagbus/subscription"
 	"tagbus/tags"
 )
 
@@ -160,6 +162,19 @@ func TestMaxStreamsCountsStreamsInUse(t *testing.T) {
 	})
 }
 
+// greedy is a stranger that goes on to ask.
+type greedy struct {
+	stranger
+	later [][]byte // sent one after the other
+}
+
+func (s *greedy) OnSendCompleted(c netio.Completion) {
+	if len(s.later) > 0 {
+		_ = c.Endpoint.SendCopy(0, nil, s.later[0])
+		s.later = s.later[1:]
+	}
+}
+
 // Operators saw connections go without a word when a subscriber asked for more
 // answers than it read.
 func TestASubscriberThatAsksWithoutReadingIsNamed(t *testing.T) {
@@ -170,19 +185,17 @@ func TestASubscriberThatAsksWithoutReadingIsNamed(t *testing.T) {
 		for i := range known {
 			must(t, p.Publish(tags.Tag(i)<<52, nil))
 		}
-		s := b.subscriber(bus.SubscriberConfig{})
-		subscribe(t, s, tags.Of(1), func(bus.Message) {})
-		b.stall(s.host)
+		set, err := tags.Everything().MarshalBinary()
+		must(t, err)
+		// Made by hand: a Subscriber waits for the answer before it unsubscribes.
+		s := &greedy{stranger: stranger{answer: [][]byte{hello(t, subscription.Hello{Instance: "greedy", MaxMessageBytes: 1 << 30})}}}
 		for range 200 { // answers of some 36 KB each
-			if len(p.of(bus.Problem)) > 0 {
-				break
-			}
-			sub, err := s.Subscribe(tags.Everything(), func(bus.Message) {})
-			must(t, err)
-			synctest.Wait() // now it has asked
-			must(t, sub.Close())
-			synctest.Wait()
+			s.later = append(s.later, control(t, &subscription.Subscribe{ID: 1, Set: set}), control(t, &subscription.Unsubscribe{ID: 1}))
 		}
+		backend, host := b.stranger(s)
+		b.stall(host)
+		must(t, backend.OpenEndpoint(p.Addr(), netio.Params{}))
+		synctest.Wait()
 		problems, lost := p.of(bus.Problem), p.of(bus.Lost)
 		if len(problems) != 1 || !errors.Is(problems[0].Err, bus.ErrProtocol) || !strings.Contains(problems[0].String(), "asks faster than it reads") {
 			t.Errorf("problems: got %v, want a subscriber that asks faster than it reads", problems)

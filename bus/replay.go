@@ -1,9 +1,6 @@
 package bus
 
 import (
-	"cmp"
-	"slices"
-
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -20,9 +17,7 @@ import (
 type replay struct {
 	pub    *Publisher
 	lane   *lane
-	want   uint32                  // messages of each tag
-	resume bool                    // and what the subscriber has missed
-	stands []subscription.Position // where it stands, ascending; other tags at 0
+	claims claims
 
 	most     uint32          // messages of a tag that there is room for
 	spare    []*netio.Buffer // the room
@@ -32,15 +27,22 @@ type replay struct {
 	messages uint64
 }
 
-// newReplay returns nil if there is nothing to replay. Loop only.
-func (p *Publisher) newReplay(n *lane, m *subscription.Subscribe, stands []subscription.Position) *replay {
-	if p.cache == nil || m.Replay == 0 && !m.Resume {
+// newReplay returns nil if a group of subscriptions has nothing to replay in a
+// lane. Loop only.
+func (p *Publisher) newReplay(n *lane, group []wish) *replay {
+	if p.cache == nil {
 		return nil
 	}
-	r := &replay{pub: p, lane: n, resume: m.Resume, stands: stands, want: uint32(min(m.Replay, uint64(p.cache.depth)))}
-	if n.policy.Kind == Latest {
-		r.want = min(r.want, 1)
+	r := &replay{pub: p, lane: n}
+	for i := range group {
+		if w := &group[i]; w.request.Lane == n.number {
+			r.claims.add(w)
+		}
 	}
+	if r.claims.isEmpty() {
+		return nil
+	}
+	r.claims.sort()
 	return r
 }
 
@@ -48,24 +50,16 @@ func (p *Publisher) newReplay(n *lane, m *subscription.Subscribe, stands []subsc
 // has it must not get again. Policies that lose do not make up for what was
 // missed: some of it may be accounted for as lost already.
 func (r *replay) wanted(tag tags.Tag, count uint64) uint32 {
-	want := uint64(r.want)
-	if r.resume {
+	want, resume := r.claims.of(tag)
+	switch {
+	case resume && r.lane.policy.Lossless():
+		want = count - min(count, r.claims.standing(tag))
+	case resume:
 		want = 0
-		if r.lane.policy.Lossless() {
-			want = count - min(count, r.standing(tag))
-		}
+	case r.lane.policy.Kind == Latest:
+		want = min(want, 1)
 	}
 	return uint32(min(want, uint64(r.pub.cache.depth)))
-}
-
-func (r *replay) standing(tag tags.Tag) uint64 {
-	i, found := slices.BinarySearchFunc(r.stands, tag, func(p subscription.Position, tag tags.Tag) int {
-		return cmp.Compare(p.Tag, tag)
-	})
-	if !found {
-		return 0
-	}
-	return r.stands[i].Count
 }
 
 // take copies the messages of a tag and returns the position before the first

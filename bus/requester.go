@@ -65,13 +65,13 @@ type Requester struct {
 	turn   chan struct{} // full while a request is unanswered; without Match
 
 	mu      sync.Mutex
-	waiting []*request // oldest first
+	waiting []*exchange // oldest first
 
 	requests, replies, late atomic.Uint64
 }
 
-// request is a command without a reply.
-type request struct {
+// exchange is a command without a reply.
+type exchange struct {
 	command []byte
 	reply   chan Message // capacity 1; sent to when it is taken out of waiting
 }
@@ -123,7 +123,7 @@ func (r *Requester) Request(ctx context.Context, command []byte) (Message, error
 			return Message{}, fmt.Errorf("bus: request to %v: another one waits for its reply: %w", r.cfg.Command, context.Cause(ctx))
 		}
 	}
-	q := &request{command: command, reply: make(chan Message, 1)}
+	q := &exchange{command: command, reply: make(chan Message, 1)}
 	r.mu.Lock()
 	r.waiting = append(r.waiting, q) // before it is sent: the reply may be quick
 	r.mu.Unlock()
@@ -150,7 +150,7 @@ func (r *Requester) Request(ctx context.Context, command []byte) (Message, error
 
 // take takes a request out of those that wait. It returns false if it has been
 // taken, and its reply is there.
-func (r *Requester) take(q *request) bool {
+func (r *Requester) take(q *exchange) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	i := slices.Index(r.waiting, q)

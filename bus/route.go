@@ -36,6 +36,9 @@ func (t *tagState) publishSplit(r *route, tag tags.Tag, status Status, data []by
 	if t.route.Load() != r {
 		return true, nil
 	}
+	if t.removed {
+		return false, &PublishError{Tag: tag, Err: ErrUnknownTag}
+	}
 	r.lacking = r.lacking[:0]
 	for _, s := range r.streams {
 		if s.closed {
@@ -73,7 +76,7 @@ func (p *Publisher) addTag(tag tags.Tag) (*tagState, error) {
 	if t := p.tags.get(tag); t != nil {
 		return t, nil
 	}
-	if !p.cfg.Tags.Contains(tag) {
+	if !p.served.Contains(tag) {
 		return nil, &PublishError{Tag: tag, Err: ErrUnknownTag}
 	}
 	var lanes []*lane
@@ -202,87 +205,6 @@ func (p *Publisher) collect() {
 // isPart tells whether a route of several streams copies into that of r.
 func (r *route) isPart() bool { return len(r.streams) == 1 && r.streams[0].routes > 1 }
 
-// reroute moves the tags that subscriber l now wants, or no longer wants, to
-// their new routes, and returns the positions of those that it newly wants,
-// ascending. The pages under construction are sealed first, so that the order
-// of each tag holds: what was published before the move is queued before it.
-// What is replayed of a tag, if replayed is not nil, is taken at that moment.
-// mu is held.
-func (p *Publisher) reroute(l *lane, before, after tags.Set, replayed *replay) []subscription.Position {
-	moves := make(map[*route][]*tagEntry[tagState])
-	p.changes(before, after, func(e *tagEntry[tagState]) {
-		r := e.value.route.Load()
-		moves[r] = append(moves[r], e)
-		r.tags--
-	})
-	replayed.plan(moves)
-	var positions []subscription.Position
-	for from, entries := range moves {
-		to := p.routeTo(toggled(from.lanes, l))
-		joins := len(to.lanes) > len(from.lanes)
-		to.tags += len(entries)
-		from.lock()
-		for _, e := range entries {
-			if joins && e.value.count > 0 {
-				positions = append(positions, replayed.take(e))
-			}
-			e.value.route.Store(to)
-			if !joins {
-				from.forget(l, e.tag)
-			}
-		}
-		from.unlock()
-	}
-	p.collect()
-	slices.SortFunc(positions, func(a, b subscription.Position) int { return cmp.Compare(a.Tag, b.Tag) })
-	return positions
-}
-
-// changes calls f for every known tag that is in one of the sets and not in the
-// other. mu is held.
-func (p *Publisher) changes(before, after tags.Set, f func(*tagEntry[tagState])) {
-	if added, removed, few := p.difference(before, after); few {
-		for _, set := range [...]tags.Set{added, removed} {
-			for tag := range set.All() {
-				if e := p.tags.entry(tag); e != nil {
-					f(e)
-				}
-			}
-		}
-		return
-	}
-	p.tags.all(func(e *tagEntry[tagState]) {
-		if before.Contains(e.tag) != after.Contains(e.tag) {
-			f(e)
-		}
-	})
-}
-
-// difference returns what after has more and less than before, if that is
-// fewer tags than are known: then it is quicker to look them up.
-func (p *Publisher) difference(before, after tags.Set) (added, removed tags.Set, few bool) {
-	added, err := after.Without(before)
-	if err != nil {
-		return added, removed, false
-	}
-	if removed, err = before.Without(after); err != nil {
-		return added, removed, false
-	}
-	more, _ := added.Count()
-	less, _ := removed.Count()
-	known := uint64(p.tags.count)
-	return added, removed, more <= known && less <= known-more
-}
-
-// toggled returns lanes with l added or, if it is there, removed.
-func toggled(lanes []*lane, l *lane) []*lane {
-	i, found := slices.BinarySearchFunc(lanes, l, func(a, b *lane) int { return cmp.Compare(a.id, b.id) })
-	if found {
-		return slices.Delete(slices.Clone(lanes), i, i+1)
-	}
-	return slices.Insert(slices.Clone(lanes), i, l)
-}
-
 // lock keeps publishers off the route, with no page under construction.
 func (r *route) lock() {
 	for _, s := range r.streams {
@@ -323,6 +245,6 @@ func (p *Publisher) finalPositions(l *lane) []subscription.Position {
 		}
 		r.streams[0].mu.Unlock()
 	})
-	slices.SortFunc(positions, func(a, b subscription.Position) int { return cmp.Compare(a.Tag, b.Tag) })
+	slices.SortFunc(positions, comparePositions)
 	return positions
 }

@@ -17,8 +17,8 @@ import (
 // queues and accounting.
 //
 // Each tag has one owner. While two receivers announce the same tag, the one
-// that is connected gets the messages, the other none, and a Problem event with
-// a *DuplicateError says so.
+// that is connected gets the messages, the other none, and a Duplicate event
+// with a *DuplicateError says so.
 //
 // Threads: all methods may be called from any goroutine, and from callbacks
 // unless they block.

@@ -344,9 +344,10 @@ func TestTwoReceiversOfOneTag(t *testing.T) {
 		if err := s.Send(3, nil); !errors.Is(err, bus.ErrNoReceiver) {
 			t.Errorf("tag 3: got %v, want ErrNoReceiver", err)
 		}
-		alarms := s.of(bus.Problem)
+		alarms := s.of(bus.Duplicate)
 		var duplicate *bus.DuplicateError
-		if len(alarms) != 1 || !errors.As(alarms[0].Err, &duplicate) || !duplicate.Tags.Equal(tags.Of(2)) ||
+		if len(alarms) != 1 || !errors.As(alarms[0].Err, &duplicate) || !duplicate.Tags.Equal(tags.Of(2)) || !alarms[0].Tags.Equal(duplicate.Tags) ||
+			alarms[0].Peer != duplicate.Second || alarms[0].Other != duplicate.First ||
 			duplicate.First.Name != "first" || duplicate.Second.Name != "second" {
 			t.Fatalf("got alarms %v, want one about tag 2, first and second", alarms)
 		}
@@ -382,7 +383,7 @@ func TestTwoReceiversAtOnce(t *testing.T) {
 		if counts[0]+counts[1] != 10 || counts[0]*counts[1] != 0 {
 			t.Errorf("the receivers got %v messages, want 10 at one of them", counts)
 		}
-		if got := len(s.of(bus.Problem)); got != 1 {
+		if got := len(s.of(bus.Duplicate)); got != 1 {
 			t.Errorf("got %d alarms, want 1: %v", got, s.events)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 
 	"tagbus/netio"
 	"tagbus/subscription"
+	"tagbus/tags"
 )
 
 // source is the subscriber's side of one publisher: an entry of the directory
@@ -29,22 +30,26 @@ type source struct {
 	accepted bool         // the publisher has dialed: a sender, which no directory lists
 	pulse    pulse
 
-	requested map[uint64]*Subscription // on this connection
-	denied    map[uint64]error         // on this connection
-	acked     map[uint64]*Subscription // ever, on this publisher: what it owes us
-	lanes     []*tagMap[received]      // what has come, by the number of the lane
-	told      map[laneTag]*lossCounts  // totals of the publisher whose positions have yet to come
-	version   int                      // changes when targets may have changed
-	reader    pageReader
+	requests map[uint64]*request     // by the id of the subscription
+	open     int                     // requests that this connection has, or is asked for or to end
+	owing    int                     // requests for which the publisher owes messages
+	lanes    []*sourceLane           // what has come, by the number of the lane
+	told     map[laneTag]*lossCounts // totals of the publisher whose positions have yet to come
+	version  int                     // changes when targets may have changed
+	reader   pageReader
+
+	edition   int                  // of entry
+	ever      tags.Set             // all tags that it has served
+	announced []announcement       // of the tags that it serves
+	rivals    map[*source]*rivalry // publishers that have served tags of this one
 }
 
 func newSource(s *Subscriber) *source {
 	src := &source{
-		sub:       s,
-		requested: make(map[uint64]*Subscription),
-		denied:    make(map[uint64]error),
-		acked:     make(map[uint64]*Subscription),
-		version:   1,
+		sub:      s,
+		requests: make(map[uint64]*request),
+		rivals:   make(map[*source]*rivalry),
+		version:  1,
 	}
 	src.contact = s.dialer.contact(src)
 	return src
@@ -82,51 +87,6 @@ func (src *source) tried() {
 	for _, sub := range src.sub.subs {
 		sub.maybeReady()
 	}
-}
-
-// consider connects if somebody wants the publisher's tags, and subscribes to
-// what is not subscribed yet.
-func (src *source) consider() {
-	switch src.state {
-	case contactIdle:
-		if src.wanted() && src.speakable() {
-			src.dial()
-		}
-	case contactReady:
-		for _, sub := range src.sub.subs { // first those that go on, and know where
-			if src.acked[sub.id] != nil {
-				src.considerOne(sub)
-			}
-		}
-		for _, sub := range src.sub.subs {
-			src.considerOne(sub)
-		}
-	case contactDialing, contactGreeting, contactWaiting: // it comes to that
-	}
-}
-
-// considerOne is consider for a single subscription.
-func (src *source) considerOne(sub *Subscription) {
-	switch {
-	case src.state == contactIdle:
-		src.consider()
-	case src.state != contactReady || src.requested[sub.id] != nil || src.denied[sub.id] != nil:
-	case sub.set.Intersects(src.entry.Tags):
-		src.requested[sub.id] = sub
-		src.subscribe(sub)
-	}
-}
-
-func (src *source) wanted() bool {
-	if src.ended || !src.listed {
-		return false
-	}
-	for _, sub := range src.sub.subs {
-		if sub.set.Intersects(src.entry.Tags) {
-			return true
-		}
-	}
-	return false
 }
 
 // established says hello.
@@ -188,7 +148,7 @@ func (src *source) unlisted() {
 	}
 	src.after(0)
 	src.state = contactIdle
-	if len(src.acked) == 0 || src.ended {
+	if src.owing == 0 || src.ended {
 		src.sub.forget(src)
 		return
 	}
@@ -198,7 +158,7 @@ func (src *source) unlisted() {
 // vanish reports, once, that the publisher is gone for good without goodbye,
 // unless it owes nothing.
 func (src *source) vanish() {
-	if !src.vanished && len(src.acked) > 0 && !src.ended {
+	if !src.vanished && src.owing > 0 && !src.ended {
 		src.vanished = true
 		src.sub.event(Event{Kind: Vanished, Peer: src.peer, Tags: src.entry.Tags})
 	}
@@ -260,11 +220,16 @@ func (src *source) leaveIfSent() {
 }
 
 func (src *source) send(m subscription.Message) {
+	src.queue(m)
+	src.pump()
+}
+
+// queue queues a control message for pump.
+func (src *source) queue(m subscription.Message) {
 	b, err := subscription.Append(nil, m)
 	if err != nil {
 		src.fail(err)
 		return
 	}
 	src.out.push(b)
-	src.pump()
 }

@@ -18,11 +18,11 @@ func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello) {
 		src.accepted = true
 		s.sources[h.Instance] = src
 	}
-	src.entry = directory.Entry{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID}
+	entry := directory.Entry{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID}
 	for _, sub := range s.subs {
-		src.entry.Tags = src.entry.Tags.Union(sub.set) // a sender sends what we want
+		entry.Tags = entry.Tags.Union(sub.live) // a sender sends what we want
 	}
-	src.listed = true
+	src.take(entry)
 	src.contact.established(ep)
 	src.fault = nil
 	ep.SetContext(src)
@@ -49,7 +49,7 @@ func (s *Subscriber) hello(role string) ([]byte, error) {
 func (src *source) await() {
 	src.listed, src.gone = false, time.Now()
 	src.state = contactIdle
-	if len(src.acked) == 0 || src.ended {
+	if src.owing == 0 || src.ended {
 		src.unlisted()
 		return
 	}

@@ -2,7 +2,6 @@ package bus
 
 import (
 	"errors"
-	"maps"
 
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -68,74 +67,6 @@ func (src *source) ready(beatMillis int) {
 	src.leaveIfUnneeded()
 }
 
-// leaveIfUnneeded closes a connection that nobody wants any more.
-func (src *source) leaveIfUnneeded() {
-	if src.state == contactReady && len(src.requested) == 0 && !src.wanted() {
-		src.ended = src.ended || !src.listed
-		src.leave()
-	}
-}
-
-// subscribe sends one subscription, in as many parts as it takes.
-func (src *source) subscribe(sub *Subscription) {
-	src.leaving = src.leaving && src.ended
-	const part = subscription.MaxControlBytes - 128
-	set, err := sub.set.MarshalBinary()
-	if err != nil {
-		src.fail(err)
-		return
-	}
-	resume := src.acked[sub.id] != nil
-	if resume {
-		for list := range positionLists(src.stands(sub)) {
-			src.send(&subscription.Positions{ID: sub.id, List: list})
-		}
-	}
-	for more := true; more; {
-		n := min(len(set), part)
-		more = n < len(set)
-		m := sub.request(set[:n], more)
-		m.Resume = resume
-		src.send(m)
-		set = set[n:]
-	}
-}
-
-// unsubscribe ends a subscription that was closed here. What still arrives for
-// it counts as unwanted.
-func (src *source) unsubscribe(sub *Subscription) {
-	src.version++
-	if src.state == contactReady && src.requested[sub.id] != nil {
-		src.send(&subscription.Unsubscribe{ID: sub.id})
-		return
-	}
-	delete(src.acked, sub.id)
-	delete(src.denied, sub.id)
-	src.leaveIfUnneeded()
-	src.unlisted()
-}
-
-// disconnect forgets what belonged to the connection, and the subscriptions
-// whose end it did not live to see acknowledged.
-func (src *source) disconnect() {
-	src.version++
-	requested := maps.Clone(src.requested)
-	clear(src.requested)
-	clear(src.denied)
-	clear(src.told)
-	for id, sub := range src.acked {
-		if sub.over() {
-			delete(src.acked, id)
-			sub.maybeEnded()
-		}
-	}
-	for _, sub := range requested {
-		if sub.over() {
-			sub.maybeEnded()
-		}
-	}
-}
-
 func (src *source) onControl(data []byte) {
 	m, err := subscription.Decode(data)
 	if err != nil {
@@ -165,8 +96,8 @@ func (src *source) onControl(data []byte) {
 // this connection. For a tag that was active on an earlier one, the difference
 // to what was received is lost.
 func (src *source) positions(m *subscription.Positions) {
-	sub := src.requested[m.ID]
-	if sub == nil {
+	r := src.requests[m.ID]
+	if r == nil || !r.open {
 		src.fail(protocolError("gave positions for subscription %d, which was not asked for", m.ID))
 		return
 	}
@@ -175,11 +106,11 @@ func (src *source) positions(m *subscription.Positions) {
 			src.fail(errors.Join(ErrProtocol, err))
 			return
 		}
-		if !src.position(sub.lane, p, src.owed(sub.lane, p.Tag), subscription.CauseConnection) {
+		if !src.position(r.sub.lane, p, src.owed(r.sub.lane, p.Tag), subscription.CauseConnection) {
 			return
 		}
 	}
-	src.tellMissed(sub.lane, m.List)
+	src.tellMissed(r.sub.lane, m.List)
 }
 
 // position sets where a tag stands. If the publisher owes us the tag's
@@ -205,37 +136,12 @@ func (src *source) position(lane uint16, p subscription.Position, owed bool, cau
 // owed tells whether the publisher has acknowledged a subscription of a lane to
 // tag that has not ended.
 func (src *source) owed(lane uint16, tag tags.Tag) bool {
-	for _, sub := range src.acked {
-		if sub.lane == lane && sub.set.Contains(tag) {
+	for r := range src.lane(lane).about(tag) {
+		if r.owes(tag) {
 			return true
 		}
 	}
 	return false
-}
-
-func (src *source) onSubscribed(id uint64) {
-	sub := src.requested[id]
-	if sub == nil {
-		src.fail(protocolError("acknowledged subscription %d, which was not asked for", id))
-		return
-	}
-	src.acked[id] = sub
-	src.version++
-	src.sub.event(Event{Kind: Subscribed, Peer: src.peer, Tags: sub.set})
-	sub.maybeReady()
-}
-
-func (src *source) onUnsubscribed(id uint64) {
-	sub := src.requested[id]
-	if sub == nil || !sub.over() {
-		src.fail(protocolError("ended subscription %d by itself", id))
-		return
-	}
-	delete(src.requested, id)
-	delete(src.acked, id)
-	src.sub.event(Event{Kind: Unsubscribed, Peer: src.peer, Tags: sub.set})
-	sub.maybeEnded()
-	src.leaveIfUnneeded()
 }
 
 // onRefused hears why the publisher does not want us, or a subscription.
@@ -246,15 +152,15 @@ func (src *source) onRefused(m *subscription.Refused) {
 		return
 	}
 	src.reportRefusal(err)
-	// If it was closed here meanwhile, Unsubscribed follows.
-	if sub := src.requested[m.ID]; sub != nil && !sub.over() {
-		delete(src.requested, m.ID)
-		src.denied[m.ID] = err
-		sub.maybeReady()
+	if r := src.requests[m.ID]; r != nil && r.subscribing {
+		r.subscribing, r.denied = false, err // one that was active goes on as it was
+		src.note(r)
+		src.answered(r)
 	}
 }
 
-// onGoodbye compares what was received with what was published, and leaves.
+// onGoodbye compares what was received with what was published, of tags that
+// the publisher does not serve any more, or of all; then it leaves.
 func (src *source) onGoodbye(m *subscription.Goodbye) {
 	for p, err := range subscription.PositionsOf(m.List) {
 		if err != nil {
@@ -271,5 +177,6 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 	src.ended = true
 	src.sub.reportSkipped()
 	src.sub.event(Event{Kind: Goodbye, Peer: src.peer})
+	src.sub.reconsider()
 	src.leave()
 }

@@ -94,8 +94,8 @@ func (src *source) tellMissed(lane uint16, positions []byte) {
 		if err != nil {
 			return // they were read without one before
 		}
-		rcv := src.lanes[lane].get(p.Tag)
-		if rcv.lost == nil {
+		rcv := src.lane(lane).received.get(p.Tag)
+		if rcv == nil || rcv.lost == nil {
 			continue
 		}
 		key := laneTag{lane, p.Tag}

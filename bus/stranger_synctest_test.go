@@ -52,7 +52,7 @@ func (s *stranger) OnConnectionClosed(_ netio.Endpoint, _ []netio.Key, cause err
 }
 
 // stranger opens a backend for s on a host of its own.
-func (b *bed) stranger(s *stranger) (netio.Backend, netip.Addr) {
+func (b *bed) stranger(s netio.Handler) (netio.Backend, netip.Addr) {
 	m := b.member()
 	backend, err := b.net.Opener(m.loop, netiotest.Config{Host: m.host})(s)
 	must(b.tb, err)

@@ -44,6 +44,7 @@ type Subscriber struct {
 
 	// Loop only.
 	dialer   dialer
+	patience netio.Timer // for deadlines
 	reports  netio.Timer // of skipping
 	heart    heartbeat
 	skipping []skipping
@@ -52,6 +53,10 @@ type Subscriber struct {
 	sources map[string]*source       // by the publisher's instance
 	past    []*source                // the last ones that were forgotten, for TagStats
 	subs    map[uint64]*Subscription // open ones
+
+	deadlines     deadlines
+	choosy        int  // open subscriptions that do not take all publishers of a tag
+	reconsidering bool // reconsider is going to run
 }
 
 // NewSubscriber opens a subscriber that finds publishers in dir. Close it.
@@ -109,8 +114,11 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	if s.reports, err = s.loop.NewTimer(s.reportSkipped); err != nil {
 		return errors.Join(err, s.dialer.timer.Close(), s.backend.Close())
 	}
-	if err = s.heart.start(s.loop, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, s.onTick); err != nil {
+	if s.patience, err = s.loop.NewTimer(s.checkPatience); err != nil {
 		return errors.Join(err, s.dialer.timer.Close(), s.reports.Close(), s.backend.Close())
+	}
+	if err = s.heart.start(s.loop, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, s.onTick); err != nil {
+		return errors.Join(err, s.dialer.timer.Close(), s.reports.Close(), s.patience.Close(), s.backend.Close())
 	}
 	return nil
 }
@@ -139,8 +147,7 @@ func (s *Subscriber) SubscribeWith(set tags.Set, h Handler, cfg SubscriptionConf
 		return nil, ErrEmptySet
 	}
 	if n := set.Parts(); n > subscription.MaxParts {
-		return nil, fmt.Errorf("bus: subscribe: %w: %d ranges and masks, limit %d: subscribe to ranges instead of single tags",
-			subscription.ErrTooManyTags, n, subscription.MaxParts)
+		return nil, fmt.Errorf("bus: subscribe: %w", tooManyParts(n))
 	}
 	lane, err := s.laneFor(cfg)
 	if err != nil {
@@ -153,10 +160,15 @@ func (s *Subscriber) SubscribeWith(set tags.Set, h Handler, cfg SubscriptionConf
 	return sub, nil
 }
 
+func tooManyParts(n int) error {
+	return fmt.Errorf("%w: %d ranges and masks, limit %d: subscribe to ranges instead of single tags",
+		subscription.ErrTooManyTags, n, subscription.MaxParts)
+}
+
 // laneFor returns the lane of subscriptions that are treated alike. Lanes are
 // never given up: a publisher knows them as long as the connection lives.
 func (s *Subscriber) laneFor(cfg SubscriptionConfig) (uint16, error) {
-	cfg.Replay = 0 // it matters only at the start
+	cfg = cfg.lane()
 	s.laneMu.Lock()
 	defer s.laneMu.Unlock()
 	i := slices.Index(s.laneConfigs, cfg)
@@ -176,6 +188,10 @@ func (s *Subscriber) add(sub *Subscription) {
 		return
 	}
 	s.subs[sub.id] = sub
+	if sub.cfg.Duplicates != DuplicatesAll {
+		s.choosy++
+	}
+	s.startPatience(sub)
 	for _, src := range s.sources {
 		src.considerOne(sub)
 	}
@@ -183,8 +199,12 @@ func (s *Subscriber) add(sub *Subscription) {
 
 // remove ends a subscription. Loop only.
 func (s *Subscriber) remove(sub *Subscription) {
+	if s.subs[sub.id] != nil && sub.cfg.Duplicates != DuplicatesAll {
+		s.choosy--
+	}
 	delete(s.subs, sub.id)
 	s.leaving[sub.id] = sub
+	s.stopPatience(sub)
 	sub.unpause()
 	for _, src := range s.sources {
 		src.unsubscribe(sub)
@@ -245,13 +265,20 @@ func (s *Subscriber) onDirectory(e directory.Event) {
 			src = newSource(s)
 			s.sources[e.Entry.Instance] = src
 		}
-		src.entry, src.listed = e.Entry, true
+		src.take(e.Entry)
 		src.consider()
+		for _, r := range src.requests {
+			if r.owed {
+				src.checkDuplicates(r)
+			}
+		}
+		s.reconsider()
 	case directory.Gone:
 		if src != nil {
 			src.listed, src.gone = false, time.Now()
 			src.unlisted()
 			s.forgetOldest()
+			s.reconsider()
 		}
 	case directory.Problem:
 		s.event(Event{Kind: Problem, Err: e.Err})
@@ -318,4 +345,5 @@ func (s *Subscriber) shutdown() {
 	s.dialer.stop()
 	_ = s.reports.Close()
 	s.heart.close()
+	_ = s.patience.Close()
 }

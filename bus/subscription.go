@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -25,19 +26,34 @@ type Subscription struct {
 	id      uint64
 	cfg     SubscriptionConfig
 	lane    uint16 // of every publisher's connection
-	set     tags.Set
 	handler Handler
 	queue   *messageQueue // nil with a handler
 
-	closed  atomic.Bool
-	ready   chan struct{} // closed at the first acknowledgement
-	ended   chan struct{} // closed when no publisher sends for it any more
-	once    [2]sync.Once  // of the channels
-	err     error         // set before the channels are closed without success
-	mu      sync.Mutex
-	byTag   map[tags.Tag]Handler
-	pausing []*source // loop only: sources that wait for the queue
-	retired bool      // loop only: is ended, and takes what is on its way
+	closed atomic.Bool
+	ended  chan struct{} // closed when no publisher sends for it any more
+	end    sync.Once     // of ended
+
+	mu       sync.Mutex
+	set      tags.Set   // what is asked for, together with added
+	added    []tags.Set // not yet united with set
+	applying bool       // the loop is going to take over the set
+	ready    *outcome   // of what is asked for now
+	byTag    map[tags.Tag]Handler
+
+	// Loop only.
+	live    tags.Set  // what the publishers are asked for
+	known   bool      // some publisher has acknowledged it
+	due     time.Time // when the patience for that ends
+	place   int       // in Subscriber.deadlines, from 1; 0: not there
+	pausing []*source // sources that wait for the queue
+	retired bool      // is ended, and takes what is on its way
+}
+
+// outcome is how the last change of a subscription ends: acknowledged or not.
+type outcome struct {
+	done    chan struct{}
+	settled bool  // guarded by Subscription.mu
+	err     error // set before done is closed
 }
 
 // over tells whether the end has begun. Loop only.
@@ -45,8 +61,8 @@ func (sub *Subscription) over() bool { return sub.closed.Load() || sub.retired }
 
 func newSubscription(owner *Subscriber, id uint64, set tags.Set, h Handler, cfg SubscriptionConfig, lane uint16) *Subscription {
 	sub := &Subscription{
-		owner: owner, id: id, set: set, handler: h, cfg: cfg, lane: lane,
-		ready: make(chan struct{}), ended: make(chan struct{}),
+		owner: owner, id: id, set: set, live: set, handler: h, cfg: cfg, lane: lane,
+		ready: newOutcome(), ended: make(chan struct{}),
 	}
 	if h == nil {
 		sub.queue = newMessageQueue(owner.cfg.QueueBytes)
@@ -54,11 +70,12 @@ func newSubscription(owner *Subscriber, id uint64, set tags.Set, h Handler, cfg 
 	return sub
 }
 
-// request returns the message that asks a publisher for a part of the set.
-func (sub *Subscription) request(set []byte, more bool) *subscription.Subscribe {
+func newOutcome() *outcome { return &outcome{done: make(chan struct{})} }
+
+// request returns the message that asks a publisher for a part of a set.
+func (sub *Subscription) request(set []byte) *subscription.Subscribe {
 	m := &subscription.Subscribe{
-		ID: sub.id, Lane: sub.lane, BacklogBytes: uint64(sub.cfg.BacklogBytes), Replay: uint64(sub.cfg.Replay),
-		Set: set, More: more,
+		ID: sub.id, Lane: sub.lane, BacklogBytes: uint64(sub.cfg.BacklogBytes), Replay: uint64(sub.cfg.Replay), Set: set,
 	}
 	if sub.cfg.Policy != (Policy{}) {
 		m.Policy = sub.cfg.Policy.String()
@@ -66,17 +83,22 @@ func (sub *Subscription) request(set []byte, more bool) *subscription.Subscribe 
 	return m
 }
 
-// Tags returns the set that was asked for.
-func (sub *Subscription) Tags() tags.Set { return sub.set }
+// Tags returns the set that is asked for.
+func (sub *Subscription) Tags() tags.Set {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	return sub.unite()
+}
 
 // Handle gives one tag of the set a handler of its own. It takes effect with
 // the messages that the loop has not yet begun to deliver. A nil handler
 // gives the tag back to the subscription's.
 func (sub *Subscription) Handle(tag tags.Tag, h Handler) error {
-	if !sub.set.Contains(tag) {
-		return fmt.Errorf("bus: handle tag %v: not in the subscription's set %s", tag, shortSet(sub.set))
-	}
 	sub.mu.Lock()
+	if !sub.contains(tag) {
+		defer sub.mu.Unlock()
+		return fmt.Errorf("bus: handle tag %v: not in the subscription's set %s", tag, shortSet(sub.unite()))
+	}
 	if sub.byTag == nil {
 		sub.byTag = make(map[tags.Tag]Handler)
 	}
@@ -106,56 +128,6 @@ func (sub *Subscription) reaim() {
 	for _, src := range sub.owner.sources {
 		src.version++
 	}
-}
-
-// Wait waits until the subscription is acknowledged: by at least one
-// publisher, and by every publisher of its tags that is connected or being
-// connected for the first time. From then on no message is missed unreported.
-// Publishers that come later acknowledge with a Subscribed event.
-//
-//   - Errors: the publisher's reason, if all of them refused; ErrClosed;
-//     ErrOnLoop; the cause of the end of ctx. The subscription stays open.
-//   - Threads: any.
-func (sub *Subscription) Wait(ctx context.Context) error {
-	select {
-	case <-sub.ready:
-		return sub.err
-	default:
-	}
-	if sub.owner.loop.OnLoop() {
-		return ErrOnLoop
-	}
-	select {
-	case <-sub.ready:
-		return sub.err
-	case <-ctx.Done():
-		return fmt.Errorf("bus: wait for a publisher of %s: %w", shortSet(sub.set), context.Cause(ctx))
-	}
-}
-
-// maybeReady ends Wait if no publisher is left to wait for. Loop only.
-func (sub *Subscription) maybeReady() {
-	acked := false
-	var denied error
-	for _, src := range sub.owner.sources {
-		switch {
-		case src.acked[sub.id] != nil:
-			acked = true
-		case src.denied[sub.id] != nil:
-			denied = src.denied[sub.id]
-		case src.pending() && sub.set.Intersects(src.entry.Tags):
-			return
-		}
-	}
-	if !acked && denied == nil {
-		return
-	}
-	sub.once[0].Do(func() {
-		if !acked {
-			sub.err = denied
-		}
-		close(sub.ready)
-	})
 }
 
 // Close ends the subscription: its handlers are not called any more once the
@@ -195,40 +167,14 @@ func (sub *Subscription) Unsubscribe(ctx context.Context) error {
 	case <-sub.ended:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("bus: unsubscribe from %s: %w", shortSet(sub.set), context.Cause(ctx))
-	}
-}
-
-// maybeEnded ends Unsubscribe if no publisher sends any more. Loop only.
-func (sub *Subscription) maybeEnded() {
-	for _, src := range sub.owner.sources {
-		if src.requested[sub.id] != nil {
-			return
-		}
-	}
-	sub.finish(ErrClosed)
-}
-
-// finish ends everything that waits for the subscription. Loop only.
-func (sub *Subscription) finish(err error) {
-	sub.once[0].Do(func() {
-		sub.err = err
-		close(sub.ready)
-	})
-	sub.once[1].Do(func() { close(sub.ended) })
-	delete(sub.owner.leaving, sub.id)
-	if sub.queue != nil && sub.retired {
-		err = nil // in order, after all that was on its way
-	}
-	if sub.queue != nil {
-		sub.queue.close(err)
+		return fmt.Errorf("bus: unsubscribe from %s: %w", shortSet(sub.Tags()), context.Cause(ctx))
 	}
 }
 
 // Messages iterates over the messages of a subscription without handler, in
 // the order of arrival. It ends without error when the subscription is closed,
-// and with one when the subscriber is closed or ctx ends. Breaking off loses
-// nothing: the next iteration goes on. Message.Data is valid until the next
+// and with one when the subscriber is closed, ctx ends, or no publisher has
+// acknowledged the subscription in time. Breaking off loses nothing: the next iteration goes on. Message.Data is valid until the next
 // step.
 //
 // When the loop body is slow the queue fills up, the subscriber stops reading

@@ -3,6 +3,31 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"time"
+)
+
+// Duplicates says what a subscription gets of a tag that several publishers
+// serve. In any case an event of kind Duplicate tells of it, and each message
+// names its publisher and that publisher's count.
+type Duplicates uint8
+
+const (
+	// DuplicatesAll delivers the messages of all of them. There is no order
+	// between those of different publishers.
+	DuplicatesAll Duplicates = iota
+
+	// DuplicatesNewest delivers those of the publisher that announced the tag
+	// last, from its acknowledgement on; until then, those of the one before. It
+	// stays with that publisher until it has gone from the directory and
+	// its connection has ended; then the one before takes over, from its
+	// acknowledgement on.
+	DuplicatesNewest
+
+	// DuplicatesRefuse delivers those of the publisher that announced the tag
+	// first. The tag is not asked for at another one, to which there is no
+	// connection if there is nothing else to ask it for, until the first has
+	// gone from the directory and its connection has ended.
+	DuplicatesRefuse
 )
 
 // SubscriptionConfig says how the publishers treat a subscription. The zero
@@ -26,9 +51,26 @@ type SubscriptionConfig struct {
 	// come first: the newest that the publisher has kept and has room for
 	// (PublisherConfig.CacheMessages). They come for tags that no other
 	// subscription of this Subscriber with the same Policy and BacklogBytes has
-	// at that publisher, since a message crosses once for all of these. With
-	// the policy Latest it is at most the newest of each tag. Default 0.
+	// at that publisher, since a message crosses once for all of these; also for
+	// those that Add adds. With the policy Latest it is at most the newest of each
+	// tag. Default 0.
 	Replay int
+
+	// Duplicates is what to do when several publishers serve a tag.
+	Duplicates Duplicates
+
+	// Timeout is how long the subscription waits for the first publisher that
+	// acknowledges it. If there is none by then it ends with a
+	// *NoPublisherError, and a Problem event. Default 0: for ever.
+	Timeout time.Duration
+}
+
+// lane returns what the publisher sees of the configuration all the time:
+// subscriptions that have it in common share a lane. Replay matters only at the
+// start.
+func (c SubscriptionConfig) lane() SubscriptionConfig {
+	c.Replay, c.Duplicates, c.Timeout = 0, 0, 0
+	return c
 }
 
 // Validate reports all violations of c, joined; each wraps ErrInvalidConfig
@@ -40,5 +82,9 @@ func (c SubscriptionConfig) Validate() error {
 	}
 	v.within("BacklogBytes", c.BacklogBytes, 0, 1<<40)
 	v.within("Replay", c.Replay, 0, maxCacheMessages)
+	v.within("Duplicates", int(c.Duplicates), int(DuplicatesAll), int(DuplicatesRefuse))
+	if c.Timeout < 0 {
+		v.add("Timeout is %v, want a positive duration, or 0 to wait for ever", c.Timeout)
+	}
 	return errors.Join(v...)
 }

@@ -41,7 +41,8 @@ func (s *Subscriber) Instance() string { return s.instance }
 
 // TagStats returns what was received of each tag, by publisher, policy and tag.
 // Tags of which nothing has come and nothing is known to be lost are not
-// listed; of the publishers that are gone for good, the last 16 are. A
+// listed; of the publishers that are gone for good, the last 16 are. Of more than
+// a thousand tags it may forget those that no subscription wants any more. A
 // publisher counts the same losses for this subscriber: see
 // Publisher.TagLosses. While a connection is up the two may differ by what is
 // on its way.
@@ -90,8 +91,8 @@ func (s *Subscriber) tagStats() []TagStats {
 }
 
 func (src *source) appendTagStats(all []TagStats, configs []SubscriptionConfig) []TagStats {
-	for lane, byTag := range src.lanes {
-		byTag.all(func(e *tagEntry[received]) {
+	for lane, n := range src.lanes {
+		n.received.all(func(e *tagEntry[received]) {
 			rcv := &e.value
 			if published := rcv.count - rcv.unwanted; published > 0 {
 				all = append(all, TagStats{
@@ -109,16 +110,4 @@ func (rcv *received) exportLosses() (l Losses) {
 		l = rcv.lost.export()
 	}
 	return l
-}
-
-// forget drops a publisher that is not going to come back. Loop only.
-func (s *Subscriber) forget(src *source) {
-	delete(s.sources, src.entry.Instance)
-	if len(src.lanes) == 0 {
-		return
-	}
-	if len(s.past) == maxPast {
-		s.past = slices.Delete(s.past, 0, 1)
-	}
-	s.past = append(s.past, src)
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // tagMap is a hash table from tags to values that is read without a lock while
-// one writer adds to it. Entries are never removed. A Go map costs twice as
-// much per lookup and would need a lock here.
+// one writer adds to it. Entries are never removed but by keep. A Go map costs
+// twice as much per lookup and would need a lock here.
 type tagMap[V any] struct {
 	slots atomic.Pointer[tagSlots[V]]
 	count int // writer only
@@ -56,14 +56,9 @@ func (m *tagMap[V]) entry(tag tags.Tag) *tagEntry[V] {
 // add makes an entry for a tag that has none and returns its zero value. init
 // fills it before readers can see it. Writer only.
 func (m *tagMap[V]) add(tag tags.Tag, init func(*V)) *V {
-	t := m.slots.Load()
-	if t == nil || 2*(m.count+1) > len(t.slots) {
-		t = m.grow(t)
-	}
 	e := &tagEntry[V]{tag: tag}
 	init(&e.value)
-	t.put(e)
-	m.count++
+	m.insert(e)
 	return &e.value
 }
 
@@ -78,6 +73,30 @@ func (m *tagMap[V]) all(f func(*tagEntry[V])) {
 			f(e)
 		}
 	}
+}
+
+// keep removes the entries that f does not want. Writer only, and nobody reads.
+func (m *tagMap[V]) keep(f func(*tagEntry[V]) bool) {
+	var kept []*tagEntry[V]
+	m.all(func(e *tagEntry[V]) {
+		if f(e) {
+			kept = append(kept, e)
+		}
+	})
+	m.slots.Store(nil)
+	m.count = 0
+	for _, e := range kept {
+		m.insert(e)
+	}
+}
+
+func (m *tagMap[V]) insert(e *tagEntry[V]) {
+	t := m.slots.Load()
+	if t == nil || 2*(m.count+1) > len(t.slots) {
+		t = m.grow(t)
+	}
+	t.put(e)
+	m.count++
 }
 
 func (m *tagMap[V]) grow(old *tagSlots[V]) *tagSlots[V] {

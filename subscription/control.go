@@ -70,8 +70,9 @@ type Message interface {
 }
 
 // Subscribe asks for the tags of a set. IDs are chosen by the subscriber, are
-// not 0, and unique within a connection; the answer is Subscribed, or Refused
-// with the same ID.
+// not 0, and unique within a connection; one that is active gets this set
+// instead of its old one. The answer is Subscribed, or Refused with the same
+// ID, and then nothing has changed.
 type Subscribe struct {
 	ID uint64 `msgpack:"id"`
 
@@ -95,14 +96,20 @@ type Subscribe struct {
 	// it still has them, that it published before.
 	Replay uint64 `msgpack:"replay,omitempty"`
 
-	// Resume says that this publisher has acknowledged the subscription on an
-	// earlier connection. What it has published since is to be sent, as far as it
-	// still has it. Positions of the same ID come before and tell where the
-	// subscriber stands; a tag that is not listed stands at 0.
+	// Resume says that this publisher has acknowledged all tags of the set for this
+	// subscription on an earlier connection. What it has published since is to be
+	// sent, as far as it still has it. Positions of the same ID come before and
+	// tell where the subscriber stands, in a group once for each lane; a tag that is
+	// not listed stands at 0.
 	Resume bool `msgpack:"resume,omitempty"`
 
 	// More says that further parts follow.
 	More bool `msgpack:"more,omitempty"`
+
+	// WithNext says, in the last part, that the next Subscribe belongs to the same
+	// group: they are made active and acknowledged together, when the one
+	// without WithNext has come.
+	WithNext bool `msgpack:"with_next,omitempty"`
 }
 
 // Subscribed acknowledges a Subscribe. It stands among the pages: later pages
@@ -140,9 +147,11 @@ type Refused struct {
 	Reason string `msgpack:"reason"`
 }
 
-// Goodbye is the last message of a publisher that ends in order. Before the
-// last one, which has an empty List, it gives the final position of every tag
-// of this subscriber that has seen messages. The subscriber then closes.
+// Goodbye with a List gives the final positions of tags of this subscriber that
+// the publisher has ceased to serve; should it serve one again, its messages
+// are counted on. Goodbye with an empty List is the last message of a publisher
+// that ends in order, after the final position of every tag of this subscriber
+// that has seen messages. The subscriber then closes.
 type Goodbye struct {
 	Lane uint16 `msgpack:"lane,omitempty"` // to which the positions belong
 	List []byte `msgpack:"list,omitempty"` // see AppendPosition

@@ -3,6 +3,7 @@ package subscription
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"tagbus/tags"
@@ -36,11 +37,22 @@ type Table struct {
 	order       []Subscriber // ascending, so that sets of subscribers compare
 }
 
+// wants is what one subscriber wants. Lookups go to covered and masks, which
+// cost little to change; all is put together when somebody asks for it.
 type wants struct {
-	byID map[uint64]tags.Set
-	all  tags.Set // union of byID
+	byID    map[uint64]tags.Set
+	covered coverage    // by the ranges of byID
+	masks   []maskCount // of byID
+	all     tags.Set    // union of byID, unless stale
+	stale   bool
 
-	parts, masks int // of byID, each subscription counted for itself
+	parts, patterns int // of byID, each subscription counted for itself
+}
+
+// maskCount counts how many subscriptions have a pattern.
+type maskCount struct {
+	value, mask tags.Tag
+	count       int
 }
 
 // Subscribe adds a subscription, or replaces the one with the same id.
@@ -54,15 +66,8 @@ func (t *Table) Subscribe(s Subscriber, id uint64, set tags.Set) error {
 	if w == nil {
 		w = t.add(s)
 	}
-	replaced, replaces := w.byID[id]
-	w.count(replaced, -1)
-	w.count(set, 1)
+	w.replace(w.byID[id], set)
 	w.byID[id] = set
-	if replaces {
-		w.unite()
-	} else {
-		w.all = w.all.Union(set)
-	}
 	return nil
 }
 
@@ -72,7 +77,7 @@ func (t *Table) checkLimits(w *wants, id uint64, set tags.Set) error {
 	if w != nil {
 		replaced := w.byID[id]
 		parts += w.parts - replaced.Parts()
-		masks += w.masks - masksOf(replaced)
+		masks += w.patterns - masksOf(replaced)
 	}
 	if limit := cmp.Or(t.Limit, MaxParts); parts > limit {
 		return fmt.Errorf("%w: %d ranges and masks, limit %d: subscribe to ranges instead of single tags", ErrTooManyTags, parts, limit)
@@ -101,18 +106,77 @@ func (t *Table) add(s Subscriber) *wants {
 	return w
 }
 
-// count adds or takes away what a set counts for the limits.
-func (w *wants) count(set tags.Set, sign int) {
-	w.parts += sign * set.Parts()
-	w.masks += sign * masksOf(set)
+// replace lets set count instead of old. What both have costs a comparison
+// only.
+func (w *wants) replace(old, set tags.Set) {
+	w.stale = true
+	w.parts += set.Parts() - old.Parts()
+	before, after := rangesOf(old), rangesOf(set)
+	for len(before) > 0 || len(after) > 0 {
+		switch {
+		case len(before) == 0 || len(after) > 0 && after[0].less(before[0]):
+			w.covered.change(after[0].lo, after[0].hi, 1)
+			after = after[1:]
+		case len(after) == 0 || before[0].less(after[0]):
+			w.covered.change(before[0].lo, before[0].hi, -1)
+			before = before[1:]
+		default:
+			before, after = before[1:], after[1:]
+		}
+	}
+	for value, mask := range old.Masks() {
+		w.countMask(value, mask, -1)
+	}
+	for value, mask := range set.Masks() {
+		w.countMask(value, mask, 1)
+	}
 }
 
-func (w *wants) unite() {
-	sets := make([]tags.Set, 0, len(w.byID))
-	for _, set := range w.byID {
-		sets = append(sets, set)
+// span is a range of a set.
+type span struct{ lo, hi tags.Tag }
+
+func (s span) less(o span) bool { return s.lo < o.lo || s.lo == o.lo && s.hi < o.hi }
+
+func rangesOf(set tags.Set) []span {
+	if set.IsEmpty() {
+		return nil
 	}
-	w.all = tags.Union(sets...)
+	spans := make([]span, 0, set.Parts())
+	for lo, hi := range set.Ranges() {
+		spans = append(spans, span{lo, hi})
+	}
+	return spans
+}
+
+func (w *wants) countMask(value, mask tags.Tag, by int) {
+	w.patterns += by
+	i := slices.IndexFunc(w.masks, func(m maskCount) bool { return m.value == value && m.mask == mask })
+	if i < 0 {
+		w.masks = append(w.masks, maskCount{value, mask, by})
+		return
+	}
+	if w.masks[i].count += by; w.masks[i].count == 0 {
+		w.masks = slices.Delete(w.masks, i, i+1)
+	}
+}
+
+func (w *wants) contains(tag tags.Tag) bool {
+	if w.covered.contains(tag) {
+		return true
+	}
+	for _, m := range w.masks {
+		if tag&m.mask == m.value {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *wants) union() tags.Set {
+	if w.stale {
+		w.all, w.stale = tags.Union(slices.Collect(maps.Values(w.byID))...), false
+	}
+	return w.all
 }
 
 // Unsubscribe ends a subscription and returns its set; ok is false if there
@@ -127,12 +191,11 @@ func (t *Table) Unsubscribe(s Subscriber, id uint64) (set tags.Set, ok bool) {
 		return tags.Set{}, false
 	}
 	delete(w.byID, id)
-	w.count(set, -1)
 	if len(w.byID) == 0 {
 		t.Remove(s)
 		return set, true
 	}
-	w.unite()
+	w.replace(set, tags.Set{})
 	return set, true
 }
 
@@ -145,27 +208,39 @@ func (t *Table) Remove(s Subscriber) tags.Set {
 	delete(t.subscribers, s)
 	i, _ := slices.BinarySearch(t.order, s)
 	t.order = slices.Delete(t.order, i, i+1)
-	return w.all
+	return w.union()
 }
 
-// Set returns the union of what a subscriber wants.
-func (t *Table) Set(s Subscriber) tags.Set {
+// Subscription returns the set of a subscription; empty if there is none.
+func (t *Table) Subscription(s Subscriber, id uint64) tags.Set {
 	if w := t.subscribers[s]; w != nil {
-		return w.all
+		return w.byID[id]
 	}
 	return tags.Set{}
 }
 
+// Set returns the union of what a subscriber wants. The first call after a
+// change costs time in proportion to all its ranges and masks.
+func (t *Table) Set(s Subscriber) tags.Set {
+	if w := t.subscribers[s]; w != nil {
+		return w.union()
+	}
+	return tags.Set{}
+}
+
+// Has tells whether a subscriber wants anything.
+func (t *Table) Has(s Subscriber) bool { return t.subscribers[s] != nil }
+
 // Wants tells whether a subscriber wants a tag.
 func (t *Table) Wants(s Subscriber, tag tags.Tag) bool {
 	w := t.subscribers[s]
-	return w != nil && w.all.Contains(tag)
+	return w != nil && w.contains(tag)
 }
 
 // AppendWanting appends the subscribers that want a tag, ascending.
 func (t *Table) AppendWanting(dst []Subscriber, tag tags.Tag) []Subscriber {
 	for _, s := range t.order {
-		if t.subscribers[s].all.Contains(tag) {
+		if t.subscribers[s].contains(tag) {
 			dst = append(dst, s)
 		}
 	}
@@ -179,7 +254,7 @@ func (t *Table) Len() int { return len(t.order) }
 func (t *Table) Union() tags.Set {
 	sets := make([]tags.Set, 0, len(t.order))
 	for _, s := range t.order {
-		sets = append(sets, t.subscribers[s].all)
+		sets = append(sets, t.subscribers[s].union())
 	}
 	return tags.Union(sets...)
 }

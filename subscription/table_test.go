@@ -147,6 +147,14 @@ func checkTable(t *rapid.T, table *subscription.Table, model tableModel) {
 		}
 	}
 	for s := range subscription.Subscriber(6) {
+		if got := table.Has(s); got != (len(model[s]) > 0) {
+			t.Fatalf("subscriber %d has a subscription: got %v", s, got)
+		}
+		for id := range uint64(4) {
+			if got := table.Subscription(s, id); !got.Equal(model[s][id]) {
+				t.Fatalf("subscription %d of %d: got %q, want %q", id, s, got, model[s][id])
+			}
+		}
 		checkSameTags(t, "set", table.Set(s), func(tag tags.Tag) bool { return model.wants(s, tag) })
 	}
 	checkSameTags(t, "union", table.Union(), func(tag tags.Tag) bool {

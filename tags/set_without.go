@@ -82,7 +82,7 @@ func (d *difference) remove(q pattern) bool {
 func subtractSpans(a, b []span) []span {
 	out := make([]span, 0, len(a))
 	for _, r := range a {
-		b = b[firstEndingAt(b, r.lo):]
+		b = b[skip(b, r.lo):]
 		left := true
 		for _, cut := range b {
 			if cut.lo > r.hi {
@@ -102,6 +102,15 @@ func subtractSpans(a, b []span) []span {
 		}
 	}
 	return out
+}
+
+// skip is firstEndingAt for a t that is not far into the list.
+func skip(list []span, t Tag) int {
+	n := 1
+	for n <= len(list) && list[n-1].hi < t {
+		n *= 2
+	}
+	return n/2 + firstEndingAt(list[n/2:min(n, len(list))], t)
 }
 
 // blocks yields the range as the fewest patterns, each a range whose size is a power

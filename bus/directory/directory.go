@@ -12,7 +12,7 @@
 //
 //	publisher                      directory                      subscriber
 //	Announce(entry) ──────────────►   entry   ──── Appeared ─────►  dial
-//	Registration.Update ──────────►   entry'  ──── Changed ──────►  dial or leave
+//	Registration.Update ──────────►   entry'  ──── Changed ──────►  dial or subscribe
 //	Registration.Withdraw ────────►     -     ──── Gone ─────────►  forget
 //	(killed)                          expiry  ──── Gone, Err ────►  forget
 //

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -46,6 +47,7 @@ type Entry struct {
 	Tags            tags.Set         // what the publisher serves or the receiver takes; may be empty
 	PageBytes       int              // page that the publisher sends, bytes: sizes the buffers of subscribers; at a receiver, the most that it takes at once; 1..1<<30-1
 	MaxMessageBytes int              // largest message that the publisher sends or the receiver takes, bytes; 1..1<<30-1
+	Since           time.Time        // by the publisher's clock, when it announced what was last added to Tags; 1970..2262, or zero if unknown
 }
 
 // Validate returns nil if e may be announced.
@@ -91,6 +93,9 @@ func (e Entry) Validate() error {
 			refuse(size.field, strconv.Itoa(size.value), "must be 1 to 1073741823 bytes")
 		}
 	}
+	if y := e.Since.UTC().Year(); !e.Since.IsZero() && (y < 1970 || y >= 2262) {
+		refuse("Since", e.Since.String(), "must be in 1970 to 2262, or zero if unknown")
+	}
 	return errors.Join(errs...)
 }
 
@@ -115,7 +120,7 @@ func (e Entry) Equal(other Entry) bool {
 	return e.Instance == other.Instance && e.Name == other.Name && e.Host == other.Host &&
 		e.PID == other.PID && e.Role == other.Role && e.Backend == other.Backend &&
 		slices.Equal(e.Addresses, other.Addresses) && e.Tags.Equal(other.Tags) &&
-		e.PageBytes == other.PageBytes && e.MaxMessageBytes == other.MaxMessageBytes
+		e.PageBytes == other.PageBytes && e.MaxMessageBytes == other.MaxMessageBytes && e.Since.Equal(other.Since)
 }
 
 // Clone returns a copy that shares nothing that can be changed.

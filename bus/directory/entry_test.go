@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"tagbus/bus/directory"
@@ -43,6 +44,8 @@ func TestEntryValidate(t *testing.T) {
 			e.Addresses[0] = netip.AddrPortFrom(netip.MustParseAddr("fe80::1").WithZone("\x1b[2J"), 1)
 		}, []string{"Addresses[0]"}},
 		{"too many addresses", func(e *directory.Entry) { e.Addresses = make([]netip.AddrPort, 65) }, []string{"Addresses"}},
+		{"a time that no clock shows", func(e *directory.Entry) { e.Since = time.Unix(0, 0).Add(-time.Hour) }, []string{"Since"}},
+		{"a time", func(e *directory.Entry) { e.Since = time.Unix(1784000000, 5) }, nil},
 		{"sizes of zero and of 2^30", func(e *directory.Entry) { e.PageBytes, e.MaxMessageBytes = 0, 1<<30 }, []string{"PageBytes", "MaxMessageBytes"}},
 	}
 	for _, test := range tests {
@@ -88,6 +91,7 @@ func TestEntryEqual(t *testing.T) {
 			e.Addresses[0], e.Addresses[1] = e.Addresses[1], e.Addresses[0]
 		}},
 		{"tags", func(e *directory.Entry) { e.Tags = tags.Of(2) }},
+		{"since", func(e *directory.Entry) { e.Since = time.Unix(1, 0) }},
 		{"page size", func(e *directory.Entry) { e.PageBytes++ }},
 		{"message size", func(e *directory.Entry) { e.MaxMessageBytes++ }},
 	}

@@ -42,6 +42,7 @@ func entry(instance string, served ...tags.Tag) directory.Entry {
 		Instance: instance, Name: "felix-07", Host: "pc-07", PID: 4711, Backend: "tcp",
 		Addresses: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:53100")},
 		Tags:      tags.Of(served...), PageBytes: 65536, MaxMessageBytes: 1 << 20,
+		Since: time.Unix(0, 1784000000_123456789),
 	}
 }
 

@@ -45,6 +45,7 @@ type header struct {
 	Addresses       []netip.AddrPort `json:"addresses"`
 	PageBytes       int              `json:"page_bytes"`
 	MaxMessageBytes int              `json:"max_message_bytes"`
+	SinceNanos      int64            `json:"since_ns,omitzero"`
 	BeatMillis      int64            `json:"beat_ms"`
 	Process         process          `json:"process,omitzero"`
 }
@@ -65,7 +66,7 @@ func (r *record) encode() ([]byte, error) {
 		Format: formatVersion, Revision: r.revision,
 		Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID,
 		Role: e.Role, Backend: e.Backend, Addresses: e.Addresses, PageBytes: e.PageBytes, MaxMessageBytes: e.MaxMessageBytes,
-		BeatMillis: r.beat.Milliseconds(), Process: r.process,
+		SinceNanos: sinceNanos(e.Since), BeatMillis: r.beat.Milliseconds(), Process: r.process,
 	}); err != nil {
 		return nil, err
 	}
@@ -136,12 +137,23 @@ func (r *record) readHeader(line []byte) error {
 		Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID,
 		Role: h.Role, Backend: h.Backend, Addresses: h.Addresses, PageBytes: h.PageBytes, MaxMessageBytes: h.MaxMessageBytes,
 	}
+	if h.SinceNanos != 0 {
+		r.entry.Since = time.Unix(0, h.SinceNanos).UTC()
+	}
 	r.revision, r.process = h.Revision, h.Process
 	if h.BeatMillis < 0 || h.BeatMillis > maxBeat.Milliseconds() {
 		return damaged("header: beat_ms is %d", h.BeatMillis)
 	}
 	r.beat = time.Duration(h.BeatMillis) * time.Millisecond
 	return nil
+}
+
+// sinceNanos returns nanoseconds since 1970, 0 for an unknown time.
+func sinceNanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
 }
 
 // readTags reads the tag lines. Items are counted before any is parsed: two

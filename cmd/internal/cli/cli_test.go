@@ -128,7 +128,7 @@ func TestConsole(t *testing.T) {
 		c.Notice("noticed")
 		c.Event(event)
 		c.Fail(errors.New("broken"))
-		c.Always("summary")
+		c.Summary("summary")
 		c.Close()
 	}
 	tests := []struct {
@@ -169,6 +169,19 @@ func TestConsoleShowsSomeEventsOfAKind(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("got no %q in\n%s", want, got)
 		}
+	}
+}
+
+func TestTheSummaryIsTheLastLine(t *testing.T) {
+	var out bytes.Buffer
+	c := cli.NewConsole("tool", &out, false)
+	for range 50 {
+		c.Event(bus.Event{Kind: bus.Gap})
+	}
+	c.Summary("all is well")
+	c.Close()
+	if got, want := out.String(), "tool: 30 more gap events not shown\ntool: all is well\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("got an end of %q, want %q", got[max(0, len(got)-100):], want)
 	}
 }
 

@@ -63,8 +63,11 @@ func (c *Console) Say(format string, args ...any) {
 // Fail writes a line about an error.
 func (c *Console) Fail(err error) { c.lines <- c.line("%s", Text(err)) }
 
-// Always writes a line even if quiet.
-func (c *Console) Always(format string, args ...any) { c.lines <- c.line(format, args...) }
+// Summary writes the last line, even if quiet; before it, how much was not shown.
+func (c *Console) Summary(format string, args ...any) {
+	c.sayNotShown()
+	c.lines <- c.line(format, args...)
+}
 
 func (c *Console) line(format string, args ...any) string {
 	return c.program + ": " + fmt.Sprintf(format, args...)
@@ -111,16 +114,22 @@ func advice(e bus.Event) string {
 // after it, by a goroutine that waits for a file or pipe and was left behind, is
 // dropped.
 func (c *Console) Close() {
+	c.sayNotShown()
+	close(c.quit)
+	<-c.done
+}
+
+// sayNotShown says how much was not shown since it was last said.
+func (c *Console) sayNotShown() {
 	for kind := range c.events {
 		if n := c.events[kind].Load(); n > maxEvents {
 			c.Say("%d more %v events not shown", n-maxEvents, bus.EventKind(kind))
+			c.events[kind].Add(maxEvents - n)
 		}
 	}
-	if n := c.missed.Load(); n > 0 {
+	if n := c.missed.Swap(0); n > 0 {
 		c.Say("%d more lines not shown: the terminal was too slow", n)
 	}
-	close(c.quit)
-	<-c.done
 }
 
 func (c *Console) run(terminal bool) {

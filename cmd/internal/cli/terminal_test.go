@@ -71,7 +71,7 @@ func TestLiveLineOnATerminal(t *testing.T) {
 	if !strings.HasSuffix(got, "\r\x1b[Ktool: a line\r\n") {
 		t.Errorf("got %q, want the live line cleared before the line", got)
 	}
-	c.Always("summary")
+	c.Summary("summary")
 	c.Close()
 	readUntil(t, screen, "tool: summary\r\n")
 }
@@ -84,7 +84,7 @@ func TestNoLiveLineWhenQuiet(t *testing.T) {
 		called <- true
 		return "so far 7"
 	})
-	c.Always("summary")
+	c.Summary("summary")
 	c.Close()
 	if got, want := readUntil(t, screen, "\n"), "tool: summary\r\n"; got != want || len(called) > 0 {
 		t.Errorf("got %q, want only %q", got, want)

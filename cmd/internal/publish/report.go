@@ -64,7 +64,7 @@ func (r *run) report(err error, s cli.Streams) int {
 	}
 	if !r.flags.JSON {
 		if r.outlet != nil || err == nil {
-			r.console.Always("%s", sum)
+			r.console.Summary("%s", sum)
 		}
 		r.console.Close()
 		return code

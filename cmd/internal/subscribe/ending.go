@@ -44,7 +44,7 @@ func (p *presence) see(e bus.Event) (lastGone bool) {
 	switch e.Kind {
 	case bus.Connected:
 		p.present[e.Peer.Instance] = true
-	case bus.Subscribed: // what was missed in between is reported by now
+	case bus.Subscribed, bus.Resubscribed: // what was missed in between is reported by now
 		delete(p.away, e.Peer.Instance)
 	case bus.Lost:
 		if p.present[e.Peer.Instance] {

@@ -72,7 +72,7 @@ func (r *run) report(err error) int {
 	}
 	if !r.flags.JSON {
 		if r.subscriber != nil {
-			r.console.Always("%s", sum)
+			r.console.Summary("%s", sum)
 		}
 		r.console.Close()
 		return sum.Exit

@@ -1,0 +1,268 @@
+package bus
+
+import (
+	"cmp"
+	"slices"
+
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// consider connects if somebody wants the publisher's tags, and asks for all
+// that is not as it should be: on a new connection for everything, as one
+// group.
+func (src *source) consider() {
+	switch src.state {
+	case contactIdle:
+		if src.wanted() && src.speakable() {
+			src.dial()
+		}
+	case contactReady:
+		var group []*request
+		for _, sub := range src.sub.subs {
+			if r := src.revise(sub); r != nil {
+				group = append(group, r)
+			}
+		}
+		slices.SortFunc(group, compareRequests)
+		src.ask(group)
+	case contactDialing, contactGreeting, contactWaiting: // it comes to that
+	}
+}
+
+// considerOne is consider for a single subscription.
+func (src *source) considerOne(sub *Subscription) {
+	if sub.over() {
+		return
+	}
+	r := src.revise(sub)
+	switch {
+	case src.state == contactIdle:
+		if src.mayDial() && src.concerns(sub) && src.speakable() {
+			src.dial()
+		}
+	case r != nil:
+		src.ask([]*request{r})
+	}
+}
+
+// revise compares what the publisher is to send for a subscription with what
+// it was asked for, and returns the request if it has to be asked.
+func (src *source) revise(sub *Subscription) *request {
+	want := src.allowed(sub)
+	r := src.requests[sub.id]
+	if r != nil && r.rewant(want) {
+		src.note(r)
+	}
+	switch {
+	case src.state != contactReady || src.ended || r != nil && (r.subscribing || r.leaving):
+		return nil // it comes to that
+	case r == nil:
+		if !src.concerns(sub) {
+			return nil
+		}
+		return &request{sub: sub, want: want}
+	case r.asked().Equal(want):
+		return nil
+	case !src.concerns(sub):
+		src.cease(r)
+		return nil
+	}
+	return r
+}
+
+// cease ends a request whose subscription has come to want nothing of this
+// publisher.
+func (src *source) cease(r *request) {
+	r.acked, r.denied = tags.Set{}, nil
+	if !r.active.IsEmpty() {
+		r.leaving = true
+		src.send(&subscription.Unsubscribe{ID: r.sub.id})
+	}
+	src.note(r)
+}
+
+// concerns tells whether the publisher has something to send for a
+// subscription: it serves some of its tags, or did so and owes an account.
+func (src *source) concerns(sub *Subscription) bool {
+	if r := src.requests[sub.id]; r != nil && r.owed {
+		return r.want.Intersects(src.ever)
+	}
+	return src.allowed(sub).Intersects(src.entry.Tags)
+}
+
+func (src *source) wanted() bool {
+	if !src.mayDial() {
+		return false
+	}
+	for _, sub := range src.sub.subs {
+		if src.concerns(sub) {
+			return true
+		}
+	}
+	return false
+}
+
+func (src *source) mayDial() bool { return src.listed && !src.ended }
+
+// compareRequests orders a group: first those that go on, and know where, then
+// by age.
+func compareRequests(a, b *request) int {
+	switch x, y := a.resumes(), b.resumes(); {
+	case x == y:
+		return cmp.Compare(a.sub.id, b.sub.id)
+	case x:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// ask sends a Subscribe for each request of a group, which the publisher makes
+// active together. A subscription that has got further tags since the
+// connection was lost goes on with what it had first: only there the publisher
+// is to make up for what was missed.
+func (src *source) ask(group []*request) {
+	told := make(map[laneTag]struct{})
+	for i, r := range group {
+		r.sent, r.whole, r.subscribing, r.denied = r.want, r.want, true, nil
+		resume := r.resumes()
+		if resume {
+			r.sent = r.goesOn()
+		}
+		src.note(r)
+		last := i+1 == len(group) || (i+1)%maxGroup == 0
+		if resume {
+			for list := range positionLists(src.stands(r, told)) {
+				src.queue(&subscription.Positions{ID: r.sub.id, List: list})
+			}
+		}
+		src.subscribe(r, resume, !last)
+		if last {
+			clear(told)
+		}
+	}
+	src.pump()
+}
+
+// subscribe queues one subscription, in as many parts as it takes.
+func (src *source) subscribe(r *request, resume, withNext bool) {
+	src.leaving = src.leaving && src.ended
+	const part = subscription.MaxControlBytes - 128
+	set, err := r.sent.MarshalBinary()
+	if err != nil {
+		src.fail(err)
+		return
+	}
+	for more := true; more; {
+		n := min(len(set), part)
+		more = n < len(set)
+		m := r.sub.request(set[:n])
+		m.Resume, m.More, m.WithNext = resume, more, withNext && !more
+		src.queue(m)
+		set = set[n:]
+	}
+}
+
+// unsubscribe ends a subscription that was closed here. What still arrives for
+// it counts as unwanted. The answer to a Subscribe is waited for: a tag must not
+// become active again before the publisher has heard what was missed of it.
+func (src *source) unsubscribe(sub *Subscription) {
+	src.version++
+	r := src.requests[sub.id]
+	if r != nil && r.open && src.state == contactReady {
+		if !r.leaving && !r.subscribing {
+			r.leaving = true
+			src.send(&subscription.Unsubscribe{ID: sub.id})
+			src.note(r)
+		}
+		return
+	}
+	if r != nil {
+		r.acked, r.denied = tags.Set{}, nil
+		src.note(r)
+	}
+	src.leaveIfUnneeded()
+	src.unlisted()
+}
+
+// leaveIfUnneeded closes a connection that nobody wants any more.
+func (src *source) leaveIfUnneeded() {
+	if src.state == contactReady && src.open == 0 && !src.wanted() {
+		src.ended = src.ended || !src.listed
+		src.leave()
+	}
+}
+
+// disconnect forgets what belonged to the connection, and the subscriptions
+// whose end it did not live to see acknowledged.
+func (src *source) disconnect() {
+	src.version++
+	clear(src.told)
+	for _, r := range src.requests {
+		r.sent, r.whole, r.active = tags.Set{}, tags.Set{}, tags.Set{}
+		r.subscribing, r.leaving, r.denied = false, false, nil
+		if r.sub.over() {
+			r.acked = tags.Set{}
+		}
+		r.again = !r.acked.IsEmpty()
+		src.note(r)
+		if r.sub.over() {
+			r.sub.maybeEnded()
+		}
+	}
+}
+
+func (src *source) onSubscribed(id uint64) {
+	r := src.requests[id]
+	if r == nil || !r.subscribing {
+		src.fail(protocolError("acknowledged subscription %d, which was not asked for", id))
+		return
+	}
+	kind := Subscribed
+	if r.again {
+		kind = Resubscribed
+	}
+	r.subscribing, r.again = false, false
+	r.active, r.acked = r.sent, r.sent
+	r.current = r.want.Equal(r.sent)
+	src.note(r)
+	src.lane(r.sub.lane).prune()
+	src.sub.event(Event{Kind: kind, Peer: src.peer, Tags: r.sent})
+	r.sub.known = true
+	src.sub.stopPatience(r.sub)
+	src.checkDuplicates(r)
+	src.answered(r)
+}
+
+// answered goes on when a Subscribe has been acknowledged or refused: the
+// subscription may have changed, or closed, meanwhile.
+func (src *source) answered(r *request) {
+	if r.sub.over() {
+		src.unsubscribe(r.sub)
+		r.sub.maybeEnded()
+		return
+	}
+	src.considerOne(r.sub)
+	r.sub.maybeReady()
+}
+
+func (src *source) onUnsubscribed(id uint64) {
+	r := src.requests[id]
+	if r == nil || !r.leaving {
+		src.fail(protocolError("ended subscription %d by itself", id))
+		return
+	}
+	src.sub.event(Event{Kind: Unsubscribed, Peer: src.peer, Tags: r.sent})
+	r.sent, r.whole, r.active, r.acked = tags.Set{}, tags.Set{}, tags.Set{}, tags.Set{}
+	r.subscribing, r.leaving, r.denied = false, false, nil
+	src.note(r)
+	src.lane(r.sub.lane).prune()
+	if r.sub.over() {
+		r.sub.maybeEnded()
+	} else {
+		src.considerOne(r.sub) // it may want something again
+		r.sub.maybeReady()
+	}
+	src.leaveIfUnneeded()
+}

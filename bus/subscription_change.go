@@ -1,0 +1,123 @@
+package bus
+
+import (
+	"fmt"
+	"slices"
+
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// Add adds tags to the subscription. Wait tells when the publishers have
+// acknowledged them; the messages of the other tags go on meanwhile, none
+// lost, doubled or reordered. Tags that it has already change nothing. Calls that
+// follow each other quickly are carried out together.
+//
+//   - Errors: subscription.ErrTooManyTags, wrapped: nothing has been added;
+//     ErrClosed.
+//   - Threads: any. Blocks: never.
+func (sub *Subscription) Add(set tags.Set) error {
+	defer sub.applyOnLoop()
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	parts := sub.set.Parts() + set.Parts()
+	for _, more := range sub.added {
+		parts += more.Parts()
+	}
+	if parts > subscription.MaxParts {
+		if parts = tags.Union(sub.unite(), set).Parts(); parts > subscription.MaxParts {
+			return fmt.Errorf("bus: add to a subscription: %w", tooManyParts(parts))
+		}
+	}
+	return sub.change(func() { sub.added = append(sub.added, set) })
+}
+
+// Remove takes tags out of the subscription: its handlers are not called for
+// them any more once the loop has heard of it, which is at once when called on
+// the loop. The handlers that Handle gave them are forgotten. Wait tells when
+// the publishers have acknowledged that they send them no more.
+//
+//   - Errors: ErrEmptySet if no tag would be left: use Close;
+//     tags.ErrTooComplex, wrapped; ErrClosed. Nothing has been removed then.
+//   - Threads: any. Blocks: never.
+func (sub *Subscription) Remove(set tags.Set) error {
+	defer sub.applyOnLoop()
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	left, err := sub.unite().Without(set)
+	switch {
+	case err != nil:
+		return fmt.Errorf("bus: remove %s from a subscription: %w", shortSet(set), err)
+	case left.IsEmpty():
+		return fmt.Errorf("%w would be left: close the subscription instead", ErrEmptySet)
+	}
+	err = sub.change(func() { sub.set = left })
+	if err == nil {
+		for tag := range sub.byTag {
+			if !left.Contains(tag) {
+				delete(sub.byTag, tag)
+			}
+		}
+	}
+	return err
+}
+
+// change changes what is asked for and has the loop take it over. mu is held.
+//
+// Errors: ErrClosed.
+func (sub *Subscription) change(f func()) error {
+	if sub.closed.Load() || sub.owner.closed.Load() {
+		return ErrClosed
+	}
+	if !sub.applying && !sub.owner.loop.Post(sub.apply) {
+		return ErrClosed
+	}
+	sub.applying = true
+	f()
+	if sub.ready.settled {
+		sub.ready = newOutcome()
+	}
+	return nil
+}
+
+// unite returns what is asked for. mu is held.
+func (sub *Subscription) unite() tags.Set {
+	if len(sub.added) > 0 {
+		sub.set = tags.Union(append(sub.added, sub.set)...)
+		sub.added = nil
+	}
+	return sub.set
+}
+
+// contains is unite().Contains, but cheap. mu is held.
+func (sub *Subscription) contains(tag tags.Tag) bool {
+	return sub.set.Contains(tag) || slices.ContainsFunc(sub.added, func(s tags.Set) bool { return s.Contains(tag) })
+}
+
+// applyOnLoop takes a change over at once where that is possible: the next
+// message of this very page is too late.
+func (sub *Subscription) applyOnLoop() {
+	if sub.owner.loop.OnLoop() {
+		sub.apply()
+	}
+}
+
+// apply asks the publishers for what is wanted now. Loop only.
+func (sub *Subscription) apply() {
+	sub.mu.Lock()
+	if !sub.applying {
+		sub.mu.Unlock()
+		return
+	}
+	sub.applying = false
+	sub.live = sub.unite()
+	sub.mu.Unlock()
+	if sub.over() || sub.owner.closed.Load() {
+		sub.settle(ErrClosed)
+		return
+	}
+	for _, src := range sub.owner.sources {
+		src.considerOne(sub)
+	}
+	sub.maybeReady()
+}

@@ -1,0 +1,104 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+)
+
+// Wait waits until the subscription, as it is since the last Add or Remove, is
+// acknowledged: by every publisher of its tags that is connected, being
+// connected for the first time, or has acknowledged it before and is in the
+// directory; and, for the first time, by at least one. From then on no message
+// is missed unreported. Publishers that come later acknowledge with a
+// Subscribed event.
+//
+//   - Errors: the publisher's reason, if all of them refused; *NoPublisherError
+//     after SubscriptionConfig.Timeout; ErrClosed; ErrOnLoop; the cause of the end of
+//     ctx, and the subscription stays open.
+//   - Threads: any.
+func (sub *Subscription) Wait(ctx context.Context) error {
+	sub.mu.Lock()
+	ready := sub.ready
+	sub.mu.Unlock()
+	select {
+	case <-ready.done:
+		return ready.err
+	default:
+	}
+	if sub.owner.loop.OnLoop() {
+		return ErrOnLoop
+	}
+	select {
+	case <-ready.done:
+		return ready.err
+	case <-ctx.Done():
+		return fmt.Errorf("bus: wait for a publisher of %s: %w", shortSet(sub.Tags()), context.Cause(ctx))
+	}
+}
+
+// maybeReady ends Wait if no publisher is left to wait for. Loop only.
+func (sub *Subscription) maybeReady() {
+	sub.mu.Lock()
+	wait := sub.applying || sub.ready.settled
+	sub.mu.Unlock()
+	if wait {
+		return
+	}
+	acked := false
+	var denied error
+	for _, src := range sub.owner.sources {
+		switch r := src.requests[sub.id]; {
+		case r == nil:
+			if src.pending() && src.concerns(sub) {
+				return
+			}
+		case r.subscribing || r.leaving:
+			return
+		case r.denied != nil:
+			denied = r.denied
+		case r.owed && r.current:
+			acked = true
+		case src.mayDial() && src.concerns(sub):
+			return
+		}
+	}
+	switch {
+	case acked || denied == nil && sub.known:
+		sub.settle(nil)
+	case denied != nil:
+		sub.settle(denied)
+	}
+}
+
+// settle ends Wait. What came first counts.
+func (sub *Subscription) settle(err error) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if r := sub.ready; !r.settled {
+		r.settled, r.err = true, err
+		close(r.done)
+	}
+}
+
+// maybeEnded ends Unsubscribe if no publisher sends any more. Loop only.
+func (sub *Subscription) maybeEnded() {
+	for _, src := range sub.owner.sources {
+		if r := src.requests[sub.id]; r != nil && r.open {
+			return
+		}
+	}
+	sub.finish(ErrClosed)
+}
+
+// finish ends everything that waits for the subscription. Loop only.
+func (sub *Subscription) finish(err error) {
+	sub.settle(err)
+	sub.end.Do(func() { close(sub.ended) })
+	delete(sub.owner.leaving, sub.id)
+	if sub.queue != nil && sub.retired {
+		err = nil // in order, after all that was on its way
+	}
+	if sub.queue != nil {
+		sub.queue.close(err)
+	}
+}
