@@ -161,14 +161,16 @@ func (b *bed) subscriber(cfg bus.SubscriberConfig) *subscriber {
 	return &subscriber{s, m}
 }
 
-// readAll takes what a subscription queues until it ends.
+// readAll reads until there is no more, and returns how many messages it had.
 func readAll(ctx context.Context, sub interface {
 	Messages(ctx context.Context) iter.Seq2[bus.Message, error]
 },
-) {
+) (n uint64) {
 	for _, err := range sub.Messages(ctx) {
 		if err != nil {
-			return
+			break
 		}
+		n++
 	}
+	return n
 }

@@ -271,7 +271,7 @@ func (e *UndeliveredError) Unwrap() error { return e.Err }
 // SilentError says for how long nothing was heard of a peer whose connection
 // was closed for it.
 type SilentError struct {
-	For   time.Duration // to within a quarter of the HeartbeatInterval, rounded down
+	For   time.Duration // to within a tick, rounded down
 	Limit time.Duration // HeartbeatTimeout, or three of the peer's intervals if that is longer
 }
 

@@ -18,10 +18,12 @@ const HeartbeatsOff time.Duration = -1
 
 const (
 	maxHeartbeatInterval = time.Hour
-	ticksPerInterval     = 4
+	ticksPerInterval     = 4 // at least
 
-	// minTick bounds what a limit that a subscriber chose may cost.
+	// minTick bounds what a limit that a subscriber chose may cost, and maxTick how
+	// coarse the clock becomes with a long interval.
 	minTick = 10 * time.Millisecond
+	maxTick = DefaultHeartbeatInterval / ticksPerInterval
 )
 
 // heartbeat is the coarse clock of a publisher or a subscriber. One timer serves
@@ -56,9 +58,9 @@ func (h *heartbeat) start(loop netio.Loop, interval, timeout time.Duration, tick
 	if h.patience <= 0 {
 		h.patience = DefaultHeartbeatTimeout
 	}
-	h.period = DefaultHeartbeatInterval / ticksPerInterval
+	h.period = maxTick
 	if h.interval > 0 {
-		h.period = h.interval / ticksPerInterval
+		h.period = h.interval / max(ticksPerInterval, (h.interval+maxTick-1)/maxTick)
 	}
 	h.usual = h.period
 	h.timer, err = loop.NewTimer(h.ring)
@@ -106,8 +108,8 @@ func (h *heartbeat) restart() error {
 func (h *heartbeat) ring() {
 	now := time.Now()
 	late := now.Sub(h.due)
-	if late <= h.slack() {
-		late = 0
+	if late < h.period/2 {
+		late = 0 // timers are not exact
 	}
 	h.due = now.Add(h.period)
 	h.tick(now, late)
@@ -156,7 +158,7 @@ func (u *pulse) listen(h *heartbeat, now time.Time, late time.Duration) error {
 	}
 	u.last = u.last.Add(late)
 	if silent := now.Sub(u.last); u.allowed > 0 && h.over(silent, u.allowed) {
-		return &SilentError{For: silent, Limit: u.allowed}
+		return &SilentError{For: max(silent, u.allowed), Limit: u.allowed}
 	}
 	return nil
 }

@@ -398,9 +398,7 @@ func TestAPausedSubscriberFindsASilentPublisherAfterTheResume(t *testing.T) {
 			t.Fatalf("got %v, want patience while it does not read", s.events)
 		}
 		resumed := time.Now()
-		go func() {
-			readAll(t.Context(), sub)
-		}()
+		go readAll(t.Context(), sub)
 		time.Sleep(time.Minute)
 		checkSilence(t, "subscriber", s.member, resumed, span{6 * time.Second, 6500 * time.Millisecond}, s.Stats().Silent)
 		must(t, sub.Close())

@@ -72,11 +72,11 @@ func (l *link) patience(now time.Time, moved bool) {
 		switch {
 		case limit > 0 && h.over(stuck, limit):
 			p.stalled.Add(1)
-			l.end(&StallError{For: stuck, Limit: limit})
+			l.end(&StallError{For: max(stuck, limit), Limit: limit})
 			return
 		case !l.stalled && h.over(stuck, h.patience) && n.holdsUp():
 			l.stalled = true
-			p.event(Event{Kind: Stalled, Peer: l.peer, Err: &StallError{For: stuck}})
+			p.event(Event{Kind: Stalled, Peer: l.peer, Err: &StallError{For: max(stuck, h.patience)}})
 		}
 	}
 }

@@ -3,6 +3,7 @@ package bus_test
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -17,7 +18,12 @@ import (
 // both ends with the same counts by cause; all pages back in the pool.
 
 var modelPolicies = []bus.Policy{
-	{}, {Kind: bus.DropNewest}, {Kind: bus.DropOldest}, {Kind: bus.Latest}, {Kind: bus.Sample, Every: 3},
+	{},
+	{Kind: bus.DropNewest},
+	{Kind: bus.DropOldest},
+	{Kind: bus.Latest},
+	{Kind: bus.Sample, Every: 3},
+	{Kind: bus.Disconnect, After: 500 * time.Millisecond},
 }
 
 const (

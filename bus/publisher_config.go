@@ -103,26 +103,25 @@ type PublisherConfig struct {
 	// are refused. Default: all.
 	Policies []subscription.PolicyKind
 
-	// HeartbeatInterval is how long this side sends nothing before it sends a
-	// sign of life, and every interval to an idle subscriber, so that it
-	// can tell silence from death. Default 2 s, or a third of HeartbeatTimeout if
+	// HeartbeatInterval is the longest that this side sends nothing to a subscriber:
+	// then it sends a sign of life. Default 2 s, or a third of HeartbeatTimeout if
 	// that is shorter; 1 ms to an hour. HeartbeatsOff, or another negative value:
-	// this side sends no beats and takes silence for nothing.
+	// this side sends none, and takes silence for nothing.
 	HeartbeatInterval time.Duration
 
-	// HeartbeatTimeout is how long nothing may come from a subscriber
-	// before its connection is closed, and found out at most a quarter of
-	// HeartbeatInterval later. At least three intervals of the peer; without end for
-	// a peer that sends no beats. It must be longer than the largest message takes to
-	// cross the network. A subscriber that only does not
-	// read is heard all the same. Default 6 s, or three
-	// HeartbeatIntervals if that is longer; at least two. Negative: never.
+	// HeartbeatTimeout is how long a subscriber may be silent before its connection
+	// is closed: counted in ticks of at most a quarter of HeartbeatInterval, and up to
+	// one tick more. At least three intervals of the subscriber count; one that
+	// sends no beats may be silent for ever. One that only does not
+	// read is heard all the same. It must be longer than the largest
+	// message takes to cross the network. Default 6 s, or three HeartbeatIntervals if
+	// that is longer; at least two. HeartbeatsOff, or another negative value: never.
 	HeartbeatTimeout time.Duration
 
 	// MaxStall is how long a subscriber with the policy Block may take nothing of
-	// what waits for it, or one with Disconnect in spite of what it asks for; then its
-	// connection is closed, as with Disconnect. Default 0: for ever. It is found out
-	// at most a quarter of it later, or 10 ms.
+	// what waits for it, or one with Disconnect whatever it asks for; then its
+	// connection is closed. It is counted in ticks of at most a quarter of it, but at
+	// least 10 ms, and up to one tick more. Default 0: for ever.
 	MaxStall time.Duration
 	// CacheMessages is how many of the newest messages of each tag the publisher
 	// keeps, for those who subscribe late (SubscriptionConfig.Replay) and those

@@ -39,20 +39,19 @@ type SubscriberConfig struct {
 	// connection. Default 5 s.
 	HelloTimeout time.Duration
 
-	// HeartbeatInterval is how long this side sends nothing before it sends a
-	// sign of life, and every interval to a publisher, so that it
-	// can tell silence from death. Default 2 s, or a third of HeartbeatTimeout if
+	// HeartbeatInterval is the longest that this side sends nothing to a publisher:
+	// then it sends a sign of life. Default 2 s, or a third of HeartbeatTimeout if
 	// that is shorter; 1 ms to an hour. HeartbeatsOff, or another negative value:
-	// this side sends no beats and takes silence for nothing.
+	// this side sends none, and takes silence for nothing.
 	HeartbeatInterval time.Duration
 
-	// HeartbeatTimeout is how long nothing may come from a publisher
-	// before its connection is closed, and found out at most a quarter of
-	// HeartbeatInterval later. At least three intervals of the peer; without end for
-	// a peer that sends no beats. It must be longer than the largest message takes to
-	// cross the network. Time in which a full queue keeps
-	// this side from reading does not count. Default 6 s, or three
-	// HeartbeatIntervals if that is longer; at least two. Negative: never.
+	// HeartbeatTimeout is how long a publisher may be silent before its connection
+	// is closed: counted in ticks of at most a quarter of HeartbeatInterval, and up to
+	// one tick more. At least three intervals of the publisher count; one that
+	// sends no beats may be silent for ever. Time in which a full
+	// queue keeps this side from reading does not count. It must be longer than the largest
+	// message takes to cross the network. Default 6 s, or three HeartbeatIntervals if
+	// that is longer; at least two. HeartbeatsOff, or another negative value: never.
 	HeartbeatTimeout time.Duration
 
 	// OnEvent is called on the loop for every Event. It must not block and may

@@ -33,7 +33,8 @@ const (
 	Sample
 
 	// Disconnect blocks, and closes the connection when the subscriber has
-	// taken nothing for some time.
+	// taken nothing of what waits for it for some time, give or take what
+	// PublisherConfig.MaxStall of package bus says.
 	Disconnect
 )
 
