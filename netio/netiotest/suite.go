@@ -51,6 +51,11 @@ type Suite struct {
 	// and port 0.
 	ListenAddr netip.AddrPort
 
+	// DeadAddr returns an address that nobody listens on, and that no listener of
+	// the same test is given. nil: the address of a listener that has closed,
+	// for a backend that does not give one out again so soon.
+	DeadAddr func(t TB) netip.AddrPort
+
 	// Capabilities is what an endpoint has that was opened with send buffers
 	// and a region. A missing one skips its tests.
 	Capabilities netio.Capabilities

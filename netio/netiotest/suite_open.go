@@ -83,9 +83,12 @@ func checkInvalidParams(t TB, s Suite) {
 	p.client.established(t, 0)
 }
 
-// deadAddr returns an address on which nobody listens any more.
+// deadAddr returns an address on which nobody listens.
 func deadAddr(t TB, s Suite) netip.AddrPort {
 	t.Helper()
+	if s.DeadAddr != nil {
+		return s.DeadAddr(t)
+	}
 	x := openSide(t, s, "dead")
 	addr := x.listen(t, s, netio.Params{}).Addr()
 	if err := x.b.Close(); err != nil {

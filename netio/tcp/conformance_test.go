@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"tagbus/netio"
 	"tagbus/netio/internal/invariants"
 	"tagbus/netio/netiotest"
@@ -103,12 +105,44 @@ func suite(listen string, cfg tcp.Config) netiotest.Suite {
 		},
 		Config:       cfg.Config,
 		ListenAddr:   netip.MustParseAddrPort(listen),
+		DeadAddr:     func(t netiotest.TB) netip.AddrPort { return takenPort(t, netip.MustParseAddrPort(listen).Addr()) },
 		Capabilities: netio.Capabilities{Receive: true, Buffered: true, ZeroCopy: true, Immediate: true},
 		StopLoop: func(b netio.Backend) {
 			r, _ := loops.Load(b)
 			_ = r.(*runner).end()
 		},
 	}
+}
+
+// takenPort returns an address on which nobody listens: it belongs, for the time
+// of the test, to a socket that does not listen. The system gives the port of a
+// closed listener to the next one who asks.
+func takenPort(t netiotest.TB, host netip.Addr) netip.AddrPort {
+	t.Helper()
+	family, at := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Addr: host.As16()})
+	if host.Is4() {
+		family, at = unix.AF_INET, &unix.SockaddrInet4{Addr: host.As4()}
+	}
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatalf("socket: got error %v, want none", err)
+	}
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	if err := unix.Bind(fd, at); err != nil {
+		t.Fatalf("bind: got error %v, want none", err)
+	}
+	got, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatalf("getsockname: got error %v, want none", err)
+	}
+	switch got := got.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrPortFrom(host, uint16(got.Port))
+	case *unix.SockaddrInet6:
+		return netip.AddrPortFrom(host, uint16(got.Port))
+	}
+	t.Fatalf("getsockname: got %T, want an address of the internet", got)
+	return netip.AddrPort{}
 }
 
 // violations lets suites see what a build with invariants notices, until the end
