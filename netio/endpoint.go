@@ -22,6 +22,7 @@ type Capabilities struct {
 	Buffered  bool // Buffer and SendBuffer work
 	ZeroCopy  bool // Send works
 	Immediate bool // SendCopy works
+	Retain    bool // Retain works
 }
 
 // Room tells how much more an endpoint can take, for metrics: a minimum of 0
@@ -33,6 +34,20 @@ type Room struct {
 	MinBuffers int // the fewest since the last Room; of shared ones, since that of any endpoint
 	Sends      int // what Send and SendCopy would accept now
 	MinSends   int // the fewest since the last Room
+}
+
+// Retained is memory of one or more messages that were received and are kept.
+//
+// Threads: any, also of an Unsafe backend.
+type Retained interface {
+	// Bytes returns how much memory is kept from receiving other messages: at
+	// least those of the message, and all memory around it that goes with it.
+	Bytes() int
+
+	// Release undoes one Retain. After the last one nobody may look at the data.
+	// One call too many gives memory away that is in use, and panics if it is
+	// noticed.
+	Release()
 }
 
 // Endpoint is one established, bidirectional connection.
@@ -94,6 +109,20 @@ type Endpoint interface {
 	// reused at once. Errors: as Send; a backend without this mode returns
 	// ErrNotSupported.
 	SendCopy(key Key, header []byte, data ...[]byte) error
+
+	// Retain keeps the memory of the message that OnData is being called with:
+	// its data stays valid and unchanged until Retained.Release, also beyond the
+	// end of the endpoint and of the backend. Nothing is copied; the endpoint goes
+	// on in other memory.
+	//
+	//   - Result: equal for messages that lie in the same memory. Each Retain has
+	//     its Release.
+	//   - Errors: ErrNotSupported (also where the receive buffers are of a fixed
+	//     number and the backend cannot do without one), ErrNoResources (no other
+	//     memory to receive into; no OnSendReady follows), ErrNoMessage. The
+	//     message is as valid as before.
+	//   - Threads: the loop only, inside OnData of this endpoint.
+	Retain() (Retained, error)
 
 	// Room tells how many buffers and sends are free, and how few were since
 	// the last call. What it says of a closed endpoint means nothing.

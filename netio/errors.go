@@ -79,6 +79,10 @@ var (
 	// went away in the middle of a message. The part was discarded.
 	ErrTruncated = errors.New("netio: connection ended in the middle of a message")
 
+	// ErrNoMessage is returned by Endpoint.Retain outside OnData: there is no
+	// message to keep.
+	ErrNoMessage = errors.New("netio: no message is being delivered: retain it inside OnData")
+
 	// ErrTimeout is the cause of OnConnectionRefused when the peer did not
 	// answer within Params.ConnectTimeout, and of OnConnectionClosed when the
 	// peer stopped in the middle of a message while others waited for the

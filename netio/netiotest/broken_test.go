@@ -42,6 +42,7 @@ type faults struct {
 	buffer   func(e *brokenEndpoint) (*netio.Buffer, error)
 	sendBuf  func(e *brokenEndpoint, b *netio.Buffer) error
 	room     func(r *netio.Room)
+	retain   func(e *brokenEndpoint) (netio.Retained, error)
 	pause    func(e *brokenEndpoint)
 	close    func(e *brokenEndpoint) error
 	local    func(e *brokenEndpoint) netip.AddrPort
@@ -135,6 +136,13 @@ func (e *brokenEndpoint) Room() netio.Room {
 		e.b.room(&r)
 	}
 	return r
+}
+
+func (e *brokenEndpoint) Retain() (netio.Retained, error) {
+	if e.b.retain != nil {
+		return e.b.retain(e)
+	}
+	return e.Endpoint.Retain()
 }
 
 func (e *brokenEndpoint) PauseReceive() {

@@ -2,9 +2,11 @@ package netiotest
 
 import (
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/invariants"
 )
 
 // endpoint is one side of a connection on a Network: the methods that its user
@@ -17,6 +19,10 @@ type endpoint struct {
 	params        netio.Params
 	local, remote netip.AddrPort
 	context       any // loop only
+
+	// Loop only.
+	delivering []byte    // OnData runs with it
+	retained   *retained // what it is kept by, if it is
 
 	// mu stands for b.net.mu:
 	buffers      *sendBuffers    // nil without buffers
@@ -81,6 +87,41 @@ func (e *endpoint) Capabilities() netio.Capabilities {
 		Buffered:  e.buffers != nil,
 		ZeroCopy:  true,
 		Immediate: !e.b.cfg.NoImmediate,
+		Retain:    e.receiving == nil,
+	}
+}
+
+// Retain implements netio.Endpoint.
+func (e *endpoint) Retain() (netio.Retained, error) {
+	e.b.checkThread("Retain")
+	switch {
+	case e.receiving != nil:
+		return nil, netio.ErrNotSupported
+	case e.delivering == nil:
+		return nil, netio.ErrNoMessage
+	case e.retained == nil:
+		e.retained = &retained{data: e.delivering}
+	}
+	e.retained.users.Add(1)
+	return e.retained, nil
+}
+
+// retained implements netio.Retained: each message has memory of its own.
+type retained struct {
+	data  []byte
+	users atomic.Int32
+}
+
+// Bytes implements netio.Retained.
+func (r *retained) Bytes() int { return cap(r.data) }
+
+// Release implements netio.Retained.
+func (r *retained) Release() {
+	switch left := r.users.Add(-1); {
+	case left == 0:
+		invariants.Poison(r.data)
+	case left < 0:
+		panic("netiotest: retained memory was released twice")
 	}
 }
 

@@ -151,8 +151,12 @@ func (e *endpoint) deliver() {
 	event := e.event(Delivered)
 	event.Data = data
 	e.b.notify(event, func(h netio.Handler) {
+		e.delivering, e.retained = data, nil
+		defer func() { e.delivering = nil }() // even if OnData panics
 		h.OnData(e, data)
-		invariants.Poison(data)
+		if e.retained == nil {
+			invariants.Poison(data)
+		}
 	})
 }
 

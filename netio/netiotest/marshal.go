@@ -120,6 +120,12 @@ func (e *marshalEndpoint) SendCopy(key netio.Key, header []byte, data ...[]byte)
 	return err
 }
 
+// Retain implements netio.Endpoint.
+func (e *marshalEndpoint) Retain() (r netio.Retained, err error) {
+	e.m.do(func() { r, err = e.Endpoint.Retain() })
+	return r, err
+}
+
 // Room implements netio.Endpoint.
 func (e *marshalEndpoint) Room() (r netio.Room) {
 	e.m.do(func() { r = e.Endpoint.Room() })

@@ -41,7 +41,7 @@ func brokenSuite(f faults, l *netiotest.Loop) netiotest.Suite {
 }
 
 func TestSuiteNoticesBrokenBackends(t *testing.T) {
-	for _, tt := range slices.Concat(brokenBackends, brokenSharing) {
+	for _, tt := range slices.Concat(brokenBackends, brokenSharing, brokenRetains) {
 		t.Run(tt.name, func(t *testing.T) {
 			if raceBuild && slices.Contains(racyBackends, tt.name) {
 				t.Skip("the race detector notices it before the suite")
@@ -60,7 +60,7 @@ func TestSuiteNoticesBrokenBackends(t *testing.T) {
 // checks above notice.
 func TestSuiteAcceptsTheSameBackendsUnbroken(t *testing.T) {
 	seen := map[string]bool{}
-	for _, tt := range slices.Concat(brokenBackends, brokenSharing) {
+	for _, tt := range slices.Concat(brokenBackends, brokenSharing, brokenRetains) {
 		if seen[tt.check] {
 			continue
 		}

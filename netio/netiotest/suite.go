@@ -131,7 +131,7 @@ type check struct {
 func checks() []check {
 	var all []check
 	for _, part := range [][]check{
-		configChecks, openChecks, sendChecks, limitChecks, resourceChecks, sendBufferChecks, receiveChecks, receiveBufferChecks,
+		configChecks, openChecks, sendChecks, limitChecks, resourceChecks, sendBufferChecks, receiveChecks, receiveBufferChecks, retainChecks,
 		closeChecks, listenCloseChecks, backendCloseChecks, threadChecks, invariantChecks,
 	} {
 		all = append(all, part...)

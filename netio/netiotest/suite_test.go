@@ -13,10 +13,12 @@ import (
 func memorySuite(n *netiotest.Network, cfg netiotest.Config, shared *netiotest.Loop) netiotest.Suite {
 	seen := 0
 	s := netiotest.Suite{
-		Config:       cfg.Config,
-		ListenAddr:   netip.MustParseAddrPort("127.0.0.1:0"),
-		Capabilities: netio.Capabilities{Receive: true, Buffered: true, ZeroCopy: true, Immediate: !cfg.NoImmediate},
-		Reset:        func(a, b netio.Endpoint) { n.Reset(a.Local(), b.Local()) },
+		Config:     cfg.Config,
+		ListenAddr: netip.MustParseAddrPort("127.0.0.1:0"),
+		Capabilities: netio.Capabilities{
+			Receive: true, Buffered: true, ZeroCopy: true, Immediate: !cfg.NoImmediate, Retain: !cfg.SharedReceive.Enabled(),
+		},
+		Reset: func(a, b netio.Endpoint) { n.Reset(a.Local(), b.Local()) },
 		Violations: func() []string {
 			all := n.Violations()
 			defer func() { seen = len(all) }()
@@ -92,7 +94,9 @@ func TestMemoryKeepsTheContract(t *testing.T) {
 				n.SetWindow(netip.AddrPort{}, netip.AddrPort{}, tt.window)
 			}
 			s := memorySuite(n, tt.cfg, l)
-			s.ReceiveBuffers = tt.receiveBuffers
+			if s.ReceiveBuffers = tt.receiveBuffers; s.ReceiveBuffers > 0 {
+				s.Capabilities.Retain = false
+			}
 			netiotest.Run(t, s)
 			if got := s.Violations(); len(got) > 0 {
 				t.Errorf("Violations: got %q, want none", got)

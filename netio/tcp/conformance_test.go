@@ -106,7 +106,7 @@ func suite(listen string, cfg tcp.Config) netiotest.Suite {
 		Config:       cfg.Config,
 		ListenAddr:   netip.MustParseAddrPort(listen),
 		DeadAddr:     func(t netiotest.TB) netip.AddrPort { return takenPort(t, netip.MustParseAddrPort(listen).Addr()) },
-		Capabilities: netio.Capabilities{Receive: true, Buffered: true, ZeroCopy: true, Immediate: true},
+		Capabilities: netio.Capabilities{Receive: true, Buffered: true, ZeroCopy: true, Immediate: true, Retain: !cfg.SharedReceive.Enabled()},
 		StopLoop: func(b netio.Backend) {
 			r, _ := loops.Load(b)
 			_ = r.(*runner).end()
@@ -187,7 +187,9 @@ func TestConformance(t *testing.T) {
 			t.Run(tt.name+", "+model.String(), func(t *testing.T) {
 				tt.cfg.ThreadSafety = model
 				s := suite(tt.listen, tt.cfg)
-				s.ReceiveBuffers = tt.receiveBuffers
+				if s.ReceiveBuffers = tt.receiveBuffers; s.ReceiveBuffers > 0 {
+					s.Capabilities.Retain = false
+				}
 				s.Violations = violations(t)
 				netiotest.Run(t, s)
 			})

@@ -52,6 +52,8 @@ type endpoint struct {
 	context      any
 	receiver     receiver
 	borrower     borrower        // of a receive buffer
+	delivering   bool            // OnData runs
+	retained     bool            // and what it was given is kept
 	blocked      bool            // the system has no room: wait for Writable
 	peerClosed   bool            // a short read does not mean that all was read
 	sendErr      error           // sending has failed; what was received comes first
@@ -73,6 +75,7 @@ func newEndpoint(b *backend, fd int, remote netip.AddrPort, p *netio.Params) (*e
 		context: p.Context,
 		capabilities: netio.Capabilities{
 			Receive: true, Buffered: p.Buffered.Buffers > 0 || b.shared != nil, ZeroCopy: true, Immediate: true,
+			Retain: b.receive == nil && !p.Receive.Shared && p.Receive.Buffers == 0,
 		},
 	}
 	if b.shared != nil {

@@ -76,6 +76,7 @@ func (e *endpoint) OnEvent(events reactor.Events) {
 // next.
 func (e *endpoint) tidy(through *bool) {
 	if !*through {
+		e.delivering = false
 		e.fail(ErrCallbackPanicked)
 	}
 	e.countReceived() // what a pause has left

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/invariants"
 )
 
 const (
@@ -23,11 +24,26 @@ const (
 	keepBytes = 16 << 20 // of free blocks; one of each class may be kept beyond
 )
 
-// block is a piece of memory for bytes received or to be sent.
+// block is a piece of memory for bytes received or to be sent. It implements
+// netio.Retained.
 type block struct {
-	mem   []byte
-	class int
+	mem    []byte
+	class  int
+	memory *memory
+	users  atomic.Int32 // one puts bytes into it, the others retain messages
 }
+
+// Bytes implements netio.Retained.
+func (b *block) Bytes() int { return len(b.mem) }
+
+// Release implements netio.Retained.
+func (b *block) Release() { b.memory.put(b) }
+
+// retain adds a user.
+func (b *block) retain() { b.users.Add(1) }
+
+// retained tells whether there are users beside the one that asks.
+func (b *block) retained() bool { return b.users.Load() > 1 }
 
 // memory keeps the free blocks of a backend. It holds what was needed at the
 // same time recently: trim releases what was not.
@@ -80,10 +96,12 @@ func (m *memory) get(n int) (*block, error) {
 		m.fewest[class] = min(m.fewest[class], last)
 		m.freeBytes -= len(b.mem)
 		m.mu.Unlock()
+		b.users.Store(1)
 		return b, nil
 	}
 	m.mu.Unlock()
-	b := &block{class: class}
+	b := &block{class: class, memory: m}
+	b.users.Store(1)
 	if class == 0 { // a mapping for each would be too many mappings
 		b.mem = make([]byte, smallBytes)
 		return b, nil
@@ -98,8 +116,17 @@ func (m *memory) get(n int) (*block, error) {
 	return b, nil
 }
 
-// put takes a block back.
+// put takes a block back from one of its users.
 func (m *memory) put(b *block) {
+	switch left := b.users.Add(-1); {
+	case left > 0:
+		return
+	case left < 0:
+		panic("tcp: retained memory was released twice")
+	}
+	if invariants.Enabled {
+		invariants.Poison(b.mem)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.usedBytes -= len(b.mem)

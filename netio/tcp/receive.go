@@ -91,10 +91,7 @@ func (e *endpoint) deliver() bool {
 		if !e.receiver.more() {
 			e.countReceived()
 		}
-		h.OnData(e, message)
-		if invariants.Enabled {
-			invariants.Poison(message)
-		}
+		e.deliverOne(h, message)
 		if e.queue.noPlace.count() > 0 {
 			// Who answers message for message would be refused for the rest of
 			// what was read, though the system would take the answers.
@@ -104,6 +101,31 @@ func (e *endpoint) deliver() bool {
 			return false
 		}
 	}
+}
+
+// deliverOne makes the callback for a message.
+func (e *endpoint) deliverOne(h netio.Handler, message []byte) {
+	e.delivering, e.retained = true, false
+	h.OnData(e, message)
+	e.delivering = false
+	if invariants.Enabled && !e.retained {
+		invariants.Poison(message)
+	}
+}
+
+// Retain implements netio.Endpoint.
+func (e *endpoint) Retain() (netio.Retained, error) {
+	if invariants.Enabled {
+		e.backend.checkThread("Endpoint.Retain")
+	}
+	switch {
+	case !e.capabilities.Retain:
+		return nil, netio.ErrNotSupported
+	case !e.delivering:
+		return nil, netio.ErrNoMessage
+	}
+	e.retained = true
+	return e.receiver.retain(), nil
 }
 
 // countReceived adds to the statistics of the backend, once for all messages of

@@ -18,10 +18,6 @@ const (
 	maxReadBytes = 1<<20 + slack
 )
 
-// scratch is the block into which all endpoints of a backend read, one after
-// the other.
-type scratch struct{ block *block }
-
 // receiver cuts a byte stream into messages. It owns a window of bytes that
 // were read and not delivered yet. In a turn of its endpoint,
 //
@@ -41,6 +37,7 @@ type receiver struct {
 	start   int    // the window is buf[start:end]
 	end     int
 
+	kept       bool // there are messages in buf, before start, that were retained
 	lent       bool // buf was lent
 	oneMessage bool // read lent memory only to the end of the first message
 
@@ -119,9 +116,14 @@ func (r *receiver) room() ([]byte, error) {
 	} else if r.last >= largeBytes {
 		first += r.last // it may be as the last
 	}
-	fits := first+lengthBytes <= scratchBytes || len(r.buf) < scratchBytes
-	if r.buf == nil || r.own != nil && have <= smallBytes && fits {
-		r.useScratch()
+	if r.buf == nil || r.own != nil && have <= smallBytes {
+		mem, err := r.scratch.open(r.memory)
+		if err != nil {
+			return nil, err
+		}
+		if r.buf == nil || first+lengthBytes <= len(mem) || len(r.buf) < len(mem) {
+			r.useScratch(mem)
+		}
 	}
 	if first > len(r.buf) && (have == len(r.buf) || first-lengthBytes <= r.proven) {
 		if err := r.grow(first + lengthBytes); err != nil {
@@ -129,7 +131,9 @@ func (r *receiver) room() ([]byte, error) {
 		}
 	}
 	if r.start > 0 && (have <= smallBytes || r.start+first > len(r.buf)) {
-		r.move(r.buf)
+		if err := r.compact(); err != nil {
+			return nil, err
+		}
 	}
 	return r.buf[r.end:min(r.start+r.want(have, first, len(r.buf)), len(r.buf), r.end+maxReadBytes)], nil
 }
@@ -182,12 +186,55 @@ func (r *receiver) lentRoom() []byte {
 }
 
 // useScratch moves the window, of up to smallBytes, to the scratch.
-func (r *receiver) useScratch() {
-	r.move(r.scratch.block.mem)
+func (r *receiver) useScratch(mem []byte) {
+	end := r.end
+	r.move(mem)
+	r.leave(end)
+}
+
+// block returns the one that holds the window.
+func (r *receiver) block() *block {
 	if r.own != nil {
+		return r.own
+	}
+	return r.scratch.block
+}
+
+// leave gives up the block that has held the window, up to end.
+func (r *receiver) leave(end int) {
+	switch {
+	case r.own != nil:
 		r.memory.put(r.own)
 		r.own = nil
+	case r.kept:
+		r.scratch.keep(end)
 	}
+	r.kept = false
+}
+
+// retain keeps the message that next has returned last, until its block is
+// released.
+func (r *receiver) retain() *block {
+	b := r.block()
+	b.retain()
+	r.kept = true
+	return b
+}
+
+// compact makes room behind the window: it moves it to the beginning of its
+// memory or, where messages are retained, to other memory. Errors: the system's
+// (no memory).
+func (r *receiver) compact() error {
+	if !r.kept || !r.block().retained() {
+		r.move(r.buf)
+		return nil
+	}
+	b, err := r.memory.get(len(r.buf))
+	if err != nil {
+		return err
+	}
+	r.replace(b)
+	return nil
 }
 
 // grow moves the window to a larger block: of n bytes if the peer has proven
@@ -225,17 +272,16 @@ func (r *receiver) park() error {
 			r.release()
 			return err
 		}
-		r.own, r.scratch.block = r.scratch.block, b
+		r.own = r.scratch.exchange(b)
 	}
 	return nil
 }
 
 // replace moves the window to b.
 func (r *receiver) replace(b *block) {
+	end := r.end
 	r.move(b.mem)
-	if r.own != nil {
-		r.memory.put(r.own)
-	}
+	r.leave(end)
 	r.own = b
 }
 
@@ -248,10 +294,7 @@ func (r *receiver) move(mem []byte) {
 
 // release empties the window.
 func (r *receiver) release() {
-	if r.own != nil {
-		r.memory.put(r.own)
-		r.own = nil
-	}
+	r.leave(r.end)
 	r.lent = false
 	r.buf, r.start, r.end = nil, 0, 0
 }
