@@ -10,6 +10,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/directory/memory"
+	"tagbus/netio"
 	"tagbus/netio/netiotest"
 )
 
@@ -21,7 +22,8 @@ type bed struct {
 	dir  *memory.Directory
 	host netip.Addr
 
-	broken *breaker // nil: nothing is
+	broken *breaker     // nil: nothing is
+	config netio.Config // of the subscribers' backends
 }
 
 func newBed(tb testing.TB) *bed {
@@ -148,7 +150,7 @@ func (b *bed) subscriber(cfg bus.SubscriberConfig) *subscriber {
 	b.tb.Helper()
 	m := b.member()
 	cfg.OnEvent = m.note
-	s, err := bus.NewSubscriber(b.broken.opener(b.net.Opener(m.loop, netiotest.Config{Host: m.host})), b.dir, cfg)
+	s, err := bus.NewSubscriber(b.broken.opener(b.net.Opener(m.loop, netiotest.Config{Config: b.config, Host: m.host})), b.dir, cfg)
 	if err != nil {
 		b.tb.Fatal(err)
 	}

@@ -28,7 +28,7 @@ type received struct {
 type target struct {
 	src     *source
 	sub     *Subscription
-	handler Handler // nil: the subscription's queue
+	handler Handler // nil: the subscription's batch or queue
 }
 
 // onPage delivers the messages of a page in place: the handlers see the memory
@@ -42,6 +42,10 @@ func (src *source) onPage(page []byte) {
 	for more := true; more; {
 		more = src.deliver(&done)
 	}
+	for len(src.batches) > 0 {
+		src.deliverBatch(&done)
+	}
+	src.origin.turn.Add(1) // the page is over
 	if src.reader.ack && src.reader.left == 0 {
 		src.acknowledge(done.failed())
 	}
@@ -81,11 +85,49 @@ func (d *delivered) deliverRest() {
 }
 
 func (t target) deliver(m Message) {
-	if t.handler != nil {
+	switch {
+	case t.handler != nil:
 		t.handler(m)
-	} else {
+	case t.sub.batch != nil:
+		t.src.collect(t.sub, m)
+	default:
 		t.sub.enqueue(t.src, m)
 	}
+}
+
+// collect adds a message to the batch of a subscription.
+func (src *source) collect(sub *Subscription, m Message) {
+	if len(sub.pending) == 0 {
+		src.batches = append(src.batches, sub)
+	}
+	sub.pending = append(sub.pending, m)
+}
+
+// deliverBatch delivers the messages of a page to a subscription that takes them
+// together.
+func (src *source) deliverBatch(done *delivered) {
+	last := len(src.batches) - 1
+	sub := src.batches[last]
+	src.batches = src.batches[:last]
+	batch := sub.pending
+	sub.pending = batch[:0]
+	defer src.recovered(done, batch[0].Tag)
+	if !sub.closed.Load() && !src.sub.closed.Load() {
+		sub.batch(batch)
+	}
+}
+
+// recovered is deferred around a handler: it reports its panic.
+func (src *source) recovered(done *delivered, tag tags.Tag) {
+	if v := recover(); v != nil {
+		src.panicked(done, tag, v)
+	}
+}
+
+func (src *source) panicked(done *delivered, tag tags.Tag, v any) {
+	src.sub.counters.panics.Add(1)
+	src.sub.event(Event{Kind: Problem, Peer: src.peer, Tag: tag, Err: &PanicError{Tag: tag, Value: v, Stack: debug.Stack()}})
+	done.fails()
 }
 
 // deliver delivers until the page ends or a handler panics; it then returns
@@ -93,15 +135,13 @@ func (t target) deliver(m Message) {
 func (src *source) deliver(done *delivered) (more bool) {
 	defer func() {
 		if v := recover(); v != nil {
-			src.sub.counters.panics.Add(1)
-			src.sub.event(Event{Kind: Problem, Peer: src.peer, Tag: src.reader.tag, Err: &PanicError{Tag: src.reader.tag, Value: v, Stack: debug.Stack()}})
-			done.fails()
+			src.panicked(done, src.reader.tag, v)
 			more = true
 		}
 	}()
 	done.deliverRest() // after a panic
 	var rcv *received
-	r := &src.reader
+	r, turn := &src.reader, src.origin.turn.Load()
 	for {
 		ok, err := r.next()
 		if err != nil {
@@ -131,7 +171,7 @@ func (src *source) deliver(done *delivered) (more bool) {
 		rcv.delivered++
 		done.messages++
 		done.bytes += uint64(len(r.data))
-		m := Message{Tag: r.tag, Status: r.status, Counter: rcv.count, Publisher: src.peer, Data: r.data}
+		m := Message{Tag: r.tag, Status: r.status, Counter: rcv.count, Publisher: src.peer, Data: r.data, origin: &src.origin, turn: turn}
 		if len(rcv.targets) == 1 {
 			rcv.targets[0].deliver(m)
 			continue
@@ -195,8 +235,8 @@ func (src *source) aim(rcv *received, lane uint16, tag tags.Tag) {
 // PanicError is the cause of a Problem event for a message whose handler
 // panicked. The message counts as delivered and the handler stays.
 type PanicError struct {
-	Tag   tags.Tag
-	Value any // of the panic
+	Tag   tags.Tag // of a batch: that of its first message
+	Value any      // of the panic
 	Stack []byte
 }
 

@@ -49,6 +49,14 @@ var (
 	// delivers to a handler instead.
 	ErrHasHandler = errors.New("bus: subscription delivers to a handler: pass a nil handler to iterate")
 
+	// ErrRetainLimit is returned by Message.Retain when the subscriber's user has
+	// retained as much as it may.
+	ErrRetainLimit = errors.New("bus: subscriber retains as much memory as it may: release messages, or raise RetainBytes")
+
+	// ErrMessageOver is returned by Message.Retain for a message that is not
+	// valid any more, or was not received.
+	ErrMessageOver = errors.New("bus: message is over: retain it inside its handler, or before the next step of the iteration")
+
 	// ErrStaleEntry is the cause of a refusal by a publisher that is not the
 	// instance the directory entry named.
 	ErrStaleEntry = errors.New("bus: another publisher answers at this address: its directory entry is stale")

@@ -15,6 +15,7 @@ type Status uint8
 type Message struct {
 	Tag    tags.Tag
 	Status Status
+	turn   uint32 // of origin
 
 	// Counter is the message's position in the stream of its tag and
 	// publisher: 1 for the first that the publisher published. Successive
@@ -27,8 +28,10 @@ type Message struct {
 	Publisher *Peer
 
 	// Data is the payload. It is valid until the handler returns, or until the
-	// next step of the iteration over Subscription.Messages.
+	// next step of the iteration over Subscription.Messages; Retain keeps it.
 	Data []byte
+
+	origin *origin // what Data belongs to
 }
 
 // Peer describes the other end of a connection, for people and logs.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"tagbus/netio"
 )
 
 // messageQueue carries messages from the loop to the goroutine that iterates.
@@ -11,7 +13,8 @@ import (
 // fills one while the iterating goroutine reads the other, so that a lock is
 // taken once per block by the reader and nothing is allocated in the long run.
 type messageQueue struct {
-	limit int // payload bytes at which the loop stops
+	limit  int // payload bytes at which the loop stops
+	origin origin
 
 	mu     sync.Mutex
 	filled messageBlock
@@ -21,6 +24,7 @@ type messageQueue struct {
 	woken  chan struct{} // capacity 1
 
 	reading messageBlock // reader only
+	kept    bool         // messages of it are retained
 }
 
 type messageBlock struct {
@@ -30,8 +34,16 @@ type messageBlock struct {
 	taken    int
 }
 
-func newMessageQueue(limit int) *messageQueue {
-	return &messageQueue{limit: limit, woken: make(chan struct{}, 1)}
+func newMessageQueue(limit int, r *retainer) *messageQueue {
+	q := &messageQueue{limit: limit, woken: make(chan struct{}, 1)}
+	q.origin.retainer, q.origin.keep = r, q.keep
+	return q
+}
+
+// keep leaves the block that is being read to those who retain its messages.
+func (q *messageQueue) keep() (netio.Retained, error) {
+	q.kept = true
+	return &heapMemory{cap(q.reading.bytes)}, nil
 }
 
 var errQueueEnd = errors.New("bus: end of the queue")
@@ -50,7 +62,7 @@ func (q *messageQueue) push(m Message) (full bool) {
 	b := &q.filled
 	b.bytes = append(b.bytes, m.Data...)
 	b.ends = append(b.ends, len(b.bytes))
-	m.Data = nil
+	m.Data, m.origin = nil, nil
 	b.messages = append(b.messages, m)
 	q.full = len(b.bytes)+messageCost*len(b.messages) >= q.limit
 	q.wake()
@@ -70,7 +82,7 @@ func (q *messageQueue) wake() {
 // Errors: errQueueEnd after an orderly end, the reason of another, or the
 // cause of the end of ctx.
 func (q *messageQueue) next(ctx context.Context) (drained bool, err error) {
-	q.reading.reset()
+	q.recycle()
 	for {
 		q.mu.Lock()
 		if len(q.filled.messages) > 0 {
@@ -108,6 +120,7 @@ func (q *messageQueue) take() (Message, bool) {
 	}
 	end := b.ends[b.taken]
 	m.Data = b.bytes[start:end:end]
+	m.origin, m.turn = &q.origin, q.origin.turn.Load()
 	b.taken++
 	return m, true
 }
@@ -120,6 +133,15 @@ func (q *messageQueue) close(err error) {
 		q.ended, q.err = true, err
 		q.wake()
 	}
+}
+
+// recycle empties the block that was read.
+func (q *messageQueue) recycle() {
+	q.origin.turn.Add(1)
+	if q.kept {
+		q.reading.bytes, q.kept = nil, false
+	}
+	q.reading.reset()
 }
 
 func (b *messageBlock) reset() {

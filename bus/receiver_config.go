@@ -49,6 +49,10 @@ type ReceiverConfig struct {
 	// it stops reading from its senders. Default 8 MiB.
 	QueueBytes int
 
+	// RetainBytes is how much memory Message.Retain may keep; see
+	// SubscriberConfig. Default 64 MiB.
+	RetainBytes int
+
 	// MaxSenders is the number of connections above which new ones are refused.
 	// Default 4096.
 	MaxSenders int
@@ -81,7 +85,7 @@ func (c ReceiverConfig) withDefaults() ReceiverConfig {
 // subscriber returns the configuration of the part that counts and delivers.
 func (c ReceiverConfig) subscriber() SubscriberConfig {
 	return SubscriberConfig{
-		Name: c.Name, MaxMessageBytes: c.MaxMessageBytes, QueueBytes: c.QueueBytes,
+		Name: c.Name, MaxMessageBytes: c.MaxMessageBytes, QueueBytes: c.QueueBytes, RetainBytes: c.RetainBytes,
 		HeartbeatInterval: c.HeartbeatInterval, HeartbeatTimeout: c.HeartbeatTimeout,
 		HelloTimeout: c.HelloTimeout, OnEvent: c.OnEvent,
 	}

@@ -37,6 +37,8 @@ type source struct {
 	told     map[laneTag]*lossCounts // totals of the publisher whose positions have yet to come
 	version  int                     // changes when targets may have changed
 	reader   pageReader
+	origin   origin          // of the messages of a page
+	batches  []*Subscription // that have pending messages of this page
 
 	edition   int                  // of entry
 	ever      tags.Set             // all tags that it has served
@@ -52,7 +54,16 @@ func newSource(s *Subscriber) *source {
 		version:  1,
 	}
 	src.contact = s.dialer.contact(src)
+	src.origin.retainer, src.origin.keep = s.retainer, src.keep
 	return src
+}
+
+// keep keeps the memory of the page that is being delivered.
+func (src *source) keep() (netio.Retained, error) {
+	if src.ep == nil {
+		return nil, netio.ErrNoMessage
+	}
+	return src.ep.Retain()
 }
 
 // params implements contactUser.

@@ -41,6 +41,7 @@ type Subscriber struct {
 	closed   atomic.Bool
 	closer   closer
 	counters subscriberCounters
+	retainer *retainer
 
 	// Loop only.
 	dialer   dialer
@@ -93,6 +94,7 @@ func newSubscriber(cfg SubscriberConfig) *Subscriber {
 		subs:     make(map[uint64]*Subscription),
 		leaving:  make(map[uint64]*Subscription),
 		closer:   closer{ended: make(chan struct{})},
+		retainer: newRetainer(cfg.RetainBytes),
 	}
 	s.host, _ = os.Hostname() // only for people
 	return s
@@ -140,6 +142,16 @@ func (s *Subscriber) Subscribe(set tags.Set, h Handler) (*Subscription, error) {
 //     SubscriptionConfig.Validate; ErrTooManyPolicies; ErrClosed.
 //   - Blocks: never.
 func (s *Subscriber) SubscribeWith(set tags.Set, h Handler, cfg SubscriptionConfig) (*Subscription, error) {
+	return s.subscribe(set, h, nil, cfg)
+}
+
+// SubscribeBatch is SubscribeWith for a handler that takes all messages of a page
+// at once, for example to write them together. A nil handler queues.
+func (s *Subscriber) SubscribeBatch(set tags.Set, h BatchHandler, cfg SubscriptionConfig) (*Subscription, error) {
+	return s.subscribe(set, nil, h, cfg)
+}
+
+func (s *Subscriber) subscribe(set tags.Set, h Handler, batch BatchHandler, cfg SubscriptionConfig) (*Subscription, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -153,7 +165,7 @@ func (s *Subscriber) SubscribeWith(set tags.Set, h Handler, cfg SubscriptionConf
 	if err != nil {
 		return nil, err
 	}
-	sub := newSubscription(s, s.nextID.Add(1), set, h, cfg, lane)
+	sub := newSubscription(s, s.nextID.Add(1), set, h, batch, cfg, lane)
 	if s.closed.Load() || !s.loop.Post(func() { s.add(sub) }) {
 		return nil, ErrClosed
 	}
@@ -314,7 +326,7 @@ func (s *Subscriber) event(e Event) {
 }
 
 // Close ends the subscriber: it closes every connection and every
-// subscription. The second call does nothing.
+// subscription. Retained messages stay valid. The second call does nothing.
 //
 //   - Blocks: until the last callback has run; from inside a callback it
 //     returns at once, and no handler is called after that one.

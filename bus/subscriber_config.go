@@ -9,6 +9,7 @@ import (
 const (
 	DefaultMaxReceiveBytes  = 64 << 20
 	DefaultQueueLimitBytes  = 8 << 20
+	DefaultRetainBytes      = 64 << 20
 	DefaultReconnectMin     = 100 * time.Millisecond
 	DefaultReconnectMax     = 5 * time.Second
 	subscribeBuffers        = 4
@@ -29,6 +30,10 @@ type SubscriberConfig struct {
 	// Subscription.Messages before it stops reading from its publishers.
 	// Default 8 MiB.
 	QueueBytes int
+
+	// RetainBytes is how much memory Message.Retain may keep: all memory around
+	// the messages, and 64 bytes for each. Default 64 MiB.
+	RetainBytes int
 
 	// ReconnectMin and ReconnectMax bound the delay before a lost or refused
 	// connection is tried again. It grows exponentially and is spread at
@@ -62,6 +67,7 @@ type SubscriberConfig struct {
 func (c SubscriberConfig) withDefaults() SubscriberConfig {
 	setDefault(&c.MaxMessageBytes, DefaultMaxReceiveBytes)
 	setDefault(&c.QueueBytes, DefaultQueueLimitBytes)
+	setDefault(&c.RetainBytes, DefaultRetainBytes)
 	setDefault(&c.ReconnectMin, DefaultReconnectMin)
 	setDefault(&c.ReconnectMax, max(DefaultReconnectMax, c.ReconnectMin))
 	setDefault(&c.HelloTimeout, DefaultHelloTimeout)
@@ -82,6 +88,7 @@ func (c SubscriberConfig) Validate() error {
 	}
 	v.within("MaxMessageBytes", c.MaxMessageBytes, smallestMaxMessage, 1<<31-1)
 	v.within("QueueBytes", c.QueueBytes, 1, 1<<40)
+	v.within("RetainBytes", c.RetainBytes, 1, 1<<40)
 	v.reconnect(c.ReconnectMin, c.ReconnectMax)
 	if c.HelloTimeout < 0 {
 		v.add("HelloTimeout is %v, want a positive duration", c.HelloTimeout)

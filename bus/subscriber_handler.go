@@ -55,6 +55,10 @@ type SubscriberStats struct {
 	Panics     uint64 // handler calls that panicked
 	Silent     uint64 // connections closed here because nothing was heard of the publisher
 
+	Retained      int    // messages that are retained now
+	RetainedBytes int    // memory that is kept for them
+	RetainRefused uint64 // calls of Retain beyond SubscriberConfig.RetainBytes
+
 	Losses Losses // Lost and LeftOut by cause
 }
 
@@ -72,9 +76,11 @@ func (s *Subscriber) Stats() SubscriberStats {
 		lost[cause] = c.lost[cause].Load()
 	}
 	losses := lost.export()
+	retained, retainedBytes, retainRefused := s.retainer.stats()
 	return SubscriberStats{
 		Publishers: int(c.publishers.Load()), Messages: c.messages.Load(), Bytes: c.bytes.Load(), Pages: c.pages.Load(),
 		Lost: losses.Lost(), LeftOut: losses.LeftOut, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(), Silent: c.silent.Load(),
+		Retained: retained, RetainedBytes: retainedBytes, RetainRefused: retainRefused,
 		Losses: losses,
 	}
 }

@@ -17,6 +17,12 @@ import (
 // it must not block, and Message.Data is valid until it returns.
 type Handler func(Message)
 
+// BatchHandler receives the messages of a subscription that came in one page, in
+// their order, on the subscriber's loop: it must not block, and messages and
+// their Data are valid until it returns. There is at least one. A message that
+// is large, or came alone, is a page of its own.
+type BatchHandler func(messages []Message)
+
 // Subscription is a subscriber's request for a set of tags.
 //
 // Threads: all methods may be called from any goroutine, and from callbacks
@@ -27,7 +33,8 @@ type Subscription struct {
 	cfg     SubscriptionConfig
 	lane    uint16 // of every publisher's connection
 	handler Handler
-	queue   *messageQueue // nil with a handler
+	batch   BatchHandler
+	queue   *messageQueue // nil with either handler
 
 	closed atomic.Bool
 	ended  chan struct{} // closed when no publisher sends for it any more
@@ -46,6 +53,7 @@ type Subscription struct {
 	due     time.Time // when the patience for that ends
 	place   int       // in Subscriber.deadlines, from 1; 0: not there
 	pausing []*source // sources that wait for the queue
+	pending []Message // of this page, for batch
 	retired bool      // is ended, and takes what is on its way
 }
 
@@ -59,13 +67,13 @@ type outcome struct {
 // over tells whether the end has begun. Loop only.
 func (sub *Subscription) over() bool { return sub.closed.Load() || sub.retired }
 
-func newSubscription(owner *Subscriber, id uint64, set tags.Set, h Handler, cfg SubscriptionConfig, lane uint16) *Subscription {
+func newSubscription(owner *Subscriber, id uint64, set tags.Set, h Handler, batch BatchHandler, cfg SubscriptionConfig, lane uint16) *Subscription {
 	sub := &Subscription{
-		owner: owner, id: id, set: set, live: set, handler: h, cfg: cfg, lane: lane,
+		owner: owner, id: id, set: set, live: set, handler: h, batch: batch, cfg: cfg, lane: lane,
 		ready: newOutcome(), ended: make(chan struct{}),
 	}
-	if h == nil {
-		sub.queue = newMessageQueue(owner.cfg.QueueBytes)
+	if h == nil && batch == nil {
+		sub.queue = newMessageQueue(owner.cfg.QueueBytes, owner.retainer)
 	}
 	return sub
 }
@@ -92,7 +100,8 @@ func (sub *Subscription) Tags() tags.Set {
 
 // Handle gives one tag of the set a handler of its own. It takes effect with
 // the messages that the loop has not yet begun to deliver. A nil handler
-// gives the tag back to the subscription's.
+// gives the tag back to the subscription's. Beside a BatchHandler it gets its
+// messages first.
 func (sub *Subscription) Handle(tag tags.Tag, h Handler) error {
 	sub.mu.Lock()
 	if !sub.contains(tag) {

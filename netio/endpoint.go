@@ -44,7 +44,8 @@ type Retained interface {
 	// least those of the message, and all memory around it that goes with it.
 	Bytes() int
 
-	// Release undoes one Retain. After the last one nobody may look at the data.
+	// Release undoes one Retain. After the last one nobody may look at the data,
+	// but inside the OnData that brings it.
 	// One call too many gives memory away that is in use, and panics if it is
 	// noticed.
 	Release()

@@ -138,6 +138,9 @@ func TestEachMetricHasItsCounter(t *testing.T) {
 		"tagbus_subscriber_unwanted_messages_total":               float64(sub["Unwanted"]),
 		"tagbus_subscriber_panics_total":                          float64(sub["Panics"]),
 		"tagbus_subscriber_silent_publishers_total":               float64(sub["Silent"]),
+		"tagbus_subscriber_retained_messages":                     float64(sub["Retained"]),
+		"tagbus_subscriber_retained_bytes":                        float64(sub["RetainedBytes"]),
+		"tagbus_subscriber_retain_refusals_total":                 float64(sub["RetainRefused"]),
 	}
 	if diff := cmp.Diff(want, gather(t, collectors...)); diff != "" {
 		t.Errorf("metrics differ (-want +got):\n%s", diff)

@@ -101,6 +101,7 @@ func (e *endpoint) Retain() (netio.Retained, error) {
 		return nil, netio.ErrNoMessage
 	case e.retained == nil:
 		e.retained = &retained{data: e.delivering}
+		e.retained.users.Add(1) // until OnData returns
 	}
 	e.retained.users.Add(1)
 	return e.retained, nil

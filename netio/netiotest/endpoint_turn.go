@@ -152,12 +152,19 @@ func (e *endpoint) deliver() {
 	event.Data = data
 	e.b.notify(event, func(h netio.Handler) {
 		e.delivering, e.retained = data, nil
-		defer func() { e.delivering = nil }() // even if OnData panics
+		defer e.delivered() // even if OnData panics
 		h.OnData(e, data)
-		if e.retained == nil {
-			invariants.Poison(data)
-		}
 	})
+}
+
+// delivered ends OnData. Loop only.
+func (e *endpoint) delivered() {
+	if e.retained != nil {
+		e.retained.Release()
+	} else {
+		invariants.Poison(e.delivering)
+	}
+	e.delivering = nil
 }
 
 // transmit moves sends into the window and reports those that are in it whole.

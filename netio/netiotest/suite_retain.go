@@ -15,6 +15,7 @@ var retainChecks = []check{
 	{"every message may be retained", checkRetainAll},
 	{"retained data outlives its endpoint and its backend", checkRetainClosed},
 	{"a message may be retained twice and inside a close", checkRetainTwice},
+	{"data that is released inside OnData is valid until OnData returns", checkRetainInside},
 	{"Retain outside OnData is refused", checkRetainOutside},
 	{"without the capability Retain is refused", checkRetainRefused},
 	{"retained data is overwritten after its release in a build with invariants", checkRetainPoison},
@@ -203,10 +204,29 @@ func checkRetainTwice(t TB, s Suite) {
 	k.release(0)
 }
 
+func checkRetainInside(t TB, s Suite) {
+	p := connectPair(t, s, nil)
+	p.retains(t)
+	p.server.hook(hooks{data: func(e *end, data []byte) {
+		for range 2 {
+			if r, err := e.ep.Retain(); err == nil {
+				r.Release()
+			}
+		}
+		if want := e.received[len(e.received)-1]; !bytes.Equal(data, want) {
+			t.Errorf("data after a release inside OnData: got %s, want %s", shortBytes(data), shortBytes(want))
+		}
+	}})
+	p.sendSizes(t, 50, 100_000)
+	p.accepted.waitReceived(t, 50)
+	p.unhook(t)
+	p.opened.waitIdle(t)
+	checkReceived(t, p.opened, p.accepted, false)
+}
+
 func checkRetainOutside(t TB, s Suite) {
 	p := connectPair(t, s, nil)
 	p.retains(t)
-	p.server.hook(hooks{data: func(e *end, _ []byte) {}})
 	refused := func(when string) {
 		p.server.onLoop(t, func() {
 			if _, err := p.accepted.ep.Retain(); err != nil {
@@ -220,7 +240,6 @@ func checkRetainOutside(t TB, s Suite) {
 	p.sendSizes(t, 1, 100)
 	p.accepted.waitReceived(t, 1)
 	refused("Retain after OnData")
-	p.unhook(t)
 }
 
 func checkRetainRefused(t TB, s Suite) {
