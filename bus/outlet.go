@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,6 +23,7 @@ type outlet struct {
 	link    *link
 	used    bool   // one of its tags has been used
 	alarmed string // about another receiver of the same tags
+	missing bool   // its connection was lost: it may be dead, and its entry stale
 }
 
 func newOutlet(s *Sender) *outlet {
@@ -51,7 +53,7 @@ func (out *outlet) consider() {
 	p.mu.Lock()
 	duplicate := p.duplicate(nil, out.entry.Tags)
 	p.mu.Unlock()
-	if duplicate != nil {
+	if duplicate != nil && !out.missing { // else we see what it says
 		duplicate.Second = out.describe()
 		out.report(duplicate)
 		return // until the other one goes
@@ -144,10 +146,12 @@ func (out *outlet) lost(cause error) {
 	if cause == nil {
 		cause = out.link.fault
 	}
+	expelled := errors.As(out.link.fault, new(*DuplicateError))
 	out.link = nil
 	switch {
 	case out.sender.pub.closer.begun.Load():
 	case wasReady:
+		out.missing = !expelled
 		out.retry()
 	default: // it never worked: try the next address
 		if cause == nil {

@@ -120,6 +120,9 @@ func TestEveryMessageIsAccountedFor(t *testing.T) {
 	idle(2 * time.Second)
 	subs[killed].signal(syscall.SIGKILL)
 	subs[killed].finish(-1)
+	for _, p := range []*accountPublisher{a, b, c} { // else it is told at the end that one has not got everything
+		p.await(fmt.Sprintf("(lost|left) [^ ]*:%d ", subs[killed].cmd.Process.Pid))
+	}
 	left := slices.Delete(slices.Clone(subs), killed, killed+1)
 	b.end()
 	restarted := startPublisher(t, dir, 200, len(left))
