@@ -202,8 +202,13 @@ func finish(ts *testscript.TestScript, _ bool, args []string) {
 	if got := strconv.Itoa(p.cmd.ProcessState.ExitCode()); len(args) > 1 && got != args[1] {
 		ts.Fatalf("%s: got exit status %s, want %s:\n%s", args[0], got, args[1], text)
 	}
-	if strings.Contains(text, "goroutine ") || strings.Contains(text, "panic") {
-		ts.Fatalf("%s: got a stack trace:\n%s", args[0], text)
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, blockedLoop) {
+			continue // it names where it stood, on a machine that is busy
+		}
+		if strings.Contains(line, "goroutine ") || strings.Contains(line, "panic") {
+			ts.Fatalf("%s: got a stack trace:\n%s", args[0], text)
+		}
 	}
 	if len(args) == 3 {
 		lines := strings.Split(text, "\n")
@@ -212,3 +217,6 @@ func finish(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 }
+
+// blockedLoop is what the watchdog of an event loop says.
+const blockedLoop = "event loop is blocked"
