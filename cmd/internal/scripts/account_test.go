@@ -66,8 +66,12 @@ type accountPublisher struct {
 
 func startPublisher(t *testing.T, dir string, first tags.Tag, subscribers int) *accountPublisher {
 	t.Helper()
+	rate := "1k"
+	if raceEnabled { // what takes so much longer must not pile up until the end
+		rate = "250"
+	}
 	p := run(t, fmt.Sprintf("publisher of tag %v", first), "publisher", "--bus", dir, "--tags", fmt.Sprintf("%d-%d", first, first+accountTags-1),
-		"--emulate", "4KiB", "--stamp", "--rate", "1k", "--wait-subscribers", strconv.Itoa(subscribers), "--json")
+		"--emulate", "4KiB", "--stamp", "--rate", rate, "--wait-subscribers", strconv.Itoa(subscribers), "--json")
 	return &accountPublisher{program: p, first: first}
 }
 
