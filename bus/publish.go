@@ -1,0 +1,150 @@
+package bus
+
+import (
+	"context"
+
+	"tagbus/tags"
+)
+
+// Publish publishes a message: it is PublishStatus with status 0.
+func (p *Publisher) Publish(tag tags.Tag, data []byte) error {
+	return p.PublishStatus(tag, 0, data)
+}
+
+// PublishStatus publishes a message to every subscriber of its tag.
+//
+//   - data: 0 to PublisherConfig.MaxMessageBytes bytes; copied, so that it may
+//     be changed on return.
+//   - Result: nil means accepted for every subscriber of the tag (there may be
+//     none). An error means that nobody gets the message.
+//   - Errors: ErrNoResources (the same call may succeed after OnReady),
+//     *PublishError with ErrUnknownTag or ErrMessageTooLarge, ErrClosed.
+//   - Order: messages of one tag are received in the order in which their
+//     calls returned; calls at the same time are ordered in some way.
+//   - Threads: any. Blocks: never. Allocates: no, but for the first message
+//     of a tag.
+func (p *Publisher) PublishStatus(tag tags.Tag, status Status, data []byte) error {
+	return p.publish(tag, status, data, nil)
+}
+
+// publish is PublishStatus, with a receipt for a message that is to be
+// acknowledged.
+//
+// Errors: for a sender also ErrNoReceiver.
+func (p *Publisher) publish(tag tags.Tag, status Status, data []byte, x *receipt) error {
+	if len(data) > p.cfg.MaxMessageBytes {
+		return &PublishError{Tag: tag, Bytes: len(data), Limit: p.cfg.MaxMessageBytes, Err: ErrMessageTooLarge}
+	}
+	t := p.tags.get(tag)
+	if t == nil {
+		var err error
+		if t, err = p.addTag(tag); err != nil {
+			return err
+		}
+	}
+	for {
+		r := t.route.Load()
+		if len(r.streams) > 1 {
+			retry, err := t.publishSplit(r, tag, status, data)
+			if retry {
+				continue
+			}
+			return err
+		}
+		s := r.streams[0]
+		s.mu.Lock()
+		if t.route.Load() != r { // a subscription has just moved the tag
+			s.mu.Unlock()
+			continue
+		}
+		if t.removed {
+			s.mu.Unlock()
+			return &PublishError{Tag: tag, Err: ErrUnknownTag}
+		}
+		var err error
+		if x == nil {
+			err = s.append(tag, status, t.count+1, data)
+		} else {
+			err = s.appendAcked(x, status, t.count+1, data)
+		}
+		if err == nil {
+			t.count++
+			if p.cache != nil {
+				p.cache.add(t.line, status, data)
+			}
+		}
+		s.mu.Unlock()
+		return err
+	}
+}
+
+// PublishContext publishes a message as Publish does, and waits for room.
+//
+//   - Errors: as PublishStatus without ErrNoResources, and the cause of the
+//     end of ctx, wrapped. An error means that nobody gets the message.
+//     On the loop, which is what makes room, it does not wait but returns
+//     ErrOnLoop.
+//   - Threads: any.
+func (p *Publisher) PublishContext(ctx context.Context, tag tags.Tag, data []byte) error {
+	return p.PublishStatusContext(ctx, tag, 0, data)
+}
+
+// PublishStatusContext is PublishContext with a status.
+func (p *Publisher) PublishStatusContext(ctx context.Context, tag tags.Tag, status Status, data []byte) error {
+	return p.publishContext(ctx, tag, status, data, nil)
+}
+
+func (p *Publisher) publishContext(ctx context.Context, tag tags.Tag, status Status, data []byte, x *receipt) error {
+	err := p.publish(tag, status, data, x)
+	if err != ErrNoResources { //nolint:errorlint // publish returns it bare, and this is the data path
+		return err
+	}
+	if p.loop.OnLoop() {
+		return ErrOnLoop
+	}
+	w := p.waiting.enter()
+	defer p.waiting.leave(w)
+	for {
+		err := p.publish(tag, status, data, x)
+		if err != ErrNoResources { //nolint:errorlint // as above
+			return err
+		}
+		if err := w.wait(ctx); err != nil {
+			return &PublishError{Tag: tag, Bytes: len(data), Err: err}
+		}
+	}
+}
+
+// Flush sends what has been published without waiting for full pages or the
+// flush interval. Blocks: never.
+func (p *Publisher) Flush() {
+	for _, s := range *p.streams.Load() {
+		s.sealNow()
+	}
+}
+
+// armFlush makes sure that flushDue runs when the flush interval ends.
+func (p *Publisher) armFlush() {
+	if p.flushArmed.Swap(true) {
+		return
+	}
+	if p.cfg.FlushInterval == FlushImmediately {
+		p.loop.Post(p.flushFunc)
+		return
+	}
+	if err := p.flushTimer.StartOnce(p.cfg.FlushInterval); err != nil {
+		p.loop.Post(p.flushFunc) // without a timer the page must still go
+	}
+}
+
+// flushDue seals the pages that somebody waits for. Loop only.
+func (p *Publisher) flushDue() {
+	p.flushArmed.Store(false)
+	open := false
+	for _, s := range *p.streams.Load() {
+		open = s.flush() || open
+	}
+	if open && p.cfg.FlushInterval != FlushImmediately { // otherwise a completion flushes
+		p.armFlush()
+	}
+}
