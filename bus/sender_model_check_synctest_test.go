@@ -44,7 +44,7 @@ func spoils(id int) bool { return id%29 == 7 }
 
 func (r *senderRun) send(s *modelSender, tag tags.Tag, n int) {
 	r.settle()
-	owned := s.owners[tag] != ""
+	owned, place := s.owners[tag] != "", senderModelPlace(tag)
 	for range n {
 		m, _, data := r.note(s, tag, false)
 		err := s.Send(tag, data)
@@ -62,7 +62,7 @@ func (r *senderRun) send(s *modelSender, tag tags.Tag, n int) {
 			}
 		case !errors.Is(err, bus.ErrNoResources):
 			r.failf("send tag %v: %v", tag, err)
-		case !owned || !r.places[senderModelPlace(tag)].policy.Lossless():
+		case place >= len(r.places) || !r.places[place].policy.Lossless():
 			r.failf("send tag %v: %v, though nobody blocks it", tag, err)
 		default:
 			synctest.Wait()
