@@ -183,12 +183,12 @@ func (r *senderRun) quiet() {
 	r.check()
 }
 
-// probe sends to every receiver that lives: nothing is in the way.
+// probe sends to every tag that has a receiver: nothing is in the way.
 func (r *senderRun) probe() {
 	var all []*sentMessage
 	for _, p := range r.places {
 		for _, s := range r.senders {
-			if p.here != nil {
+			if p.here != nil || p.rival != nil {
 				for tag := range p.set.All() {
 					all = append(all, r.sendAcked(s, tag, 20*time.Second))
 					synctest.Wait()
@@ -214,7 +214,7 @@ func (r *senderRun) check() {
 		}
 		for _, v := range r.met {
 			r.account(s, v, false)
-			if v == v.place.here && !s.ended && r.owns(s, v) {
+			if v.lives() && !s.ended && r.owns(s, v) {
 				for _, problem := range audit(r.t, s, v, v.place.set) {
 					r.failf("sender %s, receiver %s: %s", s.Instance(), v.Instance(), problem)
 				}
@@ -288,7 +288,7 @@ func (r *senderRun) account(s *modelSender, v *modelReceiver, whole bool) {
 	for _, e := range v.of(bus.Goodbye) {
 		said = said || e.Peer.Instance == s.Instance()
 	}
-	whole = whole || said || v == v.place.here && !s.ended && r.owns(s, v)
+	whole = whole || said || v.lives() && !s.ended && r.owns(s, v)
 	lost := reported(v.member, s.Instance(), 0)
 	for tag := range v.place.set.All() {
 		var delivered uint64

@@ -51,13 +51,15 @@ type beginning struct {
 	accepted map[tags.Tag]uint64
 }
 
-// modelPlace is where one receiver at a time owns certain tags.
+// modelPlace is where one receiver at a time has certain tags; another host may
+// have a rival, which nothing happens to but its end.
 type modelPlace struct {
 	host   netip.Addr
 	port   uint16 // of the newest receiver
 	set    tags.Set
 	policy bus.Policy
 	here   *modelReceiver // nil: none lives
+	rival  *modelReceiver // nil: none lives
 	held   bool           // stalled in some direction, or cut off
 }
 
@@ -105,15 +107,23 @@ func (r *senderRun) start(i int) {
 	r.all = append(r.all, s)
 }
 
-// begin starts a receiver.
+// begin starts the receiver of a place.
 func (r *senderRun) begin(p *modelPlace, port uint16) {
+	p.here = r.receive(p, netip.AddrPortFrom(p.host, port))
+	p.port = p.here.Addr().Port()
+}
+
+func (r *senderRun) receive(p *modelPlace, at netip.AddrPort) *modelReceiver {
 	v := &modelReceiver{place: p, books: make(map[string]*senderBook)}
 	v.receiver = r.bed.receiver(bus.ReceiverConfig{
-		Tags: p.set, Listen: netip.AddrPortFrom(p.host, port), Subscription: bus.SubscriptionConfig{Policy: p.policy},
+		Tags: p.set, Listen: at, Subscription: bus.SubscriptionConfig{Policy: p.policy},
 	}, func(m bus.Message) { r.deliver(v, m) })
-	p.here, p.port = v, v.Addr().Port()
 	r.met = append(r.met, v)
+	return v
 }
+
+// lives tells whether a receiver has not ended.
+func (v *modelReceiver) lives() bool { return v == v.place.here || v == v.place.rival }
 
 func (r *senderRun) failf(format string, args ...any) {
 	r.mu.Lock()
@@ -173,6 +183,18 @@ func (r *senderRun) step(op senderOp) {
 		r.start(op.Who)
 	case 19:
 		r.quiet()
+	case 20:
+		if place.rival == nil {
+			place.rival = r.receive(place, netip.AddrPort{})
+		}
+		for _, s := range r.senders { // now the rival is the one that they find
+			r.bed.net.Reset(anyPort(s.host), anyPort(place.host))
+		}
+	case 21:
+		if place.rival != nil {
+			must(r.t, place.rival.Close())
+			place.rival = nil
+		}
 	}
 }
 

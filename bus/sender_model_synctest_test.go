@@ -12,8 +12,8 @@ import (
 )
 
 // The model of the other direction: two senders and their successors, two
-// places at which receivers with their tags come and go, and everything that
-// can happen to them. What must hold when all is quiet, for every sender,
+// places at which receivers with their tags come and go, sometimes with a rival
+// for the same tags elsewhere, and everything that can happen to them. What must hold when all is quiet, for every sender,
 // receiver and tag: sent since the acknowledgement = delivered + reported lost;
 // in order, each message at one receiver and once, bytes equal; both ends with
 // the same counts by cause; all pages back in the pool. And at any time: SendAcked
@@ -23,7 +23,7 @@ import (
 const (
 	senderModelSenders = 2
 	senderModelPlaces  = 2
-	senderModelKinds   = 20
+	senderModelKinds   = 22
 )
 
 type senderOp struct {
@@ -36,12 +36,24 @@ type senderOp struct {
 func senderOps() *rapid.Generator[[]senderOp] {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) senderOp {
 		return senderOp{
-			Kind:   rapid.IntRange(0, senderModelKinds-1).Draw(t, "kind"),
+			Kind:   evenly(t, "kind", 5) % senderModelKinds,
 			Who:    rapid.IntRange(0, senderModelSenders-1).Draw(t, "who"),
 			Tag:    rapid.IntRange(0, modelTags-1).Draw(t, "tag"),
 			Amount: rapid.IntRange(1, 60).Draw(t, "amount"),
 		}
 	}), 5, 60)
+}
+
+// evenly draws a number of so many bits. Those of rapid.IntRange are mostly
+// small, and what has a large one would hardly ever happen.
+func evenly(t *rapid.T, label string, bits int) (n int) {
+	for range bits {
+		n *= 2
+		if rapid.Bool().Draw(t, label) {
+			n++
+		}
+	}
+	return n
 }
 
 // senderCase is what a run depends on.
