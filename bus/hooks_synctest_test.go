@@ -59,6 +59,7 @@ type hookBed struct {
 	out       *sender
 	inbound   *receiver
 	hooks     atomic.Int32
+	subDone   chan struct{} // subscriber has returned
 }
 
 // TestEventHooksMayCallEveryMethod: of the bus's own types, of either side, also
@@ -66,7 +67,7 @@ type hookBed struct {
 func TestEventHooksMayCallEveryMethod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, err := newBed(t), error(nil)
-		h := &hookBed{ctx: t.Context(), p: b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2)}), sub: b.subscriber(bus.SubscriberConfig{})}
+		h := &hookBed{ctx: t.Context(), p: b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2)}), sub: b.subscriber(bus.SubscriberConfig{}), subDone: make(chan struct{})}
 		h.inbound = b.receiver(bus.ReceiverConfig{Tags: tags.Of(7)}, nil)
 		h.out = b.sender(bus.SenderConfig{Tags: tags.Of(7)})
 		must(t, h.out.WaitReceivers(h.ctx, tags.Of(7)))
@@ -105,6 +106,7 @@ func (h *hookBed) publisher(t *testing.T) {
 		"Flush":     func() error { h.p.Flush(); return nil },
 		"TagLosses": func() error { h.p.TagLosses(h.sub.Instance()); return nil },
 	}}.check(t, "WaitSubscribers", "Drain")
+	<-h.subDone // without a publisher it has nothing to wait for
 	must(t, h.p.Close())
 }
 
@@ -142,6 +144,7 @@ func (h *hookBed) subscriber(t *testing.T) {
 		"TagStats": func() error { _, err := h.sub.TagStats(h.ctx); return err },
 	}}.check(t)
 	must(t, h.sub.Close())
+	close(h.subDone)
 }
 
 // sender calls all of a Sender.
