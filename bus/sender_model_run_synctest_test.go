@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"tagbus/bus"
@@ -271,57 +269,4 @@ func (r *senderRun) end(s *modelSender) {
 	}
 	s.ended = true
 	must(r.t, s.Close())
-}
-
-// settle lets everything happen that needs no time, and notes what the senders
-// have accepted and for whom.
-func (r *senderRun) settle() {
-	synctest.Wait()
-	for _, s := range r.all {
-		before := s.accepted
-		s.accepted = r.count(s)
-		events, times := s.after(s.seen)
-		s.seen += len(events)
-		for i, e := range events {
-			switch e.Kind {
-			case bus.Subscribed:
-				for tag := range e.Tags.All() {
-					s.owners[tag] = e.Peer.Instance
-				}
-				s.began[e.Peer.Instance] = append(s.began[e.Peer.Instance], beginning{times[i], before})
-			case bus.Lost:
-				maps.DeleteFunc(s.owners, func(_ tags.Tag, owner string) bool { return owner == e.Peer.Instance })
-			default:
-			}
-		}
-	}
-}
-
-// count returns how many messages of each tag a sender has accepted. What the
-// calls say that have returned must be what the sender says.
-func (r *senderRun) count(s *modelSender) map[tags.Tag]uint64 {
-	total := s.Stats().Messages
-	r.mu.Lock()
-	sum, n := maps.Clone(s.plain), uint64(0)
-	for tag, more := range s.acked {
-		sum[tag] += more
-	}
-	for _, some := range sum {
-		n += some
-	}
-	waiting, tag := uint64(s.waiting), s.waitsFor
-	r.mu.Unlock()
-	if n > total || total-n > waiting {
-		r.failf("sender %s has accepted %d messages; of the calls %d say so, and %d have not returned", s.Instance(), total, n, waiting)
-		return sum
-	}
-	sum[tag] += total - n
-	return sum
-}
-
-// after returns the events from the nth on, and their times.
-func (m *member) after(n int) ([]bus.Event, []time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.events[n:]), slices.Clone(m.times[n:])
 }
