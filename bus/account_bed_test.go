@@ -105,7 +105,7 @@ func minus(a, b bus.Losses) bus.Losses {
 
 // reported returns what the Gap events of a publisher, from the nth on, tell of
 // each tag.
-func reported(s *subscriber, instance string, from int) map[tags.Tag]bus.Losses {
+func reported(s *member, instance string, from int) map[tags.Tag]bus.Losses {
 	sum := make(map[tags.Tag]bus.Losses)
 	for _, e := range s.of(bus.Gap)[from:] {
 		if e.Peer.Instance != instance {

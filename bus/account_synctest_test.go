@@ -61,7 +61,7 @@ func (r *accountRun) check(where string) {
 	for _, problem := range append(audit(r.t, r.pub, r.sub, tags.Of(1, 2)), auditSums(r.pub, r.sub)...) {
 		r.t.Errorf("%s: %s", where, problem)
 	}
-	lost := reported(r.sub, r.pub.Instance(), 0)
+	lost := reported(r.sub.member, r.pub.Instance(), 0)
 	for tag, published := range r.published {
 		if l := lost[tag]; r.delivered[tag]+l.Lost()+l.LeftOut != published || l.Ended != 0 {
 			r.t.Errorf("%s: tag %v: published %d, delivered %d, lost %+v", where, tag, published, r.delivered[tag], l)
@@ -167,14 +167,14 @@ func TestTheAccountGoesOnAcrossSubscriptions(t *testing.T) {
 				r.bed.net.Reset(r.pub.Addr(), r.host())
 				r.bed.net.Resume(netip.AddrPort{}, r.host())
 				time.Sleep(time.Minute)
-				gaps := reported(r.sub, r.pub.Instance(), 0)
+				gaps := reported(r.sub.member, r.pub.Instance(), 0)
 				_, err = r.sub.SubscribeWith(tags.Of(1), func(bus.Message) {}, bus.SubscriptionConfig{Policy: bus.Policy{Kind: bus.DropNewest}, BacklogBytes: 512})
 				must(t, err)
 				time.Sleep(time.Minute)
 				for _, problem := range append(audit(t, r.pub, r.sub, tags.Of(1, 2)), auditSums(r.pub, r.sub)...) {
 					t.Error(problem)
 				}
-				if d := cmp.Diff(gaps, reported(r.sub, r.pub.Instance(), 0)); d != "" {
+				if d := cmp.Diff(gaps, reported(r.sub.member, r.pub.Instance(), 0)); d != "" {
 					t.Errorf("gaps before and after it subscribed again (-before +after):\n%s", d)
 				}
 			})

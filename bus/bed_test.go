@@ -132,7 +132,7 @@ func (b *bed) publisher(cfg bus.PublisherConfig) *publisher {
 	m := b.member()
 	cfg.Listen = netip.AddrPortFrom(m.host, 0)
 	cfg.OnEvent = m.note
-	p, err := bus.NewPublisher(b.broken.opener(b.net.Opener(m.loop, netiotest.Config{Host: m.host})), b.dir, cfg)
+	p, err := bus.NewPublisher(b.opener(m), b.dir, cfg)
 	if err != nil {
 		b.tb.Fatal(err)
 	}

@@ -37,11 +37,16 @@ func (b *bed) sender(cfg bus.SenderConfig) *sender {
 	return &sender{s, m}
 }
 
-// receiver opens a receiver on a host of its own.
+// receiver opens a receiver, on a host of its own unless it is told where to
+// listen.
 func (b *bed) receiver(cfg bus.ReceiverConfig, h bus.Handler) *receiver {
 	b.tb.Helper()
 	m := b.member()
-	cfg.Listen = anyPort(m.host)
+	if cfg.Listen.IsValid() {
+		m.host = cfg.Listen.Addr()
+	} else {
+		cfg.Listen = anyPort(m.host)
+	}
 	if cfg.OnEvent == nil {
 		cfg.OnEvent = m.note
 	}

@@ -78,7 +78,7 @@ var (
 	ErrTransport = errors.New("bus: the transport reported a send that was not the next to complete: report this as a bug of the backend")
 
 	// ErrUndelivered is wrapped in the error of Drain when a connection ended
-	// before everything was sent to its subscriber.
+	// before everything was sent to its subscriber, or taken by the receiver.
 	ErrUndelivered = errors.New("not everything was delivered")
 
 	// ErrConnectionLost is the cause of a Gap: the messages were published while

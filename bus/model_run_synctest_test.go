@@ -298,7 +298,7 @@ func (s *modelSubscriber) said(kind bus.EventKind, instance string) bool {
 
 // account checks guarantee 2 for one subscriber and publisher, from the outside.
 func (r *modelRun) account(who int, s *modelSubscriber, instance string, book *modelBook) {
-	lost := reported(s.subscriber, instance, s.gaps)
+	lost := reported(s.member, instance, s.gaps)
 	whole := instance == r.pub.Instance() || s.said(bus.Goodbye, instance)
 	for tag := range s.set.All() {
 		l := minus(lost[tag], book.lost[tag])

@@ -43,7 +43,7 @@ func (r *modelRun) add(s *modelSubscriber, set tags.Set) {
 	time.Sleep(time.Minute) // so that it is connected
 	synctest.Wait()
 	for instance, book := range s.books {
-		lost := reported(s.subscriber, instance, s.gaps)
+		lost := reported(s.member, instance, s.gaps)
 		for tag := range set.All() {
 			if s.set.Contains(tag) {
 				continue

@@ -42,7 +42,7 @@ type modelOp struct {
 func modelOps() *rapid.Generator[[]modelOp] {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) modelOp {
 		return modelOp{
-			Kind:   rapid.IntRange(0, modelKinds-1).Draw(t, "kind"),
+			Kind:   evenly(t, "kind", 5) % modelKinds,
 			Who:    rapid.IntRange(0, modelSubscribers-1).Draw(t, "who"),
 			Tag:    rapid.IntRange(0, modelTags-1).Draw(t, "tag"),
 			Amount: rapid.IntRange(1, 60).Draw(t, "amount"),

@@ -77,9 +77,10 @@ type PublisherConfig struct {
 	// behind. At least MaxMessageBytes. Default 4 MiB.
 	QueueBytes int
 
-	// PoolBytes is the memory for all pages. Stalled subscribers together hold
-	// at most their number times QueueBytes of it, and every stream in use
-	// needs a page: size it above that, or they starve the others.
+	// PoolBytes is the memory for all pages. A stalled subscriber holds at most
+	// QueueBytes of it for each of its policies (all that may lose messages
+	// together half of the pool), and every stream in use needs a page: size it
+	// above that, or they starve the others.
 	// At least QueueBytes + PageBytes. Default 64 MiB.
 	PoolBytes int
 

@@ -101,6 +101,7 @@ func (p *Publisher) subscribe(l *link, group []wish) {
 			return
 		}
 		if n := group[i].lane; err == nil {
+			p.handOver(l, group[i].set)
 			if changes[n] == nil {
 				lanes = append(lanes, n)
 			}

@@ -34,6 +34,7 @@ type Receiver struct {
 	hello   helloDeadlines
 	left    chan struct{} // closed when the last sender has gone after Drain
 	leaving bool          // left waits for that
+	cutOff  int           // connections that ended meanwhile, and not in order; written before left is closed
 }
 
 // NewReceiver opens a receiver: it listens for senders and announces its tags in
@@ -118,8 +119,9 @@ func (r *Receiver) TagStats(ctx context.Context) ([]TagStats, error) { return r.
 // nothing to lose.
 //
 //   - Errors: ErrClosed if the receiver is draining or closed, or is closed
-//     meanwhile; ErrOnLoop; the directory's; the cause of the end of ctx, when
-//     some senders had not answered.
+//     meanwhile; ErrOnLoop; the directory's; ErrUndelivered, wrapped, if
+//     connections ended before everything was taken; the cause of the end of ctx,
+//     when some senders had not answered.
 //   - Threads: any.
 func (r *Receiver) Drain(ctx context.Context) error {
 	if r.sub.loop.OnLoop() {
@@ -138,6 +140,9 @@ func (r *Receiver) Drain(ctx context.Context) error {
 	}
 	select {
 	case <-r.left:
+		if r.cutOff > 0 {
+			err = errors.Join(err, fmt.Errorf("bus: drain: %w: connections that ended before: %d", ErrUndelivered, r.cutOff))
+		}
 		return err
 	case <-r.sub.closer.ended:
 		return errors.Join(err, ErrClosed)

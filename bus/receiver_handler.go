@@ -37,6 +37,9 @@ func (h receiverHandler) OnConnectionClosed(ep netio.Endpoint, keys []netio.Key,
 		h.r.hello.remove(ep)
 		return
 	}
+	if src := ep.Context().(*source); h.r.leaving && !src.leaving {
+		h.r.cutOff++
+	}
 	h.subscriberHandler.OnConnectionClosed(ep, keys, cause)
 	h.r.noteLeft()
 }

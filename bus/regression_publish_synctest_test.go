@@ -205,3 +205,25 @@ func TestASubscriberThatAsksWithoutReadingIsNamed(t *testing.T) {
 		}
 	})
 }
+
+// The model of senders found it: while a message larger than a page was being
+// sent, the small ones that latest kept behind it were written over it.
+func TestLatestKeepsALargeMessageApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3), PageBytes: 256, MaxMessageBytes: 600})
+		c := newCollector()
+		s := b.subscriber(bus.SubscriberConfig{})
+		sub, err := s.SubscribeWith(tags.Of(1, 2, 3), c.handle, bus.SubscriptionConfig{Policy: bus.Policy{Kind: bus.Latest}})
+		must(t, err)
+		must(t, sub.Wait(t.Context()))
+		must(t, p.Publish(2, make([]byte, 500)))
+		must(t, p.Publish(1, make([]byte, 20)))
+		must(t, p.Publish(3, make([]byte, 20)))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if problems := s.of(bus.Problem); len(problems) > 0 || len(c.data[1]) != 1 || len(c.data[2]) != 1 || len(c.data[3]) != 1 {
+			t.Errorf("got events %v and messages %d, want one of each tag", s.events, c.count())
+		}
+	})
+}

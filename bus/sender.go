@@ -33,6 +33,8 @@ type Sender struct {
 	dialer  dialer
 	wants   tags.Set           // connect to the receivers of these
 	outlets map[string]*outlet // by the receiver's instance
+
+	owners []owner // of tags; with a cache; guarded by Publisher.mu
 }
 
 // NewSender opens a sender that finds receivers in dir. Close it.

@@ -55,8 +55,9 @@ type SenderConfig struct {
 
 	// CacheMessages is how many of the newest messages of each tag the sender
 	// keeps, for a receiver whose connection was lost: what it has missed is then
-	// sent again, if its policy loses nothing. Default 0: none, and it is
-	// reported to the receiver as lost.
+	// sent again, if its policy loses nothing, and if no other receiver has owned
+	// the tag meanwhile. Default 0: none, and it is reported to the receiver as
+	// lost.
 	CacheMessages int
 
 	// CacheBytes is the memory for that, for all tags together. Default 64 MiB.

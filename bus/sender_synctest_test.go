@@ -432,6 +432,38 @@ func TestAReceiverThatDrains(t *testing.T) {
 	})
 }
 
+// TestAReceiverThatDrainsInVain: what was on its way is lost, and nobody is left
+// to report it.
+func TestAReceiverThatDrainsInVain(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		fault func(b *bed, s *sender, r *receiver)
+	}{
+		{"the network is cut", func(b *bed, s *sender, r *receiver) { b.net.Partition(anyPort(s.host), anyPort(r.host)) }},
+		{"the connection breaks", func(b *bed, s *sender, r *receiver) {
+			b.stall(r.host)
+			time.AfterFunc(time.Second, func() { b.net.Reset(anyPort(s.host), anyPort(r.host)) })
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t)
+				in := make(inbox)
+				r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1)}, in.handle)
+				s := b.sender(bus.SenderConfig{})
+				must(t, s.SendContext(t.Context(), 1, nil))
+				time.Sleep(time.Second)
+				test.fault(b, s, r)
+				must(t, s.Send(1, nil))
+				if err := r.Drain(t.Context()); !errors.Is(err, bus.ErrUndelivered) {
+					t.Errorf("got %v, want ErrUndelivered", err)
+				}
+				in.want(t, "", 1, "")
+			})
+		})
+	}
+}
+
 func TestAReceiverWithoutHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

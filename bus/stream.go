@@ -156,7 +156,7 @@ func (s *stream) commitLarge(tag tags.Tag, status Status, position uint64, data 
 	s.writer.header(tag, status, position, len(data))
 	s.page.start(len(s.writer.mem))
 	s.page.put(0, data)
-	s.seal()
+	s.sealPage() // not what the policy keeps: this may be a part of its being written
 }
 
 // begin starts a page whose room is reserved and whose memory is taken. mu is

@@ -62,6 +62,13 @@ func filled() (collectors []prometheus.Collector, values []map[string]int) {
 	}, values
 }
 
+// filledAll returns those of both directions.
+func filledAll() []prometheus.Collector {
+	collectors, _ := filled()
+	more, _ := filledBoth()
+	return append(collectors, more...)
+}
+
 // gather returns name{labels} and value of each metric.
 func gather(t *testing.T, collectors ...prometheus.Collector) map[string]float64 {
 	t.Helper()
@@ -180,7 +187,7 @@ func TestEachCounterHasItsMetric(t *testing.T) {
 }
 
 func TestNamesAndHelpPassLint(t *testing.T) {
-	collectors, _ := filled()
+	collectors := filledAll()
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(collectors...)
 	problems, err := testutil.GatherAndLint(registry)
@@ -213,7 +220,7 @@ func TestTheOperatorsPageListsTheMetrics(t *testing.T) {
 		listed[m[1]] = true
 	}
 	want := make(map[string]bool)
-	collectors, _ := filled()
+	collectors := filledAll()
 	for name := range gather(t, collectors...) {
 		name, _, _ = strings.Cut(name, "{")
 		want[name] = true

@@ -1,12 +1,12 @@
-// Package metrics shows the counters of publishers and subscribers to
-// Prometheus.
+// Package metrics shows the counters of publishers and subscribers, and of senders
+// and receivers, to Prometheus.
 //
 //	registry := prometheus.NewRegistry()
 //	registry.MustRegister(metrics.OfPublisher(publisher.Stats))
 //	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 //
-// All names begin with tagbus_publisher_ or tagbus_subscriber_; docs/operations.md
-// lists them and says what to watch. The help of each says what it means and what
+// All names begin with tagbus_ and one of these words, as in tagbus_publisher_;
+// docs/operations.md lists them and says what to watch. The help of each says what it means and what
 // to do when it grows.
 //
 // The counters are read when Prometheus asks: between two scrapes metrics cost

@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -33,10 +32,8 @@ func OfPublisher(stats func() bus.PublisherStats) prometheus.Collector { return 
 // Describe implements prometheus.Collector.
 func (p publisher) Describe(ch chan<- *prometheus.Desc) {
 	describe(ch, publisherMetrics)
-	describe(ch, linkMetrics)
-	describe(ch, laneMetrics)
 	publisherLosses.describe(ch)
-	laneLosses.describe(ch)
+	subscriberLinks.describe(ch)
 }
 
 // Collect implements prometheus.Collector.
@@ -44,41 +41,8 @@ func (p publisher) Collect(ch chan<- prometheus.Metric) {
 	st := p.stats()
 	collect(ch, publisherMetrics, &st)
 	publisherLosses.collect(ch, &st.Losses)
-	for i := range st.Subscribers {
-		s := &st.Subscribers[i]
-		labels := []string{text(s.Peer.Instance), text(s.Peer.Name), text(s.Peer.Host), s.Peer.Addr.String()}
-		collect(ch, linkMetrics, s, labels...)
-		for _, lane := range byPolicy(s.Lanes) {
-			labels := append(slices.Clone(labels), lane.Policy.String())
-			collect(ch, laneMetrics, &lane, labels...)
-			laneLosses.collect(ch, &lane.Losses, labels...)
-		}
-	}
+	subscriberLinks.collect(ch, st.Subscribers)
 }
-
-// byPolicy adds up the lanes that differ in their backlog only: their labels are
-// the same. lanes are sorted by policy.
-func byPolicy(lanes []bus.LaneState) (sums []bus.LaneState) {
-	for _, lane := range lanes {
-		last := len(sums) - 1
-		if last < 0 || sums[last].Policy != lane.Policy {
-			sums = append(sums, lane)
-			continue
-		}
-		sum := &sums[last]
-		sum.Queued += lane.Queued
-		sum.Limit += lane.Limit
-		sum.Losses.Full += lane.Losses.Full
-		sum.Losses.Memory += lane.Losses.Memory
-		sum.Losses.Connection += lane.Losses.Connection
-		sum.Losses.LeftOut += lane.Losses.LeftOut
-	}
-	return sums
-}
-
-// text makes what a peer says about itself a label: other bytes than UTF-8
-// would spoil the whole scrape.
-func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 var publisherMetrics = []metric[bus.PublisherStats]{
 	counter("tagbus_publisher_messages_total",
@@ -147,16 +111,19 @@ var laneMetrics = []metric[bus.LaneState]{
 		laneLabels, func(s *bus.LaneState) int { return s.Limit }),
 }
 
-var (
-	publisherLosses = newLosses("tagbus_publisher",
-		"Messages that subscribers did not get, counted for each, also of those that are gone. Full: they were slower than the publisher. Memory: the lossy ones together held half of the pool: raise it. Connection: they were lost with a connection, which subscribers tell when they are back.",
-		"Messages that the policies latest and sample have left out on purpose, counted for each subscriber.",
-		publisherCauses)
-	laneLosses = newLosses("tagbus_publisher_subscriber",
+var publisherLosses = newLosses("tagbus_publisher",
+	"Messages that subscribers did not get, counted for each, also of those that are gone. Full: they were slower than the publisher. Memory: the lossy ones together held half of the pool: raise it. Connection: they were lost with a connection, which subscribers tell when they are back.",
+	"Messages that the policies latest and sample have left out on purpose, counted for each subscriber.",
+	publisherCauses)
+
+var subscriberLinks = links{
+	each:  linkMetrics,
+	lanes: laneMetrics,
+	losses: newLosses("tagbus_publisher_subscriber",
 		"Messages that this subscriber did not get since it first connected; it counts the same itself. Full: it is slower than the publisher. Memory: raise the pool. Connection: look at the network.",
 		"Messages that the policy has left out on purpose since this subscriber first connected.",
-		publisherCauses, laneLabels...)
-)
+		publisherCauses, laneLabels...),
+}
 
 var linkMetrics = []metric[bus.SubscriberState]{
 	counter("tagbus_publisher_subscriber_sent_messages_total",

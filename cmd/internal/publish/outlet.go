@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"tagbus/bus"
+	"tagbus/bus/metrics"
 	"tagbus/node"
 	"tagbus/tags"
 )
@@ -15,6 +18,7 @@ type outlet interface {
 	publish(ctx context.Context, tag tags.Tag, data []byte) error // waits for room
 	WaitSubscribers(ctx context.Context, n int, set tags.Set) error
 	Stats() bus.PublisherStats
+	metrics() prometheus.Collector
 	Instance() string
 	Drain(ctx context.Context) error
 	Close() error
@@ -45,6 +49,8 @@ func (r *run) openOutlet(n *node.Node) error {
 }
 
 type publisher struct{ *bus.Publisher }
+
+func (p publisher) metrics() prometheus.Collector { return metrics.OfPublisher(p.Stats) }
 
 // publish publishes one message, and waits for room if there is none.
 func (p publisher) publish(ctx context.Context, tag tags.Tag, data []byte) error {
@@ -90,6 +96,8 @@ func (s *sender) WaitSubscribers(ctx context.Context, _ int, set tags.Set) error
 
 // Stats returns what a publisher has too.
 func (s *sender) Stats() bus.PublisherStats { return s.Sender.Stats().PublisherStats }
+
+func (s *sender) metrics() prometheus.Collector { return metrics.OfSender(s.Sender.Stats) }
 
 // checkSend reports what is wrong with --send and the flags that need it.
 func (f *Flags) checkSend(add func(string, ...any)) {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"tagbus/bus"
-	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/units"
 	"tagbus/node"
@@ -93,7 +92,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := r.openOutlet(n); err != nil {
 		return err
 	}
-	if err := server.Register(metrics.OfPublisher(r.outlet.Stats)); err != nil {
+	if err := server.Register(r.outlet.metrics()); err != nil {
 		return err
 	}
 	if err := r.publishAll(ctx); err != nil {

@@ -5,7 +5,10 @@ import (
 	"iter"
 	"sync/atomic"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"tagbus/bus"
+	"tagbus/bus/metrics"
 	"tagbus/node"
 )
 
@@ -15,6 +18,7 @@ type subscriber interface {
 	subscribe(h bus.Handler) (subscription, error)
 	Stats() bus.SubscriberStats
 	TagStats(ctx context.Context) ([]bus.TagStats, error)
+	metrics() prometheus.Collector
 }
 
 // subscription is what is received.
@@ -54,6 +58,8 @@ func (s subscribing) subscribe(h bus.Handler) (subscription, error) {
 	return sub, nil
 }
 
+func (s subscribing) metrics() prometheus.Collector { return metrics.OfSubscriber(s.Stats) }
+
 // receiving is a receiver. It is opened by subscribe, for it gets messages at
 // once: the output must be there.
 type receiving struct {
@@ -89,6 +95,8 @@ func (r *receiving) TagStats(ctx context.Context) ([]bus.TagStats, error) {
 	}
 	return nil, nil
 }
+
+func (r *receiving) metrics() prometheus.Collector { return metrics.OfReceiver(r.Stats) }
 
 // received is what a receiver receives.
 type received struct{ *bus.Receiver }

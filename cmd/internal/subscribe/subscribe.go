@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"tagbus/bus"
-	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/emulate"
 	"tagbus/cmd/internal/units"
@@ -79,7 +78,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := r.openSubscriber(n); err != nil {
 		return err
 	}
-	if err := server.Register(metrics.OfSubscriber(r.subscriber.Stats)); err != nil {
+	if err := server.Register(r.subscriber.metrics()); err != nil {
 		return err
 	}
 	defer r.endInTime(ctx)()

@@ -1,0 +1,54 @@
+package bus
+
+import "tagbus/tags"
+
+// owner is a receiver of a sender, and the tags of which it was the last to
+// subscribe. It is remembered beyond its connection, so that the cache is not
+// sent to one receiver when another one has had it.
+type owner struct {
+	instance string
+	set      tags.Set
+}
+
+// handOver notes that the receiver of a link owns a set. Of the tags that
+// another one had before, the cache forgets all: it has been handled there, or
+// may have been. mu is held.
+func (p *Publisher) handOver(l *link, set tags.Set) {
+	if p.sender == nil || p.cache == nil {
+		return
+	}
+	own := owner{instance: l.peer.Instance, set: set}
+	others := p.sender.owners[:0]
+	for _, o := range p.sender.owners {
+		switch {
+		case o.instance == own.instance:
+			own.set = own.set.Union(o.set)
+			continue
+		case o.set.Intersects(set):
+			both, err := intersection(set, o.set)
+			if err != nil {
+				both = set // more than need be
+			}
+			p.forgetCached(both)
+			if left, err := o.set.Without(set); err == nil {
+				o.set = left // otherwise it is forgotten again the next time
+			}
+		}
+		if !o.set.IsEmpty() {
+			others = append(others, o)
+		}
+	}
+	clear(p.sender.owners[len(others):])
+	p.sender.owners = append(others, own)
+}
+
+// forgetCached empties the cache of the tags of a set. mu is held.
+func (p *Publisher) forgetCached(set tags.Set) {
+	p.eachRoute(set, false, func(r *route, entries []*tagEntry[tagState]) {
+		r.lock()
+		defer r.unlock()
+		for _, e := range entries {
+			p.cache.empty(e.value.line)
+		}
+	})
+}

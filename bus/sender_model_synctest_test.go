@@ -1,0 +1,128 @@
+package bus_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"pgregory.net/rapid"
+
+	"tagbus/bus"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// The model of the other direction: two senders and their successors, two
+// places at which receivers with their tags come and go, sometimes with a rival
+// for the same tags elsewhere, and everything that can happen to them. What must hold when all is quiet, for every sender,
+// receiver and tag: sent since the acknowledgement = delivered + reported lost;
+// in order, each message at one receiver and once, bytes equal; both ends with
+// the same counts by cause; all pages back in the pool. And at any time: SendAcked
+// returns nil only when the handler has returned, says that a message is lost
+// only when it never comes, and returns when its time is over.
+
+const (
+	senderModelSenders = 2
+	senderModelPlaces  = 2
+	senderModelKinds   = 22
+)
+
+type senderOp struct {
+	Kind   int // of the switch in senderRun.step
+	Who    int // sender
+	Tag    int // and with it the place
+	Amount int
+}
+
+func senderOps() *rapid.Generator[[]senderOp] {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) senderOp {
+		return senderOp{
+			Kind:   evenly(t, "kind", 5) % senderModelKinds,
+			Who:    rapid.IntRange(0, senderModelSenders-1).Draw(t, "who"),
+			Tag:    rapid.IntRange(0, modelTags-1).Draw(t, "tag"),
+			Amount: rapid.IntRange(1, 60).Draw(t, "amount"),
+		}
+	}), 5, 60)
+}
+
+// evenly draws a number of so many bits. Those of rapid.IntRange are mostly
+// small, and what has a large one would hardly ever happen.
+func evenly(t *rapid.T, label string, bits int) (n int) {
+	for range bits {
+		n *= 2
+		if rapid.Bool().Draw(t, label) {
+			n++
+		}
+	}
+	return n
+}
+
+// senderCase is what a run depends on.
+type senderCase struct {
+	ops      []senderOp
+	policies [senderModelPlaces]bus.Policy
+	cache    int  // messages of each tag that a sender keeps
+	lazy     bool // senders find receivers when they use a tag first
+	broken   *breaker
+}
+
+func senderCases() *rapid.Generator[senderCase] {
+	return rapid.Custom(func(t *rapid.T) senderCase {
+		c := senderCase{ops: senderOps().Draw(t, "ops"), lazy: rapid.Bool().Draw(t, "lazy")}
+		c.cache = rapid.SampledFrom([]int{0, 0, 1, 5, 100}).Draw(t, "cache")
+		for i := range c.policies {
+			c.policies[i] = rapid.SampledFrom(modelPolicies).Draw(t, "policy")
+		}
+		return c
+	})
+}
+
+func TestSenderModel(t *testing.T) {
+	for range 3 { // of rapid's usual hundred each
+		rapid.Check(t, func(rt *rapid.T) {
+			for _, p := range senderCases().Draw(rt, "case").run(t) {
+				rt.Error(p)
+			}
+		})
+	}
+}
+
+// TestTheSenderModelCatches runs broken variants of the bus until the model
+// finds something, which it must.
+func TestTheSenderModelCatches(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		broken *breaker
+	}{
+		{"a notice of loss that is lost", &breaker{kind: subscription.KindLost}},
+		{"a notice that comes twice", &breaker{kind: subscription.KindLost, twice: true}},
+		{"a page that is lost", &breaker{kind: subscription.KindPage}},
+		{"a page that comes twice", &breaker{kind: subscription.KindPage, twice: true}},
+		{"positions that are lost", &breaker{kind: subscription.KindPositions}},
+		{"an answer to the totals that is lost", &breaker{kind: subscription.KindMissed}},
+		{"an answer to the totals that comes twice", &breaker{kind: subscription.KindMissed, twice: true}},
+		{"a key that is skipped", &breaker{key: true}},
+		{"an acknowledgement that is lost", &breaker{kind: subscription.KindAck}},
+		{"an acknowledgement of what was only sent", &breaker{early: true}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			const most = 300
+			for seed := range most {
+				c := senderCases().Example(seed)
+				if c.broken = test.broken.after(1 + seed%3); len(c.run(t)) > 0 {
+					return
+				}
+			}
+			t.Errorf("%d runs have found nothing", most)
+		})
+	}
+}
+
+// run returns what is wrong; see modelCase.run.
+func (c senderCase) run(t *testing.T) (problems []string) {
+	synctest.Test(t, func(t *testing.T) { problems = newSenderRun(t, c).run(c.ops) })
+	return problems
+}
+
+// senderModelPlace returns where the receiver of a tag is. The last tag has
+// none.
+func senderModelPlace(tag tags.Tag) int { return int(tag) / 2 }
