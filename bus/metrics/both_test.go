@@ -81,6 +81,9 @@ func TestEachMetricOfTheOtherDirectionHasItsCounter(t *testing.T) {
 		"tagbus_receiver_unwanted_messages_total":               float64(rcv["Unwanted"]),
 		"tagbus_receiver_panics_total":                          float64(rcv["Panics"]),
 		"tagbus_receiver_silent_senders_total":                  float64(rcv["Silent"]),
+		"tagbus_receiver_retained_messages":                     float64(rcv["Retained"]),
+		"tagbus_receiver_retained_bytes":                        float64(rcv["RetainedBytes"]),
+		"tagbus_receiver_retain_refusals_total":                 float64(rcv["RetainRefused"]),
 	}
 	if diff := cmp.Diff(want, gather(t, collectors...)); diff != "" {
 		t.Errorf("metrics differ (-want +got):\n%s", diff)

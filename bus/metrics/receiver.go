@@ -37,7 +37,7 @@ var receiverLosses = newLosses("tagbus_receiver",
 	"Messages that the policies latest and sample have left out on purpose.",
 	subscriberCauses)
 
-var receiverMetrics = []metric[bus.SubscriberStats]{
+var receiverMetrics = append(retainMetrics("tagbus_receiver"), []metric[bus.SubscriberStats]{
 	gauge("tagbus_receiver_senders",
 		"Senders connected now. They connect when they send to one of the tags first.",
 		nil, func(s *bus.SubscriberStats) int { return s.Publishers }),
@@ -59,4 +59,4 @@ var receiverMetrics = []metric[bus.SubscriberStats]{
 	counter("tagbus_receiver_panics_total",
 		"Calls of the message handler that panicked; the message is not acknowledged. If it grows, the program has an error: its problem events have the cause.",
 		nil, func(s *bus.SubscriberStats) uint64 { return s.Panics }),
-}
+}...)

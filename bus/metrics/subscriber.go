@@ -38,7 +38,7 @@ var subscriberLosses = newLosses("tagbus_subscriber",
 	"Messages that the policies latest and sample have left out on purpose.",
 	subscriberCauses)
 
-var subscriberMetrics = []metric[bus.SubscriberStats]{
+var subscriberMetrics = append(retainMetrics("tagbus_subscriber"), []metric[bus.SubscriberStats]{
 	gauge("tagbus_subscriber_publishers",
 		"Publishers connected now. If it falls below what the run needs, look whether they run, and whether both sides name the same bus directory.",
 		nil, func(s *bus.SubscriberStats) int { return s.Publishers }),
@@ -60,13 +60,19 @@ var subscriberMetrics = []metric[bus.SubscriberStats]{
 	counter("tagbus_subscriber_panics_total",
 		"Calls of a message handler that panicked. If it grows, the program has an error: its problem events have the cause.",
 		nil, func(s *bus.SubscriberStats) uint64 { return s.Panics }),
-	gauge("tagbus_subscriber_retained_messages",
-		"Messages that the program retains now. If it only grows, the program forgets to release them.",
-		nil, func(s *bus.SubscriberStats) int { return s.Retained }),
-	gauge("tagbus_subscriber_retained_bytes",
-		"Memory that is kept for retained messages, with all that goes with it. Near the limit, RetainBytes, Retain fails.",
-		nil, func(s *bus.SubscriberStats) int { return s.RetainedBytes }),
-	counter("tagbus_subscriber_retain_refusals_total",
-		"Calls of Retain beyond RetainBytes. If it grows, release messages earlier or raise RetainBytes; no message is lost by it.",
-		nil, func(s *bus.SubscriberStats) uint64 { return s.RetainRefused }),
+}...)
+
+// retainMetrics are those of what the user of a subscriber or receiver retains.
+func retainMetrics(prefix string) []metric[bus.SubscriberStats] {
+	return []metric[bus.SubscriberStats]{
+		gauge(prefix+"_retained_messages",
+			"Messages that the program retains now. If it only grows, the program forgets to release them.",
+			nil, func(s *bus.SubscriberStats) int { return s.Retained }),
+		gauge(prefix+"_retained_bytes",
+			"Memory that is kept for retained messages, with all that goes with it. Near the limit, RetainBytes, Retain fails.",
+			nil, func(s *bus.SubscriberStats) int { return s.RetainedBytes }),
+		counter(prefix+"_retain_refusals_total",
+			"Calls of Retain beyond RetainBytes. If it grows, release messages earlier or raise RetainBytes; no message is lost by it.",
+			nil, func(s *bus.SubscriberStats) uint64 { return s.RetainRefused }),
+	}
 }
