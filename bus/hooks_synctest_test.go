@@ -140,6 +140,10 @@ func (h *hookBed) subscriber(t *testing.T) {
 			_, err := h.sub.SubscribeWith(tags.Of(1), ignore, bus.SubscriptionConfig{Policy: bus.Policy{Kind: bus.Latest}})
 			return err
 		},
+		"SubscribeBatch": func() error {
+			_, err := h.sub.SubscribeBatch(tags.Of(1), func([]bus.Message) {}, bus.SubscriptionConfig{})
+			return err
+		},
 		"Stats": none(h.sub.Stats), "Instance": none(h.sub.Instance),
 		"TagStats": func() error { _, err := h.sub.TagStats(h.ctx); return err },
 	}}.check(t)
