@@ -102,6 +102,10 @@ var (
 	// Subscriber have more than 16 different policies and backlogs.
 	ErrTooManyPolicies = errors.New("bus: more than 16 different policies and backlogs in one subscriber")
 
+	// ErrSubscriberBytes is the cause of a refusal: the subscriptions of one
+	// subscriber would hold more than PublisherConfig.SubscriberBytes.
+	ErrSubscriberBytes = errors.New("bus: the subscriptions of this subscriber ask for more memory than the publisher allows")
+
 	// ErrPolicyRefused is the cause of a refusal: PublisherConfig.Policies does
 	// not have the policy that the subscription asks for.
 	ErrPolicyRefused = errors.New("bus: the publisher does not allow this policy")

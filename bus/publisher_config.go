@@ -77,6 +77,12 @@ type PublisherConfig struct {
 	// behind. At least MaxMessageBytes. Default 4 MiB.
 	QueueBytes int
 
+	// SubscriberBytes is how much page memory all subscriptions of one subscriber
+	// together may hold: one is refused whose share, QueueBytes or what its
+	// BacklogBytes asks for, does not fit beside those of the other policies. At
+	// least QueueBytes. Default: as much as all can have, 16 times QueueBytes.
+	SubscriberBytes int
+
 	// PoolBytes is the memory for all pages. A stalled subscriber holds at most
 	// QueueBytes of it for each of its policies (all that may lose messages
 	// together half of the pool), and every stream in use needs a page: size it
@@ -154,6 +160,7 @@ func (c PublisherConfig) withDefaults() PublisherConfig {
 	setDefault(&c.PageBytes, DefaultPageBytes)
 	setDefault(&c.MaxMessageBytes, DefaultMaxMessageBytes)
 	setDefault(&c.QueueBytes, max(DefaultQueueBytes, c.messageMemory()))
+	setDefault(&c.SubscriberBytes, maxLanes*c.QueueBytes)
 	setDefault(&c.PoolBytes, max(DefaultPoolBytes, c.QueueBytes+c.PageBytes))
 	setDefault(&c.FlushInterval, DefaultFlushInterval)
 	setDefault(&c.MaxStreams, DefaultMaxStreams)
@@ -200,6 +207,7 @@ func (c PublisherConfig) Validate() error {
 	}
 	if len(v) == 0 {
 		v.within("QueueBytes", c.QueueBytes, c.messageMemory(), 1<<40)
+		v.within("SubscriberBytes", c.SubscriberBytes, c.QueueBytes, 1<<44)
 		v.within("PoolBytes", c.PoolBytes, c.QueueBytes+c.PageBytes, 1<<40)
 	}
 	if c.FlushInterval < FlushImmediately {

@@ -6,8 +6,6 @@ import (
 	"io"
 	"net/netip"
 	"os"
-	"slices"
-	"time"
 
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -200,69 +198,6 @@ func (p *Publisher) forget(l *link, dropped uint64) {
 	}
 	p.noteDrained()
 	p.notifyChanged()
-}
-
-// policyOf returns the policy that a subscription asks for.
-//
-// Errors: ErrProtocol, wrapped, for what no subscriber may ask; ErrPolicyRefused,
-// wrapped, for what this publisher does not allow.
-func (p *Publisher) policyOf(l *link, m *subscription.Subscribe) (Policy, error) {
-	var policy Policy
-	var err error
-	if m.Policy != "" {
-		policy, err = ParsePolicy(m.Policy)
-	}
-	known := l.lane(m.Lane)
-	switch {
-	case err != nil:
-		return policy, errors.Join(ErrProtocol, err)
-	case l.subs[m.ID] != nil && l.subs[m.ID] != known:
-		return policy, fmt.Errorf("%w: subscription %d moved to lane %d", ErrProtocol, m.ID, m.Lane)
-	case known != nil && known.policy != policy:
-		return policy, fmt.Errorf("%w: lane %d has the policy %v, and then %v", ErrProtocol, m.Lane, known.policy, policy)
-	case known == nil && len(l.lanes) >= maxLanes:
-		return policy, fmt.Errorf("%w: more than %d lanes", ErrProtocol, maxLanes)
-	case len(p.cfg.Policies) > 0 && !slices.Contains(p.cfg.Policies, policy.Kind):
-		return policy, fmt.Errorf("%w: %v; it allows %v", ErrPolicyRefused, policy.Kind, p.cfg.Policies)
-	}
-	return policy, nil
-}
-
-// lane returns the lane with a number, nil if there is none. Loop only.
-func (l *link) lane(number uint16) *lane {
-	for _, n := range l.lanes {
-		if n.number == number {
-			return n
-		}
-	}
-	return nil
-}
-
-// lane returns the lane of a subscription, which it makes if there is none.
-// Loop only, and mu is held.
-func (p *Publisher) lane(l *link, m *subscription.Subscribe, policy Policy) *lane {
-	if n := l.lane(m.Lane); n != nil {
-		return n
-	}
-	n := &lane{link: l, number: m.Lane, policy: policy, limit: p.queuePages}
-	if m.BacklogBytes > 0 {
-		n.limit = max(1, min(n.limit, int64(min(m.BacklogBytes, 1<<40))/int64(p.pageBytes)))
-	}
-	if last := len(p.freeIDs) - 1; last >= 0 {
-		n.id, p.freeIDs = p.freeIDs[last], p.freeIDs[:last]
-	} else {
-		n.id = subscription.Subscriber(len(p.lanes))
-	}
-	p.lanes[n.id] = n
-	n.account = p.accounts.of(l, m.Lane, policy)
-	n.stuck = time.Now()
-	if err := p.heart.quicken(n.maxStall()); err != nil {
-		p.event(Event{Kind: Problem, Err: err}) // what it limits is only measured more coarsely
-	}
-	l.mu.Lock()
-	l.lanes = append(l.lanes, n)
-	l.mu.Unlock()
-	return n
 }
 
 // onControl carries out a request.

@@ -150,6 +150,9 @@ func (p *Publisher) enter(l *link, w *wish) (change, error) {
 	if err != nil {
 		return change{}, err
 	}
+	if err := p.checkRoom(l, w.request); err != nil {
+		return change{}, err
+	}
 	w.lane = p.lane(l, w.request, policy)
 	before := p.table.Subscription(w.lane.id, w.request.ID)
 	if err := p.table.Subscribe(w.lane.id, w.request.ID, w.set); err != nil {

@@ -40,7 +40,8 @@ type Flags struct {
 
 	DrainTimeout    time.Duration `default:"30s" placeholder:"TIME" group:"Tuning" help:"How long subscribers may take at the end to receive what is left; after a signal at most 5s. Default ${default}."`
 	PageBytes       units.Bytes   `default:"130900" placeholder:"SIZE" group:"Tuning" help:"Size of a page, in which messages travel together: 256 to 16MiB. A larger message takes several. Default ${default}."`
-	QueueBytes      units.Bytes   `placeholder:"SIZE" group:"Tuning" help:"Page memory that one subscriber may hold before it slows the publisher down. Default 4MiB, or what the largest message takes."`
+	QueueBytes      units.Bytes   `placeholder:"SIZE" group:"Tuning" help:"Page memory that one subscriber may hold, for each of its policies, before it slows the publisher down. Default 4MiB, or what the largest message takes."`
+	SubscriberBytes units.Bytes   `placeholder:"SIZE" group:"Tuning" help:"Page memory that one subscriber may hold with all its policies together; who asks for more is refused. Default 16 times --queue-bytes."`
 	PoolBytes       units.Bytes   `placeholder:"SIZE" group:"Tuning" help:"Memory for all pages. Default 64MiB, or the queue and a page."`
 	MaxMessageBytes units.Bytes   `default:"1MiB" placeholder:"SIZE" group:"Tuning" help:"Largest message. Default ${default}."`
 	Cache           int           `placeholder:"N" group:"Tuning" help:"Keep the newest N messages of each tag for subscribers that come late (subscriber --replay) or whose connection was lost. Default: none."`
@@ -117,7 +118,7 @@ func (f *Flags) config() bus.PublisherConfig {
 	return bus.PublisherConfig{
 		HeartbeatInterval: interval, HeartbeatTimeout: timeout, MaxStall: f.MaxStall,
 		Tags: f.Tags, Name: f.Name, Listen: f.Listen.AddrPort,
-		PageBytes: int(f.PageBytes), QueueBytes: int(f.QueueBytes), PoolBytes: int(f.PoolBytes),
+		PageBytes: int(f.PageBytes), QueueBytes: int(f.QueueBytes), SubscriberBytes: int(f.SubscriberBytes), PoolBytes: int(f.PoolBytes),
 		MaxMessageBytes: int(f.MaxMessageBytes), FlushInterval: flush, Policies: f.Policies,
 		CacheMessages: f.Cache, CacheBytes: int(f.CacheBytes),
 	}

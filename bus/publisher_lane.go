@@ -1,0 +1,96 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"tagbus/subscription"
+)
+
+// policyOf returns the policy that a subscription asks for.
+//
+// Errors: ErrProtocol, wrapped, for what no subscriber may ask; ErrPolicyRefused,
+// wrapped, for what this publisher does not allow.
+func (p *Publisher) policyOf(l *link, m *subscription.Subscribe) (Policy, error) {
+	var policy Policy
+	var err error
+	if m.Policy != "" {
+		policy, err = ParsePolicy(m.Policy)
+	}
+	known := l.lane(m.Lane)
+	switch {
+	case err != nil:
+		return policy, errors.Join(ErrProtocol, err)
+	case l.subs[m.ID] != nil && l.subs[m.ID] != known:
+		return policy, fmt.Errorf("%w: subscription %d moved to lane %d", ErrProtocol, m.ID, m.Lane)
+	case known != nil && known.policy != policy:
+		return policy, fmt.Errorf("%w: lane %d has the policy %v, and then %v", ErrProtocol, m.Lane, known.policy, policy)
+	case known == nil && len(l.lanes) >= maxLanes:
+		return policy, fmt.Errorf("%w: more than %d lanes", ErrProtocol, maxLanes)
+	case len(p.cfg.Policies) > 0 && !slices.Contains(p.cfg.Policies, policy.Kind):
+		return policy, fmt.Errorf("%w: %v; it allows %v", ErrPolicyRefused, policy.Kind, p.cfg.Policies)
+	}
+	return policy, nil
+}
+
+// lane returns the lane with a number, nil if there is none. Loop only.
+func (l *link) lane(number uint16) *lane {
+	for _, n := range l.lanes {
+		if n.number == number {
+			return n
+		}
+	}
+	return nil
+}
+
+// laneLimit returns how many pages a lane for a subscription may hold.
+func (p *Publisher) laneLimit(m *subscription.Subscribe) int64 {
+	if m.BacklogBytes == 0 {
+		return p.queuePages
+	}
+	return max(1, min(p.queuePages, int64(min(m.BacklogBytes, 1<<40))/int64(p.pageBytes)))
+}
+
+// checkRoom refuses a subscription with which its subscriber could hold more than
+// it may. Loop only.
+//
+// Errors: ErrSubscriberBytes, wrapped.
+func (p *Publisher) checkRoom(l *link, m *subscription.Subscribe) error {
+	if l.lane(m.Lane) != nil {
+		return nil
+	}
+	pages := p.laneLimit(m)
+	for _, n := range l.lanes {
+		pages += n.limit
+	}
+	if bytes := pages * int64(p.pageBytes); bytes > int64(p.cfg.SubscriberBytes) {
+		return fmt.Errorf("%w: %d bytes, limit %d: lower BacklogBytes, or use fewer policies", ErrSubscriberBytes, bytes, p.cfg.SubscriberBytes)
+	}
+	return nil
+}
+
+// lane returns the lane of a subscription, which it makes if there is none.
+// Loop only, and mu is held.
+func (p *Publisher) lane(l *link, m *subscription.Subscribe, policy Policy) *lane {
+	if n := l.lane(m.Lane); n != nil {
+		return n
+	}
+	n := &lane{link: l, number: m.Lane, policy: policy, limit: p.laneLimit(m)}
+	if last := len(p.freeIDs) - 1; last >= 0 {
+		n.id, p.freeIDs = p.freeIDs[last], p.freeIDs[:last]
+	} else {
+		n.id = subscription.Subscriber(len(p.lanes))
+	}
+	p.lanes[n.id] = n
+	n.account = p.accounts.of(l, m.Lane, policy)
+	n.stuck = time.Now()
+	if err := p.heart.quicken(n.maxStall()); err != nil {
+		p.event(Event{Kind: Problem, Err: err}) // what it limits is only measured more coarsely
+	}
+	l.mu.Lock()
+	l.lanes = append(l.lanes, n)
+	l.mu.Unlock()
+	return n
+}
