@@ -32,6 +32,29 @@ func TestCoverageTableIsTrue(t *testing.T) {
 	}
 }
 
+// TestDocumentsNameTestsThatExist holds the documents to the code: a test that
+// was renamed would leave a promise without anything to show for it.
+func TestDocumentsNameTestsThatExist(t *testing.T) {
+	s := module(t)
+	named := regexp.MustCompile("`(?:Test|Example|Fuzz|Benchmark)[A-Z_][^`]*`")
+	found := 0
+	for _, name := range []string{"README.md", "docs/guarantees.md", "docs/architecture.md", "docs/operations.md", "docs/protocol.md"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range named.FindAllString(string(text), -1) {
+			found++
+			if err := s.findTest(strings.Trim(test, "`")); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("got %d names of tests in the documents, want those of docs/guarantees.md at least", found)
+	}
+}
+
 const coverageHeader = "| promise | Go API | tests | state |"
 
 // checkCoverage counts the rows below each heading of the second level, and
