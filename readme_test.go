@@ -2,7 +2,6 @@ package tagbus_test
 
 import (
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -34,23 +33,4 @@ func between(t *testing.T, path, begin, end string) string {
 		t.Fatalf("%s has nothing between %q and %q", path, begin, end)
 	}
 	return part
-}
-
-// TestGuaranteesNameRealTests keeps docs/guarantees.md from promising tests
-// that are gone.
-func TestGuaranteesNameRealTests(t *testing.T) {
-	text, err := os.ReadFile("docs/guarantees.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	named := regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(string(text), -1)
-	if len(named) < 10 {
-		t.Fatalf("found %d names of tests, want at least 10: has the table changed its form?", len(named))
-	}
-	source := module(t)
-	for _, name := range named {
-		if err := source.findTest(name[1]); err != nil {
-			t.Errorf("docs/guarantees.md: %v", err)
-		}
-	}
 }
