@@ -245,7 +245,7 @@ func checkRetainOutside(t TB, s Suite) {
 func checkRetainRefused(t TB, s Suite) {
 	p := connectPair(t, s, nil)
 	if p.accepted.capabilities.Retain {
-		t.Skipf("the endpoint can")
+		t.Skipf("the endpoint can retain")
 	}
 	p.server.hook(hooks{data: func(e *end, _ []byte) {
 		_, err := e.ep.Retain()
