@@ -225,6 +225,9 @@ func (src *source) onSubscribed(id uint64) {
 	}
 	r.subscribing, r.again = false, false
 	r.active, r.acked = r.sent, r.sent
+	if owed, err := intersection(r.sent, r.want); err == nil {
+		r.acked = owed // what was removed meanwhile, even if it is wanted again before that is answered, begins anew
+	}
 	r.current = r.want.Equal(r.sent)
 	src.note(r)
 	src.lane(r.sub.lane).prune()

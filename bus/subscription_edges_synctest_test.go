@@ -56,3 +56,36 @@ func TestAHandlerMayRemoveATagFromAnotherSubscription(t *testing.T) {
 		})
 	}
 }
+
+// A tag that was added, removed and added again, faster than the publisher can
+// answer, begins with its last acknowledgement.
+func TestATagThatComesAndGoesQuicklyHasNoHole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2)})
+		s := b.subscriber(bus.SubscriberConfig{})
+		c := newCollector()
+		sub := subscribe(t, s, tags.Of(1), c.handle)
+		b.net.SetDelay(anyPort(s.host), anybody, 10*time.Millisecond)
+		b.net.SetDelay(anyPort(p.host), anybody, 10*time.Millisecond)
+		publish := func() {
+			must(t, p.Publish(2, nil))
+			p.Flush()
+		}
+		must(t, sub.Add(tags.Of(2)))
+		pass(5 * time.Millisecond)
+		must(t, sub.Remove(tags.Of(2)))
+		pass(16 * time.Millisecond) // acknowledged, and the removal is on its way
+		must(t, sub.Add(tags.Of(2)))
+		pass(4 * time.Millisecond)
+		publish() // to the subscription that is being removed
+		pass(7 * time.Millisecond)
+		publish() // to nobody
+		must(t, sub.Wait(t.Context()))
+		publish()
+		pass(time.Second)
+		if len(c.bad) > 0 || c.last[2] != 3 || len(s.of(bus.Gap)) > 0 {
+			t.Errorf("got %v, last %v, gaps %v; want message 3 of tag 2, and no hole", c.bad, c.last, s.of(bus.Gap))
+		}
+	})
+}
