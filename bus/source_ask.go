@@ -80,6 +80,7 @@ func (src *source) cease(r *request) {
 		src.send(&subscription.Unsubscribe{ID: r.sub.id})
 	}
 	src.note(r)
+	src.leaveIfUnneeded() // it may have been the refused rest
 }
 
 // concerns tells whether the publisher has something to send for a

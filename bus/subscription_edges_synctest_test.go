@@ -89,3 +89,21 @@ func TestATagThatComesAndGoesQuicklyHasNoHole(t *testing.T) {
 		}
 	})
 }
+
+// A connection that nobody wants any more ends, also when the publisher had
+// refused what was asked of it.
+func TestAConnectionWhoseRefusedTagsAreRemovedEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Policies: []bus.PolicyKind{bus.Latest}})
+		s := b.subscriber(bus.SubscriberConfig{})
+		sub, err := s.Subscribe(tags.Of(1, 2), func(bus.Message) {})
+		must(t, err)
+		pass(time.Second)
+		must(t, sub.Remove(tags.Of(1)))
+		pass(time.Second)
+		if got := s.Stats().Publishers; got != 0 {
+			t.Errorf("got %d connections, want none to %v", got, p.Addr())
+		}
+	})
+}
