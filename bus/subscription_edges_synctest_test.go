@@ -1,11 +1,13 @@
 package bus_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"tagbus/bus"
+	"tagbus/bus/directory"
 	"tagbus/tags"
 )
 
@@ -105,5 +107,30 @@ func TestAConnectionWhoseRefusedTagsAreRemovedEnds(t *testing.T) {
 		if got := s.Stats().Publishers; got != 0 {
 			t.Errorf("got %d connections, want none to %v", got, p.Addr())
 		}
+	})
+}
+
+// Wait does not wait for a publisher that has left the directory while it was
+// not connected.
+func TestWaitDoesNotWaitForAPublisherThatIsNotListedAnyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		dir := &keeper{Directory: b.dir}
+		p, m := b.openPublisher(dir, bus.PublisherConfig{Tags: tags.Of(1, 2)})
+		s := b.subscriber(bus.SubscriberConfig{})
+		sub := subscribe(t, s, tags.Of(1), func(bus.Message) {})
+		b.net.Refuse(p.Addr())
+		b.net.Reset(anyPort(m.host), anyPort(s.host))
+		pass(time.Second)
+		must(t, sub.Add(tags.Of(2)))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := sub.Wait(ctx); err == nil {
+			t.Error("wait while the publisher is in the directory: got no error, want the end of the context")
+		}
+		dir.Expire(p.Instance(), directory.ErrExpired)
+		ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		must(t, sub.Wait(ctx))
 	})
 }
