@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -38,7 +39,7 @@ func (src *source) onPage(page []byte) {
 		src.fail(err)
 		return
 	}
-	var done delivered
+	done := delivered{version: src.version}
 	for more := true; more; {
 		more = src.deliver(&done)
 	}
@@ -63,6 +64,7 @@ func (src *source) onPage(page []byte) {
 type delivered struct {
 	messages, bytes, unwanted uint64
 	failedAt                  uint64 // number in the page of the last message that was not handled
+	version                   int    // of the source when the page began
 
 	message Message
 	rest    []target
@@ -77,11 +79,18 @@ func (d *delivered) failed() bool { return d.failedAt == d.messages+d.unwanted }
 func (d *delivered) deliverRest() {
 	for len(d.rest) > 0 {
 		t := d.rest[0]
-		d.rest = d.rest[1:]                                   // before the call, which may panic
-		if !t.sub.closed.Load() && !t.src.sub.closed.Load() { // one before it may have closed it
+		d.rest = d.rest[1:] // before the call, which may panic
+		if t.takes(d.message.Tag, d.version) {
 			t.deliver(d.message)
 		}
 	}
+}
+
+// takes tells whether the target is still to get messages of a tag: a handler
+// that was called since the page began may have closed the subscription, or
+// removed the tag.
+func (t target) takes(tag tags.Tag, version int) bool {
+	return !t.sub.closed.Load() && !t.src.sub.closed.Load() && (t.src.version == version || t.sub.live.Contains(tag))
 }
 
 func (t target) deliver(m Message) {
@@ -111,8 +120,11 @@ func (src *source) deliverBatch(done *delivered) {
 	src.batches = src.batches[:last]
 	batch := sub.pending
 	sub.pending = batch[:0]
-	defer src.recovered(done, batch[0].Tag)
-	if !sub.closed.Load() && !src.sub.closed.Load() {
+	if src.version != done.version { // as in target.takes
+		batch = slices.DeleteFunc(batch, func(m Message) bool { return !sub.live.Contains(m.Tag) })
+	}
+	if len(batch) > 0 && !sub.closed.Load() && !src.sub.closed.Load() {
+		defer src.recovered(done, batch[0].Tag)
 		sub.batch(batch)
 	}
 }

@@ -71,6 +71,6 @@ func (r *modelRun) remove(s *modelSubscriber, set tags.Set) {
 	}
 	must(r.t, s.sub.Remove(set))
 	must(r.t, s.sub.Wait(r.t.Context()))
-	synctest.Wait() // if the connection has just ended, the publisher hears of that by itself
-	s.set = left
+	synctest.Wait()                    // if the connection has just ended, the publisher hears of that by itself
+	s.loop.Do(func() { s.set = left }) // where deliver looks at it
 }

@@ -31,15 +31,14 @@ func (p *Publisher) AddTags(set tags.Set) error {
 	p.announcing.Lock()
 	defer p.announcing.Unlock()
 	p.mu.Lock()
-	known := p.removed
+	known, served := p.removed, p.served // what is announced may be more: see RemoveTags
 	p.mu.Unlock()
 	if known >= maxRemovedTags {
 		return fmt.Errorf("%w: %d, limit %d", ErrTooManyTags, known, maxRemovedTags)
 	}
-	old := p.announced
-	if err := p.announce(old.Tags.Union(set), time.Now()); err != nil {
+	if err := p.announce(served.Union(set), time.Now()); err != nil {
 		if !errors.Is(err, ErrClosed) {
-			err = errors.Join(err, p.announce(old.Tags, old.Since)) // it must not show it later by itself
+			err = errors.Join(err, p.announce(served, p.announced.Since)) // it must not show it later by itself
 		}
 		return err
 	}
@@ -69,7 +68,7 @@ func (p *Publisher) AddTags(set tags.Set) error {
 func (p *Publisher) RemoveTags(set tags.Set) error {
 	p.announcing.Lock()
 	defer p.announcing.Unlock()
-	left, err := p.announced.Tags.Without(set)
+	left, err := p.Tags().Without(set)
 	if err != nil {
 		return fmt.Errorf("bus: remove tags %s: %w", shortSet(set), err)
 	}

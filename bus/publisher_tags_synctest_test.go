@@ -192,6 +192,67 @@ func TestChangesOfTagsThatCannotBe(t *testing.T) {
 	})
 }
 
+// flaky is a directory whose entries cannot be changed while it is full.
+type flaky struct {
+	directory.Directory
+	full bool
+}
+
+type flakyRegistration struct {
+	directory.Registration
+	dir *flaky
+}
+
+func (f *flaky) Announce(e directory.Entry) (directory.Registration, error) {
+	r, err := f.Directory.Announce(e)
+	return flakyRegistration{r, f}, err
+}
+
+func (r flakyRegistration) Update(e directory.Entry) error {
+	if r.dir.full {
+		return errDisk
+	}
+	return r.Registration.Update(e)
+}
+
+// A tag that was removed, though the directory could not be told, does not come
+// back with the next change.
+func TestARemovedTagStaysRemoved(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*bus.Publisher) error
+		want   tags.Set
+	}{
+		{"when another one is removed", func(p *bus.Publisher) error { return p.RemoveTags(tags.Of(1)) }, tags.Of(3)},
+		{"when another one is added", func(p *bus.Publisher) error { return p.AddTags(tags.Of(4)) }, tags.Of(1, 3, 4)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t)
+				dir := &flaky{Directory: b.dir, full: true}
+				p, _ := b.openPublisher(dir, bus.PublisherConfig{Tags: tags.Of(1, 2, 3)})
+				if err := p.RemoveTags(tags.Of(2)); !errors.Is(err, errDisk) {
+					t.Errorf("remove from a directory that is full: got %v, want %v", err, errDisk)
+				}
+				dir.full = false
+				must(t, test.change(p))
+				if !p.Tags().Equal(test.want) {
+					t.Errorf("tags: got %v, want %v", p.Tags(), test.want)
+				}
+				if err := p.Publish(2, nil); !errors.Is(err, bus.ErrUnknownTag) {
+					t.Errorf("publish the removed tag: got %v, want ErrUnknownTag", err)
+				}
+				entries, err := b.dir.List()
+				must(t, err)
+				if len(entries) != 1 || !entries[0].Tags.Equal(test.want) {
+					t.Errorf("directory: got %v, want one entry with tags %v", entries, test.want)
+				}
+			})
+		})
+	}
+}
+
 // A subscriber need not wait for the publisher's end to know that it has all.
 func TestTheFinalPositionOfARemovedTagIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

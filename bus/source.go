@@ -94,11 +94,7 @@ func (src *source) speakable() bool {
 }
 
 // tried implements contactUser: nobody need wait for this publisher.
-func (src *source) tried() {
-	for _, sub := range src.sub.subs {
-		sub.maybeReady()
-	}
-}
+func (src *source) tried() { src.sub.checkReady() }
 
 // established says hello.
 func (src *source) established(ep netio.Endpoint) {

@@ -80,6 +80,7 @@ func (src *source) cease(r *request) {
 		src.send(&subscription.Unsubscribe{ID: r.sub.id})
 	}
 	src.note(r)
+	src.leaveIfUnneeded() // it may have been the refused rest
 }
 
 // concerns tells whether the publisher has something to send for a
@@ -225,6 +226,9 @@ func (src *source) onSubscribed(id uint64) {
 	}
 	r.subscribing, r.again = false, false
 	r.active, r.acked = r.sent, r.sent
+	if owed, err := intersection(r.sent, r.want); err == nil {
+		r.acked = owed // what was removed meanwhile, even if it is wanted again before that is answered, begins anew
+	}
 	r.current = r.want.Equal(r.sent)
 	src.note(r)
 	src.lane(r.sub.lane).prune()

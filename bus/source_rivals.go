@@ -226,9 +226,7 @@ func (s *Subscriber) reconsider() {
 		for _, src := range s.sources {
 			src.consider()
 		}
-		for _, sub := range s.subs {
-			sub.maybeReady()
-		}
+		s.checkReady()
 	})
 }
 

@@ -173,12 +173,16 @@ func (s *Subscriber) onDirectory(e directory.Event) {
 				src.checkDuplicates(r)
 			}
 		}
+		if e.Kind == directory.Changed {
+			s.checkReady()
+		}
 		s.reconsider()
 	case directory.Gone:
 		if src != nil {
 			src.listed, src.gone = false, time.Now()
 			src.unlisted()
 			s.forgetOldest()
+			s.checkReady()
 			s.reconsider()
 		}
 	case directory.Problem:

@@ -70,6 +70,14 @@ func (sub *Subscription) maybeReady() {
 	}
 }
 
+// checkReady looks which subscriptions have no publisher left to wait for, when
+// that may have changed for any. Loop only.
+func (s *Subscriber) checkReady() {
+	for _, sub := range s.subs {
+		sub.maybeReady()
+	}
+}
+
 // settle ends Wait. What came first counts.
 func (sub *Subscription) settle(err error) {
 	sub.mu.Lock()
