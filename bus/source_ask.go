@@ -80,7 +80,9 @@ func (src *source) cease(r *request) {
 		src.send(&subscription.Unsubscribe{ID: r.sub.id})
 	}
 	src.note(r)
-	src.leaveIfUnneeded() // it may have been the refused rest
+	if src.listed { // otherwise, who is about to ask does not show in wanted
+		src.leaveIfUnneeded() // it may have been the refused rest
+	}
 }
 
 // concerns tells whether the publisher has something to send for a
