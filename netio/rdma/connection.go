@@ -91,10 +91,10 @@ func (e *endpoint) open(d *device, i *fi.Info, shared *receivePool) error {
 
 // openReceive finds or makes the buffers to receive into.
 func (e *endpoint) openReceive(shared *receivePool, s sizes) (err error) {
-	if e.receive = shared; shared == nil {
-		if e.receive, err = newReceivePool(e.device, s.rx, e.params.Receive.MaxMessageBytes); err != nil {
-			return err
-		}
+	if e.receive = shared; shared != nil {
+		shared.join(e)
+	} else if e.receive, err = newReceivePool(e.device, s.rx, e.params.Receive.MaxMessageBytes); err != nil {
+		return err
 	}
 	e.window = e.receive.window()
 	e.ownQuantum = (e.window + 1) / 2
@@ -149,11 +149,6 @@ func (e *endpoint) establish(peer greeting) error {
 	e.credits, e.quantum = int(peer.window), int(peer.quantum)
 	e.queue.open(peer, e.device.limits.MessageBytes, e.headers)
 	e.state = established
-	if e.active {
-		b.stats.opened.Add(1)
-	} else {
-		b.stats.accepted.Add(1)
-	}
 	e.leave(toReport)
 	return nil
 }
@@ -182,7 +177,7 @@ func (e *endpoint) closeConnection(shutdown bool) {
 	if r := e.receive; r != nil && r.srx == nil {
 		e.check("close receive buffers", r.close())
 	} else if r != nil {
-		r.thirst(e, false)
+		r.leave(e)
 	}
 	e.closeSend()
 	if e.cq != nil {

@@ -65,9 +65,6 @@ func (e *endpoint) tidy(through *bool) {
 	if !*through {
 		e.fail(ErrCallbackPanicked)
 	}
-	if e.receive != nil && e.receive.srx != nil {
-		e.receive.thirst(e, e.state == reported && e.credits == 0)
-	}
 }
 
 // fail ends the endpoint after this step.
@@ -85,6 +82,11 @@ func (e *endpoint) report() {
 		return
 	}
 	e.state = reported
+	if e.active {
+		e.backend.stats.opened.Add(1)
+	} else {
+		e.backend.stats.accepted.Add(1)
+	}
 	e.backend.look(e)
 	e.backend.handler.OnConnectionEstablished(e)
 }
@@ -102,11 +104,8 @@ func (e *endpoint) end(cause error) {
 	e.state = ended
 	e.release(before != connecting)
 	keys := e.cancel()
-	if before == connecting {
-		return // the backend or the listen endpoint closes: nobody hears of it
-	}
-	b.stats.closed.Add(1)
-	if before == reported {
+	if before == reported { // else the backend or the listen endpoint closes, and nobody hears of it
+		b.stats.closed.Add(1)
 		b.handler.OnConnectionClosed(e, keys, cause)
 	}
 }

@@ -5,6 +5,7 @@ package rdma
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"tagbus/netio"
 	"tagbus/netio/rdma/internal/fi"
@@ -36,10 +37,10 @@ type receivePool struct {
 	// Of shared buffers.
 	backend *backend
 	srx     *fi.SRX     // nil: they are an endpoint's own
-	posted  int         // without those that are being posted
-	thirsty []*endpoint // without credits, see look
+	users   []*endpoint // that receive into them
 	again   []uint32    // could not be posted
 	retry   alarm
+	sweep   alarm // has the queues of all users read
 }
 
 // newReceivePool returns count buffers of size bytes. Errors: the system's (no
@@ -103,24 +104,38 @@ func (p *receivePool) postAll() {
 	}
 }
 
-// post posts a buffer of a shared pool. An endpoint that waits for credits may
-// have been sent them, and no buffer have been there: nothing would tell of it
-// when there is one again, as an empty message has no bytes that could come.
+// post posts a buffer of a shared pool.
 func (p *receivePool) post(slot uint32) {
 	p.fillOp(p.backend.op(p), p.srx.Handle(), contextOf(kindReceive, 0, slot), slot)
-	for _, e := range p.thirsty {
-		p.backend.look(e)
+	if p.sweep.f != nil && p.sweep.place == 0 {
+		p.backend.alarms.set(&p.sweep, sweepTime)
 	}
 }
 
-// thirst has e looked at whenever a buffer is posted, or no longer.
-func (p *receivePool) thirst(e *endpoint, thirsty bool) {
-	i := slices.Index(p.thirsty, e)
-	switch {
-	case thirsty && i < 0:
-		p.thirsty = append(p.thirsty, e)
-	case !thirsty && i >= 0:
-		p.thirsty = slices.Delete(p.thirsty, i, i+1)
+// sweepTime is how long a message may wait at most that has found no buffer, when
+// there is one again.
+const sweepTime = time.Millisecond
+
+// join has e receive into the buffers, until leave.
+//
+// On sockets (the providers tcp and net) libfabric does not tell when a message
+// has found no buffer, and forgets it until its queue is read: all queues are
+// read, now and then, when buffers were posted.
+func (p *receivePool) join(e *endpoint) {
+	p.users = append(p.users, e)
+	if p.backend.config.Provider != ProviderVerbs {
+		p.sweep.f = func() {
+			for _, e := range p.users {
+				p.backend.look(e)
+			}
+		}
+	}
+}
+
+// leave undoes join.
+func (p *receivePool) leave(e *endpoint) {
+	if i := slices.Index(p.users, e); i >= 0 {
+		p.users = slices.Delete(p.users, i, i+1)
 	}
 }
 
@@ -142,6 +157,7 @@ func (p *receivePool) unstick() {
 // endpoint's own pool that one.
 func (p *receivePool) close() error {
 	p.backend.alarms.cancel(&p.retry)
+	p.backend.alarms.cancel(&p.sweep)
 	var err error
 	if p.srx != nil {
 		p.backend.post() // nothing may be posted any more
