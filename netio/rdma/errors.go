@@ -1,0 +1,37 @@
+package rdma
+
+import "errors"
+
+var (
+	// ErrOutsideRegion is returned by Endpoint.Send for data that does not lie in
+	// Params.ZeroCopy.Region, which is the memory that the device knows. Send
+	// from there, or copy into a buffer of Endpoint.Buffer.
+	//
+	// Source: netio3 zero-copy sending.
+	ErrOutsideRegion = errors.New("rdma: data outside Params.ZeroCopy.Region")
+
+	// ErrTooManyPieces is returned by Endpoint.Send for data in more than
+	// MaxPieces pieces, when those that lie behind each other count as one.
+	// Gather them in a buffer of Endpoint.Buffer.
+	ErrTooManyPieces = errors.New("rdma: more pieces of data than the device takes in one message")
+
+	// ErrNoDevice is the error of opening a backend, a listen endpoint or an
+	// endpoint when libfabric has no device for the provider and the address. See
+	// docs/rdma.md for what may be missing.
+	ErrNoDevice = errors.New("rdma: no device")
+
+	// ErrIncompatible is the cause of OnConnectionRefused when the other side
+	// speaks another protocol than this package.
+	ErrIncompatible = errors.New("rdma: the other side does not speak this protocol")
+
+	// ErrCallbackPanicked is the cause, in a *netio.OpError, with which an
+	// endpoint closes when a callback of its Handler panicked. The event loop
+	// reports the panic itself.
+	ErrCallbackPanicked = errors.New("rdma: a callback of the handler panicked")
+
+	// errSharedOnIWARP refuses what would end connections at random.
+	errSharedOnIWARP = errors.New("rdma: receive buffers cannot be shared on iWARP, where a message that finds none ends the connection: use ReceiveParams.Buffers without Shared")
+)
+
+// MaxPieces is the most pieces of data of one Endpoint.Send.
+const MaxPieces = 3
