@@ -46,6 +46,10 @@ type Config struct {
 	// out whoever is gone; set a UserTimeout if they are switched off.
 	TCP tcp.Config
 
+	// RDMA tunes the backend rdma. The provider of Backend, if it names one, goes
+	// before its Provider.
+	RDMA rdma.Config
+
 	Directory file.Config
 }
 
@@ -97,9 +101,15 @@ func (c Config) opener(loop *reactor.EventLoop) (netio.Opener, error) {
 		if c.TCP.UserTimeout == 0 {
 			c.TCP.UserTimeout = -1
 		}
-		return tcp.Opener(loop, c.TCP), c.suits(c.TCP.Config)
+		return tcp.Opener(loop, c.TCP), suits(c.TCP.Config)
 	case name == "rdma":
-		return rdma.Opener(loop, rdma.Config{Provider: provider}), nil
+		if provider != "" {
+			if err := (rdma.Config{Provider: provider}).Validate(); err != nil {
+				return nil, fmt.Errorf("%w: got %q: %w", ErrUnknownBackend, c.Backend, err)
+			}
+			c.RDMA.Provider = provider
+		}
+		return rdma.Opener(loop, c.RDMA), errors.Join(c.RDMA.Validate(), suits(c.RDMA.Config))
 	}
 	return nil, fmt.Errorf("%w: got %q", ErrUnknownBackend, c.Backend)
 }
@@ -108,7 +118,7 @@ func (c Config) opener(loop *reactor.EventLoop) (netio.Opener, error) {
 // called by any goroutine, and have send buffers of their own.
 //
 // Errors: netio.ErrInvalidConfig, wrapped.
-func (Config) suits(c netio.Config) error {
+func suits(c netio.Config) error {
 	var errs []error
 	if c.ThreadSafety != netio.Safe {
 		errs = append(errs, fmt.Errorf("%w: ThreadSafety is %v, want safe: the bus is for many goroutines", netio.ErrInvalidConfig, c.ThreadSafety))

@@ -96,8 +96,11 @@ func (e *endpoint) openReceive(shared *receivePool, s sizes) (err error) {
 	} else if e.receive, err = newReceivePool(e.device, s.rx, e.params.Receive.MaxMessageBytes); err != nil {
 		return err
 	}
+	if e.capabilities.Retain {
+		e.receive.loan.buffers = make([]lent, e.receive.count)
+	}
 	e.window = e.receive.window()
-	e.ownQuantum = (e.window + 1) / 2
+	e.ownQuantum = quantumOf(e.window)
 	return nil
 }
 

@@ -90,6 +90,7 @@ func newEndpoint(b *backend, remote netip.AddrPort, p *netio.Params) (*endpoint,
 		context: p.Context,
 		capabilities: netio.Capabilities{
 			Receive: true, Buffered: p.Buffered.Buffers > 0 || b.shared != nil, ZeroCopy: len(p.ZeroCopy.Region) > 0,
+			Retain: canRetain(b.ownReceives(p) - creditReceives),
 		},
 	}
 	if e.capabilities.ZeroCopy {

@@ -17,6 +17,7 @@ const (
 	toRefuse
 	toReport
 	toRead
+	toRepost
 	toFlush
 	toOffer // buffers
 	toEnd
@@ -38,6 +39,9 @@ func (e *endpoint) work() {
 	}
 	if todo&toReport != 0 {
 		e.report()
+	}
+	if todo&toRepost != 0 {
+		e.repost()
 	}
 	if todo&toRead != 0 {
 		e.deliverHeld()

@@ -49,8 +49,10 @@ type receiving struct {
 	ownQuantum int // credits of an empty message to there
 	owed       int // messages consumed, of which the other side was not told
 	held       []held
+	delivering *lent    // of the message that OnData is called with, nil: none that can be kept
 	notFirst   bool     // a message has come
 	unposted   []uint32 // buffers that could not be posted
+	reposting  []uint32 // memory for repost
 }
 
 const (
@@ -164,24 +166,36 @@ func (e *endpoint) deliver(slot uint32, data []byte, copied bool) {
 	b := e.backend
 	b.stats.messagesReceived.Add(1)
 	b.stats.bytesReceived.Add(uint64(len(data)))
-	if !copied {
-		// Also if the callback panics. It is posted at the end of the step at
-		// the earliest.
-		defer e.consumed(slot, data, true)
+	// Also if the callback panics. The buffer is posted at the end of the step at
+	// the earliest.
+	if l := e.lend(slot, data); l != nil {
+		defer e.regain(l)
 	} else {
-		defer e.consumed(0, data, false)
+		defer e.consumed(slot, data, copied)
 	}
 	b.handler.OnData(e, data)
 }
 
-// consumed ends the life of a message.
-func (e *endpoint) consumed(slot uint32, data []byte, buffer bool) {
+// consumed ends the life of a message that cannot be kept.
+func (e *endpoint) consumed(slot uint32, data []byte, copied bool) {
 	if invariants.Enabled {
 		invariants.Poison(data)
 	}
-	if buffer {
-		e.giveBack(slot)
+	if copied {
+		e.credit()
+	} else {
+		e.recycle(slot)
 	}
+}
+
+// recycle gives a buffer back whose message was consumed.
+func (e *endpoint) recycle(slot uint32) {
+	e.giveBack(slot)
+	e.credit()
+}
+
+// credit counts a message that was consumed.
+func (e *endpoint) credit() {
 	e.owed++
 	e.giveCredits()
 }

@@ -33,6 +33,7 @@ type receivePool struct {
 	size   int // of a buffer
 	count  int // of buffers
 	mr     *fi.MR
+	loan   loan
 
 	// Of shared buffers.
 	backend *backend
@@ -84,6 +85,9 @@ func (p *receivePool) window() int {
 	}
 	return sharedWindow
 }
+
+// quantumOf returns how many messages are consumed for one empty message.
+func quantumOf(window int) int { return (window + 1) / 2 }
 
 // message returns the first n bytes of a buffer.
 func (p *receivePool) message(slot uint32, n int) []byte {
@@ -163,5 +167,11 @@ func (p *receivePool) close() error {
 		p.backend.post() // nothing may be posted any more
 		err = p.srx.Close()
 	}
-	return errors.Join(err, p.mr.Close(), netio.FreeRegion(p.mem))
+	if err = errors.Join(err, p.mr.Close()); !p.loan.close() {
+		return err
+	}
+	return errors.Join(err, p.free())
 }
+
+// free releases the memory, which nobody uses any more.
+func (p *receivePool) free() error { return netio.FreeRegion(p.mem) }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,8 +28,10 @@ const raceOptions = "atexit_sleep_ms=10"
 func TestMain(m *testing.M) {
 	streams := cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	testscript.Main(m, map[string]func(){
-		"publisher":  func() { os.Exit(publish.Main(os.Args[1:], streams)) },
-		"subscriber": func() { os.Exit(subscribe.Main(os.Args[1:], streams)) },
+		"publisher": func() { os.Exit(publish.Main(withBackend(os.Args[1:], true), streams)) },
+		"subscriber": func() {
+			os.Exit(subscribe.Main(withBackend(os.Args[1:], slices.Contains(os.Args, "--receive")), streams))
+		},
 	})
 }
 
@@ -55,6 +58,9 @@ func TestScripts(t *testing.T) {
 			// 16 tags, as a ProtoDUNE front end has.
 			env.Setenv("TAGS", "0x1000013000118000-0x100001300011800f")
 			env.Setenv("GORACE", raceOptions)
+			for _, name := range []string{backendVariable, addressVariable} {
+				env.Setenv(name, os.Getenv(name))
+			}
 			return nil
 		},
 	})
