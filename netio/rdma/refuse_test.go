@@ -26,7 +26,7 @@ type stranger struct {
 	ep     *fi.EP
 }
 
-func newStranger(t *testing.T, addr netip.AddrPort, listen bool) *stranger {
+func newStranger(t testing.TB, addr netip.AddrPort, listen bool) *stranger {
 	t.Helper()
 	s := &stranger{}
 	var err error
@@ -60,7 +60,7 @@ func newStranger(t *testing.T, addr netip.AddrPort, listen bool) *stranger {
 }
 
 // open opens the endpoint for i.
-func (s *stranger) open(t *testing.T, i *fi.Info) {
+func (s *stranger) open(t testing.TB, i *fi.Info) {
 	t.Helper()
 	var err error
 	if s.ep, err = s.domain.OpenEP(i, 1, false); err == nil {
@@ -72,7 +72,7 @@ func (s *stranger) open(t *testing.T, i *fi.Info) {
 }
 
 // event waits for the next event.
-func (s *stranger) event(t *testing.T) fi.Event {
+func (s *stranger) event(t testing.TB) fi.Event {
 	t.Helper()
 	for limit := time.Now().Add(patience); time.Now().Before(limit); {
 		if events := s.eq.Read(); len(events) > 0 {
