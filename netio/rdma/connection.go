@@ -51,6 +51,7 @@ func (b *backend) ownReceives(p *netio.Params) int {
 // was made is closed by closeConnection, also after an error.
 func (e *endpoint) open(d *device, i *fi.Info, shared *receivePool) error {
 	b := e.backend
+	b.crossing.moved += connectBytes
 	e.device = d
 	s := b.sizesOf(&e.params)
 	if err := e.openReceive(shared, s); err != nil {
@@ -113,7 +114,7 @@ func (e *endpoint) openSend() (err error) {
 			return err
 		}
 	case e.pool != nil:
-		if e.bufferMR, err = d.domain.Register(e.pool.Region()); err != nil {
+		if e.bufferMR, err = d.registerMemory(e.pool.Region()); err != nil {
 			return err
 		}
 		e.bufferDesc = e.bufferMR.Desc()
@@ -128,7 +129,7 @@ func (e *endpoint) openSend() (err error) {
 	if e.headers, err = netio.AllocRegion(e.queue.places * netio.MaxHeaderBytes); err != nil {
 		return err
 	}
-	e.headerMR, err = d.domain.Register(e.headers)
+	e.headerMR, err = d.registerMemory(e.headers)
 	return err
 }
 

@@ -3,9 +3,9 @@
 package rdma
 
 import (
+	"errors"
 	"fmt"
 	"sync"
-	"unsafe"
 
 	"tagbus/netio/rdma/internal/fi"
 )
@@ -116,11 +116,24 @@ func (n *device) close() {
 func (n *device) sendDesc() (uint64, error) {
 	if n.sendMR == nil {
 		var err error
-		if n.sendMR, err = n.domain.Register(n.backend.shared.pool.Region()); err != nil {
+		if n.sendMR, err = n.registerMemory(n.backend.shared.pool.Region()); err != nil {
 			return 0, err
 		}
 	}
 	return n.sendMR.Desc(), nil
+}
+
+// registerMemory registers mem, and says what to do if that fails for want of
+// memory that may be locked.
+func (n *device) registerMemory(mem []byte) (*fi.MR, error) {
+	mr, err := n.domain.Register(mem)
+	switch {
+	case errors.Is(err, fi.ENOMEM):
+		return nil, fmt.Errorf("register %d bytes of memory: %w: raise RLIMIT_MEMLOCK (ulimit -l), or ask for fewer or smaller buffers", len(mem), err)
+	case err != nil:
+		return nil, fmt.Errorf("register %d bytes of memory: %w", len(mem), err)
+	}
+	return mr, nil
 }
 
 // register registers the region of a user, once for all who send from it.
@@ -128,9 +141,9 @@ func (n *device) register(mem []byte) (uint64, error) {
 	key := regionOf(mem)
 	r := n.regions[key]
 	if r == nil {
-		mr, err := n.domain.Register(mem)
+		mr, err := n.registerMemory(mem)
 		if err != nil {
-			return 0, fmt.Errorf("register a region of %d bytes: %w", len(mem), err)
+			return 0, err
 		}
 		r = &registered{MR: mr}
 		n.regions[key] = r
@@ -153,7 +166,7 @@ func (n *device) deregister(mem []byte) {
 }
 
 func regionOf(mem []byte) region {
-	return region{uintptr(unsafe.Pointer(unsafe.SliceData(mem))), len(mem)}
+	return region{address(mem), len(mem)}
 }
 
 func (d *devices) close() {

@@ -55,7 +55,7 @@ func newReceivePool(d *device, count, size int) (*receivePool, error) {
 	if p.mem, err = netio.AllocRegion(p.stride * count); err != nil {
 		return nil, err
 	}
-	if p.mr, err = d.domain.Register(p.mem); err != nil {
+	if p.mr, err = d.registerMemory(p.mem); err != nil {
 		return nil, errors.Join(err, netio.FreeRegion(p.mem))
 	}
 	return p, nil

@@ -13,6 +13,9 @@ const (
 	// looks at its other sources.
 	turnRounds = 16
 	turnBytes  = 8 << 20
+
+	// connectBytes is what a connection that is opened counts.
+	connectBytes = turnBytes / 32
 )
 
 // crossing is what goes to C and comes back. Only in a step.
@@ -149,7 +152,7 @@ func (b *backend) PrepareWait() (sleep bool) {
 	for range turnRounds {
 		b.serve() // what a panic has left
 		b.list.refill()
-		for b.list.left() > 0 {
+		for b.list.left() > 0 && b.crossing.moved < turnBytes {
 			b.list.take().work()
 		}
 		if b.finished {

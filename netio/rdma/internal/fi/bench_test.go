@@ -47,3 +47,10 @@ func TestTurnDoesNotAllocate(t *testing.T) {
 		t.Errorf("allocations of a turn: got %v, want 0", got)
 	}
 }
+
+// BenchmarkGetInfo is part of opening every connection.
+func BenchmarkGetInfo(b *testing.B) {
+	for b.Loop() {
+		must(fi.GetInfo(fi.Hints{Provider: provider(), Addr: loopback(), Listen: true}))(b).Free()
+	}
+}
