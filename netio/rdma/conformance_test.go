@@ -128,7 +128,6 @@ func suite(cfg rdma.Config) netiotest.Suite {
 		ListenAddr:   loopback(),
 		DeadAddr:     func(t netiotest.TB) netip.AddrPort { return takenPort(t, loopback().Addr()) },
 		Capabilities: netio.Capabilities{Receive: true, Buffered: true, ZeroCopy: true},
-		MaxPieces:    rdma.MaxPieces,
 		StopLoop: func(b netio.Backend) {
 			r, _ := loops.Load(b)
 			_ = r.(*runner).end()

@@ -36,6 +36,8 @@ type device struct {
 	receive *receivePool // that the endpoints share, nil: they do not
 	sendMR  *fi.MR       // of the send buffers that all share, nil: not yet
 	regions map[region]*registered
+
+	gatherer gatherer
 }
 
 // region identifies memory of a user.
@@ -65,6 +67,7 @@ func (d *devices) get(i *fi.Info) (*device, error) {
 		backend: d.backend, name: name, limits: i.Limits(), iwarp: i.IsIWARP(),
 		regions: make(map[region]*registered),
 	}
+	n.gatherer.device = n
 	if err := n.open(i); err != nil {
 		n.close()
 		return nil, err
@@ -98,6 +101,7 @@ func (n *device) close() {
 	if n.sendMR != nil {
 		errs = append(errs, n.sendMR.Close())
 	}
+	errs = append(errs, n.gatherer.close())
 	if n.domain != nil {
 		errs = append(errs, n.domain.Close())
 	}

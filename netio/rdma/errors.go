@@ -10,11 +10,6 @@ var (
 	// Source: netio3 zero-copy sending.
 	ErrOutsideRegion = errors.New("rdma: data outside Params.ZeroCopy.Region")
 
-	// ErrTooManyPieces is returned by Endpoint.Send for data in more than
-	// MaxPieces pieces, when those that lie behind each other count as one.
-	// Gather them in a buffer of Endpoint.Buffer.
-	ErrTooManyPieces = errors.New("rdma: more pieces of data than the device takes in one message")
-
 	// ErrNoDevice is the error of opening a backend, a listen endpoint or an
 	// endpoint when libfabric has no device for the provider and the address. See
 	// docs/rdma.md for what may be missing.
@@ -33,5 +28,7 @@ var (
 	errSharedOnIWARP = errors.New("rdma: receive buffers cannot be shared on iWARP, where a message that finds none ends the connection: use ReceiveParams.Buffers without Shared")
 )
 
-// MaxPieces is the most pieces of data of one Endpoint.Send.
+// MaxPieces is the most pieces of data that Endpoint.Send sends without copying
+// them, when those that lie behind each other count as one. More are gathered in
+// memory of the backend, beside which the device needs place for a header.
 const MaxPieces = 3

@@ -62,6 +62,10 @@ func (e *endpoint) flush() {
 	e.lastPosts = b.crossing.posts + 1
 	bytes := 0
 	for i := range n {
+		if err := e.gather(q.posted); err != nil {
+			e.breakDown("send", err)
+			break
+		}
 		op := b.op(e)
 		size := e.fillOp(op, q.posted)
 		if bytes += size; i == n-1 || i%signalSends == signalSends-1 || bytes >= signalBytes {
@@ -88,7 +92,12 @@ func (e *endpoint) fillOp(op *fi.Op, i uint64) int {
 	if sent.buffer != nil {
 		desc = e.bufferDesc
 	}
-	for _, piece := range sent.pieces[:sent.count] {
+	pieces := sent.pieces
+	if g := sent.gathered; g != nil {
+		op.Pieces[n] = fi.Piece{Base: uint64(address(g.mem)), Len: uint64(sent.bytes - sent.headerBytes), Desc: g.mr.Desc()}
+		n, pieces = n+1, nil
+	}
+	for _, piece := range pieces {
 		op.Pieces[n] = fi.Piece{Base: uint64(address(piece)), Len: uint64(len(piece)), Desc: desc}
 		n++
 	}
@@ -171,6 +180,10 @@ func (e *endpoint) complete() bool {
 func (e *endpoint) finish(i uint64) netio.Key {
 	if invariants.Enabled {
 		e.checkMemory(i)
+	}
+	if sent := e.queue.at(i); sent.gathered != nil {
+		e.device.gatherer.put(sent.gathered)
+		sent.gathered = nil
 	}
 	return e.queue.finish(i)
 }

@@ -18,8 +18,8 @@ type entry struct {
 	bytes       int           // of the message
 	buffer      *netio.Buffer // of SendBuffer
 	headerBytes int           // of its header, which lies in queue.headers
-	pieces      [MaxPieces][]byte
-	count       int // of pieces
+	pieces      [][]byte      // of its data
+	gathered    *gathered     // a copy that is sent in their place; only in a step
 }
 
 // queue holds the sends of one endpoint from acceptance to completion, in a
@@ -70,6 +70,10 @@ func (q *queue) open(peer greeting, largest uint64, headers []byte) {
 	q.firstBytes = min(q.maxBytes, int(peer.firstBytes))
 	q.headers = headers
 	q.ring = make([]entry, q.places)
+	pieces := make([][]byte, q.places*MaxPieces)
+	for i := range q.ring {
+		q.ring[i].pieces = pieces[i*MaxPieces : i*MaxPieces : (i+1)*MaxPieces]
+	}
 }
 
 func (q *queue) at(i uint64) *entry { return &q.ring[i&uint64(q.places-1)] }
@@ -169,7 +173,7 @@ func (q *queue) pushBuffer(b *netio.Buffer, pool *netio.Pool) (tell bool, err er
 	}
 	e.key, e.bytes = b.Key(), len(b.Bytes())
 	e.buffer = b
-	e.pieces[0], e.count = b.Bytes(), 1
+	e.pieces = append(e.pieces, b.Bytes())
 	e.takeChecksum()
 	return q.commit(), nil
 }
