@@ -53,6 +53,13 @@ type Config struct {
 	Directory file.Config
 }
 
+// Fabrics tells what this host and this program have for the backend rdma, and
+// what is missing; its Text is for people. It sends nothing.
+//
+//   - Errors: libfabric's, with what was found otherwise.
+//   - Threads: any. Blocks: for some 100 ms, when libfabric looks for devices.
+func Fabrics() (rdma.Survey, error) { return rdma.Fabrics() }
+
 // Node is a running event loop with a transport and a directory. Publishers,
 // subscribers, senders and receivers of one node share its loop, on which their
 // callbacks run one at a time.

@@ -32,6 +32,22 @@ int fix_getinfo(const struct fix_hints *h, struct fi_info **info)
 	return rc;
 }
 
+int fix_list(struct fi_info **info)
+{
+	struct fi_info *hints = fi_allocinfo();
+	int rc;
+
+	if (!hints)
+		return -FI_ENOMEM;
+	hints->caps = FI_MSG;
+	hints->mode = ~UINT64_C(0); // whatever they want
+	hints->domain_attr->mode = ~UINT64_C(0);
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	rc = fi_getinfo(FI_VERSION(1, 11), NULL, NULL, 0, hints, info);
+	fi_freeinfo(hints);
+	return rc;
+}
+
 int fix_eq_open(struct fid_fabric *fabric, struct fid_eq **eq, int *fd)
 {
 	struct fi_eq_attr attr = {.size = 1024, .wait_obj = FI_WAIT_FD};
