@@ -9,7 +9,7 @@ import (
 	"tagbus/netio/rdma"
 )
 
-func TestConfigReportsAllThatIsWrong(t *testing.T) {
+func TestValidateReportsAllThatIsWrong(t *testing.T) {
 	tests := []struct {
 		name   string
 		cfg    rdma.Config

@@ -85,7 +85,7 @@ func TestAThousandRoundsLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-func TestSharedReceiveMemoryIsConstant(t *testing.T) {
+func TestSharedReceiveMemoryDoesNotGrow(t *testing.T) {
 	const connections, buffers, bufferBytes = 200, 16, 64 << 10
 	shared := netio.Config{SharedReceive: netio.SharedBuffers{Buffers: buffers, BufferBytes: bufferBytes}}
 	p := netio.Params{Buffered: netio.BufferedParams{Buffers: 1, BufferBytes: 100}}
