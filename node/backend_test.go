@@ -8,18 +8,13 @@ import (
 	"tagbus/node"
 )
 
-// backend is what the tests that are not about one talk through: that of the
-// environment variable NETIO_BACKEND, for example rdma:tcp. Default: tcp.
-var backend = os.Getenv("NETIO_BACKEND")
-
-// overTCP tells whether that is netio/tcp.
-func overTCP() bool { return backend == "" || backend == "tcp" }
+var backend = testBackend()
 
 // listen is where publishers and receivers listen: on the address of the
 // environment variable NETIO_RDMA_ADDR, as a device has its own, or by default.
 func listen() netip.AddrPort {
 	host := os.Getenv("NETIO_RDMA_ADDR")
-	if host == "" || overTCP() {
+	if host == "" || backend == "tcp" {
 		return netip.AddrPort{}
 	}
 	return netip.AddrPortFrom(netip.MustParseAddr(host), 0)

@@ -6,29 +6,30 @@ import (
 	"strings"
 )
 
-// Environment variables of the tests.
-const (
-	backendVariable = "NETIO_BACKEND"   // what all processes talk through, for example rdma:tcp
-	addressVariable = "NETIO_RDMA_ADDR" // where they listen then: a device has its own address
-)
+// addressVariable names the environment variable with the address on which a
+// device can be reached. Default: loopback.
+const addressVariable = "NETIO_RDMA_ADDR"
 
-var backend = os.Getenv(backendVariable)
+// testHost is where publishers and receivers listen.
+func testHost() string {
+	if host := os.Getenv(addressVariable); host != "" && testBackend() != "tcp" {
+		return host
+	}
+	return "127.0.0.1"
+}
 
-// overTCP tells whether the tests run over netio/tcp.
-func overTCP() bool { return backend == "" || backend == "tcp" }
-
-// withBackend puts the flags for backend in front of the arguments of a command,
-// where others go before them. listens: it is a publisher.
+// withBackend puts the flags for the backend of the tests in front of the
+// arguments of a command, unless they say something else. listens: it does.
 func withBackend(args []string, listens bool) []string {
 	names := func(flag string) bool {
 		return slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, flag) })
 	}
 	var front []string
-	if backend != "" && !names("--backend") {
-		front = append(front, "--backend="+backend)
+	if !names("--backend") {
+		front = append(front, "--backend="+testBackend())
 	}
-	if host := os.Getenv(addressVariable); host != "" && !overTCP() && listens && !names("--listen") {
-		front = append(front, "--listen="+host)
+	if listens && !names("--listen") {
+		front = append(front, "--listen="+testHost())
 	}
 	return append(front, args...)
 }

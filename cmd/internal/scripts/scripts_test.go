@@ -35,9 +35,17 @@ func TestMain(m *testing.M) {
 	})
 }
 
-func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata",
+func TestScripts(t *testing.T) { testscript.Run(t, params("testdata")) }
+
+// TestScriptsOfThisBuild are about the backends that the programs are built with.
+func TestScriptsOfThisBuild(t *testing.T) {
+	testscript.Run(t, params(filepath.Join("testdata", buildScripts)))
+}
+
+// params says how the scripts of a folder run.
+func params(dir string) testscript.Params {
+	return testscript.Params{
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"start":    start,
@@ -58,12 +66,14 @@ func TestScripts(t *testing.T) {
 			// 16 tags, as a ProtoDUNE front end has.
 			env.Setenv("TAGS", "0x1000013000118000-0x100001300011800f")
 			env.Setenv("GORACE", raceOptions)
-			for _, name := range []string{backendVariable, addressVariable} {
+			env.Setenv("BACKEND", testBackend())
+			env.Setenv("HOST", testHost())
+			for _, name := range []string{"NETIO_RDMA_PROV", addressVariable} { // which commands of exec ask for, too
 				env.Setenv(name, os.Getenv(name))
 			}
 			return nil
 		},
-	})
+	}
 }
 
 // random FILE BYTES writes bytes that are the same in every run.
@@ -108,13 +118,13 @@ func checkJSON(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// takeport NAME listens on a port of loopback until the script ends, and puts
+// takeport NAME listens on a port of $HOST until the script ends, and puts
 // the port into an environment variable.
 func takePort(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 1 {
 		ts.Fatalf("usage: takeport NAME")
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", testHost()+":0")
 	ts.Check(err)
 	ts.Defer(func() { listener.Close() })
 	ts.Setenv(args[0], strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))
