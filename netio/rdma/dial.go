@@ -69,7 +69,7 @@ func (e *endpoint) tryConnect() error {
 		return err
 	}
 	defer info.Free()
-	d, err := b.devices.get(info)
+	d, err := b.devices.get(info, e.remote, false)
 	if err != nil {
 		return err
 	}
