@@ -70,7 +70,7 @@ func (b *backend) openListenEndpoint(addr netip.AddrPort, p netio.Params) (*list
 		return nil, err
 	}
 	if p.Receive.Shared && l.device.iwarp {
-		return nil, errSharedOnIWARP
+		return nil, ErrSharedOnIWARP
 	}
 	if err := l.open(info); err != nil {
 		l.closeObjects()
