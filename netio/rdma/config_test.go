@@ -21,7 +21,8 @@ func TestValidateReportsAllThatIsWrong(t *testing.T) {
 		{"a provider without connections", rdma.Config{Provider: "efa"}, []string{`"efa"`, "verbs, tcp or net"}},
 		{"verbs with mode TCP", rdma.Config{Config: netio.Config{Mode: netio.ModeTCP}, Provider: rdma.ProviderVerbs}, []string{"Provider is verbs"}},
 		{
-			"all at once", rdma.Config{Config: netio.Config{Mode: -1}, Provider: "x", ReceiveBuffers: -1, MaxEndpoints: 1 << 30},
+			"all at once",
+			rdma.Config{Config: netio.Config{Mode: -1}, Provider: "x", ReceiveBuffers: -1, MaxEndpoints: 1 << 30},
 			[]string{"Mode", "Provider", "ReceiveBuffers", "MaxEndpoints"},
 		},
 	}

@@ -5,6 +5,7 @@ package rdma
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 
 	"tagbus/netio/rdma/internal/fi"
@@ -52,9 +53,9 @@ type registered struct {
 	users int
 }
 
-// get returns the device for i, which it opens if it is new. Errors: *fi.Error.
-// Threads: any.
-func (d *devices) get(i *fi.Info) (*device, error) {
+// get returns the device for i, which it opens if it is new. addr and listen are
+// those that i was got for. Errors: *fi.Error. Threads: any.
+func (d *devices) get(i *fi.Info, addr netip.AddrPort, listen bool) (*device, error) {
 	name := i.Fabric() + " " + i.Domain()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -68,6 +69,11 @@ func (d *devices) get(i *fi.Info) (*device, error) {
 		regions: make(map[region]*registered),
 	}
 	n.gatherer.device = n
+	largest := d.backend.largestInfo(addr, listen)
+	if largest != nil {
+		defer largest.Free()
+		i = largest
+	}
 	if err := n.open(i); err != nil {
 		n.close()
 		return nil, err
@@ -75,6 +81,19 @@ func (d *devices) get(i *fi.Info) (*device, error) {
 	d.all = append(d.all, n)
 	d.backend.enqueue(&n.events)
 	return n, nil
+}
+
+// largestInfo returns what the endpoints of a device may be at most: a domain of
+// verbs refuses endpoints that are larger than the one that it was opened for.
+// nil: nothing more can be had.
+func (b *backend) largestInfo(addr netip.AddrPort, listen bool) *fi.Info {
+	for rx := maxReceiveBuffers + creditReceives; rx > creditReceives; rx /= 2 {
+		i, err := b.getInfo(addr, listen, sizes{tx: maxDepth + creditSends, rx: rx})
+		if err == nil {
+			return i
+		}
+	}
+	return nil
 }
 
 func (n *device) open(i *fi.Info) (err error) {

@@ -69,7 +69,7 @@ func (e *endpoint) tryConnect() error {
 		return err
 	}
 	defer info.Free()
-	d, err := b.devices.get(info)
+	d, err := b.devices.get(info, e.remote, false)
 	if err != nil {
 		return err
 	}
@@ -85,16 +85,16 @@ func (e *endpoint) tryConnect() error {
 
 // sharedReceive returns the receive buffers that all endpoints share, nil if
 // they do not.
-func (d *device) sharedReceive(i *fi.Info) (*receivePool, error) {
-	shared := d.backend.config.SharedReceive
-	if !shared.Enabled() || d.receive != nil {
-		return d.receive, nil
+func (n *device) sharedReceive(i *fi.Info) (*receivePool, error) {
+	shared := n.backend.config.SharedReceive
+	if !shared.Enabled() || n.receive != nil {
+		return n.receive, nil
 	}
-	p, err := newSharedReceive(d, i, shared.Buffers, shared.BufferBytes)
+	p, err := newSharedReceive(n, i, shared.Buffers, shared.BufferBytes)
 	if err != nil {
 		return nil, err
 	}
-	d.receive = p
+	n.receive = p
 	p.postAll()
 	return p, nil
 }
@@ -155,7 +155,7 @@ func (e *endpoint) connected(data []byte) {
 
 // notConnected ends connecting in vain.
 func (e *endpoint) notConnected(err error) {
-	if number, ok := err.(fi.Errno); ok && number == 0 { // the other side has closed at once
+	if number := fi.Errno(0); errors.As(err, &number) && number == 0 { // the other side has closed at once
 		err = syscall.ECONNREFUSED
 	}
 	if !e.active {

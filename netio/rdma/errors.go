@@ -24,8 +24,10 @@ var (
 	// reports the panic itself.
 	ErrCallbackPanicked = errors.New("rdma: a callback of the handler panicked")
 
-	// errSharedOnIWARP refuses what would end connections at random.
-	errSharedOnIWARP = errors.New("rdma: receive buffers cannot be shared on iWARP, where a message that finds none ends the connection: use ReceiveParams.Buffers without Shared")
+	// ErrSharedOnIWARP is the error of opening with shared receive buffers on an
+	// iWARP device, where a message that finds none ends the connection. Give
+	// endpoints buffers of their own.
+	ErrSharedOnIWARP = errors.New("rdma: receive buffers cannot be shared on iWARP: use ReceiveParams.Buffers without Shared")
 )
 
 // MaxPieces is the most pieces of data that Endpoint.Send sends without copying

@@ -66,11 +66,11 @@ func (b *backend) openListenEndpoint(addr netip.AddrPort, p netio.Params) (*list
 	}
 	defer info.Free()
 	l := &listenEndpoint{backend: b, params: p}
-	if l.device, err = b.devices.get(info); err != nil {
+	if l.device, err = b.devices.get(info, addr, true); err != nil {
 		return nil, err
 	}
 	if p.Receive.Shared && l.device.iwarp {
-		return nil, errSharedOnIWARP
+		return nil, ErrSharedOnIWARP
 	}
 	if err := l.open(info); err != nil {
 		l.closeObjects()

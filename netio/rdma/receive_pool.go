@@ -65,7 +65,7 @@ func newReceivePool(d *device, count, size int) (*receivePool, error) {
 // posts them.
 func newSharedReceive(d *device, i *fi.Info, count, size int) (*receivePool, error) {
 	if d.iwarp {
-		return nil, errSharedOnIWARP
+		return nil, ErrSharedOnIWARP
 	}
 	p, err := newReceivePool(d, count, size)
 	if err != nil {

@@ -26,14 +26,14 @@ type stranger struct {
 	ep     *fi.EP
 }
 
-func newStranger(t testing.TB, addr netip.AddrPort, listen bool) *stranger {
-	t.Helper()
+func newStranger(tb testing.TB, addr netip.AddrPort, listen bool) *stranger {
+	tb.Helper()
 	s := &stranger{}
 	var err error
 	check := func(e error) {
-		t.Helper()
+		tb.Helper()
 		if e != nil {
-			t.Fatalf("got error %v, want none", e)
+			tb.Fatalf("got error %v, want none", e)
 		}
 	}
 	s.info, err = fi.GetInfo(fi.Hints{Provider: provider(), Addr: addr, Listen: listen})
@@ -46,7 +46,7 @@ func newStranger(t testing.TB, addr netip.AddrPort, listen bool) *stranger {
 	check(err)
 	s.cq, err = s.domain.OpenCQ(16)
 	check(err)
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if s.ep != nil {
 			check(s.ep.Close())
 		}
@@ -60,26 +60,26 @@ func newStranger(t testing.TB, addr netip.AddrPort, listen bool) *stranger {
 }
 
 // open opens the endpoint for i.
-func (s *stranger) open(t testing.TB, i *fi.Info) {
-	t.Helper()
+func (s *stranger) open(tb testing.TB, i *fi.Info) {
+	tb.Helper()
 	var err error
 	if s.ep, err = s.domain.OpenEP(i, 1, false); err == nil {
 		err = errors.Join(s.ep.Bind(s.eq, s.cq, nil), s.ep.Enable())
 	}
 	if err != nil {
-		t.Fatalf("open an endpoint: got error %v, want none", err)
+		tb.Fatalf("open an endpoint: got error %v, want none", err)
 	}
 }
 
 // event waits for the next event.
-func (s *stranger) event(t testing.TB) fi.Event {
-	t.Helper()
+func (s *stranger) event(tb testing.TB) fi.Event {
+	tb.Helper()
 	for limit := time.Now().Add(patience); time.Now().Before(limit); {
 		if events := s.eq.Read(); len(events) > 0 {
 			return events[0]
 		}
 	}
-	t.Fatalf("got no event for %v, want one", patience)
+	tb.Fatalf("got no event for %v, want one", patience)
 	return fi.Event{}
 }
 
@@ -108,10 +108,9 @@ func TestAStrangerThatAcceptsIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = pep.Close() }()
-	addr := netip.AddrPort{}
-	if err := errors.Join(pep.Bind(x.eq), pep.Listen()); err == nil {
-		addr, err = pep.Name()
-	} else {
+	err = errors.Join(pep.Bind(x.eq), pep.Listen())
+	addr, nameErr := pep.Name()
+	if err := errors.Join(err, nameErr); err != nil {
 		t.Fatalf("listen: got error %v, want none", err)
 	}
 	w := newWatcher()

@@ -119,7 +119,10 @@ func TestRoundsLeaveNothingBehind(t *testing.T) {
 		round()
 	}
 	files, kilobytes, threads := usage(t)
-	const rounds = 500
+	rounds := 500
+	if provider() == "verbs" { // perhaps an emulated device in an emulated machine
+		rounds = 20
+	}
 	for range rounds {
 		round()
 	}

@@ -27,7 +27,7 @@ int fix_getinfo(const struct fix_hints *h, struct fi_info **info)
 		return -FI_ENOMEM;
 	}
 	rc = fi_getinfo(FI_VERSION(1, 11), h->node, h->service,
-	                FI_NUMERICHOST | (h->listen ? FI_SOURCE : 0), hints, info);
+	                !h->node ? 0 : FI_NUMERICHOST | (h->listen ? FI_SOURCE : 0), hints, info);
 	fi_freeinfo(hints);
 	return rc;
 }
