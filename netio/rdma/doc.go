@@ -17,7 +17,9 @@
 // received into a buffer that was posted before, so its size is limited by that
 // of the buffers, which the sender knows: a message that is too large is refused
 // here (netio.ErrTooLarge) and never sent. A header travels in front of the data
-// as a piece of memory of its own.
+// as a piece of memory of its own. Data in more pieces than devices take is
+// gathered in memory of the backend. A message that the user retains keeps its
+// buffer from being posted, as one that is not consumed.
 //
 // # Flow control
 //
@@ -45,8 +47,9 @@
 // # Reading the code
 //
 // backend.go and turn.go; device.go, listen_endpoint.go, dial.go and
-// connection.go (how connections come to be); endpoint.go, queue.go, flush.go
-// (sending); receive.go and receive_pool.go (receiving); endpoint_end.go.
+// connection.go (how connections come to be); endpoint.go, queue.go, flush.go and
+// gather.go (sending); receive.go, receive_pool.go and retain.go (receiving);
+// endpoint_step.go. survey.go is Fabrics, apart from all that.
 //
 // Source: netio3 libfabric backend.
 package rdma
