@@ -35,7 +35,20 @@ func TestMain(m *testing.M) {
 	})
 }
 
-func TestScripts(t *testing.T) { testscript.Run(t, params("testdata")) }
+// shortScripts are those that are run with -short: what a network can do to the
+// commands, for one that is slow, as an emulated device is.
+var shortScripts = []string{"file", "kill", "receive", "restart"}
+
+func TestScripts(t *testing.T) {
+	p := params("testdata")
+	if testing.Short() {
+		p.Dir = ""
+		for _, name := range shortScripts {
+			p.Files = append(p.Files, filepath.Join("testdata", name+".txtar"))
+		}
+	}
+	testscript.Run(t, p)
+}
 
 // TestScriptsOfThisBuild are about the backends that the programs are built with.
 func TestScriptsOfThisBuild(t *testing.T) {
