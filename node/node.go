@@ -71,6 +71,8 @@ type Node struct {
 	dir    *file.Directory
 	done   chan error // the result of the loop's Run
 
+	overRDMA bool
+
 	mu     sync.Mutex
 	closed bool
 	users  []func() closer // in the order of their opening; nil if it is gone
@@ -97,6 +99,7 @@ func Open(cfg Config) (*Node, error) {
 		return nil, errors.Join(err, loop.Close())
 	}
 	n := &Node{loop: loop, opener: opener, dir: dir, done: make(chan error, 1), ended: make(chan struct{})}
+	n.overRDMA = strings.HasPrefix(cfg.Backend, "rdma")
 	go func() { n.done <- loop.Run(context.Background()) }()
 	return n, nil
 }
@@ -157,10 +160,19 @@ func (n *Node) NewSender(cfg bus.SenderConfig) (*bus.Sender, error) {
 	return open(n, func() (*bus.Sender, error) { return bus.NewSender(n.opener, n.dir, cfg) })
 }
 
-// NewReceiver opens a receiver on the node; see bus.NewReceiver.
+// RDMAReceiverBytes is the default of bus.ReceiverConfig.MaxMessageBytes over RDMA: a
+// sender's largest message by default, and a page, have room.
+const RDMAReceiverBytes = 2 << 20
+
+// NewReceiver opens a receiver on the node; see bus.NewReceiver. Over RDMA the
+// default of MaxMessageBytes is RDMAReceiverBytes: each sender takes as many buffers of
+// that size as rdma.Config.ReceiveBuffers says, and two more, all locked.
 //
 // Errors: as there; netio.ErrNotBuiltIn; bus.ErrClosed.
 func (n *Node) NewReceiver(cfg bus.ReceiverConfig, h bus.Handler) (*bus.Receiver, error) {
+	if n.overRDMA && cfg.MaxMessageBytes == 0 {
+		cfg.MaxMessageBytes = RDMAReceiverBytes
+	}
 	return open(n, func() (*bus.Receiver, error) { return bus.NewReceiver(n.opener, n.dir, cfg, h) })
 }
 
