@@ -55,7 +55,7 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 	}
 }
 
-const coverageHeader = "| promise | Go API | tests | state |"
+const coverageHeader = "| promise | Go API | tests | state | RDMA |"
 
 // checkCoverage counts the rows below each heading of the second level, and
 // returns what is wrong, each with its line. Each document has such a heading.
@@ -110,11 +110,11 @@ func checkRow(s *source, line string) (errs []error) {
 	for i := range cells {
 		cells[i] = strings.TrimSpace(cells[i])
 	}
-	if len(cells) != 4 {
-		wrong("got %d cells, want 4", len(cells))
+	if len(cells) != 5 {
+		wrong("got %d cells, want 5", len(cells))
 		return errs
 	}
-	for i, name := range []string{"promise", "Go API", "tests", "state"} {
+	for i, name := range []string{"promise", "Go API", "tests", "state", "RDMA"} {
 		if cells[i] == "" {
 			wrong("%s is empty", name)
 		}
@@ -138,6 +138,39 @@ func checkRow(s *source, line string) (errs []error) {
 	if cells[3] != "" {
 		if err := checkState(cells[3]); err != nil {
 			wrong("%w", err)
+		}
+	}
+	if cells[4] != "" {
+		errs = append(errs, checkRDMA(s, cells[4])...)
+	}
+	return errs
+}
+
+// checkRDMA returns what is wrong with what a row says of netio/rdma. The names
+// in it are of tests if they look so, otherwise of APIs.
+func checkRDMA(s *source, cell string) (errs []error) {
+	what, reason, _ := strings.Cut(cell, ":")
+	hasReason := strings.TrimSpace(reason) != ""
+	switch what {
+	case "same":
+	case "-":
+		if hasReason {
+			errs = append(errs, fmt.Errorf("got a reason for %q, want none", what))
+		}
+	case "put otherwise", "not supported":
+		if !hasReason {
+			errs = append(errs, fmt.Errorf("got no reason for %q, want one behind a colon", what))
+		}
+	default:
+		errs = append(errs, fmt.Errorf("got %q of RDMA, want same, put otherwise, not supported or -", what))
+	}
+	for _, reference := range code.FindAllStringSubmatch(cell, -1) {
+		find, name := s.findAPI, reference[1]
+		if _, function, _ := strings.Cut("."+name[strings.LastIndex(name, "/")+1:], ".Test"); function != "" || strings.HasPrefix(name, "suite: ") {
+			find = s.findTest
+		}
+		if err := find(name); err != nil {
+			errs = append(errs, err)
 		}
 	}
 	return errs
@@ -188,40 +221,47 @@ func TestCheckCoverage(t *testing.T) {
 		row  string
 		want []string
 	}{
-		{"all names exist", "| sends | `Endpoint.Send`, and `reactor.New` | `TestStop`, `suite: port 0 gives a real port` | kept |", nil},
-		{"fields, methods of structs and constants are names", "| sends | `Config.Mode` `netio.Config.Validate` `netio.Safe` | `ExampleNew` | kept |", nil},
-		{"a test that several have is named with its directory", "| sends | `netio.Safe` | `netio/reactor.TestOutput` | kept |", nil},
-		{"a subtest is named", "| sends | `netio.Safe` | `TestStop/before Run` | kept |", nil},
-		{"a subtest of the directory that is named", "| sends | `netio.Safe` | `cmd.TestOutput/of cmd` | kept |", nil},
-		{"other states with a reason", "| sends | `netio.Safe` | `TestStop` | put otherwise: in Go's terms |", nil},
-		{"a test that does not exist", "| sends | `netio.Safe` | `TestStart` | kept |", []string{"6: there is no test TestStart"}},
-		{"a function that is no test", "| sends | `netio.Safe` | `Testing` | kept |", []string{"6: there is no test Testing"}},
-		{"TestMain is no test", "| sends | `netio.Safe` | `TestMain` | kept |", []string{"6: there is no test TestMain"}},
-		{"a test of another module", "| sends | `netio.Safe` | `TestElsewhere` | kept |", []string{"6: there is no test TestElsewhere"}},
-		{"a test of another directory", "| sends | `netio.Safe` | `cmd.TestStop` | kept |", []string{"6: there is no test cmd.TestStop"}},
-		{"a test that several have", "| sends | `netio.Safe` | `TestOutput` | kept |", []string{"6: several directories have TestOutput: write which, as in cmd.TestOutput"}},
-		{"a subtest that does not exist", "| sends | `netio.Safe` | `TestStop/before Stop` | kept |", []string{`6: TestStop has no subtest "before Stop"`}},
-		{"a subtest of another directory", "| sends | `netio.Safe` | `netio/reactor.TestOutput/of cmd` | kept |", []string{`6: TestOutput has no subtest "of cmd"`}},
-		{"a check that does not exist", "| sends | `netio.Safe` | `suite: port 1` | kept |", []string{`6: the conformance suite has no check "port 1"`}},
-		{"a case of a check is no check", "| sends | `netio.Safe` | `suite: no check` | kept |", []string{`6: the conformance suite has no check "no check"`}},
-		{"a name that is no test", "| sends | `netio.Safe` | `port 0 gives a real port` | kept |", []string{`6: "port 0 gives a real port" is neither a test nor a "suite: " with the name of a check`}},
-		{"words among the tests", "| sends | `netio.Safe` | `TestStop`, by hand | kept |", []string{`6: got "by hand" among the tests, want names only`}},
-		{"tests without a name", "| sends | `netio.Safe` | by hand | kept |", []string{`6: got "by hand", want the name of a test in it`, `6: got "by hand" among the tests, want names only`}},
-		{"an API that does not exist", "| sends | `netio.Unsafe` | `TestStop` | kept |", []string{"6: no package exports netio.Unsafe"}},
-		{"a method that does not exist", "| sends | `Endpoint.Receive` | `TestStop` | kept |", []string{"6: no package exports netio.Endpoint.Receive"}},
-		{"a field that is not exported", "| sends | `Config.hidden` | `TestStop` | kept |", []string{"6: no package exports netio.Config.hidden"}},
-		{"an API of another package", "| sends | `reactor.Safe` | `TestStop` | kept |", []string{"6: no package exports reactor.Safe"}},
-		{"an API without a name", "| sends | a method | `TestStop` | kept |", []string{`6: got "a method", want the name of an API in it`}},
-		{"an unknown state", "| sends | `netio.Safe` | `TestStop` | open |", []string{`6: got the state "open", want kept, put otherwise or RDMA only`}},
-		{"a state without its reason", "| sends | `netio.Safe` | `TestStop` | RDMA only: |", []string{`6: got no reason for "RDMA only", want one behind a colon`}},
-		{"a reason that nobody needs", "| sends | `netio.Safe` | `TestStop` | kept: nearly |", []string{`6: got a reason for "kept", want none`}},
-		{"empty cells", "| | | | |", []string{"6: promise is empty", "6: Go API is empty", "6: tests is empty", "6: state is empty"}},
-		{"a cell too few", "| sends | `netio.Safe` | `TestStop` |", []string{"6: got 3 cells, want 4"}},
+		{"all names exist", "| sends | `Endpoint.Send`, and `reactor.New` | `TestStop`, `suite: port 0 gives a real port` | kept | same |", nil},
+		{"fields, methods of structs and constants are names", "| sends | `Config.Mode` `netio.Config.Validate` `netio.Safe` | `ExampleNew` | kept | same |", nil},
+		{"a test that several have is named with its directory", "| sends | `netio.Safe` | `netio/reactor.TestOutput` | kept | same |", nil},
+		{"a subtest is named", "| sends | `netio.Safe` | `TestStop/before Run` | kept | same |", nil},
+		{"a subtest of the directory that is named", "| sends | `netio.Safe` | `cmd.TestOutput/of cmd` | kept | same |", nil},
+		{"other states with a reason", "| sends | `netio.Safe` | `TestStop` | put otherwise: in Go's terms | same |", nil},
+		{"a test that does not exist", "| sends | `netio.Safe` | `TestStart` | kept | same |", []string{"6: there is no test TestStart"}},
+		{"a function that is no test", "| sends | `netio.Safe` | `Testing` | kept | same |", []string{"6: there is no test Testing"}},
+		{"TestMain is no test", "| sends | `netio.Safe` | `TestMain` | kept | same |", []string{"6: there is no test TestMain"}},
+		{"a test of another module", "| sends | `netio.Safe` | `TestElsewhere` | kept | same |", []string{"6: there is no test TestElsewhere"}},
+		{"a test of another directory", "| sends | `netio.Safe` | `cmd.TestStop` | kept | same |", []string{"6: there is no test cmd.TestStop"}},
+		{"a test that several have", "| sends | `netio.Safe` | `TestOutput` | kept | same |", []string{"6: several directories have TestOutput: write which, as in cmd.TestOutput"}},
+		{"a subtest that does not exist", "| sends | `netio.Safe` | `TestStop/before Stop` | kept | same |", []string{`6: TestStop has no subtest "before Stop"`}},
+		{"a subtest of another directory", "| sends | `netio.Safe` | `netio/reactor.TestOutput/of cmd` | kept | same |", []string{`6: TestOutput has no subtest "of cmd"`}},
+		{"a check that does not exist", "| sends | `netio.Safe` | `suite: port 1` | kept | same |", []string{`6: the conformance suite has no check "port 1"`}},
+		{"a case of a check is no check", "| sends | `netio.Safe` | `suite: no check` | kept | same |", []string{`6: the conformance suite has no check "no check"`}},
+		{"a name that is no test", "| sends | `netio.Safe` | `port 0 gives a real port` | kept | same |", []string{`6: "port 0 gives a real port" is neither a test nor a "suite: " with the name of a check`}},
+		{"words among the tests", "| sends | `netio.Safe` | `TestStop`, by hand | kept | same |", []string{`6: got "by hand" among the tests, want names only`}},
+		{"tests without a name", "| sends | `netio.Safe` | by hand | kept | same |", []string{`6: got "by hand", want the name of a test in it`, `6: got "by hand" among the tests, want names only`}},
+		{"an API that does not exist", "| sends | `netio.Unsafe` | `TestStop` | kept | same |", []string{"6: no package exports netio.Unsafe"}},
+		{"a method that does not exist", "| sends | `Endpoint.Receive` | `TestStop` | kept | same |", []string{"6: no package exports netio.Endpoint.Receive"}},
+		{"a field that is not exported", "| sends | `Config.hidden` | `TestStop` | kept | same |", []string{"6: no package exports netio.Config.hidden"}},
+		{"an API of another package", "| sends | `reactor.Safe` | `TestStop` | kept | same |", []string{"6: no package exports reactor.Safe"}},
+		{"an API without a name", "| sends | a method | `TestStop` | kept | same |", []string{`6: got "a method", want the name of an API in it`}},
+		{"an unknown state", "| sends | `netio.Safe` | `TestStop` | open | same |", []string{`6: got the state "open", want kept, put otherwise or RDMA only`}},
+		{"a state without its reason", "| sends | `netio.Safe` | `TestStop` | RDMA only: | same |", []string{`6: got no reason for "RDMA only", want one behind a colon`}},
+		{"a reason that nobody needs", "| sends | `netio.Safe` | `TestStop` | kept: nearly | same |", []string{`6: got a reason for "kept", want none`}},
+		{"empty cells", "| | | | | |", []string{"6: promise is empty", "6: Go API is empty", "6: tests is empty", "6: state is empty", "6: RDMA is empty"}},
+		{"a cell too few", "| sends | `netio.Safe` | `TestStop` | kept |", []string{"6: got 4 cells, want 5"}},
+		{"what RDMA does is said with names", "| sends | `netio.Safe` | `TestStop` | kept | put otherwise: `Config.Mode`, `netio/reactor.TestOutput`, `suite: port 0 gives a real port` |", nil},
+		{"not a backend's matter", "| sends | `netio.Safe` | `TestStop` | kept | - |", nil},
+		{"an unknown word for RDMA", "| sends | `netio.Safe` | `TestStop` | kept | open |", []string{`6: got "open" of RDMA, want same, put otherwise, not supported or -`}},
+		{"RDMA without its reason", "| sends | `netio.Safe` | `TestStop` | kept | not supported |", []string{`6: got no reason for "not supported", want one behind a colon`}},
+		{"RDMA with a reason that nobody needs", "| sends | `netio.Safe` | `TestStop` | kept | -: really |", []string{`6: got a reason for "-", want none`}},
+		{"RDMA with a test that does not exist", "| sends | `netio.Safe` | `TestStop` | kept | same: `TestStart` |", []string{"6: there is no test TestStart"}},
+		{"RDMA with an API that does not exist", "| sends | `netio.Safe` | `TestStop` | kept | same: `netio.Unsafe` |", []string{"6: no package exports netio.Unsafe"}},
 	}
 	s := readSource(t, made)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			text := "## guide\n### sending\n\n" + coverageHeader + "\n|---|---|---|---|\n" + test.row + "\n"
+			text := "## guide\n### sending\n\n" + coverageHeader + "\n|---|---|---|---|---|\n" + test.row + "\n"
 			rows, got := checkCoverage(s, text, []string{"guide"})
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("mistakes (-want +got):\n%s", diff)
@@ -236,7 +276,7 @@ func TestCheckCoverage(t *testing.T) {
 // TestCheckCoverageKnowsItsPlace: a row that nobody looks at would not be held
 // to anything.
 func TestCheckCoverageKnowsItsPlace(t *testing.T) {
-	const row = "| sends | `netio.Safe` | `TestStop` | kept |\n"
+	const row = "| sends | `netio.Safe` | `TestStop` | kept | same |\n"
 	tests := []struct {
 		name string
 		text string

@@ -89,7 +89,7 @@ func (out *outlet) speakable() bool {
 	p := out.sender.pub
 	var err error
 	if have := p.backend.Name(); out.entry.Backend != have {
-		err = fmt.Errorf("bus: receiver speaks %q, this sender %q: use the same backend", out.entry.Backend, have)
+		err = &BackendError{out.entry.Role, out.entry.Backend, have}
 	} else if need := frameBytes(p.cfg.PageBytes, p.cfg.MaxMessageBytes); need > out.entry.MaxMessageBytes {
 		err = fmt.Errorf("bus: sender sends up to %d bytes at once, receiver takes %d: raise ReceiverConfig.MaxMessageBytes", need, out.entry.MaxMessageBytes)
 	}

@@ -155,7 +155,7 @@ func TestAReceiverIsRefusedWithAReason(t *testing.T) {
 		cfg   bus.ReceiverConfig
 		want  string
 	}{
-		{"of another backend", func(e *directory.Entry) { e.Backend = "rdma:verbs" }, bus.ReceiverConfig{}, `receiver speaks "rdma:verbs"`},
+		{"of another backend", func(e *directory.Entry) { e.Backend = "rdma:verbs" }, bus.ReceiverConfig{}, `receiver speaks "rdma:verbs", this sender "memory": use the same backend for both`},
 		{"that takes less than we send", nil, bus.ReceiverConfig{MaxMessageBytes: 1 << 17}, "raise ReceiverConfig.MaxMessageBytes"},
 		{"behind a stale entry", func(e *directory.Entry) { e.Instance = "somebodyelse" }, bus.ReceiverConfig{}, "stale"},
 		{"that refuses a policy of ours", nil, bus.ReceiverConfig{Subscription: bus.SubscriptionConfig{Policy: bus.Policy{Kind: bus.Latest}}}, "does not allow this policy"},

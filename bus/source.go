@@ -83,7 +83,7 @@ func (src *source) params() netio.Params {
 func (src *source) speakable() bool {
 	var err error
 	if have := src.sub.backend.Name(); src.entry.Backend != have {
-		err = fmt.Errorf("bus: publisher speaks %q, this subscriber %q: use the same backend", src.entry.Backend, have)
+		err = &BackendError{src.entry.Role, src.entry.Backend, have}
 	} else if need := frameBytes(src.entry.PageBytes, src.entry.MaxMessageBytes); need > src.sub.cfg.MaxMessageBytes {
 		err = fmt.Errorf("bus: publisher sends up to %d bytes at once, this subscriber receives %d: raise SubscriberConfig.MaxMessageBytes", need, src.sub.cfg.MaxMessageBytes)
 	}

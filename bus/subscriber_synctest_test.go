@@ -267,7 +267,7 @@ func TestAPublisherRefusesWithAReason(t *testing.T) {
 		pub   bus.PublisherConfig
 		want  string
 	}{
-		{"an entry of another backend", func(e *directory.Entry) { e.Backend = "rdma:verbs" }, bus.PublisherConfig{}, `publisher speaks "rdma:verbs", this subscriber "memory"`},
+		{"an entry of another backend", func(e *directory.Entry) { e.Backend = "rdma:verbs" }, bus.PublisherConfig{}, `publisher speaks "rdma:verbs", this subscriber "memory": use the same backend for both, here "rdma:verbs" (node.Config.Backend)`},
 		{"messages above the subscriber's limit", nil, bus.PublisherConfig{MaxMessageBytes: 80 << 20}, "raise SubscriberConfig.MaxMessageBytes"},
 		{"a stale entry", func(e *directory.Entry) { e.Instance = "somebodyelse" }, bus.PublisherConfig{}, "stale"},
 	}

@@ -95,7 +95,8 @@ type Endpoint interface {
 	SendBuffer(b *Buffer) error
 
 	// Send sends header and data as one message without copying data. A backend
-	// may copy a message that is so small that this costs less.
+	// may copy a message that is so small that this costs less, or that lies in
+	// more pieces than its device takes.
 	//
 	//   - header: 0 to MaxHeaderBytes bytes; may be reused on return.
 	//   - data: the pieces of the message, in order. Their bytes must not

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"tagbus/bus"
-	"tagbus/node"
 	"tagbus/tags"
 )
 
@@ -19,7 +18,7 @@ var (
 	benchSubscribers = []int{1, 4, 16}
 )
 
-// BenchmarkEndToEnd publishes over TCP on loopback to subscribers with a loop
+// BenchmarkEndToEnd publishes on loopback to subscribers with a loop
 // of their own each, in one process, and waits until all have everything. One
 // op is one message published; deliveries/s counts all subscribers.
 func BenchmarkEndToEnd(b *testing.B) {
@@ -105,22 +104,11 @@ func BenchmarkPublish(b *testing.B) {
 	}
 }
 
-func openNode(tb testing.TB, dir string) *node.Node {
-	tb.Helper()
-	n, err := node.Open(node.Config{Bus: dir})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := n.Close(); err != nil {
-			tb.Errorf("close node: %v", err)
-		}
-	})
-	return n
-}
-
 func openPublisher(tb testing.TB, dir string, cfg bus.PublisherConfig) *bus.Publisher {
 	tb.Helper()
+	if !cfg.Listen.IsValid() {
+		cfg.Listen = listen()
+	}
 	p, err := openNode(tb, dir).NewPublisher(cfg)
 	if err != nil {
 		tb.Fatal(err)

@@ -10,12 +10,12 @@ import (
 	"tagbus/tags"
 )
 
-// TestTheOtherDirectionOverTCP: two nodes, as two programs have them, with
+// TestTheOtherDirection: two nodes, as two programs have them, with
 // messages larger than a page among the others.
-func TestTheOtherDirectionOverTCP(t *testing.T) {
+func TestTheOtherDirection(t *testing.T) {
 	folder := t.TempDir()
 	var got, bytes, bad atomic.Int64
-	receiver, err := openNode(t, folder).NewReceiver(bus.ReceiverConfig{Tags: tags.Of(1, 2)}, func(m bus.Message) {
+	receiver, err := openNode(t, folder).NewReceiver(bus.ReceiverConfig{Tags: tags.Of(1, 2), Listen: listen()}, func(m bus.Message) {
 		if int64(m.Counter) != got.Add(1) || m.Tag != 1 || m.Status != 7 {
 			bad.Add(1)
 		}
@@ -61,7 +61,7 @@ func TestTheOtherDirectionOverTCP(t *testing.T) {
 
 func TestTheOtherDirectionOnOneLoop(t *testing.T) {
 	n := openNode(t, t.TempDir())
-	if _, err := n.NewReceiver(bus.ReceiverConfig{Tags: tags.Of(1)}, func(bus.Message) {}); err != nil {
+	if _, err := n.NewReceiver(bus.ReceiverConfig{Tags: tags.Of(1), Listen: listen()}, func(bus.Message) {}); err != nil {
 		t.Fatal(err)
 	}
 	sender, err := n.NewSender(bus.SenderConfig{})

@@ -46,8 +46,19 @@ type Config struct {
 	// out whoever is gone; set a UserTimeout if they are switched off.
 	TCP tcp.Config
 
+	// RDMA tunes the backend rdma. The provider of Backend, if it names one, goes
+	// before its Provider.
+	RDMA rdma.Config
+
 	Directory file.Config
 }
+
+// Fabrics tells what this host and this program have for the backend rdma, and
+// what is missing; its Text is for people. It sends nothing.
+//
+//   - Errors: libfabric's, with what was found otherwise.
+//   - Threads: any. Blocks: for some 100 ms, when libfabric looks for devices.
+func Fabrics() (rdma.Survey, error) { return rdma.Fabrics() }
 
 // Node is a running event loop with a transport and a directory. Publishers,
 // subscribers, senders and receivers of one node share its loop, on which their
@@ -59,6 +70,8 @@ type Node struct {
 	opener netio.Opener
 	dir    *file.Directory
 	done   chan error // the result of the loop's Run
+
+	overRDMA bool
 
 	mu     sync.Mutex
 	closed bool
@@ -86,6 +99,7 @@ func Open(cfg Config) (*Node, error) {
 		return nil, errors.Join(err, loop.Close())
 	}
 	n := &Node{loop: loop, opener: opener, dir: dir, done: make(chan error, 1), ended: make(chan struct{})}
+	n.overRDMA = strings.HasPrefix(cfg.Backend, "rdma")
 	go func() { n.done <- loop.Run(context.Background()) }()
 	return n, nil
 }
@@ -97,9 +111,15 @@ func (c Config) opener(loop *reactor.EventLoop) (netio.Opener, error) {
 		if c.TCP.UserTimeout == 0 {
 			c.TCP.UserTimeout = -1
 		}
-		return tcp.Opener(loop, c.TCP), c.suits(c.TCP.Config)
+		return tcp.Opener(loop, c.TCP), suits(c.TCP.Config)
 	case name == "rdma":
-		return rdma.Opener(loop, rdma.Config{Provider: provider}), nil
+		if provider != "" {
+			if err := (rdma.Config{Provider: provider}).Validate(); err != nil {
+				return nil, fmt.Errorf("%w: got %q: %w", ErrUnknownBackend, c.Backend, err)
+			}
+			c.RDMA.Provider = provider
+		}
+		return rdma.Opener(loop, c.RDMA), errors.Join(c.RDMA.Validate(), suits(c.RDMA.Config))
 	}
 	return nil, fmt.Errorf("%w: got %q", ErrUnknownBackend, c.Backend)
 }
@@ -108,7 +128,7 @@ func (c Config) opener(loop *reactor.EventLoop) (netio.Opener, error) {
 // called by any goroutine, and have send buffers of their own.
 //
 // Errors: netio.ErrInvalidConfig, wrapped.
-func (Config) suits(c netio.Config) error {
+func suits(c netio.Config) error {
 	var errs []error
 	if c.ThreadSafety != netio.Safe {
 		errs = append(errs, fmt.Errorf("%w: ThreadSafety is %v, want safe: the bus is for many goroutines", netio.ErrInvalidConfig, c.ThreadSafety))
@@ -140,10 +160,19 @@ func (n *Node) NewSender(cfg bus.SenderConfig) (*bus.Sender, error) {
 	return open(n, func() (*bus.Sender, error) { return bus.NewSender(n.opener, n.dir, cfg) })
 }
 
-// NewReceiver opens a receiver on the node; see bus.NewReceiver.
+// RDMAReceiverBytes is the default of bus.ReceiverConfig.MaxMessageBytes over RDMA: a
+// sender's largest message by default, and a page, have room.
+const RDMAReceiverBytes = 2 << 20
+
+// NewReceiver opens a receiver on the node; see bus.NewReceiver. Over RDMA the
+// default of MaxMessageBytes is RDMAReceiverBytes: each sender takes as many buffers of
+// that size as rdma.Config.ReceiveBuffers says, and two more, all locked.
 //
 // Errors: as there; netio.ErrNotBuiltIn; bus.ErrClosed.
 func (n *Node) NewReceiver(cfg bus.ReceiverConfig, h bus.Handler) (*bus.Receiver, error) {
+	if n.overRDMA && cfg.MaxMessageBytes == 0 {
+		cfg.MaxMessageBytes = RDMAReceiverBytes
+	}
 	return open(n, func() (*bus.Receiver, error) { return bus.NewReceiver(n.opener, n.dir, cfg, h) })
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/netio"
+	"tagbus/netio/rdma"
 	"tagbus/netio/tcp"
 	"tagbus/node"
 	"tagbus/tags"
@@ -35,6 +36,8 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		want string
 	}{
 		{"an unknown backend", node.Config{Bus: t.TempDir(), Backend: "udp"}, node.ErrUnknownBackend, `got "udp"`},
+		{"a provider that there is not", node.Config{Bus: t.TempDir(), Backend: "rdma:pigeon"}, node.ErrUnknownBackend, `got "rdma:pigeon": netio: invalid configuration: Provider is "pigeon", want verbs, tcp or net`},
+		{"an RDMA backend for one goroutine", node.Config{Bus: t.TempDir(), Backend: "rdma", RDMA: rdma.Config{Config: netio.Config{ThreadSafety: netio.Unsafe}}}, netio.ErrInvalidConfig, "ThreadSafety is unsafe"},
 		{"tcp has no providers", node.Config{Bus: t.TempDir(), Backend: "tcp:x"}, node.ErrUnknownBackend, `got "tcp:x"`},
 		{"a backend for one goroutine", node.Config{Bus: t.TempDir(), TCP: tcp.Config{Config: netio.Config{ThreadSafety: netio.Unsafe}}}, netio.ErrInvalidConfig, "ThreadSafety is unsafe"},
 		{"shared send buffers", node.Config{Bus: t.TempDir(), TCP: tcp.Config{Config: netio.Config{SharedSend: netio.SharedBuffers{Buffers: 1}}}}, netio.ErrInvalidConfig, "SharedSend.Buffers is 1"},
@@ -53,24 +56,12 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestRDMANeedsItsBuildTag(t *testing.T) {
-	n, err := node.Open(node.Config{Bus: t.TempDir(), Backend: "rdma:verbs"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer n.Close()
-	_, err = n.NewSubscriber(bus.SubscriberConfig{})
-	if !errors.Is(err, netio.ErrNotBuiltIn) || !strings.Contains(err.Error(), "-tags libfabric") {
-		t.Errorf("got %v, want ErrNotBuiltIn and what to do", err)
-	}
-}
-
 func TestCloseClosesEverything(t *testing.T) {
-	n, err := node.Open(node.Config{Bus: t.TempDir()})
+	n, err := node.Open(node.Config{Bus: t.TempDir(), Backend: backend})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1)})
+	p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1), Listen: listen()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +86,7 @@ func TestCloseClosesEverything(t *testing.T) {
 }
 
 // TestMessagesCostNoAllocation counts what the whole process allocates while
-// messages go from Publish to a handler over TCP.
+// messages go from Publish to a handler.
 func TestMessagesCostNoAllocation(t *testing.T) {
 	if raceEnabled {
 		t.Skip("allocations are not those of the product under the race detector")
@@ -204,12 +195,12 @@ func userTimeouts(t *testing.T) (all []int) {
 // TestCallbacksMayUseTheNodeWhileItCloses is a deadlock that a lock around the
 // closing of users would be.
 func TestCallbacksMayUseTheNodeWhileItCloses(t *testing.T) {
-	n, err := node.Open(node.Config{Bus: t.TempDir()})
+	n, err := node.Open(node.Config{Bus: t.TempDir(), Backend: backend})
 	if err != nil {
 		t.Fatal(err)
 	}
 	inside := make(chan error, 2)
-	p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1), OnEvent: func(e bus.Event) {
+	p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1), Listen: listen(), OnEvent: func(e bus.Event) {
 		if e.Kind == bus.Subscribed {
 			inside <- n.Close() // would wait for itself
 		}

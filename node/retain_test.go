@@ -8,18 +8,22 @@ import (
 	"unsafe"
 
 	"tagbus/bus"
+	"tagbus/netio/rdma"
+	"tagbus/node"
 	"tagbus/tags"
 )
 
 // TestRetainCopiesNothing looks where the data is.
 func TestRetainCopiesNothing(t *testing.T) {
+	const messages = 300
 	dir := t.TempDir()
-	p := openPublisher(t, dir, bus.PublisherConfig{Tags: tags.Of(1)})
-	s, err := openNode(t, dir).NewSubscriber(bus.SubscriberConfig{})
+	// A backend with a fixed number of receive buffers spares half of them.
+	cfg := node.Config{Bus: dir, Backend: backend, RDMA: rdma.Config{ReceiveBuffers: 2 * messages}}
+	p := openPublisher(t, dir, bus.PublisherConfig{Tags: tags.Of(1), MaxMessageBytes: 100_000})
+	s, err := openNodeWith(t, cfg).NewSubscriber(bus.SubscriberConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	const messages = 300
 	arrived := make(chan bus.Message, messages)
 	sub, err := s.Subscribe(tags.Of(1), func(m bus.Message) {
 		before := unsafe.SliceData(m.Data)

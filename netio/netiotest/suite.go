@@ -70,7 +70,8 @@ type Suite struct {
 	// are stand-ins whose methods may be called anywhere.
 	Reset func(a, b netio.Endpoint)
 
-	// MaxPieces is the most pieces of data that one Send takes. 0: no limit.
+	// MaxPieces is the most pieces of data that one Send takes, of a message that
+	// is not too large. 0: no limit.
 	MaxPieces int
 
 	// Endpoints is how many connections one backend has in the test of many.

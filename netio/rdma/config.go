@@ -1,26 +1,108 @@
-// Package rdma is the backend over RDMA fabrics, through libfabric.
-//
-// It is built in with the build tag libfabric, which needs cgo and the
-// development files of libfabric. Without the tag its Opener returns an error
-// that says so, and the rest of the program builds and runs without cgo.
 package rdma
 
-import "tagbus/netio"
+import (
+	"errors"
+	"fmt"
+	"log/slog"
 
-// Config says which fabric to use. The zero value lets libfabric choose.
+	"tagbus/netio"
+)
+
+// Providers of libfabric that this backend can use.
+const (
+	ProviderVerbs = "verbs" // RDMA devices: InfiniBand, RoCE, iWARP
+	ProviderTCP   = "tcp"   // sockets, on any machine; to try things out
+	ProviderNet   = "net"   // the next generation of tcp in libfabric 1.17
+)
+
+// Defaults of Config.
+const (
+	DefaultReceiveBuffers = 16
+	DefaultMaxEndpoints   = 4096
+)
+
+// Limits of Config.
+const (
+	maxReceiveBuffers = 1 << 14
+	maxCount          = 1 << 20
+)
+
+// Config says which fabric to use and how. The zero value uses an RDMA device.
 type Config struct {
-	// Config is what all backends have in common.
+	// Config is what all backends have in common. Its Mode chooses the provider
+	// if Provider does not: ModeRDMA verbs, ModeTCP tcp, ModeDefault verbs.
 	netio.Config
 
-	// Provider is the libfabric provider, for example "verbs" or "tcp".
-	// Default: the best that the machine has.
+	// Provider is the libfabric provider: "verbs", "tcp" or "net". Both ends of a
+	// connection use the same. Default: by Mode.
 	Provider string
+
+	// ReceiveBuffers is how many receive buffers an endpoint gets whose Params
+	// leave it to the backend (ReceiveParams.Buffers of 0), 1 to 16,384. Each
+	// holds a message of ReceiveParams.MaxMessageBytes; two more are for flow
+	// control. Default 16.
+	ReceiveBuffers int
+
+	// MaxEndpoints is the largest number of accepted connections. Further ones
+	// are refused and counted in Stats.AcceptShed. Default 4,096.
+	MaxEndpoints int
+
+	// Logger gets warnings about what is counted but has no callback. Default:
+	// slog.Default().
+	Logger *slog.Logger
+}
+
+// provider returns the one to use.
+func (c Config) provider() string {
+	switch {
+	case c.Provider != "":
+		return c.Provider
+	case c.Mode == netio.ModeTCP:
+		return ProviderTCP
+	default:
+		return ProviderVerbs
+	}
 }
 
 // name returns the backend's name as the directory writes it.
-func (c Config) name() string {
-	if c.Provider == "" {
-		return "rdma"
+func (c Config) name() string { return "rdma:" + c.provider() }
+
+func (c Config) withDefaults() Config {
+	c.Config = c.WithDefaults()
+	c.Provider = c.provider()
+	if c.ReceiveBuffers == 0 {
+		c.ReceiveBuffers = DefaultReceiveBuffers
 	}
-	return "rdma:" + c.Provider
+	if c.MaxEndpoints == 0 {
+		c.MaxEndpoints = DefaultMaxEndpoints
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+// Validate reports all violations of c, joined; each wraps netio.ErrInvalidConfig
+// and names the field, its value and its limit. The opener calls it.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	var errs []error
+	refuse := func(field string, value any, want string) {
+		errs = append(errs, fmt.Errorf("%w: %s is %v, want %s", netio.ErrInvalidConfig, field, value, want))
+	}
+	switch c.Provider {
+	case ProviderVerbs, ProviderTCP, ProviderNet:
+	default:
+		refuse("Provider", fmt.Sprintf("%q", c.Provider), "verbs, tcp or net: those with connections (FI_EP_MSG)")
+	}
+	if c.Mode == netio.ModeTCP && c.Provider == ProviderVerbs {
+		refuse("Provider", c.Provider, "tcp or net, as Mode is TCP")
+	}
+	if c.ReceiveBuffers < 1 || c.ReceiveBuffers > maxReceiveBuffers {
+		refuse("ReceiveBuffers", c.ReceiveBuffers, fmt.Sprintf("1 to %d", maxReceiveBuffers))
+	}
+	if c.MaxEndpoints < 1 || c.MaxEndpoints > maxCount {
+		refuse("MaxEndpoints", c.MaxEndpoints, fmt.Sprintf("1 to %d", maxCount))
+	}
+	return errors.Join(append(errs, c.Config.Validate())...)
 }

@@ -1,4 +1,4 @@
-//go:build !libfabric
+//go:build !libfabric || !cgo
 
 package rdma
 
@@ -15,6 +15,6 @@ import (
 // Errors of the Opener: netio.ErrNotBuiltIn, wrapped with what to do.
 func Opener(_ *reactor.EventLoop, cfg Config) netio.Opener {
 	return func(netio.Handler) (netio.Backend, error) {
-		return nil, fmt.Errorf("%w: %s: install libfabric-dev and build with -tags libfabric, or use the backend tcp", netio.ErrNotBuiltIn, cfg.name())
+		return nil, fmt.Errorf("%w: %s: %s, or use the backend tcp", netio.ErrNotBuiltIn, cfg.name(), toInstall)
 	}
 }

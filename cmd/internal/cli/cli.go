@@ -69,6 +69,7 @@ type Common struct {
 	JSON    bool             `name:"json" help:"Print the summary as one line of JSON on standard output instead of as text on standard error."`
 	Quiet   bool             `short:"q" help:"Say nothing on standard error but errors and the summary."`
 	Version kong.VersionFlag `help:"Print the version and stop."`
+	Fabrics fabricsFlag      `help:"List what --backend can be on this host (providers of libfabric, devices, speed of links) and what is missing, and stop."`
 }
 
 // minExpiry is two of the looks at the directory that the file package makes by
@@ -142,13 +143,13 @@ type Flags interface {
 // Parse reads a command line into flags, a pointer. If run is false the command is to end with the code: help was asked for, or the command
 // line makes no sense, and that has been said.
 func Parse(p Program, flags Flags, args []string, s Streams) (code int, run bool) {
-	stopped := false // by --help or --version
+	stopped := false // by --help, --version or --fabrics
 	parser, err := kong.New(flags,
 		kong.Name(p.Name), kong.Description(p.Description),
 		kong.Writers(s.Out, s.Err),
 		kong.Vars{"version": p.Name + " " + version()},
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}),
-		kong.Exit(func(int) { stopped = true }),
+		kong.Exit(func(status int) { stopped, code = true, status }),
 	)
 	if err == nil {
 		_, err = parser.Parse(args)
@@ -158,7 +159,7 @@ func Parse(p Program, flags Flags, args []string, s Streams) (code int, run bool
 	}
 	switch {
 	case stopped:
-		return ExitDone, false
+		return code, false
 	case err != nil:
 		fmt.Fprintf(s.Err, "%s: %s\n%s: see %s --help\n", p.Name, Text(err), p.Name, p.Name)
 		return ExitUsage, false
@@ -214,6 +215,7 @@ var flagNames = strings.NewReplacer(
 	"HeartbeatsOff", "0",
 	"PublisherConfig.MaxStall", "--max-stall of the publisher",
 	"MaxStall is", "--max-stall is",
+	"(node.Config.Backend)", "(--backend; see --fabrics for what this host can use)",
 	"Tags is empty", "--tags is empty",
 	"bus: invalid configuration: ", "",
 	"\n", "; ",

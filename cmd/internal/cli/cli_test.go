@@ -36,6 +36,7 @@ func TestParse(t *testing.T) {
 		{"a good line", []string{"--bus", "dir"}, 0, true, "", ""},
 		{"help", []string{"--help"}, 0, false, "Usage: tool --bus=DIR", ""},
 		{"the version", []string{"--version"}, 0, false, "tool ", ""},
+		{"the fabrics", []string{"--fabrics"}, 0, false, "memory that may be locked: ", ""},
 		{"a flag is missing", nil, 2, false, "", "tool: missing flags: --bus=DIR\ntool: see tool --help\n"},
 		{"an unknown flag", []string{"--bus", "dir", "--bsu", "x"}, 2, false, "", `tool: unknown flag --bsu, did you mean "--bus"?`},
 		{"a value of another type", []string{"--bus", "dir", "--number", "many"}, 2, false, "", `tool: --number: expected a valid 64 bit int but got "many"`},

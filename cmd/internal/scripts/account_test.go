@@ -102,6 +102,7 @@ type accountSubscriber struct {
 // order. For each subscriber that is left and each tag, what was published is
 // received or reported lost, and the publishers have the same counts.
 func TestEveryMessageIsAccountedFor(t *testing.T) {
+	notShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	policies := []string{"block", "block", "drop-newest", "drop-newest", "drop-oldest", "latest", "sample:10", "disconnect:30s"}

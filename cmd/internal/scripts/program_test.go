@@ -26,6 +26,14 @@ type program struct {
 	out  bytes.Buffer
 }
 
+// notShort skips a test that needs several processes to keep up with each other.
+func notShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("left out with -short: it takes a machine that keeps up")
+	}
+}
+
 // run starts a command. It is killed at the end of the test, if it still runs.
 func run(tb testing.TB, name string, args ...string) *program {
 	tb.Helper()

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,14 +28,37 @@ const raceOptions = "atexit_sleep_ms=10"
 func TestMain(m *testing.M) {
 	streams := cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	testscript.Main(m, map[string]func(){
-		"publisher":  func() { os.Exit(publish.Main(os.Args[1:], streams)) },
-		"subscriber": func() { os.Exit(subscribe.Main(os.Args[1:], streams)) },
+		"publisher": func() { os.Exit(publish.Main(withBackend(os.Args[1:], true), streams)) },
+		"subscriber": func() {
+			os.Exit(subscribe.Main(withBackend(os.Args[1:], slices.Contains(os.Args, "--receive")), streams))
+		},
 	})
 }
 
+// shortScripts are those that are run with -short: what a network can do to the
+// commands, for one that is slow, as an emulated device is.
+var shortScripts = []string{"file", "kill", "receive", "restart"}
+
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata",
+	p := params("testdata")
+	if testing.Short() {
+		p.Dir = ""
+		for _, name := range shortScripts {
+			p.Files = append(p.Files, filepath.Join("testdata", name+".txtar"))
+		}
+	}
+	testscript.Run(t, p)
+}
+
+// TestScriptsOfThisBuild are about the backends that the programs are built with.
+func TestScriptsOfThisBuild(t *testing.T) {
+	testscript.Run(t, params(filepath.Join("testdata", buildScripts)))
+}
+
+// params says how the scripts of a folder run.
+func params(dir string) testscript.Params {
+	return testscript.Params{
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"start":    start,
@@ -55,9 +79,14 @@ func TestScripts(t *testing.T) {
 			// 16 tags, as a ProtoDUNE front end has.
 			env.Setenv("TAGS", "0x1000013000118000-0x100001300011800f")
 			env.Setenv("GORACE", raceOptions)
+			env.Setenv("BACKEND", testBackend())
+			env.Setenv("HOST", testHost())
+			for _, name := range []string{"NETIO_RDMA_PROV", addressVariable} { // which commands of exec ask for, too
+				env.Setenv(name, os.Getenv(name))
+			}
 			return nil
 		},
-	})
+	}
 }
 
 // random FILE BYTES writes bytes that are the same in every run.
@@ -102,13 +131,13 @@ func checkJSON(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// takeport NAME listens on a port of loopback until the script ends, and puts
+// takeport NAME listens on a port of $HOST until the script ends, and puts
 // the port into an environment variable.
 func takePort(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 1 {
 		ts.Fatalf("usage: takeport NAME")
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", testHost()+":0")
 	ts.Check(err)
 	ts.Defer(func() { listener.Close() })
 	ts.Setenv(args[0], strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))

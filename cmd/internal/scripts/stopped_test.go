@@ -12,6 +12,7 @@ import (
 // TestAStoppedBlockSubscriberMakesThePublisherWait: its memory stays flat, it
 // waits, and goes on when the subscriber does.
 func TestAStoppedBlockSubscriberMakesThePublisherWait(t *testing.T) {
+	notShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	const pool = 16 << 20
@@ -76,6 +77,7 @@ var (
 // TestADropNewestSubscriberNeverMakesThePublisherWait: what it loses while it is
 // stopped, it says exactly and by tag.
 func TestADropNewestSubscriberNeverMakesThePublisherWait(t *testing.T) {
+	notShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	sub := run(t, "subscriber", "subscriber", "--bus", dir, "--tags", "1-4", "--verify", "--until-goodbye", "--policy", "drop-newest")

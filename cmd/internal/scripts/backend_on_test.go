@@ -1,0 +1,16 @@
+//go:build libfabric && cgo
+
+package scripts_test
+
+import (
+	"cmp"
+	"os"
+)
+
+// buildScripts is the folder of the scripts about this build.
+const buildScripts = "libfabric"
+
+// testBackend returns the backend under the tests that are not about one: with
+// the provider of the environment variable NETIO_RDMA_PROV, or tcp, which runs
+// everywhere.
+func testBackend() string { return "rdma:" + cmp.Or(os.Getenv("NETIO_RDMA_PROV"), "tcp") }

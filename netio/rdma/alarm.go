@@ -1,0 +1,87 @@
+//go:build libfabric && cgo
+
+package rdma
+
+import (
+	"container/heap"
+	"time"
+
+	"tagbus/netio"
+)
+
+// alarm calls f on the loop at a time. The zero value with f is not set.
+type alarm struct {
+	f     func()
+	when  time.Time
+	place int // in the heap, from 1; 0: not set
+}
+
+// alarms serves any number of alarms with one timer. Threads: the loop.
+type alarms struct {
+	timer netio.Timer
+	heap  alarmHeap
+}
+
+// set has a.f called after d, and not at the time set before.
+func (s *alarms) set(a *alarm, d time.Duration) {
+	a.when = time.Now().Add(d)
+	if a.place > 0 {
+		heap.Fix(&s.heap, a.place-1)
+	} else {
+		heap.Push(&s.heap, a)
+	}
+	if s.heap[0] == a {
+		s.arm()
+	}
+}
+
+// cancel undoes set. The timer may come in vain.
+func (s *alarms) cancel(a *alarm) {
+	if a.place > 0 {
+		heap.Remove(&s.heap, a.place-1)
+	}
+}
+
+// arm starts the timer for the first alarm.
+func (s *alarms) arm() {
+	if len(s.heap) > 0 {
+		// It fails only if the loop has been closed, and then nothing is due.
+		_ = s.timer.StartOnce(max(time.Until(s.heap[0].when), 1))
+	}
+}
+
+// ring calls what is due. It is what the timer calls.
+func (s *alarms) ring() {
+	defer s.arm()
+	now := time.Now()
+	for len(s.heap) > 0 && !s.heap[0].when.After(now) {
+		a := heap.Pop(&s.heap).(*alarm)
+		a.f()
+	}
+}
+
+// alarmHeap implements heap.Interface, the earliest first.
+type alarmHeap []*alarm
+
+func (h alarmHeap) Len() int           { return len(h) }
+func (h alarmHeap) Less(i, j int) bool { return h[i].when.Before(h[j].when) }
+
+func (h alarmHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place, h[j].place = i+1, j+1
+}
+
+func (h *alarmHeap) Push(x any) {
+	a := x.(*alarm)
+	*h = append(*h, a)
+	a.place = len(*h)
+}
+
+func (h *alarmHeap) Pop() any {
+	last := len(*h) - 1
+	a := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	a.place = 0
+	return a
+}

@@ -1,0 +1,91 @@
+//go:build libfabric && cgo
+
+package rdma_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"testing"
+
+	"tagbus/netio"
+	"tagbus/netio/rdma"
+	"tagbus/netio/reactor"
+)
+
+// childAddr names the address that a process of a test connects to instead of
+// running tests.
+const childAddr = "NETIO_RDMA_CHILD"
+
+// beChild connects, sends one message, and stays until it is killed, if this
+// process was started by startChild.
+func beChild() {
+	addr := os.Getenv(childAddr)
+	if addr == "" {
+		return
+	}
+	err := func() error {
+		loop, err := reactor.New(reactor.Config{})
+		if err != nil {
+			return err
+		}
+		b, err := rdma.Opener(loop, rdma.Config{Provider: provider()})(greeter{})
+		if err != nil {
+			return err
+		}
+		p := netio.Params{Buffered: netio.BufferedParams{Buffers: 1}}
+		if err := b.OpenEndpoint(netip.MustParseAddrPort(addr), p); err != nil {
+			return err
+		}
+		return loop.Run(context.Background())
+	}()
+	fmt.Fprintln(os.Stderr, "the child of a test ends:", err)
+	os.Exit(1)
+}
+
+// greeter sends a message when it is connected.
+type greeter struct{ netio.NopHandler }
+
+func (greeter) OnConnectionEstablished(ep netio.Endpoint) {
+	b, err := ep.Buffer()
+	if err == nil {
+		_, _ = b.Write([]byte("I am here"))
+		err = ep.SendBuffer(b)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "the child of a test cannot send:", err)
+		os.Exit(1)
+	}
+}
+
+func startChild(t *testing.T, addr netip.AddrPort) *exec.Cmd {
+	t.Helper()
+	child := exec.CommandContext(t.Context(), os.Args[0])
+	child.Env = append(os.Environ(), childAddr+"="+addr.String())
+	child.Stderr = os.Stderr
+	if err := child.Start(); err != nil {
+		t.Fatalf("start a process: got error %v, want none", err)
+	}
+	return child
+}
+
+func TestAPeerThatIsKilledIsGone(t *testing.T) {
+	s := serve(t, newWatcher(), rdma.Config{}, netio.Params{})
+	child := startChild(t, s.l.Addr())
+	defer func() { _ = child.Wait() }()
+	next(t, "OnConnectionEstablished", s.established)
+	if got := string(next(t, "a message", s.data)); got != "I am here" {
+		t.Fatalf("message of the child: got %q, want %q", got, "I am here")
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatalf("kill: got error %v, want none", err)
+	}
+	var op *netio.OpError
+	if end := next(t, "OnConnectionClosed", s.closed); !errors.Is(end.cause, io.EOF) && !errors.As(end.cause, &op) {
+		t.Errorf("cause: got %v, want %v or an *OpError", end.cause, io.EOF)
+	}
+}

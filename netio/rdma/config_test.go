@@ -1,0 +1,42 @@
+package rdma_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"tagbus/netio"
+	"tagbus/netio/rdma"
+)
+
+func TestValidateReportsAllThatIsWrong(t *testing.T) {
+	tests := []struct {
+		name   string
+		cfg    rdma.Config
+		fields []string // nil: nothing is wrong
+	}{
+		{"the zero value is fine", rdma.Config{}, nil},
+		{"sockets for mode TCP", rdma.Config{Config: netio.Config{Mode: netio.ModeTCP}}, nil},
+		{"a provider that goes with the mode", rdma.Config{Config: netio.Config{Mode: netio.ModeTCP}, Provider: rdma.ProviderNet}, nil},
+		{"a provider without connections", rdma.Config{Provider: "efa"}, []string{`"efa"`, "verbs, tcp or net"}},
+		{"verbs with mode TCP", rdma.Config{Config: netio.Config{Mode: netio.ModeTCP}, Provider: rdma.ProviderVerbs}, []string{"Provider is verbs"}},
+		{
+			"all at once",
+			rdma.Config{Config: netio.Config{Mode: -1}, Provider: "x", ReceiveBuffers: -1, MaxEndpoints: 1 << 30},
+			[]string{"Mode", "Provider", "ReceiveBuffers", "MaxEndpoints"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := tt.cfg.Validate()
+			if errors.Is(err, netio.ErrInvalidConfig) != (tt.fields != nil) {
+				t.Fatalf("Validate: got %v, want an error: %t", err, tt.fields != nil)
+			}
+			for _, field := range tt.fields {
+				if !strings.Contains(err.Error(), field) {
+					t.Errorf("Validate: got %v, want one that names %s", err, field)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,202 @@
+//go:build libfabric && cgo
+
+package rdma
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+
+	"tagbus/netio/rdma/internal/fi"
+)
+
+// devices are those that a backend uses, by fabric and domain.
+type devices struct {
+	backend *backend
+
+	mu  sync.Mutex // held to find and open one: who listens may do so
+	all []*device
+}
+
+func (d *devices) init(b *backend) { d.backend = b }
+
+// device is a domain of libfabric, a port of a network card for instance, with
+// the queue that tells of its connections.
+//
+// Its fields are used in steps only, but for those that are set when it is made.
+type device struct {
+	backend *backend
+	name    string
+	limits  fi.Limits
+	iwarp   bool
+	fabric  *fi.Fabric
+	domain  *fi.Domain
+	events  eventSource
+
+	receive *receivePool // that the endpoints share, nil: they do not
+	sendMR  *fi.MR       // of the send buffers that all share, nil: not yet
+	regions map[region]*registered
+
+	gatherer gatherer
+}
+
+// region identifies memory of a user.
+type region struct {
+	base uintptr
+	size int
+}
+
+// registered is a region with the number of endpoints that send from it.
+type registered struct {
+	*fi.MR
+	users int
+}
+
+// get returns the device for i, which it opens if it is new. addr and listen are
+// those that i was got for. Errors: *fi.Error. Threads: any.
+func (d *devices) get(i *fi.Info, addr netip.AddrPort, listen bool) (*device, error) {
+	name := i.Fabric() + " " + i.Domain()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, known := range d.all {
+		if known.name == name {
+			return known, nil
+		}
+	}
+	n := &device{
+		backend: d.backend, name: name, limits: i.Limits(), iwarp: i.IsIWARP(),
+		regions: make(map[region]*registered),
+	}
+	n.gatherer.device = n
+	largest := d.backend.largestInfo(addr, listen)
+	if largest != nil {
+		defer largest.Free()
+		i = largest
+	}
+	if err := n.open(i); err != nil {
+		n.close()
+		return nil, err
+	}
+	d.all = append(d.all, n)
+	d.backend.enqueue(&n.events)
+	return n, nil
+}
+
+// largestInfo returns what the endpoints of a device may be at most: a domain of
+// verbs refuses endpoints that are larger than the one that it was opened for.
+// nil: nothing more can be had.
+func (b *backend) largestInfo(addr netip.AddrPort, listen bool) *fi.Info {
+	for rx := maxReceiveBuffers + creditReceives; rx > creditReceives; rx /= 2 {
+		i, err := b.getInfo(addr, listen, sizes{tx: maxDepth + creditSends, rx: rx})
+		if err == nil {
+			return i
+		}
+	}
+	return nil
+}
+
+func (n *device) open(i *fi.Info) (err error) {
+	if n.fabric, err = fi.OpenFabric(i); err != nil {
+		return err
+	}
+	if n.events.eq, err = n.fabric.OpenEQ(); err != nil {
+		return err
+	}
+	n.events.backend, n.events.handle = n.backend, n.backend.onEvent
+	n.domain, err = n.fabric.OpenDomain(i)
+	return err
+}
+
+// close closes the device, whose endpoints and listen endpoints are closed.
+func (n *device) close() {
+	var errs []error
+	if n.receive != nil {
+		errs = append(errs, n.receive.close())
+	}
+	for _, r := range n.regions {
+		errs = append(errs, r.Close())
+	}
+	if n.sendMR != nil {
+		errs = append(errs, n.sendMR.Close())
+	}
+	errs = append(errs, n.gatherer.close())
+	if n.domain != nil {
+		errs = append(errs, n.domain.Close())
+	}
+	errs = append(errs, n.events.close())
+	if n.fabric != nil {
+		errs = append(errs, n.fabric.Close())
+	}
+	for _, err := range errs {
+		if err != nil {
+			n.backend.warn("cannot close a device", "device", n.name, "err", err)
+		}
+	}
+}
+
+// sendDesc returns the descriptor of the send buffers that all endpoints share.
+func (n *device) sendDesc() (uint64, error) {
+	if n.sendMR == nil {
+		var err error
+		if n.sendMR, err = n.registerMemory(n.backend.shared.pool.Region()); err != nil {
+			return 0, err
+		}
+	}
+	return n.sendMR.Desc(), nil
+}
+
+// registerMemory registers mem, and says what to do if that fails for want of
+// memory that may be locked.
+func (n *device) registerMemory(mem []byte) (*fi.MR, error) {
+	mr, err := n.domain.Register(mem)
+	switch {
+	case errors.Is(err, fi.ENOMEM):
+		return nil, fmt.Errorf("register %d bytes of memory: %w: raise RLIMIT_MEMLOCK (ulimit -l), or ask for fewer or smaller buffers", len(mem), err)
+	case err != nil:
+		return nil, fmt.Errorf("register %d bytes of memory: %w", len(mem), err)
+	}
+	return mr, nil
+}
+
+// register registers the region of a user, once for all who send from it.
+func (n *device) register(mem []byte) (uint64, error) {
+	key := regionOf(mem)
+	r := n.regions[key]
+	if r == nil {
+		mr, err := n.registerMemory(mem)
+		if err != nil {
+			return 0, err
+		}
+		r = &registered{MR: mr}
+		n.regions[key] = r
+	}
+	r.users++
+	return r.Desc(), nil
+}
+
+// deregister undoes register.
+func (n *device) deregister(mem []byte) {
+	key := regionOf(mem)
+	r := n.regions[key]
+	if r.users--; r.users > 0 {
+		return
+	}
+	delete(n.regions, key)
+	if err := r.Close(); err != nil {
+		n.backend.warn("cannot close a registration", "device", n.name, "err", err)
+	}
+}
+
+func regionOf(mem []byte) region {
+	return region{address(mem), len(mem)}
+}
+
+func (d *devices) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, n := range d.all {
+		n.close()
+	}
+	d.all = nil
+}

@@ -1,0 +1,177 @@
+//go:build libfabric && cgo
+
+package rdma
+
+import (
+	"errors"
+	"net/netip"
+	"syscall"
+
+	"tagbus/netio"
+	"tagbus/netio/internal/invariants"
+	"tagbus/netio/rdma/internal/fi"
+)
+
+// OpenEndpoint implements netio.Backend.
+func (b *backend) OpenEndpoint(addr netip.AddrPort, p netio.Params) error {
+	if invariants.Enabled {
+		b.checkThread("Backend.OpenEndpoint")
+	}
+	if err := b.openEndpoint(addr, p); err != nil {
+		return &netio.OpError{Op: "open endpoint", Addr: addr, Err: err}
+	}
+	return nil
+}
+
+func (b *backend) openEndpoint(addr netip.AddrPort, p netio.Params) error {
+	if !addr.IsValid() || addr.Port() == 0 || addr.Addr().Unmap().IsUnspecified() {
+		return netio.ErrInvalidAddress
+	}
+	p, err := b.config.EndpointParams(p)
+	if err != nil {
+		return err
+	}
+	key := canonical(addr)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return netio.ErrClosed
+	}
+	if _, exists := b.active[key]; exists {
+		return netio.ErrEndpointExists
+	}
+	e, err := newEndpoint(b, addr, &p)
+	if err != nil {
+		return err
+	}
+	e.active = true
+	b.active[key] = struct{}{}
+	e.leave(toConnect)
+	return nil
+}
+
+// connect begins to connect.
+func (e *endpoint) connect() {
+	b := e.backend
+	b.endpoints.add(e)
+	if err := e.tryConnect(); err != nil {
+		e.refuse(err)
+		return
+	}
+	e.limit.f = func() { e.refuse(netio.ErrTimeout) }
+	b.alarms.set(&e.limit, e.params.ConnectTimeout)
+}
+
+func (e *endpoint) tryConnect() error {
+	b := e.backend
+	info, err := b.getInfo(e.remote, false, b.sizesOf(&e.params))
+	if err != nil {
+		return err
+	}
+	defer info.Free()
+	d, err := b.devices.get(info, e.remote, false)
+	if err != nil {
+		return err
+	}
+	shared, err := d.sharedReceive(info)
+	if err != nil {
+		return err
+	}
+	if err := e.open(d, info, shared); err != nil {
+		return err
+	}
+	return e.ep.Connect(info, e.greeting().marshal())
+}
+
+// sharedReceive returns the receive buffers that all endpoints share, nil if
+// they do not.
+func (n *device) sharedReceive(i *fi.Info) (*receivePool, error) {
+	shared := n.backend.config.SharedReceive
+	if !shared.Enabled() || n.receive != nil {
+		return n.receive, nil
+	}
+	p, err := newSharedReceive(n, i, shared.Buffers, shared.BufferBytes)
+	if err != nil {
+		return nil, err
+	}
+	n.receive = p
+	p.postAll()
+	return p, nil
+}
+
+// refuse ends an attempt to connect.
+func (e *endpoint) refuse(err error) {
+	if e.state != connecting {
+		return
+	}
+	e.state = ended
+	e.hold.Or(closed)
+	e.queue.close()
+	e.release(false)
+	e.leavePool()
+	b := e.backend
+	b.stats.refused.Add(1)
+	b.handler.OnConnectionRefused(e.remote, e.opError("open endpoint", err))
+}
+
+// onEvent handles an event of an endpoint. It makes no callback.
+func (b *backend) onEvent(ev *fi.Event) {
+	if ev.Info != nil {
+		ev.Info.Free() // a request to connect, where nobody listens
+		return
+	}
+	e := b.byContext[ev.Context]
+	if e == nil {
+		return // it was closed meanwhile
+	}
+	switch {
+	case e.state == connecting && ev.Type == fi.Connected:
+		e.connected(ev.Data)
+	case e.state == connecting:
+		e.notConnected(ev.Err)
+	case ev.Type == fi.Shutdown:
+		e.peerGone = true
+		b.look(e)
+	case ev.Type == fi.Failed:
+		e.breakDown("receive", ev.Err)
+	}
+}
+
+// connected is the end of connecting.
+func (e *endpoint) connected(data []byte) {
+	peer := e.peer // that came with the request
+	if e.active {
+		var ok bool
+		if peer, ok = parseGreeting(data); !ok {
+			e.fault = ErrIncompatible
+			e.leave(toRefuse)
+			return
+		}
+	}
+	if err := e.establish(peer); err != nil {
+		e.notConnected(err)
+	}
+}
+
+// notConnected ends connecting in vain.
+func (e *endpoint) notConnected(err error) {
+	if number := fi.Errno(0); errors.As(err, &number) && number == 0 { // the other side has closed at once
+		err = syscall.ECONNREFUSED
+	}
+	if !e.active {
+		e.backend.stats.acceptErrors.Add(1)
+		e.leave(toEnd)
+		return
+	}
+	if errors.Is(err, syscall.ETIMEDOUT) {
+		err = netio.ErrTimeout
+	}
+	e.fault = err
+	e.leave(toRefuse)
+}
+
+// canonical returns the form of an address by which addresses are compared: an
+// IPv4 address mapped into IPv6 is the IPv4 address.
+func canonical(addr netip.AddrPort) netip.AddrPort {
+	return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
+}

@@ -1,0 +1,36 @@
+package rdma
+
+import "errors"
+
+var (
+	// ErrOutsideRegion is returned by Endpoint.Send for data that does not lie in
+	// Params.ZeroCopy.Region, which is the memory that the device knows. Send
+	// from there, or copy into a buffer of Endpoint.Buffer.
+	//
+	// Source: netio3 zero-copy sending.
+	ErrOutsideRegion = errors.New("rdma: data outside Params.ZeroCopy.Region")
+
+	// ErrNoDevice is the error of opening a backend, a listen endpoint or an
+	// endpoint when libfabric has no device for the provider and the address. See
+	// docs/rdma.md for what may be missing.
+	ErrNoDevice = errors.New("rdma: no device")
+
+	// ErrIncompatible is the cause of OnConnectionRefused when the other side
+	// speaks another protocol than this package.
+	ErrIncompatible = errors.New("rdma: the other side does not speak this protocol")
+
+	// ErrCallbackPanicked is the cause, in a *netio.OpError, with which an
+	// endpoint closes when a callback of its Handler panicked. The event loop
+	// reports the panic itself.
+	ErrCallbackPanicked = errors.New("rdma: a callback of the handler panicked")
+
+	// ErrSharedOnIWARP is the error of opening with shared receive buffers on an
+	// iWARP device, where a message that finds none ends the connection. Give
+	// endpoints buffers of their own.
+	ErrSharedOnIWARP = errors.New("rdma: receive buffers cannot be shared on iWARP: use ReceiveParams.Buffers without Shared")
+)
+
+// MaxPieces is the most pieces of data that Endpoint.Send sends without copying
+// them, when those that lie behind each other count as one. More are gathered in
+// memory of the backend, beside which the device needs place for a header.
+const MaxPieces = 3

@@ -1,0 +1,36 @@
+// Package fi is a thin layer over libfabric, in libfabric's words: fi_cq_read is
+// a method Read of CQ, an fi_info is an [Info]. It is built in with the build tag
+// libfabric and cgo; without them it is empty.
+//
+// It is the one place for cgo, and knows nothing of messages, buffers and
+// connections as netio does.
+//
+// # Crossings
+//
+// A call from Go to C takes some 25 ns, a post on a network card 50. So posts
+// and completions cross in batches: [Ring] is memory of C, filled with [Op]s by
+// Go; [Ring.Turn] posts them all, drains any number of completion queues and asks
+// whether they may be waited for, in one call. C never calls Go.
+//
+// A context that libfabric carries for us is an integer, never a pointer of Go.
+// Memory that libfabric keeps is registered as an [MR], which pins it.
+//
+// # Objects
+//
+//	Fabric ─► EQ                 connection events
+//	       ├► PEP                listens
+//	       └► Domain ─► CQ       completions
+//	                 ├► MR       registered memory
+//	                 ├► SRX      receives that endpoints share
+//	                 └► EP       a connection
+//
+// Children are closed before their parents, each once: with the provider verbs,
+// libfabric crashes otherwise. Close of an object that is closed does nothing.
+// An Info is freed by whoever was given it.
+//
+// # Threads
+//
+// Objects of one Fabric are used by one goroutine at a time (FI_THREAD_DOMAIN),
+// but for those doc comments that say otherwise. None of the functions blocks,
+// but GetInfo, which may ask the system for addresses.
+package fi

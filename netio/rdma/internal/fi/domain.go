@@ -1,0 +1,131 @@
+//go:build libfabric && cgo
+
+package fi
+
+/*
+#include "fi.h"
+*/
+import "C"
+
+import (
+	"runtime"
+	"unsafe"
+)
+
+// Domain is a port of a device, or what stands for one.
+type Domain struct {
+	p      *C.struct_fid_domain
+	fabric *Fabric
+}
+
+// OpenDomain opens the domain of i.
+//
+// Implements:
+//
+//	int fi_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context)
+func (f *Fabric) OpenDomain(i *Info) (*Domain, error) {
+	d := &Domain{fabric: f}
+	if err := check("fi_domain", C.fi_domain(f.p, i.p, &d.p, nil)); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// Close closes the domain.
+func (d *Domain) Close() error { return closeObject(&d.p) }
+
+// MR is memory that is registered with a device for sending and receiving.
+type MR struct {
+	p    *C.struct_fid_mr
+	desc uint64
+	pin  runtime.Pinner
+}
+
+// Register registers mem, of at least one byte, until Close. It may be memory of
+// Go, which stays where it is meanwhile.
+//
+// Errors: *Error; ENOMEM may mean that RLIMIT_MEMLOCK is too small.
+//
+// Implements:
+//
+//	int fi_mr_reg(struct fid_domain *domain, const void *buf, size_t len, uint64_t access, uint64_t offset,
+//	    uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
+//	void *fi_mr_desc(struct fid_mr *mr)
+func (d *Domain) Register(mem []byte) (*MR, error) {
+	m := &MR{}
+	m.pin.Pin(unsafe.SliceData(mem))
+	var desc C.uint64_t
+	rc := C.fix_mr_reg(d.p, unsafe.Pointer(unsafe.SliceData(mem)), C.size_t(len(mem)), &m.p, &desc)
+	if err := check("fi_mr_reg", rc); err != nil {
+		m.pin.Unpin()
+		return nil, err
+	}
+	m.desc = uint64(desc)
+	return m, nil
+}
+
+// Desc returns what a Piece of the memory carries.
+func (m *MR) Desc() uint64 { return m.desc }
+
+// Close ends the registration.
+func (m *MR) Close() error {
+	err := closeObject(&m.p)
+	m.pin.Unpin()
+	return err
+}
+
+// CQ is a completion queue.
+type CQ struct {
+	p      *C.struct_fid_cq
+	fabric *Fabric
+	fd     int
+}
+
+// OpenCQ opens a completion queue with a descriptor, for size completions.
+//
+// Implements:
+//
+//	int fi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context)
+//	int fi_control(struct fid *fid, int command, void *arg) // FI_GETWAIT
+func (d *Domain) OpenCQ(size int) (*CQ, error) {
+	q := &CQ{fabric: d.fabric}
+	var fd C.int
+	if err := check("fi_cq_open", C.fix_cq_open(d.p, C.size_t(size), &q.p, &fd)); err != nil {
+		return nil, err
+	}
+	q.fd = int(fd)
+	return q, nil
+}
+
+// FD returns the descriptor that is readable when there may be completions, if
+// a Drain has left q armed. It belongs to q.
+func (q *CQ) FD() int { return q.fd }
+
+// Drain returns the request to read from q in a Ring.Turn.
+func (q *CQ) Drain() Drain { return Drain{fabric: handle(q.fabric.p), cq: handle(q.p)} }
+
+// Close closes the queue and its descriptor.
+func (q *CQ) Close() error { return closeObject(&q.p) }
+
+// SRX is a shared receive context: what is posted to it, the endpoints bound to
+// it receive, each as a completion on its own queue.
+type SRX struct{ p *C.struct_fid_ep }
+
+// OpenSRX opens a shared receive context for size receives.
+//
+// Implements:
+//
+//	int fi_srx_context(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **rx_ep, void *context)
+func (d *Domain) OpenSRX(i *Info, size int) (*SRX, error) {
+	s := &SRX{}
+	if err := check("fi_srx_context", C.fix_srx_open(d.p, i.p, C.size_t(size), &s.p)); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Handle returns what an Op posts to.
+func (s *SRX) Handle() uint64 { return handle(s.p) }
+
+// Close closes the context. What is posted is forgotten without completion.
+func (s *SRX) Close() error { return closeObject(&s.p) }

@@ -1,0 +1,102 @@
+//go:build libfabric && cgo
+
+package rdma
+
+import (
+	"slices"
+
+	"tagbus/netio/rdma/internal/fi"
+)
+
+// end stops listening, and closes what was accepted.
+func (l *listenEndpoint) end() {
+	l.stop()
+	b := l.backend
+	for e := b.endpoints.first; e != nil; {
+		after := e.next
+		if e.listener == l {
+			_ = e.Close()
+		}
+		e = after
+	}
+}
+
+// stop stops listening.
+func (l *listenEndpoint) stop() {
+	b := l.backend
+	l.stopped = true
+	l.closed.Store(true)
+	if i := slices.Index(b.listeners, l); i >= 0 {
+		b.listeners = slices.Delete(b.listeners, i, i+1)
+	}
+	l.rejectRest()
+	l.closeObjects()
+	b.mu.Lock()
+	delete(b.listening, l.addr)
+	b.mu.Unlock()
+	l.releasePool()
+}
+
+// left is called when an endpoint that was accepted here has ended.
+func (l *listenEndpoint) left() {
+	l.users--
+	l.releasePool()
+}
+
+// releasePool releases the buffers that the endpoints have shared, with the last
+// of them.
+func (l *listenEndpoint) releasePool() {
+	if l.receive != nil && l.stopped && l.users == 0 {
+		if err := l.receive.close(); err != nil {
+			l.backend.warn("cannot close receive buffers", "addr", l.addr, "err", err)
+		}
+		l.receive = nil
+	}
+}
+
+// closeObjects closes what there is of libfabric.
+func (l *listenEndpoint) closeObjects() {
+	if l.pep != nil {
+		if err := l.pep.Close(); err != nil {
+			l.backend.warn("cannot close a listen endpoint", "addr", l.addr, "err", err)
+		}
+	}
+	if err := l.events.close(); err != nil {
+		l.backend.warn("cannot close an event queue", "addr", l.addr, "err", err)
+	}
+}
+
+// rejectRounds bounds rejectRest, should peers connect faster than it looks.
+const rejectRounds = 100
+
+// rejectRest refuses those who are connecting. The provider tcp up to libfabric
+// 1.17 forgets them when its passive endpoint is closed: their sockets would stay
+// open for ever.
+func (l *listenEndpoint) rejectRest() {
+	for range rejectRounds {
+		events := l.events.eq.Read()
+		for i := range events {
+			l.onEvent(&events[i]) // refuses, as l is closed
+		}
+		if len(events) == 0 && (l.backend.config.Provider != ProviderTCP || !hasOrphans(l.events.eq.FD())) {
+			return
+		}
+	}
+}
+
+// hasOrphans tells whether sockets wait in the event queue of a passive endpoint
+// of the provider tcp for the request of the other side, and ends them: then the
+// next read forgets them, or has their request after all.
+func hasOrphans(fd int) bool {
+	if major, minor := fi.Version(); major > 1 || minor > 17 {
+		return false // it is another implementation
+	}
+	found := false
+	for _, socket := range watchedBy(fd) {
+		if isOrphan(socket) {
+			endSocket(socket)
+			found = true
+		}
+	}
+	return found
+}

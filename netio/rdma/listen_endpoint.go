@@ -1,0 +1,217 @@
+//go:build libfabric && cgo
+
+package rdma
+
+import (
+	"errors"
+	"net/netip"
+	"sync/atomic"
+	"syscall"
+
+	"tagbus/netio"
+	"tagbus/netio/internal/invariants"
+	"tagbus/netio/rdma/internal/fi"
+)
+
+// listenEndpoint implements netio.ListenEndpoint. It has an event queue of its
+// own, which ends with it: with the provider tcp, requests that are under way
+// point to the passive endpoint.
+type listenEndpoint struct {
+	backend *backend
+	addr    netip.AddrPort
+	params  netio.Params
+	closed  atomic.Bool
+	device  *device
+	pep     *fi.PEP
+
+	// Only in a step.
+	begun   bool
+	stopped bool
+	events  eventSource
+	users   int          // endpoints accepted here that have not ended
+	receive *receivePool // that they share; nil: they do not, or there was none yet
+}
+
+// OpenListenEndpoint implements netio.Backend.
+func (b *backend) OpenListenEndpoint(addr netip.AddrPort, p netio.Params) (netio.ListenEndpoint, error) {
+	if invariants.Enabled {
+		b.checkThread("Backend.OpenListenEndpoint")
+	}
+	l, err := b.openListenEndpoint(addr, p)
+	if err != nil {
+		return nil, &netio.OpError{Op: "open listen endpoint", Addr: addr, Err: err}
+	}
+	return l, nil
+}
+
+func (b *backend) openListenEndpoint(addr netip.AddrPort, p netio.Params) (*listenEndpoint, error) {
+	if !addr.IsValid() {
+		return nil, netio.ErrInvalidAddress
+	}
+	p, err := b.config.ListenParams(p)
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, netio.ErrClosed
+	}
+	if _, exists := b.listening[canonical(addr)]; exists {
+		return nil, netio.ErrListenEndpointExists
+	}
+	info, err := b.getInfo(addr, true, b.sizesOf(&p))
+	if err != nil {
+		return nil, b.portInUse(addr, err)
+	}
+	defer info.Free()
+	l := &listenEndpoint{backend: b, params: p}
+	if l.device, err = b.devices.get(info, addr, true); err != nil {
+		return nil, err
+	}
+	if p.Receive.Shared && l.device.iwarp {
+		return nil, ErrSharedOnIWARP
+	}
+	if err := l.open(info); err != nil {
+		l.closeObjects()
+		return nil, err
+	}
+	b.listening[l.addr] = struct{}{}
+	b.enqueue(l)
+	return l, nil
+}
+
+// portInUse finds out whether there is no device for an address because of its
+// port: verbs makes no difference. Errors: syscall.EADDRINUSE, or err.
+func (b *backend) portInUse(addr netip.AddrPort, err error) error {
+	if addr.Port() == 0 || !errors.Is(err, ErrNoDevice) {
+		return err
+	}
+	info, again := b.getInfo(netip.AddrPortFrom(addr.Addr(), 0), true, sizes{})
+	if again != nil {
+		return err
+	}
+	info.Free()
+	return syscall.EADDRINUSE
+}
+
+func (l *listenEndpoint) open(i *fi.Info) (err error) {
+	f := l.device.fabric
+	if l.events.eq, err = f.OpenEQ(); err != nil {
+		return err
+	}
+	l.events.backend, l.events.handle = l.backend, l.onEvent
+	if l.pep, err = f.OpenPEP(i); err != nil {
+		return err
+	}
+	if err := l.pep.Bind(l.events.eq); err != nil {
+		return err
+	}
+	if err := l.pep.Listen(); err != nil {
+		return err
+	}
+	l.addr, err = l.pep.Name()
+	return err
+}
+
+// Addr implements netio.ListenEndpoint.
+func (l *listenEndpoint) Addr() netip.AddrPort { return l.addr }
+
+// Close implements netio.ListenEndpoint.
+func (l *listenEndpoint) Close() error {
+	if invariants.Enabled {
+		l.backend.checkThread("ListenEndpoint.Close")
+	}
+	if l.closed.Swap(true) {
+		return netio.ErrClosed
+	}
+	l.backend.enqueue(l)
+	return nil
+}
+
+// work implements worker. It comes once to begin, and once more after Close.
+func (l *listenEndpoint) work() {
+	switch {
+	case l.stopped:
+	case l.closed.Load():
+		l.end()
+	case !l.begun:
+		l.begin()
+	}
+}
+
+func (l *listenEndpoint) begin() {
+	b := l.backend
+	l.begun = true
+	b.listeners = append(b.listeners, l)
+	l.events.work()
+}
+
+// onEvent handles a request to connect. It makes no callback.
+func (l *listenEndpoint) onEvent(ev *fi.Event) {
+	if ev.Info == nil {
+		return // an error before there was an endpoint
+	}
+	b := l.backend
+	peer, ok := parseGreeting(ev.Data)
+	switch {
+	case l.closed.Load():
+	case !ok:
+		b.stats.badMessages.Add(1)
+	case b.accepted >= b.config.MaxEndpoints:
+		b.stats.acceptShed.Add(1)
+	default:
+		l.accept(ev.Info, peer)
+		return
+	}
+	_ = l.pep.Reject(ev.Info) // fails only if the other side has gone
+}
+
+// accept makes an endpoint for a request, which it answers.
+func (l *listenEndpoint) accept(i *fi.Info, peer greeting) {
+	b := l.backend
+	e, err := newEndpoint(b, i.RemoteAddr(), &l.params)
+	if err == nil {
+		e.listener, e.peer = l, peer
+		l.users++
+		b.accepted++
+		b.endpoints.add(e)
+		var shared *receivePool
+		if shared, err = l.sharedReceive(i); err == nil {
+			err = e.open(l.device, i, shared)
+		}
+	}
+	if err == nil {
+		err = e.ep.Accept(e.greeting().marshal())
+	}
+	if err != nil {
+		b.stats.acceptErrors.Add(1)
+		b.warn("cannot serve an accepted connection", "remote", i.RemoteAddr(), "err", err)
+		if e != nil {
+			e.end(nil)
+		}
+		_ = l.pep.Reject(i)
+		return
+	}
+	i.Free()
+	e.limit.f = func() { e.notConnected(netio.ErrTimeout) }
+	b.alarms.set(&e.limit, acceptTimeout)
+}
+
+// sharedReceive returns the receive buffers that the accepted endpoints share
+// with each other or with all of the backend, nil if they do not.
+func (l *listenEndpoint) sharedReceive(i *fi.Info) (*receivePool, error) {
+	r := &l.params.Receive
+	if !r.Shared {
+		return l.device.sharedReceive(i)
+	}
+	if l.receive == nil {
+		p, err := newSharedReceive(l.device, i, r.Buffers, r.MaxMessageBytes)
+		if err != nil {
+			return nil, err
+		}
+		l.receive = p
+		p.postAll()
+	}
+	return l.receive, nil
+}

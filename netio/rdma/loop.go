@@ -1,0 +1,20 @@
+//go:build libfabric && cgo
+
+package rdma
+
+import (
+	"tagbus/netio"
+	"tagbus/netio/reactor"
+)
+
+// eventLoop is a reactor.EventLoop as a netio.Loop.
+type eventLoop struct{ *reactor.EventLoop }
+
+// NewTimer implements netio.Loop.
+func (l eventLoop) NewTimer(f func()) (netio.Timer, error) {
+	t, err := l.EventLoop.NewTimer(f)
+	if err != nil {
+		return nil, err // not t: it would be a Timer that is not nil
+	}
+	return t, nil
+}

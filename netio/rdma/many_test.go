@@ -1,0 +1,144 @@
+//go:build libfabric && cgo
+
+package rdma_test
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"testing"
+
+	"tagbus/netio"
+	"tagbus/netio/netiotest"
+	"tagbus/netio/rdma"
+)
+
+// resources is what the process holds.
+type resources struct{ files, kilobytes, threads int }
+
+func measure(tb testing.TB) resources {
+	tb.Helper()
+	debug.FreeOSMemory()
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var size, resident int
+	if _, err := fmt.Sscan(string(text), &size, &resident); err != nil {
+		tb.Fatal(err)
+	}
+	return resources{openFiles(tb), resident * os.Getpagesize() / 1024, len(tasks)}
+}
+
+func TestAThousandRoundsLeaveNothingBehind(t *testing.T) {
+	const rounds = 1000
+	p := netio.Params{
+		Receive:  netio.ReceiveParams{MaxMessageBytes: 64 << 10, Buffers: 4},
+		Buffered: netio.BufferedParams{Buffers: 4},
+		ZeroCopy: netio.ZeroCopyParams{Region: newRegion(t, 64<<10)},
+	}
+	s := serve(t, newWatcher(), rdma.Config{}, p)
+	w := newWatcher()
+	client := openBackend(t, w, rdma.Config{Provider: provider()})
+	round := func() {
+		if err := client.OpenEndpoint(s.l.Addr(), p); err != nil {
+			t.Fatalf("OpenEndpoint: got error %v, want none", err)
+		}
+		ep := next(t, "OnConnectionEstablished", w.established)
+		next(t, "OnConnectionEstablished", s.established)
+		if err := ep.Send(7, []byte("head"), p.ZeroCopy.Region[:40_000]); err != nil {
+			t.Fatalf("Send: got error %v, want none", err)
+		}
+		if err := sendText(ep, "hello"); err != nil {
+			t.Fatalf("SendBuffer: got error %v, want none", err)
+		}
+		next(t, "a message", s.data)
+		next(t, "a message", s.data)
+		if err := ep.Close(); err != nil {
+			t.Fatalf("Close: got error %v, want none", err)
+		}
+		next(t, "OnConnectionClosed", w.closed)
+		next(t, "OnConnectionClosed", s.closed)
+	}
+	for range 100 { // until caches are warm
+		round()
+	}
+	before := measure(t)
+	for range rounds {
+		round()
+	}
+	after := measure(t)
+	t.Logf("%d rounds: from %+v to %+v", rounds, before, after)
+	if after.files > before.files || after.threads > before.threads+2 || !raceBuild && after.kilobytes > before.kilobytes+2*rounds {
+		t.Errorf("after %d rounds: got %+v, want the %+v of before", rounds, after, before)
+	}
+	for _, b := range []netio.Backend{s.b, client} {
+		onLoop(t, b.Loop(), func() {
+			if got := rdma.Regions(b); got != 0 {
+				t.Errorf("regions that are still registered: got %d, want 0", got)
+			}
+		})
+	}
+}
+
+func TestSharedReceiveMemoryDoesNotGrow(t *testing.T) {
+	const connections, buffers, bufferBytes = 200, 16, 64 << 10
+	shared := netio.Config{SharedReceive: netio.SharedBuffers{Buffers: buffers, BufferBytes: bufferBytes}}
+	p := netio.Params{Buffered: netio.BufferedParams{Buffers: 1, BufferBytes: 100}}
+	s := serve(t, newWatcher(), rdma.Config{Config: shared}, p)
+	check := func(n int) {
+		t.Helper()
+		onLoop(t, s.b.Loop(), func() {
+			if got, want := rdma.ReceiveBytes(s.b), buffers*bufferBytes; got != want {
+				t.Errorf("memory to receive with %d connections: got %d bytes, want %d", n, got, want)
+			}
+		})
+	}
+	w := newWatcher()
+	client := openBackend(t, w, rdma.Config{Provider: provider()})
+	var eps []netio.Endpoint
+	for i := range connections {
+		l, err := s.b.OpenListenEndpoint(loopback(), p) // one endpoint to an address
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := client.OpenEndpoint(l.Addr(), netio.Params{Buffered: p.Buffered, Receive: netio.ReceiveParams{MaxMessageBytes: 100, Buffers: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		eps = append(eps, next(t, "OnConnectionEstablished", w.established))
+		next(t, "OnConnectionEstablished", s.established)
+		if i == 0 {
+			check(1)
+		}
+	}
+	check(connections)
+	for i, ep := range eps {
+		if err := sendText(ep, fmt.Sprint("message ", i)); err != nil {
+			t.Fatalf("send: got error %v, want none", err)
+		}
+	}
+	for range eps {
+		next(t, "a message", s.data)
+	}
+	check(connections)
+}
+
+// TestClosingLeavesNothing opens all that there is, and looks for descriptors and
+// goroutines when it is closed.
+func TestClosingLeavesNothing(t *testing.T) {
+	netiotest.CheckLeaks(t)
+	shared := netio.SharedBuffers{Buffers: 4, BufferBytes: 4096}
+	for _, cfg := range []netio.Config{{}, {SharedReceive: shared, SharedSend: shared}} {
+		t.Run("", func(t *testing.T) {
+			s := serve(t, newWatcher(), rdma.Config{Config: cfg}, netio.Params{})
+			_, accepted := s.dial(t, newWatcher(), rdma.Config{Config: cfg}, netio.Params{})
+			if accepted.Remote().Port() == 0 {
+				t.Errorf("Remote: got %v, want a port", accepted.Remote())
+			}
+		})
+	}
+}

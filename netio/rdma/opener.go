@@ -1,0 +1,42 @@
+//go:build libfabric && cgo
+
+package rdma
+
+import (
+	"errors"
+	"fmt"
+
+	"tagbus/netio"
+	"tagbus/netio/rdma/internal/fi"
+	"tagbus/netio/reactor"
+)
+
+// Opener returns an opener of RDMA backends on loop, which need not run yet. A
+// backend is closed before its loop is.
+//
+// The errors of the opener: those of Config.Validate; ErrNoDevice, wrapped, if
+// libfabric has nothing for the provider; the system's if a descriptor cannot be
+// made. The first call in a process takes some 100 ms: libfabric looks for
+// devices.
+func Opener(loop *reactor.EventLoop, cfg Config) netio.Opener {
+	return func(h netio.Handler) (netio.Backend, error) {
+		if err := cfg.Validate(); err != nil {
+			return nil, err
+		}
+		cfg := cfg.withDefaults() // the opener may be used by several goroutines
+		info, err := fi.GetInfo(fi.Hints{Provider: cfg.Provider})
+		if err != nil {
+			return nil, noDevice(err, cfg.Provider, "any address")
+		}
+		info.Free()
+		return open(loop, cfg, h)
+	}
+}
+
+// noDevice says what it means that libfabric offers nothing.
+func noDevice(err error, provider string, where any) error {
+	if errors.Is(err, fi.ENODATA) {
+		return fmt.Errorf("%w of libfabric's provider %s for %v: see docs/rdma.md", ErrNoDevice, provider, where)
+	}
+	return err
+}

@@ -1,0 +1,168 @@
+//go:build libfabric && cgo
+
+package rdma_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"tagbus/netio"
+	"tagbus/netio/internal/invariants"
+	"tagbus/netio/rdma"
+)
+
+func TestSendOnlyFromTheRegion(t *testing.T) {
+	s := serve(t, newWatcher(), rdma.Config{}, netio.Params{})
+	mem := newRegion(t, 8192)
+	region := mem[1000:5000]
+	ep, _ := s.dial(t, newWatcher(), rdma.Config{}, netio.Params{ZeroCopy: netio.ZeroCopyParams{Region: region}})
+	tests := []struct {
+		name string
+		data [][]byte
+		want error
+	}{
+		{"all of it", [][]byte{region}, nil},
+		{"its last byte", [][]byte{region[3999:]}, nil},
+		{"the byte before it", [][]byte{mem[999:1000]}, rdma.ErrOutsideRegion},
+		{"the byte behind it", [][]byte{mem[5000:5001]}, rdma.ErrOutsideRegion},
+		{"beyond its end", [][]byte{mem[4999:5001]}, rdma.ErrOutsideRegion},
+		{"more than it", [][]byte{mem}, rdma.ErrOutsideRegion},
+		{"memory of Go", [][]byte{[]byte("x")}, rdma.ErrOutsideRegion},
+		{"a piece of three outside", [][]byte{region[:1], region[2:3], mem[:1]}, rdma.ErrOutsideRegion},
+		{"three pieces", [][]byte{region[:1], region[2:3], region[4:5]}, nil},
+		{"four pieces", [][]byte{region[:1], region[2:3], region[4:5], region[6:7]}, nil},
+		{"four pieces behind each other", [][]byte{region[:1], region[1:2], region[2:4], region[4:5]}, nil},
+		{"a header alone", nil, nil},
+	}
+	for i, tt := range tests {
+		err := ep.Send(netio.Key(i), []byte("header"), tt.data...)
+		if !errors.Is(err, tt.want) || (err != nil) != (tt.want != nil) {
+			t.Errorf("Send of %s: got error %v, want %v", tt.name, err, tt.want)
+		}
+		if err == nil {
+			want := append([]byte("header"), bytes.Join(tt.data, nil)...)
+			if got := next(t, "a message", s.data); !bytes.Equal(got, want) {
+				t.Errorf("message of %s: got %d bytes, want the %d that were sent", tt.name, len(got), len(want))
+			}
+		}
+	}
+}
+
+func TestCapabilitiesWithoutRegionAndBuffers(t *testing.T) {
+	s := serve(t, newWatcher(), rdma.Config{}, netio.Params{})
+	ep, _ := s.dial(t, newWatcher(), rdma.Config{}, netio.Params{})
+	if got, want := ep.Capabilities(), (netio.Capabilities{Receive: true, Retain: true}); got != want {
+		t.Errorf("Capabilities: got %+v, want %+v", got, want)
+	}
+	for _, err := range []error{ep.Send(1, nil, []byte("x")), ep.SendCopy(1, nil, []byte("x"))} {
+		if !errors.Is(err, netio.ErrNotSupported) {
+			t.Errorf("send without region: got error %v, want %v", err, netio.ErrNotSupported)
+		}
+	}
+}
+
+// TestNoMoreIsUnderWayThanTheWindow counts the messages that leave for a receiver
+// that does not read: the network itself would take many more.
+func TestNoMoreIsUnderWayThanTheWindow(t *testing.T) {
+	for _, window := range []int{1, 2, 3, 7, 16} {
+		s := serve(t, newWatcher(), rdma.Config{}, netio.Params{Receive: netio.ReceiveParams{Buffers: window}})
+		s.onEstablished = func(ep netio.Endpoint) { ep.PauseReceive() }
+		w := newWatcher()
+		region := newRegion(t, 4096)
+		ep, other := s.dial(t, w, rdma.Config{}, netio.Params{ZeroCopy: netio.ZeroCopyParams{Region: region, Outstanding: 40}})
+		for i := range 40 {
+			if err := ep.Send(netio.Key(i), nil, region[:1000]); err != nil {
+				t.Fatalf("Send: got error %v, want none", err)
+			}
+		}
+		for i := range window {
+			if got := next(t, "OnSendCompleted", w.completed); got != netio.Key(i) {
+				t.Fatalf("completion %d: got key %d, want %d", i, got, i)
+			}
+		}
+		for range 20 { // turns of both loops
+			onLoop(t, s.b.Loop(), func() {})
+			onLoop(t, w.loop, func() {})
+		}
+		if got := len(w.completed); got > 0 {
+			t.Errorf("with %d receive buffers: got %d more completions, want none before the receiver reads", window, got)
+		}
+		onLoop(t, s.b.Loop(), other.ResumeReceive)
+		for range 40 {
+			next(t, "a message", s.data)
+		}
+	}
+}
+
+// TestBothWaysOnOneConnection sends from a region and from buffers, in turn: the
+// specification leaves it open whether a device can do so.
+func TestBothWaysOnOneConnection(t *testing.T) {
+	s := serve(t, newWatcher(), rdma.Config{}, netio.Params{})
+	region := newRegion(t, 4096)
+	w := newWatcher()
+	ep, _ := s.dial(t, w, rdma.Config{}, netio.Params{
+		Buffered: netio.BufferedParams{Buffers: 2, BufferBytes: 4096},
+		ZeroCopy: netio.ZeroCopyParams{Region: region},
+	})
+	for i := range 50 {
+		copy(region, bytes.Repeat([]byte{byte(i)}, 300))
+		b, err := ep.Buffer()
+		if err != nil {
+			t.Fatalf("Buffer: got error %v, want none", err)
+		}
+		copy(b.Extend(300), bytes.Repeat([]byte{byte(i + 100)}, 300))
+		key := b.Key()
+		if err := errors.Join(ep.Send(1000, nil, region[:300]), ep.SendBuffer(b)); err != nil {
+			t.Fatalf("send in both ways: got error %v, want none", err)
+		}
+		for _, want := range []byte{byte(i), byte(i + 100)} {
+			if got := next(t, "a message", s.data); len(got) != 300 || got[0] != want || got[299] != want {
+				t.Fatalf("message: got %d bytes of %d, want 300 of %d", len(got), got[0], want)
+			}
+		}
+		for _, want := range []netio.Key{1000, key} {
+			if got := next(t, "OnSendCompleted", w.completed); got != want {
+				t.Fatalf("key: got %d, want %d", got, want)
+			}
+		}
+	}
+}
+
+func TestSendingAllocatesNothing(t *testing.T) {
+	if raceBuild || invariants.Enabled {
+		t.Skip("under -race, and in a build with invariants, memory is allocated")
+	}
+	received := make(chan struct{}, 1)
+	region := newRegion(t, 4096)
+	p := netio.Params{Buffered: netio.BufferedParams{Buffers: 2}, ZeroCopy: netio.ZeroCopyParams{Region: region}}
+	b := openBackend(t, &quiet{received: received}, rdma.Config{Provider: provider()})
+	l, err := b.OpenListenEndpoint(loopback(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWatcher()
+	sender := openBackend(t, w, rdma.Config{Provider: provider()})
+	if err := sender.OpenEndpoint(l.Addr(), p); err != nil {
+		t.Fatal(err)
+	}
+	ep := next(t, "OnConnectionEstablished", w.established)
+	header, data := []byte("header"), [][]byte{region[:2000]}
+	if got := testing.AllocsPerRun(200, func() {
+		if err := ep.Send(1, header, data...); err != nil {
+			t.Fatalf("Send: got error %v, want none", err)
+		}
+		<-received
+		<-w.completed
+	}); got >= 1 {
+		t.Errorf("allocations of a message: got %v, want none", got)
+	}
+}
+
+// quiet is a handler that only says that something has come.
+type quiet struct {
+	netio.NopHandler
+	received chan struct{}
+}
+
+func (q *quiet) OnData(netio.Endpoint, []byte) { q.received <- struct{}{} }

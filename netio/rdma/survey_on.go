@@ -1,0 +1,43 @@
+//go:build libfabric && cgo
+
+package rdma
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"tagbus/netio/rdma/internal/fi"
+)
+
+// offered returns libfabric's version and all that it offers, with one kind of
+// endpoint and at most one address each. Errors: *fi.Error.
+func offered() (version string, all []Fabric, err error) {
+	major, minor := fi.Version()
+	version = fmt.Sprintf("%d.%d", major, minor)
+	list, err := fi.List()
+	if errors.Is(err, fi.ENODATA) {
+		return version, nil, nil
+	}
+	if err != nil {
+		return version, nil, err
+	}
+	defer list.Free()
+	for i := range list.All() {
+		f := Fabric{
+			Provider: i.Provider(), Domain: i.Domain(),
+			MaxMessageBytes: i.Limits().MessageBytes, SharedReceive: i.SharesReceives() && !i.IsIWARP(),
+		}
+		if kind := i.EPType(); kind != "" {
+			f.Kinds = []string{kind}
+			f.Usable = kind == fi.EPMsg && (Config{Provider: f.Provider}).Validate() == nil
+		}
+		if addr := i.LocalAddr(); addr.IsValid() {
+			f.Addresses = []netip.Addr{addr.Addr()}
+		}
+		speed, up, known := i.Link()
+		f.BitsPerSecond, f.Down = speed, known && !up
+		all = append(all, f)
+	}
+	return version, all, nil
+}
