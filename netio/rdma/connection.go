@@ -3,6 +3,7 @@
 package rdma
 
 import (
+	"fmt"
 	"time"
 
 	"tagbus/netio"
@@ -87,7 +88,10 @@ func (e *endpoint) open(d *device, i *fi.Info, shared *receivePool) error {
 		}
 	}
 	b.post()
-	return e.broken
+	if n := len(e.unposted); n > 0 {
+		return fmt.Errorf("%w: the device takes %d receive buffers, want %d", netio.ErrNoResources, e.receive.count-n, e.receive.count)
+	}
+	return nil
 }
 
 // openReceive finds or makes the buffers to receive into.

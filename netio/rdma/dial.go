@@ -131,6 +131,9 @@ func (b *backend) onEvent(ev *fi.Event) {
 		e.notConnected(ev.Err)
 	case ev.Type == fi.Shutdown:
 		e.peerGone = true
+		if isPipe(e.broken) { // so this is why
+			b.alarms.cancel(&e.limit)
+		}
 		b.look(e)
 	case ev.Type == fi.Failed:
 		e.breakDown("receive", ev.Err)

@@ -164,5 +164,10 @@ func (e *endpoint) leavePool() {
 
 // isPipe tells that sending has failed because the other side has closed.
 func isPipe(err error) bool {
-	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, fi.ECANCELED)
+	for _, number := range []error{syscall.EPIPE, syscall.ECONNRESET, syscall.ENOTCONN, fi.ECANCELED} {
+		if errors.Is(err, number) {
+			return true
+		}
+	}
+	return false
 }

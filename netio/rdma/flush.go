@@ -41,7 +41,7 @@ type sending struct {
 // flush posts what is in the queue, as far as the other side has room.
 func (e *endpoint) flush() {
 	b, q := e.backend, &e.queue
-	if e.state != reported || e.stuck || e.hold.Load()&closed != 0 {
+	if e.state != reported || e.stuck || e.peerGone || e.hold.Load()&closed != 0 {
 		return
 	}
 	tail := q.take()

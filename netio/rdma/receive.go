@@ -126,8 +126,8 @@ func (e *endpoint) failed(kind uint8, slot uint32, err fi.Errno) {
 // breakDown notes that the connection has failed. It ends when the end shows,
 // or after brokenTime.
 func (e *endpoint) breakDown(op string, err error) {
-	if e.broken != nil || e.state != reported {
-		return
+	if e.broken != nil || e.peerGone || e.state != reported {
+		return // what was received before the end may wait for the user
 	}
 	e.broken = e.opError(op, err)
 	e.limit.f = func() { e.end(e.broken) }

@@ -5,7 +5,9 @@ package rdma_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"testing"
+	"time"
 
 	"tagbus/netio"
 	"tagbus/netio/internal/invariants"
@@ -92,6 +94,44 @@ func TestNoMoreIsUnderWayThanTheWindow(t *testing.T) {
 		for range 40 {
 			next(t, "a message", s.data)
 		}
+	}
+}
+
+// TestWhatWasReceivedComesBeforeTheEnd has the other side close while this one is
+// paused, and goes on sending.
+func TestWhatWasReceivedComesBeforeTheEnd(t *testing.T) {
+	p := netio.Params{Buffered: netio.BufferedParams{Buffers: 4}}
+	s := serve(t, newWatcher(), rdma.Config{}, p)
+	s.onEstablished = func(ep netio.Endpoint) { ep.PauseReceive() }
+	w := newWatcher()
+	ep, other := s.dial(t, w, rdma.Config{}, p)
+	for range 3 {
+		if err := sendText(ep, "hello"); err != nil {
+			t.Fatalf("send: got error %v, want none", err)
+		}
+		next(t, "OnSendCompleted", w.completed)
+	}
+	if err := ep.Close(); err != nil {
+		t.Fatalf("Close: got error %v, want none", err)
+	}
+	next(t, "OnConnectionClosed", w.closed)
+	for range 4 { // one after the other, until there are no more buffers
+		if err := sendText(other, "is anybody there?"); err != nil {
+			t.Fatalf("send to a peer that has closed: got error %v, want none", err)
+		}
+		onLoop(t, s.b.Loop(), func() {})
+	}
+	select {
+	case end := <-s.closed:
+		t.Fatalf("OnConnectionClosed during the pause: got cause %v, want none before what was received", end.cause)
+	case <-time.After(500 * time.Millisecond):
+	}
+	onLoop(t, s.b.Loop(), other.ResumeReceive)
+	for range 3 {
+		next(t, "a message", s.data)
+	}
+	if end := next(t, "OnConnectionClosed", s.closed); !errors.Is(end.cause, io.EOF) {
+		t.Errorf("cause: got %v, want %v", end.cause, io.EOF)
 	}
 }
 
