@@ -59,18 +59,21 @@ start=$SECONDS status=0
 $vm run test/verbs/suite.sh "$work" "$@" || status=$?
 printf 'verbs: the machine ran %d s\n' $((SECONDS - start))
 
-# What go test would say of each package, for the report.
+# What go test -json would say of each package, for the report.
 strict=()
 if [ "${CI:-}" = true ]; then
   strict=(-strict)
 fi
 go -C tools build -o ../bin/testreport ./testreport
 while IFS=$'\t' read -r number _ name; do
-  {
-    cat "$work/$number.out" 2>/dev/null || true
-    if [ "$(cat "$work/$number.status" 2>/dev/null)" != 0 ]; then
-      printf '\nFAIL\t%s\tstatus %s\n' "$name" "$(cat "$work/$number.status" 2>/dev/null || echo 'none: the machine ended first')"
-    fi
-  } | go tool test2json -p "$name"
+  touch "$work/$number.out"
+  go tool test2json -p "$name" <"$work/$number.out"
+  code=$(cat "$work/$number.status" 2>/dev/null || echo "none, the machine ended before")
+  word=ok action=pass
+  if [ "$code" != 0 ]; then
+    word="FAIL with status $code" action=fail
+  fi
+  printf '{"Action":"output","Package":"%s","Output":"%s\\t%s\\n"}\n' "$name" "$word" "$name"
+  printf '{"Action":"%s","Package":"%s"}\n' $action "$name"
 done <"$work/list" | bin/testreport "${strict[@]}" -allow scripts/allowed-skips.txt || exit 1
 exit "$status"
