@@ -6,7 +6,8 @@
 #   test/verbs/vm.sh run CMD [ARG..]  boots, and runs CMD in the machine
 # CMD finds the file system of this machine, in the same directory, as root. What
 # it changes is thrown away, but for what it writes below VERBS_WORK. It gets the
-# variables FI_*, GO*, NETIO_*, RDMAV_* and VERBS_* from here.
+# variables FI_*, GO*, NETIO_*, RDMAV_* and VERBS_* from here, and VERBS_DEADLINE:
+# when the machine will be ended, in seconds of Unix time.
 # Exit status of run: that of CMD; 124 when the time was up, 125 when CMD was not
 # reached. The kernel's messages are then shown.
 # Settings:
@@ -158,6 +159,7 @@ run() {
   mkdir -p "$control"
   rm -f "$control/status"
   cp "$here/guest.sh" "$control/"
+  export VERBS_DEADLINE=$((EPOCHSECONDS + ${VERBS_TIMEOUT:-170}))
   write_command "$@" >"$control/command.sh"
   read -ra accel <<<"$(accelerator)"
 
