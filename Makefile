@@ -1,13 +1,14 @@
 # The work is in scripts/; this file only names it.
 # Settings: FUZZTIME (20s, or 10000x inputs), BENCH (regular expression),
 # BENCHTIME (1s, or 1x), COUNT (repetitions of a benchmark), RUNS (of the suites
-# by flake).
+# by flake), VERBS (no: test leaves out the virtual machine).
 
 FUZZTIME  ?= 20s
 BENCH     ?= .
 BENCHTIME ?= 1s
 COUNT     ?= 1
 RUNS      ?= 100
+VERBS     ?= yes
 
 # Tools have their own module, so that their dependencies never become ours.
 TOOL := go tool -modfile=tools/go.mod
@@ -19,7 +20,7 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race invariants flake lint fmt bench fuzz cover ci clean
+.PHONY: help build demo test verbs race invariants flake lint fmt bench fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,9 +31,19 @@ build: ## bin/publisher and bin/subscriber
 demo: build ## publisher to subscriber over TCP, verified, under a minute
 	@scripts/demo.sh bin
 
-test: ## install what the tests need, run them, name what was skipped
+test: ## install what the tests need, run them, name what was skipped; then verbs if QEMU can be had
+ifeq ($(VERBS),no)
 	@scripts/setup.sh
 	@scripts/test.sh
+else
+	@scripts/setup.sh verbs
+	@scripts/test.sh
+	@test/verbs/run.sh
+endif
+
+verbs: ## the tests of the RDMA backend over real verbs, in a virtual machine with Soft-RoCE
+	@scripts/setup.sh verbs
+	@test/verbs/run.sh
 
 race: ## the tests under the race detector (needs a C compiler)
 	@scripts/race.sh

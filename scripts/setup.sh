@@ -2,20 +2,34 @@
 # Installs the Debian packages that the tests can use and this machine lacks.
 # It never fails: without root or a reachable registry it says what is missing,
 # and the tests that need it skip and are counted.
+#   scripts/setup.sh [verbs]   verbs: also what test/verbs needs (QEMU)
 set -uo pipefail
+
+# A static busybox is the only program of the virtual machine's first seconds.
+busybox_is_static() { command -v busybox && ! ldd "$(command -v busybox)"; }
 
 # A command that works where the packages are installed, the packages, and who
 # needs them.
 wanted=(
   "gcc -E -include stdlib.h -xc /dev/null|gcc libc6-dev|the race detector, which needs cgo (make race)"
+  "pkg-config --atleast-version=1.11 libfabric|libfabric-dev pkg-config|the RDMA backend (-tags libfabric)"
 )
+if [ "${1:-}" = verbs ]; then
+  wanted+=(
+    "qemu-system-x86_64 -version|qemu-system-x86|the virtual machine of make verbs"
+    "busybox_is_static|busybox-static|the virtual machine of make verbs"
+    "xz --version|xz-utils|the virtual machine of make verbs, to unpack its kernel"
+    "rdma -V|iproute2|the virtual machine of make verbs, to make its RDMA device"
+    "test -e /etc/libibverbs.d/rxe.driver|ibverbs-providers|the virtual machine of make verbs, to use its RDMA device"
+  )
+fi
 
 packages=()
 for row in "${wanted[@]}"; do
   IFS='|' read -r probe debian why <<<"$row"
   read -ra probe <<<"$probe"
   if ! "${probe[@]}" >/dev/null 2>&1; then
-    echo "setup: ${probe[0]} is missing or incomplete; needed by $why"
+    echo "setup: $debian: missing or incomplete; needed by $why"
     read -ra names <<<"$debian"
     packages+=("${names[@]}")
   fi

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests of the module and names every test that was skipped.
+# Runs the tests of the module, with the RDMA backend over tcp too if libfabric
+# is there, and names every test that was skipped.
 #   scripts/test.sh [flags of go test]
 # With CI=true a skip fails the run unless scripts/allowed-skips.txt lists its
 # reason: on the machine that decides, nothing may be left untested unseen.
@@ -12,9 +13,35 @@ if [ "${CI:-}" = true ]; then
 fi
 go -C tools build -o ../bin/testreport ./testreport
 go -C tools test ./...
+
+libfabric=no
+if pkg-config --exists libfabric 2>/dev/null && command -v "$(go env CC)" >/dev/null 2>&1; then
+  libfabric=yes
+else
+  echo "SKIPPED: the RDMA backend needs libfabric and a C compiler (Debian: libfabric-dev pkg-config gcc libc6-dev)"
+  [ "${CI:-}" != true ] || exit 1
+fi
+
+# Of several -tags the last one counts.
+tags=libfabric
+for ((i = 1; i < $#; i++)); do
+  if [ "${!i}" = -tags ]; then
+    next=$((i + 1))
+    tags=libfabric,${!next}
+  fi
+done
+
 # The order is random, so that no test can lean on another; a failure prints
 # the seed (-shuffle=SEED repeats it). The time limit is for a machine that does
 # other things too: netio/netiotest and netio/tcp take a minute of processor time
 # each under the race detector.
-go test -json -shuffle=on -timeout 10m "$@" ./... |
-  bin/testreport "${strict[@]}" -allow scripts/allowed-skips.txt
+run() { go test -json -shuffle=on -timeout 10m "$@"; }
+{
+  failed=0
+  run "$@" ./... || failed=1
+  if [ $libfabric = yes ]; then
+    mapfile -t packages < <(scripts/libfabric-packages.sh)
+    CGO_ENABLED=1 run "$@" -tags "$tags" "${packages[@]}" || failed=1
+  fi
+  exit $failed
+} | bin/testreport "${strict[@]}" -allow scripts/allowed-skips.txt

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Prints the packages with other tests under the build tag libfabric than
+# without it: those that are about the RDMA backend.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+tests() { go list -f '{{.ImportPath}} {{.TestGoFiles}} {{.XTestGoFiles}}' "$@" ./... | sort; }
+export CGO_ENABLED=1
+comm -13 <(tests) <(tests -tags libfabric) | cut -d ' ' -f 1

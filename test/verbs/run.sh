@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Runs the tests of the RDMA backend over real verbs, in the machine of vm.sh:
+# every package that scripts/libfabric-packages.sh names, without and with the
+# race detector. Other than in go test they are not cached.
+#   test/verbs/run.sh [flags of a test binary, such as -test.run=NAME -test.v]
+#   PACKAGES="..."   of which packages; default: all
+#   BUILDS="..."     any of "plain race"; default: both
+# and the settings of vm.sh. If the machine cannot be had this says what is
+# missing, and is a failure where CI=true.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+vm=test/verbs/vm.sh
+
+skip() {
+  echo "SKIPPED: the tests over verbs: $1"
+  [ "${CI:-}" = true ] && exit 1
+  exit 0
+}
+if ! reasons=$($vm missing); then
+  echo "$reasons"
+  skip "see above for what is missing; scripts/setup.sh verbs installs it"
+fi
+pkg-config --exists libfabric 2>/dev/null || skip "need libfabric (Debian: libfabric-dev pkg-config)"
+command -v "$(go env CC)" >/dev/null 2>&1 || skip "need a C compiler (Debian: gcc libc6-dev)"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export VERBS_WORK=$work VERBS_TIMEOUT=${VERBS_TIMEOUT:-170}
+
+# The first run downloads a kernel; meanwhile the binaries are built.
+$vm prepare &
+preparing=$!
+
+# Each binary with its directory and name, a line each, for suite.sh.
+read -ra packages <<<"${PACKAGES:-$(scripts/libfabric-packages.sh | tr '\n' ' ')}"
+read -ra builds <<<"${BUILDS:-plain race}"
+number=0
+for build in "${builds[@]}"; do
+  flags=() note=
+  if [ "$build" = race ]; then
+    flags=(-race) note=" (race)"
+  fi
+  for package in "${packages[@]}"; do
+    binary=$work/$number.test
+    CGO_ENABLED=1 go test -c -tags libfabric "${flags[@]}" -o "$binary" "$package"
+    if [ -x "$binary" ]; then # it has tests
+      printf '%s\t%s\t%s\n' "$number" "$(go list -f '{{.Dir}}' "$package")" "$package$note" >>"$work/list"
+      number=$((number + 1))
+    fi
+  done
+done
+if [ "$number" -eq 0 ]; then
+  echo "verbs: no package has tests for the build tag libfabric"
+  exit 1
+fi
+wait "$preparing" || skip "the machine could not be made, see above"
+
+start=$SECONDS status=0
+$vm run test/verbs/suite.sh "$work" "$@" || status=$?
+printf 'verbs: the machine ran %d s\n' $((SECONDS - start))
+
+# What go test -json would say of each package, for the report.
+strict=()
+if [ "${CI:-}" = true ]; then
+  strict=(-strict)
+fi
+go -C tools build -o ../bin/testreport ./testreport
+while IFS=$'\t' read -r number _ name; do
+  touch "$work/$number.out"
+  go tool test2json -p "$name" <"$work/$number.out"
+  code=$(cat "$work/$number.status" 2>/dev/null || echo "none, the machine ended before")
+  word=ok action=pass
+  if [ "$code" != 0 ]; then
+    word="FAIL with status $code" action=fail
+  fi
+  printf '{"Action":"output","Package":"%s","Output":"%s\\t%s\\n"}\n' "$name" "$word" "$name"
+  printf '{"Action":"%s","Package":"%s"}\n' $action "$name"
+done <"$work/list" | bin/testreport "${strict[@]}" -allow scripts/allowed-skips.txt || exit 1
+exit "$status"
