@@ -229,8 +229,10 @@ var brokenBackends = []brokenBackend{
 	}}},
 	{"closing the backend does not wait", backendCheck, faults{
 		closeAll: func(b *broken) error {
-			b.Loop().Post(func() { _ = b.Backend.Close() })
-			return nil
+			if b.closes.Add(1) == 1 {
+				return nil // the end of the test closes it once more
+			}
+			return b.Backend.Close()
 		},
 	}},
 }

@@ -2,6 +2,7 @@ package netiotest_test
 
 import (
 	"net/netip"
+	"sync/atomic"
 
 	"tagbus/netio"
 )
@@ -15,6 +16,8 @@ type broken struct {
 	endpoints map[netio.Endpoint]*brokenEndpoint
 	count     map[string]int // of the callbacks, by name
 	held      []func()       // callbacks held back
+
+	closes atomic.Int32
 
 	takers map[*netio.Buffer]*brokenEndpoint // who has taken a buffer; for the one goroutine of a test
 
