@@ -57,6 +57,9 @@ func TestAReceiverThatLostItsTagsIsNamed(t *testing.T) {
 		if len(alarms) != 1 || alarms[0].Peer.Name != "first" || alarms[0].Other.Name != "second" {
 			t.Errorf("got alarms %v, want one that names the first beside the second", alarms)
 		}
+		if got := len(s.of(bus.Connected)); got != 3 {
+			t.Errorf("got %d connections in a minute, want 3: the first, the second, and once more the first, to hear what it wants", got)
+		}
 		must(t, s.Drain(t.Context()))
 		c.want(t, "", 1, "b")
 	})
