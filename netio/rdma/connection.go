@@ -150,10 +150,10 @@ func (e *endpoint) establish(peer greeting) error {
 	if e.local, err = e.ep.Name(); err != nil {
 		return err
 	}
-	if e.registration, err = b.loop.Register(e.cq.FD(), reactor.Readable, e); err != nil {
+	if e.registration, err = b.EventLoop.Register(e.cq.FD(), reactor.Readable, e); err != nil {
 		return err
 	}
-	b.alarms.cancel(&e.limit)
+	b.Alarms.Cancel(&e.limit)
 	e.credits, e.quantum = int(peer.window), int(peer.quantum)
 	e.queue.open(peer, e.device.limits.MessageBytes, e.headers)
 	e.state = established

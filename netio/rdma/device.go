@@ -79,7 +79,7 @@ func (d *devices) get(i *fi.Info, addr netip.AddrPort, listen bool) (*device, er
 		return nil, err
 	}
 	d.all = append(d.all, n)
-	d.backend.enqueue(&n.events)
+	d.backend.Enqueue(&n.events)
 	return n, nil
 }
 

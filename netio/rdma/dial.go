@@ -15,7 +15,7 @@ import (
 // OpenEndpoint implements netio.Backend.
 func (b *backend) OpenEndpoint(addr netip.AddrPort, p netio.Params) error {
 	if invariants.Enabled {
-		b.checkThread("Backend.OpenEndpoint")
+		b.CheckThread("Backend.OpenEndpoint")
 	}
 	if err := b.openEndpoint(addr, p); err != nil {
 		return &netio.OpError{Op: "open endpoint", Addr: addr, Err: err}
@@ -32,9 +32,9 @@ func (b *backend) openEndpoint(addr netip.AddrPort, p netio.Params) error {
 		return err
 	}
 	key := canonical(addr)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
+	b.Mu.Lock()
+	defer b.Mu.Unlock()
+	if b.Closed {
 		return netio.ErrClosed
 	}
 	if _, exists := b.active[key]; exists {
@@ -53,13 +53,13 @@ func (b *backend) openEndpoint(addr netip.AddrPort, p netio.Params) error {
 // connect begins to connect.
 func (e *endpoint) connect() {
 	b := e.backend
-	b.endpoints.add(e)
+	e.place = b.endpoints.PushBack(e)
 	if err := e.tryConnect(); err != nil {
 		e.refuse(err)
 		return
 	}
-	e.limit.f = func() { e.refuse(netio.ErrTimeout) }
-	b.alarms.set(&e.limit, e.params.ConnectTimeout)
+	e.limit.F = func() { e.refuse(netio.ErrTimeout) }
+	b.Alarms.Set(&e.limit, e.params.ConnectTimeout)
 }
 
 func (e *endpoint) tryConnect() error {
@@ -110,8 +110,8 @@ func (e *endpoint) refuse(err error) {
 	e.release(false)
 	e.leavePool()
 	b := e.backend
-	b.stats.refused.Add(1)
-	b.handler.OnConnectionRefused(e.remote, e.opError("open endpoint", err))
+	b.Counters.Refused.Add(1)
+	b.Handler.OnConnectionRefused(e.remote, e.opError("open endpoint", err))
 }
 
 // onEvent handles an event of an endpoint. It makes no callback.
@@ -132,7 +132,7 @@ func (b *backend) onEvent(ev *fi.Event) {
 	case ev.Type == fi.Shutdown:
 		e.peerGone = true
 		if isPipe(e.broken) { // so this is why
-			b.alarms.cancel(&e.limit)
+			b.Alarms.Cancel(&e.limit)
 		}
 		b.look(e)
 	case ev.Type == fi.Failed:
@@ -162,7 +162,7 @@ func (e *endpoint) notConnected(err error) {
 		err = syscall.ECONNREFUSED
 	}
 	if !e.active {
-		e.backend.stats.acceptErrors.Add(1)
+		e.backend.Counters.AcceptErrors.Add(1)
 		e.leave(toEnd)
 		return
 	}

@@ -3,10 +3,12 @@
 package rdma
 
 import (
+	"container/list"
 	"net/netip"
 	"sync/atomic"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/handover"
 	"tagbus/netio/internal/invariants"
 	"tagbus/netio/rdma/internal/fi"
 	"tagbus/netio/reactor"
@@ -41,7 +43,7 @@ type endpoint struct {
 	capabilities netio.Capabilities
 	region       []byte      // that zero-copy sends come from; nil: there are none
 	pool         *netio.Pool // nil: does not send buffered
-	noBuffer     refusals
+	noBuffer     handover.Refusals
 	queue        queue
 	todo         atomic.Uint32
 	hold         atomic.Uint32
@@ -57,12 +59,12 @@ type endpoint struct {
 	connection
 	sending
 	receiving
-	fault      error // why toEnd is set, nil for Close
-	broken     error // why the connection has failed; what was received comes first
-	peerGone   bool  // the other side has ended the connection
-	allRead    bool  // and cq has nothing more
-	invited    bool  // to take a shared send buffer
-	next, prev *endpoint
+	fault    error         // why toEnd is set, nil for Close
+	broken   error         // why the connection has failed; what was received comes first
+	peerGone bool          // the other side has ended the connection
+	allRead  bool          // and cq has nothing more
+	invited  bool          // to take a shared send buffer
+	place    *list.Element // in backend.endpoints
 }
 
 // connection is what an endpoint has of libfabric.
@@ -77,7 +79,7 @@ type connection struct {
 	ready        bool                  // cq is to be read
 	futile       int                   // how often it was in vain since it was not
 	resting      bool                  // the descriptor of cq is not watched for a while
-	rest, limit  alarm                 // for that; for what must happen in time
+	rest, limit  handover.Alarm        // for that; for what must happen in time
 }
 
 // newEndpoint returns an endpoint that has nothing of libfabric yet. Errors: the
@@ -128,7 +130,7 @@ func (e *endpoint) SetContext(v any) { e.context = v }
 // Buffer implements netio.Endpoint.
 func (e *endpoint) Buffer() (*netio.Buffer, error) {
 	if invariants.Enabled {
-		e.backend.checkThread("Endpoint.Buffer")
+		e.backend.CheckThread("Endpoint.Buffer")
 	}
 	if e.pool == nil {
 		return nil, netio.ErrNotSupported
@@ -139,9 +141,9 @@ func (e *endpoint) Buffer() (*netio.Buffer, error) {
 	if b := e.takeBuffer(); b != nil {
 		return b, nil
 	}
-	e.noBuffer.add()
+	e.noBuffer.Add()
 	if b := e.takeBuffer(); b != nil {
-		if e.noBuffer.withdraw() {
+		if e.noBuffer.Withdraw() {
 			return b, nil
 		}
 		b.Release()
@@ -164,7 +166,7 @@ func (e *endpoint) takeBuffer() *netio.Buffer {
 // SendBuffer implements netio.Endpoint.
 func (e *endpoint) SendBuffer(b *netio.Buffer) error {
 	if invariants.Enabled {
-		e.backend.checkThread("Endpoint.SendBuffer")
+		e.backend.CheckThread("Endpoint.SendBuffer")
 	}
 	tell, err := e.queue.pushBuffer(b, e.pool)
 	if tell {
@@ -177,7 +179,7 @@ func (e *endpoint) SendBuffer(b *netio.Buffer) error {
 // ErrOutsideRegion. What lies in more than MaxPieces pieces is copied once.
 func (e *endpoint) Send(key netio.Key, header []byte, data ...[]byte) error {
 	if invariants.Enabled {
-		e.backend.checkThread("Endpoint.Send")
+		e.backend.CheckThread("Endpoint.Send")
 	}
 	if e.region == nil {
 		return netio.ErrNotSupported
@@ -196,7 +198,7 @@ func (e *endpoint) Send(key netio.Key, header []byte, data ...[]byte) error {
 // SendCopy implements netio.Endpoint: this backend has no immediate sending.
 func (e *endpoint) SendCopy(netio.Key, []byte, ...[]byte) error {
 	if invariants.Enabled {
-		e.backend.checkThread("Endpoint.SendCopy")
+		e.backend.CheckThread("Endpoint.SendCopy")
 	}
 	return netio.ErrNotSupported
 }
@@ -204,7 +206,7 @@ func (e *endpoint) SendCopy(netio.Key, []byte, ...[]byte) error {
 // Room implements netio.Endpoint.
 func (e *endpoint) Room() (r netio.Room) {
 	if invariants.Enabled {
-		e.backend.checkThread("Endpoint.Room")
+		e.backend.CheckThread("Endpoint.Room")
 	}
 	if e.pool != nil {
 		r.Buffers, r.MinBuffers = e.pool.Free(), e.pool.MinFree()
@@ -216,7 +218,7 @@ func (e *endpoint) Room() (r netio.Room) {
 // PauseReceive implements netio.Endpoint.
 func (e *endpoint) PauseReceive() {
 	if invariants.Enabled {
-		e.backend.checkThread("Endpoint.PauseReceive")
+		e.backend.CheckThread("Endpoint.PauseReceive")
 	}
 	e.hold.Or(paused)
 }
@@ -224,7 +226,7 @@ func (e *endpoint) PauseReceive() {
 // ResumeReceive implements netio.Endpoint.
 func (e *endpoint) ResumeReceive() {
 	if invariants.Enabled {
-		e.backend.checkThread("Endpoint.ResumeReceive")
+		e.backend.CheckThread("Endpoint.ResumeReceive")
 	}
 	if e.hold.And(^paused)&paused != 0 {
 		e.leave(toRead)
@@ -234,7 +236,7 @@ func (e *endpoint) ResumeReceive() {
 // Close implements netio.Endpoint.
 func (e *endpoint) Close() error {
 	if invariants.Enabled {
-		e.backend.checkThread("Endpoint.Close")
+		e.backend.CheckThread("Endpoint.Close")
 	}
 	if e.hold.Or(closed)&closed != 0 {
 		return netio.ErrClosed
@@ -247,7 +249,7 @@ func (e *endpoint) Close() error {
 // leave leaves work to the end of the loop's turn. Threads: any.
 func (e *endpoint) leave(work uint32) {
 	if e.todo.Or(work) == 0 {
-		e.backend.enqueue(e)
+		e.backend.Enqueue(e)
 	}
 }
 

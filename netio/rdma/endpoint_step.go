@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/handover"
 	"tagbus/netio/rdma/internal/fi"
 	"tagbus/netio/reactor"
 )
@@ -23,8 +24,8 @@ const (
 	toEnd
 )
 
-// work implements worker.
-func (e *endpoint) work() {
+// Work implements handover.Worker.
+func (e *endpoint) Work() {
 	through := false
 	defer e.tidy(&through)
 	todo := e.todo.Swap(0)
@@ -57,8 +58,8 @@ func (e *endpoint) work() {
 
 // OnEvent implements reactor.Source: the queue is to be read.
 func (e *endpoint) OnEvent(reactor.Events) {
-	e.backend.turn.Lock()
-	defer e.backend.turn.Unlock()
+	e.backend.Turn.Lock()
+	defer e.backend.Turn.Unlock()
 	e.backend.look(e)
 }
 
@@ -87,12 +88,12 @@ func (e *endpoint) report() {
 	}
 	e.state = reported
 	if e.active {
-		e.backend.stats.opened.Add(1)
+		e.backend.Counters.Opened.Add(1)
 	} else {
-		e.backend.stats.accepted.Add(1)
+		e.backend.Counters.Accepted.Add(1)
 	}
 	e.backend.look(e)
-	e.backend.handler.OnConnectionEstablished(e)
+	e.backend.Handler.OnConnectionEstablished(e)
 }
 
 // end closes the connection and makes the last callback. cause: as in
@@ -109,8 +110,8 @@ func (e *endpoint) end(cause error) {
 	e.release(before != connecting)
 	keys := e.cancel()
 	if before == reported { // else the backend or the listen endpoint closes, and nobody hears of it
-		b.stats.closed.Add(1)
-		b.handler.OnConnectionClosed(e, keys, cause)
+		b.Counters.Closed.Add(1)
+		b.Handler.OnConnectionClosed(e, keys, cause)
 	}
 }
 
@@ -136,19 +137,19 @@ const maxKeptKeys = 1 << 10
 // release gives back all that the endpoint holds, but for its sends.
 func (e *endpoint) release(established bool) {
 	b := e.backend
-	for _, a := range []*alarm{&e.rest, &e.limit, &e.retry} {
-		b.alarms.cancel(a)
+	for _, a := range []*handover.Alarm{&e.rest, &e.limit, &e.retry} {
+		b.Alarms.Cancel(a)
 	}
 	e.closeConnection(established)
-	b.endpoints.remove(e)
+	b.endpoints.Remove(e.place)
 	if e.listener != nil {
 		b.accepted--
 		e.listener.left()
 	}
 	if e.active {
-		b.mu.Lock()
+		b.Mu.Lock()
 		delete(b.active, canonical(e.remote))
-		b.mu.Unlock()
+		b.Mu.Unlock()
 	}
 }
 

@@ -16,16 +16,16 @@ type eventSource struct {
 	queued       bool // in the worklist
 }
 
-// work implements worker. It is called once to begin, and when there may be
-// events. handle makes no callbacks, as one that panics would lose the rest.
-func (s *eventSource) work() {
+// Work implements handover.Worker. It is called once to begin, and when there may
+// be events. handle makes no callbacks, as one that panics would lose the rest.
+func (s *eventSource) Work() {
 	s.queued = false
 	if s.eq == nil {
 		return
 	}
 	if s.registration == nil {
 		var err error
-		if s.registration, err = s.backend.loop.Register(s.eq.FD(), reactor.Readable, s); err != nil {
+		if s.registration, err = s.backend.EventLoop.Register(s.eq.FD(), reactor.Readable, s); err != nil {
 			s.backend.warn("cannot watch an event queue: nothing connects there", "err", err)
 		}
 	}
@@ -41,14 +41,14 @@ func (s *eventSource) work() {
 func (s *eventSource) enqueue() {
 	if !s.queued {
 		s.queued = true
-		s.backend.enqueue(s)
+		s.backend.Enqueue(s)
 	}
 }
 
 // OnEvent implements reactor.Source.
 func (s *eventSource) OnEvent(reactor.Events) {
-	s.backend.turn.Lock()
-	defer s.backend.turn.Unlock()
+	s.backend.Turn.Lock()
+	defer s.backend.Turn.Unlock()
 	s.enqueue()
 }
 

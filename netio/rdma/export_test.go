@@ -8,9 +8,9 @@ import "tagbus/netio"
 // network does that gives it up. Threads: any.
 func BreakConnection(ep netio.Endpoint) {
 	e := ep.(*endpoint)
-	e.backend.loop.Post(func() {
-		e.backend.turn.Lock()
-		defer e.backend.turn.Unlock()
+	e.backend.EventLoop.Post(func() {
+		e.backend.Turn.Lock()
+		defer e.backend.Turn.Unlock()
 		if e.state == established || e.state == reported {
 			_ = e.ep.Shutdown() // fails only if it has ended meanwhile
 		}

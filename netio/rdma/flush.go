@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/handover"
 	"tagbus/netio/internal/invariants"
 	"tagbus/netio/rdma/internal/fi"
 )
@@ -35,7 +36,7 @@ type sending struct {
 	bufferMR   *fi.MR // of the endpoint's own send buffers
 	lastPosts  uint64 // crossing.posts when sends were last put into the ring
 	stuck      bool   // the device has no room: wait for retry
-	retry      alarm
+	retry      handover.Alarm
 }
 
 // flush posts what is in the queue, as far as the other side has room.
@@ -120,8 +121,8 @@ func (e *endpoint) sent(slot uint32) {
 	for ; q.done != end; q.done++ {
 		bytes += q.at(q.done).bytes
 	}
-	e.backend.stats.messagesSent.Add(messages)
-	e.backend.stats.bytesSent.Add(uint64(bytes))
+	e.backend.Counters.MessagesSent.Add(messages)
+	e.backend.Counters.BytesSent.Add(uint64(bytes))
 }
 
 // refused implements poster.
@@ -143,8 +144,8 @@ func (e *endpoint) refused(op *fi.Op) {
 		return
 	}
 	e.stuck = true
-	e.retry.f = e.unstick
-	e.backend.alarms.set(&e.retry, sendRetry)
+	e.retry.F = e.unstick
+	e.backend.Alarms.Set(&e.retry, sendRetry)
 }
 
 // unstick posts again what was refused.
@@ -163,14 +164,14 @@ func (e *endpoint) unstick() {
 // is closed.
 func (e *endpoint) complete() bool {
 	q := &e.queue
-	h := e.backend.handler
+	h := e.backend.Handler
 	for i := q.head.Load(); i != q.done; i++ {
 		if e.hold.Load()&closed != 0 {
 			return false
 		}
 		h.OnSendCompleted(netio.Completion{Endpoint: e, Key: e.finish(i)})
 	}
-	if q.noPlace.count() > 0 || e.noBuffer.count() > 0 {
+	if q.noPlace.Count() > 0 || e.noBuffer.Count() > 0 {
 		e.answer()
 	}
 	return e.hold.Load()&closed == 0

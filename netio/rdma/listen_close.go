@@ -12,12 +12,10 @@ import (
 func (l *listenEndpoint) end() {
 	l.stop()
 	b := l.backend
-	for e := b.endpoints.first; e != nil; {
-		after := e.next
-		if e.listener == l {
+	for at := b.endpoints.Front(); at != nil; at = at.Next() {
+		if e := at.Value.(*endpoint); e.listener == l {
 			_ = e.Close()
 		}
-		e = after
 	}
 }
 
@@ -31,9 +29,9 @@ func (l *listenEndpoint) stop() {
 	}
 	l.rejectRest()
 	l.closeObjects()
-	b.mu.Lock()
+	b.Mu.Lock()
 	delete(b.listening, l.addr)
-	b.mu.Unlock()
+	b.Mu.Unlock()
 	l.releasePool()
 }
 

@@ -35,7 +35,7 @@ type listenEndpoint struct {
 // OpenListenEndpoint implements netio.Backend.
 func (b *backend) OpenListenEndpoint(addr netip.AddrPort, p netio.Params) (netio.ListenEndpoint, error) {
 	if invariants.Enabled {
-		b.checkThread("Backend.OpenListenEndpoint")
+		b.CheckThread("Backend.OpenListenEndpoint")
 	}
 	l, err := b.openListenEndpoint(addr, p)
 	if err != nil {
@@ -52,9 +52,9 @@ func (b *backend) openListenEndpoint(addr netip.AddrPort, p netio.Params) (*list
 	if err != nil {
 		return nil, err
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
+	b.Mu.Lock()
+	defer b.Mu.Unlock()
+	if b.Closed {
 		return nil, netio.ErrClosed
 	}
 	if _, exists := b.listening[canonical(addr)]; exists {
@@ -77,7 +77,7 @@ func (b *backend) openListenEndpoint(addr netip.AddrPort, p netio.Params) (*list
 		return nil, err
 	}
 	b.listening[l.addr] = struct{}{}
-	b.enqueue(l)
+	b.Enqueue(l)
 	return l, nil
 }
 
@@ -120,17 +120,17 @@ func (l *listenEndpoint) Addr() netip.AddrPort { return l.addr }
 // Close implements netio.ListenEndpoint.
 func (l *listenEndpoint) Close() error {
 	if invariants.Enabled {
-		l.backend.checkThread("ListenEndpoint.Close")
+		l.backend.CheckThread("ListenEndpoint.Close")
 	}
 	if l.closed.Swap(true) {
 		return netio.ErrClosed
 	}
-	l.backend.enqueue(l)
+	l.backend.Enqueue(l)
 	return nil
 }
 
-// work implements worker. It comes once to begin, and once more after Close.
-func (l *listenEndpoint) work() {
+// Work implements handover.Worker. It comes once to begin, and once more after Close.
+func (l *listenEndpoint) Work() {
 	switch {
 	case l.stopped:
 	case l.closed.Load():
@@ -144,7 +144,7 @@ func (l *listenEndpoint) begin() {
 	b := l.backend
 	l.begun = true
 	b.listeners = append(b.listeners, l)
-	l.events.work()
+	l.events.Work()
 }
 
 // onEvent handles a request to connect. It makes no callback.
@@ -157,9 +157,9 @@ func (l *listenEndpoint) onEvent(ev *fi.Event) {
 	switch {
 	case l.closed.Load():
 	case !ok:
-		b.stats.badMessages.Add(1)
+		b.Counters.BadMessages.Add(1)
 	case b.accepted >= b.config.MaxEndpoints:
-		b.stats.acceptShed.Add(1)
+		b.Counters.AcceptShed.Add(1)
 	default:
 		l.accept(ev.Info, peer)
 		return
@@ -175,7 +175,7 @@ func (l *listenEndpoint) accept(i *fi.Info, peer greeting) {
 		e.listener, e.peer = l, peer
 		l.users++
 		b.accepted++
-		b.endpoints.add(e)
+		e.place = b.endpoints.PushBack(e)
 		var shared *receivePool
 		if shared, err = l.sharedReceive(i); err == nil {
 			err = e.open(l.device, i, shared)
@@ -185,7 +185,7 @@ func (l *listenEndpoint) accept(i *fi.Info, peer greeting) {
 		err = e.ep.Accept(e.greeting().marshal())
 	}
 	if err != nil {
-		b.stats.acceptErrors.Add(1)
+		b.Counters.AcceptErrors.Add(1)
 		b.warn("cannot serve an accepted connection", "remote", i.RemoteAddr(), "err", err)
 		if e != nil {
 			e.end(nil)
@@ -194,8 +194,8 @@ func (l *listenEndpoint) accept(i *fi.Info, peer greeting) {
 		return
 	}
 	i.Free()
-	e.limit.f = func() { e.notConnected(netio.ErrTimeout) }
-	b.alarms.set(&e.limit, acceptTimeout)
+	e.limit.F = func() { e.notConnected(netio.ErrTimeout) }
+	b.Alarms.Set(&e.limit, acceptTimeout)
 }
 
 // sharedReceive returns the receive buffers that the accepted endpoints share

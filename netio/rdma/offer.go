@@ -12,15 +12,15 @@ const answersPerTurn = 64
 // asks for too much in each would keep the loop.
 func (e *endpoint) answer() {
 	own := e.backend.shared == nil
-	for n := min(answersPerTurn, e.queue.noPlace.count()+e.noBuffer.count()); n > 0; n-- {
-		buffer := own && e.noBuffer.count() > 0 && e.pool.Free() > 0 && e.noBuffer.withdraw()
-		place := !buffer && e.queue.noPlace.count() > 0 && e.queue.hasPlace() && e.queue.noPlace.withdraw()
+	for n := min(answersPerTurn, e.queue.noPlace.Count()+e.noBuffer.Count()); n > 0; n-- {
+		buffer := own && e.noBuffer.Count() > 0 && e.pool.Free() > 0 && e.noBuffer.Withdraw()
+		place := !buffer && e.queue.noPlace.Count() > 0 && e.queue.hasPlace() && e.queue.noPlace.Withdraw()
 		if !buffer && !place || e.hold.Load()&closed != 0 {
 			return // a completion comes back here, or offer does
 		}
-		e.backend.handler.OnSendReady(e)
+		e.backend.Handler.OnSendReady(e)
 	}
-	if e.queue.noPlace.count() > 0 || own && e.noBuffer.count() > 0 {
+	if e.queue.noPlace.Count() > 0 || own && e.noBuffer.Count() > 0 {
 		e.leave(toOffer)
 	}
 }
@@ -32,7 +32,7 @@ func (e *endpoint) offer() {
 		return
 	}
 	e.answer()
-	if e.hold.Load()&closed != 0 || e.noBuffer.count() == 0 {
+	if e.hold.Load()&closed != 0 || e.noBuffer.Count() == 0 {
 		if s := e.backend.shared; s != nil {
 			s.welcome(e) // the buffer is another's, or was found without us
 		}
@@ -47,10 +47,10 @@ func (e *endpoint) offer() {
 
 // offerShared answers one refusal if it is this endpoint's turn.
 func (e *endpoint) offerShared(s *sharedSend) {
-	if s.welcome(e) && e.noBuffer.withdraw() {
-		e.backend.handler.OnSendReady(e)
+	if s.welcome(e) && e.noBuffer.Withdraw() {
+		e.backend.Handler.OnSendReady(e)
 	}
-	if e.noBuffer.count() > 0 && e.hold.Load()&closed == 0 {
+	if e.noBuffer.Count() > 0 && e.hold.Load()&closed == 0 {
 		s.wait(e)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/handover"
 	"tagbus/netio/internal/invariants"
 )
 
@@ -40,7 +41,7 @@ type queue struct {
 	maxBytes, firstBytes int    // of a message, and of the first one
 	headers              []byte // netio.MaxHeaderBytes for each entry
 
-	mu     lock
+	mu     handover.Lock
 	ring   []entry
 	tail   uint64
 	known  bool   // the loop will look at what is appended
@@ -48,14 +49,14 @@ type queue struct {
 	most   uint64 // outstanding since the last call of room
 
 	head    atomic.Uint64
-	noPlace refusals
+	noPlace handover.Refusals
 
 	// Only in a step.
 	done, posted uint64
 }
 
 func (q *queue) init(b *backend, p *netio.Params) {
-	q.mu.off = b.config.ThreadSafety == netio.Unsafe
+	q.mu.Off = b.config.ThreadSafety == netio.Unsafe
 	q.shared = b.shared != nil
 	q.limit = uint64(p.ZeroCopy.Outstanding)
 	q.places = 1
@@ -112,8 +113,8 @@ func (q *queue) reserve(limit uint64, size int) (*entry, error) {
 		return nil, netio.ErrTooLarge
 	}
 	if q.tail-q.head.Load() >= limit {
-		q.noPlace.add()
-		if q.tail-q.head.Load() >= limit || !q.noPlace.withdraw() {
+		q.noPlace.Add()
+		if q.tail-q.head.Load() >= limit || !q.noPlace.Withdraw() {
 			return nil, netio.ErrNoResources
 		}
 	}

@@ -114,7 +114,7 @@ func (e *endpoint) failed(kind uint8, slot uint32, err fi.Errno) {
 	switch {
 	case err == fi.ECANCELED || e.state != reported: // the rest of a connection that has ended
 	case kind == kindReceive && err == fi.ETRUNC:
-		e.backend.stats.badMessages.Add(1)
+		e.backend.Counters.BadMessages.Add(1)
 		e.breakDown("receive", netio.ErrMessageLength)
 	case kind == kindReceive:
 		e.breakDown("receive", err)
@@ -130,8 +130,8 @@ func (e *endpoint) breakDown(op string, err error) {
 		return // what was received before the end may wait for the user
 	}
 	e.broken = e.opError(op, err)
-	e.limit.f = func() { e.end(e.broken) }
-	e.backend.alarms.set(&e.limit, brokenTime)
+	e.limit.F = func() { e.end(e.broken) }
+	e.backend.Alarms.Set(&e.limit, brokenTime)
 }
 
 // received handles a message.
@@ -141,7 +141,7 @@ func (e *endpoint) received(slot uint32, n int) {
 	if !e.notFirst {
 		e.notFirst = true
 		if n > e.params.Receive.FirstMessageBytes {
-			e.backend.stats.badMessages.Add(1)
+			e.backend.Counters.BadMessages.Add(1)
 			err := fmt.Errorf("%w: %d bytes, want 1 to %d", netio.ErrMessageLength, n, e.params.Receive.FirstMessageBytes)
 			e.giveBack(slot)
 			e.end(e.opError("receive", err))
@@ -164,8 +164,8 @@ func (e *endpoint) received(slot uint32, n int) {
 // deliver makes the callback for a message, and gives its buffer back.
 func (e *endpoint) deliver(slot uint32, data []byte, copied bool) {
 	b := e.backend
-	b.stats.messagesReceived.Add(1)
-	b.stats.bytesReceived.Add(uint64(len(data)))
+	b.Counters.MessagesReceived.Add(1)
+	b.Counters.BytesReceived.Add(uint64(len(data)))
 	// Also if the callback panics. The buffer is posted at the end of the step at
 	// the earliest.
 	if l := e.lend(slot, data); l != nil {
@@ -173,7 +173,7 @@ func (e *endpoint) deliver(slot uint32, data []byte, copied bool) {
 	} else {
 		defer e.consumed(slot, data, copied)
 	}
-	b.handler.OnData(e, data)
+	b.Handler.OnData(e, data)
 }
 
 // consumed ends the life of a message that cannot be kept.
@@ -289,10 +289,10 @@ func (e *endpoint) restWatching() {
 	}
 	e.resting = true
 	_ = e.registration.Modify(0) // fails only if the loop has been closed
-	e.rest.f = func() {
+	e.rest.F = func() {
 		e.resting = false
 		_ = e.registration.Modify(unix.EPOLLIN)
 		e.backend.look(e)
 	}
-	e.backend.alarms.set(&e.rest, restTime)
+	e.backend.Alarms.Set(&e.rest, restTime)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/handover"
 	"tagbus/netio/rdma/internal/fi"
 )
 
@@ -40,8 +41,8 @@ type receivePool struct {
 	srx     *fi.SRX     // nil: they are an endpoint's own
 	users   []*endpoint // that receive into them
 	again   []uint32    // could not be posted
-	retry   alarm
-	sweep   alarm // has the queues of all users read
+	retry   handover.Alarm
+	sweep   handover.Alarm // has the queues of all users read
 }
 
 // newReceivePool returns count buffers of size bytes. Errors: the system's (no
@@ -74,7 +75,7 @@ func newSharedReceive(d *device, i *fi.Info, count, size int) (*receivePool, err
 	if p.srx, err = d.domain.OpenSRX(i, count); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
-	p.retry.f = p.unstick
+	p.retry.F = p.unstick
 	return p, nil
 }
 
@@ -111,8 +112,8 @@ func (p *receivePool) postAll() {
 // post posts a buffer of a shared pool.
 func (p *receivePool) post(slot uint32) {
 	p.fillOp(p.backend.op(p), p.srx.Handle(), contextOf(kindReceive, 0, slot), slot)
-	if p.sweep.f != nil && p.sweep.place == 0 {
-		p.backend.alarms.set(&p.sweep, sweepTime)
+	if p.sweep.F != nil && !p.sweep.IsSet() {
+		p.backend.Alarms.Set(&p.sweep, sweepTime)
 	}
 }
 
@@ -128,7 +129,7 @@ const sweepTime = time.Millisecond
 func (p *receivePool) join(e *endpoint) {
 	p.users = append(p.users, e)
 	if p.backend.config.Provider != ProviderVerbs {
-		p.sweep.f = func() {
+		p.sweep.F = func() {
 			for _, e := range p.users {
 				p.backend.look(e)
 			}
@@ -146,7 +147,7 @@ func (p *receivePool) leave(e *endpoint) {
 // refused implements poster.
 func (p *receivePool) refused(op *fi.Op) {
 	p.again = append(p.again, uint32(op.Context))
-	p.backend.alarms.set(&p.retry, sendRetry)
+	p.backend.Alarms.Set(&p.retry, sendRetry)
 }
 
 func (p *receivePool) unstick() {
@@ -160,8 +161,8 @@ func (p *receivePool) unstick() {
 // close releases the memory. Of a shared pool all endpoints are closed, of an
 // endpoint's own pool that one.
 func (p *receivePool) close() error {
-	p.backend.alarms.cancel(&p.retry)
-	p.backend.alarms.cancel(&p.sweep)
+	p.backend.Alarms.Cancel(&p.retry)
+	p.backend.Alarms.Cancel(&p.sweep)
 	var err error
 	if p.srx != nil {
 		p.backend.post() // nothing may be posted any more

@@ -120,7 +120,7 @@ func spare(window int) int { return window - quantumOf(window) }
 // released.
 func (e *endpoint) Retain() (netio.Retained, error) {
 	if invariants.Enabled {
-		e.backend.checkThread("Endpoint.Retain")
+		e.backend.CheckThread("Endpoint.Retain")
 	}
 	switch l := e.delivering; {
 	case !e.capabilities.Retain:

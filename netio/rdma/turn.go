@@ -137,25 +137,25 @@ func (b *backend) serve() {
 
 // PrepareWait implements reactor.PrepareWaiter: it is the end of a turn.
 func (b *backend) PrepareWait() (sleep bool) {
-	b.turn.Lock()
-	defer b.turn.Unlock()
-	if b.finished {
+	b.Turn.Lock()
+	defer b.Turn.Unlock()
+	if b.Finished {
 		return true
 	}
 	through := false
 	defer func() {
 		if !through { // a callback panicked
-			b.loop.Post(b.tell)
+			b.EventLoop.Post(b.Tell)
 		}
 	}()
 	b.crossing.moved = 0
 	for range turnRounds {
 		b.serve() // what a panic has left
-		b.list.refill()
-		for b.list.left() > 0 && b.crossing.moved < turnBytes {
-			b.list.take().work()
+		b.List.Refill()
+		for b.List.Left() > 0 && b.crossing.moved < turnBytes {
+			b.List.Take().Work()
 		}
-		if b.finished {
+		if b.Finished {
 			break
 		}
 		if b.isIdle() || b.crossing.moved >= turnBytes {
@@ -167,11 +167,11 @@ func (b *backend) PrepareWait() (sleep bool) {
 		}
 	}
 	through = true
-	return b.finished || b.isIdle()
+	return b.Finished || b.isIdle()
 }
 
 // isIdle tells that nothing is left to be done.
 func (b *backend) isIdle() bool {
 	c := &b.crossing
-	return c.ops == 0 && len(c.ready) == 0 && b.list.left() == 0 && !b.list.waiting()
+	return c.ops == 0 && len(c.ready) == 0 && b.List.Left() == 0 && !b.List.Waiting()
 }

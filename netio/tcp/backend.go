@@ -1,15 +1,16 @@
 package tcp
 
 import (
+	"container/list"
 	"errors"
 	"fmt"
 	"net/netip"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/handover"
 	"tagbus/netio/reactor"
 )
 
@@ -20,10 +21,6 @@ const (
 
 	// trimEvery is how long memory stays that nobody has needed.
 	trimEvery = 2 * time.Second
-
-	// endCheck is how often a waiting Close makes sure that the loop still
-	// runs.
-	endCheck = 50 * time.Millisecond
 )
 
 // Opener returns an opener of TCP backends on loop, which need not run yet. A
@@ -44,40 +41,25 @@ func Opener(loop *reactor.EventLoop, cfg Config) netio.Opener {
 	}
 }
 
-// backend implements netio.Backend.
-//
-// Everything happens in a step: an event of a socket, the end of the loop's
-// turn (PrepareWait), or a time (alarms.ring). Each takes turn first. It is
-// always free but when Close finds that the loop does not run, and takes the
-// part of the loop.
+// backend implements netio.Backend. Its steps are events of sockets, the end of
+// the loop's turn (PrepareWait), and times.
 type backend struct {
-	loop    *reactor.EventLoop
-	config  Config
-	handler netio.Handler
-	memory  memory
-	stats   counters
-	list    worklist
-	tell    func()        // posted to the loop to get its turn to an end
-	done    chan struct{} // closed after the last callback
+	handover.Backend
+	config Config
+	memory memory
 
-	mu        sync.Mutex
-	closed    bool
+	// Under Mu.
 	listening map[netip.AddrPort]struct{}
 	active    map[netip.AddrPort]struct{} // open or being opened
 
-	turn sync.Mutex
-
 	// Only in a step.
-	finished  bool
-	prepare   *reactor.Registration
-	alarms    alarms
-	trimming  alarm
+	trimming  handover.Alarm
 	scratch   scratch
 	sender    sender
 	keys      []netio.Key // memory for OnConnectionClosed
 	moved     int         // bytes sent and received since the turn began
-	endpoints endpointList
-	accepted  int // of them
+	endpoints list.List   // of *endpoint, the oldest first
+	accepted  int         // of them
 	listeners []*listenEndpoint
 	spare     int // a descriptor to give up when there is no other; -1: none
 
@@ -87,15 +69,11 @@ type backend struct {
 
 func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, error) {
 	b := &backend{
-		loop:      loop,
 		config:    cfg,
-		handler:   h,
-		tell:      func() {},
-		done:      make(chan struct{}),
 		listening: make(map[netip.AddrPort]struct{}),
 		active:    make(map[netip.AddrPort]struct{}),
 	}
-	b.trimming.f = b.trim
+	b.trimming.F = b.trim
 	var err error
 	if b.scratch.block, err = b.memory.get(scratchBytes); err != nil {
 		return nil, err
@@ -112,13 +90,9 @@ func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, 
 		b.freeMemory()
 		return nil, fmt.Errorf("tcp: open a spare descriptor: %w", err)
 	}
-	if b.alarms.timer, err = b.Loop().NewTimer(b.ring); err != nil {
+	if err = b.Open(loop, h, cfg.ThreadSafety, b); err != nil {
 		b.freeMemory()
 		return nil, errors.Join(err, unix.Close(b.spare))
-	}
-	if b.prepare, err = loop.AddPrepare(b); err != nil {
-		b.freeMemory()
-		return nil, errors.Join(err, b.alarms.timer.Close(), unix.Close(b.spare))
 	}
 	return b, nil
 }
@@ -140,24 +114,11 @@ func openSpare() (int, error) { return unix.Open("/dev/null", unix.O_RDONLY|unix
 // Name implements netio.Backend and reactor.Named.
 func (b *backend) Name() string { return "tcp" }
 
-// Loop implements netio.Backend.
-func (b *backend) Loop() netio.Loop { return eventLoop{b.loop} }
-
-// Stats implements netio.Backend.
-func (b *backend) Stats() netio.Stats { return b.stats.load() }
-
-// enqueue has w work at the end of the loop's turn. Threads: any.
-func (b *backend) enqueue(w worker) {
-	if b.list.put(w) {
-		b.loop.Post(b.tell) // false if the loop has ended: Close will do it
-	}
-}
-
 // PrepareWait implements reactor.PrepareWaiter: it is the end of a turn.
 func (b *backend) PrepareWait() (sleep bool) {
-	b.turn.Lock()
-	defer b.turn.Unlock()
-	if b.finished {
+	b.Turn.Lock()
+	defer b.Turn.Unlock()
+	if b.Finished {
 		return true
 	}
 	if b.memory.returned.Load() {
@@ -172,12 +133,12 @@ func (b *backend) PrepareWait() (sleep bool) {
 	// A loop that ends has no other turn to give: then this one goes on. What
 	// callbacks add without end, Close does.
 	for range lastTurns {
-		b.list.refill()
+		b.List.Refill()
 		b.moved = 0
-		for b.list.left() > 0 && b.moved < turnBytes {
-			b.list.take().work()
+		for b.List.Left() > 0 && b.moved < turnBytes {
+			b.List.Take().Work()
 		}
-		if b.finished || b.goOn() {
+		if b.Finished || b.goOn() {
 			break
 		}
 	}
@@ -192,25 +153,16 @@ const lastTurns = 64
 // a turn did only what was left of an earlier one: it was told of that already.
 // It returns false if there is work and the loop has no other turn.
 func (b *backend) goOn() bool {
-	if b.list.left() == 0 && !b.list.waiting() {
+	if b.List.Left() == 0 && !b.List.Waiting() {
 		return true
 	}
-	return b.loop.Post(b.tell)
-}
-
-// ring is called by the timer.
-func (b *backend) ring() {
-	b.turn.Lock()
-	defer b.turn.Unlock()
-	if !b.finished {
-		b.alarms.ring()
-	}
+	return b.EventLoop.Post(b.Tell)
 }
 
 // trimLater has memory that is not needed released in a while.
 func (b *backend) trimLater() {
-	if b.trimming.place == 0 {
-		b.alarms.set(&b.trimming, trimEvery)
+	if !b.trimming.IsSet() {
+		b.Alarms.Set(&b.trimming, trimEvery)
 	}
 }
 
@@ -218,76 +170,24 @@ func (b *backend) trim() {
 	b.memory.trim()
 }
 
-// Close implements netio.Backend.
-func (b *backend) Close() error {
-	onLoop := b.loop.OnLoop()
-	b.mu.Lock()
-	first := !b.closed
-	b.closed = true
-	if first {
-		// Behind all that was accepted before.
-		b.enqueue((*closing)(b))
-	}
-	b.mu.Unlock()
-	if onLoop { // a callback cannot wait for itself
-		return nil
-	}
-	for {
-		if !b.loop.Running() {
-			b.loop.OnBehalf(b.closeApart)
-		}
-		select {
-		case <-b.done:
-			return nil
-		case <-time.After(endCheck): // the loop may end meanwhile
-		}
-	}
-}
+// Resume implements handover.Rest: there is nothing but the work.
+func (b *backend) Resume() {}
 
-// closeApart does what the loop would do, on the goroutine of Close, if the
-// loop does not run.
-func (b *backend) closeApart() {
-	b.turn.Lock()
-	defer b.turn.Unlock()
-	for !b.finished {
-		b.list.refill()
-		if b.list.left() == 0 {
-			b.list.put((*closing)(b)) // a panic has ended the loop in the middle of it
-			continue
-		}
-		b.list.take().work()
-	}
-}
-
-// closing is the work that Close leaves to the loop.
-type closing backend
-
-func (c *closing) work() {
-	b := (*backend)(c)
-	if b.finished {
-		return
-	}
-	// What is left after a panic of a callback is done in the next turn.
-	through := false
-	defer func() {
-		if !through {
-			b.enqueue(c)
-		}
-	}()
+// End implements handover.Rest.
+func (b *backend) End() {
 	for _, l := range b.listeners {
 		l.shut()
 	}
 	b.listeners = nil
-	for e := b.endpoints.first; e != nil; e = b.endpoints.first {
-		e.end(nil)
+	for at := b.endpoints.Front(); at != nil; at = b.endpoints.Front() {
+		at.Value.(*endpoint).end(nil)
 	}
-	b.finished = true
-	_ = b.prepare.Close()
-	_ = b.alarms.timer.Close()
+}
+
+// Free implements handover.Rest.
+func (b *backend) Free() {
 	if b.spare >= 0 {
 		_ = unix.Close(b.spare)
 	}
 	b.freeMemory()
-	through = true
-	close(b.done)
 }

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/handover"
 	"tagbus/netio/internal/invariants"
 )
 
@@ -14,13 +15,13 @@ import (
 type dial struct {
 	to      unix.Sockaddr
 	params  netio.Params
-	timeout alarm
+	timeout handover.Alarm
 }
 
 // OpenEndpoint implements netio.Backend.
 func (b *backend) OpenEndpoint(addr netip.AddrPort, p netio.Params) error {
 	if invariants.Enabled {
-		b.checkThread("Backend.OpenEndpoint")
+		b.CheckThread("Backend.OpenEndpoint")
 	}
 	if err := b.openEndpoint(addr, p); err != nil {
 		return &netio.OpError{Op: "open endpoint", Addr: addr, Err: err}
@@ -37,9 +38,9 @@ func (b *backend) openEndpoint(addr netip.AddrPort, p netio.Params) error {
 		return err
 	}
 	key := canonical(addr)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
+	b.Mu.Lock()
+	defer b.Mu.Unlock()
+	if b.Closed {
 		return netio.ErrClosed
 	}
 	if _, exists := b.active[key]; exists {
@@ -63,19 +64,19 @@ func (b *backend) openEndpoint(addr netip.AddrPort, p netio.Params) error {
 // connect begins to connect.
 func (e *endpoint) connect() {
 	b := e.backend
-	b.endpoints.add(e)
+	e.place = b.endpoints.PushBack(e)
 	if err := connect(e.fd, e.dial.to); err != nil {
 		e.refuse(err)
 		return
 	}
 	var err error
 	// Not before connect: a socket that was never connected is hung up.
-	if e.registration, err = b.loop.Register(e.fd, edges, e); err != nil {
+	if e.registration, err = b.EventLoop.Register(e.fd, edges, e); err != nil {
 		e.refuse(err)
 		return
 	}
-	e.dial.timeout.f = func() { e.refuse(netio.ErrTimeout) }
-	b.alarms.set(&e.dial.timeout, e.dial.params.ConnectTimeout)
+	e.dial.timeout.F = func() { e.refuse(netio.ErrTimeout) }
+	b.Alarms.Set(&e.dial.timeout, e.dial.params.ConnectTimeout)
 }
 
 // proceed looks whether the connection stands. The edge that says so is also
@@ -100,8 +101,8 @@ func (e *endpoint) proceed() {
 		e.refuse(err)
 		return
 	}
-	e.backend.alarms.cancel(&e.dial.timeout)
-	e.backend.stats.opened.Add(1)
+	e.backend.Alarms.Cancel(&e.dial.timeout)
+	e.backend.Counters.Opened.Add(1)
 	e.state = established
 }
 
@@ -112,6 +113,6 @@ func (e *endpoint) refuse(err error) {
 	e.queue.close()
 	e.release()
 	b := e.backend
-	b.stats.refused.Add(1)
-	b.handler.OnConnectionRefused(e.remote, e.opError("open endpoint", err))
+	b.Counters.Refused.Add(1)
+	b.Handler.OnConnectionRefused(e.remote, e.opError("open endpoint", err))
 }

@@ -1,10 +1,12 @@
 package tcp
 
 import (
+	"container/list"
 	"net/netip"
 	"sync/atomic"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/handover"
 	"tagbus/netio/internal/invariants"
 	"tagbus/netio/reactor"
 )
@@ -39,7 +41,7 @@ type endpoint struct {
 	remote       netip.AddrPort
 	capabilities netio.Capabilities
 	pool         *netio.Pool // nil: does not send buffered
-	noBuffer     refusals
+	noBuffer     handover.Refusals
 	queue        queue
 	todo         atomic.Uint32
 	hold         atomic.Uint32
@@ -60,9 +62,9 @@ type endpoint struct {
 	fault        error           // why toEnd is set, nil for Close
 	dial         *dial           // set for those of OpenEndpoint
 	listener     *listenEndpoint // set for the accepted
-	retry        alarm           // of a send, when the system was out of memory
+	retry        handover.Alarm  // of a send, when the system was out of memory
 	invited      bool            // to take a shared send buffer
-	next, prev   *endpoint
+	place        *list.Element   // in backend.endpoints
 }
 
 // newEndpoint returns an endpoint for a socket that it will own. Errors: the
@@ -117,7 +119,7 @@ func (e *endpoint) SetContext(v any) { e.context = v }
 // Buffer implements netio.Endpoint.
 func (e *endpoint) Buffer() (*netio.Buffer, error) {
 	if invariants.Enabled {
-		e.backend.checkThread("Endpoint.Buffer")
+		e.backend.CheckThread("Endpoint.Buffer")
 	}
 	if e.pool == nil {
 		return nil, netio.ErrNotSupported
@@ -128,9 +130,9 @@ func (e *endpoint) Buffer() (*netio.Buffer, error) {
 	if b := e.takeBuffer(); b != nil {
 		return b, nil
 	}
-	e.noBuffer.add()
+	e.noBuffer.Add()
 	if b := e.takeBuffer(); b != nil {
-		if e.noBuffer.withdraw() {
+		if e.noBuffer.Withdraw() {
 			return b, nil
 		}
 		b.Release()
@@ -153,7 +155,7 @@ func (e *endpoint) takeBuffer() *netio.Buffer {
 // SendBuffer implements netio.Endpoint.
 func (e *endpoint) SendBuffer(b *netio.Buffer) error {
 	if invariants.Enabled {
-		e.backend.checkThread("Endpoint.SendBuffer")
+		e.backend.CheckThread("Endpoint.SendBuffer")
 	}
 	tell, err := e.queue.pushBuffer(b, e.pool)
 	if tell {
@@ -165,7 +167,7 @@ func (e *endpoint) SendBuffer(b *netio.Buffer) error {
 // Send implements netio.Endpoint.
 func (e *endpoint) Send(key netio.Key, header []byte, data ...[]byte) error {
 	if invariants.Enabled {
-		e.backend.checkThread("Endpoint.Send")
+		e.backend.CheckThread("Endpoint.Send")
 	}
 	size, err := frameBytes(header, data)
 	if err != nil {
@@ -185,7 +187,7 @@ func (e *endpoint) Send(key netio.Key, header []byte, data ...[]byte) error {
 // SendCopy implements netio.Endpoint.
 func (e *endpoint) SendCopy(key netio.Key, header []byte, data ...[]byte) error {
 	if invariants.Enabled {
-		e.backend.checkThread("Endpoint.SendCopy")
+		e.backend.CheckThread("Endpoint.SendCopy")
 	}
 	size, err := frameBytes(header, data)
 	if err != nil {
@@ -201,7 +203,7 @@ func (e *endpoint) SendCopy(key netio.Key, header []byte, data ...[]byte) error 
 // Room implements netio.Endpoint.
 func (e *endpoint) Room() (r netio.Room) {
 	if invariants.Enabled {
-		e.backend.checkThread("Endpoint.Room")
+		e.backend.CheckThread("Endpoint.Room")
 	}
 	if e.pool != nil {
 		r.Buffers, r.MinBuffers = e.pool.Free(), e.pool.MinFree()
@@ -213,7 +215,7 @@ func (e *endpoint) Room() (r netio.Room) {
 // PauseReceive implements netio.Endpoint.
 func (e *endpoint) PauseReceive() {
 	if invariants.Enabled {
-		e.backend.checkThread("Endpoint.PauseReceive")
+		e.backend.CheckThread("Endpoint.PauseReceive")
 	}
 	e.hold.Or(paused)
 }
@@ -221,7 +223,7 @@ func (e *endpoint) PauseReceive() {
 // ResumeReceive implements netio.Endpoint.
 func (e *endpoint) ResumeReceive() {
 	if invariants.Enabled {
-		e.backend.checkThread("Endpoint.ResumeReceive")
+		e.backend.CheckThread("Endpoint.ResumeReceive")
 	}
 	if e.hold.And(^paused)&paused != 0 {
 		e.leave(toRead)
@@ -231,7 +233,7 @@ func (e *endpoint) ResumeReceive() {
 // Close implements netio.Endpoint.
 func (e *endpoint) Close() error {
 	if invariants.Enabled {
-		e.backend.checkThread("Endpoint.Close")
+		e.backend.CheckThread("Endpoint.Close")
 	}
 	if e.hold.Or(closed)&closed != 0 {
 		return netio.ErrClosed
@@ -244,7 +246,7 @@ func (e *endpoint) Close() error {
 // leave leaves work to the end of the loop's turn. Threads: any.
 func (e *endpoint) leave(work uint32) {
 	if e.todo.Or(work) == 0 {
-		e.backend.enqueue(e)
+		e.backend.Enqueue(e)
 	}
 }
 

@@ -17,8 +17,8 @@ const (
 	toEnd
 )
 
-// work implements worker.
-func (e *endpoint) work() {
+// Work implements handover.Worker.
+func (e *endpoint) Work() {
 	through := false
 	defer e.tidy(&through)
 	todo := e.todo.Swap(0)
@@ -45,8 +45,8 @@ func (e *endpoint) work() {
 
 // OnEvent implements reactor.Source.
 func (e *endpoint) OnEvent(events reactor.Events) {
-	e.backend.turn.Lock()
-	defer e.backend.turn.Unlock()
+	e.backend.Turn.Lock()
+	defer e.backend.Turn.Unlock()
 	through := false
 	defer e.tidy(&through)
 	if e.state == connecting {
@@ -104,7 +104,7 @@ func (e *endpoint) report() {
 		return
 	}
 	e.state = reported
-	e.backend.handler.OnConnectionEstablished(e)
+	e.backend.Handler.OnConnectionEstablished(e)
 }
 
 // end closes the socket and makes the last callback. cause: as in
@@ -122,9 +122,9 @@ func (e *endpoint) end(cause error) {
 	if before == connecting {
 		return // the backend closes: nobody hears of it
 	}
-	b.stats.closed.Add(1)
+	b.Counters.Closed.Add(1)
 	if before == reported {
-		b.handler.OnConnectionClosed(e, keys, cause)
+		b.Handler.OnConnectionClosed(e, keys, cause)
 	}
 }
 
@@ -162,17 +162,17 @@ func (e *endpoint) release() {
 	_ = unix.Close(e.fd) // releases it, whatever it says
 	e.fd = -1
 	e.leaveReceivePool()
-	b.alarms.cancel(&e.retry)
+	b.Alarms.Cancel(&e.retry)
 	e.leavePool()
-	b.endpoints.remove(e)
+	b.endpoints.Remove(e.place)
 	if e.listener != nil {
 		b.accepted--
 	}
 	if e.dial != nil {
-		b.alarms.cancel(&e.dial.timeout)
-		b.mu.Lock()
+		b.Alarms.Cancel(&e.dial.timeout)
+		b.Mu.Lock()
 		delete(b.active, canonical(e.remote))
-		b.mu.Unlock()
+		b.Mu.Unlock()
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // socket to AF_UNSPEC is how the system offers that (connect(2)). Threads: any.
 func BreakConnection(ep netio.Endpoint) {
 	e := ep.(*endpoint)
-	e.backend.loop.Post(func() {
+	e.backend.EventLoop.Post(func() {
 		if e.fd >= 0 {
 			nowhere := unix.RawSockaddr{Family: unix.AF_UNSPEC}
 			// It fails only if the connection has ended meanwhile.

@@ -185,42 +185,21 @@ func FD(ep netio.Endpoint) int { return ep.(*endpoint).fd }
 // PendingFD returns the descriptor of the endpoint that was opened last on a
 // backend whose loop does not run yet.
 func PendingFD(b netio.Backend) int {
-	l := &b.(*backend).list
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.filling[len(l.filling)-1].(*endpoint).fd
+	l := &b.(*backend).List
+	l.Refill()
+	fd := -1
+	for range l.Left() {
+		w := l.Take()
+		if e, ok := w.(*endpoint); ok {
+			fd = e.fd
+		}
+		l.Put(w)
+	}
+	return fd
 }
 
 // SendFailed has the next send of an endpoint fail. Threads: the loop.
 func SendFailed(ep netio.Endpoint, errno unix.Errno) { ep.(*endpoint).sendFailed(errno) }
-
-// WorkOrder returns the order in which a worklist gives out what was put
-// there, when a turn is left in the middle after taken of the first.
-func WorkOrder(first, taken, second int) (order []int) {
-	var l worklist
-	for i := range first {
-		l.put(&numbered{i, &order})
-	}
-	l.refill()
-	for range taken {
-		l.take().work()
-	}
-	for i := range second {
-		l.put(&numbered{first + i, &order})
-	}
-	l.refill()
-	for l.left() > 0 {
-		l.take().work()
-	}
-	return order
-}
-
-type numbered struct {
-	n     int
-	order *[]int
-}
-
-func (n *numbered) work() { *n.order = append(*n.order, n.n) }
 
 // FailToOpen makes an endpoint as OpenEndpoint does, with receive buffers that
 // no memory is large enough for.
@@ -235,7 +214,7 @@ func FailToOpen(b netio.Backend) error {
 // it finds one.
 func Refuse(ep netio.Endpoint) (withdraw func() bool) {
 	e := ep.(*endpoint)
-	e.noBuffer.add()
+	e.noBuffer.Add()
 	e.leave(toOffer)
-	return e.noBuffer.withdraw
+	return e.noBuffer.Withdraw
 }

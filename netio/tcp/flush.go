@@ -46,8 +46,8 @@ func (e *endpoint) flush() {
 		// A short write is followed by an edge when there is room again.
 		e.blocked = n < offered
 		messages, bytes := q.advance(n)
-		b.stats.messagesSent.Add(uint64(messages))
-		b.stats.bytesSent.Add(uint64(bytes))
+		b.Counters.MessagesSent.Add(uint64(messages))
+		b.Counters.BytesSent.Add(uint64(bytes))
 		b.moved += n
 		if !e.complete() {
 			return
@@ -65,11 +65,11 @@ func (e *endpoint) sendFailed(errno unix.Errno) {
 	switch errno {
 	case unix.EAGAIN:
 	case unix.ENOBUFS, unix.ENOMEM:
-		e.retry.f = func() {
+		e.retry.F = func() {
 			e.blocked = false
 			e.leave(toFlush)
 		}
-		e.backend.alarms.set(&e.retry, sendRetry)
+		e.backend.Alarms.Set(&e.retry, sendRetry)
 	default:
 		// What the peer has sent before it went away comes first.
 		e.sendErr = e.opError("send", errno)
@@ -82,14 +82,14 @@ func (e *endpoint) sendFailed(errno unix.Errno) {
 // the endpoint is closed.
 func (e *endpoint) complete() bool {
 	q := &e.queue
-	h := e.backend.handler
+	h := e.backend.Handler
 	for i := q.head.Load(); i != q.sent; i++ {
 		if e.hold.Load()&closed != 0 {
 			return false
 		}
 		h.OnSendCompleted(netio.Completion{Endpoint: e, Key: e.finish(i)})
 	}
-	if q.noPlace.count() > 0 || e.noBuffer.count() > 0 {
+	if q.noPlace.Count() > 0 || e.noBuffer.Count() > 0 {
 		e.ready()
 	}
 	return e.hold.Load()&closed == 0
@@ -113,15 +113,15 @@ func (e *endpoint) finish(i uint64) netio.Key {
 // asks for too much in each would keep the loop.
 func (e *endpoint) ready() {
 	own := e.backend.shared == nil
-	for n := min(answersPerTurn, e.queue.noPlace.count()+e.noBuffer.count()); n > 0; n-- {
-		buffer := own && e.noBuffer.count() > 0 && e.pool.Free() > 0 && e.noBuffer.withdraw()
-		place := !buffer && e.queue.noPlace.count() > 0 && e.queue.hasPlace() && e.queue.noPlace.withdraw()
+	for n := min(answersPerTurn, e.queue.noPlace.Count()+e.noBuffer.Count()); n > 0; n-- {
+		buffer := own && e.noBuffer.Count() > 0 && e.pool.Free() > 0 && e.noBuffer.Withdraw()
+		place := !buffer && e.queue.noPlace.Count() > 0 && e.queue.hasPlace() && e.queue.noPlace.Withdraw()
 		if !buffer && !place || e.hold.Load()&closed != 0 {
 			return // a completion comes back here, or offer does
 		}
-		e.backend.handler.OnSendReady(e)
+		e.backend.Handler.OnSendReady(e)
 	}
-	if e.queue.noPlace.count() > 0 || own && e.noBuffer.count() > 0 {
+	if e.queue.noPlace.Count() > 0 || own && e.noBuffer.Count() > 0 {
 		e.leave(toOffer)
 	}
 }
@@ -133,7 +133,7 @@ func (e *endpoint) offer() {
 		return
 	}
 	e.ready()
-	if e.hold.Load()&closed != 0 || e.noBuffer.count() == 0 {
+	if e.hold.Load()&closed != 0 || e.noBuffer.Count() == 0 {
 		if s := e.backend.shared; s != nil {
 			s.welcome(e) // the buffer is another's, or was found without us
 		}
@@ -148,10 +148,10 @@ func (e *endpoint) offer() {
 
 // offerShared answers one refusal if it is this endpoint's turn.
 func (e *endpoint) offerShared(s *sharedSend) {
-	if s.welcome(e) && e.noBuffer.withdraw() {
-		e.backend.handler.OnSendReady(e)
+	if s.welcome(e) && e.noBuffer.Withdraw() {
+		e.backend.Handler.OnSendReady(e)
 	}
-	if e.noBuffer.count() > 0 && e.hold.Load()&closed == 0 {
+	if e.noBuffer.Count() > 0 && e.hold.Load()&closed == 0 {
 		s.wait(e)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/handover"
 	"tagbus/netio/internal/invariants"
 	"tagbus/netio/reactor"
 )
@@ -22,14 +23,14 @@ type listenEndpoint struct {
 	// Only in a step.
 	fd           int // -1: closed
 	registration *reactor.Registration
-	resting      alarm // set while the system cannot give us descriptors
+	resting      handover.Alarm // set while the system cannot give us descriptors
 }
 
 // OpenListenEndpoint implements netio.Backend. On "[::]" it listens for IPv4
 // too; endpoints show IPv4 peers with their IPv4 address.
 func (b *backend) OpenListenEndpoint(addr netip.AddrPort, p netio.Params) (netio.ListenEndpoint, error) {
 	if invariants.Enabled {
-		b.checkThread("Backend.OpenListenEndpoint")
+		b.CheckThread("Backend.OpenListenEndpoint")
 	}
 	l, err := b.openListenEndpoint(addr, p)
 	if err != nil {
@@ -46,9 +47,9 @@ func (b *backend) openListenEndpoint(addr netip.AddrPort, p netio.Params) (*list
 	if err != nil {
 		return nil, err
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
+	b.Mu.Lock()
+	defer b.Mu.Unlock()
+	if b.Closed {
 		return nil, netio.ErrClosed
 	}
 	if _, exists := b.listening[canonical(addr)]; exists {
@@ -68,9 +69,9 @@ func (b *backend) openListenEndpoint(addr netip.AddrPort, p netio.Params) (*list
 		_ = unix.Close(fd)
 		return nil, err
 	}
-	l.resting.f = l.accept
+	l.resting.F = l.accept
 	b.listening[actual] = struct{}{}
-	b.enqueue(l)
+	b.Enqueue(l)
 	return l, nil
 }
 
@@ -80,18 +81,18 @@ func (l *listenEndpoint) Addr() netip.AddrPort { return l.addr }
 // Close implements netio.ListenEndpoint.
 func (l *listenEndpoint) Close() error {
 	if invariants.Enabled {
-		l.backend.checkThread("ListenEndpoint.Close")
+		l.backend.CheckThread("ListenEndpoint.Close")
 	}
 	if l.closed.Swap(true) {
 		return netio.ErrClosed
 	}
-	l.backend.enqueue(l)
+	l.backend.Enqueue(l)
 	return nil
 }
 
-// work implements worker. It comes once to begin, once more after Close, and
+// Work implements handover.Worker. It comes once to begin, once more after Close, and
 // whenever connections are left from the turn before.
-func (l *listenEndpoint) work() {
+func (l *listenEndpoint) Work() {
 	switch {
 	case l.fd < 0:
 	case l.closed.Load():
@@ -107,10 +108,10 @@ func (l *listenEndpoint) begin() {
 	b := l.backend
 	b.listeners = append(b.listeners, l)
 	var err error
-	if l.registration, err = b.loop.Register(l.fd, reactor.Readable|reactor.EdgeTriggered, l); err != nil {
+	if l.registration, err = b.EventLoop.Register(l.fd, reactor.Readable|reactor.EdgeTriggered, l); err != nil {
 		// The loop has been closed, or the limit of epoll watches is reached.
 		// Peers are to be refused, not left waiting.
-		b.stats.acceptErrors.Add(1)
+		b.Counters.AcceptErrors.Add(1)
 		b.config.Logger.Error("tcp: cannot watch a listen endpoint: it is closed", "addr", l.addr, "err", err)
 		l.end()
 	}
@@ -118,14 +119,14 @@ func (l *listenEndpoint) begin() {
 
 // OnEvent implements reactor.Source.
 func (l *listenEndpoint) OnEvent(reactor.Events) {
-	l.backend.turn.Lock()
-	defer l.backend.turn.Unlock()
+	l.backend.Turn.Lock()
+	defer l.backend.Turn.Unlock()
 	l.accept()
 }
 
 // accept takes connections until there are no more, or the budget is used up.
 func (l *listenEndpoint) accept() {
-	if l.fd < 0 || l.closed.Load() || l.resting.place > 0 {
+	if l.fd < 0 || l.closed.Load() || l.resting.IsSet() {
 		return
 	}
 	b := l.backend
@@ -148,17 +149,17 @@ func (l *listenEndpoint) accept() {
 		default:
 			// A connection that ended before it was accepted, or was forbidden
 			// by a firewall (accept(2)). The next one may be well.
-			b.stats.acceptErrors.Add(1)
+			b.Counters.AcceptErrors.Add(1)
 		}
 	}
-	b.enqueue(l)
+	b.Enqueue(l)
 }
 
 // adopt makes an endpoint of an accepted connection.
 func (l *listenEndpoint) adopt(fd int, remote netip.AddrPort) {
 	b := l.backend
 	if b.accepted >= b.config.MaxEndpoints {
-		b.stats.acceptShed.Add(1)
+		b.Counters.AcceptShed.Add(1)
 		_ = unix.Close(fd)
 		return
 	}
@@ -171,10 +172,10 @@ func (l *listenEndpoint) adopt(fd int, remote netip.AddrPort) {
 		e.local, err = localAddr(fd)
 	}
 	if err == nil {
-		e.registration, err = b.loop.Register(fd, edges, e)
+		e.registration, err = b.EventLoop.Register(fd, edges, e)
 	}
 	if err != nil {
-		b.stats.acceptErrors.Add(1)
+		b.Counters.AcceptErrors.Add(1)
 		b.config.Logger.Warn("tcp: cannot serve an accepted connection", "remote", remote, "err", err)
 		_ = unix.Close(fd)
 		if e != nil {
@@ -185,8 +186,8 @@ func (l *listenEndpoint) adopt(fd int, remote netip.AddrPort) {
 	}
 	e.listener = l
 	b.accepted++
-	b.endpoints.add(e)
-	b.stats.accepted.Add(1)
+	e.place = b.endpoints.PushBack(e)
+	b.Counters.Accepted.Add(1)
 	e.leave(toReport)
 }
 
@@ -202,7 +203,7 @@ func (l *listenEndpoint) shed() {
 		if errno != 0 {
 			break
 		}
-		b.stats.acceptShed.Add(1) // before the peer can know
+		b.Counters.AcceptShed.Add(1) // before the peer can know
 		_ = unix.Close(fd)
 	}
 	var err error
@@ -214,9 +215,9 @@ func (l *listenEndpoint) shed() {
 // rest stops accepting for a while. Without it the loop would do nothing else.
 func (l *listenEndpoint) rest(errno unix.Errno) {
 	b := l.backend
-	b.stats.acceptErrors.Add(1)
+	b.Counters.AcceptErrors.Add(1)
 	b.config.Logger.Warn("tcp: listen endpoint rests", "addr", l.addr, "for", b.config.AcceptPause, "err", errno)
-	b.alarms.set(&l.resting, b.config.AcceptPause)
+	b.Alarms.Set(&l.resting, b.config.AcceptPause)
 }
 
 // end stops listening, and closes what was accepted.
@@ -229,12 +230,10 @@ func (l *listenEndpoint) end() {
 			break
 		}
 	}
-	for e := b.endpoints.first; e != nil; {
-		after := e.next
-		if e.listener == l {
+	for at := b.endpoints.Front(); at != nil; at = at.Next() {
+		if e := at.Value.(*endpoint); e.listener == l {
 			_ = e.Close()
 		}
-		e = after
 	}
 }
 
@@ -248,13 +247,13 @@ func (l *listenEndpoint) shut() {
 	if l.registration != nil {
 		_ = l.registration.Close()
 	}
-	b.alarms.cancel(&l.resting)
+	b.Alarms.Cancel(&l.resting)
 	if l.receive != nil {
 		l.receive.retire()
 	}
 	_ = unix.Close(l.fd)
 	l.fd = -1
-	b.mu.Lock()
+	b.Mu.Lock()
 	delete(b.listening, l.addr)
-	b.mu.Unlock()
+	b.Mu.Unlock()
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/handover"
 )
 
 const maxMessageBytes = math.MaxInt32
@@ -25,7 +26,7 @@ type queue struct {
 	places int    // limit and the endpoint's own buffers, a power of two
 	shared bool   // the buffers are shared
 
-	mu     lock
+	mu     handover.Lock
 	ring   []entry
 	tail   uint64
 	known  bool     // the loop will look at what is appended
@@ -35,7 +36,7 @@ type queue struct {
 	full   []copies // before it
 
 	head    atomic.Uint64
-	noPlace refusals
+	noPlace handover.Refusals
 
 	// Only on the loop.
 	sent       uint64
@@ -46,7 +47,7 @@ type queue struct {
 
 func (q *queue) init(b *backend, p *netio.Params) {
 	q.memory = &b.memory
-	q.mu.off = b.config.ThreadSafety == netio.Unsafe
+	q.mu.Off = b.config.ThreadSafety == netio.Unsafe
 	q.shared = b.shared != nil
 	q.limit = uint64(p.ZeroCopy.Outstanding)
 	q.places = 1
@@ -82,8 +83,8 @@ func (q *queue) reserve(limit uint64) (*entry, error) {
 		return nil, netio.ErrClosed
 	}
 	if q.tail-q.head.Load() >= limit {
-		q.noPlace.add()
-		if q.tail-q.head.Load() >= limit || !q.noPlace.withdraw() {
+		q.noPlace.Add()
+		if q.tail-q.head.Load() >= limit || !q.noPlace.Withdraw() {
 			return nil, netio.ErrNoResources
 		}
 	}

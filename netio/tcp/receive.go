@@ -77,11 +77,11 @@ func (e *endpoint) receive() {
 // deliver makes a callback for each whole message. It returns false if no more
 // may be made.
 func (e *endpoint) deliver() bool {
-	h := e.backend.handler
+	h := e.backend.Handler
 	for {
 		message, err := e.receiver.next()
 		if err != nil {
-			e.backend.stats.badMessages.Add(1)
+			e.backend.Counters.BadMessages.Add(1)
 			e.end(e.opError("receive", err))
 			return false
 		}
@@ -92,7 +92,7 @@ func (e *endpoint) deliver() bool {
 			e.countReceived()
 		}
 		e.deliverOne(h, message)
-		if e.queue.noPlace.count() > 0 {
+		if e.queue.noPlace.Count() > 0 {
 			// Who answers message for message would be refused for the rest of
 			// what was read, though the system would take the answers.
 			e.flush()
@@ -116,7 +116,7 @@ func (e *endpoint) deliverOne(h netio.Handler, message []byte) {
 // Retain implements netio.Endpoint.
 func (e *endpoint) Retain() (netio.Retained, error) {
 	if invariants.Enabled {
-		e.backend.checkThread("Endpoint.Retain")
+		e.backend.CheckThread("Endpoint.Retain")
 	}
 	switch {
 	case !e.capabilities.Retain:
@@ -134,8 +134,8 @@ func (e *endpoint) Retain() (netio.Retained, error) {
 func (e *endpoint) countReceived() {
 	r := &e.receiver
 	if r.messages > 0 {
-		e.backend.stats.messagesReceived.Add(r.messages)
-		e.backend.stats.bytesReceived.Add(r.bytes)
+		e.backend.Counters.MessagesReceived.Add(r.messages)
+		e.backend.Counters.BytesReceived.Add(r.bytes)
 		r.messages, r.bytes = 0, 0
 	}
 }
@@ -181,7 +181,7 @@ func (e *endpoint) endReceive(err error) {
 func (e *endpoint) countTruncated() bool {
 	partial := e.receiver.buffered() > 0
 	if partial {
-		e.backend.stats.truncated.Add(1)
+		e.backend.Counters.Truncated.Add(1)
 	}
 	return partial
 }

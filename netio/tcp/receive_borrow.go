@@ -95,7 +95,7 @@ func (e *endpoint) stalled() {
 		return
 	}
 	if _, errno := peek(e.fd); errno == unix.EAGAIN {
-		e.backend.stats.truncated.Add(1)
+		e.backend.Counters.Truncated.Add(1)
 		e.fail(netio.ErrTimeout)
 	}
 }

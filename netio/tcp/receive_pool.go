@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/handover"
 )
 
 // minReceiveBytes is the smallest receive buffer: a tiny limit for messages
@@ -26,14 +27,14 @@ const minReceiveBytes = 4 << 10
 //
 // Threads: the loop.
 type receivePool struct {
-	alarms  *alarms
+	alarms  *handover.Alarms
 	timeout time.Duration // Config.PartialTimeout
 	own     bool          // of one endpoint, with which it ends
 	buffers *netio.Pool
 	holders borrowers
 	line    borrowers
-	since   time.Time // somebody has waited without a break
-	stall   alarm     // may be set for a while when nobody waits any more
+	since   time.Time      // somebody has waited without a break
+	stall   handover.Alarm // may be set for a while when nobody waits any more
 }
 
 // borrower is an endpoint as its pool sees it: it has a buffer, or waits, or
@@ -56,8 +57,8 @@ func newReceivePool(b *backend, buffers, messageBytes int) (*receivePool, error)
 	if err != nil {
 		return nil, err
 	}
-	p := &receivePool{alarms: &b.alarms, timeout: b.config.PartialTimeout, buffers: pool}
-	p.stall.f = func() { p.findStalled(time.Now()) }
+	p := &receivePool{alarms: &b.Alarms, timeout: b.config.PartialTimeout, buffers: pool}
+	p.stall.F = func() { p.findStalled(time.Now()) }
 	return p, nil
 }
 
@@ -110,8 +111,8 @@ func (p *receivePool) take(b *borrower) bool {
 func (p *receivePool) wait(b *borrower) {
 	if !p.awaited() {
 		p.since = time.Now()
-		if p.timeout > 0 && p.stall.place == 0 {
-			p.alarms.set(&p.stall, p.timeout)
+		if p.timeout > 0 && !p.stall.IsSet() {
+			p.alarms.Set(&p.stall, p.timeout)
 		}
 	}
 	b.waits = true
@@ -173,7 +174,7 @@ func (p *receivePool) forget(b *borrower) {
 // retire gives the memory back as soon as the last buffer is. All endpoints of
 // the pool have ended or are to end.
 func (p *receivePool) retire() {
-	p.alarms.cancel(&p.stall)
+	p.alarms.Cancel(&p.stall)
 	p.buffers.Retire()
 }
 
@@ -208,7 +209,7 @@ func (p *receivePool) findStalled(now time.Time) {
 			b.endpoint.stalled()
 		}
 	}
-	p.alarms.set(&p.stall, again)
+	p.alarms.Set(&p.stall, again)
 }
 
 // received notes progress.

@@ -38,7 +38,7 @@ func newSharedSend(b *backend, cfg netio.SharedBuffers) (*sharedSend, error) {
 		return nil, err
 	}
 	s := &sharedSend{backend: b, pool: pool}
-	pool.OnFree(func() { b.enqueue(s) })
+	pool.OnFree(func() { b.Enqueue(s) })
 	return s, nil
 }
 
@@ -82,8 +82,9 @@ func (s *sharedSend) welcome(e *endpoint) bool {
 	return true
 }
 
-// work implements worker: a buffer has come back, which may be taken again.
-func (s *sharedSend) work() {
+// Work implements handover.Worker: a buffer has come back, which may be taken
+// again.
+func (s *sharedSend) Work() {
 	if len(s.waiting) > 0 && s.pool.Free() == 0 {
 		s.passed++
 		s.strict.Store(s.passed >= maxPassed)
@@ -102,6 +103,6 @@ func (s *sharedSend) invite() {
 	}
 	s.waiting = slices.Delete(s.waiting, 0, n)
 	if len(s.waiting) > 0 && s.pool.AwaitFree() {
-		s.backend.enqueue(s) // behind the invited
+		s.backend.Enqueue(s) // behind the invited
 	}
 }

@@ -1,6 +1,4 @@
-//go:build libfabric && cgo
-
-package rdma
+package handover
 
 import (
 	"container/heap"
@@ -9,23 +7,26 @@ import (
 	"tagbus/netio"
 )
 
-// alarm calls f on the loop at a time. The zero value with f is not set.
-type alarm struct {
-	f     func()
+// Alarm calls F on the loop at a time. The zero value with F is not set.
+type Alarm struct {
+	F     func()
 	when  time.Time
 	place int // in the heap, from 1; 0: not set
 }
 
-// alarms serves any number of alarms with one timer. Threads: the loop.
-type alarms struct {
+// IsSet tells whether a is going to call F. Threads: the loop.
+func (a *Alarm) IsSet() bool { return a.place > 0 }
+
+// Alarms serves any number of alarms with one timer. Threads: the loop.
+type Alarms struct {
 	timer netio.Timer
 	heap  alarmHeap
 }
 
-// set has a.f called after d, and not at the time set before.
-func (s *alarms) set(a *alarm, d time.Duration) {
+// Set has a.F called after d, and not at the time set before.
+func (s *Alarms) Set(a *Alarm, d time.Duration) {
 	a.when = time.Now().Add(d)
-	if a.place > 0 {
+	if a.IsSet() {
 		heap.Fix(&s.heap, a.place-1)
 	} else {
 		heap.Push(&s.heap, a)
@@ -35,15 +36,15 @@ func (s *alarms) set(a *alarm, d time.Duration) {
 	}
 }
 
-// cancel undoes set. The timer may come in vain.
-func (s *alarms) cancel(a *alarm) {
-	if a.place > 0 {
+// Cancel undoes Set. The timer may come in vain.
+func (s *Alarms) Cancel(a *Alarm) {
+	if a.IsSet() {
 		heap.Remove(&s.heap, a.place-1)
 	}
 }
 
 // arm starts the timer for the first alarm.
-func (s *alarms) arm() {
+func (s *Alarms) arm() {
 	if len(s.heap) > 0 {
 		// It fails only if the loop has been closed, and then nothing is due.
 		_ = s.timer.StartOnce(max(time.Until(s.heap[0].when), 1))
@@ -51,17 +52,17 @@ func (s *alarms) arm() {
 }
 
 // ring calls what is due. It is what the timer calls.
-func (s *alarms) ring() {
+func (s *Alarms) ring() {
 	defer s.arm()
 	now := time.Now()
 	for len(s.heap) > 0 && !s.heap[0].when.After(now) {
-		a := heap.Pop(&s.heap).(*alarm)
-		a.f()
+		a := heap.Pop(&s.heap).(*Alarm)
+		a.F()
 	}
 }
 
 // alarmHeap implements heap.Interface, the earliest first.
-type alarmHeap []*alarm
+type alarmHeap []*Alarm
 
 func (h alarmHeap) Len() int           { return len(h) }
 func (h alarmHeap) Less(i, j int) bool { return h[i].when.Before(h[j].when) }
@@ -72,7 +73,7 @@ func (h alarmHeap) Swap(i, j int) {
 }
 
 func (h *alarmHeap) Push(x any) {
-	a := x.(*alarm)
+	a := x.(*Alarm)
 	*h = append(*h, a)
 	a.place = len(*h)
 }

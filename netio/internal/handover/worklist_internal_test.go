@@ -1,23 +1,23 @@
-package tcp
+package handover
 
 import "testing"
 
 // eager is a worker that always has more to do.
-type eager struct{ l *worklist }
+type eager struct{ l *Worklist }
 
-func (w *eager) work() { w.l.put(w) }
+func (w *eager) Work() { w.l.Put(w) }
 
 // The list grew as long as turns ended with work left.
 func TestTheWorklistStaysAsLongAsThereAreWorkers(t *testing.T) {
 	const workers, perTurn = 40, 32
-	var l worklist
+	var l Worklist
 	for range workers {
-		l.put(&eager{&l})
+		l.Put(&eager{&l})
 	}
 	for range 10_000 {
-		l.refill()
-		for i := 0; i < perTurn && l.left() > 0; i++ {
-			l.take().work()
+		l.Refill()
+		for i := 0; i < perTurn && l.Left() > 0; i++ {
+			l.Take().Work()
 		}
 	}
 	if got := cap(l.emptying); got > 10*workers {

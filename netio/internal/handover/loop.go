@@ -1,6 +1,4 @@
-//go:build libfabric && cgo
-
-package rdma
+package handover
 
 import (
 	"tagbus/netio"

@@ -1,0 +1,28 @@
+package handover
+
+import (
+	"sync/atomic"
+
+	"tagbus/netio"
+)
+
+// Counters are written in steps only, those of messages once per step and not
+// per message. Load may be called from everywhere.
+type Counters struct {
+	Accepted, Opened, Refused, Closed atomic.Uint64
+	AcceptErrors, AcceptShed          atomic.Uint64
+	BadMessages, Truncated            atomic.Uint64
+	MessagesSent, BytesSent           atomic.Uint64
+	MessagesReceived, BytesReceived   atomic.Uint64
+}
+
+// Load returns them, each of which may be newer than the one before.
+func (c *Counters) Load() netio.Stats {
+	return netio.Stats{
+		Accepted: c.Accepted.Load(), Opened: c.Opened.Load(), Refused: c.Refused.Load(), Closed: c.Closed.Load(),
+		AcceptErrors: c.AcceptErrors.Load(), AcceptShed: c.AcceptShed.Load(),
+		BadMessages: c.BadMessages.Load(), Truncated: c.Truncated.Load(),
+		MessagesSent: c.MessagesSent.Load(), BytesSent: c.BytesSent.Load(),
+		MessagesReceived: c.MessagesReceived.Load(), BytesReceived: c.BytesReceived.Load(),
+	}
+}

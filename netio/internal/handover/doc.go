@@ -1,0 +1,10 @@
+// Package handover is what backends have in common that work on an event loop
+// while their users call from any goroutine: how calls become work of the loop,
+// and how answers get back. What crosses a network, and how, is the backend's.
+//
+//   - Backend: the end of a turn, times, and Close.
+//   - Worklist: what is to be done at the end of the turn.
+//   - Alarms: what is to be done at a time.
+//   - Refusals: who found no room, and is to be told when there is some.
+//   - Counters: what has happened.
+package handover
