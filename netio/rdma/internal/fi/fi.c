@@ -175,7 +175,8 @@ static ssize_t post(const struct fix_op *op)
 	void *descs[FIX_PIECES];
 	struct fi_msg msg = {
 		.msg_iov = vectors,
-		.desc = descs,
+		// Of an empty message verbs would look at the first all the same.
+		.desc = op->count ? descs : NULL,
 		.iov_count = op->count,
 		.context = (void *)(uintptr_t)op->context,
 	};
