@@ -1,13 +1,9 @@
 package tcp
 
 import (
-	"math"
-
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
 )
-
-const maxMessageBytes = math.MaxInt32
 
 // queue is a handover.Queue with a ring that is made for the first send:
 //
