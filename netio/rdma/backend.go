@@ -33,14 +33,11 @@ type backend struct {
 
 	// Only in a step.
 	crossing  crossing
-	keys      []netio.Key          // memory for OnConnectionClosed
 	endpoints list.List            // of *endpoint, the oldest first
 	byContext map[uint64]*endpoint // those that libfabric knows
 	contexts  uint64               // given out
 	accepted  int                  // of endpoints
 	listeners []*listenEndpoint
-
-	shared *sharedSend // nil: each endpoint has its own send buffers
 }
 
 func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, error) {
@@ -52,23 +49,16 @@ func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, 
 	}
 	b.devices.init(b)
 	var err error
-	if b.shared, err = newSharedSend(b, cfg.SharedSend); err != nil {
+	if err = b.ShareSend(cfg.SharedSend); err != nil {
 		return nil, err
 	}
 	b.crossing.init()
 	if err = b.Open(loop, h, cfg.ThreadSafety, b); err != nil {
 		b.crossing.free()
-		b.retireShared()
+		b.RetireShared()
 		return nil, err
 	}
 	return b, nil
-}
-
-// retireShared gives up the send buffers that all share, when the last is back.
-func (b *backend) retireShared() {
-	if b.shared != nil {
-		b.shared.pool.Retire()
-	}
 }
 
 // Name implements netio.Backend and reactor.Named.
@@ -91,7 +81,7 @@ func (b *backend) End() {
 func (b *backend) Free() {
 	b.devices.close()
 	b.crossing.free()
-	b.retireShared()
+	b.RetireShared()
 }
 
 // warn logs what has no callback.

@@ -101,7 +101,7 @@ func (e *endpoint) openReceive(shared *receivePool, s sizes) (err error) {
 	} else if e.receive, err = newReceivePool(e.device, s.rx, e.params.Receive.MaxMessageBytes); err != nil {
 		return err
 	}
-	if e.capabilities.Retain {
+	if e.Capability.Retain {
 		e.receive.loan.buffers = make([]lent, e.receive.count)
 	}
 	e.window = e.receive.window()
@@ -113,12 +113,12 @@ func (e *endpoint) openReceive(shared *receivePool, s sizes) (err error) {
 func (e *endpoint) openSend() (err error) {
 	d := e.device
 	switch {
-	case e.backend.shared != nil:
+	case e.backend.SharedPool() != nil:
 		if e.bufferDesc, err = d.sendDesc(); err != nil {
 			return err
 		}
-	case e.pool != nil:
-		if e.bufferMR, err = d.registerMemory(e.pool.Region()); err != nil {
+	case e.Pool != nil:
+		if e.bufferMR, err = d.registerMemory(e.Pool.Region()); err != nil {
 			return err
 		}
 		e.bufferDesc = e.bufferMR.Desc()
@@ -130,7 +130,7 @@ func (e *endpoint) openSend() (err error) {
 		return err
 	}
 	e.registered = true
-	if e.headers, err = netio.AllocRegion(e.queue.places * netio.MaxHeaderBytes); err != nil {
+	if e.headers, err = netio.AllocRegion(e.queue.Places * netio.MaxHeaderBytes); err != nil {
 		return err
 	}
 	e.headerMR, err = d.registerMemory(e.headers)
@@ -147,7 +147,7 @@ func (e *endpoint) greeting() greeting {
 func (e *endpoint) establish(peer greeting) error {
 	b := e.backend
 	var err error
-	if e.local, err = e.ep.Name(); err != nil {
+	if e.LocalAddr, err = e.ep.Name(); err != nil {
 		return err
 	}
 	if e.registration, err = b.EventLoop.Register(e.cq.FD(), reactor.Readable, e); err != nil {
@@ -157,7 +157,7 @@ func (e *endpoint) establish(peer greeting) error {
 	e.credits, e.quantum = int(peer.window), int(peer.quantum)
 	e.queue.open(peer, e.device.limits.MessageBytes, e.headers)
 	e.state = established
-	e.leave(toReport)
+	e.Leave(toReport)
 	return nil
 }
 
@@ -229,6 +229,6 @@ func (e *endpoint) drainRest() {
 // check logs an error that nobody can do anything about.
 func (e *endpoint) check(what string, err error) {
 	if err != nil {
-		e.backend.warn("cannot "+what, "remote", e.remote, "err", err)
+		e.backend.warn("cannot "+what, "remote", e.Remote(), "err", err)
 	}
 }

@@ -139,7 +139,7 @@ func (n *device) close() {
 func (n *device) sendDesc() (uint64, error) {
 	if n.sendMR == nil {
 		var err error
-		if n.sendMR, err = n.registerMemory(n.backend.shared.pool.Region()); err != nil {
+		if n.sendMR, err = n.registerMemory(n.backend.SharedPool().Region()); err != nil {
 			return 0, err
 		}
 	}

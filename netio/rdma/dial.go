@@ -46,7 +46,7 @@ func (b *backend) openEndpoint(addr netip.AddrPort, p netio.Params) error {
 	}
 	e.active = true
 	b.active[key] = struct{}{}
-	e.leave(toConnect)
+	e.Leave(toConnect)
 	return nil
 }
 
@@ -64,12 +64,12 @@ func (e *endpoint) connect() {
 
 func (e *endpoint) tryConnect() error {
 	b := e.backend
-	info, err := b.getInfo(e.remote, false, b.sizesOf(&e.params))
+	info, err := b.getInfo(e.Remote(), false, b.sizesOf(&e.params))
 	if err != nil {
 		return err
 	}
 	defer info.Free()
-	d, err := b.devices.get(info, e.remote, false)
+	d, err := b.devices.get(info, e.Remote(), false)
 	if err != nil {
 		return err
 	}
@@ -105,13 +105,12 @@ func (e *endpoint) refuse(err error) {
 		return
 	}
 	e.state = ended
-	e.hold.Or(closed)
-	e.queue.close()
+	e.Shut()
 	e.release(false)
-	e.leavePool()
+	e.LeavePool()
 	b := e.backend
 	b.Counters.Refused.Add(1)
-	b.Handler.OnConnectionRefused(e.remote, e.opError("open endpoint", err))
+	b.Handler.OnConnectionRefused(e.Remote(), e.OpError("open endpoint", err))
 }
 
 // onEvent handles an event of an endpoint. It makes no callback.
@@ -146,8 +145,8 @@ func (e *endpoint) connected(data []byte) {
 	if e.active {
 		var ok bool
 		if peer, ok = parseGreeting(data); !ok {
-			e.fault = ErrIncompatible
-			e.leave(toRefuse)
+			e.Fault = ErrIncompatible
+			e.Leave(toRefuse)
 			return
 		}
 	}
@@ -163,14 +162,14 @@ func (e *endpoint) notConnected(err error) {
 	}
 	if !e.active {
 		e.backend.Counters.AcceptErrors.Add(1)
-		e.leave(toEnd)
+		e.Leave(toEnd)
 		return
 	}
 	if errors.Is(err, syscall.ETIMEDOUT) {
 		err = netio.ErrTimeout
 	}
-	e.fault = err
-	e.leave(toRefuse)
+	e.Fault = err
+	e.Leave(toRefuse)
 }
 
 // canonical returns the form of an address by which addresses are compared: an

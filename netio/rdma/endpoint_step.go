@@ -6,37 +6,37 @@ import (
 	"errors"
 	"syscall"
 
-	"tagbus/netio"
 	"tagbus/netio/internal/handover"
 	"tagbus/netio/rdma/internal/fi"
 	"tagbus/netio/reactor"
 )
 
-// Work that an endpoint leaves to the end of the turn, bits of endpoint.todo.
+// Work that an endpoint leaves to the end of the turn.
 const (
-	toConnect uint32 = 1 << iota
-	toRefuse
-	toReport
-	toRead
-	toRepost
-	toFlush
-	toOffer // buffers
-	toEnd
+	toRead  = handover.ToRead
+	toFlush = handover.ToFlush
+	toOffer = handover.ToOffer
+	toEnd   = handover.ToEnd
+
+	toConnect = handover.ToOwn
+	toRefuse  = handover.ToOwn << 1
+	toReport  = handover.ToOwn << 2
+	toRepost  = handover.ToOwn << 3
 )
 
 // Work implements handover.Worker.
 func (e *endpoint) Work() {
 	through := false
 	defer e.tidy(&through)
-	todo := e.todo.Swap(0)
+	todo := e.Todo()
 	if todo&toEnd != 0 {
-		e.end(e.fault)
+		e.end(e.Fault)
 	}
 	if todo&toConnect != 0 {
 		e.connect()
 	}
 	if todo&toRefuse != 0 {
-		e.refuse(e.fault)
+		e.refuse(e.Fault)
 	}
 	if todo&toReport != 0 {
 		e.report()
@@ -50,8 +50,8 @@ func (e *endpoint) Work() {
 	if todo&toFlush != 0 {
 		e.flush()
 	}
-	if todo&toOffer != 0 {
-		e.offer()
+	if todo&toOffer != 0 && e.state == reported {
+		e.Offer()
 	}
 	through = true
 }
@@ -68,17 +68,8 @@ func (e *endpoint) OnEvent(reactor.Events) {
 // next.
 func (e *endpoint) tidy(through *bool) {
 	if !*through {
-		e.fail(ErrCallbackPanicked)
+		e.Fail(ErrCallbackPanicked)
 	}
-}
-
-// fail ends the endpoint after this step.
-func (e *endpoint) fail(err error) {
-	if e.hold.Or(closed)&closed == 0 {
-		e.fault = e.opError("receive", err)
-		e.queue.close()
-	}
-	e.leave(toEnd)
 }
 
 // report makes the first callback.
@@ -103,36 +94,17 @@ func (e *endpoint) end(cause error) {
 	if before == ended {
 		return
 	}
-	e.hold.Or(closed)
-	e.queue.close() // nobody may write a header any more
+	e.Shut() // nobody may write a header any more
 	b := e.backend
 	e.state = ended
 	e.release(before != connecting)
-	keys := e.cancel()
+	keys := e.Cancel(e.finish) // nothing reads the memory of the sends any more
+	e.LeavePool()
 	if before == reported { // else the backend or the listen endpoint closes, and nobody hears of it
 		b.Counters.Closed.Add(1)
 		b.Handler.OnConnectionClosed(e, keys, cause)
 	}
 }
-
-// cancel empties the queue and returns the keys. Nothing reads the memory of the
-// sends any more.
-func (e *endpoint) cancel() []netio.Key {
-	b := e.backend
-	keys := b.keys[:0]
-	tail := e.queue.close()
-	for i := e.queue.head.Load(); i != tail; i++ {
-		keys = append(keys, e.finish(i))
-	}
-	e.leavePool()
-	b.keys = keys
-	if cap(keys) > maxKeptKeys {
-		b.keys = nil
-	}
-	return keys
-}
-
-const maxKeptKeys = 1 << 10
 
 // release gives back all that the endpoint holds, but for its sends.
 func (e *endpoint) release(established bool) {
@@ -148,18 +120,8 @@ func (e *endpoint) release(established bool) {
 	}
 	if e.active {
 		b.Mu.Lock()
-		delete(b.active, canonical(e.remote))
+		delete(b.active, canonical(e.Remote()))
 		b.Mu.Unlock()
-	}
-}
-
-// leavePool gives up the send buffers, some of which a user may still hold.
-func (e *endpoint) leavePool() {
-	switch {
-	case e.backend.shared != nil:
-		e.backend.shared.forget(e)
-	case e.pool != nil:
-		e.pool.Retire()
 	}
 }
 

@@ -42,7 +42,7 @@ type sending struct {
 // flush posts what is in the queue, as far as the other side has room.
 func (e *endpoint) flush() {
 	b, q := e.backend, &e.queue
-	if e.state != reported || e.stuck || e.peerGone || e.hold.Load()&closed != 0 {
+	if e.state != reported || e.stuck || e.peerGone || e.IsClosed() {
 		return
 	}
 	tail := q.take()
@@ -52,7 +52,7 @@ func (e *endpoint) flush() {
 	}
 	if n > ringOps {
 		n = ringOps
-		e.leave(toFlush)
+		e.Leave(toFlush)
 	}
 	if e.lastPosts == b.crossing.posts+1 || b.crossing.ops+int(n) > ringOps {
 		b.post() // those before must not be refused when these are not
@@ -157,7 +157,7 @@ func (e *endpoint) unstick() {
 		e.postReceive(slot)
 	}
 	e.giveCredits()
-	e.leave(toFlush)
+	e.Leave(toFlush)
 }
 
 // complete reports the messages that were sent. It returns false if the endpoint
@@ -165,16 +165,16 @@ func (e *endpoint) unstick() {
 func (e *endpoint) complete() bool {
 	q := &e.queue
 	h := e.backend.Handler
-	for i := q.head.Load(); i != q.done; i++ {
-		if e.hold.Load()&closed != 0 {
+	for i := q.Head.Load(); i != q.done; i++ {
+		if e.IsClosed() {
 			return false
 		}
 		h.OnSendCompleted(netio.Completion{Endpoint: e, Key: e.finish(i)})
 	}
-	if q.noPlace.Count() > 0 || e.noBuffer.Count() > 0 {
-		e.answer()
+	if e.Refused() {
+		e.Answer()
 	}
-	return e.hold.Load()&closed == 0
+	return !e.IsClosed()
 }
 
 // finish empties entry i, which is the head of the queue, and returns its key.

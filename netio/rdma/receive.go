@@ -129,7 +129,7 @@ func (e *endpoint) breakDown(op string, err error) {
 	if e.broken != nil || e.peerGone || e.state != reported {
 		return // what was received before the end may wait for the user
 	}
-	e.broken = e.opError(op, err)
+	e.broken = e.OpError(op, err)
 	e.limit.F = func() { e.end(e.broken) }
 	e.backend.Alarms.Set(&e.limit, brokenTime)
 }
@@ -144,14 +144,14 @@ func (e *endpoint) received(slot uint32, n int) {
 			e.backend.Counters.BadMessages.Add(1)
 			err := fmt.Errorf("%w: %d bytes, want 1 to %d", netio.ErrMessageLength, n, e.params.Receive.FirstMessageBytes)
 			e.giveBack(slot)
-			e.end(e.opError("receive", err))
+			e.end(e.OpError("receive", err))
 			return
 		}
 	}
 	switch {
-	case e.hold.Load()&closed != 0:
+	case e.IsClosed():
 		e.giveBack(slot)
-	case e.hold.Load() == 0 && len(e.held) == 0:
+	case e.Hold() == 0 && len(e.held) == 0:
 		e.deliver(slot, data, false)
 	case e.receive.srx != nil:
 		e.held = append(e.held, held{data: bytes.Clone(data), copy: true})
@@ -226,7 +226,7 @@ func (e *endpoint) postReceive(slot uint32) {
 
 // deliverHeld delivers what has come during a pause.
 func (e *endpoint) deliverHeld() {
-	for len(e.held) > 0 && e.hold.Load() == 0 && e.state == reported {
+	for len(e.held) > 0 && e.Hold() == 0 && e.state == reported {
 		m := e.held[0]
 		e.held[0] = held{}
 		if e.held = e.held[1:]; len(e.held) == 0 {
@@ -272,7 +272,7 @@ func (e *endpoint) drained(d *fi.Drain) {
 // tryEnd ends the endpoint if the other side has ended the connection, and all
 // that it has sent was delivered.
 func (e *endpoint) tryEnd() {
-	if !e.peerGone || !e.allRead || e.state != reported || len(e.held) > 0 || e.hold.Load()&closed != 0 {
+	if !e.peerGone || !e.allRead || e.state != reported || len(e.held) > 0 || e.IsClosed() {
 		return
 	}
 	if e.broken != nil && !isPipe(e.broken) {

@@ -27,7 +27,7 @@ func (l *lent) Bytes() int { return l.pool.stride }
 // Release implements netio.Retained.
 func (l *lent) Release() {
 	if l.leave() && l.pool.loan.release(l) {
-		l.endpoint.leave(toRepost)
+		l.endpoint.Leave(toRepost)
 	}
 }
 
@@ -123,7 +123,7 @@ func (e *endpoint) Retain() (netio.Retained, error) {
 		e.backend.CheckThread("Endpoint.Retain")
 	}
 	switch l := e.delivering; {
-	case !e.capabilities.Retain:
+	case !e.Capability.Retain:
 		return nil, netio.ErrNotSupported
 	case l == nil:
 		return nil, netio.ErrNoMessage
@@ -139,7 +139,7 @@ func (e *endpoint) Retain() (netio.Retained, error) {
 // lend returns the buffer of a message that is going to be delivered, nil if it
 // cannot be kept.
 func (e *endpoint) lend(slot uint32, data []byte) *lent {
-	if !e.capabilities.Retain {
+	if !e.Capability.Retain {
 		return nil
 	}
 	l := &e.receive.loan.buffers[slot]

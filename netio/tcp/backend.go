@@ -56,14 +56,12 @@ type backend struct {
 	trimming  handover.Alarm
 	scratch   scratch
 	sender    sender
-	keys      []netio.Key // memory for OnConnectionClosed
-	moved     int         // bytes sent and received since the turn began
-	endpoints list.List   // of *endpoint, the oldest first
-	accepted  int         // of them
+	moved     int       // bytes sent and received since the turn began
+	endpoints list.List // of *endpoint, the oldest first
+	accepted  int       // of them
 	listeners []*listenEndpoint
 	spare     int // a descriptor to give up when there is no other; -1: none
 
-	shared  *sharedSend  // nil: each endpoint has its own send buffers
 	receive *receivePool // nil: each endpoint or listen endpoint may have its own
 }
 
@@ -78,7 +76,7 @@ func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, 
 	if b.scratch.block, err = b.memory.get(scratchBytes); err != nil {
 		return nil, err
 	}
-	if b.shared, err = newSharedSend(b, cfg.SharedSend); err != nil {
+	if err = b.ShareSend(cfg.SharedSend); err != nil {
 		b.freeMemory()
 		return nil, err
 	}
@@ -101,9 +99,7 @@ func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, 
 func (b *backend) freeMemory() {
 	b.memory.put(b.scratch.block)
 	b.memory.close()
-	if b.shared != nil {
-		b.shared.pool.Retire()
-	}
+	b.RetireShared()
 	if b.receive != nil {
 		b.receive.retire()
 	}

@@ -22,10 +22,9 @@ type copies struct {
 // pushCopy appends a copy of a message. Copies of several messages lie behind
 // each other, and go to the system as one piece.
 func (q *queue) pushCopy(key netio.Key, size int, header []byte, data [][]byte) (tell bool, err error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	e, err := q.reserve(q.limit)
-	if err != nil {
+	q.Mu.Lock()
+	defer q.Mu.Unlock()
+	if err := q.Reserve(); err != nil {
 		return false, err
 	}
 	frame, err := q.copyRoom(lengthBytes + size)
@@ -37,12 +36,13 @@ func (q *queue) pushCopy(key netio.Key, size int, header []byte, data [][]byte) 
 	for _, piece := range data {
 		n += copy(frame[n:], piece)
 	}
+	e := q.next()
 	e.key = key
 	e.bytes = n
 	e.headBytes = 0
-	q.block.last = q.tail
+	q.block.last = q.Tail
 	e.pieces[0] = vector(frame)
-	return q.commit(), nil
+	return q.Commit(), nil
 }
 
 // copyRoom returns n bytes of q.block, which it replaces if they do not fit.
@@ -68,16 +68,16 @@ func (q *queue) copyRoom(n int) ([]byte, error) {
 }
 
 // reclaim gives back the blocks whose messages are completed, also the one
-// that is being filled if all are: idle endpoints hold no memory. mu is held.
+// that is being filled if all are: idle endpoints hold no memory. Mu is held.
 func (q *queue) reclaim() {
-	head := q.head.Load()
+	head := q.Head.Load()
 	n := 0
 	for n < len(q.full) && q.full[n].last < head {
 		q.memory.put(q.full[n].block)
 		n++
 	}
 	q.full = slices.Delete(q.full, 0, n)
-	if q.block.block != nil && head == q.tail {
+	if q.block.block != nil && head == q.Tail {
 		q.memory.put(q.block.block)
 		q.block = copies{}
 	}
@@ -85,7 +85,7 @@ func (q *queue) reclaim() {
 
 // release gives back what copies lie in, when all entries are finished.
 func (q *queue) release() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.Mu.Lock()
+	defer q.Mu.Unlock()
 	q.reclaim()
 }

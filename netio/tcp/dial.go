@@ -57,7 +57,7 @@ func (b *backend) openEndpoint(addr netip.AddrPort, p netio.Params) error {
 	}
 	e.dial = &dial{to: to, params: p}
 	b.active[key] = struct{}{}
-	e.leave(toConnect)
+	e.Leave(toConnect)
 	return nil
 }
 
@@ -87,11 +87,11 @@ func (e *endpoint) proceed() {
 		return
 	}
 	if err == nil {
-		e.local, err = localAddr(e.fd)
+		e.LocalAddr, err = localAddr(e.fd)
 	}
 	// A socket that connects to a port of its own host that nobody listens on
 	// may be given this very port, and then it is connected to itself.
-	if err == nil && e.local == canonical(e.remote) {
+	if err == nil && e.Local() == canonical(e.Remote()) {
 		err = unix.ECONNREFUSED
 	}
 	if err != nil {
@@ -109,10 +109,9 @@ func (e *endpoint) proceed() {
 // refuse ends an attempt to connect.
 func (e *endpoint) refuse(err error) {
 	e.state = ended
-	e.hold.Or(closed)
-	e.queue.close()
+	e.Shut()
 	e.release()
 	b := e.backend
 	b.Counters.Refused.Add(1)
-	b.Handler.OnConnectionRefused(e.remote, e.opError("open endpoint", err))
+	b.Handler.OnConnectionRefused(e.Remote(), e.OpError("open endpoint", err))
 }

@@ -3,27 +3,28 @@ package tcp
 import (
 	"golang.org/x/sys/unix"
 
-	"tagbus/netio"
+	"tagbus/netio/internal/handover"
 	"tagbus/netio/reactor"
 )
 
-// Work that an endpoint leaves to the end of the turn, bits of endpoint.todo.
+// Work that an endpoint leaves to the end of the turn.
 const (
-	toConnect uint32 = 1 << iota
-	toReport
-	toRead
-	toFlush
-	toOffer // buffers
-	toEnd
+	toRead  = handover.ToRead
+	toFlush = handover.ToFlush
+	toOffer = handover.ToOffer
+	toEnd   = handover.ToEnd
+
+	toConnect = handover.ToOwn
+	toReport  = handover.ToOwn << 1
 )
 
 // Work implements handover.Worker.
 func (e *endpoint) Work() {
 	through := false
 	defer e.tidy(&through)
-	todo := e.todo.Swap(0)
+	todo := e.Todo()
 	if todo&toEnd != 0 {
-		e.end(e.fault)
+		e.end(e.Fault)
 	}
 	if todo&toConnect != 0 {
 		e.connect()
@@ -37,8 +38,8 @@ func (e *endpoint) Work() {
 	if todo&toFlush != 0 {
 		e.flush()
 	}
-	if todo&toOffer != 0 {
-		e.offer()
+	if todo&toOffer != 0 && e.state == reported {
+		e.Offer()
 	}
 	through = true
 }
@@ -77,25 +78,16 @@ func (e *endpoint) OnEvent(events reactor.Events) {
 func (e *endpoint) tidy(through *bool) {
 	if !*through {
 		e.delivering = false
-		e.fail(ErrCallbackPanicked)
+		e.Fail(ErrCallbackPanicked)
 	}
 	e.countReceived() // what a pause has left
 	if e.receiver.lent {
 		e.settle()
 	} else if e.receiver.buf != nil && e.state != ended {
 		if err := e.receiver.park(); err != nil {
-			e.fail(err)
+			e.Fail(err)
 		}
 	}
-}
-
-// fail ends the endpoint after this step.
-func (e *endpoint) fail(err error) {
-	if e.hold.Or(closed)&closed == 0 {
-		e.fault = e.opError("receive", err)
-		e.queue.close()
-	}
-	e.leave(toEnd)
 }
 
 // report makes the first callback.
@@ -114,9 +106,10 @@ func (e *endpoint) end(cause error) {
 	if before == ended {
 		return
 	}
-	e.hold.Or(closed)
+	e.Shut()
 	b := e.backend
-	keys := e.cancel()
+	keys := e.Cancel(e.finish)
+	e.queue.release()
 	e.state = ended
 	e.release()
 	if before == connecting {
@@ -127,24 +120,6 @@ func (e *endpoint) end(cause error) {
 		b.Handler.OnConnectionClosed(e, keys, cause)
 	}
 }
-
-// cancel empties the queue and returns the keys.
-func (e *endpoint) cancel() []netio.Key {
-	b := e.backend
-	keys := b.keys[:0]
-	tail := e.queue.close()
-	for i := e.queue.head.Load(); i != tail; i++ {
-		keys = append(keys, e.finish(i))
-	}
-	e.queue.release()
-	b.keys = keys
-	if cap(keys) > maxKeptKeys {
-		b.keys = nil
-	}
-	return keys
-}
-
-const maxKeptKeys = 1 << 10
 
 // release gives back all that the endpoint holds.
 func (e *endpoint) release() {
@@ -163,7 +138,7 @@ func (e *endpoint) release() {
 	e.fd = -1
 	e.leaveReceivePool()
 	b.Alarms.Cancel(&e.retry)
-	e.leavePool()
+	e.LeavePool()
 	b.endpoints.Remove(e.place)
 	if e.listener != nil {
 		b.accepted--
@@ -171,17 +146,7 @@ func (e *endpoint) release() {
 	if e.dial != nil {
 		b.Alarms.Cancel(&e.dial.timeout)
 		b.Mu.Lock()
-		delete(b.active, canonical(e.remote))
+		delete(b.active, canonical(e.Remote()))
 		b.Mu.Unlock()
-	}
-}
-
-// leavePool gives up the send buffers, some of which a user may still hold.
-func (e *endpoint) leavePool() {
-	switch {
-	case e.backend.shared != nil:
-		e.backend.shared.forget(e)
-	case e.pool != nil:
-		e.pool.Retire()
 	}
 }

@@ -214,7 +214,7 @@ func FailToOpen(b netio.Backend) error {
 // it finds one.
 func Refuse(ep netio.Endpoint) (withdraw func() bool) {
 	e := ep.(*endpoint)
-	e.noBuffer.Add()
-	e.leave(toOffer)
-	return e.noBuffer.Withdraw
+	e.NoBuffer.Add()
+	e.Leave(toOffer)
+	return e.NoBuffer.Withdraw
 }

@@ -53,7 +53,7 @@ func (e *endpoint) flush() {
 			return
 		}
 		if budget -= max(n, writeCallBytes); budget <= 0 {
-			e.leave(toFlush)
+			e.Leave(toFlush)
 			return
 		}
 	}
@@ -67,14 +67,14 @@ func (e *endpoint) sendFailed(errno unix.Errno) {
 	case unix.ENOBUFS, unix.ENOMEM:
 		e.retry.F = func() {
 			e.blocked = false
-			e.leave(toFlush)
+			e.Leave(toFlush)
 		}
 		e.backend.Alarms.Set(&e.retry, sendRetry)
 	default:
 		// What the peer has sent before it went away comes first.
-		e.sendErr = e.opError("send", errno)
+		e.sendErr = e.OpError("send", errno)
 		e.peerClosed = true
-		e.leave(toRead)
+		e.Leave(toRead)
 	}
 }
 
@@ -83,21 +83,17 @@ func (e *endpoint) sendFailed(errno unix.Errno) {
 func (e *endpoint) complete() bool {
 	q := &e.queue
 	h := e.backend.Handler
-	for i := q.head.Load(); i != q.sent; i++ {
-		if e.hold.Load()&closed != 0 {
+	for i := q.Head.Load(); i != q.sent; i++ {
+		if e.IsClosed() {
 			return false
 		}
 		h.OnSendCompleted(netio.Completion{Endpoint: e, Key: e.finish(i)})
 	}
-	if q.noPlace.Count() > 0 || e.noBuffer.Count() > 0 {
-		e.ready()
+	if e.Refused() {
+		e.Answer()
 	}
-	return e.hold.Load()&closed == 0
+	return !e.IsClosed()
 }
-
-// answersPerTurn bounds the calls of OnSendReady in a row: a goroutine that
-// tries again and again collects millions of refusals.
-const answersPerTurn = 64
 
 // finish empties entry i, which is the head of the queue, and returns its key.
 func (e *endpoint) finish(i uint64) netio.Key {
@@ -105,53 +101,4 @@ func (e *endpoint) finish(i uint64) netio.Key {
 		e.checkMemory(i)
 	}
 	return e.queue.finish(i)
-}
-
-// ready answers refusals for want of a place in the queue or of a buffer of its
-// own, each only while there is one: a call takes what the call before has left.
-// Those of the calls themselves have to wait for the next turn, or a user who
-// asks for too much in each would keep the loop.
-func (e *endpoint) ready() {
-	own := e.backend.shared == nil
-	for n := min(answersPerTurn, e.queue.noPlace.Count()+e.noBuffer.Count()); n > 0; n-- {
-		buffer := own && e.noBuffer.Count() > 0 && e.pool.Free() > 0 && e.noBuffer.Withdraw()
-		place := !buffer && e.queue.noPlace.Count() > 0 && e.queue.hasPlace() && e.queue.noPlace.Withdraw()
-		if !buffer && !place || e.hold.Load()&closed != 0 {
-			return // a completion comes back here, or offer does
-		}
-		e.backend.Handler.OnSendReady(e)
-	}
-	if e.queue.noPlace.Count() > 0 || own && e.noBuffer.Count() > 0 {
-		e.leave(toOffer)
-	}
-}
-
-// offer answers refusals apart from completions: after a refusal, and when a
-// buffer has come back.
-func (e *endpoint) offer() {
-	if e.state != reported {
-		return
-	}
-	e.ready()
-	if e.hold.Load()&closed != 0 || e.noBuffer.Count() == 0 {
-		if s := e.backend.shared; s != nil {
-			s.welcome(e) // the buffer is another's, or was found without us
-		}
-		return
-	}
-	if s := e.backend.shared; s != nil {
-		e.offerShared(s)
-	} else if e.pool.AwaitFree() {
-		e.leave(toOffer)
-	}
-}
-
-// offerShared answers one refusal if it is this endpoint's turn.
-func (e *endpoint) offerShared(s *sharedSend) {
-	if s.welcome(e) && e.noBuffer.Withdraw() {
-		e.backend.Handler.OnSendReady(e)
-	}
-	if e.noBuffer.Count() > 0 && e.hold.Load()&closed == 0 {
-		s.wait(e)
-	}
 }

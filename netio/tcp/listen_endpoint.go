@@ -169,7 +169,7 @@ func (l *listenEndpoint) adopt(fd int, remote netip.AddrPort) {
 			e.borrower.pool = l.receive
 		}
 		e.state = established
-		e.local, err = localAddr(fd)
+		e.LocalAddr, err = localAddr(fd)
 	}
 	if err == nil {
 		e.registration, err = b.EventLoop.Register(fd, edges, e)
@@ -179,7 +179,7 @@ func (l *listenEndpoint) adopt(fd int, remote netip.AddrPort) {
 		b.config.Logger.Warn("tcp: cannot serve an accepted connection", "remote", remote, "err", err)
 		_ = unix.Close(fd)
 		if e != nil {
-			e.leavePool()
+			e.LeavePool()
 			e.leaveReceivePool()
 		}
 		return
@@ -188,7 +188,7 @@ func (l *listenEndpoint) adopt(fd int, remote netip.AddrPort) {
 	b.accepted++
 	e.place = b.endpoints.PushBack(e)
 	b.Counters.Accepted.Add(1)
-	e.leave(toReport)
+	e.Leave(toReport)
 }
 
 // shed gets rid of connections for which there is no descriptor: they would

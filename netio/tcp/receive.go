@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/handover"
 	"tagbus/netio/internal/invariants"
 )
 
@@ -17,8 +18,8 @@ func (e *endpoint) receive() {
 	if e.borrower.buffer != nil && !e.receiver.lent { // it was waited for
 		e.receiver.lend(e.borrower.memory())
 	}
-	if e.state != reported || e.hold.Load() != 0 {
-		if e.sendErr != nil && e.state == reported && e.hold.Load() == paused {
+	if e.state != reported || e.Hold() != 0 {
+		if e.sendErr != nil && e.state == reported && e.Hold() == handover.Paused {
 			e.endReceive(nil)
 		}
 		return // ResumeReceive comes back here
@@ -37,7 +38,7 @@ func (e *endpoint) receive() {
 	budget := e.backend.config.ReadBudgetBytes
 	for {
 		if makeWay && e.receiver.buffered() == 0 {
-			e.leave(toRead)
+			e.Leave(toRead)
 			return
 		}
 		room, err := e.receiver.room()
@@ -68,7 +69,7 @@ func (e *endpoint) receive() {
 			return // that was all; what comes now makes a new edge
 		}
 		if budget -= n; budget <= 0 {
-			e.leave(toRead)
+			e.Leave(toRead)
 			return
 		}
 	}
@@ -82,7 +83,7 @@ func (e *endpoint) deliver() bool {
 		message, err := e.receiver.next()
 		if err != nil {
 			e.backend.Counters.BadMessages.Add(1)
-			e.end(e.opError("receive", err))
+			e.end(e.OpError("receive", err))
 			return false
 		}
 		if message == nil {
@@ -92,12 +93,12 @@ func (e *endpoint) deliver() bool {
 			e.countReceived()
 		}
 		e.deliverOne(h, message)
-		if e.queue.noPlace.Count() > 0 {
+		if e.queue.Refused() {
 			// Who answers message for message would be refused for the rest of
 			// what was read, though the system would take the answers.
 			e.flush()
 		}
-		if e.hold.Load() != 0 {
+		if e.Hold() != 0 {
 			return false
 		}
 	}
@@ -119,7 +120,7 @@ func (e *endpoint) Retain() (netio.Retained, error) {
 		e.backend.CheckThread("Endpoint.Retain")
 	}
 	switch {
-	case !e.capabilities.Retain:
+	case !e.Capability.Retain:
 		return nil, netio.ErrNotSupported
 	case !e.delivering:
 		return nil, netio.ErrNoMessage
@@ -145,9 +146,9 @@ func (e *endpoint) countReceived() {
 // under way: to wait for the user would help nobody. One that waits for a buffer
 // goes on waiting for a while.
 func (e *endpoint) failUnread() {
-	switch hold := e.hold.Load(); {
+	switch hold := e.Hold(); {
 	case e.state != reported:
-	case hold == paused:
+	case hold == handover.Paused:
 		e.endReceive(socketError(e.fd))
 	case hold == 0 && e.borrower.waits:
 		e.breakWaiting()
@@ -161,7 +162,7 @@ func (e *endpoint) endOfStream() {
 	case e.sendErr != nil && (partial || !errors.Is(e.sendErr, unix.EPIPE)):
 		e.end(e.sendErr)
 	case partial:
-		e.end(e.opError("receive", netio.ErrTruncated))
+		e.end(e.OpError("receive", netio.ErrTruncated))
 	default: // also if we were still sending: EPIPE
 		e.end(io.EOF)
 	}
@@ -174,7 +175,7 @@ func (e *endpoint) endReceive(err error) {
 		e.end(e.sendErr)
 		return
 	}
-	e.end(e.opError("receive", err))
+	e.end(e.OpError("receive", err))
 }
 
 // countTruncated tells whether a message has come only in part, and counts it.

@@ -71,9 +71,9 @@ func (e *endpoint) breakWaiting() {
 
 // failWaiting ends it when no buffer has come.
 func (e *endpoint) failWaiting() {
-	e.fail(socketError(e.fd))
+	e.Fail(socketError(e.fd))
 	if e.sendErr != nil {
-		e.fault = e.sendErr
+		e.Fault = e.sendErr
 	}
 }
 
@@ -91,11 +91,11 @@ func (e *endpoint) settle() {
 // stopped in the middle of a message; not if it only had no turn, or its user
 // has paused it, or did until just now: then a whole message may be left.
 func (e *endpoint) stalled() {
-	if e.hold.Load() != 0 || e.receiver.buffered() == 0 || e.receiver.more() {
+	if e.Hold() != 0 || e.receiver.buffered() == 0 || e.receiver.more() {
 		return
 	}
 	if _, errno := peek(e.fd); errno == unix.EAGAIN {
 		e.backend.Counters.Truncated.Add(1)
-		e.fail(netio.ErrTimeout)
+		e.Fail(netio.ErrTimeout)
 	}
 }

@@ -106,7 +106,7 @@ func (p *receivePool) take(b *borrower) bool {
 	return true
 }
 
-// wait puts b in the line. It is called back by endpoint.leave(toRead), with a
+// wait puts b in the line. It is called back by endpoint.Leave(toRead), with a
 // buffer.
 func (p *receivePool) wait(b *borrower) {
 	if !p.awaited() {
@@ -132,7 +132,7 @@ func (p *receivePool) giveBack(b *borrower) {
 		p.leaveLine(first)
 		first.buffer = buffer
 		p.holders.add(first)
-		first.endpoint.leave(toRead)
+		first.endpoint.Leave(toRead)
 		return
 	}
 	buffer.Release()
@@ -141,12 +141,12 @@ func (p *receivePool) giveBack(b *borrower) {
 // dismiss removes b from the line if it was paused or closed meanwhile: then
 // it comes again when it is resumed, or never.
 func (p *receivePool) dismiss(b *borrower) bool {
-	hold := b.endpoint.hold.Load()
+	hold := b.endpoint.Hold()
 	if hold == 0 {
 		return false
 	}
 	p.leaveLine(b)
-	if hold == paused && !b.broken.IsZero() { // as any paused one
+	if hold == handover.Paused && !b.broken.IsZero() { // as any paused one
 		b.endpoint.failWaiting()
 	}
 	return true

@@ -26,6 +26,7 @@ type Backend struct {
 	List      Worklist
 	Tell      func() // posted to the loop to get its turn to an end
 	unsafe    bool
+	shared    *sharedSend // nil: each endpoint has its own send buffers
 	rest      Rest
 	done      chan struct{} // closed after the last callback
 
@@ -38,6 +39,7 @@ type Backend struct {
 	Finished bool
 	Alarms   Alarms
 	prepare  *reactor.Registration
+	keys     []netio.Key // memory for OnConnectionClosed
 }
 
 // Rest is what a backend has of its own.

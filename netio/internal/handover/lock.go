@@ -4,20 +4,20 @@ import "sync"
 
 // Lock is a mutex that an Unsafe backend leaves out.
 type Lock struct {
-	Off bool
+	off bool
 	mu  sync.Mutex
 }
 
 // Lock implements sync.Locker.
 func (l *Lock) Lock() {
-	if !l.Off {
+	if !l.off {
 		l.mu.Lock()
 	}
 }
 
 // Unlock implements sync.Locker.
 func (l *Lock) Unlock() {
-	if !l.Off {
+	if !l.off {
 		l.mu.Unlock()
 	}
 }

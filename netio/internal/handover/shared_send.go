@@ -1,6 +1,4 @@
-//go:build libfabric && cgo
-
-package rdma
+package handover
 
 import (
 	"slices"
@@ -18,9 +16,9 @@ import (
 //
 // Threads: the loop, but for the pool and take.
 type sharedSend struct {
-	backend *backend
+	backend *Backend
 	pool    *netio.Pool
-	waiting []*endpoint
+	waiting []*Endpoint
 	invited int // endpoints that have not been told yet
 	passed  int // how often those who wait found that a free buffer was taken again
 	strict  atomic.Bool
@@ -29,19 +27,36 @@ type sharedSend struct {
 // maxPassed keeps waiting short and turns few.
 const maxPassed = 16
 
-// newSharedSend returns nil if nothing is to be shared. Errors: the system's
-// (no memory).
-func newSharedSend(b *backend, cfg netio.SharedBuffers) (*sharedSend, error) {
+// ShareSend has the endpoints share send buffers if cfg says so. Errors: the
+// system's (no memory).
+func (b *Backend) ShareSend(cfg netio.SharedBuffers) error {
 	if !cfg.Enabled() {
-		return nil, nil
+		return nil
 	}
 	pool, err := netio.NewPool(cfg.Buffers, cfg.BufferBytes)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s := &sharedSend{backend: b, pool: pool}
 	pool.OnFree(func() { b.Enqueue(s) })
-	return s, nil
+	b.shared = s
+	return nil
+}
+
+// SharedPool returns the send buffers that all endpoints share, nil if each has
+// its own.
+func (b *Backend) SharedPool() *netio.Pool {
+	if b.shared == nil {
+		return nil
+	}
+	return b.shared.pool
+}
+
+// RetireShared gives up the buffers of ShareSend, when the last is back.
+func (b *Backend) RetireShared() {
+	if b.shared != nil {
+		b.shared.pool.Retire()
+	}
 }
 
 // take returns a buffer, or nil if none is free or it is the turn of others.
@@ -54,7 +69,7 @@ func (s *sharedSend) take() *netio.Buffer {
 }
 
 // wait has e invited when it is its turn.
-func (s *sharedSend) wait(e *endpoint) {
+func (s *sharedSend) wait(e *Endpoint) {
 	if !slices.Contains(s.waiting, e) {
 		s.waiting = append(s.waiting, e)
 		s.invite()
@@ -62,7 +77,7 @@ func (s *sharedSend) wait(e *endpoint) {
 }
 
 // forget undoes wait.
-func (s *sharedSend) forget(e *endpoint) {
+func (s *sharedSend) forget(e *Endpoint) {
 	if i := slices.Index(s.waiting, e); i >= 0 {
 		s.waiting = slices.Delete(s.waiting, i, i+1)
 	}
@@ -73,7 +88,7 @@ func (s *sharedSend) forget(e *endpoint) {
 }
 
 // welcome ends an invitation, and tells whether there was one.
-func (s *sharedSend) welcome(e *endpoint) bool {
+func (s *sharedSend) welcome(e *Endpoint) bool {
 	if !e.invited {
 		return false
 	}
@@ -84,8 +99,7 @@ func (s *sharedSend) welcome(e *endpoint) bool {
 	return true
 }
 
-// Work implements handover.Worker: a buffer has come back, which may be taken
-// again.
+// Work implements Worker: a buffer has come back, which may be taken again.
 func (s *sharedSend) Work() {
 	if len(s.waiting) > 0 && s.pool.Free() == 0 {
 		s.passed++
@@ -101,7 +115,7 @@ func (s *sharedSend) invite() {
 	s.invited += n
 	for _, e := range s.waiting[:n] {
 		e.invited = true
-		e.leave(toOffer)
+		e.Leave(ToOffer)
 	}
 	s.waiting = slices.Delete(s.waiting, 0, n)
 	if len(s.waiting) > 0 && s.pool.AwaitFree() {

@@ -1,0 +1,198 @@
+package handover
+
+import (
+	"net/netip"
+	"sync/atomic"
+
+	"tagbus/netio"
+	"tagbus/netio/internal/invariants"
+)
+
+// Work that an endpoint leaves to the end of the turn. A backend has more bits,
+// from ToOwn on.
+const (
+	ToRead uint32 = 1 << iota
+	ToFlush
+	ToOffer // buffers
+	ToEnd
+	ToOwn
+)
+
+// Reasons not to call the handler with data, bits of Hold.
+const (
+	Paused uint32 = 1 << iota
+	Closed
+)
+
+// Endpoint is the part of an endpoint that takes calls from any goroutine, and
+// leaves work to the loop. It implements some of netio.Endpoint for the endpoint
+// that embeds it.
+type Endpoint struct {
+	Capability netio.Capabilities
+	Pool       *netio.Pool // nil: does not send buffered
+	NoBuffer   Refusals
+	backend    *Backend
+	self       netio.Endpoint
+	worker     Worker
+	queue      *Queue
+	remote     netip.AddrPort
+	todo       atomic.Uint32
+	hold       atomic.Uint32
+
+	// Only in a step.
+	LocalAddr netip.AddrPort
+	Fault     error // why ToEnd is left, nil for Close
+	context   any
+	invited   bool // to take a shared send buffer
+}
+
+// User is an endpoint that embeds Endpoint.
+type User interface {
+	netio.Endpoint
+	Worker
+}
+
+// Init begins. self is the endpoint, q its queue. Errors: the system's (no memory
+// for the buffers).
+func (e *Endpoint) Init(b *Backend, self User, q *Queue, remote netip.AddrPort, p *netio.Params) error {
+	e.backend, e.self, e.worker, e.queue = b, self, self, q
+	e.remote, e.context = remote, p.Context
+	e.Pool = b.SharedPool()
+	if e.Pool == nil && p.Buffered.Buffers > 0 {
+		pool, err := netio.NewPool(p.Buffered.Buffers, p.Buffered.BufferBytes)
+		if err != nil {
+			return err
+		}
+		pool.OnFree(func() { e.Leave(ToOffer) })
+		e.Pool = pool
+	}
+	e.Capability.Receive = true
+	e.Capability.Buffered = e.Pool != nil
+	q.Init(b, p)
+	return nil
+}
+
+// Local implements netio.Endpoint.
+func (e *Endpoint) Local() netip.AddrPort { return e.LocalAddr }
+
+// Remote implements netio.Endpoint.
+func (e *Endpoint) Remote() netip.AddrPort { return e.remote }
+
+// Capabilities implements netio.Endpoint.
+func (e *Endpoint) Capabilities() netio.Capabilities { return e.Capability }
+
+// Context implements netio.Endpoint.
+func (e *Endpoint) Context() any { return e.context }
+
+// SetContext implements netio.Endpoint.
+func (e *Endpoint) SetContext(v any) { e.context = v }
+
+// Buffer implements netio.Endpoint.
+func (e *Endpoint) Buffer() (*netio.Buffer, error) {
+	if invariants.Enabled {
+		e.backend.CheckThread("Endpoint.Buffer")
+	}
+	if e.Pool == nil {
+		return nil, netio.ErrNotSupported
+	}
+	if e.IsClosed() {
+		return nil, netio.ErrClosed
+	}
+	if b := e.takeBuffer(); b != nil {
+		return b, nil
+	}
+	e.NoBuffer.Add()
+	if b := e.takeBuffer(); b != nil {
+		if e.NoBuffer.Withdraw() {
+			return b, nil
+		}
+		b.Release()
+	}
+	if e.IsClosed() {
+		return nil, netio.ErrClosed
+	}
+	e.Leave(ToOffer)
+	return nil, netio.ErrNoResources
+}
+
+// takeBuffer returns a send buffer, or nil if there is none for this endpoint.
+func (e *Endpoint) takeBuffer() *netio.Buffer {
+	if s := e.backend.shared; s != nil {
+		return s.take()
+	}
+	return e.Pool.Get()
+}
+
+// Pushed ends a call that sends: tell is Queue.Commit's.
+func (e *Endpoint) Pushed(tell bool, err error) error {
+	if tell {
+		e.Leave(ToFlush)
+	}
+	return err
+}
+
+// Room implements netio.Endpoint.
+func (e *Endpoint) Room() (r netio.Room) {
+	if invariants.Enabled {
+		e.backend.CheckThread("Endpoint.Room")
+	}
+	if e.Pool != nil {
+		r.Buffers, r.MinBuffers = e.Pool.Free(), e.Pool.MinFree()
+	}
+	r.Sends, r.MinSends = e.queue.room()
+	return r
+}
+
+// PauseReceive implements netio.Endpoint.
+func (e *Endpoint) PauseReceive() {
+	if invariants.Enabled {
+		e.backend.CheckThread("Endpoint.PauseReceive")
+	}
+	e.hold.Or(Paused)
+}
+
+// ResumeReceive implements netio.Endpoint.
+func (e *Endpoint) ResumeReceive() {
+	if invariants.Enabled {
+		e.backend.CheckThread("Endpoint.ResumeReceive")
+	}
+	if e.hold.And(^Paused)&Paused != 0 {
+		e.Leave(ToRead)
+	}
+}
+
+// Close implements netio.Endpoint.
+func (e *Endpoint) Close() error {
+	if invariants.Enabled {
+		e.backend.CheckThread("Endpoint.Close")
+	}
+	if !e.Shut() {
+		return netio.ErrClosed
+	}
+	e.Leave(ToEnd)
+	return nil
+}
+
+// Hold returns the reasons not to call the handler with data. Threads: any.
+func (e *Endpoint) Hold() uint32 { return e.hold.Load() }
+
+// IsClosed tells whether Shut was called. Threads: any.
+func (e *Endpoint) IsClosed() bool { return e.hold.Load()&Closed != 0 }
+
+// Shut refuses sends and has no more messages delivered. It tells whether it is
+// called for the first time. Threads: any.
+func (e *Endpoint) Shut() (first bool) {
+	first = e.hold.Or(Closed)&Closed == 0
+	e.queue.Close()
+	return first
+}
+
+// Leave leaves work to the end of the loop's turn. Threads: any.
+func (e *Endpoint) Leave(work uint32) {
+	if e.todo.Or(work) == 0 {
+		e.backend.Enqueue(e.worker)
+	}
+}
+
+// Todo returns the work that was left since the last call. Threads: the loop.
+func (e *Endpoint) Todo() uint32 { return e.todo.Swap(0) }

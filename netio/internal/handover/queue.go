@@ -1,0 +1,158 @@
+package handover
+
+import (
+	"math"
+	"sync/atomic"
+
+	"tagbus/netio"
+)
+
+// Queue counts the sends of one endpoint from acceptance to completion. The
+// backend has a ring of Places entries for them, whose numbers only grow:
+//
+//	Head                               Tail
+//	 | the loop's: given to the system, | free
+//	 | or not yet, or to be reported    |
+//
+// Senders append at Tail, under Mu. The loop moves Head without it, so that nobody
+// waits for a system call.
+type Queue struct {
+	Places int    // limit and the endpoint's own buffers, a power of two
+	limit  uint64 // of Send, and of SendBuffer if the buffers are shared
+	shared bool   // the buffers are shared
+
+	Mu     Lock
+	Tail   uint64
+	known  bool   // the loop will look at what is appended
+	closed bool   // no sends any more
+	most   uint64 // outstanding since the last call of room
+
+	Head    atomic.Uint64
+	noPlace Refusals
+}
+
+// Init prepares q for an endpoint of b.
+func (q *Queue) Init(b *Backend, p *netio.Params) {
+	q.Mu.off = b.unsafe
+	q.shared = b.shared != nil
+	q.limit = uint64(p.ZeroCopy.Outstanding)
+	q.Places = 1
+	for q.Places < p.ZeroCopy.Outstanding+p.Buffered.Buffers {
+		q.Places *= 2
+	}
+}
+
+// MessageBytes returns the size of a message, or why it cannot be sent.
+func MessageBytes(header []byte, data [][]byte) (int, error) {
+	if len(header) > netio.MaxHeaderBytes {
+		return 0, netio.ErrHeaderTooLarge
+	}
+	n := len(header)
+	for _, piece := range data {
+		if len(piece) > math.MaxInt32-n {
+			return 0, netio.ErrTooLarge
+		}
+		n += len(piece)
+	}
+	if n == 0 {
+		return 0, netio.ErrEmptyMessage
+	}
+	return n, nil
+}
+
+// Reserve makes sure that entry Tail is free for Send. Mu is held; Commit
+// follows, or nothing. Errors: ErrClosed, ErrNoResources.
+func (q *Queue) Reserve() error { return q.reserve(q.limit) }
+
+// ReserveBuffer does so for SendBuffer. There is always room for one of the
+// endpoint's own: no more exist than there are places.
+func (q *Queue) ReserveBuffer() error {
+	if q.shared {
+		return q.reserve(q.limit)
+	}
+	return q.reserve(math.MaxUint64)
+}
+
+func (q *Queue) reserve(limit uint64) error {
+	if q.closed {
+		return netio.ErrClosed
+	}
+	if q.Tail-q.Head.Load() >= limit {
+		q.noPlace.Add()
+		if q.Tail-q.Head.Load() >= limit || !q.noPlace.Withdraw() {
+			return netio.ErrNoResources
+		}
+	}
+	return nil
+}
+
+// MarkSent takes b, a buffer of pool that was given to SendBuffer. Who does not
+// send it after all calls b.UnmarkSent. Mu is held. Errors: ErrClosed,
+// ErrForeignBuffer, ErrEmptyMessage.
+func (q *Queue) MarkSent(b *netio.Buffer, pool *netio.Pool) error {
+	if q.closed {
+		return netio.ErrClosed
+	}
+	if !b.MarkSent(pool) {
+		return netio.ErrForeignBuffer
+	}
+	if len(b.Bytes()) == 0 {
+		b.UnmarkSent()
+		return netio.ErrEmptyMessage
+	}
+	return nil
+}
+
+// Commit accepts entry Tail, and tells whether the loop must be told.
+func (q *Queue) Commit() (tell bool) {
+	q.Tail++
+	q.most = max(q.most, q.Tail-q.Head.Load())
+	tell = !q.known
+	q.known = true
+	return tell
+}
+
+// Look returns the end of what there is to send, from next on. If that is
+// nothing, the next sender tells the loop. Mu is held.
+func (q *Queue) Look(next uint64) (tail uint64) {
+	q.known = next != q.Tail
+	return q.Tail
+}
+
+// Close refuses further sends, and returns the end of those accepted.
+func (q *Queue) Close() (tail uint64) {
+	q.Mu.Lock()
+	defer q.Mu.Unlock()
+	q.closed = true
+	return q.Tail
+}
+
+// Refused tells that somebody found no place and was not told of one yet.
+func (q *Queue) Refused() bool { return q.noPlace.Count() > 0 }
+
+// hasPlace tells whether Send would find a place.
+func (q *Queue) hasPlace() bool {
+	q.Mu.Lock()
+	defer q.Mu.Unlock()
+	return q.Tail-q.Head.Load() < q.limit
+}
+
+// room returns how many sends there is place for, and the fewest since the last
+// call.
+func (q *Queue) room() (now, fewest int) {
+	q.Mu.Lock()
+	defer q.Mu.Unlock()
+	used := q.Tail - q.Head.Load()
+	most := q.most
+	q.most = used
+	return int(q.limit - min(used, q.limit)), int(q.limit - min(max(used, most), q.limit))
+}
+
+// Finish frees entry i, which is Head and empty, and then the buffer that it has
+// sent, nil if none: so there is a place for each buffer.
+func (q *Queue) Finish(i uint64, buffer *netio.Buffer) {
+	q.Head.Store(i + 1)
+	if buffer != nil {
+		buffer.ReleaseSent()
+	}
+}
