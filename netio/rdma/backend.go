@@ -27,10 +27,6 @@ type backend struct {
 	config  Config
 	devices devices
 
-	// Under Mu.
-	listening map[netip.AddrPort]struct{}
-	active    map[netip.AddrPort]struct{} // open or being opened
-
 	// Only in a step.
 	crossing  crossing
 	endpoints list.List            // of *endpoint, the oldest first
@@ -43,19 +39,12 @@ type backend struct {
 func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, error) {
 	b := &backend{
 		config:    cfg,
-		listening: make(map[netip.AddrPort]struct{}),
-		active:    make(map[netip.AddrPort]struct{}),
 		byContext: make(map[uint64]*endpoint),
 	}
 	b.devices.init(b)
-	var err error
-	if err = b.ShareSend(cfg.SharedSend); err != nil {
-		return nil, err
-	}
 	b.crossing.init()
-	if err = b.Open(loop, h, cfg.ThreadSafety, b); err != nil {
+	if err := b.Open(loop, h, cfg.Config, b); err != nil {
 		b.crossing.free()
-		b.RetireShared()
 		return nil, err
 	}
 	return b, nil
@@ -81,7 +70,6 @@ func (b *backend) End() {
 func (b *backend) Free() {
 	b.devices.close()
 	b.crossing.free()
-	b.RetireShared()
 }
 
 // warn logs what has no callback.

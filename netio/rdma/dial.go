@@ -8,44 +8,16 @@ import (
 	"syscall"
 
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
 	"tagbus/netio/rdma/internal/fi"
 )
 
-// OpenEndpoint implements netio.Backend.
-func (b *backend) OpenEndpoint(addr netip.AddrPort, p netio.Params) error {
-	if invariants.Enabled {
-		b.CheckThread("Backend.OpenEndpoint")
-	}
-	if err := b.openEndpoint(addr, p); err != nil {
-		return &netio.OpError{Op: "open endpoint", Addr: addr, Err: err}
-	}
-	return nil
-}
-
-func (b *backend) openEndpoint(addr netip.AddrPort, p netio.Params) error {
-	if !addr.IsValid() || addr.Port() == 0 || addr.Addr().Unmap().IsUnspecified() {
-		return netio.ErrInvalidAddress
-	}
-	p, err := b.config.EndpointParams(p)
-	if err != nil {
-		return err
-	}
-	key := canonical(addr)
-	b.Mu.Lock()
-	defer b.Mu.Unlock()
-	if b.Closed {
-		return netio.ErrClosed
-	}
-	if _, exists := b.active[key]; exists {
-		return netio.ErrEndpointExists
-	}
-	e, err := newEndpoint(b, addr, &p)
+// Dial implements handover.Rest.
+func (b *backend) Dial(addr netip.AddrPort, p *netio.Params) error {
+	e, err := newEndpoint(b, addr, p)
 	if err != nil {
 		return err
 	}
 	e.active = true
-	b.active[key] = struct{}{}
 	e.Leave(toConnect)
 	return nil
 }
@@ -170,10 +142,4 @@ func (e *endpoint) notConnected(err error) {
 	}
 	e.Fault = err
 	e.Leave(toRefuse)
-}
-
-// canonical returns the form of an address by which addresses are compared: an
-// IPv4 address mapped into IPv6 is the IPv4 address.
-func canonical(addr netip.AddrPort) netip.AddrPort {
-	return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
 }

@@ -119,9 +119,7 @@ func (e *endpoint) release(established bool) {
 		e.listener.left()
 	}
 	if e.active {
-		b.Mu.Lock()
-		delete(b.active, canonical(e.Remote()))
-		b.Mu.Unlock()
+		b.Undial(e.Remote())
 	}
 }
 

@@ -23,15 +23,13 @@ func (l *listenEndpoint) end() {
 func (l *listenEndpoint) stop() {
 	b := l.backend
 	l.stopped = true
-	l.closed.Store(true)
+	l.Shut()
 	if i := slices.Index(b.listeners, l); i >= 0 {
 		b.listeners = slices.Delete(b.listeners, i, i+1)
 	}
 	l.rejectRest()
 	l.closeObjects()
-	b.Mu.Lock()
-	delete(b.listening, l.addr)
-	b.Mu.Unlock()
+	b.Unlisten(l.Address)
 	l.releasePool()
 }
 
@@ -46,7 +44,7 @@ func (l *listenEndpoint) left() {
 func (l *listenEndpoint) releasePool() {
 	if l.receive != nil && l.stopped && l.users == 0 {
 		if err := l.receive.close(); err != nil {
-			l.backend.warn("cannot close receive buffers", "addr", l.addr, "err", err)
+			l.backend.warn("cannot close receive buffers", "addr", l.Address, "err", err)
 		}
 		l.receive = nil
 	}
@@ -56,11 +54,11 @@ func (l *listenEndpoint) releasePool() {
 func (l *listenEndpoint) closeObjects() {
 	if l.pep != nil {
 		if err := l.pep.Close(); err != nil {
-			l.backend.warn("cannot close a listen endpoint", "addr", l.addr, "err", err)
+			l.backend.warn("cannot close a listen endpoint", "addr", l.Address, "err", err)
 		}
 	}
 	if err := l.events.close(); err != nil {
-		l.backend.warn("cannot close an event queue", "addr", l.addr, "err", err)
+		l.backend.warn("cannot close an event queue", "addr", l.Address, "err", err)
 	}
 }
 

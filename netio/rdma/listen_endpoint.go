@@ -5,11 +5,10 @@ package rdma
 import (
 	"errors"
 	"net/netip"
-	"sync/atomic"
 	"syscall"
 
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
+	"tagbus/netio/internal/handover"
 	"tagbus/netio/rdma/internal/fi"
 )
 
@@ -18,11 +17,10 @@ import (
 // point to the passive endpoint.
 type listenEndpoint struct {
 	backend *backend
-	addr    netip.AddrPort
-	params  netio.Params
-	closed  atomic.Bool
-	device  *device
-	pep     *fi.PEP
+	handover.ListenEndpoint
+	params netio.Params
+	device *device
+	pep    *fi.PEP
 
 	// Only in a step.
 	begun   bool
@@ -32,40 +30,15 @@ type listenEndpoint struct {
 	receive *receivePool // that they share; nil: they do not, or there was none yet
 }
 
-// OpenListenEndpoint implements netio.Backend.
-func (b *backend) OpenListenEndpoint(addr netip.AddrPort, p netio.Params) (netio.ListenEndpoint, error) {
-	if invariants.Enabled {
-		b.CheckThread("Backend.OpenListenEndpoint")
-	}
-	l, err := b.openListenEndpoint(addr, p)
-	if err != nil {
-		return nil, &netio.OpError{Op: "open listen endpoint", Addr: addr, Err: err}
-	}
-	return l, nil
-}
-
-func (b *backend) openListenEndpoint(addr netip.AddrPort, p netio.Params) (*listenEndpoint, error) {
-	if !addr.IsValid() {
-		return nil, netio.ErrInvalidAddress
-	}
-	p, err := b.config.ListenParams(p)
-	if err != nil {
-		return nil, err
-	}
-	b.Mu.Lock()
-	defer b.Mu.Unlock()
-	if b.Closed {
-		return nil, netio.ErrClosed
-	}
-	if _, exists := b.listening[canonical(addr)]; exists {
-		return nil, netio.ErrListenEndpointExists
-	}
-	info, err := b.getInfo(addr, true, b.sizesOf(&p))
+// Listen implements handover.Rest.
+func (b *backend) Listen(addr netip.AddrPort, p *netio.Params) (handover.Listener, error) {
+	info, err := b.getInfo(addr, true, b.sizesOf(p))
 	if err != nil {
 		return nil, b.portInUse(addr, err)
 	}
 	defer info.Free()
-	l := &listenEndpoint{backend: b, params: p}
+	l := &listenEndpoint{backend: b, params: *p}
+	l.Init(&b.Backend, l)
 	if l.device, err = b.devices.get(info, addr, true); err != nil {
 		return nil, err
 	}
@@ -76,8 +49,6 @@ func (b *backend) openListenEndpoint(addr netip.AddrPort, p netio.Params) (*list
 		l.closeObjects()
 		return nil, err
 	}
-	b.listening[l.addr] = struct{}{}
-	b.Enqueue(l)
 	return l, nil
 }
 
@@ -110,30 +81,16 @@ func (l *listenEndpoint) open(i *fi.Info) (err error) {
 	if err := l.pep.Listen(); err != nil {
 		return err
 	}
-	l.addr, err = l.pep.Name()
+	l.Address, err = l.pep.Name()
 	return err
 }
 
-// Addr implements netio.ListenEndpoint.
-func (l *listenEndpoint) Addr() netip.AddrPort { return l.addr }
-
-// Close implements netio.ListenEndpoint.
-func (l *listenEndpoint) Close() error {
-	if invariants.Enabled {
-		l.backend.CheckThread("ListenEndpoint.Close")
-	}
-	if l.closed.Swap(true) {
-		return netio.ErrClosed
-	}
-	l.backend.Enqueue(l)
-	return nil
-}
-
-// Work implements handover.Worker. It comes once to begin, and once more after Close.
+// Work implements handover.Worker. It comes once to begin, and once more after
+// Close.
 func (l *listenEndpoint) Work() {
 	switch {
 	case l.stopped:
-	case l.closed.Load():
+	case l.IsClosed():
 		l.end()
 	case !l.begun:
 		l.begin()
@@ -155,7 +112,7 @@ func (l *listenEndpoint) onEvent(ev *fi.Event) {
 	b := l.backend
 	peer, ok := parseGreeting(ev.Data)
 	switch {
-	case l.closed.Load():
+	case l.IsClosed():
 	case !ok:
 		b.Counters.BadMessages.Add(1)
 	case b.accepted >= b.config.MaxEndpoints:

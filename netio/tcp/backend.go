@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -48,10 +47,6 @@ type backend struct {
 	config Config
 	memory memory
 
-	// Under Mu.
-	listening map[netip.AddrPort]struct{}
-	active    map[netip.AddrPort]struct{} // open or being opened
-
 	// Only in a step.
 	trimming  handover.Alarm
 	scratch   scratch
@@ -66,18 +61,10 @@ type backend struct {
 }
 
 func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, error) {
-	b := &backend{
-		config:    cfg,
-		listening: make(map[netip.AddrPort]struct{}),
-		active:    make(map[netip.AddrPort]struct{}),
-	}
+	b := &backend{config: cfg}
 	b.trimming.F = b.trim
 	var err error
 	if b.scratch.block, err = b.memory.get(scratchBytes); err != nil {
-		return nil, err
-	}
-	if err = b.ShareSend(cfg.SharedSend); err != nil {
-		b.freeMemory()
 		return nil, err
 	}
 	if b.receive, err = newSharedReceive(b); err != nil {
@@ -88,7 +75,7 @@ func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, 
 		b.freeMemory()
 		return nil, fmt.Errorf("tcp: open a spare descriptor: %w", err)
 	}
-	if err = b.Open(loop, h, cfg.ThreadSafety, b); err != nil {
+	if err = b.Open(loop, h, cfg.Config, b); err != nil {
 		b.freeMemory()
 		return nil, errors.Join(err, unix.Close(b.spare))
 	}
@@ -99,7 +86,6 @@ func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, 
 func (b *backend) freeMemory() {
 	b.memory.put(b.scratch.block)
 	b.memory.close()
-	b.RetireShared()
 	if b.receive != nil {
 		b.receive.retire()
 	}

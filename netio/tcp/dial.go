@@ -8,7 +8,6 @@ import (
 
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
-	"tagbus/netio/internal/invariants"
 )
 
 // dial is what an endpoint needs only until it is connected.
@@ -18,45 +17,18 @@ type dial struct {
 	timeout handover.Alarm
 }
 
-// OpenEndpoint implements netio.Backend.
-func (b *backend) OpenEndpoint(addr netip.AddrPort, p netio.Params) error {
-	if invariants.Enabled {
-		b.CheckThread("Backend.OpenEndpoint")
-	}
-	if err := b.openEndpoint(addr, p); err != nil {
-		return &netio.OpError{Op: "open endpoint", Addr: addr, Err: err}
-	}
-	return nil
-}
-
-func (b *backend) openEndpoint(addr netip.AddrPort, p netio.Params) error {
-	if !addr.IsValid() || addr.Port() == 0 || addr.Addr().Unmap().IsUnspecified() {
-		return netio.ErrInvalidAddress
-	}
-	p, err := b.config.EndpointParams(p)
-	if err != nil {
-		return err
-	}
-	key := canonical(addr)
-	b.Mu.Lock()
-	defer b.Mu.Unlock()
-	if b.Closed {
-		return netio.ErrClosed
-	}
-	if _, exists := b.active[key]; exists {
-		return netio.ErrEndpointExists
-	}
+// Dial implements handover.Rest.
+func (b *backend) Dial(addr netip.AddrPort, p *netio.Params) error {
 	fd, to, err := newSocket(addr, &b.config)
 	if err != nil {
 		return err
 	}
-	e, err := newEndpoint(b, fd, addr, &p)
+	e, err := newEndpoint(b, fd, addr, p)
 	if err != nil {
 		_ = unix.Close(fd)
 		return err
 	}
-	e.dial = &dial{to: to, params: p}
-	b.active[key] = struct{}{}
+	e.dial = &dial{to: to, params: *p}
 	e.Leave(toConnect)
 	return nil
 }
@@ -91,7 +63,7 @@ func (e *endpoint) proceed() {
 	}
 	// A socket that connects to a port of its own host that nobody listens on
 	// may be given this very port, and then it is connected to itself.
-	if err == nil && e.Local() == canonical(e.Remote()) {
+	if err == nil && e.Local() == handover.Canonical(e.Remote()) {
 		err = unix.ECONNREFUSED
 	}
 	if err != nil {

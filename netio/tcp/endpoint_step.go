@@ -145,8 +145,6 @@ func (e *endpoint) release() {
 	}
 	if e.dial != nil {
 		b.Alarms.Cancel(&e.dial.timeout)
-		b.Mu.Lock()
-		delete(b.active, canonical(e.Remote()))
-		b.Mu.Unlock()
+		b.Undial(e.Remote())
 	}
 }

@@ -2,22 +2,19 @@ package tcp
 
 import (
 	"net/netip"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
-	"tagbus/netio/internal/invariants"
 	"tagbus/netio/reactor"
 )
 
 // listenEndpoint implements netio.ListenEndpoint, and owns a socket.
 type listenEndpoint struct {
 	backend *backend
-	addr    netip.AddrPort
+	handover.ListenEndpoint
 	params  netio.Params
-	closed  atomic.Bool
 	receive *receivePool // of all that is accepted; nil: there is none
 
 	// Only in a step.
@@ -26,35 +23,9 @@ type listenEndpoint struct {
 	resting      handover.Alarm // set while the system cannot give us descriptors
 }
 
-// OpenListenEndpoint implements netio.Backend. On "[::]" it listens for IPv4
-// too; endpoints show IPv4 peers with their IPv4 address.
-func (b *backend) OpenListenEndpoint(addr netip.AddrPort, p netio.Params) (netio.ListenEndpoint, error) {
-	if invariants.Enabled {
-		b.CheckThread("Backend.OpenListenEndpoint")
-	}
-	l, err := b.openListenEndpoint(addr, p)
-	if err != nil {
-		return nil, &netio.OpError{Op: "open listen endpoint", Addr: addr, Err: err}
-	}
-	return l, nil
-}
-
-func (b *backend) openListenEndpoint(addr netip.AddrPort, p netio.Params) (*listenEndpoint, error) {
-	if !addr.IsValid() {
-		return nil, netio.ErrInvalidAddress
-	}
-	p, err := b.config.ListenParams(p)
-	if err != nil {
-		return nil, err
-	}
-	b.Mu.Lock()
-	defer b.Mu.Unlock()
-	if b.Closed {
-		return nil, netio.ErrClosed
-	}
-	if _, exists := b.listening[canonical(addr)]; exists {
-		return nil, netio.ErrListenEndpointExists
-	}
+// Listen implements handover.Rest. On "[::]" it listens for IPv4 too; endpoints
+// show IPv4 peers with their IPv4 address.
+func (b *backend) Listen(addr netip.AddrPort, p *netio.Params) (handover.Listener, error) {
 	fd, at, err := newSocket(addr, &b.config)
 	if err != nil {
 		return nil, err
@@ -64,38 +35,23 @@ func (b *backend) openListenEndpoint(addr netip.AddrPort, p netio.Params) (*list
 		_ = unix.Close(fd)
 		return nil, err
 	}
-	l := &listenEndpoint{backend: b, addr: actual, params: p, fd: fd}
+	l := &listenEndpoint{backend: b, params: *p, fd: fd}
+	l.Init(&b.Backend, l)
+	l.Address = actual
 	if l.receive, err = newListenReceive(b, &p.Receive); err != nil {
 		_ = unix.Close(fd)
 		return nil, err
 	}
 	l.resting.F = l.accept
-	b.listening[actual] = struct{}{}
-	b.Enqueue(l)
 	return l, nil
 }
 
-// Addr implements netio.ListenEndpoint.
-func (l *listenEndpoint) Addr() netip.AddrPort { return l.addr }
-
-// Close implements netio.ListenEndpoint.
-func (l *listenEndpoint) Close() error {
-	if invariants.Enabled {
-		l.backend.CheckThread("ListenEndpoint.Close")
-	}
-	if l.closed.Swap(true) {
-		return netio.ErrClosed
-	}
-	l.backend.Enqueue(l)
-	return nil
-}
-
-// Work implements handover.Worker. It comes once to begin, once more after Close, and
-// whenever connections are left from the turn before.
+// Work implements handover.Worker. It comes once to begin, once more after Close,
+// and whenever connections are left from the turn before.
 func (l *listenEndpoint) Work() {
 	switch {
 	case l.fd < 0:
-	case l.closed.Load():
+	case l.IsClosed():
 		l.end()
 	case l.registration == nil:
 		l.begin()
@@ -112,7 +68,7 @@ func (l *listenEndpoint) begin() {
 		// The loop has been closed, or the limit of epoll watches is reached.
 		// Peers are to be refused, not left waiting.
 		b.Counters.AcceptErrors.Add(1)
-		b.config.Logger.Error("tcp: cannot watch a listen endpoint: it is closed", "addr", l.addr, "err", err)
+		b.config.Logger.Error("tcp: cannot watch a listen endpoint: it is closed", "addr", l.Address, "err", err)
 		l.end()
 	}
 }
@@ -126,7 +82,7 @@ func (l *listenEndpoint) OnEvent(reactor.Events) {
 
 // accept takes connections until there are no more, or the budget is used up.
 func (l *listenEndpoint) accept() {
-	if l.fd < 0 || l.closed.Load() || l.resting.IsSet() {
+	if l.fd < 0 || l.IsClosed() || l.resting.IsSet() {
 		return
 	}
 	b := l.backend
@@ -216,7 +172,7 @@ func (l *listenEndpoint) shed() {
 func (l *listenEndpoint) rest(errno unix.Errno) {
 	b := l.backend
 	b.Counters.AcceptErrors.Add(1)
-	b.config.Logger.Warn("tcp: listen endpoint rests", "addr", l.addr, "for", b.config.AcceptPause, "err", errno)
+	b.config.Logger.Warn("tcp: listen endpoint rests", "addr", l.Address, "for", b.config.AcceptPause, "err", errno)
 	b.Alarms.Set(&l.resting, b.config.AcceptPause)
 }
 
@@ -242,7 +198,7 @@ func (l *listenEndpoint) shut() {
 	if l.fd < 0 {
 		return
 	}
-	l.closed.Store(true)
+	l.Shut()
 	b := l.backend
 	if l.registration != nil {
 		_ = l.registration.Close()
@@ -253,7 +209,5 @@ func (l *listenEndpoint) shut() {
 	}
 	_ = unix.Close(l.fd)
 	l.fd = -1
-	b.Mu.Lock()
-	delete(b.listening, l.addr)
-	b.Mu.Unlock()
+	b.Unlisten(l.Address)
 }

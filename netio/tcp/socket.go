@@ -13,12 +13,6 @@ import (
 	"tagbus/netio"
 )
 
-// canonical returns the form of an address by which addresses are compared: an
-// IPv4 address mapped into IPv6 is the IPv4 address.
-func canonical(addr netip.AddrPort) netip.AddrPort {
-	return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
-}
-
 // newSocket returns a socket for addr, with the options of c. Sockets that it
 // accepts inherit them.
 func newSocket(addr netip.AddrPort, c *Config) (fd int, to unix.Sockaddr, err error) {

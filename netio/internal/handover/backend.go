@@ -2,6 +2,7 @@ package handover
 
 import (
 	"errors"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -25,13 +26,15 @@ type Backend struct {
 	Counters  Counters
 	List      Worklist
 	Tell      func() // posted to the loop to get its turn to an end
-	unsafe    bool
+	config    netio.Config
 	shared    *sharedSend // nil: each endpoint has its own send buffers
 	rest      Rest
 	done      chan struct{} // closed after the last callback
 
-	Mu     sync.Mutex // also of what the backend shares with its users
-	Closed bool
+	Mu        sync.Mutex // also of what the backend shares with its users
+	Closed    bool
+	listening addresses
+	dialed    addresses // open or being opened
 
 	Turn sync.Mutex
 
@@ -46,6 +49,12 @@ type Backend struct {
 type Rest interface {
 	reactor.PrepareWaiter
 
+	// Listen opens a listen endpoint, whose work is enqueued. Mu is held.
+	Listen(addr netip.AddrPort, p *netio.Params) (Listener, error)
+
+	// Dial begins to open an endpoint. Mu is held.
+	Dial(addr netip.AddrPort, p *netio.Params) error
+
 	// Resume does what a callback that panicked has left of its step.
 	Resume()
 
@@ -58,14 +67,20 @@ type Rest interface {
 }
 
 // Open begins, and is called once. Errors: the system's.
-func (b *Backend) Open(loop *reactor.EventLoop, h netio.Handler, s netio.ThreadSafety, rest Rest) (err error) {
-	b.EventLoop, b.Handler, b.unsafe, b.rest = loop, h, s == netio.Unsafe, rest
+func (b *Backend) Open(loop *reactor.EventLoop, h netio.Handler, cfg netio.Config, rest Rest) (err error) {
+	b.EventLoop, b.Handler, b.config, b.rest = loop, h, cfg, rest
 	b.Tell = func() {}
 	b.done = make(chan struct{})
+	b.listening, b.dialed = make(addresses), make(addresses)
+	if err = b.shareSend(cfg.SharedSend); err != nil {
+		return err
+	}
 	if b.Alarms.timer, err = b.Loop().NewTimer(b.ring); err != nil {
+		b.retireShared()
 		return err
 	}
 	if b.prepare, err = loop.AddPrepare(rest); err != nil {
+		b.retireShared()
 		return errors.Join(err, b.Alarms.timer.Close())
 	}
 	return nil
@@ -88,7 +103,7 @@ func (b *Backend) Enqueue(w Worker) {
 // Unsafe and the caller of a method is not on the loop. The constant is for the
 // caller to ask, so that other builds do not even call this.
 func (b *Backend) CheckThread(method string) {
-	if b.unsafe {
+	if b.config.ThreadSafety == netio.Unsafe {
 		invariants.CheckThread(!b.EventLoop.Running() || b.EventLoop.OnLoop(), method)
 	}
 }
@@ -165,6 +180,7 @@ func (c *closing) Work() {
 	_ = b.prepare.Close()
 	_ = b.Alarms.timer.Close()
 	b.rest.Free()
+	b.retireShared()
 	through = true
 	close(b.done)
 }

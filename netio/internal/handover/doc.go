@@ -2,8 +2,8 @@
 // while their users call from any goroutine: how calls become work of the loop,
 // and how answers get back. What crosses a network, and how, is the backend's.
 //
-//   - Backend: the steps of a backend, and its Close.
-//   - Endpoint: the calls that queue, answer, or leave work.
+//   - Backend: the steps of a backend, its addresses, and its Close.
+//   - Endpoint, ListenEndpoint: the calls that queue, answer, or leave work.
 //   - Queue: which sends are accepted, and which are completed.
 //   - Worklist: what is to be done at the end of the turn.
 //   - Alarms: what is to be done at a time.

@@ -33,7 +33,7 @@ type Queue struct {
 
 // Init prepares q for an endpoint of b.
 func (q *Queue) Init(b *Backend, p *netio.Params) {
-	q.Mu.off = b.unsafe
+	q.Mu.off = b.config.ThreadSafety == netio.Unsafe
 	q.shared = b.shared != nil
 	q.limit = uint64(p.ZeroCopy.Outstanding)
 	q.Places = 1

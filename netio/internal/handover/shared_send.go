@@ -27,9 +27,9 @@ type sharedSend struct {
 // maxPassed keeps waiting short and turns few.
 const maxPassed = 16
 
-// ShareSend has the endpoints share send buffers if cfg says so. Errors: the
+// shareSend has the endpoints share send buffers if cfg says so. Errors: the
 // system's (no memory).
-func (b *Backend) ShareSend(cfg netio.SharedBuffers) error {
+func (b *Backend) shareSend(cfg netio.SharedBuffers) error {
 	if !cfg.Enabled() {
 		return nil
 	}
@@ -52,8 +52,8 @@ func (b *Backend) SharedPool() *netio.Pool {
 	return b.shared.pool
 }
 
-// RetireShared gives up the buffers of ShareSend, when the last is back.
-func (b *Backend) RetireShared() {
+// retireShared gives up the buffers of shareSend, when the last is back.
+func (b *Backend) retireShared() {
 	if b.shared != nil {
 		b.shared.pool.Retire()
 	}
