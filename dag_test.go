@@ -56,6 +56,9 @@ var table = []rule{
 		"netio", "tags", "github.com/vmihailenco/msgpack/v5/...",
 	}},
 	{"netio", "the contract depends on nobody who keeps it", []string{"golang.org/x/sys/unix"}},
+	{"netio/internal/backendtest", "the tests of backends drive any of them", []string{
+		"netio", "netio/internal/invariants", "netio/netiotest", "netio/reactor", "golang.org/x/sys/unix",
+	}},
 	{"netio/internal/handover", "what backends do alike knows the contract and the loop, not the backends", []string{
 		"netio", "netio/internal/invariants", "netio/reactor",
 	}},

@@ -5,7 +5,6 @@ package rdma_test
 import (
 	"bytes"
 	"net/netip"
-	"os"
 	"testing"
 	"time"
 
@@ -119,16 +118,6 @@ func serve(tb testing.TB, w *watcher, cfg rdma.Config, p netio.Params) *served {
 		tb.Fatalf("OpenListenEndpoint: got error %v, want none", err)
 	}
 	return &served{w, b, l}
-}
-
-// openFiles returns the number of descriptors of the process.
-func openFiles(tb testing.TB) int {
-	tb.Helper()
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		tb.Fatalf("ReadDir: got error %v, want none", err)
-	}
-	return len(entries)
 }
 
 // newRegion returns memory to send from, until the end of the test.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/netiotest"
 	"tagbus/netio/rdma"
 )
@@ -31,7 +32,7 @@ func measure(tb testing.TB) resources {
 	if _, err := fmt.Sscan(string(text), &size, &resident); err != nil {
 		tb.Fatal(err)
 	}
-	return resources{openFiles(tb), resident * os.Getpagesize() / 1024, len(tasks)}
+	return resources{backendtest.OpenFiles(tb), resident * os.Getpagesize() / 1024, len(tasks)}
 }
 
 func TestAThousandRoundsLeaveNothingBehind(t *testing.T) {

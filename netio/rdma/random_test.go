@@ -4,25 +4,12 @@ package rdma_test
 
 import (
 	"fmt"
-	"net/netip"
-	"os"
 	"testing"
 
-	"tagbus/netio"
+	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/netiotest"
 	"tagbus/netio/rdma"
 )
-
-// ownHost returns a loopback address for this process and port 0. The walks
-// dial ports on which nobody listens any more, and those of 127.0.0.1 may have
-// been given to the test of another process meanwhile.
-func ownHost() netip.AddrPort {
-	if provider() == rdma.ProviderVerbs {
-		return loopback() // a device has its own addresses
-	}
-	pid := os.Getpid()
-	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, byte(100 + pid>>16), byte(pid >> 8), byte(pid)}), 0)
-}
 
 // TestRandomRun drives the backend at random against the suite's model. Each
 // walk draws a netio.Config of its own.
@@ -30,14 +17,11 @@ func TestRandomRun(t *testing.T) {
 	for _, buffers := range []int{0, 2} {
 		t.Run(fmt.Sprintf("%d receive buffers", buffers), func(t *testing.T) {
 			s := suite(rdma.Config{Provider: provider()})
-			s.ListenAddr = ownHost()
-			s.ReceiveBuffers = buffers
-			s.Reset = func(a, _ netio.Endpoint) {
-				if m, ok := a.(interface{ Unwrap() netio.Endpoint }); ok {
-					a = m.Unwrap()
-				}
-				rdma.BreakConnection(a)
+			if provider() != rdma.ProviderVerbs { // a device has its own addresses
+				s.ListenAddr = backendtest.OwnHost()
 			}
+			s.ReceiveBuffers = buffers
+			s.Reset = backendtest.Reset(rdma.BreakConnection)
 			netiotest.RandomRun(t, s)
 		})
 	}

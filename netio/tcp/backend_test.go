@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 )
 
 // TestCloseWithoutLoop closes a backend whose loop has never run.
 func TestCloseWithoutLoop(t *testing.T) {
-	before := openFiles(t)
+	before := backendtest.OpenFiles(t)
 	loop, err := reactor.New(reactor.Config{})
 	if err != nil {
 		t.Fatalf("reactor.New: got error %v, want none", err)
@@ -44,14 +45,14 @@ func TestCloseWithoutLoop(t *testing.T) {
 	if n := len(w.established) + len(w.refused) + len(w.closed); n != 0 {
 		t.Errorf("callbacks: got %d, want none", n)
 	}
-	if after := openFiles(t); after != before {
+	if after := backendtest.OpenFiles(t); after != before {
 		t.Errorf("descriptors: got %d, want %d as before", after, before)
 	}
 }
 
 // TestCloseBeforeTheLoopRuns starts the loop after the backend was closed.
 func TestCloseBeforeTheLoopRuns(t *testing.T) {
-	r := newRunner(t, reactor.Config{})
+	r := backendtest.NewRunner(t, reactor.Config{})
 	b, err := tcp.Opener(r.EventLoop, tcp.Config{})(newWatcher())
 	if err != nil {
 		t.Fatalf("open backend: got error %v, want none", err)
@@ -59,26 +60,23 @@ func TestCloseBeforeTheLoopRuns(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Errorf("Backend.Close: got error %v, want none", err)
 	}
-	r.start()
+	r.Start()
 	onLoop(t, r, func() {})
-	r.stop(t)
+	r.End(t)
 	if err := r.Close(); err != nil {
 		t.Errorf("close the loop: got error %v, want none", err)
 	}
 }
 
-// NewTimer makes a runner a netio.Loop.
-func (r *runner) NewTimer(f func()) (netio.Timer, error) { return r.EventLoop.NewTimer(f) }
-
 // TestManyEndpoints opens a thousand connections, uses and closes them, and
 // measures what they hold.
 func TestManyEndpoints(t *testing.T) {
 	const n = 1000
-	before := openFiles(t)
+	before := backendtest.OpenFiles(t)
 	server, client := newWatcher(), newWatcher()
 	s := serve(t, server, tcp.Config{}, netio.Params{})
 	b := openBackend(t, client, tcp.Config{})
-	baseline := openFiles(t)
+	baseline := backendtest.OpenFiles(t)
 	heap := heapBytes()
 	// A backend has one endpoint per address: the server listens on some, and
 	// several clients would do as well.
@@ -135,7 +133,7 @@ func TestManyEndpoints(t *testing.T) {
 	if err := errors.Join(b.Close(), s.b.Close()); err != nil {
 		t.Errorf("Backend.Close: got error %v, want none", err)
 	}
-	if after := openFiles(t); after > baseline || after < before {
+	if after := backendtest.OpenFiles(t); after > baseline || after < before {
 		t.Errorf("descriptors when all is closed: got %d, want at most the %d of before", after, baseline)
 	}
 }
@@ -166,11 +164,11 @@ func TestOpenAndCloseDoesNotGrow(t *testing.T) {
 		next(t, "OnConnectionClosed", server.closed)
 	}
 	once()
-	files, goroutines := openFiles(t), runtime.NumGoroutine()
+	files, goroutines := backendtest.OpenFiles(t), runtime.NumGoroutine()
 	for range 500 {
 		once()
 	}
-	if after := openFiles(t); after > files {
+	if after := backendtest.OpenFiles(t); after > files {
 		t.Errorf("descriptors: got %d, want %d as before", after, files)
 	}
 	if after := runtime.NumGoroutine(); after > goroutines {

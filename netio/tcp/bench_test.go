@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 )
@@ -78,7 +79,7 @@ func (s *sink) OnData(netio.Endpoint, []byte) {
 }
 
 // pumpAndSink connects a pump to a sink, each with a loop of its own.
-func pumpAndSink(tb testing.TB, cfg tcp.Config, way string, size int) (*pump, *sink, netio.Endpoint, *runner) {
+func pumpAndSink(tb testing.TB, cfg tcp.Config, way string, size int) (*pump, *sink, netio.Endpoint, *backendtest.Runner) {
 	tb.Helper()
 	p, s := newPump(way, size), &sink{done: make(chan struct{}, 1)}
 	params := netio.Params{
@@ -101,7 +102,7 @@ func pumpAndSink(tb testing.TB, cfg tcp.Config, way string, size int) (*pump, *s
 }
 
 // run sends n messages and returns when they have arrived.
-func (p *pump) run(s *sink, ep netio.Endpoint, loop *runner, n int) {
+func (p *pump) run(s *sink, ep netio.Endpoint, loop *backendtest.Runner, n int) {
 	s.left, p.left = n, n
 	loop.Post(func() { p.fill(ep) })
 	<-s.done
@@ -185,7 +186,7 @@ func BenchmarkPingPong(b *testing.B) {
 	}
 }
 
-func pingAndEcho(tb testing.TB, cfg reactor.Config) (*ping, netio.Endpoint, *runner) {
+func pingAndEcho(tb testing.TB, cfg reactor.Config) (*ping, netio.Endpoint, *backendtest.Runner) {
 	tb.Helper()
 	p := &ping{data: [][]byte{make([]byte, 64)}, ep: make(chan netio.Endpoint, 1), done: make(chan struct{}, 1)}
 	server, _ := openBackendOn(tb, cfg, &echo{}, tcp.Config{})

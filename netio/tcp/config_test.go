@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 )
@@ -17,7 +18,7 @@ func TestConfigReportsAllThatIsWrong(t *testing.T) {
 		KeepaliveIdle: time.Millisecond, KeepaliveInterval: -1, KeepaliveProbes: 1000, UserTimeout: 1,
 		Backlog: -1, ReadBudgetBytes: 1, AcceptBudget: -1, MaxEndpoints: -1, AcceptPause: -1, PartialTimeout: 1,
 	}
-	_, err := tcp.Opener(startLoop(t, reactor.Config{}).EventLoop, bad)(newWatcher())
+	_, err := tcp.Opener(backendtest.StartLoop(t, reactor.Config{}).EventLoop, bad)(newWatcher())
 	if !errors.Is(err, netio.ErrInvalidConfig) {
 		t.Fatalf("open backend: got error %v, want %v", err, netio.ErrInvalidConfig)
 	}

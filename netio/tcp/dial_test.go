@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 )
@@ -65,7 +66,7 @@ func TestConnectionToItself(t *testing.T) {
 		t.Fatalf("Backend.Close: got error %v, want none", err)
 	}
 	w := newWatcher()
-	loop := newRunner(t, reactor.Config{})
+	loop := backendtest.NewRunner(t, reactor.Config{})
 	b, err := tcp.Opener(loop.EventLoop, tcp.Config{})(w)
 	if err != nil {
 		t.Fatalf("open backend: got error %v, want none", err)
@@ -76,7 +77,7 @@ func TestConnectionToItself(t *testing.T) {
 	if err := unix.Bind(tcp.PendingFD(b), &unix.SockaddrInet4{Addr: addr.Addr().As4(), Port: int(addr.Port())}); err != nil {
 		t.Fatalf("bind: got error %v, want none", err)
 	}
-	loop.start()
+	loop.Start()
 	if err := next(t, "OnConnectionRefused", w.refused); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("OnConnectionRefused: got error %v, want %v", err, syscall.ECONNREFUSED)
 	}
@@ -86,7 +87,7 @@ func TestConnectionToItself(t *testing.T) {
 	if len(w.established) != 0 {
 		t.Errorf("OnConnectionEstablished: got one, want none")
 	}
-	loop.stop(t)
+	loop.End(t)
 	if err := loop.Close(); err != nil {
 		t.Errorf("close the loop: got error %v, want none", err)
 	}

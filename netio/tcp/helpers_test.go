@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"os"
 	"testing"
 	"time"
 
@@ -146,14 +145,4 @@ func write(tb testing.TB, w io.Writer, data []byte) {
 	if _, err := w.Write(data); err != nil {
 		tb.Fatalf("write: got error %v, want none", err)
 	}
-}
-
-// openFiles returns the number of descriptors of the process.
-func openFiles(tb testing.TB) int {
-	tb.Helper()
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		tb.Fatalf("ReadDir: got error %v, want none", err)
-	}
-	return len(entries)
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 )
@@ -32,13 +33,13 @@ func TestListenErrorsNameTheAddress(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			before := openFiles(t)
+			before := backendtest.OpenFiles(t)
 			_, err := s.b.OpenListenEndpoint(tt.addr, netio.Params{})
 			var op *netio.OpError
 			if !errors.Is(err, tt.want) || !errors.As(err, &op) || op.Addr != tt.addr {
 				t.Errorf("got error %v, want an *OpError about %v that wraps %v", err, tt.addr, tt.want)
 			}
-			if after := openFiles(t); after != before {
+			if after := backendtest.OpenFiles(t); after != before {
 				t.Errorf("descriptors: got %d, want %d as before", after, before)
 			}
 		})

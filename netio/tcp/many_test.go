@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/netiotest"
 	"tagbus/netio/tcp"
 )
@@ -57,7 +58,7 @@ func measureGrowth(tb testing.TB, backends ...netio.Backend) (g growth) {
 	runtime.ReadMemStats(&m)
 	g.heap = int64(m.HeapAlloc)
 	g.goroutines = runtime.NumGoroutine()
-	g.files = openFiles(tb)
+	g.files = backendtest.OpenFiles(tb)
 	g.watched = watchedDescriptors(tb)
 	g.resident = processBytes(tb)
 	return g

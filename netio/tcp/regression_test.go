@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 )
@@ -169,7 +170,7 @@ func TestTheSecondCloseWaitsForTheFirst(t *testing.T) {
 
 // A Close inside the last callback of a loop was forgotten.
 func TestACloseInTheLastCallbackOfALoopIsCarriedOut(t *testing.T) {
-	before := openFiles(t)
+	before := backendtest.OpenFiles(t)
 	w := newWatcher()
 	var b netio.Backend
 	w.onClosed = func(netio.Endpoint) {
@@ -191,7 +192,7 @@ func TestACloseInTheLastCallbackOfALoopIsCarriedOut(t *testing.T) {
 		t.Errorf("close of the loop: got error %v, want none", err)
 	}
 	_ = c.Close()
-	if n := openFiles(t); n > before {
+	if n := backendtest.OpenFiles(t); n > before {
 		t.Errorf("open descriptors: got %d, want %d", n, before)
 	}
 }

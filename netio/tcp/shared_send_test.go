@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/internal/invariants"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
@@ -179,7 +180,7 @@ func TestAnEndpointThatCannotBeMadeLeavesTheLoopAlone(t *testing.T) {
 }
 
 func TestAnOpenerMayBeUsedAtOnce(t *testing.T) {
-	loop := startLoop(t, reactor.Config{})
+	loop := backendtest.StartLoop(t, reactor.Config{})
 	opener := tcp.Opener(loop.EventLoop, tcp.Config{})
 	var wg sync.WaitGroup
 	for range 2 {
