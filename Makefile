@@ -1,14 +1,14 @@
 # The work is in scripts/; this file only names it.
 # Settings: FUZZTIME (20s, or 10000x inputs), BENCH (regular expression),
 # BENCHTIME (1s, or 1x), COUNT (repetitions of a benchmark), RUNS (of the suites
-# by flake), VERBS (yes: test also runs what make verbs does).
+# by flake), VERBS (no: test leaves out what make verbs does).
 
 FUZZTIME  ?= 20s
 BENCH     ?= .
 BENCHTIME ?= 1s
 COUNT     ?= 1
 RUNS      ?= 100
-VERBS     ?= no
+VERBS     ?= yes
 
 # Tools have their own module, so that their dependencies never become ours.
 TOOL := go tool -modfile=tools/go.mod
@@ -31,11 +31,10 @@ build: ## bin/publisher and bin/subscriber
 demo: build ## publisher to subscriber over TCP, verified, under a minute
 	@scripts/demo.sh bin
 
-test: ## install what the tests need, run them, name what was skipped
-	@scripts/setup.sh
+test: ## install what the tests need, run them, those over verbs too, name what was skipped
+	@scripts/setup.sh $(if $(filter yes,$(VERBS)),verbs)
 	@scripts/test.sh
 ifeq ($(VERBS),yes)
-	@scripts/setup.sh verbs
 	@test/verbs/run.sh
 endif
 
@@ -53,8 +52,13 @@ invariants: ## the tests in the build that checks how memory and threads are use
 flake: ## the backends' conformance suites and random runs RUNS times, in every build; a long time
 	@RUNS=$(RUNS) scripts/flake.sh
 
+# With the tag libfabric other files belong to the build. What both have in common
+# is not looked at again.
 lint: ## golangci-lint as pinned in tools/go.mod (first run builds it: about a minute)
-	$(TOOL) golangci-lint run ./...
+	CGO_ENABLED=0 $(TOOL) golangci-lint run ./...
+	@if pkg-config --exists libfabric 2>/dev/null; then set -x; \
+		CGO_ENABLED=1 $(TOOL) golangci-lint run --build-tags libfabric ./...; \
+	else echo "SKIPPED: golangci-lint of the RDMA backend needs libfabric (Debian: libfabric-dev pkg-config)"; fi
 	cd tools && go tool golangci-lint run ./...
 
 fmt: ## format the code as lint wants it

@@ -71,7 +71,7 @@ func modelCases() *rapid.Generator[modelCase] {
 }
 
 func TestModel(t *testing.T) {
-	for range 10 { // of rapid's usual hundred each
+	for range modelRounds {
 		rapid.Check(t, func(rt *rapid.T) {
 			for _, p := range modelCases().Draw(rt, "case").run(t) {
 				rt.Error(p)

@@ -77,7 +77,7 @@ func senderCases() *rapid.Generator[senderCase] {
 }
 
 func TestSenderModel(t *testing.T) {
-	for range 3 { // of rapid's usual hundred each
+	for range senderModelRounds {
 		rapid.Check(t, func(rt *rapid.T) {
 			for _, p := range senderCases().Draw(rt, "case").run(t) {
 				rt.Error(p)

@@ -10,11 +10,10 @@ import (
 
 // Sizes of the connections that the suite opens unless a test is about sizes.
 const (
-	suiteBuffers      = 4
-	suiteBufferBytes  = 4 << 10
-	suiteOutstanding  = 16
-	suiteMessageBytes = 1 << 20
-	suiteRegionBytes  = 8 << 20
+	suiteBuffers     = 4
+	suiteBufferBytes = 4 << 10
+	suiteOutstanding = 16
+	suiteRegion      = 8 // of the largest messages
 )
 
 // side is one backend with its recorder.
@@ -140,7 +139,7 @@ func (p *pair) params() netio.Params { return p.s.params(p.region) }
 // openPair opens two backends that are not connected yet.
 func openPair(t TB, s Suite) *pair {
 	t.Helper()
-	region, err := netio.AllocRegion(suiteRegionBytes)
+	region, err := netio.AllocRegion(suiteRegion * s.MessageBytes)
 	if err != nil {
 		t.Fatalf("AllocRegion: got error %v, want none", err)
 	}

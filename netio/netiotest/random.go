@@ -69,7 +69,7 @@ type heldBuffer struct {
 
 func newWalk(rt *rapid.T, s Suite) *walk {
 	w := &walk{pair: openPair(rt, drawConfig(rt, s))}
-	w.mem = w.memory(rt, 512<<10)
+	w.mem = w.memory(rt, w.s.scaled(512<<10))
 	for i, x := range []*side{w.client, w.server} {
 		w.adopt(i, x)
 		for k := range walkSlots {
@@ -88,7 +88,7 @@ func drawConfig(rt *rapid.T, s Suite) Suite {
 	}
 	s.Config.ThreadSafety = rapid.SampledFrom([]netio.ThreadSafety{netio.Safe, netio.Unsafe}).Draw(rt, "thread safety")
 	s.Config.SharedReceive.Buffers = rapid.IntRange(0, 3).Draw(rt, "shared receive buffers")
-	s.Config.SharedReceive.BufferBytes = suiteMessageBytes
+	s.Config.SharedReceive.BufferBytes = s.MessageBytes
 	s.Config.SharedSend.Buffers = max(0, rapid.IntRange(-4, 6).Draw(rt, "shared send buffers"))
 	s.Config.SharedSend.BufferBytes = suiteBufferBytes
 	return s.withDefaults()

@@ -107,7 +107,8 @@ func (w *walk) fill(rt *rapid.T, l *walkLink) {
 	way := w.drawWay(rt)
 	header, data := w.message(rt, way)
 	if way != buffered && rapid.Bool().Draw(rt, "large") {
-		data = [][]byte{w.mem[:128<<10], w.mem[1 : 128<<10]} // together more than any system holds
+		large := w.s.scaled(128 << 10)
+		data = [][]byte{w.mem[:large], w.mem[1:large]} // together more than any system holds
 	}
 	for i := range l.ends {
 		w.pauseEnd(rt, l, i)

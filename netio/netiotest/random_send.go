@@ -16,7 +16,7 @@ const walkPieces = 2500
 // message draws the pieces of a message.
 func (w *walk) message(rt *rapid.T, way way) (header []byte, data [][]byte) {
 	header = w.mem[:rapid.IntRange(0, netio.MaxHeaderBytes).Draw(rt, "header")]
-	largest := 128 << 10
+	largest := w.s.scaled(128 << 10)
 	if way == buffered {
 		largest = (suiteBufferBytes - netio.MaxHeaderBytes) / 3
 	}

@@ -32,7 +32,7 @@ type Suite struct {
 
 	// Config is what all backends of a run have in common; tests about shared
 	// buffers add theirs. With netio.Unsafe the suite calls everything on the
-	// loop. Shared receive buffers must be at least 6 of at least 1 MiB, as
+	// loop. Shared receive buffers must be at least 6 of MessageBytes, as
 	// some tests pause that many endpoints, and shared send buffers at least 4
 	// of 4 KiB.
 	Config netio.Config
@@ -78,6 +78,11 @@ type Suite struct {
 	// Default 200.
 	Endpoints int
 
+	// MessageBytes is the largest message of the suite, but for one that is refused;
+	// other large ones, and the memory that they come from, are in proportion. At
+	// least 128 KiB. Default 1 MiB.
+	MessageBytes int
+
 	// Patience is how long something that must happen may take. It is spent
 	// only by a test that fails. Default 30 s.
 	Patience time.Duration
@@ -90,6 +95,9 @@ func (s Suite) withDefaults() Suite {
 	if s.Endpoints == 0 {
 		s.Endpoints = 200
 	}
+	if s.MessageBytes == 0 {
+		s.MessageBytes = usualMessageBytes
+	}
 	if s.Patience == 0 {
 		s.Patience = 30 * time.Second
 	}
@@ -99,6 +107,13 @@ func (s Suite) withDefaults() Suite {
 	}
 	return s
 }
+
+// usualMessageBytes is the default of Suite.MessageBytes.
+const usualMessageBytes = 1 << 20
+
+// scaled returns the size of a message that has n bytes if the largest is as
+// usual.
+func (s Suite) scaled(n int) int { return n >> 10 * s.MessageBytes / (usualMessageBytes >> 10) }
 
 // sendBuffers returns s with that many send buffers of that size for each
 // endpoint, or for all together if they share them.
@@ -114,7 +129,7 @@ func (s Suite) sendBuffers(buffers, bufferBytes int) Suite {
 func (s Suite) params(region []byte) netio.Params {
 	p := netio.Params{ZeroCopy: netio.ZeroCopyParams{Outstanding: suiteOutstanding, Region: region}}
 	if !s.Config.SharedReceive.Enabled() {
-		p.Receive = netio.ReceiveParams{MaxMessageBytes: suiteMessageBytes, Buffers: s.ReceiveBuffers}
+		p.Receive = netio.ReceiveParams{MaxMessageBytes: s.MessageBytes, Buffers: s.ReceiveBuffers}
 	}
 	if !s.Config.SharedSend.Enabled() {
 		p.Buffered = netio.BufferedParams{Buffers: s.buffers, BufferBytes: s.bufferBytes}

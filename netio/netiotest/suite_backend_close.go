@@ -102,7 +102,7 @@ func (p *pair) provoke(t TB, callback string) {
 	case "OnSendReady":
 		// The callback may come, and close the backend, at any of these.
 		p.server.pause(t, p.accepted)
-		data := p.memory(t, suiteMessageBytes/2)
+		data := p.memory(t, p.s.MessageBytes/2)
 		if w == buffered {
 			data = data[:p.s.bufferBytes]
 		}
@@ -119,7 +119,7 @@ func (p *pair) provoke(t TB, callback string) {
 
 func checkBackendCloseDial(t TB, s Suite) {
 	dead := deadAddr(t, s)
-	for range 20 { // somewhere between the call and the callback
+	for range Few(20, 5) { // somewhere between the call and the callback
 		p := openPair(t, s)
 		p.client.dial(t, p.server.listen(t, s, p.params()).Addr(), p.params())
 		p.client.dial(t, dead, p.params())

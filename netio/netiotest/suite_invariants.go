@@ -40,7 +40,7 @@ func checkPoison(t TB, s Suite) {
 		}
 	}})
 	want := 0
-	for _, size := range []int{10, 4000, 300_000} {
+	for _, size := range []int{10, 4000, s.scaled(300 << 10)} {
 		for _, w := range p.opened.ways() {
 			n := size
 			if w == buffered {
@@ -59,7 +59,7 @@ func checkChanged(t TB, s Suite) {
 	s.violations(t)
 	p := connectPair(t, s, nil)
 	p.has(t, zeroCopy)
-	data := p.memory(t, suiteMessageBytes/2)
+	data := p.memory(t, s.MessageBytes/2)
 	p.opened.sendAll(t, zeroCopy, 1, []byte("head"), data[:1000], data[1000:])
 	p.opened.waitIdle(t)
 	if got := s.violations(t); len(got) != 0 {

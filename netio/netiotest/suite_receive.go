@@ -153,7 +153,7 @@ func checkDataStable(t TB, s Suite) {
 			t.Errorf("data at the end of OnData: got %s, want %s as at its beginning", shortBytes(data), shortBytes(want))
 		}
 	}})
-	data := p.memory(t, 100_000)
+	data := p.memory(t, s.scaled(100<<10))
 	for i := range 100 {
 		w := p.opened.ways()[len(p.opened.ways())-1]
 		n := len(data)

@@ -14,16 +14,18 @@ var receiveBufferChecks = []check{
 }
 
 const (
-	sharers            = 20 // connections
-	sharedBuffers      = 2  // for all of them
-	sharedMessageBytes = 300_000
+	sharedBuffers      = 2         // for all connections
+	sharedMessageBytes = 300 << 10 // as usual
 )
+
+// sharers is how many connections share them.
+func sharers() int { return Few(20, 8) }
 
 // exchange sends messages from very small to the largest in both directions of
 // all connections at once, and checks that all arrive.
 func (p *pair) exchange(t TB, opened, accepted []*end, largest int) {
 	t.Helper()
-	mem := p.memory(t, largest+sharers)
+	mem := p.memory(t, largest+sharers())
 	for _, size := range []int{1, largest, 5_000, 100, largest / 4} {
 		for i := range opened {
 			for _, e := range []*end{opened[i], accepted[i]} {
@@ -52,20 +54,20 @@ func checkOwnReceive(t TB, s Suite) {
 		if !p.accepted.capabilities.Receive || !p.opened.capabilities.Receive {
 			t.Errorf("Capabilities with receive buffers: got %+v and %+v, want Receive", p.accepted.capabilities, p.opened.capabilities)
 		}
-		p.exchange(t, []*end{p.opened}, []*end{p.accepted}, suiteMessageBytes)
+		p.exchange(t, []*end{p.opened}, []*end{p.accepted}, s.MessageBytes)
 		p.server.pause(t, p.accepted)
 		p.sendWhatFits(t, 50) // more than there are buffers
 		p.fence(t)
 		p.server.resume(t, p.accepted)
-		p.exchange(t, []*end{p.opened}, []*end{p.accepted}, suiteMessageBytes)
+		p.exchange(t, []*end{p.opened}, []*end{p.accepted}, s.MessageBytes)
 	}
 }
 
 func checkSharedReceive(t TB, s Suite) {
-	s.Config.SharedReceive = netio.SharedBuffers{Buffers: sharedBuffers, BufferBytes: sharedMessageBytes}
+	s.Config.SharedReceive = netio.SharedBuffers{Buffers: sharedBuffers, BufferBytes: s.scaled(sharedMessageBytes)}
 	p := openPair(t, s)
 	var opened, accepted []*end
-	for range sharers {
+	for range sharers() {
 		c, a := p.connect(t, p.client, p.server.listen(t, s, p.params()), p.params())
 		opened, accepted = append(opened, c), append(accepted, a)
 	}
@@ -76,10 +78,10 @@ func checkListenReceive(t TB, s Suite) {
 	s.Config.SharedReceive = netio.SharedBuffers{}
 	p := openPair(t, s)
 	listening := p.params()
-	listening.Receive = netio.ReceiveParams{MaxMessageBytes: sharedMessageBytes, Buffers: sharedBuffers, Shared: true}
+	listening.Receive = netio.ReceiveParams{MaxMessageBytes: s.scaled(sharedMessageBytes), Buffers: sharedBuffers, Shared: true}
 	p.l = p.server.listen(t, s, listening)
 	var opened, accepted []*end
-	for i := range sharers { // one backend has only one endpoint to an address
+	for i := range sharers() { // one backend has only one endpoint to an address
 		x := openSide(t, s, fmt.Sprintf("client %d", i))
 		x.word = p.client.word
 		c, a := p.connect(t, x, p.l, p.params())
@@ -92,7 +94,7 @@ func checkListenReceive(t TB, s Suite) {
 // while one endpoint of the server is paused.
 func (p *pair) checkSharing(t TB, opened, accepted []*end) {
 	t.Helper()
-	p.exchange(t, opened, accepted, sharedMessageBytes)
+	p.exchange(t, opened, accepted, p.s.scaled(sharedMessageBytes))
 	idle, before := accepted[0], len(accepted[0].received)
 	p.server.hook(hooks{data: func(e *end, _ []byte) {
 		if e == idle && len(e.received) == before+1 {

@@ -268,7 +268,7 @@ func checkRetainPoison(t TB, s Suite) {
 		}
 	}})
 	w := p.opened.ways()[len(p.opened.ways())-1]
-	for i, size := range []int{1000, 4000, 300_000} {
+	for i, size := range []int{1000, 4000, s.scaled(300 << 10)} {
 		if w == buffered {
 			size = min(size, s.bufferBytes)
 		}

@@ -35,7 +35,8 @@ func checkMixed(t TB, s Suite) {
 	mem := p.memory(t, p.s.bufferBytes)
 	p.both(func(from, to *end) {
 		ways := from.ways()
-		for i := range 300 {
+		n := Few(300, 100)
+		for i := range n {
 			w := ways[i*i%len(ways)]
 			header := mem[i : i+i%(netio.MaxHeaderBytes+1)]
 			size := 1 + (i*i*31)%3000
@@ -43,7 +44,7 @@ func checkMixed(t TB, s Suite) {
 			from.sendAll(t, w, netio.Key(1000+i), header, mem[i:i+split], mem[i+split:i+size])
 		}
 		from.waitIdle(t)
-		to.waitReceived(t, 300)
+		to.waitReceived(t, n)
 		checkReceived(t, from, to, false)
 	})
 }
@@ -81,7 +82,7 @@ func (p *pair) choke(t TB) {
 	t.Helper()
 	p.server.pause(t, p.accepted)
 	w := p.opened.ways()[len(p.opened.ways())-1]
-	data := p.memory(t, suiteMessageBytes/2)
+	data := p.memory(t, p.s.MessageBytes/2)
 	if w == buffered {
 		data = data[:p.s.bufferBytes]
 	}
@@ -153,7 +154,7 @@ func checkCompletionReuse(t TB, s Suite) {
 	const slots, sends, rounds = 5, suiteOutstanding - 5, 8
 	var mem [slots][]byte
 	for i := range mem {
-		mem[i] = p.memory(t, 200<<10)
+		mem[i] = p.memory(t, s.scaled(200<<10))
 	}
 	left := 0
 	p.client.hook(hooks{completed: func(e *end, key netio.Key) {
@@ -181,10 +182,10 @@ func checkCompletionReuse(t TB, s Suite) {
 func checkOnlyRead(t TB, s Suite) {
 	p := connectPair(t, s, nil)
 	p.has(t, zeroCopy)
-	data := p.memory(t, 300<<10)
+	data := p.memory(t, s.scaled(300<<10))
 	want := bytes.Clone(data)
 	for i := range 50 {
-		p.opened.sendAll(t, zeroCopy, netio.Key(i), []byte("header"), data[:100<<10], data[100<<10:])
+		p.opened.sendAll(t, zeroCopy, netio.Key(i), []byte("header"), data[:len(data)/3], data[len(data)/3:])
 	}
 	p.opened.waitIdle(t)
 	p.accepted.waitReceived(t, 50)

@@ -57,7 +57,7 @@ func checkNoCallInside(t TB, s Suite) {
 		*side
 		e *end
 	}{{p.server, p.accepted}, {p.client, p.opened}} {
-		for range 20 {
+		for range Few(20, 5) {
 			x.callEverything(t, s, x.e) // off the loop
 			x.onLoop(t, func() {        // and on it, outside a callback
 				x.callEverything(t, s, x.e)
@@ -80,7 +80,7 @@ func checkMethodsInside(t TB, s Suite) {
 		everything := func(e *end) {
 			sent := 0
 			x.call(func() { sent = len(e.accepted) })
-			if over || sent < 200 { // each send brings further callbacks
+			if over || sent < Few(200, 60) { // each send brings further callbacks
 				x.callEverything(t, s, e)
 			}
 		}
@@ -102,10 +102,9 @@ func checkMethodsInside(t TB, s Suite) {
 }
 
 // Of checkConcurrentSenders.
-const (
-	senders        = 8
-	sendsPerSender = 200
-)
+const senders = 8
+
+func sendsPerSender() int { return Few(200, 40) }
 
 func checkConcurrentSenders(t TB, s Suite) {
 	s = s.sendBuffers(senders, s.bufferBytes)
@@ -115,12 +114,12 @@ func checkConcurrentSenders(t TB, s Suite) {
 		from.loose = true
 		var all sync.WaitGroup
 		for i := range senders {
-			mem := p.memory(t, sendsPerSender*8)
+			mem := p.memory(t, sendsPerSender()*8)
 			all.Go(func() { from.sendNumbered(t, i, mem) })
 		}
 		all.Wait()
-		from.r.wait(t, "the completion of every send", func() bool { return len(from.completed) >= senders*sendsPerSender })
-		to.waitReceived(t, senders*sendsPerSender)
+		from.r.wait(t, "the completion of every send", func() bool { return len(from.completed) >= senders*sendsPerSender() })
+		to.waitReceived(t, senders*sendsPerSender())
 		checkNumbered(t, from, to, s.buffers)
 	})
 }
@@ -129,7 +128,7 @@ func checkConcurrentSenders(t TB, s Suite) {
 // completion or OnSendReady when there is no room.
 func (e *end) sendNumbered(t TB, sender int, mem []byte) {
 	ways := e.ways()
-	for i := 0; i < sendsPerSender; {
+	for i := 0; i < sendsPerSender(); {
 		data := mem[i*8 : i*8+8]
 		binary.LittleEndian.PutUint32(data, uint32(sender))
 		binary.LittleEndian.PutUint32(data[4:], uint32(i))
@@ -187,13 +186,13 @@ func checkNumbered(t TB, from, to *end, buffers int) {
 			}
 			completed[sender] = i + 1
 		}
-		if got := len(from.completed); got != senders*sendsPerSender {
-			t.Errorf("%s: got %d completions, want %d", from.r.name, got, senders*sendsPerSender)
+		if got := len(from.completed); got != senders*sendsPerSender() {
+			t.Errorf("%s: got %d completions, want %d", from.r.name, got, senders*sendsPerSender())
 		}
 	})
 	for i, n := range next {
-		if n != sendsPerSender {
-			t.Errorf("%s: messages of sender %d: got %d, want %d", to.r.name, i, n, sendsPerSender)
+		if int(n) != sendsPerSender() {
+			t.Errorf("%s: messages of sender %d: got %d, want %d", to.r.name, i, n, sendsPerSender())
 		}
 	}
 }
@@ -247,7 +246,7 @@ func checkCrossing(t TB, s Suite) {
 	// Two ends on two loops answer each message with one to the other: a
 	// backend that took one end's lock under the other's would stand still.
 	p := connectPair(t, s, nil)
-	const rounds = 500
+	rounds := Few(500, 100)
 	for _, x := range []*side{p.client, p.server} {
 		owed := 0
 		answer := func(e *end) {

@@ -5,6 +5,7 @@ package rdma_test
 import (
 	"net/netip"
 	"os"
+	"slices"
 	"testing"
 
 	"tagbus/netio"
@@ -54,13 +55,8 @@ func loopback() netip.AddrPort {
 	return netip.AddrPortFrom(netip.MustParseAddr(host), 0)
 }
 
-// endpoints is how many connections one backend has in the test of many.
-func endpoints() int {
-	if provider() == rdma.ProviderVerbs { // perhaps an emulated device in an emulated machine
-		return 20
-	}
-	return 0 // the suite's default
-}
+// messageBytes is the largest message of the suites.
+func messageBytes() int { return netiotest.Few(1<<20, 128<<10) }
 
 // suite describes backends to the conformance suite.
 func suite(cfg rdma.Config) netiotest.Suite {
@@ -71,8 +67,19 @@ func suite(cfg rdma.Config) netiotest.Suite {
 	})
 	s.Config = cfg.Config
 	s.Capabilities = netio.Capabilities{Receive: true, Buffered: true, ZeroCopy: true}
-	s.Endpoints = endpoints()
+	s.Endpoints = netiotest.Few(200, 20)
+	s.MessageBytes = messageBytes()
 	return s
+}
+
+// shortSuites are the configurations that are left with -short: together both
+// kinds of buffers and both models of threads; under the race detector the one
+// with all there is to race for.
+func shortSuites() []string {
+	if raceBuild {
+		return []string{"few receive buffers, safe"}
+	}
+	return []string{"few receive buffers, safe", "shared buffers, unsafe"}
 }
 
 func TestConformance(t *testing.T) {
@@ -85,13 +92,16 @@ func TestConformance(t *testing.T) {
 		{"few receive buffers", netio.Config{}, 2},
 		{"one receive buffer", netio.Config{}, 1},
 		{"shared buffers", netio.Config{
-			SharedReceive: netio.SharedBuffers{Buffers: 8, BufferBytes: 1 << 20},
+			SharedReceive: netio.SharedBuffers{Buffers: 8, BufferBytes: messageBytes()},
 			SharedSend:    netio.SharedBuffers{Buffers: 8, BufferBytes: 8 << 10},
 		}, 0},
 	}
 	for _, tt := range tests {
 		for _, model := range []netio.ThreadSafety{netio.Safe, netio.Unsafe} {
 			t.Run(tt.name+", "+model.String(), func(t *testing.T) {
+				if testing.Short() && !slices.Contains(shortSuites(), tt.name+", "+model.String()) {
+					t.Skip("left out with -short")
+				}
 				tt.cfg.ThreadSafety = model
 				s := suite(rdma.Config{Config: tt.cfg, Provider: provider()})
 				s.ReceiveBuffers = tt.receiveBuffers

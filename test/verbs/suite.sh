@@ -1,25 +1,32 @@
 #!/usr/bin/env bash
 # Runs in the virtual machine, for run.sh: each test binary of the list in the
-# directory of its package, one after the other. Leaves their output and exit
-# status beside them.
-work=$1
-shift
-failed=0
-while IFS=$'\t' read -r number directory name; do
-  # The end of the machine is no way to end: a test that hangs is ended before
-  # it, and says where.
-  left=$((VERBS_DEADLINE - EPOCHSECONDS - 15))
-  if [ "$left" -le 0 ]; then
-    echo "verbs: no time left for $name"
-    failed=1
-    continue
-  fi
-  start=$SECONDS status=0
-  cd "$directory" || exit
-  "$work/$number.test" -test.v=test2json -test.paniconexit0 -test.shuffle=on -test.timeout="${left}s" "$@" \
-    >"$work/$number.out" 2>&1 || status=$?
-  echo $status >"$work/$number.status"
-  echo "verbs: status $status, $((SECONDS - start)) s: $name"
-  [ $status -eq 0 ] || failed=1
-done <"$work/list"
-exit $failed
+# directory of its package, as many at once as there are processors. Leaves their
+# output and exit status beside them.
+#   suite.sh WORK [flags of a test binary]
+#   suite.sh one LINE WORK [flags]    a line of the list
+# Most of what a test waits for here is a processor, so that two binaries do not
+# disturb each other more than two tests of one; and none is left idle.
+if [ "$1" != one ]; then
+  work=$1
+  # The line stands before the flags.
+  xargs -a "$work/list" -d '\n' -P "$(nproc)" -I LINE "$0" one LINE "$@"
+  exit
+fi
+IFS=$'\t' read -r number directory name <<<"$2"
+work=$3
+shift 3
+
+# The end of the machine is no way to end: a test that hangs is ended before it,
+# and says where.
+left=$((VERBS_DEADLINE - EPOCHSECONDS - 15))
+if [ "$left" -le 0 ]; then
+  echo "verbs: no time left for $name"
+  exit 1
+fi
+start=$SECONDS status=0
+cd "$directory" || exit
+"$work/$number.test" -test.v=test2json -test.paniconexit0 -test.shuffle=on -test.timeout="${left}s" "$@" \
+  >"$work/$number.out" 2>&1 || status=$?
+echo $status >"$work/$number.status"
+echo "verbs: status $status, $((SECONDS - start)) s: $name"
+exit $((status != 0))
