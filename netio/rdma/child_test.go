@@ -77,15 +77,15 @@ func TestAPeerThatIsKilledIsGone(t *testing.T) {
 	s := serve(t, newWatcher(), rdma.Config{}, netio.Params{})
 	child := startChild(t, s.l.Addr())
 	defer func() { _ = child.Wait() }()
-	next(t, "OnConnectionEstablished", s.established)
-	if got := string(next(t, "a message", s.data)); got != "I am here" {
+	next(t, "OnConnectionEstablished", s.Established)
+	if got := string(next(t, "a message", s.Data)); got != "I am here" {
 		t.Fatalf("message of the child: got %q, want %q", got, "I am here")
 	}
 	if err := child.Process.Kill(); err != nil {
 		t.Fatalf("kill: got error %v, want none", err)
 	}
 	var op *netio.OpError
-	if end := next(t, "OnConnectionClosed", s.closed); !errors.Is(end.cause, io.EOF) && !errors.As(end.cause, &op) {
-		t.Errorf("cause: got %v, want %v or an *OpError", end.cause, io.EOF)
+	if end := next(t, "OnConnectionClosed", s.Closed); !errors.Is(end.Cause, io.EOF) && !errors.As(end.Cause, &op) {
+		t.Errorf("cause: got %v, want %v or an *OpError", end.Cause, io.EOF)
 	}
 }

@@ -49,21 +49,21 @@ func TestAThousandRoundsLeaveNothingBehind(t *testing.T) {
 		if err := client.OpenEndpoint(s.l.Addr(), p); err != nil {
 			t.Fatalf("OpenEndpoint: got error %v, want none", err)
 		}
-		ep := next(t, "OnConnectionEstablished", w.established)
-		next(t, "OnConnectionEstablished", s.established)
+		ep := next(t, "OnConnectionEstablished", w.Established)
+		next(t, "OnConnectionEstablished", s.Established)
 		if err := ep.Send(7, []byte("head"), p.ZeroCopy.Region[:40_000]); err != nil {
 			t.Fatalf("Send: got error %v, want none", err)
 		}
 		if err := sendText(ep, "hello"); err != nil {
 			t.Fatalf("SendBuffer: got error %v, want none", err)
 		}
-		next(t, "a message", s.data)
-		next(t, "a message", s.data)
+		next(t, "a message", s.Data)
+		next(t, "a message", s.Data)
 		if err := ep.Close(); err != nil {
 			t.Fatalf("Close: got error %v, want none", err)
 		}
-		next(t, "OnConnectionClosed", w.closed)
-		next(t, "OnConnectionClosed", s.closed)
+		next(t, "OnConnectionClosed", w.Closed)
+		next(t, "OnConnectionClosed", s.Closed)
 	}
 	for range netiotest.Few(100, 30) { // until caches are warm
 		round()
@@ -112,8 +112,8 @@ func TestSharedReceiveMemoryDoesNotGrow(t *testing.T) {
 		if err := client.OpenEndpoint(l.Addr(), netio.Params{Buffered: p.Buffered, Receive: netio.ReceiveParams{MaxMessageBytes: 100, Buffers: 1}}); err != nil {
 			t.Fatal(err)
 		}
-		eps = append(eps, next(t, "OnConnectionEstablished", w.established))
-		next(t, "OnConnectionEstablished", s.established)
+		eps = append(eps, next(t, "OnConnectionEstablished", w.Established))
+		next(t, "OnConnectionEstablished", s.Established)
 		if i == 0 {
 			check(1)
 		}
@@ -125,7 +125,7 @@ func TestSharedReceiveMemoryDoesNotGrow(t *testing.T) {
 		}
 	}
 	for range eps {
-		next(t, "a message", s.data)
+		next(t, "a message", s.Data)
 	}
 	check(connections)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/rdma"
 	"tagbus/netio/reactor"
 )
@@ -19,14 +20,14 @@ func TestACallbackThatPanicsEndsItsEndpoint(t *testing.T) {
 		trip func(w *watcher, guilty func(netio.Endpoint) bool)
 	}{
 		{"OnData", func(w *watcher, guilty func(netio.Endpoint) bool) {
-			w.onData = func(ep netio.Endpoint, _ []byte) {
+			w.AtData = func(ep netio.Endpoint, _ []byte) {
 				if guilty(ep) {
 					panic("test")
 				}
 			}
 		}},
 		{"OnSendCompleted", func(w *watcher, guilty func(netio.Endpoint) bool) {
-			w.onCompleted = func(c netio.Completion) {
+			w.AtCompleted = func(c netio.Completion) {
 				if guilty(c.Endpoint) {
 					panic("test")
 				}
@@ -35,7 +36,7 @@ func TestACallbackThatPanicsEndsItsEndpoint(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			panics := make(chan *reactor.Panic, watched)
+			panics := make(chan *reactor.Panic, backendtest.Watched)
 			w := newWatcher()
 			b, _ := openBackendOn(t, reactor.Config{OnPanic: func(p *reactor.Panic) { panics <- p }}, w, rdma.Config{Provider: provider()})
 			p := netio.Params{Buffered: netio.BufferedParams{Buffers: 4}}
@@ -52,8 +53,8 @@ func TestACallbackThatPanicsEndsItsEndpoint(t *testing.T) {
 				if err := other.OpenEndpoint(l.Addr(), p); err != nil {
 					t.Fatal(err)
 				}
-				others = append(others, next(t, "OnConnectionEstablished", x.established))
-				own = append(own, next(t, "OnConnectionEstablished", w.established))
+				others = append(others, next(t, "OnConnectionEstablished", x.Established))
+				own = append(own, next(t, "OnConnectionEstablished", w.Established))
 			}
 			onLoop(t, b.Loop(), func() { guilty = own[0] })
 			for range 3 {
@@ -65,8 +66,8 @@ func TestACallbackThatPanicsEndsItsEndpoint(t *testing.T) {
 					}
 				}
 			}
-			if end := next(t, "OnConnectionClosed", w.closed); end.ep != own[0] || !errors.Is(end.cause, rdma.ErrCallbackPanicked) {
-				t.Errorf("OnConnectionClosed: got cause %v, want %v of the one that panicked", end.cause, rdma.ErrCallbackPanicked)
+			if end := next(t, "OnConnectionClosed", w.Closed); end.Endpoint != own[0] || !errors.Is(end.Cause, rdma.ErrCallbackPanicked) {
+				t.Errorf("OnConnectionClosed: got cause %v, want %v of the one that panicked", end.Cause, rdma.ErrCallbackPanicked)
 			}
 			if got := next(t, "OnPanic", panics); got.Value != "test" {
 				t.Errorf("panic: got %v, want that of the callback", got.Value)
@@ -74,7 +75,7 @@ func TestACallbackThatPanicsEndsItsEndpoint(t *testing.T) {
 			if err := sendText(others[1], "and still here"); err != nil {
 				t.Errorf("send on the other connection: got error %v, want none", err)
 			}
-			for string(next(t, "a message on the other connection", w.data)) != "and still here" {
+			for string(next(t, "a message on the other connection", w.Data)) != "and still here" {
 				continue
 			}
 		})

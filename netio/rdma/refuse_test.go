@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/rdma"
 	"tagbus/netio/rdma/internal/fi"
 )
@@ -75,12 +76,12 @@ func (s *stranger) open(tb testing.TB, i *fi.Info) {
 // event waits for the next event.
 func (s *stranger) event(tb testing.TB) fi.Event {
 	tb.Helper()
-	for limit := time.Now().Add(patience); time.Now().Before(limit); {
+	for limit := time.Now().Add(backendtest.Patience); time.Now().Before(limit); {
 		if events := s.eq.Read(); len(events) > 0 {
 			return events[0]
 		}
 	}
-	tb.Fatalf("got no event for %v, want one", patience)
+	tb.Fatalf("got no event for %v, want one", backendtest.Patience)
 	return fi.Event{}
 }
 
@@ -126,7 +127,7 @@ func TestAStrangerThatAcceptsIsRefused(t *testing.T) {
 	}
 	e.Info.Free()
 	x.event(t)
-	if err := next(t, "OnConnectionRefused", w.refused); !errors.Is(err, rdma.ErrIncompatible) {
+	if err := next(t, "OnConnectionRefused", w.Refused); !errors.Is(err, rdma.ErrIncompatible) {
 		t.Errorf("OnConnectionRefused: got error %v, want %v", err, rdma.ErrIncompatible)
 	}
 }
@@ -141,7 +142,7 @@ func TestTooManyConnectionsAreRefused(t *testing.T) {
 	if err := b.OpenEndpoint(s.l.Addr(), netio.Params{}); err != nil {
 		t.Fatalf("OpenEndpoint: got error %v, want none", err)
 	}
-	if err := next(t, "OnConnectionRefused", w.refused); !errors.Is(err, syscall.ECONNREFUSED) {
+	if err := next(t, "OnConnectionRefused", w.Refused); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("OnConnectionRefused: got error %v, want %v", err, syscall.ECONNREFUSED)
 	}
 	if got := s.b.Stats().AcceptShed; got != 1 {
@@ -163,7 +164,7 @@ func TestNobodyAnswers(t *testing.T) {
 	if err := b.OpenEndpoint(addr, netio.Params{ConnectTimeout: 50 * time.Millisecond}); err != nil {
 		t.Fatalf("OpenEndpoint: got error %v, want none", err)
 	}
-	if err := next(t, "OnConnectionRefused", w.refused); !errors.Is(err, netio.ErrTimeout) {
+	if err := next(t, "OnConnectionRefused", w.Refused); !errors.Is(err, netio.ErrTimeout) {
 		t.Errorf("OnConnectionRefused: got error %v, want %v", err, netio.ErrTimeout)
 	}
 }
@@ -189,7 +190,7 @@ func TestSocketsThatAskForNothingEndWithTheListener(t *testing.T) {
 	if _, err := sockets[0].Write([]byte("GET / HTTP/1.1\r\n\r\n")); err != nil {
 		t.Fatal(err)
 	}
-	_ = sockets[0].SetReadDeadline(time.Now().Add(patience))
+	_ = sockets[0].SetReadDeadline(time.Now().Add(backendtest.Patience))
 	if n, err := sockets[0].Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("answer to another protocol: got %d bytes and error %v, want the end", n, err)
 	}
@@ -197,13 +198,13 @@ func TestSocketsThatAskForNothingEndWithTheListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, c := range sockets[1:] {
-		_ = c.SetReadDeadline(time.Now().Add(patience))
+		_ = c.SetReadDeadline(time.Now().Add(backendtest.Patience))
 		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
 			t.Errorf("socket %d after the listener has closed: got error %v, want the end", i, err)
 		}
 	}
-	if len(w.established) > 0 {
-		t.Errorf("OnConnectionEstablished: got %d, want none", len(w.established))
+	if len(w.Established) > 0 {
+		t.Errorf("OnConnectionEstablished: got %d, want none", len(w.Established))
 	}
 }
 

@@ -44,7 +44,7 @@ func TestSendOnlyFromTheRegion(t *testing.T) {
 		}
 		if err == nil {
 			want := append([]byte("header"), bytes.Join(tt.data, nil)...)
-			if got := next(t, "a message", s.data); !bytes.Equal(got, want) {
+			if got := next(t, "a message", s.Data); !bytes.Equal(got, want) {
 				t.Errorf("message of %s: got %d bytes, want the %d that were sent", tt.name, len(got), len(want))
 			}
 		}
@@ -69,7 +69,7 @@ func TestCapabilitiesWithoutRegionAndBuffers(t *testing.T) {
 func TestNoMoreIsUnderWayThanTheWindow(t *testing.T) {
 	for _, window := range []int{1, 2, 3, 7, 16} {
 		s := serve(t, newWatcher(), rdma.Config{}, netio.Params{Receive: netio.ReceiveParams{Buffers: window}})
-		s.onEstablished = func(ep netio.Endpoint) { ep.PauseReceive() }
+		s.AtEstablished = func(ep netio.Endpoint) { ep.PauseReceive() }
 		w := newWatcher()
 		region := newRegion(t, 4096)
 		ep, other := s.dial(t, w, rdma.Config{}, netio.Params{ZeroCopy: netio.ZeroCopyParams{Region: region, Outstanding: 40}})
@@ -79,20 +79,20 @@ func TestNoMoreIsUnderWayThanTheWindow(t *testing.T) {
 			}
 		}
 		for i := range window {
-			if got := next(t, "OnSendCompleted", w.completed); got != netio.Key(i) {
+			if got := next(t, "OnSendCompleted", w.Completed); got != netio.Key(i) {
 				t.Fatalf("completion %d: got key %d, want %d", i, got, i)
 			}
 		}
 		for range 20 { // turns of both loops
 			onLoop(t, s.b.Loop(), func() {})
-			onLoop(t, w.loop, func() {})
+			onLoop(t, s.dialed.Loop(), func() {})
 		}
-		if got := len(w.completed); got > 0 {
+		if got := len(w.Completed); got > 0 {
 			t.Errorf("with %d receive buffers: got %d more completions, want none before the receiver reads", window, got)
 		}
 		onLoop(t, s.b.Loop(), other.ResumeReceive)
 		for range 40 {
-			next(t, "a message", s.data)
+			next(t, "a message", s.Data)
 		}
 	}
 }
@@ -102,19 +102,19 @@ func TestNoMoreIsUnderWayThanTheWindow(t *testing.T) {
 func TestWhatWasReceivedComesBeforeTheEnd(t *testing.T) {
 	p := netio.Params{Buffered: netio.BufferedParams{Buffers: 4}}
 	s := serve(t, newWatcher(), rdma.Config{}, p)
-	s.onEstablished = func(ep netio.Endpoint) { ep.PauseReceive() }
+	s.AtEstablished = func(ep netio.Endpoint) { ep.PauseReceive() }
 	w := newWatcher()
 	ep, other := s.dial(t, w, rdma.Config{}, p)
 	for range 3 {
 		if err := sendText(ep, "hello"); err != nil {
 			t.Fatalf("send: got error %v, want none", err)
 		}
-		next(t, "OnSendCompleted", w.completed)
+		next(t, "OnSendCompleted", w.Completed)
 	}
 	if err := ep.Close(); err != nil {
 		t.Fatalf("Close: got error %v, want none", err)
 	}
-	next(t, "OnConnectionClosed", w.closed)
+	next(t, "OnConnectionClosed", w.Closed)
 	for range 4 { // one after the other, until there are no more buffers
 		if err := sendText(other, "is anybody there?"); err != nil {
 			t.Fatalf("send to a peer that has closed: got error %v, want none", err)
@@ -122,16 +122,16 @@ func TestWhatWasReceivedComesBeforeTheEnd(t *testing.T) {
 		onLoop(t, s.b.Loop(), func() {})
 	}
 	select {
-	case end := <-s.closed:
-		t.Fatalf("OnConnectionClosed during the pause: got cause %v, want none before what was received", end.cause)
+	case end := <-s.Closed:
+		t.Fatalf("OnConnectionClosed during the pause: got cause %v, want none before what was received", end.Cause)
 	case <-time.After(500 * time.Millisecond):
 	}
 	onLoop(t, s.b.Loop(), other.ResumeReceive)
 	for range 3 {
-		next(t, "a message", s.data)
+		next(t, "a message", s.Data)
 	}
-	if end := next(t, "OnConnectionClosed", s.closed); !errors.Is(end.cause, io.EOF) {
-		t.Errorf("cause: got %v, want %v", end.cause, io.EOF)
+	if end := next(t, "OnConnectionClosed", s.Closed); !errors.Is(end.Cause, io.EOF) {
+		t.Errorf("cause: got %v, want %v", end.Cause, io.EOF)
 	}
 }
 
@@ -157,12 +157,12 @@ func TestBothWaysOnOneConnection(t *testing.T) {
 			t.Fatalf("send in both ways: got error %v, want none", err)
 		}
 		for _, want := range []byte{byte(i), byte(i + 100)} {
-			if got := next(t, "a message", s.data); len(got) != 300 || got[0] != want || got[299] != want {
+			if got := next(t, "a message", s.Data); len(got) != 300 || got[0] != want || got[299] != want {
 				t.Fatalf("message: got %d bytes of %d, want 300 of %d", len(got), got[0], want)
 			}
 		}
 		for _, want := range []netio.Key{1000, key} {
-			if got := next(t, "OnSendCompleted", w.completed); got != want {
+			if got := next(t, "OnSendCompleted", w.Completed); got != want {
 				t.Fatalf("key: got %d, want %d", got, want)
 			}
 		}
@@ -186,14 +186,14 @@ func TestSendingAllocatesNothing(t *testing.T) {
 	if err := sender.OpenEndpoint(l.Addr(), p); err != nil {
 		t.Fatal(err)
 	}
-	ep := next(t, "OnConnectionEstablished", w.established)
+	ep := next(t, "OnConnectionEstablished", w.Established)
 	header, data := []byte("header"), [][]byte{region[:2000]}
 	if got := testing.AllocsPerRun(200, func() {
 		if err := ep.Send(1, header, data...); err != nil {
 			t.Fatalf("Send: got error %v, want none", err)
 		}
 		<-received
-		<-w.completed
+		<-w.Completed
 	}); got >= 1 {
 		t.Errorf("allocations of a message: got %v, want none", got)
 	}

@@ -44,18 +44,18 @@ func TestMemoryThatIsMappedAnewIsSentAsItIs(t *testing.T) {
 		if err := b.OpenEndpoint(s.l.Addr(), netio.Params{ZeroCopy: netio.ZeroCopyParams{Region: region}}); err != nil {
 			t.Fatalf("OpenEndpoint: got error %v, want none", err)
 		}
-		ep := next(t, "OnConnectionEstablished", w.established)
+		ep := next(t, "OnConnectionEstablished", w.Established)
 		if err := ep.Send(1, nil, region[:bytesSent]); err != nil {
 			t.Fatalf("Send: got error %v, want none", err)
 		}
-		if got, want := next(t, "a message", s.data), bytes.Repeat([]byte{content}, bytesSent); !bytes.Equal(got, want) {
+		if got, want := next(t, "a message", s.Data), bytes.Repeat([]byte{content}, bytesSent); !bytes.Equal(got, want) {
 			t.Errorf("message %d: got %d bytes that begin with %q, want %d of %q", round, len(got), got[:1], len(want), want[:1])
 		}
-		next(t, "OnSendCompleted", w.completed)
+		next(t, "OnSendCompleted", w.Completed)
 		if err := ep.Close(); err != nil {
 			t.Fatalf("Close: got error %v, want none", err)
 		}
-		next(t, "OnConnectionClosed", w.closed) // the region is not registered any more
+		next(t, "OnConnectionClosed", w.Closed) // the region is not registered any more
 		if err := unix.MunmapPtr(p, bytesMapped); err != nil {
 			t.Fatalf("munmap: got error %v, want none", err)
 		}

@@ -42,7 +42,7 @@ func TestCloseWithoutLoop(t *testing.T) {
 	if err := loop.Close(); err != nil {
 		t.Errorf("close the loop: got error %v, want none", err)
 	}
-	if n := len(w.established) + len(w.refused) + len(w.closed); n != 0 {
+	if n := len(w.Established) + len(w.Refused) + len(w.Closed); n != 0 {
 		t.Errorf("callbacks: got %d, want none", n)
 	}
 	if after := backendtest.OpenFiles(t); after != before {
@@ -95,15 +95,15 @@ func TestManyEndpoints(t *testing.T) {
 	}
 	var eps []netio.Endpoint
 	for range n {
-		ep := next(t, "OnConnectionEstablished", client.established)
+		ep := next(t, "OnConnectionEstablished", client.Established)
 		if err := ep.SendCopy(1, nil, pattern(5000, 1)); err != nil {
 			t.Fatalf("SendCopy: got error %v, want none", err)
 		}
 		eps = append(eps, ep)
 	}
 	for range n {
-		next(t, "OnData", server.data)
-		next(t, "OnSendCompleted", client.completed)
+		next(t, "OnData", server.Data)
+		next(t, "OnSendCompleted", client.Completed)
 	}
 	for _, x := range []netio.Backend{b, s.b} {
 		onLoop(t, x.Loop(), func() {})
@@ -127,8 +127,8 @@ func TestManyEndpoints(t *testing.T) {
 		}
 	}
 	for range n {
-		next(t, "OnConnectionClosed", client.closed)
-		next(t, "OnConnectionClosed", server.closed)
+		next(t, "OnConnectionClosed", client.Closed)
+		next(t, "OnConnectionClosed", server.Closed)
 	}
 	if err := errors.Join(b.Close(), s.b.Close()); err != nil {
 		t.Errorf("Backend.Close: got error %v, want none", err)
@@ -155,13 +155,13 @@ func TestOpenAndCloseDoesNotGrow(t *testing.T) {
 		if err := b.OpenEndpoint(s.l.Addr(), p); err != nil {
 			t.Fatalf("OpenEndpoint: got error %v, want none", err)
 		}
-		ep := next(t, "OnConnectionEstablished", client.established)
-		next(t, "OnConnectionEstablished", server.established)
+		ep := next(t, "OnConnectionEstablished", client.Established)
+		next(t, "OnConnectionEstablished", server.Established)
 		if err := ep.Close(); err != nil {
 			t.Fatalf("Close: got error %v, want none", err)
 		}
-		next(t, "OnConnectionClosed", client.closed)
-		next(t, "OnConnectionClosed", server.closed)
+		next(t, "OnConnectionClosed", client.Closed)
+		next(t, "OnConnectionClosed", server.Closed)
 	}
 	once()
 	files, goroutines := backendtest.OpenFiles(t), runtime.NumGoroutine()

@@ -46,11 +46,11 @@ func TestOneEndpointPerAddressInWhateverForm(t *testing.T) {
 	if err := b.OpenEndpoint(s.l.Addr(), netio.Params{}); !errors.Is(err, netio.ErrEndpointExists) {
 		t.Errorf("OpenEndpoint of the same address in IPv4 form: got error %v, want %v", err, netio.ErrEndpointExists)
 	}
-	ep := next(t, "OnConnectionEstablished", w.established)
+	ep := next(t, "OnConnectionEstablished", w.Established)
 	if got := ep.Remote(); got != addr {
 		t.Errorf("Remote: got %v, want the address given to OpenEndpoint, %v", got, addr)
 	}
-	accepted := next(t, "OnConnectionEstablished", s.established)
+	accepted := next(t, "OnConnectionEstablished", s.Established)
 	if got, want := accepted.Remote(), ep.Local(); got != want || !got.Addr().Is4() {
 		t.Errorf("Remote of the other end: got %v, want the IPv4 address %v", got, want)
 	}
@@ -78,13 +78,13 @@ func TestConnectionToItself(t *testing.T) {
 		t.Fatalf("bind: got error %v, want none", err)
 	}
 	loop.Start()
-	if err := next(t, "OnConnectionRefused", w.refused); !errors.Is(err, syscall.ECONNREFUSED) {
+	if err := next(t, "OnConnectionRefused", w.Refused); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("OnConnectionRefused: got error %v, want %v", err, syscall.ECONNREFUSED)
 	}
 	if err := b.Close(); err != nil {
 		t.Errorf("Backend.Close: got error %v, want none", err)
 	}
-	if len(w.established) != 0 {
+	if len(w.Established) != 0 {
 		t.Errorf("OnConnectionEstablished: got one, want none")
 	}
 	loop.End(t)
@@ -139,7 +139,7 @@ func TestConnectTimesOut(t *testing.T) {
 	}
 	before := time.Duration(0)
 	for range limits {
-		err := next(t, "OnConnectionRefused", w.refused)
+		err := next(t, "OnConnectionRefused", w.Refused)
 		took := time.Since(began)
 		var op *netio.OpError
 		if !errors.Is(err, netio.ErrTimeout) || !errors.As(err, &op) {

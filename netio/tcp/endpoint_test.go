@@ -26,11 +26,11 @@ func TestBufferReleasedUnsent(t *testing.T) {
 		t.Fatalf("second Buffer: got error %v, want %v", err, netio.ErrNoResources)
 	}
 	onLoop(t, s.b.Loop(), func() {})
-	if len(w.ready) != 0 {
+	if len(w.Ready) != 0 {
 		t.Errorf("OnSendReady with no buffer free: got one, want none")
 	}
 	b.Release()
-	next(t, "OnSendReady", w.ready)
+	next(t, "OnSendReady", w.Ready)
 	if _, err := ep.Buffer(); err != nil {
 		t.Errorf("Buffer after OnSendReady: got error %v, want none", err)
 	}
@@ -74,18 +74,18 @@ func TestCloseOfABlockedEndpointResets(t *testing.T) {
 	s := serve(t, w, tcp.Config{}, netio.Params{})
 	c, ep := s.dialRaw(t)
 	data := make([]byte, 1<<20)
-	for ep.Send(1, nil, data) == nil || len(w.completed) == 0 { // until the queue is full
+	for ep.Send(1, nil, data) == nil || len(w.Completed) == 0 { // until the queue is full
 		onLoop(t, s.b.Loop(), func() {})
-		if len(w.completed) > 1000 {
+		if len(w.Completed) > 1000 {
 			t.Fatal("the peer takes everything, want it to stop")
 		}
 	}
 	if err := ep.Close(); err != nil {
 		t.Fatalf("Close: got error %v, want none", err)
 	}
-	end := next(t, "OnConnectionClosed", w.closed)
-	if len(end.keys) == 0 || end.cause != nil {
-		t.Errorf("OnConnectionClosed: got %d keys and cause %v, want some and nil", len(end.keys), end.cause)
+	end := next(t, "OnConnectionClosed", w.Closed)
+	if len(end.Keys) == 0 || end.Cause != nil {
+		t.Errorf("OnConnectionClosed: got %d keys and cause %v, want some and nil", len(end.Keys), end.Cause)
 	}
 	_ = c.SetReadBuffer(1 << 20)
 	for {

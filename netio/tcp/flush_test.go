@@ -66,11 +66,11 @@ func TestStreamOfBytes(t *testing.T) {
 		t.Errorf("stream: got %d bytes that differ from the frames of the messages", len(got))
 	}
 	for i := range sent - 1 {
-		if key := next(t, "OnSendCompleted", s.completed); key != netio.Key(i) {
+		if key := next(t, "OnSendCompleted", s.Completed); key != netio.Key(i) {
 			t.Fatalf("completion %d: got key %d, want %d", i, key, i)
 		}
 	}
-	if key := next(t, "OnSendCompleted", s.completed); key != 0 {
+	if key := next(t, "OnSendCompleted", s.Completed); key != 0 {
 		t.Errorf("completion of the first buffer: got key %d, want 0", key)
 	}
 	if used, _ := tcp.BackendBytes(s.b); used != 0 {
@@ -96,11 +96,11 @@ func TestLastWordsAreHeard(t *testing.T) {
 	if loopErr != nil {
 		t.Fatalf("CloseWrite: got error %v, want none", loopErr)
 	}
-	if got := next(t, "OnData", s.data); string(got) != "goodbye" {
+	if got := next(t, "OnData", s.Data); string(got) != "goodbye" {
 		t.Errorf("last message: got %q, want it", got)
 	}
-	if end := next(t, "OnConnectionClosed", s.closed); end.cause != io.EOF { //nolint:errorlint // io.EOF is promised unwrapped
-		t.Errorf("cause: got %v, want %v", end.cause, io.EOF)
+	if end := next(t, "OnConnectionClosed", s.Closed); end.Cause != io.EOF { //nolint:errorlint // io.EOF is promised unwrapped
+		t.Errorf("cause: got %v, want %v", end.Cause, io.EOF)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestSendIsTriedAgainWhenTheSystemIsShortOfMemory(t *testing.T) {
 	if _, err := io.ReadFull(c, got); err != nil || !bytes.Equal(got, frame([]byte("later"))) {
 		t.Errorf("read: got %q and error %v, want the message", got, err)
 	}
-	if key := next(t, "OnSendCompleted", s.completed); key != 5 {
+	if key := next(t, "OnSendCompleted", s.Completed); key != 5 {
 		t.Errorf("completion: got key %d, want 5", key)
 	}
 }
@@ -138,11 +138,11 @@ func TestSendToAPeerThatIsGoneEnds(t *testing.T) {
 		}
 		onLoop(t, s.b.Loop(), func() {})
 	}
-	end := next(t, "OnConnectionClosed", s.closed)
-	if end.cause == nil {
+	end := next(t, "OnConnectionClosed", s.Closed)
+	if end.Cause == nil {
 		t.Errorf("cause: got nil, want the reason")
 	}
-	if got := len(s.completed) + len(end.keys); got != accepted {
+	if got := len(s.Completed) + len(end.Keys); got != accepted {
 		t.Errorf("keys reported: got %d, want %d", got, accepted)
 	}
 }
@@ -156,12 +156,12 @@ func TestPeerThatTakesNothingIsGivenUp(t *testing.T) {
 	for ep.Send(1, nil, data) == nil {
 		accepted++
 	}
-	end := next(t, "OnConnectionClosed", w.closed)
+	end := next(t, "OnConnectionClosed", w.Closed)
 	var op *netio.OpError
-	if !errors.Is(end.cause, syscall.ETIMEDOUT) || !errors.As(end.cause, &op) || op.Op != "send" {
-		t.Errorf("cause: got %v, want an *OpError that wraps %v", end.cause, syscall.ETIMEDOUT)
+	if !errors.Is(end.Cause, syscall.ETIMEDOUT) || !errors.As(end.Cause, &op) || op.Op != "send" {
+		t.Errorf("cause: got %v, want an *OpError that wraps %v", end.Cause, syscall.ETIMEDOUT)
 	}
-	if got := len(w.completed) + len(end.keys); got < accepted {
+	if got := len(w.Completed) + len(end.Keys); got < accepted {
 		t.Errorf("keys reported: got %d, want at least the %d accepted by then", got, accepted)
 	}
 }
@@ -173,7 +173,7 @@ func TestManySendAtOnce(t *testing.T) {
 	w := newWatcher()
 	left := endpoints * rounds
 	data := make([]byte, 1<<20)
-	w.onCompleted = func(c netio.Completion) {
+	w.AtCompleted = func(c netio.Completion) {
 		if left--; left >= endpoints {
 			if err := c.Endpoint.Send(1, nil, data); err != nil {
 				t.Errorf("Send: got error %v, want none", err)
@@ -195,7 +195,7 @@ func TestManySendAtOnce(t *testing.T) {
 		}
 	})
 	for range endpoints * rounds {
-		next(t, "OnSendCompleted", w.completed)
+		next(t, "OnSendCompleted", w.Completed)
 	}
 	if err := s.b.Close(); err != nil { // ends the copying
 		t.Errorf("Backend.Close: got error %v, want none", err)
@@ -210,7 +210,7 @@ func TestWhoSendsInEachCompletionLetsOthersHaveTheirTurn(t *testing.T) {
 	var s *served
 	completed := 0 // the loop only
 	other := make(chan int, 1)
-	w.onCompleted = func(c netio.Completion) {
+	w.AtCompleted = func(c netio.Completion) {
 		completed++
 		if completed == 1 {
 			s.b.Loop().Post(func() { other <- completed })

@@ -60,7 +60,7 @@ func TestWildcardServesBothProtocols(t *testing.T) {
 	}
 	for _, host := range []string{"127.0.0.1", "::1"} {
 		c := dialRaw(t, netip.AddrPortFrom(netip.MustParseAddr(host), l.Addr().Port()))
-		ep := next(t, "OnConnectionEstablished", w.established)
+		ep := next(t, "OnConnectionEstablished", w.Established)
 		if got, want := ep.Remote().String(), c.LocalAddr().String(); got != want {
 			t.Errorf("Remote over %s: got %s, want %s", host, got, want)
 		}
@@ -85,14 +85,14 @@ func TestTooManyConnectionsAreClosed(t *testing.T) {
 		}
 	}
 	stats := s.b.Stats()
-	if stats.Accepted != limit || stats.AcceptShed != 3 || len(s.established) != 0 {
+	if stats.Accepted != limit || stats.AcceptShed != 3 || len(s.Established) != 0 {
 		t.Errorf("Stats: got %d accepted and %d shed, want %d and 3", stats.Accepted, stats.AcceptShed, limit)
 	}
 	// One that goes makes room for one.
 	if err := eps[0].Close(); err != nil {
 		t.Fatalf("Close: got error %v, want none", err)
 	}
-	next(t, "OnConnectionClosed", s.closed)
+	next(t, "OnConnectionClosed", s.Closed)
 	s.dialRaw(t)
 }
 
@@ -128,7 +128,7 @@ func TestAcceptSurvivesWithoutDescriptors(t *testing.T) {
 		if err != nil {
 			t.Fatalf("socket: got error %v, want none", err)
 		}
-		if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: int64(patience / time.Second)}); err != nil {
+		if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: int64(backendtest.Patience / time.Second)}); err != nil {
 			t.Fatalf("SO_RCVTIMEO: got error %v, want none", err)
 		}
 		fds = append(fds, fd)
@@ -162,7 +162,7 @@ func TestAcceptSurvivesWithoutDescriptors(t *testing.T) {
 		}
 	}
 	for range places {
-		next(t, "OnConnectionEstablished", w.established)
+		next(t, "OnConnectionEstablished", w.Established)
 	}
 	for i, fd := range fds[places:peers] {
 		// A reset or an end: both are answers.
@@ -184,7 +184,7 @@ func TestAcceptSurvivesWithoutDescriptors(t *testing.T) {
 	if err := unix.Connect(fds[peers], to); err != nil {
 		t.Fatalf("connect: got error %v, want none", err)
 	}
-	next(t, "OnConnectionEstablished after the rest", w.established)
+	next(t, "OnConnectionEstablished after the rest", w.Established)
 	for _, fd := range append(fds, taken[places:]...) {
 		_ = unix.Close(fd)
 	}
@@ -219,7 +219,7 @@ func TestAcceptedSocketsHaveTheOptions(t *testing.T) {
 				backend netio.Backend
 				watcher *watcher
 			}{"accepted": {s.b, s.watcher}, "opened": {dialer, client}} {
-				ep := next(t, "OnConnectionEstablished", on.watcher.established)
+				ep := next(t, "OnConnectionEstablished", on.watcher.Established)
 				descriptor := make(chan int, 1)
 				on.backend.Loop().Post(func() { descriptor <- tcp.FD(ep) })
 				fd := next(t, "the descriptor", descriptor)

@@ -17,14 +17,14 @@ func TestPanicOfACallbackEndsItsEndpointOnly(t *testing.T) {
 		name string
 		set  func(w *watcher, victim func(netio.Endpoint))
 	}{
-		{"OnConnectionEstablished", func(w *watcher, victim func(netio.Endpoint)) { w.onEstablished = victim }},
+		{"OnConnectionEstablished", func(w *watcher, victim func(netio.Endpoint)) { w.AtEstablished = victim }},
 		{"OnData", func(w *watcher, victim func(netio.Endpoint)) {
-			w.onData = func(ep netio.Endpoint, _ []byte) { victim(ep) }
+			w.AtData = func(ep netio.Endpoint, _ []byte) { victim(ep) }
 		}},
 		{"OnSendCompleted", func(w *watcher, victim func(netio.Endpoint)) {
-			w.onCompleted = func(c netio.Completion) { victim(c.Endpoint) }
+			w.AtCompleted = func(c netio.Completion) { victim(c.Endpoint) }
 		}},
-		{"OnConnectionClosed", func(w *watcher, victim func(netio.Endpoint)) { w.onClosed = victim }},
+		{"OnConnectionClosed", func(w *watcher, victim func(netio.Endpoint)) { w.AtClosed = victim }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestPanicOfACallbackEndsItsEndpointOnly(t *testing.T) {
 			if closing { // the first to have this callback must be another one
 				c, _ := s.dialRaw(t)
 				_ = c.Close()
-				next(t, "OnConnectionClosed", w.closed)
+				next(t, "OnConnectionClosed", w.Closed)
 			} else {
 				s.exchange(t, first, firstEnd)
 			}
@@ -60,15 +60,15 @@ func TestPanicOfACallbackEndsItsEndpointOnly(t *testing.T) {
 				_, _ = victim.Write(slices.Concat(frame([]byte("one")), frame([]byte("two")), []byte{3, 0}))
 				_ = victimEnd.SendCopy(1, nil, []byte("answer")) // may come too late
 			}
-			end := next(t, "OnConnectionClosed", w.closed)
-			if end.ep != victimEnd {
+			end := next(t, "OnConnectionClosed", w.Closed)
+			if end.Endpoint != victimEnd {
 				t.Fatalf("OnConnectionClosed: got another endpoint, want the one whose callback panicked")
 			}
-			if !closing && !errors.Is(end.cause, tcp.ErrCallbackPanicked) {
-				t.Errorf("cause: got %v, want %v", end.cause, tcp.ErrCallbackPanicked)
+			if !closing && !errors.Is(end.Cause, tcp.ErrCallbackPanicked) {
+				t.Errorf("cause: got %v, want %v", end.Cause, tcp.ErrCallbackPanicked)
 			}
-			for len(w.data) > 0 {
-				<-w.data
+			for len(w.Data) > 0 {
+				<-w.Data
 			}
 			s.exchange(t, first, firstEnd)
 			s.dialRaw(t) // the listen endpoint lives
@@ -83,7 +83,7 @@ func TestPanicOfACallbackEndsItsEndpointOnly(t *testing.T) {
 func (s *served) exchange(t *testing.T, c io.ReadWriter, ep netio.Endpoint) {
 	t.Helper()
 	write(t, c, frame([]byte("unharmed")))
-	if got := next(t, "OnData", s.data); string(got) != "unharmed" {
+	if got := next(t, "OnData", s.Data); string(got) != "unharmed" {
 		t.Errorf("OnData: got %q, want %q", got, "unharmed")
 	}
 	if err := ep.SendCopy(1, nil, []byte("unharmed")); err != nil {

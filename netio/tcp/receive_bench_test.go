@@ -89,7 +89,7 @@ func TestWaitingAllocatesNothing(t *testing.T) {
 			_, _ = c.Write(end)
 		}
 		for range l.conns {
-			<-l.data
+			<-l.Data
 		}
 	}
 	for range 5 {

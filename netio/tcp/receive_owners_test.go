@@ -86,8 +86,8 @@ func TestOwnersEndWithPartsInTheirBuffers(t *testing.T) {
 					_ = s.b.Close()
 				}
 				for range peers {
-					if end := next(t, "OnConnectionClosed", s.closed); end.cause != nil {
-						t.Errorf("cause: got %v, want none", end.cause)
+					if end := next(t, "OnConnectionClosed", s.Closed); end.Cause != nil {
+						t.Errorf("cause: got %v, want none", end.Cause)
 					}
 				}
 				if used := pool.Used(); used != 0 {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 )
@@ -58,8 +59,8 @@ func waitFor(tb testing.TB, l netio.Loop, what string, condition func() bool) {
 		if met {
 			return
 		}
-		if time.Since(began) > patience {
-			tb.Fatalf("%s: got nothing for %v, want it", what, patience)
+		if time.Since(began) > backendtest.Patience {
+			tb.Fatalf("%s: got nothing for %v, want it", what, backendtest.Patience)
 		}
 	}
 }
@@ -73,7 +74,7 @@ func TestReceiveBuffers(t *testing.T) {
 		t.Run(kind.name, func(t *testing.T) {
 			w := newWatcher()
 			got := make(map[netip.AddrPort][][]byte)
-			w.onData = func(ep netio.Endpoint, data []byte) {
+			w.AtData = func(ep netio.Endpoint, data []byte) {
 				got[ep.Remote()] = append(got[ep.Remote()], bytes.Clone(data))
 			}
 			s := serve(t, w, kind.cfg, netio.Params{Receive: kind.receive})
@@ -91,8 +92,8 @@ func TestReceiveBuffers(t *testing.T) {
 				go sendInParts(t, c, stream, uint64(i))
 			}
 			for range peers {
-				if end := next(t, "OnConnectionClosed", s.closed); end.cause != io.EOF { //nolint:errorlint // io.EOF is promised unwrapped
-					t.Errorf("cause: got %v, want %v", end.cause, io.EOF)
+				if end := next(t, "OnConnectionClosed", s.Closed); end.Cause != io.EOF { //nolint:errorlint // io.EOF is promised unwrapped
+					t.Errorf("cause: got %v, want %v", end.Cause, io.EOF)
 				}
 			}
 			for remote, m := range want {
@@ -136,13 +137,13 @@ func TestReceiveBuffersTakeTheLargestMessage(t *testing.T) {
 			c, ep := s.dialRaw(t)
 			for i := range 3 {
 				write(t, c, frame(pattern(5000, i)))
-				if got := next(t, "OnData", s.data); !bytes.Equal(got, pattern(5000, i)) {
+				if got := next(t, "OnData", s.Data); !bytes.Equal(got, pattern(5000, i)) {
 					t.Errorf("message %d of the limit: got %d bytes, want 5000", i, len(got))
 				}
 			}
 			write(t, c, frame(make([]byte, 5001)))
-			if end := next(t, "OnConnectionClosed", s.closed); end.ep != ep || !errors.Is(end.cause, netio.ErrMessageLength) {
-				t.Errorf("a message over the limit: got cause %v, want %v", end.cause, netio.ErrMessageLength)
+			if end := next(t, "OnConnectionClosed", s.Closed); end.Endpoint != ep || !errors.Is(end.Cause, netio.ErrMessageLength) {
+				t.Errorf("a message over the limit: got cause %v, want %v", end.Cause, netio.ErrMessageLength)
 			}
 		})
 	}
@@ -155,12 +156,12 @@ func TestReceiveBuffersKeepTheLimitOfTheFirstMessage(t *testing.T) {
 			s := serve(t, newWatcher(), kind.cfg, netio.Params{Receive: kind.receive})
 			c, _ := s.dialRaw(t)
 			write(t, c, slices.Concat(frame(make([]byte, 100)), frame(make([]byte, 5000))))
-			next(t, "OnData", s.data)
-			next(t, "OnData", s.data)
+			next(t, "OnData", s.Data)
+			next(t, "OnData", s.Data)
 			stranger, ep := s.dialRaw(t)
 			write(t, stranger, frame(make([]byte, 101)))
-			if end := next(t, "OnConnectionClosed", s.closed); end.ep != ep || !errors.Is(end.cause, netio.ErrMessageLength) {
-				t.Errorf("a first message over its limit: got cause %v, want %v", end.cause, netio.ErrMessageLength)
+			if end := next(t, "OnConnectionClosed", s.Closed); end.Endpoint != ep || !errors.Is(end.Cause, netio.ErrMessageLength) {
+				t.Errorf("a first message over its limit: got cause %v, want %v", end.Cause, netio.ErrMessageLength)
 			}
 		})
 	}
@@ -170,7 +171,7 @@ func TestReceiveBuffersKeepTheLimitOfTheFirstMessage(t *testing.T) {
 // part behind it.
 func TestAPanicGivesTheBufferBack(t *testing.T) {
 	w := newWatcher()
-	w.onData = func(_ netio.Endpoint, data []byte) {
+	w.AtData = func(_ netio.Endpoint, data []byte) {
 		if string(data) == "panic" {
 			panic("told to")
 		}
@@ -185,13 +186,13 @@ func TestAPanicGivesTheBufferBack(t *testing.T) {
 	s := &served{w, b, l}
 	c, ep := s.dialRaw(t)
 	write(t, c, append(frame([]byte("panic")), 1, 0))
-	if end := next(t, "OnConnectionClosed", s.closed); end.ep != ep || !errors.Is(end.cause, tcp.ErrCallbackPanicked) {
-		t.Errorf("OnConnectionClosed: got cause %v, want %v", end.cause, tcp.ErrCallbackPanicked)
+	if end := next(t, "OnConnectionClosed", s.Closed); end.Endpoint != ep || !errors.Is(end.Cause, tcp.ErrCallbackPanicked) {
+		t.Errorf("OnConnectionClosed: got cause %v, want %v", end.Cause, tcp.ErrCallbackPanicked)
 	}
 	other, _ := s.dialRaw(t)
 	write(t, other, frame([]byte("other")))
 	for _, want := range []string{"panic", "other"} {
-		if got := next(t, "OnData", s.data); string(got) != want {
+		if got := next(t, "OnData", s.Data); string(got) != want {
 			t.Errorf("message: got %q, want %q", got, want)
 		}
 	}
@@ -215,16 +216,16 @@ func TestActiveEndpointsHaveReceiveBuffers(t *testing.T) {
 			if err := b.OpenEndpoint(s.l.Addr(), netio.Params{Receive: tt.receive}); err != nil {
 				t.Fatalf("OpenEndpoint: got error %v, want none", err)
 			}
-			ep := next(t, "OnConnectionEstablished", s.established)
+			ep := next(t, "OnConnectionEstablished", s.Established)
 			for i := range 50 {
 				if err := ep.SendCopy(0, nil, pattern(1+i*100, i)); err != nil {
 					t.Fatalf("SendCopy: got error %v, want none", err)
 				}
-				if got := next(t, "OnData", w.data); !bytes.Equal(got, pattern(1+i*100, i)) {
+				if got := next(t, "OnData", w.Data); !bytes.Equal(got, pattern(1+i*100, i)) {
 					t.Fatalf("message %d: got %d bytes that differ, want %d", i, len(got), 1+i*100)
 				}
 			}
-			own := next(t, "OnConnectionEstablished", w.established)
+			own := next(t, "OnConnectionEstablished", w.Established)
 			onLoop(t, b.Loop(), func() {
 				if tcp.ReceivePoolOf(own).None() {
 					t.Error("receive buffers of the endpoint: got none, want some")

@@ -9,16 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/tcp"
 )
 
 // wantTimeout asserts that an endpoint ends because its peer has stopped.
 func (l *line) wantTimeout(t *testing.T, ep netio.Endpoint) {
 	t.Helper()
-	end := next(t, "OnConnectionClosed", l.closed)
+	end := next(t, "OnConnectionClosed", l.Closed)
 	var op *netio.OpError
-	if end.ep != ep || !errors.Is(end.cause, netio.ErrTimeout) || !errors.As(end.cause, &op) || op.Op != "receive" || op.Addr != ep.Remote() {
-		t.Errorf("OnConnectionClosed of %v: got cause %v, want an *OpError about %v that wraps %v", end.ep.Remote(), end.cause, ep.Remote(), netio.ErrTimeout)
+	if end.Endpoint != ep || !errors.Is(end.Cause, netio.ErrTimeout) || !errors.As(end.Cause, &op) || op.Op != "receive" || op.Addr != ep.Remote() {
+		t.Errorf("OnConnectionClosed of %v: got cause %v, want an *OpError about %v that wraps %v", end.Endpoint.Remote(), end.Cause, ep.Remote(), netio.ErrTimeout)
 	}
 	if stats := l.b.Stats(); stats.Truncated != 1 {
 		t.Errorf("Stats.Truncated: got %d, want 1", stats.Truncated)
@@ -37,11 +38,11 @@ func TestWhoStopsInAMessageIsLeftAloneWhileNobodyWaits(t *testing.T) {
 	l.eps[0].PauseReceive()
 	l.join(t, 1) // the alarm is set
 	_ = l.eps[1].Close()
-	next(t, "OnConnectionClosed", l.closed)
+	next(t, "OnConnectionClosed", l.Closed)
 	l.eps[0].ResumeReceive()
 	givenTime()
-	if len(l.closed) != 0 {
-		t.Fatalf("OnConnectionClosed: got cause %v, want none while nobody waits", (<-l.closed).cause)
+	if len(l.Closed) != 0 {
+		t.Fatalf("OnConnectionClosed: got cause %v, want none while nobody waits", (<-l.Closed).Cause)
 	}
 	l.dial(t, frame([]byte("another")))
 	l.wantTimeout(t, l.eps[0])
@@ -52,8 +53,8 @@ func TestANegativePartialTimeoutEndsNobody(t *testing.T) {
 	l := newLine(t, -1, 1)
 	l.join(t, 1)
 	givenTime()
-	if len(l.closed) != 0 {
-		t.Fatalf("OnConnectionClosed: got cause %v, want none", (<-l.closed).cause)
+	if len(l.Closed) != 0 {
+		t.Fatalf("OnConnectionClosed: got cause %v, want none", (<-l.Closed).Cause)
 	}
 	write(t, l.conns[0], []byte(rest))
 	l.wantOrder(t, l.eps...)
@@ -105,8 +106,8 @@ func TestALoopThatWasHeldUpBlamesNobody(t *testing.T) {
 		l.pool.FindStalled(time.Now().Add(2 * timeout))
 	})
 	l.wantOrder(t, l.eps...)
-	if len(l.closed) != 0 {
-		t.Errorf("OnConnectionClosed: got cause %v, want none", (<-l.closed).cause)
+	if len(l.Closed) != 0 {
+		t.Errorf("OnConnectionClosed: got cause %v, want none", (<-l.Closed).Cause)
 	}
 }
 
@@ -117,7 +118,7 @@ func TestWhoIsResumedWithWholeMessagesIsNotStalled(t *testing.T) {
 	const timeout = 100 * time.Millisecond
 	w := newWatcher()
 	var once sync.Once
-	w.onData = func(ep netio.Endpoint, _ []byte) { once.Do(ep.PauseReceive) }
+	w.AtData = func(ep netio.Endpoint, _ []byte) { once.Do(ep.PauseReceive) }
 	cfg := shared(1, 5000)
 	cfg.PartialTimeout = timeout
 	b, loop := openBackendLoop(t, w, cfg)
@@ -127,14 +128,14 @@ func TestWhoIsResumedWithWholeMessagesIsNotStalled(t *testing.T) {
 	}
 	l := &line{served: &served{w, b, le}, pool: tcp.ReceivePoolOf(b)}
 	l.dial(t, append(frame([]byte("first")), frame([]byte("second"))...))
-	next(t, "OnData", l.data)
+	next(t, "OnData", l.Data)
 	l.dial(t, frame([]byte("another")))
 	l.waitWaiting(t, 1)
 
 	// An endpoint of another backend resumes it, in the same turn in which the
 	// alarm rings, and before.
 	resumer := newWatcher()
-	resumer.onData = func(netio.Endpoint, []byte) { l.eps[0].ResumeReceive() }
+	resumer.AtData = func(netio.Endpoint, []byte) { l.eps[0].ResumeReceive() }
 	other, err := tcp.Opener(loop.EventLoop, tcp.Config{})(resumer)
 	if err != nil {
 		t.Fatalf("open another backend: got error %v, want none", err)
@@ -145,21 +146,21 @@ func TestWhoIsResumedWithWholeMessagesIsNotStalled(t *testing.T) {
 		t.Fatalf("OpenListenEndpoint: got error %v, want none", err)
 	}
 	c := dialRaw(t, otherListens.Addr())
-	next(t, "OnConnectionEstablished", resumer.established)
+	next(t, "OnConnectionEstablished", resumer.Established)
 	onLoop(t, b.Loop(), func() {
 		write(t, c, frame([]byte("resume")))
 		<-time.After(2 * timeout)
 	})
 	for _, want := range []string{"second", "another"} {
 		select {
-		case got := <-l.data:
+		case got := <-l.Data:
 			if string(got) != want {
 				t.Errorf("message: got %q, want %q", got, want)
 			}
-		case end := <-l.closed:
-			t.Fatalf("OnConnectionClosed: got cause %v, want none", end.cause)
-		case <-time.After(patience):
-			t.Fatalf("OnData: got nothing for %v, want %q", patience, want)
+		case end := <-l.Closed:
+			t.Fatalf("OnConnectionClosed: got cause %v, want none", end.Cause)
+		case <-time.After(backendtest.Patience):
+			t.Fatalf("OnData: got nothing for %v, want %q", backendtest.Patience, want)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func newLine(t *testing.T, timeout time.Duration, buffers int) *line {
 	cfg.ReadBudgetBytes = 4 << 10
 	l := &line{}
 	w := newWatcher()
-	w.onData = func(ep netio.Endpoint, _ []byte) { l.order = append(l.order, ep) }
+	w.AtData = func(ep netio.Endpoint, _ []byte) { l.order = append(l.order, ep) }
 	l.served = serve(t, w, cfg, netio.Params{})
 	l.pool = tcp.ReceivePoolOf(l.b)
 	for i := range buffers {
@@ -72,7 +72,7 @@ func (l *line) waitWaiting(t *testing.T, n int) {
 func (l *line) wantOrder(t *testing.T, want ...netio.Endpoint) {
 	t.Helper()
 	for range want {
-		next(t, "OnData", l.data)
+		next(t, "OnData", l.Data)
 	}
 	onLoop(t, l.b.Loop(), func() {
 		if !slices.Equal(l.order, want) {
@@ -111,7 +111,7 @@ func TestTheBufferOfAnEndedEndpointGoesToTheNext(t *testing.T) {
 			l := newLine(t, -1, 1)
 			l.join(t, 2)
 			tt.end(l)
-			next(t, "OnConnectionClosed", l.closed)
+			next(t, "OnConnectionClosed", l.Closed)
 			l.wantOrder(t, l.eps[1:]...)
 		})
 	}
@@ -121,8 +121,8 @@ func TestAWaitingEndpointIsClosed(t *testing.T) {
 	l := newLine(t, -1, 1)
 	l.join(t, 3)
 	_ = l.eps[2].Close()
-	if end := next(t, "OnConnectionClosed", l.closed); end.ep != l.eps[2] || end.cause != nil {
-		t.Errorf("OnConnectionClosed: got cause %v, want none, and the endpoint that was closed", end.cause)
+	if end := next(t, "OnConnectionClosed", l.Closed); end.Endpoint != l.eps[2] || end.Cause != nil {
+		t.Errorf("OnConnectionClosed: got cause %v, want none, and the endpoint that was closed", end.Cause)
 	}
 	l.waitWaiting(t, 2)
 	write(t, l.conns[0], []byte(rest))
@@ -164,12 +164,12 @@ func TestTheEndOfAWaitingConnection(t *testing.T) {
 			for range 3 { // turns in which the end would show
 				onLoop(t, l.b.Loop(), func() {})
 			}
-			if len(l.closed) != 0 {
+			if len(l.Closed) != 0 {
 				t.Fatal("OnConnectionClosed before the message was delivered: got one, want none")
 			}
 			write(t, l.conns[0], []byte(rest))
-			if end := next(t, "OnConnectionClosed", l.closed); end.ep != l.eps[1] || !errors.Is(end.cause, tt.cause) {
-				t.Errorf("OnConnectionClosed: got cause %v, want %v", end.cause, tt.cause)
+			if end := next(t, "OnConnectionClosed", l.Closed); end.Endpoint != l.eps[1] || !errors.Is(end.Cause, tt.cause) {
+				t.Errorf("OnConnectionClosed: got cause %v, want %v", end.Cause, tt.cause)
 			}
 			l.wantOrder(t, l.eps...)
 		})
@@ -187,8 +187,8 @@ func TestAResetIsNoticedThoughNoBufferComes(t *testing.T) {
 			if err := errors.Join(l.conns[1].SetLinger(0), l.conns[1].Close()); err != nil {
 				t.Fatalf("reset: got error %v, want none", err)
 			}
-			if end := next(t, "OnConnectionClosed", l.closed); end.ep != l.eps[1] || !errors.Is(end.cause, syscall.ECONNRESET) {
-				t.Errorf("OnConnectionClosed: got cause %v, want %v", end.cause, syscall.ECONNRESET)
+			if end := next(t, "OnConnectionClosed", l.Closed); end.Endpoint != l.eps[1] || !errors.Is(end.Cause, syscall.ECONNRESET) {
+				t.Errorf("OnConnectionClosed: got cause %v, want %v", end.Cause, syscall.ECONNRESET)
 			}
 			l.waitWaiting(t, 1)
 		})
@@ -204,8 +204,8 @@ func TestTheEndWithoutAMessageNeedsNoBuffer(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatalf("close: got error %v, want none", err)
 	}
-	if end := next(t, "OnConnectionClosed", l.closed); end.ep != ep || end.cause != io.EOF { //nolint:errorlint // io.EOF is promised unwrapped
-		t.Errorf("OnConnectionClosed: got cause %v, want %v", end.cause, io.EOF)
+	if end := next(t, "OnConnectionClosed", l.Closed); end.Endpoint != ep || end.Cause != io.EOF { //nolint:errorlint // io.EOF is promised unwrapped
+		t.Errorf("OnConnectionClosed: got cause %v, want %v", end.Cause, io.EOF)
 	}
 }
 
@@ -241,8 +241,8 @@ func TestAFirehoseMakesWay(t *testing.T) {
 				delete(waiting, ep)
 			}
 			l.order = l.order[:0]
-			for len(l.data) > 0 {
-				<-l.data
+			for len(l.Data) > 0 {
+				<-l.Data
 			}
 			return len(waiting) == 0
 		})

@@ -69,7 +69,7 @@ func TestAPausedEndpointThatBreaksWhileSendingIsClosed(t *testing.T) {
 			t.Errorf("Send: got error %v, want none", err)
 		}
 	})
-	if got := next(t, "OnConnectionClosed", s.closed); got.cause == nil {
+	if got := next(t, "OnConnectionClosed", s.Closed); got.Cause == nil {
 		t.Error("cause: got none, want the reset")
 	}
 }
@@ -103,7 +103,7 @@ func givenTime() { <-time.After(150 * time.Millisecond) }
 func TestCloseLeavesTheLastFunctionsOfTheLoopAlone(t *testing.T) {
 	var draining, overlapped atomic.Bool
 	w := newWatcher()
-	w.onClosed = func(netio.Endpoint) { overlapped.Store(overlapped.Load() || draining.Load()) }
+	w.AtClosed = func(netio.Endpoint) { overlapped.Store(overlapped.Load() || draining.Load()) }
 	loop, s, ended := endingLoop(t, w)
 	s.dialRaw(t)
 	last, goOn := make(chan struct{}), make(chan struct{})
@@ -139,7 +139,7 @@ func TestCloseLeavesTheLastFunctionsOfTheLoopAlone(t *testing.T) {
 func TestTheSecondCloseWaitsForTheFirst(t *testing.T) {
 	w := newWatcher()
 	entered, leave := make(chan struct{}), make(chan struct{})
-	w.onClosed = func(netio.Endpoint) { close(entered); <-leave }
+	w.AtClosed = func(netio.Endpoint) { close(entered); <-leave }
 	loop, s, ended := endingLoop(t, w)
 	s.dialRaw(t)
 	loop.Stop()
@@ -173,7 +173,7 @@ func TestACloseInTheLastCallbackOfALoopIsCarriedOut(t *testing.T) {
 	before := backendtest.OpenFiles(t)
 	w := newWatcher()
 	var b netio.Backend
-	w.onClosed = func(netio.Endpoint) {
+	w.AtClosed = func(netio.Endpoint) {
 		if err := b.Close(); err != nil { // the last connection has gone
 			t.Errorf("Close: got error %v, want none", err)
 		}

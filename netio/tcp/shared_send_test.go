@@ -60,7 +60,7 @@ func (w *readyWatcher) OnSendReady(ep netio.Endpoint) {
 // serveShared connects n endpoints that share one send buffer.
 func serveShared(t *testing.T, n int) (*readyWatcher, netio.Backend, []netio.Endpoint) {
 	t.Helper()
-	w := &readyWatcher{watcher: newWatcher(), who: make(chan netio.Endpoint, watched)}
+	w := &readyWatcher{watcher: newWatcher(), who: make(chan netio.Endpoint, backendtest.Watched)}
 	b := openBackend(t, w, sharedSend(1))
 	l, err := b.OpenListenEndpoint(loopback, netio.Params{})
 	if err != nil {
@@ -69,7 +69,7 @@ func serveShared(t *testing.T, n int) (*readyWatcher, netio.Backend, []netio.End
 	var eps []netio.Endpoint
 	for range n {
 		dialRaw(t, l.Addr())
-		eps = append(eps, next(t, "OnConnectionEstablished", w.established))
+		eps = append(eps, next(t, "OnConnectionEstablished", w.Established))
 	}
 	return w, b, eps
 }
@@ -81,7 +81,7 @@ func TestThoseWhoWaitForASharedBufferAreAskedInTurn(t *testing.T) {
 		wantNoBuffer(t, ep)
 		onLoop(t, b.Loop(), func() {}) // it waits now
 	}
-	onLoop(t, b.Loop(), func() { w.taken = make(chan *netio.Buffer, watched) })
+	onLoop(t, b.Loop(), func() { w.taken = make(chan *netio.Buffer, backendtest.Watched) })
 	for _, want := range eps[1:] {
 		held.Release()
 		if got := next(t, "OnSendReady", w.who); got != want {
@@ -106,7 +106,7 @@ func TestASharedBufferThatIsNotTakenGoesToTheNext(t *testing.T) {
 	if err := eps[1].Close(); err != nil { // it will not take it
 		t.Fatalf("Close: got error %v, want none", err)
 	}
-	next(t, "OnConnectionClosed", w.closed)
+	next(t, "OnConnectionClosed", w.Closed)
 	held.Release()
 	for _, want := range eps[2:] { // nor will the first of these
 		if got := next(t, "OnSendReady", w.who); got != want {
@@ -147,7 +147,7 @@ func TestMemoryThatChangesTooEarlyIsReported(t *testing.T) {
 		if err != nil {
 			t.Fatalf("Send: got error %v, want none", err)
 		}
-		next(t, "OnSendCompleted", w.completed)
+		next(t, "OnSendCompleted", w.Completed)
 		onLoop(t, s.b.Loop(), func() {
 			err = errors.Join(ep.Send(2, nil, data), ep.Close())
 			data[0] = 1
@@ -155,7 +155,7 @@ func TestMemoryThatChangesTooEarlyIsReported(t *testing.T) {
 		if err != nil {
 			t.Fatalf("Send and Close: got error %v, want none", err)
 		}
-		next(t, "OnConnectionClosed", w.closed)
+		next(t, "OnConnectionClosed", w.Closed)
 		got := reports()
 		if len(got) != 2 || !strings.Contains(got[0], "key 1 ") || !strings.Contains(got[1], "key 2 ") {
 			t.Errorf("reports of %d bytes: got %q, want one for each of the keys 1 and 2", size, got)
@@ -239,12 +239,12 @@ func TestWhoTakesABufferInEachCompletionDoesNotKeepIt(t *testing.T) {
 			t.Errorf("WriteUint8 and SendBuffer: got error %v, want none", err)
 		}
 	}
-	w.onCompleted = func(netio.Completion) {
-		<-w.completed
+	w.AtCompleted = func(netio.Completion) {
+		<-w.Completed
 		fill(eps[0].Buffer())
 	}
 	onLoop(t, b.Loop(), func() {
-		w.taken = make(chan *netio.Buffer, watched) // each that is told must get it
+		w.taken = make(chan *netio.Buffer, backendtest.Watched) // each that is told must get it
 		fill(eps[0].Buffer())
 	})
 	onLoop(t, b.Loop(), func() { wantNoBuffer(t, eps[1]) })

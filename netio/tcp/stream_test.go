@@ -34,12 +34,12 @@ func TestStrangersAreDisconnected(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c, ep := s.dialRaw(t)
 			write(t, c, tt.sent)
-			end := next(t, "OnConnectionClosed", s.closed)
+			end := next(t, "OnConnectionClosed", s.Closed)
 			var op *netio.OpError
-			if !errors.Is(end.cause, netio.ErrMessageLength) || !errors.As(end.cause, &op) || op.Addr != ep.Remote() || op.Op != "receive" {
-				t.Errorf("cause: got %v, want an *OpError about %v that wraps %v", end.cause, ep.Remote(), netio.ErrMessageLength)
+			if !errors.Is(end.Cause, netio.ErrMessageLength) || !errors.As(end.Cause, &op) || op.Addr != ep.Remote() || op.Op != "receive" {
+				t.Errorf("cause: got %v, want an *OpError about %v that wraps %v", end.Cause, ep.Remote(), netio.ErrMessageLength)
 			}
-			if end.ep != ep {
+			if end.Endpoint != ep {
 				t.Errorf("OnConnectionClosed: got another endpoint, want the stranger's")
 			}
 			if got := s.b.Stats().BadMessages; got != uint64(i+1) {
@@ -54,7 +54,7 @@ func TestStrangersAreDisconnected(t *testing.T) {
 		})
 	}
 	write(t, good, frame([]byte("still here")))
-	if got := next(t, "OnData", s.data); string(got) != "still here" {
+	if got := next(t, "OnData", s.Data); string(got) != "still here" {
 		t.Errorf("message of a connection of before: got %q, want it", got)
 	}
 }
@@ -89,17 +89,17 @@ func TestPeerEnds(t *testing.T) {
 			if err := tt.end(c); err != nil {
 				t.Fatalf("end: got error %v, want none", err)
 			}
-			end := next(t, "OnConnectionClosed", s.closed)
-			if !errors.Is(end.cause, tt.cause) {
-				t.Errorf("cause: got %v, want %v", end.cause, tt.cause)
+			end := next(t, "OnConnectionClosed", s.Closed)
+			if !errors.Is(end.Cause, tt.cause) {
+				t.Errorf("cause: got %v, want %v", end.Cause, tt.cause)
 			}
 			var op *netio.OpError
-			if tt.cause != io.EOF && (!errors.As(end.cause, &op) || op.Addr != ep.Remote()) { //nolint:errorlint // io.EOF is promised unwrapped
-				t.Errorf("cause: got %#v, want an *OpError about %v", end.cause, ep.Remote())
+			if tt.cause != io.EOF && (!errors.As(end.Cause, &op) || op.Addr != ep.Remote()) { //nolint:errorlint // io.EOF is promised unwrapped
+				t.Errorf("cause: got %#v, want an *OpError about %v", end.Cause, ep.Remote())
 			}
 			stats := s.b.Stats()
-			if len(s.data) != tt.messages || stats.MessagesReceived != uint64(tt.messages) {
-				t.Errorf("messages: got %d, counted %d, want %d", len(s.data), stats.MessagesReceived, tt.messages)
+			if len(s.Data) != tt.messages || stats.MessagesReceived != uint64(tt.messages) {
+				t.Errorf("messages: got %d, counted %d, want %d", len(s.Data), stats.MessagesReceived, tt.messages)
 			}
 			if stats.Truncated != tt.truncated || stats.Closed != 1 {
 				t.Errorf("Stats: got %d truncated and %d closed, want %d and 1", stats.Truncated, stats.Closed, tt.truncated)
@@ -121,7 +121,7 @@ func TestBytesTrickleIn(t *testing.T) {
 		}
 	}
 	for i, m := range want {
-		if got := next(t, "OnData", s.data); !bytes.Equal(got, m) {
+		if got := next(t, "OnData", s.Data); !bytes.Equal(got, m) {
 			t.Errorf("message %d: got %x, want %x", i, got, m)
 		}
 	}
@@ -129,7 +129,7 @@ func TestBytesTrickleIn(t *testing.T) {
 
 func TestPauseHoldsTheEndBack(t *testing.T) {
 	w := newWatcher()
-	w.onData = func(ep netio.Endpoint, _ []byte) { ep.PauseReceive() }
+	w.AtData = func(ep netio.Endpoint, _ []byte) { ep.PauseReceive() }
 	s := serve(t, w, tcp.Config{}, netio.Params{})
 	c, ep := s.dialRaw(t)
 	const messages = 20
@@ -140,19 +140,19 @@ func TestPauseHoldsTheEndBack(t *testing.T) {
 		t.Fatalf("close: got error %v, want none", err)
 	}
 	for i := range messages {
-		if got := next(t, "OnData", s.data); !bytes.Equal(got, pattern(1+i*2000, i)) {
+		if got := next(t, "OnData", s.Data); !bytes.Equal(got, pattern(1+i*2000, i)) {
 			t.Fatalf("message %d: got %d bytes that differ, want %d", i, len(got), 1+i*2000)
 		}
 		for range 3 { // turns in which more would come
 			onLoop(t, s.b.Loop(), func() {})
 		}
-		if len(s.data) != 0 || len(s.closed) != 0 {
-			t.Fatalf("while paused: got %d messages and %d ends, want none", len(s.data), len(s.closed))
+		if len(s.Data) != 0 || len(s.Closed) != 0 {
+			t.Fatalf("while paused: got %d messages and %d ends, want none", len(s.Data), len(s.Closed))
 		}
 		ep.ResumeReceive()
 	}
-	if end := next(t, "OnConnectionClosed", s.closed); end.cause != io.EOF { //nolint:errorlint // io.EOF is promised unwrapped
-		t.Errorf("cause: got %v, want %v", end.cause, io.EOF)
+	if end := next(t, "OnConnectionClosed", s.Closed); end.Cause != io.EOF { //nolint:errorlint // io.EOF is promised unwrapped
+		t.Errorf("cause: got %v, want %v", end.Cause, io.EOF)
 	}
 }
 
@@ -164,8 +164,8 @@ func TestResetReachesAPausedEndpoint(t *testing.T) {
 	if err := errors.Join(c.SetLinger(0), c.Close()); err != nil {
 		t.Fatalf("reset: got error %v, want none", err)
 	}
-	if end := next(t, "OnConnectionClosed", s.closed); !errors.Is(end.cause, syscall.ECONNRESET) {
-		t.Errorf("cause: got %v, want %v", end.cause, syscall.ECONNRESET)
+	if end := next(t, "OnConnectionClosed", s.Closed); !errors.Is(end.Cause, syscall.ECONNRESET) {
+		t.Errorf("cause: got %v, want %v", end.Cause, syscall.ECONNRESET)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestFirehoseLeavesRoomForOthers(t *testing.T) {
 	const budget, others = 4 << 10, 20
 	var order []netio.Endpoint
 	w := newWatcher()
-	w.onData = func(ep netio.Endpoint, _ []byte) { order = append(order, ep) }
+	w.AtData = func(ep netio.Endpoint, _ []byte) { order = append(order, ep) }
 	s := serve(t, w, tcp.Config{ReadBudgetBytes: budget}, netio.Params{})
 	var eps []netio.Endpoint
 	var conns []*net.TCPConn
@@ -194,7 +194,7 @@ func TestFirehoseLeavesRoomForOthers(t *testing.T) {
 		}
 	})
 	for range 1000 + others {
-		next(t, "OnData", s.data)
+		next(t, "OnData", s.Data)
 	}
 	onLoop(t, s.b.Loop(), func() {
 		last := slices.IndexFunc(order, func(ep netio.Endpoint) bool { return ep == eps[others] })
