@@ -46,10 +46,12 @@
 //
 // # Reading the code
 //
-// backend.go and turn.go; device.go, listen_endpoint.go, dial.go and
-// connection.go (how connections come to be); endpoint.go, queue.go, flush.go and
-// gather.go (sending); receive.go, receive_pool.go and retain.go (receiving);
-// endpoint_step.go. survey.go is Fabrics, apart from all that.
+// Package handover has what is the same in netio/tcp: how calls from any
+// goroutine become work of the loop. Then backend.go and turn.go; device.go,
+// listen_endpoint.go, dial.go and connection.go (how connections come to be);
+// endpoint.go, queue.go, flush.go and gather.go (sending); receive.go,
+// receive_pool.go and retain.go (receiving); endpoint_step.go. survey.go is
+// Fabrics, apart from all that.
 //
 // Source: netio3 libfabric backend.
 package rdma

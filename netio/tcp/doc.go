@@ -57,7 +57,8 @@
 // that has gathered to the system, up to 1,024 pieces of memory in one call, at
 // the end of its turn. It calls first, and waits for the socket to become
 // writable only when the system has taken less than all. See queue.go and
-// flush.go.
+// flush.go, and package handover for how the calls of any goroutine become work
+// of the loop.
 //
 // # Limits
 //

@@ -46,15 +46,15 @@ type Endpoint struct {
 	invited   bool // to take a shared send buffer
 }
 
-// User is an endpoint that embeds Endpoint.
-type User interface {
+// Self is an endpoint that embeds Endpoint.
+type Self interface {
 	netio.Endpoint
 	Worker
 }
 
 // Init begins. self is the endpoint, q its queue. Errors: the system's (no memory
 // for the buffers).
-func (e *Endpoint) Init(b *Backend, self User, q *Queue, remote netip.AddrPort, p *netio.Params) error {
+func (e *Endpoint) Init(b *Backend, self Self, q *Queue, remote netip.AddrPort, p *netio.Params) error {
 	e.backend, e.self, e.worker, e.queue = b, self, self, q
 	e.remote, e.context = remote, p.Context
 	e.Pool = b.SharedPool()
