@@ -28,6 +28,8 @@ type listenEndpoint struct {
 	events  eventSource
 	users   int          // endpoints accepted here that have not ended
 	receive *receivePool // that they share; nil: they do not, or there was none yet
+
+	failures novelty // of accept
 }
 
 // Listen implements handover.Rest.
@@ -143,7 +145,9 @@ func (l *listenEndpoint) accept(i *fi.Info, peer greeting) {
 	}
 	if err != nil {
 		b.Counters.AcceptErrors.Add(1)
-		b.warn("cannot serve an accepted connection", "remote", i.RemoteAddr(), "err", err)
+		if l.failures.is(err) { // one that has given up meanwhile is nothing rare
+			b.warn("cannot serve an accepted connection; others like it are only counted", "remote", i.RemoteAddr(), "err", err)
+		}
 		if e != nil {
 			e.end(nil)
 		}

@@ -14,6 +14,7 @@ import (
 // TestRandomRun drives the backend at random against the suite's model. Each
 // walk draws a netio.Config of its own.
 func TestRandomRun(t *testing.T) {
+	t.Run("the first use of a device", load) // its library keeps it open until the process ends
 	for _, buffers := range []int{0, 2} {
 		t.Run(fmt.Sprintf("%d receive buffers", buffers), func(t *testing.T) {
 			s := suite(rdma.Config{Provider: provider()})

@@ -100,12 +100,12 @@ func TestMemoryOfGoCanBeRegistered(t *testing.T) {
 func usage(tb testing.TB) (files, kilobytes, threads int) {
 	tb.Helper()
 	debug.FreeOSMemory()
-	entries := must(os.ReadDir("/proc/self/fd"))(tb)
 	tasks := must(os.ReadDir("/proc/self/task"))(tb)
 	text := must(os.ReadFile("/proc/self/statm"))(tb)
 	var size, resident int
 	_, err := fmt.Sscan(string(text), &size, &resident)
 	succeed(tb, err)
+	entries := must(os.ReadDir("/proc/self/fd"))(tb) // last: the first file that Go reads brings two that stay
 	return len(entries), resident * os.Getpagesize() / 1024, len(tasks)
 }
 
@@ -115,20 +115,20 @@ func TestRoundsLeaveNothingBehind(t *testing.T) {
 		exchange(t, c.client, c.server, 2)
 		c.close(t)
 	}
+	rounds := 500
+	if testing.Short() { // for a device that is slow
+		rounds = 20
+	}
 	for range 20 { // until caches are warm
 		round()
 	}
 	files, kilobytes, threads := usage(t)
-	rounds := 500
-	if testing.Short() { // for a device that is slow
-		rounds = 50
-	}
 	for range rounds {
 		round()
 	}
 	filesNow, kilobytesNow, threadsNow := usage(t)
 	t.Logf("%d rounds: %d to %d files, %d to %d KiB, %d to %d threads", rounds, files, filesNow, kilobytes, kilobytesNow, threads, threadsNow)
-	if filesNow > files || kilobytesNow > kilobytes+max(20*rounds, 2<<10) || threadsNow > threads+2 {
+	if filesNow > files || kilobytesNow > kilobytes+max(20*rounds, 4<<10) || threadsNow > threads+2 {
 		t.Errorf("after %d rounds: got %d files, %d KiB, %d threads, want the %d, %d, %d of before",
 			rounds, filesNow, kilobytesNow, threadsNow, files, kilobytes, threads)
 	}

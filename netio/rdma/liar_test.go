@@ -1,0 +1,149 @@
+//go:build libfabric && cgo
+
+package rdma_test
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"tagbus/netio"
+	"tagbus/netio/rdma"
+	"tagbus/netio/rdma/internal/fi"
+)
+
+// liar is a stranger that speaks our protocol, and keeps nothing of what it says.
+type liar struct {
+	*stranger
+	mem  []byte
+	mr   *fi.MR
+	ring *fi.Ring
+}
+
+// says is what every liar says: that it receives up to 1 MiB.
+var says = rdma.MarshalGreeting(rdma.Greeting{1 << 20, 1 << 20, 4, 2})
+
+func newLiar(t *testing.T, x *stranger) *liar {
+	t.Helper()
+	l := &liar{stranger: x, mem: newRegion(t, 8192), ring: fi.NewRing(1, 1, 1)}
+	var err error
+	if l.mr, err = x.domain.Register(l.mem); err != nil {
+		t.Fatalf("register memory: got error %v, want none", err)
+	}
+	t.Cleanup(func() {
+		if err := l.mr.Close(); err != nil {
+			t.Error(err)
+		}
+		l.ring.Free()
+	})
+	l.ring.Drains[0] = x.cq.Drain()
+	return l
+}
+
+// post posts a request about the first n bytes of the memory.
+func (l *liar) post(t *testing.T, kind uint16, n int) {
+	t.Helper()
+	op := &l.ring.Ops[0]
+	*op = fi.Op{EP: l.ep.Handle(), Kind: kind, Flags: fi.Completion, Count: 1}
+	op.Pieces[0] = fi.Piece{Base: uint64(uintptr(unsafe.Pointer(&l.mem[0]))), Len: uint64(n), Desc: l.mr.Desc()}
+	if l.ring.Turn(1, 0, 0); op.Err() != 0 {
+		t.Fatalf("post: got error %v, want none", op.Err())
+	}
+}
+
+// completion returns the next one.
+func (l *liar) completion(t *testing.T) fi.Completed {
+	t.Helper()
+	for limit := time.Now().Add(patience); time.Now().Before(limit); {
+		if l.ring.Turn(0, 1, 1) > 0 {
+			return l.ring.Completed[0]
+		}
+	}
+	t.Fatalf("got no completion for %v, want one", patience)
+	return fi.Completed{}
+}
+
+// TestAPeerThatHasLessRoomThanItSays gets a message that is longer than the buffer
+// that waits for it, which ends the connection for both.
+func TestAPeerThatHasLessRoomThanItSays(t *testing.T) {
+	x := newStranger(t, loopback(), true)
+	pep, err := x.fabric.OpenPEP(x.info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = pep.Close() }()
+	err = errors.Join(pep.Bind(x.eq), pep.Listen())
+	addr, nameErr := pep.Name()
+	if err := errors.Join(err, nameErr); err != nil {
+		t.Fatalf("listen: got error %v, want none", err)
+	}
+	w := newWatcher()
+	b := openBackend(t, w, rdma.Config{Provider: provider()})
+	region := newRegion(t, 4096)
+	if err := b.OpenEndpoint(addr, netio.Params{ZeroCopy: netio.ZeroCopyParams{Region: region}}); err != nil {
+		t.Fatalf("OpenEndpoint: got error %v, want none", err)
+	}
+	request := x.event(t)
+	x.open(t, request.Info)
+	l := newLiar(t, x)
+	l.post(t, fi.Recv, 100)
+	if err := x.ep.Accept(says); err != nil {
+		t.Fatalf("accept: got error %v, want none", err)
+	}
+	request.Info.Free()
+	x.event(t)
+	ep := next(t, "OnConnectionEstablished", w.established)
+	if err := ep.Send(7, nil, region[:2000]); err != nil {
+		t.Fatalf("Send: got error %v, want none", err)
+	}
+	if done := l.completion(t); done.Err() != fi.ETRUNC && !errors.Is(done.Err(), syscall.EIO) { // verbs does not say more
+		t.Errorf("what was received into 100 bytes: got error %v, want %v or %v", done.Err(), fi.ETRUNC, syscall.EIO)
+	}
+	if err := x.ep.Shutdown(); err != nil { // on sockets it may have done so itself
+		t.Logf("shut down: %v", err)
+	}
+	end := next(t, "OnConnectionClosed", w.closed)
+	if end.cause == nil {
+		t.Error("cause: got none, want that the message was refused or that the peer has gone")
+	}
+	if got := len(w.completed) + len(end.keys); got != 1 {
+		t.Errorf("the key of the message: got it %d times, want once", got)
+	}
+}
+
+// TestAMessageThatIsTooLongEndsItsConnection comes from a peer that does not keep to
+// what it was told.
+func TestAMessageThatIsTooLongEndsItsConnection(t *testing.T) {
+	s := serve(t, newWatcher(), rdma.Config{}, netio.Params{Receive: netio.ReceiveParams{MaxMessageBytes: 1000}})
+	_, kept := s.dial(t, newWatcher(), rdma.Config{}, netio.Params{})
+	x := newStranger(t, s.l.Addr(), false)
+	x.open(t, x.info)
+	l := newLiar(t, x)
+	l.post(t, fi.Recv, 100)
+	if err := x.ep.Connect(x.info, says); err != nil {
+		t.Fatalf("connect: got error %v, want none", err)
+	}
+	if e := x.event(t); e.Type != fi.Connected {
+		t.Fatalf("event: got %+v, want connected", e)
+	}
+	ep := next(t, "OnConnectionEstablished", s.established)
+	l.post(t, fi.Send, 1001)
+	end := next(t, "OnConnectionClosed", s.closed)
+	var op *netio.OpError
+	want, bad := error(netio.ErrMessageLength), uint64(1)
+	if provider() == rdma.ProviderVerbs { // which says only that something was wrong
+		want, bad = syscall.EIO, 0
+	}
+	if end.ep != ep || !errors.Is(end.cause, want) || !errors.As(end.cause, &op) {
+		t.Errorf("OnConnectionClosed: got cause %v, want an *OpError that wraps %v", end.cause, want)
+	}
+	if got := s.b.Stats().BadMessages; got != bad || len(s.data) > 0 {
+		t.Errorf("got %d messages and Stats.BadMessages %d, want none and %d", len(s.data), got, bad)
+	}
+	onLoop(t, s.b.Loop(), func() {}) // and the other connection lives
+	if len(s.closed) > 0 || kept.Close() != nil {
+		t.Error("another connection: got it closed, want it open")
+	}
+}
