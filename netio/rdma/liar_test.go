@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/rdma"
 	"tagbus/netio/rdma/internal/fi"
 )
@@ -56,12 +57,12 @@ func (l *liar) post(t *testing.T, kind uint16, n int) {
 // completion returns the next one.
 func (l *liar) completion(t *testing.T) fi.Completed {
 	t.Helper()
-	for limit := time.Now().Add(patience); time.Now().Before(limit); {
+	for limit := time.Now().Add(backendtest.Patience); time.Now().Before(limit); {
 		if l.ring.Turn(0, 1, 1) > 0 {
 			return l.ring.Completed[0]
 		}
 	}
-	t.Fatalf("got no completion for %v, want one", patience)
+	t.Fatalf("got no completion for %v, want one", backendtest.Patience)
 	return fi.Completed{}
 }
 
@@ -94,7 +95,7 @@ func TestAPeerThatHasLessRoomThanItSays(t *testing.T) {
 	}
 	request.Info.Free()
 	x.event(t)
-	ep := next(t, "OnConnectionEstablished", w.established)
+	ep := next(t, "OnConnectionEstablished", w.Established)
 	if err := ep.Send(7, nil, region[:2000]); err != nil {
 		t.Fatalf("Send: got error %v, want none", err)
 	}
@@ -104,11 +105,11 @@ func TestAPeerThatHasLessRoomThanItSays(t *testing.T) {
 	if err := x.ep.Shutdown(); err != nil { // on sockets it may have done so itself
 		t.Logf("shut down: %v", err)
 	}
-	end := next(t, "OnConnectionClosed", w.closed)
-	if end.cause == nil {
+	end := next(t, "OnConnectionClosed", w.Closed)
+	if end.Cause == nil {
 		t.Error("cause: got none, want that the message was refused or that the peer has gone")
 	}
-	if got := len(w.completed) + len(end.keys); got != 1 {
+	if got := len(w.Completed) + len(end.Keys); got != 1 {
 		t.Errorf("the key of the message: got it %d times, want once", got)
 	}
 }
@@ -128,22 +129,22 @@ func TestAMessageThatIsTooLongEndsItsConnection(t *testing.T) {
 	if e := x.event(t); e.Type != fi.Connected {
 		t.Fatalf("event: got %+v, want connected", e)
 	}
-	ep := next(t, "OnConnectionEstablished", s.established)
+	ep := next(t, "OnConnectionEstablished", s.Established)
 	l.post(t, fi.Send, 1001)
-	end := next(t, "OnConnectionClosed", s.closed)
+	end := next(t, "OnConnectionClosed", s.Closed)
 	var op *netio.OpError
 	want, bad := error(netio.ErrMessageLength), uint64(1)
 	if provider() == rdma.ProviderVerbs { // which says only that something was wrong
 		want, bad = syscall.EIO, 0
 	}
-	if end.ep != ep || !errors.Is(end.cause, want) || !errors.As(end.cause, &op) {
-		t.Errorf("OnConnectionClosed: got cause %v, want an *OpError that wraps %v", end.cause, want)
+	if end.Endpoint != ep || !errors.Is(end.Cause, want) || !errors.As(end.Cause, &op) {
+		t.Errorf("OnConnectionClosed: got cause %v, want an *OpError that wraps %v", end.Cause, want)
 	}
-	if got := s.b.Stats().BadMessages; got != bad || len(s.data) > 0 {
-		t.Errorf("got %d messages and Stats.BadMessages %d, want none and %d", len(s.data), got, bad)
+	if got := s.b.Stats().BadMessages; got != bad || len(s.Data) > 0 {
+		t.Errorf("got %d messages and Stats.BadMessages %d, want none and %d", len(s.Data), got, bad)
 	}
 	onLoop(t, s.b.Loop(), func() {}) // and the other connection lives
-	if len(s.closed) > 0 || kept.Close() != nil {
+	if len(s.Closed) > 0 || kept.Close() != nil {
 		t.Error("another connection: got it closed, want it open")
 	}
 }

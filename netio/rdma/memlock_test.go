@@ -65,7 +65,7 @@ func refuseToLock(t *testing.T) {
 	if err := b.OpenEndpoint(s.l.Addr(), netio.Params{}); err != nil {
 		t.Fatalf("OpenEndpoint: got error %v, want none", err)
 	}
-	if err := next(t, "OnConnectionRefused", w.refused); !strings.Contains(err.Error(), want) {
+	if err := next(t, "OnConnectionRefused", w.Refused); !strings.Contains(err.Error(), want) {
 		t.Errorf("OnConnectionRefused: got error %v, want one that says %q", err, want)
 	}
 	// Of those who come with little the other side says it, and only once.
@@ -75,7 +75,7 @@ func refuseToLock(t *testing.T) {
 		if err := b.OpenEndpoint(s.l.Addr(), little); err != nil {
 			t.Fatalf("OpenEndpoint: got error %v, want none", err)
 		}
-		next(t, "OnConnectionRefused", w.refused)
+		next(t, "OnConnectionRefused", w.Refused)
 	}
 	onLoop(t, s.b.Loop(), func() {})
 	if got := s.b.Stats().AcceptErrors; got != dials {

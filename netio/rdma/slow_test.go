@@ -46,13 +46,13 @@ func TestAllMessagesForASlowReceiverArrive(t *testing.T) {
 	}
 	if provider() == rdma.ProviderVerbs { // sockets take more
 		<-time.After(300 * time.Millisecond) // in which the device tries again and again
-		if got := len(w.completed); got > buffers {
+		if got := len(w.Completed); got > buffers {
 			t.Errorf("OnSendCompleted while nobody reads: got %d, want no more than the %d buffers", got, buffers)
 		}
 	}
 	read()
 	for range senders * each {
-		data := next(t, "a message", s.data)
+		data := next(t, "a message", s.Data)
 		var number, sender int
 		if _, err := fmt.Sscanf(string(data), "message %d of sender %d", &number, &sender); err != nil || len(data) != 1000 {
 			t.Fatalf("message: got %.40q of %d bytes, want one of 1000 that was sent", data, len(data))
@@ -64,7 +64,7 @@ func TestAllMessagesForASlowReceiverArrive(t *testing.T) {
 			t.Errorf("%s: got it %d times, want once", text, 1-missing)
 		}
 	}
-	if len(w.closed)+len(s.closed) > 0 {
-		t.Errorf("OnConnectionClosed: got %d, want none", len(w.closed)+len(s.closed))
+	if len(w.Closed)+len(s.Closed) > 0 {
+		t.Errorf("OnConnectionClosed: got %d, want none", len(w.Closed)+len(s.Closed))
 	}
 }
