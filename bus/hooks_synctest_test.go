@@ -98,6 +98,8 @@ func (h *hookBed) publisher(t *testing.T) {
 		"PublishStatus":        func() error { return h.p.PublishStatus(1, 1, nil) },
 		"PublishContext":       func() error { return h.p.PublishContext(h.ctx, 1, nil) }, // there is room
 		"PublishStatusContext": func() error { return h.p.PublishStatusContext(h.ctx, 1, 1, nil) },
+		"PublishBatch":         func() error { _, err := h.p.PublishBatch([]bus.Message{{Tag: 1}}); return err },
+		"PublishBatchContext":  func() error { _, err := h.p.PublishBatchContext(h.ctx, []bus.Message{{Tag: 1}}); return err },
 		"AddTags":              func() error { return h.p.AddTags(tags.Of(3)) },
 		"RemoveTags":           func() error { return h.p.RemoveTags(tags.Of(3)) },
 		"WaitSubscribers":      func() error { return h.p.WaitSubscribers(h.ctx, 9, tags.Of(2)) },

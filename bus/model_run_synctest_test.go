@@ -96,20 +96,6 @@ func (r *modelRun) failf(format string, args ...any) {
 	r.problems = append(r.problems, fmt.Sprintf(format, args...))
 }
 
-// payload makes the message that has this counter, of varying size: some are
-// larger than a page.
-func payload(tag tags.Tag, counter uint64) []byte {
-	data := fmt.Appendf(nil, "%d:%d:", tag, counter)
-	n := int(counter*37+uint64(tag)*11) % 120
-	if counter%17 == 0 {
-		n += 400
-	}
-	for range n {
-		data = append(data, byte(counter))
-	}
-	return data
-}
-
 func (r *modelRun) run(ops []modelOp) []string {
 	for _, op := range ops {
 		r.step(op)
@@ -165,32 +151,9 @@ func (r *modelRun) step(op modelOp) {
 		r.remove(s, tags.Of(tags.Tag(op.Tag), tags.Tag(op.Amount%modelTags)))
 	case 17, 18:
 		r.serve(tags.Of(tags.Tag(op.Tag), tags.Tag(op.Amount%modelTags)), op.Kind == 18)
+	case 19:
+		r.publishBatch(op)
 	}
-}
-
-func (r *modelRun) publish(tag tags.Tag) {
-	err := r.pub.Publish(tag, payload(tag, r.now.published[tag]+1))
-	switch {
-	case r.now.removed[tag]:
-		if !errors.Is(err, bus.ErrUnknownTag) {
-			r.failf("publish removed tag %v: %v", tag, err)
-		}
-	case err == nil:
-		r.now.published[tag]++
-	case !errors.Is(err, bus.ErrNoResources):
-		r.failf("publish: %v", err)
-	case !r.mayBlock(tag):
-		r.failf("publish tag %v: %v, though no lossless subscription has it", tag, err)
-	default:
-		synctest.Wait()
-	}
-}
-
-// mayBlock tells whether somebody wants a tag who may make the publisher wait.
-func (r *modelRun) mayBlock(tag tags.Tag) bool {
-	return slices.ContainsFunc(r.subs[:], func(s *modelSubscriber) bool {
-		return s.sub != nil && s.policy.Lossless() && s.set.Contains(tag)
-	})
 }
 
 func (r *modelRun) resume(s *modelSubscriber) {

@@ -32,8 +32,8 @@ func (p *Publisher) PublishStatus(tag tags.Tag, status Status, data []byte) erro
 //
 // Errors: for a sender also ErrNoReceiver.
 func (p *Publisher) publish(tag tags.Tag, status Status, data []byte, x *receipt) error {
-	if len(data) > p.cfg.MaxMessageBytes {
-		return &PublishError{Tag: tag, Bytes: len(data), Limit: p.cfg.MaxMessageBytes, Err: ErrMessageTooLarge}
+	if err := p.checkSize(tag, data); err != nil {
+		return err
 	}
 	t := p.tags.get(tag)
 	if t == nil {
@@ -43,39 +43,47 @@ func (p *Publisher) publish(tag tags.Tag, status Status, data []byte, x *receipt
 		}
 	}
 	for {
-		r := t.route.Load()
-		if len(r.streams) > 1 {
-			retry, err := t.publishSplit(r, tag, status, data)
-			if retry {
-				continue
-			}
+		if s := t.lockOnly(); s != nil {
+			err := t.publish(s, tag, status, data, x)
+			s.mu.Unlock()
 			return err
 		}
-		s := r.streams[0]
-		s.mu.Lock()
-		if t.route.Load() != r { // a subscription has just moved the tag
-			s.mu.Unlock()
-			continue
+		r := t.route.Load()
+		if len(r.streams) == 1 {
+			continue // it has just changed
 		}
-		if t.removed {
-			s.mu.Unlock()
-			return &PublishError{Tag: tag, Err: ErrUnknownTag}
+		if retry, err := t.publishSplit(r, tag, status, data); !retry {
+			return err
 		}
-		var err error
-		if x == nil {
-			err = s.append(tag, status, t.count+1, data)
-		} else {
-			err = s.appendAcked(x, status, t.count+1, data)
-		}
-		if err == nil {
-			t.count++
-			if p.cache != nil {
-				p.cache.add(t.line, status, data)
-			}
-		}
-		s.mu.Unlock()
-		return err
 	}
+}
+
+func (p *Publisher) checkSize(tag tags.Tag, data []byte) error {
+	if len(data) > p.cfg.MaxMessageBytes {
+		return &PublishError{Tag: tag, Bytes: len(data), Limit: p.cfg.MaxMessageBytes, Err: ErrMessageTooLarge}
+	}
+	return nil
+}
+
+// publish publishes a message to s, which is all of the tag's route and whose mu
+// is held.
+func (t *tagState) publish(s *stream, tag tags.Tag, status Status, data []byte, x *receipt) error {
+	if t.removed {
+		return &PublishError{Tag: tag, Err: ErrUnknownTag}
+	}
+	var err error
+	if x == nil {
+		err = s.append(tag, status, t.count+1, data)
+	} else {
+		err = s.appendAcked(x, status, t.count+1, data)
+	}
+	if err == nil {
+		t.count++
+		if c := s.pub.cache; c != nil {
+			c.add(t.line, status, data)
+		}
+	}
+	return err
 }
 
 // PublishContext publishes a message as Publish does, and waits for room.
