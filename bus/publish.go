@@ -78,12 +78,18 @@ func (t *tagState) publish(s *stream, tag tags.Tag, status Status, data []byte, 
 		err = s.appendAcked(x, status, t.count+1, data)
 	}
 	if err == nil {
-		t.count++
-		if c := s.pub.cache; c != nil {
-			c.add(t.line, status, data)
-		}
+		t.accepted(s.pub.cache, status, data)
 	}
 	return err
+}
+
+// accepted counts a message that was published, and keeps it. The mutexes of the
+// route are held.
+func (t *tagState) accepted(c *cache, status Status, data []byte) {
+	t.count++
+	if c != nil {
+		c.add(t.line, status, data)
+	}
 }
 
 // PublishContext publishes a message as Publish does, and waits for room.
@@ -107,18 +113,23 @@ func (p *Publisher) publishContext(ctx context.Context, tag tags.Tag, status Sta
 	if err != ErrNoResources { //nolint:errorlint // publish returns it bare, and this is the data path
 		return err
 	}
+	return p.retry(ctx, tag, len(data), func() error { return p.publish(tag, status, data, x) })
+}
+
+// retry calls publish again until there is room for its message.
+func (p *Publisher) retry(ctx context.Context, tag tags.Tag, size int, publish func() error) error {
 	if p.loop.OnLoop() {
 		return ErrOnLoop
 	}
 	w := p.waiting.enter()
 	defer p.waiting.leave(w)
 	for {
-		err := p.publish(tag, status, data, x)
-		if err != ErrNoResources { //nolint:errorlint // as above
+		err := publish()
+		if err != ErrNoResources { //nolint:errorlint // publish returns it bare, and this is the data path
 			return err
 		}
 		if err := w.wait(ctx); err != nil {
-			return &PublishError{Tag: tag, Bytes: len(data), Err: err}
+			return &PublishError{Tag: tag, Bytes: size, Err: err}
 		}
 	}
 }
