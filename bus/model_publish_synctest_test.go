@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"testing/synctest"
 
 	"tagbus/bus"
@@ -47,6 +48,26 @@ func (r *modelRun) publishBatch(op modelOp) {
 	} else if err != nil {
 		r.failf("publish %d messages: %v, though all were accepted", n, err)
 	}
+}
+
+// lentMessage is a message that was published without being copied.
+type lentMessage struct {
+	tag  tags.Tag
+	done atomic.Int32
+}
+
+// publishLent publishes a message and writes over it when it is back.
+func (r *modelRun) publishLent(tag tags.Tag) {
+	m := &lentMessage{tag: tag}
+	data := payload(tag, r.now.published[tag]+1)
+	err := r.pub.PublishZeroCopy(tag, 0, data, func() {
+		m.done.Add(1)
+		clear(data)
+	})
+	if err == nil {
+		r.lent = append(r.lent, m)
+	}
+	r.published(tag, err)
 }
 
 // published notes the result of publishing the next message of a tag.

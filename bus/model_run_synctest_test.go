@@ -24,6 +24,7 @@ type modelRun struct {
 	now      *modelEpoch            // of pub
 	subs     [modelSubscribers]*modelSubscriber
 	problems []string
+	lent     []*lentMessage
 }
 
 // modelEpoch is what a publisher has published.
@@ -153,6 +154,10 @@ func (r *modelRun) step(op modelOp) {
 		r.serve(tags.Of(tags.Tag(op.Tag), tags.Tag(op.Amount%modelTags)), op.Kind == 18)
 	case 19:
 		r.publishBatch(op)
+	case 20:
+		for range op.Amount {
+			r.publishLent(tags.Tag(op.Tag))
+		}
 	}
 }
 
@@ -249,6 +254,12 @@ func (r *modelRun) quiet() {
 			r.failf("publisher: %v", e)
 		}
 	}
+	for _, m := range r.lent {
+		if n := m.done.Load(); n != 1 {
+			r.failf("done of a message of tag %v was called %d times", m.tag, n)
+		}
+	}
+	r.lent = nil
 	if st := r.pub.Stats(); st.PagesFree != st.Pages {
 		r.failf("%d of %d pages not back in the pool", st.Pages-st.PagesFree, st.Pages)
 	}

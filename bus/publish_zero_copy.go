@@ -44,6 +44,10 @@ func (p *Publisher) PublishZeroCopy(tag tags.Tag, status Status, data []byte, do
 //   - Errors: as PublishContext.
 //   - Threads: any.
 func (p *Publisher) PublishZeroCopyContext(ctx context.Context, tag tags.Tag, status Status, data []byte, done func()) error {
+	err := p.PublishZeroCopy(tag, status, data, done)
+	if err != ErrNoResources { //nolint:errorlint // PublishZeroCopy returns it bare, and this is the data path
+		return err
+	}
 	return p.retry(ctx, tag, len(data), func() error { return p.PublishZeroCopy(tag, status, data, done) })
 }
 
