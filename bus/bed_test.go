@@ -24,6 +24,8 @@ type bed struct {
 
 	broken *breaker     // nil: nothing is
 	config netio.Config // of the subscribers' backends
+
+	regionOnly bool // publishers send only from memory of their pools
 }
 
 func newBed(tb testing.TB) *bed {

@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,8 +25,8 @@ func TestSubscribingWhilePublishing(t *testing.T) {
 		})
 		stop := make(chan struct{})
 		var publishing sync.WaitGroup
-		for tag := range all.All() {
-			publishing.Go(func() { publishUntil(t, p.Publisher, tag, stop) })
+		for _, group := range [][]tags.Tag{{0}, {1}, {2, 3}} {
+			publishing.Go(func() { publishUntil(t, p.Publisher, group, stop) })
 		}
 		var churning sync.WaitGroup
 		var received atomic.Int64
@@ -43,18 +44,37 @@ func TestSubscribingWhilePublishing(t *testing.T) {
 	}
 }
 
-func publishUntil(t *testing.T, p *bus.Publisher, tag tags.Tag, stop chan struct{}) {
-	for counter := uint64(1); ; counter++ {
+// publishUntil publishes the messages of a tag one by one, and those of several
+// tags in batches.
+func publishUntil(t *testing.T, p *bus.Publisher, group []tags.Tag, stop chan struct{}) {
+	for first := uint64(1); ; first += 5 {
 		select {
 		case <-stop:
 			return
 		default:
 		}
-		if err := p.PublishContext(context.Background(), tag, payload(tag, counter)); err != nil {
+		var batch []bus.Message
+		for i := range uint64(5) {
+			for _, tag := range group {
+				batch = append(batch, bus.Message{Tag: tag, Data: payload(tag, first+i)})
+			}
+		}
+		if err := publishAll(p, batch, len(group) > 1); err != nil {
 			t.Errorf("publish: %v", err)
 			return
 		}
 	}
+}
+
+func publishAll(p *bus.Publisher, messages []bus.Message, batch bool) (err error) {
+	if batch {
+		_, err = p.PublishBatchContext(context.Background(), messages)
+		return err
+	}
+	for _, m := range messages {
+		err = errors.Join(err, p.PublishContext(context.Background(), m.Tag, m.Data))
+	}
+	return err
 }
 
 // churn subscribes and unsubscribes, and checks each time that the messages

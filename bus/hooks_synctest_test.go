@@ -98,11 +98,17 @@ func (h *hookBed) publisher(t *testing.T) {
 		"PublishStatus":        func() error { return h.p.PublishStatus(1, 1, nil) },
 		"PublishContext":       func() error { return h.p.PublishContext(h.ctx, 1, nil) }, // there is room
 		"PublishStatusContext": func() error { return h.p.PublishStatusContext(h.ctx, 1, 1, nil) },
-		"AddTags":              func() error { return h.p.AddTags(tags.Of(3)) },
-		"RemoveTags":           func() error { return h.p.RemoveTags(tags.Of(3)) },
-		"WaitSubscribers":      func() error { return h.p.WaitSubscribers(h.ctx, 9, tags.Of(2)) },
-		"Drain":                func() error { return h.p.Drain(h.ctx) },
-		"Addr":                 none(h.p.Addr), "Instance": none(h.p.Instance), "Stats": none(h.p.Stats), "Tags": none(h.p.Tags),
+		"PublishBatch":         func() error { _, err := h.p.PublishBatch([]bus.Message{{Tag: 1}}); return err },
+		"PublishBatchContext":  func() error { _, err := h.p.PublishBatchContext(h.ctx, []bus.Message{{Tag: 1}}); return err },
+		"PublishZeroCopy":      func() error { return h.p.PublishZeroCopy(1, 0, make([]byte, 1<<17), func() {}) },
+		"PublishZeroCopyContext": func() error {
+			return h.p.PublishZeroCopyContext(h.ctx, 1, 0, make([]byte, 1<<17), func() {})
+		},
+		"AddTags":         func() error { return h.p.AddTags(tags.Of(3)) },
+		"RemoveTags":      func() error { return h.p.RemoveTags(tags.Of(3)) },
+		"WaitSubscribers": func() error { return h.p.WaitSubscribers(h.ctx, 9, tags.Of(2)) },
+		"Drain":           func() error { return h.p.Drain(h.ctx) },
+		"Addr":            none(h.p.Addr), "Instance": none(h.p.Instance), "Stats": none(h.p.Stats), "Tags": none(h.p.Tags),
 		"Flush":     func() error { h.p.Flush(); return nil },
 		"TagLosses": func() error { h.p.TagLosses(h.sub.Instance()); return nil },
 	}}.check(t, "WaitSubscribers", "Drain")

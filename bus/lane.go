@@ -97,7 +97,7 @@ func (n *lane) enqueue(p *page) {
 
 // drop gives up a page that this lane does not get any more.
 func (n *lane) drop(p *page) {
-	n.pin(-int64(p.size()))
+	n.pin(-p.extent.counted)
 	n.link.pub.release(p)
 }
 

@@ -24,7 +24,7 @@ func TestChangingSetsWhilePublishing(t *testing.T) {
 		stop := make(chan struct{})
 		var publishing sync.WaitGroup
 		for tag := range tags.Tag(5) {
-			publishing.Go(func() { publishUntil(t, p.Publisher, tag, stop) })
+			publishing.Go(func() { publishUntil(t, p.Publisher, []tags.Tag{tag}, stop) })
 		}
 		var changing sync.WaitGroup
 		for i := range tags.Tag(3) {

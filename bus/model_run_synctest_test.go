@@ -24,6 +24,7 @@ type modelRun struct {
 	now      *modelEpoch            // of pub
 	subs     [modelSubscribers]*modelSubscriber
 	problems []string
+	lent     []*lentMessage
 }
 
 // modelEpoch is what a publisher has published.
@@ -96,20 +97,6 @@ func (r *modelRun) failf(format string, args ...any) {
 	r.problems = append(r.problems, fmt.Sprintf(format, args...))
 }
 
-// payload makes the message that has this counter, of varying size: some are
-// larger than a page.
-func payload(tag tags.Tag, counter uint64) []byte {
-	data := fmt.Appendf(nil, "%d:%d:", tag, counter)
-	n := int(counter*37+uint64(tag)*11) % 120
-	if counter%17 == 0 {
-		n += 400
-	}
-	for range n {
-		data = append(data, byte(counter))
-	}
-	return data
-}
-
 func (r *modelRun) run(ops []modelOp) []string {
 	for _, op := range ops {
 		r.step(op)
@@ -165,32 +152,13 @@ func (r *modelRun) step(op modelOp) {
 		r.remove(s, tags.Of(tags.Tag(op.Tag), tags.Tag(op.Amount%modelTags)))
 	case 17, 18:
 		r.serve(tags.Of(tags.Tag(op.Tag), tags.Tag(op.Amount%modelTags)), op.Kind == 18)
-	}
-}
-
-func (r *modelRun) publish(tag tags.Tag) {
-	err := r.pub.Publish(tag, payload(tag, r.now.published[tag]+1))
-	switch {
-	case r.now.removed[tag]:
-		if !errors.Is(err, bus.ErrUnknownTag) {
-			r.failf("publish removed tag %v: %v", tag, err)
+	case 19:
+		r.publishBatch(op)
+	case 20:
+		for range op.Amount {
+			r.publishLent(tags.Tag(op.Tag))
 		}
-	case err == nil:
-		r.now.published[tag]++
-	case !errors.Is(err, bus.ErrNoResources):
-		r.failf("publish: %v", err)
-	case !r.mayBlock(tag):
-		r.failf("publish tag %v: %v, though no lossless subscription has it", tag, err)
-	default:
-		synctest.Wait()
 	}
-}
-
-// mayBlock tells whether somebody wants a tag who may make the publisher wait.
-func (r *modelRun) mayBlock(tag tags.Tag) bool {
-	return slices.ContainsFunc(r.subs[:], func(s *modelSubscriber) bool {
-		return s.sub != nil && s.policy.Lossless() && s.set.Contains(tag)
-	})
 }
 
 func (r *modelRun) resume(s *modelSubscriber) {
@@ -286,6 +254,12 @@ func (r *modelRun) quiet() {
 			r.failf("publisher: %v", e)
 		}
 	}
+	for _, m := range r.lent {
+		if n := m.done.Load(); n != 1 {
+			r.failf("done of a message of tag %v was called %d times", m.tag, n)
+		}
+	}
+	r.lent = nil
 	if st := r.pub.Stats(); st.PagesFree != st.Pages {
 		r.failf("%d of %d pages not back in the pool", st.Pages-st.PagesFree, st.Pages)
 	}

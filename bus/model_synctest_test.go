@@ -29,7 +29,7 @@ var modelPolicies = []bus.Policy{
 const (
 	modelTags        = 5
 	modelSubscribers = 3
-	modelKinds       = 19
+	modelKinds       = 21
 )
 
 type modelOp struct {

@@ -32,8 +32,8 @@ func (p *Publisher) PublishStatus(tag tags.Tag, status Status, data []byte) erro
 //
 // Errors: for a sender also ErrNoReceiver.
 func (p *Publisher) publish(tag tags.Tag, status Status, data []byte, x *receipt) error {
-	if len(data) > p.cfg.MaxMessageBytes {
-		return &PublishError{Tag: tag, Bytes: len(data), Limit: p.cfg.MaxMessageBytes, Err: ErrMessageTooLarge}
+	if err := p.checkSize(tag, data); err != nil {
+		return err
 	}
 	t := p.tags.get(tag)
 	if t == nil {
@@ -43,38 +43,52 @@ func (p *Publisher) publish(tag tags.Tag, status Status, data []byte, x *receipt
 		}
 	}
 	for {
-		r := t.route.Load()
-		if len(r.streams) > 1 {
-			retry, err := t.publishSplit(r, tag, status, data)
-			if retry {
-				continue
-			}
+		if s := t.lockOnly(); s != nil {
+			err := t.publish(s, tag, status, data, x)
+			s.mu.Unlock()
 			return err
 		}
-		s := r.streams[0]
-		s.mu.Lock()
-		if t.route.Load() != r { // a subscription has just moved the tag
-			s.mu.Unlock()
-			continue
+		r := t.route.Load()
+		if len(r.streams) == 1 {
+			continue // it has just changed
 		}
-		if t.removed {
-			s.mu.Unlock()
-			return &PublishError{Tag: tag, Err: ErrUnknownTag}
+		if retry, err := t.publishSplit(r, tag, status, data); !retry {
+			return err
 		}
-		var err error
-		if x == nil {
-			err = s.append(tag, status, t.count+1, data)
-		} else {
-			err = s.appendAcked(x, status, t.count+1, data)
-		}
-		if err == nil {
-			t.count++
-			if p.cache != nil {
-				p.cache.add(t.line, status, data)
-			}
-		}
-		s.mu.Unlock()
-		return err
+	}
+}
+
+func (p *Publisher) checkSize(tag tags.Tag, data []byte) error {
+	if len(data) > p.cfg.MaxMessageBytes {
+		return &PublishError{Tag: tag, Bytes: len(data), Limit: p.cfg.MaxMessageBytes, Err: ErrMessageTooLarge}
+	}
+	return nil
+}
+
+// publish publishes a message to s, which is all of the tag's route and whose mu
+// is held.
+func (t *tagState) publish(s *stream, tag tags.Tag, status Status, data []byte, x *receipt) error {
+	if t.removed {
+		return &PublishError{Tag: tag, Err: ErrUnknownTag}
+	}
+	var err error
+	if x == nil {
+		err = s.append(tag, status, t.count+1, data)
+	} else {
+		err = s.appendAcked(x, status, t.count+1, data)
+	}
+	if err == nil {
+		t.accepted(s.pub.cache, status, data)
+	}
+	return err
+}
+
+// accepted counts a message that was published, and keeps it. The mutexes of the
+// route are held.
+func (t *tagState) accepted(c *cache, status Status, data []byte) {
+	t.count++
+	if c != nil {
+		c.add(t.line, status, data)
 	}
 }
 
@@ -99,18 +113,23 @@ func (p *Publisher) publishContext(ctx context.Context, tag tags.Tag, status Sta
 	if err != ErrNoResources { //nolint:errorlint // publish returns it bare, and this is the data path
 		return err
 	}
+	return p.retry(ctx, tag, len(data), func() error { return p.publish(tag, status, data, x) })
+}
+
+// retry calls publish again until there is room for its message.
+func (p *Publisher) retry(ctx context.Context, tag tags.Tag, size int, publish func() error) error {
 	if p.loop.OnLoop() {
 		return ErrOnLoop
 	}
 	w := p.waiting.enter()
 	defer p.waiting.leave(w)
 	for {
-		err := p.publish(tag, status, data, x)
-		if err != ErrNoResources { //nolint:errorlint // as above
+		err := publish()
+		if err != ErrNoResources { //nolint:errorlint // publish returns it bare, and this is the data path
 			return err
 		}
 		if err := w.wait(ctx); err != nil {
-			return &PublishError{Tag: tag, Bytes: len(data), Err: err}
+			return &PublishError{Tag: tag, Bytes: size, Err: err}
 		}
 	}
 }

@@ -69,6 +69,8 @@ type Publisher struct {
 
 	users      atomic.Int32 // of the pool: connections, and the publisher
 	waiting    waiters
+	loans      loans
+	regionOnly atomic.Bool // the transport sends only from memory of the pool
 	wantReady  atomic.Bool
 	flushArmed atomic.Bool
 	flushTimer netio.Timer
@@ -172,6 +174,7 @@ func newPublisher(cfg PublisherConfig) (*Publisher, error) {
 	}
 	p.host, _ = os.Hostname() // only for people
 	p.flushFunc, p.readyFunc = p.flushDue, p.onReady
+	p.loans.tell = func() { p.closer.call(p.loans.settle) }
 	p.users.Store(1)
 	p.streams.Store(new([]*stream))
 	return p, nil
@@ -183,6 +186,7 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 		return err
 	}
 	p.loop = p.backend.Loop()
+	p.loans.loop = p.loop
 	if p.flushTimer, err = p.loop.NewTimer(p.flushFunc); err != nil {
 		return err
 	}

@@ -48,6 +48,7 @@ func (p *Publisher) leave() error {
 	if p.users.Add(-1) > 0 {
 		return nil
 	}
+	p.loans.settle()
 	if err := p.pool.Close(); err != nil {
 		return fmt.Errorf("bus: close publisher: %w", err)
 	}

@@ -27,6 +27,9 @@ func (p publisherHandler) OnConnectionEstablished(ep netio.Endpoint) {
 func (p *Publisher) newLink(ep netio.Endpoint) *link {
 	l := &link{pub: p, ep: ep, peer: &Peer{Addr: ep.Remote()}, subs: make(map[uint64]*lane)}
 	ep.SetContext(l)
+	if !ep.Capabilities().AnyMemory {
+		p.regionOnly.Store(true)
+	}
 	p.users.Add(1)
 	p.connections[l] = struct{}{}
 	if err := p.heart.enter(); err != nil {

@@ -11,22 +11,28 @@ func (p *Publisher) pageSize(n int) int {
 	return (pageHeaderBytes + maxRecordOverhead + n + p.pageBytes - 1) / p.pageBytes
 }
 
-// open begins a page of size buffers in every one of streams, whose mutexes
+// extentOf returns the extent of a page for a message of n bytes.
+func (p *Publisher) extentOf(n int) extent {
+	size := p.pageSize(n)
+	return extent{size, int64(size)}
+}
+
+// open begins a page of extent x in every one of streams, whose mutexes
 // are held and which have none: if all their lossless lanes and the pool have
 // room, otherwise in none. A stream whose lanes are all lossy may be left
 // without a page.
 //
 // Errors: ErrNoResources.
-func (p *Publisher) open(size int, streams ...*stream) error {
+func (p *Publisher) open(x extent, streams ...*stream) error {
 	p.openMu.Lock()
 	defer p.openMu.Unlock()
-	if p.tryOpen(size, streams) {
+	if p.tryOpen(x, streams) {
 		return nil
 	}
 	// Room that is freed after this line is announced by OnReady; room that
 	// was freed before it, the second try finds.
 	p.refused()
-	if p.tryOpen(size, streams) {
+	if p.tryOpen(x, streams) {
 		return nil
 	}
 	return ErrNoResources
@@ -35,36 +41,36 @@ func (p *Publisher) open(size int, streams ...*stream) error {
 // tryOpen looks before it takes, so that a try that fails never holds, even
 // for a moment, what another publishing goroutine could have had: nobody would
 // wake that one. openMu, held, keeps others from taking in between.
-func (p *Publisher) tryOpen(size int, streams []*stream) bool {
-	if refused(size, streams) {
+func (p *Publisher) tryOpen(x extent, streams []*stream) bool {
+	if refused(x.counted, streams) {
 		return false
 	}
 	var ok bool
-	if p.taken, ok = p.pool.GetAll(p.taken[:0], size*len(streams)); !ok {
+	if p.taken, ok = p.pool.GetAll(p.taken[:0], x.buffers*len(streams)); !ok {
 		// The lossy ones do without.
 		needy := slices.DeleteFunc(slices.Clone(streams), func(s *stream) bool { return s.lossy })
 		p.dry.Store(len(needy) == len(streams))
-		return len(needy) == 0 || len(needy) < len(streams) && p.tryOpen(size, needy)
+		return len(needy) == 0 || len(needy) < len(streams) && p.tryOpen(x, needy)
 	}
 	if p.dry.Load() {
 		p.dry.Store(false)
 	}
 	for i, s := range streams {
-		buffers := p.taken[i*size : (i+1)*size]
+		buffers := p.taken[i*x.buffers : (i+1)*x.buffers]
 		for i, n := range s.lanes {
-			s.skip[i] = !n.reserve(int64(size))
+			s.skip[i] = !n.reserve(x.counted)
 		}
-		s.begin(p.newPage(buffers))
+		s.begin(p.newPage(x, buffers))
 	}
 	return true
 }
 
 // refused tells whether a lossless lane of streams has no room, and notes at all
 // of these that they hold up the publisher.
-func refused(size int, streams []*stream) (any bool) {
+func refused(pages int64, streams []*stream) (any bool) {
 	for _, s := range streams {
 		for _, n := range s.lanes {
-			if n.policy.Lossless() && !n.hasRoom(int64(size)) {
+			if n.policy.Lossless() && !n.hasRoom(pages) {
 				n.refuses.Store(true)
 				any = true
 			}
@@ -73,29 +79,29 @@ func refused(size int, streams []*stream) (any bool) {
 	return any
 }
 
-// openSolo begins a page of size buffers for the only lane of a stream, whose
+// openSolo begins a page of extent x for the only lane of a stream, whose
 // mutex is held, if there is room for it.
-func (p *Publisher) openSolo(size int, s *stream) bool {
+func (p *Publisher) openSolo(x extent, s *stream) bool {
 	p.openMu.Lock()
 	defer p.openMu.Unlock()
-	if !s.lanes[0].hasRoom(int64(size)) {
+	if !s.lanes[0].hasRoom(x.counted) {
 		return false
 	}
 	var ok bool
-	if p.taken, ok = p.pool.GetAll(p.taken[:0], size); !ok {
+	if p.taken, ok = p.pool.GetAll(p.taken[:0], x.buffers); !ok {
 		return false
 	}
-	s.skip[0] = !s.lanes[0].reserve(int64(size))
-	s.begin(p.newPage(p.taken))
+	s.skip[0] = !s.lanes[0].reserve(x.counted)
+	s.begin(p.newPage(x, p.taken))
 	return true
 }
 
 // newPage makes a page of buffers.
-func (p *Publisher) newPage(buffers []*netio.Buffer) *page {
+func (p *Publisher) newPage(x extent, buffers []*netio.Buffer) *page {
 	pg := &p.pages[buffers[0].Key()]
 	pg.buffers = append(pg.buffers[:0], buffers...)
 	pg.vector = pg.vector[:0]
-	pg.receipt = nil
+	pg.extent, pg.receipt = x, nil
 	return pg
 }
 
@@ -109,6 +115,9 @@ func (p *Publisher) lossyFull(pages int64) bool {
 // release gives up one reference to a page; the last one frees its memory.
 func (p *Publisher) release(pg *page) {
 	if pg.refs.Add(-1) == 0 {
+		if pg.done != nil {
+			p.loans.giveBack(pg)
+		}
 		// The first buffer goes last: with it the page struct is free for
 		// another goroutine.
 		for _, b := range slices.Backward(pg.buffers) {

@@ -22,7 +22,7 @@ func anyPort(host netip.Addr) netip.AddrPort { return netip.AddrPortFrom(host, 0
 
 // opener opens a backend of a bed for a member.
 func (b *bed) opener(m *member) netio.Opener {
-	return b.broken.opener(b.net.Opener(m.loop, netiotest.Config{Host: m.host}))
+	return b.broken.opener(b.net.Opener(m.loop, netiotest.Config{Host: m.host, RegionOnly: b.regionOnly}))
 }
 
 // openPublisher is bed.publisher with an OnEvent of the test's own.

@@ -117,7 +117,7 @@ func (r *replay) add(tag tags.Tag, position uint64, m uint32) {
 		r.seal()
 	}
 	if r.page == nil {
-		r.page = r.pub.newPage(r.spare[:pages])
+		r.page = r.pub.newPage(extent{pages, int64(pages)}, r.spare[:pages])
 		r.spare = r.spare[pages:]
 		w.reset(r.page.buffers[0].Bytes())
 		w.positions = r.lane.alone()

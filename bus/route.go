@@ -50,7 +50,7 @@ func (t *tagState) publishSplit(r *route, tag tags.Tag, status Status, data []by
 	}
 	if len(r.lacking) > 0 {
 		p := r.streams[0].pub
-		if err := p.open(p.pageSize(len(data)), r.lacking...); err != nil {
+		if err := p.open(p.extentOf(len(data)), r.lacking...); err != nil {
 			return false, err
 		}
 	}
@@ -59,10 +59,7 @@ func (t *tagState) publishSplit(r *route, tag tags.Tag, status Status, data []by
 	}
 	r.streams[0].messages++ // one message, however many copies
 	r.streams[0].bytes += uint64(len(data))
-	t.count++
-	if c := r.streams[0].pub.cache; c != nil {
-		c.add(t.line, status, data)
-	}
+	t.accepted(r.streams[0].pub.cache, status, data)
 	return false, nil
 }
 

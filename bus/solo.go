@@ -70,7 +70,7 @@ func (o *solo) write(t *soloTag, status Status, position uint64, data []byte) {
 	if s.page != nil && !s.writer.fits(len(data)) {
 		s.sealPage()
 	}
-	if s.page == nil && !s.pub.openSolo(s.pub.pageSize(len(data)+positionBytes), s) {
+	if s.page == nil && !s.pub.openSolo(s.pub.extentOf(len(data)+positionBytes), s) {
 		cause := o.lane.why()
 		s.loses(cause, t.tag, position)
 		o.lane.loseMessages(cause, t.tag, 1)

@@ -40,11 +40,16 @@ type page struct {
 	messages uint32
 	refs     atomic.Int32 // subscribers that have yet to send it
 	receipt  *receipt     // of the last message, if somebody waits for it to be handled
+	extent   extent
+	lent     []byte // the payload of the only message, if it is the user's memory
+	done     func() // gives it back
 }
 
-// size returns the page's size in buffers, which is how subscribers' queues
-// and the pool count.
-func (p *page) size() int { return len(p.buffers) }
+// extent is the size of a page.
+type extent struct {
+	buffers int   // of the pool that it takes
+	counted int64 // how many the queues of subscribers count for it
+}
 
 // start says that a writer has filled n bytes of the first buffer.
 func (p *page) start(n int) {
@@ -68,13 +73,17 @@ func (p *page) put(i int, data []byte) int {
 // complete makes what a writer has written ready to be sent.
 func (p *page) complete(w *pageWriter) {
 	p.messages = w.messages
-	if p.size() == 1 {
+	if p.extent.buffers == 1 {
 		p.start(len(w.mem))
 	}
 	p.bytes = pageHeaderBytes
 	for _, b := range p.buffers {
 		p.vector = append(p.vector, b.Bytes())
 		p.bytes += len(b.Bytes())
+	}
+	if p.lent != nil {
+		p.vector = append(p.vector, p.lent)
+		p.bytes += len(p.lent)
 	}
 }
 
@@ -91,7 +100,7 @@ func (s *stream) append(tag tags.Tag, status Status, position uint64, data []byt
 			return ErrNoReceiver
 		}
 		if s.lacks(len(data)) {
-			if err := s.pub.open(s.pub.pageSize(len(data)), s); err != nil {
+			if err := s.pub.open(s.pub.extentOf(len(data)), s); err != nil {
 				return err
 			}
 		}
@@ -122,12 +131,17 @@ func (s *stream) commit(tag tags.Tag, status Status, position uint64, data []byt
 		s.solo.take(tag, status, position, data)
 		return
 	case s.page == nil:
-		for _, n := range s.lanes {
-			n.loseMessages(subscription.CauseMemory, tag, 1)
-		}
+		s.loseAll(tag)
 		return
 	}
 	s.fill(tag, status, position, data)
+}
+
+// loseAll notes that no lane gets a message, for want of memory. mu is held.
+func (s *stream) loseAll(tag tags.Tag) {
+	for _, n := range s.lanes {
+		n.loseMessages(subscription.CauseMemory, tag, 1)
+	}
 }
 
 // fill puts a message into the page, which has room for it. mu is held.
@@ -136,7 +150,7 @@ func (s *stream) fill(tag tags.Tag, status Status, position uint64, data []byte)
 	if acked {
 		s.page.receipt, s.receipt = s.receipt, nil
 	}
-	if s.page.size() > 1 {
+	if s.page.extent.buffers > 1 {
 		s.commitLarge(tag, status, position, data)
 		return
 	}

@@ -23,6 +23,7 @@ type Capabilities struct {
 	ZeroCopy  bool // Send works
 	Immediate bool // SendCopy works
 	Retain    bool // Retain works
+	AnyMemory bool // Send sends from any memory, not only from ZeroCopyParams.Region
 }
 
 // Room tells how much more an endpoint can take, for metrics: a minimum of 0

@@ -42,6 +42,13 @@ var (
 	// ErrHeaderTooLarge is returned for a header of more than MaxHeaderBytes.
 	ErrHeaderTooLarge = errors.New("netio: header larger than 16 bytes")
 
+	// ErrOutsideRegion is returned by Send for data that does not lie in
+	// ZeroCopyParams.Region, by a backend whose devices know no other memory: see
+	// Capabilities.AnyMemory. Send from there, or copy into a buffer.
+	//
+	// Source: netio3 zero-copy sending.
+	ErrOutsideRegion = errors.New("netio: data outside Params.ZeroCopy.Region")
+
 	// ErrForeignBuffer is returned by SendBuffer for a buffer that the
 	// endpoint did not hand out or that was sent or released already.
 	ErrForeignBuffer = errors.New("netio: buffer does not belong to this endpoint")

@@ -76,20 +76,7 @@ func BenchmarkPublish(b *testing.B) {
 	for _, subscribers := range append([]int{0}, benchSubscribers...) {
 		for _, size := range benchSizes {
 			b.Run(fmt.Sprintf("size=%d/subscribers=%d", size, subscribers), func(b *testing.B) {
-				dir := b.TempDir()
-				p := openPublisher(b, dir, bus.PublisherConfig{Tags: tags.Of(1)})
-				for range subscribers {
-					s, err := openNode(b, dir).NewSubscriber(bus.SubscriberConfig{})
-					if err != nil {
-						b.Fatal(err)
-					}
-					if _, err := s.Subscribe(tags.Of(1), func(bus.Message) {}); err != nil {
-						b.Fatal(err)
-					}
-				}
-				if err := p.WaitSubscribers(b.Context(), subscribers, tags.Of(1)); err != nil {
-					b.Fatal(err)
-				}
+				p := benchmarkPublisher(b, subscribers)
 				data := make([]byte, size)
 				b.SetBytes(int64(size))
 				b.ReportAllocs()
@@ -102,6 +89,49 @@ func BenchmarkPublish(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkPublishBatch is BenchmarkPublish with 64 messages per call. One op is
+// one message.
+func BenchmarkPublishBatch(b *testing.B) {
+	for _, subscribers := range []int{0, 1} {
+		b.Run(fmt.Sprintf("size=40/subscribers=%d", subscribers), func(b *testing.B) {
+			p := benchmarkPublisher(b, subscribers)
+			batch := make([]bus.Message, 64)
+			for i := range batch {
+				batch[i] = bus.Message{Tag: 1, Data: make([]byte, 40)}
+			}
+			b.SetBytes(40)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for left := b.N; left > 0; left -= len(batch) {
+				if _, err := p.PublishBatchContext(context.Background(), batch[:min(left, len(batch))]); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// benchmarkPublisher returns a publisher of tag 1 with subscribers that ignore
+// what they get.
+func benchmarkPublisher(b *testing.B, subscribers int) *bus.Publisher {
+	b.Helper()
+	dir := b.TempDir()
+	p := openPublisher(b, dir, bus.PublisherConfig{Tags: tags.Of(1)})
+	for range subscribers {
+		s, err := openNode(b, dir).NewSubscriber(bus.SubscriberConfig{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := s.Subscribe(tags.Of(1), func(bus.Message) {}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := p.WaitSubscribers(b.Context(), subscribers, tags.Of(1)); err != nil {
+		b.Fatal(err)
+	}
+	return p
 }
 
 func openPublisher(tb testing.TB, dir string, cfg bus.PublisherConfig) *bus.Publisher {

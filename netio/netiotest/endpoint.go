@@ -88,6 +88,7 @@ func (e *endpoint) Capabilities() netio.Capabilities {
 		ZeroCopy:  true,
 		Immediate: !e.b.cfg.NoImmediate,
 		Retain:    e.receiving == nil,
+		AnyMemory: !e.b.cfg.RegionOnly,
 	}
 }
 
@@ -150,94 +151,6 @@ func (e *endpoint) Buffer() (*netio.Buffer, error) {
 		return nil, netio.ErrNotSupported
 	}
 	return e.buffers.get(e)
-}
-
-// SendBuffer implements netio.Endpoint. It counts as outstanding, but that of a
-// buffer of e's own is never refused for it: their number is the limit.
-func (e *endpoint) SendBuffer(buf *netio.Buffer) error {
-	e.b.checkThread("SendBuffer")
-	e.b.net.mu.Lock()
-	defer e.b.net.mu.Unlock()
-	switch {
-	case e.isClosed():
-		return netio.ErrClosed
-	case e.buffers == nil || !buf.MarkSent(e.buffers.pool):
-		return netio.ErrForeignBuffer
-	case len(buf.Bytes()) == 0:
-		buf.UnmarkSent()
-		return netio.ErrEmptyMessage
-	case e.buffers.shared && e.full():
-		buf.UnmarkSent()
-		e.refusedSends++
-		return netio.ErrNoResources
-	}
-	s := newSend(buf.Key(), [][]byte{buf.Bytes()}, len(buf.Bytes()))
-	s.buf = buf
-	e.accept(s)
-	return nil
-}
-
-// Send implements netio.Endpoint.
-func (e *endpoint) Send(key netio.Key, header []byte, data ...[]byte) error {
-	e.b.checkThread("Send")
-	return e.send(true, false, key, header, data)
-}
-
-// SendCopy implements netio.Endpoint.
-func (e *endpoint) SendCopy(key netio.Key, header []byte, data ...[]byte) error {
-	e.b.checkThread("SendCopy")
-	return e.send(!e.b.cfg.NoImmediate, true, key, header, data)
-}
-
-func (e *endpoint) send(supported, copied bool, key netio.Key, header []byte, data [][]byte) error {
-	e.b.net.mu.Lock()
-	defer e.b.net.mu.Unlock()
-	size := len(header)
-	for _, piece := range data {
-		size += len(piece)
-	}
-	switch {
-	case e.isClosed():
-		return netio.ErrClosed
-	case !supported:
-		return netio.ErrNotSupported
-	case len(header) > netio.MaxHeaderBytes:
-		return netio.ErrHeaderTooLarge
-	case size == 0:
-		return netio.ErrEmptyMessage
-	case size > maxMessageBytes:
-		return netio.ErrTooLarge
-	case e.full():
-		e.refusedSends++
-		return netio.ErrNoResources
-	}
-	// The header and the slice of pieces are the caller's on return, and with
-	// copied the pieces too.
-	pieces := make([][]byte, 0, 1+len(data))
-	pieces = append(pieces, append([]byte(nil), header...))
-	for _, piece := range data {
-		if copied {
-			piece = append([]byte(nil), piece...)
-		}
-		pieces = append(pieces, piece)
-	}
-	e.accept(newSend(key, pieces, size))
-	return nil
-}
-
-// full tells whether as many sends are outstanding as may be. It needs the
-// network's mutex.
-func (e *endpoint) full() bool { return len(e.sends) >= e.params.ZeroCopy.Outstanding }
-
-// maxMessageBytes is the largest limit that Params allow, so that no peer can
-// receive more.
-const maxMessageBytes = 1<<31 - 1
-
-// accept needs the network's mutex.
-func (e *endpoint) accept(s *send) {
-	e.sends = append(e.sends, s)
-	e.mostSends = max(e.mostSends, len(e.sends))
-	e.b.schedule(e)
 }
 
 // Room implements netio.Endpoint.

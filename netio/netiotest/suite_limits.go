@@ -13,6 +13,7 @@ var limitChecks = []check{
 	{"a message of exactly the limit arrives", checkLargest},
 	{"a message over the limit is refused here or closes the connection there", checkOverLimit},
 	{"a message that nobody could receive is refused", checkImpossible},
+	{"memory outside the region is sent or refused", checkOutsideRegion},
 	{"the first message has a limit of its own", checkFirstLimit},
 	{"after the first message the usual limit holds", checkFirstThenLarge},
 }
@@ -153,6 +154,24 @@ func checkImpossible(t TB, s Suite) {
 	}
 	p.opened.sendAll(t, p.opened.ways()[0], 2, nil, p.region[:1])
 	p.accepted.waitReceived(t, 1)
+}
+
+func checkOutsideRegion(t TB, s Suite) {
+	if !s.Capabilities.ZeroCopy {
+		t.Skipf("the backend does not send without copying")
+	}
+	p := connectPair(t, s, nil)
+	elsewhere := []byte("memory of the heap")
+	if s.Capabilities.AnyMemory {
+		p.opened.sendAll(t, zeroCopy, 1, nil, elsewhere)
+	} else {
+		wantError(t, "Send from the heap", p.opened.send(zeroCopy, 1, nil, elsewhere), netio.ErrOutsideRegion)
+		wantError(t, "Send of a piece from the heap", p.opened.send(zeroCopy, 1, nil, p.region[:1], elsewhere), netio.ErrOutsideRegion)
+		p.opened.sendAll(t, zeroCopy, 1, nil, p.region[:1])
+	}
+	p.opened.waitIdle(t)
+	p.accepted.waitReceived(t, 1)
+	checkReceived(t, p.opened, p.accepted, false)
 }
 
 func checkFirstLimit(t TB, s Suite) {

@@ -17,6 +17,7 @@ func memorySuite(n *netiotest.Network, cfg netiotest.Config, shared *netiotest.L
 		ListenAddr: netip.MustParseAddrPort("127.0.0.1:0"),
 		Capabilities: netio.Capabilities{
 			Receive: true, Buffered: true, ZeroCopy: true, Immediate: !cfg.NoImmediate, Retain: !cfg.SharedReceive.Enabled(),
+			AnyMemory: !cfg.RegionOnly,
 		},
 		Reset: func(a, b netio.Endpoint) { n.Reset(a.Local(), b.Local()) },
 		Violations: func() []string {
@@ -75,7 +76,7 @@ func TestMemoryKeepsTheContract(t *testing.T) {
 	}{
 		{name: "from every goroutine"},
 		{name: "with narrow windows and receive buffers", window: 1000, receiveBuffers: 1},
-		{name: "on one loop without immediate sends", oneLoop: true, cfg: netiotest.Config{NoImmediate: true}},
+		{name: "on one loop without immediate sends", oneLoop: true, cfg: netiotest.Config{NoImmediate: true, RegionOnly: true}},
 		{name: "with shared buffers", cfg: netiotest.Config{Config: shared}},
 		{name: "with shared buffers and narrow windows on one loop", cfg: netiotest.Config{Config: shared}, oneLoop: true, window: 7000},
 		{name: "unsafe", cfg: netiotest.Config{Config: unsafe(netio.Config{})}},

@@ -90,7 +90,7 @@ func (e *endpoint) SendBuffer(b *netio.Buffer) error {
 }
 
 // Send implements netio.Endpoint. Besides the errors of the contract it returns
-// ErrOutsideRegion. What lies in more than MaxPieces pieces is copied once.
+// netio.ErrOutsideRegion. What lies in more than MaxPieces pieces is copied once.
 func (e *endpoint) Send(key netio.Key, header []byte, data ...[]byte) error {
 	if invariants.Enabled {
 		e.backend.CheckThread("Endpoint.Send")

@@ -5,6 +5,7 @@ package rdma
 import (
 	"unsafe"
 
+	"tagbus/netio"
 	"tagbus/netio/internal/invariants"
 )
 
@@ -13,13 +14,13 @@ import (
 const maxKeptPieces = 64
 
 // setPieces notes where the data is. Empty pieces are left out, and those that
-// lie behind each other are one. Errors: ErrOutsideRegion.
+// lie behind each other are one. Errors: netio.ErrOutsideRegion.
 func (e *entry) setPieces(data [][]byte, region []byte) error {
 	for _, piece := range data {
 		switch {
 		case len(piece) == 0:
 		case !within(piece, region):
-			return ErrOutsideRegion
+			return netio.ErrOutsideRegion
 		case len(e.pieces) > 0 && adjacent(e.pieces[len(e.pieces)-1], piece):
 			last := &e.pieces[len(e.pieces)-1]
 			// Both lie in the region, so this is not beyond it.

@@ -3,13 +3,6 @@ package rdma
 import "errors"
 
 var (
-	// ErrOutsideRegion is returned by Endpoint.Send for data that does not lie in
-	// Params.ZeroCopy.Region, which is the memory that the device knows. Send
-	// from there, or copy into a buffer of Endpoint.Buffer.
-	//
-	// Source: netio3 zero-copy sending.
-	ErrOutsideRegion = errors.New("rdma: data outside Params.ZeroCopy.Region")
-
 	// ErrNoDevice is the error of opening a backend, a listen endpoint or an
 	// endpoint when libfabric has no device for the provider and the address. See
 	// docs/rdma.md for what may be missing.

@@ -41,7 +41,7 @@ func suite(listen string, cfg tcp.Config) netiotest.Suite {
 		return opener(cfg)
 	})
 	s.Config = cfg.Config
-	s.Capabilities = netio.Capabilities{Receive: true, Buffered: true, ZeroCopy: true, Immediate: true, Retain: !cfg.SharedReceive.Enabled()}
+	s.Capabilities = netio.Capabilities{Receive: true, Buffered: true, ZeroCopy: true, Immediate: true, AnyMemory: true, Retain: !cfg.SharedReceive.Enabled()}
 	return s
 }
 

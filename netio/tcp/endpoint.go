@@ -59,7 +59,7 @@ func newEndpoint(b *backend, fd int, remote netip.AddrPort, p *netio.Params) (*e
 		return nil, err
 	}
 	e.queue.memory = &b.memory
-	e.Capability.ZeroCopy, e.Capability.Immediate = true, true
+	e.Capability.ZeroCopy, e.Capability.Immediate, e.Capability.AnyMemory = true, true, true
 	e.Capability.Retain = b.receive == nil && !p.Receive.Shared && p.Receive.Buffers == 0
 	e.receiver.init(&b.memory, &b.scratch, p.Receive)
 	if err := e.joinReceivePool(&p.Receive); err != nil {

@@ -1,0 +1,140 @@
+package bus
+
+import (
+	"context"
+	"sync"
+
+	"tagbus/netio"
+	"tagbus/tags"
+)
+
+// lentShare is the part of a page from which on a payload is not copied:
+// below, copying it into a page with others is cheaper than a page of its own.
+const lentShare = 8
+
+// PublishZeroCopy publishes a message as PublishStatus does, but does not copy
+// the payload: it is sent from where it is.
+//
+//   - data: must not change until done is called.
+//   - done: called once if the error is nil, and not otherwise: when no subscriber
+//     needs data any more, because it was sent or is not going to be. On the loop,
+//     or in Close, or, if the payload was copied all the same, before
+//     PublishZeroCopy returns. It must not block; it may publish. The same func may be given
+//     for many messages, so that nothing is allocated.
+//   - It is copied if it is smaller than an eighth of a page, if the subscribers
+//     of the tag do not share pages (policies Latest and Sample; more sets of
+//     subscribers than MaxStreams), for the cache, and over RDMA, which sends
+//     only from memory that it knows.
+//   - Errors, order, threads: as PublishStatus. A payload counts in QueueBytes as
+//     if it were copied, but takes only one page of PoolBytes.
+//   - Blocks: never.
+func (p *Publisher) PublishZeroCopy(tag tags.Tag, status Status, data []byte, done func()) error {
+	lent, err := p.publishLent(tag, status, data, done)
+	if !lent {
+		if err = p.publish(tag, status, data, nil); err == nil {
+			done()
+		}
+	}
+	return err
+}
+
+// PublishZeroCopyContext publishes a message as PublishZeroCopy does, and waits
+// for room.
+//
+//   - Errors: as PublishContext.
+//   - Threads: any.
+func (p *Publisher) PublishZeroCopyContext(ctx context.Context, tag tags.Tag, status Status, data []byte, done func()) error {
+	err := p.PublishZeroCopy(tag, status, data, done)
+	if err != ErrNoResources { //nolint:errorlint // PublishZeroCopy returns it bare, and this is the data path
+		return err
+	}
+	return p.retry(ctx, tag, len(data), func() error { return p.PublishZeroCopy(tag, status, data, done) })
+}
+
+// publishLent publishes a message without copying it, if that is worth while and
+// can be done; otherwise it does nothing.
+func (p *Publisher) publishLent(tag tags.Tag, status Status, data []byte, done func()) (lent bool, err error) {
+	if len(data) < p.pageBytes/lentShare || len(data) > p.cfg.MaxMessageBytes || p.regionOnly.Load() {
+		return false, nil
+	}
+	t := p.tags.get(tag)
+	s := t.lockOnly()
+	if s == nil {
+		return false, nil
+	}
+	defer s.mu.Unlock()
+	if t.removed || s.closed || s.solo != nil || len(s.lanes) == 0 {
+		return false, nil
+	}
+	if err := s.appendLent(tag, status, data, done); err != nil {
+		return true, err
+	}
+	t.accepted(p.cache, status, data)
+	return true, nil
+}
+
+// appendLent publishes a message to the stream's subscribers, as a page of its
+// own that has the payload where it is. mu is held, and there are lanes.
+//
+// Errors: ErrNoResources; then nothing was published.
+func (s *stream) appendLent(tag tags.Tag, status Status, data []byte, done func()) error {
+	s.seal()
+	if err := s.pub.open(extent{1, int64(s.pub.pageSize(len(data)))}, s); err != nil {
+		return err
+	}
+	s.messages++
+	s.bytes += uint64(len(data))
+	if s.page == nil { // all lanes may lose it, and the pool is empty
+		s.loseAll(tag)
+		s.pub.loans.add(done)
+		return nil
+	}
+	s.writer.header(tag, status, 0, len(data))
+	s.page.lent, s.page.done = data, done
+	s.sealPage()
+	return nil
+}
+
+// loans are payloads of users that nobody needs any more, on their way back. The
+// user hears of it on the loop, as locks may be held where it turns out.
+type loans struct {
+	loop netio.Loop
+	tell func() // calls settle on the loop
+
+	mu    sync.Mutex
+	back  []func()
+	spare []func() // memory for back
+}
+
+// giveBack gives back the payload of a page.
+func (b *loans) giveBack(p *page) {
+	done := p.done
+	p.lent, p.done = nil, nil
+	clear(p.vector)
+	b.add(done)
+}
+
+func (b *loans) add(done func()) {
+	b.mu.Lock()
+	b.back = append(b.back, done)
+	first := len(b.back) == 1
+	b.mu.Unlock()
+	if first {
+		b.loop.Post(b.tell) // false if the loop has ended: Close will do it
+	}
+}
+
+// settle tells the users. On the loop, or when nothing is lent any more.
+func (b *loans) settle() {
+	b.mu.Lock()
+	list := b.back
+	b.back, b.spare = b.spare[:0], nil
+	b.mu.Unlock()
+	for _, done := range list {
+		done()
+	}
+	clear(list)
+	b.mu.Lock()
+	b.spare = list
+	b.mu.Unlock()
+}
