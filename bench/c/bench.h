@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HEADER = 24, SAMPLE_MASK = 1023, QUIET_ENDS = 20, WARMUP = 200 };
+enum { HEADER = 24, SAMPLE_MASK = 1023, QUIET_ENDS = 20 };
 #define END_LANE UINT32_MAX
 #define END_INTERVAL_NS 20000000L
 
@@ -309,7 +309,7 @@ static void ping(const options *o, exchange_one *exchange, void *system) {
     static histogram h;
     uint8_t *data = allocate(o->size);
     fill(data, o->size);
-    int64_t start = now_ns(), until = start + (int64_t)(o->seconds * 1e9), end;
+    int64_t start = now_ns(), until = start + (int64_t)(o->seconds * 1e9), warm = start + (until - start) / 10, end;
     uint64_t n = 0, corrupt = 0;
     do {
         int64_t sent = now_ns();
@@ -321,7 +321,7 @@ static void ping(const options *o, exchange_one *exchange, void *system) {
         memcpy(&sequence, data, 8);
         memcpy(&check, data + 12, 4);
         if (sequence != n || check != check_of(n, 0)) corrupt++;
-        if (n++ >= WARMUP) record(&h, end - sent);
+        if (n++ > 0 && sent >= warm) record(&h, end - sent);
     } while (end < until);
     printf("{\"role\":\"pub\",\"sent\":%" PRIu64 ",\"start_ns\":%" PRId64 ",\"end_ns\":%" PRId64 ",\"corrupt\":%" PRIu64,
            n, start, end, corrupt);

@@ -69,7 +69,9 @@ static void no_flush(void *system) { (void)system; }
 static void publish_all(const options *o) {
     sender s = {.socket = open_socket(ZMQ_XPUB), .size = TAG + o->size};
     int yes = 1;
-    if (zmq_setsockopt(s.socket, ZMQ_XPUB_NODROP, &yes, sizeof yes)) fail("XPUB_NODROP");
+    if (zmq_setsockopt(s.socket, ZMQ_XPUB_NODROP, &yes, sizeof yes) ||
+        zmq_setsockopt(s.socket, ZMQ_XPUB_VERBOSE, &yes, sizeof yes)) // every subscriber's, to count them
+        fail("zmq_setsockopt");
     s.data = allocate(s.size);
     fill(s.data + TAG, o->size);
     for (int i = 0; i < MEMORIES; i++) {

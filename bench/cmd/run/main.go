@@ -29,6 +29,7 @@ func init() {
 
 type flags struct {
 	profile, out, doc, from string
+	command, profiles       string
 	only, systems           *regexp.Regexp
 	patience                time.Duration
 	idle                    float64
@@ -54,6 +55,8 @@ func parse() (flags, error) {
 	flag.StringVar(&f.out, "out", "out", "folder for the programs and the raw data")
 	flag.StringVar(&f.doc, "doc", "", "folder to which the document and its plot are written; empty: nowhere")
 	flag.StringVar(&f.from, "from", "", "a file of raw data to read instead of measuring")
+	flag.StringVar(&f.command, "command", "", "what to call this run in the document; default: the command line")
+	flag.StringVar(&f.profiles, "profiles", "", "folder for CPU and allocation profiles of the programs in Go; empty: none")
 	only := flag.String("only", "", "regular expression: scenarios")
 	systems := flag.String("systems", "", "regular expression: systems")
 	flag.DurationVar(&f.patience, "patience", 20*time.Second, "longest wait for an idle machine before each measurement")
@@ -131,34 +134,50 @@ func (f flags) measure() (data report.Data, err error) {
 	lines := json.NewEncoder(file)
 	data.Machine = run.Describe(profile)
 	data.Machine.Skipped = built.Skipped
+	if f.command != "" {
+		data.Machine.Command = f.command
+	}
 	if err := lines.Encode(data.Machine); err != nil {
 		return data, err
 	}
 	for program, missing := range built.Skipped {
 		fmt.Fprintf(os.Stderr, "SKIPPED: %s: %s\n", program, missing)
 	}
-	runner := &run.Runner{Built: built, Profile: profile, Patience: f.patience, Idle: f.idle}
+	runner := &run.Runner{Built: built, Profile: profile, Patience: f.patience, Idle: f.idle, Profiles: f.profiles}
 	for _, s := range scenario.All() {
 		if !s.In(profile) || !f.only.MatchString(s.Name) {
 			continue
 		}
 		for round := range profile.Rounds {
-			for _, row := range s.Rows {
-				system, err := scenario.Find(row.System)
-				if err != nil {
-					return data, err
-				}
-				if row.Of != "" || !f.systems.MatchString(system.Name) || built.Skipped[system.Program] != "" {
-					continue
-				}
-				record := runner.Measure(s, system, round)
-				data.Records = append(data.Records, record)
+			records, err := f.round(runner, s, round)
+			data.Records = append(data.Records, records...)
+			if err != nil {
+				return data, err
+			}
+			for _, record := range records {
 				if err := lines.Encode(record); err != nil {
 					return data, err
 				}
-				fmt.Fprintln(os.Stderr, report.Line(s, record))
 			}
 		}
 	}
 	return data, nil
+}
+
+// round measures each system of a scenario once.
+func (f flags) round(runner *run.Runner, s scenario.Scenario, round int) ([]run.Record, error) {
+	var records []run.Record
+	for _, row := range s.Rows {
+		system, err := scenario.Find(row.System)
+		if err != nil {
+			return records, err
+		}
+		if row.Of != "" || !f.systems.MatchString(system.Name) || runner.Built.Skipped[system.Program] != "" {
+			continue
+		}
+		record := runner.Measure(s, system, round)
+		fmt.Fprintln(os.Stderr, report.Line(s, record))
+		records = append(records, record)
+	}
+	return records, nil
 }

@@ -1,16 +1,15 @@
 package main
 
 import (
-	"context"
-	"os"
 	"runtime"
 
-	"tagbus/bench/internal/load"
 	"tagbus/bus"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 	"tagbus/node"
 	"tagbus/tags"
+
+	"tagbus/bench/internal/load"
 )
 
 // first is the tag 0 of the options; the others follow with a gap of one, so
@@ -66,7 +65,7 @@ func open(o load.Options, folder string) *node.Node {
 	cfg := node.Config{
 		Bus:  folder,
 		Loop: reactor.Config{BusyPoll: o.Spin},
-		TCP:  tcp.Config{CongestionControl: o.Congestion},
+		TCP:  tcp.Config{CongestionControl: o.Congestion, MaxEndpoints: max(tcp.DefaultMaxEndpoints, o.Subscribers)},
 	}
 	if o.Way == "thread" {
 		// The loop holds a processor of the runtime; the others share the rest.
@@ -79,61 +78,11 @@ func open(o load.Options, folder string) *node.Node {
 }
 
 func publisherConfig(o load.Options) bus.PublisherConfig {
-	cfg := bus.PublisherConfig{Tags: served(o.Wanted), FlushInterval: o.Flush}
+	cfg := bus.PublisherConfig{
+		Tags: served(o.Wanted), FlushInterval: o.Flush, MaxSubscribers: max(bus.DefaultMaxSubscribers, o.Subscribers),
+	}
 	if o.Way == "immediate" || o.Work == load.WorkPingPong {
 		cfg.FlushInterval = bus.FlushImmediately
 	}
 	return cfg
-}
-
-func publish(o load.Options) {
-	folder, err := os.MkdirTemp("", "bus")
-	load.Must(err)
-	n := open(o, folder)
-	p, err := n.NewPublisher(publisherConfig(o))
-	load.Must(err)
-	load.Listening(folder)
-	load.AwaitGo()
-	load.Must(p.WaitSubscribers(context.Background(), o.Subscribers, served(o.Tags)))
-	load.Publish(o, load.System{
-		Sender: func() load.Sender { return &sender{p, load.NewMessage(o.Size)} },
-		Flush:  p.Flush,
-	})
-	load.Must(n.Close())
-}
-
-// sender publishes for one producer.
-type sender struct {
-	p    *bus.Publisher
-	data []byte
-}
-
-// Publish implements load.Sender.
-func (s *sender) Publish(i int, sequence uint64, lane uint32, due int64) {
-	load.Stamp(s.data, sequence, lane, due)
-	load.Must(s.p.PublishContext(context.Background(), tag(i), s.data))
-}
-
-func subscribe(o load.Options) {
-	n := open(o, o.Addr)
-	s, err := n.NewSubscriber(bus.SubscriberConfig{})
-	load.Must(err)
-	cfg := bus.SubscriptionConfig{}
-	if o.Policy != "" {
-		load.Must(cfg.Policy.UnmarshalText([]byte(o.Policy)))
-	}
-	checker, done := load.NewChecker(o), make(chan struct{})
-	subscription, err := s.SubscribeWith(wanted(o), func(m bus.Message) {
-		if checker.Take(m.Data) {
-			close(done)
-		}
-	}, cfg)
-	load.Must(err)
-	load.Must(subscription.Wait(context.Background()))
-	profiled := load.Profile(o)
-	load.Ready()
-	<-done
-	profiled()
-	load.Must(n.Close())
-	checker.Result().Report()
 }

@@ -5,10 +5,11 @@ import (
 	"encoding/binary"
 	"net/netip"
 
-	"tagbus/bench/internal/load"
 	"tagbus/netio"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
+
+	"tagbus/bench/internal/load"
 )
 
 // zeroCopy sends from the user's memory, straight by the transport: the tag goes

@@ -1,3 +1,5 @@
+//go:build cgo
+
 // Command zmq4 is the benchmark program of libzmq used from Go, by the binding
 // github.com/pebbe/zmq4. It needs cgo and libzmq.
 package main
@@ -47,6 +49,7 @@ func bind(s *zmq4.Socket) {
 func publish(o load.Options) {
 	s := open(zmq4.XPUB)
 	load.Must(s.SetXpubNodrop(true))
+	load.Must(s.SetXpubVerbose(1)) // every subscriber's subscription, to count them
 	bind(s)
 	load.AwaitGo()
 	for range o.Subscribers * o.Tags {

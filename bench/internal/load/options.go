@@ -35,7 +35,7 @@ type Options struct {
 	Spin       time.Duration // tagbus: BusyPoll
 	Connects   int           // tagbus, scale: subscribers in this process
 
-	CPUProfile, MemProfile string // files, in the process of the role named by ProfileRole
+	CPUProfile, MemProfile string // files; empty: no profiles
 }
 
 // Parse reads the options from the command line.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"runtime/pprof"
 	"sync"
 	"time"
 )
@@ -86,9 +85,9 @@ func (r PubResult) Report() {
 func Publish(o Options, s System) {
 	done := Profile(o)
 	if o.Work == WorkOpenLoop {
-		openLoop(o, s).finish(o, s)
+		openLoop(o, s).finish(s)
 	} else {
-		throughput(o, s).finish(o, s)
+		throughput(o, s).finish(s)
 	}
 	done()
 }
@@ -156,7 +155,7 @@ func openLoop(o Options, s System) PubResult {
 
 // finish reports, and publishes end messages until the runner says that all
 // subscribers have reported.
-func (r PubResult) finish(o Options, s System) {
+func (r PubResult) finish(s System) {
 	quit := make(chan struct{})
 	go func() {
 		AwaitQuit()
@@ -175,80 +174,5 @@ func (r PubResult) finish(o Options, s System) {
 			return
 		case <-again.C:
 		}
-	}
-}
-
-// Pings records the round trips of a ping-pong, whatever carries them: one is on
-// its way at any time.
-//
-// Threads: one at a time.
-type Pings struct {
-	seconds  float64
-	send     func(data []byte)
-	data     []byte
-	sequence uint64
-	sentNS   int64
-	until    int64
-	result   PubResult
-}
-
-// warmup are the round trips before those that count.
-const warmup = 200
-
-// NewPings returns a player that sends by send.
-func NewPings(o Options, send func(data []byte)) *Pings {
-	return &Pings{seconds: o.Seconds, send: send, data: NewMessage(o.Size), result: PubResult{Latency: newHistogram()}}
-}
-
-// Start sends the first message.
-func (p *Pings) Start() {
-	p.result.StartNS = Now()
-	p.until = p.result.StartNS + int64(p.seconds*1e9)
-	p.next()
-}
-
-func (p *Pings) next() {
-	p.sentNS = Now()
-	Stamp(p.data, p.sequence, 0, p.sentNS)
-	p.send(p.data)
-}
-
-// Return takes an answer and sends the next message. It tells whether the time
-// is over.
-func (p *Pings) Return(data []byte) bool {
-	now := Now()
-	if sequence, ok := Sequence(data); !ok || sequence != p.sequence {
-		p.result.Corrupt++
-	}
-	if p.sequence >= warmup {
-		p.result.Latency.record(now - p.sentNS)
-	}
-	p.sequence++
-	if now >= p.until {
-		p.result.Sent, p.result.EndNS = p.sequence, now
-		return true
-	}
-	p.next()
-	return false
-}
-
-// Result returns the round trips. Call it when Return has returned true.
-func (p *Pings) Result() PubResult { return p.result }
-
-// Profile starts the profiles that were asked for; the result ends them.
-func Profile(o Options) func() {
-	if o.CPUProfile == "" && o.MemProfile == "" {
-		return func() {}
-	}
-	cpu, err := os.Create(o.CPUProfile)
-	Must(err)
-	Must(pprof.StartCPUProfile(cpu))
-	return func() {
-		pprof.StopCPUProfile()
-		Must(cpu.Close())
-		mem, err := os.Create(o.MemProfile)
-		Must(err)
-		Must(pprof.Lookup("allocs").WriteTo(mem, 0))
-		Must(mem.Close())
 	}
 }

@@ -43,6 +43,16 @@ type SubResult struct {
 	Extra map[string]float64 `json:"extra,omitempty"`
 }
 
+// Add adds what another subscriber of the same process has received. Latencies
+// are of one subscriber only.
+func (r *SubResult) Add(other SubResult) {
+	r.Received += other.Received
+	r.LastNS = max(r.LastNS, other.LastNS)
+	r.Sampled += other.Sampled
+	r.Corrupt += other.Corrupt
+	r.Disordered += other.Disordered
+}
+
 // Histogram is a distribution of latencies, in nanoseconds.
 type Histogram struct {
 	Count uint64 `json:"count"`

@@ -61,13 +61,15 @@ func results(d Data, s scenario.Scenario) []result {
 }
 
 // goal returns the goal of a row as text, and whether it is met; no text means
-// no goal.
+// no goal, or that it cannot be told.
 func (r result) goal() (text string, met bool) {
 	switch {
+	case r.ratio == 0:
+		return "", false
 	case r.AtLeast > 0:
 		return fmt.Sprintf("≥ %.2fx", r.AtLeast), r.ratio >= r.AtLeast
 	case r.AtMost > 0:
-		return fmt.Sprintf("≤ %.2fx", r.AtMost), r.ratio > 0 && r.ratio <= r.AtMost
+		return fmt.Sprintf("≤ %.2fx", r.AtMost), r.ratio <= r.AtMost
 	default:
 		return "", false
 	}
@@ -93,7 +95,7 @@ func goals(d Data) string {
 	for _, s := range scenario.All() {
 		for _, r := range results(d, s) {
 			text, met := r.goal()
-			if text == "" || r.ratio == 0 {
+			if text == "" {
 				continue
 			}
 			fmt.Fprintf(&b, "| %s | %s / %s | %s | %.2fx | %s |\n", s.Name, s.Compared(), r.name(), text, r.ratio, mark(met))
@@ -128,11 +130,18 @@ func table(d Data, s scenario.Scenario) string {
 			cells = append(cells, r.figure("%.1f", func(r run.Record) float64 { return float64(r.Latency.P99) / 1e3 }),
 				r.figure("%.1f", func(r run.Record) float64 { return float64(r.Latency.P999) / 1e3 }))
 		}
-		cells = append(cells, fmt.Sprintf("%.2f", r.ratio), goal, r.cpu(), r.lost(),
+		cells = append(cells, ratioText(r.ratio), goal, r.cpu(), r.lost(),
 			r.figure("%.0f %%", func(r run.Record) float64 { return 100 * r.Foreign }))
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
 	}
 	return b.String() + extras(rows) + failures(d, s)
+}
+
+func ratioText(ratio float64) string {
+	if ratio == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", ratio)
 }
 
 func (r result) figure(format string, of func(run.Record) float64) string {

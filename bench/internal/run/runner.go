@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -21,7 +23,7 @@ type Runner struct {
 	Profile  scenario.Profile
 	Patience time.Duration // to wait for an idle machine, for each measurement
 	Idle     float64       // share of the machine that others may use
-	Extra    []string      // more arguments of the publisher, for profiles
+	Profiles string        // folder for profiles of the programs in Go; empty: none
 }
 
 // startTime is how long programs may take for all but the measurement itself.
@@ -109,6 +111,7 @@ func (r *Runner) open(t *trial, s scenario.Scenario, system scenario.System) err
 	}
 	environment := []string{"TMPDIR=" + t.folder}
 	launch := func(role string, more ...string) (*process, error) {
+		more = append(more, r.profiles(s, system, role)...)
 		return start(system.Name+" "+role, r.Built.Path(system.Program), slices.Concat(args, []string{"--role=" + role}, more), environment)
 	}
 	var at struct {
@@ -124,7 +127,7 @@ func (r *Runner) open(t *trial, s scenario.Scenario, system scenario.System) err
 			return err
 		}
 	}
-	if t.pub, err = launch(load.RolePub, append([]string{"--addr=" + at.Listen}, r.Extra...)...); err != nil {
+	if t.pub, err = launch(load.RolePub, "--addr="+at.Listen); err != nil {
 		return err
 	}
 	if err := t.pub.read(&at, t.until); err != nil {
@@ -147,6 +150,16 @@ func (r *Runner) open(t *trial, s scenario.Scenario, system scenario.System) err
 		}
 	}
 	return nil
+}
+
+// profiles are the arguments for the profiles of a process. Those of several
+// subscribers replace each other.
+func (r *Runner) profiles(s scenario.Scenario, system scenario.System, role string) []string {
+	if r.Profiles == "" || role == load.RoleServer {
+		return nil
+	}
+	name := filepath.Join(r.Profiles, strings.ReplaceAll(s.Name, "/", "-")+"-"+system.Name+"-"+role)
+	return []string{"--cpuprofile=" + name + ".cpu.prof", "--memprofile=" + name + ".mem.prof"}
 }
 
 func serves(program string) bool {

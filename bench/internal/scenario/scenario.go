@@ -60,7 +60,7 @@ type Profile struct {
 
 // Profiles are those that the runner knows.
 var Profiles = []Profile{
-	{"tiny", 0.02, 1}, // that everything works
+	{"tiny", 0.05, 1}, // that everything works
 	{"quick", 0.5, 3},
 	{"full", 2, 5},
 }
@@ -202,9 +202,13 @@ func latency() []Scenario {
 		{
 			Group: "Latency", Name: "pingpong/64B", Work: load.WorkPingPong, Size: 64, Metric: P50, Subject: "tagbus-immediate",
 			Rows: []Row{
-				{System: "tagbus-immediate"}, {System: "tagbus-thread"},
+				{System: "tagbus-immediate"},
+				{System: "tagbus-thread"},
 				{System: "libzmq", AtMost: 0.65},
-				{System: "nats"}, {System: "zmq4"}, {System: "nng"}, {System: "gonet"},
+				{System: "nats"},
+				{System: "zmq4"},
+				{System: "nng"},
+				{System: "gonet"},
 				{System: "c-epoll", AtMost: 1},
 			},
 		},
@@ -218,8 +222,15 @@ func latency() []Scenario {
 			Group: "Latency", Name: fmt.Sprintf("openloop/64B/%.0f-per-s", rate), Work: load.WorkOpenLoop, Size: 64, Rate: rate,
 			Metric: P50, Subject: "tagbus-immediate",
 			Rows: []Row{
-				{System: "tagbus-immediate"}, {System: "tagbus-100us"}, {System: "tagbus"}, {System: "tagbus-spin"},
-				{System: "libzmq"}, {System: "nats"}, {System: "gonet"}, {System: "c-epoll"}, {System: "c-busy"},
+				{System: "tagbus-immediate"},
+				{System: "tagbus-100us"},
+				{System: "tagbus"},
+				{System: "tagbus-spin"},
+				{System: "libzmq"},
+				{System: "nats"},
+				{System: "gonet"},
+				{System: "c-epoll"},
+				{System: "c-busy"},
 			},
 		})
 	}
