@@ -1,12 +1,17 @@
 # The work is in scripts/; this file only names it.
 # Settings: FUZZTIME (20s, or 10000x inputs), BENCH (regular expression),
-# BENCHTIME (1s, or 1x), COUNT (repetitions of a benchmark), RUNS (of the suites
-# by flake), VERBS (no: test leaves out what make verbs does).
+# BENCHTIME (1s, or 1x), COUNT (repetitions of a benchmark), BASE (commit that
+# benchstat compares with), ONLY and SYSTEMS (regular expressions for bench and
+# profile), RUNS (of the suites by flake), VERBS (no: test leaves out what make
+# verbs does).
 
 FUZZTIME  ?= 20s
 BENCH     ?= .
 BENCHTIME ?= 1s
 COUNT     ?= 1
+BASE      ?= main
+ONLY      ?=
+SYSTEMS   ?=
 RUNS      ?= 100
 VERBS     ?= yes
 
@@ -20,10 +25,10 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test verbs race invariants flake lint fmt bench fuzz cover ci clean
+.PHONY: help build demo test verbs race invariants flake lint fmt gobench bench bench-full bench-doc bench-check profile benchstat fuzz cover ci clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## bin/publisher and bin/subscriber
 	CGO_ENABLED=0 go build -o bin/ ./cmd/publisher ./cmd/subscriber
@@ -60,12 +65,35 @@ lint: ## golangci-lint as pinned in tools/go.mod (first run builds it: about a m
 		CGO_ENABLED=1 $(TOOL) golangci-lint run --build-tags libfabric ./...; \
 	else echo "SKIPPED: golangci-lint of the RDMA backend needs libfabric (Debian: libfabric-dev pkg-config)"; fi
 	cd tools && go tool golangci-lint run ./...
+	cd bench && CGO_ENABLED=0 go tool -modfile=../tools/go.mod golangci-lint run ./...
 
 fmt: ## format the code as lint wants it
 	$(TOOL) golangci-lint fmt
 
-bench: ## benchmarks; compare two outputs: go tool -modfile=tools/go.mod benchstat OLD NEW
+gobench: ## the Go benchmarks: BENCH, BENCHTIME, COUNT
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -benchmem ./...
+
+# How bench/ is used; the command line is noted in what it writes.
+BENCHRUN = cd bench && CGO_ENABLED=0 go run ./cmd/run -only '$(ONLY)' -systems '$(SYSTEMS)'
+
+bench: ## the bus against its peers and plain C, with goals; some five minutes on an idle machine
+	$(BENCHRUN) -profile quick -command 'make bench'
+
+bench-full: ## the same, more thorough, some half an hour; writes docs/benchmarks.md
+	$(BENCHRUN) -profile full -command 'make bench-full' -doc ../docs
+
+bench-doc: ## docs/benchmarks.md from what was measured last
+	$(BENCHRUN) -from out/results.jsonl -doc ../docs
+
+bench-check: ## that every system of bench works and verifies, in a minute; measures nothing
+	cd bench && go mod tidy -diff && CGO_ENABLED=0 go vet ./... && CGO_ENABLED=0 go test ./...
+	$(BENCHRUN) -profile tiny -patience 0s -strict -command 'make bench-check'
+
+profile: ## CPU and allocation profiles of 40 B from end to end: bench/out/profiles (ONLY, SYSTEMS)
+	@ONLY='$(or $(ONLY),^throughput/40B$$)' SYSTEMS='$(or $(SYSTEMS),^tagbus$$)' scripts/profile.sh
+
+benchstat: ## the Go benchmarks of this tree against those of BASE, in turn: BENCH, COUNT
+	@BENCH='$(BENCH)' BENCHTIME=$(BENCHTIME) COUNT=$(COUNT) scripts/benchstat.sh $(BASE)
 
 fuzz: ## each fuzz target for FUZZTIME
 	@FUZZTIME=$(FUZZTIME) scripts/fuzz.sh
@@ -78,4 +106,4 @@ ci: ## all that must pass before a change goes in
 	@CI=true .ci/run
 
 clean: ## remove what the targets above have built
-	rm -rf bin coverage.out
+	rm -rf bin bench/out coverage.out

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"tagbus/bus"
+	"tagbus/node"
+
+	"tagbus/bench/internal/load"
+)
+
+func publish(o load.Options) {
+	folder, err := os.MkdirTemp("", "bus")
+	load.Must(err)
+	n := open(o, folder)
+	p, err := n.NewPublisher(publisherConfig(o))
+	load.Must(err)
+	empty := load.ResidentBytes()
+	load.Listening(folder)
+	load.AwaitGo()
+	load.Must(p.WaitSubscribers(context.Background(), o.Subscribers, served(o.Tags)))
+	if o.Work == load.WorkIdle {
+		idlePublisher(o, empty)
+	} else {
+		load.Publish(o, load.System{
+			Sender: func() load.Sender { return &sender{p, load.NewMessage(o.Size)} },
+			Flush:  p.Flush,
+		})
+	}
+	load.Must(n.Close())
+}
+
+// idlePublisher measures what subscribers cost that get nothing.
+func idlePublisher(o load.Options, empty float64) {
+	result := load.PubResult{StartNS: load.Now(), Extra: map[string]float64{
+		"publisher_bytes_per_subscriber": (load.ResidentBytes() - empty) / float64(o.Subscribers),
+		"publisher_idle_cpu":             load.IdleCPU(o.Seconds),
+	}}
+	result.EndNS = load.Now()
+	result.Report()
+	load.AwaitQuit()
+}
+
+// sender publishes for one producer.
+type sender struct {
+	p    *bus.Publisher
+	data []byte
+}
+
+// Publish implements load.Sender.
+func (s *sender) Publish(i int, sequence uint64, lane uint32, due int64) {
+	load.Stamp(s.data, sequence, lane, due)
+	load.Must(s.p.PublishContext(context.Background(), tag(i), s.data))
+}
+
+// receiver is a subscriber and what it has received.
+type receiver struct {
+	checker      *load.Checker
+	subscription *bus.Subscription
+	done         chan struct{}
+}
+
+func newReceiver(o load.Options, n *node.Node) *receiver {
+	s, err := n.NewSubscriber(bus.SubscriberConfig{})
+	load.Must(err)
+	cfg := bus.SubscriptionConfig{}
+	if o.Policy != "" {
+		load.Must(cfg.Policy.UnmarshalText([]byte(o.Policy)))
+	}
+	r := &receiver{checker: load.NewChecker(o), done: make(chan struct{})}
+	r.subscription, err = s.SubscribeWith(wanted(o), func(m bus.Message) {
+		if r.checker.Take(m.Data) {
+			close(r.done)
+		}
+	}, cfg)
+	load.Must(err)
+	return r
+}
+
+// subscribe has one subscriber or many in one node.
+func subscribe(o load.Options) {
+	n := open(o, o.Addr)
+	empty, began := load.ResidentBytes(), load.Now()
+	receivers := make([]*receiver, o.Connects)
+	for i := range receivers {
+		receivers[i] = newReceiver(o, n)
+	}
+	for _, r := range receivers {
+		load.Must(r.subscription.Wait(context.Background()))
+	}
+	result := load.SubResult{Role: load.RoleSub}
+	if o.Connects > 1 {
+		result.Extra = map[string]float64{
+			"connect_seconds":                 float64(load.Now()-began) / 1e9,
+			"subscriber_bytes_per_subscriber": (load.ResidentBytes() - empty) / float64(o.Connects),
+		}
+	}
+	profiled := load.Profile(o)
+	load.Ready()
+	if o.Work == load.WorkIdle {
+		result.Extra["subscribers_idle_cpu"] = load.IdleCPU(o.Seconds)
+		result.Report()
+		select {} // until the runner ends it
+	}
+	for _, r := range receivers {
+		<-r.done
+	}
+	profiled()
+	load.Must(n.Close())
+	for _, r := range receivers {
+		result.Add(r.checker.Result())
+	}
+	if o.Connects == 1 {
+		result.Latency = receivers[0].checker.Result().Latency
+	}
+	result.Report()
+}

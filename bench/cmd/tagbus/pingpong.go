@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"tagbus/bus"
+	"tagbus/tags"
+
+	"tagbus/bench/internal/load"
+)
+
+// The tags of a ping-pong, in the two directions.
+const (
+	there = first
+	back  = first + 1
+)
+
+// pingPong has a publisher and a subscriber in each of both processes, and
+// answers in the handler.
+func pingPong(o load.Options) {
+	folder, mine, others := o.Addr, back, there
+	if o.Role == load.RolePub {
+		mine, others = there, back
+		var err error
+		folder, err = os.MkdirTemp("", "bus")
+		load.Must(err)
+	}
+	n := open(o, folder)
+	cfg := publisherConfig(o)
+	cfg.Tags = tags.Of(mine)
+	p, err := n.NewPublisher(cfg)
+	load.Must(err)
+	s, err := n.NewSubscriber(bus.SubscriberConfig{})
+	load.Must(err)
+	send := func(data []byte) { load.Must(p.Publish(mine, data)) }
+	if o.Role == load.RolePub {
+		load.Listening(folder)
+		load.AwaitGo()
+		player := load.NewPings(o, send)
+		subscribeAndWait(p, s, others, player.Return, mine, player.Start)
+		player.Result().Report()
+	} else {
+		_, err := s.Subscribe(tags.Of(others), func(m bus.Message) { send(m.Data) })
+		load.Must(err)
+		load.Ready()
+		select {} // until the runner ends it
+	}
+	load.AwaitQuit()
+	load.Must(n.Close())
+}
+
+// subscribeAndWait subscribes to a tag, starts when both directions are connected,
+// and returns when take has said that it was the last message.
+func subscribeAndWait(p *bus.Publisher, s *bus.Subscriber, from tags.Tag, take func([]byte) bool, to tags.Tag, start func()) {
+	done := make(chan struct{})
+	subscription, err := s.Subscribe(tags.Of(from), func(m bus.Message) {
+		if take(m.Data) {
+			close(done)
+		}
+	})
+	load.Must(err)
+	ctx := context.Background()
+	if err := errors.Join(subscription.Wait(ctx), p.WaitSubscribers(ctx, 1, tags.Of(to))); err != nil {
+		load.Fail(err)
+	}
+	start()
+	<-done
+}

@@ -1,0 +1,82 @@
+// Package load is what the benchmark programs written in Go have in common: the
+// options, the messages and how they are checked, the clock, and how a program
+// talks with the runner. The programs in C do the same in c/bench.h; whoever
+// changes one changes the other.
+package load
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"time"
+)
+
+// Options say what a program is to do. The runner sets them; a program ignores
+// those that do not concern it.
+type Options struct {
+	Role string // pub, sub, or server
+	Work string // throughput, pingpong, openloop
+	Addr string // where the publisher (or the server) is; a folder for tagbus
+
+	Size        int // of the payload, bytes; at least HeaderBytes
+	Tags        int // published round robin
+	Subscribers int // processes that the publisher waits for
+	Producers   int // goroutines or threads that publish
+
+	Seconds float64 // how long to publish
+	Rate    float64 // messages a second in an open loop
+
+	Way        string        // of the system: buffered, immediate, zerocopy …
+	Set        string        // how a subscriber asks for the tags: exact, ranges, masks
+	Wanted     int           // tags that a subscriber asks for; default Tags
+	Policy     string        // of a tagbus subscription
+	Congestion string        // TCP congestion control of the sender; empty: the system's
+	Flush      time.Duration // tagbus: FlushInterval; 0: the default
+	Spin       time.Duration // tagbus: BusyPoll
+	Connects   int           // tagbus, scale: subscribers in this process
+
+	CPUProfile, MemProfile string // files; empty: no profiles
+}
+
+// Parse reads the options from the command line.
+func Parse() Options {
+	var o Options
+	flag.StringVar(&o.Role, "role", "", "pub, sub or server")
+	flag.StringVar(&o.Work, "work", "throughput", "throughput, pingpong or openloop")
+	flag.StringVar(&o.Addr, "addr", "", "of the publisher")
+	flag.IntVar(&o.Size, "size", 40, "payload bytes")
+	flag.IntVar(&o.Tags, "tags", 1, "published round robin")
+	flag.IntVar(&o.Subscribers, "subscribers", 1, "to wait for")
+	flag.IntVar(&o.Producers, "producers", 1, "that publish")
+	flag.Float64Var(&o.Seconds, "seconds", 1, "how long to publish")
+	flag.Float64Var(&o.Rate, "rate", 0, "messages a second")
+	flag.StringVar(&o.Way, "way", "", "variant of the system")
+	flag.StringVar(&o.Set, "set", "exact", "exact, ranges or masks")
+	flag.IntVar(&o.Wanted, "wanted", 0, "tags that a subscriber asks for")
+	flag.StringVar(&o.Policy, "policy", "", "of the subscription")
+	flag.StringVar(&o.Congestion, "congestion", "", "of the sender")
+	flag.DurationVar(&o.Flush, "flush", 0, "flush interval")
+	flag.DurationVar(&o.Spin, "spin", 0, "busy-poll time")
+	flag.IntVar(&o.Connects, "connects", 1, "subscribers in this process")
+	flag.StringVar(&o.CPUProfile, "cpuprofile", "", "file")
+	flag.StringVar(&o.MemProfile, "memprofile", "", "file")
+	flag.Parse()
+	o.Wanted = max(o.Wanted, o.Tags)
+	if o.Size < HeaderBytes {
+		Fail(fmt.Errorf("size %d: want at least %d bytes", o.Size, HeaderBytes))
+	}
+	return o
+}
+
+// Fail ends the program; the runner shows what it says.
+func Fail(err error) {
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// Must ends the program if err is not nil.
+func Must(err error) {
+	if err != nil {
+		Fail(err)
+	}
+}

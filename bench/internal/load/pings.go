@@ -1,0 +1,57 @@
+package load
+
+// Pings records the round trips of a ping-pong, whatever carries them: one is on
+// its way at any time.
+//
+// Threads: one at a time.
+type Pings struct {
+	seconds  float64
+	send     func(data []byte)
+	data     []byte
+	sequence uint64
+	sentNS   int64
+	warm     int64 // from when on round trips count: after a tenth of the time
+	until    int64
+	result   PubResult
+}
+
+// NewPings returns a player that sends by send.
+func NewPings(o Options, send func(data []byte)) *Pings {
+	return &Pings{seconds: o.Seconds, send: send, data: NewMessage(o.Size), result: PubResult{Latency: newHistogram()}}
+}
+
+// Start sends the first message.
+func (p *Pings) Start() {
+	p.result.StartNS = Now()
+	p.until = p.result.StartNS + int64(p.seconds*1e9)
+	p.warm = p.result.StartNS + int64(p.seconds*1e8)
+	p.next()
+}
+
+func (p *Pings) next() {
+	p.sentNS = Now()
+	Stamp(p.data, p.sequence, 0, p.sentNS)
+	p.send(p.data)
+}
+
+// Return takes an answer and sends the next message. It tells whether the time
+// is over.
+func (p *Pings) Return(data []byte) bool {
+	now := Now()
+	if sequence, ok := Sequence(data); !ok || sequence != p.sequence {
+		p.result.Corrupt++
+	}
+	if p.sequence > 0 && p.sentNS >= p.warm {
+		p.result.Latency.record(now - p.sentNS)
+	}
+	p.sequence++
+	if now >= p.until {
+		p.result.Sent, p.result.EndNS = p.sequence, now
+		return true
+	}
+	p.next()
+	return false
+}
+
+// Result returns the round trips. Call it when Return has returned true.
+func (p *Pings) Result() PubResult { return p.result }

@@ -1,0 +1,54 @@
+package load
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"runtime/pprof"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ResidentBytes is the memory of this process, less what it could give back.
+func ResidentBytes() float64 {
+	debug.FreeOSMemory()
+	text, err := os.ReadFile("/proc/self/statm")
+	Must(err)
+	var size, resident int
+	_, err = fmt.Sscan(string(text), &size, &resident)
+	Must(err)
+	return float64(resident * os.Getpagesize())
+}
+
+// IdleCPU waits for a time and returns the share of a processor that this process
+// used meanwhile.
+func IdleCPU(seconds float64) float64 {
+	before := used()
+	time.Sleep(time.Duration(seconds * 1e9)) //nolint:forbidigo // nothing happens that could be waited for
+	return (used() - before).Seconds() / seconds
+}
+
+func used() time.Duration {
+	var u unix.Rusage
+	Must(unix.Getrusage(unix.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// Profile starts the profiles that were asked for; the result ends them.
+func Profile(o Options) func() {
+	if o.CPUProfile == "" && o.MemProfile == "" {
+		return func() {}
+	}
+	cpu, err := os.Create(o.CPUProfile)
+	Must(err)
+	Must(pprof.StartCPUProfile(cpu))
+	return func() {
+		pprof.StopCPUProfile()
+		Must(cpu.Close())
+		mem, err := os.Create(o.MemProfile)
+		Must(err)
+		Must(pprof.Lookup("allocs").WriteTo(mem, 0))
+		Must(mem.Close())
+	}
+}

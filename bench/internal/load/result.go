@@ -1,0 +1,89 @@
+package load
+
+import (
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Words of the options and of the lines that programs print.
+const (
+	RolePub    = "pub"
+	RoleSub    = "sub"
+	RoleServer = "server"
+
+	WorkThroughput = "throughput"
+	WorkPingPong   = "pingpong"
+	WorkOpenLoop   = "openloop"
+	WorkIdle       = "idle"
+)
+
+// PubResult is the line that a publisher prints at its end.
+type PubResult struct {
+	Role    string    `json:"role"`
+	Sent    uint64    `json:"sent"`
+	StartNS int64     `json:"start_ns"` // CLOCK_MONOTONIC at the first message
+	EndNS   int64     `json:"end_ns"`   // when the last one was accepted
+	Refused uint64    `json:"refused,omitempty"`
+	Corrupt uint64    `json:"corrupt,omitempty"` // answers, in ping-pong
+	Latency Histogram `json:"latency,omitzero"`  // round trips, in ping-pong
+
+	// Extra are figures of the system's own, for example memory per subscriber.
+	Extra map[string]float64 `json:"extra,omitempty"`
+}
+
+// SubResult is the line that a subscriber prints at its end.
+type SubResult struct {
+	Role       string    `json:"role"`
+	Received   uint64    `json:"received"`
+	LastNS     int64     `json:"last_ns"` // CLOCK_MONOTONIC at the last message
+	Sampled    uint64    `json:"sampled"` // compared byte by byte
+	Corrupt    uint64    `json:"corrupt"`
+	Disordered uint64    `json:"disordered"`
+	Latency    Histogram `json:"latency,omitzero"`
+
+	Extra map[string]float64 `json:"extra,omitempty"`
+}
+
+// Add adds what another subscriber of the same process has received. Latencies
+// are of one subscriber only.
+func (r *SubResult) Add(other SubResult) {
+	r.Received += other.Received
+	r.LastNS = max(r.LastNS, other.LastNS)
+	r.Sampled += other.Sampled
+	r.Corrupt += other.Corrupt
+	r.Disordered += other.Disordered
+}
+
+// Histogram is a distribution of latencies, in nanoseconds.
+type Histogram struct {
+	Count uint64 `json:"count"`
+	P50   int64  `json:"p50"`
+	P90   int64  `json:"p90"`
+	P99   int64  `json:"p99"`
+	P999  int64  `json:"p999"`
+	Max   int64  `json:"max"`
+
+	counts *hdrhistogram.Histogram
+}
+
+// longest is the largest latency that is told from longer ones.
+const longest = 60e9
+
+func newHistogram() Histogram {
+	return Histogram{counts: hdrhistogram.New(1, longest, 3)}
+}
+
+func (h *Histogram) record(ns int64) {
+	// Two clocks that are read one after the other may differ by some ns.
+	_ = h.counts.RecordValue(min(max(ns, 1), longest)) // within its limits: no error
+}
+
+// summary returns the histogram with its percentiles.
+func (h *Histogram) summary() Histogram {
+	if h.counts == nil || h.counts.TotalCount() == 0 {
+		return Histogram{}
+	}
+	return Histogram{
+		Count: uint64(h.counts.TotalCount()), P50: h.counts.ValueAtQuantile(50), P90: h.counts.ValueAtQuantile(90),
+		P99: h.counts.ValueAtQuantile(99), P999: h.counts.ValueAtQuantile(99.9), Max: h.counts.Max(),
+	}
+}

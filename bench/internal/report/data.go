@@ -1,0 +1,111 @@
+// Package report turns measurements into tables, a plot and the document.
+package report
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"tagbus/bench/internal/load"
+	"tagbus/bench/internal/run"
+	"tagbus/bench/internal/scenario"
+)
+
+// Data is what a run of the runner has measured.
+type Data struct {
+	Machine run.Machine
+	Records []run.Record
+}
+
+// Read reads raw data: a line for the machine, and one for each measurement.
+func Read(r io.Reader) (Data, error) {
+	var d Data
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	for first := true; lines.Scan(); first = false {
+		if first {
+			if err := json.Unmarshal(lines.Bytes(), &d.Machine); err != nil {
+				return d, fmt.Errorf("report: first line: %w", err)
+			}
+			continue
+		}
+		var record run.Record
+		if err := json.Unmarshal(lines.Bytes(), &record); err != nil {
+			return d, fmt.Errorf("report: line %d: %w", len(d.Records)+2, err)
+		}
+		d.Records = append(d.Records, record)
+	}
+	return d, lines.Err()
+}
+
+// of returns the measurements of a system in a scenario that went well.
+func (d Data) of(scenarioName, system string) []run.Record {
+	var found []run.Record
+	for _, r := range d.Records {
+		if r.Scenario == scenarioName && r.System == system && r.Error == "" {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// middle returns the median of a figure of records, and its extremes; zeros if
+// there is none.
+func middle(records []run.Record, figure func(run.Record) float64) (median, least, most float64) {
+	if len(records) == 0 {
+		return 0, 0, 0
+	}
+	values := make([]float64, len(records))
+	for i, r := range records {
+		values[i] = figure(r)
+	}
+	slices.Sort(values)
+	half := len(values) / 2
+	median = values[half]
+	if len(values)%2 == 0 {
+		median = (values[half-1] + values[half]) / 2
+	}
+	return median, values[0], values[len(values)-1]
+}
+
+func value(r run.Record) float64 { return r.Value }
+
+// mayLose tells whether a system is known to lose messages.
+func mayLose(system string) bool { return system == "nng" }
+
+// Faults returns what must not have happened: measurements that failed, messages
+// that arrived changed or in another order, or not at all.
+func (d Data) Faults() error {
+	var faults []error
+	for _, r := range d.Records {
+		where := fmt.Sprintf("report: %s in %s, round %d", r.System, r.Scenario, r.Round+1)
+		switch {
+		case r.Error != "":
+			faults = append(faults, fmt.Errorf("%s: %s", where, r.Error))
+		case r.Corrupt > 0 || r.Disordered > 0:
+			faults = append(faults, fmt.Errorf("%s: %d messages corrupt, %d out of order", where, r.Corrupt, r.Disordered))
+		case r.Lost > 0 && !mayLose(r.System):
+			faults = append(faults, fmt.Errorf("%s: %d of %d messages lost", where, r.Lost, r.Sent))
+		case !mayLose(r.System) && r.Received+r.Latency.Count == 0 && !idle(r.Scenario):
+			faults = append(faults, fmt.Errorf("%s: nothing was received", where))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func idle(name string) bool {
+	s, found := find(name)
+	return found && s.Work == load.WorkIdle
+}
+
+func find(name string) (scenario.Scenario, bool) {
+	for _, s := range scenario.All() {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return scenario.Scenario{}, false
+}

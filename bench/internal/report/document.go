@@ -1,0 +1,126 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tagbus/bench/internal/scenario"
+)
+
+// Names of the files of the document.
+const (
+	documentFile = "benchmarks.md"
+	plotFile     = "benchmarks.svg"
+	dataFile     = "benchmarks.jsonl"
+)
+
+// WriteDocument writes the document, its plot and the raw data into a folder.
+func WriteDocument(folder string, d Data) error {
+	raw, err := lines(d)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(folder, documentFile), []byte(Document(d)), 0o644),
+		os.WriteFile(filepath.Join(folder, plotFile), []byte(Plot(d)), 0o644),
+		os.WriteFile(filepath.Join(folder, dataFile), raw, 0o644),
+	)
+}
+
+// lines writes raw data as Read reads it.
+func lines(d Data) ([]byte, error) {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	if err := encoder.Encode(d.Machine); err != nil {
+		return nil, err
+	}
+	for _, r := range d.Records {
+		if err := encoder.Encode(r); err != nil {
+			return nil, err
+		}
+	}
+	return []byte(b.String()), nil
+}
+
+// Document returns the whole document, in Markdown.
+func Document(d Data) string {
+	var b strings.Builder
+	b.WriteString(`# Benchmarks
+
+`)
+	b.WriteString(machine(d))
+	fmt.Fprintf(&b, `
+![Throughput and latency of all systems](%s)
+
+All rows of a table were measured in turn on this machine, with the same work and
+the same check of every message. Compare ratios, not numbers: another machine has
+others. The raw data is %s; %s is written by the command above
+and not edited.
+
+`, plotFile, "`"+dataFile+"`", "`"+documentFile+"`")
+	b.WriteString(method)
+	b.WriteString(systems(d))
+	b.WriteString("\n")
+	b.WriteString(Tables(d))
+	return b.String()
+}
+
+func machine(d Data) string {
+	m := d.Machine
+	var b strings.Builder
+	rows := [][2]string{
+		{"command", "`" + m.Command + "`"},
+		{"commit", "`" + m.Commit + "`"},
+		{"time", m.Time},
+		{"machine", fmt.Sprintf("%d × %s, %s, Linux %s", m.CPUs, m.CPU, m.OS, m.Kernel)},
+		{"compilers", m.Go + "; " + m.Compiler + ", -O2"},
+		{"congestion control", fmt.Sprintf("%s; +cc: %s", m.Congestion, m.Fast)},
+		{"measurements", fmt.Sprintf("%d of %g s each", m.Profile.Rounds, m.Profile.Seconds)},
+	}
+	b.WriteString("| | |\n|---|---|\n")
+	for _, row := range rows {
+		fmt.Fprintf(&b, "| %s | %s |\n", row[0], row[1])
+	}
+	for _, program := range sortedKeys(m.Skipped) {
+		fmt.Fprintf(&b, "| not measured | %s: %s |\n", program, m.Skipped[program])
+	}
+	return b.String()
+}
+
+const method = `## How it is measured
+- Publisher and subscribers are processes of their own, over TCP on the loopback
+  device. The publisher publishes for a time; the rate is what all subscribers
+  received from the first message sent to the last one received.
+- Every message carries a sequence number and a check of it; one of 1,024 is
+  compared byte by byte. What was sent and did not arrive is *lost*.
+- *CPU* is the processor time of all processes of the system, without their start.
+  *others* is the share of the machine that other processes used meanwhile; before
+  each measurement the runner waits until it is small, up to a limit.
+- The figure of a row is the median. *least – most* are the extremes. A ratio is
+  that of two medians.
+- Ping-pong: one message is on its way, and the handler answers.
+- Open loop: messages are due at a fixed rate, whatever happens, and latency counts
+  from when a message was due, so that waiting for the system is part of it. The
+  publisher spins between two messages.
+
+`
+
+// systems is the table of the systems that were measured.
+func systems(d Data) string {
+	measured := make(map[string]bool)
+	for _, r := range d.Records {
+		measured[r.System] = true
+	}
+	var b strings.Builder
+	b.WriteString("## Systems\n\n| name | what it is |\n|---|---|\n")
+	for _, s := range scenario.Systems {
+		if measured[s.Name] {
+			fmt.Fprintf(&b, "| %s | %s |\n", s.Name, s.About)
+		}
+	}
+	return b.String()
+}

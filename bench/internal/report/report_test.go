@@ -1,0 +1,153 @@
+package report_test
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"tagbus/bench/internal/load"
+	"tagbus/bench/internal/report"
+	"tagbus/bench/internal/run"
+)
+
+// records returns a measurement for each value, in messages per second.
+func records(system string, values ...float64) []run.Record {
+	var all []run.Record
+	for round, v := range values {
+		all = append(all, run.Record{
+			Scenario: "throughput/40B", System: system, Round: round, Seconds: 1,
+			Sent: uint64(v), Received: uint64(v), Value: v, PublisherCPU: 0.5, SubscriberCPU: 0.25,
+		})
+	}
+	return all
+}
+
+func data(rows ...[]run.Record) report.Data {
+	var d report.Data
+	for _, r := range rows {
+		d.Records = append(d.Records, r...)
+	}
+	return d
+}
+
+func TestTables(t *testing.T) {
+	lossy := records("nng", 1e6)
+	lossy[0].Lost = 1e6
+	failed := run.Record{Scenario: "throughput/40B", System: "zmq4", Error: "no answer"}
+	tests := []struct {
+		name string
+		data report.Data
+		want string // a line
+	}{
+		{
+			"a goal that is met", data(records("tagbus", 40e6, 50e6, 60e6), records("libzmq", 5e6, 1e6, 4e6)),
+			"| throughput/40B | tagbus / libzmq | ≥ 10.00x | 12.50x | met |",
+		},
+		{
+			"a goal that is not met", data(records("tagbus", 40e6), records("c-record", 100e6)),
+			"| throughput/40B | tagbus / c-record | ≥ 0.50x | 0.40x | **not met** |",
+		},
+		{
+			"median, extremes and processor time", data(records("tagbus", 60e6, 40e6, 50e6)),
+			"| tagbus | 50 | 40 – 60 | 1.00 |  | 0.015 | 0 | 0 % |",
+		},
+		{
+			"the median of an even number", data(records("tagbus", 40e6, 60e6)),
+			"| tagbus | 50 | 40 – 60 | 1.00 |  | 0.016 | 0 | 0 % |",
+		},
+		{"losses", data(lossy), "| nng | 1 | 1 – 1 | – |  | 0.750 | 50.0 % | 0 % |"},
+		{"no ratio without the system that is compared", data(records("libzmq", 4e6)), "| libzmq | 4 | 4 – 4 | – |  | 0.188 | 0 | 0 % |"},
+		{"a measurement that failed", data(records("tagbus", 1), []run.Record{failed}), "- zmq4: 1 measurements failed"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := report.Tables(test.data)
+			if !strings.Contains("\n"+got, "\n"+test.want+"\n") {
+				t.Errorf("tables: got\n%s\nwant a line\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestFaults(t *testing.T) {
+	with := func(system string, change func(*run.Record)) report.Data {
+		r := records(system, 10)
+		change(&r[0])
+		return data(r)
+	}
+	tests := []struct {
+		name string
+		data report.Data
+		want string // in the error; empty: no error
+	}{
+		{"all is well", data(records("tagbus", 10)), ""},
+		{"a system that waits has lost something", with("tagbus", func(r *run.Record) { r.Lost = 1 }), "1 of 10 messages lost"},
+		{"one that may has lost something", with("nng", func(r *run.Record) { r.Lost = 1 }), ""},
+		{"something arrived changed", with("nng", func(r *run.Record) { r.Corrupt = 2 }), "2 messages corrupt"},
+		{"something arrived out of order", with("tagbus", func(r *run.Record) { r.Disordered = 3 }), "3 out of order"},
+		{"a measurement failed", with("tagbus", func(r *run.Record) { r.Error = "no answer" }), "no answer"},
+		{"nothing arrived", with("tagbus", func(r *run.Record) { r.Received = 0 }), "nothing was received"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			err := test.data.Faults()
+			if (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("faults: got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestDocumentAndPlot(t *testing.T) {
+	ping := run.Record{Scenario: "pingpong/64B", System: "c-epoll", Seconds: 1, Value: 60e3, Latency: load.Histogram{Count: 1, P50: 60e3, P99: 90e3}}
+	d := data(records("tagbus", 50e6), records("libzmq", 4e6), []run.Record{ping})
+	d.Machine.Skipped = map[string]string{"nng": "no library"}
+	for _, want := range []string{"not edited", "| not measured | nng: no library |", "| libzmq | libzmq in C", "## Goals"} {
+		if got := report.Document(d); !strings.Contains(got, want) {
+			t.Errorf("document: got\n%s\nwant %q in it", got, want)
+		}
+	}
+	plot := report.Plot(d)
+	for _, want := range []string{">tagbus<", ">libzmq<", ">c-epoll<", "60.0, 90.0"} {
+		if !strings.Contains(plot, want) {
+			t.Errorf("plot: got\n%s\nwant %q in it", plot, want)
+		}
+	}
+	for decoder := xml.NewDecoder(strings.NewReader(plot)); ; {
+		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("plot: got error %v, want XML", err)
+		}
+	}
+}
+
+func TestRawDataIsReadAsItWasWritten(t *testing.T) {
+	folder := t.TempDir()
+	d := data(records("tagbus", 50e6), records("libzmq", 4e6))
+	d.Machine.Commit = "abc"
+	if err := report.WriteDocument(folder, d); err != nil {
+		t.Fatalf("write: got error %v, want none", err)
+	}
+	got := readFile(t, folder+"/benchmarks.jsonl")
+	if report.Document(got) != report.Document(d) {
+		t.Errorf("document of what was read: got\n%s\nwant\n%s", report.Document(got), report.Document(d))
+	}
+}
+
+func readFile(t *testing.T, name string) report.Data {
+	t.Helper()
+	file, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	d, err := report.Read(file)
+	if err != nil {
+		t.Fatalf("read: got error %v, want none", err)
+	}
+	return d
+}

@@ -1,0 +1,216 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"tagbus/bench/internal/load"
+	"tagbus/bench/internal/run"
+	"tagbus/bench/internal/scenario"
+)
+
+// Tables returns all tables, in Markdown: one for the goals and one for each
+// scenario that was measured.
+func Tables(d Data) string {
+	var b strings.Builder
+	b.WriteString(goals(d))
+	group := ""
+	for _, s := range scenario.All() {
+		rows := table(d, s)
+		if rows == "" {
+			continue
+		}
+		if s.Group != group {
+			group = s.Group
+			fmt.Fprintf(&b, "\n## %s\n", group)
+		}
+		fmt.Fprintf(&b, "\n### %s\n\n%s", s.Name, rows)
+	}
+	return b.String()
+}
+
+// result is a row of a scenario, computed.
+type result struct {
+	scenario.Scenario
+	scenario.Row
+	records             []run.Record
+	median, least, most float64
+	ratio               float64 // of the subject's median to this one; 0: unknown
+}
+
+// results returns the rows of a scenario that were measured.
+func results(d Data, s scenario.Scenario) []result {
+	subject, _, _ := middle(d.of(s.Name, s.Compared()), value)
+	var rows []result
+	for _, row := range s.Rows {
+		from := s.Name
+		if row.Of != "" {
+			from = row.Of
+		}
+		r := result{Scenario: s, Row: row, records: d.of(from, row.System)}
+		if len(r.records) == 0 {
+			continue
+		}
+		r.median, r.least, r.most = middle(r.records, value)
+		if r.median > 0 {
+			r.ratio = subject / r.median
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// goal returns the goal of a row as text, and whether it is met; no text means
+// no goal, or that it cannot be told.
+func (r result) goal() (text string, met bool) {
+	switch {
+	case r.ratio == 0:
+		return "", false
+	case r.AtLeast > 0:
+		return fmt.Sprintf("≥ %.2fx", r.AtLeast), r.ratio >= r.AtLeast
+	case r.AtMost > 0:
+		return fmt.Sprintf("≤ %.2fx", r.AtMost), r.ratio <= r.AtMost
+	default:
+		return "", false
+	}
+}
+
+func mark(met bool) string {
+	if met {
+		return "met"
+	}
+	return "**not met**"
+}
+
+func (r result) name() string {
+	if r.Of != "" {
+		return fmt.Sprintf("%s in %s", r.System, r.Of)
+	}
+	return r.System
+}
+
+// goals is the table of all goals.
+func goals(d Data) string {
+	var b strings.Builder
+	for _, s := range scenario.All() {
+		for _, r := range results(d, s) {
+			text, met := r.goal()
+			if text == "" {
+				continue
+			}
+			fmt.Fprintf(&b, "| %s | %s / %s | %s | %.2fx | %s |\n", s.Name, s.Compared(), r.name(), text, r.ratio, mark(met))
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "## Goals\n\n| scenario | ratio of medians | goal | measured | |\n|---|---|---|---|---|\n" + b.String()
+}
+
+// table is the table of a scenario.
+func table(d Data, s scenario.Scenario) string {
+	rows := results(d, s)
+	if len(rows) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	header := fmt.Sprintf("| system | %s | least – most | %s / this | goal | CPU s per %s | lost | others |", metricName(s.Metric), s.Compared(), cpuUnit(s))
+	latency := s.Metric == scenario.P50
+	if latency {
+		header = fmt.Sprintf("| system | p50 µs | least – most | p99 µs | p99.9 µs | %s / this | goal | CPU share | lost | others |", s.Compared())
+	}
+	fmt.Fprintf(&b, "%s\n%s\n", header, strings.Repeat("|---", strings.Count(header, "|")-1)+"|")
+	for _, r := range rows {
+		goal, met := r.goal()
+		if goal != "" {
+			goal += " " + mark(met)
+		}
+		cells := []string{r.name(), amount(s.Metric, r.median), amount(s.Metric, r.least) + " – " + amount(s.Metric, r.most)}
+		if latency {
+			cells = append(cells, r.figure("%.1f", func(r run.Record) float64 { return float64(r.Latency.P99) / 1e3 }),
+				r.figure("%.1f", func(r run.Record) float64 { return float64(r.Latency.P999) / 1e3 }))
+		}
+		cells = append(cells, ratioText(r.ratio), goal, r.cpu(), r.lost(),
+			r.figure("%.0f %%", func(r run.Record) float64 { return 100 * r.Foreign }))
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+	}
+	return b.String() + extras(rows) + failures(d, s)
+}
+
+func ratioText(ratio float64) string {
+	if ratio == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", ratio)
+}
+
+func (r result) figure(format string, of func(run.Record) float64) string {
+	median, _, _ := middle(r.records, of)
+	return fmt.Sprintf(format, median)
+}
+
+// cpu is the processor time: for a million deliveries, or where the rate is
+// given, as a share of the time.
+func (r result) cpu() string {
+	switch {
+	case r.Metric == scenario.P50 || r.Work == load.WorkIdle:
+		return r.figure("%.2f", func(r run.Record) float64 { return r.CPU() / r.Seconds })
+	default:
+		return r.figure("%.3f", func(r run.Record) float64 { return r.CPU() / float64(max(1, r.Received)) * 1e6 })
+	}
+}
+
+func cpuUnit(s scenario.Scenario) string {
+	if s.Work == load.WorkIdle {
+		return "s"
+	}
+	return "million"
+}
+
+func (r result) lost() string {
+	var lost, all float64
+	for _, record := range r.records {
+		lost += float64(record.Lost)
+		all += float64(record.Lost + record.Received)
+	}
+	if lost == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%.1f %%", 100*lost/all)
+}
+
+// extras are figures of some systems, below the table.
+func extras(rows []result) string {
+	var b strings.Builder
+	for _, r := range rows {
+		if r.Of != "" {
+			continue
+		}
+		for _, name := range sortedKeys(r.records[0].Extra) {
+			fmt.Fprintf(&b, "- %s: %s %s\n", r.name(), strings.ReplaceAll(name, "_", " "),
+				r.figure("%.4g", func(r run.Record) float64 { return r.Extra[name] }))
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\n" + b.String()
+}
+
+// failures names the measurements of a scenario that failed.
+func failures(d Data, s scenario.Scenario) string {
+	count := make(map[string]int)
+	for _, r := range d.Records {
+		if r.Scenario == s.Name && r.Error != "" {
+			count[r.System]++
+		}
+	}
+	var b strings.Builder
+	for _, system := range sortedKeys(count) {
+		fmt.Fprintf(&b, "- %s: %d measurements failed\n", system, count[system])
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\n" + b.String()
+}

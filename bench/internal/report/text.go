@@ -1,0 +1,52 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"tagbus/bench/internal/run"
+	"tagbus/bench/internal/scenario"
+)
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// metricName is the head of a column.
+func metricName(m scenario.Metric) string {
+	switch m {
+	case scenario.Messages:
+		return "M msg/s"
+	case scenario.Bytes:
+		return "GB/s"
+	case scenario.P50:
+		return "p50 µs"
+	case scenario.Memory:
+		return "bytes per subscriber"
+	}
+	return string(m)
+}
+
+// amount writes a value in the unit of metricName.
+func amount(m scenario.Metric, v float64) string {
+	switch m {
+	case scenario.Messages:
+		return fmt.Sprintf("%.3g", v/1e6)
+	case scenario.Bytes:
+		return fmt.Sprintf("%.2f", v/1e9)
+	case scenario.P50:
+		return fmt.Sprintf("%.1f", v/1e3)
+	case scenario.Memory:
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%g", v)
+}
+
+// Line is a measurement in one line, while it runs.
+func Line(s scenario.Scenario, r run.Record) string {
+	if r.Error != "" {
+		return fmt.Sprintf("%-28s %-20s %d  FAILED: %s", r.Scenario, r.System, r.Round+1, r.Error)
+	}
+	return fmt.Sprintf("%-28s %-20s %d  %8s %-9s lost %d corrupt %d disordered %d  cpu %.2f s  others %.0f %%",
+		r.Scenario, r.System, r.Round+1, amount(s.Metric, r.Value), metricName(s.Metric), r.Lost, r.Corrupt, r.Disordered,
+		r.CPU(), 100*r.Foreign)
+}

@@ -1,0 +1,66 @@
+package run
+
+import (
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ticksPerSecond is the unit of /proc/stat.
+const ticksPerSecond = 100
+
+// busy is the processor time that the machine has used since it started, without
+// that of interrupts: much of them is ours, and nobody can tell.
+func busy() time.Duration {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	fields := strings.Fields(line) // cpu user nice system idle iowait irq softirq steal …
+	var ticks int64
+	for _, at := range []int{1, 2, 3, 8} {
+		if at < len(fields) {
+			n, _ := strconv.ParseInt(fields[at], 10, 64)
+			ticks += n
+		}
+	}
+	return time.Duration(ticks) * time.Second / ticksPerSecond
+}
+
+// quiet waits until the machine is idle: less than share of its processors used
+// over a sample. It returns how long it has waited, and the share at the end.
+func quiet(limit time.Duration, share float64) (time.Duration, float64) {
+	const sample = 200 * time.Millisecond
+	tick := time.NewTicker(sample)
+	defer tick.Stop()
+	start, before := time.Now(), busy()
+	for {
+		<-tick.C
+		now := busy()
+		used := (now - before).Seconds() / sample.Seconds() / float64(runtime.NumCPU())
+		if used <= share || time.Since(start) >= limit {
+			return time.Since(start), used
+		}
+		before = now
+	}
+}
+
+// FastCongestion is the congestion control that paces least, of those that are
+// allowed here to everybody; empty if there is none.
+func FastCongestion() string {
+	text, err := os.ReadFile("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+	if err != nil {
+		return ""
+	}
+	allowed := strings.Fields(string(text))
+	for _, name := range []string{"cubic", "reno"} {
+		if slices.Contains(allowed, name) {
+			return name
+		}
+	}
+	return ""
+}

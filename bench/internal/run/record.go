@@ -1,0 +1,77 @@
+package run
+
+import (
+	"time"
+
+	"tagbus/bench/internal/load"
+	"tagbus/bench/internal/scenario"
+)
+
+// Record is one measurement: a line of the raw data.
+type Record struct {
+	Scenario string  `json:"scenario"`
+	System   string  `json:"system"`
+	Round    int     `json:"round"`
+	Seconds  float64 `json:"seconds"` // from the first message sent to the last received
+
+	Sent       uint64 `json:"sent"`
+	Received   uint64 `json:"received"` // by all subscribers
+	Lost       uint64 `json:"lost"`
+	Corrupt    uint64 `json:"corrupt"`
+	Disordered uint64 `json:"disordered"`
+	Sampled    uint64 `json:"sampled"` // compared byte by byte
+
+	Value float64 `json:"value"` // of the scenario's metric
+
+	// Processor seconds, from the beginning to the end of the processes.
+	PublisherCPU  float64 `json:"publisher_cpu"`
+	SubscriberCPU float64 `json:"subscriber_cpu"`
+	ServerCPU     float64 `json:"server_cpu,omitempty"`
+
+	Waited  float64 `json:"waited"`  // for the machine to be idle, seconds
+	Foreign float64 `json:"foreign"` // share of the machine that others used meanwhile
+
+	Latency load.Histogram     `json:"latency,omitzero"`
+	Extra   map[string]float64 `json:"extra,omitempty"`
+	Error   string             `json:"error,omitempty"`
+}
+
+// CPU is the processor time of all processes.
+func (r *Record) CPU() float64 { return r.PublisherCPU + r.SubscriberCPU + r.ServerCPU }
+
+// add puts together what the programs have said.
+func (r *Record) add(s scenario.Scenario, pub load.PubResult, subs []load.SubResult) {
+	r.Sent, r.Corrupt = pub.Sent, pub.Corrupt
+	r.Latency, r.Extra = pub.Latency, pub.Extra
+	last := pub.EndNS
+	for _, sub := range subs {
+		r.Received += sub.Received
+		r.Corrupt += sub.Corrupt
+		r.Disordered += sub.Disordered
+		r.Sampled += sub.Sampled
+		last = max(last, sub.LastNS)
+		if s.Work == load.WorkOpenLoop {
+			r.Latency = sub.Latency
+		}
+		for name, value := range sub.Extra {
+			if r.Extra == nil {
+				r.Extra = make(map[string]float64)
+			}
+			r.Extra[name] = max(r.Extra[name], value)
+		}
+	}
+	r.Seconds = time.Duration(last - pub.StartNS).Seconds()
+	if s.Work == load.WorkThroughput || s.Work == load.WorkOpenLoop || s.Work == "" {
+		r.Lost = pub.Sent*uint64(len(subs)*max(1, s.Connects)) - r.Received
+	}
+	switch s.Metric {
+	case scenario.Messages:
+		r.Value = float64(r.Received) / r.Seconds
+	case scenario.Bytes:
+		r.Value = float64(r.Received) * float64(s.Size) / r.Seconds
+	case scenario.P50:
+		r.Value = float64(r.Latency.P50)
+	case scenario.Memory:
+		r.Value = r.Extra["publisher_bytes_per_subscriber"]
+	}
+}

@@ -1,0 +1,151 @@
+package run_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"tagbus/bench/internal/load"
+	"tagbus/bench/internal/run"
+	"tagbus/bench/internal/scenario"
+)
+
+// built are the programs, for all tests.
+var built *run.Built
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		folder, err := os.MkdirTemp("", "bench")
+		if err == nil {
+			err = os.Chdir("../..") // sources are named from there
+		}
+		if err == nil {
+			built, err = run.Build(context.Background(), folder)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(folder) //nolint:errcheck // nothing to do about it
+		return m.Run()
+	}())
+}
+
+// tiny measures a system in a scenario, as short as possible.
+func tiny(t *testing.T, s scenario.Scenario, name string) run.Record {
+	t.Helper()
+	system, err := scenario.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.LockOSThread() // the processes end with the thread
+	defer runtime.UnlockOSThread()
+	r := run.Runner{Built: built, Profile: scenario.Profile{Seconds: 0.02}}
+	return r.Measure(s, system, 0)
+}
+
+func TestMeasure(t *testing.T) {
+	throughput := scenario.Scenario{Name: "throughput", Size: 40, Metric: scenario.Messages}
+	fanOut := scenario.Scenario{Name: "fan-out", Size: 40, Subscribers: 3, Tags: 7, Metric: scenario.Messages}
+	stopped := scenario.Scenario{Name: "one stopped", Size: 40, Subscribers: 3, Stopped: 1, Metric: scenario.Messages}
+	openLoop := scenario.Scenario{Name: "open loop", Size: 64, Work: load.WorkOpenLoop, Rate: 1000, Metric: scenario.P50}
+	tests := []struct {
+		name     string
+		scenario scenario.Scenario
+		system   string
+		shares   uint64 // of each message sent, received
+	}{
+		{"one subscriber gets all", throughput, "tagbus", 1},
+		{"by reference too", throughput, "tagbus-zerocopy", 1},
+		{"and from net.Conn", throughput, "gonet", 1},
+		{"three subscribers get all of seven tags", fanOut, "tagbus", 3},
+		{"those that are not stopped get all", stopped, "tagbus", 2},
+		{"what is due arrives", openLoop, "tagbus-immediate", 1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := tiny(t, test.scenario, test.system)
+			if r.Error != "" || r.Lost+r.Corrupt+r.Disordered > 0 {
+				t.Fatalf("got error %q, %d lost, %d corrupt, %d out of order, want none", r.Error, r.Lost, r.Corrupt, r.Disordered)
+			}
+			if r.Sent == 0 || r.Received != test.shares*r.Sent {
+				t.Errorf("got %d received of %d sent, want %d times as many", r.Received, r.Sent, test.shares)
+			}
+			if r.Value <= 0 || r.Sampled == 0 || r.PublisherCPU <= 0 || r.SubscriberCPU <= 0 {
+				t.Errorf("got value %v, %d sampled, processor time %v and %v, want more than 0",
+					r.Value, r.Sampled, r.PublisherCPU, r.SubscriberCPU)
+			}
+		})
+	}
+}
+
+func TestAProgramThatFailsIsReported(t *testing.T) {
+	r := tiny(t, scenario.Scenario{Name: "too small", Size: 8}, "tagbus")
+	if want := "size 8: want at least 24 bytes"; !strings.Contains(r.Error, want) {
+		t.Errorf("error: got %q, want %q in it", r.Error, want)
+	}
+}
+
+// TestTheProgramsInCAndInGoAgree has a publisher in C and a subscriber in Go: the
+// same messages, the same check, the same talk with the runner.
+func TestTheProgramsInCAndInGoAgree(t *testing.T) {
+	if missing := built.Skipped["yard"]; missing != "" {
+		t.Skipf("needs the yardstick in C: %s", missing)
+	}
+	pub, toPub := launch(t, "yard", "--role=pub", "--way=record", "--size=1000", "--tags=3", "--seconds=0.02")
+	var at struct{ Listen string }
+	pub(&at)
+	sub, _ := launch(t, "gonet", "--role=sub", "--size=1000", "--tags=3", "--addr="+at.Listen)
+	sub(&struct{}{})
+	if _, err := io.WriteString(toPub, "go\n"); err != nil {
+		t.Fatal(err)
+	}
+	var sent load.PubResult
+	var got load.SubResult
+	pub(&sent)
+	sub(&got)
+	if got.Received != sent.Sent || sent.Sent == 0 || got.Corrupt+got.Disordered > 0 || got.Sampled == 0 {
+		t.Errorf("got %+v of %d sent, want all and whole", got, sent.Sent)
+	}
+}
+
+// launch starts a program, and returns what reads its next line and what writes
+// to it.
+func launch(t *testing.T, program string, args ...string) (func(any), io.Writer) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), filepath.Clean(built.Path(program)), args...)
+	command.Stderr = t.Output()
+	stdin, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stdin.Close()
+		_ = command.Wait()
+	})
+	lines := bufio.NewScanner(stdout)
+	return func(v any) {
+		t.Helper()
+		if !lines.Scan() {
+			t.Fatalf("%s: got no line, want one: %v", program, lines.Err())
+		}
+		if err := json.Unmarshal(lines.Bytes(), v); err != nil {
+			t.Fatalf("%s: got %q: %v", program, lines.Text(), err)
+		}
+	}, stdin
+}

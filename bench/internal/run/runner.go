@@ -1,0 +1,204 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"tagbus/bench/internal/load"
+	"tagbus/bench/internal/scenario"
+)
+
+// Runner measures. The goroutine that uses it is locked to its thread
+// (runtime.LockOSThread), and is the main one: the processes that it starts end
+// with that thread.
+type Runner struct {
+	Built    *Built
+	Profile  scenario.Profile
+	Patience time.Duration // to wait for an idle machine, for each measurement
+	Idle     float64       // share of the machine that others may use
+	Profiles string        // folder for profiles of the programs in Go; empty: none
+}
+
+// startTime is how long programs may take for all but the measurement itself.
+const startTime = 30 * time.Second
+
+// trial are the processes of a measurement.
+type trial struct {
+	pub, server *process
+	subs        []*process // those that are stopped last
+	folder      string
+	until       <-chan time.Time
+}
+
+// Measure measures a system in a scenario once. What goes wrong is in the
+// record.
+func (r *Runner) Measure(s scenario.Scenario, system scenario.System, round int) Record {
+	record := Record{Scenario: s.Name, System: system.Name, Round: round}
+	waited, _ := quiet(r.Patience, r.Idle)
+	record.Waited = waited.Seconds()
+	before, began := busy(), time.Now()
+	if err := r.measure(s, system, &record); err != nil {
+		record.Error = err.Error()
+	}
+	others := (busy() - before).Seconds() - record.CPU()
+	record.Foreign = max(0, others/time.Since(began).Seconds()/float64(runtime.NumCPU()))
+	return record
+}
+
+func (r *Runner) measure(s scenario.Scenario, system scenario.System, record *Record) (err error) {
+	folder, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return err
+	}
+	limit := time.NewTimer(startTime + time.Duration(10*r.Profile.Seconds*float64(time.Second)))
+	defer limit.Stop()
+	t := &trial{folder: folder, until: limit.C}
+	defer func() {
+		t.close(err != nil, s.Stopped)
+		record.PublisherCPU = cpuOf(t.pub)
+		record.SubscriberCPU = cpuOf(t.subs...)
+		record.ServerCPU = cpuOf(t.server)
+		err = errors.Join(err, os.RemoveAll(folder))
+	}()
+	if err := r.open(t, s, system); err != nil {
+		return err
+	}
+	active := t.subs[:len(t.subs)-s.Stopped]
+	for _, p := range t.subs[len(active):] {
+		if err := p.command.Process.Signal(syscall.SIGSTOP); err != nil {
+			return err
+		}
+	}
+	for _, p := range t.all() {
+		p.cpuAtGo = cpuSoFar(p.command.Process.Pid)
+	}
+	if _, err := t.pub.stdin.Write([]byte("go\n")); err != nil {
+		return fmt.Errorf("run: %s: %w", t.pub.name, err)
+	}
+	var pub load.PubResult
+	if err := t.pub.read(&pub, t.until); err != nil {
+		return err
+	}
+	var subs []load.SubResult
+	if s.Work != load.WorkPingPong {
+		subs = make([]load.SubResult, len(active))
+		for i, p := range active {
+			if err := p.read(&subs[i], t.until); err != nil {
+				return err
+			}
+		}
+	}
+	record.add(s, pub, subs)
+	return nil
+}
+
+// open starts the processes of a measurement, in the order in which each needs
+// to know where the one before it is.
+func (r *Runner) open(t *trial, s scenario.Scenario, system scenario.System) error {
+	args := s.Args(r.Profile)
+	for _, arg := range system.Args {
+		if arg == scenario.FastCongestion {
+			arg = "--congestion=" + FastCongestion()
+		}
+		args = append(args, arg)
+	}
+	environment := []string{"TMPDIR=" + t.folder}
+	launch := func(role string, more ...string) (*process, error) {
+		more = append(more, r.profiles(s, system, role)...)
+		return start(system.Name+" "+role, r.Built.Path(system.Program), slices.Concat(args, []string{"--role=" + role}, more), environment)
+	}
+	var at struct {
+		Listen string
+		Ready  bool
+	}
+	var err error
+	if serves(system.Program) {
+		if t.server, err = launch(load.RoleServer); err != nil {
+			return err
+		}
+		if err := t.server.read(&at, t.until); err != nil {
+			return err
+		}
+	}
+	if t.pub, err = launch(load.RolePub, "--addr="+at.Listen); err != nil {
+		return err
+	}
+	if err := t.pub.read(&at, t.until); err != nil {
+		return err
+	}
+	for i := range s.Processes() {
+		more := []string{"--addr=" + at.Listen}
+		if i >= s.Processes()-s.Stopped {
+			more = append(more, "--policy=drop-newest")
+		}
+		p, err := launch(load.RoleSub, more...)
+		if err != nil {
+			return err
+		}
+		t.subs = append(t.subs, p)
+	}
+	for _, p := range t.subs {
+		if err := p.read(&at, t.until); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// profiles are the arguments for the profiles of a process. Those of several
+// subscribers replace each other.
+func (r *Runner) profiles(s scenario.Scenario, system scenario.System, role string) []string {
+	if r.Profiles == "" || role == load.RoleServer {
+		return nil
+	}
+	name := filepath.Join(r.Profiles, strings.ReplaceAll(s.Name, "/", "-")+"-"+system.Name+"-"+role)
+	return []string{"--cpuprofile=" + name + ".cpu.prof", "--memprofile=" + name + ".mem.prof"}
+}
+
+func serves(program string) bool {
+	return slices.ContainsFunc(scenario.Programs, func(p scenario.Program) bool { return p.Name == program && p.Server })
+}
+
+// all returns the processes that were started.
+func (t *trial) all() []*process {
+	all := slices.Clone(t.subs)
+	for _, p := range []*process{t.pub, t.server} {
+		if p != nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// close ends all processes; after a failure, and those that are stopped, without
+// asking.
+func (t *trial) close(failed bool, stopped int) {
+	for _, p := range t.all() {
+		_ = p.stdin.Close()
+	}
+	for i, p := range t.subs {
+		p.end(failed || i >= len(t.subs)-stopped)
+	}
+	for _, p := range []*process{t.pub, t.server} {
+		if p != nil {
+			p.end(failed)
+		}
+	}
+}
+
+func cpuOf(processes ...*process) float64 {
+	var total time.Duration
+	for _, p := range processes {
+		if p != nil {
+			total += p.cpu()
+		}
+	}
+	return total.Seconds()
+}

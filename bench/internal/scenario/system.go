@@ -1,0 +1,69 @@
+package scenario
+
+import "fmt"
+
+// System is something that is measured: a program and how it is used.
+type System struct {
+	Name    string
+	Program string   // its name in Programs
+	Args    []string // beside those of the scenario
+	About   string   // for the document
+}
+
+// Systems are all systems, in the order of the document. FastCongestion in Args
+// stands for the congestion control that paces least of those allowed here.
+var Systems = []System{
+	{"tagbus", "tagbus", nil, "this bus, as it is without further settings"},
+	{"tagbus+cc", "tagbus", []string{FastCongestion}, "with the congestion control chosen"},
+	{"tagbus-immediate", "tagbus", []string{"--way=immediate"}, "FlushInterval: FlushImmediately"},
+	{"tagbus-100us", "tagbus", []string{"--flush=100us"}, "FlushInterval: 100 µs"},
+	{"tagbus-spin", "tagbus", []string{"--way=immediate", "--spin=500us"}, "FlushImmediately, and loops with BusyPoll: 500 µs"},
+	{"tagbus-thread", "tagbus", []string{"--way=thread"}, "loops with WaitThread; FlushImmediately in ping-pong"},
+	{"tagbus-ranges", "tagbus", []string{"--set=ranges"}, "the subscription as 16 ranges"},
+	{"tagbus-masks", "tagbus", []string{"--set=masks"}, "the subscription as 16 value/mask patterns"},
+	{"tagbus-zerocopy", "tagbus", []string{"--way=zerocopy"}, "its transport alone: messages sent by reference, no bus above"},
+	{"tagbus-zerocopy+cc", "tagbus", []string{"--way=zerocopy", FastCongestion}, "the same with the congestion control chosen"},
+	{"libzmq", "zmq", nil, "libzmq in C: XPUB with XPUB_NODROP to SUB; in ping-pong PAIR"},
+	{"libzmq-zerocopy", "zmq", []string{"--way=zerocopy"}, "the same with zmq_msg_init_data"},
+	{"zmq4", "zmq4", nil, "libzmq used from Go by pebbe/zmq4"},
+	{"nats", "nats", nil, "NATS core: nats-server in a process of its own, nats.go"},
+	{"nng", "nng", nil, "nng in C: pub to sub, which may lose messages; in ping-pong pair"},
+	{"gonet", "gonet", nil, "net.Conn in Go: coalesced records"},
+	{"c-record", "yard", []string{"--way=record"}, "C: coalesced records, write and read, two loopback segments each"},
+	{"c-block", "yard", []string{"--way=block"}, "C: one write for each message, no header"},
+	{"c-block+cc", "yard", []string{"--way=block", FastCongestion}, "the same with the congestion control chosen"},
+	{"c-epoll", "yard", []string{"--way=epoll"}, "C: a write for each message, the receiver waits in epoll"},
+	{"c-busy", "yard", []string{"--way=busy"}, "C: the same, the receiver asks the socket again and again"},
+}
+
+// FastCongestion is an argument that the runner fills in.
+const FastCongestion = "--congestion=FAST"
+
+// Find returns the system of a name.
+func Find(name string) (System, error) {
+	for _, s := range Systems {
+		if s.Name == name {
+			return s, nil
+		}
+	}
+	return System{}, fmt.Errorf("scenario: no system %q", name)
+}
+
+// Program is how a benchmark program is built.
+type Program struct {
+	Name   string
+	Source string   // a Go package, or a file in C
+	Libs   []string // flags of the linker, for C; for Go the packages of pkg-config that cgo needs
+	Server bool     // it has a third process, between the others
+}
+
+// Programs are all programs that the runner builds.
+var Programs = []Program{
+	{Name: "tagbus", Source: "./cmd/tagbus"},
+	{Name: "gonet", Source: "./cmd/gonet"},
+	{Name: "nats", Source: "./cmd/nats", Server: true},
+	{Name: "zmq4", Source: "./cmd/zmq4", Libs: []string{"libzmq"}},
+	{Name: "zmq", Source: "c/zmq.c", Libs: []string{"-lzmq"}},
+	{Name: "nng", Source: "c/nng.c", Libs: []string{"-lnng"}},
+	{Name: "yard", Source: "c/yard.c"},
+}
