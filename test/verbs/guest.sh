@@ -36,7 +36,7 @@ device() {
     grep -q ACTIVE /sys/class/infiniband/rxe0/ports/1/state
 }
 device >/dev/console 2>&1 || { echo "verbs: cannot make the RDMA device" >/dev/console; end; }
-export NETIO_RDMA_PROV=verbs NETIO_RDMA_ADDR=10.99.0.1
+export NETIO_RDMA_PROV=verbs NETIO_RDMA_ADDR=10.99.0.1 NETIO_RDMA_SOFT=yes
 # After 20 ms, and not 0.6, a message that found no receive is sent again: here
 # each try costs more than that, and many would do nothing else.
 export FI_VERBS_MIN_RNR_TIMER=22

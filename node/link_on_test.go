@@ -1,0 +1,100 @@
+//go:build libfabric && cgo
+
+package node_test
+
+import (
+	"net/netip"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/tags"
+)
+
+// softDevice makes an RDMA device of Soft-RoCE for the time of the test, and returns
+// its address and the network interface below it. It takes root, and a machine that
+// says with NETIO_RDMA_SOFT=yes that this may be done to it.
+func softDevice(t *testing.T) (addr netip.AddrPort, link string) {
+	t.Helper()
+	if os.Getenv("NETIO_RDMA_SOFT") != "yes" {
+		t.Skip("no RDMA device whose link may be cut; where there is Soft-RoCE NETIO_RDMA_SOFT=yes runs this test")
+	}
+	pid := os.Getpid()
+	link = "cut" + strconv.Itoa(pid)
+	host := netip.AddrFrom4([4]byte{10, 98, byte(pid >> 8), byte(pid)})
+	command(t, "ip", "link", "add", link, "type", "dummy")
+	t.Cleanup(func() { command(t, "ip", "link", "delete", link) })
+	command(t, "ip", "address", "add", host.String()+"/32", "dev", link)
+	command(t, "ip", "link", "set", link, "up")
+	command(t, "rdma", "link", "add", "rxe"+link, "type", "rxe", "netdev", link)
+	t.Cleanup(func() { command(t, "rdma", "link", "delete", "rxe"+link) })
+	return netip.AddrPortFrom(host, 0), link
+}
+
+func command(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %q: got error %v and %q, want none", name, args, err, out)
+	}
+}
+
+// TestALinkThatIsCutIsNoticed: a device tells only who sends, and the bus always does:
+// its heartbeats. That it connects again when the link is back is not tested: nothing
+// connects over Soft-RoCE any more when the link was cut while it was used.
+func TestALinkThatIsCutIsNoticed(t *testing.T) {
+	addr, link := softDevice(t)
+	dir := t.TempDir()
+	const interval, timeout = 300 * time.Millisecond, 3 * time.Second
+	published, subscribed := make(chan bus.Event, 1000), make(chan bus.Event, 1000)
+	p := openPublisher(t, dir, bus.PublisherConfig{
+		Tags: tags.Of(1), Listen: addr, HeartbeatInterval: interval, HeartbeatTimeout: timeout,
+		OnEvent: func(e bus.Event) { published <- e },
+	})
+	s, err := openNode(t, dir).NewSubscriber(bus.SubscriberConfig{
+		HeartbeatInterval: interval, HeartbeatTimeout: timeout,
+		OnEvent: func(e bus.Event) { subscribed <- e },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	received := make(chan string, 100)
+	if _, err := s.Subscribe(tags.Of(1), func(m bus.Message) { received <- string(m.Data) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.WaitSubscribers(t.Context(), 1, tags.Of(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.PublishContext(t.Context(), 1, []byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "a message", received, func(text string) bool { return text == "hello" })
+
+	command(t, "ip", "link", "set", link, "down")
+	lost := func(e bus.Event) bool { return e.Kind == bus.Lost }
+	for _, side := range []struct {
+		name   string
+		events chan bus.Event
+	}{{"publisher", published}, {"subscriber", subscribed}} {
+		if e := await(t, "Lost at the "+side.name, side.events, lost); e.Err == nil {
+			t.Errorf("Lost at the %s: got no error, want why", side.name)
+		}
+	}
+}
+
+// await waits for an event of which want is true.
+func await[E any](t *testing.T, what string, events <-chan E, want func(E) bool) E {
+	t.Helper()
+	for limit := time.After(time.Minute); ; {
+		select {
+		case e := <-events:
+			if want(e) {
+				return e
+			}
+		case <-limit:
+			t.Fatalf("%s: got nothing for a minute, want it", what)
+		}
+	}
+}
