@@ -146,6 +146,11 @@ func (q *queue) finish(i uint64) netio.Key {
 	e := q.at(i)
 	key, buffer := e.key, e.buffer
 	e.empty()
-	q.Finish(i, buffer)
+	// The place is free before the buffer is: so there is a place for each
+	// buffer.
+	q.Head.Store(i + 1)
+	if buffer != nil {
+		buffer.ReleaseSent()
+	}
 	return key
 }

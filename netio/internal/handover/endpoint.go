@@ -125,8 +125,8 @@ func (e *Endpoint) takeBuffer() *netio.Buffer {
 
 // Pushed ends a call that sends: tell is Queue.Commit's.
 func (e *Endpoint) Pushed(tell bool, err error) error {
-	if tell {
-		e.Leave(ToFlush)
+	if tell && e.todo.Or(ToFlush) == 0 { // Leave, in a form that is cheap to inline
+		e.backend.Enqueue(e.worker)
 	}
 	return err
 }

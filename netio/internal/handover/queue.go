@@ -62,26 +62,25 @@ func MessageBytes(header []byte, data [][]byte) (int, error) {
 
 // Reserve makes sure that entry Tail is free for Send. Mu is held; Commit
 // follows, or nothing. Errors: ErrClosed, ErrNoResources.
-func (q *Queue) Reserve() error { return q.reserve(q.limit) }
-
-// ReserveBuffer does so for SendBuffer. There is always room for one of the
-// endpoint's own: no more exist than there are places.
-func (q *Queue) ReserveBuffer() error {
-	if q.shared {
-		return q.reserve(q.limit)
-	}
-	return q.reserve(math.MaxUint64)
-}
-
-func (q *Queue) reserve(limit uint64) error {
+func (q *Queue) Reserve() error {
 	if q.closed {
 		return netio.ErrClosed
 	}
-	if q.Tail-q.Head.Load() >= limit {
-		q.noPlace.Add()
-		if q.Tail-q.Head.Load() >= limit || !q.noPlace.Withdraw() {
-			return netio.ErrNoResources
-		}
+	if q.Tail-q.Head.Load() < q.limit {
+		return nil
+	}
+	q.noPlace.Add()
+	if q.Tail-q.Head.Load() < q.limit && q.noPlace.Withdraw() {
+		return nil
+	}
+	return netio.ErrNoResources
+}
+
+// ReserveBuffer does what Reserve does for SendBuffer, behind MarkSent. There is
+// always room for one of the endpoint's own: no more exist than there are places.
+func (q *Queue) ReserveBuffer() error {
+	if q.shared {
+		return q.Reserve()
 	}
 	return nil
 }
@@ -146,13 +145,4 @@ func (q *Queue) room() (now, fewest int) {
 	most := q.most
 	q.most = used
 	return int(q.limit - min(used, q.limit)), int(q.limit - min(max(used, most), q.limit))
-}
-
-// Finish frees entry i, which is Head and empty, and then the buffer that it has
-// sent, nil if none: so there is a place for each buffer.
-func (q *Queue) Finish(i uint64, buffer *netio.Buffer) {
-	q.Head.Store(i + 1)
-	if buffer != nil {
-		buffer.ReleaseSent()
-	}
 }
