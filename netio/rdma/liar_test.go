@@ -133,7 +133,7 @@ func TestAMessageThatIsTooLongEndsItsConnection(t *testing.T) {
 	l.post(t, fi.Send, 1001)
 	end := next(t, "OnConnectionClosed", s.Closed)
 	var op *netio.OpError
-	want, bad := error(netio.ErrMessageLength), uint64(1)
+	want, bad := netio.ErrMessageLength, uint64(1)
 	if provider() == rdma.ProviderVerbs { // which says only that something was wrong
 		want, bad = syscall.EIO, 0
 	}

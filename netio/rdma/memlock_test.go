@@ -75,7 +75,9 @@ func refuseToLock(t *testing.T) {
 		if err := b.OpenEndpoint(s.l.Addr(), little); err != nil {
 			t.Fatalf("OpenEndpoint: got error %v, want none", err)
 		}
-		next(t, "OnConnectionRefused", w.Refused)
+		if err := next(t, "OnConnectionRefused", w.Refused); err == nil {
+			t.Error("OnConnectionRefused: got no error, want one")
+		}
 	}
 	onLoop(t, s.b.Loop(), func() {})
 	if got := s.b.Stats().AcceptErrors; got != dials {
