@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../bench"
 mkdir -p out/profiles
 rm -f out/profiles/*.prof
-CGO_ENABLED=0 go run ./cmd/run -profile full -rounds 1 -seconds 5 -patience 5s \
+CGO_ENABLED=0 go run ./cmd/run -profile full -rounds 1 -seconds 5 -patience 30s \
   -only "${ONLY:-^throughput/40B$}" -systems "${SYSTEMS:-^tagbus$}" -profiles "$PWD/out/profiles"
 for profile in out/profiles/*.cpu.prof; do
   printf '\n== %s\n' "bench/$profile"

@@ -59,7 +59,7 @@ func parse() (flags, error) {
 	flag.StringVar(&f.profiles, "profiles", "", "folder for CPU and allocation profiles of the programs in Go; empty: none")
 	only := flag.String("only", "", "regular expression: scenarios")
 	systems := flag.String("systems", "", "regular expression: systems")
-	flag.DurationVar(&f.patience, "patience", 20*time.Second, "longest wait for an idle machine before each measurement")
+	flag.DurationVar(&f.patience, "patience", 20*time.Second, "longest wait for an idle machine before one measurement; in all: the profile's")
 	flag.Float64Var(&f.idle, "idle", 0.05, "share of the machine that others may use")
 	flag.IntVar(&f.rounds, "rounds", 0, "of each measurement; 0: the profile's")
 	flag.Float64Var(&f.seconds, "seconds", 0, "of each measurement; 0: the profile's")

@@ -81,6 +81,9 @@ func publisherConfig(o load.Options) bus.PublisherConfig {
 	cfg := bus.PublisherConfig{
 		Tags: served(o.Wanted), FlushInterval: o.Flush, MaxSubscribers: max(bus.DefaultMaxSubscribers, o.Subscribers),
 	}
+	if o.Queue > 0 {
+		cfg.QueueBytes, cfg.MaxMessageBytes = o.Queue, o.Size
+	}
 	if o.Way == "immediate" || o.Work == load.WorkPingPong {
 		cfg.FlushInterval = bus.FlushImmediately
 	}

@@ -39,7 +39,9 @@ func pingPong(o load.Options) {
 		load.Listening(folder)
 		load.AwaitGo()
 		player := load.NewPings(o, send)
+		profiled := load.Profile(o)
 		subscribeAndWait(p, s, others, player.Return, mine, player.Start)
+		profiled()
 		player.Result().Report()
 	} else {
 		_, err := s.Subscribe(tags.Of(others), func(m bus.Message) { send(m.Data) })

@@ -33,6 +33,7 @@ type Options struct {
 	Congestion string        // TCP congestion control of the sender; empty: the system's
 	Flush      time.Duration // tagbus: FlushInterval; 0: the default
 	Spin       time.Duration // tagbus: BusyPoll
+	Queue      int           // tagbus: QueueBytes; 0: the default
 	Connects   int           // tagbus, scale: subscribers in this process
 
 	CPUProfile, MemProfile string // files; empty: no profiles
@@ -57,6 +58,7 @@ func Parse() Options {
 	flag.StringVar(&o.Congestion, "congestion", "", "of the sender")
 	flag.DurationVar(&o.Flush, "flush", 0, "flush interval")
 	flag.DurationVar(&o.Spin, "spin", 0, "busy-poll time")
+	flag.IntVar(&o.Queue, "queue", 0, "queue bytes")
 	flag.IntVar(&o.Connects, "connects", 1, "subscribers in this process")
 	flag.StringVar(&o.CPUProfile, "cpuprofile", "", "file")
 	flag.StringVar(&o.MemProfile, "memprofile", "", "file")

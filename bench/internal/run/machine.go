@@ -31,10 +31,14 @@ func busy() time.Duration {
 	return time.Duration(ticks) * time.Second / ticksPerSecond
 }
 
-// quiet waits until the machine is idle: less than share of its processors used
-// over a sample. It returns how long it has waited, and the share at the end.
-func quiet(limit time.Duration, share float64) (time.Duration, float64) {
+// quiet waits until the machine is idle: at most share of its processors used
+// over a sample. It gives up after limit, and does not begin without one; it
+// returns how long it has waited, the sample itself left out.
+func quiet(limit time.Duration, share float64) time.Duration {
 	const sample = 200 * time.Millisecond
+	if limit <= 0 {
+		return 0
+	}
 	tick := time.NewTicker(sample)
 	defer tick.Stop()
 	start, before := time.Now(), busy()
@@ -42,8 +46,8 @@ func quiet(limit time.Duration, share float64) (time.Duration, float64) {
 		<-tick.C
 		now := busy()
 		used := (now - before).Seconds() / sample.Seconds() / float64(runtime.NumCPU())
-		if used <= share || time.Since(start) >= limit {
-			return time.Since(start), used
+		if waited := time.Since(start) - sample; used <= share || waited >= limit {
+			return max(0, waited)
 		}
 		before = now
 	}

@@ -21,13 +21,15 @@ import (
 type Runner struct {
 	Built    *Built
 	Profile  scenario.Profile
-	Patience time.Duration // to wait for an idle machine, for each measurement
+	Patience time.Duration // to wait for an idle machine, before one measurement
 	Idle     float64       // share of the machine that others may use
 	Profiles string        // folder for profiles of the programs in Go; empty: none
+
+	waited time.Duration // in all; no more than Profile.Waiting
 }
 
 // startTime is how long programs may take for all but the measurement itself.
-const startTime = 30 * time.Second
+const startTime = 90 * time.Second
 
 // trial are the processes of a measurement.
 type trial struct {
@@ -41,7 +43,8 @@ type trial struct {
 // record.
 func (r *Runner) Measure(s scenario.Scenario, system scenario.System, round int) Record {
 	record := Record{Scenario: s.Name, System: system.Name, Round: round}
-	waited, _ := quiet(r.Patience, r.Idle)
+	waited := quiet(min(r.Patience, r.Profile.Waiting-r.waited), r.Idle)
+	r.waited += waited
 	record.Waited = waited.Seconds()
 	before, began := busy(), time.Now()
 	if err := r.measure(s, system, &record); err != nil {
@@ -53,7 +56,7 @@ func (r *Runner) Measure(s scenario.Scenario, system scenario.System, round int)
 }
 
 func (r *Runner) measure(s scenario.Scenario, system scenario.System, record *Record) (err error) {
-	folder, err := os.MkdirTemp("", "bench")
+	folder, err := os.MkdirTemp(r.Built.folder, "measure")
 	if err != nil {
 		return err
 	}

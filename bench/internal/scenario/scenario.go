@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"tagbus/bench/internal/load"
 )
@@ -56,13 +57,14 @@ type Profile struct {
 	Name    string
 	Seconds float64 // of each measurement
 	Rounds  int
+	Waiting time.Duration // for an idle machine, in all
 }
 
 // Profiles are those that the runner knows.
 var Profiles = []Profile{
-	{"tiny", 0.05, 1}, // that everything works
-	{"quick", 0.5, 3},
-	{"full", 2, 5},
+	{"tiny", 0.05, 1, 0}, // that everything works
+	{"quick", 0.5, 3, 3 * time.Minute},
+	{"full", 2, 5, 20 * time.Minute},
 }
 
 const (
@@ -94,6 +96,7 @@ func throughput() []Scenario {
 			Rows: []Row{
 				{System: "tagbus"},
 				{System: "tagbus-thread"},
+				{System: "tagbus-q512k"},
 				{System: "libzmq", AtLeast: zmq},
 				{System: "nats", AtLeast: nats},
 				{System: "zmq4"},

@@ -19,6 +19,7 @@ var Systems = []System{
 	{"tagbus-100us", "tagbus", []string{"--flush=100us"}, "FlushInterval: 100 µs"},
 	{"tagbus-spin", "tagbus", []string{"--way=immediate", "--spin=500us"}, "FlushImmediately, and loops with BusyPoll: 500 µs"},
 	{"tagbus-thread", "tagbus", []string{"--way=thread"}, "loops with WaitThread; FlushImmediately in ping-pong"},
+	{"tagbus-q512k", "tagbus", []string{"--queue=524288"}, "QueueBytes: 512 KiB"},
 	{"tagbus-ranges", "tagbus", []string{"--set=ranges"}, "the subscription as 16 ranges"},
 	{"tagbus-masks", "tagbus", []string{"--set=masks"}, "the subscription as 16 value/mask patterns"},
 	{"tagbus-zerocopy", "tagbus", []string{"--way=zerocopy"}, "its transport alone: messages sent by reference, no bus above"},
