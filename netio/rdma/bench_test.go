@@ -30,6 +30,34 @@ func BenchmarkSend(b *testing.B) {
 	}
 }
 
+// BenchmarkConnect opens and closes a connection: most of it is to register the
+// receive buffers of both sides, 18 of that size each.
+func BenchmarkConnect(b *testing.B) {
+	for _, size := range []int{64 << 10, 256 << 10, 1 << 20} {
+		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
+			p := netio.Params{Receive: netio.ReceiveParams{MaxMessageBytes: size}}
+			s := serve(b, newWatcher(), rdma.Config{}, p)
+			w := newWatcher()
+			client := openBackend(b, w, rdma.Config{Provider: provider()})
+			b.ReportAllocs()
+			end := measureCPU(b)
+			for range b.N {
+				if err := client.OpenEndpoint(s.l.Addr(), p); err != nil {
+					b.Fatal(err)
+				}
+				ep := next(b, "OnConnectionEstablished", w.established)
+				next(b, "OnConnectionEstablished", s.established)
+				if err := ep.Close(); err != nil {
+					b.Fatal(err)
+				}
+				next(b, "OnConnectionClosed", w.closed)
+				next(b, "OnConnectionClosed", s.closed)
+			}
+			end()
+		})
+	}
+}
+
 // measureCPU begins to measure the time of processors that both sides take, and
 // returns what ends it: on a machine that does other things, too, it says more
 // than the time that passes.

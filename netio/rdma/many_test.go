@@ -65,7 +65,7 @@ func TestAThousandRoundsLeaveNothingBehind(t *testing.T) {
 		next(t, "OnConnectionClosed", w.Closed)
 		next(t, "OnConnectionClosed", s.Closed)
 	}
-	for range netiotest.Few(100, 30) { // until caches are warm
+	for range netiotest.Few(100, 10) { // until caches are warm
 		round()
 	}
 	before := measure(t)

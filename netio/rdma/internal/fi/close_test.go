@@ -115,11 +115,11 @@ func TestRoundsLeaveNothingBehind(t *testing.T) {
 		exchange(t, c.client, c.server, 2)
 		c.close(t)
 	}
-	rounds := 500
+	before, rounds := 20, 500
 	if testing.Short() { // for a device that is slow
-		rounds = 20
+		before, rounds = 5, 10
 	}
-	for range 20 { // until caches are warm
+	for range before { // until caches are warm
 		round()
 	}
 	files, kilobytes, threads := usage(t)
