@@ -45,13 +45,13 @@ func BenchmarkConnect(b *testing.B) {
 				if err := client.OpenEndpoint(s.l.Addr(), p); err != nil {
 					b.Fatal(err)
 				}
-				ep := next(b, "OnConnectionEstablished", w.established)
-				next(b, "OnConnectionEstablished", s.established)
+				ep := next(b, "OnConnectionEstablished", w.Established)
+				next(b, "OnConnectionEstablished", s.Established)
 				if err := ep.Close(); err != nil {
 					b.Fatal(err)
 				}
-				next(b, "OnConnectionClosed", w.closed)
-				next(b, "OnConnectionClosed", s.closed)
+				next(b, "OnConnectionClosed", w.Closed)
+				next(b, "OnConnectionClosed", s.Closed)
 			}
 			end()
 		})
