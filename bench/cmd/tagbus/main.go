@@ -10,8 +10,6 @@ import (
 func main() {
 	o := load.Parse()
 	switch {
-	case o.Way == "zerocopy":
-		zeroCopy(o)
 	case o.Work == load.WorkPingPong:
 		pingPong(o)
 	case o.Role == load.RolePub:

@@ -24,7 +24,7 @@ func publish(o load.Options) {
 		idlePublisher(o, empty)
 	} else {
 		load.Publish(o, load.System{
-			Sender: func() load.Sender { return &sender{p, load.NewMessage(o.Size)} },
+			Sender: func() load.Sender { return newSender(o, p) },
 			Flush:  p.Flush,
 		})
 	}
@@ -40,18 +40,6 @@ func idlePublisher(o load.Options, empty float64) {
 	result.EndNS = load.Now()
 	result.Report()
 	load.AwaitQuit()
-}
-
-// sender publishes for one producer.
-type sender struct {
-	p    *bus.Publisher
-	data []byte
-}
-
-// Publish implements load.Sender.
-func (s *sender) Publish(i int, sequence uint64, lane uint32, due int64) {
-	load.Stamp(s.data, sequence, lane, due)
-	load.Must(s.p.PublishContext(context.Background(), tag(i), s.data))
 }
 
 // receiver is a subscriber and what it has received.

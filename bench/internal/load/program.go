@@ -31,6 +31,20 @@ type Sender interface {
 	Publish(tag int, sequence uint64, lane uint32, due int64)
 }
 
+// Batcher is a Sender that publishes several messages at once.
+type Batcher interface {
+	Sender
+
+	// Complete publishes those that wait for more.
+	Complete()
+}
+
+func complete(s Sender) {
+	if b, ok := s.(Batcher); ok {
+		b.Complete()
+	}
+}
+
 var stdin = bufio.NewScanner(os.Stdin)
 
 // Listening tells the runner where this process can be reached.
@@ -125,6 +139,7 @@ func produce(o Options, s Sender, producer int, until int64) uint64 {
 		}
 		sent += uint64(batch)
 		if Now() >= until {
+			complete(s)
 			return sent
 		}
 	}
@@ -168,6 +183,7 @@ func (r PubResult) finish(s System) {
 	defer again.Stop()
 	for {
 		end.Publish(0, r.Sent, EndLane, 0)
+		complete(end)
 		s.Flush()
 		select {
 		case <-quit:

@@ -95,6 +95,7 @@ func throughput() []Scenario {
 			Group: "Throughput", Name: "throughput/" + label(size), Size: size, Metric: Messages,
 			Rows: []Row{
 				{System: "tagbus"},
+				{System: "tagbus-batch"},
 				{System: "tagbus-thread"},
 				{System: "tagbus-q512k"},
 				{System: "libzmq", AtLeast: zmq},

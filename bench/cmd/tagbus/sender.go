@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+
+	"tagbus/bus"
+
+	"tagbus/bench/internal/load"
+)
+
+// newSender returns what publishes for one producer.
+func newSender(o load.Options, p *bus.Publisher) load.Sender {
+	switch o.Way {
+	case "batch":
+		return newBatch(o, p)
+	case "zerocopy":
+		return newLender(o, p)
+	default:
+		return &sender{p, load.NewMessage(o.Size)}
+	}
+}
+
+// sender publishes one message at a time.
+type sender struct {
+	p    *bus.Publisher
+	data []byte
+}
+
+// Publish implements load.Sender.
+func (s *sender) Publish(i int, sequence uint64, lane uint32, due int64) {
+	load.Stamp(s.data, sequence, lane, due)
+	load.Must(s.p.PublishContext(context.Background(), tag(i), s.data))
+}
+
+// batch publishes several messages at once, as a readout does that finds several
+// in its buffer.
+type batch struct {
+	p        *bus.Publisher
+	messages []bus.Message
+	full     int
+}
+
+const batchMessages = 64
+
+func newBatch(o load.Options, p *bus.Publisher) *batch {
+	b := &batch{p: p, messages: make([]bus.Message, batchMessages)}
+	for i := range b.messages {
+		b.messages[i].Data = load.NewMessage(o.Size)
+	}
+	return b
+}
+
+// Publish implements load.Sender.
+func (b *batch) Publish(i int, sequence uint64, lane uint32, due int64) {
+	m := &b.messages[b.full]
+	m.Tag = tag(i)
+	load.Stamp(m.Data, sequence, lane, due)
+	if b.full++; b.full == len(b.messages) {
+		b.Complete()
+	}
+}
+
+// Complete implements load.Batcher.
+func (b *batch) Complete() {
+	_, err := b.p.PublishBatchContext(context.Background(), b.messages[:b.full])
+	load.Must(err)
+	b.full = 0
+}
+
+// lender publishes from memory of its own, which is not copied.
+type lender struct {
+	p    *bus.Publisher
+	free chan *lent
+}
+
+// lent is the memory of a message.
+type lent struct {
+	data []byte
+	back func()
+}
+
+// lentMessages is how many messages of a lender may be on their way: 1 MiB, which
+// stays in the cache, but at least 3.
+
+func lentMessages(o load.Options) int { return max(3, 1<<20/o.Size) }
+
+func newLender(o load.Options, p *bus.Publisher) *lender {
+	l := &lender{p: p, free: make(chan *lent, lentMessages(o))}
+	for range cap(l.free) {
+		m := &lent{data: load.NewMessage(o.Size)}
+		m.back = func() { l.free <- m }
+		m.back()
+	}
+	return l
+}
+
+// Publish implements load.Sender.
+func (l *lender) Publish(i int, sequence uint64, lane uint32, due int64) {
+	m := <-l.free
+	load.Stamp(m.data, sequence, lane, due)
+	load.Must(l.p.PublishZeroCopyContext(context.Background(), tag(i), 0, m.data, m.back))
+}
