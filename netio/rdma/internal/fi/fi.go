@@ -25,6 +25,7 @@ const (
 	EAGAIN    Errno = C.FI_EAGAIN
 	ENODATA   Errno = C.FI_ENODATA
 	ENOSYS    Errno = C.FI_ENOSYS
+	EINVAL    Errno = C.FI_EINVAL
 	ENOMEM    Errno = C.FI_ENOMEM
 	ECANCELED Errno = C.FI_ECANCELED
 	ETRUNC    Errno = C.FI_ETRUNC
