@@ -135,3 +135,6 @@ func zoneIndex(name string) uint32 {
 	n, _ := strconv.ParseUint(name, 10, 32) // 0, no zone, if it is none
 	return uint32(n)
 }
+
+// AnyAddr is the Addr of an Op that receives from all.
+const AnyAddr uint64 = C.FI_ADDR_UNSPEC
