@@ -72,7 +72,7 @@ func newEndpoint(b *backend, remote netip.AddrPort, p *netio.Params) (*endpoint,
 		return nil, err
 	}
 	e.Capability.ZeroCopy = len(p.ZeroCopy.Region) > 0
-	e.Capability.Retain = !b.rdm && canRetain(b.ownReceives(p) - creditReceives)
+	e.Capability.Retain = !b.rdm && canRetain(b.ownReceives(p)-creditReceives)
 	if e.Capability.ZeroCopy {
 		e.region = p.ZeroCopy.Region
 	}
