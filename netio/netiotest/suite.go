@@ -82,6 +82,9 @@ type Suite struct {
 	// other large ones, and the memory that they come from, are in proportion. At
 	// least 128 KiB. Default 1 MiB.
 	MessageBytes int
+	// ConnectTimeout is how long it takes to find out that nobody listens, for a
+	// backend whose network does not say so. Default: that of Params.
+	ConnectTimeout time.Duration
 
 	// Patience is how long something that must happen may take. It is spent
 	// only by a test that fails. Default 30 s.
@@ -127,7 +130,10 @@ func (s Suite) sendBuffers(buffers, bufferBytes int) Suite {
 
 // params are those of an endpoint whose zero-copy sends come from region.
 func (s Suite) params(region []byte) netio.Params {
-	p := netio.Params{ZeroCopy: netio.ZeroCopyParams{Outstanding: suiteOutstanding, Region: region}}
+	p := netio.Params{
+		ZeroCopy:       netio.ZeroCopyParams{Outstanding: suiteOutstanding, Region: region},
+		ConnectTimeout: s.ConnectTimeout,
+	}
 	if !s.Config.SharedReceive.Enabled() {
 		p.Receive = netio.ReceiveParams{MaxMessageBytes: s.MessageBytes, Buffers: s.ReceiveBuffers}
 	}

@@ -34,10 +34,16 @@ type backend struct {
 	contexts  uint64               // given out
 	accepted  int                  // of endpoints
 	listeners []*listenEndpoint
+	hubs      []*hub
+
+	rdm     bool // endpoints have no connections of libfabric's
+	sockets bool // and their addresses are those of the internet
 }
 
-func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, error) {
+func open(loop *reactor.EventLoop, cfg Config, h netio.Handler, i *fi.Info) (netio.Backend, error) {
 	b := &backend{
+		rdm:       i.EPType() == fi.EPRDM,
+		sockets:   i.HasSocketAddrs(),
 		config:    cfg,
 		byContext: make(map[uint64]*endpoint),
 	}
@@ -61,9 +67,12 @@ func (b *backend) End() {
 	for len(b.listeners) > 0 {
 		b.listeners[0].stop()
 	}
-	for at := b.endpoints.Front(); at != nil; at = b.endpoints.Front() {
-		at.Value.(*endpoint).end(nil)
+	for at := b.endpoints.Front(); at != nil; {
+		e := at.Value.(*endpoint)
+		at = at.Next()
+		e.end(nil)
 	}
+	b.endBonds()
 }
 
 // Free implements handover.Rest.

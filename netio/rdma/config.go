@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"tagbus/netio"
 )
@@ -33,9 +34,15 @@ type Config struct {
 	// if Provider does not: ModeRDMA verbs, ModeTCP tcp, ModeDefault verbs.
 	netio.Config
 
-	// Provider is the libfabric provider: "verbs", "tcp" or "net". Both ends of a
-	// connection use the same. Default: by Mode.
+	// Provider is the libfabric provider: "verbs", "tcp", "net"; or one without
+	// connections: "efa", "shm", "tcp;ofi_rxm". Both ends of a connection use the
+	// same. Default: by Mode.
 	Provider string
+
+	// Connectionless uses endpoints without connections (FI_EP_RDM) also where the
+	// provider has the others (FI_EP_MSG). Both ends do the same. Default: only
+	// where there are no others.
+	Connectionless bool
 
 	// ReceiveBuffers is how many receive buffers an endpoint gets whose Params
 	// leave it to the backend (ReceiveParams.Buffers of 0), 1 to 16,384. Each
@@ -90,10 +97,8 @@ func (c Config) Validate() error {
 	refuse := func(field string, value any, want string) {
 		errs = append(errs, fmt.Errorf("%w: %s is %v, want %s", netio.ErrInvalidConfig, field, value, want))
 	}
-	switch c.Provider {
-	case ProviderVerbs, ProviderTCP, ProviderNet:
-	default:
-		refuse("Provider", fmt.Sprintf("%q", c.Provider), "verbs, tcp or net: those with connections (FI_EP_MSG)")
+	if strings.ContainsFunc(c.Provider, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		refuse("Provider", fmt.Sprintf("%q", c.Provider), "the name of a provider of libfabric, such as verbs")
 	}
 	if c.Mode == netio.ModeTCP && c.Provider == ProviderVerbs {
 		refuse("Provider", c.Provider, "tcp or net, as Mode is TCP")

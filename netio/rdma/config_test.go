@@ -18,11 +18,12 @@ func TestValidateReportsAllThatIsWrong(t *testing.T) {
 		{"the zero value is fine", rdma.Config{}, nil},
 		{"sockets for mode TCP", rdma.Config{Config: netio.Config{Mode: netio.ModeTCP}}, nil},
 		{"a provider that goes with the mode", rdma.Config{Config: netio.Config{Mode: netio.ModeTCP}, Provider: rdma.ProviderNet}, nil},
-		{"a provider without connections", rdma.Config{Provider: "efa"}, []string{`"efa"`, "verbs, tcp or net"}},
+		{"a provider without connections", rdma.Config{Provider: "tcp;ofi_rxm"}, nil},
+		{"a provider that is no name", rdma.Config{Provider: "tcp rxm"}, []string{`"tcp rxm"`, "such as verbs"}},
 		{"verbs with mode TCP", rdma.Config{Config: netio.Config{Mode: netio.ModeTCP}, Provider: rdma.ProviderVerbs}, []string{"Provider is verbs"}},
 		{
 			"all at once",
-			rdma.Config{Config: netio.Config{Mode: -1}, Provider: "x", ReceiveBuffers: -1, MaxEndpoints: 1 << 30},
+			rdma.Config{Config: netio.Config{Mode: -1}, Provider: "\n", ReceiveBuffers: -1, MaxEndpoints: 1 << 30},
 			[]string{"Mode", "Provider", "ReceiveBuffers", "MaxEndpoints"},
 		},
 	}

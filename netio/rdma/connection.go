@@ -8,7 +8,6 @@ import (
 
 	"tagbus/netio"
 	"tagbus/netio/rdma/internal/fi"
-	"tagbus/netio/reactor"
 )
 
 const (
@@ -123,14 +122,15 @@ func (e *endpoint) openSend() (err error) {
 		}
 		e.bufferDesc = e.bufferMR.Desc()
 	}
-	if e.region == nil {
+	if e.region != nil {
+		if e.regionDesc, err = d.register(e.region); err != nil {
+			return err
+		}
+		e.registered = true
+	} else if e.hub == nil {
 		return nil
 	}
-	if e.regionDesc, err = d.register(e.region); err != nil {
-		return err
-	}
-	e.registered = true
-	if e.headers, err = netio.AllocRegion(e.queue.Places * netio.MaxHeaderBytes); err != nil {
+	if e.headers, err = netio.AllocRegion(e.queue.Places * e.queue.headerStride()); err != nil {
 		return err
 	}
 	e.headerMR, err = d.registerMemory(e.headers)
@@ -147,15 +147,18 @@ func (e *endpoint) greeting() greeting {
 func (e *endpoint) establish(peer greeting) error {
 	b := e.backend
 	var err error
-	if e.LocalAddr, err = e.ep.Name(); err != nil {
+	if e.hub != nil {
+		if e.LocalAddr = e.hub.addr; e.active {
+			e.LocalAddr = connectionAddr(e.LocalAddr, e.number&generation)
+		}
+	} else if e.LocalAddr, err = e.ep.Name(); err != nil {
 		return err
-	}
-	if e.registration, err = b.EventLoop.Register(e.cq.FD(), reactor.Readable, e); err != nil {
+	} else if err = b.watchQueue(e); err != nil {
 		return err
 	}
 	b.Alarms.Cancel(&e.limit)
 	e.credits, e.quantum = int(peer.window), int(peer.quantum)
-	e.queue.open(peer, e.device.limits.MessageBytes, e.headers)
+	e.queue.open(peer, e.device.limits.MessageBytes-uint64(e.queue.prefix), e.headers)
 	e.state = established
 	e.Leave(toReport)
 	return nil
@@ -167,11 +170,13 @@ func (e *endpoint) closeConnection(shutdown bool) {
 	if e.device == nil {
 		return
 	}
+	if e.hub != nil {
+		e.leaveHub()
+		return
+	}
 	b := e.backend
 	b.post() // nothing of it may be posted any more
-	if e.registration != nil {
-		_ = e.registration.Close() // fails only if the descriptor is not ours
-	}
+	b.unwatch(&e.watch)
 	delete(b.byContext, e.number)
 	if e.ep != nil {
 		if shutdown {

@@ -108,6 +108,15 @@ func (n *device) open(i *fi.Info) (err error) {
 	return err
 }
 
+// openDomain opens a device that tells of no connections.
+func (n *device) openDomain(i *fi.Info) (err error) {
+	if n.fabric, err = fi.OpenFabric(i); err != nil {
+		return err
+	}
+	n.domain, err = n.fabric.OpenDomain(i)
+	return err
+}
+
 // close closes the device, whose endpoints and listen endpoints are closed.
 func (n *device) close() {
 	var errs []error

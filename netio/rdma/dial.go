@@ -36,6 +36,9 @@ func (e *endpoint) connect() {
 
 func (e *endpoint) tryConnect() error {
 	b := e.backend
+	if b.rdm {
+		return e.hello()
+	}
 	info, err := b.getInfo(e.Remote(), false, b.sizesOf(&e.params))
 	if err != nil {
 		return err

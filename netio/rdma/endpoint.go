@@ -10,13 +10,14 @@ import (
 	"tagbus/netio/internal/handover"
 	"tagbus/netio/internal/invariants"
 	"tagbus/netio/rdma/internal/fi"
-	"tagbus/netio/reactor"
 )
 
 // state is the way of an endpoint:
 //
-//	connecting ──► established ──► reported ──► ended
-//	      └──────────► refused         (callback)
+//	connecting ──► established ──► reported ──────────────► ended
+//	      └──────────► refused         └────► parting ────────┘ (callback)
+//
+// Parting is for those without connection, see bond.go.
 //
 // An accepted endpoint is connecting until the other side knows that it was
 // accepted.
@@ -26,7 +27,8 @@ const (
 	connecting state = iota
 	established
 	reported // by OnConnectionEstablished
-	ended    // also refused
+	parting
+	ended // also refused
 )
 
 // endpoint implements netio.Endpoint.
@@ -43,6 +45,7 @@ type endpoint struct {
 	listener *listenEndpoint // set for the accepted
 	peer     greeting        // of the other side, with its request
 	connection
+	bond // nil hub: it has a connection of libfabric's
 	sending
 	receiving
 	broken   error         // why the connection has failed; what was received comes first
@@ -53,17 +56,12 @@ type endpoint struct {
 
 // connection is what an endpoint has of libfabric.
 type connection struct {
-	device       *device // nil: nothing was opened
-	number       uint64  // the context of its events
-	ep           *fi.EP
-	handle       uint64 // of ep
-	cq           *fi.CQ
-	drain        fi.Drain
-	registration *reactor.Registration // of cq
-	ready        bool                  // cq is to be read
-	futile       int                   // how often it was in vain since it was not
-	resting      bool                  // the descriptor of cq is not watched for a while
-	rest, limit  handover.Alarm        // for that; for what must happen in time
+	device *device // nil: nothing was opened
+	number uint64  // the context of its events; without connection: what the other side calls it
+	ep     *fi.EP
+	handle uint64 // of ep
+	watch
+	limit handover.Alarm // for what must happen in time
 }
 
 // newEndpoint returns an endpoint that has nothing of libfabric yet. Errors: the
@@ -74,7 +72,7 @@ func newEndpoint(b *backend, remote netip.AddrPort, p *netio.Params) (*endpoint,
 		return nil, err
 	}
 	e.Capability.ZeroCopy = len(p.ZeroCopy.Region) > 0
-	e.Capability.Retain = canRetain(b.ownReceives(p) - creditReceives)
+	e.Capability.Retain = !b.rdm && canRetain(b.ownReceives(p)-creditReceives)
 	if e.Capability.ZeroCopy {
 		e.region = p.ZeroCopy.Region
 	}

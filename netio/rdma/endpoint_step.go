@@ -22,6 +22,7 @@ const (
 	toRefuse  = handover.ToOwn << 1
 	toReport  = handover.ToOwn << 2
 	toRepost  = handover.ToOwn << 3
+	toSettle  = handover.ToOwn << 4 // sends that ended, and credits
 )
 
 // Work implements handover.Worker.
@@ -46,6 +47,9 @@ func (e *endpoint) Work() {
 	}
 	if todo&toRead != 0 {
 		e.deliverHeld()
+	}
+	if todo&toSettle != 0 {
+		e.settle()
 	}
 	if todo&toFlush != 0 {
 		e.flush()
@@ -83,7 +87,11 @@ func (e *endpoint) report() {
 	} else {
 		e.backend.Counters.Accepted.Add(1)
 	}
-	e.backend.look(e)
+	if e.hub == nil {
+		e.backend.look(e)
+	} else {
+		defer e.Leave(toRead) // what has come already
+	}
 	e.backend.Handler.OnConnectionEstablished(e)
 }
 
@@ -91,15 +99,29 @@ func (e *endpoint) report() {
 // OnConnectionClosed.
 func (e *endpoint) end(cause error) {
 	before := e.state
-	if before == ended {
+	if before == ended || before == parting {
 		return
 	}
 	e.Shut() // nobody may write a header any more
+	if e.hub != nil {
+		if before != connecting {
+			e.part(before, cause)
+			return
+		}
+		e.takeBack()
+	}
+	e.finishEnd(before, cause)
+}
+
+// finishEnd is the rest of end: nothing reads the memory of the sends any more.
+func (e *endpoint) finishEnd(before state, cause error) {
 	b := e.backend
 	e.state = ended
 	e.release(before != connecting)
 	keys := e.Cancel(e.finish) // nothing reads the memory of the sends any more
-	e.LeavePool()
+	if !e.spoiled || b.SharedPool() != nil {
+		e.LeavePool()
+	}
 	if before == reported { // else the backend or the listen endpoint closes, and nobody hears of it
 		b.Counters.Closed.Add(1)
 		b.Handler.OnConnectionClosed(e, keys, cause)
@@ -109,7 +131,7 @@ func (e *endpoint) end(cause error) {
 // release gives back all that the endpoint holds, but for its sends.
 func (e *endpoint) release(established bool) {
 	b := e.backend
-	for _, a := range []*handover.Alarm{&e.rest, &e.limit, &e.retry} {
+	for _, a := range []*handover.Alarm{&e.limit, &e.retry} {
 		b.Alarms.Cancel(a)
 	}
 	e.closeConnection(established)

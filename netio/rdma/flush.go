@@ -69,7 +69,7 @@ func (e *endpoint) flush() {
 		}
 		op := b.op(e)
 		size := e.fillOp(op, q.posted)
-		if bytes += size; i == n-1 || i%signalSends == signalSends-1 || bytes >= signalBytes {
+		if bytes += size; e.hub != nil || i == n-1 || i%signalSends == signalSends-1 || bytes >= signalBytes {
 			op.Flags |= fi.Completion
 			bytes = 0
 		}
@@ -85,7 +85,11 @@ func (e *endpoint) fillOp(op *fi.Op, i uint64) int {
 	sent := e.queue.at(i)
 	op.EP, op.Context, op.Flags, op.Kind = e.handle, e.contextOf(kindSend, uint32(i)), 0, fi.Send
 	n := 0
-	if sent.headerBytes > 0 {
+	if e.hub != nil {
+		op.Addr = e.peerAddr.fi
+		op.Pieces[0] = e.framePiece(i, sent)
+		n = 1
+	} else if sent.headerBytes > 0 {
 		op.Pieces[0] = fi.Piece{Base: uint64(address(e.queue.header(i))), Len: uint64(sent.headerBytes), Desc: e.headerMR.Desc()}
 		n = 1
 	}
@@ -103,7 +107,7 @@ func (e *endpoint) fillOp(op *fi.Op, i uint64) int {
 		n++
 	}
 	op.Count = uint16(n)
-	if sent.bytes <= e.inject {
+	if sent.bytes+e.queue.prefix <= e.inject {
 		op.Flags |= fi.Inject
 	}
 	return sent.bytes
@@ -117,6 +121,12 @@ func (e *endpoint) sent(slot uint32) {
 	if end > q.posted {
 		return // not one of ours: nothing is to be believed of it
 	}
+	e.advance(end)
+}
+
+// advance notes that the device has sent all up to entry end.
+func (e *endpoint) advance(end uint64) {
+	q := &e.queue
 	messages, bytes := end-q.done, 0
 	for ; q.done != end; q.done++ {
 		bytes += q.at(q.done).bytes

@@ -27,8 +27,13 @@ func (l *listenEndpoint) stop() {
 	if i := slices.Index(b.listeners, l); i >= 0 {
 		b.listeners = slices.Delete(b.listeners, i, i+1)
 	}
-	l.rejectRest()
-	l.closeObjects()
+	if l.hub != nil {
+		l.hub.listener = nil
+		l.hub.enqueue() // it closes when its endpoints have ended
+	} else {
+		l.rejectRest()
+		l.closeObjects()
+	}
 	b.Unlisten(l.Address)
 	l.releasePool()
 }

@@ -21,6 +21,7 @@ type listenEndpoint struct {
 	params netio.Params
 	device *device
 	pep    *fi.PEP
+	hub    *hub // in place of device and pep
 
 	// Only in a step.
 	begun   bool
@@ -34,24 +35,40 @@ type listenEndpoint struct {
 
 // Listen implements handover.Rest.
 func (b *backend) Listen(addr netip.AddrPort, p *netio.Params) (handover.Listener, error) {
-	info, err := b.getInfo(addr, true, b.sizesOf(p))
-	if err != nil {
-		return nil, b.portInUse(addr, err)
-	}
-	defer info.Free()
 	l := &listenEndpoint{backend: b, params: *p}
 	l.Init(&b.Backend, l)
-	if l.device, err = b.devices.get(info, addr, true); err != nil {
-		return nil, err
+	var err error
+	if b.rdm {
+		err = l.openHub(addr)
+	} else {
+		err = l.openPEP(addr)
 	}
-	if p.Receive.Shared && l.device.iwarp {
-		return nil, ErrSharedOnIWARP
-	}
-	if err := l.open(info); err != nil {
-		l.closeObjects()
+	if err != nil {
 		return nil, err
 	}
 	return l, nil
+}
+
+// openPEP opens what listens for connections of libfabric. Errors: ErrNoDevice,
+// wrapped; ErrSharedOnIWARP; syscall.EADDRINUSE; *fi.Error.
+func (l *listenEndpoint) openPEP(addr netip.AddrPort) error {
+	b, p := l.backend, &l.params
+	info, err := b.getInfo(addr, true, b.sizesOf(p))
+	if err != nil {
+		return b.portInUse(addr, err)
+	}
+	defer info.Free()
+	if l.device, err = b.devices.get(info, addr, true); err != nil {
+		return err
+	}
+	if p.Receive.Shared && l.device.iwarp {
+		return ErrSharedOnIWARP
+	}
+	if err := l.open(info); err != nil {
+		l.closeObjects()
+		return err
+	}
+	return nil
 }
 
 // portInUse finds out whether there is no device for an address because of its
@@ -103,6 +120,10 @@ func (l *listenEndpoint) begin() {
 	b := l.backend
 	l.begun = true
 	b.listeners = append(b.listeners, l)
+	if l.hub != nil {
+		l.hub.begin()
+		return
+	}
 	l.events.Work()
 }
 

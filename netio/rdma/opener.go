@@ -24,13 +24,25 @@ func Opener(loop *reactor.EventLoop, cfg Config) netio.Opener {
 			return nil, err
 		}
 		cfg := cfg.withDefaults() // the opener may be used by several goroutines
-		info, err := fi.GetInfo(fi.Hints{Provider: cfg.Provider})
+		info, err := offer(cfg)
 		if err != nil {
 			return nil, noDevice(err, cfg.Provider, "any address")
 		}
-		info.Free()
-		return open(loop, cfg, h)
+		defer info.Free()
+		return open(loop, cfg, h, info)
 	}
+}
+
+// offer returns what the provider has: endpoints with connections if it has them,
+// unless the others are asked for. Errors: *fi.Error.
+func offer(cfg Config) (*fi.Info, error) {
+	if !cfg.Connectionless {
+		info, err := fi.GetInfo(fi.Hints{Provider: cfg.Provider})
+		if !errors.Is(err, fi.ENODATA) {
+			return info, err
+		}
+	}
+	return fi.GetInfo(fi.Hints{RDM: true, Provider: cfg.Provider})
 }
 
 // noDevice says what it means that libfabric offers nothing.

@@ -31,12 +31,19 @@ func watchedBy(epfd int) (fds []int) {
 // isOrphan tells whether a descriptor is a socket of the internet that does not
 // listen.
 func isOrphan(fd int) bool {
+	internet, listens := isInternet(fd)
+	return internet && !listens
+}
+
+// isInternet tells whether a descriptor is a socket of the internet, and whether
+// that listens.
+func isInternet(fd int) (is, listens bool) {
 	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err != nil || domain != unix.AF_INET && domain != unix.AF_INET6 {
-		return false
+		return false, false
 	}
-	listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
-	return err == nil && listens == 0
+	accepts, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+	return err == nil, accepts != 0
 }
 
 // endSocket ends both directions of a socket that is not ours, which leaves it

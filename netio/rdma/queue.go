@@ -18,6 +18,7 @@ type entry struct {
 	headerBytes int           // of its header, which lies in queue.headers
 	pieces      [][]byte      // of its data
 	gathered    *gathered     // a copy that is sent in their place; only in a step
+	over        bool          // the device is through with it, perhaps before those in front; only in a step
 }
 
 // queue is a handover.Queue with a ring, of which the loop moves:
@@ -33,7 +34,8 @@ type queue struct {
 	// Set before the first send.
 	maxBytes, firstBytes int // of a message, and of the first one
 	ring                 []entry
-	headers              []byte // netio.MaxHeaderBytes for each entry
+	headers              []byte // headerStride for each entry
+	prefix               int    // bytes in front of the header, for the frame of a message without connection
 
 	// Only in a step.
 	done, posted uint64
@@ -53,10 +55,15 @@ func (q *queue) open(peer greeting, largest uint64, headers []byte) {
 
 func (q *queue) at(i uint64) *entry { return &q.ring[i&uint64(q.Places-1)] }
 
-// header returns the place for the header of entry i.
-func (q *queue) header(i uint64) []byte {
-	at := int(i&uint64(q.Places-1)) * netio.MaxHeaderBytes
-	return q.headers[at : at+netio.MaxHeaderBytes]
+func (q *queue) headerStride() int { return q.prefix + netio.MaxHeaderBytes }
+
+// header returns the place for the header of entry i, behind the prefix.
+func (q *queue) header(i uint64) []byte { return q.withPrefix(i)[q.prefix:] }
+
+// withPrefix returns the place for prefix and header of entry i.
+func (q *queue) withPrefix(i uint64) []byte {
+	at := int(i&uint64(q.Places-1)) * q.headerStride()
+	return q.headers[at : at+q.headerStride()]
 }
 
 // fits tells whether the other side takes a message of size bytes. Mu is held.

@@ -8,8 +8,6 @@ import (
 	"io"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"tagbus/netio"
 	"tagbus/netio/internal/invariants"
 	"tagbus/netio/rdma/internal/fi"
@@ -20,6 +18,7 @@ const (
 	kindSend uint8 = iota + 1
 	kindCredit
 	kindReceive
+	kindLetter // of a hub
 )
 
 // contextOf returns the context of a request:
@@ -55,17 +54,9 @@ type receiving struct {
 	reposting  []uint32 // memory for repost
 }
 
-const (
-	// futileLooks is how often the queue of an endpoint is read in vain before
-	// it is let rest for a while, restTime: with the provider tcp a descriptor
-	// stays readable while bytes wait for a buffer.
-	futileLooks = 64
-	restTime    = time.Millisecond
-
-	// brokenTime is how long a connection that has failed is given to show what
-	// was received before, and that it has ended.
-	brokenTime = 300 * time.Millisecond
-)
+// brokenTime is how long a connection that has failed is given to show what was
+// received before, and that it has ended.
+const brokenTime = 300 * time.Millisecond
 
 // serve handles what the last crossing has read from the queue of e, from
 // crossing.next on.
@@ -102,7 +93,7 @@ func (e *endpoint) completed(done *fi.Completed) {
 		e.credits += e.quantum
 		e.giveBack(slot)
 	case kind == kindReceive:
-		e.received(slot, done.Len())
+		e.received(slot, e.receive.message(slot, done.Len()))
 	}
 }
 
@@ -134,9 +125,9 @@ func (e *endpoint) breakDown(op string, err error) {
 	e.backend.Alarms.Set(&e.limit, brokenTime)
 }
 
-// received handles a message.
-func (e *endpoint) received(slot uint32, n int) {
-	data := e.receive.message(slot, n)
+// received handles a message. Without connection the slot means nothing.
+func (e *endpoint) received(slot uint32, data []byte) {
+	n := len(data)
 	e.backend.crossing.moved += n
 	if !e.notFirst {
 		e.notFirst = true
@@ -152,8 +143,8 @@ func (e *endpoint) received(slot uint32, n int) {
 	case e.IsClosed():
 		e.giveBack(slot)
 	case e.Hold() == 0 && len(e.held) == 0:
-		e.deliver(slot, data, false)
-	case e.receive.srx != nil:
+		e.deliver(slot, data, e.hub != nil)
+	case e.hub != nil || e.receive.srx != nil:
 		e.held = append(e.held, held{data: bytes.Clone(data), copy: true})
 		e.giveBack(slot)
 	default:
@@ -202,6 +193,10 @@ func (e *endpoint) credit() {
 
 // giveCredits tells the other side of what was consumed.
 func (e *endpoint) giveCredits() {
+	if e.hub != nil {
+		e.sendCredits()
+		return
+	}
 	for ; e.owed >= e.ownQuantum && e.state == reported && !e.stuck; e.owed -= e.ownQuantum {
 		op := e.backend.op(e)
 		op.EP, op.Context, op.Kind, op.Count = e.handle, e.contextOf(kindCredit, 0), fi.Send, 0
@@ -210,8 +205,11 @@ func (e *endpoint) giveCredits() {
 	}
 }
 
-// giveBack posts a buffer again.
+// giveBack posts a buffer again, unless it is that of a hub.
 func (e *endpoint) giveBack(slot uint32) {
+	if e.hub != nil {
+		return
+	}
 	if e.receive.srx != nil {
 		e.receive.post(slot)
 	} else if e.state != ended {
@@ -226,6 +224,7 @@ func (e *endpoint) postReceive(slot uint32) {
 
 // deliverHeld delivers what has come during a pause.
 func (e *endpoint) deliverHeld() {
+	e.deliverEarly()
 	for len(e.held) > 0 && e.Hold() == 0 && e.state == reported {
 		m := e.held[0]
 		e.held[0] = held{}
@@ -249,20 +248,7 @@ func (e *endpoint) drained(d *fi.Drain) {
 		e.tryEnd()
 		return
 	}
-	switch {
-	case d.Count() > 0:
-		e.futile = 0
-		if !d.Armed() {
-			e.backend.look(e)
-		}
-	case e.futile >= futileLooks:
-		e.restWatching()
-	default:
-		e.futile++
-		if !d.Armed() {
-			e.backend.look(e)
-		}
-	}
+	e.backend.lookAgain(e, d)
 	if e.peerGone && d.Armed() {
 		e.allRead = true
 		e.tryEnd()
@@ -280,19 +266,4 @@ func (e *endpoint) tryEnd() {
 		return
 	}
 	e.end(io.EOF) // also if we were still sending
-}
-
-// restWatching stops to watch the descriptor of the queue for a while.
-func (e *endpoint) restWatching() {
-	if e.resting || e.registration == nil {
-		return
-	}
-	e.resting = true
-	_ = e.registration.Modify(0) // fails only if the loop has been closed
-	e.rest.F = func() {
-		e.resting = false
-		_ = e.registration.Modify(unix.EPOLLIN)
-		e.backend.look(e)
-	}
-	e.backend.Alarms.Set(&e.rest, restTime)
 }

@@ -26,14 +26,14 @@ type crossing struct {
 	owners []poster // of the ops
 	posts  uint64   // how often ops were posted
 
-	ready []*endpoint // whose completion queues are to be read
+	ready []reader // whose completion queues are to be read
 
 	// The completions of the last crossing. A callback that panics leaves the
 	// rest of them to the next step.
-	batch []*endpoint // whose queues were read, one of the ring's Drains each
-	drain int         // of batch, is being served
-	next  int         // completion to be served
-	end   int         // of those of drain
+	batch []reader // whose queues were read, one of the ring's Drains each
+	drain int      // of batch, is being served
+	next  int      // completion to be served
+	end   int      // of those of drain
 
 	moved int // bytes sent and received since the turn began
 }
@@ -64,6 +64,7 @@ func (b *backend) op(owner poster) *fi.Op {
 		b.post()
 	}
 	op := &c.ring.Ops[c.ops]
+	op.Addr = fi.AnyAddr
 	c.ops++
 	c.owners = append(c.owners, owner)
 	return op
@@ -91,28 +92,21 @@ func (b *backend) posted() {
 	c.posts++
 }
 
-// look has the completion queue of e read.
-func (b *backend) look(e *endpoint) {
-	if !e.ready {
-		e.ready = true
-		b.crossing.ready = append(b.crossing.ready, e)
-	}
-}
-
 // cross posts, and reads the queues that are ready. serve follows.
 func (b *backend) cross() {
 	c := &b.crossing
 	c.batch, c.drain, c.next, c.end = c.batch[:0], 0, 0, 0
 	n := 0
-	for _, e := range c.ready {
+	for _, r := range c.ready {
 		if len(c.batch) == ringDrains {
 			break
 		}
 		n++
-		e.ready = false
-		if e.cq != nil {
-			c.ring.Drains[len(c.batch)] = e.drain
-			c.batch = append(c.batch, e)
+		w := r.watched()
+		w.ready = false
+		if w.cq != nil {
+			c.ring.Drains[len(c.batch)] = w.drain
+			c.batch = append(c.batch, r)
 		}
 	}
 	c.ready = slices.Delete(c.ready, 0, n)

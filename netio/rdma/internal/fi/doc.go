@@ -22,7 +22,8 @@
 //	       └► Domain ─► CQ       completions
 //	                 ├► MR       registered memory
 //	                 ├► SRX      receives that endpoints share
-//	                 └► EP       a connection
+//	                 ├► AV       addresses, for endpoints without connection
+//	                 └► EP       a connection, or an endpoint without
 //
 // Children are closed before their parents, each once: with the provider verbs,
 // libfabric crashes otherwise. Close of an object that is closed does nothing.

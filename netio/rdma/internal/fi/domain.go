@@ -98,11 +98,17 @@ func (d *Domain) OpenCQ(size int) (*CQ, error) {
 }
 
 // FD returns the descriptor that is readable when there may be completions, if
-// a Drain has left q armed. It belongs to q.
+// a Drain has left q armed. It belongs to q. -1: the provider has none, and q is
+// never armed; it is to be read now and then.
 func (q *CQ) FD() int { return q.fd }
 
 // Drain returns the request to read from q in a Ring.Turn.
-func (q *CQ) Drain() Drain { return Drain{fabric: handle(q.fabric.p), cq: handle(q.p)} }
+func (q *CQ) Drain() Drain {
+	if q.fd < 0 {
+		return Drain{cq: handle(q.p)}
+	}
+	return Drain{fabric: handle(q.fabric.p), cq: handle(q.p)}
+}
 
 // Close closes the queue and its descriptor.
 func (q *CQ) Close() error { return closeObject(&q.p) }

@@ -12,7 +12,8 @@ import (
 	"unsafe"
 )
 
-// EP is an endpoint: one connection.
+// EP is an endpoint: one connection, or one without (FI_EP_RDM) that sends to the
+// addresses of an AV.
 type EP struct{ p *C.struct_fid_ep }
 
 // OpenEP opens an endpoint for i. context is that of its events. shared: it will
@@ -49,6 +50,10 @@ func (e *EP) Bind(events *EQ, completions *CQ, srx *SRX) error {
 			return err
 		}
 	}
+	return e.bindCQ(completions)
+}
+
+func (e *EP) bindCQ(completions *CQ) error {
 	if err := check("fi_ep_bind", C.fi_ep_bind(e.p, &completions.p.fid, C.FI_TRANSMIT|C.FI_SELECTIVE_COMPLETION)); err != nil {
 		return err
 	}

@@ -13,16 +13,26 @@ int fix_getinfo(const struct fix_hints *h, struct fi_info **info)
 
 	if (!hints)
 		return -FI_ENOMEM;
-	hints->ep_attr->type = FI_EP_MSG;
+	hints->ep_attr->type = h->rdm ? FI_EP_RDM : FI_EP_MSG;
 	hints->caps = FI_MSG;
-	hints->mode = FI_RX_CQ_DATA; // verbs wants it; nobody sends such data
+	hints->mode = h->rdm ? 0 : FI_RX_CQ_DATA; // verbs wants it; nobody sends such data
 	hints->addr_format = FI_FORMAT_UNSPEC;
 	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	hints->tx_attr->size = h->tx_size;
 	hints->rx_attr->size = h->rx_size;
 	hints->fabric_attr->prov_name = strdup(h->provider);
-	if (!hints->fabric_attr->prov_name) {
+	if (h->rdm) {
+		// No threads of the provider: progress is made by reading the queue.
+		hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
+		hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+		hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+	}
+	if (h->srclen && (hints->src_addr = malloc(h->srclen))) {
+		memcpy(hints->src_addr, h->src, h->srclen);
+		hints->src_addrlen = h->srclen;
+	}
+	if (!hints->fabric_attr->prov_name || (h->srclen && !hints->src_addr)) {
 		fi_freeinfo(hints);
 		return -FI_ENOMEM;
 	}
@@ -61,16 +71,22 @@ int fix_eq_open(struct fid_fabric *fabric, struct fid_eq **eq, int *fd)
 	return rc;
 }
 
+// fix_cq_open sets *fd to -1 for a queue without descriptor.
 int fix_cq_open(struct fid_domain *domain, size_t size, struct fid_cq **cq, int *fd)
 {
 	struct fi_cq_attr attr = {.size = size, .format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_FD};
 	int rc = fi_cq_open(domain, &attr, cq, NULL);
 
-	if (rc)
-		return rc;
-	rc = fi_control(&(*cq)->fid, FI_GETWAIT, fd);
-	if (rc)
-		fi_close(&(*cq)->fid);
+	if (!rc) {
+		rc = fi_control(&(*cq)->fid, FI_GETWAIT, fd);
+		if (rc)
+			fi_close(&(*cq)->fid);
+	}
+	if (rc == -FI_ENOSYS) { // efa, shm
+		attr.wait_obj = FI_WAIT_NONE;
+		*fd = -1;
+		rc = fi_cq_open(domain, &attr, cq, NULL);
+	}
 	return rc;
 }
 
@@ -87,6 +103,13 @@ int fix_endpoint(struct fid_domain *domain, struct fi_info *info, uint64_t conte
 {
 	info->ep_attr->rx_ctx_cnt = shared ? FI_SHARED_CONTEXT : 1;
 	return fi_endpoint(domain, info, ep, (void *)(uintptr_t)context);
+}
+
+int fix_av_open(struct fid_domain *domain, struct fid_av **av)
+{
+	struct fi_av_attr attr = {.type = FI_AV_UNSPEC};
+
+	return fi_av_open(domain, &attr, av, NULL);
 }
 
 int fix_mr_reg(struct fid_domain *domain, const void *mem, size_t len, struct fid_mr **mr, uint64_t *desc)
@@ -178,6 +201,7 @@ static ssize_t post(const struct fix_op *op)
 		// Of an empty message verbs would look at the first all the same.
 		.desc = op->count ? descs : NULL,
 		.iov_count = op->count,
+		.addr = op->addr,
 		.context = (void *)(uintptr_t)op->context,
 	};
 	struct fid_ep *ep = (struct fid_ep *)(uintptr_t)op->ep;
@@ -191,7 +215,7 @@ static ssize_t post(const struct fix_op *op)
 }
 
 // post_all posts every request, but none behind one that the same endpoint has
-// refused: they would overtake it.
+// refused, to the same address: they would overtake it.
 static void post_all(struct fix_op *ops, uint32_t nops)
 {
 	for (uint32_t i = 0; i < nops; i++) {
@@ -199,7 +223,7 @@ static void post_all(struct fix_op *ops, uint32_t nops)
 
 		op->rc = 0;
 		for (uint32_t j = i; j-- > 0 && ops[j].ep == op->ep;) {
-			if (ops[j].kind == op->kind) { // the last one tells for all before it
+			if (ops[j].kind == op->kind && ops[j].addr == op->addr) { // the last one tells for all before it
 				op->rc = ops[j].rc;
 				break;
 			}
@@ -246,7 +270,7 @@ static void drain(struct fix_drain *d, struct fi_cq_msg_entry *out, uint32_t max
 		if (d->count == max)
 			return;
 		// It says so, too, when there is something to read.
-		if (!fix_trywait((struct fid_fabric *)(uintptr_t)d->fabric, &cq->fid)) {
+		if (d->fabric && !fix_trywait((struct fid_fabric *)(uintptr_t)d->fabric, &cq->fid)) {
 			d->state = FIX_ARMED;
 			return;
 		}

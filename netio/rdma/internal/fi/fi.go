@@ -25,6 +25,7 @@ const (
 	EAGAIN    Errno = C.FI_EAGAIN
 	ENODATA   Errno = C.FI_ENODATA
 	ENOSYS    Errno = C.FI_ENOSYS
+	EINVAL    Errno = C.FI_EINVAL
 	ENOMEM    Errno = C.FI_ENOMEM
 	ECANCELED Errno = C.FI_ECANCELED
 	ETRUNC    Errno = C.FI_ETRUNC
@@ -71,6 +72,9 @@ var setenv sync.Once
 // unmapped by watching the C library, which Go does not use: what is mapped at
 // the same address later would be sent as it was before.
 //
+// The provider ofi_rxm would have 64 MiB of receive buffers of its own per
+// endpoint, and let those who connect wait for 10 ms.
+//
 // A library that libfabric brings along handles SIGSEGV with a backtrace of its
 // own, in the way of Go's.
 func prepare() {
@@ -78,8 +82,10 @@ func prepare() {
 		if os.Getenv("FI_MR_CACHE_MONITOR") != "userfaultfd" { // which does notice
 			_ = os.Setenv("FI_MR_CACHE_MONITOR", "disabled") // fails for names with a zero byte only
 		}
-		if os.Getenv("IPATH_NO_BACKTRACE") == "" {
-			_ = os.Setenv("IPATH_NO_BACKTRACE", "1")
+		for name, value := range map[string]string{"IPATH_NO_BACKTRACE": "1", "FI_OFI_RXM_MSG_RX_SIZE": "256", "FI_OFI_RXM_CM_PROGRESS_INTERVAL": "0"} {
+			if os.Getenv(name) == "" {
+				_ = os.Setenv(name, value)
+			}
 		}
 	})
 }

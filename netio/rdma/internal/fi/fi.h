@@ -17,6 +17,9 @@ enum { FIX_PIECES = 4, FIX_CM_DATA = 256 };
 struct fix_hints {
 	const char *provider, *node, *service;
 	uint64_t listen; // node and service are those of this side
+	uint64_t rdm;    // FI_EP_RDM instead of FI_EP_MSG
+	const void *src; // address of this side, in the provider's form
+	uint64_t srclen;
 	uint64_t tx_size, rx_size;
 };
 
@@ -28,6 +31,7 @@ struct fix_piece {
 // A work request. Go's Op has the same layout.
 struct fix_op {
 	uint64_t ep; // struct fid_ep *: an endpoint or a shared receive context
+	uint64_t addr; // fi_addr_t: where to, without connections
 	uint64_t context;
 	uint64_t flags;
 	uint16_t kind, count;
@@ -37,7 +41,7 @@ struct fix_op {
 
 // A completion queue to drain. Go's Drain has the same layout.
 struct fix_drain {
-	uint64_t fabric, cq;
+	uint64_t fabric, cq; // without fabric the queue cannot be waited for
 	uint32_t count; // completions that came from it
 	int32_t state;  // FIX_ARMED, FIX_MORE or a negative FI_E
 };
@@ -64,6 +68,7 @@ int fix_eq_open(struct fid_fabric *fabric, struct fid_eq **eq, int *fd);
 int fix_cq_open(struct fid_domain *domain, size_t size, struct fid_cq **cq, int *fd);
 int fix_srx_open(struct fid_domain *domain, const struct fi_info *info, size_t size, struct fid_ep **srx);
 int fix_endpoint(struct fid_domain *domain, struct fi_info *info, uint64_t context, int shared, struct fid_ep **ep);
+int fix_av_open(struct fid_domain *domain, struct fid_av **av);
 int fix_mr_reg(struct fid_domain *domain, const void *mem, size_t len, struct fid_mr **mr, uint64_t *desc);
 int fix_trywait(struct fid_fabric *fabric, struct fid *fid);
 int fix_eq_read(struct fid_eq *eq, struct fix_event *out, int max);

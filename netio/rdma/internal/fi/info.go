@@ -14,11 +14,13 @@ import (
 	"unsafe"
 )
 
-// Hints says what endpoints of type FI_EP_MSG are to be like.
+// Hints says what endpoints are to be like.
 type Hints struct {
-	Provider string         // "tcp", "net", "verbs"
+	RDM      bool           // endpoints of type FI_EP_RDM, without connections; else FI_EP_MSG
+	Provider string         // "tcp", "net", "verbs"; "tcp;ofi_rxm"
 	Addr     netip.AddrPort // to listen on, or to connect to
 	Listen   bool
+	Source   []byte // address of this side in the provider's form, with RDM; nil: that of Addr, or any
 
 	// TxSize and RxSize are how many sends and receives an endpoint is to take
 	// at once. 0: the provider's default.
@@ -51,6 +53,13 @@ func GetInfo(h Hints) (*Info, error) {
 	}
 	if h.Listen {
 		c.listen = 1
+	}
+	if h.RDM {
+		c.rdm = 1
+	}
+	if len(h.Source) > 0 {
+		c.src, c.srclen = C.CBytes(h.Source), C.uint64_t(len(h.Source))
+		defer C.free(unsafe.Pointer(c.src))
 	}
 	c.tx_size, c.rx_size = C.uint64_t(h.TxSize), C.uint64_t(h.RxSize)
 	i := &Info{}

@@ -37,6 +37,7 @@ type Piece struct {
 // Op is a work request.
 type Op struct {
 	EP      uint64 // EP.Handle or SRX.Handle
+	Addr    uint64 // of AV.Insert: where a send without connection goes; else anything
 	Context uint64 // of the completion
 	Flags   uint64
 	Kind    uint16
@@ -125,7 +126,8 @@ func (r *Ring) Free() {
 // Turn posts the first ops, then reads from the queues of the first drains, at
 // most each completions of one. It returns how many stand in Completed: those of
 // a queue behind those of the queue before. When an Op is refused, so are those
-// of the same endpoint and kind that stand right behind it.
+// of the same endpoint, Addr and kind that stand behind it without one of another
+// endpoint in between.
 //
 // Implements:
 //

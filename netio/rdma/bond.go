@@ -1,0 +1,288 @@
+//go:build libfabric && cgo
+
+package rdma
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"syscall"
+	"time"
+
+	"tagbus/netio"
+	"tagbus/netio/rdma/internal/fi"
+)
+
+// bond is what an endpoint has that goes through a hub, in place of a connection
+// of libfabric.
+//
+// It begins with hello, accept and ready: each side tells the other the number by
+// which it knows it, and the greeting. Data messages are numbered: they are
+// delivered in order whatever the order of arrival, though hubs ask the fabric for
+// none (FI_ORDER_SAS is what the providers keep all the same, but their receives
+// may complete in another). It ends with goodbye, which is answered by gone, so
+// that both sides know that the other sends no more.
+type bond struct {
+	hub      *hub
+	peerAddr *peerAddr
+	to       uint64            // its number at the other side; 0: not known yet
+	letters  int               // of it that are not sent yet
+	expected uint64            // number of the next message
+	early    map[uint64][]byte // messages that came before their turn
+	total    uint64            // messages that the other side has sent, if peerGone
+	before   state             // of parting
+	cause    error             // of the end
+	gone     bool              // the other side sends no more, or does not say
+	spoiled  bool              // there are sends that never ended
+}
+
+// join makes e one of the endpoints of h, for the hub at raw. What was made is
+// undone by leaveHub, also after an error. Errors: the system's, *fi.Error.
+func (e *endpoint) join(h *hub, raw []byte) (err error) {
+	b := e.backend
+	e.hub, e.device, e.handle = h, h.device, h.handle
+	e.queue.prefix = frameBytes
+	b.contexts++
+	e.number = rand.Uint64()&^generation | b.contexts&generation //nolint:gosec // it need not be secret
+	for h.users[e.number&generation] != nil || e.number == 0 {
+		b.contexts++
+		e.number = rand.Uint64()&^generation | b.contexts&generation
+	}
+	h.users[e.number&generation] = e
+	if e.peerAddr, err = h.useAddress(raw); err != nil {
+		return err
+	}
+	if err := e.openSend(); err != nil {
+		return err
+	}
+	limits := h.device.limits
+	e.inject = limits.InjectBytes
+	e.depth = uint64(max(1, min(b.sizesOf(&e.params).tx, limits.TxSize)-creditSends))
+	e.window = sharedWindow
+	if own := b.ownReceives(&e.params); own > 0 {
+		e.window = own - creditReceives
+	}
+	e.ownQuantum = quantumOf(e.window)
+	return nil
+}
+
+// hello begins to connect without connection.
+func (e *endpoint) hello() error {
+	h, err := e.backend.dialHub(e.Remote(), &e.params)
+	if err != nil {
+		return err
+	}
+	if err := e.join(h, e.backend.rawOf(e.Remote())); err != nil {
+		return err
+	}
+	e.ask()
+	return nil
+}
+
+// askTime is the pause after which a hello is sent again: the provider may have
+// written it to a connection underneath whose other side is no more.
+const askTime = 500 * time.Millisecond
+
+// ask says hello, and again until there is an answer.
+func (e *endpoint) ask() {
+	if e.state != connecting {
+		return
+	}
+	e.retry.F = e.ask
+	e.backend.Alarms.Set(&e.retry, askTime)
+	e.hub.mail(e, e.peerAddr, frame{frameHello, 0, e.number}, e.greeting().marshal(), e.hub.name)
+}
+
+// heard handles what the other side has sent, and returns false for what it cannot
+// have meant.
+func (e *endpoint) heard(f frame, rest []byte) bool {
+	switch f.kind {
+	case frameAccept:
+		return e.heardAccept(f, rest)
+	case frameReject:
+		if e.state == connecting && e.active {
+			e.notConnected(syscall.ECONNREFUSED)
+		}
+	case frameReady:
+		e.heardReady()
+	case frameData:
+		e.heardReady()
+		return e.arrived(f.value, rest)
+	case frameCredit:
+		if f.value > uint64(e.peer.window) {
+			return false
+		}
+		e.credits += int(f.value)
+		e.Leave(toSettle)
+	case frameGoodbye:
+		e.heardGoodbye(f.value)
+	case frameGone:
+		e.gone = true
+		e.Leave(toSettle)
+	}
+	return true
+}
+
+func (e *endpoint) heardAccept(f frame, rest []byte) bool {
+	peer, ok := parseGreeting(rest)
+	switch {
+	case e.active && e.state != connecting && f.value != e.to: // an answer to a hello that was sent twice
+		e.hub.mail(nil, e.peerAddr, frame{frameGoodbye, f.value, 0})
+		return true
+	case e.state != connecting || !e.active:
+		return false
+	case !ok:
+		e.notConnected(ErrIncompatible)
+		return false
+	}
+	e.to, e.peer = f.value, peer
+	e.backend.Alarms.Cancel(&e.retry)
+	if err := e.establish(peer); err != nil {
+		e.notConnected(err)
+		return true
+	}
+	e.hub.mail(e, e.peerAddr, frame{frameReady, e.to, 0})
+	return true
+}
+
+// heardReady is the end of connecting for who was asked.
+func (e *endpoint) heardReady() {
+	if e.state != connecting || e.active {
+		return
+	}
+	if err := e.establish(e.peer); err != nil {
+		e.notConnected(err)
+	}
+}
+
+// arrived handles message n. false: the other side has sent more than it may, or
+// what makes no sense.
+func (e *endpoint) arrived(n uint64, data []byte) bool {
+	switch {
+	case e.state != established && e.state != reported || e.IsClosed():
+		return true // too late
+	case len(data) > e.params.Receive.MaxMessageBytes:
+		e.breakDown("receive", netio.ErrMessageLength)
+		return false
+	case n < e.expected || e.early[n] != nil || len(e.early)+len(e.held) > e.window:
+		return false
+	case n != e.expected || e.state != reported:
+		if e.early == nil {
+			e.early = make(map[uint64][]byte)
+		}
+		e.early[n] = bytes.Clone(data)
+		return true
+	}
+	e.expected++
+	e.received(0, data)
+	e.deliverEarly()
+	return true
+}
+
+// deliverEarly delivers the messages that came before their turn.
+func (e *endpoint) deliverEarly() {
+	for e.state == reported {
+		data := e.early[e.expected]
+		if data == nil {
+			break
+		}
+		delete(e.early, e.expected)
+		e.expected++
+		e.received(0, data)
+	}
+	e.noteAllRead()
+}
+
+// noteAllRead looks whether the end has come.
+func (e *endpoint) noteAllRead() {
+	if e.peerGone && !e.allRead && e.expected >= e.total {
+		e.allRead = true
+		e.backend.Alarms.Cancel(&e.limit)
+		e.Leave(toRead)
+	}
+}
+
+func (e *endpoint) heardGoodbye(total uint64) {
+	if e.to != 0 {
+		e.hub.mail(nil, e.peerAddr, frame{frameGone, e.to, 0})
+	}
+	switch {
+	case e.state == connecting:
+		e.notConnected(syscall.ECONNREFUSED)
+	case e.state == parting:
+		e.gone = true
+		e.Leave(toSettle)
+	case !e.peerGone && e.state != connecting:
+		e.peerGone, e.total = true, total
+		if e.noteAllRead(); !e.allRead {
+			// The rest is under way, or lost.
+			e.limit.F = func() { e.end(e.OpError("receive", netio.ErrTruncated)) }
+			e.backend.Alarms.Set(&e.limit, spoilTime)
+		}
+	}
+}
+
+// sendCredits tells the other side of what was consumed.
+func (e *endpoint) sendCredits() {
+	if e.owed >= e.ownQuantum && e.state == reported {
+		e.hub.mail(e, e.peerAddr, frame{frameCredit, e.to, uint64(e.owed)})
+		e.owed = 0
+	}
+}
+
+// letterFailed notes that a letter was not delivered.
+func (e *endpoint) letterFailed(err fi.Errno) {
+	switch e.state {
+	case connecting:
+		if !e.active || !isPipe(err) {
+			e.notConnected(err)
+			return
+		}
+		// What the provider had connected underneath has ended, perhaps since the
+		// last endpoint to there. It connects anew.
+		e.backend.Alarms.Set(&e.retry, sendRetry)
+	case parting:
+		e.gone = true // nobody is there
+		e.Leave(toSettle)
+	default:
+		e.breakDown("send", err)
+	}
+}
+
+// framePiece writes the frame of entry i in front of its header, and returns both.
+func (e *endpoint) framePiece(i uint64, sent *entry) fi.Piece {
+	sent.over = false
+	at := e.queue.withPrefix(i)
+	frame{frameData, e.to, i}.put(at)
+	return fi.Piece{Base: uint64(address(at)), Len: uint64(frameBytes + sent.headerBytes), Desc: e.headerMR.Desc()}
+}
+
+// sentOne notes that the provider is through with the entry of which slot is a
+// part. Sends may end in any order.
+func (e *endpoint) sentOne(slot uint32, err fi.Errno) {
+	q := &e.queue
+	i := q.done + uint64(slot-uint32(q.done))
+	if i >= q.posted {
+		return // not one of ours
+	}
+	q.at(i).over = true
+	end := q.done
+	for end != q.posted && q.at(end).over {
+		end++
+	}
+	e.advance(end)
+	if err != 0 && e.state != parting {
+		e.breakDown("send", err)
+	}
+	e.Leave(toSettle)
+}
+
+// settle is what follows from sends that ended, and from credits.
+func (e *endpoint) settle() {
+	switch e.state {
+	case reported:
+		e.complete()
+		e.flush()
+	case parting:
+		e.tryPart()
+	}
+}

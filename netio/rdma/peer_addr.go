@@ -1,0 +1,65 @@
+//go:build libfabric && cgo
+
+package rdma
+
+import (
+	"time"
+)
+
+// peerAddr is the address of another hub, in the address vector of a hub.
+type peerAddr struct {
+	raw   string
+	fi    uint64
+	users int       // endpoints, and letters
+	since time.Time // when there are none
+}
+
+// addressTime is how long the address of a hub is kept that nobody uses. To remove
+// it ends what the provider has connected underneath, and perhaps the last letter
+// of the other side with it.
+const addressTime = 5 * time.Second
+
+// useAddress returns the address for raw, for one user. Errors: *fi.Error.
+func (h *hub) useAddress(raw []byte) (*peerAddr, error) {
+	a := h.addresses[string(raw)]
+	if a == nil {
+		to, err := h.av.Insert(raw)
+		if err != nil {
+			return nil, err
+		}
+		a = &peerAddr{raw: string(raw), fi: to}
+		h.addresses[a.raw] = a
+	}
+	a.users++
+	return a, nil
+}
+
+// dropAddress undoes useAddress.
+func (h *hub) dropAddress(a *peerAddr) {
+	if a.users--; a.users > 0 {
+		return
+	}
+	a.since = time.Now()
+	if !h.sweep.IsSet() {
+		h.sweep.F = h.sweepAddresses
+		h.backend.Alarms.Set(&h.sweep, addressTime)
+	}
+}
+
+// sweepAddresses removes the addresses that nobody has used for a while.
+func (h *hub) sweepAddresses() {
+	unused := 0
+	for raw, a := range h.addresses {
+		switch {
+		case a.users > 0:
+		case time.Since(a.since) < addressTime:
+			unused++
+		default:
+			h.check("remove an address", h.av.Remove(a.fi))
+			delete(h.addresses, raw)
+		}
+	}
+	if unused > 0 {
+		h.backend.Alarms.Set(&h.sweep, addressTime)
+	}
+}

@@ -1,0 +1,108 @@
+//go:build libfabric && cgo
+
+package rdma_test
+
+import (
+	"flag"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"tagbus/netio"
+	"tagbus/netio/internal/backendtest"
+	"tagbus/netio/netiotest"
+	"tagbus/netio/rdma"
+)
+
+// rdmConfigs are those of backends without connections of libfabric, over what
+// runs on any machine: two generations of sockets.
+func rdmConfigs() []rdma.Config {
+	if p := os.Getenv("NETIO_RDM_PROV"); p != "" {
+		return []rdma.Config{{Provider: p, Connectionless: true}}
+	}
+	return []rdma.Config{{Provider: "tcp;ofi_rxm"}, {Provider: rdma.ProviderNet, Connectionless: true}}
+}
+
+// rdmHost is where they listen.
+var rdmHost = netip.MustParseAddrPort("127.0.0.1:0")
+
+// rdmSuite describes backends without connections to the conformance suite.
+func rdmSuite(cfg rdma.Config) netiotest.Suite {
+	s := suite(cfg)
+	s.ListenAddr = rdmHost
+	s.DeadAddr = func(t netiotest.TB) netip.AddrPort {
+		// One of a backend that does not listen: of nobody there is only
+		// ErrTimeout, after a while.
+		cfg.Config = netio.Config{}
+		opened, _ := openBond(t, cfg, newWatcher(), newWatcher(), netio.Params{})
+		return opened.Local()
+	}
+	s.Endpoints = netiotest.Few(40, 10)
+	s.ConnectTimeout = 3 * time.Second
+	return s
+}
+
+// openBond opens an endpoint between two backends, and returns both ends.
+func openBond(t netiotest.TB, cfg rdma.Config, client, server *watcher, p netio.Params) (opened, accepted netio.Endpoint) {
+	t.Helper()
+	l, err := openBackend(t, server, cfg).OpenListenEndpoint(rdmHost, p)
+	if err != nil {
+		t.Fatalf("OpenListenEndpoint: got error %v, want none", err)
+	}
+	if err := openBackend(t, client, cfg).OpenEndpoint(l.Addr(), p); err != nil {
+		t.Fatalf("OpenEndpoint: got error %v, want none", err)
+	}
+	return backendtest.Next(t, "OnConnectionEstablished", client.Established), backendtest.Next(t, "OnConnectionEstablished", server.Established)
+}
+
+func TestConformanceWithoutConnections(t *testing.T) {
+	tests := []struct {
+		name           string
+		cfg            netio.Config
+		receiveBuffers int
+	}{
+		{"default buffers", netio.Config{}, 0},
+		{"one receive buffer", netio.Config{ThreadSafety: netio.Unsafe}, 1},
+		{"shared buffers", netio.Config{
+			SharedReceive: netio.SharedBuffers{Buffers: 8, BufferBytes: messageBytes()},
+			SharedSend:    netio.SharedBuffers{Buffers: 8, BufferBytes: 8 << 10},
+		}, 0},
+	}
+	for _, cfg := range rdmConfigs() {
+		for _, tt := range tests {
+			t.Run(tt.name+", "+strings.ReplaceAll(cfg.Provider, ";", "+"), func(t *testing.T) {
+				cfg.Config = tt.cfg
+				s := rdmSuite(cfg)
+				s.ReceiveBuffers = tt.receiveBuffers
+				s.Violations = backendtest.Violations(t)
+				netiotest.Run(t, s)
+			})
+		}
+	}
+}
+
+// TestRandomRunWithoutConnections drives backends at random against the suite's
+// model. The provider net forgets sockets of those who connect while it closes.
+func TestRandomRunWithoutConnections(t *testing.T) {
+	cfg := rdmConfigs()[0]
+	fewerWalks(t, 12) // each dials several times where nobody answers
+	s := rdmSuite(cfg)
+	s.ListenAddr = backendtest.OwnHost()
+	s.ReceiveBuffers = 2
+	netiotest.RandomRun(t, s)
+}
+
+// fewerWalks has rapid do n runs, unless it is told otherwise.
+func fewerWalks(t *testing.T, n int) {
+	f := flag.Lookup("rapid.checks")
+	if f.Value.String() != f.DefValue {
+		return
+	}
+	if err := f.Value.Set(strconv.Itoa(n)); err != nil {
+		t.Fatalf("rapid.checks: got error %v, want none", err)
+	}
+	t.Cleanup(func() { _ = f.Value.Set(f.DefValue) })
+}
