@@ -81,7 +81,6 @@ type lent struct {
 
 // lentMessages is how many messages of a lender may be on their way: 1 MiB, which
 // stays in the cache, but at least 3.
-
 func lentMessages(o load.Options) int { return max(3, 1<<20/o.Size) }
 
 func newLender(o load.Options, p *bus.Publisher) *lender {
