@@ -183,14 +183,24 @@ func (src *source) deliver(done *delivered) (more bool) {
 		rcv.delivered++
 		done.messages++
 		done.bytes += uint64(len(r.data))
-		m := Message{Tag: r.tag, Status: r.status, Counter: rcv.count, Publisher: src.peer, Data: r.data, origin: &src.origin, turn: turn}
 		if len(rcv.targets) == 1 {
-			rcv.targets[0].deliver(m)
+			t := &rcv.targets[0]
+			if t.handler == nil {
+				t.deliver(src.message(rcv, turn))
+				continue
+			}
+			t.handler(src.message(rcv, turn)) // not by deliver, which would copy the message again
 			continue
 		}
-		done.message, done.rest = m, rcv.targets
+		done.message, done.rest = src.message(rcv, turn), rcv.targets
 		done.deliverRest()
 	}
+}
+
+// message returns the message that was just read.
+func (src *source) message(rcv *received, turn uint32) Message {
+	r := &src.reader
+	return Message{Tag: r.tag, Status: r.status, turn: turn, Counter: rcv.count, Publisher: src.peer, Data: r.data, origin: &src.origin}
 }
 
 // skip notes that the policy of the lane has left out messages before one. It
