@@ -159,10 +159,14 @@ func fill(mem []byte, seed byte) {
 }
 
 func TestMessages(t *testing.T) {
+	n := 100
+	if testing.Short() { // for a device that is slow
+		n = 20
+	}
 	for _, shared := range []bool{false, true} {
 		c := connect(t, shared)
-		exchange(t, c.client, c.server, 100)
-		exchange(t, c.server, c.client, 100)
+		exchange(t, c.client, c.server, n)
+		exchange(t, c.server, c.client, n)
 		c.close(t)
 	}
 }
