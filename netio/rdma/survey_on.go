@@ -30,7 +30,7 @@ func offered() (version string, all []Fabric, err error) {
 		}
 		if kind := i.EPType(); kind != "" {
 			f.Kinds = []string{kind}
-			f.Usable = kind == fi.EPMsg || kind == fi.EPRDM && !i.NeedsContext()
+			f.Usable = (kind == fi.EPMsg || kind == fi.EPRDM && !i.NeedsContext()) && (Config{Provider: f.Provider}).Validate() == nil
 		}
 		if addr := i.LocalAddr(); addr.IsValid() {
 			f.Addresses = []netip.Addr{addr.Addr()}
