@@ -32,6 +32,7 @@ type bond struct {
 	total    uint64            // messages that the other side has sent, if peerGone
 	before   state             // of parting
 	cause    error             // of the end
+	since    time.Time         // when sends were last refused; zero: some have ended since
 	owesGone bool              // the answer to goodbye
 	gone     bool              // the other side sends no more, or does not say
 	spoiled  bool              // there are sends that never ended
@@ -276,6 +277,7 @@ func (e *endpoint) sentOne(slot uint32, err fi.Errno) {
 		return // not one of ours
 	}
 	q.at(i).over = true
+	e.since = time.Time{}
 	end := q.done
 	for end != q.posted && q.at(end).over {
 		end++
@@ -285,6 +287,15 @@ func (e *endpoint) sentOne(slot uint32, err fi.Errno) {
 		e.breakDown("send", err)
 	}
 	e.Leave(toSettle)
+}
+
+// isLost tells whether sends are refused for so long that nobody can be there: a
+// provider that connects underneath tries so for ever.
+func (e *endpoint) isLost() bool {
+	if e.since.IsZero() {
+		e.since = time.Now()
+	}
+	return time.Since(e.since) > letterTime
 }
 
 // settle is what follows from sends that ended, and from credits.
