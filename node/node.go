@@ -34,7 +34,8 @@ type Config struct {
 	// system; see package file for what to set there.
 	Bus string
 
-	// Backend is "tcp", "rdma" or "rdma:PROVIDER". Default "tcp". All that are
+	// Backend is "tcp", "rdma" or "rdma:PROVIDER", and with "/rdm" behind it
+	// without connections where the provider has them, too. Default "tcp". All that are
 	// to talk to each other use the same.
 	Backend string
 
@@ -114,6 +115,7 @@ func (c Config) opener(loop *reactor.EventLoop) (netio.Opener, error) {
 		return tcp.Opener(loop, c.TCP), suits(c.TCP.Config)
 	case name == "rdma":
 		if provider != "" {
+			provider, c.RDMA.Connectionless = cutConnectionless(provider, c.RDMA.Connectionless)
 			if err := (rdma.Config{Provider: provider}).Validate(); err != nil {
 				return nil, fmt.Errorf("%w: got %q: %w", ErrUnknownBackend, c.Backend, err)
 			}
@@ -122,6 +124,12 @@ func (c Config) opener(loop *reactor.EventLoop) (netio.Opener, error) {
 		return rdma.Opener(loop, c.RDMA), errors.Join(c.RDMA.Validate(), suits(c.RDMA.Config))
 	}
 	return nil, fmt.Errorf("%w: got %q", ErrUnknownBackend, c.Backend)
+}
+
+// cutConnectionless takes what says so off a provider: "net/rdm".
+func cutConnectionless(text string, connectionless bool) (string, bool) {
+	provider, found := strings.CutSuffix(text, rdma.ConnectionlessSuffix)
+	return provider, connectionless || found
 }
 
 // suits tells whether publishers and subscribers can use a backend: they are

@@ -36,7 +36,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		want string
 	}{
 		{"an unknown backend", node.Config{Bus: t.TempDir(), Backend: "udp"}, node.ErrUnknownBackend, `got "udp"`},
-		{"a provider that there is not", node.Config{Bus: t.TempDir(), Backend: "rdma:pigeon"}, node.ErrUnknownBackend, `got "rdma:pigeon": netio: invalid configuration: Provider is "pigeon", want verbs, tcp or net`},
+		{"a provider that there is not", node.Config{Bus: t.TempDir(), Backend: "rdma:pigeon"}, node.ErrUnknownBackend, `got "rdma:pigeon": netio: invalid configuration: Provider is "pigeon", want one of verbs, tcp, net`},
 		{"an RDMA backend for one goroutine", node.Config{Bus: t.TempDir(), Backend: "rdma", RDMA: rdma.Config{Config: netio.Config{ThreadSafety: netio.Unsafe}}}, netio.ErrInvalidConfig, "ThreadSafety is unsafe"},
 		{"tcp has no providers", node.Config{Bus: t.TempDir(), Backend: "tcp:x"}, node.ErrUnknownBackend, `got "tcp:x"`},
 		{"a backend for one goroutine", node.Config{Bus: t.TempDir(), TCP: tcp.Config{Config: netio.Config{ThreadSafety: netio.Unsafe}}}, netio.ErrInvalidConfig, "ThreadSafety is unsafe"},

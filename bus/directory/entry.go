@@ -20,7 +20,7 @@ const (
 	MaxTextBytes     = 255       // length of Entry.Name, Host and Backend
 	MaxAddresses     = 64        // number of Entry.Addresses
 	MaxSizeBytes     = 1<<30 - 1 // largest PageBytes and MaxMessageBytes: sizes have 30 bits in a page
-	maxZoneBytes     = 32        // length of the zone of an address, a network interface's name
+	maxZoneBytes     = 200       // length of the zone of an address: a network interface's name, or the address on a fabric that has others than IP
 	shownBytes       = 80        // how much of a refused value an error shows
 )
 
@@ -159,7 +159,7 @@ func refuseAddress(address netip.AddrPort) string {
 	case ip.IsMulticast(), ip == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
 		return "must be unicast"
 	case len(ip.Zone()) > maxZoneBytes || !printable(ip.Zone()):
-		return "has a zone that is no interface name"
+		return "has a zone that is too long or cannot be printed"
 	}
 	return ""
 }

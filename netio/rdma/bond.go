@@ -4,6 +4,7 @@ package rdma
 
 import (
 	"bytes"
+	"io"
 	"math/rand/v2"
 	"syscall"
 	"time"
@@ -31,6 +32,8 @@ type bond struct {
 	total    uint64            // messages that the other side has sent, if peerGone
 	before   state             // of parting
 	cause    error             // of the end
+	since    time.Time         // when sends were last refused; zero: some have ended since
+	owesGone bool              // the answer to goodbye
 	gone     bool              // the other side sends no more, or does not say
 	spoiled  bool              // there are sends that never ended
 }
@@ -196,15 +199,15 @@ func (e *endpoint) deliverEarly() {
 func (e *endpoint) noteAllRead() {
 	if e.peerGone && !e.allRead && e.expected >= e.total {
 		e.allRead = true
-		e.backend.Alarms.Cancel(&e.limit)
+		e.limit.F = func() { e.end(io.EOF) } // sends that do not end
+		e.backend.Alarms.Set(&e.limit, partTime)
 		e.Leave(toRead)
 	}
 }
 
 func (e *endpoint) heardGoodbye(total uint64) {
-	if e.to != 0 {
-		e.hub.mail(nil, e.peerAddr, frame{frameGone, e.to, 0})
-	}
+	e.owesGone = e.to != 0
+	defer e.sayGone()
 	switch {
 	case e.state == connecting:
 		e.notConnected(syscall.ECONNREFUSED)
@@ -218,6 +221,15 @@ func (e *endpoint) heardGoodbye(total uint64) {
 			e.limit.F = func() { e.end(e.OpError("receive", netio.ErrTruncated)) }
 			e.backend.Alarms.Set(&e.limit, spoilTime)
 		}
+	}
+}
+
+// sayGone answers goodbye when the sends have ended that were under way: some end
+// only if the other side goes on for that long.
+func (e *endpoint) sayGone() {
+	if e.owesGone && (e.queue.done == e.queue.posted || e.state == ended) {
+		e.owesGone = false
+		e.hub.mail(nil, e.peerAddr, frame{frameGone, e.to, 0})
 	}
 }
 
@@ -265,6 +277,7 @@ func (e *endpoint) sentOne(slot uint32, err fi.Errno) {
 		return // not one of ours
 	}
 	q.at(i).over = true
+	e.since = time.Time{}
 	end := q.done
 	for end != q.posted && q.at(end).over {
 		end++
@@ -276,12 +289,24 @@ func (e *endpoint) sentOne(slot uint32, err fi.Errno) {
 	e.Leave(toSettle)
 }
 
+// isLost tells whether sends are refused for so long that nobody can be there: a
+// provider that connects underneath tries so for ever.
+func (e *endpoint) isLost() bool {
+	if e.since.IsZero() {
+		e.since = time.Now()
+	}
+	return time.Since(e.since) > letterTime
+}
+
 // settle is what follows from sends that ended, and from credits.
 func (e *endpoint) settle() {
+	e.sayGone()
 	switch e.state {
 	case reported:
-		e.complete()
-		e.flush()
+		if e.complete() {
+			e.flush()
+		}
+		e.tryEnd()
 	case parting:
 		e.tryPart()
 	}

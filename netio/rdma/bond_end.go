@@ -73,6 +73,7 @@ func (e *endpoint) spoil() {
 // leaveHub undoes join.
 func (e *endpoint) leaveHub() {
 	h := e.hub
+	e.sayGone()
 	e.backend.post() // nothing of it may be posted any more
 	delete(h.users, e.number&generation)
 	if e.spoiled {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"tagbus/netio"
@@ -15,6 +16,16 @@ const (
 	ProviderTCP   = "tcp"   // sockets, on any machine; to try things out
 	ProviderNet   = "net"   // the next generation of tcp in libfabric 1.17
 )
+
+// providers are those that a Config may name: first those with connections.
+var providers = []string{
+	ProviderVerbs, ProviderTCP, ProviderNet,
+	"efa", "cxi", "opx", "shm", "tcp;ofi_rxm", "verbs;ofi_rxm", "net;ofi_rxm",
+}
+
+// ConnectionlessSuffix stands behind the provider in the name of a backend with
+// Config.Connectionless, as it cannot reach one without.
+const ConnectionlessSuffix = "/rdm"
 
 // Defaults of Config.
 const (
@@ -72,7 +83,12 @@ func (c Config) provider() string {
 }
 
 // name returns the backend's name as the directory writes it.
-func (c Config) name() string { return "rdma:" + c.provider() }
+func (c Config) name() string {
+	if c.Connectionless {
+		return "rdma:" + c.provider() + ConnectionlessSuffix
+	}
+	return "rdma:" + c.provider()
+}
 
 func (c Config) withDefaults() Config {
 	c.Config = c.WithDefaults()
@@ -97,8 +113,8 @@ func (c Config) Validate() error {
 	refuse := func(field string, value any, want string) {
 		errs = append(errs, fmt.Errorf("%w: %s is %v, want %s", netio.ErrInvalidConfig, field, value, want))
 	}
-	if strings.ContainsFunc(c.Provider, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		refuse("Provider", fmt.Sprintf("%q", c.Provider), "the name of a provider of libfabric, such as verbs")
+	if !slices.Contains(providers, c.Provider) {
+		refuse("Provider", fmt.Sprintf("%q", c.Provider), "one of "+strings.Join(providers, ", "))
 	}
 	if c.Mode == netio.ModeTCP && c.Provider == ProviderVerbs {
 		refuse("Provider", c.Provider, "tcp or net, as Mode is TCP")

@@ -19,7 +19,7 @@ func TestValidateReportsAllThatIsWrong(t *testing.T) {
 		{"sockets for mode TCP", rdma.Config{Config: netio.Config{Mode: netio.ModeTCP}}, nil},
 		{"a provider that goes with the mode", rdma.Config{Config: netio.Config{Mode: netio.ModeTCP}, Provider: rdma.ProviderNet}, nil},
 		{"a provider without connections", rdma.Config{Provider: "tcp;ofi_rxm"}, nil},
-		{"a provider that is no name", rdma.Config{Provider: "tcp rxm"}, []string{`"tcp rxm"`, "such as verbs"}},
+		{"a provider that there is not", rdma.Config{Provider: "tcp rxm"}, []string{`"tcp rxm"`, "verbs", "efa"}},
 		{"verbs with mode TCP", rdma.Config{Config: netio.Config{Mode: netio.ModeTCP}, Provider: rdma.ProviderVerbs}, []string{"Provider is verbs"}},
 		{
 			"all at once",

@@ -153,6 +153,10 @@ func (e *endpoint) refused(op *fi.Op) {
 		e.breakDown("post", op.Err())
 		return
 	}
+	if e.hub != nil && e.isLost() {
+		e.breakDown("send", netio.ErrTimeout)
+		return
+	}
 	e.stuck = true
 	e.retry.F = e.unstick
 	e.backend.Alarms.Set(&e.retry, sendRetry)

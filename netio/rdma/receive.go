@@ -261,6 +261,9 @@ func (e *endpoint) tryEnd() {
 	if !e.peerGone || !e.allRead || e.state != reported || len(e.held) > 0 || e.IsClosed() {
 		return
 	}
+	if e.hub != nil && e.queue.Head.Load() != e.queue.posted {
+		return // so that they are reported as sent
+	}
 	if e.broken != nil && !isPipe(e.broken) {
 		e.end(e.broken)
 		return

@@ -30,7 +30,8 @@ func offered() (version string, all []Fabric, err error) {
 		}
 		if kind := i.EPType(); kind != "" {
 			f.Kinds = []string{kind}
-			f.Usable = kind == fi.EPMsg || kind == fi.EPRDM && !i.NeedsContext()
+			f.Usable = (kind == fi.EPMsg || kind == fi.EPRDM && !i.NeedsContext()) && (Config{Provider: f.Provider}).Validate() == nil
+			f.SharedReceive = f.SharedReceive || kind == fi.EPRDM && f.Usable // through a hub they always do
 		}
 		if addr := i.LocalAddr(); addr.IsValid() {
 			f.Addresses = []netip.Addr{addr.Addr()}

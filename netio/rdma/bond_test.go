@@ -1,0 +1,322 @@
+//go:build libfabric && cgo
+
+package rdma_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+	"unsafe"
+
+	"tagbus/netio"
+	"tagbus/netio/internal/backendtest"
+	"tagbus/netio/netiotest"
+	"tagbus/netio/rdma"
+	"tagbus/netio/rdma/internal/fi"
+)
+
+// rxm is the configuration of tests that need only one.
+var rxm = rdma.Config{Provider: "tcp;ofi_rxm"}
+
+// Kinds of frames, as frame.go has them.
+const (
+	hello uint8 = iota + 1
+	accept
+	reject
+	ready
+	data
+	credit
+	goodbye
+	gone
+)
+
+func TestFrames(t *testing.T) {
+	greeting := rdma.MarshalGreeting(rdma.Greeting{1 << 20, 100, 16, 8})
+	tests := []struct {
+		name string
+		f    rdma.Frame
+		rest []byte
+		ok   bool
+	}{
+		{"hello with an address", rdma.Frame{Kind: hello, Value: 7}, append(greeting, "address"...), true},
+		{"hello without address", rdma.Frame{Kind: hello, Value: 7}, greeting, false},
+		{"hello with an address that is too long", rdma.Frame{Kind: hello, Value: 7}, append(greeting, make([]byte, 97)...), false},
+		{"hello of number 0", rdma.Frame{Kind: hello}, append(greeting, "address"...), false},
+		{"accept", rdma.Frame{Kind: accept, To: 7, Value: 8}, greeting, true},
+		{"accept with half a greeting", rdma.Frame{Kind: accept, To: 7, Value: 8}, greeting[:10], false},
+		{"data", rdma.Frame{Kind: data, To: 7}, []byte("x"), true},
+		{"no data", rdma.Frame{Kind: data, To: 7}, nil, false},
+		{"a credit", rdma.Frame{Kind: credit, To: 7, Value: 1}, nil, true},
+		{"no credit", rdma.Frame{Kind: credit, To: 7}, nil, false},
+		{"credit without end", rdma.Frame{Kind: credit, To: 7, Value: 1 << 63}, nil, false},
+		{"goodbye", rdma.Frame{Kind: goodbye, To: 7, Value: 99}, nil, true},
+		{"a kind that there is not", rdma.Frame{Kind: gone + 1}, nil, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := rdma.PutFrame(tt.f, tt.rest)
+			f, rest, ok := rdma.ParseFrame(b)
+			if ok != tt.ok || ok && (f != tt.f || !bytes.Equal(rest, tt.rest)) {
+				t.Errorf("ParseFrame: got %+v, %q and %t, want %+v, %q and %t", f, rest, ok, tt.f, tt.rest, tt.ok)
+			}
+			if _, _, ok := rdma.ParseFrame(b[:rdma.FrameBytes-1]); ok {
+				t.Errorf("ParseFrame of a part: got true, want false")
+			}
+		})
+	}
+}
+
+func FuzzFrame(f *testing.F) {
+	f.Add(rdma.PutFrame(rdma.Frame{Kind: data, To: 7, Value: 3}, []byte("data")))
+	f.Add([]byte("GET / HTTP/1.1\r\nHost: somebody\r\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got, rest, ok := rdma.ParseFrame(b)
+		if !ok {
+			return
+		}
+		again, rest2, ok := rdma.ParseFrame(rdma.PutFrame(got, rest))
+		if !ok || again != got || !bytes.Equal(rest, rest2) {
+			t.Errorf("frame %x: got %+v, and %+v when it was written and read again", b, got, again)
+		}
+	})
+}
+
+// intruder is an endpoint of libfabric that sends what it likes.
+type intruder struct {
+	ep   *fi.EP
+	av   *fi.AV
+	ring *fi.Ring
+	mem  []byte
+	mr   *fi.MR
+	name []byte
+}
+
+func newIntruder(t *testing.T) *intruder {
+	t.Helper()
+	var errs []error
+	try := func(err error) { errs = append(errs, err) }
+	i, err := fi.GetInfo(fi.Hints{RDM: true, Provider: rxm.Provider, Addr: rdmHost, Listen: true})
+	if err != nil {
+		t.Fatalf("GetInfo: got error %v, want none", err)
+	}
+	defer i.Free()
+	x := &intruder{ring: fi.NewRing(1, 1, 16), mem: newRegion(t, 4096)}
+	f, err := fi.OpenFabric(i)
+	try(err)
+	d, err := f.OpenDomain(i)
+	try(err)
+	q, err := d.OpenCQ(64)
+	try(err)
+	x.av, err = d.OpenAV()
+	try(err)
+	x.ep, err = d.OpenEP(i, 0, false)
+	try(err)
+	try(errors.Join(x.ep.BindAV(x.av, q), x.ep.Enable()))
+	x.mr, err = d.Register(x.mem)
+	try(err)
+	x.name, err = x.ep.RawName()
+	if err := errors.Join(append(errs, err)...); err != nil {
+		t.Fatalf("open an endpoint: got error %v, want none", err)
+	}
+	x.ring.Drains[0] = q.Drain()
+	t.Cleanup(func() {
+		if err := errors.Join(x.ep.Close(), x.mr.Close(), x.av.Close(), q.Close(), d.Close(), f.Close()); err != nil {
+			t.Errorf("close: got error %v, want none", err)
+		}
+		x.ring.Free()
+	})
+	return x
+}
+
+// send sends a message and waits until it is sent.
+func (x *intruder) send(t *testing.T, to netip.AddrPort, message []byte) {
+	t.Helper()
+	addr, err := x.av.Insert(fi.SocketAddr(to))
+	if err != nil {
+		t.Fatalf("Insert: got error %v, want none", err)
+	}
+	copy(x.mem, message)
+	op := fi.Op{EP: x.ep.Handle(), Addr: addr, Kind: fi.Send, Flags: fi.Completion, Count: 1}
+	op.Pieces[0] = fi.Piece{Base: uint64(uintptr(unsafe.Pointer(&x.mem[0]))), Len: uint64(len(message)), Desc: x.mr.Desc()}
+	posted := false
+	for limit := time.Now().Add(backendtest.Patience); time.Now().Before(limit); {
+		n := 0
+		if !posted {
+			x.ring.Ops[0] = op
+			n = 1
+		}
+		done := x.ring.Turn(n, 1, 16)
+		posted = posted || x.ring.Ops[0].Err() == 0
+		if done > 0 {
+			return
+		}
+	}
+	t.Fatalf("send: got no completion, want one")
+}
+
+func TestWhatStrangersSendIsDropped(t *testing.T) {
+	w, server := newWatcher(), newWatcher()
+	b := openBackend(t, server, rxm)
+	p := netio.Params{Buffered: netio.BufferedParams{Buffers: 1}}
+	l, err := b.OpenListenEndpoint(rdmHost, p)
+	if err != nil {
+		t.Fatalf("OpenListenEndpoint: got error %v, want none", err)
+	}
+	x := newIntruder(t)
+	greeting := rdma.MarshalGreeting(rdma.Greeting{1 << 20, 100, 16, 8})
+	impossible := rdma.MarshalGreeting(rdma.Greeting{0, 0, 0, 0})
+	bad := [][]byte{
+		[]byte("GET / HTTP/1.1\r\nHost: somebody\r\n"), {1},
+		rdma.PutFrame(rdma.Frame{Kind: 99}, nil),
+		rdma.PutFrame(rdma.Frame{Kind: hello, Value: 1}, append(impossible, x.name...)),
+		rdma.PutFrame(rdma.Frame{Kind: hello, Value: 1}, greeting),
+	}
+	for _, m := range bad {
+		x.send(t, l.Addr(), m)
+	}
+	// For connections that there are not, or no longer.
+	for kind := accept; kind <= gone; kind++ {
+		x.send(t, l.Addr(), rdma.PutFrame(rdma.Frame{Kind: kind, To: 1<<40 | 1, Value: 1}, greeting))
+	}
+	client := openBackend(t, w, rxm)
+	if err := client.OpenEndpoint(l.Addr(), p); err != nil {
+		t.Fatalf("OpenEndpoint: got error %v, want none", err)
+	}
+	ep := next(t, "OnConnectionEstablished", w.Established)
+	next(t, "OnConnectionEstablished", server.Established)
+	// For the one that there is now, from one who does not know its number.
+	x.send(t, l.Addr(), rdma.PutFrame(rdma.Frame{Kind: data, To: 1, Value: 0}, []byte("not his")))
+	if err := sendText(ep, "hello"); err != nil {
+		t.Fatalf("SendBuffer: got error %v, want none", err)
+	}
+	if got := string(next(t, "a message", server.Data)); got != "hello" {
+		t.Errorf("first message: got %q, want %q", got, "hello")
+	}
+	if got := b.Stats(); got.BadMessages != uint64(len(bad)) || got.Accepted != 1 {
+		t.Errorf("Stats: got %+v, want %d bad messages and one accepted", got, len(bad))
+	}
+}
+
+func TestNobodyAnswersWithoutConnection(t *testing.T) {
+	w := newWatcher()
+	b := openBackend(t, w, rxm)
+	p := netio.Params{ConnectTimeout: 50 * time.Millisecond}
+	if err := b.OpenEndpoint(backendtest.TakenPort(t, rdmHost.Addr()), p); err != nil {
+		t.Fatalf("OpenEndpoint: got error %v, want none", err)
+	}
+	if err := next(t, "OnConnectionRefused", w.Refused); !errors.Is(err, netio.ErrTimeout) {
+		t.Errorf("OnConnectionRefused: got error %v, want %v", err, netio.ErrTimeout)
+	}
+}
+
+// TestAPeerThatIsKilledGivesSendsBack is about a process that is no more, while
+// there is something to send to it: its end does not show otherwise.
+func TestAPeerThatIsKilledGivesSendsBack(t *testing.T) {
+	t.Setenv("NETIO_RDMA_PROV", rxm.Provider)
+	region := newRegion(t, 1<<20)
+	w := newWatcher()
+	l, err := openBackend(t, w, rxm).OpenListenEndpoint(rdmHost, netio.Params{ZeroCopy: netio.ZeroCopyParams{Region: region}})
+	if err != nil {
+		t.Fatalf("OpenListenEndpoint: got error %v, want none", err)
+	}
+	child := startChild(t, l.Addr())
+	defer func() { _ = child.Wait() }()
+	ep := next(t, "OnConnectionEstablished", w.Established)
+	next(t, "a message", w.Data)
+	if err := child.Process.Kill(); err != nil {
+		t.Fatalf("kill: got error %v, want none", err)
+	}
+	_ = child.Wait()
+	sends := 0
+	for i := range 4 { // large ones, which the other side would fetch
+		if err := ep.Send(netio.Key(i), nil, region[:500_000]); err == nil {
+			sends++
+		}
+	}
+	end := next(t, "OnConnectionClosed", w.Closed)
+	var op *netio.OpError
+	if end.Cause == nil || !errors.As(end.Cause, &op) {
+		t.Errorf("cause: got %v, want an *OpError", end.Cause)
+	}
+	if got := len(end.Keys) + len(w.Completed); got != sends {
+		t.Errorf("keys: got %d completed and %d given back, want %d in all", len(w.Completed), len(end.Keys), sends)
+	}
+}
+
+func TestRoundsWithoutConnectionsLeaveNothingBehind(t *testing.T) {
+	rounds := netiotest.Few(300, 30)
+	w, server := newWatcher(), newWatcher()
+	p := netio.Params{Buffered: netio.BufferedParams{Buffers: 2}, ZeroCopy: netio.ZeroCopyParams{Region: newRegion(t, 64<<10)}}
+	l, err := openBackend(t, server, rxm).OpenListenEndpoint(rdmHost, p)
+	if err != nil {
+		t.Fatalf("OpenListenEndpoint: got error %v, want none", err)
+	}
+	client := openBackend(t, w, rxm)
+	round := func() {
+		if err := client.OpenEndpoint(l.Addr(), p); err != nil {
+			t.Fatalf("OpenEndpoint: got error %v, want none", err)
+		}
+		ep := next(t, "OnConnectionEstablished", w.Established)
+		next(t, "OnConnectionEstablished", server.Established)
+		if err := ep.Send(7, []byte("head"), p.ZeroCopy.Region[:40_000]); err != nil {
+			t.Fatalf("Send: got error %v, want none", err)
+		}
+		next(t, "a message", server.Data)
+		if err := ep.Close(); err != nil {
+			t.Fatalf("Close: got error %v, want none", err)
+		}
+		next(t, "OnConnectionClosed", w.Closed)
+		next(t, "OnConnectionClosed", server.Closed)
+	}
+	for range netiotest.Few(100, 10) { // until caches are warm
+		round()
+	}
+	before := measure(t)
+	for range rounds {
+		round()
+	}
+	after := measure(t)
+	t.Logf("%d rounds: from %+v to %+v", rounds, before, after)
+	most := before.kilobytes + max(2*rounds, 4<<10)
+	if after.files > before.files || after.threads > before.threads+2 || !raceBuild && after.kilobytes > most {
+		t.Errorf("after %d rounds: got %+v, want about %+v", rounds, after, before)
+	}
+}
+
+// TestTwoProcessesOverSharedMemory is about a provider that has neither addresses
+// of the internet nor descriptors to wait for, as devices of EFA.
+func TestTwoProcessesOverSharedMemory(t *testing.T) {
+	t.Setenv("NETIO_RDMA_PROV", "shm")
+	w := newWatcher()
+	l, err := openBackend(t, w, rdma.Config{Provider: "shm"}).OpenListenEndpoint(rdmHost, netio.Params{Buffered: netio.BufferedParams{Buffers: 4}})
+	if err != nil {
+		t.Fatalf("OpenListenEndpoint: got error %v, want none", err)
+	}
+	if raw, ok := rdma.RawAddr(l.Addr()); !ok || !bytes.HasPrefix(raw, []byte("fi_shm://")) {
+		t.Errorf("Addr: got %v, want that of shared memory", l.Addr())
+	}
+	child := startChild(t, l.Addr())
+	defer func() {
+		_ = child.Wait()
+		left, _ := filepath.Glob(fmt.Sprintf("/dev/shm/%d:*", child.Process.Pid))
+		for _, file := range left { // as it was killed
+			_ = os.Remove(file)
+		}
+	}()
+	ep := next(t, "OnConnectionEstablished", w.Established)
+	if got := string(next(t, "a message", w.Data)); got != "I am here" {
+		t.Errorf("message of the child: got %q, want %q", got, "I am here")
+	}
+	if err := sendText(ep, "hello"); err != nil {
+		t.Errorf("SendBuffer: got error %v, want none", err)
+	}
+	next(t, "OnSendCompleted", w.Completed)
+	if err := child.Process.Kill(); err != nil {
+		t.Fatalf("kill: got error %v, want none", err)
+	}
+}

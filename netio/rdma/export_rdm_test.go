@@ -1,0 +1,26 @@
+//go:build libfabric && cgo
+
+package rdma
+
+// Frame is what stands in front of a message without connection: kind, number of
+// the connection and value.
+type Frame struct {
+	Kind      uint8
+	To, Value uint64
+}
+
+// FrameBytes is the size of a frame.
+const FrameBytes = frameBytes
+
+// PutFrame returns the bytes of f with rest behind.
+func PutFrame(f Frame, rest []byte) []byte {
+	b := make([]byte, frameBytes, frameBytes+len(rest))
+	frame{frameKind(f.Kind), f.To, f.Value}.put(b)
+	return append(b, rest...)
+}
+
+// ParseFrame returns false for what is no frame.
+func ParseFrame(b []byte) (f Frame, rest []byte, ok bool) {
+	got, rest, ok := parseFrame(b)
+	return Frame{uint8(got.kind), got.to, got.value}, rest, ok
+}
