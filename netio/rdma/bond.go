@@ -99,6 +99,7 @@ func (e *endpoint) ask() {
 // have meant.
 func (e *endpoint) heard(f frame, rest []byte) bool {
 	switch f.kind {
+	case frameHello: // is the hub's
 	case frameAccept:
 		return e.heardAccept(f, rest)
 	case frameReject:
@@ -309,5 +310,6 @@ func (e *endpoint) settle() {
 		e.tryEnd()
 	case parting:
 		e.tryPart()
+	default: // nothing was sent yet, or it is over
 	}
 }

@@ -171,7 +171,8 @@ func TestWhatStrangersSendIsDropped(t *testing.T) {
 	greeting := rdma.MarshalGreeting(rdma.Greeting{1 << 20, 100, 16, 8})
 	impossible := rdma.MarshalGreeting(rdma.Greeting{0, 0, 0, 0})
 	bad := [][]byte{
-		[]byte("GET / HTTP/1.1\r\nHost: somebody\r\n"), {1},
+		[]byte("GET / HTTP/1.1\r\nHost: somebody\r\n"),
+		{1},
 		rdma.PutFrame(rdma.Frame{Kind: 99}, nil),
 		rdma.PutFrame(rdma.Frame{Kind: hello, Value: 1}, append(impossible, x.name...)),
 		rdma.PutFrame(rdma.Frame{Kind: hello, Value: 1}, greeting),
