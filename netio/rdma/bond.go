@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"tagbus/netio"
-	"tagbus/netio/rdma/internal/fi"
 )
 
 // bond is what an endpoint has that goes through a hub, in place of a connection
@@ -99,6 +98,7 @@ func (e *endpoint) ask() {
 // have meant.
 func (e *endpoint) heard(f frame, rest []byte) bool {
 	switch f.kind {
+	case frameHello: // is the hub's
 	case frameAccept:
 		return e.heardAccept(f, rest)
 	case frameReject:
@@ -230,84 +230,5 @@ func (e *endpoint) sayGone() {
 	if e.owesGone && (e.queue.done == e.queue.posted || e.state == ended) {
 		e.owesGone = false
 		e.hub.mail(nil, e.peerAddr, frame{frameGone, e.to, 0})
-	}
-}
-
-// sendCredits tells the other side of what was consumed.
-func (e *endpoint) sendCredits() {
-	if e.owed >= e.ownQuantum && e.state == reported {
-		e.hub.mail(e, e.peerAddr, frame{frameCredit, e.to, uint64(e.owed)})
-		e.owed = 0
-	}
-}
-
-// letterFailed notes that a letter was not delivered.
-func (e *endpoint) letterFailed(err fi.Errno) {
-	switch e.state {
-	case connecting:
-		if !e.active || !isPipe(err) {
-			e.notConnected(err)
-			return
-		}
-		// What the provider had connected underneath has ended, perhaps since the
-		// last endpoint to there. It connects anew.
-		e.backend.Alarms.Set(&e.retry, sendRetry)
-	case parting:
-		e.gone = true // nobody is there
-		e.Leave(toSettle)
-	default:
-		e.breakDown("send", err)
-	}
-}
-
-// framePiece writes the frame of entry i in front of its header, and returns both.
-func (e *endpoint) framePiece(i uint64, sent *entry) fi.Piece {
-	sent.over = false
-	at := e.queue.withPrefix(i)
-	frame{frameData, e.to, i}.put(at)
-	return fi.Piece{Base: uint64(address(at)), Len: uint64(frameBytes + sent.headerBytes), Desc: e.headerMR.Desc()}
-}
-
-// sentOne notes that the provider is through with the entry of which slot is a
-// part. Sends may end in any order.
-func (e *endpoint) sentOne(slot uint32, err fi.Errno) {
-	q := &e.queue
-	i := q.done + uint64(slot-uint32(q.done))
-	if i >= q.posted {
-		return // not one of ours
-	}
-	q.at(i).over = true
-	e.since = time.Time{}
-	end := q.done
-	for end != q.posted && q.at(end).over {
-		end++
-	}
-	e.advance(end)
-	if err != 0 && e.state != parting {
-		e.breakDown("send", err)
-	}
-	e.Leave(toSettle)
-}
-
-// isLost tells whether sends are refused for so long that nobody can be there: a
-// provider that connects underneath tries so for ever.
-func (e *endpoint) isLost() bool {
-	if e.since.IsZero() {
-		e.since = time.Now()
-	}
-	return time.Since(e.since) > letterTime
-}
-
-// settle is what follows from sends that ended, and from credits.
-func (e *endpoint) settle() {
-	e.sayGone()
-	switch e.state {
-	case reported:
-		if e.complete() {
-			e.flush()
-		}
-		e.tryEnd()
-	case parting:
-		e.tryPart()
 	}
 }

@@ -6,18 +6,16 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
-	"unsafe"
 
 	"tagbus/netio"
 	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/netiotest"
 	"tagbus/netio/rdma"
-	"tagbus/netio/rdma/internal/fi"
 )
 
 // rxm is the configuration of tests that need only one.
@@ -86,79 +84,6 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// intruder is an endpoint of libfabric that sends what it likes.
-type intruder struct {
-	ep   *fi.EP
-	av   *fi.AV
-	ring *fi.Ring
-	mem  []byte
-	mr   *fi.MR
-	name []byte
-}
-
-func newIntruder(t *testing.T) *intruder {
-	t.Helper()
-	var errs []error
-	try := func(err error) { errs = append(errs, err) }
-	i, err := fi.GetInfo(fi.Hints{RDM: true, Provider: rxm.Provider, Addr: rdmHost, Listen: true})
-	if err != nil {
-		t.Fatalf("GetInfo: got error %v, want none", err)
-	}
-	defer i.Free()
-	x := &intruder{ring: fi.NewRing(1, 1, 16), mem: newRegion(t, 4096)}
-	f, err := fi.OpenFabric(i)
-	try(err)
-	d, err := f.OpenDomain(i)
-	try(err)
-	q, err := d.OpenCQ(64)
-	try(err)
-	x.av, err = d.OpenAV()
-	try(err)
-	x.ep, err = d.OpenEP(i, 0, false)
-	try(err)
-	try(errors.Join(x.ep.BindAV(x.av, q), x.ep.Enable()))
-	x.mr, err = d.Register(x.mem)
-	try(err)
-	x.name, err = x.ep.RawName()
-	if err := errors.Join(append(errs, err)...); err != nil {
-		t.Fatalf("open an endpoint: got error %v, want none", err)
-	}
-	x.ring.Drains[0] = q.Drain()
-	t.Cleanup(func() {
-		if err := errors.Join(x.ep.Close(), x.mr.Close(), x.av.Close(), q.Close(), d.Close(), f.Close()); err != nil {
-			t.Errorf("close: got error %v, want none", err)
-		}
-		x.ring.Free()
-	})
-	return x
-}
-
-// send sends a message and waits until it is sent.
-func (x *intruder) send(t *testing.T, to netip.AddrPort, message []byte) {
-	t.Helper()
-	addr, err := x.av.Insert(fi.SocketAddr(to))
-	if err != nil {
-		t.Fatalf("Insert: got error %v, want none", err)
-	}
-	copy(x.mem, message)
-	op := fi.Op{EP: x.ep.Handle(), Addr: addr, Kind: fi.Send, Flags: fi.Completion, Count: 1}
-	op.Pieces[0] = fi.Piece{Base: uint64(uintptr(unsafe.Pointer(&x.mem[0]))), Len: uint64(len(message)), Desc: x.mr.Desc()}
-	posted := false
-	for limit := time.Now().Add(backendtest.Patience); time.Now().Before(limit); {
-		n := 0
-		if !posted {
-			x.ring.Ops[0] = op
-			n = 1
-		}
-		done := x.ring.Turn(n, 1, 16)
-		posted = posted || x.ring.Ops[0].Err() == 0
-		if done > 0 {
-			return
-		}
-	}
-	t.Fatalf("send: got no completion, want one")
-}
-
 func TestWhatStrangersSendIsDropped(t *testing.T) {
 	w, server := newWatcher(), newWatcher()
 	b := openBackend(t, server, rxm)
@@ -171,7 +96,8 @@ func TestWhatStrangersSendIsDropped(t *testing.T) {
 	greeting := rdma.MarshalGreeting(rdma.Greeting{1 << 20, 100, 16, 8})
 	impossible := rdma.MarshalGreeting(rdma.Greeting{0, 0, 0, 0})
 	bad := [][]byte{
-		[]byte("GET / HTTP/1.1\r\nHost: somebody\r\n"), {1},
+		[]byte("GET / HTTP/1.1\r\nHost: somebody\r\n"),
+		{1},
 		rdma.PutFrame(rdma.Frame{Kind: 99}, nil),
 		rdma.PutFrame(rdma.Frame{Kind: hello, Value: 1}, append(impossible, x.name...)),
 		rdma.PutFrame(rdma.Frame{Kind: hello, Value: 1}, greeting),
@@ -318,5 +244,44 @@ func TestTwoProcessesOverSharedMemory(t *testing.T) {
 	next(t, "OnSendCompleted", w.Completed)
 	if err := child.Process.Kill(); err != nil {
 		t.Fatalf("kill: got error %v, want none", err)
+	}
+}
+
+// TestAPeerThatHasStoppedGivesMemoryBack is about sends that do not end: the other
+// side would fetch them, but does nothing any more.
+func TestAPeerThatHasStoppedGivesMemoryBack(t *testing.T) {
+	t.Setenv("NETIO_RDMA_PROV", rxm.Provider)
+	region := newRegion(t, 1<<20)
+	w := newWatcher()
+	b := openBackend(t, w, rxm)
+	l, err := b.OpenListenEndpoint(rdmHost, netio.Params{ZeroCopy: netio.ZeroCopyParams{Region: region}})
+	if err != nil {
+		t.Fatalf("OpenListenEndpoint: got error %v, want none", err)
+	}
+	child := startChild(t, l.Addr())
+	defer func() { _, _ = child.Process.Kill(), child.Wait() }()
+	ep := next(t, "OnConnectionEstablished", w.Established)
+	next(t, "a message", w.Data)
+	if err := child.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatalf("stop: got error %v, want none", err)
+	}
+	const sends = 4
+	for i := range sends {
+		if err := ep.Send(netio.Key(i), nil, region[:500_000]); err != nil {
+			t.Fatalf("Send: got error %v, want none", err)
+		}
+	}
+	for range 2 { // turns of the loop: they are posted
+		onLoop(t, b.Loop(), func() {})
+	}
+	if err := ep.Close(); err != nil {
+		t.Fatalf("Close: got error %v, want none", err)
+	}
+	end := next(t, "OnConnectionClosed", w.Closed)
+	if got := len(end.Keys) + len(w.Completed); got != sends || end.Cause != nil {
+		t.Errorf("end: got %d completed, and %d given back for %v, want %d in all and no cause", len(w.Completed), len(end.Keys), end.Cause, sends)
+	}
+	if err := child.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatalf("continue: got error %v, want none", err)
 	}
 }

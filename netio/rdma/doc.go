@@ -11,6 +11,17 @@
 // known also when receive buffers are shared. What both sides must know of each
 // other crosses with the request and its acceptance, see greeting.go.
 //
+// # Without connections
+//
+// Providers that have only endpoints of type FI_EP_RDM (efa) are used through hubs:
+// one for all endpoints that a backend opens, one for each listen endpoint. A hub
+// has an address vector, receive buffers that its endpoints share, and one
+// completion queue. What connections give elsewhere, an endpoint's bond does: hello,
+// accept and ready; a frame in front of each message with the number of its
+// connection and its own; goodbye and gone. The queue of sends, credits, held
+// messages and gathering are the same. frame.go has the format, bond.go and
+// bond_end.go the order of events.
+//
 // # Messages
 //
 // One message of netio is one message of the fabric, without framing. It is
@@ -50,8 +61,9 @@
 // goroutine become work of the loop. Then backend.go and turn.go; device.go,
 // listen_endpoint.go, dial.go and connection.go (how connections come to be);
 // endpoint.go, queue.go, flush.go and gather.go (sending); receive.go,
-// receive_pool.go and retain.go (receiving); endpoint_step.go. survey.go is
-// Fabrics, apart from all that.
+// receive_pool.go and retain.go (receiving); watch.go; endpoint_step.go. frame.go,
+// bond.go, bond_end.go, the files of hubs (hub.go first), letters.go and peer_addr.go
+// are for providers without connections. survey.go is Fabrics, apart from all that.
 //
 // Source: netio3 libfabric backend.
 package rdma

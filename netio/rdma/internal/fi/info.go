@@ -59,7 +59,7 @@ func GetInfo(h Hints) (*Info, error) {
 	}
 	if len(h.Source) > 0 {
 		c.src, c.srclen = C.CBytes(h.Source), C.uint64_t(len(h.Source))
-		defer C.free(unsafe.Pointer(c.src))
+		defer C.free(c.src)
 	}
 	c.tx_size, c.rx_size = C.uint64_t(h.TxSize), C.uint64_t(h.RxSize)
 	i := &Info{}
