@@ -166,7 +166,10 @@ func (e *endpoint) arrived(n uint64, data []byte) bool {
 	case len(data) > e.params.Receive.MaxMessageBytes:
 		e.breakDown("receive", netio.ErrMessageLength)
 		return false
-	case n < e.expected || e.early[n] != nil || len(e.early)+len(e.held) > e.window:
+	case n < e.expected || e.early[n] != nil:
+		return false
+	case len(e.early)+len(e.held) > e.window: // what it was not given credit for
+		e.breakDown("receive", ErrIncompatible)
 		return false
 	case n != e.expected || e.state != reported:
 		if e.early == nil {

@@ -84,50 +84,6 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-func TestWhatStrangersSendIsDropped(t *testing.T) {
-	w, server := newWatcher(), newWatcher()
-	b := openBackend(t, server, rxm)
-	p := netio.Params{Buffered: netio.BufferedParams{Buffers: 1}}
-	l, err := b.OpenListenEndpoint(rdmHost, p)
-	if err != nil {
-		t.Fatalf("OpenListenEndpoint: got error %v, want none", err)
-	}
-	x := newIntruder(t)
-	greeting := rdma.MarshalGreeting(rdma.Greeting{1 << 20, 100, 16, 8})
-	impossible := rdma.MarshalGreeting(rdma.Greeting{0, 0, 0, 0})
-	bad := [][]byte{
-		[]byte("GET / HTTP/1.1\r\nHost: somebody\r\n"),
-		{1},
-		rdma.PutFrame(rdma.Frame{Kind: 99}, nil),
-		rdma.PutFrame(rdma.Frame{Kind: hello, Value: 1}, append(impossible, x.name...)),
-		rdma.PutFrame(rdma.Frame{Kind: hello, Value: 1}, greeting),
-	}
-	for _, m := range bad {
-		x.send(t, l.Addr(), m)
-	}
-	// For connections that there are not, or no longer.
-	for kind := accept; kind <= gone; kind++ {
-		x.send(t, l.Addr(), rdma.PutFrame(rdma.Frame{Kind: kind, To: 1<<40 | 1, Value: 1}, greeting))
-	}
-	client := openBackend(t, w, rxm)
-	if err := client.OpenEndpoint(l.Addr(), p); err != nil {
-		t.Fatalf("OpenEndpoint: got error %v, want none", err)
-	}
-	ep := next(t, "OnConnectionEstablished", w.Established)
-	next(t, "OnConnectionEstablished", server.Established)
-	// For the one that there is now, from one who does not know its number.
-	x.send(t, l.Addr(), rdma.PutFrame(rdma.Frame{Kind: data, To: 1, Value: 0}, []byte("not his")))
-	if err := sendText(ep, "hello"); err != nil {
-		t.Fatalf("SendBuffer: got error %v, want none", err)
-	}
-	if got := string(next(t, "a message", server.Data)); got != "hello" {
-		t.Errorf("first message: got %q, want %q", got, "hello")
-	}
-	if got := b.Stats(); got.BadMessages != uint64(len(bad)) || got.Accepted != 1 {
-		t.Errorf("Stats: got %+v, want %d bad messages and one accepted", got, len(bad))
-	}
-}
-
 func TestNobodyAnswersWithoutConnection(t *testing.T) {
 	w := newWatcher()
 	b := openBackend(t, w, rxm)

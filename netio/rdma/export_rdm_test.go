@@ -2,6 +2,8 @@
 
 package rdma
 
+import "tagbus/netio"
+
 // Frame is what stands in front of a message without connection: kind, number of
 // the connection and value.
 type Frame struct {
@@ -23,4 +25,15 @@ func PutFrame(f Frame, rest []byte) []byte {
 func ParseFrame(b []byte) (f Frame, rest []byte, ok bool) {
 	got, rest, ok := parseFrame(b)
 	return Frame{uint8(got.kind), got.to, got.value}, rest, ok
+}
+
+// Strangers is how many addresses are kept beyond those of endpoints.
+const Strangers = strangers
+
+// Addresses returns how many addresses the hubs of b keep. Loop only.
+func Addresses(b netio.Backend) (n int) {
+	for _, h := range b.(*backend).hubs {
+		n += len(h.addresses)
+	}
+	return n
 }

@@ -89,6 +89,10 @@ func (h *hub) asked(f frame, rest []byte) {
 		b.Counters.BadMessages.Add(1)
 		return
 	}
+	if h.addresses[string(rest[greetingBytes:])] == nil && h.isCrowded() {
+		b.Counters.AcceptShed.Add(1)
+		return
+	}
 	from, err := h.useAddress(rest[greetingBytes:])
 	if err != nil {
 		b.Counters.BadMessages.Add(1)

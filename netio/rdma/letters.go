@@ -17,6 +17,10 @@ const (
 	// letterTime is how long it is tried to send a letter. Who needs an answer
 	// has a limit of his own.
 	letterTime = 5 * time.Second
+
+	// lettersWaiting is how many letters may wait before those are left out that
+	// nobody here minds: answers to strangers, who ask again.
+	lettersWaiting = 4096
 )
 
 // letter is a message of a hub itself: all frames but those of data.
@@ -68,6 +72,9 @@ func (l *letters) close() error {
 // mail sends a letter, soon. from may be nil.
 func (h *hub) mail(from *endpoint, to *peerAddr, f frame, rest ...[]byte) {
 	l := &h.letters
+	if from == nil && len(l.waiting) >= lettersWaiting {
+		return
+	}
 	l.waiting = append(l.waiting, letter{from: from, to: to, until: time.Now().Add(letterTime)})
 	m := &l.waiting[len(l.waiting)-1]
 	f.put(m.bytes[:])

@@ -19,6 +19,13 @@ type peerAddr struct {
 // of the other side with it.
 const addressTime = 5 * time.Second
 
+// strangers is how many addresses a hub keeps beyond those of as many endpoints as
+// there may be: somebody may say hello in the names of many.
+const strangers = 256
+
+// isCrowded tells whether a hub keeps as many addresses as it may.
+func (h *hub) isCrowded() bool { return len(h.addresses) >= h.backend.config.MaxEndpoints+strangers }
+
 // useAddress returns the address for raw, for one user. Errors: *fi.Error.
 func (h *hub) useAddress(raw []byte) (*peerAddr, error) {
 	a := h.addresses[string(raw)]
