@@ -173,6 +173,7 @@ func TestRoundsWithoutConnectionsLeaveNothingBehind(t *testing.T) {
 // TestTwoProcessesOverSharedMemory is about a provider that has neither addresses
 // of the internet nor descriptors to wait for, as devices of EFA.
 func TestTwoProcessesOverSharedMemory(t *testing.T) {
+	besideDevice(t)
 	t.Setenv("NETIO_RDMA_PROV", "shm")
 	w := newWatcher()
 	l, err := openBackend(t, w, rdma.Config{Provider: "shm"}).OpenListenEndpoint(rdmHost, netio.Params{Buffered: netio.BufferedParams{Buffers: 4}})

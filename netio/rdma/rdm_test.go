@@ -58,16 +58,16 @@ func openBond(t netiotest.TB, cfg rdma.Config, client, server *watcher, p netio.
 	return backendtest.Next(t, "OnConnectionEstablished", client.Established), backendtest.Next(t, "OnConnectionEstablished", server.Established)
 }
 
-// overSockets skips a test that takes long and does not touch the device.
-func overSockets(t *testing.T) {
+// besideDevice skips a test that takes long and does not touch the device.
+func besideDevice(t *testing.T) {
 	t.Helper()
 	if testing.Short() && provider() == rdma.ProviderVerbs {
-		t.Skip("left out with -short: it runs over sockets, whatever device there is")
+		t.Skip("left out with -short: it does not use the RDMA device that there is")
 	}
 }
 
 func TestConformanceWithoutConnections(t *testing.T) {
-	overSockets(t)
+	besideDevice(t)
 	tests := []struct {
 		name           string
 		cfg            netio.Config
@@ -96,7 +96,7 @@ func TestConformanceWithoutConnections(t *testing.T) {
 // TestRandomRunWithoutConnections drives backends at random against the suite's
 // model. The provider net forgets sockets of those who connect while it closes.
 func TestRandomRunWithoutConnections(t *testing.T) {
-	overSockets(t)
+	besideDevice(t)
 	cfg := rdmConfigs()[0]
 	fewerWalks(t, 12) // each dials several times where nobody answers
 	s := rdmSuite(cfg)
