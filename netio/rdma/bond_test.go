@@ -5,9 +5,6 @@ package rdma_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -184,13 +181,6 @@ func TestTwoProcessesOverSharedMemory(t *testing.T) {
 		t.Errorf("Addr: got %v, want that of shared memory", l.Addr())
 	}
 	child := startChild(t, l.Addr())
-	defer func() {
-		_ = child.Wait()
-		left, _ := filepath.Glob(fmt.Sprintf("/dev/shm/%d:*", child.Process.Pid))
-		for _, file := range left { // as it was killed
-			_ = os.Remove(file)
-		}
-	}()
 	ep := next(t, "OnConnectionEstablished", w.Established)
 	if got := string(next(t, "a message", w.Data)); got != "I am here" {
 		t.Errorf("message of the child: got %q, want %q", got, "I am here")
@@ -199,8 +189,13 @@ func TestTwoProcessesOverSharedMemory(t *testing.T) {
 		t.Errorf("SendBuffer: got error %v, want none", err)
 	}
 	next(t, "OnSendCompleted", w.Completed)
-	if err := child.Process.Kill(); err != nil {
-		t.Fatalf("kill: got error %v, want none", err)
+	// In order: a process that is killed may have held a lock in the memory of both,
+	// for which libfabric 1.17 then waits for ever.
+	if err := ep.Close(); err != nil {
+		t.Errorf("Close: got error %v, want none", err)
+	}
+	if err := child.Wait(); err != nil {
+		t.Errorf("the other process: got %v, want its end", err)
 	}
 }
 

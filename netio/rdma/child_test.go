@@ -21,8 +21,8 @@ import (
 // running tests.
 const childAddr = "NETIO_RDMA_CHILD"
 
-// beChild connects, sends one message, and stays until it is killed, if this
-// process was started by startChild.
+// beChild connects, sends one message, and stays until the connection ends, or it
+// is killed, if this process was started by startChild.
 func beChild() {
 	addr := os.Getenv(childAddr)
 	if addr == "" {
@@ -33,7 +33,7 @@ func beChild() {
 		if err != nil {
 			return err
 		}
-		b, err := rdma.Opener(loop, rdma.Config{Provider: provider()})(greeter{})
+		b, err := rdma.Opener(loop, rdma.Config{Provider: provider()})(greeter{loop: loop})
 		if err != nil {
 			return err
 		}
@@ -41,14 +41,22 @@ func beChild() {
 		if err := b.OpenEndpoint(netip.MustParseAddrPort(addr), p); err != nil {
 			return err
 		}
-		return loop.Run(context.Background())
+		return errors.Join(loop.Run(context.Background()), b.Close(), loop.Close())
 	}()
-	fmt.Fprintln(os.Stderr, "the child of a test ends:", err)
-	os.Exit(1)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "the child of a test ends:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
-// greeter sends a message when it is connected.
-type greeter struct{ netio.NopHandler }
+// greeter sends a message when it is connected, and ends when it is not any more.
+type greeter struct {
+	netio.NopHandler
+	loop *reactor.EventLoop
+}
+
+func (g greeter) OnConnectionClosed(netio.Endpoint, []netio.Key, error) { g.loop.Stop() }
 
 func (greeter) OnConnectionEstablished(ep netio.Endpoint) {
 	b, err := ep.Buffer()
