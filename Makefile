@@ -50,9 +50,8 @@ verbs: ## the tests of the RDMA backend over real verbs, in a virtual machine wi
 race: ## the tests under the race detector (needs a C compiler)
 	@scripts/race.sh
 
-# Not the bus: its tests use the backend in memory, which checks in every build.
 invariants: ## the tests in the build that checks how memory and threads are used, with the race detector
-	@PACKAGES="./netio/... ./node/... ./cmd/... ./examples/..." scripts/race.sh -tags invariants
+	@scripts/race.sh -tags invariants
 
 flake: ## the backends' conformance suites and random runs RUNS times, in every build; a long time
 	@RUNS=$(RUNS) scripts/flake.sh

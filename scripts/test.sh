@@ -36,22 +36,30 @@ done
 # other things too: netio/netiotest and netio/tcp take a minute of processor time
 # each under the race detector.
 run() { go test -json -shuffle=on -timeout 10m "$@"; }
+packages=()
+if [ $libfabric = yes ]; then
+  # Once plain, and once in the build that checks most: the backend alone, as
+  # what is above it does not know which backend it has.
+  case " $* " in
+  *" -tags "*) mapfile -t packages < <(scripts/libfabric-packages.sh | grep /netio/) ;;
+  *" -race "*) ;;
+  *) mapfile -t packages < <(scripts/libfabric-packages.sh) ;;
+  esac
+fi
+second=$(mktemp)
+trap 'rm -f "$second"' EXIT
 {
-  failed=0
-  read -ra packages <<<"${PACKAGES:-./...}"
-  run "$@" "${packages[@]}" || failed=1
-  packages=()
-  if [ $libfabric = yes ]; then
-    # Once plain, and once in the build that checks most: the backend alone, as
-    # what is above it does not know which backend it has.
-    case " $* " in
-    *" -tags "*) mapfile -t packages < <(scripts/libfabric-packages.sh | grep /netio/) ;;
-    *" -race "*) ;;
-    *) mapfile -t packages < <(scripts/libfabric-packages.sh) ;;
-    esac
-  fi
+  failed=0 beside=
+  # Beside the others, as these tests wait more than they work.
   if [ ${#packages[@]} -gt 0 ]; then
-    CGO_ENABLED=1 run "$@" -tags "$tags" "${packages[@]}" || failed=1
+    CGO_ENABLED=1 run "$@" -tags "$tags" "${packages[@]}" >"$second" &
+    beside=$!
+  fi
+  read -ra first <<<"${PACKAGES:-./...}"
+  run "$@" "${first[@]}" || failed=1
+  if [ -n "$beside" ]; then
+    wait "$beside" || failed=1
+    cat "$second"
   fi
   exit $failed
 } | bin/testreport "${strict[@]}" -allow scripts/allowed-skips.txt
