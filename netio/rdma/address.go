@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/netip"
-	"strconv"
 	"strings"
 )
 
@@ -37,18 +36,6 @@ func RawAddr(addr netip.AddrPort) (raw []byte, ok bool) {
 
 // connectionMark stands in a zone before the number of a connection.
 const connectionMark = "#"
-
-// connectionAddr returns the address of the side that has opened a connection
-// without libfabric's: that of its hub, which all have, and a number in the zone,
-// so that each connection has an address of its own as elsewhere, for example
-// [::ffff:10.0.0.1%#17]:4711.
-func connectionAddr(hub netip.AddrPort, number uint64) netip.AddrPort {
-	host := hub.Addr()
-	if host.Is4() {
-		host = netip.AddrFrom16(host.As16())
-	}
-	return netip.AddrPortFrom(host.WithZone(host.Zone()+connectionMark+strconv.FormatUint(number, 10)), hub.Port())
-}
 
 // dialled undoes connectionAddr.
 func dialled(addr netip.AddrPort) netip.AddrPort {

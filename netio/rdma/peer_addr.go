@@ -3,6 +3,8 @@
 package rdma
 
 import (
+	"net/netip"
+	"strconv"
 	"time"
 )
 
@@ -69,4 +71,16 @@ func (h *hub) sweepAddresses() {
 	if unused > 0 {
 		h.backend.Alarms.Set(&h.sweep, addressTime)
 	}
+}
+
+// connectionAddr returns the address of the side that has opened a connection
+// without libfabric's: that of its hub, which all have, and a number in the zone,
+// so that each connection has an address of its own as elsewhere, for example
+// [::ffff:10.0.0.1%#17]:4711.
+func connectionAddr(hub netip.AddrPort, number uint64) netip.AddrPort {
+	host := hub.Addr()
+	if host.Is4() {
+		host = netip.AddrFrom16(host.As16())
+	}
+	return netip.AddrPortFrom(host.WithZone(host.Zone()+connectionMark+strconv.FormatUint(number, 10)), hub.Port())
 }
