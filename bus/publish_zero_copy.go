@@ -20,7 +20,8 @@ const lentShare = 8
 //     needs data any more, because it was sent or is not going to be. On the loop,
 //     or in Close, or, if the payload was copied all the same, before
 //     PublishZeroCopy returns. It must not block; it may publish. The same func may be given
-//     for many messages, so that nothing is allocated.
+//     for many messages, so that nothing is allocated. nil: nobody is told, as data
+//     never changes.
 //   - It is copied if it is smaller than an eighth of a page, if the subscribers
 //     of the tag do not share pages (policies Latest and Sample; more sets of
 //     subscribers than MaxStreams), for the cache, and over RDMA, which sends
@@ -29,6 +30,9 @@ const lentShare = 8
 //     if it were copied, but takes only one page of PoolBytes.
 //   - Blocks: never.
 func (p *Publisher) PublishZeroCopy(tag tags.Tag, status Status, data []byte, done func()) error {
+	if done == nil {
+		done = func() {}
+	}
 	lent, err := p.publishLent(tag, status, data, done)
 	if !lent {
 		if err = p.publish(tag, status, data, nil); err == nil {
@@ -101,9 +105,9 @@ type loans struct {
 	loop netio.Loop
 	tell func() // calls settle on the loop
 
-	mu    sync.Mutex
-	back  []func()
-	spare []func() // memory for back
+	mu   sync.Mutex
+	back ring[func()]
+	told bool // settle is going to be called
 }
 
 // giveBack gives back the payload of a page.
@@ -116,25 +120,31 @@ func (b *loans) giveBack(p *page) {
 
 func (b *loans) add(done func()) {
 	b.mu.Lock()
-	b.back = append(b.back, done)
-	first := len(b.back) == 1
+	b.back.push(done)
+	tell := !b.told
+	b.told = true
 	b.mu.Unlock()
-	if first {
+	if tell {
 		b.loop.Post(b.tell) // false if the loop has ended: Close will do it
 	}
 }
 
-// settle tells the users. On the loop, or when nothing is lent any more.
+// settle tells the users of what is back by now: a call may bring back more, and
+// the loop has other work. One that panics leaves the others to Close. On the loop,
+// or when nothing is lent any more.
 func (b *loans) settle() {
 	b.mu.Lock()
-	list := b.back
-	b.back, b.spare = b.spare[:0], nil
+	b.told = false
+	n := b.back.len()
 	b.mu.Unlock()
-	for _, done := range list {
+	for ; n > 0; n-- {
+		b.mu.Lock()
+		if b.back.len() == 0 { // Close has been faster
+			b.mu.Unlock()
+			return
+		}
+		done := b.back.pop()
+		b.mu.Unlock()
 		done()
 	}
-	clear(list)
-	b.mu.Lock()
-	b.spare = list
-	b.mu.Unlock()
 }

@@ -170,3 +170,28 @@ func TestARefusedPayloadStaysTheCallers(t *testing.T) {
 		}
 	})
 }
+
+func TestAPayloadThatNeverChangesNeedsNoDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newLentBed(t, false, bus.Policy{})
+		b.net.Resume(anybody, anyPort(b.s.host))
+		for _, n := range []int{lentBytes, 10} {
+			must(t, b.p.PublishZeroCopy(1, 0, b.data[:n], nil))
+		}
+		time.Sleep(time.Second)
+		const more = 100 // so that their pages are used again
+		for i := range more {
+			must(t, b.p.PublishContext(t.Context(), 1, []byte{byte(i)}))
+			b.p.Flush()
+		}
+		must(t, b.p.Drain(t.Context()))
+		synctest.Wait()
+		got := b.got.data[1]
+		if want := 3 + more; len(got) != want || got[1] != string(b.data) || got[2] != string(b.data[:10]) || len(got[want-1]) != 1 {
+			t.Errorf("received: got %d messages, want %d, as published", len(got), want)
+		}
+		if d := b.s.of(bus.Problem); len(d) > 0 {
+			t.Errorf("problems: got %v, want none", d)
+		}
+	})
+}
