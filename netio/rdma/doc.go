@@ -35,9 +35,9 @@
 // # Flow control
 //
 // Each side tells the other how many messages it may have under way that were
-// not consumed yet, the window. Who has consumed half of it says so by an empty
+// not consumed yet, the window. Who has consumed a quarter of it says so by an empty
 // message, which gives the sender as many credits. For an endpoint with receive
-// buffers of its own the window is their number, and two more are posted for
+// buffers of its own the window is their number, and four more are posted for
 // the empty messages: no message ever finds no buffer, which some fabrics answer
 // by ending the connection (iWARP), and others by sending again. A pause is a
 // window that is not given back.

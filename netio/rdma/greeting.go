@@ -12,7 +12,7 @@ import "encoding/binary"
 //	4       4      size of the largest message that this side receives
 //	8       4      size of the largest first message
 //	12      4      window: messages that may be under way to this side
-//	16      4      credits that an empty message stands for
+//	16      4      credits that an empty message stands for: a quarter of the window, or more
 //
 // What follows is ignored: verbs fills up with zeros.
 type greeting struct {
@@ -41,6 +41,8 @@ func parseGreeting(b []byte) (g greeting, ok bool) {
 	for i, v := range []*uint32{&g.maxBytes, &g.firstBytes, &g.window, &g.quantum} {
 		*v = binary.LittleEndian.Uint32(b[len(greetingMagic)+4*i:])
 	}
-	ok = g.maxBytes > 0 && g.firstBytes > 0 && g.window > 0 && g.quantum > 0 && g.quantum <= g.window
+	// A smaller quantum would be more empty messages than there are buffers for.
+	ok = g.maxBytes > 0 && g.firstBytes > 0 && g.window > 0 &&
+		g.quantum <= g.window && creditReceives*uint64(g.quantum) >= uint64(g.window)
 	return g, ok
 }

@@ -24,6 +24,8 @@ func TestGreeting(t *testing.T) {
 		{"no first message fits", "74627201" + "00001000" + "00000000" + "10000000" + "08000000", rdma.Greeting{}},
 		{"no window", "74627201" + "00001000" + "64000000" + "00000000" + "00000000", rdma.Greeting{}},
 		{"credits that never come", "74627201" + "00001000" + "64000000" + "10000000" + "11000000", rdma.Greeting{}},
+		{"a quarter", "74627201" + "00001000" + "64000000" + "11000000" + "05000000", rdma.Greeting{1 << 20, 100, 17, 5}},
+		{"less than a quarter", "74627201" + "00001000" + "64000000" + "11000000" + "04000000", rdma.Greeting{}},
 		{"empty messages for nothing", "74627201" + "00001000" + "64000000" + "10000000" + "00000000", rdma.Greeting{}},
 	}
 	for _, tt := range tests {

@@ -38,7 +38,7 @@ type Flags struct {
 	PerTag bool          `group:"What to say" help:"Name at the end every tag that lost messages, and with --json what was published and received of every tag."`
 	Report time.Duration `placeholder:"TIME" group:"What to say" help:"Say each TIME what came in it, and with --verify how long messages of publisher --stamp took."`
 
-	MaxMessageBytes units.Bytes `placeholder:"SIZE" group:"Tuning" help:"Largest message or page that is accepted; a publisher that announces larger ones is refused. Default 64MiB; with --receive over rdma 2MiB, as each sender takes 18 buffers of that size."`
+	MaxMessageBytes units.Bytes `placeholder:"SIZE" group:"Tuning" help:"Largest message or page that is accepted; a publisher that announces larger ones is refused. Default 64MiB; with --receive over rdma 2MiB, as each sender takes 20 buffers of that size."`
 	QueueBytes      units.Bytes `placeholder:"SIZE" group:"Tuning" help:"Memory for messages that wait for the output, before reading stops. Default 8MiB."`
 }
 
