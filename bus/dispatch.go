@@ -190,6 +190,7 @@ func (src *source) deliver(done *delivered) (more bool) {
 				continue
 			}
 			t.handler(src.message(rcv, turn)) // not by deliver, which would copy the message again
+			src.deliverPlain(rcv, t.handler, done, turn)
 			continue
 		}
 		done.message, done.rest = src.message(rcv, turn), rcv.targets
@@ -201,6 +202,27 @@ func (src *source) deliver(done *delivered) (more bool) {
 func (src *source) message(rcv *received, turn uint32) Message {
 	r := &src.reader
 	return Message{Tag: r.tag, Status: r.status, turn: turn, Counter: rcv.count, Publisher: src.peer, Data: r.data, origin: &src.origin}
+}
+
+// deliverPlain delivers the plain messages that follow one to their only handler,
+// until there is another, or the handler has changed something. It is what the loop
+// in deliver does, less what is the same for all of them.
+func (src *source) deliverPlain(rcv *received, h Handler, done *delivered, turn uint32) {
+	r := &src.reader
+	r.status, r.newTag = 0, false
+	m := src.message(rcv, turn)
+	for rcv.version == src.version {
+		data, ok := r.nextPlain()
+		if !ok {
+			return
+		}
+		rcv.count++
+		rcv.delivered++
+		done.messages++
+		done.bytes += uint64(len(data))
+		m.Counter, m.Data = rcv.count, data
+		h(m)
+	}
 }
 
 // skip notes that the policy of the lane has left out messages before one. It

@@ -38,6 +38,7 @@ const (
 	// maxRecordOverhead is the most that a message takes beyond its payload,
 	// in a page without positions.
 	maxRecordOverhead = 4 + 1 + 8
+	plainBytes        = 4 // beyond the payload of a plain message
 	positionBytes     = 8
 
 	positionsFlag = 1
@@ -79,9 +80,49 @@ func (w *pageWriter) append(tag tags.Tag, status Status, position uint64, data [
 	if !w.fits(len(data)) {
 		return false
 	}
+	if w.plain(tag, status) {
+		w.mem = appendPlain(w.mem, data)
+		w.messages++
+		return true
+	}
 	w.header(tag, status, position, len(data))
 	w.mem = append(w.mem, data...)
 	return true
+}
+
+// appendRun adds the first of messages, as far as they are plain, have up to limit
+// bytes, fit, and are together not much more than budget bytes of page. It returns
+// how many, and the bytes of their payloads.
+func (w *pageWriter) appendRun(messages []Message, limit, budget int) (n, bytes int) {
+	mem := w.mem // a local: the field would be stored for each message
+	end := min(cap(mem)-maxRecordOverhead, len(mem)+budget)
+	for i := range messages {
+		m := &messages[i]
+		if len(m.Data) > limit || len(mem)+len(m.Data) > end || !w.plain(m.Tag, m.Status) {
+			break
+		}
+		mem = appendPlain(mem, m.Data)
+		n++
+		bytes += len(m.Data)
+	}
+	w.mem = mem
+	w.messages += uint32(n)
+	return n, bytes
+}
+
+// plain tells whether a message takes nothing in the page but its size and its
+// payload, as most do.
+func (w *pageWriter) plain(tag tags.Tag, status Status) bool {
+	return tag == w.last && status == 0 && w.messages > 0 && !w.positions
+}
+
+// appendPlain adds a plain message to a page that has room for it.
+func appendPlain(page, data []byte) []byte {
+	at := len(page)
+	page = page[:at+plainBytes+len(data)]
+	binary.LittleEndian.PutUint32(page[at:], uint32(len(data)))
+	copy(page[at+plainBytes:], data)
+	return page
 }
 
 // fits tells whether a message of n bytes surely does.
@@ -150,6 +191,24 @@ func (r *pageReader) reset(page []byte) error {
 		return &PageError{4, "no messages"}
 	}
 	return nil
+}
+
+// nextPlain reads a message that is plain, as pageWriter.plain has it: it has the
+// tag of the one before, and no status. It returns false, and has read nothing, if
+// the next is another, or damaged, or none.
+func (r *pageReader) nextPlain() (data []byte, ok bool) {
+	rest := r.page[r.offset:]
+	if len(rest) < plainBytes || r.left == 0 || r.positions || r.offset == pageHeaderBytes {
+		return nil, false
+	}
+	head := binary.LittleEndian.Uint32(rest)
+	if head > recordSizeMask || int(head) > len(rest)-plainBytes {
+		return nil, false
+	}
+	end := plainBytes + int(head)
+	r.offset += end
+	r.left--
+	return rest[plainBytes:end:end], true
 }
 
 // next reads a message. It returns false at the end of the page, with a nil

@@ -99,16 +99,64 @@ func FuzzPage(f *testing.F) {
 	})
 }
 
+// recordGenerator returns messages of few tags, so that some follow one of theirs.
+func recordGenerator() *rapid.Generator[[]testRecord] {
+	return rapid.SliceOf(rapid.Custom(func(t *rapid.T) testRecord {
+		return testRecord{
+			Tag:    tags.Tag(rapid.SampledFrom([]uint64{0, 1, 0x1000013000118000, math.MaxUint64}).Draw(t, "tag")),
+			Status: Status(rapid.SampledFrom([]uint8{0, 0, 1, 255}).Draw(t, "status")),
+			Data:   string(rapid.SliceOfN(rapid.Byte(), 0, minPageBytes-pageHeaderBytes-maxRecordOverhead).Draw(t, "data")),
+		}
+	}))
+}
+
+// A run of messages makes the page that the messages make one by one, and goes no
+// further than it is allowed to.
+func TestARunMakesTheSamePage(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(minPageBytes, 2048).Draw(t, "size")
+		records := recordGenerator().Draw(t, "records")
+		messages := make([]Message, len(records))
+		for i, r := range records {
+			messages[i] = Message{Tag: r.Tag, Status: r.Status, Data: []byte(r.Data)}
+		}
+		limit, budget := rapid.IntRange(0, 250).Draw(t, "limit"), rapid.IntRange(0, 1000).Draw(t, "budget")
+		var runs, single pageWriter
+		runs.positions = rapid.Bool().Draw(t, "positions")
+		single.positions = runs.positions
+		runs.reset(make([]byte, size))
+		single.reset(make([]byte, size))
+		for i := 0; i < len(messages); {
+			before := len(runs.mem)
+			n, sizes := runs.appendRun(messages[i:], limit, budget)
+			if grown := len(runs.mem) - before; grown != sizes+n*plainBytes || grown > budget+limit+plainBytes {
+				t.Fatalf("%d messages of %d bytes with a budget of %d: the page grows by %d", n, sizes, budget, grown)
+			}
+			for _, m := range messages[i : i+n] {
+				if len(m.Data) > limit || !single.append(m.Tag, m.Status, 0, m.Data) {
+					t.Fatalf("a run has a message of %d bytes: the limit is %d, and the page full at %d", len(m.Data), limit, len(single.mem))
+				}
+			}
+			if i += n; i == len(messages) {
+				break
+			}
+			m := messages[i]
+			if !runs.append(m.Tag, m.Status, 0, m.Data) {
+				break
+			}
+			single.append(m.Tag, m.Status, 0, m.Data)
+			i++
+		}
+		if !bytes.Equal(whole(&runs, 0), whole(&single, 0)) {
+			t.Errorf("got page %x, want %x", whole(&runs, 0), whole(&single, 0))
+		}
+	})
+}
+
 func TestPagesComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(minPageBytes, 1024).Draw(t, "size")
-		records := rapid.SliceOf(rapid.Custom(func(t *rapid.T) testRecord {
-			return testRecord{
-				Tag:    tags.Tag(rapid.SampledFrom([]uint64{0, 1, 0x1000013000118000, math.MaxUint64}).Draw(t, "tag")),
-				Status: Status(rapid.SampledFrom([]uint8{0, 0, 1, 255}).Draw(t, "status")),
-				Data:   string(rapid.SliceOfN(rapid.Byte(), 0, minPageBytes-pageHeaderBytes-maxRecordOverhead).Draw(t, "data")),
-			}
-		})).Draw(t, "records")
+		records := recordGenerator().Draw(t, "records")
 		var got []testRecord
 		var w pageWriter
 		seal := func() {

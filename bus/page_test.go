@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,21 +52,40 @@ func whole(w *pageWriter, lane uint16) []byte {
 	return append(header[:], w.mem...)
 }
 
-// readPage returns the messages of a page up to its end or its damage.
+// readPage returns the messages of a page up to its end or its damage, read in both
+// ways.
 func readPage(page []byte) (records []testRecord, err error) {
+	records, err = readPageBy(page, false)
+	plain, plainErr := readPageBy(page, true)
+	if !slices.Equal(records, plain) || fmt.Sprint(err) != fmt.Sprint(plainErr) {
+		return records, fmt.Errorf("nextPlain reads %v, %w, and next %v, %w", plain, plainErr, records, err)
+	}
+	return records, err
+}
+
+// readPageBy reads what nextPlain reads with it, if plain says so, and all else with
+// next.
+func readPageBy(page []byte, plain bool) (records []testRecord, err error) {
 	var r pageReader
 	if err := r.reset(page); err != nil {
 		return nil, err
 	}
 	for {
-		ok, err := r.next()
-		if !ok {
-			return records, err
+		var data []byte
+		status, ok := Status(0), false
+		if plain {
+			data, ok = r.nextPlain()
 		}
-		if cap(r.data) != len(r.data) {
+		if !ok {
+			if ok, err := r.next(); !ok {
+				return records, err
+			}
+			data, status = r.data, r.status
+		}
+		if cap(data) != len(data) {
 			return records, errors.New("a handler that appends would overwrite the next message")
 		}
-		records = append(records, testRecord{r.tag, r.status, string(r.data)})
+		records = append(records, testRecord{r.tag, status, string(data)})
 	}
 }
 

@@ -82,8 +82,26 @@ func (p *Publisher) publishRun(messages []Message) (n int, err error) {
 			return n, err
 		}
 		left -= len(m.Data) + maxRecordOverhead
+		more, bytes := t.publishPlain(s, messages[n+1:], left)
+		n += more
+		left -= bytes + more*plainBytes
 	}
 	return n, nil
+}
+
+// publishPlain publishes the first of messages, as far as they are as the one
+// before them, which was published in s, and go into its page with nothing else to
+// be done for each. It returns how many, and their bytes.
+func (t *tagState) publishPlain(s *stream, messages []Message, budget int) (n, bytes int) {
+	p := s.pub
+	if s.page == nil || s.solo != nil || p.cache != nil || t.removed {
+		return 0, 0
+	}
+	n, bytes = s.writer.appendRun(messages, p.cfg.MaxMessageBytes, budget)
+	s.messages += uint64(n)
+	s.bytes += uint64(bytes)
+	t.count += uint64(n)
+	return n, bytes
 }
 
 // lockOnly locks the stream that is all of the tag's route, and returns it; the
