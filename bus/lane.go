@@ -23,7 +23,7 @@ type lane struct {
 	// bounds how far a slow subscriber can be behind.
 	pinned atomic.Int64
 
-	refuses atomic.Bool // there was no room when the publisher last looked; only if lossless
+	refuses atomic.Bool // a publisher found no room, and was told of none since; only if lossless
 	stuck   time.Time   // since then the lane has something waiting that does not go; loop only
 
 	// Guarded by link.mu.
@@ -62,15 +62,27 @@ func (n *lane) reserve(pages int64) bool {
 	return true
 }
 
-// pin counts pages that the lane holds, or with a negative number those that it
-// does not hold any more.
+// pin counts pages that the lane holds.
 func (n *lane) pin(pages int64) {
 	if !n.policy.Lossless() {
 		n.link.pub.lossyPinned.Add(pages)
-	} else if n.refuses.Load() {
-		n.refuses.Store(false)
 	}
 	n.pinned.Add(pages)
+}
+
+// unpin counts pages that the lane does not hold any more. tell: whoever was refused
+// is to hear of the room. That is when a quarter of the lane is free: a publisher that
+// is woken for each page fills no more than one, and switching costs more than that.
+//
+// Who finds no room sets refuses before he looks again; unpin makes room before it
+// looks at refuses. So one of them sees the other.
+func (n *lane) unpin(pages int64) (tell bool) {
+	left := n.pinned.Add(-pages)
+	if !n.policy.Lossless() {
+		n.link.pub.lossyPinned.Add(-pages)
+		return false
+	}
+	return n.refuses.Load() && left <= n.limit*3/4 && n.refuses.Swap(false)
 }
 
 // enqueue queues a page whose room is reserved and of which the caller hands
@@ -97,8 +109,11 @@ func (n *lane) enqueue(p *page) {
 
 // drop gives up a page that this lane does not get any more.
 func (n *lane) drop(p *page) {
-	n.pin(-p.extent.counted)
+	tell := n.unpin(p.extent.counted)
 	n.link.pub.release(p)
+	if tell {
+		n.link.pub.roomFreed()
+	}
 }
 
 // cork holds back the pages that come from now on, until uncork: an

@@ -90,7 +90,7 @@ type Publisher struct {
 
 	silent  atomic.Uint64
 	stalled atomic.Uint64
-	dry     atomic.Bool // the pool was empty when a lossless lane last needed it
+	dry     atomic.Bool // a publisher found the pool empty, and was told of no room since
 
 	sender      *Sender            // whose part this is, or nil
 	hello       helloDeadlines     // loop only

@@ -145,9 +145,10 @@ type PublisherConfig struct {
 	// wants. Default 5 s.
 	HelloTimeout time.Duration
 
-	// OnReady is called on the loop after ErrNoResources, when any room has
-	// been freed: publishing may succeed again, though another tag's subscriber
-	// may have been the one to make room. It must not block; it may publish.
+	// OnReady is called on the loop after ErrNoResources, when there is room
+	// again: a quarter of a queue that was full, or memory of the pool.
+	// Publishing may succeed again, though another tag's subscriber may have been
+	// the one to make room. It must not block; it may publish.
 	OnReady func()
 
 	// OnEvent is called on the loop for every Event. It must not block and may

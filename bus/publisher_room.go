@@ -49,11 +49,10 @@ func (p *Publisher) tryOpen(x extent, streams []*stream) bool {
 	if p.taken, ok = p.pool.GetAll(p.taken[:0], x.buffers*len(streams)); !ok {
 		// The lossy ones do without.
 		needy := slices.DeleteFunc(slices.Clone(streams), func(s *stream) bool { return s.lossy })
-		p.dry.Store(len(needy) == len(streams))
+		if len(needy) == len(streams) {
+			p.dry.Store(true)
+		}
 		return len(needy) == 0 || len(needy) < len(streams) && p.tryOpen(x, needy)
-	}
-	if p.dry.Load() {
-		p.dry.Store(false)
 	}
 	for i, s := range streams {
 		buffers := p.taken[i*x.buffers : (i+1)*x.buffers]
@@ -123,8 +122,10 @@ func (p *Publisher) release(pg *page) {
 		for _, b := range slices.Backward(pg.buffers) {
 			b.Release()
 		}
+		if p.dry.Load() && p.dry.Swap(false) { // as in lane.unpin
+			p.roomFreed()
+		}
 	}
-	p.roomFreed()
 }
 
 // refused notes that a publisher was refused, so that it hears of room.

@@ -152,7 +152,7 @@ func (r *replay) finish() []*page {
 		b.Release()
 	}
 	if len(r.spare) > 0 {
-		r.lane.pin(-int64(len(r.spare)))
+		r.lane.unpin(int64(len(r.spare)))
 		r.pub.roomFreed()
 	}
 	r.spare = nil

@@ -67,8 +67,8 @@ type SenderConfig struct {
 	// Default 5 s.
 	HelloTimeout time.Duration
 
-	// OnReady is called on the loop after ErrNoResources, when any room has been
-	// freed. It must not block; it may send.
+	// OnReady is called on the loop after ErrNoResources, when there is room
+	// again, as PublisherConfig.OnReady is. It must not block; it may send.
 	OnReady func()
 
 	// OnEvent is called on the loop for every Event. It must not block and may
