@@ -67,6 +67,9 @@ func open(o load.Options, folder string) *node.Node {
 		Loop: reactor.Config{BusyPoll: o.Spin},
 		TCP:  tcp.Config{CongestionControl: o.Congestion, MaxEndpoints: max(tcp.DefaultMaxEndpoints, o.Subscribers)},
 	}
+	if o.Procs > 0 {
+		runtime.GOMAXPROCS(o.Procs)
+	}
 	if o.Way == "thread" {
 		// The loop holds a processor of the runtime; the others share the rest.
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)

@@ -20,8 +20,9 @@ const (
 
 // shown are the systems of the plot, with their colours.
 var shown = []struct{ system, colour string }{
-	{"tagbus", "#d1495b"},
-	{"tagbus-zerocopy+cc", "#f08a5d"},
+	{"tagbus-p1", "#d1495b"},
+	{"tagbus", "#e8a0a8"},
+	{"tagbus-zerocopy-p1+cc", "#f08a5d"},
 	{"c-record", "#222222"},
 	{"c-block+cc", "#777777"},
 	{"gonet", "#9b5de5"},

@@ -92,8 +92,9 @@ func label(size int) string {
 func throughput() []Scenario {
 	small := func(size int, zmq, nats, record float64) Scenario {
 		return Scenario{
-			Group: "Throughput", Name: "throughput/" + label(size), Size: size, Metric: Messages,
+			Group: "Throughput", Name: "throughput/" + label(size), Size: size, Metric: Messages, Subject: "tagbus-p1",
 			Rows: []Row{
+				{System: "tagbus-p1"},
 				{System: "tagbus"},
 				{System: "tagbus-batch"},
 				{System: "tagbus-thread"},
@@ -109,8 +110,9 @@ func throughput() []Scenario {
 	}
 	large := func(size int) Scenario {
 		return Scenario{
-			Group: "Throughput", Name: "throughput/" + label(size), Size: size, Metric: Bytes, Subject: "tagbus-zerocopy+cc",
+			Group: "Throughput", Name: "throughput/" + label(size), Size: size, Metric: Bytes, Subject: "tagbus-zerocopy-p1+cc",
 			Rows: []Row{
+				{System: "tagbus-zerocopy-p1+cc"},
 				{System: "tagbus-zerocopy+cc"},
 				{System: "tagbus-zerocopy"},
 				{System: "tagbus"},
@@ -141,8 +143,8 @@ func fanOut() []Scenario {
 		for _, size := range []int{40, kib, 64 * kib} {
 			s := Scenario{
 				Group: "Fan-out", Name: fmt.Sprintf("fanout/%d/%s", subscribers, label(size)),
-				Size: size, Subscribers: subscribers, Metric: Messages,
-				Rows: []Row{{System: "tagbus"}, {System: "libzmq"}, {System: "nats"}, {System: "c-record"}},
+				Size: size, Subscribers: subscribers, Metric: Messages, Subject: "tagbus-p1",
+				Rows: []Row{{System: "tagbus-p1"}, {System: "libzmq"}, {System: "nats"}, {System: "c-record"}, {System: "tagbus"}},
 			}
 			if size == 40 {
 				s.Rows[1].AtLeast = 10
