@@ -1,0 +1,51 @@
+package reactor
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// An event of a loop that is awake woke a thread of the runtime, too, which took a
+// processor from whoever had work.
+func TestOnlyASleepingLoopIsWatched(t *testing.T) {
+	p, err := newPoller(WaitNetpoll, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Close(fd); err != nil {
+			t.Error(err)
+		}
+		if err := p.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := p.control(unix.EPOLL_CTL_ADD, fd, Readable, token{}); err != nil {
+		t.Fatal(err)
+	}
+	watched := func() bool {
+		t.Helper()
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(p.gateFD), Events: unix.POLLIN}}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n > 0
+	}
+	notify(fd)
+	if watched() {
+		t.Error("the runtime hears of an event before the loop has slept")
+	}
+	for range 2 { // the event stays
+		if n, err := p.wait(); n != 1 || err != nil {
+			t.Fatalf("wait: got %d events, %v, want 1", n, err)
+		}
+		if watched() {
+			t.Error("the runtime hears of an event after the loop has slept")
+		}
+	}
+}
