@@ -70,7 +70,7 @@ func open(o load.Options, folder string) *node.Node {
 	if o.Procs > 0 {
 		runtime.GOMAXPROCS(o.Procs)
 	}
-	if o.Way == "thread" {
+	if o.Thread {
 		// The loop holds a processor of the runtime; the others share the rest.
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 		cfg.Loop.Wait = reactor.WaitThread

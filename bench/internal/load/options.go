@@ -34,6 +34,7 @@ type Options struct {
 	Flush      time.Duration // tagbus: FlushInterval; 0: the default
 	Spin       time.Duration // tagbus: BusyPoll
 	Queue      int           // tagbus: QueueBytes; 0: the default
+	Thread     bool          // tagbus: loops with WaitThread
 	Procs      int           // tagbus: GOMAXPROCS; 0: the default
 	Connects   int           // tagbus, scale: subscribers in this process
 
@@ -60,6 +61,7 @@ func Parse() Options {
 	flag.DurationVar(&o.Flush, "flush", 0, "flush interval")
 	flag.DurationVar(&o.Spin, "spin", 0, "busy-poll time")
 	flag.IntVar(&o.Queue, "queue", 0, "queue bytes")
+	flag.BoolVar(&o.Thread, "thread", false, "loops with a thread of their own")
 	flag.IntVar(&o.Procs, "procs", 0, "GOMAXPROCS")
 	flag.IntVar(&o.Connects, "connects", 1, "subscribers in this process")
 	flag.StringVar(&o.CPUProfile, "cpuprofile", "", "file")

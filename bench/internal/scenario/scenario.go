@@ -226,8 +226,9 @@ func latency() []Scenario {
 	for _, rate := range []float64{50_000, 500_000} {
 		all = append(all, Scenario{
 			Group: "Latency", Name: fmt.Sprintf("openloop/64B/%.0f-per-s", rate), Work: load.WorkOpenLoop, Size: 64, Rate: rate,
-			Metric: P50, Subject: "tagbus-immediate",
+			Metric: P50, Subject: "tagbus-thread-immediate",
 			Rows: []Row{
+				{System: "tagbus-thread-immediate"},
 				{System: "tagbus-immediate"},
 				{System: "tagbus-100us"},
 				{System: "tagbus"},
