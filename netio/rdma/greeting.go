@@ -8,7 +8,7 @@ import "encoding/binary"
 // and with its acceptance.
 //
 //	offset  bytes  content, little-endian
-//	0       4      "tbr" and the version, 1
+//	0       4      "tbr" and the version, 2
 //	4       4      size of the largest message that this side receives
 //	8       4      size of the largest first message
 //	12      4      window: messages that may be under way to this side
@@ -21,7 +21,7 @@ type greeting struct {
 
 const (
 	greetingBytes = 20
-	greetingMagic = "tbr\x01"
+	greetingMagic = "tbr\x02"
 )
 
 // marshal returns the bytes of g.

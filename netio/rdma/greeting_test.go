@@ -15,18 +15,18 @@ func TestGreeting(t *testing.T) {
 		hex  string
 		want rdma.Greeting // zero: it is none
 	}{
-		{"as documented", "74627201" + "00001000" + "64000000" + "10000000" + "08000000", rdma.Greeting{1 << 20, 100, 16, 8}},
-		{"zeros behind", "74627201" + "00001000" + "64000000" + "10000000" + "08000000" + "0000000000", rdma.Greeting{1 << 20, 100, 16, 8}},
+		{"as documented", "74627202" + "00001000" + "64000000" + "10000000" + "08000000", rdma.Greeting{1 << 20, 100, 16, 8}},
+		{"zeros behind", "74627202" + "00001000" + "64000000" + "10000000" + "08000000" + "0000000000", rdma.Greeting{1 << 20, 100, 16, 8}},
 		{"nothing", "", rdma.Greeting{}},
-		{"cut short", "74627201" + "00001000" + "64000000" + "10000000" + "080000", rdma.Greeting{}},
-		{"another version", "74627202" + "00001000" + "64000000" + "10000000" + "08000000", rdma.Greeting{}},
-		{"no message fits", "74627201" + "00000000" + "64000000" + "10000000" + "08000000", rdma.Greeting{}},
-		{"no first message fits", "74627201" + "00001000" + "00000000" + "10000000" + "08000000", rdma.Greeting{}},
-		{"no window", "74627201" + "00001000" + "64000000" + "00000000" + "00000000", rdma.Greeting{}},
-		{"credits that never come", "74627201" + "00001000" + "64000000" + "10000000" + "11000000", rdma.Greeting{}},
-		{"a quarter", "74627201" + "00001000" + "64000000" + "11000000" + "05000000", rdma.Greeting{1 << 20, 100, 17, 5}},
-		{"less than a quarter", "74627201" + "00001000" + "64000000" + "11000000" + "04000000", rdma.Greeting{}},
-		{"empty messages for nothing", "74627201" + "00001000" + "64000000" + "10000000" + "00000000", rdma.Greeting{}},
+		{"cut short", "74627202" + "00001000" + "64000000" + "10000000" + "080000", rdma.Greeting{}},
+		{"another version", "74627203" + "00001000" + "64000000" + "10000000" + "08000000", rdma.Greeting{}},
+		{"no message fits", "74627202" + "00000000" + "64000000" + "10000000" + "08000000", rdma.Greeting{}},
+		{"no first message fits", "74627202" + "00001000" + "00000000" + "10000000" + "08000000", rdma.Greeting{}},
+		{"no window", "74627202" + "00001000" + "64000000" + "00000000" + "00000000", rdma.Greeting{}},
+		{"credits that never come", "74627202" + "00001000" + "64000000" + "10000000" + "11000000", rdma.Greeting{}},
+		{"a quarter", "74627202" + "00001000" + "64000000" + "11000000" + "05000000", rdma.Greeting{1 << 20, 100, 17, 5}},
+		{"less than a quarter", "74627202" + "00001000" + "64000000" + "11000000" + "04000000", rdma.Greeting{}},
+		{"empty messages for nothing", "74627202" + "00001000" + "64000000" + "10000000" + "00000000", rdma.Greeting{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -87,7 +87,7 @@ func (s *stranger) event(tb testing.TB) fi.Event {
 }
 
 func TestAStrangerIsRefused(t *testing.T) {
-	for _, words := range []string{"", "tbr\x01", "tbr\x02aaaabbbbccccdddd", "GET / HTTP/1.1"} {
+	for _, words := range []string{"", "tbr\x02", "tbr\x03aaaabbbbccccdddd", "GET / HTTP/1.1"} {
 		s := serve(t, newWatcher(), rdma.Config{}, netio.Params{})
 		x := newStranger(t, s.l.Addr(), false)
 		x.open(t, x.info)
