@@ -38,6 +38,9 @@ func (p *Publisher) reroute(n *lane, replayed *replay, changes ...change) (j joi
 		}
 		from.unlock()
 	}
+	if len(leaving) > 0 {
+		p.roomFreed() // whoever waits for room of n need not any more
+	}
 	if len(joining) > 0 {
 		n.cork()
 	}

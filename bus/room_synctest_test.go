@@ -10,12 +10,13 @@ import (
 	"tagbus/tags"
 )
 
-// roomBed is a publisher with a full queue to a subscriber of tag 1, which takes a
+// roomBed is a publisher with a full queue to a subscriber of tags 1 and 3, which takes a
 // page when it is told to, and one of tag 2 that takes all. Its pool has one page more
 // than the queue.
 type roomBed struct {
 	*bed
 	p       *publisher
+	slow    *bus.Subscription // to tags 1 and 3
 	taken   int // pages
 	address netip.AddrPort
 	ready   int // calls of OnReady
@@ -27,11 +28,11 @@ func newRoomBed(t *testing.T) *roomBed {
 	t.Helper()
 	b := &roomBed{bed: newBed(t)}
 	b.p = b.publisher(bus.PublisherConfig{
-		Tags: tags.Of(1, 2), PageBytes: 1024, QueueBytes: roomPages * 1024, PoolBytes: (roomPages + 1) * 1024, MaxMessageBytes: 10_000,
+		Tags: tags.Of(1, 2, 3), PageBytes: 1024, QueueBytes: roomPages * 1024, PoolBytes: (roomPages + 1) * 1024, MaxMessageBytes: 10_000,
 		OnReady: func() { b.ready++ },
 	})
 	s, other := b.subscriber(bus.SubscriberConfig{}), b.subscriber(bus.SubscriberConfig{})
-	subscribe(t, s, tags.Of(1), func(bus.Message) {})
+	b.slow = subscribe(t, s, tags.Of(1, 3), func(bus.Message) {})
 	subscribe(t, other, tags.Of(2), func(bus.Message) {})
 	b.address = netip.AddrPortFrom(s.host, 0)
 	b.net.Stall(netip.AddrPort{}, b.address)
@@ -68,6 +69,27 @@ func TestAPublisherIsToldOfAQuarterOfTheQueue(t *testing.T) {
 		}
 		if b.take(4); b.ready != 1 {
 			t.Errorf("OnReady came %d times though nobody was refused again", b.ready)
+		}
+	})
+}
+
+// Who waits for a subscriber does not wait for one that has gone.
+func TestAPublisherGoesOnWhenTheFullSubscriberDoesNotWantTheTagAnyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newRoomBed(t)
+		done := make(chan error, 1)
+		go func() { done <- b.p.PublishContext(t.Context(), 1, nil) }()
+		synctest.Wait()
+		must(t, b.slow.Remove(tags.Of(1)))
+		synctest.Wait()
+		select {
+		case err := <-done:
+			must(t, err)
+		default:
+			t.Fatal("the publisher still waits for the subscriber")
+		}
+		if b.ready != 1 {
+			t.Errorf("OnReady came %d times, want once", b.ready)
 		}
 	})
 }
