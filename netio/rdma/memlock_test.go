@@ -60,7 +60,7 @@ func refuseToLock(t *testing.T) {
 	s := serve(t, newWatcher(), rdma.Config{Logger: logger}, netio.Params{})
 	w := newWatcher()
 	b := openBackend(t, w, rdma.Config{Provider: provider()})
-	const want = "register 18874368 bytes of memory: fi_mr_reg: Cannot allocate memory: raise RLIMIT_MEMLOCK (ulimit -l), or ask for fewer or smaller buffers"
+	const want = "register 20971520 bytes of memory: fi_mr_reg: Cannot allocate memory: raise RLIMIT_MEMLOCK (ulimit -l), or ask for fewer or smaller buffers"
 
 	if err := b.OpenEndpoint(s.l.Addr(), netio.Params{}); err != nil {
 		t.Fatalf("OpenEndpoint: got error %v, want none", err)

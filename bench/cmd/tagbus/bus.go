@@ -65,7 +65,10 @@ func open(o load.Options, folder string) *node.Node {
 	cfg := node.Config{
 		Bus:  folder,
 		Loop: reactor.Config{BusyPoll: o.Spin},
-		TCP:  tcp.Config{CongestionControl: o.Congestion, MaxEndpoints: max(tcp.DefaultMaxEndpoints, o.Subscribers)},
+		TCP: tcp.Config{
+			CongestionControl: o.Congestion, MaxEndpoints: max(tcp.DefaultMaxEndpoints, o.Subscribers),
+			Nagle: o.Nagle, SendBufferBytes: o.SendBuffer, ReceiveBufferBytes: o.RecvBuffer, ReadBudgetBytes: o.ReadBudget,
+		},
 	}
 	if o.Procs > 0 {
 		runtime.GOMAXPROCS(o.Procs)

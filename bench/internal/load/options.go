@@ -36,6 +36,10 @@ type Options struct {
 	Queue      int           // tagbus: QueueBytes; 0: the default
 	Thread     bool          // tagbus: loops with WaitThread
 	Procs      int           // tagbus: GOMAXPROCS; 0: the default
+	Nagle      bool          // tagbus: tcp.Config.Nagle
+	SendBuffer int           // tagbus: of the socket, bytes; 0: the system's
+	RecvBuffer int           // tagbus: of the socket, bytes; 0: the system's
+	ReadBudget int           // tagbus: tcp.Config.ReadBudgetBytes; 0: the default
 	Connects   int           // tagbus, scale: subscribers in this process
 
 	CPUProfile, MemProfile string // files; empty: no profiles
@@ -63,6 +67,10 @@ func Parse() Options {
 	flag.IntVar(&o.Queue, "queue", 0, "queue bytes")
 	flag.BoolVar(&o.Thread, "thread", false, "loops with a thread of their own")
 	flag.IntVar(&o.Procs, "procs", 0, "GOMAXPROCS")
+	flag.BoolVar(&o.Nagle, "nagle", false, "without TCP_NODELAY")
+	flag.IntVar(&o.SendBuffer, "send-buffer", 0, "of a socket, bytes")
+	flag.IntVar(&o.RecvBuffer, "receive-buffer", 0, "of a socket, bytes")
+	flag.IntVar(&o.ReadBudget, "read-budget", 0, "of an endpoint in a turn, bytes")
 	flag.IntVar(&o.Connects, "connects", 1, "subscribers in this process")
 	flag.StringVar(&o.CPUProfile, "cpuprofile", "", "file")
 	flag.StringVar(&o.MemProfile, "memprofile", "", "file")

@@ -74,7 +74,7 @@ const (
 
 // All returns all scenarios.
 func All() []Scenario {
-	return slices.Concat(throughput(), fanOut(), manyTags(), producers(), latency(), scale())
+	return slices.Concat(throughput(), fanOut(), manyTags(), producers(), latency(), settings(), scale())
 }
 
 // label is how a size is written in names.

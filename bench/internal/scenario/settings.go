@@ -1,0 +1,17 @@
+package scenario
+
+// settings compares the defaults of the TCP backend with what can be set instead.
+func settings() []Scenario {
+	var all []Scenario
+	for _, size := range []int{40, 4 * kib, 64 * kib} {
+		s := Scenario{Group: "TCP settings", Name: "settings/" + label(size), Size: size, Metric: Messages, Subject: "tagbus-p1"}
+		if size >= 64*kib {
+			s.Metric = Bytes
+		}
+		for _, name := range []string{"", "+cc", "+nagle", "+send256k", "+receive256k", "+read64k", "+read1m"} {
+			s.Rows = append(s.Rows, Row{System: "tagbus-p1" + name})
+		}
+		all = append(all, s)
+	}
+	return all
+}
