@@ -17,7 +17,7 @@ type roomBed struct {
 	*bed
 	p       *publisher
 	slow    *bus.Subscription // to tags 1 and 3
-	taken   int // pages
+	taken   int               // pages
 	address netip.AddrPort
 	ready   int // calls of OnReady
 }
