@@ -63,12 +63,15 @@ var table = []rule{
 		"netio", "netio/internal/invariants", "netio/reactor",
 	}},
 	{"netio/internal/invariants", "what a debug build checks depends on nothing", nil},
+	{"netio/internal/spread", "several loops for one backend: it knows the contract and the loop, not the backends", []string{
+		"netio", "netio/internal/handover", "netio/internal/invariants", "netio/reactor",
+	}},
 	{"netio/netiotest", "the conformance suite must run against any backend", []string{
 		"netio", "netio/internal/invariants", "github.com/google/go-cmp/...", "go.uber.org/goleak", "pgregory.net/rapid",
 	}},
 	{"netio/reactor", "the event loop serves anything that has a file descriptor", []string{"golang.org/x/sys/unix"}},
 	{"netio/tcp", "a backend knows the contract and the loop, not the other backends nor the bus", []string{
-		"netio", "netio/internal/handover", "netio/internal/invariants", "netio/reactor", "golang.org/x/sys/unix",
+		"netio", "netio/internal/handover", "netio/internal/invariants", "netio/internal/spread", "netio/reactor", "golang.org/x/sys/unix",
 	}},
 	{"netio/rdma", "a backend knows the contract and the loop, and leaves cgo to internal/fi", []string{
 		"netio", "netio/internal/handover", "netio/internal/invariants", "netio/reactor", "netio/rdma/internal/fi", "golang.org/x/sys/unix",

@@ -140,3 +140,19 @@ type Stats struct {
 	BytesSent        uint64 // bytes of those messages, without framing
 	BytesReceived    uint64 // bytes of those messages, without framing
 }
+
+// Add adds the counts of another backend.
+func (s *Stats) Add(o Stats) {
+	s.Accepted += o.Accepted
+	s.Opened += o.Opened
+	s.Refused += o.Refused
+	s.Closed += o.Closed
+	s.AcceptErrors += o.AcceptErrors
+	s.AcceptShed += o.AcceptShed
+	s.BadMessages += o.BadMessages
+	s.Truncated += o.Truncated
+	s.MessagesSent += o.MessagesSent
+	s.MessagesReceived += o.MessagesReceived
+	s.BytesSent += o.BytesSent
+	s.BytesReceived += o.BytesReceived
+}

@@ -41,6 +41,13 @@ type Config struct {
 
 	Loop reactor.Config
 
+	// Loops is how many event loops, 1 to 64, send and receive. Default 1: that of
+	// the callbacks does it all. Otherwise these are beside it, and share out the
+	// connections: for publishers with many subscribers, or subscribers with many
+	// publishers, that keep a processor busy with system calls. Only with the
+	// backend tcp.
+	Loops int
+
 	// TCP tunes the backend tcp. Its default here differs in one value:
 	// UserTimeout is off, because it would cut off a subscriber that lives and does
 	// not read, for which the policy block waits. The heartbeats of the bus find
@@ -61,16 +68,16 @@ type Config struct {
 //   - Threads: any. Blocks: for some 100 ms, when libfabric looks for devices.
 func Fabrics() (rdma.Survey, error) { return rdma.Fabrics() }
 
-// Node is a running event loop with a transport and a directory. Publishers,
-// subscribers, senders and receivers of one node share its loop, on which their
-// callbacks run one at a time.
+// Node is a running event loop, or several, with a transport and a directory.
+// Publishers, subscribers, senders and receivers of one node share the loop on which
+// their callbacks run one at a time.
 //
 // Threads: any.
 type Node struct {
-	loop   *reactor.EventLoop
+	loops  []*reactor.EventLoop // that of the callbacks, and others
 	opener netio.Opener
 	dir    *file.Directory
-	done   chan error // the result of the loop's Run
+	done   chan error // the result of each loop's Run
 
 	overRDMA bool
 
@@ -84,36 +91,39 @@ type closer interface{ Close() error }
 
 // Open starts a node. Close it.
 //
-//   - Errors: ErrUnknownBackend; those of the parts' configurations; the
+//   - Errors: ErrUnknownBackend; bus.ErrInvalidConfig for Loops; those of the parts' configurations; the
 //     system's, when the folder cannot be used.
 func Open(cfg Config) (*Node, error) {
-	loop, err := reactor.New(cfg.Loop)
-	if err != nil {
-		return nil, err
+	n := &Node{overRDMA: strings.HasPrefix(cfg.Backend, "rdma"), ended: make(chan struct{})}
+	err := n.makeLoops(cfg.Loop, cfg.Loops)
+	if err == nil {
+		n.opener, err = cfg.opener(n.loops[0], n.loops[1:])
 	}
-	opener, err := cfg.opener(loop)
-	if err != nil {
-		return nil, errors.Join(err, loop.Close())
+	if err == nil {
+		n.dir, err = file.Open(cfg.Bus, cfg.Directory)
 	}
-	dir, err := file.Open(cfg.Bus, cfg.Directory)
 	if err != nil {
-		return nil, errors.Join(err, loop.Close())
+		return nil, errors.Join(err, n.closeLoops())
 	}
-	n := &Node{loop: loop, opener: opener, dir: dir, done: make(chan error, 1), ended: make(chan struct{})}
-	n.overRDMA = strings.HasPrefix(cfg.Backend, "rdma")
-	go func() { n.done <- loop.Run(context.Background()) }()
+	n.done = make(chan error, len(n.loops))
+	for _, loop := range n.loops {
+		go func() { n.done <- loop.Run(context.Background()) }()
+	}
 	return n, nil
 }
 
-func (c Config) opener(loop *reactor.EventLoop) (netio.Opener, error) {
+func (c Config) opener(loop *reactor.EventLoop, workers []*reactor.EventLoop) (netio.Opener, error) {
 	name, provider, _ := strings.Cut(c.Backend, ":")
 	switch {
 	case c.Backend == "" || c.Backend == "tcp":
 		if c.TCP.UserTimeout == 0 {
 			c.TCP.UserTimeout = -1
 		}
-		return tcp.Opener(loop, c.TCP), suits(c.TCP.Config)
+		return tcp.OpenerOn(loop, workers, c.TCP), suits(c.TCP.Config)
 	case name == "rdma":
+		if len(workers) > 0 {
+			return nil, fmt.Errorf("%w: Loops is %d, want 1 with the backend %q: a device moves the data", bus.ErrInvalidConfig, len(workers), c.Backend)
+		}
 		if provider != "" {
 			provider, c.RDMA.Connectionless = cutConnectionless(provider, c.RDMA.Connectionless)
 			if err := (rdma.Config{Provider: provider}).Validate(); err != nil {
@@ -222,8 +232,8 @@ func open[T any, P interface {
 // Directory returns the node's directory.
 func (n *Node) Directory() directory.Directory { return n.dir }
 
-// Loop returns the node's loop, for timers and signals of the program's own.
-func (n *Node) Loop() *reactor.EventLoop { return n.loop }
+// Loop returns the loop of the callbacks, for timers and signals of the program's own.
+func (n *Node) Loop() *reactor.EventLoop { return n.loops[0] }
 
 // Close closes what was opened on the node and is still open, the last opened
 // first, then the directory and the loop. The second call waits for the
@@ -232,7 +242,7 @@ func (n *Node) Loop() *reactor.EventLoop { return n.loop }
 //   - Threads: any but the loop's, for which it would wait: there it returns
 //     bus.ErrOnLoop.
 func (n *Node) Close() error {
-	if n.loop.OnLoop() {
+	if n.Loop().OnLoop() {
 		return bus.ErrOnLoop
 	}
 	n.mu.Lock()
@@ -252,7 +262,11 @@ func (n *Node) Close() error {
 		}
 	}
 	errs = append(errs, n.dir.Close())
-	n.loop.Stop()
-	errs = append(errs, <-n.done, n.loop.Close())
-	return errors.Join(errs...)
+	for _, loop := range n.loops {
+		loop.Stop()
+	}
+	for range n.loops {
+		errs = append(errs, <-n.done)
+	}
+	return errors.Join(append(errs, n.closeLoops())...)
 }

@@ -83,7 +83,7 @@ func newWalk(rt *rapid.T, s Suite) *walk {
 
 // drawConfig gives a suite without a configuration one at random.
 func drawConfig(rt *rapid.T, s Suite) Suite {
-	if s.Config != (netio.Config{}) {
+	if s.NoSharing || s.Config != (netio.Config{}) {
 		return s
 	}
 	s.Config.ThreadSafety = rapid.SampledFrom([]netio.ThreadSafety{netio.Safe, netio.Unsafe}).Draw(rt, "thread safety")

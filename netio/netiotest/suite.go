@@ -2,6 +2,7 @@ package netiotest
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,6 +70,10 @@ type Suite struct {
 	// network does. nil: RandomRun does without. With netio.Unsafe the endpoints
 	// are stand-ins whose methods may be called anywhere.
 	Reset func(a, b netio.Endpoint)
+
+	// NoSharing says that the backend refuses shared buffers: what is about them
+	// is left out.
+	NoSharing bool
 
 	// MaxPieces is the most pieces of data that one Send takes, of a message that
 	// is not too large. 0: no limit.
@@ -153,7 +158,7 @@ type check struct {
 func checks() []check {
 	var all []check
 	for _, part := range [][]check{
-		configChecks, openChecks, sendChecks, limitChecks, resourceChecks, sendBufferChecks, receiveChecks, receiveBufferChecks, retainChecks,
+		configChecks, openChecks, sendChecks, limitChecks, resourceChecks, sendBufferChecks, receiveChecks, receiveBufferChecks, sharingChecks, retainChecks,
 		closeChecks, listenCloseChecks, backendCloseChecks, threadChecks, invariantChecks,
 	} {
 		all = append(all, part...)
@@ -168,6 +173,9 @@ func Run(t *testing.T, s Suite) {
 	t.Helper()
 	s = s.withDefaults()
 	for _, c := range checks() {
+		if s.NoSharing && slices.ContainsFunc(sharingChecks, func(shared check) bool { return shared.name == c.name }) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) { c.run(t, s) })
 	}
 }

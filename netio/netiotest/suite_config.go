@@ -12,7 +12,6 @@ import (
 // configChecks are about what a backend refuses because of its configuration.
 var configChecks = []check{
 	{"an invalid configuration is refused with all violations", checkInvalidConfig},
-	{"params that conflict with shared buffers are refused", checkConflicts},
 }
 
 // opening is a TB that keeps the error with which Suite.Open fails.

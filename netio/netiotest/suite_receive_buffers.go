@@ -6,9 +6,17 @@ import (
 	"tagbus/netio"
 )
 
-// receiveBufferChecks are about receive buffers, shared and not.
+// receiveBufferChecks are about receive buffers of an endpoint.
 var receiveBufferChecks = []check{
 	{"an endpoint with receive buffers of its own receives", checkOwnReceive},
+}
+
+// sharingChecks are about buffers that endpoints share.
+var sharingChecks = []check{
+	{"params that conflict with shared buffers are refused", checkConflicts},
+	{"endpoints share the send buffers of their backend", checkSharedSend},
+	{"a shared buffer may be sent by another endpoint", checkOtherEndpoint},
+	{"SendBuffer of a shared buffer is refused when too many sends are outstanding", checkSharedRefused},
 	{"endpoints share the receive buffers of their backend", checkSharedReceive},
 	{"endpoints share the receive buffers of their listen endpoint", checkListenReceive},
 }

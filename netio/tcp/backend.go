@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -33,10 +34,8 @@ func Opener(loop *reactor.EventLoop, cfg Config) netio.Opener {
 			return nil, err
 		}
 		cfg := cfg.withDefaults() // the opener may be used by several goroutines
-		if cfg.Mode == netio.ModeRDMA {
-			cfg.Logger.Warn("tcp: the mode RDMA was asked for; this backend uses TCP")
-		}
-		return open(loop, cfg, h)
+		cfg.warn()
+		return open(loop, cfg, h, new(family))
 	}
 }
 
@@ -53,15 +52,17 @@ type backend struct {
 	sender    sender
 	moved     int       // bytes sent and received since the turn began
 	endpoints list.List // of *endpoint, the oldest first
-	accepted  int       // of them
 	listeners []*listenEndpoint
 	spare     int // a descriptor to give up when there is no other; -1: none
+
+	family *family      // of those that share what one accepts
+	load   atomic.Int64 // endpoints, and connections on their way here
 
 	receive *receivePool // nil: each endpoint or listen endpoint may have its own
 }
 
-func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, error) {
-	b := &backend{config: cfg}
+func open(loop *reactor.EventLoop, cfg Config, h netio.Handler, f *family) (netio.Backend, error) {
+	b := &backend{config: cfg, family: f}
 	b.trimming.F = b.trim
 	var err error
 	if b.scratch.block, err = b.memory.get(scratchBytes); err != nil {
@@ -79,6 +80,7 @@ func open(loop *reactor.EventLoop, cfg Config, h netio.Handler) (netio.Backend, 
 		b.freeMemory()
 		return nil, errors.Join(err, unix.Close(b.spare))
 	}
+	f.backends = append(f.backends, b)
 	return b, nil
 }
 

@@ -37,6 +37,7 @@ func (b *backend) Dial(addr netip.AddrPort, p *netio.Params) error {
 func (e *endpoint) connect() {
 	b := e.backend
 	e.place = b.endpoints.PushBack(e)
+	b.load.Add(1)
 	if err := connect(e.fd, e.dial.to); err != nil {
 		e.refuse(err)
 		return

@@ -140,8 +140,9 @@ func (e *endpoint) release() {
 	b.Alarms.Cancel(&e.retry)
 	e.LeavePool()
 	b.endpoints.Remove(e.place)
+	b.load.Add(-1)
 	if e.listener != nil {
-		b.accepted--
+		b.family.accepted.Add(-1)
 	}
 	if e.dial != nil {
 		b.Alarms.Cancel(&e.dial.timeout)

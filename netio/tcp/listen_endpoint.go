@@ -114,11 +114,17 @@ func (l *listenEndpoint) accept() {
 // adopt makes an endpoint of an accepted connection.
 func (l *listenEndpoint) adopt(fd int, remote netip.AddrPort) {
 	b := l.backend
-	if b.accepted >= b.config.MaxEndpoints {
+	if int(b.family.accepted.Load()) >= b.config.MaxEndpoints {
 		b.Counters.AcceptShed.Add(1)
 		_ = unix.Close(fd)
 		return
 	}
+	b.family.accepted.Add(1)
+	b.family.least(b).take(l, fd, remote)
+}
+
+// serve makes an endpoint of a connection that l has accepted.
+func (b *backend) serve(l *listenEndpoint, fd int, remote netip.AddrPort) {
 	e, err := newEndpoint(b, fd, remote, &l.params)
 	if err == nil {
 		if l.receive != nil {
@@ -131,6 +137,8 @@ func (l *listenEndpoint) adopt(fd int, remote netip.AddrPort) {
 		e.registration, err = b.EventLoop.Register(fd, edges, e)
 	}
 	if err != nil {
+		b.family.accepted.Add(-1)
+		b.load.Add(-1)
 		b.Counters.AcceptErrors.Add(1)
 		b.config.Logger.Warn("tcp: cannot serve an accepted connection", "remote", remote, "err", err)
 		_ = unix.Close(fd)
@@ -141,7 +149,6 @@ func (l *listenEndpoint) adopt(fd int, remote netip.AddrPort) {
 		return
 	}
 	e.listener = l
-	b.accepted++
 	e.place = b.endpoints.PushBack(e)
 	b.Counters.Accepted.Add(1)
 	e.Leave(toReport)
@@ -186,11 +193,7 @@ func (l *listenEndpoint) end() {
 			break
 		}
 	}
-	for at := b.endpoints.Front(); at != nil; at = at.Next() {
-		if e := at.Value.(*endpoint); e.listener == l {
-			_ = e.Close()
-		}
-	}
+	b.family.leave(l)
 }
 
 // shut closes the socket.

@@ -39,8 +39,8 @@ func (b *block) Bytes() int { return len(b.mem) }
 // Release implements netio.Retained.
 func (b *block) Release() { b.memory.put(b) }
 
-// retain adds a user.
-func (b *block) retain() { b.users.Add(1) }
+// Retain adds a user. It implements spread.Retainer.
+func (b *block) Retain() { b.users.Add(1) }
 
 // retained tells whether there are users beside the one that asks.
 func (b *block) retained() bool { return b.users.Load() > 1 }

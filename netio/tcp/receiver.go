@@ -216,7 +216,7 @@ func (r *receiver) leave(end int) {
 // released.
 func (r *receiver) retain() *block {
 	b := r.block()
-	b.retain()
+	b.Retain()
 	r.kept = true
 	return b
 }

@@ -58,6 +58,7 @@ func Code(err error) int {
 type Common struct {
 	Bus      string        `required:"" placeholder:"DIR" help:"Directory through which publishers and subscribers find each other, the same for all of a bus. Made if it does not exist; may be on NFS."`
 	Backend  string        `default:"tcp" placeholder:"NAME" help:"Transport: tcp, rdma or rdma:PROVIDER, the same for all of a bus. Default ${default}."`
+	Loops    int           `default:"1" placeholder:"N" help:"Event loops that send and receive, each on a processor, 1 to 64: more than 1 for many connections that keep one processor busy. Only over tcp. Default ${default}."`
 	Expiry   time.Duration `default:"5s" placeholder:"TIME" help:"How long a publisher in the directory may give no sign of life before it is taken for gone; 90s or more on NFS. Default ${default}."`
 	Name     string        `placeholder:"TEXT" help:"Name shown to other operators, at most 255 bytes. Default: none."`
 	Duration time.Duration `placeholder:"TIME" help:"Stop in order after this time, for example 90s or 1h30m. Default: no limit."`
@@ -87,6 +88,9 @@ func (c *Common) Check() error {
 	}
 	if c.Duration < 0 {
 		errs = append(errs, fmt.Errorf("--duration: got %v, want a positive time", c.Duration))
+	}
+	if c.Loops < 1 { // 0 is a default elsewhere
+		errs = append(errs, fmt.Errorf("--loops: got %d, want 1 or more", c.Loops))
 	}
 	if d := c.Heartbeat; d != nil && *d < 0 {
 		errs = append(errs, fmt.Errorf("--heartbeat: got %v, want 0 or more", *d))
@@ -123,7 +127,7 @@ func heartbeat(d *time.Duration) time.Duration {
 
 // Node opens the node that the flags describe.
 func (c *Common) Node() (*node.Node, error) {
-	return node.Open(node.Config{Bus: c.Bus, Backend: c.Backend, Directory: file.Config{Expiry: c.Expiry}})
+	return node.Open(node.Config{Bus: c.Bus, Backend: c.Backend, Loops: c.Loops, Directory: file.Config{Expiry: c.Expiry}})
 }
 
 // Program describes a command for its help.
@@ -210,6 +214,7 @@ var flagNames = strings.NewReplacer(
 	"Replay is", "--replay is",
 	"FlushInterval is", "--flush-interval is",
 	"Name has", "--name has",
+	"Loops is", "--loops is",
 	"HeartbeatTimeout", "--heartbeat-timeout",
 	"HeartbeatInterval", "--heartbeat",
 	"HeartbeatsOff", "0",

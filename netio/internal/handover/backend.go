@@ -87,7 +87,7 @@ func (b *Backend) Open(loop *reactor.EventLoop, h netio.Handler, cfg netio.Confi
 }
 
 // Loop implements netio.Backend.
-func (b *Backend) Loop() netio.Loop { return eventLoop{b.EventLoop} }
+func (b *Backend) Loop() netio.Loop { return Loop(b.EventLoop) }
 
 // Stats implements netio.Backend.
 func (b *Backend) Stats() netio.Stats { return b.Counters.Load() }

@@ -8,6 +8,9 @@ import (
 // eventLoop is a reactor.EventLoop as a netio.Loop.
 type eventLoop struct{ *reactor.EventLoop }
 
+// Loop returns l as a netio.Loop.
+func Loop(l *reactor.EventLoop) netio.Loop { return eventLoop{l} }
+
 // NewTimer implements netio.Loop.
 func (l eventLoop) NewTimer(f func()) (netio.Timer, error) {
 	t, err := l.EventLoop.NewTimer(f)

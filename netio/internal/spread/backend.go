@@ -1,0 +1,225 @@
+package spread
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tagbus/netio"
+	"tagbus/netio/internal/handover"
+	"tagbus/netio/reactor"
+)
+
+// endCheck is how often a waiting Close makes sure that the loop still runs.
+const endCheck = 50 * time.Millisecond
+
+// errShared is returned for parameters that only one loop can keep to.
+var errShared = fmt.Errorf("%w: Receive.Shared is true, want false: endpoints of several loops cannot share receive buffers", netio.ErrInvalidParams)
+
+// Backend implements netio.Backend with several others.
+type Backend struct {
+	main        *reactor.EventLoop // of the callbacks
+	handler     netio.Handler
+	panicCause  error
+	workers     []*worker
+	queue       queue
+	deliverFunc func()
+
+	mu      sync.Mutex // of dialed, and of the decision to close
+	dialed  map[netip.AddrPort]struct{}
+	closing atomic.Bool   // written under mu
+	apart   sync.Mutex    // held by who takes the place of the loop
+	done    chan struct{} // closed after the last callback
+	failure error         // of closing; before done
+	untold  untold
+
+	// Only on main.
+	batch      []event // being told, from at
+	at         int
+	current    event
+	endpoints  map[*endpoint]struct{} // reported, and not ended
+	delivering *endpoint              // whose OnData runs, with memory that is kept, of so many bytes
+	kept       netio.Retained
+	bytes      int
+	retained   bool // by the user
+	ended      bool
+}
+
+// Open opens a backend for each of workers, and makes one of them that reports to h
+// on main. The first one listens; it is its business to share out what it accepts.
+// The workers are Safe, and what their endpoints retain is a Retainer. The loops of
+// the workers outlive the backend. panicCause is that with which an endpoint ends
+// whose handler has missed something.
+//
+// Errors: those of the openers.
+func Open(main *reactor.EventLoop, h netio.Handler, workers []netio.Opener, panicCause error) (*Backend, error) {
+	b := &Backend{
+		main: main, handler: h, panicCause: panicCause,
+		dialed: make(map[netip.AddrPort]struct{}), endpoints: make(map[*endpoint]struct{}),
+		done: make(chan struct{}),
+	}
+	b.deliverFunc = b.deliver
+	for _, open := range workers {
+		w := &worker{spread: b}
+		var err error
+		if w.backend, err = open(w); err != nil {
+			for _, w := range b.workers {
+				err = errors.Join(err, w.backend.Close())
+			}
+			return nil, err
+		}
+		b.workers = append(b.workers, w)
+	}
+	return b, nil
+}
+
+// Name implements netio.Backend and reactor.Named.
+func (b *Backend) Name() string { return b.workers[0].backend.Name() }
+
+// Loop implements netio.Backend.
+func (b *Backend) Loop() netio.Loop { return handover.Loop(b.main) }
+
+// Workers returns the backends. For tests.
+func (b *Backend) Workers() []netio.Backend {
+	all := make([]netio.Backend, len(b.workers))
+	for i, w := range b.workers {
+		all[i] = w.backend
+	}
+	return all
+}
+
+// Stats implements netio.Backend.
+func (b *Backend) Stats() netio.Stats {
+	var sum netio.Stats
+	b.untold.leaveOut(&sum) // first, as these grow only behind the others
+	for _, w := range b.workers {
+		sum.Add(w.backend.Stats())
+	}
+	return sum
+}
+
+// untold counts what workers have counted and the handler is not told of, because
+// the backend or the endpoint was closed meanwhile.
+type untold struct{ opened, refused, messages, bytes atomic.Uint64 }
+
+// message counts what was received.
+func (u *untold) message(e *event) {
+	if e.kind == received {
+		u.messages.Add(1)
+		u.bytes.Add(uint64(len(e.data)))
+	}
+}
+
+// leaveOut takes them out of what is going to be the sum of the workers' counts: until
+// then it is modulo 2^64.
+func (u *untold) leaveOut(s *netio.Stats) {
+	s.Opened -= u.opened.Load()
+	s.Closed -= u.opened.Load()
+	s.Refused -= u.refused.Load()
+	s.MessagesReceived -= u.messages.Load()
+	s.BytesReceived -= u.bytes.Load()
+}
+
+// OpenListenEndpoint implements netio.Backend.
+func (b *Backend) OpenListenEndpoint(addr netip.AddrPort, p netio.Params) (netio.ListenEndpoint, error) {
+	if p.Receive.Shared {
+		return nil, &netio.OpError{Op: "open listen endpoint", Addr: addr, Err: errShared}
+	}
+	return b.workers[0].backend.OpenListenEndpoint(addr, p)
+}
+
+// OpenEndpoint implements netio.Backend.
+func (b *Backend) OpenEndpoint(addr netip.AddrPort, p netio.Params) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	refuse := func(err error) error { return &netio.OpError{Op: "open endpoint", Addr: addr, Err: err} }
+	if b.closing.Load() {
+		return refuse(netio.ErrClosed)
+	}
+	key := handover.Canonical(addr)
+	if _, exists := b.dialed[key]; exists {
+		return refuse(netio.ErrEndpointExists)
+	}
+	p.Context = &dialed{addr: addr, context: p.Context}
+	w := b.least()
+	w.load.Add(1)
+	if err := w.backend.OpenEndpoint(addr, p); err != nil {
+		w.load.Add(-1)
+		return err
+	}
+	b.dialed[key] = struct{}{}
+	return nil
+}
+
+// least returns the worker with the fewest endpoints.
+func (b *Backend) least() *worker {
+	best := b.workers[0]
+	for _, w := range b.workers[1:] {
+		if w.load.Load() < best.load.Load() {
+			best = w
+		}
+	}
+	return best
+}
+
+// undial says that the endpoint that was opened to an address has ended.
+func (b *Backend) undial(addr netip.AddrPort) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.dialed, handover.Canonical(addr))
+}
+
+// push reports an event. Threads: any.
+func (b *Backend) push(e event) {
+	if b.queue.push(e) {
+		b.goOn()
+	}
+}
+
+// Close implements netio.Backend.
+func (b *Backend) Close() error {
+	onLoop := b.main.OnLoop()
+	b.mu.Lock()
+	first := !b.closing.Swap(true)
+	b.mu.Unlock()
+	if first {
+		go b.closeWorkers() // a callback cannot wait for them
+	}
+	if onLoop {
+		return nil
+	}
+	for {
+		if !b.main.Running() {
+			b.main.OnBehalf(b.deliverApart)
+		}
+		select {
+		case <-b.done:
+			if first {
+				return b.failure
+			}
+			return nil
+		case <-time.After(endCheck): // the loop may end meanwhile
+		}
+	}
+}
+
+// closeWorkers closes all workers. Their last event is behind all others.
+func (b *Backend) closeWorkers() {
+	var errs []error
+	for _, w := range b.workers {
+		errs = append(errs, w.backend.Close())
+	}
+	b.failure = errors.Join(errs...)
+	b.push(event{kind: finished})
+}
+
+// deliverApart does what the loop would do, on the goroutine of Close, if the loop
+// does not run.
+func (b *Backend) deliverApart() {
+	b.apart.Lock()
+	defer b.apart.Unlock()
+	b.run(func() bool { return !b.ended })
+}

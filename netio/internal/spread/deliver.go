@@ -1,0 +1,204 @@
+package spread
+
+import (
+	"tagbus/netio"
+	"tagbus/netio/internal/invariants"
+)
+
+// turnEvents is how many events are told before other callbacks of the loop have
+// their turn: about 8 MiB in pages.
+const turnEvents = 64
+
+// deliver tells the handler what the workers have reported. Threads: the loop of
+// the callbacks, or who takes its place.
+func (b *Backend) deliver() {
+	left := turnEvents
+	if b.run(func() bool { left--; return left >= 0 }) {
+		b.goOn()
+	}
+}
+
+// run tells events while may says so, and whether there may be more.
+func (b *Backend) run(may func() bool) (more bool) {
+	through := false
+	defer func() {
+		if !through {
+			b.panicked()
+		}
+	}()
+	more = true
+	for more && may() {
+		more = b.next()
+	}
+	through = true
+	return more
+}
+
+// next tells one event. It returns false if there is none; then a new one posts
+// deliver.
+func (b *Backend) next() bool {
+	if b.at == len(b.batch) {
+		b.batch, b.at = b.queue.swap(b.batch[:0]), 0
+		if len(b.batch) == 0 {
+			return false
+		}
+	}
+	b.current = b.batch[b.at]
+	b.batch[b.at] = event{} // not kept alive until the memory is used again
+	b.at++
+	b.tell(&b.current)
+	return true
+}
+
+// goOn has the rest told in another turn.
+func (b *Backend) goOn() { b.main.Post(b.deliverFunc) } // false if the loop has ended: Close goes on
+
+// panicked ends the endpoint whose callback was interrupted: a handler that has
+// missed a message must not get the next.
+func (b *Backend) panicked() {
+	b.delivered()
+	if e := b.current.endpoint; e != nil && !e.ended && !e.shut.Load() {
+		e.fault = &netio.OpError{Op: "receive", Addr: e.Remote(), Err: b.panicCause}
+		_ = e.Close()
+	}
+	if b.current.kind == finished {
+		b.push(b.current) // there may be others to end
+	}
+	b.goOn()
+}
+
+// tell tells one event to the handler, or keeps it for later.
+func (b *Backend) tell(e *event) {
+	ep := e.endpoint
+	switch e.kind {
+	case established:
+		b.establish(ep)
+	case refused:
+		b.undial(e.end.addr)
+		if b.closing.Load() {
+			b.untold.refused.Add(1)
+		} else {
+			b.handler.OnConnectionRefused(e.end.addr, e.end.err)
+		}
+	case received:
+		b.receive(ep, e)
+	case completed:
+		if ep.silent() {
+			ep.late = append(ep.late, e.key)
+		} else {
+			b.handler.OnSendCompleted(netio.Completion{Endpoint: ep, Key: e.key})
+		}
+	case ready:
+		if !ep.silent() {
+			b.handler.OnSendReady(ep)
+		}
+	case resumed:
+		b.release(ep)
+	case closed:
+		if ep.inOrder(e.end.err) {
+			ep.held = append(ep.held, *e)
+		} else {
+			b.end(ep, e.end)
+		}
+	case finished:
+		b.finish()
+	}
+}
+
+// establish hands a connection over.
+func (b *Backend) establish(ep *endpoint) {
+	switch {
+	case !ep.silent():
+		ep.reported = true
+		b.endpoints[ep] = struct{}{}
+		b.handler.OnConnectionEstablished(ep)
+	case ep.dialed != nil:
+		b.untold.opened.Add(1)
+	}
+}
+
+// receive hands a message over, unless it has to wait or nobody wants it.
+func (b *Backend) receive(ep *endpoint, e *event) {
+	if !ep.silent() && (len(ep.held) > 0 || ep.waits()) {
+		ep.held = append(ep.held, *e)
+		return
+	}
+	b.hand(ep, e)
+}
+
+// hand hands a message over, or drops it if nobody wants it.
+func (b *Backend) hand(ep *endpoint, e *event) {
+	b.delivering, b.kept, b.bytes, b.retained = ep, e.kept, len(e.data), false
+	if ep.silent() {
+		b.untold.message(e)
+	} else {
+		b.handler.OnData(ep, e.data)
+	}
+	if invariants.Enabled && !b.retained {
+		invariants.Poison(e.data)
+	}
+	b.delivered()
+}
+
+// delivered gives the memory of the message back, if there is one.
+func (b *Backend) delivered() {
+	ep, kept := b.delivering, b.kept
+	if ep == nil {
+		return
+	}
+	b.delivering, b.kept = nil, nil
+	if kept != nil {
+		kept.Release()
+	}
+	ep.catchUp(b.bytes)
+}
+
+// release goes on with what a pause has held back.
+func (b *Backend) release(ep *endpoint) {
+	for len(ep.held) > 0 && !ep.ended && (ep.silent() || !ep.waits()) {
+		e := ep.held[0]
+		ep.held[0] = event{}
+		if ep.held = ep.held[1:]; len(ep.held) == 0 {
+			ep.held = nil
+		}
+		if e.kind == closed {
+			b.end(ep, e.end)
+			return
+		}
+		b.hand(ep, &e)
+	}
+}
+
+// finish makes the last callbacks of all.
+func (b *Backend) finish() {
+	for ep := range b.endpoints { // whose end was held back
+		ep.shut.Store(true)
+		b.release(ep)
+	}
+	b.ended = true
+	close(b.done)
+}
+
+// end makes the last callback of an endpoint.
+func (b *Backend) end(ep *endpoint, end *ending) {
+	if ep.ended {
+		return
+	}
+	ep.ended = true
+	cause := ep.cause(end.err)
+	ep.shut.Store(true)
+	for i := range ep.held {
+		if kept := ep.held[i].kept; kept != nil {
+			kept.Release()
+		}
+		b.untold.message(&ep.held[i])
+	}
+	ep.held = nil
+	delete(b.endpoints, ep)
+	if ep.dialed != nil {
+		b.undial(ep.dialed.addr)
+	}
+	if ep.reported {
+		b.handler.OnConnectionClosed(ep, append(ep.late, end.keys...), cause)
+	}
+}

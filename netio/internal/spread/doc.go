@@ -1,0 +1,12 @@
+// Package spread makes one backend of several, each on an event loop of its own,
+// so that more than one processor sends and receives for its endpoints. All
+// callbacks still come on one loop, one at a time.
+//
+//   - Backend: which worker opens an endpoint, and the end of all of them.
+//   - worker: a backend as it is used here; what it reports becomes events.
+//   - queue: the events on their way to the loop of the callbacks.
+//   - endpoint: what happened and was not told yet; who reads too far ahead waits.
+//
+// What was received is not copied on its way from loop to loop: the worker's
+// endpoint retains it until the handler returns.
+package spread

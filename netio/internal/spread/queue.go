@@ -1,0 +1,67 @@
+package spread
+
+import (
+	"net/netip"
+	"sync"
+
+	"tagbus/netio"
+)
+
+type kind uint8
+
+const (
+	established kind = iota
+	refused
+	received
+	completed
+	ready
+	resumed // by the user: what was held back may go on
+	closed
+	finished // all workers have closed
+)
+
+// event is something that a worker reports.
+type event struct {
+	kind     kind
+	endpoint *endpoint
+	key      netio.Key      // completed
+	data     []byte         // received
+	kept     netio.Retained // the memory of data; nil: nobody else uses it
+	end      *ending
+}
+
+// ending is what only few events have.
+type ending struct {
+	keys []netio.Key    // closed
+	addr netip.AddrPort // refused
+	err  error
+}
+
+// queue takes events from all workers to one loop.
+//
+// Threads: any.
+type queue struct {
+	mu     sync.Mutex
+	events []event
+	told   bool // the loop is going to take them
+}
+
+// push adds an event. It returns true if the loop must be told.
+func (q *queue) push(e event) (tell bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.events = append(q.events, e)
+	tell, q.told = !q.told, true
+	return tell
+}
+
+// swap returns all events, for memory to collect the next ones in. None: the next
+// push tells the loop.
+func (q *queue) swap(memory []event) []event {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	taken := q.events
+	q.events = memory
+	q.told = len(taken) > 0
+	return taken
+}
