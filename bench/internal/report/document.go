@@ -78,7 +78,7 @@ func machine(d Data) string {
 		{"time", m.Time},
 		{"machine", fmt.Sprintf("%d × %s, %s, Linux %s", m.CPUs, m.CPU, m.OS, m.Kernel)},
 		{"compilers", m.Go + "; " + m.Compiler + ", -O2"},
-		{"congestion control", fmt.Sprintf("%s; +cc: %s", m.Congestion, m.Fast)},
+		{"congestion control", fmt.Sprintf("the system's: %s; +cc: %s; tagbus: reno, as it chooses within a host", m.Congestion, m.Fast)},
 		{"measurements", fmt.Sprintf("%d of %g s each", m.Profile.Rounds, m.Profile.Seconds)},
 	}
 	b.WriteString("| | |\n|---|---|\n")

@@ -22,8 +22,8 @@ const (
 var shown = []struct{ system, colour string }{
 	{"tagbus-p1", "#d1495b"},
 	{"tagbus", "#e8a0a8"},
-	{"tagbus-zerocopy-p1+cc", "#f08a5d"},
-	{"c-record", "#222222"},
+	{"tagbus-zerocopy-p1", "#f08a5d"},
+	{"c-record+cc", "#222222"},
 	{"c-block+cc", "#777777"},
 	{"gonet", "#9b5de5"},
 	{"libzmq", "#00798c"},

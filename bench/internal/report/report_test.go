@@ -105,7 +105,8 @@ func TestDocumentAndPlot(t *testing.T) {
 	ping := run.Record{Scenario: "pingpong/64B", System: "c-epoll", Seconds: 1, Value: 60e3, Latency: load.Histogram{Count: 1, P50: 60e3, P99: 90e3}}
 	d := data(records("tagbus-p1", 50e6), records("libzmq", 4e6), []run.Record{ping})
 	d.Machine.Skipped = map[string]string{"nng": "no library"}
-	for _, want := range []string{"not edited", "| not measured | nng: no library |", "| libzmq | libzmq in C", "## Goals"} {
+	d.Machine.Congestion, d.Machine.Fast = "bbr", "cubic"
+	for _, want := range []string{"not edited", "| the system's: bbr; +cc: cubic; tagbus: ", "| not measured | nng: no library |", "| libzmq | libzmq in C", "## Goals"} {
 		if got := report.Document(d); !strings.Contains(got, want) {
 			t.Errorf("document: got\n%s\nwant %q in it", got, want)
 		}

@@ -53,15 +53,16 @@ func quiet(limit time.Duration, share float64) time.Duration {
 	}
 }
 
-// FastCongestion is the congestion control that paces least, of those that are
-// allowed here to everybody; empty if there is none.
+// FastCongestion is the congestion control that tagbus chooses within a host, or
+// one that does not pace either, of those that are allowed here to everybody; empty
+// if there is none.
 func FastCongestion() string {
 	text, err := os.ReadFile("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 	if err != nil {
 		return ""
 	}
 	allowed := strings.Fields(string(text))
-	for _, name := range []string{"cubic", "reno"} {
+	for _, name := range []string{"reno", "cubic"} {
 		if slices.Contains(allowed, name) {
 			return name
 		}

@@ -105,18 +105,17 @@ func throughput() []Scenario {
 				{System: "nng"},
 				{System: "gonet"},
 				{System: "c-record", AtLeast: record},
+				{System: "c-record+cc", AtLeast: record},
 			},
 		}
 	}
 	large := func(size int) Scenario {
 		return Scenario{
-			Group: "Throughput", Name: "throughput/" + label(size), Size: size, Metric: Bytes, Subject: "tagbus-zerocopy-p1+cc",
+			Group: "Throughput", Name: "throughput/" + label(size), Size: size, Metric: Bytes, Subject: "tagbus-zerocopy-p1",
 			Rows: []Row{
-				{System: "tagbus-zerocopy-p1+cc"},
-				{System: "tagbus-zerocopy+cc"},
+				{System: "tagbus-zerocopy-p1"},
 				{System: "tagbus-zerocopy"},
 				{System: "tagbus"},
-				{System: "tagbus+cc"},
 				{System: "libzmq"},
 				{System: "libzmq-zerocopy"},
 				{System: "nats"},
@@ -144,7 +143,14 @@ func fanOut() []Scenario {
 			s := Scenario{
 				Group: "Fan-out", Name: fmt.Sprintf("fanout/%d/%s", subscribers, label(size)),
 				Size: size, Subscribers: subscribers, Metric: Messages, Subject: "tagbus-p1",
-				Rows: []Row{{System: "tagbus-p1"}, {System: "libzmq"}, {System: "nats"}, {System: "c-record"}, {System: "tagbus"}},
+				Rows: []Row{
+					{System: "tagbus-p1"},
+					{System: "libzmq"},
+					{System: "nats"},
+					{System: "c-record"},
+					{System: "c-record+cc"},
+					{System: "tagbus"},
+				},
 			}
 			if size == 40 {
 				s.Rows[1].AtLeast = 10
@@ -216,11 +222,12 @@ func latency() []Scenario {
 				{System: "nng"},
 				{System: "gonet"},
 				{System: "c-epoll", AtMost: 1},
+				{System: "c-epoll+cc", AtMost: 1},
 			},
 		},
 		{
 			Group: "Latency", Name: "pingpong/64B/busy-poll", Work: load.WorkPingPong, Size: 64, Metric: P50, Subject: "tagbus-spin",
-			Rows: []Row{{System: "tagbus-spin"}, {System: "c-busy", AtMost: 1.25}},
+			Rows: []Row{{System: "tagbus-spin"}, {System: "c-busy", AtMost: 1.25}, {System: "c-busy+cc", AtMost: 1.25}},
 		},
 	}
 	for _, rate := range []float64{50_000, 500_000} {

@@ -8,7 +8,7 @@ func settings() []Scenario {
 		if size >= 64*kib {
 			s.Metric = Bytes
 		}
-		for _, name := range []string{"", "+cc", "+nagle", "+send256k", "+receive256k", "+read64k", "+read1m"} {
+		for _, name := range []string{"", "+nagle", "+send256k", "+receive256k", "+read64k", "+read1m"} {
 			s.Rows = append(s.Rows, Row{System: "tagbus-p1" + name})
 		}
 		all = append(all, s)
