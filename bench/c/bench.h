@@ -214,6 +214,7 @@ typedef struct {
     uint64_t sent;
     int64_t start_ns, end_ns;
 } published;
+static char extra[128]; // a member of the result, as JSON with a comma in front, or nothing
 
 static inline __attribute__((always_inline)) published throughput(const options *o, publish_one *one, void *system) {
     published p = {.start_ns = now_ns()};
@@ -258,8 +259,8 @@ static published open_loop(const options *o, publish_one *one, flush_all *flush,
 static inline __attribute__((always_inline)) void publish(const options *o, publish_one *one, flush_all *flush, void *system) {
     published p = is(o->work, "openloop") ? open_loop(o, one, flush, system) : throughput(o, one, system);
     flush(system);
-    printf("{\"role\":\"pub\",\"sent\":%" PRIu64 ",\"start_ns\":%" PRId64 ",\"end_ns\":%" PRId64 "}\n",
-           p.sent, p.start_ns, p.end_ns);
+    printf("{\"role\":\"pub\",\"sent\":%" PRIu64 ",\"start_ns\":%" PRId64 ",\"end_ns\":%" PRId64 "%s}\n",
+           p.sent, p.start_ns, p.end_ns, extra);
     fflush(stdout);
     do {
         one(system, 0, p.sent, END_LANE, 0);

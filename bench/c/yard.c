@@ -4,10 +4,12 @@
 //             finds them in place
 //   block     throughput: one block, the payload, by each write; the reader reads
 //             blocks
+//   block-zerocopy  the same with MSG_ZEROCOPY, to one subscriber: zerocopy.h
 //   epoll     latency: records are written when no other is due; the reader waits in
 //             epoll
 //   busy      as epoll, but the reader asks again and again
 #include "bench.h"
+#include "zerocopy.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -24,6 +26,7 @@ typedef struct {
     uint8_t *page, *data;
     bool records, busy;
     int epoll;
+    lender *lender;
 } sender;
 
 static void tune(int fd, const options *o) {
@@ -98,6 +101,18 @@ static inline void publish_block(void *system, int tag, uint64_t sequence, uint3
     for (int i = 0; i < s->n; i++) write_all(s->fds[i], s->data, s->size);
 }
 
+static inline void publish_lent(void *system, int tag, uint64_t sequence, uint32_t lane, int64_t due) {
+    sender *s = system;
+    (void)tag;
+    stamp(next_block(s->lender), sequence, lane, due);
+    lend(s->lender);
+}
+
+static void flush_lent(void *system) {
+    sender *s = system;
+    lent(s->lender);
+}
+
 static void no_flush(void *system) { (void)system; }
 
 // receive waits for bytes as the way says.
@@ -162,7 +177,7 @@ static void watch(sender *s) {
 int main(int argc, char **argv) {
     options o = parse(argc, argv);
     bool waits = is(o.way, "epoll") || is(o.way, "busy");
-    sender s = {.size = o.size, .records = !is(o.way, "block"), .busy = is(o.way, "busy")};
+    sender s = {.size = o.size, .records = strncmp(o.way, "block", 5) != 0, .busy = is(o.way, "busy")};
     if (RECORD + o.size > PAGE && s.records) {
         fprintf(stderr, "size %zu: a record must fit into a page\n", o.size);
         return 1;
@@ -178,6 +193,9 @@ int main(int argc, char **argv) {
             ping(&o, exchange, &s);
         } else if (s.records) {
             publish(&o, publish_record, flush, &s);
+        } else if (is(o.way, "block-zerocopy")) {
+            s.lender = new_lender(s.fds[0], o.size);
+            publish(&o, publish_lent, flush_lent, &s);
         } else {
             publish(&o, publish_block, no_flush, &s);
         }

@@ -87,6 +87,20 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+func TestTheKernelSaysWhetherItCopied(t *testing.T) {
+	if missing := built.Skipped["yard"]; missing != "" {
+		t.Skipf("needs the yardstick in C: %s", missing)
+	}
+	r := tiny(t, scenario.Scenario{Name: "zero copy", Size: 64 << 10, Metric: scenario.Bytes}, "c-block-zerocopy")
+	if r.Error != "" || r.Sent == 0 || r.Received != r.Sent || r.Corrupt+r.Disordered > 0 || r.Sampled == 0 {
+		t.Fatalf("got %+v, want all blocks, and whole", r)
+	}
+	const name = "share_of_sends_that_the_kernel_copied_all_the_same"
+	if share, ok := r.Extra[name]; !ok || share < 0 || share > 1 {
+		t.Errorf("%s: got %v of %v, want a share", name, share, r.Extra)
+	}
+}
+
 func TestAProgramThatFailsIsReported(t *testing.T) {
 	r := tiny(t, scenario.Scenario{Name: "too small", Size: 8}, "tagbus")
 	if want := "size 8: want at least 24 bytes"; !strings.Contains(r.Error, want) {

@@ -123,6 +123,7 @@ func throughput() []Scenario {
 				{System: "nng"},
 				{System: "c-block", AtLeast: 1},
 				{System: "c-block+cc", AtLeast: 1},
+				{System: "c-block-zerocopy"},
 			},
 		}
 	}

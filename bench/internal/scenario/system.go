@@ -42,6 +42,7 @@ var Systems = []System{
 	{"c-record+cc", "yard", []string{"--way=record", FastCongestion}, "the same with the congestion control of tagbus"},
 	{"c-block", "yard", []string{"--way=block"}, "C: one write for each message, no header"},
 	{"c-block+cc", "yard", []string{"--way=block", FastCongestion}, "the same with the congestion control of tagbus"},
+	{"c-block-zerocopy", "yard", []string{"--way=block-zerocopy", FastCongestion}, "C: c-block+cc with MSG_ZEROCOPY"},
 	{"c-epoll", "yard", []string{"--way=epoll"}, "C: a write for each message, the receiver waits in epoll"},
 	{"c-epoll+cc", "yard", []string{"--way=epoll", FastCongestion}, "the same with the congestion control of tagbus"},
 	{"c-busy", "yard", []string{"--way=busy"}, "C: as c-epoll, but the receiver asks the socket again and again"},
