@@ -1,5 +1,7 @@
 package scenario
 
+import "tagbus/bench/internal/load"
+
 // settings compares the defaults of the TCP backend with what can be set instead.
 func settings() []Scenario {
 	var all []Scenario
@@ -13,5 +15,8 @@ func settings() []Scenario {
 		}
 		all = append(all, s)
 	}
-	return all
+	return append(all, Scenario{
+		Group: "TCP settings", Name: "settings/pingpong/64B", Work: load.WorkPingPong, Size: 64, Metric: P50, Subject: "tagbus-immediate",
+		Rows: []Row{{System: "tagbus-immediate"}, {System: "tagbus-immediate+nagle"}},
+	})
 }

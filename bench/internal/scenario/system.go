@@ -28,6 +28,7 @@ var Systems = []System{
 	{"tagbus-zerocopy", "tagbus", []string{"--way=zerocopy"}, "PublishZeroCopy"},
 	{"tagbus-zerocopy-p1", "tagbus", []string{"--way=zerocopy", "--procs=1"}, "the same and GOMAXPROCS=1"},
 	{"tagbus-p1+nagle", "tagbus", []string{"--way=batch", "--procs=1", "--nagle"}, "tagbus-p1 without TCP_NODELAY"},
+	{"tagbus-immediate+nagle", "tagbus", []string{"--way=immediate", "--nagle"}, "tagbus-immediate without TCP_NODELAY"},
 	{"tagbus-p1+send256k", "tagbus", []string{"--way=batch", "--procs=1", "--send-buffer=262144"}, "tagbus-p1 with SO_SNDBUF fixed to 256 KiB"},
 	{"tagbus-p1+receive256k", "tagbus", []string{"--way=batch", "--procs=1", "--receive-buffer=262144"}, "tagbus-p1 with SO_RCVBUF fixed to 256 KiB"},
 	{"tagbus-p1+read64k", "tagbus", []string{"--way=batch", "--procs=1", "--read-budget=65536"}, "tagbus-p1 with ReadBudgetBytes: 64 KiB"},
