@@ -23,12 +23,27 @@ func publish(o load.Options) {
 	if o.Work == load.WorkIdle {
 		idlePublisher(o, empty)
 	} else {
-		load.Publish(o, load.System{
+		system := load.System{
 			Sender: func() load.Sender { return newSender(o, p) },
 			Flush:  p.Flush,
-		})
+		}
+		if o.CPUProfile != "" {
+			system.Figures = func() map[string]float64 { return sent(p) }
+		}
+		load.Publish(o, system)
 	}
 	load.Must(n.Close())
+}
+
+// sent counts what all subscribers were sent, so that a profile can be put in
+// proportion to it.
+func sent(p *bus.Publisher) map[string]float64 {
+	var pages, messages uint64
+	for _, s := range p.Stats().Subscribers {
+		pages += s.Pages
+		messages += s.Messages
+	}
+	return map[string]float64{load.SentPages: float64(pages), load.SentMessages: float64(messages)}
 }
 
 // idlePublisher measures what subscribers cost that get nothing.

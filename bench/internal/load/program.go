@@ -19,6 +19,8 @@ type System struct {
 	Sender func() Sender
 	// Flush sends what may still be waiting, at the end.
 	Flush func()
+	// Figures returns figures of the system's own, when it has been flushed. May be nil.
+	Figures func() map[string]float64
 	// Idle is called in an open loop when nothing is due. May be nil.
 	Idle func()
 }
@@ -177,6 +179,9 @@ func (r PubResult) finish(s System) {
 		close(quit)
 	}()
 	s.Flush()
+	if s.Figures != nil {
+		r.Extra = s.Figures()
+	}
 	r.Report()
 	end := s.Sender()
 	again := time.NewTicker(EndInterval)

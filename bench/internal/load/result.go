@@ -16,6 +16,12 @@ const (
 	WorkIdle       = "idle"
 )
 
+// Names in PubResult.Extra, of a publisher that is profiled.
+const (
+	SentPages    = "pages_sent"    // counted for each subscriber
+	SentMessages = "messages_sent" // in these
+)
+
 // PubResult is the line that a publisher prints at its end.
 type PubResult struct {
 	Role    string    `json:"role"`

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tagbus/bench/internal/costs"
 	"tagbus/bench/internal/load"
 	"tagbus/bench/internal/report"
 	"tagbus/bench/internal/run"
@@ -69,6 +70,34 @@ func TestTables(t *testing.T) {
 				t.Errorf("tables: got\n%s\nwant a line\n%s", got, test.want)
 			}
 		})
+	}
+}
+
+func TestProfiles(t *testing.T) {
+	record := run.Record{
+		Scenario: "profile/4", System: "tagbus-p1", Seconds: 1, Sent: 1e6, Received: 4e6, PublisherCPU: 0.5,
+		Extra:   map[string]float64{load.SentPages: 4000, load.SentMessages: 4e6, run.SendCalls: 2000},
+		Profile: map[string]float64{costs.Copy: 40e6, costs.Send: 400e6},
+	}
+	uncounted := record
+	uncounted.Scenario, uncounted.Extra = "profile/16", nil
+	want := []string{
+		"| ns of CPU for each message published, to this many subscribers | 4 | 16 |",
+		"| copy into the page | 40.0 | 40.0 |",
+		"| all samples of the profile | 440.0 | 440.0 |",
+		"| all that the system has counted | 500.0 | 500.0 |",
+		"| pages filled | 1.00 | – |",
+		"| calls of sendmsg | 2.00 | – |",
+		"| µs of CPU in each call of sendmsg | 200.0 | – |",
+	}
+	got := report.Tables(data([]run.Record{record, record}, []run.Record{uncounted}))
+	for _, line := range want {
+		if strings.Count(got, line+"\n") != 1 {
+			t.Errorf("tables: got\n%s\nwant a line\n%s", got, line)
+		}
+	}
+	if got := report.Tables(data(records("tagbus-p1", 1))); strings.Contains(got, "publisher's time") {
+		t.Errorf("tables without profiles: got\n%s\nwant nothing of them", got)
 	}
 }
 

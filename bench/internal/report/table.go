@@ -23,6 +23,12 @@ func Tables(d Data) string {
 		if s.Group != group {
 			group = s.Group
 			fmt.Fprintf(&b, "\n## %s\n", group)
+			if s.Profiled {
+				fmt.Fprintf(&b, "\n%s", profiles(d)) // one for all of them
+			}
+		}
+		if s.Profiled {
+			continue
 		}
 		fmt.Fprintf(&b, "\n### %s\n\n%s", s.Name, rows)
 	}

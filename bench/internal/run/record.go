@@ -33,8 +33,13 @@ type Record struct {
 
 	Latency load.Histogram     `json:"latency,omitzero"`
 	Extra   map[string]float64 `json:"extra,omitempty"`
+	Profile map[string]float64 `json:"profile,omitempty"` // of the publisher: ns of CPU by what they went into, see costs
 	Error   string             `json:"error,omitempty"`
 }
+
+// SendCalls is the name in Extra of how often a publisher that was profiled has called
+// sendmsg; not there if the runner may not count that.
+const SendCalls = "sendmsg_calls"
 
 // CPU is the processor time of all processes.
 func (r *Record) CPU() float64 { return r.PublisherCPU + r.SubscriberCPU + r.ServerCPU }

@@ -10,9 +10,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
+	"tagbus/bench/internal/costs"
 	"tagbus/bench/internal/load"
 	"tagbus/bench/internal/run"
 	"tagbus/bench/internal/scenario"
@@ -98,6 +100,28 @@ func TestTheKernelSaysWhetherItCopied(t *testing.T) {
 	const name = "share_of_sends_that_the_kernel_copied_all_the_same"
 	if share, ok := r.Extra[name]; !ok || share < 0 || share > 1 {
 		t.Errorf("%s: got %v of %v, want a share", name, share, r.Extra)
+	}
+}
+
+func TestProfilesAreSummed(t *testing.T) {
+	s := scenario.Scenario{Name: "profiled", Size: 1 << 10, Subscribers: 2, Profiled: true, Metric: scenario.Messages}
+	r := tiny(t, s, "tagbus")
+	if r.Error != "" || r.Profile == nil {
+		t.Fatalf("got error %q and profile %v, want a profile", r.Error, r.Profile)
+	}
+	for kind, ns := range r.Profile {
+		if !slices.Contains(costs.Kinds, kind) || ns <= 0 {
+			t.Errorf("profile: got %v ns of %q, want more than 0 of one of %q", ns, kind, costs.Kinds)
+		}
+	}
+	pages, messages := r.Extra[load.SentPages], r.Extra[load.SentMessages]
+	if pages <= 0 || messages < pages {
+		t.Errorf("got %v messages in %v pages, want pages with messages", messages, pages)
+	}
+	if calls, counted := r.Extra[run.SendCalls]; !counted {
+		t.Logf("calls of the system cannot be counted here: needs root and tracefs")
+	} else if most := pages + 1000; calls < 2 || calls > most {
+		t.Errorf("got %v calls of sendmsg for %v pages, want 2 to %v", calls, pages, most)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"tagbus/bench/internal/costs"
 	"tagbus/bench/internal/load"
 	"tagbus/bench/internal/scenario"
 )
@@ -37,6 +38,8 @@ type trial struct {
 	subs        []*process // those that are stopped last
 	folder      string
 	until       <-chan time.Time
+	profile     string // file, of the publisher's CPU
+	calls       *calls // of sendmsg by the publisher, or nil
 }
 
 // Measure measures a system in a scenario once. What goes wrong is in the
@@ -65,9 +68,10 @@ func (r *Runner) measure(s scenario.Scenario, system scenario.System, record *Re
 	t := &trial{folder: folder, until: limit.C}
 	defer func() {
 		t.close(err != nil, s.Stopped)
-		record.PublisherCPU = cpuOf(t.pub)
-		record.SubscriberCPU = cpuOf(t.subs...)
-		record.ServerCPU = cpuOf(t.server)
+		t.spent(record)
+		if s.Profiled && err == nil {
+			record.Profile, err = costs.Of(t.profile)
+		}
 		err = errors.Join(err, os.RemoveAll(folder))
 	}()
 	if err := r.open(t, s, system); err != nil {
@@ -78,6 +82,9 @@ func (r *Runner) measure(s scenario.Scenario, system scenario.System, record *Re
 		if err := p.command.Process.Signal(syscall.SIGSTOP); err != nil {
 			return err
 		}
+	}
+	if s.Profiled {
+		t.calls, _ = countCalls(t.pub.command.Process.Pid, "sendmsg") // without root there is no count
 	}
 	for _, p := range t.all() {
 		p.cpuAtGo = cpuSoFar(p.command.Process.Pid)
@@ -114,7 +121,7 @@ func (r *Runner) open(t *trial, s scenario.Scenario, system scenario.System) err
 	}
 	environment := []string{"TMPDIR=" + t.folder}
 	launch := func(role string, more ...string) (*process, error) {
-		more = append(more, r.profiles(s, system, role)...)
+		more = append(more, r.profiles(t, s, system, role)...)
 		return start(system.Name+" "+role, r.Built.Path(system.Program), slices.Concat(args, []string{"--role=" + role}, more), environment)
 	}
 	var at struct {
@@ -155,13 +162,20 @@ func (r *Runner) open(t *trial, s scenario.Scenario, system scenario.System) err
 	return nil
 }
 
-// profiles are the arguments for the profiles of a process. Those of several
-// subscribers replace each other.
-func (r *Runner) profiles(s scenario.Scenario, system scenario.System, role string) []string {
-	if r.Profiles == "" || role == load.RoleServer {
+// profiles are the arguments for the profiles of a process, if there are to be some.
+// Those of several subscribers replace each other.
+func (r *Runner) profiles(t *trial, s scenario.Scenario, system scenario.System, role string) []string {
+	folder := r.Profiles
+	if s.Profiled && role == load.RolePub && folder == "" {
+		folder = t.folder
+	}
+	if folder == "" || role == load.RoleServer {
 		return nil
 	}
-	name := filepath.Join(r.Profiles, strings.ReplaceAll(s.Name, "/", "-")+"-"+system.Name+"-"+role)
+	name := filepath.Join(folder, strings.ReplaceAll(s.Name, "/", "-")+"-"+system.Name+"-"+role)
+	if role == load.RolePub {
+		t.profile = name + ".cpu.prof"
+	}
 	return []string{"--cpuprofile=" + name + ".cpu.prof", "--memprofile=" + name + ".mem.prof"}
 }
 
@@ -193,6 +207,16 @@ func (t *trial) close(failed bool, stopped int) {
 		if p != nil {
 			p.end(failed)
 		}
+	}
+}
+
+// spent adds to a record what the processes have used, which have ended.
+func (t *trial) spent(record *Record) {
+	record.PublisherCPU = cpuOf(t.pub)
+	record.SubscriberCPU = cpuOf(t.subs...)
+	record.ServerCPU = cpuOf(t.server)
+	if n := t.calls.end(); n > 0 && record.Extra != nil {
+		record.Extra[SendCalls] = n
 	}
 }
 

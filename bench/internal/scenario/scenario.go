@@ -25,6 +25,7 @@ type Scenario struct {
 	Wanted      int    // tags that are served and subscribed to; default Tags
 	Producers   int    // publishing goroutines; default 1
 	Rate        float64
+	Profiled    bool // for twice the time, and the publisher tells what its time went into
 
 	// Subject is the system whose ratio to each row is computed. Default: tagbus.
 	Subject string
@@ -74,7 +75,7 @@ const (
 
 // All returns all scenarios.
 func All() []Scenario {
-	return slices.Concat(throughput(), fanOut(), manyTags(), producers(), latency(), settings(), scale())
+	return slices.Concat(throughput(), fanOut(), profiled(), manyTags(), producers(), latency(), settings(), scale())
 }
 
 // label is how a size is written in names.
@@ -226,7 +227,11 @@ func (s Scenario) In(p Profile) bool { return len(s.Only) == 0 || slices.Contain
 
 // Args returns the arguments of the programs of the scenario.
 func (s Scenario) Args(p Profile) []string {
-	args := []string{"--size=" + strconv.Itoa(s.Size), "--seconds=" + strconv.FormatFloat(p.Seconds, 'g', -1, 64)}
+	seconds := p.Seconds
+	if s.Profiled {
+		seconds *= 2
+	}
+	args := []string{"--size=" + strconv.Itoa(s.Size), "--seconds=" + strconv.FormatFloat(seconds, 'g', -1, 64)}
 	add := func(name string, n int) {
 		if n > 1 {
 			args = append(args, fmt.Sprintf("--%s=%d", name, n))

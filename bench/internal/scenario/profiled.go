@@ -1,0 +1,16 @@
+package scenario
+
+import "fmt"
+
+// profiled are what shows of what kind the publisher's work for each subscriber is.
+// It has no variants: the system is the one that has nothing else to do.
+func profiled() []Scenario {
+	var all []Scenario
+	for _, subscribers := range []int{1, 4, 16} {
+		all = append(all, Scenario{
+			Group: "Where the publisher's time goes", Name: fmt.Sprintf("profile/%d", subscribers), Profiled: true,
+			Size: kib, Subscribers: subscribers, Metric: Messages, Subject: "tagbus-p1", Rows: []Row{{System: "tagbus-p1"}},
+		})
+	}
+	return all
+}
