@@ -63,8 +63,9 @@ func wanted(o load.Options) tags.Set {
 
 func open(o load.Options, folder string) *node.Node {
 	cfg := node.Config{
-		Bus:  folder,
-		Loop: reactor.Config{BusyPoll: o.Spin},
+		Bus:   folder,
+		Loop:  reactor.Config{BusyPoll: o.Spin},
+		Loops: o.Loops,
 		TCP: tcp.Config{
 			CongestionControl: o.Congestion, MaxEndpoints: max(tcp.DefaultMaxEndpoints, o.Subscribers),
 			Nagle: o.Nagle, SendBufferBytes: o.SendBuffer, ReceiveBufferBytes: o.RecvBuffer, ReadBudgetBytes: o.ReadBudget,

@@ -34,6 +34,7 @@ type Options struct {
 	Flush      time.Duration // tagbus: FlushInterval; 0: the default
 	Spin       time.Duration // tagbus: BusyPoll
 	Queue      int           // tagbus: QueueBytes; 0: the default
+	Loops      int           // tagbus: that send and receive
 	Thread     bool          // tagbus: loops with WaitThread
 	Procs      int           // tagbus: GOMAXPROCS; 0: the default
 	Nagle      bool          // tagbus: tcp.Config.Nagle
@@ -65,6 +66,7 @@ func Parse() Options {
 	flag.DurationVar(&o.Flush, "flush", 0, "flush interval")
 	flag.DurationVar(&o.Spin, "spin", 0, "busy-poll time")
 	flag.IntVar(&o.Queue, "queue", 0, "queue bytes")
+	flag.IntVar(&o.Loops, "loops", 0, "that send and receive")
 	flag.BoolVar(&o.Thread, "thread", false, "loops with a thread of their own")
 	flag.IntVar(&o.Procs, "procs", 0, "GOMAXPROCS")
 	flag.BoolVar(&o.Nagle, "nagle", false, "without TCP_NODELAY")

@@ -215,10 +215,11 @@ func producers() []Scenario {
 // than what is measured.
 func scale() []Scenario {
 	only := []Row{{System: "tagbus"}}
+	rows := []Row{{System: "tagbus"}, {System: "tagbus-loops2"}}
 	return []Scenario{
-		{Group: "Scale", Name: "idle/1000", Work: load.WorkIdle, Size: 40, Subscribers: 1, Connects: 1000, Metric: Memory, Rows: only},
+		{Group: "Scale", Name: "idle/1000", Work: load.WorkIdle, Size: 40, Subscribers: 1, Connects: 1000, Metric: Memory, Rows: rows},
 		{Group: "Scale", Name: "idle/10000", Work: load.WorkIdle, Size: 40, Subscribers: 4, Connects: 2500, Metric: Memory, Rows: only, Only: []string{"full"}},
-		{Group: "Scale", Name: "traffic/1000", Size: 40, Subscribers: 1, Connects: 1000, Metric: Messages, Rows: only},
+		{Group: "Scale", Name: "traffic/1000", Size: 40, Subscribers: 1, Connects: 1000, Metric: Messages, Rows: rows},
 	}
 }
 

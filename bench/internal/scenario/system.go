@@ -22,6 +22,7 @@ var Systems = []System{
 	{"tagbus-p1", "tagbus", []string{"--way=batch", "--procs=1"}, "PublishBatch and GOMAXPROCS=1: no more threads than processors"},
 	{"tagbus-thread", "tagbus", []string{"--thread"}, "loops with WaitThread; FlushImmediately in ping-pong"},
 	{"tagbus-thread-immediate", "tagbus", []string{"--thread", "--way=immediate"}, "loops with WaitThread and FlushImmediately"},
+	{"tagbus-loops2", "tagbus", []string{"--loops=2"}, "Loops: 2"},
 	{"tagbus-q512k", "tagbus", []string{"--queue=524288"}, "QueueBytes: 512 KiB"},
 	{"tagbus-ranges", "tagbus", []string{"--set=ranges"}, "the subscription as 16 ranges"},
 	{"tagbus-masks", "tagbus", []string{"--set=masks"}, "the subscription as 16 value/mask patterns"},
