@@ -110,7 +110,7 @@ func (p *pump) run(s *sink, ep netio.Endpoint, loop *backendtest.Runner, n int) 
 }
 
 func BenchmarkThroughput(b *testing.B) {
-	for _, congestion := range []string{"", "reno"} {
+	for _, congestion := range []string{tcp.SystemCongestionControl, "reno"} {
 		for _, size := range []int{64, 1 << 10, 16 << 10, 64 << 10, 130_900, 1 << 20} {
 			for _, way := range ways {
 				name := fmt.Sprintf("congestion=%s/size=%d/way=%s", congestion, size, way)

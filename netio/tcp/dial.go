@@ -76,6 +76,7 @@ func (e *endpoint) proceed() {
 	}
 	e.backend.Alarms.Cancel(&e.dial.timeout)
 	e.backend.Counters.Opened.Add(1)
+	tuneToPeer(e.fd, e.Local().Addr(), e.Remote().Addr(), &e.backend.config)
 	e.state = established
 }
 

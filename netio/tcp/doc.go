@@ -60,6 +60,9 @@
 // flush.go, and package handover for how the calls of any goroutine become work
 // of the loop.
 //
+// A connection within the host does not pace: its algorithm is "reno", whatever
+// that of the system is. See Config.CongestionControl.
+//
 // # Limits
 //
 //   - An endpoint reads no more than Config.ReadBudgetBytes, and writes about

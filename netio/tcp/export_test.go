@@ -13,6 +13,9 @@ import (
 // ScratchBytes is the size of the memory into which all endpoints read.
 const ScratchBytes = scratchBytes
 
+// SameHost tells whether a peer is on this host.
+var SameHost = sameHost
+
 // Receiver is a receiver without a socket.
 type Receiver struct {
 	r       receiver

@@ -148,6 +148,7 @@ func (b *backend) serve(l *listenEndpoint, fd int, remote netip.AddrPort) {
 		}
 		return
 	}
+	tuneToPeer(fd, e.Local().Addr(), remote.Addr(), &b.config)
 	e.listener = l
 	e.place = b.endpoints.PushBack(e)
 	b.Counters.Accepted.Add(1)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tagbus/netio/tcp"
 )
 
 // rawThroughput is what the system can do: one thread writes blocks of frames,
@@ -85,7 +87,7 @@ func rawPair(tb testing.TB, congestion string) (w, r int) {
 		must(err)
 		tb.Cleanup(func() { _ = unix.Close(fd) })
 		must(unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1))
-		if congestion != "" {
+		if congestion != tcp.SystemCongestionControl {
 			must(unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, congestion))
 		}
 		return fd
@@ -107,7 +109,7 @@ func rawPair(tb testing.TB, congestion string) (w, r int) {
 // read.
 func rawPingPong(tb testing.TB, n int) time.Duration {
 	tb.Helper()
-	a, z := rawPair(tb, "")
+	a, z := rawPair(tb, "reno") // as a backend has it on loopback
 	began := time.Now()
 	bounce := func(fd int, first bool) {
 		runtime.LockOSThread()
