@@ -16,7 +16,8 @@ import (
 
 const (
 	// turnBytes is what the endpoints together send and receive at the end of
-	// a turn before the loop looks for events again.
+	// a turn before the loop looks for events again, and what they receive with
+	// those events before the rest waits for the end of that turn.
 	turnBytes = 8 << 20
 
 	// trimEvery is how long memory stays that nobody has needed.
@@ -51,6 +52,7 @@ type backend struct {
 	scratch   scratch
 	sender    sender
 	moved     int       // bytes sent and received since the turn began
+	behind    int       // endpoints that have more to read, in their next turn
 	endpoints list.List // of *endpoint, the oldest first
 	listeners []*listenEndpoint
 	spare     int // a descriptor to give up when there is no other; -1: none

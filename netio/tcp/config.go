@@ -16,7 +16,6 @@ const (
 	DefaultKeepaliveProbes   = 3
 	DefaultUserTimeout       = 10 * time.Second
 	DefaultBacklog           = 4096
-	DefaultReadBudgetBytes   = 256 << 10
 	DefaultAcceptBudget      = 64
 	DefaultMaxEndpoints      = 4096
 	DefaultAcceptPause       = 100 * time.Millisecond
@@ -90,8 +89,10 @@ type Config struct {
 	Backlog int
 
 	// ReadBudgetBytes is what an endpoint reads before the others get their
-	// turn, at least 4 KiB. A single read is never cut short for it, and may
-	// take up to 1 MiB. Default 256 KiB.
+	// turn, 4 KiB to 1 GiB. A message that it has begun is read to its end all
+	// the same, up to 1 MiB of it. Default 0: it follows the load, so that a turn
+	// stays short. The endpoints that have more to read share 8 MiB, and each
+	// reads 256 KiB if they are 32 or fewer, and never less than 16 KiB.
 	ReadBudgetBytes int
 
 	// AcceptBudget is the number of connections accepted in one turn of the
@@ -129,7 +130,6 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.KeepaliveProbes, DefaultKeepaliveProbes)
 	setDefault(&c.UserTimeout, DefaultUserTimeout)
 	setDefault(&c.Backlog, DefaultBacklog)
-	setDefault(&c.ReadBudgetBytes, DefaultReadBudgetBytes)
 	setDefault(&c.AcceptBudget, DefaultAcceptBudget)
 	setDefault(&c.MaxEndpoints, DefaultMaxEndpoints)
 	setDefault(&c.AcceptPause, DefaultAcceptPause)
@@ -179,7 +179,9 @@ func (c Config) Validate() error {
 		duration("UserTimeout", c.UserTimeout, time.Millisecond, maxKeepalive)
 	}
 	count("Backlog", c.Backlog, 1, maxCount)
-	count("ReadBudgetBytes", c.ReadBudgetBytes, minReadBudgetBytes, maxReadBudgetBytes)
+	if c.ReadBudgetBytes != 0 {
+		count("ReadBudgetBytes", c.ReadBudgetBytes, minReadBudgetBytes, maxReadBudgetBytes)
+	}
 	count("AcceptBudget", c.AcceptBudget, 1, maxCount)
 	count("MaxEndpoints", c.MaxEndpoints, 1, maxCount)
 	duration("AcceptPause", c.AcceptPause, time.Millisecond, maxKeepalive)

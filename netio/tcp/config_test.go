@@ -33,6 +33,9 @@ func TestConfigReportsAllThatIsWrong(t *testing.T) {
 	if err := (tcp.Config{}).Validate(); err != nil {
 		t.Errorf("Validate of the zero value: got error %v, want none", err)
 	}
+	if err := (tcp.Config{ReadBudgetBytes: -1}).Validate(); !errors.Is(err, netio.ErrInvalidConfig) {
+		t.Errorf("Validate of a negative budget: got error %v, want %v", err, netio.ErrInvalidConfig)
+	}
 	if err := (tcp.Config{KeepaliveIdle: -1, UserTimeout: -1, PartialTimeout: -1}).Validate(); err != nil {
 		t.Errorf("Validate without keepalive and timeouts: got error %v, want none", err)
 	}

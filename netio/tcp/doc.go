@@ -39,7 +39,7 @@
 //     4 KiB, rounded up to 64 bytes. One read takes all the small messages that
 //     fit: buffers larger than the messages are faster than many small ones. The
 //     buffers of one endpoint are one piece, to which it reads.
-//   - Who has read for Config.ReadBudgetBytes while others wait completes the
+//   - Who has used up its turn (see Limits) while others wait completes the
 //     message that it has begun and goes to the end of the line.
 //   - A peer that stops in the middle of a message, and so keeps others waiting,
 //     is disconnected after Config.PartialTimeout. Nobody else ends a user's
@@ -65,8 +65,10 @@
 //
 // # Limits
 //
-//   - An endpoint reads no more than Config.ReadBudgetBytes, and writes about
-//     1 MiB, before the others get their turn.
+//   - An endpoint reads up to 256 KiB, less if many are busy, or
+//     Config.ReadBudgetBytes, and writes about 1 MiB, before the others get their
+//     turn. When all of them have moved 8 MiB, the loop looks for other events. See
+//     share.go.
 //   - More than Config.MaxEndpoints accepted connections, and those for which
 //     the process has no descriptor, are closed at once and counted in
 //     Stats.AcceptShed.

@@ -42,6 +42,7 @@ type endpoint struct {
 	borrower     borrower        // of a receive buffer
 	delivering   bool            // OnData runs
 	retained     bool            // and what it was given is kept
+	behind       bool            // has more to read, in its next turn
 	blocked      bool            // the system has no room: wait for Writable
 	peerClosed   bool            // a short read does not mean that all was read
 	sendErr      error           // sending has failed; what was received comes first

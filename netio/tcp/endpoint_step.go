@@ -63,7 +63,11 @@ func (e *endpoint) OnEvent(events reactor.Events) {
 		e.blocked = false
 		e.flush()
 	}
-	if events&^reactor.Writable != 0 {
+	switch {
+	case events&^reactor.Writable == 0:
+	case e.backend.moved >= turnBytes: // by others, and their events come in one batch
+		e.fallBehind()
+	default:
 		e.receive()
 	}
 	if events.Has(reactor.Failed) {
@@ -136,6 +140,7 @@ func (e *endpoint) release() {
 	}
 	_ = unix.Close(e.fd) // releases it, whatever it says
 	e.fd = -1
+	e.catchUp()
 	e.leaveReceivePool()
 	b.Alarms.Cancel(&e.retry)
 	e.LeavePool()

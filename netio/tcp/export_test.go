@@ -23,6 +23,9 @@ type Receiver struct {
 	scratch scratch
 	lent    []byte // nil: receives into memory
 
+	Budget      int // of each read; 0: as much as there is room for
+	LongestRead int // bytes that a read could have taken
+
 	// OneMessage tells at each read of lent memory whether others wait for it.
 	OneMessage func() bool
 }
@@ -70,13 +73,18 @@ func (r *Receiver) Turn(data []byte, deliver func([]byte)) error {
 			return r.park()
 		}
 		r.lend()
-		room, err := r.r.room()
+		budget := r.Budget
+		if budget == 0 {
+			budget = maxReadBudgetBytes
+		}
+		room, err := r.r.room(budget)
 		if err != nil {
 			return err
 		}
 		if len(room) == 0 {
 			panic("no room")
 		}
+		r.LongestRead = max(r.LongestRead, len(room))
 		n := copy(room, data)
 		r.r.grown(n)
 		data = data[n:]

@@ -15,6 +15,7 @@ import (
 // ResumeReceive, with a buffer that was waited for, and in the turn after one in
 // which the budget was used up.
 func (e *endpoint) receive() {
+	e.catchUp()
 	if e.borrower.buffer != nil && !e.receiver.lent { // it was waited for
 		e.receiver.lend(e.borrower.memory())
 	}
@@ -35,13 +36,13 @@ func (e *endpoint) receive() {
 	if !e.deliver() { // what was read before a pause
 		return
 	}
-	budget := e.backend.config.ReadBudgetBytes
+	budget := e.backend.readBudget()
 	for {
 		if makeWay && e.receiver.buffered() == 0 {
 			e.Leave(toRead)
 			return
 		}
-		room, err := e.receiver.room()
+		room, err := e.receiver.room(budget)
 		if err != nil {
 			e.endReceive(err)
 			return
@@ -68,8 +69,8 @@ func (e *endpoint) receive() {
 		if n < len(room) && !e.peerClosed {
 			return // that was all; what comes now makes a new edge
 		}
-		if budget -= n; budget <= 0 {
-			e.Leave(toRead)
+		if budget -= n; budget < leastReadBytes { // not worth a call
+			e.fallBehind()
 			return
 		}
 	}

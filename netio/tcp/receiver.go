@@ -26,7 +26,7 @@ const (
 //   - park, at the end, moves what is left out of the scratch.
 //
 // Its memory follows what comes. Between lend and release it is one piece that
-// belongs to somebody else, see lentRoom; then park is not called.
+// belongs to somebody else, see receiver_lent.go; then park is not called.
 //
 // It knows nothing of sockets. Threads: the loop.
 type receiver struct {
@@ -101,13 +101,14 @@ func (r *receiver) more() bool {
 	return have >= 0 && uint64(have) >= uint64(binary.LittleEndian.Uint32(r.buf[r.start:]))
 }
 
-// room returns memory of at least one byte, behind the window, to read to. It
-// follows a call of next that has returned nil.
+// room returns memory of at least one byte, behind the window, to read to: up to
+// budget bytes, or as many as the first frame needs. It follows a call of next that
+// has returned nil.
 //
 // Errors: the system's (no memory).
-func (r *receiver) room() ([]byte, error) {
+func (r *receiver) room(budget int) ([]byte, error) {
 	if r.lent {
-		return r.lentRoom(), nil
+		return r.lentRoom(budget), nil
 	}
 	have := r.end - r.start
 	first := lengthBytes // bytes of the first frame
@@ -135,7 +136,14 @@ func (r *receiver) room() ([]byte, error) {
 			return nil, err
 		}
 	}
-	return r.buf[r.end:min(r.start+r.want(have, first, len(r.buf)), len(r.buf), r.end+maxReadBytes)], nil
+	size := r.reach(first, len(r.buf), budget)
+	return r.buf[r.end:min(r.start+r.want(have, first, size), size, r.end+maxReadBytes)], nil
+}
+
+// reach returns how much of size bytes of memory a read may fill. A frame is not
+// cut where the budget ends: to keep the part costs more than to read the rest.
+func (r *receiver) reach(first, size, budget int) int {
+	return min(size, max(r.end+budget, r.start+first+lengthBytes))
 }
 
 // want returns how many bytes the window should hold after the next read: the
@@ -150,39 +158,6 @@ func (r *receiver) want(have, first, size int) int {
 		want += room / first * first
 	}
 	return want
-}
-
-// lend has the receiver use mem until release, for an empty window. mem has
-// room for the largest message and its length.
-func (r *receiver) lend(mem []byte) {
-	r.lent = true
-	r.buf, r.start, r.end = mem, 0, 0
-}
-
-// lentRoom is room in memory that was lent. Nothing is moved but to make room
-// for the first message, or if that costs less than another read.
-func (r *receiver) lentRoom() []byte {
-	have := r.end - r.start
-	first := lengthBytes // bytes of the first frame
-	if have >= lengthBytes {
-		first += int(binary.LittleEndian.Uint32(r.buf[r.start:]))
-	} else if r.last >= largeBytes && !r.oneMessage {
-		first += r.last // it may be as the last
-	}
-	size := len(r.buf)
-	if first+lengthBytes <= scratchBytes {
-		size = min(size, scratchBytes) // stays in the cache
-	}
-	if r.start > 0 && (have <= smallBytes || r.start+first > size) {
-		r.move(r.buf)
-	}
-	want := first
-	if !r.oneMessage {
-		// As if nothing of a large frame had come: a part behind its end would
-		// have to be moved, and the next one again.
-		want = r.want(0, first, size)
-	}
-	return r.buf[r.end:min(r.start+want, size, r.end+maxReadBytes)]
 }
 
 // useScratch moves the window, of up to smallBytes, to the scratch.

@@ -174,6 +174,7 @@ func TestReceiverSizes(t *testing.T) {
 			i := 0
 			for at := 0; at < len(stream); {
 				n := min(1+random.IntN(2*size+10), len(stream)-at)
+				r.Budget = 1 + random.IntN(n)
 				err := r.Turn(stream[at:at+n], func(m []byte) {
 					if !bytes.Equal(m, pattern(sizes[i], i)) {
 						t.Fatalf("message %d: got %d bytes that differ, want %d", i, len(m), sizes[i])
@@ -286,6 +287,7 @@ func FuzzFrameDecode(f *testing.F) {
 		stream := append(framesOf(sizes), tail...)
 		want, rest, bad := naive(stream, int(first), int(limit))
 		r := newReceiver(t, netio.ReceiveParams{FirstMessageBytes: int(first), MaxMessageBytes: int(limit)})
+		r.Budget = 16 * len(cuts) // 0: none
 		i := 0
 		var err error
 		for _, part := range chunks(stream, cuts) {

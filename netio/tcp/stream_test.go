@@ -198,8 +198,7 @@ func TestFirehoseLeavesRoomForOthers(t *testing.T) {
 	}
 	onLoop(t, s.b.Loop(), func() {
 		last := slices.IndexFunc(order, func(ep netio.Endpoint) bool { return ep == eps[others] })
-		// One read may exceed the budget by what the scratch holds.
-		if most := others + tcp.ScratchBytes/1004; last > most {
+		if most := others + budget/1004; last > most {
 			t.Errorf("messages before the last of the others had its turn: got %d, want at most %d", last, most)
 		}
 	})

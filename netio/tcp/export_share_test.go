@@ -1,0 +1,35 @@
+package tcp
+
+import (
+	"net/netip"
+
+	"tagbus/netio"
+	"tagbus/netio/reactor"
+)
+
+// What endpoints may read in a turn.
+const (
+	TurnBytes      = turnBytes
+	MostReadBytes  = mostReadBytes
+	LeastReadBytes = leastReadBytes
+)
+
+// AddEndpoint adds an endpoint that reads from a descriptor, which it will own, to
+// a backend whose loop does not run: its steps are those of Event and EndTurn.
+func AddEndpoint(b netio.Backend, fd int, p netio.Params) (netio.Endpoint, error) {
+	be := b.(*backend)
+	p = p.WithDefaults()
+	e, err := newEndpoint(be, fd, netip.AddrPort{}, &p)
+	if err != nil {
+		return nil, err
+	}
+	e.state = reported
+	e.place = be.endpoints.PushBack(e)
+	return e, nil
+}
+
+// Event is the step in which the loop has found an event of an endpoint.
+func Event(ep netio.Endpoint, events reactor.Events) { ep.(*endpoint).OnEvent(events) }
+
+// EndTurn is the step at the end of the loop's turn.
+func EndTurn(b netio.Backend) { b.(*backend).PrepareWait() }
