@@ -16,6 +16,9 @@ const ScratchBytes = scratchBytes
 // SameHost tells whether a peer is on this host.
 var SameHost = sameHost
 
+// SetOptions sets the options of a socket.
+var SetOptions = setOptions
+
 // Receiver is a receiver without a socket.
 type Receiver struct {
 	r       receiver

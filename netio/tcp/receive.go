@@ -61,6 +61,9 @@ func (e *endpoint) receive() {
 			e.endOfStream()
 			return
 		}
+		if e.backend.config.QuickAck {
+			quickAck(e.fd)
+		}
 		e.receiver.grown(n)
 		e.backend.moved += n
 		if !e.deliver() {

@@ -55,6 +55,9 @@ func setOptions(fd int, c *Config) error {
 	if c.ReceiveBufferBytes > 0 {
 		set(unix.SOL_SOCKET, unix.SO_RCVBUF, c.ReceiveBufferBytes, "SO_RCVBUF")
 	}
+	if c.BusyPoll > 0 {
+		set(unix.SOL_SOCKET, unix.SO_BUSY_POLL, int(c.BusyPoll/time.Microsecond), "SO_BUSY_POLL")
+	}
 	if c.KeepaliveIdle > 0 {
 		set(unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1, "SO_KEEPALIVE")
 		set(unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, int(c.KeepaliveIdle/time.Second), "TCP_KEEPIDLE")
