@@ -68,7 +68,8 @@ func open(o load.Options, folder string) *node.Node {
 		Loops: o.Loops,
 		TCP: tcp.Config{
 			CongestionControl: o.Congestion, MaxEndpoints: max(tcp.DefaultMaxEndpoints, o.Subscribers),
-			Nagle: o.Nagle, SendBufferBytes: o.SendBuffer, ReceiveBufferBytes: o.RecvBuffer, ReadBudgetBytes: o.ReadBudget,
+			Nagle: o.Nagle, QuickAck: o.QuickAck, BusyPoll: o.BusyPoll,
+			SendBufferBytes: o.SendBuffer, ReceiveBufferBytes: o.RecvBuffer, ReadBudgetBytes: o.ReadBudget,
 		},
 	}
 	if o.Procs > 0 {

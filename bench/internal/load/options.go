@@ -30,7 +30,7 @@ type Options struct {
 	Set        string        // how a subscriber asks for the tags: exact, ranges, masks
 	Wanted     int           // tags that a subscriber asks for; default Tags
 	Policy     string        // of a tagbus subscription
-	Congestion string        // TCP congestion control of the sender; empty: the system's
+	Congestion string        // TCP congestion control of the sender; empty: the system's, for tagbus its default
 	Flush      time.Duration // tagbus: FlushInterval; 0: the default
 	Spin       time.Duration // tagbus: BusyPoll
 	Queue      int           // tagbus: QueueBytes; 0: the default
@@ -38,6 +38,8 @@ type Options struct {
 	Thread     bool          // tagbus: loops with WaitThread
 	Procs      int           // tagbus: GOMAXPROCS; 0: the default
 	Nagle      bool          // tagbus: tcp.Config.Nagle
+	QuickAck   bool          // tagbus: tcp.Config.QuickAck
+	BusyPoll   time.Duration // tagbus: tcp.Config.BusyPoll, SO_BUSY_POLL; needs CAP_NET_ADMIN
 	SendBuffer int           // tagbus: of the socket, bytes; 0: the system's
 	RecvBuffer int           // tagbus: of the socket, bytes; 0: the system's
 	ReadBudget int           // tagbus: tcp.Config.ReadBudgetBytes; 0: the default
@@ -70,6 +72,8 @@ func Parse() Options {
 	flag.BoolVar(&o.Thread, "thread", false, "loops with a thread of their own")
 	flag.IntVar(&o.Procs, "procs", 0, "GOMAXPROCS")
 	flag.BoolVar(&o.Nagle, "nagle", false, "without TCP_NODELAY")
+	flag.BoolVar(&o.QuickAck, "quickack", false, "acknowledge at once")
+	flag.DurationVar(&o.BusyPoll, "busy-poll", 0, "that the system polls the device")
 	flag.IntVar(&o.SendBuffer, "send-buffer", 0, "of a socket, bytes")
 	flag.IntVar(&o.RecvBuffer, "receive-buffer", 0, "of a socket, bytes")
 	flag.IntVar(&o.ReadBudget, "read-budget", 0, "of an endpoint in a turn, bytes")

@@ -10,13 +10,18 @@ func settings() []Scenario {
 		if size >= 64*kib {
 			s.Metric = Bytes
 		}
-		for _, name := range []string{"", "+nagle", "+send256k", "+receive256k", "+read64k", "+read1m"} {
+		for _, name := range []string{"", "+systemcc", "+nagle", "+send256k", "+receive256k", "+read64k", "+read1m"} {
 			s.Rows = append(s.Rows, Row{System: "tagbus-p1" + name})
 		}
 		all = append(all, s)
 	}
 	return append(all, Scenario{
 		Group: "TCP settings", Name: "settings/pingpong/64B", Work: load.WorkPingPong, Size: 64, Metric: P50, Subject: "tagbus-immediate",
-		Rows: []Row{{System: "tagbus-immediate"}, {System: "tagbus-immediate+nagle"}},
+		Rows: []Row{
+			{System: "tagbus-immediate"},
+			{System: "tagbus-immediate+quickack"},
+			{System: "tagbus-immediate+busypoll"},
+			{System: "tagbus-immediate+nagle"},
+		},
 	})
 }
