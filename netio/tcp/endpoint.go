@@ -26,6 +26,8 @@ const (
 )
 
 // edges is what the socket of an endpoint is registered for, once and for all.
+// Level-triggered it would not be faster, and cost two system calls for each write
+// that is blocked (adr/0015).
 const edges = reactor.Readable | reactor.Writable | reactor.PeerClosed | reactor.EdgeTriggered
 
 // endpoint implements netio.Endpoint, and owns a socket.
