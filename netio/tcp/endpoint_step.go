@@ -61,7 +61,11 @@ func (e *endpoint) OnEvent(events reactor.Events) {
 	}
 	if events.Has(reactor.Writable) && e.blocked && e.sendErr == nil {
 		e.blocked = false
-		e.flush()
+		if e.backend.moved >= turnBytes {
+			e.Leave(toFlush)
+		} else {
+			e.flush()
+		}
 	}
 	switch {
 	case events&^reactor.Writable == 0:

@@ -221,3 +221,45 @@ func TestWhatEventsMayNotReadTheEndOfTheTurnDoes(t *testing.T) {
 		t.Errorf("at the end of the turn: got no bytes, want some")
 	}
 }
+
+// TestWhatEventsMayNotSendTheEndOfTheTurnDoes: an endpoint whose peer has made room
+// sends behind those that have filled the turn.
+func TestWhatEventsMayNotSendTheEndOfTheTurnDoes(t *testing.T) {
+	f := newFlood(t, tcp.Config{}, 100, 1000)
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatalf("socketpair: got error %v, want none", err)
+	}
+	t.Cleanup(func() { _ = unix.Close(pair[1]) })
+	sender, err := tcp.AddEndpoint(f.b, pair[0], netio.Params{ZeroCopy: netio.ZeroCopyParams{Outstanding: 1}})
+	if err != nil {
+		t.Fatalf("AddEndpoint: got error %v, want none", err)
+	}
+	if err := sender.Send(1, nil, make([]byte, 16<<20)); err != nil {
+		t.Fatalf("Send: got error %v, want none", err)
+	}
+	drained := func() (n int) {
+		buffer := make([]byte, 1<<20)
+		for {
+			got, err := unix.Read(pair[1], buffer)
+			if err != nil {
+				return n
+			}
+			n += got
+		}
+	}
+	f.endTurn()
+	if drained() == 0 {
+		t.Fatal("at first: got no bytes, want what the socket takes")
+	}
+	f.endTurn() // what is moved counts from here
+	f.events()
+	tcp.Event(sender, reactor.Writable)
+	if got := drained(); got != 0 {
+		t.Errorf("event in a full turn: got %d bytes, want none", got)
+	}
+	f.endTurn()
+	if drained() == 0 {
+		t.Error("at the end of the turn: got no bytes, want some")
+	}
+}

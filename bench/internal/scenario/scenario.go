@@ -65,7 +65,7 @@ type Profile struct {
 var Profiles = []Profile{
 	{"tiny", 0.05, 1, 0}, // that everything works
 	{"quick", 0.5, 3, 3 * time.Minute},
-	{"full", 2, 5, 20 * time.Minute},
+	{"full", 1, 5, 20 * time.Minute},
 }
 
 const (

@@ -31,7 +31,7 @@ type Backend struct {
 	mu      sync.Mutex // of dialed, and of the decision to close
 	dialed  map[netip.AddrPort]struct{}
 	closing atomic.Bool   // written under mu
-	apart   sync.Mutex    // held by who takes the place of the loop
+	turn    sync.Mutex    // held by who tells events; free but when Close finds that main does not run
 	done    chan struct{} // closed after the last callback
 	failure error         // of closing; before done
 	untold  untold
@@ -41,9 +41,9 @@ type Backend struct {
 	at         int
 	current    event
 	endpoints  map[*endpoint]struct{} // reported, and not ended
-	delivering *endpoint              // whose OnData runs, with memory that is kept, of so many bytes
+	delivering *endpoint              // whose OnData runs
 	kept       netio.Retained
-	bytes      int
+	cost       int
 	retained   bool // by the user
 	ended      bool
 }
@@ -127,6 +127,11 @@ func (u *untold) leaveOut(s *netio.Stats) {
 func (b *Backend) OpenListenEndpoint(addr netip.AddrPort, p netio.Params) (netio.ListenEndpoint, error) {
 	if p.Receive.Shared {
 		return nil, &netio.OpError{Op: "open listen endpoint", Addr: addr, Err: errShared}
+	}
+	b.mu.Lock() // Close comes before or behind
+	defer b.mu.Unlock()
+	if b.closing.Load() {
+		return nil, &netio.OpError{Op: "open listen endpoint", Addr: addr, Err: netio.ErrClosed}
 	}
 	return b.workers[0].backend.OpenListenEndpoint(addr, p)
 }
@@ -219,7 +224,5 @@ func (b *Backend) closeWorkers() {
 // deliverApart does what the loop would do, on the goroutine of Close, if the loop
 // does not run.
 func (b *Backend) deliverApart() {
-	b.apart.Lock()
-	defer b.apart.Unlock()
 	b.run(func() bool { return !b.ended })
 }

@@ -20,6 +20,8 @@ func (b *Backend) deliver() {
 
 // run tells events while may says so, and whether there may be more.
 func (b *Backend) run(may func() bool) (more bool) {
+	b.turn.Lock()
+	defer b.turn.Unlock()
 	through := false
 	defer func() {
 		if !through {
@@ -128,7 +130,7 @@ func (b *Backend) receive(ep *endpoint, e *event) {
 
 // hand hands a message over, or drops it if nobody wants it.
 func (b *Backend) hand(ep *endpoint, e *event) {
-	b.delivering, b.kept, b.bytes, b.retained = ep, e.kept, len(e.data), false
+	b.delivering, b.kept, b.cost, b.retained = ep, e.kept, cost(e.data), false
 	if ep.silent() {
 		b.untold.message(e)
 	} else {
@@ -150,7 +152,7 @@ func (b *Backend) delivered() {
 	if kept != nil {
 		kept.Release()
 	}
-	ep.catchUp(b.bytes)
+	ep.catchUp(b.cost)
 }
 
 // release goes on with what a pause has held back.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"tagbus/netio"
 )
@@ -116,8 +117,11 @@ func (e *endpoint) resume(reason uint32) bool {
 	return before&reason != 0
 }
 
-// ahead notes that n bytes are on their way to the handler. Threads: the worker's
-// loop.
+// cost is what a message on its way takes of the share.
+func cost(data []byte) int { return len(data) + int(unsafe.Sizeof(event{})) }
+
+// ahead notes that a message of that cost is on its way to the handler. Threads: the
+// worker's loop.
 func (e *endpoint) ahead(n int) {
 	if e.unseen.Add(int64(n)) > e.worker.share() {
 		e.pause(pausedAhead)
@@ -125,7 +129,7 @@ func (e *endpoint) ahead(n int) {
 	}
 }
 
-// catchUp notes that the handler has seen n bytes.
+// catchUp notes that the handler has seen a message of that cost.
 func (e *endpoint) catchUp(n int) {
 	if e.unseen.Add(-int64(n)) <= e.worker.share()/2 && e.pauses.Load()&pausedAhead != 0 {
 		e.resume(pausedAhead)

@@ -258,6 +258,9 @@ func TestNobodyIsToldOfWhatBeginsAfterClose(t *testing.T) {
 	if err := x.b.OpenEndpoint(peer, netio.Params{}); !errors.Is(err, netio.ErrClosed) {
 		t.Errorf("OpenEndpoint after Close: got error %v, want %v", err, netio.ErrClosed)
 	}
+	if _, err := x.b.OpenListenEndpoint(peer, netio.Params{}); !errors.Is(err, netio.ErrClosed) {
+		t.Errorf("OpenListenEndpoint after Close: got error %v, want %v", err, netio.ErrClosed)
+	}
 }
 
 // TestCloseWithoutTheLoop: the last callbacks come on the goroutine of Close, and a

@@ -54,7 +54,7 @@ func (w *worker) OnData(inner netio.Endpoint, data []byte) {
 	if err != nil { // its memory is needed for what comes next
 		data, kept = bytes.Clone(data), nil
 	}
-	e.ahead(len(data))
+	e.ahead(cost(data))
 	w.spread.push(event{kind: received, endpoint: e, data: data, kept: kept})
 }
 
