@@ -64,7 +64,7 @@ type Config struct {
 	// the system's for all. Default "": the system's, but "reno" for a peer on
 	// the same host, which has a loopback address or the connection's own. An
 	// algorithm that paces, as "bbr" does, only waits there: with "reno" the bus
-	// is 1.25 to 1.46 times as fast (docs/operations.md). Where the system
+	// is up to 1.7 times as fast (docs/benchmarks.md, TCP settings). Where the system
 	// refuses "reno" its own stays.
 	CongestionControl string
 

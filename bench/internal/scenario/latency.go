@@ -9,10 +9,10 @@ import (
 func latency() []Scenario {
 	all := []Scenario{
 		{
-			Group: "Latency", Name: "pingpong/64B", Work: load.WorkPingPong, Size: 64, Metric: P50, Subject: "tagbus-immediate",
+			Group: "Latency", Name: "pingpong/64B", Work: load.WorkPingPong, Size: 64, Metric: P50, Subject: "tagbus-thread",
 			Rows: []Row{
-				{System: "tagbus-immediate"},
 				{System: "tagbus-thread"},
+				{System: "tagbus-immediate"},
 				{System: "libzmq", AtMost: 0.65},
 				{System: "nats"},
 				{System: "zmq4"},
