@@ -114,7 +114,7 @@ func (t *tagState) lockOnly() *stream {
 			return nil
 		}
 		s := r.streams[0]
-		s.mu.Lock()
+		s.lock()
 		if t.route.Load() == r {
 			return s
 		}

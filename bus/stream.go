@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -28,6 +29,16 @@ type stream struct {
 	bytes    uint64
 
 	routes int // routes that use the stream; Publisher.mu
+}
+
+// lock locks mu for who publishes. Who finds it locked lets other goroutines run
+// first, for the owner mostly goes on publishing: eight publishing goroutines are 1.1
+// times as fast as when each waits for the mutex at once (producers/8 of make bench).
+func (s *stream) lock() {
+	if !s.mu.TryLock() {
+		runtime.Gosched()
+		s.mu.Lock()
+	}
 }
 
 // page is one page's worth of messages on its way. The memory of a page is one

@@ -25,6 +25,7 @@ func (n *Node) makeLoops(cfg reactor.Config, loops int) error {
 			return err
 		}
 		n.loops = append(n.loops, loop)
+		cfg.Init = nil // it is for the loop of the callbacks
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tagbus/bus"
+	"tagbus/netio/reactor"
 	"tagbus/node"
 	"tagbus/tags"
 )
@@ -16,7 +17,9 @@ func TestSeveralLoops(t *testing.T) {
 	const subscribers, warmUp = 6, 5_000
 	total := uint64(50_000)
 	dir := t.TempDir()
-	p, err := openNodeWith(t, node.Config{Bus: dir, Loops: 3}).NewPublisher(bus.PublisherConfig{Tags: tags.Of(1), MaxMessageBytes: 300_000})
+	var inits atomic.Int32
+	loop := reactor.Config{Init: func() { inits.Add(1) }}
+	p, err := openNodeWith(t, node.Config{Bus: dir, Loop: loop, Loops: 3}).NewPublisher(bus.PublisherConfig{Tags: tags.Of(1), MaxMessageBytes: 300_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,6 +69,9 @@ func TestSeveralLoops(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if n := after.Mallocs - before.Mallocs; n > (total-warmUp)/100 && !raceEnabled {
 		t.Errorf("%d allocations for %d messages, want none per message", n, total-warmUp)
+	}
+	if got := inits.Load(); got != 1 {
+		t.Errorf("Loop.Init: got %d calls, want 1, on the loop of the callbacks", got)
 	}
 }
 

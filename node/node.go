@@ -45,7 +45,8 @@ type Config struct {
 	// the callbacks does it all. Otherwise these are beside it, and share out the
 	// connections: for publishers with many subscribers, or subscribers with many
 	// publishers, that keep a processor busy with system calls. Only with the
-	// backend tcp.
+	// backend tcp. They have the settings of Loop but its Init: its processors are
+	// for all of them, and its OnPanic and OnStall may be called by several at once.
 	Loops int
 
 	// TCP tunes the backend tcp. Its default here differs in one value:

@@ -181,11 +181,7 @@ func checkCloseOnLoop(t TB, s Suite) {
 func checkCloseInEstablished(t TB, s Suite) {
 	p := openPair(t, s)
 	p.server.hook(hooks{established: func(e *end) { e.closeHere(t) }})
-	p.client.hook(hooks{established: func(e *end) {
-		if err := e.send(e.ways()[0], 1, nil, e.r.word); err != nil {
-			t.Errorf("send inside OnConnectionEstablished: got error %v, want none", err)
-		}
-	}})
+	p.client.hook(hooks{established: func(e *end) { e.answer(t) }})
 	p.client.dial(t, p.server.listen(t, s, p.params()).Addr(), p.params())
 	p.server.established(t, 0).waitClosed(t)
 	p.client.established(t, 0).waitClosed(t)

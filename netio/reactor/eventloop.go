@@ -27,6 +27,7 @@ type EventLoop struct {
 	life      atomic.Int32 // one of the constants below
 	leave     atomic.Int32 // why the loop is to stop; 0: it is not
 	goroutine atomic.Uint64
+	behalf    sync.Mutex    // held by OnBehalf
 	onBehalf  atomic.Uint64 // goroutine that does the work of a loop that does not run
 	running   atomic.Uint64 // callback that runs, see begin; 0: none
 

@@ -144,8 +144,10 @@ func (l *EventLoop) Running() bool { return l.life.Load() == lifeRunning }
 
 // OnBehalf calls f, during which the calling goroutine counts as the loop for
 // OnLoop. It is for what has to be done in the place of a loop that does not
-// run, one caller at a time.
+// run, one caller at a time: the next one waits.
 func (l *EventLoop) OnBehalf(f func()) {
+	l.behalf.Lock()
+	defer l.behalf.Unlock()
 	l.onBehalf.Store(goroutineID())
 	defer l.onBehalf.Store(0)
 	f()

@@ -60,6 +60,8 @@ type backend struct {
 	family *family      // of those that share what one accepts
 	load   atomic.Int64 // endpoints, and connections on their way here
 
+	arrivals arrivals
+
 	receive *receivePool // nil: each endpoint or listen endpoint may have its own
 }
 
@@ -161,6 +163,7 @@ func (b *backend) Resume() {}
 
 // End implements handover.Rest.
 func (b *backend) End() {
+	b.declineArrivals()
 	for _, l := range b.listeners {
 		l.shut()
 	}

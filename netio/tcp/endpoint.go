@@ -35,6 +35,7 @@ type endpoint struct {
 	backend *backend
 	handover.Endpoint
 	queue queue
+	ahead int64 // AheadBytes
 
 	// Only in a step.
 	state        state
@@ -63,6 +64,10 @@ func newEndpoint(b *backend, fd int, remote netip.AddrPort, p *netio.Params) (*e
 	}
 	e.queue.memory = &b.memory
 	e.Capability.ZeroCopy, e.Capability.Immediate, e.Capability.AnyMemory = true, true, true
+	e.ahead = -1
+	if p.Receive.Buffers > 0 {
+		e.ahead = int64(p.Receive.Buffers-1) * int64(p.Receive.MaxMessageBytes)
+	}
 	e.Capability.Retain = b.receive == nil && !p.Receive.Shared && p.Receive.Buffers == 0
 	e.receiver.init(&b.memory, &b.scratch, p.Receive)
 	if err := e.joinReceivePool(&p.Receive); err != nil {
@@ -73,6 +78,9 @@ func newEndpoint(b *backend, fd int, remote netip.AddrPort, p *netio.Params) (*e
 	}
 	return e, nil
 }
+
+// AheadBytes implements spread.Inner.
+func (e *endpoint) AheadBytes() int64 { return e.ahead }
 
 // SendBuffer implements netio.Endpoint.
 func (e *endpoint) SendBuffer(b *netio.Buffer) error {

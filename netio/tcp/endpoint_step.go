@@ -120,12 +120,22 @@ func (e *endpoint) end(cause error) {
 	e.queue.release()
 	e.state = ended
 	e.release()
+	if before != reported || !b.family.spread {
+		e.Forgotten()
+	}
 	if before == connecting {
 		return // the backend closes: nobody hears of it
 	}
 	b.Counters.Closed.Add(1)
 	if before == reported {
 		b.Handler.OnConnectionClosed(e, keys, cause)
+	}
+}
+
+// Forgotten implements spread.Inner.
+func (e *endpoint) Forgotten() {
+	if e.listener != nil {
+		e.backend.family.accepted.Add(-1)
 	}
 }
 
@@ -150,9 +160,6 @@ func (e *endpoint) release() {
 	e.LeavePool()
 	b.endpoints.Remove(e.place)
 	b.load.Add(-1)
-	if e.listener != nil {
-		b.family.accepted.Add(-1)
-	}
 	if e.dial != nil {
 		b.Alarms.Cancel(&e.dial.timeout)
 		b.Undial(e.Remote())

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -17,6 +18,12 @@ import (
 // the loops of workers, for more than one processor can send and receive. All
 // callbacks come on loop, one at a time, as with Opener. The loops need not run
 // yet. A backend is closed before any of them is.
+//
+// Two things differ, because calls are made on one loop and carried out on another.
+// A send has its place free, and its buffer, when the system has taken it, which can
+// be before OnSendCompleted says so: more completions than Params.ZeroCopy.Outstanding
+// can be on their way. And a connection that has ended has no room (ErrNoResources)
+// until OnConnectionClosed says that it has.
 //
 // What is received crosses from one loop to another: with few connections, or few
 // processors, one loop is faster. A connection is of one loop for all its life.
@@ -34,7 +41,7 @@ func OpenerOn(loop *reactor.EventLoop, workers []*reactor.EventLoop, cfg Config)
 		}
 		cfg := cfg.withDefaults()
 		cfg.warn()
-		f := new(family)
+		f := &family{spread: true}
 		openers := make([]netio.Opener, len(workers))
 		for i, w := range workers {
 			openers[i] = func(h netio.Handler) (netio.Backend, error) { return open(w, cfg, h, f) }
@@ -67,49 +74,93 @@ func (c Config) validateSpread() error {
 
 // family are the backends that share what the first of them accepts: mostly one.
 type family struct {
+	spread   bool         // they are those of a spread.Backend
 	backends []*backend   // fixed before anything is accepted
-	accepted atomic.Int64 // endpoints of all
+	accepted atomic.Int64 // endpoints of all, down to the last callback
 }
 
-// least returns the backend with the fewest endpoints, of several b if it is among
-// them, and adds one to its load.
-func (f *family) least(b *backend) *backend {
-	for _, other := range f.backends {
-		if other.load.Load() < b.load.Load() {
-			b = other
+// share gives a connection that l has accepted to the backend with the fewest
+// endpoints, of several to l's own if it is among them.
+func (f *family) share(l *listenEndpoint, fd int, remote netip.AddrPort) {
+	f.accepted.Add(1)
+	for {
+		b := l.backend
+		for _, other := range f.backends {
+			if other.load.Load() < b.load.Load() && !other.arrivals.closed.Load() {
+				b = other
+			}
+		}
+		if b == l.backend {
+			b.serve(l, fd, remote)
+			return
+		}
+		if b.take(arrival{l, fd, remote}) {
+			return
 		}
 	}
+}
+
+// arrival is a connection that was accepted on another loop.
+type arrival struct {
+	listener *listenEndpoint
+	fd       int
+	remote   netip.AddrPort
+}
+
+// arrivals are on their way to a backend's loop.
+type arrivals struct {
+	mu      sync.Mutex
+	waiting []arrival
+	closed  atomic.Bool // written under mu
+}
+
+// take has the loop serve a connection. It returns false if the loop has ended, or
+// the backend. Threads: any.
+func (b *backend) take(c arrival) bool {
+	a := &b.arrivals
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed.Load() {
+		return false
+	}
+	if len(a.waiting) == 0 && !b.EventLoop.Post(b.arrive) {
+		a.closed.Store(true)
+		return false
+	}
+	a.waiting = append(a.waiting, c)
 	b.load.Add(1)
-	return b
+	return true
 }
 
-// take serves a connection that another backend's l may have accepted.
-func (b *backend) take(l *listenEndpoint, fd int, remote netip.AddrPort) {
-	if b == l.backend {
-		b.serve(l, fd, remote)
-		return
-	}
-	if !b.EventLoop.Post(func() { b.takeOver(l, fd, remote) }) {
-		b.decline(fd)
-	}
+// all returns what has arrived.
+func (a *arrivals) all() []arrival {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := a.waiting
+	a.waiting = nil
+	return all
 }
 
-// takeOver serves a connection that was accepted on another loop.
-func (b *backend) takeOver(l *listenEndpoint, fd int, remote netip.AddrPort) {
+// arrive serves what has arrived. Threads: the loop.
+func (b *backend) arrive() {
 	b.Turn.Lock()
 	defer b.Turn.Unlock()
-	if b.Finished {
-		b.decline(fd)
-		return
+	for _, c := range b.arrivals.all() {
+		b.load.Add(-1)
+		b.serve(c.listener, c.fd, c.remote)
 	}
-	b.serve(l, fd, remote)
 }
 
-// decline closes a connection that nobody serves any more.
-func (b *backend) decline(fd int) {
-	b.family.accepted.Add(-1)
-	b.load.Add(-1)
-	_ = unix.Close(fd)
+// declineArrivals closes what was on its way when the backend ended, and lets no more
+// come.
+func (b *backend) declineArrivals() {
+	b.arrivals.mu.Lock()
+	b.arrivals.closed.Store(true)
+	b.arrivals.mu.Unlock()
+	for _, c := range b.arrivals.all() {
+		b.family.accepted.Add(-1)
+		_ = unix.Close(c.fd)
+	}
 }
 
 // leave closes what l has accepted, on all loops.

@@ -120,21 +120,6 @@ func TestConnectionsAreSharedOutAmongTheLoops(t *testing.T) {
 	s.dialRaw(t) // there is room again
 }
 
-// TestAConnectionForALoopThatHasEnded is closed, and forgotten.
-func TestAConnectionForALoopThatHasEnded(t *testing.T) {
-	runners := []*backendtest.Runner{backendtest.StartLoop(t, reactor.Config{}), backendtest.StartLoop(t, reactor.Config{})}
-	s := openSpread(t, newWatcher(), []*reactor.EventLoop{runners[0].EventLoop, runners[1].EventLoop}, tcp.Config{})
-	s.dialRaw(t) // of the first loop
-	runners[1].End(t)
-	c := dialRaw(t, s.l.Addr())
-	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("Read: got error %v, want the end", err)
-	}
-	if got := tcp.Loads(s.b); got[0] != 1 || got[1] != 0 {
-		t.Errorf("endpoints of the loops: got %v, want [1 0]", got)
-	}
-}
-
 // TestRetainedMessagesOfSeveralLoops keeps messages beyond the end of the backend.
 func TestRetainedMessagesOfSeveralLoops(t *testing.T) {
 	const messages = 50

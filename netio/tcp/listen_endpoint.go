@@ -119,8 +119,7 @@ func (l *listenEndpoint) adopt(fd int, remote netip.AddrPort) {
 		_ = unix.Close(fd)
 		return
 	}
-	b.family.accepted.Add(1)
-	b.family.least(b).take(l, fd, remote)
+	b.family.share(l, fd, remote)
 }
 
 // serve makes an endpoint of a connection that l has accepted.
@@ -138,7 +137,6 @@ func (b *backend) serve(l *listenEndpoint, fd int, remote netip.AddrPort) {
 	}
 	if err != nil {
 		b.family.accepted.Add(-1)
-		b.load.Add(-1)
 		b.Counters.AcceptErrors.Add(1)
 		b.config.Logger.Warn("tcp: cannot serve an accepted connection", "remote", remote, "err", err)
 		_ = unix.Close(fd)
@@ -149,6 +147,7 @@ func (b *backend) serve(l *listenEndpoint, fd int, remote netip.AddrPort) {
 		return
 	}
 	tuneToPeer(fd, e.Local().Addr(), remote.Addr(), &b.config)
+	b.load.Add(1)
 	e.listener = l
 	e.place = b.endpoints.PushBack(e)
 	b.Counters.Accepted.Add(1)

@@ -22,6 +22,7 @@ const (
 const (
 	Paused uint32 = 1 << iota
 	Closed
+	Unseen // the user has yet to see what the handler was given
 )
 
 // Endpoint is the part of an endpoint that takes calls from any goroutine, and
@@ -157,6 +158,18 @@ func (e *Endpoint) ResumeReceive() {
 		e.backend.CheckThread("Endpoint.ResumeReceive")
 	}
 	if e.hold.And(^Paused)&Paused != 0 {
+		e.Leave(ToRead)
+	}
+}
+
+// HoldBack has no more messages delivered until GoOn. To others it is as if the
+// handler were slow: unlike a pause of the user it loses nothing when the connection
+// fails. Threads: any.
+func (e *Endpoint) HoldBack() { e.hold.Or(Unseen) }
+
+// GoOn ends HoldBack. Threads: any.
+func (e *Endpoint) GoOn() {
+	if e.hold.And(^Unseen)&Unseen != 0 {
 		e.Leave(ToRead)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,13 +29,14 @@ type Backend struct {
 	queue       queue
 	deliverFunc func()
 
-	mu      sync.Mutex // of dialed, and of the decision to close
-	dialed  map[netip.AddrPort]struct{}
-	closing atomic.Bool   // written under mu
-	turn    sync.Mutex    // held by who tells events; free but when Close finds that main does not run
-	done    chan struct{} // closed after the last callback
-	failure error         // of closing; before done
-	untold  untold
+	mu              sync.Mutex // of dialed, and of the decision to close
+	dialed          map[netip.AddrPort]struct{}
+	closing         atomic.Bool   // written under mu
+	turn            sync.Mutex    // held by who tells events; free but when Close finds that main does not run
+	done            chan struct{} // closed after the last callback
+	failure         error         // of closing; before done
+	untold          untold
+	messages, bytes atomic.Uint64 // that the handler was told of
 
 	// Only on main.
 	batch      []event // being told, from at
@@ -98,29 +100,20 @@ func (b *Backend) Stats() netio.Stats {
 	for _, w := range b.workers {
 		sum.Add(w.backend.Stats())
 	}
+	sum.MessagesReceived, sum.BytesReceived = b.messages.Load(), b.bytes.Load()
 	return sum
 }
 
-// untold counts what workers have counted and the handler is not told of, because
-// the backend or the endpoint was closed meanwhile.
-type untold struct{ opened, refused, messages, bytes atomic.Uint64 }
-
-// message counts what was received.
-func (u *untold) message(e *event) {
-	if e.kind == received {
-		u.messages.Add(1)
-		u.bytes.Add(uint64(len(e.data)))
-	}
-}
+// untold counts what workers have counted before they reported it, and the handler
+// was not told of because the backend was closed meanwhile.
+type untold struct{ opened, closed, refused atomic.Uint64 }
 
 // leaveOut takes them out of what is going to be the sum of the workers' counts: until
 // then it is modulo 2^64.
 func (u *untold) leaveOut(s *netio.Stats) {
 	s.Opened -= u.opened.Load()
-	s.Closed -= u.opened.Load()
+	s.Closed -= u.closed.Load()
 	s.Refused -= u.refused.Load()
-	s.MessagesReceived -= u.messages.Load()
-	s.BytesReceived -= u.bytes.Load()
 }
 
 // OpenListenEndpoint implements netio.Backend.
@@ -159,15 +152,24 @@ func (b *Backend) OpenEndpoint(addr netip.AddrPort, p netio.Params) error {
 	return nil
 }
 
-// least returns the worker with the fewest endpoints.
+// least returns the worker with the fewest endpoints, of those whose loops have not
+// ended if there are any.
 func (b *Backend) least() *worker {
-	best := b.workers[0]
-	for _, w := range b.workers[1:] {
-		if w.load.Load() < best.load.Load() {
-			best = w
+	for {
+		var best *worker
+		for _, w := range b.workers {
+			if !w.gone.Load() && (best == nil || w.load.Load() < best.load.Load()) {
+				best = w
+			}
 		}
+		if best == nil {
+			return b.workers[0]
+		}
+		if best.backend.Loop().Post(func() {}) {
+			return best
+		}
+		best.gone.Store(true)
 	}
-	return best
 }
 
 // undial says that the endpoint that was opened to an address has ended.
@@ -186,7 +188,7 @@ func (b *Backend) push(e event) {
 
 // Close implements netio.Backend.
 func (b *Backend) Close() error {
-	onLoop := b.main.OnLoop()
+	onLoop := b.onLoop()
 	b.mu.Lock()
 	first := !b.closing.Swap(true)
 	b.mu.Unlock()
@@ -209,6 +211,12 @@ func (b *Backend) Close() error {
 		case <-time.After(endCheck): // the loop may end meanwhile
 		}
 	}
+}
+
+// onLoop tells whether the caller would wait for itself.
+func (b *Backend) onLoop() bool {
+	onWorkers := func(w *worker) bool { return w.backend.Loop().OnLoop() }
+	return b.main.OnLoop() || slices.ContainsFunc(b.workers, onWorkers)
 }
 
 // closeWorkers closes all workers. Their last event is behind all others.

@@ -9,6 +9,9 @@ import (
 // their turn: about 8 MiB in pages.
 const turnEvents = 64
 
+// eventsRetained is how many events a queue keeps its memory for: 300 KB.
+const eventsRetained = 1 << 12
+
 // deliver tells the handler what the workers have reported. Threads: the loop of
 // the callbacks, or who takes its place.
 func (b *Backend) deliver() {
@@ -40,6 +43,9 @@ func (b *Backend) run(may func() bool) (more bool) {
 // deliver.
 func (b *Backend) next() bool {
 	if b.at == len(b.batch) {
+		if cap(b.batch) > eventsRetained {
+			b.batch = nil
+		}
 		b.batch, b.at = b.queue.swap(b.batch[:0]), 0
 		if len(b.batch) == 0 {
 			return false
@@ -49,6 +55,7 @@ func (b *Backend) next() bool {
 	b.batch[b.at] = event{} // not kept alive until the memory is used again
 	b.at++
 	b.tell(&b.current)
+	b.current = event{}
 	return true
 }
 
@@ -122,7 +129,7 @@ func (b *Backend) establish(ep *endpoint) {
 // receive hands a message over, unless it has to wait or nobody wants it.
 func (b *Backend) receive(ep *endpoint, e *event) {
 	if !ep.silent() && (len(ep.held) > 0 || ep.waits()) {
-		ep.held = append(ep.held, *e)
+		ep.held = append(ep.held, e.slim())
 		return
 	}
 	b.hand(ep, e)
@@ -131,9 +138,9 @@ func (b *Backend) receive(ep *endpoint, e *event) {
 // hand hands a message over, or drops it if nobody wants it.
 func (b *Backend) hand(ep *endpoint, e *event) {
 	b.delivering, b.kept, b.cost, b.retained = ep, e.kept, cost(e.data), false
-	if ep.silent() {
-		b.untold.message(e)
-	} else {
+	if !ep.silent() {
+		b.messages.Add(1) // first: who waits for a message finds it counted
+		b.bytes.Add(uint64(len(e.data)))
 		b.handler.OnData(ep, e.data)
 	}
 	if invariants.Enabled && !b.retained {
@@ -193,12 +200,16 @@ func (b *Backend) end(ep *endpoint, end *ending) {
 		if kept := ep.held[i].kept; kept != nil {
 			kept.Release()
 		}
-		b.untold.message(&ep.held[i])
 	}
 	ep.held = nil
 	delete(b.endpoints, ep)
+	ep.worker.load.Add(-1)
+	ep.Forgotten()
 	if ep.dialed != nil {
 		b.undial(ep.dialed.addr)
+		if !ep.reported {
+			b.untold.closed.Add(1)
+		}
 	}
 	if ep.reported {
 		b.handler.OnConnectionClosed(ep, append(ep.late, end.keys...), cause)

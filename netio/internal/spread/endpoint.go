@@ -19,23 +19,46 @@ const (
 	mostAhead  = 1 << 20
 )
 
-// Reasons why the worker's endpoint does not receive, bits of endpoint.pauses.
+// Reasons to hold back the worker's endpoint, bits of endpoint.holds.
 const (
-	pausedByUser uint32 = 1 << iota
-	pausedAhead
+	heldAhead uint32 = 1 << iota
+	heldFirst        // until the user has judged its first message
 )
+
+// Inner is an endpoint of a worker.
+type Inner interface {
+	netio.Endpoint
+
+	// HoldBack has no more messages reported until GoOn. Unlike PauseReceive it is
+	// not the user's wish, and nothing may be lost for it.
+	HoldBack()
+	GoOn()
+
+	// AheadBytes is how much it may report that the user has not seen, if the
+	// user has set a limit; -1: he has not.
+	AheadBytes() int64
+
+	// Forgotten says that the user knows of the end: only now may another one
+	// take its place. It comes once if OnConnectionClosed was called, on any
+	// goroutine.
+	Forgotten()
+}
 
 // endpoint implements netio.Endpoint. Sending is the worker's business; what comes
 // from there is told in order on the loop of the callbacks.
 type endpoint struct {
-	netio.Endpoint
+	Inner
 	worker *worker
 	dialed *dialed // nil: accepted
 
-	shut    atomic.Bool // by Close
+	shut    atomic.Bool // by Close, or ended
 	unseen  atomic.Int64
 	pauseMu sync.Mutex
-	pauses  atomic.Uint32 // written under pauseMu
+	paused  atomic.Bool   // by the user; written under pauseMu
+	holds   atomic.Uint32 // written under pauseMu
+
+	// Only on the worker's loop.
+	begun bool // to receive
 
 	// Only on the loop of the callbacks.
 	context  any
@@ -53,14 +76,14 @@ func (e *endpoint) Context() any { return e.context }
 func (e *endpoint) SetContext(v any) { e.context = v }
 
 // Unwrap returns the worker's endpoint, for tests.
-func (e *endpoint) Unwrap() netio.Endpoint { return e.Endpoint }
+func (e *endpoint) Unwrap() netio.Endpoint { return e.Inner }
 
 // Close implements netio.Endpoint.
 func (e *endpoint) Close() error {
 	if e.shut.Swap(true) {
 		return netio.ErrClosed
 	}
-	err := e.Endpoint.Close()
+	err := e.Inner.Close()
 	e.worker.spread.push(event{kind: resumed, endpoint: e}) // its end may be held back
 	if errors.Is(err, netio.ErrClosed) {
 		return nil // the other side was faster, and nobody was told yet
@@ -88,33 +111,39 @@ func (e *endpoint) Retain() (netio.Retained, error) {
 type Retainer interface{ Retain() }
 
 // PauseReceive implements netio.Endpoint.
-func (e *endpoint) PauseReceive() { e.pause(pausedByUser) }
+func (e *endpoint) PauseReceive() {
+	e.pauseMu.Lock() // the worker's endpoint hears of both in the same order
+	defer e.pauseMu.Unlock()
+	e.paused.Store(true)
+	e.Inner.PauseReceive()
+}
 
 // ResumeReceive implements netio.Endpoint.
 func (e *endpoint) ResumeReceive() {
-	if e.resume(pausedByUser) {
+	e.pauseMu.Lock()
+	defer e.pauseMu.Unlock()
+	if e.paused.Swap(false) {
+		e.Inner.ResumeReceive()
 		e.worker.spread.push(event{kind: resumed, endpoint: e})
 	}
 }
 
-// pause adds a reason not to receive.
-func (e *endpoint) pause(reason uint32) {
+// hold adds a reason to hold back.
+func (e *endpoint) hold(reason uint32) {
 	e.pauseMu.Lock()
 	defer e.pauseMu.Unlock()
-	if e.pauses.Or(reason) == 0 {
-		e.Endpoint.PauseReceive()
+	if e.holds.Or(reason) == 0 {
+		e.HoldBack()
 	}
 }
 
-// resume takes a reason away, and tells whether it was there.
-func (e *endpoint) resume(reason uint32) bool {
+// free takes a reason away.
+func (e *endpoint) free(reason uint32) {
 	e.pauseMu.Lock()
 	defer e.pauseMu.Unlock()
-	before := e.pauses.And(^reason)
-	if before == reason {
-		e.Endpoint.ResumeReceive()
+	if e.holds.And(^reason) == reason {
+		e.GoOn()
 	}
-	return before&reason != 0
 }
 
 // cost is what a message on its way takes of the share.
@@ -123,24 +152,42 @@ func cost(data []byte) int { return len(data) + int(unsafe.Sizeof(event{})) }
 // ahead notes that a message of that cost is on its way to the handler. Threads: the
 // worker's loop.
 func (e *endpoint) ahead(n int) {
-	if e.unseen.Add(int64(n)) > e.worker.share() {
-		e.pause(pausedAhead)
+	if !e.begun {
+		e.begun = true
+		e.hold(heldFirst)
+	}
+	if e.unseen.Add(int64(n)) > e.share() {
+		e.hold(heldAhead)
 		e.catchUp(0) // the handler may have seen all of it meanwhile
 	}
 }
 
 // catchUp notes that the handler has seen a message of that cost.
 func (e *endpoint) catchUp(n int) {
-	if e.unseen.Add(-int64(n)) <= e.worker.share()/2 && e.pauses.Load()&pausedAhead != 0 {
-		e.resume(pausedAhead)
+	unseen := e.unseen.Add(-int64(n))
+	holds := e.holds.Load()
+	if holds&heldFirst != 0 && n > 0 {
+		e.free(heldFirst)
 	}
+	if holds&heldAhead != 0 && unseen <= e.share()/2 {
+		e.free(heldAhead)
+	}
+}
+
+// share is how much may be on its way.
+func (e *endpoint) share() int64 {
+	share := e.worker.share()
+	if limit := e.AheadBytes(); limit >= 0 {
+		return min(limit, share)
+	}
+	return share
 }
 
 // silent tells whether the user wants to hear of nothing but the end.
 func (e *endpoint) silent() bool { return e.shut.Load() || e.worker.spread.closing.Load() }
 
 // waits tells whether data has to wait for the user.
-func (e *endpoint) waits() bool { return e.pauses.Load()&pausedByUser != 0 }
+func (e *endpoint) waits() bool { return e.paused.Load() }
 
 // cause returns that of OnConnectionClosed, if the worker's was err.
 func (e *endpoint) cause(err error) error {
@@ -154,7 +201,38 @@ func (e *endpoint) cause(err error) error {
 }
 
 // inOrder tells whether an end has to wait until all that was received before is
-// told.
+// told. One that breaks off may overtake what the user holds back.
 func (e *endpoint) inOrder(cause error) bool {
-	return len(e.held) > 0 && errors.Is(cause, io.EOF) && !e.silent()
+	if e.silent() || len(e.held) == 0 && !e.waits() {
+		return false
+	}
+	return errors.Is(cause, io.EOF) || errors.Is(cause, netio.ErrMessageLength) || errors.Is(cause, netio.ErrTruncated)
+}
+
+// tooLate returns the error of a call that has found the connection ended. The user
+// does not know of that yet: to him it has no room, and OnConnectionClosed comes.
+func (e *endpoint) tooLate(err error) error {
+	if err == netio.ErrClosed && !e.shut.Load() { //nolint:errorlint // bare, and this is the data path
+		return netio.ErrNoResources
+	}
+	return err
+}
+
+// Send implements netio.Endpoint.
+func (e *endpoint) Send(key netio.Key, header []byte, data ...[]byte) error {
+	return e.tooLate(e.Inner.Send(key, header, data...))
+}
+
+// SendCopy implements netio.Endpoint.
+func (e *endpoint) SendCopy(key netio.Key, header []byte, data ...[]byte) error {
+	return e.tooLate(e.Inner.SendCopy(key, header, data...))
+}
+
+// SendBuffer implements netio.Endpoint.
+func (e *endpoint) SendBuffer(b *netio.Buffer) error { return e.tooLate(e.Inner.SendBuffer(b)) }
+
+// Buffer implements netio.Endpoint.
+func (e *endpoint) Buffer() (*netio.Buffer, error) {
+	b, err := e.Inner.Buffer()
+	return b, e.tooLate(err)
 }

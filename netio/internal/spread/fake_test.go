@@ -20,11 +20,22 @@ type fakeWorker struct {
 	h      netio.Handler
 	params chan netio.Params
 	stats  netio.Stats
+	loop   fakeLoop
 }
+
+// fakeLoop is a worker's.
+type fakeLoop struct {
+	netio.Loop
+	ended, here atomic.Bool
+}
+
+func (l *fakeLoop) Post(func()) bool { return !l.ended.Load() }
+func (l *fakeLoop) OnLoop() bool     { return l.here.Load() }
 
 func (w *fakeWorker) OpenEndpoint(_ netip.AddrPort, p netio.Params) error { w.params <- p; return nil }
 func (w *fakeWorker) Stats() netio.Stats                                  { return w.stats }
 func (w *fakeWorker) Close() error                                        { return nil }
+func (w *fakeWorker) Loop() netio.Loop                                    { return &w.loop }
 
 // fakeEndpoint is one of a worker's endpoints.
 type fakeEndpoint struct {
@@ -32,7 +43,12 @@ type fakeEndpoint struct {
 	context any
 	memory  *fakeMemory // nil: nothing can be retained
 	paused  atomic.Int32
+	held    atomic.Int32
 	closed  atomic.Int32
+	limit   int64
+	sendErr error
+
+	forgotten atomic.Int32
 }
 
 func (e *fakeEndpoint) Context() any                     { return e.context }
@@ -41,6 +57,15 @@ func (e *fakeEndpoint) Remote() netip.AddrPort           { return peer }
 func (e *fakeEndpoint) Capabilities() netio.Capabilities { return netio.Capabilities{Retain: true} }
 func (e *fakeEndpoint) PauseReceive()                    { e.paused.Add(1) }
 func (e *fakeEndpoint) ResumeReceive()                   { e.paused.Add(-1) }
+func (e *fakeEndpoint) HoldBack()                        { e.held.Add(1) }
+func (e *fakeEndpoint) GoOn()                            { e.held.Add(-1) }
+func (e *fakeEndpoint) AheadBytes() int64                { return e.limit }
+func (e *fakeEndpoint) Forgotten()                       { e.forgotten.Add(1) }
+
+func (e *fakeEndpoint) Buffer() (*netio.Buffer, error)              { return nil, e.sendErr }
+func (e *fakeEndpoint) SendBuffer(*netio.Buffer) error              { return e.sendErr }
+func (e *fakeEndpoint) Send(netio.Key, []byte, ...[]byte) error     { return e.sendErr }
+func (e *fakeEndpoint) SendCopy(netio.Key, []byte, ...[]byte) error { return e.sendErr }
 
 func (e *fakeEndpoint) Close() error {
 	if e.closed.Add(1) > 1 {
@@ -58,9 +83,12 @@ func (e *fakeEndpoint) Retain() (netio.Retained, error) {
 }
 
 // fakeMemory counts who retains it.
-type fakeMemory struct{ users atomic.Int32 }
+type fakeMemory struct {
+	users atomic.Int32
+	bytes int
+}
 
-func (m *fakeMemory) Bytes() int { return 1 }
+func (m *fakeMemory) Bytes() int { return m.bytes }
 func (m *fakeMemory) Retain()    { m.users.Add(1) }
 func (m *fakeMemory) Release()   { m.users.Add(-1) }
 
@@ -98,7 +126,7 @@ func newBed(t *testing.T, cfg reactor.Config, workers int) *bed {
 // accept has a worker report a connection, and returns both endpoints.
 func (x *bed) accept(t *testing.T) (*fakeEndpoint, netio.Endpoint) {
 	t.Helper()
-	inner := &fakeEndpoint{memory: new(fakeMemory)}
+	inner := &fakeEndpoint{memory: new(fakeMemory), limit: -1}
 	x.workers[0].h.OnConnectionEstablished(inner)
 	return inner, backendtest.Next(t, "OnConnectionEstablished", x.Established)
 }

@@ -1,6 +1,7 @@
 package spread
 
 import (
+	"bytes"
 	"net/netip"
 	"sync"
 
@@ -29,6 +30,25 @@ type event struct {
 	kept     netio.Retained // the memory of data; nil: nobody else uses it
 	end      *ending
 }
+
+// slim returns e for longer keeping: a small message does not keep the large memory
+// that it came in.
+func (e *event) slim() event {
+	if e.kept == nil || 2*len(e.data) >= e.kept.Bytes() {
+		return *e
+	}
+	small := *e
+	small.data, small.kept = bytes.Clone(e.data), copied(len(e.data))
+	e.kept.Release()
+	return small
+}
+
+// copied is the memory of a message that the garbage collector frees.
+type copied int
+
+func (n copied) Bytes() int { return int(n) }
+func (copied) Retain()      {}
+func (copied) Release()     {}
 
 // ending is what only few events have.
 type ending struct {

@@ -108,35 +108,6 @@ func TestCloseTellsAnEndThatAPauseHasHeldBack(t *testing.T) {
 	}
 }
 
-func TestAWorkerDoesNotReceiveFarAhead(t *testing.T) {
-	x := newBed(t, reactor.Config{}, 1)
-	inner, ep := x.accept(t)
-	release := x.hold(t)
-	message := make([]byte, 100<<10)
-	for range 10 {
-		x.workers[0].h.OnData(inner, message)
-	}
-	if got := inner.paused.Load(); got != 0 {
-		t.Errorf("pauses behind 1000 KiB: got %d, want none", got)
-	}
-	x.workers[0].h.OnData(inner, message)
-	x.workers[0].h.OnData(inner, message) // one that was on its way
-	if got := inner.paused.Load(); got != 1 {
-		t.Errorf("pauses behind 1200 KiB: got %d, want 1", got)
-	}
-	ep.PauseReceive()
-	release()
-	x.settle(t)
-	ep.ResumeReceive()
-	for range 12 {
-		backendtest.Next(t, "OnData", x.Data)
-	}
-	x.settle(t)
-	if got, users := inner.paused.Load(), inner.memory.users.Load(); got != 0 || users != 0 {
-		t.Errorf("when all is told: got %d pauses and %d users of memory, want none", got, users)
-	}
-}
-
 func TestWhatCannotBeRetainedIsCopied(t *testing.T) {
 	x := newBed(t, reactor.Config{}, 1)
 	inner, _ := x.accept(t)
@@ -177,7 +148,7 @@ func TestAddressesAreFreeWhenTheEndWasTold(t *testing.T) {
 	}
 	open(nil)
 	backendtest.Next(t, "params of the first worker", x.workers[0].params)
-	inner := &fakeEndpoint{memory: new(fakeMemory), context: first.Context}
+	inner := &fakeEndpoint{memory: new(fakeMemory), limit: -1, context: first.Context}
 	x.workers[0].h.OnConnectionEstablished(inner)
 	ep := backendtest.Next(t, "OnConnectionEstablished", x.Established)
 	backendtest.OnLoop(t, x.b.Loop(), func() {
@@ -238,7 +209,7 @@ func TestNobodyIsToldOfWhatBeginsAfterClose(t *testing.T) {
 		t.Fatalf("OpenEndpoint: got error %v, want none", err)
 	}
 	w := x.workers[0]
-	inner := &fakeEndpoint{memory: new(fakeMemory), context: (<-w.params).Context}
+	inner := &fakeEndpoint{memory: new(fakeMemory), limit: -1, context: (<-w.params).Context}
 	backendtest.OnLoop(t, x.b.Loop(), func() {
 		w.stats = netio.Stats{Opened: 1, Closed: 1, Refused: 1}
 		w.h.OnConnectionEstablished(inner)
@@ -260,51 +231,5 @@ func TestNobodyIsToldOfWhatBeginsAfterClose(t *testing.T) {
 	}
 	if _, err := x.b.OpenListenEndpoint(peer, netio.Params{}); !errors.Is(err, netio.ErrClosed) {
 		t.Errorf("OpenListenEndpoint after Close: got error %v, want %v", err, netio.ErrClosed)
-	}
-}
-
-// TestCloseWithoutTheLoop: the last callbacks come on the goroutine of Close, and a
-// panic of one leaves the others for the next call.
-func TestCloseWithoutTheLoop(t *testing.T) {
-	x := newBed(t, reactor.Config{}, 1)
-	first, _ := x.accept(t)
-	second, _ := x.accept(t)
-	x.loop.End(t)
-	x.workers[0].h.OnConnectionClosed(first, nil, nil)
-	x.workers[0].h.OnConnectionClosed(second, nil, nil)
-	x.AtClosed = func(netio.Endpoint) {
-		x.AtClosed = nil
-		panic("on purpose")
-	}
-	func() {
-		defer func() {
-			if recover() == nil {
-				t.Errorf("Close: got no panic, want that of the callback")
-			}
-		}()
-		_ = x.b.Close()
-	}()
-	if err := x.b.Close(); err != nil || len(x.Closed) != 2 {
-		t.Errorf("Close again: got error %v and %d ends, want none and 2", err, len(x.Closed))
-	}
-}
-
-// TestAPanicInTheLastCallbacks: Close goes on behind it.
-func TestAPanicInTheLastCallbacks(t *testing.T) {
-	x := newBed(t, reactor.Config{Logger: slog.New(slog.DiscardHandler)}, 1)
-	for range 2 {
-		inner, ep := x.accept(t)
-		ep.PauseReceive()
-		x.workers[0].h.OnData(inner, []byte("one"))
-		x.workers[0].h.OnConnectionClosed(inner, nil, io.EOF)
-	}
-	backendtest.OnLoop(t, x.b.Loop(), func() {
-		x.AtClosed = func(netio.Endpoint) {
-			x.AtClosed = nil
-			panic("on purpose")
-		}
-	})
-	if err := x.b.Close(); err != nil || len(x.Closed) != 2 {
-		t.Errorf("Close: got error %v and %d ends, want none and 2", err, len(x.Closed))
 	}
 }

@@ -14,7 +14,8 @@ import (
 type worker struct {
 	spread  *Backend
 	backend netio.Backend
-	load    atomic.Int64 // endpoints, open or being opened
+	load    atomic.Int64 // endpoints, being opened or open or not yet told that they are not
+	gone    atomic.Bool  // its loop has ended
 }
 
 // dialed is the context of an endpoint that was opened from here.
@@ -25,7 +26,7 @@ type dialed struct {
 
 // OnConnectionEstablished implements netio.Handler.
 func (w *worker) OnConnectionEstablished(inner netio.Endpoint) {
-	e := &endpoint{Endpoint: inner, worker: w, context: inner.Context()}
+	e := &endpoint{Inner: inner.(Inner), worker: w, context: inner.Context()}
 	if d, ok := e.context.(*dialed); ok {
 		e.dialed, e.context = d, d.context
 	} else {
@@ -43,7 +44,6 @@ func (w *worker) OnConnectionRefused(addr netip.AddrPort, err error) {
 
 // OnConnectionClosed implements netio.Handler.
 func (w *worker) OnConnectionClosed(inner netio.Endpoint, keys []netio.Key, cause error) {
-	w.load.Add(-1)
 	w.spread.push(event{kind: closed, endpoint: of(inner), end: &ending{keys: slices.Clone(keys), err: cause}})
 }
 

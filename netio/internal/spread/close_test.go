@@ -1,0 +1,147 @@
+package spread_test
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"testing"
+
+	"tagbus/netio"
+	"tagbus/netio/internal/backendtest"
+	"tagbus/netio/reactor"
+)
+
+// TestCloseWithoutTheLoop: the last callbacks come on the goroutine of Close, and a
+// panic of one leaves the others for the next call.
+func TestCloseWithoutTheLoop(t *testing.T) {
+	x := newBed(t, reactor.Config{}, 1)
+	first, _ := x.accept(t)
+	second, _ := x.accept(t)
+	x.loop.End(t)
+	x.workers[0].h.OnConnectionClosed(first, nil, nil)
+	x.workers[0].h.OnConnectionClosed(second, nil, nil)
+	x.AtClosed = func(netio.Endpoint) {
+		x.AtClosed = nil
+		panic("on purpose")
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Errorf("Close: got no panic, want that of the callback")
+			}
+		}()
+		_ = x.b.Close()
+	}()
+	if err := x.b.Close(); err != nil || len(x.Closed) != 2 {
+		t.Errorf("Close again: got error %v and %d ends, want none and 2", err, len(x.Closed))
+	}
+}
+
+// TestAPanicInTheLastCallbacks: Close goes on behind it.
+func TestAPanicInTheLastCallbacks(t *testing.T) {
+	x := newBed(t, reactor.Config{Logger: slog.New(slog.DiscardHandler)}, 1)
+	for range 2 {
+		inner, ep := x.accept(t)
+		ep.PauseReceive()
+		x.workers[0].h.OnData(inner, []byte("one"))
+		x.workers[0].h.OnConnectionClosed(inner, nil, io.EOF)
+	}
+	backendtest.OnLoop(t, x.b.Loop(), func() {
+		x.AtClosed = func(netio.Endpoint) {
+			x.AtClosed = nil
+			panic("on purpose")
+		}
+	})
+	if err := x.b.Close(); err != nil || len(x.Closed) != 2 {
+		t.Errorf("Close: got error %v and %d ends, want none and 2", err, len(x.Closed))
+	}
+}
+
+// TestCloseOnTheLoopOfAWorker does not wait for itself.
+func TestCloseOnTheLoopOfAWorker(t *testing.T) {
+	x := newBed(t, reactor.Config{}, 2)
+	release := x.hold(t)
+	x.workers[1].loop.here.Store(true)
+	if err := x.b.Close(); err != nil { // returns, though nothing can be told
+		t.Errorf("Close on the loop of a worker: got error %v, want none", err)
+	}
+	x.workers[1].loop.here.Store(false)
+	release()
+}
+
+// TestTwoClosesWithoutTheLoop: one makes the callbacks, in which Close may be called
+// again, and the other waits.
+func TestTwoClosesWithoutTheLoop(t *testing.T) {
+	x := newBed(t, reactor.Config{}, 1)
+	inner, _ := x.accept(t)
+	x.loop.End(t)
+	x.workers[0].h.OnConnectionClosed(inner, nil, nil)
+	second := make(chan error, 1)
+	x.AtClosed = func(netio.Endpoint) {
+		begun := make(chan struct{})
+		go func() { close(begun); second <- x.b.Close() }()
+		<-begun
+		if err := x.b.Close(); err != nil {
+			t.Errorf("Close in a callback: got error %v, want none", err)
+		}
+	}
+	if err := errors.Join(x.b.Close(), backendtest.Next(t, "second Close", second)); err != nil {
+		t.Errorf("Close: got error %v, want none", err)
+	}
+}
+
+// TestALoopThatHasEndedGetsNoConnections: the others do.
+func TestALoopThatHasEndedGetsNoConnections(t *testing.T) {
+	x := newBed(t, reactor.Config{}, 2)
+	x.workers[0].loop.ended.Store(true)
+	if err := x.b.OpenEndpoint(peer, netio.Params{}); err != nil {
+		t.Errorf("OpenEndpoint: got error %v, want none", err)
+	}
+	backendtest.Next(t, "params of the worker whose loop runs", x.workers[1].params)
+}
+
+// TestClosedWhileItsEndIsOnItsWay: to who was not told of the end a connection has no
+// room, until he is told; then it is closed.
+func TestClosedWhileItsEndIsOnItsWay(t *testing.T) {
+	x := newBed(t, reactor.Config{}, 1)
+	inner, ep := x.accept(t)
+	inner.sendErr = netio.ErrClosed
+	try := func(want error) {
+		t.Helper()
+		_, err := ep.Buffer()
+		for _, err := range []error{err, ep.SendBuffer(nil), ep.Send(1, nil, nil), ep.SendCopy(1, nil, nil)} {
+			if !errors.Is(err, want) {
+				t.Errorf("send: got error %v, want %v", err, want)
+			}
+		}
+	}
+	try(netio.ErrNoResources)
+	x.AtClosed = func(netio.Endpoint) { try(netio.ErrClosed) }
+	x.workers[0].h.OnConnectionClosed(inner, nil, io.EOF)
+	backendtest.Next(t, "OnConnectionClosed", x.Closed)
+	if got := inner.forgotten.Load(); got != 1 {
+		t.Errorf("Forgotten: got %d calls, want 1", got)
+	}
+}
+
+// TestStatsDoNotUnderflow: a connection that nobody was told of is counted neither
+// as open nor as closed, whatever the worker has counted of it so far.
+func TestStatsDoNotUnderflow(t *testing.T) {
+	x := newBed(t, reactor.Config{}, 1)
+	w := x.workers[0]
+	if err := x.b.OpenEndpoint(peer, netio.Params{}); err != nil {
+		t.Fatalf("OpenEndpoint: got error %v, want none", err)
+	}
+	inner := &fakeEndpoint{memory: new(fakeMemory), limit: -1, context: (<-w.params).Context}
+	accepted, _ := x.accept(t)
+	backendtest.OnLoop(t, x.b.Loop(), func() {
+		w.stats = netio.Stats{Accepted: 1, Opened: 1}
+		w.h.OnConnectionEstablished(inner)
+		w.h.OnData(accepted, []byte("one")) // the worker counts it later
+		_ = x.b.Close()
+	})
+	x.settle(t)
+	if got, want := x.b.Stats(), (netio.Stats{Accepted: 1}); got != want {
+		t.Errorf("Stats before the worker has closed it: got %+v, want %+v", got, want)
+	}
+}
