@@ -8,6 +8,8 @@
 //   epoll     latency: records are written when no other is due; the reader waits in
 //             epoll
 //   busy      as epoll, but the reader asks again and again
+//   busy-two  the same over two connections, one for each direction: what one
+//             receives is acknowledged by packets of their own
 #include "bench.h"
 #include "zerocopy.h"
 
@@ -22,6 +24,7 @@ enum { PAGE = 2 * 65450, READ = 256 << 10, RECORD = 12, MAX_SUBSCRIBERS = 64 };
 
 typedef struct {
     int fds[MAX_SUBSCRIBERS], n;
+    int in, out; // of a ping-pong: places in fds
     size_t size, have;
     uint8_t *page, *data;
     bool records, busy;
@@ -118,7 +121,7 @@ static void no_flush(void *system) { (void)system; }
 // receive waits for bytes as the way says.
 static size_t receive(sender *s, uint8_t *b, size_t room) {
     for (;;) {
-        ssize_t n = read(s->fds[0], b, room);
+        ssize_t n = read(s->fds[s->in], b, room);
         if (n > 0) return (size_t)n;
         if (n == 0) exit(0); // the publisher has ended
         if (errno != EAGAIN && errno != EINTR) fail("read");
@@ -155,7 +158,7 @@ static void read_blocks(sender *s, checker *c) {
 
 static void exchange(void *system, uint8_t *data, size_t size) {
     sender *s = system;
-    write_all(s->fds[0], data, size);
+    write_all(s->fds[s->out], data, size);
     for (size_t have = 0; have < size;) have += receive(s, data + have, size - have);
 }
 
@@ -163,21 +166,22 @@ static void echo(sender *s, const options *o) {
     uint8_t *data = allocate(o->size);
     for (;;) {
         for (size_t have = 0; have < o->size;) have += receive(s, data + have, o->size - have);
-        write_all(s->fds[0], data, o->size);
+        write_all(s->fds[s->out], data, o->size);
     }
 }
 
-// watch makes the first socket one that does not block.
+// watch makes the socket that is read one that does not block.
 static void watch(sender *s) {
     struct epoll_event e = {.events = EPOLLIN | EPOLLET};
-    if (fcntl(s->fds[0], F_SETFL, O_NONBLOCK)) fail("O_NONBLOCK");
-    if ((s->epoll = epoll_create1(EPOLL_CLOEXEC)) < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->fds[0], &e)) fail("epoll");
+    if (fcntl(s->fds[s->in], F_SETFL, O_NONBLOCK)) fail("O_NONBLOCK");
+    if ((s->epoll = epoll_create1(EPOLL_CLOEXEC)) < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->fds[s->in], &e)) fail("epoll");
 }
 
 int main(int argc, char **argv) {
     options o = parse(argc, argv);
-    bool waits = is(o.way, "epoll") || is(o.way, "busy");
-    sender s = {.size = o.size, .records = strncmp(o.way, "block", 5) != 0, .busy = is(o.way, "busy")};
+    bool busy = strncmp(o.way, "busy", 4) == 0, two = is(o.way, "busy-two");
+    bool waits = busy || is(o.way, "epoll");
+    sender s = {.size = o.size, .records = strncmp(o.way, "block", 5) != 0, .busy = busy};
     if (RECORD + o.size > PAGE && s.records) {
         fprintf(stderr, "size %zu: a record must fit into a page\n", o.size);
         return 1;
@@ -186,6 +190,7 @@ int main(int argc, char **argv) {
         s.page = allocate(PAGE);
         s.data = allocate(o.size);
         fill(s.data, o.size);
+        if (two) o.subscribers = 2, s.in = 1;
         accept_all(&s, &o);
         await_go();
         if (is(o.work, "pingpong")) {
@@ -203,6 +208,7 @@ int main(int argc, char **argv) {
     }
     s.fds[0] = dial(&o);
     s.n = 1;
+    if (two) s.fds[1] = dial(&o), s.out = 1;
     if (waits) watch(&s);
     say_ready();
     if (is(o.work, "pingpong")) {

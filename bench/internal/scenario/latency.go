@@ -24,7 +24,7 @@ func latency() []Scenario {
 		},
 		{
 			Group: "Latency", Name: "pingpong/64B/busy-poll", Work: load.WorkPingPong, Size: 64, Metric: P50, Subject: "tagbus-spin",
-			Rows: []Row{{System: "tagbus-spin"}, {System: "c-busy", AtMost: 1.25}, {System: "c-busy+cc", AtMost: 1.25}},
+			Rows: []Row{{System: "tagbus-spin"}, {System: "c-busy", AtMost: 1.25}, {System: "c-busy+cc", AtMost: 1.25}, {System: "c-busy-two+cc"}},
 		},
 	}
 	for _, rate := range []float64{50_000, 500_000} {

@@ -52,6 +52,7 @@ var Systems = []System{
 	{"c-epoll+cc", "yard", []string{"--way=epoll", FastCongestion}, "the same with the congestion control of tagbus"},
 	{"c-busy", "yard", []string{"--way=busy"}, "C: as c-epoll, but the receiver asks the socket again and again"},
 	{"c-busy+cc", "yard", []string{"--way=busy", FastCongestion}, "the same with the congestion control of tagbus"},
+	{"c-busy-two+cc", "yard", []string{"--way=busy-two", FastCongestion}, "c-busy+cc over two connections, one for each direction, as those of tagbus are"},
 }
 
 // FastCongestion is an argument that the runner fills in.
