@@ -152,19 +152,7 @@ func TestRoundsWithoutConnectionsLeaveNothingBehind(t *testing.T) {
 		next(t, "OnConnectionClosed", w.Closed)
 		next(t, "OnConnectionClosed", server.Closed)
 	}
-	for range netiotest.Few(100, 10) { // until caches are warm
-		round()
-	}
-	before := measure(t)
-	for range rounds {
-		round()
-	}
-	after := measure(t)
-	t.Logf("%d rounds: from %+v to %+v", rounds, before, after)
-	most := before.kilobytes + max(2*rounds, 4<<10)
-	if after.files > before.files || after.threads > before.threads+2 || !raceBuild && after.kilobytes > most {
-		t.Errorf("after %d rounds: got %+v, want about %+v", rounds, after, before)
-	}
+	wantNothingLeft(t, rounds, round)
 }
 
 // TestTwoProcessesOverSharedMemory is about a provider that has neither addresses
