@@ -1,6 +1,7 @@
 package subscription
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -46,6 +47,46 @@ func TestCoverageCountsAsALoopOverAllRangesDoes(t *testing.T) {
 		}
 		for _, s := range model {
 			c.change(s.lo, s.hi, -1)
+		}
+		if len(c.chunks) != 0 {
+			t.Fatalf("nothing covers anything: got %v, want no chunks", c.chunks)
+		}
+	})
+}
+
+func TestCoverageChangesManyRangesAtOnceAsOneByOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(name string) (list []span) {
+			for at := tags.Tag(0); ; {
+				at += tags.Tag(rapid.IntRange(0, 4).Draw(t, name+" gap"))
+				hi := at + tags.Tag(rapid.IntRange(0, 3).Draw(t, name+" length"))
+				if hi >= coverageUniverse/8 || rapid.IntRange(0, 200).Draw(t, name+" end") == 0 {
+					break
+				}
+				list = append(list, span{at, hi})
+				at = hi + 1
+			}
+			if rapid.Bool().Draw(t, name+" at the end") {
+				list = append(list, span{tags.MaxTag - tags.Tag(rapid.IntRange(0, 9).Draw(t, "last")), tags.MaxTag})
+			}
+			return list
+		}
+		var c coverage
+		var model [][]span
+		for range rapid.IntRange(1, 6).Draw(t, "rounds") {
+			var removed []span
+			if len(model) > 0 && rapid.Bool().Draw(t, "goes") {
+				i := rapid.IntRange(0, len(model)-1).Draw(t, "which")
+				removed = model[i]
+				model = slices.Delete(model, i, i+1)
+			}
+			added := draw("added")
+			model = append(model, added)
+			c.changeAll(added, removed)
+			checkCoverage(t, &c, slices.Concat(model...))
+		}
+		for _, list := range model {
+			c.changeAll(nil, list)
 		}
 		if len(c.chunks) != 0 {
 			t.Fatalf("nothing covers anything: got %v, want no chunks", c.chunks)

@@ -57,27 +57,32 @@ type maskCount struct {
 
 // Subscribe adds a subscription, or replaces the one with the same id.
 //
+// Cost: a comparison for each range that the old and the new set have in common,
+// and a search for each other one; never more than a walk along all ranges of the
+// subscriber.
+//
 // Errors: ErrTooManyTags; then nothing has changed.
 func (t *Table) Subscribe(s Subscriber, id uint64, set tags.Set) error {
-	w := t.subscribers[s]
-	if err := t.checkLimits(w, id, set); err != nil {
+	old := t.Subscription(s, id)
+	if err := t.Room(s, set.Parts()-old.Parts(), masksOf(set)-masksOf(old)); err != nil {
 		return err
 	}
+	w := t.subscribers[s]
 	if w == nil {
 		w = t.add(s)
 	}
-	w.replace(w.byID[id], set)
+	w.replace(old, set)
 	w.byID[id] = set
 	return nil
 }
 
-// checkLimits tells whether w, which may be nil, may hold set as id.
-func (t *Table) checkLimits(w *wants, id uint64, set tags.Set) error {
-	parts, masks := set.Parts(), masksOf(set)
-	if w != nil {
-		replaced := w.byID[id]
-		parts += w.parts - replaced.Parts()
-		masks += w.patterns - masksOf(replaced)
+// Room reports whether a subscriber may hold so many ranges and masks more than
+// it does, and so many masks among them. Fewer may be negative.
+//
+// Errors: ErrTooManyTags, wrapped.
+func (t *Table) Room(s Subscriber, parts, masks int) error {
+	if w := t.subscribers[s]; w != nil {
+		parts, masks = parts+w.parts, masks+w.patterns
 	}
 	if limit := cmp.Or(t.Limit, MaxParts); parts > limit {
 		return fmt.Errorf("%w: %d ranges and masks, limit %d: subscribe to ranges instead of single tags", ErrTooManyTags, parts, limit)
@@ -111,19 +116,19 @@ func (t *Table) add(s Subscriber) *wants {
 func (w *wants) replace(old, set tags.Set) {
 	w.stale = true
 	w.parts += set.Parts() - old.Parts()
+	var added, removed []span
 	before, after := rangesOf(old), rangesOf(set)
 	for len(before) > 0 || len(after) > 0 {
 		switch {
 		case len(before) == 0 || len(after) > 0 && after[0].less(before[0]):
-			w.covered.change(after[0].lo, after[0].hi, 1)
-			after = after[1:]
+			added, after = append(added, after[0]), after[1:]
 		case len(after) == 0 || before[0].less(after[0]):
-			w.covered.change(before[0].lo, before[0].hi, -1)
-			before = before[1:]
+			removed, before = append(removed, before[0]), before[1:]
 		default:
 			before, after = before[1:], after[1:]
 		}
 	}
+	w.covered.changeAll(added, removed)
 	for value, mask := range old.Masks() {
 		w.countMask(value, mask, -1)
 	}
@@ -199,16 +204,16 @@ func (t *Table) Unsubscribe(s Subscriber, id uint64) (set tags.Set, ok bool) {
 	return set, true
 }
 
-// Remove forgets a subscriber and returns what it wanted.
-func (t *Table) Remove(s Subscriber) tags.Set {
+// Remove forgets a subscriber and returns the sets of its subscriptions.
+func (t *Table) Remove(s Subscriber) []tags.Set {
 	w := t.subscribers[s]
 	if w == nil {
-		return tags.Set{}
+		return nil
 	}
 	delete(t.subscribers, s)
 	i, _ := slices.BinarySearch(t.order, s)
 	t.order = slices.Delete(t.order, i, i+1)
-	return w.union()
+	return slices.Collect(maps.Values(w.byID))
 }
 
 // Subscription returns the set of a subscription; empty if there is none.
@@ -226,6 +231,23 @@ func (t *Table) Set(s Subscriber) tags.Set {
 		return w.union()
 	}
 	return tags.Set{}
+}
+
+// Sets appends the sets of the subscriptions of a subscriber to dst.
+func (t *Table) Sets(dst []tags.Set, s Subscriber) []tags.Set {
+	if w := t.subscribers[s]; w != nil {
+		dst = slices.AppendSeq(dst, maps.Values(w.byID))
+	}
+	return dst
+}
+
+// Size returns how many ranges and masks the subscriptions of a subscriber have,
+// each counted for itself, and how many of these are masks.
+func (t *Table) Size(s Subscriber) (parts, masks int) {
+	if w := t.subscribers[s]; w != nil {
+		parts, masks = w.parts, w.patterns
+	}
+	return parts, masks
 }
 
 // Has tells whether a subscriber wants anything.

@@ -115,7 +115,7 @@ func TestTableDoesWhatAMapDoes(t *testing.T) {
 			},
 			"remove": func(t *rapid.T) {
 				s := subscriber.Draw(t, "s")
-				got := table.Remove(s)
+				got := tags.Union(table.Remove(s)...)
 				checkSameTags(t, "removed", got, func(tag tags.Tag) bool { return model.wants(s, tag) })
 				delete(model, s)
 			},
@@ -155,6 +155,11 @@ func checkTable(t *rapid.T, table *subscription.Table, model tableModel) {
 				t.Fatalf("subscription %d of %d: got %q, want %q", id, s, got, model[s][id])
 			}
 		}
+		parts, masks := model.size(s, 0, tags.Set{})
+		if gotParts, gotMasks := table.Size(s); gotParts != parts || gotMasks != masks {
+			t.Fatalf("size of %d: got %d parts with %d masks, want %d with %d", s, gotParts, gotMasks, parts, masks)
+		}
+		checkSameTags(t, "sets", tags.Union(table.Sets(nil, s)...), func(tag tags.Tag) bool { return model.wants(s, tag) })
 		checkSameTags(t, "set", table.Set(s), func(tag tags.Tag) bool { return model.wants(s, tag) })
 	}
 	checkSameTags(t, "union", table.Union(), func(tag tags.Tag) bool {
