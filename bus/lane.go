@@ -15,7 +15,12 @@ type lane struct {
 	id     subscription.Subscriber // in routes and in the table
 	number uint16                  // on the wire
 	policy Policy
-	limit  int64 // of pinned
+	limit  int64  // of pinned
+	mark   uint64 // see routes
+
+	// transit are the sets of subscriptions that change, while what they do not
+	// want any more is taken off the routes; Publisher.mu.
+	transit []change
 
 	account *laneAccount // what it did not get
 
@@ -91,8 +96,8 @@ func (n *lane) enqueue(p *page) {
 	l := n.link
 	l.mu.Lock()
 	if l.dead {
+		n.dropped += uint64(p.messages)
 		l.mu.Unlock()
-		l.pub.undelivered.Add(uint64(p.messages))
 		p.receipt.settle(ErrReceiverLost, true)
 		n.drop(p)
 		return
@@ -149,10 +154,10 @@ func (n *lane) busy() bool {
 	return !l.dead && (n.queue.len() > 0 || l.inFlightBytes >= l.pub.window)
 }
 
-// subscribed puts the positions and the acknowledgement of a subscription into
-// a queue, in front of the pages that are held back, and before them what is
-// known to be lost of its tags.
-func (n *lane) subscribed(queue *ring[item], id uint64, j joined) {
+// told puts into a queue where tags stand that a subscription has made active, in
+// front of the pages that are held back, and before that what is known to be lost
+// of them.
+func (n *lane) told(queue *ring[item], id uint64, j joined) {
 	j.totals.all(func(cause subscription.Cause, counts []subscription.Position) {
 		for list := range positionLists(counts) {
 			n.link.sendIn(queue, n, &subscription.Lost{Lane: n.number, Cause: cause, List: list, Total: true})
@@ -161,7 +166,6 @@ func (n *lane) subscribed(queue *ring[item], id uint64, j joined) {
 	for list := range positionLists(j.positions) {
 		n.link.sendIn(queue, n, &subscription.Positions{ID: id, List: list})
 	}
-	n.link.sendIn(queue, n, &subscription.Subscribed{ID: id})
 }
 
 // finals sends the final positions of tags.

@@ -43,6 +43,13 @@ type link struct {
 	fault      error // why this side has closed, or will
 	pulse      pulse
 	stalled    bool // reported
+	pausing    int  // reasons not to read, see pause
+	jobs       ring[linkJob]
+	working    bool // paused for the jobs
+	torn       bool // a job was given up: routes may lead here that no subscription wants
+	unrouting  bool // being taken out of the routes, for good
+	unrouted   bool
+	afterwards []func() // when it is
 	partID     uint64
 	part       []byte // parts of a subscription's set received so far
 	standing   standing
@@ -197,9 +204,9 @@ func (l *link) ready() {
 	l.mu.Unlock()
 }
 
-// kill drops everything queued, because the connection has ended, and returns
-// how many messages that were. Loop only.
-func (l *link) kill() (dropped uint64) {
+// kill drops everything queued, because the connection has ended. What comes until
+// the lanes are out of all routes is dropped as it comes. Loop only.
+func (l *link) kill() {
 	l.mu.Lock()
 	l.dead = true
 	queues := []*ring[item]{&l.inFlight}
@@ -210,8 +217,9 @@ func (l *link) kill() (dropped uint64) {
 	for _, q := range queues { // nobody else touches them once dead is set
 		for q.len() > 0 {
 			if i := q.pop(); i.page != nil {
-				dropped += uint64(i.page.messages)
+				l.mu.Lock()
 				i.lane.dropped += uint64(i.page.messages)
+				l.mu.Unlock()
 				if q != &l.inFlight {
 					l.forsake(i.page.receipt, ErrReceiverLost)
 				}
@@ -220,7 +228,16 @@ func (l *link) kill() (dropped uint64) {
 		}
 	}
 	l.abandon()
-	return dropped
+}
+
+// dropped returns how many messages were dropped with the connection.
+func (l *link) dropped() (n uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, lane := range l.lanes {
+		n += lane.dropped
+	}
+	return n
 }
 
 // fail closes the connection for a fault of the peer. Loop only.

@@ -31,6 +31,9 @@ func (l *link) tick(now time.Time, late time.Duration) {
 	if l.state != linkReady || l.fault != nil {
 		return
 	}
+	if l.pausing > 0 {
+		l.pulse.heard = true // nothing can be heard now
+	}
 	if err := l.pulse.listen(h, now, late); err != nil {
 		l.pub.silent.Add(1)
 		l.end(err)

@@ -185,20 +185,17 @@ func (out *outlet) report(duplicate *DuplicateError) {
 	}
 }
 
-// otherOwner tells which subscription of a group asks for tags that another
-// receiver of a sender has. mu is held.
-func (p *Publisher) otherOwner(l *link, group []wish) (id uint64, duplicate *DuplicateError) {
+// otherOwner returns the tags of a set, which a receiver of a sender asks for, that
+// another receiver has. mu is held.
+func (p *Publisher) otherOwner(l *link, set tags.Set) *DuplicateError {
 	if p.sender == nil {
-		return 0, nil
+		return nil
 	}
-	for i := range group {
-		if duplicate = p.duplicate(l, group[i].set); duplicate != nil {
-			duplicate.Second = l.peer
-			return group[i].request.ID, duplicate
-		}
+	duplicate := p.duplicate(l, set)
+	if duplicate != nil {
+		duplicate.Second = l.peer
 	}
-	l.outlet.alarmed = ""
-	return 0, nil
+	return duplicate
 }
 
 // oneLane refuses a subscription to tags that the same receiver of a sender has

@@ -10,12 +10,12 @@ type owner struct {
 	set      tags.Set
 }
 
-// handOver notes that the receiver of a link owns a set. Of the tags that
-// another one had before, the cache forgets all: it has been handled there, or
-// may have been. mu is held.
-func (p *Publisher) handOver(l *link, set tags.Set) {
+// handOver notes that the receiver of a link owns a set, and returns the tags of
+// which another one had some before. Of these the cache is to forget all: it has
+// been handled there, or may have been. mu is held.
+func (p *Publisher) handOver(l *link, set tags.Set) (lost []tags.Set) {
 	if p.sender == nil || p.cache == nil {
-		return
+		return nil
 	}
 	own := owner{instance: l.peer.Instance, set: set}
 	others := p.sender.owners[:0]
@@ -29,7 +29,7 @@ func (p *Publisher) handOver(l *link, set tags.Set) {
 			if err != nil {
 				both = set // more than need be
 			}
-			p.forgetCached(both)
+			lost = append(lost, both)
 			if left, err := o.set.Without(set); err == nil {
 				o.set = left // otherwise it is forgotten again the next time
 			}
@@ -40,15 +40,12 @@ func (p *Publisher) handOver(l *link, set tags.Set) {
 	}
 	clear(p.sender.owners[len(others):])
 	p.sender.owners = append(others, own)
+	return lost
 }
 
-// forgetCached empties the cache of the tags of a set. mu is held.
-func (p *Publisher) forgetCached(set tags.Set) {
-	p.eachRoute(set, false, func(r *route, entries []*tagEntry[tagState]) {
-		r.lock()
-		defer r.unlock()
-		for _, e := range entries {
-			p.cache.empty(e.value.line)
-		}
-	})
+// forgetCached empties the cache of the next tags of a walk, those in one of sets.
+// mu is held.
+func (p *Publisher) forgetCached(w *walk, sets []tags.Set, budget int) (steps int, done bool) {
+	return p.eachLocked(w, budget, func(e *tagEntry[tagState]) bool { return containsTag(sets, e.tag) }, func(*stream) {},
+		func(e *tagEntry[tagState]) { p.cache.empty(e.value.line) })
 }

@@ -57,11 +57,17 @@ type Publisher struct {
 	links   map[*link]struct{}
 	lanes   map[subscription.Subscriber]*lane
 	freeIDs []subscription.Subscriber
-	routes  map[string]*route
-	changed chan struct{} // closed and replaced when a subscription changes
+	routes  routes
+	known   []*tagEntry[tagState] // all of tags, the oldest first
+	changed chan struct{}         // closed and replaced when a subscription changes
 	state   publisherState
 	cutOff  int                       // connections that ended while draining with messages unsent
 	streams atomic.Pointer[[]*stream] // written under mu
+
+	changing map[*lane]struct{} // those that have a transit
+	shifts   []shift            // memory for shift
+	locked   []*stream          // by lockAll
+	locking  uint64             // rounds of lockAll
 
 	accounts accounts // under mu
 
@@ -92,6 +98,10 @@ type Publisher struct {
 	stalled atomic.Uint64
 	dry     atomic.Bool // a publisher found the pool empty, and was told of no room since
 
+	chores  chores      // loop only
+	busy    ring[*link] // those that have jobs, in turn; loop only
+	serving bool        // the chore for them has not ended; loop only
+
 	sender      *Sender            // whose part this is, or nil
 	hello       helloDeadlines     // loop only
 	heart       heartbeat          // loop only
@@ -116,6 +126,7 @@ type tagState struct {
 	count   uint64
 	line    uint32 // of the cache
 	removed bool   // by RemoveTags; guarded as count is
+	moving  bool   // to another route; Publisher.mu
 }
 
 // NewPublisher opens a publisher: it listens for subscribers and announces its
@@ -161,7 +172,7 @@ func newPublisher(cfg PublisherConfig) (*Publisher, error) {
 		links:       make(map[*link]struct{}),
 		connections: make(map[*link]struct{}),
 		lanes:       make(map[subscription.Subscriber]*lane),
-		routes:      make(map[string]*route),
+		changing:    make(map[*lane]struct{}),
 		changed:     make(chan struct{}),
 		drained:     make(chan struct{}),
 		closer:      closer{ended: make(chan struct{})},
@@ -187,6 +198,7 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 	}
 	p.loop = p.backend.Loop()
 	p.loans.loop = p.loop
+	p.chores = newChores(p.loop.Post)
 	if p.flushTimer, err = p.loop.NewTimer(p.flushFunc); err != nil {
 		return err
 	}

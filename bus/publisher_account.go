@@ -7,21 +7,28 @@ import (
 	"tagbus/subscription"
 )
 
-// supersede ends an older connection of the same subscriber, which has not
-// been noticed yet to be dead. From here on nothing is counted for it.
-func (p *Publisher) supersede(l *link) {
-	p.mu.Lock()
-	old := p.accounts.connected(l.peer.Instance)
-	p.mu.Unlock()
-	if old == nil {
-		return
+// superseding returns the job that ends an older connection of the same
+// subscriber, which has not been noticed yet to be dead, and then calls f. From
+// there on nothing is counted for the older one.
+func (p *Publisher) superseding(l *link, f func()) chore {
+	return func(int) (steps int, done bool) {
+		p.mu.Lock()
+		old := p.accounts.connected(l.peer.Instance)
+		p.mu.Unlock()
+		if old == nil || old.unrouted {
+			f()
+			return 1, true
+		}
+		if !old.unrouting {
+			p.unroute(old, func() {})
+			old.state = linkLeaving
+			if old.fault == nil {
+				old.fault = errSuperseded
+			}
+			_ = old.ep.Close()
+		}
+		return 1, false // its jobs have turns, too
 	}
-	p.unroute(old)
-	old.state = linkLeaving
-	if old.fault == nil {
-		old.fault = errSuperseded
-	}
-	_ = old.ep.Close()
 }
 
 var errSuperseded = errors.New("bus: the subscriber has connected again")

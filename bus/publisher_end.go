@@ -28,6 +28,9 @@ func (p *Publisher) close() error {
 	p.hello.close()
 	p.heart.close()
 	if p.backend != nil {
+		if p.loop.OnLoop() || !p.loop.Post(p.abortJobs) {
+			p.abortJobs() // on the loop, or there is none any more
+		}
 		errs = append(errs, p.backend.Close())
 	}
 	errs = append(errs, p.leave())
@@ -100,7 +103,7 @@ func (p *Publisher) Drain(ctx context.Context) error {
 	p.mu.Lock()
 	p.noteDrained()
 	for l := range p.links {
-		p.loop.Post(func() { p.goodbye(l) })
+		p.loop.Post(l.sayGoodbye)
 	}
 	p.mu.Unlock()
 	select {
@@ -112,17 +115,6 @@ func (p *Publisher) Drain(ctx context.Context) error {
 		p.mu.Unlock()
 		return errors.Join(err, fmt.Errorf("bus: drain: subscribers that have not received everything: %d: %w", left, context.Cause(ctx)))
 	}
-}
-
-// goodbye tells a subscriber the final positions. Loop only.
-func (p *Publisher) goodbye(l *link) {
-	for _, n := range l.lanes {
-		p.mu.Lock()
-		positions := p.finalPositions(n)
-		p.mu.Unlock()
-		n.finals(positions)
-	}
-	l.goodbye()
 }
 
 // drainResult says how draining ended that no subscriber is waited for any

@@ -49,18 +49,31 @@ func (p publisherHandler) OnConnectionRefused(netip.AddrPort, error) {}
 
 // OnConnectionClosed implements netio.Handler.
 func (p publisherHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
-	l := ep.Context().(*link)
-	p.hello.remove(ep)
+	p.closed(ep.Context().(*link), cause, func() {})
+}
+
+// closed cleans up after a connection, and then calls after.
+func (p *Publisher) closed(l *link, cause error, after func()) {
+	p.hello.remove(l.ep)
 	delete(p.connections, l)
 	p.heart.leave()
-	p.unroute(l)
-	dropped := l.kill()
+	l.kill()
+	p.roomFreed()
+	p.unroute(l, func() {
+		p.left(l, cause)
+		after()
+	})
+}
+
+// left forgets a subscriber whose connection has ended, and to which no route
+// leads any more.
+func (p *Publisher) left(l *link, cause error) {
+	dropped := l.dropped()
 	if !l.owed { // it had unsubscribed: what was on its way is nobody's loss
 		dropped, cause = 0, nil
 	}
 	p.undelivered.Add(dropped)
 	p.forget(l, dropped)
-	p.roomFreed()
 	if cause == nil {
 		cause = l.fault
 	}
@@ -134,10 +147,11 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		l.refuse(err)
 		return
 	}
-	p.supersede(l)
-	l.sendControl(&l.control, item{control: answer})
-	l.admitted(h.BeatMillis)
-	p.event(Event{Kind: Connected, Peer: l.peer})
+	l.begin(linkJob{run: p.superseding(l, func() {
+		l.sendControl(&l.control, item{control: answer})
+		l.admitted(h.BeatMillis)
+		p.event(Event{Kind: Connected, Peer: l.peer})
+	}), abort: func() {}})
 }
 
 // peerOf returns who has said hello.
@@ -167,20 +181,6 @@ func (p *Publisher) admit(l *link, h subscription.Hello) error {
 	}
 	p.links[l] = struct{}{}
 	return nil
-}
-
-// unroute takes a subscriber out of all routes.
-func (p *Publisher) unroute(l *link) {
-	l.mu.Lock()
-	l.closing = true
-	l.mu.Unlock()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, n := range l.lanes {
-		wanted := p.table.Remove(n.id)
-		p.reroute(n, nil, change{before: wanted})
-		l.owed = l.owed || !wanted.IsEmpty()
-	}
 }
 
 // forget frees the numbers of a subscriber. Nothing points to it any more.
@@ -222,7 +222,7 @@ func (p *Publisher) onControl(l *link, data []byte) {
 			l.fail(fmt.Errorf("%w: unsubscribes within a group of subscriptions", ErrProtocol))
 			return
 		}
-		p.unsubscribe(l, m.ID)
+		l.unsubscribe(m.ID)
 	case *subscription.Missed:
 		p.onMissed(l, m)
 	case *subscription.Beat: // that something came is noted already
@@ -231,24 +231,6 @@ func (p *Publisher) onControl(l *link, data []byte) {
 	default:
 		l.fail(fmt.Errorf("%w: a subscriber does not send %v", ErrProtocol, m.Kind()))
 	}
-}
-
-// unsubscribe ends a subscription and acknowledges that, whether there was one
-// or not: the peer must not wait for ever.
-func (p *Publisher) unsubscribe(l *link, id uint64) {
-	n := l.subs[id]
-	if n == nil {
-		l.send(nil, &subscription.Unsubscribed{ID: id})
-		return
-	}
-	delete(l.subs, id)
-	p.mu.Lock()
-	set, _ := p.table.Unsubscribe(n.id, id)
-	p.reroute(n, nil, change{before: set})
-	p.notifyChanged()
-	p.mu.Unlock()
-	l.send(n, &subscription.Unsubscribed{ID: id})
-	p.event(Event{Kind: Unsubscribed, Peer: l.peer, Tags: set})
 }
 
 // notifyChanged wakes WaitSubscribers. mu is held.

@@ -77,7 +77,7 @@ func (p *Publisher) lane(l *link, m *subscription.Subscribe, policy Policy) *lan
 	if n := l.lane(m.Lane); n != nil {
 		return n
 	}
-	n := &lane{link: l, number: m.Lane, policy: policy, limit: p.laneLimit(m)}
+	n := &lane{link: l, number: m.Lane, policy: policy, limit: p.laneLimit(m), mark: newMark()}
 	if last := len(p.freeIDs) - 1; last >= 0 {
 		n.id, p.freeIDs = p.freeIDs[last], p.freeIDs[:last]
 	} else {

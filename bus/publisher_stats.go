@@ -87,7 +87,8 @@ func (p *Publisher) Stats() PublisherStats {
 		l.mu.Lock()
 		for _, n := range l.lanes {
 			lane := n.account.state()
-			lane.Parts, lane.Queued, lane.Limit = p.table.Set(n.id).Parts(), int(n.pinned.Load()), int(n.limit)
+			lane.Parts, _ = p.table.Size(n.id)
+			lane.Queued, lane.Limit = int(n.pinned.Load()), int(n.limit)
 			lane.Sent += n.sentMessages
 			state.Parts += lane.Parts
 			state.Queued += lane.Queued

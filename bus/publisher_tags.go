@@ -43,16 +43,12 @@ func (p *Publisher) AddTags(set tags.Set) error {
 		return err
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.served = p.served.Union(set)
-	p.eachRoute(set, true, func(r *route, entries []*tagEntry[tagState]) {
-		r.lock()
-		for _, e := range entries {
-			e.value.removed = false
-		}
-		r.unlock()
-		p.removed -= len(entries)
-	})
+	p.mu.Unlock()
+	p.eachKnown(set, true, (*stream).sealPage, func(e *tagEntry[tagState]) {
+		e.value.removed = false
+		p.removed--
+	}, func() {})
 	return nil
 }
 
@@ -105,54 +101,85 @@ func (p *Publisher) announce(set tags.Set, since time.Time) error {
 // and tells the subscribers their final positions.
 func (p *Publisher) retire(left, set tags.Set) error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.state != publisherOpen {
+		p.mu.Unlock()
 		return ErrClosed
 	}
 	p.served = left
+	p.mu.Unlock()
 	finals := make(map[*lane][]subscription.Position)
-	p.eachRoute(set, false, func(r *route, entries []*tagEntry[tagState]) {
-		for _, s := range r.streams {
-			s.mu.Lock()
-			s.seal()
-			if s.solo != nil {
-				s.solo.tell() // else it would show only as missing
-			}
+	p.eachKnown(set, false, (*stream).sealAll, func(e *tagEntry[tagState]) {
+		e.value.removed = true
+		p.removed++
+		if p.cache != nil {
+			p.cache.empty(e.value.line)
 		}
-		var positions []subscription.Position
-		for _, e := range entries {
-			e.value.removed = true
-			if p.cache != nil {
-				p.cache.empty(e.value.line)
-			}
-			if e.value.count > 0 {
-				positions = append(positions, subscription.Position{Tag: e.tag, Count: e.value.count})
-			}
+		if e.value.count == 0 {
+			return
 		}
-		r.unlock()
-		p.removed += len(entries)
-		for _, n := range r.lanes {
-			finals[n] = append(finals[n], positions...)
+		for _, n := range e.value.route.Load().lanes {
+			finals[n] = append(finals[n], subscription.Position{Tag: e.tag, Count: e.value.count})
 		}
+	}, func() {
+		for n, positions := range finals {
+			slices.SortFunc(positions, comparePositions)
+			n.finals(positions)
+		}
+		clear(finals)
 	})
-	for n, positions := range finals {
-		slices.SortFunc(positions, comparePositions)
-		n.finals(positions)
-	}
 	return nil
 }
 
-// eachRoute calls f with the known tags of set, removed or not, that have the
-// same route. mu is held.
-func (p *Publisher) eachRoute(set tags.Set, removed bool, f func(*route, []*tagEntry[tagState])) {
-	byRoute := make(map[*route][]*tagEntry[tagState])
-	p.candidates([]change{{after: set}}, func(e *tagEntry[tagState]) {
-		if set.Contains(e.tag) && e.value.removed == removed { // written under mu only
-			r := e.value.route.Load()
-			byRoute[r] = append(byRoute[r], e)
-		}
-	})
-	for r, entries := range byRoute {
-		f(r, entries)
+// sealAll ends all that is under construction, and tells what was left out: else it
+// would show only as missing. mu is held.
+func (s *stream) sealAll() {
+	s.seal()
+	if s.solo != nil {
+		s.solo.tell()
 	}
+}
+
+// eachKnown calls f for the known tags of set, removed or not, while their streams
+// are locked, for some of them at a time; others publish, and the loop works, in
+// between. sealed is called for each stream first, and after when it is unlocked.
+func (p *Publisher) eachKnown(set tags.Set, removed bool, sealed func(*stream), f func(*tagEntry[tagState]), after func()) {
+	p.mu.Lock()
+	w := p.newWalk(set)
+	p.mu.Unlock()
+	for done := false; !done; {
+		p.mu.Lock()
+		_, done = p.eachLocked(&w, sliceSteps, func(e *tagEntry[tagState]) bool {
+			return e.value.removed == removed && set.Contains(e.tag) // removed is written under mu only
+		}, sealed, f)
+		after()
+		p.mu.Unlock()
+	}
+}
+
+// eachLocked calls f for those of the next tags of a walk that it concerns, while
+// their streams are locked. mu is held.
+func (p *Publisher) eachLocked(w *walk, budget int, concerns func(*tagEntry[tagState]) bool, sealed func(*stream), f func(*tagEntry[tagState])) (steps int, done bool) {
+	var entries []*tagEntry[tagState]
+	p.locking++
+	_, done = w.visit(budget, func(e *tagEntry[tagState]) bool {
+		steps++
+		if concerns(e) {
+			r := e.value.route.Load()
+			steps += shiftSteps + len(r.lanes)
+			entries = append(entries, e)
+			p.lockLater(r)
+		}
+		return len(entries) < maxShifts && steps < budget
+	})
+	p.lockAll(sealed)
+	for _, e := range entries {
+		f(e)
+	}
+	p.unlockStreams()
+	return max(steps, 1), done
+}
+
+// containsTag reports whether a tag is in one of some sets.
+func containsTag(sets []tags.Set, tag tags.Tag) bool {
+	return slices.ContainsFunc(sets, func(set tags.Set) bool { return set.Contains(tag) })
 }

@@ -11,39 +11,22 @@ import (
 // back. The position that the acknowledgement tells is that before the first
 // of them, so that they are counted as all others.
 //
-// The order of things: plan (replay_plan.go) decides how many messages of each tag there is room
-// for and reserves that. take copies those of one tag, while nobody can publish
+// The order of things: measure (replay_plan.go) looks at each tag, plan decides how
+// many messages of each there is room for and reserves that. take copies those of one tag, while nobody can publish
 // it. finish gives back what is left of the room.
 type replay struct {
 	pub    *Publisher
 	lane   *lane
 	claims claims
 
+	layers   []replayLayer   // of what would be sent if there were room
 	most     uint32          // messages of a tag that there is room for
 	spare    []*netio.Buffer // the room
 	writer   pageWriter
 	page     *page   // under construction
 	pages    []*page // complete, in order
 	messages uint64
-}
-
-// newReplay returns nil if a group of subscriptions has nothing to replay in a
-// lane. Loop only.
-func (p *Publisher) newReplay(n *lane, group []wish) *replay {
-	if p.cache == nil {
-		return nil
-	}
-	r := &replay{pub: p, lane: n}
-	for i := range group {
-		if w := &group[i]; w.request.Lane == n.number {
-			r.claims.add(w)
-		}
-	}
-	if r.claims.isEmpty() {
-		return nil
-	}
-	r.claims.sort()
-	return r
+	counted  uint64 // of these, those that copied has returned
 }
 
 // wanted returns how many messages of a tag the subscriber should get. What it
@@ -158,4 +141,17 @@ func (r *replay) finish() []*page {
 	r.spare = nil
 	r.pub.replayed.Add(r.messages)
 	return r.pages
+}
+
+// copied returns how many messages were copied since the last call.
+func (r *replay) copied() (n uint64) {
+	n, r.counted = r.messages-r.counted, r.messages
+	return n
+}
+
+// abandon gives back all room, because the connection ends.
+func (r *replay) abandon() {
+	for _, pg := range r.finish() {
+		r.lane.drop(pg)
+	}
 }

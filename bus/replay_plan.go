@@ -1,9 +1,5 @@
 package bus
 
-import (
-	"slices"
-)
-
 // replayLayer is what the messages of all tags take that are the nth newest of
 // their tag.
 type replayLayer struct {
@@ -13,29 +9,16 @@ type replayLayer struct {
 	others  int
 }
 
-// plan finds out how many messages of each tag there is room for: as many of
-// one tag as of another, so that all have their newest. moves are the tags whose
-// routes are about to change. mu is held.
-func (r *replay) plan(moves map[*route][]*tagEntry[tagState]) {
-	if r == nil {
-		return
-	}
+// plan finds out how many messages of each tag that was measured there is room for:
+// as many of one tag as of another, so that all have their newest. mu is held.
+func (r *replay) plan() {
 	room := r.room()
 	if room <= 0 {
 		return
 	}
-	var layers []replayLayer
-	for from, entries := range moves {
-		if slices.Contains(from.lanes, r.lane) {
-			continue // it leaves
-		}
-		for _, e := range entries {
-			layers = r.measure(layers, from.streams[0], e)
-		}
-	}
 	var sum replayLayer
 	pages := 0
-	for _, l := range layers {
+	for _, l := range r.layers {
 		sum.bytes, sum.pages, sum.others = sum.bytes+l.bytes, sum.pages+l.pages, sum.others+l.others
 		sum.largest = max(sum.largest, l.largest)
 		n := sum.most(r.pageRoom())
@@ -45,9 +28,10 @@ func (r *replay) plan(moves map[*route][]*tagEntry[tagState]) {
 		pages = n
 		r.most++
 	}
-	if len(layers) > 0 && r.most == 0 { // not even one of each: those that come first
+	if len(r.layers) > 0 && r.most == 0 { // not even one of each: those that come first
 		r.most, pages = 1, room
 	}
+	r.layers = nil
 	r.reserve(pages)
 }
 
@@ -62,21 +46,25 @@ func (l *replayLayer) most(pageRoom int) (pages int) {
 	return pages
 }
 
-// measure adds the messages of a tag to the layers.
-func (r *replay) measure(layers []replayLayer, s *stream, e *tagEntry[tagState]) []replayLayer {
+// measure adds the messages of a tag to the layers, as far as there can be room for
+// as many. It returns what that has cost. mu is held.
+func (r *replay) measure(e *tagEntry[tagState]) (steps int) {
+	s := e.value.route.Load().streams[0]
 	s.mu.Lock()
 	want := r.wanted(e.tag, e.value.count)
 	s.mu.Unlock()
+	room := max(r.room(), 0)
 	c := r.pub.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	line := c.lines[e.value.line]
+	n := min(uint64(want), uint64(line.count), uint64(room*(1+r.pageRoom()/maxRecordOverhead)))
 	m := line.last
-	for i := range min(want, line.count) {
-		if int(i) == len(layers) {
-			layers = append(layers, replayLayer{})
+	for i := range int(n) {
+		if i == len(r.layers) {
+			r.layers = append(r.layers, replayLayer{})
 		}
-		l := &layers[i]
+		l := &r.layers[i]
 		if cost, pages := r.cost(m); cost > r.pageRoom()/3 {
 			l.pages += pages
 			l.others++
@@ -86,7 +74,7 @@ func (r *replay) measure(layers []replayLayer, s *stream, e *tagEntry[tagState])
 		}
 		m = c.blocks[m].before
 	}
-	return layers
+	return r.claims.steps() + int(n)/4
 }
 
 // cost returns the bytes that a message surely takes at most in a page, and the

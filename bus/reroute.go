@@ -8,153 +8,163 @@ import (
 	"tagbus/tags"
 )
 
-// change is a subscription whose set has become another.
-type change struct{ before, after tags.Set }
+// Tags move from route to route when a lane begins or ceases to want them: a few at
+// a time, so that neither the loop nor a publishing goroutine waits for long. The
+// pages under construction are sealed first, so that the order of each tag holds:
+// what was published before the move is queued before it.
 
-// joined is where the tags that a lane newly wants stand, ascending, and what
-// is known to be lost of them.
+// shift is a tag that moves.
+type shift struct {
+	entry    *tagEntry[tagState]
+	from, to *route
+}
+
+const (
+	maxShifts  = 256 // tags that move together, while their streams are locked
+	shiftSteps = 8   // what one of them costs, beside the lanes of its route
+)
+
+// moveOff takes lane n off the next tags of a walk that it does not want any more.
+// mu is held.
+func (p *Publisher) moveOff(w *walk, n *lane, budget int) (steps int, done bool) {
+	steps, done = p.shift(w, n, false, budget, func(x *shift) {
+		x.from.forget(n, x.entry.tag)
+	})
+	p.roomFreed() // what waits for room of n need not any more
+	return steps, done
+}
+
+// joined is where tags that a lane newly wants stand, ascending, and what is known
+// to be lost of them.
 type joined struct {
 	positions []subscription.Position
 	totals    losses
 }
 
-// reroute moves the tags that lane n no longer wants, or newly wants, by these
-// changes of its subscriptions, to their new routes, and returns where those
-// stand that it newly wants. The pages under construction are sealed first, so
-// that the order of each tag holds: what was published before the move is queued
-// before it. If tags are newly wanted the lane is corked in between: the
-// acknowledgement comes behind the last message of the tags that go, and before
-// the first of those that come. What is replayed of these, if replayed is not
-// nil, and what was lost of them is taken at the moment of the move: before more
-// can be lost. mu is held.
-func (p *Publisher) reroute(n *lane, replayed *replay, changes ...change) (j joined) {
-	leaving, joining := p.moves(n, changes)
-	for from, entries := range leaving {
-		to := p.move(from, n, entries)
-		from.lock()
-		for _, e := range entries {
-			e.value.route.Store(to)
-			from.forget(n, e.tag)
+// moveTo gives lane n, which is corked, the next tags of a walk that it wants and has
+// not. What is replayed of these, if replayed is not nil, and what was lost of them
+// is taken at the moment of the move: before more can be lost. mu is held.
+func (p *Publisher) moveTo(w *walk, n *lane, replayed *replay, budget int) (j joined, steps int, done bool) {
+	steps, done = p.shift(w, n, true, budget, func(x *shift) {
+		if x.entry.value.count > 0 {
+			j.positions = append(j.positions, replayed.take(x.entry))
 		}
-		from.unlock()
-	}
-	if len(leaving) > 0 {
-		p.roomFreed() // whoever waits for room of n need not any more
-	}
-	if len(joining) > 0 {
-		n.cork()
-	}
-	replayed.plan(joining)
-	for from, entries := range joining {
-		to := p.move(from, n, entries)
-		from.lock()
-		for _, e := range entries {
-			if e.value.count > 0 {
-				j.positions = append(j.positions, replayed.take(e))
-			}
-			n.account.addTotal(&j.totals, e.tag)
-			e.value.route.Store(to)
-		}
-		from.unlock()
-	}
-	if len(leaving)+len(joining) > 0 {
-		p.collect()
-	}
+		n.account.addTotal(&j.totals, x.entry.tag)
+	})
 	slices.SortFunc(j.positions, comparePositions)
-	return j
+	return j, steps, done
 }
 
 func comparePositions(a, b subscription.Position) int { return cmp.Compare(a.Tag, b.Tag) }
 
-// move returns the route of tags that a lane joins or leaves. mu is held.
-func (p *Publisher) move(from *route, n *lane, entries []*tagEntry[tagState]) *route {
-	to := p.routeTo(toggled(from.lanes, n))
-	to.tags += len(entries)
-	return to
-}
-
-// moves takes the known tags off their routes that have lane n and must not
-// have it any more, or the other way round. mu is held.
-func (p *Publisher) moves(n *lane, changes []change) (leaving, joining map[*route][]*tagEntry[tagState]) {
-	leaving, joining = make(map[*route][]*tagEntry[tagState]), make(map[*route][]*tagEntry[tagState])
-	seen := make(map[tags.Tag]struct{}) // several subscriptions may have the same tag
-	p.candidates(changes, func(e *tagEntry[tagState]) {
-		r := e.value.route.Load()
-		has, wants := r.has(n), p.table.Wants(n.id, e.tag)
-		if has == wants {
-			return
+// shift moves the next tags of a walk to or off lane n, and calls f for each while
+// their streams are locked. mu is held.
+func (p *Publisher) shift(w *walk, n *lane, join bool, budget int, f func(*shift)) (steps int, done bool) {
+	shifts, step := p.shifts[:0], p.wantSteps(n)
+	_, done = w.visit(budget, func(e *tagEntry[tagState]) bool {
+		steps += step
+		if p.moves(n, e, join) {
+			from := e.value.route.Load()
+			p.routes.count(from, -1)
+			e.value.moving = true // a walk may come to it again
+			shifts = append(shifts, shift{entry: e, from: from})
+			steps += shiftSteps + len(from.lanes)/2
 		}
-		if _, twice := seen[e.tag]; len(changes) > 1 && twice {
-			return
-		}
-		if len(changes) > 1 {
-			seen[e.tag] = struct{}{}
-		}
-		r.tags--
-		if wants {
-			joining[r] = append(joining[r], e)
-		} else {
-			leaving[r] = append(leaving[r], e)
-		}
+		return len(shifts) < maxShifts && steps < budget
 	})
-	return leaving, joining
-}
-
-// candidates calls f for the known tags that some of the changes may concern:
-// looked up one by one, or if these are fewer, for all that are known. mu is
-// held.
-func (p *Publisher) candidates(changes []change, f func(*tagEntry[tagState])) {
-	var sets []tags.Set
-	left := uint64(p.tags.count)
-	for _, c := range changes {
-		added, removed, few := p.difference(c.before, c.after)
-		more, _ := added.Count()
-		less, _ := removed.Count()
-		if !few || more+less > left {
-			p.tags.all(f)
-			return
-		}
-		left -= more + less
-		sets = append(sets, added, removed)
+	for i := range shifts {
+		x := &shifts[i]
+		x.to = p.routeToggled(x.from, n)
+		p.routes.count(x.to, 1)
 	}
-	for _, set := range sets {
-		for tag := range set.All() {
-			if e := p.tags.entry(tag); e != nil {
-				f(e)
-			}
+	p.showStreams()
+	p.lockStreams(shifts)
+	for i := range shifts {
+		x := &shifts[i]
+		f(x)
+		x.entry.value.moving = false
+		x.entry.value.route.Store(x.to)
+	}
+	p.unlockStreams()
+	for i := range shifts {
+		if from := shifts[i].from; from.tags == 0 {
+			from.tags = -1 // dropped
+			p.drop(from)
 		}
 	}
+	p.showStreams()
+	clear(shifts)
+	p.shifts = shifts
+	return max(steps, 1), done
 }
 
-// has tells whether a route leads to lane n.
+// moves reports whether a tag is to move to lane n, or off it. mu is held.
+func (p *Publisher) moves(n *lane, e *tagEntry[tagState], join bool) bool {
+	return !e.value.moving && e.value.route.Load().has(n) != join && p.wants(n, e.tag) == join
+}
+
+// wants reports whether a lane wants a tag. mu is held.
+func (p *Publisher) wants(n *lane, tag tags.Tag) bool {
+	return p.table.Wants(n.id, tag) || n.keeps(tag)
+}
+
+// wantSteps returns what it costs to find that out.
+func (p *Publisher) wantSteps(n *lane) int {
+	_, masks := p.table.Size(n.id)
+	return 1 + (masks+len(n.transit))/8
+}
+
+// keeps reports whether a subscription that changes from one set to another has a
+// tag in both.
+func (n *lane) keeps(tag tags.Tag) bool {
+	for _, c := range n.transit {
+		if c.before.Contains(tag) && c.after.Contains(tag) {
+			return true
+		}
+	}
+	return false
+}
+
+// lockStreams keeps publishers off the routes from which tags move, with no page
+// under construction. mu is held.
+func (p *Publisher) lockStreams(shifts []shift) {
+	p.locking++
+	for i := range shifts {
+		p.lockLater(shifts[i].from)
+	}
+	p.lockAll((*stream).sealPage)
+}
+
+// lockLater adds the streams of a route to those that are going to be locked.
+func (p *Publisher) lockLater(r *route) {
+	for _, s := range r.streams {
+		if s.locking != p.locking {
+			s.locking = p.locking
+			p.locked = append(p.locked, s)
+		}
+	}
+}
+
+// lockAll locks the streams that were added, in the order in which all lock them,
+// and calls f for each.
+func (p *Publisher) lockAll(f func(*stream)) {
+	slices.SortFunc(p.locked, compareStreams)
+	for _, s := range p.locked {
+		s.mu.Lock()
+		f(s)
+	}
+}
+
+func (p *Publisher) unlockStreams() {
+	for _, s := range p.locked {
+		s.mu.Unlock()
+	}
+	clear(p.locked)
+	p.locked = p.locked[:0]
+}
+
+// has reports whether a route leads to lane n.
 func (r *route) has(n *lane) bool {
 	_, found := slices.BinarySearchFunc(r.lanes, n, compareLanes)
 	return found
-}
-
-func compareLanes(a, b *lane) int { return cmp.Compare(a.id, b.id) }
-
-// difference returns what after has more and less than before, if that is
-// fewer tags than are known: then it is quicker to look them up.
-func (p *Publisher) difference(before, after tags.Set) (added, removed tags.Set, few bool) {
-	added, err := after.Without(before)
-	if err != nil {
-		return added, removed, false
-	}
-	if removed, err = before.Without(after); err != nil {
-		return added, removed, false
-	}
-	more, _ := added.Count()
-	less, _ := removed.Count()
-	known := uint64(p.tags.count)
-	return added, removed, more <= known && less <= known-more
-}
-
-// toggled returns lanes with l added or, if it is there, removed.
-func toggled(lanes []*lane, l *lane) []*lane {
-	i, found := slices.BinarySearchFunc(lanes, l, compareLanes)
-	if found {
-		return slices.Delete(slices.Clone(lanes), i, i+1)
-	}
-	return slices.Insert(slices.Clone(lanes), i, l)
 }

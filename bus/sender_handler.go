@@ -73,13 +73,14 @@ func (h senderHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
 }
 
 // OnConnectionClosed implements netio.Handler.
-func (h senderHandler) OnConnectionClosed(ep netio.Endpoint, keys []netio.Key, cause error) {
-	out := ep.Context().(*link).outlet
-	h.publisherHandler.OnConnectionClosed(ep, keys, cause)
-	out.lost(cause)
-	for _, other := range h.sender.outlets { // one may have waited for a tag to become free
-		other.consider()
-	}
+func (h senderHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
+	l := ep.Context().(*link)
+	h.closed(l, cause, func() {
+		l.outlet.lost(cause)
+		for _, other := range h.sender.outlets { // one may have waited for a tag to become free
+			other.consider()
+		}
+	})
 }
 
 // OnData implements netio.Handler.

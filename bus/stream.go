@@ -28,7 +28,11 @@ type stream struct {
 	messages uint64
 	bytes    uint64
 
-	routes int // routes that use the stream; Publisher.mu
+	// Guarded by Publisher.mu.
+	mark, order uint64 // see routes
+	routes      int    // that lead to the stream
+	used        int    // of these, how many tags use
+	locking     uint64 // the last round of lockAll that it was in
 }
 
 // lock locks mu for who publishes. Who finds it locked lets other goroutines run

@@ -1,0 +1,166 @@
+package bus
+
+import (
+	"tagbus/subscription"
+)
+
+// The second half of subscribing: what comes when the old sets are gone.
+
+// enter is step 3. mu is held.
+func (g *subscribing) enter(budget int) (steps int, done bool) {
+	if g.at == 0 {
+		for _, e := range g.lanes {
+			e.lane.cork()
+			g.p.settle(e.lane)
+		}
+	}
+	return g.each(budget, func(w *wish) int {
+		if w.lane == nil { // it is new
+			if w.err = g.check(w); w.err == nil {
+				g.newLane(w)
+			}
+		}
+		if w.err == nil {
+			g.enterOne(w)
+		}
+		g.claim(w)
+		if w.err == nil {
+			if e := g.of(w.lane); e.id == 0 {
+				e.id = w.request.ID
+			}
+		}
+		return 2 * partSteps(w.set)
+	})
+}
+
+// newLane finds the lane of a new subscription, which it makes if there is none.
+func (g *subscribing) newLane(w *wish) {
+	w.lane = g.p.lane(g.l, w.request, w.policy)
+	before := len(g.lanes)
+	if g.of(w.lane); len(g.lanes) > before {
+		w.lane.cork()
+	}
+}
+
+// enterOne puts a subscription into the table.
+func (g *subscribing) enterOne(w *wish) {
+	p, e := g.p, g.of(w.lane)
+	known := g.l.subs[w.request.ID] != nil
+	e.parts, e.masks = e.parts-w.parts, e.masks-w.masks // what was reserved
+	if !known {
+		w.err = e.room(p, w.set.Parts(), masksOf(w.set))
+		e.comes = append(e.comes, w.set)
+	}
+	if w.err == nil {
+		w.err = p.table.Subscribe(w.lane.id, w.request.ID, w.set)
+	}
+	if w.err == nil {
+		g.l.subs[w.request.ID] = w.lane
+		g.lost = append(g.lost, p.handOver(g.l, w.set)...)
+	}
+}
+
+// claim notes what a subscription wants to have replayed.
+func (g *subscribing) claim(w *wish) {
+	n := g.l.lane(w.request.Lane)
+	if n == nil || g.p.cache == nil || len(w.stands) == 0 && w.request.Replay == 0 && !w.request.Resume {
+		return
+	}
+	e := g.of(n)
+	if e.replay == nil {
+		e.replay = &replay{pub: g.p, lane: n}
+	}
+	e.replay.claims.add(w)
+}
+
+// forget has the cache of a sender forget what another receiver has had. mu is held.
+func (g *subscribing) forget(budget int) (steps int, done bool) {
+	if len(g.lost) == 0 {
+		return 0, true
+	}
+	if g.at == 0 {
+		g.at, g.walk = 1, g.p.newWalk(g.lost...)
+	}
+	return g.p.forgetCached(&g.walk, g.lost, budget)
+}
+
+// join is step 4. mu is held.
+func (g *subscribing) join(budget int) (steps int, done bool) {
+	return g.eachLane(budget, func(e *entering, budget int) (int, bool) {
+		if !e.begun {
+			e.begun, e.walk = true, g.p.newWalk(e.comes...)
+		}
+		if e.replay != nil && !e.planned {
+			steps, done := g.measure(e, budget)
+			if e.planned = done; done {
+				e.replay.plan()
+				e.begun = false
+			}
+			return steps, false
+		}
+		j, steps, done := g.p.moveTo(&e.walk, e.lane, e.replay, budget)
+		e.lane.told(g.queue(e.lane), e.id, j)
+		if e.replay != nil {
+			steps += int(e.replay.copied()) + steps*e.replay.claims.steps()
+		}
+		return steps, done
+	})
+}
+
+// measure looks at what is to be replayed of the next tags.
+func (g *subscribing) measure(e *entering, budget int) (steps int, done bool) {
+	_, done = e.walk.visit(budget, func(entry *tagEntry[tagState]) bool {
+		if steps++; g.p.moves(e.lane, entry, true) {
+			steps += e.replay.measure(entry)
+		}
+		return steps < budget
+	})
+	return steps, done
+}
+
+// queue returns where the answers for a lane go: when nothing else is on its way
+// before all pages, whatever their lane.
+func (g *subscribing) queue(n *lane) *ring[item] {
+	if g.first {
+		return &g.l.control
+	}
+	return &n.queue
+}
+
+// answer is the first part of step 5. mu is held.
+func (g *subscribing) answer(budget int) (steps int, done bool) {
+	return g.each(budget, func(w *wish) int {
+		if w.err != nil {
+			g.l.refuseSubscription(w)
+		} else {
+			g.l.sendIn(g.queue(w.lane), w.lane, &subscription.Subscribed{ID: w.request.ID})
+		}
+		return answerSteps
+	})
+}
+
+const answerSteps = 8 // a control message, or an event
+
+// uncork is the second part of step 5. mu is held.
+func (g *subscribing) uncork(int) (steps int, done bool) {
+	for _, e := range g.lanes {
+		e.lane.uncork(e.replay.finish())
+	}
+	if g.l.outlet != nil {
+		g.l.outlet.alarmed = ""
+	}
+	g.p.notifyChanged()
+	return len(g.lanes), true
+}
+
+// report is the last part of step 5.
+func (g *subscribing) report(budget int) (steps int, done bool) {
+	return g.each(budget, func(w *wish) int {
+		kind := Subscribed
+		if w.err != nil {
+			kind = Refused
+		}
+		g.p.event(Event{Kind: kind, Peer: g.l.peer, Tags: w.set, Err: w.err})
+		return answerSteps
+	})
+}

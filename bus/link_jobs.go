@@ -1,0 +1,92 @@
+package bus
+
+// Work that a subscriber causes and that may take long is a job of its link. The
+// loop does it in slices (chores), and while it lasts nothing is read from that
+// subscriber: its next request waits in its own socket. The jobs of a link are done
+// in their order; those of several links take turns.
+
+// linkJob is a job of a link.
+type linkJob struct {
+	run chore
+
+	// abort gives up what the job holds, because the link ends. nil: the job is done
+	// all the same.
+	abort func()
+}
+
+// turnSteps is what one link is served before the next one. A request for few tags
+// does not wait for one of many.
+const turnSteps = sliceSteps / 8
+
+// begin adds a job to a link. Short ones are done when begin returns. Loop only.
+func (l *link) begin(job linkJob) {
+	p := l.pub
+	if p.chores.stopped {
+		if job.abort != nil {
+			job.abort()
+		}
+		return
+	}
+	if l.jobs.push(job); l.jobs.len() == 1 {
+		p.busy.push(l)
+		if !p.serving {
+			p.serving = true
+			p.chores.add(p.serveBusy)
+		}
+	}
+	if l.jobs.len() > 0 && !l.working {
+		l.working = true
+		l.pause()
+	}
+}
+
+// serveBusy is the chore that does the jobs of links.
+func (p *Publisher) serveBusy(budget int) (steps int, done bool) {
+	for p.busy.len() > 0 && steps < budget {
+		l := p.busy.pop()
+		steps += l.serve(min(budget-steps, turnSteps))
+		if l.jobs.len() > 0 {
+			p.busy.push(l)
+		} else if l.working {
+			l.working = false
+			l.resume()
+		}
+	}
+	p.serving = p.busy.len() > 0
+	return steps, !p.serving
+}
+
+// serve does a part of the first job of the link.
+func (l *link) serve(budget int) (steps int) {
+	job := *l.jobs.front()
+	if job.abort != nil && l.ends() {
+		job.abort()
+		l.torn = true
+		l.jobs.pop()
+		return 1
+	}
+	steps, done := job.run(budget)
+	if done {
+		l.jobs.pop()
+	}
+	return max(steps, 1)
+}
+
+// ends reports whether the connection is about to end, or has.
+func (l *link) ends() bool { return l.fault != nil || l.unrouting }
+
+// abortJobs gives up the jobs of all links, because the publisher ends. Loop only.
+func (p *Publisher) abortJobs() {
+	p.chores.stop()
+	for p.busy.len() > 0 {
+		l := p.busy.pop()
+		for l.jobs.len() > 0 {
+			if job := l.jobs.pop(); job.abort != nil {
+				job.abort()
+			}
+		}
+		if l.unrouting && !l.unrouted {
+			l.wasUnrouted()
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package bus
+
+import (
+	"slices"
+
+	"tagbus/subscription"
+)
+
+// unsubscribe ends a subscription and acknowledges that, whether there was one
+// or not: the peer must not wait for ever. Loop only.
+func (l *link) unsubscribe(id uint64) {
+	n := l.subs[id]
+	if n == nil {
+		l.send(nil, &subscription.Unsubscribed{ID: id})
+		return
+	}
+	delete(l.subs, id)
+	p := l.pub
+	p.mu.Lock()
+	set, _ := p.table.Unsubscribe(n.id, id)
+	w := p.newWalk(set)
+	p.mu.Unlock()
+	l.begin(linkJob{run: func(budget int) (steps int, done bool) {
+		p.mu.Lock()
+		if steps, done = p.moveOff(&w, n, budget); done {
+			p.notifyChanged()
+		}
+		p.mu.Unlock()
+		if done {
+			l.send(n, &subscription.Unsubscribed{ID: id})
+			p.event(Event{Kind: Unsubscribed, Peer: l.peer, Tags: set})
+		}
+		return steps, done
+	}, abort: func() {}})
+}
+
+// unroute takes a subscriber out of all routes, for good, and then calls f. Loop
+// only.
+func (p *Publisher) unroute(l *link, f func()) {
+	if l.unrouted || p.chores.stopped { // if the publisher has ended, nothing is published any more
+		f()
+		return
+	}
+	l.afterwards = append(l.afterwards, f)
+	if l.unrouting {
+		return
+	}
+	l.unrouting = true
+	l.mu.Lock()
+	l.closing = true
+	l.mu.Unlock()
+	l.owed = len(l.subs) > 0
+	var walks []walk
+	l.begin(linkJob{run: func(budget int) (steps int, done bool) {
+		p.mu.Lock()
+		if walks == nil {
+			walks = p.unwant(l)
+		}
+		steps, done = p.leaveAll(l, &walks, budget)
+		p.mu.Unlock()
+		if done {
+			l.wasUnrouted()
+		}
+		return steps, done
+	}})
+}
+
+// unwant takes what the lanes of a link want out of the table, and returns the
+// walks, one for each lane, through the tags whose routes may lead there. mu is
+// held.
+func (p *Publisher) unwant(l *link) []walk {
+	walks := make([]walk, 0, len(l.lanes))
+	for _, n := range l.lanes {
+		w := p.newWalk(p.table.Remove(n.id)...)
+		if l.torn {
+			w = walk{p: p, all: true}
+		}
+		p.settle(n)
+		walks = append(walks, w)
+	}
+	return walks
+}
+
+// leaveAll takes the lanes of a link off the next tags. mu is held.
+func (p *Publisher) leaveAll(l *link, walks *[]walk, budget int) (steps int, done bool) {
+	for len(*walks) > 0 && steps < budget {
+		n, done := p.moveOff(&(*walks)[0], l.lanes[len(l.lanes)-len(*walks)], budget-steps)
+		if steps += n; done {
+			*walks = (*walks)[1:]
+		}
+	}
+	return steps, len(*walks) == 0
+}
+
+// wasUnrouted calls what waits for that.
+func (l *link) wasUnrouted() {
+	l.unrouted = true
+	for len(l.afterwards) > 0 {
+		f := l.afterwards[0]
+		l.afterwards = l.afterwards[1:]
+		f()
+	}
+}
+
+// sayGoodbye tells a subscriber the final positions, because the publisher drains.
+// Loop only.
+func (l *link) sayGoodbye() {
+	p, at := l.pub, 0
+	var w *walk
+	l.begin(linkJob{run: func(budget int) (steps int, done bool) {
+		for at < len(l.lanes) && steps < budget {
+			n := l.lanes[at]
+			p.mu.Lock()
+			if w == nil {
+				all := p.newWalk(p.table.Sets(nil, n.id)...)
+				w = &all
+			}
+			positions, cost, done := p.finalPositions(w, n, budget-steps)
+			p.mu.Unlock()
+			n.finals(positions)
+			if steps += cost; done {
+				at, w = at+1, nil
+			}
+		}
+		if at < len(l.lanes) {
+			return steps, false
+		}
+		l.goodbye()
+		return steps, true
+	}, abort: func() {}})
+}
+
+// finalPositions returns the positions of those of the next tags of a walk that a
+// lane has, ascending. mu is held.
+func (p *Publisher) finalPositions(w *walk, n *lane, budget int) (positions []subscription.Position, steps int, done bool) {
+	_, done = w.visit(budget, func(e *tagEntry[tagState]) bool {
+		steps++
+		r := e.value.route.Load()
+		if !r.has(n) {
+			return steps < budget
+		}
+		steps++
+		r.streams[0].mu.Lock()
+		if count := e.value.count; count > 0 {
+			positions = append(positions, subscription.Position{Tag: e.tag, Count: count})
+		}
+		r.streams[0].mu.Unlock()
+		return steps < budget
+	})
+	slices.SortFunc(positions, comparePositions)
+	return slices.Compact(positions), max(steps, 1), done
+}

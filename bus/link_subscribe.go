@@ -1,0 +1,270 @@
+package bus
+
+import (
+	"errors"
+
+	"tagbus/tags"
+)
+
+// subscribing is the job that makes the subscriptions of a group active and
+// acknowledges them, all at one place: no page of any lane that the group concerns
+// stands between two of the acknowledgements of that lane, and none of any lane
+// between those of the first group of a connection. A subscription whose id is
+// known gets another set.
+//
+// The steps, each in as many slices as it takes:
+//
+//  1. change: what subscriptions that change keep stays in the table; a tag that
+//     becomes known now is routed by that.
+//  2. leave: the tags that they give up move. Their last pages stand before the
+//     acknowledgement.
+//  3. enter: the lanes are corked, and the new sets are in the table.
+//  4. lanes: the tags that the lanes newly want move; where they stand is told.
+//  5. answer, uncork, report.
+type subscribing struct {
+	p     *Publisher
+	l     *link
+	group []wish
+	first bool        // nothing else is on its way to the subscriber
+	steps []chore     // left
+	at    int         // in what the step of now walks through
+	lanes []*entering // that the group concerns
+	lost  []tags.Set  // tags of a sender that have another owner now
+	walk  walk        // through these
+	fault error       // ends the connection
+	expel *DuplicateError
+}
+
+// entering is what a group changes in one lane.
+type entering struct {
+	lane        *lane
+	id          uint64     // of the first subscription that is acknowledged
+	gone, comes []tags.Set // in which the tags that leave, or join, are
+	parts       int        // ranges and masks that changes are going to take
+	masks       int        // of these
+	replay      *replay    // nil: nothing
+	walk        walk       // of the step of now
+	begun       bool       // the walk
+	planned     bool       // the replay
+}
+
+// change is a subscription whose set has become another.
+type change struct{ before, after tags.Set }
+
+// subscribe begins to make the subscriptions of a group active. Loop only.
+func (l *link) subscribe(group []wish) {
+	g := &subscribing{p: l.pub, l: l, group: group, first: len(l.lanes) == 0}
+	g.steps = []chore{g.change, g.leave, g.enter, g.forget, g.join, g.answer, g.uncork, g.report}
+	l.begin(linkJob{run: g.run, abort: g.abort})
+}
+
+// run does the next slice.
+func (g *subscribing) run(budget int) (steps int, done bool) {
+	for len(g.steps) > 0 && steps < budget {
+		g.p.mu.Lock()
+		n, done := g.steps[0](budget - steps)
+		g.p.mu.Unlock()
+		if steps += n; done {
+			g.steps, g.at = g.steps[1:], 0
+		}
+		if g.fault != nil || g.expel != nil {
+			g.abort()
+			g.end()
+			return steps, true
+		}
+	}
+	return steps, len(g.steps) == 0
+}
+
+// end ends the connection, for a fault of the subscriber.
+func (g *subscribing) end() {
+	g.l.torn = true
+	if g.expel != nil {
+		g.l.outlet.expel(g.group[g.at].request.ID, g.expel)
+		return
+	}
+	g.l.fail(g.fault)
+}
+
+// abort gives up, because the connection ends.
+func (g *subscribing) abort() {
+	g.p.mu.Lock()
+	defer g.p.mu.Unlock()
+	for _, e := range g.lanes {
+		g.p.settle(e.lane)
+		e.replay.abandon()
+	}
+}
+
+// settle ends the transit of a lane. mu is held.
+func (p *Publisher) settle(n *lane) {
+	n.transit = nil
+	delete(p.changing, n)
+}
+
+// each calls f for the next subscriptions of the group, which returns what it has
+// cost.
+func (g *subscribing) each(budget int, f func(w *wish) int) (steps int, done bool) {
+	for g.at < len(g.group) && steps < budget && g.fault == nil {
+		if steps += 1 + f(&g.group[g.at]); g.fault != nil || g.expel != nil {
+			return steps, true
+		}
+		g.at++
+	}
+	return steps, g.at == len(g.group)
+}
+
+// eachLane calls work for the next lanes until each is done.
+func (g *subscribing) eachLane(budget int, work func(e *entering, budget int) (steps int, done bool)) (steps int, done bool) {
+	for g.at < len(g.lanes) && steps < budget {
+		n, done := work(g.lanes[g.at], budget-steps)
+		if steps += n; done {
+			g.lanes[g.at].begun = false
+			g.at++
+		}
+	}
+	return steps, g.at == len(g.lanes)
+}
+
+// of returns what the group changes in a lane.
+func (g *subscribing) of(n *lane) *entering {
+	for _, e := range g.lanes { // at most maxLanes
+		if e.lane == n {
+			return e
+		}
+	}
+	e := &entering{lane: n}
+	g.lanes = append(g.lanes, e)
+	return e
+}
+
+// change is step 1. mu is held.
+func (g *subscribing) change(budget int) (steps int, done bool) {
+	if g.at == 0 {
+		if g.fault = checkRepeated(g.group); g.fault != nil {
+			return 0, true
+		}
+	}
+	return g.each(budget, func(w *wish) int {
+		n := g.l.subs[w.request.ID]
+		if n == nil {
+			return 0 // it is new: enter
+		}
+		w.lane, w.err = n, g.check(w)
+		if w.err != nil {
+			return partSteps(w.set)
+		}
+		return partSteps(w.set) + g.changeOne(w)
+	})
+}
+
+// checkRepeated refuses a group that names a subscription twice.
+//
+// Errors: ErrProtocol, wrapped.
+func checkRepeated(group []wish) error {
+	if len(group) == 1 {
+		return nil
+	}
+	seen := make(map[uint64]struct{}, len(group))
+	for i := range group {
+		id := group[i].request.ID
+		if _, twice := seen[id]; twice {
+			return protocolError("subscription %d twice in a group", id)
+		}
+		seen[id] = struct{}{}
+	}
+	return nil
+}
+
+// partSteps returns what an operation on all ranges of a set costs.
+func partSteps(set tags.Set) int { return set.Parts() / 4 }
+
+// check reports why a subscription cannot be made active, beside its size. It ends
+// the connection for what no subscriber may ask.
+func (g *subscribing) check(w *wish) error {
+	p, l := g.p, g.l
+	if other := p.otherOwner(l, w.set); other != nil {
+		g.expel = other
+		return other
+	}
+	if err := p.oneLane(l, w); err != nil {
+		return err
+	}
+	policy, err := p.policyOf(l, w.request)
+	if err == nil {
+		err = p.checkRoom(l, w.request)
+	}
+	if errors.Is(err, ErrProtocol) {
+		g.fault = err
+	}
+	w.policy = policy
+	return err
+}
+
+// changeOne lets a subscription that changes keep what its old and its new set have
+// in common, and nothing else. Sets with masks are compared tag by tag: to compare
+// them as such can take long.
+func (g *subscribing) changeOne(w *wish) (steps int) {
+	p, n, id := g.p, w.lane, w.request.ID
+	e := g.of(n)
+	before := p.table.Subscription(n.id, id)
+	if w.err = e.room(p, w.set.Parts()-before.Parts(), masksOf(w.set)-masksOf(before)); w.err != nil {
+		return 0
+	}
+	if hasMasks(before) || hasMasks(w.set) {
+		n.transit = append(n.transit, change{before, w.set})
+		p.changing[n] = struct{}{}
+		p.table.Unsubscribe(n.id, id)
+		e.gone, e.comes = append(e.gone, before), append(e.comes, w.set)
+		e.reserve(w, tags.Set{})
+		return partSteps(before)
+	}
+	// Sets of ranges are never too complex.
+	gone, _ := before.Without(w.set)
+	comes, _ := w.set.Without(before)
+	kept := before
+	if !gone.IsEmpty() {
+		kept, _ = before.Without(gone)
+		p.table.Unsubscribe(n.id, id)
+		if !kept.IsEmpty() {
+			_ = p.table.Subscribe(n.id, id, kept) // it is a part of what there was
+		}
+		e.gone = append(e.gone, gone)
+	}
+	if !comes.IsEmpty() {
+		e.comes = append(e.comes, comes)
+	}
+	e.reserve(w, kept)
+	return 4 * partSteps(before)
+}
+
+// room reports whether the lane may hold so many ranges and masks more, beside
+// those that are reserved.
+//
+// Errors: subscription.ErrTooManyTags, wrapped.
+func (e *entering) room(p *Publisher, parts, masks int) error {
+	return p.table.Room(e.lane.id, e.parts+parts, e.masks+masks)
+}
+
+// reserve keeps room for what a subscription is going to have more than it keeps.
+func (e *entering) reserve(w *wish, kept tags.Set) {
+	w.parts, w.masks = w.set.Parts()-kept.Parts(), masksOf(w.set)-masksOf(kept)
+	e.parts, e.masks = e.parts+w.parts, e.masks+w.masks
+}
+
+func masksOf(set tags.Set) (n int) {
+	for range set.Masks() {
+		n++
+	}
+	return n
+}
+
+// leave is step 2. mu is held.
+func (g *subscribing) leave(budget int) (steps int, done bool) {
+	return g.eachLane(budget, func(e *entering, budget int) (int, bool) {
+		if !e.begun {
+			e.begun, e.walk = true, g.p.newWalk(e.gone...)
+		}
+		return g.p.moveOff(&e.walk, e.lane, budget)
+	})
+}

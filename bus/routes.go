@@ -1,0 +1,230 @@
+package bus
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+)
+
+// routes are the routes of all tags, and the streams to which they lead. What is
+// found, made and dropped costs in proportion to the lanes of that route, however
+// many routes there are. Guarded by Publisher.mu.
+//
+// Routes and streams are found by the mark of their lanes: each lane has a random
+// number, and the mark of a set is the exclusive or of these. So the mark of a set
+// with one lane more or less is known without a look at the others.
+type routes struct {
+	byMark  map[uint64][]*route  // those that tags use; nearly always one of a mark
+	streams map[uint64][]*stream // those that routes use
+	shared  int                  // streams of several lanes that tags use
+
+	list  []*stream // all streams; what publishers see is a copy
+	stale bool      // the copy is not of now
+	order uint64    // of the newest stream
+}
+
+// newMark returns the mark of a new lane.
+func newMark() uint64 { return rand.Uint64() }
+
+func markOf(lanes []*lane) (mark uint64) {
+	for _, n := range lanes {
+		mark ^= n.mark
+	}
+	return mark
+}
+
+// count adds the tags that begin to use a route, or takes away those that cease to.
+// A route that has none any more is dropped by the caller.
+func (t *routes) count(r *route, by int) {
+	used := r.tags > 0
+	if r.tags += by; used == (r.tags > 0) {
+		return
+	}
+	for _, s := range r.streams {
+		before := s.used
+		if s.used++; used {
+			s.used = before - 1
+		}
+		if len(s.lanes) > 1 && (before == 0 || s.used == 0) {
+			t.shared += s.used - before
+		}
+	}
+}
+
+// routeTo returns the route to a set of lanes, which it makes if needed. lanes
+// ascend. The caller counts its tags. mu is held.
+func (p *Publisher) routeTo(lanes []*lane) *route {
+	mark := markOf(lanes)
+	for _, r := range p.routes.byMark[mark] {
+		if slices.Equal(r.lanes, lanes) {
+			return r
+		}
+	}
+	return p.newRoute(mark, lanes)
+}
+
+// routeToggled returns the route of tags that lane n joins or leaves. mu is held.
+func (p *Publisher) routeToggled(from *route, n *lane) *route {
+	mark := from.mark ^ n.mark
+	for _, r := range p.routes.byMark[mark] {
+		if differsBy(r.lanes, from.lanes, n) {
+			return r
+		}
+	}
+	return p.newRoute(mark, toggled(from.lanes, n))
+}
+
+// differsBy reports whether two sets of lanes, which ascend, differ by lane n and
+// nothing else.
+func differsBy(a, b []*lane, n *lane) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	i, _ := slices.BinarySearchFunc(b, n, compareLanes)
+	return len(a)+1 == len(b) && i < len(b) && b[i] == n && slices.Equal(a[:i], b[:i]) && slices.Equal(a[i:], b[i+1:])
+}
+
+// newRoute makes a route. mu is held.
+func (p *Publisher) newRoute(mark uint64, lanes []*lane) *route {
+	r := &route{mark: mark, lanes: lanes}
+	shared := p.sharing(lanes, mark)
+	if len(shared) > 0 || len(lanes) == 0 {
+		r.streams = append(r.streams, p.streamTo(shared))
+	}
+	if len(shared) < len(lanes) {
+		for _, n := range lanes {
+			if len(shared) > 0 && n == shared[0] {
+				shared = shared[1:]
+				continue
+			}
+			r.streams = append(r.streams, p.streamTo([]*lane{n}))
+		}
+		slices.SortFunc(r.streams, compareStreams)
+	}
+	for _, s := range r.streams {
+		s.routes++
+	}
+	if p.routes.byMark == nil {
+		p.routes.byMark = make(map[uint64][]*route)
+	}
+	p.routes.byMark[mark] = append(p.routes.byMark[mark], r)
+	return r
+}
+
+// sharing returns those of lanes that are to share a stream. mu is held.
+func (p *Publisher) sharing(lanes []*lane, mark uint64) []*lane {
+	if len(lanes) <= 1 {
+		return lanes
+	}
+	shared := lanes
+	if slices.ContainsFunc(lanes, (*lane).alone) {
+		shared = slices.DeleteFunc(slices.Clone(lanes), (*lane).alone)
+		mark = markOf(shared)
+	}
+	if len(shared) > 1 && p.routes.shared >= p.cfg.MaxStreams && p.routes.stream(mark, shared) == nil {
+		return nil
+	}
+	return shared
+}
+
+// stream returns the stream of a set of lanes, or nil.
+func (s *routes) stream(mark uint64, lanes []*lane) *stream {
+	for _, x := range s.streams[mark] {
+		if slices.Equal(x.lanes, lanes) {
+			return x
+		}
+	}
+	return nil
+}
+
+// streamTo returns the stream of a set of lanes, which it makes if needed. mu is
+// held.
+func (p *Publisher) streamTo(lanes []*lane) *stream {
+	t := &p.routes
+	mark := markOf(lanes)
+	if s := t.stream(mark, lanes); s != nil {
+		return s
+	}
+	t.order++
+	s := &stream{pub: p, mark: mark, order: t.order, lanes: lanes, closed: p.state != publisherOpen, skip: make([]bool, len(lanes))}
+	s.lossy = len(lanes) > 0 && !slices.ContainsFunc(lanes, func(n *lane) bool { return n.policy.Lossless() })
+	if len(lanes) == 1 && lanes[0].alone() {
+		s.solo = newSolo(s, lanes[0])
+	}
+	if t.streams == nil {
+		t.streams = make(map[uint64][]*stream)
+	}
+	t.streams[mark] = append(t.streams[mark], s)
+	t.list, t.stale = append(t.list, s), true
+	return s
+}
+
+// drop removes a route that no tag uses, and the streams that no route uses. mu is
+// held.
+func (p *Publisher) drop(r *route) {
+	removeMarked(p.routes.byMark, r.mark, r)
+	for _, s := range r.streams {
+		if s.routes--; s.routes == 0 {
+			p.dropStream(s)
+		}
+	}
+}
+
+// dropStream removes a stream: what is in it goes out. mu is held.
+func (p *Publisher) dropStream(s *stream) {
+	t := &p.routes
+	removeMarked(t.streams, s.mark, s)
+	i, _ := slices.BinarySearchFunc(t.list, s.order, func(s *stream, order uint64) int { return cmp.Compare(s.order, order) })
+	t.list, t.stale = slices.Delete(t.list, i, i+1), true
+	s.mu.Lock()
+	s.seal()
+	p.published.Add(s.messages)
+	p.bytes.Add(s.bytes)
+	s.messages, s.bytes = 0, 0
+	s.mu.Unlock()
+}
+
+// removeMarked removes what is held under a mark.
+func removeMarked[T comparable](held map[uint64][]T, mark uint64, x T) {
+	left := slices.DeleteFunc(held[mark], func(o T) bool { return o == x })
+	if len(left) == 0 {
+		delete(held, mark)
+	} else {
+		held[mark] = left
+	}
+}
+
+// showStreams shows publishers the streams of now. It comes before the first tag
+// is moved to a new one: what is in a stream that is not shown is not flushed. mu is
+// held.
+func (p *Publisher) showStreams() {
+	if p.routes.stale {
+		streams := slices.Clone(p.routes.list)
+		p.streams.Store(&streams)
+		p.routes.stale = false
+	}
+}
+
+// compareStreams gives the order in which streams are locked. Those of one route
+// have no lane in common.
+func compareStreams(a, b *stream) int {
+	switch {
+	case len(a.lanes) == 0 || len(b.lanes) == 0:
+		return cmp.Compare(len(a.lanes), len(b.lanes))
+	case a.lanes[0] != b.lanes[0]:
+		return compareLanes(a.lanes[0], b.lanes[0])
+	}
+	return cmp.Compare(a.order, b.order)
+}
+
+// toggled returns lanes with l added or, if it is there, removed.
+func toggled(lanes []*lane, l *lane) []*lane {
+	i, found := slices.BinarySearchFunc(lanes, l, compareLanes)
+	if found {
+		return slices.Delete(slices.Clone(lanes), i, i+1)
+	}
+	out := make([]*lane, 0, len(lanes)+1)
+	return append(append(append(out, lanes[:i]...), l), lanes[i:]...)
+}
+
+func compareLanes(a, b *lane) int { return cmp.Compare(a.id, b.id) }

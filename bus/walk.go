@@ -1,0 +1,73 @@
+package bus
+
+import "tagbus/tags"
+
+// walk visits the known tags that may be in one of some sets, in as many pieces as
+// its user likes. What becomes known meanwhile it may visit or not. It looks up
+// each tag of the sets, or if the known ones are fewer, or the sets have masks, it
+// visits all that are known. A tag of several sets may come several times.
+//
+// Guarded by Publisher.mu.
+type walk struct {
+	p    *Publisher
+	sets []tags.Set // not done; the first from next on
+	next tags.Tag
+	all  bool
+	at   int // of all: in Publisher.known
+}
+
+// newWalk returns a walk that begins. mu is held.
+func (p *Publisher) newWalk(sets ...tags.Set) walk {
+	left := uint64(len(p.known))
+	for _, set := range sets {
+		for lo, hi := range set.Ranges() {
+			if uint64(hi-lo) >= left {
+				return walk{p: p, all: true}
+			}
+			left -= uint64(hi-lo) + 1
+		}
+		if hasMasks(set) {
+			return walk{p: p, all: true}
+		}
+	}
+	return walk{p: p, sets: sets}
+}
+
+// hasMasks reports whether a set is more than ranges. What is quick with ranges can
+// take long with masks.
+func hasMasks(set tags.Set) bool {
+	for range set.Masks() {
+		return true
+	}
+	return false
+}
+
+// visit calls f for the next tags, as long as it wants more and for at most budget
+// steps. A step takes about as long as a look into a large map.
+func (w *walk) visit(budget int, f func(*tagEntry[tagState]) (more bool)) (steps int, done bool) {
+	if w.all {
+		for more := true; more && w.at < len(w.p.known) && steps < budget; steps++ {
+			e := w.p.known[w.at]
+			w.at++
+			more = f(e)
+		}
+		return steps, w.at == len(w.p.known)
+	}
+	for ; len(w.sets) > 0; w.sets, w.next = w.sets[1:], 0 {
+		steps++
+		for tag := range w.sets[0].AllFrom(w.next) {
+			if steps >= budget {
+				w.next = tag
+				return steps, false
+			}
+			steps++
+			if e := w.p.tags.entry(tag); e != nil && !f(e) {
+				if w.next = tag + 1; tag == tags.MaxTag {
+					w.sets, w.next = w.sets[1:], 0
+				}
+				return steps, false
+			}
+		}
+	}
+	return steps, true
+}
