@@ -14,6 +14,9 @@ type chores struct {
 	budget  int  // what is left of this slice
 	posted  bool // slice is going to run
 	stopped bool // nothing is done any more
+
+	total   uint64 // steps so far
+	longest int    // of the steps of one slice
 }
 
 // chore is a job: it works on until it is done or has taken about budget steps.
@@ -23,8 +26,9 @@ type chores struct {
 // the next slice. It may add jobs; they come after those that wait.
 type chore func(budget int) (steps int, done bool)
 
-// sliceSteps is the budget of a slice, which takes a millisecond or two.
-const sliceSteps = 16 << 10
+// sliceSteps is the budget of a slice, which takes a millisecond or two. Tests make
+// it smaller.
+var sliceSteps = 16 << 10
 
 // newChores returns chores without a job.
 //
@@ -78,6 +82,8 @@ func (c *chores) work() {
 	for c.jobs.len() > 0 && c.budget > 0 {
 		steps, done := (*c.jobs.front())(c.budget)
 		c.budget -= steps
+		c.total += uint64(steps)
+		c.longest = max(c.longest, sliceSteps-c.budget)
 		if c.stopped {
 			return // by the job
 		}

@@ -15,12 +15,16 @@ type lane struct {
 	id     subscription.Subscriber // in routes and in the table
 	number uint16                  // on the wire
 	policy Policy
-	limit  int64  // of pinned
-	mark   uint64 // see routes
+	limit  int64   // of pinned
+	mark   uint64  // see routes
+	own    *stream // that no other lane shares, or nil; Publisher.mu
 
 	// transit are the sets of subscriptions that change, while what they do not
 	// want any more is taken off the routes; Publisher.mu.
 	transit []change
+
+	// entering says that tags of new subscriptions have yet to move; Publisher.mu.
+	entering bool
 
 	account *laneAccount // what it did not get
 

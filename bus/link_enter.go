@@ -10,7 +10,7 @@ import (
 func (g *subscribing) enter(budget int) (steps int, done bool) {
 	if g.at == 0 {
 		for _, e := range g.lanes {
-			e.lane.cork()
+			e.begin()
 			g.p.settle(e.lane)
 		}
 	}
@@ -37,9 +37,15 @@ func (g *subscribing) enter(budget int) (steps int, done bool) {
 func (g *subscribing) newLane(w *wish) {
 	w.lane = g.p.lane(g.l, w.request, w.policy)
 	before := len(g.lanes)
-	if g.of(w.lane); len(g.lanes) > before {
-		w.lane.cork()
+	if e := g.of(w.lane); len(g.lanes) > before {
+		e.begin()
 	}
+}
+
+// begin holds back what the lane gets until the group is acknowledged.
+func (e *entering) begin() {
+	e.lane.entering = true
+	e.lane.cork()
 }
 
 // enterOne puts a subscription into the table.
@@ -144,6 +150,7 @@ const answerSteps = 8 // a control message, or an event
 // uncork is the second part of step 5. mu is held.
 func (g *subscribing) uncork(int) (steps int, done bool) {
 	for _, e := range g.lanes {
+		e.lane.entering = false
 		e.lane.uncork(e.replay.finish())
 	}
 	if g.l.outlet != nil {

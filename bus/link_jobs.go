@@ -14,9 +14,9 @@ type linkJob struct {
 	abort func()
 }
 
-// turnSteps is what one link is served before the next one. A request for few tags
-// does not wait for one of many.
-const turnSteps = sliceSteps / 8
+// turnsPerSlice is how many links are served in a slice, if each has as much to do: a
+// request for few tags does not wait for one of many.
+const turnsPerSlice = 8
 
 // begin adds a job to a link. Short ones are done when begin returns. Loop only.
 func (l *link) begin(job linkJob) {
@@ -44,7 +44,7 @@ func (l *link) begin(job linkJob) {
 func (p *Publisher) serveBusy(budget int) (steps int, done bool) {
 	for p.busy.len() > 0 && steps < budget {
 		l := p.busy.pop()
-		steps += l.serve(min(budget-steps, turnSteps))
+		steps += l.serve(min(budget-steps, sliceSteps/turnsPerSlice+1))
 		if l.jobs.len() > 0 {
 			p.busy.push(l)
 		} else if l.working {

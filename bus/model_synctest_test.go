@@ -56,6 +56,7 @@ type modelCase struct {
 	streams  int
 	policies [modelSubscribers]bus.Policy
 	cache    int // messages of each tag that the publisher keeps
+	slice    int // steps that the loop works at once
 	broken   *breaker
 }
 
@@ -63,6 +64,7 @@ func modelCases() *rapid.Generator[modelCase] {
 	return rapid.Custom(func(t *rapid.T) modelCase {
 		c := modelCase{ops: modelOps().Draw(t, "ops"), streams: rapid.SampledFrom([]int{1, 2, 64}).Draw(t, "streams")}
 		c.cache = rapid.SampledFrom([]int{0, 0, 1, 5, 100}).Draw(t, "cache")
+		c.slice = rapid.SampledFrom([]int{bus.SliceSteps, 1, 40}).Draw(t, "slice")
 		for i := range c.policies {
 			c.policies[i] = rapid.SampledFrom(modelPolicies).Draw(t, "policy")
 		}
@@ -112,6 +114,7 @@ func TestTheModelCatches(t *testing.T) {
 // run returns what is wrong. A bubble runs on a goroutine of its own, where
 // rapid must not hear of it.
 func (c modelCase) run(t *testing.T) (problems []string) {
+	defer bus.SetSliceSteps(c.slice)()
 	synctest.Test(t, func(t *testing.T) { problems = newModelRun(t, c).run(c.ops) })
 	return problems
 }

@@ -23,17 +23,18 @@ func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) er
 		p.mu.Lock()
 		open := p.state == publisherOpen
 		enough := p.subscribed() >= n
-		var err error
-		switch {
-		case !enough || n <= 0:
-		case missing != nil && len(p.table.AppendWanting(nil, *missing)) == 0:
-			enough = false
-		default:
-			missing, err = missingFrom(p.table.Union(), set)
-			enough = missing == nil
+		var wanted []tags.Set
+		compare := enough && n > 0 && (missing == nil || len(p.table.AppendWanting(nil, *missing)) > 0)
+		if compare {
+			wanted = p.wanted()
 		}
 		changed := p.changed
 		p.mu.Unlock()
+		var err error
+		if compare { // it can take long, and the loop needs mu
+			missing, err = missingFrom(tags.Union(wanted...), set)
+		}
+		enough = enough && (n <= 0 || missing == nil)
 		switch {
 		case !open:
 			return ErrClosed
@@ -55,11 +56,21 @@ func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) er
 // subscribed returns how many subscribers have a subscription. mu is held.
 func (p *Publisher) subscribed() (count int) {
 	for l := range p.links {
-		if slices.ContainsFunc(l.lanes, func(n *lane) bool { return p.table.Has(n.id) }) {
+		if slices.ContainsFunc(l.lanes, func(n *lane) bool { return p.table.Has(n.id) && !n.entering }) {
 			count++
 		}
 	}
 	return count
+}
+
+// wanted returns the sets of all subscriptions whose tags have moved. mu is held.
+func (p *Publisher) wanted() (sets []tags.Set) {
+	for id, n := range p.lanes {
+		if !n.entering {
+			sets = p.table.Sets(sets, id)
+		}
+	}
+	return sets
 }
 
 // missingFrom returns a tag of set that is not in all, one from the middle: if

@@ -16,6 +16,7 @@ type route struct {
 	lanes   []*lane   // ascending ids
 	streams []*stream // at least one, in the order of compareStreams, so that all are locked in the same order
 	tags    int       // tags that use the route; Publisher.mu
+	next    *route    // with the same mark; Publisher.mu
 	lacking []*stream // memory for publishSplit, under the streams' mutexes
 }
 

@@ -14,8 +14,8 @@ import (
 // number, and the mark of a set is the exclusive or of these. So the mark of a set
 // with one lane more or less is known without a look at the others.
 type routes struct {
-	byMark  map[uint64][]*route  // those that tags use; nearly always one of a mark
-	streams map[uint64][]*stream // those that routes use
+	byMark  map[uint64]*route    // those that tags use; others of a mark, next to never, by route.next
+	streams map[uint64][]*stream // those of several lanes, or none, that routes use
 	shared  int                  // streams of several lanes that tags use
 
 	list  []*stream // all streams; what publishers see is a copy
@@ -55,7 +55,7 @@ func (t *routes) count(r *route, by int) {
 // ascend. The caller counts its tags. mu is held.
 func (p *Publisher) routeTo(lanes []*lane) *route {
 	mark := markOf(lanes)
-	for _, r := range p.routes.byMark[mark] {
+	for r := p.routes.byMark[mark]; r != nil; r = r.next {
 		if slices.Equal(r.lanes, lanes) {
 			return r
 		}
@@ -66,7 +66,7 @@ func (p *Publisher) routeTo(lanes []*lane) *route {
 // routeToggled returns the route of tags that lane n joins or leaves. mu is held.
 func (p *Publisher) routeToggled(from *route, n *lane) *route {
 	mark := from.mark ^ n.mark
-	for _, r := range p.routes.byMark[mark] {
+	for r := p.routes.byMark[mark]; r != nil; r = r.next {
 		if differsBy(r.lanes, from.lanes, n) {
 			return r
 		}
@@ -88,6 +88,7 @@ func differsBy(a, b []*lane, n *lane) bool {
 func (p *Publisher) newRoute(mark uint64, lanes []*lane) *route {
 	r := &route{mark: mark, lanes: lanes}
 	shared := p.sharing(lanes, mark)
+	r.streams = make([]*stream, 0, max(1, len(lanes)-len(shared)+1))
 	if len(shared) > 0 || len(lanes) == 0 {
 		r.streams = append(r.streams, p.streamTo(shared))
 	}
@@ -95,9 +96,9 @@ func (p *Publisher) newRoute(mark uint64, lanes []*lane) *route {
 		for _, n := range lanes {
 			if len(shared) > 0 && n == shared[0] {
 				shared = shared[1:]
-				continue
+			} else {
+				r.streams = append(r.streams, p.streamOf(n))
 			}
-			r.streams = append(r.streams, p.streamTo([]*lane{n}))
 		}
 		slices.SortFunc(r.streams, compareStreams)
 	}
@@ -105,9 +106,10 @@ func (p *Publisher) newRoute(mark uint64, lanes []*lane) *route {
 		s.routes++
 	}
 	if p.routes.byMark == nil {
-		p.routes.byMark = make(map[uint64][]*route)
+		p.routes.byMark = make(map[uint64]*route)
 	}
-	p.routes.byMark[mark] = append(p.routes.byMark[mark], r)
+	r.next = p.routes.byMark[mark]
+	p.routes.byMark[mark] = r
 	return r
 }
 
@@ -140,21 +142,39 @@ func (s *routes) stream(mark uint64, lanes []*lane) *stream {
 // streamTo returns the stream of a set of lanes, which it makes if needed. mu is
 // held.
 func (p *Publisher) streamTo(lanes []*lane) *stream {
+	if len(lanes) == 1 {
+		return p.streamOf(lanes[0])
+	}
 	t := &p.routes
 	mark := markOf(lanes)
-	if s := t.stream(mark, lanes); s != nil {
-		return s
+	s := t.stream(mark, lanes)
+	if s == nil {
+		s = p.newStream(mark, lanes)
+		if t.streams == nil {
+			t.streams = make(map[uint64][]*stream)
+		}
+		t.streams[mark] = append(t.streams[mark], s)
 	}
+	return s
+}
+
+// streamOf is streamTo for a single lane.
+func (p *Publisher) streamOf(n *lane) *stream {
+	if n.own == nil {
+		n.own = p.newStream(n.mark, []*lane{n})
+	}
+	return n.own
+}
+
+// newStream makes a stream that no route uses. mu is held.
+func (p *Publisher) newStream(mark uint64, lanes []*lane) *stream {
+	t := &p.routes
 	t.order++
 	s := &stream{pub: p, mark: mark, order: t.order, lanes: lanes, closed: p.state != publisherOpen, skip: make([]bool, len(lanes))}
 	s.lossy = len(lanes) > 0 && !slices.ContainsFunc(lanes, func(n *lane) bool { return n.policy.Lossless() })
 	if len(lanes) == 1 && lanes[0].alone() {
 		s.solo = newSolo(s, lanes[0])
 	}
-	if t.streams == nil {
-		t.streams = make(map[uint64][]*stream)
-	}
-	t.streams[mark] = append(t.streams[mark], s)
 	t.list, t.stale = append(t.list, s), true
 	return s
 }
@@ -162,7 +182,17 @@ func (p *Publisher) streamTo(lanes []*lane) *stream {
 // drop removes a route that no tag uses, and the streams that no route uses. mu is
 // held.
 func (p *Publisher) drop(r *route) {
-	removeMarked(p.routes.byMark, r.mark, r)
+	t := &p.routes
+	if first := t.byMark[r.mark]; first != r {
+		for first.next != r {
+			first = first.next
+		}
+		first.next = r.next
+	} else if r.next != nil {
+		t.byMark[r.mark] = r.next
+	} else {
+		delete(t.byMark, r.mark)
+	}
 	for _, s := range r.streams {
 		if s.routes--; s.routes == 0 {
 			p.dropStream(s)
@@ -173,7 +203,11 @@ func (p *Publisher) drop(r *route) {
 // dropStream removes a stream: what is in it goes out. mu is held.
 func (p *Publisher) dropStream(s *stream) {
 	t := &p.routes
-	removeMarked(t.streams, s.mark, s)
+	if len(s.lanes) == 1 {
+		s.lanes[0].own = nil
+	} else if t.streams[s.mark] = slices.DeleteFunc(t.streams[s.mark], func(o *stream) bool { return o == s }); len(t.streams[s.mark]) == 0 {
+		delete(t.streams, s.mark)
+	}
 	i, _ := slices.BinarySearchFunc(t.list, s.order, func(s *stream, order uint64) int { return cmp.Compare(s.order, order) })
 	t.list, t.stale = slices.Delete(t.list, i, i+1), true
 	s.mu.Lock()
@@ -182,16 +216,6 @@ func (p *Publisher) dropStream(s *stream) {
 	p.bytes.Add(s.bytes)
 	s.messages, s.bytes = 0, 0
 	s.mu.Unlock()
-}
-
-// removeMarked removes what is held under a mark.
-func removeMarked[T comparable](held map[uint64][]T, mark uint64, x T) {
-	left := slices.DeleteFunc(held[mark], func(o T) bool { return o == x })
-	if len(left) == 0 {
-		delete(held, mark)
-	} else {
-		held[mark] = left
-	}
 }
 
 // showStreams shows publishers the streams of now. It comes before the first tag

@@ -53,21 +53,21 @@ func (w *walk) visit(budget int, f func(*tagEntry[tagState]) (more bool)) (steps
 		}
 		return steps, w.at == len(w.p.known)
 	}
-	for ; len(w.sets) > 0; w.sets, w.next = w.sets[1:], 0 {
-		steps++
+	for len(w.sets) > 0 {
 		for tag := range w.sets[0].AllFrom(w.next) {
-			if steps >= budget {
-				w.next = tag
-				return steps, false
-			}
 			steps++
-			if e := w.p.tags.entry(tag); e != nil && !f(e) {
+			e := w.p.tags.entry(tag)
+			if more := e == nil || f(e); !more || steps >= budget {
 				if w.next = tag + 1; tag == tags.MaxTag {
 					w.sets, w.next = w.sets[1:], 0
 				}
-				return steps, false
+				return steps, len(w.sets) == 0
 			}
 		}
+		w.sets, w.next = w.sets[1:], 0
+		if steps++; steps >= budget {
+			break
+		}
 	}
-	return steps, true
+	return steps, len(w.sets) == 0
 }

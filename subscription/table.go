@@ -271,12 +271,3 @@ func (t *Table) AppendWanting(dst []Subscriber, tag tags.Tag) []Subscriber {
 
 // Len returns the number of subscribers that want anything.
 func (t *Table) Len() int { return len(t.order) }
-
-// Union returns what all subscribers together want.
-func (t *Table) Union() tags.Set {
-	sets := make([]tags.Set, 0, len(t.order))
-	for _, s := range t.order {
-		sets = append(sets, t.subscribers[s].union())
-	}
-	return tags.Union(sets...)
-}

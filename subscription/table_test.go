@@ -162,9 +162,6 @@ func checkTable(t *rapid.T, table *subscription.Table, model tableModel) {
 		checkSameTags(t, "sets", tags.Union(table.Sets(nil, s)...), func(tag tags.Tag) bool { return model.wants(s, tag) })
 		checkSameTags(t, "set", table.Set(s), func(tag tags.Tag) bool { return model.wants(s, tag) })
 	}
-	checkSameTags(t, "union", table.Union(), func(tag tags.Tag) bool {
-		return slices.ContainsFunc(order, func(s subscription.Subscriber) bool { return model.wants(s, tag) })
-	})
 }
 
 // checkSameTags compares a set with a predicate over the universe.

@@ -1,0 +1,59 @@
+package bus
+
+// SliceSteps is the budget of a slice of work on the loop.
+const SliceSteps = 16 << 10
+
+// SetSliceSteps sets the budget of a slice, and returns what undoes that. There
+// must be no loop.
+func SetSliceSteps(n int) (undo func()) {
+	before := sliceSteps
+	sliceSteps = n
+	return func() { sliceSteps = before }
+}
+
+// SliceSlack is what a slice may take beyond its budget: the part of a job that
+// cannot be cut.
+const SliceSlack = 128 << 10
+
+// Work returns how many steps the jobs of a publisher have taken so far, and the
+// most in one slice.
+func (p *Publisher) Work() (steps uint64, longest int) {
+	type work struct {
+		steps   uint64
+		longest int
+	}
+	done := make(chan work)
+	if !p.loop.Post(func() { done <- work{p.chores.total, p.chores.longest} }) {
+		return 0, 0
+	}
+	w := <-done
+	return w.steps, w.longest
+}
+
+// RaceEnabled reports whether the race detector is on.
+const RaceEnabled = raceEnabled
+
+// Routes returns how many routes and streams a publisher has, and how many of the
+// streams several lanes share.
+func (p *Publisher) Routes() (routes, streams, shared int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range p.routes.byMark {
+		for ; r != nil; r = r.next {
+			routes++
+		}
+	}
+	return routes, len(*p.streams.Load()), p.routes.shared
+}
+
+// Routed returns how many of the known tags have a route to so many lanes.
+func (p *Publisher) Routed(lanes int) (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.known {
+		if len(e.value.route.Load().lanes) == lanes {
+			n++
+		}
+	}
+	return n
+}
