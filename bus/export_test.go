@@ -15,9 +15,9 @@ func SetSliceSteps(n int) (undo func()) {
 // cannot be cut.
 const SliceSlack = 128 << 10
 
-// Work returns how many steps the jobs of a publisher have taken so far, and the
+// WorkOf returns how many steps the jobs of a publisher have taken so far, and the
 // most in one slice.
-func (p *Publisher) Work() (steps uint64, longest int) {
+func WorkOf(p *Publisher) (steps uint64, longest int) {
 	type work struct {
 		steps   uint64
 		longest int
@@ -33,9 +33,9 @@ func (p *Publisher) Work() (steps uint64, longest int) {
 // RaceEnabled reports whether the race detector is on.
 const RaceEnabled = raceEnabled
 
-// Routes returns how many routes and streams a publisher has, and how many of the
+// RoutesOf returns how many routes and streams a publisher has, and how many of the
 // streams several lanes share.
-func (p *Publisher) Routes() (routes, streams, shared int) {
+func RoutesOf(p *Publisher) (routes, streams, shared int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, r := range p.routes.byMark {
@@ -46,8 +46,8 @@ func (p *Publisher) Routes() (routes, streams, shared int) {
 	return routes, len(*p.streams.Load()), p.routes.shared
 }
 
-// Routed returns how many of the known tags have a route to so many lanes.
-func (p *Publisher) Routed(lanes int) (n int) {
+// RoutedTo returns how many of the known tags have a route to so many lanes.
+func RoutedTo(p *Publisher, lanes int) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, e := range p.known {

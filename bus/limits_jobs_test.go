@@ -14,14 +14,14 @@ import (
 // working waits until the publisher has begun to work on something, and is not done
 // in one slice.
 func working(p *publisher) {
-	for steps, _ := p.Work(); steps == 0; steps, _ = p.Work() {
+	for steps, _ := bus.WorkOf(p.Publisher); steps == 0; steps, _ = bus.WorkOf(p.Publisher) {
 	}
 }
 
 // settled waits until no tag of the publisher has a route to anybody.
 func settled(p *publisher, known int) {
-	for p.Routed(0) != known {
-		p.Work() // a turn of its loop
+	for bus.RoutedTo(p.Publisher, 0) != known {
+		bus.WorkOf(p.Publisher) // a turn of its loop
 	}
 }
 
@@ -44,7 +44,7 @@ func TestWaitSubscribersWaitsForTheLastTag(t *testing.T) {
 	s := b.lean(p, "waited for")
 	s.ask(t, subscription.Subscribe{ID: 1}, p.Tags())
 	must(t, p.WaitSubscribers(t.Context(), 1, p.Tags()))
-	if n := p.Routed(1); n != known {
+	if n := bus.RoutedTo(p.Publisher, 1); n != known {
 		t.Errorf("got %d of %d tags on their way to the subscriber", n, known)
 	}
 }
@@ -62,7 +62,7 @@ func TestAConnectionThatEndsInTheMiddleOfASubscription(t *testing.T) {
 		<-s.ended
 	}
 	settled(p, known)
-	if routes, streams, shared := p.Routes(); routes != 1 || streams != 1 || shared != 0 {
+	if routes, streams, shared := bus.RoutesOf(p.Publisher); routes != 1 || streams != 1 || shared != 0 {
 		t.Errorf("got %d routes and %d streams, %d of them shared; want those of nobody", routes, streams, shared)
 	}
 	if st := p.Stats(); st.PagesFree != st.Pages {
@@ -110,7 +110,7 @@ func TestASubscriberThatComesBackInTheMiddleOfItsEnd(t *testing.T) {
 			t.Errorf("got %d positions, want %d", s.positions, known)
 		}
 	}
-	if n := p.Routed(1); n != known {
+	if n := bus.RoutedTo(p.Publisher, 1); n != known {
 		t.Errorf("got %d of %d tags with one subscriber", n, known)
 	}
 	if n := len(p.Stats().Subscribers); n != 1 {
@@ -131,7 +131,7 @@ func TestASmallRequestDoesNotWaitForALargeOne(t *testing.T) {
 	if m := small.take(t); m.Kind() != subscription.KindSubscribed {
 		t.Fatalf("got %v, want it to be subscribed", m)
 	}
-	if n := p.Routed(1) + p.Routed(2); n == known {
+	if n := bus.RoutedTo(p.Publisher, 1) + bus.RoutedTo(p.Publisher, 2); n == known {
 		t.Error("the small one was acknowledged when the large one was done")
 	}
 	if m := large.take(t); m.Kind() != subscription.KindSubscribed {

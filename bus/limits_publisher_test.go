@@ -138,7 +138,7 @@ func (b *bed) used(n int, cfg bus.PublisherConfig) *publisher {
 // may be.
 func checkSlices(tb testing.TB, p *publisher) {
 	tb.Helper()
-	if steps, longest := p.Work(); longest > bus.SliceSteps+bus.SliceSlack {
+	if steps, longest := bus.WorkOf(p.Publisher); longest > bus.SliceSteps+bus.SliceSlack {
 		tb.Errorf("got a slice of %d steps, of %d in all; want at most %d", longest, steps, bus.SliceSteps+bus.SliceSlack)
 	}
 }
@@ -156,12 +156,12 @@ func TestManySubscribersOfRandomHalves(t *testing.T) {
 	var costs []uint64
 	for i := range subscribers {
 		s := b.lean(p, fmt.Sprint("half ", i))
-		before, _ := p.Work()
+		before, _ := bus.WorkOf(p.Publisher)
 		s.ask(t, subscription.Subscribe{ID: 1}, half(random, known))
 		if m := s.take(t); m.Kind() != subscription.KindSubscribed {
 			t.Fatalf("subscriber %d: got %v, want it to be subscribed", i, m)
 		}
-		after, _ := p.Work()
+		after, _ := bus.WorkOf(p.Publisher)
 		costs = append(costs, after-before)
 	}
 	checkSlices(t, p)
