@@ -131,10 +131,10 @@ func (e *endpoint) finishEnd(before state, cause error) {
 // release gives back all that the endpoint holds, but for its sends.
 func (e *endpoint) release(established bool) {
 	b := e.backend
+	e.closeConnection(established) // posts what waits: what is refused then sets an alarm
 	for _, a := range []*handover.Alarm{&e.limit, &e.retry} {
 		b.Alarms.Cancel(a)
 	}
-	e.closeConnection(established)
 	b.endpoints.Remove(e.place)
 	if e.listener != nil {
 		b.accepted--

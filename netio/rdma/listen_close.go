@@ -28,8 +28,7 @@ func (l *listenEndpoint) stop() {
 		b.listeners = slices.Delete(b.listeners, i, i+1)
 	}
 	if l.hub != nil {
-		l.hub.listener = nil
-		l.hub.enqueue() // it closes when its endpoints have ended
+		l.hub.abandon()
 	} else {
 		l.rejectRest()
 		l.closeObjects()
