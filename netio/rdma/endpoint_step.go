@@ -119,6 +119,7 @@ func (e *endpoint) finishEnd(before state, cause error) {
 	e.state = ended
 	e.release(before != connecting)
 	keys := e.Cancel(e.finish) // nothing reads the memory of the sends any more
+	e.leaveDevice()
 	if !e.spoiled || b.SharedPool() != nil {
 		e.LeavePool()
 	}
@@ -126,6 +127,16 @@ func (e *endpoint) finishEnd(before state, cause error) {
 		b.Counters.Closed.Add(1)
 		b.Handler.OnConnectionClosed(e, keys, cause)
 	}
+}
+
+// leaveDevice ends the use of the device: a stale one closes with its last endpoint.
+// Nothing of it may be touched any more, gathered memory either.
+func (e *endpoint) leaveDevice() {
+	if e.device == nil || e.hub != nil {
+		return
+	}
+	e.device.endpoints--
+	e.backend.devices.tidy()
 }
 
 // release gives back all that the endpoint holds, but for its sends.

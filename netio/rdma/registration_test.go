@@ -48,7 +48,9 @@ type opening struct {
 	params netio.Params
 }
 
-func (o opening) withoutConnections() bool { return o.cfg.Connectionless || o.cfg.Provider != provider() }
+func (o opening) withoutConnections() bool {
+	return o.cfg.Connectionless || o.cfg.Provider != provider()
+}
 
 func openings() []opening {
 	few := netio.ReceiveParams{MaxMessageBytes: 4 << 10, Buffers: 2}

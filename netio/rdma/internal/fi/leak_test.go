@@ -32,7 +32,9 @@ func TestARegistrationThatIsLostNamesWhereItWasMade(t *testing.T) {
 	f := must(fi.OpenFabric(i))(t)
 	d := must(f.OpenDomain(i))(t)
 	registerAndForget(t, d, size)
-	named := func(s string) bool { return strings.Contains(s, "12345 bytes") && strings.Contains(s, "registerAndForget") }
+	named := func(s string) bool {
+		return strings.Contains(s, "12345 bytes") && strings.Contains(s, "registerAndForget")
+	}
 	if left := fi.Registrations(); !slices.ContainsFunc(left, named) {
 		t.Errorf("Registrations: got %q, want one of %d bytes made in registerAndForget", left, size)
 	}
