@@ -20,14 +20,15 @@ type Domain struct {
 	fabric *Fabric
 }
 
-// OpenDomain opens the domain of i.
+// OpenDomain opens the domain of i. It looks for the devices that there are, which one
+// thread of C does for all (lister.c).
 //
 // Implements:
 //
 //	int fi_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context)
 func (f *Fabric) OpenDomain(i *Info) (*Domain, error) {
 	d := &Domain{fabric: f}
-	if err := attempt("fi_domain", func() C.int { return C.fi_domain(f.p, i.p, &d.p, nil) }); err != nil {
+	if err := attempt("fi_domain", func() C.int { return C.fix_domain(f.p, i.p, &d.p) }); err != nil {
 		return nil, err
 	}
 	return d, nil
