@@ -53,10 +53,11 @@ var (
 // was opened.
 //
 // With verbs it is EINVAL of fi_enable. librdmacm lists the devices anew when one is
-// opened. Up to version 51 (and 44.0) it sorts that list by the lower 32 bits of
-// addresses: when another device was made since, it may take one that is there for
+// opened. Versions 31 to 51 (44.0-2 of Debian 12) sort that list by the lower 32 bits of
+// addresses: when another device was made since, they may take one that is there for
 // gone, and open it a second time. What asks to connect from then on belongs to the
-// second one, which does not go with the domain of the first.
+// second one, which does not go with the domain of the first. internal/fi/lister.c keeps
+// that from happening; a device that is removed and made again looks the same.
 func isStale(err error) bool {
 	var call *fi.Error
 	return errors.As(err, &call) && slices.Contains(staleCalls, call.Call) &&

@@ -2,9 +2,9 @@
 
 // A thread that makes the calls in which RDMA libraries look for devices.
 //
-// librdmacm up to 51 (44.0-2 of Debian 12) sorts the list of devices by the lower 32
-// bits of their addresses, and compares two lists as if they were sorted by all of
-// them. That goes well while the addresses lie less than 2 GiB apart. Memory that the C
+// librdmacm 31 to 51 (44.0-2 of Debian 12; not 44.6 and later) sorts the list of devices
+// by the lower 32 bits of their addresses, and compares two lists as if they were sorted
+// by all of them. That goes well while the addresses lie less than 2 GiB apart. Memory that the C
 // library gives to different threads does not: then, when another device was made, one
 // that is there is taken for gone, and opened a second time. What asks to connect from
 // then on is of the second one, and cannot be accepted with a domain of the first
