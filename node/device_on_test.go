@@ -23,8 +23,8 @@ type connecting struct {
 	done chan error
 }
 
-func (c connecting) OnConnectionEstablished(netio.Endpoint)              { c.done <- nil }
-func (c connecting) OnConnectionRefused(_ netip.AddrPort, err error)     { c.done <- err }
+func (c connecting) OnConnectionEstablished(netio.Endpoint)          { c.done <- nil }
+func (c connecting) OnConnectionRefused(_ netip.AddrPort, err error) { c.done <- err }
 
 // openVerbs opens a backend over verbs for the time of the test.
 func openVerbs(t *testing.T, h netio.Handler) netio.Backend {
