@@ -165,7 +165,10 @@ func connectFailing(t *testing.T, o opening, n int) (failed string) {
 		}
 		select {
 		case <-client.Established:
-		case <-client.Refused:
+		case err := <-client.Refused:
+			if err == nil {
+				t.Error("OnConnectionRefused: got no error, want one")
+			}
 		case <-time.After(backendtest.Patience):
 			t.Fatalf("the outcome of OpenEndpoint: got nothing for %v, want one", backendtest.Patience)
 		}
