@@ -53,6 +53,7 @@ func (e *endpoint) open(d *device, i *fi.Info, shared *receivePool) error {
 	b := e.backend
 	b.crossing.moved += connectBytes
 	e.device = d
+	d.endpoints++
 	s := b.sizesOf(&e.params)
 	if err := e.openReceive(shared, s); err != nil {
 		return err

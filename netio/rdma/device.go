@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"tagbus/netio/rdma/internal/fi"
@@ -15,11 +16,16 @@ import (
 type devices struct {
 	backend *backend
 
-	mu  sync.Mutex // held to find and open one: who listens may do so
-	all []*device
+	mu       sync.Mutex // held to find and open one: who listens may do so
+	all      []*device
+	stale    []*device           // not for new endpoints; they close when they are not used any more
+	renewals map[string]*renewal // by name
 }
 
-func (d *devices) init(b *backend) { d.backend = b }
+func (d *devices) init(b *backend) {
+	d.backend = b
+	d.renewals = make(map[string]*renewal)
+}
 
 // device is a domain of libfabric, a port of a network card for instance, with
 // the queue that tells of its connections.
@@ -39,6 +45,11 @@ type device struct {
 	regions map[region]*registered
 
 	gatherer gatherer
+
+	listeners int // that hold fabric; under devices.mu
+	endpoints int // opened here that have not ended
+	stale     bool
+	renewal   *renewal // nil: of a hub
 }
 
 // region identifies memory of a user.
@@ -53,12 +64,38 @@ type registered struct {
 	users int
 }
 
+func deviceName(i *fi.Info) string { return i.Fabric() + " " + i.Domain() }
+
 // get returns the device for i, which it opens if it is new. addr and listen are
-// those that i was got for. Errors: *fi.Error. Threads: any.
+// those that i was got for. Errors: *fi.Error. Threads: in a step.
 func (d *devices) get(i *fi.Info, addr netip.AddrPort, listen bool) (*device, error) {
-	name := i.Fabric() + " " + i.Domain()
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.find(i, addr, listen)
+}
+
+// hold is get for one that listens, until release. Threads: any.
+func (d *devices) hold(i *fi.Info, addr netip.AddrPort) (*device, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, err := d.find(i, addr, true)
+	if err != nil {
+		return nil, err
+	}
+	n.listeners++
+	return n, nil
+}
+
+// release undoes hold. tidy may follow. Threads: any.
+func (d *devices) release(n *device) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n.listeners--
+}
+
+// find is get. mu is held.
+func (d *devices) find(i *fi.Info, addr netip.AddrPort, listen bool) (*device, error) {
+	name := deviceName(i)
 	for _, known := range d.all {
 		if known.name == name {
 			return known, nil
@@ -67,6 +104,10 @@ func (d *devices) get(i *fi.Info, addr netip.AddrPort, listen bool) (*device, er
 	n := &device{
 		backend: d.backend, name: name, limits: i.Limits(), iwarp: i.IsIWARP(),
 		regions: make(map[region]*registered),
+	}
+	if n.renewal = d.renewals[name]; n.renewal == nil {
+		n.renewal = &renewal{}
+		d.renewals[name] = n.renewal
 	}
 	n.gatherer.device = n
 	largest := d.backend.largestInfo(addr, listen)
@@ -119,24 +160,36 @@ func (n *device) openDomain(i *fi.Info) (err error) {
 
 // close closes the device, whose endpoints and listen endpoints are closed.
 func (n *device) close() {
-	var errs []error
-	if n.receive != nil {
-		errs = append(errs, n.receive.close())
+	n.closeDomain()
+	n.report(n.events.close())
+	if n.fabric != nil {
+		n.report(n.fabric.Close())
 	}
-	for _, r := range n.regions {
-		errs = append(errs, r.Close())
+}
+
+// closeDomain closes what the endpoints used, which are closed.
+func (n *device) closeDomain() {
+	if n.receive != nil {
+		n.report(n.receive.close())
+		n.receive = nil
+	}
+	for key, r := range n.regions {
+		n.report(r.Close())
+		delete(n.regions, key)
 	}
 	if n.sendMR != nil {
-		errs = append(errs, n.sendMR.Close())
+		n.report(n.sendMR.Close())
+		n.sendMR = nil
 	}
-	errs = append(errs, n.gatherer.close())
+	n.report(n.gatherer.close())
 	if n.domain != nil {
-		errs = append(errs, n.domain.Close())
+		n.report(n.domain.Close())
+		n.domain = nil
 	}
-	errs = append(errs, n.events.close())
-	if n.fabric != nil {
-		errs = append(errs, n.fabric.Close())
-	}
+}
+
+// report logs errors that nothing can be done about.
+func (n *device) report(errs ...error) {
 	for _, err := range errs {
 		if err != nil {
 			n.backend.warn("cannot close a device", "device", n.name, "err", err)
@@ -204,8 +257,8 @@ func regionOf(mem []byte) region {
 func (d *devices) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, n := range d.all {
+	for _, n := range slices.Concat(d.all, d.stale) {
 		n.close()
 	}
-	d.all = nil
+	d.all, d.stale = nil, nil
 }

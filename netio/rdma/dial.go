@@ -49,10 +49,10 @@ func (e *endpoint) tryConnect() error {
 		return err
 	}
 	shared, err := d.sharedReceive(info)
-	if err != nil {
-		return err
+	if err == nil {
+		err = e.open(d, info, shared)
 	}
-	if err := e.open(d, info, shared); err != nil {
+	if err := d.tried(err); err != nil {
 		return err
 	}
 	return e.ep.Connect(info, e.greeting().marshal())
@@ -82,6 +82,7 @@ func (e *endpoint) refuse(err error) {
 	e.state = ended
 	e.Shut()
 	e.release(false)
+	e.leaveDevice()
 	e.LeavePool()
 	b := e.backend
 	b.Counters.Refused.Add(1)

@@ -60,6 +60,7 @@
 // Package handover has what is the same in netio/tcp: how calls from any
 // goroutine become work of the loop. Then backend.go and turn.go; device.go,
 // listen_endpoint.go, dial.go and connection.go (how connections come to be);
+// device_stale.go and renewal.go (a device that is not what it was);
 // endpoint.go, queue.go, flush.go and gather.go (sending); receive.go,
 // receive_pool.go and retain.go (receiving); watch.go; endpoint_step.go. frame.go,
 // bond.go, bond_end.go, the files of hubs (hub.go first), letters.go and peer_addr.go

@@ -119,6 +119,7 @@ func (e *endpoint) finishEnd(before state, cause error) {
 	e.state = ended
 	e.release(before != connecting)
 	keys := e.Cancel(e.finish) // nothing reads the memory of the sends any more
+	e.leaveDevice()
 	if !e.spoiled || b.SharedPool() != nil {
 		e.LeavePool()
 	}
@@ -128,13 +129,23 @@ func (e *endpoint) finishEnd(before state, cause error) {
 	}
 }
 
+// leaveDevice ends the use of the device: a stale one closes with its last endpoint.
+// Nothing of it may be touched any more, gathered memory either.
+func (e *endpoint) leaveDevice() {
+	if e.device == nil || e.hub != nil {
+		return
+	}
+	e.device.endpoints--
+	e.backend.devices.tidy()
+}
+
 // release gives back all that the endpoint holds, but for its sends.
 func (e *endpoint) release(established bool) {
 	b := e.backend
+	e.closeConnection(established) // posts what waits: what is refused then sets an alarm
 	for _, a := range []*handover.Alarm{&e.limit, &e.retry} {
 		b.Alarms.Cancel(a)
 	}
-	e.closeConnection(established)
 	b.endpoints.Remove(e.place)
 	if e.listener != nil {
 		b.accepted--

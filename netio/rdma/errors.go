@@ -17,6 +17,13 @@ var (
 	// reports the panic itself.
 	ErrCallbackPanicked = errors.New("rdma: a callback of the handler panicked")
 
+	// ErrStaleDevice is in the cause of OnConnectionRefused, and in the log for a
+	// connection that could not be accepted, when a device has refused several in a
+	// row in a way that says that it is not what it was when it was opened: another
+	// one was made or removed. It is opened again for the next; connections that there
+	// are stay.
+	ErrStaleDevice = errors.New("rdma: the device is out of date, and is opened again")
+
 	// ErrSharedOnIWARP is the error of opening with shared receive buffers on an
 	// iWARP device, where a message that finds none ends the connection. Give
 	// endpoints buffers of their own.

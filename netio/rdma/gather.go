@@ -30,6 +30,7 @@ type gatherer struct {
 	device *device
 	free   [32][]*gathered // by the power of two
 	bytes  int             // of all in free
+	closed bool            // nothing is kept any more
 }
 
 func gatherClass(n int) int { return bits.Len(uint(max(n, minGathered) - 1)) }
@@ -57,7 +58,7 @@ func (g *gatherer) get(n int) (*gathered, error) {
 
 // put takes memory back, which the device does not use any more.
 func (g *gatherer) put(block *gathered) {
-	if g.bytes+len(block.mem) > keepGathered {
+	if g.closed || g.bytes+len(block.mem) > keepGathered {
 		if err := block.close(); err != nil {
 			g.device.backend.warn("cannot close a registration", "device", g.device.name, "err", err)
 		}
@@ -68,14 +69,16 @@ func (g *gatherer) put(block *gathered) {
 	g.bytes += len(block.mem)
 }
 
-// close frees what is free. All blocks have come back.
+// close frees what is free. A block that comes back later is freed then.
 func (g *gatherer) close() error {
+	g.closed = true
 	var errs []error
 	for _, blocks := range g.free {
 		for _, block := range blocks {
 			errs = append(errs, block.close())
 		}
 	}
+	g.free, g.bytes = [32][]*gathered{}, 0
 	return errors.Join(errs...)
 }
 

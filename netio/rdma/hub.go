@@ -173,6 +173,18 @@ func (h *hub) unstick() {
 	h.backend.look(h) // the provider goes on when it is asked to
 }
 
+// abandon ends the hub of a listen endpoint that ends. It closes when its endpoints
+// have ended; at once if it has not begun: a backend that closes in this turn, too,
+// knows only those that have.
+func (h *hub) abandon() {
+	h.listener = nil
+	if !h.begun {
+		h.close()
+		return
+	}
+	h.enqueue()
+}
+
 // closeLimit is how long a hub that nobody uses waits for its last letters.
 const closeLimit = time.Second
 

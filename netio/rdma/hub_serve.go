@@ -3,6 +3,8 @@
 package rdma
 
 import (
+	"time"
+
 	"tagbus/netio"
 	"tagbus/netio/rdma/internal/fi"
 )
@@ -112,11 +114,12 @@ func (h *hub) asked(f frame, rest []byte) {
 	default:
 		e, err := l.acceptBond(peer, f.value, from.raw)
 		if err == nil {
+			l.refusals.served(b.config.Logger)
 			h.mail(e, e.peerAddr, frame{frameAccept, f.value, e.number}, e.greeting().marshal())
 			return
 		}
 		b.Counters.AcceptErrors.Add(1)
-		b.warn("cannot serve an accepted connection", "remote", b.addrOf([]byte(from.raw)), "err", err)
+		l.refusals.refused(b.config.Logger, time.Now(), b.addrOf([]byte(from.raw)), err)
 		if e != nil {
 			e.end(nil)
 		}
@@ -133,7 +136,6 @@ func (l *listenEndpoint) acceptBond(peer greeting, number uint64, raw string) (*
 		return nil, err
 	}
 	e.listener, e.peer, e.to = l, peer, number
-	l.users++
 	b.accepted++
 	e.place = b.endpoints.PushBack(e)
 	if err := e.join(l.hub, []byte(raw)); err != nil {

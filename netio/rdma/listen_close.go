@@ -28,30 +28,32 @@ func (l *listenEndpoint) stop() {
 		b.listeners = slices.Delete(b.listeners, i, i+1)
 	}
 	if l.hub != nil {
-		l.hub.listener = nil
-		l.hub.enqueue() // it closes when its endpoints have ended
+		l.hub.abandon()
 	} else {
 		l.rejectRest()
 		l.closeObjects()
 	}
 	b.Unlisten(l.Address)
-	l.releasePool()
+	l.releasePools()
+	b.devices.tidy()
 }
 
 // left is called when an endpoint that was accepted here has ended.
 func (l *listenEndpoint) left() {
-	l.users--
-	l.releasePool()
+	l.releasePools()
 }
 
-// releasePool releases the buffers that the endpoints have shared, with the last
+// releasePools releases the buffers that the endpoints have shared, with the last
 // of them.
-func (l *listenEndpoint) releasePool() {
-	if l.receive != nil && l.stopped && l.users == 0 {
-		if err := l.receive.close(); err != nil {
+func (l *listenEndpoint) releasePools() {
+	for d, p := range l.receive {
+		if len(p.users) > 0 || !l.stopped && !d.stale {
+			continue
+		}
+		if err := p.close(); err != nil {
 			l.backend.warn("cannot close receive buffers", "addr", l.Address, "err", err)
 		}
-		l.receive = nil
+		delete(l.receive, d)
 	}
 }
 
@@ -65,6 +67,7 @@ func (l *listenEndpoint) closeObjects() {
 	if err := l.events.close(); err != nil {
 		l.backend.warn("cannot close an event queue", "addr", l.Address, "err", err)
 	}
+	l.backend.devices.release(l.device)
 }
 
 // rejectRounds bounds rejectRest, should peers connect faster than it looks.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/netip"
 	"syscall"
+	"time"
 
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
@@ -19,7 +20,7 @@ type listenEndpoint struct {
 	backend *backend
 	handover.ListenEndpoint
 	params netio.Params
-	device *device
+	device *device // whose fabric pep is of; the accepted may be of another one, see deviceOf
 	pep    *fi.PEP
 	hub    *hub // in place of device and pep
 
@@ -27,10 +28,9 @@ type listenEndpoint struct {
 	begun   bool
 	stopped bool
 	events  eventSource
-	users   int          // endpoints accepted here that have not ended
-	receive *receivePool // that they share; nil: they do not, or there was none yet
+	receive map[*device]*receivePool // that the accepted endpoints share, if they do: of the device, and of stale ones
 
-	failures novelty // of accept
+	refusals refusals
 }
 
 // Listen implements handover.Rest.
@@ -58,17 +58,16 @@ func (l *listenEndpoint) openPEP(addr netip.AddrPort) error {
 		return b.portInUse(addr, err)
 	}
 	defer info.Free()
-	if l.device, err = b.devices.get(info, addr, true); err != nil {
+	if l.device, err = b.devices.hold(info, addr); err != nil {
 		return err
 	}
 	if p.Receive.Shared && l.device.iwarp {
-		return ErrSharedOnIWARP
+		err = ErrSharedOnIWARP
+	} else if err = l.open(info); err == nil {
+		return nil
 	}
-	if err := l.open(info); err != nil {
-		l.closeObjects()
-		return err
-	}
-	return nil
+	l.closeObjects()
+	return err
 }
 
 // portInUse finds out whether there is no device for an address because of its
@@ -153,47 +152,72 @@ func (l *listenEndpoint) accept(i *fi.Info, peer greeting) {
 	e, err := newEndpoint(b, i.RemoteAddr(), &l.params)
 	if err == nil {
 		e.listener, e.peer = l, peer
-		l.users++
 		b.accepted++
 		e.place = b.endpoints.PushBack(e)
-		var shared *receivePool
-		if shared, err = l.sharedReceive(i); err == nil {
-			err = e.open(l.device, i, shared)
-		}
+		err = l.openRequest(e, i)
 	}
 	if err == nil {
 		err = e.ep.Accept(e.greeting().marshal())
 	}
 	if err != nil {
 		b.Counters.AcceptErrors.Add(1)
-		if l.failures.is(err) { // one that has given up meanwhile is nothing rare
-			b.warn("cannot serve an accepted connection; others like it are only counted", "remote", i.RemoteAddr(), "err", err)
-		}
+		l.refusals.refused(b.config.Logger, time.Now(), i.RemoteAddr(), err)
 		if e != nil {
 			e.end(nil)
 		}
 		_ = l.pep.Reject(i)
 		return
 	}
+	l.refusals.served(b.config.Logger)
 	i.Free()
 	e.limit.F = func() { e.notConnected(netio.ErrTimeout) }
 	b.Alarms.Set(&e.limit, acceptTimeout)
 }
 
+// openRequest opens e for a request.
+func (l *listenEndpoint) openRequest(e *endpoint, i *fi.Info) error {
+	d, err := l.deviceOf(i)
+	if err != nil {
+		return err
+	}
+	shared, err := l.sharedReceive(d, i)
+	if err == nil {
+		err = e.open(d, i, shared)
+	}
+	return d.tried(err)
+}
+
+// deviceOf returns the device for a request: that of l, unless that is stale or the
+// request came in by another one.
+func (l *listenEndpoint) deviceOf(i *fi.Info) (*device, error) {
+	if !l.device.stale && deviceName(i) == l.device.name {
+		return l.device, nil
+	}
+	host := i.LocalAddr().Addr()
+	if !host.IsValid() {
+		host = l.Address.Addr()
+	}
+	return l.backend.devices.get(i, netip.AddrPortFrom(host, 0), true)
+}
+
 // sharedReceive returns the receive buffers that the accepted endpoints share
 // with each other or with all of the backend, nil if they do not.
-func (l *listenEndpoint) sharedReceive(i *fi.Info) (*receivePool, error) {
+func (l *listenEndpoint) sharedReceive(d *device, i *fi.Info) (*receivePool, error) {
 	r := &l.params.Receive
 	if !r.Shared {
-		return l.device.sharedReceive(i)
+		return d.sharedReceive(i)
 	}
-	if l.receive == nil {
-		p, err := newSharedReceive(l.device, i, r.Buffers, r.MaxMessageBytes)
-		if err != nil {
+	p := l.receive[d]
+	if p == nil {
+		var err error
+		if p, err = newSharedReceive(d, i, r.Buffers, r.MaxMessageBytes); err != nil {
 			return nil, err
 		}
-		l.receive = p
+		if l.receive == nil {
+			l.receive = make(map[*device]*receivePool)
+		}
+		l.receive[d] = p
 		p.postAll()
 	}
-	return l.receive, nil
+	return p, nil
 }

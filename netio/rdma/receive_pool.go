@@ -165,13 +165,13 @@ func (p *receivePool) unstick() {
 // close releases the memory. Of a shared pool all endpoints are closed, of an
 // endpoint's own pool that one.
 func (p *receivePool) close() error {
-	p.backend.Alarms.Cancel(&p.retry)
-	p.backend.Alarms.Cancel(&p.sweep)
 	var err error
 	if p.srx != nil {
-		p.backend.post() // nothing may be posted any more
+		p.backend.post() // nothing may be posted any more; what is refused sets an alarm
 		err = p.srx.Close()
 	}
+	p.backend.Alarms.Cancel(&p.retry)
+	p.backend.Alarms.Cancel(&p.sweep)
 	if err = errors.Join(err, p.mr.Close()); !p.loan.close() {
 		return err
 	}

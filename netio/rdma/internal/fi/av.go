@@ -28,7 +28,7 @@ type AV struct{ p *C.struct_fid_av }
 //	int fi_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context)
 func (d *Domain) OpenAV() (*AV, error) {
 	a := &AV{}
-	if err := check("fi_av_open", C.fix_av_open(d.p, &a.p)); err != nil {
+	if err := attempt("fi_av_open", func() C.int { return C.fix_av_open(d.p, &a.p) }); err != nil {
 		return nil, err
 	}
 	return a, nil
@@ -44,10 +44,15 @@ func (a *AV) Insert(addr []byte) (uint64, error) {
 	mem := make([]byte, maxAddrBytes)
 	copy(mem, addr)
 	var out C.fi_addr_t
-	switch rc := C.fi_av_insert(a.p, unsafe.Pointer(unsafe.SliceData(mem)), 1, &out, 0, nil); {
-	case rc < 0:
-		return 0, check("fi_av_insert", rc)
-	case rc == 0 || out == C.FI_ADDR_NOTAVAIL:
+	var n C.int
+	err := attempt("fi_av_insert", func() C.int {
+		n = C.fi_av_insert(a.p, unsafe.Pointer(unsafe.SliceData(mem)), 1, &out, 0, nil)
+		return min(n, 0)
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case n == 0 || out == C.FI_ADDR_NOTAVAIL:
 		return 0, &Error{"fi_av_insert", EINVAL}
 	}
 	return uint64(out), nil
@@ -73,7 +78,7 @@ func (a *AV) Close() error { return closeObject(&a.p) }
 //
 //	int fi_ep_bind(struct fid_ep *ep, struct fid *bfid, uint64_t flags)
 func (e *EP) BindAV(a *AV, completions *CQ) error {
-	if err := check("fi_ep_bind", C.fi_ep_bind(e.p, &a.p.fid, 0)); err != nil {
+	if err := attempt("fi_ep_bind", func() C.int { return C.fi_ep_bind(e.p, &a.p.fid, 0) }); err != nil {
 		return err
 	}
 	return e.bindCQ(completions)
@@ -90,7 +95,7 @@ const maxAddrBytes = 256
 func (e *EP) RawName() ([]byte, error) {
 	mem := make([]byte, maxAddrBytes)
 	n := C.size_t(len(mem))
-	if err := check("fi_getname", C.fi_getname(&e.p.fid, unsafe.Pointer(unsafe.SliceData(mem)), &n)); err != nil {
+	if err := attempt("fi_getname", func() C.int { return C.fi_getname(&e.p.fid, unsafe.Pointer(unsafe.SliceData(mem)), &n) }); err != nil {
 		return nil, err
 	}
 	return mem[:min(int(n), len(mem))], nil

@@ -10,6 +10,8 @@ import "C"
 import (
 	"runtime"
 	"unsafe"
+
+	"tagbus/netio/internal/invariants"
 )
 
 // Domain is a port of a device, or what stands for one.
@@ -18,14 +20,15 @@ type Domain struct {
 	fabric *Fabric
 }
 
-// OpenDomain opens the domain of i.
+// OpenDomain opens the domain of i. It looks for the devices that there are, which one
+// thread of C does for all (lister.c).
 //
 // Implements:
 //
 //	int fi_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context)
 func (f *Fabric) OpenDomain(i *Info) (*Domain, error) {
 	d := &Domain{fabric: f}
-	if err := check("fi_domain", C.fi_domain(f.p, i.p, &d.p, nil)); err != nil {
+	if err := attempt("fi_domain", func() C.int { return C.fix_domain(f.p, i.p, &d.p) }); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -38,7 +41,8 @@ func (d *Domain) Close() error { return closeObject(&d.p) }
 type MR struct {
 	p    *C.struct_fid_mr
 	desc uint64
-	pin  runtime.Pinner
+	pin  *pinned
+	leak runtime.Cleanup // set in a build with invariants
 }
 
 // Register registers mem, of at least one byte, until Close. It may be memory of
@@ -52,15 +56,19 @@ type MR struct {
 //	    uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
 //	void *fi_mr_desc(struct fid_mr *mr)
 func (d *Domain) Register(mem []byte) (*MR, error) {
-	m := &MR{}
-	m.pin.Pin(unsafe.SliceData(mem))
+	m := &MR{pin: pin(mem)}
 	var desc C.uint64_t
-	rc := C.fix_mr_reg(d.p, unsafe.Pointer(unsafe.SliceData(mem)), C.size_t(len(mem)), &m.p, &desc)
-	if err := check("fi_mr_reg", rc); err != nil {
-		m.pin.Unpin()
+	err := attempt("fi_mr_reg", func() C.int {
+		return C.fix_mr_reg(d.p, unsafe.Pointer(unsafe.SliceData(mem)), C.size_t(len(mem)), &m.p, &desc)
+	})
+	if err != nil {
+		m.pin.end()
 		return nil, err
 	}
 	m.desc = uint64(desc)
+	if invariants.Enabled {
+		m.watch()
+	}
 	return m, nil
 }
 
@@ -70,7 +78,10 @@ func (m *MR) Desc() uint64 { return m.desc }
 // Close ends the registration.
 func (m *MR) Close() error {
 	err := closeObject(&m.p)
-	m.pin.Unpin()
+	if invariants.Enabled {
+		m.unwatch()
+	}
+	m.pin.end()
 	return err
 }
 
@@ -90,7 +101,7 @@ type CQ struct {
 func (d *Domain) OpenCQ(size int) (*CQ, error) {
 	q := &CQ{fabric: d.fabric}
 	var fd C.int
-	if err := check("fi_cq_open", C.fix_cq_open(d.p, C.size_t(size), &q.p, &fd)); err != nil {
+	if err := attempt("fi_cq_open", func() C.int { return C.fix_cq_open(d.p, C.size_t(size), &q.p, &fd) }); err != nil {
 		return nil, err
 	}
 	q.fd = int(fd)
@@ -124,7 +135,7 @@ type SRX struct{ p *C.struct_fid_ep }
 //	int fi_srx_context(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **rx_ep, void *context)
 func (d *Domain) OpenSRX(i *Info, size int) (*SRX, error) {
 	s := &SRX{}
-	if err := check("fi_srx_context", C.fix_srx_open(d.p, i.p, C.size_t(size), &s.p)); err != nil {
+	if err := attempt("fi_srx_context", func() C.int { return C.fix_srx_open(d.p, i.p, C.size_t(size), &s.p) }); err != nil {
 		return nil, err
 	}
 	return s, nil

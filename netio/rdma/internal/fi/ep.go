@@ -28,7 +28,7 @@ func (d *Domain) OpenEP(i *Info, context uint64, shared bool) (*EP, error) {
 	if shared {
 		s = 1
 	}
-	if err := check("fi_endpoint", C.fix_endpoint(d.p, i.p, C.uint64_t(context), s, &e.p)); err != nil {
+	if err := attempt("fi_endpoint", func() C.int { return C.fix_endpoint(d.p, i.p, C.uint64_t(context), s, &e.p) }); err != nil {
 		return nil, err
 	}
 	return e, nil
@@ -42,11 +42,11 @@ func (d *Domain) OpenEP(i *Info, context uint64, shared bool) (*EP, error) {
 //
 //	int fi_ep_bind(struct fid_ep *ep, struct fid *bfid, uint64_t flags)
 func (e *EP) Bind(events *EQ, completions *CQ, srx *SRX) error {
-	if err := check("fi_ep_bind", C.fi_ep_bind(e.p, &events.p.fid, 0)); err != nil {
+	if err := attempt("fi_ep_bind", func() C.int { return C.fi_ep_bind(e.p, &events.p.fid, 0) }); err != nil {
 		return err
 	}
 	if srx != nil {
-		if err := check("fi_ep_bind", C.fi_ep_bind(e.p, &srx.p.fid, 0)); err != nil {
+		if err := attempt("fi_ep_bind", func() C.int { return C.fi_ep_bind(e.p, &srx.p.fid, 0) }); err != nil {
 			return err
 		}
 	}
@@ -54,10 +54,10 @@ func (e *EP) Bind(events *EQ, completions *CQ, srx *SRX) error {
 }
 
 func (e *EP) bindCQ(completions *CQ) error {
-	if err := check("fi_ep_bind", C.fi_ep_bind(e.p, &completions.p.fid, C.FI_TRANSMIT|C.FI_SELECTIVE_COMPLETION)); err != nil {
+	if err := attempt("fi_ep_bind", func() C.int { return C.fi_ep_bind(e.p, &completions.p.fid, C.FI_TRANSMIT|C.FI_SELECTIVE_COMPLETION) }); err != nil {
 		return err
 	}
-	return check("fi_ep_bind", C.fi_ep_bind(e.p, &completions.p.fid, C.FI_RECV))
+	return attempt("fi_ep_bind", func() C.int { return C.fi_ep_bind(e.p, &completions.p.fid, C.FI_RECV) })
 }
 
 // Enable makes e ready for posts.
@@ -65,7 +65,7 @@ func (e *EP) bindCQ(completions *CQ) error {
 // Implements:
 //
 //	int fi_enable(struct fid_ep *ep)
-func (e *EP) Enable() error { return check("fi_enable", C.fi_enable(e.p)) }
+func (e *EP) Enable() error { return attempt("fi_enable", func() C.int { return C.fi_enable(e.p) }) }
 
 // Connect begins to connect to the address of i. data goes to the other side
 // with the request; 56 bytes are sure to fit.
@@ -74,7 +74,9 @@ func (e *EP) Enable() error { return check("fi_enable", C.fi_enable(e.p)) }
 //
 //	int fi_connect(struct fid_ep *ep, const void *addr, const void *param, size_t paramlen)
 func (e *EP) Connect(i *Info, data []byte) error {
-	return check("fi_connect", C.fi_connect(e.p, i.p.dest_addr, unsafe.Pointer(unsafe.SliceData(data)), C.size_t(len(data))))
+	return attempt("fi_connect", func() C.int {
+		return C.fi_connect(e.p, i.p.dest_addr, unsafe.Pointer(unsafe.SliceData(data)), C.size_t(len(data)))
+	})
 }
 
 // Accept accepts the request whose Info e was opened for. data: as in Connect.
@@ -83,7 +85,9 @@ func (e *EP) Connect(i *Info, data []byte) error {
 //
 //	int fi_accept(struct fid_ep *ep, const void *param, size_t paramlen)
 func (e *EP) Accept(data []byte) error {
-	return check("fi_accept", C.fi_accept(e.p, unsafe.Pointer(unsafe.SliceData(data)), C.size_t(len(data))))
+	return attempt("fi_accept", func() C.int {
+		return C.fi_accept(e.p, unsafe.Pointer(unsafe.SliceData(data)), C.size_t(len(data)))
+	})
 }
 
 // Shutdown tells the other side that the connection ends.

@@ -55,7 +55,7 @@ type EQ struct {
 func (f *Fabric) OpenEQ() (*EQ, error) {
 	q := &EQ{fabric: f}
 	var fd C.int
-	if err := check("fi_eq_open", C.fix_eq_open(f.p, &q.p, &fd)); err != nil {
+	if err := attempt("fi_eq_open", func() C.int { return C.fix_eq_open(f.p, &q.p, &fd) }); err != nil {
 		return nil, err
 	}
 	q.fd = int(fd)

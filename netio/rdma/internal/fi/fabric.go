@@ -22,7 +22,7 @@ type Fabric struct{ p *C.struct_fid_fabric }
 //	int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 func OpenFabric(i *Info) (*Fabric, error) {
 	f := &Fabric{}
-	if err := check("fi_fabric", C.fi_fabric(i.p.fabric_attr, &f.p, nil)); err != nil {
+	if err := attempt("fi_fabric", func() C.int { return C.fi_fabric(i.p.fabric_attr, &f.p, nil) }); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -41,7 +41,7 @@ type PEP struct{ p *C.struct_fid_pep }
 //	int fi_passive_ep(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep, void *context)
 func (f *Fabric) OpenPEP(i *Info) (*PEP, error) {
 	p := &PEP{}
-	if err := check("fi_passive_ep", C.fi_passive_ep(f.p, i.p, &p.p, nil)); err != nil {
+	if err := attempt("fi_passive_ep", func() C.int { return C.fi_passive_ep(f.p, i.p, &p.p, nil) }); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -53,7 +53,7 @@ func (f *Fabric) OpenPEP(i *Info) (*PEP, error) {
 //
 //	int fi_pep_bind(struct fid_pep *pep, struct fid *bfid, uint64_t flags)
 func (p *PEP) Bind(q *EQ) error {
-	return check("fi_pep_bind", C.fi_pep_bind(p.p, &q.p.fid, 0))
+	return attempt("fi_pep_bind", func() C.int { return C.fi_pep_bind(p.p, &q.p.fid, 0) })
 }
 
 // Listen begins to listen.
@@ -61,7 +61,7 @@ func (p *PEP) Bind(q *EQ) error {
 // Implements:
 //
 //	int fi_listen(struct fid_pep *pep)
-func (p *PEP) Listen() error { return check("fi_listen", C.fi_listen(p.p)) }
+func (p *PEP) Listen() error { return attempt("fi_listen", func() C.int { return C.fi_listen(p.p) }) }
 
 // Name returns the address that p listens on.
 //
@@ -73,7 +73,7 @@ func (p *PEP) Name() (netip.AddrPort, error) { return name(&p.p.fid) }
 func name(fid *C.struct_fid) (netip.AddrPort, error) {
 	var mem [128]byte
 	n := C.size_t(len(mem))
-	if err := check("fi_getname", C.fi_getname(fid, unsafe.Pointer(&mem), &n)); err != nil {
+	if err := attempt("fi_getname", func() C.int { return C.fi_getname(fid, unsafe.Pointer(&mem), &n) }); err != nil {
 		return netip.AddrPort{}, err
 	}
 	return parseSockaddr(mem[:n]), nil

@@ -66,7 +66,8 @@ func check(call string, rc C.int) error {
 
 var setenv sync.Once
 
-// prepare sets what libfabric reads of the environment when it is first used.
+// prepare sets what libfabric reads of the environment when it is first used, and has it
+// look for devices, in the thread of lister.c.
 //
 // Its cache of memory registrations must be off. It learns of memory that was
 // unmapped by watching the C library, which Go does not use: what is mapped at
@@ -87,6 +88,7 @@ func prepare() {
 				_ = os.Setenv(name, value)
 			}
 		}
+		C.fix_initialise()
 	})
 }
 

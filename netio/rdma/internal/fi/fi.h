@@ -64,6 +64,8 @@ struct fix_event {
 
 int fix_getinfo(const struct fix_hints *h, struct fi_info **info);
 int fix_list(struct fi_info **info);
+void fix_initialise(void);
+int fix_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain);
 int fix_eq_open(struct fid_fabric *fabric, struct fid_eq **eq, int *fd);
 int fix_cq_open(struct fid_domain *domain, size_t size, struct fid_cq **cq, int *fd);
 int fix_srx_open(struct fid_domain *domain, const struct fi_info *info, size_t size, struct fid_ep **srx);
