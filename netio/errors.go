@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/netip"
 	"strings"
+
+	"tagbus/internal/plain"
 )
 
 var (
@@ -108,7 +110,7 @@ type OpError struct {
 // refused".
 func (e *OpError) Error() string {
 	// The prefix of our own sentinels would stand twice.
-	return "netio: " + e.Op + " " + e.Addr.String() + ": " + strings.TrimPrefix(e.Err.Error(), "netio: ")
+	return plain.Linef("netio: %s %v: %s", e.Op, e.Addr, strings.TrimPrefix(plain.Error(e.Err), "netio: "))
 }
 
 // Unwrap returns the cause.

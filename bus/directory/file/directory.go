@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
+	"tagbus/internal/plain"
 )
 
 // Directory is a directory.Directory in a folder. Open makes one; it must not be
@@ -145,7 +146,7 @@ func (d *Directory) free(f *folder, instance string) error {
 	var s source
 	found, err := s.look(f, instance, d.config)
 	if err == nil && found != absent && !s.record.process.ended() {
-		return fmt.Errorf("%w: %s is alive", directory.ErrAnnounced, filepath.Join(d.path, instance+suffix))
+		return fmt.Errorf("%w: %s is alive", directory.ErrAnnounced, plain.Text(filepath.Join(d.path, instance+suffix)))
 	}
 	return nil
 }
