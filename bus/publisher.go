@@ -144,7 +144,7 @@ func NewPublisher(open netio.Opener, dir directory.Directory, cfg PublisherConfi
 
 // newPublisher makes a publisher that has no backend yet. cfg has its defaults.
 func newPublisher(cfg PublisherConfig) (*Publisher, error) {
-	pool, err := netio.NewPool(cfg.PoolBytes/cfg.PageBytes, cfg.PageBytes)
+	pool, cache, err := cfg.memory()
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +153,7 @@ func newPublisher(cfg PublisherConfig) (*Publisher, error) {
 		served:      cfg.Tags,
 		instance:    nuid.Next(),
 		pool:        pool,
+		cache:       cache,
 		pages:       make([]page, pool.Buffers()),
 		pageBytes:   cfg.PageBytes,
 		queuePages:  int64(cfg.QueueBytes / cfg.PageBytes),
@@ -168,9 +169,6 @@ func newPublisher(cfg PublisherConfig) (*Publisher, error) {
 	}
 	for i := range p.pages {
 		p.pages[i].key = netio.Key(i)
-	}
-	if cfg.CacheMessages > 0 {
-		p.cache = newCache(cfg.CacheMessages, cfg.CacheBytes)
 	}
 	p.host, _ = os.Hostname() // only for people
 	p.flushFunc, p.readyFunc = p.flushDue, p.onReady
