@@ -33,7 +33,7 @@ const hostile = "x\x1b[2J\nsubscriber: all is well\r\x00\u202e\u2066\u0085\u2028
 // import.
 var shownErrors = []error{
 	&bus.PublishError{}, &bus.AckError{}, &bus.NoReplyError{}, &bus.DuplicateError{}, &bus.NoPublisherError{},
-	&bus.UndeliveredError{}, &bus.SilentError{}, &bus.StallError{}, &bus.PageError{}, &bus.BackendError{}, &bus.PanicError{},
+	&bus.UndeliveredError{}, &bus.SilentError{}, &bus.StallError{}, &bus.PageError{}, &bus.BackendError{}, &bus.PanicError{}, &bus.EntryError{},
 	&directory.FieldError{}, &file.PathError{},
 	&subscription.VersionError{}, &subscription.ControlError{},
 	&netio.OpError{},

@@ -216,8 +216,11 @@ func (p *Publisher) serve(dir directory.Directory) (err error) {
 		return err
 	}
 	p.announced = entry
-	p.registered, err = dir.Announce(entry)
-	return err
+	if p.registered, err = dir.Announce(entry); err != nil {
+		return err
+	}
+	reportEntry(p.registered, p.event)
+	return nil
 }
 
 // describe makes the directory entry.

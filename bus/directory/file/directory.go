@@ -177,6 +177,7 @@ func (d *Directory) forget(p *publication) {
 		delete(d.publications, p.instance)
 		d.feed.Report(writingOf(p.instance), nil)
 	}
+	p.End()
 }
 
 // announced returns what gets beats.
@@ -202,18 +203,19 @@ func (d *Directory) beat() {
 		case <-ticker.C:
 		}
 		for _, p := range d.announced() {
-			d.reportWriting(p.instance, p.renew())
+			d.reportWriting(p, p.renew())
 		}
 	}
 }
 
 // reportWriting sets or ends the problem of writing an entry.
-func (d *Directory) reportWriting(instance string, err error) {
+func (d *Directory) reportWriting(p *publication, err error) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.publications[instance] != nil { // else Withdraw came meanwhile and ended it
-		d.feed.Report(writingOf(instance), err)
+	if d.publications[p.instance] == p { // else Withdraw came meanwhile and ended it
+		d.feed.Report(writingOf(p.instance), err)
 	}
+	d.mu.Unlock()
+	p.Tell(err)
 }
 
 // writingOf is the source of the problem of writing an entry: no instance
