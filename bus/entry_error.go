@@ -8,8 +8,8 @@ import (
 )
 
 // EntryError is the cause of a Problem event of a publisher or a receiver: its entry
-// in the directory cannot be renewed. Connections stay, but nobody new finds the
-// program once the entry has expired. The event comes once, and once more when it is
+// in the directory cannot be renewed, or not be changed. Connections stay, but once
+// the entry has expired no other program finds this one. The event comes once, and once more when it is
 // over; in between the directory tries by itself.
 type EntryError struct {
 	Err    error         // why it cannot be renewed, or could not at first
@@ -22,7 +22,7 @@ func (e *EntryError) Error() string {
 	if e.Over {
 		return plain.Linef("bus: the entry in the directory is renewed again, after %v without: %v", e.Lasted.Round(time.Millisecond), e.Err)
 	}
-	return plain.Linef("bus: the entry in the directory cannot be renewed, and nobody new finds this program when it expires: %v", e.Err)
+	return plain.Linef("bus: the entry in the directory cannot be renewed, so that others find an old one, or none when it has expired: %v", e.Err)
 }
 
 // Unwrap returns the cause.

@@ -202,9 +202,23 @@ func (d *Directory) beat() {
 			return
 		case <-ticker.C:
 		}
-		for _, p := range d.announced() {
-			d.reportWriting(p, p.renew())
+		d.renewAll()
+	}
+}
+
+// renewAll renews what is announced. A call into a file system that hangs does not
+// return: that is reported from aside.
+func (d *Directory) renewAll() {
+	patience := d.config.Expiry / 2 // by then others have seen no beat for nearly as long
+	all := d.announced()
+	hangs := time.AfterFunc(patience, func() {
+		for _, p := range all {
+			d.reportWriting(p, &PathError{d.path, fmt.Errorf("%w: for %v", ErrHangs, patience), "look after its server"})
 		}
+	})
+	defer hangs.Stop()
+	for _, p := range all {
+		d.reportWriting(p, p.renew())
 	}
 }
 

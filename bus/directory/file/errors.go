@@ -28,6 +28,10 @@ var (
 	// are tried again with each beat.
 	ErrUnwritable = errors.New("cannot be written")
 
+	// ErrHangs is reported while the file system does not answer, as one on a network
+	// whose server is gone.
+	ErrHangs = errors.New("file system does not answer")
+
 	// ErrName is reported for a file NAME.jsonl whose NAME cannot be an instance,
 	// or is not the instance that the file is about.
 	ErrName = errors.New("file name is not the publisher's instance")
