@@ -50,7 +50,7 @@ var table = []rule{
 	}},
 	{"bus/directory/memory", "a directory is used by the bus and does not use it", []string{"bus/directory", "tags"}},
 	{"bus/metrics", "metrics read the bus from outside, so that the bus needs no prometheus", []string{
-		"bus", "github.com/prometheus/client_golang/prometheus/...",
+		"internal/plain", "bus", "github.com/prometheus/client_golang/prometheus/...",
 	}},
 	{"subscription", "who wants which tag is decided without knowing the bus or a backend", []string{
 		"internal/plain", "netio", "tags", "github.com/vmihailenco/msgpack/v5/...",

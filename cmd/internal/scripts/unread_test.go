@@ -37,8 +37,11 @@ func TestACommandEndsThoughNobodyReadsItsStandardError(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			ended := make(chan error, 1)
-			go func() { ended <- cmd.Wait() }()
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				_ = cmd.Wait() // the state tells
+			}()
 			if test.signal {
 				idle(time.Second)
 				if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
