@@ -28,7 +28,7 @@ type rule struct {
 var table = []rule{
 	{".", "the root package holds only documentation", nil},
 	{"cmd/...", "a command reaches backends through node and messages through bus, and serves metrics by HTTP, which bus/metrics leaves to programs", []string{
-		"cmd/internal/...", "node", "bus", "bus/directory/...", "bus/metrics", "tags",
+		"internal/plain", "cmd/internal/...", "node", "bus", "bus/directory/...", "bus/metrics", "tags",
 		"github.com/alecthomas/kong", "golang.org/x/term",
 		"github.com/gopacket/gopacket/...", "github.com/HdrHistogram/hdrhistogram-go",
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/collectors",
@@ -41,21 +41,22 @@ var table = []rule{
 		"netio", "netio/reactor", "netio/tcp", "netio/rdma", "bus", "bus/directory", "bus/directory/file", "tags",
 	}},
 	{"bus", "the bus knows the contract in netio, never a backend, a loop or a kind of directory", []string{
-		"subscription", "bus/directory", "netio", "tags",
+		"internal/plain", "subscription", "bus/directory", "netio", "tags",
 		"github.com/cenkalti/backoff/v5", "github.com/nats-io/nuid",
 	}},
-	{"bus/directory", "the interface of a directory knows nothing of those who implement or use it", []string{"tags"}},
+	{"bus/directory", "the interface of a directory knows nothing of those who implement or use it", []string{"internal/plain", "tags"}},
 	{"bus/directory/file", "a directory is used by the bus and does not use it", []string{
-		"bus/directory", "tags", "github.com/fsnotify/fsnotify", "github.com/nats-io/nuid", "golang.org/x/sys/unix",
+		"internal/plain", "bus/directory", "tags", "github.com/fsnotify/fsnotify", "github.com/nats-io/nuid", "golang.org/x/sys/unix",
 	}},
 	{"bus/directory/memory", "a directory is used by the bus and does not use it", []string{"bus/directory", "tags"}},
 	{"bus/metrics", "metrics read the bus from outside, so that the bus needs no prometheus", []string{
-		"bus", "github.com/prometheus/client_golang/prometheus/...",
+		"internal/plain", "bus", "github.com/prometheus/client_golang/prometheus/...",
 	}},
 	{"subscription", "who wants which tag is decided without knowing the bus or a backend", []string{
-		"netio", "tags", "github.com/vmihailenco/msgpack/v5/...",
+		"internal/plain", "netio", "tags", "github.com/vmihailenco/msgpack/v5/...",
 	}},
-	{"netio", "the contract depends on nobody who keeps it", []string{"golang.org/x/sys/unix"}},
+	{"internal/plain", "what makes text safe to show depends on nothing", nil},
+	{"netio", "the contract depends on nobody who keeps it", []string{"internal/plain", "golang.org/x/sys/unix"}},
 	{"netio/internal/backendtest", "the tests of backends drive any of them", []string{
 		"netio", "netio/internal/invariants", "netio/netiotest", "netio/reactor", "golang.org/x/sys/unix",
 	}},
@@ -69,7 +70,7 @@ var table = []rule{
 	{"netio/netiotest", "the conformance suite must run against any backend", []string{
 		"netio", "netio/internal/invariants", "github.com/google/go-cmp/...", "go.uber.org/goleak", "pgregory.net/rapid",
 	}},
-	{"netio/reactor", "the event loop serves anything that has a file descriptor", []string{"golang.org/x/sys/unix"}},
+	{"netio/reactor", "the event loop serves anything that has a file descriptor", []string{"internal/plain", "golang.org/x/sys/unix"}},
 	{"netio/tcp", "a backend knows the contract and the loop, not the other backends nor the bus", []string{
 		"netio", "netio/internal/handover", "netio/internal/invariants", "netio/internal/spread", "netio/reactor", "golang.org/x/sys/unix",
 	}},
@@ -77,7 +78,7 @@ var table = []rule{
 		"netio", "netio/internal/handover", "netio/internal/invariants", "netio/reactor", "netio/rdma/internal/fi", "golang.org/x/sys/unix",
 	}},
 	{"netio/rdma/internal/fi", "fi speaks libfabric's words only; it is the one place for cgo", []string{"C", "netio/internal/invariants", "golang.org/x/sys/unix"}},
-	{"tags", "the name of a stream depends on nothing", nil},
+	{"tags", "the name of a stream depends on nothing but how text is shown", []string{"internal/plain"}},
 }
 
 // listed is the part of `go list -json` that the table is about.

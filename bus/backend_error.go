@@ -1,9 +1,8 @@
 package bus
 
 import (
-	"fmt"
-
 	"tagbus/bus/directory"
+	"tagbus/internal/plain"
 )
 
 // BackendError is the cause of a Refused event: the entry in the directory names
@@ -20,6 +19,6 @@ func (e *BackendError) Error() string {
 	if e.Role == directory.Receiver {
 		them, us = "receiver", "sender"
 	}
-	return fmt.Sprintf("bus: %s speaks %q, this %s %q: use the same backend for both, here %q (node.Config.Backend)",
+	return plain.Linef("bus: %s speaks %q, this %s %q: use the same backend for both, here %q (node.Config.Backend)",
 		them, e.Theirs, us, e.Ours, e.Theirs)
 }

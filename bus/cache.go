@@ -2,12 +2,15 @@ package bus
 
 import (
 	"sync"
+	"unsafe"
+
+	"tagbus/netio"
 )
 
 // cache keeps the newest messages of each tag for those who subscribe later.
 //
-// Its memory is one array of small blocks without pointers, so that the garbage
-// collector has nothing to look at, nothing is allocated after the start, and
+// Its memory is one region of small blocks outside the Go heap, so that there is an
+// error when the system does not have it, nothing is allocated after the start, and
 // no mix of sizes leaves memory that fits nobody. A message is a chain of
 // blocks. It is in two lists: that of its tag, which is its line, and that of
 // all messages by age, in which block 0 stands between the newest and the
@@ -21,12 +24,16 @@ type cache struct {
 	depth uint32 // messages of a tag
 
 	mu     sync.Mutex // held for a few steps, and for the copy of a small message
+	region []byte     // nil when it is closed and nobody writes any more
 	blocks []cacheBlock
 	fresh  uint32 // this one and those behind it have never been used
 	spare  uint32 // the first of the free chains
 	free   uint32 // blocks of those, and fresh ones
 	lines  []cacheLine
 	total  int // messages
+
+	writing int // calls of add that copy a message without mu
+	closed  bool
 }
 
 // cacheBlock is a part of a message. What comes after next holds for the first
@@ -50,9 +57,35 @@ const (
 // cacheLine is the messages of a tag.
 type cacheLine struct{ first, last, count uint32 }
 
-func newCache(depth, bytes int) *cache {
+// newCache makes an empty cache. Close it.
+//
+// Errors: netio.ErrNoMemory, and others of the system, wrapped.
+func newCache(depth, bytes int) (*cache, error) {
 	n := bytes / cacheBlockBytes
-	return &cache{depth: uint32(depth), blocks: make([]cacheBlock, n+1), fresh: 1, free: uint32(n)}
+	region, err := netio.AllocRegion((n + 1) * cacheBlockBytes)
+	if err != nil {
+		return nil, err
+	}
+	blocks := unsafe.Slice((*cacheBlock)(unsafe.Pointer(unsafe.SliceData(region))), n+1)
+	return &cache{depth: uint32(depth), region: region, blocks: blocks, fresh: 1, free: uint32(n)}, nil
+}
+
+// close forgets everything and frees the memory, the last add that is under way at
+// the latest. What is added later is not kept.
+func (c *cache) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed, c.total = true, 0
+	clear(c.lines)
+	c.release()
+}
+
+// release frees the memory of a closed cache when nobody writes to it. mu is held.
+func (c *cache) release() {
+	if c.closed && c.writing == 0 && c.region != nil {
+		_ = netio.FreeRegion(c.region) // fails only for a region that is none
+		c.region, c.blocks = nil, nil
+	}
 }
 
 // cacheBlocks returns how many blocks a payload takes.
@@ -80,9 +113,16 @@ func (c *cache) add(line uint32, status Status, data []byte) {
 		return
 	}
 	if need > 1 { // nobody knows of these blocks yet
+		c.writing++
 		c.mu.Unlock()
 		c.write(first, data)
 		c.mu.Lock()
+		c.writing--
+		if c.closed {
+			c.release()
+			c.mu.Unlock()
+			return
+		}
 	} else {
 		copy(c.blocks[first].data[:], data)
 	}
@@ -96,7 +136,7 @@ func (c *cache) add(line uint32, status Status, data []byte) {
 // the oldest of the line if it is full, and then the oldest of all. It returns 0
 // if that is not enough. mu is held.
 func (c *cache) reserve(line, need uint32) (first uint32) {
-	if need >= uint32(len(c.blocks)) {
+	if c.closed || need >= uint32(len(c.blocks)) {
 		return 0
 	}
 	if l := &c.lines[line]; l.count == c.depth {
@@ -261,5 +301,8 @@ func (c *cache) newest(line, n uint32) (m, count uint32) {
 func (c *cache) use() (messages, bytes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.closed {
+		return 0, 0
+	}
 	return c.total, (len(c.blocks) - 1 - int(c.free)) * cacheBlockBytes
 }

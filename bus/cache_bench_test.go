@@ -14,7 +14,7 @@ func TestTheCacheAllocatesNothing(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	c := newCache(4, 1<<16)
+	c := cacheOf(t, 4, 1<<16)
 	line, other := c.newLine(), c.newLine()
 	data := make([]byte, 5000)
 	n := testing.AllocsPerRun(1000, func() {
@@ -49,7 +49,7 @@ func benchmarkCacheAdd(b *testing.B, size, lines int, full, parallel bool) {
 	} else {
 		room *= 16
 	}
-	c := newCache(depth, min(room, 256<<20))
+	c := cacheOf(b, depth, min(room, 256<<20))
 	data := make([]byte, size)
 	b.SetBytes(int64(size))
 	b.ReportAllocs()

@@ -12,6 +12,22 @@ import (
 	"pgregory.net/rapid"
 )
 
+// cacheOf returns a cache that is closed at the end of the test.
+func cacheOf(t interface {
+	Helper()
+	Fatal(args ...any)
+	Cleanup(f func())
+}, depth, bytes int,
+) *cache {
+	t.Helper()
+	c, err := newCache(depth, bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.close)
+	return c
+}
+
 // content returns the messages of a line, oldest first.
 func (c *cache) content(line uint32) (messages []string) {
 	c.mu.Lock()
@@ -47,7 +63,7 @@ func TestTheCacheKeepsTheNewest(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			c := newCache(test.depth, test.blocks*cacheBlockBytes)
+			c := cacheOf(t, test.depth, test.blocks*cacheBlockBytes)
 			a, b := c.newLine(), c.newLine()
 			for i, text := range test.add {
 				line := map[byte]uint32{'a': a, 'b': b}[text[0]]
@@ -66,6 +82,37 @@ func TestTheCacheKeepsTheNewest(t *testing.T) {
 	}
 }
 
+// TestAClosedCacheIsEmpty: whoever still adds to it, or asks what it has, touches
+// none of the memory that it had.
+func TestAClosedCacheIsEmpty(t *testing.T) {
+	c := cacheOf(t, 10, 64*cacheBlockBytes)
+	var adding sync.WaitGroup
+	for range 4 {
+		line := c.newLine()
+		adding.Go(func() {
+			data := make([]byte, 2000)
+			for i := range 2000 {
+				c.add(line, 0, data[:i])
+			}
+		})
+	}
+	c.close()
+	adding.Wait()
+	c.close()
+	if messages, bytes := c.use(); messages != 0 || bytes != 0 {
+		t.Errorf("got %d messages and %d bytes, want none", messages, bytes)
+	}
+	for line := range uint32(4) {
+		c.empty(line)
+		if got := c.content(line); len(got) > 0 {
+			t.Errorf("line %d: got %q, want nothing", line, got)
+		}
+	}
+	if c.region != nil {
+		t.Error("got memory that nobody frees, want none")
+	}
+}
+
 // The cache against a list of all messages by age.
 func TestTheCacheIsWhatItShouldBe(t *testing.T) {
 	type message struct {
@@ -76,7 +123,7 @@ func TestTheCacheIsWhatItShouldBe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		depth := rapid.IntRange(1, 6).Draw(t, "depth")
 		blocks := rapid.IntRange(1, 40).Draw(t, "blocks")
-		c := newCache(depth, blocks*cacheBlockBytes)
+		c := cacheOf(t, depth, blocks*cacheBlockBytes)
 		var model []message
 		const lines = 4
 		for range lines {
@@ -136,7 +183,7 @@ func TestTheCacheIsWhatItShouldBe(t *testing.T) {
 // always its end.
 func TestTheCacheHasNoHoles(t *testing.T) {
 	const depth, goroutines, messages = 20, 4, 5000
-	c := newCache(depth, 30*cacheBlockBytes)
+	c := cacheOf(t, depth, 30*cacheBlockBytes)
 	var wg sync.WaitGroup
 	for range goroutines {
 		line := c.newLine()

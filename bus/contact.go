@@ -8,6 +8,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"tagbus/bus/directory"
+	"tagbus/internal/plain"
 	"tagbus/netio"
 	"tagbus/subscription"
 )
@@ -187,7 +188,7 @@ func answerOf(data []byte) (subscription.Hello, error) {
 		if err != nil {
 			return subscription.Hello{}, errors.Join(ErrProtocol, err)
 		}
-		return subscription.Hello{}, errors.New(plain(m.(*subscription.Refused).Reason))
+		return subscription.Hello{}, errors.New(plain.Line(m.(*subscription.Refused).Reason))
 	}
 	h, err := subscription.DecodeHello(data)
 	if err != nil {

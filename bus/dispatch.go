@@ -2,10 +2,10 @@ package bus
 
 import (
 	"errors"
-	"fmt"
 	"runtime/debug"
 	"slices"
 
+	"tagbus/internal/plain"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -284,7 +284,8 @@ type PanicError struct {
 	Stack []byte
 }
 
-// Error names the tag and the panic's value, followed by the stack.
+// Error names the tag, the panic's value and the place. It is one line; the whole
+// stack is in Stack.
 func (e *PanicError) Error() string {
-	return fmt.Sprintf("bus: handler of tag %v panicked: %v\n%s", e.Tag, e.Value, e.Stack)
+	return plain.Linef("bus: handler of tag %v panicked: %v%s", e.Tag, e.Value, placeOfPanic(e.Stack))
 }

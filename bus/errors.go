@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"tagbus/internal/plain"
 	"tagbus/netio"
 	"tagbus/tags"
 )
@@ -167,13 +168,13 @@ func (e *PublishError) Error() string {
 	}
 	switch {
 	case errors.Is(e.Err, ErrMessageTooLarge):
-		return fmt.Sprintf("bus: %s %v: %v: %d bytes, limit %d: raise %s.MaxMessageBytes", do, e.Tag, e.Err, e.Bytes, e.Limit, cfg)
+		return plain.Linef("bus: %s %v: %v: %d bytes, limit %d: raise %s.MaxMessageBytes", do, e.Tag, e.Err, e.Bytes, e.Limit, cfg)
 	case errors.Is(e.Err, ErrUnknownTag):
-		return fmt.Sprintf("bus: %s %v: %v: add it to %s.Tags", do, e.Tag, e.Err, cfg)
+		return plain.Linef("bus: %s %v: %v: add it to %s.Tags", do, e.Tag, e.Err, cfg)
 	case errors.Is(e.Err, ErrNoReceiver):
-		return fmt.Sprintf("bus: %s %v: %v: start a Receiver that owns it, and wait for that with SendContext or WaitReceivers", do, e.Tag, e.Err)
+		return plain.Linef("bus: %s %v: %v: start a Receiver that owns it, and wait for that with SendContext or WaitReceivers", do, e.Tag, e.Err)
 	default:
-		return fmt.Sprintf("bus: %s %v: %v", do, e.Tag, e.Err)
+		return plain.Linef("bus: %s %v: %v", do, e.Tag, e.Err)
 	}
 }
 
@@ -195,7 +196,7 @@ func (e *AckError) Error() string {
 	if e.Lost {
 		known = "it has not been handled"
 	}
-	return fmt.Sprintf("bus: send %v: message %d is not acknowledged: %v: %s", e.Tag, e.Counter, e.Err, known)
+	return plain.Linef("bus: send %v: message %d is not acknowledged: %v: %s", e.Tag, e.Counter, e.Err, known)
 }
 
 // Unwrap returns the cause.
@@ -210,7 +211,7 @@ type NoReplyError struct {
 
 // Error names the tags and the time.
 func (e *NoReplyError) Error() string {
-	return fmt.Sprintf("bus: request to %v: %v on %v after %v: %v: the command may or may not have been carried out",
+	return plain.Linef("bus: request to %v: %v on %v after %v: %v: the command may or may not have been carried out",
 		e.Command, ErrNoReply, e.Reply, e.After.Round(time.Millisecond), e.Err)
 }
 
@@ -230,7 +231,7 @@ type DuplicateError struct {
 
 // Error names the tags and both receivers.
 func (e *DuplicateError) Error() string {
-	return fmt.Sprintf("bus: tags %s have two receivers: %v gets the messages, %v none: give each tag one receiver",
+	return plain.Linef("bus: tags %s have two receivers: %v gets the messages, %v none: give each tag one receiver",
 		shortSet(e.Tags), e.First, e.Second)
 }
 
@@ -245,9 +246,9 @@ type NoPublisherError struct {
 // Error names the tags, the time, the refusal if there was one, and what to do.
 func (e *NoPublisherError) Error() string {
 	if e.Err != nil {
-		return fmt.Sprintf("bus: subscribe to %s: %v within %v: refused: %v", shortSet(e.Tags), ErrNoPublisher, e.Waited, e.Err)
+		return plain.Linef("bus: subscribe to %s: %v within %v: refused: %v", shortSet(e.Tags), ErrNoPublisher, e.Waited, e.Err)
 	}
-	return fmt.Sprintf("bus: subscribe to %s: %v within %v: start one that serves these tags, look whether both use the same directory, or raise SubscriptionConfig.Timeout",
+	return plain.Linef("bus: subscribe to %s: %v within %v: start one that serves these tags, look whether both use the same directory, or raise SubscriptionConfig.Timeout",
 		shortSet(e.Tags), ErrNoPublisher, e.Waited)
 }
 
@@ -272,7 +273,7 @@ type UndeliveredError struct {
 func (e *UndeliveredError) Error() string {
 	s := fmt.Sprintf("bus: %d messages undelivered", e.Messages)
 	if e.Err != nil {
-		s += ": " + e.Err.Error()
+		s += ": " + plain.Error(e.Err)
 	}
 	return s
 }
@@ -289,7 +290,7 @@ type SilentError struct {
 
 // Error names the time and what to do.
 func (e *SilentError) Error() string {
-	return fmt.Sprintf("%v for %v, limit %v: it is stopped, or its host or the network is down; raise HeartbeatTimeout if it may be silent for longer",
+	return plain.Linef("%v for %v, limit %v: it is stopped, or its host or the network is down; raise HeartbeatTimeout if it may be silent for longer",
 		ErrSilent, e.For.Round(time.Millisecond), e.Limit)
 }
 
@@ -306,10 +307,10 @@ type StallError struct {
 // Error names the time and what to do.
 func (e *StallError) Error() string {
 	if e.Limit == 0 {
-		return fmt.Sprintf("%v for %v, and the publisher waits for it: look what it waits for, or set PublisherConfig.MaxStall",
+		return plain.Linef("%v for %v, and the publisher waits for it: look what it waits for, or set PublisherConfig.MaxStall",
 			ErrStalled, e.For.Round(time.Millisecond))
 	}
-	return fmt.Sprintf("%v for %v, limit %v: make it faster, or raise the time of its policy or PublisherConfig.MaxStall",
+	return plain.Linef("%v for %v, limit %v: make it faster, or raise the time of its policy or PublisherConfig.MaxStall",
 		ErrStalled, e.For.Round(time.Millisecond), e.Limit)
 }
 
@@ -324,7 +325,7 @@ type PageError struct {
 
 // Error names the place and the reason.
 func (e *PageError) Error() string {
-	return fmt.Sprintf("bus: damaged page at byte %d: %s", e.Offset, e.Reason)
+	return plain.Linef("bus: damaged page at byte %d: %s", e.Offset, e.Reason)
 }
 
 // Unwrap returns ErrProtocol.

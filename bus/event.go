@@ -2,8 +2,8 @@ package bus
 
 import (
 	"fmt"
-	"strconv"
 
+	"tagbus/internal/plain"
 	"tagbus/tags"
 )
 
@@ -113,7 +113,7 @@ func (e Event) String() string {
 		s += fmt.Sprintf(" %d messages of tag %v", e.Count, e.Tag)
 	}
 	if e.Err != nil {
-		s += ": " + e.Err.Error()
+		s += ": " + plain.Error(e.Err)
 	}
 	return s
 }
@@ -129,26 +129,18 @@ func shortSet(s tags.Set) string {
 }
 
 func peerText(p *Peer) string {
-	name := plain(p.Name)
+	name := plain.Text(p.Name)
 	if name == "" {
-		name = plain(p.Instance)
+		name = plain.Text(p.Instance)
 	}
 	if p.Host != "" {
-		name += "@" + plain(p.Host)
+		name += "@" + plain.Text(p.Host)
 	}
 	if p.PID != 0 {
 		name += fmt.Sprintf(":%d", p.PID)
 	}
 	if p.Addr.IsValid() {
-		name += " (" + p.Addr.String() + ")"
+		name += " (" + plain.Text(p.Addr.String()) + ")"
 	}
 	return name
-}
-
-// plain makes a stranger's text safe to show on a terminal.
-func plain(text string) string {
-	if quoted := strconv.Quote(text); len(quoted) != len(text)+2 {
-		return quoted
-	}
-	return text
 }

@@ -54,8 +54,7 @@ var errControlOverflow = fmt.Errorf("%w: the subscriber asks faster than it read
 
 // refuse tells the peer why, instead of a hello. Loop only.
 func (l *link) refuse(reason error) {
-	text := reason.Error()
-	b, err := subscription.Append(nil, &subscription.Refused{Reason: text[:min(len(text), subscription.MaxTextBytes)]})
+	b, err := subscription.Append(nil, refusal(0, reason))
 	if err != nil {
 		l.fail(err)
 		return

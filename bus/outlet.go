@@ -165,8 +165,7 @@ func (out *outlet) lost(cause error) {
 // connection: the owner may go, and then this one is dialed again.
 func (out *outlet) expel(id uint64, duplicate *DuplicateError) {
 	out.report(duplicate)
-	text := duplicate.Error()
-	b, err := subscription.Append(nil, &subscription.Refused{ID: id, Reason: text[:min(len(text), subscription.MaxTextBytes)]})
+	b, err := subscription.Append(nil, refusal(id, duplicate))
 	if err != nil {
 		out.fail(err)
 		return

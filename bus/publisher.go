@@ -155,7 +155,7 @@ func NewPublisher(open netio.Opener, dir directory.Directory, cfg PublisherConfi
 
 // newPublisher makes a publisher that has no backend yet. cfg has its defaults.
 func newPublisher(cfg PublisherConfig) (*Publisher, error) {
-	pool, err := netio.NewPool(cfg.PoolBytes/cfg.PageBytes, cfg.PageBytes)
+	pool, cache, err := cfg.memory()
 	if err != nil {
 		return nil, err
 	}
@@ -164,6 +164,7 @@ func newPublisher(cfg PublisherConfig) (*Publisher, error) {
 		served:      cfg.Tags,
 		instance:    nuid.Next(),
 		pool:        pool,
+		cache:       cache,
 		pages:       make([]page, pool.Buffers()),
 		pageBytes:   cfg.PageBytes,
 		queuePages:  int64(cfg.QueueBytes / cfg.PageBytes),
@@ -179,9 +180,6 @@ func newPublisher(cfg PublisherConfig) (*Publisher, error) {
 	}
 	for i := range p.pages {
 		p.pages[i].key = netio.Key(i)
-	}
-	if cfg.CacheMessages > 0 {
-		p.cache = newCache(cfg.CacheMessages, cfg.CacheBytes)
 	}
 	p.host, _ = os.Hostname() // only for people
 	p.flushFunc, p.readyFunc = p.flushDue, p.onReady
@@ -230,8 +228,11 @@ func (p *Publisher) serve(dir directory.Directory) (err error) {
 		return err
 	}
 	p.announced = entry
-	p.registered, err = dir.Announce(entry)
-	return err
+	if p.registered, err = dir.Announce(entry); err != nil {
+		return err
+	}
+	reportEntry(p.registered, p.event)
+	return nil
 }
 
 // describe makes the directory entry.

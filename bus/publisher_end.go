@@ -52,6 +52,9 @@ func (p *Publisher) leave() error {
 		return nil
 	}
 	p.loans.settle()
+	if p.cache != nil {
+		p.cache.close()
+	}
 	if err := p.pool.Close(); err != nil {
 		return fmt.Errorf("bus: close publisher: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 
+	"tagbus/internal/plain"
 	"tagbus/netio"
 	"tagbus/subscription"
 )
@@ -162,10 +163,10 @@ func peerOf(h subscription.Hello, ep netio.Endpoint) *Peer {
 // admit makes l a subscriber, or says why not.
 func (p *Publisher) admit(l *link, h subscription.Hello) error {
 	if h.Expect != "" && h.Expect != p.instance {
-		return fmt.Errorf("%w: expected %s, this is %s", ErrStaleEntry, h.Expect, p.instance)
+		return fmt.Errorf("%w: expected %s, this is %s", ErrStaleEntry, plain.Text(h.Expect), p.instance)
 	}
 	if p.sender == nil && h.Role != "" {
-		return fmt.Errorf("%w: a %s has dialed a publisher", ErrProtocol, plain(h.Role))
+		return fmt.Errorf("%w: a %s has dialed a publisher", ErrProtocol, plain.Text(h.Role))
 	}
 	if need := frameBytes(p.cfg.PageBytes, p.cfg.MaxMessageBytes); h.MaxMessageBytes < need {
 		return fmt.Errorf("bus: subscriber receives at most %d bytes at once, publisher sends up to %d: raise SubscriberConfig.MaxMessageBytes",

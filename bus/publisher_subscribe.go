@@ -80,5 +80,5 @@ func (p *Publisher) checkGroup(l *link) error {
 
 // refuseSubscription answers why a subscription is not made active.
 func (l *link) refuseSubscription(w *wish) {
-	l.send(nil, &subscription.Refused{ID: w.request.ID, Reason: w.err.Error()})
+	l.send(nil, refusal(w.request.ID, w.err))
 }

@@ -89,7 +89,11 @@ func (r *Receiver) serve(dir directory.Directory) (err error) {
 		Role: directory.Receiver, Backend: r.sub.backend.Name(), Addresses: addresses, Tags: r.cfg.Tags,
 		PageBytes: r.sub.cfg.MaxMessageBytes, MaxMessageBytes: r.sub.cfg.MaxMessageBytes,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	reportEntry(r.registered, r.sub.event)
+	return nil
 }
 
 // Addr returns the address on which the receiver listens, with the real port.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"tagbus/internal/plain"
 	"tagbus/netio"
 	"tagbus/subscription"
 )
@@ -90,8 +91,7 @@ func (r *Receiver) onHello(g *guest, data []byte) {
 		err = r.admit(h)
 	}
 	if err != nil {
-		text := err.Error()
-		refused, refusedErr := subscription.Append(nil, &subscription.Refused{Reason: text[:min(len(text), subscription.MaxTextBytes)]})
+		refused, refusedErr := subscription.Append(nil, refusal(0, err))
 		r.leave(g, refused, errors.Join(err, refusedErr))
 		return
 	}
@@ -105,7 +105,7 @@ func (r *Receiver) admit(h subscription.Hello) error {
 	case h.Role != subscription.RoleSender:
 		return fmt.Errorf("%w: this is a receiver, which takes connections of senders", ErrProtocol)
 	case h.Expect != "" && h.Expect != r.sub.instance:
-		return fmt.Errorf("%w: expected %s, this is %s", ErrStaleEntry, h.Expect, r.sub.instance)
+		return fmt.Errorf("%w: expected %s, this is %s", ErrStaleEntry, plain.Text(h.Expect), r.sub.instance)
 	case h.MaxMessageBytes < subscription.MaxControlBytes:
 		return fmt.Errorf("%w: sender receives at most %d bytes at once, want %d", ErrProtocol, h.MaxMessageBytes, subscription.MaxControlBytes)
 	case r.draining.Load():

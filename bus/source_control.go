@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 
+	"tagbus/internal/plain"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -36,7 +37,7 @@ func (src *source) onHello(data []byte) {
 		// next one, or come back.
 		err = ErrStaleEntry
 	case h.Role != "":
-		err = protocolError("it is a %s", plain(h.Role))
+		err = protocolError("it is a %s", plain.Text(h.Role))
 	}
 	if err != nil {
 		src.fail(err)
@@ -146,7 +147,7 @@ func (src *source) owed(lane uint16, tag tags.Tag) bool {
 
 // onRefused hears why the publisher does not want us, or a subscription.
 func (src *source) onRefused(m *subscription.Refused) {
-	err := errors.New(plain(m.Reason))
+	err := errors.New(plain.Line(m.Reason))
 	if m.ID == 0 {
 		src.fail(err)
 		return

@@ -189,6 +189,8 @@ func TestAPanickingHandlerCostsNobodyAMessage(t *testing.T) {
 		var pe *bus.PanicError
 		if e := s.of(bus.Problem); len(e) != 3 || !errors.As(e[0].Err, &pe) || pe.Tag != 1 || pe.Value != "every third" {
 			t.Errorf("events: got %v", e)
+		} else if text := pe.Error(); !strings.HasPrefix(text, "bus: handler of tag 0x0000000000000001 panicked: every third at ") || !strings.Contains(text, "subscriber_synctest_test.go:") {
+			t.Errorf("the panic: got %q, want its value and its place", text)
 		}
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/netip"
 	"strings"
+
+	"tagbus/internal/plain"
 )
 
 var (
@@ -86,6 +88,10 @@ var (
 	// went away in the middle of a message. The part was discarded.
 	ErrTruncated = errors.New("netio: connection ended in the middle of a message")
 
+	// ErrNoMemory is wrapped in the error for memory that the system does not have
+	// or does not give: ask for less, or raise the limit that the error names.
+	ErrNoMemory = errors.New("netio: not enough memory")
+
 	// ErrNoMessage is returned by Endpoint.Retain outside OnData: there is no
 	// message to keep.
 	ErrNoMessage = errors.New("netio: no message is being delivered: retain it inside OnData")
@@ -108,7 +114,7 @@ type OpError struct {
 // refused".
 func (e *OpError) Error() string {
 	// The prefix of our own sentinels would stand twice.
-	return "netio: " + e.Op + " " + e.Addr.String() + ": " + strings.TrimPrefix(e.Err.Error(), "netio: ")
+	return plain.Linef("netio: %s %v: %s", e.Op, e.Addr, strings.TrimPrefix(plain.Error(e.Err), "netio: "))
 }
 
 // Unwrap returns the cause.

@@ -2,7 +2,9 @@ package netio
 
 import (
 	"fmt"
+	"math"
 	"sync"
+	"unsafe"
 )
 
 // bufferAlign keeps two buffers from sharing a cache line.
@@ -25,15 +27,24 @@ type Pool struct {
 	onFree  func() // called without the lock; nil: never
 }
 
+// poolBookBytes is what the Go heap holds of each buffer.
+const poolBookBytes = int(unsafe.Sizeof(Buffer{}) + unsafe.Sizeof((*Buffer)(nil)))
+
 // NewPool allocates a pool.
 //
 //   - buffers: at least 1. bufferBytes: the capacity of each, at least 1.
-//   - Errors: ErrInvalidParams, or the system's (no memory).
+//   - Errors: ErrInvalidParams, ErrNoMemory, or the system's.
 func NewPool(buffers, bufferBytes int) (*Pool, error) {
 	if buffers < 1 || bufferBytes < 1 {
 		return nil, fmt.Errorf("%w: a pool of %d buffers of %d bytes, want at least 1 of 1", ErrInvalidParams, buffers, bufferBytes)
 	}
 	stride := (bufferBytes + bufferAlign - 1) / bufferAlign * bufferAlign
+	if buffers > (math.MaxInt-stride)/(stride+poolBookBytes) {
+		return nil, fmt.Errorf("%w: a pool of %d buffers of %d bytes", ErrNoMemory, buffers, bufferBytes)
+	}
+	if err := CheckMemory(buffers * (stride + poolBookBytes)); err != nil {
+		return nil, err
+	}
 	region, err := AllocRegion(buffers * stride)
 	if err != nil {
 		return nil, err

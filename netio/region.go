@@ -3,6 +3,7 @@
 package netio
 
 import (
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -16,9 +17,15 @@ import (
 // In a race build it comes from the Go heap, because the race detector does
 // not see accesses to mapped memory.
 //
-// Errors: the system's, wrapped. Threads: any.
+// Errors: ErrNoMemory, and others of the system, wrapped. Threads: any.
 func AllocRegion(n int) ([]byte, error) {
+	if err := CheckMemory(n); err != nil {
+		return nil, err
+	}
 	mem, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if errors.Is(err, unix.ENOMEM) {
+		err = fmt.Errorf("%w: %w", ErrNoMemory, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("netio: map a region of %d bytes: %w", n, err)
 	}

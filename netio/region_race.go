@@ -10,6 +10,9 @@ func AllocRegion(n int) ([]byte, error) {
 	if n <= 0 {
 		return nil, fmt.Errorf("netio: map a region of %d bytes: invalid argument", n)
 	}
+	if err := CheckMemory(n); err != nil {
+		return nil, err
+	}
 	return make([]byte, n), nil
 }
 

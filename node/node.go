@@ -6,9 +6,11 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -60,6 +62,19 @@ type Config struct {
 	RDMA rdma.Config
 
 	Directory file.Config
+
+	// Logger gets the warnings of the loops and transports whose configurations
+	// name none. It is called on the loops, so it must not wait for a reader.
+	// Default: slog.Default().
+	Logger *slog.Logger
+}
+
+// withLogger gives Logger to the parts that have none.
+func (c Config) withLogger() Config {
+	c.Loop.Logger = cmp.Or(c.Loop.Logger, c.Logger)
+	c.TCP.Logger = cmp.Or(c.TCP.Logger, c.Logger)
+	c.RDMA.Logger = cmp.Or(c.RDMA.Logger, c.Logger)
+	return c
 }
 
 // Fabrics tells what this host and this program have for the backend rdma, and
@@ -95,6 +110,7 @@ type closer interface{ Close() error }
 //   - Errors: ErrUnknownBackend; bus.ErrInvalidConfig for Loops; those of the parts' configurations; the
 //     system's, when the folder cannot be used.
 func Open(cfg Config) (*Node, error) {
+	cfg = cfg.withLogger()
 	n := &Node{overRDMA: strings.HasPrefix(cfg.Backend, "rdma"), ended: make(chan struct{})}
 	err := n.makeLoops(cfg.Loop, cfg.Loops)
 	if err == nil {

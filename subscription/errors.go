@@ -3,6 +3,8 @@ package subscription
 import (
 	"errors"
 	"fmt"
+
+	"tagbus/internal/plain"
 )
 
 var (
@@ -48,7 +50,7 @@ type ControlError struct {
 
 // Error names the kind and the cause.
 func (e *ControlError) Error() string {
-	return fmt.Sprintf("subscription: bad %v message: %v", e.Kind, e.Err)
+	return plain.Linef("subscription: bad %v message: %v", e.Kind, e.Err)
 }
 
 // Unwrap returns the cause.

@@ -3,6 +3,7 @@ package directory_test
 import (
 	"errors"
 	"net/netip"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -22,25 +23,30 @@ type closer interface {
 // backends are held to the contract.
 var backends = []struct {
 	name string
-	open func(*testing.T) closer
+	open func(*testing.T) (d closer, storage storage)
 }{
-	{"memory", func(*testing.T) closer { return memory.New() }},
-	{"file", func(t *testing.T) closer {
-		t.Helper()
-		d, err := file.Open(t.TempDir(), file.Config{Beat: 20 * time.Millisecond, Poll: 20 * time.Millisecond})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
+	{"memory", func(*testing.T) (closer, storage) {
+		d := memory.New()
+		return d, memoryStorage{d}
 	}},
-	{"file without notifications", func(t *testing.T) closer {
+	{"file", func(t *testing.T) (closer, storage) {
 		t.Helper()
-		d, err := file.Open(t.TempDir(), file.Config{Beat: 20 * time.Millisecond, Poll: 20 * time.Millisecond, PollOnly: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
+		return openFile(t, file.Config{Beat: 20 * time.Millisecond, Poll: 20 * time.Millisecond})
 	}},
+	{"file without notifications", func(t *testing.T) (closer, storage) {
+		t.Helper()
+		return openFile(t, file.Config{Beat: 20 * time.Millisecond, Poll: 20 * time.Millisecond, PollOnly: true})
+	}},
+}
+
+func openFile(t *testing.T, config file.Config) (closer, storage) {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "bus")
+	d, err := file.Open(folder, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, fileStorage(folder)
 }
 
 func TestConformance(t *testing.T) {
@@ -66,7 +72,7 @@ func TestConformance(t *testing.T) {
 		t.Run(backend.name, func(t *testing.T) {
 			for _, test := range tests {
 				t.Run(test.name, func(t *testing.T) {
-					d := backend.open(t)
+					d, _ := backend.open(t)
 					t.Cleanup(func() {
 						if err := d.Close(); err != nil {
 							t.Errorf("got %v from Close, want nil", err)

@@ -60,7 +60,8 @@ type Directory interface {
 	List() ([]Entry, error)
 }
 
-// Registration is one announced entry, held by the publisher that announced it.
+// Registration is one announced entry, held by the publisher that announced it. One
+// whose entry may fail to stay announced is a Reporter too.
 //
 // Threads: any.
 type Registration interface {

@@ -2,7 +2,8 @@ package directory
 
 import (
 	"errors"
-	"fmt"
+
+	"tagbus/internal/plain"
 )
 
 // Sentinels, found with errors.Is.
@@ -43,7 +44,7 @@ type FieldError struct {
 
 // Error names the field, its value and the rule.
 func (e *FieldError) Error() string {
-	return fmt.Sprintf("directory: entry field %s = %s: %s", e.Field, e.Value, e.Reason)
+	return plain.Linef("directory: entry field %s = %s: %s", e.Field, e.Value, e.Reason)
 }
 
 // Is reports whether target is ErrInvalidEntry.

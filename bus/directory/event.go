@@ -1,6 +1,10 @@
 package directory
 
-import "fmt"
+import (
+	"fmt"
+
+	"tagbus/internal/plain"
+)
 
 // EventKind says what happened to an entry.
 type EventKind int
@@ -45,13 +49,13 @@ type Event struct {
 func (e Event) String() string {
 	s := e.Kind.String()
 	if e.Entry.Instance != "" {
-		s += " " + e.Entry.Instance
+		s += " " + plain.Text(e.Entry.Instance)
 		if e.Entry.Name != "" {
-			s += fmt.Sprintf(" (%s)", e.Entry.Name)
+			s += " (" + plain.Text(e.Entry.Name) + ")"
 		}
 	}
 	if e.Err != nil {
-		s += ": " + e.Err.Error()
+		s += ": " + plain.Error(e.Err)
 	}
 	return s
 }

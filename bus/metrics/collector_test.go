@@ -233,8 +233,9 @@ func TestTheOperatorsPageListsTheMetrics(t *testing.T) {
 // TestNamesOfStrangers lets a subscriber call itself what it likes.
 func TestNamesOfStrangers(t *testing.T) {
 	tests := []struct{ name, given, want string }{
-		{"bytes that are no UTF-8 are replaced", "read\xffout\xc3", "read\uFFFDout\uFFFD"},
-		{"quotes and line feeds stay", "a\"b\nc\\", "a\"b\nc\\"},
+		{"bytes that are no UTF-8 are escaped", "read\xffout\xc3", `read\xffout\xc3`},
+		{"quotes stay, line feeds do not", "a\"b\nc\\", `a"b; c\`},
+		{"what clears a screen is escaped", "\x1b[2J\u202e", `\x1b[2J\u202e`},
 		{"no name", "", ""},
 	}
 	for _, test := range tests {

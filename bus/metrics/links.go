@@ -2,11 +2,11 @@ package metrics
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tagbus/bus"
+	"tagbus/internal/plain"
 )
 
 // links are the metrics of those who are connected to a publisher or sender.
@@ -25,7 +25,7 @@ func (k links) describe(ch chan<- *prometheus.Desc) {
 func (k links) collect(ch chan<- prometheus.Metric, all []bus.SubscriberState) {
 	for i := range all {
 		s := &all[i]
-		labels := []string{text(s.Peer.Instance), text(s.Peer.Name), text(s.Peer.Host), s.Peer.Addr.String()}
+		labels := []string{text(s.Peer.Instance), text(s.Peer.Name), text(s.Peer.Host), text(s.Peer.Addr.String())}
 		collect(ch, k.each, s, labels...)
 		for _, lane := range byPolicy(s.Lanes) {
 			labels := append(slices.Clone(labels), lane.Policy.String())
@@ -55,6 +55,6 @@ func byPolicy(lanes []bus.LaneState) (sums []bus.LaneState) {
 	return sums
 }
 
-// text makes what a peer says about itself a label: other bytes than UTF-8
-// would spoil the whole scrape.
-func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+// text makes what a peer says about itself a label, safe to show: other bytes than
+// UTF-8 would spoil the whole scrape, and a page of metrics is looked at on a terminal.
+func text(s string) string { return plain.Line(s) }

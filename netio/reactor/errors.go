@@ -2,9 +2,10 @@ package reactor
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"time"
+
+	"tagbus/internal/plain"
 )
 
 var (
@@ -37,9 +38,9 @@ type OpError struct {
 
 func (e *OpError) Error() string {
 	if e.FD < 0 {
-		return fmt.Sprintf("reactor: %s: %v", e.Op, e.Err)
+		return plain.Linef("reactor: %s: %v", e.Op, e.Err)
 	}
-	return fmt.Sprintf("reactor: %s fd %d: %v", e.Op, e.FD, e.Err)
+	return plain.Linef("reactor: %s fd %d: %v", e.Op, e.FD, e.Err)
 }
 
 // Unwrap returns Err.
@@ -53,7 +54,7 @@ type ConfigError struct {
 }
 
 func (e *ConfigError) Error() string {
-	return fmt.Sprintf("reactor: %s is %v: %s", e.Name, e.Value, e.Reason)
+	return plain.Linef("reactor: %s is %v: %s", e.Name, e.Value, e.Reason)
 }
 
 // PeriodError is returned by Timer.Start and Timer.StartOnce for a time that is
@@ -63,7 +64,7 @@ type PeriodError struct {
 }
 
 func (e *PeriodError) Error() string {
-	return fmt.Sprintf("reactor: timer period is %v: must be at least 1ns; to end a timer call Stop", e.Period)
+	return plain.Linef("reactor: timer period is %v: must be at least 1ns; to end a timer call Stop", e.Period)
 }
 
 // LeakError is returned by EventLoop.Close when sources are still registered.
@@ -74,6 +75,6 @@ type LeakError struct {
 }
 
 func (e *LeakError) Error() string {
-	return fmt.Sprintf("reactor: %d sources still registered at close: %s",
+	return plain.Linef("reactor: %d sources still registered at close: %s",
 		len(e.Sources), strings.Join(e.Sources, ", "))
 }

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"runtime"
 	"runtime/debug"
+
+	"tagbus/internal/plain"
 )
 
 // Panic is a panic of a callback that the loop has recovered.
@@ -16,7 +18,7 @@ type Panic struct {
 }
 
 func (p *Panic) Error() string {
-	return fmt.Sprintf("reactor: panic in %s: %v", p.Source, p.Value)
+	return plain.Linef("reactor: panic in %s: %v", p.Source, p.Value)
 }
 
 // Unwrap returns the value of the panic if it is an error.

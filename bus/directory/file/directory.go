@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
+	"tagbus/internal/plain"
 )
 
 // Directory is a directory.Directory in a folder. Open makes one; it must not be
@@ -145,7 +146,7 @@ func (d *Directory) free(f *folder, instance string) error {
 	var s source
 	found, err := s.look(f, instance, d.config)
 	if err == nil && found != absent && !s.record.process.ended() {
-		return fmt.Errorf("%w: %s is alive", directory.ErrAnnounced, filepath.Join(d.path, instance+suffix))
+		return fmt.Errorf("%w: %s is alive", directory.ErrAnnounced, plain.Text(filepath.Join(d.path, instance+suffix)))
 	}
 	return nil
 }
@@ -176,6 +177,7 @@ func (d *Directory) forget(p *publication) {
 		delete(d.publications, p.instance)
 		d.feed.Report(writingOf(p.instance), nil)
 	}
+	p.End()
 }
 
 // announced returns what gets beats.
@@ -200,19 +202,34 @@ func (d *Directory) beat() {
 			return
 		case <-ticker.C:
 		}
-		for _, p := range d.announced() {
-			d.reportWriting(p.instance, p.renew())
+		d.renewAll()
+	}
+}
+
+// renewAll renews what is announced. A call into a file system that hangs does not
+// return: that is reported from aside.
+func (d *Directory) renewAll() {
+	patience := d.config.Expiry / 2 // by then others have seen no beat for nearly as long
+	all := d.announced()
+	hangs := time.AfterFunc(patience, func() {
+		for _, p := range all {
+			d.reportWriting(p, &PathError{d.path, fmt.Errorf("%w: for %v", ErrHangs, patience), "look after its server"})
 		}
+	})
+	defer hangs.Stop()
+	for _, p := range all {
+		d.reportWriting(p, p.renew())
 	}
 }
 
 // reportWriting sets or ends the problem of writing an entry.
-func (d *Directory) reportWriting(instance string, err error) {
+func (d *Directory) reportWriting(p *publication, err error) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.publications[instance] != nil { // else Withdraw came meanwhile and ended it
-		d.feed.Report(writingOf(instance), err)
+	if d.publications[p.instance] == p { // else Withdraw came meanwhile and ended it
+		d.feed.Report(writingOf(p.instance), err)
 	}
+	d.mu.Unlock()
+	p.Tell(err)
 }
 
 // writingOf is the source of the problem of writing an entry: no instance

@@ -2,11 +2,10 @@ package file
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"syscall"
+
+	"tagbus/internal/plain"
 )
 
 // Sentinels, found with errors.Is inside the *PathError that names the path.
@@ -28,6 +27,10 @@ var (
 	// read-only file system. The system's error is wrapped too. Announced entries
 	// are tried again with each beat.
 	ErrUnwritable = errors.New("cannot be written")
+
+	// ErrHangs is reported while the file system does not answer, as one on a network
+	// whose server is gone.
+	ErrHangs = errors.New("file system does not answer")
 
 	// ErrName is reported for a file NAME.jsonl whose NAME cannot be an instance,
 	// or is not the instance that the file is about.
@@ -82,11 +85,7 @@ type PathError struct {
 // Error is one line with path, error and hint. The path is quoted if it would do
 // harm on a terminal: others chose it.
 func (e *PathError) Error() string {
-	path := e.Path
-	if quoted := strconv.Quote(path); quoted[1:len(quoted)-1] != path {
-		path = quoted
-	}
-	return fmt.Sprintf("directory/file: %s: %s: %s", path, strings.ReplaceAll(e.Err.Error(), "\n", "; "), e.Hint)
+	return plain.Linef("directory/file: %s: %v: %s", plain.Text(e.Path), e.Err, e.Hint)
 }
 
 // Unwrap returns Err.

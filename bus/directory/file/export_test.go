@@ -60,7 +60,7 @@ func (d *Directory) Crash() {
 // Beat renews everything that is announced, now.
 func (d *Directory) Beat() {
 	for _, p := range d.announced() {
-		d.reportWriting(p.instance, p.renew())
+		d.reportWriting(p, p.renew())
 	}
 }
 

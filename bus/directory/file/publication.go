@@ -21,6 +21,7 @@ const verifyBeats = 16
 //	announced ─ write ok ─► shown ◄─ write ok ─ pending ◄─ Update ─ shown
 //	    any ─ Withdraw ─► withdrawn
 type publication struct {
+	directory.Reports
 	directory *Directory
 	instance  string
 
@@ -170,7 +171,7 @@ func (p *publication) Update(e directory.Entry) error {
 		defer f.close()
 		err = p.show(f)
 	}
-	p.directory.reportWriting(p.instance, err)
+	p.directory.reportWriting(p, err)
 	return err
 }
 

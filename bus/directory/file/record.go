@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"hash/crc32"
 	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 
 	"tagbus/bus/directory"
+	"tagbus/internal/plain"
 	"tagbus/tags"
 )
 
@@ -202,15 +202,8 @@ func splitEnd(data []byte) (body []byte, sum uint32, err error) {
 }
 
 // damaged returns an error that wraps ErrDamaged. The details of another
-// package's error are quoted: they may repeat what a stranger wrote.
+// package's error are escaped: they may repeat what a stranger wrote.
 func damaged(format string, args ...any) error {
-	text := fmt.Sprintf(format, args...)
-	if quoted := strconv.Quote(text); quoted[1:len(quoted)-1] != text {
-		text = quoted
-	}
 	const shown = 200
-	if len(text) > shown {
-		text = text[:shown] + "..."
-	}
-	return fmt.Errorf("%w: %s", ErrDamaged, text)
+	return fmt.Errorf("%w: %s", ErrDamaged, plain.Cut(plain.Linef(format, args...), shown))
 }

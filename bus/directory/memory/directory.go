@@ -89,6 +89,16 @@ func (d *Directory) Expire(instance string, why error) {
 // Feed.Report says what watchers see.
 func (d *Directory) Report(source string, err error) { d.feed.Report(source, err) }
 
+// Fail sets why the entry of instance cannot be kept alive, as if the storage refused
+// its announcer; nil ends it. Watchers still see the entry: Expire takes it away.
+func (d *Directory) Fail(instance string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r := d.announced[instance]; r != nil {
+		r.Tell(err)
+	}
+}
+
 // Close forgets all entries and stops all watchers, which are not told Gone. It
 // returns when no notify function runs; called from within one it returns at
 // once. Idempotent; the error is always nil.
@@ -103,6 +113,7 @@ func (d *Directory) Close() error {
 
 // registration is one announced entry.
 type registration struct {
+	directory.Reports
 	directory *Directory
 	instance  string
 }
@@ -134,6 +145,7 @@ func (r *registration) Withdraw() error {
 		return nil
 	}
 	delete(d.announced, r.instance)
+	r.End()
 	d.feed.Remove(r.instance, nil)
 	return nil
 }

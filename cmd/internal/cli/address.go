@@ -16,33 +16,62 @@ type Address struct{ netip.AddrPort }
 const resolveTimeout = 5 * time.Second
 
 // UnmarshalText reads ADDR, ADDR:PORT or :PORT, where ADDR is an IP address or
-// a host name, and an IPv6 address before a port stands in brackets.
+// a host name, and an IPv6 address before a port stands in brackets, with its zone
+// if it has one.
 func (a *Address) UnmarshalText(text []byte) error {
 	s := string(text)
-	host, port := s, "0"
-	if ip, err := netip.ParseAddr(strings.Trim(s, "[]")); err == nil {
-		host = ip.String()
-	} else if h, p, err := net.SplitHostPort(s); err == nil {
-		host, port = h, p
+	wrong := func(why string) error {
+		return fmt.Errorf("%q is no address: want ADDR or ADDR:PORT%s", s, why)
 	}
-	if host == "" {
-		host = "0.0.0.0"
+	host, port, ok := splitAddress(s)
+	if !ok {
+		return wrong(", an IPv6 address before a port in brackets")
 	}
-	if ip, err := netip.ParseAddr(host); err == nil {
-		host = net.JoinHostPort(ip.String(), port)
-	} else {
-		ctx, cancel := context.WithTimeout(context.Background(), resolveTimeout)
-		defer cancel()
-		ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-		if err != nil {
-			return fmt.Errorf("%q is no address: want ADDR or ADDR:PORT: %w", s, err)
+	ip, err := netip.ParseAddr(host)
+	switch {
+	case host == "":
+		ip = netip.IPv4Unspecified()
+	case err == nil && strings.ContainsAny(ip.Zone(), ":[]"): // no interface has such a name
+		return wrong(", an IPv6 address before a port in brackets")
+	case err != nil && strings.ContainsAny(host, ":[]%"): // no host has such a name
+		return wrong(": " + err.Error())
+	case err != nil:
+		if ip, err = resolve(host); err != nil {
+			return wrong(": " + err.Error())
 		}
-		host = net.JoinHostPort(ips[0].Unmap().String(), port)
 	}
-	addr, err := netip.ParseAddrPort(host)
+	// Only to read the port.
+	at, err := netip.ParseAddrPort("0.0.0.0:" + port)
 	if err != nil {
-		return fmt.Errorf("%q is no address: want ADDR or ADDR:PORT with a port up to 65535", s)
+		return wrong(" with a port up to 65535")
 	}
-	a.AddrPort = addr
+	a.AddrPort = netip.AddrPortFrom(ip, at.Port())
 	return nil
+}
+
+// splitAddress splits s into host, without brackets, and port. Without a port that
+// is "0"; without a host, before a port, that is "".
+func splitAddress(s string) (host, port string, ok bool) {
+	if inside, bracketed := strings.CutPrefix(s, "["); bracketed && strings.HasSuffix(inside, "]") {
+		host = strings.TrimSuffix(inside, "]")
+		return host, "0", host != "" && !strings.ContainsAny(host, "[]")
+	}
+	if _, err := netip.ParseAddr(s); err == nil {
+		return s, "0", true
+	}
+	if host, port, err := net.SplitHostPort(s); err == nil {
+		return host, port, true
+	}
+	return s, "0", s != "" && !strings.ContainsAny(s, ":[]")
+}
+
+// resolve returns the first address of a host name.
+func resolve(host string) (netip.Addr, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), resolveTimeout)
+	defer cancel()
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	return ips[0].Unmap(), nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/directory/file"
+	"tagbus/internal/plain"
 	"tagbus/node"
 )
 
@@ -126,8 +128,13 @@ func heartbeat(d *time.Duration) time.Duration {
 }
 
 // Node opens the node that the flags describe.
-func (c *Common) Node() (*node.Node, error) {
-	return node.Open(node.Config{Bus: c.Bus, Backend: c.Backend, Loops: c.Loops, Directory: file.Config{Expiry: c.Expiry}})
+//
+//   - log: gets the warnings of its loops and transports; it must not block.
+func (c *Common) Node(log *slog.Logger) (*node.Node, error) {
+	return node.Open(node.Config{
+		Bus: c.Bus, Backend: c.Backend, Loops: c.Loops, Directory: file.Config{Expiry: c.Expiry},
+		Logger: log,
+	})
 }
 
 // Program describes a command for its help.
@@ -165,7 +172,7 @@ func Parse(p Program, flags Flags, args []string, s Streams) (code int, run bool
 	case stopped:
 		return code, false
 	case err != nil:
-		fmt.Fprintf(s.Err, "%s: %s\n%s: see %s --help\n", p.Name, Text(err), p.Name, p.Name)
+		_ = complain(s.Err, fmt.Sprintf("%s: %s\n%s: see %s --help\n", p.Name, Text(err), p.Name, p.Name))
 		return ExitUsage, false
 	}
 	return ExitDone, true
@@ -226,5 +233,5 @@ var flagNames = strings.NewReplacer(
 	"\n", "; ",
 )
 
-// Text returns an error as one line in the words of the command line.
-func Text(err error) string { return flagNames.Replace(err.Error()) }
+// Text returns an error as one line, safe to show, in the words of the command line.
+func Text(err error) string { return plain.Line(flagNames.Replace(err.Error())) }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"go.uber.org/goleak"
 
@@ -205,8 +207,42 @@ func TestNoticeDoesNotWaitForTheTerminal(t *testing.T) {
 	}
 	close(w.released)
 	c.Close()
-	if got, want := w.String(), "more lines not shown: the terminal was too slow\n"; !strings.HasSuffix(got, want) {
+	if got, want := w.String(), "more lines not shown: standard error was not read in time\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("got an end of %q, want %q", got[len(got)-100:], want)
+	}
+}
+
+// TestAConsoleIsSafeToLookAt: whatever it is told to write.
+func TestAConsoleIsSafeToLookAt(t *testing.T) {
+	const hostile = "x\x1b[2J\nsubscriber: all is well\r\u202e\u0085\xff"
+	var out bytes.Buffer
+	c := cli.NewConsole("tool", &out, false)
+	c.Say("said %s", hostile)
+	c.Notice("noticed %s", hostile)
+	c.Event(bus.Event{Kind: bus.Problem, Err: errors.New(hostile), Peer: &bus.Peer{Name: hostile}})
+	c.Fail(errors.New(hostile))
+	c.Logger().Warn(hostile, hostile, hostile)
+	c.Summary("%s", hostile)
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var args bytes.Buffer
+	if code, _ := cli.Parse(cli.Program{Name: "tool"}, new(flags), []string{hostile}, cli.Streams{Out: &out, Err: &args}); code != cli.ExitUsage {
+		t.Errorf("got code %d for a word too many, want %d", code, cli.ExitUsage)
+	}
+	out.Write(args.Bytes())
+	lines := strings.SplitAfter(out.String(), "\n")
+	if len(lines) != 6+2+1 {
+		t.Errorf("got %d lines, want 8:\n%q", len(lines)-1, lines)
+	}
+	for _, line := range lines {
+		line = strings.TrimSuffix(line, "\n")
+		if !utf8.ValidString(line) || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			t.Errorf("got %q, want it safe to show", line)
+		}
+		if line != "" && !strings.HasPrefix(line, "tool: ") {
+			t.Errorf("got a forged line %q", line)
+		}
 	}
 }
 
@@ -227,6 +263,15 @@ func TestPrintJSON(t *testing.T) {
 	var out bytes.Buffer
 	if err := cli.PrintJSON(&out, map[string]int{"a": 1}); err != nil || out.String() != "{\"a\":1}\n" {
 		t.Errorf("got %q, %v, want one line", out.String(), err)
+	}
+	out.Reset()
+	hostile := "\x1b[2J\n\u202e\u0085\U000e0001\x7f"
+	if err := cli.PrintJSON(&out, hostile); err != nil || strings.ContainsFunc(strings.TrimSpace(out.String()), func(r rune) bool { return !unicode.IsPrint(r) }) {
+		t.Errorf("got %q, %v, want it safe to show", out.String(), err)
+	}
+	var back string
+	if err := json.Unmarshal(out.Bytes(), &back); err != nil || back != hostile {
+		t.Errorf("got %q, %v when it is read, want %q", back, err, hostile)
 	}
 	var unsupported *json.UnsupportedTypeError
 	if err := cli.PrintJSON(&out, func() {}); !errors.As(err, &unsupported) {

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"sync/atomic"
 	"time"
@@ -11,10 +13,15 @@ import (
 	"golang.org/x/term"
 
 	"tagbus/bus"
+	"tagbus/internal/plain"
 )
 
 // Console writes what a command says to people: lines, and on a terminal below
-// them a line that is renewed twice a second.
+// them a line that is renewed twice a second. Each line is made safe to show.
+//
+// One goroutine writes; the lines wait for it in a queue. A writer that is not read
+// holds nobody up for longer than stuckAfter: what finds no room then is counted and
+// left out.
 //
 // Threads: any.
 type Console struct {
@@ -25,11 +32,24 @@ type Console struct {
 	quit    chan struct{} // closed by Close
 	done    chan struct{} // closed when all is written
 	live    atomic.Pointer[func() string]
+	written atomic.Uint64 // lines
+	stuck   atomic.Bool   // nothing was taken for stuckAfter, nor since
 	missed  atomic.Uint64 // lines for which there was no room
 	events  [16]atomic.Uint64
 }
 
+// ErrStuck is returned by Console.Close when standard error has taken nothing for so
+// long that the rest is given up.
+var ErrStuck = errors.New("standard error is not read: what was to be said is lost")
+
 const (
+	// queuedLines is how many lines wait for the writer.
+	queuedLines = 256
+
+	// stuckAfter is how long standard error may take nothing before nobody waits
+	// for it any more.
+	stuckAfter = 2 * time.Second
+
 	liveInterval = 500 * time.Millisecond
 
 	// maxEvents is how many events of one kind are printed.
@@ -40,7 +60,7 @@ const (
 //
 //   - quiet: only errors and the summary are written.
 func NewConsole(program string, out io.Writer, quiet bool) *Console {
-	c := &Console{program: program, out: out, quiet: quiet, lines: make(chan string, 256), quit: make(chan struct{}), done: make(chan struct{})}
+	c := &Console{program: program, out: out, quiet: quiet, lines: make(chan string, queuedLines), quit: make(chan struct{}), done: make(chan struct{})}
 	go c.run(c.isTerminal() && !quiet)
 	return c
 }
@@ -53,24 +73,55 @@ func (c *Console) isTerminal() bool {
 // Live sets what the renewed line says.
 func (c *Console) Live(line func() string) { c.live.Store(&line) }
 
-// Say writes a line, unless quiet. Blocks: while the terminal does not take it.
+// Say writes a line, unless quiet. Blocks: while the queue is full and standard
+// error takes some of it now and then.
 func (c *Console) Say(format string, args ...any) {
 	if !c.quiet {
-		c.lines <- c.line(format, args...)
+		c.put(c.line(format, args...))
 	}
 }
 
-// Fail writes a line about an error.
-func (c *Console) Fail(err error) { c.lines <- c.line("%s", Text(err)) }
+// Fail writes a line about an error. Blocks: as Say.
+func (c *Console) Fail(err error) { c.put(c.line("%s", Text(err))) }
 
 // Summary writes the last line, even if quiet; before it, how much was not shown.
+// Blocks: as Say.
 func (c *Console) Summary(format string, args ...any) {
 	c.sayNotShown()
-	c.lines <- c.line(format, args...)
+	c.put(c.line(format, args...))
 }
 
 func (c *Console) line(format string, args ...any) string {
-	return c.program + ": " + fmt.Sprintf(format, args...)
+	return plain.Line(c.program + ": " + fmt.Sprintf(format, args...))
+}
+
+// put queues a line, and waits for room while there is hope.
+func (c *Console) put(line string) {
+	for !c.offer(line) {
+		if c.stuck.Load() {
+			c.missed.Add(1)
+			return
+		}
+		written := c.written.Load()
+		timer := time.NewTimer(stuckAfter)
+		select {
+		case c.lines <- line:
+			timer.Stop()
+			return
+		case <-timer.C:
+			c.stuck.Store(c.written.Load() == written)
+		}
+	}
+}
+
+// offer queues a line if there is room. Blocks: never.
+func (c *Console) offer(line string) (queued bool) {
+	select {
+	case c.lines <- line:
+		return true
+	default:
+		return false
+	}
 }
 
 // Notice is Say for the loop, where nothing may block: what finds no room is
@@ -79,11 +130,33 @@ func (c *Console) Notice(format string, args ...any) {
 	if c.quiet {
 		return
 	}
-	select {
-	case c.lines <- c.line(format, args...):
-	default:
+	c.tryLine(c.line(format, args...))
+}
+
+// tryLine queues a line, or counts it as left out. Blocks: never.
+func (c *Console) tryLine(line string) {
+	if !c.offer(line) {
 		c.missed.Add(1)
 	}
+}
+
+// Logger returns a logger whose records become lines, even if quiet. It never
+// blocks: event loops log.
+func (c *Console) Logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(logLines{c}, &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		if len(groups) == 0 && a.Key == slog.TimeKey {
+			return slog.Attr{} // no other line has it
+		}
+		return a
+	}}))
+}
+
+// logLines makes each record of a slog.Handler a line.
+type logLines struct{ *Console }
+
+func (l logLines) Write(record []byte) (int, error) {
+	l.tryLine(l.line("%s", bytes.TrimSuffix(record, []byte("\n"))))
+	return len(record), nil
 }
 
 // Event writes an event of the bus and what it means for the person who reads
@@ -113,10 +186,25 @@ func advice(e bus.Event) string {
 // Close writes what is left, and returns when all is written. What is said
 // after it, by a goroutine that waits for a file or pipe and was left behind, is
 // dropped.
-func (c *Console) Close() {
+//
+//   - Errors: ErrStuck. The goroutine that writes then stays behind.
+//   - Blocks: until all is written, or nothing was for stuckAfter.
+func (c *Console) Close() error {
 	c.sayNotShown()
 	close(c.quit)
-	<-c.done
+	for {
+		written := c.written.Load()
+		timer := time.NewTimer(stuckAfter)
+		select {
+		case <-c.done:
+			timer.Stop()
+			return nil
+		case <-timer.C:
+			if c.written.Load() == written {
+				return ErrStuck
+			}
+		}
+	}
 }
 
 // sayNotShown says how much was not shown since it was last said.
@@ -128,7 +216,7 @@ func (c *Console) sayNotShown() {
 		}
 	}
 	if n := c.missed.Swap(0); n > 0 {
-		c.Say("%d more lines not shown: the terminal was too slow", n)
+		c.Say("%d more lines not shown: standard error was not read in time", n)
 	}
 }
 
@@ -152,20 +240,26 @@ func (c *Console) run(terminal bool) {
 		select {
 		case line := <-c.lines:
 			hide()
-			fmt.Fprintln(c.out, line)
+			c.write(line)
 		case <-c.quit:
 			hide()
 			for len(c.lines) > 0 {
-				fmt.Fprintln(c.out, <-c.lines)
+				c.write(<-c.lines)
 			}
 			return
 		case <-tick:
 			if live := c.live.Load(); live != nil {
-				fmt.Fprint(c.out, clearLine, c.fit((*live)()))
+				fmt.Fprint(c.out, clearLine, c.fit(plain.Line((*live)())))
 				shown = true
 			}
 		}
 	}
+}
+
+func (c *Console) write(line string) {
+	fmt.Fprintln(c.out, line)
+	c.written.Add(1)
+	c.stuck.Store(false)
 }
 
 // fit cuts a line off where the terminal would wrap it: what is wrapped cannot

@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -70,8 +71,16 @@ func (c *Common) ServeMetrics(say func(format string, args ...any)) (*MetricsSer
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	go func() { s.ended <- s.server.Serve(listener) }()
-	say("metrics at http://%s/metrics", listener.Addr())
+	say("metrics at http://%s/metrics", hostOf(listener.Addr().(*net.TCPAddr), c.Metrics.Addr().Zone()))
 	return s, nil
+}
+
+// hostOf returns addr as a URL names it. A listener does not say its zone.
+func hostOf(addr *net.TCPAddr, zone string) string {
+	if zone == "" {
+		return addr.String()
+	}
+	return fmt.Sprintf("[%v%%25%s]:%d", addr.IP, url.PathEscape(zone), addr.Port)
 }
 
 // Register adds metrics to those that are served.

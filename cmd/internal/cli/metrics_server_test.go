@@ -193,3 +193,42 @@ func TestMetricsServerFailures(t *testing.T) {
 		t.Errorf("a port in use: got exit code %d, want %d", code, cli.ExitFailed)
 	}
 }
+
+// TestMetricsOfALinkLocalAddress: a listener does not say its zone, without which
+// nothing can be dialed.
+func TestMetricsOfALinkLocalAddress(t *testing.T) {
+	host := linkLocal(t)
+	var at cli.Address
+	if err := at.UnmarshalText([]byte("[" + host + "]:0")); err != nil {
+		t.Fatal(err)
+	}
+	s, url := serve(t, at.Addr().String())
+	if status, _ := get(t, newClient(t), http.MethodGet, url); status != http.StatusOK {
+		t.Errorf("got status %d from %s, want %d", status, url, http.StatusOK)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// linkLocal returns an address of this host that needs a zone, with it.
+func linkLocal(t *testing.T) string {
+	t.Helper()
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range interfaces {
+		addresses, err := i.Addrs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range addresses {
+			if ip, ok := a.(*net.IPNet); ok && ip.IP.To4() == nil && ip.IP.IsLinkLocalUnicast() && i.Flags&net.FlagUp != 0 {
+				return ip.IP.String() + "%" + i.Name
+			}
+		}
+	}
+	t.Skip("this host has no link-local IPv6 address")
+	return ""
+}

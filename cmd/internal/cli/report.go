@@ -4,19 +4,40 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode/utf16"
 )
 
-// PrintJSON writes v as one line.
+// PrintJSON writes v as one line, safe to show.
 func PrintJSON(w io.Writer, v any) error {
 	line, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("summary: %w", err)
 	}
-	if _, err := w.Write(append(line, '\n')); err != nil {
+	if _, err := io.WriteString(w, printableJSON(string(line))+"\n"); err != nil {
 		return fmt.Errorf("summary: %w", err)
 	}
 	return nil
+}
+
+// printableJSON escapes the characters that do harm on a terminal and that JSON
+// lets pass: they can only be within its strings.
+func printableJSON(line string) string {
+	if !strings.ContainsFunc(line, unprintable) {
+		return line
+	}
+	var b strings.Builder
+	for _, r := range line {
+		if !unprintable(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, "\\u%04x", unit)
+		}
+	}
+	return b.String()
 }
 
 // Meter turns a counter into its rate since the call before.
@@ -44,4 +65,65 @@ func PerSecond(n uint64, d time.Duration) float64 {
 		return 0
 	}
 	return float64(n) / d.Seconds()
+}
+
+// complain writes text to standard error outside a Console, and does not wait for
+// it for ever.
+//
+//   - Errors: the system's, ErrStuck.
+func complain(to io.Writer, text string) error {
+	done := make(chan error, 1)
+	go func() {
+		_, err := io.WriteString(to, text)
+		done <- err
+	}()
+	timer := time.NewTimer(stuckAfter)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C:
+		return ErrStuck
+	}
+}
+
+// Conclude ends the console and prints the summary of a command with --json.
+//
+//   - code: exit code so far.
+//   - data: the summary as a line goes here, and waits for its reader. nil: to
+//     standard error, which has only so much time.
+//   - summary: returns what to print. It is given the final code, and why it is
+//     not the one of before, or nil.
+//   - Result: the exit code.
+func (c *Console) Conclude(code int, data io.Writer, summary func(code int, err error) any) int {
+	code, err := c.end(code)
+	sum := summary(code, err)
+	if data != nil {
+		err = PrintJSON(data, sum)
+	} else {
+		var line strings.Builder
+		if err = PrintJSON(&line, sum); err == nil {
+			err = complain(c.out, line.String())
+		}
+	}
+	if err != nil {
+		_ = complain(c.out, c.program+": "+Text(err)+"\n") // the exit code says it too
+		return ExitFailed
+	}
+	return code
+}
+
+// End ends the console of a command without --json and returns its exit code.
+func (c *Console) End(code int) int {
+	code, _ = c.end(code)
+	return code
+}
+
+// end closes the console: what could not be said makes a run that was done fail.
+func (c *Console) end(code int) (int, error) {
+	err := c.Close()
+	if err != nil && code == ExitDone {
+		return ExitFailed, err
+	}
+	return code, nil
 }

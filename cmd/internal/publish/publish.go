@@ -84,7 +84,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	if opened, err := r.openSource(ctx); !opened {
 		return err
 	}
-	n, err := r.flags.Node()
+	n, err := r.flags.Node(r.console.Logger())
 	if err != nil {
 		return err
 	}

@@ -66,15 +66,14 @@ func (r *run) report(err error, s cli.Streams) int {
 		if r.outlet != nil || err == nil {
 			r.console.Summary("%s", sum)
 		}
-		r.console.Close()
-		return code
+		return r.console.End(code)
 	}
-	r.console.Close()
-	if err := cli.PrintJSON(s.Out, sum); err != nil {
-		fmt.Fprintf(s.Err, "%s: %v\n", program, err)
-		return cli.ExitFailed
-	}
-	return code
+	return r.console.Conclude(code, s.Out, func(code int, err error) any {
+		if sum.Exit = code; err != nil {
+			sum.Error = cli.Text(err)
+		}
+		return sum
+	})
 }
 
 // String returns the summary as a line for people.

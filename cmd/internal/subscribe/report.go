@@ -74,19 +74,18 @@ func (r *run) report(err error) int {
 		if r.subscriber != nil {
 			r.console.Summary("%s", sum)
 		}
-		r.console.Close()
-		return sum.Exit
+		return r.console.End(sum.Exit)
 	}
-	r.console.Close()
 	to := r.streams.Out
-	if r.flags.Output == "-" {
-		to = r.streams.Err
+	if r.flags.Output == "-" { // that is taken by the messages
+		to = nil
 	}
-	if err := cli.PrintJSON(to, sum); err != nil {
-		fmt.Fprintf(r.streams.Err, "%s: %v\n", program, err)
-		return cli.ExitFailed
-	}
-	return sum.Exit
+	return r.console.Conclude(sum.Exit, to, func(code int, err error) any {
+		if sum.Exit = code; err != nil {
+			sum.Error = cli.Text(err)
+		}
+		return sum
+	})
 }
 
 // shortcoming returns what makes an orderly end a failure.

@@ -70,7 +70,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	if r.flags.Verify {
 		r.receiver.verifier = new(emulate.Verifier)
 	}
-	n, err := r.flags.Node()
+	n, err := r.flags.Node(r.console.Logger())
 	if err != nil {
 		return err
 	}

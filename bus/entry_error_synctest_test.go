@@ -1,0 +1,67 @@
+package bus_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/tags"
+)
+
+// The directory entry of a publisher could not be renewed, nobody found it any more,
+// and it did not say a word.
+func TestAnEntryThatCannotBeRenewedIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
+		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(2)}, func(bus.Message) {})
+		full := errors.New("no space left")
+		for _, instance := range []string{p.Instance(), r.Instance()} {
+			for range 2 {
+				b.dir.Fail(instance, full)
+				time.Sleep(time.Second)
+				b.dir.Fail(instance, errors.New("another cause"))
+				time.Sleep(2 * time.Second)
+				b.dir.Fail(instance, nil)
+				time.Sleep(time.Second)
+			}
+		}
+		synctest.Wait()
+		for _, m := range []*member{p.member, r.member} {
+			events := m.of(bus.Problem)
+			if len(events) != 4 {
+				t.Fatalf("got events %v, want 4", events)
+			}
+			for i, e := range events {
+				var entry *bus.EntryError
+				if !errors.As(e.Err, &entry) || !errors.Is(e.Err, full) || entry.Over != (i%2 == 1) {
+					t.Fatalf("event %d: got %v, want it to begin and to end in turn, for the first cause", i, e)
+				}
+				if want := 3 * time.Second; entry.Over && entry.Lasted != want {
+					t.Errorf("event %d: got %v, want it to have lasted %v", i, entry.Lasted, want)
+				}
+			}
+			if got := events[1].String(); !strings.Contains(got, "renewed again, after 3s") {
+				t.Errorf("got %q, want how long it lasted", got)
+			}
+		}
+	})
+}
+
+// TestAnEntryThatIsWithdrawnHasNoProblem: the end of a publisher is no news.
+func TestAnEntryThatIsWithdrawnHasNoProblem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
+		must(t, p.Drain(t.Context()))
+		b.dir.Fail(p.Instance(), errors.New("no space left"))
+		must(t, p.Close())
+		synctest.Wait()
+		if got := p.of(bus.Problem); len(got) > 0 {
+			t.Errorf("got %v, want no problem", got)
+		}
+	})
+}

@@ -1,0 +1,55 @@
+package bus_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"tagbus/bus"
+	"tagbus/bus/directory/memory"
+	"tagbus/netio"
+	"tagbus/tags"
+)
+
+// The Go heap ends the program when the system has no more: a publisher with a
+// large cache died with a stack.
+func TestMemoryThatTheMachineDoesNotHaveIsAnError(t *testing.T) {
+	tests := []struct {
+		name string
+		cfg  bus.PublisherConfig
+		want []string // of the error
+	}{
+		{"cache", bus.PublisherConfig{CacheMessages: 1, CacheBytes: 511 << 30}, []string{"CacheBytes is 548682072064"}},
+		{"pool", bus.PublisherConfig{PoolBytes: 1 << 40}, []string{"PoolBytes is 1099511627776"}},
+		{"pool of small pages", bus.PublisherConfig{PageBytes: 256, PoolBytes: 1 << 40}, []string{"PoolBytes is 1099511627776"}},
+		{"queue", bus.PublisherConfig{QueueBytes: 1<<40 - 1<<20}, []string{"QueueBytes is 1099510579200, so PoolBytes is 1099510710100"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if netio.CheckMemory(test.cfg.CacheBytes+test.cfg.PoolBytes+test.cfg.QueueBytes) == nil {
+				t.Skip("this machine has so much memory")
+			}
+			test.cfg.Tags = tags.Of(1)
+			open := func(netio.Handler) (netio.Backend, error) { return nil, errors.New("no backend is opened") }
+			_, err := bus.NewPublisher(open, memory.New(), test.cfg)
+			if !errors.Is(err, netio.ErrNoMemory) {
+				t.Fatalf("got %v, want ErrNoMemory", err)
+			}
+			if errors.Is(err, bus.ErrInvalidConfig) {
+				t.Errorf("got %v, want no ErrInvalidConfig: another machine may have it", err)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("got %v, want %q in it", err, want)
+				}
+			}
+			_, err = bus.NewSender(open, memory.New(), bus.SenderConfig{
+				PageBytes: test.cfg.PageBytes, QueueBytes: test.cfg.QueueBytes, PoolBytes: test.cfg.PoolBytes,
+				CacheMessages: test.cfg.CacheMessages, CacheBytes: test.cfg.CacheBytes,
+			})
+			if !errors.Is(err, netio.ErrNoMemory) {
+				t.Errorf("sender: got %v, want ErrNoMemory", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,141 @@
+package netio
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// uncheckedBytes is the size up to which CheckMemory does not look: smaller pieces
+// are no mistake of a configuration, and some are asked for at each connection.
+const uncheckedBytes = 64 << 20
+
+// CheckMemory looks whether this process could have n more bytes at all, before it
+// asks for them: the Go heap ends the program when the system refuses.
+//
+// It knows the memory and swap of the machine, the limits of the control groups,
+// and the limits of the process (RLIMIT_AS, RLIMIT_DATA). It does not know what other
+// programs take, so what it lets pass may still be refused.
+//
+// Errors: ErrNoMemory, wrapped, with the limit. Threads: any. Blocks: for a few
+// files of /proc and /sys, if n is more than 64 MiB.
+func CheckMemory(n int) error {
+	if n <= uncheckedBytes {
+		return nil
+	}
+	for _, limit := range memoryLimits(os.DirFS("/"), softLimit) {
+		if uint64(n) > limit.bytes {
+			return fmt.Errorf("%w: %d bytes asked for, %s %d", ErrNoMemory, n, limit.name, limit.bytes)
+		}
+	}
+	return nil
+}
+
+// memoryLimit is something that bounds the memory of the process.
+type memoryLimit struct {
+	name  string // followed by bytes
+	bytes uint64
+}
+
+// memoryLimits returns the limits that are known.
+//
+//   - root: the file system at "/".
+//   - soft: returns the soft limit of a resource; ok is false without one.
+func memoryLimits(root fs.FS, soft func(resource int) (bytes uint64, ok bool)) (limits []memoryLimit) {
+	machine := numbersOf(root, "proc/meminfo")
+	swap := machine["SwapTotal"]
+	if total := machine["MemTotal"]; total > 0 {
+		limits = append(limits, memoryLimit{"this machine has, with its swap space,", total + swap})
+	}
+	if bytes, ok := groupLimit(root); ok {
+		limits = append(limits, memoryLimit{"its control group allows, with swap space,", bytes + swap})
+	}
+	process := numbersOf(root, "proc/self/status")
+	for _, r := range []struct {
+		resource  int
+		used, how string
+	}{{unix.RLIMIT_AS, "VmSize", "ulimit -v"}, {unix.RLIMIT_DATA, "VmData", "ulimit -d"}} {
+		if bytes, ok := soft(r.resource); ok {
+			limits = append(limits, memoryLimit{"the limit of the process (" + r.how + ") leaves", bytes - min(bytes, process[r.used])})
+		}
+	}
+	return limits
+}
+
+// softLimit returns the soft limit of a resource of this process.
+func softLimit(resource int) (bytes uint64, ok bool) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(resource, &limit); err != nil || limit.Cur == unix.RLIM_INFINITY {
+		return 0, false
+	}
+	return limit.Cur, true
+}
+
+// numbersOf reads the lines "Name: number kB" of a file; none if it cannot.
+func numbersOf(root fs.FS, name string) map[string]uint64 {
+	text, err := fs.ReadFile(root, name)
+	if err != nil {
+		return nil
+	}
+	numbers := make(map[string]uint64)
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) != 3 || fields[2] != "kB" {
+			continue
+		}
+		if n, err := strconv.ParseUint(fields[1], 10, 53); err == nil {
+			numbers[strings.TrimSuffix(fields[0], ":")] = n << 10
+		}
+	}
+	return numbers
+}
+
+// groupLimit returns the lowest memory limit of the control groups that the process
+// is in, of version 1 or 2.
+func groupLimit(root fs.FS) (lowest uint64, found bool) {
+	text, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return 0, false
+	}
+	for line := range strings.Lines(string(text)) { // number:controllers:/path
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		mount, file := "sys/fs/cgroup", "memory.max"
+		switch {
+		case parts[1] == "memory":
+			mount, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		case parts[1] != "":
+			continue
+		}
+		// In a container the path may be that of the host, of which only the last
+		// part, the mount itself, is to be seen.
+		for group := path.Join("/", parts[2]); ; group = path.Dir(group) {
+			if n, ok := numberIn(root, path.Join(mount, group, file)); ok && (!found || n < lowest) {
+				lowest, found = n, true
+			}
+			if group == "/" {
+				break
+			}
+		}
+	}
+	return lowest, found
+}
+
+// numberIn reads a file that holds one number; there is none in one that says "max".
+func numberIn(root fs.FS, name string) (uint64, bool) {
+	text, err := fs.ReadFile(root, name)
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 63)
+	return n, err == nil
+}
