@@ -97,7 +97,14 @@ func (b *backend) freeMemory() {
 	}
 }
 
-func openSpare() (int, error) { return unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0) }
+func openSpare() (fd int, err error) {
+	for {
+		fd, err = unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != unix.EINTR { //nolint:errorlint // package unix returns it bare
+			return fd, err
+		}
+	}
+}
 
 // Name implements netio.Backend and reactor.Named.
 func (b *backend) Name() string { return "tcp" }
