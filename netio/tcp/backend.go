@@ -55,7 +55,8 @@ type backend struct {
 	behind    int       // endpoints that have more to read, in their next turn
 	endpoints list.List // of *endpoint, the oldest first
 	listeners []*listenEndpoint
-	spare     int // a descriptor to give up when there is no other; -1: none
+	spare     int     // a descriptor to give up when there is no other; -1: none
+	trouble   trouble // of serving what was accepted
 
 	family *family      // of those that share what one accepts
 	load   atomic.Int64 // endpoints, and connections on their way here
