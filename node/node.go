@@ -243,10 +243,10 @@ func (n *Node) Loop() *reactor.EventLoop { return n.loops[0] }
 //
 //   - Errors: those of what it closes; *reactor.GoexitError if a callback has ended the
 //     goroutine of a loop.
-//   - Threads: any but the loop's, for which it would wait: there it returns
+//   - Threads: any but a loop's, for which it would wait: there it returns
 //     bus.ErrOnLoop.
 func (n *Node) Close() error {
-	if n.Loop().OnLoop() {
+	if n.Loop().OnAnyLoop() {
 		return bus.ErrOnLoop
 	}
 	n.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/goroutine"
 )
 
 // Loop is a netio.Loop without file descriptors: one goroutine, a queue and
@@ -36,7 +37,8 @@ func NewLoop() *Loop {
 	l := &Loop{wake: make(chan struct{}, 1), done: make(chan struct{})}
 	ready := make(chan struct{})
 	go func() {
-		l.goroutine.Store(goroutineID())
+		defer goroutine.EnterLoop()()
+		l.goroutine.Store(goroutine.ID())
 		close(ready)
 		l.run()
 	}()
@@ -58,7 +60,10 @@ func (l *Loop) Post(f func()) bool {
 }
 
 // OnLoop tells whether the caller runs on the loop's goroutine.
-func (l *Loop) OnLoop() bool { return goroutineID() == l.goroutine.Load() }
+func (l *Loop) OnLoop() bool { return goroutine.ID() == l.goroutine.Load() }
+
+// OnAnyLoop tells whether the caller runs on the goroutine of a loop of this process.
+func (*Loop) OnAnyLoop() bool { return goroutine.OnLoop() }
 
 // Do runs f on the loop and waits for it. It returns false, without running f,
 // if the loop has ended.
@@ -147,7 +152,8 @@ func (l *Loop) goexit() {
 	l.closed = true
 	l.mu.Unlock()
 	go func() {
-		l.goroutine.Store(goroutineID())
+		defer goroutine.EnterLoop()()
+		l.goroutine.Store(goroutine.ID())
 		l.run()
 	}()
 }

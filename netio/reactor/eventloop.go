@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tagbus/netio/internal/goroutine"
 )
 
 // EventLoop calls functions when something happens; see the package comment. It
@@ -134,7 +136,8 @@ func (l *EventLoop) Run(ctx context.Context) error {
 	}
 	defer context.AfterFunc(ctx, func() { l.stop(byContext) })()
 
-	l.goroutine.Store(goroutineID())
+	defer goroutine.EnterLoop()()
+	l.goroutine.Store(goroutine.ID())
 	l.awakeSince = l.now()
 	l.counters.began.Store(int64(l.awakeSince))
 	l.watchdog.start(l)

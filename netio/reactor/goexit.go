@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+
+	"tagbus/netio/internal/goroutine"
 )
 
 // GoexitError says which callback has ended the goroutine of a loop by
@@ -101,7 +103,8 @@ func (l *EventLoop) windUpExiting() {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			l.goroutine.Store(goroutineID())
+			defer goroutine.EnterLoop()()
+			l.goroutine.Store(goroutine.ID())
 			l.windUp()
 		}()
 		<-done
