@@ -101,7 +101,7 @@ func (b *backend) freeMemory() {
 func openSpare() (fd int, err error) {
 	for {
 		fd, err = unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err != unix.EINTR { //nolint:errorlint // package unix returns it bare
+		if err != unix.EINTR {
 			return fd, err
 		}
 	}
