@@ -60,6 +60,7 @@ var table = []rule{
 	{"netio/internal/backendtest", "the tests of backends drive any of them", []string{
 		"netio", "netio/internal/invariants", "netio/netiotest", "netio/reactor", "golang.org/x/sys/unix",
 	}},
+	{"netio/internal/goroutine", "which goroutine is a loop concerns all kinds of loops", nil},
 	{"netio/internal/handover", "what backends do alike knows the contract and the loop, not the backends", []string{
 		"netio", "netio/internal/invariants", "netio/reactor",
 	}},
@@ -68,9 +69,9 @@ var table = []rule{
 		"netio", "netio/internal/handover", "netio/internal/invariants", "netio/reactor",
 	}},
 	{"netio/netiotest", "the conformance suite must run against any backend", []string{
-		"netio", "netio/internal/invariants", "github.com/google/go-cmp/...", "go.uber.org/goleak", "pgregory.net/rapid",
+		"netio", "netio/internal/goroutine", "netio/internal/invariants", "github.com/google/go-cmp/...", "go.uber.org/goleak", "pgregory.net/rapid",
 	}},
-	{"netio/reactor", "the event loop serves anything that has a file descriptor", []string{"internal/plain", "golang.org/x/sys/unix"}},
+	{"netio/reactor", "the event loop serves anything that has a file descriptor", []string{"internal/plain", "netio/internal/goroutine", "golang.org/x/sys/unix"}},
 	{"netio/tcp", "a backend knows the contract and the loop, not the other backends nor the bus", []string{
 		"netio", "netio/internal/handover", "netio/internal/invariants", "netio/internal/spread", "netio/reactor", "golang.org/x/sys/unix",
 	}},

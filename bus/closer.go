@@ -21,24 +21,34 @@ type closer struct {
 	silent  bool
 }
 
-// close runs f in the first call. Later ones wait for it; on the loop, where
+// close runs f in the first call, which closes the backend; nil: there is none. Later
+// ones wait for it, and for the callbacks that it could not wait for; on a loop, where
 // waiting could be for ever, they return at once.
-func (c *closer) close(loop netio.Loop, f func() error) error {
-	onLoop := loop != nil && loop.OnLoop()
+func (c *closer) close(b netio.Backend, f func() error) error {
+	onLoop := b != nil && b.Loop().OnAnyLoop()
 	if c.begun.Swap(true) {
 		if !onLoop {
 			<-c.ended
+			if b != nil {
+				_ = b.Close() // nil: it is not the first
+			}
+			c.silence()
 		}
 		return nil
 	}
 	c.err = f()
 	if !onLoop {
-		c.calling.Lock()
-		c.silent = true
-		c.calling.Unlock()
+		c.silence()
 	}
 	close(c.ended)
 	return c.err
+}
+
+// silence waits for the callback that runs, and lets no other begin.
+func (c *closer) silence() {
+	c.calling.Lock()
+	defer c.calling.Unlock()
+	c.silent = true
 }
 
 // call runs a callback of the user, unless Close has returned. Loop only.

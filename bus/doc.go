@@ -27,8 +27,8 @@
 //
 // Every method may be called from any goroutine and from any callback. Handlers
 // and events are called on the loop, one at a time, and must not block. Methods
-// that wait say so; called on the loop they return [ErrOnLoop] instead of
-// waiting for themselves.
+// that wait say so; called on a loop, of this node or another one, they return
+// [ErrOnLoop] instead of waiting for themselves, or for each other.
 //
 // # The files
 //

@@ -23,7 +23,8 @@ var (
 
 	// ErrOnLoop is returned by the methods that wait, when they would have to:
 	// called from a handler or an event they would wait for themselves for
-	// ever.
+	// ever, or, of another node, for one that waits for them. It is the same on
+	// every event loop of the process.
 	ErrOnLoop = errors.New("bus: cannot wait inside a callback: use the variant that does not wait, or another goroutine")
 
 	// ErrUnknownTag is wrapped in the error of Publish for a tag that the

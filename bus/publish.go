@@ -96,7 +96,7 @@ func (t *tagState) accepted(c *cache, status Status, data []byte) {
 //
 //   - Errors: as PublishStatus without ErrNoResources, and the cause of the
 //     end of ctx, wrapped. An error means that nobody gets the message.
-//     On the loop, which is what makes room, it does not wait but returns
+//     On a loop, which is what makes room, it does not wait but returns
 //     ErrOnLoop.
 //   - Threads: any.
 func (p *Publisher) PublishContext(ctx context.Context, tag tags.Tag, data []byte) error {
@@ -118,7 +118,7 @@ func (p *Publisher) publishContext(ctx context.Context, tag tags.Tag, status Sta
 
 // retry calls publish again until there is room for its message.
 func (p *Publisher) retry(ctx context.Context, tag tags.Tag, size int, publish func() error) error {
-	if p.loop.OnLoop() {
+	if p.loop.OnAnyLoop() {
 		return ErrOnLoop
 	}
 	w := p.waiting.enter()

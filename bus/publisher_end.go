@@ -11,9 +11,9 @@ import (
 // first to end in order. The second call does nothing.
 //
 //   - Errors: the directory's, when the entry could not be removed.
-//   - Blocks: until the last callback has run; from inside a callback it
-//     returns at once.
-func (p *Publisher) Close() error { return p.closer.close(p.loop, p.close) }
+//   - Blocks: until the last callback has run; from inside a callback, of any node,
+//     it returns at once.
+func (p *Publisher) Close() error { return p.closer.close(p.backend, p.close) }
 
 func (p *Publisher) close() error {
 	p.setState(publisherClosed)
@@ -90,12 +90,12 @@ func (p *Publisher) setState(state publisherState) bool {
 // then has nothing to lose.
 //
 //   - Errors: ErrClosed if the publisher is draining or closed, or is closed
-//     meanwhile; ErrOnLoop; the directory's; ErrUndelivered if connections
+//     meanwhile, or its loop has ended; ErrOnLoop; the directory's; ErrUndelivered if connections
 //     ended before everything was sent; the cause of the end of ctx, when some
 //     subscribers had not left.
 //   - Threads: any.
 func (p *Publisher) Drain(ctx context.Context) error {
-	if p.loop.OnLoop() {
+	if p.loop.OnAnyLoop() {
 		return ErrOnLoop
 	}
 	if !p.setState(publisherDraining) {
@@ -105,10 +105,14 @@ func (p *Publisher) Drain(ctx context.Context) error {
 	err := p.withdraw()
 	p.mu.Lock()
 	p.noteDrained()
+	ended := false
 	for l := range p.links {
-		p.loop.Post(l.sayGoodbye)
+		ended = !p.loop.Post(l.sayGoodbye) || ended
 	}
 	p.mu.Unlock()
+	if ended { // nothing would end the wait
+		return errors.Join(err, ErrClosed)
+	}
 	select {
 	case <-p.drained:
 		return errors.Join(err, p.drainResult())

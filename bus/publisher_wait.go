@@ -42,7 +42,7 @@ func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) er
 			return fmt.Errorf("bus: wait for %d subscribers of %s: %w", n, shortSet(set), err)
 		case enough:
 			return nil
-		case p.loop.OnLoop():
+		case p.loop.OnAnyLoop():
 			return ErrOnLoop
 		}
 		select {

@@ -128,7 +128,7 @@ func (r *Receiver) TagStats(ctx context.Context) ([]TagStats, error) { return r.
 //     when some senders had not answered.
 //   - Threads: any.
 func (r *Receiver) Drain(ctx context.Context) error {
-	if r.sub.loop.OnLoop() {
+	if r.sub.loop.OnAnyLoop() {
 		return ErrOnLoop
 	}
 	if r.draining.Swap(true) {
@@ -167,9 +167,9 @@ func (r *Receiver) noteLeft() {
 // connection. The second call does nothing.
 //
 //   - Errors: the directory's, when the entry could not be removed.
-//   - Blocks: until the last callback has run; from inside a callback it
-//     returns at once, and the handler is not called after that one.
-func (r *Receiver) Close() error { return r.sub.closer.close(r.sub.loop, r.close) }
+//   - Blocks: until the last callback has run; from inside a callback, of any node,
+//     it returns at once, and of its own loop the handler is not called after that one.
+func (r *Receiver) Close() error { return r.sub.closer.close(r.sub.backend, r.close) }
 
 func (r *Receiver) close() error {
 	r.draining.Store(true)

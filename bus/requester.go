@@ -103,7 +103,7 @@ func NewRequester(sender *Sender, subscriber *Subscriber, cfg RequesterConfig) (
 //   - Blocks: until the reply comes, at most for RequesterConfig.Timeout.
 //   - Threads: any.
 func (r *Requester) Request(ctx context.Context, command []byte) (Message, error) {
-	if r.sender.pub.loop.OnLoop() || r.sub.owner.loop.OnLoop() {
+	if r.sub.owner.loop.OnAnyLoop() {
 		return Message{}, ErrOnLoop
 	}
 	if r.sub.closed.Load() {

@@ -99,7 +99,7 @@ func (s *Sender) SendStatus(tag tags.Tag, status Status, data []byte) error {
 //
 //   - Errors: as SendStatus without ErrNoResources; *PublishError with the cause
 //     of the end of ctx, and with ErrNoReceiver if it was waiting for one.
-//     On the loop, which is what makes room, it does not wait but returns
+//     On a loop, which is what makes room, it does not wait but returns
 //     ErrOnLoop.
 //   - Threads: any.
 func (s *Sender) SendContext(ctx context.Context, tag tags.Tag, data []byte) error {
@@ -120,7 +120,7 @@ func (s *Sender) send(ctx context.Context, tag tags.Tag, status Status, data []b
 			return nil
 		case !errors.Is(err, ErrNoReceiver):
 			return s.explain(tag, data, err)
-		case s.pub.loop.OnLoop():
+		case s.pub.loop.OnAnyLoop():
 			return ErrOnLoop
 		}
 		select {
@@ -147,7 +147,7 @@ func (s *Sender) SendAcked(ctx context.Context, tag tags.Tag, data []byte) error
 
 // SendStatusAcked is SendAcked with a status.
 func (s *Sender) SendStatusAcked(ctx context.Context, tag tags.Tag, status Status, data []byte) error {
-	if s.pub.loop.OnLoop() {
+	if s.pub.loop.OnAnyLoop() {
 		return ErrOnLoop
 	}
 	x := newReceipt(tag)
@@ -244,7 +244,7 @@ func (s *Sender) TagLosses(instance string) []TagLosses { return s.pub.TagLosses
 //   - Errors: as Publisher.Drain.
 //   - Threads: any.
 func (s *Sender) Drain(ctx context.Context) error {
-	if !s.pub.loop.OnLoop() {
+	if !s.pub.loop.OnAnyLoop() {
 		s.ended.Store(true)
 	}
 	return s.pub.Drain(ctx)
@@ -253,9 +253,9 @@ func (s *Sender) Drain(ctx context.Context) error {
 // Close ends the sender at once. Messages not yet sent are lost to their
 // receivers; use Drain first to end in order. The second call does nothing.
 //
-//   - Blocks: until the last callback has run; from inside a callback it
-//     returns at once.
-func (s *Sender) Close() error { return s.pub.closer.close(s.pub.loop, s.close) }
+//   - Blocks: until the last callback has run; from inside a callback, of any node,
+//     it returns at once.
+func (s *Sender) Close() error { return s.pub.closer.close(s.pub.backend, s.close) }
 
 func (s *Sender) close() error {
 	s.ended.Store(true)

@@ -221,9 +221,9 @@ func (s *Subscriber) event(e Event) {
 // Close ends the subscriber: it closes every connection and every
 // subscription. Retained messages stay valid. The second call does nothing.
 //
-//   - Blocks: until the last callback has run; from inside a callback it
-//     returns at once, and no handler is called after that one.
-func (s *Subscriber) Close() error { return s.closer.close(s.loop, s.close) }
+//   - Blocks: until the last callback has run; from inside a callback, of any node,
+//     it returns at once, and of its own loop no handler is called after that one.
+func (s *Subscriber) Close() error { return s.closer.close(s.backend, s.close) }
 
 func (s *Subscriber) close() error {
 	s.closed.Store(true)

@@ -166,7 +166,7 @@ func (sub *Subscription) Close() error {
 //     of the end of ctx.
 //   - Threads: any.
 func (sub *Subscription) Unsubscribe(ctx context.Context) error {
-	if sub.owner.loop.OnLoop() {
+	if sub.owner.loop.OnAnyLoop() {
 		return ErrOnLoop
 	}
 	if err := sub.Close(); err != nil {
@@ -191,7 +191,7 @@ func (sub *Subscription) Unsubscribe(ctx context.Context) error {
 // subscriptions to a publisher share its connection: do not wait for another
 // one's acknowledgement inside the loop body.
 //
-//   - Threads: one goroutine at a time, not the loop's: there it yields
+//   - Threads: one goroutine at a time, not a loop's: there it yields
 //     ErrOnLoop.
 func (sub *Subscription) Messages(ctx context.Context) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
@@ -199,7 +199,7 @@ func (sub *Subscription) Messages(ctx context.Context) iter.Seq2[Message, error]
 			yield(Message{}, ErrHasHandler)
 			return
 		}
-		if sub.owner.loop.OnLoop() {
+		if sub.owner.loop.OnAnyLoop() {
 			yield(Message{}, ErrOnLoop)
 			return
 		}

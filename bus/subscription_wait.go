@@ -25,7 +25,7 @@ func (sub *Subscription) Wait(ctx context.Context) error {
 		return ready.err
 	default:
 	}
-	if sub.owner.loop.OnLoop() {
+	if sub.owner.loop.OnAnyLoop() {
 		return ErrOnLoop
 	}
 	select {

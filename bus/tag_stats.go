@@ -47,7 +47,8 @@ func (s *Subscriber) Instance() string { return s.instance }
 // Publisher.TagLosses. While a connection is up the two may differ by what is
 // on its way.
 //
-//   - Errors: ErrClosed; the cause of the end of ctx.
+//   - Errors: ErrClosed; ErrOnLoop on the loop of another node; the cause of the end
+//     of ctx.
 //   - Threads: any. Blocks: until the loop has put it together, some
 //     milliseconds for 10,000 tags; on the loop it does that itself.
 func (s *Subscriber) TagStats(ctx context.Context) ([]TagStats, error) {
@@ -56,6 +57,9 @@ func (s *Subscriber) TagStats(ctx context.Context) ([]TagStats, error) {
 	}
 	if s.loop.OnLoop() {
 		return s.tagStats(), nil
+	}
+	if s.loop.OnAnyLoop() {
+		return nil, ErrOnLoop
 	}
 	result := make(chan []TagStats, 1)
 	if !s.loop.Post(func() { result <- s.tagStats() }) {

@@ -49,8 +49,8 @@ type Backend interface {
 	// Close closes every endpoint and listen endpoint, reports their
 	// outstanding keys, and releases all resources. It returns when the last
 	// callback has run; no callback runs after it. A call from inside a
-	// callback cannot wait for itself: it returns at once, and the callbacks
-	// of the closing endpoints follow. Later calls wait likewise and return nil.
+	// callback, of this loop or another one, cannot wait for itself: it returns at
+	// once, and the callbacks of the closing endpoints follow. Later calls wait likewise and return nil.
 	//
 	//   - Threads: any. Blocks: until the loop has run the closing callbacks;
 	//     if the loop no longer runs, they run on the caller's goroutine.

@@ -11,9 +11,14 @@ type Loop interface {
 	// ended; what was accepted before runs. Threads: any. Blocks: never.
 	Post(f func()) bool
 
-	// OnLoop tells whether the caller runs on the loop, where it must not wait
-	// for what only the loop can bring about. Takes about a microsecond.
+	// OnLoop tells whether the caller runs on the loop, and may use what belongs to
+	// it. Takes about a microsecond.
 	OnLoop() bool
+
+	// OnAnyLoop tells whether the caller runs on this loop or another one of the
+	// process, where it must not wait for this one, because this one may be waiting
+	// for the other. Takes about a microsecond.
+	OnAnyLoop() bool
 
 	// NewTimer returns a stopped timer that calls f on the loop.
 	NewTimer(f func()) (Timer, error)

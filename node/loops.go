@@ -1,8 +1,10 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"tagbus/bus"
 	"tagbus/netio/reactor"
@@ -26,6 +28,51 @@ func (n *Node) makeLoops(cfg reactor.Config, loops int) error {
 		}
 		n.loops = append(n.loops, loop)
 		cfg.Init = nil // it is for the loop of the callbacks
+	}
+	return nil
+}
+
+// run runs a loop. A callback that calls runtime.Goexit, as testing.T.FailNow does, ends
+// the goroutine in it.
+func (n *Node) run(loop *reactor.EventLoop) {
+	var err error
+	defer func() {
+		n.loopEnded()
+		n.done <- err
+	}()
+	err = loop.Run(context.Background())
+}
+
+// loopEnded closes what was opened on the node if a loop has ended before Close:
+// whatever waits for that loop would wait for ever. Close does the rest, and says why.
+func (n *Node) loopEnded() {
+	n.mu.Lock()
+	first := !n.closed && !n.down
+	n.down = true
+	users := n.users
+	n.mu.Unlock()
+	if first {
+		n.early = closeAll(users)
+	}
+}
+
+// closeAll closes users of the node that are still open, the last opened first.
+func closeAll(users []func() closer) (errs []error) {
+	for _, get := range slices.Backward(users) {
+		if user := get(); user != nil {
+			errs = append(errs, user.Close())
+		}
+	}
+	return errs
+}
+
+// refuse returns why nothing can be opened on the node. mu is held.
+func (n *Node) refuse() error {
+	switch {
+	case n.closed:
+		return bus.ErrClosed
+	case n.down:
+		return fmt.Errorf("%w: an event loop of the node has ended: close the node, which says why", bus.ErrClosed)
 	}
 	return nil
 }

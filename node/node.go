@@ -7,7 +7,6 @@ package node
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -99,6 +98,8 @@ type Node struct {
 
 	mu     sync.Mutex
 	closed bool
+	down   bool            // a loop has ended before that
+	early  []error         // of closing then; written before done
 	users  []func() closer // in the order of their opening; nil if it is gone
 	ended  chan struct{}
 }
@@ -124,7 +125,7 @@ func Open(cfg Config) (*Node, error) {
 	}
 	n.done = make(chan error, len(n.loops))
 	for _, loop := range n.loops {
-		go func() { n.done <- loop.Run(context.Background()) }()
+		go n.run(loop)
 	}
 	return n, nil
 }
@@ -218,10 +219,10 @@ func open[T any, P interface {
 	closer
 }](n *Node, open func() (P, error)) (P, error) {
 	n.mu.Lock()
-	closed := n.closed
+	refused := n.refuse()
 	n.mu.Unlock()
-	if closed {
-		return nil, bus.ErrClosed
+	if refused != nil {
+		return nil, refused
 	}
 	user, err := open()
 	if err != nil {
@@ -229,8 +230,8 @@ func open[T any, P interface {
 	}
 	ref := weak.Make((*T)(user))
 	n.mu.Lock()
-	closed = n.closed
-	if !closed {
+	refused = n.refuse()
+	if refused == nil {
 		n.users = slices.DeleteFunc(n.users, func(get func() closer) bool { return get() == nil })
 		n.users = append(n.users, func() closer {
 			if p := ref.Value(); p != nil {
@@ -240,8 +241,8 @@ func open[T any, P interface {
 		})
 	}
 	n.mu.Unlock()
-	if closed {
-		return nil, errors.Join(bus.ErrClosed, user.Close())
+	if refused != nil {
+		return nil, errors.Join(refused, user.Close())
 	}
 	return user, nil
 }
@@ -256,10 +257,12 @@ func (n *Node) Loop() *reactor.EventLoop { return n.loops[0] }
 // first, then the directory and the loop. The second call waits for the
 // first.
 //
-//   - Threads: any but the loop's, for which it would wait: there it returns
+//   - Errors: those of what it closes; *reactor.GoexitError if a callback has ended the
+//     goroutine of a loop.
+//   - Threads: any but a loop's, for which it would wait: there it returns
 //     bus.ErrOnLoop.
 func (n *Node) Close() error {
-	if n.Loop().OnLoop() {
+	if n.Loop().OnAnyLoop() {
 		return bus.ErrOnLoop
 	}
 	n.mu.Lock()
@@ -272,18 +275,13 @@ func (n *Node) Close() error {
 		return nil
 	}
 	defer close(n.ended)
-	var errs []error
-	for _, get := range slices.Backward(users) {
-		if user := get(); user != nil {
-			errs = append(errs, user.Close())
-		}
-	}
-	errs = append(errs, n.dir.Close())
+	errs := append(closeAll(users), n.dir.Close())
 	for _, loop := range n.loops {
 		loop.Stop()
 	}
 	for range n.loops {
 		errs = append(errs, <-n.done)
 	}
+	errs = append(errs, n.early...)
 	return errors.Join(append(errs, n.closeLoops())...)
 }

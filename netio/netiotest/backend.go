@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/goroutine"
 	"tagbus/netio/internal/invariants"
 )
 
@@ -86,7 +87,7 @@ func (b *backend) checkThread(method string) {
 		return
 	}
 	b.net.mu.Lock()
-	inTurn := b.turner == goroutineID()
+	inTurn := b.turner == goroutine.ID()
 	b.net.mu.Unlock()
 	invariants.CheckThread(inTurn || !b.loopRuns(), method)
 }
@@ -223,16 +224,16 @@ func (b *backend) Close() error {
 			b.schedule(e)
 		}
 	}
-	self := goroutineID()
+	self := goroutine.ID()
 	onLoop := self == b.turner || self == b.loopGoroutine
 	b.net.mu.Unlock()
-	if l, ok := b.loop.(interface{ OnLoop() bool }); ok && l.OnLoop() {
+	if b.loop.OnLoop() {
 		onLoop = true
 	}
 	if !b.loop.Post(b.loopTurn) && !onLoop {
 		b.turn()
 	}
-	if !onLoop {
+	if !onLoop && !b.loop.OnAnyLoop() {
 		<-b.done
 	}
 	return nil

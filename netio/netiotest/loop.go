@@ -3,29 +3,33 @@ package netiotest
 import (
 	"container/heap"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/goroutine"
 )
 
 // Loop is a netio.Loop without file descriptors: one goroutine, a queue and
 // timers of package time. Inside a testing/synctest bubble it is durably
 // blocked when it has nothing to do, and its timers follow the fake clock.
 // Timers that end at the same instant run in the order in which they were
-// started, so that a run with one loop is deterministic.
+// started, so that a run with one loop is deterministic. A function that calls
+// runtime.Goexit, as testing.T.FailNow does, ends the loop as Close does.
 //
 // Make it with NewLoop, inside the bubble in which it is used.
 type Loop struct {
 	wake chan struct{} // of one place: work came, or the loop was closed
 	done chan struct{} // closed when the goroutine has ended
 
-	mu        sync.Mutex
-	queue     []func()
-	timers    timerHeap
-	starts    uint64 // of timers, orders those of one instant
-	frozen    bool
-	closed    bool
-	goroutine uint64
+	goroutine atomic.Uint64
+
+	mu     sync.Mutex
+	queue  []func()
+	timers timerHeap
+	starts uint64 // of timers, orders those of one instant
+	frozen bool
+	closed bool
 }
 
 // NewLoop starts a loop. Close ends it.
@@ -33,7 +37,8 @@ func NewLoop() *Loop {
 	l := &Loop{wake: make(chan struct{}, 1), done: make(chan struct{})}
 	ready := make(chan struct{})
 	go func() {
-		l.goroutine = goroutineID()
+		defer goroutine.EnterLoop()()
+		l.goroutine.Store(goroutine.ID())
 		close(ready)
 		l.run()
 	}()
@@ -55,7 +60,10 @@ func (l *Loop) Post(f func()) bool {
 }
 
 // OnLoop tells whether the caller runs on the loop's goroutine.
-func (l *Loop) OnLoop() bool { return goroutineID() == l.goroutine }
+func (l *Loop) OnLoop() bool { return goroutine.ID() == l.goroutine.Load() }
+
+// OnAnyLoop tells whether the caller runs on the goroutine of a loop of this process.
+func (*Loop) OnAnyLoop() bool { return goroutine.OnLoop() }
 
 // Do runs f on the loop and waits for it. It returns false, without running f,
 // if the loop has ended.
@@ -109,11 +117,18 @@ func (l *Loop) wakeUp() {
 }
 
 func (l *Loop) run() {
-	defer close(l.done)
+	through := false
+	defer func() {
+		if !through {
+			l.goexit()
+		}
+	}()
 	for {
 		f, wait, ok := l.next()
 		switch {
 		case !ok:
+			through = true
+			close(l.done)
 			return
 		case f != nil:
 			f()
@@ -128,6 +143,19 @@ func (l *Loop) run() {
 			t.Stop()
 		}
 	}
+}
+
+// goexit ends the loop whose goroutine ends in a function that has called
+// runtime.Goexit: what was posted runs on another one.
+func (l *Loop) goexit() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	go func() {
+		defer goroutine.EnterLoop()()
+		l.goroutine.Store(goroutine.ID())
+		l.run()
+	}()
 }
 
 // next returns what to run, or nil and how long to wait for a timer (negative:

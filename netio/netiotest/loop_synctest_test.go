@@ -2,6 +2,7 @@ package netiotest_test
 
 import (
 	"errors"
+	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -216,4 +217,31 @@ func TestBusyLoopStillFiresTimers(t *testing.T) {
 		t.Fatalf("StartOnce: got error %v, want none", err)
 	}
 	<-fired
+}
+
+// A function that called runtime.Goexit, as t.FailNow does, left a loop that took
+// functions and never ran them.
+func TestLoopEndsInOrderAfterGoexit(t *testing.T) {
+	inBubble(t, func(t *testing.T, l *netiotest.Loop) {
+		ran := 0
+		newTimer(t, l, func() { t.Error("a timer ran after the end") })
+		l.Post(runtime.Goexit)
+		for range 3 {
+			l.Post(func() {
+				if !l.OnLoop() {
+					t.Error("OnLoop: got false, want true")
+				}
+				ran++
+				runtime.Goexit()
+			})
+		}
+		synctest.Wait()
+		if ran != 3 {
+			t.Errorf("functions posted before: got %d runs, want 3", ran)
+		}
+		if l.Post(func() {}) || l.Do(func() {}) {
+			t.Error("Post: got true, want false after the end")
+		}
+		l.Close()
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/goroutine"
 )
 
 // Sizes of the connections that the suite opens unless a test is about sizes.
@@ -39,7 +40,7 @@ func openSide(t TB, s Suite, name string) *side {
 		x.bare = s.Open(t, s.Config, r)
 		x.b = x.bare
 	}
-	x.onLoop(t, func() { r.loopID.Store(goroutineID()) })
+	x.onLoop(t, func() { r.loopID.Store(goroutine.ID()) })
 	return x
 }
 

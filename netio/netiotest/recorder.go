@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/goroutine"
 )
 
 // recorder is the Handler of the suite. It writes down what a backend reports
@@ -59,7 +60,7 @@ func newRecorder(name string, patience time.Duration) *recorder {
 // record runs f, which writes something down, under the lock, unless the
 // callback may not run now. It returns the hooks to call next.
 func (r *recorder) record(what string, f func()) hooks {
-	self := goroutineID()
+	self := goroutine.ID()
 	if r.caller.Load() == self {
 		// The lock is held by the very caller inside whose call this is.
 		r.problems = append(r.problems, what+" was called from inside a call into the backend")
@@ -264,7 +265,7 @@ func (r *recorder) call(f func()) {
 	r.hop(func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.caller.Store(goroutineID())
+		r.caller.Store(goroutine.ID())
 		defer r.caller.Store(0)
 		f()
 	})

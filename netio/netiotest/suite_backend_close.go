@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/goroutine"
 )
 
 // backendCloseChecks are about Backend.Close.
@@ -16,6 +17,7 @@ var backendCloseChecks = []check{
 	{"a backend may be closed inside every callback", checkBackendCloseInside},
 	{"closing a backend ends what is being opened", checkBackendCloseDial},
 	{"a backend may be closed by several at once", checkBackendCloseTogether},
+	{"a close on the loop of another backend does not wait", checkBackendCloseOnAnother},
 	{"a backend may be closed under load", checkBackendCloseLoad},
 	{"a backend may be closed after its loop", checkBackendCloseAfterLoop},
 	{"the methods of a closed backend return ErrClosed", checkBackendClosedMethods},
@@ -84,6 +86,30 @@ func checkBackendCloseInside(t TB, s Suite) {
 		p.client.closeBackend(t)
 		p.accepted.waitClosed(t)
 	}
+}
+
+// checkBackendCloseOnAnother closes a backend whose loop is busy, in a callback of the
+// other one's: that one may be what the busy loop waits for.
+func checkBackendCloseOnAnother(t TB, s Suite) {
+	p := connectPair(t, s, nil)
+	var loops [2]uint64
+	p.client.onLoop(t, func() { loops[0] = goroutine.ID() })
+	p.server.onLoop(t, func() { loops[1] = goroutine.ID() })
+	if loops[0] == loops[1] {
+		return
+	}
+	busy, free := make(chan struct{}), make(chan struct{})
+	defer close(free)
+	p.client.b.Loop().Post(func() { close(busy); <-free })
+	<-busy
+	p.server.onLoop(t, func() {
+		if err := p.client.b.Close(); err != nil {
+			t.Errorf("Backend.Close on the loop of another backend: got error %v, want none", err)
+		}
+	})
+	free <- struct{}{}
+	p.client.closeBackend(t)
+	p.accepted.waitClosed(t)
 }
 
 // provoke makes a callback of the client happen.

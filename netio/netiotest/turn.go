@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/goroutine"
 )
 
 // turnBudget is how many messages an endpoint receives, and how many it sends,
@@ -33,7 +34,7 @@ func (b *backend) postTurn() {
 func (b *backend) loopTurn() {
 	b.net.mu.Lock()
 	b.posted = false
-	b.loopGoroutine = goroutineID()
+	b.loopGoroutine = goroutine.ID()
 	b.net.mu.Unlock()
 	b.turn()
 }
@@ -45,7 +46,7 @@ func (b *backend) turn() {
 	defer b.turning.Unlock()
 	b.net.mu.Lock()
 	defer b.net.mu.Unlock()
-	b.turner = goroutineID()
+	b.turner = goroutine.ID()
 	defer func() {
 		b.turner = 0
 		if len(b.ready) > 0 { // as always after a callback that panicked

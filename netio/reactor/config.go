@@ -85,7 +85,8 @@ type Config struct {
 	// loop. It must return: Run waits for it. Default: log a warning.
 	OnStall func(Stall)
 
-	// OnPanic is called on the loop for each panic of a callback. It may call
+	// OnPanic is called on the loop for each panic of a callback, and for each
+	// runtime.Goexit, with a *GoexitError, which ends the loop. It may call
 	// Stop. A panic in OnPanic itself is not recovered, so panicking again is
 	// the way to let the program crash. Default: log an error.
 	OnPanic func(*Panic)
@@ -114,7 +115,11 @@ func (c Config) withDefaults() Config {
 	if c.OnPanic == nil {
 		logger := c.Logger
 		c.OnPanic = func(p *Panic) {
-			logger.Error("panic in a callback of the event loop", "source", p.Source, "panic", p.Value, "stack", string(p.Stack))
+			text := "panic in a callback of the event loop"
+			if errors.Is(p, ErrGoexit) {
+				text = "a callback has ended the event loop"
+			}
+			logger.Error(text, "source", p.Source, "panic", p.Value, "stack", string(p.Stack))
 		}
 	}
 	return c

@@ -42,6 +42,8 @@
 //     its own included: register, close, start, stop. What it has closed is
 //     not called again, even if its event has already been fetched, and even if
 //     its descriptor number has been given to another file in the meantime.
+//   - Return or panic, and do not call runtime.Goexit (testing.T.FailNow does):
+//     it ends the goroutine, and with it the loop. See Run.
 //   - A callback that panics is reported (Config.OnPanic) and counted, and the
 //     loop lives. A source that panics is dropped (see DropHandler); a timer,
 //     a signal and a PrepareWaiter of its own stay.
@@ -59,5 +61,5 @@
 // The files in the order in which an event passes them: poller.go (step 1),
 // turn.go (the turn), registration.go and table.go (token to source), signal.go,
 // timer.go, post.go. Beside them: eventloop.go (life of the loop), guard.go
-// (panics), watchdog.go (stalls), stats.go.
+// (panics), goexit.go, watchdog.go (stalls), stats.go.
 package reactor

@@ -27,6 +27,9 @@ var (
 
 	// ErrTooMany is returned by Register when all 16 million tokens are in use.
 	ErrTooMany = errors.New("reactor: too many registrations")
+
+	// ErrGoexit is matched by a *GoexitError.
+	ErrGoexit = errors.New("reactor: runtime.Goexit has ended the goroutine of the loop")
 )
 
 // OpError is a failed operation on a descriptor.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tagbus/netio/internal/goroutine"
 )
 
 // EventLoop calls functions when something happens; see the package comment. It
@@ -47,6 +49,9 @@ type EventLoop struct {
 	initPanic  *Panic
 	lastPanic  *Panic
 	dropping   bool // OnDropped runs
+	exits      int  // callbacks that called runtime.Goexit
+	goexit     *GoexitError
+	woundUp    bool // see windUp
 
 	_ [64]byte // what follows is written by other goroutines
 
@@ -68,6 +73,7 @@ const (
 const (
 	byStop = iota + 1
 	byContext
+	byGoexit
 )
 
 // New returns a loop that does not run yet. Sources, timers, signals and posts
@@ -107,6 +113,10 @@ func New(config Config) (*EventLoop, error) {
 // fails or the thread cannot be pinned. Threads: one, once. With WaitThread it
 // holds a thread and one of GOMAXPROCS.
 //
+// A callback that calls runtime.Goexit, as testing.T.FailNow does, ends the
+// goroutine in Run, which does not return. The loop ends as if it were stopped, and
+// Close returns a *GoexitError. To hear of that end, defer what is to follow Run.
+//
 // Source: netio_run.
 func (l *EventLoop) Run(ctx context.Context) error {
 	if !l.life.CompareAndSwap(lifeCreated, lifeRunning) {
@@ -126,17 +136,17 @@ func (l *EventLoop) Run(ctx context.Context) error {
 	}
 	defer context.AfterFunc(ctx, func() { l.stop(byContext) })()
 
-	l.goroutine.Store(goroutineID())
+	defer goroutine.EnterLoop()()
+	l.goroutine.Store(goroutine.ID())
 	l.awakeSince = l.now()
 	l.counters.began.Store(int64(l.awakeSince))
 	l.watchdog.start(l)
 	defer l.watchdog.stop()
+	defer l.windUpExiting()
 
 	l.init()
 	err = l.run()
-	l.drainPosts()
-	l.runPrepares()
-	l.endTurn()
+	l.windUp()
 	switch {
 	case l.initPanic != nil:
 		return l.initPanic
@@ -161,7 +171,7 @@ func (l *EventLoop) init() {
 }
 
 // end is the last thing that Run does, also if a callback called
-// runtime.Goexit, as testing.T.FailNow does.
+// runtime.Goexit.
 func (l *EventLoop) end() {
 	l.posts.close()
 	l.counters.ended.Store(int64(l.now()))
@@ -219,8 +229,9 @@ func (l *EventLoop) stopping() bool { return l.leave.Load() != 0 }
 //
 // Errors: ErrRunning if Run has not returned, and then nothing changes;
 // *LeakError if sources are still registered, and then all is closed
-// nevertheless, but for their descriptors; *OpError. A second Close does nothing
-// and returns nil. Threads: any but the loop.
+// nevertheless, but for their descriptors; *GoexitError if a callback has ended the
+// goroutine of the loop; *OpError. A second Close does nothing and returns nil.
+// Threads: any but the loop.
 func (l *EventLoop) Close() error {
 	for {
 		life := l.life.Load()
@@ -244,6 +255,9 @@ func (l *EventLoop) Close() error {
 	errs = append(errs, unix.Close(l.wakeFD))
 	l.wakeFD = -1
 	l.wakeMu.Unlock()
+	if l.goexit != nil {
+		errs = append(errs, l.goexit)
+	}
 	return errors.Join(append(errs, l.poller.close(), leak)...)
 }
 

@@ -227,26 +227,6 @@ func TestClosedLoopRefusesEverything(t *testing.T) {
 	}
 }
 
-func TestGoexitInCallbackEndsRun(t *testing.T) {
-	for _, mode := range modes {
-		t.Run(mode.name, func(t *testing.T) {
-			config := mode.config
-			loop := newLoop(t, config)
-			gone := make(chan struct{})
-			loop.Post(runtime.Goexit)
-			go func() {
-				defer close(gone)
-				_ = loop.Run(context.Background())
-				t.Error("Run returned, though its goroutine was ended")
-			}()
-			await(t, gone, "the goroutine to end")
-			if loop.Post(func() {}) {
-				t.Error("Post: got true, want false: the loop is gone")
-			}
-		})
-	}
-}
-
 func TestOnLoop(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {

@@ -9,15 +9,19 @@ import (
 	"tagbus/internal/plain"
 )
 
-// Panic is a panic of a callback that the loop has recovered.
+// Panic is a panic of a callback that the loop has recovered, or a runtime.Goexit,
+// which ends the loop.
 type Panic struct {
 	Source  string // name of the source, timer, signal or function
-	Value   any    // what panic was called with
+	Value   any    // what panic was called with; a *GoexitError
 	Stack   []byte // of the loop, from the panic down, as printed by a crash
 	Dropped bool   // the source was deregistered
 }
 
 func (p *Panic) Error() string {
+	if exit, ok := p.Value.(*GoexitError); ok {
+		return exit.Error()
+	}
 	return plain.Linef("reactor: panic in %s: %v", p.Source, p.Value)
 }
 
@@ -37,9 +41,14 @@ func (l *EventLoop) guard(step func(*EventLoop)) {
 
 func (l *EventLoop) try(step func(*EventLoop)) (through bool) {
 	defer func() {
+		if through {
+			return
+		}
 		if value := recover(); value != nil {
 			l.caught(value)
+			return
 		}
+		l.exited() // the only other way out
 	}()
 	step(l)
 	return true
@@ -55,7 +64,7 @@ func (l *EventLoop) caught(value any) {
 	}
 	l.lastPanic = p
 	l.counters.panics.Add(1)
-	l.config.OnPanic(p)
+	l.report(p)
 	if p.Dropped {
 		l.drop(r, p)
 	}

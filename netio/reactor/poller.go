@@ -39,7 +39,8 @@ type poller struct {
 	ready  int   // events in batch
 	err    error // of the last call
 
-	once func(uintptr) bool // p.look, made once because a method value allocates
+	once  func(uintptr) bool // p.look, made once because a method value allocates
+	pwait func(epfd int, batch []unix.EpollEvent, milliseconds int64) (int, unix.Errno)
 }
 
 func newPoller(mode WaitMode, maxEvents int) (*poller, error) {
@@ -47,7 +48,7 @@ func newPoller(mode WaitMode, maxEvents int) (*poller, error) {
 	if err != nil {
 		return nil, &OpError{"create epoll", -1, err}
 	}
-	p := &poller{epfd: epfd, batch: make([]unix.EpollEvent, maxEvents)}
+	p := &poller{epfd: epfd, batch: make([]unix.EpollEvent, maxEvents), pwait: epollPwait}
 	if mode == WaitThread {
 		return p, nil
 	}
@@ -97,7 +98,7 @@ var gateOpen, gateClosed = unix.EpollEvent{Events: unix.EPOLLIN}, unix.EpollEven
 
 // poll fetches what is ready, without blocking.
 func (p *poller) poll() (int, error) {
-	p.fetch(0)
+	p.fetchNow()
 	return p.ready, p.err
 }
 
@@ -121,27 +122,42 @@ func (p *poller) wait() (int, error) {
 
 // look tells the runtime's poller whether the wait is over.
 func (p *poller) look(uintptr) bool {
-	p.fetch(0)
+	p.fetchNow()
 	return p.ready > 0 || p.err != nil
 }
 
-// fetch fills the batch. It blocks for at most limit, in milliseconds. A call
-// that was interrupted counts as one that found nothing.
+// fetchNow fills the batch without blocking. An interrupted call says nothing about
+// what is ready, and the edge that led to it does not come again: it is repeated.
+func (p *poller) fetchNow() {
+	for p.fetch(0) {
+	}
+}
+
+// fetch fills the batch, and reports whether it was interrupted before it could. It
+// blocks for at most limit, in milliseconds.
 //
 // It must be a call of its own: at its entry the runtime can stop the
 // goroutine, which is what an interrupted wait was interrupted for.
 //
 //go:noinline
-func (p *poller) fetch(limit time.Duration) {
-	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.epfd),
-		uintptr(unsafe.Pointer(&p.batch[0])), uintptr(len(p.batch)), uintptr(limit.Milliseconds()), 0, 0)
-	p.ready, p.err = int(n), nil
+func (p *poller) fetch(limit time.Duration) (interrupted bool) {
+	n, errno := p.pwait(p.epfd, p.batch, limit.Milliseconds())
+	p.ready, p.err = n, nil
 	if errno != 0 {
 		p.ready = 0
-		if errno != unix.EINTR {
-			p.err = &OpError{"wait", p.epfd, errno}
+		if errno == unix.EINTR {
+			return true
 		}
+		p.err = &OpError{"wait", p.epfd, errno}
 	}
+	return false
+}
+
+// epollPwait is the system call, which a test replaces by one that is interrupted.
+func epollPwait(epfd int, batch []unix.EpollEvent, milliseconds int64) (int, unix.Errno) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd),
+		uintptr(unsafe.Pointer(unsafe.SliceData(batch))), uintptr(len(batch)), uintptr(milliseconds), 0, 0)
+	return int(n), errno
 }
 
 // control adds, changes or removes a descriptor. Threads: any.

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"tagbus/netio/internal/goroutine"
 )
 
 // Stall is a report of callbacks that keep the loop from its other work. It is
@@ -135,37 +137,29 @@ func (l *EventLoop) OnLoop() bool {
 	if loop == 0 && other == 0 {
 		return false
 	}
-	id := goroutineID()
+	id := goroutine.ID()
 	return id != 0 && (id == loop || id == other)
 }
+
+// OnAnyLoop tells whether the caller runs on this loop or on another one of the
+// process, or on the behalf of one: there it must not wait for what a loop brings about,
+// because that one may be waiting for this one. It takes as long as OnLoop. Threads:
+// any.
+func (*EventLoop) OnAnyLoop() bool { return goroutine.OnLoop() }
 
 // Running tells whether Run runs, down to its last callback. Threads: any.
 func (l *EventLoop) Running() bool { return l.life.Load() == lifeRunning }
 
 // OnBehalf calls f, during which the calling goroutine counts as the loop for
-// OnLoop. It is for what has to be done in the place of a loop that does not
+// OnLoop and OnAnyLoop. It is for what has to be done in the place of a loop that does not
 // run, one caller at a time: the next one waits.
 func (l *EventLoop) OnBehalf(f func()) {
 	l.behalf.Lock()
 	defer l.behalf.Unlock()
-	l.onBehalf.Store(goroutineID())
+	defer goroutine.EnterLoop()()
+	l.onBehalf.Store(goroutine.ID())
 	defer l.onBehalf.Store(0)
 	f()
-}
-
-const stackHeader = "goroutine "
-
-// goroutineID returns the number of the calling goroutine. The runtime tells it
-// only in the text of a stack.
-func goroutineID() uint64 {
-	var buffer [64]byte
-	text := buffer[:runtime.Stack(buffer[:], false)]
-	digits, _, _ := bytes.Cut(bytes.TrimPrefix(text, []byte(stackHeader)), []byte(" "))
-	id, err := strconv.ParseUint(string(digits), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return id
 }
 
 // stackOf returns the stack of another goroutine; empty if it is not within the
@@ -173,7 +167,7 @@ func goroutineID() uint64 {
 func stackOf(id uint64) string {
 	all := make([]byte, maxStackBytes)
 	all = all[:runtime.Stack(all, true)]
-	header := []byte(stackHeader + strconv.FormatUint(id, 10) + " ")
+	header := []byte(goroutine.StackHeader + strconv.FormatUint(id, 10) + " ")
 	for len(all) > 0 {
 		var one []byte
 		one, all, _ = bytes.Cut(all, []byte("\n\n"))

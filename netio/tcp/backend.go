@@ -55,7 +55,8 @@ type backend struct {
 	behind    int       // endpoints that have more to read, in their next turn
 	endpoints list.List // of *endpoint, the oldest first
 	listeners []*listenEndpoint
-	spare     int // a descriptor to give up when there is no other; -1: none
+	spare     int     // a descriptor to give up when there is no other; -1: none
+	trouble   trouble // of serving what was accepted
 
 	family *family      // of those that share what one accepts
 	load   atomic.Int64 // endpoints, and connections on their way here
@@ -97,7 +98,14 @@ func (b *backend) freeMemory() {
 	}
 }
 
-func openSpare() (int, error) { return unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0) }
+func openSpare() (fd int, err error) {
+	for {
+		fd, err = unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != unix.EINTR {
+			return fd, err
+		}
+	}
+}
 
 // Name implements netio.Backend and reactor.Named.
 func (b *backend) Name() string { return "tcp" }

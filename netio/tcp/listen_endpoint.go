@@ -21,6 +21,7 @@ type listenEndpoint struct {
 	fd           int // -1: closed
 	registration *reactor.Registration
 	resting      handover.Alarm // set while the system cannot give us descriptors
+	trouble      trouble        // of accepting
 }
 
 // Listen implements handover.Rest. On "[::]" it listens for IPv4 too; endpoints
@@ -90,8 +91,10 @@ func (l *listenEndpoint) accept() {
 		fd, remote, errno := accept(l.fd)
 		switch errno {
 		case 0:
+			l.restored()
 			l.adopt(fd, remote)
-		case unix.EAGAIN:
+		case unix.EAGAIN: // where a descriptor is missing, the system says that first
+			l.restored()
 			return
 		case unix.EMFILE, unix.ENFILE:
 			l.shed()
@@ -138,13 +141,18 @@ func (b *backend) serve(l *listenEndpoint, fd int, remote netip.AddrPort) {
 	if err != nil {
 		b.family.accepted.Add(-1)
 		b.Counters.AcceptErrors.Add(1)
-		b.config.Logger.Warn("tcp: cannot serve an accepted connection", "remote", remote, "err", err)
+		if failed, tell := b.trouble.fail(); tell {
+			b.config.Logger.Warn("tcp: cannot serve an accepted connection", "remote", remote, "failed", failed, "err", err)
+		}
 		_ = unix.Close(fd)
 		if e != nil {
 			e.LeavePool()
 			e.leaveReceivePool()
 		}
 		return
+	}
+	if failed, lasted, tell := b.trouble.end(); tell {
+		b.config.Logger.Info("tcp: accepted connections are served again", "failed", failed, "after", lasted)
 	}
 	tuneToPeer(fd, e.Local().Addr(), remote.Addr(), &b.config)
 	b.load.Add(1)
@@ -179,8 +187,18 @@ func (l *listenEndpoint) shed() {
 func (l *listenEndpoint) rest(errno unix.Errno) {
 	b := l.backend
 	b.Counters.AcceptErrors.Add(1)
-	b.config.Logger.Warn("tcp: listen endpoint rests", "addr", l.Address, "for", b.config.AcceptPause, "err", errno)
+	if failed, tell := l.trouble.fail(); tell {
+		b.config.Logger.Warn("tcp: listen endpoint cannot accept, and tries again and again", "addr", l.Address,
+			"failed", failed, "every", b.config.AcceptPause, "err", errno)
+	}
 	b.Alarms.Set(&l.resting, b.config.AcceptPause)
+}
+
+// restored tells that accepting works again, if it was told that it does not.
+func (l *listenEndpoint) restored() {
+	if failed, lasted, tell := l.trouble.end(); tell {
+		l.backend.config.Logger.Info("tcp: listen endpoint accepts again", "addr", l.Address, "failed", failed, "after", lasted)
+	}
 }
 
 // end stops listening, and closes what was accepted.

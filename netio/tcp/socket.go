@@ -117,14 +117,23 @@ func listen(fd int, at unix.Sockaddr, addr netip.AddrPort, backlog int) (netip.A
 
 // connect begins to connect; EINPROGRESS is no error.
 func connect(fd int, to unix.Sockaddr) error {
-	for {
-		err := unix.Connect(fd, to)
+	return begin(func() error { return unix.Connect(fd, to) })
+}
+
+// begin calls connect until it is not interrupted. The system goes on with what an
+// interrupted call has begun: the next one finds it under way, or done.
+func begin(connect func() error) error {
+	err := connect()
+	for again := false; ; again = true {
 		switch {
-		case err == nil || errors.Is(err, unix.EINPROGRESS):
+		case err == nil, errors.Is(err, unix.EINPROGRESS):
+			return nil
+		case again && (errors.Is(err, unix.EALREADY) || errors.Is(err, unix.EISCONN)):
 			return nil
 		case !errors.Is(err, unix.EINTR):
 			return err
 		}
+		err = connect()
 	}
 }
 

@@ -64,7 +64,12 @@ func accept(listener int) (fd int, remote netip.AddrPort, errno unix.Errno) {
 // closed with unread bytes resets the connection, and the peer may lose what
 // was sent to it before.
 func discard(fd int) {
-	_, _, _ = unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), 0, maxDiscardBytes, unix.MSG_TRUNC|unix.MSG_DONTWAIT, 0, 0)
+	for {
+		_, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), 0, maxDiscardBytes, unix.MSG_TRUNC|unix.MSG_DONTWAIT, 0, 0)
+		if errno != unix.EINTR {
+			return
+		}
+	}
 }
 
 const maxDiscardBytes = 1 << 30

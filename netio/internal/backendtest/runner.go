@@ -47,7 +47,13 @@ func StartLoop(t netiotest.TB, cfg reactor.Config) *Runner {
 }
 
 // Start runs the loop.
-func (r *Runner) Start() { go func() { r.ended <- r.Run(context.Background()) }() }
+func (r *Runner) Start() {
+	go func() {
+		var err error
+		defer func() { r.ended <- err }() // also if a callback has ended the goroutine: Close says so
+		err = r.Run(context.Background())
+	}()
+}
 
 // end ends the loop, waits for that, and returns the error of Run once.
 func (r *Runner) end() (err error) {

@@ -119,7 +119,7 @@ func (b *Backend) ring() {
 
 // Close implements netio.Backend.
 func (b *Backend) Close() error {
-	onLoop := b.EventLoop.OnLoop()
+	onLoop, onAnother := b.EventLoop.OnLoop(), b.EventLoop.OnAnyLoop()
 	b.Mu.Lock()
 	first := !b.Closed
 	b.Closed = true
@@ -134,6 +134,9 @@ func (b *Backend) Close() error {
 	for {
 		if !b.EventLoop.Running() {
 			b.EventLoop.OnBehalf(b.closeApart)
+		}
+		if onAnother { // nor for one that may wait for this
+			return nil
 		}
 		select {
 		case <-b.done:

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -188,45 +187,50 @@ func (b *Backend) push(e event) {
 
 // Close implements netio.Backend.
 func (b *Backend) Close() error {
-	onLoop := b.onLoop()
+	onLoop := b.main.OnAnyLoop()
 	b.mu.Lock()
 	first := !b.closing.Swap(true)
 	b.mu.Unlock()
 	if first {
-		go b.closeWorkers() // a callback cannot wait for them
+		go b.closeWorkers(onLoop) // a callback cannot wait for them
 	}
-	if onLoop {
+	if onLoop { // it would wait for itself, or for one that may wait for it
 		return nil
 	}
+	b.await()
+	if first {
+		return b.failure
+	}
+	return nil
+}
+
+// await waits for the last callback, and makes what is missing if the loop of the
+// callbacks has ended.
+func (b *Backend) await() {
 	for {
 		if !b.main.Running() {
 			b.main.OnBehalf(b.deliverApart)
 		}
 		select {
 		case <-b.done:
-			if first {
-				return b.failure
-			}
-			return nil
+			return
 		case <-time.After(endCheck): // the loop may end meanwhile
 		}
 	}
 }
 
-// onLoop tells whether the caller would wait for itself.
-func (b *Backend) onLoop() bool {
-	onWorkers := func(w *worker) bool { return w.backend.Loop().OnLoop() }
-	return b.main.OnLoop() || slices.ContainsFunc(b.workers, onWorkers)
-}
-
-// closeWorkers closes all workers. Their last event is behind all others.
-func (b *Backend) closeWorkers() {
+// closeWorkers closes all workers. Their last event is behind all others. It waits for
+// that in the place of a Close that must not.
+func (b *Backend) closeWorkers(wait bool) {
 	var errs []error
 	for _, w := range b.workers {
 		errs = append(errs, w.backend.Close())
 	}
 	b.failure = errors.Join(errs...)
 	b.push(event{kind: finished})
+	if wait {
+		b.await()
+	}
 }
 
 // deliverApart does what the loop would do, on the goroutine of Close, if the loop

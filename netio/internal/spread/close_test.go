@@ -8,6 +8,7 @@ import (
 
 	"tagbus/netio"
 	"tagbus/netio/internal/backendtest"
+	"tagbus/netio/internal/goroutine"
 	"tagbus/netio/reactor"
 )
 
@@ -57,15 +58,16 @@ func TestAPanicInTheLastCallbacks(t *testing.T) {
 	}
 }
 
-// TestCloseOnTheLoopOfAWorker does not wait for itself.
-func TestCloseOnTheLoopOfAWorker(t *testing.T) {
+// TestCloseOnAnotherLoop does not wait: neither for itself, on the loop of a worker, nor
+// for one that may wait for it.
+func TestCloseOnAnotherLoop(t *testing.T) {
 	x := newBed(t, reactor.Config{}, 2)
 	release := x.hold(t)
-	x.workers[1].loop.here.Store(true)
+	leave := goroutine.EnterLoop()
 	if err := x.b.Close(); err != nil { // returns, though nothing can be told
-		t.Errorf("Close on the loop of a worker: got error %v, want none", err)
+		t.Errorf("Close on another loop: got error %v, want none", err)
 	}
-	x.workers[1].loop.here.Store(false)
+	leave()
 	release()
 }
 

@@ -26,11 +26,10 @@ type fakeWorker struct {
 // fakeLoop is a worker's.
 type fakeLoop struct {
 	netio.Loop
-	ended, here atomic.Bool
+	ended atomic.Bool
 }
 
 func (l *fakeLoop) Post(func()) bool { return !l.ended.Load() }
-func (l *fakeLoop) OnLoop() bool     { return l.here.Load() }
 
 func (w *fakeWorker) OpenEndpoint(_ netip.AddrPort, p netio.Params) error { w.params <- p; return nil }
 func (w *fakeWorker) Stats() netio.Stats                                  { return w.stats }

@@ -1,0 +1,4 @@
+package tcp
+
+// Begin is connect without the system.
+var Begin = begin

@@ -1,0 +1,67 @@
+package tcp
+
+import "time"
+
+// The pause between two lines of the log about the same trouble.
+const (
+	leastTroublePause = time.Second
+	mostTroublePause  = time.Minute
+)
+
+// trouble decides when the log tells of something that fails again and again, as often
+// as a peer likes: at once, then with a pause that doubles from a second to a minute,
+// and when it is over. What begins anew soon after its end goes on with the old pause.
+//
+// The zero value has no trouble.
+type trouble struct {
+	clock func() time.Time // nil: time.Now
+
+	lasts  bool
+	told   bool   // there is a line that waits for the one of the end
+	failed uint64 // since the last line of an end
+	since  time.Time
+	next   time.Time // before that there is no line
+	pause  time.Duration
+}
+
+func (t *trouble) now() time.Time {
+	if t.clock != nil {
+		return t.clock()
+	}
+	return time.Now()
+}
+
+// fail counts a failure. tell asks for a line; failed is how many there are by now.
+func (t *trouble) fail() (failed uint64, tell bool) {
+	now := t.now()
+	if t.failed == 0 {
+		t.since = now
+	}
+	t.failed++
+	if quiet := now.Sub(t.next); !t.lasts && quiet >= t.pause {
+		t.pause = 0
+	}
+	t.lasts = true
+	if now.Before(t.next) {
+		return t.failed, false
+	}
+	t.told = true
+	t.pause = min(max(2*t.pause, leastTroublePause), mostTroublePause)
+	t.next = now.Add(t.pause)
+	return t.failed, true
+}
+
+// end notes that it works again. tell asks for a line, which counts the failures and
+// says how long the trouble has lasted.
+func (t *trouble) end() (failed uint64, lasted time.Duration, tell bool) {
+	if !t.lasts {
+		return 0, 0, false
+	}
+	t.lasts = false
+	if !t.told {
+		return 0, 0, false // the failures are counted in the next line
+	}
+	failed, lasted = t.failed, t.now().Sub(t.since)
+	t.told, t.failed = false, 0
+	return failed, lasted, true
+}
