@@ -2,6 +2,7 @@ package bus
 
 import (
 	"iter"
+	"math"
 	"slices"
 
 	"tagbus/tags"
@@ -186,7 +187,7 @@ func (n *sourceLane) prune() {
 	if n.received.count <= minPrune+2*n.kept {
 		return
 	}
-	n.received.keep(func(e *tagEntry[received]) bool {
+	n.received.sweep(0, math.MaxInt, func(e *tagEntry[received]) bool {
 		for r := range n.about(e.tag) {
 			if r.knows(e.tag) {
 				return true
@@ -194,5 +195,6 @@ func (n *sourceLane) prune() {
 		}
 		return false
 	})
+	n.received.shrink()
 	n.kept = n.received.count
 }
