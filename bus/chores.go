@@ -47,6 +47,15 @@ func (c *chores) add(job chore) {
 	c.postSlice()
 }
 
+// spend counts work that is not done by a job, and reports whether the slice has
+// some of its budget left. If not, whoever causes the work is to be held back until
+// a job runs that is added then.
+func (c *chores) spend(steps int) (left bool) {
+	c.budget -= steps
+	c.postSlice()
+	return c.budget > 0
+}
+
 // idle reports whether no job waits or runs.
 func (c *chores) idle() bool { return c.jobs.len() == 0 }
 

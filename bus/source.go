@@ -29,6 +29,9 @@ type source struct {
 	leaving  bool         // close when all is sent
 	accepted bool         // the publisher has dialed: a sender, which no directory lists
 	pulse    pulse
+	steps    int  // of work that the publisher's last message has caused: see chore
+	spent    int  // the same since the last rest
+	resting  bool // reads nothing until the next slice of the subscriber's chores
 
 	requests map[uint64]*request     // by the id of the subscription
 	open     int                     // requests that this connection has, or is asked for or to end

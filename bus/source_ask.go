@@ -233,7 +233,7 @@ func (src *source) onSubscribed(id uint64) {
 	}
 	r.current = r.want.Equal(r.sent)
 	src.note(r)
-	src.lane(r.sub.lane).prune()
+	src.prune(src.lane(r.sub.lane))
 	src.sub.event(Event{Kind: kind, Peer: src.peer, Tags: r.sent})
 	r.sub.known = true
 	src.sub.stopPatience(r.sub)
@@ -263,7 +263,7 @@ func (src *source) onUnsubscribed(id uint64) {
 	r.sent, r.whole, r.active, r.acked = tags.Set{}, tags.Set{}, tags.Set{}, tags.Set{}
 	r.subscribing, r.leaving, r.denied = false, false, nil
 	src.note(r)
-	src.lane(r.sub.lane).prune()
+	src.prune(src.lane(r.sub.lane))
 	if r.sub.over() {
 		r.sub.maybeEnded()
 	} else {

@@ -44,6 +44,7 @@ type Subscriber struct {
 	patience netio.Timer // for deadlines
 	reports  netio.Timer // of skipping
 	heart    heartbeat
+	chores   chores
 	skipping []skipping
 
 	leaving map[uint64]*Subscription // closed, and not yet ended everywhere
@@ -102,6 +103,7 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 		return err
 	}
 	s.loop = s.backend.Loop()
+	s.chores = newChores(s.loop.Post)
 	s.dialer = dialer{
 		backend: s.backend, loop: s.loop, min: s.cfg.ReconnectMin, max: s.cfg.ReconnectMax,
 		event: s.event, all: s.contacts,

@@ -9,17 +9,7 @@ import (
 //
 // Tags are found as they are asked for, so breaking out of a loop over a set of 2^60
 // tags costs nothing. A step costs O(1) on ranges and O(log m) among m patterns.
-func (s Set) All() iter.Seq[Tag] {
-	return func(yield func(Tag) bool) {
-		m := newMerge(s)
-		for {
-			t, ok := m.pop()
-			if !ok || !yield(t) {
-				return
-			}
-		}
-	}
-}
+func (s Set) All() iter.Seq[Tag] { return s.From(0) }
 
 // cursor is the next tag that a pattern contributes.
 type cursor struct {
@@ -35,13 +25,17 @@ type merge struct {
 	cursors []cursor
 }
 
-func newMerge(s Set) *merge {
-	m := &merge{ranges: s.ranges}
-	if len(s.ranges) > 0 {
-		m.first = s.ranges[0]
+// newMerge returns the merge of the tags from first on.
+func newMerge(s Set, first Tag) *merge {
+	m := &merge{ranges: s.ranges[firstEndingAt(s.ranges, first):]}
+	if len(m.ranges) > 0 {
+		m.first = m.ranges[0]
+		m.first.lo = max(m.first.lo, first)
 	}
 	for _, p := range s.masks {
-		m.cursors = append(m.cursors, cursor{p.value, p})
+		if at, ok := p.next(first); ok {
+			m.cursors = append(m.cursors, cursor{at, p})
+		}
 	}
 	for i := len(m.cursors)/2 - 1; i >= 0; i-- {
 		m.sink(i)
