@@ -33,6 +33,12 @@ type source struct {
 	spent    int  // the same since the last rest
 	resting  bool // reads nothing until the next slice of the subscriber's chores
 
+	asking  int           // groups that are being sent
+	wanting *Subscription // wanted the publisher when it was last looked at
+
+	revising, reviseAgain bool // all subscriptions are being looked at, to be asked for; and then once more
+	seeking, seekAgain    bool // they are, to find one that wants the publisher
+
 	requests map[uint64]*request     // by the id of the subscription
 	open     int                     // requests that this connection has, or is asked for or to end
 	owing    int                     // requests for which the publisher owes messages
@@ -128,8 +134,6 @@ func (src *source) lost(cause error) {
 	if src.sub.closed.Load() {
 		return
 	}
-	src.disconnect()
-	src.sub.reportSkipped()
 	if cause == nil {
 		cause = src.fault
 	}
@@ -140,14 +144,24 @@ func (src *source) lost(cause error) {
 		src.refused(cause)
 		return
 	}
+	src.sub.reportSkipped()
 	if !src.ended || cause != nil {
 		src.sub.event(Event{Kind: Lost, Peer: src.peer, Err: cause})
 	}
-	if src.accepted {
+	src.state, src.revising = contactWaiting, false // until everything of the connection is forgotten
+	src.disconnect(src.goBack)
+}
+
+// goBack goes back to dialing, or to being dialed, when nothing is left of a
+// connection. In the meantime the publisher may have come back or been forgotten.
+func (src *source) goBack() {
+	switch {
+	case src.state != contactWaiting || src.sub.sources[src.entry.Instance] != src || src.sub.closed.Load():
+	case src.accepted:
 		src.await()
-		return
+	default:
+		src.retry()
 	}
-	src.retry()
 }
 
 // unlisted forgets a publisher that is neither in the directory nor connected,
