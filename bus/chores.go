@@ -14,6 +14,9 @@ type chores struct {
 	budget  int  // what is left of this slice
 	posted  bool // slice is going to run
 	stopped bool // nothing is done any more
+
+	slices      int // so far
+	total, most int // steps so far, and in one slice: what tests look at
 }
 
 // chore is a job: it works on until it is done or has taken about budget steps.
@@ -23,8 +26,9 @@ type chores struct {
 // the next slice. It may add jobs; they come after those that wait.
 type chore func(budget int) (steps int, done bool)
 
-// sliceSteps is the budget of a slice, which takes a millisecond or two.
-const sliceSteps = 16 << 10
+// sliceSteps is the budget of a slice, which takes a millisecond or two. Only tests
+// change it.
+var sliceSteps = 16 << 10
 
 // newChores returns chores without a job.
 //
@@ -51,7 +55,7 @@ func (c *chores) add(job chore) {
 // some of its budget left. If not, whoever causes the work is to be held back until
 // a job runs that is added then.
 func (c *chores) spend(steps int) (left bool) {
-	c.budget -= steps
+	c.take(steps)
 	c.postSlice()
 	return c.budget > 0
 }
@@ -64,9 +68,17 @@ func (c *chores) stop() {
 	c.stopped, c.jobs = true, ring[chore]{}
 }
 
+// take takes steps off the budget.
+func (c *chores) take(steps int) {
+	c.budget -= steps
+	c.total += steps
+}
+
 // slice is what is posted: the next slice of the work.
 func (c *chores) slice() {
+	c.most = max(c.most, sliceSteps-c.budget)
 	c.posted, c.budget = false, sliceSteps
+	c.slices++
 	c.work()
 	c.postSlice()
 }
@@ -86,13 +98,12 @@ func (c *chores) postSlice() {
 func (c *chores) work() {
 	for c.jobs.len() > 0 && c.budget > 0 {
 		steps, done := (*c.jobs.front())(c.budget)
-		c.budget -= steps
+		c.take(steps)
 		if c.stopped {
 			return // by the job
 		}
 		if !done {
-			c.budget = 0 // it is called again in the next slice
-			return
+			return // it is called again in the next slice
 		}
 		c.jobs.pop()
 	}

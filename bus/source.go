@@ -30,7 +30,9 @@ type source struct {
 	accepted bool         // the publisher has dialed: a sender, which no directory lists
 	pulse    pulse
 	steps    int  // of work that the publisher's last message has caused: see chore
-	spent    int  // the same since the last rest
+	spent    int  // the same in a slice of the subscriber's chores
+	spentIn  int  // which slice
+	paid     int  // steps of that slice that are taken off its budget already
 	resting  bool // reads nothing until the next slice of the subscriber's chores
 
 	asking  int           // groups that are being sent

@@ -34,7 +34,7 @@ func (src *source) seek() {
 	found := false
 	look := src.sub.subs.each(func(sub *Subscription) (steps int) {
 		found = found || src.concerns(sub)
-		return stepsPerRequest
+		return stepsPerRequest * (1 + len(src.rivals))
 	})
 	src.sub.chores.add(func(budget int) (steps int, done bool) {
 		if steps, done = look(budget); !done && !found {

@@ -42,14 +42,14 @@ func (src *source) askForAll() {
 	revise := src.sub.subs.each(func(sub *Subscription) (steps int) {
 		r := src.revise(sub)
 		if r == nil {
-			return 1
+			return stepsPerRequest * (1 + len(src.rivals))
 		}
 		if x := src.asks(r); x.resume {
 			resumed = append(resumed, x)
 		} else {
 			fresh = append(fresh, x)
 		}
-		return stepsPerRequest + r.sent.Parts()
+		return stepsPerRequest*(1+len(src.rivals)) + r.sent.Parts()
 	})
 	var send chore
 	src.work(func(budget int) (steps int, done bool) {

@@ -30,10 +30,16 @@ func (src *source) work(job chore) {
 // comes together in one turn of the loop shares the budget of a slice: when that is
 // used up, all sources cease to read until the next.
 func (src *source) spend() {
+	c := &src.sub.chores
+	if src.spentIn != c.slices {
+		src.spentIn, src.spent, src.paid = c.slices, 0, 0
+	}
 	steps := src.steps
 	src.steps = 0
 	src.spent += steps
-	if src.sub.chores.spend(steps) {
+	paid := min(src.paid, steps)
+	src.paid -= paid
+	if c.spend(steps - paid) {
 		return
 	}
 	for _, o := range src.sub.sources {
@@ -44,17 +50,22 @@ func (src *source) spend() {
 }
 
 // rest has the source read nothing until a slice has room for as much work as its
-// publisher has caused since the last.
+// publisher has caused in this one, which is paid for in advance: else all of them
+// would go on at once.
 func (src *source) rest() {
+	c := &src.sub.chores
 	if src.resting {
 		return
 	}
 	src.resting = true
-	steps := src.spent
-	src.spent = 0
+	steps := 0
+	if src.spentIn == c.slices {
+		steps = src.spent
+	}
 	src.pause()
-	src.sub.chores.add(func(int) (int, bool) {
+	c.add(func(int) (int, bool) {
 		src.resting = false
+		src.spentIn, src.spent, src.paid = c.slices, 0, steps
 		src.resume()
 		return 1 + steps, true
 	})
