@@ -15,8 +15,9 @@ type chores struct {
 	posted  bool // slice is going to run
 	stopped bool // nothing is done any more
 
-	slices      int // so far
-	total, most int // steps so far, and in one slice: what tests look at
+	total   uint64 // steps so far
+	longest int    // of the steps of one slice
+	slices  int    // so far
 }
 
 // chore is a job: it works on until it is done or has taken about budget steps.
@@ -26,8 +27,8 @@ type chores struct {
 // the next slice. It may add jobs; they come after those that wait.
 type chore func(budget int) (steps int, done bool)
 
-// sliceSteps is the budget of a slice, which takes a millisecond or two. Only tests
-// change it.
+// sliceSteps is the budget of a slice, which takes a millisecond or two. Tests make
+// it smaller.
 var sliceSteps = 16 << 10
 
 // newChores returns chores without a job.
@@ -71,12 +72,12 @@ func (c *chores) stop() {
 // take takes steps off the budget.
 func (c *chores) take(steps int) {
 	c.budget -= steps
-	c.total += steps
+	c.total += uint64(steps)
+	c.longest = max(c.longest, sliceSteps-c.budget)
 }
 
 // slice is what is posted: the next slice of the work.
 func (c *chores) slice() {
-	c.most = max(c.most, sliceSteps-c.budget)
 	c.posted, c.budget = false, sliceSteps
 	c.slices++
 	c.work()

@@ -89,10 +89,10 @@ func (p *Publisher) addTag(tag tags.Tag) (*tagState, error) {
 			t.line = p.cache.newLine()
 		}
 	})
-	p.finishGrowing()
 	if p.sender != nil {
 		p.sender.use(tag)
 	}
+	p.finishGrowing()
 	return t, nil
 }
 

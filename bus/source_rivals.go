@@ -24,7 +24,6 @@ func (src *source) take(e directory.Entry) {
 	src.entry, src.listed = e, true
 	src.edition++
 	src.ever = src.ever.Union(e.Tags)
-	src.meet()
 	if err := src.announce(before, e); err != nil || len(src.announced) > maxAnnouncements {
 		src.announced = []announcement{{e.Since, e.Tags}} // coarser, but right for the newest ones
 	}
@@ -68,31 +67,21 @@ type rivalry struct {
 	reported      tags.Set // of both, in Duplicate events
 }
 
-// meet finds the publishers that serve tags of this one, when its tags have changed:
-// few do, and only with these anything else that is asked about duplicates has to do.
-func (src *source) meet() {
-	if src.accepted {
-		return // a receiver has as many senders as there are
+// rivalry returns what two publishers have in common.
+func (src *source) rivalry(o *source) *rivalry {
+	v := src.rivals[o]
+	if v == nil {
+		v = &rivalry{first: src, second: o}
+		src.rivals[o], o.rivals[src] = v, v
 	}
-	for _, o := range src.sub.sources {
-		if o != src && src.rivals[o] == nil && src.entry.Tags.Intersects(o.entry.Tags) {
-			v := &rivalry{first: src, second: o}
-			src.rivals[o], o.rivals[src] = v, v
+	if editions := [2]int{v.first.edition, v.second.edition}; v.editions != editions {
+		v.editions = editions
+		if err := v.compare(); err != nil { // then they are all delivered
+			v.both, v.firstNewer, v.secondNewer = tags.Set{}, tags.Set{}, tags.Set{}
+			src.sub.event(Event{Kind: Problem, Peer: src.describe(), Other: o.describe(), Err: err})
 		}
 	}
-}
-
-// refresh takes over what the two publishers serve now.
-func (v *rivalry) refresh() {
-	editions := [2]int{v.first.edition, v.second.edition}
-	if v.editions == editions {
-		return
-	}
-	v.editions = editions
-	if err := v.compare(); err != nil { // then they are all delivered
-		v.both, v.firstNewer, v.secondNewer = tags.Set{}, tags.Set{}, tags.Set{}
-		v.first.sub.event(Event{Kind: Problem, Peer: v.first.describe(), Other: v.second.describe(), Err: err})
-	}
+	return v
 }
 
 // compare finds out which tags both publishers serve, and who announced each
@@ -149,11 +138,11 @@ func (src *source) allowed(sub *Subscription) tags.Set {
 	if sub.cfg.Duplicates == DuplicatesAll {
 		return set
 	}
-	for o, v := range src.rivals {
-		if o.ended || !o.listed && o.state != contactReady {
+	for _, o := range src.sub.sources {
+		if o == src || o.ended || !o.listed && o.state != contactReady {
 			continue
 		}
-		v.refresh()
+		v := src.rivalry(o)
 		others, err := v.newer(src), error(nil) // those that the other one announced first
 		if sub.cfg.Duplicates == DuplicatesNewest {
 			r := o.requests[sub.id]
@@ -163,9 +152,6 @@ func (src *source) allowed(sub *Subscription) tags.Set {
 			others, err = intersection(v.newer(o), r.acked)
 		} else if others.Intersects(set) {
 			src.sub.alarm(v)
-		}
-		if err == nil && !others.Intersects(set) {
-			continue
 		}
 		if err == nil {
 			others, err = set.Without(others)
@@ -182,19 +168,18 @@ func (src *source) allowed(sub *Subscription) tags.Set {
 // checkDuplicates looks, when a publisher has acknowledged a subscription,
 // whether another one sends the same tags for it.
 func (src *source) checkDuplicates(r *request) {
-	if src.state != contactReady {
+	if src.state != contactReady || src.accepted { // a receiver has as many senders as there are
 		return
 	}
-	src.steps += len(src.rivals)
-	for o, v := range src.rivals {
-		if o.state != contactReady || o.ended {
+	for _, o := range src.sub.sources {
+		if o == src || o.state != contactReady || o.ended {
 			continue
 		}
 		other := o.requests[r.sub.id]
 		if other == nil || !other.owed {
 			continue
 		}
-		v.refresh()
+		v := src.rivalry(o)
 		if !v.both.Intersects(r.acked) || !v.both.Intersects(other.acked) {
 			continue
 		}
@@ -208,12 +193,12 @@ func (src *source) checkDuplicates(r *request) {
 // checkAllDuplicates is checkDuplicates for all that the publisher has acknowledged,
 // when it serves other tags.
 func (src *source) checkAllDuplicates() {
-	if src.owing == 0 || len(src.rivals) == 0 {
+	if src.owing == 0 {
 		return
 	}
 	left := slices.Collect(maps.Values(src.requests))
 	src.sub.chores.add(func(budget int) (steps int, done bool) {
-		for ; len(left) > 0 && steps < budget; steps += stepsPerRequest * (1 + len(src.rivals)) {
+		for ; len(left) > 0 && steps < budget; steps += stepsPerRequest * (1 + len(src.sub.sources)) {
 			if r := left[len(left)-1]; r.owed {
 				src.checkDuplicates(r)
 			}

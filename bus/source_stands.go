@@ -54,7 +54,7 @@ func (src *source) stands(r *request, told map[laneTag]struct{}, tell func(subsc
 func eachTag(set tags.Set, f func(tags.Tag)) chore {
 	first := tags.Tag(0)
 	return func(budget int) (steps int, done bool) {
-		for tag := range set.From(first) {
+		for tag := range set.AllFrom(first) {
 			if steps >= budget {
 				first = tag
 				return steps, false

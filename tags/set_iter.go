@@ -9,7 +9,23 @@ import (
 //
 // Tags are found as they are asked for, so breaking out of a loop over a set of 2^60
 // tags costs nothing. A step costs O(1) on ranges and O(log m) among m patterns.
-func (s Set) All() iter.Seq[Tag] { return s.From(0) }
+func (s Set) All() iter.Seq[Tag] { return s.AllFrom(0) }
+
+// AllFrom yields the tags of the set that are not below first, in ascending order:
+// an iteration goes on where an earlier one was left.
+//
+// Cost: to begin, O(log r + m) for r ranges and m patterns; a step as in All.
+func (s Set) AllFrom(first Tag) iter.Seq[Tag] {
+	return func(yield func(Tag) bool) {
+		m := newMerge(s, first)
+		for {
+			t, ok := m.pop()
+			if !ok || !yield(t) {
+				return
+			}
+		}
+	}
+}
 
 // cursor is the next tag that a pattern contributes.
 type cursor struct {
@@ -25,7 +41,6 @@ type merge struct {
 	cursors []cursor
 }
 
-// newMerge returns the merge of the tags from first on.
 func newMerge(s Set, first Tag) *merge {
 	m := &merge{ranges: s.ranges[firstEndingAt(s.ranges, first):]}
 	if len(m.ranges) > 0 {

@@ -47,6 +47,33 @@ func TestAllYieldsEachTagOnceInOrder(t *testing.T) {
 	}
 }
 
+func TestAllFromGoesOnWhereAnIterationWasLeft(t *testing.T) {
+	for _, text := range []string{
+		"", "9,1-3", "0xfffffffffffffffe-0xffffffffffffffff", "0-3,1&1", "1&1,0&3,3&7", "5,7-9,2&3",
+		"0xfffffffffffffffd&0xfffffffffffffffd", "1/0/19/0/0/*/0/0/0,1/0/19/0/0/*/0/0/1",
+	} {
+		set := mustParseSet(t, text)
+		all := firstTags(set, 40)
+		for i, tag := range all {
+			for _, first := range []tags.Tag{tag, max(tag, 1) - 1} {
+				var got []tags.Tag
+				for other := range set.AllFrom(first) {
+					if got = append(got, other); len(got) == len(all)-i {
+						break
+					}
+				}
+				want := all[i:]
+				if i > 0 && all[i-1] == first && first != tag {
+					want = all[i-1 : len(all)-1]
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%s from %v: got %v want %v", text, first, got, want)
+				}
+			}
+		}
+	}
+}
+
 func TestCount(t *testing.T) {
 	tests := []struct {
 		name  string
