@@ -17,6 +17,7 @@ type chores struct {
 
 	total   uint64 // steps so far
 	longest int    // of the steps of one slice
+	slices  int    // so far
 }
 
 // chore is a job: it works on until it is done or has taken about budget steps.
@@ -51,6 +52,15 @@ func (c *chores) add(job chore) {
 	c.postSlice()
 }
 
+// spend counts work that is not done by a job, and reports whether the slice has
+// some of its budget left. If not, whoever causes the work is to be held back until
+// a job runs that is added then.
+func (c *chores) spend(steps int) (left bool) {
+	c.take(steps)
+	c.postSlice()
+	return c.budget > 0
+}
+
 // idle reports whether no job waits or runs.
 func (c *chores) idle() bool { return c.jobs.len() == 0 }
 
@@ -59,9 +69,17 @@ func (c *chores) stop() {
 	c.stopped, c.jobs = true, ring[chore]{}
 }
 
+// take takes steps off the budget.
+func (c *chores) take(steps int) {
+	c.budget -= steps
+	c.total += uint64(steps)
+	c.longest = max(c.longest, sliceSteps-c.budget)
+}
+
 // slice is what is posted: the next slice of the work.
 func (c *chores) slice() {
 	c.posted, c.budget = false, sliceSteps
+	c.slices++
 	c.work()
 	c.postSlice()
 }
@@ -81,15 +99,12 @@ func (c *chores) postSlice() {
 func (c *chores) work() {
 	for c.jobs.len() > 0 && c.budget > 0 {
 		steps, done := (*c.jobs.front())(c.budget)
-		c.budget -= steps
-		c.total += uint64(steps)
-		c.longest = max(c.longest, sliceSteps-c.budget)
+		c.take(steps)
 		if c.stopped {
 			return // by the job
 		}
 		if !done {
-			c.budget = 0 // it is called again in the next slice
-			return
+			return // it is called again in the next slice
 		}
 		c.jobs.pop()
 	}

@@ -252,10 +252,9 @@ func (src *source) receivedOf(lane uint16, tag tags.Tag) *received {
 		if rcv := n.received.get(tag); rcv != nil {
 			return rcv
 		}
-		for r := range n.about(tag) {
-			if r.knows(tag) {
-				return n.received.add(tag, func(*received) {})
-			}
+		src.steps += stepsPerTag + len(n.wide)
+		if n.knows(tag) {
+			return n.received.add(tag, func(*received) {})
 		}
 	}
 	src.fail(protocolError("tag %v was not asked for in lane %d", tag, lane))
@@ -269,7 +268,9 @@ func (src *source) aim(rcv *received, lane uint16, tag tags.Tag) {
 	if src.sub.closed.Load() {
 		return
 	}
-	for r := range src.lane(lane).about(tag) {
+	n := src.lane(lane)
+	src.steps += stepsPerTag + len(n.wide)
+	for r := range n.about(tag) {
 		if r.owes(tag) && !r.sub.closed.Load() {
 			rcv.targets = append(rcv.targets, target{src, r.sub, r.sub.handlerOf(tag)})
 		}

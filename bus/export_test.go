@@ -3,14 +3,6 @@ package bus
 // SliceSteps is the budget of a slice of work on the loop.
 const SliceSteps = 16 << 10
 
-// SetSliceSteps sets the budget of a slice, and returns what undoes that. There
-// must be no loop.
-func SetSliceSteps(n int) (undo func()) {
-	before := sliceSteps
-	sliceSteps = n
-	return func() { sliceSteps = before }
-}
-
 // SliceSlack is what a slice may take beyond its budget: the part of a job that
 // cannot be cut.
 const SliceSlack = 128 << 10

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"tagbus/subscription"
-	"tagbus/tags"
 )
 
 // send queues a control message: in order with the pages before it in a lane,
@@ -105,22 +104,19 @@ func (l *link) goodbye() {
 // positionLists splits ascending positions into lists that fit one control
 // message each.
 func positionLists(positions []subscription.Position) func(yield func([]byte) bool) {
-	const most = subscription.MaxControlBytes - 128 - subscription.MaxPositionBytes
 	return func(yield func([]byte) bool) {
-		var list []byte
-		var prev tags.Tag
+		var list positionList
 		for _, p := range positions {
-			if len(list) > most {
-				if !yield(list) {
+			if list.full() {
+				if !yield(list.bytes) {
 					return
 				}
-				list, prev = nil, 0
+				list = positionList{}
 			}
-			list = subscription.AppendPosition(list, prev, p)
-			prev = p.Tag
+			list.add(p)
 		}
-		if len(list) > 0 {
-			yield(list)
+		if len(list.bytes) > 0 {
+			yield(list.bytes)
 		}
 	}
 }

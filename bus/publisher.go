@@ -53,7 +53,8 @@ type Publisher struct {
 	mu      sync.Mutex // topology: everything in this block
 	table   subscription.Table
 	served  tags.Set
-	removed int // known tags that are not served any more
+	removed int  // known tags that are not served any more
+	growing bool // tags is, and the loop is going to finish that
 	links   map[*link]struct{}
 	lanes   map[subscription.Subscriber]*lane
 	freeIDs []subscription.Subscriber

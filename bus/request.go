@@ -106,7 +106,8 @@ func step(before, after bool) (n int) {
 // sourceLane is what a subscriber knows of one lane of a publisher.
 type sourceLane struct {
 	received tagMap[received]
-	kept     int // of received, when it was last pruned
+	kept     int  // of received, when it was last pruned
+	pruning  bool // received is being pruned
 
 	// The requests by the tags that they may concern: those for a few tags by
 	// each of these, so that thousands of them cost no more than one; the others
@@ -179,20 +180,3 @@ func (n *sourceLane) about(tag tags.Tag) iter.Seq[*request] {
 
 // minPrune is the number of tags below which a lane forgets none.
 const minPrune = 1024
-
-// prune forgets the tags that nobody wants any more, when they may be many.
-// Should one be wanted again, its position is told.
-func (n *sourceLane) prune() {
-	if n.received.count <= minPrune+2*n.kept {
-		return
-	}
-	n.received.keep(func(e *tagEntry[received]) bool {
-		for r := range n.about(e.tag) {
-			if r.knows(e.tag) {
-				return true
-			}
-		}
-		return false
-	})
-	n.kept = n.received.count
-}

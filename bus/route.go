@@ -88,6 +88,7 @@ func (p *Publisher) addTag(tag tags.Tag) (*tagState, error) {
 	if p.sender != nil {
 		p.sender.use(tag)
 	}
+	p.finishGrowing()
 	return t, nil
 }
 

@@ -29,6 +29,17 @@ type source struct {
 	leaving  bool         // close when all is sent
 	accepted bool         // the publisher has dialed: a sender, which no directory lists
 	pulse    pulse
+	steps    int  // of work that the publisher's last message has caused: see chore
+	spent    int  // the same in a slice of the subscriber's chores
+	spentIn  int  // which slice
+	paid     int  // steps of that slice that are taken off its budget already
+	resting  bool // reads nothing until the next slice of the subscriber's chores
+
+	asking  int           // groups that are being sent
+	wanting *Subscription // wanted the publisher when it was last looked at
+
+	revising, reviseAgain bool // all subscriptions are being looked at, to be asked for; and then once more
+	seeking, seekAgain    bool // they are, to find one that wants the publisher
 
 	requests map[uint64]*request     // by the id of the subscription
 	open     int                     // requests that this connection has, or is asked for or to end
@@ -125,8 +136,6 @@ func (src *source) lost(cause error) {
 	if src.sub.closed.Load() {
 		return
 	}
-	src.disconnect()
-	src.sub.reportSkipped()
 	if cause == nil {
 		cause = src.fault
 	}
@@ -137,14 +146,24 @@ func (src *source) lost(cause error) {
 		src.refused(cause)
 		return
 	}
+	src.sub.reportSkipped()
 	if !src.ended || cause != nil {
 		src.sub.event(Event{Kind: Lost, Peer: src.peer, Err: cause})
 	}
-	if src.accepted {
+	src.state, src.revising = contactWaiting, false // until everything of the connection is forgotten
+	src.disconnect(src.goBack)
+}
+
+// goBack goes back to dialing, or to being dialed, when nothing is left of a
+// connection. In the meantime the publisher may have come back or been forgotten.
+func (src *source) goBack() {
+	switch {
+	case src.state != contactWaiting || src.sub.sources[src.entry.Instance] != src || src.sub.closed.Load():
+	case src.accepted:
 		src.await()
-		return
+	default:
+		src.retry()
 	}
-	src.retry()
 }
 
 // unlisted forgets a publisher that is neither in the directory nor connected,

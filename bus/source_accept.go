@@ -19,7 +19,7 @@ func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello) {
 		s.sources[h.Instance] = src
 	}
 	entry := directory.Entry{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID}
-	for _, sub := range s.subs {
+	for sub := range s.subs.all {
 		entry.Tags = entry.Tags.Union(sub.live) // a sender sends what we want
 	}
 	src.take(entry)

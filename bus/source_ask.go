@@ -1,7 +1,7 @@
 package bus
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 
 	"tagbus/subscription"
@@ -14,19 +14,46 @@ import (
 func (src *source) consider() {
 	switch src.state {
 	case contactIdle:
-		if src.wanted() && src.speakable() {
-			src.dial()
-		}
+		src.seek()
 	case contactReady:
-		var group []*request
-		for _, sub := range src.sub.subs {
-			if r := src.revise(sub); r != nil {
-				group = append(group, r)
-			}
-		}
-		slices.SortFunc(group, compareRequests)
-		src.ask(group)
+		src.askForAll()
 	case contactDialing, contactGreeting, contactWaiting: // it comes to that
+	}
+}
+
+// seek dials if some subscription wants the publisher's tags.
+func (src *source) seek() {
+	if !src.mayDial() {
+		return
+	}
+	if src.seeking {
+		src.seekAgain = true
+		return
+	}
+	src.seeking, src.seekAgain = true, false
+	found := false
+	look := src.sub.subs.each(func(sub *Subscription) (steps int) {
+		found = found || src.concerns(sub)
+		return stepsPerRequest * (1 + len(src.rivals))
+	})
+	src.sub.chores.add(func(budget int) (steps int, done bool) {
+		if steps, done = look(budget); !done && !found {
+			return steps, false
+		}
+		src.seeking = false
+		if found {
+			src.dialIfWanted()
+		} else if src.seekAgain {
+			src.seek()
+		}
+		return steps, true
+	})
+}
+
+// dialIfWanted dials for a subscription that the publisher concerns.
+func (src *source) dialIfWanted() {
+	if src.state == contactIdle && src.mayDial() && src.sub.sources[src.entry.Instance] == src && src.speakable() {
+		src.dial()
 	}
 }
 
@@ -38,11 +65,11 @@ func (src *source) considerOne(sub *Subscription) {
 	r := src.revise(sub)
 	switch {
 	case src.state == contactIdle:
-		if src.mayDial() && src.concerns(sub) && src.speakable() {
-			src.dial()
+		if src.mayDial() && src.concerns(sub) {
+			src.dialIfWanted()
 		}
 	case r != nil:
-		src.ask([]*request{r})
+		src.ask([]asked{src.asks(r)})
 	}
 }
 
@@ -77,7 +104,7 @@ func (src *source) cease(r *request) {
 	r.acked, r.denied = tags.Set{}, nil
 	if !r.active.IsEmpty() {
 		r.leaving = true
-		src.send(&subscription.Unsubscribe{ID: r.sub.id})
+		src.sendInTurn(&subscription.Unsubscribe{ID: r.sub.id})
 	}
 	src.note(r)
 	if src.listed { // otherwise, who is about to ask does not show in wanted
@@ -98,8 +125,13 @@ func (src *source) wanted() bool {
 	if !src.mayDial() {
 		return false
 	}
-	for _, sub := range src.sub.subs {
+	if sub := src.wanting; sub != nil && src.sub.subs.has(sub) && src.concerns(sub) {
+		return true
+	}
+	src.wanting = nil
+	for sub := range src.sub.subs.all {
 		if src.concerns(sub) {
+			src.wanting = sub // the next time it is looked at first
 			return true
 		}
 	}
@@ -107,46 +139,6 @@ func (src *source) wanted() bool {
 }
 
 func (src *source) mayDial() bool { return src.listed && !src.ended }
-
-// compareRequests orders a group: first those that go on, and know where, then
-// by age.
-func compareRequests(a, b *request) int {
-	switch x, y := a.resumes(), b.resumes(); {
-	case x == y:
-		return cmp.Compare(a.sub.id, b.sub.id)
-	case x:
-		return -1
-	default:
-		return 1
-	}
-}
-
-// ask sends a Subscribe for each request of a group, which the publisher makes
-// active together. A subscription that has got further tags since the
-// connection was lost goes on with what it had first: only there the publisher
-// is to make up for what was missed.
-func (src *source) ask(group []*request) {
-	told := make(map[laneTag]struct{})
-	for i, r := range group {
-		r.sent, r.whole, r.subscribing, r.denied = r.want, r.want, true, nil
-		resume := r.resumes()
-		if resume {
-			r.sent = r.goesOn()
-		}
-		src.note(r)
-		last := i+1 == len(group) || (i+1)%maxGroup == 0
-		if resume {
-			for list := range positionLists(src.stands(r, told)) {
-				src.queue(&subscription.Positions{ID: r.sub.id, List: list})
-			}
-		}
-		src.subscribe(r, resume, !last)
-		if last {
-			clear(told)
-		}
-	}
-	src.pump()
-}
 
 // subscribe queues one subscription, in as many parts as it takes.
 func (src *source) subscribe(r *request, resume, withNext bool) {
@@ -176,7 +168,7 @@ func (src *source) unsubscribe(sub *Subscription) {
 	if r != nil && r.open && src.state == contactReady {
 		if !r.leaving && !r.subscribing {
 			r.leaving = true
-			src.send(&subscription.Unsubscribe{ID: sub.id})
+			src.sendInTurn(&subscription.Unsubscribe{ID: sub.id})
 			src.note(r)
 		}
 		return
@@ -198,21 +190,34 @@ func (src *source) leaveIfUnneeded() {
 }
 
 // disconnect forgets what belonged to the connection, and the subscriptions
-// whose end it did not live to see acknowledged.
-func (src *source) disconnect() {
+// whose end it did not live to see acknowledged; then it goes on with then.
+func (src *source) disconnect(then func()) {
 	src.version++
-	clear(src.told)
-	for _, r := range src.requests {
-		r.sent, r.whole, r.active = tags.Set{}, tags.Set{}, tags.Set{}
-		r.subscribing, r.leaving, r.denied = false, false, nil
-		if r.sub.over() {
-			r.acked = tags.Set{}
+	src.asking, src.told = 0, nil
+	left := slices.Collect(maps.Values(src.requests))
+	src.sub.chores.add(func(budget int) (steps int, done bool) {
+		for ; len(left) > 0 && steps < budget; steps += stepsPerRequest {
+			src.disconnectOne(left[len(left)-1])
+			left = left[:len(left)-1]
 		}
-		r.again = !r.acked.IsEmpty()
-		src.note(r)
-		if r.sub.over() {
-			r.sub.maybeEnded()
+		if len(left) > 0 {
+			return steps, false
 		}
+		then()
+		return steps, true
+	})
+}
+
+func (src *source) disconnectOne(r *request) {
+	r.sent, r.whole, r.active = tags.Set{}, tags.Set{}, tags.Set{}
+	r.subscribing, r.leaving, r.denied = false, false, nil
+	if r.sub.over() {
+		r.acked = tags.Set{}
+	}
+	r.again = !r.acked.IsEmpty()
+	src.note(r)
+	if r.sub.over() {
+		r.sub.maybeEnded()
 	}
 }
 
@@ -226,6 +231,7 @@ func (src *source) onSubscribed(id uint64) {
 	if r.again {
 		kind = Resubscribed
 	}
+	src.steps += stepsPerRequest + r.sent.Parts()
 	r.subscribing, r.again = false, false
 	r.active, r.acked = r.sent, r.sent
 	if owed, err := intersection(r.sent, r.want); err == nil {
@@ -233,7 +239,7 @@ func (src *source) onSubscribed(id uint64) {
 	}
 	r.current = r.want.Equal(r.sent)
 	src.note(r)
-	src.lane(r.sub.lane).prune()
+	src.prune(src.lane(r.sub.lane))
 	src.sub.event(Event{Kind: kind, Peer: src.peer, Tags: r.sent})
 	r.sub.known = true
 	src.sub.stopPatience(r.sub)
@@ -259,11 +265,12 @@ func (src *source) onUnsubscribed(id uint64) {
 		src.fail(protocolError("ended subscription %d by itself", id))
 		return
 	}
+	src.steps += stepsPerRequest
 	src.sub.event(Event{Kind: Unsubscribed, Peer: src.peer, Tags: r.sent})
 	r.sent, r.whole, r.active, r.acked = tags.Set{}, tags.Set{}, tags.Set{}, tags.Set{}
 	r.subscribing, r.leaving, r.denied = false, false, nil
 	src.note(r)
-	src.lane(r.sub.lane).prune()
+	src.prune(src.lane(r.sub.lane))
 	if r.sub.over() {
 		r.sub.maybeEnded()
 	} else {

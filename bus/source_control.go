@@ -24,6 +24,9 @@ func (src *source) onData(data []byte) {
 	default:
 		src.onControl(data)
 	}
+	if src.steps > 0 {
+		src.spend()
+	}
 }
 
 // onHello takes the publisher's first message: its hello, or why it does not
@@ -137,7 +140,9 @@ func (src *source) position(lane uint16, p subscription.Position, owed bool, cau
 // owed tells whether the publisher has acknowledged a subscription of a lane to
 // tag that has not ended.
 func (src *source) owed(lane uint16, tag tags.Tag) bool {
-	for r := range src.lane(lane).about(tag) {
+	n := src.lane(lane)
+	src.steps += 1 + len(n.wide)
+	for r := range n.about(tag) {
 		if r.owes(tag) {
 			return true
 		}

@@ -28,6 +28,7 @@ func (src *source) onLost(m *subscription.Lost) {
 		if rcv == nil {
 			return
 		}
+		src.steps += stepsPerTag
 		n := p.Count
 		if m.Total {
 			n = src.onTotal(rcv, m, p)
@@ -94,6 +95,7 @@ func (src *source) tellMissed(lane uint16, positions []byte) {
 		if err != nil {
 			return // they were read without one before
 		}
+		src.steps++
 		rcv := src.lane(lane).received.get(p.Tag)
 		if rcv == nil || rcv.lost == nil {
 			continue

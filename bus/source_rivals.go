@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -189,6 +190,24 @@ func (src *source) checkDuplicates(r *request) {
 	}
 }
 
+// checkAllDuplicates is checkDuplicates for all that the publisher has acknowledged,
+// when it serves other tags.
+func (src *source) checkAllDuplicates() {
+	if src.owing == 0 {
+		return
+	}
+	left := slices.Collect(maps.Values(src.requests))
+	src.sub.chores.add(func(budget int) (steps int, done bool) {
+		for ; len(left) > 0 && steps < budget; steps += stepsPerRequest * (1 + len(src.sub.sources)) {
+			if r := left[len(left)-1]; r.owed {
+				src.checkDuplicates(r)
+			}
+			left = left[:len(left)-1]
+		}
+		return steps, len(left) == 0
+	})
+}
+
 // alarm reports that two publishers serve the same tags, once for all that
 // they are known to have in common.
 func (s *Subscriber) alarm(v *rivalry) {
@@ -197,7 +216,7 @@ func (s *Subscriber) alarm(v *rivalry) {
 	}
 	v.reported = v.reported.Union(v.both)
 	var wanted []tags.Set
-	for _, sub := range s.subs {
+	for sub := range s.subs.all {
 		wanted = append(wanted, sub.live)
 	}
 	concerned, err := intersection(v.both, tags.Union(wanted...))
@@ -219,14 +238,21 @@ func (s *Subscriber) reconsider() {
 	}
 	s.reconsidering = true
 	s.loop.Post(func() {
-		s.reconsidering = false
 		if s.closed.Load() {
 			return
 		}
-		for _, src := range s.sources {
-			src.consider()
-		}
-		s.checkReady()
+		left := slices.Collect(maps.Values(s.sources))
+		s.chores.add(func(budget int) (steps int, done bool) {
+			s.reconsidering = false
+			for ; len(left) > 0 && steps < budget; steps++ {
+				left[len(left)-1].consider()
+				left = left[:len(left)-1]
+			}
+			if len(left) == 0 {
+				s.checkReady()
+			}
+			return steps, len(left) == 0
+		})
 	})
 }
 

@@ -3,7 +3,6 @@ package bus
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"tagbus/subscription"
 )
@@ -51,30 +50,4 @@ func (s *standing) take(m *subscription.Subscribe) (positions []subscription.Pos
 	}
 	*s = standing{}
 	return positions, nil
-}
-
-// stands returns how far the tags that the publisher owes a subscription have
-// come on earlier connections, so that it can make up for what was missed.
-// told are those of the group that need not be said again.
-func (src *source) stands(r *request, told map[laneTag]struct{}) (positions []subscription.Position) {
-	known := &src.lane(r.sub.lane).received
-	note := func(e *tagEntry[received]) {
-		if e == nil || e.value.count == 0 || !r.owes(e.tag) {
-			return
-		}
-		key := laneTag{r.sub.lane, e.tag}
-		if _, said := told[key]; !said {
-			told[key] = struct{}{}
-			positions = append(positions, subscription.Position{Tag: e.tag, Count: e.value.count})
-		}
-	}
-	if n, _ := r.sent.Count(); n <= uint64(known.count) {
-		for tag := range r.sent.All() {
-			note(known.entry(tag))
-		}
-		return positions
-	}
-	known.all(note)
-	slices.SortFunc(positions, comparePositions)
-	return positions
 }

@@ -82,7 +82,7 @@ func (s *Subscriber) add(sub *Subscription) {
 		sub.finish(ErrClosed)
 		return
 	}
-	s.subs[sub.id] = sub
+	s.subs.add(sub)
 	if sub.cfg.Duplicates != DuplicatesAll {
 		s.choosy++
 	}
@@ -94,10 +94,10 @@ func (s *Subscriber) add(sub *Subscription) {
 
 // remove ends a subscription. Loop only.
 func (s *Subscriber) remove(sub *Subscription) {
-	if s.subs[sub.id] != nil && sub.cfg.Duplicates != DuplicatesAll {
+	if s.subs.has(sub) && sub.cfg.Duplicates != DuplicatesAll {
 		s.choosy--
 	}
-	delete(s.subs, sub.id)
+	s.subs.remove(sub)
 	s.leaving[sub.id] = sub
 	s.stopPatience(sub)
 	sub.unpause()
@@ -109,7 +109,7 @@ func (s *Subscriber) remove(sub *Subscription) {
 
 // retire ends a subscription that goes on to take what is on its way. Loop only.
 func (s *Subscriber) retire(sub *Subscription) {
-	if !sub.over() && s.subs[sub.id] != nil {
+	if !sub.over() && s.subs.has(sub) {
 		sub.retired = true
 		s.remove(sub)
 	}

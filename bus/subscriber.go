@@ -2,7 +2,9 @@ package bus
 
 import (
 	"errors"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +38,7 @@ type Subscriber struct {
 	nextID   atomic.Uint64
 	closed   atomic.Bool
 	closer   closer
+	finished chan struct{} // closed when Close has finished all subscriptions
 	counters subscriberCounters
 	retainer *retainer
 
@@ -44,15 +47,17 @@ type Subscriber struct {
 	patience netio.Timer // for deadlines
 	reports  netio.Timer // of skipping
 	heart    heartbeat
+	chores   chores
 	skipping []skipping
 
 	leaving map[uint64]*Subscription // closed, and not yet ended everywhere
 	sources map[string]*source       // by the publisher's instance
 	past    []*source                // the last ones that were forgotten, for TagStats
-	subs    map[uint64]*Subscription // open ones
+	subs    subscriptionList         // open ones
 
 	deadlines     deadlines
 	choosy        int  // open subscriptions that do not take all publishers of a tag
+	checking      bool // checkReady is going to
 	reconsidering bool // reconsider is going to run
 }
 
@@ -87,9 +92,9 @@ func newSubscriber(cfg SubscriberConfig) *Subscriber {
 		cfg:      cfg,
 		instance: nuid.Next(),
 		sources:  make(map[string]*source),
-		subs:     make(map[uint64]*Subscription),
 		leaving:  make(map[uint64]*Subscription),
 		closer:   closer{ended: make(chan struct{})},
+		finished: make(chan struct{}),
 		retainer: newRetainer(cfg.RetainBytes),
 	}
 	s.host, _ = os.Hostname() // only for people
@@ -102,6 +107,7 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 		return err
 	}
 	s.loop = s.backend.Loop()
+	s.chores = newChores(s.loop.Post)
 	s.dialer = dialer{
 		backend: s.backend, loop: s.loop, min: s.cfg.ReconnectMin, max: s.cfg.ReconnectMax,
 		event: s.event, all: s.contacts,
@@ -168,11 +174,7 @@ func (s *Subscriber) onDirectory(e directory.Event) {
 		}
 		src.take(e.Entry)
 		src.consider()
-		for _, r := range src.requests {
-			if r.owed {
-				src.checkDuplicates(r)
-			}
-		}
+		src.checkAllDuplicates()
 		if e.Kind == directory.Changed {
 			s.checkReady()
 		}
@@ -230,8 +232,13 @@ func (s *Subscriber) close() error {
 	if s.stopWatch != nil {
 		s.stopWatch()
 	}
-	if s.loop.OnLoop() || !s.loop.Post(s.shutdown) {
-		s.shutdown() // on the loop, or there is none any more
+	switch {
+	case s.loop.OnLoop():
+		s.shutdown()
+	case s.loop.Post(s.shutdown):
+		<-s.finished
+	default: // there is no loop any more
+		s.shutdown()
 	}
 	return s.backend.Close()
 }
@@ -241,14 +248,27 @@ func (s *Subscriber) shutdown() {
 	for _, src := range s.sources {
 		src.version++ // the handlers of the page being delivered
 	}
-	for _, sub := range s.subs {
-		sub.finish(ErrClosed)
-	}
-	for _, sub := range s.leaving {
-		sub.finish(ErrClosed)
-	}
+	s.chores.stop()
 	s.dialer.stop()
 	_ = s.reports.Close()
 	s.heart.close()
 	_ = s.patience.Close()
+	left := slices.Collect(maps.Values(s.leaving))
+	s.finishAll(slices.AppendSeq(left, s.subs.all))
+}
+
+// finishedPerTurn is how many subscriptions a turn of the loop finishes.
+const finishedPerTurn = 2048
+
+// finishAll finishes subscriptions, some in each turn of the loop as long as there
+// is one. Loop only.
+func (s *Subscriber) finishAll(left []*Subscription) {
+	for n := 0; len(left) > 0; n++ {
+		if n == finishedPerTurn && s.loop.Post(func() { s.finishAll(left) }) {
+			return
+		}
+		left[len(left)-1].finish(ErrClosed)
+		left = left[:len(left)-1]
+	}
+	close(s.finished)
 }

@@ -53,13 +53,16 @@ func (s *Subscriber) stopPatience(sub *Subscription) {
 	}
 }
 
+// maxGivenUp is how many subscriptions end at once: many may have begun together.
+const maxGivenUp = 256
+
 // checkPatience ends the subscriptions that nobody has acknowledged in time, and
 // sets the timer for the next. Loop only.
 func (s *Subscriber) checkPatience() {
 	now := time.Now()
-	for len(s.deadlines) > 0 {
+	for ended := 0; len(s.deadlines) > 0; ended++ {
 		sub := s.deadlines[0]
-		if sub.due.After(now) {
+		if sub.due.After(now) || ended == maxGivenUp {
 			if err := s.patience.StartOnce(max(time.Microsecond, sub.due.Sub(now))); err != nil {
 				s.event(Event{Kind: Problem, Err: err})
 			}

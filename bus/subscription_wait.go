@@ -73,9 +73,18 @@ func (sub *Subscription) maybeReady() {
 // checkReady looks which subscriptions have no publisher left to wait for, when
 // that may have changed for any. Loop only.
 func (s *Subscriber) checkReady() {
-	for _, sub := range s.subs {
-		sub.maybeReady()
+	if s.checking {
+		return
 	}
+	s.checking = true // until the job begins: what changes from then on needs another
+	check := s.subs.each(func(sub *Subscription) (steps int) {
+		sub.maybeReady()
+		return stepsPerRequest + len(s.sources)
+	})
+	s.chores.add(func(budget int) (steps int, done bool) {
+		s.checking = false
+		return check(budget)
+	})
 }
 
 // settle ends Wait. What came first counts.

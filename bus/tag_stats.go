@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -50,7 +52,8 @@ func (s *Subscriber) Instance() string { return s.instance }
 //   - Errors: ErrClosed; ErrOnLoop on the loop of another node; the cause of the end
 //     of ctx.
 //   - Threads: any. Blocks: until the loop has put it together, some
-//     milliseconds for 10,000 tags; on the loop it does that itself.
+//     milliseconds for 10,000 tags, between other things; on the loop it does that
+//     itself, and at once.
 func (s *Subscriber) TagStats(ctx context.Context) ([]TagStats, error) {
 	if s.closed.Load() {
 		return nil, ErrClosed
@@ -61,13 +64,15 @@ func (s *Subscriber) TagStats(ctx context.Context) ([]TagStats, error) {
 	if s.loop.OnAnyLoop() {
 		return nil, ErrOnLoop
 	}
-	result := make(chan []TagStats, 1)
-	if !s.loop.Post(func() { result <- s.tagStats() }) {
+	result := make(chan [][]TagStats, 1)
+	if !s.loop.Post(func() {
+		s.chores.add(s.tagStatsChore(ctx, func(all [][]TagStats) { result <- all }))
+	}) {
 		return nil, ErrClosed
 	}
 	select {
 	case all := <-result:
-		return all, nil
+		return sortedTagStats(all), nil
 	case <-s.closer.ended:
 		return nil, ErrClosed
 	case <-ctx.Done():
@@ -75,38 +80,96 @@ func (s *Subscriber) TagStats(ctx context.Context) ([]TagStats, error) {
 	}
 }
 
-// tagStats puts the statistics together. Loop only.
-func (s *Subscriber) tagStats() []TagStats {
-	s.laneMu.Lock()
-	configs := slices.Clone(s.laneConfigs)
-	s.laneMu.Unlock()
-	var all []TagStats
-	for _, src := range s.past {
-		all = src.appendTagStats(all, configs)
+// tagStats puts the statistics together at once. Loop only.
+func (s *Subscriber) tagStats() (all []TagStats) {
+	job := s.tagStatsChore(context.Background(), func(parts [][]TagStats) { all = sortedTagStats(parts) })
+	for done := false; !done; {
+		_, done = job(sliceSteps)
 	}
-	for _, src := range s.sources {
-		all = src.appendTagStats(all, configs)
-	}
-	slices.SortStableFunc(all, func(a, b TagStats) int {
-		return cmp.Or(cmp.Compare(a.Publisher.Instance, b.Publisher.Instance),
-			cmp.Compare(a.Config.Policy.String(), b.Config.Policy.String()), cmp.Compare(a.Tag, b.Tag))
-	})
 	return all
 }
 
-func (src *source) appendTagStats(all []TagStats, configs []SubscriptionConfig) []TagStats {
-	for lane, n := range src.lanes {
-		n.received.all(func(e *tagEntry[received]) {
-			rcv := &e.value
-			if published := rcv.count - rcv.unwanted; published > 0 {
-				all = append(all, TagStats{
-					Publisher: src.peer, Since: src.met, Tag: e.tag, Config: configs[lane],
-					Position: rcv.count, Published: published, Delivered: rcv.delivered, Losses: rcv.exportLosses(),
-				})
-			}
-		})
+// sortedTagStats puts parts together, each of which is of one publisher and one
+// SubscriptionConfig.
+func sortedTagStats(parts [][]TagStats) (all []TagStats) {
+	type group struct{ instance, policy string }
+	byGroup := make(map[group][][]TagStats)
+	for _, part := range parts {
+		g := group{part[0].Publisher.Instance, part[0].Config.Policy.String()}
+		byGroup[g] = append(byGroup[g], part)
+	}
+	groups := slices.SortedFunc(maps.Keys(byGroup), func(a, b group) int {
+		return cmp.Or(cmp.Compare(a.instance, b.instance), cmp.Compare(a.policy, b.policy))
+	})
+	for _, g := range groups {
+		from := len(all)
+		for _, part := range byGroup[g] {
+			all = append(all, part...)
+		}
+		slices.SortStableFunc(all[from:], func(a, b TagStats) int { return cmp.Compare(a.Tag, b.Tag) })
 	}
 	return all
+}
+
+// tagStatsChore returns the job that calls tell with the statistics, in any order,
+// unless ctx ends. They come in many small parts, because to let a large one grow
+// takes long; each is of one lane. Loop only.
+func (s *Subscriber) tagStatsChore(ctx context.Context, tell func(all [][]TagStats)) chore {
+	s.laneMu.Lock()
+	configs := slices.Clone(s.laneConfigs)
+	s.laneMu.Unlock()
+	type part struct {
+		src  *source
+		lane int
+	}
+	var left []part
+	for _, sources := range []iter.Seq[*source]{slices.Values(s.past), maps.Values(s.sources)} {
+		for src := range sources {
+			for lane := range src.lanes {
+				left = append(left, part{src, lane})
+			}
+		}
+	}
+	var all [][]TagStats
+	place := uint64(0)
+	return func(budget int) (steps int, done bool) {
+		if ctx.Err() != nil {
+			return 1, true
+		}
+		for len(left) > 0 && steps < budget {
+			at := left[0]
+			var part []TagStats
+			known := &at.src.lanes[at.lane].received
+			before := known.work
+			place, done = known.walk(place, (budget-steps+1)/2, func(e *tagEntry[received]) {
+				part = at.src.appendTagStats(part, configs[at.lane], e)
+			})
+			if done {
+				left, place = left[1:], 0
+			}
+			steps += 1 + known.work - before + stepsPerTag*len(part)
+			if len(part) > 0 {
+				all = append(all, part)
+			}
+		}
+		if len(left) > 0 {
+			return steps, false
+		}
+		tell(all)
+		return steps, true
+	}
+}
+
+func (src *source) appendTagStats(all []TagStats, cfg SubscriptionConfig, e *tagEntry[received]) []TagStats {
+	rcv := &e.value
+	published := rcv.count - rcv.unwanted
+	if published == 0 {
+		return all
+	}
+	return append(all, TagStats{
+		Publisher: src.peer, Since: src.met, Tag: e.tag, Config: cfg,
+		Position: rcv.count, Published: published, Delivered: rcv.delivered, Losses: rcv.exportLosses(),
+	})
 }
 
 func (rcv *received) exportLosses() (l Losses) {

@@ -1,0 +1,292 @@
+package bus
+
+import (
+	"net/netip"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"tagbus/bus/directory/memory"
+	"tagbus/netio/netiotest"
+	"tagbus/tags"
+)
+
+// scaleBed is publishers and a subscriber whose work is counted in the steps of its
+// chores.
+type scaleBed struct {
+	tb   testing.TB
+	net  *netiotest.Network
+	dir  *memory.Directory
+	host netip.Addr
+	s    *Subscriber
+	at   netip.Addr // of s
+
+	mu     sync.Mutex
+	events map[EventKind]int
+	news   chan struct{} // of one place: there was an event
+	steps  map[string]int
+	most   int // steps in one slice
+}
+
+func newScaleBed(tb testing.TB) *scaleBed {
+	tb.Helper()
+	b := &scaleBed{
+		tb: tb, net: netiotest.NewNetwork(), dir: memory.New(), host: netip.MustParseAddr("10.0.0.0"),
+		events: make(map[EventKind]int), news: make(chan struct{}, 1), steps: make(map[string]int),
+	}
+	loop := b.loop()
+	b.at = b.host
+	s, err := NewSubscriber(b.net.Opener(loop, netiotest.Config{Host: b.at}), b.dir, SubscriberConfig{
+		ReconnectMin: time.Millisecond, ReconnectMax: time.Millisecond,
+		HeartbeatTimeout: HeartbeatsOff, OnEvent: b.note,
+	})
+	check(tb, err)
+	tb.Cleanup(func() { check(tb, s.Close()) })
+	b.s = s
+	return b
+}
+
+func (b *scaleBed) note(e Event) {
+	b.mu.Lock()
+	b.events[e.Kind]++
+	b.mu.Unlock()
+	select {
+	case b.news <- struct{}{}:
+	default:
+	}
+}
+
+// loop makes a loop and the next host.
+func (b *scaleBed) loop() *netiotest.Loop {
+	loop := netiotest.NewLoop()
+	b.tb.Cleanup(loop.Close)
+	b.host = b.host.Next()
+	return loop
+}
+
+// publisher opens a publisher of the tags from first on, of which it has published one
+// message each.
+func (b *scaleBed) publisher(first tags.Tag, n int, used bool) *Publisher {
+	b.tb.Helper()
+	loop := b.loop()
+	set, err := tags.Range(first, first+tags.Tag(n)-1)
+	check(b.tb, err)
+	p, err := NewPublisher(b.net.Opener(loop, netiotest.Config{Host: b.host}), b.dir, PublisherConfig{
+		Tags: set, Listen: netip.AddrPortFrom(b.host, 0), HeartbeatTimeout: HeartbeatsOff,
+	})
+	check(b.tb, err)
+	b.tb.Cleanup(func() { check(b.tb, p.Close()) })
+	for i := 0; used && i < n; i++ {
+		check(b.tb, p.Publish(first+tags.Tag(i), nil))
+	}
+	return p
+}
+
+// on runs f on the subscriber's loop.
+func (b *scaleBed) on(f func()) {
+	done := make(chan struct{})
+	b.s.loop.Post(func() { defer close(done); f() })
+	<-done
+}
+
+// until waits until f holds on the loop and no chore is left.
+func (b *scaleBed) until(f func() bool) {
+	for ok := false; !ok; {
+		b.on(func() { ok = b.s.chores.idle() && f() })
+	}
+}
+
+// had waits for so many events of a kind since the last op began.
+func (b *scaleBed) had(kind EventKind, n int) {
+	for {
+		b.mu.Lock()
+		have := b.events[kind]
+		b.mu.Unlock()
+		if have >= n {
+			return
+		}
+		<-b.news
+	}
+}
+
+// op counts the steps of what f does, and waits for.
+func (b *scaleBed) op(name string, f func()) {
+	b.tb.Helper()
+	b.until(func() bool { return true })
+	before := uint64(0)
+	b.on(func() {
+		c := &b.s.chores
+		before, c.longest = c.total, 0
+		b.mu.Lock()
+		clear(b.events)
+		b.mu.Unlock()
+	})
+	f()
+	b.until(func() bool { return true })
+	b.on(func() {
+		c := &b.s.chores
+		b.steps[name] = int(c.total - before)
+		b.most = max(b.most, c.longest)
+		b.tb.Logf("%-32s %8d steps, at most %d in a slice", name, b.steps[name], c.longest)
+	})
+}
+
+// cut breaks the connection to a publisher.
+func (b *scaleBed) cut(p *Publisher) { b.net.Reset(p.Addr(), netip.AddrPortFrom(b.at, 0)) }
+
+// lifeOfATagSet goes through what happens to subscriptions to n used tags.
+func lifeOfATagSet(b *scaleBed, n int) {
+	p := b.publisher(1, n, true)
+	part := func(from, to int) tags.Set {
+		set, err := tags.Range(tags.Tag(from), tags.Tag(to))
+		check(b.tb, err)
+		return set
+	}
+	ctx := b.tb.Context()
+	var sub, all *Subscription
+	b.op("subscribe", func() {
+		var err error
+		sub, err = b.s.Subscribe(part(1, n/3), func(Message) {})
+		check(b.tb, err)
+		check(b.tb, sub.Wait(ctx))
+	})
+	b.op("subscribe to everything", func() {
+		var err error
+		all, err = b.s.SubscribeWith(tags.Everything(), func(Message) {}, SubscriptionConfig{Policy: Policy{Kind: DropNewest}})
+		check(b.tb, err)
+		check(b.tb, all.Wait(ctx))
+	})
+	b.op("stats", func() {
+		_, err := b.s.TagStats(ctx)
+		check(b.tb, err)
+	})
+	b.op("resubscribe", func() {
+		b.cut(p)
+		b.had(Resubscribed, 2)
+	})
+	b.op("a directory event", func() {
+		check(b.tb, p.AddTags(tags.Of(tags.MaxTag)))
+		b.until(func() bool { return b.s.sources[p.instance].edition == 2 })
+	})
+	b.op("remove most", func() {
+		check(b.tb, sub.Remove(part(1, n/3-100)))
+		check(b.tb, sub.Wait(ctx))
+	})
+	b.op("add others, and prune", func() {
+		check(b.tb, sub.Add(part(n/3+1, n)))
+		check(b.tb, sub.Wait(ctx))
+	})
+	b.op("unsubscribe", func() { check(b.tb, all.Unsubscribe(ctx)) })
+	b.on(func() {
+		known := &b.s.sources[p.instance].lanes[0].received
+		if want := n - n/3 + 100; known.count != want || known.moving() {
+			b.tb.Errorf("got %d tags remembered in the end, and moving %v; want %d, false", known.count, known.moving(), want)
+		}
+	})
+}
+
+// lifeOfSubscriptions goes through what happens to n subscriptions to a tag each.
+func lifeOfSubscriptions(b *scaleBed, n int) {
+	p := b.publisher(1, n, true)
+	subs := make([]*Subscription, n)
+	ctx := b.tb.Context()
+	first, err := b.s.Subscribe(tags.Of(1), func(Message) {}) // so that the connection is there
+	check(b.tb, err)
+	check(b.tb, first.Wait(ctx))
+	b.op("subscribe", func() {
+		for i := range subs {
+			var err error
+			subs[i], err = b.s.SubscribeWith(tags.Of(tags.Tag(i+1)), func(Message) {}, SubscriptionConfig{Duplicates: DuplicatesNewest})
+			check(b.tb, err)
+		}
+		for _, sub := range subs {
+			check(b.tb, sub.Wait(ctx))
+		}
+	})
+	b.op("a directory event", func() {
+		check(b.tb, p.AddTags(tags.Of(tags.MaxTag)))
+		b.until(func() bool { return b.s.sources[p.instance].edition == 2 })
+	})
+	b.op("resubscribe", func() {
+		b.cut(p)
+		b.had(Resubscribed, n)
+	})
+	b.op("a publisher of the same tags", func() {
+		b.publisher(1, n, false)
+		b.had(Subscribed, n)
+		b.had(Unsubscribed, n) // from the older one
+	})
+	b.op("unsubscribe", func() {
+		for _, sub := range subs[1:] {
+			check(b.tb, sub.Close())
+		}
+		check(b.tb, subs[0].Unsubscribe(ctx))
+		b.until(func() bool { return len(b.s.leaving) == 0 })
+	})
+}
+
+var lives = []struct {
+	name string
+	size int
+	life func(*scaleBed, int)
+}{
+	{"used tags", 20_000, lifeOfATagSet},
+	{"subscriptions", 2000, lifeOfSubscriptions},
+}
+
+// Twice as many tags, or subscriptions, are at most 2.3 times the work in whatever
+// happens to them.
+func TestTheWorkOfASubscriberIsProportional(t *testing.T) {
+	for _, l := range lives {
+		t.Run(l.name, func(t *testing.T) {
+			// How often all is looked at depends on what comes together, so the least of
+			// some runs counts.
+			least := func(size int, runs int) map[string]int {
+				least := make(map[string]int)
+				for range runs {
+					b := newScaleBed(t)
+					l.life(b, size)
+					for op, steps := range b.steps {
+						if before, ok := least[op]; !ok || steps < before {
+							least[op] = steps
+						}
+					}
+				}
+				return least
+			}
+			once, twice := least(l.size, 3), least(2*l.size, 3)
+			for op, steps := range once {
+				t.Logf("%-32s %8d and %8d steps", op, steps, twice[op])
+				if float64(twice[op]) > 2.3*float64(steps+100) { // 100 do not depend on the number
+					t.Errorf("%s: got %d steps for %d and %d for twice as many, want at most 2.3 times as many", op, steps, l.size, twice[op])
+				}
+				if steps > 100*l.size {
+					t.Errorf("%s: got %d steps for %d, want at most 100 for each", op, steps, l.size)
+				}
+			}
+		})
+	}
+}
+
+// mostSteps is what a slice may take: its budget, and what one control message of a
+// publisher or one call causes at once.
+var mostSteps = sliceSteps + 8192*(stepsPerTag+4)
+
+// However many tags there are, or subscriptions, the loop is given back soon. With
+// TAGBUS_LIMITS=yes there are as many as the documentation promises, for some minutes.
+func TestNoSliceOfASubscriberWorksLong(t *testing.T) {
+	sizes := map[string]int{"used tags": 100_000, "subscriptions": 8192}
+	if os.Getenv("TAGBUS_LIMITS") == "yes" {
+		sizes = map[string]int{"used tags": 1_000_000, "subscriptions": 65_536}
+	}
+	for _, l := range lives {
+		t.Run(l.name, func(t *testing.T) {
+			b := newScaleBed(t)
+			l.life(b, sizes[l.name])
+			if b.most > mostSteps {
+				t.Errorf("got %d steps in one slice, want at most %d", b.most, mostSteps)
+			}
+		})
+	}
+}

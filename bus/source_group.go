@@ -1,0 +1,183 @@
+package bus
+
+import (
+	"tagbus/netio"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// asked is a request that a Subscribe is on its way for.
+type asked struct {
+	*request
+	resume bool // it goes on where it stood on an earlier connection
+}
+
+// stepsPerRequest is what it costs to look after a request.
+const stepsPerRequest = 8
+
+// asks notes that a request is asked for. From here on it is as if the Subscribe
+// were under way; ask sends it. A subscription that has got further tags since the
+// connection was lost goes on with what it had first: only there the publisher
+// is to make up for what was missed.
+func (src *source) asks(r *request) asked {
+	r.sent, r.whole, r.subscribing, r.denied = r.want, r.want, true, nil
+	resume := r.resumes()
+	if resume {
+		r.sent = r.goesOn()
+	}
+	src.note(r)
+	return asked{r, resume}
+}
+
+// askForAll asks for all that is not as it should be: first for the requests that go
+// on, and know where, then by age.
+func (src *source) askForAll() {
+	if src.revising {
+		src.reviseAgain = true
+		return
+	}
+	src.revising, src.reviseAgain = true, false
+	ep := src.ep
+	var resumed, fresh []asked
+	revise := src.sub.subs.each(func(sub *Subscription) (steps int) {
+		r := src.revise(sub)
+		if r == nil {
+			return stepsPerRequest * (1 + len(src.rivals))
+		}
+		if x := src.asks(r); x.resume {
+			resumed = append(resumed, x)
+		} else {
+			fresh = append(fresh, x)
+		}
+		return stepsPerRequest*(1+len(src.rivals)) + r.sent.Parts()
+	})
+	var send chore
+	src.work(func(budget int) (steps int, done bool) {
+		if src.ep != ep {
+			return 1, true // the connection is lost, and all of it is asked for again
+		}
+		if send == nil {
+			if steps, done = revise(budget); !done {
+				return steps, false
+			}
+			send = src.group(append(resumed, fresh...))
+		}
+		n, done := send(budget - steps)
+		if done {
+			src.revising = false
+			if src.reviseAgain {
+				src.askForAll()
+			}
+		}
+		return steps + n, done
+	})
+}
+
+// ask sends a Subscribe for each request of a group, which the publisher makes
+// active together.
+func (src *source) ask(group []asked) { src.work(src.group(group)) }
+
+// group returns the job of ask.
+func (src *source) group(group []asked) chore {
+	if len(group) == 0 {
+		return func(int) (int, bool) { return 0, true }
+	}
+	g := &groupSender{src: src, ep: src.ep, group: group, told: make(map[laneTag]struct{})}
+	src.asking++
+	return func(budget int) (steps int, done bool) {
+		if src.ep != g.ep {
+			return 1, true
+		}
+		if steps, done = g.send(budget); done {
+			src.asking--
+		}
+		src.pump()
+		return steps, done
+	}
+}
+
+// sendInTurn sends a message that must not stand within a group.
+func (src *source) sendInTurn(m subscription.Message) {
+	if src.asking == 0 {
+		src.send(m)
+		return
+	}
+	ep := src.ep
+	src.work(func(int) (int, bool) {
+		if src.ep == ep {
+			src.send(m)
+		}
+		return 1, true
+	})
+}
+
+// groupSender sends the Subscribes of a group, each behind the positions of which it
+// goes on.
+type groupSender struct {
+	src   *source
+	ep    netio.Endpoint
+	group []asked
+	next  int                  // of group
+	told  map[laneTag]struct{} // positions of the group, which need not be said again
+
+	stands chore // tells the positions of the next one; nil: that has not begun
+	list   positionList
+}
+
+func (g *groupSender) send(budget int) (steps int, done bool) {
+	for ; g.next < len(g.group); g.next++ {
+		if steps >= budget {
+			return steps, false
+		}
+		r := g.group[g.next]
+		if r.resume {
+			if g.stands == nil {
+				g.stands = g.src.stands(r.request, g.told, func(p subscription.Position) { g.position(r.sub.id, p) })
+			}
+			n, done := g.stands(budget - steps)
+			if steps += n; !done {
+				return steps, false
+			}
+			g.stands = nil
+			g.flush(r.sub.id)
+		}
+		last := g.next+1 == len(g.group) || (g.next+1)%maxGroup == 0
+		g.src.subscribe(r.request, r.resume, !last)
+		steps += stepsPerRequest + r.sent.Parts()
+		if last {
+			g.told = make(map[laneTag]struct{})
+		}
+	}
+	return steps, true
+}
+
+// position queues a position, together with others.
+func (g *groupSender) position(id uint64, p subscription.Position) {
+	if g.list.full() {
+		g.flush(id)
+	}
+	g.list.add(p)
+}
+
+func (g *groupSender) flush(id uint64) {
+	if len(g.list.bytes) > 0 {
+		g.src.queue(&subscription.Positions{ID: id, List: g.list.bytes})
+	}
+	g.list = positionList{}
+}
+
+// positionList is ascending positions in the form that a control message has room
+// for.
+type positionList struct {
+	bytes []byte
+	last  tags.Tag
+}
+
+const maxPositionList = subscription.MaxControlBytes - 128 - subscription.MaxPositionBytes
+
+func (l *positionList) full() bool { return len(l.bytes) > maxPositionList }
+
+func (l *positionList) add(p subscription.Position) {
+	l.bytes = subscription.AppendPosition(l.bytes, l.last, p)
+	l.last = p.Tag
+}

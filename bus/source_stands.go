@@ -1,0 +1,113 @@
+package bus
+
+import (
+	"cmp"
+	"slices"
+
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// stands returns a job that tells how far the tags that the publisher owes a
+// subscription have come on earlier connections, in ascending order, so that it can
+// make up for what was missed. told are those of the group that need not be said
+// again.
+func (src *source) stands(r *request, told map[laneTag]struct{}, tell func(subscription.Position)) chore {
+	known := &src.lane(r.sub.lane).received
+	note := func(e *tagEntry[received], tell func(subscription.Position)) {
+		if e == nil || e.value.count == 0 || !r.owes(e.tag) {
+			return
+		}
+		key := laneTag{r.sub.lane, e.tag}
+		if _, said := told[key]; !said {
+			told[key] = struct{}{}
+			tell(subscription.Position{Tag: e.tag, Count: e.value.count})
+		}
+	}
+	if n, _ := r.sent.Count(); n <= uint64(known.count) {
+		return eachTag(r.sent, func(tag tags.Tag) { note(known.entry(tag), tell) })
+	}
+	var all runs
+	place, walked := uint64(0), false
+	return func(budget int) (steps int, done bool) {
+		if !walked {
+			var run []subscription.Position
+			before := known.work
+			place, walked = known.walk(place, (budget+1)/2, func(e *tagEntry[received]) {
+				note(e, func(p subscription.Position) { run = append(run, p) })
+			})
+			all.add(run)
+			return known.work - before + stepsPerTag*len(run), false
+		}
+		for ; steps < budget; steps += stepsPerTag {
+			p, ok := all.pop()
+			if !ok {
+				return steps, true
+			}
+			tell(p)
+		}
+		return steps, false
+	}
+}
+
+// eachTag returns a job that calls f for every tag of a set, in ascending order.
+func eachTag(set tags.Set, f func(tags.Tag)) chore {
+	first := tags.Tag(0)
+	return func(budget int) (steps int, done bool) {
+		for tag := range set.AllFrom(first) {
+			if steps >= budget {
+				first = tag
+				return steps, false
+			}
+			f(tag)
+			steps += stepsPerTag
+		}
+		return steps, true
+	}
+}
+
+// runs are positions in several lists, each of which is sorted, and which are merged
+// as they are taken: to sort a million at once takes long.
+type runs struct {
+	heap [][]subscription.Position // none is empty; by the first tag
+}
+
+// add adds a list, which it sorts.
+func (r *runs) add(run []subscription.Position) {
+	if len(run) == 0 {
+		return
+	}
+	slices.SortFunc(run, comparePositions)
+	r.heap = append(r.heap, run)
+	for i := len(r.heap) - 1; i > 0 && r.less(i, (i-1)/2); i = (i - 1) / 2 {
+		r.heap[i], r.heap[(i-1)/2] = r.heap[(i-1)/2], r.heap[i]
+	}
+}
+
+// pop takes the lowest position.
+func (r *runs) pop() (p subscription.Position, ok bool) {
+	if len(r.heap) == 0 {
+		return p, false
+	}
+	p = r.heap[0][0]
+	if r.heap[0] = r.heap[0][1:]; len(r.heap[0]) == 0 {
+		last := len(r.heap) - 1
+		r.heap[0] = r.heap[last]
+		r.heap = r.heap[:last]
+	}
+	for i := 0; ; {
+		low := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(r.heap); child++ {
+			if r.less(child, low) {
+				low = child
+			}
+		}
+		if low == i {
+			return p, true
+		}
+		r.heap[i], r.heap[low] = r.heap[low], r.heap[i]
+		i = low
+	}
+}
+
+func (r *runs) less(i, j int) bool { return cmp.Less(r.heap[i][0].Tag, r.heap[j][0].Tag) }
