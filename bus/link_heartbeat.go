@@ -69,6 +69,7 @@ func (l *link) patience(now time.Time, moved bool) {
 	for _, n := range l.lanes {
 		stuck := now.Sub(n.stuck)
 		limit := n.maxStall()
+		h.need(limit)
 		switch {
 		case limit > 0 && h.over(stuck, limit):
 			p.stalled.Add(1)
