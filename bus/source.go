@@ -28,6 +28,7 @@ type source struct {
 	sending  int          // given to the endpoint and not completed
 	leaving  bool         // close when all is sent
 	accepted bool         // the publisher has dialed: a sender, which no directory lists
+	spoken   bool         // a page has come on this connection
 	pulse    pulse
 
 	requests map[uint64]*request     // by the id of the subscription
