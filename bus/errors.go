@@ -162,6 +162,11 @@ var (
 	// all that are incomplete take too much memory.
 	ErrGroupMemory = errors.New("bus: incomplete groups of subscriptions take too much memory of the publisher")
 
+	// ErrAccountMemory is wrapped in the cause with which a publisher closes the
+	// connection of the subscriber whose account of lost messages is largest, when
+	// those of all subscribers take too much memory.
+	ErrAccountMemory = errors.New("bus: the accounts of what subscribers have lost take too much memory of the publisher")
+
 	// ErrGaveWay is wrapped in the cause with which a connection is closed that has
 	// asked for nothing, when another one wanted its place.
 	ErrGaveWay = errors.New("bus: a connection that asks for nothing gave way to another one")

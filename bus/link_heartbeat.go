@@ -11,6 +11,7 @@ func (p *Publisher) onTick(now time.Time, late time.Duration) {
 	for l := range p.connections {
 		l.tick(now, late)
 	}
+	p.checkAccounts(now)
 }
 
 // admitted begins to exchange signs of life with a subscriber. Loop only.

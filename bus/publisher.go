@@ -63,7 +63,8 @@ type Publisher struct {
 	cutOff  int                       // connections that ended while draining with messages unsent
 	streams atomic.Pointer[[]*stream] // written under mu
 
-	accounts accounts // under mu
+	accounts     accounts  // under mu
+	accountsSeen time.Time // by checkAccounts; loop only
 
 	lossyPinned atomic.Int64 // pages, counted for each lossy lane
 

@@ -496,3 +496,37 @@ func TestTheLimitsOfStrangersAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// A subscriber has as many lanes as a connection can have, on all its connections.
+func TestAnInstanceIsRememberedWithFewLanes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const rounds = 50
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
+		for range 10 {
+			must(t, p.Publish(1, nil))
+		}
+		c := b.crowd(t)
+		list := subscription.AppendPosition(nil, 0, subscription.Position{Tag: 1, Count: 1})
+		for round := range rounds {
+			h := newHand()
+			h.answer = [][]byte{hello(t, subscription.Hello{Instance: "x", MaxMessageBytes: 1 << 30})}
+			ep := c.dial(p, h)
+			for i := range 16 {
+				lane := uint16(16*round + i)
+				send(t, ep, &subscription.Subscribe{ID: uint64(i + 1), Lane: lane, Set: setOf(t, 1)})
+				send(t, ep, &subscription.Missed{Lane: lane, Cause: subscription.CauseConnection, List: list})
+				synctest.Wait()
+			}
+			must(t, ep.Close())
+			synctest.Wait()
+		}
+		gone := p.Stats().Gone
+		if len(gone) != 1 || len(gone[0].Lanes) != 16 {
+			t.Fatalf("got %d subscribers that have gone, with %d lanes, want 1 with 16", len(gone), len(gone[0].Lanes))
+		}
+		if got := p.Stats().Losses.Connection; got != 16*rounds {
+			t.Errorf("got %d messages lost with connections, want %d, those of forgotten lanes too", got, 16*rounds)
+		}
+	})
+}
