@@ -167,6 +167,10 @@ var (
 	// those of all subscribers take too much memory.
 	ErrAccountMemory = errors.New("bus: the accounts of what subscribers have lost take too much memory of the publisher")
 
+	// ErrEntryTooLarge is wrapped in an *EntryLimitError: a set of tags has more ranges
+	// or masks than a directory entry may have.
+	ErrEntryTooLarge = errors.New("bus: directory entry with too many tags")
+
 	// ErrGaveWay is wrapped in the cause with which a connection is closed that has
 	// asked for nothing, when another one wanted its place.
 	ErrGaveWay = errors.New("bus: a connection that asks for nothing gave way to another one")

@@ -206,6 +206,7 @@ func (c PublisherConfig) Validate() error {
 	if c.Tags.IsEmpty() {
 		v.add("Tags is empty: name the tags to publish")
 	}
+	v.entry("Tags", c.Tags)
 	if len(c.Name) > 255 {
 		v.add("Name has %d bytes, want at most 255", len(c.Name))
 	}

@@ -106,6 +106,7 @@ func (c ReceiverConfig) Validate() error {
 	if c.Tags.IsEmpty() {
 		v.add("Tags is empty: name the tags to receive")
 	}
+	v.entry("Tags", c.Tags)
 	if err := c.Subscription.Validate(); err != nil {
 		v = append(v, fmt.Errorf("Subscription: %w", err))
 	}

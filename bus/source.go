@@ -41,10 +41,9 @@ type source struct {
 	origin   origin          // of the messages of a page
 	batches  []*Subscription // that have pending messages of this page
 
-	edition   int                  // of entry
 	ever      tags.Set             // all tags that it has served
 	announced []announcement       // of the tags that it serves
-	rivals    map[*source]*rivalry // publishers that have served tags of this one
+	rivals    map[*source]*rivalry // publishers that serve tags of this one, or have
 }
 
 func newSource(s *Subscriber) *source {

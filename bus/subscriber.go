@@ -54,6 +54,10 @@ type Subscriber struct {
 	deadlines     deadlines
 	choosy        int  // open subscriptions that do not take all publishers of a tag
 	reconsidering bool // reconsider is going to run
+
+	oversized oversized
+	compared  int               // steps of comparisons of publishers in this turn
+	apart     map[pair]struct{} // to be compared in turns of their own
 }
 
 // NewSubscriber opens a subscriber that finds publishers in dir. Close it.
@@ -159,7 +163,11 @@ func (s *Subscriber) onDirectory(e directory.Event) {
 	if s.closed.Load() || e.Kind != directory.Problem && e.Entry.Role != directory.Publisher {
 		return
 	}
+	if s.oversized.refuses(e, func(err error) { s.event(Event{Kind: Problem, Err: err}) }) {
+		return
+	}
 	src := s.sources[e.Entry.Instance]
+	s.compared = 0
 	switch e.Kind {
 	case directory.Appeared, directory.Changed:
 		if src == nil {
@@ -167,6 +175,7 @@ func (s *Subscriber) onDirectory(e directory.Event) {
 			s.sources[e.Entry.Instance] = src
 		}
 		src.take(e.Entry)
+		src.meet()
 		src.consider()
 		for _, r := range src.requests {
 			if r.owed {

@@ -22,8 +22,12 @@ type Budget struct{ work work }
 // NewBudget returns a budget of so many steps.
 func NewBudget(steps int) *Budget { return &Budget{work{steps}} }
 
-// Spent reports whether there is nothing left.
-func (b *Budget) Spent() bool { return b.work.over() }
+// Left returns how many steps are left; negative when the last operation needed more
+// than there were.
+func (b *Budget) Left() int { return b.work.left }
+
+// Add adds steps.
+func (b *Budget) Add(steps int) { b.work.left += steps }
 
 // Without is Set.Without.
 //
