@@ -222,7 +222,7 @@ func (p *Publisher) onControl(l *link, data []byte) {
 	case *subscription.Positions:
 		p.onPositions(l, m)
 	case *subscription.Unsubscribe:
-		if l.incomplete.place != nil {
+		if len(l.incomplete.wishes) > 0 {
 			l.fail(fmt.Errorf("%w: unsubscribes within a group of subscriptions", ErrProtocol))
 			return
 		}
