@@ -33,10 +33,19 @@ func (*EntryLimitError) Unwrap() error { return ErrEntryTooLarge }
 //
 // Errors: *EntryLimitError.
 func checkEntry(set tags.Set) error {
-	if masks := masksOf(set); masks > subscription.MaxMasks || set.Parts() > subscription.MaxParts {
-		return &EntryLimitError{Ranges: set.Parts() - masks, Masks: masks}
+	if limit := beyond(set); limit != nil {
+		return limit
 	}
 	return nil
+}
+
+// beyond returns what is wrong with a set that is too large, or nil.
+func beyond(set tags.Set) *EntryLimitError {
+	masks := masksOf(set)
+	if masks <= subscription.MaxMasks && set.Parts() <= subscription.MaxParts {
+		return nil
+	}
+	return &EntryLimitError{Ranges: set.Parts() - masks, Masks: masks}
 }
 
 func masksOf(set tags.Set) (n int) {
@@ -56,8 +65,8 @@ func (o *oversized) refuses(e directory.Event, report func(error)) bool {
 		delete(*o, e.Entry.Instance)
 		return false
 	}
-	err := checkEntry(e.Entry.Tags)
-	if err == nil {
+	limit := beyond(e.Entry.Tags)
+	if limit == nil {
 		delete(*o, e.Entry.Instance)
 		return false
 	}
@@ -66,7 +75,6 @@ func (o *oversized) refuses(e directory.Event, report func(error)) bool {
 			*o = make(oversized)
 		}
 		(*o)[e.Entry.Instance] = struct{}{}
-		limit := err.(*EntryLimitError)
 		limit.Instance, limit.Name = e.Entry.Instance, e.Entry.Name
 		report(limit)
 	}

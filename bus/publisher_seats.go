@@ -8,9 +8,10 @@ import (
 	"tagbus/netio"
 )
 
-// maxGuests bounds the connections that are not subscribers: those that have not said
-// hello, and those that have yet to read why they are refused.
-const maxGuests = 1024
+// minGuests is how many connections that are not subscribers there may be at least:
+// those that have not said hello, and those that have yet to read why they are refused.
+// There may be as many as subscribers, which all come at once when a publisher starts.
+const minGuests = 1024
 
 // seats decide who may be a subscriber when many want to. A stranger can open any
 // number of connections; so the oldest ones that ask for nothing give way, and one
@@ -35,14 +36,15 @@ func (l *link) host() netip.Addr { return l.ep.Remote().Addr().Unmap() }
 func (p *Publisher) greet(l *link) {
 	s := &p.seats
 	l.seat.guest = s.guests.PushBack(l)
-	if s.guests.Len() <= maxGuests {
+	most := max(minGuests, p.cfg.MaxSubscribers)
+	if s.guests.Len() <= most {
 		return
 	}
 	oldest := s.guests.Front().Value.(*link)
 	p.stand(oldest)
 	p.hello.remove(oldest.ep)
 	if oldest.state == linkHello {
-		p.event(Event{Kind: Refused, Peer: oldest.peer, Err: fmt.Errorf("%w: %d have not said hello", ErrGaveWay, maxGuests)})
+		p.event(Event{Kind: Refused, Peer: oldest.peer, Err: fmt.Errorf("%w: %d have not said hello", ErrGaveWay, most)})
 	}
 	_ = oldest.ep.Close()
 }

@@ -9,13 +9,18 @@ import (
 // they are, or have yet to read why they are refused, the oldest one gives way.
 func (r *Receiver) greet(g *guest) {
 	g.place = r.guests.PushBack(g)
-	if r.guests.Len() <= maxGuests {
+	most := max(minGuests, r.cfg.MaxSenders)
+	if r.guests.Len() <= most {
 		return
 	}
 	oldest := r.guests.Front().Value.(*guest)
 	r.stand(oldest)
 	r.hello.remove(oldest.ep)
-	r.drop(oldest, fmt.Errorf("%w: %d have not said hello", ErrGaveWay, maxGuests))
+	if oldest.leaving {
+		_ = oldest.ep.Close() // it was told why, and did not read it
+		return
+	}
+	r.drop(oldest, fmt.Errorf("%w: %d have not said hello", ErrGaveWay, most))
 }
 
 // stand takes a connection off the list of guests.

@@ -169,7 +169,7 @@ func TestWhoComesBackToAFullPublisherTakesItsOldPlace(t *testing.T) {
 func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), HelloTimeout: time.Hour})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), HelloTimeout: time.Hour, MaxSubscribers: 8})
 		c := b.crowd(t)
 		for range 1200 {
 			c.dial(p, newHand())
