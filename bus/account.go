@@ -29,6 +29,7 @@ type account struct {
 // laneAccount is the account of one lane.
 type laneAccount struct {
 	policy Policy
+	begun  uint64 // its number among all lanes
 
 	mu          sync.Mutex // taken last
 	byTag       map[tags.Tag]*lossCounts
@@ -62,16 +63,11 @@ func (a *laneAccount) addTotal(to *losses, tag tags.Tag) {
 	}
 }
 
-// Bounds of what is remembered of subscribers that have gone.
-const (
-	maxGone     = 256
-	maxGoneTags = 1 << 18 // entries of laneAccount.byTag, about 100 bytes each
-)
-
 // accounts are those of all subscribers. Guarded by Publisher.mu.
 type accounts struct {
 	byInstance map[string]*account
 	forgotten  lossCounts
+	begun      uint64 // lanes so far
 }
 
 // of returns the account of a link's lane, which it makes if there is none.
@@ -87,7 +83,9 @@ func (s *accounts) of(l *link, number uint16, policy Policy) *laneAccount {
 	a.peer, a.link = l.peer, l
 	n := a.lanes[number]
 	if n == nil {
-		n = &laneAccount{policy: policy, byTag: make(map[tags.Tag]*lossCounts)}
+		s.makeRoom(a, l)
+		s.begun++
+		n = &laneAccount{policy: policy, begun: s.begun, byTag: make(map[tags.Tag]*lossCounts)}
 		a.lanes[number] = n
 	}
 	n.mu.Lock()
@@ -140,18 +138,8 @@ func (s *accounts) trim() {
 	for len(gone) > maxGone || len(gone) > 1 && entries > maxGoneTags {
 		a := gone[0]
 		gone, entries = gone[1:], entries-a.entries()
-		delete(s.byInstance, a.peer.Instance)
-		for _, n := range a.lanes {
-			s.forgotten.add(&n.total)
-		}
+		s.forget(a)
 	}
-}
-
-func (a *account) entries() (n int) {
-	for _, lane := range a.lanes {
-		n += len(lane.byTag)
-	}
-	return n
 }
 
 // states returns the accounts of those that have gone, and the sum of all.

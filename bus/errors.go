@@ -149,6 +149,41 @@ var (
 	// ErrHelloTimeout is the cause with which a connection is closed whose
 	// peer did not say hello in time.
 	ErrHelloTimeout = errors.New("bus: peer did not say hello in time")
+
+	// ErrNoSubscription is the cause with which a publisher closes a connection that
+	// has had no subscription for PublisherConfig.SubscribeTimeout.
+	ErrNoSubscription = errors.New("bus: peer has asked for nothing in time")
+
+	// ErrGroupTimeout is the cause with which a publisher closes a connection when a
+	// group of subscriptions has not come whole within
+	// PublisherConfig.SubscribeTimeout.
+	ErrGroupTimeout = errors.New("bus: the rest of a group of subscriptions did not come in time")
+
+	// ErrGroupMemory is wrapped in the cause with which a publisher closes the
+	// connection whose group of subscriptions has been incomplete for longest, when
+	// all that are incomplete take too much memory.
+	ErrGroupMemory = errors.New("bus: incomplete groups of subscriptions take too much memory of the publisher")
+
+	// ErrAccountMemory is wrapped in the cause with which a publisher closes the
+	// connection of the subscriber whose account of lost messages is largest, when
+	// those of all subscribers take too much memory.
+	ErrAccountMemory = errors.New("bus: the accounts of what subscribers have lost take too much memory of the publisher")
+
+	// ErrEntryTooLarge is wrapped in an *EntryLimitError: a set of tags has more ranges
+	// or masks than a directory entry may have.
+	ErrEntryTooLarge = errors.New("bus: directory entry with too many tags")
+
+	// ErrGaveWay is wrapped in the cause with which a connection is closed that has
+	// asked for nothing, when another one wanted its place.
+	ErrGaveWay = errors.New("bus: a connection that asks for nothing gave way to another one")
+
+	// ErrTooManySubscribers is wrapped in the cause of a refusal by a publisher that
+	// has as many subscribers as it allows, in all or of one address.
+	ErrTooManySubscribers = errors.New("bus: publisher has too many subscribers")
+
+	// ErrTooManySenders is wrapped in the cause of a refusal by a receiver that has as
+	// many senders as it allows, in all or of one address.
+	ErrTooManySenders = errors.New("bus: receiver has too many senders")
 )
 
 // PublishError says which message was not published or sent, and why.

@@ -39,8 +39,10 @@ type heartbeat struct {
 	patience time.Duration // after which a stall is reported
 	timer    netio.Timer
 	tick     func(now time.Time, late time.Duration)
-	period   time.Duration // of the timer
+	period   time.Duration // between ticks
 	usual    time.Duration // period, unless a subscriber's limit asks for a shorter one
+	wanted   time.Duration // by what this tick has found so far
+	armed    time.Duration // period of the timer; another one than period if it runs once only
 	due      time.Time     // of the next tick
 	users    int           // connections
 }
@@ -67,13 +69,30 @@ func (h *heartbeat) start(loop netio.Loop, interval, timeout time.Duration, tick
 	return err
 }
 
-// quicken makes the ticks frequent enough for a limit; 0 is none.
+// quicken makes the ticks frequent enough for a limit; 0 is none. The next tick
+// comes at its time or earlier: limits that shrink do not keep it away.
 func (h *heartbeat) quicken(limit time.Duration) error {
 	if limit <= 0 || h.period <= tickFor(limit) {
 		return nil
 	}
 	h.period = tickFor(limit)
-	return h.restart()
+	if h.users == 0 {
+		return nil
+	}
+	due := time.Now().Add(h.period)
+	if !due.Before(h.due) {
+		return nil // ring arms the timer anew
+	}
+	h.due, h.armed = due, h.period
+	return h.timer.Start(h.period)
+}
+
+// need is called in a tick for each limit that there still is. What no limit
+// needs any more ends with the tick.
+func (h *heartbeat) need(limit time.Duration) {
+	if limit > 0 {
+		h.wanted = min(h.wanted, tickFor(limit))
+	}
 }
 
 func tickFor(limit time.Duration) time.Duration { return max(limit/ticksPerInterval, minTick) }
@@ -98,7 +117,7 @@ func (h *heartbeat) restart() error {
 	if h.users == 0 {
 		return nil
 	}
-	h.due = time.Now().Add(h.period)
+	h.due, h.armed = time.Now().Add(h.period), h.period
 	return h.timer.Start(h.period)
 }
 
@@ -111,8 +130,19 @@ func (h *heartbeat) ring() {
 	if late < h.period/2 {
 		late = 0 // timers are not exact
 	}
-	h.due = now.Add(h.period)
+	h.due = now.Add(h.armed)
+	h.wanted = h.usual
 	h.tick(now, late)
+	if h.users == 0 {
+		return
+	}
+	h.period = h.wanted
+	if h.armed == h.period {
+		return
+	}
+	if err := h.restart(); err != nil {
+		h.period = h.armed // the timer goes on as it is
+	}
 }
 
 // slack is how much a timer may be off and still count as in time.

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -167,6 +168,7 @@ func (n *lane) told(queue *ring[item], id uint64, j joined) {
 			n.link.sendIn(queue, n, &subscription.Lost{Lane: n.number, Cause: cause, List: list, Total: true})
 		}
 	})
+	slices.SortFunc(j.positions, comparePositions)
 	for list := range positionLists(j.positions) {
 		n.link.sendIn(queue, n, &subscription.Positions{ID: id, List: list})
 	}

@@ -50,12 +50,8 @@ type link struct {
 	unrouting  bool // being taken out of the routes, for good
 	unrouted   bool
 	afterwards []func() // when it is
-	partID     uint64
-	part       []byte // parts of a subscription's set received so far
-	standing   standing
-	group      []wish           // subscriptions that wait for the rest of their group
-	groupParts int              // of its sets
-	groupStand int              // positions in it
+	incomplete incoming
+	seat       seat
 	subs       map[uint64]*lane // by the id of the subscription
 }
 

@@ -11,7 +11,7 @@ func (g *subscribing) enter(budget int) (steps int, done bool) {
 	if g.at == 0 {
 		for _, e := range g.lanes {
 			e.begin()
-			g.p.settle(e.lane)
+			g.p.endTransit(e.lane)
 		}
 	}
 	return g.each(budget, func(w *wish) int {
@@ -92,6 +92,7 @@ func (g *subscribing) forget(budget int) (steps int, done bool) {
 
 // join is step 4. mu is held.
 func (g *subscribing) join(budget int) (steps int, done bool) {
+	defer g.tell()
 	return g.eachLane(budget, func(e *entering, budget int) (int, bool) {
 		if !e.begun {
 			e.begun, e.walk = true, g.p.newWalk(e.comes...)
@@ -104,13 +105,20 @@ func (g *subscribing) join(budget int) (steps int, done bool) {
 			}
 			return steps, false
 		}
-		j, steps, done := g.p.moveTo(&e.walk, e.lane, e.replay, budget)
-		e.lane.told(g.queue(e.lane), e.id, j)
+		steps, done := g.p.moveTo(&e.walk, e.lane, e.replay, &e.joined, budget)
 		if e.replay != nil {
 			steps += int(e.replay.copied()) + steps*e.replay.claims.steps()
 		}
 		return steps, done
 	})
+}
+
+// tell tells the subscriber where the tags stand that have moved.
+func (g *subscribing) tell() {
+	for _, e := range g.lanes {
+		e.lane.told(g.queue(e.lane), e.id, e.joined)
+		e.joined = joined{}
+	}
 }
 
 // measure looks at what is to be replayed of the next tags.
@@ -162,6 +170,9 @@ func (g *subscribing) uncork(int) (steps int, done bool) {
 
 // report is the last part of step 5.
 func (g *subscribing) report(budget int) (steps int, done bool) {
+	if g.at == 0 {
+		g.p.settle(g.l)
+	}
 	return g.each(budget, func(w *wish) int {
 		kind := Subscribed
 		if w.err != nil {

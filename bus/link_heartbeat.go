@@ -11,6 +11,7 @@ func (p *Publisher) onTick(now time.Time, late time.Duration) {
 	for l := range p.connections {
 		l.tick(now, late)
 	}
+	p.checkAccounts(now)
 }
 
 // admitted begins to exchange signs of life with a subscriber. Loop only.
@@ -72,6 +73,7 @@ func (l *link) patience(now time.Time, moved bool) {
 	for _, n := range l.lanes {
 		stuck := now.Sub(n.stuck)
 		limit := n.maxStall()
+		h.need(limit)
 		switch {
 		case limit > 0 && h.over(stuck, limit):
 			p.stalled.Add(1)

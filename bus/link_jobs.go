@@ -43,8 +43,11 @@ func (l *link) begin(job linkJob) {
 // serveBusy is the chore that does the jobs of links.
 func (p *Publisher) serveBusy(budget int) (steps int, done bool) {
 	for p.busy.len() > 0 && steps < budget {
-		l := p.busy.pop()
-		steps += l.serve(min(budget-steps, sliceSteps/turnsPerSlice+1))
+		l, most := p.busy.pop(), budget-steps
+		if p.busy.len() > 0 {
+			most = min(most, sliceSteps/turnsPerSlice+1)
+		}
+		steps += l.serve(most)
 		if l.jobs.len() > 0 {
 			p.busy.push(l)
 		} else if l.working {

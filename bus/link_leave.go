@@ -75,7 +75,7 @@ func (p *Publisher) unwant(l *link) []walk {
 		if l.torn {
 			w = walk{p: p, all: true}
 		}
-		p.settle(n)
+		p.endTransit(n)
 		walks = append(walks, w)
 	}
 	return walks

@@ -14,8 +14,8 @@ import (
 //
 // The steps, each in as many slices as it takes:
 //
-//  1. change: what subscriptions that change keep stays in the table; a tag that
-//     becomes known now is routed by that.
+//  1. read, change: what subscriptions that change keep stays in the table; a tag
+//     that becomes known now is routed by that.
 //  2. leave: the tags that they give up move. Their last pages stand before the
 //     acknowledgement.
 //  3. enter: the lanes are corked, and the new sets are in the table.
@@ -46,6 +46,7 @@ type entering struct {
 	walk        walk       // of the step of now
 	begun       bool       // the walk
 	planned     bool       // the replay
+	joined      joined     // not told
 }
 
 // change is a subscription whose set has become another.
@@ -54,7 +55,7 @@ type change struct{ before, after tags.Set }
 // subscribe begins to make the subscriptions of a group active. Loop only.
 func (l *link) subscribe(group []wish) {
 	g := &subscribing{p: l.pub, l: l, group: group, first: len(l.lanes) == 0}
-	g.steps = []chore{g.change, g.leave, g.enter, g.forget, g.join, g.answer, g.uncork, g.report}
+	g.steps = []chore{g.read, g.change, g.leave, g.enter, g.forget, g.join, g.answer, g.uncork, g.report}
 	l.begin(linkJob{run: g.run, abort: g.abort})
 }
 
@@ -91,13 +92,13 @@ func (g *subscribing) abort() {
 	g.p.mu.Lock()
 	defer g.p.mu.Unlock()
 	for _, e := range g.lanes {
-		g.p.settle(e.lane)
+		g.p.endTransit(e.lane)
 		e.replay.abandon()
 	}
 }
 
-// settle ends the transit of a lane. mu is held.
-func (p *Publisher) settle(n *lane) {
+// endTransit ends the transit of a lane. mu is held.
+func (p *Publisher) endTransit(n *lane) {
 	n.transit = nil
 	delete(p.changing, n)
 }
@@ -138,13 +139,31 @@ func (g *subscribing) of(n *lane) *entering {
 	return e
 }
 
-// change is step 1. mu is held.
-func (g *subscribing) change(budget int) (steps int, done bool) {
+// read is the first part of step 1: where the subscriber says that it stands.
+func (g *subscribing) read(budget int) (steps int, done bool) {
 	if g.at == 0 {
 		if g.fault = checkRepeated(g.group); g.fault != nil {
 			return 0, true
 		}
 	}
+	for ; g.at < len(g.group) && steps < budget; g.at++ {
+		w := &g.group[g.at]
+		for before := 0; len(w.standing.lists) > 0; before = len(w.stands) {
+			if steps >= budget {
+				return steps, false
+			}
+			if w.stands, g.fault = w.standing.decode(w.stands); g.fault != nil {
+				return steps, true
+			}
+			steps += 1 + (len(w.stands)-before)/2
+		}
+		steps++
+	}
+	return steps, g.at == len(g.group)
+}
+
+// change is the second part of step 1. mu is held.
+func (g *subscribing) change(budget int) (steps int, done bool) {
 	return g.each(budget, func(w *wish) int {
 		n := g.l.subs[w.request.ID]
 		if n == nil {
@@ -250,13 +269,6 @@ func (e *entering) room(p *Publisher, parts, masks int) error {
 func (e *entering) reserve(w *wish, kept tags.Set) {
 	w.parts, w.masks = w.set.Parts()-kept.Parts(), masksOf(w.set)-masksOf(kept)
 	e.parts, e.masks = e.parts+w.parts, e.masks+w.masks
-}
-
-func masksOf(set tags.Set) (n int) {
-	for range set.Masks() {
-		n++
-	}
-	return n
 }
 
 // leave is step 2. mu is held.

@@ -70,7 +70,8 @@ type Publisher struct {
 	locked   []*stream          // by lockAll
 	locking  uint64             // rounds of lockAll
 
-	accounts accounts // under mu
+	accounts     accounts  // under mu
+	accountsSeen time.Time // by checkAccounts; loop only
 
 	lossyPinned atomic.Int64 // pages, counted for each lossy lane
 
@@ -105,6 +106,9 @@ type Publisher struct {
 
 	sender      *Sender            // whose part this is, or nil
 	hello       helloDeadlines     // loop only
+	asking      helloDeadlines     // of connections without subscription, or with half a group; loop only
+	groups      groups             // loop only
+	seats       seats              // loop only
 	heart       heartbeat          // loop only
 	connections map[*link]struct{} // loop only; all, also those that are not admitted
 	drained     chan struct{}      // closed when the last subscriber has left after Drain
@@ -205,6 +209,9 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 		return err
 	}
 	if err = p.heart.start(p.loop, p.cfg.HeartbeatInterval, p.cfg.HeartbeatTimeout, p.onTick); err != nil {
+		return err
+	}
+	if err = p.asking.start(p.loop, p.cfg.SubscribeTimeout, p.askingExpired); err != nil {
 		return err
 	}
 	return p.hello.start(p.loop, p.cfg.HelloTimeout, p.helloExpired)

@@ -14,15 +14,16 @@ import (
 const (
 	// DefaultPageBytes is two full TCP segments on the loopback device: a page
 	// just above a segment travels as a large and a tiny packet.
-	DefaultPageBytes       = 2 * 65450
-	DefaultQueueBytes      = 4 << 20
-	DefaultPoolBytes       = 64 << 20
-	DefaultMaxMessageBytes = 1 << 20
-	DefaultFlushInterval   = time.Millisecond
-	DefaultHelloTimeout    = 5 * time.Second
-	DefaultMaxStreams      = 64
-	DefaultMaxSubscribers  = 4096
-	DefaultCacheBytes      = 64 << 20
+	DefaultPageBytes        = 2 * 65450
+	DefaultQueueBytes       = 4 << 20
+	DefaultPoolBytes        = 64 << 20
+	DefaultMaxMessageBytes  = 1 << 20
+	DefaultFlushInterval    = time.Millisecond
+	DefaultHelloTimeout     = 5 * time.Second
+	DefaultSubscribeTimeout = 10 * time.Second
+	DefaultMaxStreams       = 64
+	DefaultMaxSubscribers   = 4096
+	DefaultCacheBytes       = 64 << 20
 )
 
 // FlushImmediately is the PublisherConfig.FlushInterval that sends a page as
@@ -36,14 +37,12 @@ const (
 	maxPageBytes       = 16 << 20
 	maxMessageBytes    = 1<<30 - 1 - pageHeaderBytes - maxRecordOverhead
 	maxControlQueue    = 4 << 20 // bytes of answers queued for one subscriber
-	maxSubscribeBytes  = 4 << 20 // bytes of one subscription's set
 	maxCacheMessages   = 1 << 20
 	minCacheBytes      = 4096
 	maxCacheBytes      = (1<<32 - 2) * cacheBlockBytes
 	controlBuffers     = 8
 	maxInFlight        = 64 // pages and control messages given to the endpoint
 	maxLanes           = 16
-	maxGroup           = 1 << 16 // subscriptions that are made active together
 	maxRemovedTags     = 1 << 20 // that a publisher remembers
 	maxInFlightPages   = 4       // of which full pages: more only leaves the cache
 	smallestMaxMessage = subscription.MaxControlBytes
@@ -103,8 +102,14 @@ type PublisherConfig struct {
 	MaxStreams int
 
 	// MaxSubscribers is the number of connections above which new ones are
-	// refused. Default 4096.
+	// refused, unless one that has no subscription gives way: of the address with
+	// most of these, the oldest. Default 4096.
 	MaxSubscribers int
+
+	// MaxSubscribersPerHost is how many of them may come from one address, so that
+	// one host cannot take all places. It does not bind loopback addresses. Default:
+	// three quarters of MaxSubscribers.
+	MaxSubscribersPerHost int
 
 	// Policies are the kinds of policies that subscribers may choose. Others
 	// are refused. Default: all.
@@ -145,6 +150,13 @@ type PublisherConfig struct {
 	// wants. Default 5 s.
 	HelloTimeout time.Duration
 
+	// SubscribeTimeout is how long a connection may have no subscription: from its
+	// hello until its first one has come whole, and from the end of its last one. It
+	// is also how long the parts of a group of subscriptions may take to come.
+	// Subscribers of this package leave by themselves. It is counted in quarters,
+	// and up to one more. Default 10 s.
+	SubscribeTimeout time.Duration
+
 	// OnReady is called on the loop after ErrNoResources, when there is room
 	// again: a quarter of a queue that was full, or memory of the pool.
 	// Publishing may succeed again, though another tag's subscriber may have been
@@ -166,7 +178,9 @@ func (c PublisherConfig) withDefaults() PublisherConfig {
 	setDefault(&c.FlushInterval, DefaultFlushInterval)
 	setDefault(&c.MaxStreams, DefaultMaxStreams)
 	setDefault(&c.MaxSubscribers, DefaultMaxSubscribers)
+	setDefault(&c.MaxSubscribersPerHost, max(1, c.MaxSubscribers-c.MaxSubscribers/4))
 	setDefault(&c.HelloTimeout, DefaultHelloTimeout)
+	setDefault(&c.SubscribeTimeout, DefaultSubscribeTimeout)
 	setHeartbeat(&c.HeartbeatInterval, &c.HeartbeatTimeout)
 	if c.CacheMessages != 0 {
 		setDefault(&c.CacheBytes, DefaultCacheBytes)
@@ -192,6 +206,7 @@ func (c PublisherConfig) Validate() error {
 	if c.Tags.IsEmpty() {
 		v.add("Tags is empty: name the tags to publish")
 	}
+	v.entry("Tags", c.Tags)
 	if len(c.Name) > 255 {
 		v.add("Name has %d bytes, want at most 255", len(c.Name))
 	}
@@ -199,6 +214,7 @@ func (c PublisherConfig) Validate() error {
 	v.within("MaxMessageBytes", c.MaxMessageBytes, 1, maxMessageBytes)
 	v.within("MaxStreams", c.MaxStreams, 1, 1<<16)
 	v.within("MaxSubscribers", c.MaxSubscribers, 1, 1<<20)
+	v.within("MaxSubscribersPerHost", c.MaxSubscribersPerHost, 1, 1<<20)
 	v.within("CacheMessages", c.CacheMessages, 0, maxCacheMessages)
 	switch {
 	case c.CacheMessages != 0:
@@ -216,6 +232,9 @@ func (c PublisherConfig) Validate() error {
 	}
 	if c.HelloTimeout < 0 {
 		v.add("HelloTimeout is %v, want a positive duration", c.HelloTimeout)
+	}
+	if c.SubscribeTimeout < 0 {
+		v.add("SubscribeTimeout is %v, want a positive duration", c.SubscribeTimeout)
 	}
 	v.heartbeat(c.HeartbeatInterval, c.HeartbeatTimeout)
 	if c.MaxStall != 0 && c.MaxStall < time.Millisecond {

@@ -26,6 +26,7 @@ func (p *Publisher) close() error {
 		errs = append(errs, p.tellTimer.Close())
 	}
 	p.hello.close()
+	p.asking.close()
 	p.heart.close()
 	if p.backend != nil {
 		if p.loop.OnLoop() || !p.loop.Post(p.abortJobs) {

@@ -22,6 +22,7 @@ func (p publisherHandler) OnConnectionEstablished(ep netio.Endpoint) {
 	if err := p.hello.add(ep); err != nil {
 		l.fail(err)
 	}
+	p.greet(l)
 }
 
 // newLink takes over a connection.
@@ -56,6 +57,9 @@ func (p publisherHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, c
 // closed cleans up after a connection, and then calls after.
 func (p *Publisher) closed(l *link, cause error, after func()) {
 	p.hello.remove(l.ep)
+	p.asking.remove(l.ep)
+	p.dropGroup(l)
+	p.stand(l)
 	delete(p.connections, l)
 	p.heart.leave()
 	l.kill()
@@ -151,6 +155,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 	l.begin(linkJob{run: p.superseding(l, func() {
 		l.sendControl(&l.control, item{control: answer})
 		l.admitted(h.BeatMillis)
+		p.seated(l)
 		p.event(Event{Kind: Connected, Peer: l.peer})
 	}), abort: func() {}})
 }
@@ -177,8 +182,8 @@ func (p *Publisher) admit(l *link, h subscription.Hello) error {
 	if p.state != publisherOpen {
 		return ErrClosed
 	}
-	if len(p.links) >= p.cfg.MaxSubscribers {
-		return fmt.Errorf("bus: publisher has %d subscribers, the most it allows: raise PublisherConfig.MaxSubscribers", len(p.links))
+	if err := p.makeRoom(l, h.Instance); err != nil {
+		return err
 	}
 	p.links[l] = struct{}{}
 	return nil
@@ -192,6 +197,7 @@ func (p *Publisher) forget(l *link, dropped uint64) {
 		return
 	}
 	delete(p.links, l)
+	p.vacate(l)
 	p.accounts.leave(l)
 	for _, n := range l.lanes {
 		delete(p.lanes, n.id)
@@ -215,15 +221,14 @@ func (p *Publisher) onControl(l *link, data []byte) {
 	case *subscription.Subscribe:
 		p.onSubscribe(l, m)
 	case *subscription.Positions:
-		if err := l.standing.add(m, p.controlLimit()); err != nil {
-			l.fail(err)
-		}
+		p.onPositions(l, m)
 	case *subscription.Unsubscribe:
-		if len(l.group) > 0 {
+		if len(l.incomplete.wishes) > 0 {
 			l.fail(fmt.Errorf("%w: unsubscribes within a group of subscriptions", ErrProtocol))
 			return
 		}
 		l.unsubscribe(m.ID)
+		p.settle(l)
 	case *subscription.Missed:
 		p.onMissed(l, m)
 	case *subscription.Beat: // that something came is noted already

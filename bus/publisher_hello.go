@@ -35,7 +35,18 @@ func (h *helloDeadlines) add(ep netio.Endpoint) error {
 	return h.timer.Start(max(time.Millisecond, h.timeout/helloTicks))
 }
 
+// await is add, unless ep is waited for already: its patience does not begin again.
+// What cannot be waited for is not.
+func (h *helloDeadlines) await(ep netio.Endpoint) {
+	if _, already := h.waiting[ep]; !already {
+		_ = h.add(ep) // only the end of the loop refuses a timer
+	}
+}
+
 func (h *helloDeadlines) remove(ep netio.Endpoint) {
+	if _, known := h.waiting[ep]; !known {
+		return
+	}
 	delete(h.waiting, ep)
 	if len(h.waiting) == 0 {
 		h.timer.Stop()

@@ -24,8 +24,8 @@ func (p *Publisher) Tags() tags.Set {
 // subscribe, which WaitSubscribers waits for. A tag that was served before
 // and then removed goes on at its old position.
 //
-//   - Errors: ErrTooManyTags, the directory's, and ErrClosed: nothing has been
-//     added.
+//   - Errors: ErrTooManyTags, ErrEntryTooLarge, the directory's, and ErrClosed:
+//     nothing has been added.
 //   - Threads: any. Blocks: for the directory's storage.
 func (p *Publisher) AddTags(set tags.Set) error {
 	p.announcing.Lock()
@@ -35,6 +35,9 @@ func (p *Publisher) AddTags(set tags.Set) error {
 	p.mu.Unlock()
 	if known >= maxRemovedTags {
 		return fmt.Errorf("%w: %d, limit %d", ErrTooManyTags, known, maxRemovedTags)
+	}
+	if err := checkEntry(served.Union(set)); err != nil {
+		return fmt.Errorf("bus: add tags %s: %w", shortSet(set), err)
 	}
 	if err := p.announce(served.Union(set), time.Now()); err != nil {
 		if !errors.Is(err, ErrClosed) {
@@ -58,13 +61,16 @@ func (p *Publisher) AddTags(set tags.Set) error {
 // knows whether it has all. Nothing of them is kept in the cache. The
 // subscriptions stay: should AddTags bring a tag back, its messages go on.
 //
-//   - Errors: tags.ErrTooComplex, wrapped: nothing has been removed. The
-//     directory's, which may still name the tags, and ErrClosed.
+//   - Errors: tags.ErrTooComplex or ErrEntryTooLarge, wrapped: nothing has been
+//     removed. The directory's, which may still name the tags, and ErrClosed.
 //   - Threads: any. Blocks: for the directory's storage.
 func (p *Publisher) RemoveTags(set tags.Set) error {
 	p.announcing.Lock()
 	defer p.announcing.Unlock()
 	left, err := p.Tags().Without(set)
+	if err == nil {
+		err = checkEntry(left)
+	}
 	if err != nil {
 		return fmt.Errorf("bus: remove tags %s: %w", shortSet(set), err)
 	}
@@ -148,9 +154,11 @@ func (p *Publisher) eachKnown(set tags.Set, removed bool, sealed func(*stream), 
 	p.mu.Unlock()
 	for done := false; !done; {
 		p.mu.Lock()
-		_, done = p.eachLocked(&w, sliceSteps, func(e *tagEntry[tagState]) bool {
-			return e.value.removed == removed && set.Contains(e.tag) // removed is written under mu only
-		}, sealed, f)
+		for steps, n := 0, 0; steps < sliceSteps && !done; steps += n {
+			n, done = p.eachLocked(&w, sliceSteps-steps, func(e *tagEntry[tagState]) bool {
+				return e.value.removed == removed && set.Contains(e.tag) // removed is written under mu only
+			}, sealed, f)
+		}
 		after()
 		p.mu.Unlock()
 	}

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ type Receiver struct {
 
 	// Loop only.
 	hello   helloDeadlines
+	guests  list.List     // of *guest, the oldest first
 	left    chan struct{} // closed when the last sender has gone after Drain
 	leaving bool          // left waits for that
 	cutOff  int           // connections that ended meanwhile, and not in order; written before left is closed

@@ -53,9 +53,15 @@ type ReceiverConfig struct {
 	// SubscriberConfig. Default 64 MiB.
 	RetainBytes int
 
-	// MaxSenders is the number of connections above which new ones are refused.
-	// Default 4096.
+	// MaxSenders is the number of connections above which new ones are refused,
+	// unless one that has sent nothing gives way: of the address with most of these,
+	// the oldest. Default 4096.
 	MaxSenders int
+
+	// MaxSendersPerHost is how many of them may come from one address, so that one
+	// host cannot take all places. It does not bind loopback addresses. Default:
+	// three quarters of MaxSenders.
+	MaxSendersPerHost int
 
 	// SenderAbsence is how long a sender whose connection was lost may take to
 	// come back before a Vanished event says that it is gone for good. Default
@@ -78,6 +84,7 @@ type ReceiverConfig struct {
 func (c ReceiverConfig) withDefaults() ReceiverConfig {
 	setDefault(&c.Listen, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0))
 	setDefault(&c.MaxSenders, DefaultMaxSenders)
+	setDefault(&c.MaxSendersPerHost, max(1, c.MaxSenders-c.MaxSenders/4))
 	setDefault(&c.SenderAbsence, DefaultSenderAbsence)
 	return c
 }
@@ -99,6 +106,7 @@ func (c ReceiverConfig) Validate() error {
 	if c.Tags.IsEmpty() {
 		v.add("Tags is empty: name the tags to receive")
 	}
+	v.entry("Tags", c.Tags)
 	if err := c.Subscription.Validate(); err != nil {
 		v = append(v, fmt.Errorf("Subscription: %w", err))
 	}
@@ -112,6 +120,7 @@ func (c ReceiverConfig) Validate() error {
 		v.within("MaxMessageBytes", c.MaxMessageBytes, smallestMaxMessage, directory.MaxSizeBytes)
 	}
 	v.within("MaxSenders", c.MaxSenders, 1, 1<<20)
+	v.within("MaxSendersPerHost", c.MaxSendersPerHost, 1, 1<<20)
 	if c.SenderAbsence < 0 {
 		v.add("SenderAbsence is %v, want a positive duration", c.SenderAbsence)
 	}

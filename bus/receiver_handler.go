@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"container/list"
 	"errors"
 	"fmt"
 
@@ -21,6 +22,7 @@ type guest struct {
 	ep      netio.Endpoint
 	peer    *Peer
 	leaving bool // a last message is on its way
+	place   *list.Element
 }
 
 // OnConnectionEstablished implements netio.Handler.
@@ -30,12 +32,14 @@ func (h receiverHandler) OnConnectionEstablished(ep netio.Endpoint) {
 	if err := h.r.hello.add(ep); err != nil {
 		h.r.drop(g, err)
 	}
+	h.r.greet(g)
 }
 
 // OnConnectionClosed implements netio.Handler.
 func (h receiverHandler) OnConnectionClosed(ep netio.Endpoint, keys []netio.Key, cause error) {
-	if _, ok := ep.Context().(*guest); ok {
+	if g, ok := ep.Context().(*guest); ok {
 		h.r.hello.remove(ep)
+		h.r.stand(g)
 		return
 	}
 	if src := ep.Context().(*source); h.r.leaving && !src.leaving {
@@ -88,18 +92,19 @@ func (r *Receiver) onHello(g *guest, data []byte) {
 	}
 	g.peer = peerOf(h, g.ep)
 	if err == nil {
-		err = r.admit(h)
+		err = r.admit(g, h)
 	}
 	if err != nil {
 		refused, refusedErr := subscription.Append(nil, refusal(0, err))
 		r.leave(g, refused, errors.Join(err, refusedErr))
 		return
 	}
+	r.stand(g)
 	r.sub.accept(g.ep, h)
 }
 
 // admit says why a peer may not send.
-func (r *Receiver) admit(h subscription.Hello) error {
+func (r *Receiver) admit(g *guest, h subscription.Hello) error {
 	src := r.sub.sources[h.Instance]
 	switch {
 	case h.Role != subscription.RoleSender:
@@ -115,10 +120,8 @@ func (r *Receiver) admit(h subscription.Hello) error {
 		// here too, its next try is welcome.
 		src.fail(ErrReplaced)
 		return ErrReplaced
-	case int(r.sub.counters.publishers.Load()) >= r.cfg.MaxSenders:
-		return fmt.Errorf("bus: receiver has %d senders, the most it allows: raise ReceiverConfig.MaxSenders", r.cfg.MaxSenders)
 	}
-	return nil
+	return r.makeRoom(g.ep.Remote().Addr().Unmap())
 }
 
 // leave closes a connection when a last message is sent.

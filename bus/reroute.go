@@ -34,8 +34,8 @@ func (p *Publisher) moveOff(w *walk, n *lane, budget int) (steps int, done bool)
 	return steps, done
 }
 
-// joined is where tags that a lane newly wants stand, ascending, and what is known
-// to be lost of them.
+// joined is where tags that a lane newly wants stand, and what is known to be lost of
+// them.
 type joined struct {
 	positions []subscription.Position
 	totals    losses
@@ -43,16 +43,15 @@ type joined struct {
 
 // moveTo gives lane n, which is corked, the next tags of a walk that it wants and has
 // not. What is replayed of these, if replayed is not nil, and what was lost of them
-// is taken at the moment of the move: before more can be lost. mu is held.
-func (p *Publisher) moveTo(w *walk, n *lane, replayed *replay, budget int) (j joined, steps int, done bool) {
-	steps, done = p.shift(w, n, true, budget, func(x *shift) {
+// is taken at the moment of the move: before more can be lost. It is added to j,
+// which is to be told before mu, which is held, is given up.
+func (p *Publisher) moveTo(w *walk, n *lane, replayed *replay, j *joined, budget int) (steps int, done bool) {
+	return p.shift(w, n, true, budget, func(x *shift) {
 		if x.entry.value.count > 0 {
 			j.positions = append(j.positions, replayed.take(x.entry))
 		}
 		n.account.addTotal(&j.totals, x.entry.tag)
 	})
-	slices.SortFunc(j.positions, comparePositions)
-	return j, steps, done
 }
 
 func comparePositions(a, b subscription.Position) int { return cmp.Compare(a.Tag, b.Tag) }

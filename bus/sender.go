@@ -34,6 +34,8 @@ type Sender struct {
 	wants   tags.Set           // connect to the receivers of these
 	outlets map[string]*outlet // by the receiver's instance
 
+	oversized oversized
+
 	owners []owner // of tags; with a cache; guarded by Publisher.mu
 }
 

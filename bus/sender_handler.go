@@ -23,6 +23,9 @@ func (s *Sender) onDirectory(e directory.Event) {
 		return
 	}
 	out := s.outlets[e.Entry.Instance]
+	if s.oversized.refuses(e, func(err error) { s.pub.event(Event{Kind: Problem, Err: err}) }) {
+		return
+	}
 	switch e.Kind {
 	case directory.Appeared, directory.Changed:
 		if out == nil {

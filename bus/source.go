@@ -28,6 +28,7 @@ type source struct {
 	sending  int          // given to the endpoint and not completed
 	leaving  bool         // close when all is sent
 	accepted bool         // the publisher has dialed: a sender, which no directory lists
+	spoken   bool         // a page has come on this connection
 	pulse    pulse
 	steps    int  // of work that the publisher's last message has caused: see chore
 	spent    int  // the same in a slice of the subscriber's chores
@@ -51,10 +52,9 @@ type source struct {
 	origin   origin          // of the messages of a page
 	batches  []*Subscription // that have pending messages of this page
 
-	edition   int                  // of entry
 	ever      tags.Set             // all tags that it has served
 	announced []announcement       // of the tags that it serves
-	rivals    map[*source]*rivalry // publishers that have served tags of this one
+	rivals    map[*source]*rivalry // publishers that serve tags of this one, or have
 }
 
 func newSource(s *Subscriber) *source {

@@ -24,7 +24,7 @@ func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello) {
 	}
 	src.take(entry)
 	src.contact.established(ep)
-	src.fault = nil
+	src.fault, src.spoken = nil, false
 	ep.SetContext(src)
 	hello, err := s.hello(subscription.RoleReceiver)
 	if err != nil {

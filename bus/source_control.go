@@ -20,6 +20,7 @@ func (src *source) onData(data []byte) {
 	src.pulse.heard = true
 	switch {
 	case data[0] == byte(subscription.KindPage):
+		src.spoken = true
 		src.onPage(data)
 	default:
 		src.onControl(data)

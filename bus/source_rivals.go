@@ -22,8 +22,10 @@ const maxAnnouncements = 16
 func (src *source) take(e directory.Entry) {
 	before := src.entry.Tags
 	src.entry, src.listed = e, true
-	src.edition++
 	src.ever = src.ever.Union(e.Tags)
+	if checkEntry(src.ever) != nil { // it changes again and again
+		src.ever = tags.Everything()
+	}
 	if err := src.announce(before, e); err != nil || len(src.announced) > maxAnnouncements {
 		src.announced = []announcement{{e.Since, e.Tags}} // coarser, but right for the newest ones
 	}
@@ -33,17 +35,18 @@ func (src *source) take(e directory.Entry) {
 //
 // Errors: tags.ErrTooComplex.
 func (src *source) announce(before tags.Set, e directory.Entry) error {
-	added, err := e.Tags.Without(before)
+	budget := tags.NewBudget(compareSteps(before, e.Tags))
+	added, err := budget.Without(e.Tags, before)
 	if err != nil {
 		return err
 	}
-	gone, err := before.Without(e.Tags)
+	gone, err := budget.Without(before, e.Tags)
 	if err != nil {
 		return err
 	}
 	var kept []announcement
 	for _, a := range src.announced {
-		if a.set, err = a.set.Without(gone); err != nil {
+		if a.set, err = budget.Without(a.set, gone); err != nil {
 			return err
 		}
 		if !a.set.IsEmpty() {
@@ -57,61 +60,6 @@ func (src *source) announce(before tags.Set, e directory.Entry) error {
 	return nil
 }
 
-// rivalry is what two publishers have in common.
-type rivalry struct {
-	first, second *source
-	editions      [2]int   // of the two, for which the rest holds
-	both          tags.Set // served by both
-	secondNewer   tags.Set // of those, announced later by second
-	firstNewer    tags.Set // the others
-	reported      tags.Set // of both, in Duplicate events
-}
-
-// rivalry returns what two publishers have in common.
-func (src *source) rivalry(o *source) *rivalry {
-	v := src.rivals[o]
-	if v == nil {
-		v = &rivalry{first: src, second: o}
-		src.rivals[o], o.rivals[src] = v, v
-	}
-	if editions := [2]int{v.first.edition, v.second.edition}; v.editions != editions {
-		v.editions = editions
-		if err := v.compare(); err != nil { // then they are all delivered
-			v.both, v.firstNewer, v.secondNewer = tags.Set{}, tags.Set{}, tags.Set{}
-			src.sub.event(Event{Kind: Problem, Peer: src.describe(), Other: o.describe(), Err: err})
-		}
-	}
-	return v
-}
-
-// compare finds out which tags both publishers serve, and who announced each
-// of them later.
-//
-// Errors: tags.ErrTooComplex.
-func (v *rivalry) compare() (err error) {
-	v.both, v.firstNewer, v.secondNewer = tags.Set{}, tags.Set{}, tags.Set{}
-	if !v.first.entry.Tags.Intersects(v.second.entry.Tags) {
-		return nil
-	}
-	if v.both, err = intersection(v.first.entry.Tags, v.second.entry.Tags); err != nil {
-		return err
-	}
-	for _, a := range v.first.announced {
-		for _, b := range v.second.announced {
-			if !b.since.After(a.since) && (a.since.After(b.since) || v.first.entry.Instance > v.second.entry.Instance) {
-				continue
-			}
-			common, err := intersection(a.set, b.set)
-			if err != nil {
-				return err
-			}
-			v.secondNewer = v.secondNewer.Union(common)
-		}
-	}
-	v.firstNewer, err = v.both.Without(v.secondNewer)
-	return err
-}
-
 // newer returns the tags that both serve and src announced later.
 func (v *rivalry) newer(src *source) tags.Set {
 	if src == v.first {
@@ -123,13 +71,7 @@ func (v *rivalry) newer(src *source) tags.Set {
 // intersection returns the tags that are in both sets.
 //
 // Errors: tags.ErrTooComplex.
-func intersection(a, b tags.Set) (tags.Set, error) {
-	rest, err := a.Without(b)
-	if err != nil {
-		return tags.Set{}, err
-	}
-	return a.Without(rest)
-}
+func intersection(a, b tags.Set) (tags.Set, error) { return a.Intersection(b) }
 
 // allowed returns the tags that the publisher is to send for a subscription:
 // its set, without those that another publisher is to send instead.
@@ -138,31 +80,46 @@ func (src *source) allowed(sub *Subscription) tags.Set {
 	if sub.cfg.Duplicates == DuplicatesAll {
 		return set
 	}
-	for _, o := range src.sub.sources {
-		if o == src || o.ended || !o.listed && o.state != contactReady {
+	budget := tags.NewBudget(allowedSteps)
+	for o, v := range src.rivals {
+		if v.complex || o.ended || !o.listed && o.state != contactReady {
 			continue
 		}
-		v := src.rivalry(o)
-		others, err := v.newer(src), error(nil) // those that the other one announced first
-		if sub.cfg.Duplicates == DuplicatesNewest {
-			r := o.requests[sub.id]
-			if r == nil || !r.owed {
-				continue // it does not send yet
-			}
-			others, err = intersection(v.newer(o), r.acked)
-		} else if others.Intersects(set) {
-			src.sub.alarm(v)
-		}
-		if err == nil {
-			others, err = set.Without(others)
-		}
+		left, err := src.without(o, v, sub, set, budget)
 		if err != nil {
-			src.sub.event(Event{Kind: Problem, Peer: src.describe(), Other: o.describe(), Tags: sub.live, Err: err})
+			v.tooComplex(src, sub.live, err)
 			continue
 		}
-		set = others
+		set = left
 	}
 	return set
+}
+
+// without returns the tags of a set, a part of what a subscription wants, that another
+// publisher is not to send instead.
+//
+// Errors: tags.ErrTooComplex.
+func (src *source) without(o *source, v *rivalry, sub *Subscription, set tags.Set, budget *tags.Budget) (tags.Set, error) {
+	const passes = 4 // of the ranges of both sets
+	budget.Add(passes * (set.Parts() + v.both.Parts()))
+	others, err := v.newer(src), error(nil) // those that the other one announced first
+	if sub.cfg.Duplicates == DuplicatesNewest {
+		r := o.requests[sub.id]
+		if r == nil || !r.owed {
+			return set, nil // it does not send yet
+		}
+		budget.Add(r.acked.Parts())
+		if others, err = budget.Intersection(v.newer(o), r.acked); err != nil {
+			return set, err
+		}
+	} else {
+		some, err := budget.Intersects(others, set)
+		if err != nil || !some {
+			return set, err
+		}
+		src.sub.alarm(v)
+	}
+	return budget.Without(set, others)
 }
 
 // checkDuplicates looks, when a publisher has acknowledged a subscription,
@@ -171,15 +128,14 @@ func (src *source) checkDuplicates(r *request) {
 	if src.state != contactReady || src.accepted { // a receiver has as many senders as there are
 		return
 	}
-	for _, o := range src.sub.sources {
-		if o == src || o.state != contactReady || o.ended {
+	for o, v := range src.rivals {
+		if v.complex || o.state != contactReady || o.ended {
 			continue
 		}
 		other := o.requests[r.sub.id]
 		if other == nil || !other.owed {
 			continue
 		}
-		v := src.rivalry(o)
 		if !v.both.Intersects(r.acked) || !v.both.Intersects(other.acked) {
 			continue
 		}
@@ -214,7 +170,9 @@ func (s *Subscriber) alarm(v *rivalry) {
 	if fresh, err := v.both.Without(v.reported); err == nil && fresh.IsEmpty() {
 		return
 	}
-	v.reported = v.reported.Union(v.both)
+	if v.reported = v.reported.Union(v.both); checkEntry(v.reported) != nil {
+		v.reported = tags.Everything() // they change again and again: it is known by now
+	}
 	var wanted []tags.Set
 	for sub := range s.subs.all {
 		wanted = append(wanted, sub.live)
@@ -238,6 +196,7 @@ func (s *Subscriber) reconsider() {
 	}
 	s.reconsidering = true
 	s.loop.Post(func() {
+		s.compared = 0
 		if s.closed.Load() {
 			return
 		}

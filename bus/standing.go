@@ -12,42 +12,56 @@ import (
 type standing struct {
 	id    uint64
 	lists [][]byte
-	bytes int
+	count int // of positions in them
 }
 
 // add takes a list.
 //
+//   - limit: the most positions of a subscription.
+//
 // Errors: ErrProtocol, wrapped.
 func (s *standing) add(m *subscription.Positions, limit int) error {
-	const cost = 64 // of a list beyond its bytes
 	if len(s.lists) > 0 && s.id != m.ID {
 		return protocolError("positions of subscriptions %d and %d mixed", s.id, m.ID)
 	}
-	if s.bytes += len(m.List) + cost; s.bytes > limit {
-		return protocolError("positions of more than %d bytes", limit)
+	ends := 0 // of numbers, of which a position has two
+	for _, b := range m.List {
+		if b < 0x80 {
+			ends++
+		}
+	}
+	if s.count += max(1, ends/2); s.count > limit {
+		return protocolError("more than %d positions, of the tags that there are", limit)
 	}
 	s.id, s.lists = m.ID, append(s.lists, m.List)
 	return nil
 }
 
-// take returns the positions that belong to a subscription, and forgets them.
+// take returns what belongs to a subscription, and forgets it.
 //
 // Errors: ErrProtocol, wrapped.
-func (s *standing) take(m *subscription.Subscribe) (positions []subscription.Position, err error) {
+func (s *standing) take(m *subscription.Subscribe) (of standing, err error) {
 	if len(s.lists) > 0 && (s.id != m.ID || !m.Resume) {
-		return nil, protocolError("positions of subscription %d, and then a new subscription %d", s.id, m.ID)
+		return of, protocolError("positions of subscription %d, and then a new subscription %d", s.id, m.ID)
 	}
-	for _, list := range s.lists {
-		for p, err := range subscription.PositionsOf(list) {
-			if last := len(positions) - 1; err == nil && last >= 0 && p.Tag <= positions[last].Tag {
-				err = fmt.Errorf("tag %v after %v", p.Tag, positions[last].Tag)
-			}
-			if err != nil {
-				return nil, errors.Join(ErrProtocol, err)
-			}
-			positions = append(positions, p)
+	of, *s = *s, standing{}
+	return of, nil
+}
+
+// decode appends the positions of the next list to those of the lists before it. A
+// list is one control message.
+//
+// Errors: ErrProtocol, wrapped.
+func (s *standing) decode(positions []subscription.Position) ([]subscription.Position, error) {
+	for p, err := range subscription.PositionsOf(s.lists[0]) {
+		if last := len(positions) - 1; err == nil && last >= 0 && p.Tag <= positions[last].Tag {
+			err = fmt.Errorf("tag %v after %v", p.Tag, positions[last].Tag)
 		}
+		if err != nil {
+			return positions, errors.Join(ErrProtocol, err)
+		}
+		positions = append(positions, p)
 	}
-	*s = standing{}
+	s.lists = s.lists[1:]
 	return positions, nil
 }

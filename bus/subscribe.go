@@ -55,7 +55,7 @@ func (s *Subscriber) subscribe(set tags.Set, h Handler, batch BatchHandler, cfg 
 	return sub, nil
 }
 
-func tooManyParts(n int) error {
+func tooManyParts[N int | uint64](n N) error {
 	return fmt.Errorf("%w: %d ranges and masks, limit %d: subscribe to ranges instead of single tags",
 		subscription.ErrTooManyTags, n, subscription.MaxParts)
 }

@@ -59,6 +59,10 @@ type Subscriber struct {
 	choosy        int  // open subscriptions that do not take all publishers of a tag
 	checking      bool // checkReady is going to
 	reconsidering bool // reconsider is going to run
+
+	oversized oversized
+	compared  int               // steps of comparisons of publishers in this turn
+	apart     map[pair]struct{} // to be compared in turns of their own
 }
 
 // NewSubscriber opens a subscriber that finds publishers in dir. Close it.
@@ -165,7 +169,11 @@ func (s *Subscriber) onDirectory(e directory.Event) {
 	if s.closed.Load() || e.Kind != directory.Problem && e.Entry.Role != directory.Publisher {
 		return
 	}
+	if s.oversized.refuses(e, func(err error) { s.event(Event{Kind: Problem, Err: err}) }) {
+		return
+	}
 	src := s.sources[e.Entry.Instance]
+	s.compared = 0
 	switch e.Kind {
 	case directory.Appeared, directory.Changed:
 		if src == nil {
@@ -173,6 +181,7 @@ func (s *Subscriber) onDirectory(e directory.Event) {
 			s.sources[e.Entry.Instance] = src
 		}
 		src.take(e.Entry)
+		src.meet()
 		src.consider()
 		src.checkAllDuplicates()
 		if e.Kind == directory.Changed {

@@ -22,9 +22,10 @@ var (
 	// is above the last. Swap them.
 	ErrRangeOrder = errors.New("tags: range ends before it begins")
 
-	// ErrTooComplex is returned by Set.Without when the difference would need more
-	// than 65,536 patterns. Subtract smaller sets, or filter with Contains.
-	ErrTooComplex = errors.New("tags: set difference needs too many patterns")
+	// ErrTooComplex is returned by Set.Without and Set.Intersection when the result
+	// would need more than 65,536 patterns, or more than MaxSteps steps. Use smaller
+	// sets or fewer patterns, or filter with Contains.
+	ErrTooComplex = errors.New("tags: sets have too many patterns that meet")
 )
 
 // FieldError reports a field value that its bits cannot hold.

@@ -87,35 +87,32 @@ func (p pattern) rankAfter(t Tag) uint64 {
 func (p pattern) count() uint64 { return 1 << bits.OnesCount64(uint64(^p.mask)) }
 
 // intersectsSpans reports whether some tag of the pattern is in one of the ascending,
-// disjoint spans.
-func (p pattern) intersectsSpans(spans []span) bool {
-	for range p.hits(spans) {
+// disjoint spans. The answer means nothing when the work is over.
+func (p pattern) intersectsSpans(spans []span, w *work) bool {
+	for range p.hits(spans, w) {
 		return true
 	}
 	return false
 }
 
-// hits yields those of the ascending, disjoint spans that hold a tag of the pattern.
-// It leaps from the next tag of the pattern to the next span and back, and so skips
-// what lies between.
-func (p pattern) hits(spans []span) iter.Seq[span] {
-	return func(yield func(span) bool) {
+// hits yields the indices of those of the ascending, disjoint spans that hold a tag of
+// the pattern, until the work is over. It leaps from the next tag of the pattern to the
+// next span and back, and so skips what lies between.
+func (p pattern) hits(spans []span, w *work) iter.Seq[int] {
+	return func(yield func(int) bool) {
 		from := p.value
-		for {
-			spans = spans[firstEndingAt(spans, from):]
-			if len(spans) == 0 {
+		for i := 0; w.spend(stepsPerLeap); {
+			i += skip(spans[i:], from)
+			if i == len(spans) {
 				return
 			}
-			r := spans[0]
+			r := spans[i]
 			at, ok := p.next(max(from, r.lo))
 			if !ok {
 				return
 			}
 			if at <= r.hi {
-				if !yield(r) {
-					return
-				}
-				if r.hi == MaxTag {
+				if !yield(i) || r.hi == MaxTag {
 					return
 				}
 				at = r.hi + 1

@@ -84,7 +84,15 @@ func (s Set) Union(o Set) Set {
 	case s.IsEmpty():
 		return o
 	default:
-		return Union(s, o)
+		ranges := make([]span, 0, len(s.ranges)+len(o.ranges)) // in order: there is nothing to sort
+		a, b := s.ranges, o.ranges
+		for len(a) > 0 && len(b) > 0 {
+			if b[0].lo < a[0].lo {
+				a, b = b, a
+			}
+			ranges, a = append(ranges, a[0]), a[1:]
+		}
+		return build(append(append(ranges, a...), b...), append(slices.Clone(s.masks), o.masks...))
 	}
 }
 
@@ -139,25 +147,41 @@ func (s Set) Equal(o Set) bool {
 	return slices.Equal(s.ranges, o.ranges) && slices.Equal(s.masks, o.masks)
 }
 
-// Intersects reports whether some tag is in both sets. The answer is exact.
+// Intersects reports whether some tag is in both sets. False is exact; true may also
+// mean that it would take more than MaxSteps steps to find out (see Budget), which sets
+// of ranges never do.
 //
 // Cost, with r ranges and m patterns in the set with fewer ranges, R and M in the
 // other: O(r log R + m R log R + M r log r + m M), however many tags the ranges hold.
 func (s Set) Intersects(o Set) bool {
+	some, err := s.intersects(o, s.workWith(o))
+	return some || err != nil
+}
+
+func (s Set) intersects(o Set, w *work) (bool, error) {
+	if !w.spend(min(len(s.ranges), len(o.ranges))) {
+		return false, ErrTooComplex
+	}
 	if spansIntersect(s.ranges, o.ranges) {
-		return true
+		return true, nil
 	}
 	for _, p := range s.masks {
-		if p.intersectsSpans(o.ranges) || slices.ContainsFunc(o.masks, p.intersects) {
-			return true
+		if !w.spend(len(o.masks)) {
+			return false, ErrTooComplex
+		}
+		if slices.ContainsFunc(o.masks, p.intersects) || p.intersectsSpans(o.ranges, w) {
+			return true, nil
 		}
 	}
 	for _, p := range o.masks {
-		if p.intersectsSpans(s.ranges) {
-			return true
+		if p.intersectsSpans(s.ranges, w) {
+			return true, nil
 		}
 	}
-	return false
+	if w.over() {
+		return false, ErrTooComplex
+	}
+	return false, nil
 }
 
 // Parts returns the number of ranges (an exact tag is one) plus the number of

@@ -85,6 +85,7 @@ func (s *Set) UnmarshalBinary(data []byte) error {
 type setDecoder struct {
 	data []byte
 	at   int
+	most *limits // nil: any number of parts
 }
 
 func (d *setDecoder) set() (Set, error) {
@@ -111,6 +112,9 @@ func (d *setDecoder) set() (Set, error) {
 
 func (d *setDecoder) ranges() ([]span, error) {
 	n, err := d.count("ranges", minRangeBytes)
+	if err == nil && d.most != nil {
+		err = d.allow("ranges", uint64(n), d.most.ranges)
+	}
 	if n == 0 || err != nil {
 		return nil, err
 	}
@@ -142,6 +146,9 @@ func (d *setDecoder) ranges() ([]span, error) {
 
 func (d *setDecoder) masks(ranges []span) ([]pattern, error) {
 	n, err := d.count("patterns", minMaskBytes)
+	if err == nil && d.most != nil {
+		err = d.allow("patterns", uint64(n), d.most.masks)
+	}
 	if n == 0 || err != nil {
 		return nil, err
 	}

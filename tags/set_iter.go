@@ -128,11 +128,12 @@ const countedMasks = 1024
 // Count returns the number of tags in the set.
 //
 // exact is false if n is only an upper bound: because patterns overlap each other,
-// because there are more than 1,024 of them, or because the number is 2^64 or its
-// bound does not fit (n is then the largest uint64). Overlaps of patterns with
-// ranges are counted exactly.
+// because there are more than 1,024 of them, because it would take more than MaxSteps
+// steps to count them, or because the number is 2^64 or its bound does not fit (n is
+// then the largest uint64). Overlaps of patterns with ranges are counted exactly.
 func (s Set) Count() (n uint64, exact bool) {
 	exact = len(s.masks) <= countedMasks
+	w := s.workWith(Set{})
 	add := func(k uint64) {
 		if n+k < n {
 			n, exact = math.MaxUint64, false
@@ -149,9 +150,13 @@ func (s Set) Count() (n uint64, exact bool) {
 	for i, p := range s.masks {
 		k := p.count()
 		if exact {
-			for r := range p.hits(s.ranges) {
-				k -= p.rankAfter(r.hi) - p.rank(r.lo)
+			for i := range p.hits(s.ranges, w) {
+				if !w.spend(stepsPerRank) {
+					break
+				}
+				k -= p.rankAfter(s.ranges[i].hi) - p.rank(s.ranges[i].lo)
 			}
+			exact = w.spend(i)
 		}
 		add(k)
 		for _, q := range s.masks[:i] {

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// maxPieces bounds the patterns that Without makes.
+// maxPieces bounds the patterns that Without and Intersection make.
 const maxPieces = 1 << 16
 
 // Without returns the set of the tags that are in s and not in o. The result is
@@ -16,25 +16,21 @@ const maxPieces = 1 << 16
 // patterns by itself. Thousands of ranges that meet a pattern, or five patterns that
 // meet each other, can need too many.
 //
-//   - Errors: ErrTooComplex if more than 65,536 patterns would be needed. Never for
-//     sets of ranges only.
-func (s Set) Without(o Set) (Set, error) {
-	d := difference{ranges: subtractSpans(s.ranges, o.ranges)}
+//   - Errors: ErrTooComplex if more than 65,536 patterns would be needed, or more than
+//     MaxSteps steps beyond those for ranges (see Budget). Never for sets of ranges only.
+func (s Set) Without(o Set) (Set, error) { return s.without(o, s.workWith(o)) }
+
+func (s Set) without(o Set, w *work) (Set, error) {
+	if !w.spend(2 * (len(s.ranges) + len(o.ranges))) {
+		return Set{}, ErrTooComplex
+	}
+	d := difference{ranges: subtractSpans(s.ranges, o.ranges), work: w}
 	gaps := subtractSpans([]span{{0, MaxTag}}, o.ranges)
 	for _, p := range s.masks {
-		if !p.intersectsSpans(o.ranges) {
+		if !p.intersectsSpans(o.ranges, w) {
 			d.pieces = append(d.pieces, p)
-			continue
-		}
-		for gap := range p.hits(gaps) {
-			for block := range gap.blocks() {
-				if block.intersects(p) {
-					d.pieces = append(d.pieces, block.intersection(p))
-				}
-			}
-			if len(d.pieces) > maxPieces {
-				return Set{}, ErrTooComplex
-			}
+		} else if d.pieces = p.appendWithin(d.pieces, gaps, w); w.over() || len(d.pieces) > maxPieces {
+			return Set{}, ErrTooComplex
 		}
 	}
 	for _, q := range o.masks {
@@ -42,39 +38,124 @@ func (s Set) Without(o Set) (Set, error) {
 			return Set{}, ErrTooComplex
 		}
 	}
+	if w.over() {
+		return Set{}, ErrTooComplex
+	}
 	return build(d.ranges, d.pieces), nil
+}
+
+// Intersection returns the set of the tags that are in s and in o. The result is exact.
+//
+// Cost: linear for ranges. Each pattern of one set that meets a range of the other
+// becomes tens of patterns, and each pair of patterns that meet becomes one.
+//
+//   - Errors: as Without.
+func (s Set) Intersection(o Set) (Set, error) { return s.intersection(o, s.workWith(o)) }
+
+func (s Set) intersection(o Set, w *work) (Set, error) {
+	if !w.spend(len(s.ranges) + len(o.ranges)) {
+		return Set{}, ErrTooComplex
+	}
+	var pieces []pattern
+	for _, p := range s.masks {
+		pieces = p.appendWithin(pieces, o.ranges, w)
+		w.spend(len(o.masks))
+		for _, q := range o.masks {
+			if w.over() || len(pieces) > maxPieces {
+				return Set{}, ErrTooComplex
+			}
+			if p.intersects(q) {
+				w.spend(stepsPerPiece)
+				pieces = append(pieces, p.intersection(q))
+			}
+		}
+	}
+	for _, q := range o.masks {
+		if pieces = q.appendWithin(pieces, s.ranges, w); w.over() || len(pieces) > maxPieces {
+			return Set{}, ErrTooComplex
+		}
+	}
+	if w.over() || len(pieces) > maxPieces {
+		return Set{}, ErrTooComplex
+	}
+	return build(commonSpans(s.ranges, o.ranges), pieces), nil
+}
+
+// appendWithin appends the tags of p that are in the spans.
+func (p pattern) appendWithin(out []pattern, spans []span, w *work) []pattern {
+	for i := range p.hits(spans, w) {
+		for block := range spans[i].blocks() {
+			w.spend(1)
+			if block.intersects(p) {
+				w.spend(stepsPerPiece)
+				out = append(out, block.intersection(p))
+			}
+		}
+		if len(out) > maxPieces {
+			break
+		}
+	}
+	return out
 }
 
 // difference is what is left of a set while patterns are removed from it.
 type difference struct {
 	ranges []span    // disjoint, ascending
 	pieces []pattern // in any order
+	spare  []pattern // memory for the next pieces
+	work   *work
 }
 
 // remove removes the tags of q. It gives up, with d spoiled, and returns false when
-// there are too many pieces.
+// there are too many pieces, or too much work.
 func (d *difference) remove(q pattern) bool {
-	var pieces []pattern
+	if !d.work.spend(len(d.pieces)) {
+		return false
+	}
+	pieces := d.spare[:0]
 	for _, p := range d.pieces {
-		if pieces = p.appendWithout(pieces, q); len(pieces) > maxPieces {
+		before := len(pieces)
+		if pieces = p.appendWithout(pieces, q); len(pieces) > maxPieces || !d.work.spend(stepsPerPiece*max(0, len(pieces)-before-1)) {
 			return false
 		}
 	}
-	ranges := d.ranges[:0]
-	for _, r := range d.ranges {
-		if at, ok := q.next(r.lo); !ok || at > r.hi {
-			ranges = append(ranges, r)
-			continue
-		}
-		for block := range r.blocks() {
+	kept, next := 0, 0 // d.ranges[:kept] stay, d.ranges[next:] are to be looked at
+	for i := range q.hits(d.ranges, d.work) {
+		kept += copy(d.ranges[kept:], d.ranges[next:i])
+		next = i + 1
+		before := len(pieces)
+		for block := range d.ranges[i].blocks() {
+			d.work.spend(1)
 			pieces = block.appendWithout(pieces, q)
 		}
-		if len(pieces) > maxPieces {
+		if len(pieces) > maxPieces || !d.work.spend(stepsPerPiece*(len(pieces)-before)) {
 			return false
 		}
 	}
-	d.ranges, d.pieces = ranges, pieces
-	return true
+	if next > 0 {
+		d.work.spend(len(d.ranges) / rangesPerStep)
+		kept += copy(d.ranges[kept:], d.ranges[next:])
+		d.ranges = d.ranges[:kept]
+	}
+	d.pieces, d.spare = pieces, d.pieces
+	return !d.work.over()
+}
+
+// commonSpans returns the tags that are in both lists, which are ascending and
+// disjoint, and so is the result.
+func commonSpans(a, b []span) []span {
+	var out []span
+	for len(a) > 0 && len(b) > 0 {
+		if lo, hi := max(a[0].lo, b[0].lo), min(a[0].hi, b[0].hi); lo <= hi {
+			out = append(out, span{lo, hi})
+		}
+		if a[0].hi < b[0].hi {
+			a = a[1:]
+		} else {
+			b = b[1:]
+		}
+	}
+	return out
 }
 
 // subtractSpans returns the tags of a that are not in b as new spans. Both lists are

@@ -9,13 +9,18 @@ import (
 // span is the inclusive range of tags lo..hi, with lo <= hi.
 type span struct{ lo, hi Tag }
 
+// compare orders by the first tag.
+func (r span) compare(o span) int { return cmp.Compare(r.lo, o.lo) }
+
 // mergeSpans sorts the spans and joins those that overlap or touch, in place.
 // It returns nil for none.
 func mergeSpans(spans []span) []span {
 	if len(spans) == 0 {
 		return nil
 	}
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.lo, b.lo) })
+	if !slices.IsSortedFunc(spans, span.compare) {
+		slices.SortFunc(spans, span.compare)
+	}
 	n := 0 // spans[:n+1] are merged
 	for _, r := range spans[1:] {
 		last := &spans[n]

@@ -88,6 +88,7 @@ func open(o load.Options, folder string) *node.Node {
 func publisherConfig(o load.Options) bus.PublisherConfig {
 	cfg := bus.PublisherConfig{
 		Tags: served(o.Wanted), FlushInterval: o.Flush, MaxSubscribers: max(bus.DefaultMaxSubscribers, o.Subscribers),
+		MaxSubscribersPerHost: max(bus.DefaultMaxSubscribers, o.Subscribers),
 	}
 	if o.Queue > 0 {
 		cfg.QueueBytes, cfg.MaxMessageBytes = o.Queue, o.Size

@@ -1,0 +1,90 @@
+package bus
+
+import (
+	"fmt"
+
+	"tagbus/bus/directory"
+	"tagbus/internal/plain"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// EntryLimitError says that a set of tags has more ranges or masks than a directory
+// entry may have. The limits are those of a subscription: whoever reads the entry works
+// with the set as a publisher does with a subscription. It is an ErrEntryTooLarge.
+type EntryLimitError struct {
+	Instance, Name string // of the entry; empty for one's own
+	Ranges, Masks  int    // that it has
+}
+
+// Error names the entry, the numbers and their limits.
+func (e *EntryLimitError) Error() string {
+	of := ""
+	if e.Instance != "" {
+		of = plain.Linef(" of %s (%s)", e.Instance, e.Name)
+	}
+	return fmt.Sprintf("%v%s: %d ranges and %d masks, limits %d together and %d masks: use ranges instead of single tags and masks",
+		ErrEntryTooLarge, of, e.Ranges, e.Masks, subscription.MaxParts, subscription.MaxMasks)
+}
+
+// Unwrap returns ErrEntryTooLarge.
+func (*EntryLimitError) Unwrap() error { return ErrEntryTooLarge }
+
+// checkEntry refuses a set that is too large for a directory entry.
+//
+// Errors: *EntryLimitError.
+func checkEntry(set tags.Set) error {
+	if limit := beyond(set); limit != nil {
+		return limit
+	}
+	return nil
+}
+
+// beyond returns what is wrong with a set that is too large, or nil.
+func beyond(set tags.Set) *EntryLimitError {
+	masks := masksOf(set)
+	if masks <= subscription.MaxMasks && set.Parts() <= subscription.MaxParts {
+		return nil
+	}
+	return &EntryLimitError{Ranges: set.Parts() - masks, Masks: masks}
+}
+
+func masksOf(set tags.Set) (n int) {
+	for range set.Masks() {
+		n++
+	}
+	return n
+}
+
+// oversized are the instances whose entries are too large, as they were reported.
+type oversized map[string]struct{}
+
+// refuses tells whether an entry that the directory reports is too large; report is
+// called with the reason, once until the entry is gone or smaller.
+func (o *oversized) refuses(e directory.Event, report func(error)) bool {
+	if e.Kind != directory.Appeared && e.Kind != directory.Changed {
+		delete(*o, e.Entry.Instance)
+		return false
+	}
+	limit := beyond(e.Entry.Tags)
+	if limit == nil {
+		delete(*o, e.Entry.Instance)
+		return false
+	}
+	if _, reported := (*o)[e.Entry.Instance]; !reported {
+		if *o == nil {
+			*o = make(oversized)
+		}
+		(*o)[e.Entry.Instance] = struct{}{}
+		limit.Instance, limit.Name = e.Entry.Instance, e.Entry.Name
+		report(limit)
+	}
+	return true
+}
+
+// entry checks the tags of a configuration that are going to be announced.
+func (v *violations) entry(field string, set tags.Set) {
+	if err := checkEntry(set); err != nil {
+		*v = append(*v, fmt.Errorf("%w: %s: %w", ErrInvalidConfig, field, err))
+	}
+}

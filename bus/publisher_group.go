@@ -1,0 +1,231 @@
+package bus
+
+import (
+	"container/list"
+	"errors"
+	"fmt"
+
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// Bounds of what a publisher holds of groups of subscriptions that are not complete.
+const (
+	maxGroup = 1 << 16 // subscriptions that are made active together
+
+	// maxGroupsBytes bounds the incomplete groups of all connections together. It is
+	// what a hundred subscribers need that resume 100,000 tags each at the same time.
+	maxGroupsBytes = 256 << 20
+
+	// What is counted of a group beyond the bytes of its sets and lists: about what
+	// they take.
+	wishBytes  = 512 // of a subscription
+	rangeBytes = 16  // of a range or mask of a decoded set
+	listBytes  = 64  // of a list of positions
+
+	// freePositions is how many positions a subscriber may list of tags that the
+	// publisher does not know.
+	freePositions = 1024
+)
+
+// maxSetBytes returns the most bytes that a set takes that is not refused.
+//
+//   - ranges: that it has, as its head says.
+func maxSetBytes(ranges int) int {
+	const head, perPart = 21, 20 // see tags.ClaimedRanges
+	return head + perPart*(ranges+subscription.MaxMasks)
+}
+
+// incoming is what has come of a group of subscriptions that is not complete. Loop
+// only.
+type incoming struct {
+	id       uint64 // of the set that comes
+	some     bool   // of that set some has come
+	part     []byte // of the set so far
+	room     int    // the most bytes that it may take; 0: its head has yet to come
+	excess   error  // why the set is not kept: it is going to be refused
+	standing standing
+	wishes   []wish        // complete, but for the rest of the group
+	parts    int           // of their sets
+	stands   int           // positions of them
+	bytes    int           // counted in groups.bytes
+	place    *list.Element // in groups.begun; nil while there is no group
+}
+
+// groups are the incomplete groups of all connections of a publisher. Loop only.
+type groups struct {
+	begun list.List // of *link, the oldest first
+	bytes int
+}
+
+// hold counts memory of an incomplete group. When all together take too much, the
+// oldest ones end with their connections: those that a stranger leaves lying.
+func (p *Publisher) hold(l *link, bytes int) {
+	g := &p.groups
+	l.incomplete.bytes += bytes
+	g.bytes += bytes
+	if l.incomplete.place == nil {
+		l.incomplete.place = g.begun.PushBack(l)
+		p.asking.await(l.ep)
+	}
+	for g.bytes > maxGroupsBytes {
+		oldest := g.begun.Front().Value.(*link)
+		p.dropGroup(oldest)
+		oldest.end(fmt.Errorf("%w: %d bytes, limit %d", ErrGroupMemory, g.bytes, maxGroupsBytes))
+	}
+}
+
+// dropGroup forgets what has come of a group.
+func (p *Publisher) dropGroup(l *link) {
+	if l.incomplete.place != nil {
+		p.groups.begun.Remove(l.incomplete.place)
+	}
+	p.groups.bytes -= l.incomplete.bytes
+	l.incomplete = incoming{}
+}
+
+// onPositions hears where the subscriber stands that is about to resume a
+// subscription.
+func (p *Publisher) onPositions(l *link, m *subscription.Positions) {
+	if l.fault != nil {
+		return // it is closing
+	}
+	if err := l.incomplete.standing.add(m, int(p.knownTags.Load())+freePositions); err != nil {
+		l.fail(err)
+		return
+	}
+	p.hold(l, len(m.List)+listBytes)
+}
+
+// onSubscribe puts the parts of a set together, and the sets of a group.
+func (p *Publisher) onSubscribe(l *link, m *subscription.Subscribe) {
+	if l.fault != nil {
+		return // it is closing
+	}
+	in := &l.incomplete
+	if in.some && in.id != m.ID {
+		l.fail(protocolError("parts of subscriptions %d and %d mixed", in.id, m.ID))
+		return
+	}
+	in.id, in.some = m.ID, true
+	if err := p.addPart(l, m.Set); err != nil {
+		l.fail(err)
+		return
+	}
+	if l.fault != nil || m.More {
+		return
+	}
+	if err := p.endSet(l, m); err != nil {
+		l.fail(err)
+		return
+	}
+	if l.fault != nil || m.WithNext {
+		return
+	}
+	group := in.wishes
+	p.dropGroup(l)
+	p.asking.remove(l.ep)
+	if len(group) > 0 {
+		l.subscribe(group)
+	} else {
+		p.settle(l)
+	}
+}
+
+// addPart takes a part of a set, unless the set is one to be refused: that it has too
+// many ranges its head says, and that it has too many masks its length.
+//
+// Errors: ErrProtocol, wrapped.
+func (p *Publisher) addPart(l *link, part []byte) error {
+	in := &l.incomplete
+	p.hold(l, 0)
+	if in.excess != nil || l.fault != nil {
+		return nil
+	}
+	in.part = append(in.part, part...)
+	if in.room == 0 {
+		n, ok := tags.ClaimedRanges(in.part)
+		switch {
+		case ok && n > subscription.MaxParts:
+			in.excess = tooManyParts(n)
+		case ok:
+			in.room = maxSetBytes(int(n))
+		case len(in.part) >= tags.MaxHeadBytes:
+			return protocolError("a set that does not begin as one")
+		}
+	}
+	if in.room > 0 && len(in.part) > in.room {
+		in.excess = fmt.Errorf("%w: more than %d masks: subscribe to ranges instead of masks", subscription.ErrTooManyTags, subscription.MaxMasks)
+	}
+	if in.excess != nil {
+		in.part = nil // what it has cost so far stays counted until the group is complete
+		return nil
+	}
+	p.hold(l, len(part))
+	return nil
+}
+
+// endSet decodes a set that is complete, and adds the subscription to the group; or
+// refuses it, without a look at the group's others.
+//
+// Errors: ErrProtocol, wrapped.
+func (p *Publisher) endSet(l *link, m *subscription.Subscribe) error {
+	in := &l.incomplete
+	part, excess := in.part, in.excess
+	in.some, in.part, in.room, in.excess = false, nil, 0, nil
+	stands, err := in.standing.take(m)
+	if err != nil {
+		return err
+	}
+	m.Set = nil
+	w := wish{request: m, standing: stands, err: excess}
+	if w.err == nil {
+		err = w.set.UnmarshalLimited(part, subscription.MaxParts, subscription.MaxMasks)
+		switch {
+		case errors.Is(err, tags.ErrTooManyParts):
+			w.err = fmt.Errorf("%w: %w: subscribe to ranges instead", subscription.ErrTooManyTags, err)
+		case err != nil:
+			return errors.Join(ErrProtocol, err)
+		case w.set.IsEmpty():
+			return errors.Join(ErrProtocol, ErrEmptySet) // the limits count tags, so these could be without number
+		}
+	}
+	if w.err != nil {
+		l.refuseSubscription(&w)
+		p.event(Event{Kind: Refused, Peer: l.peer, Err: w.err})
+		p.hold(l, 0)
+		return nil
+	}
+	in.wishes = append(in.wishes, w)
+	in.parts += w.set.Parts()
+	in.stands += stands.count
+	p.hold(l, wishBytes+rangeBytes*w.set.Parts()-len(part))
+	return p.checkGroup(l)
+}
+
+// checkGroup keeps a group that is not complete from growing without end.
+//
+// Errors: ErrProtocol, wrapped.
+func (p *Publisher) checkGroup(l *link) error {
+	const maxParts = maxLanes * subscription.MaxParts
+	if len(l.incomplete.wishes) > maxGroup || l.incomplete.parts > maxParts {
+		return protocolError("group of more than %d subscriptions or %d ranges and masks", maxGroup, maxParts)
+	}
+	if most := maxLanes * (int(p.knownTags.Load()) + freePositions); l.incomplete.stands > most {
+		return protocolError("group with %d positions, of %d that there can be", l.incomplete.stands, most)
+	}
+	return nil
+}
+
+// wish is a subscription that a subscriber asks for.
+type wish struct {
+	request  *subscription.Subscribe // without its set
+	set      tags.Set
+	standing standing                // until the group is complete
+	stands   []subscription.Position // where the subscriber says that it stands
+	lane     *lane
+	policy   Policy
+	parts    int   // ranges and masks that are reserved for it
+	masks    int   // of these
+	err      error // why it is refused
+}

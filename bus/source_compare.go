@@ -1,0 +1,145 @@
+package bus
+
+import "tagbus/tags"
+
+// rivalry is what two publishers have in common.
+type rivalry struct {
+	first, second *source
+	both          tags.Set // served by both
+	secondNewer   tags.Set // of those, announced later by second
+	firstNewer    tags.Set // the others
+	reported      tags.Set // of both, in Duplicate events
+	complex       bool     // it cannot be found out: all is delivered; reported once for two editions
+}
+
+// Bounds of the work for one event of the directory.
+const (
+	// turnSteps is the work of comparing publishers after which the rest waits for
+	// another turn of the loop.
+	turnSteps = tags.MaxSteps
+
+	// allowedSteps is the work, beyond that for ranges, of finding out what a publisher
+	// is to send for a subscription.
+	allowedSteps = tags.MaxSteps / 4
+)
+
+// compareSteps returns what comparing two sets may take: enough for all that are only
+// ranges and were announced in few parts.
+func compareSteps(a, b tags.Set) int { return tags.MaxSteps/4 + 8*(a.Parts()+b.Parts()) }
+
+// pair is two publishers that are to be compared.
+type pair struct{ a, b *source }
+
+// meet compares the publisher, which is new or has changed, with all others.
+func (src *source) meet() {
+	for _, o := range src.sub.sources {
+		if o != src && !o.accepted {
+			src.sub.compare(src, o)
+		}
+	}
+}
+
+// compare finds out what two publishers have in common, or soon will: what takes long
+// is done in several turns of the loop. Until then both are to send all.
+func (s *Subscriber) compare(a, b *source) {
+	v := a.rivals[b]
+	if v != nil {
+		v.clear()
+	}
+	if s.compared > turnSteps {
+		s.compareLater(pair{a, b})
+		return
+	}
+	if v == nil {
+		v = &rivalry{first: a, second: b}
+	}
+	budget := tags.NewBudget(compareSteps(a.entry.Tags, b.entry.Tags))
+	before := budget.Left()
+	err := v.compare(budget)
+	s.compared += before - max(0, budget.Left())
+	if err != nil {
+		v.clear()
+		v.tooComplex(a, tags.Set{}, err)
+	}
+	if v.both.IsEmpty() && v.reported.IsEmpty() && err == nil {
+		delete(a.rivals, b)
+		delete(b.rivals, a)
+		return
+	}
+	a.rivals[b], b.rivals[a] = v, v
+}
+
+// compareLater puts off the comparison of two publishers.
+func (s *Subscriber) compareLater(p pair) {
+	if s.apart == nil {
+		s.apart = make(map[pair]struct{})
+		s.loop.Post(s.compareRest)
+	}
+	s.apart[p] = struct{}{}
+}
+
+// compareRest goes on with what compare has put off.
+func (s *Subscriber) compareRest() {
+	rest := s.apart
+	s.apart, s.compared = nil, 0
+	for p := range rest {
+		if s.compared > turnSteps {
+			s.compareLater(p)
+			continue
+		}
+		if s.closed.Load() || s.sources[p.a.entry.Instance] != p.a || s.sources[p.b.entry.Instance] != p.b {
+			continue
+		}
+		s.compare(p.a, p.b)
+		p.a.checkAllDuplicates()
+	}
+	if s.apart == nil {
+		s.reconsider()
+	}
+}
+
+func (v *rivalry) clear() {
+	v.both, v.firstNewer, v.secondNewer, v.complex = tags.Set{}, tags.Set{}, tags.Set{}, false
+}
+
+// tooComplex gives up to find out what two publishers have in common, and says so.
+func (v *rivalry) tooComplex(src *source, set tags.Set, err error) {
+	other := v.first
+	if other == src {
+		other = v.second
+	}
+	v.complex = true
+	src.sub.event(Event{Kind: Problem, Peer: src.describe(), Other: other.describe(), Tags: set, Err: err})
+}
+
+// compare finds out which tags both publishers serve, and who announced each
+// of them later.
+//
+// Errors: tags.ErrTooComplex.
+func (v *rivalry) compare(budget *tags.Budget) (err error) {
+	v.clear()
+	some, err := budget.Intersects(v.first.entry.Tags, v.second.entry.Tags)
+	if err != nil || !some {
+		return err
+	}
+	if v.both, err = budget.Intersection(v.first.entry.Tags, v.second.entry.Tags); err != nil {
+		return err
+	}
+	if checkEntry(v.both) != nil {
+		return tags.ErrTooComplex // it is compared with every subscription
+	}
+	for _, a := range v.first.announced {
+		for _, b := range v.second.announced {
+			if !b.since.After(a.since) && (a.since.After(b.since) || v.first.entry.Instance > v.second.entry.Instance) {
+				continue
+			}
+			common, err := budget.Intersection(a.set, b.set)
+			if err != nil {
+				return err
+			}
+			v.secondNewer = v.secondNewer.Union(common)
+		}
+	}
+	v.firstNewer, err = budget.Without(v.both, v.secondNewer)
+	return err
+}

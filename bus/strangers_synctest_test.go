@@ -1,0 +1,320 @@
+package bus_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/netio"
+	"tagbus/netio/netiotest"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// crowd is many strangers on one host, of one connection each.
+type crowd struct {
+	*member
+	b     *bed
+	t     *testing.T
+	hands []*hand
+	at    netip.AddrPort // to dial, instead of the publisher's
+}
+
+func (b *bed) crowd(t *testing.T) *crowd { return &crowd{member: b.member(), b: b, t: t} }
+
+// come opens a connection that says a good hello, and then what is in more.
+func (c *crowd) come(p *publisher, more ...[]byte) (*hand, netio.Endpoint) {
+	c.t.Helper()
+	h := newHand()
+	h.answer = append([][]byte{hello(c.t, subscription.Hello{Instance: fmt.Sprintf("%v-%d", c.host, len(c.hands)), MaxMessageBytes: 1 << 30})}, more...)
+	return h, c.dial(p, h)
+}
+
+// dial opens a connection for h.
+func (c *crowd) dial(p *publisher, h *hand) netio.Endpoint {
+	c.t.Helper()
+	backend, err := c.b.net.Opener(c.loop, netiotest.Config{Host: c.host})(h)
+	must(c.t, err)
+	if len(c.hands) == 0 {
+		c.t.Cleanup(c.loop.Close)
+	}
+	c.hands = append(c.hands, h)
+	c.t.Cleanup(func() { must(c.t, backend.Close()) })
+	at := c.at
+	if !at.IsValid() {
+		at = p.Addr()
+	}
+	must(c.t, backend.OpenEndpoint(at, netio.Params{}))
+	return <-h.eps
+}
+
+// open counts the connections that have not been closed.
+func (c *crowd) open() (n int) {
+	for _, h := range c.hands {
+		h.mu.Lock()
+		if h.closed == 0 {
+			n++
+		}
+		h.mu.Unlock()
+	}
+	return n
+}
+
+// wantCause tells whether a Lost or Refused event has a cause.
+func wantCause(t *testing.T, m *member, cause error) {
+	t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.events {
+		if errors.Is(e.Err, cause) {
+			return
+		}
+	}
+	t.Errorf("events: got %.2000v, want one with %q", m.events, cause)
+}
+
+// endless returns the head of a set of so many ranges, and a part of as many bytes
+// of it as a message takes.
+func endless(ranges uint64) (head, part []byte) {
+	return binary.AppendUvarint([]byte{1}, ranges), make([]byte, 16000)
+}
+
+// Each of these connections took 30 MB for ever.
+func TestASetThatNeverEndsTakesNoMemory(t *testing.T) {
+	if underRace {
+		t.Skip("counts the heap, of which the race detector has its own idea")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		const strangers = 32
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
+		c := b.crowd(t)
+		head, part := endless(2_000_000)
+		heap := liveHeap()
+		for range strangers {
+			_, ep := c.come(p)
+			send(t, ep, &subscription.Subscribe{ID: 1, Set: head, More: true})
+			for range 200 { // 3.2 MB
+				send(t, ep, &subscription.Subscribe{ID: 1, Set: part, More: true})
+				synctest.Wait()
+			}
+		}
+		if grown := liveHeap() - heap; grown > 16<<20 {
+			t.Errorf("%d strangers: got %d bytes of heap, want at most 16 MiB", strangers, grown)
+		}
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if got := c.open(); got > 0 {
+			t.Errorf("after 30 s: got %d connections open, want none", got)
+		}
+		wantCause(t, p.member, bus.ErrGroupTimeout)
+	})
+}
+
+func liveHeap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// What is over the limit is refused by name, when the last part has come, and the
+// connection goes on.
+func TestASetOverTheLimitIsRefusedByName(t *testing.T) {
+	tooManyMasks := func(t *testing.T) []byte {
+		t.Helper()
+		var sets []tags.Set
+		for i := range 300 {
+			sets = append(sets, tags.Match(tags.Tag(i)<<8, ^tags.Tag(0xf0)))
+		}
+		b, err := tags.Union(sets...).MarshalBinary()
+		must(t, err)
+		return b
+	}
+	tests := []struct {
+		name  string
+		parts func(t *testing.T) [][]byte
+	}{
+		{"ranges", func(*testing.T) [][]byte {
+			head, part := endless(subscription.MaxParts + 1)
+			parts := [][]byte{head}
+			for range 17 {
+				parts = append(parts, part)
+			}
+			return parts
+		}},
+		{"a head in pieces", func(*testing.T) [][]byte {
+			head, part := endless(2_000_000)
+			return [][]byte{head[:1], head[1:2], head[2:], part}
+		}},
+		{"patterns", func(t *testing.T) [][]byte { return [][]byte{tooManyMasks(t)} }},
+		{"bytes of patterns", func(t *testing.T) [][]byte {
+			set := tooManyMasks(t)
+			set = append(set, make([]byte, 11000)...)
+			return [][]byte{set[:8000], set[8000:]}
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t)
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
+				c := b.crowd(t)
+				h, ep := c.come(p)
+				parts := test.parts(t)
+				for i, part := range parts {
+					send(t, ep, &subscription.Subscribe{ID: 7, Set: part, More: i+1 < len(parts)})
+					synctest.Wait()
+				}
+				send(t, ep, &subscription.Subscribe{ID: 8, Set: setOf(t, 1)})
+				synctest.Wait()
+				wantCause(t, p.member, subscription.ErrTooManyTags)
+				if len(h.got) != 3 || h.got[1][0] != byte(subscription.KindRefused) || h.got[2][0] != byte(subscription.KindSubscribed) {
+					t.Errorf("got %q, want a hello, Refused and Subscribed", h.got)
+				}
+			})
+		})
+	}
+}
+
+// A group that is not complete in time ends its connection, however often a part
+// comes.
+func TestAGroupThatDripsIsEnded(t *testing.T) {
+	drips := map[string]func(t *testing.T, i int) subscription.Message{
+		"parts of a set": func(_ *testing.T, i int) subscription.Message {
+			part := []byte{0, 0}
+			if i == 0 {
+				part, _ = endless(1000)
+			}
+			return &subscription.Subscribe{ID: 9, Set: part, More: true}
+		},
+		"subscriptions": func(t *testing.T, i int) subscription.Message {
+			return &subscription.Subscribe{ID: uint64(i + 9), Set: setOf(t, 1), WithNext: true}
+		},
+		"positions": func(_ *testing.T, i int) subscription.Message {
+			list := subscription.AppendPosition(nil, 0, subscription.Position{Tag: tags.Tag(i), Count: 1})
+			return &subscription.Positions{ID: 9, List: list}
+		},
+	}
+	for name, drip := range drips {
+		for _, active := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, subscribed before: %v", name, active), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					b := newBed(t)
+					p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), SubscribeTimeout: 4 * time.Second})
+					c := b.crowd(t)
+					h, ep := c.come(p)
+					if active {
+						send(t, ep, &subscription.Subscribe{ID: 1, Set: setOf(t, 1)})
+						time.Sleep(time.Minute)
+						synctest.Wait()
+						if h.closed > 0 {
+							t.Fatalf("closed although it has a subscription: %v", p.events)
+						}
+					}
+					for i := range 60 {
+						if ep.SendCopy(0, nil, control(t, drip(t, i))) != nil {
+							break
+						}
+						time.Sleep(100 * time.Millisecond)
+					}
+					synctest.Wait()
+					if h.closed == 0 {
+						t.Error("after 6 s: got an open connection, want it closed after 4 s to 5 s")
+					}
+					wantCause(t, p.member, bus.ErrGroupTimeout)
+				})
+			})
+		}
+	}
+}
+
+// All incomplete groups together have a bound; the oldest ones give way.
+func TestIncompleteGroupsShareABound(t *testing.T) {
+	if testing.Short() || underRace {
+		t.Skip("sends 330 MB")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
+		c := b.crowd(t)
+		head, part := endless(subscription.MaxParts)
+		heap := liveHeap()
+		for range 130 {
+			_, ep := c.come(p)
+			send(t, ep, &subscription.Subscribe{ID: 1, Set: head, More: true})
+			for range 160 { // 2.56 MB
+				send(t, ep, &subscription.Subscribe{ID: 1, Set: part, More: true})
+				synctest.Wait()
+			}
+		}
+		if grown := liveHeap() - heap; grown > 320<<20 {
+			t.Errorf("got %d bytes of heap, want at most 320 MiB", grown)
+		}
+		if open := c.open(); open > 105 || open < 50 {
+			t.Errorf("got %d connections open, want the 100 or so that fit into 256 MiB", open)
+		}
+		wantCause(t, p.member, bus.ErrGroupMemory)
+		subscribe(t, b.subscriber(bus.SubscriberConfig{}), tags.Of(1), ignore)
+	})
+}
+
+// More positions than there are tags cannot be.
+func TestPositionsAreBoundedByTheTags(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
+		c := b.crowd(t)
+		h, ep := c.come(p)
+		var list []byte
+		for i := range 5000 {
+			list = subscription.AppendPosition(list, tags.Tag(max(i, 1)-1), subscription.Position{Tag: tags.Tag(i), Count: 1})
+		}
+		send(t, ep, &subscription.Positions{ID: 1, List: list})
+		synctest.Wait()
+		if h.closed == 0 {
+			t.Error("5000 positions at a publisher without tags: got an open connection, want it closed")
+		}
+		wantCause(t, p.member, bus.ErrProtocol)
+	})
+}
+
+// A subscriber has as many lanes as a connection can have, on all its connections.
+func TestAnInstanceIsRememberedWithFewLanes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const rounds = 50
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
+		for range 10 {
+			must(t, p.Publish(1, nil))
+		}
+		c := b.crowd(t)
+		list := subscription.AppendPosition(nil, 0, subscription.Position{Tag: 1, Count: 1})
+		for round := range rounds {
+			h := newHand()
+			h.answer = [][]byte{hello(t, subscription.Hello{Instance: "x", MaxMessageBytes: 1 << 30})}
+			ep := c.dial(p, h)
+			for i := range 16 {
+				lane := uint16(16*round + i)
+				send(t, ep, &subscription.Subscribe{ID: uint64(i + 1), Lane: lane, Set: setOf(t, 1)})
+				send(t, ep, &subscription.Missed{Lane: lane, Cause: subscription.CauseConnection, List: list})
+				synctest.Wait()
+			}
+			must(t, ep.Close())
+			synctest.Wait()
+		}
+		gone := p.Stats().Gone
+		if len(gone) != 1 || len(gone[0].Lanes) != 16 {
+			t.Fatalf("got %d subscribers that have gone, with %d lanes, want 1 with 16", len(gone), len(gone[0].Lanes))
+		}
+		if got := p.Stats().Losses.Connection; got != 16*rounds {
+			t.Errorf("got %d messages lost with connections, want %d, those of forgotten lanes too", got, 16*rounds)
+		}
+	})
+}
