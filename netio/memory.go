@@ -15,7 +15,7 @@ import (
 
 // uncheckedBytes is the size up to which CheckMemory does not look: smaller pieces
 // are no mistake of a configuration, and some are asked for at each connection.
-const uncheckedBytes = 64 << 20
+const uncheckedBytes = 256 << 20
 
 // CheckMemory looks whether this process could have n more bytes at all, before it
 // asks for them: the Go heap ends the program when the system refuses.
@@ -25,7 +25,7 @@ const uncheckedBytes = 64 << 20
 // programs take, so what it lets pass may still be refused.
 //
 // Errors: ErrNoMemory, wrapped, with the limit. Threads: any. Blocks: for a few
-// files of /proc and /sys, if n is more than 64 MiB.
+// files of /proc and /sys, if n is more than 256 MiB.
 func CheckMemory(n int) error {
 	if n <= uncheckedBytes {
 		return nil
