@@ -12,8 +12,8 @@ import (
 
 // received is what a subscriber knows of one tag of one publisher.
 type received struct {
-	count   uint64 // position of the last message received or reported lost
-	skipped uint64 // of those, what the policy has left out and no event has told yet
+	count  uint64  // position of the last message received or reported lost
+	untold *untold // of those, what no event has told yet; nil: none
 
 	// How count comes about, since the publisher was first met:
 	// count = delivered + lost + unwanted.
@@ -138,7 +138,7 @@ func (src *source) recovered(done *delivered, tag tags.Tag) {
 
 func (src *source) panicked(done *delivered, tag tags.Tag, v any) {
 	src.sub.counters.panics.Add(1)
-	src.sub.event(Event{Kind: Problem, Peer: src.peer, Tag: tag, Err: &PanicError{Tag: tag, Value: v, Stack: debug.Stack()}})
+	src.event(Event{Kind: Problem, Peer: src.peer, Tag: tag, Err: &PanicError{Tag: tag, Value: v, Stack: debug.Stack()}})
 	done.fails()
 }
 
@@ -234,13 +234,6 @@ func (src *source) skip(rcv *received, r *pageReader) bool {
 	}
 	src.lose(rcv, r.tag, subscription.CauseLeftOut, r.position-rcv.count)
 	return true
-}
-
-// skipping is a tag of which messages were left out.
-type skipping struct {
-	src *source
-	tag tags.Tag
-	rcv *received
 }
 
 // receivedOf returns the state of a tag in a lane, which begins at its first

@@ -43,6 +43,8 @@ type link struct {
 	fault      error // why this side has closed, or will
 	pulse      pulse
 	stalled    bool // reported
+	pausing    int  // reasons not to read, see pause
+	events     causedEvents
 	partID     uint64
 	part       []byte // parts of a subscription's set received so far
 	standing   standing
@@ -229,6 +231,6 @@ func (l *link) fail(err error) {
 		return // it is closing already
 	}
 	l.fault = err
-	l.pub.event(Event{Kind: Problem, Peer: l.peer, Err: err})
+	l.event(Event{Kind: Problem, Peer: l.peer, Err: err})
 	_ = l.ep.Close()
 }

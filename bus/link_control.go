@@ -69,7 +69,7 @@ func (l *link) leave(last []byte, reason error) {
 	l.fault = reason
 	l.pulse.last = time.Now()
 	l.sendControl(&l.control, item{control: last, last: true})
-	l.pub.event(Event{Kind: Refused, Peer: l.peer, Err: reason})
+	l.event(Event{Kind: Refused, Peer: l.peer, Err: reason})
 }
 
 // expand replaces the losses at the front of a queue by the control messages

@@ -31,6 +31,9 @@ func (l *link) tick(now time.Time, late time.Duration) {
 	if l.state != linkReady || l.fault != nil {
 		return
 	}
+	if l.pausing > 0 {
+		l.pulse.heard = true // nothing can be heard now
+	}
 	if err := l.pulse.listen(h, now, late); err != nil {
 		l.pub.silent.Add(1)
 		l.end(err)
@@ -64,7 +67,7 @@ func (l *link) patience(now time.Time, moved bool) {
 	h, p := &l.pub.heart, l.pub
 	if moved && l.stalled {
 		l.stalled = false
-		p.event(Event{Kind: Resumed, Peer: l.peer})
+		l.event(Event{Kind: Resumed, Peer: l.peer})
 	}
 	for _, n := range l.lanes {
 		stuck := now.Sub(n.stuck)
@@ -76,7 +79,7 @@ func (l *link) patience(now time.Time, moved bool) {
 			return
 		case !l.stalled && h.over(stuck, h.patience) && n.holdsUp():
 			l.stalled = true
-			p.event(Event{Kind: Stalled, Peer: l.peer, Err: &StallError{For: max(stuck, h.patience)}})
+			l.event(Event{Kind: Stalled, Peer: l.peer, Err: &StallError{For: max(stuck, h.patience)}})
 		}
 	}
 }

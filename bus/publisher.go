@@ -93,6 +93,7 @@ type Publisher struct {
 	dry     atomic.Bool // a publisher found the pool empty, and was told of no room since
 
 	sender      *Sender            // whose part this is, or nil
+	events      eventQueue         // loop only
 	hello       helloDeadlines     // loop only
 	heart       heartbeat          // loop only
 	connections map[*link]struct{} // loop only; all, also those that are not admitted
@@ -187,6 +188,7 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 	}
 	p.loop = p.backend.Loop()
 	p.loans.loop = p.loop
+	p.events.start(p.loop, p.closer.call, p.cfg.OnEvent)
 	if p.flushTimer, err = p.loop.NewTimer(p.flushFunc); err != nil {
 		return err
 	}
@@ -244,7 +246,7 @@ func (p *Publisher) Addr() netip.AddrPort { return p.listen.Addr() }
 // Instance returns the publisher's id: a nuid, new for every Publisher.
 func (p *Publisher) Instance() string { return p.instance }
 
-// event reports e on the loop, where no lock is held.
+// event reports e soon, on the loop, where no lock is held. Loop only.
 func (p *Publisher) event(e Event) {
-	p.loop.Post(func() { p.closer.call(func() { p.cfg.OnEvent(e) }) })
+	p.events.add(e, nil)
 }

@@ -71,7 +71,7 @@ func (p publisherHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, c
 		cause = &UndeliveredError{Messages: dropped, Err: cause}
 	}
 	if l.peer.Instance != "" {
-		p.event(Event{Kind: Lost, Peer: l.peer, Err: cause})
+		l.event(Event{Kind: Lost, Peer: l.peer, Err: cause})
 	}
 	// Only a publisher that was closed from inside a callback frees its pool
 	// here, and by then there is nobody left to tell of a failure.
@@ -109,7 +109,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 	if errors.Is(err, subscription.ErrMagic) {
 		// A stranger: a port scanner, a browser. It gets no answer.
 		p.strangers.Add(1)
-		p.event(Event{Kind: Refused, Peer: l.peer, Err: err})
+		l.event(Event{Kind: Refused, Peer: l.peer, Err: err})
 		_ = l.ep.Close()
 		return
 	}
@@ -137,7 +137,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 	p.supersede(l)
 	l.sendControl(&l.control, item{control: answer})
 	l.admitted(h.BeatMillis)
-	p.event(Event{Kind: Connected, Peer: l.peer})
+	l.event(Event{Kind: Connected, Peer: l.peer})
 }
 
 // peerOf returns who has said hello.
@@ -248,7 +248,7 @@ func (p *Publisher) unsubscribe(l *link, id uint64) {
 	p.notifyChanged()
 	p.mu.Unlock()
 	l.send(n, &subscription.Unsubscribed{ID: id})
-	p.event(Event{Kind: Unsubscribed, Peer: l.peer, Tags: set})
+	l.event(Event{Kind: Unsubscribed, Peer: l.peer, Tags: set})
 }
 
 // notifyChanged wakes WaitSubscribers. mu is held.

@@ -132,13 +132,7 @@ func (p *Publisher) subscribe(l *link, group []wish) {
 	}
 	p.notifyChanged()
 	p.mu.Unlock()
-	for _, w := range group {
-		kind := Subscribed
-		if w.err != nil {
-			kind = Refused
-		}
-		p.event(Event{Kind: kind, Peer: l.peer, Tags: w.set, Err: w.err})
-	}
+	l.answered(group)
 }
 
 // enter puts a subscription into the table. mu is held.

@@ -19,10 +19,11 @@ import (
 type source struct {
 	contact
 	sub      *Subscriber
-	met      time.Time    // the publisher: of the first connection
-	vanished bool         // reported so
-	fault    error        // why this side has closed the connection, or will
-	pausing  int          // subscriptions whose queue is full
+	met      time.Time // the publisher: of the first connection
+	vanished bool      // reported so
+	fault    error     // why this side has closed the connection, or will
+	pausing  int       // reasons not to read, see pause
+	events   causedEvents
 	out      ring[[]byte] // control messages to send
 	sent     bool         // something of out was given to the endpoint since the last tick
 	sending  int          // given to the endpoint and not completed
@@ -54,6 +55,7 @@ func newSource(s *Subscriber) *source {
 		version:  1,
 	}
 	src.contact = s.dialer.contact(src)
+	src.contact.report = src.event
 	src.origin.retainer, src.origin.keep = s.retainer, src.keep
 	return src
 }
@@ -138,7 +140,7 @@ func (src *source) lost(cause error) {
 		return
 	}
 	if !src.ended || cause != nil {
-		src.sub.event(Event{Kind: Lost, Peer: src.peer, Err: cause})
+		src.event(Event{Kind: Lost, Peer: src.peer, Err: cause})
 	}
 	if src.accepted {
 		src.await()
@@ -167,7 +169,7 @@ func (src *source) unlisted() {
 func (src *source) vanish() {
 	if !src.vanished && src.owing > 0 && !src.ended {
 		src.vanished = true
-		src.sub.event(Event{Kind: Vanished, Peer: src.peer, Tags: src.entry.Tags})
+		src.event(Event{Kind: Vanished, Peer: src.peer, Tags: src.entry.Tags})
 	}
 }
 
@@ -178,7 +180,7 @@ func (src *source) fail(err error) {
 	}
 	src.fault = err
 	if src.state == contactReady {
-		src.sub.event(Event{Kind: Problem, Peer: src.peer, Err: err})
+		src.event(Event{Kind: Problem, Peer: src.peer, Err: err})
 	}
 	_ = src.ep.Close()
 }

@@ -234,7 +234,7 @@ func (src *source) onSubscribed(id uint64) {
 	r.current = r.want.Equal(r.sent)
 	src.note(r)
 	src.lane(r.sub.lane).prune()
-	src.sub.event(Event{Kind: kind, Peer: src.peer, Tags: r.sent})
+	src.event(Event{Kind: kind, Peer: src.peer, Tags: r.sent})
 	r.sub.known = true
 	src.sub.stopPatience(r.sub)
 	src.checkDuplicates(r)
@@ -259,7 +259,7 @@ func (src *source) onUnsubscribed(id uint64) {
 		src.fail(protocolError("ended subscription %d by itself", id))
 		return
 	}
-	src.sub.event(Event{Kind: Unsubscribed, Peer: src.peer, Tags: r.sent})
+	src.event(Event{Kind: Unsubscribed, Peer: src.peer, Tags: r.sent})
 	r.sent, r.whole, r.active, r.acked = tags.Set{}, tags.Set{}, tags.Set{}, tags.Set{}
 	r.subscribing, r.leaving, r.denied = false, false, nil
 	src.note(r)

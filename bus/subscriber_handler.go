@@ -65,7 +65,7 @@ type SubscriberStats struct {
 type subscriberCounters struct {
 	publishers                                       atomic.Int64
 	messages, bytes, pages, unwanted, panics, silent atomic.Uint64
-	lost                                             [subscription.Causes]atomic.Uint64
+	lost                                             [subscription.Causes + 1]atomic.Uint64
 }
 
 // Stats returns the subscriber's counters, correct to the page.

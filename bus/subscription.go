@@ -245,16 +245,3 @@ func (sub *Subscription) unpause() {
 	}
 	sub.pausing = nil
 }
-
-func (src *source) pause() {
-	if src.pausing++; src.pausing == 1 && src.ep != nil {
-		src.ep.PauseReceive()
-	}
-}
-
-func (src *source) resume() {
-	if src.pausing--; src.pausing == 0 && src.ep != nil {
-		src.pulse.heard = true // from here on
-		src.ep.ResumeReceive()
-	}
-}
