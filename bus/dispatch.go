@@ -80,8 +80,8 @@ func (d *delivered) deliverRest() {
 	for len(d.rest) > 0 {
 		t := d.rest[0]
 		d.rest = d.rest[1:] // before the call, which may panic
-		if t.takes(d.message.Tag, d.version) {
-			t.deliver(d.message)
+		if t.takes(d.message.Tag, d.version) && !t.deliver(d.message) {
+			d.fails()
 		}
 	}
 }
@@ -93,15 +93,17 @@ func (t target) takes(tag tags.Tag, version int) bool {
 	return !t.sub.closed.Load() && !t.src.sub.closed.Load() && (t.src.version == version || t.sub.live.Contains(tag))
 }
 
-func (t target) deliver(m Message) {
+// deliver returns false if the subscription's queue has lost the message.
+func (t target) deliver(m Message) bool {
 	switch {
 	case t.handler != nil:
 		t.handler(m)
 	case t.sub.batch != nil:
 		t.src.collect(t.sub, m)
 	default:
-		t.sub.enqueue(t.src, m)
+		return t.sub.enqueue(t.src, m)
 	}
+	return true
 }
 
 // collect adds a message to the batch of a subscription.
@@ -186,7 +188,9 @@ func (src *source) deliver(done *delivered) (more bool) {
 		if len(rcv.targets) == 1 {
 			t := &rcv.targets[0]
 			if t.handler == nil {
-				t.deliver(src.message(rcv, turn))
+				if !t.deliver(src.message(rcv, turn)) {
+					done.fails()
+				}
 				continue
 			}
 			t.handler(src.message(rcv, turn)) // not by deliver, which would copy the message again

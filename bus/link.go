@@ -28,6 +28,7 @@ type link struct {
 	inFlightBytes int
 	controlBytes  int  // of control messages in all queues
 	closing       bool // it gets nothing more
+	failing       bool // fail is posted
 	dead          bool
 	sent, moved   bool                    // since the last tick: something was given to the endpoint, completed
 	receipts      map[tags.Tag][]*receipt // of pages queued or sent, ascending by position
@@ -95,7 +96,7 @@ func (l *link) pump() {
 		}
 		if err := l.post(i); err != nil {
 			if !errors.Is(err, netio.ErrNoResources) && !errors.Is(err, netio.ErrClosed) {
-				l.pub.loop.Post(func() { l.fail(err) })
+				l.failSoon(err)
 			}
 			return // OnSendReady or OnConnectionClosed goes on
 		}
@@ -172,7 +173,7 @@ func (l *link) completed(key netio.Key) {
 		i.lane.sentMessages += uint64(i.page.messages)
 		l.sentBytes += uint64(i.page.bytes)
 	} else {
-		l.controlBytes -= len(i.control)
+		l.controlBytes -= i.cost()
 	}
 	l.pump()
 	l.mu.Unlock()

@@ -34,7 +34,8 @@ type Sender struct {
 	wants   tags.Set           // connect to the receivers of these
 	outlets map[string]*outlet // by the receiver's instance
 
-	owners []owner // of tags; with a cache; guarded by Publisher.mu
+	owners []owner    // of tags; with a cache; guarded by Publisher.mu
+	using  []tags.Tag // used for the first time, see use; guarded by Publisher.mu
 }
 
 // NewSender opens a sender that finds receivers in dir. Close it.

@@ -25,6 +25,9 @@ type source struct {
 	pausing  int       // reasons not to read, see pause
 	events   causedEvents
 	out      ring[[]byte] // control messages to send
+	outBytes int          // of out, see push
+	unread   bool         // too many of them wait
+	moved    bool         // one was completed since the last tick
 	sent     bool         // something of out was given to the endpoint since the last tick
 	sending  int          // given to the endpoint and not completed
 	leaving  bool         // close when all is sent
@@ -111,7 +114,7 @@ func (src *source) established(ep netio.Endpoint) {
 		src.fail(err)
 		return
 	}
-	src.out.push(hello)
+	src.push(hello)
 	src.pump()
 	src.after(src.sub.cfg.HelloTimeout)
 }
@@ -119,7 +122,8 @@ func (src *source) established(ep netio.Endpoint) {
 // lost cleans up after a connection, and goes back to dialing.
 func (src *source) lost(cause error) {
 	wasReady := src.closed()
-	src.out, src.sending, src.leaving = ring[[]byte]{}, 0, false
+	src.dropOut()
+	src.sending, src.leaving = 0, false
 	if wasReady {
 		src.sub.counters.publishers.Add(-1)
 		src.sub.heart.leave()
@@ -206,13 +210,14 @@ func (src *source) pump() {
 			}
 			return
 		}
-		src.out.pop()
+		src.popped(src.out.pop())
 	}
 }
 
 // completed takes the news that a message is on its way.
 func (src *source) completed() {
 	src.sending--
+	src.moved = true
 	src.leaveIfSent()
 }
 
@@ -240,5 +245,5 @@ func (src *source) queue(m subscription.Message) {
 		src.fail(err)
 		return
 	}
-	src.out.push(b)
+	src.push(b)
 }
