@@ -23,6 +23,8 @@ type flood struct {
 	frame int  // bytes
 	panic bool // in OnConnectionClosed
 
+	delivered map[netio.Endpoint]int // bytes; nil: not counted
+
 	// Of the last step.
 	read  map[netio.Endpoint]int
 	total int
@@ -66,6 +68,12 @@ func newFlood(t *testing.T, cfg tcp.Config, endpoints, size int) *flood {
 		f.eps = append(f.eps, ep)
 	}
 	return f
+}
+
+func (f *flood) OnData(ep netio.Endpoint, data []byte) {
+	if f.delivered != nil {
+		f.delivered[ep] += len(data)
+	}
 }
 
 func (f *flood) OnConnectionClosed(netio.Endpoint, []netio.Key, error) {
