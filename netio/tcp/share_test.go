@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -36,6 +37,8 @@ const floodBytes = 4 << 20
 func newFlood(t *testing.T, cfg tcp.Config, endpoints, size int) *flood {
 	t.Helper()
 	one := frame(make([]byte, size))
+	before := tcp.SetTurnTime(time.Hour) // the tests count bytes
+	t.Cleanup(func() { tcp.SetTurnTime(before) })
 	f := &flood{frame: len(one)}
 	loop := backendtest.NewRunner(t, reactor.Config{})
 	b, err := tcp.Opener(loop.EventLoop, cfg)(f)

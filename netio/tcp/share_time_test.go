@@ -24,9 +24,8 @@ func TestSlowCallbacksEndTheTurn(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			before := tcp.SetTurnTime(0)
-			t.Cleanup(func() { tcp.SetTurnTime(before) })
 			f := newFlood(t, tcp.Config{}, test.endpoints, test.size)
+			tcp.SetTurnTime(0) // newFlood sets it back
 			f.delivered = make(map[netio.Endpoint]int)
 			all := func() (sum int) {
 				for _, n := range f.delivered {
