@@ -10,6 +10,9 @@ func (l *link) event(e Event) { l.pub.events.add(e, l) }
 
 // answered reports what has become of the subscriptions of a group. Loop only.
 func (l *link) answered(group []wish) {
+	if len(group) == 0 {
+		return
+	}
 	answers := make([]groupAnswer, len(group))
 	for i, w := range group {
 		answers[i] = groupAnswer{w.set, w.err}

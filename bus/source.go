@@ -58,7 +58,7 @@ func newSource(s *Subscriber) *source {
 		version:  1,
 	}
 	src.contact = s.dialer.contact(src)
-	src.contact.report = src.event
+	src.report = src.event
 	src.origin.retainer, src.origin.keep = s.retainer, src.keep
 	return src
 }

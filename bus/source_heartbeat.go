@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"fmt"
 	"time"
 
 	"tagbus/subscription"
@@ -26,7 +27,7 @@ func (src *source) tick(now time.Time, late time.Duration) {
 	}
 	if err := src.pulse.listen(h, now, late); err != nil {
 		if src.unread {
-			src.fail(errAnswersUnread)
+			src.fail(fmt.Errorf("%w: %w", errAnswersUnread, err))
 			return
 		}
 		src.sub.counters.silent.Add(1)

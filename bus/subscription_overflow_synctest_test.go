@@ -57,10 +57,10 @@ func TestAMonitorOfTheSameSubscriberHoldsNobodyUp(t *testing.T) {
 				for tag := tags.Tag(1); tag <= 2; tag++ {
 					c := read[tag]
 					first, last := uint64(1), uint64(kept/2)
-					switch policy.Kind {
-					case bus.DropOldest:
+					if policy.Kind == bus.DropOldest {
 						first, last = n/2-kept/2+1, n/2
-					case bus.Latest:
+					}
+					if policy.Kind == bus.Latest {
 						if len(c) == 0 || len(c) > kept || c[len(c)-1] != n/2 {
 							t.Errorf("got messages %v of tag %v, want few and the last", c, tag)
 						}
