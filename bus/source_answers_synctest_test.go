@@ -15,7 +15,7 @@ import (
 // TestAPublisherThatAsksWithoutReading: the answers to Positions waited without limit
 // for a publisher that did not read them.
 func TestAPublisherThatAsksWithoutReading(t *testing.T) {
-	const known, asked = 1000, 5000
+	const known, asked = 1000, 1000
 	tests := []struct {
 		name  string
 		beats int
@@ -72,7 +72,7 @@ func TestAHeldUpSubscriberHearsItsOtherPublishers(t *testing.T) {
 		b := newBed(t)
 		x := &flood{stranger: stranger{answer: xHello(t, "", 0)}}
 		x.answer = append(x.answer, control(t, &subscription.Lost{Cause: subscription.CauseFull, List: positionsOf(1000, 3)}))
-		x.next = repeat(5000, control(t, &subscription.Positions{ID: 1, List: positionsOf(1000, 3)}))
+		x.next = repeat(1000, control(t, &subscription.Positions{ID: 1, List: positionsOf(1000, 3)}))
 		host := b.publisherByHand(x, tagRange(t, 1, 1000))
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(5000)})
 		c := newCollector()
