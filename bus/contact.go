@@ -33,6 +33,7 @@ type contact struct {
 	ended   bool      // one of us said goodbye: never dial again
 	address int       // which of the entry's addresses is dialed
 	refusal string    // reported last, so as not to report it at every try
+	report  func(Event)
 
 	ep    netio.Endpoint // nil without a connection
 	peer  *Peer
@@ -66,7 +67,7 @@ func (d *dialer) contact(user contactUser) contact {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.MaxInterval = d.min, d.max
 	b.Reset()
-	return contact{dialer: d, user: user, backoff: b}
+	return contact{dialer: d, user: user, backoff: b, report: d.event}
 }
 
 // reportRefusal reports why there is no connection, once for all tries that end
@@ -74,7 +75,7 @@ func (d *dialer) contact(user contactUser) contact {
 func (c *contact) reportRefusal(err error) {
 	if text := err.Error(); text != c.refusal {
 		c.refusal = text
-		c.dialer.event(Event{Kind: Refused, Peer: c.describe(), Err: err})
+		c.report(Event{Kind: Refused, Peer: c.describe(), Err: err})
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 
 // received is what a subscriber knows of one tag of one publisher.
 type received struct {
-	count   uint64 // position of the last message received or reported lost
-	skipped uint64 // of those, what the policy has left out and no event has told yet
+	count  uint64  // position of the last message received or reported lost
+	untold *untold // of those, what no event has told yet; nil: none
 
 	// How count comes about, since the publisher was first met:
 	// count = delivered + lost + unwanted.
@@ -80,8 +80,8 @@ func (d *delivered) deliverRest() {
 	for len(d.rest) > 0 {
 		t := d.rest[0]
 		d.rest = d.rest[1:] // before the call, which may panic
-		if t.takes(d.message.Tag, d.version) {
-			t.deliver(d.message)
+		if t.takes(d.message.Tag, d.version) && !t.deliver(d.message) {
+			d.fails()
 		}
 	}
 }
@@ -93,15 +93,17 @@ func (t target) takes(tag tags.Tag, version int) bool {
 	return !t.sub.closed.Load() && !t.src.sub.closed.Load() && (t.src.version == version || t.sub.live.Contains(tag))
 }
 
-func (t target) deliver(m Message) {
+// deliver returns false if the subscription's queue has lost the message.
+func (t target) deliver(m Message) bool {
 	switch {
 	case t.handler != nil:
 		t.handler(m)
 	case t.sub.batch != nil:
 		t.src.collect(t.sub, m)
 	default:
-		t.sub.enqueue(t.src, m)
+		return t.sub.enqueue(t.src, m)
 	}
+	return true
 }
 
 // collect adds a message to the batch of a subscription.
@@ -138,7 +140,7 @@ func (src *source) recovered(done *delivered, tag tags.Tag) {
 
 func (src *source) panicked(done *delivered, tag tags.Tag, v any) {
 	src.sub.counters.panics.Add(1)
-	src.sub.event(Event{Kind: Problem, Peer: src.peer, Tag: tag, Err: &PanicError{Tag: tag, Value: v, Stack: debug.Stack()}})
+	src.event(Event{Kind: Problem, Peer: src.peer, Tag: tag, Err: &PanicError{Tag: tag, Value: v, Stack: debug.Stack()}})
 	done.fails()
 }
 
@@ -186,7 +188,9 @@ func (src *source) deliver(done *delivered) (more bool) {
 		if len(rcv.targets) == 1 {
 			t := &rcv.targets[0]
 			if t.handler == nil {
-				t.deliver(src.message(rcv, turn))
+				if !t.deliver(src.message(rcv, turn)) {
+					done.fails()
+				}
 				continue
 			}
 			t.handler(src.message(rcv, turn)) // not by deliver, which would copy the message again
@@ -234,13 +238,6 @@ func (src *source) skip(rcv *received, r *pageReader) bool {
 	}
 	src.lose(rcv, r.tag, subscription.CauseLeftOut, r.position-rcv.count)
 	return true
-}
-
-// skipping is a tag of which messages were left out.
-type skipping struct {
-	src *source
-	tag tags.Tag
-	rcv *received
 }
 
 // receivedOf returns the state of a tag in a lane, which begins at its first

@@ -96,6 +96,14 @@ var (
 	// memory as they may.
 	ErrPublisherMemory = errors.New("bus: slow subscriptions took too much of the publisher's memory: raise PublisherConfig.PoolBytes")
 
+	// ErrQueueFull is the cause of a Gap of a subscription without handler whose
+	// policy may lose messages: they were received, and its own queue was full. Such
+	// events come once a second.
+	ErrQueueFull = errors.New("bus: the subscription's own queue is full: read Messages faster, or raise SubscriberConfig.QueueBytes")
+
+	// ErrEventsDropped is matched by an *EventsDroppedError.
+	ErrEventsDropped = errors.New("bus: too many events wait for OnEvent, the newest were dropped")
+
 	// ErrLeftOut is the cause of a Gap that the policies Latest and Sample make
 	// on purpose. Such events come once a second.
 	ErrLeftOut = errors.New("bus: left out by the subscription's policy")

@@ -31,7 +31,9 @@ const (
 	Refused
 
 	// Gap means that Count messages of Tag from Peer, which is the same publisher as
-	// before, were not received; Err says why.
+	// before, were not received; Err says why. Gaps of a tag for the same reason that
+	// wait to be told are one event. With ErrQueueFull they were received, and a
+	// subscription's own queue has lost them.
 	Gap
 
 	// Vanished means that the publisher Peer of Tags is gone for good without goodbye:
@@ -83,7 +85,10 @@ func (k EventKind) String() string {
 }
 
 // Event reports a change in the life of a publisher or subscriber. Fields that
-// the kind does not name are zero.
+// the kind does not name are zero. Events are told in order, and a few at a time, so that
+// other work of the loop need not wait for many. Of those that peers cause, a bounded
+// number wait: a connection that causes more is not read from meanwhile. If events find
+// no room, a Problem event with ErrEventsDropped says how many.
 type Event struct {
 	Kind  EventKind
 	Peer  *Peer    // nil when no peer is concerned

@@ -121,10 +121,10 @@ func (h *hookBed) subscriber(t *testing.T) {
 	t.Helper()
 	h.hooks.Add(1)
 	hookCalls{h.one, map[string]func() error{
-		"Add":         func() error { return h.one.Add(tags.Of(2)) },
-		"Remove":      func() error { return h.one.Remove(tags.Of(2)) },
-		"Handle":      func() error { return h.one.Handle(1, nil) },
-		"Tags":        none(h.one.Tags),
+		"Add":    func() error { return h.one.Add(tags.Of(2)) },
+		"Remove": func() error { return h.one.Remove(tags.Of(2)) },
+		"Handle": func() error { return h.one.Handle(1, nil) },
+		"Tags":   none(h.one.Tags), "Overflowed": none(h.one.Overflowed),
 		"Wait":        func() error { return h.one.Wait(h.ctx) },
 		"Unsubscribe": func() error { return h.one.Unsubscribe(h.ctx) },
 		"Messages": func() (err error) {

@@ -28,6 +28,7 @@ type link struct {
 	inFlightBytes int
 	controlBytes  int  // of control messages in all queues
 	closing       bool // it gets nothing more
+	failing       bool // fail is posted
 	dead          bool
 	sent, moved   bool                    // since the last tick: something was given to the endpoint, completed
 	receipts      map[tags.Tag][]*receipt // of pages queued or sent, ascending by position
@@ -44,6 +45,7 @@ type link struct {
 	pulse      pulse
 	stalled    bool // reported
 	pausing    int  // reasons not to read, see pause
+	events     causedEvents
 	jobs       ring[linkJob]
 	working    bool // paused for the jobs
 	torn       bool // a job was given up: routes may lead here that no subscription wants
@@ -96,7 +98,7 @@ func (l *link) pump() {
 		}
 		if err := l.post(i); err != nil {
 			if !errors.Is(err, netio.ErrNoResources) && !errors.Is(err, netio.ErrClosed) {
-				l.pub.loop.Post(func() { l.fail(err) })
+				l.failSoon(err)
 			}
 			return // OnSendReady or OnConnectionClosed goes on
 		}
@@ -173,7 +175,7 @@ func (l *link) completed(key netio.Key) {
 		i.lane.sentMessages += uint64(i.page.messages)
 		l.sentBytes += uint64(i.page.bytes)
 	} else {
-		l.controlBytes -= len(i.control)
+		l.controlBytes -= i.cost()
 	}
 	l.pump()
 	l.mu.Unlock()
@@ -242,6 +244,6 @@ func (l *link) fail(err error) {
 		return // it is closing already
 	}
 	l.fault = err
-	l.pub.event(Event{Kind: Problem, Peer: l.peer, Err: err})
+	l.event(Event{Kind: Problem, Peer: l.peer, Err: err})
 	_ = l.ep.Close()
 }

@@ -35,12 +35,28 @@ func (l *link) sendControl(queue *ring[item], i item) {
 	if l.dead {
 		return
 	}
-	if l.controlBytes += len(i.control); l.controlBytes > l.pub.controlLimit() {
-		l.pub.loop.Post(func() { l.fail(errControlOverflow) })
+	if l.controlBytes += i.cost(); l.controlBytes > l.pub.controlLimit() {
+		l.failSoon(errControlOverflow)
 		return
 	}
 	queue.push(i)
 	l.pump()
+}
+
+// controlCost is what a control message counts beyond its bytes, so that tiny ones
+// are limited too.
+const controlCost = 32
+
+// cost returns what a control message counts against controlLimit.
+func (i *item) cost() int { return len(i.control) + controlCost }
+
+// failSoon is fail for any goroutine, which may hold mu: it is posted, once. mu is
+// held.
+func (l *link) failSoon(err error) {
+	if !l.failing {
+		l.failing = true
+		l.pub.loop.Post(func() { l.fail(err) })
+	}
 }
 
 // controlLimit is what may be queued in answers for one subscriber. One answer
@@ -67,7 +83,7 @@ func (l *link) leave(last []byte, reason error) {
 	l.fault = reason
 	l.pulse.last = time.Now()
 	l.sendControl(&l.control, item{control: last, last: true})
-	l.pub.event(Event{Kind: Refused, Peer: l.peer, Err: reason})
+	l.event(Event{Kind: Refused, Peer: l.peer, Err: reason})
 }
 
 // expand replaces the losses at the front of a queue by the control messages
@@ -79,11 +95,12 @@ func (l *link) expand(queue *ring[item]) {
 		for list := range positionLists(counts) {
 			b, err := subscription.Append(nil, &subscription.Lost{Lane: x.lane.number, Cause: cause, List: list})
 			if err != nil { // only possible for a message that this package built too long
-				l.pub.loop.Post(func() { l.fail(err) })
+				l.failSoon(err)
 				return
 			}
-			l.controlBytes += len(b)
-			all = append(all, item{lane: x.lane, control: b})
+			i := item{lane: x.lane, control: b}
+			l.controlBytes += i.cost()
+			all = append(all, i)
 		}
 	})
 	for _, i := range slices.Backward(all) {

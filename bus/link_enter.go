@@ -169,16 +169,8 @@ func (g *subscribing) uncork(int) (steps int, done bool) {
 }
 
 // report is the last part of step 5.
-func (g *subscribing) report(budget int) (steps int, done bool) {
-	if g.at == 0 {
-		g.p.settle(g.l)
-	}
-	return g.each(budget, func(w *wish) int {
-		kind := Subscribed
-		if w.err != nil {
-			kind = Refused
-		}
-		g.p.event(Event{Kind: kind, Peer: g.l.peer, Tags: w.set, Err: w.err})
-		return answerSteps
-	})
+func (g *subscribing) report(int) (steps int, done bool) {
+	g.p.settle(g.l)
+	g.l.answered(g.group)
+	return len(g.group), true
 }

@@ -68,7 +68,7 @@ func (l *link) patience(now time.Time, moved bool) {
 	h, p := &l.pub.heart, l.pub
 	if moved && l.stalled {
 		l.stalled = false
-		p.event(Event{Kind: Resumed, Peer: l.peer})
+		l.event(Event{Kind: Resumed, Peer: l.peer})
 	}
 	for _, n := range l.lanes {
 		stuck := now.Sub(n.stuck)
@@ -81,7 +81,7 @@ func (l *link) patience(now time.Time, moved bool) {
 			return
 		case !l.stalled && h.over(stuck, h.patience) && n.holdsUp():
 			l.stalled = true
-			p.event(Event{Kind: Stalled, Peer: l.peer, Err: &StallError{For: max(stuck, h.patience)}})
+			l.event(Event{Kind: Stalled, Peer: l.peer, Err: &StallError{For: max(stuck, h.patience)}})
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (l *link) unsubscribe(id uint64) {
 		p.mu.Unlock()
 		if done {
 			l.send(n, &subscription.Unsubscribed{ID: id})
-			p.event(Event{Kind: Unsubscribed, Peer: l.peer, Tags: set})
+			l.event(Event{Kind: Unsubscribed, Peer: l.peer, Tags: set})
 		}
 		return steps, done
 	}, abort: func() {}})

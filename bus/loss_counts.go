@@ -3,10 +3,14 @@ package bus
 import "tagbus/subscription"
 
 // lossCounts counts messages by cause. What only the publisher's end has shown
-// is in the place of cause 0, which is not on the wire.
-type lossCounts [subscription.Causes]uint64
+// is in the place of cause 0, which is not on the wire; nor is the last, what a
+// subscription's own queue has lost after it was received.
+type lossCounts [subscription.Causes + 1]uint64
 
-const causeEnded subscription.Cause = 0
+const (
+	causeEnded subscription.Cause = 0
+	causeQueue                    = subscription.Causes
+)
 
 // add adds what other has.
 func (c *lossCounts) add(other *lossCounts) {
@@ -41,10 +45,11 @@ type Losses struct {
 func (l Losses) Lost() uint64 { return l.Full + l.Memory + l.Connection + l.Ended }
 
 // gapCauses are the causes of Gap events.
-var gapCauses = [subscription.Causes]error{
+var gapCauses = [subscription.Causes + 1]error{
 	causeEnded:                   ErrPublisherEnded,
 	subscription.CauseFull:       ErrTooSlow,
 	subscription.CauseMemory:     ErrPublisherMemory,
 	subscription.CauseLeftOut:    ErrLeftOut,
 	subscription.CauseConnection: ErrConnectionLost,
+	causeQueue:                   ErrQueueFull,
 }

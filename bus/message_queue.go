@@ -13,7 +13,7 @@ import (
 // fills one while the iterating goroutine reads the other, so that a lock is
 // taken once per block by the reader and nothing is allocated in the long run.
 type messageQueue struct {
-	limit  int // payload bytes at which the loop stops
+	limit  int // payload bytes, with messageCost for each message, at which it is full
 	origin origin
 
 	mu     sync.Mutex
@@ -32,6 +32,8 @@ type messageBlock struct {
 	ends     []int     // in bytes
 	bytes    []byte
 	taken    int
+
+	lossyPart
 }
 
 func newMessageQueue(limit int, r *retainer) *messageQueue {
@@ -52,7 +54,8 @@ var errQueueEnd = errors.New("bus: end of the queue")
 // are limited too.
 const messageCost = 64
 
-// push copies a message into the queue and tells whether it is full now.
+// push copies a message into the queue of a subscription that may lose none, and
+// tells whether it is full now.
 func (q *messageQueue) push(m Message) (full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -60,13 +63,18 @@ func (q *messageQueue) push(m Message) (full bool) {
 		return false
 	}
 	b := &q.filled
+	b.append(m)
+	q.full = b.size() >= q.limit
+	q.wake()
+	return q.full
+}
+
+// append copies a message into the block.
+func (b *messageBlock) append(m Message) {
 	b.bytes = append(b.bytes, m.Data...)
 	b.ends = append(b.ends, len(b.bytes))
 	m.Data, m.origin = nil, nil
 	b.messages = append(b.messages, m)
-	q.full = len(b.bytes)+messageCost*len(b.messages) >= q.limit
-	q.wake()
-	return q.full
 }
 
 func (q *messageQueue) wake() {
@@ -110,6 +118,9 @@ func (q *messageQueue) next(ctx context.Context) (drained bool, err error) {
 // take returns the next message of the block that next made ready.
 func (q *messageQueue) take() (Message, bool) {
 	b := &q.reading
+	if b.dropped > 0 {
+		b.skipDropped()
+	}
 	if b.taken == len(b.messages) {
 		return Message{}, false
 	}
@@ -146,5 +157,6 @@ func (q *messageQueue) recycle() {
 
 func (b *messageBlock) reset() {
 	clear(b.messages) // drop the pointers
+	b.resetLossy()
 	b.messages, b.ends, b.bytes, b.taken = b.messages[:0], b.ends[:0], b.bytes[:0], 0
 }

@@ -5,4 +5,5 @@ package bus_test
 const (
 	modelRounds       = 10
 	senderModelRounds = 3
+	manyTags          = 100_000 // of a subscription
 )

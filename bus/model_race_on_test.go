@@ -8,4 +8,5 @@ package bus_test
 const (
 	modelRounds       = 2
 	senderModelRounds = 1
+	manyTags          = 20_000 // of a subscription
 )

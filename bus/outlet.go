@@ -137,7 +137,7 @@ func (out *outlet) onHello(data []byte) {
 	out.link.peer = peerOf(h, out.ep)
 	out.link.admitted(h.BeatMillis)
 	out.greeted()
-	out.sender.pub.event(Event{Kind: Connected, Peer: out.link.peer})
+	out.link.event(Event{Kind: Connected, Peer: out.link.peer})
 }
 
 // lost cleans up after a connection, and goes back to dialing.

@@ -105,6 +105,7 @@ type Publisher struct {
 	serving bool        // the chore for them has not ended; loop only
 
 	sender      *Sender            // whose part this is, or nil
+	events      eventQueue         // loop only
 	hello       helloDeadlines     // loop only
 	asking      helloDeadlines     // of connections without subscription, or with half a group; loop only
 	groups      groups             // loop only
@@ -202,6 +203,7 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 	p.loop = p.backend.Loop()
 	p.loans.loop = p.loop
 	p.chores = newChores(p.loop.Post)
+	p.events.start(p.loop, p.closer.call, p.cfg.OnEvent)
 	if p.flushTimer, err = p.loop.NewTimer(p.flushFunc); err != nil {
 		return err
 	}
@@ -265,7 +267,7 @@ func (p *Publisher) Addr() netip.AddrPort { return p.listen.Addr() }
 // Instance returns the publisher's id: a nuid, new for every Publisher.
 func (p *Publisher) Instance() string { return p.instance }
 
-// event reports e on the loop, where no lock is held.
+// event reports e soon, on the loop, where no lock is held. Loop only.
 func (p *Publisher) event(e Event) {
-	p.loop.Post(func() { p.closer.call(func() { p.cfg.OnEvent(e) }) })
+	p.events.add(e, nil)
 }

@@ -192,7 +192,7 @@ func (p *Publisher) endSet(l *link, m *subscription.Subscribe) error {
 	}
 	if w.err != nil {
 		l.refuseSubscription(&w)
-		p.event(Event{Kind: Refused, Peer: l.peer, Err: w.err})
+		l.event(Event{Kind: Refused, Peer: l.peer, Err: w.err})
 		p.hold(l, 0)
 		return nil
 	}
@@ -228,4 +228,9 @@ type wish struct {
 	parts    int   // ranges and masks that are reserved for it
 	masks    int   // of these
 	err      error // why it is refused
+}
+
+// refuseSubscription answers why a subscription is not made active.
+func (l *link) refuseSubscription(w *wish) {
+	l.send(nil, refusal(w.request.ID, w.err))
 }

@@ -89,7 +89,7 @@ func (p *Publisher) left(l *link, cause error) {
 		cause = &UndeliveredError{Messages: dropped, Err: cause}
 	}
 	if l.peer.Instance != "" {
-		p.event(Event{Kind: Lost, Peer: l.peer, Err: cause})
+		l.event(Event{Kind: Lost, Peer: l.peer, Err: cause})
 	}
 	// Only a publisher that was closed from inside a callback frees its pool
 	// here, and by then there is nobody left to tell of a failure.
@@ -127,7 +127,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 	if errors.Is(err, subscription.ErrMagic) {
 		// A stranger: a port scanner, a browser. It gets no answer.
 		p.strangers.Add(1)
-		p.event(Event{Kind: Refused, Peer: l.peer, Err: err})
+		l.event(Event{Kind: Refused, Peer: l.peer, Err: err})
 		_ = l.ep.Close()
 		return
 	}
@@ -156,7 +156,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		l.sendControl(&l.control, item{control: answer})
 		l.admitted(h.BeatMillis)
 		p.seated(l)
-		p.event(Event{Kind: Connected, Peer: l.peer})
+		l.event(Event{Kind: Connected, Peer: l.peer})
 	}), abort: func() {}})
 }
 

@@ -126,24 +126,37 @@ func TestAReceiverSurvivesStrangers(t *testing.T) {
 	}
 }
 
-// TestAStrangerThatAsksForAcks: what it does not read costs a bounded memory.
+// TestAStrangerThatAsksForAcks: a sender that does not read the answers to its pages
+// is not read from any more, and if it has promised beats, it is named.
 func TestAStrangerThatAsksForAcks(t *testing.T) {
+	t.Run("without beats", func(t *testing.T) { testAsksForAcks(t, 0) })
+	t.Run("with beats", func(t *testing.T) { testAsksForAcks(t, 1000) })
+}
+
+func testAsksForAcks(t *testing.T, beats int) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(5)}, func(bus.Message) {})
 		page := []byte{1, 2, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0x80, 5, 0, 0, 0, 0, 0, 0, 0}
 		x := &stranger{}
-		x.answer = [][]byte{hello(t, subscription.Hello{Instance: "x", Role: subscription.RoleSender, MaxMessageBytes: 1 << 14})}
-		for range 100_000 {
+		x.answer = [][]byte{hello(t, subscription.Hello{Instance: "x", Role: subscription.RoleSender, MaxMessageBytes: 1 << 14, BeatMillis: beats})}
+		for range 60_000 {
 			x.answer = append(x.answer, page)
 		}
 		backend, host := b.stranger(x)
 		b.stall(host)
 		must(t, backend.OpenEndpoint(r.Addr(), netio.Params{ZeroCopy: netio.ZeroCopyParams{Outstanding: 1 << 16}}))
 		time.Sleep(time.Minute)
-		// It sends before the subscription is acknowledged.
-		if problems := r.of(bus.Problem); len(problems) != 1 || !errors.Is(problems[0].Err, bus.ErrProtocol) {
-			t.Errorf("got %v, want one about the protocol", r.events)
+		synctest.Wait()
+		if pages := r.Stats().Pages; pages < 100 || pages > 5000 {
+			t.Errorf("read %d of 60,000 pages whose answers nobody took, want some 3,000", pages)
+		}
+		problems := r.of(bus.Problem)
+		if beats == 0 && len(problems) > 0 {
+			t.Errorf("got %v, want no problem: it may be silent", problems)
+		}
+		if beats > 0 && (len(problems) != 1 || !errors.Is(problems[0].Err, bus.ErrProtocol) || !strings.Contains(problems[0].String(), "asks faster than it reads")) {
+			t.Errorf("got %v, want one about a sender that does not read", r.events)
 		}
 	})
 }

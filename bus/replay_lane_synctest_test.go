@@ -118,9 +118,13 @@ func TestOldMessagesLeaveHalfOfThePool(t *testing.T) {
 					must(t, p.Publish(1, []byte(sized(1, n+1, 400))))
 				}
 				for range 40 {
-					s := b.subscriber(bus.SubscriberConfig{QueueBytes: 1}) // it stops reading at once
+					s := b.subscriber(bus.SubscriberConfig{QueueBytes: 1}) // it takes nothing more at once
 					b.net.SetWindow(netip.AddrPort{}, netip.AddrPortFrom(s.host, 0), 600)
-					_, err := s.SubscribeWith(tags.Of(1), nil, bus.SubscriptionConfig{Replay: 100, Policy: test.policy})
+					var h bus.Handler
+					if !test.policy.Lossless() { // a full queue does not stop it
+						h = func(bus.Message) { b.stall(s.host) }
+					}
+					_, err := s.SubscribeWith(tags.Of(1), h, bus.SubscriptionConfig{Replay: 100, Policy: test.policy})
 					must(t, err)
 					synctest.Wait()
 				}

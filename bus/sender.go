@@ -36,7 +36,8 @@ type Sender struct {
 
 	oversized oversized
 
-	owners []owner // of tags; with a cache; guarded by Publisher.mu
+	owners []owner    // of tags; with a cache; guarded by Publisher.mu
+	using  []tags.Tag // used for the first time, see use; guarded by Publisher.mu
 }
 
 // NewSender opens a sender that finds receivers in dir. Close it.

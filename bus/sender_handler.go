@@ -45,8 +45,23 @@ func (s *Sender) onDirectory(e directory.Event) {
 	}
 }
 
-// use connects to the receiver of a tag that is used for the first time.
-func (s *Sender) use(tag tags.Tag) { s.pub.loop.Post(func() { s.want(tags.Of(tag)) }) }
+// use has the receiver of a tag connected to that is used for the first time.
+// Publisher.mu is held.
+func (s *Sender) use(tag tags.Tag) {
+	if s.using = append(s.using, tag); len(s.using) == 1 {
+		s.pub.loop.Post(s.wantUsed)
+	}
+}
+
+// wantUsed connects to the receivers of the tags that are used since the last call.
+// Loop only.
+func (s *Sender) wantUsed() {
+	s.pub.mu.Lock()
+	used := s.using
+	s.using = nil
+	s.pub.mu.Unlock()
+	s.want(tags.Of(used...))
+}
 
 // want connects to the receivers of a set. Loop only.
 func (s *Sender) want(set tags.Set) {

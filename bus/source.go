@@ -19,11 +19,15 @@ import (
 type source struct {
 	contact
 	sub      *Subscriber
-	met      time.Time    // the publisher: of the first connection
-	vanished bool         // reported so
-	fault    error        // why this side has closed the connection, or will
-	pausing  int          // subscriptions whose queue is full
+	met      time.Time // the publisher: of the first connection
+	vanished bool      // reported so
+	fault    error     // why this side has closed the connection, or will
+	pausing  int       // reasons not to read, see pause
+	events   causedEvents
 	out      ring[[]byte] // control messages to send
+	outBytes int          // of out, see push
+	unread   bool         // too many of them wait
+	moved    bool         // one was completed since the last tick
 	sent     bool         // something of out was given to the endpoint since the last tick
 	sending  int          // given to the endpoint and not completed
 	leaving  bool         // close when all is sent
@@ -65,6 +69,7 @@ func newSource(s *Subscriber) *source {
 		version:  1,
 	}
 	src.contact = s.dialer.contact(src)
+	src.report = src.event
 	src.origin.retainer, src.origin.keep = s.retainer, src.keep
 	return src
 }
@@ -120,7 +125,7 @@ func (src *source) established(ep netio.Endpoint) {
 		src.fail(err)
 		return
 	}
-	src.out.push(hello)
+	src.push(hello)
 	src.pump()
 	src.after(src.sub.cfg.HelloTimeout)
 }
@@ -128,7 +133,8 @@ func (src *source) established(ep netio.Endpoint) {
 // lost cleans up after a connection, and goes back to dialing.
 func (src *source) lost(cause error) {
 	wasReady := src.closed()
-	src.out, src.sending, src.leaving = ring[[]byte]{}, 0, false
+	src.dropOut()
+	src.sending, src.leaving = 0, false
 	if wasReady {
 		src.sub.counters.publishers.Add(-1)
 		src.sub.heart.leave()
@@ -148,7 +154,7 @@ func (src *source) lost(cause error) {
 	}
 	src.sub.reportSkipped()
 	if !src.ended || cause != nil {
-		src.sub.event(Event{Kind: Lost, Peer: src.peer, Err: cause})
+		src.event(Event{Kind: Lost, Peer: src.peer, Err: cause})
 	}
 	src.state, src.revising = contactWaiting, false // until everything of the connection is forgotten
 	src.disconnect(src.goBack)
@@ -186,7 +192,7 @@ func (src *source) unlisted() {
 func (src *source) vanish() {
 	if !src.vanished && src.owing > 0 && !src.ended {
 		src.vanished = true
-		src.sub.event(Event{Kind: Vanished, Peer: src.peer, Tags: src.entry.Tags})
+		src.event(Event{Kind: Vanished, Peer: src.peer, Tags: src.entry.Tags})
 	}
 }
 
@@ -197,7 +203,7 @@ func (src *source) fail(err error) {
 	}
 	src.fault = err
 	if src.state == contactReady {
-		src.sub.event(Event{Kind: Problem, Peer: src.peer, Err: err})
+		src.event(Event{Kind: Problem, Peer: src.peer, Err: err})
 	}
 	_ = src.ep.Close()
 }
@@ -223,13 +229,14 @@ func (src *source) pump() {
 			}
 			return
 		}
-		src.out.pop()
+		src.popped(src.out.pop())
 	}
 }
 
 // completed takes the news that a message is on its way.
 func (src *source) completed() {
 	src.sending--
+	src.moved = true
 	src.leaveIfSent()
 }
 
@@ -257,5 +264,5 @@ func (src *source) queue(m subscription.Message) {
 		src.fail(err)
 		return
 	}
-	src.out.push(b)
+	src.push(b)
 }

@@ -31,7 +31,7 @@ func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello) {
 		src.fail(err)
 		return
 	}
-	src.out.push(hello)
+	src.push(hello)
 	src.pump()
 	src.ready(h.BeatMillis)
 }
@@ -68,12 +68,5 @@ func (src *source) acknowledge(failed bool) {
 	if rcv == nil {
 		return
 	}
-	if src.out.len() >= maxAcks {
-		src.fail(protocolError("the sender asks for more acknowledgements than it reads"))
-		return
-	}
 	src.send(&subscription.Ack{Tag: uint64(src.reader.tag), Position: rcv.count, Failed: failed})
 }
-
-// maxAcks bounds the acknowledgements that wait to be sent.
-const maxAcks = 1 << 14

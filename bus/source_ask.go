@@ -240,7 +240,7 @@ func (src *source) onSubscribed(id uint64) {
 	r.current = r.want.Equal(r.sent)
 	src.note(r)
 	src.prune(src.lane(r.sub.lane))
-	src.sub.event(Event{Kind: kind, Peer: src.peer, Tags: r.sent})
+	src.event(Event{Kind: kind, Peer: src.peer, Tags: r.sent})
 	r.sub.known = true
 	src.sub.stopPatience(r.sub)
 	src.checkDuplicates(r)
@@ -266,7 +266,7 @@ func (src *source) onUnsubscribed(id uint64) {
 		return
 	}
 	src.steps += stepsPerRequest
-	src.sub.event(Event{Kind: Unsubscribed, Peer: src.peer, Tags: r.sent})
+	src.event(Event{Kind: Unsubscribed, Peer: src.peer, Tags: r.sent})
 	r.sent, r.whole, r.active, r.acked = tags.Set{}, tags.Set{}, tags.Set{}, tags.Set{}
 	r.subscribing, r.leaving, r.denied = false, false, nil
 	src.note(r)

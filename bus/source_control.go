@@ -64,7 +64,7 @@ func (src *source) ready(beatMillis int) {
 	if err := src.sub.heart.enter(); err != nil {
 		src.fail(err)
 	}
-	src.sub.event(Event{Kind: Connected, Peer: src.peer})
+	src.event(Event{Kind: Connected, Peer: src.peer})
 	if src.pausing > 0 {
 		src.ep.PauseReceive()
 	}
@@ -183,7 +183,7 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 	}
 	src.ended = true
 	src.sub.reportSkipped()
-	src.sub.event(Event{Kind: Goodbye, Peer: src.peer})
+	src.event(Event{Kind: Goodbye, Peer: src.peer})
 	src.sub.reconsider()
 	src.leave()
 }

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"fmt"
 	"time"
 
 	"tagbus/subscription"
@@ -21,10 +22,14 @@ func (src *source) tick(now time.Time, late time.Duration) {
 	if src.ep == nil || src.fault != nil {
 		return
 	}
-	if src.pausing > 0 {
+	if src.excused() {
 		src.pulse.heard = true // nothing can be heard now
 	}
 	if err := src.pulse.listen(h, now, late); err != nil {
+		if src.unread {
+			src.fail(fmt.Errorf("%w: %w", errAnswersUnread, err))
+			return
+		}
 		src.sub.counters.silent.Add(1)
 		src.fault = err // the Lost event says why
 		_ = src.ep.Close()

@@ -76,15 +76,7 @@ func (src *source) lose(rcv *received, tag tags.Tag, cause subscription.Cause, n
 	rcv.count += n
 	rcv.losses()[cause] += n
 	src.sub.counters.lost[cause].Add(n)
-	if cause != subscription.CauseLeftOut {
-		src.sub.event(Event{Kind: Gap, Peer: src.peer, Tag: tag, Count: n, Err: gapCauses[cause]})
-		return
-	}
-	if rcv.skipped == 0 {
-		src.sub.skipping = append(src.sub.skipping, skipping{src, tag, rcv})
-		src.sub.reportLater()
-	}
-	rcv.skipped += n
+	src.gap(rcv, tag, cause, n)
 }
 
 // tellMissed tells the publisher what this side has counted more than it, of

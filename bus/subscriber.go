@@ -48,7 +48,8 @@ type Subscriber struct {
 	reports  netio.Timer // of skipping
 	heart    heartbeat
 	chores   chores
-	skipping []skipping
+	later    []*untold // to be told by reportLater
+	events   eventQueue
 
 	leaving map[uint64]*Subscription // closed, and not yet ended everywhere
 	sources map[string]*source       // by the publisher's instance
@@ -112,6 +113,7 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	}
 	s.loop = s.backend.Loop()
 	s.chores = newChores(s.loop.Post)
+	s.events.start(s.loop, s.closer.call, s.cfg.OnEvent)
 	s.dialer = dialer{
 		backend: s.backend, loop: s.loop, min: s.cfg.ReconnectMin, max: s.cfg.ReconnectMax,
 		event: s.event, all: s.contacts,
@@ -202,31 +204,30 @@ func (s *Subscriber) onDirectory(e directory.Event) {
 }
 
 // reportInterval is how often events tell what the policies Latest and Sample
-// have left out.
+// have left out, and what the subscriptions' own queues have lost.
 const reportInterval = time.Second
 
 // reportLater has reportSkipped called in a while. Loop only.
 func (s *Subscriber) reportLater() {
-	if len(s.skipping) == 1 {
+	if len(s.later) == 1 {
 		if err := s.reports.StartOnce(reportInterval); err != nil {
 			s.event(Event{Kind: Problem, Err: err})
 		}
 	}
 }
 
-// reportSkipped tells what was left out since the last time. Loop only.
+// reportSkipped tells what is told once a second, before the next event. Loop only.
 func (s *Subscriber) reportSkipped() {
-	for _, x := range s.skipping {
-		s.event(Event{Kind: Gap, Peer: x.src.peer, Tag: x.tag, Count: x.rcv.skipped, Err: ErrLeftOut})
-		x.rcv.skipped = 0
+	if len(s.later) > 0 {
+		s.events.addGaps(&gapReport{s.later})
+		s.later = nil
 	}
-	s.skipping = s.skipping[:0]
 }
 
-// event reports e on the loop, where no lock is held and no page is half
-// delivered.
+// event reports e soon, on the loop, where no lock is held and no page is half
+// delivered. Loop only.
 func (s *Subscriber) event(e Event) {
-	s.loop.Post(func() { s.closer.call(func() { s.cfg.OnEvent(e) }) })
+	s.events.add(e, nil)
 }
 
 // Close ends the subscriber: it closes every connection and every

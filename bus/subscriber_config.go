@@ -27,7 +27,9 @@ type SubscriberConfig struct {
 	MaxMessageBytes int
 
 	// QueueBytes is how much a subscription without handler holds for
-	// Subscription.Messages before it stops reading from its publishers.
+	// Subscription.Messages: payload, and 64 bytes for each message. Beyond that, one
+	// that may lose messages loses some (ErrQueueFull), and one with Block or
+	// Disconnect stops reading from its publishers. What is being read counts apart.
 	// Default 8 MiB.
 	QueueBytes int
 

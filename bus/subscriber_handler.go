@@ -51,6 +51,7 @@ type SubscriberStats struct {
 	Pages      uint64
 	Lost       uint64 // messages reported by Gap events, but for those left out
 	LeftOut    uint64 // messages left out by the policies Latest and Sample
+	Overflowed uint64 // messages received and lost in the full queues of subscriptions without handler: Subscription.Overflowed
 	Unwanted   uint64 // messages that came after their subscription was closed here
 	Panics     uint64 // handler calls that panicked
 	Silent     uint64 // connections closed here because nothing was heard of the publisher
@@ -65,7 +66,7 @@ type SubscriberStats struct {
 type subscriberCounters struct {
 	publishers                                       atomic.Int64
 	messages, bytes, pages, unwanted, panics, silent atomic.Uint64
-	lost                                             [subscription.Causes]atomic.Uint64
+	lost                                             [subscription.Causes + 1]atomic.Uint64
 }
 
 // Stats returns the subscriber's counters, correct to the page.
@@ -81,7 +82,7 @@ func (s *Subscriber) Stats() SubscriberStats {
 		Publishers: int(c.publishers.Load()), Messages: c.messages.Load(), Bytes: c.bytes.Load(), Pages: c.pages.Load(),
 		Lost: losses.Lost(), LeftOut: losses.LeftOut, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(), Silent: c.silent.Load(),
 		Retained: retained, RetainedBytes: retainedBytes, RetainRefused: retainRefused,
-		Losses: losses,
+		Losses: losses, Overflowed: lost[causeQueue],
 	}
 }
 

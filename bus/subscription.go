@@ -36,9 +36,10 @@ type Subscription struct {
 	batch   BatchHandler
 	queue   *messageQueue // nil with either handler
 
-	closed atomic.Bool
-	ended  chan struct{} // closed when no publisher sends for it any more
-	end    sync.Once     // of ended
+	closed   atomic.Bool
+	reaiming atomic.Bool   // reaim is posted
+	ended    chan struct{} // closed when no publisher sends for it any more
+	end      sync.Once     // of ended
 
 	mu       sync.Mutex
 	set      tags.Set   // what is asked for, together with added
@@ -55,6 +56,9 @@ type Subscription struct {
 	pausing []*source // sources that wait for the queue
 	pending []Message // of this page, for batch
 	retired bool      // is ended, and takes what is on its way
+
+	overflowed atomic.Uint64
+	overflow   func(*source, tags.Tag) // as a value made once
 }
 
 // outcome is how the last change of a subscription ends: acknowledged or not.
@@ -74,6 +78,7 @@ func newSubscription(owner *Subscriber, id uint64, set tags.Set, h Handler, batc
 	}
 	if h == nil && batch == nil {
 		sub.queue = newMessageQueue(owner.cfg.QueueBytes, owner.retainer)
+		sub.overflow = sub.overflows
 	}
 	return sub
 }
@@ -117,7 +122,8 @@ func (sub *Subscription) Handle(tag tags.Tag, h Handler) error {
 		delete(sub.byTag, tag)
 	}
 	sub.mu.Unlock()
-	if !sub.owner.loop.Post(sub.reaim) {
+	if !sub.reaiming.Swap(true) && !sub.owner.loop.Post(sub.reaim) {
+		sub.reaiming.Store(false)
 		return ErrClosed
 	}
 	return nil
@@ -134,6 +140,7 @@ func (sub *Subscription) handlerOf(tag tags.Tag) Handler {
 
 // reaim makes the sources look their handlers up again. Loop only.
 func (sub *Subscription) reaim() {
+	sub.reaiming.Store(false)
 	for _, src := range sub.owner.sources {
 		src.version++
 	}
@@ -186,10 +193,14 @@ func (sub *Subscription) Unsubscribe(ctx context.Context) error {
 // acknowledged the subscription in time. Breaking off loses nothing: the next iteration goes on. Message.Data is valid until the next
 // step.
 //
-// When the loop body is slow the queue fills up, the subscriber stops reading
-// from the publishers concerned, and they wait as their policy says. All
-// subscriptions to a publisher share its connection: do not wait for another
-// one's acknowledgement inside the loop body.
+// When the loop body is slow the queue fills up to SubscriberConfig.QueueBytes. Then
+// the policy holds here as it does at the publisher: DropNewest and Sample lose the new
+// messages, DropOldest those that wait longest, Latest all but the newest of each tag;
+// Overflowed counts them, and Gap events with ErrQueueFull name them. Nobody else feels
+// that. With Block or Disconnect the subscriber stops reading from the publishers
+// concerned, and they wait as the policy says. That stops all subscriptions, for they
+// share a publisher's connection: do not wait for another one's acknowledgement inside
+// the loop body.
 //
 //   - Threads: one goroutine at a time, not a loop's: there it yields
 //     ErrOnLoop.
@@ -229,13 +240,18 @@ func (sub *Subscription) Messages(ctx context.Context) iter.Seq2[Message, error]
 	}
 }
 
-// enqueue queues a message, and stops reading from its publisher when the queue
-// is full. Loop only.
-func (sub *Subscription) enqueue(src *source, m Message) {
+// enqueue queues a message. When the queue is full, a subscription that may lose
+// messages loses some, and another one stops reading from the publisher. It returns
+// false if the message itself is lost. Loop only.
+func (sub *Subscription) enqueue(src *source, m Message) bool {
+	if !sub.cfg.Policy.Lossless() {
+		return sub.queue.pushLossy(sub.cfg.Policy.Kind, src, m, sub.overflow)
+	}
 	if full := sub.queue.push(m); full && !slices.Contains(sub.pausing, src) {
 		sub.pausing = append(sub.pausing, src)
 		src.pause()
 	}
+	return true
 }
 
 // unpause reads on after pausing. Loop only.
@@ -244,17 +260,4 @@ func (sub *Subscription) unpause() {
 		src.resume()
 	}
 	sub.pausing = nil
-}
-
-func (src *source) pause() {
-	if src.pausing++; src.pausing == 1 && src.ep != nil {
-		src.ep.PauseReceive()
-	}
-}
-
-func (src *source) resume() {
-	if src.pausing--; src.pausing == 0 && src.ep != nil {
-		src.pulse.heard = true // from here on
-		src.ep.ResumeReceive()
-	}
 }

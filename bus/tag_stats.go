@@ -32,6 +32,10 @@ type TagStats struct {
 
 	Delivered uint64 // to at least one handler or queue
 	Losses    Losses // the rest, by the reason
+
+	// Overflowed counts those that were delivered to a queue and lost there:
+	// Subscription.Overflowed. A message that two queues have lost counts twice.
+	Overflowed uint64
 }
 
 // maxPast is how many publishers that are gone TagStats tells of, beyond those
@@ -169,6 +173,7 @@ func (src *source) appendTagStats(all []TagStats, cfg SubscriptionConfig, e *tag
 	return append(all, TagStats{
 		Publisher: src.peer, Since: src.met, Tag: e.tag, Config: cfg,
 		Position: rcv.count, Published: published, Delivered: rcv.delivered, Losses: rcv.exportLosses(),
+		Overflowed: rcv.overflowed(),
 	})
 }
 
@@ -177,4 +182,11 @@ func (rcv *received) exportLosses() (l Losses) {
 		l = rcv.lost.export()
 	}
 	return l
+}
+
+func (rcv *received) overflowed() uint64 {
+	if rcv.lost == nil {
+		return 0
+	}
+	return rcv.lost[causeQueue]
 }

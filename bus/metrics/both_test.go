@@ -78,6 +78,7 @@ func TestEachMetricOfTheOtherDirectionHasItsCounter(t *testing.T) {
 		"tagbus_receiver_lost_messages_total{cause=connection}": float64(rcv["Losses.Connection"]),
 		"tagbus_receiver_lost_messages_total{cause=ended}":      float64(rcv["Losses.Ended"]),
 		"tagbus_receiver_left_out_messages_total":               float64(rcv["Losses.LeftOut"]),
+		"tagbus_receiver_overflowed_messages_total":             float64(rcv["Overflowed"]),
 		"tagbus_receiver_unwanted_messages_total":               float64(rcv["Unwanted"]),
 		"tagbus_receiver_panics_total":                          float64(rcv["Panics"]),
 		"tagbus_receiver_silent_senders_total":                  float64(rcv["Silent"]),

@@ -142,6 +142,7 @@ func TestEachMetricHasItsCounter(t *testing.T) {
 		"tagbus_subscriber_lost_messages_total{cause=connection}": float64(sub["Losses.Connection"]),
 		"tagbus_subscriber_lost_messages_total{cause=ended}":      float64(sub["Losses.Ended"]),
 		"tagbus_subscriber_left_out_messages_total":               float64(sub["Losses.LeftOut"]),
+		"tagbus_subscriber_overflowed_messages_total":             float64(sub["Overflowed"]),
 		"tagbus_subscriber_unwanted_messages_total":               float64(sub["Unwanted"]),
 		"tagbus_subscriber_panics_total":                          float64(sub["Panics"]),
 		"tagbus_subscriber_silent_publishers_total":               float64(sub["Silent"]),

@@ -52,6 +52,8 @@ type backend struct {
 	scratch   scratch
 	sender    sender
 	moved     int       // bytes sent and received since the turn began
+	began     time.Time // of the turn, at the first look at the time
+	unlooked  int       // bytes that callbacks have got since the last look at the time
 	behind    int       // endpoints that have more to read, in their next turn
 	endpoints list.List // of *endpoint, the oldest first
 	listeners []*listenEndpoint
@@ -130,8 +132,8 @@ func (b *backend) PrepareWait() (sleep bool) {
 	// callbacks add without end, Close does.
 	for range lastTurns {
 		b.List.Refill()
-		b.moved = 0
-		for b.List.Left() > 0 && b.moved < turnBytes {
+		b.moved, b.began = 0, time.Time{}
+		for b.List.Left() > 0 && b.moved < turnBytes && !b.late() {
 			b.List.Take().Work()
 		}
 		if b.Finished || b.goOn() {

@@ -69,7 +69,7 @@ func (e *endpoint) OnEvent(events reactor.Events) {
 	}
 	switch {
 	case events&^reactor.Writable == 0:
-	case e.backend.moved >= turnBytes: // by others, and their events come in one batch
+	case e.backend.moved >= turnBytes || e.backend.late(): // by others, and their events come in one batch
 		e.fallBehind()
 	default:
 		e.receive()

@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"net/netip"
+	"time"
 
 	"tagbus/netio"
 	"tagbus/netio/reactor"
@@ -33,3 +34,13 @@ func Event(ep netio.Endpoint, events reactor.Events) { ep.(*endpoint).OnEvent(ev
 
 // EndTurn is the step at the end of the loop's turn.
 func EndTurn(b netio.Backend) { b.(*backend).PrepareWait() }
+
+// LateBytes is how much is received between two looks at the time.
+const LateBytes = lateBytes
+
+// SetTurnTime sets how long the callbacks of a turn may take, and returns how long they
+// might before.
+func SetTurnTime(d time.Duration) (before time.Duration) {
+	before, turnTime = turnTime, d
+	return before
+}

@@ -72,7 +72,7 @@ func (e *endpoint) receive() {
 		if n < len(room) && !e.peerClosed {
 			return // that was all; what comes now makes a new edge
 		}
-		if budget -= n; budget < leastReadBytes { // not worth a call
+		if budget -= n; budget < leastReadBytes || e.backend.late() { // not worth a call
 			e.fallBehind()
 			return
 		}
@@ -103,6 +103,10 @@ func (e *endpoint) deliver() bool {
 			e.flush()
 		}
 		if e.Hold() != 0 {
+			return false
+		}
+		if e.backend.handled(len(message)) && e.receiver.more() {
+			e.fallBehind()
 			return false
 		}
 	}

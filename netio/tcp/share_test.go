@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -23,6 +24,8 @@ type flood struct {
 	frame int  // bytes
 	panic bool // in OnConnectionClosed
 
+	delivered map[netio.Endpoint]int // bytes; nil: not counted
+
 	// Of the last step.
 	read  map[netio.Endpoint]int
 	total int
@@ -34,6 +37,8 @@ const floodBytes = 4 << 20
 func newFlood(t *testing.T, cfg tcp.Config, endpoints, size int) *flood {
 	t.Helper()
 	one := frame(make([]byte, size))
+	before := tcp.SetTurnTime(time.Hour) // the tests count bytes
+	t.Cleanup(func() { tcp.SetTurnTime(before) })
 	f := &flood{frame: len(one)}
 	loop := backendtest.NewRunner(t, reactor.Config{})
 	b, err := tcp.Opener(loop.EventLoop, cfg)(f)
@@ -66,6 +71,12 @@ func newFlood(t *testing.T, cfg tcp.Config, endpoints, size int) *flood {
 		f.eps = append(f.eps, ep)
 	}
 	return f
+}
+
+func (f *flood) OnData(ep netio.Endpoint, data []byte) {
+	if f.delivered != nil {
+		f.delivered[ep] += len(data)
+	}
 }
 
 func (f *flood) OnConnectionClosed(netio.Endpoint, []netio.Key, error) {

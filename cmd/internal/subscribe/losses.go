@@ -47,7 +47,7 @@ func (r *run) account(ctx context.Context) {
 // reported.
 func (r *run) checkAccount() {
 	for _, st := range r.tags {
-		if err := r.receiver.verifier.Compare(st.Publisher.Instance, st.Tag, st.Losses.Lost()+st.Losses.LeftOut); err != nil {
+		if err := r.receiver.verifier.Compare(st.Publisher.Instance, st.Tag, st.Losses.Lost()+st.Losses.LeftOut+st.Overflowed); err != nil {
 			r.console.Say("%v", err)
 		}
 	}

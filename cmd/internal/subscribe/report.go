@@ -24,6 +24,7 @@ type summary struct {
 	Missing           uint64         `json:"missing"` // with --verify: of those, what the bus has not reported
 	LostBy            cli.LossCounts `json:"lost_by"`
 	Policy            string         `json:"policy"`
+	Overflowed        uint64         `json:"overflowed"`  // messages that arrived and were lost in the full queue of this command, as the policy says
 	NotWritten        uint64         `json:"not_written"` // messages that arrived and that the output is not known to have taken
 	Vanished          uint64         `json:"vanished"`    // publishers that went without goodbye: nobody knows how much is missing
 	Verified          bool           `json:"verified"`    // with --verify
@@ -118,6 +119,7 @@ func (r *run) summary() summary {
 	if r.subscriber != nil {
 		stats = r.subscriber.Stats()
 	}
+	s.Overflowed = stats.Overflowed
 	s.Lost, s.losses, s.LostBy = stats.Lost, stats.Losses, cli.LossCountsOf(stats.Losses)
 	if v := r.receiver.verifier; v != nil && !r.stuck { // else it is still in use
 		s.Verified, s.Corrupt, s.Duplicates = true, v.Corrupt, v.Duplicates
@@ -140,6 +142,9 @@ func (s summary) String() string {
 		units.FormatNumber(s.Messages, "message"), units.FormatBytes(float64(s.Bytes)),
 		units.FormatDuration(time.Duration(s.Seconds*float64(time.Second))),
 		units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), lostText(s.Lost, s.losses))
+	if s.Overflowed > 0 {
+		fmt.Fprintf(&b, ", %s more in the command's own queue", units.FormatCount(s.Overflowed))
+	}
 	if s.Missing > 0 {
 		fmt.Fprintf(&b, ", %s of them not reported", units.FormatCount(s.Missing))
 	}

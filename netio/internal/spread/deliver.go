@@ -1,13 +1,19 @@
 package spread
 
 import (
+	"time"
+
 	"tagbus/netio"
 	"tagbus/netio/internal/invariants"
 )
 
 // turnEvents is how many events are told before other callbacks of the loop have
-// their turn: about 8 MiB in pages.
-const turnEvents = 64
+// their turn: about 8 MiB in pages. After turnTime no other one is begun, for a handler
+// may take long for a page of small messages.
+const (
+	turnEvents = 64
+	turnTime   = 5 * time.Millisecond
+)
 
 // eventsRetained is how many events a queue keeps its memory for: 300 KB.
 const eventsRetained = 1 << 12
@@ -15,8 +21,8 @@ const eventsRetained = 1 << 12
 // deliver tells the handler what the workers have reported. Threads: the loop of
 // the callbacks, or who takes its place.
 func (b *Backend) deliver() {
-	left := turnEvents
-	if b.run(func() bool { left--; return left >= 0 }) {
+	left, began := turnEvents, time.Now()
+	if b.run(func() bool { left--; return left >= 0 && time.Since(began) < turnTime || left == turnEvents-1 }) {
 		b.goOn()
 	}
 }

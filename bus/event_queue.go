@@ -1,0 +1,200 @@
+package bus
+
+import (
+	"fmt"
+	"time"
+
+	"tagbus/netio"
+)
+
+const (
+	// eventsPerTurn and eventTime bound what is told in one turn of the loop, so that
+	// other posted functions need not wait for many events.
+	eventsPerTurn = 256
+	eventTime     = time.Millisecond
+
+	// maxWaitingEvents bounds the events that wait, besides gaps, of which there are
+	// at most as many as tags. About 2 MiB.
+	maxWaitingEvents = 1 << 14
+
+	// maxCaused is how many events of one connection may wait before the connection
+	// is paused until they are told.
+	maxCaused = 64
+)
+
+// eventQueue holds the events of a publisher or a subscriber until they are told to
+// the user: in order, on the loop, where no lock is held and no page is half
+// delivered. One posted function tells a few of them and posts itself again. What is
+// in the queue is bounded:
+//
+//   - Gaps are merged by tag and cause (untold), so there are not more than tags.
+//   - A connection whose peer has caused more than maxCaused events is paused until
+//     they are told: a peer that causes events faster than they are told is slowed
+//     by its own socket.
+//   - All others are at most maxWaitingEvents. What finds no room is counted, and one
+//     Problem event with an *EventsDroppedError tells how many these are.
+//
+// Loop only.
+type eventQueue struct {
+	loop    netio.Loop
+	tell    func(Event) // calls the user
+	turn    func()      // tellSome, as a value made once
+	posted  bool
+	waiting ring[waitingEvents]
+	plain   int    // of waiting: those that maxWaitingEvents bounds
+	dropped uint64 // not yet told
+}
+
+// waitingEvents is one entry of an eventQueue.
+type waitingEvents struct {
+	events eventSeries
+	conn   pausable // whose peer has caused them; nil: none
+	weight int      // how many events of conn these are
+	plain  bool     // maxWaitingEvents bounds it
+}
+
+// eventSeries is one event or several that are told one after another.
+type eventSeries interface {
+	// next returns the next event, and whether there is another one. There is at
+	// least one.
+	next() (e Event, more bool)
+}
+
+// pausable is a connection that can cease to read for a while. Pauses nest.
+type pausable interface {
+	pause()
+	resume()
+	caused() *causedEvents
+}
+
+// causedEvents are those that one connection has caused and that wait to be told.
+type causedEvents struct {
+	waiting int
+	paused  bool // the connection is
+}
+
+// start says where events are told, and how. call runs callbacks of the user.
+func (q *eventQueue) start(loop netio.Loop, call func(func()), tell func(Event)) {
+	q.loop = loop
+	q.turn = q.tellSome
+	q.tell = func(e Event) { call(func() { tell(e) }) }
+}
+
+// add queues an event.
+//
+//   - conn: the connection whose peer has caused it, which is paused while many of
+//     these wait; nil if there is none.
+func (q *eventQueue) add(e Event, conn pausable) { q.addSeries(&oneEvent{e}, conn, 1) }
+
+// addSeries is add for several events, weight of them, which are bounded by what the
+// peer has sent. For maxWaitingEvents they count as one.
+func (q *eventQueue) addSeries(s eventSeries, conn pausable, weight int) {
+	if q.plain >= maxWaitingEvents {
+		q.drop(uint64(weight))
+		return
+	}
+	q.plain++
+	q.push(waitingEvents{s, conn, weight, true})
+	if conn == nil {
+		return
+	}
+	c := conn.caused()
+	if c.waiting += weight; c.waiting > maxCaused && !c.paused {
+		c.paused = true
+		conn.pause()
+	}
+}
+
+// addGaps queues events of which there are never more than tags.
+func (q *eventQueue) addGaps(s eventSeries) { q.push(waitingEvents{events: s}) }
+
+func (q *eventQueue) push(w waitingEvents) {
+	q.waiting.push(w)
+	if !q.posted {
+		q.posted = q.loop.Post(q.turn) // false if the loop has ended: nobody is told any more
+	}
+}
+
+// drop counts events that find no room, and has that told once.
+func (q *eventQueue) drop(n uint64) {
+	if q.dropped += n; q.dropped == n {
+		q.push(waitingEvents{events: (*droppedEvents)(q)})
+	}
+}
+
+// tellSome tells a few events, and goes on in the next turn of the loop.
+func (q *eventQueue) tellSome() {
+	defer q.goOn() // also after a panic of the user
+	began := time.Now()
+	for n := 0; n < eventsPerTurn && q.waiting.len() > 0; n++ {
+		q.tellOne()
+		if time.Since(began) >= eventTime {
+			return
+		}
+	}
+}
+
+// goOn has the rest told. A loop that ends has no other turn to give.
+func (q *eventQueue) goOn() {
+	q.posted = q.waiting.len() > 0 && q.loop.Post(q.turn)
+	for !q.posted && q.waiting.len() > 0 {
+		q.tellOne()
+	}
+	if q.waiting.len() == 0 && len(q.waiting.items) > ringRetained {
+		q.waiting = ring[waitingEvents]{}
+	}
+}
+
+// ringRetained is how many entries an empty queue keeps its memory for: 200 KB.
+const ringRetained = 1 << 12
+
+// tellOne tells the event that waits longest.
+func (q *eventQueue) tellOne() {
+	e, more := q.waiting.front().events.next()
+	if !more {
+		q.end(q.waiting.pop())
+	}
+	q.tell(e) // last: it may queue others, or panic
+}
+
+// end notes that all of an entry is told.
+func (q *eventQueue) end(w waitingEvents) {
+	if w.plain {
+		q.plain--
+	}
+	if w.conn == nil {
+		return
+	}
+	c := w.conn.caused()
+	if c.waiting -= w.weight; c.waiting == 0 && c.paused {
+		c.paused = false
+		w.conn.resume()
+	}
+}
+
+// oneEvent is a series of one.
+type oneEvent struct{ Event }
+
+func (e *oneEvent) next() (Event, bool) { return e.Event, false }
+
+// droppedEvents tells how many events have found no room.
+type droppedEvents eventQueue
+
+func (q *droppedEvents) next() (Event, bool) {
+	e := Event{Kind: Problem, Err: &EventsDroppedError{Events: q.dropped}}
+	q.dropped = 0
+	return e, false
+}
+
+// EventsDroppedError is the cause of a Problem event: so many events have found no
+// room among those that waited for OnEvent. Gap events are never dropped.
+type EventsDroppedError struct{ Events uint64 }
+
+// Error says how many, and what to do.
+func (e *EventsDroppedError) Error() string {
+	return fmt.Sprintf("%v: %d: return from OnEvent and from handlers sooner, and look for peers that connect or subscribe again and again",
+		ErrEventsDropped, e.Events)
+}
+
+// Is reports whether target is ErrEventsDropped.
+func (*EventsDroppedError) Is(target error) bool { return target == ErrEventsDropped }

@@ -1,0 +1,43 @@
+package bus
+
+import "tagbus/tags"
+
+// caused implements pausable.
+func (l *link) caused() *causedEvents { return &l.events }
+
+// event reports e, which the subscriber has caused. Loop only.
+func (l *link) event(e Event) { l.pub.events.add(e, l) }
+
+// answered reports what has become of the subscriptions of a group. Loop only.
+func (l *link) answered(group []wish) {
+	if len(group) == 0 {
+		return
+	}
+	answers := make([]groupAnswer, len(group))
+	for i, w := range group {
+		answers[i] = groupAnswer{w.set, w.err}
+	}
+	l.pub.events.addSeries(&groupEvents{l.peer, answers}, l, len(group))
+}
+
+// groupEvents are the events of a group of subscriptions, of which a subscriber may
+// ask for very many at once.
+type groupEvents struct {
+	peer    *Peer
+	answers []groupAnswer
+}
+
+type groupAnswer struct {
+	set tags.Set
+	err error // why it is refused
+}
+
+func (g *groupEvents) next() (e Event, more bool) {
+	a := g.answers[0]
+	g.answers = g.answers[1:]
+	e = Event{Kind: Subscribed, Peer: g.peer, Tags: a.set, Err: a.err}
+	if a.err != nil {
+		e.Kind = Refused
+	}
+	return e, len(g.answers) > 0
+}

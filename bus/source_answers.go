@@ -1,0 +1,55 @@
+package bus
+
+import "fmt"
+
+const (
+	// mostAnswers is how many bytes may wait to be sent to a publisher before this
+	// side ceases to read from it. What one message is answered with may be added to
+	// that.
+	mostAnswers = 256 << 10
+
+	answerCost = 64 // of a message beyond its bytes
+)
+
+var errAnswersUnread = fmt.Errorf("%w: the publisher asks faster than it reads the answers", ErrProtocol)
+
+// push queues a control message. A publisher that does not read what it asks for is
+// not read from either: so its own socket holds it up.
+func (src *source) push(b []byte) {
+	src.out.push(b)
+	src.outBytes += len(b) + answerCost
+	if src.outBytes > mostAnswers && !src.unread {
+		src.unread, src.moved = true, true
+		src.pause()
+	}
+}
+
+// popped notes that a message has been given to the endpoint.
+func (src *source) popped(b []byte) {
+	src.outBytes -= len(b) + answerCost
+	if src.outBytes <= mostAnswers/2 {
+		src.readOn()
+	}
+}
+
+// dropOut forgets what waits, with the connection.
+func (src *source) dropOut() {
+	src.out, src.outBytes = ring[[]byte]{}, 0
+	src.readOn()
+}
+
+func (src *source) readOn() {
+	if src.unread {
+		src.unread = false
+		src.resume()
+	}
+}
+
+// excused reports whether the publisher's silence means nothing, because this side
+// does not read. If that is for answers that it does not take, only as long as it
+// takes some.
+func (src *source) excused() bool {
+	moved := src.moved
+	src.moved = false
+	return src.pausing > 0 && (!src.unread || moved)
+}

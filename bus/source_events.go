@@ -1,0 +1,23 @@
+package bus
+
+// event reports e, which the publisher has caused.
+func (src *source) event(e Event) { src.sub.events.add(e, src) }
+
+// caused implements pausable.
+func (src *source) caused() *causedEvents { return &src.events }
+
+// pause has the source cease to read from its publisher until resume was called as
+// often. A new connection begins paused if the last one was.
+func (src *source) pause() {
+	if src.pausing++; src.pausing == 1 && src.state == contactReady && src.ep != nil {
+		src.ep.PauseReceive()
+	}
+}
+
+// resume undoes one pause.
+func (src *source) resume() {
+	if src.pausing--; src.pausing == 0 && src.ep != nil {
+		src.pulse.heard = true // from here on
+		src.ep.ResumeReceive()
+	}
+}
