@@ -232,8 +232,7 @@ func (src *source) skip(rcv *received, r *pageReader) bool {
 		src.fail(protocolError("tag %v goes from %d back to %d", r.tag, rcv.count-1, r.position))
 		return false
 	}
-	src.lose(rcv, r.tag, subscription.CauseLeftOut, r.position-rcv.count)
-	return true
+	return src.lose(rcv, r.tag, subscription.CauseLeftOut, r.position-rcv.count)
 }
 
 // skipping is a tag of which messages were left out.

@@ -214,7 +214,11 @@ func (p *Publisher) onControl(l *link, data []byte) {
 	case *subscription.Subscribe:
 		p.onSubscribe(l, m)
 	case *subscription.Positions:
-		if err := l.standing.add(m, p.controlLimit()); err != nil {
+		err := l.standing.add(m, p.controlLimit())
+		if err == nil {
+			err = p.checkStanding(m.List)
+		}
+		if err != nil {
 			l.fail(err)
 		}
 	case *subscription.Unsubscribe:

@@ -34,6 +34,7 @@ type source struct {
 	open     int                     // requests that this connection has, or is asked for or to end
 	owing    int                     // requests for which the publisher owes messages
 	lanes    []*sourceLane           // what has come, by the number of the lane
+	lostSum  uint64                  // of lanes: what was lost or left out of all tags
 	told     map[laneTag]*lossCounts // totals of the publisher whose positions have yet to come
 	version  int                     // changes when targets may have changed
 	reader   pageReader

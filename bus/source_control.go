@@ -119,7 +119,7 @@ func (src *source) positions(m *subscription.Positions) {
 func (src *source) position(lane uint16, p subscription.Position, owed bool, cause subscription.Cause) bool {
 	rcv := src.receivedOf(lane, p.Tag)
 	switch {
-	case rcv == nil:
+	case rcv == nil || !src.reaches(p.Tag, p.Count):
 		return false
 	case !owed:
 		rcv.unwanted += p.Count - rcv.count // whether more or less: it begins here
@@ -128,7 +128,7 @@ func (src *source) position(lane uint16, p subscription.Position, owed bool, cau
 		src.fail(protocolError("tag %v stands at %d after %d messages", p.Tag, p.Count, rcv.count))
 		return false
 	case p.Count > rcv.count:
-		src.lose(rcv, p.Tag, cause, p.Count-rcv.count)
+		return src.lose(rcv, p.Tag, cause, p.Count-rcv.count)
 	}
 	return true
 }
