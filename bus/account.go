@@ -33,8 +33,9 @@ type laneAccount struct {
 	mu          sync.Mutex // taken last
 	byTag       map[tags.Tag]*lossCounts
 	total       lossCounts
-	sent        uint64 // messages, on connections that have ended
-	undelivered uint64 // messages dropped with the last connection, until it tells what it missed
+	sent        uint64 // messages that have arrived, on connections that have ended
+	received    uint64 // messages, as the subscriber counts them, until then
+	unconfirmed uint64 // messages of connections that have ended, until it tells what became of them
 }
 
 // add counts lost messages.
@@ -72,6 +73,7 @@ const (
 type accounts struct {
 	byInstance map[string]*account
 	forgotten  lossCounts
+	unsettled  uint64 // messages that those who are forgotten have not confirmed
 }
 
 // of returns the account of a link's lane, which it makes if there is none.
@@ -90,9 +92,6 @@ func (s *accounts) of(l *link, number uint16, policy Policy) *laneAccount {
 		n = &laneAccount{policy: policy, byTag: make(map[tags.Tag]*lossCounts)}
 		a.lanes[number] = n
 	}
-	n.mu.Lock()
-	n.undelivered = 0 // it is about to tell exactly
-	n.mu.Unlock()
 	return n
 }
 
@@ -105,25 +104,19 @@ func (s *accounts) connected(instance string) *link {
 	return nil
 }
 
-// leave notes that a link has ended.
-func (s *accounts) leave(l *link) {
+// leave notes that a link has ended, and returns how many messages are
+// unconfirmed.
+func (s *accounts) leave(l *link) (unconfirmed uint64) {
 	for _, n := range l.lanes {
-		l.mu.Lock()
-		sent := n.sentMessages
-		l.mu.Unlock()
-		n.account.mu.Lock()
-		n.account.sent += sent
-		if l.owed {
-			n.account.undelivered = n.dropped
-		}
-		n.account.mu.Unlock()
+		unconfirmed += n.account.end(n, l.owed)
 	}
 	a := s.byInstance[l.peer.Instance]
 	if a == nil || a.link != l {
-		return
+		return unconfirmed
 	}
 	a.link, a.gone = nil, time.Now()
 	s.trim()
+	return unconfirmed
 }
 
 // trim forgets those that have gone first when there are too many.
@@ -143,6 +136,7 @@ func (s *accounts) trim() {
 		delete(s.byInstance, a.peer.Instance)
 		for _, n := range a.lanes {
 			s.forgotten.add(&n.total)
+			s.unsettled += n.unconfirmed
 		}
 	}
 }
@@ -154,14 +148,16 @@ func (a *account) entries() (n int) {
 	return n
 }
 
-// states returns the accounts of those that have gone, and the sum of all.
-func (s *accounts) states() (gone []SubscriberState, sum Losses) {
+// states returns the accounts of those that have gone, and the sums of all.
+func (s *accounts) states() (gone []SubscriberState, sum Losses, unconfirmed uint64) {
 	all := s.forgotten
+	unconfirmed = s.unsettled
 	var away []*account
 	for _, a := range s.byInstance {
 		for _, n := range a.lanes {
 			n.mu.Lock()
 			all.add(&n.total)
+			unconfirmed += n.unconfirmed
 			n.mu.Unlock()
 		}
 		if a.link == nil {
@@ -177,14 +173,14 @@ func (s *accounts) states() (gone []SubscriberState, sum Losses) {
 		sortLanes(state.Lanes)
 		gone = append(gone, state)
 	}
-	return gone, all.export()
+	return gone, all.export(), unconfirmed
 }
 
 // state returns the account as users see it.
 func (a *laneAccount) state() LaneState {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return LaneState{Policy: a.policy, Sent: a.sent, Losses: a.total.export(), Undelivered: a.undelivered}
+	return LaneState{Policy: a.policy, Sent: a.sent, Losses: a.total.export(), Unconfirmed: a.unconfirmed}
 }
 
 func sortLanes(lanes []LaneState) {

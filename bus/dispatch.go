@@ -47,6 +47,7 @@ func (src *source) onPage(page []byte) {
 		src.deliverBatch(&done)
 	}
 	src.origin.turn.Add(1) // the page is over
+	src.countPage(&done)
 	if src.reader.ack && src.reader.left == 0 {
 		src.acknowledge(done.failed())
 	}

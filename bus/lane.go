@@ -33,6 +33,7 @@ type lane struct {
 
 	sentMessages uint64
 	dropped      uint64 // messages, with the connection
+	said         said   // loop only
 }
 
 // alone tells whether the lane's policy decides message by message, so that it
@@ -92,7 +93,7 @@ func (n *lane) enqueue(p *page) {
 	l.mu.Lock()
 	if l.dead {
 		l.mu.Unlock()
-		l.pub.undelivered.Add(uint64(p.messages))
+		n.account.drop(uint64(p.messages))
 		p.receipt.settle(ErrReceiverLost, true)
 		n.drop(p)
 		return

@@ -38,6 +38,7 @@ type link struct {
 	// Loop only.
 	state      linkState
 	owed       bool    // it had a subscription when it was taken out of the routes
+	parted     bool    // the subscriber has said goodbye
 	outlet     *outlet // of a sender
 	peer       *Peer
 	fault      error // why this side has closed, or will
@@ -197,9 +198,9 @@ func (l *link) ready() {
 	l.mu.Unlock()
 }
 
-// kill drops everything queued, because the connection has ended, and returns
-// how many messages that were. Loop only.
-func (l *link) kill() (dropped uint64) {
+// kill drops everything queued, because the connection has ended, and counts it
+// per lane. Loop only.
+func (l *link) kill() {
 	l.mu.Lock()
 	l.dead = true
 	queues := []*ring[item]{&l.inFlight}
@@ -210,7 +211,6 @@ func (l *link) kill() (dropped uint64) {
 	for _, q := range queues { // nobody else touches them once dead is set
 		for q.len() > 0 {
 			if i := q.pop(); i.page != nil {
-				dropped += uint64(i.page.messages)
 				i.lane.dropped += uint64(i.page.messages)
 				if q != &l.inFlight {
 					l.forsake(i.page.receipt, ErrReceiverLost)
@@ -220,7 +220,6 @@ func (l *link) kill() (dropped uint64) {
 		}
 	}
 	l.abandon()
-	return dropped
 }
 
 // fail closes the connection for a fault of the peer. Loop only.

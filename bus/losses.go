@@ -73,7 +73,7 @@ func (n *lane) losePage(p *page) {
 	n.link.mu.Lock()
 	defer n.link.mu.Unlock()
 	if n.link.dead {
-		n.link.pub.undelivered.Add(uint64(p.messages))
+		n.account.drop(uint64(p.messages))
 		p.receipt.settle(ErrReceiverLost, true)
 		return
 	}
@@ -89,7 +89,7 @@ func (n *lane) loseMessages(cause subscription.Cause, tag tags.Tag, count uint64
 	n.link.mu.Lock()
 	defer n.link.mu.Unlock()
 	if n.link.dead {
-		n.link.pub.undelivered.Add(count)
+		n.account.drop(count)
 		return
 	}
 	n.lose(cause, tag, count)

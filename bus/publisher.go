@@ -77,13 +77,12 @@ type Publisher struct {
 	flushFunc  func() // flush, as a value made once
 	readyFunc  func()
 
-	published   atomic.Uint64 // of streams that are gone
-	replayed    atomic.Uint64
-	bytes       atomic.Uint64
-	refusals    atomic.Uint64
-	undelivered atomic.Uint64
-	knownTags   atomic.Int64
-	strangers   atomic.Uint64
+	published atomic.Uint64 // of streams that are gone
+	replayed  atomic.Uint64
+	bytes     atomic.Uint64
+	refusals  atomic.Uint64
+	knownTags atomic.Int64
+	strangers atomic.Uint64
 
 	tellTimer netio.Timer
 	tellArmed atomic.Bool

@@ -3,7 +3,6 @@ package bus
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"os"
 
@@ -54,21 +53,12 @@ func (p publisherHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, c
 	delete(p.connections, l)
 	p.heart.leave()
 	p.unroute(l)
-	dropped := l.kill()
-	if !l.owed { // it had unsubscribed: what was on its way is nobody's loss
-		dropped, cause = 0, nil
-	}
-	p.undelivered.Add(dropped)
-	p.forget(l, dropped)
+	l.kill()
+	unconfirmed := p.forget(l)
 	p.roomFreed()
-	if cause == nil {
-		cause = l.fault
-	}
-	if errors.Is(cause, io.EOF) {
-		cause = nil
-	}
-	if dropped > 0 {
-		cause = &UndeliveredError{Messages: dropped, Err: cause}
+	cause = l.endCause(cause)
+	if unconfirmed > 0 {
+		cause = &UnconfirmedError{Messages: unconfirmed, Err: cause}
 	}
 	if l.peer.Instance != "" {
 		p.event(Event{Kind: Lost, Peer: l.peer, Err: cause})
@@ -183,24 +173,26 @@ func (p *Publisher) unroute(l *link) {
 	}
 }
 
-// forget frees the numbers of a subscriber. Nothing points to it any more.
-func (p *Publisher) forget(l *link, dropped uint64) {
+// forget frees the numbers of a subscriber, and returns how many messages are
+// unconfirmed. Nothing points to it any more.
+func (p *Publisher) forget(l *link) (unconfirmed uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, known := p.links[l]; !known {
-		return
+		return 0
 	}
 	delete(p.links, l)
-	p.accounts.leave(l)
+	unconfirmed = p.accounts.leave(l)
 	for _, n := range l.lanes {
 		delete(p.lanes, n.id)
 		p.freeIDs = append(p.freeIDs, n.id)
 	}
-	if p.state >= publisherDraining && dropped > 0 {
+	if p.state >= publisherDraining && unconfirmed > 0 {
 		p.cutOff++
 	}
 	p.noteDrained()
 	p.notifyChanged()
+	return unconfirmed
 }
 
 // onControl carries out a request.
@@ -229,6 +221,10 @@ func (p *Publisher) onControl(l *link, data []byte) {
 		p.unsubscribe(l, m.ID)
 	case *subscription.Missed:
 		p.onMissed(l, m)
+	case *subscription.Received:
+		p.onReceived(l, m)
+	case *subscription.Goodbye:
+		p.onGoodbye(l, m)
 	case *subscription.Beat: // that something came is noted already
 	case *subscription.Ack:
 		l.acked(m)

@@ -26,7 +26,9 @@ type source struct {
 	out      ring[[]byte] // control messages to send
 	sent     bool         // something of out was given to the endpoint since the last tick
 	sending  int          // given to the endpoint and not completed
-	leaving  bool         // close when all is sent
+	leaving  bool         // say goodbye when all is sent
+	parted   bool         // goodbye is said: close when it is sent
+	toldAt   time.Time    // when it was last told how much has been received
 	accepted bool         // the publisher has dialed: a sender, which no directory lists
 	pulse    pulse
 
@@ -118,7 +120,11 @@ func (src *source) established(ep netio.Endpoint) {
 // lost cleans up after a connection, and goes back to dialing.
 func (src *source) lost(cause error) {
 	wasReady := src.closed()
-	src.out, src.sending, src.leaving = ring[[]byte]{}, 0, false
+	if src.parted && errors.Is(cause, io.EOF) {
+		cause = nil // the publisher has closed first
+	}
+	src.out, src.sending, src.leaving, src.parted = ring[[]byte]{}, 0, false, false
+	src.sub.departed()
 	if wasReady {
 		src.sub.counters.publishers.Add(-1)
 		src.sub.heart.leave()
@@ -215,18 +221,6 @@ func (src *source) completed() {
 	src.leaveIfSent()
 }
 
-// leave closes the connection in order: behind what is still to be sent.
-func (src *source) leave() {
-	src.leaving = true
-	src.leaveIfSent()
-}
-
-func (src *source) leaveIfSent() {
-	if src.leaving && src.out.len() == 0 && src.sending == 0 && src.ep != nil {
-		_ = src.ep.Close()
-	}
-}
-
 func (src *source) send(m subscription.Message) {
 	src.queue(m)
 	src.pump()
@@ -234,6 +228,9 @@ func (src *source) send(m subscription.Message) {
 
 // queue queues a control message for pump.
 func (src *source) queue(m subscription.Message) {
+	if src.parted {
+		return // nothing comes after a goodbye
+	}
 	b, err := subscription.Append(nil, m)
 	if err != nil {
 		src.fail(err)

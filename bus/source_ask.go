@@ -55,7 +55,7 @@ func (src *source) revise(sub *Subscription) *request {
 		src.note(r)
 	}
 	switch {
-	case src.state != contactReady || src.ended || r != nil && (r.subscribing || r.leaving):
+	case src.state != contactReady || src.ended || src.parted || r != nil && (r.subscribing || r.leaving):
 		return nil // it comes to that
 	case r == nil:
 		if !src.concerns(sub) {
@@ -202,6 +202,9 @@ func (src *source) leaveIfUnneeded() {
 func (src *source) disconnect() {
 	src.version++
 	clear(src.told)
+	for _, n := range src.lanes {
+		n.here, n.told = false, 0
+	}
 	for _, r := range src.requests {
 		r.sent, r.whole, r.active = tags.Set{}, tags.Set{}, tags.Set{}
 		r.subscribing, r.leaving, r.denied = false, false, nil
@@ -234,6 +237,7 @@ func (src *source) onSubscribed(id uint64) {
 	r.current = r.want.Equal(r.sent)
 	src.note(r)
 	src.lane(r.sub.lane).prune()
+	src.begin(r.sub.lane)
 	src.sub.event(Event{Kind: kind, Peer: src.peer, Tags: r.sent})
 	r.sub.known = true
 	src.sub.stopPatience(r.sub)

@@ -25,12 +25,16 @@ type stranger struct {
 	reply  map[byte][]byte // sent when a message with this first byte comes
 
 	mu     sync.Mutex
+	ep     netio.Endpoint // the last
 	got    [][]byte
 	closed int
 	cause  error
 }
 
 func (s *stranger) OnConnectionEstablished(ep netio.Endpoint) {
+	s.mu.Lock()
+	s.ep = ep
+	s.mu.Unlock()
 	for _, data := range s.answer {
 		_ = ep.SendCopy(0, nil, data)
 	}
@@ -53,6 +57,15 @@ func (s *stranger) OnConnectionClosed(_ netio.Endpoint, _ []netio.Key, cause err
 	defer s.mu.Unlock()
 	s.closed++
 	s.cause = cause
+}
+
+// send sends messages on the connection.
+func (s *stranger) send(messages ...[]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, data := range messages {
+		_ = s.ep.SendCopy(0, nil, data)
+	}
 }
 
 // ended reports whether its connection has ended.

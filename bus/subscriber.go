@@ -36,6 +36,7 @@ type Subscriber struct {
 	nextID   atomic.Uint64
 	closed   atomic.Bool
 	closer   closer
+	gone     chan struct{} // closed when goodbye is said to all publishers
 	counters subscriberCounters
 	retainer *retainer
 
@@ -52,6 +53,7 @@ type Subscriber struct {
 	subs    map[uint64]*Subscription // open ones
 
 	deadlines     deadlines
+	parting       bool // gone waits for connections
 	choosy        int  // open subscriptions that do not take all publishers of a tag
 	reconsidering bool // reconsider is going to run
 }
@@ -90,6 +92,7 @@ func newSubscriber(cfg SubscriberConfig) *Subscriber {
 		subs:     make(map[uint64]*Subscription),
 		leaving:  make(map[uint64]*Subscription),
 		closer:   closer{ended: make(chan struct{})},
+		gone:     make(chan struct{}),
 		retainer: newRetainer(cfg.RetainBytes),
 	}
 	s.host, _ = os.Hostname() // only for people
@@ -218,11 +221,13 @@ func (s *Subscriber) event(e Event) {
 	s.loop.Post(func() { s.closer.call(func() { s.cfg.OnEvent(e) }) })
 }
 
-// Close ends the subscriber: it closes every connection and every
-// subscription. Retained messages stay valid. The second call does nothing.
+// Close ends the subscriber: it says goodbye on every connection, and closes it
+// and every subscription. Retained messages stay valid. The second call does
+// nothing.
 //
-//   - Blocks: until the last callback has run; from inside a callback it
-//     returns at once, and no handler is called after that one.
+//   - Blocks: until the last callback has run, and at most 250 ms for publishers
+//     that do not read; from inside a callback it returns at once, and no handler
+//     is called after that one.
 func (s *Subscriber) Close() error { return s.closer.close(s.loop, s.close) }
 
 func (s *Subscriber) close() error {
@@ -230,10 +235,35 @@ func (s *Subscriber) close() error {
 	if s.stopWatch != nil {
 		s.stopWatch()
 	}
-	if s.loop.OnLoop() || !s.loop.Post(s.shutdown) {
-		s.shutdown() // on the loop, or there is none any more
+	if s.loop.OnLoop() {
+		return s.closeOnLoop()
+	}
+	if !s.loop.Post(func() {
+		s.shutdown()
+		s.farewell()
+	}) {
+		s.shutdown() // there is no loop any more
+		return s.backend.Close()
+	}
+	patience := time.NewTimer(goodbyeTime)
+	defer patience.Stop()
+	select {
+	case <-s.gone:
+	case <-patience.C:
 	}
 	return s.backend.Close()
+}
+
+// closeOnLoop is close inside a callback. The backend is closed when the loop has
+// had a turn to send the last messages: it sends at the end of a turn.
+func (s *Subscriber) closeOnLoop() error {
+	s.shutdown()
+	s.farewell()
+	last := func() { s.closer.end(s.backend.Close()) }
+	if s.closer.later = s.loop.Post(func() { s.loop.Post(last) }); !s.closer.later {
+		return s.backend.Close()
+	}
+	return nil
 }
 
 // shutdown ends what the backend does not know of. Loop only.
