@@ -2,6 +2,7 @@ package bus
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -23,7 +24,10 @@ type account struct {
 	peer  *Peer     // as of the newest connection
 	link  *link     // nil when it is not connected
 	gone  time.Time // when it left
+	owed  bool      // it had subscriptions, and has not said goodbye
 	lanes map[uint16]*laneAccount
+
+	awaited bool // when the publisher ends
 }
 
 // laneAccount is the account of one lane.
@@ -72,6 +76,7 @@ const (
 // accounts are those of all subscribers. Guarded by Publisher.mu.
 type accounts struct {
 	byInstance map[string]*account
+	ending     bool // each that is lost is awaited
 	forgotten  lossCounts
 	unsettled  uint64 // messages that those who are forgotten have not confirmed
 }
@@ -87,6 +92,7 @@ func (s *accounts) of(l *link, number uint16, policy Policy) *laneAccount {
 		s.byInstance[l.peer.Instance] = a
 	}
 	a.peer, a.link = l.peer, l
+	a.owed, a.awaited = false, false
 	n := a.lanes[number]
 	if n == nil {
 		n = &laneAccount{policy: policy, byTag: make(map[tags.Tag]*lossCounts)}
@@ -111,7 +117,13 @@ func (s *accounts) leave(l *link) (unconfirmed uint64) {
 		unconfirmed += n.account.end(n, l.owed)
 	}
 	a := s.byInstance[l.peer.Instance]
-	if a == nil || a.link != l {
+	switch {
+	case a == nil:
+		return 0
+	case a.link == l:
+		a.owed = l.owed && !l.parted && !errors.Is(l.fault, ErrProtocol) && !errors.Is(l.fault, ErrStalled)
+		a.awaited = a.owed && s.ending
+	case a.link != nil:
 		return unconfirmed
 	}
 	a.link, a.gone = nil, time.Now()
@@ -124,7 +136,7 @@ func (s *accounts) trim() {
 	var gone []*account
 	entries := 0
 	for _, a := range s.byInstance {
-		if a.link == nil {
+		if a.link == nil && !a.awaited {
 			gone = append(gone, a)
 			entries += a.entries()
 		}

@@ -39,6 +39,7 @@ type link struct {
 	state      linkState
 	owed       bool    // it had a subscription when it was taken out of the routes
 	parted     bool    // the subscriber has said goodbye
+	dismissed  bool    // goodbye is said to it
 	outlet     *outlet // of a sender
 	peer       *Peer
 	fault      error // why this side has closed, or will

@@ -60,10 +60,12 @@ type Publisher struct {
 	routes  map[string]*route
 	changed chan struct{} // closed and replaced when a subscription changes
 	state   publisherState
-	cutOff  int                       // connections that ended while draining with messages unsent
+	cutOff  int                       // connections that ended while draining with messages unconfirmed, for good
 	streams atomic.Pointer[[]*stream] // written under mu
 
-	accounts accounts // under mu
+	draining       bool   // beginDrain has run
+	cutOffMessages uint64 // unconfirmed
+	accounts       accounts
 
 	lossyPinned atomic.Int64 // pages, counted for each lossy lane
 

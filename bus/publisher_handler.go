@@ -149,7 +149,7 @@ func (p *Publisher) admit(l *link, h subscription.Hello) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.state != publisherOpen {
+	if p.state != publisherOpen && (p.state != publisherDraining || !p.accounts.returns(h.Instance)) {
 		return ErrClosed
 	}
 	if len(p.links) >= p.cfg.MaxSubscribers {
@@ -187,9 +187,11 @@ func (p *Publisher) forget(l *link) (unconfirmed uint64) {
 		delete(p.lanes, n.id)
 		p.freeIDs = append(p.freeIDs, n.id)
 	}
-	if p.state >= publisherDraining && unconfirmed > 0 {
+	if p.state >= publisherDraining && unconfirmed > 0 && !p.accounts.returns(l.peer.Instance) {
 		p.cutOff++
+		p.cutOffMessages += unconfirmed
 	}
+	p.giveUp()
 	p.noteDrained()
 	p.notifyChanged()
 	return unconfirmed

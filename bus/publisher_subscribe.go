@@ -59,6 +59,7 @@ func (p *Publisher) onSubscribe(l *link, m *subscription.Subscribe) {
 	group := l.group
 	l.group, l.groupParts, l.groupStand = nil, 0, 0
 	p.subscribe(l, group)
+	p.farewell(l)
 }
 
 // checkGroup keeps a group that is not complete from growing without end.

@@ -27,9 +27,10 @@ type source struct {
 	sent     bool         // something of out was given to the endpoint since the last tick
 	sending  int          // given to the endpoint and not completed
 	leaving  bool         // say goodbye when all is sent
-	parted   bool         // goodbye is said: close when it is sent
-	toldAt   time.Time    // when it was last told how much has been received
-	accepted bool         // the publisher has dialed: a sender, which no directory lists
+	seek     seek
+	parted   bool      // goodbye is said: close when it is sent
+	toldAt   time.Time // when it was last told how much has been received
+	accepted bool      // the publisher has dialed: a sender, which no directory lists
 	pulse    pulse
 
 	requests map[uint64]*request     // by the id of the subscription
@@ -97,7 +98,10 @@ func (src *source) speakable() bool {
 }
 
 // tried implements contactUser: nobody need wait for this publisher.
-func (src *source) tried() { src.sub.checkReady() }
+func (src *source) tried() {
+	src.sought()
+	src.sub.checkReady()
+}
 
 // established says hello.
 func (src *source) established(ep netio.Endpoint) {
@@ -158,6 +162,9 @@ func (src *source) lost(cause error) {
 // unless it owes messages: should it come back, they are counted.
 func (src *source) unlisted() {
 	if src.listed || src.pending() {
+		return
+	}
+	if src.seeks() {
 		return
 	}
 	src.after(0)

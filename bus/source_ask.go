@@ -106,7 +106,7 @@ func (src *source) wanted() bool {
 	return false
 }
 
-func (src *source) mayDial() bool { return src.listed && !src.ended }
+func (src *source) mayDial() bool { return (src.listed || src.seek.on) && !src.ended }
 
 // compareRequests orders a group: first those that go on, and know where, then
 // by age.

@@ -50,7 +50,7 @@ func (src *source) onHello(data []byte) {
 //   - beatMillis: of its hello.
 func (src *source) ready(beatMillis int) {
 	src.greeted()
-	src.vanished = false
+	src.vanished, src.seek = false, seek{}
 	src.sub.counters.publishers.Add(1)
 	if src.met.IsZero() {
 		src.met = src.since
