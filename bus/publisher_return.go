@@ -35,9 +35,11 @@ func (p *Publisher) beginDrain() {
 }
 
 // farewell says goodbye to a subscriber of a publisher that ends, once, unless an
-// account is owed that its subscriptions have yet to settle. Loop only.
+// account is owed that its subscriptions have yet to settle. It is called whenever
+// a group of subscriptions has become active. Loop only.
 func (p *Publisher) farewell(l *link) {
 	p.mu.Lock()
+	p.giveUp()
 	early := !p.draining || len(l.lanes) == 0 && p.accounts.owes(l)
 	p.mu.Unlock()
 	if early || l.dismissed || l.state != linkReady {
@@ -68,6 +70,9 @@ func (p *Publisher) awaitReturn(ctx context.Context) error {
 			p.mu.Lock()
 			left, lost := len(p.links), p.unreturned()
 			p.mu.Unlock()
+			if left == 0 && lost != nil {
+				return fmt.Errorf("%w: %w", lost, context.Cause(ctx))
+			}
 			return errors.Join(lost, fmt.Errorf("bus: drain: subscribers that have not received everything: %d: %w", left, context.Cause(ctx)))
 		}
 	}
@@ -150,7 +155,7 @@ func (p *Publisher) giveUp() {
 		return
 	}
 	for instance, a := range p.accounts.byInstance {
-		if a.awaited && !p.sender.canReach(instance) {
+		if a.owed && a.link == nil && !p.sender.canReach(instance) {
 			a.owed, a.awaited = false, false
 		}
 	}
