@@ -46,8 +46,11 @@ func TestASubscriberCannotHaveMissedMoreThanWasPublished(t *testing.T) {
 		end  string     // in the event; empty: the connection stays
 	}{
 		{"all that there was", []subscription.Message{missed(4, 1, published)}, bus.Losses{Connection: published}, ""},
-		{"all that there was, for several causes", []subscription.Message{missed(1, 1, 50), missed(2, 1, 20), missed(3, 1, 20), missed(4, 1, 10)},
-			bus.Losses{Full: 50, Memory: 20, LeftOut: 20, Connection: 10}, ""},
+		{
+			"all that there was, for several causes",
+			[]subscription.Message{missed(1, 1, 50), missed(2, 1, 20), missed(3, 1, 20), missed(4, 1, 10)},
+			bus.Losses{Full: 50, Memory: 20, LeftOut: 20, Connection: 10}, "",
+		},
 		{"one more", []subscription.Message{missed(4, 1, published+1)}, bus.Losses{}, "missed 101 messages of tag 0x0000000000000001"},
 		{"2^63", []subscription.Message{missed(4, 1, 1<<63)}, bus.Losses{}, "missed 9223372036854775808 messages of tag 0x0000000000000001, of which 100 were published"},
 		{"2^64-1", []subscription.Message{missed(1, 1, math.MaxUint64)}, bus.Losses{}, "missed 18446744073709551615"},

@@ -36,8 +36,8 @@ const (
 	// before, were not received; Err says why.
 	Gap
 
-	// Vanished means that the publisher Peer of Tags is gone for good without goodbye:
-	// how many of its last messages were not received is not known.
+	// Vanished means that the publisher Peer of Tags is gone for good without goodbye,
+	// or has said it before the account of a lost connection was settled: how many of its last messages were not received is not known.
 	Vanished
 
 	// Goodbye means that the publisher Peer has ended in order, and everything that it

@@ -40,7 +40,7 @@ func TestAPublisherTellsASubscriberThatLeavesFromOneThatIsKilled(t *testing.T) {
 		}, true},
 		{"the publisher ends", func(_ *bed, p *publisher, _ *subscriber, _ *bus.Subscription) { must(t, p.Drain(context.Background())) }, true},
 		{"the subscriber is killed", func(b *bed, _ *publisher, s *subscriber, _ *bus.Subscription) { b.net.Kill(s.host) }, false},
-		{"the subscriber is killed after it has closed its subscription", func(b *bed, p *publisher, s *subscriber, sub *bus.Subscription) {
+		{"the subscriber is killed after it has closed its subscription", func(b *bed, _ *publisher, s *subscriber, sub *bus.Subscription) {
 			b.net.Stall(anybody, anyPort(s.host)) // else it has left already
 			must(t, sub.Close())
 			time.Sleep(time.Second)

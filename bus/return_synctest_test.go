@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/subscription"
 	"tagbus/tags"
 )
 
@@ -212,7 +213,9 @@ func TestAPublisherThatEndsTakesNoOtherSubscribers(t *testing.T) {
 		}
 		must(t, again.Withdraw())
 		r.bed.net.Heal(anyPort(r.pub.host), anyPort(r.sub.host))
-		<-done
+		if err := <-done; err != nil && !errors.Is(err, bus.ErrUndelivered) {
+			t.Errorf("drain: got %v", err)
+		}
 	})
 }
 
@@ -255,4 +258,23 @@ func TestASenderThatEndsWaitsForAReceiverThatItHasLost(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A publisher that says goodbye before the account of a lost connection is settled
+// leaves an unknown end.
+func TestAGoodbyeBeforeTheAccountIsSettledIsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		greeting := hello(t, subscription.Hello{Instance: "hasty", MaxMessageBytes: 1 << 14})
+		x := &stranger{answer: [][]byte{greeting, control(t, &subscription.Subscribed{ID: 1})}}
+		b.impostor(x, "hasty", tags.Of(1))
+		s := b.subscriber(bus.SubscriberConfig{})
+		subscribe(t, s, tags.Of(1), func(bus.Message) {})
+		x.answer = [][]byte{greeting, control(t, &subscription.Goodbye{})}
+		b.net.Reset(anybody, anyPort(s.host))
+		time.Sleep(time.Minute)
+		if len(s.of(bus.Vanished)) != 1 || len(s.of(bus.Goodbye)) != 0 {
+			t.Errorf("got events %v, want that the publisher has vanished", s.events)
+		}
+	})
 }

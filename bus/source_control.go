@@ -174,9 +174,13 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 	if len(m.List) > 0 {
 		return // more to come
 	}
-	src.ended = true
 	src.sub.reportSkipped()
-	src.sub.event(Event{Kind: Goodbye, Peer: src.peer})
+	if src.unsettled() {
+		src.vanish() // with what was on its way when the last connection was lost
+	} else {
+		src.sub.event(Event{Kind: Goodbye, Peer: src.peer})
+	}
+	src.ended = true
 	src.sub.reconsider()
 	src.leave()
 }

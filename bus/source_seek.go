@@ -18,6 +18,17 @@ type seek struct {
 	begun time.Time
 }
 
+// unsettled reports whether a subscription that the publisher acknowledged on an
+// earlier connection is not taken up on this one: what was lost is not known.
+func (src *source) unsettled() bool {
+	for _, r := range src.requests {
+		if r.again && r.owed {
+			return true
+		}
+	}
+	return false
+}
+
 // seeks reports whether a publisher that is neither in the directory nor connected
 // is being sought, which it begins.
 func (src *source) seeks() bool {
