@@ -33,11 +33,12 @@ const hostile = "x\x1b[2J\nsubscriber: all is well\r\x00\u202e\u2066\u0085\u2028
 // import.
 var shownErrors = []error{
 	&bus.PublishError{}, &bus.AckError{}, &bus.NoReplyError{}, &bus.DuplicateError{}, &bus.NoPublisherError{},
-	&bus.UndeliveredError{}, &bus.SilentError{}, &bus.StallError{}, &bus.PageError{}, &bus.BackendError{}, &bus.PanicError{}, &bus.EntryError{},
+	&bus.UnconfirmedError{}, &bus.SilentError{}, &bus.StallError{}, &bus.PageError{}, &bus.BackendError{}, &bus.PanicError{}, &bus.EntryError{},
+	&bus.EntryLimitError{}, &bus.EventsDroppedError{},
 	&directory.FieldError{}, &file.PathError{},
 	&subscription.VersionError{}, &subscription.ControlError{},
 	&netio.OpError{},
-	&reactor.Panic{}, &reactor.OpError{}, &reactor.ConfigError{}, &reactor.PeriodError{}, &reactor.LeakError{},
+	&reactor.Panic{}, &reactor.OpError{}, &reactor.ConfigError{}, &reactor.PeriodError{}, &reactor.LeakError{}, &reactor.GoexitError{},
 	&tags.FieldError{}, &tags.ParseError{}, &tags.DecodeError{},
 }
 

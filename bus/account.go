@@ -2,6 +2,7 @@ package bus
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -23,7 +24,10 @@ type account struct {
 	peer  *Peer     // as of the newest connection
 	link  *link     // nil when it is not connected
 	gone  time.Time // when it left
+	owed  bool      // it had subscriptions, and has not said goodbye
 	lanes map[uint16]*laneAccount
+
+	awaited bool // when the publisher ends
 }
 
 // laneAccount is the account of one lane.
@@ -34,8 +38,9 @@ type laneAccount struct {
 	mu          sync.Mutex // taken last
 	byTag       map[tags.Tag]*lossCounts
 	total       lossCounts
-	sent        uint64 // messages, on connections that have ended
-	undelivered uint64 // messages dropped with the last connection, until it tells what it missed
+	sent        uint64 // messages that have arrived, on connections that have ended
+	received    uint64 // messages, as the subscriber counts them, until then
+	unconfirmed uint64 // messages of connections that have ended, until it tells what became of them
 }
 
 // add counts lost messages.
@@ -66,8 +71,10 @@ func (a *laneAccount) addTotal(to *losses, tag tags.Tag) {
 // accounts are those of all subscribers. Guarded by Publisher.mu.
 type accounts struct {
 	byInstance map[string]*account
+	ending     bool // each that is lost is awaited
 	forgotten  lossCounts
 	begun      uint64 // lanes so far
+	unsettled  uint64 // messages that those who are forgotten have not confirmed
 }
 
 // of returns the account of a link's lane, which it makes if there is none.
@@ -81,6 +88,7 @@ func (s *accounts) of(l *link, number uint16, policy Policy) *laneAccount {
 		s.byInstance[l.peer.Instance] = a
 	}
 	a.peer, a.link = l.peer, l
+	a.owed, a.awaited = false, false
 	n := a.lanes[number]
 	if n == nil {
 		s.makeRoom(a, l)
@@ -88,9 +96,6 @@ func (s *accounts) of(l *link, number uint16, policy Policy) *laneAccount {
 		n = &laneAccount{policy: policy, begun: s.begun, byTag: make(map[tags.Tag]*lossCounts)}
 		a.lanes[number] = n
 	}
-	n.mu.Lock()
-	n.undelivered = 0 // it is about to tell exactly
-	n.mu.Unlock()
 	return n
 }
 
@@ -103,25 +108,25 @@ func (s *accounts) connected(instance string) *link {
 	return nil
 }
 
-// leave notes that a link has ended.
-func (s *accounts) leave(l *link) {
+// leave notes that a link has ended, and returns how many messages are
+// unconfirmed.
+func (s *accounts) leave(l *link) (unconfirmed uint64) {
 	for _, n := range l.lanes {
-		l.mu.Lock()
-		sent := n.sentMessages
-		l.mu.Unlock()
-		n.account.mu.Lock()
-		n.account.sent += sent
-		if l.owed {
-			n.account.undelivered = n.dropped
-		}
-		n.account.mu.Unlock()
+		unconfirmed += n.account.end(n, l.owed)
 	}
 	a := s.byInstance[l.peer.Instance]
-	if a == nil || a.link != l {
-		return
+	switch {
+	case a == nil:
+		return 0
+	case a.link == l:
+		a.owed = l.owed && !l.parted && !errors.Is(l.fault, ErrProtocol) && !errors.Is(l.fault, ErrStalled)
+		a.awaited = a.owed && s.ending
+	case a.link != nil:
+		return unconfirmed
 	}
 	a.link, a.gone = nil, time.Now()
 	s.trim()
+	return unconfirmed
 }
 
 // trim forgets those that have gone first when there are too many.
@@ -129,7 +134,7 @@ func (s *accounts) trim() {
 	var gone []*account
 	entries := 0
 	for _, a := range s.byInstance {
-		if a.link == nil {
+		if a.link == nil && !a.awaited {
 			gone = append(gone, a)
 			entries += a.entries()
 		}
@@ -142,14 +147,16 @@ func (s *accounts) trim() {
 	}
 }
 
-// states returns the accounts of those that have gone, and the sum of all.
-func (s *accounts) states() (gone []SubscriberState, sum Losses) {
+// states returns the accounts of those that have gone, and the sums of all.
+func (s *accounts) states() (gone []SubscriberState, sum Losses, unconfirmed uint64) {
 	all := s.forgotten
+	unconfirmed = s.unsettled
 	var away []*account
 	for _, a := range s.byInstance {
 		for _, n := range a.lanes {
 			n.mu.Lock()
 			all.add(&n.total)
+			unconfirmed += n.unconfirmed
 			n.mu.Unlock()
 		}
 		if a.link == nil {
@@ -165,14 +172,14 @@ func (s *accounts) states() (gone []SubscriberState, sum Losses) {
 		sortLanes(state.Lanes)
 		gone = append(gone, state)
 	}
-	return gone, all.export()
+	return gone, all.export(), unconfirmed
 }
 
 // state returns the account as users see it.
 func (a *laneAccount) state() LaneState {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return LaneState{Policy: a.policy, Sent: a.sent, Losses: a.total.export(), Undelivered: a.undelivered}
+	return LaneState{Policy: a.policy, Sent: a.sent, Losses: a.total.export(), Unconfirmed: a.unconfirmed}
 }
 
 func sortLanes(lanes []LaneState) {

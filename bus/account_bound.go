@@ -43,6 +43,7 @@ func (s *accounts) forgetLane(a *account, number uint16) {
 	n := a.lanes[number]
 	n.mu.Lock()
 	s.forgotten.add(&n.total)
+	s.unsettled += n.unconfirmed
 	n.mu.Unlock()
 	delete(a.lanes, number)
 }

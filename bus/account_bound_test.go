@@ -35,7 +35,7 @@ func TestTheGoneAreForgottenByTheirLanes(t *testing.T) {
 	if one := 16 * (1000 + laneEntries); entries > maxGoneTags || entries < maxGoneTags-one {
 		t.Errorf("got %d entries of %d subscribers, want up to %d", entries, len(s.byInstance), maxGoneTags)
 	}
-	if _, sum := s.states(); sum.Full+sum.Memory+sum.Connection+sum.LeftOut != 100*16*1000 {
+	if _, sum, _ := s.states(); sum.Full+sum.Memory+sum.Connection+sum.LeftOut != 100*16*1000 {
 		t.Errorf("got %+v lost in all, want %d", sum, 100*16*1000)
 	}
 }

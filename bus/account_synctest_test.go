@@ -61,6 +61,12 @@ func (r *accountRun) check(where string) {
 	for _, problem := range append(audit(r.t, r.pub, r.sub, tags.Of(1, 2)), auditSums(r.pub, r.sub)...) {
 		r.t.Errorf("%s: %s", where, problem)
 	}
+	for _, problem := range auditSent(r.t, r.pub.Stats(), r.sub.Instance(), r.published[1]+r.published[2]) {
+		r.t.Errorf("%s: %s", where, problem)
+	}
+	if n := r.pub.Stats().Unconfirmed; n != 0 {
+		r.t.Errorf("%s: got %d unconfirmed, want none", where, n)
+	}
 	lost := reported(r.sub.member, r.pub.Instance(), 0)
 	for tag, published := range r.published {
 		if l := lost[tag]; r.delivered[tag]+l.Lost()+l.LeftOut != published || l.Ended != 0 {

@@ -62,7 +62,8 @@ func (r *bothRun) check() {
 	synctest.Wait()
 	for i, receiver := range r.receivers {
 		tag := tags.Tag(i + 1)
-		for _, problem := range audit(r.t, r.sender, receiver, tags.Of(tag)) {
+		for _, problem := range append(audit(r.t, r.sender, receiver, tags.Of(tag)),
+			auditSent(r.t, r.sender.Stats().PublisherStats, receiver.Instance(), r.accepted[i])...) {
 			r.t.Errorf("receiver %d: %s", i, problem)
 		}
 		var lost uint64

@@ -66,7 +66,7 @@ func (h *brokenHandler) OnSendCompleted(c netio.Completion) {
 		return
 	}
 	for tag := range uint64(modelTags) {
-		if ack, err := subscription.Append(nil, &subscription.Ack{Tag: tag, Position: 1 << 40}); err == nil {
+		if ack, err := subscription.Append(nil, &subscription.Ack{Tag: tag, Position: 1}); err == nil {
 			h.Handler.OnData(c.Endpoint, ack)
 		}
 	}

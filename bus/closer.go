@@ -14,6 +14,7 @@ type closer struct {
 	begun atomic.Bool
 	ended chan struct{} // closed when close has returned
 	err   error
+	later bool // what close has begun ends with a call of end
 
 	// calling is held while a callback of the user runs. Only a Close that is
 	// not itself inside a callback takes it.
@@ -40,7 +41,9 @@ func (c *closer) close(b netio.Backend, f func() error) error {
 	if !onLoop {
 		c.silence()
 	}
-	close(c.ended)
+	if !c.later {
+		close(c.ended)
+	}
 	return c.err
 }
 
@@ -49,6 +52,12 @@ func (c *closer) silence() {
 	c.calling.Lock()
 	defer c.calling.Unlock()
 	c.silent = true
+}
+
+// end ends what close has begun on the loop.
+func (c *closer) end(err error) {
+	c.err = err
+	close(c.ended)
 }
 
 // call runs a callback of the user, unless Close has returned. Loop only.

@@ -47,6 +47,7 @@ func (src *source) onPage(page []byte) {
 		src.deliverBatch(&done)
 	}
 	src.origin.turn.Add(1) // the page is over
+	src.countPage(&done)
 	if src.reader.ack && src.reader.left == 0 {
 		src.acknowledge(done.failed())
 	}
@@ -236,8 +237,7 @@ func (src *source) skip(rcv *received, r *pageReader) bool {
 		src.fail(protocolError("tag %v goes from %d back to %d", r.tag, rcv.count-1, r.position))
 		return false
 	}
-	src.lose(rcv, r.tag, subscription.CauseLeftOut, r.position-rcv.count)
-	return true
+	return src.lose(rcv, r.tag, subscription.CauseLeftOut, r.position-rcv.count)
 }
 
 // receivedOf returns the state of a tag in a lane, which begins at its first

@@ -83,6 +83,11 @@ var (
 	// before everything was sent to its subscriber, or taken by the receiver.
 	ErrUndelivered = errors.New("not everything was delivered")
 
+	// ErrNoGoodbye is the cause of a publisher's Lost event, and of a sender's, when
+	// the subscriber has closed the connection, or its system has, without a
+	// goodbye.
+	ErrNoGoodbye = errors.New("bus: the peer ended the connection without goodbye: it was killed, or has failed")
+
 	// ErrConnectionLost is the cause of a Gap: the messages were published while
 	// the connection was down.
 	ErrConnectionLost = errors.New("bus: published while the connection was lost")
@@ -304,18 +309,18 @@ func (e *NoPublisherError) Unwrap() []error {
 	return []error{ErrNoPublisher, e.Err}
 }
 
-// UndeliveredError is the cause of a publisher's Lost event for a subscriber
-// that went before everything was sent to it. Should it come back, it finds out
-// and tells the publisher what it missed exactly (LaneState.Losses), which can be
-// more: what the system had taken and not delivered is not known before.
-type UndeliveredError struct {
+// UnconfirmedError is the cause of a publisher's Lost event for a subscriber
+// whose connection has ended with messages of which it has not said what became
+// of them. Should it come back, it tells, and they are sent or lost
+// (LaneState).
+type UnconfirmedError struct {
 	Messages uint64
-	Err      error // why the connection ended; nil if the subscriber closed it
+	Err      error // why the connection ended; nil if the subscriber said goodbye
 }
 
 // Error names the number and the cause.
-func (e *UndeliveredError) Error() string {
-	s := fmt.Sprintf("bus: %d messages undelivered", e.Messages)
+func (e *UnconfirmedError) Error() string {
+	s := fmt.Sprintf("bus: %d messages unconfirmed", e.Messages)
 	if e.Err != nil {
 		s += ": " + plain.Error(e.Err)
 	}
@@ -323,7 +328,7 @@ func (e *UndeliveredError) Error() string {
 }
 
 // Unwrap returns the cause.
-func (e *UndeliveredError) Unwrap() error { return e.Err }
+func (e *UnconfirmedError) Unwrap() error { return e.Err }
 
 // SilentError says for how long nothing was heard of a peer whose connection
 // was closed for it.

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"errors"
 	"fmt"
 
 	"tagbus/internal/plain"
@@ -22,9 +23,10 @@ const (
 	// Unsubscribed means that a subscription to Tags has ended in order.
 	Unsubscribed
 
-	// Lost means that the connection to Peer has ended; Err says why, nil if Peer closed
-	// it and nothing was on its way. A subscriber connects again by itself
-	// while the publisher is in the directory.
+	// Lost means that the connection to Peer has ended; Err says why. At a publisher it
+	// is nil if the subscriber said goodbye and has confirmed all that was sent to it,
+	// and an *UnconfirmedError if there are messages that it has not confirmed. A
+	// subscriber connects again by itself while the publisher is in the directory.
 	Lost
 
 	// Refused means that a connection or subscription was refused; Err says why.
@@ -36,8 +38,8 @@ const (
 	// subscription's own queue has lost them.
 	Gap
 
-	// Vanished means that the publisher Peer of Tags is gone for good without goodbye:
-	// how many of its last messages were not received is not known.
+	// Vanished means that the publisher Peer of Tags is gone for good without goodbye,
+	// or has said it before the account of a lost connection was settled: how many of its last messages were not received is not known.
 	Vanished
 
 	// Goodbye means that the publisher Peer has ended in order, and everything that it
@@ -102,8 +104,8 @@ type Event struct {
 // String returns the event as a line for people.
 func (e Event) String() string {
 	s := e.Kind.String()
-	if e.Kind == Lost && e.Err == nil {
-		s = "left" // nothing was lost
+	if u := (*UnconfirmedError)(nil); e.Kind == Lost && (e.Err == nil || errors.As(e.Err, &u) && u.Err == nil) {
+		s = "left" // in order
 	}
 	if e.Peer != nil {
 		s += " " + e.Peer.String()

@@ -23,7 +23,7 @@ func TestEventsReadWell(t *testing.T) {
 		{"again after a loss", bus.Event{Kind: bus.Resubscribed, Peer: peer, Tags: tags.Of(1)}, "resubscribed readout@host1:7 (10.0.0.1:80) tags 0x0000000000000001"},
 		{"a gap", bus.Event{Kind: bus.Gap, Peer: peer, Tag: 2, Count: 5, Err: bus.ErrConnectionLost}, "gap readout@host1:7 (10.0.0.1:80) 5 messages of tag 0x0000000000000002: bus: published while the connection was lost"},
 		{"an end without loss", bus.Event{Kind: bus.Lost, Peer: peer}, "left readout@host1:7 (10.0.0.1:80)"},
-		{"an end with loss", bus.Event{Kind: bus.Lost, Peer: &bus.Peer{Instance: "id"}, Err: &bus.UndeliveredError{Messages: 3, Err: io.ErrUnexpectedEOF}}, "lost id: bus: 3 messages undelivered: unexpected EOF"},
+		{"an end with loss", bus.Event{Kind: bus.Lost, Peer: &bus.Peer{Instance: "id"}, Err: &bus.UnconfirmedError{Messages: 3, Err: io.ErrUnexpectedEOF}}, "lost id: bus: 3 messages unconfirmed: unexpected EOF"},
 		{"a name that would clear the screen", bus.Event{Kind: bus.Connected, Peer: &bus.Peer{Name: "\x1b[2J", Host: "h\n"}}, `connected "\x1b[2J"@"h\n"`},
 		{"an unknown kind", bus.Event{Kind: 99, Err: errors.New("x")}, "event 99: x"},
 	}

@@ -43,6 +43,7 @@ type lane struct {
 
 	sentMessages uint64
 	dropped      uint64 // messages, with the connection
+	said         said   // loop only
 }
 
 // alone tells whether the lane's policy decides message by message, so that it

@@ -262,9 +262,20 @@ func TestADirectoryEntryThatDisappears(t *testing.T) {
 		b.net.Reset(anyPort(m.host), anyPort(s.host))
 		pass(time.Minute)
 		must(t, p.Publish(1, nil))
-		if got := s.kinds(); len(p.Stats().Subscribers) != 0 || !slices.Contains(got, bus.Lost) || !slices.Contains(got, bus.Vanished) {
-			t.Errorf("a minute after the connection was lost: %d connections, events %v; want none, lost and vanished",
+		if got := s.kinds(); len(p.Stats().Subscribers) != 1 || !slices.Contains(got, bus.Lost) || slices.Contains(got, bus.Vanished) {
+			t.Errorf("a minute after the connection was lost: %d connections, events %v; want one, lost and not vanished",
 				len(p.Stats().Subscribers), s.events)
+		}
+
+		pass(time.Second)
+		b.net.Refuse(p.Addr())
+		b.net.Reset(anyPort(m.host), anyPort(s.host))
+		pass(time.Minute)
+		b.net.Admit(p.Addr())
+		must(t, p.Publish(1, nil))
+		pass(time.Minute)
+		if got := s.kinds(); len(p.Stats().Subscribers) != 0 || !slices.Contains(got, bus.Vanished) {
+			t.Errorf("when it does not answer: %d connections, events %v; want none, and vanished", len(p.Stats().Subscribers), s.events)
 		}
 		must(t, dir.registration.Update(dir.entry))
 		pass(time.Minute)

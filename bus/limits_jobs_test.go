@@ -86,7 +86,9 @@ func TestAPublisherThatEndsInTheMiddleOfASubscription(t *testing.T) {
 				go func() { drained <- p.Drain(t.Context()) }()
 				for m := s.take(t); m.Kind() != subscription.KindGoodbye || len(m.(*subscription.Goodbye).List) > 0; m = s.take(t) {
 				}
-				must(t, s.ep.Close())
+				s.send(t, &subscription.Received{})
+				s.send(t, &subscription.Received{Messages: 30_000})
+				s.send(t, &subscription.Goodbye{})
 				must(t, <-drained)
 			}
 			must(t, p.Close())

@@ -39,6 +39,8 @@ type link struct {
 	// Loop only.
 	state      linkState
 	owed       bool    // it had a subscription when it was taken out of the routes
+	parted     bool    // the subscriber has said goodbye
+	dismissed  bool    // goodbye is said to it
 	outlet     *outlet // of a sender
 	peer       *Peer
 	fault      error // why this side has closed, or will
@@ -202,8 +204,9 @@ func (l *link) ready() {
 	l.mu.Unlock()
 }
 
-// kill drops everything queued, because the connection has ended. What comes until
-// the lanes are out of all routes is dropped as it comes. Loop only.
+// kill drops everything queued, because the connection has ended, and counts it per
+// lane. What comes until the lanes are out of all routes is dropped as it comes. Loop
+// only.
 func (l *link) kill() {
 	l.mu.Lock()
 	l.dead = true
@@ -226,16 +229,6 @@ func (l *link) kill() {
 		}
 	}
 	l.abandon()
-}
-
-// dropped returns how many messages were dropped with the connection.
-func (l *link) dropped() (n uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, lane := range l.lanes {
-		n += lane.dropped
-	}
-	return n
 }
 
 // fail closes the connection for a fault of the peer. Loop only.

@@ -155,7 +155,7 @@ func (g *subscribing) answer(budget int) (steps int, done bool) {
 
 const answerSteps = 8 // a control message, or an event
 
-// uncork is the second part of step 5. mu is held.
+// uncork is the last part of step 5. mu is held.
 func (g *subscribing) uncork(int) (steps int, done bool) {
 	for _, e := range g.lanes {
 		e.lane.entering = false
@@ -166,11 +166,4 @@ func (g *subscribing) uncork(int) (steps int, done bool) {
 	}
 	g.p.notifyChanged()
 	return len(g.lanes), true
-}
-
-// report is the last part of step 5.
-func (g *subscribing) report(int) (steps int, done bool) {
-	g.p.settle(g.l)
-	g.l.answered(g.group)
-	return len(g.group), true
 }

@@ -37,6 +37,9 @@ func (l *link) unsubscribe(id uint64) {
 // unroute takes a subscriber out of all routes, for good, and then calls f. Loop
 // only.
 func (p *Publisher) unroute(l *link, f func()) {
+	if !l.unrouting {
+		l.owed = len(l.subs) > 0
+	}
 	if l.unrouted || p.chores.stopped { // if the publisher has ended, nothing is published any more
 		f()
 		return
@@ -49,7 +52,6 @@ func (p *Publisher) unroute(l *link, f func()) {
 	l.mu.Lock()
 	l.closing = true
 	l.mu.Unlock()
-	l.owed = len(l.subs) > 0
 	var walks []walk
 	l.begin(linkJob{run: func(budget int) (steps int, done bool) {
 		p.mu.Lock()

@@ -55,7 +55,7 @@ type change struct{ before, after tags.Set }
 // subscribe begins to make the subscriptions of a group active. Loop only.
 func (l *link) subscribe(group []wish) {
 	g := &subscribing{p: l.pub, l: l, group: group, first: len(l.lanes) == 0}
-	g.steps = []chore{g.read, g.change, g.leave, g.enter, g.forget, g.join, g.answer, g.uncork, g.report}
+	g.steps = []chore{g.read, g.change, g.leave, g.enter, g.forget, g.join, g.answer, g.uncork}
 	l.begin(linkJob{run: g.run, abort: g.abort})
 }
 
@@ -74,7 +74,13 @@ func (g *subscribing) run(budget int) (steps int, done bool) {
 			return steps, true
 		}
 	}
-	return steps, len(g.steps) == 0
+	if len(g.steps) > 0 {
+		return steps, false
+	}
+	g.p.settle(g.l)
+	g.l.answered(g.group)
+	g.p.farewell(g.l)
+	return steps, true
 }
 
 // end ends the connection, for a fault of the subscriber.

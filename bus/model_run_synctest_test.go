@@ -250,8 +250,13 @@ func (r *modelRun) quiet() {
 		}
 	}
 	for _, e := range r.pub.of(bus.Problem) {
-		if errors.Is(e.Err, bus.ErrTransport) {
+		if errors.Is(e.Err, bus.ErrTransport) || errors.Is(e.Err, bus.ErrProtocol) {
 			r.failf("publisher: %v", e)
+		}
+	}
+	for i, s := range r.subs {
+		if err := broken(s.member); err != nil {
+			r.failf("subscriber %d: %v", i, err)
 		}
 	}
 	for _, m := range r.lent {

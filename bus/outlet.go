@@ -41,7 +41,7 @@ func (out *outlet) params() netio.Params {
 
 // wanted implements contactUser.
 func (out *outlet) wanted() bool {
-	return out.listed && !out.sender.ended.Load() && (out.used || out.sender.wants.Intersects(out.entry.Tags))
+	return out.listed && (!out.sender.ended.Load() || out.sender.pub.mayReturn(out.entry.Instance)) && (out.used || out.sender.wants.Intersects(out.entry.Tags))
 }
 
 // consider implements contactUser.

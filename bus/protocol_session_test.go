@@ -149,6 +149,7 @@ func TestTheDocumentedSession(t *testing.T) {
 	drained := make(chan error, 1)
 	go func() { drained <- p.Drain(t.Context()) }()
 	s.expect(v["session-4-publisher"])
+	s.send(v["session-5-subscriber"])
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -206,6 +207,7 @@ func TestTheDocumentedSessionToAReceiver(t *testing.T) {
 	drained := make(chan error, 1)
 	go func() { drained <- s.Drain(t.Context()) }()
 	r.expect(v["session-back-4-sender"])
+	r.send(v["session-back-5-receiver"])
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}

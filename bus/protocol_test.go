@@ -72,6 +72,7 @@ var (
 		"goodbye-lane":         &subscription.Goodbye{Lane: 3, List: []byte{5, 3}},
 		"subscribe-lane":       &subscription.Subscribe{ID: 2, Set: []byte{1, 1, 5, 0, 0}, Lane: 1, Policy: "sample:10"},
 		"subscribe-backlog":    &subscription.Subscribe{ID: 3, Set: []byte{1, 1, 5, 0, 0}, Lane: 2, BacklogBytes: 1 << 20},
+		"received":             &subscription.Received{Lane: 1, Messages: 300},
 		"ack":                  &subscription.Ack{Tag: 5, Position: 300},
 		"ack-failed":           &subscription.Ack{Tag: 5, Position: 1, Failed: true},
 		"lost":                 &subscription.Lost{Lane: 1, Cause: subscription.CauseFull, List: []byte{5, 3, 1, 1}},

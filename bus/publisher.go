@@ -62,7 +62,7 @@ type Publisher struct {
 	known   []*tagEntry[tagState] // all of tags, the oldest first
 	changed chan struct{}         // closed and replaced when a subscription changes
 	state   publisherState
-	cutOff  int                       // connections that ended while draining with messages unsent
+	cutOff  int                       // connections that ended while draining with messages unconfirmed, for good
 	streams atomic.Pointer[[]*stream] // written under mu
 
 	changing map[*lane]struct{} // those that have a transit
@@ -70,8 +70,10 @@ type Publisher struct {
 	locked   []*stream          // by lockAll
 	locking  uint64             // rounds of lockAll
 
-	accounts     accounts  // under mu
-	accountsSeen time.Time // by checkAccounts; loop only
+	draining       bool   // beginDrain has run
+	cutOffMessages uint64 // unconfirmed
+	accounts       accounts
+	accountsSeen   time.Time // by checkAccounts; loop only
 
 	lossyPinned atomic.Int64 // pages, counted for each lossy lane
 
@@ -85,13 +87,12 @@ type Publisher struct {
 	flushFunc  func() // flush, as a value made once
 	readyFunc  func()
 
-	published   atomic.Uint64 // of streams that are gone
-	replayed    atomic.Uint64
-	bytes       atomic.Uint64
-	refusals    atomic.Uint64
-	undelivered atomic.Uint64
-	knownTags   atomic.Int64
-	strangers   atomic.Uint64
+	published atomic.Uint64 // of streams that are gone
+	replayed  atomic.Uint64
+	bytes     atomic.Uint64
+	refusals  atomic.Uint64
+	knownTags atomic.Int64
+	strangers atomic.Uint64
 
 	tellTimer netio.Timer
 	tellArmed atomic.Bool

@@ -45,8 +45,9 @@ func (p *Publisher) onMissed(l *link, m *subscription.Missed) {
 			l.fail(errors.Join(ErrProtocol, err))
 			return
 		}
-		if p.tags.get(missed.Tag) != nil { // else it cannot be, and would cost memory
-			n.account.add(m.Cause, missed.Tag, missed.Count)
+		if err := p.addMissed(n.account, m.Cause, missed); err != nil {
+			l.fail(err)
+			return
 		}
 	}
 }

@@ -34,6 +34,9 @@ func (p *Publisher) close() error {
 		}
 		errs = append(errs, p.backend.Close())
 	}
+	p.mu.Lock()
+	p.noteDrained()
+	p.mu.Unlock()
 	errs = append(errs, p.leave())
 	return errors.Join(errs...)
 }
@@ -88,12 +91,15 @@ func (p *Publisher) setState(state publisherState) bool {
 // Drain ends the publisher in order: it accepts no more messages, leaves the
 // directory, sends what was published, and tells every subscriber the final
 // positions. It returns when all of them have received that and left; Close
-// then has nothing to lose.
+// then has nothing to lose. For a subscriber that was lost less than 5 seconds
+// ago, before or meanwhile, it waits as long, so that it can come back for what it
+// is owed.
 //
 //   - Errors: ErrClosed if the publisher is draining or closed, or is closed
-//     meanwhile, or its loop has ended; ErrOnLoop; the directory's; ErrUndelivered if connections
-//     ended before everything was sent; the cause of the end of ctx, when some
-//     subscribers had not left.
+//     meanwhile, or its loop has ended; ErrOnLoop; the directory's; ErrUndelivered, with
+//     their number and that of the messages which they have not confirmed, if
+//     connections ended before, and their subscribers have not come back; the cause
+//     of the end of ctx, when some subscribers had not left.
 //   - Threads: any.
 func (p *Publisher) Drain(ctx context.Context) error {
 	if p.loop.OnAnyLoop() {
@@ -104,25 +110,10 @@ func (p *Publisher) Drain(ctx context.Context) error {
 	}
 	p.waiting.wake()
 	err := p.withdraw()
-	p.mu.Lock()
-	p.noteDrained()
-	ended := false
-	for l := range p.links {
-		ended = !p.loop.Post(l.sayGoodbye) || ended
-	}
-	p.mu.Unlock()
-	if ended { // nothing would end the wait
+	if !p.loop.Post(p.beginDrain) { // nothing would end the wait
 		return errors.Join(err, ErrClosed)
 	}
-	select {
-	case <-p.drained:
-		return errors.Join(err, p.drainResult())
-	case <-ctx.Done():
-		p.mu.Lock()
-		left := len(p.links)
-		p.mu.Unlock()
-		return errors.Join(err, fmt.Errorf("bus: drain: subscribers that have not received everything: %d: %w", left, context.Cause(ctx)))
-	}
+	return errors.Join(err, p.awaitReturn(ctx))
 }
 
 // drainResult says how draining ended that no subscriber is waited for any
@@ -130,18 +121,20 @@ func (p *Publisher) Drain(ctx context.Context) error {
 func (p *Publisher) drainResult() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case p.cutOff > 0:
-		return fmt.Errorf("bus: drain: %w: connections that ended before: %d", ErrUndelivered, p.cutOff)
-	case p.state == publisherClosed:
+	if err := p.unreturned(); err != nil {
+		return err
+	}
+	if p.state == publisherClosed {
 		return ErrClosed
 	}
 	return nil
 }
 
-// noteDrained ends the wait of Drain when no subscriber is left. mu is held.
+// noteDrained ends the wait of Drain when no subscriber is left, and none is
+// awaited. mu is held. Loop only, unless the publisher is closed.
 func (p *Publisher) noteDrained() {
-	if p.state >= publisherDraining && len(p.links) == 0 {
-		p.drainOnce.Do(func() { close(p.drained) })
+	if len(p.links) > 0 || p.state != publisherClosed && (!p.draining || p.awaits()) {
+		return
 	}
+	p.drainOnce.Do(func() { close(p.drained) })
 }

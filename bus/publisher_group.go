@@ -90,7 +90,11 @@ func (p *Publisher) onPositions(l *link, m *subscription.Positions) {
 	if l.fault != nil {
 		return // it is closing
 	}
-	if err := l.incomplete.standing.add(m, int(p.knownTags.Load())+freePositions); err != nil {
+	err := l.incomplete.standing.add(m, int(p.knownTags.Load())+freePositions)
+	if err == nil {
+		err = p.checkStanding(m.List)
+	}
+	if err != nil {
 		l.fail(err)
 		return
 	}

@@ -3,7 +3,6 @@ package bus
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"os"
 
@@ -73,20 +72,10 @@ func (p *Publisher) closed(l *link, cause error, after func()) {
 // left forgets a subscriber whose connection has ended, and to which no route
 // leads any more.
 func (p *Publisher) left(l *link, cause error) {
-	dropped := l.dropped()
-	if !l.owed { // it had unsubscribed: what was on its way is nobody's loss
-		dropped, cause = 0, nil
-	}
-	p.undelivered.Add(dropped)
-	p.forget(l, dropped)
-	if cause == nil {
-		cause = l.fault
-	}
-	if errors.Is(cause, io.EOF) {
-		cause = nil
-	}
-	if dropped > 0 {
-		cause = &UndeliveredError{Messages: dropped, Err: cause}
+	unconfirmed := p.forget(l)
+	cause = l.endCause(cause)
+	if unconfirmed > 0 {
+		cause = &UnconfirmedError{Messages: unconfirmed, Err: cause}
 	}
 	if l.peer.Instance != "" {
 		l.event(Event{Kind: Lost, Peer: l.peer, Err: cause})
@@ -179,7 +168,7 @@ func (p *Publisher) admit(l *link, h subscription.Hello) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.state != publisherOpen {
+	if p.state != publisherOpen && (p.state != publisherDraining || !p.accounts.returns(h.Instance)) {
 		return ErrClosed
 	}
 	if err := p.makeRoom(l, h.Instance); err != nil {
@@ -189,25 +178,29 @@ func (p *Publisher) admit(l *link, h subscription.Hello) error {
 	return nil
 }
 
-// forget frees the numbers of a subscriber. Nothing points to it any more.
-func (p *Publisher) forget(l *link, dropped uint64) {
+// forget frees the numbers of a subscriber, and returns how many messages are
+// unconfirmed. Nothing points to it any more.
+func (p *Publisher) forget(l *link) (unconfirmed uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, known := p.links[l]; !known {
-		return
+		return 0
 	}
 	delete(p.links, l)
 	p.vacate(l)
-	p.accounts.leave(l)
+	unconfirmed = p.accounts.leave(l)
 	for _, n := range l.lanes {
 		delete(p.lanes, n.id)
 		p.freeIDs = append(p.freeIDs, n.id)
 	}
-	if p.state >= publisherDraining && dropped > 0 {
+	if p.state >= publisherDraining && unconfirmed > 0 && !p.accounts.returns(l.peer.Instance) {
 		p.cutOff++
+		p.cutOffMessages += unconfirmed
 	}
+	p.giveUp()
 	p.noteDrained()
 	p.notifyChanged()
+	return unconfirmed
 }
 
 // onControl carries out a request.
@@ -231,6 +224,10 @@ func (p *Publisher) onControl(l *link, data []byte) {
 		p.settle(l)
 	case *subscription.Missed:
 		p.onMissed(l, m)
+	case *subscription.Received:
+		p.onReceived(l, m)
+	case *subscription.Goodbye:
+		p.onGoodbye(l, m)
 	case *subscription.Beat: // that something came is noted already
 	case *subscription.Ack:
 		l.acked(m)

@@ -7,7 +7,7 @@ type PublisherStats struct {
 	Messages    uint64 // accepted by Publish, subscribed to or not
 	Bytes       uint64 // payload of those
 	Refusals    uint64 // times that Publish returned ErrNoResources
-	Undelivered uint64 // messages dropped with the connection of their subscriber, counted for each
+	Unconfirmed uint64 // messages of connections that were lost, until their subscriber tells what became of them; counted for each
 	Losses      Losses // of all subscribers; of Connection, what those that came back have told
 	Strangers   uint64 // connections that were not from a tagbus program
 	Silent      uint64 // connections closed here because nothing was heard of the subscriber
@@ -45,24 +45,32 @@ type SubscriberState struct {
 // treated alike: they share their room.
 type LaneState struct {
 	Policy Policy
-	Parts  int    // ranges and masks that they have together
-	Queued int    // pages reserved, queued or being sent
-	Limit  int    // pages that it may hold; a lossless one that holds them blocks the publisher, another loses messages
-	Sent   uint64 // messages, on all connections of the subscriber
+	Parts  int // ranges and masks that they have together
+	Queued int // pages reserved, queued or being sent
+	Limit  int // pages that it may hold; a lossless one that holds them blocks the publisher, another loses messages
 
-	// Losses counts what the subscriber did not get, on all its connections.
-	// What a connection has cost, it tells when it is back; until then
-	// Undelivered is what this side has dropped of it. What the system had
-	// taken comes to that.
-	Losses      Losses
-	Undelivered uint64
+	// Of the messages that were published for the subscriber until its last
+	// connection ended, on all its connections:
+	//
+	//	published = Sent + Losses.Lost() + Losses.LeftOut + Unconfirmed
+	//
+	// While it is connected, there are those in its queue besides.
+	Sent   uint64 // on this connection handed to the transport whole, on earlier ones known to be received
+	Losses Losses // what it did not get
+
+	// Unconfirmed counts messages that were handed to the transport, or dropped,
+	// with a connection that has ended, and of which the subscriber has not said
+	// what became of them. It says how many messages it has received with its
+	// heartbeats, and when it leaves; when it comes back after a loss, it tells
+	// all, and what was unconfirmed is sent or lost.
+	Unconfirmed uint64
 }
 
 // Stats returns the publisher's counters. The smallest numbers of free pages and
 // sends begin anew with each call, whoever makes it. Threads: any.
 func (p *Publisher) Stats() PublisherStats {
 	st := PublisherStats{
-		Refusals: p.refusals.Load(), Undelivered: p.undelivered.Load(), Strangers: p.strangers.Load(),
+		Refusals: p.refusals.Load(), Strangers: p.strangers.Load(),
 		Silent: p.silent.Load(), Stalled: p.stalled.Load(),
 		Pages: p.pool.Buffers(), PagesFree: p.pool.Free(), MinPagesFree: p.pool.MinFree(),
 	}
@@ -101,7 +109,7 @@ func (p *Publisher) Stats() PublisherStats {
 		state.SendsFree, state.MinSendsFree = room.Sends, room.MinSends
 		st.Subscribers = append(st.Subscribers, state)
 	}
-	st.Gone, st.Losses = p.accounts.states()
+	st.Gone, st.Losses, st.Unconfirmed = p.accounts.states()
 	slices.SortFunc(st.Subscribers, func(a, b SubscriberState) int {
 		return a.Peer.Addr.Compare(b.Peer.Addr)
 	})

@@ -258,7 +258,7 @@ func overlappingSets(t *testing.T, streams int) {
 			t.Errorf("subscriber %d: %v", i, c.bad)
 		}
 	}
-	if st := p.Stats(); st.Messages != 5000 || st.Undelivered != 0 || st.PagesFree != st.Pages {
+	if st := p.Stats(); st.Messages != 5000 || st.Unconfirmed != 0 || st.PagesFree != st.Pages {
 		t.Errorf("stats: got %+v", st)
 	}
 }

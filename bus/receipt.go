@@ -127,8 +127,12 @@ func (l *link) acked(m *subscription.Ack) {
 		l.fail(protocolError("nobody has asked for an acknowledgement"))
 		return
 	}
-	l.mu.Lock()
 	tag := tags.Tag(m.Tag)
+	if n := l.pub.countOf(tag); m.Position > n {
+		l.fail(protocolError("the receiver acknowledges message %d of tag %v, of %d that were sent", m.Position, tag, n))
+		return
+	}
+	l.mu.Lock()
 	list := l.receipts[tag]
 	n := 0
 	for n < len(list) && list[n].position <= m.Position {

@@ -77,7 +77,7 @@ func TestAnOlderConnectionOfASubscriberEnds(t *testing.T) {
 }
 
 func TestWhatASubscriberHasMissedIsChecked(t *testing.T) {
-	const list = "\x01\x07\x01\x05" // 7 of tag 1, 5 of tag 2
+	const list = "\x01\x07\x01\x05" // 7 of tag 1, 5 of tag 2, of which none were published
 	tests := []struct {
 		name string
 		send subscription.Message
@@ -88,7 +88,7 @@ func TestWhatASubscriberHasMissedIsChecked(t *testing.T) {
 			"of a tag that was never published, as an attempt to take memory",
 			&subscription.Missed{Lane: 1, Cause: subscription.CauseConnection, List: []byte(list)},
 			[]bus.TagLosses{{Policy: bus.Policy{Kind: bus.DropNewest}, Tag: 1, Losses: bus.Losses{Connection: 7}}},
-			"",
+			"missed 5 messages of tag 0x0000000000000002",
 		},
 		{"in a lane that there is not", &subscription.Missed{Lane: 2, Cause: subscription.CauseConnection, List: []byte(list)}, nil, "which has no subscription"},
 		{"a damaged list", &subscription.Missed{Lane: 1, Cause: subscription.CauseFull, List: []byte{0x80}}, nil, "damaged list"},
@@ -98,7 +98,9 @@ func TestWhatASubscriberHasMissedIsChecked(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
 				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2)})
-				must(t, p.Publish(1, nil))
+				for range 7 {
+					must(t, p.Publish(1, nil))
+				}
 				backend, _ := b.stranger(accountStranger(t, test.send))
 				must(t, backend.OpenEndpoint(p.Addr(), netio.Params{}))
 				time.Sleep(time.Second)

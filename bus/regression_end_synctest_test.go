@@ -236,11 +236,11 @@ func TestWhoUnsubscribesIsOwedNothing(t *testing.T) {
 		b.net.Reset(p.Addr(), netip.AddrPortFrom(s.host, 0))
 		time.Sleep(time.Second)
 		must(t, p.Drain(t.Context()))
-		if st := p.Stats(); st.Undelivered != 0 || st.PagesFree != st.Pages {
-			t.Errorf("got %d undelivered messages and %d of %d pages free, want none and all", st.Undelivered, st.PagesFree, st.Pages)
+		if st := p.Stats(); st.Unconfirmed != 0 || st.PagesFree != st.Pages {
+			t.Errorf("got %d undelivered messages and %d of %d pages free, want none and all", st.Unconfirmed, st.PagesFree, st.Pages)
 		}
-		if lost := p.of(bus.Lost); len(lost) != 1 || lost[0].Err != nil {
-			t.Errorf("events: got %v, want one that it left", lost)
+		if err := lostOf(t, p.member); errors.As(err, new(*bus.UnconfirmedError)) {
+			t.Errorf("got %v, want nothing unconfirmed", err)
 		}
 	})
 }

@@ -109,6 +109,10 @@ type sourceLane struct {
 	kept     int  // of received, when it was last pruned
 	pruning  bool // received is being pruned
 
+	messages uint64 // received, since the publisher was first met
+	told     uint64 // of those, on this connection
+	here     bool   // acknowledged on this connection
+
 	// The requests by the tags that they may concern: those for a few tags by
 	// each of these, so that thousands of them cost no more than one; the others
 	// are asked one by one.

@@ -47,7 +47,7 @@ func TestTwoSendersAndOneReceiver(t *testing.T) {
 		if st := r.Stats(); st.Messages != 1002 || st.Lost != 0 || st.Unwanted != 0 || st.Publishers != 0 {
 			t.Errorf("receiver: got %+v", st)
 		}
-		if st := first.Stats(); st.Messages != 501 || st.Undelivered != 0 || st.PagesFree != st.Pages {
+		if st := first.Stats(); st.Messages != 501 || st.Unconfirmed != 0 || st.PagesFree != st.Pages {
 			t.Errorf("sender: got %+v", st)
 		}
 	})
@@ -247,7 +247,7 @@ func TestAReconnectedReceiverIsToldExactlyWhatItMissed(t *testing.T) {
 			t.Errorf("got %d messages and gaps %v of tag 1, want %d together, and 1 of tag 2", delivered, missed, want)
 		}
 		lost := s.of(bus.Lost)
-		var undelivered *bus.UndeliveredError
+		var undelivered *bus.UnconfirmedError
 		if len(lost) == 0 || !errors.As(lost[0].Err, &undelivered) || undelivered.Messages == 0 || undelivered.Messages > 21 {
 			t.Errorf("sender: got %v, want a lost connection with undelivered messages", lost)
 		}
@@ -412,7 +412,7 @@ func TestAReceiverThatDrains(t *testing.T) {
 			t.Errorf("again: got %v, want ErrClosed", err)
 		}
 		time.Sleep(time.Second)
-		if st := s.Stats(); st.Undelivered != 0 || len(st.Subscribers) != 0 {
+		if st := s.Stats(); st.Unconfirmed != 0 || len(st.Subscribers) != 0 {
 			t.Errorf("sender: got %+v, want nothing undelivered and nobody connected", st)
 		}
 		for _, e := range s.of(bus.Lost) {

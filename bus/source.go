@@ -30,9 +30,12 @@ type source struct {
 	moved    bool         // one was completed since the last tick
 	sent     bool         // something of out was given to the endpoint since the last tick
 	sending  int          // given to the endpoint and not completed
-	leaving  bool         // close when all is sent
-	accepted bool         // the publisher has dialed: a sender, which no directory lists
-	spoken   bool         // a page has come on this connection
+	leaving  bool         // say goodbye when all is sent
+	seek     seek
+	parted   bool      // goodbye is said: close when it is sent
+	toldAt   time.Time // when it was last told how much has been received
+	accepted bool      // the publisher has dialed: a sender, which no directory lists
+	spoken   bool      // a page has come on this connection
 	pulse    pulse
 	steps    int  // of work that the publisher's last message has caused: see chore
 	spent    int  // the same in a slice of the subscriber's chores
@@ -50,6 +53,7 @@ type source struct {
 	open     int                     // requests that this connection has, or is asked for or to end
 	owing    int                     // requests for which the publisher owes messages
 	lanes    []*sourceLane           // what has come, by the number of the lane
+	lostSum  uint64                  // of lanes: what was lost or left out of all tags
 	told     map[laneTag]*lossCounts // totals of the publisher whose positions have yet to come
 	version  int                     // changes when targets may have changed
 	reader   pageReader
@@ -110,7 +114,10 @@ func (src *source) speakable() bool {
 }
 
 // tried implements contactUser: nobody need wait for this publisher.
-func (src *source) tried() { src.sub.checkReady() }
+func (src *source) tried() {
+	src.sought()
+	src.sub.checkReady()
+}
 
 // established says hello.
 func (src *source) established(ep netio.Endpoint) {
@@ -133,8 +140,12 @@ func (src *source) established(ep netio.Endpoint) {
 // lost cleans up after a connection, and goes back to dialing.
 func (src *source) lost(cause error) {
 	wasReady := src.closed()
+	if src.parted && errors.Is(cause, io.EOF) {
+		cause = nil // the publisher has closed first
+	}
 	src.dropOut()
-	src.sending, src.leaving = 0, false
+	src.sending, src.leaving, src.parted = 0, false, false
+	src.sub.departed()
 	if wasReady {
 		src.sub.counters.publishers.Add(-1)
 		src.sub.heart.leave()
@@ -176,6 +187,9 @@ func (src *source) goBack() {
 // unless it owes messages: should it come back, they are counted.
 func (src *source) unlisted() {
 	if src.listed || src.pending() {
+		return
+	}
+	if src.seeks() {
 		return
 	}
 	src.after(0)
@@ -240,18 +254,6 @@ func (src *source) completed() {
 	src.leaveIfSent()
 }
 
-// leave closes the connection in order: behind what is still to be sent.
-func (src *source) leave() {
-	src.leaving = true
-	src.leaveIfSent()
-}
-
-func (src *source) leaveIfSent() {
-	if src.leaving && src.out.len() == 0 && src.sending == 0 && src.ep != nil {
-		_ = src.ep.Close()
-	}
-}
-
 func (src *source) send(m subscription.Message) {
 	src.queue(m)
 	src.pump()
@@ -259,6 +261,9 @@ func (src *source) send(m subscription.Message) {
 
 // queue queues a control message for pump.
 func (src *source) queue(m subscription.Message) {
+	if src.parted {
+		return // nothing comes after a goodbye
+	}
 	b, err := subscription.Append(nil, m)
 	if err != nil {
 		src.fail(err)

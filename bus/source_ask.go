@@ -14,15 +14,15 @@ import (
 func (src *source) consider() {
 	switch src.state {
 	case contactIdle:
-		src.seek()
+		src.seekWanted()
 	case contactReady:
 		src.askForAll()
 	case contactDialing, contactGreeting, contactWaiting: // it comes to that
 	}
 }
 
-// seek dials if some subscription wants the publisher's tags.
-func (src *source) seek() {
+// seekWanted dials if some subscription wants the publisher's tags.
+func (src *source) seekWanted() {
 	if !src.mayDial() {
 		return
 	}
@@ -44,7 +44,7 @@ func (src *source) seek() {
 		if found {
 			src.dialIfWanted()
 		} else if src.seekAgain {
-			src.seek()
+			src.seekWanted()
 		}
 		return steps, true
 	})
@@ -82,7 +82,7 @@ func (src *source) revise(sub *Subscription) *request {
 		src.note(r)
 	}
 	switch {
-	case src.state != contactReady || src.ended || r != nil && (r.subscribing || r.leaving):
+	case src.state != contactReady || src.ended || src.parted || r != nil && (r.subscribing || r.leaving):
 		return nil // it comes to that
 	case r == nil:
 		if !src.concerns(sub) {
@@ -138,7 +138,7 @@ func (src *source) wanted() bool {
 	return false
 }
 
-func (src *source) mayDial() bool { return src.listed && !src.ended }
+func (src *source) mayDial() bool { return (src.listed || src.seek.on) && !src.ended }
 
 // subscribe queues one subscription, in as many parts as it takes.
 func (src *source) subscribe(r *request, resume, withNext bool) {
@@ -194,6 +194,9 @@ func (src *source) leaveIfUnneeded() {
 func (src *source) disconnect(then func()) {
 	src.version++
 	src.asking, src.told = 0, nil
+	for _, n := range src.lanes {
+		n.here, n.told = false, 0
+	}
 	left := slices.Collect(maps.Values(src.requests))
 	src.sub.chores.add(func(budget int) (steps int, done bool) {
 		for ; len(left) > 0 && steps < budget; steps += stepsPerRequest {
@@ -240,6 +243,7 @@ func (src *source) onSubscribed(id uint64) {
 	r.current = r.want.Equal(r.sent)
 	src.note(r)
 	src.prune(src.lane(r.sub.lane))
+	src.begin(r.sub.lane)
 	src.event(Event{Kind: kind, Peer: src.peer, Tags: r.sent})
 	r.sub.known = true
 	src.sub.stopPatience(r.sub)

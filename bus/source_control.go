@@ -55,7 +55,7 @@ func (src *source) onHello(data []byte) {
 //   - beatMillis: of its hello.
 func (src *source) ready(beatMillis int) {
 	src.greeted()
-	src.vanished = false
+	src.vanished, src.seek = false, seek{}
 	src.sub.counters.publishers.Add(1)
 	if src.met.IsZero() {
 		src.met = src.since
@@ -124,7 +124,7 @@ func (src *source) positions(m *subscription.Positions) {
 func (src *source) position(lane uint16, p subscription.Position, owed bool, cause subscription.Cause) bool {
 	rcv := src.receivedOf(lane, p.Tag)
 	switch {
-	case rcv == nil:
+	case rcv == nil || !src.reaches(p.Tag, p.Count):
 		return false
 	case !owed:
 		rcv.unwanted += p.Count - rcv.count // whether more or less: it begins here
@@ -133,7 +133,7 @@ func (src *source) position(lane uint16, p subscription.Position, owed bool, cau
 		src.fail(protocolError("tag %v stands at %d after %d messages", p.Tag, p.Count, rcv.count))
 		return false
 	case p.Count > rcv.count:
-		src.lose(rcv, p.Tag, cause, p.Count-rcv.count)
+		return src.lose(rcv, p.Tag, cause, p.Count-rcv.count)
 	}
 	return true
 }
@@ -181,9 +181,13 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 	if len(m.List) > 0 {
 		return // more to come
 	}
-	src.ended = true
 	src.sub.reportSkipped()
-	src.event(Event{Kind: Goodbye, Peer: src.peer})
+	if src.unsettled() {
+		src.vanish() // with what was on its way when the last connection was lost
+	} else {
+		src.event(Event{Kind: Goodbye, Peer: src.peer})
+	}
+	src.ended = true
 	src.sub.reconsider()
 	src.leave()
 }

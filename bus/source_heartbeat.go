@@ -35,6 +35,10 @@ func (src *source) tick(now time.Time, late time.Duration) {
 		_ = src.ep.Close()
 		return
 	}
+	if h.interval > 0 && h.over(now.Sub(src.toldAt), h.interval) {
+		src.toldAt = now
+		src.tellReceived()
+	}
 	sent := src.sent
 	src.sent = false
 	if src.pulse.due(h, now, sent) && src.out.len() == 0 {

@@ -33,8 +33,8 @@ func (src *source) onLost(m *subscription.Lost) {
 		if m.Total {
 			n = src.onTotal(rcv, m, p)
 		}
-		if n > 0 {
-			src.lose(rcv, p.Tag, m.Cause, n)
+		if src.fault != nil || n > 0 && !src.lose(rcv, p.Tag, m.Cause, n) {
+			return
 		}
 	}
 }
@@ -56,6 +56,9 @@ func (src *source) onTotal(rcv *received, m *subscription.Lost, p subscription.P
 	if m.Cause != subscription.CauseConnection && src.owed(m.Lane, p.Tag) {
 		return more
 	}
+	if !src.loses(p.Tag, more) {
+		return 0
+	}
 	// It belongs to a subscription that was closed here before it could hear of
 	// it: nobody is told, but both sides count it.
 	rcv.losses()[m.Cause] += more
@@ -71,12 +74,17 @@ func (rcv *received) losses() *lossCounts {
 	return rcv.lost
 }
 
-// lose counts and reports messages that do not come.
-func (src *source) lose(rcv *received, tag tags.Tag, cause subscription.Cause, n uint64) {
+// lose counts and reports messages that do not come. It returns false, and ends
+// the connection, for more than there can be.
+func (src *source) lose(rcv *received, tag tags.Tag, cause subscription.Cause, n uint64) bool {
+	if !src.loses(tag, n) || !src.reaches(tag, rcv.count+n) {
+		return false
+	}
 	rcv.count += n
 	rcv.losses()[cause] += n
-	src.sub.counters.lost[cause].Add(n)
+	src.sub.counters.addLost(cause, n)
 	src.gap(rcv, tag, cause, n)
+	return true
 }
 
 // tellMissed tells the publisher what this side has counted more than it, of

@@ -21,21 +21,29 @@ import (
 // what it gets but for beats.
 type stranger struct {
 	netio.NopHandler
-	answer [][]byte // sent when a connection is established
+	answer [][]byte        // sent when a connection is established
+	reply  map[byte][]byte // sent when a message with this first byte comes
 
 	mu     sync.Mutex
+	ep     netio.Endpoint // the last
 	got    [][]byte
 	closed int
 	cause  error
 }
 
 func (s *stranger) OnConnectionEstablished(ep netio.Endpoint) {
+	s.mu.Lock()
+	s.ep = ep
+	s.mu.Unlock()
 	for _, data := range s.answer {
 		_ = ep.SendCopy(0, nil, data)
 	}
 }
 
-func (s *stranger) OnData(_ netio.Endpoint, data []byte) {
+func (s *stranger) OnData(ep netio.Endpoint, data []byte) {
+	if reply := s.reply[data[0]]; reply != nil {
+		_ = ep.SendCopy(0, nil, reply)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if data[0] == byte(subscription.KindBeat) {
@@ -49,6 +57,22 @@ func (s *stranger) OnConnectionClosed(_ netio.Endpoint, _ []netio.Key, cause err
 	defer s.mu.Unlock()
 	s.closed++
 	s.cause = cause
+}
+
+// send sends messages on the connection.
+func (s *stranger) send(messages ...[]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, data := range messages {
+		_ = s.ep.SendCopy(0, nil, data)
+	}
+}
+
+// ended reports whether its connection has ended.
+func (s *stranger) ended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed > 0
 }
 
 // stranger opens a backend for s on a host of its own.
@@ -122,15 +146,15 @@ func TestAPublisherSurvivesStrangers(t *testing.T) {
 		{"positions before a new subscription are refused", func(t *testing.T) [][]byte {
 			return [][]byte{
 				hello(t, good),
-				control(t, &subscription.Positions{ID: 1, List: []byte{1, 7}}),
+				control(t, &subscription.Positions{ID: 1, List: []byte{1, 0}}),
 				control(t, &subscription.Subscribe{ID: 1, Set: []byte{1, 1, 1, 0, 0}}),
 			}
 		}, atMostOne, "and then a new subscription"},
 		{"positions of two subscriptions are refused", func(t *testing.T) [][]byte {
 			return [][]byte{
 				hello(t, good),
-				control(t, &subscription.Positions{ID: 1, List: []byte{1, 7}}),
-				control(t, &subscription.Positions{ID: 2, List: []byte{1, 7}}),
+				control(t, &subscription.Positions{ID: 1, List: []byte{1, 0}}),
+				control(t, &subscription.Positions{ID: 2, List: []byte{1, 0}}),
 			}
 		}, atMostOne, "mixed"},
 		{"a damaged list of positions is refused", func(t *testing.T) [][]byte {

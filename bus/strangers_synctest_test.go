@@ -198,7 +198,7 @@ func TestAGroupThatDripsIsEnded(t *testing.T) {
 			return &subscription.Subscribe{ID: uint64(i + 9), Set: setOf(t, 1), WithNext: true}
 		},
 		"positions": func(_ *testing.T, i int) subscription.Message {
-			list := subscription.AppendPosition(nil, 0, subscription.Position{Tag: tags.Tag(i), Count: 1})
+			list := subscription.AppendPosition(nil, 0, subscription.Position{Tag: tags.Tag(i)})
 			return &subscription.Positions{ID: 9, List: list}
 		},
 	}

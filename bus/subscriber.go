@@ -39,6 +39,7 @@ type Subscriber struct {
 	closed   atomic.Bool
 	closer   closer
 	finished chan struct{} // closed when Close has finished all subscriptions
+	gone     chan struct{} // closed when goodbye is said to all publishers
 	counters subscriberCounters
 	retainer *retainer
 
@@ -57,6 +58,7 @@ type Subscriber struct {
 	subs    subscriptionList         // open ones
 
 	deadlines     deadlines
+	parting       bool // gone waits for connections
 	choosy        int  // open subscriptions that do not take all publishers of a tag
 	checking      bool // checkReady is going to
 	reconsidering bool // reconsider is going to run
@@ -100,6 +102,7 @@ func newSubscriber(cfg SubscriberConfig) *Subscriber {
 		leaving:  make(map[uint64]*Subscription),
 		closer:   closer{ended: make(chan struct{})},
 		finished: make(chan struct{}),
+		gone:     make(chan struct{}),
 		retainer: newRetainer(cfg.RetainBytes),
 	}
 	s.host, _ = os.Hostname() // only for people
@@ -230,11 +233,13 @@ func (s *Subscriber) event(e Event) {
 	s.events.add(e, nil)
 }
 
-// Close ends the subscriber: it closes every connection and every
-// subscription. Retained messages stay valid. The second call does nothing.
+// Close ends the subscriber: it says goodbye on every connection, and closes it
+// and every subscription. Retained messages stay valid. The second call does
+// nothing.
 //
-//   - Blocks: until the last callback has run; from inside a callback, of any node,
-//     it returns at once, and of its own loop no handler is called after that one.
+//   - Blocks: until the last callback has run, and at most 250 ms for publishers
+//     that do not read; from inside a callback, of any node, it returns at once, and
+//     of its own loop no handler is called after that one.
 func (s *Subscriber) Close() error { return s.closer.close(s.backend, s.close) }
 
 func (s *Subscriber) close() error {
@@ -244,13 +249,52 @@ func (s *Subscriber) close() error {
 	}
 	switch {
 	case s.loop.OnLoop():
-		s.shutdown()
-	case s.loop.Post(s.shutdown):
-		<-s.finished
-	default: // there is no loop any more
-		s.shutdown()
+		if s.closer.later = s.closeSoon(); s.closer.later {
+			return nil
+		}
+		return s.backend.Close()
+	case s.loop.OnAnyLoop(): // which must not wait for the other one
+		s.closer.later = true
+		if s.loop.Post(func() {
+			if !s.closeSoon() {
+				s.closer.end(s.backend.Close())
+			}
+		}) {
+			return nil
+		}
+		s.closer.later = false
+		s.shutdown() // there is no loop any more
+		return s.backend.Close()
 	}
+	if !s.loop.Post(func() {
+		s.shutdown()
+		s.farewell()
+	}) {
+		s.shutdown()
+		return s.backend.Close()
+	}
+	patience := time.NewTimer(goodbyeTime)
+	defer patience.Stop()
+	select {
+	case <-s.gone:
+	case <-patience.C:
+	}
+	<-s.finished
 	return s.backend.Close()
+}
+
+// closeSoon is close inside a callback. The backend is closed when the loop has had a
+// turn to send the last messages: it sends at the end of a turn. It returns false if
+// there is none any more. Loop only.
+func (s *Subscriber) closeSoon() bool {
+	s.shutdown()
+	s.farewell()
+	last := func() { s.closer.end(s.backend.Close()) }
+	return s.loop.Post(func() {
+		if !s.loop.Post(last) {
+			last()
+		}
+	})
 }
 
 // shutdown ends what the backend does not know of. Loop only.

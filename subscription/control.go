@@ -25,6 +25,7 @@ const (
 	KindBeat         Kind = 0x18
 	KindMissed       Kind = 0x19
 	KindAck          Kind = 0x1a
+	KindReceived     Kind = 0x1b
 
 	// KindHello names the hello in errors; on the wire it has a magic instead.
 	KindHello Kind = 0xff
@@ -57,6 +58,8 @@ func (k Kind) String() string {
 		return "missed"
 	case KindAck:
 		return "ack"
+	case KindReceived:
+		return "received"
 	case KindHello:
 		return "hello"
 	}
@@ -151,7 +154,9 @@ type Refused struct {
 // the publisher has ceased to serve; should it serve one again, its messages
 // are counted on. Goodbye with an empty List is the last message of a publisher
 // that ends in order, after the final position of every tag of this subscriber
-// that has seen messages. The subscriber then closes.
+// that has seen messages. The subscriber then says the same and closes: from a
+// subscriber, Goodbye has no List and is the last message of one that leaves in
+// order.
 type Goodbye struct {
 	Lane uint16 `msgpack:"lane,omitempty"` // to which the positions belong
 	List []byte `msgpack:"list,omitempty"` // see AppendPosition
@@ -170,6 +175,15 @@ type Ack struct {
 	// Failed says that the one at the position was not: no handler wanted it, or
 	// the handler did not return in order.
 	Failed bool `msgpack:"failed,omitempty"`
+}
+
+// Received says how many messages of a lane the subscriber has received from this
+// publisher instance, on all connections. The first on a connection comes after
+// the first Subscribed of the lane, and before any page of it is taken; others as
+// it pleases, and one before its Goodbye.
+type Received struct {
+	Lane     uint16 `msgpack:"lane,omitempty"`
+	Messages uint64 `msgpack:"messages"`
 }
 
 // Kind implements Message.
@@ -199,6 +213,9 @@ func (*Beat) Kind() Kind { return KindBeat }
 // Kind implements Message.
 func (*Ack) Kind() Kind { return KindAck }
 
+// Kind implements Message.
+func (*Received) Kind() Kind { return KindReceived }
+
 func (m *Subscribe) validate() error {
 	return errors.Join(checkID(m.ID), checkFilled("set", m.Set), checkText("policy", m.Policy))
 }
@@ -209,6 +226,7 @@ func (m *Positions) validate() error    { return errors.Join(checkID(m.ID), chec
 func (m *Refused) validate() error      { return checkText("reason", m.Reason) }
 func (*Goodbye) validate() error        { return nil }
 func (*Beat) validate() error           { return nil }
+func (*Received) validate() error       { return nil }
 
 func (m *Ack) validate() error {
 	if m.Position == 0 {
@@ -300,6 +318,8 @@ func newMessage(kind Kind) Message {
 		return new(Beat)
 	case KindAck:
 		return new(Ack)
+	case KindReceived:
+		return new(Received)
 	default:
 		return nil
 	}

@@ -52,6 +52,7 @@ var controlTests = []struct {
 	{"totals of what was lost", &subscription.Lost{Cause: subscription.CauseFull, List: []byte{5, 7}, Total: true}, "17 83" + causeKey + "01" + listKey + "c402 0507" + totalKey + "c3"},
 	{"missed", &subscription.Missed{Lane: 1, Cause: subscription.CauseConnection, List: []byte{5, 7}}, "19 83" + laneKey + "01" + causeKey + "04" + listKey + "c402 0507"},
 	{"beat", &subscription.Beat{}, "18 80"},
+	{"received", &subscription.Received{Messages: 7}, "1b 81 a8 6d 65 73 73 61 67 65 73 07"},
 	{"ack", &subscription.Ack{Tag: 5, Position: 300}, "1a 82" + tagKey + "05" + positionKey + "cd012c"},
 	{"ack of tag 0, failed", &subscription.Ack{Position: 1, Failed: true}, "1a 83" + tagKey + "00" + positionKey + "01" + failedKey + "c3"},
 }

@@ -127,7 +127,7 @@ func TestMetricsOfABus(t *testing.T) {
 			"tagbus_publisher_messages_total 4",
 			"tagbus_publisher_payload_bytes_total 400",
 			"tagbus_publisher_refusals_total 0",
-			"tagbus_publisher_undelivered_messages_total 0",
+			"tagbus_publisher_unconfirmed_messages 0",
 			"tagbus_publisher_subscribers 1",
 			"tagbus_publisher_streams 1",
 			"tagbus_publisher_pool_pages 64",
@@ -192,7 +192,7 @@ func TestASlowSubscriberShows(t *testing.T) {
 		b.net.Reset(p.Addr(), peer.Addr)
 		synctest.Wait()
 		compare(t, c,
-			fmt.Sprintf("tagbus_publisher_undelivered_messages_total %d", published),
+			fmt.Sprintf("tagbus_publisher_unconfirmed_messages %d", published),
 			"tagbus_publisher_pool_free_pages 64",
 		)
 		leave()

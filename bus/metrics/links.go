@@ -47,6 +47,7 @@ func byPolicy(lanes []bus.LaneState) (sums []bus.LaneState) {
 		sum := &sums[last]
 		sum.Queued += lane.Queued
 		sum.Limit += lane.Limit
+		sum.Unconfirmed += lane.Unconfirmed
 		sum.Losses.Full += lane.Losses.Full
 		sum.Losses.Memory += lane.Losses.Memory
 		sum.Losses.Connection += lane.Losses.Connection

@@ -55,10 +55,10 @@ var publisherMetrics = []metric[bus.PublisherStats]{
 		"Times that Publish found no room and accepted the message for nobody; a publishing program tries again, so this is not loss. "+
 			"If it grows, subscribers are too slow: find those whose queued pages are at their limit, or raise the pool if free pages are at 0.",
 		nil, func(s *bus.PublisherStats) uint64 { return s.Refusals }),
-	counter("tagbus_publisher_undelivered_messages_total",
-		"Messages that were dropped because the connection of their subscriber ended, counted for each subscriber. "+
+	gauge("tagbus_publisher_unconfirmed_messages",
+		"Messages of connections that have ended, sent or dropped, of which the subscriber has not said what became of them, counted for each subscriber. It falls when one is back and tells. "+
 			"If it grows, subscribers die or are cut off under load: look into their logs and at the network.",
-		nil, func(s *bus.PublisherStats) uint64 { return s.Undelivered }),
+		nil, func(s *bus.PublisherStats) int { return int(s.Unconfirmed) }),
 	counter("tagbus_publisher_strangers_total",
 		"Connections that did not come from a tagbus program and were closed. If it grows, something scans the port or is configured for another service.",
 		nil, func(s *bus.PublisherStats) uint64 { return s.Strangers }),
@@ -109,6 +109,9 @@ var laneMetrics = []metric[bus.LaneState]{
 	gauge("tagbus_publisher_subscriber_queue_limit_pages",
 		"Pages that this subscriber may hold: QueueBytes by PageBytes, or the less that it has asked for. It never changes.",
 		laneLabels, func(s *bus.LaneState) int { return s.Limit }),
+	gauge("tagbus_publisher_subscriber_unconfirmed_messages",
+		"Messages of earlier connections of which this subscriber has not said what became of them. It is 0 as soon as it has told, mostly at once.",
+		laneLabels, func(s *bus.LaneState) int { return int(s.Unconfirmed) }),
 }
 
 var publisherLosses = newLosses("tagbus_publisher",

@@ -1,11 +1,11 @@
 package reactor
 
 import (
-	"fmt"
 	"runtime"
 	"runtime/debug"
 	"strings"
 
+	"tagbus/internal/plain"
 	"tagbus/netio/internal/goroutine"
 )
 
@@ -18,7 +18,7 @@ type GoexitError struct {
 }
 
 func (e *GoexitError) Error() string {
-	return fmt.Sprintf("%v: called by %s in %s: let callbacks return; testing.T.FailNow, Fatal and Skip call Goexit: call Error there, or fail in the goroutine of the test",
+	return plain.Linef("%v: called by %s in %s: let callbacks return; testing.T.FailNow, Fatal and Skip call Goexit: call Error there, or fail in the goroutine of the test",
 		ErrGoexit, e.Caller, e.Source)
 }
 
@@ -57,7 +57,7 @@ func callerOfGoexit() string {
 		case frame.Function == "runtime.Goexit":
 			found = true
 		case found && !strings.HasPrefix(frame.Function, "testing."):
-			return fmt.Sprintf("%s (%s:%d)", frame.Function, frame.File, frame.Line)
+			return plain.Linef("%s (%s:%d)", frame.Function, frame.File, frame.Line)
 		}
 		if !more {
 			return "unknown"

@@ -23,14 +23,14 @@ type subscriberSummary struct {
 	Policy   string `json:"policy"`
 	Sent     uint64 `json:"sent"`
 	cli.LossCounts
-	Undelivered uint64 `json:"undelivered"` // dropped with its connection, and it has not come back to tell more
+	Unconfirmed uint64 `json:"unconfirmed"` // lost or received: it has not said
 
 	peer   bus.Peer
 	losses bus.Losses
 }
 
-// lost returns how many messages it did not get, as far as is known here.
-func (s *subscriberSummary) lost() uint64 { return s.losses.Lost() + s.Undelivered }
+// missing returns how many messages it did not get, or has not said that it got.
+func (s *subscriberSummary) missing() uint64 { return s.losses.Lost() + s.Unconfirmed }
 
 // subscribersOf returns what is known of each subscriber, those that lost most
 // first.
@@ -40,12 +40,12 @@ func subscribersOf(st bus.PublisherStats) []subscriberSummary {
 		for _, lane := range s.Lanes {
 			all = append(all, subscriberSummary{
 				Instance: s.Peer.Instance, Name: s.Peer.Name, Host: s.Peer.Host, PID: s.Peer.PID, Policy: lane.Policy.String(),
-				Sent: lane.Sent, LossCounts: cli.LossCountsOf(lane.Losses), Undelivered: lane.Undelivered,
+				Sent: lane.Sent, LossCounts: cli.LossCountsOf(lane.Losses), Unconfirmed: lane.Unconfirmed,
 				peer: s.Peer, losses: lane.Losses,
 			})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b subscriberSummary) int { return cmp.Compare(b.lost(), a.lost()) })
+	slices.SortStableFunc(all, func(a, b subscriberSummary) int { return cmp.Compare(b.missing(), a.missing()) })
 	return all
 }
 
@@ -54,11 +54,11 @@ func (r *run) saySubscribers(all []subscriberSummary) {
 	rest := 0
 	for i, s := range all {
 		switch {
-		case s.lost() == 0 && s.losses.LeftOut == 0:
+		case s.missing() == 0 && s.losses.LeftOut == 0:
 		case i >= maxSubscriberLines:
 			rest++
 		default:
-			r.console.Say("%v, %s: %s sent, %s", &s.peer, s.Policy, units.FormatNumber(s.Sent, "message"), lostText(s.lost(), s.losses, s.Undelivered))
+			r.console.Say("%v, %s: %s sent, %s", &s.peer, s.Policy, units.FormatNumber(s.Sent, "message"), lostText(s.losses, s.Unconfirmed))
 		}
 	}
 	if rest > 0 {
@@ -66,21 +66,18 @@ func (r *run) saySubscribers(all []subscriberSummary) {
 	}
 }
 
-// lostText says how many messages were lost, and by what.
-func lostText(lost uint64, l bus.Losses, undelivered uint64) string {
-	text := units.FormatCount(lost) + " lost"
-	causes := cli.Causes(l)
-	switch {
-	case undelivered > 0 && causes != "":
-		causes += ", " + units.FormatCount(undelivered) + " with subscribers that left"
-	case undelivered > 0:
-		causes = "with subscribers that left"
-	}
-	if causes != "" {
+// lostText says how many messages were lost, and by what, and of how many that is
+// not known.
+func lostText(l bus.Losses, unconfirmed uint64) string {
+	text := units.FormatCount(l.Lost()) + " lost"
+	if causes := cli.Causes(l); causes != "" {
 		text += " (" + causes + ")"
 	}
 	if l.LeftOut > 0 {
 		text += ", " + units.FormatCount(l.LeftOut) + " left out"
+	}
+	if unconfirmed > 0 {
+		text += ", " + units.FormatCount(unconfirmed) + " unconfirmed"
 	}
 	return text
 }

@@ -18,7 +18,7 @@ type summary struct {
 	Seconds           float64 `json:"seconds"`  // from the first message until all was sent
 	MessagesPerSecond float64 `json:"messages_per_second"`
 	BytesPerSecond    float64 `json:"bytes_per_second"`
-	Lost              uint64  `json:"lost"`     // not received by subscribers, counted for each, as far as is known here
+	Lost              uint64  `json:"lost"`     // not received by subscribers, counted for each
 	Refusals          uint64  `json:"refusals"` // times that there was no room
 	Subscriptions     int64   `json:"subscriptions"`
 	Unacknowledged    uint64  `json:"unacknowledged,omitempty"` // with --ack
@@ -27,7 +27,7 @@ type summary struct {
 	Error             string  `json:"error,omitempty"`
 
 	LostBy      cli.LossCounts      `json:"lost_by"`
-	Undelivered uint64              `json:"undelivered"` // of lost, dropped with subscribers that left
+	Unconfirmed uint64              `json:"unconfirmed"` // lost or received: their subscribers have gone without saying so
 	Subscribers []subscriberSummary `json:"subscribers"` // the last 256 and those connected
 
 	losses bus.Losses
@@ -48,10 +48,7 @@ func (r *run) report(err error, s cli.Streams) int {
 		Ended:          r.ended, Exit: code,
 		LostBy: cli.LossCountsOf(r.stats.Losses), Subscribers: subscribersOf(r.stats), losses: r.stats.Losses,
 	}
-	for _, s := range sum.Subscribers {
-		sum.Undelivered += s.Undelivered
-	}
-	sum.Lost = sum.losses.Lost() + sum.Undelivered
+	sum.Lost, sum.Unconfirmed = sum.losses.Lost(), r.stats.Unconfirmed
 	r.saySubscribers(sum.Subscribers)
 	if r.outlet != nil {
 		sum.Instance = r.outlet.Instance()
@@ -81,20 +78,14 @@ func (s summary) String() string {
 	line := fmt.Sprintf("%s, %s in %s: %s, %s, %s",
 		units.FormatNumber(s.Messages, "message"), units.FormatBytes(float64(s.Bytes)),
 		units.FormatDuration(time.Duration(s.Seconds*float64(time.Second))),
-		units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), lostText(s.Lost, s.losses, s.Undelivered))
+		units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), lostText(s.losses, s.Unconfirmed))
 	return line + "; ended by " + s.Ended
 }
 
 // liveLine returns the line that a terminal shows while the command runs.
 func liveLine(st bus.PublisherStats, messages, bytes *cli.Meter) string {
-	var undelivered uint64
-	for _, s := range st.Gone {
-		for _, lane := range s.Lanes {
-			undelivered += lane.Undelivered
-		}
-	}
 	return fmt.Sprintf("%s, %s, %s, %s, %s, buffers %d of %d free (least %d)",
 		units.FormatNumber(st.Messages, "message"), units.FormatRate(messages.Rate(st.Messages)), units.FormatByteRate(bytes.Rate(st.Bytes)),
 		units.FormatNumber(len(st.Subscribers), "subscriber"),
-		lostText(st.Losses.Lost()+undelivered, st.Losses, undelivered), st.PagesFree, st.Pages, st.MinPagesFree)
+		lostText(st.Losses, st.Unconfirmed), st.PagesFree, st.Pages, st.MinPagesFree)
 }

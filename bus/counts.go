@@ -1,0 +1,109 @@
+package bus
+
+import (
+	"errors"
+
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// A peer's counts are what it claims. Those that cannot be end its connection: a
+// publisher knows how many messages it has published of each tag, and a
+// subscriber takes no count above maxCount, so that no sum wraps.
+
+// maxCount is the largest position of a tag, and the most messages that a
+// publisher may say are lost in all.
+const maxCount = 1 << 53
+
+// countOf returns how many messages of a tag were published. Loop only.
+func (p *Publisher) countOf(tag tags.Tag) uint64 {
+	t := p.tags.get(tag)
+	if t == nil { // it may be so new that a reader without the lock does not find it
+		p.mu.Lock()
+		t = p.tags.get(tag)
+		p.mu.Unlock()
+	}
+	for t != nil {
+		r := t.route.Load()
+		s := r.streams[0]
+		s.mu.Lock()
+		n, current := t.count, t.route.Load() == r
+		s.mu.Unlock()
+		if current {
+			return n
+		}
+	}
+	return 0
+}
+
+// checkStanding returns an error for positions of a subscriber that were not
+// reached yet.
+//
+// Errors: ErrProtocol, wrapped.
+func (p *Publisher) checkStanding(list []byte) error {
+	for at, err := range subscription.PositionsOf(list) {
+		if err != nil {
+			return errors.Join(ErrProtocol, err)
+		}
+		if n := p.countOf(at.Tag); at.Count > n {
+			return protocolError("the subscriber has tag %v at %d, of %d that were published", at.Tag, at.Count, n)
+		}
+	}
+	return nil
+}
+
+// addMissed counts what a subscriber has missed of a tag besides. In all, no more
+// of a tag can be lost than were published and sent again.
+//
+// Errors: ErrProtocol, wrapped; nothing was counted.
+func (p *Publisher) addMissed(a *laneAccount, cause subscription.Cause, missed subscription.Position) error {
+	published := p.countOf(missed.Tag)
+	most := published + p.replayed.Load()
+	known := a.lostOf(missed.Tag)
+	if missed.Count > most-min(most, known) {
+		return protocolError("the subscriber has missed %d messages of tag %v, of which %d were published and %d are known to be lost",
+			missed.Count, missed.Tag, published, known)
+	}
+	a.add(cause, missed.Tag, missed.Count)
+	return nil
+}
+
+// lostOf returns how many messages of a tag are lost or left out. Only the loop
+// makes it greater by what a subscriber says.
+func (a *laneAccount) lostOf(tag tags.Tag) (n uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if counts := a.byTag[tag]; counts != nil {
+		for _, c := range counts {
+			n += c
+		}
+	}
+	return n
+}
+
+// reaches reports whether a tag can be at a position, and otherwise ends the
+// connection.
+func (src *source) reaches(tag tags.Tag, position uint64) bool {
+	if position > maxCount {
+		src.fail(protocolError("tag %v is at %d, limit %d", tag, position, uint64(maxCount)))
+		return false
+	}
+	return true
+}
+
+// loses reports whether n more messages of a tag can be lost, and otherwise ends
+// the connection.
+func (src *source) loses(tag tags.Tag, n uint64) bool {
+	if n > maxCount-min(src.lostSum, maxCount) {
+		src.fail(protocolError("the publisher has lost %d messages of tag %v after %d of all, limit %d", n, tag, src.lostSum, uint64(maxCount)))
+		return false
+	}
+	src.lostSum += n
+	return true
+}
+
+// addLost counts messages of all publishers, of which there may be very many.
+func (c *subscriberCounters) addLost(cause subscription.Cause, n uint64) {
+	const most = 1 << 60
+	c.lost[cause].Add(min(n, most-min(c.lost[cause].Load(), most)))
+}

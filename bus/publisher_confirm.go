@@ -1,0 +1,118 @@
+package bus
+
+import (
+	"errors"
+	"io"
+
+	"tagbus/subscription"
+)
+
+// What a publisher has given to the transport is not known to have arrived: the
+// subscriber says from time to time how much it has received. When a connection
+// ends, the rest is unconfirmed, until the subscriber is back and tells.
+
+// said is what the subscriber of a lane has said on this connection of how many
+// messages it has received on all. Loop only.
+type said struct {
+	before uint64 // on earlier connections
+	all    uint64
+	begun  bool // it has said something
+}
+
+// here returns how many it has received on this connection.
+func (s *said) here() uint64 { return s.all - s.before }
+
+// onReceived hears how many messages of a lane the subscriber has received. Loop
+// only.
+func (p *Publisher) onReceived(l *link, m *subscription.Received) {
+	n := l.lane(m.Lane)
+	switch {
+	case n == nil:
+		l.fail(protocolError("received messages in lane %d, which has no subscription", m.Lane))
+	case m.Messages > maxCount:
+		l.fail(protocolError("received %d messages in lane %d, limit %d", m.Messages, m.Lane, uint64(maxCount)))
+	case !n.said.begun:
+		n.said = said{m.Messages, m.Messages, true}
+		n.account.settle(m.Messages)
+	case m.Messages < n.said.all || m.Messages-n.said.before > n.given():
+		l.fail(protocolError("received %d messages in lane %d after %d, of %d that were sent since %d",
+			m.Messages, m.Lane, n.said.all, n.given(), n.said.before))
+	default:
+		n.said.all = m.Messages
+	}
+}
+
+// given returns how many messages were given to the transport on this connection.
+// Loop only.
+func (n *lane) given() uint64 {
+	l := n.link
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	given := n.sentMessages
+	for i := range l.inFlight.len() {
+		if x := l.inFlight.at(i); x.lane == n && x.page != nil {
+			given += uint64(x.page.messages)
+		}
+	}
+	return given
+}
+
+// settle takes over what a subscriber that is back has received of what was
+// unconfirmed. The rest it has told as missed, or gets again.
+//
+//   - received: in all, since it first met the publisher.
+func (a *laneAccount) settle(received uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if received >= a.received { // else it does not remember, and nobody knows
+		a.sent += min(received-a.received, a.unconfirmed)
+		a.unconfirmed = 0
+	}
+	a.received = received
+}
+
+// end takes over what a lane leaves behind when its connection has ended, and
+// returns how many messages are unconfirmed. Loop only, and the link is dead.
+//
+//   - owed: the subscriber had not unsubscribed. Otherwise what was on its way is
+//     nobody's loss.
+func (a *laneAccount) end(n *lane, owed bool) (unconfirmed uint64) {
+	received := n.said.here()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !owed {
+		received = max(received, n.sentMessages)
+	} else {
+		unconfirmed = n.sentMessages + n.dropped - received
+	}
+	a.sent += received
+	a.received += received
+	a.unconfirmed += unconfirmed
+	return unconfirmed
+}
+
+// onGoodbye hears that a subscriber leaves in order. Loop only.
+func (p *Publisher) onGoodbye(l *link, m *subscription.Goodbye) {
+	if len(m.List) > 0 {
+		l.fail(protocolError("a goodbye of a subscriber has no list"))
+		return
+	}
+	l.parted, l.state = true, linkLeaving
+	_ = l.ep.Close()
+}
+
+// endCause returns why a connection has ended, nil if the subscriber has said
+// goodbye, or this side is closed.
+//
+//   - cause: what the transport says.
+func (l *link) endCause(cause error) error {
+	switch {
+	case l.fault != nil:
+		return l.fault
+	case l.parted:
+		return nil // what comes after a goodbye does not matter
+	case errors.Is(cause, io.EOF):
+		return ErrNoGoodbye
+	}
+	return cause
+}

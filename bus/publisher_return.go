@@ -1,0 +1,170 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A publisher that ends owes an account to the subscribers that it has just lost:
+// what was on its way to them is in no count yet. It waits for those some seconds,
+// takes their connections, and lets them go like all others.
+
+// returnTime is how long a publisher that ends waits for a subscriber that it has
+// lost, from the loss on. It is the longest time between two tries of a subscriber,
+// DefaultReconnectMax.
+const returnTime = 5 * time.Second
+
+// beginDrain says goodbye to those who are connected, and begins to wait for
+// those who may come back. Loop only.
+func (p *Publisher) beginDrain() {
+	p.mu.Lock()
+	p.draining = true
+	p.accounts.await(time.Now())
+	p.giveUp()
+	p.noteDrained()
+	links := make([]*link, 0, len(p.links))
+	for l := range p.links {
+		links = append(links, l)
+	}
+	p.mu.Unlock()
+	for _, l := range links {
+		p.farewell(l)
+	}
+}
+
+// farewell says goodbye to a subscriber of a publisher that ends, once, unless an
+// account is owed that its subscriptions have yet to settle. It is called whenever
+// a group of subscriptions has become active. Loop only.
+func (p *Publisher) farewell(l *link) {
+	p.mu.Lock()
+	p.giveUp()
+	early := !p.draining || len(l.lanes) == 0 && p.accounts.owes(l)
+	p.mu.Unlock()
+	if early || l.dismissed || l.state != linkReady {
+		return
+	}
+	l.dismissed = true
+	l.sayGoodbye()
+}
+
+// awaitReturn waits until all subscribers have left, and those that are lost have
+// come back and left, or are given up.
+//
+// Errors: as Drain.
+func (p *Publisher) awaitReturn(ctx context.Context) error {
+	look := time.NewTicker(returnTime / 50)
+	defer look.Stop()
+	for {
+		select {
+		case <-p.drained:
+			return p.drainResult()
+		case <-look.C: // some may be given up
+			p.loop.Post(func() {
+				p.mu.Lock()
+				p.noteDrained()
+				p.mu.Unlock()
+			})
+		case <-ctx.Done():
+			p.mu.Lock()
+			left, lost := len(p.links), p.unreturned()
+			p.mu.Unlock()
+			if left == 0 && lost != nil {
+				return fmt.Errorf("%w: %w", lost, context.Cause(ctx))
+			}
+			return errors.Join(lost, fmt.Errorf("bus: drain: subscribers that have not received everything: %d: %w", left, context.Cause(ctx)))
+		}
+	}
+}
+
+// unreturned returns an error if connections have ended, before or while draining,
+// whose subscribers have not come back. mu is held.
+func (p *Publisher) unreturned() error {
+	missing, unconfirmed := p.accounts.missing()
+	if missing += p.cutOff; missing == 0 {
+		return nil
+	}
+	return fmt.Errorf("bus: drain: %w: connections that ended before: %d, with %d messages unconfirmed",
+		ErrUndelivered, missing, unconfirmed+p.cutOffMessages)
+}
+
+// await notes which subscribers were lost so lately that they may come back, at
+// the end of the publisher, and from then on each that is lost.
+func (s *accounts) await(now time.Time) {
+	s.ending = true
+	for _, a := range s.byInstance {
+		a.awaited = a.owed && now.Sub(a.gone) < returnTime
+	}
+}
+
+// missing returns how many subscribers were awaited and are not back, and how many
+// messages they have not confirmed.
+func (s *accounts) missing() (subscribers int, unconfirmed uint64) {
+	for _, a := range s.byInstance {
+		if !a.awaited {
+			continue
+		}
+		subscribers++
+		for _, n := range a.lanes {
+			n.mu.Lock()
+			unconfirmed += n.unconfirmed
+			n.mu.Unlock()
+		}
+	}
+	return subscribers, unconfirmed
+}
+
+// owes reports whether a link is that of a subscriber which is awaited, or has
+// another connection, and has not subscribed here.
+func (s *accounts) owes(l *link) bool {
+	a := s.byInstance[l.peer.Instance]
+	return a != nil && a.link != l && (a.owed || a.link != nil)
+}
+
+// returns reports whether a subscriber may connect again when the publisher ends:
+// one that is owed an account, or whose connection may be dead.
+func (s *accounts) returns(instance string) bool {
+	a := s.byInstance[instance]
+	return a != nil && (a.owed || a.link != nil)
+}
+
+// mayReturn reports whether a subscriber that is lost may connect again when the
+// publisher ends.
+func (p *Publisher) mayReturn(instance string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.state == publisherDraining && p.accounts.returns(instance)
+}
+
+// awaits reports whether there is a subscriber to wait for. mu is held. Loop only.
+func (p *Publisher) awaits() bool {
+	now := time.Now()
+	for _, a := range p.accounts.byInstance {
+		if a.awaited && now.Sub(a.gone) < returnTime {
+			return true
+		}
+	}
+	return false
+}
+
+// giveUp ceases to wait for the receivers to which a sender cannot connect again:
+// their Lost events have told what is unconfirmed. Loop only, and mu is held.
+func (p *Publisher) giveUp() {
+	if p.sender == nil {
+		return
+	}
+	for instance, a := range p.accounts.byInstance {
+		if a.owed && a.link == nil && !p.sender.canReach(instance) {
+			a.owed, a.awaited = false, false
+		}
+	}
+}
+
+// canReach reports whether a sender can connect to a receiver again: it is in the
+// directory, and no other receiver has its tags. Loop only, and Publisher.mu is
+// held.
+func (s *Sender) canReach(instance string) bool {
+	out := s.outlets[instance]
+	return out != nil && out.listed && s.pub.duplicate(nil, out.entry.Tags) == nil
+}

@@ -1,0 +1,92 @@
+package bus
+
+import (
+	"time"
+
+	"tagbus/subscription"
+)
+
+// How a subscriber leaves a publisher, and what it says of what it has received:
+// without that, the publisher would know only what it has given to the transport.
+
+// countPage counts what was received in a page.
+func (src *source) countPage(done *delivered) {
+	if n := done.messages + done.unwanted; n > 0 { // else there may be no such lane
+		src.lanes[src.reader.lane].messages += n
+	}
+}
+
+// begin tells how many messages of a lane earlier connections have brought, when
+// the lane is first acknowledged on this one. What was missed is told by now.
+func (src *source) begin(lane uint16) {
+	if n := src.lane(lane); !n.here {
+		n.here, n.told = true, n.messages
+		src.send(&subscription.Received{Lane: lane, Messages: n.messages})
+	}
+}
+
+// tellReceived tells how many messages have been received, if there are more
+// than it has told.
+func (src *source) tellReceived() {
+	for number, n := range src.lanes {
+		if n.here && n.told != n.messages {
+			n.told = n.messages
+			src.send(&subscription.Received{Lane: uint16(number), Messages: n.messages})
+		}
+	}
+}
+
+// leave ends the connection in order: behind what is still to be sent.
+func (src *source) leave() {
+	src.leaving = true
+	src.leaveIfSent()
+}
+
+// leaveIfSent says goodbye when all else is sent, and then closes.
+func (src *source) leaveIfSent() {
+	switch {
+	case !src.leaving || src.ep == nil || src.out.len() > 0 || src.sending > 0:
+	case src.parted:
+		_ = src.ep.Close()
+	default:
+		src.part()
+	}
+}
+
+// part says goodbye: nothing comes after it.
+func (src *source) part() {
+	src.tellReceived()
+	src.queue(&subscription.Goodbye{})
+	src.leaving, src.parted = true, true
+	src.pump()
+}
+
+// goodbyeTime is how long a subscriber that is closed waits for its last messages
+// to be taken by the transport.
+const goodbyeTime = 250 * time.Millisecond
+
+// farewell says goodbye to all publishers. gone is closed when that is done.
+// Loop only.
+func (s *Subscriber) farewell() {
+	s.parting = true
+	for _, src := range s.sources {
+		if src.ep != nil && src.fault == nil && !src.parted {
+			src.part()
+		}
+	}
+	s.departed()
+}
+
+// departed notes that a connection has ended. Loop only.
+func (s *Subscriber) departed() {
+	if !s.parting {
+		return
+	}
+	for _, src := range s.sources {
+		if src.ep != nil && src.fault == nil {
+			return
+		}
+	}
+	s.parting = false
+	close(s.gone)
+}

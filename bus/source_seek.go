@@ -1,0 +1,62 @@
+package bus
+
+import "time"
+
+// A publisher that leaves the directory may be about to end, and wait for the
+// subscribers that it has just lost. So one that owes messages is sought before it
+// is given up: its last addresses are dialed a few times.
+const (
+	maxSeeks = 3
+	seekTime = 2 * time.Second // after which there is no other try
+)
+
+// seek is the search for a publisher that is not in the directory.
+type seek struct {
+	on    bool
+	done  bool // in vain
+	tries int
+	begun time.Time
+}
+
+// unsettled reports whether a subscription that the publisher acknowledged on an
+// earlier connection is not taken up on this one: what was lost is not known.
+func (src *source) unsettled() bool {
+	for _, r := range src.requests {
+		if r.again && r.owed {
+			return true
+		}
+	}
+	return false
+}
+
+// seeks reports whether a publisher that is neither in the directory nor connected
+// is being sought, which it begins.
+func (src *source) seeks() bool {
+	if src.seek.on && src.state == contactWaiting {
+		return true
+	}
+	if src.seek.on { // nothing is wanted of it any more
+		src.seek.on, src.seek.done = false, true
+	}
+	if src.seek.done || src.accepted || src.owing == 0 || src.ended || src.vanished {
+		return false
+	}
+	src.seek = seek{on: true, begun: time.Now()}
+	if src.refusal != "" { // it has been dialed in vain already
+		src.seek.tries = maxSeeks - 1
+	}
+	src.state = contactWaiting
+	src.after(src.sub.cfg.ReconnectMin)
+	return true
+}
+
+// sought notes that a try to connect has failed.
+func (src *source) sought() {
+	if !src.seek.on || src.listed || src.state != contactWaiting {
+		return
+	}
+	if src.seek.tries++; src.seek.tries >= maxSeeks || time.Since(src.seek.begun) > seekTime {
+		src.seek.on, src.seek.done = false, true
+		src.unlisted()
+	}
+}
