@@ -161,7 +161,7 @@ func TestAHostilePublishersRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 3000
 		b := newBed(t)
-		x := &flood{stranger: stranger{answer: xHello(t, "", 1000)}}
+		x := &flood{stranger: stranger{answer: xHello(t, "", 0)}}
 		x.next = repeat(n, control(t, &subscription.Refused{ID: 99, Reason: "no"}), control(t, &subscription.Refused{ID: 99, Reason: "no again"}))
 		b.publisherByHand(x, tags.Of(1))
 		slow := &slowly{kinds: make(map[bus.EventKind]int)}
@@ -189,7 +189,7 @@ func TestAHostileSubscribersLoop(t *testing.T) {
 		b := newBed(t)
 		set, err := tags.Of(1).MarshalBinary()
 		must(t, err)
-		x := &flood{stranger: stranger{answer: xHello(t, "", 1000)}}
+		x := &flood{stranger: stranger{answer: xHello(t, "", 0)}}
 		x.next = repeat(n, control(t, &subscription.Subscribe{ID: 1, Set: set}), control(t, &subscription.Unsubscribe{ID: 1}))
 		slow := &slowly{kinds: make(map[bus.EventKind]int)}
 		var posts postCount
