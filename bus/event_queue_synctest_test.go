@@ -126,11 +126,12 @@ func TestAHostilePublishersLosses(t *testing.T) {
 // come from a peer are ahead of the events that were told. What a peer causes may be
 // as much as one turn of the network brings beyond the limit of events.
 type slowly struct {
-	kinds map[bus.EventKind]int
-	read  atomic.Int64 // messages from the peer
-	told  int64
-	ahead int64
-	lost  []error
+	kinds  map[bus.EventKind]int
+	read   atomic.Int64 // messages from the peer
+	ending atomic.Bool  // Close waits for callbacks, and then no time passes
+	told   int64
+	ahead  int64
+	lost   []error
 }
 
 const mostAhead = 64 + 64 + 16
@@ -144,7 +145,9 @@ func (s *slowly) follow(b *bed, m *member) {
 }
 
 func (s *slowly) event(e bus.Event) {
-	time.Sleep(2 * time.Millisecond)
+	if !s.ending.Load() {
+		time.Sleep(2 * time.Millisecond)
+	}
 	s.told++
 	s.kinds[e.Kind]++
 	if n := s.read.Load() - s.told; n > s.ahead {
@@ -176,6 +179,7 @@ func TestAHostilePublishersRefusals(t *testing.T) {
 		if slow.kinds[bus.Refused] != n || slow.ahead > mostAhead {
 			t.Errorf("told %d refusals of %d, and was up to %d messages behind, want at most %d", slow.kinds[bus.Refused], n, slow.ahead, mostAhead)
 		}
+		slow.ending.Store(true)
 		must(t, s.Close())
 		m.loop.Close()
 	})
@@ -207,6 +211,7 @@ func TestAHostileSubscribersLoop(t *testing.T) {
 		if most := posts.most.Load(); most > mostPosts {
 			t.Errorf("up to %d functions were posted at once, want at most %d", most, mostPosts)
 		}
+		slow.ending.Store(true)
 		must(t, p.Close())
 		m.loop.Close()
 	})
@@ -242,5 +247,6 @@ func TestAPausedLinkIsNotSilent(t *testing.T) {
 		if len(slow.lost) != 1 || !errors.Is(slow.lost[0], bus.ErrSilent) {
 			t.Errorf("got ends %v after the pause, want one because nothing was heard", slow.lost)
 		}
+		slow.ending.Store(true)
 	})
 }
