@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -129,9 +130,11 @@ type slowly struct {
 	kinds  map[bus.EventKind]int
 	read   atomic.Int64 // messages from the peer
 	ending atomic.Bool  // Close waits for callbacks, and then no time passes
-	told   int64
-	ahead  int64
-	lost   []error
+
+	mu    sync.Mutex // of what follows, for the test looks while events are told
+	told  int64
+	ahead int64
+	lost  []error
 }
 
 const mostAhead = 64 + 64 + 16
@@ -148,6 +151,8 @@ func (s *slowly) event(e bus.Event) {
 	if !s.ending.Load() {
 		time.Sleep(2 * time.Millisecond)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.told++
 	s.kinds[e.Kind]++
 	if n := s.read.Load() - s.told; n > s.ahead {
@@ -176,9 +181,11 @@ func TestAHostilePublishersRefusals(t *testing.T) {
 		must(t, err)
 		time.Sleep(n * 4 * time.Millisecond)
 		synctest.Wait()
+		slow.mu.Lock()
 		if slow.kinds[bus.Refused] != n || slow.ahead > mostAhead {
 			t.Errorf("told %d refusals of %d, and was up to %d messages behind, want at most %d", slow.kinds[bus.Refused], n, slow.ahead, mostAhead)
 		}
+		slow.mu.Unlock()
 		slow.ending.Store(true)
 		must(t, s.Close())
 		m.loop.Close()
@@ -205,9 +212,11 @@ func TestAHostileSubscribersLoop(t *testing.T) {
 		must(t, backend.OpenEndpoint(p.Addr(), netio.Params{}))
 		time.Sleep(n * 4 * time.Millisecond)
 		synctest.Wait()
+		slow.mu.Lock()
 		if slow.kinds[bus.Subscribed] != n/2 || slow.kinds[bus.Unsubscribed] != n/2 || slow.ahead > mostAhead {
 			t.Errorf("told %v and was up to %d messages behind, want %d of each and at most %d", slow.kinds, slow.ahead, n/2, mostAhead)
 		}
+		slow.mu.Unlock()
 		if most := posts.most.Load(); most > mostPosts {
 			t.Errorf("up to %d functions were posted at once, want at most %d", most, mostPosts)
 		}
@@ -239,11 +248,15 @@ func TestAPausedLinkIsNotSilent(t *testing.T) {
 		must(t, backend.OpenEndpoint(p.Addr(), netio.Params{}))
 		time.Sleep(n * 2 * time.Millisecond)
 		synctest.Wait()
+		slow.mu.Lock()
 		if slow.kinds[bus.Subscribed] < n-100 || slow.kinds[bus.Problem] > 0 || p.Stats().Silent > 0 {
 			t.Errorf("got events %v and %d silent subscribers, want %d subscriptions and none", slow.kinds, p.Stats().Silent, n)
 		}
+		slow.mu.Unlock()
 		time.Sleep(30 * time.Second) // it says nothing, and now it is heard again
 		synctest.Wait()
+		slow.mu.Lock()
+		defer slow.mu.Unlock()
 		if len(slow.lost) != 1 || !errors.Is(slow.lost[0], bus.ErrSilent) {
 			t.Errorf("got ends %v after the pause, want one because nothing was heard", slow.lost)
 		}
