@@ -86,14 +86,19 @@ func (l *link) leave(last []byte, reason error) {
 	l.event(Event{Kind: Refused, Peer: l.peer, Err: reason})
 }
 
-// expand replaces the losses at the front of a queue by the control messages
-// that tell of them. mu is held.
+// expand replaces the losses at the front of a queue, or those of some thousand tags
+// of them, by the control messages that tell of them. mu is held.
 func (l *link) expand(queue *ring[item]) {
-	x := queue.pop()
+	x := queue.front()
+	part := x.losses.take(maxTold)
+	lane := x.lane
+	if len(x.losses.counts) == 0 {
+		queue.pop()
+	}
 	var all []item
-	x.losses.all(func(cause subscription.Cause, counts []subscription.Position) {
+	part.all(func(cause subscription.Cause, counts []subscription.Position) {
 		for list := range positionLists(counts) {
-			b, err := subscription.Append(nil, &subscription.Lost{Lane: x.lane.number, Cause: cause, List: list})
+			b, err := subscription.Append(nil, &subscription.Lost{Lane: lane.number, Cause: cause, List: list})
 			if err != nil { // only possible for a message that this package built too long
 				l.failSoon(err)
 				return

@@ -37,6 +37,24 @@ func (s *losses) merge(other *losses) {
 	}
 }
 
+// take takes out the counts of at most so many tags.
+func (s *losses) take(most int) losses {
+	if len(s.counts) <= most {
+		part := *s
+		s.counts = nil
+		return part
+	}
+	part := losses{counts: make(map[tags.Tag]lossCounts, most)}
+	for tag, counts := range s.counts {
+		if len(part.counts) == most {
+			break
+		}
+		part.counts[tag] = counts
+		delete(s.counts, tag)
+	}
+	return part
+}
+
 // all calls f with the counts of each cause in the form of a list.
 func (s *losses) all(f func(subscription.Cause, []subscription.Position)) {
 	sorted := slices.Sorted(maps.Keys(s.counts))

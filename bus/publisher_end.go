@@ -80,7 +80,7 @@ func (p *Publisher) setState(state publisherState) bool {
 		s.closed = true
 		s.seal()
 		if s.solo != nil {
-			s.solo.tell()
+			s.solo.tell(len(s.solo.untold))
 		}
 		s.mu.Unlock()
 	}

@@ -141,7 +141,7 @@ func (p *Publisher) retire(left, set tags.Set) error {
 func (s *stream) sealAll() {
 	s.seal()
 	if s.solo != nil {
-		s.solo.tell()
+		s.solo.tell(len(s.solo.untold))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 const (
 	tellInterval  = 20 * time.Millisecond
 	tellAfterTurn = int(time.Second / tellInterval)
+	maxTold       = 4096 // tags at once, so that the loop and those who publish do not wait for long
 )
 
 // soloTick is what the last turn of the timer has seen.
@@ -66,19 +67,23 @@ func (o *solo) turn() (again bool) {
 		return false
 	}
 	if o.tick.turns++; o.taken == o.tick.taken || o.tick.turns >= tellAfterTurn {
-		o.tell()
+		more := len(o.untold) > maxTold
+		if o.tell(maxTold); more {
+			o.tick.turns = tellAfterTurn // the others in the next turn
+		}
 	}
 	o.tick.taken = o.taken
 	return len(o.untold) > 0
 }
 
-// tell tells what was left out, but for tags of which a message waits that will
-// show it.
-func (o *solo) tell() {
+// tell tells what was left out of most tags at most, those that have waited longest,
+// but for tags of which a message waits that will show it.
+func (o *solo) tell(most int) {
 	o.tick.turns = 0
 	o.stream.sealPage() // what was left out comes after what is in it
-	left := o.untold[:0]
-	for _, t := range o.untold {
+	most = min(most, len(o.untold))
+	left := o.untold[most:]
+	for _, t := range o.untold[:most] {
 		switch {
 		case t.untold == 0:
 			t.listed = false
@@ -89,8 +94,8 @@ func (o *solo) tell() {
 			t.untold, t.listed = 0, false
 		}
 	}
-	clear(o.untold[len(left):])
-	o.untold = left
+	o.untold = append(o.untold[:0], left...)
+	clear(o.untold[len(o.untold):cap(o.untold)])
 }
 
 // tellEnd tells what was left out of a tag that the lane does not want any

@@ -55,21 +55,19 @@ func (m *tagMap[V]) get(tag tags.Tag) *V {
 }
 
 // entry returns the entry of a tag, or nil.
-func (m *tagMap[V]) entry(tag tags.Tag) *tagEntry[V] { return m.slots.Load().entry(tag) }
-
-func (t *tagSlots[V]) entry(tag tags.Tag) *tagEntry[V] {
-	if t == nil {
-		return nil
-	}
-	for i := t.home(tag); ; i = (i + 1) & (len(t.slots) - 1) {
-		e := t.slots[i].Load()
-		if e == nil {
-			return t.old.entry(tag)
-		}
-		if e.tag == tag {
-			return e
+func (m *tagMap[V]) entry(tag tags.Tag) *tagEntry[V] {
+	for t := m.slots.Load(); t != nil; t = t.old {
+		for i := t.home(tag); ; i = (i + 1) & (len(t.slots) - 1) {
+			e := t.slots[i].Load()
+			if e == nil {
+				break
+			}
+			if e.tag == tag {
+				return e
+			}
 		}
 	}
+	return nil
 }
 
 // add makes an entry for a tag that has none and returns its zero value. init
