@@ -130,10 +130,10 @@ func (p *Publisher) sharing(lanes []*lane, mark uint64) []*lane {
 }
 
 // stream returns the stream of a set of lanes, or nil.
-func (s *routes) stream(mark uint64, lanes []*lane) *stream {
-	for _, x := range s.streams[mark] {
-		if slices.Equal(x.lanes, lanes) {
-			return x
+func (t *routes) stream(mark uint64, lanes []*lane) *stream {
+	for _, s := range t.streams[mark] {
+		if slices.Equal(s.lanes, lanes) {
+			return s
 		}
 	}
 	return nil
