@@ -45,6 +45,7 @@ func hasMasks(set tags.Set) bool {
 // visit calls f for the next tags, as long as it wants more and for at most budget
 // steps. A step takes about as long as a look into a large map.
 func (w *walk) visit(budget int, f func(*tagEntry[tagState]) (more bool)) (steps int, done bool) {
+	defer func() { w.p.walked += uint64(steps) }()
 	if w.all {
 		for more := true; more && w.at < len(w.p.known) && steps < budget; steps++ {
 			e := w.p.known[w.at]
