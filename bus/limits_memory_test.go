@@ -12,7 +12,7 @@ import (
 // What docs/architecture.md, "Bounds", says that a publisher takes, in bytes.
 const (
 	bytesPerTag          = 100 // that was published
-	bytesPerRange        = 80 // of a subscription
+	bytesPerRange        = 80  // of a subscription
 	bytesPerSubscription = 800 // of a tag
 )
 
