@@ -15,6 +15,9 @@ SYSTEMS   ?=
 RUNS      ?= 100
 VERBS     ?= yes
 
+# The tests that do more with TAGBUS_LIMITS=yes.
+LIMITS := ^(TestNoSliceOfA(Publisher|Subscriber)WorksLong|TestTheHeapOfAPublisherStaysWithinItsBounds|TestManySubscribersOfRandomHalves)$$
+
 # Tools have their own module, so that their dependencies never become ours.
 TOOL := go tool -modfile=tools/go.mod
 
@@ -25,7 +28,7 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test verbs race invariants flake lint fmt gobench bench bench-full bench-doc bench-check profile benchstat fuzz cover ci clean
+.PHONY: help build demo test test-all limits verbs race invariants flake lint fmt gobench bench bench-full bench-doc bench-check profile benchstat fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +45,11 @@ test: ## install what the tests need, run them, those over verbs too, name what 
 ifeq ($(VERBS),yes)
 	@test/verbs/run.sh
 endif
+
+test-all: test limits ## make test, and then the tests at the limits
+
+limits: ## the tests at the limits that the documentation promises; some minutes
+	TAGBUS_LIMITS=yes go test -count=1 -timeout 20m -run '$(LIMITS)' ./bus
 
 verbs: ## the tests of the RDMA backend over real verbs, in a virtual machine with Soft-RoCE
 	@scripts/setup.sh verbs

@@ -22,6 +22,14 @@ func WorkOf(p *Publisher) (steps uint64, longest int) {
 	return w.steps, w.longest
 }
 
+// WalkedBy returns how many steps the walks through the tags of a publisher have taken
+// so far, whoever has begun them.
+func WalkedBy(p *Publisher) uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.walked
+}
+
 // RaceEnabled reports whether the race detector is on.
 const RaceEnabled = raceEnabled
 

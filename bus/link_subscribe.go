@@ -14,8 +14,8 @@ import (
 //
 // The steps, each in as many slices as it takes:
 //
-//  1. read, change: what subscriptions that change keep stays in the table; a tag
-//     that becomes known now is routed by that.
+//  1. read, goes, comes, change: what subscriptions that change keep stays in the table;
+//     a tag that becomes known now is routed by that.
 //  2. leave: the tags that they give up move. Their last pages stand before the
 //     acknowledgement.
 //  3. enter: the lanes are corked, and the new sets are in the table.
@@ -55,7 +55,7 @@ type change struct{ before, after tags.Set }
 // subscribe begins to make the subscriptions of a group active. Loop only.
 func (l *link) subscribe(group []wish) {
 	g := &subscribing{p: l.pub, l: l, group: group, first: len(l.lanes) == 0}
-	g.steps = []chore{g.read, g.change, g.leave, g.enter, g.forget, g.join, g.answer, g.uncork}
+	g.steps = []chore{g.read, g.goes, g.comes, g.change, g.leave, g.enter, g.forget, g.join, g.answer, g.uncork}
 	l.begin(linkJob{run: g.run, abort: g.abort})
 }
 
@@ -168,21 +168,6 @@ func (g *subscribing) read(budget int) (steps int, done bool) {
 	return steps, g.at == len(g.group)
 }
 
-// change is the second part of step 1. mu is held.
-func (g *subscribing) change(budget int) (steps int, done bool) {
-	return g.each(budget, func(w *wish) int {
-		n := g.l.subs[w.request.ID]
-		if n == nil {
-			return 0 // it is new: enter
-		}
-		w.lane, w.err = n, g.check(w)
-		if w.err != nil {
-			return partSteps(w.set)
-		}
-		return partSteps(w.set) + g.changeOne(w)
-	})
-}
-
 // checkRepeated refuses a group that names a subscription twice.
 //
 // Errors: ErrProtocol, wrapped.
@@ -224,43 +209,6 @@ func (g *subscribing) check(w *wish) error {
 	}
 	w.policy = policy
 	return err
-}
-
-// changeOne lets a subscription that changes keep what its old and its new set have
-// in common, and nothing else. Sets with masks are compared tag by tag: to compare
-// them as such can take long.
-func (g *subscribing) changeOne(w *wish) (steps int) {
-	p, n, id := g.p, w.lane, w.request.ID
-	e := g.of(n)
-	before := p.table.Subscription(n.id, id)
-	if w.err = e.room(p, w.set.Parts()-before.Parts(), masksOf(w.set)-masksOf(before)); w.err != nil {
-		return 0
-	}
-	if hasMasks(before) || hasMasks(w.set) {
-		n.transit = append(n.transit, change{before, w.set})
-		p.changing[n] = struct{}{}
-		p.table.Unsubscribe(n.id, id)
-		e.gone, e.comes = append(e.gone, before), append(e.comes, w.set)
-		e.reserve(w, tags.Set{})
-		return partSteps(before)
-	}
-	// Sets of ranges are never too complex.
-	gone, _ := before.Without(w.set)
-	comes, _ := w.set.Without(before)
-	kept := before
-	if !gone.IsEmpty() {
-		kept, _ = before.Without(gone)
-		p.table.Unsubscribe(n.id, id)
-		if !kept.IsEmpty() {
-			_ = p.table.Subscribe(n.id, id, kept) // it is a part of what there was
-		}
-		e.gone = append(e.gone, gone)
-	}
-	if !comes.IsEmpty() {
-		e.comes = append(e.comes, comes)
-	}
-	e.reserve(w, kept)
-	return 4 * partSteps(before)
 }
 
 // room reports whether the lane may hold so many ranges and masks more, beside

@@ -69,6 +69,7 @@ type Publisher struct {
 	shifts   []shift            // memory for shift
 	locked   []*stream          // by lockAll
 	locking  uint64             // rounds of lockAll
+	walked   uint64             // steps of walks so far
 
 	draining       bool   // beginDrain has run
 	cutOffMessages uint64 // unconfirmed

@@ -229,9 +229,12 @@ type wish struct {
 	stands   []subscription.Position // where the subscriber says that it stands
 	lane     *lane
 	policy   Policy
-	parts    int   // ranges and masks that are reserved for it
-	masks    int   // of these
-	err      error // why it is refused
+
+	gone, comes tags.Set // what a subscription that changes gives up, and newly wants
+
+	parts int   // ranges and masks that are reserved for it
+	masks int   // of these
+	err   error // why it is refused
 }
 
 // refuseSubscription answers why a subscription is not made active.

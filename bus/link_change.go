@@ -1,0 +1,91 @@
+package bus
+
+import "tagbus/tags"
+
+// The part of subscribing that concerns subscriptions which change.
+
+// goes is the second part of step 1: what subscriptions that change give up. To compare
+// two of the largest sets takes milliseconds, so there is one such comparison in a step.
+// mu is held.
+func (g *subscribing) goes(budget int) (steps int, done bool) {
+	return g.each(budget, func(w *wish) int {
+		before, ok := g.before(w)
+		if !ok {
+			return 0
+		}
+		w.gone, _ = before.Without(w.set) // sets of ranges are never too complex
+		return partSteps(before) + partSteps(w.set)
+	})
+}
+
+// comes is the third part of step 1: what subscriptions that change newly want. mu is
+// held.
+func (g *subscribing) comes(budget int) (steps int, done bool) {
+	return g.each(budget, func(w *wish) int {
+		before, ok := g.before(w)
+		if !ok {
+			return 0
+		}
+		w.comes, _ = w.set.Without(before)
+		return partSteps(before) + partSteps(w.set)
+	})
+}
+
+// before returns the set that a subscription has so far. ok is false if it is new, or
+// if the two sets are not compared as such: those with masks can take long.
+func (g *subscribing) before(w *wish) (set tags.Set, ok bool) {
+	n := g.l.subs[w.request.ID]
+	if n == nil {
+		return set, false
+	}
+	set = g.p.table.Subscription(n.id, w.request.ID)
+	return set, !hasMasks(set) && !hasMasks(w.set)
+}
+
+// change is the last part of step 1. mu is held.
+func (g *subscribing) change(budget int) (steps int, done bool) {
+	return g.each(budget, func(w *wish) int {
+		n := g.l.subs[w.request.ID]
+		if n == nil {
+			return 0 // it is new: enter
+		}
+		w.lane, w.err = n, g.check(w)
+		if w.err != nil {
+			return partSteps(w.set)
+		}
+		return partSteps(w.set) + g.changeOne(w)
+	})
+}
+
+// changeOne lets a subscription that changes keep what its old and its new set have
+// in common, and nothing else. Sets with masks are compared tag by tag.
+func (g *subscribing) changeOne(w *wish) (steps int) {
+	p, n, id := g.p, w.lane, w.request.ID
+	e := g.of(n)
+	before := p.table.Subscription(n.id, id)
+	if w.err = e.room(p, w.set.Parts()-before.Parts(), masksOf(w.set)-masksOf(before)); w.err != nil {
+		return 0
+	}
+	if hasMasks(before) || hasMasks(w.set) {
+		n.transit = append(n.transit, change{before, w.set})
+		p.changing[n] = struct{}{}
+		p.table.Unsubscribe(n.id, id)
+		e.gone, e.comes = append(e.gone, before), append(e.comes, w.set)
+		e.reserve(w, tags.Set{})
+		return partSteps(before)
+	}
+	kept := before
+	if !w.gone.IsEmpty() {
+		kept, _ = before.Without(w.gone) // sets of ranges are never too complex
+		p.table.Unsubscribe(n.id, id)
+		if !kept.IsEmpty() {
+			_ = p.table.Subscribe(n.id, id, kept) // it is a part of what there was
+		}
+		e.gone = append(e.gone, w.gone)
+	}
+	if !w.comes.IsEmpty() {
+		e.comes = append(e.comes, w.comes)
+	}
+	e.reserve(w, kept)
+	return 2 * partSteps(before)
+}
