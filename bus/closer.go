@@ -13,8 +13,7 @@ import (
 type closer struct {
 	begun atomic.Bool
 	ended chan struct{} // closed when close has returned
-	err   error
-	later bool // what close has begun ends with a call of end
+	later bool          // what close has begun ends with a call of end
 
 	// calling is held while a callback of the user runs. Only a Close that is
 	// not itself inside a callback takes it.
@@ -37,14 +36,14 @@ func (c *closer) close(b netio.Backend, f func() error) error {
 		}
 		return nil
 	}
-	c.err = f()
+	err := f()
 	if !onLoop {
 		c.silence()
 	}
 	if !c.later {
 		close(c.ended)
 	}
-	return c.err
+	return err
 }
 
 // silence waits for the callback that runs, and lets no other begin.
@@ -54,11 +53,9 @@ func (c *closer) silence() {
 	c.silent = true
 }
 
-// end ends what close has begun on the loop.
-func (c *closer) end(err error) {
-	c.err = err
-	close(c.ended)
-}
+// end ends what close has begun on the loop. The first Close has returned by then, and
+// cannot tell of an error.
+func (c *closer) end() { close(c.ended) }
 
 // call runs a callback of the user, unless Close has returned. Loop only.
 func (c *closer) call(f func()) {

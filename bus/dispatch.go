@@ -39,15 +39,16 @@ func (src *source) onPage(page []byte) {
 		src.fail(err)
 		return
 	}
-	done := delivered{version: src.version}
+	done := &src.page
+	*done = delivered{version: src.version}
 	for more := true; more; {
-		more = src.deliver(&done)
+		more = src.deliver(done)
 	}
 	for len(src.batches) > 0 {
-		src.deliverBatch(&done)
+		src.deliverBatch(done)
 	}
 	src.origin.turn.Add(1) // the page is over
-	src.countPage(&done)
+	src.countPage()
 	if src.reader.ack && src.reader.left == 0 {
 		src.acknowledge(done.failed())
 	}
@@ -58,12 +59,14 @@ func (src *source) onPage(page []byte) {
 	if done.unwanted > 0 {
 		c.unwanted.Add(done.unwanted)
 	}
+	*done = delivered{}
 }
 
 // delivered counts within a page, so that the shared counters are touched once,
 // and remembers the targets that a message has not reached yet.
 type delivered struct {
 	messages, bytes, unwanted uint64
+	counted                   uint64 // of messages and unwanted, in the lane
 	failedAt                  uint64 // number in the page of the last message that was not handled
 	version                   int    // of the source when the page began
 

@@ -41,9 +41,11 @@ type lane struct {
 	held   ring[item] // pages that must stay behind an acknowledgement
 	corked bool
 
-	sentMessages uint64
-	dropped      uint64 // messages, with the connection
-	said         said   // loop only
+	givenMessages uint64 // to the transport
+	sentMessages  uint64
+	dropped       uint64 // messages, with the connection
+	ackedMessages uint64 // of givenMessages: up to the last one that an Ack has answered
+	said          said   // loop only
 }
 
 // alone tells whether the lane's policy decides message by message, so that it

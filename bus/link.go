@@ -106,6 +106,10 @@ func (l *link) pump() {
 		}
 		l.sent = true
 		l.inFlightBytes += i.bytes()
+		if i.page != nil {
+			i.lane.givenMessages += uint64(i.page.messages)
+			i.page.receipt.given(i.lane)
+		}
 		l.inFlight.push(queue.pop())
 	}
 }

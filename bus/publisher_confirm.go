@@ -45,16 +45,9 @@ func (p *Publisher) onReceived(l *link, m *subscription.Received) {
 // given returns how many messages were given to the transport on this connection.
 // Loop only.
 func (n *lane) given() uint64 {
-	l := n.link
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	given := n.sentMessages
-	for i := range l.inFlight.len() {
-		if x := l.inFlight.at(i); x.lane == n && x.page != nil {
-			given += uint64(x.page.messages)
-		}
-	}
-	return given
+	n.link.mu.Lock()
+	defer n.link.mu.Unlock()
+	return n.givenMessages
 }
 
 // settle takes over what a subscriber that is back has received of what was
@@ -77,7 +70,7 @@ func (a *laneAccount) settle(received uint64) {
 //   - owed: the subscriber had not unsubscribed. Otherwise what was on its way is
 //     nobody's loss.
 func (a *laneAccount) end(n *lane, owed bool) (unconfirmed uint64) {
-	received := n.said.here()
+	received := max(n.said.here(), n.ackedMessages)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !owed {

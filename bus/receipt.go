@@ -16,6 +16,9 @@ type receipt struct {
 	position uint64 // set when the message is accepted
 	kept     bool   // the cache has it, from which it may come later
 
+	lane    *lane  // to which it was given; link.mu
+	through uint64 // messages that this lane had been given then, with its own; link.mu
+
 	link    atomic.Pointer[link] // that expects the Ack
 	settled atomic.Bool
 	done    chan struct{} // closed when settled
@@ -68,6 +71,13 @@ func (s *stream) appendAcked(x *receipt, status Status, position uint64, data []
 func (s *stream) loses(cause subscription.Cause, tag tags.Tag, position uint64) {
 	if s.receipt.of(tag, position) {
 		s.receipt.settle(gapCauses[cause], true)
+	}
+}
+
+// given notes that the receipt's page was given to the transport. mu is held.
+func (x *receipt) given(n *lane) {
+	if x != nil {
+		x.lane, x.through = n, n.givenMessages
 	}
 }
 
@@ -141,6 +151,9 @@ func (l *link) acked(m *subscription.Ack) {
 	answered := slices.Clone(list[:n])
 	for _, x := range answered {
 		l.forget(x)
+		if n := x.lane; n != nil && n.link == l { // pages come in order
+			n.ackedMessages = max(n.ackedMessages, x.through)
+		}
 	}
 	l.mu.Unlock()
 	for _, x := range answered {

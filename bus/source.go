@@ -46,6 +46,7 @@ type source struct {
 	asking  int           // groups that are being sent
 	wanting *Subscription // wanted the publisher when it was last looked at
 
+	forgetting            bool // what belonged to the last connection is being forgotten
 	revising, reviseAgain bool // all subscriptions are being looked at, to be asked for; and then once more
 	seeking, seekAgain    bool // they are, to find one that wants the publisher
 
@@ -57,6 +58,7 @@ type source struct {
 	told     map[laneTag]*lossCounts // totals of the publisher whose positions have yet to come
 	version  int                     // changes when targets may have changed
 	reader   pageReader
+	page     delivered       // what has come of the page that is being delivered
 	origin   origin          // of the messages of a page
 	batches  []*Subscription // that have pending messages of this page
 
@@ -186,8 +188,11 @@ func (src *source) goBack() {
 // unlisted forgets a publisher that is neither in the directory nor connected,
 // unless it owes messages: should it come back, they are counted.
 func (src *source) unlisted() {
-	if src.listed || src.pending() {
+	if src.listed || src.pending() || src.sub.sources[src.entry.Instance] != src {
 		return
+	}
+	if src.forgetting || src.seeking {
+		return // it comes to that
 	}
 	if src.seeks() {
 		return

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"tagbus/subscription"
@@ -45,6 +46,9 @@ func (src *source) seekWanted() {
 			src.dialIfWanted()
 		} else if src.seekAgain {
 			src.seekWanted()
+		}
+		if src.state == contactIdle {
+			src.unlisted()
 		}
 		return steps, true
 	})
@@ -181,9 +185,10 @@ func (src *source) unsubscribe(sub *Subscription) {
 	src.unlisted()
 }
 
-// leaveIfUnneeded closes a connection that nobody wants any more.
+// leaveIfUnneeded closes a connection that nobody wants any more. What askForAll has
+// not come to does not show yet; at its end it calls this again.
 func (src *source) leaveIfUnneeded() {
-	if src.state == contactReady && src.open == 0 && !src.wanted() {
+	if src.state == contactReady && !src.revising && src.open == 0 && !src.wanted() {
 		src.ended = src.ended || !src.listed
 		src.leave()
 	}
@@ -198,7 +203,8 @@ func (src *source) disconnect(then func()) {
 		n.here, n.told = false, 0
 	}
 	left := slices.Collect(maps.Values(src.requests))
-	src.sub.chores.add(func(budget int) (steps int, done bool) {
+	src.forgetting = true
+	forget := func(budget int) (steps int, done bool) {
 		for ; len(left) > 0 && steps < budget; steps += stepsPerRequest {
 			src.disconnectOne(left[len(left)-1])
 			left = left[:len(left)-1]
@@ -206,9 +212,15 @@ func (src *source) disconnect(then func()) {
 		if len(left) > 0 {
 			return steps, false
 		}
+		src.forgetting = false
 		then()
 		return steps, true
-	})
+	}
+	if src.accepted { // by a receiver, which has one subscription; the sender may be back at once
+		forget(math.MaxInt)
+		return
+	}
+	src.sub.chores.add(forget)
 }
 
 func (src *source) disconnectOne(r *request) {

@@ -69,7 +69,6 @@ func (src *source) ready(beatMillis int) {
 		src.ep.PauseReceive()
 	}
 	src.consider()
-	src.leaveIfUnneeded()
 }
 
 func (src *source) onControl(data []byte) {

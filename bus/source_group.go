@@ -68,6 +68,7 @@ func (src *source) askForAll() {
 			if src.reviseAgain {
 				src.askForAll()
 			}
+			src.leaveIfUnneeded()
 		}
 		return steps + n, done
 	})

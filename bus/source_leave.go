@@ -9,9 +9,11 @@ import (
 // How a subscriber leaves a publisher, and what it says of what it has received:
 // without that, the publisher would know only what it has given to the transport.
 
-// countPage counts what was received in a page.
-func (src *source) countPage(done *delivered) {
-	if n := done.messages + done.unwanted; n > 0 { // else there may be no such lane
+// countPage counts what was received in the page so far.
+func (src *source) countPage() {
+	p := &src.page
+	if n := p.messages + p.unwanted - p.counted; n > 0 { // else there may be no such lane
+		p.counted += n
 		src.lanes[src.reader.lane].messages += n
 	}
 }
@@ -55,6 +57,7 @@ func (src *source) leaveIfSent() {
 
 // part says goodbye: nothing comes after it.
 func (src *source) part() {
+	src.countPage() // a handler may have closed the subscriber
 	src.tellReceived()
 	src.queue(&subscription.Goodbye{})
 	src.leaving, src.parted = true, true

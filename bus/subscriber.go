@@ -257,7 +257,8 @@ func (s *Subscriber) close() error {
 		s.closer.later = true
 		if s.loop.Post(func() {
 			if !s.closeSoon() {
-				s.closer.end(s.backend.Close())
+				_ = s.backend.Close()
+				s.closer.end()
 			}
 		}) {
 			return nil
@@ -289,7 +290,10 @@ func (s *Subscriber) close() error {
 func (s *Subscriber) closeSoon() bool {
 	s.shutdown()
 	s.farewell()
-	last := func() { s.closer.end(s.backend.Close()) }
+	last := func() {
+		_ = s.backend.Close()
+		s.closer.end()
+	}
 	return s.loop.Post(func() {
 		if !s.loop.Post(last) {
 			last()
