@@ -42,11 +42,13 @@ const (
 	// hostileTurns is how many functions may run on the loop in all.
 	hostileTurns = 2_000_000
 
-	// hostileSlack is what a slice may take beyond its budget: the parts of jobs that
-	// cannot be cut, as one look at the largest set of a program, 32,640 ranges.
-	hostileSlack = 64 << 10
-
 	hostileSlice = 4 << 10 // the budget of a slice
+
+	// What a slice may take beyond its budget: the parts of jobs that cannot be cut, as
+	// one look at the largest set of a program, 32,640 ranges. A subscription to all
+	// tags in one piece would be more.
+	publisherSlack  = 10 << 10
+	subscriberSlack = 64 << 10
 )
 
 // operationBytes is what an operation takes of a program: one byte that names it and
@@ -195,11 +197,14 @@ func (h *hostileBed) checkLoop() {
 	}
 }
 
-// checkSlice fails the test if a slice of jobs was too long.
-func (h *hostileBed) checkSlice(of string, longest int) {
+// checkSlices fails the test if a slice of jobs was too long.
+func (h *hostileBed) checkSlices(p *bus.Publisher, s *bus.Subscriber) {
 	h.t.Helper()
-	if longest > hostileSlice+hostileSlack {
-		h.t.Errorf("%s: got a slice of %d steps, want at most %d", of, longest, hostileSlice+hostileSlack)
+	if _, longest := bus.WorkOf(p); longest > hostileSlice+publisherSlack {
+		h.t.Errorf("publisher: got a slice of %d steps, want at most %d", longest, hostileSlice+publisherSlack)
+	}
+	if _, longest := bus.SubscriberWorkOf(s); longest > hostileSlice+subscriberSlack {
+		h.t.Errorf("subscriber: got a slice of %d steps, want at most %d", longest, hostileSlice+subscriberSlack)
 	}
 }
 

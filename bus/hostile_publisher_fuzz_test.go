@@ -62,7 +62,7 @@ type roguePublishers struct {
 	base    []uint64
 	changed *bus.Subscription // by the program
 	asked   int               // for statistics
-	trouble []string // what was told of the honest one that should not have been
+	trouble []string          // what was told of the honest one that should not have been
 }
 
 // roguePublisher is one of them.
@@ -393,10 +393,7 @@ func (x *roguePublishers) checkAll() {
 	if _, err := x.s.TagStats(ctx); err != nil {
 		t.Errorf("TagStats: %v", err)
 	}
-	_, longest := bus.SubscriberWorkOf(x.s)
-	x.checkSlice("subscriber", longest)
-	_, longest = bus.WorkOf(x.p.Publisher)
-	x.checkSlice("publisher", longest)
+	x.checkSlices(x.p.Publisher, x.s)
 	x.checkLoop()
 	if st, sources := x.s.Stats(), bus.SourcesOf(x.s); st.Publishers != 1 || sources > 1+hostileRogues {
 		t.Errorf("got %d connections and %d publishers that are known, want 1 and at most %d", st.Publishers, sources, 1+hostileRogues)

@@ -317,10 +317,7 @@ func (x *rogueSubscribers) checkLax() {
 func (x *rogueSubscribers) checkRest() {
 	t := x.t
 	t.Helper()
-	_, longest := bus.WorkOf(x.p.Publisher)
-	x.checkSlice("publisher", longest)
-	_, longest = bus.SubscriberWorkOf(x.s)
-	x.checkSlice("subscriber", longest)
+	x.checkSlices(x.p.Publisher, x.s)
 	x.checkLoop()
 	if got, want := bus.HeldOf(x.p.Publisher), (bus.Held{Connections: 2, Lanes: 3, Seats: 2}); got != want {
 		t.Errorf("the publisher holds %+v, want %+v", got, want)
