@@ -45,10 +45,10 @@ const (
 	hostileSlice = 4 << 10 // the budget of a slice
 
 	// What a slice may take beyond its budget: the parts of jobs that cannot be cut, as
-	// one look at the largest set of a program, 32,640 ranges. A subscription to all
-	// tags in one piece would be more.
-	publisherSlack  = 10 << 10
-	subscriberSlack = 64 << 10
+	// one look at the largest set of a program, 8,160 ranges. A subscription to all tags
+	// in one piece would be more.
+	publisherSlack  = 8 << 10
+	subscriberSlack = 24 << 10
 )
 
 // operationBytes is what an operation takes of a program: one byte that names it and
@@ -443,8 +443,8 @@ func (h *hostileBed) set() []byte {
 		set, _ = tags.Range(0, tags.MaxTag)
 	case 4: // all that are known, range by range
 		set = everySecond(n*4, tags.Tag(a+byte(h.round))&1)
-	case 5: // as many ranges as there is room for on the wire
-		set = everySecond(n*128, tags.Tag(a+byte(h.round))&1)
+	case 5: // many that are not
+		set = everySecond(n*32, tags.Tag(a+byte(h.round))&1)
 	case 6:
 		set = masks(n, int(a)+h.round)
 	case 7: // more masks than are allowed
