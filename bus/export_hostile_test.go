@@ -1,0 +1,53 @@
+package bus
+
+// SubscriberWorkOf returns how many steps the jobs of a subscriber have taken so far,
+// and the most in one slice.
+func SubscriberWorkOf(s *Subscriber) (steps uint64, longest int) {
+	done := make(chan struct{})
+	if !s.loop.Post(func() {
+		defer close(done)
+		steps, longest = s.chores.total, s.chores.longest
+	}) {
+		return 0, 0
+	}
+	<-done
+	return steps, longest
+}
+
+// SourcesOf returns how many publishers a subscriber knows.
+func SourcesOf(s *Subscriber) (n int) {
+	done := make(chan struct{})
+	if !s.loop.Post(func() {
+		defer close(done)
+		n = len(s.sources)
+	}) {
+		return 0
+	}
+	<-done
+	return n
+}
+
+// Held is what a publisher holds of its peers.
+type Held struct {
+	Connections, Lanes, Seats int
+	Groups, GroupBytes        int // of subscriptions that are not complete
+	Jobs                      int
+}
+
+// HeldOf returns what a publisher holds of its peers.
+func HeldOf(p *Publisher) (h Held) {
+	done := make(chan struct{})
+	if !p.loop.Post(func() {
+		defer close(done)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		h = Held{
+			Connections: len(p.connections), Lanes: len(p.lanes), Seats: p.seats.taken,
+			Groups: p.groups.begun.Len(), GroupBytes: p.groups.bytes, Jobs: p.chores.jobs.len(),
+		}
+	}) {
+		return h
+	}
+	<-done
+	return h
+}
