@@ -43,7 +43,8 @@ func hasMasks(set tags.Set) bool {
 }
 
 // visit calls f for the next tags, as long as it wants more and for at most budget
-// steps. A step takes about as long as a look into a large map.
+// steps. A step takes about as long as a look into a large map: steps counts those
+// too that find nothing, of which f does not hear.
 func (w *walk) visit(budget int, f func(*tagEntry[tagState]) (more bool)) (steps int, done bool) {
 	if w.all {
 		for more := true; more && w.at < len(w.p.known) && steps < budget; steps++ {
