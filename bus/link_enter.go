@@ -123,13 +123,13 @@ func (g *subscribing) tell() {
 
 // measure looks at what is to be replayed of the next tags.
 func (g *subscribing) measure(e *entering, budget int) (steps int, done bool) {
-	_, done = e.walk.visit(budget, func(entry *tagEntry[tagState]) bool {
+	looks, done := e.walk.visit(budget, func(entry *tagEntry[tagState]) bool {
 		if steps++; g.p.moves(e.lane, entry, true) {
 			steps += e.replay.measure(entry)
 		}
 		return steps < budget
 	})
-	return steps, done
+	return max(steps, looks), done
 }
 
 // queue returns where the answers for a lane go: when nothing else is on its way

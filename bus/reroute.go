@@ -60,7 +60,7 @@ func comparePositions(a, b subscription.Position) int { return cmp.Compare(a.Tag
 // their streams are locked. mu is held.
 func (p *Publisher) shift(w *walk, n *lane, join bool, budget int, f func(*shift)) (steps int, done bool) {
 	shifts, step := p.shifts[:0], p.wantSteps(n)
-	_, done = w.visit(budget, func(e *tagEntry[tagState]) bool {
+	looks, done := w.visit(budget, func(e *tagEntry[tagState]) bool {
 		steps += step
 		if p.moves(n, e, join) {
 			from := e.value.route.Load()
@@ -94,7 +94,7 @@ func (p *Publisher) shift(w *walk, n *lane, join bool, budget int, f func(*shift
 	p.showStreams()
 	clear(shifts)
 	p.shifts = shifts
-	return max(steps, 1), done
+	return max(steps, looks, 1), done
 }
 
 // moves reports whether a tag is to move to lane n, or off it. mu is held.

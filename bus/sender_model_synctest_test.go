@@ -62,6 +62,7 @@ type senderCase struct {
 	policies [senderModelPlaces]bus.Policy
 	cache    int  // messages of each tag that a sender keeps
 	lazy     bool // senders find receivers when they use a tag first
+	slice    int  // steps that the loop works at once
 	broken   *breaker
 }
 
@@ -69,6 +70,7 @@ func senderCases() *rapid.Generator[senderCase] {
 	return rapid.Custom(func(t *rapid.T) senderCase {
 		c := senderCase{ops: senderOps().Draw(t, "ops"), lazy: rapid.Bool().Draw(t, "lazy")}
 		c.cache = rapid.SampledFrom([]int{0, 0, 1, 5, 100}).Draw(t, "cache")
+		c.slice = rapid.SampledFrom([]int{bus.SliceSteps, 1, 40}).Draw(t, "slice")
 		for i := range c.policies {
 			c.policies[i] = rapid.SampledFrom(modelPolicies).Draw(t, "policy")
 		}
@@ -119,6 +121,7 @@ func TestTheSenderModelCatches(t *testing.T) {
 
 // run returns what is wrong; see modelCase.run.
 func (c senderCase) run(t *testing.T) (problems []string) {
+	defer bus.SetSliceSteps(c.slice)()
 	synctest.Test(t, func(t *testing.T) { problems = newSenderRun(t, c).run(c.ops) })
 	return problems
 }

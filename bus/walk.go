@@ -43,7 +43,8 @@ func hasMasks(set tags.Set) bool {
 }
 
 // visit calls f for the next tags, as long as it wants more and for at most budget
-// steps. A step takes about as long as a look into a large map.
+// steps. A step takes about as long as a look into a large map: steps counts those
+// too that find nothing, of which f does not hear.
 func (w *walk) visit(budget int, f func(*tagEntry[tagState]) (more bool)) (steps int, done bool) {
 	defer func() { w.p.walked += uint64(steps) }()
 	if w.all {
