@@ -59,7 +59,7 @@ func TestAConnectionThatEndsInTheMiddleOfASubscription(t *testing.T) {
 		s.ask(t, subscription.Subscribe{ID: 1, Replay: 1}, p.Tags())
 		working(p)
 		must(t, s.ep.Close())
-		<-s.ended
+		_ = <-s.ended
 	}
 	settled(p, known)
 	if routes, streams, shared := bus.RoutesOf(p.Publisher); routes != 1 || streams != 1 || shared != 0 {

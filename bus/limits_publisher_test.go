@@ -61,10 +61,10 @@ func (s *lean) OnConnectionEstablished(ep netio.Endpoint) {
 }
 
 func (s *lean) OnData(_ netio.Endpoint, data []byte) {
-	switch subscription.Kind(data[0]) {
-	case subscription.KindPage, subscription.KindBeat:
+	switch kind := subscription.Kind(data[0]); {
+	case kind == subscription.KindPage || kind == subscription.KindBeat:
 		return
-	case 'T':
+	case kind == 'T':
 		close(s.ready)
 		return
 	}
@@ -73,7 +73,10 @@ func (s *lean) OnData(_ netio.Endpoint, data []byte) {
 		panic(err)
 	}
 	if p, ok := m.(*subscription.Positions); ok {
-		for range subscription.PositionsOf(p.List) {
+		for _, err := range subscription.PositionsOf(p.List) {
+			if err != nil {
+				panic(err)
+			}
 			s.positions++
 		}
 		return

@@ -123,7 +123,7 @@ func (g *subscribing) tell() {
 
 // measure looks at what is to be replayed of the next tags.
 func (g *subscribing) measure(e *entering, budget int) (steps int, done bool) {
-	_, done = e.walk.visit(budget, func(entry *tagEntry[tagState]) bool {
+	done = e.walk.visit(budget, func(entry *tagEntry[tagState]) bool {
 		if steps++; g.p.moves(e.lane, entry, true) {
 			steps += e.replay.measure(entry)
 		}

@@ -142,7 +142,7 @@ func (l *link) sayGoodbye() {
 // finalPositions returns the positions of those of the next tags of a walk that a
 // lane has, ascending. mu is held.
 func (p *Publisher) finalPositions(w *walk, n *lane, budget int) (positions []subscription.Position, steps int, done bool) {
-	_, done = w.visit(budget, func(e *tagEntry[tagState]) bool {
+	done = w.visit(budget, func(e *tagEntry[tagState]) bool {
 		steps++
 		r := e.value.route.Load()
 		if !r.has(n) {

@@ -169,7 +169,7 @@ func (p *Publisher) eachKnown(set tags.Set, removed bool, sealed func(*stream), 
 func (p *Publisher) eachLocked(w *walk, budget int, concerns func(*tagEntry[tagState]) bool, sealed func(*stream), f func(*tagEntry[tagState])) (steps int, done bool) {
 	var entries []*tagEntry[tagState]
 	p.locking++
-	_, done = w.visit(budget, func(e *tagEntry[tagState]) bool {
+	done = w.visit(budget, func(e *tagEntry[tagState]) bool {
 		steps++
 		if concerns(e) {
 			r := e.value.route.Load()

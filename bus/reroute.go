@@ -60,7 +60,7 @@ func comparePositions(a, b subscription.Position) int { return cmp.Compare(a.Tag
 // their streams are locked. mu is held.
 func (p *Publisher) shift(w *walk, n *lane, join bool, budget int, f func(*shift)) (steps int, done bool) {
 	shifts, step := p.shifts[:0], p.wantSteps(n)
-	_, done = w.visit(budget, func(e *tagEntry[tagState]) bool {
+	done = w.visit(budget, func(e *tagEntry[tagState]) bool {
 		steps += step
 		if p.moves(n, e, join) {
 			from := e.value.route.Load()

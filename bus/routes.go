@@ -130,8 +130,8 @@ func (p *Publisher) sharing(lanes []*lane, mark uint64) []*lane {
 }
 
 // stream returns the stream of a set of lanes, or nil.
-func (s *routes) stream(mark uint64, lanes []*lane) *stream {
-	for _, x := range s.streams[mark] {
+func (t *routes) stream(mark uint64, lanes []*lane) *stream {
+	for _, x := range t.streams[mark] {
 		if slices.Equal(x.lanes, lanes) {
 			return x
 		}

@@ -44,7 +44,8 @@ func hasMasks(set tags.Set) bool {
 
 // visit calls f for the next tags, as long as it wants more and for at most budget
 // steps. A step takes about as long as a look into a large map.
-func (w *walk) visit(budget int, f func(*tagEntry[tagState]) (more bool)) (steps int, done bool) {
+func (w *walk) visit(budget int, f func(*tagEntry[tagState]) (more bool)) (done bool) {
+	steps := 0
 	defer func() { w.p.walked += uint64(steps) }()
 	if w.all {
 		for more := true; more && w.at < len(w.p.known) && steps < budget; steps++ {
@@ -52,7 +53,7 @@ func (w *walk) visit(budget int, f func(*tagEntry[tagState]) (more bool)) (steps
 			w.at++
 			more = f(e)
 		}
-		return steps, w.at == len(w.p.known)
+		return w.at == len(w.p.known)
 	}
 	for len(w.sets) > 0 {
 		for tag := range w.sets[0].AllFrom(w.next) {
@@ -62,7 +63,7 @@ func (w *walk) visit(budget int, f func(*tagEntry[tagState]) (more bool)) (steps
 				if w.next = tag + 1; tag == tags.MaxTag {
 					w.sets, w.next = w.sets[1:], 0
 				}
-				return steps, len(w.sets) == 0
+				return len(w.sets) == 0
 			}
 		}
 		w.sets, w.next = w.sets[1:], 0
@@ -70,5 +71,5 @@ func (w *walk) visit(budget int, f func(*tagEntry[tagState]) (more bool)) (steps
 			break
 		}
 	}
-	return steps, len(w.sets) == 0
+	return len(w.sets) == 0
 }
