@@ -35,11 +35,12 @@
 // In the order of a message's way. Publishing: publisher.go, publish.go, route.go,
 // routes.go, publisher_room.go, stream.go, page.go, lane.go, link.go. Receiving:
 // source.go, source_control.go, dispatch.go, subscription.go, message_queue.go.
-// Subscribing, from the subscriber's side to the publisher's: request.go, source_ask.go,
-// source_group.go, publisher_group.go, link_subscribe.go, link_enter.go, reroute.go,
-// link_leave.go. What both sides use: chores.go for work in slices, event_queue.go,
-// heartbeat.go, account.go and losses.go. What bounds strangers: publisher_seats.go,
-// receiver_seats.go, account_bound.go, source_answers.go, entry_limits.go. For the
-// other direction: sender.go, outlet.go, receipt.go, and receiver.go,
-// source_accept.go. contact.go dials for both.
+// Subscribing, from the subscriber's side to the publisher's: request.go,
+// source_ask.go, source_group.go, publisher_group.go, link_subscribe.go,
+// link_change.go, link_enter.go, reroute.go, link_leave.go. What both sides use:
+// chores.go for work in slices, event_queue.go, heartbeat.go, account.go and
+// losses.go. What bounds strangers: publisher_seats.go, receiver_seats.go,
+// account_bound.go, source_answers.go, entry_limits.go. For the other direction:
+// sender.go, outlet.go, receipt.go, and receiver.go, source_accept.go. contact.go
+// dials for both.
 package bus

@@ -52,13 +52,10 @@ func (p *Publisher) unroute(l *link, f func()) {
 	l.mu.Lock()
 	l.closing = true
 	l.mu.Unlock()
-	var walks []walk
+	var left leaving
 	l.begin(linkJob{run: func(budget int) (steps int, done bool) {
 		p.mu.Lock()
-		if walks == nil {
-			walks = p.unwant(l)
-		}
-		steps, done = p.leaveAll(l, &walks, budget)
+		steps, done = p.leaveAll(l, &left, budget)
 		p.mu.Unlock()
 		if done {
 			l.wasUnrouted()
@@ -67,31 +64,41 @@ func (p *Publisher) unroute(l *link, f func()) {
 	}})
 }
 
-// unwant takes what the lanes of a link want out of the table, and returns the
-// walks, one for each lane, through the tags whose routes may lead there. mu is
-// held.
-func (p *Publisher) unwant(l *link) []walk {
-	walks := make([]walk, 0, len(l.lanes))
-	for _, n := range l.lanes {
-		w := p.newWalk(p.table.Remove(n.id)...)
-		if l.torn {
-			w = walk{p: p, all: true}
-		}
-		p.endTransit(n)
-		walks = append(walks, w)
+// leaving is how far a link has been taken out of the routes.
+type leaving struct {
+	lanes int  // done
+	begun bool // the next one
+	walk  walk // through the tags whose routes may lead to it
+}
+
+// unwant takes what a lane of a link wants out of the table, and returns the walk
+// through the tags whose routes may lead there, and what that has cost. What becomes
+// known from then on does not lead there. mu is held.
+func (p *Publisher) unwant(l *link, n *lane) (w walk, steps int) {
+	sets := p.table.Remove(n.id)
+	p.endTransit(n)
+	if l.torn {
+		return walk{p: p, all: true}, len(sets) / 2
 	}
-	return walks
+	return p.newWalk(sets...), len(sets) / 2
 }
 
 // leaveAll takes the lanes of a link off the next tags. mu is held.
-func (p *Publisher) leaveAll(l *link, walks *[]walk, budget int) (steps int, done bool) {
-	for len(*walks) > 0 && steps < budget {
-		n, done := p.moveOff(&(*walks)[0], l.lanes[len(l.lanes)-len(*walks)], budget-steps)
-		if steps += n; done {
-			*walks = (*walks)[1:]
+func (p *Publisher) leaveAll(l *link, left *leaving, budget int) (steps int, done bool) {
+	for left.lanes < len(l.lanes) && steps < budget {
+		n := l.lanes[left.lanes]
+		if !left.begun {
+			w, cost := p.unwant(l, n)
+			left.begun, left.walk = true, w
+			steps += cost
+			continue
+		}
+		cost, done := p.moveOff(&left.walk, n, budget-steps)
+		if steps += cost; done {
+			left.lanes, left.begun = left.lanes+1, false
 		}
 	}
-	return steps, len(*walks) == 0
+	return steps, left.lanes == len(l.lanes)
 }
 
 // wasUnrouted calls what waits for that.

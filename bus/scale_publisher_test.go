@@ -79,7 +79,7 @@ func (b *prices) quits(s *lean) {
 	done := make(chan struct{})
 	b.p.when(bus.Lost, func() { close(done) })
 	s.send(b.tb, &subscription.Goodbye{})
-	<-s.ended
+	_ = <-s.ended
 	<-done
 }
 
@@ -131,7 +131,7 @@ func drainOfAPublisher(b *prices, set tags.Set) {
 		for m := s.take(b.tb); m.Kind() != subscription.KindGoodbye || len(m.(*subscription.Goodbye).List) > 0; m = s.take(b.tb) {
 		}
 		s.send(b.tb, &subscription.Goodbye{})
-		<-drained // others have confirmed nothing
+		_ = <-drained // others have confirmed nothing
 	})
 }
 
