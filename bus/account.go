@@ -205,22 +205,41 @@ type TagLosses struct {
 //     last 256 that have gone.
 //   - Threads: any. Blocks: never.
 func (p *Publisher) TagLosses(instance string) []TagLosses {
+	var all []TagLosses
+	for _, n := range p.lanesWith(instance) {
+		from := len(all)
+		all = n.appendLosses(all)
+		slices.SortFunc(all[from:], func(a, b TagLosses) int { return cmp.Compare(a.Tag, b.Tag) })
+	}
+	return all
+}
+
+// lanesWith returns the accounts of the lanes of a subscriber, by number.
+func (p *Publisher) lanesWith(instance string) (lanes []*laneAccount) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	a := p.accounts.byInstance[instance]
-	if a == nil {
-		return nil
-	}
-	var all []TagLosses
-	for _, number := range a.sorted() {
-		n := a.lanes[number]
-		n.mu.Lock()
-		from := len(all)
-		for tag, counts := range n.byTag {
-			all = append(all, TagLosses{n.policy, tag, counts.export()})
+	if a := p.accounts.byInstance[instance]; a != nil {
+		for _, number := range a.sorted() {
+			lanes = append(lanes, a.lanes[number])
 		}
-		n.mu.Unlock()
-		slices.SortFunc(all[from:], func(a, b TagLosses) int { return cmp.Compare(a.Tag, b.Tag) })
+	}
+	return lanes
+}
+
+// lossesAtOnce is how many entries of an account are read while those who count wait.
+const lossesAtOnce = 1024
+
+// appendLosses appends the losses of all tags, in no order. Others count in between.
+func (a *laneAccount) appendLosses(all []TagLosses) []TagLosses {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	seen := 0
+	for tag, counts := range a.byTag {
+		all = append(all, TagLosses{a.policy, tag, counts.export()})
+		if seen++; seen%lossesAtOnce == 0 {
+			a.mu.Unlock()
+			a.mu.Lock()
+		}
 	}
 	return all
 }

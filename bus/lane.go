@@ -177,9 +177,15 @@ func (n *lane) told(queue *ring[item], id uint64, j joined) {
 	}
 }
 
-// finals sends the final positions of tags.
+// finals sends the final positions of tags, behind their pages: those too that are
+// held back. Loop only, or Publisher.mu is held: no subscription begins to hold back, or
+// ceases to, meanwhile.
 func (n *lane) finals(positions []subscription.Position) {
+	queue := &n.queue
+	if n.corked {
+		queue = &n.held
+	}
 	for list := range positionLists(positions) {
-		n.link.send(n, &subscription.Goodbye{Lane: n.number, List: list})
+		n.link.sendIn(queue, n, &subscription.Goodbye{Lane: n.number, List: list})
 	}
 }

@@ -11,10 +11,9 @@ func (g *subscribing) enter(budget int) (steps int, done bool) {
 	if g.at == 0 {
 		for _, e := range g.lanes {
 			e.begin()
-			g.p.endTransit(e.lane)
 		}
 	}
-	return g.each(budget, func(w *wish) int {
+	steps, done = g.each(budget, func(w *wish) int {
 		if w.lane == nil { // it is new
 			if w.err = g.check(w); w.err == nil {
 				g.newLane(w)
@@ -31,6 +30,12 @@ func (g *subscribing) enter(budget int) (steps int, done bool) {
 		}
 		return 2 * partSteps(w.set)
 	})
+	if done {
+		for _, e := range g.lanes { // not sooner: what has yet to enter keeps its tags by it
+			g.p.endTransit(e.lane)
+		}
+	}
+	return steps, done
 }
 
 // newLane finds the lane of a new subscription, which it makes if there is none.

@@ -128,6 +128,9 @@ func (n *lane) dropOldest(pages int64) bool {
 	l := n.link
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.dead {
+		return false // kill empties the queues, without a lock
+	}
 	for i := 0; !n.hasRoom(pages); {
 		for i < n.queue.len() && n.queue.at(i).page == nil {
 			i++
