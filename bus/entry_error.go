@@ -5,6 +5,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/internal/plain"
+	"tagbus/netio"
 )
 
 // EntryError is the cause of a Problem event of a publisher or a receiver: its entry
@@ -29,8 +30,8 @@ func (e *EntryError) Error() string {
 func (e *EntryError) Unwrap() error { return e.Err }
 
 // reportEntry makes events of the problems of a directory entry, if the directory
-// tells them.
-func reportEntry(r directory.Registration, event func(Event)) {
+// tells them, which it does in a goroutine of its own. event runs on the loop.
+func reportEntry(r directory.Registration, loop netio.Loop, event func(Event)) {
 	reporter, ok := r.(directory.Reporter)
 	if !ok {
 		return
@@ -44,6 +45,6 @@ func reportEntry(r directory.Registration, event func(Event)) {
 		} else {
 			e.Err, e.Over, e.Lasted = cause, true, time.Since(began)
 		}
-		event(Event{Kind: Problem, Err: e})
+		loop.Post(func() { event(Event{Kind: Problem, Err: e}) })
 	})
 }

@@ -242,7 +242,7 @@ func (p *Publisher) serve(dir directory.Directory) (err error) {
 	if p.registered, err = dir.Announce(entry); err != nil {
 		return err
 	}
-	reportEntry(p.registered, p.event)
+	reportEntry(p.registered, p.loop, p.event)
 	return nil
 }
 

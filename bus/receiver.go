@@ -94,7 +94,7 @@ func (r *Receiver) serve(dir directory.Directory) (err error) {
 	if err != nil {
 		return err
 	}
-	reportEntry(r.registered, r.sub.event)
+	reportEntry(r.registered, r.sub.loop, r.sub.event)
 	return nil
 }
 
