@@ -30,7 +30,7 @@ func (e *EntryError) Error() string {
 func (e *EntryError) Unwrap() error { return e.Err }
 
 // reportEntry makes events of the problems of a directory entry, if the directory
-// tells them. event is called on the loop.
+// tells them, which it does in a goroutine of its own. event runs on the loop.
 func reportEntry(r directory.Registration, loop netio.Loop, event func(Event)) {
 	reporter, ok := r.(directory.Reporter)
 	if !ok {
