@@ -39,6 +39,13 @@ const (
 	// runs after as many others at most. All members of the bed share one loop.
 	hostileWaiting = 64
 
+	// hostileAnswers is how many bytes may wait for a publisher that does not read: what
+	// docs/architecture.md says, and what one more message is answered.
+	hostileAnswers = 256<<10 + 32<<10
+
+	// hostileEvents is how many entries may wait to be told.
+	hostileEvents = 1<<14 + 1<<10
+
 	// hostileTurns is how many functions may run on the loop in all.
 	hostileTurns = 2_000_000
 
@@ -189,6 +196,14 @@ func (h *hostileBed) checkHeap() {
 	}
 }
 
+// checkWaiting fails the test if too much waits in a subscriber. Loop only.
+func (h *hostileBed) checkWaiting(s *bus.Subscriber) {
+	if answers, events := bus.WaitingIn(s); answers > hostileAnswers || events > hostileEvents {
+		h.t.Errorf("after %d operations: %d bytes of answers and %d events wait, want at most %d and %d",
+			h.operations, answers, events, hostileAnswers, hostileEvents)
+	}
+}
+
 // checkLoop fails the test if too much has waited on the loop.
 func (h *hostileBed) checkLoop() {
 	h.t.Helper()
@@ -212,8 +227,9 @@ func (h *hostileBed) checkSlices(p *bus.Publisher, s *bus.Subscriber) {
 // two of them everything else on the loop has a turn; and when one is to be waited
 // for, all that the loop has to do until then.
 //
+//   - s: the honest subscriber.
 //   - do: does the operation b, and returns how long to wait, 0: one turn.
-func (h *hostileBed) run(do func(b byte) (wait time.Duration)) {
+func (h *hostileBed) run(s *bus.Subscriber, do func(b byte) (wait time.Duration)) {
 	done := make(chan struct{})
 	var timer netio.Timer
 	var step func()
@@ -233,6 +249,7 @@ func (h *hostileBed) run(do func(b byte) (wait time.Duration)) {
 		}
 		h.mutating = nil
 		h.checkHeap()
+		h.checkWaiting(s)
 		if wait = min(wait, mostWaited-h.waited); wait <= 0 {
 			h.loop.Post(step)
 			return

@@ -348,7 +348,7 @@ func FuzzHostileSubscriber(f *testing.F) {
 		defer bus.SetSliceSteps(hostileSlice)()
 		synctest.Test(t, func(t *testing.T) {
 			x := newRogueSubscribers(t, input)
-			x.run(x.do)
+			x.run(x.s, x.do)
 			x.checkAll()
 		})
 	})
