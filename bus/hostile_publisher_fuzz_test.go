@@ -366,6 +366,7 @@ func (x *roguePublishers) checkAll() {
 	t.Helper()
 	x.p.last(0) // while the rogues are there
 	time.Sleep(100 * time.Millisecond)
+	synctest.Wait()
 	if got, want := x.strict.counters[0], x.p.published[0]; got != want {
 		t.Errorf("while the hostile ones are there: got tag 0 up to message %d, want %d", got, want)
 	}
