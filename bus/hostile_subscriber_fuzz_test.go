@@ -43,7 +43,7 @@ const (
 
 const (
 	hostileKnown  = 2048 // tags that the publisher has used
-	hostileStrict = 512  // of these: to which an honest subscription with Block wants
+	hostileStrict = 512  // of these: the first ones, of an honest subscription with Block
 )
 
 // rogueSubscribers are eight hostile subscribers and those that are to be served all
