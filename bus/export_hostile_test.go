@@ -51,3 +51,12 @@ func HeldOf(p *Publisher) (h Held) {
 	<-done
 	return h
 }
+
+// WaitingIn returns how many bytes of answers wait for one publisher at most, and how
+// many entries of events wait to be told. Loop only.
+func WaitingIn(s *Subscriber) (answers, events int) {
+	for _, src := range s.sources {
+		answers = max(answers, src.outBytes)
+	}
+	return answers, s.events.waiting.len()
+}

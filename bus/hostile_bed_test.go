@@ -1,8 +1,6 @@
 package bus_test
 
 import (
-	"encoding/binary"
-	"fmt"
 	"math"
 	"net/netip"
 	"runtime"
@@ -16,7 +14,6 @@ import (
 	"tagbus/netio"
 	"tagbus/netio/netiotest"
 	"tagbus/subscription"
-	"tagbus/tags"
 )
 
 // What one program of a hostile peer may do at most, so that inputs are quick.
@@ -38,6 +35,13 @@ const (
 	// hostileWaiting is how many functions may wait on the loop: a posted function
 	// runs after as many others at most. All members of the bed share one loop.
 	hostileWaiting = 64
+
+	// hostileAnswers is how many bytes may wait for a publisher that does not read: what
+	// docs/architecture.md says, and what one more message is answered.
+	hostileAnswers = 256<<10 + 32<<10
+
+	// hostileEvents is how many entries may wait to be told.
+	hostileEvents = 1<<14 + 1<<10
 
 	// hostileTurns is how many functions may run on the loop in all.
 	hostileTurns = 2_000_000
@@ -189,6 +193,14 @@ func (h *hostileBed) checkHeap() {
 	}
 }
 
+// checkWaiting fails the test if too much waits in a subscriber. Loop only.
+func (h *hostileBed) checkWaiting(s *bus.Subscriber) {
+	if answers, events := bus.WaitingIn(s); answers > hostileAnswers || events > hostileEvents {
+		h.t.Errorf("after %d operations: %d bytes of answers and %d events wait, want at most %d and %d",
+			h.operations, answers, events, hostileAnswers, hostileEvents)
+	}
+}
+
 // checkLoop fails the test if too much has waited on the loop.
 func (h *hostileBed) checkLoop() {
 	h.t.Helper()
@@ -212,8 +224,9 @@ func (h *hostileBed) checkSlices(p *bus.Publisher, s *bus.Subscriber) {
 // two of them everything else on the loop has a turn; and when one is to be waited
 // for, all that the loop has to do until then.
 //
+//   - s: the honest subscriber.
 //   - do: does the operation b, and returns how long to wait, 0: one turn.
-func (h *hostileBed) run(do func(b byte) (wait time.Duration)) {
+func (h *hostileBed) run(s *bus.Subscriber, do func(b byte) (wait time.Duration)) {
 	done := make(chan struct{})
 	var timer netio.Timer
 	var step func()
@@ -233,6 +246,7 @@ func (h *hostileBed) run(do func(b byte) (wait time.Duration)) {
 		}
 		h.mutating = nil
 		h.checkHeap()
+		h.checkWaiting(s)
 		if wait = min(wait, mostWaited-h.waited); wait <= 0 {
 			h.loop.Post(step)
 			return
@@ -394,209 +408,5 @@ func (r *rogue) narrow() {
 		r.h.net.SetWindow(anybody, anyPort(r.host), bytes)
 	} else {
 		r.h.net.SetWindow(anyPort(r.host), anybody, bytes)
-	}
-}
-
-// list returns positions, or counts.
-func (h *hostileBed) list() []byte {
-	kind, first, n, count := h.byte(), h.byte(), int(h.byte()), h.number()
-	tag, step := tags.Tag(first), tags.Tag(1)
-	switch kind % 6 {
-	case 0:
-		n = 1
-	case 1:
-		n *= 8 // up to 2,040 known tags
-	case 2: // unknown ones
-		tag, n = tags.Tag(first)<<32, n*8
-	case 3: // up to the last
-		tag = tags.MaxTag - tags.Tag(n)
-	case 4: // not the same again
-		tag += tags.Tag(h.round) << 8
-	case 5:
-		return h.bytes(n) // damaged
-	}
-	var list []byte
-	prev := tags.Tag(0)
-	for i := range n {
-		at := tag + step*tags.Tag(i)
-		if len(list) > subscription.MaxControlBytes-128 || i > 0 && at <= prev {
-			break
-		}
-		list = subscription.AppendPosition(list, prev, subscription.Position{Tag: at, Count: count + uint64(h.round)*uint64(kind>>7)})
-		prev = at
-	}
-	return list
-}
-
-// set returns the binary form of a set, or what is none.
-func (h *hostileBed) set() []byte {
-	kind, a, n := h.byte(), h.byte(), int(h.byte())
-	var set tags.Set
-	switch kind % 14 {
-	case 0:
-		set = tags.Of(tags.Tag(a) + tags.Tag(h.round))
-	case 1:
-		set, _ = tags.Range(tags.Tag(a), tags.Tag(a)+tags.Tag(n)*8)
-	case 2: // not the same again
-		set, _ = tags.Range(tags.Tag(a)+tags.Tag(h.round)*8, tags.Tag(a)+tags.Tag(n)*8+tags.Tag(h.round)*8)
-	case 3:
-		set, _ = tags.Range(0, tags.MaxTag)
-	case 4: // all that are known, range by range
-		set = everySecond(n*4, tags.Tag(a+byte(h.round))&1)
-	case 5: // many that are not
-		set = everySecond(n*32, tags.Tag(a+byte(h.round))&1)
-	case 6:
-		set = masks(n, int(a)+h.round)
-	case 7: // more masks than are allowed
-		set = masks(256+n, int(a)+h.round)
-	case 8:
-		set = tags.Match(tags.Tag(a)+tags.Tag(h.round)&1, tags.Tag(a)|1)
-	case 9: // a random half
-		var list []tags.Tag
-		for tag := range 16 * n {
-			if (tag*int(a|1)+h.round)>>3&1 == 1 {
-				list = append(list, tags.Tag(tag))
-			}
-		}
-		set = tags.Of(list...)
-	case 10: // the head of very many ranges
-		head, part := endless(uint64(n+1) << 16)
-		return append(head, part[:int(a)*16]...)
-	case 11: // the head of as many as are allowed
-		head, part := endless(subscription.MaxParts)
-		return append(head, part[:int(a)*32]...)
-	case 12:
-		return h.bytes(n)
-	case 13: // none
-	}
-	b, err := set.MarshalBinary()
-	must(h.t, err)
-	return b
-}
-
-// everySecond returns n ranges of one tag.
-func everySecond(n int, first tags.Tag) tags.Set {
-	list := make([]tags.Tag, n)
-	for i := range list {
-		list[i] = first + 2*tags.Tag(i)
-	}
-	return tags.Of(list...)
-}
-
-// hostilePayload is what the honest publisher sends.
-func hostilePayload(tag tags.Tag, counter uint64) []byte {
-	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(tag)), counter)
-}
-
-// honest is the publisher that is to be served, and what it has published.
-type honest struct {
-	h *hostileBed
-	*bus.Publisher
-	published []uint64 // by tag
-	accepted  uint64
-}
-
-// honest opens a publisher that has published each of the tags below known once.
-func (h *hostileBed) honest(known int, onEvent func(bus.Event)) *honest {
-	set, err := tags.Range(0, tags.Tag(known-1))
-	must(h.t, err)
-	p, err := bus.NewPublisher(h.opener(h.newHost()), h.dir, bus.PublisherConfig{
-		Tags: set, Listen: anyPort(h.host), PageBytes: 1 << 10, MaxMessageBytes: 900, QueueBytes: 16 << 10, PoolBytes: 4 << 20,
-		CacheMessages: 4, CacheBytes: 128 << 10, MaxStreams: 16, MaxSubscribers: 8, MaxSubscribersPerHost: 6,
-		MaxStall: 10 * time.Second, OnEvent: onEvent,
-	})
-	must(h.t, err)
-	x := &honest{h: h, Publisher: p, published: make([]uint64, known)}
-	for tag := range tags.Tag(known) {
-		if err := x.publish(tag); err != nil {
-			h.t.Fatal(err)
-		}
-	}
-	h.publishable = mostPublished
-	return x
-}
-
-// publish publishes a message, if the publisher takes it.
-func (x *honest) publish(tag tags.Tag) error {
-	if x.h.publishable == 0 {
-		return bus.ErrNoResources
-	}
-	x.h.publishable--
-	err := x.Publish(tag, hostilePayload(tag, x.published[tag]+1))
-	if err == nil {
-		x.published[tag]++
-		x.accepted++
-	}
-	return err
-}
-
-// burst publishes as the program says.
-func (x *honest) burst(known int) {
-	first, n, step := int(x.h.byte())*8, int(x.h.byte()), int(x.h.byte())
-	for i := range n {
-		_ = x.publish(tags.Tag((first + i*step) % known))
-	}
-}
-
-// last publishes a message of a tag, for which there has to be room soon.
-func (x *honest) last(tag tags.Tag) {
-	x.h.t.Helper()
-	x.h.publishable = max(x.h.publishable, 1000)
-	var err error
-	for range 100 {
-		if err = x.publish(tag); err == nil {
-			x.Flush()
-			return
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	x.h.t.Errorf("tag %v cannot be published: %v", tag, err)
-}
-
-// judge is what an honest subscriber receives of the honest publisher.
-type judge struct {
-	from     func() string // the instance of the publisher
-	counters map[tags.Tag]uint64
-	messages uint64
-	wrong    string // the first that was
-}
-
-func (j *judge) handle(m bus.Message) {
-	if j.from != nil && m.Publisher.Instance != j.from() {
-		return
-	}
-	j.messages++
-	before, known := j.counters[m.Tag]
-	switch {
-	case j.wrong != "":
-	case known && m.Counter != before+1:
-		j.wrong = fmt.Sprintf("tag %v: message %d after %d", m.Tag, m.Counter, before)
-	case string(m.Data) != string(hostilePayload(m.Tag, m.Counter)):
-		j.wrong = fmt.Sprintf("tag %v: message %d is %x", m.Tag, m.Counter, m.Data)
-	}
-	j.counters[m.Tag] = m.Counter
-}
-
-// check fails the test if not all has come that was published of the tags from lo to
-// hi after what was published before.
-func (j *judge) check(x *honest, who string, lo, hi tags.Tag, before []uint64) {
-	x.h.t.Helper()
-	if j.wrong != "" {
-		x.h.t.Errorf("%s: %s", who, j.wrong)
-	}
-	var want uint64
-	for tag := lo; tag <= hi; tag++ {
-		n := x.published[tag]
-		if n == before[tag] {
-			continue
-		}
-		want += n - before[tag]
-		if got := j.counters[tag]; got != n {
-			x.h.t.Errorf("%s: got tag %v up to message %d, want %d", who, tag, got, n)
-			return
-		}
-	}
-	if j.messages != want {
-		x.h.t.Errorf("%s: got %d messages, want %d", who, j.messages, want)
 	}
 }

@@ -43,7 +43,7 @@ const (
 
 const (
 	hostileKnown  = 2048 // tags that the publisher has used
-	hostileStrict = 512  // of these: to which an honest subscription with Block wants
+	hostileStrict = 512  // of these: the first ones, of an honest subscription with Block
 )
 
 // rogueSubscribers are eight hostile subscribers and those that are to be served all
@@ -348,7 +348,7 @@ func FuzzHostileSubscriber(f *testing.F) {
 		defer bus.SetSliceSteps(hostileSlice)()
 		synctest.Test(t, func(t *testing.T) {
 			x := newRogueSubscribers(t, input)
-			x.run(x.do)
+			x.run(x.s, x.do)
 			x.checkAll()
 		})
 	})
