@@ -159,7 +159,7 @@ func (n *lane) busy() bool {
 	l := n.link
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.dead && (n.queue.len() > 0 || l.inFlightBytes >= l.pub.window)
+	return !l.dead && (n.queue.len() > 0 || n.held.len() > 0 || l.inFlightBytes >= l.pub.window)
 }
 
 // told puts into a queue where tags stand that a subscription has made active, in

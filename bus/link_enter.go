@@ -67,7 +67,7 @@ func (g *subscribing) enterOne(w *wish) {
 	}
 	if w.err == nil {
 		g.l.subs[w.request.ID] = w.lane
-		g.lost = append(g.lost, p.handOver(g.l, w.set)...)
+		g.owned = append(g.owned, w.set)
 	}
 }
 
@@ -86,11 +86,12 @@ func (g *subscribing) claim(w *wish) {
 
 // forget has the cache of a sender forget what another receiver has had. mu is held.
 func (g *subscribing) forget(budget int) (steps int, done bool) {
-	if len(g.lost) == 0 {
-		return 0, true
-	}
 	if g.at == 0 {
+		g.lost = g.p.handOver(g.l, g.owned)
 		g.at, g.walk = 1, g.p.newWalk(g.lost...)
+	}
+	if len(g.lost) == 0 {
+		return 1, true
 	}
 	return g.p.forgetCached(&g.walk, g.lost, budget)
 }

@@ -29,6 +29,7 @@ type subscribing struct {
 	steps []chore     // left
 	at    int         // in what the step of now walks through
 	lanes []*entering // that the group concerns
+	owned []tags.Set  // entered; of a sender, its receiver owns them now
 	lost  []tags.Set  // tags of a sender that have another owner now
 	walk  walk        // through these
 	fault error       // ends the connection

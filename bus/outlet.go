@@ -204,7 +204,7 @@ func (p *Publisher) oneLane(l *link, w *wish) error {
 		return nil
 	}
 	for _, n := range l.lanes {
-		if lane := w.request.Lane; n.number != lane && p.table.Set(n.id).Intersects(w.set) {
+		if lane := w.request.Lane; n.number != lane && p.table.Overlaps(n.id, w.set) {
 			return protocolError("a receiver subscribed to tags in lanes %d and %d", n.number, lane)
 		}
 	}
@@ -218,11 +218,10 @@ func (p *Publisher) duplicate(l *link, set tags.Set) *DuplicateError {
 			continue
 		}
 		for _, n := range other.lanes {
-			has := p.table.Set(n.id)
-			if !has.Intersects(set) {
+			if !p.table.Overlaps(n.id, set) {
 				continue
 			}
-			both := set
+			has, both := p.table.Set(n.id), set
 			if rest, err := set.Without(has); err == nil {
 				both, _ = set.Without(rest) // simpler than the set, of which that was possible
 			}

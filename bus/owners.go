@@ -10,13 +10,14 @@ type owner struct {
 	set      tags.Set
 }
 
-// handOver notes that the receiver of a link owns a set, and returns the tags of
+// handOver notes that the receiver of a link owns sets, and returns the tags of
 // which another one had some before. Of these the cache is to forget all: it has
 // been handled there, or may have been. mu is held.
-func (p *Publisher) handOver(l *link, set tags.Set) (lost []tags.Set) {
-	if p.sender == nil || p.cache == nil {
+func (p *Publisher) handOver(l *link, sets []tags.Set) (lost []tags.Set) {
+	if p.sender == nil || p.cache == nil || len(sets) == 0 {
 		return nil
 	}
+	set := tags.Union(sets...)
 	own := owner{instance: l.peer.Instance, set: set}
 	others := p.sender.owners[:0]
 	for _, o := range p.sender.owners {

@@ -241,9 +241,8 @@ func TestTheWorkOfASubscriberIsProportional(t *testing.T) {
 	for _, l := range lives {
 		t.Run(l.name, func(t *testing.T) {
 			// How often all is looked at depends on what comes together, so the least of
-			// some runs counts.
-			least := func(size int, runs int) map[string]int {
-				least := make(map[string]int)
+			// some runs counts, and of some more if that is too much.
+			least := func(size, runs int, least map[string]int) map[string]int {
 				for range runs {
 					b := newScaleBed(t)
 					l.life(b, size)
@@ -255,10 +254,21 @@ func TestTheWorkOfASubscriberIsProportional(t *testing.T) {
 				}
 				return least
 			}
-			once, twice := least(l.size, 3), least(2*l.size, 3)
+			const most = 2.3
+			once, twice := least(l.size, 3, make(map[string]int)), least(2*l.size, 3, make(map[string]int))
+			tooMuch := func(op string, steps int) bool {
+				return float64(twice[op]) > most*float64(steps+100) // 100 do not depend on the number
+			}
+			for op, steps := range once {
+				for range 5 {
+					if tooMuch(op, steps) {
+						twice = least(2*l.size, 1, twice)
+					}
+				}
+			}
 			for op, steps := range once {
 				t.Logf("%-32s %8d and %8d steps", op, steps, twice[op])
-				if float64(twice[op]) > 2.3*float64(steps+100) { // 100 do not depend on the number
+				if tooMuch(op, steps) {
 					t.Errorf("%s: got %d steps for %d and %d for twice as many, want at most 2.3 times as many", op, steps, l.size, twice[op])
 				}
 				if steps > 100*l.size {

@@ -102,10 +102,14 @@ func (o *solo) tell(most int) {
 // more, and that what waits of it is not sent. The page under construction is
 // sealed.
 func (o *solo) tellEnd(t *soloTag) {
-	if o.lane.link.gone() {
-		// The subscriber finds a gap. Not what waits: that is lost with the
-		// connection.
+	if l := o.lane.link; l.gone() {
+		// The subscriber finds a gap. What waits is lost with the connection.
 		o.lane.account.add(subscription.CauseLeftOut, t.tag, t.untold)
+		if t.kept != nil {
+			l.mu.Lock()
+			o.lane.dropped++
+			l.mu.Unlock()
+		}
 	} else {
 		if t.kept != nil {
 			t.untold++

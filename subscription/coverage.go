@@ -30,6 +30,12 @@ func (c *coverage) contains(tag tags.Tag) bool {
 	return at < len(c.chunks) && c.chunks[at][i].lo <= tag
 }
 
+// overlaps reports whether some range covers a tag from lo to hi.
+func (c *coverage) overlaps(lo, hi tags.Tag) bool {
+	at, i := c.find(lo)
+	return at < len(c.chunks) && c.chunks[at][i].lo <= hi
+}
+
 // find returns the chunk and the place in it of the first cover that ends at or
 // behind a tag; the number of chunks if there is none.
 func (c *coverage) find(tag tags.Tag) (at, i int) {

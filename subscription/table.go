@@ -250,6 +250,25 @@ func (t *Table) Size(s Subscriber) (parts, masks int) {
 	return parts, masks
 }
 
+// Overlaps reports whether a subscriber wants some tag of a set.
+//
+// Cost: a search for each range of the set, if there are no masks.
+func (t *Table) Overlaps(s Subscriber, set tags.Set) bool {
+	w := t.subscribers[s]
+	if w == nil {
+		return false
+	}
+	if len(w.masks) > 0 || masksOf(set) > 0 {
+		return w.union().Intersects(set)
+	}
+	for lo, hi := range set.Ranges() {
+		if w.covered.overlaps(lo, hi) {
+			return true
+		}
+	}
+	return false
+}
+
 // Has tells whether a subscriber wants anything.
 func (t *Table) Has(s Subscriber) bool { return t.subscribers[s] != nil }
 

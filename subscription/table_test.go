@@ -160,6 +160,10 @@ func checkTable(t *rapid.T, table *subscription.Table, model tableModel) {
 			t.Fatalf("size of %d: got %d parts with %d masks, want %d with %d", s, gotParts, gotMasks, parts, masks)
 		}
 		checkSameTags(t, "sets", tags.Union(table.Sets(nil, s)...), func(tag tags.Tag) bool { return model.wants(s, tag) })
+		probe := drawSet(t)
+		if got, want := table.Overlaps(s, probe), tags.Union(table.Sets(nil, s)...).Intersects(probe); got != want {
+			t.Fatalf("%d overlaps %q: got %v, want %v", s, probe, got, want)
+		}
 		checkSameTags(t, "set", table.Set(s), func(tag tags.Tag) bool { return model.wants(s, tag) })
 	}
 }
