@@ -105,8 +105,10 @@ func TestAMonitorOfTheSameSubscriberHoldsNobodyUp(t *testing.T) {
 			}
 			must(t, p.Drain(t.Context()))
 			must(t, subs[0].Close())
-			if n0 := <-got; n0 != n || len(p.of(bus.Lost)) != 1 {
-				t.Errorf("the recorder has read %d messages of %d", n0, n)
+			n0 := <-got
+			synctest.Wait() // for the last event
+			if n0 != n || len(p.of(bus.Lost)) != 1 {
+				t.Errorf("the recorder has read %d messages of %d; events of the publisher %v", n0, n, p.events)
 			}
 		})
 	})

@@ -78,7 +78,8 @@ func TestANodeWhoseLoopEndsByGoexit(t *testing.T) {
 		t.Run(exit.name, func(t *testing.T) {
 			for _, loops := range []int{1, 3} {
 				dir := t.TempDir()
-				p, err := openNode(t, dir).NewPublisher(bus.PublisherConfig{Tags: tags.Of(1, 2), Listen: listen()})
+				there := openNodeWith(t, node.Config{Bus: dir, Backend: "tcp"}) // as n, for its Loops
+				p, err := there.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1, 2)})
 				if err != nil {
 					t.Fatal(err)
 				}
