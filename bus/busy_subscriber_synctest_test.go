@@ -27,7 +27,7 @@ func occupy(loop *netiotest.Loop, stats func(context.Context) ([]bus.TagStats, e
 // before it was dialed, or left as soon as it had said hello, when the subscriber's
 // chores had other work just then: its account stayed open, and nobody was told.
 func TestABusySubscriberSeeksAPublisherThatEnds(t *testing.T) {
-	defer bus.SetSliceSteps(1)()
+	t.Cleanup(bus.SetSliceSteps(1))
 	for ago := time.Duration(0); ago < 200*time.Millisecond; ago += 4 * time.Millisecond {
 		name := fmt.Sprintf("busy %v after the end has begun", ago)
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestASubscriberThatIsClosedInAHandlerConfirmsWhatItHasHandled(t *testing.T)
 
 // TestAReceiverThatIsBusyWhenASenderComesBack ends it in order meanwhile.
 func TestAReceiverThatIsBusyWhenASenderComesBack(t *testing.T) {
-	defer bus.SetSliceSteps(1)()
+	t.Cleanup(bus.SetSliceSteps(1))
 	for hold := time.Duration(0); hold < 300*time.Millisecond; hold += 10 * time.Millisecond {
 		t.Run(hold.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -124,7 +124,7 @@ func TestASubscriberThatComesBackInTheMiddleOfItsEnd(t *testing.T) {
 // TestASmallRequestDoesNotWaitForALargeOne: the jobs of links take turns.
 func TestASmallRequestDoesNotWaitForALargeOne(t *testing.T) {
 	const known = 60_000
-	defer bus.SetSliceSteps(256)() // so that the large one takes very many
+	t.Cleanup(bus.SetSliceSteps(256)) // so that the large one takes very many
 	b := newBed(t)
 	p := b.used(known, bus.PublisherConfig{})
 	large, small := b.lean(p, "large"), b.lean(p, "small")

@@ -61,11 +61,10 @@ func (s *lean) OnConnectionEstablished(ep netio.Endpoint) {
 }
 
 func (s *lean) OnData(_ netio.Endpoint, data []byte) {
-	const helloKind = 'T' // of the magic
-	switch kind := subscription.Kind(data[0]); {
-	case kind == subscription.KindPage || kind == subscription.KindBeat:
+	switch data[0] {
+	case byte(subscription.KindPage), byte(subscription.KindBeat):
 		return
-	case kind == helloKind:
+	case 'T': // of the magic
 		close(s.ready)
 		return
 	}

@@ -33,7 +33,7 @@ func checkUnderWay(t *testing.T, p *publisher, known int) {
 // final position.
 func TestATagThatIsRemovedWhileASubscriptionIsUnderWay(t *testing.T) {
 	const known, messages = 30_000, 3
-	defer bus.SetSliceSteps(256)()
+	t.Cleanup(bus.SetSliceSteps(256))
 	b := newBed(t)
 	p := b.used(known, bus.PublisherConfig{})
 	s := b.subscriber(bus.SubscriberConfig{})

@@ -79,7 +79,9 @@ func (b *prices) quits(s *lean) {
 	done := make(chan struct{})
 	b.p.when(bus.Lost, func() { close(done) })
 	s.send(b.tb, &subscription.Goodbye{})
-	_ = <-s.ended
+	if err := <-s.ended; err != nil {
+		b.tb.Log(err)
+	}
 	<-done
 }
 
@@ -131,7 +133,9 @@ func drainOfAPublisher(b *prices, set tags.Set) {
 		for m := s.take(b.tb); m.Kind() != subscription.KindGoodbye || len(m.(*subscription.Goodbye).List) > 0; m = s.take(b.tb) {
 		}
 		s.send(b.tb, &subscription.Goodbye{})
-		_ = <-drained // others have confirmed nothing
+		if err := <-drained; err != nil {
+			b.tb.Log(err) // others have confirmed nothing
+		}
 	})
 }
 

@@ -38,7 +38,7 @@ func TestALookForTagsThatNobodyHasPublishedIsWork(t *testing.T) {
 			go func() { drained <- p.Drain(t.Context()) }()
 			s.take(t) // the goodbye
 			s.send(t, &subscription.Goodbye{})
-			<-drained
+			must(t, <-drained)
 		}, 2 * unknown},
 	} {
 		t.Run(test.name, func(t *testing.T) {

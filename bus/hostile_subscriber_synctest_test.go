@@ -345,7 +345,7 @@ func FuzzHostileSubscriber(f *testing.F) {
 		if len(input) > mostOperations*operationBytes {
 			t.Skip("longer than a program is")
 		}
-		defer bus.SetSliceSteps(hostileSlice)()
+		t.Cleanup(bus.SetSliceSteps(hostileSlice))
 		synctest.Test(t, func(t *testing.T) {
 			x := newRogueSubscribers(t, input)
 			x.run(x.s, x.do)

@@ -119,6 +119,7 @@ func (x *roguePublishers) onSubscriberEvent(e bus.Event) {
 	switch e.Kind {
 	case bus.Gap, bus.Lost, bus.Vanished, bus.Refused, bus.Problem:
 		x.trouble = append(x.trouble, "subscriber: "+e.String())
+	default:
 	}
 }
 
@@ -422,7 +423,7 @@ func FuzzHostilePublisher(f *testing.F) {
 		if len(input) > mostOperations*operationBytes {
 			t.Skip("longer than a program is")
 		}
-		defer bus.SetSliceSteps(hostileSlice)()
+		t.Cleanup(bus.SetSliceSteps(hostileSlice))
 		synctest.Test(t, func(t *testing.T) {
 			x := newRoguePublishers(t, input)
 			x.run(x.s, x.do)
