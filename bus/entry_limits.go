@@ -59,7 +59,7 @@ func masksOf(set tags.Set) (n int) {
 // oversized are the instances whose entries are too large, as they were reported.
 type oversized map[string]struct{}
 
-// refuses tells whether an entry that the directory reports is too large; report is
+// refuses reports whether an entry that the directory reports is too large; report is
 // called with the reason, once until the entry is gone or smaller.
 func (o *oversized) refuses(e directory.Event, report func(error)) bool {
 	if e.Kind != directory.Appeared && e.Kind != directory.Changed {

@@ -111,7 +111,7 @@ func (q *eventQueue) addGaps(s eventSeries) { q.push(waitingEvents{events: s}) }
 func (q *eventQueue) push(w waitingEvents) {
 	q.waiting.push(w)
 	if !q.posted {
-		q.posted = q.loop.Post(q.turn) // false if the loop has ended: nobody is told any more
+		q.posted = q.loop.Post(q.turn) // false if the loop has ended: no event is told any more
 	}
 }
 

@@ -335,8 +335,8 @@ func (x *rogueSubscribers) checkRest() {
 // that comes while the hostile ones are there. What must hold: nothing panics; all that
 // is published reaches the honest ones, in order, each message once, and what their
 // policy loses is counted; they are not disconnected; no slice of work and no queue of
-// the loop is longer than it may be; the heap stays bounded; nothing is left of who has
-// gone.
+// the loop is longer than it may be; the heap stays bounded; nothing is left of
+// those that have gone.
 func FuzzHostileSubscriber(f *testing.F) {
 	for _, seed := range hostileSubscriberSeeds() {
 		f.Add(slices.Concat(seed...))

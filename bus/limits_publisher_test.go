@@ -29,7 +29,7 @@ type lean struct {
 	ended     chan error
 
 	mu       sync.Mutex
-	answers  []subscription.Message // but for positions and beats
+	answers  []subscription.Message // except positions and beats
 	answered chan struct{}          // of one place: there are some
 }
 

@@ -55,7 +55,7 @@ var errQueueEnd = errors.New("bus: end of the queue")
 const messageCost = 64
 
 // push copies a message into the queue of a subscription that may lose none, and
-// tells whether it is full now.
+// reports whether it is full now.
 func (q *messageQueue) push(m Message) (full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -45,7 +45,7 @@ type incoming struct {
 	room     int    // the most bytes that it may take; 0: its head has yet to come
 	excess   error  // why the set is not kept: it is going to be refused
 	standing standing
-	wishes   []wish        // complete, but for the rest of the group
+	wishes   []wish        // complete; the rest of the group has yet to come
 	parts    int           // of their sets
 	stands   int           // positions of them
 	bytes    int           // counted in groups.bytes

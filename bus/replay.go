@@ -12,8 +12,8 @@ import (
 // of them, so that they are counted as all others.
 //
 // The order of things: measure (replay_plan.go) looks at each tag, plan decides how
-// many messages of each there is room for and reserves that. take copies those of one tag, while nobody can publish
-// it. finish gives back what is left of the room.
+// many messages of each there is room for and reserves that. take copies those of one
+// tag, while its route is locked. finish gives back what is left of the room.
 type replay struct {
 	pub    *Publisher
 	lane   *lane

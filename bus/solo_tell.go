@@ -77,7 +77,7 @@ func (o *solo) turn() (again bool) {
 }
 
 // tell tells what was left out of most tags at most, those that have waited longest,
-// but for tags of which a message waits that will show it.
+// except tags of which a message waits that will show it.
 func (o *solo) tell(most int) {
 	o.tick.turns = 0
 	o.stream.sealPage() // what was left out comes after what is in it

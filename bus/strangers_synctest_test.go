@@ -66,7 +66,7 @@ func (c *crowd) open() (n int) {
 	return n
 }
 
-// wantCause tells whether a Lost or Refused event has a cause.
+// wantCause fails the test unless a Lost or Refused event has a cause.
 func wantCause(t *testing.T, m *member, cause error) {
 	t.Helper()
 	m.mu.Lock()

@@ -36,7 +36,7 @@ const (
 //
 // Subscriptions of one Subscriber with the same Policy and BacklogBytes share their
 // room at a publisher, and a message that several of them want crosses the
-// network once. Those with another do not feel them, but for one thing: they share the
+// network once. Those with another do not feel them, with one exception: they share the
 // connection, and a subscription without handler that may not lose messages, with Block
 // or Disconnect, stops it when its own queue is full (Subscription.Messages).
 type SubscriptionConfig struct {

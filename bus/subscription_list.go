@@ -61,7 +61,7 @@ func (l *subscriptionList) all(yield func(*Subscription) bool) {
 	}
 }
 
-// each returns a job that calls f for every subscription, but for those that come
+// each returns a job that calls f for every subscription, except those that come
 // meanwhile. f returns the steps that it has taken.
 func (l *subscriptionList) each(f func(*Subscription) (steps int)) chore {
 	next, end := uint64(0), uint64(0)

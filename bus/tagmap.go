@@ -27,7 +27,7 @@ type tagMap[V any] struct {
 }
 
 // tagSlots is a table, or two of them while one is being moved. What it holds does
-// not change, but for the slots.
+// not change, except the slots.
 type tagSlots[V any] struct {
 	shift uint8
 	slots []atomic.Pointer[tagEntry[V]] // power of two, at most half full
@@ -103,7 +103,7 @@ func (m *tagMap[V]) walk(place uint64, budget int, f func(*tagEntry[V])) (next u
 	}
 	// The order is that of the hashes, so that it holds when the table grows. In
 	// front of an empty slot stand all entries whose home is there, and no others,
-	// but for those from the last slots that have wrapped around to the first.
+	// except those from the last slots that have wrapped around to the first.
 	first := int(place >> t.shift)
 	for i := first; i < len(t.slots); i++ {
 		m.work++

@@ -11,11 +11,11 @@ type Loop interface {
 	// ended; what was accepted before runs. Threads: any. Blocks: never.
 	Post(f func()) bool
 
-	// OnLoop tells whether the caller runs on the loop, and may use what belongs to
+	// OnLoop reports whether the caller runs on the loop, and may use what belongs to
 	// it. Takes about a microsecond.
 	OnLoop() bool
 
-	// OnAnyLoop tells whether the caller runs on this loop or another one of the
+	// OnAnyLoop reports whether the caller runs on this loop or another one of the
 	// process, where it must not wait for this one, because this one may be waiting
 	// for the other. Takes about a microsecond.
 	OnAnyLoop() bool

@@ -59,10 +59,10 @@ func (l *Loop) Post(f func()) bool {
 	return true
 }
 
-// OnLoop tells whether the caller runs on the loop's goroutine.
+// OnLoop reports whether the caller runs on the loop's goroutine.
 func (l *Loop) OnLoop() bool { return goroutine.ID() == l.goroutine.Load() }
 
-// OnAnyLoop tells whether the caller runs on the goroutine of a loop of this process.
+// OnAnyLoop reports whether the caller runs on the goroutine of a loop of this process.
 func (*Loop) OnAnyLoop() bool { return goroutine.OnLoop() }
 
 // Do runs f on the loop and waits for it. It returns false, without running f,

@@ -229,7 +229,7 @@ func (l *EventLoop) stopping() bool { return l.leave.Load() != 0 }
 //
 // Errors: ErrRunning if Run has not returned, and then nothing changes;
 // *LeakError if sources are still registered, and then all is closed
-// nevertheless, but for their descriptors; *GoexitError if a callback has ended the
+// nevertheless, except their descriptors; *GoexitError if a callback has ended the
 // goroutine of the loop; *OpError. A second Close does nothing and returns nil.
 // Threads: any but the loop.
 func (l *EventLoop) Close() error {

@@ -20,7 +20,7 @@ func interrupt(p *poller) (calls *int) {
 	return calls
 }
 
-// readyPoller returns a poller with an edge that nobody has seen.
+// readyPoller returns a poller with an edge that was not seen.
 func readyPoller(t *testing.T, mode WaitMode) *poller {
 	t.Helper()
 	p, err := newPoller(mode, 8)

@@ -130,7 +130,7 @@ func (w *watchdog) report(s Stall) {
 	w.loop.config.OnStall(s)
 }
 
-// OnLoop tells whether the caller runs on the loop, or on its behalf. It takes
+// OnLoop reports whether the caller runs on the loop, or on its behalf. It takes
 // some microseconds, too long for a hot path. Threads: any.
 func (l *EventLoop) OnLoop() bool {
 	loop, other := l.goroutine.Load(), l.onBehalf.Load()
@@ -141,13 +141,13 @@ func (l *EventLoop) OnLoop() bool {
 	return id != 0 && (id == loop || id == other)
 }
 
-// OnAnyLoop tells whether the caller runs on this loop or on another one of the
+// OnAnyLoop reports whether the caller runs on this loop or on another one of the
 // process, or on the behalf of one: there it must not wait for what a loop brings about,
 // because that one may be waiting for this one. It takes as long as OnLoop. Threads:
 // any.
 func (*EventLoop) OnAnyLoop() bool { return goroutine.OnLoop() }
 
-// Running tells whether Run runs, down to its last callback. Threads: any.
+// Running reports whether Run runs, down to its last callback. Threads: any.
 func (l *EventLoop) Running() bool { return l.life.Load() == lifeRunning }
 
 // OnBehalf calls f, during which the calling goroutine counts as the loop for

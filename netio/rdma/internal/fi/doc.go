@@ -32,7 +32,7 @@
 // # Threads
 //
 // Objects of one Fabric are used by one goroutine at a time (FI_THREAD_DOMAIN),
-// but for those doc comments that say otherwise. OpenDomain and the first GetInfo look
+// except where a doc comment says otherwise. OpenDomain and the first GetInfo look
 // for devices, which one thread of C does for all (lister.c). None of the functions blocks,
 // but GetInfo, which may ask the system for addresses.
 package fi

@@ -1,0 +1,191 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"tagbus/internal/plain"
+	"tagbus/tags"
+)
+
+// PublishError says which message was not published or sent, and why.
+type PublishError struct {
+	Tag   tags.Tag
+	Bytes int // size of the message
+	Limit int // for ErrMessageTooLarge: the largest possible
+	Err   error
+
+	sender bool // it was one that refused
+}
+
+// Error names the tag, the cause and what to change.
+func (e *PublishError) Error() string {
+	do, cfg := "publish", "PublisherConfig"
+	if e.sender {
+		do, cfg = "send", "SenderConfig"
+	}
+	switch {
+	case errors.Is(e.Err, ErrMessageTooLarge):
+		return plain.Linef("bus: %s %v: %v: %d bytes, limit %d: raise %s.MaxMessageBytes", do, e.Tag, e.Err, e.Bytes, e.Limit, cfg)
+	case errors.Is(e.Err, ErrUnknownTag):
+		return plain.Linef("bus: %s %v: %v: add it to %s.Tags", do, e.Tag, e.Err, cfg)
+	case errors.Is(e.Err, ErrNoReceiver):
+		return plain.Linef("bus: %s %v: %v: start a Receiver that owns it, and wait for that with SendContext or WaitReceivers", do, e.Tag, e.Err)
+	default:
+		return plain.Linef("bus: %s %v: %v", do, e.Tag, e.Err)
+	}
+}
+
+// Unwrap returns the cause.
+func (e *PublishError) Unwrap() error { return e.Err }
+
+// AckError says that a message was accepted by SendAcked, and that the receiver
+// has not acknowledged it.
+type AckError struct {
+	Tag     tags.Tag
+	Counter uint64 // of the message, as the receiver sees it
+	Lost    bool   // it is surely not going to be handled; otherwise nobody knows, as with all that a sender with a cache has accepted
+	Err     error
+}
+
+// Error names the message, the cause, and what is known.
+func (e *AckError) Error() string {
+	known := "it may or may not have been handled"
+	if e.Lost {
+		known = "it has not been handled"
+	}
+	return plain.Linef("bus: send %v: message %d is not acknowledged: %v: %s", e.Tag, e.Counter, e.Err, known)
+}
+
+// Unwrap returns the cause.
+func (e *AckError) Unwrap() error { return e.Err }
+
+// NoReplyError says that a command was sent and that nothing has answered it.
+type NoReplyError struct {
+	Command, Reply tags.Tag
+	After          time.Duration // how long the request took, with the waiting before it was sent
+	Err            error         // what ended it
+}
+
+// Error names the tags and the time.
+func (e *NoReplyError) Error() string {
+	return plain.Linef("bus: request to %v: %v on %v after %v: %v: the command may or may not have been carried out",
+		e.Command, ErrNoReply, e.Reply, e.After.Round(time.Millisecond), e.Err)
+}
+
+// Is tells that e is an ErrNoReply.
+func (*NoReplyError) Is(target error) bool { return target == ErrNoReply }
+
+// Unwrap returns what ended the request.
+func (e *NoReplyError) Unwrap() error { return e.Err }
+
+// DuplicateError is the cause of a sender's Duplicate event: two receivers own the
+// same tags.
+type DuplicateError struct {
+	Tags   tags.Set // that both own
+	First  *Peer    // which is connected and gets the messages
+	Second *Peer    // which gets none, not of its other tags either
+}
+
+// Error names the tags and both receivers.
+func (e *DuplicateError) Error() string {
+	return plain.Linef("bus: tags %s have two receivers: %v gets the messages, %v none: give each tag one receiver",
+		shortSet(e.Tags), e.First, e.Second)
+}
+
+// NoPublisherError ends a subscription that no publisher has acknowledged in
+// time. It wraps ErrNoPublisher.
+type NoPublisherError struct {
+	Tags   tags.Set
+	Waited time.Duration // SubscriptionConfig.Timeout
+	Err    error         // why a publisher refused the subscription; nil if none did
+}
+
+// Error names the tags, the time, the refusal if there was one, and what to do.
+func (e *NoPublisherError) Error() string {
+	if e.Err != nil {
+		return plain.Linef("bus: subscribe to %s: %v within %v: refused: %v", shortSet(e.Tags), ErrNoPublisher, e.Waited, e.Err)
+	}
+	return plain.Linef("bus: subscribe to %s: %v within %v: start one that serves these tags, look whether both use the same directory, or raise SubscriptionConfig.Timeout",
+		shortSet(e.Tags), ErrNoPublisher, e.Waited)
+}
+
+// Unwrap returns ErrNoPublisher and the refusal.
+func (e *NoPublisherError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{ErrNoPublisher}
+	}
+	return []error{ErrNoPublisher, e.Err}
+}
+
+// UnconfirmedError is the cause of a publisher's Lost event for a subscriber
+// whose connection has ended with messages of which it has not said what became
+// of them. Should it come back, it tells, and they are sent or lost
+// (LaneState).
+type UnconfirmedError struct {
+	Messages uint64
+	Err      error // why the connection ended; nil if the subscriber said goodbye
+}
+
+// Error names the number and the cause.
+func (e *UnconfirmedError) Error() string {
+	s := fmt.Sprintf("bus: %d messages unconfirmed", e.Messages)
+	if e.Err != nil {
+		s += ": " + plain.Error(e.Err)
+	}
+	return s
+}
+
+// Unwrap returns the cause.
+func (e *UnconfirmedError) Unwrap() error { return e.Err }
+
+// SilentError says for how long nothing was heard of a peer whose connection
+// was closed for it.
+type SilentError struct {
+	For   time.Duration // to within a tick, rounded down
+	Limit time.Duration // HeartbeatTimeout, or three of the peer's intervals if that is longer
+}
+
+// Error names the time and what to do.
+func (e *SilentError) Error() string {
+	return plain.Linef("%v for %v, limit %v: it is stopped, or its host or the network is down; raise HeartbeatTimeout if it may be silent for longer",
+		ErrSilent, e.For.Round(time.Millisecond), e.Limit)
+}
+
+// Unwrap returns ErrSilent.
+func (*SilentError) Unwrap() error { return ErrSilent }
+
+// StallError says for how long a subscriber has taken none of the messages that
+// wait for it.
+type StallError struct {
+	For   time.Duration // to within a tick, rounded down
+	Limit time.Duration // that was exceeded; 0: the publisher goes on waiting
+}
+
+// Error names the time and what to do.
+func (e *StallError) Error() string {
+	if e.Limit == 0 {
+		return plain.Linef("%v for %v, and the publisher waits for it: look what it waits for, or set PublisherConfig.MaxStall",
+			ErrStalled, e.For.Round(time.Millisecond))
+	}
+	return plain.Linef("%v for %v, limit %v: make it faster, or raise the time of its policy or PublisherConfig.MaxStall",
+		ErrStalled, e.For.Round(time.Millisecond), e.Limit)
+}
+
+// Unwrap returns ErrStalled.
+func (*StallError) Unwrap() error { return ErrStalled }
+
+// PageError says why a page could not be read.
+type PageError struct {
+	Offset int // byte within the page
+	Reason string
+}
+
+// Error names the place and the reason.
+func (e *PageError) Error() string {
+	return plain.Linef("bus: damaged page at byte %d: %s", e.Offset, e.Reason)
+}
+
+// Unwrap returns ErrProtocol.
+func (*PageError) Unwrap() error { return ErrProtocol }

@@ -1,0 +1,81 @@
+package subscription
+
+import (
+	"fmt"
+)
+
+// Append appends the encoding of m to b.
+//
+// Errors: *ControlError, also for what Decode would refuse; it wraps ErrTooLong
+// for a reason of more than 255 bytes and when the message would be longer than
+// MaxControlBytes.
+func Append(b []byte, m Message) ([]byte, error) {
+	if err := m.validate(); err != nil {
+		return b, &ControlError{Kind: m.Kind(), Err: err}
+	}
+	start := len(b)
+	out, err := appendBody(append(b, byte(m.Kind())), m)
+	if err != nil {
+		return b, &ControlError{Kind: m.Kind(), Err: err}
+	}
+	if n := len(out) - start; n > MaxControlBytes {
+		return b, &ControlError{Kind: m.Kind(), Err: fmt.Errorf("%w: %d bytes, limit %d", ErrTooLong, n, MaxControlBytes)}
+	}
+	return out, nil
+}
+
+// Decode decodes a control message other than a hello. The result does not
+// share memory with b.
+//
+// Errors: *ControlError.
+func Decode(b []byte) (Message, error) {
+	if len(b) == 0 {
+		return nil, &ControlError{Err: ErrUnknownKind}
+	}
+	kind := Kind(b[0])
+	m := newMessage(kind)
+	switch {
+	case m == nil:
+		return nil, &ControlError{Kind: kind, Err: ErrUnknownKind}
+	case len(b) > MaxControlBytes:
+		return nil, &ControlError{Kind: kind, Err: fmt.Errorf("%w: %d bytes, limit %d", ErrTooLong, len(b), MaxControlBytes)}
+	}
+	if err := decodeBody(b[1:], m); err != nil {
+		return nil, &ControlError{Kind: kind, Err: err}
+	}
+	if err := m.validate(); err != nil {
+		return nil, &ControlError{Kind: kind, Err: err}
+	}
+	return m, nil
+}
+
+func newMessage(kind Kind) Message {
+	switch kind {
+	case KindSubscribe:
+		return new(Subscribe)
+	case KindSubscribed:
+		return new(Subscribed)
+	case KindUnsubscribe:
+		return new(Unsubscribe)
+	case KindUnsubscribed:
+		return new(Unsubscribed)
+	case KindPositions:
+		return new(Positions)
+	case KindRefused:
+		return new(Refused)
+	case KindGoodbye:
+		return new(Goodbye)
+	case KindLost:
+		return new(Lost)
+	case KindMissed:
+		return new(Missed)
+	case KindBeat:
+		return new(Beat)
+	case KindAck:
+		return new(Ack)
+	case KindReceived:
+		return new(Received)
+	default:
+		return nil
+	}
+}
