@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -10,23 +11,32 @@ import (
 	"tagbus/tags"
 )
 
-// underWay has a subscriber of known tags subscribe to all, and returns when some of
-// them have moved: the lowest first. The others take many slices more.
-func underWay(t *testing.T, p *publisher, s *subscriber, f func(bus.Message), cfg bus.SubscriptionConfig) *bus.Subscription {
+// underWay subscribes to all tags of a publisher, and returns when the first of them
+// are in its table and the last are not. The loop of the publisher is held until
+// release is called.
+func underWay(t *testing.T, p *publisher, s *subscriber, f func(bus.Message)) (sub *bus.Subscription, release func()) {
 	t.Helper()
-	sub, err := s.SubscribeWith(p.Tags(), f, cfg)
+	held, goOn := make(chan int), make(chan struct{})
+	var look func()
+	look = func() {
+		n := bus.RoutedTo(p.Publisher, 1)
+		if n == 0 {
+			p.loop.Post(look) // behind the next slice
+			return
+		}
+		held <- n
+		<-goOn
+	}
+	sub, err := s.SubscribeWith(p.Tags(), f, bus.SubscriptionConfig{})
 	must(t, err)
-	for bus.RoutedTo(p.Publisher, 1) == 0 {
+	p.loop.Post(look)
+	all, _ := p.Tags().Count()
+	if n := <-held; uint64(n) >= all {
+		t.Fatalf("%d of %d tags entered in one slice", n, all)
 	}
-	return sub
-}
-
-// checkUnderWay ends a test that was too slow.
-func checkUnderWay(t *testing.T, p *publisher, known int) {
-	t.Helper()
-	if bus.RoutedTo(p.Publisher, 1) == known {
-		t.Skip("the subscription was complete too soon")
-	}
+	release = sync.OnceFunc(func() { close(goOn) })
+	t.Cleanup(release)
+	return sub, release
 }
 
 // TestATagThatIsRemovedWhileASubscriptionIsUnderWay has its last messages before its
@@ -38,16 +48,16 @@ func TestATagThatIsRemovedWhileASubscriptionIsUnderWay(t *testing.T) {
 	p := b.used(known, bus.PublisherConfig{})
 	s := b.subscriber(bus.SubscriberConfig{})
 	var got atomic.Int64
-	sub := underWay(t, p, s, func(m bus.Message) {
+	sub, release := underWay(t, p, s, func(m bus.Message) {
 		if m.Tag == 0 {
 			got.Add(1)
 		}
-	}, bus.SubscriptionConfig{})
+	})
 	for range messages {
 		must(t, p.Publish(0, nil))
 	}
 	must(t, p.RemoveTags(tags.Of(0)))
-	checkUnderWay(t, p, known)
+	release()
 	must(t, sub.Wait(t.Context()))
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()

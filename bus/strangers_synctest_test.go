@@ -238,7 +238,7 @@ func TestAGroupThatDripsIsEnded(t *testing.T) {
 // All incomplete groups together have a bound; the oldest ones give way.
 func TestIncompleteGroupsShareABound(t *testing.T) {
 	if testing.Short() || underRace {
-		t.Skip("sends 330 MB")
+		t.Skip("sends 330 MB, which takes too long under -race and with -short")
 	}
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
