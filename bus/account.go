@@ -121,7 +121,7 @@ func (s *accounts) leave(l *link) (unconfirmed uint64) {
 	case a.link == l:
 		a.owed = l.owed && !l.parted && !errors.Is(l.fault, ErrProtocol) && !errors.Is(l.fault, ErrStalled)
 		a.awaited = a.owed && s.ending
-	case a.link != nil:
+	default: // it has not subscribed, or has another connection
 		return unconfirmed
 	}
 	a.link, a.gone = nil, time.Now()

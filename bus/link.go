@@ -40,6 +40,7 @@ type link struct {
 	state      linkState
 	owed       bool    // it had a subscription when it was taken out of the routes
 	parted     bool    // the subscriber has said goodbye
+	asked      bool    // a group of subscriptions was complete
 	dismissed  bool    // goodbye is said to it
 	outlet     *outlet // of a sender
 	peer       *Peer
@@ -54,6 +55,7 @@ type link struct {
 	unrouting  bool // being taken out of the routes, for good
 	unrouted   bool
 	afterwards []func() // when it is
+	successors []func() // newer connections of the subscriber, which wait until this one is forgotten
 	incomplete incoming
 	seat       seat
 	subs       map[uint64]*lane // by the id of the subscription

@@ -51,9 +51,9 @@ func (g *subscribing) change(budget int) (steps int, done bool) {
 		}
 		w.lane, w.err = n, g.check(w)
 		if w.err != nil {
-			return partSteps(w.set)
+			return g.checkSteps(w)
 		}
-		return partSteps(w.set) + g.changeOne(w)
+		return g.checkSteps(w) + g.changeOne(w)
 	})
 }
 

@@ -13,8 +13,9 @@ func (g *subscribing) enter(budget int) (steps int, done bool) {
 			e.begin()
 		}
 	}
-	steps, done = g.each(budget, func(w *wish) int {
+	steps, done = g.each(budget, func(w *wish) (steps int) {
 		if w.lane == nil { // it is new
+			steps = g.checkSteps(w)
 			if w.err = g.check(w); w.err == nil {
 				g.newLane(w)
 			}
@@ -28,7 +29,7 @@ func (g *subscribing) enter(budget int) (steps int, done bool) {
 				e.id = w.request.ID
 			}
 		}
-		return 2 * partSteps(w.set)
+		return steps + 2*partSteps(w.set)
 	})
 	if done {
 		for _, e := range g.lanes { // not sooner: what has yet to enter keeps its tags by it

@@ -14,20 +14,21 @@ import (
 // underWay subscribes to all tags of a publisher, and returns when the first of them
 // are in its table and the last are not. The loop of the publisher is held until
 // release is called.
-func underWay(t *testing.T, p *publisher, s *subscriber, f func(bus.Message)) (sub *bus.Subscription, release func()) {
+func underWay(t *testing.T, p *publisher, s *subscriber, f func(bus.Message), cfg bus.SubscriptionConfig) (sub *bus.Subscription, release func()) {
 	t.Helper()
 	held, goOn := make(chan int), make(chan struct{})
+	before := bus.RoutedTo(p.Publisher, 1)
 	var look func()
 	look = func() {
 		n := bus.RoutedTo(p.Publisher, 1)
-		if n == 0 {
+		if n == before {
 			p.loop.Post(look) // behind the next slice
 			return
 		}
 		held <- n
 		<-goOn
 	}
-	sub, err := s.SubscribeWith(p.Tags(), f, bus.SubscriptionConfig{})
+	sub, err := s.SubscribeWith(p.Tags(), f, cfg)
 	must(t, err)
 	p.loop.Post(look)
 	all, _ := p.Tags().Count()
@@ -52,7 +53,7 @@ func TestATagThatIsRemovedWhileASubscriptionIsUnderWay(t *testing.T) {
 		if m.Tag == 0 {
 			got.Add(1)
 		}
-	})
+	}, bus.SubscriptionConfig{})
 	for range messages {
 		must(t, p.Publish(0, nil))
 	}
@@ -64,5 +65,34 @@ func TestATagThatIsRemovedWhileASubscriptionIsUnderWay(t *testing.T) {
 	must(t, p.Drain(ctx))
 	if st := s.Stats(); got.Load() != messages || st.Lost != 0 {
 		t.Errorf("got %d messages and %d lost, want %d and none", got.Load(), st.Lost, messages)
+	}
+}
+
+// On a lane whose subscription is under way drop-oldest dropped the newest: it did
+// not look into what is held back.
+func TestTheOldestIsDroppedOfWhatASubscriptionHoldsBack(t *testing.T) {
+	const known, messages = 30_000, 100
+	t.Cleanup(bus.SetSliceSteps(256))
+	b := newBed(t)
+	p := b.used(known, bus.PublisherConfig{PageBytes: 512, MaxMessageBytes: 400, QueueBytes: 2048})
+	s := b.subscriber(bus.SubscriberConfig{})
+	cfg := bus.SubscriptionConfig{Policy: bus.Policy{Kind: bus.DropOldest}}
+	var last atomic.Int64
+	first, err := s.SubscribeWith(tags.Of(0), func(m bus.Message) { last.Store(int64(m.Data[0])) }, cfg)
+	must(t, err)
+	must(t, first.Wait(t.Context()))
+	sub, release := underWay(t, p, s, func(bus.Message) {}, cfg)
+	for i := range messages {
+		data := make([]byte, 400)
+		data[0] = byte(i)
+		must(t, p.Publish(0, data))
+	}
+	release()
+	must(t, sub.Wait(t.Context()))
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	must(t, p.Drain(ctx))
+	if st := s.Stats(); last.Load() != messages-1 || st.Lost == 0 {
+		t.Errorf("got message %d last and %d lost, want %d and some", last.Load(), st.Lost, messages-1)
 	}
 }

@@ -212,6 +212,15 @@ func (g *subscribing) check(w *wish) error {
 	return err
 }
 
+// checkSteps returns what check costs. A sender looks for another owner of the tags
+// among all its receivers.
+func (g *subscribing) checkSteps(w *wish) int {
+	if g.p.sender == nil {
+		return partSteps(w.set)
+	}
+	return partSteps(w.set) + len(g.p.links)*w.set.Parts()
+}
+
 // room reports whether the lane may hold so many ranges and masks more, beside
 // those that are reserved.
 //

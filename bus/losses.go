@@ -122,8 +122,8 @@ func (n *lane) why() subscription.Cause {
 	return subscription.CauseMemory
 }
 
-// dropOldest makes room for pages by dropping those that wait longest, and tells
-// whether there is enough now.
+// dropOldest makes room for pages by dropping those that wait longest, and reports
+// whether there is enough now. What is in flight cannot be dropped.
 func (n *lane) dropOldest(pages int64) bool {
 	l := n.link
 	l.mu.Lock()
@@ -131,30 +131,42 @@ func (n *lane) dropOldest(pages int64) bool {
 	if l.dead {
 		return false // kill empties the queues, without a lock
 	}
+	return n.dropFrom(&n.queue, pages) || n.dropFrom(&n.held, pages)
+}
+
+// dropFrom drops the first pages of a queue until there is enough room, and reports
+// whether there is. link.mu is held.
+func (n *lane) dropFrom(queue *ring[item], pages int64) bool {
 	for i := 0; !n.hasRoom(pages); {
-		for i < n.queue.len() && n.queue.at(i).page == nil {
+		for i < queue.len() && queue.at(i).page == nil {
 			i++
 		}
-		if i == n.queue.len() {
-			return false // what is in flight cannot be dropped
+		if i == queue.len() {
+			return false
 		}
-		cause := n.why()
-		x := n.queue.at(i)
-		p := x.page
-		l.forget(p.receipt)
-		p.receipt.settle(gapCauses[cause], true)
-		*x = item{lane: n, losses: &losses{}}
-		p.tags(func(tag tags.Tag, count uint64) {
-			n.account.add(cause, tag, count)
-			x.losses.add(cause, tag, count)
-		})
-		if i > 0 && n.queue.at(i-1).losses != nil {
-			n.queue.at(i - 1).losses.merge(x.losses)
-			n.queue.remove(i)
+		p := n.loseAt(queue, i)
+		if i > 0 && queue.at(i-1).losses != nil {
+			queue.at(i - 1).losses.merge(queue.at(i).losses)
+			queue.remove(i)
 		}
 		n.drop(p)
 	}
 	return true
+}
+
+// loseAt puts what is lost with a page that waits in its place, and returns the page.
+// link.mu is held.
+func (n *lane) loseAt(queue *ring[item], i int) *page {
+	x := queue.at(i)
+	p, cause := x.page, n.why()
+	n.link.forget(p.receipt)
+	p.receipt.settle(gapCauses[cause], true)
+	*x = item{lane: n, losses: &losses{}}
+	p.tags(func(tag tags.Tag, count uint64) {
+		n.account.add(cause, tag, count)
+		x.losses.add(cause, tag, count)
+	})
+	return p
 }
 
 // tags calls f with the tag of the messages of a sealed page without positions:

@@ -7,28 +7,34 @@ import (
 	"tagbus/subscription"
 )
 
-// superseding returns the job that ends an older connection of the same
-// subscriber, which has not been noticed yet to be dead, and then calls f. From
-// there on nothing is counted for the older one.
-func (p *Publisher) superseding(l *link, f func()) chore {
-	return func(int) (steps int, done bool) {
-		p.mu.Lock()
-		old := p.accounts.connected(l.peer.Instance)
-		p.mu.Unlock()
-		if old == nil || old.unrouted {
-			f()
-			return 1, true
-		}
-		if !old.unrouting {
-			p.unroute(old, func() {})
-			old.state = linkLeaving
-			if old.fault == nil {
-				old.fault = errSuperseded
-			}
-			_ = old.ep.Close()
-		}
-		return 1, false // its jobs have turns, too
+// supersede ends an older connection of the same subscriber, which has not been
+// noticed yet to be dead, and then calls f. By then the account of the older one is
+// complete: what the subscriber says next is about that. Until then nothing is read
+// from l. Loop only.
+func (p *Publisher) supersede(l *link, f func()) {
+	p.mu.Lock()
+	old := p.accounts.connected(l.peer.Instance)
+	p.mu.Unlock()
+	if old == nil {
+		f()
+		return
 	}
+	l.pause()
+	old.successors = append(old.successors, func() {
+		l.resume()
+		if !l.ends() && !l.ended() && !p.chores.stopped {
+			p.supersede(l, f)
+		}
+	})
+	if old.unrouting {
+		return
+	}
+	p.unroute(old, func() {})
+	old.state = linkLeaving
+	if old.fault == nil {
+		old.fault = errSuperseded
+	}
+	_ = old.ep.Close()
 }
 
 var errSuperseded = errors.New("bus: the subscriber has connected again")

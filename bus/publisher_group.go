@@ -129,10 +129,12 @@ func (p *Publisher) onSubscribe(l *link, m *subscription.Subscribe) {
 	group := in.wishes
 	p.dropGroup(l)
 	p.asking.remove(l.ep)
+	l.asked = true
 	if len(group) > 0 {
 		l.subscribe(group)
 	} else {
 		p.settle(l)
+		p.farewell(l)
 	}
 }
 

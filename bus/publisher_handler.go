@@ -80,6 +80,9 @@ func (p *Publisher) left(l *link, cause error) {
 	if l.peer.Instance != "" {
 		l.event(Event{Kind: Lost, Peer: l.peer, Err: cause})
 	}
+	for _, f := range l.successors {
+		f()
+	}
 	// Only a publisher that was closed from inside a callback frees its pool
 	// here, and by then there is nobody left to tell of a failure.
 	_ = p.leave()
@@ -141,12 +144,12 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		l.refuse(err)
 		return
 	}
-	l.begin(linkJob{run: p.superseding(l, func() {
+	p.supersede(l, func() {
 		l.sendControl(&l.control, item{control: answer})
 		l.admitted(h.BeatMillis)
 		p.seated(l)
 		l.event(Event{Kind: Connected, Peer: l.peer})
-	}), abort: func() {}})
+	})
 }
 
 // peerOf returns who has said hello.

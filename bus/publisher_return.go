@@ -36,11 +36,12 @@ func (p *Publisher) beginDrain() {
 
 // farewell says goodbye to a subscriber of a publisher that ends, once, unless an
 // account is owed that its subscriptions have yet to settle. It is called whenever
-// a group of subscriptions has become active. Loop only.
+// a group of subscriptions is answered: one that is refused settles nothing, and
+// nothing else is to come. Loop only.
 func (p *Publisher) farewell(l *link) {
 	p.mu.Lock()
 	p.giveUp()
-	early := !p.draining || len(l.lanes) == 0 && p.accounts.owes(l)
+	early := !p.draining || !l.asked && p.accounts.owes(l)
 	p.mu.Unlock()
 	if early || l.dismissed || l.state != linkReady {
 		return
@@ -148,10 +149,10 @@ func (p *Publisher) awaits() bool {
 	return false
 }
 
-// giveUp ceases to wait for the receivers to which a sender cannot connect again:
-// their Lost events have told what is unconfirmed. Loop only, and mu is held.
+// giveUp ceases to wait for the receivers to which a sender that ends cannot connect
+// again: their Lost events have told what is unconfirmed. Loop only, and mu is held.
 func (p *Publisher) giveUp() {
-	if p.sender == nil {
+	if p.sender == nil || !p.draining {
 		return
 	}
 	for instance, a := range p.accounts.byInstance {

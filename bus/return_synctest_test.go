@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -277,4 +278,53 @@ func TestAGoodbyeBeforeTheAccountIsSettledIsNone(t *testing.T) {
 			t.Errorf("got events %v, want that the publisher has vanished", s.events)
 		}
 	})
+}
+
+// A subscriber that was back, and was refused all that it asked for, heard no goodbye:
+// the publisher waited for it until its context ended.
+func TestAPublisherThatEndsLetsThoseGoThatItRefuses(t *testing.T) {
+	head, _ := endless(subscription.MaxParts + 1)
+	for name, request := range map[string]*subscription.Subscribe{
+		"for the policy":     {ID: 2, Lane: 2, Policy: "latest", Set: setOf(t, 1)},
+		"before it is known": {ID: 2, Lane: 2, Set: head},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t)
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Policies: []bus.PolicyKind{bus.DropNewest, bus.Block}})
+				x := accountStranger(t)
+				backend, _ := b.stranger(x)
+				must(t, backend.OpenEndpoint(p.Addr(), netio.Params{}))
+				synctest.Wait()
+				must(t, p.Publish(1, nil))
+				p.Flush()
+				b.net.Reset(p.Addr(), anybody)
+				synctest.Wait()
+				done := make(chan error, 1)
+				go func() { done <- p.Drain(context.Background()) }()
+				synctest.Wait()
+				x.answer = [][]byte{
+					hello(t, subscription.Hello{Instance: "twin", MaxMessageBytes: 1 << 30}),
+					control(t, request),
+				}
+				must(t, backend.OpenEndpoint(p.Addr(), netio.Params{}))
+				time.Sleep(10 * time.Second)
+				x.mu.Lock()
+				goodbye := len(x.got) > 0 && x.got[len(x.got)-1][0] == byte(subscription.KindGoodbye)
+				x.mu.Unlock()
+				if !goodbye {
+					t.Errorf("got %x, want a goodbye at the end", x.got)
+				}
+				must(t, backend.Close())
+				select {
+				case err := <-done:
+					if !errors.Is(err, bus.ErrUndelivered) {
+						t.Errorf("drain: got %v, want ErrUndelivered", err)
+					}
+				case <-time.After(10 * time.Second):
+					t.Errorf("drain does not end; events %v", p.events)
+				}
+			})
+		})
+	}
 }
