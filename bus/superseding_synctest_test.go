@@ -1,0 +1,97 @@
+package bus_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/netio"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// lateHandler hears of the end of its first connection a second late, as with a
+// transport whose operations take long to be cancelled.
+type lateHandler struct {
+	netio.Handler
+	loop netio.Loop
+	late bool // the first has ended; loop only
+}
+
+func (h *lateHandler) OnConnectionClosed(ep netio.Endpoint, keys []netio.Key, cause error) {
+	if h.late {
+		h.Handler.OnConnectionClosed(ep, keys, cause)
+		return
+	}
+	h.late = true
+	time.AfterFunc(time.Second, func() {
+		h.loop.Post(func() { h.Handler.OnConnectionClosed(ep, keys, cause) })
+	})
+}
+
+// late is bed.openPublisher with a lateHandler.
+func (b *bed) late(cfg bus.PublisherConfig) (*bus.Publisher, *member) {
+	b.tb.Helper()
+	m := b.member()
+	open := b.opener(m)
+	cfg.Listen, cfg.OnEvent = anyPort(m.host), m.note
+	p, err := bus.NewPublisher(func(h netio.Handler) (netio.Backend, error) {
+		return open(&lateHandler{Handler: h, loop: m.loop})
+	}, b.dir, cfg)
+	must(b.tb, err)
+	b.tb.Cleanup(func() {
+		must(b.tb, p.Close())
+		m.loop.Close()
+	})
+	return p, m
+}
+
+// What the subscriber says on its new connection of what it had before was compared
+// with the account of the older one before that had ended: its messages were
+// unconfirmed for ever.
+func TestAnOlderConnectionHasEndedBeforeTheSubscriberSpeaks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p, m := b.late(bus.PublisherConfig{Tags: tags.Of(1)})
+		first := accountStranger(t)
+		second := accountStranger(t, &subscription.Received{Lane: 1, Messages: 20})
+		for _, x := range []*stranger{first, second} {
+			backend, _ := b.stranger(x)
+			must(t, backend.OpenEndpoint(p.Addr(), netio.Params{}))
+			synctest.Wait()
+			if x == first {
+				for range 30 {
+					must(t, p.Publish(1, nil))
+				}
+				p.Flush()
+				synctest.Wait()
+			}
+		}
+		time.Sleep(10 * time.Second)
+		lane := laneOf(t, p.Stats(), "twin")
+		if lane.Unconfirmed != 0 || lane.Sent != 20 {
+			t.Errorf("got %d unconfirmed and %d sent, want none and 20; events %v", lane.Unconfirmed, lane.Sent, m.events)
+		}
+		wantEvent(t, m, "the subscriber has connected again")
+	})
+}
+
+// A subscriber that gives up while its older connection ends is let go.
+func TestASubscriberMayLeaveWhileItsOlderConnectionEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p, m := b.late(bus.PublisherConfig{Tags: tags.Of(1)})
+		for range 3 {
+			x := accountStranger(t)
+			backend, _ := b.stranger(x)
+			must(t, backend.OpenEndpoint(p.Addr(), netio.Params{}))
+			synctest.Wait()
+		}
+		b.net.Reset(p.Addr(), anybody)
+		time.Sleep(10 * time.Second)
+		if st := p.Stats(); len(st.Subscribers) != 0 || len(st.Gone) != 1 {
+			t.Errorf("got %d subscribers and %d gone, want none and one; events %v", len(st.Subscribers), len(st.Gone), m.events)
+		}
+	})
+}
