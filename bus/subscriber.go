@@ -2,11 +2,12 @@ package bus
 
 import (
 	"errors"
-	"github.com/nats-io/nuid"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/nats-io/nuid"
 
 	"tagbus/bus/directory"
 	"tagbus/netio"
