@@ -5,13 +5,15 @@ import (
 	"sync/atomic"
 	"testing"
 	"unsafe"
+
+	"tagbus/internal/race"
 )
 
 func TestTheCacheAllocatesNothing(t *testing.T) {
 	if got := unsafe.Sizeof(cacheBlock{}); got != cacheBlockBytes {
 		t.Errorf("a block has %d bytes, want %d", got, cacheBlockBytes)
 	}
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	c := cacheOf(t, 4, 1<<16)

@@ -30,9 +30,6 @@ func WalkedBy(p *Publisher) uint64 {
 	return p.walked
 }
 
-// RaceEnabled reports whether the race detector is on.
-const RaceEnabled = raceEnabled
-
 // RoutesOf returns how many routes and streams a publisher has, and how many of the
 // streams several lanes share.
 func RoutesOf(p *Publisher) (routes, streams, shared int) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/internal/race"
 	"tagbus/netio"
 	"tagbus/netio/netiotest"
 	"tagbus/subscription"
@@ -183,7 +184,7 @@ func heapObjects() int64 {
 
 // checkHeap fails the test if the heap has grown by too much.
 func (h *hostileBed) checkHeap() {
-	if underRace || heapObjects()-h.heap <= hostileHeap {
+	if race.Enabled || heapObjects()-h.heap <= hostileHeap {
 		return
 	}
 	runtime.GC()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tagbus/bus"
+	"tagbus/internal/race"
 	"tagbus/netio"
 	"tagbus/netio/netiotest"
 	"tagbus/subscription"
@@ -184,7 +185,7 @@ func TestManySubscribersOfRandomHalves(t *testing.T) {
 	switch {
 	case limits():
 		known, subscribers = 100_000, 100
-	case testing.Short() || bus.RaceEnabled:
+	case testing.Short() || race.Enabled:
 		known, subscribers = 10_000, 30
 	}
 	b := newBed(t)

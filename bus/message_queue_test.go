@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"tagbus/internal/race"
 	"tagbus/tags"
 )
 
@@ -253,7 +254,7 @@ func TestMessageQueueBetweenTwoGoroutines(t *testing.T) {
 }
 
 func TestMessageQueueAllocatesNothingInTheLongRun(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	q := newMessageQueue(1<<20, newRetainer(DefaultRetainBytes))

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"testing"
 
+	"tagbus/internal/race"
 	"tagbus/tags"
 )
 
 func TestPagesAreWrittenAndReadWithoutAllocation(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	var w pageWriter

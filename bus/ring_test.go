@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"tagbus/internal/race"
 )
 
 func TestRingDoesWhatASliceDoes(t *testing.T) {
@@ -64,7 +66,7 @@ func TestRingForgetsWhatIsPopped(t *testing.T) {
 }
 
 func TestRingAllocatesNothingInTheLongRun(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	var r ring[int]

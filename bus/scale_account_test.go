@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+
+	"tagbus/internal/race"
 )
 
 // TestTheWorkOfTellingAccountsIsProportional: twice as many tags that have lost
@@ -38,7 +40,7 @@ func TestTheWorkOfTellingAccountsIsProportional(t *testing.T) {
 				return bytes(func() { test.tell(p) })
 			}
 			once, twice := cost(test.size), cost(2*test.size)
-			if !raceEnabled && float64(twice) > 2.3*float64(once+free) {
+			if !race.Enabled && float64(twice) > 2.3*float64(once+free) {
 				t.Errorf("got %d bytes for %d and %d for twice as many, want at most 2.3 times as many", once, test.size, twice)
 			}
 		})

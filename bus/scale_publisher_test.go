@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tagbus/bus"
+	"tagbus/internal/race"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -305,7 +306,7 @@ func TestTheWorkOfAPublisherIsProportional(t *testing.T) {
 				if float64(two.steps) > 2.3*float64(one.steps+freeSteps) {
 					t.Errorf("%s: got %d steps for %d and %d for twice as many, want at most 2.3 times as many", op, one.steps, l.size, two.steps)
 				}
-				if !bus.RaceEnabled && float64(two.bytes) > 2.3*float64(one.bytes+freeBytes) {
+				if !race.Enabled && float64(two.bytes) > 2.3*float64(one.bytes+freeBytes) {
 					t.Errorf("%s: got %d bytes allocated for %d and %d for twice as many, want at most 2.3 times as many", op, one.bytes, l.size, two.bytes)
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/internal/race"
 	"tagbus/netio"
 	"tagbus/netio/netiotest"
 	"tagbus/subscription"
@@ -87,7 +88,7 @@ func endless(ranges uint64) (head, part []byte) {
 
 // Each of these connections took 30 MB for ever.
 func TestASetThatNeverEndsTakesNoMemory(t *testing.T) {
-	if underRace {
+	if race.Enabled {
 		t.Skip("counts the heap, of which the race detector has its own idea")
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -237,7 +238,7 @@ func TestAGroupThatDripsIsEnded(t *testing.T) {
 
 // All incomplete groups together have a bound; the oldest ones give way.
 func TestIncompleteGroupsShareABound(t *testing.T) {
-	if testing.Short() || underRace {
+	if testing.Short() || race.Enabled {
 		t.Skip("sends 330 MB, which takes too long under -race and with -short")
 	}
 	synctest.Test(t, func(t *testing.T) {

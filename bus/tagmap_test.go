@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tagbus/internal/race"
 	"tagbus/tags"
 )
 
@@ -191,7 +192,7 @@ func tagsOf(base tags.Tag, sweeps []sweep, f func(tags.Tag)) {
 }
 
 func TestTagMapFindsDetectorTagsInFewProbes(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("nothing here is concurrent, and under -race it takes seconds")
 	}
 	const base = 0x1000013000118000
@@ -239,7 +240,7 @@ func TestTagMapFindsDetectorTagsInFewProbes(t *testing.T) {
 }
 
 func TestTagMapGetAllocatesNothing(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	var m tagMap[uint64]

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"tagbus/internal/race"
 )
 
 // Many goroutines fight for little room, as publishers do: whoever gives room
@@ -148,7 +150,7 @@ func TestWakingNobodyTakesNoLock(*testing.T) {
 }
 
 func TestWaitersAllocateNothingInTheLongRun(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	var w waiters
