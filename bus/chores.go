@@ -1,5 +1,7 @@
 package bus
 
+import "tagbus/bus/internal/ring"
+
 // chores does work that is too long for one function on the loop: jobs in the
 // order in which they were added, each in slices, with everything else that the
 // loop has to do between two slices.
@@ -10,7 +12,7 @@ package bus
 // Everything here runs on the loop.
 type chores struct {
 	post    func(func()) bool // netio.Loop.Post
-	jobs    ring[chore]
+	jobs    ring.Ring[chore]
 	budget  int  // what is left of this slice
 	posted  bool // slice is going to run
 	stopped bool // nothing is done any more
@@ -45,8 +47,8 @@ func (c *chores) add(job chore) {
 	if c.stopped {
 		return
 	}
-	c.jobs.push(job)
-	if c.jobs.len() == 1 { // none waits, and none runs further up the stack
+	c.jobs.Push(job)
+	if c.jobs.Len() == 1 { // none waits, and none runs further up the stack
 		c.work()
 	}
 	c.postSlice()
@@ -62,11 +64,11 @@ func (c *chores) spend(steps int) (left bool) {
 }
 
 // idle reports whether no job waits or runs.
-func (c *chores) idle() bool { return c.jobs.len() == 0 }
+func (c *chores) idle() bool { return c.jobs.Len() == 0 }
 
 // stop drops the jobs that are not done.
 func (c *chores) stop() {
-	c.stopped, c.jobs = true, ring[chore]{}
+	c.stopped, c.jobs = true, ring.Ring[chore]{}
 }
 
 // take takes steps off the budget.
@@ -87,7 +89,7 @@ func (c *chores) slice() {
 // postSlice has the next slice run if the work goes on in it. After a slice that
 // is half used it runs for its budget alone.
 func (c *chores) postSlice() {
-	if c.posted || c.stopped || c.jobs.len() == 0 && c.budget > sliceSteps/2 {
+	if c.posted || c.stopped || c.jobs.Len() == 0 && c.budget > sliceSteps/2 {
 		return
 	}
 	if c.posted = c.post(c.slice); !c.posted {
@@ -97,8 +99,8 @@ func (c *chores) postSlice() {
 
 // work works until nothing is left, of the work or of the budget.
 func (c *chores) work() {
-	for c.jobs.len() > 0 && c.budget > 0 {
-		steps, done := (*c.jobs.front())(c.budget)
+	for c.jobs.Len() > 0 && c.budget > 0 {
+		steps, done := (*c.jobs.Front())(c.budget)
 		c.take(steps)
 		if c.stopped {
 			return // by the job
@@ -106,6 +108,6 @@ func (c *chores) work() {
 		if !done {
 			return // it is called again in the next slice
 		}
-		c.jobs.pop()
+		c.jobs.Pop()
 	}
 }

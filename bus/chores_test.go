@@ -138,7 +138,7 @@ func TestAStopDropsTheJobs(t *testing.T) {
 		{"between two slices", func(c *chores, _ *postbox) { c.stop() }},
 		{"by the end of the loop", func(_ *chores, p *postbox) { p.turn(); p.ended = true; p.turn() }},
 		{"by a job", func(c *chores, p *postbox) {
-			c.jobs.pushFront(func(int) (int, bool) { c.stop(); return 1, true })
+			c.jobs.PushFront(func(int) (int, bool) { c.stop(); return 1, true })
 			p.turn()
 		}},
 	} {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"tagbus/bus/internal/ring"
 	"tagbus/netio"
 )
 
@@ -40,7 +41,7 @@ type eventQueue struct {
 	tell    func(Event) // calls the user
 	turn    func()      // tellSome, as a value made once
 	posted  bool
-	waiting ring[waitingEvents]
+	waiting ring.Ring[waitingEvents]
 	plain   int    // of waiting: those that maxWaitingEvents bounds
 	dropped uint64 // not yet told
 }
@@ -109,7 +110,7 @@ func (q *eventQueue) addSeries(s eventSeries, conn pausable, weight int) {
 func (q *eventQueue) addGaps(s eventSeries) { q.push(waitingEvents{events: s}) }
 
 func (q *eventQueue) push(w waitingEvents) {
-	q.waiting.push(w)
+	q.waiting.Push(w)
 	if !q.posted {
 		q.posted = q.loop.Post(q.turn) // false if the loop has ended: no event is told any more
 	}
@@ -126,7 +127,7 @@ func (q *eventQueue) drop(n uint64) {
 func (q *eventQueue) tellSome() {
 	defer q.goOn() // also after a panic of the user
 	began := time.Now()
-	for n := 0; n < eventsPerTurn && q.waiting.len() > 0; n++ {
+	for n := 0; n < eventsPerTurn && q.waiting.Len() > 0; n++ {
 		q.tellOne()
 		if time.Since(began) >= eventTime {
 			return
@@ -136,12 +137,12 @@ func (q *eventQueue) tellSome() {
 
 // goOn has the rest told. A loop that ends has no other turn to give.
 func (q *eventQueue) goOn() {
-	q.posted = q.waiting.len() > 0 && q.loop.Post(q.turn)
-	for !q.posted && q.waiting.len() > 0 {
+	q.posted = q.waiting.Len() > 0 && q.loop.Post(q.turn)
+	for !q.posted && q.waiting.Len() > 0 {
 		q.tellOne()
 	}
-	if q.waiting.len() == 0 && len(q.waiting.items) > ringRetained {
-		q.waiting = ring[waitingEvents]{}
+	if q.waiting.Len() == 0 && q.waiting.Room() > ringRetained {
+		q.waiting = ring.Ring[waitingEvents]{}
 	}
 }
 
@@ -150,9 +151,9 @@ const ringRetained = 1 << 12
 
 // tellOne tells the event that waits longest.
 func (q *eventQueue) tellOne() {
-	e, more := q.waiting.front().events.next()
+	e, more := q.waiting.Front().events.next()
 	if !more {
-		q.end(q.waiting.pop())
+		q.end(q.waiting.Pop())
 	}
 	q.tell(e) // last: it may queue others, or panic
 }

@@ -74,8 +74,8 @@ func TestEventsAreToldInOrderAFewPerTurn(t *testing.T) {
 	if !slices.Equal(told, want) {
 		t.Errorf("got %d events in %d turns, want %d in order", len(told), turns, n)
 	}
-	if len(q.waiting.items) > ringRetained {
-		t.Errorf("the empty queue keeps room for %d events", len(q.waiting.items))
+	if q.waiting.Room() > ringRetained {
+		t.Errorf("the empty queue keeps room for %d events", q.waiting.Room())
 	}
 }
 
@@ -88,8 +88,8 @@ func TestEventsThatFindNoRoomAreCounted(t *testing.T) {
 		for i := range maxWaitingEvents + more {
 			q.add(numbered(i), nil)
 		}
-		if q.waiting.len() > maxWaitingEvents+1 {
-			t.Fatalf("got %d events waiting, want at most %d", q.waiting.len(), maxWaitingEvents+1)
+		if q.waiting.Len() > maxWaitingEvents+1 {
+			t.Fatalf("got %d events waiting, want at most %d", q.waiting.Len(), maxWaitingEvents+1)
 		}
 		for len(loop.posts) > 0 {
 			loop.turn()

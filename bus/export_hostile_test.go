@@ -43,7 +43,7 @@ func HeldOf(p *Publisher) (h Held) {
 		defer p.mu.Unlock()
 		h = Held{
 			Connections: len(p.connections), Lanes: len(p.lanes), Seats: p.seats.taken,
-			Groups: p.groups.begun.Len(), GroupBytes: p.groups.bytes, Jobs: p.chores.jobs.len(),
+			Groups: p.groups.begun.Len(), GroupBytes: p.groups.bytes, Jobs: p.chores.jobs.Len(),
 		}
 	}) {
 		return h
@@ -58,5 +58,5 @@ func WaitingIn(s *Subscriber) (answers, events int) {
 	for _, src := range s.sources {
 		answers = max(answers, src.outBytes)
 	}
-	return answers, s.events.waiting.len()
+	return answers, s.events.waiting.Len()
 }

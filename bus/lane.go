@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tagbus/bus/internal/ring"
 	"tagbus/subscription"
 )
 
@@ -37,8 +38,8 @@ type lane struct {
 	stuck   time.Time   // since then the lane has something waiting that does not go; loop only
 
 	// Guarded by link.mu.
-	queue  ring[item] // to be sent, in order
-	held   ring[item] // pages that must stay behind an acknowledgement
+	queue  ring.Ring[item] // to be sent, in order
+	held   ring.Ring[item] // pages that must stay behind an acknowledgement
 	corked bool
 
 	givenMessages uint64 // to the transport
@@ -112,9 +113,9 @@ func (n *lane) enqueue(p *page) {
 	}
 	l.expect(p.receipt)
 	if n.corked {
-		n.held.push(item{page: p, lane: n})
+		n.held.Push(item{page: p, lane: n})
 	} else {
-		n.queue.push(item{page: p, lane: n})
+		n.queue.Push(item{page: p, lane: n})
 		l.pump()
 	}
 	l.mu.Unlock()
@@ -143,10 +144,10 @@ func (n *lane) uncork(old []*page) {
 	l.mu.Lock()
 	n.corked = false
 	for _, p := range old { // the loop is here, so the link cannot die meanwhile
-		n.queue.push(item{page: p, lane: n})
+		n.queue.Push(item{page: p, lane: n})
 	}
-	for n.held.len() > 0 {
-		n.queue.push(n.held.pop())
+	for n.held.Len() > 0 {
+		n.queue.Push(n.held.Pop())
 	}
 	if !l.dead {
 		l.pump()
@@ -159,13 +160,13 @@ func (n *lane) busy() bool {
 	l := n.link
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.dead && (n.queue.len() > 0 || n.held.len() > 0 || l.inFlightBytes >= l.pub.window)
+	return !l.dead && (n.queue.Len() > 0 || n.held.Len() > 0 || l.inFlightBytes >= l.pub.window)
 }
 
 // told puts into a queue where tags stand that a subscription has made active, in
 // front of the pages that are held back, and before that what is known to be lost
 // of them.
-func (n *lane) told(queue *ring[item], id uint64, j joined) {
+func (n *lane) told(queue *ring.Ring[item], id uint64, j joined) {
 	j.totals.all(func(cause subscription.Cause, counts []subscription.Position) {
 		for list := range positionLists(counts) {
 			n.link.sendIn(queue, n, &subscription.Lost{Lane: n.number, Cause: cause, List: list, Total: true})

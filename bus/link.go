@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"tagbus/bus/internal/ring"
 	"tagbus/netio"
 	"tagbus/tags"
 )
@@ -20,11 +21,11 @@ type link struct {
 	ep  netio.Endpoint
 
 	mu            sync.Mutex
-	control       ring[item] // control messages that need not stay among pages: they go first
-	lanes         []*lane    // in turn
-	turn          int        // of lanes
-	last          ring[item] // what goes when all else has gone
-	inFlight      ring[item] // given to the endpoint, in order
+	control       ring.Ring[item] // control messages that need not stay among pages: they go first
+	lanes         []*lane         // in turn
+	turn          int             // of lanes
+	last          ring.Ring[item] // what goes when all else has gone
+	inFlight      ring.Ring[item] // given to the endpoint, in order
 	inFlightBytes int
 	controlBytes  int  // of control messages in all queues
 	closing       bool // it gets nothing more
@@ -49,7 +50,7 @@ type link struct {
 	stalled    bool // reported
 	pausing    int  // reasons not to read, see pause
 	events     causedEvents
-	jobs       ring[linkJob]
+	jobs       ring.Ring[linkJob]
 	working    bool // paused for the jobs
 	torn       bool // a job was given up: routes may lead here that no subscription wants
 	unrouting  bool // being taken out of the routes, for good
@@ -90,12 +91,12 @@ func (i *item) bytes() int {
 // the queues can still be reordered or dropped by policy; what is in flight
 // cannot.
 func (l *link) pump() {
-	for l.inFlight.len() < maxInFlight {
+	for l.inFlight.Len() < maxInFlight {
 		queue := l.next()
 		if queue == nil {
 			return
 		}
-		i := queue.front()
+		i := queue.Front()
 		if i.losses != nil {
 			l.expand(queue)
 			continue
@@ -112,14 +113,14 @@ func (l *link) pump() {
 			i.lane.givenMessages += uint64(i.page.messages)
 			i.page.receipt.given(i.lane)
 		}
-		l.inFlight.push(queue.pop())
+		l.inFlight.Push(queue.Pop())
 	}
 }
 
 // next returns the queue from which to send: control before data, and the lanes
 // in turn. mu is held.
-func (l *link) next() *ring[item] {
-	if l.control.len() > 0 {
+func (l *link) next() *ring.Ring[item] {
+	if l.control.Len() > 0 {
 		return &l.control
 	}
 	if l.inFlightBytes >= l.pub.window {
@@ -129,12 +130,12 @@ func (l *link) next() *ring[item] {
 	for range l.lanes {
 		l.turn = (l.turn + 1) % len(l.lanes)
 		n := l.lanes[l.turn]
-		if n.queue.len() > 0 {
+		if n.queue.Len() > 0 {
 			return &n.queue
 		}
-		empty = empty && n.held.len() == 0
+		empty = empty && n.held.Len() == 0
 	}
-	if empty && l.last.len() > 0 {
+	if empty && l.last.Len() > 0 {
 		return &l.last
 	}
 	return nil
@@ -170,12 +171,12 @@ func (l *link) post(i *item) error {
 func (l *link) completed(key netio.Key) {
 	l.mu.Lock()
 	l.moved = true
-	if l.inFlight.len() == 0 || l.inFlight.front().key != key {
+	if l.inFlight.Len() == 0 || l.inFlight.Front().key != key {
 		l.mu.Unlock()
 		l.fail(fmt.Errorf("%w: key %d", ErrTransport, key))
 		return
 	}
-	i := l.inFlight.pop()
+	i := l.inFlight.Pop()
 	l.inFlightBytes -= i.bytes()
 	if i.page != nil {
 		l.sentPages++
@@ -216,14 +217,14 @@ func (l *link) ready() {
 func (l *link) kill() {
 	l.mu.Lock()
 	l.dead = true
-	queues := []*ring[item]{&l.inFlight}
+	queues := []*ring.Ring[item]{&l.inFlight}
 	for _, n := range l.lanes {
 		queues = append(queues, &n.queue, &n.held)
 	}
 	l.mu.Unlock()
 	for _, q := range queues { // nobody else touches them once dead is set
-		for q.len() > 0 {
-			if i := q.pop(); i.page != nil {
+		for q.Len() > 0 {
+			if i := q.Pop(); i.page != nil {
 				l.mu.Lock()
 				i.lane.dropped += uint64(i.page.messages)
 				l.mu.Unlock()

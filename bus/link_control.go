@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"tagbus/bus/internal/ring"
 	"tagbus/subscription"
 )
 
@@ -19,7 +20,7 @@ func (l *link) send(n *lane, m subscription.Message) {
 }
 
 // sendIn queues a control message about a lane in a certain queue.
-func (l *link) sendIn(queue *ring[item], n *lane, m subscription.Message) {
+func (l *link) sendIn(queue *ring.Ring[item], n *lane, m subscription.Message) {
 	b, err := subscription.Append(nil, m)
 	if err != nil { // only possible for a message that this package built too long
 		l.fail(err)
@@ -29,7 +30,7 @@ func (l *link) sendIn(queue *ring[item], n *lane, m subscription.Message) {
 }
 
 // sendControl queues a control message in one of the queues of l.
-func (l *link) sendControl(queue *ring[item], i item) {
+func (l *link) sendControl(queue *ring.Ring[item], i item) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dead {
@@ -39,7 +40,7 @@ func (l *link) sendControl(queue *ring[item], i item) {
 		l.failSoon(errControlOverflow)
 		return
 	}
-	queue.push(i)
+	queue.Push(i)
 	l.pump()
 }
 
@@ -88,12 +89,12 @@ func (l *link) leave(last []byte, reason error) {
 
 // expand replaces the losses at the front of a queue, or those of some thousand tags
 // of them, by the control messages that tell of them. mu is held.
-func (l *link) expand(queue *ring[item]) {
-	x := queue.front()
+func (l *link) expand(queue *ring.Ring[item]) {
+	x := queue.Front()
 	part := x.losses.take(maxTold)
 	lane := x.lane
 	if len(x.losses.counts) == 0 {
-		queue.pop()
+		queue.Pop()
 	}
 	var all []item
 	part.all(func(cause subscription.Cause, counts []subscription.Position) {
@@ -109,7 +110,7 @@ func (l *link) expand(queue *ring[item]) {
 		}
 	})
 	for _, i := range slices.Backward(all) {
-		queue.pushFront(i)
+		queue.PushFront(i)
 	}
 }
 

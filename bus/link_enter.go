@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"tagbus/bus/internal/ring"
 	"tagbus/subscription"
 )
 
@@ -141,7 +142,7 @@ func (g *subscribing) measure(e *entering, budget int) (steps int, done bool) {
 
 // queue returns where the answers for a lane go: when nothing else is on its way
 // before all pages, whatever their lane.
-func (g *subscribing) queue(n *lane) *ring[item] {
+func (g *subscribing) queue(n *lane) *ring.Ring[item] {
 	if g.first {
 		return &g.l.control
 	}

@@ -43,7 +43,7 @@ func (l *link) tick(now time.Time, late time.Duration) {
 	l.mu.Lock()
 	sent, moved := l.sent, l.moved
 	l.sent, l.moved = false, false
-	idle := l.inFlight.len() == 0 && l.control.len() == 0
+	idle := l.inFlight.Len() == 0 && l.control.Len() == 0
 	for _, n := range l.lanes {
 		if moved || !n.waits() {
 			n.stuck = now
@@ -89,11 +89,11 @@ func (l *link) patience(now time.Time, moved bool) {
 // waits tells whether the lane has anything that its subscriber has not taken.
 // link.mu is held.
 func (n *lane) waits() bool {
-	if n.queue.len() > 0 {
+	if n.queue.Len() > 0 {
 		return true
 	}
-	for i := range n.link.inFlight.len() {
-		if n.link.inFlight.at(i).lane == n {
+	for i := range n.link.inFlight.Len() {
+		if n.link.inFlight.At(i).lane == n {
 			return true
 		}
 	}

@@ -27,14 +27,14 @@ func (l *link) begin(job linkJob) {
 		}
 		return
 	}
-	if l.jobs.push(job); l.jobs.len() == 1 {
-		p.busy.push(l)
+	if l.jobs.Push(job); l.jobs.Len() == 1 {
+		p.busy.Push(l)
 		if !p.serving {
 			p.serving = true
 			p.chores.add(p.serveBusy)
 		}
 	}
-	if l.jobs.len() > 0 && !l.working {
+	if l.jobs.Len() > 0 && !l.working {
 		l.working = true
 		l.pause()
 	}
@@ -42,35 +42,35 @@ func (l *link) begin(job linkJob) {
 
 // serveBusy is the chore that does the jobs of links.
 func (p *Publisher) serveBusy(budget int) (steps int, done bool) {
-	for p.busy.len() > 0 && steps < budget {
-		l, most := p.busy.pop(), budget-steps
-		if p.busy.len() > 0 {
+	for p.busy.Len() > 0 && steps < budget {
+		l, most := p.busy.Pop(), budget-steps
+		if p.busy.Len() > 0 {
 			most = min(most, sliceSteps/turnsPerSlice+1)
 		}
 		steps += l.serve(most)
-		if l.jobs.len() > 0 {
-			p.busy.push(l)
+		if l.jobs.Len() > 0 {
+			p.busy.Push(l)
 		} else if l.working {
 			l.working = false
 			l.resume()
 		}
 	}
-	p.serving = p.busy.len() > 0
+	p.serving = p.busy.Len() > 0
 	return steps, !p.serving
 }
 
 // serve does a part of the first job of the link.
 func (l *link) serve(budget int) (steps int) {
-	job := *l.jobs.front()
+	job := *l.jobs.Front()
 	if job.abort != nil && l.ends() {
 		job.abort()
 		l.torn = true
-		l.jobs.pop()
+		l.jobs.Pop()
 		return 1
 	}
 	steps, done := job.run(budget)
 	if done {
-		l.jobs.pop()
+		l.jobs.Pop()
 	}
 	return max(steps, 1)
 }
@@ -81,10 +81,10 @@ func (l *link) ends() bool { return l.fault != nil || l.unrouting }
 // abortJobs gives up the jobs of all links, because the publisher ends. Loop only.
 func (p *Publisher) abortJobs() {
 	p.chores.stop()
-	for p.busy.len() > 0 {
-		l := p.busy.pop()
-		for l.jobs.len() > 0 {
-			if job := l.jobs.pop(); job.abort != nil {
+	for p.busy.Len() > 0 {
+		l := p.busy.Pop()
+		for l.jobs.Len() > 0 {
+			if job := l.jobs.Pop(); job.abort != nil {
 				job.abort()
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"tagbus/bus/internal/ring"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -79,10 +80,10 @@ func (n *lane) lose(cause subscription.Cause, tag tags.Tag, count uint64) {
 	if n.corked {
 		queue = &n.held
 	}
-	if queue.len() == 0 || queue.back().losses == nil {
-		queue.push(item{lane: n, losses: &losses{}})
+	if queue.Len() == 0 || queue.Back().losses == nil {
+		queue.Push(item{lane: n, losses: &losses{}})
 	}
-	queue.back().losses.add(cause, tag, count)
+	queue.Back().losses.add(cause, tag, count)
 }
 
 // losePage notes that the lane does not get a page. It sends what it can: the
@@ -136,18 +137,18 @@ func (n *lane) dropOldest(pages int64) bool {
 
 // dropFrom drops the first pages of a queue until there is enough room, and reports
 // whether there is. link.mu is held.
-func (n *lane) dropFrom(queue *ring[item], pages int64) bool {
+func (n *lane) dropFrom(queue *ring.Ring[item], pages int64) bool {
 	for i := 0; !n.hasRoom(pages); {
-		for i < queue.len() && queue.at(i).page == nil {
+		for i < queue.Len() && queue.At(i).page == nil {
 			i++
 		}
-		if i == queue.len() {
+		if i == queue.Len() {
 			return false
 		}
 		p := n.loseAt(queue, i)
-		if i > 0 && queue.at(i-1).losses != nil {
-			queue.at(i - 1).losses.merge(queue.at(i).losses)
-			queue.remove(i)
+		if i > 0 && queue.At(i-1).losses != nil {
+			queue.At(i - 1).losses.merge(queue.At(i).losses)
+			queue.Remove(i)
 		}
 		n.drop(p)
 	}
@@ -156,8 +157,8 @@ func (n *lane) dropFrom(queue *ring[item], pages int64) bool {
 
 // loseAt puts what is lost with a page that waits in its place, and returns the page.
 // link.mu is held.
-func (n *lane) loseAt(queue *ring[item], i int) *page {
-	x := queue.at(i)
+func (n *lane) loseAt(queue *ring.Ring[item], i int) *page {
+	x := queue.At(i)
 	p, cause := x.page, n.why()
 	n.link.forget(p.receipt)
 	p.receipt.settle(gapCauses[cause], true)

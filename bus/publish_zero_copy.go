@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"tagbus/bus/internal/ring"
 	"tagbus/netio"
 	"tagbus/tags"
 )
@@ -106,7 +107,7 @@ type loans struct {
 	tell func() // calls settle on the loop
 
 	mu   sync.Mutex
-	back ring[func()]
+	back ring.Ring[func()]
 	told bool // settle is going to be called
 }
 
@@ -120,7 +121,7 @@ func (b *loans) giveBack(p *page) {
 
 func (b *loans) add(done func()) {
 	b.mu.Lock()
-	b.back.push(done)
+	b.back.Push(done)
 	tell := !b.told
 	b.told = true
 	b.mu.Unlock()
@@ -135,15 +136,15 @@ func (b *loans) add(done func()) {
 func (b *loans) settle() {
 	b.mu.Lock()
 	b.told = false
-	n := b.back.len()
+	n := b.back.Len()
 	b.mu.Unlock()
 	for ; n > 0; n-- {
 		b.mu.Lock()
-		if b.back.len() == 0 { // Close has been faster
+		if b.back.Len() == 0 { // Close has been faster
 			b.mu.Unlock()
 			return
 		}
-		done := b.back.pop()
+		done := b.back.Pop()
 		b.mu.Unlock()
 		done()
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/ring"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -102,9 +103,9 @@ type Publisher struct {
 	stalled atomic.Uint64
 	dry     atomic.Bool // a publisher found the pool empty, and was told of no room since
 
-	chores  chores      // loop only
-	busy    ring[*link] // those that have jobs, in turn; loop only
-	serving bool        // the chore for them has not ended; loop only
+	chores  chores           // loop only
+	busy    ring.Ring[*link] // those that have jobs, in turn; loop only
+	serving bool             // the chore for them has not ended; loop only
 
 	sender      *Sender            // whose part this is, or nil
 	events      eventQueue         // loop only

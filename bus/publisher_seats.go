@@ -113,7 +113,7 @@ func (p *Publisher) vacate(l *link) {
 // longest, or nil.
 func (s *seats) oldestIdle(host netip.Addr) *link {
 	for e := s.idle.Front(); e != nil; e = e.Next() {
-		if l := e.Value.(*link); l.host() == host && l.jobs.len() == 0 { // else it has asked for something
+		if l := e.Value.(*link); l.host() == host && l.jobs.Len() == 0 { // else it has asked for something
 			return l
 		}
 	}

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"tagbus/bus/internal/ring"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -14,9 +15,9 @@ type solo struct {
 	stream *stream
 	lane   *lane
 	tags   map[tags.Tag]*soloTag
-	order  ring[tags.Tag] // Latest: of what is kept, the longest waiting first
-	bytes  int            // Latest: of what is kept
-	spare  []*kept        // Latest: for those to come
+	order  ring.Ring[tags.Tag] // Latest: of what is kept, the longest waiting first
+	bytes  int                 // Latest: of what is kept
+	spare  []*kept             // Latest: for those to come
 
 	untold []*soloTag // may have messages that were left out and not told
 	taken  uint64     // messages
@@ -95,8 +96,8 @@ func (o *solo) keep(t *soloTag, status Status, position uint64, data []byte) {
 		k = o.blank()
 		t.kept = k
 		o.bytes += keptCost
-		o.order.push(t.tag)
-		if o.order.len() == 1 {
+		o.order.Push(t.tag)
+		if o.order.Len() == 1 {
 			o.stream.pub.armFlush()
 		}
 	} else {
@@ -144,8 +145,8 @@ func (o *solo) forget(tag tags.Tag) {
 
 // drain writes all that waits into pages.
 func (o *solo) drain() {
-	for o.order.len() > 0 {
-		if t := o.tags[o.order.pop()]; t != nil && t.kept != nil {
+	for o.order.Len() > 0 {
+		if t := o.tags[o.order.Pop()]; t != nil && t.kept != nil {
 			k := t.kept
 			t.kept = nil
 			o.write(t, k.status, k.position, k.data)
@@ -159,7 +160,7 @@ func (o *solo) drain() {
 // by something newer. It tells whether something remains.
 func (o *solo) flush() (open bool) {
 	s := o.stream
-	if o.order.len() == 0 && s.page == nil {
+	if o.order.Len() == 0 && s.page == nil {
 		return false
 	}
 	if o.lane.busy() {

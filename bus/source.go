@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"tagbus/bus/internal/ring"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -24,13 +25,13 @@ type source struct {
 	fault    error     // why this side has closed the connection, or will
 	pausing  int       // reasons not to read, see pause
 	events   causedEvents
-	out      ring[[]byte] // control messages to send
-	outBytes int          // of out, see push
-	unread   bool         // too many of them wait
-	moved    bool         // one was completed since the last tick
-	sent     bool         // something of out was given to the endpoint since the last tick
-	sending  int          // given to the endpoint and not completed
-	leaving  bool         // say goodbye when all is sent
+	out      ring.Ring[[]byte] // control messages to send
+	outBytes int               // of out, see push
+	unread   bool              // too many of them wait
+	moved    bool              // one was completed since the last tick
+	sent     bool              // something of out was given to the endpoint since the last tick
+	sending  int               // given to the endpoint and not completed
+	leaving  bool              // say goodbye when all is sent
 	seek     seek
 	parted   bool      // goodbye is said: close when it is sent
 	toldAt   time.Time // when it was last told how much has been received
@@ -229,12 +230,12 @@ func (src *source) fail(err error) {
 
 // pump sends what waits in out.
 func (src *source) pump() {
-	for src.ep != nil && src.out.len() > 0 {
+	for src.ep != nil && src.out.Len() > 0 {
 		b, err := src.ep.Buffer()
 		if err != nil {
 			return // OnSendReady or OnConnectionClosed follows
 		}
-		if _, err = b.Write(*src.out.front()); err == nil {
+		if _, err = b.Write(*src.out.Front()); err == nil {
 			err = src.ep.SendBuffer(b)
 		}
 		if err == nil {
@@ -248,7 +249,7 @@ func (src *source) pump() {
 			}
 			return
 		}
-		src.popped(src.out.pop())
+		src.popped(src.out.Pop())
 	}
 }
 

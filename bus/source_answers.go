@@ -1,6 +1,10 @@
 package bus
 
-import "fmt"
+import (
+	"fmt"
+
+	"tagbus/bus/internal/ring"
+)
 
 const (
 	// mostAnswers is how many bytes may wait to be sent to a publisher before this
@@ -16,7 +20,7 @@ var errAnswersUnread = fmt.Errorf("%w: the publisher asks faster than it reads t
 // push queues a control message. A publisher that does not read what it asks for is
 // not read from either: so its own socket holds it up.
 func (src *source) push(b []byte) {
-	src.out.push(b)
+	src.out.Push(b)
 	src.outBytes += len(b) + answerCost
 	if src.outBytes > mostAnswers && !src.unread {
 		src.unread, src.moved = true, true
@@ -34,7 +38,7 @@ func (src *source) popped(b []byte) {
 
 // dropOut forgets what waits, with the connection.
 func (src *source) dropOut() {
-	src.out, src.outBytes = ring[[]byte]{}, 0
+	src.out, src.outBytes = ring.Ring[[]byte]{}, 0
 	src.readOn()
 }
 

@@ -41,7 +41,7 @@ func (src *source) tick(now time.Time, late time.Duration) {
 	}
 	sent := src.sent
 	src.sent = false
-	if src.pulse.due(h, now, sent) && src.out.len() == 0 {
+	if src.pulse.due(h, now, sent) && src.out.Len() == 0 {
 		src.pulse.spoke = now
 		src.send(&subscription.Beat{})
 		src.sent = false

@@ -47,7 +47,7 @@ func (src *source) leave() {
 // leaveIfSent says goodbye when all else is sent, and then closes.
 func (src *source) leaveIfSent() {
 	switch {
-	case !src.leaving || src.ep == nil || src.out.len() > 0 || src.sending > 0:
+	case !src.leaving || src.ep == nil || src.out.Len() > 0 || src.sending > 0:
 	case src.parted:
 		_ = src.ep.Close()
 	default:

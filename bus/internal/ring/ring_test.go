@@ -1,4 +1,4 @@
-package bus
+package ring
 
 import (
 	"testing"
@@ -10,13 +10,13 @@ import (
 
 func TestRingDoesWhatASliceDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var r ring[int]
+		var r Ring[int]
 		var want []int
 		next := 1
 		t.Repeat(map[string]func(*rapid.T){
 			"push": func(t *rapid.T) {
 				for range rapid.IntRange(1, 40).Draw(t, "n") {
-					r.push(next)
+					r.Push(next)
 					want = append(want, next)
 					next++
 				}
@@ -26,7 +26,7 @@ func TestRingDoesWhatASliceDoes(t *testing.T) {
 					if len(want) == 0 {
 						return
 					}
-					if got := r.pop(); got != want[0] {
+					if got := r.Pop(); got != want[0] {
 						t.Fatalf("got %d, want %d", got, want[0])
 					}
 					want = want[1:]
@@ -34,16 +34,16 @@ func TestRingDoesWhatASliceDoes(t *testing.T) {
 			},
 			"change the front": func(*rapid.T) {
 				if len(want) > 0 {
-					*r.front() *= -1
+					*r.Front() *= -1
 					want[0] *= -1
 				}
 			},
 			"": func(t *rapid.T) {
-				if r.len() != len(want) {
-					t.Fatalf("got %d items, want %d", r.len(), len(want))
+				if r.Len() != len(want) {
+					t.Fatalf("got %d items, want %d", r.Len(), len(want))
 				}
-				if len(want) > 0 && *r.front() != want[0] {
-					t.Fatalf("front: got %d, want %d", *r.front(), want[0])
+				if len(want) > 0 && *r.Front() != want[0] {
+					t.Fatalf("front: got %d, want %d", *r.Front(), want[0])
 				}
 			},
 		})
@@ -51,12 +51,12 @@ func TestRingDoesWhatASliceDoes(t *testing.T) {
 }
 
 func TestRingForgetsWhatIsPopped(t *testing.T) {
-	var r ring[*int]
-	for range 3 * minRing {
-		r.push(new(int))
+	var r Ring[*int]
+	for range 3 * minItems {
+		r.Push(new(int))
 	}
-	for r.len() > 0 {
-		r.pop()
+	for r.Len() > 0 {
+		r.Pop()
 	}
 	for i, p := range r.items {
 		if p != nil {
@@ -69,13 +69,13 @@ func TestRingAllocatesNothingInTheLongRun(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
-	var r ring[int]
+	var r Ring[int]
 	n := testing.AllocsPerRun(100, func() { // one more than fits, so that it wraps
-		for range 2*minRing + 1 {
-			r.push(1)
+		for range 2*minItems + 1 {
+			r.Push(1)
 		}
-		for r.len() > 0 {
-			r.pop()
+		for r.Len() > 0 {
+			r.Pop()
 		}
 	})
 	if n != 0 {
