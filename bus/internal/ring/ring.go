@@ -11,11 +11,13 @@ type Ring[T any] struct {
 
 const minItems = 16
 
+// Len returns how many items the ring has.
 func (r *Ring[T]) Len() int { return r.n }
 
 // Room returns how many items the ring holds without growing.
 func (r *Ring[T]) Room() int { return len(r.items) }
 
+// Push adds an item behind the newest.
 func (r *Ring[T]) Push(v T) {
 	if r.n == len(r.items) {
 		r.grow()
