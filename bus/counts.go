@@ -17,10 +17,10 @@ const maxCount = 1 << 53
 
 // countOf returns how many messages of a tag were published. Loop only.
 func (p *Publisher) countOf(tag tags.Tag) uint64 {
-	t := p.tags.get(tag)
+	t := p.tags.Get(tag)
 	if t == nil { // it may be so new that a reader without the lock does not find it
 		p.mu.Lock()
-		t = p.tags.get(tag)
+		t = p.tags.Get(tag)
 		p.mu.Unlock()
 	}
 	for t != nil {

@@ -249,12 +249,12 @@ func (src *source) skip(rcv *received, r *pageReader) bool {
 func (src *source) receivedOf(lane uint16, tag tags.Tag) *received {
 	if int(lane) < len(src.lanes) {
 		n := src.lanes[lane]
-		if rcv := n.received.get(tag); rcv != nil {
+		if rcv := n.received.Get(tag); rcv != nil {
 			return rcv
 		}
 		src.steps += stepsPerTag + len(n.wide)
 		if n.knows(tag) {
-			return n.received.add(tag, func(*received) {})
+			return n.received.Add(tag, func(*received) {})
 		}
 	}
 	src.fail(protocolError("tag %v was not asked for in lane %d", tag, lane))

@@ -48,7 +48,7 @@ func RoutedTo(p *Publisher, lanes int) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, e := range p.known {
-		if len(e.value.route.Load().lanes) == lanes {
+		if len(e.Value.route.Load().lanes) == lanes {
 			n++
 		}
 	}

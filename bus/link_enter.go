@@ -2,6 +2,7 @@ package bus
 
 import (
 	"tagbus/bus/internal/ring"
+	"tagbus/bus/internal/tagmap"
 	"tagbus/subscription"
 )
 
@@ -131,7 +132,7 @@ func (g *subscribing) tell() {
 
 // measure looks at what is to be replayed of the next tags.
 func (g *subscribing) measure(e *entering, budget int) (steps int, done bool) {
-	looks, done := e.walk.visit(budget, func(entry *tagEntry[tagState]) bool {
+	looks, done := e.walk.visit(budget, func(entry *tagmap.Entry[tagState]) bool {
 		if steps++; g.p.moves(e.lane, entry, true) {
 			steps += e.replay.measure(entry)
 		}

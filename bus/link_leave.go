@@ -3,6 +3,7 @@ package bus
 import (
 	"slices"
 
+	"tagbus/bus/internal/tagmap"
 	"tagbus/subscription"
 )
 
@@ -142,16 +143,16 @@ func (l *link) sayGoodbye() {
 // finalPositions returns the positions of those of the next tags of a walk that a
 // lane has, ascending. mu is held.
 func (p *Publisher) finalPositions(w *walk, n *lane, budget int) (positions []subscription.Position, steps int, done bool) {
-	looks, done := w.visit(budget, func(e *tagEntry[tagState]) bool {
+	looks, done := w.visit(budget, func(e *tagmap.Entry[tagState]) bool {
 		steps++
-		r := e.value.route.Load()
+		r := e.Value.route.Load()
 		if !r.has(n) {
 			return steps < budget
 		}
 		steps++
 		r.streams[0].mu.Lock()
-		if count := e.value.count; count > 0 {
-			positions = append(positions, subscription.Position{Tag: e.tag, Count: count})
+		if count := e.Value.count; count > 0 {
+			positions = append(positions, subscription.Position{Tag: e.Tag, Count: count})
 		}
 		r.streams[0].mu.Unlock()
 		return steps < budget

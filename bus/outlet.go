@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"tagbus/bus/internal/tagmap"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -235,7 +236,7 @@ func (p *Publisher) duplicate(l *link, set tags.Set) *DuplicateError {
 func (p *Publisher) uses(set tags.Set) (used bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.tags.all(func(e *tagEntry[tagState]) { used = used || set.Contains(e.tag) })
+	p.tags.All(func(e *tagmap.Entry[tagState]) { used = used || set.Contains(e.Tag) })
 	return used
 }
 

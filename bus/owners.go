@@ -1,6 +1,9 @@
 package bus
 
-import "tagbus/tags"
+import (
+	"tagbus/bus/internal/tagmap"
+	"tagbus/tags"
+)
 
 // owner is a receiver of a sender, and the tags of which it was the last to
 // subscribe. It is remembered beyond its connection, so that the cache is not
@@ -47,6 +50,6 @@ func (p *Publisher) handOver(l *link, sets []tags.Set) (lost []tags.Set) {
 // forgetCached empties the cache of the next tags of a walk, those in one of sets.
 // mu is held.
 func (p *Publisher) forgetCached(w *walk, sets []tags.Set, budget int) (steps int, done bool) {
-	return p.eachLocked(w, budget, func(e *tagEntry[tagState]) bool { return containsTag(sets, e.tag) }, func(*stream) {},
-		func(e *tagEntry[tagState]) { p.cache.empty(e.value.line) })
+	return p.eachLocked(w, budget, func(e *tagmap.Entry[tagState]) bool { return containsTag(sets, e.Tag) }, func(*stream) {},
+		func(e *tagmap.Entry[tagState]) { p.cache.empty(e.Value.line) })
 }

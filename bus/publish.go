@@ -35,7 +35,7 @@ func (p *Publisher) publish(tag tags.Tag, status Status, data []byte, x *receipt
 	if err := p.checkSize(tag, data); err != nil {
 		return err
 	}
-	t := p.tags.get(tag)
+	t := p.tags.Get(tag)
 	if t == nil {
 		var err error
 		if t, err = p.addTag(tag); err != nil {

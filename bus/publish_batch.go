@@ -57,7 +57,7 @@ const runBytes = 64 << 10
 // the mutex of their stream.
 func (p *Publisher) publishRun(messages []Message) (n int, err error) {
 	m := &messages[0]
-	t := p.tags.get(m.Tag)
+	t := p.tags.Get(m.Tag)
 	s := t.lockOnly()
 	if s == nil {
 		if err := p.publish(m.Tag, m.Status, m.Data, nil); err != nil {
@@ -71,7 +71,7 @@ func (p *Publisher) publishRun(messages []Message) (n int, err error) {
 		m := &messages[n]
 		if m.Tag != tag {
 			tag = m.Tag
-			if t = p.tags.get(tag); t == nil || !t.route.Load().isOnly(s) {
+			if t = p.tags.Get(tag); t == nil || !t.route.Load().isOnly(s) {
 				break
 			}
 		}

@@ -62,7 +62,7 @@ func (p *Publisher) publishLent(tag tags.Tag, status Status, data []byte, done f
 	if len(data) < p.pageBytes/lentShare || len(data) > p.cfg.MaxMessageBytes || p.regionOnly.Load() {
 		return false, nil
 	}
-	t := p.tags.get(tag)
+	t := p.tags.Get(tag)
 	s := t.lockOnly()
 	if s == nil {
 		return false, nil

@@ -12,6 +12,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/ring"
+	"tagbus/bus/internal/tagmap"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -42,7 +43,7 @@ type Publisher struct {
 	lossyPages int64 // what all lossy lanes together may pin
 	window     int   // bytes in flight per subscriber
 
-	tags  tagMap[tagState]
+	tags  tagmap.Map[tagState]
 	cache *cache // nil without
 
 	announcing sync.Mutex // around changes of served and of the directory entry; before mu
@@ -60,8 +61,8 @@ type Publisher struct {
 	lanes   map[subscription.Subscriber]*lane
 	freeIDs []subscription.Subscriber
 	routes  routes
-	known   []*tagEntry[tagState] // all of tags, the oldest first
-	changed chan struct{}         // closed and replaced when a subscription changes
+	known   []*tagmap.Entry[tagState] // all of tags, the oldest first
+	changed chan struct{}             // closed and replaced when a subscription changes
 	state   publisherState
 	cutOff  int                       // connections that ended while draining with messages unconfirmed, for good
 	streams atomic.Pointer[[]*stream] // written under mu

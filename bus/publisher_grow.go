@@ -8,14 +8,14 @@ const movedPerTurn = 4096
 // tags of which there are no more could leave it half moved for ever, and until then
 // each message costs a second lookup. mu is held.
 func (p *Publisher) finishGrowing() {
-	if p.growing || !p.tags.moving() {
+	if p.growing || !p.tags.Moving() {
 		return
 	}
 	p.growing = p.loop.Post(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.growing = false
-		p.tags.move(movedPerTurn)
+		p.tags.Move(movedPerTurn)
 		p.finishGrowing()
 	})
 }

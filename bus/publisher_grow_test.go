@@ -22,7 +22,7 @@ func TestAPublishersMapOfTagsIsMovedWithoutFurtherTags(t *testing.T) {
 	moving := func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		return p.tags.moving()
+		return p.tags.Moving()
 	}
 	loop.Freeze()
 	for tag := tags.Tag(0); !moving(); tag++ {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/tagmap"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -48,8 +49,8 @@ func (p *Publisher) AddTags(set tags.Set) error {
 	p.mu.Lock()
 	p.served = p.served.Union(set)
 	p.mu.Unlock()
-	p.eachKnown(set, true, (*stream).sealPage, func(e *tagEntry[tagState]) {
-		e.value.removed = false
+	p.eachKnown(set, true, (*stream).sealPage, func(e *tagmap.Entry[tagState]) {
+		e.Value.removed = false
 		p.removed--
 	}, func() {})
 	return nil
@@ -114,17 +115,17 @@ func (p *Publisher) retire(left, set tags.Set) error {
 	p.served = left
 	p.mu.Unlock()
 	finals := make(map[*lane][]subscription.Position)
-	p.eachKnown(set, false, (*stream).sealAll, func(e *tagEntry[tagState]) {
-		e.value.removed = true
+	p.eachKnown(set, false, (*stream).sealAll, func(e *tagmap.Entry[tagState]) {
+		e.Value.removed = true
 		p.removed++
 		if p.cache != nil {
-			p.cache.empty(e.value.line)
+			p.cache.empty(e.Value.line)
 		}
-		if e.value.count == 0 {
+		if e.Value.count == 0 {
 			return
 		}
-		for _, n := range e.value.route.Load().lanes {
-			finals[n] = append(finals[n], subscription.Position{Tag: e.tag, Count: e.value.count})
+		for _, n := range e.Value.route.Load().lanes {
+			finals[n] = append(finals[n], subscription.Position{Tag: e.Tag, Count: e.Value.count})
 		}
 	}, func() {
 		for n, positions := range finals {
@@ -148,15 +149,15 @@ func (s *stream) sealAll() {
 // eachKnown calls f for the known tags of set, removed or not, while their streams
 // are locked, for some of them at a time; others publish, and the loop works, in
 // between. sealed is called for each stream first, and after when it is unlocked.
-func (p *Publisher) eachKnown(set tags.Set, removed bool, sealed func(*stream), f func(*tagEntry[tagState]), after func()) {
+func (p *Publisher) eachKnown(set tags.Set, removed bool, sealed func(*stream), f func(*tagmap.Entry[tagState]), after func()) {
 	p.mu.Lock()
 	w := p.newWalk(set)
 	p.mu.Unlock()
 	for done := false; !done; {
 		p.mu.Lock()
 		for steps, n := 0, 0; steps < sliceSteps && !done; steps += n {
-			n, done = p.eachLocked(&w, sliceSteps-steps, func(e *tagEntry[tagState]) bool {
-				return e.value.removed == removed && set.Contains(e.tag) // removed is written under mu only
+			n, done = p.eachLocked(&w, sliceSteps-steps, func(e *tagmap.Entry[tagState]) bool {
+				return e.Value.removed == removed && set.Contains(e.Tag) // removed is written under mu only
 			}, sealed, f)
 		}
 		after()
@@ -166,13 +167,13 @@ func (p *Publisher) eachKnown(set tags.Set, removed bool, sealed func(*stream), 
 
 // eachLocked calls f for those of the next tags of a walk that it concerns, while
 // their streams are locked. mu is held.
-func (p *Publisher) eachLocked(w *walk, budget int, concerns func(*tagEntry[tagState]) bool, sealed func(*stream), f func(*tagEntry[tagState])) (steps int, done bool) {
-	var entries []*tagEntry[tagState]
+func (p *Publisher) eachLocked(w *walk, budget int, concerns func(*tagmap.Entry[tagState]) bool, sealed func(*stream), f func(*tagmap.Entry[tagState])) (steps int, done bool) {
+	var entries []*tagmap.Entry[tagState]
 	p.locking++
-	looks, done := w.visit(budget, func(e *tagEntry[tagState]) bool {
+	looks, done := w.visit(budget, func(e *tagmap.Entry[tagState]) bool {
 		steps++
 		if concerns(e) {
-			r := e.value.route.Load()
+			r := e.Value.route.Load()
 			steps += shiftSteps + len(r.lanes)
 			entries = append(entries, e)
 			p.lockLater(r)

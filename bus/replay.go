@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"tagbus/bus/internal/tagmap"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -48,21 +49,21 @@ func (r *replay) wanted(tag tags.Tag, count uint64) uint32 {
 // take copies the messages of a tag and returns the position before the first
 // of them. The tag's route is locked, so that none can be added; the oldest may
 // have gone since plan. A nil replay copies nothing.
-func (r *replay) take(e *tagEntry[tagState]) subscription.Position {
-	at := subscription.Position{Tag: e.tag, Count: e.value.count}
+func (r *replay) take(e *tagmap.Entry[tagState]) subscription.Position {
+	at := subscription.Position{Tag: e.Tag, Count: e.Value.count}
 	if r == nil || len(r.spare) == 0 && r.page == nil {
 		return at
 	}
 	c := r.pub.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m, n := c.newest(e.value.line, min(r.wanted(e.tag, e.value.count), r.most))
+	m, n := c.newest(e.Value.line, min(r.wanted(e.Tag, e.Value.count), r.most))
 	for n > 0 && r.needs(m) > len(r.spare) {
-		m, n = c.newest(e.value.line, n/2)
+		m, n = c.newest(e.Value.line, n/2)
 	}
 	at.Count -= uint64(n)
 	for i := range uint64(n) {
-		r.add(e.tag, at.Count+1+i, m)
+		r.add(e.Tag, at.Count+1+i, m)
 		m = c.blocks[m].after
 	}
 	r.messages += uint64(n)

@@ -1,5 +1,7 @@
 package bus
 
+import "tagbus/bus/internal/tagmap"
+
 // replayLayer is what the messages of all tags take that are the nth newest of
 // their tag.
 type replayLayer struct {
@@ -48,16 +50,16 @@ func (l *replayLayer) most(pageRoom int) (pages int) {
 
 // measure adds the messages of a tag to the layers, as far as there can be room for
 // as many. It returns what that has cost. mu is held.
-func (r *replay) measure(e *tagEntry[tagState]) (steps int) {
-	s := e.value.route.Load().streams[0]
+func (r *replay) measure(e *tagmap.Entry[tagState]) (steps int) {
+	s := e.Value.route.Load().streams[0]
 	s.mu.Lock()
-	want := r.wanted(e.tag, e.value.count)
+	want := r.wanted(e.Tag, e.Value.count)
 	s.mu.Unlock()
 	room := max(r.room(), 0)
 	c := r.pub.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	line := c.lines[e.value.line]
+	line := c.lines[e.Value.line]
 	n := min(uint64(want), uint64(line.count), uint64(room*(1+r.pageRoom()/maxRecordOverhead)))
 	m := line.last
 	for i := range int(n) {

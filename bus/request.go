@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 
+	"tagbus/bus/internal/tagmap"
 	"tagbus/tags"
 )
 
@@ -105,7 +106,7 @@ func step(before, after bool) (n int) {
 
 // sourceLane is what a subscriber knows of one lane of a publisher.
 type sourceLane struct {
-	received tagMap[received]
+	received tagmap.Map[received]
 	kept     int  // of received, when it was last pruned
 	pruning  bool // received is being pruned
 

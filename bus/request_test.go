@@ -47,7 +47,7 @@ func TestASubscriberForgetsTagsThatItDoesNotWantAnyMore(t *testing.T) {
 	counts := make(chan [2]int)
 	s.loop.Post(func() {
 		n := s.sources[p.instance].lane(0)
-		counts <- [2]int{n.received.count, len(n.byTag) + len(n.wide)}
+		counts <- [2]int{n.received.Len(), len(n.byTag) + len(n.wide)}
 	})
 	if n := <-counts; n[0] > minPrune+each || n[1] > 1 {
 		t.Errorf("after %d tags: %d remembered, %d in the index; want at most %d and 1", changes*each, n[0], n[1], minPrune+each)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"tagbus/bus/internal/tagmap"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -15,7 +16,7 @@ import (
 
 // shift is a tag that moves.
 type shift struct {
-	entry    *tagEntry[tagState]
+	entry    *tagmap.Entry[tagState]
 	from, to *route
 }
 
@@ -28,7 +29,7 @@ const (
 // mu is held.
 func (p *Publisher) moveOff(w *walk, n *lane, budget int) (steps int, done bool) {
 	steps, done = p.shift(w, n, false, budget, func(x *shift) {
-		x.from.forget(n, x.entry.tag)
+		x.from.forget(n, x.entry.Tag)
 	})
 	p.roomFreed() // what waits for room of n need not any more
 	return steps, done
@@ -47,10 +48,10 @@ type joined struct {
 // which is to be told before mu, which is held, is given up.
 func (p *Publisher) moveTo(w *walk, n *lane, replayed *replay, j *joined, budget int) (steps int, done bool) {
 	return p.shift(w, n, true, budget, func(x *shift) {
-		if x.entry.value.count > 0 {
+		if x.entry.Value.count > 0 {
 			j.positions = append(j.positions, replayed.take(x.entry))
 		}
-		n.account.addTotal(&j.totals, x.entry.tag)
+		n.account.addTotal(&j.totals, x.entry.Tag)
 	})
 }
 
@@ -60,12 +61,12 @@ func comparePositions(a, b subscription.Position) int { return cmp.Compare(a.Tag
 // their streams are locked. mu is held.
 func (p *Publisher) shift(w *walk, n *lane, join bool, budget int, f func(*shift)) (steps int, done bool) {
 	shifts, step := p.shifts[:0], p.wantSteps(n)
-	looks, done := w.visit(budget, func(e *tagEntry[tagState]) bool {
+	looks, done := w.visit(budget, func(e *tagmap.Entry[tagState]) bool {
 		steps += step
 		if p.moves(n, e, join) {
-			from := e.value.route.Load()
+			from := e.Value.route.Load()
 			p.routes.count(from, -1)
-			e.value.moving = true // a walk may come to it again
+			e.Value.moving = true // a walk may come to it again
 			shifts = append(shifts, shift{entry: e, from: from})
 			steps += shiftSteps + len(from.lanes)/2
 		}
@@ -81,8 +82,8 @@ func (p *Publisher) shift(w *walk, n *lane, join bool, budget int, f func(*shift
 	for i := range shifts {
 		x := &shifts[i]
 		f(x)
-		x.entry.value.moving = false
-		x.entry.value.route.Store(x.to)
+		x.entry.Value.moving = false
+		x.entry.Value.route.Store(x.to)
 	}
 	p.unlockStreams()
 	for i := range shifts {
@@ -98,8 +99,8 @@ func (p *Publisher) shift(w *walk, n *lane, join bool, budget int, f func(*shift
 }
 
 // moves reports whether a tag is to move to lane n, or off it. mu is held.
-func (p *Publisher) moves(n *lane, e *tagEntry[tagState], join bool) bool {
-	return !e.value.moving && e.value.route.Load().has(n) != join && p.wants(n, e.tag) == join
+func (p *Publisher) moves(n *lane, e *tagmap.Entry[tagState], join bool) bool {
+	return !e.Value.moving && e.Value.route.Load().has(n) != join && p.wants(n, e.Tag) == join
 }
 
 // wants reports whether a lane wants a tag. mu is held.

@@ -68,7 +68,7 @@ func (p *Publisher) addTag(tag tags.Tag) (*tagState, error) {
 	if p.state != publisherOpen {
 		return nil, ErrClosed
 	}
-	if t := p.tags.get(tag); t != nil {
+	if t := p.tags.Get(tag); t != nil {
 		return t, nil
 	}
 	if !p.served.Contains(tag) {
@@ -77,13 +77,13 @@ func (p *Publisher) addTag(tag tags.Tag) (*tagState, error) {
 	r := p.routeTo(p.lanesOf(tag))
 	p.routes.count(r, 1)
 	p.showStreams()
-	t := p.tags.add(tag, func(t *tagState) {
+	t := p.tags.Add(tag, func(t *tagState) {
 		t.route.Store(r)
 		if p.cache != nil {
 			t.line = p.cache.newLine()
 		}
 	})
-	p.known = append(p.known, p.tags.entry(tag))
+	p.known = append(p.known, p.tags.Entry(tag))
 	p.knownTags.Add(1)
 	if p.sender != nil {
 		p.sender.use(tag)

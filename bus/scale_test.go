@@ -180,8 +180,8 @@ func lifeOfATagSet(b *scaleBed, n int) {
 	b.op("unsubscribe", func() { check(b.tb, all.Unsubscribe(ctx)) })
 	b.on(func() {
 		known := &b.s.sources[p.instance].lanes[0].received
-		if want := n - n/3 + 100; known.count != want || known.moving() {
-			b.tb.Errorf("got %d tags remembered in the end, and moving %v; want %d, false", known.count, known.moving(), want)
+		if want := n - n/3 + 100; known.Len() != want || known.Moving() {
+			b.tb.Errorf("got %d tags remembered in the end, and moving %v; want %d, false", known.Len(), known.Moving(), want)
 		}
 	})
 }

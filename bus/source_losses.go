@@ -96,7 +96,7 @@ func (src *source) tellMissed(lane uint16, positions []byte) {
 			return // they were read without one before
 		}
 		src.steps++
-		rcv := src.lane(lane).received.get(p.Tag)
+		rcv := src.lane(lane).received.Get(p.Tag)
 		if rcv == nil || rcv.lost == nil {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"tagbus/bus/internal/tagmap"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -14,30 +15,30 @@ import (
 // again.
 func (src *source) stands(r *request, told map[laneTag]struct{}, tell func(subscription.Position)) chore {
 	known := &src.lane(r.sub.lane).received
-	note := func(e *tagEntry[received], tell func(subscription.Position)) {
-		if e == nil || e.value.count == 0 || !r.owes(e.tag) {
+	note := func(e *tagmap.Entry[received], tell func(subscription.Position)) {
+		if e == nil || e.Value.count == 0 || !r.owes(e.Tag) {
 			return
 		}
-		key := laneTag{r.sub.lane, e.tag}
+		key := laneTag{r.sub.lane, e.Tag}
 		if _, said := told[key]; !said {
 			told[key] = struct{}{}
-			tell(subscription.Position{Tag: e.tag, Count: e.value.count})
+			tell(subscription.Position{Tag: e.Tag, Count: e.Value.count})
 		}
 	}
-	if n, _ := r.sent.Count(); n <= uint64(known.count) {
-		return eachTag(r.sent, func(tag tags.Tag) { note(known.entry(tag), tell) })
+	if n, _ := r.sent.Count(); n <= uint64(known.Len()) {
+		return eachTag(r.sent, func(tag tags.Tag) { note(known.Entry(tag), tell) })
 	}
 	var all runs
 	place, walked := uint64(0), false
 	return func(budget int) (steps int, done bool) {
 		if !walked {
 			var run []subscription.Position
-			before := known.work
-			place, walked = known.walk(place, (budget+1)/2, func(e *tagEntry[received]) {
+			before := known.Cost()
+			place, walked = known.Walk(place, (budget+1)/2, func(e *tagmap.Entry[received]) {
 				note(e, func(p subscription.Position) { run = append(run, p) })
 			})
 			all.add(run)
-			return known.work - before + stepsPerTag*len(run), false
+			return known.Cost() - before + stepsPerTag*len(run), false
 		}
 		for ; steps < budget; steps += stepsPerTag {
 			p, ok := all.pop()

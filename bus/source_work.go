@@ -1,6 +1,9 @@
 package bus
 
-import "tagbus/tags"
+import (
+	"tagbus/bus/internal/tagmap"
+	"tagbus/tags"
+)
 
 // What a publisher causes by one message, or a program by one call, may be work for
 // a million tags or many thousand subscriptions. The subscriber's chores do it in
@@ -74,26 +77,26 @@ func (src *source) rest() {
 // prune has a lane forget the tags that nobody wants any more, when they may be many.
 // Should one be wanted again, its position is told.
 func (src *source) prune(n *sourceLane) {
-	if n.pruning || n.received.count <= minPrune+2*n.kept {
+	if n.pruning || n.received.Len() <= minPrune+2*n.kept {
 		return
 	}
 	n.pruning = true
 	place, swept := uint64(0), false
 	src.sub.chores.add(func(budget int) (steps int, done bool) {
-		asked, before := 1+len(n.wide), n.received.work // each tag asks the wide requests
+		asked, before := 1+len(n.wide), n.received.Cost() // each tag asks the wide requests
 		if !swept {
-			place, swept = n.received.sweep(place, max(1, budget/asked), func(e *tagEntry[received]) bool { return n.knows(e.tag) })
-			steps = asked * (n.received.work - before)
+			place, swept = n.received.Sweep(place, max(1, budget/asked), func(e *tagmap.Entry[received]) bool { return n.knows(e.Tag) })
+			steps = asked * (n.received.Cost() - before)
 			if !swept {
 				return steps, false
 			}
-			n.kept = n.received.count
-			n.received.shrink()
-			before = n.received.work
+			n.kept = n.received.Len()
+			n.received.Shrink()
+			before = n.received.Cost()
 		}
-		done = n.received.move(max(1, budget-steps))
+		done = n.received.Move(max(1, budget-steps))
 		n.pruning = !done
-		return steps + n.received.work - before, done
+		return steps + n.received.Cost() - before, done
 	})
 }
 

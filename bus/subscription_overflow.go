@@ -12,7 +12,7 @@ func (sub *Subscription) Overflowed() uint64 { return sub.overflowed.Load() }
 func (sub *Subscription) overflows(src *source, tag tags.Tag) {
 	sub.overflowed.Add(1)
 	src.sub.counters.lost[causeQueue].Add(1)
-	rcv := src.lane(sub.lane).received.get(tag)
+	rcv := src.lane(sub.lane).received.Get(tag)
 	if rcv == nil {
 		rcv = new(received) // forgotten meanwhile, and the event is owed all the same
 	}

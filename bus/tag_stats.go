@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"tagbus/bus/internal/tagmap"
 	"tagbus/tags"
 )
 
@@ -144,14 +145,14 @@ func (s *Subscriber) tagStatsChore(ctx context.Context, tell func(all [][]TagSta
 			at := left[0]
 			var part []TagStats
 			known := &at.src.lanes[at.lane].received
-			before := known.work
-			place, done = known.walk(place, (budget-steps+1)/2, func(e *tagEntry[received]) {
+			before := known.Cost()
+			place, done = known.Walk(place, (budget-steps+1)/2, func(e *tagmap.Entry[received]) {
 				part = at.src.appendTagStats(part, configs[at.lane], e)
 			})
 			if done {
 				left, place = left[1:], 0
 			}
-			steps += 1 + known.work - before + stepsPerTag*len(part)
+			steps += 1 + known.Cost() - before + stepsPerTag*len(part)
 			if len(part) > 0 {
 				all = append(all, part)
 			}
@@ -164,14 +165,14 @@ func (s *Subscriber) tagStatsChore(ctx context.Context, tell func(all [][]TagSta
 	}
 }
 
-func (src *source) appendTagStats(all []TagStats, cfg SubscriptionConfig, e *tagEntry[received]) []TagStats {
-	rcv := &e.value
+func (src *source) appendTagStats(all []TagStats, cfg SubscriptionConfig, e *tagmap.Entry[received]) []TagStats {
+	rcv := &e.Value
 	published := rcv.count - rcv.unwanted
 	if published == 0 {
 		return all
 	}
 	return append(all, TagStats{
-		Publisher: src.peer, Since: src.met, Tag: e.tag, Config: cfg,
+		Publisher: src.peer, Since: src.met, Tag: e.Tag, Config: cfg,
 		Position: rcv.count, Published: published, Delivered: rcv.delivered, Losses: rcv.exportLosses(),
 		Overflowed: rcv.overflowed(),
 	})

@@ -1,6 +1,9 @@
 package bus
 
-import "tagbus/tags"
+import (
+	"tagbus/bus/internal/tagmap"
+	"tagbus/tags"
+)
 
 // walk visits the known tags that may be in one of some sets, in as many pieces as
 // its user likes. What becomes known meanwhile it may visit or not. It looks up
@@ -45,7 +48,7 @@ func hasMasks(set tags.Set) bool {
 // visit calls f for the next tags, as long as it wants more and for at most budget
 // steps. A step takes about as long as a look into a large map: steps counts those
 // too that find nothing, of which f does not hear.
-func (w *walk) visit(budget int, f func(*tagEntry[tagState]) (more bool)) (steps int, done bool) {
+func (w *walk) visit(budget int, f func(*tagmap.Entry[tagState]) (more bool)) (steps int, done bool) {
 	defer func() { w.p.walked += uint64(steps) }()
 	if w.all {
 		for more := true; more && w.at < len(w.p.known) && steps < budget; steps++ {
@@ -58,7 +61,7 @@ func (w *walk) visit(budget int, f func(*tagEntry[tagState]) (more bool)) (steps
 	for len(w.sets) > 0 {
 		for tag := range w.sets[0].AllFrom(w.next) {
 			steps++
-			e := w.p.tags.entry(tag)
+			e := w.p.tags.Entry(tag)
 			if more := e == nil || f(e); !more || steps >= budget {
 				if w.next = tag + 1; tag == tags.MaxTag {
 					w.sets, w.next = w.sets[1:], 0

@@ -1,4 +1,4 @@
-package bus
+package tagmap
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestTagMapDoesWhatAMapDoes(t *testing.T) {
+func TestMapDoesWhatAMapDoes(t *testing.T) {
 	tag := rapid.OneOf(
 		rapid.Uint64(),
 		rapid.Uint64Range(0, 300),
@@ -22,7 +22,7 @@ func TestTagMapDoesWhatAMapDoes(t *testing.T) {
 		rapid.Map(rapid.Uint64Range(0, 300), func(n uint64) uint64 { return -n }),
 	)
 	rapid.Check(t, func(t *rapid.T) {
-		var m tagMap[uint64]
+		var m Map[uint64]
 		want := make(map[tags.Tag]uint64)
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
@@ -31,20 +31,20 @@ func TestTagMapDoesWhatAMapDoes(t *testing.T) {
 					return
 				}
 				value := rapid.Uint64().Draw(t, "value")
-				v := m.add(tag, func(v *uint64) {
-					if *v != 0 || m.get(tag) != nil {
-						t.Fatalf("tag %v: before it is filled it holds %d and is seen: %v", tag, *v, m.get(tag) != nil)
+				v := m.Add(tag, func(v *uint64) {
+					if *v != 0 || m.Get(tag) != nil {
+						t.Fatalf("tag %v: before it is filled it holds %d and is seen: %v", tag, *v, m.Get(tag) != nil)
 					}
 					*v = value
 				})
 				want[tag] = value
-				if m.get(tag) != v {
+				if m.Get(tag) != v {
 					t.Fatalf("tag %v: get returns another value than add", tag)
 				}
 			},
 			"change": func(t *rapid.T) {
 				tag := tags.Tag(tag.Draw(t, "tag"))
-				if v := m.get(tag); v != nil {
+				if v := m.Get(tag); v != nil {
 					*v++
 					want[tag]++
 				}
@@ -52,7 +52,7 @@ func TestTagMapDoesWhatAMapDoes(t *testing.T) {
 			"get": func(t *rapid.T) {
 				tag := tags.Tag(tag.Draw(t, "tag"))
 				v, ok := want[tag]
-				if got := m.get(tag); (got != nil) != ok || ok && *got != v {
+				if got := m.Get(tag); (got != nil) != ok || ok && *got != v {
 					t.Fatalf("tag %v: got %v, want %d, %v", tag, got, v, ok)
 				}
 			},
@@ -60,34 +60,34 @@ func TestTagMapDoesWhatAMapDoes(t *testing.T) {
 				by := rapid.Uint64Range(2, 10).Draw(t, "by")
 				budget := rapid.IntRange(1, 200).Draw(t, "budget")
 				for place, done := uint64(0), false; !done; {
-					place, done = m.sweep(place, budget, func(e *tagEntry[uint64]) bool {
-						if e.value%by == 0 {
+					place, done = m.Sweep(place, budget, func(e *Entry[uint64]) bool {
+						if e.Value%by == 0 {
 							return true
 						}
-						delete(want, e.tag)
+						delete(want, e.Tag)
 						return false
 					})
 				}
-				m.shrink()
+				m.Shrink()
 			},
-			"move": func(t *rapid.T) { m.move(rapid.IntRange(1, 200).Draw(t, "slots")) },
+			"move": func(t *rapid.T) { m.Move(rapid.IntRange(1, 200).Draw(t, "slots")) },
 			"add many": func(t *rapid.T) {
 				base := tag.Draw(t, "base")
 				for i := range rapid.Uint64Range(1, 4*movedAtOnce).Draw(t, "n") {
 					tag := tags.Tag(base + i<<16)
 					if _, ok := want[tag]; !ok {
 						want[tag] = i
-						m.add(tag, func(v *uint64) { *v = i })
+						m.Add(tag, func(v *uint64) { *v = i })
 					}
 				}
 			},
 			"all": func(t *rapid.T) {
 				seen := make(map[tags.Tag]uint64)
-				m.all(func(e *tagEntry[uint64]) {
-					if _, twice := seen[e.tag]; twice {
-						t.Fatalf("tag %v twice", e.tag)
+				m.All(func(e *Entry[uint64]) {
+					if _, twice := seen[e.Tag]; twice {
+						t.Fatalf("tag %v twice", e.Tag)
 					}
-					seen[e.tag] = e.value
+					seen[e.Tag] = e.Value
 				})
 				if !maps.Equal(seen, want) {
 					t.Fatalf("got %d entries, want %d", len(seen), len(want))
@@ -98,8 +98,8 @@ func TestTagMapDoesWhatAMapDoes(t *testing.T) {
 					t.Fatalf("counted %d entries, want %d", m.count, len(want))
 				}
 				for tag, v := range want {
-					if m.get(tag) == nil || *m.get(tag) != v {
-						t.Fatalf("tag %v: got %v, want %d", tag, m.get(tag), v)
+					if m.Get(tag) == nil || *m.Get(tag) != v {
+						t.Fatalf("tag %v: got %v, want %d", tag, m.Get(tag), v)
 					}
 				}
 			},
@@ -109,10 +109,10 @@ func TestTagMapDoesWhatAMapDoes(t *testing.T) {
 
 // Readers run beside a writer through many growths. What a reader has seen of a
 // tag, it sees for ever, at the same address and filled.
-func TestTagMapIsReadWhileItGrows(t *testing.T) {
+func TestMapIsReadWhileItGrows(t *testing.T) {
 	const readers, count = 4, 1000
 	for range 50 {
-		var m tagMap[filledEntry]
+		var m Map[filledEntry]
 		var added atomic.Int64 // tags that any reader must find
 		var wg sync.WaitGroup
 		for r := range readers {
@@ -123,7 +123,7 @@ func TestTagMapIsReadWhileItGrows(t *testing.T) {
 					known := added.Load()
 					i := rnd.Int64N(known + 16) // also some that are just being added
 					tag := entryTag(i)
-					v := m.get(tag)
+					v := m.Get(tag)
 					switch {
 					case v == nil && (i < known || where[tag] != nil):
 						t.Errorf("tag %v is not found any more", tag)
@@ -141,7 +141,7 @@ func TestTagMapIsReadWhileItGrows(t *testing.T) {
 		}
 		for i := range int64(count) {
 			tag := entryTag(i)
-			m.add(tag, func(v *filledEntry) { *v = filledEntry{tag, ^tag} })
+			m.Add(tag, func(v *filledEntry) { *v = filledEntry{tag, ^tag} })
 			added.Store(i + 1)
 		}
 		wg.Wait()
@@ -155,7 +155,7 @@ func entryTag(i int64) tags.Tag { return 0x1000013000118000 + tags.Tag(i)<<16 }
 
 // probes returns how many slots get looks at for the tags of m: on average, and
 // at worst.
-func probes[V any](m *tagMap[V]) (mean float64, worst int) {
+func probes[V any](m *Map[V]) (mean float64, worst int) {
 	t := m.slots.Load()
 	sum := 0
 	for i := range t.slots {
@@ -163,14 +163,14 @@ func probes[V any](m *tagMap[V]) (mean float64, worst int) {
 		if e == nil {
 			continue
 		}
-		n := (i-t.home(e.tag)+len(t.slots))&(len(t.slots)-1) + 1
+		n := (i-t.home(e.Tag)+len(t.slots))&(len(t.slots)-1) + 1
 		sum += n
 		worst = max(worst, n)
 	}
 	return float64(sum) / float64(m.count), worst
 }
 
-// sweep is a field of a tag that takes count values.
+// Sweep is a field of a tag that takes count values.
 type sweep struct{ shift, count int }
 
 // Fields of the tags of a detector.
@@ -191,7 +191,7 @@ func tagsOf(base tags.Tag, sweeps []sweep, f func(tags.Tag)) {
 	}
 }
 
-func TestTagMapFindsDetectorTagsInFewProbes(t *testing.T) {
+func TestMapFindsDetectorTagsInFewProbes(t *testing.T) {
 	if race.Enabled {
 		t.Skip("nothing here is concurrent, and under -race it takes seconds")
 	}
@@ -219,14 +219,14 @@ func TestTagMapFindsDetectorTagsInFewProbes(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			var m tagMap[struct{}]
+			var m Map[struct{}]
 			worstMean, worst := 0.0, 0
 			tagsOf(test.base, test.sweeps, func(tag tags.Tag) {
 				if m.count > 1000 && 2*(m.count+1) > len(m.slots.Load().slots) { // fullest
 					mean, n := probes(&m)
 					worstMean, worst = max(worstMean, mean), max(worst, n)
 				}
-				m.add(tag, func(*struct{}) {})
+				m.Add(tag, func(*struct{}) {})
 			})
 			mean, n := probes(&m)
 			worstMean, worst = max(worstMean, mean), max(worst, n)
@@ -239,25 +239,25 @@ func TestTagMapFindsDetectorTagsInFewProbes(t *testing.T) {
 	}
 }
 
-func TestTagMapGetAllocatesNothing(t *testing.T) {
+func TestMapGetAllocatesNothing(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
-	var m tagMap[uint64]
-	m.add(7, func(v *uint64) { *v = 1 })
-	if n := testing.AllocsPerRun(100, func() { *m.get(7)++; m.get(8) }); n != 0 {
+	var m Map[uint64]
+	m.Add(7, func(v *uint64) { *v = 1 })
+	if n := testing.AllocsPerRun(100, func() { *m.Get(7)++; m.Get(8) }); n != 0 {
 		t.Errorf("got %v allocations, want 0", n)
 	}
 }
 
-func BenchmarkTagLookup(b *testing.B) {
+func BenchmarkGet(b *testing.B) {
 	for _, count := range []int{16, 1000, 100_000} {
-		var m tagMap[uint64]
+		var m Map[uint64]
 		goMap := make(map[tags.Tag]*uint64)
 		order := make([]tags.Tag, count)
 		for i := range order {
 			order[i] = 0x1000013000118000 + tags.Tag(i)<<16
-			goMap[order[i]] = m.add(order[i], func(*uint64) {})
+			goMap[order[i]] = m.Add(order[i], func(*uint64) {})
 		}
 		rand.New(rand.NewPCG(1, 2)).Shuffle(count, func(i, j int) { order[i], order[j] = order[j], order[i] })
 		run := func(b *testing.B, get func(tags.Tag) *uint64) {
@@ -271,7 +271,7 @@ func BenchmarkTagLookup(b *testing.B) {
 				}
 			}
 		}
-		b.Run(fmt.Sprintf("map=tagMap/tags=%d", count), func(b *testing.B) { run(b, m.get) })
+		b.Run(fmt.Sprintf("map=Map/tags=%d", count), func(b *testing.B) { run(b, m.Get) })
 		b.Run(fmt.Sprintf("map=go/tags=%d", count), func(b *testing.B) {
 			run(b, func(tag tags.Tag) *uint64 { return goMap[tag] })
 		})

@@ -1,4 +1,4 @@
-package bus
+package tagmap
 
 import (
 	"math"
@@ -9,28 +9,28 @@ import (
 
 // What is there when a walk begins comes once, whatever is added, and however the
 // table grows and shrinks, between its slices.
-func TestTagMapIsWalkedWhileItGrows(t *testing.T) {
+func TestMapIsWalkedWhileItGrows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var m tagMap[int]
+		var m Map[int]
 		next := int64(0)
 		add := func(n int) {
 			for range n {
-				m.add(entryTag(next), func(v *int) { *v = int(next) })
+				m.Add(entryTag(next), func(v *int) { *v = int(next) })
 				next++
 			}
 		}
 		add(rapid.IntRange(1, 6000).Draw(t, "entries"))
 		if rapid.Bool().Draw(t, "remove most") {
-			m.sweep(0, math.MaxInt, func(e *tagEntry[int]) bool { return e.value%50 == 0 })
+			m.Sweep(0, math.MaxInt, func(e *Entry[int]) bool { return e.Value%50 == 0 })
 		}
 		started, times := make(map[int]bool), make(map[int]int)
-		m.all(func(e *tagEntry[int]) { started[e.value] = true })
+		m.All(func(e *Entry[int]) { started[e.Value] = true })
 		add(rapid.IntRange(0, 500).Draw(t, "more before"))
 		for place, done := uint64(0), false; !done; {
-			place, done = m.walk(place, rapid.IntRange(1, 2000).Draw(t, "budget"), func(e *tagEntry[int]) { times[e.value]++ })
+			place, done = m.Walk(place, rapid.IntRange(1, 2000).Draw(t, "budget"), func(e *Entry[int]) { times[e.Value]++ })
 			add(rapid.IntRange(0, 500).Draw(t, "more"))
 			if rapid.Bool().Draw(t, "shrink") {
-				m.shrink()
+				m.Shrink()
 			}
 		}
 		for value := range int(next) {
@@ -43,26 +43,26 @@ func TestTagMapIsWalkedWhileItGrows(t *testing.T) {
 
 // The cost of a call of the writer is what it looks at: no single one may cost what
 // there is, neither while a map fills nor while it is emptied.
-func TestTagMapNeverWorksLongAtOnce(t *testing.T) {
+func TestMapNeverWorksLongAtOnce(t *testing.T) {
 	const entries, budget, most = 300_000, 1000, 2000
-	var m tagMap[int]
+	var m Map[int]
 	worst, before := 0, 0
 	step := func() {
 		worst = max(worst, m.work-before)
 		before = m.work
 	}
 	for i := range int64(entries) {
-		m.add(entryTag(i), func(v *int) { *v = int(i) })
+		m.Add(entryTag(i), func(v *int) { *v = int(i) })
 		step()
 	}
 	if m.work > 12*entries {
 		t.Errorf("got %d slots looked at to add %d entries, want at most %d", m.work, entries, 12*entries)
 	}
 	for place, done := uint64(0), false; !done; step() {
-		place, done = m.sweep(place, budget, func(e *tagEntry[int]) bool { return e.value%1000 == 0 })
+		place, done = m.Sweep(place, budget, func(e *Entry[int]) bool { return e.Value%1000 == 0 })
 	}
-	m.shrink()
-	for !m.move(budget) {
+	m.Shrink()
+	for !m.Move(budget) {
 		step()
 	}
 	step()
@@ -75,15 +75,15 @@ func TestTagMapNeverWorksLongAtOnce(t *testing.T) {
 }
 
 // Emptied by half, a map must not cost more than it did to fill.
-func TestTagMapIsSweptInTimeProportionalToItsSize(t *testing.T) {
+func TestMapIsSweptInTimeProportionalToItsSize(t *testing.T) {
 	cost := func(entries int64) int {
-		var m tagMap[int]
+		var m Map[int]
 		for i := range entries {
-			m.add(entryTag(i), func(v *int) { *v = int(i) })
+			m.Add(entryTag(i), func(v *int) { *v = int(i) })
 		}
 		before := m.work
 		for place, done := uint64(0), false; !done; {
-			place, done = m.sweep(place, 1000, func(e *tagEntry[int]) bool { return e.value%2 == 0 })
+			place, done = m.Sweep(place, 1000, func(e *Entry[int]) bool { return e.Value%2 == 0 })
 		}
 		return m.work - before
 	}
