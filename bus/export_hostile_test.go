@@ -6,7 +6,7 @@ func SubscriberWorkOf(s *Subscriber) (steps uint64, longest int) {
 	done := make(chan struct{})
 	if !s.loop.Post(func() {
 		defer close(done)
-		steps, longest = s.chores.total, s.chores.longest
+		steps, longest = s.chores.Total, s.chores.Longest
 	}) {
 		return 0, 0
 	}
@@ -43,7 +43,7 @@ func HeldOf(p *Publisher) (h Held) {
 		defer p.mu.Unlock()
 		h = Held{
 			Connections: len(p.connections), Lanes: len(p.lanes), Seats: p.seats.taken,
-			Groups: p.groups.begun.Len(), GroupBytes: p.groups.bytes, Jobs: p.chores.jobs.Len(),
+			Groups: p.groups.begun.Len(), GroupBytes: p.groups.bytes, Jobs: p.chores.Waiting(),
 		}
 	}) {
 		return h

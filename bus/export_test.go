@@ -15,7 +15,7 @@ func WorkOf(p *Publisher) (steps uint64, longest int) {
 		longest int
 	}
 	done := make(chan work)
-	if !p.loop.Post(func() { done <- work{p.chores.total, p.chores.longest} }) {
+	if !p.loop.Post(func() { done <- work{p.chores.Total, p.chores.Longest} }) {
 		return 0, 0
 	}
 	w := <-done

@@ -1,5 +1,7 @@
 package bus
 
+import "tagbus/bus/internal/chores"
+
 // Work that a subscriber causes and that may take long is a job of its link. The
 // loop does it in slices (chores), and while it lasts nothing is read from that
 // subscriber: its next request waits in its own socket. The jobs of a link are done
@@ -7,7 +9,7 @@ package bus
 
 // linkJob is a job of a link.
 type linkJob struct {
-	run chore
+	run chores.Job
 
 	// abort gives up what the job holds, because the link ends. nil: the job is done
 	// all the same.
@@ -21,7 +23,7 @@ const turnsPerSlice = 8
 // begin adds a job to a link. Short ones are done when begin returns. Loop only.
 func (l *link) begin(job linkJob) {
 	p := l.pub
-	if p.chores.stopped {
+	if p.chores.Ended() {
 		if job.abort != nil {
 			job.abort()
 		}
@@ -31,7 +33,7 @@ func (l *link) begin(job linkJob) {
 		p.busy.Push(l)
 		if !p.serving {
 			p.serving = true
-			p.chores.add(p.serveBusy)
+			p.chores.Add(p.serveBusy)
 		}
 	}
 	if l.jobs.Len() > 0 && !l.working {
@@ -45,7 +47,7 @@ func (p *Publisher) serveBusy(budget int) (steps int, done bool) {
 	for p.busy.Len() > 0 && steps < budget {
 		l, most := p.busy.Pop(), budget-steps
 		if p.busy.Len() > 0 {
-			most = min(most, sliceSteps/turnsPerSlice+1)
+			most = min(most, chores.SliceSteps/turnsPerSlice+1)
 		}
 		steps += l.serve(most)
 		if l.jobs.Len() > 0 {
@@ -80,7 +82,7 @@ func (l *link) ends() bool { return l.fault != nil || l.unrouting }
 
 // abortJobs gives up the jobs of all links, because the publisher ends. Loop only.
 func (p *Publisher) abortJobs() {
-	p.chores.stop()
+	p.chores.Stop()
 	for p.busy.Len() > 0 {
 		l := p.busy.Pop()
 		for l.jobs.Len() > 0 {

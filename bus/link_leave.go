@@ -41,7 +41,7 @@ func (p *Publisher) unroute(l *link, f func()) {
 	if !l.unrouting {
 		l.owed = len(l.subs) > 0
 	}
-	if l.unrouted || p.chores.stopped { // if the publisher has ended, nothing is published any more
+	if l.unrouted || p.chores.Ended() { // if the publisher has ended, nothing is published any more
 		f()
 		return
 	}

@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 
+	"tagbus/bus/internal/chores"
 	"tagbus/tags"
 )
 
@@ -25,14 +26,14 @@ type subscribing struct {
 	p     *Publisher
 	l     *link
 	group []wish
-	first bool        // nothing else is on its way to the subscriber
-	steps []chore     // left
-	at    int         // in what the step of now walks through
-	lanes []*entering // that the group concerns
-	owned []tags.Set  // entered; of a sender, its receiver owns them now
-	lost  []tags.Set  // tags of a sender that have another owner now
-	walk  walk        // through these
-	fault error       // ends the connection
+	first bool         // nothing else is on its way to the subscriber
+	steps []chores.Job // left
+	at    int          // in what the step of now walks through
+	lanes []*entering  // that the group concerns
+	owned []tags.Set   // entered; of a sender, its receiver owns them now
+	lost  []tags.Set   // tags of a sender that have another owner now
+	walk  walk         // through these
+	fault error        // ends the connection
 	expel *DuplicateError
 }
 
@@ -56,7 +57,7 @@ type change struct{ before, after tags.Set }
 // subscribe begins to make the subscriptions of a group active. Loop only.
 func (l *link) subscribe(group []wish) {
 	g := &subscribing{p: l.pub, l: l, group: group, first: len(l.lanes) == 0}
-	g.steps = []chore{g.read, g.goes, g.comes, g.change, g.leave, g.enter, g.forget, g.join, g.answer, g.uncork}
+	g.steps = []chores.Job{g.read, g.goes, g.comes, g.change, g.leave, g.enter, g.forget, g.join, g.answer, g.uncork}
 	l.begin(linkJob{run: g.run, abort: g.abort})
 }
 

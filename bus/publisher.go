@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/netio"
@@ -104,7 +105,7 @@ type Publisher struct {
 	stalled atomic.Uint64
 	dry     atomic.Bool // a publisher found the pool empty, and was told of no room since
 
-	chores  chores           // loop only
+	chores  chores.Queue     // loop only
 	busy    ring.Ring[*link] // those that have jobs, in turn; loop only
 	serving bool             // the chore for them has not ended; loop only
 
@@ -206,7 +207,7 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 	}
 	p.loop = p.backend.Loop()
 	p.loans.loop = p.loop
-	p.chores = newChores(p.loop.Post)
+	p.chores = chores.New(p.loop.Post)
 	p.events.start(p.loop, p.closer.call, p.cfg.OnEvent)
 	if p.flushTimer, err = p.loop.NewTimer(p.flushFunc); err != nil {
 		return err

@@ -22,7 +22,7 @@ func (p *Publisher) supersede(l *link, f func()) {
 	l.pause()
 	old.successors = append(old.successors, func() {
 		l.resume()
-		if !l.ends() && !l.ended() && !p.chores.stopped {
+		if !l.ends() && !l.ended() && !p.chores.Ended() {
 			p.supersede(l, f)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -155,8 +156,8 @@ func (p *Publisher) eachKnown(set tags.Set, removed bool, sealed func(*stream), 
 	p.mu.Unlock()
 	for done := false; !done; {
 		p.mu.Lock()
-		for steps, n := 0, 0; steps < sliceSteps && !done; steps += n {
-			n, done = p.eachLocked(&w, sliceSteps-steps, func(e *tagmap.Entry[tagState]) bool {
+		for steps, n := 0, 0; steps < chores.SliceSteps && !done; steps += n {
+			n, done = p.eachLocked(&w, chores.SliceSteps-steps, func(e *tagmap.Entry[tagState]) bool {
 				return e.Value.removed == removed && set.Contains(e.Tag) // removed is written under mu only
 			}, sealed, f)
 		}

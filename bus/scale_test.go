@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tagbus/bus/directory/memory"
+	"tagbus/bus/internal/chores"
 	"tagbus/netio/netiotest"
 	"tagbus/tags"
 )
@@ -93,7 +94,7 @@ func (b *scaleBed) on(f func()) {
 // until waits until f holds on the loop and no chore is left.
 func (b *scaleBed) until(f func() bool) {
 	for ok := false; !ok; {
-		b.on(func() { ok = b.s.chores.idle() && f() })
+		b.on(func() { ok = b.s.chores.Waiting() == 0 && f() })
 	}
 }
 
@@ -117,7 +118,7 @@ func (b *scaleBed) op(name string, f func()) {
 	before := uint64(0)
 	b.on(func() {
 		c := &b.s.chores
-		before, c.longest = c.total, 0
+		before, c.Longest = c.Total, 0
 		b.mu.Lock()
 		clear(b.events)
 		b.mu.Unlock()
@@ -126,9 +127,9 @@ func (b *scaleBed) op(name string, f func()) {
 	b.until(func() bool { return true })
 	b.on(func() {
 		c := &b.s.chores
-		b.steps[name] = int(c.total - before)
-		b.most = max(b.most, c.longest)
-		b.tb.Logf("%-32s %8d steps, at most %d in a slice", name, b.steps[name], c.longest)
+		b.steps[name] = int(c.Total - before)
+		b.most = max(b.most, c.Longest)
+		b.tb.Logf("%-32s %8d steps, at most %d in a slice", name, b.steps[name], c.Longest)
 	})
 }
 
@@ -281,7 +282,7 @@ func TestTheWorkOfASubscriberIsProportional(t *testing.T) {
 
 // mostSteps is what a slice may take: its budget, and what one control message of a
 // publisher or one call causes at once.
-var mostSteps = sliceSteps + 8192*(stepsPerTag+4)
+var mostSteps = chores.SliceSteps + 8192*(stepsPerTag+4)
 
 // However many tags there are, or subscriptions, the loop is given back soon. With
 // TAGBUS_LIMITS=yes there are as many as the documentation promises, for some minutes.

@@ -37,7 +37,7 @@ func (src *source) seekWanted() {
 		found = found || src.concerns(sub)
 		return stepsPerRequest * (1 + len(src.rivals))
 	})
-	src.sub.chores.add(func(budget int) (steps int, done bool) {
+	src.sub.chores.Add(func(budget int) (steps int, done bool) {
 		if steps, done = look(budget); !done && !found {
 			return steps, false
 		}
@@ -220,7 +220,7 @@ func (src *source) disconnect(then func()) {
 		forget(math.MaxInt)
 		return
 	}
-	src.sub.chores.add(forget)
+	src.sub.chores.Add(forget)
 }
 
 func (src *source) disconnectOne(r *request) {

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"tagbus/bus/internal/chores"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -51,7 +52,7 @@ func (src *source) askForAll() {
 		}
 		return stepsPerRequest*(1+len(src.rivals)) + r.sent.Parts()
 	})
-	var send chore
+	var send chores.Job
 	src.work(func(budget int) (steps int, done bool) {
 		if src.ep != ep {
 			return 1, true // the connection is lost, and all of it is asked for again
@@ -79,7 +80,7 @@ func (src *source) askForAll() {
 func (src *source) ask(group []asked) { src.work(src.group(group)) }
 
 // group returns the job of ask.
-func (src *source) group(group []asked) chore {
+func (src *source) group(group []asked) chores.Job {
 	if len(group) == 0 {
 		return func(int) (int, bool) { return 0, true }
 	}
@@ -121,7 +122,7 @@ type groupSender struct {
 	next  int                  // of group
 	told  map[laneTag]struct{} // positions of the group, which need not be said again
 
-	stands chore // tells the positions of the next one; nil: that has not begun
+	stands chores.Job // tells the positions of the next one; nil: that has not begun
 	list   positionList
 }
 

@@ -153,7 +153,7 @@ func (src *source) checkAllDuplicates() {
 		return
 	}
 	left := slices.Collect(maps.Values(src.requests))
-	src.sub.chores.add(func(budget int) (steps int, done bool) {
+	src.sub.chores.Add(func(budget int) (steps int, done bool) {
 		for ; len(left) > 0 && steps < budget; steps += stepsPerRequest * (1 + len(src.sub.sources)) {
 			if r := left[len(left)-1]; r.owed {
 				src.checkDuplicates(r)
@@ -201,7 +201,7 @@ func (s *Subscriber) reconsider() {
 			return
 		}
 		left := slices.Collect(maps.Values(s.sources))
-		s.chores.add(func(budget int) (steps int, done bool) {
+		s.chores.Add(func(budget int) (steps int, done bool) {
 			s.reconsidering = false
 			for ; len(left) > 0 && steps < budget; steps++ {
 				left[len(left)-1].consider()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -13,7 +14,7 @@ import (
 // subscription have come on earlier connections, in ascending order, so that it can
 // make up for what was missed. told are those of the group that need not be said
 // again.
-func (src *source) stands(r *request, told map[laneTag]struct{}, tell func(subscription.Position)) chore {
+func (src *source) stands(r *request, told map[laneTag]struct{}, tell func(subscription.Position)) chores.Job {
 	known := &src.lane(r.sub.lane).received
 	note := func(e *tagmap.Entry[received], tell func(subscription.Position)) {
 		if e == nil || e.Value.count == 0 || !r.owes(e.Tag) {
@@ -52,7 +53,7 @@ func (src *source) stands(r *request, told map[laneTag]struct{}, tell func(subsc
 }
 
 // eachTag returns a job that calls f for every tag of a set, in ascending order.
-func eachTag(set tags.Set, f func(tags.Tag)) chore {
+func eachTag(set tags.Set, f func(tags.Tag)) chores.Job {
 	first := tags.Tag(0)
 	return func(budget int) (steps int, done bool) {
 		for tag := range set.AllFrom(first) {

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/tags"
 )
@@ -14,9 +15,9 @@ import (
 const stepsPerTag = 4
 
 // work does a job of the source, which reads nothing until it is done.
-func (src *source) work(job chore) {
+func (src *source) work(job chores.Job) {
 	var done, paused bool
-	src.sub.chores.add(func(budget int) (steps int, _ bool) {
+	src.sub.chores.Add(func(budget int) (steps int, _ bool) {
 		steps, done = job(budget)
 		if done && paused {
 			src.resume()
@@ -34,15 +35,15 @@ func (src *source) work(job chore) {
 // used up, all sources cease to read until the next.
 func (src *source) spend() {
 	c := &src.sub.chores
-	if src.spentIn != c.slices {
-		src.spentIn, src.spent, src.paid = c.slices, 0, 0
+	if src.spentIn != c.Slices {
+		src.spentIn, src.spent, src.paid = c.Slices, 0, 0
 	}
 	steps := src.steps
 	src.steps = 0
 	src.spent += steps
 	paid := min(src.paid, steps)
 	src.paid -= paid
-	if c.spend(steps - paid) {
+	if c.Spend(steps - paid) {
 		return
 	}
 	for _, o := range src.sub.sources {
@@ -62,13 +63,13 @@ func (src *source) rest() {
 	}
 	src.resting = true
 	steps := 0
-	if src.spentIn == c.slices {
+	if src.spentIn == c.Slices {
 		steps = src.spent
 	}
 	src.pause()
-	c.add(func(int) (int, bool) {
+	c.Add(func(int) (int, bool) {
 		src.resting = false
-		src.spentIn, src.spent, src.paid = c.slices, 0, steps
+		src.spentIn, src.spent, src.paid = c.Slices, 0, steps
 		src.resume()
 		return 1 + steps, true
 	})
@@ -82,7 +83,7 @@ func (src *source) prune(n *sourceLane) {
 	}
 	n.pruning = true
 	place, swept := uint64(0), false
-	src.sub.chores.add(func(budget int) (steps int, done bool) {
+	src.sub.chores.Add(func(budget int) (steps int, done bool) {
 		asked, before := 1+len(n.wide), n.received.Cost() // each tag asks the wide requests
 		if !swept {
 			place, swept = n.received.Sweep(place, max(1, budget/asked), func(e *tagmap.Entry[received]) bool { return n.knows(e.Tag) })

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/chores"
 	"tagbus/netio"
 )
 
@@ -46,7 +47,7 @@ type Subscriber struct {
 	patience netio.Timer // for deadlines
 	reports  netio.Timer // of skipping
 	heart    heartbeat
-	chores   chores
+	chores   chores.Queue
 	later    []*untold // to be told by reportLater
 	events   eventQueue
 
@@ -113,7 +114,7 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 		return err
 	}
 	s.loop = s.backend.Loop()
-	s.chores = newChores(s.loop.Post)
+	s.chores = chores.New(s.loop.Post)
 	s.events.start(s.loop, s.closer.call, s.cfg.OnEvent)
 	s.dialer = dialer{
 		backend: s.backend, loop: s.loop, min: s.cfg.ReconnectMin, max: s.cfg.ReconnectMax,

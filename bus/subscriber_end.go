@@ -79,7 +79,7 @@ func (s *Subscriber) shutdown() {
 	for _, src := range s.sources {
 		src.version++ // the handlers of the page being delivered
 	}
-	s.chores.stop()
+	s.chores.Stop()
 	s.dialer.stop()
 	_ = s.reports.Close()
 	s.heart.close()

@@ -3,6 +3,8 @@ package bus
 import (
 	"cmp"
 	"slices"
+
+	"tagbus/bus/internal/chores"
 )
 
 // subscriptionList is the open subscriptions of a subscriber in the order of their
@@ -63,7 +65,7 @@ func (l *subscriptionList) all(yield func(*Subscription) bool) {
 
 // each returns a job that calls f for every subscription, except those that come
 // meanwhile. f returns the steps that it has taken.
-func (l *subscriptionList) each(f func(*Subscription) (steps int)) chore {
+func (l *subscriptionList) each(f func(*Subscription) (steps int)) chores.Job {
 	next, end := uint64(0), uint64(0)
 	if n := len(l.order); n > 0 {
 		end = l.order[n-1].id + 1

@@ -81,7 +81,7 @@ func (s *Subscriber) checkReady() {
 		sub.maybeReady()
 		return stepsPerRequest + len(s.sources)
 	})
-	s.chores.add(func(budget int) (steps int, done bool) {
+	s.chores.Add(func(budget int) (steps int, done bool) {
 		s.checking = false
 		return check(budget)
 	})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/tags"
 )
@@ -71,7 +72,7 @@ func (s *Subscriber) TagStats(ctx context.Context) ([]TagStats, error) {
 	}
 	result := make(chan [][]TagStats, 1)
 	if !s.loop.Post(func() {
-		s.chores.add(s.tagStatsChore(ctx, func(all [][]TagStats) { result <- all }))
+		s.chores.Add(s.tagStatsChore(ctx, func(all [][]TagStats) { result <- all }))
 	}) {
 		return nil, ErrClosed
 	}
@@ -89,7 +90,7 @@ func (s *Subscriber) TagStats(ctx context.Context) ([]TagStats, error) {
 func (s *Subscriber) tagStats() (all []TagStats) {
 	job := s.tagStatsChore(context.Background(), func(parts [][]TagStats) { all = sortedTagStats(parts) })
 	for done := false; !done; {
-		_, done = job(sliceSteps)
+		_, done = job(chores.SliceSteps)
 	}
 	return all
 }
@@ -119,7 +120,7 @@ func sortedTagStats(parts [][]TagStats) (all []TagStats) {
 // tagStatsChore returns the job that calls tell with the statistics, in any order,
 // unless ctx ends. They come in many small parts, because to let a large one grow
 // takes long; each is of one lane. Loop only.
-func (s *Subscriber) tagStatsChore(ctx context.Context, tell func(all [][]TagStats)) chore {
+func (s *Subscriber) tagStatsChore(ctx context.Context, tell func(all [][]TagStats)) chores.Job {
 	s.laneMu.Lock()
 	configs := slices.Clone(s.laneConfigs)
 	s.laneMu.Unlock()
