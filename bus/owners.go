@@ -51,5 +51,5 @@ func (p *Publisher) handOver(l *link, sets []tags.Set) (lost []tags.Set) {
 // mu is held.
 func (p *Publisher) forgetCached(w *walk, sets []tags.Set, budget int) (steps int, done bool) {
 	return p.eachLocked(w, budget, func(e *tagmap.Entry[tagState]) bool { return containsTag(sets, e.Tag) }, func(*stream) {},
-		func(e *tagmap.Entry[tagState]) { p.cache.empty(e.Value.line) })
+		func(e *tagmap.Entry[tagState]) { p.cache.Empty(e.Value.line) })
 }

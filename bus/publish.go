@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 
+	"tagbus/bus/internal/cache"
 	"tagbus/tags"
 )
 
@@ -85,10 +86,10 @@ func (t *tagState) publish(s *stream, tag tags.Tag, status Status, data []byte, 
 
 // accepted counts a message that was published, and keeps it. The mutexes of the
 // route are held.
-func (t *tagState) accepted(c *cache, status Status, data []byte) {
+func (t *tagState) accepted(c *cache.Cache, status Status, data []byte) {
 	t.count++
 	if c != nil {
-		c.add(t.line, status, data)
+		c.Add(t.line, uint8(status), data)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/cache"
 	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/tagmap"
@@ -45,7 +46,7 @@ type Publisher struct {
 	window     int   // bytes in flight per subscriber
 
 	tags  tagmap.Map[tagState]
-	cache *cache // nil without
+	cache *cache.Cache // nil without
 
 	announcing sync.Mutex // around changes of served and of the directory entry; before mu
 	announced  directory.Entry

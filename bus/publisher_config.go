@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"tagbus/bus/internal/cache"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -39,7 +40,7 @@ const (
 	maxControlQueue    = 4 << 20 // bytes of answers queued for one subscriber
 	maxCacheMessages   = 1 << 20
 	minCacheBytes      = 4096
-	maxCacheBytes      = (1<<32 - 2) * cacheBlockBytes
+	maxCacheBytes      = (1<<32 - 2) * cache.BlockBytes
 	controlBuffers     = 8
 	maxInFlight        = 64 // pages and control messages given to the endpoint
 	maxLanes           = 16

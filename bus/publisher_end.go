@@ -57,7 +57,7 @@ func (p *Publisher) leave() error {
 	}
 	p.loans.settle()
 	if p.cache != nil {
-		p.cache.close()
+		p.cache.Close()
 	}
 	if err := p.pool.Close(); err != nil {
 		return fmt.Errorf("bus: close publisher: %w", err)

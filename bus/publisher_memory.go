@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"tagbus/bus/internal/cache"
 	"tagbus/netio"
 )
 
@@ -13,7 +14,7 @@ import (
 //
 // Errors: netio.ErrNoMemory and others of the system, wrapped with the sizes and
 // the fields that ask for them.
-func (c *PublisherConfig) memory() (pool *netio.Pool, kept *cache, err error) {
+func (c *PublisherConfig) memory() (pool *netio.Pool, kept *cache.Cache, err error) {
 	pages := c.PoolBytes / c.PageBytes
 	forPool := c.PoolBytes + pages*int(unsafe.Sizeof(page{}))
 	if err := netio.CheckMemory(forPool); err != nil {
@@ -31,7 +32,7 @@ func (c *PublisherConfig) memory() (pool *netio.Pool, kept *cache, err error) {
 		return nil, nil, c.poolError(err)
 	}
 	if c.CacheMessages > 0 {
-		if kept, err = newCache(c.CacheMessages, c.CacheBytes); err != nil {
+		if kept, err = cache.New(c.CacheMessages, c.CacheBytes); err != nil {
 			return nil, nil, errors.Join(c.cacheError(err), pool.Close())
 		}
 	}

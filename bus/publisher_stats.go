@@ -76,7 +76,7 @@ func (p *Publisher) Stats() PublisherStats {
 	}
 	st.Replayed = p.replayed.Load()
 	if p.cache != nil {
-		st.Cached, st.CachedBytes = p.cache.use()
+		st.Cached, st.CachedBytes = p.cache.Use()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

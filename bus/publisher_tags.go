@@ -120,7 +120,7 @@ func (p *Publisher) retire(left, set tags.Set) error {
 		e.Value.removed = true
 		p.removed++
 		if p.cache != nil {
-			p.cache.empty(e.Value.line)
+			p.cache.Empty(e.Value.line)
 		}
 		if e.Value.count == 0 {
 			return

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"tagbus/bus/internal/cache"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -43,7 +44,7 @@ func (r *replay) wanted(tag tags.Tag, count uint64) uint32 {
 	case r.lane.policy.Kind == Latest:
 		want = min(want, 1)
 	}
-	return uint32(min(want, uint64(r.pub.cache.depth)))
+	return uint32(min(want, uint64(r.pub.cache.Depth())))
 }
 
 // take copies the messages of a tag and returns the position before the first
@@ -54,31 +55,30 @@ func (r *replay) take(e *tagmap.Entry[tagState]) subscription.Position {
 	if r == nil || len(r.spare) == 0 && r.page == nil {
 		return at
 	}
-	c := r.pub.cache
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m, n := c.newest(e.Value.line, min(r.wanted(e.Tag, e.Value.count), r.most))
-	for n > 0 && r.needs(m) > len(r.spare) {
-		m, n = c.newest(e.Value.line, n/2)
+	c := r.pub.cache.Lock()
+	defer c.Unlock()
+	m, n := c.Newest(e.Value.line, min(r.wanted(e.Tag, e.Value.count), r.most))
+	for n > 0 && r.needs(c, m) > len(r.spare) {
+		m, n = c.Newest(e.Value.line, n/2)
 	}
 	at.Count -= uint64(n)
 	for i := range uint64(n) {
-		r.add(e.Tag, at.Count+1+i, m)
-		m = c.blocks[m].after
+		r.add(c, e.Tag, at.Count+1+i, m)
+		m = c.After(m)
 	}
 	r.messages += uint64(n)
 	return at
 }
 
 // needs returns how many further buffers it takes to write a message and those
-// behind it. cache.mu is held.
-func (r *replay) needs(m uint32) (pages int) {
+// behind it.
+func (r *replay) needs(c cache.Reader, m uint32) (pages int) {
 	left := 0
 	if r.page != nil {
 		left = cap(r.writer.mem) - len(r.writer.mem)
 	}
-	for ; m != 0; m = r.pub.cache.blocks[m].after {
-		switch cost, own := r.cost(m); {
+	for ; m != 0; m = c.After(m) {
+		switch cost, own := r.cost(c, m); {
 		case own > 1:
 			pages += own
 			left = 0
@@ -92,12 +92,11 @@ func (r *replay) needs(m uint32) (pages int) {
 	return pages
 }
 
-// add copies a message into a page. cache.mu is held.
-func (r *replay) add(tag tags.Tag, position uint64, m uint32) {
-	b := &r.pub.cache.blocks[m]
-	_, pages := r.cost(m)
+// add copies a message into a page.
+func (r *replay) add(c cache.Reader, tag tags.Tag, position uint64, m uint32) {
+	_, pages := r.cost(c, m)
 	w := &r.writer
-	if r.page != nil && (pages > 1 || !w.fits(int(b.size))) {
+	if r.page != nil && (pages > 1 || !w.fits(c.Size(m))) {
 		r.seal()
 	}
 	if r.page == nil {
@@ -106,14 +105,14 @@ func (r *replay) add(tag tags.Tag, position uint64, m uint32) {
 		w.reset(r.page.buffers[0].Bytes())
 		w.positions = r.lane.alone()
 	}
-	w.header(tag, b.status, position, int(b.size))
+	w.header(tag, Status(c.Status(m)), position, c.Size(m))
 	if pages == 1 {
-		r.pub.cache.pieces(m, func(piece []byte) { w.mem = append(w.mem, piece...) })
+		c.Pieces(m, func(piece []byte) { w.mem = append(w.mem, piece...) })
 		return
 	}
 	r.page.start(len(w.mem))
 	at := 0
-	r.pub.cache.pieces(m, func(piece []byte) { at = r.page.put(at, piece) })
+	c.Pieces(m, func(piece []byte) { at = r.page.put(at, piece) })
 	r.seal()
 }
 

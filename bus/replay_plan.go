@@ -1,6 +1,9 @@
 package bus
 
-import "tagbus/bus/internal/tagmap"
+import (
+	"tagbus/bus/internal/cache"
+	"tagbus/bus/internal/tagmap"
+)
 
 // replayLayer is what the messages of all tags take that are the nth newest of
 // their tag.
@@ -56,33 +59,31 @@ func (r *replay) measure(e *tagmap.Entry[tagState]) (steps int) {
 	want := r.wanted(e.Tag, e.Value.count)
 	s.mu.Unlock()
 	room := max(r.room(), 0)
-	c := r.pub.cache
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	line := c.lines[e.Value.line]
-	n := min(uint64(want), uint64(line.count), uint64(room*(1+r.pageRoom()/maxRecordOverhead)))
-	m := line.last
+	c := r.pub.cache.Lock()
+	defer c.Unlock()
+	m, kept := c.Last(e.Value.line)
+	n := min(uint64(want), uint64(kept), uint64(room*(1+r.pageRoom()/maxRecordOverhead)))
 	for i := range int(n) {
 		if i == len(r.layers) {
 			r.layers = append(r.layers, replayLayer{})
 		}
 		l := &r.layers[i]
-		if cost, pages := r.cost(m); cost > r.pageRoom()/3 {
+		if cost, pages := r.cost(c, m); cost > r.pageRoom()/3 {
 			l.pages += pages
 			l.others++
 		} else {
 			l.bytes += cost
 			l.largest = max(l.largest, cost)
 		}
-		m = c.blocks[m].before
+		m = c.Before(m)
 	}
 	return r.claims.steps() + int(n)/4
 }
 
 // cost returns the bytes that a message surely takes at most in a page, and the
 // buffers of the page.
-func (r *replay) cost(m uint32) (bytes, pages int) {
-	n := int(r.pub.cache.blocks[m].size)
+func (r *replay) cost(c cache.Reader, m uint32) (bytes, pages int) {
+	n := c.Size(m)
 	if r.lane.alone() {
 		n += positionBytes
 	}

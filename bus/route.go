@@ -80,7 +80,7 @@ func (p *Publisher) addTag(tag tags.Tag) (*tagState, error) {
 	t := p.tags.Add(tag, func(t *tagState) {
 		t.route.Store(r)
 		if p.cache != nil {
-			t.line = p.cache.newLine()
+			t.line = p.cache.NewLine()
 		}
 	})
 	p.known = append(p.known, p.tags.Entry(tag))

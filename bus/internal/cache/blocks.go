@@ -1,4 +1,4 @@
-package bus
+package cache
 
 // How the memory of a cache is divided: into chains of blocks, of which each is a
 // message or free.
@@ -6,11 +6,11 @@ package bus
 // reserve returns a chain for a message of a line, and makes room: by dropping
 // the oldest of the line if it is full, and then the oldest of all. It returns 0
 // if that is not enough. mu is held.
-func (c *cache) reserve(line, need uint32) (first uint32) {
+func (c *Cache) reserve(line, need uint32) (first uint32) {
 	if c.closed || need >= uint32(len(c.blocks)) {
 		return 0
 	}
-	if l := &c.lines[line]; l.count == c.depth {
+	if l := &c.lines[line]; l.count == c.most {
 		c.drop(l.first)
 	}
 	for c.free < need {
@@ -24,7 +24,7 @@ func (c *cache) reserve(line, need uint32) (first uint32) {
 }
 
 // take returns a chain of free blocks, of which there are enough. mu is held.
-func (c *cache) take(need uint32) (first uint32) {
+func (c *Cache) take(need uint32) (first uint32) {
 	c.free -= need
 	var last uint32
 	for need > 0 {
@@ -55,7 +55,7 @@ func (c *cache) take(need uint32) (first uint32) {
 
 // split makes all but the first n blocks of a free chain, which is the first
 // one, a chain of its own in its place. It returns the last of the n.
-func (c *cache) split(chain, n uint32) (last uint32) {
+func (c *Cache) split(chain, n uint32) (last uint32) {
 	b := &c.blocks[chain]
 	last = chain
 	for range n - 1 {
@@ -69,7 +69,7 @@ func (c *cache) split(chain, n uint32) (last uint32) {
 }
 
 // cut makes a chain of n fresh blocks.
-func (c *cache) cut(n uint32) (chain uint32) {
+func (c *Cache) cut(n uint32) (chain uint32) {
 	chain = c.fresh
 	for i := range n - 1 {
 		c.blocks[chain+i].next = chain + i + 1
@@ -81,7 +81,7 @@ func (c *cache) cut(n uint32) (chain uint32) {
 }
 
 // write fills a chain.
-func (c *cache) write(chain uint32, data []byte) {
+func (c *Cache) write(chain uint32, data []byte) {
 	for {
 		b := &c.blocks[chain]
 		data = data[copy(b.data[:], data):]
@@ -89,15 +89,5 @@ func (c *cache) write(chain uint32, data []byte) {
 			return
 		}
 		chain = b.next
-	}
-}
-
-// pieces calls f with the payload of a message, in pieces. mu is held.
-func (c *cache) pieces(m uint32, f func(piece []byte)) {
-	b := &c.blocks[m]
-	for left := int(b.size); left > 0; b = &c.blocks[b.next] {
-		n := min(left, cacheBlockData)
-		f(b.data[:n])
-		left -= n
 	}
 }

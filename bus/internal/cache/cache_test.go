@@ -1,4 +1,4 @@
-package bus
+package cache
 
 import (
 	"bytes"
@@ -18,26 +18,26 @@ func cacheOf(t interface {
 	Fatal(args ...any)
 	Cleanup(f func())
 }, depth, bytes int,
-) *cache {
+) *Cache {
 	t.Helper()
-	c, err := newCache(depth, bytes)
+	c, err := New(depth, bytes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.close)
+	t.Cleanup(c.Close)
 	return c
 }
 
 // content returns the messages of a line, oldest first.
-func (c *cache) content(line uint32) (messages []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m, n := c.newest(line, c.depth)
+func (c *Cache) content(line uint32) (messages []string) {
+	r := c.Lock()
+	defer r.Unlock()
+	m, n := r.Newest(line, c.Depth())
 	for range n {
-		text := fmt.Sprintf("%d:", c.blocks[m].status)
-		c.pieces(m, func(piece []byte) { text += string(piece) })
+		text := fmt.Sprintf("%d:", r.Status(m))
+		r.Pieces(m, func(piece []byte) { text += string(piece) })
 		messages = append(messages, text)
-		m = c.blocks[m].after
+		m = r.After(m)
 	}
 	return messages
 }
@@ -63,11 +63,11 @@ func TestTheCacheKeepsTheNewest(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			c := cacheOf(t, test.depth, test.blocks*cacheBlockBytes)
-			a, b := c.newLine(), c.newLine()
+			c := cacheOf(t, test.depth, test.blocks*BlockBytes)
+			a, b := c.NewLine(), c.NewLine()
 			for i, text := range test.add {
 				line := map[byte]uint32{'a': a, 'b': b}[text[0]]
-				c.add(line, Status(i), []byte(text))
+				c.Add(line, uint8(i), []byte(text))
 			}
 			for line, want := range map[uint32][]string{a: test.a, b: test.b} {
 				got := c.content(line)
@@ -85,25 +85,25 @@ func TestTheCacheKeepsTheNewest(t *testing.T) {
 // TestAClosedCacheIsEmpty: whoever still adds to it, or asks what it has, touches
 // none of the memory that it had.
 func TestAClosedCacheIsEmpty(t *testing.T) {
-	c := cacheOf(t, 10, 64*cacheBlockBytes)
+	c := cacheOf(t, 10, 64*BlockBytes)
 	var adding sync.WaitGroup
 	for range 4 {
-		line := c.newLine()
+		line := c.NewLine()
 		adding.Go(func() {
 			data := make([]byte, 2000)
 			for i := range 2000 {
-				c.add(line, 0, data[:i])
+				c.Add(line, 0, data[:i])
 			}
 		})
 	}
-	c.close()
+	c.Close()
 	adding.Wait()
-	c.close()
-	if messages, bytes := c.use(); messages != 0 || bytes != 0 {
+	c.Close()
+	if messages, bytes := c.Use(); messages != 0 || bytes != 0 {
 		t.Errorf("got %d messages and %d bytes, want none", messages, bytes)
 	}
 	for line := range uint32(4) {
-		c.empty(line)
+		c.Empty(line)
 		if got := c.content(line); len(got) > 0 {
 			t.Errorf("line %d: got %q, want nothing", line, got)
 		}
@@ -123,11 +123,11 @@ func TestTheCacheIsWhatItShouldBe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		depth := rapid.IntRange(1, 6).Draw(t, "depth")
 		blocks := rapid.IntRange(1, 40).Draw(t, "blocks")
-		c := cacheOf(t, depth, blocks*cacheBlockBytes)
+		c := cacheOf(t, depth, blocks*BlockBytes)
 		var model []message
 		const lines = 4
 		for range lines {
-			c.newLine()
+			c.NewLine()
 		}
 		of := func(line uint32) (texts []string) {
 			for _, m := range model {
@@ -139,11 +139,11 @@ func TestTheCacheIsWhatItShouldBe(t *testing.T) {
 		}
 		for i := range rapid.IntRange(0, 200).Draw(t, "messages") {
 			line := uint32(rapid.IntRange(0, lines-1).Draw(t, "line"))
-			size := rapid.SampledFrom([]int{0, 1, 40, cacheBlockData, cacheBlockData + 1, 300, 2000}).Draw(t, "size")
+			size := rapid.SampledFrom([]int{0, 1, 40, blockData, blockData + 1, 300, 2000}).Draw(t, "size")
 			data := bytes.Repeat([]byte{byte('a' + i%26)}, size)
-			c.add(line, Status(i), data)
+			c.Add(line, uint8(i), data)
 
-			m := message{line, cacheBlocks(size), fmt.Sprintf("%d:%s", Status(i), data)}
+			m := message{line, blocksOf(size), fmt.Sprintf("%d:%s", uint8(i), data)}
 			mine := func(o message) bool { return o.line == line }
 			if m.blocks > uint32(blocks) {
 				model = slices.DeleteFunc(model, mine)
@@ -170,9 +170,9 @@ func TestTheCacheIsWhatItShouldBe(t *testing.T) {
 				}
 			}
 			for _, o := range model {
-				used += int(o.blocks) * cacheBlockBytes
+				used += int(o.blocks) * BlockBytes
 			}
-			if messages, bytes := c.use(); messages != len(model) || bytes != used {
+			if messages, bytes := c.Use(); messages != len(model) || bytes != used {
 				t.Fatalf("got %d messages in %d bytes, want %d in %d", messages, bytes, len(model), used)
 			}
 		}
@@ -183,14 +183,14 @@ func TestTheCacheIsWhatItShouldBe(t *testing.T) {
 // always its end.
 func TestTheCacheHasNoHoles(t *testing.T) {
 	const depth, goroutines, messages = 20, 4, 5000
-	c := cacheOf(t, depth, 30*cacheBlockBytes)
+	c := cacheOf(t, depth, 30*BlockBytes)
 	var wg sync.WaitGroup
 	for range goroutines {
-		line := c.newLine()
+		line := c.NewLine()
 		wg.Go(func() {
 			for i := range messages {
 				text := fmt.Sprint(i, ":")
-				c.add(line, 0, append([]byte(text), make([]byte, i%7*90)...))
+				c.Add(line, 0, append([]byte(text), make([]byte, i%7*90)...))
 				got := c.content(line)
 				for k, m := range got {
 					want := fmt.Sprintf("0:%d:", i-len(got)+1+k)
@@ -208,7 +208,7 @@ func TestTheCacheHasNoHoles(t *testing.T) {
 		c.clear(line)
 		c.mu.Unlock()
 	}
-	if n, bytes := c.use(); n != 0 || bytes != 0 {
+	if n, bytes := c.Use(); n != 0 || bytes != 0 {
 		t.Errorf("emptied: got %d messages in %d bytes, want none", n, bytes)
 	}
 }

@@ -1,4 +1,4 @@
-package bus
+package cache
 
 import (
 	"fmt"
@@ -10,18 +10,18 @@ import (
 )
 
 func TestTheCacheAllocatesNothing(t *testing.T) {
-	if got := unsafe.Sizeof(cacheBlock{}); got != cacheBlockBytes {
-		t.Errorf("a block has %d bytes, want %d", got, cacheBlockBytes)
+	if got := unsafe.Sizeof(block{}); got != BlockBytes {
+		t.Errorf("a block has %d bytes, want %d", got, BlockBytes)
 	}
 	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	c := cacheOf(t, 4, 1<<16)
-	line, other := c.newLine(), c.newLine()
+	line, other := c.NewLine(), c.NewLine()
 	data := make([]byte, 5000)
 	n := testing.AllocsPerRun(1000, func() {
-		c.add(line, 0, data[:40])
-		c.add(other, 0, data)
+		c.Add(line, 0, data[:40])
+		c.Add(other, 0, data)
 	})
 	if n != 0 {
 		t.Errorf("got %v allocations, want 0", n)
@@ -45,7 +45,7 @@ func BenchmarkCacheAdd(b *testing.B) {
 
 func benchmarkCacheAdd(b *testing.B, size, lines int, full, parallel bool) {
 	const depth = 10
-	room := int(cacheBlocks(size)) * cacheBlockBytes * depth * lines
+	room := int(blocksOf(size)) * BlockBytes * depth * lines
 	if full {
 		room /= 2
 	} else {
@@ -59,10 +59,10 @@ func benchmarkCacheAdd(b *testing.B, size, lines int, full, parallel bool) {
 	work := func(next func() bool) {
 		mine := make([]uint32, lines)
 		for i := range mine {
-			mine[i] = c.newLine()
+			mine[i] = c.NewLine()
 		}
 		for i := int(goroutines.Add(1)); next(); i++ {
-			c.add(mine[i%lines], 0, data)
+			c.Add(mine[i%lines], 0, data)
 		}
 	}
 	if parallel {
