@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"tagbus/bus/internal/wire"
 	"tagbus/internal/plain"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -35,8 +36,8 @@ type target struct {
 // onPage delivers the messages of a page in place: the handlers see the memory
 // into which the transport has read it.
 func (src *source) onPage(page []byte) {
-	if err := src.reader.reset(page); err != nil {
-		src.fail(err)
+	if err := src.reader.Reset(page); err != nil {
+		src.damaged(err)
 		return
 	}
 	done := &src.page
@@ -49,7 +50,7 @@ func (src *source) onPage(page []byte) {
 	}
 	src.origin.turn.Add(1) // the page is over
 	src.countPage()
-	if src.reader.ack && src.reader.left == 0 {
+	if src.reader.Ack && src.reader.Left == 0 {
 		src.acknowledge(done.failed())
 	}
 	c := &src.sub.counters
@@ -142,6 +143,14 @@ func (src *source) recovered(done *delivered, tag tags.Tag) {
 	}
 }
 
+// damaged ends the connection, for a page that cannot be read.
+func (src *source) damaged(err error) {
+	if damage := (*wire.Error)(nil); errors.As(err, &damage) {
+		err = (*PageError)(damage)
+	}
+	src.fail(err)
+}
+
 func (src *source) panicked(done *delivered, tag tags.Tag, v any) {
 	src.sub.counters.panics.Add(1)
 	src.event(Event{Kind: Problem, Peer: src.peer, Tag: tag, Err: &PanicError{Tag: tag, Value: v, Stack: debug.Stack()}})
@@ -153,7 +162,7 @@ func (src *source) panicked(done *delivered, tag tags.Tag, v any) {
 func (src *source) deliver(done *delivered) (more bool) {
 	defer func() {
 		if v := recover(); v != nil {
-			src.panicked(done, src.reader.tag, v)
+			src.panicked(done, src.reader.Tag, v)
 			more = true
 		}
 	}()
@@ -161,23 +170,23 @@ func (src *source) deliver(done *delivered) (more bool) {
 	var rcv *received
 	r, turn := &src.reader, src.origin.turn.Load()
 	for {
-		ok, err := r.next()
+		ok, err := r.Next()
 		if err != nil {
-			src.fail(errors.Join(ErrProtocol, err))
+			src.damaged(err)
 			return false
 		}
 		if !ok {
 			return false
 		}
-		if r.newTag || rcv == nil {
-			if rcv = src.receivedOf(r.lane, r.tag); rcv == nil {
+		if r.NewTag || rcv == nil {
+			if rcv = src.receivedOf(r.Lane, r.Tag); rcv == nil {
 				return false
 			}
 		}
 		if rcv.version != src.version { // a handler may have changed it
-			src.aim(rcv, r.lane, r.tag)
+			src.aim(rcv, r.Lane, r.Tag)
 		}
-		if rcv.count++; r.positions && r.position != rcv.count && !src.skip(rcv, r) {
+		if rcv.count++; r.Positions && r.Position != rcv.count && !src.skip(rcv, r) {
 			return false
 		}
 		if len(rcv.targets) == 0 {
@@ -188,7 +197,7 @@ func (src *source) deliver(done *delivered) (more bool) {
 		}
 		rcv.delivered++
 		done.messages++
-		done.bytes += uint64(len(r.data))
+		done.bytes += uint64(len(r.Data))
 		if len(rcv.targets) == 1 {
 			t := &rcv.targets[0]
 			if t.handler == nil {
@@ -209,7 +218,7 @@ func (src *source) deliver(done *delivered) (more bool) {
 // message returns the message that was just read.
 func (src *source) message(rcv *received, turn uint32) Message {
 	r := &src.reader
-	return Message{Tag: r.tag, Status: r.status, turn: turn, Counter: rcv.count, Publisher: src.peer, Data: r.data, origin: &src.origin}
+	return Message{Tag: r.Tag, Status: Status(r.Status), turn: turn, Counter: rcv.count, Publisher: src.peer, Data: r.Data, origin: &src.origin}
 }
 
 // deliverPlain delivers the plain messages that follow one to their only handler,
@@ -217,10 +226,10 @@ func (src *source) message(rcv *received, turn uint32) Message {
 // in deliver does, less what is the same for all of them.
 func (src *source) deliverPlain(rcv *received, h Handler, done *delivered, turn uint32) {
 	r := &src.reader
-	r.status, r.newTag = 0, false
+	r.Status, r.NewTag = 0, false
 	m := src.message(rcv, turn)
 	for rcv.version == src.version {
-		data, ok := r.nextPlain()
+		data, ok := r.NextPlain()
 		if !ok {
 			return
 		}
@@ -235,12 +244,12 @@ func (src *source) deliverPlain(rcv *received, h Handler, done *delivered, turn 
 
 // skip notes that the policy of the lane has left out messages before one. It
 // returns false, and ends the connection, for a position that cannot be.
-func (src *source) skip(rcv *received, r *pageReader) bool {
-	if r.position < rcv.count {
-		src.fail(protocolError("tag %v goes from %d back to %d", r.tag, rcv.count-1, r.position))
+func (src *source) skip(rcv *received, r *wire.Reader) bool {
+	if r.Position < rcv.count {
+		src.fail(protocolError("tag %v goes from %d back to %d", r.Tag, rcv.count-1, r.Position))
 		return false
 	}
-	return src.lose(rcv, r.tag, subscription.CauseLeftOut, r.position-rcv.count)
+	return src.lose(rcv, r.Tag, subscription.CauseLeftOut, r.Position-rcv.count)
 }
 
 // receivedOf returns the state of a tag in a lane, which begins at its first

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"tagbus/bus/internal/ring"
+	"tagbus/bus/internal/wire"
 	"tagbus/netio"
 	"tagbus/tags"
 )
@@ -33,7 +34,7 @@ type link struct {
 	dead          bool
 	sent, moved   bool                    // since the last tick: something was given to the endpoint, completed
 	receipts      map[tags.Tag][]*receipt // of pages queued or sent, ascending by position
-	header        [pageHeaderBytes]byte   // of the page that is being posted
+	header        [wire.HeaderBytes]byte  // of the page that is being posted
 
 	sentPages, sentMessages, sentBytes uint64
 
@@ -143,10 +144,7 @@ func (l *link) next() *ring.Ring[item] {
 
 func (l *link) post(i *item) error {
 	if i.page != nil {
-		putPageHeader(&l.header, i.lane.number, i.lane.alone(), i.page.messages)
-		if i.page.receipt != nil {
-			l.header[1] |= ackFlag
-		}
+		wire.PutHeader(&l.header, i.lane.number, i.lane.alone(), i.page.receipt != nil, i.page.messages)
 		i.key = i.page.key
 		return l.ep.Send(i.key, l.header[:], i.page.vector...)
 	}

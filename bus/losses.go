@@ -1,11 +1,11 @@
 package bus
 
 import (
-	"encoding/binary"
 	"maps"
 	"slices"
 
 	"tagbus/bus/internal/ring"
+	"tagbus/bus/internal/wire"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -170,27 +170,8 @@ func (n *lane) loseAt(queue *ring.Ring[item], i int) *page {
 	return p
 }
 
-// tags calls f with the tag of the messages of a sealed page without positions:
-// once for as many as follow each other.
+// tags calls f with the tag of the messages of a sealed page: once for as many as
+// follow each other.
 func (p *page) tags(f func(tag tags.Tag, count uint64)) {
-	var tag tags.Tag
-	var count uint64
-	records := p.vector[0] // of a page of several buffers there is only one message
-	for offset, left := 0, p.messages; left > 0; left-- {
-		head := binary.LittleEndian.Uint32(records[offset:])
-		offset += 4
-		if head&recordStatusBit != 0 {
-			offset++
-		}
-		if head&recordTagBit != 0 {
-			if count > 0 {
-				f(tag, count)
-			}
-			tag, count = tags.Tag(binary.LittleEndian.Uint64(records[offset:])), 0
-			offset += 8
-		}
-		offset += int(head & recordSizeMask)
-		count++
-	}
-	f(tag, count)
+	wire.Tags(p.vector[0], p.messages, f) // of a page of several buffers there is only one message
 }

@@ -14,6 +14,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/memory"
+	"tagbus/bus/internal/wire/wiretest"
 	"tagbus/netio/reactor"
 	"tagbus/netio/tcp"
 	"tagbus/subscription"
@@ -253,7 +254,7 @@ func TestTheDocumentedRefusals(t *testing.T) {
 		{"a first frame above 4,096 bytes", []byte{0x01, 0x10, 0, 0}, false, false},
 		{"HTTP without a frame", v["bad-hello-http"], false, false},
 		{"HTTP in a frame", framed(v["bad-hello-http"]), false, false},
-		{"a TLS hello", unhex(t, "16030100ba010000b60303a1b2c3d4e5f6"), false, false},
+		{"a TLS hello", wiretest.Unhex(t, "16030100ba010000b60303a1b2c3d4e5f6"), false, false},
 		{"another version", framed(v["bad-hello-version"]), false, false},
 		{"an unknown field in the hello", framed(v["bad-hello-field"]), false, true},
 		{"another instance expected", framed(v["hello-full"]), false, true},
@@ -265,7 +266,7 @@ func TestTheDocumentedRefusals(t *testing.T) {
 		{"a kind of the publisher", framed(v["subscribed"]), true, false},
 		{"a page", framed(v["page"]), true, false},
 		{"a second hello", v["session-1-subscriber"], true, false},
-		{"a set that is none", framed(unhex(t, "1082 a2696401 a3736574c403 020000")), true, false},
+		{"a set that is none", framed(wiretest.Unhex(t, "1082 a2696401 a3736574c403 020000")), true, false},
 		{"an unsubscribe within a group", slices.Concat(framed(v["subscribe-group"]), framed(v["unsubscribe"])), true, false},
 		{"pieces of two sets", slices.Concat(framed(v["subscribe-more"]), framed(v["subscribe"])), true, false},
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tagbus/bus/internal/wire"
+	"tagbus/bus/internal/wire/wiretest"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -35,7 +37,7 @@ func vectors(tb testing.TB) map[string][]byte {
 			if _, twice := found[name]; twice {
 				tb.Errorf("vector %q is there twice", name)
 			}
-			found[name] = unhex(tb, digits.String())
+			found[name] = wiretest.Unhex(tb, digits.String())
 			name = ""
 		case name != "":
 			line, _, _ = strings.Cut(line, "#")
@@ -87,19 +89,23 @@ var (
 		"set-detector":   "0x1000013000118000-0x100001300011800f",
 		"set-patterns":   "1&5,4&5,6&6",
 	}
-	pageVectors = map[string][]testRecord{
-		"page":      {{5, 0, "abc"}},
-		"page-many": {{5, 0, "a"}, {5, 0, ""}, {5, 7, "b"}, {6, 0x80, "c"}, {5, 0, ""}},
+	pageVectors = map[string][]wiretest.Record{
+		"page":      {rec(5, 0, "abc")},
+		"page-many": {rec(5, 0, "a"), rec(5, 0, ""), rec(5, 7, "b"), rec(6, 0x80, "c"), rec(5, 0, "")},
 	}
 	listVectors = map[string][]subscription.Position{
 		"list": {{Tag: 5, Count: 7}, {Tag: 133, Count: 300}},
 	}
 )
 
+func rec(tag tags.Tag, status uint8, data string) wiretest.Record {
+	return wiretest.Record{Tag: tag, Status: status, Data: data}
+}
+
 func decodeHello(b []byte) error   { _, err := subscription.DecodeHello(b); return err }
 func decodeControl(b []byte) error { _, err := subscription.Decode(b); return err }
 func decodeSet(b []byte) error     { return new(tags.Set).UnmarshalBinary(b) }
-func decodePage(b []byte) error    { _, err := readPage(b); return err }
+func decodePage(b []byte) error    { _, err := wiretest.Read(b); return err }
 func decodeList(b []byte) error {
 	for _, err := range subscription.PositionsOf(b) {
 		if err != nil {
@@ -169,15 +175,15 @@ func checkVector(t *testing.T, name string, b []byte) ([]byte, error) {
 		return set.MarshalBinary()
 	}
 	if records, ok := pageVectors[name]; ok {
-		back, err := readPage(b)
+		back, err := wiretest.Read(b)
 		same(t, records, back, err)
-		return writePage(t, 1024, records), nil
+		return wiretest.Page(t, 1024, records), nil
 	}
 	if name == "page-ack" {
-		var r pageReader
-		same(t, true, r.reset(b) == nil && r.ack && !r.positions, nil)
-		page := writePage(t, 1024, []testRecord{{5, 0, "a"}})
-		page[1] |= ackFlag
+		var r wire.Reader
+		same(t, true, r.Reset(b) == nil && r.Ack && !r.Positions, nil)
+		page := wiretest.Page(t, 1024, []wiretest.Record{rec(5, 0, "a")})
+		wire.PutHeader((*[wire.HeaderBytes]byte)(page), 0, false, true, 1)
 		return page, nil
 	}
 	if name == "page-lane" {
@@ -192,22 +198,22 @@ func checkVector(t *testing.T, name string, b []byte) ([]byte, error) {
 // lanePage returns the page with positions of the document.
 func lanePage(t *testing.T, b []byte) []byte {
 	t.Helper()
-	w := pageWriter{positions: true}
-	w.reset(make([]byte, 256))
-	var r pageReader
-	err := r.reset(b)
+	w := wire.Writer{Positions: true}
+	w.Reset(make([]byte, 256))
+	var r wire.Reader
+	err := r.Reset(b)
 	for _, want := range []struct {
 		position uint64
 		data     string
 	}{{7, "a"}, {17, "b"}} {
-		w.append(5, 0, want.position, []byte(want.data))
+		w.Append(5, 0, want.position, []byte(want.data))
 		if err == nil {
-			_, err = r.next()
+			_, err = r.Next()
 		}
-		same(t, want.data, string(r.data), err)
-		same(t, want.position, r.position, err)
+		same(t, want.data, string(r.Data), err)
+		same(t, want.position, r.Position, err)
 	}
-	return whole(&w, 2)
+	return wiretest.Sent(&w, 2)
 }
 
 func same(t *testing.T, want, got any, err error) {

@@ -2,6 +2,8 @@ package bus
 
 import (
 	"context"
+
+	"tagbus/bus/internal/wire"
 )
 
 // PublishBatch publishes messages, in their order. Of each message the Tag,
@@ -81,10 +83,10 @@ func (p *Publisher) publishRun(messages []Message) (n int, err error) {
 		if err := t.publish(s, tag, m.Status, m.Data, nil); err != nil {
 			return n, err
 		}
-		left -= len(m.Data) + maxRecordOverhead
+		left -= len(m.Data) + wire.MaxOverhead
 		more, bytes := t.publishPlain(s, messages[n+1:], left)
 		n += more
-		left -= bytes + more*plainBytes
+		left -= bytes + more*wire.PlainBytes
 	}
 	return n, nil
 }
@@ -97,10 +99,28 @@ func (t *tagState) publishPlain(s *stream, messages []Message, budget int) (n, b
 	if s.page == nil || s.solo != nil || p.cache != nil || t.removed {
 		return 0, 0
 	}
-	n, bytes = s.writer.appendRun(messages, p.cfg.MaxMessageBytes, budget)
+	n, bytes = appendRun(&s.writer, messages, p.cfg.MaxMessageBytes, budget)
 	s.messages += uint64(n)
 	s.bytes += uint64(bytes)
 	t.count += uint64(n)
+	return n, bytes
+}
+
+// appendRun adds the first of messages, as far as they are plain, have up to limit
+// bytes, fit, and are together not much more than budget bytes of page. It returns
+// how many, and the bytes of their payloads.
+func appendRun(w *wire.Writer, messages []Message, limit, budget int) (n, bytes int) {
+	mem, end := w.Run(budget)
+	for i := range messages {
+		m := &messages[i]
+		if len(m.Data) > limit || len(mem)+len(m.Data) > end || !w.Plain(m.Tag, uint8(m.Status)) {
+			break
+		}
+		mem = wire.AppendPlain(mem, m.Data)
+		n++
+		bytes += len(m.Data)
+	}
+	w.Ran(mem, n)
 	return n, bytes
 }
 

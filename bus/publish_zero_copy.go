@@ -94,7 +94,7 @@ func (s *stream) appendLent(tag tags.Tag, status Status, data []byte, done func(
 		s.pub.loans.add(done)
 		return nil
 	}
-	s.writer.header(tag, status, 0, len(data))
+	s.writer.Header(tag, uint8(status), 0, len(data))
 	s.page.lent, s.page.done = data, done
 	s.sealPage()
 	return nil

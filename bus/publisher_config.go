@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tagbus/bus/internal/cache"
+	"tagbus/bus/internal/wire"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -36,7 +37,7 @@ const FlushImmediately time.Duration = -1
 const (
 	minPageBytes       = 256
 	maxPageBytes       = 16 << 20
-	maxMessageBytes    = 1<<30 - 1 - pageHeaderBytes - maxRecordOverhead
+	maxMessageBytes    = 1<<30 - 1 - wire.HeaderBytes - wire.MaxOverhead
 	maxControlQueue    = 4 << 20 // bytes of answers queued for one subscriber
 	maxCacheMessages   = 1 << 20
 	minCacheBytes      = 4096
@@ -247,13 +248,13 @@ func (c PublisherConfig) Validate() error {
 // messageMemory returns the page memory that the largest message takes.
 func (c *PublisherConfig) messageMemory() int {
 	n := c.PageBytes
-	return (pageHeaderBytes + maxRecordOverhead + c.MaxMessageBytes + n - 1) / n * n
+	return (wire.HeaderBytes + wire.MaxOverhead + c.MaxMessageBytes + n - 1) / n * n
 }
 
 // frameBytes returns the size of the largest transport message that a
 // publisher of these sizes sends.
 func frameBytes(pageBytes, maxMessage int) int {
-	return max(pageBytes, pageHeaderBytes+maxRecordOverhead+maxMessage, smallestMaxMessage)
+	return max(pageBytes, wire.HeaderBytes+wire.MaxOverhead+maxMessage, smallestMaxMessage)
 }
 
 // violations collects what is wrong with a configuration.

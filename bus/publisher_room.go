@@ -3,12 +3,13 @@ package bus
 import (
 	"slices"
 
+	"tagbus/bus/internal/wire"
 	"tagbus/netio"
 )
 
 // pageSize returns how many buffers a page for a message of n bytes takes.
 func (p *Publisher) pageSize(n int) int {
-	return (pageHeaderBytes + maxRecordOverhead + n + p.pageBytes - 1) / p.pageBytes
+	return (wire.HeaderBytes + wire.MaxOverhead + n + p.pageBytes - 1) / p.pageBytes
 }
 
 // extentOf returns the extent of a page for a message of n bytes.

@@ -3,6 +3,7 @@ package bus
 import (
 	"tagbus/bus/internal/cache"
 	"tagbus/bus/internal/tagmap"
+	"tagbus/bus/internal/wire"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -24,7 +25,7 @@ type replay struct {
 	layers   []replayLayer   // of what would be sent if there were room
 	most     uint32          // messages of a tag that there is room for
 	spare    []*netio.Buffer // the room
-	writer   pageWriter
+	writer   wire.Writer
 	page     *page   // under construction
 	pages    []*page // complete, in order
 	messages uint64
@@ -75,7 +76,7 @@ func (r *replay) take(e *tagmap.Entry[tagState]) subscription.Position {
 func (r *replay) needs(c cache.Reader, m uint32) (pages int) {
 	left := 0
 	if r.page != nil {
-		left = cap(r.writer.mem) - len(r.writer.mem)
+		left = cap(r.writer.Mem) - len(r.writer.Mem)
 	}
 	for ; m != 0; m = c.After(m) {
 		switch cost, own := r.cost(c, m); {
@@ -96,21 +97,21 @@ func (r *replay) needs(c cache.Reader, m uint32) (pages int) {
 func (r *replay) add(c cache.Reader, tag tags.Tag, position uint64, m uint32) {
 	_, pages := r.cost(c, m)
 	w := &r.writer
-	if r.page != nil && (pages > 1 || !w.fits(c.Size(m))) {
+	if r.page != nil && (pages > 1 || !w.Fits(c.Size(m))) {
 		r.seal()
 	}
 	if r.page == nil {
 		r.page = r.pub.newPage(extent{pages, int64(pages)}, r.spare[:pages])
 		r.spare = r.spare[pages:]
-		w.reset(r.page.buffers[0].Bytes())
-		w.positions = r.lane.alone()
+		w.Reset(r.page.buffers[0].Bytes())
+		w.Positions = r.lane.alone()
 	}
-	w.header(tag, Status(c.Status(m)), position, c.Size(m))
+	w.Header(tag, c.Status(m), position, c.Size(m))
 	if pages == 1 {
-		c.Pieces(m, func(piece []byte) { w.mem = append(w.mem, piece...) })
+		c.Pieces(m, func(piece []byte) { w.Mem = append(w.Mem, piece...) })
 		return
 	}
-	r.page.start(len(w.mem))
+	r.page.start(len(w.Mem))
 	at := 0
 	c.Pieces(m, func(piece []byte) { at = r.page.put(at, piece) })
 	r.seal()

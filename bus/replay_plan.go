@@ -3,6 +3,7 @@ package bus
 import (
 	"tagbus/bus/internal/cache"
 	"tagbus/bus/internal/tagmap"
+	"tagbus/bus/internal/wire"
 )
 
 // replayLayer is what the messages of all tags take that are the nth newest of
@@ -62,7 +63,7 @@ func (r *replay) measure(e *tagmap.Entry[tagState]) (steps int) {
 	c := r.pub.cache.Lock()
 	defer c.Unlock()
 	m, kept := c.Last(e.Value.line)
-	n := min(uint64(want), uint64(kept), uint64(room*(1+r.pageRoom()/maxRecordOverhead)))
+	n := min(uint64(want), uint64(kept), uint64(room*(1+r.pageRoom()/wire.MaxOverhead)))
 	for i := range int(n) {
 		if i == len(r.layers) {
 			r.layers = append(r.layers, replayLayer{})
@@ -85,12 +86,12 @@ func (r *replay) measure(e *tagmap.Entry[tagState]) (steps int) {
 func (r *replay) cost(c cache.Reader, m uint32) (bytes, pages int) {
 	n := c.Size(m)
 	if r.lane.alone() {
-		n += positionBytes
+		n += wire.PositionBytes
 	}
-	return n + maxRecordOverhead, r.pub.pageSize(n)
+	return n + wire.MaxOverhead, r.pub.pageSize(n)
 }
 
-func (r *replay) pageRoom() int { return r.pub.pageBytes - pageHeaderBytes }
+func (r *replay) pageRoom() int { return r.pub.pageBytes - wire.HeaderBytes }
 
 // room returns how many buffers a replay may take: half of what the lane may
 // hold, so that live messages find room too, and half of the free pool, for

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"tagbus/bus/internal/ring"
+	"tagbus/bus/internal/wire"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -68,10 +69,10 @@ func (o *solo) take(tag tags.Tag, status Status, position uint64, data []byte) {
 // that has no room for one loses the message.
 func (o *solo) write(t *soloTag, status Status, position uint64, data []byte) {
 	s := o.stream
-	if s.page != nil && !s.writer.fits(len(data)) {
+	if s.page != nil && !s.writer.Fits(len(data)) {
 		s.sealPage()
 	}
-	if s.page == nil && !s.pub.openSolo(s.pub.extentOf(len(data)+positionBytes), s) {
+	if s.page == nil && !s.pub.openSolo(s.pub.extentOf(len(data)+wire.PositionBytes), s) {
 		cause := o.lane.why()
 		s.loses(cause, t.tag, position)
 		o.lane.loseMessages(cause, t.tag, 1)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tagbus/bus/internal/ring"
+	"tagbus/bus/internal/wire"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -58,7 +59,7 @@ type source struct {
 	lostSum  uint64                  // of lanes: what was lost or left out of all tags
 	told     map[laneTag]*lossCounts // totals of the publisher whose positions have yet to come
 	version  int                     // changes when targets may have changed
-	reader   pageReader
+	reader   wire.Reader
 	page     delivered       // what has come of the page that is being delivered
 	origin   origin          // of the messages of a page
 	batches  []*Subscription // that have pending messages of this page

@@ -64,9 +64,9 @@ func (src *source) acknowledge(failed bool) {
 	if src.fault != nil {
 		return
 	}
-	rcv := src.receivedOf(src.reader.lane, src.reader.tag)
+	rcv := src.receivedOf(src.reader.Lane, src.reader.Tag)
 	if rcv == nil {
 		return
 	}
-	src.send(&subscription.Ack{Tag: uint64(src.reader.tag), Position: rcv.count, Failed: failed})
+	src.send(&subscription.Ack{Tag: uint64(src.reader.Tag), Position: rcv.count, Failed: failed})
 }

@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 
+	"tagbus/bus/internal/wire"
 	"tagbus/internal/plain"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -19,7 +20,7 @@ func (src *source) onData(data []byte) {
 	}
 	src.pulse.heard = true
 	switch {
-	case data[0] == byte(subscription.KindPage):
+	case data[0] == wire.Kind:
 		src.spoken = true
 		src.onPage(data)
 	default:

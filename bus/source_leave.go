@@ -14,7 +14,7 @@ func (src *source) countPage() {
 	p := &src.page
 	if n := p.messages + p.unwanted - p.counted; n > 0 { // else there may be no such lane
 		p.counted += n
-		src.lanes[src.reader.lane].messages += n
+		src.lanes[src.reader.Lane].messages += n
 	}
 }
 

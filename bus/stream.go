@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"tagbus/bus/internal/wire"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -22,7 +23,7 @@ type stream struct {
 	mu       sync.Mutex
 	page     *page  // under construction, or nil
 	skip     []bool // the lanes that are not going to get it
-	writer   pageWriter
+	writer   wire.Writer
 	closed   bool
 	receipt  *receipt // of the message that is being appended, until it is in a page
 	messages uint64
@@ -87,12 +88,12 @@ func (p *page) put(i int, data []byte) int {
 }
 
 // complete makes what a writer has written ready to be sent.
-func (p *page) complete(w *pageWriter) {
-	p.messages = w.messages
+func (p *page) complete(w *wire.Writer) {
+	p.messages = w.Messages
 	if p.extent.buffers == 1 {
-		p.start(len(w.mem))
+		p.start(len(w.Mem))
 	}
-	p.bytes = pageHeaderBytes
+	p.bytes = wire.HeaderBytes
 	for _, b := range p.buffers {
 		p.vector = append(p.vector, b.Bytes())
 		p.bytes += len(b.Bytes())
@@ -108,7 +109,7 @@ func (p *page) complete(w *pageWriter) {
 // Errors: ErrNoResources, ErrClosed, for a sender ErrNoReceiver; then nothing was
 // published.
 func (s *stream) append(tag tags.Tag, status Status, position uint64, data []byte) error {
-	if s.page == nil || s.solo != nil || !s.writer.append(tag, status, position, data) {
+	if s.page == nil || s.solo != nil || !s.writer.Append(tag, uint8(status), position, data) {
 		if s.closed {
 			return ErrClosed
 		}
@@ -130,7 +131,7 @@ func (s *stream) append(tag tags.Tag, status Status, position uint64, data []byt
 // lacks tells whether a new page is needed for a message of n bytes. If so, it
 // has sealed the old one. mu is held.
 func (s *stream) lacks(n int) bool {
-	if len(s.lanes) == 0 || s.solo != nil || s.page != nil && s.writer.fits(n) {
+	if len(s.lanes) == 0 || s.solo != nil || s.page != nil && s.writer.Fits(n) {
 		return false
 	}
 	s.seal()
@@ -170,12 +171,12 @@ func (s *stream) fill(tag tags.Tag, status Status, position uint64, data []byte)
 		s.commitLarge(tag, status, position, data)
 		return
 	}
-	s.writer.append(tag, status, position, data)
+	s.writer.Append(tag, uint8(status), position, data)
 	if acked {
 		s.sealPage() // it must be the last of its page, and somebody waits
 		return
 	}
-	if s.writer.messages == 1 {
+	if s.writer.Messages == 1 {
 		s.pub.armFlush()
 	}
 }
@@ -183,8 +184,8 @@ func (s *stream) fill(tag tags.Tag, status Status, position uint64, data []byte)
 // commitLarge fills a page of several buffers with one message. They travel as
 // one transport message, so that the subscriber has it in one piece.
 func (s *stream) commitLarge(tag tags.Tag, status Status, position uint64, data []byte) {
-	s.writer.header(tag, status, position, len(data))
-	s.page.start(len(s.writer.mem))
+	s.writer.Header(tag, uint8(status), position, len(data))
+	s.page.start(len(s.writer.Mem))
 	s.page.put(0, data)
 	s.sealPage() // not what the policy keeps: this may be a part of its being written
 }
@@ -193,8 +194,8 @@ func (s *stream) commitLarge(tag tags.Tag, status Status, position uint64, data 
 // held; a message follows at once, so that no page is ever open and empty.
 func (s *stream) begin(p *page) {
 	s.page = p
-	s.writer.reset(p.buffers[0].Bytes())
-	s.writer.positions = s.solo != nil
+	s.writer.Reset(p.buffers[0].Bytes())
+	s.writer.Positions = s.solo != nil
 }
 
 // seal ends what is under construction and queues it. mu is held.

@@ -54,7 +54,7 @@ const (
 	blockData  = BlockBytes - 8*4 - 1
 )
 
-// cacheLine is the messages of a tag.
+// messages is a line.
 type messages struct{ first, last, count uint32 }
 
 // Depth returns how many messages of a line are kept at most.

@@ -1,9 +1,11 @@
-package bus
+package wire_test
 
 import (
 	"fmt"
 	"testing"
 
+	"tagbus/bus/internal/wire"
+	"tagbus/bus/internal/wire/wiretest"
 	"tagbus/internal/race"
 	"tagbus/tags"
 )
@@ -12,22 +14,22 @@ func TestPagesAreWrittenAndReadWithoutAllocation(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
-	var w pageWriter
-	var r pageReader
-	var header [pageHeaderBytes]byte
+	var w wire.Writer
+	var r wire.Reader
+	var header [wire.HeaderBytes]byte
 	mem, page, data := make([]byte, 4096), make([]byte, 4096), make([]byte, 40)
 	n := testing.AllocsPerRun(100, func() {
-		w.reset(mem)
-		for i := 0; w.append(tags.Tag(i/3), Status(i&1), 0, data); i++ {
+		w.Reset(mem)
+		for i := 0; w.Append(tags.Tag(i/3), uint8(i&1), 0, data); i++ {
 		}
-		putPageHeader(&header, 1, false, w.messages)
-		page = append(append(page[:0], header[:]...), w.mem...)
-		if err := r.reset(page); err != nil {
+		wire.PutHeader(&header, 1, false, false, w.Messages)
+		page = append(append(page[:0], header[:]...), w.Mem...)
+		if err := r.Reset(page); err != nil {
 			t.Fatal(err)
 		}
 		for more := true; more; {
 			var err error
-			if more, err = r.next(); err != nil {
+			if more, err = r.Next(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -37,19 +39,22 @@ func TestPagesAreWrittenAndReadWithoutAllocation(t *testing.T) {
 	}
 }
 
+// pageBytes is the default of the bus.
+const pageBytes = 2 * 65450
+
 // BenchmarkPageAppend is the cost of one message into pages of the default size.
 func BenchmarkPageAppend(b *testing.B) {
 	for _, size := range []int{40, 256, 1024} {
 		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(size))
-			var w pageWriter
-			mem, data := make([]byte, DefaultPageBytes), make([]byte, size)
-			w.reset(mem)
+			var w wire.Writer
+			mem, data := make([]byte, pageBytes), make([]byte, size)
+			w.Reset(mem)
 			tag := tags.Tag(0x1000013000118000)
 			for b.Loop() {
-				if !w.append(tag, 0, 0, data) {
-					w.reset(mem)
+				if !w.Append(tag, 0, 0, data) {
+					w.Reset(mem)
 					tag ^= 1 << 16
 				}
 			}
@@ -66,18 +71,18 @@ func BenchmarkPageNext(b *testing.B) {
 			b.Run(name, func(b *testing.B) {
 				b.ReportAllocs()
 				b.SetBytes(int64(size))
-				var w pageWriter
-				w.reset(make([]byte, DefaultPageBytes))
-				for tag := tags.Tag(0); w.append(tag, 0, 0, make([]byte, size)); tag += step {
+				var w wire.Writer
+				w.Reset(make([]byte, pageBytes))
+				for tag := tags.Tag(0); w.Append(tag, 0, 0, make([]byte, size)); tag += step {
 				}
-				page := whole(&w, 0)
-				var r pageReader
+				page := wiretest.Sent(&w, 0)
+				var r wire.Reader
 				for b.Loop() {
-					if ok, err := r.next(); !ok {
+					if ok, err := r.Next(); !ok {
 						if err != nil {
 							b.Fatal(err)
 						}
-						if err := r.reset(page); err != nil {
+						if err := r.Reset(page); err != nil {
 							b.Fatal(err)
 						}
 					}

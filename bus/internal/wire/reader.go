@@ -1,0 +1,153 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"tagbus/tags"
+)
+
+// Reader iterates over the messages of a page in place.
+type Reader struct {
+	page   []byte
+	offset int
+
+	// Of the page.
+	Lane      uint16
+	Left      uint32 // messages not yet read
+	Positions bool   // messages carry theirs
+	Ack       bool   // an Ack is wanted when the last message is handled
+
+	// Of the message that Next has read. NextPlain leaves them as they are.
+	Tag      tags.Tag
+	NewTag   bool // the message brought a tag
+	Status   uint8
+	Position uint64 // if the page carries positions
+	Data     []byte // a part of the page
+}
+
+// Reset starts to read a page.
+//
+// Errors: *Error.
+func (r *Reader) Reset(page []byte) error {
+	*r = Reader{page: page, offset: HeaderBytes}
+	switch {
+	case len(page) < HeaderBytes:
+		return &Error{len(page), "shorter than a page header"}
+	case page[0] != Kind || page[1]&^(positionsFlag|ackFlag) != 0:
+		return &Error{0, "unknown page header"}
+	}
+	r.Positions, r.Ack = page[1]&positionsFlag != 0, page[1]&ackFlag != 0
+	r.Lane = binary.LittleEndian.Uint16(page[2:])
+	r.Left = binary.LittleEndian.Uint32(page[4:])
+	if r.Left == 0 {
+		return &Error{4, "no messages"}
+	}
+	return nil
+}
+
+// NextPlain reads a plain message: it has the tag of the one before, and no status. It
+// returns false, and has read nothing, if the next message is not plain, or damaged, or
+// if there is none.
+func (r *Reader) NextPlain() (data []byte, ok bool) {
+	rest := r.page[r.offset:]
+	if len(rest) < PlainBytes || r.Left == 0 || r.Positions || r.offset == HeaderBytes {
+		return nil, false
+	}
+	head := binary.LittleEndian.Uint32(rest)
+	if head > sizeMask || int(head) > len(rest)-PlainBytes {
+		return nil, false
+	}
+	end := PlainBytes + int(head)
+	r.offset += end
+	r.Left--
+	return rest[PlainBytes:end:end], true
+}
+
+// Next reads a message. It returns false at the end of the page, with a nil
+// error, and at damage.
+//
+// Errors: *Error.
+func (r *Reader) Next() (bool, error) {
+	if r.Left == 0 {
+		return false, r.end()
+	}
+	rest := r.page[r.offset:]
+	if len(rest) < 4 {
+		return false, r.damaged("message header cut off")
+	}
+	head := binary.LittleEndian.Uint32(rest)
+	used := 4
+	r.Status, r.NewTag = 0, false
+	if head&(tagBit|statusBit) != 0 {
+		n, err := r.optional(head, rest)
+		if err != nil {
+			return false, err
+		}
+		used = n
+	} else if r.offset == HeaderBytes {
+		return false, r.damaged("first message has no tag")
+	}
+	if r.Positions {
+		if len(rest) < used+PositionBytes {
+			return false, r.damaged("position cut off")
+		}
+		r.Position = binary.LittleEndian.Uint64(rest[used:])
+		used += PositionBytes
+	}
+	size := int(head & sizeMask)
+	if size > len(rest)-used {
+		return false, r.damaged(fmt.Sprintf("message of %d bytes, %d left", size, len(rest)-used))
+	}
+	r.Data = rest[used : used+size : used+size]
+	r.offset += used + size
+	r.Left--
+	return true, nil
+}
+
+// optional reads the status and the tag that head announces and returns the
+// bytes used with the header.
+func (r *Reader) optional(head uint32, rest []byte) (int, error) {
+	used := 4
+	if head&statusBit != 0 {
+		if len(rest) <= used {
+			return 0, r.damaged("status cut off")
+		}
+		if r.Status = rest[used]; r.Status == 0 {
+			return 0, r.damaged("status of zero written out")
+		}
+		used++
+	}
+	if head&tagBit != 0 {
+		if len(rest) < used+8 {
+			return 0, r.damaged("tag cut off")
+		}
+		tag := tags.Tag(binary.LittleEndian.Uint64(rest[used:]))
+		if tag == r.Tag && r.offset != HeaderBytes {
+			return 0, r.damaged("tag of the message before written out")
+		}
+		r.Tag, r.NewTag = tag, true
+		used += 8
+	} else if r.offset == HeaderBytes {
+		return 0, r.damaged("first message has no tag")
+	}
+	return used, nil
+}
+
+func (r *Reader) end() error {
+	if r.offset != len(r.page) {
+		return r.damaged(fmt.Sprintf("%d bytes after the last message", len(r.page)-r.offset))
+	}
+	return nil
+}
+
+func (r *Reader) damaged(reason string) error { return &Error{r.offset, reason} }
+
+// Error says why a page could not be read.
+type Error struct {
+	Offset int // byte within the page
+	Reason string
+}
+
+// Error names the place and the reason.
+func (e *Error) Error() string { return fmt.Sprintf("damaged page at byte %d: %s", e.Offset, e.Reason) }
