@@ -41,9 +41,15 @@ var table = []rule{
 		"netio", "netio/reactor", "netio/tcp", "netio/rdma", "bus", "bus/directory", "bus/directory/file", "tags",
 	}},
 	{"bus", "the bus knows the contract in netio, never a backend, a loop or a kind of directory", []string{
-		"internal/plain", "subscription", "bus/directory", "netio", "tags",
+		"internal/plain", "subscription", "bus/directory", "bus/internal/...", "netio", "tags",
 		"github.com/cenkalti/backoff/v5", "github.com/nats-io/nuid",
 	}},
+	{"bus/internal/cache", "the cache keeps bytes by line and knows no tags, pages or subscribers", []string{"netio"}},
+	{"bus/internal/chores", "how work is cut does not depend on the work", []string{"bus/internal/ring"}},
+	{"bus/internal/ring", "a queue depends on nothing", nil},
+	{"bus/internal/tagmap", "a map depends on its keys", []string{"tags"}},
+	{"bus/internal/wire", "the bytes of a page depend on nothing except tags", []string{"tags"}},
+	{"bus/internal/wire/wiretest", "tests write and read pages with what the bus does it with", []string{"bus/internal/wire", "tags"}},
 	{"bus/directory", "the interface of a directory knows nothing of those who implement or use it", []string{"internal/plain", "tags"}},
 	{"bus/directory/file", "a directory is used by the bus and does not use it", []string{
 		"internal/plain", "bus/directory", "tags", "github.com/fsnotify/fsnotify", "github.com/nats-io/nuid", "golang.org/x/sys/unix",
@@ -55,6 +61,7 @@ var table = []rule{
 	{"subscription", "who wants which tag is decided without knowing the bus or a backend", []string{
 		"internal/plain", "netio", "tags", "github.com/vmihailenco/msgpack/v5/...",
 	}},
+	{"internal/race", "whether the race detector is on depends on nothing", nil},
 	{"internal/plain", "what makes text safe to show depends on nothing", nil},
 	{"netio", "the contract depends on nobody who keeps it", []string{"internal/plain", "golang.org/x/sys/unix"}},
 	{"netio/internal/backendtest", "the tests of backends drive any of them", []string{
