@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 
+	"tagbus/bus/internal/ledger"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -56,29 +57,16 @@ func (p *Publisher) checkStanding(list []byte) error {
 // of a tag can be lost than were published and sent again.
 //
 // Errors: ErrProtocol, wrapped; nothing was counted.
-func (p *Publisher) addMissed(a *laneAccount, cause subscription.Cause, missed subscription.Position) error {
+func (p *Publisher) addMissed(a *ledger.Lane, cause subscription.Cause, missed subscription.Position) error {
 	published := p.countOf(missed.Tag)
 	most := published + p.replayed.Load()
-	known := a.lostOf(missed.Tag)
+	known := a.Lost(missed.Tag)
 	if missed.Count > most-min(most, known) {
 		return protocolError("the subscriber has missed %d messages of tag %v, of which %d were published and %d are known to be lost",
 			missed.Count, missed.Tag, published, known)
 	}
-	a.add(cause, missed.Tag, missed.Count)
+	a.Add(cause, missed.Tag, missed.Count)
 	return nil
-}
-
-// lostOf returns how many messages of a tag are lost or left out. Only the loop
-// makes it greater by what a subscriber says.
-func (a *laneAccount) lostOf(tag tags.Tag) (n uint64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if counts := a.byTag[tag]; counts != nil {
-		for _, c := range counts {
-			n += c
-		}
-	}
-	return n
 }
 
 // reaches reports whether a tag can be at a position, and otherwise ends the

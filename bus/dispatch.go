@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/wire"
 	"tagbus/internal/plain"
 	"tagbus/subscription"
@@ -19,8 +20,8 @@ type received struct {
 	// How count comes about, since the publisher was first met:
 	// count = delivered + lost + unwanted.
 	delivered uint64
-	unwanted  uint64      // published or received when no subscription wanted the tag
-	lost      *lossCounts // nil: none
+	unwanted  uint64         // published or received when no subscription wanted the tag
+	lost      *ledger.Counts // nil: none
 
 	version int // of the source, for which targets holds
 	targets []target

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"tagbus/bus/internal/ledger"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -12,7 +13,7 @@ type untold struct {
 	src    *source
 	rcv    *received // that refers to it
 	tag    tags.Tag
-	counts lossCounts
+	counts ledger.Counts
 	queued bool // in the event queue
 	listed bool // in Subscriber.later or a gapReport
 }
@@ -20,7 +21,7 @@ type untold struct {
 // promptly reports whether a Gap of this cause is told at once. The others come once
 // a second.
 func promptly(cause subscription.Cause) bool {
-	return cause != subscription.CauseLeftOut && cause != causeQueue
+	return cause != subscription.CauseLeftOut && cause != ledger.Queue
 }
 
 // gap has a Gap event told of messages that do not come.

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/ring"
 	"tagbus/subscription"
 )
@@ -28,7 +29,7 @@ type lane struct {
 	// entering says that tags of new subscriptions have yet to move; Publisher.mu.
 	entering bool
 
-	account *laneAccount // what it did not get
+	account *ledger.Lane // what it did not get
 
 	// pinned counts the pages reserved for or queued to this lane. It is what
 	// bounds how far a slow subscriber can be behind.
@@ -167,7 +168,7 @@ func (n *lane) busy() bool {
 // front of the pages that are held back, and before that what is known to be lost
 // of them.
 func (n *lane) told(queue *ring.Ring[item], id uint64, j joined) {
-	j.totals.all(func(cause subscription.Cause, counts []subscription.Position) {
+	j.totals.Lists(func(cause subscription.Cause, counts []subscription.Position) {
 		for list := range positionLists(counts) {
 			n.link.sendIn(queue, n, &subscription.Lost{Lane: n.number, Cause: cause, List: list, Total: true})
 		}

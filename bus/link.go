@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/wire"
 	"tagbus/netio"
@@ -76,9 +77,9 @@ type item struct {
 	lane    *lane // nil for what belongs to the connection
 	page    *page
 	control []byte
-	losses  *losses   // to become control messages
-	last    bool      // close the connection when it is sent
-	key     netio.Key // in flight: what its completion has to name
+	losses  *ledger.Notice // to become control messages
+	last    bool           // close the connection when it is sent
+	key     netio.Key      // in flight: what its completion has to name
 }
 
 func (i *item) bytes() int {

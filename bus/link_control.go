@@ -91,13 +91,13 @@ func (l *link) leave(last []byte, reason error) {
 // of them, by the control messages that tell of them. mu is held.
 func (l *link) expand(queue *ring.Ring[item]) {
 	x := queue.Front()
-	part := x.losses.take(maxTold)
+	part := x.losses.Take(maxTold)
 	lane := x.lane
-	if len(x.losses.counts) == 0 {
+	if x.losses.Tags() == 0 {
 		queue.Pop()
 	}
 	var all []item
-	part.all(func(cause subscription.Cause, counts []subscription.Position) {
+	part.Lists(func(cause subscription.Cause, counts []subscription.Position) {
 		for list := range positionLists(counts) {
 			b, err := subscription.Append(nil, &subscription.Lost{Lane: lane.number, Cause: cause, List: list})
 			if err != nil { // only possible for a message that this package built too long

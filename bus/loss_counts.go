@@ -1,29 +1,15 @@
 package bus
 
-import "tagbus/subscription"
-
-// lossCounts counts messages by cause. What only the publisher's end has shown
-// is in the place of cause 0, which is not on the wire; nor is the last, what a
-// subscription's own queue has lost after it was received.
-type lossCounts [subscription.Causes + 1]uint64
-
-const (
-	causeEnded subscription.Cause = 0
-	causeQueue                    = subscription.Causes
+import (
+	"tagbus/bus/internal/ledger"
+	"tagbus/subscription"
 )
 
-// add adds what other has.
-func (c *lossCounts) add(other *lossCounts) {
-	for cause, n := range other {
-		c[cause] += n
-	}
-}
-
-// export returns the counts as users see them.
-func (c *lossCounts) export() Losses {
+// lossesOf returns counts as users see them.
+func lossesOf(c *ledger.Counts) Losses {
 	return Losses{
 		Full: c[subscription.CauseFull], Memory: c[subscription.CauseMemory],
-		Connection: c[subscription.CauseConnection], Ended: c[causeEnded],
+		Connection: c[subscription.CauseConnection], Ended: c[ledger.Ended],
 		LeftOut: c[subscription.CauseLeftOut],
 	}
 }
@@ -45,11 +31,11 @@ type Losses struct {
 func (l Losses) Lost() uint64 { return l.Full + l.Memory + l.Connection + l.Ended }
 
 // gapCauses are the causes of Gap events.
-var gapCauses = [subscription.Causes + 1]error{
-	causeEnded:                   ErrPublisherEnded,
+var gapCauses = [ledger.Queue + 1]error{
+	ledger.Ended:                 ErrPublisherEnded,
 	subscription.CauseFull:       ErrTooSlow,
 	subscription.CauseMemory:     ErrPublisherMemory,
 	subscription.CauseLeftOut:    ErrLeftOut,
 	subscription.CauseConnection: ErrConnectionLost,
-	causeQueue:                   ErrQueueFull,
+	ledger.Queue:                 ErrQueueFull,
 }

@@ -1,89 +1,25 @@
 package bus
 
 import (
-	"maps"
-	"slices"
-
+	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/wire"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
 
-// losses are messages that a lane does not get, at one place among its pages.
-// All causes are in one, so that there are not more of them than pages however
-// the causes change.
-type losses struct {
-	counts map[tags.Tag]lossCounts
-}
-
-// add notes n lost messages of a tag.
-func (s *losses) add(cause subscription.Cause, tag tags.Tag, n uint64) {
-	if s.counts == nil {
-		s.counts = make(map[tags.Tag]lossCounts)
-	}
-	counts := s.counts[tag]
-	counts[cause] += n
-	s.counts[tag] = counts
-}
-
-// merge takes over what other has.
-func (s *losses) merge(other *losses) {
-	for tag, counts := range other.counts {
-		for cause, n := range counts {
-			if n > 0 {
-				s.add(subscription.Cause(cause), tag, n)
-			}
-		}
-	}
-}
-
-// take takes out the counts of at most so many tags.
-func (s *losses) take(most int) losses {
-	if len(s.counts) <= most {
-		part := *s
-		s.counts = nil
-		return part
-	}
-	part := losses{counts: make(map[tags.Tag]lossCounts, most)}
-	for tag, counts := range s.counts {
-		if len(part.counts) == most {
-			break
-		}
-		part.counts[tag] = counts
-		delete(s.counts, tag)
-	}
-	return part
-}
-
-// all calls f with the counts of each cause in the form of a list.
-func (s *losses) all(f func(subscription.Cause, []subscription.Position)) {
-	sorted := slices.Sorted(maps.Keys(s.counts))
-	for cause := subscription.Cause(1); cause < subscription.Causes; cause++ {
-		var list []subscription.Position
-		for _, tag := range sorted {
-			if n := s.counts[tag][cause]; n > 0 {
-				list = append(list, subscription.Position{Tag: tag, Count: n})
-			}
-		}
-		if len(list) > 0 {
-			f(cause, list)
-		}
-	}
-}
-
 // lose notes that count messages of a tag are not in what the lane is going to
 // get next. link.mu is held.
 func (n *lane) lose(cause subscription.Cause, tag tags.Tag, count uint64) {
-	n.account.add(cause, tag, count)
+	n.account.Add(cause, tag, count)
 	queue := &n.queue
 	if n.corked {
 		queue = &n.held
 	}
 	if queue.Len() == 0 || queue.Back().losses == nil {
-		queue.Push(item{lane: n, losses: &losses{}})
+		queue.Push(item{lane: n, losses: &ledger.Notice{}})
 	}
-	queue.Back().losses.add(cause, tag, count)
+	queue.Back().losses.Add(cause, tag, count)
 }
 
 // losePage notes that the lane does not get a page. It sends what it can: the
@@ -147,7 +83,7 @@ func (n *lane) dropFrom(queue *ring.Ring[item], pages int64) bool {
 		}
 		p := n.loseAt(queue, i)
 		if i > 0 && queue.At(i-1).losses != nil {
-			queue.At(i - 1).losses.merge(queue.At(i).losses)
+			queue.At(i - 1).losses.Merge(queue.At(i).losses)
 			queue.Remove(i)
 		}
 		n.drop(p)
@@ -162,10 +98,10 @@ func (n *lane) loseAt(queue *ring.Ring[item], i int) *page {
 	p, cause := x.page, n.why()
 	n.link.forget(p.receipt)
 	p.receipt.settle(gapCauses[cause], true)
-	*x = item{lane: n, losses: &losses{}}
+	*x = item{lane: n, losses: &ledger.Notice{}}
 	p.tags(func(tag tags.Tag, count uint64) {
-		n.account.add(cause, tag, count)
-		x.losses.add(cause, tag, count)
+		n.account.Add(cause, tag, count)
+		x.losses.Add(cause, tag, count)
 	})
 	return p
 }

@@ -13,6 +13,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/cache"
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/netio"
@@ -77,7 +78,7 @@ type Publisher struct {
 
 	draining       bool   // beginDrain has run
 	cutOffMessages uint64 // unconfirmed
-	accounts       accounts
+	accounts       ledger.Book[*link, *Peer]
 	accountsSeen   time.Time // by checkAccounts; loop only
 
 	lossyPinned atomic.Int64 // pages, counted for each lossy lane

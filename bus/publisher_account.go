@@ -13,7 +13,7 @@ import (
 // from l. Loop only.
 func (p *Publisher) supersede(l *link, f func()) {
 	p.mu.Lock()
-	old := p.accounts.connected(l.peer.Instance)
+	old := p.accounts.Connected(l.peer.Instance)
 	p.mu.Unlock()
 	if old == nil {
 		f()

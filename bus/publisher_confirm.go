@@ -33,7 +33,7 @@ func (p *Publisher) onReceived(l *link, m *subscription.Received) {
 		l.fail(protocolError("received %d messages in lane %d, limit %d", m.Messages, m.Lane, uint64(maxCount)))
 	case !n.said.begun:
 		n.said = said{m.Messages, m.Messages, true}
-		n.account.settle(m.Messages)
+		n.account.Settle(m.Messages)
 	case m.Messages < n.said.all || m.Messages-n.said.before > n.given():
 		l.fail(protocolError("received %d messages in lane %d after %d, of %d that were sent since %d",
 			m.Messages, m.Lane, n.said.all, n.given(), n.said.before))
@@ -48,40 +48,6 @@ func (n *lane) given() uint64 {
 	n.link.mu.Lock()
 	defer n.link.mu.Unlock()
 	return n.givenMessages
-}
-
-// settle takes over what a subscriber that is back has received of what was
-// unconfirmed. The rest it has told as missed, or gets again.
-//
-//   - received: in all, since it first met the publisher.
-func (a *laneAccount) settle(received uint64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if received >= a.received { // else it does not remember, and nobody knows
-		a.sent += min(received-a.received, a.unconfirmed)
-		a.unconfirmed = 0
-	}
-	a.received = received
-}
-
-// end takes over what a lane leaves behind when its connection has ended, and
-// returns how many messages are unconfirmed. Loop only, and the link is dead.
-//
-//   - owed: the subscriber had not unsubscribed. Otherwise what was on its way is
-//     nobody's loss.
-func (a *laneAccount) end(n *lane, owed bool) (unconfirmed uint64) {
-	received := max(n.said.here(), n.ackedMessages)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !owed {
-		received = max(received, n.sentMessages)
-	} else {
-		unconfirmed = n.sentMessages + n.dropped - received
-	}
-	a.sent += received
-	a.received += received
-	a.unconfirmed += unconfirmed
-	return unconfirmed
 }
 
 // onGoodbye hears that a subscriber leaves in order. Loop only.

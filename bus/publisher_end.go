@@ -133,7 +133,7 @@ func (p *Publisher) drainResult() error {
 // noteDrained ends the wait of Drain when no subscriber is left, and none is
 // awaited. mu is held. Loop only, unless the publisher is closed.
 func (p *Publisher) noteDrained() {
-	if len(p.links) > 0 || p.state != publisherClosed && (!p.draining || p.awaits()) {
+	if len(p.links) > 0 || p.state != publisherClosed && (!p.draining || p.accounts.Awaits(returnTime)) {
 		return
 	}
 	p.drainOnce.Do(func() { close(p.drained) })

@@ -171,7 +171,7 @@ func (p *Publisher) admit(l *link, h subscription.Hello) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.state != publisherOpen && (p.state != publisherDraining || !p.accounts.returns(h.Instance)) {
+	if p.state != publisherOpen && (p.state != publisherDraining || !p.accounts.Returns(h.Instance)) {
 		return ErrClosed
 	}
 	if err := p.makeRoom(l, h.Instance); err != nil {
@@ -191,12 +191,12 @@ func (p *Publisher) forget(l *link) (unconfirmed uint64) {
 	}
 	delete(p.links, l)
 	p.vacate(l)
-	unconfirmed = p.accounts.leave(l)
+	unconfirmed = p.leaveAccount(l)
 	for _, n := range l.lanes {
 		delete(p.lanes, n.id)
 		p.freeIDs = append(p.freeIDs, n.id)
 	}
-	if p.state >= publisherDraining && unconfirmed > 0 && !p.accounts.returns(l.peer.Instance) {
+	if p.state >= publisherDraining && unconfirmed > 0 && !p.accounts.Returns(l.peer.Instance) {
 		p.cutOff++
 		p.cutOffMessages += unconfirmed
 	}

@@ -84,7 +84,7 @@ func (p *Publisher) lane(l *link, m *subscription.Subscribe, policy Policy) *lan
 		n.id = subscription.Subscriber(len(p.lanes))
 	}
 	p.lanes[n.id] = n
-	n.account = p.accounts.of(l, m.Lane, policy)
+	n.account = p.accounts.Open(l.peer.Instance, l, l.peer, m.Lane, policy, maxLanes, func(number uint16) bool { return l.lane(number) != nil })
 	n.stuck = time.Now()
 	if err := p.heart.quicken(n.maxStall()); err != nil {
 		p.event(Event{Kind: Problem, Err: err}) // what it limits is only measured more coarsely

@@ -21,7 +21,7 @@ const returnTime = 5 * time.Second
 func (p *Publisher) beginDrain() {
 	p.mu.Lock()
 	p.draining = true
-	p.accounts.await(time.Now())
+	p.accounts.Await(returnTime)
 	p.giveUp()
 	p.noteDrained()
 	links := make([]*link, 0, len(p.links))
@@ -41,7 +41,7 @@ func (p *Publisher) beginDrain() {
 func (p *Publisher) farewell(l *link) {
 	p.mu.Lock()
 	p.giveUp()
-	early := !p.draining || !l.asked && p.accounts.owes(l)
+	early := !p.draining || !l.asked && p.accounts.Owes(l.peer.Instance, l)
 	p.mu.Unlock()
 	if early || l.dismissed || l.state != linkReady {
 		return
@@ -82,7 +82,7 @@ func (p *Publisher) awaitReturn(ctx context.Context) error {
 // unreturned returns an error if connections have ended, before or while draining,
 // whose subscribers have not come back. mu is held.
 func (p *Publisher) unreturned() error {
-	missing, unconfirmed := p.accounts.missing()
+	missing, unconfirmed := p.accounts.Missing()
 	if missing += p.cutOff; missing == 0 {
 		return nil
 	}
@@ -90,63 +90,12 @@ func (p *Publisher) unreturned() error {
 		ErrUndelivered, missing, unconfirmed+p.cutOffMessages)
 }
 
-// await notes which subscribers were lost so lately that they may come back, at
-// the end of the publisher, and from then on each that is lost.
-func (s *accounts) await(now time.Time) {
-	s.ending = true
-	for _, a := range s.byInstance {
-		a.awaited = a.owed && now.Sub(a.gone) < returnTime
-	}
-}
-
-// missing returns how many subscribers were awaited and are not back, and how many
-// messages they have not confirmed.
-func (s *accounts) missing() (subscribers int, unconfirmed uint64) {
-	for _, a := range s.byInstance {
-		if !a.awaited {
-			continue
-		}
-		subscribers++
-		for _, n := range a.lanes {
-			n.mu.Lock()
-			unconfirmed += n.unconfirmed
-			n.mu.Unlock()
-		}
-	}
-	return subscribers, unconfirmed
-}
-
-// owes reports whether a link is that of a subscriber which is awaited, or has
-// another connection, and has not subscribed here.
-func (s *accounts) owes(l *link) bool {
-	a := s.byInstance[l.peer.Instance]
-	return a != nil && a.link != l && (a.owed || a.link != nil)
-}
-
-// returns reports whether a subscriber may connect again when the publisher ends:
-// one that is owed an account, or whose connection may be dead.
-func (s *accounts) returns(instance string) bool {
-	a := s.byInstance[instance]
-	return a != nil && (a.owed || a.link != nil)
-}
-
 // mayReturn reports whether a subscriber that is lost may connect again when the
 // publisher ends.
 func (p *Publisher) mayReturn(instance string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.state == publisherDraining && p.accounts.returns(instance)
-}
-
-// awaits reports whether there is a subscriber to wait for. mu is held. Loop only.
-func (p *Publisher) awaits() bool {
-	now := time.Now()
-	for _, a := range p.accounts.byInstance {
-		if a.awaited && now.Sub(a.gone) < returnTime {
-			return true
-		}
-	}
-	return false
+	return p.state == publisherDraining && p.accounts.Returns(instance)
 }
 
 // giveUp ceases to wait for the receivers to which a sender that ends cannot connect
@@ -155,11 +104,7 @@ func (p *Publisher) giveUp() {
 	if p.sender == nil || !p.draining {
 		return
 	}
-	for instance, a := range p.accounts.byInstance {
-		if a.owed && a.link == nil && !p.sender.canReach(instance) {
-			a.owed, a.awaited = false, false
-		}
-	}
+	p.accounts.GiveUp(p.sender.canReach)
 }
 
 // canReach reports whether a sender can connect to a receiver again: it is in the

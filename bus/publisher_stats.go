@@ -94,7 +94,7 @@ func (p *Publisher) Stats() PublisherStats {
 		state := SubscriberState{Peer: *l.peer, Limit: int(p.queuePages)}
 		l.mu.Lock()
 		for _, n := range l.lanes {
-			lane := n.account.state()
+			lane := laneState(n.account)
 			lane.Parts, _ = p.table.Size(n.id)
 			lane.Queued, lane.Limit = int(n.pinned.Load()), int(n.limit)
 			lane.Sent += n.sentMessages
@@ -109,7 +109,8 @@ func (p *Publisher) Stats() PublisherStats {
 		state.SendsFree, state.MinSendsFree = room.Sends, room.MinSends
 		st.Subscribers = append(st.Subscribers, state)
 	}
-	st.Gone, st.Losses, st.Unconfirmed = p.accounts.states()
+	sums := p.accounts.Sums()
+	st.Gone, st.Losses, st.Unconfirmed = p.goneStates(), lossesOf(&sums.Lost), sums.Unconfirmed
 	slices.SortFunc(st.Subscribers, func(a, b SubscriberState) int {
 		return a.Peer.Addr.Compare(b.Peer.Addr)
 	})

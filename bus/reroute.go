@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -39,7 +40,7 @@ func (p *Publisher) moveOff(w *walk, n *lane, budget int) (steps int, done bool)
 // them.
 type joined struct {
 	positions []subscription.Position
-	totals    losses
+	totals    ledger.Notice
 }
 
 // moveTo gives lane n, which is corked, the next tags of a walk that it wants and has
@@ -51,7 +52,7 @@ func (p *Publisher) moveTo(w *walk, n *lane, replayed *replay, j *joined, budget
 		if x.entry.Value.count > 0 {
 			j.positions = append(j.positions, replayed.take(x.entry))
 		}
-		n.account.addTotal(&j.totals, x.entry.Tag)
+		n.account.AddTotals(&j.totals, x.entry.Tag)
 	})
 }
 

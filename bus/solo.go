@@ -80,7 +80,7 @@ func (o *solo) write(t *soloTag, status Status, position uint64, data []byte) {
 	}
 	s.fill(t.tag, status, position, data)
 	if t.untold > 0 { // the position tells
-		o.lane.account.add(subscription.CauseLeftOut, t.tag, t.untold-t.later)
+		o.lane.account.Add(subscription.CauseLeftOut, t.tag, t.untold-t.later)
 		t.untold, t.later = t.later, 0
 	}
 }

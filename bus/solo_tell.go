@@ -104,7 +104,7 @@ func (o *solo) tell(most int) {
 func (o *solo) tellEnd(t *soloTag) {
 	if l := o.lane.link; l.gone() {
 		// The subscriber finds a gap. What waits is lost with the connection.
-		o.lane.account.add(subscription.CauseLeftOut, t.tag, t.untold)
+		o.lane.account.Add(subscription.CauseLeftOut, t.tag, t.untold)
 		if t.kept != nil {
 			l.mu.Lock()
 			o.lane.dropped++

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/wire"
 	"tagbus/netio"
@@ -52,13 +53,13 @@ type source struct {
 	revising, reviseAgain bool // all subscriptions are being looked at, to be asked for; and then once more
 	seeking, seekAgain    bool // they are, to find one that wants the publisher
 
-	requests map[uint64]*request     // by the id of the subscription
-	open     int                     // requests that this connection has, or is asked for or to end
-	owing    int                     // requests for which the publisher owes messages
-	lanes    []*sourceLane           // what has come, by the number of the lane
-	lostSum  uint64                  // of lanes: what was lost or left out of all tags
-	told     map[laneTag]*lossCounts // totals of the publisher whose positions have yet to come
-	version  int                     // changes when targets may have changed
+	requests map[uint64]*request        // by the id of the subscription
+	open     int                        // requests that this connection has, or is asked for or to end
+	owing    int                        // requests for which the publisher owes messages
+	lanes    []*sourceLane              // what has come, by the number of the lane
+	lostSum  uint64                     // of lanes: what was lost or left out of all tags
+	told     map[laneTag]*ledger.Counts // totals of the publisher whose positions have yet to come
+	version  int                        // changes when targets may have changed
 	reader   wire.Reader
 	page     delivered       // what has come of the page that is being delivered
 	origin   origin          // of the messages of a page

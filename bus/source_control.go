@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 
+	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/wire"
 	"tagbus/internal/plain"
 	"tagbus/subscription"
@@ -174,7 +175,7 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 			src.fail(errors.Join(ErrProtocol, err))
 			return
 		}
-		if !src.position(m.Lane, p, true, causeEnded) {
+		if !src.position(m.Lane, p, true, ledger.Ended) {
 			return
 		}
 	}

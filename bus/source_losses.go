@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 
+	"tagbus/bus/internal/ledger"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -43,12 +44,12 @@ func (src *source) onLost(m *subscription.Lost) {
 // has, and returns how many of the subscription's messages are news.
 func (src *source) onTotal(rcv *received, m *subscription.Lost, p subscription.Position) (news uint64) {
 	if src.told == nil {
-		src.told = make(map[laneTag]*lossCounts)
+		src.told = make(map[laneTag]*ledger.Counts)
 	}
 	key := laneTag{m.Lane, p.Tag}
 	told := src.told[key]
 	if told == nil {
-		told = new(lossCounts)
+		told = new(ledger.Counts)
 		src.told[key] = told
 	}
 	told[m.Cause] = p.Count
@@ -67,9 +68,9 @@ func (src *source) onTotal(rcv *received, m *subscription.Lost, p subscription.P
 }
 
 // losses returns what of a tag was lost.
-func (rcv *received) losses() *lossCounts {
+func (rcv *received) losses() *ledger.Counts {
 	if rcv.lost == nil {
-		rcv.lost = new(lossCounts)
+		rcv.lost = new(ledger.Counts)
 	}
 	return rcv.lost
 }
@@ -90,7 +91,7 @@ func (src *source) lose(rcv *received, tag tags.Tag, cause subscription.Cause, n
 // tellMissed tells the publisher what this side has counted more than it, of
 // the tags whose positions it has just given.
 func (src *source) tellMissed(lane uint16, positions []byte) {
-	var missed losses
+	var missed ledger.Notice
 	for p, err := range subscription.PositionsOf(positions) {
 		if err != nil {
 			return // they were read without one before
@@ -103,16 +104,16 @@ func (src *source) tellMissed(lane uint16, positions []byte) {
 		key := laneTag{lane, p.Tag}
 		told := src.told[key]
 		if told == nil {
-			told = new(lossCounts)
+			told = new(ledger.Counts)
 		}
 		delete(src.told, key)
 		for cause := subscription.Cause(1); cause < subscription.Causes; cause++ {
 			if n := rcv.lost[cause]; n > told[cause] {
-				missed.add(cause, p.Tag, n-told[cause])
+				missed.Add(cause, p.Tag, n-told[cause])
 			}
 		}
 	}
-	missed.all(func(cause subscription.Cause, counts []subscription.Position) {
+	missed.Lists(func(cause subscription.Cause, counts []subscription.Position) {
 		for list := range positionLists(counts) {
 			src.send(&subscription.Missed{Lane: lane, Cause: cause, List: list})
 		}

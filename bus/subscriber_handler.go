@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"sync/atomic"
 
+	"tagbus/bus/internal/ledger"
 	"tagbus/netio"
 	"tagbus/subscription"
 )
@@ -72,17 +73,17 @@ type subscriberCounters struct {
 // Stats returns the subscriber's counters, correct to the page.
 func (s *Subscriber) Stats() SubscriberStats {
 	c := &s.counters
-	var lost lossCounts
+	var lost ledger.Counts
 	for cause := range lost {
 		lost[cause] = c.lost[cause].Load()
 	}
-	losses := lost.export()
+	losses := lossesOf(&lost)
 	retained, retainedBytes, retainRefused := s.retainer.stats()
 	return SubscriberStats{
 		Publishers: int(c.publishers.Load()), Messages: c.messages.Load(), Bytes: c.bytes.Load(), Pages: c.pages.Load(),
 		Lost: losses.Lost(), LeftOut: losses.LeftOut, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(), Silent: c.silent.Load(),
 		Retained: retained, RetainedBytes: retainedBytes, RetainRefused: retainRefused,
-		Losses: losses, Overflowed: lost[causeQueue],
+		Losses: losses, Overflowed: lost[ledger.Queue],
 	}
 }
 

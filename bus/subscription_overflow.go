@@ -1,6 +1,9 @@
 package bus
 
-import "tagbus/tags"
+import (
+	"tagbus/bus/internal/ledger"
+	"tagbus/tags"
+)
 
 // Overflowed returns how many messages the subscription has received and lost again,
 // because it has no handler, its policy may lose messages, and what waits for Messages
@@ -11,11 +14,11 @@ func (sub *Subscription) Overflowed() uint64 { return sub.overflowed.Load() }
 // overflows counts and reports a message that the queue has lost. Loop only.
 func (sub *Subscription) overflows(src *source, tag tags.Tag) {
 	sub.overflowed.Add(1)
-	src.sub.counters.lost[causeQueue].Add(1)
+	src.sub.counters.lost[ledger.Queue].Add(1)
 	rcv := src.lane(sub.lane).received.Get(tag)
 	if rcv == nil {
 		rcv = new(received) // forgotten meanwhile, and the event is owed all the same
 	}
-	rcv.losses()[causeQueue]++
-	src.gap(rcv, tag, causeQueue, 1)
+	rcv.losses()[ledger.Queue]++
+	src.gap(rcv, tag, ledger.Queue, 1)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/tags"
 )
@@ -181,7 +182,7 @@ func (src *source) appendTagStats(all []TagStats, cfg SubscriptionConfig, e *tag
 
 func (rcv *received) exportLosses() (l Losses) {
 	if rcv.lost != nil {
-		l = rcv.lost.export()
+		l = lossesOf(rcv.lost)
 	}
 	return l
 }
@@ -190,5 +191,5 @@ func (rcv *received) overflowed() uint64 {
 	if rcv.lost == nil {
 		return 0
 	}
-	return rcv.lost[causeQueue]
+	return rcv.lost[ledger.Queue]
 }

@@ -1,4 +1,4 @@
-package bus
+package ledger
 
 import (
 	"testing"
@@ -7,23 +7,23 @@ import (
 	"tagbus/tags"
 )
 
-// TestLossesOfManyTagsAreTakenInParts: no tag twice, none left out, and no part is
+// TestNoticesOfManyTagsAreTakenInParts: no tag twice, none left out, and no part is
 // larger than asked for.
-func TestLossesOfManyTagsAreTakenInParts(t *testing.T) {
-	const known, most = 10_000, maxTold
-	var all losses
+func TestNoticesOfManyTagsAreTakenInParts(t *testing.T) {
+	const known, most = 10_000, 512
+	var all Notice
 	for tag := range tags.Tag(known) {
-		all.add(subscription.CauseFull, tag, 1)
-		all.add(subscription.CauseMemory, tag, 2)
+		all.Add(subscription.CauseFull, tag, 1)
+		all.Add(subscription.CauseMemory, tag, 2)
 	}
-	var sum losses
+	var sum Notice
 	parts := 0
 	for ; len(all.counts) > 0; parts++ {
-		part := all.take(most)
+		part := all.Take(most)
 		if len(part.counts) > most {
 			t.Fatalf("got %d tags at once, want at most %d", len(part.counts), most)
 		}
-		sum.merge(&part)
+		sum.Merge(&part)
 	}
 	if want := (known + most - 1) / most; parts != want {
 		t.Errorf("got %d parts, want %d", parts, want)

@@ -1,4 +1,4 @@
-package bus
+package ledger
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tagbus/internal/race"
+	"tagbus/tags"
 )
 
 // TestTheWorkOfTellingAccountsIsProportional: twice as many tags that have lost
@@ -23,21 +24,24 @@ func TestTheWorkOfTellingAccountsIsProportional(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		size int
-		make func(p *Publisher, n int)
-		tell func(p *Publisher)
+		make func(b *book, n int)
+		tell func(b *book)
 	}{
-		{"tags", 2000, func(p *Publisher, n int) { accountOf(&p.accounts, "one", true, 1, n) }, func(p *Publisher) { p.TagLosses("one") }},
-		{"the gone", 100, func(p *Publisher, n int) {
+		{"tags", 2000, func(b *book, n int) { open(b, "one", 1, n) }, func(b *book) {
+			var all []tags.Tag
+			b.Of("one").Lanes()[0].Each(func(tag tags.Tag, _ *Counts) { all = append(all, tag) })
+		}},
+		{"the gone", 100, func(b *book, n int) {
 			for i := range n {
-				accountOf(&p.accounts, fmt.Sprint(i), false, 4, 10)
+				b.Leave(fmt.Sprint(i), open(b, fmt.Sprint(i), 4, 10), false)
 			}
-		}, func(p *Publisher) { p.accounts.states() }},
+		}, func(b *book) { b.Gone(); b.Sums() }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			cost := func(n int) uint64 {
-				p := new(Publisher)
-				test.make(p, n)
-				return bytes(func() { test.tell(p) })
+				var b book
+				test.make(&b, n)
+				return bytes(func() { test.tell(&b) })
 			}
 			once, twice := cost(test.size), cost(2*test.size)
 			if !race.Enabled && float64(twice) > 2.3*float64(once+free) {

@@ -1,0 +1,134 @@
+package ledger
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// Book has the accounts of all subscribers of a publisher. An account is kept for a
+// while when the subscriber has gone: should it come back, both ends go on with the
+// same numbers. The zero value is empty.
+//
+//   - L: a connection, as a pointer. nil is none.
+//   - P: what the publisher remembers of a subscriber that has gone.
+//
+// Threads: one at a time.
+type Book[L comparable, P any] struct {
+	byInstance map[string]*Account[L, P]
+	ending     bool // each subscriber that is lost is awaited
+	begun      uint64
+	forgotten  Counts // lost, of accounts that are forgotten
+	unsettled  uint64 // messages of these that are unconfirmed
+}
+
+// Account is what a book has of one subscriber, over all its connections.
+type Account[L comparable, P any] struct {
+	Peer P // as of the newest connection
+	Link L // the connection, if there is one
+
+	instance string
+	lanes    map[uint16]*Lane
+	gone     time.Time // when it left
+	owed     bool      // it had subscriptions, and has not said goodbye
+	awaited  bool      // when the publisher ends
+}
+
+// Lanes returns the accounts of the lanes, by number.
+func (a *Account[L, P]) Lanes() (lanes []*Lane) {
+	for _, number := range slices.Sorted(maps.Keys(a.lanes)) {
+		lanes = append(lanes, a.lanes[number])
+	}
+	return lanes
+}
+
+// connected reports whether the account has a connection.
+func (a *Account[L, P]) connected() bool {
+	var none L
+	return a.Link != none
+}
+
+// Open returns the account of a lane, which it makes if there is none. From then on l is
+// the connection of the subscriber.
+//
+//   - most: lanes that an account may have. The lane that was begun first is forgotten
+//     for a new one, of those that has does not report for the connection.
+func (b *Book[L, P]) Open(instance string, l L, peer P, number uint16, policy subscription.Policy, most int, has func(uint16) bool) *Lane {
+	a := b.byInstance[instance]
+	if a == nil {
+		a = &Account[L, P]{instance: instance, lanes: make(map[uint16]*Lane)}
+		if b.byInstance == nil {
+			b.byInstance = make(map[string]*Account[L, P])
+		}
+		b.byInstance[instance] = a
+	}
+	a.Peer, a.Link = peer, l
+	a.owed, a.awaited = false, false
+	n := a.lanes[number]
+	if n == nil {
+		b.makeRoom(a, most, has)
+		b.begun++
+		n = &Lane{Policy: policy, begun: b.begun, byTag: make(map[tags.Tag]*Counts)}
+		a.lanes[number] = n
+	}
+	return n
+}
+
+// Connected returns the connection of a subscriber, or nil.
+func (b *Book[L, P]) Connected(instance string) (l L) {
+	if a := b.byInstance[instance]; a != nil {
+		return a.Link
+	}
+	return l
+}
+
+// Of returns the account of a subscriber, or nil.
+func (b *Book[L, P]) Of(instance string) *Account[L, P] { return b.byInstance[instance] }
+
+// Leave notes that the connection of a subscriber has ended. It does nothing if the
+// subscriber has another one, or none.
+//
+//   - owed: it had subscriptions, and has not said goodbye.
+//   - Result: whether the subscriber is remembered, and with it what Lane.End has
+//     counted.
+func (b *Book[L, P]) Leave(instance string, l L, owed bool) (known bool) {
+	a := b.byInstance[instance]
+	if a == nil || a.Link != l {
+		return a != nil
+	}
+	var none L
+	a.Link, a.gone = none, time.Now()
+	a.owed, a.awaited = owed, owed && b.ending
+	b.trim()
+	return true
+}
+
+// Gone returns the accounts of the subscribers that have gone, in the order in which
+// they went.
+func (b *Book[L, P]) Gone() (gone []*Account[L, P]) {
+	for _, a := range b.byInstance {
+		if !a.connected() {
+			gone = append(gone, a)
+		}
+	}
+	slices.SortFunc(gone, func(a, b *Account[L, P]) int { return a.gone.Compare(b.gone) })
+	return gone
+}
+
+// Sums returns the sums over all subscribers, forgotten ones too. Sent is that of the
+// remembered ones.
+func (b *Book[L, P]) Sums() Sums {
+	all := Sums{Lost: b.forgotten, Unconfirmed: b.unsettled}
+	for _, a := range b.byInstance {
+		for _, n := range a.lanes {
+			sums := n.Sums()
+			all.Lost.Add(&sums.Lost)
+			all.Sent += sums.Sent
+			all.Unconfirmed += sums.Unconfirmed
+		}
+	}
+	return all
+}
