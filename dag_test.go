@@ -68,8 +68,11 @@ var table = []rule{
 	{"netio/internal/spread", "several loops for one backend: it knows the contract and the loop, not the backends", []string{
 		"netio", "netio/internal/handover", "netio/internal/invariants", "netio/reactor",
 	}},
+	{"netio/memnet", "the network in memory is a backend: it knows the contract, not the suite that tests it", []string{
+		"netio", "netio/internal/goroutine", "netio/internal/invariants",
+	}},
 	{"netio/netiotest", "the conformance suite must run against any backend", []string{
-		"netio", "netio/internal/goroutine", "netio/internal/invariants", "github.com/google/go-cmp/...", "go.uber.org/goleak", "pgregory.net/rapid",
+		"netio", "netio/internal/goroutine", "netio/internal/invariants", "go.uber.org/goleak", "pgregory.net/rapid",
 	}},
 	{"netio/reactor", "the event loop serves anything that has a file descriptor", []string{"internal/plain", "netio/internal/goroutine", "golang.org/x/sys/unix"}},
 	{"netio/tcp", "a backend knows the contract and the loop, not the other backends nor the bus", []string{

@@ -12,7 +12,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/netio"
-	"tagbus/netio/netiotest"
+	"tagbus/netio/memnet"
 	"tagbus/subscription"
 )
 
@@ -117,7 +117,7 @@ func (p *program) number() uint64 {
 
 // watchedLoop is a loop that counts what is posted.
 type watchedLoop struct {
-	*netiotest.Loop
+	*memnet.Loop
 	waiting, most, ran atomic.Int64
 }
 
@@ -158,14 +158,14 @@ type hostileBed struct {
 
 func newHostileBed(t *testing.T, input []byte) *hostileBed {
 	h := &hostileBed{bed: newBed(t), t: t, program: &program{left: input}, times: 1, publishable: mostPublished}
-	h.loop = &watchedLoop{Loop: netiotest.NewLoop()}
+	h.loop = &watchedLoop{Loop: memnet.NewLoop()}
 	h.heap = heapObjects()
 	return h
 }
 
 // open returns the Opener of a host of its own.
 func (h *hostileBed) opener(host netip.Addr) netio.Opener {
-	return h.net.Opener(h.loop, netiotest.Config{Host: host})
+	return h.net.Opener(h.loop, memnet.Config{Host: host})
 }
 
 func (h *hostileBed) newHost() netip.Addr {

@@ -10,7 +10,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/netio"
-	"tagbus/netio/netiotest"
+	"tagbus/netio/memnet"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -41,7 +41,7 @@ func (b *bed) lean(p *publisher, instance string) *lean {
 	s.hello, err = subscription.AppendHello(nil, subscription.Hello{Instance: instance, MaxMessageBytes: 1 << 30})
 	must(b.tb, err)
 	m := b.member()
-	s.backend, err = b.net.Opener(m.loop, netiotest.Config{Host: m.host})(s)
+	s.backend, err = b.net.Opener(m.loop, memnet.Config{Host: m.host})(s)
 	must(b.tb, err)
 	b.tb.Cleanup(func() {
 		must(b.tb, s.backend.Close())

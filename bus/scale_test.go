@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tagbus/bus/directory/memory"
-	"tagbus/netio/netiotest"
+	"tagbus/netio/memnet"
 	"tagbus/tags"
 )
 
@@ -16,7 +16,7 @@ import (
 // chores.
 type scaleBed struct {
 	tb   testing.TB
-	net  *netiotest.Network
+	net  *memnet.Network
 	dir  *memory.Directory
 	host netip.Addr
 	s    *Subscriber
@@ -32,12 +32,12 @@ type scaleBed struct {
 func newScaleBed(tb testing.TB) *scaleBed {
 	tb.Helper()
 	b := &scaleBed{
-		tb: tb, net: netiotest.NewNetwork(), dir: memory.New(), host: netip.MustParseAddr("10.0.0.0"),
+		tb: tb, net: memnet.New(), dir: memory.New(), host: netip.MustParseAddr("10.0.0.0"),
 		events: make(map[EventKind]int), news: make(chan struct{}, 1), steps: make(map[string]int),
 	}
 	loop := b.loop()
 	b.at = b.host
-	s, err := NewSubscriber(b.net.Opener(loop, netiotest.Config{Host: b.at}), b.dir, SubscriberConfig{
+	s, err := NewSubscriber(b.net.Opener(loop, memnet.Config{Host: b.at}), b.dir, SubscriberConfig{
 		ReconnectMin: time.Millisecond, ReconnectMax: time.Millisecond,
 		HeartbeatTimeout: HeartbeatsOff, OnEvent: b.note,
 	})
@@ -58,8 +58,8 @@ func (b *scaleBed) note(e Event) {
 }
 
 // loop makes a loop and the next host.
-func (b *scaleBed) loop() *netiotest.Loop {
-	loop := netiotest.NewLoop()
+func (b *scaleBed) loop() *memnet.Loop {
+	loop := memnet.NewLoop()
 	b.tb.Cleanup(loop.Close)
 	b.host = b.host.Next()
 	return loop
@@ -72,7 +72,7 @@ func (b *scaleBed) publisher(first tags.Tag, n int, used bool) *Publisher {
 	loop := b.loop()
 	set, err := tags.Range(first, first+tags.Tag(n)-1)
 	check(b.tb, err)
-	p, err := NewPublisher(b.net.Opener(loop, netiotest.Config{Host: b.host}), b.dir, PublisherConfig{
+	p, err := NewPublisher(b.net.Opener(loop, memnet.Config{Host: b.host}), b.dir, PublisherConfig{
 		Tags: set, Listen: netip.AddrPortFrom(b.host, 0), HeartbeatTimeout: HeartbeatsOff,
 	})
 	check(b.tb, err)

@@ -12,7 +12,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/netio"
-	"tagbus/netio/netiotest"
+	"tagbus/netio/memnet"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -39,7 +39,7 @@ func (c *crowd) come(p *publisher, more ...[]byte) (*hand, netio.Endpoint) {
 // dial opens a connection for h.
 func (c *crowd) dial(p *publisher, h *hand) netio.Endpoint {
 	c.t.Helper()
-	backend, err := c.b.net.Opener(c.loop, netiotest.Config{Host: c.host})(h)
+	backend, err := c.b.net.Opener(c.loop, memnet.Config{Host: c.host})(h)
 	must(c.t, err)
 	if len(c.hands) == 0 {
 		c.t.Cleanup(c.loop.Close)
