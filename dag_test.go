@@ -56,9 +56,10 @@ var table = []rule{
 		"internal/plain", "netio", "tags", "github.com/vmihailenco/msgpack/v5/...",
 	}},
 	{"internal/plain", "what makes text safe to show depends on nothing", nil},
+	{"internal/tests", "how much tests do depends on nothing", nil},
 	{"netio", "the contract depends on nobody who keeps it", []string{"internal/plain", "golang.org/x/sys/unix"}},
 	{"netio/internal/backendtest", "the tests of backends drive any of them", []string{
-		"netio", "netio/internal/invariants", "netio/netiotest", "netio/reactor", "golang.org/x/sys/unix",
+		"internal/tests", "netio", "netio/internal/invariants", "netio/netiotest", "netio/reactor", "golang.org/x/sys/unix",
 	}},
 	{"netio/internal/goroutine", "which goroutine is a loop concerns all kinds of loops", nil},
 	{"netio/internal/handover", "what backends do alike knows the contract and the loop, not the backends", []string{
@@ -72,7 +73,7 @@ var table = []rule{
 		"netio", "netio/internal/goroutine", "netio/internal/invariants",
 	}},
 	{"netio/netiotest", "the conformance suite must run against any backend", []string{
-		"netio", "netio/internal/goroutine", "netio/internal/invariants", "go.uber.org/goleak", "pgregory.net/rapid",
+		"internal/tests", "netio", "netio/internal/goroutine", "netio/internal/invariants", "go.uber.org/goleak", "pgregory.net/rapid",
 	}},
 	{"netio/reactor", "the event loop serves anything that has a file descriptor", []string{"internal/plain", "netio/internal/goroutine", "golang.org/x/sys/unix"}},
 	{"netio/tcp", "a backend knows the contract and the loop, not the other backends nor the bus", []string{

@@ -177,7 +177,7 @@ func checkSlices(tb testing.TB, p *publisher) {
 }
 
 // TestManySubscribersOfRandomHalves has as many routes as tags from the 20th
-// subscriber on: each subscription costs what it changes. With TAGBUS_LIMITS=yes there
+// subscriber on: each subscription costs what it changes. With TAGBUS_TESTS=all there
 // are 100,000 tags and 100 subscribers.
 func TestManySubscribersOfRandomHalves(t *testing.T) {
 	known, subscribers := 30_000, 60

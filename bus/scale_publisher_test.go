@@ -3,11 +3,11 @@ package bus_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"testing"
 
 	"tagbus/bus"
+	"tagbus/internal/tests"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -263,7 +263,7 @@ func lanesOfAPublisher(b *prices, n int) {
 var publisherLives = []struct {
 	name     string
 	size     int // by default
-	limit    int // with TAGBUS_LIMITS=yes
+	limit    int // with TAGBUS_TESTS=all
 	life     func(*prices, int)
 	constant []string // operations that take as many steps, however many there are
 }{
@@ -319,11 +319,12 @@ func TestTheWorkOfAPublisherIsProportional(t *testing.T) {
 }
 
 // limits reports whether the tests are to go to the limits that the documentation
-// promises, which takes some minutes.
-func limits() bool { return os.Getenv("TAGBUS_LIMITS") == "yes" }
+// promises. Under the race detector they do not: steps and bytes are counted, and
+// they are the same there.
+func limits() bool { return tests.All() && !tests.Race }
 
 // TestNoSliceOfAPublisherWorksLong: however many there are, the loop is given back
-// soon. With TAGBUS_LIMITS=yes there are as many as the documentation promises.
+// soon. With TAGBUS_TESTS=all there are as many as the documentation promises.
 func TestNoSliceOfAPublisherWorksLong(t *testing.T) {
 	for _, l := range publisherLives {
 		t.Run(l.name, func(t *testing.T) {

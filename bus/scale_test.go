@@ -2,12 +2,12 @@ package bus
 
 import (
 	"net/netip"
-	"os"
 	"sync"
 	"testing"
 	"time"
 
 	"tagbus/bus/directory/memory"
+	"tagbus/internal/tests"
 	"tagbus/netio/memnet"
 	"tagbus/tags"
 )
@@ -284,10 +284,10 @@ func TestTheWorkOfASubscriberIsProportional(t *testing.T) {
 var mostSteps = sliceSteps + 8192*(stepsPerTag+4)
 
 // However many tags there are, or subscriptions, the loop is given back soon. With
-// TAGBUS_LIMITS=yes there are as many as the documentation promises, for some minutes.
+// TAGBUS_TESTS=all there are as many as the documentation promises, for some minutes.
 func TestNoSliceOfASubscriberWorksLong(t *testing.T) {
 	sizes := map[string]int{"used tags": 100_000, "subscriptions": 8192}
-	if os.Getenv("TAGBUS_LIMITS") == "yes" {
+	if tests.All() && !tests.Race {
 		sizes = map[string]int{"used tags": 1_000_000, "subscriptions": 65_536}
 	}
 	for _, l := range lives {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/memnet"
 	"tagbus/netio/netiotest"
 )
@@ -83,8 +84,9 @@ func TestMemoryKeepsTheContract(t *testing.T) {
 		{name: "unsafe", cfg: memnet.Config{Config: unsafe(netio.Config{})}},
 		{name: "unsafe on one loop with shared buffers", cfg: memnet.Config{Config: unsafe(shared)}, oneLoop: true},
 	}
-	for _, tt := range tests {
+	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			backendtest.OnlyModel(t, i == 0, tt.cfg.ThreadSafety)
 			netiotest.CheckLeaks(t)
 			var l *memnet.Loop
 			if tt.oneLoop {
