@@ -2,8 +2,7 @@
 # Settings: FUZZTIME (20s, or 10000x inputs), BENCH (regular expression),
 # BENCHTIME (1s, or 1x), COUNT (repetitions of a benchmark), BASE (commit that
 # benchstat compares with), ONLY and SYSTEMS (regular expressions for bench and
-# profile), RUNS (of the suites by flake), VERBS (no: test leaves out what make
-# verbs does).
+# profile), RUNS (of the suites by flake).
 
 FUZZTIME  ?= 20s
 BENCH     ?= .
@@ -13,9 +12,8 @@ BASE      ?= main
 ONLY      ?=
 SYSTEMS   ?=
 RUNS      ?= 100
-VERBS     ?= yes
 
-# The tests that do more with TAGBUS_LIMITS=yes.
+# The tests that do more with TAGBUS_TESTS=all.
 LIMITS := ^(TestNoSliceOfA(Publisher|Subscriber)WorksLong|TestTheHeapOfAPublisherStaysWithinItsBounds|TestManySubscribersOfRandomHalves)$$
 
 # Tools have their own module, so that their dependencies never become ours.
@@ -39,17 +37,19 @@ build: ## bin/publisher and bin/subscriber
 demo: build ## publisher to subscriber over TCP, verified, under a minute
 	@scripts/demo.sh bin
 
-test: ## install what the tests need, run them, those over verbs too, name what was skipped
-	@scripts/setup.sh $(if $(filter yes,$(VERBS)),verbs)
+test: ## install what the tests need, run the usual ones, name what was skipped and left out
+	@scripts/setup.sh
 	@scripts/test.sh
-ifeq ($(VERBS),yes)
-	@test/verbs/run.sh
-endif
+	@[ '$(MAKECMDGOALS)' = test-all ] || printf '%s\n' '' 'Left out, and run by make test-all, which takes some ten minutes more:' \
+		'  make limits      work and memory at the limits that the documentation promises' \
+		'  make invariants  the race detector and the rules of memory and threads, with long' \
+		'                   random walks and the other configurations of each backend' \
+		'  make verbs       RDMA over real verbs; installs a virtual machine'
 
-test-all: test limits ## make test, and then the tests at the limits
+test-all: test limits invariants verbs ## everything: make test, and all that it leaves out
 
 limits: ## the tests at the limits that the documentation promises; some minutes
-	TAGBUS_LIMITS=yes go test -count=1 -timeout 20m -run '$(LIMITS)' ./bus
+	TAGBUS_TESTS=all go test -count=1 -timeout 20m -run '$(LIMITS)' ./bus
 
 verbs: ## the tests of the RDMA backend over real verbs, in a virtual machine with Soft-RoCE
 	@scripts/setup.sh verbs
@@ -58,8 +58,8 @@ verbs: ## the tests of the RDMA backend over real verbs, in a virtual machine wi
 race: ## the tests under the race detector (needs a C compiler)
 	@scripts/race.sh
 
-invariants: ## the tests in the build that checks how memory and threads are used, with the race detector
-	@scripts/race.sh -tags invariants
+invariants: ## all tests in the build that checks how memory and threads are used, with the race detector
+	@TAGBUS_TESTS=all scripts/race.sh -tags invariants
 
 flake: ## the backends' conformance suites and random runs RUNS times, in every build; a long time
 	@RUNS=$(RUNS) scripts/flake.sh

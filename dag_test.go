@@ -62,11 +62,11 @@ var table = []rule{
 	{"subscription", "who wants which tag is decided without knowing the bus or a backend", []string{
 		"internal/plain", "netio", "tags", "github.com/vmihailenco/msgpack/v5/...",
 	}},
-	{"internal/race", "whether the race detector is on depends on nothing", nil},
 	{"internal/plain", "what makes text safe to show depends on nothing", nil},
+	{"internal/tests", "how much tests do depends on nothing", nil},
 	{"netio", "the contract depends on nobody who keeps it", []string{"internal/plain", "golang.org/x/sys/unix"}},
 	{"netio/internal/backendtest", "the tests of backends drive any of them", []string{
-		"netio", "netio/internal/invariants", "netio/netiotest", "netio/reactor", "golang.org/x/sys/unix",
+		"internal/tests", "netio", "netio/internal/invariants", "netio/netiotest", "netio/reactor", "golang.org/x/sys/unix",
 	}},
 	{"netio/internal/goroutine", "which goroutine is a loop concerns all kinds of loops", nil},
 	{"netio/internal/handover", "what backends do alike knows the contract and the loop, not the backends", []string{
@@ -76,8 +76,11 @@ var table = []rule{
 	{"netio/internal/spread", "several loops for one backend: it knows the contract and the loop, not the backends", []string{
 		"netio", "netio/internal/handover", "netio/internal/invariants", "netio/reactor",
 	}},
+	{"netio/memnet", "the network in memory is a backend: it knows the contract, not the suite that tests it", []string{
+		"netio", "netio/internal/goroutine", "netio/internal/invariants",
+	}},
 	{"netio/netiotest", "the conformance suite must run against any backend", []string{
-		"netio", "netio/internal/goroutine", "netio/internal/invariants", "github.com/google/go-cmp/...", "go.uber.org/goleak", "pgregory.net/rapid",
+		"internal/tests", "netio", "netio/internal/goroutine", "netio/internal/invariants", "go.uber.org/goleak", "pgregory.net/rapid",
 	}},
 	{"netio/reactor", "the event loop serves anything that has a file descriptor", []string{"internal/plain", "netio/internal/goroutine", "golang.org/x/sys/unix"}},
 	{"netio/tcp", "a backend knows the contract and the loop, not the other backends nor the bus", []string{

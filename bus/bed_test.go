@@ -11,14 +11,14 @@ import (
 	"tagbus/bus"
 	"tagbus/bus/directory/memory"
 	"tagbus/netio"
-	"tagbus/netio/netiotest"
+	"tagbus/netio/memnet"
 )
 
 // bed is a bus in memory: a network and a directory, with a loop for every
 // publisher and subscriber as if each were a process on a host of its own.
 type bed struct {
 	tb   testing.TB
-	net  *netiotest.Network
+	net  *memnet.Network
 	dir  *memory.Directory
 	host netip.Addr
 
@@ -30,12 +30,12 @@ type bed struct {
 
 func newBed(tb testing.TB) *bed {
 	tb.Helper()
-	return &bed{tb: tb, net: netiotest.NewNetwork(), dir: memory.New(), host: netip.MustParseAddr("10.0.0.0")}
+	return &bed{tb: tb, net: memnet.New(), dir: memory.New(), host: netip.MustParseAddr("10.0.0.0")}
 }
 
 // member is what publishers and subscribers of a bed have in common.
 type member struct {
-	loop *netiotest.Loop
+	loop *memnet.Loop
 	host netip.Addr
 
 	mu     sync.Mutex
@@ -46,7 +46,7 @@ type member struct {
 
 func (b *bed) member() *member {
 	b.host = b.host.Next()
-	m := &member{loop: netiotest.NewLoop(), host: b.host}
+	m := &member{loop: memnet.NewLoop(), host: b.host}
 	return m
 }
 
@@ -152,7 +152,7 @@ func (b *bed) subscriber(cfg bus.SubscriberConfig) *subscriber {
 	b.tb.Helper()
 	m := b.member()
 	cfg.OnEvent = m.note
-	s, err := bus.NewSubscriber(b.broken.opener(b.net.Opener(m.loop, netiotest.Config{Config: b.config, Host: m.host})), b.dir, cfg)
+	s, err := bus.NewSubscriber(b.broken.opener(b.net.Opener(m.loop, memnet.Config{Config: b.config, Host: m.host})), b.dir, cfg)
 	if err != nil {
 		b.tb.Fatal(err)
 	}

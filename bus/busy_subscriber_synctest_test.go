@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"tagbus/bus"
-	"tagbus/netio/netiotest"
+	"tagbus/netio/memnet"
 	"tagbus/tags"
 )
 
 // occupy has the chores of a subscriber begin a long job, and then holds its loop for
 // a time.
-func occupy(loop *netiotest.Loop, stats func(context.Context) ([]bus.TagStats, error), hold time.Duration) {
+func occupy(loop *memnet.Loop, stats func(context.Context) ([]bus.TagStats, error), hold time.Duration) {
 	release := make(chan struct{})
 	loop.Post(func() { <-release })
 	go func() { _, _ = stats(context.Background()) }()

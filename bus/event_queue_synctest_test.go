@@ -10,7 +10,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/netio"
-	"tagbus/netio/netiotest"
+	"tagbus/netio/memnet"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -140,8 +140,8 @@ type slowly struct {
 const mostAhead = 64 + 64 + 16
 
 func (s *slowly) follow(b *bed, m *member) {
-	b.net.Observe(func(e netiotest.Event) {
-		if e.Kind == netiotest.Delivered && e.Local.Addr() == m.host {
+	b.net.Observe(func(e memnet.Event) {
+		if e.Kind == memnet.Delivered && e.Local.Addr() == m.host {
 			s.read.Add(1)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tagbus/bus"
-	"tagbus/netio/netiotest"
+	"tagbus/netio/memnet"
 	"tagbus/tags"
 )
 
@@ -29,8 +29,8 @@ func ignore(bus.Message) {}
 func (b *bed) hearing() (last func(netip.Addr) time.Time) {
 	var mu sync.Mutex
 	heard := make(map[netip.Addr]time.Time)
-	b.net.Observe(func(e netiotest.Event) {
-		if e.Kind == netiotest.Delivered {
+	b.net.Observe(func(e memnet.Event) {
+		if e.Kind == memnet.Delivered {
 			mu.Lock()
 			heard[e.Local.Addr()] = time.Now()
 			mu.Unlock()

@@ -5,13 +5,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tagbus/netio/netiotest"
+	"tagbus/netio/memnet"
 )
 
 // ticking is a heartbeat whose connections have limits, as a publisher's have.
-func ticking(t *testing.T, limits *[]time.Duration) (h *heartbeat, loop *netiotest.Loop, ticks *int) {
+func ticking(t *testing.T, limits *[]time.Duration) (h *heartbeat, loop *memnet.Loop, ticks *int) {
 	t.Helper()
-	h, loop, ticks = new(heartbeat), netiotest.NewLoop(), new(int)
+	h, loop, ticks = new(heartbeat), memnet.NewLoop(), new(int)
 	t.Cleanup(loop.Close)
 	tick := func(time.Time, time.Duration) {
 		*ticks++

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"tagbus/bus"
-	"tagbus/internal/race"
+	"tagbus/internal/tests"
 	"tagbus/netio"
-	"tagbus/netio/netiotest"
+	"tagbus/netio/memnet"
 	"tagbus/subscription"
 )
 
@@ -118,7 +118,7 @@ func (p *program) number() uint64 {
 
 // watchedLoop is a loop that counts what is posted.
 type watchedLoop struct {
-	*netiotest.Loop
+	*memnet.Loop
 	waiting, most, ran atomic.Int64
 }
 
@@ -159,14 +159,14 @@ type hostileBed struct {
 
 func newHostileBed(t *testing.T, input []byte) *hostileBed {
 	h := &hostileBed{bed: newBed(t), t: t, program: &program{left: input}, times: 1, publishable: mostPublished}
-	h.loop = &watchedLoop{Loop: netiotest.NewLoop()}
+	h.loop = &watchedLoop{Loop: memnet.NewLoop()}
 	h.heap = heapObjects()
 	return h
 }
 
 // open returns the Opener of a host of its own.
 func (h *hostileBed) opener(host netip.Addr) netio.Opener {
-	return h.net.Opener(h.loop, netiotest.Config{Host: host})
+	return h.net.Opener(h.loop, memnet.Config{Host: host})
 }
 
 func (h *hostileBed) newHost() netip.Addr {
@@ -184,7 +184,7 @@ func heapObjects() int64 {
 
 // checkHeap fails the test if the heap has grown by too much.
 func (h *hostileBed) checkHeap() {
-	if race.Enabled || heapObjects()-h.heap <= hostileHeap {
+	if tests.Race || heapObjects()-h.heap <= hostileHeap {
 		return
 	}
 	runtime.GC()

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"tagbus/bus"
-	"tagbus/internal/race"
+	"tagbus/internal/tests"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -30,7 +30,7 @@ func heap() int {
 // TestTheHeapOfAPublisherStaysWithinItsBounds: what tags, ranges and subscriptions take
 // is what the documentation says, and is given back.
 func TestTheHeapOfAPublisherStaysWithinItsBounds(t *testing.T) {
-	if race.Enabled {
+	if tests.Race {
 		t.Skip("needs a build without the race detector, which takes memory too")
 	}
 	const free = 1 << 20 // of the beds and of the runtime

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"tagbus/bus"
-	"tagbus/internal/race"
+	"tagbus/internal/tests"
 	"tagbus/netio"
-	"tagbus/netio/netiotest"
+	"tagbus/netio/memnet"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -42,7 +42,7 @@ func (b *bed) lean(p *publisher, instance string) *lean {
 	s.hello, err = subscription.AppendHello(nil, subscription.Hello{Instance: instance, MaxMessageBytes: 1 << 30})
 	must(b.tb, err)
 	m := b.member()
-	s.backend, err = b.net.Opener(m.loop, netiotest.Config{Host: m.host})(s)
+	s.backend, err = b.net.Opener(m.loop, memnet.Config{Host: m.host})(s)
 	must(b.tb, err)
 	b.tb.Cleanup(func() {
 		must(b.tb, s.backend.Close())
@@ -178,14 +178,14 @@ func checkSlices(tb testing.TB, p *publisher) {
 }
 
 // TestManySubscribersOfRandomHalves has as many routes as tags from the 20th
-// subscriber on: each subscription costs what it changes. With TAGBUS_LIMITS=yes there
+// subscriber on: each subscription costs what it changes. With TAGBUS_TESTS=all there
 // are 100,000 tags and 100 subscribers.
 func TestManySubscribersOfRandomHalves(t *testing.T) {
 	known, subscribers := 30_000, 60
 	switch {
 	case limits():
 		known, subscribers = 100_000, 100
-	case testing.Short() || race.Enabled:
+	case testing.Short() || tests.Race:
 		known, subscribers = 10_000, 30
 	}
 	b := newBed(t)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"tagbus/internal/race"
+	"tagbus/internal/tests"
 	"tagbus/tags"
 )
 
@@ -254,7 +254,7 @@ func TestMessageQueueBetweenTwoGoroutines(t *testing.T) {
 }
 
 func TestMessageQueueAllocatesNothingInTheLongRun(t *testing.T) {
-	if race.Enabled {
+	if tests.Race {
 		t.Skip("the race detector allocates")
 	}
 	q := newMessageQueue(1<<20, newRetainer(DefaultRetainBytes))

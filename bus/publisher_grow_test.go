@@ -5,17 +5,17 @@ import (
 	"testing"
 
 	"tagbus/bus/directory/memory"
-	"tagbus/netio/netiotest"
+	"tagbus/netio/memnet"
 	"tagbus/tags"
 )
 
 // A publisher whose last new tag has made the map of its tags grow looks each of
 // them up once, as soon as the loop has had some turns.
 func TestAPublishersMapOfTagsIsMovedWithoutFurtherTags(t *testing.T) {
-	loop := netiotest.NewLoop()
+	loop := memnet.NewLoop()
 	t.Cleanup(loop.Close)
 	host := netip.MustParseAddr("10.0.0.1")
-	p, err := NewPublisher(netiotest.NewNetwork().Opener(loop, netiotest.Config{Host: host}), memory.New(),
+	p, err := NewPublisher(memnet.New().Opener(loop, memnet.Config{Host: host}), memory.New(),
 		PublisherConfig{Tags: tags.Everything(), Listen: netip.AddrPortFrom(host, 0)})
 	check(t, err)
 	defer func() { check(t, p.Close()) }()

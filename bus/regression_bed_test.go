@@ -10,7 +10,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/memory"
 	"tagbus/netio"
-	"tagbus/netio/netiotest"
+	"tagbus/netio/memnet"
 	"tagbus/tags"
 )
 
@@ -22,7 +22,7 @@ func anyPort(host netip.Addr) netip.AddrPort { return netip.AddrPortFrom(host, 0
 
 // opener opens a backend of a bed for a member.
 func (b *bed) opener(m *member) netio.Opener {
-	return b.broken.opener(b.net.Opener(m.loop, netiotest.Config{Host: m.host, RegionOnly: b.regionOnly}))
+	return b.broken.opener(b.net.Opener(m.loop, memnet.Config{Host: m.host, RegionOnly: b.regionOnly}))
 }
 
 // openPublisher is bed.publisher with an OnEvent of the test's own.

@@ -5,24 +5,24 @@ import (
 	"testing"
 
 	"tagbus/bus/directory/memory"
-	"tagbus/netio/netiotest"
+	"tagbus/netio/memnet"
 	"tagbus/tags"
 )
 
 // Tags that come and go must not add up in the memory of a subscriber.
 func TestASubscriberForgetsTagsThatItDoesNotWantAnyMore(t *testing.T) {
-	network, dir := netiotest.NewNetwork(), memory.New()
-	open := func(host string) (*netiotest.Loop, netip.AddrPort) {
-		loop := netiotest.NewLoop()
+	network, dir := memnet.New(), memory.New()
+	open := func(host string) (*memnet.Loop, netip.AddrPort) {
+		loop := memnet.NewLoop()
 		t.Cleanup(loop.Close)
 		return loop, netip.AddrPortFrom(netip.MustParseAddr(host), 0)
 	}
 	loop, addr := open("10.0.0.1")
-	p, err := NewPublisher(network.Opener(loop, netiotest.Config{Host: addr.Addr()}), dir, PublisherConfig{Tags: tags.Everything(), Listen: addr})
+	p, err := NewPublisher(network.Opener(loop, memnet.Config{Host: addr.Addr()}), dir, PublisherConfig{Tags: tags.Everything(), Listen: addr})
 	check(t, err)
 	defer func() { check(t, p.Close()) }()
 	loop, addr = open("10.0.0.2")
-	s, err := NewSubscriber(network.Opener(loop, netiotest.Config{Host: addr.Addr()}), dir, SubscriberConfig{})
+	s, err := NewSubscriber(network.Opener(loop, memnet.Config{Host: addr.Addr()}), dir, SubscriberConfig{})
 	check(t, err)
 	defer func() { check(t, s.Close()) }()
 

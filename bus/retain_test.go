@@ -3,14 +3,14 @@ package bus
 import (
 	"testing"
 
-	"tagbus/internal/race"
+	"tagbus/internal/tests"
 	"tagbus/netio"
 )
 
 // TestRetainingAllocatesNothing: not in the long run, when as much is released
 // as is retained.
 func TestRetainingAllocatesNothing(t *testing.T) {
-	if race.Enabled {
+	if tests.Race {
 		t.Skip("the race detector allocates")
 	}
 	memory := &heapMemory{1000}

@@ -3,12 +3,11 @@ package bus_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"testing"
 
 	"tagbus/bus"
-	"tagbus/internal/race"
+	"tagbus/internal/tests"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -264,7 +263,7 @@ func lanesOfAPublisher(b *prices, n int) {
 var publisherLives = []struct {
 	name     string
 	size     int // by default
-	limit    int // with TAGBUS_LIMITS=yes
+	limit    int // with TAGBUS_TESTS=all
 	life     func(*prices, int)
 	constant []string // operations that take as many steps, however many there are
 }{
@@ -306,7 +305,7 @@ func TestTheWorkOfAPublisherIsProportional(t *testing.T) {
 				if float64(two.steps) > 2.3*float64(one.steps+freeSteps) {
 					t.Errorf("%s: got %d steps for %d and %d for twice as many, want at most 2.3 times as many", op, one.steps, l.size, two.steps)
 				}
-				if !race.Enabled && float64(two.bytes) > 2.3*float64(one.bytes+freeBytes) {
+				if !tests.Race && float64(two.bytes) > 2.3*float64(one.bytes+freeBytes) {
 					t.Errorf("%s: got %d bytes allocated for %d and %d for twice as many, want at most 2.3 times as many", op, one.bytes, l.size, two.bytes)
 				}
 			}
@@ -320,11 +319,12 @@ func TestTheWorkOfAPublisherIsProportional(t *testing.T) {
 }
 
 // limits reports whether the tests are to go to the limits that the documentation
-// promises, which takes some minutes.
-func limits() bool { return os.Getenv("TAGBUS_LIMITS") == "yes" }
+// promises. Under the race detector they do not: steps and bytes are counted, and
+// they are the same there.
+func limits() bool { return tests.All() && !tests.Race }
 
 // TestNoSliceOfAPublisherWorksLong: however many there are, the loop is given back
-// soon. With TAGBUS_LIMITS=yes there are as many as the documentation promises.
+// soon. With TAGBUS_TESTS=all there are as many as the documentation promises.
 func TestNoSliceOfAPublisherWorksLong(t *testing.T) {
 	for _, l := range publisherLives {
 		t.Run(l.name, func(t *testing.T) {

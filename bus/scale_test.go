@@ -2,14 +2,14 @@ package bus
 
 import (
 	"net/netip"
-	"os"
 	"sync"
 	"testing"
 	"time"
 
 	"tagbus/bus/directory/memory"
 	"tagbus/bus/internal/chores"
-	"tagbus/netio/netiotest"
+	"tagbus/internal/tests"
+	"tagbus/netio/memnet"
 	"tagbus/tags"
 )
 
@@ -17,7 +17,7 @@ import (
 // chores.
 type scaleBed struct {
 	tb   testing.TB
-	net  *netiotest.Network
+	net  *memnet.Network
 	dir  *memory.Directory
 	host netip.Addr
 	s    *Subscriber
@@ -33,12 +33,12 @@ type scaleBed struct {
 func newScaleBed(tb testing.TB) *scaleBed {
 	tb.Helper()
 	b := &scaleBed{
-		tb: tb, net: netiotest.NewNetwork(), dir: memory.New(), host: netip.MustParseAddr("10.0.0.0"),
+		tb: tb, net: memnet.New(), dir: memory.New(), host: netip.MustParseAddr("10.0.0.0"),
 		events: make(map[EventKind]int), news: make(chan struct{}, 1), steps: make(map[string]int),
 	}
 	loop := b.loop()
 	b.at = b.host
-	s, err := NewSubscriber(b.net.Opener(loop, netiotest.Config{Host: b.at}), b.dir, SubscriberConfig{
+	s, err := NewSubscriber(b.net.Opener(loop, memnet.Config{Host: b.at}), b.dir, SubscriberConfig{
 		ReconnectMin: time.Millisecond, ReconnectMax: time.Millisecond,
 		HeartbeatTimeout: HeartbeatsOff, OnEvent: b.note,
 	})
@@ -59,8 +59,8 @@ func (b *scaleBed) note(e Event) {
 }
 
 // loop makes a loop and the next host.
-func (b *scaleBed) loop() *netiotest.Loop {
-	loop := netiotest.NewLoop()
+func (b *scaleBed) loop() *memnet.Loop {
+	loop := memnet.NewLoop()
 	b.tb.Cleanup(loop.Close)
 	b.host = b.host.Next()
 	return loop
@@ -73,7 +73,7 @@ func (b *scaleBed) publisher(first tags.Tag, n int, used bool) *Publisher {
 	loop := b.loop()
 	set, err := tags.Range(first, first+tags.Tag(n)-1)
 	check(b.tb, err)
-	p, err := NewPublisher(b.net.Opener(loop, netiotest.Config{Host: b.host}), b.dir, PublisherConfig{
+	p, err := NewPublisher(b.net.Opener(loop, memnet.Config{Host: b.host}), b.dir, PublisherConfig{
 		Tags: set, Listen: netip.AddrPortFrom(b.host, 0), HeartbeatTimeout: HeartbeatsOff,
 	})
 	check(b.tb, err)
@@ -285,10 +285,10 @@ func TestTheWorkOfASubscriberIsProportional(t *testing.T) {
 var mostSteps = chores.SliceSteps + 8192*(stepsPerTag+4)
 
 // However many tags there are, or subscriptions, the loop is given back soon. With
-// TAGBUS_LIMITS=yes there are as many as the documentation promises, for some minutes.
+// TAGBUS_TESTS=all there are as many as the documentation promises, for some minutes.
 func TestNoSliceOfASubscriberWorksLong(t *testing.T) {
 	sizes := map[string]int{"used tags": 100_000, "subscriptions": 8192}
-	if os.Getenv("TAGBUS_LIMITS") == "yes" {
+	if tests.All() && !tests.Race {
 		sizes = map[string]int{"used tags": 1_000_000, "subscriptions": 65_536}
 	}
 	for _, l := range lives {

@@ -12,7 +12,7 @@ import (
 	"tagbus/bus"
 	"tagbus/bus/directory"
 	"tagbus/netio"
-	"tagbus/netio/netiotest"
+	"tagbus/netio/memnet"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -78,7 +78,7 @@ func (s *stranger) ended() bool {
 // stranger opens a backend for s on a host of its own.
 func (b *bed) stranger(s netio.Handler) (netio.Backend, netip.Addr) {
 	m := b.member()
-	backend, err := b.net.Opener(m.loop, netiotest.Config{Host: m.host})(s)
+	backend, err := b.net.Opener(m.loop, memnet.Config{Host: m.host})(s)
 	must(b.tb, err)
 	b.tb.Cleanup(func() {
 		must(b.tb, backend.Close())
@@ -209,8 +209,8 @@ func TestARefusedPeerNeedNotReadWhy(t *testing.T) {
 		backend, host := b.stranger(s)
 		b.stall(host)
 		closed := 0
-		b.net.Observe(func(e netiotest.Event) {
-			if e.Kind == netiotest.Closed && e.Local == p.Addr() {
+		b.net.Observe(func(e memnet.Event) {
+			if e.Kind == memnet.Closed && e.Local == p.Addr() {
 				closed++
 			}
 		})

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"tagbus/bus"
-	"tagbus/internal/race"
+	"tagbus/internal/tests"
 	"tagbus/netio"
-	"tagbus/netio/netiotest"
+	"tagbus/netio/memnet"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -40,7 +40,7 @@ func (c *crowd) come(p *publisher, more ...[]byte) (*hand, netio.Endpoint) {
 // dial opens a connection for h.
 func (c *crowd) dial(p *publisher, h *hand) netio.Endpoint {
 	c.t.Helper()
-	backend, err := c.b.net.Opener(c.loop, netiotest.Config{Host: c.host})(h)
+	backend, err := c.b.net.Opener(c.loop, memnet.Config{Host: c.host})(h)
 	must(c.t, err)
 	if len(c.hands) == 0 {
 		c.t.Cleanup(c.loop.Close)
@@ -88,7 +88,7 @@ func endless(ranges uint64) (head, part []byte) {
 
 // Each of these connections took 30 MB for ever.
 func TestASetThatNeverEndsTakesNoMemory(t *testing.T) {
-	if race.Enabled {
+	if tests.Race {
 		t.Skip("counts the heap, of which the race detector has its own idea")
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -238,7 +238,7 @@ func TestAGroupThatDripsIsEnded(t *testing.T) {
 
 // All incomplete groups together have a bound; the oldest ones give way.
 func TestIncompleteGroupsShareABound(t *testing.T) {
-	if testing.Short() || race.Enabled {
+	if testing.Short() || tests.Race {
 		t.Skip("sends 330 MB, which takes too long under -race and with -short")
 	}
 	synctest.Test(t, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/internal/race"
+	"tagbus/internal/tests"
 )
 
 // Many goroutines fight for little room, as publishers do: whoever gives room
@@ -150,7 +150,7 @@ func TestWakingNobodyTakesNoLock(*testing.T) {
 }
 
 func TestWaitersAllocateNothingInTheLongRun(t *testing.T) {
-	if race.Enabled {
+	if tests.Race {
 		t.Skip("the race detector allocates")
 	}
 	var w waiters

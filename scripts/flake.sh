@@ -11,6 +11,9 @@ cd "$(dirname "$0")/.."
 runs=${RUNS:-100}
 tests=${TESTS:-'^(TestConformance|TestMemoryKeepsTheContract|TestMemory.*MatchesTheModel|TestRandomRun|TestFailNth.*KeepsTheContract)$'}
 
+# In builds without the race detector too.
+export TAGBUS_TESTS=all
+
 # A backend is what has the conformance suite among its tests.
 read -ra packages <<<"${PACKAGES:-$(go list -f '{{.ImportPath}} {{join .XTestImports " "}}' ./netio/... |
   awk '/ tagbus\/netio\/netiotest( |$)/ { print $1 }' | tr '\n' ' ')}"

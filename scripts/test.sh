@@ -33,7 +33,7 @@ done
 
 # The order is random, so that no test can lean on another; a failure prints
 # the seed (-shuffle=SEED repeats it). The time limit is for a machine that does
-# other things too: netio/netiotest and netio/tcp take a minute of processor time
+# other things too: netio/memnet and netio/tcp take a minute of processor time
 # each under the race detector.
 run() { go test -json -shuffle=on -timeout 10m "$@"; }
 packages=()

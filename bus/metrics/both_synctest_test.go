@@ -13,7 +13,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/metrics"
-	"tagbus/netio/netiotest"
+	"tagbus/netio/memnet"
 	"tagbus/tags"
 )
 
@@ -80,8 +80,8 @@ func TestMetricsOfTheOtherDirection(t *testing.T) {
 func (b *bed) sender(cfg bus.SenderConfig) (s *bus.Sender, stop func()) {
 	b.tb.Helper()
 	b.host = b.host.Next()
-	loop := netiotest.NewLoop()
-	s, err := bus.NewSender(b.net.Opener(loop, netiotest.Config{Host: b.host}), b.dir, cfg)
+	loop := memnet.NewLoop()
+	s, err := bus.NewSender(b.net.Opener(loop, memnet.Config{Host: b.host}), b.dir, cfg)
 	if err != nil {
 		b.tb.Fatal(err)
 	}
@@ -97,8 +97,8 @@ func (b *bed) sender(cfg bus.SenderConfig) (s *bus.Sender, stop func()) {
 func (b *bed) receiver(name string, set tags.Set, h bus.Handler) (r *bus.Receiver, stop func()) {
 	b.tb.Helper()
 	b.host = b.host.Next()
-	loop := netiotest.NewLoop()
-	r, err := bus.NewReceiver(b.net.Opener(loop, netiotest.Config{Host: b.host}), b.dir,
+	loop := memnet.NewLoop()
+	r, err := bus.NewReceiver(b.net.Opener(loop, memnet.Config{Host: b.host}), b.dir,
 		bus.ReceiverConfig{Name: name, Tags: set, Listen: netip.AddrPortFrom(b.host, 0)}, h)
 	if err != nil {
 		b.tb.Fatal(err)

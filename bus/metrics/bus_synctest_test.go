@@ -16,30 +16,30 @@ import (
 	"tagbus/bus"
 	"tagbus/bus/directory/memory"
 	"tagbus/bus/metrics"
-	"tagbus/netio/netiotest"
+	"tagbus/netio/memnet"
 	"tagbus/tags"
 )
 
 // bed is a bus in memory.
 type bed struct {
 	tb   testing.TB
-	net  *netiotest.Network
+	net  *memnet.Network
 	dir  *memory.Directory
 	host netip.Addr
 }
 
 func newBed(tb testing.TB) *bed {
 	tb.Helper()
-	return &bed{tb, netiotest.NewNetwork(), memory.New(), netip.MustParseAddr("10.0.0.0")}
+	return &bed{tb, memnet.New(), memory.New(), netip.MustParseAddr("10.0.0.0")}
 }
 
 // publisher opens a publisher on a host of its own. stop closes it.
 func (b *bed) publisher(cfg bus.PublisherConfig) (p *bus.Publisher, stop func()) {
 	b.tb.Helper()
 	b.host = b.host.Next()
-	loop := netiotest.NewLoop()
+	loop := memnet.NewLoop()
 	cfg.Listen = netip.AddrPortFrom(b.host, 0)
-	p, err := bus.NewPublisher(b.net.Opener(loop, netiotest.Config{Host: b.host}), b.dir, cfg)
+	p, err := bus.NewPublisher(b.net.Opener(loop, memnet.Config{Host: b.host}), b.dir, cfg)
 	if err != nil {
 		b.tb.Fatal(err)
 	}
@@ -56,8 +56,8 @@ func (b *bed) publisher(cfg bus.PublisherConfig) (p *bus.Publisher, stop func())
 func (b *bed) subscriber(name string, set tags.Set) (s *bus.Subscriber, stop func()) {
 	b.tb.Helper()
 	b.host = b.host.Next()
-	loop := netiotest.NewLoop()
-	s, err := bus.NewSubscriber(b.net.Opener(loop, netiotest.Config{Host: b.host}), b.dir, bus.SubscriberConfig{Name: name})
+	loop := memnet.NewLoop()
+	s, err := bus.NewSubscriber(b.net.Opener(loop, memnet.Config{Host: b.host}), b.dir, bus.SubscriberConfig{Name: name})
 	if err != nil {
 		b.tb.Fatal(err)
 	}

@@ -1,18 +1,44 @@
-// Package netiotest tests what stands on netio and what stands below it.
+// Package netiotest tests what stands below netio: the backends.
 //
-// For users of a transport (the bus) it has
+//   - [Run] is the contract of package netio as a suite of tests, one subtest
+//     per sentence. Every backend passes it.
+//   - [RandomRun] is a random walk over several backends, compared with a model.
+//   - [CheckLeaks] compares goroutines and file descriptors before and after a
+//     test.
 //
-//   - [Loop], a virtual netio.Loop that works inside a testing/synctest
-//     bubble, where time is fake and a second costs nothing;
-//   - [Network], a transport in memory that keeps the whole contract of netio
-//     and can be stalled, partitioned, reset, killed and slowed down;
-//   - [FailNth], a wrapper that makes the Nth call into a backend fail.
+// A test of a backend describes it in a [Suite] and runs both:
 //
-// For authors of a transport it has
+//	func TestConformance(t *testing.T) {
+//		s := netiotest.Suite{
+//			Open: func(t netiotest.TB, cfg netio.Config, h netio.Handler) netio.Backend {
+//				loop := startLoop(t)
+//				b, err := mine.Opener(loop, mine.Config{Config: cfg})(h)
+//				if err != nil {
+//					t.Fatalf("open: %v", err)
+//				}
+//				t.Cleanup(func() { _ = b.Close() })
+//				return b
+//			},
+//			ListenAddr:   netip.MustParseAddrPort("127.0.0.1:0"),
+//			Capabilities: netio.Capabilities{Receive: true, Buffered: true},
+//		}
+//		netiotest.Run(t, s)
+//		netiotest.RandomRun(t, s)
+//	}
 //
-//   - [Run], the contract as a suite of tests that every backend passes;
-//   - [RandomRun], a random walk that is compared with a model;
-//   - [CheckLeaks], which compares goroutines and file descriptors.
+// # Threads
 //
-// The package is for tests only: nothing of the product imports it.
+// The suite runs on the goroutine of its test and on others that it starts, and
+// the backends on the loops that Open gives them: one loop for all or one each.
+// A backend that is netio.Unsafe is called on its loop only.
+//
+// # Time
+//
+// Nothing in the suite sleeps. What must happen has Suite.Patience, which only a
+// test that fails uses up. What must not happen is looked for after traffic that
+// would have come later. So the suite runs in real time, and in a
+// testing/synctest bubble if the backend can live there.
+//
+// Tests of what stands on netio, the bus, use package memnet instead. No program
+// imports either.
 package netiotest

@@ -19,8 +19,9 @@ func TestCheckLeaksNamesWhatIsLeft(t *testing.T) {
 	}{
 		{"nothing is left", func(*testing.T) {}, ""},
 		{"what is closed is not left", func(t *testing.T) {
-			l := netiotest.NewLoop()
-			defer l.Close()
+			done := make(chan struct{})
+			go close(done)
+			<-done
 			f := openNull(t)
 			if err := f.Close(); err != nil {
 				t.Fatalf("close: got error %v, want none", err)

@@ -1,11 +1,13 @@
 package netiotest_test
 
 import (
+	"net/netip"
 	"slices"
 	"testing"
 	"testing/synctest"
 
 	"tagbus/netio"
+	"tagbus/netio/memnet"
 	"tagbus/netio/netiotest"
 )
 
@@ -14,7 +16,7 @@ import (
 func checkBroken(t *testing.T, f faults, check string) (fake *fakeTB) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		l := netiotest.NewLoop()
+		l := memnet.NewLoop()
 		defer l.Close()
 		s := brokenSuite(f, l)
 		fake = runFake(func(fake *fakeTB) {
@@ -26,18 +28,40 @@ func checkBroken(t *testing.T, f faults, check string) (fake *fakeTB) {
 	return fake
 }
 
-// brokenSuite is that of the in-memory backend with faults.
-func brokenSuite(f faults, l *netiotest.Loop) netiotest.Suite {
-	n := netiotest.NewNetwork()
-	s := memorySuite(n, netiotest.Config{Config: f.base}, l)
-	s.Open = func(t netiotest.TB, cfg netio.Config, h netio.Handler) netio.Backend {
-		t.Helper()
-		if f.config != nil {
-			f.config(&cfg)
-		}
-		return openBackend(t, f.opener(n.Opener(l, netiotest.Config{Config: cfg})), h)
+// brokenSuite is the suite of package memnet on one loop, with faults.
+func brokenSuite(f faults, l *memnet.Loop) netiotest.Suite {
+	n := memnet.New()
+	reported := 0 // of the violations
+	return netiotest.Suite{
+		Open: func(t netiotest.TB, cfg netio.Config, h netio.Handler) netio.Backend {
+			t.Helper()
+			if f.config != nil {
+				f.config(&cfg)
+			}
+			b, err := f.opener(n.Opener(l, memnet.Config{Config: cfg}))(h)
+			if err != nil {
+				t.Fatalf("open a backend: got error %v, want none", err)
+			}
+			t.Cleanup(func() {
+				if err := b.Close(); err != nil {
+					t.Errorf("Backend.Close: got error %v, want none", err)
+				}
+			})
+			return b
+		},
+		Config:     f.base,
+		ListenAddr: netip.MustParseAddrPort("127.0.0.1:0"),
+		Capabilities: netio.Capabilities{
+			Receive: true, Buffered: true, ZeroCopy: true, Immediate: true, Retain: !f.base.SharedReceive.Enabled(), AnyMemory: true,
+		},
+		Reset: func(a, b netio.Endpoint) { n.Reset(a.Local(), b.Local()) },
+		Violations: func() []string {
+			all := n.Violations()
+			fresh := all[reported:]
+			reported = len(all)
+			return fresh
+		},
 	}
-	return s
 }
 
 func TestSuiteNoticesBrokenBackends(t *testing.T) {

@@ -1,7 +1,9 @@
 package netiotest
 
 import (
+	"flag"
 	"slices"
+	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -31,12 +33,26 @@ import (
 // memory of its send buffers is left. After all walks no goroutine and no file
 // descriptor is left (CheckLeaks).
 //
-// A failure prints the seed and the shortest run that shows it; the flags
-// -rapid.checks and -rapid.seed say how many runs there are and which.
+// A failure prints the seed and the shortest run that shows it; the flag
+// -rapid.seed repeats it. There are Suite.Walks runs. Not for parallel tests.
 func RandomRun(t *testing.T, s Suite) {
 	t.Helper()
 	CheckLeaks(t)
+	setWalks(t, s.withDefaults().Walks)
 	randomRun(t, s)
+}
+
+// setWalks has rapid do n runs until the end of the test, unless the flag is set.
+func setWalks(t *testing.T, n int) {
+	t.Helper()
+	f := flag.Lookup("rapid.checks")
+	if f.Value.String() != f.DefValue {
+		return
+	}
+	if err := f.Value.Set(strconv.Itoa(n)); err != nil {
+		t.Fatalf("set -rapid.checks: got error %v, want none", err)
+	}
+	t.Cleanup(func() { _ = f.Value.Set(f.DefValue) })
 }
 
 func randomRun(t rapid.TB, s Suite) {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"tagbus/netio"
+	"tagbus/netio/memnet"
 	"tagbus/netio/netiotest"
 )
 
@@ -189,7 +190,7 @@ func (b forgetful) Stats() netio.Stats {
 }
 
 // suite is that of the mutation on a loop.
-func (m randomMutation) suite(l *netiotest.Loop) netiotest.Suite {
+func (m randomMutation) suite(l *memnet.Loop) netiotest.Suite {
 	s := brokenSuite(m.faults, l)
 	if open := s.Open; m.wrap != nil {
 		s.Open = func(t netiotest.TB, cfg netio.Config, h netio.Handler) netio.Backend {
@@ -240,7 +241,7 @@ func TestRandomRunAcceptsTheSameBackendUnbroken(t *testing.T) {
 func runRandomly(t *testing.T, m randomMutation) (fake *fakeTB) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
-		l := netiotest.NewLoop()
+		l := memnet.NewLoop()
 		defer l.Close()
 		fake = runFake(func(fake *fakeTB) { netiotest.RandomRunTB(fake, m.suite(l)) })
 	})

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"tagbus/internal/tests"
 	"tagbus/netio"
 )
 
@@ -87,6 +88,12 @@ type Suite struct {
 	// other large ones, and the memory that they come from, are in proportion. At
 	// least 128 KiB. Default 1 MiB.
 	MessageBytes int
+
+	// Walks is how many walks RandomRun takes, a fifth of it with -short, unless
+	// the flag -rapid.checks is set. Default 30, and 100 with TAGBUS_TESTS=all or
+	// -short.
+	Walks int
+
 	// ConnectTimeout is how long it takes to find out that nobody listens, for a
 	// backend whose network does not say so. Default: that of Params.
 	ConnectTimeout time.Duration
@@ -105,6 +112,12 @@ func (s Suite) withDefaults() Suite {
 	}
 	if s.MessageBytes == 0 {
 		s.MessageBytes = usualMessageBytes
+	}
+	if s.Walks == 0 {
+		s.Walks = 30
+		if tests.All() || testing.Short() { // with -short rapid does a fifth
+			s.Walks = 100
+		}
 	}
 	if s.Patience == 0 {
 		s.Patience = 30 * time.Second

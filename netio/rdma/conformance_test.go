@@ -98,11 +98,10 @@ func TestConformance(t *testing.T) {
 	}
 	for i, tt := range tests {
 		for _, model := range []netio.ThreadSafety{netio.Safe, netio.Unsafe} {
-			if raceBuild && model == netio.Unsafe && i > 0 {
-				continue // all of it is on one goroutine
-			}
 			t.Run(tt.name+", "+model.String(), func(t *testing.T) {
-				if testing.Short() && !slices.Contains(shortSuites(), tt.name+", "+model.String()) {
+				if !testing.Short() {
+					backendtest.OnlyModel(t, i == 0, model)
+				} else if !slices.Contains(shortSuites(), tt.name+", "+model.String()) {
 					t.Skip("left out with -short")
 				}
 				tt.cfg.ThreadSafety = model

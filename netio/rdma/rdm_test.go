@@ -3,10 +3,8 @@
 package rdma_test
 
 import (
-	"flag"
 	"net/netip"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -85,10 +83,12 @@ func TestConformanceWithoutConnections(t *testing.T) {
 	}
 	for i, cfg := range rdmConfigs() {
 		for _, tt := range tests {
-			if i > 0 && !tt.second || raceBuild && tt.race != (i == 0) {
+			if i > 0 && !tt.second {
 				continue
 			}
 			t.Run(tt.name+", "+strings.ReplaceAll(cfg.Provider, ";", "+"), func(t *testing.T) {
+				race := tt.race == (i == 0)
+				backendtest.Only(t, race, !race)
 				cfg.Config = tt.cfg
 				s := rdmSuite(cfg)
 				s.ReceiveBuffers = tt.receiveBuffers
@@ -103,22 +103,11 @@ func TestConformanceWithoutConnections(t *testing.T) {
 // model. The provider net forgets sockets of those who connect while it closes.
 func TestRandomRunWithoutConnections(t *testing.T) {
 	besideDevice(t)
+	backendtest.Only(t, true, false)
 	cfg := rdmConfigs()[0]
-	fewerWalks(t, 12) // each dials several times where nobody answers
 	s := rdmSuite(cfg)
+	s.Walks = 12 // each dials several times where nobody answers
 	s.ListenAddr = backendtest.OwnHost()
 	s.ReceiveBuffers = 2
 	netiotest.RandomRun(t, s)
-}
-
-// fewerWalks has rapid do n runs, unless it is told otherwise.
-func fewerWalks(t *testing.T, n int) {
-	f := flag.Lookup("rapid.checks")
-	if f.Value.String() != f.DefValue {
-		return
-	}
-	if err := f.Value.Set(strconv.Itoa(n)); err != nil {
-		t.Fatalf("rapid.checks: got error %v, want none", err)
-	}
-	t.Cleanup(func() { _ = f.Value.Set(f.DefValue) })
 }

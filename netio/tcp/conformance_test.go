@@ -66,10 +66,8 @@ func TestConformance(t *testing.T) {
 	}
 	for i, tt := range tests {
 		for _, model := range []netio.ThreadSafety{netio.Safe, netio.Unsafe} {
-			if raceEnabled && model == netio.Unsafe && i > 0 {
-				continue // all of it is on one goroutine
-			}
 			t.Run(tt.name+", "+model.String(), func(t *testing.T) {
+				backendtest.OnlyModel(t, i == 0, model)
 				tt.cfg.ThreadSafety = model
 				s := suite(tt.listen, tt.cfg)
 				if s.ReceiveBuffers = tt.receiveBuffers; s.ReceiveBuffers > 0 {

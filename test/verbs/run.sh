@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # Runs the tests of the RDMA backend over real verbs, in the machine of vm.sh:
-# every package that scripts/libfabric-packages.sh names, without and with the
-# race detector, both with -short. Other than in go test they are not cached.
+# every package that scripts/libfabric-packages.sh names, with -short. Other than
+# in go test they are not cached. netio/rdma is tested without the race detector,
+# which has its suites over sockets (make invariants) and would leave time for one
+# of two here; the others with it, as it has the commands and nodes over RDMA
+# nowhere else.
 #   test/verbs/run.sh [flags of a test binary, such as -test.run=NAME -test.v]
 #   PACKAGES="..."   of which packages; default: all
-#   BUILDS="..."     any of "race plain"; default: both
+#   BUILDS="..."     any of "race plain", for each; default: one, as above
 # and the settings of vm.sh. If the machine cannot be had this says what is
 # missing, and is a failure where CI=true.
 set -euo pipefail
@@ -38,10 +41,15 @@ longest=tagbus/netio/rdma
 mapfile -t packages < <(echo $longest && scripts/libfabric-packages.sh | grep -vx $longest)
 if [ -n "${PACKAGES:-}" ]; then
   read -ra packages <<<"$PACKAGES"
+  mapfile -t packages < <(go list "${packages[@]}")
 fi
-read -ra builds <<<"${BUILDS:-race plain}"
 number=0
 for package in "${packages[@]}"; do
+  build=race
+  if [ "$package" = $longest ]; then
+    build=plain
+  fi
+  read -ra builds <<<"${BUILDS:-$build}"
   for build in "${builds[@]}"; do
     flags=() note=
     if [ "$build" = race ]; then

@@ -6,14 +6,14 @@ import (
 	"testing"
 	"unsafe"
 
-	"tagbus/internal/race"
+	"tagbus/internal/tests"
 )
 
 func TestTheCacheAllocatesNothing(t *testing.T) {
 	if got := unsafe.Sizeof(block{}); got != BlockBytes {
 		t.Errorf("a block has %d bytes, want %d", got, BlockBytes)
 	}
-	if race.Enabled {
+	if tests.Race {
 		t.Skip("the race detector allocates")
 	}
 	c := cacheOf(t, 4, 1<<16)

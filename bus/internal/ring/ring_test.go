@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tagbus/internal/race"
+	"tagbus/internal/tests"
 )
 
 func TestRingDoesWhatASliceDoes(t *testing.T) {
@@ -66,7 +66,7 @@ func TestRingForgetsWhatIsPopped(t *testing.T) {
 }
 
 func TestRingAllocatesNothingInTheLongRun(t *testing.T) {
-	if race.Enabled {
+	if tests.Race {
 		t.Skip("the race detector allocates")
 	}
 	var r Ring[int]

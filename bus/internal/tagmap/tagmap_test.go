@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tagbus/internal/race"
+	"tagbus/internal/tests"
 	"tagbus/tags"
 )
 
@@ -192,7 +192,7 @@ func tagsOf(base tags.Tag, sweeps []sweep, f func(tags.Tag)) {
 }
 
 func TestMapFindsDetectorTagsInFewProbes(t *testing.T) {
-	if race.Enabled {
+	if tests.Race {
 		t.Skip("nothing here is concurrent, and under -race it takes seconds")
 	}
 	const base = 0x1000013000118000
@@ -240,7 +240,7 @@ func TestMapFindsDetectorTagsInFewProbes(t *testing.T) {
 }
 
 func TestMapGetAllocatesNothing(t *testing.T) {
-	if race.Enabled {
+	if tests.Race {
 		t.Skip("the race detector allocates")
 	}
 	var m Map[uint64]

@@ -6,12 +6,12 @@ import (
 
 	"tagbus/bus/internal/wire"
 	"tagbus/bus/internal/wire/wiretest"
-	"tagbus/internal/race"
+	"tagbus/internal/tests"
 	"tagbus/tags"
 )
 
 func TestPagesAreWrittenAndReadWithoutAllocation(t *testing.T) {
-	if race.Enabled {
+	if tests.Race {
 		t.Skip("the race detector allocates")
 	}
 	var w wire.Writer

@@ -1,4 +1,4 @@
-package netiotest_test
+package memnet_test
 
 import (
 	"errors"
@@ -11,14 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tagbus/netio"
-	"tagbus/netio/netiotest"
+	"tagbus/netio/memnet"
 )
 
 // inBubble runs f in a synctest bubble with a loop that is closed at its end.
-func inBubble(t *testing.T, f func(t *testing.T, l *netiotest.Loop)) {
+func inBubble(t *testing.T, f func(t *testing.T, l *memnet.Loop)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		l := netiotest.NewLoop()
+		l := memnet.NewLoop()
 		defer l.Close()
 		f(t, l)
 	})
@@ -30,7 +30,7 @@ func sleep(d time.Duration) {
 	synctest.Wait()
 }
 
-func newTimer(t *testing.T, l *netiotest.Loop, f func()) netio.Timer {
+func newTimer(t *testing.T, l *memnet.Loop, f func()) netio.Timer {
 	t.Helper()
 	timer, err := l.NewTimer(f)
 	if err != nil {
@@ -40,7 +40,7 @@ func newTimer(t *testing.T, l *netiotest.Loop, f func()) netio.Timer {
 }
 
 func TestLoopRunsPostedFunctionsInOrder(t *testing.T) {
-	inBubble(t, func(t *testing.T, l *netiotest.Loop) {
+	inBubble(t, func(t *testing.T, l *memnet.Loop) {
 		var got []int
 		for i := range 3 {
 			l.Post(func() {
@@ -59,7 +59,7 @@ func TestLoopRunsPostedFunctionsInOrder(t *testing.T) {
 
 func TestLoopCloseRunsWhatWasPostedAndThenRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := netiotest.NewLoop()
+		l := memnet.NewLoop()
 		ran := 0
 		for range 100 {
 			l.Post(func() { ran++ })
@@ -83,7 +83,7 @@ func TestLoopCloseRunsWhatWasPostedAndThenRefuses(t *testing.T) {
 
 func TestLoopCloseOnTheLoopDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := netiotest.NewLoop()
+		l := memnet.NewLoop()
 		after := false
 		l.Post(func() {
 			if !l.OnLoop() {
@@ -103,7 +103,7 @@ func TestLoopCloseOnTheLoopDoesNotWait(t *testing.T) {
 }
 
 func TestTimerFollowsTheFakeClock(t *testing.T) {
-	inBubble(t, func(t *testing.T, l *netiotest.Loop) {
+	inBubble(t, func(t *testing.T, l *memnet.Loop) {
 		start := time.Now()
 		var got []time.Duration
 		timer := newTimer(t, l, func() { got = append(got, time.Since(start)) })
@@ -126,7 +126,7 @@ func TestTimerFollowsTheFakeClock(t *testing.T) {
 
 func TestTimersOfOneInstantFireInTheOrderOfTheirStarts(t *testing.T) {
 	for range 20 { // a chance order would not repeat
-		inBubble(t, func(t *testing.T, l *netiotest.Loop) {
+		inBubble(t, func(t *testing.T, l *memnet.Loop) {
 			var got []int
 			var timers []netio.Timer
 			for i := range 8 {
@@ -146,7 +146,7 @@ func TestTimersOfOneInstantFireInTheOrderOfTheirStarts(t *testing.T) {
 }
 
 func TestTimerStoppedOnTheLoopDoesNotFire(t *testing.T) {
-	inBubble(t, func(t *testing.T, l *netiotest.Loop) {
+	inBubble(t, func(t *testing.T, l *memnet.Loop) {
 		second := newTimer(t, l, func() { t.Error("a timer fired that was stopped on the loop") })
 		first := newTimer(t, l, second.Stop)
 		for _, timer := range []netio.Timer{first, second} { // both end at once
@@ -159,7 +159,7 @@ func TestTimerStoppedOnTheLoopDoesNotFire(t *testing.T) {
 }
 
 func TestTimerRefusesWhatMakesNoSense(t *testing.T) {
-	inBubble(t, func(t *testing.T, l *netiotest.Loop) {
+	inBubble(t, func(t *testing.T, l *memnet.Loop) {
 		timer := newTimer(t, l, func() { t.Error("the timer fired") })
 		if err := timer.Start(0); err == nil {
 			t.Error("Start(0): got no error, want one")
@@ -178,7 +178,7 @@ func TestTimerRefusesWhatMakesNoSense(t *testing.T) {
 }
 
 func TestFrozenLoopRunsNothingAndDoesNotMakeUpForPeriods(t *testing.T) {
-	inBubble(t, func(t *testing.T, l *netiotest.Loop) {
+	inBubble(t, func(t *testing.T, l *memnet.Loop) {
 		posted, fired := 0, 0
 		timer := newTimer(t, l, func() { fired++ })
 		if err := timer.Start(time.Second); err != nil {
@@ -200,7 +200,7 @@ func TestFrozenLoopRunsNothingAndDoesNotMakeUpForPeriods(t *testing.T) {
 }
 
 func TestBusyLoopStillFiresTimers(t *testing.T) {
-	l := netiotest.NewLoop() // in real time: in a bubble a busy loop stops the clock
+	l := memnet.NewLoop() // in real time: in a bubble a busy loop stops the clock
 	defer l.Close()
 	fired := make(chan struct{})
 	timer := newTimer(t, l, func() { close(fired) })
@@ -222,7 +222,7 @@ func TestBusyLoopStillFiresTimers(t *testing.T) {
 // A function that called runtime.Goexit, as t.FailNow does, left a loop that took
 // functions and never ran them.
 func TestLoopEndsInOrderAfterGoexit(t *testing.T) {
-	inBubble(t, func(t *testing.T, l *netiotest.Loop) {
+	inBubble(t, func(t *testing.T, l *memnet.Loop) {
 		ran := 0
 		newTimer(t, l, func() { t.Error("a timer ran after the end") })
 		l.Post(runtime.Goexit)

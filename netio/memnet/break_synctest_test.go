@@ -1,4 +1,4 @@
-package netiotest_test
+package memnet_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package netiotest
+package memnet
 
 import "tagbus/netio"
 

@@ -1,4 +1,4 @@
-package netiotest_test
+package memnet_test
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tagbus/netio"
-	"tagbus/netio/netiotest"
+	"tagbus/netio/memnet"
 )
 
 // diary writes down what all connections of a backend hear, in one order.
@@ -40,16 +40,16 @@ func (d *diary) OnConnectionClosed(_ netio.Endpoint, _ []netio.Key, cause error)
 }
 
 // star connects n clients, on hosts 10.0.1.0 and on, to one server.
-func star(t *testing.T, l *netiotest.Loop, n int, server netio.Config) (net *netiotest.Network, s *diary, clients []*user) {
+func star(t *testing.T, l *memnet.Loop, n int, server netio.Config) (net *memnet.Network, s *diary, clients []*user) {
 	t.Helper()
-	net, s = netiotest.NewNetwork(), &diary{}
-	sb := openBackend(t, net.Opener(l, netiotest.Config{Config: server, Host: hostA}), s)
+	net, s = memnet.New(), &diary{}
+	sb := openBackend(t, net.Opener(l, memnet.Config{Config: server, Host: hostA}), s)
 	if _, err := sb.OpenListenEndpoint(addrA, netio.Params{}); err != nil {
 		t.Fatalf("OpenListenEndpoint: got error %v, want none", err)
 	}
 	for i := range n {
 		u := &user{}
-		cb := openBackend(t, net.Opener(l, netiotest.Config{Host: starHost(i)}), u)
+		cb := openBackend(t, net.Opener(l, memnet.Config{Host: starHost(i)}), u)
 		if err := cb.OpenEndpoint(addrA, netio.Params{}); err != nil {
 			t.Fatalf("OpenEndpoint: got error %v, want none", err)
 		}
@@ -62,7 +62,7 @@ func star(t *testing.T, l *netiotest.Loop, n int, server netio.Config) (net *net
 func starHost(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 1, byte(i)}) }
 
 func TestSharedSendBuffersAreAnsweredInOrder(t *testing.T) {
-	inBubble(t, func(t *testing.T, l *netiotest.Loop) {
+	inBubble(t, func(t *testing.T, l *memnet.Loop) {
 		_, s, _ := star(t, l, 3, netio.Config{SharedSend: netio.SharedBuffers{Buffers: 1}})
 		taken, err := s.eps[0].Buffer()
 		if err != nil {
@@ -91,7 +91,7 @@ func TestSharedSendBuffersAreAnsweredInOrder(t *testing.T) {
 
 // pass lets d pass. The post orders what the test has read before what the loop
 // will write, for the race detector.
-func pass(l *netiotest.Loop, d time.Duration) {
+func pass(l *memnet.Loop, d time.Duration) {
 	l.Post(func() {})
 	sleep(d)
 }
@@ -106,7 +106,7 @@ func say(t *testing.T, u *user, text string) {
 }
 
 func TestEndpointsWaitForReceiveBuffersInOrder(t *testing.T) {
-	inBubble(t, func(t *testing.T, l *netiotest.Loop) {
+	inBubble(t, func(t *testing.T, l *memnet.Loop) {
 		net, s, clients := star(t, l, 4, netio.Config{SharedReceive: netio.SharedBuffers{Buffers: 1}})
 		first := netip.AddrPortFrom(starHost(0), 0)
 		net.SetWindow(first, onA, 4)
@@ -145,7 +145,7 @@ func TestPeerThatStopsInAMessageIsDisconnectedWhenOthersWait(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, l *netiotest.Loop) {
+			inBubble(t, func(t *testing.T, l *memnet.Loop) {
 				net, s, clients := star(t, l, 2, netio.Config{SharedReceive: netio.SharedBuffers{Buffers: 1}})
 				first := netip.AddrPortFrom(starHost(0), 0)
 				net.SetWindow(first, onA, 4)
@@ -183,10 +183,10 @@ func TestPeerThatStopsInAMessageIsDisconnectedWhenOthersWait(t *testing.T) {
 }
 
 func TestUnsafeBackendPanicsOffItsLoop(t *testing.T) {
-	inBubble(t, func(t *testing.T, l *netiotest.Loop) {
+	inBubble(t, func(t *testing.T, l *memnet.Loop) {
 		cfg := netio.Config{ThreadSafety: netio.Unsafe, SharedSend: netio.SharedBuffers{Buffers: 1}}
 		s := &diary{}
-		b := openBackend(t, netiotest.NewNetwork().Opener(l, netiotest.Config{Config: cfg}), s)
+		b := openBackend(t, memnet.New().Opener(l, memnet.Config{Config: cfg}), s)
 		var ln netio.ListenEndpoint
 		l.Post(func() {
 			var err error

@@ -1,4 +1,4 @@
-package netiotest
+package memnet
 
 import (
 	"net/netip"
@@ -45,7 +45,7 @@ const firstPort = 40000
 // by process.
 //
 // Threads: any. Methods may be called inside callbacks. Make it with
-// NewNetwork, inside the bubble in which it is used.
+// New, inside the bubble in which it is used.
 type Network struct {
 	mu         sync.Mutex
 	listeners  map[netip.AddrPort]*listener
@@ -62,8 +62,8 @@ type Network struct {
 	violations []string
 }
 
-// NewNetwork returns a network without backends and without faults.
-func NewNetwork() *Network {
+// New returns a network without backends and without faults.
+func New() *Network {
 	return &Network{listeners: map[netip.AddrPort]*listener{}, traffic: map[direction]Traffic{}, port: firstPort - 1}
 }
 

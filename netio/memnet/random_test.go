@@ -1,24 +1,25 @@
-package netiotest_test
+package memnet_test
 
 import (
 	"net/netip"
 	"testing"
 
+	"tagbus/netio/memnet"
 	"tagbus/netio/netiotest"
 )
 
 func TestMemoryMatchesTheModel(t *testing.T) {
-	n := netiotest.NewNetwork()
-	netiotest.RandomRun(t, memorySuite(n, netiotest.Config{}, nil))
+	n := memnet.New()
+	netiotest.RandomRun(t, memorySuite(n, memnet.Config{}, nil))
 	if got := n.Violations(); len(got) > 0 {
 		t.Errorf("Violations: got %q, want none", got)
 	}
 }
 
 func TestMemoryWithNarrowWindowsMatchesTheModel(t *testing.T) {
-	l := netiotest.NewLoop()
+	l := memnet.NewLoop()
 	defer l.Close()
-	n := netiotest.NewNetwork()
+	n := memnet.New()
 	n.SetWindow(netip.AddrPort{}, netip.AddrPort{}, 5000)
-	netiotest.RandomRun(t, memorySuite(n, netiotest.Config{}, l))
+	netiotest.RandomRun(t, memorySuite(n, memnet.Config{}, l))
 }

@@ -1,4 +1,4 @@
-package netiotest
+package memnet
 
 import (
 	"container/heap"
@@ -10,7 +10,7 @@ import (
 )
 
 // errTimerDuration is wrapped by the error of a timer start that makes no sense.
-var errTimerDuration = errors.New("netiotest: a timer needs a positive duration")
+var errTimerDuration = errors.New("memnet: a timer needs a positive duration")
 
 // timer is a netio.Timer of a Loop. All fields but loop and f are guarded by
 // the loop's mutex.

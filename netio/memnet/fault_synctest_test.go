@@ -1,4 +1,4 @@
-package netiotest_test
+package memnet_test
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tagbus/netio"
+	"tagbus/netio/memnet"
 	"tagbus/netio/netiotest"
 )
 
@@ -71,14 +72,14 @@ func (u *user) send(way int, key netio.Key, text string) error {
 
 // transfer sends ten messages through a backend with a fault and checks that
 // they arrive all the same.
-func transfer(t *testing.T, f *netiotest.Fault) {
-	inBubble(t, func(t *testing.T, l *netiotest.Loop) {
-		n := netiotest.NewNetwork()
+func transfer(t *testing.T, f *memnet.Fault) {
+	inBubble(t, func(t *testing.T, l *memnet.Loop) {
+		n := memnet.New()
 		server, client := &user{}, &user{}
 		params := netio.Params{Buffered: netio.BufferedParams{Buffers: 2}}
 		addr := netip.MustParseAddrPort("10.0.0.1:1000")
-		sb := openBackend(t, n.Opener(l, netiotest.Config{}), server)
-		cb, err := netiotest.FailNth(n.Opener(l, netiotest.Config{}), f)(client)
+		sb := openBackend(t, n.Opener(l, memnet.Config{}), server)
+		cb, err := memnet.FailNth(n.Opener(l, memnet.Config{}), f)(client)
 		if err != nil {
 			t.Fatalf("open: got error %v, want none", err)
 		}
@@ -136,7 +137,7 @@ func transfer(t *testing.T, f *netiotest.Fault) {
 }
 
 // checkInjected fails the test unless err is what the fault gives to a call.
-func checkInjected(t *testing.T, f *netiotest.Fault, call string, err, transient error) {
+func checkInjected(t *testing.T, f *memnet.Fault, call string, err, transient error) {
 	t.Helper()
 	want := f.Err
 	if want == nil {
@@ -147,7 +148,7 @@ func checkInjected(t *testing.T, f *netiotest.Fault, call string, err, transient
 	}
 }
 
-func checkCauses(t *testing.T, f *netiotest.Fault, u *user) {
+func checkCauses(t *testing.T, f *memnet.Fault, u *user) {
 	t.Helper()
 	broke := errors.Is(f.Err, netio.ErrClosed) && slices.Contains([]string{"Buffer", "SendBuffer", "Send", "SendCopy"}, f.Call())
 	want := 1
@@ -175,7 +176,7 @@ func TestFailNthFailsEveryCallInTurn(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var failed []string
 			for n := int64(1); ; n++ {
-				f := &netiotest.Fault{N: n, Err: tt.err}
+				f := &memnet.Fault{N: n, Err: tt.err}
 				transfer(t, f)
 				if t.Failed() {
 					t.Fatalf("that was with the fault in call %d, %s", n, f.Call())
@@ -200,14 +201,14 @@ func TestFailNthFailsEveryCallInTurn(t *testing.T) {
 }
 
 func TestFailNthWithoutAFaultKeepsTheContract(t *testing.T) {
-	l := netiotest.NewLoop()
+	l := memnet.NewLoop()
 	defer l.Close()
-	n := netiotest.NewNetwork()
-	s := memorySuite(n, netiotest.Config{}, l)
-	f := &netiotest.Fault{}
+	n := memnet.New()
+	s := memorySuite(n, memnet.Config{}, l)
+	f := &memnet.Fault{}
 	s.Open = func(t netiotest.TB, cfg netio.Config, h netio.Handler) netio.Backend {
 		t.Helper()
-		return openBackend(t, netiotest.FailNth(n.Opener(l, netiotest.Config{Config: cfg}), f), h)
+		return openBackend(t, memnet.FailNth(n.Opener(l, memnet.Config{Config: cfg}), f), h)
 	}
 	netiotest.Run(t, s)
 	if f.Fired() || f.Calls() == 0 {

@@ -1,4 +1,4 @@
-package netiotest
+package memnet
 
 import (
 	"net/netip"
@@ -123,7 +123,7 @@ func (r *retained) Release() {
 	case left == 0:
 		invariants.Poison(r.data)
 	case left < 0:
-		panic("netiotest: retained memory was released twice")
+		panic("memnet: retained memory was released twice")
 	}
 }
 

@@ -1,4 +1,4 @@
-package netiotest_test
+package memnet_test
 
 import (
 	"net/netip"
@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tagbus/netio"
-	"tagbus/netio/netiotest"
+	"tagbus/netio/memnet"
 )
 
 var (
@@ -24,8 +24,8 @@ var (
 // world is a network with a server on host A and a client on host B.
 type world struct {
 	*testing.T
-	net            *netiotest.Network
-	loop           *netiotest.Loop
+	net            *memnet.Network
+	loop           *memnet.Loop
 	server, client *user
 	sb, cb         netio.Backend
 }
@@ -34,8 +34,8 @@ type world struct {
 // connected yet.
 func inWorld(t *testing.T, f func(w *world)) {
 	t.Helper()
-	inBubble(t, func(t *testing.T, l *netiotest.Loop) {
-		w := &world{T: t, net: netiotest.NewNetwork(), loop: l, server: &user{}, client: &user{}}
+	inBubble(t, func(t *testing.T, l *memnet.Loop) {
+		w := &world{T: t, net: memnet.New(), loop: l, server: &user{}, client: &user{}}
 		w.sb = w.open(hostA, w.server)
 		w.cb = w.open(hostB, w.client)
 		w.listen(w.sb)
@@ -45,7 +45,7 @@ func inWorld(t *testing.T, f func(w *world)) {
 
 func (w *world) open(host netip.Addr, h netio.Handler) netio.Backend {
 	w.Helper()
-	return openBackend(w, w.net.Opener(w.loop, netiotest.Config{Host: host}), h)
+	return openBackend(w, w.net.Opener(w.loop, memnet.Config{Host: host}), h)
 }
 
 func (w *world) listen(b netio.Backend) {

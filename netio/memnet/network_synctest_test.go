@@ -1,4 +1,4 @@
-package netiotest_test
+package memnet_test
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tagbus/netio"
-	"tagbus/netio/netiotest"
+	"tagbus/netio/memnet"
 )
 
 func TestStallFillsTheWindowThenTheQueue(t *testing.T) {
@@ -121,8 +121,8 @@ func TestConnectingAcrossAPartitionTimesOut(t *testing.T) {
 		w.net.Partition(onA, onB)
 		start := time.Now()
 		var took time.Duration
-		w.net.Observe(func(e netiotest.Event) {
-			if e.Kind == netiotest.Refused && errors.Is(e.Err, netio.ErrTimeout) {
+		w.net.Observe(func(e memnet.Event) {
+			if e.Kind == memnet.Refused && errors.Is(e.Err, netio.ErrTimeout) {
 				took = time.Since(start)
 			}
 		})
@@ -156,7 +156,7 @@ func TestDelayIsExact(t *testing.T) {
 		w.net.SetDelay(onA, onB, time.Second)
 		start := time.Now()
 		var got []string
-		w.net.Observe(func(e netiotest.Event) {
+		w.net.Observe(func(e memnet.Event) {
 			got = append(got, fmt.Sprint(e.Kind, " ", e.Local.Addr(), " ", time.Since(start)))
 		})
 		w.dial()
@@ -215,12 +215,12 @@ func TestTrafficCountsByPattern(t *testing.T) {
 		synctest.Wait()
 		for _, tt := range []struct {
 			from, to netip.AddrPort
-			want     netiotest.Traffic
+			want     memnet.Traffic
 		}{
-			{onB, onA, netiotest.Traffic{Messages: 2, Bytes: 8}},
-			{addrA, onB, netiotest.Traffic{Messages: 1, Bytes: 2}},
-			{anybody, anybody, netiotest.Traffic{Messages: 3, Bytes: 10}},
-			{onA, addrA, netiotest.Traffic{}},
+			{onB, onA, memnet.Traffic{Messages: 2, Bytes: 8}},
+			{addrA, onB, memnet.Traffic{Messages: 1, Bytes: 2}},
+			{anybody, anybody, memnet.Traffic{Messages: 3, Bytes: 10}},
+			{onA, addrA, memnet.Traffic{}},
 		} {
 			if got := w.net.Traffic(tt.from, tt.to); got != tt.want {
 				w.Errorf("Traffic(%v, %v): got %+v, want %+v", tt.from, tt.to, got, tt.want)
@@ -251,7 +251,7 @@ func TestOneLoopIsDeterministic(t *testing.T) {
 	run := func() (events []string) {
 		inWorld(t, func(w *world) {
 			start := time.Now()
-			w.net.Observe(func(e netiotest.Event) {
+			w.net.Observe(func(e memnet.Event) {
 				events = append(events, fmt.Sprint(time.Since(start), e.Kind, e.Local, e.Remote, string(e.Data), e.Err))
 			})
 			w.net.SetWindow(anybody, anybody, 7)

@@ -1,16 +1,18 @@
-package netiotest_test
+package memnet_test
 
 import (
 	"net/netip"
 	"testing"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/backendtest"
+	"tagbus/netio/memnet"
 	"tagbus/netio/netiotest"
 )
 
 // memorySuite is the suite of the in-memory backend: on one network, each
 // backend on a loop of its own, or all on one loop.
-func memorySuite(n *netiotest.Network, cfg netiotest.Config, shared *netiotest.Loop) netiotest.Suite {
+func memorySuite(n *memnet.Network, cfg memnet.Config, shared *memnet.Loop) netiotest.Suite {
 	seen := 0
 	s := netiotest.Suite{
 		Config:     cfg.Config,
@@ -32,13 +34,13 @@ func memorySuite(n *netiotest.Network, cfg netiotest.Config, shared *netiotest.L
 		cfg.Config = base
 		l := shared
 		if l == nil {
-			l = netiotest.NewLoop()
+			l = memnet.NewLoop()
 			t.Cleanup(l.Close)
 		}
 		return openBackend(t, n.Opener(l, cfg), h)
 	}
 	if shared == nil {
-		s.StopLoop = func(b netio.Backend) { b.Loop().(*netiotest.Loop).Close() }
+		s.StopLoop = func(b netio.Backend) { b.Loop().(*memnet.Loop).Close() }
 	}
 	return s
 }
@@ -69,28 +71,29 @@ func TestMemoryKeepsTheContract(t *testing.T) {
 	}
 	tests := []struct {
 		name           string
-		cfg            netiotest.Config
+		cfg            memnet.Config
 		oneLoop        bool
 		window         int // bytes; 0: the default
 		receiveBuffers int
 	}{
 		{name: "from every goroutine"},
 		{name: "with narrow windows and receive buffers", window: 1000, receiveBuffers: 1},
-		{name: "on one loop without immediate sends", oneLoop: true, cfg: netiotest.Config{NoImmediate: true, RegionOnly: true}},
-		{name: "with shared buffers", cfg: netiotest.Config{Config: shared}},
-		{name: "with shared buffers and narrow windows on one loop", cfg: netiotest.Config{Config: shared}, oneLoop: true, window: 7000},
-		{name: "unsafe", cfg: netiotest.Config{Config: unsafe(netio.Config{})}},
-		{name: "unsafe on one loop with shared buffers", cfg: netiotest.Config{Config: unsafe(shared)}, oneLoop: true},
+		{name: "on one loop without immediate sends", oneLoop: true, cfg: memnet.Config{NoImmediate: true, RegionOnly: true}},
+		{name: "with shared buffers", cfg: memnet.Config{Config: shared}},
+		{name: "with shared buffers and narrow windows on one loop", cfg: memnet.Config{Config: shared}, oneLoop: true, window: 7000},
+		{name: "unsafe", cfg: memnet.Config{Config: unsafe(netio.Config{})}},
+		{name: "unsafe on one loop with shared buffers", cfg: memnet.Config{Config: unsafe(shared)}, oneLoop: true},
 	}
-	for _, tt := range tests {
+	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			backendtest.OnlyModel(t, i == 0, tt.cfg.ThreadSafety)
 			netiotest.CheckLeaks(t)
-			var l *netiotest.Loop
+			var l *memnet.Loop
 			if tt.oneLoop {
-				l = netiotest.NewLoop()
+				l = memnet.NewLoop()
 				t.Cleanup(l.Close)
 			}
-			n := netiotest.NewNetwork()
+			n := memnet.New()
 			if tt.window > 0 {
 				n.SetWindow(netip.AddrPort{}, netip.AddrPort{}, tt.window)
 			}

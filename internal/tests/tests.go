@@ -1,0 +1,32 @@
+// Package tests says how much the tests of this module do.
+//
+// There are three extents:
+//
+//   - the usual one, of make test and of go test ./...;
+//   - everything, with TAGBUS_TESTS=all in the environment: every configuration of
+//     the backends' suites, long random walks, and work and memory at the limits
+//     that docs/guarantees.md promises;
+//   - less than usual, with the flag -short: for a device that is slow, as one is
+//     that is emulated in an emulated machine (make verbs).
+//
+// A test that leaves something out says so: it skips with a reason that
+// scripts/allowed-skips.txt lists, and make test prints it.
+package tests
+
+import (
+	"fmt"
+	"os"
+)
+
+// All reports whether tests are to do everything. It panics if TAGBUS_TESTS is
+// set to something other than "all".
+func All() bool {
+	switch extent := os.Getenv("TAGBUS_TESTS"); extent {
+	case "":
+		return false
+	case "all":
+		return true
+	default:
+		panic(fmt.Sprintf("TAGBUS_TESTS=%s: the only value is all", extent))
+	}
+}

@@ -1,0 +1,26 @@
+package tests_test
+
+import (
+	"testing"
+
+	"tagbus/internal/tests"
+)
+
+func TestAll(t *testing.T) {
+	for value, want := range map[string]bool{"": false, "all": true} {
+		t.Setenv("TAGBUS_TESTS", value)
+		if got := tests.All(); got != want {
+			t.Errorf("All with TAGBUS_TESTS=%s: got %t, want %t", value, got, want)
+		}
+	}
+}
+
+func TestAnExtentThatDoesNotExistPanics(t *testing.T) {
+	t.Setenv("TAGBUS_TESTS", "yes")
+	defer func() {
+		if recover() == nil {
+			t.Errorf("All with TAGBUS_TESTS=yes: got no panic, want one")
+		}
+	}()
+	tests.All()
+}
