@@ -1,6 +1,6 @@
-// Package subscription answers who wants which tag: the control messages that
-// a subscriber and a publisher exchange, and the [Table] in which a publisher
-// keeps the answer.
+// Package subscription answers which subscriber wants which tag: the control
+// messages that a subscriber and a publisher exchange, and the [Table] in which a
+// publisher keeps the answer.
 //
 // # A connection
 //

@@ -88,7 +88,7 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// Lossless tells whether p loses nothing while the connection lives.
+// Lossless reports whether p loses nothing while the connection lives.
 func (p Policy) Lossless() bool { return p.Kind == Block || p.Kind == Disconnect }
 
 // String returns the text form: "block", "drop-newest", "drop-oldest",

@@ -17,8 +17,8 @@
 //	(killed)                          expiry  ──── Gone, Err ────►  forget
 //
 // Entries come from other programs: an entry that a Directory reports is valid
-// (see [Entry.Validate]), not true. Whoever dials checks the instance in the
-// publisher's hello. That two entries claim the same tag is not the
+// (see [Entry.Validate]), not true. The side that dials checks the instance in
+// the publisher's hello. That two entries claim the same tag is not the
 // directory's affair; the bus decides what to do with them.
 package directory
 

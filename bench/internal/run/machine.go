@@ -13,7 +13,7 @@ import (
 const ticksPerSecond = 100
 
 // busy is the processor time that the machine has used since it started, without
-// that of interrupts: much of them is ours, and nobody can tell.
+// that of interrupts: much of them is ours, and how much is not known.
 func busy() time.Duration {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
