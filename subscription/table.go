@@ -76,8 +76,8 @@ func (t *Table) Subscribe(s Subscriber, id uint64, set tags.Set) error {
 	return nil
 }
 
-// Room reports whether a subscriber may hold so many ranges and masks more than
-// it does, and so many masks among them. Fewer may be negative.
+// Room returns nil if a subscriber may hold parts more ranges and masks than it
+// does, masks of them masks. Either may be negative: fewer.
 //
 // Errors: ErrTooManyTags, wrapped.
 func (t *Table) Room(s Subscriber, parts, masks int) error {

@@ -54,7 +54,7 @@ func quiet(limit time.Duration, share float64) time.Duration {
 }
 
 // FastCongestion is the congestion control that tagbus chooses within a host, or
-// one that does not pace either, of those that are allowed here to everybody; empty
+// one that does not pace either, of those that any process may use here; empty
 // if there is none.
 func FastCongestion() string {
 	text, err := os.ReadFile("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
