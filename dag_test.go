@@ -44,7 +44,7 @@ var table = []rule{
 		"internal/plain", "subscription", "bus/directory", "netio", "tags",
 		"github.com/cenkalti/backoff/v5", "github.com/nats-io/nuid",
 	}},
-	{"bus/directory", "the interface of a directory knows nothing of its implementations and users", []string{"internal/plain", "tags"}},
+	{"bus/directory", "the interface of a directory knows nothing of those who implement or use it", []string{"internal/plain", "tags"}},
 	{"bus/directory/file", "a directory is used by the bus and does not use it", []string{
 		"internal/plain", "bus/directory", "tags", "github.com/fsnotify/fsnotify", "github.com/nats-io/nuid", "golang.org/x/sys/unix",
 	}},
@@ -52,11 +52,11 @@ var table = []rule{
 	{"bus/metrics", "metrics read the bus from outside, so that the bus needs no prometheus", []string{
 		"internal/plain", "bus", "github.com/prometheus/client_golang/prometheus/...",
 	}},
-	{"subscription", "which subscriber wants which tag is decided without knowing the bus or a backend", []string{
+	{"subscription", "who wants which tag is decided without knowing the bus or a backend", []string{
 		"internal/plain", "netio", "tags", "github.com/vmihailenco/msgpack/v5/...",
 	}},
 	{"internal/plain", "what makes text safe to show depends on nothing", nil},
-	{"netio", "the contract depends on no backend that keeps it", []string{"internal/plain", "golang.org/x/sys/unix"}},
+	{"netio", "the contract depends on nobody who keeps it", []string{"internal/plain", "golang.org/x/sys/unix"}},
 	{"netio/internal/backendtest", "the tests of backends drive any of them", []string{
 		"netio", "netio/internal/invariants", "netio/netiotest", "netio/reactor", "golang.org/x/sys/unix",
 	}},
