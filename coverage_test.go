@@ -273,8 +273,8 @@ func TestCheckCoverage(t *testing.T) {
 	}
 }
 
-// TestCheckCoverageKnowsItsPlace: a row that nobody looks at would not be held
-// to anything.
+// TestCheckCoverageKnowsItsPlace: a row that the checker passes over would
+// not be held to anything.
 func TestCheckCoverageKnowsItsPlace(t *testing.T) {
 	const row = "| sends | `netio.Safe` | `TestStop` | kept | same |\n"
 	tests := []struct {

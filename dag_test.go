@@ -130,7 +130,7 @@ func inModule(path string) string {
 	return strings.TrimPrefix(path, "tagbus/")
 }
 
-// isStandard tells whether path is in the standard library. "C" is not: it
+// isStandard reports whether path is in the standard library. "C" is not: it
 // means cgo, which the table allows in one place.
 func isStandard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")

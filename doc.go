@@ -14,7 +14,7 @@
 //
 //   - tagbus/bus/directory: where does a tag live?
 //   - tagbus/bus/metrics: what does Prometheus see?
-//   - tagbus/subscription: who wants which tag?
+//   - tagbus/subscription: which subscriber wants which tag?
 //   - tagbus/netio: what may a backend be asked, and what does it report?
 //   - tagbus/netio/tcp: how do pages cross a socket?
 //   - tagbus/netio/reactor: whose turn is it?

@@ -62,7 +62,7 @@ func TestGlossaryKnowsTheDocuments(t *testing.T) {
 var word = regexp.MustCompile(`\w+`)
 
 // checkGlossary returns the names that no row has on its left, and the names in
-// Go on the right that nobody exports.
+// Go on the right that no package exports.
 func checkGlossary(s *source, text string, names []string) (mistakes []string) {
 	known := make(map[string]bool)
 	for line := range strings.Lines(text) {
@@ -87,7 +87,7 @@ func checkGlossary(s *source, text string, names []string) (mistakes []string) {
 	return mistakes
 }
 
-// mayExport tells whether a name in free text, which may leave out package and
+// mayExport reports whether a name in free text, which may leave out package and
 // type, can be one of this module. Names of other packages are not looked up.
 func (s *source) mayExport(name string) bool {
 	first, _, qualified := strings.Cut(name, ".")

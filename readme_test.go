@@ -2,21 +2,40 @@ package tagbus_test
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// TestQuickStartIsTheExample keeps the code of the README compiled and run: it
-// is the body of node's Example.
+// TestQuickStartIsTheExample keeps the program of the README compiled and run: its
+// main is the body of node's Example.
 func TestQuickStartIsTheExample(t *testing.T) {
-	readme := between(t, "README.md", "```go\n", "```\n")
+	readme := between(t, "README.md", "\nfunc main() {\n", "}\n```\n")
 	example := between(t, "node/example_test.go", "func Example() {\n", "\t// Output:")
-	var want strings.Builder
-	for line := range strings.Lines(example) {
-		want.WriteString(strings.TrimPrefix(line, "\t"))
+	if readme != example {
+		t.Errorf("the quick start of README.md is not node's Example:\ngot\n%s\nwant\n%s", readme, example)
 	}
-	if readme != want.String() {
-		t.Errorf("the quick start of README.md is not node's Example:\ngot\n%s\nwant\n%s", readme, want.String())
+}
+
+// TestQuickStartPrintsWhatItSays holds the README to the output of the example.
+func TestQuickStartPrintsWhatItSays(t *testing.T) {
+	said := between(t, "README.md", "It prints `", "`.")
+	printed := between(t, "node/example_test.go", "\t// Output: ", "\n")
+	if said != printed {
+		t.Errorf("output of the quick start: README.md says %q, want %q", said, printed)
+	}
+}
+
+// TestQuickStartCompiles: a program with the imports of the README is whole.
+func TestQuickStartCompiles(t *testing.T) {
+	program := between(t, "README.md", "```go\npackage main\n", "```\n")
+	name := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(name, []byte("package main\n"+program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "go", "vet", name).CombinedOutput(); err != nil {
+		t.Errorf("go vet of the quick start: %v\n%s", err, out)
 	}
 }
 

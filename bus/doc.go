@@ -1,13 +1,37 @@
 // Package bus publishes and subscribes by tag.
 //
+//	n, err := node.Open(node.Config{Bus: "/tmp/bus"}) // a loop, TCP, and a folder
+//	if err != nil {
+//		return err
+//	}
+//
+//	publisher, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(0x1000)})
+//	if err != nil {
+//		return err
+//	}
+//	subscriber, err := n.NewSubscriber(bus.SubscriberConfig{})
+//	if err != nil {
+//		return err
+//	}
+//	sub, err := subscriber.Subscribe(tags.Of(0x1000), func(m bus.Message) {
+//		fmt.Printf("%v: %s\n", m.Tag, m.Data)
+//	})
+//	if err != nil {
+//		return err
+//	}
+//	if err := sub.Wait(ctx); err != nil { // acknowledged
+//		return err
+//	}
+//	err = publisher.Publish(0x1000, []byte("hello"))
+//
 // A [Publisher] serves a set of tags and announces that in a directory. A
 // [Subscriber] asks for sets of tags, finds the publishers in the directory,
-// connects to each, and delivers their messages to a [Handler] or through
+// and connects to each. It delivers their messages to a [Handler] or through
 // [Subscription.Messages]. The transport below is any netio backend; package
 // node puts one together with a loop and a directory.
 //
 // In the other direction, to the detector, a [Receiver] owns tags and a [Sender]
-// finds it and sends to it; a [Requester] waits for replies. Underneath, a sender
+// finds it and sends to it. A [Requester] waits for replies. Underneath, a sender
 // is a publisher that dials and a receiver a subscriber that listens.
 //
 // # What is promised
@@ -17,9 +41,9 @@
 //  2. Nothing is lost silently: what a subscriber missed is reported to it.
 //  3. A subscription is acknowledged with its position: from there on, 2 holds.
 //  4. A slow or dead subscriber does not harm those that share none of its tags,
-//     and one that ends harms nobody.
+//     and one that ends harms no other.
 //  5. Publish returning nil means accepted for every subscriber of the tag, an
-//     error means for nobody.
+//     error means accepted for none.
 //  6. Memory is bounded by configuration.
 //  7. Close always returns, and no callback runs after it.
 //
@@ -27,20 +51,6 @@
 //
 // Every method may be called from any goroutine and from any callback. Handlers
 // and events are called on the loop, one at a time, and must not block. Methods
-// that wait say so; called on a loop, of this node or another one, they return
-// [ErrOnLoop] instead of waiting for themselves, or for each other.
-//
-// # The files
-//
-// In the order of a message's way. Publishing: publisher.go, publish.go, route.go,
-// routes.go, publisher_room.go, stream.go, page.go, lane.go, link.go. Receiving:
-// source.go, source_control.go, dispatch.go, subscription.go, message_queue.go.
-// Subscribing, from the subscriber's side to the publisher's: request.go,
-// source_ask.go, source_group.go, publisher_group.go, link_subscribe.go,
-// link_change.go, link_enter.go, reroute.go, link_leave.go. What both sides use:
-// chores.go for work in slices, event_queue.go, heartbeat.go, account.go and
-// losses.go. What bounds strangers: publisher_seats.go, receiver_seats.go,
-// account_bound.go, source_answers.go, entry_limits.go. For the other direction:
-// sender.go, outlet.go, receipt.go, and receiver.go, source_accept.go. contact.go
-// dials for both.
+// that wait say so. Called on a loop, of this node or another one, they return
+// [ErrOnLoop] instead of waiting for themselves or for each other.
 package bus

@@ -23,10 +23,9 @@ import (
 
 // Publisher publishes messages by tag to every subscriber that wants them.
 //
-// The way of a message: Publish finds the tag's route, appends the message to
-// the page of its stream, and returns. The page is queued at every subscriber
-// of the stream when it is full or due (stream.go), and its memory is used
-// again when the last of them has sent it (link.go).
+// Publish copies a message into a page and returns. Tags with the same
+// subscribers share a page. It is sent to all of them, by reference, when it is
+// full or due. Its memory is used again when the last connection has sent it.
 //
 // Threads: all methods may be called from any goroutine, and from callbacks
 // unless they block.

@@ -66,7 +66,7 @@ func must(err error) {
 var loopback = netip.MustParseAddrPort("127.0.0.1:0")
 
 // One connection is established, which both sides hear, and one is refused,
-// because nobody listens any more: the first program of the netio3 guide.
+// because its endpoint no longer listens: the first program of the netio3 guide.
 func Example_opening() {
 	loop, err := reactor.New(reactor.Config{})
 	must(err)
@@ -98,7 +98,7 @@ func Example_opening() {
 	closed, err := server.OpenListenEndpoint(loopback, netio.Params{})
 	must(err)
 	must(closed.Close())
-	// Only when the port is free again does nobody listen there.
+	// The endpoint listens until the loop has freed its port.
 	loop.Post(func() { must(client.OpenEndpoint(closed.Addr(), params)) })
 
 	must(loop.Run(context.Background()))
@@ -173,8 +173,8 @@ func Example_immediate() {
 	// Output: received 00 01 02, completed key 8
 }
 
-// TestNothingIsEstablishedBeforeTheLoopRuns: the kernel connects, but who told
-// of it would be a goroutine of the backend's own, and it has none.
+// TestNothingIsEstablishedBeforeTheLoopRuns: the kernel connects, but the
+// backend has no goroutine of its own that could report it.
 func TestNothingIsEstablishedBeforeTheLoopRuns(t *testing.T) {
 	loop, err := reactor.New(reactor.Config{})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"path/filepath"
 
 	"tagbus/bus"
 	"tagbus/node"
@@ -13,28 +14,43 @@ import (
 
 // The quick start of the README: a subscriber and a publisher of one tag.
 func Example() {
+	const tag = tags.Tag(0x1000013000190000)
 	ctx := context.Background()
-	n, err := node.Open(node.Config{Bus: os.TempDir() + "/quickstart"})
+
+	n, err := node.Open(node.Config{Bus: filepath.Join(os.TempDir(), "quickstart")})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer n.Close()
 
-	subscriber, _ := n.NewSubscriber(bus.SubscriberConfig{})
-	sub, _ := subscriber.Subscribe(tags.Of(0x1000013000190000), nil)
-
-	publisher, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(0x1000013000190000)})
+	subscriber, err := n.NewSubscriber(bus.SubscriberConfig{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	_ = sub.Wait(ctx) // from here on nothing is missed unreported
-	_ = publisher.Publish(0x1000013000190000, []byte("hello, detector"))
+	sub, err := subscriber.Subscribe(tags.Of(tag), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	publisher, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(tag)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := sub.Wait(ctx); err != nil { // from here on nothing is missed unreported
+		log.Fatal(err)
+	}
+	if err := publisher.Publish(tag, []byte("hello, detector")); err != nil {
+		log.Fatal(err)
+	}
 
 	for m, err := range sub.Messages(ctx) {
-		fmt.Printf("%v #%d: %s %v\n", m.Tag, m.Counter, m.Data, err)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%v #%d: %s\n", m.Tag, m.Counter, m.Data)
 		break
 	}
-	// Output: 0x1000013000190000 #1: hello, detector <nil>
+	// Output: 0x1000013000190000 #1: hello, detector
 }
 
 // A handler is the fast way: it is called for each message, on the loop, with

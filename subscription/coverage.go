@@ -24,7 +24,7 @@ type cover struct {
 // maxChunk is the length above which a chunk is cut in two.
 const maxChunk = 512
 
-// contains tells whether some range covers a tag.
+// contains reports whether some range covers a tag.
 func (c *coverage) contains(tag tags.Tag) bool {
 	at, i := c.find(tag)
 	return at < len(c.chunks) && c.chunks[at][i].lo <= tag

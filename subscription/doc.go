@@ -1,6 +1,6 @@
-// Package subscription answers who wants which tag: the control messages that
-// a subscriber and a publisher exchange, and the [Table] in which a publisher
-// keeps the answer.
+// Package subscription answers which subscriber wants which tag: the control
+// messages that a subscriber and a publisher exchange, and the [Table] in which a
+// publisher keeps the answer.
 //
 // # A connection
 //
@@ -29,8 +29,8 @@
 // the subscriber answers; all else is the same. Acks go from the subscriber to
 // the publisher and answer pages that ask for one.
 //
-// From Subscribed on, every message of a wanted tag that has a count above the
-// tag's position is delivered or reported lost.
+// From Subscribed on, every message of a wanted tag that comes after the tag's
+// position is delivered or reported lost.
 //
 // # Encoding
 //
@@ -38,6 +38,6 @@
 // the message's Go type under their msgpack names, in any order; one marked
 // omitempty may be missing. Unknown, repeated and missing fields, other types
 // than the field's, nil, trailing bytes and oversized text are refused, so that
-// a message means the same to everybody. Large sets and position lists are
+// a message means the same to all sides. Large sets and position lists are
 // split over several messages of at most [MaxControlBytes].
 package subscription

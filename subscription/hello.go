@@ -70,7 +70,8 @@ type Hello struct {
 // AppendHello appends the encoding of h to b.
 //
 // Errors: *ControlError for what DecodeHello would refuse: a negative number
-// or one above its limit, an empty instance, or a text of more than 255 bytes, which is ErrTooLong.
+// or one above its limit, an empty instance, or a text of more than 255 bytes, which
+// is ErrTooLong.
 func AppendHello(b []byte, h Hello) ([]byte, error) {
 	if err := h.validate(); err != nil {
 		return b, &ControlError{Kind: KindHello, Err: err}

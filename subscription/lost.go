@@ -11,8 +11,8 @@ type Lost struct {
 
 	// Total says that the counts are those since the subscriber first asked for
 	// the tags, over all its connections. Such messages come before the
-	// Positions of an acknowledgement: what the counts exceed those that the
-	// subscriber knows by, it has not heard of because a connection was lost.
+	// Positions of an acknowledgement. Any excess over the subscriber's own
+	// counts was lost with a connection.
 	Total bool `msgpack:"total,omitempty"`
 }
 

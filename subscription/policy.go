@@ -14,7 +14,7 @@ type PolicyKind uint8
 
 // The kinds of policies.
 const (
-	// Block refuses the message for everybody: the publisher waits. Nothing is
+	// Block refuses the message for all subscribers: the publisher waits. Nothing is
 	// lost while the connection lives.
 	Block PolicyKind = iota
 
@@ -32,8 +32,8 @@ const (
 	// then.
 	Sample
 
-	// Disconnect blocks, and closes the connection when the subscriber has
-	// taken nothing of what waits for it for some time, give or take what
+	// Disconnect blocks. It closes the connection when the subscriber has taken
+	// nothing of what waits for it for some time, as exactly as
 	// PublisherConfig.MaxStall of package bus says.
 	Disconnect
 )
@@ -71,7 +71,7 @@ const DefaultStall = 5 * time.Second
 // ErrPolicy is wrapped by the errors about policies.
 var ErrPolicy = errors.New("subscription: not a policy")
 
-// Validate tells what is wrong with p.
+// Validate returns nil if p is a policy, or else what is wrong with it.
 //
 // Errors: ErrPolicy, wrapped.
 func (p Policy) Validate() error {
@@ -88,7 +88,7 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// Lossless tells whether p loses nothing while the connection lives.
+// Lossless reports whether p loses nothing while the connection lives.
 func (p Policy) Lossless() bool { return p.Kind == Block || p.Kind == Disconnect }
 
 // String returns the text form: "block", "drop-newest", "drop-oldest",

@@ -8,7 +8,8 @@ import (
 	"tagbus/tags"
 )
 
-// Position is the number of messages that a tag of one publisher has seen.
+// Position is how many messages of a tag one publisher has published since it
+// started.
 type Position struct {
 	Tag   tags.Tag
 	Count uint64

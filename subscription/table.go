@@ -38,7 +38,7 @@ type Table struct {
 }
 
 // wants is what one subscriber wants. Lookups go to covered and masks, which
-// cost little to change; all is put together when somebody asks for it.
+// cost little to change; all is put together on demand.
 type wants struct {
 	byID    map[uint64]tags.Set
 	covered coverage    // by the ranges of byID
@@ -76,8 +76,8 @@ func (t *Table) Subscribe(s Subscriber, id uint64, set tags.Set) error {
 	return nil
 }
 
-// Room reports whether a subscriber may hold so many ranges and masks more than
-// it does, and so many masks among them. Fewer may be negative.
+// Room returns nil if a subscriber may hold parts more ranges and masks than it
+// does, masks of them masks. Either may be negative: fewer.
 //
 // Errors: ErrTooManyTags, wrapped.
 func (t *Table) Room(s Subscriber, parts, masks int) error {
@@ -269,10 +269,10 @@ func (t *Table) Overlaps(s Subscriber, set tags.Set) bool {
 	return false
 }
 
-// Has tells whether a subscriber wants anything.
+// Has reports whether a subscriber wants anything.
 func (t *Table) Has(s Subscriber) bool { return t.subscribers[s] != nil }
 
-// Wants tells whether a subscriber wants a tag.
+// Wants reports whether a subscriber wants a tag.
 func (t *Table) Wants(s Subscriber, tag tags.Tag) bool {
 	w := t.subscribers[s]
 	return w != nil && w.contains(tag)

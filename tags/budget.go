@@ -13,8 +13,8 @@ const (
 	stepsPerRank  = 16 // counting the tags of a pattern below another
 )
 
-// Budget bounds the work of several set operations together, for those who get their
-// sets from others. A step is about the comparison of two patterns; a range takes two.
+// Budget bounds the work of several set operations together, for programs that get
+// their sets from others. A step is about the comparison of two patterns; a range takes two.
 //
 // Threads: none of its own.
 type Budget struct{ work work }

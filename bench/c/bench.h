@@ -1,6 +1,6 @@
 // What the benchmark programs in C have in common: options, messages and their
 // check, clock, histogram, and the lines that the runner reads. It is the same as
-// internal/load does in Go; whoever changes one changes the other.
+// internal/load does in Go; a change to one is a change to the other.
 #pragma once
 #define _GNU_SOURCE
 #include <errno.h>

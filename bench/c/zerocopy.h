@@ -65,7 +65,7 @@ static void await_answer(lender *l) {
     while (answer(l)) {}
 }
 
-// next_block returns a block that nobody reads.
+// next_block returns a block that is not being read.
 static uint8_t *next_block(lender *l) {
     l->turn = (l->turn + 1) % l->blocks;
     while (l->users[l->turn] > 0) await_answer(l);

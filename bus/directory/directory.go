@@ -17,8 +17,8 @@
 //	(killed)                          expiry  ──── Gone, Err ────►  forget
 //
 // Entries come from other programs: an entry that a Directory reports is valid
-// (see [Entry.Validate]), not true. Whoever dials checks the instance in the
-// publisher's hello. That two entries claim the same tag is not the
+// (see [Entry.Validate]), but may be false. The side that dials checks the instance in
+// the publisher's hello. That two entries claim the same tag is not the
 // directory's affair; the bus decides what to do with them.
 package directory
 
@@ -29,7 +29,7 @@ type Directory interface {
 	// Announce adds e, and keeps it alive until it is withdrawn.
 	//
 	//   - e: a copy is kept; e.Instance is unique among all entries.
-	//   - Result: nil error means that e is visible to everyone.
+	//   - Result: nil error means that e is visible to all watchers.
 	//   - Errors: one or more *FieldError joined (errors.Is ErrInvalidEntry),
 	//     ErrAnnounced, ErrClosed, and what the storage reports. The entry is
 	//     then not announced.
@@ -68,7 +68,7 @@ type Registration interface {
 	// Update replaces the entry.
 	//
 	//   - e: a copy is kept; e.Instance must be the announced one.
-	//   - Result: nil means that the new entry is visible to everyone.
+	//   - Result: nil means that the new entry is visible to all watchers.
 	//   - Errors: *FieldError joined (the old entry stays), ErrWithdrawn,
 	//     ErrClosed, and what the storage reports: the old entry then stays
 	//     visible and the directory tries by itself until the new one is.

@@ -100,7 +100,7 @@ func (e Entry) Validate() error {
 }
 
 // ValidateUpdate returns nil if the announced entry of instance may be replaced
-// by e. It is for those who write a Directory.
+// by e. It is for implementations of Directory.
 //
 //   - Errors: *FieldError joined, as Validate.
 func ValidateUpdate(instance string, e Entry) error {
@@ -146,7 +146,7 @@ func ValidInstance(s string) bool {
 	return true
 }
 
-// refuseAddress says why nobody could dial address, or returns "".
+// refuseAddress says why no program could dial address, or returns "".
 func refuseAddress(address netip.AddrPort) string {
 	ip := address.Addr()
 	switch {

@@ -9,7 +9,7 @@ import (
 )
 
 // Feed keeps what a Directory knows and tells its watchers what changes. It is
-// for those who write a Directory: they call Put, Remove and Report as they
+// for implementations of Directory: they call Put, Remove and Report as they
 // learn things, and pass Watch and List on.
 //
 // The zero value is empty and ready. A Feed must not be copied. It uses no

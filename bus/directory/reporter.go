@@ -16,7 +16,7 @@ type Reporter interface {
 	OnProblem(report func(err error))
 }
 
-// Reports is a Reporter for those who write a Directory: a Registration embeds it,
+// Reports is a Reporter for implementations of Directory: a Registration embeds it
 // and calls Tell as it learns things. The zero value is ready; it must not be copied.
 //
 // Threads: any.

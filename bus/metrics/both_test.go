@@ -98,7 +98,7 @@ func TestEachCounterOfTheOtherDirectionHasItsMetric(t *testing.T) {
 	collectors, values := filledBoth()
 	left := map[int]bool{
 		values[1]["Streams"]:      true, // a tag has one receiver
-		values[1]["Strangers"]:    true, // nobody dials a sender
+		values[1]["Strangers"]:    true, // no peer dials a sender
 		values[1]["Losses.Ended"]: true, // only a receiver knows
 		values[2]["Parts"]:        true, // says what a receiver asked for, not how it is doing
 		values[2]["Queued"]:       true, // the lanes' together

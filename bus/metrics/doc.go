@@ -6,8 +6,8 @@
 //	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 //
 // All names begin with tagbus_ and one of these words, as in tagbus_publisher_;
-// docs/operations.md lists them and says what to watch. The help of each says what it means and what
-// to do when it grows.
+// docs/operations.md lists them and says what to watch. The help of each says what
+// it means and what to do when it grows.
 //
 // The counters are read when Prometheus asks: between two scrapes metrics cost
 // nothing. A program with several publishers or subscribers tells them apart by a

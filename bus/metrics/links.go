@@ -9,7 +9,7 @@ import (
 	"tagbus/internal/plain"
 )
 
-// links are the metrics of those who are connected to a publisher or sender.
+// links are the metrics of the peers that are connected to a publisher or sender.
 type links struct {
 	each   []metric[bus.SubscriberState] // labels: instance, name, host and addr
 	lanes  []metric[bus.LaneState]       // and policy

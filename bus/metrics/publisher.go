@@ -96,7 +96,7 @@ var publisherMetrics = []metric[bus.PublisherStats]{
 }
 
 // linkLabels name a subscriber of a publisher. None is called instance, because
-// that is Prometheus's name for who was scraped.
+// that is Prometheus's name for the process that is scraped.
 var linkLabels = []string{"subscriber", "name", "host", "addr"}
 
 // laneLabels name the subscriptions of a subscriber that have one policy.

@@ -1,5 +1,5 @@
-// Package plain makes text safe to show: on a terminal and in a log it does
-// nothing but be read, whoever wrote it.
+// Package plain makes text safe to show: on a terminal and in a log it can
+// only be read, wherever it comes from.
 //
 // Text that came from a peer or from a file passes through here wherever it
 // becomes part of a line: in Error and String methods, and again where a command

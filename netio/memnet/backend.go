@@ -14,10 +14,9 @@ import (
 )
 
 // backend is a netio.Backend on a Network. What happens to its endpoints is
-// decided in turns on its loop: whoever changes something that an endpoint
-// must react to schedules it, and its turn looks at the state and makes the
-// callbacks. All fields below mu are guarded by the network's mutex, which is
-// never held during a callback.
+// decided in turns on its loop: a change that concerns an endpoint schedules it, and
+// its turn looks at the state and makes the callbacks. All fields below mu are guarded
+// by the network's mutex, which is never held during a callback.
 type backend struct {
 	net  *Network
 	loop netio.Loop
@@ -92,7 +91,7 @@ func (b *backend) checkThread(method string) {
 	invariants.CheckThread(inTurn || !b.loopRuns(), method)
 }
 
-// loopRuns tells whether the loop runs. One that does not tell counts as
+// loopRuns reports whether the loop runs. One that does not tell counts as
 // running until it takes no more functions.
 func (b *backend) loopRuns() bool {
 	if l, ok := b.loop.(interface{ Running() bool }); ok {

@@ -56,7 +56,7 @@ func (l *link) add(c chunk) {
 	l.chunks = append(l.chunks, c)
 }
 
-// gated tells whether a rule keeps what is under way from arriving.
+// gated reports whether a rule keeps what is under way from arriving.
 func (l *link) gated() bool {
 	return covered(l.net.stalls, l.from, l.to) || covered(l.net.partitions, l.from, l.to)
 }
@@ -114,5 +114,5 @@ func (s *send) read(dst []byte) {
 	_, _ = s.was.Write(dst) // never fails
 }
 
-// changed tells, when all is taken, whether somebody changed the bytes.
+// changed reports, when all is taken, whether the bytes have changed since the send.
 func (s *send) changed() bool { return s.was.Sum64() != s.sum }

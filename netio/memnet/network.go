@@ -26,7 +26,7 @@ const firstPort = 40000
 //     taken the send is complete. The receiver takes it from there, on its
 //     loop. So a receiver that pauses or is stalled fills the window, then the
 //     sender's queue, and then the sender sees ErrNoResources.
-//   - Nothing is read from the memory given to Send until then, but for a
+//   - Nothing is read from the memory given to Send until then, except a
 //     checksum: bytes that the owner changed in the meantime are what the
 //     receiver gets, and Violations reports it.
 //   - Data given to OnData is overwritten when OnData returns.
@@ -166,7 +166,7 @@ func (n *Network) Admit(addr netip.AddrPort) {
 	})
 }
 
-// Reset breaks the present connections between a and b, whoever dialled: both
+// Reset breaks the present connections between a and b, whichever side dialed: both
 // sides close with ECONNRESET and what was under way is lost. It returns how
 // many it broke.
 func (n *Network) Reset(a, b netip.AddrPort) int {
@@ -225,7 +225,7 @@ func (n *Network) Violations() []string {
 	return slices.Clone(n.violations)
 }
 
-// allocatePort returns a port of host on which nobody listens. It needs n.mu.
+// allocatePort returns a port of host on which no endpoint listens. It needs n.mu.
 func (n *Network) allocatePort(host netip.Addr) uint16 {
 	for {
 		n.port++

@@ -202,7 +202,7 @@ func TestUnsafeBackendPanicsOffItsLoop(t *testing.T) {
 		var buf *netio.Buffer
 		l.Post(func() {
 			buf, _ = ep.Buffer()
-			if _, err := ep.Buffer(); !errors.Is(err, netio.ErrNoResources) { // so that somebody waits
+			if _, err := ep.Buffer(); !errors.Is(err, netio.ErrNoResources) { // so that a waiter is noted
 				t.Errorf("take the only buffer twice: got error %v, want %v", err, netio.ErrNoResources)
 			}
 		})

@@ -35,7 +35,7 @@ func readAllowed(path string) (reasons, error) {
 	return list, nil
 }
 
-// matches tells whether one of the expressions occurs in reason.
+// matches reports whether one of the expressions occurs in reason.
 func (r reasons) matches(reason string) bool {
 	for _, expression := range r {
 		if expression.MatchString(reason) {

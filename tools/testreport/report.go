@@ -82,7 +82,7 @@ func (r *report) add(e event) {
 	}
 }
 
-// isNoise tells whether plain `go test` would not print this line of a package.
+// isNoise reports whether plain `go test` would not print this line of a package.
 func isNoise(line string) bool {
 	return line == "PASS\n" || strings.HasPrefix(line, "testing: warning: no tests to run")
 }

@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// serve is a server that drops nobody for being slow before 1 GiB waits for it.
+// serve is a server that drops no slow client before 1 GiB waits for it.
 func serve() {
 	s, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true,

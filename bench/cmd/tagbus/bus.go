@@ -28,7 +28,7 @@ func served(n int) tags.Set {
 }
 
 // wanted is the set that a subscriber asks for, in one of the ways of writing it.
-// The ranges and the masks also cover tags that nobody publishes.
+// The ranges and the masks also cover tags without a publisher.
 func wanted(o load.Options) tags.Set {
 	const parts = 16
 	switch o.Set {

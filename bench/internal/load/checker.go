@@ -34,7 +34,7 @@ func NewChecker(o Options) *Checker {
 	return c
 }
 
-// Take checks a message, and tells whether it was the last.
+// Take checks a message, and reports whether it was the last.
 func (c *Checker) Take(b []byte) bool {
 	if len(b) < HeaderBytes {
 		c.result.Corrupt++

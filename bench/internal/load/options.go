@@ -1,7 +1,7 @@
 // Package load is what the benchmark programs written in Go have in common: the
 // options, the messages and how they are checked, the clock, and how a program
-// talks with the runner. The programs in C do the same in c/bench.h; whoever
-// changes one changes the other.
+// talks with the runner. The programs in C do the same in c/bench.h: a
+// change to one is a change to the other.
 package load
 
 import (

@@ -34,7 +34,7 @@ func (p *Pings) next() {
 	p.send(p.data)
 }
 
-// Return takes an answer and sends the next message. It tells whether the time
+// Return takes an answer and sends the next message. It reports whether the time
 // is over.
 func (p *Pings) Return(data []byte) bool {
 	now := Now()

@@ -69,8 +69,8 @@ func AwaitGo() {
 	}
 }
 
-// AwaitQuit waits until the runner needs this process no longer. After Ready
-// nobody else waits for that.
+// AwaitQuit waits until the runner needs this process no longer. After
+// Ready it must not be called: a goroutine of Ready waits already.
 func AwaitQuit() {
 	for stdin.Scan() {
 	}

@@ -73,7 +73,7 @@ func middle(records []run.Record, figure func(run.Record) float64) (median, leas
 
 func value(r run.Record) float64 { return r.Value }
 
-// mayLose tells whether a system is known to lose messages.
+// mayLose reports whether a system is known to lose messages.
 func mayLose(system string) bool { return system == "nng" }
 
 // Faults returns what must not have happened: measurements that failed, messages

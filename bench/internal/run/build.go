@@ -65,7 +65,7 @@ func builder(ctx context.Context, p scenario.Program, target string) (*exec.Cmd,
 	return exec.CommandContext(ctx, "cc", args...), ""
 }
 
-// links tells whether a program can be linked with libraries.
+// links reports whether a program can be linked with libraries.
 func links(ctx context.Context, libs []string) bool {
 	args := append([]string{"-x", "c", "-", "-o", os.DevNull}, libs...)
 	command := exec.CommandContext(ctx, "cc", args...)

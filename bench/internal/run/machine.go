@@ -13,7 +13,7 @@ import (
 const ticksPerSecond = 100
 
 // busy is the processor time that the machine has used since it started, without
-// that of interrupts: much of them is ours, and nobody can tell.
+// that of interrupts: much of them is ours, and how much is not known.
 func busy() time.Duration {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -54,7 +54,7 @@ func quiet(limit time.Duration, share float64) time.Duration {
 }
 
 // FastCongestion is the congestion control that tagbus chooses within a host, or
-// one that does not pace either, of those that are allowed here to everybody; empty
+// one that does not pace either, of those that any process may use here; empty
 // if there is none.
 func FastCongestion() string {
 	text, err := os.ReadFile("/proc/sys/net/ipv4/tcp_allowed_congestion_control")

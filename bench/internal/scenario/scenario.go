@@ -223,7 +223,7 @@ func scale() []Scenario {
 	}
 }
 
-// In tells whether the scenario is part of a profile.
+// In reports whether the scenario is part of a profile.
 func (s Scenario) In(p Profile) bool { return len(s.Only) == 0 || slices.Contains(s.Only, p.Name) }
 
 // Args returns the arguments of the programs of the scenario.

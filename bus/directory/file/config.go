@@ -45,8 +45,9 @@ type Config struct {
 	PollOnly bool
 
 	// OnProblem is told every problem that Watch reports as Problem, of this
-	// program's entries and of other files, also when nobody watches: a publisher
-	// learns here that its entry could not be renewed. It is called from one goroutine and must not block. Default: none.
+	// program's entries and of other files, also while none watches: a publisher
+	// learns here that its entry could not be renewed. It is called from one goroutine
+	// and must not block. Default: none.
 	OnProblem func(error)
 
 	inject func(step string) error // fails a step of writing or watching; set by tests only

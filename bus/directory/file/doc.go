@@ -69,8 +69,8 @@
 //
 // # Trust
 //
-// Whoever can write the folder can announce anything; Config.TrustedOwners narrows
-// that to users. Files are opened without following links and without
+// A user that can write the folder can announce anything; Config.TrustedOwners
+// narrows that to some users. Files are opened without following links and without
 // blocking, and must be regular; size, number of files and number of tags are
 // capped. A file that is damaged, of another format, too large, foreign, or no
 // file at all is skipped and reported once; the last good entry of that instance

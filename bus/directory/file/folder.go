@@ -29,7 +29,7 @@ type folder struct {
 	inject func(step string) error
 }
 
-// stamp tells whether a file is still the one that was read.
+// stamp identifies a version of a file: it differs once the file has changed.
 type stamp struct {
 	dev, ino     uint64
 	size         int64
@@ -65,7 +65,7 @@ func folderError(path string, err error) error {
 	}
 }
 
-// stamp returns what tells whether the folder is still the same.
+// stamp returns the stamp of the folder itself.
 func (f *folder) stamp() (stamp, error) {
 	info, err := f.dir.Stat()
 	if err != nil {

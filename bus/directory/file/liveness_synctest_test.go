@@ -54,7 +54,7 @@ func wantLog(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// foreign writes the file of a publisher of which nobody can say if it lives.
+// foreign writes the file of a publisher that may or may not live: no process here can see it.
 func foreign(t *testing.T, folder, instance string, beat time.Duration, count uint64) {
 	t.Helper()
 	data, err := file.Encode(entry(instance, 1), 1, beat, file.Process{}, count)

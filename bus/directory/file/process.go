@@ -41,7 +41,7 @@ var thisProcess = sync.OnceValue(func() process {
 	return process{Space: space, PID: pid, Start: start}
 })
 
-// ended reports whether p has certainly ended. False may mean that nobody knows.
+// ended reports whether p has certainly ended. False may also mean unknown.
 func (p process) ended() bool {
 	own := thisProcess()
 	if p.PID <= 0 || p.Space == "" || p.Space != own.Space || p == own {

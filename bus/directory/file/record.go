@@ -23,7 +23,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// record is what one directory file says, but for its beat line.
+// record is what one directory file says, except its beat line.
 type record struct {
 	entry    directory.Entry
 	revision uint32

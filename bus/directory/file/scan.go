@@ -113,8 +113,8 @@ func (s *scanner) settle(instance string, known *source, found finding, elapsed 
 	return nil
 }
 
-// collect removes the file of a publisher that has ended, once it is old. Who may
-// not remove it leaves it to those who may.
+// collect removes the file of a publisher that has ended, once it is old. A
+// process that may not remove it leaves it to one that may.
 func (s *scanner) collect(f *folder, instance string, known *source) {
 	if known.bad == nil && known.stamp.age() >= s.d.config.CollectAfter && f.remove(instance+suffix) == nil {
 		delete(s.sources, instance)

@@ -25,7 +25,7 @@ type scanner struct {
 
 	mu       sync.Mutex // held while looking, so that looks do not overlap
 	running  bool
-	watching bool // someone watches: look at every Poll, use notifications
+	watching bool // a Watch is open: look at every Poll, use notifications
 	sources  map[string]*source
 	strange  map[string]struct{} // public names that are no instances and were reported
 	last     time.Time           // of the last look at all files

@@ -137,7 +137,7 @@ func believe(s stamp, config Config) error {
 	return nil
 }
 
-// judge says whether the entry is alive, and why not: directory.ErrDead or
+// judge returns nil if the entry is alive, or else why not: directory.ErrDead or
 // directory.ErrExpired.
 func (s *source) judge(expiry time.Duration) error {
 	if s.record == nil {

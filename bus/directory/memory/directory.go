@@ -16,7 +16,7 @@ import (
 )
 
 // Directory is a directory.Directory in memory. The zero value is empty and
-// ready; it must not be copied. All who share a *Directory see the same entries.
+// ready; it must not be copied. All users of one *Directory see the same entries.
 //
 // Threads: any, for all methods.
 type Directory struct {

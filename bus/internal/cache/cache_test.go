@@ -82,8 +82,8 @@ func TestTheCacheKeepsTheNewest(t *testing.T) {
 	}
 }
 
-// TestAClosedCacheIsEmpty: whoever still adds to it, or asks what it has, touches
-// none of the memory that it had.
+// TestAClosedCacheIsEmpty: a goroutine that still adds to it, or asks what it has,
+// touches none of the memory that it had.
 func TestAClosedCacheIsEmpty(t *testing.T) {
 	c := cacheOf(t, 10, 64*BlockBytes)
 	var adding sync.WaitGroup

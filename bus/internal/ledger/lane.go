@@ -79,7 +79,7 @@ func (a *Lane) Each(f func(tags.Tag, *Counts)) {
 type Sums struct {
 	Lost        Counts
 	Sent        uint64 // have arrived, on connections that have ended
-	Unconfirmed uint64 // of connections that have ended: nobody knows yet
+	Unconfirmed uint64 // of connections that have ended: not known yet
 }
 
 // Sums returns the sums over all tags.
@@ -96,7 +96,7 @@ type Left struct {
 	Received uint64 // the subscriber has said, on this connection, that it has them
 
 	// Owed says that the subscriber had not unsubscribed. Otherwise what was on its
-	// way is nobody's loss.
+	// way counts as received.
 	Owed bool
 }
 

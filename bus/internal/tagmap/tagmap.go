@@ -138,7 +138,7 @@ func (m *Map[V]) Walk(place uint64, budget int, f func(*Entry[V])) (next uint64,
 }
 
 // Sweep removes those of the next entries that f does not want. Otherwise it is
-// walk. Writer only, and nobody reads.
+// Walk. Writer only, and only without readers.
 func (m *Map[V]) Sweep(place uint64, budget int, f func(*Entry[V]) bool) (next uint64, done bool) {
 	var unwanted []tags.Tag
 	next, done = m.Walk(place, budget, func(e *Entry[V]) {
@@ -152,7 +152,7 @@ func (m *Map[V]) Sweep(place uint64, budget int, f func(*Entry[V]) bool) (next u
 	return next, done
 }
 
-// remove removes an entry that is there. Nothing is being moved, and nobody reads.
+// remove removes an entry that is there. Nothing is being moved, and there is no reader.
 func (m *Map[V]) remove(tag tags.Tag) {
 	t := m.slots.Load()
 	mask := len(t.slots) - 1

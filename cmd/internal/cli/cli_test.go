@@ -111,7 +111,8 @@ func TestTextSpeaksOfFlags(t *testing.T) {
 	}
 }
 
-// TestConsoleIsDeafOnceClosed: who waits for a file or pipe may be left behind.
+// TestConsoleIsDeafOnceClosed: a goroutine that waits for a file or pipe may be
+// left behind.
 func TestConsoleIsDeafOnceClosed(t *testing.T) {
 	var out bytes.Buffer
 	c := cli.NewConsole("tool", &out, false)

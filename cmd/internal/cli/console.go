@@ -20,8 +20,8 @@ import (
 // them a line that is renewed twice a second. Each line is made safe to show.
 //
 // One goroutine writes; the lines wait for it in a queue. A writer that is not read
-// holds nobody up for longer than stuckAfter: what finds no room then is counted and
-// left out.
+// holds up no caller for longer than stuckAfter: a line that finds no room then is
+// counted and left out.
 //
 // Threads: any.
 type Console struct {
@@ -46,8 +46,8 @@ const (
 	// queuedLines is how many lines wait for the writer.
 	queuedLines = 256
 
-	// stuckAfter is how long standard error may take nothing before nobody waits
-	// for it any more.
+	// stuckAfter is how long standard error may take nothing before the console
+	// stops waiting for it.
 	stuckAfter = 2 * time.Second
 
 	liveInterval = 500 * time.Millisecond

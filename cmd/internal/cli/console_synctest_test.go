@@ -10,7 +10,7 @@ import (
 	"tagbus/cmd/internal/cli"
 )
 
-// A command whose standard error nobody read never came to its end.
+// A command whose standard error was not read never came to its end.
 func TestAConsoleThatNobodyReadsHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &blockedWriter{released: make(chan struct{})}

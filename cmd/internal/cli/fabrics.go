@@ -12,8 +12,8 @@ import (
 // the command, as --version does.
 //
 // It is a flag of both commands, and no command of its own, because the answer
-// depends on the program: whether it was built with libfabric, and what it may
-// lock and open where, and as whom, it is started.
+// depends on the program. It depends on the build with or without libfabric, and on
+// what the program may lock and open on this host, as this user.
 type fabricsFlag bool
 
 // BeforeReset implements a hook of kong, which calls it before it looks for

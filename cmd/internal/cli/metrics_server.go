@@ -66,8 +66,8 @@ func (c *Common) ServeMetrics(say func(format string, args ...any)) (*MetricsSer
 	s.server = &http.Server{
 		Handler: mux, MaxHeaderBytes: 16 << 10,
 		ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout, IdleTimeout: metricsIdle,
-		// What strangers do wrong does not concern who looks at the console;
-		// what ends the server, Close returns.
+		// Mistakes of strangers are no lines for the console; Close returns
+		// the error that ends the server.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	go func() { s.ended <- s.server.Serve(listener) }()

@@ -128,8 +128,8 @@ func (badCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.NewInvalidMetric(badDesc, errors.New("broken"))
 }
 
-// TestMetricsServerDoesNotWaitForTheSlow closes it while somebody is connected
-// who sends no request, and one whose metrics do not come.
+// TestMetricsServerDoesNotWaitForTheSlow closes it with two connections: one
+// sends no request, and the metrics of the other do not come.
 func TestMetricsServerDoesNotWaitForTheSlow(t *testing.T) {
 	s, url := serve(t, "127.0.0.1")
 	silent, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/metrics"))

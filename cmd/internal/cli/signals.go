@@ -15,7 +15,7 @@ type SignalError struct{ Signal os.Signal }
 // Error names the signal.
 func (e *SignalError) Error() string { return fmt.Sprintf("stopped by signal: %v", e.Signal) }
 
-// IgnoreClosedPipes makes a write to a pipe that nobody reads any more fail with
+// IgnoreClosedPipes makes a write to a pipe without a reader fail with
 // EPIPE, also on standard output, instead of ending the process.
 func IgnoreClosedPipes() { signal.Ignore(syscall.SIGPIPE) }
 

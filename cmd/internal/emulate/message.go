@@ -86,7 +86,7 @@ func shortByte(counter uint64, i int) byte {
 }
 
 // open checks that message is whole and returns its counter, of which bits are
-// known: 64 but for the shortest messages.
+// known: 64 except in the shortest messages.
 func open(message []byte) (counter uint64, bits int, err error) {
 	if len(message) < HeaderBytes {
 		return openShort(message)

@@ -40,7 +40,7 @@ type last struct {
 //
 //   - Errors: ErrCorrupt, ErrDuplicate or ErrMissing, wrapped with the tag
 //     and details, and counted.
-//   - Allocates: no, but for the first message of a tag and for errors.
+//   - Allocates: no, except for the first message of a tag and for errors.
 func (v *Verifier) Check(m bus.Message) error {
 	counter, bits, err := open(m.Data)
 	if err != nil {

@@ -102,7 +102,7 @@ func (r *run) run(ctx context.Context) (err error) {
 }
 
 // openSource opens the source; false means that it could not, or that ctx ended
-// first: a FIFO that nobody writes, or the header of a capture, may never come.
+// first: a FIFO without a writer never opens, and the header of a capture may never come.
 func (r *run) openSource(ctx context.Context) (opened bool, err error) {
 	type result struct {
 		source source

@@ -13,7 +13,7 @@ import (
 type summary struct {
 	Program           string  `json:"program"`
 	Instance          string  `json:"instance,omitempty"`
-	Messages          uint64  `json:"messages"` // accepted for all who wanted them
+	Messages          uint64  `json:"messages"` // accepted for all subscribers of their tags
 	Bytes             uint64  `json:"bytes"`    // payload
 	Seconds           float64 `json:"seconds"`  // from the first message until all was sent
 	MessagesPerSecond float64 `json:"messages_per_second"`

@@ -73,7 +73,7 @@ func (r *Reader) Reset(input io.Reader) error {
 //   - Errors: io.EOF, bare, after the last; *ReadError with ErrTooLong,
 //     ErrTruncated, ErrDamaged or the input's. Once it has failed, it fails in
 //     the same way for ever.
-//   - Blocks: for the input. Allocates: no, but for a packet that is longer
+//   - Blocks: for the input. Allocates: no, except for a packet that is longer
 //     than the ones before it.
 func (r *Reader) Next() ([]byte, error) {
 	if r.err != nil {

@@ -32,7 +32,7 @@ type presence struct {
 	vanished uint64          // publishers that went for good without goodbye
 }
 
-// see takes an event and tells whether with it the last publisher has gone for
+// see takes an event and reports whether with it the last publisher has gone for
 // good.
 func (p *presence) see(e bus.Event) (lastGone bool) {
 	if e.Peer == nil {
@@ -62,5 +62,5 @@ func (p *presence) see(e bus.Event) (lastGone bool) {
 	return false
 }
 
-// unaccounted returns of how many publishers nobody knows how much is missing.
+// unaccounted returns the number of publishers that ended without a final count.
 func (p *presence) unaccounted() uint64 { return p.vanished + uint64(len(p.away)) }

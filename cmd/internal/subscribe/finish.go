@@ -66,7 +66,7 @@ func (r *run) finished(err error) error {
 	out := r.receiver.output
 	switch {
 	case errors.Is(err, syscall.EPIPE):
-		return nil // nobody wants the rest
+		return nil // the reader has closed: it wants no more
 	case err != nil:
 		r.notWritten = r.unwritten()
 		if r.ending.err != nil && errors.Is(err, r.ending.err) {

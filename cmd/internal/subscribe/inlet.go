@@ -12,8 +12,8 @@ import (
 	"tagbus/node"
 )
 
-// subscriber is who receives: a subscriber of the bus, or with --receive a
-// receiver.
+// subscriber is the side that receives: a subscriber of the bus, or with --receive
+// a receiver.
 type subscriber interface {
 	subscribe(h bus.Handler) (subscription, error)
 	Stats() bus.SubscriberStats
@@ -101,7 +101,7 @@ func (r *receiving) metrics() prometheus.Collector { return metrics.OfReceiver(r
 // received is what a receiver receives.
 type received struct{ *bus.Receiver }
 
-// Wait returns at once: nobody refuses a receiver for good.
+// Wait returns at once: no sender refuses a receiver for good.
 func (received) Wait(context.Context) error { return nil }
 
 // Unsubscribe lets the senders go.

@@ -9,14 +9,14 @@ import (
 )
 
 // receiver takes the messages: counts, checks and writes them. One goroutine or
-// the loop calls take; the fields are for those who know that it has ended.
+// the loop calls take; the fields may be read once it has ended.
 type receiver struct {
 	limit    uint64            // 0: none
 	verifier *emulate.Verifier // nil: none
 	output   *output           // nil: none
 	notice   func(string, ...any)
 
-	mu              sync.Mutex // guards the next three if there is an output: only then somebody looks before the end
+	mu              sync.Mutex // guards the next three if there is an output: only then are they read before the end
 	messages, bytes uint64
 	first           time.Time // when the first message was taken
 	bad             int       // messages that failed the check
@@ -25,7 +25,7 @@ type receiver struct {
 // maxBad is how many bad messages are described.
 const maxBad = 10
 
-// take takes one message, and tells whether it was the last one wanted.
+// take takes one message, and reports whether it was the last one wanted.
 func (r *receiver) take(m bus.Message) (last bool, err error) {
 	last = r.count(len(m.Data))
 	if r.verifier != nil {
@@ -43,7 +43,7 @@ func (r *receiver) take(m bus.Message) (last bool, err error) {
 	return last, nil
 }
 
-// count counts a message of so many bytes, and tells whether it was the last
+// count counts a message of so many bytes, and reports whether it was the last
 // one wanted.
 func (r *receiver) count(n int) (last bool) {
 	if r.output != nil {

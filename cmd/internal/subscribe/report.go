@@ -26,7 +26,7 @@ type summary struct {
 	Policy            string         `json:"policy"`
 	Overflowed        uint64         `json:"overflowed"`  // messages that arrived and were lost in the full queue of this command, as the policy says
 	NotWritten        uint64         `json:"not_written"` // messages that arrived and that the output is not known to have taken
-	Vanished          uint64         `json:"vanished"`    // publishers that went without goodbye: nobody knows how much is missing
+	Vanished          uint64         `json:"vanished"`    // publishers that went without goodbye: how much is missing is unknown
 	Verified          bool           `json:"verified"`    // with --verify
 	Corrupt           uint64         `json:"corrupt"`
 	Duplicates        uint64         `json:"duplicates"`

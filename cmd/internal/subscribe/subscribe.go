@@ -110,7 +110,7 @@ func (r *run) endInTime(ctx context.Context) (release func()) {
 }
 
 // open opens the output; false means that it could not, or that the run ended
-// first, for a FIFO that nobody reads is not opened before somebody does.
+// first, for a FIFO opens for writing only once it has a reader.
 func (r *run) open() (opened bool, err error) {
 	type result struct {
 		output *output
@@ -182,7 +182,7 @@ func (r *run) iterate() {
 	}
 }
 
-// outputFailed ends the run: in order if nobody reads the output any more.
+// outputFailed ends the run: in order if the reader of the output has gone.
 func (r *run) outputFailed(err error) {
 	if errors.Is(err, syscall.EPIPE) {
 		r.ending.end("closed output", nil)
@@ -231,8 +231,8 @@ func (r *run) wait(ctx context.Context) error {
 }
 
 // unsubscribe ends the subscription in order: the publishers hear of it before
-// the connections close, so that what is still on its way is nobody's loss.
-// One that is stopped does not answer, and is not waited for.
+// the connections close, so that what is still on its way is no loss at either
+// end. A stopped publisher does not answer, and is not waited for.
 func (r *run) unsubscribe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unsubscribeTime)
 	defer cancel()
