@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"tagbus/subscription"
-	"tagbus/tags"
 )
 
 // consider connects if somebody wants the publisher's tags, and asks for all
@@ -86,14 +85,14 @@ func (src *source) revise(sub *Subscription) *request {
 		src.note(r)
 	}
 	switch {
-	case src.state != contactReady || src.ended || src.parted || r != nil && (r.subscribing || r.leaving):
-		return nil // it comes to that
+	case src.state != contactReady || src.ended || src.parted || r != nil && r.unanswered():
+		return nil // it is looked at again when the connection is ready, or the answer comes
 	case r == nil:
 		if !src.concerns(sub) {
 			return nil
 		}
 		return &request{sub: sub, want: want}
-	case r.asked().Equal(want):
+	case r.settled():
 		return nil
 	case !src.concerns(sub):
 		src.cease(r)
@@ -105,13 +104,9 @@ func (src *source) revise(sub *Subscription) *request {
 // cease ends a request whose subscription has come to want nothing of this
 // publisher.
 func (src *source) cease(r *request) {
-	r.acked, r.denied = tags.Set{}, nil
-	if !r.active.IsEmpty() {
-		r.leaving = true
-		src.sendInTurn(&subscription.Unsubscribe{ID: r.sub.id})
-	}
-	src.note(r)
-	if src.listed { // otherwise, who is about to ask does not show in wanted
+	r.drop()
+	src.leaveRequest(r)
+	if src.listed { // otherwise wanted does not show a subscription that is about to ask
 		src.leaveIfUnneeded() // it may have been the refused rest
 	}
 }
@@ -163,22 +158,25 @@ func (src *source) subscribe(r *request, resume, withNext bool) {
 	}
 }
 
+// leaveRequest sends an Unsubscribe for a request, if one is due.
+func (src *source) leaveRequest(r *request) {
+	if r.leave() {
+		src.sendInTurn(&subscription.Unsubscribe{ID: r.sub.id})
+	}
+	src.note(r)
+}
+
 // unsubscribe ends a subscription that was closed here. What still arrives for
-// it counts as unwanted. The answer to a Subscribe is waited for: a tag must not
-// become active again before the publisher has heard what was missed of it.
+// it counts as unwanted.
 func (src *source) unsubscribe(sub *Subscription) {
 	src.version++
 	r := src.requests[sub.id]
 	if r != nil && r.open && src.state == contactReady {
-		if !r.leaving && !r.subscribing {
-			r.leaving = true
-			src.sendInTurn(&subscription.Unsubscribe{ID: sub.id})
-			src.note(r)
-		}
+		src.leaveRequest(r)
 		return
 	}
 	if r != nil {
-		r.acked, r.denied = tags.Set{}, nil
+		r.drop()
 		src.note(r)
 	}
 	src.leaveIfUnneeded()
@@ -224,14 +222,10 @@ func (src *source) disconnect(then func()) {
 }
 
 func (src *source) disconnectOne(r *request) {
-	r.sent, r.whole, r.active = tags.Set{}, tags.Set{}, tags.Set{}
-	r.subscribing, r.leaving, r.denied = false, false, nil
-	if r.sub.over() {
-		r.acked = tags.Set{}
-	}
-	r.again = !r.acked.IsEmpty()
+	over := r.sub.over()
+	r.disconnected(over)
 	src.note(r)
-	if r.sub.over() {
+	if over {
 		r.sub.maybeEnded()
 	}
 }
@@ -243,16 +237,10 @@ func (src *source) onSubscribed(id uint64) {
 		return
 	}
 	kind := Subscribed
-	if r.again {
+	if r.acknowledged() {
 		kind = Resubscribed
 	}
 	src.steps += stepsPerRequest + r.sent.Parts()
-	r.subscribing, r.again = false, false
-	r.active, r.acked = r.sent, r.sent
-	if owed, err := intersection(r.sent, r.want); err == nil {
-		r.acked = owed // what was removed meanwhile, even if it is wanted again before that is answered, begins anew
-	}
-	r.current = r.want.Equal(r.sent)
 	src.note(r)
 	src.prune(src.lane(r.sub.lane))
 	src.begin(r.sub.lane)
@@ -283,8 +271,7 @@ func (src *source) onUnsubscribed(id uint64) {
 	}
 	src.steps += stepsPerRequest
 	src.event(Event{Kind: Unsubscribed, Peer: src.peer, Tags: r.sent})
-	r.sent, r.whole, r.active, r.acked = tags.Set{}, tags.Set{}, tags.Set{}, tags.Set{}
-	r.subscribing, r.leaving, r.denied = false, false, nil
+	r.ended()
 	src.note(r)
 	src.prune(src.lane(r.sub.lane))
 	if r.sub.over() {

@@ -159,7 +159,7 @@ func (src *source) onRefused(m *subscription.Refused) {
 	}
 	src.reportRefusal(err)
 	if r := src.requests[m.ID]; r != nil && r.subscribing {
-		r.subscribing, r.denied = false, err // one that was active goes on as it was
+		r.refused(err)
 		src.note(r)
 		src.answered(r)
 	}

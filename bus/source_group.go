@@ -16,15 +16,9 @@ type asked struct {
 const stepsPerRequest = 8
 
 // asks notes that a request is asked for. From here on it is as if the Subscribe
-// were under way; ask sends it. A subscription that has got further tags since the
-// connection was lost goes on with what it had first: only there the publisher
-// is to make up for what was missed.
+// were under way; ask sends it.
 func (src *source) asks(r *request) asked {
-	r.sent, r.whole, r.subscribing, r.denied = r.want, r.want, true, nil
-	resume := r.resumes()
-	if resume {
-		r.sent = r.goesOn()
-	}
+	resume := r.ask()
 	src.note(r)
 	return asked{r, resume}
 }

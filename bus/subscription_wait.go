@@ -52,7 +52,7 @@ func (sub *Subscription) maybeReady() {
 			if src.pending() && src.concerns(sub) {
 				return
 			}
-		case r.subscribing || r.leaving:
+		case r.unanswered():
 			return
 		case r.denied != nil:
 			denied = r.denied
