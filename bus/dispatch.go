@@ -144,7 +144,7 @@ func (src *source) recovered(done *delivered, tag tags.Tag) {
 
 func (src *source) panicked(done *delivered, tag tags.Tag, v any) {
 	src.sub.counters.panics.Add(1)
-	src.event(Event{Kind: Problem, Peer: src.peer, Tag: tag, Err: &PanicError{Tag: tag, Value: v, Stack: debug.Stack()}})
+	src.event(Event{Kind: Problem, Peer: src.contact.peer, Tag: tag, Err: &PanicError{Tag: tag, Value: v, Stack: debug.Stack()}})
 	done.fails()
 }
 
@@ -209,7 +209,7 @@ func (src *source) deliver(done *delivered) (more bool) {
 // message returns the message that was just read.
 func (src *source) message(rcv *received, turn uint32) Message {
 	r := &src.reader
-	return Message{Tag: r.tag, Status: r.status, turn: turn, Counter: rcv.count, Publisher: src.peer, Data: r.data, origin: &src.origin}
+	return Message{Tag: r.tag, Status: r.status, turn: turn, Counter: rcv.count, Publisher: src.contact.peer, Data: r.data, origin: &src.origin}
 }
 
 // deliverPlain delivers the plain messages that follow one to their only handler,

@@ -18,7 +18,7 @@ import (
 //
 // Everything here runs on the loop.
 type outlet struct {
-	contact
+	contact contact
 	sender  *Sender
 	link    *link
 	used    bool   // one of its tags has been used
@@ -41,35 +41,35 @@ func (out *outlet) params() netio.Params {
 
 // wanted implements contactUser.
 func (out *outlet) wanted() bool {
-	return out.listed && (!out.sender.ended.Load() || out.sender.pub.mayReturn(out.entry.Instance)) && (out.used || out.sender.wants.Intersects(out.entry.Tags))
+	return out.contact.listed && (!out.sender.ended.Load() || out.sender.pub.mayReturn(out.contact.entry.Instance)) && (out.used || out.sender.wants.Intersects(out.contact.entry.Tags))
 }
 
 // consider implements contactUser.
 func (out *outlet) consider() {
-	if out.state != contactIdle || !out.wanted() || !out.speakable() {
+	if out.contact.state != contactIdle || !out.wanted() || !out.speakable() {
 		return
 	}
 	p := out.sender.pub
 	p.mu.Lock()
-	duplicate := p.duplicate(nil, out.entry.Tags)
+	duplicate := p.duplicate(nil, out.contact.entry.Tags)
 	p.mu.Unlock()
 	if duplicate != nil && !out.missing { // else we see what it says
-		duplicate.Second = out.describe()
+		duplicate.Second = out.contact.describe()
 		out.report(duplicate)
 		return // until the other one goes
 	}
-	out.dial()
+	out.contact.dial()
 }
 
 // unlisted implements contactUser: a receiver that is neither in the directory
 // nor connected is forgotten.
 func (out *outlet) unlisted() {
-	if out.listed || out.pending() {
+	if out.contact.listed || out.contact.pending() {
 		return
 	}
-	out.after(0)
-	out.state = contactIdle
-	delete(out.sender.outlets, out.entry.Instance)
+	out.contact.after(0)
+	out.contact.state = contactIdle
+	delete(out.sender.outlets, out.contact.entry.Instance)
 }
 
 // tried implements contactUser.
@@ -80,7 +80,7 @@ func (out *outlet) fail(err error) {
 	if out.link.fault == nil {
 		out.link.fault = err
 	}
-	_ = out.ep.Close()
+	_ = out.contact.ep.Close()
 }
 
 // speakable tells whether this program can talk to the receiver, and reports it
@@ -88,13 +88,13 @@ func (out *outlet) fail(err error) {
 func (out *outlet) speakable() bool {
 	p := out.sender.pub
 	var err error
-	if have := p.backend.Name(); out.entry.Backend != have {
-		err = &BackendError{out.entry.Role, out.entry.Backend, have}
-	} else if need := frameBytes(p.cfg.PageBytes, p.cfg.MaxMessageBytes); need > out.entry.MaxMessageBytes {
-		err = fmt.Errorf("bus: sender sends up to %d bytes at once, receiver takes %d: raise ReceiverConfig.MaxMessageBytes", need, out.entry.MaxMessageBytes)
+	if have := p.backend.Name(); out.contact.entry.Backend != have {
+		err = &BackendError{out.contact.entry.Role, out.contact.entry.Backend, have}
+	} else if need := frameBytes(p.cfg.PageBytes, p.cfg.MaxMessageBytes); need > out.contact.entry.MaxMessageBytes {
+		err = fmt.Errorf("bus: sender sends up to %d bytes at once, receiver takes %d: raise ReceiverConfig.MaxMessageBytes", need, out.contact.entry.MaxMessageBytes)
 	}
 	if err != nil {
-		out.reportRefusal(err)
+		out.contact.reportRefusal(err)
 	}
 	return err == nil
 }
@@ -106,7 +106,7 @@ func (out *outlet) established(ep netio.Endpoint) {
 	l := p.newLink(ep)
 	l.outlet, out.link = out, l
 	hello, err := subscription.AppendHello(nil, subscription.Hello{
-		Instance: p.instance, Expect: out.entry.Instance, Role: subscription.RoleSender,
+		Instance: p.instance, Expect: out.contact.entry.Instance, Role: subscription.RoleSender,
 		Name: p.cfg.Name, Host: p.host, PID: os.Getpid(), MaxMessageBytes: subscription.MaxControlBytes, BeatMillis: p.heart.millis(),
 	})
 	if err != nil {
@@ -114,7 +114,7 @@ func (out *outlet) established(ep netio.Endpoint) {
 		return
 	}
 	l.sendControl(&l.control, item{control: hello})
-	out.after(p.cfg.HelloTimeout)
+	out.contact.after(p.cfg.HelloTimeout)
 }
 
 // onHello takes the receiver's first message: its hello, or why it does not want
@@ -123,7 +123,7 @@ func (out *outlet) onHello(data []byte) {
 	h, err := answerOf(data)
 	switch {
 	case err != nil:
-	case h.Instance != out.entry.Instance:
+	case h.Instance != out.contact.entry.Instance:
 		err = ErrStaleEntry
 	case h.Role != subscription.RoleReceiver:
 		err = protocolError("it is no receiver")
@@ -134,15 +134,15 @@ func (out *outlet) onHello(data []byte) {
 		out.fail(err)
 		return
 	}
-	out.link.peer = peerOf(h, out.ep)
+	out.link.peer = peerOf(h, out.contact.ep)
 	out.link.admitted(h.BeatMillis)
-	out.greeted()
+	out.contact.greeted()
 	out.link.event(Event{Kind: Connected, Peer: out.link.peer})
 }
 
 // lost cleans up after a connection, and goes back to dialing.
 func (out *outlet) lost(cause error) {
-	wasReady := out.closed()
+	wasReady := out.contact.closed()
 	if cause == nil {
 		cause = out.link.fault
 	}
@@ -152,12 +152,12 @@ func (out *outlet) lost(cause error) {
 	case out.sender.pub.closer.begun.Load():
 	case wasReady:
 		out.missing = !expelled
-		out.retry()
+		out.contact.retry()
 	default: // it never worked: try the next address
 		if cause == nil {
 			cause = io.EOF
 		}
-		out.refused(cause)
+		out.contact.refused(cause)
 	}
 }
 

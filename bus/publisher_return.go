@@ -167,5 +167,5 @@ func (p *Publisher) giveUp() {
 // held.
 func (s *Sender) canReach(instance string) bool {
 	out := s.outlets[instance]
-	return out != nil && out.listed && s.pub.duplicate(nil, out.entry.Tags) == nil
+	return out != nil && out.contact.listed && s.pub.duplicate(nil, out.contact.entry.Tags) == nil
 }

@@ -115,7 +115,7 @@ func (r *Receiver) admit(g *guest, h subscription.Hello) error {
 		return fmt.Errorf("%w: sender receives at most %d bytes at once, want %d", ErrProtocol, h.MaxMessageBytes, subscription.MaxControlBytes)
 	case r.draining.Load():
 		return ErrClosed
-	case src != nil && src.ep != nil:
+	case src != nil && src.contact.ep != nil:
 		// It has lost a connection that we still have. When that one has ended,
 		// here too, its next try is welcome.
 		src.fail(ErrReplaced)

@@ -45,10 +45,10 @@ func (r *Receiver) makeRoom(host netip.Addr) error {
 	silent := make(map[netip.Addr]int)     // senders that have sent nothing
 	oldest := make(map[netip.Addr]*source) // of these
 	for _, src := range r.sub.sources {
-		if src.ep == nil || src.fault != nil {
+		if src.contact.ep == nil || src.fault != nil {
 			continue
 		}
-		at := src.ep.Remote().Addr().Unmap()
+		at := src.contact.ep.Remote().Addr().Unmap()
 		all++
 		if at == host {
 			ofHost++
@@ -57,7 +57,7 @@ func (r *Receiver) makeRoom(host netip.Addr) error {
 			continue
 		}
 		silent[at]++
-		if o := oldest[at]; o == nil || src.since.Before(o.since) {
+		if o := oldest[at]; o == nil || src.contact.since.Before(o.contact.since) {
 			oldest[at] = src
 		}
 	}

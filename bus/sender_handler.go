@@ -32,12 +32,12 @@ func (s *Sender) onDirectory(e directory.Event) {
 			out = newOutlet(s)
 			s.outlets[e.Entry.Instance] = out
 		}
-		out.entry, out.listed = e.Entry, true
+		out.contact.entry, out.contact.listed = e.Entry, true
 		out.used = s.pub.uses(e.Entry.Tags)
 		out.consider()
 	case directory.Gone:
 		if out != nil {
-			out.listed = false
+			out.contact.listed = false
 			out.unlisted()
 		}
 	case directory.Problem:
@@ -66,7 +66,7 @@ func (s *Sender) wantUsed() {
 // want connects to the receivers of a set. Loop only.
 func (s *Sender) want(set tags.Set) {
 	for _, out := range s.outlets {
-		if !out.used && out.entry.Tags.Intersects(set) {
+		if !out.used && out.contact.entry.Tags.Intersects(set) {
 			out.used = true
 			out.consider()
 		}

@@ -17,7 +17,7 @@ import (
 //
 // Everything here runs on the loop.
 type source struct {
-	contact
+	contact  contact
 	sub      *Subscriber
 	met      time.Time // the publisher: of the first connection
 	vanished bool      // reported so
@@ -75,24 +75,24 @@ func newSource(s *Subscriber) *source {
 		version:  1,
 	}
 	src.contact = s.dialer.contact(src)
-	src.report = src.event
+	src.contact.report = src.event
 	src.origin.retainer, src.origin.keep = s.retainer, src.keep
 	return src
 }
 
 // keep keeps the memory of the page that is being delivered.
 func (src *source) keep() (netio.Retained, error) {
-	if src.ep == nil {
+	if src.contact.ep == nil {
 		return nil, netio.ErrNoMessage
 	}
-	return src.ep.Retain()
+	return src.contact.ep.Retain()
 }
 
 // params implements contactUser.
 func (src *source) params() netio.Params {
 	return netio.Params{
 		Receive: netio.ReceiveParams{
-			MaxMessageBytes:   frameBytes(src.entry.PageBytes, src.entry.MaxMessageBytes),
+			MaxMessageBytes:   frameBytes(src.contact.entry.PageBytes, src.contact.entry.MaxMessageBytes),
 			FirstMessageBytes: subscription.MaxHelloBytes,
 		},
 		Buffered: netio.BufferedParams{Buffers: subscribeBuffers, BufferBytes: subscription.MaxControlBytes},
@@ -104,13 +104,13 @@ func (src *source) params() netio.Params {
 // it once if not.
 func (src *source) speakable() bool {
 	var err error
-	if have := src.sub.backend.Name(); src.entry.Backend != have {
-		err = &BackendError{src.entry.Role, src.entry.Backend, have}
-	} else if need := frameBytes(src.entry.PageBytes, src.entry.MaxMessageBytes); need > src.sub.cfg.MaxMessageBytes {
+	if have := src.sub.backend.Name(); src.contact.entry.Backend != have {
+		err = &BackendError{src.contact.entry.Role, src.contact.entry.Backend, have}
+	} else if need := frameBytes(src.contact.entry.PageBytes, src.contact.entry.MaxMessageBytes); need > src.sub.cfg.MaxMessageBytes {
 		err = fmt.Errorf("bus: publisher sends up to %d bytes at once, this subscriber receives %d: raise SubscriberConfig.MaxMessageBytes", need, src.sub.cfg.MaxMessageBytes)
 	}
 	if err != nil {
-		src.reportRefusal(err)
+		src.contact.reportRefusal(err)
 	}
 	return err == nil
 }
@@ -126,7 +126,7 @@ func (src *source) established(ep netio.Endpoint) {
 	src.contact.established(ep)
 	src.fault = nil
 	hello, err := subscription.AppendHello(nil, subscription.Hello{
-		Instance: src.sub.instance, Expect: src.entry.Instance, Name: src.sub.cfg.Name,
+		Instance: src.sub.instance, Expect: src.contact.entry.Instance, Name: src.sub.cfg.Name,
 		Host: src.sub.host, PID: os.Getpid(), MaxMessageBytes: src.sub.cfg.MaxMessageBytes,
 		BeatMillis: src.sub.heart.millis(),
 	})
@@ -136,12 +136,12 @@ func (src *source) established(ep netio.Endpoint) {
 	}
 	src.push(hello)
 	src.pump()
-	src.after(src.sub.cfg.HelloTimeout)
+	src.contact.after(src.sub.cfg.HelloTimeout)
 }
 
 // lost cleans up after a connection, and goes back to dialing.
 func (src *source) lost(cause error) {
-	wasReady := src.closed()
+	wasReady := src.contact.closed()
 	if src.parted && errors.Is(cause, io.EOF) {
 		cause = nil // the publisher has closed first
 	}
@@ -162,14 +162,14 @@ func (src *source) lost(cause error) {
 		if cause == nil {
 			cause = io.EOF
 		}
-		src.refused(cause)
+		src.contact.refused(cause)
 		return
 	}
 	src.sub.reportSkipped()
-	if !src.ended || cause != nil {
-		src.event(Event{Kind: Lost, Peer: src.peer, Err: cause})
+	if !src.contact.ended || cause != nil {
+		src.event(Event{Kind: Lost, Peer: src.contact.peer, Err: cause})
 	}
-	src.state, src.revising = contactWaiting, false // until everything of the connection is forgotten
+	src.contact.state, src.revising = contactWaiting, false // until everything of the connection is forgotten
 	src.disconnect(src.goBack)
 }
 
@@ -177,18 +177,18 @@ func (src *source) lost(cause error) {
 // connection. In the meantime the publisher may have come back or been forgotten.
 func (src *source) goBack() {
 	switch {
-	case src.state != contactWaiting || src.sub.sources[src.entry.Instance] != src || src.sub.closed.Load():
+	case src.contact.state != contactWaiting || src.sub.sources[src.contact.entry.Instance] != src || src.sub.closed.Load():
 	case src.accepted:
 		src.await()
 	default:
-		src.retry()
+		src.contact.retry()
 	}
 }
 
 // unlisted forgets a publisher that is neither in the directory nor connected,
 // unless it owes messages: should it come back, they are counted.
 func (src *source) unlisted() {
-	if src.listed || src.pending() || src.sub.sources[src.entry.Instance] != src {
+	if src.contact.listed || src.contact.pending() || src.sub.sources[src.contact.entry.Instance] != src {
 		return
 	}
 	if src.forgetting || src.seeking {
@@ -197,9 +197,9 @@ func (src *source) unlisted() {
 	if src.seeks() {
 		return
 	}
-	src.after(0)
-	src.state = contactIdle
-	if src.owing == 0 || src.ended {
+	src.contact.after(0)
+	src.contact.state = contactIdle
+	if src.owing == 0 || src.contact.ended {
 		src.sub.forget(src)
 		return
 	}
@@ -209,33 +209,33 @@ func (src *source) unlisted() {
 // vanish reports, once, that the publisher is gone for good without goodbye,
 // unless it owes nothing.
 func (src *source) vanish() {
-	if !src.vanished && src.owing > 0 && !src.ended {
+	if !src.vanished && src.owing > 0 && !src.contact.ended {
 		src.vanished = true
-		src.event(Event{Kind: Vanished, Peer: src.peer, Tags: src.entry.Tags})
+		src.event(Event{Kind: Vanished, Peer: src.contact.peer, Tags: src.contact.entry.Tags})
 	}
 }
 
 // fail ends the connection for a fault of the publisher.
 func (src *source) fail(err error) {
-	if src.fault != nil || src.ep == nil {
+	if src.fault != nil || src.contact.ep == nil {
 		return
 	}
 	src.fault = err
-	if src.state == contactReady {
-		src.event(Event{Kind: Problem, Peer: src.peer, Err: err})
+	if src.contact.state == contactReady {
+		src.event(Event{Kind: Problem, Peer: src.contact.peer, Err: err})
 	}
-	_ = src.ep.Close()
+	_ = src.contact.ep.Close()
 }
 
 // pump sends what waits in out.
 func (src *source) pump() {
-	for src.ep != nil && src.out.len() > 0 {
-		b, err := src.ep.Buffer()
+	for src.contact.ep != nil && src.out.len() > 0 {
+		b, err := src.contact.ep.Buffer()
 		if err != nil {
 			return // OnSendReady or OnConnectionClosed follows
 		}
 		if _, err = b.Write(*src.out.front()); err == nil {
-			err = src.ep.SendBuffer(b)
+			err = src.contact.ep.SendBuffer(b)
 		}
 		if err == nil {
 			src.sent = true

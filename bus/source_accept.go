@@ -47,14 +47,14 @@ func (s *Subscriber) hello(role string) ([]byte, error) {
 // await gives a sender that has gone without goodbye some time to come back. It
 // is no directory that tells when it is gone for good.
 func (src *source) await() {
-	src.listed, src.gone = false, time.Now()
-	src.state = contactIdle
-	if src.owing == 0 || src.ended {
+	src.contact.listed, src.contact.gone = false, time.Now()
+	src.contact.state = contactIdle
+	if src.owing == 0 || src.contact.ended {
 		src.unlisted()
 		return
 	}
-	src.state = contactWaiting
-	src.after(src.sub.absence)
+	src.contact.state = contactWaiting
+	src.contact.after(src.sub.absence)
 	src.sub.forgetOldest()
 }
 

@@ -12,7 +12,7 @@ import (
 // that is not as it should be: on a new connection for everything, as one
 // group.
 func (src *source) consider() {
-	switch src.state {
+	switch src.contact.state {
 	case contactIdle:
 		src.seekWanted()
 	case contactReady:
@@ -46,7 +46,7 @@ func (src *source) seekWanted() {
 		} else if src.seekAgain {
 			src.seekWanted()
 		}
-		if src.state == contactIdle {
+		if src.contact.state == contactIdle {
 			src.unlisted()
 		}
 		return steps, true
@@ -55,8 +55,8 @@ func (src *source) seekWanted() {
 
 // dialIfWanted dials for a subscription that the publisher concerns.
 func (src *source) dialIfWanted() {
-	if src.state == contactIdle && src.mayDial() && src.sub.sources[src.entry.Instance] == src && src.speakable() {
-		src.dial()
+	if src.contact.state == contactIdle && src.mayDial() && src.sub.sources[src.contact.entry.Instance] == src && src.speakable() {
+		src.contact.dial()
 	}
 }
 
@@ -67,7 +67,7 @@ func (src *source) considerOne(sub *Subscription) {
 	}
 	r := src.revise(sub)
 	switch {
-	case src.state == contactIdle:
+	case src.contact.state == contactIdle:
 		if src.mayDial() && src.concerns(sub) {
 			src.dialIfWanted()
 		}
@@ -85,7 +85,7 @@ func (src *source) revise(sub *Subscription) *request {
 		src.note(r)
 	}
 	switch {
-	case src.state != contactReady || src.ended || src.parted || r != nil && r.unanswered():
+	case src.contact.state != contactReady || src.contact.ended || src.parted || r != nil && r.unanswered():
 		return nil // it is looked at again when the connection is ready, or the answer comes
 	case r == nil:
 		if !src.concerns(sub) {
@@ -106,7 +106,7 @@ func (src *source) revise(sub *Subscription) *request {
 func (src *source) cease(r *request) {
 	r.drop()
 	src.leaveRequest(r)
-	if src.listed { // otherwise wanted does not show a subscription that is about to ask
+	if src.contact.listed { // otherwise wanted does not show a subscription that is about to ask
 		src.leaveIfUnneeded() // it may have been the refused rest
 	}
 }
@@ -117,7 +117,7 @@ func (src *source) concerns(sub *Subscription) bool {
 	if r := src.requests[sub.id]; r != nil && r.owed {
 		return r.want.Intersects(src.ever)
 	}
-	return src.allowed(sub).Intersects(src.entry.Tags)
+	return src.allowed(sub).Intersects(src.contact.entry.Tags)
 }
 
 func (src *source) wanted() bool {
@@ -137,11 +137,11 @@ func (src *source) wanted() bool {
 	return false
 }
 
-func (src *source) mayDial() bool { return (src.listed || src.seek.on) && !src.ended }
+func (src *source) mayDial() bool { return (src.contact.listed || src.seek.on) && !src.contact.ended }
 
 // subscribe queues one subscription, in as many parts as it takes.
 func (src *source) subscribe(r *request, resume, withNext bool) {
-	src.leaving = src.leaving && src.ended
+	src.leaving = src.leaving && src.contact.ended
 	const part = subscription.MaxControlBytes - 128
 	set, err := r.sent.MarshalBinary()
 	if err != nil {
@@ -171,7 +171,7 @@ func (src *source) leaveRequest(r *request) {
 func (src *source) unsubscribe(sub *Subscription) {
 	src.version++
 	r := src.requests[sub.id]
-	if r != nil && r.open && src.state == contactReady {
+	if r != nil && r.open && src.contact.state == contactReady {
 		src.leaveRequest(r)
 		return
 	}
@@ -186,8 +186,8 @@ func (src *source) unsubscribe(sub *Subscription) {
 // leaveIfUnneeded closes a connection that nobody wants any more. What askForAll has
 // not come to does not show yet; at its end it calls this again.
 func (src *source) leaveIfUnneeded() {
-	if src.state == contactReady && !src.revising && src.open == 0 && !src.wanted() {
-		src.ended = src.ended || !src.listed
+	if src.contact.state == contactReady && !src.revising && src.open == 0 && !src.wanted() {
+		src.contact.ended = src.contact.ended || !src.contact.listed
 		src.leave()
 	}
 }
@@ -244,7 +244,7 @@ func (src *source) onSubscribed(id uint64) {
 	src.note(r)
 	src.prune(src.lane(r.sub.lane))
 	src.begin(r.sub.lane)
-	src.event(Event{Kind: kind, Peer: src.peer, Tags: r.sent})
+	src.event(Event{Kind: kind, Peer: src.contact.peer, Tags: r.sent})
 	r.sub.known = true
 	src.sub.stopPatience(r.sub)
 	src.checkDuplicates(r)
@@ -270,7 +270,7 @@ func (src *source) onUnsubscribed(id uint64) {
 		return
 	}
 	src.steps += stepsPerRequest
-	src.event(Event{Kind: Unsubscribed, Peer: src.peer, Tags: r.sent})
+	src.event(Event{Kind: Unsubscribed, Peer: src.contact.peer, Tags: r.sent})
 	r.ended()
 	src.note(r)
 	src.prune(src.lane(r.sub.lane))

@@ -53,7 +53,7 @@ func (s *Subscriber) compare(a, b *source) {
 	if v == nil {
 		v = &rivalry{first: a, second: b}
 	}
-	budget := tags.NewBudget(compareSteps(a.entry.Tags, b.entry.Tags))
+	budget := tags.NewBudget(compareSteps(a.contact.entry.Tags, b.contact.entry.Tags))
 	before := budget.Left()
 	err := v.compare(budget)
 	s.compared += before - max(0, budget.Left())
@@ -87,7 +87,7 @@ func (s *Subscriber) compareRest() {
 			s.compareLater(p)
 			continue
 		}
-		if s.closed.Load() || s.sources[p.a.entry.Instance] != p.a || s.sources[p.b.entry.Instance] != p.b {
+		if s.closed.Load() || s.sources[p.a.contact.entry.Instance] != p.a || s.sources[p.b.contact.entry.Instance] != p.b {
 			continue
 		}
 		s.compare(p.a, p.b)
@@ -109,7 +109,7 @@ func (v *rivalry) tooComplex(src *source, set tags.Set, err error) {
 		other = v.second
 	}
 	v.complex = true
-	src.sub.event(Event{Kind: Problem, Peer: src.describe(), Other: other.describe(), Tags: set, Err: err})
+	src.sub.event(Event{Kind: Problem, Peer: src.contact.describe(), Other: other.contact.describe(), Tags: set, Err: err})
 }
 
 // compare finds out which tags both publishers serve, and who announced each
@@ -118,11 +118,11 @@ func (v *rivalry) tooComplex(src *source, set tags.Set, err error) {
 // Errors: tags.ErrTooComplex.
 func (v *rivalry) compare(budget *tags.Budget) (err error) {
 	v.clear()
-	some, err := budget.Intersects(v.first.entry.Tags, v.second.entry.Tags)
+	some, err := budget.Intersects(v.first.contact.entry.Tags, v.second.contact.entry.Tags)
 	if err != nil || !some {
 		return err
 	}
-	if v.both, err = budget.Intersection(v.first.entry.Tags, v.second.entry.Tags); err != nil {
+	if v.both, err = budget.Intersection(v.first.contact.entry.Tags, v.second.contact.entry.Tags); err != nil {
 		return err
 	}
 	if checkEntry(v.both) != nil {
@@ -130,7 +130,7 @@ func (v *rivalry) compare(budget *tags.Budget) (err error) {
 	}
 	for _, a := range v.first.announced {
 		for _, b := range v.second.announced {
-			if !b.since.After(a.since) && (a.since.After(b.since) || v.first.entry.Instance > v.second.entry.Instance) {
+			if !b.since.After(a.since) && (a.since.After(b.since) || v.first.contact.entry.Instance > v.second.contact.entry.Instance) {
 				continue
 			}
 			common, err := budget.Intersection(a.set, b.set)

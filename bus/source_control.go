@@ -11,10 +11,10 @@ import (
 // onData takes one transport message from the publisher.
 func (src *source) onData(data []byte) {
 	switch {
-	case src.state == contactGreeting:
+	case src.contact.state == contactGreeting:
 		src.onHello(data)
 		return
-	case src.state != contactReady:
+	case src.contact.state != contactReady:
 		return // closing, and the rest does not matter any more
 	}
 	src.pulse.heard = true
@@ -36,7 +36,7 @@ func (src *source) onHello(data []byte) {
 	h, err := answerOf(data)
 	switch {
 	case err != nil:
-	case h.Instance != src.entry.Instance:
+	case h.Instance != src.contact.entry.Instance:
 		// This address is, now, somebody else's. The publisher may be at its
 		// next one, or come back.
 		err = ErrStaleEntry
@@ -54,19 +54,19 @@ func (src *source) onHello(data []byte) {
 //
 //   - beatMillis: of its hello.
 func (src *source) ready(beatMillis int) {
-	src.greeted()
+	src.contact.greeted()
 	src.vanished, src.seek = false, seek{}
 	src.sub.counters.publishers.Add(1)
 	if src.met.IsZero() {
-		src.met = src.since
+		src.met = src.contact.since
 	}
 	src.pulse.begin(&src.sub.heart, beatMillis)
 	if err := src.sub.heart.enter(); err != nil {
 		src.fail(err)
 	}
-	src.event(Event{Kind: Connected, Peer: src.peer})
+	src.event(Event{Kind: Connected, Peer: src.contact.peer})
 	if src.pausing > 0 {
-		src.ep.PauseReceive()
+		src.contact.ep.PauseReceive()
 	}
 	src.consider()
 }
@@ -157,7 +157,7 @@ func (src *source) onRefused(m *subscription.Refused) {
 		src.fail(err)
 		return
 	}
-	src.reportRefusal(err)
+	src.contact.reportRefusal(err)
 	if r := src.requests[m.ID]; r != nil && r.subscribing {
 		r.refused(err)
 		src.note(r)
@@ -184,9 +184,9 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 	if src.unsettled() {
 		src.vanish() // with what was on its way when the last connection was lost
 	} else {
-		src.event(Event{Kind: Goodbye, Peer: src.peer})
+		src.event(Event{Kind: Goodbye, Peer: src.contact.peer})
 	}
-	src.ended = true
+	src.contact.ended = true
 	src.sub.reconsider()
 	src.leave()
 }

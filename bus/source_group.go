@@ -31,7 +31,7 @@ func (src *source) askForAll() {
 		return
 	}
 	src.revising, src.reviseAgain = true, false
-	ep := src.ep
+	ep := src.contact.ep
 	var resumed, fresh []asked
 	revise := src.sub.subs.each(func(sub *Subscription) (steps int) {
 		r := src.revise(sub)
@@ -47,7 +47,7 @@ func (src *source) askForAll() {
 	})
 	var send chore
 	src.work(func(budget int) (steps int, done bool) {
-		if src.ep != ep {
+		if src.contact.ep != ep {
 			return 1, true // the connection is lost, and all of it is asked for again
 		}
 		if send == nil {
@@ -77,10 +77,10 @@ func (src *source) group(group []asked) chore {
 	if len(group) == 0 {
 		return func(int) (int, bool) { return 0, true }
 	}
-	g := &groupSender{src: src, ep: src.ep, group: group, told: make(map[laneTag]struct{})}
+	g := &groupSender{src: src, ep: src.contact.ep, group: group, told: make(map[laneTag]struct{})}
 	src.asking++
 	return func(budget int) (steps int, done bool) {
-		if src.ep != g.ep {
+		if src.contact.ep != g.ep {
 			return 1, true
 		}
 		if steps, done = g.send(budget); done {
@@ -97,9 +97,9 @@ func (src *source) sendInTurn(m subscription.Message) {
 		src.send(m)
 		return
 	}
-	ep := src.ep
+	ep := src.contact.ep
 	src.work(func(int) (int, bool) {
-		if src.ep == ep {
+		if src.contact.ep == ep {
 			src.send(m)
 		}
 		return 1, true

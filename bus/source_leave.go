@@ -47,9 +47,9 @@ func (src *source) leave() {
 // leaveIfSent says goodbye when all else is sent, and then closes.
 func (src *source) leaveIfSent() {
 	switch {
-	case !src.leaving || src.ep == nil || src.out.len() > 0 || src.sending > 0:
+	case !src.leaving || src.contact.ep == nil || src.out.len() > 0 || src.sending > 0:
 	case src.parted:
-		_ = src.ep.Close()
+		_ = src.contact.ep.Close()
 	default:
 		src.part()
 	}
@@ -73,7 +73,7 @@ const goodbyeTime = 250 * time.Millisecond
 func (s *Subscriber) farewell() {
 	s.parting = true
 	for _, src := range s.sources {
-		if src.ep != nil && src.fault == nil && !src.parted {
+		if src.contact.ep != nil && src.fault == nil && !src.parted {
 			src.part()
 		}
 	}
@@ -86,7 +86,7 @@ func (s *Subscriber) departed() {
 		return
 	}
 	for _, src := range s.sources {
-		if src.ep != nil && src.fault == nil {
+		if src.contact.ep != nil && src.fault == nil {
 			return
 		}
 	}

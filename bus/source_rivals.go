@@ -20,8 +20,8 @@ const maxAnnouncements = 16
 
 // take takes over what the directory says of the publisher.
 func (src *source) take(e directory.Entry) {
-	before := src.entry.Tags
-	src.entry, src.listed = e, true
+	before := src.contact.entry.Tags
+	src.contact.entry, src.contact.listed = e, true
 	src.ever = src.ever.Union(e.Tags)
 	if checkEntry(src.ever) != nil { // it changes again and again
 		src.ever = tags.Everything()
@@ -82,7 +82,7 @@ func (src *source) allowed(sub *Subscription) tags.Set {
 	}
 	budget := tags.NewBudget(allowedSteps)
 	for o, v := range src.rivals {
-		if v.complex || o.ended || !o.listed && o.state != contactReady {
+		if v.complex || o.contact.ended || !o.contact.listed && o.contact.state != contactReady {
 			continue
 		}
 		left, err := src.without(o, v, sub, set, budget)
@@ -125,11 +125,11 @@ func (src *source) without(o *source, v *rivalry, sub *Subscription, set tags.Se
 // checkDuplicates looks, when a publisher has acknowledged a subscription,
 // whether another one sends the same tags for it.
 func (src *source) checkDuplicates(r *request) {
-	if src.state != contactReady || src.accepted { // a receiver has as many senders as there are
+	if src.contact.state != contactReady || src.accepted { // a receiver has as many senders as there are
 		return
 	}
 	for o, v := range src.rivals {
-		if v.complex || o.state != contactReady || o.ended {
+		if v.complex || o.contact.state != contactReady || o.contact.ended {
 			continue
 		}
 		other := o.requests[r.sub.id]
@@ -185,7 +185,7 @@ func (s *Subscriber) alarm(v *rivalry) {
 	if v.secondNewer.IsEmpty() {
 		later, earlier = earlier, later
 	}
-	s.event(Event{Kind: Duplicate, Peer: later.describe(), Other: earlier.describe(), Tags: concerned, Err: ErrDuplicate})
+	s.event(Event{Kind: Duplicate, Peer: later.contact.describe(), Other: earlier.contact.describe(), Tags: concerned, Err: ErrDuplicate})
 }
 
 // reconsider looks again, soon, which publisher is to send what, when one has
@@ -218,7 +218,7 @@ func (s *Subscriber) reconsider() {
 // forget drops a publisher that is not going to come back. TagStats still
 // tells of it.
 func (s *Subscriber) forget(src *source) {
-	delete(s.sources, src.entry.Instance)
+	delete(s.sources, src.contact.entry.Instance)
 	for o := range src.rivals {
 		delete(o.rivals, src)
 	}

@@ -32,27 +32,27 @@ func (src *source) unsettled() bool {
 // seeks reports whether a publisher that is neither in the directory nor connected
 // is being sought, which it begins.
 func (src *source) seeks() bool {
-	if src.seek.on && src.state == contactWaiting {
+	if src.seek.on && src.contact.state == contactWaiting {
 		return true
 	}
 	if src.seek.on { // nothing is wanted of it any more
 		src.seek.on, src.seek.done = false, true
 	}
-	if src.seek.done || src.accepted || src.owing == 0 || src.ended || src.vanished {
+	if src.seek.done || src.accepted || src.owing == 0 || src.contact.ended || src.vanished {
 		return false
 	}
 	src.seek = seek{on: true, begun: time.Now()}
-	if src.refusal != "" { // it has been dialed in vain already
+	if src.contact.refusal != "" { // it has been dialed in vain already
 		src.seek.tries = maxSeeks - 1
 	}
-	src.state = contactWaiting
-	src.after(src.sub.cfg.ReconnectMin)
+	src.contact.state = contactWaiting
+	src.contact.after(src.sub.cfg.ReconnectMin)
 	return true
 }
 
 // sought notes that a try to connect has failed.
 func (src *source) sought() {
-	if !src.seek.on || src.listed || src.state != contactWaiting {
+	if !src.seek.on || src.contact.listed || src.contact.state != contactWaiting {
 		return
 	}
 	if src.seek.tries++; src.seek.tries >= maxSeeks || time.Since(src.seek.begun) > seekTime {

@@ -43,7 +43,7 @@ func (src *source) spend() {
 		return
 	}
 	for _, o := range src.sub.sources {
-		if o.state == contactReady {
+		if o.contact.state == contactReady {
 			o.rest()
 		}
 	}

@@ -144,11 +144,11 @@ func (s *Subscriber) forgetOldest() {
 	var oldest *source
 	absent := 0
 	for _, src := range s.sources {
-		if src.listed || src.pending() {
+		if src.contact.listed || src.contact.pending() {
 			continue
 		}
 		absent++
-		if oldest == nil || src.gone.Before(oldest.gone) {
+		if oldest == nil || src.contact.gone.Before(oldest.contact.gone) {
 			oldest = src
 		}
 	}
@@ -193,7 +193,7 @@ func (s *Subscriber) onDirectory(e directory.Event) {
 		s.reconsider()
 	case directory.Gone:
 		if src != nil {
-			src.listed, src.gone = false, time.Now()
+			src.contact.listed, src.contact.gone = false, time.Now()
 			src.unlisted()
 			s.forgetOldest()
 			s.checkReady()
