@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"time"
 
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -51,7 +49,7 @@ func (out *outlet) consider() {
 	}
 	p := out.sender.pub
 	p.mu.Lock()
-	duplicate := p.duplicate(nil, out.contact.entry.Tags)
+	duplicate := out.sender.owners.duplicate(nil, out.contact.entry.Tags)
 	p.mu.Unlock()
 	if duplicate != nil && !out.missing { // else we see what it says
 		duplicate.Second = out.contact.describe()
@@ -104,11 +102,9 @@ func (out *outlet) established(ep netio.Endpoint) {
 	out.contact.established(ep)
 	p := out.sender.pub
 	l := p.newLink(ep)
-	l.outlet, out.link = out, l
-	hello, err := subscription.AppendHello(nil, subscription.Hello{
-		Instance: p.instance, Expect: out.contact.entry.Instance, Role: subscription.RoleSender,
-		Name: p.cfg.Name, Host: p.host, PID: os.Getpid(), MaxMessageBytes: subscription.MaxControlBytes, BeatMillis: p.heart.millis(),
-	})
+	l.dialed, out.link = true, l
+	out.sender.dialed[l] = out
+	hello, err := p.helloTo(out.contact.entry.Instance)
 	if err != nil {
 		out.fail(err)
 		return
@@ -147,6 +143,7 @@ func (out *outlet) lost(cause error) {
 		cause = out.link.fault
 	}
 	expelled := errors.As(out.link.fault, new(*DuplicateError))
+	delete(out.sender.dialed, out.link)
 	out.link = nil
 	switch {
 	case out.sender.pub.closer.begun.Load():
@@ -161,20 +158,6 @@ func (out *outlet) lost(cause error) {
 	}
 }
 
-// expel refuses a subscription to a tag that another receiver owns, and ends the
-// connection: the owner may go, and then this one is dialed again.
-func (out *outlet) expel(id uint64, duplicate *DuplicateError) {
-	out.report(duplicate)
-	b, err := subscription.Append(nil, refusal(id, duplicate))
-	if err != nil {
-		out.fail(err)
-		return
-	}
-	l := out.link
-	l.state, l.fault, l.pulse.last = linkLeaving, duplicate, time.Now()
-	l.sendControl(&l.control, item{control: b, last: true})
-}
-
 // report raises the alarm about two receivers of a tag, once for all tries that
 // end the same way.
 func (out *outlet) report(duplicate *DuplicateError) {
@@ -182,53 +165,6 @@ func (out *outlet) report(duplicate *DuplicateError) {
 		out.alarmed = text
 		out.sender.pub.event(Event{Kind: Duplicate, Peer: duplicate.Second, Other: duplicate.First, Tags: duplicate.Tags, Err: duplicate})
 	}
-}
-
-// otherOwner returns the tags of a set, which a receiver of a sender asks for, that
-// another receiver has. mu is held.
-func (p *Publisher) otherOwner(l *link, set tags.Set) *DuplicateError {
-	if p.sender == nil {
-		return nil
-	}
-	duplicate := p.duplicate(l, set)
-	if duplicate != nil {
-		duplicate.Second = l.peer
-	}
-	return duplicate
-}
-
-// oneLane refuses a subscription to tags that the same receiver of a sender has
-// in another lane: a message is sent once. mu is held.
-func (p *Publisher) oneLane(l *link, w *wish) error {
-	if p.sender == nil {
-		return nil
-	}
-	for _, n := range l.lanes {
-		if lane := w.request.Lane; n.number != lane && p.table.Overlaps(n.id, w.set) {
-			return protocolError("a receiver subscribed to tags in lanes %d and %d", n.number, lane)
-		}
-	}
-	return nil
-}
-
-// duplicate tells which receiver other than l has tags of a set. mu is held.
-func (p *Publisher) duplicate(l *link, set tags.Set) *DuplicateError {
-	for other := range p.links {
-		if other == l {
-			continue
-		}
-		for _, n := range other.lanes {
-			if !p.table.Overlaps(n.id, set) {
-				continue
-			}
-			has, both := p.table.Set(n.id), set
-			if rest, err := set.Without(has); err == nil {
-				both, _ = set.Without(rest) // simpler than the set, of which that was possible
-			}
-			return &DuplicateError{Tags: both, First: other.peer}
-		}
-	}
-	return nil
 }
 
 // uses tells whether a tag of a set has been used.

@@ -149,23 +149,10 @@ func (p *Publisher) awaits() bool {
 	return false
 }
 
-// giveUp ceases to wait for the receivers to which a sender that ends cannot connect
-// again: their Lost events have told what is unconfirmed. Loop only, and mu is held.
+// giveUp ceases to wait for peers that cannot come back to a publisher that ends. Loop
+// only, and mu is held.
 func (p *Publisher) giveUp() {
-	if p.sender == nil || !p.draining {
-		return
+	if p.draining {
+		p.ownership.giveUp()
 	}
-	for instance, a := range p.accounts.byInstance {
-		if a.owed && a.link == nil && !p.sender.canReach(instance) {
-			a.owed, a.awaited = false, false
-		}
-	}
-}
-
-// canReach reports whether a sender can connect to a receiver again: it is in the
-// directory, and no other receiver has its tags. Loop only, and Publisher.mu is
-// held.
-func (s *Sender) canReach(instance string) bool {
-	out := s.outlets[instance]
-	return out != nil && out.contact.listed && s.pub.duplicate(nil, out.contact.entry.Tags) == nil
 }

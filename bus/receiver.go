@@ -54,7 +54,7 @@ func NewReceiver(open netio.Opener, dir directory.Directory, cfg ReceiverConfig,
 	}
 	cfg = cfg.withDefaults()
 	r := &Receiver{cfg: cfg, sub: newSubscriber(cfg.subscriber().withDefaults()), left: make(chan struct{})}
-	r.sub.absence = cfg.SenderAbsence
+	r.sub.role, r.sub.absence = subscription.RoleReceiver, cfg.SenderAbsence
 	if err := r.sub.start(open, receiverHandler{subscriberHandler{r.sub}, r}); err != nil {
 		return nil, err
 	}

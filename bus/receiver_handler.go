@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"tagbus/internal/plain"
 	"tagbus/netio"
@@ -13,8 +14,8 @@ import (
 // receiverHandler is a Receiver as its backend sees it: a subscriber that is
 // dialed. Every method runs on the loop.
 type receiverHandler struct {
-	subscriberHandler
-	r *Receiver
+	subscriber subscriberHandler
+	r          *Receiver
 }
 
 // guest is a connection whose peer has not said who it is, or is being refused.
@@ -35,6 +36,9 @@ func (h receiverHandler) OnConnectionEstablished(ep netio.Endpoint) {
 	h.r.greet(g)
 }
 
+// OnConnectionRefused implements netio.Handler. A receiver does not dial.
+func (receiverHandler) OnConnectionRefused(netip.AddrPort, error) {}
+
 // OnConnectionClosed implements netio.Handler.
 func (h receiverHandler) OnConnectionClosed(ep netio.Endpoint, keys []netio.Key, cause error) {
 	if g, ok := ep.Context().(*guest); ok {
@@ -45,7 +49,7 @@ func (h receiverHandler) OnConnectionClosed(ep netio.Endpoint, keys []netio.Key,
 	if src := ep.Context().(*source); h.r.leaving && !src.leaving {
 		h.r.cutOff++
 	}
-	h.subscriberHandler.OnConnectionClosed(ep, keys, cause)
+	h.subscriber.OnConnectionClosed(ep, keys, cause)
 	h.r.noteLeft()
 }
 
@@ -55,7 +59,7 @@ func (h receiverHandler) OnData(ep netio.Endpoint, data []byte) {
 		h.r.onHello(g, data)
 		return
 	}
-	h.subscriberHandler.OnData(ep, data)
+	h.subscriber.OnData(ep, data)
 }
 
 // OnSendCompleted implements netio.Handler.
@@ -64,13 +68,13 @@ func (h receiverHandler) OnSendCompleted(c netio.Completion) {
 		_ = g.ep.Close() // its last message is sent
 		return
 	}
-	h.subscriberHandler.OnSendCompleted(c)
+	h.subscriber.OnSendCompleted(c)
 }
 
 // OnSendReady implements netio.Handler.
 func (h receiverHandler) OnSendReady(ep netio.Endpoint) {
 	if _, ok := ep.Context().(*guest); !ok {
-		h.subscriberHandler.OnSendReady(ep)
+		h.subscriber.OnSendReady(ep)
 	}
 }
 
@@ -86,7 +90,7 @@ func (r *Receiver) onHello(g *guest, data []byte) {
 		return
 	}
 	if version := (*subscription.VersionError)(nil); errors.As(err, &version) {
-		answer, helloErr := r.sub.hello(subscription.RoleReceiver)
+		answer, helloErr := r.sub.helloTo("")
 		r.leave(g, answer, errors.Join(err, helloErr))
 		return
 	}

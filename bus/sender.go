@@ -8,6 +8,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/netio"
+	"tagbus/subscription"
 	"tagbus/tags"
 )
 
@@ -33,11 +34,11 @@ type Sender struct {
 	dialer  dialer
 	wants   tags.Set           // connect to the receivers of these
 	outlets map[string]*outlet // by the receiver's instance
+	dialed  map[*link]*outlet  // that have a connection
 
 	oversized oversized
 
-	owners []owner    // of tags; with a cache; guarded by Publisher.mu
-	using  []tags.Tag // used for the first time, see use; guarded by Publisher.mu
+	owners exclusive
 }
 
 // NewSender opens a sender that finds receivers in dir. Close it.
@@ -55,8 +56,9 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 	if err != nil {
 		return nil, err
 	}
-	s := &Sender{pub: p, wants: cfg.Tags, outlets: make(map[string]*outlet)}
-	p.sender = s
+	s := &Sender{pub: p, wants: cfg.Tags, outlets: make(map[string]*outlet), dialed: make(map[*link]*outlet)}
+	s.owners.sender = s
+	p.role, p.ownership, p.unowned = subscription.RoleSender, &s.owners, ErrNoReceiver
 	if err = p.start(open, senderHandler{publisherHandler{p}, s}); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -45,24 +45,6 @@ func (s *Sender) onDirectory(e directory.Event) {
 	}
 }
 
-// use has the receiver of a tag connected to that is used for the first time.
-// Publisher.mu is held.
-func (s *Sender) use(tag tags.Tag) {
-	if s.using = append(s.using, tag); len(s.using) == 1 {
-		s.pub.loop.Post(s.wantUsed)
-	}
-}
-
-// wantUsed connects to the receivers of the tags that are used since the last call.
-// Loop only.
-func (s *Sender) wantUsed() {
-	s.pub.mu.Lock()
-	used := s.using
-	s.using = nil
-	s.pub.mu.Unlock()
-	s.want(tags.Of(used...))
-}
-
 // want connects to the receivers of a set. Loop only.
 func (s *Sender) want(set tags.Set) {
 	for _, out := range s.outlets {
@@ -76,8 +58,8 @@ func (s *Sender) want(set tags.Set) {
 // senderHandler is a Sender as its backend sees it: a publisher that dials. Every
 // method runs on the loop.
 type senderHandler struct {
-	publisherHandler
-	sender *Sender
+	publisher publisherHandler
+	sender    *Sender
 }
 
 // OnConnectionEstablished implements netio.Handler.
@@ -93,8 +75,8 @@ func (h senderHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
 // OnConnectionClosed implements netio.Handler.
 func (h senderHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
 	l := ep.Context().(*link)
-	h.closed(l, cause, func() {
-		l.outlet.lost(cause)
+	l.pub.closed(l, cause, func() {
+		h.sender.dialed[l].lost(cause)
 		for _, other := range h.sender.outlets { // one may have waited for a tag to become free
 			other.consider()
 		}
@@ -104,8 +86,14 @@ func (h senderHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, caus
 // OnData implements netio.Handler.
 func (h senderHandler) OnData(ep netio.Endpoint, data []byte) {
 	if l := ep.Context().(*link); l.state == linkHello {
-		l.outlet.onHello(data)
+		h.sender.dialed[l].onHello(data)
 		return
 	}
-	h.publisherHandler.OnData(ep, data)
+	h.publisher.OnData(ep, data)
 }
+
+// OnSendCompleted implements netio.Handler.
+func (h senderHandler) OnSendCompleted(c netio.Completion) { h.publisher.OnSendCompleted(c) }
+
+// OnSendReady implements netio.Handler.
+func (h senderHandler) OnSendReady(ep netio.Endpoint) { h.publisher.OnSendReady(ep) }

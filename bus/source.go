@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"tagbus/netio"
@@ -34,7 +33,6 @@ type source struct {
 	seek     seek
 	parted   bool      // goodbye is said: close when it is sent
 	toldAt   time.Time // when it was last told how much has been received
-	accepted bool      // the publisher has dialed: a sender, which no directory lists
 	spoken   bool      // a page has come on this connection
 	pulse    pulse
 	steps    int  // of work that the publisher's last message has caused: see chore
@@ -125,11 +123,7 @@ func (src *source) tried() {
 func (src *source) established(ep netio.Endpoint) {
 	src.contact.established(ep)
 	src.fault = nil
-	hello, err := subscription.AppendHello(nil, subscription.Hello{
-		Instance: src.sub.instance, Expect: src.contact.entry.Instance, Name: src.sub.cfg.Name,
-		Host: src.sub.host, PID: os.Getpid(), MaxMessageBytes: src.sub.cfg.MaxMessageBytes,
-		BeatMillis: src.sub.heart.millis(),
-	})
+	hello, err := src.sub.helloTo(src.contact.entry.Instance)
 	if err != nil {
 		src.fail(err)
 		return
@@ -178,7 +172,7 @@ func (src *source) lost(cause error) {
 func (src *source) goBack() {
 	switch {
 	case src.contact.state != contactWaiting || src.sub.sources[src.contact.entry.Instance] != src || src.sub.closed.Load():
-	case src.accepted:
+	case src.sub.isDialed():
 		src.await()
 	default:
 		src.contact.retry()

@@ -214,7 +214,7 @@ func (src *source) disconnect(then func()) {
 		then()
 		return steps, true
 	}
-	if src.accepted { // by a receiver, which has one subscription; the sender may be back at once
+	if src.sub.isDialed() { // the publisher may be back at once, and a receiver has one subscription
 		forget(math.MaxInt)
 		return
 	}

@@ -33,7 +33,7 @@ type pair struct{ a, b *source }
 // meet compares the publisher, which is new or has changed, with all others.
 func (src *source) meet() {
 	for _, o := range src.sub.sources {
-		if o != src && !o.accepted {
+		if o != src {
 			src.sub.compare(src, o)
 		}
 	}

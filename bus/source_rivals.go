@@ -125,7 +125,7 @@ func (src *source) without(o *source, v *rivalry, sub *Subscription, set tags.Se
 // checkDuplicates looks, when a publisher has acknowledged a subscription,
 // whether another one sends the same tags for it.
 func (src *source) checkDuplicates(r *request) {
-	if src.contact.state != contactReady || src.accepted { // a receiver has as many senders as there are
+	if src.contact.state != contactReady {
 		return
 	}
 	for o, v := range src.rivals {

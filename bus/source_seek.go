@@ -38,7 +38,7 @@ func (src *source) seeks() bool {
 	if src.seek.on { // nothing is wanted of it any more
 		src.seek.on, src.seek.done = false, true
 	}
-	if src.seek.done || src.accepted || src.owing == 0 || src.contact.ended || src.vanished {
+	if src.seek.done || src.sub.isDialed() || src.owing == 0 || src.contact.ended || src.vanished {
 		return false
 	}
 	src.seek = seek{on: true, begun: time.Now()}

@@ -11,6 +11,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/netio"
+	"tagbus/subscription"
 )
 
 // Subscriber receives messages by tag from every publisher that has them. It
@@ -31,7 +32,8 @@ type Subscriber struct {
 	laneMu      sync.Mutex
 	laneConfigs []SubscriptionConfig // by the number of the lane
 
-	absence time.Duration // of a receiver's senders, before they count as gone
+	role    string        // of this side, in its hello
+	absence time.Duration // how long a publisher that is lost may take to dial again; 0: publishers are dialed
 
 	nextID   atomic.Uint64
 	closed   atomic.Bool
@@ -132,6 +134,16 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 		return errors.Join(err, s.dialer.timer.Close(), s.reports.Close(), s.patience.Close(), s.backend.Close())
 	}
 	return nil
+}
+
+// helloTo returns the first message of this side to a peer.
+//
+//   - instance: that the peer is expected to have; empty: any.
+func (s *Subscriber) helloTo(instance string) ([]byte, error) {
+	return subscription.AppendHello(nil, subscription.Hello{
+		Instance: s.instance, Expect: instance, Role: s.role, Name: s.cfg.Name, Host: s.host, PID: os.Getpid(),
+		MaxMessageBytes: s.cfg.MaxMessageBytes, BeatMillis: s.heart.millis(),
+	})
 }
 
 // maxAbsent is how many publishers that are gone without goodbye are
