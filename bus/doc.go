@@ -41,6 +41,6 @@
 // chores.go for work in slices, event_queue.go, heartbeat.go, account.go and
 // losses.go. What bounds strangers: publisher_seats.go, receiver_seats.go,
 // account_bound.go, source_answers.go, entry_limits.go. For the other direction:
-// sender.go, outlet.go, receipt.go, and receiver.go, source_accept.go. contact.go
-// dials for both.
+// sender.go, ownership.go, owners.go, outlet.go, receipt.go, and receiver.go,
+// source_accept.go. follow.go and contact.go find and dial for both.
 package bus

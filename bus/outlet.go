@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"tagbus/bus/directory"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -30,6 +31,22 @@ func newOutlet(s *Sender) *outlet {
 	return out
 }
 
+// way implements followed.
+func (out *outlet) way() *contact { return &out.contact }
+
+// take implements followed.
+func (out *outlet) take(e directory.Event) {
+	out.contact.entry, out.contact.listed = e.Entry, true
+	out.used = out.sender.pub.uses(e.Entry.Tags)
+	out.consider()
+}
+
+// gone implements followed.
+func (out *outlet) gone() {
+	out.contact.listed = false
+	out.unlisted()
+}
+
 // params implements contactUser.
 func (out *outlet) params() netio.Params {
 	p := out.sender.pub.params()
@@ -44,7 +61,7 @@ func (out *outlet) wanted() bool {
 
 // consider implements contactUser.
 func (out *outlet) consider() {
-	if out.contact.state != contactIdle || !out.wanted() || !out.speakable() {
+	if out.contact.state != contactIdle || !out.wanted() || !out.contact.speakable(out.fits()) {
 		return
 	}
 	p := out.sender.pub
@@ -81,20 +98,13 @@ func (out *outlet) fail(err error) {
 	_ = out.contact.ep.Close()
 }
 
-// speakable tells whether this program can talk to the receiver, and reports it
-// once if not.
-func (out *outlet) speakable() bool {
-	p := out.sender.pub
-	var err error
-	if have := p.backend.Name(); out.contact.entry.Backend != have {
-		err = &BackendError{out.contact.entry.Role, out.contact.entry.Backend, have}
-	} else if need := frameBytes(p.cfg.PageBytes, p.cfg.MaxMessageBytes); need > out.contact.entry.MaxMessageBytes {
-		err = fmt.Errorf("bus: sender sends up to %d bytes at once, receiver takes %d: raise ReceiverConfig.MaxMessageBytes", need, out.contact.entry.MaxMessageBytes)
+// fits reports why the sender's messages do not fit the receiver.
+func (out *outlet) fits() error {
+	cfg := &out.sender.pub.cfg
+	if need := frameBytes(cfg.PageBytes, cfg.MaxMessageBytes); need > out.contact.entry.MaxMessageBytes {
+		return fmt.Errorf("bus: sender sends up to %d bytes at once, receiver takes %d: raise ReceiverConfig.MaxMessageBytes", need, out.contact.entry.MaxMessageBytes)
 	}
-	if err != nil {
-		out.contact.reportRefusal(err)
-	}
-	return err == nil
+	return nil
 }
 
 // established says hello.

@@ -24,19 +24,17 @@ import (
 // Threads: all methods may be called from any goroutine, and from callbacks
 // unless they block.
 type Sender struct {
-	pub       *Publisher // which queues and sends
-	stopWatch func()
-	ended     atomic.Bool // draining or closed: dial no more
+	pub   *Publisher  // which queues and sends
+	ended atomic.Bool // draining or closed: dial no more
 
 	acked, unacked, unowned atomic.Uint64
 
 	// Loop only.
-	dialer  dialer
-	wants   tags.Set           // connect to the receivers of these
-	outlets map[string]*outlet // by the receiver's instance
-	dialed  map[*link]*outlet  // that have a connection
-
-	oversized oversized
+	dialer    dialer
+	directory follower[*outlet]
+	wants     tags.Set           // connect to the receivers of these
+	outlets   map[string]*outlet // by the receiver's instance
+	dialed    map[*link]*outlet  // that have a connection
 
 	owners exclusive
 }
@@ -57,6 +55,7 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 		return nil, err
 	}
 	s := &Sender{pub: p, wants: cfg.Tags, outlets: make(map[string]*outlet), dialed: make(map[*link]*outlet)}
+	s.directory = follower[*outlet]{role: directory.Receiver, users: s.outlets, create: func() *outlet { return newOutlet(s) }, event: p.event}
 	s.owners.sender = s
 	p.role, p.ownership, p.unowned = subscription.RoleSender, &s.owners, ErrNoReceiver
 	if err = p.start(open, senderHandler{publisherHandler{p}, s}); err != nil {
@@ -64,10 +63,10 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 	}
 	s.dialer = dialer{
 		backend: p.backend, loop: p.loop, min: cfg.ReconnectMin, max: cfg.ReconnectMax,
-		event: p.event, all: s.contacts,
+		event: p.event, all: s.directory.contacts,
 	}
 	if err = s.dialer.start(); err == nil {
-		s.stopWatch, err = dir.Watch(func(e directory.Event) { p.loop.Post(func() { s.onDirectory(e) }) })
+		err = s.directory.watch(dir, p.loop, s.ended.Load)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -264,9 +263,7 @@ func (s *Sender) Close() error { return s.pub.closer.close(s.pub.backend, s.clos
 
 func (s *Sender) close() error {
 	s.ended.Store(true)
-	if s.stopWatch != nil {
-		s.stopWatch()
-	}
+	s.directory.end()
 	if loop := s.pub.loop; loop != nil && (loop.OnLoop() || !loop.Post(s.dialer.stop)) {
 		s.dialer.stop() // on the loop, or there is none any more
 	}

@@ -3,47 +3,9 @@ package bus
 import (
 	"net/netip"
 
-	"tagbus/bus/directory"
 	"tagbus/netio"
 	"tagbus/tags"
 )
-
-// contacts yields those of all outlets. Loop only.
-func (s *Sender) contacts(yield func(*contact) bool) {
-	for _, out := range s.outlets {
-		if !yield(&out.contact) {
-			return
-		}
-	}
-}
-
-// onDirectory follows the directory. Loop only.
-func (s *Sender) onDirectory(e directory.Event) {
-	if s.ended.Load() || e.Kind != directory.Problem && e.Entry.Role != directory.Receiver {
-		return
-	}
-	out := s.outlets[e.Entry.Instance]
-	if s.oversized.refuses(e, func(err error) { s.pub.event(Event{Kind: Problem, Err: err}) }) {
-		return
-	}
-	switch e.Kind {
-	case directory.Appeared, directory.Changed:
-		if out == nil {
-			out = newOutlet(s)
-			s.outlets[e.Entry.Instance] = out
-		}
-		out.contact.entry, out.contact.listed = e.Entry, true
-		out.used = s.pub.uses(e.Entry.Tags)
-		out.consider()
-	case directory.Gone:
-		if out != nil {
-			out.contact.listed = false
-			out.unlisted()
-		}
-	case directory.Problem:
-		s.pub.event(Event{Kind: Problem, Err: e.Err})
-	}
-}
 
 // want connects to the receivers of a set. Loop only.
 func (s *Sender) want(set tags.Set) {

@@ -2,7 +2,6 @@ package bus
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -86,6 +85,9 @@ func (src *source) keep() (netio.Retained, error) {
 	return src.contact.ep.Retain()
 }
 
+// way implements followed.
+func (src *source) way() *contact { return &src.contact }
+
 // params implements contactUser.
 func (src *source) params() netio.Params {
 	return netio.Params{
@@ -96,21 +98,6 @@ func (src *source) params() netio.Params {
 		Buffered: netio.BufferedParams{Buffers: subscribeBuffers, BufferBytes: subscription.MaxControlBytes},
 		Context:  src,
 	}
-}
-
-// speakable tells whether this program can talk to the publisher, and reports
-// it once if not.
-func (src *source) speakable() bool {
-	var err error
-	if have := src.sub.backend.Name(); src.contact.entry.Backend != have {
-		err = &BackendError{src.contact.entry.Role, src.contact.entry.Backend, have}
-	} else if need := frameBytes(src.contact.entry.PageBytes, src.contact.entry.MaxMessageBytes); need > src.sub.cfg.MaxMessageBytes {
-		err = fmt.Errorf("bus: publisher sends up to %d bytes at once, this subscriber receives %d: raise SubscriberConfig.MaxMessageBytes", need, src.sub.cfg.MaxMessageBytes)
-	}
-	if err != nil {
-		src.contact.reportRefusal(err)
-	}
-	return err == nil
 }
 
 // tried implements contactUser: nobody need wait for this publisher.

@@ -23,7 +23,7 @@ func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello) {
 	for sub := range s.subs.all {
 		entry.Tags = entry.Tags.Union(sub.live) // it sends what we want
 	}
-	src.take(entry)
+	src.update(entry)
 	src.contact.established(ep)
 	src.fault, src.spoken = nil, false
 	ep.SetContext(src)

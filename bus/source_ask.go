@@ -55,7 +55,7 @@ func (src *source) seekWanted() {
 
 // dialIfWanted dials for a subscription that the publisher concerns.
 func (src *source) dialIfWanted() {
-	if src.contact.state == contactIdle && src.mayDial() && src.sub.sources[src.contact.entry.Instance] == src && src.speakable() {
+	if src.contact.state == contactIdle && src.mayDial() && src.sub.sources[src.contact.entry.Instance] == src && src.contact.speakable(src.fits()) {
 		src.contact.dial()
 	}
 }

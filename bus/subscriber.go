@@ -22,12 +22,11 @@ import (
 // unless they block. All state behind them lives on the loop: the methods post
 // to it. Handlers and events run on the loop.
 type Subscriber struct {
-	cfg       SubscriberConfig
-	instance  string
-	host      string
-	backend   netio.Backend
-	loop      netio.Loop
-	stopWatch func()
+	cfg      SubscriberConfig
+	instance string
+	host     string
+	backend  netio.Backend
+	loop     netio.Loop
 
 	laneMu      sync.Mutex
 	laneConfigs []SubscriptionConfig // by the number of the lane
@@ -44,13 +43,14 @@ type Subscriber struct {
 	retainer *retainer
 
 	// Loop only.
-	dialer   dialer
-	patience netio.Timer // for deadlines
-	reports  netio.Timer // of skipping
-	heart    heartbeat
-	chores   chores
-	later    []*untold // to be told by reportLater
-	events   eventQueue
+	dialer    dialer
+	directory follower[*source]
+	patience  netio.Timer // for deadlines
+	reports   netio.Timer // of skipping
+	heart     heartbeat
+	chores    chores
+	later     []*untold // to be told by reportLater
+	events    eventQueue
 
 	leaving map[uint64]*Subscription // closed, and not yet ended everywhere
 	sources map[string]*source       // by the publisher's instance
@@ -63,9 +63,8 @@ type Subscriber struct {
 	checking      bool // checkReady is going to
 	reconsidering bool // reconsider is going to run
 
-	oversized oversized
-	compared  int               // steps of comparisons of publishers in this turn
-	apart     map[pair]struct{} // to be compared in turns of their own
+	compared int               // steps of comparisons of publishers in this turn
+	apart    map[pair]struct{} // to be compared in turns of their own
 }
 
 // NewSubscriber opens a subscriber that finds publishers in dir. Close it.
@@ -83,10 +82,7 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 	if err != nil {
 		return nil, err
 	}
-	s.stopWatch, err = dir.Watch(func(e directory.Event) {
-		s.loop.Post(func() { s.onDirectory(e) })
-	})
-	if err != nil {
+	if err = s.directory.watch(dir, s.loop, s.closed.Load); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -105,6 +101,7 @@ func newSubscriber(cfg SubscriberConfig) *Subscriber {
 		gone:     make(chan struct{}),
 		retainer: newRetainer(cfg.RetainBytes),
 	}
+	s.directory = follower[*source]{role: directory.Publisher, users: s.sources, create: func() *source { return newSource(s) }, event: s.event}
 	s.host, _ = os.Hostname() // only for people
 	return s
 }
@@ -119,7 +116,7 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	s.events.start(s.loop, s.closer.call, s.cfg.OnEvent)
 	s.dialer = dialer{
 		backend: s.backend, loop: s.loop, min: s.cfg.ReconnectMin, max: s.cfg.ReconnectMax,
-		event: s.event, all: s.contacts,
+		event: s.event, all: s.directory.contacts,
 	}
 	if err = s.dialer.start(); err != nil {
 		return errors.Join(err, s.backend.Close())
@@ -167,52 +164,6 @@ func (s *Subscriber) forgetOldest() {
 	if absent > maxAbsent {
 		oldest.vanish()
 		s.forget(oldest)
-	}
-}
-
-// contacts yields those of all sources. Loop only.
-func (s *Subscriber) contacts(yield func(*contact) bool) {
-	for _, src := range s.sources {
-		if !yield(&src.contact) {
-			return
-		}
-	}
-}
-
-// onDirectory follows the directory. Loop only.
-func (s *Subscriber) onDirectory(e directory.Event) {
-	if s.closed.Load() || e.Kind != directory.Problem && e.Entry.Role != directory.Publisher {
-		return
-	}
-	if s.oversized.refuses(e, func(err error) { s.event(Event{Kind: Problem, Err: err}) }) {
-		return
-	}
-	src := s.sources[e.Entry.Instance]
-	s.compared = 0
-	switch e.Kind {
-	case directory.Appeared, directory.Changed:
-		if src == nil {
-			src = newSource(s)
-			s.sources[e.Entry.Instance] = src
-		}
-		src.take(e.Entry)
-		src.meet()
-		src.consider()
-		src.checkAllDuplicates()
-		if e.Kind == directory.Changed {
-			s.checkReady()
-		}
-		s.reconsider()
-	case directory.Gone:
-		if src != nil {
-			src.contact.listed, src.contact.gone = false, time.Now()
-			src.unlisted()
-			s.forgetOldest()
-			s.checkReady()
-			s.reconsider()
-		}
-	case directory.Problem:
-		s.event(Event{Kind: Problem, Err: e.Err})
 	}
 }
 
