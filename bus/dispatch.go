@@ -77,7 +77,7 @@ type delivered struct {
 // fails notes that the message of now was not handled.
 func (d *delivered) fails() { d.failedAt = d.messages + d.unwanted }
 
-// failed tells whether the last message was not handled.
+// failed reports whether the last message was not handled.
 func (d *delivered) failed() bool { return d.failedAt == d.messages+d.unwanted }
 
 func (d *delivered) deliverRest() {
@@ -90,9 +90,8 @@ func (d *delivered) deliverRest() {
 	}
 }
 
-// takes tells whether the target is still to get messages of a tag: a handler
-// that was called since the page began may have closed the subscription, or
-// removed the tag.
+// takes reports whether the target still gets messages of a tag: a handler that was
+// called since the page began may have closed the subscription, or removed the tag.
 func (t target) takes(tag tags.Tag, version int) bool {
 	return !t.sub.closed.Load() && !t.src.sub.closed.Load() && (t.src.version == version || t.sub.live.Contains(tag))
 }
@@ -149,7 +148,7 @@ func (src *source) panicked(done *delivered, tag tags.Tag, v any) {
 }
 
 // deliver delivers until the page ends or a handler panics; it then returns
-// true, to be called again for the rest: a panic costs nobody else a message.
+// true, to be called again for the rest: a panic costs no other handler a message.
 func (src *source) deliver(done *delivered) (more bool) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -13,7 +13,7 @@ import (
 
 // outlet is a sender's side of one receiver: an entry of the directory and, once
 // the sender uses one of its tags, the connection to it. The connection is a link
-// as publishers have, but for who has dialed.
+// like that of a publisher, except that this side has dialed.
 //
 // Everything here runs on the loop.
 type outlet struct {
@@ -68,7 +68,7 @@ func (out *outlet) consider() {
 	p.mu.Lock()
 	duplicate := out.sender.owners.duplicate(nil, out.contact.entry.Tags)
 	p.mu.Unlock()
-	if duplicate != nil && !out.missing { // else we see what it says
+	if duplicate != nil && !out.missing { // otherwise its answer tells
 		duplicate.Second = out.contact.describe()
 		out.report(duplicate)
 		return // until the other one goes
@@ -123,8 +123,8 @@ func (out *outlet) established(ep netio.Endpoint) {
 	out.contact.after(p.cfg.HelloTimeout)
 }
 
-// onHello takes the receiver's first message: its hello, or why it does not want
-// us.
+// onHello takes the receiver's first message: its hello, or the reason why it refuses
+// the connection.
 func (out *outlet) onHello(data []byte) {
 	h, err := answerOf(data)
 	switch {
@@ -168,8 +168,7 @@ func (out *outlet) lost(cause error) {
 	}
 }
 
-// report raises the alarm about two receivers of a tag, once for all tries that
-// end the same way.
+// report reports two receivers of a tag, once for all tries that end the same way.
 func (out *outlet) report(duplicate *DuplicateError) {
 	if text := duplicate.Error(); text != out.alarmed {
 		out.alarmed = text
@@ -177,7 +176,7 @@ func (out *outlet) report(duplicate *DuplicateError) {
 	}
 }
 
-// uses tells whether a tag of a set has been used.
+// uses reports whether a tag of a set was used.
 func (p *Publisher) uses(set tags.Set) (used bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

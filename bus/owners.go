@@ -5,8 +5,8 @@ import (
 	"tagbus/tags"
 )
 
-// exclusive is the ownership of a Sender's tags: each has one owner, the receiver
-// that was the first to subscribe to it.
+// exclusive is the ownership of a Sender's tags: each has one owner, the receiver that
+// subscribed to it first.
 type exclusive struct {
 	sender *Sender
 

@@ -4,7 +4,7 @@ import "tagbus/tags"
 
 // ownership says which connections get the messages of a tag: those of all
 // subscribers that ask for it, or that of one owner. A Publisher and the part of a
-// Sender that queues and sends differ in nothing else, except in who has dialed.
+// Sender that queues and sends differ in this and in which side dials.
 //
 // Publisher.mu is held in all methods except expel.
 type ownership interface {

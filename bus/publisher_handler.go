@@ -83,8 +83,8 @@ func (p *Publisher) left(l *link, cause error) {
 	for _, f := range l.successors {
 		f()
 	}
-	// Only a publisher that was closed from inside a callback frees its pool
-	// here, and by then there is nobody left to tell of a failure.
+	// Only a publisher that was closed from inside a callback frees its pool here.
+	// By then a failure can be reported to no caller.
 	_ = p.leave()
 }
 
@@ -152,7 +152,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 	})
 }
 
-// peerOf returns who has said hello.
+// peerOf returns the peer that has said hello.
 func peerOf(h subscription.Hello, ep netio.Endpoint) *Peer {
 	return &Peer{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID, Addr: ep.Remote()}
 }

@@ -60,7 +60,7 @@ func NewReceiver(open netio.Opener, dir directory.Directory, cfg ReceiverConfig,
 	}
 	err := r.hello.start(r.sub.loop, r.sub.cfg.HelloTimeout, r.helloExpired)
 	if err == nil {
-		r.in, err = r.sub.SubscribeWith(cfg.Tags, h, cfg.Subscription) // before anybody can connect
+		r.in, err = r.sub.SubscribeWith(cfg.Tags, h, cfg.Subscription) // before a sender can connect
 	}
 	if err == nil {
 		err = r.serve(dir)

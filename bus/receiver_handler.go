@@ -18,7 +18,7 @@ type receiverHandler struct {
 	r          *Receiver
 }
 
-// guest is a connection whose peer has not said who it is, or is being refused.
+// guest is a connection whose peer has not said hello, or is being refused.
 type guest struct {
 	ep      netio.Endpoint
 	peer    *Peer
@@ -107,7 +107,7 @@ func (r *Receiver) onHello(g *guest, data []byte) {
 	r.sub.accept(g.ep, h)
 }
 
-// admit says why a peer may not send.
+// admit reports why a peer may not send.
 func (r *Receiver) admit(g *guest, h subscription.Hello) error {
 	src := r.sub.sources[h.Instance]
 	switch {
@@ -120,8 +120,8 @@ func (r *Receiver) admit(g *guest, h subscription.Hello) error {
 	case r.draining.Load():
 		return ErrClosed
 	case src != nil && src.contact.ep != nil:
-		// It has lost a connection that we still have. When that one has ended,
-		// here too, its next try is welcome.
+		// The sender has lost a connection that is still open here. Its next try
+		// succeeds when that one has ended here too.
 		src.fail(ErrReplaced)
 		return ErrReplaced
 	}
@@ -147,7 +147,7 @@ func (r *Receiver) leave(g *guest, last []byte, reason error) {
 	r.sub.event(Event{Kind: Refused, Peer: g.peer, Err: reason})
 }
 
-// drop closes a connection without a word.
+// drop closes a connection without a message.
 func (r *Receiver) drop(g *guest, reason error) {
 	r.sub.event(Event{Kind: Refused, Peer: g.peer, Err: reason})
 	_ = g.ep.Close()

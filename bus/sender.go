@@ -88,7 +88,7 @@ func (s *Sender) Send(tag tags.Tag, data []byte) error { return s.SendStatus(tag
 //     the news that it was handled, use SendAcked.
 //   - Errors: ErrNoResources (the same call may succeed after OnReady),
 //     *PublishError with ErrNoReceiver, ErrUnknownTag or ErrMessageTooLarge,
-//     ErrClosed. An error means that nobody gets the message.
+//     ErrClosed. After an error no receiver gets the message.
 //   - Order: as Publisher.PublishStatus.
 //   - Threads: any. Blocks: never.
 func (s *Sender) SendStatus(tag tags.Tag, status Status, data []byte) error {
@@ -138,7 +138,7 @@ func (s *Sender) send(ctx context.Context, tag tags.Tag, status Status, data []b
 // SendAcked sends a message as SendContext does, at once, and waits until the
 // receiver's handler has returned for it.
 //
-//   - Errors: those of SendContext, when nobody gets the message. *AckError, when
+//   - Errors: those of SendContext, when no receiver gets the message. *AckError, when
 //     it was accepted and the news did not come: with ErrReceiverLost or the
 //     cause of the end of ctx it may or may not have been handled; with
 //     ErrNotHandled the handler panicked, or there was none any more; with
@@ -224,7 +224,7 @@ func (s *Sender) Flush() { s.pub.Flush() }
 // that are connected.
 type SenderStats struct {
 	PublisherStats
-	NoReceiver uint64 // messages refused because nobody that is connected owns the tag
+	NoReceiver uint64 // messages refused because no connected receiver owns the tag
 	Acked      uint64 // messages that SendAcked knows to be handled
 	Unacked    uint64 // messages that were accepted and for which SendAcked has failed
 }

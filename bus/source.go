@@ -11,13 +11,13 @@ import (
 )
 
 // source is the subscriber's side of one publisher: an entry of the directory
-// and, while somebody wants its tags, the connection to it.
+// and, while a subscription wants its tags, the connection to it.
 //
 // Everything here runs on the loop.
 type source struct {
 	contact  contact
 	sub      *Subscriber
-	met      time.Time // the publisher: of the first connection
+	met      time.Time // when the first connection was ready
 	vanished bool      // reported so
 	fault    error     // why this side has closed the connection, or will
 	pausing  int       // reasons not to read, see pause
@@ -28,10 +28,10 @@ type source struct {
 	moved    bool         // one was completed since the last tick
 	sent     bool         // something of out was given to the endpoint since the last tick
 	sending  int          // given to the endpoint and not completed
-	leaving  bool         // say goodbye when all is sent
+	leaving  bool         // goodbye follows when all is sent
 	seek     seek
-	parted   bool      // goodbye is said: close when it is sent
-	toldAt   time.Time // when it was last told how much has been received
+	parted   bool      // goodbye is said; the connection is closed when it is sent
+	toldAt   time.Time // when the publisher was last told how much was received
 	spoken   bool      // a page has come on this connection
 	pulse    pulse
 	steps    int  // of work that the publisher's last message has caused: see chore
@@ -41,7 +41,7 @@ type source struct {
 	resting  bool // reads nothing until the next slice of the subscriber's chores
 
 	asking  int           // groups that are being sent
-	wanting *Subscription // wanted the publisher when it was last looked at
+	wanting *Subscription // one that wanted the publisher when wanted last looked
 
 	forgetting            bool // what belonged to the last connection is being forgotten
 	revising, reviseAgain bool // all subscriptions are being looked at, to be asked for; and then once more
@@ -100,7 +100,7 @@ func (src *source) params() netio.Params {
 	}
 }
 
-// tried implements contactUser: nobody need wait for this publisher.
+// tried implements contactUser: no subscription need wait for this publisher.
 func (src *source) tried() {
 	src.sought()
 	src.sub.checkReady()
@@ -155,7 +155,7 @@ func (src *source) lost(cause error) {
 }
 
 // goBack goes back to dialing, or to being dialed, when nothing is left of a
-// connection. In the meantime the publisher may have come back or been forgotten.
+// connection. Meanwhile the publisher may have come back or been forgotten.
 func (src *source) goBack() {
 	switch {
 	case src.contact.state != contactWaiting || src.sub.sources[src.contact.entry.Instance] != src || src.sub.closed.Load():
@@ -167,13 +167,13 @@ func (src *source) goBack() {
 }
 
 // unlisted forgets a publisher that is neither in the directory nor connected,
-// unless it owes messages: should it come back, they are counted.
+// unless it owes messages: they are counted if it comes back.
 func (src *source) unlisted() {
 	if src.contact.listed || src.contact.pending() || src.sub.sources[src.contact.entry.Instance] != src {
 		return
 	}
 	if src.forgetting || src.seeking {
-		return // it comes to that
+		return // unlisted is called again when that is done
 	}
 	if src.seeks() {
 		return

@@ -51,8 +51,8 @@ func (src *source) await() {
 	src.sub.forgetOldest()
 }
 
-// acknowledge answers a page that asks for it: its last message was handled, or
-// was not.
+// acknowledge tells the publisher that the last message of a page was handled, or was
+// not. The page has asked for that.
 func (src *source) acknowledge(failed bool) {
 	if src.fault != nil {
 		return

@@ -8,16 +8,15 @@ import (
 	"tagbus/subscription"
 )
 
-// consider connects if somebody wants the publisher's tags, and asks for all
-// that is not as it should be: on a new connection for everything, as one
-// group.
+// consider connects if a subscription wants the publisher's tags. On a connection it
+// asks for what has changed; on a new one for everything, as one group.
 func (src *source) consider() {
 	switch src.contact.state {
 	case contactIdle:
 		src.seekWanted()
 	case contactReady:
 		src.askForAll()
-	case contactDialing, contactGreeting, contactWaiting: // it comes to that
+	case contactDialing, contactGreeting, contactWaiting: // asked for once the connection is ready
 	}
 }
 
@@ -76,8 +75,8 @@ func (src *source) considerOne(sub *Subscription) {
 	}
 }
 
-// revise compares what the publisher is to send for a subscription with what
-// it was asked for, and returns the request if it has to be asked.
+// revise compares what the publisher is to send for a subscription with what it was
+// asked for. It returns the request if a Subscribe is due, otherwise nil.
 func (src *source) revise(sub *Subscription) *request {
 	want := src.allowed(sub)
 	r := src.requests[sub.id]
@@ -101,8 +100,7 @@ func (src *source) revise(sub *Subscription) *request {
 	return r
 }
 
-// cease ends a request whose subscription has come to want nothing of this
-// publisher.
+// cease ends a request whose subscription wants nothing of this publisher any more.
 func (src *source) cease(r *request) {
 	r.drop()
 	src.leaveRequest(r)
@@ -111,8 +109,8 @@ func (src *source) cease(r *request) {
 	}
 }
 
-// concerns tells whether the publisher has something to send for a
-// subscription: it serves some of its tags, or did so and owes an account.
+// concerns reports whether the publisher has something to send for a subscription:
+// it serves some of its tags, or did so and owes an account.
 func (src *source) concerns(sub *Subscription) bool {
 	if r := src.requests[sub.id]; r != nil && r.owed {
 		return r.want.Intersects(src.ever)
@@ -120,6 +118,7 @@ func (src *source) concerns(sub *Subscription) bool {
 	return src.allowed(sub).Intersects(src.contact.entry.Tags)
 }
 
+// wanted implements contactUser.
 func (src *source) wanted() bool {
 	if !src.mayDial() {
 		return false
@@ -130,7 +129,7 @@ func (src *source) wanted() bool {
 	src.wanting = nil
 	for sub := range src.sub.subs.all {
 		if src.concerns(sub) {
-			src.wanting = sub // the next time it is looked at first
+			src.wanting = sub // looked at first the next time
 			return true
 		}
 	}
@@ -183,8 +182,8 @@ func (src *source) unsubscribe(sub *Subscription) {
 	src.unlisted()
 }
 
-// leaveIfUnneeded closes a connection that nobody wants any more. What askForAll has
-// not come to does not show yet; at its end it calls this again.
+// leaveIfUnneeded closes a connection that no subscription wants any more. It waits
+// for askForAll, which may ask for more and calls it at its end.
 func (src *source) leaveIfUnneeded() {
 	if src.contact.state == contactReady && !src.revising && src.open == 0 && !src.wanted() {
 		src.contact.ended = src.contact.ended || !src.contact.listed
@@ -192,8 +191,8 @@ func (src *source) leaveIfUnneeded() {
 	}
 }
 
-// disconnect forgets what belonged to the connection, and the subscriptions
-// whose end it did not live to see acknowledged; then it goes on with then.
+// disconnect forgets what belonged to the connection, and the subscriptions whose
+// Unsubscribe was still unanswered. Then it calls then.
 func (src *source) disconnect(then func()) {
 	src.version++
 	src.asking, src.told = 0, nil
@@ -230,6 +229,7 @@ func (src *source) disconnectOne(r *request) {
 	}
 }
 
+// onSubscribed takes the news that a subscription is active.
 func (src *source) onSubscribed(id uint64) {
 	r := src.requests[id]
 	if r == nil || !r.subscribing {
@@ -251,8 +251,8 @@ func (src *source) onSubscribed(id uint64) {
 	src.answered(r)
 }
 
-// answered goes on when a Subscribe has been acknowledged or refused: the
-// subscription may have changed, or closed, meanwhile.
+// answered goes on after the answer to a Subscribe: the subscription may have changed
+// or closed meanwhile.
 func (src *source) answered(r *request) {
 	if r.sub.over() {
 		src.unsubscribe(r.sub)
@@ -263,6 +263,7 @@ func (src *source) answered(r *request) {
 	r.sub.maybeReady()
 }
 
+// onUnsubscribed takes the news that a subscription has ended.
 func (src *source) onUnsubscribed(id uint64) {
 	r := src.requests[id]
 	if r == nil || !r.leaving {

@@ -39,8 +39,8 @@ func (src *source) meet() {
 	}
 }
 
-// compare finds out what two publishers have in common, or soon will: what takes long
-// is done in several turns of the loop. Until then both are to send all.
+// compare finds out what two publishers have in common. What takes long waits for
+// another turn of the loop; until then both are to send all.
 func (s *Subscriber) compare(a, b *source) {
 	v := a.rivals[b]
 	if v != nil {
@@ -102,7 +102,7 @@ func (v *rivalry) clear() {
 	v.both, v.firstNewer, v.secondNewer, v.complex = tags.Set{}, tags.Set{}, tags.Set{}, false
 }
 
-// tooComplex gives up to find out what two publishers have in common, and says so.
+// tooComplex notes and reports that what two publishers have in common is unknown.
 func (v *rivalry) tooComplex(src *source, set tags.Set, err error) {
 	other := v.first
 	if other == src {
@@ -112,8 +112,8 @@ func (v *rivalry) tooComplex(src *source, set tags.Set, err error) {
 	src.sub.event(Event{Kind: Problem, Peer: src.contact.describe(), Other: other.contact.describe(), Tags: set, Err: err})
 }
 
-// compare finds out which tags both publishers serve, and who announced each
-// of them later.
+// compare finds out which tags both publishers serve, and which of the two announced
+// each of them later.
 //
 // Errors: tags.ErrTooComplex.
 func (v *rivalry) compare(budget *tags.Budget) (err error) {

@@ -30,15 +30,15 @@ func (src *source) onData(data []byte) {
 	}
 }
 
-// onHello takes the publisher's first message: its hello, or why it does not
-// want us.
+// onHello takes the publisher's first message: its hello, or the reason why it
+// refuses the connection.
 func (src *source) onHello(data []byte) {
 	h, err := answerOf(data)
 	switch {
 	case err != nil:
 	case h.Instance != src.contact.entry.Instance:
-		// This address is, now, somebody else's. The publisher may be at its
-		// next one, or come back.
+		// Another program has this address now. The publisher may be at its next
+		// one, or come back.
 		err = ErrStaleEntry
 	case h.Role != "":
 		err = protocolError("it is a %s", plain.Text(h.Role))
@@ -96,9 +96,9 @@ func (src *source) onControl(data []byte) {
 	}
 }
 
-// positions takes over where the tags stand that have just become active on
-// this connection. For a tag that was active on an earlier one, the difference
-// to what was received is lost.
+// positions takes over where the tags stand that have just become active on this
+// connection. For a tag that was active on an earlier connection, the difference to
+// what was received is lost.
 func (src *source) positions(m *subscription.Positions) {
 	r := src.requests[m.ID]
 	if r == nil || !r.open {
@@ -137,7 +137,7 @@ func (src *source) position(lane uint16, p subscription.Position, owed bool, cau
 	return true
 }
 
-// owed tells whether the publisher has acknowledged a subscription of a lane to
+// owed reports whether the publisher has acknowledged a subscription of a lane to
 // tag that has not ended.
 func (src *source) owed(lane uint16, tag tags.Tag) bool {
 	n := src.lane(lane)
@@ -150,7 +150,8 @@ func (src *source) owed(lane uint16, tag tags.Tag) bool {
 	return false
 }
 
-// onRefused hears why the publisher does not want us, or a subscription.
+// onRefused takes the reason why the publisher refuses a subscription, or the whole
+// connection.
 func (src *source) onRefused(m *subscription.Refused) {
 	err := errors.New(plain.Line(m.Reason))
 	if m.ID == 0 {

@@ -6,10 +6,10 @@ import (
 	"tagbus/subscription"
 )
 
-// How a subscriber leaves a publisher, and what it says of what it has received:
-// without that, the publisher would know only what it has given to the transport.
+// How a subscriber leaves a publisher, and how it tells what it has received. Without
+// that the publisher would know only what it has given to the transport.
 
-// countPage counts what was received in the page so far.
+// countPage counts the messages that were received in the page so far.
 func (src *source) countPage() {
 	p := &src.page
 	if n := p.messages + p.unwanted - p.counted; n > 0 { // else there may be no such lane
@@ -18,8 +18,8 @@ func (src *source) countPage() {
 	}
 }
 
-// begin tells how many messages of a lane earlier connections have brought, when
-// the lane is first acknowledged on this one. What was missed is told by now.
+// begin tells how many messages of a lane earlier connections have brought, when the
+// lane is first acknowledged on this one. What was missed is already told.
 func (src *source) begin(lane uint16) {
 	if n := src.lane(lane); !n.here {
 		n.here, n.told = true, n.messages

@@ -3,8 +3,8 @@ package bus
 import "time"
 
 // A publisher that leaves the directory may be about to end, and wait for the
-// subscribers that it has just lost. So one that owes messages is sought before it
-// is given up: its last addresses are dialed a few times.
+// subscribers that it has just lost. So a publisher that owes messages is sought before
+// it is given up: its last addresses are dialed a few times.
 const (
 	maxSeeks = 3
 	seekTime = 2 * time.Second // after which there is no other try
@@ -29,8 +29,8 @@ func (src *source) unsettled() bool {
 	return false
 }
 
-// seeks reports whether a publisher that is neither in the directory nor connected
-// is being sought, which it begins.
+// seeks begins to seek a publisher that is neither in the directory nor connected, and
+// reports whether it is being sought.
 func (src *source) seeks() bool {
 	if src.seek.on && src.contact.state == contactWaiting {
 		return true

@@ -167,11 +167,11 @@ func (s *Subscriber) forgetOldest() {
 	}
 }
 
-// reportInterval is how often events tell what the policies Latest and Sample
-// have left out, and what the subscriptions' own queues have lost.
+// reportInterval is how often events tell what the policies Latest and Sample have
+// left out, and what the queues of subscriptions have lost.
 const reportInterval = time.Second
 
-// reportLater has reportSkipped called in a while. Loop only.
+// reportLater schedules reportSkipped. Loop only.
 func (s *Subscriber) reportLater() {
 	if len(s.later) == 1 {
 		if err := s.reports.StartOnce(reportInterval); err != nil {
@@ -180,7 +180,7 @@ func (s *Subscriber) reportLater() {
 	}
 }
 
-// reportSkipped tells what is told once a second, before the next event. Loop only.
+// reportSkipped queues the events that come once a second. Loop only.
 func (s *Subscriber) reportSkipped() {
 	if len(s.later) > 0 {
 		s.events.addGaps(&gapReport{s.later})
