@@ -150,6 +150,61 @@ func (src *source) owed(lane uint16, tag tags.Tag) bool {
 	return false
 }
 
+// onSubscribed takes the news that a subscription is active.
+func (src *source) onSubscribed(id uint64) {
+	r := src.requests[id]
+	if r == nil || !r.subscribing {
+		src.fail(protocolError("acknowledged subscription %d, which was not asked for", id))
+		return
+	}
+	kind := Subscribed
+	if r.acknowledged() {
+		kind = Resubscribed
+	}
+	src.steps += stepsPerRequest + r.sent.Parts()
+	src.note(r)
+	src.prune(src.lane(r.sub.lane))
+	src.begin(r.sub.lane)
+	src.event(Event{Kind: kind, Peer: src.contact.peer, Tags: r.sent})
+	r.sub.known = true
+	src.sub.stopPatience(r.sub)
+	src.checkDuplicates(r)
+	src.answered(r)
+}
+
+// answered goes on after the answer to a Subscribe: the subscription may have changed
+// or closed meanwhile.
+func (src *source) answered(r *request) {
+	if r.sub.over() {
+		src.unsubscribe(r.sub)
+		r.sub.maybeEnded()
+		return
+	}
+	src.considerOne(r.sub)
+	r.sub.maybeReady()
+}
+
+// onUnsubscribed takes the news that a subscription has ended.
+func (src *source) onUnsubscribed(id uint64) {
+	r := src.requests[id]
+	if r == nil || !r.leaving {
+		src.fail(protocolError("ended subscription %d by itself", id))
+		return
+	}
+	src.steps += stepsPerRequest
+	src.event(Event{Kind: Unsubscribed, Peer: src.contact.peer, Tags: r.sent})
+	r.ended()
+	src.note(r)
+	src.prune(src.lane(r.sub.lane))
+	if r.sub.over() {
+		r.sub.maybeEnded()
+	} else {
+		src.considerOne(r.sub) // it may want something again
+		r.sub.maybeReady()
+	}
+	src.leaveIfUnneeded()
+}
+
 // onRefused takes the reason why the publisher refuses a subscription, or the whole
 // connection.
 func (src *source) onRefused(m *subscription.Refused) {
