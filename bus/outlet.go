@@ -8,7 +8,6 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/netio"
 	"tagbus/subscription"
-	"tagbus/tags"
 )
 
 // outlet is a sender's side of one receiver: an entry of the directory and, once
@@ -37,7 +36,7 @@ func (out *outlet) way() *contact { return &out.contact }
 // take implements followed.
 func (out *outlet) take(e directory.Event) {
 	out.contact.entry, out.contact.listed = e.Entry, true
-	out.used = out.sender.pub.uses(e.Entry.Tags)
+	out.used = out.sender.owners.used(e.Entry.Tags)
 	out.consider()
 }
 
@@ -174,20 +173,4 @@ func (out *outlet) report(duplicate *DuplicateError) {
 		out.alarmed = text
 		out.sender.pub.event(Event{Kind: Duplicate, Peer: duplicate.Second, Other: duplicate.First, Tags: duplicate.Tags, Err: duplicate})
 	}
-}
-
-// uses reports whether a tag of a set was used.
-func (p *Publisher) uses(set tags.Set) (used bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.tags.all(func(e *tagEntry[tagState]) { used = used || set.Contains(e.tag) })
-	return used
-}
-
-// nextChange returns a channel that is closed at the next change of a
-// subscription.
-func (p *Publisher) nextChange() <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.changed
 }

@@ -30,6 +30,15 @@ func (x *exclusive) use(tag tags.Tag) {
 	}
 }
 
+// used reports whether a tag of a set was used.
+func (x *exclusive) used(set tags.Set) (used bool) {
+	p := x.sender.pub
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tags.all(func(e *tagEntry[tagState]) { used = used || set.Contains(e.tag) })
+	return used
+}
+
 // wantUsed connects to the receivers of the tags that are used since the last call.
 // Loop only.
 func (x *exclusive) wantUsed() {

@@ -259,3 +259,10 @@ func (p *Publisher) notifyChanged() {
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
+
+// nextChange returns a channel that is closed at the next change of a subscription.
+func (p *Publisher) nextChange() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.changed
+}
