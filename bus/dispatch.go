@@ -79,7 +79,7 @@ type delivered struct {
 // fails notes that the message of now was not handled.
 func (d *delivered) fails() { d.failedAt = d.messages + d.unwanted }
 
-// failed tells whether the last message was not handled.
+// failed reports whether the last message was not handled.
 func (d *delivered) failed() bool { return d.failedAt == d.messages+d.unwanted }
 
 func (d *delivered) deliverRest() {
@@ -92,9 +92,8 @@ func (d *delivered) deliverRest() {
 	}
 }
 
-// takes tells whether the target is still to get messages of a tag: a handler
-// that was called since the page began may have closed the subscription, or
-// removed the tag.
+// takes reports whether the target still gets messages of a tag: a handler that was
+// called since the page began may have closed the subscription, or removed the tag.
 func (t target) takes(tag tags.Tag, version int) bool {
 	return !t.sub.closed.Load() && !t.src.sub.closed.Load() && (t.src.version == version || t.sub.live.Contains(tag))
 }
@@ -154,12 +153,12 @@ func (src *source) damaged(err error) {
 
 func (src *source) panicked(done *delivered, tag tags.Tag, v any) {
 	src.sub.counters.panics.Add(1)
-	src.event(Event{Kind: Problem, Peer: src.peer, Tag: tag, Err: &PanicError{Tag: tag, Value: v, Stack: debug.Stack()}})
+	src.event(Event{Kind: Problem, Peer: src.contact.peer, Tag: tag, Err: &PanicError{Tag: tag, Value: v, Stack: debug.Stack()}})
 	done.fails()
 }
 
 // deliver delivers until the page ends or a handler panics; it then returns
-// true, to be called again for the rest: a panic costs nobody else a message.
+// true, to be called again for the rest: a panic costs no other handler a message.
 func (src *source) deliver(done *delivered) (more bool) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -219,7 +218,7 @@ func (src *source) deliver(done *delivered) (more bool) {
 // message returns the message that was just read.
 func (src *source) message(rcv *received, turn uint32) Message {
 	r := &src.reader
-	return Message{Tag: r.Tag, Status: Status(r.Status), turn: turn, Counter: rcv.count, Publisher: src.peer, Data: r.Data, origin: &src.origin}
+	return Message{Tag: r.Tag, Status: Status(r.Status), turn: turn, Counter: rcv.count, Publisher: src.contact.peer, Data: r.Data, origin: &src.origin}
 }
 
 // deliverPlain delivers the plain messages that follow one to their only handler,

@@ -54,7 +54,7 @@ func (u *untold) take(prompt bool) (e Event, more bool) {
 		switch {
 		case u.counts[i] == 0 || promptly(cause) != prompt:
 		case e.Kind == 0:
-			e = Event{Kind: Gap, Peer: u.src.peer, Tag: u.tag, Count: u.counts[i], Err: gapCauses[i]}
+			e = Event{Kind: Gap, Peer: u.src.contact.peer, Tag: u.tag, Count: u.counts[i], Err: gapCauses[i]}
 			u.counts[i] = 0
 		default:
 			return e, true

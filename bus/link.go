@@ -41,11 +41,11 @@ type link struct {
 
 	// Loop only.
 	state      linkState
-	owed       bool    // it had a subscription when it was taken out of the routes
-	parted     bool    // the subscriber has said goodbye
-	asked      bool    // a group of subscriptions was complete
-	dismissed  bool    // goodbye is said to it
-	outlet     *outlet // of a sender
+	owed       bool // it had a subscription when it was taken out of the routes
+	parted     bool // the subscriber has said goodbye
+	asked      bool // a group of subscriptions was complete
+	dismissed  bool // goodbye is said to it
+	dialed     bool // by this side: the peer may be idle, and acknowledges pages
 	peer       *Peer
 	fault      error // why this side has closed, or will
 	pulse      pulse

@@ -78,13 +78,16 @@ func (l *link) refuse(reason error) {
 	l.leave(b, reason)
 }
 
-// leave closes the connection when a last message is sent. Loop only.
+// leave closes the connection when a last message is sent, and reports why. Loop only.
 func (l *link) leave(last []byte, reason error) {
-	l.state = linkLeaving
-	l.fault = reason
-	l.pulse.last = time.Now()
-	l.sendControl(&l.control, item{control: last, last: true})
+	l.closeAfter(last, reason)
 	l.event(Event{Kind: Refused, Peer: l.peer, Err: reason})
+}
+
+// closeAfter closes the connection when a last message is sent. Loop only.
+func (l *link) closeAfter(last []byte, reason error) {
+	l.state, l.fault, l.pulse.last = linkLeaving, reason, time.Now()
+	l.sendControl(&l.control, item{control: last, last: true})
 }
 
 // expand replaces the losses at the front of a queue, or those of some thousand tags

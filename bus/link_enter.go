@@ -87,16 +87,17 @@ func (g *subscribing) claim(w *wish) {
 	e.replay.claims.add(w)
 }
 
-// forget has the cache of a sender forget what another receiver has had. mu is held.
+// forget empties the cache of tags that had another owner. mu is held.
 func (g *subscribing) forget(budget int) (steps int, done bool) {
 	if g.at == 0 {
-		g.lost = g.p.handOver(g.l, g.owned)
+		g.lost = g.p.ownership.handOver(g.l, g.owned)
 		g.at, g.walk = 1, g.p.newWalk(g.lost...)
 	}
 	if len(g.lost) == 0 {
 		return 1, true
 	}
-	return g.p.forgetCached(&g.walk, g.lost, budget)
+	return g.p.eachLocked(&g.walk, budget, func(e *tagmap.Entry[tagState]) bool { return containsTag(g.lost, e.Tag) }, func(*stream) {},
+		func(e *tagmap.Entry[tagState]) { g.p.cache.Empty(e.Value.line) })
 }
 
 // join is step 4. mu is held.
@@ -170,9 +171,7 @@ func (g *subscribing) uncork(int) (steps int, done bool) {
 		e.lane.entering = false
 		e.lane.uncork(e.replay.finish())
 	}
-	if g.l.outlet != nil {
-		g.l.outlet.alarmed = ""
-	}
+	g.p.ownership.entered(g.l)
 	g.p.notifyChanged()
 	return len(g.lanes), true
 }

@@ -26,15 +26,15 @@ type subscribing struct {
 	p     *Publisher
 	l     *link
 	group []wish
-	first bool         // nothing else is on its way to the subscriber
-	steps []chores.Job // left
-	at    int          // in what the step of now walks through
-	lanes []*entering  // that the group concerns
-	owned []tags.Set   // entered; of a sender, its receiver owns them now
-	lost  []tags.Set   // tags of a sender that have another owner now
-	walk  walk         // through these
-	fault error        // ends the connection
-	expel *DuplicateError
+	first bool            // nothing else is on its way to the subscriber
+	steps []chores.Job    // left
+	at    int             // in what the step of now walks through
+	lanes []*entering     // that the group concerns
+	owned []tags.Set      // entered
+	lost  []tags.Set      // tags that had another owner
+	walk  walk            // through these
+	fault error           // ends the connection
+	expel *DuplicateError // so does the owner of the tags
 }
 
 // entering is what a group changes in one lane.
@@ -89,7 +89,7 @@ func (g *subscribing) run(budget int) (steps int, done bool) {
 func (g *subscribing) end() {
 	g.l.torn = true
 	if g.expel != nil {
-		g.l.outlet.expel(g.group[g.at].request.ID, g.expel)
+		g.p.ownership.expel(g.l, g.group[g.at].request.ID, g.expel)
 		return
 	}
 	g.l.fail(g.fault)
@@ -195,11 +195,8 @@ func partSteps(set tags.Set) int { return set.Parts() / 4 }
 // the connection for what no subscriber may ask.
 func (g *subscribing) check(w *wish) error {
 	p, l := g.p, g.l
-	if other := p.otherOwner(l, w.set); other != nil {
-		g.expel = other
-		return other
-	}
-	if err := p.oneLane(l, w); err != nil {
+	if err := p.ownership.check(l, w); err != nil {
+		errors.As(err, &g.expel)
 		return err
 	}
 	policy, err := p.policyOf(l, w.request)
@@ -213,13 +210,9 @@ func (g *subscribing) check(w *wish) error {
 	return err
 }
 
-// checkSteps returns what check costs. A sender looks for another owner of the tags
-// among all its receivers.
+// checkSteps returns what check costs.
 func (g *subscribing) checkSteps(w *wish) int {
-	if g.p.sender == nil {
-		return partSteps(w.set)
-	}
-	return partSteps(w.set) + len(g.p.links)*w.set.Parts()
+	return partSteps(w.set) + g.p.ownership.checkSteps(w)
 }
 
 // room reports whether the lane may hold so many ranges and masks more, beside

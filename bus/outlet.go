@@ -4,22 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"time"
 
-	"tagbus/bus/internal/tagmap"
+	"tagbus/bus/directory"
 	"tagbus/netio"
 	"tagbus/subscription"
-	"tagbus/tags"
 )
 
 // outlet is a sender's side of one receiver: an entry of the directory and, once
 // the sender uses one of its tags, the connection to it. The connection is a link
-// as publishers have, but for who has dialed.
+// like that of a publisher, except that this side has dialed.
 //
 // Everything here runs on the loop.
 type outlet struct {
-	contact
+	contact contact
 	sender  *Sender
 	link    *link
 	used    bool   // one of its tags has been used
@@ -33,6 +30,22 @@ func newOutlet(s *Sender) *outlet {
 	return out
 }
 
+// way implements followed.
+func (out *outlet) way() *contact { return &out.contact }
+
+// take implements followed.
+func (out *outlet) take(e directory.Event) {
+	out.contact.entry, out.contact.listed = e.Entry, true
+	out.used = out.sender.owners.used(e.Entry.Tags)
+	out.consider()
+}
+
+// gone implements followed.
+func (out *outlet) gone() {
+	out.contact.listed = false
+	out.unlisted()
+}
+
 // params implements contactUser.
 func (out *outlet) params() netio.Params {
 	p := out.sender.pub.params()
@@ -42,35 +55,35 @@ func (out *outlet) params() netio.Params {
 
 // wanted implements contactUser.
 func (out *outlet) wanted() bool {
-	return out.listed && (!out.sender.ended.Load() || out.sender.pub.mayReturn(out.entry.Instance)) && (out.used || out.sender.wants.Intersects(out.entry.Tags))
+	return out.contact.listed && (!out.sender.ended.Load() || out.sender.pub.mayReturn(out.contact.entry.Instance)) && (out.used || out.sender.wants.Intersects(out.contact.entry.Tags))
 }
 
 // consider implements contactUser.
 func (out *outlet) consider() {
-	if out.state != contactIdle || !out.wanted() || !out.speakable() {
+	if out.contact.state != contactIdle || !out.wanted() || !out.contact.speakable(out.fits()) {
 		return
 	}
 	p := out.sender.pub
 	p.mu.Lock()
-	duplicate := p.duplicate(nil, out.entry.Tags)
+	duplicate := out.sender.owners.duplicate(nil, out.contact.entry.Tags)
 	p.mu.Unlock()
-	if duplicate != nil && !out.missing { // else we see what it says
-		duplicate.Second = out.describe()
+	if duplicate != nil && !out.missing { // otherwise its answer tells
+		duplicate.Second = out.contact.describe()
 		out.report(duplicate)
 		return // until the other one goes
 	}
-	out.dial()
+	out.contact.dial()
 }
 
 // unlisted implements contactUser: a receiver that is neither in the directory
 // nor connected is forgotten.
 func (out *outlet) unlisted() {
-	if out.listed || out.pending() {
+	if out.contact.listed || out.contact.pending() {
 		return
 	}
-	out.after(0)
-	out.state = contactIdle
-	delete(out.sender.outlets, out.entry.Instance)
+	out.contact.after(0)
+	out.contact.state = contactIdle
+	delete(out.sender.outlets, out.contact.entry.Instance)
 }
 
 // tried implements contactUser.
@@ -81,23 +94,16 @@ func (out *outlet) fail(err error) {
 	if out.link.fault == nil {
 		out.link.fault = err
 	}
-	_ = out.ep.Close()
+	_ = out.contact.ep.Close()
 }
 
-// speakable tells whether this program can talk to the receiver, and reports it
-// once if not.
-func (out *outlet) speakable() bool {
-	p := out.sender.pub
-	var err error
-	if have := p.backend.Name(); out.entry.Backend != have {
-		err = &BackendError{out.entry.Role, out.entry.Backend, have}
-	} else if need := frameBytes(p.cfg.PageBytes, p.cfg.MaxMessageBytes); need > out.entry.MaxMessageBytes {
-		err = fmt.Errorf("bus: sender sends up to %d bytes at once, receiver takes %d: raise ReceiverConfig.MaxMessageBytes", need, out.entry.MaxMessageBytes)
+// fits reports why the sender's messages do not fit the receiver.
+func (out *outlet) fits() error {
+	cfg := &out.sender.pub.cfg
+	if need := frameBytes(cfg.PageBytes, cfg.MaxMessageBytes); need > out.contact.entry.MaxMessageBytes {
+		return fmt.Errorf("bus: sender sends up to %d bytes at once, receiver takes %d: raise ReceiverConfig.MaxMessageBytes", need, out.contact.entry.MaxMessageBytes)
 	}
-	if err != nil {
-		out.reportRefusal(err)
-	}
-	return err == nil
+	return nil
 }
 
 // established says hello.
@@ -105,26 +111,24 @@ func (out *outlet) established(ep netio.Endpoint) {
 	out.contact.established(ep)
 	p := out.sender.pub
 	l := p.newLink(ep)
-	l.outlet, out.link = out, l
-	hello, err := subscription.AppendHello(nil, subscription.Hello{
-		Instance: p.instance, Expect: out.entry.Instance, Role: subscription.RoleSender,
-		Name: p.cfg.Name, Host: p.host, PID: os.Getpid(), MaxMessageBytes: subscription.MaxControlBytes, BeatMillis: p.heart.millis(),
-	})
+	l.dialed, out.link = true, l
+	out.sender.dialed[l] = out
+	hello, err := p.helloTo(out.contact.entry.Instance)
 	if err != nil {
 		out.fail(err)
 		return
 	}
 	l.sendControl(&l.control, item{control: hello})
-	out.after(p.cfg.HelloTimeout)
+	out.contact.after(p.cfg.HelloTimeout)
 }
 
-// onHello takes the receiver's first message: its hello, or why it does not want
-// us.
+// onHello takes the receiver's first message: its hello, or the reason why it refuses
+// the connection.
 func (out *outlet) onHello(data []byte) {
 	h, err := answerOf(data)
 	switch {
 	case err != nil:
-	case h.Instance != out.entry.Instance:
+	case h.Instance != out.contact.entry.Instance:
 		err = ErrStaleEntry
 	case h.Role != subscription.RoleReceiver:
 		err = protocolError("it is no receiver")
@@ -135,115 +139,38 @@ func (out *outlet) onHello(data []byte) {
 		out.fail(err)
 		return
 	}
-	out.link.peer = peerOf(h, out.ep)
+	out.link.peer = peerOf(h, out.contact.ep)
 	out.link.admitted(h.BeatMillis)
-	out.greeted()
+	out.contact.greeted()
 	out.link.event(Event{Kind: Connected, Peer: out.link.peer})
 }
 
 // lost cleans up after a connection, and goes back to dialing.
 func (out *outlet) lost(cause error) {
-	wasReady := out.closed()
+	wasReady := out.contact.closed()
 	if cause == nil {
 		cause = out.link.fault
 	}
 	expelled := errors.As(out.link.fault, new(*DuplicateError))
+	delete(out.sender.dialed, out.link)
 	out.link = nil
 	switch {
 	case out.sender.pub.closer.begun.Load():
 	case wasReady:
 		out.missing = !expelled
-		out.retry()
+		out.contact.retry()
 	default: // it never worked: try the next address
 		if cause == nil {
 			cause = io.EOF
 		}
-		out.refused(cause)
+		out.contact.refused(cause)
 	}
 }
 
-// expel refuses a subscription to a tag that another receiver owns, and ends the
-// connection: the owner may go, and then this one is dialed again.
-func (out *outlet) expel(id uint64, duplicate *DuplicateError) {
-	out.report(duplicate)
-	b, err := subscription.Append(nil, refusal(id, duplicate))
-	if err != nil {
-		out.fail(err)
-		return
-	}
-	l := out.link
-	l.state, l.fault, l.pulse.last = linkLeaving, duplicate, time.Now()
-	l.sendControl(&l.control, item{control: b, last: true})
-}
-
-// report raises the alarm about two receivers of a tag, once for all tries that
-// end the same way.
+// report reports two receivers of a tag, once for all tries that end the same way.
 func (out *outlet) report(duplicate *DuplicateError) {
 	if text := duplicate.Error(); text != out.alarmed {
 		out.alarmed = text
 		out.sender.pub.event(Event{Kind: Duplicate, Peer: duplicate.Second, Other: duplicate.First, Tags: duplicate.Tags, Err: duplicate})
 	}
-}
-
-// otherOwner returns the tags of a set, which a receiver of a sender asks for, that
-// another receiver has. mu is held.
-func (p *Publisher) otherOwner(l *link, set tags.Set) *DuplicateError {
-	if p.sender == nil {
-		return nil
-	}
-	duplicate := p.duplicate(l, set)
-	if duplicate != nil {
-		duplicate.Second = l.peer
-	}
-	return duplicate
-}
-
-// oneLane refuses a subscription to tags that the same receiver of a sender has
-// in another lane: a message is sent once. mu is held.
-func (p *Publisher) oneLane(l *link, w *wish) error {
-	if p.sender == nil {
-		return nil
-	}
-	for _, n := range l.lanes {
-		if lane := w.request.Lane; n.number != lane && p.table.Overlaps(n.id, w.set) {
-			return protocolError("a receiver subscribed to tags in lanes %d and %d", n.number, lane)
-		}
-	}
-	return nil
-}
-
-// duplicate tells which receiver other than l has tags of a set. mu is held.
-func (p *Publisher) duplicate(l *link, set tags.Set) *DuplicateError {
-	for other := range p.links {
-		if other == l {
-			continue
-		}
-		for _, n := range other.lanes {
-			if !p.table.Overlaps(n.id, set) {
-				continue
-			}
-			has, both := p.table.Set(n.id), set
-			if rest, err := set.Without(has); err == nil {
-				both, _ = set.Without(rest) // simpler than the set, of which that was possible
-			}
-			return &DuplicateError{Tags: both, First: other.peer}
-		}
-	}
-	return nil
-}
-
-// uses tells whether a tag of a set has been used.
-func (p *Publisher) uses(set tags.Set) (used bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.tags.All(func(e *tagmap.Entry[tagState]) { used = used || set.Contains(e.Tag) })
-	return used
-}
-
-// nextChange returns a channel that is closed at the next change of a
-// subscription.
-func (p *Publisher) nextChange() <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.changed
 }

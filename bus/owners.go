@@ -2,8 +2,19 @@ package bus
 
 import (
 	"tagbus/bus/internal/tagmap"
+	"tagbus/subscription"
 	"tagbus/tags"
 )
+
+// exclusive is the ownership of a Sender's tags: each has one owner, the receiver that
+// subscribed to it first.
+type exclusive struct {
+	sender *Sender
+
+	// Guarded by Publisher.mu.
+	last  []owner    // of tags; with a cache
+	using []tags.Tag // used for the first time, and not yet wanted
+}
 
 // owner is a receiver of a sender, and the tags of which it was the last to
 // subscribe. It is remembered beyond its connection, so that the cache is not
@@ -13,17 +24,83 @@ type owner struct {
 	set      tags.Set
 }
 
-// handOver notes that the receiver of a link owns sets, and returns the tags of
-// which another one had some before. Of these the cache is to forget all: it has
-// been handled there, or may have been. mu is held.
-func (p *Publisher) handOver(l *link, sets []tags.Set) (lost []tags.Set) {
-	if p.sender == nil || p.cache == nil || len(sets) == 0 {
+// use implements ownership: the receiver of the tag is connected to, soon.
+func (x *exclusive) use(tag tags.Tag) {
+	if x.using = append(x.using, tag); len(x.using) == 1 {
+		x.sender.pub.loop.Post(x.wantUsed)
+	}
+}
+
+// used reports whether a tag of a set was used.
+func (x *exclusive) used(set tags.Set) (used bool) {
+	p := x.sender.pub
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tags.All(func(e *tagmap.Entry[tagState]) { used = used || set.Contains(e.Tag) })
+	return used
+}
+
+// wantUsed connects to the receivers of the tags that are used since the last call.
+// Loop only.
+func (x *exclusive) wantUsed() {
+	p := x.sender.pub
+	p.mu.Lock()
+	used := x.using
+	x.using = nil
+	p.mu.Unlock()
+	x.sender.want(tags.Of(used...))
+}
+
+// check implements ownership: no other receiver has a tag, and this one has it in one
+// lane only, since a message is sent once.
+func (x *exclusive) check(l *link, w *wish) error {
+	if other := x.duplicate(l, w.set); other != nil {
+		other.Second = l.peer
+		return other
+	}
+	for _, n := range l.lanes {
+		if lane := w.request.Lane; n.number != lane && l.pub.table.Overlaps(n.id, w.set) {
+			return protocolError("a receiver subscribed to tags in lanes %d and %d", n.number, lane)
+		}
+	}
+	return nil
+}
+
+// checkSteps implements ownership: another owner is looked for among all receivers.
+func (x *exclusive) checkSteps(w *wish) int { return len(x.sender.pub.links) * w.set.Parts() }
+
+// duplicate returns which receiver other than l has tags of a set; nil if none has.
+// Publisher.mu is held.
+func (x *exclusive) duplicate(l *link, set tags.Set) *DuplicateError {
+	p := x.sender.pub
+	for other := range p.links {
+		if other == l {
+			continue
+		}
+		for _, n := range other.lanes {
+			if !p.table.Overlaps(n.id, set) {
+				continue
+			}
+			has, both := p.table.Set(n.id), set
+			if rest, err := set.Without(has); err == nil {
+				both, _ = set.Without(rest) // simpler than the set, of which that was possible
+			}
+			return &DuplicateError{Tags: both, First: other.peer}
+		}
+	}
+	return nil
+}
+
+// handOver implements ownership: what another receiver was sent of a tag it has
+// handled, or may have.
+func (x *exclusive) handOver(l *link, sets []tags.Set) (lost []tags.Set) {
+	if x.sender.pub.cache == nil || len(sets) == 0 {
 		return nil
 	}
 	set := tags.Union(sets...)
 	own := owner{instance: l.peer.Instance, set: set}
-	others := p.sender.owners[:0]
-	for _, o := range p.sender.owners {
+	others := x.last[:0]
+	for _, o := range x.last {
 		switch {
 		case o.instance == own.instance:
 			own.set = own.set.Union(o.set)
@@ -42,14 +119,36 @@ func (p *Publisher) handOver(l *link, sets []tags.Set) (lost []tags.Set) {
 			others = append(others, o)
 		}
 	}
-	clear(p.sender.owners[len(others):])
-	p.sender.owners = append(others, own)
+	clear(x.last[len(others):])
+	x.last = append(others, own)
 	return lost
 }
 
-// forgetCached empties the cache of the next tags of a walk, those in one of sets.
-// mu is held.
-func (p *Publisher) forgetCached(w *walk, sets []tags.Set, budget int) (steps int, done bool) {
-	return p.eachLocked(w, budget, func(e *tagmap.Entry[tagState]) bool { return containsTag(sets, e.Tag) }, func(*stream) {},
-		func(e *tagmap.Entry[tagState]) { p.cache.Empty(e.Value.line) })
+// entered implements ownership: a duplicate after this one is reported again.
+func (x *exclusive) entered(l *link) { x.sender.dialed[l].alarmed = "" }
+
+// expel implements ownership: the owner may go, and then the receiver is dialed again.
+func (x *exclusive) expel(l *link, id uint64, duplicate *DuplicateError) {
+	out := x.sender.dialed[l]
+	out.report(duplicate)
+	b, err := subscription.Append(nil, refusal(id, duplicate))
+	if err != nil {
+		out.fail(err)
+		return
+	}
+	l.closeAfter(b, duplicate)
+}
+
+// giveUp implements ownership: a receiver cannot come back if it is not in the
+// directory, or another one has its tags. Its Lost event has told what is
+// unconfirmed.
+func (x *exclusive) giveUp() {
+	x.sender.pub.accounts.GiveUp(x.reachable)
+}
+
+// reachable reports whether the sender can connect to a receiver again. Loop only, and
+// Publisher.mu is held.
+func (x *exclusive) reachable(instance string) bool {
+	out := x.sender.outlets[instance]
+	return out != nil && out.contact.listed && x.duplicate(nil, out.contact.entry.Tags) == nil
 }

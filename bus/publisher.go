@@ -110,7 +110,9 @@ type Publisher struct {
 	busy    ring.Ring[*link] // those that have jobs, in turn; loop only
 	serving bool             // the chore for them has not ended; loop only
 
-	sender      *Sender            // whose part this is, or nil
+	role        string             // of this side, in its hello
+	ownership   ownership          // of tags
+	unowned     error              // publishing returns it for a tag that no lane wants; nil: it is dropped
 	events      eventQueue         // loop only
 	hello       helloDeadlines     // loop only
 	asking      helloDeadlines     // of connections without subscription, or with half a group; loop only
@@ -189,6 +191,7 @@ func newPublisher(cfg PublisherConfig) (*Publisher, error) {
 		changed:     make(chan struct{}),
 		drained:     make(chan struct{}),
 		closer:      closer{ended: make(chan struct{})},
+		ownership:   shared{},
 	}
 	for i := range p.pages {
 		p.pages[i].key = netio.Key(i)

@@ -83,8 +83,8 @@ func (p *Publisher) left(l *link, cause error) {
 	for _, f := range l.successors {
 		f()
 	}
-	// Only a publisher that was closed from inside a callback frees its pool
-	// here, and by then there is nobody left to tell of a failure.
+	// Only a publisher that was closed from inside a callback frees its pool here.
+	// By then a failure can be reported to no caller.
 	_ = p.leave()
 }
 
@@ -124,10 +124,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		return
 	}
 	l.peer = peerOf(h, l.ep)
-	answer, helloErr := subscription.AppendHello(nil, subscription.Hello{
-		Instance: p.instance, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
-		MaxMessageBytes: subscription.MaxControlBytes, BeatMillis: p.heart.millis(),
-	})
+	answer, helloErr := p.helloTo("")
 	if helloErr != nil {
 		l.fail(helloErr)
 		return
@@ -136,6 +133,9 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		// What else we could say, a peer of another version may not understand.
 		l.leave(answer, err)
 		return
+	}
+	if err == nil {
+		err = p.meant(h)
 	}
 	if err == nil {
 		err = p.admit(l, h)
@@ -152,19 +152,34 @@ func (p *Publisher) onHello(l *link, data []byte) {
 	})
 }
 
-// peerOf returns who has said hello.
+// peerOf returns the peer that has said hello.
 func peerOf(h subscription.Hello, ep netio.Endpoint) *Peer {
 	return &Peer{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID, Addr: ep.Remote()}
 }
 
-// admit makes l a subscriber, or says why not.
-func (p *Publisher) admit(l *link, h subscription.Hello) error {
+// helloTo returns the first message of this side to a peer.
+//
+//   - instance: that the peer is expected to have; empty: any.
+func (p *Publisher) helloTo(instance string) ([]byte, error) {
+	return subscription.AppendHello(nil, subscription.Hello{
+		Instance: p.instance, Expect: instance, Role: p.role, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
+		MaxMessageBytes: subscription.MaxControlBytes, BeatMillis: p.heart.millis(),
+	})
+}
+
+// meant reports why a peer that has dialed did not mean this publisher.
+func (p *Publisher) meant(h subscription.Hello) error {
 	if h.Expect != "" && h.Expect != p.instance {
 		return fmt.Errorf("%w: expected %s, this is %s", ErrStaleEntry, plain.Text(h.Expect), p.instance)
 	}
-	if p.sender == nil && h.Role != "" {
+	if h.Role != "" {
 		return fmt.Errorf("%w: a %s has dialed a publisher", ErrProtocol, plain.Text(h.Role))
 	}
+	return nil
+}
+
+// admit makes l a subscriber, or reports why not.
+func (p *Publisher) admit(l *link, h subscription.Hello) error {
 	if need := frameBytes(p.cfg.PageBytes, p.cfg.MaxMessageBytes); h.MaxMessageBytes < need {
 		return fmt.Errorf("bus: subscriber receives at most %d bytes at once, publisher sends up to %d: raise SubscriberConfig.MaxMessageBytes",
 			h.MaxMessageBytes, need)
@@ -243,4 +258,11 @@ func (p *Publisher) onControl(l *link, data []byte) {
 func (p *Publisher) notifyChanged() {
 	close(p.changed)
 	p.changed = make(chan struct{})
+}
+
+// nextChange returns a channel that is closed at the next change of a subscription.
+func (p *Publisher) nextChange() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.changed
 }

@@ -98,19 +98,10 @@ func (p *Publisher) mayReturn(instance string) bool {
 	return p.state == publisherDraining && p.accounts.Returns(instance)
 }
 
-// giveUp ceases to wait for the receivers to which a sender that ends cannot connect
-// again: their Lost events have told what is unconfirmed. Loop only, and mu is held.
+// giveUp ceases to wait for peers that cannot come back to a publisher that ends. Loop
+// only, and mu is held.
 func (p *Publisher) giveUp() {
-	if p.sender == nil || !p.draining {
-		return
+	if p.draining {
+		p.ownership.giveUp()
 	}
-	p.accounts.GiveUp(p.sender.canReach)
-}
-
-// canReach reports whether a sender can connect to a receiver again: it is in the
-// directory, and no other receiver has its tags. Loop only, and Publisher.mu is
-// held.
-func (s *Sender) canReach(instance string) bool {
-	out := s.outlets[instance]
-	return out != nil && out.listed && s.pub.duplicate(nil, out.entry.Tags) == nil
 }

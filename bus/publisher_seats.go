@@ -146,7 +146,7 @@ func (p *Publisher) seated(l *link) {
 // refused what it asked for may stay, for it would only come again.
 func (p *Publisher) settle(l *link) {
 	switch {
-	case l.outlet != nil || l.fault != nil: // a peer that was dialed may wait for as long as it likes
+	case l.dialed || l.fault != nil:
 	case len(l.subs) > 0:
 		if l.seat.idle != nil {
 			p.seats.idle.Remove(l.seat.idle)

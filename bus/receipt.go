@@ -133,7 +133,7 @@ func (l *link) abandon() {
 // acked settles the receipts that an Ack answers. One for which nobody waits any
 // more means nothing. Loop only.
 func (l *link) acked(m *subscription.Ack) {
-	if l.outlet == nil {
+	if !l.dialed {
 		l.fail(protocolError("nobody has asked for an acknowledgement"))
 		return
 	}

@@ -54,13 +54,13 @@ func NewReceiver(open netio.Opener, dir directory.Directory, cfg ReceiverConfig,
 	}
 	cfg = cfg.withDefaults()
 	r := &Receiver{cfg: cfg, sub: newSubscriber(cfg.subscriber().withDefaults()), left: make(chan struct{})}
-	r.sub.absence = cfg.SenderAbsence
+	r.sub.role, r.sub.absence = subscription.RoleReceiver, cfg.SenderAbsence
 	if err := r.sub.start(open, receiverHandler{subscriberHandler{r.sub}, r}); err != nil {
 		return nil, err
 	}
 	err := r.hello.start(r.sub.loop, r.sub.cfg.HelloTimeout, r.helloExpired)
 	if err == nil {
-		r.in, err = r.sub.SubscribeWith(cfg.Tags, h, cfg.Subscription) // before anybody can connect
+		r.in, err = r.sub.SubscribeWith(cfg.Tags, h, cfg.Subscription) // before a sender can connect
 	}
 	if err == nil {
 		err = r.serve(dir)

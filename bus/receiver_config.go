@@ -72,7 +72,7 @@ type ReceiverConfig struct {
 	// Defaults 2 s and 6 s.
 	HeartbeatInterval, HeartbeatTimeout time.Duration
 
-	// HelloTimeout is how long a new connection may take to say who it is.
+	// HelloTimeout is how long the peer of a new connection may take to say hello.
 	// Default 5 s.
 	HelloTimeout time.Duration
 

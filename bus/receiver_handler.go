@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"tagbus/internal/plain"
 	"tagbus/netio"
@@ -13,11 +14,11 @@ import (
 // receiverHandler is a Receiver as its backend sees it: a subscriber that is
 // dialed. Every method runs on the loop.
 type receiverHandler struct {
-	subscriberHandler
-	r *Receiver
+	subscriber subscriberHandler
+	r          *Receiver
 }
 
-// guest is a connection whose peer has not said who it is, or is being refused.
+// guest is a connection whose peer has not said hello, or is being refused.
 type guest struct {
 	ep      netio.Endpoint
 	peer    *Peer
@@ -35,6 +36,9 @@ func (h receiverHandler) OnConnectionEstablished(ep netio.Endpoint) {
 	h.r.greet(g)
 }
 
+// OnConnectionRefused implements netio.Handler. A receiver does not dial.
+func (receiverHandler) OnConnectionRefused(netip.AddrPort, error) {}
+
 // OnConnectionClosed implements netio.Handler.
 func (h receiverHandler) OnConnectionClosed(ep netio.Endpoint, keys []netio.Key, cause error) {
 	if g, ok := ep.Context().(*guest); ok {
@@ -45,7 +49,7 @@ func (h receiverHandler) OnConnectionClosed(ep netio.Endpoint, keys []netio.Key,
 	if src := ep.Context().(*source); h.r.leaving && !src.leaving {
 		h.r.cutOff++
 	}
-	h.subscriberHandler.OnConnectionClosed(ep, keys, cause)
+	h.subscriber.OnConnectionClosed(ep, keys, cause)
 	h.r.noteLeft()
 }
 
@@ -55,7 +59,7 @@ func (h receiverHandler) OnData(ep netio.Endpoint, data []byte) {
 		h.r.onHello(g, data)
 		return
 	}
-	h.subscriberHandler.OnData(ep, data)
+	h.subscriber.OnData(ep, data)
 }
 
 // OnSendCompleted implements netio.Handler.
@@ -64,13 +68,13 @@ func (h receiverHandler) OnSendCompleted(c netio.Completion) {
 		_ = g.ep.Close() // its last message is sent
 		return
 	}
-	h.subscriberHandler.OnSendCompleted(c)
+	h.subscriber.OnSendCompleted(c)
 }
 
 // OnSendReady implements netio.Handler.
 func (h receiverHandler) OnSendReady(ep netio.Endpoint) {
 	if _, ok := ep.Context().(*guest); !ok {
-		h.subscriberHandler.OnSendReady(ep)
+		h.subscriber.OnSendReady(ep)
 	}
 }
 
@@ -86,7 +90,7 @@ func (r *Receiver) onHello(g *guest, data []byte) {
 		return
 	}
 	if version := (*subscription.VersionError)(nil); errors.As(err, &version) {
-		answer, helloErr := r.sub.hello(subscription.RoleReceiver)
+		answer, helloErr := r.sub.helloTo("")
 		r.leave(g, answer, errors.Join(err, helloErr))
 		return
 	}
@@ -103,7 +107,7 @@ func (r *Receiver) onHello(g *guest, data []byte) {
 	r.sub.accept(g.ep, h)
 }
 
-// admit says why a peer may not send.
+// admit reports why a peer may not send.
 func (r *Receiver) admit(g *guest, h subscription.Hello) error {
 	src := r.sub.sources[h.Instance]
 	switch {
@@ -115,9 +119,9 @@ func (r *Receiver) admit(g *guest, h subscription.Hello) error {
 		return fmt.Errorf("%w: sender receives at most %d bytes at once, want %d", ErrProtocol, h.MaxMessageBytes, subscription.MaxControlBytes)
 	case r.draining.Load():
 		return ErrClosed
-	case src != nil && src.ep != nil:
-		// It has lost a connection that we still have. When that one has ended,
-		// here too, its next try is welcome.
+	case src != nil && src.contact.ep != nil:
+		// The sender has lost a connection that is still open here. Its next try
+		// succeeds when that one has ended here too.
 		src.fail(ErrReplaced)
 		return ErrReplaced
 	}
@@ -143,7 +147,7 @@ func (r *Receiver) leave(g *guest, last []byte, reason error) {
 	r.sub.event(Event{Kind: Refused, Peer: g.peer, Err: reason})
 }
 
-// drop closes a connection without a word.
+// drop closes a connection without a message.
 func (r *Receiver) drop(g *guest, reason error) {
 	r.sub.event(Event{Kind: Refused, Peer: g.peer, Err: reason})
 	_ = g.ep.Close()

@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// greet notes a new connection. When there are too many whose peers have not said who
-// they are, or have yet to read why they are refused, the oldest one gives way.
+// greet notes a new connection. When too many peers have not said hello, or have yet
+// to read why they are refused, the oldest one gives way.
 func (r *Receiver) greet(g *guest) {
 	g.place = r.guests.PushBack(g)
 	most := max(minGuests, r.cfg.MaxSenders)
@@ -31,9 +31,9 @@ func (r *Receiver) stand(g *guest) {
 	}
 }
 
-// makeRoom looks for a place for a sender at an address, as Publisher.makeRoom does for
-// a subscriber: one that has sent nothing gives way. It looks at all senders only when
-// there may be too many.
+// makeRoom makes room for a sender at an address, as Publisher.makeRoom does for a
+// subscriber: a sender that has sent nothing gives way. It looks at all senders only
+// when there may be too many.
 //
 // Errors: ErrTooManySenders, wrapped.
 func (r *Receiver) makeRoom(host netip.Addr) error {
@@ -45,10 +45,10 @@ func (r *Receiver) makeRoom(host netip.Addr) error {
 	silent := make(map[netip.Addr]int)     // senders that have sent nothing
 	oldest := make(map[netip.Addr]*source) // of these
 	for _, src := range r.sub.sources {
-		if src.ep == nil || src.fault != nil {
+		if src.contact.ep == nil || src.fault != nil {
 			continue
 		}
-		at := src.ep.Remote().Addr().Unmap()
+		at := src.contact.ep.Remote().Addr().Unmap()
 		all++
 		if at == host {
 			ofHost++
@@ -57,7 +57,7 @@ func (r *Receiver) makeRoom(host netip.Addr) error {
 			continue
 		}
 		silent[at]++
-		if o := oldest[at]; o == nil || src.since.Before(o.since) {
+		if o := oldest[at]; o == nil || src.contact.since.Before(o.contact.since) {
 			oldest[at] = src
 		}
 	}

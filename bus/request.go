@@ -9,8 +9,19 @@ import (
 )
 
 // request is a subscription as one publisher knows it, or knew it when the
-// connection was lost. Only one Subscribe of it is on its way at a time:
-// whatever is changed meanwhile goes with the next one. Loop only.
+// connection was lost. Only one Subscribe of it is on its way at a time: a change
+// meanwhile goes with the next one. Its methods make all its transitions; source.note
+// counts each. Loop only.
+//
+//	         ask                acknowledged          leave            ended
+//	fresh ────────► subscribing ────────────► active ───────► leaving ───────► fresh
+//	                 ▲  │    ▲                  │
+//	             ask │  │    └──────────────────┘
+//	                 │  ▼ refused       ask
+//	                denied
+//
+// disconnected leads from each of them to fresh, but keeps what the publisher owes;
+// from there ask resumes.
 type request struct {
 	sub    *Subscription
 	want   tags.Set // what this publisher is to send for it
@@ -29,8 +40,8 @@ type request struct {
 	keys       []tags.Tag // under which it is in the lane's index
 }
 
-// rewant takes over what the publisher is to send. What it need not send any
-// more it does not owe. It tells whether anything has changed.
+// rewant takes over what the publisher is to send. What it need not send any more
+// it does not owe. rewant reports whether anything has changed.
 func (r *request) rewant(want tags.Set) bool {
 	if r.want.Equal(want) {
 		return false
@@ -44,9 +55,18 @@ func (r *request) rewant(want tags.Set) bool {
 	return true
 }
 
-// resumes tells whether the subscription was acknowledged on an earlier
-// connection and is not yet taken up on this one.
-func (r *request) resumes() bool { return r.active.IsEmpty() && r.acked.Intersects(r.want) }
+// ask notes that a Subscribe for what is wanted is on its way. It reports whether the
+// request resumes: it was acknowledged on an earlier connection and is not yet taken
+// up on this one. Then only what the publisher owes is asked for: there it is to make
+// up for what was missed, and what was added meanwhile is asked for next.
+func (r *request) ask() (resume bool) {
+	resume = r.active.IsEmpty() && r.acked.Intersects(r.want)
+	r.sent, r.whole, r.subscribing, r.denied = r.want, r.want, true, nil
+	if resume {
+		r.sent = r.goesOn()
+	}
+	return resume
+}
 
 // goesOn returns what the publisher owes of what is wanted; all that is wanted
 // if that cannot be found out.
@@ -58,19 +78,75 @@ func (r *request) goesOn() tags.Set {
 	return set
 }
 
-// asked returns what need not be asked for again: what was sent, or what was
-// refused.
-func (r *request) asked() tags.Set {
-	if r.denied != nil {
-		return r.whole
+// acknowledged notes that the publisher sends what it was asked for. It reports
+// whether the publisher acknowledged the subscription on an earlier connection too.
+func (r *request) acknowledged() (again bool) {
+	again = r.again
+	r.subscribing, r.again = false, false
+	r.active, r.acked = r.sent, r.sent
+	if owed, err := intersection(r.sent, r.want); err == nil {
+		r.acked = owed // a tag that was removed meanwhile begins anew, even if it is wanted again before the answer to that
 	}
-	return r.sent
+	r.current = r.want.Equal(r.sent)
+	return again
 }
 
-// owes tells whether the publisher has acknowledged that it sends a tag.
+// refused notes why the publisher does not send what it was asked for. What was
+// active goes on as it was.
+func (r *request) refused(err error) { r.subscribing, r.denied = false, err }
+
+// leave reports whether an Unsubscribe is to be sent, and notes that. While a
+// Subscribe is unanswered, none is: a tag must not become active again before the
+// publisher has heard what was missed of it.
+func (r *request) leave() (tell bool) {
+	if r.subscribing || r.leaving || r.active.IsEmpty() {
+		return false
+	}
+	r.leaving = true
+	return true
+}
+
+// drop notes that nothing is wanted of the publisher any more: it owes nothing, and
+// why it refused does not matter.
+func (r *request) drop() { r.acked, r.denied = tags.Set{}, nil }
+
+// ended notes that the publisher sends nothing any more, as was asked.
+func (r *request) ended() {
+	r.forgetConnection()
+	r.acked = tags.Set{}
+}
+
+// disconnected notes the end of the connection. What the publisher owes it owes
+// still, unless the subscription is over.
+func (r *request) disconnected(over bool) {
+	r.forgetConnection()
+	if over {
+		r.acked = tags.Set{}
+	}
+	r.again = !r.acked.IsEmpty()
+}
+
+func (r *request) forgetConnection() {
+	r.sent, r.whole, r.active = tags.Set{}, tags.Set{}, tags.Set{}
+	r.subscribing, r.leaving, r.denied = false, false, nil
+}
+
+// unanswered reports whether a Subscribe or an Unsubscribe is on its way.
+func (r *request) unanswered() bool { return r.subscribing || r.leaving }
+
+// settled reports whether what is wanted need not be asked for: it was sent, or
+// refused.
+func (r *request) settled() bool {
+	if r.denied != nil {
+		return r.whole.Equal(r.want)
+	}
+	return r.sent.Equal(r.want)
+}
+
+// owes reports whether the publisher has acknowledged that it sends a tag.
 func (r *request) owes(tag tags.Tag) bool { return r.acked.Contains(tag) && r.want.Contains(tag) }
 
-// knows tells whether the publisher was ever asked for a tag and may send it.
+// knows reports whether the publisher was ever asked for a tag and may send it.
 func (r *request) knows(tag tags.Tag) bool {
 	return r.sent.Contains(tag) || r.active.Contains(tag) || r.acked.Contains(tag)
 }
@@ -78,7 +154,7 @@ func (r *request) knows(tag tags.Tag) bool {
 // note keeps the counts and the index of src right after a change of r, and
 // forgets a request of which nothing is left.
 func (src *source) note(r *request) {
-	open := r.subscribing || r.leaving || !r.active.IsEmpty()
+	open := r.unanswered() || !r.active.IsEmpty()
 	owed := !r.acked.IsEmpty()
 	src.open += step(r.open, open)
 	src.owing += step(r.owed, owed)
@@ -131,7 +207,7 @@ func (src *source) lane(number uint16) *sourceLane {
 
 const fewTags = 16
 
-// few tells whether a set has so few tags that a request for it is found by
+// few reports whether a set has so few tags that a request for it is found by
 // each of them.
 func few(set tags.Set) bool {
 	if set.Parts() > fewTags {

@@ -27,7 +27,7 @@ type RequesterConfig struct {
 	// with an earlier deadline ends it earlier.
 	Timeout time.Duration
 
-	// Match tells whether a reply answers a command. It is called on the
+	// Match reports whether a reply answers a command. It is called on the
 	// subscriber's loop, must not block or change the bytes, and is asked for the
 	// oldest unanswered command first. With it any number of requests may be
 	// unanswered at the same time, and a late reply is never mistaken for another

@@ -85,9 +85,7 @@ func (p *Publisher) addTag(tag tags.Tag) (*tagState, error) {
 	})
 	p.known = append(p.known, p.tags.Entry(tag))
 	p.knownTags.Add(1)
-	if p.sender != nil {
-		p.sender.use(tag)
-	}
+	p.ownership.use(tag)
 	p.finishGrowing()
 	return t, nil
 }

@@ -168,7 +168,7 @@ func lifeOfATagSet(b *scaleBed, n int) {
 	})
 	b.op("a directory event", func() {
 		check(b.tb, p.AddTags(tags.Of(tags.MaxTag)))
-		b.until(func() bool { return b.s.sources[p.instance].entry.Tags.Contains(tags.MaxTag) })
+		b.until(func() bool { return b.s.sources[p.instance].contact.entry.Tags.Contains(tags.MaxTag) })
 	})
 	b.op("remove most", func() {
 		check(b.tb, sub.Remove(part(1, n/3-100)))
@@ -207,7 +207,7 @@ func lifeOfSubscriptions(b *scaleBed, n int) {
 	})
 	b.op("a directory event", func() {
 		check(b.tb, p.AddTags(tags.Of(tags.MaxTag)))
-		b.until(func() bool { return b.s.sources[p.instance].entry.Tags.Contains(tags.MaxTag) })
+		b.until(func() bool { return b.s.sources[p.instance].contact.entry.Tags.Contains(tags.MaxTag) })
 	})
 	b.op("resubscribe", func() {
 		b.cut(p)

@@ -8,6 +8,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/netio"
+	"tagbus/subscription"
 	"tagbus/tags"
 )
 
@@ -23,21 +24,19 @@ import (
 // Threads: all methods may be called from any goroutine, and from callbacks
 // unless they block.
 type Sender struct {
-	pub       *Publisher // which queues and sends
-	stopWatch func()
-	ended     atomic.Bool // draining or closed: dial no more
+	pub   *Publisher  // which queues and sends
+	ended atomic.Bool // draining or closed: dial no more
 
 	acked, unacked, unowned atomic.Uint64
 
 	// Loop only.
-	dialer  dialer
-	wants   tags.Set           // connect to the receivers of these
-	outlets map[string]*outlet // by the receiver's instance
+	dialer    dialer
+	directory follower[*outlet]
+	wants     tags.Set           // connect to the receivers of these
+	outlets   map[string]*outlet // by the receiver's instance
+	dialed    map[*link]*outlet  // that have a connection
 
-	oversized oversized
-
-	owners []owner    // of tags; with a cache; guarded by Publisher.mu
-	using  []tags.Tag // used for the first time, see use; guarded by Publisher.mu
+	owners exclusive
 }
 
 // NewSender opens a sender that finds receivers in dir. Close it.
@@ -55,17 +54,19 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 	if err != nil {
 		return nil, err
 	}
-	s := &Sender{pub: p, wants: cfg.Tags, outlets: make(map[string]*outlet)}
-	p.sender = s
+	s := &Sender{pub: p, wants: cfg.Tags, outlets: make(map[string]*outlet), dialed: make(map[*link]*outlet)}
+	s.directory = follower[*outlet]{role: directory.Receiver, users: s.outlets, create: func() *outlet { return newOutlet(s) }, event: p.event}
+	s.owners.sender = s
+	p.role, p.ownership, p.unowned = subscription.RoleSender, &s.owners, ErrNoReceiver
 	if err = p.start(open, senderHandler{publisherHandler{p}, s}); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.dialer = dialer{
 		backend: p.backend, loop: p.loop, min: cfg.ReconnectMin, max: cfg.ReconnectMax,
-		event: p.event, all: s.contacts,
+		event: p.event, all: s.directory.contacts,
 	}
 	if err = s.dialer.start(); err == nil {
-		s.stopWatch, err = dir.Watch(func(e directory.Event) { p.loop.Post(func() { s.onDirectory(e) }) })
+		err = s.directory.watch(dir, p.loop, s.ended.Load)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -87,7 +88,7 @@ func (s *Sender) Send(tag tags.Tag, data []byte) error { return s.SendStatus(tag
 //     the news that it was handled, use SendAcked.
 //   - Errors: ErrNoResources (the same call may succeed after OnReady),
 //     *PublishError with ErrNoReceiver, ErrUnknownTag or ErrMessageTooLarge,
-//     ErrClosed. An error means that nobody gets the message.
+//     ErrClosed. After an error no receiver gets the message.
 //   - Order: as Publisher.PublishStatus.
 //   - Threads: any. Blocks: never.
 func (s *Sender) SendStatus(tag tags.Tag, status Status, data []byte) error {
@@ -137,7 +138,7 @@ func (s *Sender) send(ctx context.Context, tag tags.Tag, status Status, data []b
 // SendAcked sends a message as SendContext does, at once, and waits until the
 // receiver's handler has returned for it.
 //
-//   - Errors: those of SendContext, when nobody gets the message. *AckError, when
+//   - Errors: those of SendContext, when no receiver gets the message. *AckError, when
 //     it was accepted and the news did not come: with ErrReceiverLost or the
 //     cause of the end of ctx it may or may not have been handled; with
 //     ErrNotHandled the handler panicked, or there was none any more; with
@@ -223,7 +224,7 @@ func (s *Sender) Flush() { s.pub.Flush() }
 // that are connected.
 type SenderStats struct {
 	PublisherStats
-	NoReceiver uint64 // messages refused because nobody that is connected owns the tag
+	NoReceiver uint64 // messages refused because no connected receiver owns the tag
 	Acked      uint64 // messages that SendAcked knows to be handled
 	Unacked    uint64 // messages that were accepted and for which SendAcked has failed
 }
@@ -262,9 +263,7 @@ func (s *Sender) Close() error { return s.pub.closer.close(s.pub.backend, s.clos
 
 func (s *Sender) close() error {
 	s.ended.Store(true)
-	if s.stopWatch != nil {
-		s.stopWatch()
-	}
+	s.directory.end()
 	if loop := s.pub.loop; loop != nil && (loop.OnLoop() || !loop.Post(s.dialer.stop)) {
 		s.dialer.stop() // on the loop, or there is none any more
 	}

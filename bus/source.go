@@ -2,9 +2,7 @@ package bus
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"tagbus/bus/internal/ledger"
@@ -16,13 +14,13 @@ import (
 )
 
 // source is the subscriber's side of one publisher: an entry of the directory
-// and, while somebody wants its tags, the connection to it.
+// and, while a subscription wants its tags, the connection to it.
 //
 // Everything here runs on the loop.
 type source struct {
-	contact
+	contact  contact
 	sub      *Subscriber
-	met      time.Time // the publisher: of the first connection
+	met      time.Time // when the first connection was ready
 	vanished bool      // reported so
 	fault    error     // why this side has closed the connection, or will
 	pausing  int       // reasons not to read, see pause
@@ -33,11 +31,10 @@ type source struct {
 	moved    bool              // one was completed since the last tick
 	sent     bool              // something of out was given to the endpoint since the last tick
 	sending  int               // given to the endpoint and not completed
-	leaving  bool              // say goodbye when all is sent
+	leaving  bool              // goodbye follows when all is sent
 	seek     seek
-	parted   bool      // goodbye is said: close when it is sent
-	toldAt   time.Time // when it was last told how much has been received
-	accepted bool      // the publisher has dialed: a sender, which no directory lists
+	parted   bool      // goodbye is said; the connection is closed when it is sent
+	toldAt   time.Time // when the publisher was last told how much was received
 	spoken   bool      // a page has come on this connection
 	pulse    pulse
 	steps    int  // of work that the publisher's last message has caused: see chore
@@ -47,7 +44,7 @@ type source struct {
 	resting  bool // reads nothing until the next slice of the subscriber's chores
 
 	asking  int           // groups that are being sent
-	wanting *Subscription // wanted the publisher when it was last looked at
+	wanting *Subscription // one that wanted the publisher when wanted last looked
 
 	forgetting            bool // what belonged to the last connection is being forgotten
 	revising, reviseAgain bool // all subscriptions are being looked at, to be asked for; and then once more
@@ -78,24 +75,27 @@ func newSource(s *Subscriber) *source {
 		version:  1,
 	}
 	src.contact = s.dialer.contact(src)
-	src.report = src.event
+	src.contact.report = src.event
 	src.origin.retainer, src.origin.keep = s.retainer, src.keep
 	return src
 }
 
 // keep keeps the memory of the page that is being delivered.
 func (src *source) keep() (netio.Retained, error) {
-	if src.ep == nil {
+	if src.contact.ep == nil {
 		return nil, netio.ErrNoMessage
 	}
-	return src.ep.Retain()
+	return src.contact.ep.Retain()
 }
+
+// way implements followed.
+func (src *source) way() *contact { return &src.contact }
 
 // params implements contactUser.
 func (src *source) params() netio.Params {
 	return netio.Params{
 		Receive: netio.ReceiveParams{
-			MaxMessageBytes:   frameBytes(src.entry.PageBytes, src.entry.MaxMessageBytes),
+			MaxMessageBytes:   frameBytes(src.contact.entry.PageBytes, src.contact.entry.MaxMessageBytes),
 			FirstMessageBytes: subscription.MaxHelloBytes,
 		},
 		Buffered: netio.BufferedParams{Buffers: subscribeBuffers, BufferBytes: subscription.MaxControlBytes},
@@ -103,22 +103,7 @@ func (src *source) params() netio.Params {
 	}
 }
 
-// speakable tells whether this program can talk to the publisher, and reports
-// it once if not.
-func (src *source) speakable() bool {
-	var err error
-	if have := src.sub.backend.Name(); src.entry.Backend != have {
-		err = &BackendError{src.entry.Role, src.entry.Backend, have}
-	} else if need := frameBytes(src.entry.PageBytes, src.entry.MaxMessageBytes); need > src.sub.cfg.MaxMessageBytes {
-		err = fmt.Errorf("bus: publisher sends up to %d bytes at once, this subscriber receives %d: raise SubscriberConfig.MaxMessageBytes", need, src.sub.cfg.MaxMessageBytes)
-	}
-	if err != nil {
-		src.reportRefusal(err)
-	}
-	return err == nil
-}
-
-// tried implements contactUser: nobody need wait for this publisher.
+// tried implements contactUser: no subscription need wait for this publisher.
 func (src *source) tried() {
 	src.sought()
 	src.sub.checkReady()
@@ -128,23 +113,19 @@ func (src *source) tried() {
 func (src *source) established(ep netio.Endpoint) {
 	src.contact.established(ep)
 	src.fault = nil
-	hello, err := subscription.AppendHello(nil, subscription.Hello{
-		Instance: src.sub.instance, Expect: src.entry.Instance, Name: src.sub.cfg.Name,
-		Host: src.sub.host, PID: os.Getpid(), MaxMessageBytes: src.sub.cfg.MaxMessageBytes,
-		BeatMillis: src.sub.heart.millis(),
-	})
+	hello, err := src.sub.helloTo(src.contact.entry.Instance)
 	if err != nil {
 		src.fail(err)
 		return
 	}
 	src.push(hello)
 	src.pump()
-	src.after(src.sub.cfg.HelloTimeout)
+	src.contact.after(src.sub.cfg.HelloTimeout)
 }
 
 // lost cleans up after a connection, and goes back to dialing.
 func (src *source) lost(cause error) {
-	wasReady := src.closed()
+	wasReady := src.contact.closed()
 	if src.parted && errors.Is(cause, io.EOF) {
 		cause = nil // the publisher has closed first
 	}
@@ -165,44 +146,44 @@ func (src *source) lost(cause error) {
 		if cause == nil {
 			cause = io.EOF
 		}
-		src.refused(cause)
+		src.contact.refused(cause)
 		return
 	}
 	src.sub.reportSkipped()
-	if !src.ended || cause != nil {
-		src.event(Event{Kind: Lost, Peer: src.peer, Err: cause})
+	if !src.contact.ended || cause != nil {
+		src.event(Event{Kind: Lost, Peer: src.contact.peer, Err: cause})
 	}
-	src.state, src.revising = contactWaiting, false // until everything of the connection is forgotten
+	src.contact.state, src.revising = contactWaiting, false // until everything of the connection is forgotten
 	src.disconnect(src.goBack)
 }
 
 // goBack goes back to dialing, or to being dialed, when nothing is left of a
-// connection. In the meantime the publisher may have come back or been forgotten.
+// connection. Meanwhile the publisher may have come back or been forgotten.
 func (src *source) goBack() {
 	switch {
-	case src.state != contactWaiting || src.sub.sources[src.entry.Instance] != src || src.sub.closed.Load():
-	case src.accepted:
+	case src.contact.state != contactWaiting || src.sub.sources[src.contact.entry.Instance] != src || src.sub.closed.Load():
+	case src.sub.isDialed():
 		src.await()
 	default:
-		src.retry()
+		src.contact.retry()
 	}
 }
 
 // unlisted forgets a publisher that is neither in the directory nor connected,
-// unless it owes messages: should it come back, they are counted.
+// unless it owes messages: they are counted if it comes back.
 func (src *source) unlisted() {
-	if src.listed || src.pending() || src.sub.sources[src.entry.Instance] != src {
+	if src.contact.listed || src.contact.pending() || src.sub.sources[src.contact.entry.Instance] != src {
 		return
 	}
 	if src.forgetting || src.seeking {
-		return // it comes to that
+		return // unlisted is called again when that is done
 	}
 	if src.seeks() {
 		return
 	}
-	src.after(0)
-	src.state = contactIdle
-	if src.owing == 0 || src.ended {
+	src.contact.after(0)
+	src.contact.state = contactIdle
+	if src.owing == 0 || src.contact.ended {
 		src.sub.forget(src)
 		return
 	}
@@ -212,33 +193,33 @@ func (src *source) unlisted() {
 // vanish reports, once, that the publisher is gone for good without goodbye,
 // unless it owes nothing.
 func (src *source) vanish() {
-	if !src.vanished && src.owing > 0 && !src.ended {
+	if !src.vanished && src.owing > 0 && !src.contact.ended {
 		src.vanished = true
-		src.event(Event{Kind: Vanished, Peer: src.peer, Tags: src.entry.Tags})
+		src.event(Event{Kind: Vanished, Peer: src.contact.peer, Tags: src.contact.entry.Tags})
 	}
 }
 
 // fail ends the connection for a fault of the publisher.
 func (src *source) fail(err error) {
-	if src.fault != nil || src.ep == nil {
+	if src.fault != nil || src.contact.ep == nil {
 		return
 	}
 	src.fault = err
-	if src.state == contactReady {
-		src.event(Event{Kind: Problem, Peer: src.peer, Err: err})
+	if src.contact.state == contactReady {
+		src.event(Event{Kind: Problem, Peer: src.contact.peer, Err: err})
 	}
-	_ = src.ep.Close()
+	_ = src.contact.ep.Close()
 }
 
 // pump sends what waits in out.
 func (src *source) pump() {
-	for src.ep != nil && src.out.Len() > 0 {
-		b, err := src.ep.Buffer()
+	for src.contact.ep != nil && src.out.Len() > 0 {
+		b, err := src.contact.ep.Buffer()
 		if err != nil {
 			return // OnSendReady or OnConnectionClosed follows
 		}
 		if _, err = b.Write(*src.out.Front()); err == nil {
-			err = src.ep.SendBuffer(b)
+			err = src.contact.ep.SendBuffer(b)
 		}
 		if err == nil {
 			src.sent = true

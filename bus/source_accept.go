@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"os"
 	"time"
 
 	"tagbus/bus/directory"
@@ -9,24 +8,26 @@ import (
 	"tagbus/subscription"
 )
 
-// accept takes over a connection that a sender has dialed and on which it has
-// said hello. The sender's earlier connection, if any, has ended. Loop only.
+// isDialed reports whether publishers dial this subscriber: no directory lists them.
+func (s *Subscriber) isDialed() bool { return s.absence > 0 }
+
+// accept takes over a connection that a publisher has dialed and on which it has
+// said hello. The publisher's earlier connection, if any, has ended. Loop only.
 func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello) {
 	src := s.sources[h.Instance]
 	if src == nil {
 		src = newSource(s)
-		src.accepted = true
 		s.sources[h.Instance] = src
 	}
 	entry := directory.Entry{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID}
 	for sub := range s.subs.all {
-		entry.Tags = entry.Tags.Union(sub.live) // a sender sends what we want
+		entry.Tags = entry.Tags.Union(sub.live) // it sends what we want
 	}
-	src.take(entry)
+	src.update(entry)
 	src.contact.established(ep)
 	src.fault, src.spoken = nil, false
 	ep.SetContext(src)
-	hello, err := s.hello(subscription.RoleReceiver)
+	hello, err := s.helloTo("")
 	if err != nil {
 		src.fail(err)
 		return
@@ -36,30 +37,22 @@ func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello) {
 	src.ready(h.BeatMillis)
 }
 
-// hello returns the first message of a subscriber that has been dialed.
-func (s *Subscriber) hello(role string) ([]byte, error) {
-	return subscription.AppendHello(nil, subscription.Hello{
-		Instance: s.instance, Role: role, Name: s.cfg.Name, Host: s.host, PID: os.Getpid(),
-		MaxMessageBytes: s.cfg.MaxMessageBytes, BeatMillis: s.heart.millis(),
-	})
-}
-
-// await gives a sender that has gone without goodbye some time to come back. It
-// is no directory that tells when it is gone for good.
+// await gives a publisher that has gone without goodbye some time to dial again. No
+// directory tells when it is gone for good.
 func (src *source) await() {
-	src.listed, src.gone = false, time.Now()
-	src.state = contactIdle
-	if src.owing == 0 || src.ended {
+	src.contact.listed, src.contact.gone = false, time.Now()
+	src.contact.state = contactIdle
+	if src.owing == 0 || src.contact.ended {
 		src.unlisted()
 		return
 	}
-	src.state = contactWaiting
-	src.after(src.sub.absence)
+	src.contact.state = contactWaiting
+	src.contact.after(src.sub.absence)
 	src.sub.forgetOldest()
 }
 
-// acknowledge answers a page that asks for it: its last message was handled, or
-// was not.
+// acknowledge tells the publisher that the last message of a page was handled, or was
+// not. The page has asked for that.
 func (src *source) acknowledge(failed bool) {
 	if src.fault != nil {
 		return

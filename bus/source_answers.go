@@ -8,8 +8,7 @@ import (
 
 const (
 	// mostAnswers is how many bytes may wait to be sent to a publisher before this
-	// side ceases to read from it. What one message is answered with may be added to
-	// that.
+	// side stops reading from it. The answers to one message may exceed it.
 	mostAnswers = 256 << 10
 
 	answerCost = 64 // of a message beyond its bytes
@@ -17,8 +16,8 @@ const (
 
 var errAnswersUnread = fmt.Errorf("%w: the publisher asks faster than it reads the answers", ErrProtocol)
 
-// push queues a control message. A publisher that does not read what it asks for is
-// not read from either: so its own socket holds it up.
+// push queues a control message. This side stops reading from a publisher that does
+// not read the answers, so that the publisher's own socket holds it up.
 func (src *source) push(b []byte) {
 	src.out.Push(b)
 	src.outBytes += len(b) + answerCost
@@ -50,8 +49,8 @@ func (src *source) readOn() {
 }
 
 // excused reports whether the publisher's silence means nothing, because this side
-// does not read. If that is for answers that it does not take, only as long as it
-// takes some.
+// does not read. If answers wait that the publisher does not take, it is excused only
+// as long as it takes some.
 func (src *source) excused() bool {
 	moved := src.moved
 	src.moved = false

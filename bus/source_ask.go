@@ -6,19 +6,17 @@ import (
 	"slices"
 
 	"tagbus/subscription"
-	"tagbus/tags"
 )
 
-// consider connects if somebody wants the publisher's tags, and asks for all
-// that is not as it should be: on a new connection for everything, as one
-// group.
+// consider connects if a subscription wants the publisher's tags. On a connection it
+// asks for what has changed; on a new one for everything, as one group.
 func (src *source) consider() {
-	switch src.state {
+	switch src.contact.state {
 	case contactIdle:
 		src.seekWanted()
 	case contactReady:
 		src.askForAll()
-	case contactDialing, contactGreeting, contactWaiting: // it comes to that
+	case contactDialing, contactGreeting, contactWaiting: // asked for once the connection is ready
 	}
 }
 
@@ -47,7 +45,7 @@ func (src *source) seekWanted() {
 		} else if src.seekAgain {
 			src.seekWanted()
 		}
-		if src.state == contactIdle {
+		if src.contact.state == contactIdle {
 			src.unlisted()
 		}
 		return steps, true
@@ -56,8 +54,8 @@ func (src *source) seekWanted() {
 
 // dialIfWanted dials for a subscription that the publisher concerns.
 func (src *source) dialIfWanted() {
-	if src.state == contactIdle && src.mayDial() && src.sub.sources[src.entry.Instance] == src && src.speakable() {
-		src.dial()
+	if src.contact.state == contactIdle && src.mayDial() && src.sub.sources[src.contact.entry.Instance] == src && src.contact.speakable(src.fits()) {
+		src.contact.dial()
 	}
 }
 
@@ -68,7 +66,7 @@ func (src *source) considerOne(sub *Subscription) {
 	}
 	r := src.revise(sub)
 	switch {
-	case src.state == contactIdle:
+	case src.contact.state == contactIdle:
 		if src.mayDial() && src.concerns(sub) {
 			src.dialIfWanted()
 		}
@@ -77,8 +75,8 @@ func (src *source) considerOne(sub *Subscription) {
 	}
 }
 
-// revise compares what the publisher is to send for a subscription with what
-// it was asked for, and returns the request if it has to be asked.
+// revise compares what the publisher is to send for a subscription with what it was
+// asked for. It returns the request if a Subscribe is due, otherwise nil.
 func (src *source) revise(sub *Subscription) *request {
 	want := src.allowed(sub)
 	r := src.requests[sub.id]
@@ -86,14 +84,14 @@ func (src *source) revise(sub *Subscription) *request {
 		src.note(r)
 	}
 	switch {
-	case src.state != contactReady || src.ended || src.parted || r != nil && (r.subscribing || r.leaving):
-		return nil // it comes to that
+	case src.contact.state != contactReady || src.contact.ended || src.parted || r != nil && r.unanswered():
+		return nil // it is looked at again when the connection is ready, or the answer comes
 	case r == nil:
 		if !src.concerns(sub) {
 			return nil
 		}
 		return &request{sub: sub, want: want}
-	case r.asked().Equal(want):
+	case r.settled():
 		return nil
 	case !src.concerns(sub):
 		src.cease(r)
@@ -102,29 +100,25 @@ func (src *source) revise(sub *Subscription) *request {
 	return r
 }
 
-// cease ends a request whose subscription has come to want nothing of this
-// publisher.
+// cease ends a request whose subscription wants nothing of this publisher any more.
 func (src *source) cease(r *request) {
-	r.acked, r.denied = tags.Set{}, nil
-	if !r.active.IsEmpty() {
-		r.leaving = true
-		src.sendInTurn(&subscription.Unsubscribe{ID: r.sub.id})
-	}
-	src.note(r)
-	if src.listed { // otherwise, who is about to ask does not show in wanted
+	r.drop()
+	src.leaveRequest(r)
+	if src.contact.listed { // otherwise wanted does not show a subscription that is about to ask
 		src.leaveIfUnneeded() // it may have been the refused rest
 	}
 }
 
-// concerns tells whether the publisher has something to send for a
-// subscription: it serves some of its tags, or did so and owes an account.
+// concerns reports whether the publisher has something to send for a subscription:
+// it serves some of its tags, or did so and owes an account.
 func (src *source) concerns(sub *Subscription) bool {
 	if r := src.requests[sub.id]; r != nil && r.owed {
 		return r.want.Intersects(src.ever)
 	}
-	return src.allowed(sub).Intersects(src.entry.Tags)
+	return src.allowed(sub).Intersects(src.contact.entry.Tags)
 }
 
+// wanted implements contactUser.
 func (src *source) wanted() bool {
 	if !src.mayDial() {
 		return false
@@ -135,18 +129,18 @@ func (src *source) wanted() bool {
 	src.wanting = nil
 	for sub := range src.sub.subs.all {
 		if src.concerns(sub) {
-			src.wanting = sub // the next time it is looked at first
+			src.wanting = sub // looked at first the next time
 			return true
 		}
 	}
 	return false
 }
 
-func (src *source) mayDial() bool { return (src.listed || src.seek.on) && !src.ended }
+func (src *source) mayDial() bool { return (src.contact.listed || src.seek.on) && !src.contact.ended }
 
 // subscribe queues one subscription, in as many parts as it takes.
 func (src *source) subscribe(r *request, resume, withNext bool) {
-	src.leaving = src.leaving && src.ended
+	src.leaving = src.leaving && src.contact.ended
 	const part = subscription.MaxControlBytes - 128
 	set, err := r.sent.MarshalBinary()
 	if err != nil {
@@ -163,39 +157,42 @@ func (src *source) subscribe(r *request, resume, withNext bool) {
 	}
 }
 
+// leaveRequest sends an Unsubscribe for a request, if one is due.
+func (src *source) leaveRequest(r *request) {
+	if r.leave() {
+		src.sendInTurn(&subscription.Unsubscribe{ID: r.sub.id})
+	}
+	src.note(r)
+}
+
 // unsubscribe ends a subscription that was closed here. What still arrives for
-// it counts as unwanted. The answer to a Subscribe is waited for: a tag must not
-// become active again before the publisher has heard what was missed of it.
+// it counts as unwanted.
 func (src *source) unsubscribe(sub *Subscription) {
 	src.version++
 	r := src.requests[sub.id]
-	if r != nil && r.open && src.state == contactReady {
-		if !r.leaving && !r.subscribing {
-			r.leaving = true
-			src.sendInTurn(&subscription.Unsubscribe{ID: sub.id})
-			src.note(r)
-		}
+	if r != nil && r.open && src.contact.state == contactReady {
+		src.leaveRequest(r)
 		return
 	}
 	if r != nil {
-		r.acked, r.denied = tags.Set{}, nil
+		r.drop()
 		src.note(r)
 	}
 	src.leaveIfUnneeded()
 	src.unlisted()
 }
 
-// leaveIfUnneeded closes a connection that nobody wants any more. What askForAll has
-// not come to does not show yet; at its end it calls this again.
+// leaveIfUnneeded closes a connection that no subscription wants any more. It waits
+// for askForAll, which may ask for more and calls it at its end.
 func (src *source) leaveIfUnneeded() {
-	if src.state == contactReady && !src.revising && src.open == 0 && !src.wanted() {
-		src.ended = src.ended || !src.listed
+	if src.contact.state == contactReady && !src.revising && src.open == 0 && !src.wanted() {
+		src.contact.ended = src.contact.ended || !src.contact.listed
 		src.leave()
 	}
 }
 
-// disconnect forgets what belonged to the connection, and the subscriptions
-// whose end it did not live to see acknowledged; then it goes on with then.
+// disconnect forgets what belonged to the connection, and the subscriptions whose
+// Unsubscribe was still unanswered. Then it calls then.
 func (src *source) disconnect(then func()) {
 	src.version++
 	src.asking, src.told = 0, nil
@@ -216,7 +213,7 @@ func (src *source) disconnect(then func()) {
 		then()
 		return steps, true
 	}
-	if src.accepted { // by a receiver, which has one subscription; the sender may be back at once
+	if src.sub.isDialed() { // the publisher may dial again at once, and there is one subscription
 		forget(math.MaxInt)
 		return
 	}
@@ -224,74 +221,10 @@ func (src *source) disconnect(then func()) {
 }
 
 func (src *source) disconnectOne(r *request) {
-	r.sent, r.whole, r.active = tags.Set{}, tags.Set{}, tags.Set{}
-	r.subscribing, r.leaving, r.denied = false, false, nil
-	if r.sub.over() {
-		r.acked = tags.Set{}
-	}
-	r.again = !r.acked.IsEmpty()
+	over := r.sub.over()
+	r.disconnected(over)
 	src.note(r)
-	if r.sub.over() {
+	if over {
 		r.sub.maybeEnded()
 	}
-}
-
-func (src *source) onSubscribed(id uint64) {
-	r := src.requests[id]
-	if r == nil || !r.subscribing {
-		src.fail(protocolError("acknowledged subscription %d, which was not asked for", id))
-		return
-	}
-	kind := Subscribed
-	if r.again {
-		kind = Resubscribed
-	}
-	src.steps += stepsPerRequest + r.sent.Parts()
-	r.subscribing, r.again = false, false
-	r.active, r.acked = r.sent, r.sent
-	if owed, err := intersection(r.sent, r.want); err == nil {
-		r.acked = owed // what was removed meanwhile, even if it is wanted again before that is answered, begins anew
-	}
-	r.current = r.want.Equal(r.sent)
-	src.note(r)
-	src.prune(src.lane(r.sub.lane))
-	src.begin(r.sub.lane)
-	src.event(Event{Kind: kind, Peer: src.peer, Tags: r.sent})
-	r.sub.known = true
-	src.sub.stopPatience(r.sub)
-	src.checkDuplicates(r)
-	src.answered(r)
-}
-
-// answered goes on when a Subscribe has been acknowledged or refused: the
-// subscription may have changed, or closed, meanwhile.
-func (src *source) answered(r *request) {
-	if r.sub.over() {
-		src.unsubscribe(r.sub)
-		r.sub.maybeEnded()
-		return
-	}
-	src.considerOne(r.sub)
-	r.sub.maybeReady()
-}
-
-func (src *source) onUnsubscribed(id uint64) {
-	r := src.requests[id]
-	if r == nil || !r.leaving {
-		src.fail(protocolError("ended subscription %d by itself", id))
-		return
-	}
-	src.steps += stepsPerRequest
-	src.event(Event{Kind: Unsubscribed, Peer: src.peer, Tags: r.sent})
-	r.sent, r.whole, r.active, r.acked = tags.Set{}, tags.Set{}, tags.Set{}, tags.Set{}
-	r.subscribing, r.leaving, r.denied = false, false, nil
-	src.note(r)
-	src.prune(src.lane(r.sub.lane))
-	if r.sub.over() {
-		r.sub.maybeEnded()
-	} else {
-		src.considerOne(r.sub) // it may want something again
-		r.sub.maybeReady()
-	}
-	src.leaveIfUnneeded()
 }

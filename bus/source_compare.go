@@ -33,14 +33,14 @@ type pair struct{ a, b *source }
 // meet compares the publisher, which is new or has changed, with all others.
 func (src *source) meet() {
 	for _, o := range src.sub.sources {
-		if o != src && !o.accepted {
+		if o != src {
 			src.sub.compare(src, o)
 		}
 	}
 }
 
-// compare finds out what two publishers have in common, or soon will: what takes long
-// is done in several turns of the loop. Until then both are to send all.
+// compare finds out what two publishers have in common. What takes long waits for
+// another turn of the loop; until then both are to send all.
 func (s *Subscriber) compare(a, b *source) {
 	v := a.rivals[b]
 	if v != nil {
@@ -53,7 +53,7 @@ func (s *Subscriber) compare(a, b *source) {
 	if v == nil {
 		v = &rivalry{first: a, second: b}
 	}
-	budget := tags.NewBudget(compareSteps(a.entry.Tags, b.entry.Tags))
+	budget := tags.NewBudget(compareSteps(a.contact.entry.Tags, b.contact.entry.Tags))
 	before := budget.Left()
 	err := v.compare(budget)
 	s.compared += before - max(0, budget.Left())
@@ -87,7 +87,7 @@ func (s *Subscriber) compareRest() {
 			s.compareLater(p)
 			continue
 		}
-		if s.closed.Load() || s.sources[p.a.entry.Instance] != p.a || s.sources[p.b.entry.Instance] != p.b {
+		if s.closed.Load() || s.sources[p.a.contact.entry.Instance] != p.a || s.sources[p.b.contact.entry.Instance] != p.b {
 			continue
 		}
 		s.compare(p.a, p.b)
@@ -102,27 +102,27 @@ func (v *rivalry) clear() {
 	v.both, v.firstNewer, v.secondNewer, v.complex = tags.Set{}, tags.Set{}, tags.Set{}, false
 }
 
-// tooComplex gives up to find out what two publishers have in common, and says so.
+// tooComplex notes and reports that what two publishers have in common is unknown.
 func (v *rivalry) tooComplex(src *source, set tags.Set, err error) {
 	other := v.first
 	if other == src {
 		other = v.second
 	}
 	v.complex = true
-	src.sub.event(Event{Kind: Problem, Peer: src.describe(), Other: other.describe(), Tags: set, Err: err})
+	src.sub.event(Event{Kind: Problem, Peer: src.contact.describe(), Other: other.contact.describe(), Tags: set, Err: err})
 }
 
-// compare finds out which tags both publishers serve, and who announced each
-// of them later.
+// compare finds out which tags both publishers serve, and which of the two announced
+// each of them later.
 //
 // Errors: tags.ErrTooComplex.
 func (v *rivalry) compare(budget *tags.Budget) (err error) {
 	v.clear()
-	some, err := budget.Intersects(v.first.entry.Tags, v.second.entry.Tags)
+	some, err := budget.Intersects(v.first.contact.entry.Tags, v.second.contact.entry.Tags)
 	if err != nil || !some {
 		return err
 	}
-	if v.both, err = budget.Intersection(v.first.entry.Tags, v.second.entry.Tags); err != nil {
+	if v.both, err = budget.Intersection(v.first.contact.entry.Tags, v.second.contact.entry.Tags); err != nil {
 		return err
 	}
 	if checkEntry(v.both) != nil {
@@ -130,7 +130,7 @@ func (v *rivalry) compare(budget *tags.Budget) (err error) {
 	}
 	for _, a := range v.first.announced {
 		for _, b := range v.second.announced {
-			if !b.since.After(a.since) && (a.since.After(b.since) || v.first.entry.Instance > v.second.entry.Instance) {
+			if !b.since.After(a.since) && (a.since.After(b.since) || v.first.contact.entry.Instance > v.second.contact.entry.Instance) {
 				continue
 			}
 			common, err := budget.Intersection(a.set, b.set)

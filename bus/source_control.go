@@ -13,10 +13,10 @@ import (
 // onData takes one transport message from the publisher.
 func (src *source) onData(data []byte) {
 	switch {
-	case src.state == contactGreeting:
+	case src.contact.state == contactGreeting:
 		src.onHello(data)
 		return
-	case src.state != contactReady:
+	case src.contact.state != contactReady:
 		return // closing, and the rest does not matter any more
 	}
 	src.pulse.heard = true
@@ -32,15 +32,15 @@ func (src *source) onData(data []byte) {
 	}
 }
 
-// onHello takes the publisher's first message: its hello, or why it does not
-// want us.
+// onHello takes the publisher's first message: its hello, or the reason why it
+// refuses the connection.
 func (src *source) onHello(data []byte) {
 	h, err := answerOf(data)
 	switch {
 	case err != nil:
-	case h.Instance != src.entry.Instance:
-		// This address is, now, somebody else's. The publisher may be at its
-		// next one, or come back.
+	case h.Instance != src.contact.entry.Instance:
+		// Another program has this address now. The publisher may be at its next
+		// one, or come back.
 		err = ErrStaleEntry
 	case h.Role != "":
 		err = protocolError("it is a %s", plain.Text(h.Role))
@@ -56,19 +56,19 @@ func (src *source) onHello(data []byte) {
 //
 //   - beatMillis: of its hello.
 func (src *source) ready(beatMillis int) {
-	src.greeted()
+	src.contact.greeted()
 	src.vanished, src.seek = false, seek{}
 	src.sub.counters.publishers.Add(1)
 	if src.met.IsZero() {
-		src.met = src.since
+		src.met = src.contact.since
 	}
 	src.pulse.begin(&src.sub.heart, beatMillis)
 	if err := src.sub.heart.enter(); err != nil {
 		src.fail(err)
 	}
-	src.event(Event{Kind: Connected, Peer: src.peer})
+	src.event(Event{Kind: Connected, Peer: src.contact.peer})
 	if src.pausing > 0 {
-		src.ep.PauseReceive()
+		src.contact.ep.PauseReceive()
 	}
 	src.consider()
 }
@@ -98,9 +98,9 @@ func (src *source) onControl(data []byte) {
 	}
 }
 
-// positions takes over where the tags stand that have just become active on
-// this connection. For a tag that was active on an earlier one, the difference
-// to what was received is lost.
+// positions takes over where the tags stand that have just become active on this
+// connection. For a tag that was active on an earlier connection, the difference to
+// what was received is lost.
 func (src *source) positions(m *subscription.Positions) {
 	r := src.requests[m.ID]
 	if r == nil || !r.open {
@@ -139,7 +139,7 @@ func (src *source) position(lane uint16, p subscription.Position, owed bool, cau
 	return true
 }
 
-// owed tells whether the publisher has acknowledged a subscription of a lane to
+// owed reports whether the publisher has acknowledged a subscription of a lane to
 // tag that has not ended.
 func (src *source) owed(lane uint16, tag tags.Tag) bool {
 	n := src.lane(lane)
@@ -152,16 +152,72 @@ func (src *source) owed(lane uint16, tag tags.Tag) bool {
 	return false
 }
 
-// onRefused hears why the publisher does not want us, or a subscription.
+// onSubscribed takes the news that a subscription is active.
+func (src *source) onSubscribed(id uint64) {
+	r := src.requests[id]
+	if r == nil || !r.subscribing {
+		src.fail(protocolError("acknowledged subscription %d, which was not asked for", id))
+		return
+	}
+	kind := Subscribed
+	if r.acknowledged() {
+		kind = Resubscribed
+	}
+	src.steps += stepsPerRequest + r.sent.Parts()
+	src.note(r)
+	src.prune(src.lane(r.sub.lane))
+	src.begin(r.sub.lane)
+	src.event(Event{Kind: kind, Peer: src.contact.peer, Tags: r.sent})
+	r.sub.known = true
+	src.sub.stopPatience(r.sub)
+	src.checkDuplicates(r)
+	src.answered(r)
+}
+
+// answered goes on after the answer to a Subscribe: the subscription may have changed
+// or closed meanwhile.
+func (src *source) answered(r *request) {
+	if r.sub.over() {
+		src.unsubscribe(r.sub)
+		r.sub.maybeEnded()
+		return
+	}
+	src.considerOne(r.sub)
+	r.sub.maybeReady()
+}
+
+// onUnsubscribed takes the news that a subscription has ended.
+func (src *source) onUnsubscribed(id uint64) {
+	r := src.requests[id]
+	if r == nil || !r.leaving {
+		src.fail(protocolError("ended subscription %d by itself", id))
+		return
+	}
+	src.steps += stepsPerRequest
+	src.event(Event{Kind: Unsubscribed, Peer: src.contact.peer, Tags: r.sent})
+	r.ended()
+	src.note(r)
+	src.prune(src.lane(r.sub.lane))
+	if r.sub.over() {
+		r.sub.maybeEnded()
+	} else {
+		src.considerOne(r.sub) // it may want something again
+		r.sub.maybeReady()
+	}
+	src.leaveIfUnneeded()
+}
+
+// onRefused takes the reason why the publisher refuses a subscription, or the whole
+// connection.
 func (src *source) onRefused(m *subscription.Refused) {
 	err := errors.New(plain.Line(m.Reason))
 	if m.ID == 0 {
 		src.fail(err)
 		return
 	}
-	src.reportRefusal(err)
+	src.contact.reportRefusal(err)
 	if r := src.requests[m.ID]; r != nil && r.subscribing {
-		r.subscribing, r.denied = false, err // one that was active goes on as it was
+		r.refused(err)
 		src.note(r)
 		src.answered(r)
 	}
@@ -186,9 +242,9 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 	if src.unsettled() {
 		src.vanish() // with what was on its way when the last connection was lost
 	} else {
-		src.event(Event{Kind: Goodbye, Peer: src.peer})
+		src.event(Event{Kind: Goodbye, Peer: src.contact.peer})
 	}
-	src.ended = true
+	src.contact.ended = true
 	src.sub.reconsider()
 	src.leave()
 }

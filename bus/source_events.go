@@ -6,18 +6,18 @@ func (src *source) event(e Event) { src.sub.events.add(e, src) }
 // caused implements pausable.
 func (src *source) caused() *causedEvents { return &src.events }
 
-// pause has the source cease to read from its publisher until resume was called as
-// often. A new connection begins paused if the last one was.
+// pause stops reading from the publisher until each pause is undone by a resume. A new
+// connection begins paused if the last one was.
 func (src *source) pause() {
-	if src.pausing++; src.pausing == 1 && src.state == contactReady && src.ep != nil {
-		src.ep.PauseReceive()
+	if src.pausing++; src.pausing == 1 && src.contact.state == contactReady && src.contact.ep != nil {
+		src.contact.ep.PauseReceive()
 	}
 }
 
 // resume undoes one pause.
 func (src *source) resume() {
-	if src.pausing--; src.pausing == 0 && src.ep != nil {
+	if src.pausing--; src.pausing == 0 && src.contact.ep != nil {
 		src.pulse.heard = true // from here on
-		src.ep.ResumeReceive()
+		src.contact.ep.ResumeReceive()
 	}
 }

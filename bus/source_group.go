@@ -17,15 +17,9 @@ type asked struct {
 const stepsPerRequest = 8
 
 // asks notes that a request is asked for. From here on it is as if the Subscribe
-// were under way; ask sends it. A subscription that has got further tags since the
-// connection was lost goes on with what it had first: only there the publisher
-// is to make up for what was missed.
+// were under way; ask sends it.
 func (src *source) asks(r *request) asked {
-	r.sent, r.whole, r.subscribing, r.denied = r.want, r.want, true, nil
-	resume := r.resumes()
-	if resume {
-		r.sent = r.goesOn()
-	}
+	resume := r.ask()
 	src.note(r)
 	return asked{r, resume}
 }
@@ -38,7 +32,7 @@ func (src *source) askForAll() {
 		return
 	}
 	src.revising, src.reviseAgain = true, false
-	ep := src.ep
+	ep := src.contact.ep
 	var resumed, fresh []asked
 	revise := src.sub.subs.each(func(sub *Subscription) (steps int) {
 		r := src.revise(sub)
@@ -54,7 +48,7 @@ func (src *source) askForAll() {
 	})
 	var send chores.Job
 	src.work(func(budget int) (steps int, done bool) {
-		if src.ep != ep {
+		if src.contact.ep != ep {
 			return 1, true // the connection is lost, and all of it is asked for again
 		}
 		if send == nil {
@@ -84,10 +78,10 @@ func (src *source) group(group []asked) chores.Job {
 	if len(group) == 0 {
 		return func(int) (int, bool) { return 0, true }
 	}
-	g := &groupSender{src: src, ep: src.ep, group: group, told: make(map[laneTag]struct{})}
+	g := &groupSender{src: src, ep: src.contact.ep, group: group, told: make(map[laneTag]struct{})}
 	src.asking++
 	return func(budget int) (steps int, done bool) {
-		if src.ep != g.ep {
+		if src.contact.ep != g.ep {
 			return 1, true
 		}
 		if steps, done = g.send(budget); done {
@@ -104,9 +98,9 @@ func (src *source) sendInTurn(m subscription.Message) {
 		src.send(m)
 		return
 	}
-	ep := src.ep
+	ep := src.contact.ep
 	src.work(func(int) (int, bool) {
-		if src.ep == ep {
+		if src.contact.ep == ep {
 			src.send(m)
 		}
 		return 1, true

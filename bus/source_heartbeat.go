@@ -10,7 +10,7 @@ import (
 // onTick is the subscriber's tick.
 func (s *Subscriber) onTick(now time.Time, late time.Duration) {
 	for _, src := range s.sources {
-		if src.state == contactReady {
+		if src.contact.state == contactReady {
 			src.tick(now, late)
 		}
 	}
@@ -19,7 +19,7 @@ func (s *Subscriber) onTick(now time.Time, late time.Duration) {
 // tick looks after a connection.
 func (src *source) tick(now time.Time, late time.Duration) {
 	h := &src.sub.heart
-	if src.ep == nil || src.fault != nil {
+	if src.contact.ep == nil || src.fault != nil {
 		return
 	}
 	if src.excused() {
@@ -32,7 +32,7 @@ func (src *source) tick(now time.Time, late time.Duration) {
 		}
 		src.sub.counters.silent.Add(1)
 		src.fault = err // the Lost event says why
-		_ = src.ep.Close()
+		_ = src.contact.ep.Close()
 		return
 	}
 	if h.interval > 0 && h.over(now.Sub(src.toldAt), h.interval) {

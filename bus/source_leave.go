@@ -6,10 +6,10 @@ import (
 	"tagbus/subscription"
 )
 
-// How a subscriber leaves a publisher, and what it says of what it has received:
-// without that, the publisher would know only what it has given to the transport.
+// How a subscriber leaves a publisher, and how it tells what it has received. Without
+// that the publisher would know only what it has given to the transport.
 
-// countPage counts what was received in the page so far.
+// countPage counts the messages that were received in the page so far.
 func (src *source) countPage() {
 	p := &src.page
 	if n := p.messages + p.unwanted - p.counted; n > 0 { // else there may be no such lane
@@ -18,8 +18,8 @@ func (src *source) countPage() {
 	}
 }
 
-// begin tells how many messages of a lane earlier connections have brought, when
-// the lane is first acknowledged on this one. What was missed is told by now.
+// begin tells how many messages of a lane earlier connections have brought, when the
+// lane is first acknowledged on this one. What was missed is already told.
 func (src *source) begin(lane uint16) {
 	if n := src.lane(lane); !n.here {
 		n.here, n.told = true, n.messages
@@ -47,9 +47,9 @@ func (src *source) leave() {
 // leaveIfSent says goodbye when all else is sent, and then closes.
 func (src *source) leaveIfSent() {
 	switch {
-	case !src.leaving || src.ep == nil || src.out.Len() > 0 || src.sending > 0:
+	case !src.leaving || src.contact.ep == nil || src.out.Len() > 0 || src.sending > 0:
 	case src.parted:
-		_ = src.ep.Close()
+		_ = src.contact.ep.Close()
 	default:
 		src.part()
 	}
@@ -73,7 +73,7 @@ const goodbyeTime = 250 * time.Millisecond
 func (s *Subscriber) farewell() {
 	s.parting = true
 	for _, src := range s.sources {
-		if src.ep != nil && src.fault == nil && !src.parted {
+		if src.contact.ep != nil && src.fault == nil && !src.parted {
 			src.part()
 		}
 	}
@@ -86,7 +86,7 @@ func (s *Subscriber) departed() {
 		return
 	}
 	for _, src := range s.sources {
-		if src.ep != nil && src.fault == nil {
+		if src.contact.ep != nil && src.fault == nil {
 			return
 		}
 	}

@@ -14,8 +14,8 @@ type laneTag struct {
 	tag  tags.Tag
 }
 
-// onLost hears which messages do not come: in their place among the pages, or
-// as totals before an acknowledgement.
+// onLost takes the news of messages that do not come: in their place among the pages,
+// or as totals before an acknowledgement.
 func (src *source) onLost(m *subscription.Lost) {
 	for p, err := range subscription.PositionsOf(m.List) {
 		if err == nil && p.Count == 0 {
@@ -40,8 +40,8 @@ func (src *source) onLost(m *subscription.Lost) {
 	}
 }
 
-// onTotal compares what the publisher has counted of a tag with what this side
-// has, and returns how many of the subscription's messages are news.
+// onTotal compares the publisher's total of a tag with the count of this side, and
+// returns how many losses of the subscription's messages are news.
 func (src *source) onTotal(rcv *received, m *subscription.Lost, p subscription.Position) (news uint64) {
 	if src.told == nil {
 		src.told = make(map[laneTag]*ledger.Counts)
@@ -60,8 +60,8 @@ func (src *source) onTotal(rcv *received, m *subscription.Lost, p subscription.P
 	if !src.loses(p.Tag, more) {
 		return 0
 	}
-	// It belongs to a subscription that was closed here before it could hear of
-	// it: nobody is told, but both sides count it.
+	// It belongs to a subscription that was closed here before the news came: no
+	// event tells of it, and both sides count it.
 	rcv.losses()[m.Cause] += more
 	rcv.unwanted -= more // of those up to the position that follows
 	return 0
@@ -88,8 +88,8 @@ func (src *source) lose(rcv *received, tag tags.Tag, cause subscription.Cause, n
 	return true
 }
 
-// tellMissed tells the publisher what this side has counted more than it, of
-// the tags whose positions it has just given.
+// tellMissed tells the publisher by how much the counts of this side exceed its own,
+// for the tags whose positions it has just given.
 func (src *source) tellMissed(lane uint16, positions []byte) {
 	var missed ledger.Notice
 	for p, err := range subscription.PositionsOf(positions) {

@@ -3,62 +3,9 @@ package bus
 import (
 	"maps"
 	"slices"
-	"time"
 
-	"tagbus/bus/directory"
 	"tagbus/tags"
 )
-
-// announcement is a part of the tags that a publisher serves, with the time at
-// which it announced them.
-type announcement struct {
-	since time.Time
-	set   tags.Set
-}
-
-const maxAnnouncements = 16
-
-// take takes over what the directory says of the publisher.
-func (src *source) take(e directory.Entry) {
-	before := src.entry.Tags
-	src.entry, src.listed = e, true
-	src.ever = src.ever.Union(e.Tags)
-	if checkEntry(src.ever) != nil { // it changes again and again
-		src.ever = tags.Everything()
-	}
-	if err := src.announce(before, e); err != nil || len(src.announced) > maxAnnouncements {
-		src.announced = []announcement{{e.Since, e.Tags}} // coarser, but right for the newest ones
-	}
-}
-
-// announce notes which tags have come and gone.
-//
-// Errors: tags.ErrTooComplex.
-func (src *source) announce(before tags.Set, e directory.Entry) error {
-	budget := tags.NewBudget(compareSteps(before, e.Tags))
-	added, err := budget.Without(e.Tags, before)
-	if err != nil {
-		return err
-	}
-	gone, err := budget.Without(before, e.Tags)
-	if err != nil {
-		return err
-	}
-	var kept []announcement
-	for _, a := range src.announced {
-		if a.set, err = budget.Without(a.set, gone); err != nil {
-			return err
-		}
-		if !a.set.IsEmpty() {
-			kept = append(kept, a)
-		}
-	}
-	if !added.IsEmpty() {
-		kept = append(kept, announcement{e.Since, added})
-	}
-	src.announced = kept
-	return nil
-}
 
 // newer returns the tags that both serve and src announced later.
 func (v *rivalry) newer(src *source) tags.Set {
@@ -82,7 +29,7 @@ func (src *source) allowed(sub *Subscription) tags.Set {
 	}
 	budget := tags.NewBudget(allowedSteps)
 	for o, v := range src.rivals {
-		if v.complex || o.ended || !o.listed && o.state != contactReady {
+		if v.complex || o.contact.ended || !o.contact.listed && o.contact.state != contactReady {
 			continue
 		}
 		left, err := src.without(o, v, sub, set, budget)
@@ -125,11 +72,11 @@ func (src *source) without(o *source, v *rivalry, sub *Subscription, set tags.Se
 // checkDuplicates looks, when a publisher has acknowledged a subscription,
 // whether another one sends the same tags for it.
 func (src *source) checkDuplicates(r *request) {
-	if src.state != contactReady || src.accepted { // a receiver has as many senders as there are
+	if src.contact.state != contactReady {
 		return
 	}
 	for o, v := range src.rivals {
-		if v.complex || o.state != contactReady || o.ended {
+		if v.complex || o.contact.state != contactReady || o.contact.ended {
 			continue
 		}
 		other := o.requests[r.sub.id]
@@ -185,7 +132,7 @@ func (s *Subscriber) alarm(v *rivalry) {
 	if v.secondNewer.IsEmpty() {
 		later, earlier = earlier, later
 	}
-	s.event(Event{Kind: Duplicate, Peer: later.describe(), Other: earlier.describe(), Tags: concerned, Err: ErrDuplicate})
+	s.event(Event{Kind: Duplicate, Peer: later.contact.describe(), Other: earlier.contact.describe(), Tags: concerned, Err: ErrDuplicate})
 }
 
 // reconsider looks again, soon, which publisher is to send what, when one has
@@ -218,7 +165,7 @@ func (s *Subscriber) reconsider() {
 // forget drops a publisher that is not going to come back. TagStats still
 // tells of it.
 func (s *Subscriber) forget(src *source) {
-	delete(s.sources, src.entry.Instance)
+	delete(s.sources, src.contact.entry.Instance)
 	for o := range src.rivals {
 		delete(o.rivals, src)
 	}

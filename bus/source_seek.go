@@ -3,8 +3,8 @@ package bus
 import "time"
 
 // A publisher that leaves the directory may be about to end, and wait for the
-// subscribers that it has just lost. So one that owes messages is sought before it
-// is given up: its last addresses are dialed a few times.
+// subscribers that it has just lost. So a publisher that owes messages is sought before
+// it is given up: its last addresses are dialed a few times.
 const (
 	maxSeeks = 3
 	seekTime = 2 * time.Second // after which there is no other try
@@ -29,30 +29,30 @@ func (src *source) unsettled() bool {
 	return false
 }
 
-// seeks reports whether a publisher that is neither in the directory nor connected
-// is being sought, which it begins.
+// seeks begins to seek a publisher that is neither in the directory nor connected, and
+// reports whether it is being sought.
 func (src *source) seeks() bool {
-	if src.seek.on && src.state == contactWaiting {
+	if src.seek.on && src.contact.state == contactWaiting {
 		return true
 	}
 	if src.seek.on { // nothing is wanted of it any more
 		src.seek.on, src.seek.done = false, true
 	}
-	if src.seek.done || src.accepted || src.owing == 0 || src.ended || src.vanished {
+	if src.seek.done || src.sub.isDialed() || src.owing == 0 || src.contact.ended || src.vanished {
 		return false
 	}
 	src.seek = seek{on: true, begun: time.Now()}
-	if src.refusal != "" { // it has been dialed in vain already
+	if src.contact.refusal != "" { // it has been dialed in vain already
 		src.seek.tries = maxSeeks - 1
 	}
-	src.state = contactWaiting
-	src.after(src.sub.cfg.ReconnectMin)
+	src.contact.state = contactWaiting
+	src.contact.after(src.sub.cfg.ReconnectMin)
 	return true
 }
 
 // sought notes that a try to connect has failed.
 func (src *source) sought() {
-	if !src.seek.on || src.listed || src.state != contactWaiting {
+	if !src.seek.on || src.contact.listed || src.contact.state != contactWaiting {
 		return
 	}
 	if src.seek.tries++; src.seek.tries >= maxSeeks || time.Since(src.seek.begun) > seekTime {

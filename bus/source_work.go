@@ -6,10 +6,10 @@ import (
 	"tagbus/tags"
 )
 
-// What a publisher causes by one message, or a program by one call, may be work for
-// a million tags or many thousand subscriptions. The subscriber's chores do it in
-// slices. Meanwhile the source reads nothing, so that each message finds what the
-// one before has led to.
+// One message of a publisher, or one call of the program, may cause work for a million
+// tags or many thousand subscriptions. The subscriber's chores do it in slices.
+// Meanwhile the source reads nothing, so that each message is taken after the work of
+// the one before.
 
 // stepsPerTag is what it costs to make an entry for a tag, or to find its targets.
 const stepsPerTag = 4
@@ -30,9 +30,9 @@ func (src *source) work(job chores.Job) {
 	}
 }
 
-// spend counts the work that a message of the publisher has caused, in steps. What
-// comes together in one turn of the loop shares the budget of a slice: when that is
-// used up, all sources cease to read until the next.
+// spend counts the work that a message of the publisher has caused, in steps. All
+// messages of one turn of the loop share the budget of a slice: when that is used up,
+// all sources stop reading until the next.
 func (src *source) spend() {
 	c := &src.sub.chores
 	if src.spentIn != c.Slices {
@@ -47,15 +47,15 @@ func (src *source) spend() {
 		return
 	}
 	for _, o := range src.sub.sources {
-		if o.state == contactReady {
+		if o.contact.state == contactReady {
 			o.rest()
 		}
 	}
 }
 
-// rest has the source read nothing until a slice has room for as much work as its
-// publisher has caused in this one, which is paid for in advance: else all of them
-// would go on at once.
+// rest stops reading until a slice has room for as much work as the publisher has
+// caused in this one. That is paid for in advance: otherwise all sources would go on at
+// once.
 func (src *source) rest() {
 	c := &src.sub.chores
 	if src.resting {
@@ -75,8 +75,8 @@ func (src *source) rest() {
 	})
 }
 
-// prune has a lane forget the tags that nobody wants any more, when they may be many.
-// Should one be wanted again, its position is told.
+// prune forgets the tags of a lane that no request wants any more, when they may be
+// many. If one is wanted again, the publisher tells its position.
 func (src *source) prune(n *sourceLane) {
 	if n.pruning || n.received.Len() <= minPrune+2*n.kept {
 		return

@@ -106,15 +106,14 @@ func (p *page) complete(w *wire.Writer) {
 
 // append publishes a message to the stream's subscribers. mu is held.
 //
-// Errors: ErrNoResources, ErrClosed, for a sender ErrNoReceiver; then nothing was
-// published.
+// Errors: ErrNoResources, ErrClosed, Publisher.unowned; then nothing was published.
 func (s *stream) append(tag tags.Tag, status Status, position uint64, data []byte) error {
 	if s.page == nil || s.solo != nil || !s.writer.Append(tag, uint8(status), position, data) {
 		if s.closed {
 			return ErrClosed
 		}
-		if len(s.lanes) == 0 && s.pub.sender != nil {
-			return ErrNoReceiver
+		if len(s.lanes) == 0 && s.pub.unowned != nil {
+			return s.pub.unowned
 		}
 		if s.lacks(len(data)) {
 			if err := s.pub.open(s.pub.extentOf(len(data)), s); err != nil {

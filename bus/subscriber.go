@@ -12,6 +12,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/chores"
 	"tagbus/netio"
+	"tagbus/subscription"
 )
 
 // Subscriber receives messages by tag from every publisher that has them. It
@@ -22,17 +23,17 @@ import (
 // unless they block. All state behind them lives on the loop: the methods post
 // to it. Handlers and events run on the loop.
 type Subscriber struct {
-	cfg       SubscriberConfig
-	instance  string
-	host      string
-	backend   netio.Backend
-	loop      netio.Loop
-	stopWatch func()
+	cfg      SubscriberConfig
+	instance string
+	host     string
+	backend  netio.Backend
+	loop     netio.Loop
 
 	laneMu      sync.Mutex
 	laneConfigs []SubscriptionConfig // by the number of the lane
 
-	absence time.Duration // of a receiver's senders, before they count as gone
+	role    string        // of this side, in its hello
+	absence time.Duration // how long a publisher that is lost may take to dial again; 0: publishers are dialed
 
 	nextID   atomic.Uint64
 	closed   atomic.Bool
@@ -43,13 +44,14 @@ type Subscriber struct {
 	retainer *retainer
 
 	// Loop only.
-	dialer   dialer
-	patience netio.Timer // for deadlines
-	reports  netio.Timer // of skipping
-	heart    heartbeat
-	chores   chores.Queue
-	later    []*untold // to be told by reportLater
-	events   eventQueue
+	dialer    dialer
+	directory follower[*source]
+	patience  netio.Timer // for deadlines
+	reports   netio.Timer // of skipping
+	heart     heartbeat
+	chores    chores.Queue
+	later     []*untold // to be told by reportLater
+	events    eventQueue
 
 	leaving map[uint64]*Subscription // closed, and not yet ended everywhere
 	sources map[string]*source       // by the publisher's instance
@@ -62,9 +64,8 @@ type Subscriber struct {
 	checking      bool // checkReady is going to
 	reconsidering bool // reconsider is going to run
 
-	oversized oversized
-	compared  int               // steps of comparisons of publishers in this turn
-	apart     map[pair]struct{} // to be compared in turns of their own
+	compared int               // steps of comparisons of publishers in this turn
+	apart    map[pair]struct{} // to be compared in turns of their own
 }
 
 // NewSubscriber opens a subscriber that finds publishers in dir. Close it.
@@ -82,10 +83,7 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 	if err != nil {
 		return nil, err
 	}
-	s.stopWatch, err = dir.Watch(func(e directory.Event) {
-		s.loop.Post(func() { s.onDirectory(e) })
-	})
-	if err != nil {
+	if err = s.directory.watch(dir, s.loop, s.closed.Load); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -104,6 +102,7 @@ func newSubscriber(cfg SubscriberConfig) *Subscriber {
 		gone:     make(chan struct{}),
 		retainer: newRetainer(cfg.RetainBytes),
 	}
+	s.directory = follower[*source]{role: directory.Publisher, users: s.sources, create: func() *source { return newSource(s) }, event: s.event}
 	s.host, _ = os.Hostname() // only for people
 	return s
 }
@@ -118,7 +117,7 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	s.events.start(s.loop, s.closer.call, s.cfg.OnEvent)
 	s.dialer = dialer{
 		backend: s.backend, loop: s.loop, min: s.cfg.ReconnectMin, max: s.cfg.ReconnectMax,
-		event: s.event, all: s.contacts,
+		event: s.event, all: s.directory.contacts,
 	}
 	if err = s.dialer.start(); err != nil {
 		return errors.Join(err, s.backend.Close())
@@ -135,6 +134,16 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	return nil
 }
 
+// helloTo returns the first message of this side to a peer.
+//
+//   - instance: that the peer is expected to have; empty: any.
+func (s *Subscriber) helloTo(instance string) ([]byte, error) {
+	return subscription.AppendHello(nil, subscription.Hello{
+		Instance: s.instance, Expect: instance, Role: s.role, Name: s.cfg.Name, Host: s.host, PID: os.Getpid(),
+		MaxMessageBytes: s.cfg.MaxMessageBytes, BeatMillis: s.heart.millis(),
+	})
+}
+
 // maxAbsent is how many publishers that are gone without goodbye are
 // remembered, to count what was missed should they come back.
 const maxAbsent = 64
@@ -145,11 +154,11 @@ func (s *Subscriber) forgetOldest() {
 	var oldest *source
 	absent := 0
 	for _, src := range s.sources {
-		if src.listed || src.pending() {
+		if src.contact.listed || src.contact.pending() {
 			continue
 		}
 		absent++
-		if oldest == nil || src.gone.Before(oldest.gone) {
+		if oldest == nil || src.contact.gone.Before(oldest.contact.gone) {
 			oldest = src
 		}
 	}
@@ -159,57 +168,11 @@ func (s *Subscriber) forgetOldest() {
 	}
 }
 
-// contacts yields those of all sources. Loop only.
-func (s *Subscriber) contacts(yield func(*contact) bool) {
-	for _, src := range s.sources {
-		if !yield(&src.contact) {
-			return
-		}
-	}
-}
-
-// onDirectory follows the directory. Loop only.
-func (s *Subscriber) onDirectory(e directory.Event) {
-	if s.closed.Load() || e.Kind != directory.Problem && e.Entry.Role != directory.Publisher {
-		return
-	}
-	if s.oversized.refuses(e, func(err error) { s.event(Event{Kind: Problem, Err: err}) }) {
-		return
-	}
-	src := s.sources[e.Entry.Instance]
-	s.compared = 0
-	switch e.Kind {
-	case directory.Appeared, directory.Changed:
-		if src == nil {
-			src = newSource(s)
-			s.sources[e.Entry.Instance] = src
-		}
-		src.take(e.Entry)
-		src.meet()
-		src.consider()
-		src.checkAllDuplicates()
-		if e.Kind == directory.Changed {
-			s.checkReady()
-		}
-		s.reconsider()
-	case directory.Gone:
-		if src != nil {
-			src.listed, src.gone = false, time.Now()
-			src.unlisted()
-			s.forgetOldest()
-			s.checkReady()
-			s.reconsider()
-		}
-	case directory.Problem:
-		s.event(Event{Kind: Problem, Err: e.Err})
-	}
-}
-
-// reportInterval is how often events tell what the policies Latest and Sample
-// have left out, and what the subscriptions' own queues have lost.
+// reportInterval is how often events tell what the policies Latest and Sample have
+// left out, and what the queues of subscriptions have lost.
 const reportInterval = time.Second
 
-// reportLater has reportSkipped called in a while. Loop only.
+// reportLater schedules reportSkipped. Loop only.
 func (s *Subscriber) reportLater() {
 	if len(s.later) == 1 {
 		if err := s.reports.StartOnce(reportInterval); err != nil {
@@ -218,7 +181,7 @@ func (s *Subscriber) reportLater() {
 	}
 }
 
-// reportSkipped tells what is told once a second, before the next event. Loop only.
+// reportSkipped queues the events that come once a second. Loop only.
 func (s *Subscriber) reportSkipped() {
 	if len(s.later) > 0 {
 		s.events.addGaps(&gapReport{s.later})

@@ -17,9 +17,7 @@ func (s *Subscriber) Close() error { return s.closer.close(s.backend, s.close) }
 
 func (s *Subscriber) close() error {
 	s.closed.Store(true)
-	if s.stopWatch != nil {
-		s.stopWatch()
-	}
+	s.directory.end()
 	switch {
 	case s.loop.OnLoop():
 		if s.closer.later = s.closeSoon(); s.closer.later {

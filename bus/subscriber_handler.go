@@ -50,7 +50,7 @@ type SubscriberStats struct {
 	Messages   uint64 // received in a subscription's set
 	Bytes      uint64 // payload of those
 	Pages      uint64
-	Lost       uint64 // messages reported by Gap events, but for those left out
+	Lost       uint64 // messages reported by Gap events, except those left out
 	LeftOut    uint64 // messages left out by the policies Latest and Sample
 	Overflowed uint64 // messages received and lost in the full queues of subscriptions without handler: Subscription.Overflowed
 	Unwanted   uint64 // messages that came after their subscription was closed here

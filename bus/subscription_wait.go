@@ -49,10 +49,10 @@ func (sub *Subscription) maybeReady() {
 	for _, src := range sub.owner.sources {
 		switch r := src.requests[sub.id]; {
 		case r == nil:
-			if src.pending() && src.concerns(sub) {
+			if src.contact.pending() && src.concerns(sub) {
 				return
 			}
-		case r.subscribing || r.leaving:
+		case r.unanswered():
 			return
 		case r.denied != nil:
 			denied = r.denied

@@ -174,7 +174,7 @@ func (src *source) appendTagStats(all []TagStats, cfg SubscriptionConfig, e *tag
 		return all
 	}
 	return append(all, TagStats{
-		Publisher: src.peer, Since: src.met, Tag: e.Tag, Config: cfg,
+		Publisher: src.contact.peer, Since: src.met, Tag: e.Tag, Config: cfg,
 		Position: rcv.count, Published: published, Delivered: rcv.delivered, Losses: rcv.exportLosses(),
 		Overflowed: rcv.overflowed(),
 	})
