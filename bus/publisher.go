@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"tagbus/bus/directory"
+	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -102,6 +103,7 @@ type Publisher struct {
 	stalled atomic.Uint64
 	dry     atomic.Bool // a publisher found the pool empty, and was told of no room since
 
+	alarms  alarm.Clock // of all that has its time, except pages; loop only
 	chores  chores      // loop only
 	busy    ring[*link] // those that have jobs, in turn; loop only
 	serving bool        // the chore for them has not ended; loop only
@@ -212,9 +214,10 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 	if p.tellTimer, err = p.loop.NewTimer(p.tellDue); err != nil {
 		return err
 	}
-	if err = p.heart.start(p.loop, p.cfg.HeartbeatInterval, p.cfg.HeartbeatTimeout, p.onTick); err != nil {
+	if err = alarm.Open(&p.alarms, p.loop.NewTimer); err != nil {
 		return err
 	}
+	p.heart.start(&p.alarms, p.cfg.HeartbeatInterval, p.cfg.HeartbeatTimeout, p.onTick)
 	if err = p.asking.start(p.loop, p.cfg.SubscribeTimeout, p.askingExpired); err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func (p *Publisher) close() error {
 	}
 	p.hello.close()
 	p.asking.close()
-	p.heart.close()
+	errs = append(errs, p.alarms.Close())
 	if p.backend != nil {
 		if p.loop.OnLoop() || !p.loop.Post(p.abortJobs) {
 			p.abortJobs() // on the loop, or there is none any more

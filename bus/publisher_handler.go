@@ -33,9 +33,7 @@ func (p *Publisher) newLink(ep netio.Endpoint) *link {
 	}
 	p.users.Add(1)
 	p.connections[l] = struct{}{}
-	if err := p.heart.enter(); err != nil {
-		l.fail(err)
-	}
+	p.heart.enter()
 	return l
 }
 

@@ -61,9 +61,7 @@ func (src *source) ready(beatMillis int) {
 		src.met = src.since
 	}
 	src.pulse.begin(&src.sub.heart, beatMillis)
-	if err := src.sub.heart.enter(); err != nil {
-		src.fail(err)
-	}
+	src.sub.heart.enter()
 	src.event(Event{Kind: Connected, Peer: src.peer})
 	if src.pausing > 0 {
 		src.ep.PauseReceive()

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"tagbus/bus/directory"
+	"tagbus/internal/alarm"
 	"tagbus/netio"
 )
 
@@ -42,6 +43,7 @@ type Subscriber struct {
 	retainer *retainer
 
 	// Loop only.
+	alarms   alarm.Clock // of all that has its time
 	dialer   dialer
 	patience netio.Timer // for deadlines
 	reports  netio.Timer // of skipping
@@ -128,9 +130,10 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	if s.patience, err = s.loop.NewTimer(s.checkPatience); err != nil {
 		return errors.Join(err, s.dialer.timer.Close(), s.reports.Close(), s.backend.Close())
 	}
-	if err = s.heart.start(s.loop, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, s.onTick); err != nil {
+	if err = alarm.Open(&s.alarms, s.loop.NewTimer); err != nil {
 		return errors.Join(err, s.dialer.timer.Close(), s.reports.Close(), s.patience.Close(), s.backend.Close())
 	}
+	s.heart.start(&s.alarms, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, s.onTick)
 	return nil
 }
 

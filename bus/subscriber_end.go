@@ -82,7 +82,7 @@ func (s *Subscriber) shutdown() {
 	s.chores.stop()
 	s.dialer.stop()
 	_ = s.reports.Close()
-	s.heart.close()
+	_ = s.alarms.Close()
 	_ = s.patience.Close()
 	left := slices.Collect(maps.Values(s.leaving))
 	s.finishAll(slices.AppendSeq(left, s.subs.all))
