@@ -46,6 +46,7 @@ type link struct {
 	peer       *Peer
 	fault      error // why this side has closed, or will
 	pulse      pulse
+	deadline   deadline // for the hello, and then for a subscription
 	stalled    bool // reported
 	pausing    int  // reasons not to read, see pause
 	events     causedEvents

@@ -110,8 +110,6 @@ type Publisher struct {
 
 	sender      *Sender            // whose part this is, or nil
 	events      eventQueue         // loop only
-	hello       helloDeadlines     // loop only
-	asking      helloDeadlines     // of connections without subscription, or with half a group; loop only
 	groups      groups             // loop only
 	seats       seats              // loop only
 	heart       heartbeat          // loop only
@@ -218,10 +216,7 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 		return err
 	}
 	p.heart.start(&p.alarms, p.cfg.HeartbeatInterval, p.cfg.HeartbeatTimeout, p.onTick)
-	if err = p.asking.start(p.loop, p.cfg.SubscribeTimeout, p.askingExpired); err != nil {
-		return err
-	}
-	return p.hello.start(p.loop, p.cfg.HelloTimeout, p.helloExpired)
+	return nil
 }
 
 // params returns what the connections to subscribers must be able to do.

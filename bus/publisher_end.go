@@ -25,8 +25,6 @@ func (p *Publisher) close() error {
 	if p.tellTimer != nil {
 		errs = append(errs, p.tellTimer.Close())
 	}
-	p.hello.close()
-	p.asking.close()
 	errs = append(errs, p.alarms.Close())
 	if p.backend != nil {
 		if p.loop.OnLoop() || !p.loop.Post(p.abortJobs) {

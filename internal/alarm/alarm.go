@@ -102,6 +102,9 @@ func (c *Clock) Cancel(a *Alarm) {
 	}
 }
 
+// Late returns by how much a, which has just rung, was late. Threads: the loop.
+func (c *Clock) Late(a *Alarm) time.Duration { return c.now() - a.when }
+
 func (c *Clock) now() time.Duration { return time.Since(c.start) }
 
 // arm starts the timer for the first alarm, unless it comes early enough as it is.
