@@ -47,8 +47,8 @@ type link struct {
 	fault      error // why this side has closed, or will
 	pulse      pulse
 	deadline   deadline // for the hello, and then for a subscription
-	stalled    bool // reported
-	pausing    int  // reasons not to read, see pause
+	stalled    bool     // reported
+	pausing    int      // reasons not to read, see pause
 	events     causedEvents
 	jobs       ring[linkJob]
 	working    bool // paused for the jobs

@@ -43,21 +43,19 @@ type Subscriber struct {
 	retainer *retainer
 
 	// Loop only.
-	alarms   alarm.Clock // of all that has its time
-	dialer   dialer
-	patience netio.Timer // for deadlines
-	reports  netio.Timer // of skipping
-	heart    heartbeat
-	chores   chores
-	later    []*untold // to be told by reportLater
-	events   eventQueue
+	alarms  alarm.Clock // of all that has its time
+	dialer  dialer
+	reports netio.Timer // of skipping
+	heart   heartbeat
+	chores  chores
+	later   []*untold // to be told by reportLater
+	events  eventQueue
 
 	leaving map[uint64]*Subscription // closed, and not yet ended everywhere
 	sources map[string]*source       // by the publisher's instance
 	past    []*source                // the last ones that were forgotten, for TagStats
 	subs    subscriptionList         // open ones
 
-	deadlines     deadlines
 	parting       bool // gone waits for connections
 	choosy        int  // open subscriptions that do not take all publishers of a tag
 	checking      bool // checkReady is going to
@@ -127,11 +125,8 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	if s.reports, err = s.loop.NewTimer(s.reportSkipped); err != nil {
 		return errors.Join(err, s.dialer.timer.Close(), s.backend.Close())
 	}
-	if s.patience, err = s.loop.NewTimer(s.checkPatience); err != nil {
-		return errors.Join(err, s.dialer.timer.Close(), s.reports.Close(), s.backend.Close())
-	}
 	if err = alarm.Open(&s.alarms, s.loop.NewTimer); err != nil {
-		return errors.Join(err, s.dialer.timer.Close(), s.reports.Close(), s.patience.Close(), s.backend.Close())
+		return errors.Join(err, s.dialer.timer.Close(), s.reports.Close(), s.backend.Close())
 	}
 	s.heart.start(&s.alarms, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, s.onTick)
 	return nil

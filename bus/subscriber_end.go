@@ -83,7 +83,6 @@ func (s *Subscriber) shutdown() {
 	s.dialer.stop()
 	_ = s.reports.Close()
 	_ = s.alarms.Close()
-	_ = s.patience.Close()
 	left := slices.Collect(maps.Values(s.leaving))
 	s.finishAll(slices.AppendSeq(left, s.subs.all))
 }
