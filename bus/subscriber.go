@@ -45,7 +45,7 @@ type Subscriber struct {
 	// Loop only.
 	alarms  alarm.Clock // of all that has its time
 	dialer  dialer
-	reports netio.Timer // of skipping
+	reports alarm.Alarm // of skipping
 	heart   heartbeat
 	chores  chores
 	later   []*untold // to be told by reportLater
@@ -122,12 +122,10 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	if err = s.dialer.start(); err != nil {
 		return errors.Join(err, s.backend.Close())
 	}
-	if s.reports, err = s.loop.NewTimer(s.reportSkipped); err != nil {
+	if err = alarm.Open(&s.alarms, s.loop.NewTimer); err != nil {
 		return errors.Join(err, s.dialer.timer.Close(), s.backend.Close())
 	}
-	if err = alarm.Open(&s.alarms, s.loop.NewTimer); err != nil {
-		return errors.Join(err, s.dialer.timer.Close(), s.reports.Close(), s.backend.Close())
-	}
+	s.reports.F = s.reportSkipped
 	s.heart.start(&s.alarms, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, s.onTick)
 	return nil
 }
@@ -209,9 +207,7 @@ const reportInterval = time.Second
 // reportLater has reportSkipped called in a while. Loop only.
 func (s *Subscriber) reportLater() {
 	if len(s.later) == 1 {
-		if err := s.reports.StartOnce(reportInterval); err != nil {
-			s.event(Event{Kind: Problem, Err: err})
-		}
+		s.alarms.Set(&s.reports, reportInterval)
 	}
 }
 

@@ -81,7 +81,6 @@ func (s *Subscriber) shutdown() {
 	}
 	s.chores.stop()
 	s.dialer.stop()
-	_ = s.reports.Close()
 	_ = s.alarms.Close()
 	left := slices.Collect(maps.Values(s.leaving))
 	s.finishAll(slices.AppendSeq(left, s.subs.all))
