@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync/atomic"
 
 	"tagbus/bus/directory"
@@ -61,12 +62,10 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 		return nil, errors.Join(err, s.Close())
 	}
 	s.dialer = dialer{
-		backend: p.backend, loop: p.loop, min: cfg.ReconnectMin, max: cfg.ReconnectMax,
-		event: p.event, all: s.contacts,
+		backend: p.backend, alarms: &p.alarms, min: cfg.ReconnectMin, max: cfg.ReconnectMax,
+		event: p.event, all: s.contacts, dialing: make(map[netip.AddrPort]*contact),
 	}
-	if err = s.dialer.start(); err == nil {
-		s.stopWatch, err = dir.Watch(func(e directory.Event) { p.loop.Post(func() { s.onDirectory(e) }) })
-	}
+	s.stopWatch, err = dir.Watch(func(e directory.Event) { p.loop.Post(func() { s.onDirectory(e) }) })
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -264,9 +263,6 @@ func (s *Sender) close() error {
 	s.ended.Store(true)
 	if s.stopWatch != nil {
 		s.stopWatch()
-	}
-	if loop := s.pub.loop; loop != nil && (loop.OnLoop() || !loop.Post(s.dialer.stop)) {
-		s.dialer.stop() // on the loop, or there is none any more
 	}
 	return s.pub.close()
 }

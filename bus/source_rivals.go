@@ -219,6 +219,7 @@ func (s *Subscriber) reconsider() {
 // tells of it.
 func (s *Subscriber) forget(src *source) {
 	delete(s.sources, src.entry.Instance)
+	src.after(0)
 	for o := range src.rivals {
 		delete(o.rivals, src)
 	}

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"errors"
+	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -116,14 +117,11 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	s.chores = newChores(s.loop.Post)
 	s.events.start(s.loop, s.closer.call, s.cfg.OnEvent)
 	s.dialer = dialer{
-		backend: s.backend, loop: s.loop, min: s.cfg.ReconnectMin, max: s.cfg.ReconnectMax,
-		event: s.event, all: s.contacts,
-	}
-	if err = s.dialer.start(); err != nil {
-		return errors.Join(err, s.backend.Close())
+		backend: s.backend, alarms: &s.alarms, min: s.cfg.ReconnectMin, max: s.cfg.ReconnectMax,
+		event: s.event, all: s.contacts, dialing: make(map[netip.AddrPort]*contact),
 	}
 	if err = alarm.Open(&s.alarms, s.loop.NewTimer); err != nil {
-		return errors.Join(err, s.dialer.timer.Close(), s.backend.Close())
+		return errors.Join(err, s.backend.Close())
 	}
 	s.reports.F = s.reportSkipped
 	s.heart.start(&s.alarms, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, s.onTick)

@@ -80,7 +80,6 @@ func (s *Subscriber) shutdown() {
 		src.version++ // the handlers of the page being delivered
 	}
 	s.chores.stop()
-	s.dialer.stop()
 	_ = s.alarms.Close()
 	left := slices.Collect(maps.Values(s.leaving))
 	s.finishAll(slices.AppendSeq(left, s.subs.all))
