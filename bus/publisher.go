@@ -85,8 +85,8 @@ type Publisher struct {
 	regionOnly atomic.Bool // the transport sends only from memory of the pool
 	wantReady  atomic.Bool
 	flushArmed atomic.Bool
-	flushTimer netio.Timer
-	flushFunc  func() // flush, as a value made once
+	flushTimer netio.Timer // not an alarm, which only the loop sets: it would wake once more for each page
+	flushFunc  func()      // flush, as a value made once
 	readyFunc  func()
 
 	published atomic.Uint64 // of streams that are gone
@@ -96,8 +96,9 @@ type Publisher struct {
 	knownTags atomic.Int64
 	strangers atomic.Uint64
 
-	tellTimer netio.Timer
 	tellArmed atomic.Bool
+	tellFunc  func()      // tellLater, as a value made once
+	telling   alarm.Alarm // loop only
 
 	silent  atomic.Uint64
 	stalled atomic.Uint64
@@ -191,6 +192,7 @@ func newPublisher(cfg PublisherConfig) (*Publisher, error) {
 	}
 	p.host, _ = os.Hostname() // only for people
 	p.flushFunc, p.readyFunc = p.flushDue, p.onReady
+	p.tellFunc, p.telling.F = p.tellLater, p.tellDue
 	p.loans.tell = func() { p.closer.call(p.loans.settle) }
 	p.users.Store(1)
 	p.streams.Store(new([]*stream))
@@ -207,9 +209,6 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 	p.chores = newChores(p.loop.Post)
 	p.events.start(p.loop, p.closer.call, p.cfg.OnEvent)
 	if p.flushTimer, err = p.loop.NewTimer(p.flushFunc); err != nil {
-		return err
-	}
-	if p.tellTimer, err = p.loop.NewTimer(p.tellDue); err != nil {
 		return err
 	}
 	if err = alarm.Open(&p.alarms, p.loop.NewTimer); err != nil {

@@ -22,9 +22,6 @@ func (p *Publisher) close() error {
 	if p.flushTimer != nil {
 		errs = append(errs, p.flushTimer.Close())
 	}
-	if p.tellTimer != nil {
-		errs = append(errs, p.tellTimer.Close())
-	}
 	errs = append(errs, p.alarms.Close())
 	if p.backend != nil {
 		if p.loop.OnLoop() || !p.loop.Post(p.abortJobs) {
