@@ -41,7 +41,7 @@ var table = []rule{
 		"netio", "netio/reactor", "netio/tcp", "netio/rdma", "bus", "bus/directory", "bus/directory/file", "tags",
 	}},
 	{"bus", "the bus knows the contract in netio, never a backend, a loop or a kind of directory", []string{
-		"internal/plain", "subscription", "bus/directory", "bus/internal/...", "netio", "tags",
+		"internal/alarm", "internal/plain", "subscription", "bus/directory", "bus/internal/...", "netio", "tags",
 		"github.com/cenkalti/backoff/v5", "github.com/nats-io/nuid",
 	}},
 	{"bus/internal/cache", "the cache keeps bytes by line and knows no tags, pages or subscribers", []string{"netio"}},
@@ -62,6 +62,7 @@ var table = []rule{
 	{"subscription", "who wants which tag is decided without knowing the bus or a backend", []string{
 		"internal/plain", "netio", "tags", "github.com/vmihailenco/msgpack/v5/...",
 	}},
+	{"internal/alarm", "what is to be done at a time depends on nothing but a timer, which its user brings", nil},
 	{"internal/plain", "what makes text safe to show depends on nothing", nil},
 	{"internal/tests", "how much tests do depends on nothing", nil},
 	{"netio", "the contract depends on nobody who keeps it", []string{"internal/plain", "golang.org/x/sys/unix"}},
@@ -70,7 +71,7 @@ var table = []rule{
 	}},
 	{"netio/internal/goroutine", "which goroutine is a loop concerns all kinds of loops", nil},
 	{"netio/internal/handover", "what backends do alike knows the contract and the loop, not the backends", []string{
-		"netio", "netio/internal/invariants", "netio/reactor",
+		"internal/alarm", "netio", "netio/internal/invariants", "netio/reactor",
 	}},
 	{"netio/internal/invariants", "what a debug build checks depends on nothing", nil},
 	{"netio/internal/spread", "several loops for one backend: it knows the contract and the loop, not the backends", []string{
@@ -84,10 +85,10 @@ var table = []rule{
 	}},
 	{"netio/reactor", "the event loop serves anything that has a file descriptor", []string{"internal/plain", "netio/internal/goroutine", "golang.org/x/sys/unix"}},
 	{"netio/tcp", "a backend knows the contract and the loop, not the other backends nor the bus", []string{
-		"netio", "netio/internal/handover", "netio/internal/invariants", "netio/internal/spread", "netio/reactor", "golang.org/x/sys/unix",
+		"internal/alarm", "netio", "netio/internal/handover", "netio/internal/invariants", "netio/internal/spread", "netio/reactor", "golang.org/x/sys/unix",
 	}},
 	{"netio/rdma", "a backend knows the contract and the loop, and leaves cgo to internal/fi", []string{
-		"netio", "netio/internal/handover", "netio/internal/invariants", "netio/reactor", "netio/rdma/internal/fi", "golang.org/x/sys/unix",
+		"internal/alarm", "netio", "netio/internal/handover", "netio/internal/invariants", "netio/reactor", "netio/rdma/internal/fi", "golang.org/x/sys/unix",
 	}},
 	{"netio/rdma/internal/fi", "fi speaks libfabric's words only; it is the one place for cgo", []string{"C", "netio/internal/invariants", "golang.org/x/sys/unix"}},
 	{"tags", "the name of a stream depends on nothing but how text is shown", []string{"internal/plain"}},

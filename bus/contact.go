@@ -8,6 +8,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"tagbus/bus/directory"
+	"tagbus/internal/alarm"
 	"tagbus/internal/plain"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -39,7 +40,7 @@ type contact struct {
 	peer  *Peer
 	since time.Time // of the connection: when it became ready
 
-	due     time.Time // end of the delay before the next try, or of the patience for the hello
+	alarm   alarm.Alarm // ends the delay before the next try, or the patience for the hello
 	backoff *backoff.ExponentialBackOff
 }
 
@@ -63,11 +64,12 @@ type contactUser interface {
 	fail(err error)       // closes it
 }
 
-func (d *dialer) contact(user contactUser) contact {
+// prepare makes c the contact of a user.
+func (d *dialer) prepare(c *contact, user contactUser) {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.MaxInterval = d.min, d.max
 	b.Reset()
-	return contact{dialer: d, user: user, backoff: b, report: d.event}
+	c.dialer, c.user, c.backoff, c.report, c.alarm.F = d, user, b, d.event, c.ring
 }
 
 // reportRefusal reports why there is no connection, once for all tries that end
@@ -157,8 +159,8 @@ func (c *contact) pending() bool {
 	return c.state != contactIdle && c.state != contactWaiting
 }
 
-// alarm is what the timer does: it ends the delay or the patience.
-func (c *contact) alarm() {
+// ring is what the alarm calls: it ends the delay or the patience.
+func (c *contact) ring() {
 	switch c.state {
 	case contactWaiting:
 		c.state = contactIdle
@@ -172,13 +174,13 @@ func (c *contact) alarm() {
 	}
 }
 
-// after has alarm called in d, or not at all if d is 0.
+// after schedules the alarm in d, replacing any earlier time; 0 cancels it.
 func (c *contact) after(d time.Duration) {
-	c.due = time.Time{}
 	if d > 0 {
-		c.due = time.Now().Add(d)
+		c.dialer.alarms.Set(&c.alarm, d)
+	} else {
+		c.dialer.alarms.Cancel(&c.alarm)
 	}
-	c.dialer.schedule()
 }
 
 // answerOf reads the first message of the side that has been dialed: its hello,
@@ -202,29 +204,11 @@ func answerOf(data []byte) (subscription.Hello, error) {
 // only.
 type dialer struct {
 	backend  netio.Backend
-	loop     netio.Loop
+	alarms   *alarm.Clock
 	min, max time.Duration // delay before another try
 	event    func(Event)
 	all      func(yield func(*contact) bool)
-
-	timer   netio.Timer
-	dialing map[netip.AddrPort]*contact // waiting for OnConnection...
-	stopped bool
-}
-
-// start makes the timer. The other fields are set.
-func (d *dialer) start() (err error) {
-	d.dialing = make(map[netip.AddrPort]*contact)
-	d.timer, err = d.loop.NewTimer(d.ring)
-	return err
-}
-
-// stop ends the timer. Loop only.
-func (d *dialer) stop() {
-	d.stopped = true
-	if d.timer != nil {
-		_ = d.timer.Close()
-	}
+	dialing  map[netip.AddrPort]*contact // waiting for OnConnection...
 }
 
 // refused takes the answer to a dial that is not a connection.
@@ -243,33 +227,4 @@ func (d *dialer) connected(addr netip.AddrPort) bool {
 		}
 	}
 	return false
-}
-
-// schedule sets the timer for the contact that is due next.
-func (d *dialer) schedule() {
-	var next time.Time
-	for c := range d.all {
-		if !c.due.IsZero() && (next.IsZero() || c.due.Before(next)) {
-			next = c.due
-		}
-	}
-	if next.IsZero() || d.stopped {
-		d.timer.Stop()
-		return
-	}
-	if err := d.timer.StartOnce(max(time.Microsecond, time.Until(next))); err != nil {
-		d.event(Event{Kind: Problem, Err: err})
-	}
-}
-
-// ring calls the contacts that are due.
-func (d *dialer) ring() {
-	now := time.Now()
-	for c := range d.all {
-		if !c.due.IsZero() && !c.due.After(now) {
-			c.due = time.Time{}
-			c.alarm()
-		}
-	}
-	d.schedule()
 }

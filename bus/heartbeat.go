@@ -3,7 +3,7 @@ package bus
 import (
 	"time"
 
-	"tagbus/netio"
+	"tagbus/internal/alarm"
 )
 
 // Defaults of the heartbeats of publishers and subscribers.
@@ -26,8 +26,8 @@ const (
 	maxTick = DefaultHeartbeatInterval / ticksPerInterval
 )
 
-// heartbeat is the coarse clock of a publisher or a subscriber. One timer serves
-// all connections, and runs only while there are any. What happens on the data
+// heartbeat is the coarse clock of a publisher or a subscriber. One alarm serves
+// all connections, and is set only while there are any. What happens on the data
 // path sets a flag; the tick turns flags into times. So a time is the end of the
 // tick in which something happened: no limit is ever found exceeded too early,
 // and every one at most a tick too late. Limits count in whole ticks.
@@ -37,20 +37,21 @@ type heartbeat struct {
 	interval time.Duration // 0: this side sends no beats
 	timeout  time.Duration // 0: silence of the peer means nothing
 	patience time.Duration // after which a stall is reported
-	timer    netio.Timer
+	alarms   *alarm.Clock
+	next     alarm.Alarm // of the next tick
 	tick     func(now time.Time, late time.Duration)
 	period   time.Duration // between ticks
 	usual    time.Duration // period, unless a subscriber's limit asks for a shorter one
 	wanted   time.Duration // by what this tick has found so far
-	armed    time.Duration // period of the timer; another one than period if it runs once only
 	due      time.Time     // of the next tick
 	users    int           // connections
 }
 
 // start sets the clock up; tick is called for each of its ticks, with how late
 // it comes.
-func (h *heartbeat) start(loop netio.Loop, interval, timeout time.Duration, tick func(now time.Time, late time.Duration)) (err error) {
-	h.interval, h.timeout, h.patience, h.tick = interval, timeout, timeout, tick
+func (h *heartbeat) start(alarms *alarm.Clock, interval, timeout time.Duration, tick func(now time.Time, late time.Duration)) {
+	h.interval, h.timeout, h.patience = interval, timeout, timeout
+	h.alarms, h.tick, h.next.F = alarms, tick, h.ring
 	if interval < 0 {
 		h.interval, h.timeout = 0, 0
 	}
@@ -65,26 +66,18 @@ func (h *heartbeat) start(loop netio.Loop, interval, timeout time.Duration, tick
 		h.period = h.interval / max(ticksPerInterval, (h.interval+maxTick-1)/maxTick)
 	}
 	h.usual = h.period
-	h.timer, err = loop.NewTimer(h.ring)
-	return err
 }
 
 // quicken makes the ticks frequent enough for a limit; 0 is none. The next tick
 // comes at its time or earlier: limits that shrink do not keep it away.
-func (h *heartbeat) quicken(limit time.Duration) error {
+func (h *heartbeat) quicken(limit time.Duration) {
 	if limit <= 0 || h.period <= tickFor(limit) {
-		return nil
+		return
 	}
 	h.period = tickFor(limit)
-	if h.users == 0 {
-		return nil
+	if now := time.Now(); h.users > 0 && now.Add(h.period).Before(h.due) {
+		h.schedule(now)
 	}
-	due := time.Now().Add(h.period)
-	if !due.Before(h.due) {
-		return nil // ring arms the timer anew
-	}
-	h.due, h.armed = due, h.period
-	return h.timer.Start(h.period)
 }
 
 // need is called in a tick for each limit that there still is. What no limit
@@ -98,30 +91,27 @@ func (h *heartbeat) need(limit time.Duration) {
 func tickFor(limit time.Duration) time.Duration { return max(limit/ticksPerInterval, minTick) }
 
 // enter counts a connection in.
-func (h *heartbeat) enter() error {
-	if h.users++; h.users > 1 {
-		return nil
+func (h *heartbeat) enter() {
+	if h.users++; h.users == 1 {
+		h.schedule(time.Now())
 	}
-	return h.restart()
 }
 
 // leave counts a connection out.
 func (h *heartbeat) leave() {
 	if h.users--; h.users == 0 {
-		h.timer.Stop()
+		h.alarms.Cancel(&h.next)
 		h.period = h.usual
 	}
 }
 
-func (h *heartbeat) restart() error {
-	if h.users == 0 {
-		return nil
-	}
-	h.due, h.armed = time.Now().Add(h.period), h.period
-	return h.timer.Start(h.period)
+// schedule sets the next tick a period after now.
+func (h *heartbeat) schedule(now time.Time) {
+	h.due = now.Add(h.period)
+	h.alarms.Set(&h.next, time.Until(h.due))
 }
 
-// ring is what the timer calls. A tick that comes late, because the process was
+// ring is what the alarm calls. A tick that comes late, because the process was
 // stopped or a callback took long, has kept this side from hearing its peers:
 // that time does not count as their silence.
 func (h *heartbeat) ring() {
@@ -130,18 +120,11 @@ func (h *heartbeat) ring() {
 	if late < h.period/2 {
 		late = 0 // timers are not exact
 	}
-	h.due = now.Add(h.armed)
 	h.wanted = h.usual
 	h.tick(now, late)
-	if h.users == 0 {
-		return
-	}
-	h.period = h.wanted
-	if h.armed == h.period {
-		return
-	}
-	if err := h.restart(); err != nil {
-		h.period = h.armed // the timer goes on as it is
+	if h.users > 0 {
+		h.period = h.wanted
+		h.schedule(now)
 	}
 }
 
@@ -150,12 +133,6 @@ func (h *heartbeat) slack() time.Duration { return h.period / 8 }
 
 // over tells whether a time has passed, give or take the timer's inaccuracy.
 func (h *heartbeat) over(passed, limit time.Duration) bool { return passed >= limit-h.slack() }
-
-func (h *heartbeat) close() {
-	if h.timer != nil {
-		_ = h.timer.Close()
-	}
-}
 
 // millis returns the interval as the hello tells it.
 func (h *heartbeat) millis() int {

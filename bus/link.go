@@ -49,8 +49,9 @@ type link struct {
 	peer       *Peer
 	fault      error // why this side has closed, or will
 	pulse      pulse
-	stalled    bool // reported
-	pausing    int  // reasons not to read, see pause
+	deadline   deadline // for the hello, and then for a subscription
+	stalled    bool     // reported
+	pausing    int      // reasons not to read, see pause
 	events     causedEvents
 	jobs       ring.Ring[linkJob]
 	working    bool // paused for the jobs

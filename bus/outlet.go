@@ -26,7 +26,7 @@ type outlet struct {
 
 func newOutlet(s *Sender) *outlet {
 	out := &outlet{sender: s}
-	out.contact = s.dialer.contact(out)
+	s.dialer.prepare(&out.contact, out)
 	return out
 }
 

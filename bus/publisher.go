@@ -16,6 +16,7 @@ import (
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/tagmap"
+	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -88,8 +89,8 @@ type Publisher struct {
 	regionOnly atomic.Bool // the transport sends only from memory of the pool
 	wantReady  atomic.Bool
 	flushArmed atomic.Bool
-	flushTimer netio.Timer
-	flushFunc  func() // flush, as a value made once
+	flushTimer netio.Timer // not an alarm, which only the loop sets: it would wake once more for each page
+	flushFunc  func()      // flush, as a value made once
 	readyFunc  func()
 
 	published atomic.Uint64 // of streams that are gone
@@ -99,13 +100,15 @@ type Publisher struct {
 	knownTags atomic.Int64
 	strangers atomic.Uint64
 
-	tellTimer netio.Timer
 	tellArmed atomic.Bool
+	tellFunc  func()      // tellLater, as a value made once
+	telling   alarm.Alarm // loop only
 
 	silent  atomic.Uint64
 	stalled atomic.Uint64
 	dry     atomic.Bool // a publisher found the pool empty, and was told of no room since
 
+	alarms  alarm.Clock      // of all that has its time, except pages; loop only
 	chores  chores.Queue     // loop only
 	busy    ring.Ring[*link] // those that have jobs, in turn; loop only
 	serving bool             // the chore for them has not ended; loop only
@@ -114,8 +117,6 @@ type Publisher struct {
 	ownership   ownership          // of tags
 	unowned     error              // publishing returns it for a tag that no lane wants; nil: it is dropped
 	events      eventQueue         // loop only
-	hello       helloDeadlines     // loop only
-	asking      helloDeadlines     // of connections without subscription, or with half a group; loop only
 	groups      groups             // loop only
 	seats       seats              // loop only
 	heart       heartbeat          // loop only
@@ -198,6 +199,7 @@ func newPublisher(cfg PublisherConfig) (*Publisher, error) {
 	}
 	p.host, _ = os.Hostname() // only for people
 	p.flushFunc, p.readyFunc = p.flushDue, p.onReady
+	p.tellFunc, p.telling.F = p.tellLater, p.tellDue
 	p.loans.tell = func() { p.closer.call(p.loans.settle) }
 	p.users.Store(1)
 	p.streams.Store(new([]*stream))
@@ -216,16 +218,11 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 	if p.flushTimer, err = p.loop.NewTimer(p.flushFunc); err != nil {
 		return err
 	}
-	if p.tellTimer, err = p.loop.NewTimer(p.tellDue); err != nil {
+	if err = alarm.Open(&p.alarms, p.loop.NewTimer); err != nil {
 		return err
 	}
-	if err = p.heart.start(p.loop, p.cfg.HeartbeatInterval, p.cfg.HeartbeatTimeout, p.onTick); err != nil {
-		return err
-	}
-	if err = p.asking.start(p.loop, p.cfg.SubscribeTimeout, p.askingExpired); err != nil {
-		return err
-	}
-	return p.hello.start(p.loop, p.cfg.HelloTimeout, p.helloExpired)
+	p.heart.start(&p.alarms, p.cfg.HeartbeatInterval, p.cfg.HeartbeatTimeout, p.onTick)
+	return nil
 }
 
 // params returns what the connections to subscribers must be able to do.

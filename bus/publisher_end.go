@@ -22,12 +22,7 @@ func (p *Publisher) close() error {
 	if p.flushTimer != nil {
 		errs = append(errs, p.flushTimer.Close())
 	}
-	if p.tellTimer != nil {
-		errs = append(errs, p.tellTimer.Close())
-	}
-	p.hello.close()
-	p.asking.close()
-	p.heart.close()
+	errs = append(errs, p.alarms.Close())
 	if p.backend != nil {
 		if p.loop.OnLoop() || !p.loop.Post(p.abortJobs) {
 			p.abortJobs() // on the loop, or there is none any more

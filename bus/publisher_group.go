@@ -66,7 +66,7 @@ func (p *Publisher) hold(l *link, bytes int) {
 	g.bytes += bytes
 	if l.incomplete.place == nil {
 		l.incomplete.place = g.begun.PushBack(l)
-		p.asking.await(l.ep)
+		l.awaitSubscription()
 	}
 	for g.bytes > maxGroupsBytes {
 		oldest := g.begun.Front().Value.(*link)
@@ -128,7 +128,7 @@ func (p *Publisher) onSubscribe(l *link, m *subscription.Subscribe) {
 	}
 	group := in.wishes
 	p.dropGroup(l)
-	p.asking.remove(l.ep)
+	l.deadline.met()
 	l.asked = true
 	if len(group) > 0 {
 		l.subscribe(group)

@@ -18,9 +18,7 @@ type publisherHandler struct{ *Publisher }
 // OnConnectionEstablished implements netio.Handler.
 func (p publisherHandler) OnConnectionEstablished(ep netio.Endpoint) {
 	l := p.newLink(ep)
-	if err := p.hello.add(ep); err != nil {
-		l.fail(err)
-	}
+	l.deadline.await(&p.alarms, p.cfg.HelloTimeout, l.helloMissed)
 	p.greet(l)
 }
 
@@ -33,16 +31,14 @@ func (p *Publisher) newLink(ep netio.Endpoint) *link {
 	}
 	p.users.Add(1)
 	p.connections[l] = struct{}{}
-	if err := p.heart.enter(); err != nil {
-		l.fail(err)
-	}
+	p.heart.enter()
 	return l
 }
 
-// helloExpired closes a connection whose peer has not said hello in time.
-func (p *Publisher) helloExpired(ep netio.Endpoint) {
-	p.event(Event{Kind: Refused, Peer: ep.Context().(*link).peer, Err: ErrHelloTimeout})
-	_ = ep.Close()
+// helloMissed closes a connection whose peer has not said hello in time.
+func (l *link) helloMissed() {
+	l.pub.event(Event{Kind: Refused, Peer: l.peer, Err: ErrHelloTimeout})
+	_ = l.ep.Close()
 }
 
 // OnConnectionRefused implements netio.Handler. A publisher does not dial.
@@ -55,8 +51,7 @@ func (p publisherHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, c
 
 // closed cleans up after a connection, and then calls after.
 func (p *Publisher) closed(l *link, cause error, after func()) {
-	p.hello.remove(l.ep)
-	p.asking.remove(l.ep)
+	l.deadline.met()
 	p.dropGroup(l)
 	p.stand(l)
 	delete(p.connections, l)
@@ -114,7 +109,7 @@ func (p publisherHandler) OnSendReady(ep netio.Endpoint) { ep.Context().(*link).
 
 // onHello decides whether the peer may subscribe.
 func (p *Publisher) onHello(l *link, data []byte) {
-	p.hello.remove(l.ep)
+	l.deadline.met()
 	h, err := subscription.DecodeHello(data)
 	if errors.Is(err, subscription.ErrMagic) {
 		// A stranger: a port scanner, a browser. It gets no answer.

@@ -4,8 +4,6 @@ import (
 	"container/list"
 	"fmt"
 	"net/netip"
-
-	"tagbus/netio"
 )
 
 // minGuests is how many connections that are not subscribers there may be at least:
@@ -42,7 +40,7 @@ func (p *Publisher) greet(l *link) {
 	}
 	oldest := s.guests.Front().Value.(*link)
 	p.stand(oldest)
-	p.hello.remove(oldest.ep)
+	oldest.deadline.met()
 	if oldest.state == linkHello {
 		p.event(Event{Kind: Refused, Peer: oldest.peer, Err: fmt.Errorf("%w: %d have not said hello", ErrGaveWay, most)})
 	}
@@ -138,7 +136,7 @@ func (s *seats) mostIdle() *link {
 func (p *Publisher) seated(l *link) {
 	p.stand(l)
 	l.seat.idle = p.seats.idle.PushBack(l)
-	p.asking.await(l.ep)
+	l.awaitSubscription()
 }
 
 // settle notes whether a subscriber has a subscription, after each change. When its
@@ -154,16 +152,21 @@ func (p *Publisher) settle(l *link) {
 		}
 	case l.seat.idle == nil: // its last one has ended
 		l.seat.idle = p.seats.idle.PushBack(l)
-		p.asking.await(l.ep)
+		l.awaitSubscription()
 	}
 }
 
-// askingExpired ends a connection that has asked for nothing for too long, or for
+// awaitSubscription gives a connection that has no subscription, or half a group, its
+// time.
+func (l *link) awaitSubscription() {
+	l.deadline.await(&l.pub.alarms, l.pub.cfg.SubscribeTimeout, l.subscriptionMissed)
+}
+
+// subscriptionMissed ends a connection that has asked for nothing for too long, or for
 // something that does not come.
-func (p *Publisher) askingExpired(ep netio.Endpoint) {
-	l := ep.Context().(*link)
+func (l *link) subscriptionMissed() {
 	if l.incomplete.place != nil {
-		p.dropGroup(l)
+		l.pub.dropGroup(l)
 		l.end(ErrGroupTimeout)
 		return
 	}

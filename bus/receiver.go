@@ -32,7 +32,6 @@ type Receiver struct {
 	draining   atomic.Bool
 
 	// Loop only.
-	hello   helloDeadlines
 	guests  list.List     // of *guest, the oldest first
 	left    chan struct{} // closed when the last sender has gone after Drain
 	leaving bool          // left waits for that
@@ -55,13 +54,11 @@ func NewReceiver(open netio.Opener, dir directory.Directory, cfg ReceiverConfig,
 	cfg = cfg.withDefaults()
 	r := &Receiver{cfg: cfg, sub: newSubscriber(cfg.subscriber().withDefaults()), left: make(chan struct{})}
 	r.sub.role, r.sub.absence = subscription.RoleReceiver, cfg.SenderAbsence
-	if err := r.sub.start(open, receiverHandler{subscriberHandler{r.sub}, r}); err != nil {
+	err := r.sub.start(open, receiverHandler{subscriberHandler{r.sub}, r})
+	if err != nil {
 		return nil, err
 	}
-	err := r.hello.start(r.sub.loop, r.sub.cfg.HelloTimeout, r.helloExpired)
-	if err == nil {
-		r.in, err = r.sub.SubscribeWith(cfg.Tags, h, cfg.Subscription) // before a sender can connect
-	}
+	r.in, err = r.sub.SubscribeWith(cfg.Tags, h, cfg.Subscription) // before a sender can connect
 	if err == nil {
 		err = r.serve(dir)
 	}
@@ -179,6 +176,5 @@ func (r *Receiver) close() error {
 	if r.registered != nil {
 		err = r.registered.Withdraw()
 	}
-	r.hello.close()
 	return errors.Join(err, r.sub.close())
 }

@@ -20,19 +20,18 @@ type receiverHandler struct {
 
 // guest is a connection whose peer has not said hello, or is being refused.
 type guest struct {
-	ep      netio.Endpoint
-	peer    *Peer
-	leaving bool // a last message is on its way
-	place   *list.Element
+	ep       netio.Endpoint
+	peer     *Peer
+	deadline deadline // for the hello
+	leaving  bool     // a last message is on its way
+	place    *list.Element
 }
 
 // OnConnectionEstablished implements netio.Handler.
 func (h receiverHandler) OnConnectionEstablished(ep netio.Endpoint) {
 	g := &guest{ep: ep, peer: &Peer{Addr: ep.Remote()}}
 	ep.SetContext(g)
-	if err := h.r.hello.add(ep); err != nil {
-		h.r.drop(g, err)
-	}
+	g.deadline.await(&h.r.sub.alarms, h.r.sub.cfg.HelloTimeout, func() { h.r.drop(g, ErrHelloTimeout) })
 	h.r.greet(g)
 }
 
@@ -42,7 +41,7 @@ func (receiverHandler) OnConnectionRefused(netip.AddrPort, error) {}
 // OnConnectionClosed implements netio.Handler.
 func (h receiverHandler) OnConnectionClosed(ep netio.Endpoint, keys []netio.Key, cause error) {
 	if g, ok := ep.Context().(*guest); ok {
-		h.r.hello.remove(ep)
+		g.deadline.met()
 		h.r.stand(g)
 		return
 	}
@@ -83,7 +82,7 @@ func (r *Receiver) onHello(g *guest, data []byte) {
 	if g.leaving || r.sub.closed.Load() {
 		return
 	}
-	r.hello.remove(g.ep)
+	g.deadline.met()
 	h, err := subscription.DecodeHello(data)
 	if errors.Is(err, subscription.ErrMagic) { // a stranger gets no answer
 		r.drop(g, err)
@@ -151,11 +150,4 @@ func (r *Receiver) leave(g *guest, last []byte, reason error) {
 func (r *Receiver) drop(g *guest, reason error) {
 	r.sub.event(Event{Kind: Refused, Peer: g.peer, Err: reason})
 	_ = g.ep.Close()
-}
-
-// helloExpired closes a connection whose peer has not said hello in time.
-func (r *Receiver) helloExpired(ep netio.Endpoint) {
-	if g, ok := ep.Context().(*guest); ok {
-		r.drop(g, ErrHelloTimeout)
-	}
 }

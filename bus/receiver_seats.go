@@ -15,7 +15,7 @@ func (r *Receiver) greet(g *guest) {
 	}
 	oldest := r.guests.Front().Value.(*guest)
 	r.stand(oldest)
-	r.hello.remove(oldest.ep)
+	oldest.deadline.met()
 	if oldest.leaving {
 		_ = oldest.ep.Close() // it was told why, and did not read it
 		return

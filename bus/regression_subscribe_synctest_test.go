@@ -104,7 +104,7 @@ func TestASubscriberWithoutATimerIsAnError(t *testing.T) {
 		t.Cleanup(m.loop.Close)
 		open := func(h netio.Handler) (netio.Backend, error) {
 			backend, err := b.opener(m)(h)
-			return withoutTimers{backend, loopWithoutTimers{m.loop}}, err
+			return withLoop{backend, loopWithoutTimers{m.loop}}, err
 		}
 		s, err := bus.NewSubscriber(open, b.dir, bus.SubscriberConfig{})
 		if !errors.Is(err, errNoTimer) {
@@ -122,12 +122,12 @@ type loopWithoutTimers struct{ netio.Loop }
 
 func (loopWithoutTimers) NewTimer(func()) (netio.Timer, error) { return nil, errNoTimer }
 
-type withoutTimers struct {
+type withLoop struct {
 	netio.Backend
 	loop netio.Loop
 }
 
-func (b withoutTimers) Loop() netio.Loop { return b.loop }
+func (b withLoop) Loop() netio.Loop { return b.loop }
 
 // Users lost the connection for all their subscriptions, again and again, over
 // one whose set was too large.

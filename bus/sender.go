@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync/atomic"
 
 	"tagbus/bus/directory"
@@ -62,13 +63,10 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 		return nil, errors.Join(err, s.Close())
 	}
 	s.dialer = dialer{
-		backend: p.backend, loop: p.loop, min: cfg.ReconnectMin, max: cfg.ReconnectMax,
-		event: p.event, all: s.directory.contacts,
+		backend: p.backend, alarms: &p.alarms, min: cfg.ReconnectMin, max: cfg.ReconnectMax,
+		event: p.event, all: s.directory.contacts, dialing: make(map[netip.AddrPort]*contact),
 	}
-	if err = s.dialer.start(); err == nil {
-		err = s.directory.watch(dir, p.loop, s.ended.Load)
-	}
-	if err != nil {
+	if err = s.directory.watch(dir, p.loop, s.ended.Load); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -264,8 +262,5 @@ func (s *Sender) Close() error { return s.pub.closer.close(s.pub.backend, s.clos
 func (s *Sender) close() error {
 	s.ended.Store(true)
 	s.directory.end()
-	if loop := s.pub.loop; loop != nil && (loop.OnLoop() || !loop.Post(s.dialer.stop)) {
-		s.dialer.stop() // on the loop, or there is none any more
-	}
 	return s.pub.close()
 }

@@ -16,7 +16,7 @@ const (
 	maxTold       = 4096 // tags at once, so that the loop and those who publish do not wait for long
 )
 
-// soloTick is what the last turn of the timer has seen.
+// soloTick is what the last tellDue has seen.
 type soloTick struct {
 	taken uint64
 	turns int // since something was told
@@ -37,13 +37,13 @@ func (o *solo) leaveOut(t *soloTag) {
 
 // armTell makes sure that tellDue runs soon.
 func (p *Publisher) armTell() {
-	if p.tellArmed.Swap(true) {
-		return
-	}
-	if err := p.tellTimer.StartOnce(tellInterval); err != nil {
-		p.loop.Post(p.tellDue)
+	if !p.tellArmed.Swap(true) {
+		p.loop.Post(p.tellFunc)
 	}
 }
+
+// tellLater sets the alarm for tellDue. Loop only.
+func (p *Publisher) tellLater() { p.alarms.Set(&p.telling, tellInterval) }
 
 // tellDue tells the subscribers what was left out. Loop only.
 func (p *Publisher) tellDue() {

@@ -74,7 +74,7 @@ func newSource(s *Subscriber) *source {
 		rivals:   make(map[*source]*rivalry),
 		version:  1,
 	}
-	src.contact = s.dialer.contact(src)
+	s.dialer.prepare(&src.contact, src)
 	src.contact.report = src.event
 	src.origin.retainer, src.origin.keep = s.retainer, src.keep
 	return src

@@ -63,9 +63,7 @@ func (src *source) ready(beatMillis int) {
 		src.met = src.contact.since
 	}
 	src.pulse.begin(&src.sub.heart, beatMillis)
-	if err := src.sub.heart.enter(); err != nil {
-		src.fail(err)
-	}
+	src.sub.heart.enter()
 	src.event(Event{Kind: Connected, Peer: src.contact.peer})
 	if src.pausing > 0 {
 		src.contact.ep.PauseReceive()

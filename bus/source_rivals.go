@@ -166,6 +166,7 @@ func (s *Subscriber) reconsider() {
 // tells of it.
 func (s *Subscriber) forget(src *source) {
 	delete(s.sources, src.contact.entry.Instance)
+	src.contact.after(0)
 	for o := range src.rivals {
 		delete(o.rivals, src)
 	}

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"errors"
+	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/chores"
+	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
 )
@@ -44,10 +46,10 @@ type Subscriber struct {
 	retainer *retainer
 
 	// Loop only.
+	alarms    alarm.Clock // of all that has its time
 	dialer    dialer
 	directory follower[*source]
-	patience  netio.Timer // for deadlines
-	reports   netio.Timer // of skipping
+	reports   alarm.Alarm // of skipping
 	heart     heartbeat
 	chores    chores.Queue
 	later     []*untold // to be told by reportLater
@@ -58,7 +60,6 @@ type Subscriber struct {
 	past    []*source                // the last ones that were forgotten, for TagStats
 	subs    subscriptionList         // open ones
 
-	deadlines     deadlines
 	parting       bool // gone waits for connections
 	choosy        int  // open subscriptions that do not take all publishers of a tag
 	checking      bool // checkReady is going to
@@ -116,21 +117,14 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	s.chores = chores.New(s.loop.Post)
 	s.events.start(s.loop, s.closer.call, s.cfg.OnEvent)
 	s.dialer = dialer{
-		backend: s.backend, loop: s.loop, min: s.cfg.ReconnectMin, max: s.cfg.ReconnectMax,
-		event: s.event, all: s.directory.contacts,
+		backend: s.backend, alarms: &s.alarms, min: s.cfg.ReconnectMin, max: s.cfg.ReconnectMax,
+		event: s.event, all: s.directory.contacts, dialing: make(map[netip.AddrPort]*contact),
 	}
-	if err = s.dialer.start(); err != nil {
+	if err = alarm.Open(&s.alarms, s.loop.NewTimer); err != nil {
 		return errors.Join(err, s.backend.Close())
 	}
-	if s.reports, err = s.loop.NewTimer(s.reportSkipped); err != nil {
-		return errors.Join(err, s.dialer.timer.Close(), s.backend.Close())
-	}
-	if s.patience, err = s.loop.NewTimer(s.checkPatience); err != nil {
-		return errors.Join(err, s.dialer.timer.Close(), s.reports.Close(), s.backend.Close())
-	}
-	if err = s.heart.start(s.loop, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, s.onTick); err != nil {
-		return errors.Join(err, s.dialer.timer.Close(), s.reports.Close(), s.patience.Close(), s.backend.Close())
-	}
+	s.reports.F = s.reportSkipped
+	s.heart.start(&s.alarms, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, s.onTick)
 	return nil
 }
 
@@ -175,9 +169,7 @@ const reportInterval = time.Second
 // reportLater schedules reportSkipped. Loop only.
 func (s *Subscriber) reportLater() {
 	if len(s.later) == 1 {
-		if err := s.reports.StartOnce(reportInterval); err != nil {
-			s.event(Event{Kind: Problem, Err: err})
-		}
+		s.alarms.Set(&s.reports, reportInterval)
 	}
 }
 

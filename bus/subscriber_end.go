@@ -78,10 +78,7 @@ func (s *Subscriber) shutdown() {
 		src.version++ // the handlers of the page being delivered
 	}
 	s.chores.Stop()
-	s.dialer.stop()
-	_ = s.reports.Close()
-	s.heart.close()
-	_ = s.patience.Close()
+	_ = s.alarms.Close()
 	left := slices.Collect(maps.Values(s.leaving))
 	s.finishAll(slices.AppendSeq(left, s.subs.all))
 }

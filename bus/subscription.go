@@ -7,8 +7,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
+	"tagbus/internal/alarm"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -49,13 +49,12 @@ type Subscription struct {
 	byTag    map[tags.Tag]Handler
 
 	// Loop only.
-	live    tags.Set  // what the publishers are asked for
-	known   bool      // some publisher has acknowledged it
-	due     time.Time // when the patience for that ends
-	place   int       // in Subscriber.deadlines, from 1; 0: not there
-	pausing []*source // sources that wait for the queue
-	pending []Message // of this page, for batch
-	retired bool      // is ended, and takes what is on its way
+	live     tags.Set    // what the publishers are asked for
+	known    bool        // some publisher has acknowledged it
+	patience alarm.Alarm // for that
+	pausing  []*source   // sources that wait for the queue
+	pending  []Message   // of this page, for batch
+	retired  bool        // is ended, and takes what is on its way
 
 	overflowed atomic.Uint64
 	overflow   func(*source, tags.Tag) // as a value made once

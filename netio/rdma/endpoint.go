@@ -6,6 +6,7 @@ import (
 	"container/list"
 	"net/netip"
 
+	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
 	"tagbus/netio/internal/invariants"
@@ -61,7 +62,7 @@ type connection struct {
 	ep     *fi.EP
 	handle uint64 // of ep
 	watch
-	limit handover.Alarm // for what must happen in time
+	limit alarm.Alarm // for what must happen in time
 }
 
 // newEndpoint returns an endpoint that has nothing of libfabric yet. Errors: the

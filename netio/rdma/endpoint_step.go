@@ -6,6 +6,7 @@ import (
 	"errors"
 	"syscall"
 
+	"tagbus/internal/alarm"
 	"tagbus/netio/internal/handover"
 	"tagbus/netio/rdma/internal/fi"
 	"tagbus/netio/reactor"
@@ -143,7 +144,7 @@ func (e *endpoint) leaveDevice() {
 func (e *endpoint) release(established bool) {
 	b := e.backend
 	e.closeConnection(established) // posts what waits: what is refused then sets an alarm
-	for _, a := range []*handover.Alarm{&e.limit, &e.retry} {
+	for _, a := range []*alarm.Alarm{&e.limit, &e.retry} {
 		b.Alarms.Cancel(a)
 	}
 	b.endpoints.Remove(e.place)

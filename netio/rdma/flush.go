@@ -5,8 +5,8 @@ package rdma
 import (
 	"time"
 
+	"tagbus/internal/alarm"
 	"tagbus/netio"
-	"tagbus/netio/internal/handover"
 	"tagbus/netio/internal/invariants"
 	"tagbus/netio/rdma/internal/fi"
 )
@@ -36,7 +36,7 @@ type sending struct {
 	bufferMR   *fi.MR // of the endpoint's own send buffers
 	lastPosts  uint64 // crossing.posts when sends were last put into the ring
 	stuck      bool   // the device has no room: wait for retry
-	retry      handover.Alarm
+	retry      alarm.Alarm
 }
 
 // flush posts what is in the queue, as far as the other side has room.

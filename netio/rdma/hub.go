@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"time"
 
-	"tagbus/netio/internal/handover"
+	"tagbus/internal/alarm"
 	"tagbus/netio/rdma/internal/fi"
 	"tagbus/netio/reactor"
 )
@@ -41,14 +41,14 @@ type hub struct {
 	listener  *listenEndpoint
 	slots     *receivePool
 	unposted  []uint32 // of slots
-	retry     handover.Alarm
+	retry     alarm.Alarm
 	letters   letters
 	addresses map[string]*peerAddr
 	users     map[uint64]*endpoint // by the last bits of their numbers
 	serving   *endpoint            // whose callback is being made
 	kept      []func()             // what must outlive its endpoint
-	sweep     handover.Alarm       // of addresses
-	closing   handover.Alarm
+	sweep     alarm.Alarm          // of addresses
+	closing   alarm.Alarm
 }
 
 // generation are the bits of an endpoint's number that a context has, too.
@@ -227,7 +227,7 @@ func (h *hub) close() {
 	h.closeEP()
 	b := h.backend
 	if h.begun {
-		for _, a := range []*handover.Alarm{&h.retry, &h.sweep, &h.closing} {
+		for _, a := range []*alarm.Alarm{&h.retry, &h.sweep, &h.closing} {
 			b.Alarms.Cancel(a)
 		}
 		b.forgetHub(h)

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"tagbus/internal/alarm"
 	"tagbus/netio"
-	"tagbus/netio/internal/handover"
 	"tagbus/netio/rdma/internal/fi"
 )
 
@@ -45,8 +45,8 @@ type receivePool struct {
 	srx     *fi.SRX     // nil: they are an endpoint's own
 	users   []*endpoint // that receive into them
 	again   []uint32    // could not be posted
-	retry   handover.Alarm
-	sweep   handover.Alarm // has the queues of all users read
+	retry   alarm.Alarm
+	sweep   alarm.Alarm // has the queues of all users read
 }
 
 // newReceivePool returns count buffers of size bytes. Errors: the system's (no

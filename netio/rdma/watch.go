@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tagbus/netio/internal/handover"
+	"tagbus/internal/alarm"
 	"tagbus/netio/rdma/internal/fi"
 	"tagbus/netio/reactor"
 )
@@ -31,7 +31,7 @@ type watch struct {
 	ready        bool                  // cq is to be read
 	futile       int                   // how often it was in vain since it was not
 	resting      bool                  // cq is left alone for a while
-	rest         handover.Alarm        // for that
+	rest         alarm.Alarm           // for that
 	pause        time.Duration         // the last one, of a queue without descriptor
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
 	"tagbus/netio/reactor"
@@ -48,7 +49,7 @@ type backend struct {
 	memory memory
 
 	// Only in a step.
-	trimming  handover.Alarm
+	trimming  alarm.Alarm
 	scratch   scratch
 	sender    sender
 	moved     int       // bytes sent and received since the turn began

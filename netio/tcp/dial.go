@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
 )
@@ -14,7 +15,7 @@ import (
 type dial struct {
 	to      unix.Sockaddr
 	params  netio.Params
-	timeout handover.Alarm
+	timeout alarm.Alarm
 }
 
 // Dial implements handover.Rest.

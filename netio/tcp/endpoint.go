@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"net/netip"
 
+	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
 	"tagbus/netio/internal/invariants"
@@ -51,7 +52,7 @@ type endpoint struct {
 	sendErr      error           // sending has failed; what was received comes first
 	dial         *dial           // set for those of OpenEndpoint
 	listener     *listenEndpoint // set for the accepted
-	retry        handover.Alarm  // of a send, when the system was out of memory
+	retry        alarm.Alarm     // of a send, when the system was out of memory
 	place        *list.Element   // in backend.endpoints
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
 	"tagbus/netio/reactor"
@@ -20,8 +21,8 @@ type listenEndpoint struct {
 	// Only in a step.
 	fd           int // -1: closed
 	registration *reactor.Registration
-	resting      handover.Alarm // set while the system cannot give us descriptors
-	trouble      trouble        // of accepting
+	resting      alarm.Alarm // set while the system cannot give us descriptors
+	trouble      trouble     // of accepting
 }
 
 // Listen implements handover.Rest. On "[::]" it listens for IPv4 too; endpoints

@@ -3,6 +3,7 @@ package tcp
 import (
 	"time"
 
+	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
 )
@@ -27,14 +28,14 @@ const minReceiveBytes = 4 << 10
 //
 // Threads: the loop.
 type receivePool struct {
-	alarms  *handover.Alarms
+	alarms  *alarm.Clock
 	timeout time.Duration // Config.PartialTimeout
 	own     bool          // of one endpoint, with which it ends
 	buffers *netio.Pool
 	holders borrowers
 	line    borrowers
-	since   time.Time      // somebody has waited without a break
-	stall   handover.Alarm // may be set for a while when nobody waits any more
+	since   time.Time   // somebody has waited without a break
+	stall   alarm.Alarm // may be set for a while when nobody waits any more
 }
 
 // borrower is an endpoint as its pool sees it: it has a buffer, or waits, or

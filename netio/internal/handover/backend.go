@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/netio/internal/invariants"
 	"tagbus/netio/reactor"
@@ -40,7 +41,7 @@ type Backend struct {
 
 	// Only in a step.
 	Finished bool
-	Alarms   Alarms
+	Alarms   alarm.Clock
 	prepare  *reactor.Registration
 	keys     []netio.Key // memory for OnConnectionClosed
 }
@@ -75,13 +76,13 @@ func (b *Backend) Open(loop *reactor.EventLoop, h netio.Handler, cfg netio.Confi
 	if err = b.shareSend(cfg.SharedSend); err != nil {
 		return err
 	}
-	if b.Alarms.timer, err = b.Loop().NewTimer(b.ring); err != nil {
+	if err = alarm.Open(&b.Alarms, b.newTimer); err != nil {
 		b.retireShared()
 		return err
 	}
 	if b.prepare, err = loop.AddPrepare(rest); err != nil {
 		b.retireShared()
-		return errors.Join(err, b.Alarms.timer.Close())
+		return errors.Join(err, b.Alarms.Close())
 	}
 	return nil
 }
@@ -108,13 +109,15 @@ func (b *Backend) CheckThread(method string) {
 	}
 }
 
-// ring is called by the timer.
-func (b *Backend) ring() {
-	b.Turn.Lock()
-	defer b.Turn.Unlock()
-	if !b.Finished {
-		b.Alarms.ring()
-	}
+// newTimer returns the timer of Alarms, which ring in a step.
+func (b *Backend) newTimer(ring func()) (netio.Timer, error) {
+	return b.Loop().NewTimer(func() {
+		b.Turn.Lock()
+		defer b.Turn.Unlock()
+		if !b.Finished {
+			ring()
+		}
+	})
 }
 
 // Close implements netio.Backend.
@@ -181,7 +184,7 @@ func (c *closing) Work() {
 	b.rest.End()
 	b.Finished = true
 	_ = b.prepare.Close()
-	_ = b.Alarms.timer.Close()
+	_ = b.Alarms.Close()
 	b.rest.Free()
 	b.retireShared()
 	through = true

@@ -6,7 +6,6 @@
 //   - Endpoint, ListenEndpoint: the calls that queue, answer, or leave work.
 //   - Queue: which sends are accepted, and which are completed.
 //   - Worklist: what is to be done at the end of the turn.
-//   - Alarms: what is to be done at a time.
 //   - Refusals: who found no room, and is to be told when there is some.
 //   - Counters: what has happened.
 package handover
