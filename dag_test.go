@@ -41,7 +41,7 @@ var table = []rule{
 		"netio", "netio/reactor", "netio/tcp", "netio/rdma", "bus", "bus/directory", "bus/directory/file", "tags",
 	}},
 	{"bus", "the bus knows the contract in netio, never a backend, a loop or a kind of directory", []string{
-		"internal/plain", "subscription", "bus/directory", "netio", "tags",
+		"internal/check", "internal/plain", "subscription", "bus/directory", "netio", "tags",
 		"github.com/cenkalti/backoff/v5", "github.com/nats-io/nuid",
 	}},
 	{"bus/directory", "the interface of a directory knows nothing of those who implement or use it", []string{"internal/plain", "tags"}},
@@ -55,8 +55,9 @@ var table = []rule{
 	{"subscription", "who wants which tag is decided without knowing the bus or a backend", []string{
 		"internal/plain", "netio", "tags", "github.com/vmihailenco/msgpack/v5/...",
 	}},
+	{"internal/check", "what is wrong with a configuration is collected alike for all of them", nil},
 	{"internal/plain", "what makes text safe to show depends on nothing", nil},
-	{"netio", "the contract depends on nobody who keeps it", []string{"internal/plain", "golang.org/x/sys/unix"}},
+	{"netio", "the contract depends on nobody who keeps it", []string{"internal/check", "internal/plain", "golang.org/x/sys/unix"}},
 	{"netio/internal/backendtest", "the tests of backends drive any of them", []string{
 		"netio", "netio/internal/invariants", "netio/netiotest", "netio/reactor", "golang.org/x/sys/unix",
 	}},
@@ -71,12 +72,12 @@ var table = []rule{
 	{"netio/netiotest", "the conformance suite must run against any backend", []string{
 		"netio", "netio/internal/goroutine", "netio/internal/invariants", "github.com/google/go-cmp/...", "go.uber.org/goleak", "pgregory.net/rapid",
 	}},
-	{"netio/reactor", "the event loop serves anything that has a file descriptor", []string{"internal/plain", "netio/internal/goroutine", "golang.org/x/sys/unix"}},
+	{"netio/reactor", "the event loop serves anything that has a file descriptor", []string{"internal/check", "internal/plain", "netio/internal/goroutine", "golang.org/x/sys/unix"}},
 	{"netio/tcp", "a backend knows the contract and the loop, not the other backends nor the bus", []string{
-		"netio", "netio/internal/handover", "netio/internal/invariants", "netio/internal/spread", "netio/reactor", "golang.org/x/sys/unix",
+		"internal/check", "netio", "netio/internal/handover", "netio/internal/invariants", "netio/internal/spread", "netio/reactor", "golang.org/x/sys/unix",
 	}},
 	{"netio/rdma", "a backend knows the contract and the loop, and leaves cgo to internal/fi", []string{
-		"netio", "netio/internal/handover", "netio/internal/invariants", "netio/reactor", "netio/rdma/internal/fi", "golang.org/x/sys/unix",
+		"internal/check", "netio", "netio/internal/handover", "netio/internal/invariants", "netio/reactor", "netio/rdma/internal/fi", "golang.org/x/sys/unix",
 	}},
 	{"netio/rdma/internal/fi", "fi speaks libfabric's words only; it is the one place for cgo", []string{"C", "netio/internal/invariants", "golang.org/x/sys/unix"}},
 	{"tags", "the name of a stream depends on nothing but how text is shown", []string{"internal/plain"}},

@@ -202,25 +202,3 @@ func (u *pulse) due(h *heartbeat, now time.Time, sent bool) bool {
 	}
 	return h.interval > 0 && h.over(now.Sub(u.spoke), h.interval)
 }
-
-// setHeartbeat fills in the defaults of the heartbeats of a configuration: each
-// of the two follows the other one if only that is set.
-func setHeartbeat(interval, timeout *time.Duration) {
-	if *interval == 0 {
-		*interval = DefaultHeartbeatInterval
-		if *timeout > 0 {
-			*interval = max(time.Millisecond, min(*interval, *timeout/3))
-		}
-	}
-	setDefault(timeout, max(DefaultHeartbeatTimeout, 3*(*interval)))
-}
-
-// heartbeat checks the heartbeats of a configuration.
-func (v *violations) heartbeat(interval, timeout time.Duration) {
-	if interval >= 0 && (interval < time.Millisecond || interval > maxHeartbeatInterval) {
-		v.add("HeartbeatInterval is %v, want 1ms to %v, or HeartbeatsOff", interval, maxHeartbeatInterval)
-	}
-	if interval > 0 && timeout >= 0 && timeout < 2*interval {
-		v.add("HeartbeatTimeout is %v, want at least twice HeartbeatInterval, %v, or HeartbeatsOff", timeout, 2*interval)
-	}
-}
