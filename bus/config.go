@@ -22,9 +22,9 @@ const (
 
 // Defaults that several configurations have.
 const (
-	DefaultHelloTimeout = 5 * time.Second
-	DefaultReconnectMin = 100 * time.Millisecond
-	DefaultReconnectMax = 5 * time.Second
+	defaultHelloTimeout = 5 * time.Second
+	defaultReconnectMin = 100 * time.Millisecond
+	defaultReconnectMax = 5 * time.Second
 )
 
 // frameBytes returns the size of the largest transport message that a
@@ -46,8 +46,8 @@ func checkName(v *check.Violations, name string) {
 
 // setReconnect fills in the defaults of the delays between tries.
 func setReconnect(least, most *time.Duration) {
-	check.Default(least, DefaultReconnectMin)
-	check.Default(most, max(DefaultReconnectMax, *least))
+	check.Default(least, defaultReconnectMin)
+	check.Default(most, max(defaultReconnectMax, *least))
 }
 
 // checkReconnect checks the delays between tries.
@@ -61,12 +61,12 @@ func checkReconnect(v *check.Violations, least, most time.Duration) {
 // of the two follows the other one if only that is set.
 func setHeartbeat(interval, timeout *time.Duration) {
 	if *interval == 0 {
-		*interval = DefaultHeartbeatInterval
+		*interval = defaultHeartbeatInterval
 		if *timeout > 0 {
 			*interval = max(time.Millisecond, min(*interval, *timeout/3))
 		}
 	}
-	check.Default(timeout, max(DefaultHeartbeatTimeout, 3*(*interval)))
+	check.Default(timeout, max(defaultHeartbeatTimeout, 3*(*interval)))
 }
 
 // checkHeartbeat checks the heartbeats of a configuration.

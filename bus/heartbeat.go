@@ -8,8 +8,8 @@ import (
 
 // Defaults of the heartbeats of publishers and subscribers.
 const (
-	DefaultHeartbeatInterval = 2 * time.Second
-	DefaultHeartbeatTimeout  = 6 * time.Second
+	defaultHeartbeatInterval = 2 * time.Second
+	defaultHeartbeatTimeout  = 6 * time.Second
 )
 
 // HeartbeatsOff is the HeartbeatInterval of a side that sends no beats and takes
@@ -23,7 +23,7 @@ const (
 	// minTick bounds what a limit that a subscriber chose may cost, and maxTick how
 	// coarse the clock becomes with a long interval.
 	minTick = 10 * time.Millisecond
-	maxTick = DefaultHeartbeatInterval / ticksPerInterval
+	maxTick = defaultHeartbeatInterval / ticksPerInterval
 )
 
 // heartbeat is the coarse clock of a publisher or a subscriber. One timer serves
@@ -58,7 +58,7 @@ func (h *heartbeat) start(loop netio.Loop, interval, timeout time.Duration, tick
 		h.timeout = 0
 	}
 	if h.patience <= 0 {
-		h.patience = DefaultHeartbeatTimeout
+		h.patience = defaultHeartbeatTimeout
 	}
 	h.period = maxTick
 	if h.interval > 0 {

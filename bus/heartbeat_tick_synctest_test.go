@@ -21,7 +21,7 @@ func ticking(t *testing.T, limits *[]time.Duration) (h *heartbeat, loop *netiote
 	}
 	var err error
 	loop.Do(func() {
-		if err = h.start(loop, DefaultHeartbeatInterval, DefaultHeartbeatTimeout, tick); err == nil {
+		if err = h.start(loop, defaultHeartbeatInterval, defaultHeartbeatTimeout, tick); err == nil {
 			err = h.enter()
 		}
 	})

@@ -43,7 +43,7 @@ func BenchmarkPageAppend(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(size))
 			var w pageWriter
-			mem, data := make([]byte, DefaultPageBytes), make([]byte, size)
+			mem, data := make([]byte, defaultPageBytes), make([]byte, size)
 			w.reset(mem)
 			tag := tags.Tag(0x1000013000118000)
 			for b.Loop() {
@@ -66,7 +66,7 @@ func BenchmarkPageNext(b *testing.B) {
 				b.ReportAllocs()
 				b.SetBytes(int64(size))
 				var w pageWriter
-				w.reset(make([]byte, DefaultPageBytes))
+				w.reset(make([]byte, defaultPageBytes))
 				for tag := tags.Tag(0); w.append(tag, 0, 0, make([]byte, size)); tag += step {
 				}
 				page := whole(&w, 0)

@@ -9,19 +9,21 @@ import (
 	"tagbus/tags"
 )
 
-// Defaults of PublisherConfig.
+// DefaultMaxSubscribers is PublisherConfig.MaxSubscribers unless set.
+const DefaultMaxSubscribers = 4096
+
+// Further defaults of PublisherConfig.
 const (
-	// DefaultPageBytes is two full TCP segments on the loopback device: a page
+	// defaultPageBytes is two full TCP segments on the loopback device: a page
 	// just above a segment travels as a large and a tiny packet.
-	DefaultPageBytes        = 2 * 65450
-	DefaultQueueBytes       = 4 << 20
-	DefaultPoolBytes        = 64 << 20
-	DefaultMaxMessageBytes  = 1 << 20
-	DefaultFlushInterval    = time.Millisecond
-	DefaultSubscribeTimeout = 10 * time.Second
-	DefaultMaxStreams       = 64
-	DefaultMaxSubscribers   = 4096
-	DefaultCacheBytes       = 64 << 20
+	defaultPageBytes        = 2 * 65450
+	defaultQueueBytes       = 4 << 20
+	defaultPoolBytes        = 64 << 20
+	defaultMaxMessageBytes  = 1 << 20
+	defaultFlushInterval    = time.Millisecond
+	defaultSubscribeTimeout = 10 * time.Second
+	defaultMaxStreams       = 64
+	defaultCacheBytes       = 64 << 20
 )
 
 // FlushImmediately is the PublisherConfig.FlushInterval that sends a page as
@@ -165,20 +167,20 @@ type PublisherConfig struct {
 
 func (c PublisherConfig) withDefaults() PublisherConfig {
 	check.Default(&c.Listen, anyLoopbackPort())
-	check.Default(&c.PageBytes, DefaultPageBytes)
-	check.Default(&c.MaxMessageBytes, DefaultMaxMessageBytes)
-	check.Default(&c.QueueBytes, max(DefaultQueueBytes, c.messageMemory()))
+	check.Default(&c.PageBytes, defaultPageBytes)
+	check.Default(&c.MaxMessageBytes, defaultMaxMessageBytes)
+	check.Default(&c.QueueBytes, max(defaultQueueBytes, c.messageMemory()))
 	check.Default(&c.SubscriberBytes, maxLanes*c.QueueBytes)
-	check.Default(&c.PoolBytes, max(DefaultPoolBytes, c.QueueBytes+c.PageBytes))
-	check.Default(&c.FlushInterval, DefaultFlushInterval)
-	check.Default(&c.MaxStreams, DefaultMaxStreams)
+	check.Default(&c.PoolBytes, max(defaultPoolBytes, c.QueueBytes+c.PageBytes))
+	check.Default(&c.FlushInterval, defaultFlushInterval)
+	check.Default(&c.MaxStreams, defaultMaxStreams)
 	check.Default(&c.MaxSubscribers, DefaultMaxSubscribers)
 	check.Default(&c.MaxSubscribersPerHost, max(1, c.MaxSubscribers-c.MaxSubscribers/4))
-	check.Default(&c.HelloTimeout, DefaultHelloTimeout)
-	check.Default(&c.SubscribeTimeout, DefaultSubscribeTimeout)
+	check.Default(&c.HelloTimeout, defaultHelloTimeout)
+	check.Default(&c.SubscribeTimeout, defaultSubscribeTimeout)
 	setHeartbeat(&c.HeartbeatInterval, &c.HeartbeatTimeout)
 	if c.CacheMessages != 0 {
-		check.Default(&c.CacheBytes, DefaultCacheBytes)
+		check.Default(&c.CacheBytes, defaultCacheBytes)
 	}
 	if c.OnEvent == nil {
 		c.OnEvent = func(Event) {}

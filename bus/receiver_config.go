@@ -12,8 +12,8 @@ import (
 
 // Defaults of ReceiverConfig.
 const (
-	DefaultMaxSenders    = 4096
-	DefaultSenderAbsence = 15 * time.Second
+	defaultMaxSenders    = 4096
+	defaultSenderAbsence = 15 * time.Second
 )
 
 // ReceiverConfig says how a Receiver receives. Only Tags has no default.
@@ -83,9 +83,9 @@ type ReceiverConfig struct {
 
 func (c ReceiverConfig) withDefaults() ReceiverConfig {
 	check.Default(&c.Listen, anyLoopbackPort())
-	check.Default(&c.MaxSenders, DefaultMaxSenders)
+	check.Default(&c.MaxSenders, defaultMaxSenders)
 	check.Default(&c.MaxSendersPerHost, max(1, c.MaxSenders-c.MaxSenders/4))
-	check.Default(&c.SenderAbsence, DefaultSenderAbsence)
+	check.Default(&c.SenderAbsence, defaultSenderAbsence)
 	return c
 }
 

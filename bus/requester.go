@@ -12,8 +12,8 @@ import (
 	"tagbus/tags"
 )
 
-// DefaultRequestTimeout is RequesterConfig.Timeout unless set.
-const DefaultRequestTimeout = 5 * time.Second
+// defaultRequestTimeout is RequesterConfig.Timeout unless set.
+const defaultRequestTimeout = 5 * time.Second
 
 // RequesterConfig says how a Requester works. Command and Reply have no default.
 type RequesterConfig struct {
@@ -82,7 +82,7 @@ func NewRequester(sender *Sender, subscriber *Subscriber, cfg RequesterConfig) (
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	check.Default(&cfg.Timeout, DefaultRequestTimeout)
+	check.Default(&cfg.Timeout, defaultRequestTimeout)
 	r := &Requester{cfg: cfg, sender: sender, turn: make(chan struct{}, 1)}
 	var err error
 	if r.sub, err = subscriber.Subscribe(tags.Of(cfg.Reply), r.onReply); err != nil {

@@ -8,9 +8,9 @@ import (
 
 // Defaults of SubscriberConfig.
 const (
-	DefaultMaxReceiveBytes = 64 << 20
-	DefaultQueueLimitBytes = 8 << 20
-	DefaultRetainBytes     = 64 << 20
+	defaultMaxReceiveBytes = 64 << 20
+	defaultQueueLimitBytes = 8 << 20
+	defaultRetainBytes     = 64 << 20
 	subscribeBuffers       = 4
 )
 
@@ -65,11 +65,11 @@ type SubscriberConfig struct {
 }
 
 func (c SubscriberConfig) withDefaults() SubscriberConfig {
-	check.Default(&c.MaxMessageBytes, DefaultMaxReceiveBytes)
-	check.Default(&c.QueueBytes, DefaultQueueLimitBytes)
-	check.Default(&c.RetainBytes, DefaultRetainBytes)
+	check.Default(&c.MaxMessageBytes, defaultMaxReceiveBytes)
+	check.Default(&c.QueueBytes, defaultQueueLimitBytes)
+	check.Default(&c.RetainBytes, defaultRetainBytes)
 	setReconnect(&c.ReconnectMin, &c.ReconnectMax)
-	check.Default(&c.HelloTimeout, DefaultHelloTimeout)
+	check.Default(&c.HelloTimeout, defaultHelloTimeout)
 	setHeartbeat(&c.HeartbeatInterval, &c.HeartbeatTimeout)
 	if c.OnEvent == nil {
 		c.OnEvent = func(Event) {}

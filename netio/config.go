@@ -94,8 +94,8 @@ const maxSharedBuffers = 1 << 20
 
 // WithDefaults returns c with every zero field replaced by its default.
 func (c Config) WithDefaults() Config {
-	check.Default(&c.SharedReceive.BufferBytes, DefaultMaxMessageBytes)
-	check.Default(&c.SharedSend.BufferBytes, DefaultBufferBytes)
+	check.Default(&c.SharedReceive.BufferBytes, defaultMaxMessageBytes)
+	check.Default(&c.SharedSend.BufferBytes, defaultBufferBytes)
 	return c
 }
 
@@ -118,7 +118,7 @@ func (c Config) Validate() error {
 }
 
 // ListenParams returns p, with defaults, for a listen endpoint of a backend
-// with this configuration. For backends.
+// with this configuration.
 //
 // Errors: all violations of p and all conflicts with c, joined; each wraps
 // ErrInvalidParams.

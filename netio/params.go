@@ -7,12 +7,14 @@ import (
 	"tagbus/internal/check"
 )
 
-// Defaults of Params.
+// DefaultConnectTimeout is Params.ConnectTimeout unless set.
+const DefaultConnectTimeout = 5 * time.Second
+
+// Further defaults and limits of Params.
 const (
-	DefaultMaxMessageBytes = 1 << 20
-	DefaultOutstanding     = 64
-	DefaultBufferBytes     = 1 << 16
-	DefaultConnectTimeout  = 5 * time.Second
+	defaultMaxMessageBytes = 1 << 20
+	defaultOutstanding     = 64
+	defaultBufferBytes     = 1 << 16
 	maxMessageBytesLimit   = math.MaxInt32
 	maxBuffers             = 1 << 16
 	maxOutstandingLimit    = 1 << 16
@@ -86,10 +88,10 @@ type ZeroCopyParams struct {
 
 // WithDefaults returns p with every zero field replaced by its default.
 func (p Params) WithDefaults() Params {
-	check.Default(&p.Receive.MaxMessageBytes, DefaultMaxMessageBytes)
+	check.Default(&p.Receive.MaxMessageBytes, defaultMaxMessageBytes)
 	check.Default(&p.Receive.FirstMessageBytes, p.Receive.MaxMessageBytes)
-	check.Default(&p.Buffered.BufferBytes, DefaultBufferBytes)
-	check.Default(&p.ZeroCopy.Outstanding, DefaultOutstanding)
+	check.Default(&p.Buffered.BufferBytes, defaultBufferBytes)
+	check.Default(&p.ZeroCopy.Outstanding, defaultOutstanding)
 	check.Default(&p.ConnectTimeout, DefaultConnectTimeout)
 	return p
 }

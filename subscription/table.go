@@ -9,7 +9,7 @@ import (
 	"tagbus/tags"
 )
 
-// Default limits of Table for one subscriber, all its subscriptions together.
+// Limits of Table for one subscriber, all its subscriptions together.
 const (
 	MaxParts = 1 << 17 // ranges and masks
 	MaxMasks = 1 << 8  // masks
@@ -19,19 +19,14 @@ const (
 // publisher gives to each connection and may use again after Remove.
 type Subscriber uint32
 
-// Table knows which subscriber wants which tags. The zero value is empty and
-// has the default limits.
+// Table knows which subscriber wants which tags. The zero value is empty. A
+// subscriber may hold MaxParts ranges and masks, of which MaxMasks are masks: a
+// range is found by bisection, but every mask costs a comparison whenever a tag
+// is looked up.
 //
 // Threads: none of its own; the caller keeps calls apart.
 type Table struct {
-	// Limit is the most ranges and masks that one subscriber may hold.
-	// 0 means MaxParts.
-	Limit int
-
-	// MaskLimit is the most masks among them. A range is found by bisection,
-	// but every mask costs a comparison whenever a tag is looked up.
-	// 0 means MaxMasks.
-	MaskLimit int
+	partLimit, maskLimit int // 0: MaxParts, MaxMasks; lower in tests
 
 	subscribers map[Subscriber]*wants
 	order       []Subscriber // ascending, so that sets of subscribers compare
@@ -84,10 +79,10 @@ func (t *Table) Room(s Subscriber, parts, masks int) error {
 	if w := t.subscribers[s]; w != nil {
 		parts, masks = parts+w.parts, masks+w.patterns
 	}
-	if limit := cmp.Or(t.Limit, MaxParts); parts > limit {
+	if limit := cmp.Or(t.partLimit, MaxParts); parts > limit {
 		return fmt.Errorf("%w: %d ranges and masks, limit %d: subscribe to ranges instead of single tags", ErrTooManyTags, parts, limit)
 	}
-	if limit := cmp.Or(t.MaskLimit, MaxMasks); masks > limit {
+	if limit := cmp.Or(t.maskLimit, MaxMasks); masks > limit {
 		return fmt.Errorf("%w: %d masks, limit %d: subscribe to ranges instead of masks", ErrTooManyTags, masks, limit)
 	}
 	return nil
@@ -287,6 +282,3 @@ func (t *Table) AppendWanting(dst []Subscriber, tag tags.Tag) []Subscriber {
 	}
 	return dst
 }
-
-// Len returns the number of subscribers that want anything.
-func (t *Table) Len() int { return len(t.order) }

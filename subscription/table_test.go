@@ -79,7 +79,7 @@ func drawSet(t *rapid.T) tags.Set {
 func TestTableDoesWhatAMapDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const partLimit, maskLimit = 9, 3
-		table := subscription.Table{Limit: partLimit, MaskLimit: maskLimit}
+		table := subscription.LimitedTable(partLimit, maskLimit)
 		model := make(tableModel)
 		subscriber := rapid.Custom(func(t *rapid.T) subscription.Subscriber {
 			return subscription.Subscriber(rapid.IntRange(0, 5).Draw(t, "subscriber"))
@@ -207,12 +207,12 @@ func TestTableLimits(t *testing.T) {
 		{"as many ranges as allowed", subscription.Table{}, sparse(1 << 16), 2, sparse(1 << 16), ""},
 		{"a range too many", subscription.Table{}, sparse(1 << 16), 2, sparse(1<<16 + 1), "131073 ranges and masks, limit 131072: subscribe to ranges instead of single tags"},
 		{"a replacement counts once", subscription.Table{}, sparse(1 << 16), 1, sparse(1 << 17), ""},
-		{"a lower limit", subscription.Table{Limit: 3}, sparse(2), 2, sparse(2), "4 ranges and masks, limit 3: subscribe to ranges instead of single tags"},
+		{"a lower limit", subscription.LimitedTable(3, 0), sparse(2), 2, sparse(2), "4 ranges and masks, limit 3: subscribe to ranges instead of single tags"},
 		{"as many masks as allowed", subscription.Table{}, masks(128), 2, masks(128), ""},
 		{"a mask too many", subscription.Table{}, masks(128), 2, masks(129), "257 masks, limit 256: subscribe to ranges instead of masks"},
 		{"a replacement of masks counts once", subscription.Table{}, masks(256), 1, masks(256), ""},
-		{"a lower limit of masks", subscription.Table{MaskLimit: 2}, masks(2), 2, masks(1), "3 masks, limit 2: subscribe to ranges instead of masks"},
-		{"masks count as parts", subscription.Table{Limit: 3}, masks(2), 2, masks(2), "4 ranges and masks, limit 3: subscribe to ranges instead of single tags"},
+		{"a lower limit of masks", subscription.LimitedTable(0, 2), masks(2), 2, masks(1), "3 masks, limit 2: subscribe to ranges instead of masks"},
+		{"masks count as parts", subscription.LimitedTable(3, 0), masks(2), 2, masks(2), "4 ranges and masks, limit 3: subscribe to ranges instead of single tags"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -241,7 +241,7 @@ func TestTableLimits(t *testing.T) {
 }
 
 func TestARefusedFirstSubscriptionLeavesNoSubscriber(t *testing.T) {
-	table := subscription.Table{Limit: 1}
+	table := subscription.LimitedTable(1, 0)
 	if err := table.Subscribe(1, 1, sparse(2)); !errors.Is(err, subscription.ErrTooManyTags) {
 		t.Fatalf("got %v, want ErrTooManyTags", err)
 	}
@@ -251,7 +251,7 @@ func TestARefusedFirstSubscriptionLeavesNoSubscriber(t *testing.T) {
 }
 
 func TestALimitHoldsForEachSubscriber(t *testing.T) {
-	table := subscription.Table{Limit: 2}
+	table := subscription.LimitedTable(2, 0)
 	for s := range subscription.Subscriber(10) {
 		if err := table.Subscribe(s, 1, sparse(2)); err != nil {
 			t.Errorf("subscriber %d: got %v, want no error", s, err)

@@ -28,8 +28,8 @@ const ConnectionlessSuffix = "/rdm"
 
 // Defaults of Config.
 const (
-	DefaultReceiveBuffers = 16
-	DefaultMaxEndpoints   = 4096
+	defaultReceiveBuffers = 16
+	defaultMaxEndpoints   = 4096
 )
 
 // Limits of Config.
@@ -92,8 +92,8 @@ func (c Config) name() string {
 func (c Config) withDefaults() Config {
 	c.Config = c.WithDefaults()
 	c.Provider = c.provider()
-	check.Default(&c.ReceiveBuffers, DefaultReceiveBuffers)
-	check.Default(&c.MaxEndpoints, DefaultMaxEndpoints)
+	check.Default(&c.ReceiveBuffers, defaultReceiveBuffers)
+	check.Default(&c.MaxEndpoints, defaultMaxEndpoints)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}

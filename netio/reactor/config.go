@@ -44,8 +44,8 @@ func (m WaitMode) String() string {
 
 // Defaults and limits of Config.
 const (
-	DefaultMaxEvents  = 64
-	DefaultStallLimit = 500 * time.Millisecond
+	defaultMaxEvents  = 64
+	defaultStallLimit = 500 * time.Millisecond
 
 	maxMaxEvents = 1 << 16 // more than a turn should ever serve
 	minStall     = time.Millisecond
@@ -99,8 +99,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	check.Default(&c.MaxEvents, DefaultMaxEvents)
-	check.Default(&c.StallLimit, DefaultStallLimit)
+	check.Default(&c.MaxEvents, defaultMaxEvents)
+	check.Default(&c.StallLimit, defaultStallLimit)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}

@@ -8,17 +8,19 @@ import (
 	"tagbus/netio"
 )
 
-// Defaults of Config.
+// DefaultMaxEndpoints is Config.MaxEndpoints unless set.
+const DefaultMaxEndpoints = 4096
+
+// Further defaults of Config.
 const (
-	DefaultKeepaliveIdle     = 5 * time.Second
-	DefaultKeepaliveInterval = 2 * time.Second
-	DefaultKeepaliveProbes   = 3
-	DefaultUserTimeout       = 10 * time.Second
-	DefaultBacklog           = 4096
-	DefaultAcceptBudget      = 64
-	DefaultMaxEndpoints      = 4096
-	DefaultAcceptPause       = 100 * time.Millisecond
-	DefaultPartialTimeout    = 2 * time.Second
+	defaultKeepaliveIdle     = 5 * time.Second
+	defaultKeepaliveInterval = 2 * time.Second
+	defaultKeepaliveProbes   = 3
+	defaultUserTimeout       = 10 * time.Second
+	defaultBacklog           = 4096
+	defaultAcceptBudget      = 64
+	defaultAcceptPause       = 100 * time.Millisecond
+	defaultPartialTimeout    = 2 * time.Second
 )
 
 // SystemCongestionControl as Config.CongestionControl is the system's algorithm
@@ -141,15 +143,15 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.Config = c.WithDefaults()
-	check.Default(&c.KeepaliveIdle, DefaultKeepaliveIdle)
-	check.Default(&c.KeepaliveInterval, DefaultKeepaliveInterval)
-	check.Default(&c.KeepaliveProbes, DefaultKeepaliveProbes)
-	check.Default(&c.UserTimeout, DefaultUserTimeout)
-	check.Default(&c.Backlog, DefaultBacklog)
-	check.Default(&c.AcceptBudget, DefaultAcceptBudget)
+	check.Default(&c.KeepaliveIdle, defaultKeepaliveIdle)
+	check.Default(&c.KeepaliveInterval, defaultKeepaliveInterval)
+	check.Default(&c.KeepaliveProbes, defaultKeepaliveProbes)
+	check.Default(&c.UserTimeout, defaultUserTimeout)
+	check.Default(&c.Backlog, defaultBacklog)
+	check.Default(&c.AcceptBudget, defaultAcceptBudget)
 	check.Default(&c.MaxEndpoints, DefaultMaxEndpoints)
-	check.Default(&c.AcceptPause, DefaultAcceptPause)
-	check.Default(&c.PartialTimeout, DefaultPartialTimeout)
+	check.Default(&c.AcceptPause, defaultAcceptPause)
+	check.Default(&c.PartialTimeout, defaultPartialTimeout)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
