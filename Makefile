@@ -26,7 +26,7 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-all limits verbs race invariants flake lint fmt gobench bench bench-full bench-doc bench-check profile benchstat fuzz cover ci clean
+.PHONY: help build demo test test-all limits verbs race invariants flake house lint fmt gobench bench bench-full bench-doc bench-check profile benchstat fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ invariants: ## all tests in the build that checks how memory and threads are use
 
 flake: ## the backends' conformance suites and random runs RUNS times, in every build; a long time
 	@RUNS=$(RUNS) scripts/flake.sh
+
+house: ## how the code is cut: a table of the packages, and the rules that it keeps or breaks
+	@go -C tools run ./house ..
 
 # With the tag libfabric other files belong to the build. What both have in common
 # is not looked at again.

@@ -41,7 +41,7 @@ var table = []rule{
 		"netio", "netio/reactor", "netio/tcp", "netio/rdma", "bus", "bus/directory", "bus/directory/file", "tags",
 	}},
 	{"bus", "the bus knows the contract in netio, never a backend, a loop or a kind of directory", []string{
-		"internal/alarm", "internal/plain", "subscription", "bus/directory", "bus/internal/...", "netio", "tags",
+		"internal/alarm", "internal/check", "internal/plain", "subscription", "bus/directory", "bus/internal/...", "netio", "tags",
 		"github.com/cenkalti/backoff/v5", "github.com/nats-io/nuid",
 	}},
 	{"bus/internal/cache", "the cache keeps bytes by line and knows no tags, pages or subscribers", []string{"netio"}},
@@ -63,9 +63,10 @@ var table = []rule{
 		"internal/plain", "netio", "tags", "github.com/vmihailenco/msgpack/v5/...",
 	}},
 	{"internal/alarm", "what is to be done at a time depends on nothing but a timer, which its user brings", nil},
+	{"internal/check", "what is wrong with a configuration is collected alike for all of them", nil},
 	{"internal/plain", "what makes text safe to show depends on nothing", nil},
 	{"internal/tests", "how much tests do depends on nothing", nil},
-	{"netio", "the contract depends on nobody who keeps it", []string{"internal/plain", "golang.org/x/sys/unix"}},
+	{"netio", "the contract depends on nobody who keeps it", []string{"internal/check", "internal/plain", "golang.org/x/sys/unix"}},
 	{"netio/internal/backendtest", "the tests of backends drive any of them", []string{
 		"internal/tests", "netio", "netio/internal/invariants", "netio/netiotest", "netio/reactor", "golang.org/x/sys/unix",
 	}},
@@ -83,12 +84,12 @@ var table = []rule{
 	{"netio/netiotest", "the conformance suite must run against any backend", []string{
 		"internal/tests", "netio", "netio/internal/goroutine", "netio/internal/invariants", "go.uber.org/goleak", "pgregory.net/rapid",
 	}},
-	{"netio/reactor", "the event loop serves anything that has a file descriptor", []string{"internal/plain", "netio/internal/goroutine", "golang.org/x/sys/unix"}},
+	{"netio/reactor", "the event loop serves anything that has a file descriptor", []string{"internal/check", "internal/plain", "netio/internal/goroutine", "golang.org/x/sys/unix"}},
 	{"netio/tcp", "a backend knows the contract and the loop, not the other backends nor the bus", []string{
-		"internal/alarm", "netio", "netio/internal/handover", "netio/internal/invariants", "netio/internal/spread", "netio/reactor", "golang.org/x/sys/unix",
+		"internal/alarm", "internal/check", "netio", "netio/internal/handover", "netio/internal/invariants", "netio/internal/spread", "netio/reactor", "golang.org/x/sys/unix",
 	}},
 	{"netio/rdma", "a backend knows the contract and the loop, and leaves cgo to internal/fi", []string{
-		"internal/alarm", "netio", "netio/internal/handover", "netio/internal/invariants", "netio/reactor", "netio/rdma/internal/fi", "golang.org/x/sys/unix",
+		"internal/alarm", "internal/check", "netio", "netio/internal/handover", "netio/internal/invariants", "netio/reactor", "netio/rdma/internal/fi", "golang.org/x/sys/unix",
 	}},
 	{"netio/rdma/internal/fi", "fi speaks libfabric's words only; it is the one place for cgo", []string{"C", "netio/internal/invariants", "golang.org/x/sys/unix"}},
 	{"tags", "the name of a stream depends on nothing but how text is shown", []string{"internal/plain"}},

@@ -19,15 +19,19 @@ const (
 	accountsInterval = time.Second // between looks at all accounts
 )
 
-// checkAccounts ends the connection of the subscriber whose account is largest, when
-// all together take too much memory, and forgets what it has lost. Loop only.
+// checkAccounts looks at the size of all accounts, once in a while. Loop only.
 func (p *Publisher) checkAccounts(now time.Time) {
-	if now.Sub(p.accountsSeen) < accountsInterval {
-		return
+	if now.Sub(p.accountsSeen) >= accountsInterval {
+		p.accountsSeen = now
+		p.boundAccounts(maxAccountTags)
 	}
-	p.accountsSeen = now
+}
+
+// boundAccounts ends the connection of the subscriber whose account is largest, when
+// all together have more entries than limit, and forgets what it has lost. Loop only.
+func (p *Publisher) boundAccounts(limit int) {
 	p.mu.Lock()
-	a, n := p.accounts.Largest(maxAccountTags)
+	a, n := p.accounts.Largest(limit)
 	if a == nil {
 		p.mu.Unlock()
 		return
@@ -35,7 +39,7 @@ func (p *Publisher) checkAccounts(now time.Time) {
 	l := a.Link
 	p.accounts.Forget(a)
 	p.mu.Unlock()
-	l.end(fmt.Errorf("%w: %d entries, %d of all subscribers", ErrAccountMemory, n, maxAccountTags))
+	l.end(fmt.Errorf("%w: %d entries, %d of all subscribers", ErrAccountMemory, n, limit))
 }
 
 // leaveAccount ends the account of a connection, and returns how many messages are

@@ -81,10 +81,3 @@ func (o *oversized) refuses(e directory.Event, report func(error)) bool {
 	}
 	return true
 }
-
-// entry checks the tags of a configuration that are going to be announced.
-func (v *violations) entry(field string, set tags.Set) {
-	if err := checkEntry(set); err != nil {
-		*v = append(*v, fmt.Errorf("%w: %s: %w", ErrInvalidConfig, field, err))
-	}
-}

@@ -29,10 +29,10 @@ var (
 	// AddTags, or RemoveTags has taken it away.
 	ErrUnknownTag = errors.New("tag is not one of the publisher's")
 
-	// ErrTooManyTags is returned by Publisher.AddTags when too many tags that
+	// ErrTooManyRemoved is returned by Publisher.AddTags when too many tags that
 	// were published have been removed since: a publisher remembers all their
 	// positions.
-	ErrTooManyTags = errors.New("bus: publisher remembers too many tags that it has ceased to serve: open another publisher")
+	ErrTooManyRemoved = errors.New("bus: publisher remembers too many tags that it has ceased to serve: open another publisher")
 
 	// ErrMessageTooLarge is wrapped in the error of Publish for a message above
 	// PublisherConfig.MaxMessageBytes.

@@ -8,8 +8,8 @@ import (
 
 // Defaults of the heartbeats of publishers and subscribers.
 const (
-	DefaultHeartbeatInterval = 2 * time.Second
-	DefaultHeartbeatTimeout  = 6 * time.Second
+	defaultHeartbeatInterval = 2 * time.Second
+	defaultHeartbeatTimeout  = 6 * time.Second
 )
 
 // HeartbeatsOff is the HeartbeatInterval of a side that sends no beats and takes
@@ -23,7 +23,7 @@ const (
 	// minTick bounds what a limit that a subscriber chose may cost, and maxTick how
 	// coarse the clock becomes with a long interval.
 	minTick = 10 * time.Millisecond
-	maxTick = DefaultHeartbeatInterval / ticksPerInterval
+	maxTick = defaultHeartbeatInterval / ticksPerInterval
 )
 
 // heartbeat is the coarse clock of a publisher or a subscriber. One alarm serves
@@ -59,7 +59,7 @@ func (h *heartbeat) start(alarms *alarm.Clock, interval, timeout time.Duration, 
 		h.timeout = 0
 	}
 	if h.patience <= 0 {
-		h.patience = DefaultHeartbeatTimeout
+		h.patience = defaultHeartbeatTimeout
 	}
 	h.period = maxTick
 	if h.interval > 0 {
@@ -178,26 +178,4 @@ func (u *pulse) due(h *heartbeat, now time.Time, sent bool) bool {
 		u.spoke = now
 	}
 	return h.interval > 0 && h.over(now.Sub(u.spoke), h.interval)
-}
-
-// setHeartbeat fills in the defaults of the heartbeats of a configuration: each
-// of the two follows the other one if only that is set.
-func setHeartbeat(interval, timeout *time.Duration) {
-	if *interval == 0 {
-		*interval = DefaultHeartbeatInterval
-		if *timeout > 0 {
-			*interval = max(time.Millisecond, min(*interval, *timeout/3))
-		}
-	}
-	setDefault(timeout, max(DefaultHeartbeatTimeout, 3*(*interval)))
-}
-
-// heartbeat checks the heartbeats of a configuration.
-func (v *violations) heartbeat(interval, timeout time.Duration) {
-	if interval >= 0 && (interval < time.Millisecond || interval > maxHeartbeatInterval) {
-		v.add("HeartbeatInterval is %v, want 1ms to %v, or HeartbeatsOff", interval, maxHeartbeatInterval)
-	}
-	if interval > 0 && timeout >= 0 && timeout < 2*interval {
-		v.add("HeartbeatTimeout is %v, want at least twice HeartbeatInterval, %v, or HeartbeatsOff", timeout, 2*interval)
-	}
 }

@@ -24,7 +24,7 @@ func ticking(t *testing.T, limits *[]time.Duration) (h *heartbeat, loop *memnet.
 	var err error
 	loop.Do(func() {
 		if err = alarm.Open(alarms, loop.NewTimer); err == nil {
-			h.start(alarms, DefaultHeartbeatInterval, DefaultHeartbeatTimeout, tick)
+			h.start(alarms, defaultHeartbeatInterval, defaultHeartbeatTimeout, tick)
 			h.enter()
 		}
 	})

@@ -15,8 +15,8 @@ import (
 // so that neither policy is felt by the other.
 type lane struct {
 	link   *link
-	id     subscription.Subscriber // in routes and in the table
-	number uint16                  // on the wire
+	id     subscription.LaneID // in routes and in the table
+	number uint16              // on the wire
 	policy Policy
 	limit  int64   // of pinned
 	mark   uint64  // see routes

@@ -78,7 +78,7 @@ func TestAFullQueueLosesByItsPolicy(t *testing.T) {
 func testLossyQueue(t *testing.T, kind PolicyKind, r *rand.Rand) {
 	t.Helper()
 	limit := 1 + r.IntN(3000)
-	q := newMessageQueue(limit, newRetainer(DefaultRetainBytes))
+	q := newMessageQueue(limit, newRetainer(defaultRetainBytes))
 	model := &lossyModel{kind: kind, limit: limit, lost: make(map[origins]int)}
 	lost := make(map[origins]int)
 	sources := []*source{{}, {}}
@@ -134,7 +134,7 @@ func readBoth(t *testing.T, q *messageQueue, model *lossyModel) {
 }
 
 func TestAnEndedQueueLosesNothing(t *testing.T) {
-	q := newMessageQueue(1, newRetainer(DefaultRetainBytes))
+	q := newMessageQueue(1, newRetainer(defaultRetainBytes))
 	q.close(nil)
 	for _, kind := range []PolicyKind{DropNewest, DropOldest, Latest} {
 		for n := range 3 {

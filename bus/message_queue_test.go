@@ -30,7 +30,7 @@ func takeAll(q *messageQueue) (data []string) {
 }
 
 func TestMessageQueueKeepsOrderAndContent(t *testing.T) {
-	q := newMessageQueue(1<<20, newRetainer(DefaultRetainBytes))
+	q := newMessageQueue(1<<20, newRetainer(defaultRetainBytes))
 	var want []string
 	for block := range 5 { // so that both blocks are used again
 		want = want[:0]
@@ -74,7 +74,7 @@ func TestMessageQueueTellsWhenItIsFull(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			q := newMessageQueue(test.limit, newRetainer(DefaultRetainBytes))
+			q := newMessageQueue(test.limit, newRetainer(defaultRetainBytes))
 			for i, data := range test.data {
 				if got := q.push(queueMessage(i, data)); got != (i >= test.full) {
 					t.Errorf("push %d: got full %v", i, got)
@@ -107,7 +107,7 @@ func TestMessageQueueEnds(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			q := newMessageQueue(1, newRetainer(DefaultRetainBytes))
+			q := newMessageQueue(1, newRetainer(defaultRetainBytes))
 			q.push(queueMessage(1, "before"))
 			for _, cause := range test.causes {
 				q.close(cause)
@@ -145,7 +145,7 @@ func TestAReaderThatWaitsIsWoken(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := newMessageQueue(1<<20, newRetainer(DefaultRetainBytes))
+				q := newMessageQueue(1<<20, newRetainer(defaultRetainBytes))
 				ctx, cancel := context.WithCancelCause(t.Context())
 				defer cancel(nil)
 				q.push(queueMessage(0, "a")) // leaves a token of its wake-up behind
@@ -175,7 +175,7 @@ func TestAReaderThatWaitsIsWoken(t *testing.T) {
 }
 
 func TestAnEndedContextLosesNoMessage(t *testing.T) {
-	q := newMessageQueue(1<<20, newRetainer(DefaultRetainBytes))
+	q := newMessageQueue(1<<20, newRetainer(defaultRetainBytes))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := q.next(ctx); !errors.Is(err, context.Canceled) {
@@ -206,7 +206,7 @@ func TestAnEndedContextLosesNoMessage(t *testing.T) {
 // it is drained; the reader stops and resumes at random.
 func TestMessageQueueBetweenTwoGoroutines(t *testing.T) {
 	const count = 50_000
-	q := newMessageQueue(100*messageCost, newRetainer(DefaultRetainBytes))
+	q := newMessageQueue(100*messageCost, newRetainer(defaultRetainBytes))
 	room := make(chan struct{}, 1)
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -257,7 +257,7 @@ func TestMessageQueueAllocatesNothingInTheLongRun(t *testing.T) {
 	if tests.Race {
 		t.Skip("the race detector allocates")
 	}
-	q := newMessageQueue(1<<20, newRetainer(DefaultRetainBytes))
+	q := newMessageQueue(1<<20, newRetainer(defaultRetainBytes))
 	data := make([]byte, 100)
 	round := func() {
 		for range 200 {
@@ -279,7 +279,7 @@ func TestMessageQueueAllocatesNothingInTheLongRun(t *testing.T) {
 }
 
 func TestABlockThatWasReadHoldsNoPointers(t *testing.T) {
-	q := newMessageQueue(1<<20, newRetainer(DefaultRetainBytes))
+	q := newMessageQueue(1<<20, newRetainer(defaultRetainBytes))
 	q.push(Message{Publisher: new(Peer)})
 	if _, err := q.next(t.Context()); err != nil {
 		t.Fatal(err)
@@ -297,7 +297,7 @@ func TestABlockThatWasReadHoldsNoPointers(t *testing.T) {
 func BenchmarkMessageQueue(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(256)
-	q := newMessageQueue(64<<10, newRetainer(DefaultRetainBytes))
+	q := newMessageQueue(64<<10, newRetainer(defaultRetainBytes))
 	data := make([]byte, 256)
 	for b.Loop() {
 		if !q.push(Message{Data: data}) {

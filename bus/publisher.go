@@ -61,8 +61,8 @@ type Publisher struct {
 	removed int  // known tags that are not served any more
 	growing bool // tags is, and the loop is going to finish that
 	links   map[*link]struct{}
-	lanes   map[subscription.Subscriber]*lane
-	freeIDs []subscription.Subscriber
+	lanes   map[subscription.LaneID]*lane
+	freeIDs []subscription.LaneID
 	routes  routes
 	known   []*tagmap.Entry[tagState] // all of tags, the oldest first
 	changed chan struct{}             // closed and replaced when a subscription changes
@@ -187,7 +187,7 @@ func newPublisher(cfg PublisherConfig) (*Publisher, error) {
 		window:      maxInFlightPages * cfg.PageBytes,
 		links:       make(map[*link]struct{}),
 		connections: make(map[*link]struct{}),
-		lanes:       make(map[subscription.Subscriber]*lane),
+		lanes:       make(map[subscription.LaneID]*lane),
 		changing:    make(map[*lane]struct{}),
 		changed:     make(chan struct{}),
 		drained:     make(chan struct{}),

@@ -1,31 +1,31 @@
 package bus
 
 import (
-	"errors"
-	"fmt"
 	"net/netip"
 	"time"
 
 	"tagbus/bus/internal/cache"
 	"tagbus/bus/internal/wire"
+	"tagbus/internal/check"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
 
-// Defaults of PublisherConfig.
+// DefaultMaxSubscribers is PublisherConfig.MaxSubscribers unless set.
+const DefaultMaxSubscribers = 4096
+
+// Further defaults of PublisherConfig.
 const (
-	// DefaultPageBytes is two full TCP segments on the loopback device: a page
+	// defaultPageBytes is two full TCP segments on the loopback device: a page
 	// just above a segment travels as a large and a tiny packet.
-	DefaultPageBytes        = 2 * 65450
-	DefaultQueueBytes       = 4 << 20
-	DefaultPoolBytes        = 64 << 20
-	DefaultMaxMessageBytes  = 1 << 20
-	DefaultFlushInterval    = time.Millisecond
-	DefaultHelloTimeout     = 5 * time.Second
-	DefaultSubscribeTimeout = 10 * time.Second
-	DefaultMaxStreams       = 64
-	DefaultMaxSubscribers   = 4096
-	DefaultCacheBytes       = 64 << 20
+	defaultPageBytes        = 2 * 65450
+	defaultQueueBytes       = 4 << 20
+	defaultPoolBytes        = 64 << 20
+	defaultMaxMessageBytes  = 1 << 20
+	defaultFlushInterval    = time.Millisecond
+	defaultSubscribeTimeout = 10 * time.Second
+	defaultMaxStreams       = 64
+	defaultCacheBytes       = 64 << 20
 )
 
 // FlushImmediately is the PublisherConfig.FlushInterval that sends a page as
@@ -35,19 +35,16 @@ const FlushImmediately time.Duration = -1
 
 // Limits of PublisherConfig.
 const (
-	minPageBytes       = 256
-	maxPageBytes       = 16 << 20
-	maxMessageBytes    = 1<<30 - 1 - wire.HeaderBytes - wire.MaxOverhead
-	maxControlQueue    = 4 << 20 // bytes of answers queued for one subscriber
-	maxCacheMessages   = 1 << 20
-	minCacheBytes      = 4096
-	maxCacheBytes      = (1<<32 - 2) * cache.BlockBytes
-	controlBuffers     = 8
-	maxInFlight        = 64 // pages and control messages given to the endpoint
-	maxLanes           = 16
-	maxRemovedTags     = 1 << 20 // that a publisher remembers
-	maxInFlightPages   = 4       // of which full pages: more only leaves the cache
-	smallestMaxMessage = subscription.MaxControlBytes
+	minPageBytes     = 256
+	maxPageBytes     = 16 << 20
+	maxMessageBytes  = 1<<30 - 1 - wire.HeaderBytes - wire.MaxOverhead
+	maxControlQueue  = 4 << 20 // bytes of answers queued for one subscriber
+	minCacheBytes    = 4096
+	maxCacheBytes    = (1<<32 - 2) * cache.BlockBytes
+	controlBuffers   = 8
+	maxInFlight      = 64      // pages and control messages given to the endpoint
+	maxRemovedTags   = 1 << 20 // that a publisher remembers
+	maxInFlightPages = 4       // of which full pages: more only leaves the cache
 )
 
 // PublisherConfig says how a Publisher publishes. Only Tags has no default.
@@ -171,21 +168,21 @@ type PublisherConfig struct {
 }
 
 func (c PublisherConfig) withDefaults() PublisherConfig {
-	setDefault(&c.Listen, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0))
-	setDefault(&c.PageBytes, DefaultPageBytes)
-	setDefault(&c.MaxMessageBytes, DefaultMaxMessageBytes)
-	setDefault(&c.QueueBytes, max(DefaultQueueBytes, c.messageMemory()))
-	setDefault(&c.SubscriberBytes, maxLanes*c.QueueBytes)
-	setDefault(&c.PoolBytes, max(DefaultPoolBytes, c.QueueBytes+c.PageBytes))
-	setDefault(&c.FlushInterval, DefaultFlushInterval)
-	setDefault(&c.MaxStreams, DefaultMaxStreams)
-	setDefault(&c.MaxSubscribers, DefaultMaxSubscribers)
-	setDefault(&c.MaxSubscribersPerHost, max(1, c.MaxSubscribers-c.MaxSubscribers/4))
-	setDefault(&c.HelloTimeout, DefaultHelloTimeout)
-	setDefault(&c.SubscribeTimeout, DefaultSubscribeTimeout)
+	check.Default(&c.Listen, anyLoopbackPort())
+	check.Default(&c.PageBytes, defaultPageBytes)
+	check.Default(&c.MaxMessageBytes, defaultMaxMessageBytes)
+	check.Default(&c.QueueBytes, max(defaultQueueBytes, c.messageMemory()))
+	check.Default(&c.SubscriberBytes, maxLanes*c.QueueBytes)
+	check.Default(&c.PoolBytes, max(defaultPoolBytes, c.QueueBytes+c.PageBytes))
+	check.Default(&c.FlushInterval, defaultFlushInterval)
+	check.Default(&c.MaxStreams, defaultMaxStreams)
+	check.Default(&c.MaxSubscribers, DefaultMaxSubscribers)
+	check.Default(&c.MaxSubscribersPerHost, max(1, c.MaxSubscribers-c.MaxSubscribers/4))
+	check.Default(&c.HelloTimeout, defaultHelloTimeout)
+	check.Default(&c.SubscribeTimeout, defaultSubscribeTimeout)
 	setHeartbeat(&c.HeartbeatInterval, &c.HeartbeatTimeout)
 	if c.CacheMessages != 0 {
-		setDefault(&c.CacheBytes, DefaultCacheBytes)
+		check.Default(&c.CacheBytes, defaultCacheBytes)
 	}
 	if c.OnEvent == nil {
 		c.OnEvent = func(Event) {}
@@ -193,79 +190,47 @@ func (c PublisherConfig) withDefaults() PublisherConfig {
 	return c
 }
 
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
 // Validate reports all violations of c, joined; each wraps ErrInvalidConfig
 // and names the field, its value and its limit.
 func (c PublisherConfig) Validate() error {
 	c = c.withDefaults()
-	var v violations
+	v := check.Violations{Kind: ErrInvalidConfig}
 	if c.Tags.IsEmpty() {
-		v.add("Tags is empty: name the tags to publish")
+		v.Add("Tags is empty: name the tags to publish")
 	}
-	v.entry("Tags", c.Tags)
-	if len(c.Name) > 255 {
-		v.add("Name has %d bytes, want at most 255", len(c.Name))
-	}
-	v.within("PageBytes", c.PageBytes, minPageBytes, maxPageBytes)
-	v.within("MaxMessageBytes", c.MaxMessageBytes, 1, maxMessageBytes)
-	v.within("MaxStreams", c.MaxStreams, 1, 1<<16)
-	v.within("MaxSubscribers", c.MaxSubscribers, 1, 1<<20)
-	v.within("MaxSubscribersPerHost", c.MaxSubscribersPerHost, 1, 1<<20)
-	v.within("CacheMessages", c.CacheMessages, 0, maxCacheMessages)
+	v.Field("Tags", checkEntry(c.Tags))
+	checkName(&v, c.Name)
+	check.Within(&v, "PageBytes", c.PageBytes, minPageBytes, maxPageBytes)
+	check.Within(&v, "MaxMessageBytes", c.MaxMessageBytes, 1, maxMessageBytes)
+	check.Within(&v, "MaxStreams", c.MaxStreams, 1, 1<<16)
+	check.Within(&v, "MaxSubscribers", c.MaxSubscribers, 1, 1<<20)
+	check.Within(&v, "MaxSubscribersPerHost", c.MaxSubscribersPerHost, 1, 1<<20)
+	check.Within(&v, "CacheMessages", c.CacheMessages, 0, maxCacheMessages)
 	switch {
 	case c.CacheMessages != 0:
-		v.within("CacheBytes", c.CacheBytes, minCacheBytes, maxCacheBytes)
+		check.Within(&v, "CacheBytes", c.CacheBytes, minCacheBytes, maxCacheBytes)
 	case c.CacheBytes != 0:
-		v.add("CacheBytes is %d, but nothing is kept: set CacheMessages", c.CacheBytes)
+		v.Add("CacheBytes is %d, but nothing is kept: set CacheMessages", c.CacheBytes)
 	}
-	if len(v) == 0 {
-		v.within("QueueBytes", c.QueueBytes, c.messageMemory(), 1<<40)
-		v.within("SubscriberBytes", c.SubscriberBytes, c.QueueBytes, 1<<44)
-		v.within("PoolBytes", c.PoolBytes, c.QueueBytes+c.PageBytes, 1<<40)
+	if v.Err() == nil {
+		check.Within(&v, "QueueBytes", c.QueueBytes, c.messageMemory(), 1<<40)
+		check.Within(&v, "SubscriberBytes", c.SubscriberBytes, c.QueueBytes, 1<<44)
+		check.Within(&v, "PoolBytes", c.PoolBytes, c.QueueBytes+c.PageBytes, 1<<40)
 	}
 	if c.FlushInterval < FlushImmediately {
-		v.add("FlushInterval is %v, want a positive duration or FlushImmediately", c.FlushInterval)
+		v.Add("FlushInterval is %v, want a positive duration or FlushImmediately", c.FlushInterval)
 	}
-	if c.HelloTimeout < 0 {
-		v.add("HelloTimeout is %v, want a positive duration", c.HelloTimeout)
-	}
-	if c.SubscribeTimeout < 0 {
-		v.add("SubscribeTimeout is %v, want a positive duration", c.SubscribeTimeout)
-	}
-	v.heartbeat(c.HeartbeatInterval, c.HeartbeatTimeout)
+	v.Positive("HelloTimeout", c.HelloTimeout)
+	v.Positive("SubscribeTimeout", c.SubscribeTimeout)
+	checkHeartbeat(&v, c.HeartbeatInterval, c.HeartbeatTimeout)
 	if c.MaxStall != 0 && c.MaxStall < time.Millisecond {
-		v.add("MaxStall is %v, want at least 1ms, or 0 for ever", c.MaxStall)
+		v.Add("MaxStall is %v, want at least 1ms, or 0 for ever", c.MaxStall)
 	}
-	return errors.Join(v...)
+	return v.Err()
 }
 
 // messageMemory returns the page memory that the largest message takes.
 func (c *PublisherConfig) messageMemory() int {
 	n := c.PageBytes
 	return (wire.HeaderBytes + wire.MaxOverhead + c.MaxMessageBytes + n - 1) / n * n
-}
-
-// frameBytes returns the size of the largest transport message that a
-// publisher of these sizes sends.
-func frameBytes(pageBytes, maxMessage int) int {
-	return max(pageBytes, wire.HeaderBytes+wire.MaxOverhead+maxMessage, smallestMaxMessage)
-}
-
-// violations collects what is wrong with a configuration.
-type violations []error
-
-func (v *violations) add(format string, args ...any) {
-	*v = append(*v, fmt.Errorf("%w: %s", ErrInvalidConfig, fmt.Sprintf(format, args...)))
-}
-
-func (v *violations) within(field string, got, lo, hi int) {
-	if got < lo || got > hi {
-		v.add("%s is %d, want %d to %d", field, got, lo, hi)
-	}
 }

@@ -11,8 +11,6 @@ import (
 
 // Bounds of what a publisher holds of groups of subscriptions that are not complete.
 const (
-	maxGroup = 1 << 16 // subscriptions that are made active together
-
 	// maxGroupsBytes bounds the incomplete groups of all connections together. It is
 	// what a hundred subscribers need that resume 100,000 tags each at the same time.
 	maxGroupsBytes = 256 << 20

@@ -17,8 +17,8 @@ func TestAPublishersMapOfTagsIsMovedWithoutFurtherTags(t *testing.T) {
 	host := netip.MustParseAddr("10.0.0.1")
 	p, err := NewPublisher(memnet.New().Opener(loop, memnet.Config{Host: host}), memory.New(),
 		PublisherConfig{Tags: tags.Everything(), Listen: netip.AddrPortFrom(host, 0)})
-	check(t, err)
-	defer func() { check(t, p.Close()) }()
+	must(t, err)
+	defer func() { must(t, p.Close()) }()
 	moving := func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -26,7 +26,7 @@ func TestAPublishersMapOfTagsIsMovedWithoutFurtherTags(t *testing.T) {
 	}
 	loop.Freeze()
 	for tag := tags.Tag(0); !moving(); tag++ {
-		check(t, p.Publish(tag, nil))
+		must(t, p.Publish(tag, nil))
 	}
 	loop.Thaw()
 	for turns := 0; moving(); turns++ {

@@ -81,7 +81,7 @@ func (p *Publisher) lane(l *link, m *subscription.Subscribe, policy Policy) *lan
 	if last := len(p.freeIDs) - 1; last >= 0 {
 		n.id, p.freeIDs = p.freeIDs[last], p.freeIDs[:last]
 	} else {
-		n.id = subscription.Subscriber(len(p.lanes))
+		n.id = subscription.LaneID(len(p.lanes))
 	}
 	p.lanes[n.id] = n
 	n.account = p.accounts.Open(l.peer.Instance, l, l.peer, m.Lane, policy, maxLanes, func(number uint16) bool { return l.lane(number) != nil })

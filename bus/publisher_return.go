@@ -13,7 +13,7 @@ import (
 
 // returnTime is how long a publisher that ends waits for a subscriber that it has
 // lost, from the loss on. It is the longest time between two tries of a subscriber,
-// DefaultReconnectMax.
+// defaultReconnectMax.
 const returnTime = 5 * time.Second
 
 // beginDrain says goodbye to those who are connected, and begins to wait for

@@ -26,7 +26,7 @@ func (p *Publisher) Tags() tags.Set {
 // subscribe, which WaitSubscribers waits for. A tag that was served before
 // and then removed goes on at its old position.
 //
-//   - Errors: ErrTooManyTags, ErrEntryTooLarge, the directory's, and ErrClosed:
+//   - Errors: ErrTooManyRemoved, ErrEntryTooLarge, the directory's, and ErrClosed:
 //     nothing has been added.
 //   - Threads: any. Blocks: for the directory's storage.
 func (p *Publisher) AddTags(set tags.Set) error {
@@ -36,7 +36,7 @@ func (p *Publisher) AddTags(set tags.Set) error {
 	known, served := p.removed, p.served // what is announced may be more: see RemoveTags
 	p.mu.Unlock()
 	if known >= maxRemovedTags {
-		return fmt.Errorf("%w: %d, limit %d", ErrTooManyTags, known, maxRemovedTags)
+		return fmt.Errorf("%w: %d, limit %d", ErrTooManyRemoved, known, maxRemovedTags)
 	}
 	if err := checkEntry(served.Union(set)); err != nil {
 		return fmt.Errorf("bus: add tags %s: %w", shortSet(set), err)

@@ -1,19 +1,19 @@
 package bus
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"time"
 
 	"tagbus/bus/directory"
+	"tagbus/internal/check"
 	"tagbus/tags"
 )
 
 // Defaults of ReceiverConfig.
 const (
-	DefaultMaxSenders    = 4096
-	DefaultSenderAbsence = 15 * time.Second
+	defaultMaxSenders    = 4096
+	defaultSenderAbsence = 15 * time.Second
 )
 
 // ReceiverConfig says how a Receiver receives. Only Tags has no default.
@@ -82,10 +82,10 @@ type ReceiverConfig struct {
 }
 
 func (c ReceiverConfig) withDefaults() ReceiverConfig {
-	setDefault(&c.Listen, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0))
-	setDefault(&c.MaxSenders, DefaultMaxSenders)
-	setDefault(&c.MaxSendersPerHost, max(1, c.MaxSenders-c.MaxSenders/4))
-	setDefault(&c.SenderAbsence, DefaultSenderAbsence)
+	check.Default(&c.Listen, anyLoopbackPort())
+	check.Default(&c.MaxSenders, defaultMaxSenders)
+	check.Default(&c.MaxSendersPerHost, max(1, c.MaxSenders-c.MaxSenders/4))
+	check.Default(&c.SenderAbsence, defaultSenderAbsence)
 	return c
 }
 
@@ -102,27 +102,26 @@ func (c ReceiverConfig) subscriber() SubscriberConfig {
 // and names the field, its value and its limit.
 func (c ReceiverConfig) Validate() error {
 	c = c.withDefaults()
-	v := violations{c.subscriber().Validate()}
+	v := check.Violations{Kind: ErrInvalidConfig}
+	v.Join(c.subscriber().Validate())
 	if c.Tags.IsEmpty() {
-		v.add("Tags is empty: name the tags to receive")
+		v.Add("Tags is empty: name the tags to receive")
 	}
-	v.entry("Tags", c.Tags)
+	v.Field("Tags", checkEntry(c.Tags))
 	if err := c.Subscription.Validate(); err != nil {
-		v = append(v, fmt.Errorf("Subscription: %w", err))
+		v.Join(fmt.Errorf("Subscription: %w", err))
 	}
 	if c.Subscription.Duplicates != DuplicatesAll {
-		v.add("Subscription.Duplicates is %d, want %d: a receiver takes what all senders of a tag send", c.Subscription.Duplicates, DuplicatesAll)
+		v.Add("Subscription.Duplicates is %d, want %d: a receiver takes what all senders of a tag send", c.Subscription.Duplicates, DuplicatesAll)
 	}
 	if c.Subscription.Timeout != 0 {
-		v.add("Subscription.Timeout is %v, want 0: a receiver waits for senders for ever", c.Subscription.Timeout)
+		v.Add("Subscription.Timeout is %v, want 0: a receiver waits for senders for ever", c.Subscription.Timeout)
 	}
 	if c.MaxMessageBytes != 0 { // else the default, or it is reported above
-		v.within("MaxMessageBytes", c.MaxMessageBytes, smallestMaxMessage, directory.MaxSizeBytes)
+		check.Within(&v, "MaxMessageBytes", c.MaxMessageBytes, smallestMaxMessage, directory.MaxSizeBytes)
 	}
-	v.within("MaxSenders", c.MaxSenders, 1, 1<<20)
-	v.within("MaxSendersPerHost", c.MaxSendersPerHost, 1, 1<<20)
-	if c.SenderAbsence < 0 {
-		v.add("SenderAbsence is %v, want a positive duration", c.SenderAbsence)
-	}
-	return errors.Join(v...)
+	check.Within(&v, "MaxSenders", c.MaxSenders, 1, 1<<20)
+	check.Within(&v, "MaxSendersPerHost", c.MaxSendersPerHost, 1, 1<<20)
+	v.Positive("SenderAbsence", c.SenderAbsence)
+	return v.Err()
 }

@@ -20,30 +20,30 @@ func TestASubscriberForgetsTagsThatItDoesNotWantAnyMore(t *testing.T) {
 	}
 	loop, addr := open("10.0.0.1")
 	p, err := NewPublisher(network.Opener(loop, memnet.Config{Host: addr.Addr()}), dir, PublisherConfig{Tags: tags.Everything(), Listen: addr})
-	check(t, err)
-	defer func() { check(t, p.Close()) }()
+	must(t, err)
+	defer func() { must(t, p.Close()) }()
 	loop, addr = open("10.0.0.2")
 	s, err := NewSubscriber(network.Opener(loop, memnet.Config{Host: addr.Addr()}), dir, SubscriberConfig{})
-	check(t, err)
-	defer func() { check(t, s.Close()) }()
+	must(t, err)
+	defer func() { must(t, s.Close()) }()
 
 	const changes, each = 50, 200
 	got := make(chan struct{}, each)
 	sub, err := s.Subscribe(tags.Of(0), func(Message) { got <- struct{}{} })
-	check(t, err)
+	must(t, err)
 	for i := range tags.Tag(changes) {
 		set, err := tags.Range(1+i*each, (i+1)*each)
-		check(t, err)
-		check(t, sub.Add(set))
-		check(t, sub.Wait(t.Context()))
+		must(t, err)
+		must(t, sub.Add(set))
+		must(t, sub.Wait(t.Context()))
 		for tag := range set.All() {
-			check(t, p.PublishContext(t.Context(), tag, nil))
+			must(t, p.PublishContext(t.Context(), tag, nil))
 		}
 		for range each {
 			<-got
 		}
-		check(t, sub.Remove(set))
-		check(t, sub.Wait(t.Context()))
+		must(t, sub.Remove(set))
+		must(t, sub.Wait(t.Context()))
 	}
 	counts := make(chan [2]int)
 	s.loop.Post(func() {
@@ -140,7 +140,7 @@ func TestARequestTellsWhatIsDue(t *testing.T) {
 	expect("a Subscribe after the end resumes", r.ask(), false)
 }
 
-func check(tb testing.TB, err error) {
+func must(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {
 		tb.Fatal(err)

@@ -2,18 +2,18 @@ package bus
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"tagbus/internal/check"
 	"tagbus/tags"
 )
 
-// DefaultRequestTimeout is RequesterConfig.Timeout unless set.
-const DefaultRequestTimeout = 5 * time.Second
+// defaultRequestTimeout is RequesterConfig.Timeout unless set.
+const defaultRequestTimeout = 5 * time.Second
 
 // RequesterConfig says how a Requester works. Command and Reply have no default.
 type RequesterConfig struct {
@@ -46,11 +46,9 @@ type RequesterConfig struct {
 // Validate reports all violations of c, joined; each wraps ErrInvalidConfig
 // and names the field, its value and its limit.
 func (c RequesterConfig) Validate() error {
-	var v violations
-	if c.Timeout < 0 {
-		v.add("Timeout is %v, want a positive duration", c.Timeout)
-	}
-	return errors.Join(v...)
+	v := check.Violations{Kind: ErrInvalidConfig}
+	v.Positive("Timeout", c.Timeout)
+	return v.Err()
 }
 
 // Requester sends commands through a Sender and waits for the replies that come
@@ -84,7 +82,7 @@ func NewRequester(sender *Sender, subscriber *Subscriber, cfg RequesterConfig) (
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	setDefault(&cfg.Timeout, DefaultRequestTimeout)
+	check.Default(&cfg.Timeout, defaultRequestTimeout)
 	r := &Requester{cfg: cfg, sender: sender, turn: make(chan struct{}, 1)}
 	var err error
 	if r.sub, err = subscriber.Subscribe(tags.Of(cfg.Reply), r.onReply); err != nil {

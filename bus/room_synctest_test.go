@@ -52,7 +52,7 @@ func (b *roomBed) publish(tag tags.Tag) bool { return b.p.Publish(tag, make([]by
 func (b *roomBed) take(n int) {
 	b.taken += n
 	b.net.SetWindow(netip.AddrPort{}, b.address, b.taken*950)
-	time.Sleep(10 * bus.DefaultFlushInterval)
+	time.Sleep(10 * time.Millisecond)
 	synctest.Wait()
 }
 

@@ -23,7 +23,7 @@ func (b *scaleBed) announceMany(n int) (steps int) {
 			Instance: fmt.Sprintf("entry-%d", i), Backend: "memory", Tags: set,
 			Addresses: []netip.AddrPort{netip.MustParseAddrPort("10.9.9.9:9")}, PageBytes: 1024, MaxMessageBytes: 1024,
 		})
-		check(b.tb, err)
+		must(b.tb, err)
 	}
 	b.until(func() bool { return len(b.s.sources) == n })
 	b.on(func() { steps = b.s.compared })

@@ -42,8 +42,8 @@ func newScaleBed(tb testing.TB) *scaleBed {
 		ReconnectMin: time.Millisecond, ReconnectMax: time.Millisecond,
 		HeartbeatTimeout: HeartbeatsOff, OnEvent: b.note,
 	})
-	check(tb, err)
-	tb.Cleanup(func() { check(tb, s.Close()) })
+	must(tb, err)
+	tb.Cleanup(func() { must(tb, s.Close()) })
 	b.s = s
 	return b
 }
@@ -72,14 +72,14 @@ func (b *scaleBed) publisher(first tags.Tag, n int, used bool) *Publisher {
 	b.tb.Helper()
 	loop := b.loop()
 	set, err := tags.Range(first, first+tags.Tag(n)-1)
-	check(b.tb, err)
+	must(b.tb, err)
 	p, err := NewPublisher(b.net.Opener(loop, memnet.Config{Host: b.host}), b.dir, PublisherConfig{
 		Tags: set, Listen: netip.AddrPortFrom(b.host, 0), HeartbeatTimeout: HeartbeatsOff,
 	})
-	check(b.tb, err)
-	b.tb.Cleanup(func() { check(b.tb, p.Close()) })
+	must(b.tb, err)
+	b.tb.Cleanup(func() { must(b.tb, p.Close()) })
 	for i := 0; used && i < n; i++ {
-		check(b.tb, p.Publish(first+tags.Tag(i), nil))
+		must(b.tb, p.Publish(first+tags.Tag(i), nil))
 	}
 	return p
 }
@@ -141,7 +141,7 @@ func lifeOfATagSet(b *scaleBed, n int) {
 	p := b.publisher(1, n, true)
 	part := func(from, to int) tags.Set {
 		set, err := tags.Range(tags.Tag(from), tags.Tag(to))
-		check(b.tb, err)
+		must(b.tb, err)
 		return set
 	}
 	ctx := b.tb.Context()
@@ -149,36 +149,36 @@ func lifeOfATagSet(b *scaleBed, n int) {
 	b.op("subscribe", func() {
 		var err error
 		sub, err = b.s.Subscribe(part(1, n/3), func(Message) {})
-		check(b.tb, err)
-		check(b.tb, sub.Wait(ctx))
+		must(b.tb, err)
+		must(b.tb, sub.Wait(ctx))
 	})
 	b.op("subscribe to everything", func() {
 		var err error
 		all, err = b.s.SubscribeWith(tags.Everything(), func(Message) {}, SubscriptionConfig{Policy: Policy{Kind: DropNewest}})
-		check(b.tb, err)
-		check(b.tb, all.Wait(ctx))
+		must(b.tb, err)
+		must(b.tb, all.Wait(ctx))
 	})
 	b.op("stats", func() {
 		_, err := b.s.TagStats(ctx)
-		check(b.tb, err)
+		must(b.tb, err)
 	})
 	b.op("resubscribe", func() {
 		b.cut(p)
 		b.had(Resubscribed, 2)
 	})
 	b.op("a directory event", func() {
-		check(b.tb, p.AddTags(tags.Of(tags.MaxTag)))
+		must(b.tb, p.AddTags(tags.Of(tags.MaxTag)))
 		b.until(func() bool { return b.s.sources[p.instance].contact.entry.Tags.Contains(tags.MaxTag) })
 	})
 	b.op("remove most", func() {
-		check(b.tb, sub.Remove(part(1, n/3-100)))
-		check(b.tb, sub.Wait(ctx))
+		must(b.tb, sub.Remove(part(1, n/3-100)))
+		must(b.tb, sub.Wait(ctx))
 	})
 	b.op("add others, and prune", func() {
-		check(b.tb, sub.Add(part(n/3+1, n)))
-		check(b.tb, sub.Wait(ctx))
+		must(b.tb, sub.Add(part(n/3+1, n)))
+		must(b.tb, sub.Wait(ctx))
 	})
-	b.op("unsubscribe", func() { check(b.tb, all.Unsubscribe(ctx)) })
+	b.op("unsubscribe", func() { must(b.tb, all.Unsubscribe(ctx)) })
 	b.on(func() {
 		known := &b.s.sources[p.instance].lanes[0].received
 		if want := n - n/3 + 100; known.Len() != want || known.Moving() {
@@ -193,20 +193,20 @@ func lifeOfSubscriptions(b *scaleBed, n int) {
 	subs := make([]*Subscription, n)
 	ctx := b.tb.Context()
 	first, err := b.s.Subscribe(tags.Of(1), func(Message) {}) // so that the connection is there
-	check(b.tb, err)
-	check(b.tb, first.Wait(ctx))
+	must(b.tb, err)
+	must(b.tb, first.Wait(ctx))
 	b.op("subscribe", func() {
 		for i := range subs {
 			var err error
 			subs[i], err = b.s.SubscribeWith(tags.Of(tags.Tag(i+1)), func(Message) {}, SubscriptionConfig{Duplicates: DuplicatesNewest})
-			check(b.tb, err)
+			must(b.tb, err)
 		}
 		for _, sub := range subs {
-			check(b.tb, sub.Wait(ctx))
+			must(b.tb, sub.Wait(ctx))
 		}
 	})
 	b.op("a directory event", func() {
-		check(b.tb, p.AddTags(tags.Of(tags.MaxTag)))
+		must(b.tb, p.AddTags(tags.Of(tags.MaxTag)))
 		b.until(func() bool { return b.s.sources[p.instance].contact.entry.Tags.Contains(tags.MaxTag) })
 	})
 	b.op("resubscribe", func() {
@@ -220,9 +220,9 @@ func lifeOfSubscriptions(b *scaleBed, n int) {
 	})
 	b.op("unsubscribe", func() {
 		for _, sub := range subs[1:] {
-			check(b.tb, sub.Close())
+			must(b.tb, sub.Close())
 		}
-		check(b.tb, subs[0].Unsubscribe(ctx))
+		must(b.tb, subs[0].Unsubscribe(ctx))
 		b.until(func() bool { return len(b.s.leaving) == 0 })
 	})
 }

@@ -1,9 +1,9 @@
 package bus
 
 import (
-	"errors"
 	"time"
 
+	"tagbus/internal/check"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -77,8 +77,7 @@ type SenderConfig struct {
 }
 
 func (c SenderConfig) withDefaults() SenderConfig {
-	setDefault(&c.ReconnectMin, DefaultReconnectMin)
-	setDefault(&c.ReconnectMax, max(DefaultReconnectMax, c.ReconnectMin))
+	setReconnect(&c.ReconnectMin, &c.ReconnectMax)
 	return c
 }
 
@@ -104,7 +103,8 @@ const maxReceivers = 1 << 20
 // and names the field, its value and its limit.
 func (c SenderConfig) Validate() error {
 	c = c.withDefaults()
-	v := violations{c.publisher().Validate()}
-	v.reconnect(c.ReconnectMin, c.ReconnectMax)
-	return errors.Join(v...)
+	v := check.Violations{Kind: ErrInvalidConfig}
+	v.Join(c.publisher().Validate())
+	checkReconnect(&v, c.ReconnectMin, c.ReconnectMax)
+	return v.Err()
 }

@@ -37,7 +37,7 @@ func TestASubscriberHoldsNoMoreThanItMay(t *testing.T) {
 					switch err := sub.Wait(t.Context()); {
 					case err == nil:
 						accepted++
-					case !strings.Contains(err.Error(), "24576 bytes, limit 16384: lower BacklogBytes"):
+					case !strings.Contains(err.Error(), bus.ErrSubscriberBytes.Error()+": 24576 bytes, limit 16384: lower BacklogBytes"):
 						t.Errorf("subscription %d: got error %v, want one that names the limit", i, err)
 					}
 				}

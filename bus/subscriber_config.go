@@ -1,19 +1,17 @@
 package bus
 
 import (
-	"errors"
 	"time"
+
+	"tagbus/internal/check"
 )
 
 // Defaults of SubscriberConfig.
 const (
-	DefaultMaxReceiveBytes  = 64 << 20
-	DefaultQueueLimitBytes  = 8 << 20
-	DefaultRetainBytes      = 64 << 20
-	DefaultReconnectMin     = 100 * time.Millisecond
-	DefaultReconnectMax     = 5 * time.Second
-	subscribeBuffers        = 4
-	maxSubscriberNameLength = 255
+	defaultMaxReceiveBytes = 64 << 20
+	defaultQueueLimitBytes = 8 << 20
+	defaultRetainBytes     = 64 << 20
+	subscribeBuffers       = 4
 )
 
 // SubscriberConfig says how a Subscriber works. The zero value is good.
@@ -67,12 +65,11 @@ type SubscriberConfig struct {
 }
 
 func (c SubscriberConfig) withDefaults() SubscriberConfig {
-	setDefault(&c.MaxMessageBytes, DefaultMaxReceiveBytes)
-	setDefault(&c.QueueBytes, DefaultQueueLimitBytes)
-	setDefault(&c.RetainBytes, DefaultRetainBytes)
-	setDefault(&c.ReconnectMin, DefaultReconnectMin)
-	setDefault(&c.ReconnectMax, max(DefaultReconnectMax, c.ReconnectMin))
-	setDefault(&c.HelloTimeout, DefaultHelloTimeout)
+	check.Default(&c.MaxMessageBytes, defaultMaxReceiveBytes)
+	check.Default(&c.QueueBytes, defaultQueueLimitBytes)
+	check.Default(&c.RetainBytes, defaultRetainBytes)
+	setReconnect(&c.ReconnectMin, &c.ReconnectMax)
+	check.Default(&c.HelloTimeout, defaultHelloTimeout)
 	setHeartbeat(&c.HeartbeatInterval, &c.HeartbeatTimeout)
 	if c.OnEvent == nil {
 		c.OnEvent = func(Event) {}
@@ -84,23 +81,13 @@ func (c SubscriberConfig) withDefaults() SubscriberConfig {
 // and names the field, its value and its limit.
 func (c SubscriberConfig) Validate() error {
 	c = c.withDefaults()
-	var v violations
-	if len(c.Name) > maxSubscriberNameLength {
-		v.add("Name has %d bytes, want at most %d", len(c.Name), maxSubscriberNameLength)
-	}
-	v.within("MaxMessageBytes", c.MaxMessageBytes, smallestMaxMessage, 1<<31-1)
-	v.within("QueueBytes", c.QueueBytes, 1, 1<<40)
-	v.within("RetainBytes", c.RetainBytes, 1, 1<<40)
-	v.reconnect(c.ReconnectMin, c.ReconnectMax)
-	if c.HelloTimeout < 0 {
-		v.add("HelloTimeout is %v, want a positive duration", c.HelloTimeout)
-	}
-	v.heartbeat(c.HeartbeatInterval, c.HeartbeatTimeout)
-	return errors.Join(v...)
-}
-
-func (v *violations) reconnect(least, most time.Duration) {
-	if least < time.Millisecond || most < least {
-		v.add("ReconnectMin %v and ReconnectMax %v, want 1ms <= min <= max", least, most)
-	}
+	v := check.Violations{Kind: ErrInvalidConfig}
+	checkName(&v, c.Name)
+	check.Within(&v, "MaxMessageBytes", c.MaxMessageBytes, smallestMaxMessage, 1<<31-1)
+	check.Within(&v, "QueueBytes", c.QueueBytes, 1, 1<<40)
+	check.Within(&v, "RetainBytes", c.RetainBytes, 1, 1<<40)
+	checkReconnect(&v, c.ReconnectMin, c.ReconnectMax)
+	v.Positive("HelloTimeout", c.HelloTimeout)
+	checkHeartbeat(&v, c.HeartbeatInterval, c.HeartbeatTimeout)
+	return v.Err()
 }

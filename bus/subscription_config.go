@@ -1,9 +1,9 @@
 package bus
 
 import (
-	"errors"
-	"fmt"
 	"time"
+
+	"tagbus/internal/check"
 )
 
 // Duplicates says what a subscription gets of a tag that several publishers
@@ -78,15 +78,13 @@ func (c SubscriptionConfig) lane() SubscriptionConfig {
 // Validate reports all violations of c, joined; each wraps ErrInvalidConfig
 // and names the field, its value and its limit.
 func (c SubscriptionConfig) Validate() error {
-	var v violations
-	if err := c.Policy.Validate(); err != nil {
-		v = append(v, fmt.Errorf("%w: Policy: %w", ErrInvalidConfig, err))
-	}
-	v.within("BacklogBytes", c.BacklogBytes, 0, 1<<40)
-	v.within("Replay", c.Replay, 0, maxCacheMessages)
-	v.within("Duplicates", int(c.Duplicates), int(DuplicatesAll), int(DuplicatesRefuse))
+	v := check.Violations{Kind: ErrInvalidConfig}
+	v.Field("Policy", c.Policy.Validate())
+	check.Within(&v, "BacklogBytes", c.BacklogBytes, 0, 1<<40)
+	check.Within(&v, "Replay", c.Replay, 0, maxCacheMessages)
+	check.Within(&v, "Duplicates", int(c.Duplicates), int(DuplicatesAll), int(DuplicatesRefuse))
 	if c.Timeout < 0 {
-		v.add("Timeout is %v, want a positive duration, or 0 to wait for ever", c.Timeout)
+		v.Add("Timeout is %v, want a positive duration, or 0 to wait for ever", c.Timeout)
 	}
-	return errors.Join(v...)
+	return v.Err()
 }

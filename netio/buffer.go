@@ -125,8 +125,8 @@ func (b *Buffer) Release() {
 	b.pool.put(b)
 }
 
-// ReleaseSent returns b to its pool when the send is over. For backends, which
-// own it since MarkSent.
+// ReleaseSent returns b, which MarkSent has handed to a backend, to its pool when
+// the send is over.
 func (b *Buffer) ReleaseSent() {
 	if b.state.CompareAndSwap(bufferSent, bufferFree) {
 		b.pool.put(b)
@@ -135,10 +135,10 @@ func (b *Buffer) ReleaseSent() {
 
 // MarkSent hands b from its user to the backend that is about to send it. It
 // returns false if b is not from p or not in the hands of a user, which is
-// ErrForeignBuffer. For backends.
+// ErrForeignBuffer.
 func (b *Buffer) MarkSent(p *Pool) bool {
 	return b != nil && b.pool == p && b.state.CompareAndSwap(bufferTaken, bufferSent)
 }
 
-// UnmarkSent undoes MarkSent when the send was refused. For backends.
+// UnmarkSent undoes MarkSent when the send was refused.
 func (b *Buffer) UnmarkSent() { b.state.Store(bufferTaken) }

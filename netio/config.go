@@ -1,8 +1,9 @@
 package netio
 
 import (
-	"errors"
 	"fmt"
+
+	"tagbus/internal/check"
 )
 
 // Mode is the kind of network under a backend.
@@ -93,12 +94,8 @@ const maxSharedBuffers = 1 << 20
 
 // WithDefaults returns c with every zero field replaced by its default.
 func (c Config) WithDefaults() Config {
-	if c.SharedReceive.BufferBytes == 0 {
-		c.SharedReceive.BufferBytes = DefaultMaxMessageBytes
-	}
-	if c.SharedSend.BufferBytes == 0 {
-		c.SharedSend.BufferBytes = DefaultBufferBytes
-	}
+	check.Default(&c.SharedReceive.BufferBytes, defaultMaxMessageBytes)
+	check.Default(&c.SharedSend.BufferBytes, defaultBufferBytes)
 	return c
 }
 
@@ -106,73 +103,58 @@ func (c Config) WithDefaults() Config {
 // and names the field, its value and its limit.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
-	var v violations
-	v.check(ErrInvalidConfig, "Mode", int(c.Mode), int(ModeDefault), int(ModeRDMA))
-	v.check(ErrInvalidConfig, "ThreadSafety", int(c.ThreadSafety), int(Safe), int(Unsafe))
+	v := check.Violations{Kind: ErrInvalidConfig}
+	check.Within(&v, "Mode", int(c.Mode), int(ModeDefault), int(ModeRDMA))
+	check.Within(&v, "ThreadSafety", int(c.ThreadSafety), int(Safe), int(Unsafe))
 	shared := func(field string, s SharedBuffers) {
 		if s.Enabled() {
-			v.check(ErrInvalidConfig, field+".Buffers", s.Buffers, 1, maxSharedBuffers)
-			v.check(ErrInvalidConfig, field+".BufferBytes", s.BufferBytes, 1, maxMessageBytesLimit)
+			check.Within(&v, field+".Buffers", s.Buffers, 1, maxSharedBuffers)
+			check.Within(&v, field+".BufferBytes", s.BufferBytes, 1, maxMessageBytesLimit)
 		}
 	}
 	shared("SharedReceive", c.SharedReceive)
 	shared("SharedSend", c.SharedSend)
-	return errors.Join(v...)
+	return v.Err()
 }
 
 // ListenParams returns p, with defaults, for a listen endpoint of a backend
-// with this configuration. For backends.
+// with this configuration.
 //
 // Errors: all violations of p and all conflicts with c, joined; each wraps
 // ErrInvalidParams.
 //
 // Source: netio3 InvalidConnectionParameters.
 func (c Config) ListenParams(p Params) (Params, error) {
-	return c.endpointParams(p, nil)
+	return c.endpointParams(p, &check.Violations{Kind: ErrInvalidParams})
 }
 
 // EndpointParams is ListenParams for an endpoint that is to be opened.
 func (c Config) EndpointParams(p Params) (Params, error) {
-	var v violations
+	v := &check.Violations{Kind: ErrInvalidParams}
 	if p.Receive.Shared {
-		v.add(ErrInvalidParams, "Receive.Shared is true for an endpoint to be opened, want false: only those that a listen endpoint accepts can share")
+		v.Add("Receive.Shared is true for an endpoint to be opened, want false: only those that a listen endpoint accepts can share")
 	}
 	return c.endpointParams(p, v)
 }
 
-func (c Config) endpointParams(p Params, v violations) (Params, error) {
+func (c Config) endpointParams(p Params, v *check.Violations) (Params, error) {
 	c = c.WithDefaults()
 	if c.SharedReceive.Enabled() {
 		if p.Receive.Buffers != 0 || p.Receive.Shared {
-			v.add(ErrInvalidParams, "Receive.Buffers is %d and Receive.Shared is %t, want 0 and false: the backend shares its receive buffers between all endpoints",
+			v.Add("Receive.Buffers is %d and Receive.Shared is %t, want 0 and false: the backend shares its receive buffers between all endpoints",
 				p.Receive.Buffers, p.Receive.Shared)
 		}
 		if p.Receive.MaxMessageBytes == 0 {
 			p.Receive.MaxMessageBytes = c.SharedReceive.BufferBytes
 		}
 		if p.Receive.MaxMessageBytes > c.SharedReceive.BufferBytes {
-			v.add(ErrInvalidParams, "Receive.MaxMessageBytes is %d, want at most %d: so large are the receive buffers that the backend shares",
+			v.Add("Receive.MaxMessageBytes is %d, want at most %d: so large are the receive buffers that the backend shares",
 				p.Receive.MaxMessageBytes, c.SharedReceive.BufferBytes)
 		}
 	}
 	if c.SharedSend.Enabled() && p.Buffered != (BufferedParams{}) {
-		v.add(ErrInvalidParams, "Buffered is %+v, want none: the backend shares its send buffers between all endpoints", p.Buffered)
+		v.Add("Buffered is %+v, want none: the backend shares its send buffers between all endpoints", p.Buffered)
 	}
-	if err := p.Validate(); err != nil {
-		v = append(v, err)
-	}
-	return p.WithDefaults(), errors.Join(v...)
-}
-
-// violations collects what is wrong.
-type violations []error
-
-func (v *violations) add(sentinel error, format string, args ...any) {
-	*v = append(*v, fmt.Errorf("%w: "+format, append([]any{sentinel}, args...)...))
-}
-
-func (v *violations) check(sentinel error, field string, value, lo, hi int) {
-	if value < lo || value > hi {
-		v.add(sentinel, "%s is %d, want %d to %d", field, value, lo, hi)
-	}
+	v.Join(p.Validate())
+	return p.WithDefaults(), v.Err()
 }

@@ -40,6 +40,16 @@
 // Bytes passed to [Handler.OnData] belong to the backend and are valid until
 // the callback returns.
 //
+// # Backends
+//
+// A user of a backend needs only what is above. For backends, a [Pool] of send
+// buffers tells when one is free ([Pool.OnFree], [Pool.AwaitFree]), a [Buffer]
+// changes hands ([Buffer.MarkSent], [Buffer.UnmarkSent], [Buffer.ReleaseSent]),
+// and a [Config] checks parameters and fills in their defaults
+// ([Config.ListenParams], [Config.EndpointParams]).
+//
+// # Checks
+//
 // A build with the tag invariants finds who breaks these rules: it overwrites
 // the bytes of a message when OnData has returned, compares checksums of
 // zero-copy data at the send and when its key is reported and ends the process

@@ -1,17 +1,20 @@
 package netio
 
 import (
-	"errors"
 	"math"
 	"time"
+
+	"tagbus/internal/check"
 )
 
-// Defaults of Params.
+// DefaultConnectTimeout is Params.ConnectTimeout unless set.
+const DefaultConnectTimeout = 5 * time.Second
+
+// Further defaults and limits of Params.
 const (
-	DefaultMaxMessageBytes = 1 << 20
-	DefaultOutstanding     = 64
-	DefaultBufferBytes     = 1 << 16
-	DefaultConnectTimeout  = 5 * time.Second
+	defaultMaxMessageBytes = 1 << 20
+	defaultOutstanding     = 64
+	defaultBufferBytes     = 1 << 16
 	maxMessageBytesLimit   = math.MaxInt32
 	maxBuffers             = 1 << 16
 	maxOutstandingLimit    = 1 << 16
@@ -85,21 +88,11 @@ type ZeroCopyParams struct {
 
 // WithDefaults returns p with every zero field replaced by its default.
 func (p Params) WithDefaults() Params {
-	if p.Receive.MaxMessageBytes == 0 {
-		p.Receive.MaxMessageBytes = DefaultMaxMessageBytes
-	}
-	if p.Receive.FirstMessageBytes == 0 {
-		p.Receive.FirstMessageBytes = p.Receive.MaxMessageBytes
-	}
-	if p.Buffered.BufferBytes == 0 {
-		p.Buffered.BufferBytes = DefaultBufferBytes
-	}
-	if p.ZeroCopy.Outstanding == 0 {
-		p.ZeroCopy.Outstanding = DefaultOutstanding
-	}
-	if p.ConnectTimeout == 0 {
-		p.ConnectTimeout = DefaultConnectTimeout
-	}
+	check.Default(&p.Receive.MaxMessageBytes, defaultMaxMessageBytes)
+	check.Default(&p.Receive.FirstMessageBytes, p.Receive.MaxMessageBytes)
+	check.Default(&p.Buffered.BufferBytes, defaultBufferBytes)
+	check.Default(&p.ZeroCopy.Outstanding, defaultOutstanding)
+	check.Default(&p.ConnectTimeout, DefaultConnectTimeout)
 	return p
 }
 
@@ -107,19 +100,18 @@ func (p Params) WithDefaults() Params {
 // and names the field, its value and its limit. Zero fields are valid.
 func (p Params) Validate() error {
 	p = p.WithDefaults()
-	var v violations
-	check := func(field string, value, lo, hi int) { v.check(ErrInvalidParams, field, value, lo, hi) }
-	check("Receive.MaxMessageBytes", p.Receive.MaxMessageBytes, 1, maxMessageBytesLimit)
-	check("Receive.FirstMessageBytes", p.Receive.FirstMessageBytes, 1, max(1, p.Receive.MaxMessageBytes))
-	check("Receive.Buffers", p.Receive.Buffers, 0, maxBuffers)
+	v := check.Violations{Kind: ErrInvalidParams}
+	check.Within(&v, "Receive.MaxMessageBytes", p.Receive.MaxMessageBytes, 1, maxMessageBytesLimit)
+	check.Within(&v, "Receive.FirstMessageBytes", p.Receive.FirstMessageBytes, 1, max(1, p.Receive.MaxMessageBytes))
+	check.Within(&v, "Receive.Buffers", p.Receive.Buffers, 0, maxBuffers)
 	if p.Receive.Shared && p.Receive.Buffers == 0 {
-		v.add(ErrInvalidParams, "Receive.Buffers is 0 and Receive.Shared is true, want 1 to %d: the number of buffers to share", maxBuffers)
+		v.Add("Receive.Buffers is 0 and Receive.Shared is true, want 1 to %d: the number of buffers to share", maxBuffers)
 	}
-	check("Buffered.Buffers", p.Buffered.Buffers, 0, maxBuffers)
-	check("Buffered.BufferBytes", p.Buffered.BufferBytes, 1, maxMessageBytesLimit)
-	check("ZeroCopy.Outstanding", p.ZeroCopy.Outstanding, 1, maxOutstandingLimit)
+	check.Within(&v, "Buffered.Buffers", p.Buffered.Buffers, 0, maxBuffers)
+	check.Within(&v, "Buffered.BufferBytes", p.Buffered.BufferBytes, 1, maxMessageBytesLimit)
+	check.Within(&v, "ZeroCopy.Outstanding", p.ZeroCopy.Outstanding, 1, maxOutstandingLimit)
 	if p.ConnectTimeout < minConnectTimeout {
-		v.add(ErrInvalidParams, "ConnectTimeout is %v, want at least %v", p.ConnectTimeout, minConnectTimeout)
+		v.Add("ConnectTimeout is %v, want at least %v", p.ConnectTimeout, minConnectTimeout)
 	}
-	return errors.Join(v...)
+	return v.Err()
 }

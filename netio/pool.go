@@ -15,9 +15,8 @@ const bufferAlign = 64
 //
 // Threads: any.
 type Pool struct {
-	region      []byte
-	buffers     []Buffer
-	bufferBytes int
+	region  []byte
+	buffers []Buffer
 
 	mu      sync.Mutex
 	free    []*Buffer // a stack: the buffer used last is warm in the cache
@@ -50,11 +49,10 @@ func NewPool(buffers, bufferBytes int) (*Pool, error) {
 		return nil, err
 	}
 	p := &Pool{
-		region:      region,
-		buffers:     make([]Buffer, buffers),
-		bufferBytes: bufferBytes,
-		free:        make([]*Buffer, 0, buffers),
-		minFree:     buffers,
+		region:  region,
+		buffers: make([]Buffer, buffers),
+		free:    make([]*Buffer, 0, buffers),
+		minFree: buffers,
 	}
 	for i := range p.buffers {
 		b := &p.buffers[i]
@@ -124,11 +122,11 @@ func (p *Pool) putBack(b *Buffer) (awaited bool) {
 
 // OnFree sets what is called when a buffer comes back after AwaitFree: f, on
 // the goroutine that gives the buffer back, without a lock of the pool. It must
-// be set before the first AwaitFree. For backends.
+// be set before the first AwaitFree.
 func (p *Pool) OnFree(f func()) { p.onFree = f }
 
-// AwaitFree tells whether a buffer is free. If not, the function of OnFree is
-// called once, when one has come back. For backends.
+// AwaitFree reports whether a buffer is free. If not, the function of OnFree is
+// called once, when one has come back.
 func (p *Pool) AwaitFree() (free bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,9 +158,6 @@ func (p *Pool) MinFree() int {
 
 // Buffers returns the number of buffers, free or not.
 func (p *Pool) Buffers() int { return len(p.buffers) }
-
-// BufferBytes returns the capacity of each buffer.
-func (p *Pool) BufferBytes() int { return p.bufferBytes }
 
 // Region returns the memory of all buffers, for registration with a device.
 func (p *Pool) Region() []byte { return p.region }

@@ -88,6 +88,14 @@ func TestEveryPrefixOfAControlMessageIsRefused(t *testing.T) {
 	}
 }
 
+func TestAnUnknownKindIsAnErrorOfItsOwn(t *testing.T) {
+	_, err := subscription.Decode([]byte{0x7f, 0x80})
+	var control *subscription.ControlError
+	if !errors.Is(err, subscription.ErrUnknownKind) || !errors.As(err, &control) || control.Kind != 0x7f {
+		t.Errorf("Decode: got error %v, want ErrUnknownKind of kind 0x7f", err)
+	}
+}
+
 func TestBadControlMessagesAreRefused(t *testing.T) {
 	tests := []struct {
 		name  string

@@ -9,35 +9,31 @@ import (
 	"tagbus/tags"
 )
 
-// Default limits of Table for one subscriber, all its subscriptions together.
+// Limits of Table for one lane, all its subscriptions together.
 const (
 	MaxParts = 1 << 17 // ranges and masks
 	MaxMasks = 1 << 8  // masks
 )
 
-// Subscriber identifies a subscriber in a Table: a small number that the
-// publisher gives to each connection and may use again after Remove.
-type Subscriber uint32
+// LaneID identifies a lane in a Table: the subscriptions of one connection that
+// share a queue at the publisher. It is a small number, which the publisher chooses
+// among those of all connections and may use again after Remove; Subscribe.Lane
+// counts the lanes of one connection.
+type LaneID uint32
 
-// Table knows which subscriber wants which tags. The zero value is empty and
-// has the default limits.
+// Table knows which lane wants which tags. The zero value is empty. A lane may
+// hold MaxParts ranges and masks, of which MaxMasks are masks: a range is found by
+// bisection, but every mask costs a comparison whenever a tag is looked up.
 //
 // Threads: none of its own; the caller keeps calls apart.
 type Table struct {
-	// Limit is the most ranges and masks that one subscriber may hold.
-	// 0 means MaxParts.
-	Limit int
+	partLimit, maskLimit int // 0: MaxParts, MaxMasks; lower in tests
 
-	// MaskLimit is the most masks among them. A range is found by bisection,
-	// but every mask costs a comparison whenever a tag is looked up.
-	// 0 means MaxMasks.
-	MaskLimit int
-
-	subscribers map[Subscriber]*wants
-	order       []Subscriber // ascending, so that sets of subscribers compare
+	lanes map[LaneID]*wants
+	order []LaneID // ascending, so that sets of lanes compare
 }
 
-// wants is what one subscriber wants. Lookups go to covered and masks, which
+// wants is what one lane wants. Lookups go to covered and masks, which
 // cost little to change; all is put together on demand.
 type wants struct {
 	byID    map[uint64]tags.Set
@@ -59,35 +55,35 @@ type maskCount struct {
 //
 // Cost: a comparison for each range that the old and the new set have in common,
 // and a search for each other one; never more than a walk along all ranges of the
-// subscriber.
+// lane.
 //
 // Errors: ErrTooManyTags; then nothing has changed.
-func (t *Table) Subscribe(s Subscriber, id uint64, set tags.Set) error {
-	old := t.Subscription(s, id)
-	if err := t.Room(s, set.Parts()-old.Parts(), masksOf(set)-masksOf(old)); err != nil {
+func (t *Table) Subscribe(l LaneID, id uint64, set tags.Set) error {
+	old := t.Subscription(l, id)
+	if err := t.Room(l, set.Parts()-old.Parts(), masksOf(set)-masksOf(old)); err != nil {
 		return err
 	}
-	w := t.subscribers[s]
+	w := t.lanes[l]
 	if w == nil {
-		w = t.add(s)
+		w = t.add(l)
 	}
 	w.replace(old, set)
 	w.byID[id] = set
 	return nil
 }
 
-// Room returns nil if a subscriber may hold parts more ranges and masks than it
-// does, masks of them masks. Either may be negative: fewer.
+// Room reports whether a lane may hold so many ranges and masks more than
+// it does, and so many masks among them. Fewer may be negative.
 //
 // Errors: ErrTooManyTags, wrapped.
-func (t *Table) Room(s Subscriber, parts, masks int) error {
-	if w := t.subscribers[s]; w != nil {
+func (t *Table) Room(l LaneID, parts, masks int) error {
+	if w := t.lanes[l]; w != nil {
 		parts, masks = parts+w.parts, masks+w.patterns
 	}
-	if limit := cmp.Or(t.Limit, MaxParts); parts > limit {
+	if limit := cmp.Or(t.partLimit, MaxParts); parts > limit {
 		return fmt.Errorf("%w: %d ranges and masks, limit %d: subscribe to ranges instead of single tags", ErrTooManyTags, parts, limit)
 	}
-	if limit := cmp.Or(t.MaskLimit, MaxMasks); masks > limit {
+	if limit := cmp.Or(t.maskLimit, MaxMasks); masks > limit {
 		return fmt.Errorf("%w: %d masks, limit %d: subscribe to ranges instead of masks", ErrTooManyTags, masks, limit)
 	}
 	return nil
@@ -100,14 +96,14 @@ func masksOf(set tags.Set) (n int) {
 	return n
 }
 
-func (t *Table) add(s Subscriber) *wants {
-	if t.subscribers == nil {
-		t.subscribers = make(map[Subscriber]*wants)
+func (t *Table) add(l LaneID) *wants {
+	if t.lanes == nil {
+		t.lanes = make(map[LaneID]*wants)
 	}
 	w := &wants{byID: make(map[uint64]tags.Set)}
-	t.subscribers[s] = w
-	i, _ := slices.BinarySearch(t.order, s)
-	t.order = slices.Insert(t.order, i, s)
+	t.lanes[l] = w
+	i, _ := slices.BinarySearch(t.order, l)
+	t.order = slices.Insert(t.order, i, l)
 	return w
 }
 
@@ -186,8 +182,8 @@ func (w *wants) union() tags.Set {
 
 // Unsubscribe ends a subscription and returns its set; ok is false if there
 // was none.
-func (t *Table) Unsubscribe(s Subscriber, id uint64) (set tags.Set, ok bool) {
-	w := t.subscribers[s]
+func (t *Table) Unsubscribe(l LaneID, id uint64) (set tags.Set, ok bool) {
+	w := t.lanes[l]
 	if w == nil {
 		return tags.Set{}, false
 	}
@@ -197,64 +193,64 @@ func (t *Table) Unsubscribe(s Subscriber, id uint64) (set tags.Set, ok bool) {
 	}
 	delete(w.byID, id)
 	if len(w.byID) == 0 {
-		t.Remove(s)
+		t.Remove(l)
 		return set, true
 	}
 	w.replace(set, tags.Set{})
 	return set, true
 }
 
-// Remove forgets a subscriber and returns the sets of its subscriptions.
-func (t *Table) Remove(s Subscriber) []tags.Set {
-	w := t.subscribers[s]
+// Remove forgets a lane and returns the sets of its subscriptions.
+func (t *Table) Remove(l LaneID) []tags.Set {
+	w := t.lanes[l]
 	if w == nil {
 		return nil
 	}
-	delete(t.subscribers, s)
-	i, _ := slices.BinarySearch(t.order, s)
+	delete(t.lanes, l)
+	i, _ := slices.BinarySearch(t.order, l)
 	t.order = slices.Delete(t.order, i, i+1)
 	return slices.Collect(maps.Values(w.byID))
 }
 
 // Subscription returns the set of a subscription; empty if there is none.
-func (t *Table) Subscription(s Subscriber, id uint64) tags.Set {
-	if w := t.subscribers[s]; w != nil {
+func (t *Table) Subscription(l LaneID, id uint64) tags.Set {
+	if w := t.lanes[l]; w != nil {
 		return w.byID[id]
 	}
 	return tags.Set{}
 }
 
-// Set returns the union of what a subscriber wants. The first call after a
+// Set returns the union of what a lane wants. The first call after a
 // change costs time in proportion to all its ranges and masks.
-func (t *Table) Set(s Subscriber) tags.Set {
-	if w := t.subscribers[s]; w != nil {
+func (t *Table) Set(l LaneID) tags.Set {
+	if w := t.lanes[l]; w != nil {
 		return w.union()
 	}
 	return tags.Set{}
 }
 
-// Sets appends the sets of the subscriptions of a subscriber to dst.
-func (t *Table) Sets(dst []tags.Set, s Subscriber) []tags.Set {
-	if w := t.subscribers[s]; w != nil {
+// Sets appends the sets of the subscriptions of a lane to dst.
+func (t *Table) Sets(dst []tags.Set, l LaneID) []tags.Set {
+	if w := t.lanes[l]; w != nil {
 		dst = slices.AppendSeq(dst, maps.Values(w.byID))
 	}
 	return dst
 }
 
-// Size returns how many ranges and masks the subscriptions of a subscriber have,
+// Size returns how many ranges and masks the subscriptions of a lane have,
 // each counted for itself, and how many of these are masks.
-func (t *Table) Size(s Subscriber) (parts, masks int) {
-	if w := t.subscribers[s]; w != nil {
+func (t *Table) Size(l LaneID) (parts, masks int) {
+	if w := t.lanes[l]; w != nil {
 		parts, masks = w.parts, w.patterns
 	}
 	return parts, masks
 }
 
-// Overlaps reports whether a subscriber wants some tag of a set.
+// Overlaps reports whether a lane wants some tag of a set.
 //
 // Cost: a search for each range of the set, if there are no masks.
-func (t *Table) Overlaps(s Subscriber, set tags.Set) bool {
-	w := t.subscribers[s]
+func (t *Table) Overlaps(l LaneID, set tags.Set) bool {
+	w := t.lanes[l]
 	if w == nil {
 		return false
 	}
@@ -269,24 +265,21 @@ func (t *Table) Overlaps(s Subscriber, set tags.Set) bool {
 	return false
 }
 
-// Has reports whether a subscriber wants anything.
-func (t *Table) Has(s Subscriber) bool { return t.subscribers[s] != nil }
+// Has reports whether a lane wants anything.
+func (t *Table) Has(l LaneID) bool { return t.lanes[l] != nil }
 
-// Wants reports whether a subscriber wants a tag.
-func (t *Table) Wants(s Subscriber, tag tags.Tag) bool {
-	w := t.subscribers[s]
+// Wants reports whether a lane wants a tag.
+func (t *Table) Wants(l LaneID, tag tags.Tag) bool {
+	w := t.lanes[l]
 	return w != nil && w.contains(tag)
 }
 
-// AppendWanting appends the subscribers that want a tag, ascending.
-func (t *Table) AppendWanting(dst []Subscriber, tag tags.Tag) []Subscriber {
-	for _, s := range t.order {
-		if t.subscribers[s].contains(tag) {
-			dst = append(dst, s)
+// AppendWanting appends the lanes that want a tag, ascending.
+func (t *Table) AppendWanting(dst []LaneID, tag tags.Tag) []LaneID {
+	for _, l := range t.order {
+		if t.lanes[l].contains(tag) {
+			dst = append(dst, l)
 		}
 	}
 	return dst
 }
-
-// Len returns the number of subscribers that want anything.
-func (t *Table) Len() int { return len(t.order) }

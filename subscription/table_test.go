@@ -18,9 +18,9 @@ import (
 const tableUniverse = 48
 
 // tableModel is a Table in the obvious way.
-type tableModel map[subscription.Subscriber]map[uint64]tags.Set
+type tableModel map[subscription.LaneID]map[uint64]tags.Set
 
-func (m tableModel) wants(s subscription.Subscriber, tag tags.Tag) bool {
+func (m tableModel) wants(s subscription.LaneID, tag tags.Tag) bool {
 	for _, set := range m[s] {
 		if set.Contains(tag) {
 			return true
@@ -29,8 +29,8 @@ func (m tableModel) wants(s subscription.Subscriber, tag tags.Tag) bool {
 	return false
 }
 
-// size counts what subscriber s would hold with set as id.
-func (m tableModel) size(s subscription.Subscriber, id uint64, set tags.Set) (parts, masks int) {
+// size counts what lane s would hold with set as id.
+func (m tableModel) size(s subscription.LaneID, id uint64, set tags.Set) (parts, masks int) {
 	held := maps.Clone(m[s])
 	if held == nil {
 		held = make(map[uint64]tags.Set)
@@ -48,7 +48,7 @@ func (m tableModel) size(s subscription.Subscriber, id uint64, set tags.Set) (pa
 	return parts, masks
 }
 
-func (m tableModel) end(s subscription.Subscriber, id uint64) {
+func (m tableModel) end(s subscription.LaneID, id uint64) {
 	delete(m[s], id)
 	if len(m[s]) == 0 {
 		delete(m, s)
@@ -79,15 +79,15 @@ func drawSet(t *rapid.T) tags.Set {
 func TestTableDoesWhatAMapDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const partLimit, maskLimit = 9, 3
-		table := subscription.Table{Limit: partLimit, MaskLimit: maskLimit}
+		table := subscription.LimitedTable(partLimit, maskLimit)
 		model := make(tableModel)
-		subscriber := rapid.Custom(func(t *rapid.T) subscription.Subscriber {
-			return subscription.Subscriber(rapid.IntRange(0, 5).Draw(t, "subscriber"))
+		lane := rapid.Custom(func(t *rapid.T) subscription.LaneID {
+			return subscription.LaneID(rapid.IntRange(0, 5).Draw(t, "lane"))
 		})
 		id := rapid.Uint64Range(1, 3)
 		t.Repeat(map[string]func(*rapid.T){
 			"subscribe": func(t *rapid.T) {
-				s, id, set := subscriber.Draw(t, "s"), id.Draw(t, "id"), drawSet(t)
+				s, id, set := lane.Draw(t, "s"), id.Draw(t, "id"), drawSet(t)
 				parts, masks := model.size(s, id, set)
 				err := table.Subscribe(s, id, set)
 				if parts > partLimit || masks > maskLimit {
@@ -105,7 +105,7 @@ func TestTableDoesWhatAMapDoes(t *testing.T) {
 				model[s][id] = set
 			},
 			"unsubscribe": func(t *rapid.T) {
-				s, id := subscriber.Draw(t, "s"), id.Draw(t, "id")
+				s, id := lane.Draw(t, "s"), id.Draw(t, "id")
 				want, wantOK := model[s][id]
 				got, ok := table.Unsubscribe(s, id)
 				if ok != wantOK || !got.Equal(want) {
@@ -114,7 +114,7 @@ func TestTableDoesWhatAMapDoes(t *testing.T) {
 				model.end(s, id)
 			},
 			"remove": func(t *rapid.T) {
-				s := subscriber.Draw(t, "s")
+				s := lane.Draw(t, "s")
 				got := tags.Union(table.Remove(s)...)
 				checkSameTags(t, "removed", got, func(tag tags.Tag) bool { return model.wants(s, tag) })
 				delete(model, s)
@@ -126,14 +126,14 @@ func TestTableDoesWhatAMapDoes(t *testing.T) {
 
 func checkTable(t *rapid.T, table *subscription.Table, model tableModel) {
 	if table.Len() != len(model) {
-		t.Fatalf("got %d subscribers, want %d", table.Len(), len(model))
+		t.Fatalf("got %d lanes, want %d", table.Len(), len(model))
 	}
 	order := slices.Sorted(maps.Keys(model))
 	for tag := range tags.Tag(tableUniverse) {
-		var want []subscription.Subscriber
-		for s := range subscription.Subscriber(6) {
+		var want []subscription.LaneID
+		for s := range subscription.LaneID(6) {
 			if got := table.Wants(s, tag); got != model.wants(s, tag) {
-				t.Fatalf("subscriber %d wants %v: got %v", s, tag, got)
+				t.Fatalf("lane %d wants %v: got %v", s, tag, got)
 			}
 		}
 		for _, s := range order {
@@ -141,14 +141,14 @@ func checkTable(t *rapid.T, table *subscription.Table, model tableModel) {
 				want = append(want, s)
 			}
 		}
-		before := []subscription.Subscriber{99}
+		before := []subscription.LaneID{99}
 		if got := table.AppendWanting(before, tag); !slices.Equal(got[1:], want) || got[0] != 99 {
 			t.Fatalf("want %v: got %v, want 99 and %v", tag, got, want)
 		}
 	}
-	for s := range subscription.Subscriber(6) {
+	for s := range subscription.LaneID(6) {
 		if got := table.Has(s); got != (len(model[s]) > 0) {
-			t.Fatalf("subscriber %d has a subscription: got %v", s, got)
+			t.Fatalf("lane %d has a subscription: got %v", s, got)
 		}
 		for id := range uint64(4) {
 			if got := table.Subscription(s, id); !got.Equal(model[s][id]) {
@@ -207,12 +207,12 @@ func TestTableLimits(t *testing.T) {
 		{"as many ranges as allowed", subscription.Table{}, sparse(1 << 16), 2, sparse(1 << 16), ""},
 		{"a range too many", subscription.Table{}, sparse(1 << 16), 2, sparse(1<<16 + 1), "131073 ranges and masks, limit 131072: subscribe to ranges instead of single tags"},
 		{"a replacement counts once", subscription.Table{}, sparse(1 << 16), 1, sparse(1 << 17), ""},
-		{"a lower limit", subscription.Table{Limit: 3}, sparse(2), 2, sparse(2), "4 ranges and masks, limit 3: subscribe to ranges instead of single tags"},
+		{"a lower limit", subscription.LimitedTable(3, 0), sparse(2), 2, sparse(2), "4 ranges and masks, limit 3: subscribe to ranges instead of single tags"},
 		{"as many masks as allowed", subscription.Table{}, masks(128), 2, masks(128), ""},
 		{"a mask too many", subscription.Table{}, masks(128), 2, masks(129), "257 masks, limit 256: subscribe to ranges instead of masks"},
 		{"a replacement of masks counts once", subscription.Table{}, masks(256), 1, masks(256), ""},
-		{"a lower limit of masks", subscription.Table{MaskLimit: 2}, masks(2), 2, masks(1), "3 masks, limit 2: subscribe to ranges instead of masks"},
-		{"masks count as parts", subscription.Table{Limit: 3}, masks(2), 2, masks(2), "4 ranges and masks, limit 3: subscribe to ranges instead of single tags"},
+		{"a lower limit of masks", subscription.LimitedTable(0, 2), masks(2), 2, masks(1), "3 masks, limit 2: subscribe to ranges instead of masks"},
+		{"masks count as parts", subscription.LimitedTable(3, 0), masks(2), 2, masks(2), "4 ranges and masks, limit 3: subscribe to ranges instead of single tags"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -240,37 +240,37 @@ func TestTableLimits(t *testing.T) {
 	}
 }
 
-func TestARefusedFirstSubscriptionLeavesNoSubscriber(t *testing.T) {
-	table := subscription.Table{Limit: 1}
+func TestARefusedFirstSubscriptionLeavesNoLane(t *testing.T) {
+	table := subscription.LimitedTable(1, 0)
 	if err := table.Subscribe(1, 1, sparse(2)); !errors.Is(err, subscription.ErrTooManyTags) {
 		t.Fatalf("got %v, want ErrTooManyTags", err)
 	}
 	if table.Len() != 0 {
-		t.Errorf("got %d subscribers, want none", table.Len())
+		t.Errorf("got %d lanes, want none", table.Len())
 	}
 }
 
-func TestALimitHoldsForEachSubscriber(t *testing.T) {
-	table := subscription.Table{Limit: 2}
-	for s := range subscription.Subscriber(10) {
+func TestALimitHoldsForEachLane(t *testing.T) {
+	table := subscription.LimitedTable(2, 0)
+	for s := range subscription.LaneID(10) {
 		if err := table.Subscribe(s, 1, sparse(2)); err != nil {
-			t.Errorf("subscriber %d: got %v, want no error", s, err)
+			t.Errorf("lane %d: got %v, want no error", s, err)
 		}
 	}
 }
 
-func TestLookingUpSubscribersAllocatesNothing(t *testing.T) {
+func TestLookingUpLanesAllocatesNothing(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
 	var table subscription.Table
-	for s := range subscription.Subscriber(16) {
+	for s := range subscription.LaneID(16) {
 		if err := table.Subscribe(s, 1, mustParseSet(t, "0-99,1/0/19/*/*/*/0/*/*")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	dst := make([]subscription.Subscriber, 0, 16)
+	dst := make([]subscription.LaneID, 0, 16)
 	if n := testing.AllocsPerRun(100, func() { dst = table.AppendWanting(dst[:0], 50) }); n != 0 || len(dst) != 16 {
-		t.Errorf("got %v allocations for %d subscribers, want 0 for 16", n, len(dst))
+		t.Errorf("got %v allocations for %d lanes, want 0 for 16", n, len(dst))
 	}
 }

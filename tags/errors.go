@@ -88,8 +88,8 @@ func reason(err error) string {
 	return s
 }
 
-// DecodeError reports bytes that are not the binary form of a Set or the msgpack
-// form of a Tag. The bytes come from another program: refuse its request.
+// DecodeError reports bytes that are not the binary form of a Set. They come from
+// another program: refuse its request.
 type DecodeError struct {
 	Offset int    // byte offset of the part that is wrong
 	Reason string // what is wrong with it

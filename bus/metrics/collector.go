@@ -1,6 +1,41 @@
 package metrics
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tagbus/bus"
+)
+
+// collector shows the counters of a publisher, subscriber, sender or receiver.
+type collector[S any] struct {
+	stats   func() S
+	metrics []metric[S]
+
+	losses losses
+	lost   func(*S) *bus.Losses
+
+	links  links
+	linked func(*S) []bus.SubscriberState // nil for one that has no links
+}
+
+// Describe implements prometheus.Collector.
+func (c collector[S]) Describe(ch chan<- *prometheus.Desc) {
+	describe(ch, c.metrics)
+	c.losses.describe(ch)
+	if c.linked != nil {
+		c.links.describe(ch)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c collector[S]) Collect(ch chan<- prometheus.Metric) {
+	st := c.stats()
+	collect(ch, c.metrics, &st)
+	c.losses.collect(ch, c.lost(&st))
+	if c.linked != nil {
+		c.links.collect(ch, c.linked(&st))
+	}
+}
 
 // metric is one number out of counters of type S.
 type metric[S any] struct {
@@ -23,6 +58,14 @@ func gauge[S any](name, help string, labels []string, value func(*S) int) metric
 		prometheus.NewDesc(name, help, labels, nil), prometheus.GaugeValue,
 		func(s *S) float64 { return float64(value(s)) },
 	}
+}
+
+// ofPart makes metrics of a part those of the whole.
+func ofPart[W, P any](metrics []metric[P], part func(*W) *P) (whole []metric[W]) {
+	for _, m := range metrics {
+		whole = append(whole, metric[W]{m.desc, m.kind, func(s *W) float64 { return m.value(part(s)) }})
+	}
+	return whole
 }
 
 func describe[S any](ch chan<- *prometheus.Desc, metrics []metric[S]) {

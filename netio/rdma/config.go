@@ -1,12 +1,11 @@
 package rdma
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 
+	"tagbus/internal/check"
 	"tagbus/netio"
 )
 
@@ -29,8 +28,8 @@ const ConnectionlessSuffix = "/rdm"
 
 // Defaults of Config.
 const (
-	DefaultReceiveBuffers = 16
-	DefaultMaxEndpoints   = 4096
+	defaultReceiveBuffers = 16
+	defaultMaxEndpoints   = 4096
 )
 
 // Limits of Config.
@@ -93,12 +92,8 @@ func (c Config) name() string {
 func (c Config) withDefaults() Config {
 	c.Config = c.WithDefaults()
 	c.Provider = c.provider()
-	if c.ReceiveBuffers == 0 {
-		c.ReceiveBuffers = DefaultReceiveBuffers
-	}
-	if c.MaxEndpoints == 0 {
-		c.MaxEndpoints = DefaultMaxEndpoints
-	}
+	check.Default(&c.ReceiveBuffers, defaultReceiveBuffers)
+	check.Default(&c.MaxEndpoints, defaultMaxEndpoints)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -109,21 +104,15 @@ func (c Config) withDefaults() Config {
 // and names the field, its value and its limit. The opener calls it.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	var errs []error
-	refuse := func(field string, value any, want string) {
-		errs = append(errs, fmt.Errorf("%w: %s is %v, want %s", netio.ErrInvalidConfig, field, value, want))
-	}
+	v := check.Violations{Kind: netio.ErrInvalidConfig}
 	if !slices.Contains(providers, c.Provider) {
-		refuse("Provider", fmt.Sprintf("%q", c.Provider), "one of "+strings.Join(providers, ", "))
+		v.Add("Provider is %q, want one of %s", c.Provider, strings.Join(providers, ", "))
 	}
 	if c.Mode == netio.ModeTCP && c.Provider == ProviderVerbs {
-		refuse("Provider", c.Provider, "tcp or net, as Mode is TCP")
+		v.Add("Provider is %v, want tcp or net, as Mode is TCP", c.Provider)
 	}
-	if c.ReceiveBuffers < 1 || c.ReceiveBuffers > maxReceiveBuffers {
-		refuse("ReceiveBuffers", c.ReceiveBuffers, fmt.Sprintf("1 to %d", maxReceiveBuffers))
-	}
-	if c.MaxEndpoints < 1 || c.MaxEndpoints > maxCount {
-		refuse("MaxEndpoints", c.MaxEndpoints, fmt.Sprintf("1 to %d", maxCount))
-	}
-	return errors.Join(append(errs, c.Config.Validate())...)
+	check.Within(&v, "ReceiveBuffers", c.ReceiveBuffers, 1, maxReceiveBuffers)
+	check.Within(&v, "MaxEndpoints", c.MaxEndpoints, 1, maxCount)
+	v.Join(c.Config.Validate())
+	return v.Err()
 }

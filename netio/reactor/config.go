@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tagbus/internal/check"
 )
 
 // WaitMode is the way in which an idle loop blocks.
@@ -42,8 +44,8 @@ func (m WaitMode) String() string {
 
 // Defaults and limits of Config.
 const (
-	DefaultMaxEvents  = 64
-	DefaultStallLimit = 500 * time.Millisecond
+	defaultMaxEvents  = 64
+	defaultStallLimit = 500 * time.Millisecond
 
 	maxMaxEvents = 1 << 16 // more than a turn should ever serve
 	minStall     = time.Millisecond
@@ -97,12 +99,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.MaxEvents == 0 {
-		c.MaxEvents = DefaultMaxEvents
-	}
-	if c.StallLimit == 0 {
-		c.StallLimit = DefaultStallLimit
-	}
+	check.Default(&c.MaxEvents, defaultMaxEvents)
+	check.Default(&c.StallLimit, defaultStallLimit)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -128,10 +126,8 @@ func (c Config) withDefaults() Config {
 // Validate returns all that is wrong with c, joined; each is a *ConfigError.
 // New calls it.
 func (c Config) Validate() error {
-	var errs []error
-	refuse := func(name string, value any, reason string) {
-		errs = append(errs, &ConfigError{name, value, reason})
-	}
+	var v check.Violations
+	refuse := func(name string, value any, reason string) { v.Join(&ConfigError{name, value, reason}) }
 	if c.MaxEvents < 0 || c.MaxEvents > maxMaxEvents {
 		refuse("MaxEvents", c.MaxEvents, "must be 1 to 65536, or 0 for the default")
 	}
@@ -152,7 +148,7 @@ func (c Config) Validate() error {
 	if c.StallLimit > 0 && c.StallLimit < minStall {
 		refuse("StallLimit", c.StallLimit, "must be at least 1ms, or negative for no watchdog")
 	}
-	return errors.Join(errs...)
+	return v.Err()
 }
 
 // cpuSet returns the processors in the form of the system.

@@ -1,25 +1,26 @@
 package tcp
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
+	"tagbus/internal/check"
 	"tagbus/netio"
 )
 
-// Defaults of Config.
+// DefaultMaxEndpoints is Config.MaxEndpoints unless set.
+const DefaultMaxEndpoints = 4096
+
+// Further defaults of Config.
 const (
-	DefaultKeepaliveIdle     = 5 * time.Second
-	DefaultKeepaliveInterval = 2 * time.Second
-	DefaultKeepaliveProbes   = 3
-	DefaultUserTimeout       = 10 * time.Second
-	DefaultBacklog           = 4096
-	DefaultAcceptBudget      = 64
-	DefaultMaxEndpoints      = 4096
-	DefaultAcceptPause       = 100 * time.Millisecond
-	DefaultPartialTimeout    = 2 * time.Second
+	defaultKeepaliveIdle     = 5 * time.Second
+	defaultKeepaliveInterval = 2 * time.Second
+	defaultKeepaliveProbes   = 3
+	defaultUserTimeout       = 10 * time.Second
+	defaultBacklog           = 4096
+	defaultAcceptBudget      = 64
+	defaultAcceptPause       = 100 * time.Millisecond
+	defaultPartialTimeout    = 2 * time.Second
 )
 
 // SystemCongestionControl as Config.CongestionControl is the system's algorithm
@@ -142,73 +143,54 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.Config = c.WithDefaults()
-	setDefault(&c.KeepaliveIdle, DefaultKeepaliveIdle)
-	setDefault(&c.KeepaliveInterval, DefaultKeepaliveInterval)
-	setDefault(&c.KeepaliveProbes, DefaultKeepaliveProbes)
-	setDefault(&c.UserTimeout, DefaultUserTimeout)
-	setDefault(&c.Backlog, DefaultBacklog)
-	setDefault(&c.AcceptBudget, DefaultAcceptBudget)
-	setDefault(&c.MaxEndpoints, DefaultMaxEndpoints)
-	setDefault(&c.AcceptPause, DefaultAcceptPause)
-	setDefault(&c.PartialTimeout, DefaultPartialTimeout)
+	check.Default(&c.KeepaliveIdle, defaultKeepaliveIdle)
+	check.Default(&c.KeepaliveInterval, defaultKeepaliveInterval)
+	check.Default(&c.KeepaliveProbes, defaultKeepaliveProbes)
+	check.Default(&c.UserTimeout, defaultUserTimeout)
+	check.Default(&c.Backlog, defaultBacklog)
+	check.Default(&c.AcceptBudget, defaultAcceptBudget)
+	check.Default(&c.MaxEndpoints, DefaultMaxEndpoints)
+	check.Default(&c.AcceptPause, defaultAcceptPause)
+	check.Default(&c.PartialTimeout, defaultPartialTimeout)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
 	return c
 }
 
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
 // Validate reports all violations of c, joined; each wraps netio.ErrInvalidConfig
 // and names the field, its value and its limit. The opener calls it.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	var errs []error
-	refuse := func(field string, value any, want string) {
-		errs = append(errs, fmt.Errorf("%w: %s is %v, want %s", netio.ErrInvalidConfig, field, value, want))
-	}
-	count := func(field string, v, lo, hi int) {
-		if v < lo || v > hi {
-			refuse(field, v, fmt.Sprintf("%d to %d", lo, hi))
-		}
-	}
-	duration := func(field string, v, lo, hi time.Duration) {
-		if v < lo || v > hi {
-			refuse(field, v, fmt.Sprintf("%v to %v", lo, hi))
-		}
-	}
-	count("SendBufferBytes", c.SendBufferBytes, 0, maxSocketBufferBytes)
-	count("ReceiveBufferBytes", c.ReceiveBufferBytes, 0, maxSocketBufferBytes)
+	v := check.Violations{Kind: netio.ErrInvalidConfig}
+	check.Within(&v, "SendBufferBytes", c.SendBufferBytes, 0, maxSocketBufferBytes)
+	check.Within(&v, "ReceiveBufferBytes", c.ReceiveBufferBytes, 0, maxSocketBufferBytes)
 	if len(c.CongestionControl) > maxCongestionName {
-		refuse("CongestionControl", fmt.Sprintf("%q", c.CongestionControl), "a name of net.ipv4.tcp_allowed_congestion_control")
+		v.Add("CongestionControl is %q, want a name of net.ipv4.tcp_allowed_congestion_control", c.CongestionControl)
 	}
 	if c.BusyPoll < 0 || c.BusyPoll > maxBusyPoll || c.BusyPoll%time.Microsecond != 0 {
-		refuse("BusyPoll", c.BusyPoll, fmt.Sprintf("whole microseconds, 0s to %v", maxBusyPoll))
+		v.Add("BusyPoll is %v, want whole microseconds, 0s to %v", c.BusyPoll, maxBusyPoll)
 	}
 	if c.KeepaliveIdle > 0 {
-		duration("KeepaliveIdle", c.KeepaliveIdle, time.Second, maxKeepalive)
-		duration("KeepaliveInterval", c.KeepaliveInterval, time.Second, maxKeepalive)
-		count("KeepaliveProbes", c.KeepaliveProbes, 1, maxKeepaliveProbes)
+		check.Within(&v, "KeepaliveIdle", c.KeepaliveIdle, time.Second, maxKeepalive)
+		check.Within(&v, "KeepaliveInterval", c.KeepaliveInterval, time.Second, maxKeepalive)
+		check.Within(&v, "KeepaliveProbes", c.KeepaliveProbes, 1, maxKeepaliveProbes)
 	}
 	if c.UserTimeout > 0 {
-		duration("UserTimeout", c.UserTimeout, time.Millisecond, maxKeepalive)
+		check.Within(&v, "UserTimeout", c.UserTimeout, time.Millisecond, maxKeepalive)
 	}
-	count("Backlog", c.Backlog, 1, maxCount)
+	check.Within(&v, "Backlog", c.Backlog, 1, maxCount)
 	if c.ReadBudgetBytes != 0 {
-		count("ReadBudgetBytes", c.ReadBudgetBytes, minReadBudgetBytes, maxReadBudgetBytes)
+		check.Within(&v, "ReadBudgetBytes", c.ReadBudgetBytes, minReadBudgetBytes, maxReadBudgetBytes)
 	}
-	count("AcceptBudget", c.AcceptBudget, 1, maxCount)
-	count("MaxEndpoints", c.MaxEndpoints, 1, maxCount)
-	duration("AcceptPause", c.AcceptPause, time.Millisecond, maxKeepalive)
+	check.Within(&v, "AcceptBudget", c.AcceptBudget, 1, maxCount)
+	check.Within(&v, "MaxEndpoints", c.MaxEndpoints, 1, maxCount)
+	check.Within(&v, "AcceptPause", c.AcceptPause, time.Millisecond, maxKeepalive)
 	if c.PartialTimeout > 0 {
-		duration("PartialTimeout", c.PartialTimeout, time.Millisecond, maxKeepalive)
+		check.Within(&v, "PartialTimeout", c.PartialTimeout, time.Millisecond, maxKeepalive)
 	}
-	return errors.Join(append(errs, c.Config.Validate())...)
+	v.Join(c.Config.Validate())
+	return v.Err()
 }
 
 // warn tells what is asked for and cannot be had.

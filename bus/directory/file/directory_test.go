@@ -222,6 +222,16 @@ func TestTrustedOwners(t *testing.T) {
 	}
 }
 
+func TestAFolderThatCannotBeRead(t *testing.T) {
+	loop := filepath.Join(t.TempDir(), "loop")
+	if err := os.Symlink(loop, loop); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.Open(loop, manual); !errors.Is(err, file.ErrUnreadable) || !errors.Is(err, syscall.ELOOP) {
+		t.Errorf("got %v, want ErrUnreadable and ELOOP", err)
+	}
+}
+
 func TestTooManyFiles(t *testing.T) {
 	folder := t.TempDir()
 	config := manual

@@ -159,7 +159,7 @@ func TestLeftBehindIsReportedOnce(t *testing.T) {
 		time.Sleep(time.Hour)
 		got := log()
 		wantLog(t, got, "0s appeared a", "5.5s gone a", "10m5.5s problem")
-		if !strings.Contains(got[2], "left behind") || !strings.Contains(got[2], filepath.Join(folder, "a.jsonl")) {
+		if !strings.Contains(got[2], file.ErrLeftBehind.Error()) || !strings.Contains(got[2], filepath.Join(folder, "a.jsonl")) {
 			t.Errorf("got %q, want the path and that it was left behind", got[2])
 		}
 		if _, err := os.Stat(filepath.Join(folder, "a.jsonl")); err != nil {

@@ -130,7 +130,8 @@ func TestReader(t *testing.T) {
 func TestReadErrorNamesTheRecord(t *testing.T) {
 	_, err := readAll(format(t, "length32"), strings.NewReader("\x01\x00\x00\x00a\x09\x00\x00\x00bc"), 16)
 	want := "record 2: input ends within a record: 9 bytes announced, 2 there"
-	if err == nil || err.Error() != want {
+	var read *record.ReadError
+	if !errors.As(err, &read) || read.Record != 2 || read.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

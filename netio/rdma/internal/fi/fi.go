@@ -24,7 +24,6 @@ type Errno int
 const (
 	EAGAIN    Errno = C.FI_EAGAIN
 	ENODATA   Errno = C.FI_ENODATA
-	ENOSYS    Errno = C.FI_ENOSYS
 	EINVAL    Errno = C.FI_EINVAL
 	ENOMEM    Errno = C.FI_ENOMEM
 	ECANCELED Errno = C.FI_ECANCELED

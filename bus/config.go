@@ -1,0 +1,81 @@
+package bus
+
+import (
+	"net/netip"
+	"time"
+
+	"tagbus/bus/internal/wire"
+	"tagbus/internal/check"
+	"tagbus/subscription"
+)
+
+// What the configurations of publishers, subscribers, senders and receivers have
+// in common.
+
+// Limits that both ends keep.
+const (
+	maxNameBytes       = 255
+	maxCacheMessages   = 1 << 20
+	maxLanes           = 16      // of a connection
+	maxGroup           = 1 << 16 // subscriptions that are made active together
+	smallestMaxMessage = subscription.MaxControlBytes
+)
+
+// Defaults that several configurations have.
+const (
+	defaultHelloTimeout = 5 * time.Second
+	defaultReconnectMin = 100 * time.Millisecond
+	defaultReconnectMax = 5 * time.Second
+)
+
+// frameBytes returns the size of the largest transport message that a
+// publisher of these sizes sends.
+func frameBytes(pageBytes, maxMessage int) int {
+	return max(pageBytes, wire.HeaderBytes+wire.MaxOverhead+maxMessage, smallestMaxMessage)
+}
+
+// anyLoopbackPort is the default of Listen.
+func anyLoopbackPort() netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
+}
+
+func checkName(v *check.Violations, name string) {
+	if len(name) > maxNameBytes {
+		v.Add("Name has %d bytes, want at most %d", len(name), maxNameBytes)
+	}
+}
+
+// setReconnect fills in the defaults of the delays between tries.
+func setReconnect(least, most *time.Duration) {
+	check.Default(least, defaultReconnectMin)
+	check.Default(most, max(defaultReconnectMax, *least))
+}
+
+// checkReconnect checks the delays between tries.
+func checkReconnect(v *check.Violations, least, most time.Duration) {
+	if least < time.Millisecond || most < least {
+		v.Add("ReconnectMin %v and ReconnectMax %v, want 1ms <= min <= max", least, most)
+	}
+}
+
+// setHeartbeat fills in the defaults of the heartbeats of a configuration: each
+// of the two follows the other one if only that is set.
+func setHeartbeat(interval, timeout *time.Duration) {
+	if *interval == 0 {
+		*interval = defaultHeartbeatInterval
+		if *timeout > 0 {
+			*interval = max(time.Millisecond, min(*interval, *timeout/3))
+		}
+	}
+	check.Default(timeout, max(defaultHeartbeatTimeout, 3*(*interval)))
+}
+
+// checkHeartbeat checks the heartbeats of a configuration.
+func checkHeartbeat(v *check.Violations, interval, timeout time.Duration) {
+	if interval >= 0 && (interval < time.Millisecond || interval > maxHeartbeatInterval) {
+		v.Add("HeartbeatInterval is %v, want 1ms to %v, or HeartbeatsOff", interval, maxHeartbeatInterval)
+	}
+	if interval > 0 && timeout >= 0 && timeout < 2*interval {
+		v.Add("HeartbeatTimeout is %v, want at least twice HeartbeatInterval, %v, or HeartbeatsOff", timeout, 2*interval)
+	}
+}

@@ -1,0 +1,118 @@
+package metrics
+
+import (
+	"slices"
+
+	"tagbus/bus"
+)
+
+// The roles of the side that sends.
+var (
+	publisherRole = role{
+		self: "publisher", peer: "subscriber", send: "publish", sending: "publishing",
+		messages: "subscribed to or not", fuller: "If it grows nearly as fast as the messages, pages go out nearly empty: raise FlushInterval.",
+	}
+	senderRole = role{
+		self: "sender", peer: "receiver", send: "send", sending: "sending",
+		messages: "each for one receiver", fuller: "Each message of SendAcked ends one.",
+	}
+)
+
+// outgoingMetrics are those of a publisher or a sender, without what only one of
+// them counts.
+func outgoingMetrics(r role) []metric[bus.PublisherStats] {
+	type stats = bus.PublisherStats
+	return []metric[stats]{
+		counter(r.name("messages_total"),
+			r.text("Messages that the SELF has accepted, MESSAGES. If it stands still while the program has messages to SEND, look at refusals and queued pages."),
+			nil, func(s *stats) uint64 { return s.Messages }),
+		counter(r.name("payload_bytes_total"),
+			"Payload of the accepted messages. Compare it with what the detector should send.",
+			nil, func(s *stats) uint64 { return s.Bytes }),
+		counter(r.name("refusals_total"),
+			r.text("Times that there was no room and the message was accepted for nobody; a SENDING program tries again, so this is not loss. "+
+				"If it grows, PEERs are too slow: find those whose queued pages are at their limit, or raise the pool if free pages are at 0."),
+			nil, func(s *stats) uint64 { return s.Refusals }),
+		gauge(r.name("unconfirmed_messages"),
+			r.text("Messages of connections that have ended, sent or dropped, of which the PEER has not said what became of them, counted for each PEER. It falls when one is back and tells. "+
+				"If it grows, PEERs die or are cut off under load: look into their logs and at the network."),
+			nil, func(s *stats) int { return int(s.Unconfirmed) }),
+		counter(r.name("silent_PEERs_total"),
+			r.text("Connections closed because nothing was heard of the PEER for a heartbeat timeout. If it grows, hosts or networks fail, or PEERs are stopped: the lost events name them."),
+			nil, func(s *stats) uint64 { return s.Silent }),
+		counter(r.name("stalled_PEERs_total"),
+			r.text("Connections closed because the PEER took nothing for as long as its policy or MaxStall allows. If it grows, PEERs hang: the lost events name them."),
+			nil, func(s *stats) uint64 { return s.Stalled }),
+		gauge(r.name("PEERs"),
+			r.text("PEERS connected now. If it falls below what the run needs, start them again."),
+			nil, func(s *stats) int { return len(s.Subscribers) }),
+		gauge(r.name("pool_pages"),
+			"Pages in the pool, free or not: PoolBytes by PageBytes. It never changes.",
+			nil, func(s *stats) int { return s.Pages }),
+		gauge(r.name("pool_free_pages"),
+			r.text("Free pages in the pool. At 0 there is no SENDING: raise PoolBytes, or lower QueueBytes so that slow PEERs hold less."),
+			nil, func(s *stats) int { return s.PagesFree }),
+		gauge(r.name("pool_min_free_pages"),
+			r.text("Fewest free pages since the last scrape. 0 means that SENDING stood still, or nearly, for want of a page at some time since, even if there are enough now: raise PoolBytes, or lower QueueBytes."),
+			nil, func(s *stats) int { return s.MinPagesFree }),
+		gauge(r.name("cached_messages"),
+			r.text("Messages in the cache for late and returning PEERs."),
+			nil, func(s *stats) int { return s.Cached }),
+		gauge(r.name("cached_bytes"),
+			"Memory of the cache in use. At CacheBytes it keeps fewer messages of a tag than CacheMessages says: raise CacheBytes.",
+			nil, func(s *stats) int { return s.CachedBytes }),
+		counter(r.name("replayed_messages_total"),
+			r.text("Messages sent from the cache, counted for each PEER. If it grows all the time, connections are lost again and again."),
+			nil, func(s *stats) uint64 { return s.Replayed }),
+	}
+}
+
+func outgoingLosses(r role) losses {
+	return newLosses(r.name(""),
+		r.text("Messages that PEERs did not get, counted for each, also of those that are gone. Full: they were slower than the SELF. Memory: the lossy ones together held half of the pool: raise it. Connection: they were lost with a connection, which PEERs tell when they are back."),
+		r.text("Messages that the policies latest and sample have left out on purpose, counted for each PEER."),
+		publisherCauses)
+}
+
+// linkMetrics are those of the peers of a publisher or a sender. No label is called
+// instance, because that is Prometheus's name for the program that was scraped.
+func linkMetrics(r role) links {
+	labels := []string{r.peer, "name", "host", "addr"}
+	laneLabels := append(slices.Clone(labels), "policy") // subscriptions that have one policy
+	type state = bus.SubscriberState
+	return links{
+		each: []metric[state]{
+			counter(r.name("PEER_sent_messages_total"),
+				r.text("Messages handed whole to the transport for this PEER since it connected. If it stands still while queued pages do not fall, the PEER has stopped reading."),
+				labels, func(s *state) uint64 { return s.Messages }),
+			counter(r.name("PEER_sent_bytes_total"),
+				r.text("Bytes of the pages sent to this PEER since it connected, with their headers. Compare its rate with that of the link."),
+				labels, func(s *state) uint64 { return s.Bytes }),
+			counter(r.name("PEER_sent_pages_total"),
+				r.text("Pages sent to this PEER since it connected. FULLER"),
+				labels, func(s *state) uint64 { return s.Pages }),
+			gauge(r.name("PEER_free_sends"),
+				r.text("Pages that the connection to this PEER would take at once. 0 means that many small pages are under way and the next wait in the SELF: "+
+					"if queued pages grow too, the PEER or the network is slow; if not, raise FlushInterval for fuller pages."),
+				labels, func(s *state) int { return s.SendsFree }),
+			gauge(r.name("PEER_min_free_sends"),
+				r.text("Fewest free sends of this PEER since the last scrape. 0 means that pages had to wait, or nearly, at some time since, even if all have gone out by now: a burst. Only if it stays at 0 there is something to do; see free sends."),
+				labels, func(s *state) int { return s.MinSendsFree }),
+		},
+		lanes: []metric[bus.LaneState]{
+			gauge(r.name("PEER_queued_pages"),
+				r.text("Pages that this PEER holds: reserved, queued or being sent. At its limit it blocks the SENDING of its tags, or loses messages, as its policy says: speed it up, or raise QueueBytes if it is only bursts."),
+				laneLabels, func(s *bus.LaneState) int { return s.Queued }),
+			gauge(r.name("PEER_queue_limit_pages"),
+				r.text("Pages that this PEER may hold: QueueBytes by PageBytes, or the less that it has asked for. It never changes."),
+				laneLabels, func(s *bus.LaneState) int { return s.Limit }),
+			gauge(r.name("PEER_unconfirmed_messages"),
+				r.text("Messages of earlier connections of which this PEER has not said what became of them. It is 0 as soon as it has told, mostly at once."),
+				laneLabels, func(s *bus.LaneState) int { return int(s.Unconfirmed) }),
+		},
+		losses: newLosses(r.name("PEER"),
+			r.text("Messages that this PEER did not get since it first connected; it counts the same itself. Full: it is slower than the SELF. Memory: raise the pool. Connection: look at the network."),
+			r.text("Messages that the policy has left out on purpose since this PEER first connected."),
+			publisherCauses, laneLabels...),
+	}
+}

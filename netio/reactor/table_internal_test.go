@@ -1,0 +1,13 @@
+package reactor
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestRegistrationsAreBounded(t *testing.T) {
+	full := table{used: maxIndices}
+	if err := full.insert(new(Registration)); !errors.Is(err, ErrTooMany) {
+		t.Errorf("insert into a full table: got error %v, want ErrTooMany", err)
+	}
+}
