@@ -92,7 +92,7 @@ func (b *backend) checkThread(method string) {
 	invariants.CheckThread(inTurn || !b.loopRuns(), method)
 }
 
-// loopRuns tells whether the loop runs. One that does not tell counts as
+// loopRuns reports whether the loop runs. One that does not tell counts as
 // running until it takes no more functions.
 func (b *backend) loopRuns() bool {
 	if l, ok := b.loop.(interface{ Running() bool }); ok {

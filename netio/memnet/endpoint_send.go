@@ -47,7 +47,7 @@ func (e *endpoint) SendCopy(key netio.Key, header []byte, data ...[]byte) error 
 	return e.send(!e.b.cfg.NoImmediate, true, key, header, data)
 }
 
-// outside tells whether a piece of memory, if it is any, does not lie in region.
+// outside reports whether a piece of memory, if it is any, does not lie in region.
 func outside(piece, region []byte) bool {
 	begin, end := uintptr(unsafe.Pointer(unsafe.SliceData(region))), uintptr(len(region))
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(piece))) - begin // huge in front of it
@@ -90,7 +90,7 @@ func (e *endpoint) send(supported, copied bool, key netio.Key, header []byte, da
 	return nil
 }
 
-// full tells whether as many sends are outstanding as may be. It needs the
+// full reports whether as many sends are outstanding as may be. It needs the
 // network's mutex.
 func (e *endpoint) full() bool { return len(e.sends) >= e.params.ZeroCopy.Outstanding }
 

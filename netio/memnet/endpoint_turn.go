@@ -27,7 +27,7 @@ func (e *endpoint) turn() {
 	e.finish()
 }
 
-// stopped tells whether the endpoint only waits for its end, or for nothing at
+// stopped reports whether the endpoint only waits for its end, or for nothing at
 // all because its process was killed. It needs the network's mutex, as all
 // below.
 func (e *endpoint) stopped() bool {
@@ -37,7 +37,7 @@ func (e *endpoint) stopped() bool {
 	return e.closed || e.ended || e.cause != nil || e.b.killed
 }
 
-// cutOff tells whether nothing, not even a reset, arrives from the peer.
+// cutOff reports whether nothing, not even a reset, arrives from the peer.
 func (e *endpoint) cutOff() bool { return covered(e.b.net.partitions, e.remote, e.local) }
 
 // fail breaks the connection as seen from e.
@@ -73,7 +73,7 @@ func (e *endpoint) receive() {
 	e.receiving.expire(e)
 }
 
-// take takes what has arrived, unless e is paused, and tells whether it waits
+// take takes what has arrived, unless e is paused, and reports whether it waits
 // for a buffer. The end of the connection is seen even without both, if nothing
 // is unread before it.
 func (e *endpoint) take() (waits bool) {
@@ -112,7 +112,7 @@ func (e *endpoint) peerEnded() {
 	}
 }
 
-// assemble adds a piece to the message being received and tells whether it is
+// assemble adds a piece to the message being received and reports whether it is
 // whole now.
 func (e *endpoint) assemble(c chunk) bool {
 	e.peer.b.schedule(e.peer) // the window has room

@@ -39,7 +39,7 @@ type Fault struct {
 	call  string
 }
 
-// Fired tells whether the fault has happened. When it has not, N is greater
+// Fired reports whether the fault has happened. When it has not, N is greater
 // than the number of calls, and a loop over N has tried them all.
 func (f *Fault) Fired() bool { return f.Call() != "" }
 
@@ -53,7 +53,7 @@ func (f *Fault) Call() string {
 // Calls returns how many calls have been counted.
 func (f *Fault) Calls() int64 { return f.calls.Load() }
 
-// strikes counts a call and tells whether it is the one to fail.
+// strikes counts a call and reports whether it is the one to fail.
 func (f *Fault) strikes(call string) bool {
 	if f.calls.Add(1) != f.N {
 		return false

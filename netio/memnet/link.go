@@ -56,7 +56,7 @@ func (l *link) add(c chunk) {
 	l.chunks = append(l.chunks, c)
 }
 
-// gated tells whether a rule keeps what is under way from arriving.
+// gated reports whether a rule keeps what is under way from arriving.
 func (l *link) gated() bool {
 	return covered(l.net.stalls, l.from, l.to) || covered(l.net.partitions, l.from, l.to)
 }

@@ -11,7 +11,7 @@ type rule[V any] struct {
 	value    V
 }
 
-// matches tells whether a pattern of a rule covers addr: the zero AddrPort
+// matches reports whether a pattern of a rule covers addr: the zero AddrPort
 // covers all, port 0 every port of the host.
 func matches(pattern, addr netip.AddrPort) bool {
 	switch {
@@ -44,7 +44,7 @@ func lookUp[V any](rules []rule[V], from, to netip.AddrPort, otherwise V) V {
 	return otherwise
 }
 
-// covered tells whether a rule covers the direction.
+// covered reports whether a rule covers the direction.
 func covered(rules []rule[struct{}], from, to netip.AddrPort) bool {
 	return slices.ContainsFunc(rules, func(r rule[struct{}]) bool { return matches(r.from, from) && matches(r.to, to) })
 }
