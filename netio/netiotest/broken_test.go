@@ -70,7 +70,7 @@ func (f faults) opener(open netio.Opener) netio.Opener {
 	}
 }
 
-// nth counts and tells whether this is the nth call of a kind, from 1.
+// nth counts and reports whether this is the nth call of a kind, from 1.
 func (b *broken) nth(kind string, n int) bool {
 	b.count[kind]++
 	return b.count[kind] == n

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// RunCheck runs one test of the suite. It tells whether there is one.
+// RunCheck runs one test of the suite. It reports whether there is one.
 func RunCheck(t TB, s Suite, name string) bool {
 	all := checks()
 	i := slices.IndexFunc(all, func(c check) bool { return c.name == name })

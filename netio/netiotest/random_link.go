@@ -138,7 +138,7 @@ func (w *walk) dial(rt *rapid.T, l *walkLink) bool {
 	return err == nil
 }
 
-// ended tells whether the outcome of a dial is that it was refused, or its
+// ended reports whether the outcome of a dial is that it was refused, or its
 // connection has ended. It needs the lock.
 func (n *walkNode) ended(l *walkLink) bool {
 	if l.opened != nil {
@@ -147,7 +147,7 @@ func (n *walkNode) ended(l *walkLink) bool {
 	return n.wasRefused(l)
 }
 
-// wasRefused tells whether a dial was refused. Those to one address follow each
+// wasRefused reports whether a dial was refused. Those to one address follow each
 // other, so the refusals belong to those without a connection, in their order.
 // It needs the lock.
 func (n *walkNode) wasRefused(l *walkLink) bool {

@@ -67,7 +67,7 @@ func (s *signatures) left(t TB) (count int) {
 	return count
 }
 
-// regionsGo tells whether freed regions are gone, which they are not in a race
+// regionsGo reports whether freed regions are gone, which they are not in a race
 // build: there they come from the heap.
 func regionsGo(t TB) bool {
 	t.Helper()

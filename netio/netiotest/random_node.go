@@ -113,7 +113,7 @@ func (w *walk) listen(t TB, i int, slot *walkSlot, addr netip.AddrPort) {
 	}
 }
 
-// hasSlot tells whether an address is that of another slot.
+// hasSlot reports whether an address is that of another slot.
 func (w *walk) hasSlot(addr netip.AddrPort, but *walkSlot) bool {
 	for _, slots := range w.slots {
 		if slices.ContainsFunc(slots[:], func(s *walkSlot) bool { return s != nil && s != but && s.addr == addr }) {

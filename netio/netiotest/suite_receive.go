@@ -131,7 +131,7 @@ func checkPauseHoldsBack(t TB, s Suite) {
 	checkReceived(t, p.opened, p.accepted, false)
 }
 
-// answer sends one message inside a callback and tells whether it was accepted.
+// answer sends one message inside a callback and reports whether it was accepted.
 // It may find no room.
 func (e *end) answer(t TB) bool {
 	err := e.send(e.ways()[len(e.received)%len(e.ways())], 1, nil, e.r.word)

@@ -43,7 +43,7 @@ func (p *pair) retains(t TB) *keeper {
 	return &keeper{t: t}
 }
 
-// take retains data, inside OnData. It tells whether there was memory for that.
+// take retains data, inside OnData. It reports whether there was memory for that.
 func (k *keeper) take(e *end, data []byte) bool {
 	r, err := e.ep.Retain()
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tagbus/internal/tests"
 	"tagbus/netio"
 	"tagbus/netio/internal/invariants"
 	"tagbus/netio/netiotest"
@@ -32,31 +31,6 @@ func Suite(addr netip.AddrPort, open func(netio.Config) Opener) netiotest.Suite 
 			_ = r.(*Runner).end()
 		},
 	}
-}
-
-// Only skips a configuration of a suite that is for builds of the other kind: race
-// says that it is for those with the race detector, plain that it is for those
-// without. With TAGBUS_TESTS=all a build without it skips nothing. So make test
-// and make invariants run, together, each configuration at least once.
-func Only(t netiotest.TB, race, plain bool) {
-	t.Helper()
-	switch {
-	case tests.Race && !race:
-		t.Skipf("left out under the race detector: other builds run it")
-	case !tests.Race && !plain && !tests.All():
-		t.Skipf("left out without TAGBUS_TESTS=all: it runs under the race detector")
-	}
-}
-
-// OnlyModel is Only for one of several configurations with one of both models of
-// threads. first says that it is the first of them.
-//
-// With Unsafe all of it is on one goroutine, where there is nothing to race for:
-// the race detector has all with Safe, and both models of the first.
-func OnlyModel(t netiotest.TB, first bool, model netio.ThreadSafety) {
-	t.Helper()
-	safe := model == netio.Safe
-	Only(t, first || safe, first == safe)
 }
 
 // Reset returns a Suite.Reset that does what breaks an endpoint of the backend.
