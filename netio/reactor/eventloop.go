@@ -27,6 +27,7 @@ type EventLoop struct {
 	counters counters
 
 	life      atomic.Int32 // one of the constants below
+	done      chan struct{}
 	leave     atomic.Int32 // why the loop is to stop; 0: it is not
 	goroutine atomic.Uint64
 	behalf    sync.Mutex    // held by OnBehalf
@@ -87,7 +88,7 @@ func New(config Config) (*EventLoop, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	l := &EventLoop{config: config.withDefaults(), epoch: time.Now()}
+	l := &EventLoop{config: config.withDefaults(), epoch: time.Now(), done: make(chan struct{})}
 	l.table.init()
 	l.prepares.Store(new([]*Registration))
 	var err error
@@ -177,7 +178,13 @@ func (l *EventLoop) end() {
 	l.counters.ended.Store(int64(l.now()))
 	l.goroutine.Store(0)
 	l.life.Store(lifeEnded)
+	close(l.done)
 }
+
+// Done returns a channel that is closed when the loop has ended: behind the last
+// callback of Run, when Running is false already, or when a loop that never ran is
+// closed. Threads: any.
+func (l *EventLoop) Done() <-chan struct{} { return l.done }
 
 // takeThread binds the goroutine to its thread, and the thread to the
 // processors, as configured. release undoes both.
@@ -242,6 +249,9 @@ func (l *EventLoop) Close() error {
 			return nil
 		}
 		if l.life.CompareAndSwap(life, lifeClosed) {
+			if life == lifeCreated {
+				close(l.done)
+			}
 			break
 		}
 	}

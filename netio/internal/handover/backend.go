@@ -4,15 +4,11 @@ import (
 	"errors"
 	"net/netip"
 	"sync"
-	"time"
 
 	"tagbus/netio"
 	"tagbus/netio/internal/invariants"
 	"tagbus/netio/reactor"
 )
-
-// endCheck is how often a waiting Close makes sure that the loop still runs.
-const endCheck = 50 * time.Millisecond
 
 // Backend is the part of a backend that is about its loop. It implements some of
 // netio.Backend for the backend that embeds it.
@@ -131,19 +127,18 @@ func (b *Backend) Close() error {
 	if onLoop { // a callback cannot wait for itself
 		return nil
 	}
-	for {
-		if !b.EventLoop.Running() {
-			b.EventLoop.OnBehalf(b.closeApart)
-		}
+	if b.EventLoop.Running() {
 		if onAnother { // nor for one that may wait for this
 			return nil
 		}
 		select {
 		case <-b.done:
 			return nil
-		case <-time.After(endCheck): // the loop may end meanwhile
+		case <-b.EventLoop.Done():
 		}
 	}
+	b.EventLoop.OnBehalf(b.closeApart)
+	return nil
 }
 
 // closeApart does what the loop would do, on the goroutine of Close, if the

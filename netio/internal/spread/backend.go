@@ -6,15 +6,11 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
 	"tagbus/netio/reactor"
 )
-
-// endCheck is how often a waiting Close makes sure that the loop still runs.
-const endCheck = 50 * time.Millisecond
 
 // errShared is returned for parameters that only one loop can keep to.
 var errShared = fmt.Errorf("%w: Receive.Shared is true, want false: endpoints of several loops cannot share receive buffers", netio.ErrInvalidParams)
@@ -32,8 +28,9 @@ type Backend struct {
 	dialed          map[netip.AddrPort]struct{}
 	closing         atomic.Bool   // written under mu
 	turn            sync.Mutex    // held by who tells events; free but when Close finds that main does not run
+	workersClosed   chan struct{} // closed when the last event is in the queue
 	done            chan struct{} // closed after the last callback
-	failure         error         // of closing; before done
+	failure         error         // of closing; before workersClosed
 	untold          untold
 	messages, bytes atomic.Uint64 // that the handler was told of
 
@@ -60,7 +57,7 @@ func Open(main *reactor.EventLoop, h netio.Handler, workers []netio.Opener, pani
 	b := &Backend{
 		main: main, handler: h, panicCause: panicCause,
 		dialed: make(map[netip.AddrPort]struct{}), endpoints: make(map[*endpoint]struct{}),
-		done: make(chan struct{}),
+		workersClosed: make(chan struct{}), done: make(chan struct{}),
 	}
 	b.deliverFunc = b.deliver
 	for _, open := range workers {
@@ -197,6 +194,7 @@ func (b *Backend) Close() error {
 	if onLoop { // it would wait for itself, or for one that may wait for it
 		return nil
 	}
+	<-b.workersClosed
 	b.await()
 	if first {
 		return b.failure
@@ -204,19 +202,17 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// await waits for the last callback, and makes what is missing if the loop of the
-// callbacks has ended.
+// await waits for the last callback, and makes the callbacks that are missing if the
+// loop of the callbacks does not run. The last event must be in the queue before.
 func (b *Backend) await() {
-	for {
-		if !b.main.Running() {
-			b.main.OnBehalf(b.deliverApart)
-		}
+	if b.main.Running() {
 		select {
 		case <-b.done:
 			return
-		case <-time.After(endCheck): // the loop may end meanwhile
+		case <-b.main.Done():
 		}
 	}
+	b.main.OnBehalf(b.deliverApart)
 }
 
 // closeWorkers closes all workers. Their last event is behind all others. It waits for
@@ -228,6 +224,7 @@ func (b *Backend) closeWorkers(wait bool) {
 	}
 	b.failure = errors.Join(errs...)
 	b.push(event{kind: finished})
+	close(b.workersClosed)
 	if wait {
 		b.await()
 	}

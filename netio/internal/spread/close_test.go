@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"runtime"
+	"strconv"
 	"testing"
 
 	"tagbus/netio"
@@ -89,6 +91,41 @@ func TestTwoClosesWithoutTheLoop(t *testing.T) {
 	}
 	if err := errors.Join(x.b.Close(), backendtest.Next(t, "second Close", second)); err != nil {
 		t.Errorf("Close: got error %v, want none", err)
+	}
+}
+
+// TestCloseWhileTheLoopEnds: each connection is told of once, and Close returns.
+func TestCloseWhileTheLoopEnds(t *testing.T) {
+	ends := []struct {
+		name string
+		end  func(*reactor.EventLoop)
+	}{
+		{"by Stop", (*reactor.EventLoop).Stop},
+		{"by Goexit", func(l *reactor.EventLoop) { l.Post(runtime.Goexit) }},
+	}
+	for _, tt := range ends {
+		for try := range 50 {
+			t.Run(tt.name+" "+strconv.Itoa(try), func(t *testing.T) {
+				loop := backendtest.NewRunner(t, reactor.Config{OnPanic: func(*reactor.Panic) {}})
+				loop.Start()
+				x := newBedOn(t, loop, 1)
+				inner, _ := x.accept(t)
+				x.workers[0].atClose = func() {
+					tt.end(loop.EventLoop)
+					if try%2 == 0 { // else it ends meanwhile
+						<-loop.Done()
+					}
+					x.workers[0].h.OnConnectionClosed(inner, nil, nil)
+				}
+				closed := make(chan error, 1)
+				go func() { closed <- x.b.Close() }()
+				if err := backendtest.Next(t, "Close", closed); err != nil || len(x.Closed) != 1 {
+					t.Errorf("Close: got error %v and %d ends, want none and 1", err, len(x.Closed))
+				}
+				<-loop.Done()
+				_ = loop.Close() // says so if a callback has ended it
+			})
+		}
 	}
 }
 

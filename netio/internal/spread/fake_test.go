@@ -21,6 +21,8 @@ type fakeWorker struct {
 	params chan netio.Params
 	stats  netio.Stats
 	loop   fakeLoop
+
+	atClose func() // nil: nothing
 }
 
 // fakeLoop is a worker's.
@@ -33,8 +35,14 @@ func (l *fakeLoop) Post(func()) bool { return !l.ended.Load() }
 
 func (w *fakeWorker) OpenEndpoint(_ netip.AddrPort, p netio.Params) error { w.params <- p; return nil }
 func (w *fakeWorker) Stats() netio.Stats                                  { return w.stats }
-func (w *fakeWorker) Close() error                                        { return nil }
 func (w *fakeWorker) Loop() netio.Loop                                    { return &w.loop }
+
+func (w *fakeWorker) Close() error {
+	if w.atClose != nil {
+		w.atClose()
+	}
+	return nil
+}
 
 // fakeEndpoint is one of a worker's endpoints.
 type fakeEndpoint struct {
@@ -103,7 +111,12 @@ type bed struct {
 
 func newBed(t *testing.T, cfg reactor.Config, workers int) *bed {
 	t.Helper()
-	x := &bed{Watcher: backendtest.NewWatcher(), loop: backendtest.StartLoop(t, cfg)}
+	return newBedOn(t, backendtest.StartLoop(t, cfg), workers)
+}
+
+func newBedOn(t *testing.T, loop *backendtest.Runner, workers int) *bed {
+	t.Helper()
+	x := &bed{Watcher: backendtest.NewWatcher(), loop: loop}
 	var openers []netio.Opener
 	for range workers {
 		w := &fakeWorker{params: make(chan netio.Params, 10)}
