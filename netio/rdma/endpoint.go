@@ -8,7 +8,6 @@ import (
 
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
-	"tagbus/netio/internal/invariants"
 	"tagbus/netio/rdma/internal/fi"
 )
 
@@ -81,18 +80,14 @@ func newEndpoint(b *backend, remote netip.AddrPort, p *netio.Params) (*endpoint,
 
 // SendBuffer implements netio.Endpoint.
 func (e *endpoint) SendBuffer(b *netio.Buffer) error {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.SendBuffer")
-	}
+	e.backend.CheckThread("Endpoint.SendBuffer")
 	return e.Pushed(e.queue.pushBuffer(b, e.Pool))
 }
 
 // Send implements netio.Endpoint. Besides the errors of the contract it returns
 // netio.ErrOutsideRegion. What lies in more than MaxPieces pieces is copied once.
 func (e *endpoint) Send(key netio.Key, header []byte, data ...[]byte) error {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.Send")
-	}
+	e.backend.CheckThread("Endpoint.Send")
 	if e.region == nil {
 		return netio.ErrNotSupported
 	}
@@ -105,8 +100,6 @@ func (e *endpoint) Send(key netio.Key, header []byte, data ...[]byte) error {
 
 // SendCopy implements netio.Endpoint: this backend has no immediate sending.
 func (e *endpoint) SendCopy(netio.Key, []byte, ...[]byte) error {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.SendCopy")
-	}
+	e.backend.CheckThread("Endpoint.SendCopy")
 	return netio.ErrNotSupported
 }

@@ -7,7 +7,6 @@ import (
 
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
-	"tagbus/netio/internal/invariants"
 	"tagbus/netio/rdma/internal/fi"
 )
 
@@ -193,9 +192,7 @@ func (e *endpoint) complete() bool {
 
 // finish empties entry i, which is the head of the queue, and returns its key.
 func (e *endpoint) finish(i uint64) netio.Key {
-	if invariants.Enabled {
-		e.checkMemory(i)
-	}
+	e.checkMemory(i)
 	if sent := e.queue.at(i); sent.gathered != nil {
 		e.device.gatherer.put(sent.gathered)
 		sent.gathered = nil

@@ -119,9 +119,7 @@ func spare(window int) int { return window - quantumOf(window) }
 // Retain implements netio.Endpoint: the buffer is not posted again before it is
 // released.
 func (e *endpoint) Retain() (netio.Retained, error) {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.Retain")
-	}
+	e.backend.CheckThread("Endpoint.Retain")
 	switch l := e.delivering; {
 	case !e.Capability.Retain:
 		return nil, netio.ErrNotSupported

@@ -84,17 +84,13 @@ func (e *endpoint) AheadBytes() int64 { return e.ahead }
 
 // SendBuffer implements netio.Endpoint.
 func (e *endpoint) SendBuffer(b *netio.Buffer) error {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.SendBuffer")
-	}
+	e.backend.CheckThread("Endpoint.SendBuffer")
 	return e.Pushed(e.queue.pushBuffer(b, e.Pool))
 }
 
 // Send implements netio.Endpoint.
 func (e *endpoint) Send(key netio.Key, header []byte, data ...[]byte) error {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.Send")
-	}
+	e.backend.CheckThread("Endpoint.Send")
 	size, err := handover.MessageBytes(header, data)
 	if err != nil {
 		return err
@@ -108,9 +104,7 @@ func (e *endpoint) Send(key netio.Key, header []byte, data ...[]byte) error {
 
 // SendCopy implements netio.Endpoint.
 func (e *endpoint) SendCopy(key netio.Key, header []byte, data ...[]byte) error {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.SendCopy")
-	}
+	e.backend.CheckThread("Endpoint.SendCopy")
 	size, err := handover.MessageBytes(header, data)
 	if err != nil {
 		return err

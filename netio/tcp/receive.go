@@ -124,9 +124,7 @@ func (e *endpoint) deliverOne(h netio.Handler, message []byte) {
 
 // Retain implements netio.Endpoint.
 func (e *endpoint) Retain() (netio.Retained, error) {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.Retain")
-	}
+	e.backend.CheckThread("Endpoint.Retain")
 	switch {
 	case !e.Capability.Retain:
 		return nil, netio.ErrNotSupported

@@ -4,7 +4,6 @@ import (
 	"net/netip"
 
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
 )
 
 // addresses are those in use: there is one listen endpoint, and one endpoint that
@@ -19,9 +18,7 @@ func Canonical(addr netip.AddrPort) netip.AddrPort {
 
 // OpenListenEndpoint implements netio.Backend.
 func (b *Backend) OpenListenEndpoint(addr netip.AddrPort, p netio.Params) (netio.ListenEndpoint, error) {
-	if invariants.Enabled {
-		b.CheckThread("Backend.OpenListenEndpoint")
-	}
+	b.CheckThread("Backend.OpenListenEndpoint")
 	l, err := b.openListenEndpoint(addr, p)
 	if err != nil {
 		return nil, &netio.OpError{Op: "open listen endpoint", Addr: addr, Err: err}
@@ -56,9 +53,7 @@ func (b *Backend) openListenEndpoint(addr netip.AddrPort, p netio.Params) (netio
 
 // OpenEndpoint implements netio.Backend.
 func (b *Backend) OpenEndpoint(addr netip.AddrPort, p netio.Params) error {
-	if invariants.Enabled {
-		b.CheckThread("Backend.OpenEndpoint")
-	}
+	b.CheckThread("Backend.OpenEndpoint")
 	if err := b.openEndpoint(addr, p); err != nil {
 		return &netio.OpError{Op: "open endpoint", Addr: addr, Err: err}
 	}

@@ -95,11 +95,10 @@ func (b *Backend) Enqueue(w Worker) {
 	}
 }
 
-// CheckThread panics, in a build with the tag invariants, if the backend is
-// Unsafe and the caller of a method is not on the loop. The constant is for the
-// caller to ask, so that other builds do not even call this.
+// CheckThread panics if the backend is Unsafe and the caller of a method is not on the
+// loop. It does so in a build with the tag invariants; in others it is empty.
 func (b *Backend) CheckThread(method string) {
-	if b.config.ThreadSafety == netio.Unsafe {
+	if invariants.Enabled && b.config.ThreadSafety == netio.Unsafe {
 		invariants.CheckThread(!b.EventLoop.Running() || b.EventLoop.OnLoop(), method)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
 )
 
 // Work that an endpoint leaves to the end of the turn. A backend has more bits,
@@ -90,9 +89,7 @@ func (e *Endpoint) SetContext(v any) { e.context = v }
 
 // Buffer implements netio.Endpoint.
 func (e *Endpoint) Buffer() (*netio.Buffer, error) {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.Buffer")
-	}
+	e.backend.CheckThread("Endpoint.Buffer")
 	if e.Pool == nil {
 		return nil, netio.ErrNotSupported
 	}
@@ -134,9 +131,7 @@ func (e *Endpoint) Pushed(tell bool, err error) error {
 
 // Room implements netio.Endpoint.
 func (e *Endpoint) Room() (r netio.Room) {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.Room")
-	}
+	e.backend.CheckThread("Endpoint.Room")
 	if e.Pool != nil {
 		r.Buffers, r.MinBuffers = e.Pool.Free(), e.Pool.MinFree()
 	}
@@ -146,17 +141,13 @@ func (e *Endpoint) Room() (r netio.Room) {
 
 // PauseReceive implements netio.Endpoint.
 func (e *Endpoint) PauseReceive() {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.PauseReceive")
-	}
+	e.backend.CheckThread("Endpoint.PauseReceive")
 	e.hold.Or(Paused)
 }
 
 // ResumeReceive implements netio.Endpoint.
 func (e *Endpoint) ResumeReceive() {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.ResumeReceive")
-	}
+	e.backend.CheckThread("Endpoint.ResumeReceive")
 	if e.hold.And(^Paused)&Paused != 0 {
 		e.Leave(ToRead)
 	}
@@ -176,9 +167,7 @@ func (e *Endpoint) GoOn() {
 
 // Close implements netio.Endpoint.
 func (e *Endpoint) Close() error {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.Close")
-	}
+	e.backend.CheckThread("Endpoint.Close")
 	if !e.Shut() {
 		return netio.ErrClosed
 	}

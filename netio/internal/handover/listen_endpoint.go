@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
 )
 
 // ListenEndpoint is the part of a listen endpoint that takes calls from any
@@ -32,9 +31,7 @@ func (l *ListenEndpoint) Addr() netip.AddrPort { return l.Address }
 
 // Close implements netio.ListenEndpoint.
 func (l *ListenEndpoint) Close() error {
-	if invariants.Enabled {
-		l.backend.CheckThread("ListenEndpoint.Close")
-	}
+	l.backend.CheckThread("ListenEndpoint.Close")
 	if l.closed.Swap(true) {
 		return netio.ErrClosed
 	}
