@@ -46,7 +46,6 @@ func adjacent(a, b []byte) bool { return address(a)+uintptr(len(a)) == address(b
 
 // empty forgets the memory of users, which the entry would keep alive.
 func (e *entry) empty() {
-	e.buffer = nil
 	clear(e.pieces)
 	e.pieces = e.pieces[:0]
 	if cap(e.pieces) > maxKeptPieces {
@@ -70,6 +69,6 @@ func (e *endpoint) checkMemory(i uint64) {
 	sent := e.queue.at(i)
 	if sent.checksum.Changed(sent.pieces...) {
 		invariants.Report("the memory of the send with key %d from %v to %v (%d bytes) was changed before its key was reported",
-			sent.key, e.Local(), e.Remote(), sent.bytes)
+			sent.Key, e.Local(), e.Remote(), sent.bytes)
 	}
 }

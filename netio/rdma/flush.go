@@ -93,7 +93,7 @@ func (e *endpoint) fillOp(op *fi.Op, i uint64) int {
 		n = 1
 	}
 	desc := e.regionDesc
-	if sent.buffer != nil {
+	if sent.Buffer != nil {
 		desc = e.bufferDesc
 	}
 	pieces := sent.pieces
@@ -184,18 +184,17 @@ func (e *endpoint) complete() bool {
 		}
 		h.OnSendCompleted(netio.Completion{Endpoint: e, Key: e.finish(i)})
 	}
-	if e.Refused() {
-		e.Answer()
-	}
-	return !e.IsClosed()
+	return e.Completed()
 }
 
 // finish empties entry i, which is the head of the queue, and returns its key.
 func (e *endpoint) finish(i uint64) netio.Key {
 	e.checkMemory(i)
-	if sent := e.queue.at(i); sent.gathered != nil {
+	sent := e.queue.at(i)
+	if sent.gathered != nil {
 		e.device.gatherer.put(sent.gathered)
 		sent.gathered = nil
 	}
-	return e.queue.finish(i)
+	sent.empty()
+	return e.queue.Finish(i, &sent.Entry)
 }

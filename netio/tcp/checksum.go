@@ -37,6 +37,6 @@ func (e *endpoint) checkMemory(i uint64) {
 	sent := e.queue.at(i)
 	if sent.checksum.Changed(sent.pieceMemory()...) {
 		invariants.Report("the memory of the send with key %d from %v to %v (%d bytes) was changed before its key was reported",
-			sent.key, e.Local(), e.Remote(), sent.bytes-lengthBytes)
+			sent.Key, e.Local(), e.Remote(), sent.bytes-lengthBytes)
 	}
 }

@@ -37,7 +37,7 @@ func (q *queue) pushCopy(key netio.Key, size int, header []byte, data [][]byte) 
 		n += copy(frame[n:], piece)
 	}
 	e := q.next()
-	e.key = key
+	e.Key = key
 	e.bytes = n
 	e.headBytes = 0
 	q.block.last = q.Tail

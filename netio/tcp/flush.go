@@ -88,14 +88,13 @@ func (e *endpoint) complete() bool {
 		}
 		h.OnSendCompleted(netio.Completion{Endpoint: e, Key: e.finish(i)})
 	}
-	if e.Refused() {
-		e.Answer()
-	}
-	return !e.IsClosed()
+	return e.Completed()
 }
 
 // finish empties entry i, which is the head of the queue, and returns its key.
 func (e *endpoint) finish(i uint64) netio.Key {
 	e.checkMemory(i)
-	return e.queue.finish(i)
+	sent := e.queue.at(i)
+	sent.empty()
+	return e.queue.Finish(i, &sent.Entry)
 }

@@ -1,6 +1,8 @@
 package tcp
 
 import (
+	"math"
+
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
 )
@@ -47,7 +49,7 @@ func (q *queue) push(key netio.Key, size int, header []byte, data [][]byte) (tel
 		return false, err
 	}
 	e := q.next()
-	e.key = key
+	e.Key = key
 	e.setHead(size, header)
 	e.setPieces(data)
 	e.takeChecksum()
@@ -58,16 +60,11 @@ func (q *queue) push(key netio.Key, size int, header []byte, data [][]byte) (tel
 func (q *queue) pushBuffer(b *netio.Buffer, pool *netio.Pool) (tell bool, err error) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
-	if err := q.MarkSent(b, pool); err != nil {
-		return false, err
-	}
-	if err := q.ReserveBuffer(); err != nil {
-		b.UnmarkSent()
+	if err := q.ReserveBuffer(b, pool, math.MaxInt); err != nil {
 		return false, err
 	}
 	e := q.next()
-	e.key = b.Key()
-	e.buffer = b
+	e.Entry = handover.Entry{Key: b.Key(), Buffer: b}
 	e.setHead(len(b.Bytes()), nil)
 	e.pieces[0] = vector(b.Bytes())
 	e.takeChecksum()
@@ -138,19 +135,4 @@ func (q *queue) advance(n int) (messages, bytes int) {
 		bytes += e.bytes - lengthBytes
 	}
 	return messages, bytes
-}
-
-// finish empties entry i, which is the head of the queue, for the next send,
-// and returns its key.
-func (q *queue) finish(i uint64) netio.Key {
-	e := q.at(i)
-	key, buffer := e.key, e.buffer
-	e.empty()
-	// The place is free before the buffer is: so there is a place for each
-	// buffer.
-	q.Head.Store(i + 1)
-	if buffer != nil {
-		buffer.ReleaseSent()
-	}
-	return key
 }

@@ -13,6 +13,15 @@ const maxKeptKeys = 1 << 10
 // not told of one yet: call Answer when there may be.
 func (e *Endpoint) Refused() bool { return e.queue.Refused() || e.NoBuffer.Count() > 0 }
 
+// Completed ends a row of completions: the places and buffers that they freed answer
+// refusals. It reports whether the endpoint is still open.
+func (e *Endpoint) Completed() (open bool) {
+	if e.Refused() {
+		e.Answer()
+	}
+	return !e.IsClosed()
+}
+
 // Answer answers refusals for want of a place in the queue or of a buffer of its
 // own, each only while there is one: a call takes what the call before has left.
 // Those of the calls themselves have to wait for the next turn, or a user who

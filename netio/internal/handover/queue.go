@@ -42,6 +42,12 @@ func (q *Queue) Init(b *Backend, p *netio.Params) {
 	}
 }
 
+// Entry is what all backends note of an accepted send.
+type Entry struct {
+	Key    netio.Key
+	Buffer *netio.Buffer // of SendBuffer; nil: the memory is the user's, or a copy
+}
+
 // MessageBytes returns the size of a message, or why it cannot be sent.
 func MessageBytes(header []byte, data [][]byte) (int, error) {
 	if len(header) > netio.MaxHeaderBytes {
@@ -76,28 +82,33 @@ func (q *Queue) Reserve() error {
 	return netio.ErrNoResources
 }
 
-// ReserveBuffer does what Reserve does for SendBuffer, behind MarkSent. There is
-// always room for one of the endpoint's own: no more exist than there are places.
-func (q *Queue) ReserveBuffer() error {
-	if q.shared {
-		return q.Reserve()
-	}
-	return nil
-}
-
-// MarkSent takes b, a buffer of pool that was given to SendBuffer. Who does not
-// send it after all calls b.UnmarkSent. Mu is held. Errors: ErrClosed,
-// ErrForeignBuffer, ErrEmptyMessage.
-func (q *Queue) MarkSent(b *netio.Buffer, pool *netio.Pool) error {
+// ReserveBuffer does what Reserve does for SendBuffer, and takes b, a buffer of pool,
+// from its user. A message has at most largest bytes. Mu is held. Errors: ErrClosed,
+// ErrForeignBuffer, ErrEmptyMessage, ErrTooLarge, ErrNoResources; b stays the user's.
+func (q *Queue) ReserveBuffer(b *netio.Buffer, pool *netio.Pool, largest int) error {
 	if q.closed {
 		return netio.ErrClosed
 	}
 	if !b.MarkSent(pool) {
 		return netio.ErrForeignBuffer
 	}
-	if len(b.Bytes()) == 0 {
+	err := q.checkBuffer(len(b.Bytes()), largest)
+	if err != nil {
 		b.UnmarkSent()
+	}
+	return err
+}
+
+// checkBuffer returns why a buffer of n bytes cannot be sent. There is always a place
+// for one of the endpoint's own buffers: no more exist than there are places.
+func (q *Queue) checkBuffer(n, largest int) error {
+	switch {
+	case n == 0:
 		return netio.ErrEmptyMessage
+	case n > largest:
+		return netio.ErrTooLarge
+	case q.shared:
+		return q.Reserve()
 	}
 	return nil
 }
@@ -116,6 +127,19 @@ func (q *Queue) Commit() (tell bool) {
 func (q *Queue) Look(next uint64) (tail uint64) {
 	q.known = next != q.Tail
 	return q.Tail
+}
+
+// Finish frees the head of the queue, entry i, for the next send, and returns its key.
+// What the backend has in the entry is forgotten before.
+func (q *Queue) Finish(i uint64, e *Entry) netio.Key {
+	key, buffer := e.Key, e.Buffer
+	e.Buffer = nil
+	// The place is free before the buffer is: so there is a place for each buffer.
+	q.Head.Store(i + 1)
+	if buffer != nil {
+		buffer.ReleaseSent()
+	}
+	return key
 }
 
 // Close refuses further sends, and returns the end of those accepted.
