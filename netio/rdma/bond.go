@@ -115,12 +115,12 @@ func (e *endpoint) heard(f frame, rest []byte) bool {
 			return false
 		}
 		e.credits += int(f.value)
-		e.Leave(toSettle)
+		e.Schedule(toSettle)
 	case frameGoodbye:
 		e.heardGoodbye(f.value)
 	case frameGone:
 		e.gone = true
-		e.Leave(toSettle)
+		e.Schedule(toSettle)
 	}
 	return true
 }
@@ -204,7 +204,7 @@ func (e *endpoint) noteAllRead() {
 		e.allRead = true
 		e.limit.F = func() { e.end(io.EOF) } // sends that do not end
 		e.backend.Alarms.Set(&e.limit, partTime)
-		e.Leave(toRead)
+		e.Schedule(toRead)
 	}
 }
 
@@ -216,7 +216,7 @@ func (e *endpoint) heardGoodbye(total uint64) {
 		e.notConnected(syscall.ECONNREFUSED)
 	case e.state == parting:
 		e.gone = true
-		e.Leave(toSettle)
+		e.Schedule(toSettle)
 	case !e.peerGone && e.state != connecting:
 		e.peerGone, e.total = true, total
 		if e.noteAllRead(); !e.allRead {

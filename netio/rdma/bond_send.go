@@ -29,7 +29,7 @@ func (e *endpoint) letterFailed(err fi.Errno) {
 		e.backend.Alarms.Set(&e.retry, sendRetry)
 	case parting:
 		e.gone = true // nobody is there
-		e.Leave(toSettle)
+		e.Schedule(toSettle)
 	default:
 		e.breakDown("send", err)
 	}
@@ -61,7 +61,7 @@ func (e *endpoint) sentOne(slot uint32, err fi.Errno) {
 	if err != 0 && e.state != parting {
 		e.breakDown("send", err)
 	}
-	e.Leave(toSettle)
+	e.Schedule(toSettle)
 }
 
 // isLost tells whether sends are refused for so long that nobody can be there: a

@@ -161,7 +161,7 @@ func (e *endpoint) establish(peer greeting) error {
 	e.credits, e.quantum = int(peer.window), int(peer.quantum)
 	e.queue.open(peer, e.device.limits.MessageBytes-uint64(e.queue.prefix), e.headers)
 	e.state = established
-	e.Leave(toReport)
+	e.Schedule(toReport)
 	return nil
 }
 

@@ -81,7 +81,7 @@ func newEndpoint(b *backend, remote netip.AddrPort, p *netio.Params) (*endpoint,
 // SendBuffer implements netio.Endpoint.
 func (e *endpoint) SendBuffer(b *netio.Buffer) error {
 	e.backend.CheckThread("Endpoint.SendBuffer")
-	return e.Pushed(e.queue.pushBuffer(b, e.Pool))
+	return e.FinishSend(e.queue.pushBuffer(b, e.Pool))
 }
 
 // Send implements netio.Endpoint. Besides the errors of the contract it returns
@@ -95,7 +95,7 @@ func (e *endpoint) Send(key netio.Key, header []byte, data ...[]byte) error {
 	if err != nil {
 		return err
 	}
-	return e.Pushed(e.queue.push(key, size, header, data, e.region))
+	return e.FinishSend(e.queue.push(key, size, header, data, e.region))
 }
 
 // SendCopy implements netio.Endpoint: this backend has no immediate sending.

@@ -13,10 +13,10 @@ import (
 
 // Work that an endpoint leaves to the end of the turn.
 const (
-	toRead  = handover.ToRead
-	toFlush = handover.ToFlush
-	toOffer = handover.ToOffer
-	toEnd   = handover.ToEnd
+	toRead   = handover.ToRead
+	toFlush  = handover.ToFlush
+	toAnswer = handover.ToAnswer
+	toEnd    = handover.ToEnd
 
 	toConnect = handover.ToOwn
 	toRefuse  = handover.ToOwn << 1
@@ -29,33 +29,33 @@ const (
 func (e *endpoint) Work() {
 	through := false
 	defer e.tidy(&through)
-	todo := e.Todo()
-	if todo&toEnd != 0 {
+	work := e.TakeWork()
+	if work&toEnd != 0 {
 		e.end(e.Fault)
 	}
-	if todo&toConnect != 0 {
+	if work&toConnect != 0 {
 		e.connect()
 	}
-	if todo&toRefuse != 0 {
+	if work&toRefuse != 0 {
 		e.refuse(e.Fault)
 	}
-	if todo&toReport != 0 {
+	if work&toReport != 0 {
 		e.report()
 	}
-	if todo&toRepost != 0 {
+	if work&toRepost != 0 {
 		e.repost()
 	}
-	if todo&toRead != 0 {
+	if work&toRead != 0 {
 		e.deliverHeld()
 	}
-	if todo&toSettle != 0 {
+	if work&toSettle != 0 {
 		e.settle()
 	}
-	if todo&toFlush != 0 {
+	if work&toFlush != 0 {
 		e.flush()
 	}
-	if todo&toOffer != 0 && e.state == reported {
-		e.Offer()
+	if work&toAnswer != 0 && e.state == reported {
+		e.Answer()
 	}
 	through = true
 }
@@ -90,7 +90,7 @@ func (e *endpoint) report() {
 	if e.hub == nil {
 		e.backend.look(e)
 	} else {
-		defer e.Leave(toRead) // what has come already
+		defer e.Schedule(toRead) // what has come already
 	}
 	e.backend.Handler.OnConnectionEstablished(e)
 }
@@ -121,7 +121,7 @@ func (e *endpoint) finishEnd(before state, cause error) {
 	keys := e.Cancel(e.finish) // nothing reads the memory of the sends any more
 	e.leaveDevice()
 	if !e.spoiled || b.SharedPool() != nil {
-		e.LeavePool()
+		e.RetirePool()
 	}
 	if before == reported { // else the backend or the listen endpoint closes, and nobody hears of it
 		b.Counters.Closed.Add(1)

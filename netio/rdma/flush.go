@@ -51,7 +51,7 @@ func (e *endpoint) flush() {
 	}
 	if n > ringOps {
 		n = ringOps
-		e.Leave(toFlush)
+		e.Schedule(toFlush)
 	}
 	if e.lastPosts == b.crossing.posts+1 || b.crossing.ops+int(n) > ringOps {
 		b.post() // those before must not be refused when these are not
@@ -170,7 +170,7 @@ func (e *endpoint) unstick() {
 		e.postReceive(slot)
 	}
 	e.giveCredits()
-	e.Leave(toFlush)
+	e.Schedule(toFlush)
 }
 
 // complete reports the messages that were sent. It returns false if the endpoint

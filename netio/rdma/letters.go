@@ -130,7 +130,7 @@ func (h *hub) delivered(slot uint32, err fi.Errno) {
 			e.letterFailed(err)
 		}
 		if e.state == parting {
-			e.Leave(toSettle)
+			e.Schedule(toSettle)
 		}
 	}
 	*m = letter{}

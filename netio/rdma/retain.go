@@ -27,7 +27,7 @@ func (l *lent) Bytes() int { return l.pool.stride }
 // Release implements netio.Retained.
 func (l *lent) Release() {
 	if l.leave() && l.pool.loan.release(l) {
-		l.endpoint.Leave(toRepost)
+		l.endpoint.Schedule(toRepost)
 	}
 }
 

@@ -139,7 +139,7 @@ func (b *backend) PrepareWait() (sleep bool) {
 	through := false
 	defer func() {
 		if !through { // a callback panicked
-			b.EventLoop.Post(b.Tell)
+			b.Wake()
 		}
 	}()
 	b.crossing.moved = 0

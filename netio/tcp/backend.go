@@ -125,7 +125,7 @@ func (b *backend) PrepareWait() (sleep bool) {
 	through := false
 	defer func() {
 		if !through { // a callback panicked
-			b.goOn()
+			b.anotherTurn()
 		}
 	}()
 	// A loop that ends has no other turn to give: then this one goes on. What
@@ -136,7 +136,7 @@ func (b *backend) PrepareWait() (sleep bool) {
 		for b.List.Left() > 0 && b.moved < turnBytes && !b.late() {
 			b.List.Take().Work()
 		}
-		if b.Finished || b.goOn() {
+		if b.Finished || b.anotherTurn() {
 			break
 		}
 	}
@@ -147,14 +147,14 @@ func (b *backend) PrepareWait() (sleep bool) {
 // lastTurns bounds the work of a loop that has been stopped.
 const lastTurns = 64
 
-// goOn gets another turn for what is left of the work, and for what came while
+// anotherTurn gets another turn for what is left of the work, and for what came while
 // a turn did only what was left of an earlier one: it was told of that already.
 // It returns false if there is work and the loop has no other turn.
-func (b *backend) goOn() bool {
+func (b *backend) anotherTurn() bool {
 	if b.List.Left() == 0 && !b.List.Waiting() {
 		return true
 	}
-	return b.EventLoop.Post(b.Tell)
+	return b.Wake()
 }
 
 // trimLater has memory that is not needed released in a while.
@@ -168,10 +168,10 @@ func (b *backend) trim() {
 	b.memory.trim()
 }
 
-// Resume implements handover.Rest: there is nothing but the work.
+// Resume implements handover.Transport: there is nothing but the work.
 func (b *backend) Resume() {}
 
-// End implements handover.Rest.
+// End implements handover.Transport.
 func (b *backend) End() {
 	b.declineArrivals()
 	for _, l := range b.listeners {
@@ -183,7 +183,7 @@ func (b *backend) End() {
 	}
 }
 
-// Free implements handover.Rest.
+// Free implements handover.Transport.
 func (b *backend) Free() {
 	if b.spare >= 0 {
 		_ = unix.Close(b.spare)

@@ -17,7 +17,7 @@ type dial struct {
 	timeout handover.Alarm
 }
 
-// Dial implements handover.Rest.
+// Dial implements handover.Transport.
 func (b *backend) Dial(addr netip.AddrPort, p *netio.Params) error {
 	fd, to, err := newSocket(addr, &b.config)
 	if err != nil {
@@ -29,7 +29,7 @@ func (b *backend) Dial(addr netip.AddrPort, p *netio.Params) error {
 		return err
 	}
 	e.dial = &dial{to: to, params: *p}
-	e.Leave(toConnect)
+	e.Schedule(toConnect)
 	return nil
 }
 

@@ -229,6 +229,6 @@ func FailToOpen(b netio.Backend) error {
 func Refuse(ep netio.Endpoint) (withdraw func() bool) {
 	e := ep.(*endpoint)
 	e.NoBuffer.Add()
-	e.Leave(toOffer)
+	e.Schedule(toAnswer)
 	return e.NoBuffer.Withdraw
 }

@@ -52,7 +52,7 @@ func (e *endpoint) flush() {
 			return
 		}
 		if budget -= max(n, writeCallBytes); budget <= 0 {
-			e.Leave(toFlush)
+			e.Schedule(toFlush)
 			return
 		}
 	}
@@ -66,14 +66,14 @@ func (e *endpoint) sendFailed(errno unix.Errno) {
 	case unix.ENOBUFS, unix.ENOMEM:
 		e.retry.F = func() {
 			e.blocked = false
-			e.Leave(toFlush)
+			e.Schedule(toFlush)
 		}
 		e.backend.Alarms.Set(&e.retry, sendRetry)
 	default:
 		// What the peer has sent before it went away comes first.
 		e.sendErr = e.OpError("send", errno)
 		e.peerClosed = true
-		e.Leave(toRead)
+		e.Schedule(toRead)
 	}
 }
 

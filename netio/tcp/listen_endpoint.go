@@ -24,7 +24,7 @@ type listenEndpoint struct {
 	trouble      trouble        // of accepting
 }
 
-// Listen implements handover.Rest. On "[::]" it listens for IPv4 too; endpoints
+// Listen implements handover.Transport. On "[::]" it listens for IPv4 too; endpoints
 // show IPv4 peers with their IPv4 address.
 func (b *backend) Listen(addr netip.AddrPort, p *netio.Params) (handover.Listener, error) {
 	fd, at, err := newSocket(addr, &b.config)
@@ -146,7 +146,7 @@ func (b *backend) serve(l *listenEndpoint, fd int, remote netip.AddrPort) {
 		}
 		_ = unix.Close(fd)
 		if e != nil {
-			e.LeavePool()
+			e.RetirePool()
 			e.leaveReceivePool()
 		}
 		return
@@ -159,7 +159,7 @@ func (b *backend) serve(l *listenEndpoint, fd int, remote netip.AddrPort) {
 	e.listener = l
 	e.place = b.endpoints.PushBack(e)
 	b.Counters.Accepted.Add(1)
-	e.Leave(toReport)
+	e.Schedule(toReport)
 }
 
 // shed gets rid of connections for which there is no descriptor: they would

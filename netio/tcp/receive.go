@@ -39,7 +39,7 @@ func (e *endpoint) receive() {
 	budget := e.backend.readBudget()
 	for {
 		if makeWay && e.receiver.buffered() == 0 {
-			e.Leave(toRead)
+			e.Schedule(toRead)
 			return
 		}
 		room, err := e.receiver.room(budget)
@@ -97,7 +97,7 @@ func (e *endpoint) deliver() bool {
 			e.countReceived()
 		}
 		e.deliverOne(h, message)
-		if e.queue.Refused() {
+		if e.queue.HasRefusals() {
 			// Who answers message for message would be refused for the rest of
 			// what was read, though the system would take the answers.
 			e.flush()

@@ -106,7 +106,7 @@ func (p *receivePool) take(b *borrower) bool {
 	return true
 }
 
-// wait puts b in the line. It is called back by endpoint.Leave(toRead), with a
+// wait puts b in the line. It is called back by endpoint.Schedule(toRead), with a
 // buffer.
 func (p *receivePool) wait(b *borrower) {
 	if !p.awaited() {
@@ -132,7 +132,7 @@ func (p *receivePool) giveBack(b *borrower) {
 		p.leaveLine(first)
 		first.buffer = buffer
 		p.holders.add(first)
-		first.endpoint.Leave(toRead)
+		first.endpoint.Schedule(toRead)
 		return
 	}
 	buffer.Release()

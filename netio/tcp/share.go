@@ -64,7 +64,7 @@ func (e *endpoint) fallBehind() {
 		e.behind = true
 		e.backend.behind++
 	}
-	e.Leave(toRead)
+	e.Schedule(toRead)
 }
 
 // catchUp says that this turn has come, or that there is no other.

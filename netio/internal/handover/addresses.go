@@ -6,8 +6,8 @@ import (
 	"tagbus/netio"
 )
 
-// addresses are those in use: there is one listen endpoint, and one endpoint that
-// was opened from here, for each. Under Backend.Mu.
+// addresses are those in use. Each has one listen endpoint, or one endpoint that was
+// opened from here. Guarded by Backend.Mu.
 type addresses map[netip.AddrPort]struct{}
 
 // Canonical returns the form of an address by which addresses are compared: an
@@ -42,7 +42,7 @@ func (b *Backend) openListenEndpoint(addr netip.AddrPort, p netio.Params) (netio
 	if _, exists := b.listening[Canonical(addr)]; exists {
 		return nil, netio.ErrListenEndpointExists
 	}
-	l, err := b.rest.Listen(addr, &p)
+	l, err := b.transport.Listen(addr, &p)
 	if err != nil {
 		return nil, err
 	}
@@ -77,21 +77,21 @@ func (b *Backend) openEndpoint(addr netip.AddrPort, p netio.Params) error {
 	if _, exists := b.dialed[key]; exists {
 		return netio.ErrEndpointExists
 	}
-	if err := b.rest.Dial(addr, &p); err != nil {
+	if err := b.transport.Dial(addr, &p); err != nil {
 		return err
 	}
 	b.dialed[key] = struct{}{}
 	return nil
 }
 
-// Unlisten says that the listen endpoint of an address has ended.
+// Unlisten frees the address of a listen endpoint that has ended.
 func (b *Backend) Unlisten(addr netip.AddrPort) {
 	b.Mu.Lock()
 	defer b.Mu.Unlock()
 	delete(b.listening, addr)
 }
 
-// Undial says that the endpoint that was opened to an address has ended.
+// Undial frees the address to which an endpoint was opened that has ended.
 func (b *Backend) Undial(addr netip.AddrPort) {
 	b.Mu.Lock()
 	defer b.Mu.Unlock()

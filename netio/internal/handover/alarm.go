@@ -14,7 +14,7 @@ type Alarm struct {
 	place int // in the heap, from 1; 0: not set
 }
 
-// IsSet tells whether a is going to call F. Threads: the loop.
+// IsSet reports whether a is going to call F. Threads: the loop.
 func (a *Alarm) IsSet() bool { return a.place > 0 }
 
 // Alarms serves any number of alarms with one timer. Threads: the loop.
@@ -23,7 +23,7 @@ type Alarms struct {
 	heap  alarmHeap
 }
 
-// Set has a.F called after d, and not at the time set before.
+// Set schedules a.F after d, replacing any earlier time.
 func (s *Alarms) Set(a *Alarm, d time.Duration) {
 	a.when = time.Now().Add(d)
 	if a.IsSet() {
@@ -36,7 +36,7 @@ func (s *Alarms) Set(a *Alarm, d time.Duration) {
 	}
 }
 
-// Cancel undoes Set. The timer may come in vain.
+// Cancel undoes Set. The timer may still expire, with nothing to do.
 func (s *Alarms) Cancel(a *Alarm) {
 	if a.IsSet() {
 		heap.Remove(&s.heap, a.place-1)
@@ -46,12 +46,12 @@ func (s *Alarms) Cancel(a *Alarm) {
 // arm starts the timer for the first alarm.
 func (s *Alarms) arm() {
 	if len(s.heap) > 0 {
-		// It fails only if the loop has been closed, and then nothing is due.
+		// It fails only on a closed loop, where nothing is due.
 		_ = s.timer.StartOnce(max(time.Until(s.heap[0].when), 1))
 	}
 }
 
-// ring calls what is due. It is what the timer calls.
+// ring calls the alarms that are due. The timer calls it.
 func (s *Alarms) ring() {
 	defer s.arm()
 	now := time.Now()

@@ -7,15 +7,15 @@ import (
 	"tagbus/netio"
 )
 
-// Queue counts the sends of one endpoint from acceptance to completion. The
-// backend has a ring of Places entries for them, whose numbers only grow:
+// Queue counts the sends of one endpoint from acceptance to completion. The backend
+// has a ring of Places entries for them. The numbers of the entries only grow:
 //
 //	Head                               Tail
 //	 | the loop's: given to the system, | free
 //	 | or not yet, or to be reported    |
 //
-// Senders append at Tail, under Mu. The loop moves Head without it, so that nobody
-// waits for a system call.
+// Senders append at Tail, under Mu. The loop moves Head without Mu, so that senders
+// never wait for a system call.
 type Queue struct {
 	Places int    // limit and the endpoint's own buffers, a power of two
 	limit  uint64 // of Send, and of SendBuffer if the buffers are shared
@@ -23,9 +23,9 @@ type Queue struct {
 
 	Mu     Lock
 	Tail   uint64
-	known  bool   // the loop will look at what is appended
-	closed bool   // no sends any more
-	most   uint64 // outstanding since the last call of room
+	known  bool   // the loop is going to look at what is appended
+	closed bool   // no more sends
+	most   uint64 // outstanding at a time since the last call of room
 
 	Head    atomic.Uint64
 	noPlace Refusals
@@ -48,7 +48,8 @@ type Entry struct {
 	Buffer *netio.Buffer // of SendBuffer; nil: the memory is the user's, or a copy
 }
 
-// MessageBytes returns the size of a message, or why it cannot be sent.
+// MessageBytes returns the size of a message. Errors: ErrHeaderTooLarge, ErrTooLarge,
+// ErrEmptyMessage.
 func MessageBytes(header []byte, data [][]byte) (int, error) {
 	if len(header) > netio.MaxHeaderBytes {
 		return 0, netio.ErrHeaderTooLarge
@@ -66,8 +67,8 @@ func MessageBytes(header []byte, data [][]byte) (int, error) {
 	return n, nil
 }
 
-// Reserve makes sure that entry Tail is free for Send. Mu is held; Commit
-// follows, or nothing. Errors: ErrClosed, ErrNoResources.
+// Reserve ensures that entry Tail is free for Send. Mu is held until Commit, or until
+// the send is given up. Errors: ErrClosed, ErrNoResources.
 func (q *Queue) Reserve() error {
 	if q.closed {
 		return netio.ErrClosed
@@ -113,17 +114,17 @@ func (q *Queue) checkBuffer(n, largest int) error {
 	return nil
 }
 
-// Commit accepts entry Tail, and tells whether the loop must be told.
-func (q *Queue) Commit() (tell bool) {
+// Commit accepts entry Tail, and reports whether the loop must be woken.
+func (q *Queue) Commit() (wake bool) {
 	q.Tail++
 	q.most = max(q.most, q.Tail-q.Head.Load())
-	tell = !q.known
+	wake = !q.known
 	q.known = true
-	return tell
+	return wake
 }
 
-// Look returns the end of what there is to send, from next on. If that is
-// nothing, the next sender tells the loop. Mu is held.
+// Look returns the end of what there is to send, from next on. If there is nothing, the
+// next sender wakes the loop. Mu is held.
 func (q *Queue) Look(next uint64) (tail uint64) {
 	q.known = next != q.Tail
 	return q.Tail
@@ -142,7 +143,7 @@ func (q *Queue) Finish(i uint64, e *Entry) netio.Key {
 	return key
 }
 
-// Close refuses further sends, and returns the end of those accepted.
+// Close refuses further sends, and returns the end of the accepted ones.
 func (q *Queue) Close() (tail uint64) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
@@ -150,17 +151,17 @@ func (q *Queue) Close() (tail uint64) {
 	return q.Tail
 }
 
-// Refused tells that somebody found no place and was not told of one yet.
-func (q *Queue) Refused() bool { return q.noPlace.Count() > 0 }
+// HasRefusals reports whether a send found no place and is not answered yet.
+func (q *Queue) HasRefusals() bool { return q.noPlace.Count() > 0 }
 
-// hasPlace tells whether Send would find a place.
+// hasPlace reports whether Send would find a place.
 func (q *Queue) hasPlace() bool {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	return q.Tail-q.Head.Load() < q.limit
 }
 
-// room returns how many sends there is place for, and the fewest since the last
+// room returns how many sends there is place for, now and at the fewest since the last
 // call.
 func (q *Queue) room() (now, fewest int) {
 	q.Mu.Lock()

@@ -79,7 +79,7 @@ func TestFinishFreesThePlaceAndTheBuffer(t *testing.T) {
 		t.Fatalf("Reserve: got error %v, want none", err)
 	}
 	q.Commit()
-	if err := q.Reserve(); !errors.Is(err, netio.ErrNoResources) || !q.Refused() {
+	if err := q.Reserve(); !errors.Is(err, netio.ErrNoResources) || !q.HasRefusals() {
 		t.Errorf("Reserve of a second place: got error %v, want %v", err, netio.ErrNoResources)
 	}
 	sent := filled(pool, 1)

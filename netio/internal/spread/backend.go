@@ -178,7 +178,7 @@ func (b *Backend) undial(addr netip.AddrPort) {
 // push reports an event. Threads: any.
 func (b *Backend) push(e event) {
 	if b.queue.push(e) {
-		b.goOn()
+		b.deliverMore()
 	}
 }
 
@@ -212,7 +212,7 @@ func (b *Backend) await() {
 		case <-b.main.Done():
 		}
 	}
-	b.main.OnBehalf(b.deliverApart)
+	b.main.OnBehalf(b.deliverOnBehalf)
 }
 
 // closeWorkers closes all workers. Their last event is behind all others. It waits for
@@ -230,8 +230,8 @@ func (b *Backend) closeWorkers(wait bool) {
 	}
 }
 
-// deliverApart does what the loop would do, on the goroutine of Close, if the loop
+// deliverOnBehalf does what the loop would do, on the goroutine of Close, if the loop
 // does not run.
-func (b *Backend) deliverApart() {
+func (b *Backend) deliverOnBehalf() {
 	b.run(func() bool { return !b.ended })
 }

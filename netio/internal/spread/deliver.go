@@ -23,7 +23,7 @@ const eventsRetained = 1 << 12
 func (b *Backend) deliver() {
 	left, began := turnEvents, time.Now()
 	if b.run(func() bool { left--; return left >= 0 && time.Since(began) < turnTime || left == turnEvents-1 }) {
-		b.goOn()
+		b.deliverMore()
 	}
 }
 
@@ -65,8 +65,8 @@ func (b *Backend) next() bool {
 	return true
 }
 
-// goOn has the rest told in another turn.
-func (b *Backend) goOn() { b.main.Post(b.deliverFunc) } // false if the loop has ended: Close goes on
+// deliverMore has the rest told in another turn.
+func (b *Backend) deliverMore() { b.main.Post(b.deliverFunc) } // false if the loop has ended: Close goes on
 
 // panicked ends the endpoint whose callback was interrupted: a handler that has
 // missed a message must not get the next.
@@ -79,7 +79,7 @@ func (b *Backend) panicked() {
 	if b.current.kind == finished {
 		b.push(b.current) // there may be others to end
 	}
-	b.goOn()
+	b.deliverMore()
 }
 
 // tell tells one event to the handler, or keeps it for later.

@@ -29,10 +29,10 @@ const (
 type Inner interface {
 	netio.Endpoint
 
-	// HoldBack has no more messages reported until GoOn. Unlike PauseReceive it is
+	// Suspend has no more messages reported until Resume. Unlike PauseReceive it is
 	// not the user's wish, and nothing may be lost for it.
-	HoldBack()
-	GoOn()
+	Suspend()
+	Resume()
 
 	// AheadBytes is how much it may report that the user has not seen, if the
 	// user has set a limit; -1: he has not.
@@ -133,7 +133,7 @@ func (e *endpoint) hold(reason uint32) {
 	e.pauseMu.Lock()
 	defer e.pauseMu.Unlock()
 	if e.holds.Or(reason) == 0 {
-		e.HoldBack()
+		e.Suspend()
 	}
 }
 
@@ -142,7 +142,7 @@ func (e *endpoint) free(reason uint32) {
 	e.pauseMu.Lock()
 	defer e.pauseMu.Unlock()
 	if e.holds.And(^reason) == reason {
-		e.GoOn()
+		e.Resume()
 	}
 }
 

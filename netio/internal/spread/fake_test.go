@@ -64,8 +64,8 @@ func (e *fakeEndpoint) Remote() netip.AddrPort           { return peer }
 func (e *fakeEndpoint) Capabilities() netio.Capabilities { return netio.Capabilities{Retain: true} }
 func (e *fakeEndpoint) PauseReceive()                    { e.paused.Add(1) }
 func (e *fakeEndpoint) ResumeReceive()                   { e.paused.Add(-1) }
-func (e *fakeEndpoint) HoldBack()                        { e.held.Add(1) }
-func (e *fakeEndpoint) GoOn()                            { e.held.Add(-1) }
+func (e *fakeEndpoint) Suspend()                         { e.held.Add(1) }
+func (e *fakeEndpoint) Resume()                          { e.held.Add(-1) }
 func (e *fakeEndpoint) AheadBytes() int64                { return e.limit }
 func (e *fakeEndpoint) Forgotten()                       { e.forgotten.Add(1) }
 
