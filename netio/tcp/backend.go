@@ -36,7 +36,7 @@ func Opener(loop *reactor.EventLoop, cfg Config) netio.Opener {
 		}
 		cfg := cfg.withDefaults() // the opener may be used by several goroutines
 		cfg.warn()
-		return open(loop, cfg, h, new(family))
+		return open(loop, cfg, h, new(group))
 	}
 }
 
@@ -60,16 +60,16 @@ type backend struct {
 	spare     int     // a descriptor to give up when there is no other; -1: none
 	trouble   trouble // of serving what was accepted
 
-	family *family      // of those that share what one accepts
-	load   atomic.Int64 // endpoints, and connections on their way here
+	group *group       // of those that share what one accepts
+	load  atomic.Int64 // endpoints, and connections on their way here
 
 	arrivals arrivals
 
 	receive *receivePool // nil: each endpoint or listen endpoint may have its own
 }
 
-func open(loop *reactor.EventLoop, cfg Config, h netio.Handler, f *family) (netio.Backend, error) {
-	b := &backend{config: cfg, family: f}
+func open(loop *reactor.EventLoop, cfg Config, h netio.Handler, g *group) (netio.Backend, error) {
+	b := &backend{config: cfg, group: g}
 	b.trimming.F = b.trim
 	var err error
 	if b.scratch.block, err = b.memory.get(scratchBytes); err != nil {
@@ -87,7 +87,7 @@ func open(loop *reactor.EventLoop, cfg Config, h netio.Handler, f *family) (neti
 		b.freeMemory()
 		return nil, errors.Join(err, unix.Close(b.spare))
 	}
-	f.backends = append(f.backends, b)
+	g.backends = append(g.backends, b)
 	return b, nil
 }
 

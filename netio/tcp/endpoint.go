@@ -95,11 +95,10 @@ func (e *endpoint) Send(key netio.Key, header []byte, data ...[]byte) error {
 	if err != nil {
 		return err
 	}
-	push := (*queue).push
 	if size <= copyBytes && !invariants.Enabled { // a copy would hide that the data was changed
-		push = (*queue).pushCopy
+		return e.FinishSend(e.queue.pushCopy(key, size, header, data))
 	}
-	return e.FinishSend(push(&e.queue, key, size, header, data))
+	return e.FinishSend(e.queue.push(key, size, header, data))
 }
 
 // SendCopy implements netio.Endpoint.

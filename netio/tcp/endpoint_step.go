@@ -120,7 +120,7 @@ func (e *endpoint) end(cause error) {
 	e.queue.release()
 	e.state = ended
 	e.release()
-	if before != reported || !b.family.spread {
+	if before != reported || !b.group.spread {
 		e.Forgotten()
 	}
 	if before == connecting {
@@ -135,7 +135,7 @@ func (e *endpoint) end(cause error) {
 // Forgotten implements spread.Inner.
 func (e *endpoint) Forgotten() {
 	if e.listener != nil {
-		e.backend.family.accepted.Add(-1)
+		e.backend.group.accepted.Add(-1)
 	}
 }
 

@@ -117,12 +117,12 @@ func (l *listenEndpoint) accept() {
 // adopt makes an endpoint of an accepted connection.
 func (l *listenEndpoint) adopt(fd int, remote netip.AddrPort) {
 	b := l.backend
-	if int(b.family.accepted.Load()) >= b.config.MaxEndpoints {
+	if int(b.group.accepted.Load()) >= b.config.MaxEndpoints {
 		b.Counters.AcceptShed.Add(1)
 		_ = unix.Close(fd)
 		return
 	}
-	b.family.share(l, fd, remote)
+	b.group.assign(l, fd, remote)
 }
 
 // serve makes an endpoint of a connection that l has accepted.
@@ -139,7 +139,7 @@ func (b *backend) serve(l *listenEndpoint, fd int, remote netip.AddrPort) {
 		e.registration, err = b.EventLoop.Register(fd, edges, e)
 	}
 	if err != nil {
-		b.family.accepted.Add(-1)
+		b.group.accepted.Add(-1)
 		b.Counters.AcceptErrors.Add(1)
 		if failed, tell := b.trouble.fail(); tell {
 			b.config.Logger.Warn("tcp: cannot serve an accepted connection", "remote", remote, "failed", failed, "err", err)
@@ -211,7 +211,7 @@ func (l *listenEndpoint) end() {
 			break
 		}
 	}
-	b.family.leave(l)
+	b.group.closeAccepted(l)
 }
 
 // shut closes the socket.

@@ -20,9 +20,9 @@ type queue struct {
 	memory *memory
 
 	// Under Mu.
-	ring  []entry
-	block copies   // is being filled
-	full  []copies // before it
+	ring    []entry
+	filling copies   // has room for more
+	full    []copies // before it
 
 	// Only on the loop.
 	sent       uint64

@@ -156,7 +156,7 @@ func (e *endpoint) ahead(n int) {
 		e.begun = true
 		e.hold(heldFirst)
 	}
-	if e.unseen.Add(int64(n)) > e.share() {
+	if e.unseen.Add(int64(n)) > e.aheadLimit() {
 		e.hold(heldAhead)
 		e.catchUp(0) // the handler may have seen all of it meanwhile
 	}
@@ -169,18 +169,18 @@ func (e *endpoint) catchUp(n int) {
 	if holds&heldFirst != 0 && n > 0 {
 		e.free(heldFirst)
 	}
-	if holds&heldAhead != 0 && unseen <= e.share()/2 {
+	if holds&heldAhead != 0 && unseen <= e.aheadLimit()/2 {
 		e.free(heldAhead)
 	}
 }
 
-// share is how much may be on its way.
-func (e *endpoint) share() int64 {
-	share := e.worker.share()
-	if limit := e.AheadBytes(); limit >= 0 {
-		return min(limit, share)
+// aheadLimit returns how many bytes may be on their way to the handler.
+func (e *endpoint) aheadLimit() int64 {
+	limit := e.worker.aheadLimit()
+	if wish := e.AheadBytes(); wish >= 0 {
+		return min(wish, limit)
 	}
-	return share
+	return limit
 }
 
 // silent tells whether the user wants to hear of nothing but the end.

@@ -68,8 +68,8 @@ func (w *worker) OnSendReady(inner netio.Endpoint) {
 	w.spread.push(event{kind: ready, endpoint: of(inner)})
 }
 
-// share is that of an endpoint of aheadBytes.
-func (w *worker) share() int64 {
+// aheadLimit returns the share of aheadBytes that each of its endpoints has.
+func (w *worker) aheadLimit() int64 {
 	endpoints := w.load.Load() * int64(len(w.spread.workers)) // they are spread evenly
 	return min(mostAhead, max(leastAhead, aheadBytes/max(1, endpoints)))
 }
