@@ -45,7 +45,7 @@
 //   - Return or panic, and do not call runtime.Goexit (testing.T.FailNow does):
 //     it ends the goroutine, and with it the loop. See Run.
 //   - A callback that panics is reported (Config.OnPanic) and counted, and the
-//     loop lives. A source that panics is dropped (see DropHandler); a timer,
+//     loop lives. A source that panics is dropped; a timer,
 //     a signal and a PrepareWaiter of its own stay.
 //
 // # Descriptors

@@ -3,7 +3,9 @@ package reactor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,8 +51,7 @@ type EventLoop struct {
 	gap        time.Duration // length of the last pause
 	initPanic  *Panic
 	lastPanic  *Panic
-	dropping   bool // OnDropped runs
-	exits      int  // callbacks that called runtime.Goexit
+	exits      int // callbacks that called runtime.Goexit
 	goexit     *GoexitError
 	woundUp    bool // see windUp
 
@@ -181,11 +182,6 @@ func (l *EventLoop) end() {
 	close(l.done)
 }
 
-// Done returns a channel that is closed when the loop has ended: behind the last
-// callback of Run, when Running is false already, or when a loop that never ran is
-// closed. Threads: any.
-func (l *EventLoop) Done() <-chan struct{} { return l.done }
-
 // takeThread binds the goroutine to its thread, and the thread to the
 // processors, as configured. release undoes both.
 func (l *EventLoop) takeThread() (release func(), err error) {
@@ -235,7 +231,7 @@ func (l *EventLoop) stopping() bool { return l.leave.Load() != 0 }
 // forgotten.
 //
 // Errors: ErrRunning if Run has not returned, and then nothing changes;
-// *LeakError if sources are still registered, and then all is closed
+// *OpError that names the sources that are still registered, and then all is closed
 // nevertheless, except their descriptors; *GoexitError if a callback has ended the
 // goroutine of the loop; *OpError. A second Close does nothing and returns nil.
 // Threads: any but the loop.
@@ -293,7 +289,7 @@ func (l *EventLoop) closeTable() (owned []closer, leak error) {
 		}
 	}
 	if len(names) > 0 {
-		leak = &LeakError{names}
+		leak = &OpError{"close", -1, fmt.Errorf("%d sources still registered: %s", len(names), strings.Join(names, ", "))}
 	}
 	return owned, leak
 }

@@ -37,14 +37,6 @@ type PrepareWaiter interface {
 	PrepareWait() (sleep bool)
 }
 
-// DropHandler may be implemented by a Source whose descriptor somebody must
-// close if it is dropped because it panicked.
-type DropHandler interface {
-	// OnDropped is called on the loop, after the registration was closed and
-	// the panic was reported.
-	OnDropped(*Panic)
-}
-
 // Registration connects a descriptor with its source, until it is closed.
 type Registration struct {
 	loop       *EventLoop

@@ -150,6 +150,11 @@ func (*EventLoop) OnAnyLoop() bool { return goroutine.OnLoop() }
 // Running reports whether Run runs, down to its last callback. Threads: any.
 func (l *EventLoop) Running() bool { return l.life.Load() == lifeRunning }
 
+// Done returns a channel that is closed when the loop has ended: after the last
+// callback of Run, or when a loop that never ran is closed. Running is false then.
+// Threads: any.
+func (l *EventLoop) Done() <-chan struct{} { return l.done }
+
 // OnBehalf calls f, during which the calling goroutine counts as the loop for
 // OnLoop and OnAnyLoop. It is for what has to be done in the place of a loop that does not
 // run, one caller at a time: the next one waits.
