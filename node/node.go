@@ -10,10 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
-	"weak"
 
 	"tagbus/bus"
 	"tagbus/bus/directory"
@@ -98,13 +96,11 @@ type Node struct {
 
 	mu     sync.Mutex
 	closed bool
-	down   bool            // a loop has ended before that
-	early  []error         // of closing then; written before done
-	users  []func() closer // in the order of their opening; nil if it is gone
+	down   bool    // a loop has ended before that
+	early  []error // of closing then; written before done
+	users  users
 	ended  chan struct{}
 }
-
-type closer interface{ Close() error }
 
 // Open starts a node. Close it.
 //
@@ -112,7 +108,7 @@ type closer interface{ Close() error }
 //     system's, when the folder cannot be used.
 func Open(cfg Config) (*Node, error) {
 	cfg = cfg.withLogger()
-	n := &Node{overRDMA: strings.HasPrefix(cfg.Backend, "rdma"), ended: make(chan struct{})}
+	n := &Node{overRDMA: strings.HasPrefix(cfg.Backend, "rdma"), users: users{open: make(map[uint64]closer)}, ended: make(chan struct{})}
 	err := n.makeLoops(cfg.Loop, cfg.Loops)
 	if err == nil {
 		n.opener, err = cfg.opener(n.loops[0], n.loops[1:])
@@ -179,21 +175,21 @@ func suits(c netio.Config) error {
 //
 // Errors: as there; netio.ErrNotBuiltIn; bus.ErrClosed.
 func (n *Node) NewPublisher(cfg bus.PublisherConfig) (*bus.Publisher, error) {
-	return open(n, func() (*bus.Publisher, error) { return bus.NewPublisher(n.opener, n.dir, cfg) })
+	return open(n, func(o netio.Opener) (*bus.Publisher, error) { return bus.NewPublisher(o, n.dir, cfg) })
 }
 
 // NewSubscriber opens a subscriber on the node; see bus.NewSubscriber.
 //
 // Errors: as there; netio.ErrNotBuiltIn; bus.ErrClosed.
 func (n *Node) NewSubscriber(cfg bus.SubscriberConfig) (*bus.Subscriber, error) {
-	return open(n, func() (*bus.Subscriber, error) { return bus.NewSubscriber(n.opener, n.dir, cfg) })
+	return open(n, func(o netio.Opener) (*bus.Subscriber, error) { return bus.NewSubscriber(o, n.dir, cfg) })
 }
 
 // NewSender opens a sender on the node; see bus.NewSender.
 //
 // Errors: as there; netio.ErrNotBuiltIn; bus.ErrClosed.
 func (n *Node) NewSender(cfg bus.SenderConfig) (*bus.Sender, error) {
-	return open(n, func() (*bus.Sender, error) { return bus.NewSender(n.opener, n.dir, cfg) })
+	return open(n, func(o netio.Opener) (*bus.Sender, error) { return bus.NewSender(o, n.dir, cfg) })
 }
 
 // RDMAReceiverBytes is the default of bus.ReceiverConfig.MaxMessageBytes over RDMA: a
@@ -209,42 +205,7 @@ func (n *Node) NewReceiver(cfg bus.ReceiverConfig, h bus.Handler) (*bus.Receiver
 	if n.overRDMA && cfg.MaxMessageBytes == 0 {
 		cfg.MaxMessageBytes = RDMAReceiverBytes
 	}
-	return open(n, func() (*bus.Receiver, error) { return bus.NewReceiver(n.opener, n.dir, cfg, h) })
-}
-
-// open opens a user of the node and remembers it for Close, weakly: one that
-// its owner has closed and dropped is not kept.
-func open[T any, P interface {
-	*T
-	closer
-}](n *Node, open func() (P, error)) (P, error) {
-	n.mu.Lock()
-	refused := n.refuse()
-	n.mu.Unlock()
-	if refused != nil {
-		return nil, refused
-	}
-	user, err := open()
-	if err != nil {
-		return nil, err
-	}
-	ref := weak.Make((*T)(user))
-	n.mu.Lock()
-	refused = n.refuse()
-	if refused == nil {
-		n.users = slices.DeleteFunc(n.users, func(get func() closer) bool { return get() == nil })
-		n.users = append(n.users, func() closer {
-			if p := ref.Value(); p != nil {
-				return P(p)
-			}
-			return nil
-		})
-	}
-	n.mu.Unlock()
-	if refused != nil {
-		return nil, errors.Join(refused, user.Close())
-	}
-	return user, nil
+	return open(n, func(o netio.Opener) (*bus.Receiver, error) { return bus.NewReceiver(o, n.dir, cfg, h) })
 }
 
 // Directory returns the node's directory.
@@ -268,7 +229,7 @@ func (n *Node) Close() error {
 	n.mu.Lock()
 	first := !n.closed
 	n.closed = true
-	users := n.users
+	users := n.users.all()
 	n.mu.Unlock() // callbacks that run meanwhile may call any method
 	if !first {
 		<-n.ended
