@@ -26,8 +26,8 @@ type Capabilities struct {
 	AnyMemory bool // Send sends from any memory, not only from ZeroCopyParams.Region
 }
 
-// Room tells how much more an endpoint can take, for metrics: a minimum of 0
-// means that somebody was, or nearly was, refused.
+// Room is how much more an endpoint can take, for metrics: a minimum of 0 means that
+// a call was refused, or nearly was.
 //
 // Source: netio3 ConnectionManager::get_num_available_buffers.
 type Room struct {
@@ -45,10 +45,9 @@ type Retained interface {
 	// least those of the message, and all memory around it that goes with it.
 	Bytes() int
 
-	// Release undoes one Retain. After the last one nobody may look at the data,
-	// but inside the OnData that brings it.
-	// One call too many gives memory away that is in use, and panics if it is
-	// noticed.
+	// Release undoes one Retain. After the last one the data is no longer valid,
+	// except inside the OnData that delivers it. One call too many frees memory
+	// that is in use, and panics where this is noticed.
 	Release()
 }
 

@@ -52,7 +52,7 @@ type ReceiveParams struct {
 	Shared bool
 
 	// FirstMessageBytes limits the first message of an endpoint, so that a
-	// stranger cannot make this side hold more before it has said who it is.
+	// stranger cannot make this side hold more before it has introduced itself.
 	// 0 means MaxMessageBytes.
 	FirstMessageBytes int
 }

@@ -44,14 +44,14 @@ type Config struct {
 	// the callbacks does it all. Otherwise these are beside it, and share out the
 	// connections: for publishers with many subscribers, or subscribers with many
 	// publishers, that keep a processor busy with system calls. Only with the
-	// backend tcp. They have the settings of Loop but its Init: its processors are
+	// backend tcp. They have the settings of Loop except its Init: its processors are
 	// for all of them, and its OnPanic and OnStall may be called by several at once.
 	Loops int
 
 	// TCP tunes the backend tcp. Its default here differs in one value:
 	// UserTimeout is off, because it would cut off a subscriber that lives and does
 	// not read, for which the policy block waits. The heartbeats of the bus find
-	// out whoever is gone; set a UserTimeout if they are switched off.
+	// dead subscribers; set a UserTimeout if they are switched off.
 	TCP tcp.Config
 
 	// RDMA tunes the backend rdma. The provider of Backend, if it names one, goes
@@ -74,7 +74,7 @@ func (c Config) withLogger() Config {
 	return c
 }
 
-// Fabrics tells what this host and this program have for the backend rdma, and
+// Fabrics returns what this host and this program have for the backend rdma, and
 // what is missing; its Text is for people. It sends nothing.
 //
 //   - Errors: libfabric's, with what was found otherwise.
@@ -150,13 +150,13 @@ func (c Config) opener(loop *reactor.EventLoop, workers []*reactor.EventLoop) (n
 	return nil, fmt.Errorf("%w: got %q", ErrUnknownBackend, c.Backend)
 }
 
-// cutConnectionless takes what says so off a provider: "net/rdm".
+// cutConnectionless cuts the suffix for Connectionless off a provider, as in "net/rdm".
 func cutConnectionless(text string, connectionless bool) (string, bool) {
 	provider, found := strings.CutSuffix(text, rdma.ConnectionlessSuffix)
 	return provider, connectionless || found
 }
 
-// suits tells whether publishers and subscribers can use a backend: they are
+// suits reports whether publishers and subscribers can use a backend: they are
 // called by any goroutine, and have send buffers of their own.
 //
 // Errors: netio.ErrInvalidConfig, wrapped.

@@ -147,7 +147,7 @@ func (e *endpoint) heardAccept(f frame, rest []byte) bool {
 	return true
 }
 
-// heardReady is the end of connecting for who was asked.
+// heardReady is the end of connecting on the accepting side.
 func (e *endpoint) heardReady() {
 	if e.state != connecting || e.active {
 		return

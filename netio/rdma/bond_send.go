@@ -28,7 +28,7 @@ func (e *endpoint) letterFailed(err fi.Errno) {
 		// last endpoint to there. It connects anew.
 		e.backend.Alarms.Set(&e.retry, sendRetry)
 	case parting:
-		e.gone = true // nobody is there
+		e.gone = true // the other side is not there
 		e.Schedule(toSettle)
 	default:
 		e.breakDown("send", err)
@@ -64,8 +64,8 @@ func (e *endpoint) sentOne(slot uint32, err fi.Errno) {
 	e.Schedule(toSettle)
 }
 
-// isLost tells whether sends are refused for so long that nobody can be there: a
-// provider that connects underneath tries so for ever.
+// isLost reports whether sends were refused for so long that the other side must be gone:
+// a provider that connects underneath retries for ever.
 func (e *endpoint) isLost() bool {
 	if e.since.IsZero() {
 		e.since = time.Now()

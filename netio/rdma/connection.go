@@ -232,7 +232,7 @@ func (e *endpoint) drainRest() {
 	}
 }
 
-// check logs an error that nobody can do anything about.
+// check logs an error that has no remedy.
 func (e *endpoint) check(what string, err error) {
 	if err != nil {
 		e.backend.warn("cannot "+what, "remote", e.Remote(), "err", err)

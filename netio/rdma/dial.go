@@ -92,7 +92,7 @@ func (e *endpoint) refuse(err error) {
 // onEvent handles an event of an endpoint. It makes no callback.
 func (b *backend) onEvent(ev *fi.Event) {
 	if ev.Info != nil {
-		ev.Info.Free() // a request to connect, where nobody listens
+		ev.Info.Free() // a request to connect, without a listen endpoint
 		return
 	}
 	e := b.byContext[ev.Context]

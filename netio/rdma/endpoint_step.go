@@ -102,7 +102,7 @@ func (e *endpoint) end(cause error) {
 	if before == ended || before == parting {
 		return
 	}
-	e.Shut() // nobody may write a header any more
+	e.Shut() // headers are not written any more
 	if e.hub != nil {
 		if before != connecting {
 			e.part(before, cause)
@@ -123,7 +123,7 @@ func (e *endpoint) finishEnd(before state, cause error) {
 	if !e.spoiled || b.SharedPool() != nil {
 		e.RetirePool()
 	}
-	if before == reported { // else the backend or the listen endpoint closes, and nobody hears of it
+	if before == reported { // else the backend or the listen endpoint closes, and no callback follows
 		b.Counters.Closed.Add(1)
 		b.Handler.OnConnectionClosed(e, keys, cause)
 	}
@@ -139,7 +139,7 @@ func (e *endpoint) leaveDevice() {
 	e.backend.devices.tidy()
 }
 
-// release gives back all that the endpoint holds, but for its sends.
+// release gives back all that the endpoint holds, except its sends.
 func (e *endpoint) release(established bool) {
 	b := e.backend
 	e.closeConnection(established) // posts what waits: what is refused then sets an alarm
@@ -156,7 +156,7 @@ func (e *endpoint) release(established bool) {
 	}
 }
 
-// isPipe tells that sending has failed because the other side has closed.
+// isPipe reports whether sending has failed because the other side has closed.
 func isPipe(err error) bool {
 	for _, number := range []error{syscall.EPIPE, syscall.ECONNRESET, syscall.ENOTCONN, fi.ECANCELED} {
 		if errors.Is(err, number) {

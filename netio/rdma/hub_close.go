@@ -34,7 +34,7 @@ func (h *hub) endSockets() {
 				found = true
 			}
 		}
-		for ring.Turn(0, 1, len(ring.Completed)) > 0 { // of nobody any more
+		for ring.Turn(0, 1, len(ring.Completed)) > 0 { // of endpoints that have ended
 		}
 		if !found {
 			return

@@ -78,7 +78,7 @@ func (e *endpoint) completed(done *fi.Completed) {
 	slot := uint32(done.Context)
 	kind := kindOf(done.Context)
 	if kind != kindReceive && done.Context != e.contextOf(kind, slot) {
-		return // of nobody that there still is
+		return // of an endpoint that has ended
 	}
 	switch {
 	case done.Err() != 0:

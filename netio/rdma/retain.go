@@ -31,7 +31,7 @@ func (l *lent) Release() {
 	}
 }
 
-// leave takes a user away, and tells whether that was the last.
+// leave removes a user, and reports whether it was the last.
 func (l *lent) leave() bool {
 	switch left := l.users.Add(-1); {
 	case left > 0:
@@ -83,7 +83,7 @@ func (l *loan) lend(spare int) bool {
 	return true
 }
 
-// unlend undoes lend, for a message that nobody keeps when OnData returns.
+// unlend undoes lend, for a message that is not retained when OnData returns.
 func (l *loan) unlend() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,7 +99,7 @@ func (l *loan) returned(slots []uint32) []uint32 {
 	return slots
 }
 
-// close tells whether the memory is free. If not the last release frees it.
+// close reports whether the memory is free. If not the last release frees it.
 func (l *loan) close() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +107,7 @@ func (l *loan) close() bool {
 	return l.out == 0
 }
 
-// canRetain tells whether endpoints with so many buffers, less creditReceives,
+// canRetain reports whether endpoints with so many buffers, less creditReceives,
 // can spare one.
 func canRetain(window int) bool { return spare(window) > 0 }
 

@@ -106,7 +106,7 @@ func New(config Config) (*EventLoop, error) {
 }
 
 // Run makes the calling goroutine the loop until Stop is called or ctx is done.
-// The callback that runs at that time is the last but for posted functions, see
+// The callback that runs at that time is the last, except for posted functions, see
 // Post, and PrepareWaits. If the loop was stopped before Run, then Run calls
 // Init, the posted functions and the PrepareWaits, and returns.
 //

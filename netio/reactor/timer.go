@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Timer has the loop call a function periodically or once. It measures
+// Timer makes the loop call a function periodically or once. It measures
 // CLOCK_MONOTONIC by a timerfd, with a resolution of a nanosecond and some 30
 // microseconds of delay if the loop sleeps; changes of the wall clock do not
 // matter. The data pointer of a netio_timer is what the function closes over.

@@ -72,8 +72,8 @@ func (w *watchdog) stop() {
 	}
 }
 
-// arm has samples taken from now on. Threads: the loop, once per turn, after
-// the turn was counted.
+// arm starts the samples. Threads: the loop, once per turn, after the turn was
+// counted.
 func (w *watchdog) arm() {
 	if !w.armed.Load() && w.armed.CompareAndSwap(false, true) {
 		w.timer.Reset(w.interval)
@@ -90,8 +90,8 @@ func (w *watchdog) sample() {
 	l := w.loop
 	running, turn := l.running.Load(), l.counters.turns.Load()
 	if running == 0 && w.running == 0 && turn == w.turn {
-		// The loop counts its turn first and looks at armed second; this is
-		// the other way round, so one of the two goes on.
+		// The loop counts its turn, then looks at armed. Here armed is cleared
+		// first, and the turns are looked at again. So no wake-up is lost.
 		w.armed.Store(false)
 		if l.counters.turns.Load() == turn || !w.armed.CompareAndSwap(false, true) {
 			return

@@ -20,7 +20,7 @@ const (
 	// those events before the rest waits for the end of that turn.
 	turnBytes = 8 << 20
 
-	// trimEvery is how long memory stays that nobody has needed.
+	// trimEvery is how long unused memory is kept.
 	trimEvery = 2 * time.Second
 )
 
@@ -91,7 +91,7 @@ func open(loop *reactor.EventLoop, cfg Config, h netio.Handler, g *group) (netio
 	return b, nil
 }
 
-// freeMemory gives all memory back that nobody holds.
+// freeMemory gives back all memory that no user holds.
 func (b *backend) freeMemory() {
 	b.memory.put(b.scratch.block)
 	b.memory.close()
@@ -128,8 +128,8 @@ func (b *backend) PrepareWait() (sleep bool) {
 			b.anotherTurn()
 		}
 	}()
-	// A loop that ends has no other turn to give: then this one goes on. What
-	// callbacks add without end, Close does.
+	// A loop that ends has no further turn: then this one goes on. Work that
+	// callbacks add without end is left to Close.
 	for range lastTurns {
 		b.List.Refill()
 		b.moved, b.began = 0, time.Time{}
@@ -147,9 +147,9 @@ func (b *backend) PrepareWait() (sleep bool) {
 // lastTurns bounds the work of a loop that has been stopped.
 const lastTurns = 64
 
-// anotherTurn gets another turn for what is left of the work, and for what came while
-// a turn did only what was left of an earlier one: it was told of that already.
-// It returns false if there is work and the loop has no other turn.
+// anotherTurn wakes the loop if work is left, or has come in a turn that did only the
+// rest of an earlier one, for which the wake-up is spent. It returns false if there is
+// work and the loop has no further turn.
 func (b *backend) anotherTurn() bool {
 	if b.List.Left() == 0 && !b.List.Waiting() {
 		return true
@@ -157,7 +157,7 @@ func (b *backend) anotherTurn() bool {
 	return b.Wake()
 }
 
-// trimLater has memory that is not needed released in a while.
+// trimLater schedules the release of unused memory.
 func (b *backend) trimLater() {
 	if !b.trimming.IsSet() {
 		b.Alarms.Set(&b.trimming, trimEvery)

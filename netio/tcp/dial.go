@@ -62,8 +62,8 @@ func (e *endpoint) proceed() {
 	if err == nil {
 		e.LocalAddr, err = localAddr(e.fd)
 	}
-	// A socket that connects to a port of its own host that nobody listens on
-	// may be given this very port, and then it is connected to itself.
+	// A socket that connects to a port of its own host without a listener may be
+	// given this very port, and is then connected to itself.
 	if err == nil && e.Local() == handover.Canonical(e.Remote()) {
 		err = unix.ECONNREFUSED
 	}

@@ -71,7 +71,7 @@ func newEndpoint(b *backend, fd int, remote netip.AddrPort, p *netio.Params) (*e
 	e.Capability.Retain = b.receive == nil && !p.Receive.Shared && p.Receive.Buffers == 0
 	e.receiver.init(&b.memory, &b.scratch, p.Receive)
 	if err := e.joinReceivePool(&p.Receive); err != nil {
-		if b.SharedPool() == nil { // not RetirePool: who waits for shared buffers is known to the loop only
+		if b.SharedPool() == nil { // not RetirePool: only the loop knows which endpoints wait for shared buffers
 			e.RetirePool()
 		}
 		return nil, err

@@ -124,7 +124,7 @@ func (e *endpoint) end(cause error) {
 		e.Forgotten()
 	}
 	if before == connecting {
-		return // the backend closes: nobody hears of it
+		return // the backend closes: no callback follows
 	}
 	b.Counters.Closed.Add(1)
 	if before == reported {

@@ -12,8 +12,8 @@ const (
 	// writeBudget is what an endpoint sends before the others get their turn.
 	writeBudget = 1 << 20
 
-	// writeCallBytes is what a call counts at least: who sends a few bytes in
-	// each completion would keep the loop for a million of them.
+	// writeCallBytes is the minimum charge for a call: otherwise tiny sends from
+	// completions could occupy the loop for a million of them.
 	writeCallBytes = 16 << 10
 
 	// sendRetry is the pause after which a send is tried again for which the

@@ -72,7 +72,7 @@ func (c Config) validateSpread() error {
 	return errors.Join(errs...)
 }
 
-// group are the backends that share what the first of them accepts: mostly one.
+// group is the backends that share what the first of them accepts: mostly one.
 type group struct {
 	spread   bool         // they are those of a spread.Backend
 	backends []*backend   // fixed before anything is accepted
@@ -114,8 +114,8 @@ type arrivals struct {
 	closed  atomic.Bool // written under mu
 }
 
-// take has the loop serve a connection. It returns false if the loop has ended, or
-// the backend. Threads: any.
+// take schedules a connection for the backend's loop. It returns false if the loop or
+// the backend has ended. Threads: any.
 func (b *backend) take(c arrival) bool {
 	a := &b.arrivals
 	a.mu.Lock()
@@ -151,8 +151,8 @@ func (b *backend) arrive() {
 	}
 }
 
-// declineArrivals closes what was on its way when the backend ended, and lets no more
-// come.
+// declineArrivals closes the connections that were on their way when the backend ended,
+// and refuses further ones.
 func (b *backend) declineArrivals() {
 	b.arrivals.mu.Lock()
 	b.arrivals.closed.Store(true)

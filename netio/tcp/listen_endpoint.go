@@ -101,8 +101,8 @@ func (l *listenEndpoint) accept() {
 			l.rest(errno)
 			return
 		case unix.ENOBUFS, unix.ENOMEM, unix.EBADF, unix.EINVAL, unix.ENOTSOCK, unix.EOPNOTSUPP, unix.EFAULT:
-			// The system is short of memory, or somebody has done something to
-			// our descriptor.
+			// The system is short of memory, or another part of the program has
+			// changed our descriptor.
 			l.rest(errno)
 			return
 		default:
@@ -179,7 +179,7 @@ func (l *listenEndpoint) shed() {
 	}
 	var err error
 	if b.spare, err = openSpare(); err != nil {
-		b.spare = -1 // somebody was faster; next time
+		b.spare = -1 // the descriptor was taken meanwhile; next time
 	}
 }
 
@@ -194,7 +194,7 @@ func (l *listenEndpoint) rest(errno unix.Errno) {
 	b.Alarms.Set(&l.resting, b.config.AcceptPause)
 }
 
-// restored tells that accepting works again, if it was told that it does not.
+// restored logs that accepting works again, if its failure was logged.
 func (l *listenEndpoint) restored() {
 	if failed, lasted, tell := l.trouble.end(); tell {
 		l.backend.config.Logger.Info("tcp: listen endpoint accepts again", "addr", l.Address, "failed", failed, "after", lasted)

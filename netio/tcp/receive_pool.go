@@ -21,9 +21,9 @@ const minReceiveBytes = 4 << 10
 //	   └──────────────────┘     └────────────────────────────┘
 //	     nothing is left              giveBack of another
 //
-// While somebody waits no buffer is free: one that comes back goes to the first
-// in line. Unread bytes of those who wait stay in the system, whose flow control
-// reaches the peer.
+// While an endpoint waits no buffer is free: one that comes back goes to the first in
+// line. Unread bytes of waiting endpoints stay in the system, whose flow control reaches
+// the peer.
 //
 // Threads: the loop.
 type receivePool struct {
@@ -33,8 +33,8 @@ type receivePool struct {
 	buffers *netio.Pool
 	holders borrowers
 	line    borrowers
-	since   time.Time      // somebody has waited without a break
-	stall   handover.Alarm // may be set for a while when nobody waits any more
+	since   time.Time      // the line was not empty
+	stall   handover.Alarm // may stay set for a while when the line is empty
 }
 
 // borrower is an endpoint as its pool sees it: it has a buffer, or waits, or
@@ -94,10 +94,10 @@ func newOwnReceive(b *backend, p *netio.ReceiveParams) (*receivePool, error) {
 	return pool, nil
 }
 
-// awaited tells whether somebody waits for a buffer.
+// awaited reports whether an endpoint waits for a buffer.
 func (p *receivePool) awaited() bool { return p.line.first != nil }
 
-// take gets a buffer for b, if one is free. Then nobody waits.
+// take gets a buffer for b, if one is free. Then the line is empty.
 func (p *receivePool) take(b *borrower) bool {
 	if b.buffer = p.buffers.Get(); b.buffer == nil {
 		return false
@@ -119,7 +119,7 @@ func (p *receivePool) wait(b *borrower) {
 	p.line.add(b)
 }
 
-// giveBack hands the buffer of b to the first in line who wants it.
+// giveBack hands the buffer of b to the first in line that wants it.
 func (p *receivePool) giveBack(b *borrower) {
 	buffer := b.buffer
 	b.buffer = nil

@@ -2,8 +2,7 @@ package tcp
 
 import "encoding/binary"
 
-// What a receiver does with memory that belongs to somebody else, a receive
-// buffer.
+// The use of memory that is not the receiver's own, a receive buffer.
 
 // lend has the receiver use mem until release, for an empty window. mem has
 // room for the largest message and its length.

@@ -29,17 +29,17 @@ const (
 type Inner interface {
 	netio.Endpoint
 
-	// Suspend has no more messages reported until Resume. Unlike PauseReceive it is
-	// not the user's wish, and nothing may be lost for it.
+	// Suspend stops the reports of messages until Resume. Unlike PauseReceive it is
+	// not the user's wish, and must not lose anything.
 	Suspend()
 	Resume()
 
-	// AheadBytes is how much it may report that the user has not seen, if the
-	// user has set a limit; -1: he has not.
+	// AheadBytes is how many bytes it may report before the user has seen them; -1:
+	// the user has set no limit.
 	AheadBytes() int64
 
-	// Forgotten says that the user knows of the end: only now may another one
-	// take its place. It comes once if OnConnectionClosed was called, on any
+	// Forgotten is called when the user knows of the end: only then may another
+	// endpoint take its place. It is called once, after OnConnectionClosed, on any
 	// goroutine.
 	Forgotten()
 }
@@ -63,7 +63,7 @@ type endpoint struct {
 	// Only on the loop of the callbacks.
 	context  any
 	reported bool        // by OnConnectionEstablished
-	ended    bool        // by OnConnectionClosed, or nobody is to hear of it
+	ended    bool        // by OnConnectionClosed, or without it
 	held     []event     // received, or closed, and not told because of a pause
 	late     []netio.Key // completed, and not told because of Close
 	fault    error
@@ -86,7 +86,7 @@ func (e *endpoint) Close() error {
 	err := e.Inner.Close()
 	e.worker.spread.push(event{kind: resumed, endpoint: e}) // its end may be held back
 	if errors.Is(err, netio.ErrClosed) {
-		return nil // the other side was faster, and nobody was told yet
+		return nil // the other side was faster, and the user does not know yet
 	}
 	return err
 }
@@ -183,13 +183,13 @@ func (e *endpoint) aheadLimit() int64 {
 	return limit
 }
 
-// silent tells whether the user wants to hear of nothing but the end.
+// silent reports whether the user is to hear only of the end.
 func (e *endpoint) silent() bool { return e.shut.Load() || e.worker.spread.closing.Load() }
 
-// waits tells whether data has to wait for the user.
+// waits reports whether data has to wait for the user.
 func (e *endpoint) waits() bool { return e.paused.Load() }
 
-// cause returns that of OnConnectionClosed, if the worker's was err.
+// cause returns the cause for OnConnectionClosed, if the worker's is err.
 func (e *endpoint) cause(err error) error {
 	switch {
 	case e.fault != nil:
@@ -200,7 +200,7 @@ func (e *endpoint) cause(err error) error {
 	return err
 }
 
-// inOrder tells whether an end has to wait until all that was received before is
+// inOrder reports whether an end has to wait until all that was received before is
 // told. One that breaks off may overtake what the user holds back.
 func (e *endpoint) inOrder(cause error) bool {
 	if e.silent() || len(e.held) == 0 && !e.waits() {
@@ -210,7 +210,7 @@ func (e *endpoint) inOrder(cause error) bool {
 }
 
 // tooLate returns the error of a call that has found the connection ended. The user
-// does not know of that yet: to him it has no room, and OnConnectionClosed comes.
+// does not know of that yet, and gets ErrNoResources; OnConnectionClosed follows.
 func (e *endpoint) tooLate(err error) error {
 	if err == netio.ErrClosed && !e.shut.Load() { //nolint:errorlint // bare, and this is the data path
 		return netio.ErrNoResources
