@@ -16,7 +16,7 @@ type Completion struct {
 	Key      Key
 }
 
-// Capabilities tells what an endpoint can do, from its Params and its backend.
+// Capabilities is what an endpoint can do, from its Params and its backend.
 type Capabilities struct {
 	Receive   bool // OnData is called
 	Buffered  bool // Buffer and SendBuffer work
@@ -126,7 +126,7 @@ type Endpoint interface {
 	//   - Threads: the loop only, inside OnData of this endpoint.
 	Retain() (Retained, error)
 
-	// Room tells how many buffers and sends are free, and how few were since
+	// Room returns how many buffers and sends are free, and how few were since
 	// the last call. What it says of a closed endpoint means nothing.
 	Room() Room
 

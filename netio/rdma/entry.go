@@ -46,6 +46,7 @@ func adjacent(a, b []byte) bool { return address(a)+uintptr(len(a)) == address(b
 
 // empty forgets the memory of users, which the entry would keep alive.
 func (e *entry) empty() {
+	e.Buffer = nil
 	clear(e.pieces)
 	e.pieces = e.pieces[:0]
 	if cap(e.pieces) > maxKeptPieces {

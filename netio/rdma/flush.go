@@ -195,6 +195,7 @@ func (e *endpoint) finish(i uint64) netio.Key {
 		e.device.gatherer.put(sent.gathered)
 		sent.gathered = nil
 	}
+	done := sent.Entry
 	sent.empty()
-	return e.queue.Finish(i, &sent.Entry)
+	return e.queue.Finish(i, done)
 }

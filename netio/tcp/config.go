@@ -211,7 +211,7 @@ func (c Config) Validate() error {
 	return errors.Join(append(errs, c.Config.Validate())...)
 }
 
-// warn tells what is asked for and cannot be had.
+// warn logs settings that have no effect here.
 func (c *Config) warn() {
 	if c.Mode == netio.ModeRDMA {
 		c.Logger.Warn("tcp: the mode RDMA was asked for; this backend uses TCP")

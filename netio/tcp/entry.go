@@ -59,6 +59,7 @@ func (e *entry) setPieces(data [][]byte) {
 
 // empty forgets the memory of users, which the entry would keep alive.
 func (e *entry) empty() {
+	e.Buffer = nil
 	e.pieces = [inlinePieces]unix.Iovec{}
 	clear(e.more)
 	e.more = e.more[:0]

@@ -95,6 +95,7 @@ func (e *endpoint) complete() bool {
 func (e *endpoint) finish(i uint64) netio.Key {
 	e.checkMemory(i)
 	sent := e.queue.at(i)
+	done := sent.Entry
 	sent.empty()
-	return e.queue.Finish(i, &sent.Entry)
+	return e.queue.Finish(i, done)
 }

@@ -13,7 +13,7 @@ import (
 	"tagbus/netio/tcp"
 )
 
-// wantEnd reads the end of a connection that nobody serves.
+// wantEnd reads the end of a connection that is not served.
 func wantEnd(t *testing.T, c io.Reader) {
 	t.Helper()
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {

@@ -139,7 +139,7 @@ func TestALoopThatHasEndedGetsNoConnections(t *testing.T) {
 	backendtest.Next(t, "params of the worker whose loop runs", x.workers[1].params)
 }
 
-// TestClosedWhileItsEndIsOnItsWay: to who was not told of the end a connection has no
+// TestClosedWhileItsEndIsOnItsWay: for a user that does not know of the end a connection has no
 // room, until he is told; then it is closed.
 func TestClosedWhileItsEndIsOnItsWay(t *testing.T) {
 	x := newBed(t, reactor.Config{}, 1)

@@ -89,7 +89,7 @@ func (e *fakeEndpoint) Retain() (netio.Retained, error) {
 	return e.memory, nil
 }
 
-// fakeMemory counts who retains it.
+// fakeMemory counts its users.
 type fakeMemory struct {
 	users atomic.Int32
 	bytes int
