@@ -139,8 +139,8 @@ func TestALoopThatHasEndedGetsNoConnections(t *testing.T) {
 	backendtest.Next(t, "params of the worker whose loop runs", x.workers[1].params)
 }
 
-// TestClosedWhileItsEndIsOnItsWay: for a user that does not know of the end a connection has no
-// room, until he is told; then it is closed.
+// TestClosedWhileItsEndIsOnItsWay: a connection that has ended has no room until
+// OnConnectionClosed; then it is closed.
 func TestClosedWhileItsEndIsOnItsWay(t *testing.T) {
 	x := newBed(t, reactor.Config{}, 1)
 	inner, ep := x.accept(t)
@@ -163,7 +163,7 @@ func TestClosedWhileItsEndIsOnItsWay(t *testing.T) {
 	}
 }
 
-// TestStatsDoNotUnderflow: a connection that nobody was told of is counted neither
+// TestStatsDoNotUnderflow: a connection that was not reported is counted neither
 // as open nor as closed, whatever the worker has counted of it so far.
 func TestStatsDoNotUnderflow(t *testing.T) {
 	x := newBed(t, reactor.Config{}, 1)
