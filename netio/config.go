@@ -66,7 +66,7 @@ type SharedBuffers struct {
 // Enabled reports whether there are shared buffers.
 func (s SharedBuffers) Enabled() bool { return s.Buffers != 0 }
 
-// Config is what every backend can be told. The zero value is a backend that
+// Config holds the settings of every backend. The zero value is a backend that
 // any goroutine may call and that shares nothing.
 //
 // Source: netio3 NetworkConfig.

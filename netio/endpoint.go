@@ -63,7 +63,7 @@ type Endpoint interface {
 	// endpoint it is the address given to OpenEndpoint.
 	Remote() netip.AddrPort
 
-	// Capabilities tells which of the methods below work.
+	// Capabilities returns which of the methods below work.
 	Capabilities() Capabilities
 
 	// Context returns the value of SetContext, or the Params.Context with

@@ -47,8 +47,8 @@ type ReceiveParams struct {
 	// peer's messages need, and a backend that cannot do so does not receive.
 	Buffers int
 
-	// Shared has all endpoints that a listen endpoint accepts share Buffers,
-	// so that memory does not grow with their number. Not for OpenEndpoint.
+	// Shared makes all endpoints that a listen endpoint accepts share Buffers, so
+	// that memory does not grow with their number. Not for OpenEndpoint.
 	Shared bool
 
 	// FirstMessageBytes limits the first message of an endpoint, so that a

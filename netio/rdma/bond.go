@@ -12,11 +12,11 @@ import (
 	"tagbus/netio"
 )
 
-// bond is what an endpoint has that goes through a hub, in place of a connection
-// of libfabric.
+// bond takes the place of a connection of libfabric for an endpoint that goes through
+// a hub.
 //
-// It begins with hello, accept and ready: each side tells the other the number by
-// which it knows it, and the greeting. Data messages are numbered: they are
+// It begins with hello, accept and ready: each side sends the number by which it knows
+// the other, and its greeting. Data messages are numbered: they are
 // delivered in order whatever the order of arrival, though hubs ask the fabric for
 // none (FI_ORDER_SAS is what the providers keep all the same, but their receives
 // may complete in another). It ends with goodbye, which is answered by gone, so

@@ -8,7 +8,7 @@ import (
 	"tagbus/netio/rdma/internal/fi"
 )
 
-// sendCredits tells the other side of what was consumed.
+// sendCredits sends the credits for consumed messages.
 func (e *endpoint) sendCredits() {
 	if e.owed >= e.ownQuantum && e.state == reported {
 		e.hub.mail(e, e.peerAddr, frame{frameCredit, e.to, uint64(e.owed)})

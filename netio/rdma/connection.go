@@ -144,7 +144,7 @@ func (e *endpoint) greeting() greeting {
 	return greeting{uint32(p.MaxMessageBytes), uint32(p.FirstMessageBytes), uint32(e.window), uint32(e.ownQuantum)}
 }
 
-// establish begins the life of a connection. peer: what the other side has said.
+// establish begins the life of a connection. peer: the greeting of the other side.
 func (e *endpoint) establish(peer greeting) error {
 	b := e.backend
 	var err error
@@ -166,7 +166,7 @@ func (e *endpoint) establish(peer greeting) error {
 }
 
 // closeConnection closes all that open has made, in the order that libfabric
-// wants. shutdown: the other side is told.
+// wants. shutdown: it also ends the connection for the other side.
 func (e *endpoint) closeConnection(shutdown bool) {
 	if e.device == nil {
 		return

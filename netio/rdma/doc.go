@@ -34,8 +34,8 @@
 //
 // # Flow control
 //
-// Each side tells the other how many messages it may have under way that were
-// not consumed yet, the window. A side that has consumed a quarter of it sends an empty
+// Each side announces how many messages the other may have under way that were not
+// consumed yet, the window. A side that has consumed a quarter of it sends an empty
 // message, which gives the sender as many credits. For an endpoint with receive
 // buffers of its own the window is their number, and four more are posted for
 // the empty messages: no message ever finds no buffer, which some fabrics answer

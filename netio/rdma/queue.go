@@ -74,8 +74,8 @@ func (q *queue) largest() int {
 	return q.maxBytes
 }
 
-// push appends a message whose data lies in region. tell: the loop must be told.
-func (q *queue) push(key netio.Key, size int, header []byte, data [][]byte, region []byte) (tell bool, err error) {
+// push appends a message whose data lies in region. wake: the loop must be woken.
+func (q *queue) push(key netio.Key, size int, header []byte, data [][]byte, region []byte) (wake bool, err error) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	if size > q.largest() {
@@ -96,7 +96,7 @@ func (q *queue) push(key netio.Key, size int, header []byte, data [][]byte, regi
 }
 
 // pushBuffer appends a buffer of pool.
-func (q *queue) pushBuffer(b *netio.Buffer, pool *netio.Pool) (tell bool, err error) {
+func (q *queue) pushBuffer(b *netio.Buffer, pool *netio.Pool) (wake bool, err error) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	if err := q.ReserveBuffer(b, pool, q.largest()); err != nil {
@@ -110,8 +110,8 @@ func (q *queue) pushBuffer(b *netio.Buffer, pool *netio.Pool) (tell bool, err er
 	return q.Commit(), nil
 }
 
-// take returns the end of what there is to send. If that is nothing, the next
-// sender tells the loop.
+// take returns the end of what there is to send. If there is nothing, the next
+// sender wakes the loop.
 func (q *queue) take() (tail uint64) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()

@@ -46,7 +46,7 @@ type receiving struct {
 	receive    *receivePool
 	window     int // that the other side was given
 	ownQuantum int // credits of an empty message to there
-	owed       int // messages consumed, of which the other side was not told
+	owed       int // messages consumed whose credits were not sent
 	held       []held
 	delivering *lent    // of the message that OnData is called with, nil: none that can be kept
 	notFirst   bool     // a message has come
@@ -191,7 +191,7 @@ func (e *endpoint) credit() {
 	e.giveCredits()
 }
 
-// giveCredits tells the other side of what was consumed.
+// giveCredits sends the credits for consumed messages.
 func (e *endpoint) giveCredits() {
 	if e.hub != nil {
 		e.sendCredits()

@@ -56,9 +56,9 @@ type loan struct {
 	closed bool
 }
 
-// release takes a buffer back. The endpoint must be told if it was the first
-// since the last returned. Threads: any.
-func (l *loan) release(b *lent) (tell bool) {
+// release takes a buffer back, and reports whether the endpoint must be scheduled to
+// post it: only the first since returned was called. Threads: any.
+func (l *loan) release(b *lent) (first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.out--
@@ -112,8 +112,8 @@ func (l *loan) close() bool {
 func canRetain(window int) bool { return spare(window) > 0 }
 
 // spare returns how many buffers of a window may be kept for any time. The sender
-// has a credit then when all other messages are consumed: fewer than a quantum
-// are those of which he was not told.
+// then has a credit when all other messages are consumed: credits for fewer than a
+// quantum are not sent.
 func spare(window int) int { return window - quantumOf(window) }
 
 // Retain implements netio.Endpoint: the buffer is not posted again before it is

@@ -120,7 +120,7 @@ func (p *poller) wait() (int, error) {
 	return p.ready, p.err
 }
 
-// look tells the runtime's poller whether the wait is over.
+// look reports to the runtime's poller whether the wait is over.
 func (p *poller) look(uintptr) bool {
 	p.fetchNow()
 	return p.ready > 0 || p.err != nil

@@ -54,7 +54,7 @@ func (l *EventLoop) Post(f func()) bool {
 	return true
 }
 
-// refill exchanges the slices if the loop has emptied its own, and tells
+// refill exchanges the slices if the loop has emptied its own, and reports
 // whether there is something to run.
 func (p *posts) refill() bool {
 	if p.next < len(p.emptying) {

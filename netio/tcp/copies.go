@@ -21,7 +21,7 @@ type copies struct {
 
 // pushCopy appends a copy of a message. Copies of several messages lie behind
 // each other, and go to the system as one piece.
-func (q *queue) pushCopy(key netio.Key, size int, header []byte, data [][]byte) (tell bool, err error) {
+func (q *queue) pushCopy(key netio.Key, size int, header []byte, data [][]byte) (wake bool, err error) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	if err := q.Reserve(); err != nil {

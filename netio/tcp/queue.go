@@ -41,8 +41,8 @@ func (q *queue) next() *entry {
 	return q.at(q.Tail)
 }
 
-// push appends a message that stays where it is. tell: the loop must be told.
-func (q *queue) push(key netio.Key, size int, header []byte, data [][]byte) (tell bool, err error) {
+// push appends a message that stays where it is. wake: the loop must be woken.
+func (q *queue) push(key netio.Key, size int, header []byte, data [][]byte) (wake bool, err error) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	if err := q.Reserve(); err != nil {
@@ -57,7 +57,7 @@ func (q *queue) push(key netio.Key, size int, header []byte, data [][]byte) (tel
 }
 
 // pushBuffer appends a buffer of pool.
-func (q *queue) pushBuffer(b *netio.Buffer, pool *netio.Pool) (tell bool, err error) {
+func (q *queue) pushBuffer(b *netio.Buffer, pool *netio.Pool) (wake bool, err error) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	if err := q.ReserveBuffer(b, pool, math.MaxInt); err != nil {
@@ -71,8 +71,8 @@ func (q *queue) pushBuffer(b *netio.Buffer, pool *netio.Pool) (tell bool, err er
 	return q.Commit(), nil
 }
 
-// take returns the end of what there is to send. If that is nothing, the next
-// sender tells the loop.
+// take returns the end of what there is to send. If there is nothing, the next
+// sender wakes the loop.
 func (q *queue) take() (tail uint64) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()

@@ -62,7 +62,7 @@ func (r *receiver) init(m *memory, s *scratch, p netio.ReceiveParams) {
 // buffered returns the number of bytes in the window.
 func (r *receiver) buffered() int { return r.end - r.start }
 
-// grown says that n bytes were read to where room said.
+// grown notes that n bytes were read to the memory that room returned.
 func (r *receiver) grown(n int) {
 	r.end += n
 	r.total += uint64(n)

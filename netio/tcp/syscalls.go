@@ -9,7 +9,7 @@ import (
 )
 
 // The calls in this file never block: the sockets are non-blocking. So they go
-// past the scheduler, which would otherwise be told twice per call, and might
+// past the scheduler, which would otherwise be called twice per call, and might
 // give the processor to another goroutine meanwhile.
 
 // read reads up to len(p) bytes. It returns 0 and no error at the end of the

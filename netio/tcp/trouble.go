@@ -17,7 +17,7 @@ type trouble struct {
 	clock func() time.Time // nil: time.Now
 
 	lasts  bool
-	told   bool   // there is a line that waits for the one of the end
+	told   bool   // a failure was logged, so the end is to be logged too
 	failed uint64 // since the last line of an end
 	since  time.Time
 	next   time.Time // before that there is no line

@@ -35,7 +35,7 @@ type Backend struct {
 	messages, bytes atomic.Uint64 // that the handler got
 
 	// Only on main.
-	batch      []event // being told, from at
+	batch      []event // being handed over, from at
 	at         int
 	current    event
 	endpoints  map[*endpoint]struct{} // reported, and not ended

@@ -44,8 +44,8 @@ type Inner interface {
 	Forgotten()
 }
 
-// endpoint implements netio.Endpoint. Sending is the worker's business; what comes
-// from there is told in order on the loop of the callbacks.
+// endpoint implements netio.Endpoint. Calls that send go to the worker's endpoint; what
+// comes from there reaches the handler in order, on the loop of the callbacks.
 type endpoint struct {
 	Inner
 	worker *worker
@@ -64,8 +64,8 @@ type endpoint struct {
 	context  any
 	reported bool        // by OnConnectionEstablished
 	ended    bool        // by OnConnectionClosed, or without it
-	held     []event     // received, or closed, and not told because of a pause
-	late     []netio.Key // completed, and not told because of Close
+	held     []event     // received, or closed, and kept because of a pause
+	late     []netio.Key // completed, and kept because of Close
 	fault    error
 }
 
@@ -201,7 +201,7 @@ func (e *endpoint) cause(err error) error {
 }
 
 // inOrder reports whether an end has to wait until all that was received before is
-// told. One that breaks off may overtake what the user holds back.
+// delivered. A connection that breaks off may overtake what the user holds back.
 func (e *endpoint) inOrder(cause error) bool {
 	if e.silent() || len(e.held) == 0 && !e.waits() {
 		return false

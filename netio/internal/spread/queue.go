@@ -63,7 +63,7 @@ type ending struct {
 type queue struct {
 	mu     sync.Mutex
 	events []event
-	told   bool // the loop is going to take the events
+	known  bool // the loop is going to take the events
 }
 
 // push adds an event, and reports whether the loop must be woken.
@@ -71,7 +71,7 @@ func (q *queue) push(e event) (wake bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.events = append(q.events, e)
-	wake, q.told = !q.told, true
+	wake, q.known = !q.known, true
 	return wake
 }
 
@@ -82,6 +82,6 @@ func (q *queue) swap(memory []event) []event {
 	defer q.mu.Unlock()
 	taken := q.events
 	q.events = memory
-	q.told = len(taken) > 0
+	q.known = len(taken) > 0
 	return taken
 }

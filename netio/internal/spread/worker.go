@@ -14,7 +14,7 @@ import (
 type worker struct {
 	spread  *Backend
 	backend netio.Backend
-	load    atomic.Int64 // endpoints, being opened or open or not yet told that they are not
+	load    atomic.Int64 // endpoints, from their opening until their end reached the handler
 	gone    atomic.Bool  // its loop has ended
 }
 
