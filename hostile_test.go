@@ -38,7 +38,7 @@ var shownErrors = []error{
 	&directory.FieldError{}, &file.PathError{},
 	&subscription.VersionError{}, &subscription.ControlError{},
 	&netio.OpError{},
-	&reactor.Panic{}, &reactor.OpError{}, &reactor.ConfigError{}, &reactor.PeriodError{}, &reactor.LeakError{}, &reactor.GoexitError{},
+	&reactor.Panic{}, &reactor.OpError{}, &reactor.ConfigError{}, &reactor.GoexitError{},
 	&tags.FieldError{}, &tags.ParseError{}, &tags.DecodeError{},
 }
 

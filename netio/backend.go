@@ -25,7 +25,7 @@ type Backend interface {
 	// connection; each accepted connection is reported by
 	// OnConnectionEstablished.
 	//
-	//   - addr: port 0 lets the system pick; ListenEndpoint.Addr tells which.
+	//   - addr: port 0 lets the system pick; ListenEndpoint.Addr returns it.
 	//   - Errors: *OpError with ErrInvalidAddress, ErrListenEndpointExists,
 	//     ErrInvalidParams, ErrClosed, or the system's error (a port in use is
 	//     syscall.EADDRINUSE).
@@ -46,11 +46,11 @@ type Backend interface {
 	// Stats returns the backend's counters. Threads: any.
 	Stats() Stats
 
-	// Close closes every endpoint and listen endpoint, reports their
-	// outstanding keys, and releases all resources. It returns when the last
-	// callback has run; no callback runs after it. A call from inside a
-	// callback, of this loop or another one, cannot wait for itself: it returns at
-	// once, and the callbacks of the closing endpoints follow. Later calls wait likewise and return nil.
+	// Close closes every endpoint and listen endpoint, reports their outstanding keys,
+	// and releases all resources. It returns when the last callback has run; no
+	// callback runs after it. A call from inside a callback, of this loop or another
+	// one, cannot wait for itself: it returns at once, and the callbacks of the closing
+	// endpoints follow. Later calls wait likewise and return nil.
 	//
 	//   - Threads: any. Blocks: until the loop has run the closing callbacks;
 	//     if the loop no longer runs, they run on the caller's goroutine.

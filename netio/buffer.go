@@ -7,17 +7,18 @@ import (
 	"sync/atomic"
 )
 
-// States of a Buffer: who owns it.
+// States of a Buffer: its owner.
 const (
 	bufferFree  uint32 = iota // the pool
-	bufferTaken               // whoever called Get
+	bufferTaken               // the caller of Get
 	bufferSent                // the backend, until the completion
 )
 
 // Buffer is a piece of a Pool's memory that is filled from the front.
 //
-// It has one owner at a time and is not safe for use by two goroutines at
-// once. That of an Unsafe backend is for its loop only. Integers are written in little-endian byte order.
+// It has one owner at a time and is not safe for use by two goroutines at once. That of
+// an Unsafe backend is for its loop only. Integers are written in little-endian byte
+// order.
 //
 // Source: netio3 NetworkBuffer.
 type Buffer struct {

@@ -64,10 +64,10 @@ type SharedBuffers struct {
 	BufferBytes int
 }
 
-// Enabled tells whether there are shared buffers.
+// Enabled reports whether there are shared buffers.
 func (s SharedBuffers) Enabled() bool { return s.Buffers != 0 }
 
-// Config is what every backend can be told. The zero value is a backend that
+// Config holds the settings of every backend. The zero value is a backend that
 // any goroutine may call and that shares nothing.
 //
 // Source: netio3 NetworkConfig.
@@ -76,7 +76,7 @@ type Config struct {
 	// netio/rdma uses it to choose a provider.
 	Mode Mode
 
-	// ThreadSafety says who may call. Default: everybody.
+	// ThreadSafety says on which goroutines calls are allowed. Default: any.
 	ThreadSafety ThreadSafety
 
 	// SharedReceive are receive buffers for all endpoints of the backend. With

@@ -50,11 +50,10 @@
 //
 // # Checks
 //
-// A build with the tag invariants finds who breaks these rules: it overwrites
-// the bytes of a message when OnData has returned, compares checksums of
-// zero-copy data at the send and when its key is reported and ends the process
-// if they differ, and panics when a method of an Unsafe backend is called off
-// its loop.
+// A build with the tag invariants finds programs that break these rules. It
+// overwrites the bytes of a message when OnData has returned. It compares checksums
+// of zero-copy data at the send and when its key is reported, and ends the process if
+// they differ. It panics when a method of an Unsafe backend is called off its loop.
 //
 // Source: netio3-backend, "Network communication".
 package netio

@@ -16,7 +16,7 @@ type Completion struct {
 	Key      Key
 }
 
-// Capabilities tells what an endpoint can do, from its Params and its backend.
+// Capabilities is what an endpoint can do, from its Params and its backend.
 type Capabilities struct {
 	Receive   bool // OnData is called
 	Buffered  bool // Buffer and SendBuffer work
@@ -26,8 +26,8 @@ type Capabilities struct {
 	AnyMemory bool // Send sends from any memory, not only from ZeroCopyParams.Region
 }
 
-// Room tells how much more an endpoint can take, for metrics: a minimum of 0
-// means that somebody was, or nearly was, refused.
+// Room is how much more an endpoint can take, for metrics: a minimum of 0 means that
+// a call was refused, or nearly was.
 //
 // Source: netio3 ConnectionManager::get_num_available_buffers.
 type Room struct {
@@ -45,10 +45,9 @@ type Retained interface {
 	// least those of the message, and all memory around it that goes with it.
 	Bytes() int
 
-	// Release undoes one Retain. After the last one nobody may look at the data,
-	// but inside the OnData that brings it.
-	// One call too many gives memory away that is in use, and panics if it is
-	// noticed.
+	// Release undoes one Retain. After the last one the data is no longer valid,
+	// except inside the OnData that delivers it. One call too many frees memory
+	// that is in use, and panics where this is noticed.
 	Release()
 }
 
@@ -64,7 +63,7 @@ type Endpoint interface {
 	// endpoint it is the address given to OpenEndpoint.
 	Remote() netip.AddrPort
 
-	// Capabilities tells which of the methods below work.
+	// Capabilities returns which of the methods below work.
 	Capabilities() Capabilities
 
 	// Context returns the value of SetContext, or the Params.Context with
@@ -127,7 +126,7 @@ type Endpoint interface {
 	//   - Threads: the loop only, inside OnData of this endpoint.
 	Retain() (Retained, error)
 
-	// Room tells how many buffers and sends are free, and how few were since
+	// Room returns how many buffers and sends are free, and how few were since
 	// the last call. What it says of a closed endpoint means nothing.
 	Room() Room
 

@@ -50,12 +50,12 @@ type ReceiveParams struct {
 	// peer's messages need, and a backend that cannot do so does not receive.
 	Buffers int
 
-	// Shared has all endpoints that a listen endpoint accepts share Buffers,
-	// so that memory does not grow with their number. Not for OpenEndpoint.
+	// Shared makes all endpoints that a listen endpoint accepts share Buffers, so
+	// that memory does not grow with their number. Not for OpenEndpoint.
 	Shared bool
 
 	// FirstMessageBytes limits the first message of an endpoint, so that a
-	// stranger cannot make this side hold more before it has said who it is.
+	// stranger cannot make this side hold more before it has introduced itself.
 	// 0 means MaxMessageBytes.
 	FirstMessageBytes int
 }

@@ -107,7 +107,7 @@ func (p *Pool) put(b *Buffer) {
 	}
 }
 
-// putBack tells whether somebody waits for a buffer.
+// putBack returns b, and reports whether a caller of AwaitFree waits for a buffer.
 func (p *Pool) putBack(b *Buffer) (awaited bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,8 +125,8 @@ func (p *Pool) putBack(b *Buffer) (awaited bool) {
 // be set before the first AwaitFree.
 func (p *Pool) OnFree(f func()) { p.onFree = f }
 
-// AwaitFree reports whether a buffer is free. If not, the function of OnFree is
-// called once, when one has come back.
+// AwaitFree reports whether a buffer is free. If not, it schedules one call of the
+// function of OnFree, for when a buffer comes back.
 func (p *Pool) AwaitFree() (free bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,8 +144,8 @@ func (p *Pool) Free() int {
 	return len(p.free)
 }
 
-// MinFree returns the smallest number of free buffers since the last call: 0
-// means that somebody was, or nearly was, refused one.
+// MinFree returns the smallest number of free buffers since the last call: 0 means
+// that a call of Get failed, or nearly did.
 //
 // Source: netio3 ConnectionManager::get_num_available_buffers.
 func (p *Pool) MinFree() int {

@@ -245,7 +245,7 @@ func TestAwaitFree(t *testing.T) {
 		calls++
 	})
 	a, b := p.Get(), p.Get()
-	b.Release() // nobody waits
+	b.Release() // there is no waiting caller
 	if !p.AwaitFree() {
 		t.Error("AwaitFree with a free buffer: got false, want true")
 	}

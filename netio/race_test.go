@@ -2,6 +2,6 @@
 
 package netio_test
 
-// raceBuild tells that the race detector watches, so that regions come from
+// raceBuild reports whether the race detector watches, so that regions come from
 // the Go heap and allocations are not counted.
 const raceBuild = true

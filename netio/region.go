@@ -32,8 +32,8 @@ func AllocRegion(n int) ([]byte, error) {
 	return mem, nil
 }
 
-// FreeRegion returns a region of AllocRegion to the system. Nobody may touch
-// it afterwards.
+// FreeRegion returns a region of AllocRegion to the system. It must not be touched
+// afterwards.
 func FreeRegion(region []byte) error {
 	if err := unix.Munmap(region); err != nil {
 		return fmt.Errorf("netio: unmap a region of %d bytes: %w", len(region), err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"tagbus/bus"
 	"tagbus/netio/reactor"
@@ -49,21 +48,11 @@ func (n *Node) loopEnded() {
 	n.mu.Lock()
 	first := !n.closed && !n.down
 	n.down = true
-	users := n.users
+	users := n.users.all()
 	n.mu.Unlock()
 	if first {
 		n.early = closeAll(users)
 	}
-}
-
-// closeAll closes users of the node that are still open, the last opened first.
-func closeAll(users []func() closer) (errs []error) {
-	for _, get := range slices.Backward(users) {
-		if user := get(); user != nil {
-			errs = append(errs, user.Close())
-		}
-	}
-	return errs
 }
 
 // refuse returns why nothing can be opened on the node. mu is held.

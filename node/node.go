@@ -10,10 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
-	"weak"
 
 	"tagbus/bus"
 	"tagbus/bus/directory"
@@ -46,14 +44,14 @@ type Config struct {
 	// the callbacks does it all. Otherwise these are beside it, and share out the
 	// connections: for publishers with many subscribers, or subscribers with many
 	// publishers, that keep a processor busy with system calls. Only with the
-	// backend tcp. They have the settings of Loop but its Init: its processors are
+	// backend tcp. They have the settings of Loop except its Init: its processors are
 	// for all of them, and its OnPanic and OnStall may be called by several at once.
 	Loops int
 
 	// TCP tunes the backend tcp. Its default here differs in one value:
 	// UserTimeout is off, because it would cut off a subscriber that lives and does
 	// not read, for which the policy block waits. The heartbeats of the bus find
-	// out whoever is gone; set a UserTimeout if they are switched off.
+	// dead subscribers; set a UserTimeout if they are switched off.
 	TCP tcp.Config
 
 	// RDMA tunes the backend rdma. The provider of Backend, if it names one, goes
@@ -76,7 +74,7 @@ func (c Config) withLogger() Config {
 	return c
 }
 
-// Fabrics tells what this host and this program have for the backend rdma, and
+// Fabrics returns what this host and this program have for the backend rdma, and
 // what is missing; its Text is for people. It sends nothing.
 //
 //   - Errors: libfabric's, with what was found otherwise.
@@ -98,13 +96,11 @@ type Node struct {
 
 	mu     sync.Mutex
 	closed bool
-	down   bool            // a loop has ended before that
-	early  []error         // of closing then; written before done
-	users  []func() closer // in the order of their opening; nil if it is gone
+	down   bool    // a loop has ended before that
+	early  []error // of closing then; written before done
+	users  users
 	ended  chan struct{}
 }
-
-type closer interface{ Close() error }
 
 // Open starts a node. Close it.
 //
@@ -112,7 +108,7 @@ type closer interface{ Close() error }
 //     system's, when the folder cannot be used.
 func Open(cfg Config) (*Node, error) {
 	cfg = cfg.withLogger()
-	n := &Node{overRDMA: strings.HasPrefix(cfg.Backend, "rdma"), ended: make(chan struct{})}
+	n := &Node{overRDMA: strings.HasPrefix(cfg.Backend, "rdma"), users: users{open: make(map[uint64]closer)}, ended: make(chan struct{})}
 	err := n.makeLoops(cfg.Loop, cfg.Loops)
 	if err == nil {
 		n.opener, err = cfg.opener(n.loops[0], n.loops[1:])
@@ -154,13 +150,13 @@ func (c Config) opener(loop *reactor.EventLoop, workers []*reactor.EventLoop) (n
 	return nil, fmt.Errorf("%w: got %q", ErrUnknownBackend, c.Backend)
 }
 
-// cutConnectionless takes what says so off a provider: "net/rdm".
+// cutConnectionless cuts the suffix for Connectionless off a provider, as in "net/rdm".
 func cutConnectionless(text string, connectionless bool) (string, bool) {
 	provider, found := strings.CutSuffix(text, rdma.ConnectionlessSuffix)
 	return provider, connectionless || found
 }
 
-// suits tells whether publishers and subscribers can use a backend: they are
+// suits reports whether publishers and subscribers can use a backend: they are
 // called by any goroutine, and have send buffers of their own.
 //
 // Errors: netio.ErrInvalidConfig, wrapped.
@@ -179,21 +175,21 @@ func suits(c netio.Config) error {
 //
 // Errors: as there; netio.ErrNotBuiltIn; bus.ErrClosed.
 func (n *Node) NewPublisher(cfg bus.PublisherConfig) (*bus.Publisher, error) {
-	return open(n, func() (*bus.Publisher, error) { return bus.NewPublisher(n.opener, n.dir, cfg) })
+	return open(n, func(o netio.Opener) (*bus.Publisher, error) { return bus.NewPublisher(o, n.dir, cfg) })
 }
 
 // NewSubscriber opens a subscriber on the node; see bus.NewSubscriber.
 //
 // Errors: as there; netio.ErrNotBuiltIn; bus.ErrClosed.
 func (n *Node) NewSubscriber(cfg bus.SubscriberConfig) (*bus.Subscriber, error) {
-	return open(n, func() (*bus.Subscriber, error) { return bus.NewSubscriber(n.opener, n.dir, cfg) })
+	return open(n, func(o netio.Opener) (*bus.Subscriber, error) { return bus.NewSubscriber(o, n.dir, cfg) })
 }
 
 // NewSender opens a sender on the node; see bus.NewSender.
 //
 // Errors: as there; netio.ErrNotBuiltIn; bus.ErrClosed.
 func (n *Node) NewSender(cfg bus.SenderConfig) (*bus.Sender, error) {
-	return open(n, func() (*bus.Sender, error) { return bus.NewSender(n.opener, n.dir, cfg) })
+	return open(n, func(o netio.Opener) (*bus.Sender, error) { return bus.NewSender(o, n.dir, cfg) })
 }
 
 // RDMAReceiverBytes is the default of bus.ReceiverConfig.MaxMessageBytes over RDMA: a
@@ -209,42 +205,7 @@ func (n *Node) NewReceiver(cfg bus.ReceiverConfig, h bus.Handler) (*bus.Receiver
 	if n.overRDMA && cfg.MaxMessageBytes == 0 {
 		cfg.MaxMessageBytes = RDMAReceiverBytes
 	}
-	return open(n, func() (*bus.Receiver, error) { return bus.NewReceiver(n.opener, n.dir, cfg, h) })
-}
-
-// open opens a user of the node and remembers it for Close, weakly: one that
-// its owner has closed and dropped is not kept.
-func open[T any, P interface {
-	*T
-	closer
-}](n *Node, open func() (P, error)) (P, error) {
-	n.mu.Lock()
-	refused := n.refuse()
-	n.mu.Unlock()
-	if refused != nil {
-		return nil, refused
-	}
-	user, err := open()
-	if err != nil {
-		return nil, err
-	}
-	ref := weak.Make((*T)(user))
-	n.mu.Lock()
-	refused = n.refuse()
-	if refused == nil {
-		n.users = slices.DeleteFunc(n.users, func(get func() closer) bool { return get() == nil })
-		n.users = append(n.users, func() closer {
-			if p := ref.Value(); p != nil {
-				return P(p)
-			}
-			return nil
-		})
-	}
-	n.mu.Unlock()
-	if refused != nil {
-		return nil, errors.Join(refused, user.Close())
-	}
-	return user, nil
+	return open(n, func(o netio.Opener) (*bus.Receiver, error) { return bus.NewReceiver(o, n.dir, cfg, h) })
 }
 
 // Directory returns the node's directory.
@@ -268,7 +229,7 @@ func (n *Node) Close() error {
 	n.mu.Lock()
 	first := !n.closed
 	n.closed = true
-	users := n.users
+	users := n.users.all()
 	n.mu.Unlock() // callbacks that run meanwhile may call any method
 	if !first {
 		<-n.ended

@@ -26,9 +26,9 @@ func TestOutput(t *testing.T) {
 
 func TestPeriodThatIsNotPositive(t *testing.T) {
 	var out strings.Builder
-	var refused *reactor.PeriodError
+	var refused *reactor.ConfigError
 	if err := run(t.Context(), &out, 0); !errors.As(err, &refused) {
-		t.Errorf("run: got %v, want a PeriodError", err)
+		t.Errorf("run: got %v, want a ConfigError", err)
 	}
 	if out.Len() > 0 {
 		t.Errorf("output: got %q, want none", out.String())

@@ -13,7 +13,7 @@ const (
 	zonePrefix = "fabric-"
 
 	// fabricPort is that of all fabric addresses, which have none: an address
-	// with port 0 is one that nobody can dial.
+	// with port 0 cannot be dialed.
 	fabricPort = 1
 )
 

@@ -59,10 +59,10 @@ func open(loop *reactor.EventLoop, cfg Config, h netio.Handler, i *fi.Info) (net
 // Name implements netio.Backend and reactor.Named.
 func (b *backend) Name() string { return b.config.name() }
 
-// Resume implements handover.Rest.
+// Resume implements handover.Transport.
 func (b *backend) Resume() { b.serve() }
 
-// End implements handover.Rest.
+// End implements handover.Transport.
 func (b *backend) End() {
 	for len(b.listeners) > 0 {
 		b.listeners[0].stop()
@@ -75,7 +75,7 @@ func (b *backend) End() {
 	b.endBonds()
 }
 
-// Free implements handover.Rest.
+// Free implements handover.Transport.
 func (b *backend) Free() {
 	b.devices.close()
 	b.crossing.free()

@@ -12,11 +12,11 @@ import (
 	"tagbus/netio"
 )
 
-// bond is what an endpoint has that goes through a hub, in place of a connection
-// of libfabric.
+// bond takes the place of a connection of libfabric for an endpoint that goes through
+// a hub.
 //
-// It begins with hello, accept and ready: each side tells the other the number by
-// which it knows it, and the greeting. Data messages are numbered: they are
+// It begins with hello, accept and ready: each side sends the number by which it knows
+// the other, and its greeting. Data messages are numbered: they are
 // delivered in order whatever the order of arrival, though hubs ask the fabric for
 // none (FI_ORDER_SAS is what the providers keep all the same, but their receives
 // may complete in another). It ends with goodbye, which is answered by gone, so
@@ -115,12 +115,12 @@ func (e *endpoint) heard(f frame, rest []byte) bool {
 			return false
 		}
 		e.credits += int(f.value)
-		e.Leave(toSettle)
+		e.Schedule(toSettle)
 	case frameGoodbye:
 		e.heardGoodbye(f.value)
 	case frameGone:
 		e.gone = true
-		e.Leave(toSettle)
+		e.Schedule(toSettle)
 	}
 	return true
 }
@@ -147,7 +147,7 @@ func (e *endpoint) heardAccept(f frame, rest []byte) bool {
 	return true
 }
 
-// heardReady is the end of connecting for who was asked.
+// heardReady is the end of connecting on the accepting side.
 func (e *endpoint) heardReady() {
 	if e.state != connecting || e.active {
 		return
@@ -204,7 +204,7 @@ func (e *endpoint) noteAllRead() {
 		e.allRead = true
 		e.limit.F = func() { e.end(io.EOF) } // sends that do not end
 		e.backend.Alarms.Set(&e.limit, partTime)
-		e.Leave(toRead)
+		e.Schedule(toRead)
 	}
 }
 
@@ -216,7 +216,7 @@ func (e *endpoint) heardGoodbye(total uint64) {
 		e.notConnected(syscall.ECONNREFUSED)
 	case e.state == parting:
 		e.gone = true
-		e.Leave(toSettle)
+		e.Schedule(toSettle)
 	case !e.peerGone && e.state != connecting:
 		e.peerGone, e.total = true, total
 		if e.noteAllRead(); !e.allRead {

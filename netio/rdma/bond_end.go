@@ -9,8 +9,8 @@ const (
 	// goodbye.
 	partTime = time.Second
 
-	// spoilTime is how long it waits then for sends that do not end: the other
-	// side has stopped, or died and the provider does not say so.
+	// spoilTime is how long it then waits for sends that do not end: the other
+	// side has stopped, or has died without a report of the provider.
 	spoilTime = 3 * time.Second
 
 	// spoilGrace is for what the provider is just reading.
@@ -18,8 +18,8 @@ const (
 )
 
 // part begins to end an endpoint without connection: its memory is given back when
-// the provider is through with what was posted. The other side is told, unless it
-// has said goodbye itself.
+// the provider is through with what was posted. It sends goodbye, unless the
+// other side has done so.
 func (e *endpoint) part(before state, cause error) {
 	b := e.backend
 	b.post() // what is refused is not sent any more
@@ -33,8 +33,7 @@ func (e *endpoint) part(before state, cause error) {
 	e.tryPart()
 }
 
-// takeBack tells the other side of an endpoint that is still connecting that it
-// was accepted too soon.
+// takeBack sends goodbye for an endpoint that was accepted and is still connecting.
 func (e *endpoint) takeBack() {
 	if !e.active && e.peerAddr != nil {
 		e.hub.mail(nil, e.peerAddr, frame{frameGoodbye, e.to, 0})

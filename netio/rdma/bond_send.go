@@ -8,7 +8,7 @@ import (
 	"tagbus/netio/rdma/internal/fi"
 )
 
-// sendCredits tells the other side of what was consumed.
+// sendCredits sends the credits for consumed messages.
 func (e *endpoint) sendCredits() {
 	if e.owed >= e.ownQuantum && e.state == reported {
 		e.hub.mail(e, e.peerAddr, frame{frameCredit, e.to, uint64(e.owed)})
@@ -28,8 +28,8 @@ func (e *endpoint) letterFailed(err fi.Errno) {
 		// last endpoint to there. It connects anew.
 		e.backend.Alarms.Set(&e.retry, sendRetry)
 	case parting:
-		e.gone = true // nobody is there
-		e.Leave(toSettle)
+		e.gone = true // the other side is not there
+		e.Schedule(toSettle)
 	default:
 		e.breakDown("send", err)
 	}
@@ -61,11 +61,11 @@ func (e *endpoint) sentOne(slot uint32, err fi.Errno) {
 	if err != 0 && e.state != parting {
 		e.breakDown("send", err)
 	}
-	e.Leave(toSettle)
+	e.Schedule(toSettle)
 }
 
-// isLost tells whether sends are refused for so long that nobody can be there: a
-// provider that connects underneath tries so for ever.
+// isLost reports whether sends were refused for so long that the other side must be gone:
+// a provider that connects underneath retries for ever.
 func (e *endpoint) isLost() bool {
 	if e.since.IsZero() {
 		e.since = time.Now()

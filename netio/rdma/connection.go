@@ -144,7 +144,7 @@ func (e *endpoint) greeting() greeting {
 	return greeting{uint32(p.MaxMessageBytes), uint32(p.FirstMessageBytes), uint32(e.window), uint32(e.ownQuantum)}
 }
 
-// establish begins the life of a connection. peer: what the other side has said.
+// establish begins the life of a connection. peer: the greeting of the other side.
 func (e *endpoint) establish(peer greeting) error {
 	b := e.backend
 	var err error
@@ -161,12 +161,12 @@ func (e *endpoint) establish(peer greeting) error {
 	e.credits, e.quantum = int(peer.window), int(peer.quantum)
 	e.queue.open(peer, e.device.limits.MessageBytes-uint64(e.queue.prefix), e.headers)
 	e.state = established
-	e.Leave(toReport)
+	e.Schedule(toReport)
 	return nil
 }
 
 // closeConnection closes all that open has made, in the order that libfabric
-// wants. shutdown: the other side is told.
+// wants. shutdown: it also ends the connection for the other side.
 func (e *endpoint) closeConnection(shutdown bool) {
 	if e.device == nil {
 		return
@@ -232,7 +232,7 @@ func (e *endpoint) drainRest() {
 	}
 }
 
-// check logs an error that nobody can do anything about.
+// check logs an error that has no remedy.
 func (e *endpoint) check(what string, err error) {
 	if err != nil {
 		e.backend.warn("cannot "+what, "remote", e.Remote(), "err", err)

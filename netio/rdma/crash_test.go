@@ -38,7 +38,7 @@ func TestNilDereferenceIsAPanicOfGo(t *testing.T) {
 	*nilPointer = 1
 }
 
-// TestNilDereferenceEndsTheProcessAsOneOfGo is about one that nobody recovers
+// TestNilDereferenceEndsTheProcessAsOneOfGo is about one that is not recovered
 // from: the process ends with the trace of the goroutine.
 func TestNilDereferenceEndsTheProcessAsOneOfGo(t *testing.T) {
 	if os.Getenv(crashes) != "" {

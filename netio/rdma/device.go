@@ -16,7 +16,7 @@ import (
 type devices struct {
 	backend *backend
 
-	mu       sync.Mutex // held to find and open one: who listens may do so
+	mu       sync.Mutex // held to find and open one, which Listen does on any goroutine
 	all      []*device
 	stale    []*device           // not for new endpoints; they close when they are not used any more
 	renewals map[string]*renewal // by name
@@ -28,9 +28,9 @@ func (d *devices) init(b *backend) {
 }
 
 // device is a domain of libfabric, a port of a network card for instance, with
-// the queue that tells of its connections.
+// the queue of the events of its connections.
 //
-// Its fields are used in steps only, but for those that are set when it is made.
+// Its fields are used in steps only, except those that are set when it is made.
 type device struct {
 	backend *backend
 	name    string
@@ -149,7 +149,7 @@ func (n *device) open(i *fi.Info) (err error) {
 	return err
 }
 
-// openDomain opens a device that tells of no connections.
+// openDomain opens a device without a queue for events of connections.
 func (n *device) openDomain(i *fi.Info) (err error) {
 	if n.fabric, err = fi.OpenFabric(i); err != nil {
 		return err
@@ -221,7 +221,7 @@ func (n *device) registerMemory(mem []byte) (*fi.MR, error) {
 	return mr, nil
 }
 
-// register registers the region of a user, once for all who send from it.
+// register registers the region of a user, once for all endpoints that send from it.
 func (n *device) register(mem []byte) (uint64, error) {
 	key := regionOf(mem)
 	r := n.regions[key]

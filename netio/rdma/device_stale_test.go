@@ -17,8 +17,8 @@ import (
 	"tagbus/netio/rdma/internal/fi"
 )
 
-// enables has calls of fi_enable fail with EINVAL, of those who are asked for or of
-// those who ask: endpoints are opened one after the other, and who asks comes first.
+// enables makes calls of fi_enable fail with EINVAL, on the accepting or on the opening
+// side: endpoints are opened one after the other, and the opening side comes first.
 type enables struct {
 	accepting, dialing atomic.Bool  // fail
 	calls              atomic.Int64 // of fi_enable
@@ -163,7 +163,7 @@ func TestWhoDialsOpensAStaleDeviceAgain(t *testing.T) {
 	}
 	next(t, "OnConnectionEstablished", w.Established)
 	if got := fail.domains.Load(); got != 2 {
-		t.Errorf("domains opened by who dials: got %d, want 2", got)
+		t.Errorf("domains opened by the dialing side: got %d, want 2", got)
 	}
 }
 

@@ -11,14 +11,14 @@ import (
 	"tagbus/netio/rdma/internal/fi"
 )
 
-// Dial implements handover.Rest.
+// Dial implements handover.Transport.
 func (b *backend) Dial(addr netip.AddrPort, p *netio.Params) error {
 	e, err := newEndpoint(b, addr, p)
 	if err != nil {
 		return err
 	}
 	e.active = true
-	e.Leave(toConnect)
+	e.Schedule(toConnect)
 	return nil
 }
 
@@ -83,7 +83,7 @@ func (e *endpoint) refuse(err error) {
 	e.Shut()
 	e.release(false)
 	e.leaveDevice()
-	e.LeavePool()
+	e.RetirePool()
 	b := e.backend
 	b.Counters.Refused.Add(1)
 	b.Handler.OnConnectionRefused(e.Remote(), e.OpError("open endpoint", err))
@@ -92,7 +92,7 @@ func (e *endpoint) refuse(err error) {
 // onEvent handles an event of an endpoint. It makes no callback.
 func (b *backend) onEvent(ev *fi.Event) {
 	if ev.Info != nil {
-		ev.Info.Free() // a request to connect, where nobody listens
+		ev.Info.Free() // a request to connect, without a listen endpoint
 		return
 	}
 	e := b.byContext[ev.Context]
@@ -122,7 +122,7 @@ func (e *endpoint) connected(data []byte) {
 		var ok bool
 		if peer, ok = parseGreeting(data); !ok {
 			e.Fault = ErrIncompatible
-			e.Leave(toRefuse)
+			e.Schedule(toRefuse)
 			return
 		}
 	}
@@ -138,12 +138,12 @@ func (e *endpoint) notConnected(err error) {
 	}
 	if !e.active {
 		e.backend.Counters.AcceptErrors.Add(1)
-		e.Leave(toEnd)
+		e.Schedule(toEnd)
 		return
 	}
 	if errors.Is(err, syscall.ETIMEDOUT) {
 		err = netio.ErrTimeout
 	}
 	e.Fault = err
-	e.Leave(toRefuse)
+	e.Schedule(toRefuse)
 }

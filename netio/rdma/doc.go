@@ -34,8 +34,8 @@
 //
 // # Flow control
 //
-// Each side tells the other how many messages it may have under way that were
-// not consumed yet, the window. Who has consumed a quarter of it says so by an empty
+// Each side announces how many messages the other may have under way that were not
+// consumed yet, the window. A side that has consumed a quarter of it sends an empty
 // message, which gives the sender as many credits. For an endpoint with receive
 // buffers of its own the window is their number, and four more are posted for
 // the empty messages: no message ever finds no buffer, which some fabrics answer
@@ -51,8 +51,8 @@
 // All of libfabric is called on the loop, but to listen. At the end of a turn of
 // the loop (PrepareWait) the backend does what was left to it, and crosses to C
 // once for all: to post what is to be sent and received, to read the completion
-// queues that have something to tell, and to make sure that their descriptors
-// will tell of what comes next. Then it makes the callbacks, and begins again
+// queues that are not empty, and to make sure that their descriptors announce
+// what comes next. Then it makes the callbacks, and begins again
 // until nothing is left, or others must have their turn. See turn.go.
 //
 // # Reading the code

@@ -9,7 +9,6 @@ import (
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
-	"tagbus/netio/internal/invariants"
 	"tagbus/netio/rdma/internal/fi"
 )
 
@@ -82,18 +81,14 @@ func newEndpoint(b *backend, remote netip.AddrPort, p *netio.Params) (*endpoint,
 
 // SendBuffer implements netio.Endpoint.
 func (e *endpoint) SendBuffer(b *netio.Buffer) error {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.SendBuffer")
-	}
-	return e.Pushed(e.queue.pushBuffer(b, e.Pool))
+	e.backend.CheckThread("Endpoint.SendBuffer")
+	return e.FinishSend(e.queue.pushBuffer(b, e.Pool))
 }
 
 // Send implements netio.Endpoint. Besides the errors of the contract it returns
 // netio.ErrOutsideRegion. What lies in more than MaxPieces pieces is copied once.
 func (e *endpoint) Send(key netio.Key, header []byte, data ...[]byte) error {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.Send")
-	}
+	e.backend.CheckThread("Endpoint.Send")
 	if e.region == nil {
 		return netio.ErrNotSupported
 	}
@@ -101,13 +96,11 @@ func (e *endpoint) Send(key netio.Key, header []byte, data ...[]byte) error {
 	if err != nil {
 		return err
 	}
-	return e.Pushed(e.queue.push(key, size, header, data, e.region))
+	return e.FinishSend(e.queue.push(key, size, header, data, e.region))
 }
 
 // SendCopy implements netio.Endpoint: this backend has no immediate sending.
 func (e *endpoint) SendCopy(netio.Key, []byte, ...[]byte) error {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.SendCopy")
-	}
+	e.backend.CheckThread("Endpoint.SendCopy")
 	return netio.ErrNotSupported
 }

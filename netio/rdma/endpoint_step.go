@@ -14,10 +14,10 @@ import (
 
 // Work that an endpoint leaves to the end of the turn.
 const (
-	toRead  = handover.ToRead
-	toFlush = handover.ToFlush
-	toOffer = handover.ToOffer
-	toEnd   = handover.ToEnd
+	toRead   = handover.ToRead
+	toFlush  = handover.ToFlush
+	toAnswer = handover.ToAnswer
+	toEnd    = handover.ToEnd
 
 	toConnect = handover.ToOwn
 	toRefuse  = handover.ToOwn << 1
@@ -30,33 +30,33 @@ const (
 func (e *endpoint) Work() {
 	through := false
 	defer e.tidy(&through)
-	todo := e.Todo()
-	if todo&toEnd != 0 {
+	work := e.TakeWork()
+	if work&toEnd != 0 {
 		e.end(e.Fault)
 	}
-	if todo&toConnect != 0 {
+	if work&toConnect != 0 {
 		e.connect()
 	}
-	if todo&toRefuse != 0 {
+	if work&toRefuse != 0 {
 		e.refuse(e.Fault)
 	}
-	if todo&toReport != 0 {
+	if work&toReport != 0 {
 		e.report()
 	}
-	if todo&toRepost != 0 {
+	if work&toRepost != 0 {
 		e.repost()
 	}
-	if todo&toRead != 0 {
+	if work&toRead != 0 {
 		e.deliverHeld()
 	}
-	if todo&toSettle != 0 {
+	if work&toSettle != 0 {
 		e.settle()
 	}
-	if todo&toFlush != 0 {
+	if work&toFlush != 0 {
 		e.flush()
 	}
-	if todo&toOffer != 0 && e.state == reported {
-		e.Offer()
+	if work&toAnswer != 0 && e.state == reported {
+		e.Answer()
 	}
 	through = true
 }
@@ -91,7 +91,7 @@ func (e *endpoint) report() {
 	if e.hub == nil {
 		e.backend.look(e)
 	} else {
-		defer e.Leave(toRead) // what has come already
+		defer e.Schedule(toRead) // what has come already
 	}
 	e.backend.Handler.OnConnectionEstablished(e)
 }
@@ -103,7 +103,7 @@ func (e *endpoint) end(cause error) {
 	if before == ended || before == parting {
 		return
 	}
-	e.Shut() // nobody may write a header any more
+	e.Shut() // headers are not written any more
 	if e.hub != nil {
 		if before != connecting {
 			e.part(before, cause)
@@ -122,9 +122,9 @@ func (e *endpoint) finishEnd(before state, cause error) {
 	keys := e.Cancel(e.finish) // nothing reads the memory of the sends any more
 	e.leaveDevice()
 	if !e.spoiled || b.SharedPool() != nil {
-		e.LeavePool()
+		e.RetirePool()
 	}
-	if before == reported { // else the backend or the listen endpoint closes, and nobody hears of it
+	if before == reported { // else the backend or the listen endpoint closes, and no callback follows
 		b.Counters.Closed.Add(1)
 		b.Handler.OnConnectionClosed(e, keys, cause)
 	}
@@ -140,7 +140,7 @@ func (e *endpoint) leaveDevice() {
 	e.backend.devices.tidy()
 }
 
-// release gives back all that the endpoint holds, but for its sends.
+// release gives back all that the endpoint holds, except its sends.
 func (e *endpoint) release(established bool) {
 	b := e.backend
 	e.closeConnection(established) // posts what waits: what is refused then sets an alarm
@@ -157,7 +157,7 @@ func (e *endpoint) release(established bool) {
 	}
 }
 
-// isPipe tells that sending has failed because the other side has closed.
+// isPipe reports whether sending has failed because the other side has closed.
 func isPipe(err error) bool {
 	for _, number := range []error{syscall.EPIPE, syscall.ECONNRESET, syscall.ENOTCONN, fi.ECANCELED} {
 		if errors.Is(err, number) {

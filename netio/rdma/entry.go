@@ -35,18 +35,18 @@ func (e *entry) setPieces(data [][]byte, region []byte) error {
 // address returns where memory begins, as a number.
 func address(mem []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(mem))) }
 
-// within tells whether piece lies in region.
+// within reports whether piece lies in region.
 func within(piece, region []byte) bool {
 	begin := address(region)
 	return address(piece) >= begin && address(piece)-begin <= uintptr(len(region)-len(piece)) && len(piece) <= len(region)
 }
 
-// adjacent tells whether b lies right behind a.
+// adjacent reports whether b lies right behind a.
 func adjacent(a, b []byte) bool { return address(a)+uintptr(len(a)) == address(b) }
 
 // empty forgets the memory of users, which the entry would keep alive.
 func (e *entry) empty() {
-	e.buffer = nil
+	e.Buffer = nil
 	clear(e.pieces)
 	e.pieces = e.pieces[:0]
 	if cap(e.pieces) > maxKeptPieces {
@@ -55,18 +55,21 @@ func (e *entry) empty() {
 	e.headerBytes = 0
 }
 
-// takeChecksum remembers what the user has accepted not to change.
+// takeChecksum notes the memory that the user must not change.
 func (e *entry) takeChecksum() {
 	if invariants.Enabled {
 		e.checksum.Take(e.pieces...)
 	}
 }
 
-// checkMemory reports if the user has changed it before his key was reported.
+// checkMemory reports an entry whose memory was changed before its key was reported.
 func (e *endpoint) checkMemory(i uint64) {
+	if !invariants.Enabled {
+		return
+	}
 	sent := e.queue.at(i)
 	if sent.checksum.Changed(sent.pieces...) {
 		invariants.Report("the memory of the send with key %d from %v to %v (%d bytes) was changed before its key was reported",
-			sent.key, e.Local(), e.Remote(), sent.bytes)
+			sent.Key, e.Local(), e.Remote(), sent.bytes)
 	}
 }

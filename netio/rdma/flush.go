@@ -7,7 +7,6 @@ import (
 
 	"tagbus/internal/alarm"
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
 	"tagbus/netio/rdma/internal/fi"
 )
 
@@ -52,7 +51,7 @@ func (e *endpoint) flush() {
 	}
 	if n > ringOps {
 		n = ringOps
-		e.Leave(toFlush)
+		e.Schedule(toFlush)
 	}
 	if e.lastPosts == b.crossing.posts+1 || b.crossing.ops+int(n) > ringOps {
 		b.post() // those before must not be refused when these are not
@@ -94,7 +93,7 @@ func (e *endpoint) fillOp(op *fi.Op, i uint64) int {
 		n = 1
 	}
 	desc := e.regionDesc
-	if sent.buffer != nil {
+	if sent.Buffer != nil {
 		desc = e.bufferDesc
 	}
 	pieces := sent.pieces
@@ -171,7 +170,7 @@ func (e *endpoint) unstick() {
 		e.postReceive(slot)
 	}
 	e.giveCredits()
-	e.Leave(toFlush)
+	e.Schedule(toFlush)
 }
 
 // complete reports the messages that were sent. It returns false if the endpoint
@@ -185,20 +184,18 @@ func (e *endpoint) complete() bool {
 		}
 		h.OnSendCompleted(netio.Completion{Endpoint: e, Key: e.finish(i)})
 	}
-	if e.Refused() {
-		e.Answer()
-	}
-	return !e.IsClosed()
+	return e.Completed()
 }
 
 // finish empties entry i, which is the head of the queue, and returns its key.
 func (e *endpoint) finish(i uint64) netio.Key {
-	if invariants.Enabled {
-		e.checkMemory(i)
-	}
-	if sent := e.queue.at(i); sent.gathered != nil {
+	e.checkMemory(i)
+	sent := e.queue.at(i)
+	if sent.gathered != nil {
 		e.device.gatherer.put(sent.gathered)
 		sent.gathered = nil
 	}
-	return e.queue.finish(i)
+	done := sent.Entry
+	sent.empty()
+	return e.queue.Finish(i, done)
 }

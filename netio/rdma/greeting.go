@@ -4,7 +4,7 @@ package rdma
 
 import "encoding/binary"
 
-// greeting is what one side tells the other when they connect: with the request,
+// greeting is what each side sends the other when they connect: with the request,
 // and with its acceptance.
 //
 //	offset  bytes  content, little-endian

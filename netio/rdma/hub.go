@@ -185,7 +185,7 @@ func (h *hub) abandon() {
 	h.enqueue()
 }
 
-// closeLimit is how long a hub that nobody uses waits for its last letters.
+// closeLimit is how long an unused hub waits for its last letters.
 const closeLimit = time.Second
 
 // tryClose closes the hub of a listen endpoint that has ended, when its last
@@ -222,7 +222,7 @@ func (h *hub) closeEP() {
 	}
 }
 
-// close closes what there is. Nobody uses it any more.
+// close closes what there is. The hub is not used any more.
 func (h *hub) close() {
 	h.closeEP()
 	b := h.backend
@@ -252,7 +252,7 @@ func (h *hub) close() {
 	h.device.close()
 }
 
-// check logs an error that nobody can do anything about.
+// check logs an error that has no remedy.
 func (h *hub) check(what string, err error) {
 	if err != nil {
 		h.backend.warn("cannot "+what, "addr", h.addr, "err", err)

@@ -13,8 +13,8 @@ import (
 const watchDepth = 4
 
 // endSockets ends the sockets that the provider tcp has under a hub that closes.
-// Those that have connected, and not said yet for what, are forgotten otherwise
-// (up to libfabric 1.17), and would stay open for ever.
+// Otherwise those that have connected without a first message are forgotten (up to
+// libfabric 1.17), and stay open for ever.
 func (h *hub) endSockets() {
 	if major, minor := fi.Version(); !strings.HasPrefix(h.backend.config.Provider, "tcp;") || h.cq.FD() < 0 || major > 1 || minor > 17 {
 		return
@@ -34,7 +34,7 @@ func (h *hub) endSockets() {
 				found = true
 			}
 		}
-		for ring.Turn(0, 1, len(ring.Completed)) > 0 { // of nobody any more
+		for ring.Turn(0, 1, len(ring.Completed)) > 0 { // of endpoints that have ended
 		}
 		if !found {
 			return

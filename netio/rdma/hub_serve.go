@@ -55,7 +55,7 @@ func (h *hub) completed(done *fi.Completed) {
 			h.received(h.slots.message(slot, done.Len()))
 		case done.Err() == fi.ETRUNC:
 			h.backend.Counters.BadMessages.Add(1)
-		default: // of whom, nobody says
+		default: // without its sender
 			h.backend.warn("a message was lost", "addr", h.addr, "err", done.Err())
 		}
 	}
@@ -127,7 +127,7 @@ func (h *hub) asked(f frame, rest []byte) {
 	h.mail(nil, from, frame{frameReject, f.value, 0})
 }
 
-// acceptBond makes an endpoint for one who asks, and who calls it number. Errors:
+// acceptBond makes an endpoint for a peer that asks for one, and calls it number. Errors:
 // the system's, *fi.Error; then the endpoint may be there.
 func (l *listenEndpoint) acceptBond(peer greeting, number uint64, raw string) (*endpoint, error) {
 	b := l.backend

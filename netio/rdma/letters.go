@@ -14,18 +14,18 @@ const (
 	letterBytes = frameBytes + greetingBytes + maxNameBytes
 	letterSlots = 64
 
-	// letterTime is how long it is tried to send a letter. Who needs an answer
-	// has a limit of his own.
+	// letterTime is how long sending a letter is retried. An endpoint that needs an
+	// answer has a limit of its own.
 	letterTime = 5 * time.Second
 
-	// lettersWaiting is how many letters may wait before those are left out that
-	// nobody here minds: answers to strangers, who ask again.
+	// lettersWaiting is how many letters may wait before answers to strangers are
+	// left out: strangers ask again.
 	lettersWaiting = 4096
 )
 
 // letter is a message of a hub itself: all frames but those of data.
 type letter struct {
-	from  *endpoint // nil: nobody minds what becomes of it
+	from  *endpoint // nil: an answer to a stranger, which may be lost
 	to    *peerAddr
 	until time.Time
 	n     int
@@ -54,7 +54,7 @@ func (l *letters) open(d *device) (err error) {
 	return nil
 }
 
-// idle tells whether nothing is to be sent, or being sent.
+// idle reports whether nothing is to be sent, or being sent.
 func (l *letters) idle() bool { return len(l.waiting) == 0 && len(l.free) == letterSlots }
 
 func (l *letters) close() error {
@@ -130,7 +130,7 @@ func (h *hub) delivered(slot uint32, err fi.Errno) {
 			e.letterFailed(err)
 		}
 		if e.state == parting {
-			e.Leave(toSettle)
+			e.Schedule(toSettle)
 		}
 	}
 	*m = letter{}

@@ -70,10 +70,10 @@ func (l *listenEndpoint) closeObjects() {
 	l.backend.devices.release(l.device)
 }
 
-// rejectRounds bounds rejectRest, should peers connect faster than it looks.
+// rejectRounds bounds rejectRest, should peers connect faster than it reads.
 const rejectRounds = 100
 
-// rejectRest refuses those who are connecting. The provider tcp up to libfabric
+// rejectRest refuses the peers that are connecting. The provider tcp up to libfabric
 // 1.17 forgets them when its passive endpoint is closed: their sockets would stay
 // open for ever.
 func (l *listenEndpoint) rejectRest() {
@@ -88,7 +88,7 @@ func (l *listenEndpoint) rejectRest() {
 	}
 }
 
-// hasOrphans tells whether sockets wait in the event queue of a passive endpoint
+// hasOrphans reports whether sockets wait in the event queue of a passive endpoint
 // of the provider tcp for the request of the other side, and ends them: then the
 // next read forgets them, or has their request after all.
 func hasOrphans(fd int) bool {

@@ -33,7 +33,7 @@ type listenEndpoint struct {
 	refusals refusals
 }
 
-// Listen implements handover.Rest.
+// Listen implements handover.Transport.
 func (b *backend) Listen(addr netip.AddrPort, p *netio.Params) (handover.Listener, error) {
 	l := &listenEndpoint{backend: b, params: *p}
 	l.Init(&b.Backend, l)

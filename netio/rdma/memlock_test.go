@@ -39,7 +39,7 @@ func TestTooLittleMemoryToLock(t *testing.T) {
 	go func() {
 		defer close(done)
 		runtime.LockOSThread() // and never unlock: the thread ends with what it has lost
-		// Root has no limit but by this. Who is not root cannot, and need not.
+		// Root has no limit except by this. Others cannot do this, and need not.
 		_ = unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_IPC_LOCK, 0, 0, 0)
 		out, err = child.CombinedOutput()
 	}()
@@ -68,7 +68,7 @@ func refuseToLock(t *testing.T) {
 	if err := next(t, "OnConnectionRefused", w.Refused); !strings.Contains(err.Error(), want) {
 		t.Errorf("OnConnectionRefused: got error %v, want one that says %q", err, want)
 	}
-	// Of those who come with little the other side says it, and only once.
+	// The other side reports peers that bring little, and only once.
 	little := netio.Params{Receive: netio.ReceiveParams{MaxMessageBytes: 1000}}
 	const dials = 3
 	for range dials {

@@ -28,14 +28,14 @@ func watchedBy(epfd int) (fds []int) {
 	return fds
 }
 
-// isOrphan tells whether a descriptor is a socket of the internet that does not
+// isOrphan reports whether a descriptor is a socket of the internet that does not
 // listen.
 func isOrphan(fd int) bool {
 	internet, listens := isInternet(fd)
 	return internet && !listens
 }
 
-// isInternet tells whether a descriptor is a socket of the internet, and whether
+// isInternet reports whether a descriptor is a socket of the internet, and whether
 // that listens.
 func isInternet(fd int) (is, listens bool) {
 	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)

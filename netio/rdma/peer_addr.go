@@ -16,16 +16,16 @@ type peerAddr struct {
 	since time.Time // when there are none
 }
 
-// addressTime is how long the address of a hub is kept that nobody uses. To remove
-// it ends what the provider has connected underneath, and perhaps the last letter
-// of the other side with it.
+// addressTime is how long the unused address of a hub is kept. Removing it ends what
+// the provider has connected underneath, and perhaps the last letter of the other side
+// with it.
 const addressTime = 5 * time.Second
 
 // strangers is how many addresses a hub keeps beyond those of as many endpoints as
-// there may be: somebody may say hello in the names of many.
+// there may be: a peer may say hello in the names of many.
 const strangers = 256
 
-// isCrowded tells whether a hub keeps as many addresses as it may.
+// isCrowded reports whether a hub keeps as many addresses as it may.
 func (h *hub) isCrowded() bool { return len(h.addresses) >= h.backend.config.MaxEndpoints+strangers }
 
 // useAddress returns the address for raw, for one user. Errors: *fi.Error.
@@ -55,7 +55,7 @@ func (h *hub) dropAddress(a *peerAddr) {
 	}
 }
 
-// sweepAddresses removes the addresses that nobody has used for a while.
+// sweepAddresses removes the addresses that were not used for a while.
 func (h *hub) sweepAddresses() {
 	unused := 0
 	for raw, a := range h.addresses {

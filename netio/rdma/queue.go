@@ -12,13 +12,12 @@ import (
 type entry struct {
 	checksum invariants.Checksum
 
-	key         netio.Key
-	bytes       int           // of the message
-	buffer      *netio.Buffer // of SendBuffer
-	headerBytes int           // of its header, which lies in queue.headers
-	pieces      [][]byte      // of its data
-	gathered    *gathered     // a copy that is sent in their place; only in a step
-	over        bool          // the device is through with it, perhaps before those in front; only in a step
+	handover.Entry
+	bytes       int       // of the message
+	headerBytes int       // of its header, which lies in queue.headers
+	pieces      [][]byte  // of its data
+	gathered    *gathered // a copy that is sent in their place; only in a step
+	over        bool      // the device is through with it, perhaps before those in front; only in a step
 }
 
 // queue is a handover.Queue with a ring, of which the loop moves:
@@ -66,21 +65,21 @@ func (q *queue) withPrefix(i uint64) []byte {
 	return q.headers[at : at+q.headerStride()]
 }
 
-// fits tells whether the other side takes a message of size bytes. Mu is held.
-// Errors: ErrTooLarge.
-func (q *queue) fits(size int) error {
-	if size > q.maxBytes || q.Tail == 0 && size > q.firstBytes {
-		return netio.ErrTooLarge
+// largest returns the bytes of the largest message that the other side takes. Mu is
+// held.
+func (q *queue) largest() int {
+	if q.Tail == 0 {
+		return q.firstBytes
 	}
-	return nil
+	return q.maxBytes
 }
 
-// push appends a message whose data lies in region. tell: the loop must be told.
-func (q *queue) push(key netio.Key, size int, header []byte, data [][]byte, region []byte) (tell bool, err error) {
+// push appends a message whose data lies in region. wake: the loop must be woken.
+func (q *queue) push(key netio.Key, size int, header []byte, data [][]byte, region []byte) (wake bool, err error) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
-	if err := q.fits(size); err != nil {
-		return false, err
+	if size > q.largest() {
+		return false, netio.ErrTooLarge
 	}
 	if err := q.Reserve(); err != nil {
 		return false, err
@@ -90,53 +89,31 @@ func (q *queue) push(key netio.Key, size int, header []byte, data [][]byte, regi
 		e.empty()
 		return false, err
 	}
-	e.key, e.bytes = key, size
+	e.Key, e.bytes = key, size
 	e.headerBytes = copy(q.header(q.Tail), header)
 	e.takeChecksum()
 	return q.Commit(), nil
 }
 
 // pushBuffer appends a buffer of pool.
-func (q *queue) pushBuffer(b *netio.Buffer, pool *netio.Pool) (tell bool, err error) {
+func (q *queue) pushBuffer(b *netio.Buffer, pool *netio.Pool) (wake bool, err error) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
-	if err := q.MarkSent(b, pool); err != nil {
-		return false, err
-	}
-	if err = q.fits(len(b.Bytes())); err == nil {
-		err = q.ReserveBuffer()
-	}
-	if err != nil {
-		b.UnmarkSent()
+	if err := q.ReserveBuffer(b, pool, q.largest()); err != nil {
 		return false, err
 	}
 	e := q.at(q.Tail)
-	e.key, e.bytes = b.Key(), len(b.Bytes())
-	e.buffer = b
+	e.Entry = handover.Entry{Key: b.Key(), Buffer: b}
+	e.bytes = len(b.Bytes())
 	e.pieces = append(e.pieces, b.Bytes())
 	e.takeChecksum()
 	return q.Commit(), nil
 }
 
-// take returns the end of what there is to send. If that is nothing, the next
-// sender tells the loop.
+// take returns the end of what there is to send. If there is nothing, the next
+// sender wakes the loop.
 func (q *queue) take() (tail uint64) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	return q.Look(q.posted)
-}
-
-// finish empties entry i, which is the head of the queue, for the next send,
-// and returns its key.
-func (q *queue) finish(i uint64) netio.Key {
-	e := q.at(i)
-	key, buffer := e.key, e.buffer
-	e.empty()
-	// The place is free before the buffer is: so there is a place for each
-	// buffer.
-	q.Head.Store(i + 1)
-	if buffer != nil {
-		buffer.ReleaseSent()
-	}
-	return key
 }

@@ -2,5 +2,5 @@
 
 package rdma_test
 
-// raceBuild tells that the race detector watches.
+// raceBuild reports whether the race detector watches.
 const raceBuild = true

@@ -32,7 +32,7 @@ func rdmSuite(cfg rdma.Config) netiotest.Suite {
 	s := suite(cfg)
 	s.ListenAddr = rdmHost
 	s.DeadAddr = func(t netiotest.TB) netip.AddrPort {
-		// One of a backend that does not listen: of nobody there is only
+		// One of a backend that does not listen: without a peer there is only
 		// ErrTimeout, after a while.
 		cfg.Config = netio.Config{}
 		opened, _ := openBond(t, cfg, newWatcher(), newWatcher(), netio.Params{})
@@ -100,7 +100,7 @@ func TestConformanceWithoutConnections(t *testing.T) {
 }
 
 // TestRandomRunWithoutConnections drives backends at random against the suite's
-// model. The provider net forgets sockets of those who connect while it closes.
+// model. The provider net forgets sockets of peers that connect while it closes.
 func TestRandomRunWithoutConnections(t *testing.T) {
 	besideDevice(t)
 	backendtest.Only(t, true, false)

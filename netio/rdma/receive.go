@@ -46,7 +46,7 @@ type receiving struct {
 	receive    *receivePool
 	window     int // that the other side was given
 	ownQuantum int // credits of an empty message to there
-	owed       int // messages consumed, of which the other side was not told
+	owed       int // messages consumed whose credits were not sent
 	held       []held
 	delivering *lent    // of the message that OnData is called with, nil: none that can be kept
 	notFirst   bool     // a message has come
@@ -78,7 +78,7 @@ func (e *endpoint) completed(done *fi.Completed) {
 	slot := uint32(done.Context)
 	kind := kindOf(done.Context)
 	if kind != kindReceive && done.Context != e.contextOf(kind, slot) {
-		return // of nobody that there still is
+		return // of an endpoint that has ended
 	}
 	switch {
 	case done.Err() != 0:
@@ -191,7 +191,7 @@ func (e *endpoint) credit() {
 	e.giveCredits()
 }
 
-// giveCredits tells the other side of what was consumed.
+// giveCredits sends the credits for consumed messages.
 func (e *endpoint) giveCredits() {
 	if e.hub != nil {
 		e.sendCredits()

@@ -46,7 +46,7 @@ type receivePool struct {
 	users   []*endpoint // that receive into them
 	again   []uint32    // could not be posted
 	retry   alarm.Alarm
-	sweep   alarm.Alarm // has the queues of all users read
+	sweep   alarm.Alarm // reads the queues of all users
 }
 
 // newReceivePool returns count buffers of size bytes. Errors: the system's (no
@@ -125,10 +125,10 @@ func (p *receivePool) post(slot uint32) {
 // there is one again.
 const sweepTime = time.Millisecond
 
-// join has e receive into the buffers, until leave.
+// join makes e receive into the buffers, until leave.
 //
-// On sockets (the providers tcp and net) libfabric does not tell when a message
-// has found no buffer, and forgets it until its queue is read: all queues are
+// On sockets (the providers tcp and net) libfabric does not report a message that
+// finds no buffer, and forgets it until its queue is read: therefore all queues are
 // read, now and then, when buffers were posted.
 func (p *receivePool) join(e *endpoint) {
 	p.users = append(p.users, e)
@@ -178,5 +178,5 @@ func (p *receivePool) close() error {
 	return errors.Join(err, p.free())
 }
 
-// free releases the memory, which nobody uses any more.
+// free releases the memory, which is not used any more.
 func (p *receivePool) free() error { return netio.FreeRegion(p.mem) }

@@ -27,11 +27,11 @@ func (l *lent) Bytes() int { return l.pool.stride }
 // Release implements netio.Retained.
 func (l *lent) Release() {
 	if l.leave() && l.pool.loan.release(l) {
-		l.endpoint.Leave(toRepost)
+		l.endpoint.Schedule(toRepost)
 	}
 }
 
-// leave takes a user away, and tells whether that was the last.
+// leave removes a user, and reports whether it was the last.
 func (l *lent) leave() bool {
 	switch left := l.users.Add(-1); {
 	case left > 0:
@@ -56,9 +56,9 @@ type loan struct {
 	closed bool
 }
 
-// release takes a buffer back. The endpoint must be told if it was the first
-// since the last returned. Threads: any.
-func (l *loan) release(b *lent) (tell bool) {
+// release takes a buffer back, and reports whether the endpoint must be scheduled to
+// post it: only the first since returned was called. Threads: any.
+func (l *loan) release(b *lent) (first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.out--
@@ -83,7 +83,7 @@ func (l *loan) lend(spare int) bool {
 	return true
 }
 
-// unlend undoes lend, for a message that nobody keeps when OnData returns.
+// unlend undoes lend, for a message that is not retained when OnData returns.
 func (l *loan) unlend() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,7 +99,7 @@ func (l *loan) returned(slots []uint32) []uint32 {
 	return slots
 }
 
-// close tells whether the memory is free. If not the last release frees it.
+// close reports whether the memory is free. If not the last release frees it.
 func (l *loan) close() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,21 +107,19 @@ func (l *loan) close() bool {
 	return l.out == 0
 }
 
-// canRetain tells whether endpoints with so many buffers, less creditReceives,
+// canRetain reports whether endpoints with so many buffers, less creditReceives,
 // can spare one.
 func canRetain(window int) bool { return spare(window) > 0 }
 
 // spare returns how many buffers of a window may be kept for any time. The sender
-// has a credit then when all other messages are consumed: fewer than a quantum
-// are those of which he was not told.
+// then has a credit when all other messages are consumed: credits for fewer than a
+// quantum are not sent.
 func spare(window int) int { return window - quantumOf(window) }
 
 // Retain implements netio.Endpoint: the buffer is not posted again before it is
 // released.
 func (e *endpoint) Retain() (netio.Retained, error) {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.Retain")
-	}
+	e.backend.CheckThread("Endpoint.Retain")
 	switch l := e.delivering; {
 	case !e.Capability.Retain:
 		return nil, netio.ErrNotSupported

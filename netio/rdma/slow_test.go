@@ -47,7 +47,7 @@ func TestAllMessagesForASlowReceiverArrive(t *testing.T) {
 	if provider() == rdma.ProviderVerbs { // sockets take more
 		<-time.After(300 * time.Millisecond) // in which the device tries again and again
 		if got := len(w.Completed); got > buffers {
-			t.Errorf("OnSendCompleted while nobody reads: got %d, want no more than the %d buffers", got, buffers)
+			t.Errorf("OnSendCompleted while the peer does not read: got %d, want no more than the %d buffers", got, buffers)
 		}
 	}
 	read()

@@ -44,7 +44,7 @@ func TestWhatStrangersSendIsDropped(t *testing.T) {
 	}
 	ep := next(t, "OnConnectionEstablished", w.Established)
 	next(t, "OnConnectionEstablished", server.Established)
-	// For the one that there is now, from one who does not know its number.
+	// For the current endpoint, from a peer that does not know its number.
 	x.send(t, l.Addr(), rdma.PutFrame(rdma.Frame{Kind: data, To: 1, Value: 0}, []byte("not his")))
 	if err := sendText(ep, "hello"); err != nil {
 		t.Fatalf("SendBuffer: got error %v, want none", err)

@@ -27,7 +27,7 @@ type Fabric struct {
 	MaxMessageBytes uint64 // that the device takes at once
 	SharedReceive   bool   // connections can share receive buffers
 
-	// Usable tells whether a Config of this package can name the provider.
+	// Usable reports whether a Config of this package can name the provider.
 	Usable bool
 }
 
@@ -127,7 +127,7 @@ func union[T comparable](a, b []T) []T {
 	return a
 }
 
-// Where the kernel tells of devices, below the root.
+// Where the kernel lists devices, below the root.
 const (
 	sysDevices = "sys/class/infiniband"
 	devNodes   = "dev/infiniband"
@@ -172,7 +172,7 @@ func portsOf(root fs.FS, device string) (all []Device) {
 	return all
 }
 
-// mayLockAll tells whether the limit does not hold for this process, because it
+// mayLockAll reports whether the limit does not hold for this process, because it
 // has the capability CAP_IPC_LOCK.
 func mayLockAll(root fs.FS) bool {
 	status, _ := fs.ReadFile(root, ownStatus) // nothing, if it cannot be read

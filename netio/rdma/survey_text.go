@@ -23,7 +23,8 @@ func (s Survey) Text() string {
 	return b.String()
 }
 
-// writeFabrics writes what a backend can be told, and what libfabric has beyond.
+// writeFabrics writes a table of the fabrics, with their names as a backend if they have
+// one.
 func (s Survey) writeFabrics(b *strings.Builder) {
 	if s.Libfabric == "" {
 		fmt.Fprintf(b, "libfabric: not built in\n")

@@ -38,7 +38,7 @@ type crossing struct {
 	moved int // bytes sent and received since the turn began
 }
 
-// poster is who posts: an endpoint or the pool of a shared receive context.
+// poster posts requests: an endpoint, or the pool of a shared receive context.
 type poster interface {
 	// refused says that op was not posted. It is called where op may be called,
 	// and does not call it.
@@ -78,7 +78,7 @@ func (b *backend) post() {
 	}
 }
 
-// posted tells those whose requests the last crossing has not posted.
+// posted calls refused for the requests that the last crossing has not posted.
 func (b *backend) posted() {
 	c := &b.crossing
 	for i, owner := range c.owners {
@@ -139,7 +139,7 @@ func (b *backend) PrepareWait() (sleep bool) {
 	through := false
 	defer func() {
 		if !through { // a callback panicked
-			b.EventLoop.Post(b.Tell)
+			b.Wake()
 		}
 	}()
 	b.crossing.moved = 0
@@ -164,7 +164,7 @@ func (b *backend) PrepareWait() (sleep bool) {
 	return b.Finished || b.isIdle()
 }
 
-// isIdle tells that nothing is left to be done.
+// isIdle reports whether nothing is left to be done.
 func (b *backend) isIdle() bool {
 	c := &b.crossing
 	return c.ops == 0 && len(c.ready) == 0 && b.List.Left() == 0 && !b.List.Waiting()

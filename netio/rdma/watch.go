@@ -58,7 +58,7 @@ func (b *backend) watchQueue(r reader) (err error) {
 	return err
 }
 
-// look has the completion queue of r read.
+// look schedules a read of the completion queue of r.
 func (b *backend) look(r reader) {
 	if w := r.watched(); !w.ready {
 		w.ready = true

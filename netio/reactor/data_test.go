@@ -9,7 +9,7 @@ import (
 
 // TestDataWrittenBeforeIsSeen: what a goroutine has written before it fires a
 // signal or starts a timer is there in the callback, without a lock: the race
-// detector agrees. The callback runs on the loop, whoever fired.
+// detector agrees. The callback runs on the loop, whichever goroutine fired.
 func TestDataWrittenBeforeIsSeen(t *testing.T) {
 	type trigger func(t *testing.T, loop *reactor.EventLoop, f func()) (fire func())
 	signal := func(mode reactor.SignalMode) trigger {

@@ -16,7 +16,7 @@
 //  1. Wait: ask epoll for at most MaxEvents ready descriptors. If step 5 or 6
 //     said that there is more to do, only look; else block, after spinning for
 //     BusyPoll if that is set. The longer the loop blocks, the less it costs:
-//     an idle loop wakes nobody.
+//     an idle loop does not wake up.
 //  2. Events: call Source.OnEvent of each ready descriptor, once. The kernel
 //     keeps the rest in a queue, so that all ready descriptors are served round
 //     robin, none twice before each was served once.
@@ -33,7 +33,7 @@
 // # Rules for callbacks
 //
 //   - Never block, sleep, or wait for another goroutine. Everything else on the
-//     loop waits meanwhile. A watchdog reports who does (Config.OnStall).
+//     loop waits meanwhile. A watchdog reports callbacks that do (Config.OnStall).
 //   - Do a bounded amount of work: read no more than a budget, and leave the
 //     rest to the next turn.
 //   - To poll, fire a signal from inside its own callback: the loop serves all
@@ -45,16 +45,16 @@
 //   - Return or panic, and do not call runtime.Goexit (testing.T.FailNow does):
 //     it ends the goroutine, and with it the loop. See Run.
 //   - A callback that panics is reported (Config.OnPanic) and counted, and the
-//     loop lives. A source that panics is dropped (see DropHandler); a timer,
+//     loop lives. A source that panics is dropped; a timer,
 //     a signal and a PrepareWaiter of its own stay.
 //
 // # Descriptors
 //
-// Each has one owner, who opens it with CLOEXEC, and closes it: the loop its
+// Each has one owner, which opens it with CLOEXEC, and closes it: the loop its
 // epoll and wake-up descriptors, a Timer and a Signal their own, the user those
 // of sources. Close a Registration first, its descriptor after that, and both
-// on the loop: closing a descriptor number that somebody else is about to use
-// is the one mistake that nothing can detect.
+// on the loop: closing a descriptor number that another part of the program is about
+// to use is the one mistake that nothing can detect.
 //
 // # Reading the code
 //

@@ -2,8 +2,6 @@ package reactor
 
 import (
 	"errors"
-	"strings"
-	"time"
 
 	"tagbus/internal/plain"
 )
@@ -58,26 +56,4 @@ type ConfigError struct {
 
 func (e *ConfigError) Error() string {
 	return plain.Linef("reactor: %s is %v: %s", e.Name, e.Value, e.Reason)
-}
-
-// PeriodError is returned by Timer.Start and Timer.StartOnce for a time that is
-// not positive. The timer keeps doing what it did.
-type PeriodError struct {
-	Period time.Duration
-}
-
-func (e *PeriodError) Error() string {
-	return plain.Linef("reactor: timer period is %v: must be at least 1ns; to end a timer call Stop", e.Period)
-}
-
-// LeakError is returned by EventLoop.Close when sources are still registered.
-// The loop is closed nevertheless; the descriptors are still open and belong to
-// those who registered them.
-type LeakError struct {
-	Sources []string // names, see Named
-}
-
-func (e *LeakError) Error() string {
-	return plain.Linef("reactor: %d sources still registered at close: %s",
-		len(e.Sources), strings.Join(e.Sources, ", "))
 }

@@ -3,7 +3,9 @@ package reactor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +29,7 @@ type EventLoop struct {
 	counters counters
 
 	life      atomic.Int32 // one of the constants below
+	done      chan struct{}
 	leave     atomic.Int32 // why the loop is to stop; 0: it is not
 	goroutine atomic.Uint64
 	behalf    sync.Mutex    // held by OnBehalf
@@ -48,8 +51,7 @@ type EventLoop struct {
 	gap        time.Duration // length of the last pause
 	initPanic  *Panic
 	lastPanic  *Panic
-	dropping   bool // OnDropped runs
-	exits      int  // callbacks that called runtime.Goexit
+	exits      int // callbacks that called runtime.Goexit
 	goexit     *GoexitError
 	woundUp    bool // see windUp
 
@@ -87,7 +89,7 @@ func New(config Config) (*EventLoop, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	l := &EventLoop{config: config.withDefaults(), epoch: time.Now()}
+	l := &EventLoop{config: config.withDefaults(), epoch: time.Now(), done: make(chan struct{})}
 	l.table.init()
 	l.prepares.Store(new([]*Registration))
 	var err error
@@ -104,7 +106,7 @@ func New(config Config) (*EventLoop, error) {
 }
 
 // Run makes the calling goroutine the loop until Stop is called or ctx is done.
-// The callback that runs at that time is the last but for posted functions, see
+// The callback that runs at that time is the last, except for posted functions, see
 // Post, and PrepareWaits. If the loop was stopped before Run, then Run calls
 // Init, the posted functions and the PrepareWaits, and returns.
 //
@@ -177,6 +179,7 @@ func (l *EventLoop) end() {
 	l.counters.ended.Store(int64(l.now()))
 	l.goroutine.Store(0)
 	l.life.Store(lifeEnded)
+	close(l.done)
 }
 
 // takeThread binds the goroutine to its thread, and the thread to the
@@ -228,7 +231,7 @@ func (l *EventLoop) stopping() bool { return l.leave.Load() != 0 }
 // forgotten.
 //
 // Errors: ErrRunning if Run has not returned, and then nothing changes;
-// *LeakError if sources are still registered, and then all is closed
+// *OpError that names the sources that are still registered, and then all is closed
 // nevertheless, except their descriptors; *GoexitError if a callback has ended the
 // goroutine of the loop; *OpError. A second Close does nothing and returns nil.
 // Threads: any but the loop.
@@ -242,6 +245,9 @@ func (l *EventLoop) Close() error {
 			return nil
 		}
 		if l.life.CompareAndSwap(life, lifeClosed) {
+			if life == lifeCreated {
+				close(l.done)
+			}
 			break
 		}
 	}
@@ -283,7 +289,7 @@ func (l *EventLoop) closeTable() (owned []closer, leak error) {
 		}
 	}
 	if len(names) > 0 {
-		leak = &LeakError{names}
+		leak = &OpError{"close", -1, fmt.Errorf("%d sources still registered: %s", len(names), strings.Join(names, ", "))}
 	}
 	return owned, leak
 }

@@ -56,7 +56,7 @@ var eventNames = []struct {
 	{EdgeTriggered, "edge-triggered"},
 }
 
-// Has tells whether any of the conditions in some is in e.
+// Has reports whether any of the conditions in some is in e.
 func (e Events) Has(some Events) bool { return e&some != 0 }
 
 // String names the conditions, as in "readable|hangup"; "none" if there are

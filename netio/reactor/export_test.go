@@ -1,5 +1,5 @@
 package reactor
 
-// WatchdogArmed tells whether the watchdog will look at the loop again without
+// WatchdogArmed reports whether the watchdog will look at the loop again without
 // being asked to.
 func (l *EventLoop) WatchdogArmed() bool { return l.watchdog.armed.Load() }

@@ -7,7 +7,7 @@ import (
 )
 
 // An event of a loop that is awake woke a thread of the runtime, too, which took a
-// processor from whoever had work.
+// processor from goroutines with work.
 func TestOnlyASleepingLoopIsWatched(t *testing.T) {
 	p, err := newPoller(WaitNetpoll, 8)
 	if err != nil {

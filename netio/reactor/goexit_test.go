@@ -60,7 +60,7 @@ func TestGoexitInEveryCallback(t *testing.T) {
 	sources := map[string]string{
 		"Init": "init callback", "a posted function": "posted function", "a signal": "signal tagbus/", "a timer": "timer tagbus/",
 		"a source": "reactor_test.sourceFunc on fd", "PrepareWait": "reactor_test.prepareFunc",
-		"OnPanic": "OnPanic", "OnDropped": "reactor_test.dropped on fd",
+		"OnPanic": "OnPanic",
 	}
 	for _, place := range places {
 		t.Run("in "+place.name, func(t *testing.T) {
@@ -134,16 +134,14 @@ func TestGoexitAgainAndAgain(t *testing.T) {
 func TestGoexitDropsItsSource(t *testing.T) {
 	log, text := logger()
 	loop := newLoop(t, reactor.Config{Logger: log})
-	var reason *reactor.Panic
 	fd := eventfd(t, 1)
-	s := exiting{func(p *reactor.Panic) { reason = p }}
-	r, err := loop.Register(fd, reactor.Readable, s)
+	r, err := loop.Register(fd, reactor.Readable, exiting{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ended(t, loop)
-	if reason == nil || !reason.Dropped || !errors.Is(reason, reactor.ErrGoexit) {
-		t.Errorf("OnDropped: got %v, want ErrGoexit", reason)
+	if err := r.Modify(reactor.Readable); !errors.Is(err, reactor.ErrClosed) {
+		t.Errorf("Modify: got %v, want %v: it was dropped", err, reactor.ErrClosed)
 	}
 	if got := text.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "exiting") || !strings.Contains(got, "Goexit") {
 		t.Errorf("log: got %q, want an error that names the source", got)
@@ -152,7 +150,6 @@ func TestGoexitDropsItsSource(t *testing.T) {
 	closeBoth(t, r, fd)
 }
 
-type exiting struct{ dropped func(*reactor.Panic) }
+type exiting struct{}
 
-func (exiting) OnEvent(reactor.Events)            { new(testing.T).SkipNow() }
-func (e exiting) OnDropped(reason *reactor.Panic) { e.dropped(reason) }
+func (exiting) OnEvent(reactor.Events) { new(testing.T).SkipNow() }

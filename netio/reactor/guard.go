@@ -58,28 +58,13 @@ func (l *EventLoop) try(step func(*EventLoop)) (through bool) {
 func (l *EventLoop) caught(value any) {
 	r := l.current
 	p := &Panic{Source: l.nameOfCurrent(), Value: value, Stack: debug.Stack()}
-	p.Dropped = r != nil && r.owned == nil && r.source != nil && !l.dropping
+	p.Dropped = r != nil && r.owned == nil && r.source != nil
 	if p.Dropped {
 		_ = r.Close() // that the descriptor is closed already is no news here
 	}
 	l.lastPanic = p
 	l.counters.panics.Add(1)
 	l.report(p)
-	if p.Dropped {
-		l.drop(r, p)
-	}
-}
-
-// drop tells a source that it was dropped. If it panics again, so be it.
-func (l *EventLoop) drop(r *Registration, p *Panic) {
-	handler, ok := r.source.(DropHandler)
-	if !ok {
-		return
-	}
-	l.dropping = true
-	l.begin(r.index, r)
-	l.try(func(*EventLoop) { handler.OnDropped(p) })
-	l.dropping = false
 }
 
 // nameOfCurrent names the callback that runs. Threads: the loop.

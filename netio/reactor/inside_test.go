@@ -52,18 +52,7 @@ var places = []struct {
 		config.OnPanic = func(*reactor.Panic) { f() }
 		later(func(loop *reactor.EventLoop) { loop.Post(func() { panic("to be reported") }) })
 	}},
-	{"OnDropped", func(t *testing.T, config *reactor.Config, later func(func(*reactor.EventLoop)), f func()) {
-		t.Helper()
-		config.OnPanic = func(*reactor.Panic) {}
-		later(func(loop *reactor.EventLoop) { register(t, loop, eventfd(t, 1), reactor.Readable, dropped(f)) })
-	}},
 }
-
-// dropped is a source that panics, and is told that it was dropped.
-type dropped func()
-
-func (dropped) OnEvent(reactor.Events)     { panic("to be dropped") }
-func (f dropped) OnDropped(*reactor.Panic) { f() }
 
 // eachPlace runs a loop until it is stopped, with f called in each place.
 func eachPlace(t *testing.T, f func(t *testing.T, loop *reactor.EventLoop)) {

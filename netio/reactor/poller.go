@@ -18,7 +18,7 @@ import (
 const threadWait = 10 * time.Millisecond
 
 // poller is the epoll descriptor and the batch of events last fetched from it.
-// It is used on the loop only, but for add, modify and remove.
+// It is used on the loop only, except add, modify and remove.
 //
 // All calls that cannot block, and the blocking one of WaitThread, are raw: the
 // scheduler does not hear of them. It would otherwise take the processor away
@@ -88,7 +88,7 @@ func (p *poller) openGate() error {
 }
 
 // setGate lets events through, or not. Both descriptors are our own: it fails only if
-// somebody has closed one of them, which the call that follows will tell.
+// one of them was closed elsewhere, which the next call reports.
 func (p *poller) setGate(e *unix.EpollEvent) {
 	_, _, _ = unix.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(p.gateFD), unix.EPOLL_CTL_MOD, uintptr(p.epfd),
 		uintptr(unsafe.Pointer(e)), 0, 0)
@@ -120,7 +120,7 @@ func (p *poller) wait() (int, error) {
 	return p.ready, p.err
 }
 
-// look tells the runtime's poller whether the wait is over.
+// look reports to the runtime's poller whether the wait is over.
 func (p *poller) look(uintptr) bool {
 	p.fetchNow()
 	return p.ready > 0 || p.err != nil

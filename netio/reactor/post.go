@@ -26,8 +26,8 @@ type posts struct {
 	pc       atomic.Uintptr // code of the one that runs, for the watchdog
 }
 
-// Post has f called on the loop, after everything that was posted before, and
-// never inside Post itself.
+// Post schedules f to run on the loop, after everything that was posted before,
+// and never inside Post itself.
 //
 //   - Result: true means that f will run, once, provided that Run is called.
 //     False means that it will not: Run has returned or is about to, Close was
@@ -54,7 +54,7 @@ func (l *EventLoop) Post(f func()) bool {
 	return true
 }
 
-// refill exchanges the slices if the loop has emptied its own, and tells
+// refill exchanges the slices if the loop has emptied its own, and reports
 // whether there is something to run.
 func (p *posts) refill() bool {
 	if p.next < len(p.emptying) {
@@ -75,7 +75,7 @@ func (p *posts) refill() bool {
 	return len(p.emptying) > 0
 }
 
-// pending tells whether there is something to run.
+// pending reports whether there is something to run.
 func (p *posts) pending() bool {
 	return p.next < len(p.emptying) || p.waiting.Load()
 }

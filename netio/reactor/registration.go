@@ -31,18 +31,10 @@ type Named interface {
 // A Source that implements it is called while it is registered; others use
 // AddPrepare. Every one is called in every turn, so let one stand for many.
 type PrepareWaiter interface {
-	// PrepareWait tells whether the loop may block. False makes the loop look
-	// for events without blocking and call PrepareWait again: a source that
-	// always says false has the loop poll at full speed.
+	// PrepareWait reports whether the loop may block. False makes the loop look
+	// for events without blocking and call PrepareWait again: with a source that
+	// always returns false the loop polls at full speed.
 	PrepareWait() (sleep bool)
-}
-
-// DropHandler may be implemented by a Source whose descriptor somebody must
-// close if it is dropped because it panicked.
-type DropHandler interface {
-	// OnDropped is called on the loop, after the registration was closed and
-	// the panic was reported.
-	OnDropped(*Panic)
 }
 
 // Registration connects a descriptor with its source, until it is closed.
@@ -61,11 +53,11 @@ type Registration struct {
 // closer is a timer or signal, whose descriptor belongs to the reactor.
 type closer interface{ Close() error }
 
-// Register has the loop call s.OnEvent when one of events, or Failed, or
+// Register makes the loop call s.OnEvent when one of events, or Failed, or
 // Hangup, holds for fd.
 //
-//   - fd: a pollable descriptor in non-blocking mode. It stays the caller's,
-//     who closes it after closing the Registration, both on the loop.
+//   - fd: a pollable descriptor in non-blocking mode. It stays the caller's. Close
+//     the Registration first, then fd, both on the loop.
 //   - Errors: *OpError that wraps ErrRegistered (there is a registration for fd),
 //     ErrNoCallback, ErrTooMany, ErrClosed, or an errno: EBADF for no
 //     descriptor, EPERM for one that is always ready, such as a regular file;
@@ -92,8 +84,8 @@ func (l *EventLoop) Register(fd int, events Events, s Source) (*Registration, er
 	return r, nil
 }
 
-// AddPrepare has p called at the end of each turn, until the Registration is
-// closed. Its Modify fails, as there is no descriptor.
+// AddPrepare makes the loop call p at the end of each turn, until the Registration
+// is closed. Its Modify fails, as there is no descriptor.
 //
 // Errors: ErrNoCallback, ErrTooMany, ErrClosed, in an *OpError. Threads: any;
 // also before Run. Blocks: never.

@@ -31,7 +31,7 @@ func (m SignalMode) String() string {
 	}
 }
 
-// Signal has the loop call a function when somebody fires it. The data pointer
+// Signal makes the loop call a function when it is fired. The data pointer
 // of a netio_signal is what the function closes over: what was written before
 // Fire is seen by the callback.
 //

@@ -57,7 +57,7 @@ func (s Stats) Sub(earlier Stats) Stats {
 	return s
 }
 
-// counters are written by the loop, but for a few, and read by Stats.
+// counters are written by the loop, except a few, and read by Stats.
 type counters struct {
 	turns, events, posts, sleeps, stale, panics atomic.Uint64
 	wakeups, abandoned, stalls                  atomic.Uint64 // any goroutine

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Timer has the loop call a function periodically or once. It measures
+// Timer makes the loop call a function periodically or once. It measures
 // CLOCK_MONOTONIC by a timerfd, with a resolution of a nanosecond and some 30
 // microseconds of delay if the loop sleeps; changes of the wall clock do not
 // matter. The data pointer of a netio_timer is what the function closes over.
@@ -20,7 +20,6 @@ type Timer struct {
 	loop         *EventLoop
 	f            func()
 	registration *Registration
-	expirations  atomic.Uint64
 	missed       atomic.Uint64
 
 	mu   sync.Mutex // held to use the timerfd
@@ -56,23 +55,24 @@ func (l *EventLoop) NewTimer(f func()) (*Timer, error) {
 // Start calls the function every period, first one period from now. It replaces
 // what was started before; an expiration that has not been served is forgotten.
 //
-// Errors: *PeriodError if period is not positive, and then nothing changes;
+// Errors: *ConfigError if period is not positive, and then nothing changes;
 // *OpError that wraps ErrClosed. Threads: any. Blocks: never. Allocates: no.
 //
 // Source: netio_timer_start_s, _ms, _us, _ns.
 func (t *Timer) Start(period time.Duration) error {
-	if period <= 0 {
-		return &PeriodError{period}
-	}
-	return t.set("start timer", period, period)
+	return t.start(period, period)
 }
 
 // StartOnce calls the function once, after d. Otherwise it is like Start.
 func (t *Timer) StartOnce(d time.Duration) error {
-	if d <= 0 {
-		return &PeriodError{d}
+	return t.start(d, 0)
+}
+
+func (t *Timer) start(first, period time.Duration) error {
+	if first <= 0 {
+		return &ConfigError{"timer period", first, "must be at least 1ns; to end a timer call Stop"}
 	}
-	return t.set("start timer", d, 0)
+	return t.set("start timer", first, period)
 }
 
 // Stop ends the calls until the next Start. After it returns on the loop the
@@ -105,11 +105,6 @@ func (t *Timer) set(op string, first, period time.Duration) error {
 	return nil
 }
 
-// Expirations counts how often the timer has expired since it was created, as
-// far as the loop has noticed; the callback sees its own ones included. Threads:
-// any.
-func (t *Timer) Expirations() uint64 { return t.expirations.Load() }
-
 // Missed counts the expirations that had no callback of their own, because the
 // loop was late. Threads: any.
 func (t *Timer) Missed() uint64 { return t.missed.Load() }
@@ -139,7 +134,6 @@ type timerSource Timer
 func (s *timerSource) OnEvent(Events) {
 	t := (*Timer)(s)
 	if n := t.take(); n > 0 {
-		t.expirations.Add(n)
 		t.missed.Add(n - 1)
 		t.f()
 	}

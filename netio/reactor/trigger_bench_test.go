@@ -81,7 +81,7 @@ func (w *triggered) run(steps int) time.Duration {
 	return time.Since(began)
 }
 
-// step ends a step. It tells whether there is another one.
+// step ends a step. It reports whether there is another one.
 func (w *triggered) step() bool {
 	if w.left--; w.left == 0 {
 		w.done <- struct{}{}

@@ -61,8 +61,8 @@ func (l *EventLoop) endTurn() time.Duration {
 	return now
 }
 
-// spin looks for something to do until BusyPoll is over, and tells whether it
-// has found something.
+// spin looks for something to do until BusyPoll is over, and reports whether it
+// found something.
 func (l *EventLoop) spin() (found bool, err error) {
 	began := l.now()
 	for {
@@ -78,9 +78,8 @@ func (l *EventLoop) spin() (found bool, err error) {
 
 // sleep blocks until there is an event.
 //
-// Who posts or stops does its work first and looks at the flag second; the loop
-// raises the flag first and looks for work second. So one of them sees the
-// other.
+// The loop sets sleeping, then looks for work again. Post and Stop add their work, then
+// look at sleeping. So no wake-up is lost.
 func (l *EventLoop) sleep() (err error) {
 	began := l.now()
 	l.counters.sleeps.Add(1)

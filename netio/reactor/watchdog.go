@@ -72,8 +72,8 @@ func (w *watchdog) stop() {
 	}
 }
 
-// arm has samples taken from now on. Threads: the loop, once per turn, after
-// the turn was counted.
+// arm starts the samples. Threads: the loop, once per turn, after the turn was
+// counted.
 func (w *watchdog) arm() {
 	if !w.armed.Load() && w.armed.CompareAndSwap(false, true) {
 		w.timer.Reset(w.interval)
@@ -90,8 +90,8 @@ func (w *watchdog) sample() {
 	l := w.loop
 	running, turn := l.running.Load(), l.counters.turns.Load()
 	if running == 0 && w.running == 0 && turn == w.turn {
-		// The loop counts its turn first and looks at armed second; this is
-		// the other way round, so one of the two goes on.
+		// The loop counts its turn, then looks at armed. Here armed is cleared
+		// first, and the turns are looked at again. So no wake-up is lost.
 		w.armed.Store(false)
 		if l.counters.turns.Load() == turn || !w.armed.CompareAndSwap(false, true) {
 			return
@@ -149,6 +149,11 @@ func (*EventLoop) OnAnyLoop() bool { return goroutine.OnLoop() }
 
 // Running reports whether Run runs, down to its last callback. Threads: any.
 func (l *EventLoop) Running() bool { return l.life.Load() == lifeRunning }
+
+// Done returns a channel that is closed when the loop has ended: after the last
+// callback of Run, or when a loop that never ran is closed. Running is false then.
+// Threads: any.
+func (l *EventLoop) Done() <-chan struct{} { return l.done }
 
 // OnBehalf calls f, during which the calling goroutine counts as the loop for
 // OnLoop and OnAnyLoop. It is for what has to be done in the place of a loop that does not

@@ -21,7 +21,7 @@ const (
 	// those events before the rest waits for the end of that turn.
 	turnBytes = 8 << 20
 
-	// trimEvery is how long memory stays that nobody has needed.
+	// trimEvery is how long unused memory is kept.
 	trimEvery = 2 * time.Second
 )
 
@@ -37,7 +37,7 @@ func Opener(loop *reactor.EventLoop, cfg Config) netio.Opener {
 		}
 		cfg := cfg.withDefaults() // the opener may be used by several goroutines
 		cfg.warn()
-		return open(loop, cfg, h, new(family))
+		return open(loop, cfg, h, new(group))
 	}
 }
 
@@ -61,16 +61,16 @@ type backend struct {
 	spare     int     // a descriptor to give up when there is no other; -1: none
 	trouble   trouble // of serving what was accepted
 
-	family *family      // of those that share what one accepts
-	load   atomic.Int64 // endpoints, and connections on their way here
+	group *group       // of those that share what one accepts
+	load  atomic.Int64 // endpoints, and connections on their way here
 
 	arrivals arrivals
 
 	receive *receivePool // nil: each endpoint or listen endpoint may have its own
 }
 
-func open(loop *reactor.EventLoop, cfg Config, h netio.Handler, f *family) (netio.Backend, error) {
-	b := &backend{config: cfg, family: f}
+func open(loop *reactor.EventLoop, cfg Config, h netio.Handler, g *group) (netio.Backend, error) {
+	b := &backend{config: cfg, group: g}
 	b.trimming.F = b.trim
 	var err error
 	if b.scratch.block, err = b.memory.get(scratchBytes); err != nil {
@@ -88,11 +88,11 @@ func open(loop *reactor.EventLoop, cfg Config, h netio.Handler, f *family) (neti
 		b.freeMemory()
 		return nil, errors.Join(err, unix.Close(b.spare))
 	}
-	f.backends = append(f.backends, b)
+	g.backends = append(g.backends, b)
 	return b, nil
 }
 
-// freeMemory gives all memory back that nobody holds.
+// freeMemory gives back all memory that no user holds.
 func (b *backend) freeMemory() {
 	b.memory.put(b.scratch.block)
 	b.memory.close()
@@ -126,18 +126,18 @@ func (b *backend) PrepareWait() (sleep bool) {
 	through := false
 	defer func() {
 		if !through { // a callback panicked
-			b.goOn()
+			b.anotherTurn()
 		}
 	}()
-	// A loop that ends has no other turn to give: then this one goes on. What
-	// callbacks add without end, Close does.
+	// A loop that ends has no further turn: then this one goes on. Work that
+	// callbacks add without end is left to Close.
 	for range lastTurns {
 		b.List.Refill()
 		b.moved, b.began = 0, time.Time{}
 		for b.List.Left() > 0 && b.moved < turnBytes && !b.late() {
 			b.List.Take().Work()
 		}
-		if b.Finished || b.goOn() {
+		if b.Finished || b.anotherTurn() {
 			break
 		}
 	}
@@ -148,17 +148,17 @@ func (b *backend) PrepareWait() (sleep bool) {
 // lastTurns bounds the work of a loop that has been stopped.
 const lastTurns = 64
 
-// goOn gets another turn for what is left of the work, and for what came while
-// a turn did only what was left of an earlier one: it was told of that already.
-// It returns false if there is work and the loop has no other turn.
-func (b *backend) goOn() bool {
+// anotherTurn wakes the loop if work is left, or has come in a turn that did only the
+// rest of an earlier one, for which the wake-up is spent. It returns false if there is
+// work and the loop has no further turn.
+func (b *backend) anotherTurn() bool {
 	if b.List.Left() == 0 && !b.List.Waiting() {
 		return true
 	}
-	return b.EventLoop.Post(b.Tell)
+	return b.Wake()
 }
 
-// trimLater has memory that is not needed released in a while.
+// trimLater schedules the release of unused memory.
 func (b *backend) trimLater() {
 	if !b.trimming.IsSet() {
 		b.Alarms.Set(&b.trimming, trimEvery)
@@ -169,10 +169,10 @@ func (b *backend) trim() {
 	b.memory.trim()
 }
 
-// Resume implements handover.Rest: there is nothing but the work.
+// Resume implements handover.Transport: there is nothing but the work.
 func (b *backend) Resume() {}
 
-// End implements handover.Rest.
+// End implements handover.Transport.
 func (b *backend) End() {
 	b.declineArrivals()
 	for _, l := range b.listeners {
@@ -184,7 +184,7 @@ func (b *backend) End() {
 	}
 }
 
-// Free implements handover.Rest.
+// Free implements handover.Transport.
 func (b *backend) Free() {
 	if b.spare >= 0 {
 		_ = unix.Close(b.spare)

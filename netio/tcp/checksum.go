@@ -22,18 +22,21 @@ func (e *entry) pieceMemory() [][]byte {
 	return all
 }
 
-// takeChecksum remembers what the user has accepted not to change.
+// takeChecksum notes the memory that the user must not change.
 func (e *entry) takeChecksum() {
 	if invariants.Enabled {
 		e.checksum.Take(e.pieceMemory()...)
 	}
 }
 
-// checkMemory reports if the user has changed it before his key was reported.
+// checkMemory reports an entry whose memory was changed before its key was reported.
 func (e *endpoint) checkMemory(i uint64) {
+	if !invariants.Enabled {
+		return
+	}
 	sent := e.queue.at(i)
 	if sent.checksum.Changed(sent.pieceMemory()...) {
 		invariants.Report("the memory of the send with key %d from %v to %v (%d bytes) was changed before its key was reported",
-			sent.key, e.Local(), e.Remote(), sent.bytes-lengthBytes)
+			sent.Key, e.Local(), e.Remote(), sent.bytes-lengthBytes)
 	}
 }

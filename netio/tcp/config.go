@@ -69,11 +69,11 @@ type Config struct {
 	// Where the system refuses "reno" its own stays.
 	CongestionControl string
 
-	// QuickAck has what is received acknowledged at once, after each read, instead
-	// of with the next message of this side or 40 ms later (TCP_QUICKACK in
-	// tcp(7)). It helps a peer that waits for acknowledgements, as one with Nagle
-	// does, and costs a system call for each read and a packet for each answer,
-	// which would have carried the acknowledgement. Default false.
+	// QuickAck acknowledges received bytes at once, after each read, instead of with
+	// the next message of this side or 40 ms later (TCP_QUICKACK in tcp(7)). It helps a
+	// peer that waits for acknowledgements, as one with Nagle does, and costs a system
+	// call for each read and a packet for each answer, which would have carried the
+	// acknowledgement. Default false.
 	QuickAck bool
 
 	// BusyPoll is how long the system asks the network device itself when a
@@ -128,7 +128,7 @@ type Config struct {
 	// PartialTimeout is how long a peer may stop in the middle of a message
 	// while its part lies in a shared receive buffer that others wait for. Then
 	// the connection ends with netio.ErrTimeout and counts as truncated. The
-	// time begins anew with each byte, and is not measured while nobody waits;
+	// time begins anew with each byte, and is not measured while no endpoint waits;
 	// an endpoint that its own user has paused has no limit. Default 2 s; at
 	// least 1 ms; negative: never. Without shared receive buffers it does not
 	// matter. As many strangers as there are buffers keep the others waiting for
@@ -193,7 +193,7 @@ func (c Config) Validate() error {
 	return v.Err()
 }
 
-// warn tells what is asked for and cannot be had.
+// warn logs settings that have no effect here.
 func (c *Config) warn() {
 	if c.Mode == netio.ModeRDMA {
 		c.Logger.Warn("tcp: the mode RDMA was asked for; this backend uses TCP")

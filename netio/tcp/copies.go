@@ -14,14 +14,14 @@ const copyBytes = 256
 // copies is a block of copied messages. It is needed until entry last, the last
 // of them, is completed.
 type copies struct {
-	*block
-	used int
-	last uint64
+	block *block // nil: there is none yet
+	used  int
+	last  uint64
 }
 
 // pushCopy appends a copy of a message. Copies of several messages lie behind
 // each other, and go to the system as one piece.
-func (q *queue) pushCopy(key netio.Key, size int, header []byte, data [][]byte) (tell bool, err error) {
+func (q *queue) pushCopy(key netio.Key, size int, header []byte, data [][]byte) (wake bool, err error) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	if err := q.Reserve(); err != nil {
@@ -37,34 +37,34 @@ func (q *queue) pushCopy(key netio.Key, size int, header []byte, data [][]byte) 
 		n += copy(frame[n:], piece)
 	}
 	e := q.next()
-	e.key = key
+	e.Key = key
 	e.bytes = n
 	e.headBytes = 0
-	q.block.last = q.Tail
+	q.filling.last = q.Tail
 	e.pieces[0] = vector(frame)
 	return q.Commit(), nil
 }
 
-// copyRoom returns n bytes of q.block, which it replaces if they do not fit.
-// The first block is small, which is enough for who sends now and then.
+// copyRoom returns n bytes of q.filling, which it replaces if they do not fit. The first
+// block is small, which is enough for an endpoint that sends now and then.
 func (q *queue) copyRoom(n int) ([]byte, error) {
-	if q.block.block == nil || n > len(q.block.mem)-q.block.used {
+	if q.filling.block == nil || n > len(q.filling.block.mem)-q.filling.used {
 		want := n
-		if q.block.block != nil {
+		if q.filling.block != nil {
 			want = max(n, classBytes(mediumClass))
 		}
 		b, err := q.memory.get(want)
 		if err != nil {
 			return nil, err
 		}
-		if q.block.block != nil {
-			q.full = append(q.full, q.block)
+		if q.filling.block != nil {
+			q.full = append(q.full, q.filling)
 		}
-		q.block = copies{block: b}
+		q.filling = copies{block: b}
 	}
-	begin := q.block.used
-	q.block.used += n
-	return q.block.mem[begin : begin+n : begin+n], nil
+	begin := q.filling.used
+	q.filling.used += n
+	return q.filling.block.mem[begin : begin+n : begin+n], nil
 }
 
 // reclaim gives back the blocks whose messages are completed, also the one
@@ -77,9 +77,9 @@ func (q *queue) reclaim() {
 		n++
 	}
 	q.full = slices.Delete(q.full, 0, n)
-	if q.block.block != nil && head == q.Tail {
-		q.memory.put(q.block.block)
-		q.block = copies{}
+	if q.filling.block != nil && head == q.Tail {
+		q.memory.put(q.filling.block)
+		q.filling = copies{}
 	}
 }
 

@@ -18,7 +18,7 @@ type dial struct {
 	timeout alarm.Alarm
 }
 
-// Dial implements handover.Rest.
+// Dial implements handover.Transport.
 func (b *backend) Dial(addr netip.AddrPort, p *netio.Params) error {
 	fd, to, err := newSocket(addr, &b.config)
 	if err != nil {
@@ -30,7 +30,7 @@ func (b *backend) Dial(addr netip.AddrPort, p *netio.Params) error {
 		return err
 	}
 	e.dial = &dial{to: to, params: *p}
-	e.Leave(toConnect)
+	e.Schedule(toConnect)
 	return nil
 }
 
@@ -63,8 +63,8 @@ func (e *endpoint) proceed() {
 	if err == nil {
 		e.LocalAddr, err = localAddr(e.fd)
 	}
-	// A socket that connects to a port of its own host that nobody listens on
-	// may be given this very port, and then it is connected to itself.
+	// A socket that connects to a port of its own host without a listener may be
+	// given this very port, and is then connected to itself.
 	if err == nil && e.Local() == handover.Canonical(e.Remote()) {
 		err = unix.ECONNREFUSED
 	}

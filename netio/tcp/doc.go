@@ -39,11 +39,11 @@
 //     4 KiB, rounded up to 64 bytes. One read takes all the small messages that
 //     fit: buffers larger than the messages are faster than many small ones. The
 //     buffers of one endpoint are one piece, to which it reads.
-//   - Who has used up its turn (see Limits) while others wait completes the
-//     message that it has begun and goes to the end of the line.
+//   - An endpoint that has used up its turn (see Limits) while others wait completes
+//     the message that it has begun and goes to the end of the line.
 //   - A peer that stops in the middle of a message, and so keeps others waiting,
-//     is disconnected after Config.PartialTimeout. Nobody else ends a user's
-//     pause: as many endpoints as there are buffers, paused between two messages
+//     is disconnected after Config.PartialTimeout. Nothing ends a user's pause
+//     but the user: as many endpoints as there are buffers, paused between two messages
 //     of one read, hold up the rest.
 //   - A connection that breaks while its endpoint waits ends when a buffer has
 //     come and what was received before is delivered, or after

@@ -72,8 +72,8 @@ func newEndpoint(b *backend, fd int, remote netip.AddrPort, p *netio.Params) (*e
 	e.Capability.Retain = b.receive == nil && !p.Receive.Shared && p.Receive.Buffers == 0
 	e.receiver.init(&b.memory, &b.scratch, p.Receive)
 	if err := e.joinReceivePool(&p.Receive); err != nil {
-		if b.SharedPool() == nil { // not LeavePool: who waits for shared buffers is known to the loop only
-			e.LeavePool()
+		if b.SharedPool() == nil { // not RetirePool: only the loop knows which endpoints wait for shared buffers
+			e.RetirePool()
 		}
 		return nil, err
 	}
@@ -85,36 +85,29 @@ func (e *endpoint) AheadBytes() int64 { return e.ahead }
 
 // SendBuffer implements netio.Endpoint.
 func (e *endpoint) SendBuffer(b *netio.Buffer) error {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.SendBuffer")
-	}
-	return e.Pushed(e.queue.pushBuffer(b, e.Pool))
+	e.backend.CheckThread("Endpoint.SendBuffer")
+	return e.FinishSend(e.queue.pushBuffer(b, e.Pool))
 }
 
 // Send implements netio.Endpoint.
 func (e *endpoint) Send(key netio.Key, header []byte, data ...[]byte) error {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.Send")
-	}
+	e.backend.CheckThread("Endpoint.Send")
 	size, err := handover.MessageBytes(header, data)
 	if err != nil {
 		return err
 	}
-	push := (*queue).push
 	if size <= copyBytes && !invariants.Enabled { // a copy would hide that the data was changed
-		push = (*queue).pushCopy
+		return e.FinishSend(e.queue.pushCopy(key, size, header, data))
 	}
-	return e.Pushed(push(&e.queue, key, size, header, data))
+	return e.FinishSend(e.queue.push(key, size, header, data))
 }
 
 // SendCopy implements netio.Endpoint.
 func (e *endpoint) SendCopy(key netio.Key, header []byte, data ...[]byte) error {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.SendCopy")
-	}
+	e.backend.CheckThread("Endpoint.SendCopy")
 	size, err := handover.MessageBytes(header, data)
 	if err != nil {
 		return err
 	}
-	return e.Pushed(e.queue.pushCopy(key, size, header, data))
+	return e.FinishSend(e.queue.pushCopy(key, size, header, data))
 }

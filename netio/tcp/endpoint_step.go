@@ -9,10 +9,10 @@ import (
 
 // Work that an endpoint leaves to the end of the turn.
 const (
-	toRead  = handover.ToRead
-	toFlush = handover.ToFlush
-	toOffer = handover.ToOffer
-	toEnd   = handover.ToEnd
+	toRead   = handover.ToRead
+	toFlush  = handover.ToFlush
+	toAnswer = handover.ToAnswer
+	toEnd    = handover.ToEnd
 
 	toConnect = handover.ToOwn
 	toReport  = handover.ToOwn << 1
@@ -22,24 +22,24 @@ const (
 func (e *endpoint) Work() {
 	through := false
 	defer e.tidy(&through)
-	todo := e.Todo()
-	if todo&toEnd != 0 {
+	work := e.TakeWork()
+	if work&toEnd != 0 {
 		e.end(e.Fault)
 	}
-	if todo&toConnect != 0 {
+	if work&toConnect != 0 {
 		e.connect()
 	}
-	if todo&toReport != 0 {
+	if work&toReport != 0 {
 		e.report()
 	}
-	if todo&toRead != 0 {
+	if work&toRead != 0 {
 		e.receive()
 	}
-	if todo&toFlush != 0 {
+	if work&toFlush != 0 {
 		e.flush()
 	}
-	if todo&toOffer != 0 && e.state == reported {
-		e.Offer()
+	if work&toAnswer != 0 && e.state == reported {
+		e.Answer()
 	}
 	through = true
 }
@@ -62,7 +62,7 @@ func (e *endpoint) OnEvent(events reactor.Events) {
 	if events.Has(reactor.Writable) && e.blocked && e.sendErr == nil {
 		e.blocked = false
 		if e.backend.moved >= turnBytes {
-			e.Leave(toFlush)
+			e.Schedule(toFlush)
 		} else {
 			e.flush()
 		}
@@ -120,11 +120,11 @@ func (e *endpoint) end(cause error) {
 	e.queue.release()
 	e.state = ended
 	e.release()
-	if before != reported || !b.family.spread {
+	if before != reported || !b.group.spread {
 		e.Forgotten()
 	}
 	if before == connecting {
-		return // the backend closes: nobody hears of it
+		return // the backend closes: no callback follows
 	}
 	b.Counters.Closed.Add(1)
 	if before == reported {
@@ -135,7 +135,7 @@ func (e *endpoint) end(cause error) {
 // Forgotten implements spread.Inner.
 func (e *endpoint) Forgotten() {
 	if e.listener != nil {
-		e.backend.family.accepted.Add(-1)
+		e.backend.group.accepted.Add(-1)
 	}
 }
 
@@ -157,7 +157,7 @@ func (e *endpoint) release() {
 	e.catchUp()
 	e.leaveReceivePool()
 	b.Alarms.Cancel(&e.retry)
-	e.LeavePool()
+	e.RetirePool()
 	b.endpoints.Remove(e.place)
 	b.load.Add(-1)
 	if e.dial != nil {

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
+	"tagbus/netio/internal/handover"
 	"tagbus/netio/internal/invariants"
 )
 
@@ -24,9 +25,8 @@ const (
 type entry struct {
 	checksum invariants.Checksum
 
-	key    netio.Key
-	bytes  int           // of the frame
-	buffer *netio.Buffer // of SendBuffer
+	handover.Entry
+	bytes int // of the frame
 
 	// The frame: head, then pieces, then more. Of a copied message all is in
 	// the first piece.
@@ -59,7 +59,7 @@ func (e *entry) setPieces(data [][]byte) {
 
 // empty forgets the memory of users, which the entry would keep alive.
 func (e *entry) empty() {
-	e.buffer = nil
+	e.Buffer = nil
 	e.pieces = [inlinePieces]unix.Iovec{}
 	clear(e.more)
 	e.more = e.more[:0]

@@ -53,7 +53,7 @@ func (rs *Receivers) Turn(i int, data []byte, deliver func(message []byte, retai
 	}
 }
 
-// UsedBytes returns the memory that is in use, but for the scratch.
+// UsedBytes returns the memory that is in use, except the scratch.
 func (rs *Receivers) UsedBytes() int {
 	used, _ := rs.memory.sizes()
 	return used - scratchBytes

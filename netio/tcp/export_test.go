@@ -13,7 +13,7 @@ import (
 // ScratchBytes is the size of the memory into which all endpoints read.
 const ScratchBytes = scratchBytes
 
-// SameHost tells whether a peer is on this host.
+// SameHost reports whether a peer is on this host.
 var SameHost = sameHost
 
 // SetOptions sets the options of a socket.
@@ -129,7 +129,7 @@ func (r *Receiver) Buffered() int { return r.r.buffered() }
 // Moved returns the bytes that were copied within the receiver.
 func (r *Receiver) Moved() uint64 { return r.r.moved }
 
-// UsedBytes returns the memory that is in use, but for the scratch.
+// UsedBytes returns the memory that is in use, except the scratch.
 func (r *Receiver) UsedBytes() int {
 	used, _ := r.memory.sizes()
 	return used - scratchBytes
@@ -150,7 +150,7 @@ func ReceivePoolOf(owner any) ReceivePool {
 	return ReceivePool{owner.(*endpoint).borrower.pool}
 }
 
-// None tells that there is no pool.
+// None reports whether there is no pool.
 func (p ReceivePool) None() bool { return p.p == nil }
 
 // Bytes returns the size of the memory.
@@ -159,7 +159,7 @@ func (p ReceivePool) Bytes() int { return len(p.p.buffers.Region()) }
 // Used returns the number of buffers that endpoints have.
 func (p ReceivePool) Used() int { return p.p.buffers.Buffers() - p.p.buffers.Free() }
 
-// Freed tells whether the memory was given back.
+// Freed reports whether the memory was given back.
 func (p ReceivePool) Freed() bool {
 	b := p.p.buffers.Get() // nil if the pool was retired
 	if b != nil {
@@ -171,7 +171,7 @@ func (p ReceivePool) Freed() bool {
 // FindStalled has the alarm of the pool ring at a time. Threads: the loop.
 func (p ReceivePool) FindStalled(now time.Time) { p.p.findStalled(now) }
 
-// Waiting returns who waits for a buffer, in this order. Threads: the loop.
+// Waiting returns the endpoints that wait for a buffer, in this order. Threads: the loop.
 func (p ReceivePool) Waiting() (eps []netio.Endpoint) {
 	for b := p.p.line.first; b != nil; b = b.next {
 		eps = append(eps, b.endpoint)
@@ -179,7 +179,7 @@ func (p ReceivePool) Waiting() (eps []netio.Endpoint) {
 	return eps
 }
 
-// BackendBytes returns the memory that a backend has in use, but for the
+// BackendBytes returns the memory that a backend has in use, except the
 // scratch, and that it keeps free.
 func BackendBytes(b netio.Backend) (used, free int) {
 	used, free = b.(*backend).memory.sizes()
@@ -229,6 +229,6 @@ func FailToOpen(b netio.Backend) error {
 func Refuse(ep netio.Endpoint) (withdraw func() bool) {
 	e := ep.(*endpoint)
 	e.NoBuffer.Add()
-	e.Leave(toOffer)
+	e.Schedule(toAnswer)
 	return e.NoBuffer.Withdraw
 }

@@ -6,15 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
 )
 
 const (
 	// writeBudget is what an endpoint sends before the others get their turn.
 	writeBudget = 1 << 20
 
-	// writeCallBytes is what a call counts at least: who sends a few bytes in
-	// each completion would keep the loop for a million of them.
+	// writeCallBytes is the minimum charge for a call: otherwise tiny sends from
+	// completions could occupy the loop for a million of them.
 	writeCallBytes = 16 << 10
 
 	// sendRetry is the pause after which a send is tried again for which the
@@ -53,7 +52,7 @@ func (e *endpoint) flush() {
 			return
 		}
 		if budget -= max(n, writeCallBytes); budget <= 0 {
-			e.Leave(toFlush)
+			e.Schedule(toFlush)
 			return
 		}
 	}
@@ -67,14 +66,14 @@ func (e *endpoint) sendFailed(errno unix.Errno) {
 	case unix.ENOBUFS, unix.ENOMEM:
 		e.retry.F = func() {
 			e.blocked = false
-			e.Leave(toFlush)
+			e.Schedule(toFlush)
 		}
 		e.backend.Alarms.Set(&e.retry, sendRetry)
 	default:
 		// What the peer has sent before it went away comes first.
 		e.sendErr = e.OpError("send", errno)
 		e.peerClosed = true
-		e.Leave(toRead)
+		e.Schedule(toRead)
 	}
 }
 
@@ -89,16 +88,14 @@ func (e *endpoint) complete() bool {
 		}
 		h.OnSendCompleted(netio.Completion{Endpoint: e, Key: e.finish(i)})
 	}
-	if e.Refused() {
-		e.Answer()
-	}
-	return !e.IsClosed()
+	return e.Completed()
 }
 
 // finish empties entry i, which is the head of the queue, and returns its key.
 func (e *endpoint) finish(i uint64) netio.Key {
-	if invariants.Enabled {
-		e.checkMemory(i)
-	}
-	return e.queue.finish(i)
+	e.checkMemory(i)
+	sent := e.queue.at(i)
+	done := sent.Entry
+	sent.empty()
+	return e.queue.Finish(i, done)
 }

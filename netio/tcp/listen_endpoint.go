@@ -25,7 +25,7 @@ type listenEndpoint struct {
 	trouble      trouble     // of accepting
 }
 
-// Listen implements handover.Rest. On "[::]" it listens for IPv4 too; endpoints
+// Listen implements handover.Transport. On "[::]" it listens for IPv4 too; endpoints
 // show IPv4 peers with their IPv4 address.
 func (b *backend) Listen(addr netip.AddrPort, p *netio.Params) (handover.Listener, error) {
 	fd, at, err := newSocket(addr, &b.config)
@@ -102,8 +102,8 @@ func (l *listenEndpoint) accept() {
 			l.rest(errno)
 			return
 		case unix.ENOBUFS, unix.ENOMEM, unix.EBADF, unix.EINVAL, unix.ENOTSOCK, unix.EOPNOTSUPP, unix.EFAULT:
-			// The system is short of memory, or somebody has done something to
-			// our descriptor.
+			// The system is short of memory, or another part of the program has
+			// changed our descriptor.
 			l.rest(errno)
 			return
 		default:
@@ -118,12 +118,12 @@ func (l *listenEndpoint) accept() {
 // adopt makes an endpoint of an accepted connection.
 func (l *listenEndpoint) adopt(fd int, remote netip.AddrPort) {
 	b := l.backend
-	if int(b.family.accepted.Load()) >= b.config.MaxEndpoints {
+	if int(b.group.accepted.Load()) >= b.config.MaxEndpoints {
 		b.Counters.AcceptShed.Add(1)
 		_ = unix.Close(fd)
 		return
 	}
-	b.family.share(l, fd, remote)
+	b.group.assign(l, fd, remote)
 }
 
 // serve makes an endpoint of a connection that l has accepted.
@@ -140,14 +140,14 @@ func (b *backend) serve(l *listenEndpoint, fd int, remote netip.AddrPort) {
 		e.registration, err = b.EventLoop.Register(fd, edges, e)
 	}
 	if err != nil {
-		b.family.accepted.Add(-1)
+		b.group.accepted.Add(-1)
 		b.Counters.AcceptErrors.Add(1)
 		if failed, tell := b.trouble.fail(); tell {
 			b.config.Logger.Warn("tcp: cannot serve an accepted connection", "remote", remote, "failed", failed, "err", err)
 		}
 		_ = unix.Close(fd)
 		if e != nil {
-			e.LeavePool()
+			e.RetirePool()
 			e.leaveReceivePool()
 		}
 		return
@@ -160,7 +160,7 @@ func (b *backend) serve(l *listenEndpoint, fd int, remote netip.AddrPort) {
 	e.listener = l
 	e.place = b.endpoints.PushBack(e)
 	b.Counters.Accepted.Add(1)
-	e.Leave(toReport)
+	e.Schedule(toReport)
 }
 
 // shed gets rid of connections for which there is no descriptor: they would
@@ -180,7 +180,7 @@ func (l *listenEndpoint) shed() {
 	}
 	var err error
 	if b.spare, err = openSpare(); err != nil {
-		b.spare = -1 // somebody was faster; next time
+		b.spare = -1 // the descriptor was taken meanwhile; next time
 	}
 }
 
@@ -195,7 +195,7 @@ func (l *listenEndpoint) rest(errno unix.Errno) {
 	b.Alarms.Set(&l.resting, b.config.AcceptPause)
 }
 
-// restored tells that accepting works again, if it was told that it does not.
+// restored logs that accepting works again, if its failure was logged.
 func (l *listenEndpoint) restored() {
 	if failed, lasted, tell := l.trouble.end(); tell {
 		l.backend.config.Logger.Info("tcp: listen endpoint accepts again", "addr", l.Address, "failed", failed, "after", lasted)
@@ -212,7 +212,7 @@ func (l *listenEndpoint) end() {
 			break
 		}
 	}
-	b.family.leave(l)
+	b.group.closeAccepted(l)
 }
 
 // shut closes the socket.

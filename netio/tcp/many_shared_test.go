@@ -139,7 +139,7 @@ func (s *sharer) OnSendCompleted(c netio.Completion) {
 
 func (s *sharer) OnSendReady(ep netio.Endpoint) { s.pump(ep, ep.Context().(*sharing)) }
 
-// check tells when all ends have sent and received all.
+// check signals when all ends have sent and received all.
 func (s *sharer) check(state *sharing) {
 	if !state.over && state.completed == sharedMessages && state.received == sharedMessages {
 		state.over = true
@@ -235,7 +235,7 @@ func (p *sharingPair) run(t *testing.T, n int) (resident int64) {
 // TestThousandConnectionsWithSharedBuffers has 1,000 connections of one process
 // send and receive at the same time, in both directions and each byte verified,
 // with send and receive buffers that they share. The memory that the process
-// has meanwhile is that of 10 connections, but for the endpoints themselves.
+// has meanwhile is that of 10 connections, except the endpoints themselves.
 func TestThousandConnectionsWithSharedBuffers(t *testing.T) {
 	netiotest.CheckLeaks(t)
 	p := newSharingPair(t)

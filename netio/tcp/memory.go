@@ -42,7 +42,7 @@ func (b *block) Release() { b.memory.put(b) }
 // Retain adds a user. It implements spread.Retainer.
 func (b *block) Retain() { b.users.Add(1) }
 
-// retained tells whether there are users beside the one that asks.
+// retained reports whether b has users besides the caller.
 func (b *block) retained() bool { return b.users.Load() > 1 }
 
 // memory keeps the free blocks of a backend. It holds what was needed at the

@@ -1,6 +1,8 @@
 package tcp
 
 import (
+	"math"
+
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
 )
@@ -18,9 +20,9 @@ type queue struct {
 	memory *memory
 
 	// Under Mu.
-	ring  []entry
-	block copies   // is being filled
-	full  []copies // before it
+	ring    []entry
+	filling copies   // has room for more
+	full    []copies // before it
 
 	// Only on the loop.
 	sent       uint64
@@ -39,15 +41,15 @@ func (q *queue) next() *entry {
 	return q.at(q.Tail)
 }
 
-// push appends a message that stays where it is. tell: the loop must be told.
-func (q *queue) push(key netio.Key, size int, header []byte, data [][]byte) (tell bool, err error) {
+// push appends a message that stays where it is. wake: the loop must be woken.
+func (q *queue) push(key netio.Key, size int, header []byte, data [][]byte) (wake bool, err error) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	if err := q.Reserve(); err != nil {
 		return false, err
 	}
 	e := q.next()
-	e.key = key
+	e.Key = key
 	e.setHead(size, header)
 	e.setPieces(data)
 	e.takeChecksum()
@@ -55,27 +57,22 @@ func (q *queue) push(key netio.Key, size int, header []byte, data [][]byte) (tel
 }
 
 // pushBuffer appends a buffer of pool.
-func (q *queue) pushBuffer(b *netio.Buffer, pool *netio.Pool) (tell bool, err error) {
+func (q *queue) pushBuffer(b *netio.Buffer, pool *netio.Pool) (wake bool, err error) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
-	if err := q.MarkSent(b, pool); err != nil {
-		return false, err
-	}
-	if err := q.ReserveBuffer(); err != nil {
-		b.UnmarkSent()
+	if err := q.ReserveBuffer(b, pool, math.MaxInt); err != nil {
 		return false, err
 	}
 	e := q.next()
-	e.key = b.Key()
-	e.buffer = b
+	e.Entry = handover.Entry{Key: b.Key(), Buffer: b}
 	e.setHead(len(b.Bytes()), nil)
 	e.pieces[0] = vector(b.Bytes())
 	e.takeChecksum()
 	return q.Commit(), nil
 }
 
-// take returns the end of what there is to send. If that is nothing, the next
-// sender tells the loop.
+// take returns the end of what there is to send. If there is nothing, the next
+// sender wakes the loop.
 func (q *queue) take() (tail uint64) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
@@ -138,19 +135,4 @@ func (q *queue) advance(n int) (messages, bytes int) {
 		bytes += e.bytes - lengthBytes
 	}
 	return messages, bytes
-}
-
-// finish empties entry i, which is the head of the queue, for the next send,
-// and returns its key.
-func (q *queue) finish(i uint64) netio.Key {
-	e := q.at(i)
-	key, buffer := e.key, e.buffer
-	e.empty()
-	// The place is free before the buffer is: so there is a place for each
-	// buffer.
-	q.Head.Store(i + 1)
-	if buffer != nil {
-		buffer.ReleaseSent()
-	}
-	return key
 }

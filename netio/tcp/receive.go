@@ -29,8 +29,8 @@ func (e *endpoint) receive() {
 	if pool != nil && !e.borrow() {
 		return
 	}
-	// Who has a part of a message, and keeps others from reading, completes it
-	// and makes way: else a stream of parts would keep the buffer forever.
+	// An endpoint with a part of a message, for which others wait, completes the
+	// message and makes way: otherwise a stream of parts would keep the buffer forever.
 	makeWay := pool != nil && pool.awaited() && e.receiver.buffered() > 0
 	e.receiver.oneMessage = makeWay
 	if !e.deliver() { // what was read before a pause
@@ -39,7 +39,7 @@ func (e *endpoint) receive() {
 	budget := e.backend.readBudget()
 	for {
 		if makeWay && e.receiver.buffered() == 0 {
-			e.Leave(toRead)
+			e.Schedule(toRead)
 			return
 		}
 		room, err := e.receiver.room(budget)
@@ -97,9 +97,9 @@ func (e *endpoint) deliver() bool {
 			e.countReceived()
 		}
 		e.deliverOne(h, message)
-		if e.queue.Refused() {
-			// Who answers message for message would be refused for the rest of
-			// what was read, though the system would take the answers.
+		if e.queue.HasRefusals() {
+			// A handler that answers message for message would be refused for the
+			// rest of what was read, though the system would take the answers.
 			e.flush()
 		}
 		if e.Hold() != 0 {
@@ -124,9 +124,7 @@ func (e *endpoint) deliverOne(h netio.Handler, message []byte) {
 
 // Retain implements netio.Endpoint.
 func (e *endpoint) Retain() (netio.Retained, error) {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.Retain")
-	}
+	e.backend.CheckThread("Endpoint.Retain")
 	switch {
 	case !e.Capability.Retain:
 		return nil, netio.ErrNotSupported
@@ -138,8 +136,7 @@ func (e *endpoint) Retain() (netio.Retained, error) {
 }
 
 // countReceived adds to the statistics of the backend, once for all messages of
-// a read, but before the user hears of the last: who waits for a message finds
-// it counted.
+// a read, but before the last is delivered: its handler finds it counted.
 func (e *endpoint) countReceived() {
 	r := &e.receiver
 	if r.messages > 0 {
@@ -151,7 +148,7 @@ func (e *endpoint) countReceived() {
 
 // failUnread decides what becomes of what was received and not delivered when
 // the connection has failed. That of a paused endpoint is lost, as is what was
-// under way: to wait for the user would help nobody. One that waits for a buffer
+// under way: waiting for the user would not help. One that waits for a buffer
 // goes on waiting for a while.
 func (e *endpoint) failUnread() {
 	switch hold := e.Hold(); {
@@ -186,7 +183,7 @@ func (e *endpoint) endReceive(err error) {
 	e.end(e.OpError("receive", err))
 }
 
-// countTruncated tells whether a message has come only in part, and counts it.
+// countTruncated reports whether a message has come only in part, and counts it.
 func (e *endpoint) countTruncated() bool {
 	partial := e.receiver.buffered() > 0
 	if partial {

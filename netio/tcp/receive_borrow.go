@@ -8,8 +8,8 @@ import (
 	"tagbus/netio"
 )
 
-// joinReceivePool finds out where the endpoint gets receive buffers, but for
-// those of its listen endpoint. Errors: the system's (no memory).
+// joinReceivePool chooses where the endpoint gets receive buffers, except those of its
+// listen endpoint. Errors: the system's (no memory).
 func (e *endpoint) joinReceivePool(p *netio.ReceiveParams) (err error) {
 	e.borrower.endpoint = e
 	if e.borrower.pool = e.backend.receive; e.borrower.pool == nil {
@@ -38,8 +38,7 @@ func (e *endpoint) borrow() bool {
 			e.receiver.lend(b.memory())
 			return true
 		}
-		// Nobody waits for what can be had without a buffer: the end, or
-		// nothing.
+		// No buffer is needed to see the end, or that there is nothing.
 		switch n, errno := peek(e.fd); {
 		case errno == unix.EAGAIN:
 		case errno != 0:

@@ -22,9 +22,9 @@ const minReceiveBytes = 4 << 10
 //	   └──────────────────┘     └────────────────────────────┘
 //	     nothing is left              giveBack of another
 //
-// While somebody waits no buffer is free: one that comes back goes to the first
-// in line. Unread bytes of those who wait stay in the system, whose flow control
-// reaches the peer.
+// While an endpoint waits no buffer is free: one that comes back goes to the first in
+// line. Unread bytes of waiting endpoints stay in the system, whose flow control reaches
+// the peer.
 //
 // Threads: the loop.
 type receivePool struct {
@@ -34,8 +34,8 @@ type receivePool struct {
 	buffers *netio.Pool
 	holders borrowers
 	line    borrowers
-	since   time.Time   // somebody has waited without a break
-	stall   alarm.Alarm // may be set for a while when nobody waits any more
+	since   time.Time   // the line was not empty
+	stall   alarm.Alarm // may stay set for a while when the line is empty
 }
 
 // borrower is an endpoint as its pool sees it: it has a buffer, or waits, or
@@ -95,10 +95,10 @@ func newOwnReceive(b *backend, p *netio.ReceiveParams) (*receivePool, error) {
 	return pool, nil
 }
 
-// awaited tells whether somebody waits for a buffer.
+// awaited reports whether an endpoint waits for a buffer.
 func (p *receivePool) awaited() bool { return p.line.first != nil }
 
-// take gets a buffer for b, if one is free. Then nobody waits.
+// take gets a buffer for b, if one is free. Then the line is empty.
 func (p *receivePool) take(b *borrower) bool {
 	if b.buffer = p.buffers.Get(); b.buffer == nil {
 		return false
@@ -107,7 +107,7 @@ func (p *receivePool) take(b *borrower) bool {
 	return true
 }
 
-// wait puts b in the line. It is called back by endpoint.Leave(toRead), with a
+// wait puts b in the line. It is called back by endpoint.Schedule(toRead), with a
 // buffer.
 func (p *receivePool) wait(b *borrower) {
 	if !p.awaited() {
@@ -120,7 +120,7 @@ func (p *receivePool) wait(b *borrower) {
 	p.line.add(b)
 }
 
-// giveBack hands the buffer of b to the first in line who wants it.
+// giveBack hands the buffer of b to the first in line that wants it.
 func (p *receivePool) giveBack(b *borrower) {
 	buffer := b.buffer
 	b.buffer = nil
@@ -133,7 +133,7 @@ func (p *receivePool) giveBack(b *borrower) {
 		p.leaveLine(first)
 		first.buffer = buffer
 		p.holders.add(first)
-		first.endpoint.Leave(toRead)
+		first.endpoint.Schedule(toRead)
 		return
 	}
 	buffer.Release()

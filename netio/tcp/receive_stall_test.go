@@ -42,7 +42,7 @@ func TestWhoStopsInAMessageIsLeftAloneWhileNobodyWaits(t *testing.T) {
 	l.eps[0].ResumeReceive()
 	givenTime()
 	if len(l.Closed) != 0 {
-		t.Fatalf("OnConnectionClosed: got cause %v, want none while nobody waits", (<-l.Closed).Cause)
+		t.Fatalf("OnConnectionClosed: got cause %v, want none while no endpoint waits", (<-l.Closed).Cause)
 	}
 	l.dial(t, frame([]byte("another")))
 	l.wantTimeout(t, l.eps[0])

@@ -26,7 +26,7 @@ const (
 //   - park, at the end, moves what is left out of the scratch.
 //
 // Its memory follows what comes. Between lend and release it is one piece that
-// belongs to somebody else, see receiver_lent.go; then park is not called.
+// is not its own, see receiver_lent.go; then park is not called.
 //
 // It knows nothing of sockets. Threads: the loop.
 type receiver struct {
@@ -62,7 +62,7 @@ func (r *receiver) init(m *memory, s *scratch, p netio.ReceiveParams) {
 // buffered returns the number of bytes in the window.
 func (r *receiver) buffered() int { return r.end - r.start }
 
-// grown says that n bytes were read to where room said.
+// grown notes that n bytes were read to the memory that room returned.
 func (r *receiver) grown(n int) {
 	r.end += n
 	r.total += uint64(n)
@@ -95,7 +95,7 @@ func (r *receiver) next() ([]byte, error) {
 	return r.buf[begin:r.start:r.start], nil
 }
 
-// more tells whether next would return a message.
+// more reports whether next would return a message.
 func (r *receiver) more() bool {
 	have := r.end - r.start - lengthBytes
 	return have >= 0 && uint64(have) >= uint64(binary.LittleEndian.Uint32(r.buf[r.start:]))
@@ -146,9 +146,9 @@ func (r *receiver) reach(first, size, budget int) int {
 	return min(size, max(r.end+budget, r.start+first+lengthBytes))
 }
 
-// want returns how many bytes the window should hold after the next read: the
-// size, which is all that fits, unless the first frame is large. Then it is this frame and the
-// length behind it, or more frames, if they go on being of the same size.
+// want returns how many bytes the window should hold after the next read: the size,
+// which is all that fits, unless the first frame is large. Then it is this frame and
+// the length behind it, or more frames, if they go on being of the same size.
 func (r *receiver) want(have, first, size int) int {
 	if first-have < largeBytes {
 		return size
@@ -213,8 +213,8 @@ func (r *receiver) compact() error {
 }
 
 // grow moves the window to a larger block: of n bytes if the peer has proven
-// that it sends as much, else of double the size, so that nobody gets more
-// than he has paid for with bytes.
+// that it sends as much, else of double the size, so that a peer gets no more
+// than it has paid for with bytes.
 func (r *receiver) grow(n int) error {
 	if n-2*lengthBytes > r.proven {
 		n = min(n, 2*(len(r.buf)-slack))

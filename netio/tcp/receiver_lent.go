@@ -2,18 +2,17 @@ package tcp
 
 import "encoding/binary"
 
-// What a receiver does with memory that belongs to somebody else, a receive
-// buffer.
+// The use of memory that is not the receiver's own, a receive buffer.
 
-// lend has the receiver use mem until release, for an empty window. mem has
-// room for the largest message and its length.
+// lend makes the receiver use mem until release, for an empty window. mem has room
+// for the largest message and its length.
 func (r *receiver) lend(mem []byte) {
 	r.lent = true
 	r.buf, r.start, r.end = mem, 0, 0
 }
 
-// lentRoom is room in memory that was lent. Nothing is moved but to make room
-// for the first message, or if that costs less than another read.
+// lentRoom is room in memory that was lent. Bytes are moved only to make room
+// for the first message, or where that costs less than another read.
 func (r *receiver) lentRoom(budget int) []byte {
 	have := r.end - r.start
 	first := lengthBytes // bytes of the first frame

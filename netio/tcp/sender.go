@@ -30,7 +30,7 @@ func (s *sender) skip(n int) { s.before = n }
 // skipped says that n bytes to be left out are not going to be added.
 func (s *sender) skipped(n int) { s.before -= n }
 
-// full tells whether a call has enough to do.
+// full reports whether the system call has enough to do.
 func (s *sender) full() bool { return s.bytes >= batchBytes || s.count == maxVectors }
 
 // add appends a piece. It returns false if there is no place for it.

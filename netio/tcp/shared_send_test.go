@@ -39,7 +39,7 @@ func wantNoBuffer(t *testing.T, ep netio.Endpoint) {
 	}
 }
 
-// readyWatcher notes who hears OnSendReady, and takes a buffer there, or not.
+// readyWatcher notes the endpoints of OnSendReady, and takes a buffer there, or not.
 type readyWatcher struct {
 	*watcher
 	who   chan netio.Endpoint
@@ -248,7 +248,7 @@ func TestWhoTakesABufferInEachCompletionDoesNotKeepIt(t *testing.T) {
 		fill(eps[0].Buffer())
 	})
 	onLoop(t, b.Loop(), func() { wantNoBuffer(t, eps[1]) })
-	for _, want := range []netio.Endpoint{eps[1], eps[0]} { // who asked first
+	for _, want := range []netio.Endpoint{eps[1], eps[0]} { // in the order of asking
 		if got := next(t, "OnSendReady", w.who); got != want {
 			t.Errorf("OnSendReady: got %v, want %v", got.Remote(), want.Remote())
 		}

@@ -85,7 +85,7 @@ func tuneToPeer(fd int, local, remote netip.Addr, c *Config) {
 	}
 }
 
-// sameHost tells whether the peer of a connection is on this host. The system
+// sameHost reports whether the peer of a connection is on this host. The system
 // gives a connection to an own address this same address at both ends.
 func sameHost(local, remote netip.Addr) bool {
 	local, remote = local.Unmap().WithZone(""), remote.Unmap().WithZone("") // a zone has two names
@@ -137,7 +137,7 @@ func begin(connect func() error) error {
 	}
 }
 
-// abort has the following close reset the connection. Errors do not matter:
+// abort makes the following close reset the connection. Errors do not matter:
 // then it ends in order.
 func abort(fd int) {
 	_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
@@ -151,7 +151,7 @@ func socketError(fd int) error {
 	return unix.ECONNRESET // it was fetched before
 }
 
-// connected tells whether a connect has ended, and how.
+// connected reports whether a connect has ended, and its error.
 func connected(fd int) (done bool, err error) {
 	errno, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // The calls in this file never block: the sockets are non-blocking. So they go
-// past the scheduler, which would otherwise be told twice per call, and might
-// give the processor to somebody else meanwhile.
+// past the scheduler, which would otherwise be called twice per call, and might
+// give the processor to another goroutine meanwhile.
 
 // read reads up to len(p) bytes. It returns 0 and no error at the end of the
 // stream.
@@ -23,7 +23,7 @@ func read(fd int, p []byte) (int, unix.Errno) {
 	}
 }
 
-// quickAck has the system acknowledge at once what was read, and what comes, until
+// quickAck makes the system acknowledge at once what was read, and what comes, until
 // it finds by itself that answers carry the acknowledgements. Errors do not matter:
 // then it acknowledges as it would otherwise.
 func quickAck(fd int) {
@@ -31,8 +31,8 @@ func quickAck(fd int) {
 	_, _, _ = unix.RawSyscall6(unix.SYS_SETSOCKOPT, uintptr(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, uintptr(unsafe.Pointer(&on)), unsafe.Sizeof(on), 0)
 }
 
-// peek tells what read would: that there is something (1), nothing (EAGAIN), the
-// end of the stream (0), or an error. It takes nothing.
+// peek returns what read would, without taking it: 1 if there are bytes, EAGAIN if there
+// are none, 0 at the end of the stream, or an error.
 func peek(fd int) (int, unix.Errno) {
 	for {
 		var one byte

@@ -8,8 +8,8 @@ const (
 	mostTroublePause  = time.Minute
 )
 
-// trouble decides when the log tells of something that fails again and again, as often
-// as a peer likes: at once, then with a pause that doubles from a second to a minute,
+// trouble decides when to log something that fails again and again, as often as a peer
+// likes: at once, then with a pause that doubles from a second to a minute,
 // and when it is over. What begins anew soon after its end goes on with the old pause.
 //
 // The zero value has no trouble.
@@ -17,7 +17,7 @@ type trouble struct {
 	clock func() time.Time // nil: time.Now
 
 	lasts  bool
-	told   bool   // there is a line that waits for the one of the end
+	told   bool   // a failure was logged, so the end is to be logged too
 	failed uint64 // since the last line of an end
 	since  time.Time
 	next   time.Time // before that there is no line

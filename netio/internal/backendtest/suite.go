@@ -44,16 +44,16 @@ func Reset(breaks func(netio.Endpoint)) func(a, b netio.Endpoint) {
 }
 
 // OwnHost returns a loopback address for this process and port 0. Random walks
-// dial ports on which nobody listens any more, and those of 127.0.0.1 may have
+// dial ports that are no longer listened on, and those of 127.0.0.1 may have
 // been given to the test of another process meanwhile.
 func OwnHost() netip.AddrPort {
 	pid := os.Getpid()
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, byte(100 + pid>>16), byte(pid >> 8), byte(pid)}), 0)
 }
 
-// TakenPort returns an address on which nobody listens: it belongs, for the time
-// of the test, to a socket that does not listen. The system gives the port of a
-// closed listener to the next one who asks.
+// TakenPort returns an address that refuses connections: it belongs, for the time of
+// the test, to a socket that does not listen. The port of a closed listener could be
+// given to another socket at once.
 func TakenPort(t netiotest.TB, host netip.Addr) netip.AddrPort {
 	t.Helper()
 	family, at := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Addr: host.As16()})

@@ -4,11 +4,10 @@ import (
 	"net/netip"
 
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
 )
 
-// addresses are those in use: there is one listen endpoint, and one endpoint that
-// was opened from here, for each. Under Backend.Mu.
+// addresses are those in use. Each has one listen endpoint, or one endpoint that was
+// opened from here. Guarded by Backend.Mu.
 type addresses map[netip.AddrPort]struct{}
 
 // Canonical returns the form of an address by which addresses are compared: an
@@ -19,9 +18,7 @@ func Canonical(addr netip.AddrPort) netip.AddrPort {
 
 // OpenListenEndpoint implements netio.Backend.
 func (b *Backend) OpenListenEndpoint(addr netip.AddrPort, p netio.Params) (netio.ListenEndpoint, error) {
-	if invariants.Enabled {
-		b.CheckThread("Backend.OpenListenEndpoint")
-	}
+	b.CheckThread("Backend.OpenListenEndpoint")
 	l, err := b.openListenEndpoint(addr, p)
 	if err != nil {
 		return nil, &netio.OpError{Op: "open listen endpoint", Addr: addr, Err: err}
@@ -45,7 +42,7 @@ func (b *Backend) openListenEndpoint(addr netip.AddrPort, p netio.Params) (netio
 	if _, exists := b.listening[Canonical(addr)]; exists {
 		return nil, netio.ErrListenEndpointExists
 	}
-	l, err := b.rest.Listen(addr, &p)
+	l, err := b.transport.Listen(addr, &p)
 	if err != nil {
 		return nil, err
 	}
@@ -56,9 +53,7 @@ func (b *Backend) openListenEndpoint(addr netip.AddrPort, p netio.Params) (netio
 
 // OpenEndpoint implements netio.Backend.
 func (b *Backend) OpenEndpoint(addr netip.AddrPort, p netio.Params) error {
-	if invariants.Enabled {
-		b.CheckThread("Backend.OpenEndpoint")
-	}
+	b.CheckThread("Backend.OpenEndpoint")
 	if err := b.openEndpoint(addr, p); err != nil {
 		return &netio.OpError{Op: "open endpoint", Addr: addr, Err: err}
 	}
@@ -82,21 +77,21 @@ func (b *Backend) openEndpoint(addr netip.AddrPort, p netio.Params) error {
 	if _, exists := b.dialed[key]; exists {
 		return netio.ErrEndpointExists
 	}
-	if err := b.rest.Dial(addr, &p); err != nil {
+	if err := b.transport.Dial(addr, &p); err != nil {
 		return err
 	}
 	b.dialed[key] = struct{}{}
 	return nil
 }
 
-// Unlisten says that the listen endpoint of an address has ended.
+// Unlisten frees the address of a listen endpoint that has ended.
 func (b *Backend) Unlisten(addr netip.AddrPort) {
 	b.Mu.Lock()
 	defer b.Mu.Unlock()
 	delete(b.listening, addr)
 }
 
-// Undial says that the endpoint that was opened to an address has ended.
+// Undial frees the address to which an endpoint was opened that has ended.
 func (b *Backend) Undial(addr netip.AddrPort) {
 	b.Mu.Lock()
 	defer b.Mu.Unlock()

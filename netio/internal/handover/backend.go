@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/netip"
 	"sync"
-	"time"
 
 	"tagbus/internal/alarm"
 	"tagbus/netio"
@@ -12,27 +11,23 @@ import (
 	"tagbus/netio/reactor"
 )
 
-// endCheck is how often a waiting Close makes sure that the loop still runs.
-const endCheck = 50 * time.Millisecond
-
-// Backend is the part of a backend that is about its loop. It implements some of
+// Backend is the part of a backend that deals with its loop. It implements some of
 // netio.Backend for the backend that embeds it.
 //
 // Everything happens in a step: an event of a source, the end of the loop's turn
-// (PrepareWait), or a time. Each takes Turn first. It is always free but when
-// Close finds that the loop does not run, and takes the part of the loop.
+// (PrepareWait), or an alarm. Each step holds Turn, which is free except when Close
+// finds that the loop does not run, and does the loop's work.
 type Backend struct {
 	EventLoop *reactor.EventLoop
 	Handler   netio.Handler
 	Counters  Counters
 	List      Worklist
-	Tell      func() // posted to the loop to get its turn to an end
 	config    netio.Config
 	shared    *sharedSend // nil: each endpoint has its own send buffers
-	rest      Rest
+	transport Transport
 	done      chan struct{} // closed after the last callback
 
-	Mu        sync.Mutex // also of what the backend shares with its users
+	Mu        sync.Mutex // also guards what the backend shares with its users
 	Closed    bool
 	listening addresses
 	dialed    addresses // open or being opened
@@ -46,31 +41,30 @@ type Backend struct {
 	keys     []netio.Key // memory for OnConnectionClosed
 }
 
-// Rest is what a backend has of its own.
-type Rest interface {
+// Transport is the part of a backend that differs between networks.
+type Transport interface {
 	reactor.PrepareWaiter
 
-	// Listen opens a listen endpoint, whose work is enqueued. Mu is held.
+	// Listen opens a listen endpoint, which is enqueued next. Mu is held.
 	Listen(addr netip.AddrPort, p *netio.Params) (Listener, error)
 
 	// Dial begins to open an endpoint. Mu is held.
 	Dial(addr netip.AddrPort, p *netio.Params) error
 
-	// Resume does what a callback that panicked has left of its step.
+	// Resume finishes a step that a panic of a callback has interrupted.
 	Resume()
 
-	// End ends all endpoints and listen endpoints. After a callback that
-	// panicked it is called again.
+	// End ends all endpoints and listen endpoints. It is called again if a
+	// callback in it panics.
 	End()
 
-	// Free gives up all that is left. It comes once, after End.
+	// Free releases all that is left. It is called once, after End.
 	Free()
 }
 
-// Open begins, and is called once. Errors: the system's.
-func (b *Backend) Open(loop *reactor.EventLoop, h netio.Handler, cfg netio.Config, rest Rest) (err error) {
-	b.EventLoop, b.Handler, b.config, b.rest = loop, h, cfg, rest
-	b.Tell = func() {}
+// Open prepares b for loop and transport. It is called once. Errors: the system's.
+func (b *Backend) Open(loop *reactor.EventLoop, h netio.Handler, cfg netio.Config, transport Transport) (err error) {
+	b.EventLoop, b.Handler, b.config, b.transport = loop, h, cfg, transport
 	b.done = make(chan struct{})
 	b.listening, b.dialed = make(addresses), make(addresses)
 	if err = b.shareSend(cfg.SharedSend); err != nil {
@@ -80,7 +74,7 @@ func (b *Backend) Open(loop *reactor.EventLoop, h netio.Handler, cfg netio.Confi
 		b.retireShared()
 		return err
 	}
-	if b.prepare, err = loop.AddPrepare(rest); err != nil {
+	if b.prepare, err = loop.AddPrepare(transport); err != nil {
 		b.retireShared()
 		return errors.Join(err, b.Alarms.Close())
 	}
@@ -93,18 +87,24 @@ func (b *Backend) Loop() netio.Loop { return Loop(b.EventLoop) }
 // Stats implements netio.Backend.
 func (b *Backend) Stats() netio.Stats { return b.Counters.Load() }
 
-// Enqueue has w work at the end of the loop's turn. Threads: any.
+// Enqueue schedules w for the end of the loop's turn. Threads: any.
 func (b *Backend) Enqueue(w Worker) {
 	if b.List.Put(w) {
-		b.EventLoop.Post(b.Tell) // false if the loop has ended: Close will do it
+		b.Wake() // false if the loop has ended: Close does the work
 	}
 }
 
-// CheckThread panics, in a build with the tag invariants, if the backend is
-// Unsafe and the caller of a method is not on the loop. The constant is for the
-// caller to ask, so that other builds do not even call this.
+// Wake makes the loop take another turn, at whose end it works off List. It returns
+// false if the loop has ended. Threads: any.
+func (b *Backend) Wake() bool { return b.EventLoop.Post(endTurn) }
+
+// endTurn is posted for the end of the turn that the post brings about.
+func endTurn() {}
+
+// CheckThread panics if the backend is Unsafe and the caller of a method is not on the
+// loop. It does so in a build with the tag invariants; in others it is empty.
 func (b *Backend) CheckThread(method string) {
-	if b.config.ThreadSafety == netio.Unsafe {
+	if invariants.Enabled && b.config.ThreadSafety == netio.Unsafe {
 		invariants.CheckThread(!b.EventLoop.Running() || b.EventLoop.OnLoop(), method)
 	}
 }
@@ -127,38 +127,36 @@ func (b *Backend) Close() error {
 	first := !b.Closed
 	b.Closed = true
 	if first {
-		// Behind all that was accepted before.
+		// Behind all work that was accepted before.
 		b.Enqueue((*closing)(b))
 	}
 	b.Mu.Unlock()
-	if onLoop { // a callback cannot wait for itself
+	if onLoop { // it would wait for itself
 		return nil
 	}
-	for {
-		if !b.EventLoop.Running() {
-			b.EventLoop.OnBehalf(b.closeApart)
-		}
-		if onAnother { // nor for one that may wait for this
+	if b.EventLoop.Running() {
+		if onAnother { // it would wait for a loop that may be waiting for its own
 			return nil
 		}
 		select {
 		case <-b.done:
 			return nil
-		case <-time.After(endCheck): // the loop may end meanwhile
+		case <-b.EventLoop.Done():
 		}
 	}
+	b.EventLoop.OnBehalf(b.closeOnBehalf)
+	return nil
 }
 
-// closeApart does what the loop would do, on the goroutine of Close, if the
-// loop does not run.
-func (b *Backend) closeApart() {
+// closeOnBehalf does the loop's work on the goroutine of Close. The loop does not run.
+func (b *Backend) closeOnBehalf() {
 	b.Turn.Lock()
 	defer b.Turn.Unlock()
 	for !b.Finished {
-		b.rest.Resume()
+		b.transport.Resume()
 		b.List.Refill()
 		if b.List.Left() == 0 {
-			b.List.Put((*closing)(b)) // a panic has ended the loop in the middle of it
+			b.List.Put((*closing)(b)) // the loop took it, and ended before it was done
 			continue
 		}
 		b.List.Take().Work()
@@ -174,18 +172,18 @@ func (c *closing) Work() {
 	if b.Finished {
 		return
 	}
-	// What is left after a panic of a callback is done in the next turn.
+	// After a panic of a callback the next turn does the rest.
 	through := false
 	defer func() {
 		if !through {
 			b.Enqueue(c)
 		}
 	}()
-	b.rest.End()
+	b.transport.End()
 	b.Finished = true
 	_ = b.prepare.Close()
 	_ = b.Alarms.Close()
-	b.rest.Free()
+	b.transport.Free()
 	b.retireShared()
 	through = true
 	close(b.done)

@@ -6,8 +6,8 @@ import (
 	"tagbus/netio"
 )
 
-// Counters are written in steps only, those of messages once per step and not
-// per message. Load may be called from everywhere.
+// Counters are written in steps only; those of messages once per step, not once per
+// message. Threads: Load may be called by any.
 type Counters struct {
 	Accepted, Opened, Refused, Closed atomic.Uint64
 	AcceptErrors, AcceptShed          atomic.Uint64
@@ -16,7 +16,7 @@ type Counters struct {
 	MessagesReceived, BytesReceived   atomic.Uint64
 }
 
-// Load returns them, each of which may be newer than the one before.
+// Load returns the counts. They are read one after the other, not all at once.
 func (c *Counters) Load() netio.Stats {
 	return netio.Stats{
 		Accepted: c.Accepted.Load(), Opened: c.Opened.Load(), Refused: c.Refused.Load(), Closed: c.Closed.Load(),

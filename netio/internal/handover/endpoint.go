@@ -5,15 +5,14 @@ import (
 	"sync/atomic"
 
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
 )
 
-// Work that an endpoint leaves to the end of the turn. A backend has more bits,
-// from ToOwn on.
+// Work that an endpoint schedules for the end of the turn. A backend adds bits of its
+// own, from ToOwn on.
 const (
 	ToRead uint32 = 1 << iota
 	ToFlush
-	ToOffer // buffers
+	ToAnswer // refusals
 	ToEnd
 	ToOwn
 )
@@ -22,11 +21,11 @@ const (
 const (
 	Paused uint32 = 1 << iota
 	Closed
-	Unseen // the user has yet to see what the handler was given
+	Suspended // the user has yet to see what the handler was given
 )
 
-// Endpoint is the part of an endpoint that takes calls from any goroutine, and
-// leaves work to the loop. It implements some of netio.Endpoint for the endpoint
+// Endpoint is the part of an endpoint that takes calls from any goroutine and
+// schedules work for the loop. It implements some of netio.Endpoint for the endpoint
 // that embeds it.
 type Endpoint struct {
 	Capability netio.Capabilities
@@ -37,12 +36,12 @@ type Endpoint struct {
 	worker     Worker
 	queue      *Queue
 	remote     netip.AddrPort
-	todo       atomic.Uint32
+	scheduled  atomic.Uint32
 	hold       atomic.Uint32
 
 	// Only in a step.
 	LocalAddr netip.AddrPort
-	Fault     error // why ToEnd is left, nil for Close
+	Fault     error // why ToEnd is scheduled; nil: Close
 	context   any
 	invited   bool // to take a shared send buffer
 }
@@ -53,7 +52,7 @@ type Self interface {
 	Worker
 }
 
-// Init begins. self is the endpoint, q its queue. Errors: the system's (no memory
+// Init prepares e, a part of self whose queue is q. Errors: the system's (no memory
 // for the buffers).
 func (e *Endpoint) Init(b *Backend, self Self, q *Queue, remote netip.AddrPort, p *netio.Params) error {
 	e.backend, e.self, e.worker, e.queue = b, self, self, q
@@ -64,7 +63,7 @@ func (e *Endpoint) Init(b *Backend, self Self, q *Queue, remote netip.AddrPort, 
 		if err != nil {
 			return err
 		}
-		pool.OnFree(func() { e.Leave(ToOffer) })
+		pool.OnFree(func() { e.Schedule(ToAnswer) })
 		e.Pool = pool
 	}
 	e.Capability.Receive = true
@@ -90,9 +89,7 @@ func (e *Endpoint) SetContext(v any) { e.context = v }
 
 // Buffer implements netio.Endpoint.
 func (e *Endpoint) Buffer() (*netio.Buffer, error) {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.Buffer")
-	}
+	e.backend.CheckThread("Endpoint.Buffer")
 	if e.Pool == nil {
 		return nil, netio.ErrNotSupported
 	}
@@ -112,11 +109,11 @@ func (e *Endpoint) Buffer() (*netio.Buffer, error) {
 	if e.IsClosed() {
 		return nil, netio.ErrClosed
 	}
-	e.Leave(ToOffer)
+	e.Schedule(ToAnswer)
 	return nil, netio.ErrNoResources
 }
 
-// takeBuffer returns a send buffer, or nil if there is none for this endpoint.
+// takeBuffer returns a send buffer, or nil if this endpoint gets none now.
 func (e *Endpoint) takeBuffer() *netio.Buffer {
 	if s := e.backend.shared; s != nil {
 		return s.take()
@@ -124,9 +121,10 @@ func (e *Endpoint) takeBuffer() *netio.Buffer {
 	return e.Pool.Get()
 }
 
-// Pushed ends a call that sends: tell is Queue.Commit's.
-func (e *Endpoint) Pushed(tell bool, err error) error {
-	if tell && e.todo.Or(ToFlush) == 0 { // Leave, in a form that is cheap to inline
+// FinishSend ends a call that sends. wake and err come from Queue.Commit, or from what
+// has refused the send.
+func (e *Endpoint) FinishSend(wake bool, err error) error {
+	if wake && e.scheduled.Or(ToFlush) == 0 { // Schedule, in a form that is cheap to inline
 		e.backend.Enqueue(e.worker)
 	}
 	return err
@@ -134,9 +132,7 @@ func (e *Endpoint) Pushed(tell bool, err error) error {
 
 // Room implements netio.Endpoint.
 func (e *Endpoint) Room() (r netio.Room) {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.Room")
-	}
+	e.backend.CheckThread("Endpoint.Room")
 	if e.Pool != nil {
 		r.Buffers, r.MinBuffers = e.Pool.Free(), e.Pool.MinFree()
 	}
@@ -146,66 +142,60 @@ func (e *Endpoint) Room() (r netio.Room) {
 
 // PauseReceive implements netio.Endpoint.
 func (e *Endpoint) PauseReceive() {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.PauseReceive")
-	}
+	e.backend.CheckThread("Endpoint.PauseReceive")
 	e.hold.Or(Paused)
 }
 
 // ResumeReceive implements netio.Endpoint.
 func (e *Endpoint) ResumeReceive() {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.ResumeReceive")
-	}
+	e.backend.CheckThread("Endpoint.ResumeReceive")
 	if e.hold.And(^Paused)&Paused != 0 {
-		e.Leave(ToRead)
+		e.Schedule(ToRead)
 	}
 }
 
-// HoldBack has no more messages delivered until GoOn. To others it is as if the
-// handler were slow: unlike a pause of the user it loses nothing when the connection
-// fails. Threads: any.
-func (e *Endpoint) HoldBack() { e.hold.Or(Unseen) }
+// Suspend stops the delivery of messages until Resume. It acts like a slow handler:
+// unlike a pause of the user it loses nothing when the connection fails. Threads: any.
+func (e *Endpoint) Suspend() { e.hold.Or(Suspended) }
 
-// GoOn ends HoldBack. Threads: any.
-func (e *Endpoint) GoOn() {
-	if e.hold.And(^Unseen)&Unseen != 0 {
-		e.Leave(ToRead)
+// Resume ends Suspend. Threads: any.
+func (e *Endpoint) Resume() {
+	if e.hold.And(^Suspended)&Suspended != 0 {
+		e.Schedule(ToRead)
 	}
 }
 
 // Close implements netio.Endpoint.
 func (e *Endpoint) Close() error {
-	if invariants.Enabled {
-		e.backend.CheckThread("Endpoint.Close")
-	}
+	e.backend.CheckThread("Endpoint.Close")
 	if !e.Shut() {
 		return netio.ErrClosed
 	}
-	e.Leave(ToEnd)
+	e.Schedule(ToEnd)
 	return nil
 }
 
 // Hold returns the reasons not to call the handler with data. Threads: any.
 func (e *Endpoint) Hold() uint32 { return e.hold.Load() }
 
-// IsClosed tells whether Shut was called. Threads: any.
+// IsClosed reports whether Shut was called. Threads: any.
 func (e *Endpoint) IsClosed() bool { return e.hold.Load()&Closed != 0 }
 
-// Shut refuses sends and has no more messages delivered. It tells whether it is
-// called for the first time. Threads: any.
+// Shut refuses sends and stops the delivery of messages. It reports whether this is
+// the first call. Threads: any.
 func (e *Endpoint) Shut() (first bool) {
 	first = e.hold.Or(Closed)&Closed == 0
 	e.queue.Close()
 	return first
 }
 
-// Leave leaves work to the end of the loop's turn. Threads: any.
-func (e *Endpoint) Leave(work uint32) {
-	if e.todo.Or(work) == 0 {
+// Schedule leaves work, one or several bits, to the end of the loop's turn. Threads:
+// any.
+func (e *Endpoint) Schedule(work uint32) {
+	if e.scheduled.Or(work) == 0 {
 		e.backend.Enqueue(e.worker)
 	}
 }
 
-// Todo returns the work that was left since the last call. Threads: the loop.
-func (e *Endpoint) Todo() uint32 { return e.todo.Swap(0) }
+// TakeWork returns the work scheduled since the last call. Threads: the loop.
+func (e *Endpoint) TakeWork() uint32 { return e.scheduled.Swap(0) }

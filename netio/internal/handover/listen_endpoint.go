@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"tagbus/netio"
-	"tagbus/netio/internal/invariants"
 )
 
 // ListenEndpoint is the part of a listen endpoint that takes calls from any
@@ -17,14 +16,14 @@ type ListenEndpoint struct {
 	closed  atomic.Bool
 }
 
-// Listener is a listen endpoint that embeds ListenEndpoint. Its work comes once to
+// Listener is a listen endpoint that embeds ListenEndpoint. Its Work is called once to
 // begin, and once more after Close.
 type Listener interface {
 	netio.ListenEndpoint
 	Worker
 }
 
-// Init begins. self is the listen endpoint.
+// Init prepares l, a part of self.
 func (l *ListenEndpoint) Init(b *Backend, self Listener) { l.backend, l.worker = b, self }
 
 // Addr implements netio.ListenEndpoint.
@@ -32,9 +31,7 @@ func (l *ListenEndpoint) Addr() netip.AddrPort { return l.Address }
 
 // Close implements netio.ListenEndpoint.
 func (l *ListenEndpoint) Close() error {
-	if invariants.Enabled {
-		l.backend.CheckThread("ListenEndpoint.Close")
-	}
+	l.backend.CheckThread("ListenEndpoint.Close")
 	if l.closed.Swap(true) {
 		return netio.ErrClosed
 	}
@@ -42,8 +39,8 @@ func (l *ListenEndpoint) Close() error {
 	return nil
 }
 
-// IsClosed tells whether Close or Shut was called. Threads: any.
+// IsClosed reports whether Close or Shut was called. Threads: any.
 func (l *ListenEndpoint) IsClosed() bool { return l.closed.Load() }
 
-// Shut is for one that ends without Close. Threads: any.
+// Shut marks l as closed when it ends without Close. Threads: any.
 func (l *ListenEndpoint) Shut() { l.closed.Store(true) }

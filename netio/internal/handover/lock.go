@@ -2,7 +2,7 @@ package handover
 
 import "sync"
 
-// Lock is a mutex that an Unsafe backend leaves out.
+// Lock is a mutex that does nothing in an Unsafe backend.
 type Lock struct {
 	off bool
 	mu  sync.Mutex

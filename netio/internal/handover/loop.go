@@ -15,7 +15,7 @@ func Loop(l *reactor.EventLoop) netio.Loop { return eventLoop{l} }
 func (l eventLoop) NewTimer(f func()) (netio.Timer, error) {
 	t, err := l.EventLoop.NewTimer(f)
 	if err != nil {
-		return nil, err // not t: it would be a Timer that is not nil
+		return nil, err // not t: it would be a non-nil Timer
 	}
 	return t, nil
 }

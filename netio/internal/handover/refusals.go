@@ -2,17 +2,16 @@ package handover
 
 import "sync/atomic"
 
-// Refusals counts how often ErrNoResources was returned for one reason, without
-// an answer by OnSendReady yet.
-//
-// The loop makes room first and looks at the count second; who finds no room
-// counts first and looks again second. So one of them sees the other.
+// Refusals counts, for one reason, the returns of ErrNoResources that OnSendReady has
+// not answered yet. A call that finds no room adds one, then looks for room again; the
+// loop makes room, then looks at the count. See "Lost wake-ups" in the package comment.
 type Refusals struct{ n atomic.Int64 }
 
 // Add counts one.
 func (r *Refusals) Add() { r.n.Add(1) }
 
-// Withdraw undoes Add, unless the loop has done so, to answer.
+// Withdraw takes one back, and reports whether there was one: the loop may have done so
+// first, in order to answer it.
 func (r *Refusals) Withdraw() bool {
 	for {
 		n := r.n.Load()
@@ -25,5 +24,5 @@ func (r *Refusals) Withdraw() bool {
 	}
 }
 
-// Count returns how many there are.
+// Count returns the number of refusals.
 func (r *Refusals) Count() int { return int(r.n.Load()) }

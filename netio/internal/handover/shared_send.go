@@ -7,28 +7,28 @@ import (
 	"tagbus/netio"
 )
 
-// sharedSend are the send buffers that all endpoints of a backend share, and
-// the endpoints that wait for one, the first to ask first.
+// sharedSend holds the send buffers that all endpoints of a backend share, and the
+// endpoints that wait for one, in the order in which they asked.
 //
-// Who has a buffer may take it again at its completion, before those who wait
-// are told: many messages then need one turn. When that has happened maxPassed
-// times in a row nobody gets a buffer before the first in line is told.
+// The user of a buffer may take it again at its completion, before the waiting
+// endpoints are called: many messages then need one turn. After maxPassed such
+// completions in a row no endpoint gets a buffer until the first in line was called.
 //
-// Threads: the loop, but for the pool and take.
+// Threads: the loop, except the pool and take.
 type sharedSend struct {
 	backend *Backend
 	pool    *netio.Pool
 	waiting []*Endpoint
-	invited int // endpoints that have not been told yet
-	passed  int // how often those who wait found that a free buffer was taken again
+	invited int // endpoints that are scheduled to take a buffer
+	passed  int // buffers that came back and were taken again, in a row, while endpoints wait
 	strict  atomic.Bool
 }
 
-// maxPassed keeps waiting short and turns few.
+// maxPassed is a compromise between a short wait and few turns.
 const maxPassed = 16
 
-// shareSend has the endpoints share send buffers if cfg says so. Errors: the
-// system's (no memory).
+// shareSend makes the send buffers that the endpoints share, if cfg asks for that.
+// Errors: the system's (no memory).
 func (b *Backend) shareSend(cfg netio.SharedBuffers) error {
 	if !cfg.Enabled() {
 		return nil
@@ -43,8 +43,7 @@ func (b *Backend) shareSend(cfg netio.SharedBuffers) error {
 	return nil
 }
 
-// SharedPool returns the send buffers that all endpoints share, nil if each has
-// its own.
+// SharedPool returns the send buffers that all endpoints share; nil: each has its own.
 func (b *Backend) SharedPool() *netio.Pool {
 	if b.shared == nil {
 		return nil
@@ -52,14 +51,15 @@ func (b *Backend) SharedPool() *netio.Pool {
 	return b.shared.pool
 }
 
-// retireShared gives up the buffers of shareSend, when the last is back.
+// retireShared gives up the buffers of shareSend. Their memory is freed when the last
+// is back.
 func (b *Backend) retireShared() {
 	if b.shared != nil {
 		b.shared.pool.Retire()
 	}
 }
 
-// take returns a buffer, or nil if none is free or it is the turn of others.
+// take returns a buffer, or nil if none is free or other endpoints come first.
 // Threads: any.
 func (s *sharedSend) take() *netio.Buffer {
 	if s.strict.Load() {
@@ -68,7 +68,7 @@ func (s *sharedSend) take() *netio.Buffer {
 	return s.pool.Get()
 }
 
-// wait has e invited when it is its turn.
+// wait puts e in the line.
 func (s *sharedSend) wait(e *Endpoint) {
 	if !slices.Contains(s.waiting, e) {
 		s.waiting = append(s.waiting, e)
@@ -76,19 +76,19 @@ func (s *sharedSend) wait(e *Endpoint) {
 	}
 }
 
-// forget undoes wait.
+// forget removes e from the line.
 func (s *sharedSend) forget(e *Endpoint) {
 	if i := slices.Index(s.waiting, e); i >= 0 {
 		s.waiting = slices.Delete(s.waiting, i, i+1)
 	}
-	s.welcome(e)
+	s.endInvitation(e)
 	if len(s.waiting) == 0 {
 		s.strict.Store(false)
 	}
 }
 
-// welcome ends an invitation, and tells whether there was one.
-func (s *sharedSend) welcome(e *Endpoint) bool {
+// endInvitation ends the invitation of e, and reports whether there was one.
+func (s *sharedSend) endInvitation(e *Endpoint) bool {
 	if !e.invited {
 		return false
 	}
@@ -99,7 +99,7 @@ func (s *sharedSend) welcome(e *Endpoint) bool {
 	return true
 }
 
-// Work implements Worker: a buffer has come back, which may be taken again.
+// Work implements Worker. A buffer has come back, and may be taken again already.
 func (s *sharedSend) Work() {
 	if len(s.waiting) > 0 && s.pool.Free() == 0 {
 		s.passed++
@@ -108,14 +108,14 @@ func (s *sharedSend) Work() {
 	s.invite()
 }
 
-// invite invites as many of those who wait as buffers are free. Who does not
-// take it leaves it to the next.
+// invite schedules as many of the waiting endpoints as there are free buffers. A buffer
+// that an invited endpoint does not take is for the next one.
 func (s *sharedSend) invite() {
 	n := max(0, min(s.pool.Free()-s.invited, len(s.waiting)))
 	s.invited += n
 	for _, e := range s.waiting[:n] {
 		e.invited = true
-		e.Leave(ToOffer)
+		e.Schedule(ToAnswer)
 	}
 	s.waiting = slices.Delete(s.waiting, 0, n)
 	if len(s.waiting) > 0 && s.pool.AwaitFree() {

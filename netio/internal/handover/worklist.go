@@ -2,13 +2,12 @@ package handover
 
 import "sync"
 
-// Worker is something that has work for the loop: an endpoint, a listen
-// endpoint, a backend.
+// Worker has work for the loop: an endpoint, a listen endpoint, a backend.
 type Worker interface{ Work() }
 
-// Worklist is what has to be done at the end of the loop's turn, in the order
-// in which it was put there. So several sends of a turn, to one endpoint or to
-// many, wake the loop once at most, and go to the system together.
+// Worklist holds what is to be done at the end of the loop's turn, in the order in which
+// it was put there. Several sends of a turn, to one endpoint or to many, wake the loop
+// at most once, and reach the system together.
 type Worklist struct {
 	mu      sync.Mutex
 	filling []Worker
@@ -18,15 +17,15 @@ type Worklist struct {
 	next     int
 }
 
-// Put appends w. Threads: any. It tells whether the loop must be told.
-func (l *Worklist) Put(w Worker) (tell bool) {
+// Put appends w, and reports whether the loop must be woken. Threads: any.
+func (l *Worklist) Put(w Worker) (wake bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.filling = append(l.filling, w)
 	return len(l.filling) == 1
 }
 
-// Take returns what is next, nil if there is nothing.
+// Take removes the next worker and returns it. Left is not 0.
 func (l *Worklist) Take() Worker {
 	w := l.emptying[l.next]
 	l.emptying[l.next] = nil
@@ -34,17 +33,17 @@ func (l *Worklist) Take() Worker {
 	return w
 }
 
-// Left returns how many can be taken.
+// Left returns the number of workers that can be taken.
 func (l *Worklist) Left() int { return len(l.emptying) - l.next }
 
-// Waiting tells whether something was put since the last Refill.
+// Waiting reports whether a worker was put since the last Refill. Threads: any.
 func (l *Worklist) Waiting() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.filling) > 0
 }
 
-// Refill makes available what was put since the last Refill.
+// Refill makes available the workers that were put since the last Refill.
 func (l *Worklist) Refill() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,7 +12,7 @@ type Checksum struct {
 // Take remembers the bytes of pieces.
 func (c *Checksum) Take(pieces ...[]byte) { c.sum, c.taken = Sum(pieces...), true }
 
-// Changed tells whether the bytes differ from those of Take, if that was
+// Changed reports whether the bytes differ from those of Take, if that was
 // called, and forgets them.
 func (c *Checksum) Changed(pieces ...[]byte) bool {
 	changed := c.taken && c.sum != Sum(pieces...)

@@ -22,7 +22,7 @@ func Poison(mem []byte) {
 	}
 }
 
-// Poisoned tells whether memory is as Poison has left it.
+// Poisoned reports whether memory is as Poison has left it.
 func Poisoned(mem []byte) bool {
 	for _, b := range mem {
 		if b != poison {
@@ -47,7 +47,7 @@ func Sum(pieces ...[]byte) uint64 {
 
 var (
 	mu       sync.Mutex
-	recorded *[]string // nil: nobody records
+	recorded *[]string // nil: no test records
 )
 
 // Report says that a rule was broken. It ends the process, unless a test
@@ -69,13 +69,13 @@ var crash = func(text string) {
 	os.Exit(2)
 }
 
-// Record has Report collect what it is told until stop is called. reports
+// Record makes Report collect its texts until stop is called. reports
 // returns what came since the last call of it. One recording at a time.
 func Record() (reports func() []string, stop func()) {
 	mu.Lock()
 	defer mu.Unlock()
 	if recorded != nil {
-		panic("invariants: somebody records already")
+		panic("invariants: another test records already")
 	}
 	recorded = new([]string)
 	reports = func() []string {

@@ -2,5 +2,5 @@
 
 package invariants
 
-// Enabled tells whether backends check their users.
+// Enabled reports whether backends check their users.
 const Enabled = true

@@ -6,15 +6,11 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
 	"tagbus/netio/reactor"
 )
-
-// endCheck is how often a waiting Close makes sure that the loop still runs.
-const endCheck = 50 * time.Millisecond
 
 // errShared is returned for parameters that only one loop can keep to.
 var errShared = fmt.Errorf("%w: Receive.Shared is true, want false: endpoints of several loops cannot share receive buffers", netio.ErrInvalidParams)
@@ -31,14 +27,15 @@ type Backend struct {
 	mu              sync.Mutex // of dialed, and of the decision to close
 	dialed          map[netip.AddrPort]struct{}
 	closing         atomic.Bool   // written under mu
-	turn            sync.Mutex    // held by who tells events; free but when Close finds that main does not run
+	turn            sync.Mutex    // held while events are handed over; contended only if Close does the work of main
+	workersClosed   chan struct{} // closed when the last event is in the queue
 	done            chan struct{} // closed after the last callback
-	failure         error         // of closing; before done
+	failure         error         // of closing; before workersClosed
 	untold          untold
-	messages, bytes atomic.Uint64 // that the handler was told of
+	messages, bytes atomic.Uint64 // that the handler got
 
 	// Only on main.
-	batch      []event // being told, from at
+	batch      []event // being handed over, from at
 	at         int
 	current    event
 	endpoints  map[*endpoint]struct{} // reported, and not ended
@@ -50,17 +47,17 @@ type Backend struct {
 }
 
 // Open opens a backend for each of workers, and makes one of them that reports to h
-// on main. The first one listens; it is its business to share out what it accepts.
-// The workers are Safe, and what their endpoints retain is a Retainer. The loops of
-// the workers outlive the backend. panicCause is that with which an endpoint ends
-// whose handler has missed something.
+// on main. The first one listens, and shares out what it accepts. The workers are Safe,
+// and what their endpoints retain is a Retainer. The loops of the workers outlive the
+// backend. panicCause is the cause with which an endpoint ends after a panic of its
+// handler.
 //
 // Errors: those of the openers.
 func Open(main *reactor.EventLoop, h netio.Handler, workers []netio.Opener, panicCause error) (*Backend, error) {
 	b := &Backend{
 		main: main, handler: h, panicCause: panicCause,
 		dialed: make(map[netip.AddrPort]struct{}), endpoints: make(map[*endpoint]struct{}),
-		done: make(chan struct{}),
+		workersClosed: make(chan struct{}), done: make(chan struct{}),
 	}
 	b.deliverFunc = b.deliver
 	for _, open := range workers {
@@ -83,7 +80,8 @@ func (b *Backend) Name() string { return b.workers[0].backend.Name() }
 // Loop implements netio.Backend.
 func (b *Backend) Loop() netio.Loop { return handover.Loop(b.main) }
 
-// Workers returns the backends. For tests.
+// Workers returns the backends. For tests: those of other packages have no other way to
+// them.
 func (b *Backend) Workers() []netio.Backend {
 	all := make([]netio.Backend, len(b.workers))
 	for i, w := range b.workers {
@@ -103,12 +101,12 @@ func (b *Backend) Stats() netio.Stats {
 	return sum
 }
 
-// untold counts what workers have counted before they reported it, and the handler
-// was not told of because the backend was closed meanwhile.
+// untold counts events that workers have counted but that never reached the handler,
+// because Close came first.
 type untold struct{ opened, closed, refused atomic.Uint64 }
 
-// leaveOut takes them out of what is going to be the sum of the workers' counts: until
-// then it is modulo 2^64.
+// leaveOut subtracts them from a sum to which the workers' counts are still to be added;
+// until then it is modulo 2^64.
 func (u *untold) leaveOut(s *netio.Stats) {
 	s.Opened -= u.opened.Load()
 	s.Closed -= u.closed.Load()
@@ -120,7 +118,7 @@ func (b *Backend) OpenListenEndpoint(addr netip.AddrPort, p netio.Params) (netio
 	if p.Receive.Shared {
 		return nil, &netio.OpError{Op: "open listen endpoint", Addr: addr, Err: errShared}
 	}
-	b.mu.Lock() // Close comes before or behind
+	b.mu.Lock() // Close comes before or after
 	defer b.mu.Unlock()
 	if b.closing.Load() {
 		return nil, &netio.OpError{Op: "open listen endpoint", Addr: addr, Err: netio.ErrClosed}
@@ -171,7 +169,7 @@ func (b *Backend) least() *worker {
 	}
 }
 
-// undial says that the endpoint that was opened to an address has ended.
+// undial frees the address to which an endpoint was opened that has ended.
 func (b *Backend) undial(addr netip.AddrPort) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -181,7 +179,7 @@ func (b *Backend) undial(addr netip.AddrPort) {
 // push reports an event. Threads: any.
 func (b *Backend) push(e event) {
 	if b.queue.push(e) {
-		b.goOn()
+		b.deliverMore()
 	}
 }
 
@@ -197,6 +195,7 @@ func (b *Backend) Close() error {
 	if onLoop { // it would wait for itself, or for one that may wait for it
 		return nil
 	}
+	<-b.workersClosed
 	b.await()
 	if first {
 		return b.failure
@@ -204,23 +203,21 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// await waits for the last callback, and makes what is missing if the loop of the
-// callbacks has ended.
+// await waits for the last callback, and makes the callbacks that are missing if the
+// loop of the callbacks does not run. The last event must be in the queue before.
 func (b *Backend) await() {
-	for {
-		if !b.main.Running() {
-			b.main.OnBehalf(b.deliverApart)
-		}
+	if b.main.Running() {
 		select {
 		case <-b.done:
 			return
-		case <-time.After(endCheck): // the loop may end meanwhile
+		case <-b.main.Done():
 		}
 	}
+	b.main.OnBehalf(b.deliverOnBehalf)
 }
 
-// closeWorkers closes all workers. Their last event is behind all others. It waits for
-// that in the place of a Close that must not.
+// closeWorkers closes all workers and queues the last event. With wait it also waits for
+// the last callback, in place of a Close that must not wait.
 func (b *Backend) closeWorkers(wait bool) {
 	var errs []error
 	for _, w := range b.workers {
@@ -228,13 +225,13 @@ func (b *Backend) closeWorkers(wait bool) {
 	}
 	b.failure = errors.Join(errs...)
 	b.push(event{kind: finished})
+	close(b.workersClosed)
 	if wait {
 		b.await()
 	}
 }
 
-// deliverApart does what the loop would do, on the goroutine of Close, if the loop
-// does not run.
-func (b *Backend) deliverApart() {
+// deliverOnBehalf does the loop's work on the goroutine of Close. The loop does not run.
+func (b *Backend) deliverOnBehalf() {
 	b.run(func() bool { return !b.ended })
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"runtime"
+	"strconv"
 	"testing"
 
 	"tagbus/netio"
@@ -92,6 +94,41 @@ func TestTwoClosesWithoutTheLoop(t *testing.T) {
 	}
 }
 
+// TestCloseWhileTheLoopEnds: each connection is told of once, and Close returns.
+func TestCloseWhileTheLoopEnds(t *testing.T) {
+	ends := []struct {
+		name string
+		end  func(*reactor.EventLoop)
+	}{
+		{"by Stop", (*reactor.EventLoop).Stop},
+		{"by Goexit", func(l *reactor.EventLoop) { l.Post(runtime.Goexit) }},
+	}
+	for _, tt := range ends {
+		for try := range 50 {
+			t.Run(tt.name+" "+strconv.Itoa(try), func(t *testing.T) {
+				loop := backendtest.NewRunner(t, reactor.Config{OnPanic: func(*reactor.Panic) {}})
+				loop.Start()
+				x := newBedOn(t, loop, 1)
+				inner, _ := x.accept(t)
+				x.workers[0].atClose = func() {
+					tt.end(loop.EventLoop)
+					if try%2 == 0 { // else it ends meanwhile
+						<-loop.Done()
+					}
+					x.workers[0].h.OnConnectionClosed(inner, nil, nil)
+				}
+				closed := make(chan error, 1)
+				go func() { closed <- x.b.Close() }()
+				if err := backendtest.Next(t, "Close", closed); err != nil || len(x.Closed) != 1 {
+					t.Errorf("Close: got error %v and %d ends, want none and 1", err, len(x.Closed))
+				}
+				<-loop.Done()
+				_ = loop.Close() // says so if a callback has ended it
+			})
+		}
+	}
+}
+
 // TestALoopThatHasEndedGetsNoConnections: the others do.
 func TestALoopThatHasEndedGetsNoConnections(t *testing.T) {
 	x := newBed(t, reactor.Config{}, 2)
@@ -102,8 +139,8 @@ func TestALoopThatHasEndedGetsNoConnections(t *testing.T) {
 	backendtest.Next(t, "params of the worker whose loop runs", x.workers[1].params)
 }
 
-// TestClosedWhileItsEndIsOnItsWay: to who was not told of the end a connection has no
-// room, until he is told; then it is closed.
+// TestClosedWhileItsEndIsOnItsWay: a connection that has ended has no room until
+// OnConnectionClosed; then it is closed.
 func TestClosedWhileItsEndIsOnItsWay(t *testing.T) {
 	x := newBed(t, reactor.Config{}, 1)
 	inner, ep := x.accept(t)
@@ -126,7 +163,7 @@ func TestClosedWhileItsEndIsOnItsWay(t *testing.T) {
 	}
 }
 
-// TestStatsDoNotUnderflow: a connection that nobody was told of is counted neither
+// TestStatsDoNotUnderflow: a connection that was not reported is counted neither
 // as open nor as closed, whatever the worker has counted of it so far.
 func TestStatsDoNotUnderflow(t *testing.T) {
 	x := newBed(t, reactor.Config{}, 1)

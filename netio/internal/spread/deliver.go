@@ -7,9 +7,9 @@ import (
 	"tagbus/netio/internal/invariants"
 )
 
-// turnEvents is how many events are told before other callbacks of the loop have
-// their turn: about 8 MiB in pages. After turnTime no other one is begun, for a handler
-// may take long for a page of small messages.
+// turnEvents is how many events are handed over before other callbacks of the loop have
+// their turn: about 8 MiB in pages. After turnTime no further one is begun, because a
+// handler may take long for a page of small messages.
 const (
 	turnEvents = 64
 	turnTime   = 5 * time.Millisecond
@@ -18,16 +18,16 @@ const (
 // eventsRetained is how many events a queue keeps its memory for: 300 KB.
 const eventsRetained = 1 << 12
 
-// deliver tells the handler what the workers have reported. Threads: the loop of
-// the callbacks, or who takes its place.
+// deliver hands the workers' events to the handler. Threads: the loop of the callbacks,
+// or Close on its behalf.
 func (b *Backend) deliver() {
 	left, began := turnEvents, time.Now()
 	if b.run(func() bool { left--; return left >= 0 && time.Since(began) < turnTime || left == turnEvents-1 }) {
-		b.goOn()
+		b.deliverMore()
 	}
 }
 
-// run tells events while may says so, and whether there may be more.
+// run hands over events while may returns true. It reports whether there may be more.
 func (b *Backend) run(may func() bool) (more bool) {
 	b.turn.Lock()
 	defer b.turn.Unlock()
@@ -45,8 +45,8 @@ func (b *Backend) run(may func() bool) (more bool) {
 	return more
 }
 
-// next tells one event. It returns false if there is none; then a new one posts
-// deliver.
+// next hands over one event. It returns false if there is none; then the next event
+// that is pushed posts deliver.
 func (b *Backend) next() bool {
 	if b.at == len(b.batch) {
 		if cap(b.batch) > eventsRetained {
@@ -65,8 +65,8 @@ func (b *Backend) next() bool {
 	return true
 }
 
-// goOn has the rest told in another turn.
-func (b *Backend) goOn() { b.main.Post(b.deliverFunc) } // false if the loop has ended: Close goes on
+// deliverMore schedules deliver for another turn.
+func (b *Backend) deliverMore() { b.main.Post(b.deliverFunc) } // false if the loop has ended: Close delivers the rest
 
 // panicked ends the endpoint whose callback was interrupted: a handler that has
 // missed a message must not get the next.
@@ -79,10 +79,10 @@ func (b *Backend) panicked() {
 	if b.current.kind == finished {
 		b.push(b.current) // there may be others to end
 	}
-	b.goOn()
+	b.deliverMore()
 }
 
-// tell tells one event to the handler, or keeps it for later.
+// tell hands one event to the handler, or keeps it for later.
 func (b *Backend) tell(e *event) {
 	ep := e.endpoint
 	switch e.kind {
@@ -132,7 +132,7 @@ func (b *Backend) establish(ep *endpoint) {
 	}
 }
 
-// receive hands a message over, unless it has to wait or nobody wants it.
+// receive hands a message over, unless it has to wait.
 func (b *Backend) receive(ep *endpoint, e *event) {
 	if !ep.silent() && (len(ep.held) > 0 || ep.waits()) {
 		ep.held = append(ep.held, e.slim())
@@ -141,11 +141,11 @@ func (b *Backend) receive(ep *endpoint, e *event) {
 	b.hand(ep, e)
 }
 
-// hand hands a message over, or drops it if nobody wants it.
+// hand hands a message over, or drops it if the endpoint is closed.
 func (b *Backend) hand(ep *endpoint, e *event) {
 	b.delivering, b.kept, b.cost, b.retained = ep, e.kept, cost(e.data), false
 	if !ep.silent() {
-		b.messages.Add(1) // first: who waits for a message finds it counted
+		b.messages.Add(1) // first: a handler that reads Stats finds its message counted
 		b.bytes.Add(uint64(len(e.data)))
 		b.handler.OnData(ep, e.data)
 	}
@@ -168,7 +168,7 @@ func (b *Backend) delivered() {
 	ep.catchUp(b.cost)
 }
 
-// release goes on with what a pause has held back.
+// release continues with the events that a pause has held back.
 func (b *Backend) release(ep *endpoint) {
 	for len(ep.held) > 0 && !ep.ended && (ep.silent() || !ep.waits()) {
 		e := ep.held[0]

@@ -5,8 +5,8 @@
 //   - Backend: which worker opens an endpoint, and the end of all of them.
 //   - worker: a backend as it is used here; what it reports becomes events.
 //   - queue: the events on their way to the loop of the callbacks.
-//   - endpoint: what happened and was not told yet; who reads too far ahead waits.
+//   - endpoint: what the handler has not seen yet, and how far a worker reads ahead.
 //
-// What was received is not copied on its way from loop to loop: the worker's
-// endpoint retains it until the handler returns.
+// A received message is not copied on its way from loop to loop: the worker's endpoint
+// retains it until the handler returns.
 package spread

@@ -29,23 +29,23 @@ const (
 type Inner interface {
 	netio.Endpoint
 
-	// HoldBack has no more messages reported until GoOn. Unlike PauseReceive it is
-	// not the user's wish, and nothing may be lost for it.
-	HoldBack()
-	GoOn()
+	// Suspend stops the reports of messages until Resume. Unlike PauseReceive it is
+	// not the user's wish, and must not lose anything.
+	Suspend()
+	Resume()
 
-	// AheadBytes is how much it may report that the user has not seen, if the
-	// user has set a limit; -1: he has not.
+	// AheadBytes is how many bytes it may report before the user has seen them; -1:
+	// the user has set no limit.
 	AheadBytes() int64
 
-	// Forgotten says that the user knows of the end: only now may another one
-	// take its place. It comes once if OnConnectionClosed was called, on any
+	// Forgotten is called when the user knows of the end: only then may another
+	// endpoint take its place. It is called once, after OnConnectionClosed, on any
 	// goroutine.
 	Forgotten()
 }
 
-// endpoint implements netio.Endpoint. Sending is the worker's business; what comes
-// from there is told in order on the loop of the callbacks.
+// endpoint implements netio.Endpoint. Calls that send go to the worker's endpoint; what
+// comes from there reaches the handler in order, on the loop of the callbacks.
 type endpoint struct {
 	Inner
 	worker *worker
@@ -63,9 +63,9 @@ type endpoint struct {
 	// Only on the loop of the callbacks.
 	context  any
 	reported bool        // by OnConnectionEstablished
-	ended    bool        // by OnConnectionClosed, or nobody is to hear of it
-	held     []event     // received, or closed, and not told because of a pause
-	late     []netio.Key // completed, and not told because of Close
+	ended    bool        // by OnConnectionClosed, or without it
+	held     []event     // received, or closed, and kept because of a pause
+	late     []netio.Key // completed, and kept because of Close
 	fault    error
 }
 
@@ -86,7 +86,7 @@ func (e *endpoint) Close() error {
 	err := e.Inner.Close()
 	e.worker.spread.push(event{kind: resumed, endpoint: e}) // its end may be held back
 	if errors.Is(err, netio.ErrClosed) {
-		return nil // the other side was faster, and nobody was told yet
+		return nil // the other side was faster, and the user does not know yet
 	}
 	return err
 }
@@ -133,7 +133,7 @@ func (e *endpoint) hold(reason uint32) {
 	e.pauseMu.Lock()
 	defer e.pauseMu.Unlock()
 	if e.holds.Or(reason) == 0 {
-		e.HoldBack()
+		e.Suspend()
 	}
 }
 
@@ -142,7 +142,7 @@ func (e *endpoint) free(reason uint32) {
 	e.pauseMu.Lock()
 	defer e.pauseMu.Unlock()
 	if e.holds.And(^reason) == reason {
-		e.GoOn()
+		e.Resume()
 	}
 }
 
@@ -156,7 +156,7 @@ func (e *endpoint) ahead(n int) {
 		e.begun = true
 		e.hold(heldFirst)
 	}
-	if e.unseen.Add(int64(n)) > e.share() {
+	if e.unseen.Add(int64(n)) > e.aheadLimit() {
 		e.hold(heldAhead)
 		e.catchUp(0) // the handler may have seen all of it meanwhile
 	}
@@ -169,27 +169,27 @@ func (e *endpoint) catchUp(n int) {
 	if holds&heldFirst != 0 && n > 0 {
 		e.free(heldFirst)
 	}
-	if holds&heldAhead != 0 && unseen <= e.share()/2 {
+	if holds&heldAhead != 0 && unseen <= e.aheadLimit()/2 {
 		e.free(heldAhead)
 	}
 }
 
-// share is how much may be on its way.
-func (e *endpoint) share() int64 {
-	share := e.worker.share()
-	if limit := e.AheadBytes(); limit >= 0 {
-		return min(limit, share)
+// aheadLimit returns how many bytes may be on their way to the handler.
+func (e *endpoint) aheadLimit() int64 {
+	limit := e.worker.aheadLimit()
+	if wish := e.AheadBytes(); wish >= 0 {
+		return min(wish, limit)
 	}
-	return share
+	return limit
 }
 
-// silent tells whether the user wants to hear of nothing but the end.
+// silent reports whether the user is to hear only of the end.
 func (e *endpoint) silent() bool { return e.shut.Load() || e.worker.spread.closing.Load() }
 
-// waits tells whether data has to wait for the user.
+// waits reports whether data has to wait for the user.
 func (e *endpoint) waits() bool { return e.paused.Load() }
 
-// cause returns that of OnConnectionClosed, if the worker's was err.
+// cause returns the cause for OnConnectionClosed, if the worker's is err.
 func (e *endpoint) cause(err error) error {
 	switch {
 	case e.fault != nil:
@@ -200,8 +200,8 @@ func (e *endpoint) cause(err error) error {
 	return err
 }
 
-// inOrder tells whether an end has to wait until all that was received before is
-// told. One that breaks off may overtake what the user holds back.
+// inOrder reports whether an end has to wait until all that was received before is
+// delivered. A connection that breaks off may overtake what the user holds back.
 func (e *endpoint) inOrder(cause error) bool {
 	if e.silent() || len(e.held) == 0 && !e.waits() {
 		return false
@@ -210,7 +210,7 @@ func (e *endpoint) inOrder(cause error) bool {
 }
 
 // tooLate returns the error of a call that has found the connection ended. The user
-// does not know of that yet: to him it has no room, and OnConnectionClosed comes.
+// does not know of that yet, and gets ErrNoResources; OnConnectionClosed follows.
 func (e *endpoint) tooLate(err error) error {
 	if err == netio.ErrClosed && !e.shut.Load() { //nolint:errorlint // bare, and this is the data path
 		return netio.ErrNoResources

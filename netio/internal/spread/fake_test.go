@@ -21,6 +21,8 @@ type fakeWorker struct {
 	params chan netio.Params
 	stats  netio.Stats
 	loop   fakeLoop
+
+	atClose func() // nil: nothing
 }
 
 // fakeLoop is a worker's.
@@ -33,8 +35,14 @@ func (l *fakeLoop) Post(func()) bool { return !l.ended.Load() }
 
 func (w *fakeWorker) OpenEndpoint(_ netip.AddrPort, p netio.Params) error { w.params <- p; return nil }
 func (w *fakeWorker) Stats() netio.Stats                                  { return w.stats }
-func (w *fakeWorker) Close() error                                        { return nil }
 func (w *fakeWorker) Loop() netio.Loop                                    { return &w.loop }
+
+func (w *fakeWorker) Close() error {
+	if w.atClose != nil {
+		w.atClose()
+	}
+	return nil
+}
 
 // fakeEndpoint is one of a worker's endpoints.
 type fakeEndpoint struct {
@@ -56,8 +64,8 @@ func (e *fakeEndpoint) Remote() netip.AddrPort           { return peer }
 func (e *fakeEndpoint) Capabilities() netio.Capabilities { return netio.Capabilities{Retain: true} }
 func (e *fakeEndpoint) PauseReceive()                    { e.paused.Add(1) }
 func (e *fakeEndpoint) ResumeReceive()                   { e.paused.Add(-1) }
-func (e *fakeEndpoint) HoldBack()                        { e.held.Add(1) }
-func (e *fakeEndpoint) GoOn()                            { e.held.Add(-1) }
+func (e *fakeEndpoint) Suspend()                         { e.held.Add(1) }
+func (e *fakeEndpoint) Resume()                          { e.held.Add(-1) }
 func (e *fakeEndpoint) AheadBytes() int64                { return e.limit }
 func (e *fakeEndpoint) Forgotten()                       { e.forgotten.Add(1) }
 
@@ -81,7 +89,7 @@ func (e *fakeEndpoint) Retain() (netio.Retained, error) {
 	return e.memory, nil
 }
 
-// fakeMemory counts who retains it.
+// fakeMemory counts its users.
 type fakeMemory struct {
 	users atomic.Int32
 	bytes int
@@ -103,7 +111,12 @@ type bed struct {
 
 func newBed(t *testing.T, cfg reactor.Config, workers int) *bed {
 	t.Helper()
-	x := &bed{Watcher: backendtest.NewWatcher(), loop: backendtest.StartLoop(t, cfg)}
+	return newBedOn(t, backendtest.StartLoop(t, cfg), workers)
+}
+
+func newBedOn(t *testing.T, loop *backendtest.Runner, workers int) *bed {
+	t.Helper()
+	x := &bed{Watcher: backendtest.NewWatcher(), loop: loop}
 	var openers []netio.Opener
 	for range workers {
 		w := &fakeWorker{params: make(chan netio.Params, 10)}

@@ -27,7 +27,7 @@ type event struct {
 	endpoint *endpoint
 	key      netio.Key      // completed
 	data     []byte         // received
-	kept     netio.Retained // the memory of data; nil: nobody else uses it
+	kept     netio.Retained // the memory of data; nil: data is a copy
 	end      *ending
 }
 
@@ -63,25 +63,25 @@ type ending struct {
 type queue struct {
 	mu     sync.Mutex
 	events []event
-	told   bool // the loop is going to take them
+	known  bool // the loop is going to take the events
 }
 
-// push adds an event. It returns true if the loop must be told.
-func (q *queue) push(e event) (tell bool) {
+// push adds an event, and reports whether the loop must be woken.
+func (q *queue) push(e event) (wake bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.events = append(q.events, e)
-	tell, q.told = !q.told, true
-	return tell
+	wake, q.known = !q.known, true
+	return wake
 }
 
-// swap returns all events, for memory to collect the next ones in. None: the next
-// push tells the loop.
+// swap returns all events, in exchange for memory to collect the next ones in. If there
+// are none, the next push wakes the loop.
 func (q *queue) swap(memory []event) []event {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	taken := q.events
 	q.events = memory
-	q.told = len(taken) > 0
+	q.known = len(taken) > 0
 	return taken
 }

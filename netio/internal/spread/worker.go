@@ -14,7 +14,7 @@ import (
 type worker struct {
 	spread  *Backend
 	backend netio.Backend
-	load    atomic.Int64 // endpoints, being opened or open or not yet told that they are not
+	load    atomic.Int64 // endpoints, from their opening until their end reached the handler
 	gone    atomic.Bool  // its loop has ended
 }
 
@@ -68,8 +68,8 @@ func (w *worker) OnSendReady(inner netio.Endpoint) {
 	w.spread.push(event{kind: ready, endpoint: of(inner)})
 }
 
-// share is that of an endpoint of aheadBytes.
-func (w *worker) share() int64 {
+// aheadLimit returns the share of aheadBytes that each of its endpoints has.
+func (w *worker) aheadLimit() int64 {
 	endpoints := w.load.Load() * int64(len(w.spread.workers)) // they are spread evenly
 	return min(mostAhead, max(leastAhead, aheadBytes/max(1, endpoints)))
 }

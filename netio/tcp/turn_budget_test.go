@@ -97,7 +97,7 @@ func (f *flood) events() {
 // endTurn is the end of a turn.
 func (f *flood) endTurn() { f.step(func() { tcp.EndTurn(f.b) }) }
 
-// step notes who reads how much in do: how far it comes in its file.
+// step notes how much each endpoint reads in do: how far it comes in its file.
 func (f *flood) step(do func()) {
 	f.read, f.total = make(map[netio.Endpoint]int), 0
 	before := make(map[netio.Endpoint]int)
@@ -157,7 +157,7 @@ func TestBusyEndpointsShareATurn(t *testing.T) {
 		for _, size := range []int{1000, 130_900} {
 			t.Run(fmt.Sprintf("%d endpoints, budget %d, messages of %d bytes", tt.endpoints, tt.cfg.ReadBudgetBytes, size), func(t *testing.T) {
 				f := newFlood(t, tt.cfg, tt.endpoints, size)
-				// They all become busy at once, which nobody could foresee.
+				// They all become busy at once, which could not be foreseen.
 				f.events()
 				if most := tcp.TurnBytes + tcp.MostReadBytes + f.frame; f.total > most || f.total == 0 {
 					t.Errorf("events: got %d bytes, want 1 to %d", f.total, most)

@@ -14,8 +14,8 @@ const (
 	// a system call for a few messages.
 	leastReadBytes = 16 << 10
 
-	// lateBytes is what may be received in a turn before anybody looks at the time,
-	// and how often that is done from then on: a turn with less costs no more.
+	// lateBytes is what may be received in a turn before the first look at the
+	// clock, and between two looks from then on: a turn with less costs no more.
 	lateBytes = 64 << 10
 )
 
@@ -64,7 +64,7 @@ func (e *endpoint) fallBehind() {
 		e.behind = true
 		e.backend.behind++
 	}
-	e.Leave(toRead)
+	e.Schedule(toRead)
 }
 
 // catchUp says that this turn has come, or that there is no other.

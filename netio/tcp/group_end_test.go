@@ -13,7 +13,7 @@ import (
 	"tagbus/netio/tcp"
 )
 
-// wantEnd reads the end of a connection that nobody serves.
+// wantEnd reads the end of a connection that is not served.
 func wantEnd(t *testing.T, c io.Reader) {
 	t.Helper()
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
@@ -28,7 +28,7 @@ func TestWhatIsHeldBackIsNotLost(t *testing.T) {
 	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
 	c, ep := s.dialRaw(t)
 	held := ep.(spread.Inner)
-	onLoop(t, s.b.Loop(), held.HoldBack)
+	onLoop(t, s.b.Loop(), held.Suspend)
 	for range messages {
 		write(t, c, frame(make([]byte, 1000)))
 	}
@@ -39,7 +39,7 @@ func TestWhatIsHeldBackIsNotLost(t *testing.T) {
 	if got := len(s.Data) + len(s.Closed); got != 0 {
 		t.Errorf("while held back: got %d callbacks, want none", got)
 	}
-	held.GoOn()
+	held.Resume()
 	end := next(t, "OnConnectionClosed", s.Closed)
 	if got := len(s.Data); got != messages || end.Cause != io.EOF { //nolint:errorlint // io.EOF is promised unwrapped
 		t.Errorf("got %d messages and cause %v, want %d and %v", got, end.Cause, messages, io.EOF)

@@ -41,10 +41,10 @@ func OpenerOn(loop *reactor.EventLoop, workers []*reactor.EventLoop, cfg Config)
 		}
 		cfg := cfg.withDefaults()
 		cfg.warn()
-		f := &family{spread: true}
+		g := &group{spread: true}
 		openers := make([]netio.Opener, len(workers))
 		for i, w := range workers {
-			openers[i] = func(h netio.Handler) (netio.Backend, error) { return open(w, cfg, h, f) }
+			openers[i] = func(h netio.Handler) (netio.Backend, error) { return open(w, cfg, h, g) }
 		}
 		b, err := spread.Open(loop, h, openers, ErrCallbackPanicked)
 		if err != nil {
@@ -72,20 +72,20 @@ func (c Config) validateSpread() error {
 	return errors.Join(errs...)
 }
 
-// family are the backends that share what the first of them accepts: mostly one.
-type family struct {
+// group is the backends that share what the first of them accepts: mostly one.
+type group struct {
 	spread   bool         // they are those of a spread.Backend
 	backends []*backend   // fixed before anything is accepted
 	accepted atomic.Int64 // endpoints of all, down to the last callback
 }
 
-// share gives a connection that l has accepted to the backend with the fewest
+// assign gives a connection that l has accepted to the backend with the fewest
 // endpoints, of several to l's own if it is among them.
-func (f *family) share(l *listenEndpoint, fd int, remote netip.AddrPort) {
-	f.accepted.Add(1)
+func (g *group) assign(l *listenEndpoint, fd int, remote netip.AddrPort) {
+	g.accepted.Add(1)
 	for {
 		b := l.backend
-		for _, other := range f.backends {
+		for _, other := range g.backends {
 			if other.load.Load() < b.load.Load() && !other.arrivals.closed.Load() {
 				b = other
 			}
@@ -114,8 +114,8 @@ type arrivals struct {
 	closed  atomic.Bool // written under mu
 }
 
-// take has the loop serve a connection. It returns false if the loop has ended, or
-// the backend. Threads: any.
+// take schedules a connection for the backend's loop. It returns false if the loop or
+// the backend has ended. Threads: any.
 func (b *backend) take(c arrival) bool {
 	a := &b.arrivals
 	a.mu.Lock()
@@ -151,21 +151,21 @@ func (b *backend) arrive() {
 	}
 }
 
-// declineArrivals closes what was on its way when the backend ended, and lets no more
-// come.
+// declineArrivals closes the connections that were on their way when the backend ended,
+// and refuses further ones.
 func (b *backend) declineArrivals() {
 	b.arrivals.mu.Lock()
 	b.arrivals.closed.Store(true)
 	b.arrivals.mu.Unlock()
 	for _, c := range b.arrivals.all() {
-		b.family.accepted.Add(-1)
+		b.group.accepted.Add(-1)
 		_ = unix.Close(c.fd)
 	}
 }
 
-// leave closes what l has accepted, on all loops.
-func (f *family) leave(l *listenEndpoint) {
-	for _, b := range f.backends {
+// closeAccepted closes what l has accepted, on all loops.
+func (g *group) closeAccepted(l *listenEndpoint) {
+	for _, b := range g.backends {
 		if b == l.backend {
 			b.closeAccepted(l)
 			continue
