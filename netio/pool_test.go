@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tagbus/internal/tests"
 	"tagbus/netio"
 )
 
@@ -189,7 +190,7 @@ func TestPoolIsForManyGoroutines(t *testing.T) {
 }
 
 func TestPoolDoesNotAllocate(t *testing.T) {
-	if raceBuild {
+	if tests.Race {
 		t.Skip("the race detector allocates")
 	}
 	p := newPool(t, 2, 64)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"tagbus/internal/tests"
 	"tagbus/netio"
 )
 
@@ -40,7 +41,7 @@ func TestAllocRegionRefusesWhatIsNoSize(t *testing.T) {
 // TestRegionIsOutsideTheHeap shows the difference of the two builds: the page
 // that the system maps begins on a page, and unmapping takes it away.
 func TestRegionIsOutsideTheHeap(t *testing.T) {
-	if raceBuild {
+	if tests.Race {
 		t.Skip("a race build takes regions from the Go heap")
 	}
 	const n = 64 << 20

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tagbus/bus"
+	"tagbus/internal/tests"
 	"tagbus/netio/reactor"
 	"tagbus/node"
 	"tagbus/tags"
@@ -67,7 +68,7 @@ func TestSeveralLoops(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	publish(warmUp, total)
 	runtime.ReadMemStats(&after)
-	if n := after.Mallocs - before.Mallocs; n > (total-warmUp)/100 && !raceEnabled {
+	if n := after.Mallocs - before.Mallocs; n > (total-warmUp)/100 && !tests.Race {
 		t.Errorf("%d allocations for %d messages, want none per message", n, total-warmUp)
 	}
 	if got := inits.Load(); got != 1 {

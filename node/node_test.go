@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/bus"
+	"tagbus/internal/tests"
 	"tagbus/netio"
 	"tagbus/netio/rdma"
 	"tagbus/netio/tcp"
@@ -91,7 +92,7 @@ func TestCloseClosesEverything(t *testing.T) {
 // TestMessagesCostNoAllocation counts what the whole process allocates while
 // messages go from Publish to a handler.
 func TestMessagesCostNoAllocation(t *testing.T) {
-	if raceEnabled {
+	if tests.Race {
 		t.Skip("allocations are not those of the product under the race detector")
 	}
 	dir := t.TempDir()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tagbus/internal/tests"
 	"tagbus/subscription"
 )
 
@@ -183,7 +184,7 @@ var bombs = []struct {
 }
 
 func TestBombsAreNotAllocated(t *testing.T) {
-	if raceEnabled {
+	if tests.Race {
 		t.Skip("the race detector allocates")
 	}
 	for _, test := range bombs {

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tagbus/internal/tests"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -260,7 +261,7 @@ func TestALimitHoldsForEachLane(t *testing.T) {
 }
 
 func TestLookingUpLanesAllocatesNothing(t *testing.T) {
-	if raceEnabled {
+	if tests.Race {
 		t.Skip("the race detector allocates")
 	}
 	var table subscription.Table

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tagbus/internal/tests"
 	"tagbus/tags"
 )
 
@@ -125,7 +126,7 @@ func TestEveryPrefixOfASetIsRefused(t *testing.T) {
 }
 
 func TestDecodingAllocatesNoMoreThanTheInputWarrants(t *testing.T) {
-	if raceEnabled {
+	if tests.Race {
 		t.Skip("the race detector allocates")
 	}
 	const size = 1 << 16

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tagbus/internal/tests"
 	"tagbus/tags"
 )
 
@@ -201,7 +202,7 @@ func scattered(n int) ([]tags.Tag, tags.Set) {
 }
 
 func TestHotPathsDoNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if tests.Race {
 		t.Skip("the race detector allocates")
 	}
 	list, s := scattered(1000)

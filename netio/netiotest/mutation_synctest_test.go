@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"tagbus/internal/tests"
 	"tagbus/netio"
 	"tagbus/netio/memnet"
 	"tagbus/netio/netiotest"
@@ -67,7 +68,7 @@ func brokenSuite(f faults, l *memnet.Loop) netiotest.Suite {
 func TestSuiteNoticesBrokenBackends(t *testing.T) {
 	for _, tt := range slices.Concat(brokenBackends, brokenSharing, brokenRetains) {
 		t.Run(tt.name, func(t *testing.T) {
-			if raceBuild && slices.Contains(racyBackends, tt.name) {
+			if tests.Race && slices.Contains(racyBackends, tt.name) {
 				t.Skip("the race detector notices it before the suite")
 			}
 			fake := checkBroken(t, tt.faults, tt.check)

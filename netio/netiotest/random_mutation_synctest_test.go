@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"tagbus/internal/tests"
 	"tagbus/netio"
 	"tagbus/netio/memnet"
 	"tagbus/netio/netiotest"
@@ -207,7 +208,7 @@ func TestRandomRunNoticesBrokenBackends(t *testing.T) {
 	setFlag(t, "rapid.shrinktime", "0")
 	for _, tt := range newRandomMutations() {
 		t.Run(tt.name, func(t *testing.T) {
-			if raceBuild && tt.unseen {
+			if tests.Race && tt.unseen {
 				t.Skip("a race build cannot see whether memory has gone")
 			}
 			if fake := runRandomly(t, tt); !fake.Failed() {

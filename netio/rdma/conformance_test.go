@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"tagbus/internal/tests"
 	"tagbus/netio"
 	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/netiotest"
@@ -76,7 +77,7 @@ func suite(cfg rdma.Config) netiotest.Suite {
 // kinds of buffers and both models of threads; under the race detector the one
 // with all there is to race for.
 func shortSuites() []string {
-	if raceBuild {
+	if tests.Race {
 		return []string{"few receive buffers, safe"}
 	}
 	return []string{"few receive buffers, safe", "shared buffers, unsafe"}

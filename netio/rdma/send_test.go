@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"tagbus/internal/tests"
 	"tagbus/netio"
 	"tagbus/netio/internal/invariants"
 	"tagbus/netio/netiotest"
@@ -171,7 +172,7 @@ func TestBothWaysOnOneConnection(t *testing.T) {
 }
 
 func TestSendingAllocatesNothing(t *testing.T) {
-	if raceBuild || invariants.Enabled {
+	if tests.Race || invariants.Enabled {
 		t.Skip("under -race, and in a build with invariants, memory is allocated")
 	}
 	received := make(chan struct{}, 1)

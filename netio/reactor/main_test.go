@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
+	"tagbus/internal/tests"
 	"tagbus/netio/reactor"
 )
 
@@ -236,7 +237,7 @@ func allocsPer(t *testing.T, loop *reactor.EventLoop, step func(next func())) fl
 func expectNoAllocs(t *testing.T, allocs float64, per string) {
 	t.Helper()
 	// A few of other goroutines, the runtime's own, come in between.
-	if !raceEnabled && allocs > 0.05 {
+	if !tests.Race && allocs > 0.05 {
 		t.Errorf("allocations per %s: got %v, want 0", per, allocs)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tagbus/internal/tests"
 	"tagbus/netio"
 	"tagbus/netio/internal/invariants"
 	"tagbus/netio/tcp"
@@ -37,7 +38,7 @@ func TestBufferReleasedUnsent(t *testing.T) {
 }
 
 func TestMessagesAllocateNothing(t *testing.T) {
-	if raceEnabled {
+	if tests.Race {
 		t.Skip("the race detector allocates")
 	}
 	if invariants.Enabled {

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"tagbus/internal/tests"
 	"tagbus/netio"
 	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/netiotest"
@@ -41,7 +42,7 @@ func startLoops(t netiotest.TB, n int) []*reactor.EventLoop {
 
 func TestConformanceWithSeveralLoops(t *testing.T) {
 	narrow := tcp.Config{SendBufferBytes: 1, ReceiveBufferBytes: 16384, ReadBudgetBytes: 4 << 10, AcceptBudget: 1}
-	tests := []struct {
+	cases := []struct {
 		cfg            tcp.Config
 		loops          int
 		receiveBuffers int
@@ -49,14 +50,14 @@ func TestConformanceWithSeveralLoops(t *testing.T) {
 		{tcp.Config{}, 3, 0},
 		{narrow, 2, 2},
 	}
-	for i, tt := range tests {
+	for i, tt := range cases {
 		t.Run(fmt.Sprintf("%d loops, %d receive buffers", tt.loops, tt.receiveBuffers), func(t *testing.T) {
 			backendtest.Only(t, i == 0, i > 0) // one is enough to find what is shared
 			s := spreadSuite(t, "127.0.0.1:0", tt.cfg, tt.loops)
 			if s.ReceiveBuffers = tt.receiveBuffers; s.ReceiveBuffers > 0 {
 				s.Capabilities.Retain = false
 			}
-			if !raceEnabled {
+			if !tests.Race {
 				// With loops of their own, what breaks these rules is a race.
 				s.Violations = backendtest.Violations(t)
 			}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"tagbus/internal/tests"
 	"tagbus/netio"
 	"tagbus/netio/netiotest"
 	"tagbus/netio/tcp"
@@ -242,7 +243,7 @@ func TestThousandConnectionsWithSharedBuffers(t *testing.T) {
 	few := p.run(t, 10)
 	many := p.run(t, sharedConnections)
 	t.Logf("resident bytes: %d with 10 connections, %d with %d: %d for each", few, many, sharedConnections, (many-few)/sharedConnections)
-	if raceEnabled {
+	if tests.Race {
 		return // the detector has a memory of its own
 	}
 	if bound := int64(sharedConnections * sharedBytesEach); many > few+bound {

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"tagbus/internal/tests"
 	"tagbus/netio"
 	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/netiotest"
@@ -199,7 +200,7 @@ func (a *answerer) OnConnectionClosed(netio.Endpoint, []netio.Key, error) {
 // 3,000.
 func TestTenThousandConnectionsOpenedAndClosed(t *testing.T) {
 	connections := manyConnections
-	if raceEnabled {
+	if tests.Race {
 		connections = 3_000
 	}
 	netiotest.CheckLeaks(t)
@@ -249,7 +250,7 @@ func checkGrowth(t *testing.T, first, last growth) {
 	check("bytes used by the backends", 0, int64(last.backendUsed), 0)
 	check("bytes kept by the backends", int64(first.backendFree), int64(last.backendFree), 1<<20)
 	check("bytes of the heap", first.heap, last.heap, manyHeapBytes)
-	if !raceEnabled { // the detector has a memory of its own
+	if !tests.Race { // the detector has a memory of its own
 		check("resident bytes", first.resident, last.resident, manyResidentBytes)
 	}
 }

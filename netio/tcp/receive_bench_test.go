@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"tagbus/internal/tests"
 	"tagbus/netio/internal/invariants"
 	"tagbus/netio/tcp"
 )
@@ -43,7 +44,7 @@ func BenchmarkReceive(b *testing.B) {
 }
 
 func TestSharedReceiveAllocatesNothing(t *testing.T) {
-	if raceEnabled {
+	if tests.Race {
 		t.Skip("the race detector allocates")
 	}
 	if invariants.Enabled {
@@ -73,7 +74,7 @@ func TestSharedReceiveAllocatesNothing(t *testing.T) {
 
 // TestWaitingAllocatesNothing passes one buffer from endpoint to endpoint.
 func TestWaitingAllocatesNothing(t *testing.T) {
-	if raceEnabled {
+	if tests.Race {
 		t.Skip("the race detector allocates")
 	}
 	l := newLine(t, 0, 1)

@@ -13,6 +13,7 @@ import (
 	"tagbus/bus"
 	"tagbus/cmd/internal/emulate"
 	"tagbus/cmd/internal/units"
+	"tagbus/internal/tests"
 	"tagbus/tags"
 )
 
@@ -257,7 +258,7 @@ func TestVerifierKeepsPublishersAndTagsApart(t *testing.T) {
 }
 
 func TestNothingIsAllocatedPerMessage(t *testing.T) {
-	if raceEnabled {
+	if tests.Race {
 		t.Skip("the race detector allocates")
 	}
 	g, v := emulate.NewGenerator(sizes(t, "0-2000")), new(emulate.Verifier)

@@ -9,6 +9,7 @@ import (
 
 	"tagbus/cmd/internal/emulate"
 	"tagbus/cmd/internal/record"
+	"tagbus/internal/tests"
 	"tagbus/tags"
 )
 
@@ -69,7 +70,7 @@ func TestTagAtOffset(t *testing.T) {
 }
 
 func TestNothingIsAllocatedPerMessage(t *testing.T) {
-	if raceEnabled {
+	if tests.Race {
 		t.Skip("the race detector allocates")
 	}
 	name := filepath.Join(t.TempDir(), "in")

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tagbus/cmd/internal/record"
+	"tagbus/internal/tests"
 )
 
 func format(tb testing.TB, text string) record.Format {
@@ -243,7 +244,7 @@ func TestFormatsWithoutThatDirection(t *testing.T) {
 }
 
 func TestNothingIsAllocatedPerRecord(t *testing.T) {
-	if raceEnabled {
+	if tests.Race {
 		t.Skip("the race detector allocates")
 	}
 	for _, text := range []string{"fixed:100", "lines", "length32", "pcap", "pcapng"} {

@@ -7,12 +7,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"tagbus/internal/tests"
 )
 
 // TestMemoryThatIsNotThereIsAnError: with the option and the size, and no stack.
 func TestMemoryThatIsNotThereIsAnError(t *testing.T) {
 	const limited = "ulimit -v 4000000; exec publisher "
-	tests := []struct{ name, command, want string }{
+	cases := []struct{ name, command, want string }{
 		{"cache", "exec publisher --cache 1 --cache-bytes 511GiB", `--cache-bytes is 548682072064: netio: not enough memory: 548682072064 bytes asked for, `},
 		{"pool", "exec publisher --pool-bytes 1024GiB", `--pool-bytes is 1099511627776: netio: not enough memory`},
 		{"queue", "exec publisher --queue-bytes 1023GiB", `--queue-bytes is \d+, so --pool-bytes is \d+: netio: not enough memory`},
@@ -22,9 +24,9 @@ func TestMemoryThatIsNotThereIsAnError(t *testing.T) {
 		{"pool of small pages beyond ulimit", limited + "--pool-bytes 2500MiB --queue-bytes 4MiB --page-bytes 256", `--pool-bytes is 2621440000: netio: not enough memory`},
 		{"pool and cache beyond ulimit", limited + "--pool-bytes 1500MiB --cache 1 --cache-bytes 1500MiB", `--cache-bytes is 1572864000: beside a pool of 1572864000 bytes: netio: not enough memory`},
 	}
-	for _, test := range tests {
+	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			if raceEnabled && strings.HasPrefix(test.command, limited) {
+			if tests.Race && strings.HasPrefix(test.command, limited) {
 				t.Skip("the race detector needs more address space than any limit would leave")
 			}
 			cmd := exec.Command("sh", "-c", test.command+" --bus "+t.TempDir()+" --tags 1 --emulate 10 --count 1")

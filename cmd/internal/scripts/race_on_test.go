@@ -1,5 +1,0 @@
-//go:build race
-
-package scripts_test
-
-const raceEnabled = true

@@ -1,6 +1,0 @@
-//go:build race && libfabric && cgo
-
-package rdma_test
-
-// raceBuild reports whether the race detector watches.
-const raceBuild = true

@@ -1,5 +1,0 @@
-//go:build !race
-
-package reactor_test
-
-const raceEnabled = false

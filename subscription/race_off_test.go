@@ -1,5 +1,0 @@
-//go:build !race
-
-package subscription_test
-
-const raceEnabled = false
