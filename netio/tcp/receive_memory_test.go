@@ -112,7 +112,7 @@ func (p *parts) OnData(netio.Endpoint, []byte) {
 func TestSharedReceiveMemoryIsConstant(t *testing.T) {
 	const many, buffers, size, rounds = 1000, 16, 16 << 10, 3
 	needFiles(t, 2*many+200)
-	tests := []struct {
+	cases := []struct {
 		name    string
 		cfg     tcp.Config
 		receive netio.ReceiveParams
@@ -124,7 +124,7 @@ func TestSharedReceiveMemoryIsConstant(t *testing.T) {
 			netio.ReceiveParams{Buffers: buffers, MaxMessageBytes: size, Shared: true},
 		},
 	}
-	for _, tt := range tests {
+	for _, tt := range cases {
 		t.Run(tt.name, func(t *testing.T) {
 			h := &parts{}
 			tt.cfg.PartialTimeout = -1
