@@ -79,3 +79,8 @@ func checkHeartbeat(v *check.Violations, interval, timeout time.Duration) {
 		v.Add("HeartbeatTimeout is %v, want at least twice HeartbeatInterval, %v, or HeartbeatsOff", timeout, 2*interval)
 	}
 }
+
+// minGuests is how many connections that are not subscribers there may be at least:
+// those that have not said hello, and those that have yet to read why they are refused.
+// There may be as many as subscribers, which all come at once when a publisher starts.
+const minGuests = 1024

@@ -49,13 +49,6 @@ func beyond(set tags.Set) *EntryLimitError {
 	return &EntryLimitError{Ranges: set.Parts() - masks, Masks: masks}
 }
 
-func masksOf(set tags.Set) (n int) {
-	for range set.Masks() {
-		n++
-	}
-	return n
-}
-
 // oversized are the instances whose entries are too large, as they were reported.
 type oversized map[string]struct{}
 

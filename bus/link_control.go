@@ -126,23 +126,3 @@ func (l *link) goodbye() {
 	}
 	l.sendControl(&l.last, item{control: b})
 }
-
-// positionLists splits ascending positions into lists that fit one control
-// message each.
-func positionLists(positions []subscription.Position) func(yield func([]byte) bool) {
-	return func(yield func([]byte) bool) {
-		var list positionList
-		for _, p := range positions {
-			if list.full() {
-				if !yield(list.bytes) {
-					return
-				}
-				list = positionList{}
-			}
-			list.add(p)
-		}
-		if len(list.bytes) > 0 {
-			yield(list.bytes)
-		}
-	}
-}

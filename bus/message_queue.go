@@ -50,10 +50,6 @@ func (q *messageQueue) keep() (netio.Retained, error) {
 
 var errQueueEnd = errors.New("bus: end of the queue")
 
-// messageCost is what a message counts beyond its payload, so that empty ones
-// are limited too.
-const messageCost = 64
-
 // push copies a message into the queue of a subscription that may lose none, and
 // reports whether it is full now.
 func (q *messageQueue) push(m Message) (full bool) {

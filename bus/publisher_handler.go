@@ -147,11 +147,6 @@ func (p *Publisher) onHello(l *link, data []byte) {
 	})
 }
 
-// peerOf returns the peer that has said hello.
-func peerOf(h subscription.Hello, ep netio.Endpoint) *Peer {
-	return &Peer{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID, Addr: ep.Remote()}
-}
-
 // helloTo returns the first message of this side to a peer.
 //
 //   - instance: that the peer is expected to have; empty: any.

@@ -6,11 +6,6 @@ import (
 	"net/netip"
 )
 
-// minGuests is how many connections that are not subscribers there may be at least:
-// those that have not said hello, and those that have yet to read why they are refused.
-// There may be as many as subscribers, which all come at once when a publisher starts.
-const minGuests = 1024
-
 // seats decide who may be a subscriber when many want to. A stranger can open any
 // number of connections; so the oldest ones that ask for nothing give way, and one
 // address has a share only. Loop only.

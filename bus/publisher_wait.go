@@ -3,8 +3,6 @@ package bus
 import (
 	"context"
 	"fmt"
-	"net"
-	"net/netip"
 	"slices"
 
 	"tagbus/tags"
@@ -91,34 +89,4 @@ func missingFrom(all, set tags.Set) (*tags.Tag, error) {
 		ranges = append(ranges, first)
 	}
 	return &ranges[len(ranges)/2], nil
-}
-
-// reachable returns the addresses under which others can dial a listen
-// address: itself, or for an unspecified one those of all interfaces, with the
-// loopback ones last.
-func reachable(listen netip.AddrPort) ([]netip.AddrPort, error) {
-	if !listen.Addr().IsUnspecified() {
-		return []netip.AddrPort{listen}, nil
-	}
-	all, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil, fmt.Errorf("bus: find the addresses to advertise for %v: %w", listen, err)
-	}
-	var outside, loopback []netip.AddrPort
-	for _, a := range all {
-		network, ok := a.(*net.IPNet)
-		if !ok {
-			continue
-		}
-		ip, ok := netip.AddrFromSlice(network.IP)
-		ip = ip.Unmap()
-		switch {
-		case !ok, ip.IsLinkLocalUnicast(), listen.Addr().Is4() && !ip.Is4():
-		case ip.IsLoopback():
-			loopback = append(loopback, netip.AddrPortFrom(ip, listen.Port()))
-		default:
-			outside = append(outside, netip.AddrPortFrom(ip, listen.Port()))
-		}
-	}
-	return append(outside, loopback...), nil
 }

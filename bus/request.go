@@ -205,18 +205,6 @@ func (src *source) lane(number uint16) *sourceLane {
 	return src.lanes[number]
 }
 
-const fewTags = 16
-
-// few reports whether a set has so few tags that a request for it is found by
-// each of them.
-func few(set tags.Set) bool {
-	if set.Parts() > fewTags {
-		return false
-	}
-	n, exact := set.Count()
-	return exact && n <= fewTags
-}
-
 // index enters a request under the tags that it concerns now, or takes it out.
 func (n *sourceLane) index(r *request, known bool) {
 	for _, tag := range r.keys {

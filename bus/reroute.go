@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"cmp"
 	"slices"
 
 	"tagbus/bus/internal/ledger"
@@ -55,8 +54,6 @@ func (p *Publisher) moveTo(w *walk, n *lane, replayed *replay, j *joined, budget
 		n.account.AddTotals(&j.totals, x.entry.Tag)
 	})
 }
-
-func comparePositions(a, b subscription.Position) int { return cmp.Compare(a.Tag, b.Tag) }
 
 // shift moves the next tags of a walk to or off lane n, and calls f for each while
 // their streams are locked. mu is held.

@@ -198,3 +198,7 @@ func (m *heapMemory) Bytes() int { return m.bytes }
 
 // Release implements netio.Retained.
 func (*heapMemory) Release() {}
+
+// messageCost is what a message counts beyond its payload, so that empty ones
+// are limited too.
+const messageCost = 64

@@ -4,7 +4,6 @@ import (
 	"tagbus/bus/internal/chores"
 	"tagbus/netio"
 	"tagbus/subscription"
-	"tagbus/tags"
 )
 
 // asked is a request that a Subscribe is on its way for.
@@ -160,20 +159,4 @@ func (g *groupSender) flush(id uint64) {
 		g.src.queue(&subscription.Positions{ID: id, List: g.list.bytes})
 	}
 	g.list = positionList{}
-}
-
-// positionList is ascending positions in the form that a control message has room
-// for.
-type positionList struct {
-	bytes []byte
-	last  tags.Tag
-}
-
-const maxPositionList = subscription.MaxControlBytes - 128 - subscription.MaxPositionBytes
-
-func (l *positionList) full() bool { return len(l.bytes) > maxPositionList }
-
-func (l *positionList) add(p subscription.Position) {
-	l.bytes = subscription.AppendPosition(l.bytes, l.last, p)
-	l.last = p.Tag
 }

@@ -15,11 +15,6 @@ func (v *rivalry) newer(src *source) tags.Set {
 	return v.secondNewer
 }
 
-// intersection returns the tags that are in both sets.
-//
-// Errors: tags.ErrTooComplex.
-func intersection(a, b tags.Set) (tags.Set, error) { return a.Intersection(b) }
-
 // allowed returns the tags that the publisher is to send for a subscription:
 // its set, without those that another publisher is to send instead.
 func (src *source) allowed(sub *Subscription) tags.Set {

@@ -55,11 +55,6 @@ func (s *Subscriber) subscribe(set tags.Set, h Handler, batch BatchHandler, cfg 
 	return sub, nil
 }
 
-func tooManyParts[N int | uint64](n N) error {
-	return fmt.Errorf("%w: %d ranges and masks, limit %d: subscribe to ranges instead of single tags",
-		subscription.ErrTooManyTags, n, subscription.MaxParts)
-}
-
 // laneFor returns the lane of subscriptions that are treated alike. Lanes are
 // never given up: a publisher knows them as long as the connection lives.
 func (s *Subscriber) laneFor(cfg SubscriptionConfig) (uint16, error) {

@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"fmt"
 	"net/netip"
 	"sync/atomic"
 
@@ -85,9 +84,4 @@ func (s *Subscriber) Stats() SubscriberStats {
 		Retained: retained, RetainedBytes: retainedBytes, RetainRefused: retainRefused,
 		Losses: losses, Overflowed: lost[ledger.Queue],
 	}
-}
-
-// protocolError makes the cause for a publisher that breaks the protocol.
-func protocolError(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...))
 }

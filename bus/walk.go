@@ -36,15 +36,6 @@ func (p *Publisher) newWalk(sets ...tags.Set) walk {
 	return walk{p: p, sets: sets}
 }
 
-// hasMasks reports whether a set is more than ranges. What is quick with ranges can
-// take long with masks.
-func hasMasks(set tags.Set) bool {
-	for range set.Masks() {
-		return true
-	}
-	return false
-}
-
 // visit calls f for the next tags, as long as it wants more and for at most budget
 // steps. A step takes about as long as a look into a large map: steps counts those
 // too that find nothing, of which f does not hear.

@@ -12,10 +12,6 @@ import (
 // publisher knows how many messages it has published of each tag, and a
 // subscriber takes no count above maxCount, so that no sum wraps.
 
-// maxCount is the largest position of a tag, and the most messages that a
-// publisher may say are lost in all.
-const maxCount = 1 << 53
-
 // countOf returns how many messages of a tag were published. Loop only.
 func (p *Publisher) countOf(tag tags.Tag) uint64 {
 	t := p.tags.Get(tag)
@@ -67,31 +63,4 @@ func (p *Publisher) addMissed(a *ledger.Lane, cause subscription.Cause, missed s
 	}
 	a.Add(cause, missed.Tag, missed.Count)
 	return nil
-}
-
-// reaches reports whether a tag can be at a position, and otherwise ends the
-// connection.
-func (src *source) reaches(tag tags.Tag, position uint64) bool {
-	if position > maxCount {
-		src.fail(protocolError("tag %v is at %d, limit %d", tag, position, uint64(maxCount)))
-		return false
-	}
-	return true
-}
-
-// loses reports whether n more messages of a tag can be lost, and otherwise ends
-// the connection.
-func (src *source) loses(tag tags.Tag, n uint64) bool {
-	if n > maxCount-min(src.lostSum, maxCount) {
-		src.fail(protocolError("the publisher has lost %d messages of tag %v after %d of all, limit %d", n, tag, src.lostSum, uint64(maxCount)))
-		return false
-	}
-	src.lostSum += n
-	return true
-}
-
-// addLost counts messages of all publishers, of which there may be very many.
-func (c *subscriberCounters) addLost(cause subscription.Cause, n uint64) {
-	const most = 1 << 60
-	c.lost[cause].Add(min(n, most-min(c.lost[cause].Load(), most)))
 }
