@@ -14,14 +14,8 @@ import (
 
 // received is what a subscriber knows of one tag of one publisher.
 type received struct {
-	count  uint64  // position of the last message received or reported lost
-	untold *untold // of those, what no event has told yet; nil: none
-
-	// How count comes about, since the publisher was first met:
-	// count = delivered + lost + unwanted.
-	delivered uint64
-	unwanted  uint64         // published or received when no subscription wanted the tag
-	lost      *ledger.Counts // nil: none
+	tally  ledger.Tally // since the publisher was first met
+	untold *untold      // lost, and no event has told so yet; nil: none
 
 	version int // of the source, for which targets holds
 	targets []target
@@ -186,16 +180,16 @@ func (src *source) deliver(done *delivered) (more bool) {
 		if rcv.version != src.version { // a handler may have changed it
 			src.aim(rcv, r.Lane, r.Tag)
 		}
-		if rcv.count++; r.Positions && r.Position != rcv.count && !src.skip(rcv, r) {
+		if r.Positions && r.Position != rcv.tally.Position+1 && !src.skip(rcv, r) {
 			return false
 		}
 		if len(rcv.targets) == 0 {
-			rcv.unwanted++
+			rcv.tally.Decline()
 			done.unwanted++
 			done.fails()
 			continue
 		}
-		rcv.delivered++
+		rcv.tally.Deliver()
 		done.messages++
 		done.bytes += uint64(len(r.Data))
 		if len(rcv.targets) == 1 {
@@ -218,7 +212,7 @@ func (src *source) deliver(done *delivered) (more bool) {
 // message returns the message that was just read.
 func (src *source) message(rcv *received, turn uint32) Message {
 	r := &src.reader
-	return Message{Tag: r.Tag, Status: Status(r.Status), turn: turn, Counter: rcv.count, Publisher: src.contact.peer, Data: r.Data, origin: &src.origin}
+	return Message{Tag: r.Tag, Status: Status(r.Status), turn: turn, Counter: rcv.tally.Position, Publisher: src.contact.peer, Data: r.Data, origin: &src.origin}
 }
 
 // deliverPlain delivers the plain messages that follow one to their only handler,
@@ -233,11 +227,10 @@ func (src *source) deliverPlain(rcv *received, h Handler, done *delivered, turn 
 		if !ok {
 			return
 		}
-		rcv.count++
-		rcv.delivered++
+		rcv.tally.Deliver()
 		done.messages++
 		done.bytes += uint64(len(data))
-		m.Counter, m.Data = rcv.count, data
+		m.Counter, m.Data = rcv.tally.Position, data
 		h(m)
 	}
 }
@@ -245,11 +238,11 @@ func (src *source) deliverPlain(rcv *received, h Handler, done *delivered, turn 
 // skip notes that the policy of the lane has left out messages before one. It
 // returns false, and ends the connection, for a position that cannot be.
 func (src *source) skip(rcv *received, r *wire.Reader) bool {
-	if r.Position < rcv.count {
-		src.fail(protocolError("tag %v goes from %d back to %d", r.Tag, rcv.count-1, r.Position))
+	if at := rcv.tally.Position; r.Position <= at {
+		src.fail(protocolError("tag %v goes from %d back to %d", r.Tag, at, r.Position))
 		return false
 	}
-	return src.lose(rcv, r.Tag, subscription.CauseLeftOut, r.Position-rcv.count)
+	return src.reaches(r.Tag, r.Position) && src.lose(rcv, r.Tag, subscription.CauseLeftOut, r.Position-1-rcv.tally.Position)
 }
 
 // receivedOf returns the state of a tag in a lane, which begins at its first

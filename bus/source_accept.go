@@ -61,5 +61,5 @@ func (src *source) acknowledge(failed bool) {
 	if rcv == nil {
 		return
 	}
-	src.send(&subscription.Ack{Tag: uint64(src.reader.Tag), Position: rcv.count, Failed: failed})
+	src.send(&subscription.Ack{Tag: uint64(src.reader.Tag), Position: rcv.tally.Position, Failed: failed})
 }

@@ -126,13 +126,12 @@ func (src *source) position(lane uint16, p subscription.Position, owed bool, cau
 	case rcv == nil || !src.reaches(p.Tag, p.Count):
 		return false
 	case !owed:
-		rcv.unwanted += p.Count - rcv.count // whether more or less: it begins here
-		rcv.count = p.Count
-	case p.Count < rcv.count:
-		src.fail(protocolError("tag %v stands at %d after %d messages", p.Tag, p.Count, rcv.count))
+		rcv.tally.Begin(p.Count)
+	case p.Count < rcv.tally.Position:
+		src.fail(protocolError("tag %v stands at %d after %d messages", p.Tag, p.Count, rcv.tally.Position))
 		return false
-	case p.Count > rcv.count:
-		return src.lose(rcv, p.Tag, cause, p.Count-rcv.count)
+	case p.Count > rcv.tally.Position:
+		return src.lose(rcv, p.Tag, cause, p.Count-rcv.tally.Position)
 	}
 	return true
 }

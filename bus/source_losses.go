@@ -53,7 +53,7 @@ func (src *source) onTotal(rcv *received, m *subscription.Lost, p subscription.P
 		src.told[key] = told
 	}
 	told[m.Cause] = p.Count
-	more := p.Count - min(p.Count, rcv.losses()[m.Cause])
+	more := rcv.tally.News(m.Cause, p.Count)
 	if m.Cause != subscription.CauseConnection && src.owed(m.Lane, p.Tag) {
 		return more
 	}
@@ -62,27 +62,17 @@ func (src *source) onTotal(rcv *received, m *subscription.Lost, p subscription.P
 	}
 	// It belongs to a subscription that was closed here before the news came: no
 	// event tells of it, and both sides count it.
-	rcv.losses()[m.Cause] += more
-	rcv.unwanted -= more // of those up to the position that follows
+	rcv.tally.TakeOver(m.Cause, more)
 	return 0
-}
-
-// losses returns what of a tag was lost.
-func (rcv *received) losses() *ledger.Counts {
-	if rcv.lost == nil {
-		rcv.lost = new(ledger.Counts)
-	}
-	return rcv.lost
 }
 
 // lose counts and reports messages that do not come. It returns false, and ends
 // the connection, for more than there can be.
 func (src *source) lose(rcv *received, tag tags.Tag, cause subscription.Cause, n uint64) bool {
-	if !src.loses(tag, n) || !src.reaches(tag, rcv.count+n) {
+	if !src.loses(tag, n) || !src.reaches(tag, rcv.tally.Position+n) {
 		return false
 	}
-	rcv.count += n
-	rcv.losses()[cause] += n
+	rcv.tally.Lose(cause, n)
 	src.sub.counters.addLost(cause, n)
 	src.gap(rcv, tag, cause, n)
 	return true
@@ -98,20 +88,12 @@ func (src *source) tellMissed(lane uint16, positions []byte) {
 		}
 		src.steps++
 		rcv := src.lane(lane).received.Get(p.Tag)
-		if rcv == nil || rcv.lost == nil {
+		if rcv == nil {
 			continue
 		}
 		key := laneTag{lane, p.Tag}
-		told := src.told[key]
-		if told == nil {
-			told = new(ledger.Counts)
-		}
+		rcv.tally.Excess(src.told[key], func(cause subscription.Cause, n uint64) { missed.Add(cause, p.Tag, n) })
 		delete(src.told, key)
-		for cause := subscription.Cause(1); cause < subscription.Causes; cause++ {
-			if n := rcv.lost[cause]; n > told[cause] {
-				missed.Add(cause, p.Tag, n-told[cause])
-			}
-		}
 	}
 	missed.Lists(func(cause subscription.Cause, counts []subscription.Position) {
 		for list := range positionLists(counts) {

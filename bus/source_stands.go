@@ -17,13 +17,13 @@ import (
 func (src *source) stands(r *request, told map[laneTag]struct{}, tell func(subscription.Position)) chores.Job {
 	known := &src.lane(r.sub.lane).received
 	note := func(e *tagmap.Entry[received], tell func(subscription.Position)) {
-		if e == nil || e.Value.count == 0 || !r.owes(e.Tag) {
+		if e == nil || e.Value.tally.Position == 0 || !r.owes(e.Tag) {
 			return
 		}
 		key := laneTag{r.sub.lane, e.Tag}
 		if _, said := told[key]; !said {
 			told[key] = struct{}{}
-			tell(subscription.Position{Tag: e.Tag, Count: e.Value.count})
+			tell(subscription.Position{Tag: e.Tag, Count: e.Value.tally.Position})
 		}
 	}
 	if n, _ := r.sent.Count(); n <= uint64(known.Len()) {

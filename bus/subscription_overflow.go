@@ -19,6 +19,6 @@ func (sub *Subscription) overflows(src *source, tag tags.Tag) {
 	if rcv == nil {
 		rcv = new(received) // forgotten meanwhile, and the event is owed all the same
 	}
-	rcv.losses()[ledger.Queue]++
+	rcv.tally.Overflow(1)
 	src.gap(rcv, tag, ledger.Queue, 1)
 }

@@ -168,28 +168,15 @@ func (s *Subscriber) tagStatsChore(ctx context.Context, tell func(all [][]TagSta
 }
 
 func (src *source) appendTagStats(all []TagStats, cfg SubscriptionConfig, e *tagmap.Entry[received]) []TagStats {
-	rcv := &e.Value
-	published := rcv.count - rcv.unwanted
+	tally := &e.Value.tally
+	published := tally.Position - tally.Unwanted
 	if published == 0 {
 		return all
 	}
+	lost := tally.Lost()
 	return append(all, TagStats{
 		Publisher: src.contact.peer, Since: src.met, Tag: e.Tag, Config: cfg,
-		Position: rcv.count, Published: published, Delivered: rcv.delivered, Losses: rcv.exportLosses(),
-		Overflowed: rcv.overflowed(),
+		Position: tally.Position, Published: published, Delivered: tally.Delivered, Losses: lossesOf(&lost),
+		Overflowed: lost[ledger.Queue],
 	})
-}
-
-func (rcv *received) exportLosses() (l Losses) {
-	if rcv.lost != nil {
-		l = lossesOf(rcv.lost)
-	}
-	return l
-}
-
-func (rcv *received) overflowed() uint64 {
-	if rcv.lost == nil {
-		return 0
-	}
-	return rcv.lost[ledger.Queue]
 }
