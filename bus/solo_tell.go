@@ -87,7 +87,7 @@ func (o *solo) tell(most int) {
 		switch {
 		case t.untold == 0:
 			t.listed = false
-		case t.kept != nil:
+		case t.waits:
 			left = append(left, t)
 		default:
 			o.lane.loseMessages(subscription.CauseLeftOut, t.tag, t.untold)
@@ -105,13 +105,13 @@ func (o *solo) tellEnd(t *soloTag) {
 	if l := o.lane.link; l.gone() {
 		// The subscriber finds a gap. What waits is lost with the connection.
 		o.lane.account.Add(subscription.CauseLeftOut, t.tag, t.untold)
-		if t.kept != nil {
+		if t.waits {
 			l.mu.Lock()
 			o.lane.dropped++
 			l.mu.Unlock()
 		}
 	} else {
-		if t.kept != nil {
+		if t.waits {
 			t.untold++
 		}
 		if t.untold > 0 {

@@ -1,0 +1,47 @@
+package bus
+
+import "tagbus/tags"
+
+// sample is the selection of the policy Sample: the first message of each tag, and then
+// one of so many.
+type sample struct {
+	solo  *solo
+	every uint64
+	tags  map[tags.Tag]*sampleTag
+}
+
+// sampleTag is what is known of a tag.
+type sampleTag struct {
+	soloTag
+	seen uint64 // messages
+}
+
+// take implements selection.
+func (o *sample) take(tag tags.Tag, status Status, position uint64, data []byte) {
+	t := o.tags[tag]
+	if t == nil {
+		t = &sampleTag{soloTag: soloTag{tag: tag}}
+		o.tags[tag] = t
+	}
+	if t.seen++; (t.seen-1)%o.every == 0 {
+		o.solo.write(&t.soloTag, status, position, data)
+	} else {
+		o.solo.leaveOut(&t.soloTag)
+	}
+}
+
+// waiting implements selection.
+func (*sample) waiting() bool { return false }
+
+// drain implements selection.
+func (*sample) drain() {}
+
+// forget implements selection.
+func (o *sample) forget(tag tags.Tag) *soloTag {
+	t := o.tags[tag]
+	if t == nil {
+		return nil
+	}
+	delete(o.tags, tag)
+	return &t.soloTag
+}
