@@ -7,8 +7,8 @@ import (
 	"tagbus/netio"
 )
 
-// closer orders the end of a publisher or subscriber: Close does its work once,
-// whoever calls it and from wherever, and no callback of the user runs after a
+// closer orders the end of a publisher or subscriber. Close does its work once, from
+// any goroutine and however often it is called. No callback of the user runs after a
 // Close that could wait.
 type closer struct {
 	begun atomic.Bool

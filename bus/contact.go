@@ -57,7 +57,7 @@ const (
 // contactUser is what a contact needs to know of who uses the connection.
 type contactUser interface {
 	params() netio.Params // of the connection
-	wanted() bool         // tells whether there is to be one
+	wanted() bool         // reports whether there is to be one
 	consider()            // opens it if it is wanted
 	unlisted()            // there is none, and none is going to be opened now
 	tried()               // a try has ended without one
@@ -118,7 +118,7 @@ func (c *contact) greeted() {
 	c.state, c.refusal, c.since = contactReady, "", time.Now()
 }
 
-// closed notes the end of the connection, and tells whether it was ready.
+// closed notes the end of the connection, and reports whether it was ready.
 func (c *contact) closed() (wasReady bool) {
 	c.ep = nil
 	c.after(0)
@@ -154,7 +154,7 @@ func (c *contact) retry() {
 	c.user.tried()
 }
 
-// pending tells whether the peer is being connected, or is connected.
+// pending reports whether the peer is being connected, or is connected.
 func (c *contact) pending() bool {
 	return c.state != contactIdle && c.state != contactWaiting
 }
@@ -219,7 +219,7 @@ func (d *dialer) refused(addr netip.AddrPort, err error) {
 	}
 }
 
-// connected tells whether a peer at addr has said who it is.
+// connected reports whether the peer at addr has sent its hello.
 func (d *dialer) connected(addr netip.AddrPort) bool {
 	for c := range d.all {
 		if c.state == contactReady && c.ep != nil && c.ep.Remote() == addr {

@@ -10,7 +10,7 @@ import (
 )
 
 // EntryLimitError says that a set of tags has more ranges or masks than a directory
-// entry may have. The limits are those of a subscription: whoever reads the entry works
+// entry may have. The limits are those of a subscription: a reader of the entry works
 // with the set as a publisher does with a subscription. It is an ErrEntryTooLarge.
 type EntryLimitError struct {
 	Instance, Name string // of the entry; empty for one's own

@@ -45,7 +45,7 @@ func (e *PublishError) Unwrap() error { return e.Err }
 type AckError struct {
 	Tag     tags.Tag
 	Counter uint64 // of the message, as the receiver sees it
-	Lost    bool   // it is surely not going to be handled; otherwise nobody knows, as with all that a sender with a cache has accepted
+	Lost    bool   // it is certain that it is not handled; false: unknown, as always for a sender with a cache
 	Err     error
 }
 

@@ -10,8 +10,8 @@ import (
 var (
 	// ErrNoResources is returned by the publishing methods that do not wait,
 	// when a blocking subscriber of the tag, or the publisher's pool, has no
-	// room. Nobody got the message; the same call may succeed after
-	// PublisherConfig.OnReady, or use PublishContext, which waits.
+	// room. No subscriber gets the message. The same call may succeed after
+	// PublisherConfig.OnReady; PublishContext waits instead.
 	ErrNoResources = fmt.Errorf("bus: not published: %w", netio.ErrNoResources)
 
 	// ErrClosed is returned by every method of a closed publisher, subscriber

@@ -135,7 +135,8 @@ func (q *eventQueue) tellSome() {
 	}
 }
 
-// goOn has the rest told. A loop that ends has no other turn to give.
+// goOn schedules the rest for the next turn. A loop that ends has no next turn: then
+// goOn reports the rest itself.
 func (q *eventQueue) goOn() {
 	q.posted = q.waiting.Len() > 0 && q.loop.Post(q.turn)
 	for !q.posted && q.waiting.Len() > 0 {

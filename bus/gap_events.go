@@ -24,7 +24,7 @@ func promptly(cause subscription.Cause) bool {
 	return cause != subscription.CauseLeftOut && cause != ledger.Queue
 }
 
-// gap has a Gap event told of messages that do not come.
+// gap schedules a Gap event for n messages that do not come.
 func (src *source) gap(rcv *received, tag tags.Tag, cause subscription.Cause, n uint64) {
 	u := rcv.untold
 	if u == nil {

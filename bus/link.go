@@ -196,7 +196,7 @@ func (l *link) completed(key netio.Key) {
 	}
 }
 
-// gone tells whether the connection has ended, or is about to.
+// gone reports whether the connection has ended, or is about to.
 func (l *link) gone() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -222,7 +222,7 @@ func (l *link) kill() {
 		queues = append(queues, &n.queue, &n.held)
 	}
 	l.mu.Unlock()
-	for _, q := range queues { // nobody else touches them once dead is set
+	for _, q := range queues { // no other goroutine touches them once dead is set
 		for q.Len() > 0 {
 			if i := q.Pop(); i.page != nil {
 				l.mu.Lock()

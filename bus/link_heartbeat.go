@@ -86,7 +86,7 @@ func (l *link) patience(now time.Time, moved bool) {
 	}
 }
 
-// waits tells whether the lane has anything that its subscriber has not taken.
+// waits reports whether the lane has anything that its subscriber has not taken.
 // link.mu is held.
 func (n *lane) waits() bool {
 	if n.queue.Len() > 0 {
@@ -114,8 +114,8 @@ func (n *lane) maxStall() time.Duration {
 	}
 }
 
-// holdsUp tells whether the publisher has last been refused for want of what
-// the lane holds: its room, or the pool's memory.
+// holdsUp reports whether the last refusal of the publisher was for want of what the
+// lane holds: its room, or the pool's memory.
 func (n *lane) holdsUp() bool {
 	return n.policy.Lossless() && (n.refuses.Load() || n.link.pub.dry.Load())
 }

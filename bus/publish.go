@@ -17,13 +17,13 @@ func (p *Publisher) Publish(tag tags.Tag, data []byte) error {
 //   - data: 0 to PublisherConfig.MaxMessageBytes bytes; copied, so that it may
 //     be changed on return.
 //   - Result: nil means accepted for every subscriber of the tag (there may be
-//     none). An error means that nobody gets the message.
+//     none). An error means that no subscriber gets the message.
 //   - Errors: ErrNoResources (the same call may succeed after OnReady),
 //     *PublishError with ErrUnknownTag or ErrMessageTooLarge, ErrClosed.
 //   - Order: messages of one tag are received in the order in which their
 //     calls returned; calls at the same time are ordered in some way.
-//   - Threads: any. Blocks: never. Allocates: no, but for the first message
-//     of a tag.
+//   - Threads: any. Blocks: never. Allocates: only for the first message of a
+//     tag.
 func (p *Publisher) PublishStatus(tag tags.Tag, status Status, data []byte) error {
 	return p.publish(tag, status, data, nil)
 }
@@ -96,9 +96,9 @@ func (t *tagState) accepted(c *cache.Cache, status Status, data []byte) {
 // PublishContext publishes a message as Publish does, and waits for room.
 //
 //   - Errors: as PublishStatus without ErrNoResources, and the cause of the
-//     end of ctx, wrapped. An error means that nobody gets the message.
-//     On a loop, which is what makes room, it does not wait but returns
-//     ErrOnLoop.
+//     end of ctx, wrapped. An error means that no subscriber gets the message.
+//     On a loop it returns ErrOnLoop instead of waiting, since the loop is what
+//     makes room.
 //   - Threads: any.
 func (p *Publisher) PublishContext(ctx context.Context, tag tags.Tag, data []byte) error {
 	return p.PublishStatusContext(ctx, tag, 0, data)
@@ -157,7 +157,7 @@ func (p *Publisher) armFlush() {
 	}
 }
 
-// flushDue seals the pages that somebody waits for. Loop only.
+// flushDue seals the pages that a subscriber waits for. Loop only.
 func (p *Publisher) flushDue() {
 	p.flushArmed.Store(false)
 	open := false

@@ -12,12 +12,12 @@ import (
 // the lock and the search for the tag, which for small messages is most of the
 // work.
 //
-//   - Result: how many were accepted, which are the first; all, unless there is an
-//     error: that of the first one that was not. What comes behind it was not
-//     looked at.
-//   - Data, errors, order, threads: as PublishStatus. Others may publish between
-//     two of the messages.
-//   - Blocks: never. Allocates: no, but for the first message of a tag.
+//   - Result: the number of messages accepted, always the first ones. If it is not
+//     all of them, the error is that of the first one refused. Those behind it are
+//     not tried.
+//   - Data, errors, order, threads: as PublishStatus. Other goroutines may publish
+//     between two of the messages.
+//   - Blocks: never. Allocates: only for the first message of a tag.
 func (p *Publisher) PublishBatch(messages []Message) (int, error) {
 	n := 0
 	for n < len(messages) {
@@ -143,5 +143,5 @@ func (t *tagState) lockOnly() *stream {
 	return nil
 }
 
-// isOnly tells whether s is all of the route.
+// isOnly reports whether s is all of the route.
 func (r *route) isOnly(s *stream) bool { return len(r.streams) == 1 && r.streams[0] == s }

@@ -17,12 +17,11 @@ const lentShare = 8
 // the payload: it is sent from where it is.
 //
 //   - data: must not change until done is called.
-//   - done: called once if the error is nil, and not otherwise: when no subscriber
-//     needs data any more, because it was sent or is not going to be. On the loop,
-//     or in Close, or, if the payload was copied all the same, before
-//     PublishZeroCopy returns. It must not block; it may publish. The same func may be given
-//     for many messages, so that nothing is allocated. nil: nobody is told, as data
-//     never changes.
+//   - done: called once if the error is nil, and never otherwise. The call comes when
+//     no subscriber needs data any more, sent or not. It comes on the loop, in Close,
+//     or, if the payload was copied, before PublishZeroCopy returns. done must not
+//     block; it may publish. The same func may be given for many messages, so that
+//     nothing is allocated. nil: there is no call, as for data that never changes.
 //   - It is copied if it is smaller than an eighth of a page, if the subscribers
 //     of the tag do not share pages (policies Latest and Sample; more sets of
 //     subscribers than MaxStreams), for the cache, and over RDMA, which sends
@@ -100,8 +99,8 @@ func (s *stream) appendLent(tag tags.Tag, status Status, data []byte, done func(
 	return nil
 }
 
-// loans are payloads of users that nobody needs any more, on their way back. The
-// user hears of it on the loop, as locks may be held where it turns out.
+// loans are payloads of users that no subscriber needs any more, on their way back.
+// done is called on the loop, since locks may be held where a loan ends.
 type loans struct {
 	loop netio.Loop
 	tell func() // calls settle on the loop

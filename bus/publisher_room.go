@@ -39,9 +39,9 @@ func (p *Publisher) open(x extent, streams ...*stream) error {
 	return ErrNoResources
 }
 
-// tryOpen looks before it takes, so that a try that fails never holds, even
-// for a moment, what another publishing goroutine could have had: nobody would
-// wake that one. openMu, held, keeps others from taking in between.
+// tryOpen looks before it takes. A failed try must never hold room, even briefly:
+// another publishing goroutine could be refused because of it and never be woken.
+// openMu, held, keeps others from taking in between.
 func (p *Publisher) tryOpen(x extent, streams []*stream) bool {
 	if refused(x.counted, streams) {
 		return false
@@ -65,8 +65,8 @@ func (p *Publisher) tryOpen(x extent, streams []*stream) bool {
 	return true
 }
 
-// refused tells whether a lossless lane of streams has no room, and notes at all
-// of these that they hold up the publisher.
+// refused reports whether a lossless lane of streams has no room. It marks all such
+// lanes as holding up the publisher.
 func refused(pages int64, streams []*stream) (any bool) {
 	for _, s := range streams {
 		for _, n := range s.lanes {
@@ -105,7 +105,7 @@ func (p *Publisher) newPage(x extent, buffers []*netio.Buffer) *page {
 	return pg
 }
 
-// lossyFull tells whether the lossy lanes together have no room for more pages.
+// lossyFull reports whether the lossy lanes together have no room for more pages.
 // Half of the pool is beyond their reach, so that they cannot starve the others.
 func (p *Publisher) lossyFull(pages int64) bool {
 	now := p.lossyPinned.Load()

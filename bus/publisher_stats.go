@@ -66,8 +66,8 @@ type LaneState struct {
 	Unconfirmed uint64
 }
 
-// Stats returns the publisher's counters. The smallest numbers of free pages and
-// sends begin anew with each call, whoever makes it. Threads: any.
+// Stats returns the publisher's counters. Each call restarts the smallest numbers of
+// free pages and sends, also for other callers. Threads: any.
 func (p *Publisher) Stats() PublisherStats {
 	st := PublisherStats{
 		Refusals: p.refusals.Load(), Strangers: p.strangers.Load(),

@@ -79,7 +79,7 @@ func (p *Publisher) RemoveTags(set tags.Set) error {
 	if err := p.retire(left, set); err != nil {
 		return err
 	}
-	p.waiting.wake() // whoever waits for room for them
+	p.waiting.wake() // goroutines that wait for room for them
 	return p.announce(left, p.announced.Since)
 }
 

@@ -18,7 +18,7 @@ import (
 //     have too many overlapping masks to compare; the cause of the end of ctx.
 //   - Threads: any.
 func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) error {
-	var missing *tags.Tag // as long as nobody wants it, the sets need not be compared
+	var missing *tags.Tag // as long as no subscriber wants it, the sets need not be compared
 	for {
 		p.mu.Lock()
 		open := p.state == publisherOpen

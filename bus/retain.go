@@ -37,8 +37,8 @@ func (m *Message) Retain() error {
 	return nil
 }
 
-// Release ends Retain: nobody may look at Data any more, also of m's copies. For
-// a message that is not retained, or was released, it does nothing.
+// Release ends Retain. After it neither m.Data nor the Data of a copy of m may be used.
+// For a message that is not retained, or is already released, it does nothing.
 //
 // Threads: any.
 func (m *Message) Release() {
@@ -144,7 +144,7 @@ func (r *retainer) newHold(o *origin, n int) (*hold, error) {
 	return h, nil
 }
 
-// fits tells whether n more bytes may be retained, and counts it if not.
+// fits reports whether n more bytes may be retained, and counts a refusal.
 func (r *retainer) fits(n int) bool {
 	if r.bytes+n > r.limit {
 		r.refused++
@@ -160,7 +160,7 @@ func (r *retainer) release(kept *origin, turn uint32) {
 	}
 }
 
-// drop returns memory that nobody retains any more.
+// drop returns memory that is no longer retained.
 func (r *retainer) drop(kept *origin, turn uint32) netio.Retained {
 	r.mu.Lock()
 	defer r.mu.Unlock()

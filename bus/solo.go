@@ -157,8 +157,8 @@ func (o *solo) drain() {
 	o.bytes = 0
 }
 
-// flush sends what waits unless the lane is busy: then it may still be replaced
-// by something newer. It tells whether something remains.
+// flush sends what waits unless the lane is busy. On a busy lane a newer message may
+// still replace it. flush reports whether something remains.
 func (o *solo) flush() (open bool) {
 	s := o.stream
 	if o.order.Len() == 0 && s.page == nil {

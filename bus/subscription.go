@@ -67,7 +67,7 @@ type outcome struct {
 	err     error // set before done is closed
 }
 
-// over tells whether the end has begun. Loop only.
+// over reports whether the end has begun. Loop only.
 func (sub *Subscription) over() bool { return sub.closed.Load() || sub.retired }
 
 func newSubscription(owner *Subscriber, id uint64, set tags.Set, h Handler, batch BatchHandler, cfg SubscriptionConfig, lane uint16) *Subscription {
@@ -195,11 +195,11 @@ func (sub *Subscription) Unsubscribe(ctx context.Context) error {
 // When the loop body is slow the queue fills up to SubscriberConfig.QueueBytes. Then
 // the policy holds here as it does at the publisher: DropNewest and Sample lose the new
 // messages, DropOldest those that wait longest, Latest all but the newest of each tag;
-// Overflowed counts them, and Gap events with ErrQueueFull name them. Nobody else feels
-// that. With Block or Disconnect the subscriber stops reading from the publishers
-// concerned, and they wait as the policy says. That stops all subscriptions, for they
-// share a publisher's connection: do not wait for another one's acknowledgement inside
-// the loop body.
+// Overflowed counts them, and Gap events with ErrQueueFull name them. No other
+// subscription is affected. With Block or Disconnect the subscriber stops reading from
+// the publishers concerned, and they wait as the policy says. That stops all
+// subscriptions, since they share a publisher's connection. Do not wait for another
+// subscription's acknowledgement inside the loop body.
 //
 //   - Threads: one goroutine at a time, not a loop's: there it yields
 //     ErrOnLoop.
