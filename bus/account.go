@@ -81,20 +81,19 @@ func sortLanes(lanes []LaneState) {
 	slices.SortFunc(lanes, func(a, b LaneState) int { return cmp.Compare(a.Policy.String(), b.Policy.String()) })
 }
 
-// TagLosses is what a subscriber of a publisher did not get of a tag.
+// TagLosses counts the messages of a tag that a subscriber did not get.
 type TagLosses struct {
 	Policy Policy // of the subscription
 	Tag    tags.Tag
 	Losses Losses
 }
 
-// TagLosses returns what a subscriber did not get of each tag since it first
-// connected, by policy and tag; tags of which it got everything are not listed.
-// The subscriber counts the same: see Subscriber.TagStats.
+// TagLosses returns how many messages of each tag a subscriber did not get since it
+// first connected, by policy and tag. Tags without losses are not listed. The
+// subscriber counts the same: see Subscriber.TagStats.
 //
-//   - instance: Peer.Instance of the subscriber. One that the publisher does
-//     not know, or does not remember any more, has no losses: it remembers the
-//     last 256 that have gone.
+//   - instance: Peer.Instance of the subscriber. The result is empty for an unknown
+//     subscriber. The publisher remembers the last 256 that have gone.
 //   - Threads: any. Blocks: never.
 func (p *Publisher) TagLosses(instance string) []TagLosses {
 	var all []TagLosses

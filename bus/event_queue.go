@@ -188,8 +188,8 @@ func (q *droppedEvents) next() (Event, bool) {
 	return e, false
 }
 
-// EventsDroppedError is the cause of a Problem event: so many events have found no
-// room among those that waited for OnEvent. Gap events are never dropped.
+// EventsDroppedError is the cause of a Problem event: so many events were dropped
+// because too many waited for OnEvent. Gap events are never dropped.
 type EventsDroppedError struct{ Events uint64 }
 
 // Error says how many, and what to do.

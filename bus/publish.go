@@ -20,8 +20,8 @@ func (p *Publisher) Publish(tag tags.Tag, data []byte) error {
 //     none). An error means that no subscriber gets the message.
 //   - Errors: ErrNoResources (the same call may succeed after OnReady),
 //     *PublishError with ErrUnknownTag or ErrMessageTooLarge, ErrClosed.
-//   - Order: messages of one tag are received in the order in which their
-//     calls returned; calls at the same time are ordered in some way.
+//   - Order: messages of one tag are received in the order in which their calls
+//     returned. The order of concurrent calls is arbitrary.
 //   - Threads: any. Blocks: never. Allocates: only for the first message of a
 //     tag.
 func (p *Publisher) PublishStatus(tag tags.Tag, status Status, data []byte) error {
@@ -135,8 +135,8 @@ func (p *Publisher) retry(ctx context.Context, tag tags.Tag, size int, publish f
 	}
 }
 
-// Flush sends what has been published without waiting for full pages or the
-// flush interval. Blocks: never.
+// Flush sends published messages without waiting for full pages or the flush interval.
+// Blocks: never.
 func (p *Publisher) Flush() {
 	for _, s := range *p.streams.Load() {
 		s.sealNow()

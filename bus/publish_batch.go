@@ -6,11 +6,10 @@ import (
 	"tagbus/bus/internal/wire"
 )
 
-// PublishBatch publishes messages, in their order. Of each message the Tag,
-// the Status and the Data count, so that what a BatchHandler was given can be
-// published again as it is. Compared with as many calls of PublishStatus it saves
-// the lock and the search for the tag, which for small messages is most of the
-// work.
+// PublishBatch publishes messages, in their order. Only Tag, Status and Data of each
+// message are used, so a BatchHandler can publish its messages again as they are.
+// Compared with calls of PublishStatus, PublishBatch saves the lock and the lookup of
+// the tag. For small messages that is most of the work.
 //
 //   - Result: the number of messages accepted, always the first ones. If it is not
 //     all of them, the error is that of the first one refused. Those behind it are

@@ -22,10 +22,10 @@ const lentShare = 8
 //     or, if the payload was copied, before PublishZeroCopy returns. done must not
 //     block; it may publish. The same func may be given for many messages, so that
 //     nothing is allocated. nil: there is no call, as for data that never changes.
-//   - It is copied if it is smaller than an eighth of a page, if the subscribers
-//     of the tag do not share pages (policies Latest and Sample; more sets of
-//     subscribers than MaxStreams), for the cache, and over RDMA, which sends
-//     only from memory that it knows.
+//   - The payload is copied if it is smaller than an eighth of a page, or if the
+//     subscribers of the tag do not share pages (policies Latest and Sample; more sets
+//     of subscribers than MaxStreams). It is also copied for the cache, and over RDMA,
+//     which sends only from registered memory.
 //   - Errors, order, threads: as PublishStatus. A payload counts in QueueBytes as
 //     if it were copied, but takes only one page of PoolBytes.
 //   - Blocks: never.

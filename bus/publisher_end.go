@@ -7,8 +7,8 @@ import (
 )
 
 // Close ends the publisher at once: it leaves the directory and closes every
-// connection. Messages not yet sent are lost to their subscribers; use Drain
-// first to end in order. The second call does nothing.
+// connection. Messages not yet sent are lost; use Drain first to end in order. The
+// second call does nothing.
 //
 //   - Errors: the directory's, when the entry could not be removed.
 //   - Blocks: until the last callback has run; from inside a callback, of any node,
@@ -83,18 +83,17 @@ func (p *Publisher) setState(state publisherState) bool {
 	return true
 }
 
-// Drain ends the publisher in order: it accepts no more messages, leaves the
-// directory, sends what was published, and tells every subscriber the final
-// positions. It returns when all of them have received that and left; Close
-// then has nothing to lose. For a subscriber that was lost less than 5 seconds
-// ago, before or meanwhile, it waits as long, so that it can come back for what it
-// is owed.
+// Drain ends the publisher in order. It accepts no more messages, leaves the directory,
+// sends what is published, and sends every subscriber the final positions. It returns
+// when all subscribers have received that and left. A Close after it loses nothing. A
+// subscriber whose connection is lost, before Drain or during it, has 5 seconds from
+// the loss to come back for what it is owed; Drain waits for that.
 //
-//   - Errors: ErrClosed if the publisher is draining or closed, or is closed
-//     meanwhile, or its loop has ended; ErrOnLoop; the directory's; ErrUndelivered, with
-//     their number and that of the messages which they have not confirmed, if
-//     connections ended before, and their subscribers have not come back; the cause
-//     of the end of ctx, when some subscribers had not left.
+//   - Errors: ErrClosed if the publisher is draining or closed, is closed meanwhile, or
+//     its loop has ended; ErrOnLoop; those of the directory; ErrUndelivered if
+//     connections ended early and their subscribers did not come back: the text has the
+//     number of connections and of unconfirmed messages; the cause of the end of ctx,
+//     if some subscribers had not left.
 //   - Threads: any.
 func (p *Publisher) Drain(ctx context.Context) error {
 	if p.loop.OnAnyLoop() {

@@ -20,11 +20,10 @@ func (p *Publisher) Tags() tags.Set {
 	return p.served
 }
 
-// AddTags begins to serve the tags of a set, some of which it may serve
-// already. Subscribers whose acknowledged subscriptions have the tags get their
-// messages from the first one on; others find them in the directory and
-// subscribe, which WaitSubscribers waits for. A tag that was served before
-// and then removed goes on at its old position.
+// AddTags begins to serve the tags of a set; it may serve some already. A subscriber
+// with an acknowledged subscription to the tags gets their messages from the first one
+// on. Others find the tags in the directory and subscribe, which WaitSubscribers waits
+// for. A tag that was served before and then removed continues at its old position.
 //
 //   - Errors: ErrTooManyRemoved, ErrEntryTooLarge, the directory's, and ErrClosed:
 //     nothing has been added.
@@ -57,14 +56,14 @@ func (p *Publisher) AddTags(set tags.Set) error {
 	return nil
 }
 
-// RemoveTags ceases to serve the tags of a set: when it returns, Publish
-// refuses them with ErrUnknownTag. What was published before is sent, and every
-// subscriber is told the final position of its tags among them, so that it
-// knows whether it has all. Nothing of them is kept in the cache. The
-// subscriptions stay: should AddTags bring a tag back, its messages go on.
+// RemoveTags stops serving the tags of a set. When it returns, Publish refuses them
+// with ErrUnknownTag. Messages published before are still sent. Every subscriber gets
+// the final positions of its tags in the set, so that it knows whether it has
+// everything. The cache keeps nothing of these tags. The subscriptions stay: if AddTags
+// brings a tag back, its messages go on.
 //
-//   - Errors: tags.ErrTooComplex or ErrEntryTooLarge, wrapped: nothing has been
-//     removed. The directory's, which may still name the tags, and ErrClosed.
+//   - Errors: tags.ErrTooComplex or ErrEntryTooLarge, wrapped: nothing is removed.
+//     Those of the directory, which may still name the tags. ErrClosed.
 //   - Threads: any. Blocks: for the directory's storage.
 func (p *Publisher) RemoveTags(set tags.Set) error {
 	p.announcing.Lock()

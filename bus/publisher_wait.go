@@ -10,8 +10,8 @@ import (
 	"tagbus/tags"
 )
 
-// WaitSubscribers waits until at least n subscribers have a subscription, and
-// they together cover set: each of its tags is wanted by one of them.
+// WaitSubscribers waits until at least n subscribers have a subscription, and each tag
+// of set has a subscriber.
 //
 //   - set: the tags that are about to be published; often PublisherConfig.Tags.
 //   - Errors: ErrClosed; ErrOnLoop; tags.ErrTooComplex, wrapped, when the sets

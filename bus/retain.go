@@ -8,16 +8,15 @@ import (
 	"tagbus/netio"
 )
 
-// Retain keeps Data valid beyond the handler, or the step of the iteration,
-// until Release: on any goroutine, and beyond the end of the subscriber. Nothing
-// is copied if the transport can spare the memory; otherwise the message alone
-// is. It changes m, so keep m or a copy of it made afterwards; those are one
-// retained message. To retain it again does nothing.
+// Retain keeps Data valid beyond the handler, or the step of the iteration, until
+// Release: on any goroutine, and beyond the end of the subscriber. Nothing is copied if
+// the transport can spare the memory; otherwise only this message is. Retain changes m,
+// so keep m or a copy made afterwards; these are one retained message. A second Retain
+// does nothing.
 //
-// What is kept is the memory around the message, with others in it: it counts
-// once, up to SubscriberConfig.RetainBytes. SubscriberStats tells how much it is.
-// Memory that is not released costs no message of anybody: the subscriber goes
-// on in other memory.
+// The memory kept is that around the message, with other messages in it. It counts
+// once, up to SubscriberConfig.RetainBytes. SubscriberStats has the amount. Memory that
+// is not released costs no messages: the subscriber goes on in other memory.
 //
 //   - Errors: ErrRetainLimit; ErrMessageOver. m is as valid as before.
 //   - Threads: that of the handler, or of the iteration. Blocks: never.
