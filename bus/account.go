@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// maxAccountTags bounds the entries of all subscribers, about 1.7 GB: those of a
-	// hundred that have lost something of each of 100,000 tags.
+	// maxAccountTags bounds the entries of all subscribers, about 1.7 GB. That is
+	// enough for a hundred subscribers with losses of 100,000 tags each.
 	maxAccountTags = 1 << 24
 
 	accountsInterval = time.Second // between looks at all accounts
 )
 
-// checkAccounts looks at the size of all accounts, once in a while. Loop only.
+// checkAccounts checks the size of all accounts, once per accountsInterval. Loop only.
 func (p *Publisher) checkAccounts(now time.Time) {
 	if now.Sub(p.accountsSeen) >= accountsInterval {
 		p.accountsSeen = now
@@ -27,8 +27,9 @@ func (p *Publisher) checkAccounts(now time.Time) {
 	}
 }
 
-// boundAccounts ends the connection of the subscriber whose account is largest, when
-// all together have more entries than limit, and forgets what it has lost. Loop only.
+// boundAccounts bounds the entries of all accounts. Above the limit, it ends the
+// connection of the subscriber with the largest account, and forgets this account. Loop
+// only.
 func (p *Publisher) boundAccounts(limit int) {
 	p.mu.Lock()
 	a, n := p.accounts.Largest(limit)
@@ -42,8 +43,8 @@ func (p *Publisher) boundAccounts(limit int) {
 	l.end(fmt.Errorf("%w: %d entries, %d of all subscribers", ErrAccountMemory, n, limit))
 }
 
-// leaveAccount ends the account of a connection, and returns how many messages are
-// unconfirmed. mu is held, and the link is dead. Loop only.
+// leaveAccount ends the account of a connection, and returns the number of unconfirmed
+// messages. mu is held, and the link is dead. Loop only.
 func (p *Publisher) leaveAccount(l *link) (unconfirmed uint64) {
 	for _, n := range l.lanes {
 		unconfirmed += n.account.End(ledger.Left{
@@ -57,14 +58,14 @@ func (p *Publisher) leaveAccount(l *link) (unconfirmed uint64) {
 	return unconfirmed
 }
 
-// laneState returns what an account says, as users see it.
+// laneState returns an account as users see it.
 func laneState(a *ledger.Lane) LaneState {
 	sums := a.Sums()
 	return LaneState{Policy: a.Policy, Sent: sums.Sent, Losses: lossesOf(&sums.Lost), Unconfirmed: sums.Unconfirmed}
 }
 
-// goneStates returns what the accounts say of subscribers that have gone, in the order
-// in which they went. mu is held.
+// goneStates returns the accounts of subscribers that have gone, in the order in which
+// they went. mu is held.
 func (p *Publisher) goneStates() (gone []SubscriberState) {
 	for _, a := range p.accounts.Gone() {
 		state := SubscriberState{Peer: *a.Peer}

@@ -17,7 +17,7 @@ const (
 	maxNameBytes       = 255
 	maxCacheMessages   = 1 << 20
 	maxLanes           = 16      // of a connection
-	maxGroup           = 1 << 16 // subscriptions that are made active together
+	maxGroup           = 1 << 16 // subscriptions that become active together
 	smallestMaxMessage = subscription.MaxControlBytes
 )
 

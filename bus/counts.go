@@ -8,18 +8,18 @@ import (
 	"tagbus/tags"
 )
 
-// A peer's counts are what it claims. Those that cannot be end its connection: a
-// publisher knows how many messages it has published of each tag, and a
-// subscriber takes no count above maxCount, so that no sum wraps.
+// A peer's counts are claims. An impossible one ends its connection. A publisher knows
+// how many messages it has published of each tag. A subscriber takes no count above
+// maxCount, so that no sum wraps.
 
-// maxCount is the largest position of a tag, and the most messages that a
-// publisher may say are lost in all.
+// maxCount is the largest position of a tag, and the most messages in total that a
+// publisher may report lost.
 const maxCount = 1 << 53
 
 // countOf returns how many messages of a tag were published. Loop only.
 func (p *Publisher) countOf(tag tags.Tag) uint64 {
 	t := p.tags.Get(tag)
-	if t == nil { // it may be so new that a reader without the lock does not find it
+	if t == nil { // a reader without the lock may not find a new tag yet
 		p.mu.Lock()
 		t = p.tags.Get(tag)
 		p.mu.Unlock()
@@ -37,8 +37,8 @@ func (p *Publisher) countOf(tag tags.Tag) uint64 {
 	return 0
 }
 
-// checkStanding returns an error for positions of a subscriber that were not
-// reached yet.
+// checkStanding returns an error for positions of a subscriber that are not reached
+// yet.
 //
 // Errors: ErrProtocol, wrapped.
 func (p *Publisher) checkStanding(list []byte) error {
@@ -53,10 +53,10 @@ func (p *Publisher) checkStanding(list []byte) error {
 	return nil
 }
 
-// addMissed counts what a subscriber has missed of a tag besides. In all, no more
-// of a tag can be lost than were published and sent again.
+// addMissed counts further messages of a tag that a subscriber has missed. In total, no
+// more of a tag can be lost than were published and sent again.
 //
-// Errors: ErrProtocol, wrapped; nothing was counted.
+// Errors: ErrProtocol, wrapped; nothing is counted then.
 func (p *Publisher) addMissed(a *ledger.Lane, cause subscription.Cause, missed subscription.Position) error {
 	published := p.countOf(missed.Tag)
 	most := published + p.replayed.Load()
@@ -90,7 +90,7 @@ func (src *source) loses(tag tags.Tag, n uint64) bool {
 	return true
 }
 
-// addLost counts messages of all publishers, of which there may be very many.
+// addLost counts lost messages of all publishers.
 func (c *subscriberCounters) addLost(cause subscription.Cause, n uint64) {
 	const most = 1 << 60
 	c.lost[cause].Add(min(n, most-min(c.lost[cause].Load(), most)))

@@ -6,9 +6,9 @@ import (
 	"tagbus/tags"
 )
 
-// untold is what of a tag was lost and no Gap event has told yet. There is at most
-// one for each tag that the subscriber knows of a publisher and lane, and so there is
-// no more to tell than that, however much is lost. Loop only.
+// untold counts the losses of a tag without a Gap event so far. There is at most one
+// for each tag of a publisher and lane, so however much is lost, the waiting gaps are
+// bounded. Loop only.
 type untold struct {
 	src    *source
 	rcv    *received // that refers to it
