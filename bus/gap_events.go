@@ -18,8 +18,8 @@ type untold struct {
 	listed bool // in Subscriber.later or a gapReport
 }
 
-// promptly reports whether a Gap of this cause is told at once. The others come once
-// a second.
+// promptly reports whether a Gap of this cause is reported at once. The others come
+// once a second.
 func promptly(cause subscription.Cause) bool {
 	return cause != subscription.CauseLeftOut && cause != ledger.Queue
 }
@@ -74,7 +74,7 @@ func (u *untold) take(prompt bool) (e Event, more bool) {
 // next implements eventSeries.
 func (u *untold) next() (e Event, more bool) { return u.take(true) }
 
-// gapReport are the gaps that are told once a second.
+// gapReport has the gaps that are reported once a second.
 type gapReport struct{ list []*untold }
 
 func (r *gapReport) next() (Event, bool) {

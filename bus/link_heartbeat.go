@@ -14,13 +14,13 @@ func (p *Publisher) onTick(now time.Time, late time.Duration) {
 	p.checkAccounts(now)
 }
 
-// admitted begins to exchange signs of life with a subscriber. Loop only.
+// admitted begins to exchange heartbeats with a subscriber. Loop only.
 func (l *link) admitted(millis int) {
 	l.state = linkReady
 	l.pulse.begin(&l.pub.heart, millis)
 }
 
-// tick looks after a connection. Loop only.
+// tick checks a connection once per tick. Loop only.
 func (l *link) tick(now time.Time, late time.Duration) {
 	h := &l.pub.heart
 	if l.state == linkLeaving { // it need not take its last message
@@ -62,8 +62,8 @@ func (l *link) tick(now time.Time, late time.Duration) {
 	l.patience(now, moved)
 }
 
-// patience reports a subscriber that holds up the publisher by taking nothing,
-// and ends its connection if its policy or the publisher's says so. Loop only.
+// patience reports a subscriber that takes nothing and so holds up the publisher. It
+// ends the connection after maxStall. Loop only.
 func (l *link) patience(now time.Time, moved bool) {
 	h, p := &l.pub.heart, l.pub
 	if moved && l.stalled {

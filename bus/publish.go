@@ -28,8 +28,8 @@ func (p *Publisher) PublishStatus(tag tags.Tag, status Status, data []byte) erro
 	return p.publish(tag, status, data, nil)
 }
 
-// publish is PublishStatus, with a receipt for a message that is to be
-// acknowledged.
+// publish is PublishStatus with a receipt, for a message that is to be acknowledged;
+// nil: none.
 //
 // Errors: for a sender also ErrNoReceiver.
 func (p *Publisher) publish(tag tags.Tag, status Status, data []byte, x *receipt) error {
@@ -84,7 +84,7 @@ func (t *tagState) publish(s *stream, tag tags.Tag, status Status, data []byte, 
 	return err
 }
 
-// accepted counts a message that was published, and keeps it. The mutexes of the
+// accepted counts a published message, and keeps it in the cache. The mutexes of the
 // route are held.
 func (t *tagState) accepted(c *cache.Cache, status Status, data []byte) {
 	t.count++
@@ -143,7 +143,7 @@ func (p *Publisher) Flush() {
 	}
 }
 
-// armFlush makes sure that flushDue runs when the flush interval ends.
+// armFlush ensures that flushDue runs at the end of the flush interval.
 func (p *Publisher) armFlush() {
 	if p.flushArmed.Swap(true) {
 		return

@@ -50,8 +50,8 @@ func (p *Publisher) PublishBatchContext(ctx context.Context, messages []Message)
 	}
 }
 
-// runBytes is how much one hold of a stream's mutex publishes, about: others wait
-// for it, also on the loop.
+// runBytes is about how much is published under one hold of a stream's mutex. Others
+// wait for it, also on the loop.
 const runBytes = 64 << 10
 
 // publishRun publishes the first of messages, at least one, under one hold of
@@ -90,9 +90,9 @@ func (p *Publisher) publishRun(messages []Message) (n int, err error) {
 	return n, nil
 }
 
-// publishPlain publishes the first of messages, as far as they are as the one
-// before them, which was published in s, and go into its page with nothing else to
-// be done for each. It returns how many, and their bytes.
+// publishPlain publishes the first of messages that are like the one before, which was
+// published in s, and that go into its page without further work for each. It returns
+// their number and bytes.
 func (t *tagState) publishPlain(s *stream, messages []Message, budget int) (n, bytes int) {
 	p := s.pub
 	if s.page == nil || s.solo != nil || p.cache != nil || t.removed {
@@ -105,9 +105,9 @@ func (t *tagState) publishPlain(s *stream, messages []Message, budget int) (n, b
 	return n, bytes
 }
 
-// appendRun adds the first of messages, as far as they are plain, have up to limit
-// bytes, fit, and are together not much more than budget bytes of page. It returns
-// how many, and the bytes of their payloads.
+// appendRun adds the first of messages that are plain, have up to limit bytes, fit, and
+// together take not much more than budget bytes of page. It returns their number, and
+// the bytes of their payloads.
 func appendRun(w *wire.Writer, messages []Message, limit, budget int) (n, bytes int) {
 	mem, end := w.Run(budget)
 	for i := range messages {
@@ -123,9 +123,9 @@ func appendRun(w *wire.Writer, messages []Message, limit, budget int) (n, bytes 
 	return n, bytes
 }
 
-// lockOnly locks the stream that is all of the tag's route, and returns it; the
-// route stays as it is until it is unlocked. It returns nil if there are several
-// streams, or for no tag.
+// lockOnly locks and returns the stream that is all of the tag's route. The route
+// cannot change until it is unlocked. The result is nil if there are several streams,
+// or for a nil tag.
 func (t *tagState) lockOnly() *stream {
 	for t != nil {
 		r := t.route.Load()
