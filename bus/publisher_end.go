@@ -44,8 +44,8 @@ func (p *Publisher) withdraw() error {
 	return p.registered.Withdraw()
 }
 
-// leave counts down the connections and the publisher itself; the last one
-// frees the pool. Closed from inside a callback, that is a connection.
+// leave counts down the connections and the publisher itself; the last one frees the
+// pool. After a Close inside a callback the last one is a connection.
 func (p *Publisher) leave() error {
 	if p.users.Add(-1) > 0 {
 		return nil
@@ -60,9 +60,9 @@ func (p *Publisher) leave() error {
 	return nil
 }
 
-// setState moves the publisher towards its end and keeps Publish out: after it
-// returns no message is accepted any more. It returns false if the publisher
-// was there already.
+// setState moves the publisher towards its end and keeps Publish out. After it returns
+// no message is accepted any more. It returns false if the publisher is in that state
+// already.
 func (p *Publisher) setState(state publisherState) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,8 +110,7 @@ func (p *Publisher) Drain(ctx context.Context) error {
 	return errors.Join(err, p.awaitReturn(ctx))
 }
 
-// drainResult says how draining ended that no subscriber is waited for any
-// more.
+// drainResult returns the error of a completed Drain, or nil.
 func (p *Publisher) drainResult() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,8 +123,8 @@ func (p *Publisher) drainResult() error {
 	return nil
 }
 
-// noteDrained ends the wait of Drain when no subscriber is left, and none is
-// awaited. mu is held. Loop only, unless the publisher is closed.
+// noteDrained ends the wait of Drain if no subscriber is left or awaited. mu is held.
+// Loop only, unless the publisher is closed.
 func (p *Publisher) noteDrained() {
 	if len(p.links) > 0 || p.state != publisherClosed && (!p.draining || p.accounts.Awaits(returnTime)) {
 		return

@@ -18,10 +18,9 @@ func (p *Publisher) extentOf(n int) extent {
 	return extent{size, int64(size)}
 }
 
-// open begins a page of extent x in every one of streams, whose mutexes
-// are held and which have none: if all their lossless lanes and the pool have
-// room, otherwise in none. A stream whose lanes are all lossy may be left
-// without a page.
+// open begins a page of extent x in all of streams if all their lossless lanes and the
+// pool have room, otherwise in none. The mutexes of the streams are held, and they have
+// no page. A stream with only lossy lanes may be left without a page.
 //
 // Errors: ErrNoResources.
 func (p *Publisher) open(x extent, streams ...*stream) error {
@@ -30,8 +29,8 @@ func (p *Publisher) open(x extent, streams ...*stream) error {
 	if p.tryOpen(x, streams) {
 		return nil
 	}
-	// Room that is freed after this line is announced by OnReady; room that
-	// was freed before it, the second try finds.
+	// OnReady announces room that is freed after this line. The second try finds room
+	// that was freed before it.
 	p.refused()
 	if p.tryOpen(x, streams) {
 		return nil
@@ -129,13 +128,13 @@ func (p *Publisher) release(pg *page) {
 	}
 }
 
-// refused notes that a publisher was refused, so that it hears of room.
+// refused notes that a publishing call was refused, so that the next room is announced.
 func (p *Publisher) refused() {
 	p.refusals.Add(1)
 	p.wantReady.Store(true)
 }
 
-// roomFreed tells those who wait for room.
+// roomFreed wakes the callers that wait for room.
 func (p *Publisher) roomFreed() {
 	p.waiting.wake()
 	if p.cfg.OnReady != nil && p.wantReady.Load() && p.wantReady.Swap(false) {

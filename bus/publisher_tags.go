@@ -104,8 +104,8 @@ func (p *Publisher) announce(set tags.Set, since time.Time) error {
 	return err
 }
 
-// retire makes Publish refuse the tags of set, of which left is what remains,
-// and tells the subscribers their final positions.
+// retire makes Publish refuse the tags of set, and sends the subscribers their final
+// positions. left is the set of the remaining tags.
 func (p *Publisher) retire(left, set tags.Set) error {
 	p.mu.Lock()
 	if p.state != publisherOpen {
@@ -137,8 +137,8 @@ func (p *Publisher) retire(left, set tags.Set) error {
 	return nil
 }
 
-// sealAll ends all that is under construction, and tells what was left out: else it
-// would show only as missing. mu is held.
+// sealAll ends everything under construction, and reports left-out messages, which would
+// otherwise only be missing. mu is held.
 func (s *stream) sealAll() {
 	s.seal()
 	if s.solo != nil {
@@ -146,9 +146,9 @@ func (s *stream) sealAll() {
 	}
 }
 
-// eachKnown calls f for the known tags of set, removed or not, while their streams
-// are locked, for some of them at a time; others publish, and the loop works, in
-// between. sealed is called for each stream first, and after when it is unlocked.
+// eachKnown calls f for the known tags of set, removed or not, while their streams are
+// locked. It locks some of them at a time, so that other goroutines and the loop work
+// in between. sealed is called for each stream first, and after when it is unlocked.
 func (p *Publisher) eachKnown(set tags.Set, removed bool, sealed func(*stream), f func(*tagmap.Entry[tagState]), after func()) {
 	p.mu.Lock()
 	w := p.newWalk(set)
@@ -165,8 +165,8 @@ func (p *Publisher) eachKnown(set tags.Set, removed bool, sealed func(*stream), 
 	}
 }
 
-// eachLocked calls f for those of the next tags of a walk that it concerns, while
-// their streams are locked. mu is held.
+// eachLocked calls f for the next tags of a walk that concerns selects, while their
+// streams are locked. mu is held.
 func (p *Publisher) eachLocked(w *walk, budget int, concerns func(*tagmap.Entry[tagState]) bool, sealed func(*stream), f func(*tagmap.Entry[tagState])) (steps int, done bool) {
 	var entries []*tagmap.Entry[tagState]
 	p.locking++

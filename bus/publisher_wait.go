@@ -31,7 +31,7 @@ func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) er
 		changed := p.changed
 		p.mu.Unlock()
 		var err error
-		if compare { // it can take long, and the loop needs mu
+		if compare { // the comparison can take long, and the loop needs mu
 			missing, err = missingFrom(tags.Union(wanted...), set)
 		}
 		enough = enough && (n <= 0 || missing == nil)
@@ -73,9 +73,8 @@ func (p *Publisher) wanted() (sets []tags.Set) {
 	return sets
 }
 
-// missingFrom returns a tag of set that is not in all, one from the middle: if
-// they come in order, one half of them is soon there. It returns nil if there is
-// none.
+// missingFrom returns a tag of set that is not in all, or nil. It takes one from the
+// middle: if tags come in order, half of them is soon there.
 //
 // Errors: tags.ErrTooComplex.
 func missingFrom(all, set tags.Set) (*tags.Tag, error) {
@@ -93,9 +92,8 @@ func missingFrom(all, set tags.Set) (*tags.Tag, error) {
 	return &ranges[len(ranges)/2], nil
 }
 
-// reachable returns the addresses under which others can dial a listen
-// address: itself, or for an unspecified one those of all interfaces, with the
-// loopback ones last.
+// reachable returns the addresses at which a listener can be dialed: its own, or for an
+// unspecified one those of all interfaces, loopback last.
 func reachable(listen netip.AddrPort) ([]netip.AddrPort, error) {
 	if !listen.Addr().IsUnspecified() {
 		return []netip.AddrPort{listen}, nil
