@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// maxAccountTags bounds the entries of all subscribers, about 1.7 GB: those of a
-	// hundred that have lost something of each of 100,000 tags.
+	// maxAccountTags bounds the entries of all subscribers, about 1.7 GB. That is
+	// enough for a hundred subscribers with losses of 100,000 tags each.
 	maxAccountTags = 1 << 24
 
 	accountsInterval = time.Second // between looks at all accounts
 )
 
-// checkAccounts looks at the size of all accounts, once in a while. Loop only.
+// checkAccounts checks the size of all accounts, once per accountsInterval. Loop only.
 func (p *Publisher) checkAccounts(now time.Time) {
 	if now.Sub(p.accountsSeen) >= accountsInterval {
 		p.accountsSeen = now
@@ -27,8 +27,9 @@ func (p *Publisher) checkAccounts(now time.Time) {
 	}
 }
 
-// boundAccounts ends the connection of the subscriber whose account is largest, when
-// all together have more entries than limit, and forgets what it has lost. Loop only.
+// boundAccounts bounds the entries of all accounts. Above the limit, it ends the
+// connection of the subscriber with the largest account, and forgets this account. Loop
+// only.
 func (p *Publisher) boundAccounts(limit int) {
 	p.mu.Lock()
 	a, n := p.accounts.Largest(limit)
@@ -42,8 +43,8 @@ func (p *Publisher) boundAccounts(limit int) {
 	l.end(fmt.Errorf("%w: %d entries, %d of all subscribers", ErrAccountMemory, n, limit))
 }
 
-// leaveAccount ends the account of a connection, and returns how many messages are
-// unconfirmed. mu is held, and the link is dead. Loop only.
+// leaveAccount ends the account of a connection, and returns the number of unconfirmed
+// messages. mu is held, and the link is dead. Loop only.
 func (p *Publisher) leaveAccount(l *link) (unconfirmed uint64) {
 	for _, n := range l.lanes {
 		unconfirmed += n.account.End(ledger.Left{
@@ -57,14 +58,14 @@ func (p *Publisher) leaveAccount(l *link) (unconfirmed uint64) {
 	return unconfirmed
 }
 
-// laneState returns what an account says, as users see it.
+// laneState returns an account as users see it.
 func laneState(a *ledger.Lane) LaneState {
 	sums := a.Sums()
 	return LaneState{Policy: a.Policy, Sent: sums.Sent, Losses: lossesOf(&sums.Lost), Unconfirmed: sums.Unconfirmed}
 }
 
-// goneStates returns what the accounts say of subscribers that have gone, in the order
-// in which they went. mu is held.
+// goneStates returns the accounts of subscribers that have gone, in the order in which
+// they went. mu is held.
 func (p *Publisher) goneStates() (gone []SubscriberState) {
 	for _, a := range p.accounts.Gone() {
 		state := SubscriberState{Peer: *a.Peer}
@@ -81,20 +82,19 @@ func sortLanes(lanes []LaneState) {
 	slices.SortFunc(lanes, func(a, b LaneState) int { return cmp.Compare(a.Policy.String(), b.Policy.String()) })
 }
 
-// TagLosses is what a subscriber of a publisher did not get of a tag.
+// TagLosses counts the messages of a tag that a subscriber did not get.
 type TagLosses struct {
 	Policy Policy // of the subscription
 	Tag    tags.Tag
 	Losses Losses
 }
 
-// TagLosses returns what a subscriber did not get of each tag since it first
-// connected, by policy and tag; tags of which it got everything are not listed.
-// The subscriber counts the same: see Subscriber.TagStats.
+// TagLosses returns how many messages of each tag a subscriber did not get since it
+// first connected, by policy and tag. Tags without losses are not listed. The
+// subscriber counts the same: see Subscriber.TagStats.
 //
-//   - instance: Peer.Instance of the subscriber. One that the publisher does
-//     not know, or does not remember any more, has no losses: it remembers the
-//     last 256 that have gone.
+//   - instance: Peer.Instance of the subscriber. The result is empty for an unknown
+//     subscriber. The publisher remembers the last 256 that have gone.
 //   - Threads: any. Blocks: never.
 func (p *Publisher) TagLosses(instance string) []TagLosses {
 	var all []TagLosses

@@ -157,8 +157,8 @@ func TestBothEndsCountTheSame(t *testing.T) {
 	}
 }
 
-// What a closed subscription has not heard of is counted when the next one
-// comes, and is nobody's loss.
+// Messages that a closed subscription never heard of are counted once the next one
+// begins. No subscription reports them as lost.
 func TestTheAccountGoesOnAcrossSubscriptions(t *testing.T) {
 	for _, policy := range modelPolicies {
 		t.Run(policy.String(), func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 )
 
 // BackendError is the cause of a Refused event: the entry in the directory names
-// another backend than this program's, so that it cannot be dialed.
+// another backend than that of this program, so it cannot be dialed.
 type BackendError struct {
 	Role   directory.Role // of the entry
 	Theirs string         // the backend of the entry: "rdma:verbs"

@@ -62,7 +62,7 @@ func (m *member) note(e bus.Event) {
 	}
 }
 
-// when has f called on the loop at the next event of a kind.
+// when calls f on the loop at the next event of a kind.
 func (m *member) when(kind bus.EventKind, f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

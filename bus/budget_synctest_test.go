@@ -12,9 +12,9 @@ import (
 	"tagbus/tags"
 )
 
-// TestTheBudgetOfThePool is the formula of docs/architecture.md: as many stalls
-// of QueueBytes as there are subscribers and policies, a page for each stream,
-// and what those need that do not stall. With that, nobody feels the stalled.
+// TestTheBudgetOfThePool is the formula of docs/architecture.md: QueueBytes for each
+// policy of each stalled subscriber, a page for each stream, and the need of the
+// subscribers that do not stall. With that much, stalled subscribers hold up no other.
 func TestTheBudgetOfThePool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const (

@@ -23,9 +23,9 @@ func occupy(loop *memnet.Loop, stats func(context.Context) ([]bus.TagStats, erro
 	close(release)
 }
 
-// A publisher that was not in the directory any more and owed messages was given up
-// before it was dialed, or left as soon as it had said hello, when the subscriber's
-// chores had other work just then: its account stayed open, and nobody was told.
+// A publisher was no longer in the directory, and still owed messages. If the
+// subscriber's chores had other work just then, it gave the publisher up before it
+// dialed, or left right after the hello. The account stayed open, and no event said so.
 func TestABusySubscriberSeeksAPublisherThatEnds(t *testing.T) {
 	t.Cleanup(bus.SetSliceSteps(1))
 	for ago := time.Duration(0); ago < 200*time.Millisecond; ago += 4 * time.Millisecond {

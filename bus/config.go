@@ -17,7 +17,7 @@ const (
 	maxNameBytes       = 255
 	maxCacheMessages   = 1 << 20
 	maxLanes           = 16      // of a connection
-	maxGroup           = 1 << 16 // subscriptions that are made active together
+	maxGroup           = 1 << 16 // subscriptions that become active together
 	smallestMaxMessage = subscription.MaxControlBytes
 )
 
@@ -80,7 +80,8 @@ func checkHeartbeat(v *check.Violations, interval, timeout time.Duration) {
 	}
 }
 
-// minGuests is how many connections that are not subscribers there may be at least:
-// those that have not said hello, and those that have yet to read why they are refused.
-// There may be as many as subscribers, which all come at once when a publisher starts.
+// minGuests is the least limit of connections that are not subscribers: those that have
+// not said hello, and refused ones that have not read the reason yet. The limit is
+// otherwise that of subscribers, since all of them come at once when a publisher
+// starts.
 const minGuests = 1024

@@ -14,9 +14,9 @@ import (
 	"tagbus/subscription"
 )
 
-// contact is the way to a connection with one entry of the directory, and back
-// to one when it is lost. A subscriber has a contact for each publisher, a
-// sender for each receiver.
+// contact makes the connection to the peer of a directory entry, and makes it again
+// after a loss. A subscriber has a contact for each publisher, a sender for each
+// receiver.
 //
 //	idle ──► dialing ──► greeting ──► ready
 //	 ▲          │            │          │
@@ -31,16 +31,16 @@ type contact struct {
 	listed  bool // in the directory
 	state   contactState
 	gone    time.Time // when it left the directory
-	ended   bool      // one of us said goodbye: never dial again
+	ended   bool      // one side said goodbye: never dial again
 	address int       // which of the entry's addresses is dialed
-	refusal string    // reported last, so as not to report it at every try
+	refusal string    // reported last, so that each try does not report it again
 	report  func(Event)
 
 	ep    netio.Endpoint // nil without a connection
 	peer  *Peer
 	since time.Time // of the connection: when it became ready
 
-	alarm   alarm.Alarm // ends the delay before the next try, or the patience for the hello
+	alarm   alarm.Alarm // ends the delay before the next try, or the wait for the hello
 	backoff *backoff.ExponentialBackOff
 }
 
@@ -54,13 +54,13 @@ const (
 	contactWaiting
 )
 
-// contactUser is what a contact needs to know of who uses the connection.
+// contactUser is what a contact needs to know of the user of its connection.
 type contactUser interface {
 	params() netio.Params // of the connection
-	wanted() bool         // tells whether there is to be one
+	wanted() bool         // reports whether a connection is wanted
 	consider()            // opens it if it is wanted
-	unlisted()            // there is none, and none is going to be opened now
-	tried()               // a try has ended without one
+	unlisted()            // there is no connection, and none is going to be opened
+	tried()               // a try has ended without a connection
 	fail(err error)       // closes it
 }
 
@@ -98,13 +98,13 @@ func (c *contact) dial() {
 	case err == nil:
 		c.dialer.dialing[addr] = c
 	case errors.Is(err, netio.ErrEndpointExists) && c.dialer.connected(addr):
-		c.refused(ErrStaleEntry) // another one has it, with an entry of its own
+		c.refused(ErrStaleEntry) // another contact has this address, with an entry of its own
 	default:
 		c.refused(err)
 	}
 }
 
-// established takes over a connection, whose peer has yet to say hello.
+// established takes over a connection whose peer has not said hello yet.
 func (c *contact) established(ep netio.Endpoint) {
 	delete(c.dialer.dialing, ep.Remote())
 	c.ep, c.state = ep, contactGreeting
@@ -112,13 +112,13 @@ func (c *contact) established(ep netio.Endpoint) {
 	c.peer.Addr = ep.Remote()
 }
 
-// greeted notes that the peer has said hello as it should.
+// greeted notes that the peer has sent a valid hello.
 func (c *contact) greeted() {
 	c.after(0)
 	c.state, c.refusal, c.since = contactReady, "", time.Now()
 }
 
-// closed notes the end of the connection, and tells whether it was ready.
+// closed notes the end of the connection, and reports whether it was ready.
 func (c *contact) closed() (wasReady bool) {
 	c.ep = nil
 	c.after(0)
@@ -126,7 +126,7 @@ func (c *contact) closed() (wasReady bool) {
 		return false
 	}
 	if time.Since(c.since) >= c.dialer.max {
-		c.backoff.Reset() // it worked; one that fails soon after hello gets no new patience
+		c.backoff.Reset() // it worked; the delay stays if a connection fails soon after its hello
 	}
 	return true
 }
@@ -154,12 +154,12 @@ func (c *contact) retry() {
 	c.user.tried()
 }
 
-// pending tells whether the peer is being connected, or is connected.
+// pending reports whether the peer is being connected, or is connected.
 func (c *contact) pending() bool {
 	return c.state != contactIdle && c.state != contactWaiting
 }
 
-// ring is what the alarm calls: it ends the delay or the patience.
+// ring is called by the alarm. It ends the delay or the wait for the hello.
 func (c *contact) ring() {
 	switch c.state {
 	case contactWaiting:
@@ -183,8 +183,8 @@ func (c *contact) after(d time.Duration) {
 	}
 }
 
-// answerOf reads the first message of the side that has been dialed: its hello,
-// or why it refuses the connection.
+// answerOf reads the first message of the dialed side: its hello, or the reason for
+// which it refuses the connection.
 func answerOf(data []byte) (subscription.Hello, error) {
 	if data[0] == byte(subscription.KindRefused) {
 		m, err := subscription.Decode(data)
@@ -211,7 +211,7 @@ type dialer struct {
 	dialing  map[netip.AddrPort]*contact // waiting for OnConnection...
 }
 
-// refused takes the answer to a dial that is not a connection.
+// refused handles a dial that ends without a connection.
 func (d *dialer) refused(addr netip.AddrPort, err error) {
 	if c := d.dialing[addr]; c != nil {
 		delete(d.dialing, addr)
@@ -219,7 +219,7 @@ func (d *dialer) refused(addr netip.AddrPort, err error) {
 	}
 }
 
-// connected tells whether a peer at addr has said who it is.
+// connected reports whether the peer at addr has sent its hello.
 func (d *dialer) connected(addr netip.AddrPort) bool {
 	for c := range d.all {
 		if c.state == contactReady && c.ep != nil && c.ep.Remote() == addr {

@@ -6,8 +6,8 @@ import (
 	"tagbus/internal/alarm"
 )
 
-// deadline ends the wait for what a peer has to say: its hello, or that it wants
-// something. The zero value does not wait. Loop only.
+// deadline limits the wait for a message of a peer: its hello, or its first
+// subscription. The zero value does not wait. Loop only.
 type deadline struct {
 	alarms *alarm.Clock
 	alarm  alarm.Alarm
@@ -15,8 +15,8 @@ type deadline struct {
 	missed func()
 }
 
-// await begins to wait; missed is called when the limit has passed and a quarter of
-// it. A wait that has begun goes on as it is.
+// await begins to wait. missed is called after the limit and a quarter of it. During a
+// wait, await does nothing.
 func (d *deadline) await(alarms *alarm.Clock, limit time.Duration, missed func()) {
 	if d.alarm.IsSet() {
 		return
@@ -28,8 +28,8 @@ func (d *deadline) await(alarms *alarm.Clock, limit time.Duration, missed func()
 // met ends the wait, if there is one.
 func (d *deadline) met() { d.alarms.Cancel(&d.alarm) }
 
-// ring is what the alarm calls. When it comes late, because the process was stopped or a
-// callback took long, what the peer has said may be unread: that time does not count.
+// ring is called by the alarm. If it comes late, because the process was stopped or a
+// callback took long, a message of the peer may be unread. That time does not count.
 func (d *deadline) ring() {
 	if late := d.alarms.Late(&d.alarm); late > d.limit/4 {
 		d.alarms.Set(&d.alarm, min(late, d.limit))

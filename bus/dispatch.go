@@ -28,8 +28,8 @@ type target struct {
 	handler Handler // nil: the subscription's batch or queue
 }
 
-// onPage delivers the messages of a page in place: the handlers see the memory
-// into which the transport has read it.
+// onPage delivers the messages of a page in place: handlers see the memory into which
+// the transport has read the page.
 func (src *source) onPage(page []byte) {
 	if err := src.reader.Reset(page); err != nil {
 		src.damaged(err)
@@ -58,8 +58,8 @@ func (src *source) onPage(page []byte) {
 	*done = delivered{}
 }
 
-// delivered counts within a page, so that the shared counters are touched once,
-// and remembers the targets that a message has not reached yet.
+// delivered counts within a page, so that the shared counters are touched once. It
+// keeps the targets that a message has not reached yet.
 type delivered struct {
 	messages, bytes, unwanted uint64
 	counted                   uint64 // of messages and unwanted, in the lane
@@ -70,7 +70,7 @@ type delivered struct {
 	rest    []target
 }
 
-// fails notes that the message of now was not handled.
+// fails notes that the current message was not handled.
 func (d *delivered) fails() { d.failedAt = d.messages + d.unwanted }
 
 // failed reports whether the last message was not handled.
@@ -86,13 +86,14 @@ func (d *delivered) deliverRest() {
 	}
 }
 
-// takes reports whether the target still gets messages of a tag: a handler that was
-// called since the page began may have closed the subscription, or removed the tag.
+// takes reports whether the target still gets messages of a tag. A handler called since
+// the page began may have closed the subscription, or removed the tag.
 func (t target) takes(tag tags.Tag, version int) bool {
 	return !t.sub.closed.Load() && !t.src.sub.closed.Load() && (t.src.version == version || t.sub.live.Contains(tag))
 }
 
-// deliver returns false if the subscription's queue has lost the message.
+// deliver reports whether the message was delivered, not lost by the subscription's
+// queue.
 func (t target) deliver(m Message) bool {
 	switch {
 	case t.handler != nil:
@@ -113,8 +114,7 @@ func (src *source) collect(sub *Subscription, m Message) {
 	sub.pending = append(sub.pending, m)
 }
 
-// deliverBatch delivers the messages of a page to a subscription that takes them
-// together.
+// deliverBatch delivers the messages of a page to a subscription with a BatchHandler.
 func (src *source) deliverBatch(done *delivered) {
 	last := len(src.batches) - 1
 	sub := src.batches[last]
@@ -137,7 +137,7 @@ func (src *source) recovered(done *delivered, tag tags.Tag) {
 	}
 }
 
-// damaged ends the connection, for a page that cannot be read.
+// damaged ends the connection after a page that cannot be read.
 func (src *source) damaged(err error) {
 	if damage := (*wire.Error)(nil); errors.As(err, &damage) {
 		err = (*PageError)(damage)
@@ -151,8 +151,8 @@ func (src *source) panicked(done *delivered, tag tags.Tag, v any) {
 	done.fails()
 }
 
-// deliver delivers until the page ends or a handler panics; it then returns
-// true, to be called again for the rest: a panic costs no other handler a message.
+// deliver delivers until the page ends or a handler panics. It returns true after a
+// panic, and is called again for the rest. So a panic costs no other handler a message.
 func (src *source) deliver(done *delivered) (more bool) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -215,9 +215,9 @@ func (src *source) message(rcv *received, turn uint32) Message {
 	return Message{Tag: r.Tag, Status: Status(r.Status), turn: turn, Counter: rcv.tally.Position, Publisher: src.contact.peer, Data: r.Data, origin: &src.origin}
 }
 
-// deliverPlain delivers the plain messages that follow one to their only handler,
-// until there is another, or the handler has changed something. It is what the loop
-// in deliver does, less what is the same for all of them.
+// deliverPlain delivers the plain messages behind one to their only handler. It ends at
+// any other message, or when the handler has changed something. It does what the loop
+// in deliver does, less what is the same for all of these messages.
 func (src *source) deliverPlain(rcv *received, h Handler, done *delivered, turn uint32) {
 	r := &src.reader
 	r.Status, r.NewTag = 0, false
@@ -235,8 +235,8 @@ func (src *source) deliverPlain(rcv *received, h Handler, done *delivered, turn 
 	}
 }
 
-// skip notes that the policy of the lane has left out messages before one. It
-// returns false, and ends the connection, for a position that cannot be.
+// skip counts the messages before one that the policy of the lane has left out. For an
+// impossible position it ends the connection and returns false.
 func (src *source) skip(rcv *received, r *wire.Reader) bool {
 	if at := rcv.tally.Position; r.Position <= at {
 		src.fail(protocolError("tag %v goes from %d back to %d", r.Tag, at, r.Position))
@@ -245,9 +245,9 @@ func (src *source) skip(rcv *received, r *wire.Reader) bool {
 	return src.reaches(r.Tag, r.Position) && src.lose(rcv, r.Tag, subscription.CauseLeftOut, r.Position-1-rcv.tally.Position)
 }
 
-// receivedOf returns the state of a tag in a lane, which begins at its first
-// mention. It returns nil, and ends the connection, for a tag that was not asked
-// for there: a publisher must not make us remember as many as it likes.
+// receivedOf returns the state of a tag in a lane, and creates it at the first mention.
+// For a tag that was not asked for there it ends the connection and returns nil: a
+// publisher must not make a subscriber remember any number of tags.
 func (src *source) receivedOf(lane uint16, tag tags.Tag) *received {
 	if int(lane) < len(src.lanes) {
 		n := src.lanes[lane]
@@ -263,7 +263,7 @@ func (src *source) receivedOf(lane uint16, tag tags.Tag) *received {
 	return nil
 }
 
-// aim finds out where the messages of a tag go.
+// aim determines the targets of the messages of a tag.
 func (src *source) aim(rcv *received, lane uint16, tag tags.Tag) {
 	rcv.targets = nil // a new slice: the old one may be in use further up the stack
 	rcv.version = src.version

@@ -8,10 +8,10 @@ import (
 	"tagbus/netio"
 )
 
-// EntryError is the cause of a Problem event of a publisher or a receiver: its entry
-// in the directory cannot be renewed, or not be changed. Connections stay, but once
-// the entry has expired no other program finds this one. The event comes once, and once more when it is
-// over; in between the directory tries by itself.
+// EntryError is the cause of a Problem event of a publisher or a receiver: its entry in
+// the directory cannot be renewed or changed. Connections stay, but no program finds an
+// expired entry. The event comes once, and once more when the problem is over. In
+// between the directory tries again by itself.
 type EntryError struct {
 	Err    error         // why it cannot be renewed, or could not at first
 	Over   bool          // it is renewed again
@@ -29,8 +29,9 @@ func (e *EntryError) Error() string {
 // Unwrap returns the cause.
 func (e *EntryError) Unwrap() error { return e.Err }
 
-// reportEntry makes events of the problems of a directory entry, if the directory
-// tells them, which it does in a goroutine of its own. event runs on the loop.
+// reportEntry turns the problems of a directory entry into events, if the directory
+// reports them. The directory does so in a goroutine of its own; event runs on the
+// loop.
 func reportEntry(r directory.Registration, loop netio.Loop, event func(Event)) {
 	reporter, ok := r.(directory.Reporter)
 	if !ok {

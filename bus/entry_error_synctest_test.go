@@ -11,8 +11,8 @@ import (
 	"tagbus/tags"
 )
 
-// The directory entry of a publisher could not be renewed, nobody found it any more,
-// and it did not say a word.
+// The directory entry of a publisher could not be renewed. Subscribers no longer found
+// the publisher, and it reported nothing.
 func TestAnEntryThatCannotBeRenewedIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

@@ -10,7 +10,7 @@ import (
 )
 
 // EntryLimitError says that a set of tags has more ranges or masks than a directory
-// entry may have. The limits are those of a subscription: whoever reads the entry works
+// entry may have. The limits are those of a subscription: a reader of the entry works
 // with the set as a publisher does with a subscription. It is an ErrEntryTooLarge.
 type EntryLimitError struct {
 	Instance, Name string // of the entry; empty for one's own
@@ -40,7 +40,7 @@ func checkEntry(set tags.Set) error {
 	return nil
 }
 
-// beyond returns what is wrong with a set that is too large, or nil.
+// beyond returns an error if a set is too large, or nil.
 func beyond(set tags.Set) *EntryLimitError {
 	masks := masksOf(set)
 	if masks <= subscription.MaxMasks && set.Parts() <= subscription.MaxParts {
@@ -49,11 +49,11 @@ func beyond(set tags.Set) *EntryLimitError {
 	return &EntryLimitError{Ranges: set.Parts() - masks, Masks: masks}
 }
 
-// oversized are the instances whose entries are too large, as they were reported.
+// oversized has the instances with an entry that was reported as too large.
 type oversized map[string]struct{}
 
-// refuses reports whether an entry that the directory reports is too large; report is
-// called with the reason, once until the entry is gone or smaller.
+// refuses reports whether an entry of the directory is too large. It calls report with
+// the reason once, until the entry is gone or smaller.
 func (o *oversized) refuses(e directory.Event, report func(error)) bool {
 	if e.Kind != directory.Appeared && e.Kind != directory.Changed {
 		delete(*o, e.Entry.Instance)

@@ -40,12 +40,12 @@ func (e *PublishError) Error() string {
 // Unwrap returns the cause.
 func (e *PublishError) Unwrap() error { return e.Err }
 
-// AckError says that a message was accepted by SendAcked, and that the receiver
-// has not acknowledged it.
+// AckError says that SendAcked accepted a message and the receiver did not acknowledge
+// it.
 type AckError struct {
 	Tag     tags.Tag
 	Counter uint64 // of the message, as the receiver sees it
-	Lost    bool   // it is surely not going to be handled; otherwise nobody knows, as with all that a sender with a cache has accepted
+	Lost    bool   // it is certain that it is not handled; false: unknown, as always for a sender with a cache
 	Err     error
 }
 
@@ -61,7 +61,7 @@ func (e *AckError) Error() string {
 // Unwrap returns the cause.
 func (e *AckError) Unwrap() error { return e.Err }
 
-// NoReplyError says that a command was sent and that nothing has answered it.
+// NoReplyError says that a command was sent and not answered.
 type NoReplyError struct {
 	Command, Reply tags.Tag
 	After          time.Duration // how long the request took, with the waiting before it was sent
@@ -74,7 +74,7 @@ func (e *NoReplyError) Error() string {
 		e.Command, ErrNoReply, e.Reply, e.After.Round(time.Millisecond), e.Err)
 }
 
-// Is tells that e is an ErrNoReply.
+// Is reports whether target is ErrNoReply.
 func (*NoReplyError) Is(target error) bool { return target == ErrNoReply }
 
 // Unwrap returns what ended the request.
@@ -94,8 +94,8 @@ func (e *DuplicateError) Error() string {
 		shortSet(e.Tags), e.First, e.Second)
 }
 
-// NoPublisherError ends a subscription that no publisher has acknowledged in
-// time. It wraps ErrNoPublisher.
+// NoPublisherError ends a subscription that no publisher acknowledges in time. It wraps
+// ErrNoPublisher.
 type NoPublisherError struct {
 	Tags   tags.Set
 	Waited time.Duration // SubscriptionConfig.Timeout
@@ -119,10 +119,9 @@ func (e *NoPublisherError) Unwrap() []error {
 	return []error{ErrNoPublisher, e.Err}
 }
 
-// UnconfirmedError is the cause of a publisher's Lost event for a subscriber
-// whose connection has ended with messages of which it has not said what became
-// of them. Should it come back, it tells, and they are sent or lost
-// (LaneState).
+// UnconfirmedError is the cause of a publisher's Lost event if the connection ends with
+// messages that the subscriber has not confirmed. If the subscriber comes back, it says
+// which it received, and each counts as sent or lost (LaneState).
 type UnconfirmedError struct {
 	Messages uint64
 	Err      error // why the connection ended; nil if the subscriber said goodbye
@@ -140,8 +139,8 @@ func (e *UnconfirmedError) Error() string {
 // Unwrap returns the cause.
 func (e *UnconfirmedError) Unwrap() error { return e.Err }
 
-// SilentError says for how long nothing was heard of a peer whose connection
-// was closed for it.
+// SilentError says how long a peer sent nothing, until its connection was closed for
+// that.
 type SilentError struct {
 	For   time.Duration // to within a tick, rounded down
 	Limit time.Duration // HeartbeatTimeout, or three of the peer's intervals if that is longer
@@ -156,8 +155,8 @@ func (e *SilentError) Error() string {
 // Unwrap returns ErrSilent.
 func (*SilentError) Unwrap() error { return ErrSilent }
 
-// StallError says for how long a subscriber has taken none of the messages that
-// wait for it.
+// StallError says how long a subscriber has taken none of the messages that wait for
+// it.
 type StallError struct {
 	For   time.Duration // to within a tick, rounded down
 	Limit time.Duration // that was exceeded; 0: the publisher goes on waiting

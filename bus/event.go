@@ -32,14 +32,15 @@ const (
 	// Refused means that a connection or subscription was refused; Err says why.
 	Refused
 
-	// Gap means that Count messages of Tag from Peer, which is the same publisher as
-	// before, were not received; Err says why. Gaps of a tag for the same reason that
-	// wait to be told are one event. With ErrQueueFull they were received, and a
-	// subscription's own queue has lost them.
+	// Gap means that Count messages of Tag from Peer, the same publisher as before,
+	// were not received; Err says why. Waiting gaps of a tag with the same reason are
+	// merged into one event. With ErrQueueFull the messages were received, and a
+	// subscription's own queue lost them.
 	Gap
 
 	// Vanished means that the publisher Peer of Tags is gone for good without goodbye,
-	// or has said it before the account of a lost connection was settled: how many of its last messages were not received is not known.
+	// or with one before the account of a lost connection was settled. The number of
+	// its last messages that were not received is unknown.
 	Vanished
 
 	// Goodbye means that the publisher Peer has ended in order, and everything that it
@@ -52,22 +53,22 @@ const (
 
 	// Stalled means that the subscriber Peer has taken nothing for a HeartbeatTimeout,
 	// and that the publisher has no room because of that; Err is a *StallError. It
-	// comes once, and then Resumed or Lost.
+	// comes once. Resumed or Lost follows.
 	Stalled
 
 	// Resumed means that the subscriber Peer takes messages again after Stalled.
 	Resumed
 
 	// Resubscribed means that Peer has acknowledged a subscription to Tags again, after
-	// the connection was lost. What was missed in between has been reported.
+	// the connection was lost. Gap events have reported what was missed in between.
 	Resubscribed
 
 	// Duplicate means that two peers have Tags. At a subscriber: the publishers Peer
-	// and Other, of which Peer announced them later, both serve them. It comes once
-	// for two publishers, and again only when they come to have more tags in common.
-	// What happens then, SubscriptionConfig.Duplicates says. At a sender: the
-	// receivers Peer and Other, of which Other gets the messages, both own them; Err
-	// is a *DuplicateError.
+	// and Other both serve them; Peer announced them later. The event comes once for
+	// two publishers, and again only when they have more tags in common.
+	// SubscriptionConfig.Duplicates says what happens then. At a sender: the receivers
+	// Peer and Other both own them, and Other gets the messages; Err is a
+	// *DuplicateError.
 	Duplicate
 )
 
@@ -86,11 +87,11 @@ func (k EventKind) String() string {
 	return fmt.Sprintf("event %d", int(k))
 }
 
-// Event reports a change in the life of a publisher or subscriber. Fields that
-// the kind does not name are zero. Events are told in order, and a few at a time, so that
-// other work of the loop need not wait for many. Of those that peers cause, a bounded
-// number wait: a connection that causes more is not read from meanwhile. If events find
-// no room, a Problem event with ErrEventsDropped says how many.
+// Event reports a change in the life of a publisher or subscriber. Fields that the kind
+// does not name are zero. Events come in order, and a few at a time, so that other work
+// of the loop need not wait for many. The number of waiting events that a peer has
+// caused is bounded: its connection is not read until they are reported. If events are
+// dropped for want of room, a Problem event with ErrEventsDropped says how many.
 type Event struct {
 	Kind  EventKind
 	Peer  *Peer    // nil when no peer is concerned

@@ -9,31 +9,31 @@ import (
 )
 
 const (
-	// eventsPerTurn and eventTime bound what is told in one turn of the loop, so that
-	// other posted functions need not wait for many events.
+	// eventsPerTurn and eventTime bound the events of one turn of the loop, so that
+	// other posted functions need not wait for many.
 	eventsPerTurn = 256
 	eventTime     = time.Millisecond
 
-	// maxWaitingEvents bounds the events that wait, besides gaps, of which there are
-	// at most as many as tags. About 2 MiB.
+	// maxWaitingEvents bounds the waiting events other than gaps, to about 2 MiB. Gaps
+	// are bounded by the number of tags.
 	maxWaitingEvents = 1 << 14
 
-	// maxCaused is how many events of one connection may wait before the connection
-	// is paused until they are told.
+	// maxCaused is how many events of one connection may wait. With more the connection
+	// is paused until they are reported.
 	maxCaused = 64
 )
 
-// eventQueue holds the events of a publisher or a subscriber until they are told to
-// the user: in order, on the loop, where no lock is held and no page is half
-// delivered. One posted function tells a few of them and posts itself again. What is
-// in the queue is bounded:
+// eventQueue holds the events of a publisher or a subscriber until OnEvent gets them:
+// in order, on the loop, where no lock is held and no page is half delivered. One
+// posted function reports a few of them and posts itself again. The queue is bounded:
 //
-//   - Gaps are merged by tag and cause (untold), so there are not more than tags.
-//   - A connection whose peer has caused more than maxCaused events is paused until
-//     they are told: a peer that causes events faster than they are told is slowed
-//     by its own socket.
-//   - All others are at most maxWaitingEvents. What finds no room is counted, and one
-//     Problem event with an *EventsDroppedError tells how many these are.
+//   - Gaps are merged by tag and cause (untold), so there are no more of them than
+//     tags.
+//   - A connection whose peer has caused more than maxCaused waiting events is paused
+//     until they are reported. So a peer that causes events too fast is slowed by its
+//     own socket.
+//   - All others are at most maxWaitingEvents. Further events are dropped and counted,
+//     and one Problem event with an *EventsDroppedError has their number.
 //
 // Loop only.
 type eventQueue struct {
@@ -54,27 +54,28 @@ type waitingEvents struct {
 	plain  bool     // maxWaitingEvents bounds it
 }
 
-// eventSeries is one event or several that are told one after another.
+// eventSeries is one event, or several in succession.
 type eventSeries interface {
-	// next returns the next event, and whether there is another one. There is at
+	// next returns the next event, and whether there is another one. A series has at
 	// least one.
 	next() (e Event, more bool)
 }
 
-// pausable is a connection that can cease to read for a while. Pauses nest.
+// pausable is a connection that can stop reading for a while. Pauses nest.
 type pausable interface {
 	pause()
 	resume()
 	caused() *causedEvents
 }
 
-// causedEvents are those that one connection has caused and that wait to be told.
+// causedEvents counts the waiting events that one connection has caused.
 type causedEvents struct {
 	waiting int
 	paused  bool // the connection is
 }
 
-// start says where events are told, and how. call runs callbacks of the user.
+// start sets the loop, and the function that reports an event. call runs callbacks of
+// the user.
 func (q *eventQueue) start(loop netio.Loop, call func(func()), tell func(Event)) {
 	q.loop = loop
 	q.turn = q.tellSome
@@ -116,14 +117,14 @@ func (q *eventQueue) push(w waitingEvents) {
 	}
 }
 
-// drop counts events that find no room, and has that told once.
+// drop counts dropped events, and queues one event for all of them.
 func (q *eventQueue) drop(n uint64) {
 	if q.dropped += n; q.dropped == n {
 		q.push(waitingEvents{events: (*droppedEvents)(q)})
 	}
 }
 
-// tellSome tells a few events, and goes on in the next turn of the loop.
+// tellSome reports a few events, and continues in the next turn of the loop.
 func (q *eventQueue) tellSome() {
 	defer q.goOn() // also after a panic of the user
 	began := time.Now()
@@ -135,7 +136,8 @@ func (q *eventQueue) tellSome() {
 	}
 }
 
-// goOn has the rest told. A loop that ends has no other turn to give.
+// goOn schedules the rest for the next turn. A loop that ends has no next turn: then
+// goOn reports the rest itself.
 func (q *eventQueue) goOn() {
 	q.posted = q.waiting.Len() > 0 && q.loop.Post(q.turn)
 	for !q.posted && q.waiting.Len() > 0 {
@@ -149,7 +151,7 @@ func (q *eventQueue) goOn() {
 // ringRetained is how many entries an empty queue keeps its memory for: 200 KB.
 const ringRetained = 1 << 12
 
-// tellOne tells the event that waits longest.
+// tellOne reports the event that waits longest.
 func (q *eventQueue) tellOne() {
 	e, more := q.waiting.Front().events.next()
 	if !more {
@@ -158,7 +160,7 @@ func (q *eventQueue) tellOne() {
 	q.tell(e) // last: it may queue others, or panic
 }
 
-// end notes that all of an entry is told.
+// end notes that all events of an entry are reported.
 func (q *eventQueue) end(w waitingEvents) {
 	if w.plain {
 		q.plain--
@@ -178,7 +180,7 @@ type oneEvent struct{ Event }
 
 func (e *oneEvent) next() (Event, bool) { return e.Event, false }
 
-// droppedEvents tells how many events have found no room.
+// droppedEvents is the series of the event that reports dropped ones.
 type droppedEvents eventQueue
 
 func (q *droppedEvents) next() (Event, bool) {
@@ -187,8 +189,8 @@ func (q *droppedEvents) next() (Event, bool) {
 	return e, false
 }
 
-// EventsDroppedError is the cause of a Problem event: so many events have found no
-// room among those that waited for OnEvent. Gap events are never dropped.
+// EventsDroppedError is the cause of a Problem event: so many events were dropped
+// because too many waited for OnEvent. Gap events are never dropped.
 type EventsDroppedError struct{ Events uint64 }
 
 // Error says how many, and what to do.

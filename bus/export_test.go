@@ -22,8 +22,8 @@ func WorkOf(p *Publisher) (steps uint64, longest int) {
 	return w.steps, w.longest
 }
 
-// WalkedBy returns how many steps the walks through the tags of a publisher have taken
-// so far, whoever has begun them.
+// WalkedBy returns how many steps all walks through the tags of a publisher have taken
+// so far.
 func WalkedBy(p *Publisher) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -25,9 +25,9 @@ type follower[U followed] struct {
 	stop      func()
 }
 
-// watch begins to follow a directory.
+// watch begins to follow a directory, until end.
 //
-//   - ended: reports whether its events do not matter any more.
+//   - ended: reports whether to ignore further events.
 //   - Blocks: for the directory's storage.
 func (f *follower[U]) watch(dir directory.Directory, loop netio.Loop, ended func() bool) (err error) {
 	f.stop, err = dir.Watch(func(e directory.Event) {
@@ -40,7 +40,7 @@ func (f *follower[U]) watch(dir directory.Directory, loop netio.Loop, ended func
 	return err
 }
 
-// end ends what watch has begun, if it has.
+// end stops following, if watch has begun it.
 func (f *follower[U]) end() {
 	if f.stop != nil {
 		f.stop()
@@ -83,7 +83,7 @@ func (f *follower[U]) contacts(yield func(*contact) bool) {
 	}
 }
 
-// speakable reports whether this program can talk to the peer. If not, it reports the
+// speakable reports whether this program can talk to the peer. If not, an event has the
 // reason, once for all tries that end the same way.
 //
 //   - fits: nil if the messages of the two sides fit each other.

@@ -6,9 +6,9 @@ import (
 	"tagbus/tags"
 )
 
-// untold is what of a tag was lost and no Gap event has told yet. There is at most
-// one for each tag that the subscriber knows of a publisher and lane, and so there is
-// no more to tell than that, however much is lost. Loop only.
+// untold counts the losses of a tag without a Gap event so far. There is at most one
+// for each tag of a publisher and lane, so however much is lost, the waiting gaps are
+// bounded. Loop only.
 type untold struct {
 	src    *source
 	rcv    *received // that refers to it
@@ -18,13 +18,13 @@ type untold struct {
 	listed bool // in Subscriber.later or a gapReport
 }
 
-// promptly reports whether a Gap of this cause is told at once. The others come once
-// a second.
+// promptly reports whether a Gap of this cause is reported at once. The others come
+// once a second.
 func promptly(cause subscription.Cause) bool {
 	return cause != subscription.CauseLeftOut && cause != ledger.Queue
 }
 
-// gap has a Gap event told of messages that do not come.
+// gap schedules a Gap event for n messages that do not come.
 func (src *source) gap(rcv *received, tag tags.Tag, cause subscription.Cause, n uint64) {
 	u := rcv.untold
 	if u == nil {
@@ -74,7 +74,7 @@ func (u *untold) take(prompt bool) (e Event, more bool) {
 // next implements eventSeries.
 func (u *untold) next() (e Event, more bool) { return u.take(true) }
 
-// gapReport are the gaps that are told once a second.
+// gapReport has the gaps that are reported once a second.
 type gapReport struct{ list []*untold }
 
 func (r *gapReport) next() (Event, bool) {

@@ -131,7 +131,7 @@ func (h *heartbeat) ring() {
 // slack is how much a timer may be off and still count as in time.
 func (h *heartbeat) slack() time.Duration { return h.period / 8 }
 
-// over tells whether a time has passed, give or take the timer's inaccuracy.
+// over reports whether a limit has passed, give or take the timer's inaccuracy.
 func (h *heartbeat) over(passed, limit time.Duration) bool { return passed >= limit-h.slack() }
 
 // millis returns the interval as the hello tells it.
@@ -170,7 +170,7 @@ func (u *pulse) listen(h *heartbeat, now time.Time, late time.Duration) error {
 	return nil
 }
 
-// due tells whether it is time for a beat.
+// due reports whether it is time for a beat.
 //
 //   - sent: something was sent since the last tick.
 func (u *pulse) due(h *heartbeat, now time.Time, sent bool) bool {

@@ -145,7 +145,7 @@ func checkSilence(t *testing.T, who string, m *member, heard time.Time, want spa
 	}
 }
 
-// Whoever is silent for less than the timeout keeps its connection.
+// A peer that is silent for less than the timeout keeps its connection.
 func TestAShortSilenceEndsNothing(t *testing.T) {
 	tests := []struct {
 		name       string
@@ -187,7 +187,8 @@ func TestAShortSilenceEndsNothing(t *testing.T) {
 	}
 }
 
-// Who was stopped itself has not heard its peers, and does not blame them.
+// A process that was itself stopped has not heard its peers. It does not find them
+// silent.
 func TestWhoWasStoppedBlamesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
@@ -329,8 +330,7 @@ func TestHeartbeatsCanBeSwitchedOff(t *testing.T) {
 	}
 }
 
-// The longer interval of a peer stretches the patience with it, and with nobody
-// else.
+// The longer interval of a peer lengthens the timeout of this peer, and of no other.
 func TestAPeerMayBeatMoreSlowly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

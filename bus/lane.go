@@ -50,11 +50,11 @@ type lane struct {
 	said          said   // loop only
 }
 
-// alone tells whether the lane's policy decides message by message, so that it
+// alone reports whether the lane's policy decides message by message, so that it
 // cannot share pages with other lanes.
 func (n *lane) alone() bool { return n.policy.Kind == Latest || n.policy.Kind == Sample }
 
-// hasRoom tells whether more pages may be reserved. A lane that holds nothing
+// hasRoom reports whether more pages may be reserved. A lane that holds nothing
 // gets any number, so that the largest message always fits.
 func (n *lane) hasRoom(pages int64) bool {
 	now := n.pinned.Load()
@@ -85,12 +85,12 @@ func (n *lane) pin(pages int64) {
 	n.pinned.Add(pages)
 }
 
-// unpin counts pages that the lane does not hold any more. tell: whoever was refused
-// is to hear of the room. That is when a quarter of the lane is free: a publisher that
-// is woken for each page fills no more than one, and switching costs more than that.
+// unpin counts pages that the lane does not hold any more. It reports whether a refused
+// publisher is to be woken: once a quarter of the lane is free. A publisher that is
+// woken for each page fills only that one, and the switch costs more than the page.
 //
-// Who finds no room sets refuses before he looks again; unpin makes room before it
-// looks at refuses. So one of them sees the other.
+// A publisher that finds no room sets refuses, then checks again. unpin frees the
+// room, then checks refuses. So no wake-up is lost.
 func (n *lane) unpin(pages int64) (tell bool) {
 	left := n.pinned.Add(-pages)
 	if !n.policy.Lossless() {
@@ -156,7 +156,7 @@ func (n *lane) uncork(old []*page) {
 	l.mu.Unlock()
 }
 
-// busy tells whether a page sealed now would only wait in the queue.
+// busy reports whether a page sealed now would only wait in the queue.
 func (n *lane) busy() bool {
 	l := n.link
 	l.mu.Lock()

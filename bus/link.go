@@ -14,10 +14,9 @@ import (
 
 // link is the publisher's side of the connection to one subscriber.
 //
-// Pages come from any goroutine that publishes, completions from the loop;
-// both hold mu for a few operations on queues only. The endpoint's methods are
-// called under mu, which is allowed because a backend never calls back from
-// inside them.
+// Pages come from any publishing goroutine, completions from the loop. Both hold mu
+// only for a few operations on queues. The endpoint's methods are called under mu. That
+// is safe because a backend never calls back from inside them.
 type link struct {
 	pub *Publisher
 	ep  netio.Endpoint
@@ -26,14 +25,14 @@ type link struct {
 	control       ring.Ring[item] // control messages that need not stay among pages: they go first
 	lanes         []*lane         // in turn
 	turn          int             // of lanes
-	last          ring.Ring[item] // what goes when all else has gone
+	last          ring.Ring[item] // sent after everything else
 	inFlight      ring.Ring[item] // given to the endpoint, in order
 	inFlightBytes int
 	controlBytes  int  // of control messages in all queues
 	closing       bool // it gets nothing more
 	failing       bool // fail is posted
 	dead          bool
-	sent, moved   bool                    // since the last tick: something was given to the endpoint, completed
+	sent, moved   bool                    // since the last tick: something was given to the endpoint; something completed
 	receipts      map[tags.Tag][]*receipt // of pages queued or sent, ascending by position
 	header        [wire.HeaderBytes]byte  // of the page that is being posted
 
@@ -47,7 +46,7 @@ type link struct {
 	dismissed  bool // goodbye is said to it
 	dialed     bool // by this side: the peer may be idle, and acknowledges pages
 	peer       *Peer
-	fault      error // why this side has closed, or will
+	fault      error // why this side closes, or has closed
 	pulse      pulse
 	deadline   deadline // for the hello, and then for a subscription
 	stalled    bool     // reported
@@ -55,11 +54,11 @@ type link struct {
 	events     causedEvents
 	jobs       ring.Ring[linkJob]
 	working    bool // paused for the jobs
-	torn       bool // a job was given up: routes may lead here that no subscription wants
+	torn       bool // a job was aborted: routes may lead here that no subscription wants
 	unrouting  bool // being taken out of the routes, for good
 	unrouted   bool
 	afterwards []func() // when it is
-	successors []func() // newer connections of the subscriber, which wait until this one is forgotten
+	successors []func() // of newer connections of the subscriber, called when this one is forgotten
 	incomplete incoming
 	seat       seat
 	subs       map[uint64]*lane // by the id of the subscription
@@ -90,9 +89,8 @@ func (i *item) bytes() int {
 	return len(i.control)
 }
 
-// pump gives the endpoint as much as keeps it busy. mu is held. What stays in
-// the queues can still be reordered or dropped by policy; what is in flight
-// cannot.
+// pump gives the endpoint as much as keeps it busy. mu is held. A policy can still
+// reorder or drop queued items, but not those in flight.
 func (l *link) pump() {
 	for l.inFlight.Len() < maxInFlight {
 		queue := l.next()
@@ -120,8 +118,8 @@ func (l *link) pump() {
 	}
 }
 
-// next returns the queue from which to send: control before data, and the lanes
-// in turn. mu is held.
+// next returns the queue to send from: control before data, and the lanes in turn. mu
+// is held.
 func (l *link) next() *ring.Ring[item] {
 	if l.control.Len() > 0 {
 		return &l.control
@@ -166,8 +164,8 @@ func (l *link) post(i *item) error {
 	return nil
 }
 
-// completed takes the oldest item in flight, which key must be that of: the
-// memory of another may still be in use. Loop only.
+// completed removes the oldest item in flight. key must be its key: the memory of
+// another item may still be in use. Loop only.
 func (l *link) completed(key netio.Key) {
 	l.mu.Lock()
 	l.moved = true
@@ -196,7 +194,7 @@ func (l *link) completed(key netio.Key) {
 	}
 }
 
-// gone tells whether the connection has ended, or is about to.
+// gone reports whether the connection has ended, or is about to.
 func (l *link) gone() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -211,8 +209,8 @@ func (l *link) ready() {
 	l.mu.Unlock()
 }
 
-// kill drops everything queued, because the connection has ended, and counts it per
-// lane. What comes until the lanes are out of all routes is dropped as it comes. Loop
+// kill drops everything queued after the end of the connection, and counts it per lane.
+// Until the lanes are out of all routes, further pages are dropped as they come. Loop
 // only.
 func (l *link) kill() {
 	l.mu.Lock()
@@ -222,7 +220,7 @@ func (l *link) kill() {
 		queues = append(queues, &n.queue, &n.held)
 	}
 	l.mu.Unlock()
-	for _, q := range queues { // nobody else touches them once dead is set
+	for _, q := range queues { // no other goroutine touches them once dead is set
 		for q.Len() > 0 {
 			if i := q.Pop(); i.page != nil {
 				l.mu.Lock()

@@ -4,9 +4,9 @@ import "tagbus/tags"
 
 // The part of subscribing that concerns subscriptions which change.
 
-// goes is the second part of step 1: what subscriptions that change give up. To compare
-// two of the largest sets takes milliseconds, so there is one such comparison in a step.
-// mu is held.
+// goes is the second part of step 1: the tags that changing subscriptions give up. A
+// comparison of two of the largest sets takes milliseconds, so a step has only one. mu
+// is held.
 func (g *subscribing) goes(budget int) (steps int, done bool) {
 	return g.each(budget, func(w *wish) int {
 		before, ok := g.before(w)
@@ -18,8 +18,8 @@ func (g *subscribing) goes(budget int) (steps int, done bool) {
 	})
 }
 
-// comes is the third part of step 1: what subscriptions that change newly want. mu is
-// held.
+// comes is the third part of step 1: the tags that changing subscriptions newly want.
+// mu is held.
 func (g *subscribing) comes(budget int) (steps int, done bool) {
 	return g.each(budget, func(w *wish) int {
 		before, ok := g.before(w)
@@ -31,8 +31,9 @@ func (g *subscribing) comes(budget int) (steps int, done bool) {
 	})
 }
 
-// before returns the set that a subscription has so far. ok is false if it is new, or
-// if the two sets are not compared as such: those with masks can take long.
+// before returns the set that a subscription has so far. ok is false if the
+// subscription is new, or if one of the two sets has masks: a comparison of these can
+// take long.
 func (g *subscribing) before(w *wish) (set tags.Set, ok bool) {
 	n := g.l.subs[w.request.ID]
 	if n == nil {
@@ -57,8 +58,8 @@ func (g *subscribing) change(budget int) (steps int, done bool) {
 	})
 }
 
-// changeOne lets a subscription that changes keep what its old and its new set have
-// in common, and nothing else. Sets with masks are compared tag by tag.
+// changeOne reduces a changing subscription to the tags that its old and its new set
+// have in common. Sets with masks are compared tag by tag.
 func (g *subscribing) changeOne(w *wish) (steps int) {
 	p, n, id := g.p, w.lane, w.request.ID
 	e := g.of(n)
@@ -79,7 +80,7 @@ func (g *subscribing) changeOne(w *wish) (steps int) {
 		kept, _ = before.Without(w.gone) // sets of ranges are never too complex
 		p.table.Unsubscribe(n.id, id)
 		if !kept.IsEmpty() {
-			_ = p.table.Subscribe(n.id, id, kept) // it is a part of what there was
+			_ = p.table.Subscribe(n.id, id, kept) // it is a part of the old set
 		}
 		e.gone = append(e.gone, w.gone)
 	}

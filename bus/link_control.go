@@ -9,8 +9,8 @@ import (
 	"tagbus/subscription"
 )
 
-// send queues a control message: in order with the pages before it in a lane,
-// passing those that are held back by cork; without a lane, before all pages.
+// send queues a control message. In a lane it stays in order with the pages before it,
+// except those that cork holds back. Without a lane it goes before all pages.
 func (l *link) send(n *lane, m subscription.Message) {
 	queue := &l.control
 	if n != nil {
@@ -44,15 +44,14 @@ func (l *link) sendControl(queue *ring.Ring[item], i item) {
 	l.pump()
 }
 
-// controlCost is what a control message counts beyond its bytes, so that tiny ones
-// are limited too.
+// controlCost is added to the bytes of a control message, so that tiny ones are limited
+// too.
 const controlCost = 32
 
-// cost returns what a control message counts against controlLimit.
+// cost returns the share of a control message in controlLimit.
 func (i *item) cost() int { return len(i.control) + controlCost }
 
-// failSoon is fail for any goroutine, which may hold mu: it is posted, once. mu is
-// held.
+// failSoon posts a call of fail, once. It may run on any goroutine. mu is held.
 func (l *link) failSoon(err error) {
 	if !l.failing {
 		l.failing = true
@@ -60,7 +59,7 @@ func (l *link) failSoon(err error) {
 	}
 }
 
-// controlLimit is what may be queued in answers for one subscriber. One answer
+// controlLimit bounds the bytes of queued answers for one subscriber. A single answer
 // may have to name every tag.
 func (p *Publisher) controlLimit() int {
 	return maxControlQueue + subscription.MaxPositionBytes*int(p.knownTags.Load())
@@ -68,7 +67,7 @@ func (p *Publisher) controlLimit() int {
 
 var errControlOverflow = fmt.Errorf("%w: the subscriber asks faster than it reads the answers", ErrProtocol)
 
-// refuse tells the peer why, instead of a hello. Loop only.
+// refuse sends the peer the reason of a refusal, instead of a hello. Loop only.
 func (l *link) refuse(reason error) {
 	b, err := subscription.Append(nil, refusal(0, reason))
 	if err != nil {
@@ -78,20 +77,21 @@ func (l *link) refuse(reason error) {
 	l.leave(b, reason)
 }
 
-// leave closes the connection when a last message is sent, and reports why. Loop only.
+// leave closes the connection once a last message is sent, and reports the reason. Loop
+// only.
 func (l *link) leave(last []byte, reason error) {
 	l.closeAfter(last, reason)
 	l.event(Event{Kind: Refused, Peer: l.peer, Err: reason})
 }
 
-// closeAfter closes the connection when a last message is sent. Loop only.
+// closeAfter closes the connection once a last message is sent. Loop only.
 func (l *link) closeAfter(last []byte, reason error) {
 	l.state, l.fault, l.pulse.last = linkLeaving, reason, time.Now()
 	l.sendControl(&l.control, item{control: last, last: true})
 }
 
-// expand replaces the losses at the front of a queue, or those of some thousand tags
-// of them, by the control messages that tell of them. mu is held.
+// expand replaces the losses at the front of a queue, or those of its first thousands
+// of tags, by the control messages that report them. mu is held.
 func (l *link) expand(queue *ring.Ring[item]) {
 	x := queue.Front()
 	part := x.losses.Take(maxTold)
@@ -117,7 +117,7 @@ func (l *link) expand(queue *ring.Ring[item]) {
 	}
 }
 
-// goodbye says that nothing follows, behind everything else.
+// goodbye queues a goodbye behind everything else.
 func (l *link) goodbye() {
 	b, err := subscription.Append(nil, &subscription.Goodbye{})
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"tagbus/subscription"
 )
 
-// The second half of subscribing: what comes when the old sets are gone.
+// The second half of subscribing: the steps after the old sets are gone.
 
 // enter is step 3. mu is held.
 func (g *subscribing) enter(budget int) (steps int, done bool) {
@@ -34,14 +34,14 @@ func (g *subscribing) enter(budget int) (steps int, done bool) {
 		return steps + 2*partSteps(w.set)
 	})
 	if done {
-		for _, e := range g.lanes { // not sooner: what has yet to enter keeps its tags by it
+		for _, e := range g.lanes { // only now: subscriptions that have yet to enter keep their tags through it
 			g.p.endTransit(e.lane)
 		}
 	}
 	return steps, done
 }
 
-// newLane finds the lane of a new subscription, which it makes if there is none.
+// newLane finds or makes the lane of a new subscription.
 func (g *subscribing) newLane(w *wish) {
 	w.lane = g.p.lane(g.l, w.request, w.policy)
 	before := len(g.lanes)
@@ -50,7 +50,7 @@ func (g *subscribing) newLane(w *wish) {
 	}
 }
 
-// begin holds back what the lane gets until the group is acknowledged.
+// begin holds back the lane's pages until the group is acknowledged.
 func (e *entering) begin() {
 	e.lane.entering = true
 	e.lane.cork()
@@ -74,7 +74,7 @@ func (g *subscribing) enterOne(w *wish) {
 	}
 }
 
-// claim notes what a subscription wants to have replayed.
+// claim notes the replay that a subscription asks for.
 func (g *subscribing) claim(w *wish) {
 	n := g.l.lane(w.request.Lane)
 	if n == nil || g.p.cache == nil || len(w.stands) == 0 && w.request.Replay == 0 && !w.request.Resume {
@@ -123,7 +123,7 @@ func (g *subscribing) join(budget int) (steps int, done bool) {
 	})
 }
 
-// tell tells the subscriber where the tags stand that have moved.
+// tell queues the positions of the moved tags for the subscriber.
 func (g *subscribing) tell() {
 	for _, e := range g.lanes {
 		e.lane.told(g.queue(e.lane), e.id, e.joined)
@@ -131,7 +131,7 @@ func (g *subscribing) tell() {
 	}
 }
 
-// measure looks at what is to be replayed of the next tags.
+// measure determines the replay of the next tags.
 func (g *subscribing) measure(e *entering, budget int) (steps int, done bool) {
 	looks, done := e.walk.visit(budget, func(entry *tagmap.Entry[tagState]) bool {
 		if steps++; g.p.moves(e.lane, entry, true) {
@@ -142,8 +142,8 @@ func (g *subscribing) measure(e *entering, budget int) (steps int, done bool) {
 	return max(steps, looks), done
 }
 
-// queue returns where the answers for a lane go: when nothing else is on its way
-// before all pages, whatever their lane.
+// queue returns the queue of the answers for a lane. If nothing else is on its way, it
+// is the one before all pages of any lane.
 func (g *subscribing) queue(n *lane) *ring.Ring[item] {
 	if g.first {
 		return &g.l.control

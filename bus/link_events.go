@@ -8,7 +8,7 @@ func (l *link) caused() *causedEvents { return &l.events }
 // event reports e, which the subscriber has caused. Loop only.
 func (l *link) event(e Event) { l.pub.events.add(e, l) }
 
-// answered reports what has become of the subscriptions of a group. Loop only.
+// answered reports the outcome of the subscriptions of a group. Loop only.
 func (l *link) answered(group []wish) {
 	if len(group) == 0 {
 		return
@@ -20,8 +20,8 @@ func (l *link) answered(group []wish) {
 	l.pub.events.addSeries(&groupEvents{l.peer, answers}, l, len(group))
 }
 
-// groupEvents are the events of a group of subscriptions, of which a subscriber may
-// ask for very many at once.
+// groupEvents is the series of events of a group of subscriptions, which may be very
+// large.
 type groupEvents struct {
 	peer    *Peer
 	answers []groupAnswer

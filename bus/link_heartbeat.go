@@ -14,13 +14,13 @@ func (p *Publisher) onTick(now time.Time, late time.Duration) {
 	p.checkAccounts(now)
 }
 
-// admitted begins to exchange signs of life with a subscriber. Loop only.
+// admitted begins to exchange heartbeats with a subscriber. Loop only.
 func (l *link) admitted(millis int) {
 	l.state = linkReady
 	l.pulse.begin(&l.pub.heart, millis)
 }
 
-// tick looks after a connection. Loop only.
+// tick checks a connection once per tick. Loop only.
 func (l *link) tick(now time.Time, late time.Duration) {
 	h := &l.pub.heart
 	if l.state == linkLeaving { // it need not take its last message
@@ -62,8 +62,8 @@ func (l *link) tick(now time.Time, late time.Duration) {
 	l.patience(now, moved)
 }
 
-// patience reports a subscriber that holds up the publisher by taking nothing,
-// and ends its connection if its policy or the publisher's says so. Loop only.
+// patience reports a subscriber that takes nothing and so holds up the publisher. It
+// ends the connection after maxStall. Loop only.
 func (l *link) patience(now time.Time, moved bool) {
 	h, p := &l.pub.heart, l.pub
 	if moved && l.stalled {
@@ -86,7 +86,7 @@ func (l *link) patience(now time.Time, moved bool) {
 	}
 }
 
-// waits tells whether the lane has anything that its subscriber has not taken.
+// waits reports whether the lane has anything that its subscriber has not taken.
 // link.mu is held.
 func (n *lane) waits() bool {
 	if n.queue.Len() > 0 {
@@ -114,8 +114,8 @@ func (n *lane) maxStall() time.Duration {
 	}
 }
 
-// holdsUp tells whether the publisher has last been refused for want of what
-// the lane holds: its room, or the pool's memory.
+// holdsUp reports whether the last refusal of the publisher was for want of what the
+// lane holds: its room, or the pool's memory.
 func (n *lane) holdsUp() bool {
 	return n.policy.Lossless() && (n.refuses.Load() || n.link.pub.dry.Load())
 }

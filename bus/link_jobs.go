@@ -2,21 +2,20 @@ package bus
 
 import "tagbus/bus/internal/chores"
 
-// Work that a subscriber causes and that may take long is a job of its link. The
-// loop does it in slices (chores), and while it lasts nothing is read from that
-// subscriber: its next request waits in its own socket. The jobs of a link are done
-// in their order; those of several links take turns.
+// Long work caused by a subscriber is a job of its link. The loop does it in slices
+// (chores). Meanwhile nothing is read from that subscriber, so its next request waits
+// in its own socket. The jobs of a link are done in order. Several links take turns.
 
 // linkJob is a job of a link.
 type linkJob struct {
 	run chores.Job
 
-	// abort gives up what the job holds, because the link ends. nil: the job is done
+	// abort releases the holdings of the job when the link ends. nil: the job is done
 	// all the same.
 	abort func()
 }
 
-// turnsPerSlice is how many links are served in a slice, if each has as much to do: a
+// turnsPerSlice is how many links with equal work are served in a slice, so that a
 // request for few tags does not wait for one of many.
 const turnsPerSlice = 8
 

@@ -7,8 +7,8 @@ import (
 	"tagbus/subscription"
 )
 
-// unsubscribe ends a subscription and acknowledges that, whether there was one
-// or not: the peer must not wait for ever. Loop only.
+// unsubscribe ends a subscription and acknowledges that. It acknowledges an unknown one
+// too, since the peer must not wait for ever. Loop only.
 func (l *link) unsubscribe(id uint64) {
 	n := l.subs[id]
 	if n == nil {
@@ -65,16 +65,16 @@ func (p *Publisher) unroute(l *link, f func()) {
 	}})
 }
 
-// leaving is how far a link has been taken out of the routes.
+// leaving is the progress of taking a link out of the routes.
 type leaving struct {
 	lanes int  // done
 	begun bool // the next one
 	walk  walk // through the tags whose routes may lead to it
 }
 
-// unwant takes what a lane of a link wants out of the table, and returns the walk
-// through the tags whose routes may lead there, and what that has cost. What becomes
-// known from then on does not lead there. mu is held.
+// unwant removes a lane of a link from the table. It returns the walk through the tags
+// whose routes may lead there, and the cost so far. Tags that become known later do not
+// lead there. mu is held.
 func (p *Publisher) unwant(l *link, n *lane) (w walk, steps int) {
 	sets := p.table.Remove(n.id)
 	p.endTransit(n)
@@ -102,7 +102,7 @@ func (p *Publisher) leaveAll(l *link, left *leaving, budget int) (steps int, don
 	return steps, left.lanes == len(l.lanes)
 }
 
-// wasUnrouted calls what waits for that.
+// wasUnrouted calls the functions that wait for the end of unrouting.
 func (l *link) wasUnrouted() {
 	l.unrouted = true
 	for len(l.afterwards) > 0 {
@@ -112,8 +112,8 @@ func (l *link) wasUnrouted() {
 	}
 }
 
-// sayGoodbye tells a subscriber the final positions, because the publisher drains.
-// Loop only.
+// sayGoodbye sends a subscriber the final positions when the publisher drains. Loop
+// only.
 func (l *link) sayGoodbye() {
 	p, at := l.pub, 0
 	var w *walk
@@ -140,8 +140,8 @@ func (l *link) sayGoodbye() {
 	}, abort: func() {}})
 }
 
-// finalPositions returns the positions of those of the next tags of a walk that a
-// lane has, ascending. mu is held.
+// finalPositions returns the positions of the next tags of a walk that a lane has,
+// ascending. mu is held.
 func (p *Publisher) finalPositions(w *walk, n *lane, budget int) (positions []subscription.Position, steps int, done bool) {
 	looks, done := w.visit(budget, func(e *tagmap.Entry[tagState]) bool {
 		steps++

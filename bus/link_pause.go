@@ -1,8 +1,8 @@
 package bus
 
-// pause has the link cease to read from its subscriber until resume was called as
-// often. On the loop it takes effect at once. While the link is paused it cannot hear
-// the subscriber, so silence means nothing (link.tick). Loop only.
+// pause stops reading from the subscriber, until resume is called as often. It takes
+// effect at once. A paused link cannot hear the subscriber, so silence means nothing
+// (link.tick). Loop only.
 func (l *link) pause() {
 	if l.pausing++; l.pausing == 1 && !l.ended() {
 		l.ep.PauseReceive()

@@ -8,19 +8,18 @@ import (
 )
 
 // subscribing is the job that makes the subscriptions of a group active and
-// acknowledges them, all at one place: no page of any lane that the group concerns
-// stands between two of the acknowledgements of that lane, and none of any lane
-// between those of the first group of a connection. A subscription whose id is
-// known gets another set.
+// acknowledges them in one place. No page stands between two acknowledgements of the
+// same lane. Between those of the first group of a connection no page of any lane
+// stands. A subscription whose id is known gets another set.
 //
 // The steps, each in as many slices as it takes:
 //
-//  1. read, goes, comes, change: what subscriptions that change keep stays in the table;
-//     a tag that becomes known now is routed by that.
-//  2. leave: the tags that they give up move. Their last pages stand before the
+//  1. read, goes, comes, change: the tags that changing subscriptions keep stay in the
+//     table. A tag that becomes known now is routed by that.
+//  2. leave: the tags that they give up move. The last pages of these stand before the
 //     acknowledgement.
 //  3. enter: the lanes are corked, and the new sets are in the table.
-//  4. lanes: the tags that the lanes newly want move; where they stand is told.
+//  4. lanes: the tags that the lanes newly want move. Their positions are queued.
 //  5. answer, uncork, report.
 type subscribing struct {
 	p     *Publisher
@@ -28,7 +27,7 @@ type subscribing struct {
 	group []wish
 	first bool            // nothing else is on its way to the subscriber
 	steps []chores.Job    // left
-	at    int             // in what the step of now walks through
+	at    int             // position in the current step
 	lanes []*entering     // that the group concerns
 	owned []tags.Set      // entered
 	lost  []tags.Set      // tags that had another owner
@@ -45,7 +44,7 @@ type entering struct {
 	parts       int        // ranges and masks that changes are going to take
 	masks       int        // of these
 	replay      *replay    // nil: nothing
-	walk        walk       // of the step of now
+	walk        walk       // of the current step
 	begun       bool       // the walk
 	planned     bool       // the replay
 	joined      joined     // not told
@@ -95,7 +94,7 @@ func (g *subscribing) end() {
 	g.l.fail(g.fault)
 }
 
-// abort gives up, because the connection ends.
+// abort gives up when the connection ends.
 func (g *subscribing) abort() {
 	g.p.mu.Lock()
 	defer g.p.mu.Unlock()
@@ -111,8 +110,7 @@ func (p *Publisher) endTransit(n *lane) {
 	delete(p.changing, n)
 }
 
-// each calls f for the next subscriptions of the group, which returns what it has
-// cost.
+// each calls f for the next subscriptions of the group. f returns its cost.
 func (g *subscribing) each(budget int, f func(w *wish) int) (steps int, done bool) {
 	for g.at < len(g.group) && steps < budget && g.fault == nil {
 		if steps += 1 + f(&g.group[g.at]); g.fault != nil || g.expel != nil {
@@ -147,7 +145,7 @@ func (g *subscribing) of(n *lane) *entering {
 	return e
 }
 
-// read is the first part of step 1: where the subscriber says that it stands.
+// read is the first part of step 1: the positions that the subscriber reports.
 func (g *subscribing) read(budget int) (steps int, done bool) {
 	if g.at == 0 {
 		if g.fault = checkRepeated(g.group); g.fault != nil {
@@ -191,8 +189,8 @@ func checkRepeated(group []wish) error {
 // partSteps returns what an operation on all ranges of a set costs.
 func partSteps(set tags.Set) int { return set.Parts() / 4 }
 
-// check reports why a subscription cannot be made active, beside its size. It ends
-// the connection for what no subscriber may ask.
+// check returns why a subscription cannot become active, apart from its size. It ends
+// the connection after a request that no subscriber may make.
 func (g *subscribing) check(w *wish) error {
 	p, l := g.p, g.l
 	if err := p.ownership.check(l, w); err != nil {
@@ -210,20 +208,20 @@ func (g *subscribing) check(w *wish) error {
 	return err
 }
 
-// checkSteps returns what check costs.
+// checkSteps returns the cost of check.
 func (g *subscribing) checkSteps(w *wish) int {
 	return partSteps(w.set) + g.p.ownership.checkSteps(w)
 }
 
-// room reports whether the lane may hold so many ranges and masks more, beside
-// those that are reserved.
+// room returns an error if the lane may not hold so many more ranges and masks, besides
+// the reserved ones.
 //
 // Errors: subscription.ErrTooManyTags, wrapped.
 func (e *entering) room(p *Publisher, parts, masks int) error {
 	return p.table.Room(e.lane.id, e.parts+parts, e.masks+masks)
 }
 
-// reserve keeps room for what a subscription is going to have more than it keeps.
+// reserve keeps room for the growth of a subscription.
 func (e *entering) reserve(w *wish, kept tags.Set) {
 	w.parts, w.masks = w.set.Parts()-kept.Parts(), masksOf(w.set)-masksOf(kept)
 	e.parts, e.masks = e.parts+w.parts, e.masks+w.masks

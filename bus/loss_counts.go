@@ -14,8 +14,8 @@ func lossesOf(c *ledger.Counts) Losses {
 	}
 }
 
-// Losses counts messages that a subscriber did not get, by the reason. The
-// errors that are named are the causes of the Gap events that tell of them.
+// Losses counts messages that a subscriber did not get, by reason. The errors named
+// here are the causes of their Gap events.
 type Losses struct {
 	Full       uint64 // the subscription held all that it may: ErrTooSlow
 	Memory     uint64 // the lossy subscriptions together did: ErrPublisherMemory

@@ -8,8 +8,8 @@ import (
 	"tagbus/tags"
 )
 
-// lose notes that count messages of a tag are not in what the lane is going to
-// get next. link.mu is held.
+// lose notes that count messages of a tag are lost to the lane at this place of its
+// queue. link.mu is held.
 func (n *lane) lose(cause subscription.Cause, tag tags.Tag, count uint64) {
 	n.account.Add(cause, tag, count)
 	queue := &n.queue
@@ -22,8 +22,8 @@ func (n *lane) lose(cause subscription.Cause, tag tags.Tag, count uint64) {
 	queue.Back().losses.Add(cause, tag, count)
 }
 
-// losePage notes that the lane does not get a page. It sends what it can: the
-// notice, if nothing else is queued.
+// losePage notes that the lane does not get a page. Then it pumps, so that the notice
+// goes out if nothing is ahead of it.
 func (n *lane) losePage(p *page) {
 	n.link.mu.Lock()
 	defer n.link.mu.Unlock()
@@ -51,7 +51,7 @@ func (n *lane) loseMessages(cause subscription.Cause, tag tags.Tag, count uint64
 	n.link.pump()
 }
 
-// why tells what a lane lacks that has no room.
+// why returns what a lane without room lacks.
 func (n *lane) why() subscription.Cause {
 	if n.pinned.Load() == 0 || !n.link.pub.lossyFull(1) {
 		return subscription.CauseFull
@@ -59,8 +59,8 @@ func (n *lane) why() subscription.Cause {
 	return subscription.CauseMemory
 }
 
-// dropOldest makes room for pages by dropping those that wait longest, and reports
-// whether there is enough now. What is in flight cannot be dropped.
+// dropOldest drops the pages that wait longest to make room, and reports whether there
+// is enough now. Pages in flight cannot be dropped.
 func (n *lane) dropOldest(pages int64) bool {
 	l := n.link
 	l.mu.Lock()
@@ -91,7 +91,7 @@ func (n *lane) dropFrom(queue *ring.Ring[item], pages int64) bool {
 	return true
 }
 
-// loseAt puts what is lost with a page that waits in its place, and returns the page.
+// loseAt replaces a waiting page by a notice of its losses, and returns the page.
 // link.mu is held.
 func (n *lane) loseAt(queue *ring.Ring[item], i int) *page {
 	x := queue.At(i)
@@ -106,8 +106,7 @@ func (n *lane) loseAt(queue *ring.Ring[item], i int) *page {
 	return p
 }
 
-// tags calls f with the tag of the messages of a sealed page: once for as many as
-// follow each other.
+// tags calls f once for each run of messages of one tag in a sealed page.
 func (p *page) tags(f func(tag tags.Tag, count uint64)) {
-	wire.Tags(p.vector[0], p.messages, f) // of a page of several buffers there is only one message
+	wire.Tags(p.vector[0], p.messages, f) // a page of several buffers has only one message
 }

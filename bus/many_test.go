@@ -31,7 +31,7 @@ func TestChangingSetsWhilePublishing(t *testing.T) {
 			s := b.subscriber(bus.SubscriberConfig{})
 			changing.Go(func() { changeAgain(t, s, tags.Of(4), i) })
 		}
-		changing.Go(func() { // tag 5 is nobody's: it only moves the others about
+		changing.Go(func() { // tag 5 is never published: it only moves the others about
 			for range 50 {
 				if err := p.RemoveTags(tags.Of(5)); err != nil {
 					t.Error(err)

@@ -17,10 +17,10 @@ type Message struct {
 	Status Status
 	turn   uint32 // of origin
 
-	// Counter is the message's position in the stream of its tag and
-	// publisher: 1 for the first that the publisher published. Successive
-	// messages of one tag and publisher have successive counters; where some
-	// are missing, a Gap event says so at about the same time.
+	// Counter is the message's position in the stream of its tag and publisher. The
+	// first published message has 1. Successive messages of one tag and publisher have
+	// successive counters. If some are missing, a Gap event says so at about the same
+	// time.
 	Counter uint64
 
 	// Publisher says where the message comes from; at a Receiver that is a

@@ -8,10 +8,10 @@ import (
 	"tagbus/netio"
 )
 
-// messageQueue carries messages from the loop to the goroutine that iterates.
-// Payloads are copied once, into one of two growing blocks of memory: the loop
-// fills one while the iterating goroutine reads the other, so that a lock is
-// taken once per block by the reader and nothing is allocated in the long run.
+// messageQueue carries messages from the loop to the goroutine that iterates. Payloads
+// are copied once, into one of two growing blocks of memory. The loop fills one while
+// the iterating goroutine reads the other. So the reader takes the lock once per block,
+// and in the long run nothing is allocated.
 type messageQueue struct {
 	limit  int // payload bytes, with messageCost for each message, at which it is full
 	origin origin
@@ -42,7 +42,7 @@ func newMessageQueue(limit int, r *retainer) *messageQueue {
 	return q
 }
 
-// keep leaves the block that is being read to those who retain its messages.
+// keep leaves the block that is being read to its retained messages.
 func (q *messageQueue) keep() (netio.Retained, error) {
 	q.kept = true
 	return &heapMemory{cap(q.reading.bytes)}, nil
@@ -50,8 +50,8 @@ func (q *messageQueue) keep() (netio.Retained, error) {
 
 var errQueueEnd = errors.New("bus: end of the queue")
 
-// push copies a message into the queue of a subscription that may lose none, and
-// reports whether it is full now.
+// push copies a message into the queue of a lossless subscription, and reports whether
+// the queue is full now.
 func (q *messageQueue) push(m Message) (full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -80,8 +80,8 @@ func (q *messageQueue) wake() {
 	}
 }
 
-// next waits for messages and makes them ready for take. drained tells that
-// the queue was full and is not any more.
+// next waits for messages and makes them ready for take. drained: the queue was full
+// and is not any more.
 //
 // Errors: errQueueEnd after an orderly end, the reason of another, or the
 // cause of the end of ctx.
@@ -132,7 +132,7 @@ func (q *messageQueue) take() (Message, bool) {
 	return m, true
 }
 
-// close ends the queue after what is in it. The first call decides the reason.
+// close ends the queue behind its messages. The first call decides the reason.
 func (q *messageQueue) close(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -2,9 +2,8 @@ package bus
 
 import "tagbus/tags"
 
-// lossyPart is what a block has in addition in a queue that drops messages which are
-// in it already. A dropped message stays, as one without source, until the block is
-// compacted.
+// lossyPart is the part of a block for queues that drop queued messages. A dropped
+// message stays, without source, until the block is compacted.
 type lossyPart struct {
 	sources []*source       // of the messages; nil: dropped
 	dropped int             // what the dropped messages count
@@ -19,8 +18,8 @@ type origins struct {
 }
 
 // pushLossy copies a message into the queue of a subscription that may lose messages.
-// When the queue holds its limit the policy decides what is lost, and lost is called
-// for each of those: it must not call the queue. The reader's block is left alone.
+// In a full queue the policy decides which messages are lost. lost is called for each
+// of these and must not call the queue. The reader's block stays as it is.
 //
 //   - Result: false if the message itself is lost.
 func (q *messageQueue) pushLossy(kind PolicyKind, src *source, m Message, lost func(*source, tags.Tag)) (taken bool) {
@@ -56,10 +55,10 @@ func (q *messageQueue) pushLossy(kind PolicyKind, src *source, m Message, lost f
 	return true
 }
 
-// size returns what the messages count, with those that are dropped.
+// size returns the cost of the messages, including dropped ones.
 func (b *messageBlock) size() int { return len(b.bytes) + messageCost*len(b.messages) }
 
-// holds returns what the messages count that are to be read.
+// holds returns the cost of the messages that are to be read.
 func (b *messageBlock) holds() int { return b.size() - b.dropped }
 
 // start returns where message i begins.
@@ -87,8 +86,8 @@ func (b *messageBlock) dropOldest(limit int, lost func(*source, tags.Tag)) {
 	}
 }
 
-// keepNewest makes room for a message with Latest. From the moment at which the block
-// is full, it has one message of each tag. If these alone are too many, the oldest go.
+// keepNewest makes room for a message with Latest. Once the block is full, it has one
+// message of each tag. If these alone are too many, the oldest are dropped.
 func (b *messageBlock) keepNewest(limit int, next origins, lost func(*source, tags.Tag)) {
 	if !b.tight {
 		if b.holds() < limit {
@@ -112,14 +111,14 @@ func (b *messageBlock) keepNewest(limit int, next origins, lost func(*source, ta
 	b.dropOldest(limit, lost)
 }
 
-// skipDropped makes taken the number of a message that is not dropped, or of none.
+// skipDropped advances taken to the next message that is not dropped, or to the end.
 func (b *messageBlock) skipDropped() {
 	for b.taken < len(b.sources) && b.sources[b.taken] == nil {
 		b.taken++
 	}
 }
 
-// compact gives the room of the dropped messages back.
+// compact frees the room of the dropped messages.
 func (b *messageBlock) compact() {
 	n, end, begin := 0, 0, 0
 	for i, src := range b.sources {

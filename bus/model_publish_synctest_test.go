@@ -88,7 +88,7 @@ func (r *modelRun) published(tag tags.Tag, err error) {
 	}
 }
 
-// mayBlock tells whether somebody wants a tag who may make the publisher wait.
+// mayBlock reports whether a tag has a subscriber that may make the publisher wait.
 func (r *modelRun) mayBlock(tag tags.Tag) bool {
 	return slices.ContainsFunc(r.subs[:], func(s *modelSubscriber) bool {
 		return s.sub != nil && s.policy.Lossless() && s.set.Contains(tag)

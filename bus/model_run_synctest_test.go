@@ -270,7 +270,7 @@ func (r *modelRun) quiet() {
 	}
 }
 
-// said tells whether there was an event about a publisher.
+// said reports whether there was an event about a publisher.
 func (s *modelSubscriber) said(kind bus.EventKind, instance string) bool {
 	return slices.ContainsFunc(s.of(kind), func(e bus.Event) bool { return e.Peer.Instance == instance })
 }

@@ -9,7 +9,7 @@ import (
 
 // The model's live changes of tags, on both sides.
 
-// allRemoved tells whether the publisher serves none of the tags, so that a
+// allRemoved reports whether the publisher serves none of the tags, so that a
 // subscription to them would wait.
 func (r *modelRun) allRemoved(set tags.Set) bool {
 	for tag := range set.All() {

@@ -10,9 +10,9 @@ import (
 	"tagbus/subscription"
 )
 
-// outlet is a sender's side of one receiver: an entry of the directory and, once
-// the sender uses one of its tags, the connection to it. The connection is a link
-// like that of a publisher, except that this side has dialed.
+// outlet is a sender's side of one receiver: an entry of the directory and, once the
+// sender uses one of its tags, the connection to it. The connection is a link like that
+// of a publisher, except that this side dials.
 //
 // Everything here runs on the loop.
 type outlet struct {
@@ -67,10 +67,10 @@ func (out *outlet) consider() {
 	p.mu.Lock()
 	duplicate := out.sender.owners.duplicate(nil, out.contact.entry.Tags)
 	p.mu.Unlock()
-	if duplicate != nil && !out.missing { // otherwise its answer tells
+	if duplicate != nil && !out.missing { // otherwise its answer decides
 		duplicate.Second = out.contact.describe()
 		out.report(duplicate)
-		return // until the other one goes
+		return // until the other receiver goes
 	}
 	out.contact.dial()
 }
@@ -122,8 +122,7 @@ func (out *outlet) established(ep netio.Endpoint) {
 	out.contact.after(p.cfg.HelloTimeout)
 }
 
-// onHello takes the receiver's first message: its hello, or the reason why it refuses
-// the connection.
+// onHello handles the receiver's first message: its hello, or the reason of a refusal.
 func (out *outlet) onHello(data []byte) {
 	h, err := answerOf(data)
 	switch {
@@ -145,7 +144,7 @@ func (out *outlet) onHello(data []byte) {
 	out.link.event(Event{Kind: Connected, Peer: out.link.peer})
 }
 
-// lost cleans up after a connection, and goes back to dialing.
+// lost cleans up after a connection, and dials again.
 func (out *outlet) lost(cause error) {
 	wasReady := out.contact.closed()
 	if cause == nil {

@@ -16,9 +16,9 @@ type exclusive struct {
 	using []tags.Tag // used for the first time, and not yet wanted
 }
 
-// owner is a receiver of a sender, and the tags of which it was the last to
-// subscribe. It is remembered beyond its connection, so that the cache is not
-// sent to one receiver when another one has had it.
+// owner is a receiver of a sender, with the tags to which it was the last to subscribe.
+// It is remembered beyond its connection, so that cached messages of one receiver are
+// not sent to another.
 type owner struct {
 	instance string
 	set      tags.Set
@@ -69,7 +69,7 @@ func (x *exclusive) check(l *link, w *wish) error {
 // checkSteps implements ownership: another owner is looked for among all receivers.
 func (x *exclusive) checkSteps(w *wish) int { return len(x.sender.pub.links) * w.set.Parts() }
 
-// duplicate returns which receiver other than l has tags of a set; nil if none has.
+// duplicate returns a receiver other than l that has tags of a set, or nil.
 // Publisher.mu is held.
 func (x *exclusive) duplicate(l *link, set tags.Set) *DuplicateError {
 	p := x.sender.pub
@@ -83,7 +83,7 @@ func (x *exclusive) duplicate(l *link, set tags.Set) *DuplicateError {
 			}
 			has, both := p.table.Set(n.id), set
 			if rest, err := set.Without(has); err == nil {
-				both, _ = set.Without(rest) // simpler than the set, of which that was possible
+				both, _ = set.Without(rest) // no more complex than the difference above, which was possible
 			}
 			return &DuplicateError{Tags: both, First: other.peer}
 		}
@@ -91,8 +91,8 @@ func (x *exclusive) duplicate(l *link, set tags.Set) *DuplicateError {
 	return nil
 }
 
-// handOver implements ownership: what another receiver was sent of a tag it has
-// handled, or may have.
+// handOver implements ownership: messages sent to another receiver were handled there,
+// or may have been.
 func (x *exclusive) handOver(l *link, sets []tags.Set) (lost []tags.Set) {
 	if x.sender.pub.cache == nil || len(sets) == 0 {
 		return nil
@@ -108,7 +108,7 @@ func (x *exclusive) handOver(l *link, sets []tags.Set) (lost []tags.Set) {
 		case o.set.Intersects(set):
 			both, err := intersection(set, o.set)
 			if err != nil {
-				both = set // more than need be
+				both = set // more than necessary
 			}
 			lost = append(lost, both)
 			if left, err := o.set.Without(set); err == nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestWhatOneReceiverHadNoOtherGets: the cache makes up for a lost connection,
-// not for the time in which somebody else owned the tag.
+// not for the time in which another receiver owned the tag.
 func TestWhatOneReceiverHadNoOtherGets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

@@ -8,29 +8,29 @@ import "tagbus/tags"
 //
 // Publisher.mu is held in all methods except expel.
 type ownership interface {
-	// use takes the news that a tag is used for the first time.
+	// use notes that a tag is used for the first time.
 	use(tag tags.Tag)
 
-	// check reports why a connection may not have the tags of a subscription. A
+	// check returns why a connection may not have the tags of a subscription. A
 	// *DuplicateError ends the connection; any other error only refuses.
 	check(l *link, w *wish) error
 
-	// checkSteps returns what check costs.
+	// checkSteps returns the cost of check.
 	checkSteps(w *wish) int
 
-	// handOver takes the news that a connection gets sets, and returns the tags of
-	// which the cache is to forget all: another connection has had some of them.
+	// handOver notes that a connection gets sets. It returns the tags that the cache
+	// must forget, because another connection has had some of them.
 	handOver(l *link, sets []tags.Set) (lost []tags.Set)
 
-	// entered takes the news that a group of subscriptions is active. Loop only.
+	// entered notes that a group of subscriptions is active. Loop only.
 	entered(l *link)
 
-	// expel refuses a subscription for what check has found, and ends the
-	// connection. Loop only.
+	// expel refuses a subscription for the error of check, and ends the connection.
+	// Loop only.
 	expel(l *link, id uint64, duplicate *DuplicateError)
 
-	// giveUp ceases to wait for peers that cannot come back, when the publisher
-	// ends. Loop only.
+	// giveUp stops waiting for peers that cannot come back to an ending publisher. Loop
+	// only.
 	giveUp()
 }
 

@@ -157,7 +157,7 @@ func TestReconnectingBacksOffWithJitter(t *testing.T) {
 	})
 }
 
-// TestDrainLeavesTheDirectoryFirst: nobody finds a publisher that is ending.
+// TestDrainLeavesTheDirectoryFirst: no subscriber finds a publisher that is ending.
 func TestDrainLeavesTheDirectoryFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

@@ -11,8 +11,8 @@ import (
 // maxPositionList is how long a list of positions may be that gets another one.
 const maxPositionList = subscription.MaxControlBytes - 128 - subscription.MaxPositionBytes
 
-// maxCount is the largest position of a tag, and the most messages that a
-// publisher may say are lost in all.
+// maxCount is the largest position of a tag, and the most messages in total that a
+// publisher may report lost.
 const maxCount = 1 << 53
 
 // comparePositions gives the order of their tags.

@@ -17,19 +17,19 @@ func (p *Publisher) Publish(tag tags.Tag, data []byte) error {
 //   - data: 0 to PublisherConfig.MaxMessageBytes bytes; copied, so that it may
 //     be changed on return.
 //   - Result: nil means accepted for every subscriber of the tag (there may be
-//     none). An error means that nobody gets the message.
+//     none). An error means that no subscriber gets the message.
 //   - Errors: ErrNoResources (the same call may succeed after OnReady),
 //     *PublishError with ErrUnknownTag or ErrMessageTooLarge, ErrClosed.
-//   - Order: messages of one tag are received in the order in which their
-//     calls returned; calls at the same time are ordered in some way.
-//   - Threads: any. Blocks: never. Allocates: no, but for the first message
-//     of a tag.
+//   - Order: messages of one tag are received in the order in which their calls
+//     returned. The order of concurrent calls is arbitrary.
+//   - Threads: any. Blocks: never. Allocates: only for the first message of a
+//     tag.
 func (p *Publisher) PublishStatus(tag tags.Tag, status Status, data []byte) error {
 	return p.publish(tag, status, data, nil)
 }
 
-// publish is PublishStatus, with a receipt for a message that is to be
-// acknowledged.
+// publish is PublishStatus with a receipt, for a message that is to be acknowledged;
+// nil: none.
 //
 // Errors: for a sender also ErrNoReceiver.
 func (p *Publisher) publish(tag tags.Tag, status Status, data []byte, x *receipt) error {
@@ -84,7 +84,7 @@ func (t *tagState) publish(s *stream, tag tags.Tag, status Status, data []byte, 
 	return err
 }
 
-// accepted counts a message that was published, and keeps it. The mutexes of the
+// accepted counts a published message, and keeps it in the cache. The mutexes of the
 // route are held.
 func (t *tagState) accepted(c *cache.Cache, status Status, data []byte) {
 	t.count++
@@ -96,9 +96,9 @@ func (t *tagState) accepted(c *cache.Cache, status Status, data []byte) {
 // PublishContext publishes a message as Publish does, and waits for room.
 //
 //   - Errors: as PublishStatus without ErrNoResources, and the cause of the
-//     end of ctx, wrapped. An error means that nobody gets the message.
-//     On a loop, which is what makes room, it does not wait but returns
-//     ErrOnLoop.
+//     end of ctx, wrapped. An error means that no subscriber gets the message.
+//     On a loop it returns ErrOnLoop instead of waiting, since the loop is what
+//     makes room.
 //   - Threads: any.
 func (p *Publisher) PublishContext(ctx context.Context, tag tags.Tag, data []byte) error {
 	return p.PublishStatusContext(ctx, tag, 0, data)
@@ -135,15 +135,15 @@ func (p *Publisher) retry(ctx context.Context, tag tags.Tag, size int, publish f
 	}
 }
 
-// Flush sends what has been published without waiting for full pages or the
-// flush interval. Blocks: never.
+// Flush sends published messages without waiting for full pages or the flush interval.
+// Blocks: never.
 func (p *Publisher) Flush() {
 	for _, s := range *p.streams.Load() {
 		s.sealNow()
 	}
 }
 
-// armFlush makes sure that flushDue runs when the flush interval ends.
+// armFlush ensures that flushDue runs at the end of the flush interval.
 func (p *Publisher) armFlush() {
 	if p.flushArmed.Swap(true) {
 		return
@@ -157,7 +157,7 @@ func (p *Publisher) armFlush() {
 	}
 }
 
-// flushDue seals the pages that somebody waits for. Loop only.
+// flushDue seals the pages that a subscriber waits for. Loop only.
 func (p *Publisher) flushDue() {
 	p.flushArmed.Store(false)
 	open := false

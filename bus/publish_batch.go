@@ -6,18 +6,17 @@ import (
 	"tagbus/bus/internal/wire"
 )
 
-// PublishBatch publishes messages, in their order. Of each message the Tag,
-// the Status and the Data count, so that what a BatchHandler was given can be
-// published again as it is. Compared with as many calls of PublishStatus it saves
-// the lock and the search for the tag, which for small messages is most of the
-// work.
+// PublishBatch publishes messages, in their order. Only Tag, Status and Data of each
+// message are used, so a BatchHandler can publish its messages again as they are.
+// Compared with calls of PublishStatus, PublishBatch saves the lock and the lookup of
+// the tag. For small messages that is most of the work.
 //
-//   - Result: how many were accepted, which are the first; all, unless there is an
-//     error: that of the first one that was not. What comes behind it was not
-//     looked at.
-//   - Data, errors, order, threads: as PublishStatus. Others may publish between
-//     two of the messages.
-//   - Blocks: never. Allocates: no, but for the first message of a tag.
+//   - Result: the number of messages accepted, always the first ones. If it is not
+//     all of them, the error is that of the first one refused. Those behind it are
+//     not tried.
+//   - Data, errors, order, threads: as PublishStatus. Other goroutines may publish
+//     between two of the messages.
+//   - Blocks: never. Allocates: only for the first message of a tag.
 func (p *Publisher) PublishBatch(messages []Message) (int, error) {
 	n := 0
 	for n < len(messages) {
@@ -51,8 +50,8 @@ func (p *Publisher) PublishBatchContext(ctx context.Context, messages []Message)
 	}
 }
 
-// runBytes is how much one hold of a stream's mutex publishes, about: others wait
-// for it, also on the loop.
+// runBytes is about how much is published under one hold of a stream's mutex. Others
+// wait for it, also on the loop.
 const runBytes = 64 << 10
 
 // publishRun publishes the first of messages, at least one, under one hold of
@@ -91,9 +90,9 @@ func (p *Publisher) publishRun(messages []Message) (n int, err error) {
 	return n, nil
 }
 
-// publishPlain publishes the first of messages, as far as they are as the one
-// before them, which was published in s, and go into its page with nothing else to
-// be done for each. It returns how many, and their bytes.
+// publishPlain publishes the first of messages that are like the one before, which was
+// published in s, and that go into its page without further work for each. It returns
+// their number and bytes.
 func (t *tagState) publishPlain(s *stream, messages []Message, budget int) (n, bytes int) {
 	p := s.pub
 	if s.page == nil || s.solo != nil || p.cache != nil || t.removed {
@@ -106,9 +105,9 @@ func (t *tagState) publishPlain(s *stream, messages []Message, budget int) (n, b
 	return n, bytes
 }
 
-// appendRun adds the first of messages, as far as they are plain, have up to limit
-// bytes, fit, and are together not much more than budget bytes of page. It returns
-// how many, and the bytes of their payloads.
+// appendRun adds the first of messages that are plain, have up to limit bytes, fit, and
+// together take not much more than budget bytes of page. It returns their number, and
+// the bytes of their payloads.
 func appendRun(w *wire.Writer, messages []Message, limit, budget int) (n, bytes int) {
 	mem, end := w.Run(budget)
 	for i := range messages {
@@ -124,9 +123,9 @@ func appendRun(w *wire.Writer, messages []Message, limit, budget int) (n, bytes 
 	return n, bytes
 }
 
-// lockOnly locks the stream that is all of the tag's route, and returns it; the
-// route stays as it is until it is unlocked. It returns nil if there are several
-// streams, or for no tag.
+// lockOnly locks and returns the stream that is all of the tag's route. The route
+// cannot change until it is unlocked. The result is nil if there are several streams,
+// or for a nil tag.
 func (t *tagState) lockOnly() *stream {
 	for t != nil {
 		r := t.route.Load()
@@ -143,5 +142,5 @@ func (t *tagState) lockOnly() *stream {
 	return nil
 }
 
-// isOnly tells whether s is all of the route.
+// isOnly reports whether s is all of the route.
 func (r *route) isOnly(s *stream) bool { return len(r.streams) == 1 && r.streams[0] == s }

@@ -62,7 +62,7 @@ func TestABatchIsPublishedUpToTheFirstMessageThatIsRefused(t *testing.T) {
 				synctest.Wait()
 				want := newCollector()
 				for _, m := range test.batch[:n] {
-					if m.Tag < 3 { // nobody wants 3
+					if m.Tag < 3 { // no subscriber wants 3
 						want.data[m.Tag] = append(want.data[m.Tag], string(m.Data))
 					}
 				}

@@ -9,24 +9,23 @@ import (
 	"tagbus/tags"
 )
 
-// lentShare is the part of a page from which on a payload is not copied:
-// below, copying it into a page with others is cheaper than a page of its own.
+// lentShare is the part of a page from which on a payload is not copied. A smaller one
+// is cheaper to copy into a shared page than to send as a page of its own.
 const lentShare = 8
 
 // PublishZeroCopy publishes a message as PublishStatus does, but does not copy
 // the payload: it is sent from where it is.
 //
 //   - data: must not change until done is called.
-//   - done: called once if the error is nil, and not otherwise: when no subscriber
-//     needs data any more, because it was sent or is not going to be. On the loop,
-//     or in Close, or, if the payload was copied all the same, before
-//     PublishZeroCopy returns. It must not block; it may publish. The same func may be given
-//     for many messages, so that nothing is allocated. nil: nobody is told, as data
-//     never changes.
-//   - It is copied if it is smaller than an eighth of a page, if the subscribers
-//     of the tag do not share pages (policies Latest and Sample; more sets of
-//     subscribers than MaxStreams), for the cache, and over RDMA, which sends
-//     only from memory that it knows.
+//   - done: called once if the error is nil, and never otherwise. The call comes when
+//     no subscriber needs data any more, sent or not. It comes on the loop, in Close,
+//     or, if the payload was copied, before PublishZeroCopy returns. done must not
+//     block; it may publish. The same func may be given for many messages, so that
+//     nothing is allocated. nil: there is no call, as for data that never changes.
+//   - The payload is copied if it is smaller than an eighth of a page, or if the
+//     subscribers of the tag do not share pages (policies Latest and Sample; more sets
+//     of subscribers than MaxStreams). It is also copied for the cache, and over RDMA,
+//     which sends only from registered memory.
 //   - Errors, order, threads: as PublishStatus. A payload counts in QueueBytes as
 //     if it were copied, but takes only one page of PoolBytes.
 //   - Blocks: never.
@@ -56,8 +55,8 @@ func (p *Publisher) PublishZeroCopyContext(ctx context.Context, tag tags.Tag, st
 	return p.retry(ctx, tag, len(data), func() error { return p.PublishZeroCopy(tag, status, data, done) })
 }
 
-// publishLent publishes a message without copying it, if that is worth while and
-// can be done; otherwise it does nothing.
+// publishLent publishes a message without copying it, if that is possible and worth
+// while. Otherwise it does nothing.
 func (p *Publisher) publishLent(tag tags.Tag, status Status, data []byte, done func()) (lent bool, err error) {
 	if len(data) < p.pageBytes/lentShare || len(data) > p.cfg.MaxMessageBytes || p.regionOnly.Load() {
 		return false, nil
@@ -78,10 +77,10 @@ func (p *Publisher) publishLent(tag tags.Tag, status Status, data []byte, done f
 	return true, nil
 }
 
-// appendLent publishes a message to the stream's subscribers, as a page of its
-// own that has the payload where it is. mu is held, and there are lanes.
+// appendLent publishes a message to the stream's subscribers, as a page of its own that
+// refers to the payload. mu is held, and there are lanes.
 //
-// Errors: ErrNoResources; then nothing was published.
+// Errors: ErrNoResources; then nothing is published.
 func (s *stream) appendLent(tag tags.Tag, status Status, data []byte, done func()) error {
 	s.seal()
 	if err := s.pub.open(extent{1, int64(s.pub.pageSize(len(data)))}, s); err != nil {
@@ -100,8 +99,8 @@ func (s *stream) appendLent(tag tags.Tag, status Status, data []byte, done func(
 	return nil
 }
 
-// loans are payloads of users that nobody needs any more, on their way back. The
-// user hears of it on the loop, as locks may be held where it turns out.
+// loans are payloads of users that no subscriber needs any more, on their way back.
+// done is called on the loop, since locks may be held where a loan ends.
 type loans struct {
 	loop netio.Loop
 	tell func() // calls settle on the loop
@@ -130,9 +129,9 @@ func (b *loans) add(done func()) {
 	}
 }
 
-// settle tells the users of what is back by now: a call may bring back more, and
-// the loop has other work. One that panics leaves the others to Close. On the loop,
-// or when nothing is lent any more.
+// settle calls done for the payloads that are back by now. A call may bring back more,
+// which wait for the next turn of the loop. If one panics, Close calls the others.
+// settle runs on the loop, or when nothing is lent any more.
 func (b *loans) settle() {
 	b.mu.Lock()
 	b.told = false

@@ -24,9 +24,9 @@ import (
 
 // Publisher publishes messages by tag to every subscriber that wants them.
 //
-// Publish copies a message into a page and returns. Tags with the same
-// subscribers share a page. It is sent to all of them, by reference, when it is
-// full or due. Its memory is used again when the last connection has sent it.
+// Publish copies a message into a page and returns. Tags with the same subscribers
+// share a page. A full or due page is sent to all of them by reference. Its memory is
+// free again once the last connection has sent it.
 //
 // Threads: all methods may be called from any goroutine, and from callbacks
 // unless they block.
@@ -148,8 +148,8 @@ type tagState struct {
 // tags in dir. Close it.
 //
 //   - open: the transport, for example tcp.Opener(loop, tcp.Config{}).
-//   - Errors: ErrInvalidConfig, joined violations; *netio.OpError when it
-//     cannot listen; the directory's.
+//   - Errors: ErrInvalidConfig, joined violations; *netio.OpError if it cannot listen;
+//     those of the directory.
 //   - Blocks: for the directory's storage.
 func NewPublisher(open netio.Opener, dir directory.Directory, cfg PublisherConfig) (*Publisher, error) {
 	if err := cfg.Validate(); err != nil {

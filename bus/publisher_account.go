@@ -7,10 +7,9 @@ import (
 	"tagbus/subscription"
 )
 
-// supersede ends an older connection of the same subscriber, which has not been
-// noticed yet to be dead, and then calls f. By then the account of the older one is
-// complete: what the subscriber says next is about that. Until then nothing is read
-// from l. Loop only.
+// supersede ends an older connection of the same subscriber, not yet known to be dead,
+// and then calls f. By then the account of the older one is complete, and the next
+// messages of the subscriber refer to it. Until then nothing is read from l. Loop only.
 func (p *Publisher) supersede(l *link, f func()) {
 	p.mu.Lock()
 	old := p.accounts.Connected(l.peer.Instance)
@@ -39,7 +38,7 @@ func (p *Publisher) supersede(l *link, f func()) {
 
 var errSuperseded = errors.New("bus: the subscriber has connected again")
 
-// onMissed hears what the subscriber has counted more than this side.
+// onMissed handles a count of the subscriber that is higher than that of this side.
 func (p *Publisher) onMissed(l *link, m *subscription.Missed) {
 	n := l.lane(m.Lane)
 	if n == nil {

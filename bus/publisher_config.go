@@ -66,26 +66,26 @@ type PublisherConfig struct {
 	// address of the host's interfaces.
 	Advertise []netip.AddrPort
 
-	// PageBytes is the size of a page, 256 B to 16 MiB. Default 130,900.
-	// Larger messages travel in several pages' memory at once.
+	// PageBytes is the size of a page, 256 B to 16 MiB. Default 130,900. A larger
+	// message takes the memory of several pages.
 	PageBytes int
 
-	// QueueBytes is how much page memory the subscriptions of one subscriber
-	// that have the same policy may hold: the most that a slow one can be
-	// behind. At least MaxMessageBytes. Default 4 MiB.
+	// QueueBytes is how much page memory the subscriptions of one subscriber that have
+	// the same policy may hold. A slow subscriber can be no further behind. At least
+	// MaxMessageBytes. Default 4 MiB.
 	QueueBytes int
 
 	// SubscriberBytes is how much page memory all subscriptions of one subscriber
-	// together may hold: one is refused whose share, QueueBytes or what its
-	// BacklogBytes asks for, does not fit beside those of the other policies. At
-	// least QueueBytes. Default: as much as all can have, 16 times QueueBytes.
+	// together may hold. Each policy has a share: the BacklogBytes asked for, or
+	// QueueBytes. A subscription whose share does not fit beside the others is refused.
+	// At least QueueBytes. Default: 16 times QueueBytes, which is enough for all.
 	SubscriberBytes int
 
 	// PoolBytes is the memory for all pages. A stalled subscriber holds at most
-	// QueueBytes of it for each of its policies (all that may lose messages
-	// together half of the pool), and every stream in use needs a page: size it
-	// above that, or they starve the others.
-	// At least QueueBytes + PageBytes. Default 64 MiB.
+	// QueueBytes of it for each of its policies. All policies that may lose messages
+	// together hold at most half of the pool. Every stream in use needs a page. In a
+	// smaller pool stalled subscribers can starve the others. At least QueueBytes +
+	// PageBytes. Default 64 MiB.
 	PoolBytes int
 
 	// MaxMessageBytes is the largest payload of one message. Default 1 MiB.
@@ -95,14 +95,13 @@ type PublisherConfig struct {
 	// full. Default 1 ms; FlushImmediately waits for the connection only.
 	FlushInterval time.Duration
 
-	// MaxStreams bounds the sets of subscribers that share pages. Tags whose
-	// set of subscribers comes later are copied into a page per subscriber.
-	// Default 64.
+	// MaxStreams bounds the number of sets of subscribers that share pages. Messages
+	// for a further set are copied into a page for each subscriber. Default 64.
 	MaxStreams int
 
-	// MaxSubscribers is the number of connections above which new ones are
-	// refused, unless one that has no subscription gives way: of the address with
-	// most of these, the oldest. Default 4096.
+	// MaxSubscribers is the largest number of connections. A further one is refused,
+	// unless a connection without subscription gives way: the oldest of the address
+	// that has most of these. Default 4096.
 	MaxSubscribers int
 
 	// MaxSubscribersPerHost is how many of them may come from one address, so that
@@ -114,52 +113,52 @@ type PublisherConfig struct {
 	// are refused. Default: all.
 	Policies []subscription.PolicyKind
 
-	// HeartbeatInterval is the longest that this side sends nothing to a subscriber:
-	// then it sends a sign of life. Default 2 s, or a third of HeartbeatTimeout if
-	// that is shorter; 1 ms to an hour. HeartbeatsOff, or another negative value:
-	// this side sends none, and takes silence for nothing.
+	// HeartbeatInterval is the longest time without a message to a subscriber; after it
+	// a heartbeat is sent. Default 2 s, or a third of HeartbeatTimeout if that is
+	// shorter; 1 ms to an hour. HeartbeatsOff, or another negative value: this side
+	// sends no heartbeats and ignores silence.
 	HeartbeatInterval time.Duration
 
-	// HeartbeatTimeout is how long a subscriber may be silent before its connection
-	// is closed: counted in ticks of at most a quarter of HeartbeatInterval, and up to
-	// one tick more. At least three intervals of the subscriber count; one that
-	// sends no beats may be silent for ever. One that only does not
-	// read is heard all the same. It must be longer than the largest
-	// message takes to cross the network. Default 6 s, or three HeartbeatIntervals if
-	// that is longer; at least two. HeartbeatsOff, or another negative value: never.
+	// HeartbeatTimeout closes the connection of a subscriber that sends nothing for
+	// this long. The check runs at least four times per HeartbeatInterval, so the end
+	// may come one such tick later. The timeout is never shorter than three of the
+	// subscriber's own intervals. A subscriber without heartbeats is never timed out.
+	// One that only stops reading still sends heartbeats. The timeout must exceed the
+	// time that the largest message takes to cross the network. Default 6 s, or three
+	// HeartbeatIntervals if that is longer; at least two. HeartbeatsOff, or another
+	// negative value: never.
 	HeartbeatTimeout time.Duration
 
-	// MaxStall is how long a subscriber with the policy Block may take nothing of
-	// what waits for it, or one with Disconnect whatever it asks for; then its
-	// connection is closed. It is counted in ticks of at most a quarter of it, but at
-	// least 10 ms, and up to one tick more. Default 0: for ever.
+	// MaxStall closes the connection of a subscriber with the policy Block that takes
+	// no waiting message for this long. It also bounds the time of the policy
+	// Disconnect. It is counted in ticks of at most a quarter of it, but at least 10
+	// ms, so the end may come one tick later. Default 0: never.
 	MaxStall time.Duration
-	// CacheMessages is how many of the newest messages of each tag the publisher
-	// keeps, for those who subscribe late (SubscriptionConfig.Replay) and those
-	// whose connection was lost. Default 0: none.
+	// CacheMessages is how many of the newest messages of each tag the publisher keeps,
+	// for late subscribers (SubscriptionConfig.Replay) and for those that lost their
+	// connection. Default 0: none.
 	CacheMessages int
 
-	// CacheBytes is the memory for that, for all tags together. A message takes
-	// 128 bytes for each begun 95 bytes of its payload, and at least 128; when
-	// there is no more, the oldest messages go, whatever their tag, and a message
-	// that needs more than all of it is not kept. Default 64 MiB.
+	// CacheBytes is the memory for that, for all tags together. A message takes 128
+	// bytes for each begun 95 bytes of its payload, and at least 128. If the memory is
+	// full, the oldest messages of any tag make room. A message that needs more than
+	// all of it is not kept. Default 64 MiB.
 	CacheBytes int
 
-	// HelloTimeout is how long a new connection may take to say what it
-	// wants. Default 5 s.
+	// HelloTimeout is how long a new connection may take to say hello. Default 5 s.
 	HelloTimeout time.Duration
 
 	// SubscribeTimeout is how long a connection may have no subscription: from its
-	// hello until its first one has come whole, and from the end of its last one. It
-	// is also how long the parts of a group of subscriptions may take to come.
-	// Subscribers of this package leave by themselves. It is counted in quarters,
-	// and up to one more. Default 10 s.
+	// hello until its first one is complete, and from the end of its last one. It also
+	// bounds the time until a group of subscriptions is complete. Subscribers of this
+	// package leave by themselves. It is counted in quarters, so the end may come a
+	// quarter later. Default 10 s.
 	SubscribeTimeout time.Duration
 
-	// OnReady is called on the loop after ErrNoResources, when there is room
-	// again: a quarter of a queue that was full, or memory of the pool.
-	// Publishing may succeed again, though another tag's subscriber may have been
-	// the one to make room. It must not block; it may publish.
+	// OnReady is called on the loop after ErrNoResources, when there is room again: a
+	// quarter of a queue that was full, or memory of the pool. Publishing may succeed
+	// again; the room may also be that of another tag's subscriber. It must not block;
+	// it may publish.
 	OnReady func()
 
 	// OnEvent is called on the loop for every Event. It must not block and may

@@ -7,23 +7,22 @@ import (
 	"tagbus/subscription"
 )
 
-// What a publisher has given to the transport is not known to have arrived: the
-// subscriber says from time to time how much it has received. When a connection
-// ends, the rest is unconfirmed, until the subscriber is back and tells.
+// A publisher does not know what of the data given to the transport has arrived. The
+// subscriber reports from time to time how much it has received. When a connection
+// ends, the rest is unconfirmed until the subscriber comes back and reports it.
 
-// said is what the subscriber of a lane has said on this connection of how many
-// messages it has received on all. Loop only.
+// said is how many messages the subscriber of a lane has received on all connections,
+// as it said on this one. Loop only.
 type said struct {
 	before uint64 // on earlier connections
 	all    uint64
 	begun  bool // it has said something
 }
 
-// here returns how many it has received on this connection.
+// here returns the number of messages received on this connection.
 func (s *said) here() uint64 { return s.all - s.before }
 
-// onReceived hears how many messages of a lane the subscriber has received. Loop
-// only.
+// onReceived notes how many messages of a lane the subscriber has received. Loop only.
 func (p *Publisher) onReceived(l *link, m *subscription.Received) {
 	n := l.lane(m.Lane)
 	switch {
@@ -50,7 +49,7 @@ func (n *lane) given() uint64 {
 	return n.givenMessages
 }
 
-// onGoodbye hears that a subscriber leaves in order. Loop only.
+// onGoodbye handles a subscriber that leaves in order. Loop only.
 func (p *Publisher) onGoodbye(l *link, m *subscription.Goodbye) {
 	if len(m.List) > 0 {
 		l.fail(protocolError("a goodbye of a subscriber has no list"))
@@ -60,10 +59,10 @@ func (p *Publisher) onGoodbye(l *link, m *subscription.Goodbye) {
 	_ = l.ep.Close()
 }
 
-// endCause returns why a connection has ended, nil if the subscriber has said
-// goodbye, or this side is closed.
+// endCause returns why a connection has ended, or nil if the subscriber said goodbye or
+// this side is closed.
 //
-//   - cause: what the transport says.
+//   - cause: that of the transport.
 func (l *link) endCause(cause error) error {
 	switch {
 	case l.fault != nil:

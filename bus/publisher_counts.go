@@ -8,14 +8,14 @@ import (
 	"tagbus/tags"
 )
 
-// A peer's counts are what it claims. Those that cannot be end its connection: a
-// publisher knows how many messages it has published of each tag, and a
-// subscriber takes no count above maxCount, so that no sum wraps.
+// A peer's counts are claims. An impossible one ends its connection. A publisher knows
+// how many messages it has published of each tag. A subscriber takes no count above
+// maxCount, so that no sum wraps.
 
 // countOf returns how many messages of a tag were published. Loop only.
 func (p *Publisher) countOf(tag tags.Tag) uint64 {
 	t := p.tags.Get(tag)
-	if t == nil { // it may be so new that a reader without the lock does not find it
+	if t == nil { // a reader without the lock may not find a new tag yet
 		p.mu.Lock()
 		t = p.tags.Get(tag)
 		p.mu.Unlock()
@@ -33,8 +33,8 @@ func (p *Publisher) countOf(tag tags.Tag) uint64 {
 	return 0
 }
 
-// checkStanding returns an error for positions of a subscriber that were not
-// reached yet.
+// checkStanding returns an error for positions of a subscriber that are not reached
+// yet.
 //
 // Errors: ErrProtocol, wrapped.
 func (p *Publisher) checkStanding(list []byte) error {
@@ -49,10 +49,10 @@ func (p *Publisher) checkStanding(list []byte) error {
 	return nil
 }
 
-// addMissed counts what a subscriber has missed of a tag besides. In all, no more
-// of a tag can be lost than were published and sent again.
+// addMissed counts further messages of a tag that a subscriber has missed. In total, no
+// more of a tag can be lost than were published and sent again.
 //
-// Errors: ErrProtocol, wrapped; nothing was counted.
+// Errors: ErrProtocol, wrapped; nothing is counted then.
 func (p *Publisher) addMissed(a *ledger.Lane, cause subscription.Cause, missed subscription.Position) error {
 	published := p.countOf(missed.Tag)
 	most := published + p.replayed.Load()

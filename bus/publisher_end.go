@@ -7,8 +7,8 @@ import (
 )
 
 // Close ends the publisher at once: it leaves the directory and closes every
-// connection. Messages not yet sent are lost to their subscribers; use Drain
-// first to end in order. The second call does nothing.
+// connection. Messages not yet sent are lost; use Drain first to end in order. The
+// second call does nothing.
 //
 //   - Errors: the directory's, when the entry could not be removed.
 //   - Blocks: until the last callback has run; from inside a callback, of any node,
@@ -44,8 +44,8 @@ func (p *Publisher) withdraw() error {
 	return p.registered.Withdraw()
 }
 
-// leave counts down the connections and the publisher itself; the last one
-// frees the pool. Closed from inside a callback, that is a connection.
+// leave counts down the connections and the publisher itself; the last one frees the
+// pool. After a Close inside a callback the last one is a connection.
 func (p *Publisher) leave() error {
 	if p.users.Add(-1) > 0 {
 		return nil
@@ -60,9 +60,9 @@ func (p *Publisher) leave() error {
 	return nil
 }
 
-// setState moves the publisher towards its end and keeps Publish out: after it
-// returns no message is accepted any more. It returns false if the publisher
-// was there already.
+// setState moves the publisher towards its end and keeps Publish out. After it returns
+// no message is accepted any more. It returns false if the publisher is in that state
+// already.
 func (p *Publisher) setState(state publisherState) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,18 +83,17 @@ func (p *Publisher) setState(state publisherState) bool {
 	return true
 }
 
-// Drain ends the publisher in order: it accepts no more messages, leaves the
-// directory, sends what was published, and tells every subscriber the final
-// positions. It returns when all of them have received that and left; Close
-// then has nothing to lose. For a subscriber that was lost less than 5 seconds
-// ago, before or meanwhile, it waits as long, so that it can come back for what it
-// is owed.
+// Drain ends the publisher in order. It accepts no more messages, leaves the directory,
+// sends what is published, and sends every subscriber the final positions. It returns
+// when all subscribers have received that and left. A Close after it loses nothing. A
+// subscriber whose connection is lost, before Drain or during it, has 5 seconds from
+// the loss to come back for what it is owed; Drain waits for that.
 //
-//   - Errors: ErrClosed if the publisher is draining or closed, or is closed
-//     meanwhile, or its loop has ended; ErrOnLoop; the directory's; ErrUndelivered, with
-//     their number and that of the messages which they have not confirmed, if
-//     connections ended before, and their subscribers have not come back; the cause
-//     of the end of ctx, when some subscribers had not left.
+//   - Errors: ErrClosed if the publisher is draining or closed, is closed meanwhile, or
+//     its loop has ended; ErrOnLoop; those of the directory; ErrUndelivered if
+//     connections ended early and their subscribers did not come back: the text has the
+//     number of connections and of unconfirmed messages; the cause of the end of ctx,
+//     if some subscribers had not left.
 //   - Threads: any.
 func (p *Publisher) Drain(ctx context.Context) error {
 	if p.loop.OnAnyLoop() {
@@ -111,8 +110,7 @@ func (p *Publisher) Drain(ctx context.Context) error {
 	return errors.Join(err, p.awaitReturn(ctx))
 }
 
-// drainResult says how draining ended that no subscriber is waited for any
-// more.
+// drainResult returns the error of a completed Drain, or nil.
 func (p *Publisher) drainResult() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,8 +123,8 @@ func (p *Publisher) drainResult() error {
 	return nil
 }
 
-// noteDrained ends the wait of Drain when no subscriber is left, and none is
-// awaited. mu is held. Loop only, unless the publisher is closed.
+// noteDrained ends the wait of Drain if no subscriber is left or awaited. mu is held.
+// Loop only, unless the publisher is closed.
 func (p *Publisher) noteDrained() {
 	if len(p.links) > 0 || p.state != publisherClosed && (!p.draining || p.accounts.Awaits(returnTime)) {
 		return

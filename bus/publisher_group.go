@@ -11,22 +11,21 @@ import (
 
 // Bounds of what a publisher holds of groups of subscriptions that are not complete.
 const (
-	// maxGroupsBytes bounds the incomplete groups of all connections together. It is
-	// what a hundred subscribers need that resume 100,000 tags each at the same time.
+	// maxGroupsBytes bounds the incomplete groups of all connections together. A
+	// hundred subscribers that resume 100,000 tags each at the same time need as much.
 	maxGroupsBytes = 256 << 20
 
-	// What is counted of a group beyond the bytes of its sets and lists: about what
-	// they take.
+	// The cost of a group beyond the bytes of its sets and lists, about as much as they
+	// take.
 	wishBytes  = 512 // of a subscription
 	rangeBytes = 16  // of a range or mask of a decoded set
 	listBytes  = 64  // of a list of positions
 
-	// freePositions is how many positions a subscriber may list of tags that the
-	// publisher does not know.
+	// freePositions is how many positions of unknown tags a subscriber may list.
 	freePositions = 1024
 )
 
-// maxSetBytes returns the most bytes that a set takes that is not refused.
+// maxSetBytes returns the largest size of a set that is not refused.
 //
 //   - ranges: that it has, as its head says.
 func maxSetBytes(ranges int) int {
@@ -34,8 +33,7 @@ func maxSetBytes(ranges int) int {
 	return head + perPart*(ranges+subscription.MaxMasks)
 }
 
-// incoming is what has come of a group of subscriptions that is not complete. Loop
-// only.
+// incoming is the part received so far of a group of subscriptions. Loop only.
 type incoming struct {
 	id       uint64 // of the set that comes
 	some     bool   // of that set some has come
@@ -56,8 +54,8 @@ type groups struct {
 	bytes int
 }
 
-// hold counts memory of an incomplete group. When all together take too much, the
-// oldest ones end with their connections: those that a stranger leaves lying.
+// hold counts memory of an incomplete group. If all together take too much, the
+// connections with the oldest groups end: these are abandoned most likely.
 func (p *Publisher) hold(l *link, bytes int) {
 	g := &p.groups
 	l.incomplete.bytes += bytes
@@ -73,7 +71,7 @@ func (p *Publisher) hold(l *link, bytes int) {
 	}
 }
 
-// dropGroup forgets what has come of a group.
+// dropGroup forgets an incomplete group.
 func (p *Publisher) dropGroup(l *link) {
 	if l.incomplete.place != nil {
 		p.groups.begun.Remove(l.incomplete.place)
@@ -82,7 +80,7 @@ func (p *Publisher) dropGroup(l *link) {
 	l.incomplete = incoming{}
 }
 
-// onPositions hears where the subscriber stands that is about to resume a
+// onPositions takes the positions of a subscriber that is about to resume a
 // subscription.
 func (p *Publisher) onPositions(l *link, m *subscription.Positions) {
 	if l.fault != nil {
@@ -136,8 +134,8 @@ func (p *Publisher) onSubscribe(l *link, m *subscription.Subscribe) {
 	}
 }
 
-// addPart takes a part of a set, unless the set is one to be refused: that it has too
-// many ranges its head says, and that it has too many masks its length.
+// addPart takes a part of a set, unless the set is to be refused. The head of a set
+// shows whether it has too many ranges, its length whether it has too many masks.
 //
 // Errors: ErrProtocol, wrapped.
 func (p *Publisher) addPart(l *link, part []byte) error {
@@ -162,15 +160,15 @@ func (p *Publisher) addPart(l *link, part []byte) error {
 		in.excess = fmt.Errorf("%w: more than %d masks: subscribe to ranges instead of masks", subscription.ErrTooManyTags, subscription.MaxMasks)
 	}
 	if in.excess != nil {
-		in.part = nil // what it has cost so far stays counted until the group is complete
+		in.part = nil // its cost so far stays counted until the group is complete
 		return nil
 	}
 	p.hold(l, len(part))
 	return nil
 }
 
-// endSet decodes a set that is complete, and adds the subscription to the group; or
-// refuses it, without a look at the group's others.
+// endSet decodes a complete set, and adds the subscription to the group, or refuses it
+// regardless of the others of the group.
 //
 // Errors: ErrProtocol, wrapped.
 func (p *Publisher) endSet(l *link, m *subscription.Subscribe) error {
@@ -191,7 +189,7 @@ func (p *Publisher) endSet(l *link, m *subscription.Subscribe) error {
 		case err != nil:
 			return errors.Join(ErrProtocol, err)
 		case w.set.IsEmpty():
-			return errors.Join(ErrProtocol, ErrEmptySet) // the limits count tags, so these could be without number
+			return errors.Join(ErrProtocol, ErrEmptySet) // the limits count tags, so the number of empty sets is not bounded
 		}
 	}
 	if w.err != nil {
@@ -207,7 +205,7 @@ func (p *Publisher) endSet(l *link, m *subscription.Subscribe) error {
 	return p.checkGroup(l)
 }
 
-// checkGroup keeps a group that is not complete from growing without end.
+// checkGroup bounds an incomplete group.
 //
 // Errors: ErrProtocol, wrapped.
 func (p *Publisher) checkGroup(l *link) error {
@@ -237,7 +235,7 @@ type wish struct {
 	err   error // why it is refused
 }
 
-// refuseSubscription answers why a subscription is not made active.
+// refuseSubscription answers with the reason why a subscription does not become active.
 func (l *link) refuseSubscription(w *wish) {
 	l.send(nil, refusal(w.request.ID, w.err))
 }

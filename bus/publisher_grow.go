@@ -4,9 +4,9 @@ package bus
 // of the publisher's tags has grown: some tenths of a millisecond under mu.
 const movedPerTurn = 4096
 
-// finishGrowing has the map of the tags that has just grown moved by the loop: the
-// tags of which there are no more could leave it half moved for ever, and until then
-// each message costs a second lookup. mu is held.
+// finishGrowing makes the loop move the map of the tags that has just grown. Without
+// further tags it could stay half moved for ever, and until then each message costs a
+// second lookup. mu is held.
 func (p *Publisher) finishGrowing() {
 	if p.growing || !p.tags.Moving() {
 		return

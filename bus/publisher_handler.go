@@ -64,8 +64,7 @@ func (p *Publisher) closed(l *link, cause error, after func()) {
 	})
 }
 
-// left forgets a subscriber whose connection has ended, and to which no route
-// leads any more.
+// left forgets a subscriber after the end of its connection and of all routes to it.
 func (p *Publisher) left(l *link, cause error) {
 	unconfirmed := p.forget(l)
 	cause = l.endCause(cause)
@@ -92,7 +91,7 @@ func (p publisherHandler) OnData(ep netio.Endpoint, data []byte) {
 	case linkReady:
 		l.pulse.heard = true
 		p.onControl(l, data)
-	case linkLeaving: // it may have asked before it heard
+	case linkLeaving: // sent before it received our last message; ignore
 	}
 }
 
@@ -125,7 +124,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		return
 	}
 	if version := (*subscription.VersionError)(nil); errors.As(err, &version) {
-		// What else we could say, a peer of another version may not understand.
+		// A peer of another version may not understand any other answer.
 		l.leave(answer, err)
 		return
 	}
@@ -157,7 +156,7 @@ func (p *Publisher) helloTo(instance string) ([]byte, error) {
 	})
 }
 
-// meant reports why a peer that has dialed did not mean this publisher.
+// meant returns why a dialing peer did not mean this publisher, or nil.
 func (p *Publisher) meant(h subscription.Hello) error {
 	if h.Expect != "" && h.Expect != p.instance {
 		return fmt.Errorf("%w: expected %s, this is %s", ErrStaleEntry, plain.Text(h.Expect), p.instance)
@@ -168,7 +167,7 @@ func (p *Publisher) meant(h subscription.Hello) error {
 	return nil
 }
 
-// admit makes l a subscriber, or reports why not.
+// admit makes l a subscriber, or returns why not.
 func (p *Publisher) admit(l *link, h subscription.Hello) error {
 	if need := frameBytes(p.cfg.PageBytes, p.cfg.MaxMessageBytes); h.MaxMessageBytes < need {
 		return fmt.Errorf("bus: subscriber receives at most %d bytes at once, publisher sends up to %d: raise SubscriberConfig.MaxMessageBytes",
@@ -186,8 +185,8 @@ func (p *Publisher) admit(l *link, h subscription.Hello) error {
 	return nil
 }
 
-// forget frees the numbers of a subscriber, and returns how many messages are
-// unconfirmed. Nothing points to it any more.
+// forget frees the numbers of a subscriber, and returns the number of unconfirmed
+// messages. Nothing refers to the subscriber any more.
 func (p *Publisher) forget(l *link) (unconfirmed uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -236,7 +235,7 @@ func (p *Publisher) onControl(l *link, data []byte) {
 		p.onReceived(l, m)
 	case *subscription.Goodbye:
 		p.onGoodbye(l, m)
-	case *subscription.Beat: // that something came is noted already
+	case *subscription.Beat: // receiving it is noted already
 	case *subscription.Ack:
 		l.acked(m)
 	default:

@@ -11,8 +11,8 @@ import (
 
 // policyOf returns the policy that a subscription asks for.
 //
-// Errors: ErrProtocol, wrapped, for what no subscriber may ask; ErrPolicyRefused,
-// wrapped, for what this publisher does not allow.
+// Errors: ErrProtocol, wrapped, for a request that no subscriber may make;
+// ErrPolicyRefused, wrapped, for a policy that this publisher does not allow.
 func (p *Publisher) policyOf(l *link, m *subscription.Subscribe) (Policy, error) {
 	var policy Policy
 	var err error
@@ -53,8 +53,8 @@ func (p *Publisher) laneLimit(m *subscription.Subscribe) int64 {
 	return max(1, min(p.queuePages, int64(min(m.BacklogBytes, 1<<40))/int64(p.pageBytes)))
 }
 
-// checkRoom refuses a subscription with which its subscriber could hold more than
-// it may. Loop only.
+// checkRoom refuses a subscription if its subscriber could then hold more than it may.
+// Loop only.
 //
 // Errors: ErrSubscriberBytes, wrapped.
 func (p *Publisher) checkRoom(l *link, m *subscription.Subscribe) error {
@@ -71,8 +71,7 @@ func (p *Publisher) checkRoom(l *link, m *subscription.Subscribe) error {
 	return nil
 }
 
-// lane returns the lane of a subscription, which it makes if there is none.
-// Loop only, and mu is held.
+// lane finds or makes the lane of a subscription. Loop only, and mu is held.
 func (p *Publisher) lane(l *link, m *subscription.Subscribe, policy Policy) *lane {
 	if n := l.lane(m.Lane); n != nil {
 		return n

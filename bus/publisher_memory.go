@@ -9,8 +9,8 @@ import (
 	"tagbus/netio"
 )
 
-// memory makes what a publisher holds from its beginning: the pool of its pages and
-// the cache, nil without. c has its defaults.
+// memory makes the memory that a publisher holds from its beginning: the pool of its
+// pages and the cache, or nil. c has its defaults.
 //
 // Errors: netio.ErrNoMemory and others of the system, wrapped with the sizes and
 // the fields that ask for them.

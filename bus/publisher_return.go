@@ -7,17 +7,16 @@ import (
 	"time"
 )
 
-// A publisher that ends owes an account to the subscribers that it has just lost:
-// what was on its way to them is in no count yet. It waits for those some seconds,
-// takes their connections, and lets them go like all others.
+// An ending publisher owes an account to subscribers whose connections are just lost:
+// messages on their way are in no count yet. It waits some seconds for these
+// subscribers, accepts their connections, and lets them go like all others.
 
-// returnTime is how long a publisher that ends waits for a subscriber that it has
-// lost, from the loss on. It is the longest time between two tries of a subscriber,
-// defaultReconnectMax.
+// returnTime is how long an ending publisher waits for a lost subscriber, from the loss
+// on. It is the longest time between two tries of a subscriber, defaultReconnectMax.
 const returnTime = 5 * time.Second
 
-// beginDrain says goodbye to those who are connected, and begins to wait for
-// those who may come back. Loop only.
+// beginDrain says goodbye to the connected subscribers, and begins to wait for those
+// that may come back. Loop only.
 func (p *Publisher) beginDrain() {
 	p.mu.Lock()
 	p.draining = true
@@ -34,10 +33,10 @@ func (p *Publisher) beginDrain() {
 	}
 }
 
-// farewell says goodbye to a subscriber of a publisher that ends, once, unless an
-// account is owed that its subscriptions have yet to settle. It is called whenever
-// a group of subscriptions is answered: one that is refused settles nothing, and
-// nothing else is to come. Loop only.
+// farewell says goodbye to a subscriber of an ending publisher, once, unless its
+// subscriptions have yet to settle an account. It is called after the answer to each
+// group of subscriptions: a refused group settles nothing, and nothing else follows it.
+// Loop only.
 func (p *Publisher) farewell(l *link) {
 	p.mu.Lock()
 	p.giveUp()
@@ -50,8 +49,8 @@ func (p *Publisher) farewell(l *link) {
 	l.sayGoodbye()
 }
 
-// awaitReturn waits until all subscribers have left, and those that are lost have
-// come back and left, or are given up.
+// awaitReturn waits until all subscribers have left. Lost ones have to come back and
+// leave, or are given up.
 //
 // Errors: as Drain.
 func (p *Publisher) awaitReturn(ctx context.Context) error {
@@ -79,8 +78,8 @@ func (p *Publisher) awaitReturn(ctx context.Context) error {
 	}
 }
 
-// unreturned returns an error if connections have ended, before or while draining,
-// whose subscribers have not come back. mu is held.
+// unreturned returns an error if connections ended before or during the Drain and their
+// subscribers have not come back. mu is held.
 func (p *Publisher) unreturned() error {
 	missing, unconfirmed := p.accounts.Missing()
 	if missing += p.cutOff; missing == 0 {
@@ -90,15 +89,14 @@ func (p *Publisher) unreturned() error {
 		ErrUndelivered, missing, unconfirmed+p.cutOffMessages)
 }
 
-// mayReturn reports whether a subscriber that is lost may connect again when the
-// publisher ends.
+// mayReturn reports whether a lost subscriber may connect again to an ending publisher.
 func (p *Publisher) mayReturn(instance string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.state == publisherDraining && p.accounts.Returns(instance)
 }
 
-// giveUp ceases to wait for peers that cannot come back to a publisher that ends. Loop
+// giveUp stops waiting for peers that cannot come back to an ending publisher. Loop
 // only, and mu is held.
 func (p *Publisher) giveUp() {
 	if p.draining {

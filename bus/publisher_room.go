@@ -18,10 +18,9 @@ func (p *Publisher) extentOf(n int) extent {
 	return extent{size, int64(size)}
 }
 
-// open begins a page of extent x in every one of streams, whose mutexes
-// are held and which have none: if all their lossless lanes and the pool have
-// room, otherwise in none. A stream whose lanes are all lossy may be left
-// without a page.
+// open begins a page of extent x in all of streams if all their lossless lanes and the
+// pool have room, otherwise in none. The mutexes of the streams are held, and they have
+// no page. A stream with only lossy lanes may be left without a page.
 //
 // Errors: ErrNoResources.
 func (p *Publisher) open(x extent, streams ...*stream) error {
@@ -30,8 +29,8 @@ func (p *Publisher) open(x extent, streams ...*stream) error {
 	if p.tryOpen(x, streams) {
 		return nil
 	}
-	// Room that is freed after this line is announced by OnReady; room that
-	// was freed before it, the second try finds.
+	// OnReady announces room that is freed after this line. The second try finds room
+	// that was freed before it.
 	p.refused()
 	if p.tryOpen(x, streams) {
 		return nil
@@ -39,9 +38,9 @@ func (p *Publisher) open(x extent, streams ...*stream) error {
 	return ErrNoResources
 }
 
-// tryOpen looks before it takes, so that a try that fails never holds, even
-// for a moment, what another publishing goroutine could have had: nobody would
-// wake that one. openMu, held, keeps others from taking in between.
+// tryOpen looks before it takes. A failed try must never hold room, even briefly:
+// another publishing goroutine could be refused because of it and never be woken.
+// openMu, held, keeps others from taking in between.
 func (p *Publisher) tryOpen(x extent, streams []*stream) bool {
 	if refused(x.counted, streams) {
 		return false
@@ -65,8 +64,8 @@ func (p *Publisher) tryOpen(x extent, streams []*stream) bool {
 	return true
 }
 
-// refused tells whether a lossless lane of streams has no room, and notes at all
-// of these that they hold up the publisher.
+// refused reports whether a lossless lane of streams has no room. It marks all such
+// lanes as holding up the publisher.
 func refused(pages int64, streams []*stream) (any bool) {
 	for _, s := range streams {
 		for _, n := range s.lanes {
@@ -105,7 +104,7 @@ func (p *Publisher) newPage(x extent, buffers []*netio.Buffer) *page {
 	return pg
 }
 
-// lossyFull tells whether the lossy lanes together have no room for more pages.
+// lossyFull reports whether the lossy lanes together have no room for more pages.
 // Half of the pool is beyond their reach, so that they cannot starve the others.
 func (p *Publisher) lossyFull(pages int64) bool {
 	now := p.lossyPinned.Load()
@@ -129,13 +128,13 @@ func (p *Publisher) release(pg *page) {
 	}
 }
 
-// refused notes that a publisher was refused, so that it hears of room.
+// refused notes that a publishing call was refused, so that the next room is announced.
 func (p *Publisher) refused() {
 	p.refusals.Add(1)
 	p.wantReady.Store(true)
 }
 
-// roomFreed tells those who wait for room.
+// roomFreed wakes the callers that wait for room.
 func (p *Publisher) roomFreed() {
 	p.waiting.wake()
 	if p.cfg.OnReady != nil && p.wantReady.Load() && p.wantReady.Swap(false) {

@@ -6,9 +6,9 @@ import (
 	"net/netip"
 )
 
-// seats decide who may be a subscriber when many want to. A stranger can open any
-// number of connections; so the oldest ones that ask for nothing give way, and one
-// address has a share only. Loop only.
+// seats decides which connections may be subscribers when there are too many. A
+// stranger can open any number of connections. So the oldest ones that ask for nothing
+// give way, and each address has only a share. Loop only.
 type seats struct {
 	guests list.List          // of *link that are no subscribers, the oldest first
 	idle   list.List          // of *link that are subscribers without subscription, the same
@@ -53,9 +53,9 @@ func (p *Publisher) stand(l *link) {
 	l.seat.guest, l.seat.idle = nil, nil
 }
 
-// makeRoom takes a place for a subscriber. Where there is none, one gives way that has
-// no subscription: of the same address if that has its share, otherwise of the address
-// that has most of them. mu is held.
+// makeRoom takes a place for a subscriber. If all are taken, a connection without
+// subscription gives way. It is one of the same address if that has its share,
+// otherwise of the address that has most of them. mu is held.
 //
 // Errors: ErrTooManySubscribers, wrapped.
 func (p *Publisher) makeRoom(l *link, instance string) error {
@@ -102,11 +102,11 @@ func (p *Publisher) vacate(l *link) {
 	}
 }
 
-// oldestIdle returns the connection of a host that has had no subscription for
-// longest, or nil.
+// oldestIdle returns the connection of a host that is without subscription for longest,
+// or nil.
 func (s *seats) oldestIdle(host netip.Addr) *link {
 	for e := s.idle.Front(); e != nil; e = e.Next() {
-		if l := e.Value.(*link); l.host() == host && l.jobs.Len() == 0 { // else it has asked for something
+		if l := e.Value.(*link); l.host() == host && l.jobs.Len() == 0 { // otherwise it has asked for something
 			return l
 		}
 	}
@@ -134,9 +134,9 @@ func (p *Publisher) seated(l *link) {
 	l.awaitSubscription()
 }
 
-// settle notes whether a subscriber has a subscription, after each change. When its
-// last one has ended, it has some time to leave or to ask for another; one that was
-// refused what it asked for may stay, for it would only come again.
+// settle notes after each change whether a subscriber has a subscription. After the end
+// of its last one it has some time to leave or to ask for another. One whose request
+// was refused may stay, since it would only come again.
 func (p *Publisher) settle(l *link) {
 	switch {
 	case l.dialed || l.fault != nil:
@@ -151,14 +151,14 @@ func (p *Publisher) settle(l *link) {
 	}
 }
 
-// awaitSubscription gives a connection that has no subscription, or half a group, its
-// time.
+// awaitSubscription limits the time that a connection may have no subscription, or an
+// incomplete group.
 func (l *link) awaitSubscription() {
 	l.deadline.await(&l.pub.alarms, l.pub.cfg.SubscribeTimeout, l.subscriptionMissed)
 }
 
-// subscriptionMissed ends a connection that has asked for nothing for too long, or for
-// something that does not come.
+// subscriptionMissed ends a connection after too long without a subscription, or with
+// an incomplete group.
 func (l *link) subscriptionMissed() {
 	if l.incomplete.place != nil {
 		l.pub.dropGroup(l)

@@ -7,8 +7,8 @@ type PublisherStats struct {
 	Messages    uint64 // accepted by Publish, subscribed to or not
 	Bytes       uint64 // payload of those
 	Refusals    uint64 // times that Publish returned ErrNoResources
-	Unconfirmed uint64 // messages of connections that were lost, until their subscriber tells what became of them; counted for each
-	Losses      Losses // of all subscribers; of Connection, what those that came back have told
+	Unconfirmed uint64 // messages of lost connections, until their subscriber reports which it received; counted for each subscriber
+	Losses      Losses // of all subscribers; Connection only as reported by those that came back
 	Strangers   uint64 // connections that were not from a tagbus program
 	Silent      uint64 // connections closed here because nothing was heard of the subscriber
 	Stalled     uint64 // connections closed here because the subscriber took nothing
@@ -25,7 +25,7 @@ type PublisherStats struct {
 	Gone        []SubscriberState // those that have gone and are remembered, the last 256; the oldest first
 }
 
-// SubscriberState says how a subscriber of a publisher is doing.
+// SubscriberState is the state of a subscriber, as its publisher sees it.
 type SubscriberState struct {
 	Peer     Peer
 	Parts    int    // ranges and masks that it has subscribed to
@@ -41,8 +41,8 @@ type SubscriberState struct {
 	Lanes []LaneState // by policy
 }
 
-// LaneState says how the subscriptions of a subscriber are doing that are
-// treated alike: they share their room.
+// LaneState is the state of the subscriptions of a subscriber that are treated alike,
+// and so share their room.
 type LaneState struct {
 	Policy Policy
 	Parts  int // ranges and masks that they have together
@@ -58,16 +58,16 @@ type LaneState struct {
 	Sent   uint64 // on this connection handed to the transport whole, on earlier ones known to be received
 	Losses Losses // what it did not get
 
-	// Unconfirmed counts messages that were handed to the transport, or dropped,
-	// with a connection that has ended, and of which the subscriber has not said
-	// what became of them. It says how many messages it has received with its
-	// heartbeats, and when it leaves; when it comes back after a loss, it tells
-	// all, and what was unconfirmed is sent or lost.
+	// Unconfirmed counts messages of ended connections that were handed to the
+	// transport, or dropped, and that the subscriber has not confirmed. A subscriber
+	// says how many messages it has received with its heartbeats, and when it leaves.
+	// When it comes back after a loss, it reports all, and each unconfirmed message
+	// counts as sent or lost.
 	Unconfirmed uint64
 }
 
-// Stats returns the publisher's counters. The smallest numbers of free pages and
-// sends begin anew with each call, whoever makes it. Threads: any.
+// Stats returns the publisher's counters. Each call restarts the smallest numbers of
+// free pages and sends, also for other callers. Threads: any.
 func (p *Publisher) Stats() PublisherStats {
 	st := PublisherStats{
 		Refusals: p.refusals.Load(), Strangers: p.strangers.Load(),

@@ -20,11 +20,10 @@ func (p *Publisher) Tags() tags.Set {
 	return p.served
 }
 
-// AddTags begins to serve the tags of a set, some of which it may serve
-// already. Subscribers whose acknowledged subscriptions have the tags get their
-// messages from the first one on; others find them in the directory and
-// subscribe, which WaitSubscribers waits for. A tag that was served before
-// and then removed goes on at its old position.
+// AddTags begins to serve the tags of a set; it may serve some already. A subscriber
+// with an acknowledged subscription to the tags gets their messages from the first one
+// on. Others find the tags in the directory and subscribe, which WaitSubscribers waits
+// for. A tag that was served before and then removed continues at its old position.
 //
 //   - Errors: ErrTooManyRemoved, ErrEntryTooLarge, the directory's, and ErrClosed:
 //     nothing has been added.
@@ -57,14 +56,14 @@ func (p *Publisher) AddTags(set tags.Set) error {
 	return nil
 }
 
-// RemoveTags ceases to serve the tags of a set: when it returns, Publish
-// refuses them with ErrUnknownTag. What was published before is sent, and every
-// subscriber is told the final position of its tags among them, so that it
-// knows whether it has all. Nothing of them is kept in the cache. The
-// subscriptions stay: should AddTags bring a tag back, its messages go on.
+// RemoveTags stops serving the tags of a set. When it returns, Publish refuses them
+// with ErrUnknownTag. Messages published before are still sent. Every subscriber gets
+// the final positions of its tags in the set, so that it knows whether it has
+// everything. The cache keeps nothing of these tags. The subscriptions stay: if AddTags
+// brings a tag back, its messages go on.
 //
-//   - Errors: tags.ErrTooComplex or ErrEntryTooLarge, wrapped: nothing has been
-//     removed. The directory's, which may still name the tags, and ErrClosed.
+//   - Errors: tags.ErrTooComplex or ErrEntryTooLarge, wrapped: nothing is removed.
+//     Those of the directory, which may still name the tags. ErrClosed.
 //   - Threads: any. Blocks: for the directory's storage.
 func (p *Publisher) RemoveTags(set tags.Set) error {
 	p.announcing.Lock()
@@ -79,7 +78,7 @@ func (p *Publisher) RemoveTags(set tags.Set) error {
 	if err := p.retire(left, set); err != nil {
 		return err
 	}
-	p.waiting.wake() // whoever waits for room for them
+	p.waiting.wake() // goroutines that wait for room for them
 	return p.announce(left, p.announced.Since)
 }
 
@@ -105,8 +104,8 @@ func (p *Publisher) announce(set tags.Set, since time.Time) error {
 	return err
 }
 
-// retire makes Publish refuse the tags of set, of which left is what remains,
-// and tells the subscribers their final positions.
+// retire makes Publish refuse the tags of set, and sends the subscribers their final
+// positions. left is the set of the remaining tags.
 func (p *Publisher) retire(left, set tags.Set) error {
 	p.mu.Lock()
 	if p.state != publisherOpen {
@@ -138,8 +137,8 @@ func (p *Publisher) retire(left, set tags.Set) error {
 	return nil
 }
 
-// sealAll ends all that is under construction, and tells what was left out: else it
-// would show only as missing. mu is held.
+// sealAll ends everything under construction, and reports left-out messages, which would
+// otherwise only be missing. mu is held.
 func (s *stream) sealAll() {
 	s.seal()
 	if s.solo != nil {
@@ -147,9 +146,9 @@ func (s *stream) sealAll() {
 	}
 }
 
-// eachKnown calls f for the known tags of set, removed or not, while their streams
-// are locked, for some of them at a time; others publish, and the loop works, in
-// between. sealed is called for each stream first, and after when it is unlocked.
+// eachKnown calls f for the known tags of set, removed or not, while their streams are
+// locked. It locks some of them at a time, so that other goroutines and the loop work
+// in between. sealed is called for each stream first, and after when it is unlocked.
 func (p *Publisher) eachKnown(set tags.Set, removed bool, sealed func(*stream), f func(*tagmap.Entry[tagState]), after func()) {
 	p.mu.Lock()
 	w := p.newWalk(set)
@@ -166,8 +165,8 @@ func (p *Publisher) eachKnown(set tags.Set, removed bool, sealed func(*stream), 
 	}
 }
 
-// eachLocked calls f for those of the next tags of a walk that it concerns, while
-// their streams are locked. mu is held.
+// eachLocked calls f for the next tags of a walk that concerns selects, while their
+// streams are locked. mu is held.
 func (p *Publisher) eachLocked(w *walk, budget int, concerns func(*tagmap.Entry[tagState]) bool, sealed func(*stream), f func(*tagmap.Entry[tagState])) (steps int, done bool) {
 	var entries []*tagmap.Entry[tagState]
 	p.locking++

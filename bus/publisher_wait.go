@@ -8,15 +8,15 @@ import (
 	"tagbus/tags"
 )
 
-// WaitSubscribers waits until at least n subscribers have a subscription, and
-// they together cover set: each of its tags is wanted by one of them.
+// WaitSubscribers waits until at least n subscribers have a subscription, and each tag
+// of set has a subscriber.
 //
 //   - set: the tags that are about to be published; often PublisherConfig.Tags.
 //   - Errors: ErrClosed; ErrOnLoop; tags.ErrTooComplex, wrapped, when the sets
 //     have too many overlapping masks to compare; the cause of the end of ctx.
 //   - Threads: any.
 func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) error {
-	var missing *tags.Tag // as long as nobody wants it, the sets need not be compared
+	var missing *tags.Tag // as long as no subscriber wants it, the sets need not be compared
 	for {
 		p.mu.Lock()
 		open := p.state == publisherOpen
@@ -29,7 +29,7 @@ func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) er
 		changed := p.changed
 		p.mu.Unlock()
 		var err error
-		if compare { // it can take long, and the loop needs mu
+		if compare { // the comparison can take long, and the loop needs mu
 			missing, err = missingFrom(tags.Union(wanted...), set)
 		}
 		enough = enough && (n <= 0 || missing == nil)
@@ -71,9 +71,8 @@ func (p *Publisher) wanted() (sets []tags.Set) {
 	return sets
 }
 
-// missingFrom returns a tag of set that is not in all, one from the middle: if
-// they come in order, one half of them is soon there. It returns nil if there is
-// none.
+// missingFrom returns a tag of set that is not in all, or nil. It takes one from the
+// middle: if tags come in order, half of them is soon there.
 //
 // Errors: tags.ErrTooComplex.
 func missingFrom(all, set tags.Set) (*tags.Tag, error) {

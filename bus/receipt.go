@@ -9,8 +9,8 @@ import (
 )
 
 // receipt is what Sender.SendAcked waits for: the news that a message was
-// handled, or why nobody knows. It travels with the page whose last message it
-// is about, and is settled once. A nil receipt is one that nobody waits for.
+// handled, or why that is unknown. It travels with the page whose last message it
+// is about, and is settled once. nil: no caller waits.
 type receipt struct {
 	tag      tags.Tag
 	position uint64 // set when the message is accepted
@@ -28,7 +28,7 @@ type receipt struct {
 
 func newReceipt(tag tags.Tag) *receipt { return &receipt{tag: tag, done: make(chan struct{})} }
 
-// of tells whether the receipt is about a message.
+// of reports whether the receipt is about a message.
 func (x *receipt) of(tag tags.Tag, position uint64) bool {
 	return x != nil && x.tag == tag && x.position == position
 }
@@ -130,8 +130,8 @@ func (l *link) abandon() {
 	}
 }
 
-// acked settles the receipts that an Ack answers. One for which nobody waits any
-// more means nothing. Loop only.
+// acked settles the receipts that an Ack answers. An Ack for which no caller waits any
+// more is ignored. Loop only.
 func (l *link) acked(m *subscription.Ack) {
 	if !l.dialed {
 		l.fail(protocolError("nobody has asked for an acknowledgement"))

@@ -16,10 +16,10 @@ import (
 	"tagbus/tags"
 )
 
-// Receiver receives the messages that Senders send to its tags: the direction to
-// the detector. It listens, announces its tags in the directory, and on each
-// connection does what a Subscriber does: it subscribes to its tags, counts per
-// sender and tag, and reports what is lost.
+// Receiver receives the messages that Senders send to its tags: the direction to the
+// detector. It listens and announces its tags in the directory. On each connection it
+// acts as a Subscriber: it subscribes to its tags, counts per sender and tag, and
+// reports losses.
 //
 // Threads: all methods may be called from any goroutine, and from callbacks
 // unless they block. The handler and events run on the loop.
@@ -109,17 +109,16 @@ func (r *Receiver) Tags() tags.Set { return r.cfg.Tags }
 // queue.
 func (r *Receiver) Messages(ctx context.Context) iter.Seq2[Message, error] { return r.in.Messages(ctx) }
 
-// Stats returns the receiver's counters, correct to the page. Its Publishers are
-// the senders that are connected.
+// Stats returns the receiver's counters, correct to the page. Publishers counts the
+// connected senders.
 func (r *Receiver) Stats() SubscriberStats { return r.sub.Stats() }
 
 // TagStats returns what was received of each tag; see Subscriber.TagStats. Its
 // Publishers are the senders.
 func (r *Receiver) TagStats(ctx context.Context) ([]TagStats, error) { return r.sub.TagStats(ctx) }
 
-// Drain ends the receiver in order: it leaves the directory, tells its senders
-// to send no more, takes what was on its way, and lets them go. Close then has
-// nothing to lose.
+// Drain ends the receiver in order. It leaves the directory, asks its senders to send
+// no more, takes what is on its way, and lets them go. A Close after it loses nothing.
 //
 //   - Errors: ErrClosed if the receiver is draining or closed, or is closed
 //     meanwhile; ErrOnLoop; the directory's; ErrUndelivered, wrapped, if
@@ -166,8 +165,9 @@ func (r *Receiver) noteLeft() {
 // connection. The second call does nothing.
 //
 //   - Errors: the directory's, when the entry could not be removed.
-//   - Blocks: until the last callback has run; from inside a callback, of any node,
-//     it returns at once, and of its own loop the handler is not called after that one.
+//   - Blocks: until the last callback has run; from inside a callback, of any node, it
+//     returns at once, and on its own loop the handler is not called after that
+//     callback.
 func (r *Receiver) Close() error { return r.sub.closer.close(r.sub.backend, r.close) }
 
 func (r *Receiver) close() error {

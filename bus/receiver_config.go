@@ -40,9 +40,9 @@ type ReceiverConfig struct {
 	// any time.
 	Subscription SubscriptionConfig
 
-	// MaxMessageBytes is the largest message or page accepted: a sender whose
-	// MaxMessageBytes or PageBytes do not fit is refused. Default 64 MiB. Memory
-	// is taken as bytes arrive, not in advance.
+	// MaxMessageBytes is the largest message or page accepted. A sender with a larger
+	// MaxMessageBytes or PageBytes is refused. Default 64 MiB. Memory is taken as bytes
+	// arrive, not in advance.
 	MaxMessageBytes int
 
 	// QueueBytes is how much a receiver without handler holds for Messages before
@@ -53,9 +53,9 @@ type ReceiverConfig struct {
 	// SubscriberConfig. Default 64 MiB.
 	RetainBytes int
 
-	// MaxSenders is the number of connections above which new ones are refused,
-	// unless one that has sent nothing gives way: of the address with most of these,
-	// the oldest. Default 4096.
+	// MaxSenders is the largest number of connections. A further one is refused, unless
+	// a connection that has sent nothing gives way: the oldest of the address that has
+	// most of these. Default 4096.
 	MaxSenders int
 
 	// MaxSendersPerHost is how many of them may come from one address, so that one
@@ -63,9 +63,8 @@ type ReceiverConfig struct {
 	// three quarters of MaxSenders.
 	MaxSendersPerHost int
 
-	// SenderAbsence is how long a sender whose connection was lost may take to
-	// come back before a Vanished event says that it is gone for good. Default
-	// 15 s.
+	// SenderAbsence is how long a sender may take to come back after its connection is
+	// lost. Then a Vanished event says that it is gone for good. Default 15 s.
 	SenderAbsence time.Duration
 
 	// HeartbeatInterval and HeartbeatTimeout are those of SubscriberConfig.

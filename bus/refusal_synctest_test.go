@@ -46,8 +46,7 @@ func TestALongRefusalArrivesShortened(t *testing.T) {
 // turns the direction of the text, and is no UTF-8.
 const hostileText = "x\x1b[2J\nsubscriber: all is well\u202e\xff"
 
-// What a peer said of itself in its hello came raw onto the terminal of whoever
-// looked at the events.
+// The text in a peer's hello reached the terminal of an operator raw, in the events.
 func TestAHelloIsSafeToShow(t *testing.T) {
 	good := subscription.Hello{Instance: "x", MaxMessageBytes: 1 << 30}
 	tests := []struct {

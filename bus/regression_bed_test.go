@@ -96,9 +96,8 @@ func fill(t *testing.T, p *publisher, tag tags.Tag) {
 	t.Fatal("the publisher takes everything")
 }
 
-// patience is a context that ends when somebody has waited for it too often: a
-// waiter that is woken for nothing again and again would never let a bubble's
-// time go on.
+// patience is a context that ends after too many waits for it. A waiter that is woken
+// for nothing again and again would never let a bubble's time go on.
 type patience struct {
 	context.Context
 	waits  int

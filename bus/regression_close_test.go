@@ -17,7 +17,7 @@ import (
 func TestCloseInsideACallbackDuringCloseElsewhere(t *testing.T) {
 	tests := []struct {
 		name string
-		// open opens what is closed and makes it report an event. closing tells
+		// open opens what is closed and makes it report an event. closing reports
 		// whether Close has begun.
 		open func(b *bed, onEvent func(bus.Event)) (closes io.Closer, closing func() bool)
 	}{

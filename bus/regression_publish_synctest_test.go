@@ -112,8 +112,8 @@ func TestARefusedTryWakesNobody(t *testing.T) {
 	}
 }
 
-// Users waited for a message until the next one was published, hours later: a
-// refused message had opened its page, and nobody had set the timer.
+// Users waited for a message until the next one was published, hours later. A refused
+// message had opened its page, and the timer was not set.
 func TestAMessageAfterARefusedOneIsSentInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

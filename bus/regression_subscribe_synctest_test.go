@@ -14,8 +14,8 @@ import (
 	"tagbus/tags"
 )
 
-// Users lost a publisher for ever when somebody else answered, for once, at
-// one of its addresses.
+// Users lost a publisher for ever after another one answered, a single time, at one
+// of its addresses.
 func TestAnAddressThatAnswersAsSomebodyElseIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

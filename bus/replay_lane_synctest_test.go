@@ -184,7 +184,7 @@ func (j *joining) check(t *testing.T, r *replayed) {
 	}
 }
 
-// Whoever joins while several goroutines publish gets old and new messages
+// A subscriber that joins while several goroutines publish gets old and new messages
 // without a hole between them.
 func TestJoiningWhilePublishing(t *testing.T) {
 	for _, streams := range []int{1, 64} {

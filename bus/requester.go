@@ -23,23 +23,22 @@ type RequesterConfig struct {
 	// Reply is the tag on which replies are published.
 	Reply tags.Tag
 
-	// Timeout bounds each Request, with all its waiting. Default 5 s. A context
-	// with an earlier deadline ends it earlier.
+	// Timeout bounds each Request, with all its waiting. An earlier deadline of the
+	// context takes precedence. Default 5 s.
 	Timeout time.Duration
 
-	// Match reports whether a reply answers a command. It is called on the
-	// subscriber's loop, must not block or change the bytes, and is asked for the
-	// oldest unanswered command first. With it any number of requests may be
-	// unanswered at the same time, and a late reply is never mistaken for another
-	// one's.
+	// Match reports whether a reply answers a command. It is called on the subscriber's
+	// loop, for the oldest unanswered command first. It must not block or change the
+	// bytes. With it any number of requests may be unanswered at the same time, and a
+	// late reply is never mistaken for that of another request.
 	//
-	// Default: none. Then the first reply after a command answers it, which is
-	// all that a command e-link and its reply e-link can do: the detector does
-	// not know of our requests. One request is unanswered at a time, later ones
-	// wait their turn. A reply that comes when its request has ended is late and
-	// counted, unless the next request has begun meanwhile: it then passes for
-	// that one's. So after an error, either be sure that no reply is still to
-	// come, or compare what came with what was asked.
+	// Default: none. Then the first reply after a command answers it. A command e-link
+	// and its reply e-link can do no more, since the detector does not know of our
+	// requests. One request is unanswered at a time; later ones wait their turn. A
+	// reply that comes after the end of its request counts as late. If the next request
+	// has begun meanwhile, the late reply is taken for its answer. So after an error,
+	// either be sure that no reply is still to come, or compare each reply with its
+	// command.
 	Match func(command []byte, reply Message) bool
 }
 
@@ -74,8 +73,8 @@ type exchange struct {
 	reply   chan Message // capacity 1; sent to when it is taken out of waiting
 }
 
-// NewRequester subscribes to the reply tag. Close it; the sender and the
-// subscriber stay the caller's.
+// NewRequester subscribes to the reply tag. Close it; the caller keeps the sender and
+// the subscriber.
 //
 // Errors: ErrInvalidConfig, joined violations; those of Subscriber.Subscribe.
 func NewRequester(sender *Sender, subscriber *Subscriber, cfg RequesterConfig) (*Requester, error) {
@@ -91,13 +90,13 @@ func NewRequester(sender *Sender, subscriber *Subscriber, cfg RequesterConfig) (
 	return r, nil
 }
 
-// Request sends a command and returns the reply, whose Data is the caller's.
+// Request sends a command and returns the reply. Its Data belongs to the caller.
 //
 //   - command: as in Send; it must not be changed before Request returns.
-//   - Errors: *NoReplyError, when the command was sent and no reply came in time;
-//     before it is sent: those of Sender.SendContext, and of Subscription.Wait for
-//     the reply tag; the cause of the end of the context, wrapped, while another
-//     request had the turn. ErrClosed; ErrOnLoop.
+//   - Errors: *NoReplyError, if the command was sent and no reply came in time. Before
+//     it is sent: those of Sender.SendContext, and of Subscription.Wait for the reply
+//     tag; the cause of the end of ctx, wrapped, if another request had its turn until
+//     then. ErrClosed; ErrOnLoop.
 //   - Blocks: until the reply comes, at most for RequesterConfig.Timeout.
 //   - Threads: any.
 func (r *Requester) Request(ctx context.Context, command []byte) (Message, error) {

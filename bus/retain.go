@@ -8,16 +8,15 @@ import (
 	"tagbus/netio"
 )
 
-// Retain keeps Data valid beyond the handler, or the step of the iteration,
-// until Release: on any goroutine, and beyond the end of the subscriber. Nothing
-// is copied if the transport can spare the memory; otherwise the message alone
-// is. It changes m, so keep m or a copy of it made afterwards; those are one
-// retained message. To retain it again does nothing.
+// Retain keeps Data valid beyond the handler, or the step of the iteration, until
+// Release: on any goroutine, and beyond the end of the subscriber. Nothing is copied if
+// the transport can spare the memory; otherwise only this message is. Retain changes m,
+// so keep m or a copy made afterwards; these are one retained message. A second Retain
+// does nothing.
 //
-// What is kept is the memory around the message, with others in it: it counts
-// once, up to SubscriberConfig.RetainBytes. SubscriberStats tells how much it is.
-// Memory that is not released costs no message of anybody: the subscriber goes
-// on in other memory.
+// The memory kept is that around the message, with other messages in it. It counts
+// once, up to SubscriberConfig.RetainBytes. SubscriberStats has the amount. Memory that
+// is not released costs no messages: the subscriber goes on in other memory.
 //
 //   - Errors: ErrRetainLimit; ErrMessageOver. m is as valid as before.
 //   - Threads: that of the handler, or of the iteration. Blocks: never.
@@ -37,8 +36,8 @@ func (m *Message) Retain() error {
 	return nil
 }
 
-// Release ends Retain: nobody may look at Data any more, also of m's copies. For
-// a message that is not retained, or was released, it does nothing.
+// Release ends Retain. After it neither m.Data nor the Data of a copy of m may be used.
+// For a message that is not retained, or is already released, it does nothing.
 //
 // Threads: any.
 func (m *Message) Release() {
@@ -144,7 +143,7 @@ func (r *retainer) newHold(o *origin, n int) (*hold, error) {
 	return h, nil
 }
 
-// fits tells whether n more bytes may be retained, and counts it if not.
+// fits reports whether n more bytes may be retained, and counts a refusal.
 func (r *retainer) fits(n int) bool {
 	if r.bytes+n > r.limit {
 		r.refused++
@@ -160,7 +159,7 @@ func (r *retainer) release(kept *origin, turn uint32) {
 	}
 }
 
-// drop returns memory that nobody retains any more.
+// drop returns memory that is no longer retained.
 func (r *retainer) drop(kept *origin, turn uint32) netio.Retained {
 	r.mu.Lock()
 	defer r.mu.Unlock()

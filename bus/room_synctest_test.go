@@ -73,7 +73,7 @@ func TestAPublisherIsToldOfAQuarterOfTheQueue(t *testing.T) {
 	})
 }
 
-// Who waits for a subscriber does not wait for one that has gone.
+// A publisher that waits for a subscriber stops waiting when the subscriber leaves.
 func TestAPublisherGoesOnWhenTheFullSubscriberDoesNotWantTheTagAnyMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newRoomBed(t)
@@ -94,7 +94,8 @@ func TestAPublisherGoesOnWhenTheFullSubscriberDoesNotWantTheTagAnyMore(t *testin
 	})
 }
 
-// Who waits for more room than others is not forgotten when they have found theirs.
+// A caller that waits for more room than others is woken too, after these have found
+// theirs.
 func TestALargeMessageIsNotForgotten(t *testing.T) {
 	tests := []struct {
 		name string

@@ -76,8 +76,8 @@ func TestAConnectionThatAsksForNothingIsEnded(t *testing.T) {
 	}
 }
 
-// Whoever subscribes gets in, however many come from another host, or its own, and
-// ask for nothing.
+// A subscriber that asks for tags gets in, however many connections from another host,
+// or from its own, ask for nothing.
 func TestAFloodOfIdleConnectionsKeepsNobodyOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 16
@@ -129,7 +129,7 @@ func TestAHostHasAShareOfThePlaces(t *testing.T) {
 	})
 }
 
-// On loopback there is nobody else for whom to leave room.
+// On loopback there is no other host to leave room for.
 func TestLoopbackMayTakeAllPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

@@ -13,14 +13,14 @@ import (
 	"tagbus/tags"
 )
 
-// Sender sends messages by tag to the Receiver that owns the tag: the direction
-// to the detector. It finds the receivers in the directory, dials them, and from
-// then on does what a Publisher does for a subscriber: the same pages, policies,
-// queues and accounting.
+// Sender sends messages by tag to the Receiver that owns the tag: the direction to the
+// detector. It finds the receivers in the directory and dials them. From then on it
+// acts as a Publisher does for a subscriber: with the same pages, policies, queues and
+// accounting.
 //
-// Each tag has one owner. While two receivers announce the same tag, the one
-// that is connected gets the messages, the other none, and a Duplicate event
-// with a *DuplicateError says so.
+// Each tag has one owner. While two receivers announce the same tag, the connected one
+// gets the messages and the other none. A Duplicate event with a *DuplicateError says
+// so.
 //
 // Threads: all methods may be called from any goroutine, and from callbacks
 // unless they block.
@@ -81,9 +81,9 @@ func (s *Sender) Send(tag tags.Tag, data []byte) error { return s.SendStatus(tag
 // SendStatus sends a message to the receiver of its tag.
 //
 //   - data: 0 to SenderConfig.MaxMessageBytes bytes; copied.
-//   - Result: nil means accepted: it is delivered in order, or reported to the
-//     receiver as lost if its policy or the end of the connection says so. For
-//     the news that it was handled, use SendAcked.
+//   - Result: nil means accepted. The message is delivered in order, or, if the policy
+//     or the end of the connection loses it, reported to the receiver as lost.
+//     SendAcked returns once it is handled.
 //   - Errors: ErrNoResources (the same call may succeed after OnReady),
 //     *PublishError with ErrNoReceiver, ErrUnknownTag or ErrMessageTooLarge,
 //     ErrClosed. After an error no receiver gets the message.
@@ -99,10 +99,9 @@ func (s *Sender) SendStatus(tag tags.Tag, status Status, data []byte) error {
 // SendContext sends a message as Send does, and waits for a receiver of the tag
 // and for room.
 //
-//   - Errors: as SendStatus without ErrNoResources; *PublishError with the cause
-//     of the end of ctx, and with ErrNoReceiver if it was waiting for one.
-//     On a loop, which is what makes room, it does not wait but returns
-//     ErrOnLoop.
+//   - Errors: as SendStatus without ErrNoResources; *PublishError with the cause of the
+//     end of ctx, and with ErrNoReceiver if it was waiting for one. On a loop it
+//     returns ErrOnLoop instead of waiting, since the loop is what makes room.
 //   - Threads: any.
 func (s *Sender) SendContext(ctx context.Context, tag tags.Tag, data []byte) error {
 	return s.SendStatusContext(ctx, tag, 0, data)
@@ -133,15 +132,14 @@ func (s *Sender) send(ctx context.Context, tag tags.Tag, status Status, data []b
 	}
 }
 
-// SendAcked sends a message as SendContext does, at once, and waits until the
-// receiver's handler has returned for it.
+// SendAcked sends a message as SendContext does, without the flush interval, and waits
+// until the receiver's handler has returned for it.
 //
-//   - Errors: those of SendContext, when no receiver gets the message. *AckError, when
-//     it was accepted and the news did not come: with ErrReceiverLost or the
-//     cause of the end of ctx it may or may not have been handled; with
-//     ErrNotHandled the handler panicked, or there was none any more; with
-//     ErrTooSlow, ErrPublisherMemory or ErrLeftOut the receiver's policy has lost
-//     it. ErrOnLoop, and nothing is sent.
+//   - Errors: those of SendContext, if no receiver gets the message. *AckError, if the
+//     message was accepted and not acknowledged: with ErrReceiverLost or the cause of
+//     the end of ctx it may or may not have been handled; with ErrNotHandled the
+//     handler panicked, or there was none any more; with ErrTooSlow, ErrPublisherMemory
+//     or ErrLeftOut the receiver's policy has lost it. ErrOnLoop: nothing is sent.
 //   - Threads: any.
 func (s *Sender) SendAcked(ctx context.Context, tag tags.Tag, data []byte) error {
 	return s.SendStatusAcked(ctx, tag, 0, data)
@@ -183,8 +181,8 @@ func (s *Sender) explain(tag tags.Tag, data []byte, err error) error {
 	return err
 }
 
-// WaitReceivers waits until every tag of a set has a receiver that is connected
-// and has subscribed, so that Send finds it.
+// WaitReceivers waits until every tag of a set has a connected receiver that has
+// subscribed, so that Send finds it.
 //
 //   - set: of SenderConfig.Tags, if that names any. Their receivers are dialed.
 //   - Errors: *PublishError with ErrUnknownTag; ErrClosed; ErrOnLoop;
@@ -214,8 +212,7 @@ func (s *Sender) WaitReceivers(ctx context.Context, set tags.Set) error {
 	return nil
 }
 
-// Flush sends what is waiting for full pages or the flush interval. Blocks:
-// never.
+// Flush sends messages that wait for full pages or the flush interval. Blocks: never.
 func (s *Sender) Flush() { s.pub.Flush() }
 
 // SenderStats counts what a sender has done. Its Subscribers are the receivers
@@ -238,10 +235,10 @@ func (s *Sender) Stats() SenderStats {
 //   - instance: Peer.Instance of the receiver.
 func (s *Sender) TagLosses(instance string) []TagLosses { return s.pub.TagLosses(instance) }
 
-// Drain ends the sender in order: it accepts no more messages, sends what was
-// accepted, and tells every receiver the final positions. It returns when all of
-// them have received that and left; Close then has nothing to lose. SendAcked
-// calls that wait are answered meanwhile.
+// Drain ends the sender in order. It accepts no more messages, sends the accepted ones,
+// and sends every receiver the final positions. It returns when all receivers have
+// received that and left. A Close after it loses nothing. Waiting SendAcked calls are
+// answered meanwhile.
 //
 //   - Errors: as Publisher.Drain.
 //   - Threads: any.

@@ -11,9 +11,8 @@ import (
 // SenderConfig says how a Sender sends. The zero value is good. Fields that a
 // PublisherConfig has too mean the same here.
 type SenderConfig struct {
-	// Tags are the tags that may be sent to; the receivers that own them are
-	// dialed at once. Default: any tag, and its receiver is dialed when it is
-	// first used.
+	// Tags are the tags that may be sent to. The receivers that own them are dialed at
+	// once. Default: any tag; its receiver is dialed at the first use.
 	Tags tags.Set
 
 	// Name is shown to the operators of receivers. At most 255 bytes.
@@ -22,8 +21,8 @@ type SenderConfig struct {
 	// PageBytes is the size of a page, 256 B to 16 MiB. Default 130,900.
 	PageBytes int
 
-	// QueueBytes is how much page memory one receiver may hold: the most that a
-	// slow one can be behind. At least MaxMessageBytes. Default 4 MiB.
+	// QueueBytes is how much page memory one receiver may hold: the most that a slow
+	// one can be behind. At least MaxMessageBytes. Default 4 MiB.
 	QueueBytes int
 
 	// PoolBytes is the memory for all pages. At least QueueBytes + PageBytes.
@@ -49,15 +48,14 @@ type SenderConfig struct {
 	// Defaults 2 s and 6 s.
 	HeartbeatInterval, HeartbeatTimeout time.Duration
 
-	// MaxStall is how long a receiver that loses nothing may take nothing of what
-	// waits for it before its connection is closed. Default 0: for ever.
+	// MaxStall closes the connection of a receiver with a lossless policy that takes no
+	// waiting message for this long. Default 0: never.
 	MaxStall time.Duration
 
-	// CacheMessages is how many of the newest messages of each tag the sender
-	// keeps, for a receiver whose connection was lost: what it has missed is then
-	// sent again, if its policy loses nothing, and if no other receiver has owned
-	// the tag meanwhile. Default 0: none, and it is reported to the receiver as
-	// lost.
+	// CacheMessages is how many of the newest messages of each tag the sender keeps for
+	// a receiver whose connection is lost. Messages that it missed are sent again if
+	// its policy is lossless and no other receiver owned the tag meanwhile. Default 0:
+	// none; missed messages are reported to the receiver as lost.
 	CacheMessages int
 
 	// CacheBytes is the memory for that, for all tags together. Default 64 MiB.

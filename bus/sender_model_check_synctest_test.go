@@ -150,7 +150,7 @@ func (r *senderRun) owns(s *modelSender, v *modelReceiver) bool {
 
 // account checks guarantee 2 for a sender and a receiver, from the outside.
 //
-//   - whole: the receiver has ended in order, and the sender had nobody else since.
+//   - whole: the receiver has ended in order, and the sender had no other one since.
 func (r *senderRun) account(s *modelSender, v *modelReceiver, whole bool) {
 	began := s.began[v.Instance()]
 	book := v.books[s.Instance()]

@@ -120,7 +120,7 @@ func (r *senderRun) receive(p *modelPlace, at netip.AddrPort) *modelReceiver {
 	return v
 }
 
-// lives tells whether a receiver has not ended.
+// lives reports whether a receiver has not ended.
 func (v *modelReceiver) lives() bool { return v == v.place.here || v == v.place.rival }
 
 func (r *senderRun) failf(format string, args ...any) {

@@ -19,7 +19,7 @@ type sentMessage struct {
 	returned bool // from there, or Send
 	accepted bool
 	err      error  // of SendAcked
-	lost     bool   // SendAcked says that nobody ever gets it
+	lost     bool   // SendAcked says that no receiver ever gets it
 	position uint64 // as SendAcked or the handler say
 	got      int    // how many times
 	handled  bool   // the handler has returned
@@ -38,7 +38,7 @@ func (r *senderRun) note(s *modelSender, tag tags.Tag, acked bool) (m *sentMessa
 	return m, id, payload(tag, uint64(id))
 }
 
-// spoils tells whether the handler panics at a message.
+// spoils reports whether the handler panics at a message.
 func spoils(id int) bool { return id%29 == 7 }
 
 func (r *senderRun) send(s *modelSender, tag tags.Tag, n int) {

@@ -432,8 +432,8 @@ func TestAReceiverThatDrains(t *testing.T) {
 	})
 }
 
-// TestAReceiverThatDrainsInVain: what was on its way is lost, and nobody is left
-// to report it.
+// TestAReceiverThatDrainsInVain: messages on their way are lost, and no receiver is
+// left to report them.
 func TestAReceiverThatDrainsInVain(t *testing.T) {
 	for _, test := range []struct {
 		name  string

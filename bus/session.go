@@ -30,9 +30,8 @@ func refusal(id uint64, reason error) *subscription.Refused {
 	return &subscription.Refused{ID: id, Reason: plain.Cut(plain.Error(reason), subscription.MaxTextBytes)}
 }
 
-// reachable returns the addresses under which others can dial a listen
-// address: itself, or for an unspecified one those of all interfaces, with the
-// loopback ones last.
+// reachable returns the addresses at which a listener can be dialed: its own, or for an
+// unspecified one those of all interfaces, loopback last.
 func reachable(listen netip.AddrPort) ([]netip.AddrPort, error) {
 	if !listen.Addr().IsUnspecified() {
 		return []netip.AddrPort{listen}, nil

@@ -90,8 +90,8 @@ func (o *solo) forget(tag tags.Tag) {
 // drain writes all that waits into pages.
 func (o *solo) drain() { o.policy.drain() }
 
-// flush sends what waits unless the lane is busy: then it may still be replaced
-// by something newer. It reports whether something remains.
+// flush sends what waits unless the lane is busy. On a busy lane a newer message may
+// still replace it. flush reports whether something remains.
 func (o *solo) flush() (open bool) {
 	s := o.stream
 	if !o.policy.waiting() && s.page == nil {

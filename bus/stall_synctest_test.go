@@ -11,8 +11,8 @@ import (
 	"tagbus/tags"
 )
 
-// stuck subscribes to tag 1 with a queue that nobody reads: soon the subscriber
-// reads no more, and only beats.
+// stuck subscribes to tag 1 with a queue that is never read. Soon the subscriber reads
+// no more, and only beats.
 func (b *bed) stuck(policy bus.Policy) (*subscriber, *bus.Subscription) {
 	b.tb.Helper()
 	return b.stuckOn(tags.Of(1), policy)
@@ -86,8 +86,8 @@ func TestWhoTakesNothingIsDisconnected(t *testing.T) {
 	}
 }
 
-// The others wait until then and go on; who was cut off comes back and is told
-// what it missed.
+// The other subscribers wait until then and go on. The one that was cut off comes back
+// and learns what it missed.
 func TestADisconnectedSubscriberHoldsUpNobodyAnyMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
@@ -120,7 +120,7 @@ func TestADisconnectedSubscriberHoldsUpNobodyAnyMore(t *testing.T) {
 	})
 }
 
-// Whoever takes something now and then, or has nothing to take, stays.
+// A subscriber that takes something now and then, or has nothing to take, stays.
 func TestWhoIsOnlySlowIsNotDisconnected(t *testing.T) {
 	t.Run("a message each four of five seconds", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestAStallIsReportedOnce(t *testing.T) {
 	})
 }
 
-// Nobody is reported for whom nobody waits.
+// A stalled subscriber for which no publisher waits is not reported.
 func TestAStallThatHoldsUpNobodyIsNotReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
@@ -305,7 +305,7 @@ func TestAStallThatEmptiesThePoolIsReported(t *testing.T) {
 	})
 }
 
-// Drain need not wait for ever for who takes nothing.
+// Drain does not wait for ever for a subscriber that takes nothing.
 func TestDrainEndsWithTheLongestStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

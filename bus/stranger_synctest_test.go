@@ -17,8 +17,8 @@ import (
 	"tagbus/tags"
 )
 
-// stranger is a peer made by hand: it sends what it is told to and records
-// what it gets but for beats.
+// stranger is a peer made by hand. It sends what it is told to, and records what it
+// gets, except beats.
 type stranger struct {
 	netio.NopHandler
 	answer [][]byte        // sent when a connection is established
@@ -193,7 +193,7 @@ func TestAPublisherSurvivesStrangers(t *testing.T) {
 					t.Errorf("got %d answers, want %d: %q", len(s.got), test.answers, s.got)
 				}
 				wantEvent(t, p.member, test.event)
-				// Somebody who knows better is served all the same.
+				// A proper subscriber is served all the same.
 				subscribe(t, b.subscriber(bus.SubscriberConfig{}), tags.Of(1), func(bus.Message) {})
 			})
 		})

@@ -8,19 +8,17 @@ import (
 	"tagbus/tags"
 )
 
-// Subscribe asks every publisher, those of today and those to come, for the
-// tags of a set. Messages may arrive before it returns. It is SubscribeWith
-// with the zero SubscriptionConfig.
+// Subscribe asks every publisher, also later ones, for the tags of a set. Messages may
+// arrive before it returns. It is SubscribeWith with the zero SubscriptionConfig.
 func (s *Subscriber) Subscribe(set tags.Set, h Handler) (*Subscription, error) {
 	return s.SubscribeWith(set, h, SubscriptionConfig{})
 }
 
-// SubscribeWith is Subscribe for a subscription that is to be treated in a
-// certain way.
+// SubscribeWith is Subscribe with a SubscriptionConfig.
 //
 //   - h: called for each message, on the loop; it must not block. A nil
 //     handler queues the messages for Subscription.Messages.
-//   - Result: the subscription; its Wait tells when it is acknowledged.
+//   - Result: the subscription; its Wait waits for the acknowledgement.
 //   - Errors: ErrEmptySet; subscription.ErrTooManyTags, wrapped; those of
 //     SubscriptionConfig.Validate; ErrTooManyPolicies; ErrClosed.
 //   - Blocks: never.

@@ -10,8 +10,8 @@ import (
 	"tagbus/tags"
 )
 
-// TestASubscriberHoldsNoMoreThanItMay: each policy has room of its own, so their
-// number is what a publisher has to limit. Who asks for less gets more of them.
+// TestASubscriberHoldsNoMoreThanItMay: each policy has room of its own, so a publisher
+// limits their number. A subscriber that asks for less room may have more policies.
 func TestASubscriberHoldsNoMoreThanItMay(t *testing.T) {
 	tests := []struct {
 		name    string

@@ -25,14 +25,14 @@ type SubscriberConfig struct {
 	MaxMessageBytes int
 
 	// QueueBytes is how much a subscription without handler holds for
-	// Subscription.Messages: payload, and 64 bytes for each message. Beyond that, one
-	// that may lose messages loses some (ErrQueueFull), and one with Block or
-	// Disconnect stops reading from its publishers. What is being read counts apart.
-	// Default 8 MiB.
+	// Subscription.Messages: payload, and 64 bytes for each message. Beyond that, a
+	// subscription whose policy may lose messages loses some (ErrQueueFull). One with
+	// Block or Disconnect stops reading from its publishers. Messages that are being
+	// read count apart. Default 8 MiB.
 	QueueBytes int
 
-	// RetainBytes is how much memory Message.Retain may keep: all memory around
-	// the messages, and 64 bytes for each. Default 64 MiB.
+	// RetainBytes is how much memory Message.Retain may keep, including the memory
+	// around the messages and 64 bytes for each. Default 64 MiB.
 	RetainBytes int
 
 	// ReconnectMin and ReconnectMax bound the delay before a lost or refused
@@ -44,19 +44,20 @@ type SubscriberConfig struct {
 	// connection. Default 5 s.
 	HelloTimeout time.Duration
 
-	// HeartbeatInterval is the longest that this side sends nothing to a publisher:
-	// then it sends a sign of life. Default 2 s, or a third of HeartbeatTimeout if
-	// that is shorter; 1 ms to an hour. HeartbeatsOff, or another negative value:
-	// this side sends none, and takes silence for nothing.
+	// HeartbeatInterval is the longest time without a message to a publisher; after it
+	// a heartbeat is sent. Default 2 s, or a third of HeartbeatTimeout if that is
+	// shorter; 1 ms to an hour. HeartbeatsOff, or another negative value: this side
+	// sends no heartbeats and ignores silence.
 	HeartbeatInterval time.Duration
 
-	// HeartbeatTimeout is how long a publisher may be silent before its connection
-	// is closed: counted in ticks of at most a quarter of HeartbeatInterval, and up to
-	// one tick more. At least three intervals of the publisher count; one that
-	// sends no beats may be silent for ever. Time in which a full
-	// queue keeps this side from reading does not count. It must be longer than the largest
-	// message takes to cross the network. Default 6 s, or three HeartbeatIntervals if
-	// that is longer; at least two. HeartbeatsOff, or another negative value: never.
+	// HeartbeatTimeout closes the connection to a publisher that sends nothing for this
+	// long. The check runs at least four times per HeartbeatInterval, so the end may
+	// come one such tick later. The timeout is never shorter than three of the
+	// publisher's own intervals. A publisher without heartbeats is never timed out.
+	// Time in which a full queue keeps this side from reading does not count. The
+	// timeout must exceed the time that the largest message takes to cross the network.
+	// Default 6 s, or three HeartbeatIntervals if that is longer; at least two.
+	// HeartbeatsOff, or another negative value: never.
 	HeartbeatTimeout time.Duration
 
 	// OnEvent is called on the loop for every Event. It must not block and may

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Close ends the subscriber: it says goodbye on every connection, and closes it
-// and every subscription. Retained messages stay valid. The second call does
+// Close ends the subscriber. It says goodbye on every connection, then closes all
+// connections and subscriptions. Retained messages stay valid. The second call does
 // nothing.
 //
-//   - Blocks: until the last callback has run, and at most 250 ms for publishers
-//     that do not read; from inside a callback, of any node, it returns at once, and
-//     of its own loop no handler is called after that one.
+//   - Blocks: until the last callback has run, and at most 250 ms for publishers that
+//     do not read; from inside a callback, of any node, it returns at once, and on its
+//     own loop no handler is called after that callback.
 func (s *Subscriber) Close() error { return s.closer.close(s.backend, s.close) }
 
 func (s *Subscriber) close() error {

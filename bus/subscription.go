@@ -13,14 +13,14 @@ import (
 	"tagbus/tags"
 )
 
-// Handler receives the messages of a subscription, on the subscriber's loop:
-// it must not block, and Message.Data is valid until it returns.
+// Handler receives the messages of a subscription. It is called on the subscriber's
+// loop and must not block. Message.Data is valid until it returns.
 type Handler func(Message)
 
-// BatchHandler receives the messages of a subscription that came in one page, in
-// their order, on the subscriber's loop: it must not block, and messages and
-// their Data are valid until it returns. There is at least one. A message that
-// is large, or came alone, is a page of its own.
+// BatchHandler receives the messages of a subscription that came in one page, at least
+// one, in order. It is called on the subscriber's loop and must not block. messages and
+// their Data are valid until it returns. A message that is large, or came alone, is a
+// page of its own.
 type BatchHandler func(messages []Message)
 
 // Subscription is a subscriber's request for a set of tags.
@@ -67,7 +67,7 @@ type outcome struct {
 	err     error // set before done is closed
 }
 
-// over tells whether the end has begun. Loop only.
+// over reports whether the end has begun. Loop only.
 func (sub *Subscription) over() bool { return sub.closed.Load() || sub.retired }
 
 func newSubscription(owner *Subscriber, id uint64, set tags.Set, h Handler, batch BatchHandler, cfg SubscriptionConfig, lane uint16) *Subscription {
@@ -95,17 +95,17 @@ func (sub *Subscription) request(set []byte) *subscription.Subscribe {
 	return m
 }
 
-// Tags returns the set that is asked for.
+// Tags returns the set of the subscription.
 func (sub *Subscription) Tags() tags.Set {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	return sub.unite()
 }
 
-// Handle gives one tag of the set a handler of its own. It takes effect with
-// the messages that the loop has not yet begun to deliver. A nil handler
-// gives the tag back to the subscription's. Beside a BatchHandler it gets its
-// messages first.
+// Handle gives one tag of the set a handler of its own. It takes effect with the
+// messages that the loop has not yet begun to deliver. A nil h gives the tag back to
+// the subscription's handler. If the subscription has a BatchHandler, h is called
+// before it.
 func (sub *Subscription) Handle(tag tags.Tag, h Handler) error {
 	sub.mu.Lock()
 	if !sub.contains(tag) {
@@ -145,9 +145,9 @@ func (sub *Subscription) reaim() {
 	}
 }
 
-// Close ends the subscription: its handlers are not called any more once the
-// loop has heard of it, which is at once when called on the loop. The second
-// call returns ErrClosed. Blocks: never.
+// Close ends the subscription. Its handlers are not called any more once the loop has
+// taken notice; a call on the loop takes effect at once. The second call returns
+// ErrClosed. Blocks: never.
 func (sub *Subscription) Close() error {
 	if sub.closed.Swap(true) {
 		return ErrClosed
@@ -186,20 +186,20 @@ func (sub *Subscription) Unsubscribe(ctx context.Context) error {
 	}
 }
 
-// Messages iterates over the messages of a subscription without handler, in
-// the order of arrival. It ends without error when the subscription is closed,
-// and with one when the subscriber is closed, ctx ends, or no publisher has
-// acknowledged the subscription in time. Breaking off loses nothing: the next iteration goes on. Message.Data is valid until the next
-// step.
+// Messages iterates over the messages of a subscription without handler, in the order
+// of arrival. It ends without error when the subscription is closed. It ends with an
+// error when the subscriber is closed, ctx ends, or no publisher acknowledges the
+// subscription in time. A break loses nothing: the next iteration goes on. Message.Data
+// is valid until the next step.
 //
 // When the loop body is slow the queue fills up to SubscriberConfig.QueueBytes. Then
 // the policy holds here as it does at the publisher: DropNewest and Sample lose the new
 // messages, DropOldest those that wait longest, Latest all but the newest of each tag;
-// Overflowed counts them, and Gap events with ErrQueueFull name them. Nobody else feels
-// that. With Block or Disconnect the subscriber stops reading from the publishers
-// concerned, and they wait as the policy says. That stops all subscriptions, for they
-// share a publisher's connection: do not wait for another one's acknowledgement inside
-// the loop body.
+// Overflowed counts them, and Gap events with ErrQueueFull name them. No other
+// subscription is affected. With Block or Disconnect the subscriber stops reading from
+// the publishers concerned, and they wait as the policy says. That stops all
+// subscriptions, since they share a publisher's connection. Do not wait for another
+// subscription's acknowledgement inside the loop body.
 //
 //   - Threads: one goroutine at a time, not a loop's: there it yields
 //     ErrOnLoop.

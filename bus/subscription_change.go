@@ -8,10 +8,10 @@ import (
 	"tagbus/tags"
 )
 
-// Add adds tags to the subscription. Wait tells when the publishers have
-// acknowledged them; the messages of the other tags go on meanwhile, none
-// lost, doubled or reordered. Tags that it has already change nothing. Calls that
-// follow each other quickly are carried out together.
+// Add adds tags to the subscription. Wait waits until the publishers have acknowledged
+// them. The messages of the other tags go on meanwhile, none lost, doubled or
+// reordered. Tags that the subscription already has change nothing. Calls in quick
+// succession are carried out together.
 //
 //   - Errors: subscription.ErrTooManyTags, wrapped: nothing has been added;
 //     ErrClosed.
@@ -32,13 +32,13 @@ func (sub *Subscription) Add(set tags.Set) error {
 	return sub.change(func() { sub.added = append(sub.added, set) })
 }
 
-// Remove takes tags out of the subscription: its handlers are not called for
-// them any more once the loop has heard of it, which is at once when called on
-// the loop. The handlers that Handle gave them are forgotten. Wait tells when
-// the publishers have acknowledged that they send them no more.
+// Remove takes tags out of the subscription. Its handlers are not called for them any
+// more once the loop has taken notice; a call on the loop takes effect at once.
+// Handlers set by Handle for these tags are forgotten. Wait waits until the publishers
+// have acknowledged that they send them no more.
 //
-//   - Errors: ErrEmptySet if no tag would be left: use Close;
-//     tags.ErrTooComplex, wrapped; ErrClosed. Nothing has been removed then.
+//   - Errors: ErrEmptySet if no tag would be left: use Close; tags.ErrTooComplex,
+//     wrapped; ErrClosed. After an error nothing is removed.
 //   - Threads: any. Blocks: never.
 func (sub *Subscription) Remove(set tags.Set) error {
 	defer sub.applyOnLoop()

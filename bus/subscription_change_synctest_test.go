@@ -22,7 +22,7 @@ func TestTagsAreAddedToALiveSubscription(t *testing.T) {
 		c, special := newCollector(), newCollector()
 		sub := subscribe(t, s, tags.Of(1), c.handle)
 		must(t, p.Publish(1, nil))
-		must(t, p.Publish(2, nil)) // nobody's
+		must(t, p.Publish(2, nil)) // no subscription has it yet
 		must(t, sub.Add(tags.Of(1, 2, 3)))
 		if !sub.Tags().Equal(tags.Of(1, 2, 3)) {
 			t.Errorf("tags: got %v, want 1-3", sub.Tags())
@@ -76,8 +76,8 @@ func TestTagsAreRemovedFromALiveSubscription(t *testing.T) {
 	})
 }
 
-// What was published while a tag was removed is nobody's loss, whatever
-// happened to the connection meanwhile.
+// Messages published while a tag is removed count as lost for no subscription,
+// whatever happens to the connection meanwhile.
 func TestATagThatIsAwayOwesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

@@ -6,9 +6,9 @@ import (
 	"tagbus/internal/check"
 )
 
-// Duplicates says what a subscription gets of a tag that several publishers
-// serve. In any case an event of kind Duplicate tells of it, and each message
-// names its publisher and that publisher's count.
+// Duplicates says what a subscription gets of a tag that several publishers serve. In
+// any case a Duplicate event reports it, and each message has its publisher and that
+// publisher's counter.
 type Duplicates uint8
 
 const (
@@ -16,17 +16,16 @@ const (
 	// between those of different publishers.
 	DuplicatesAll Duplicates = iota
 
-	// DuplicatesNewest delivers those of the publisher that announced the tag
-	// last, from its acknowledgement on; until then, those of the one before. It
-	// stays with that publisher until it has gone from the directory and
-	// its connection has ended; then the one before takes over, from its
-	// acknowledgement on.
+	// DuplicatesNewest delivers those of the publisher that announced the tag last,
+	// from its acknowledgement on. Until then it delivers those of the one before. The
+	// publisher keeps the tag until it has left the directory and its connection has
+	// ended. Then the one before takes over, from its acknowledgement on.
 	DuplicatesNewest
 
-	// DuplicatesRefuse delivers those of the publisher that announced the tag
-	// first. The tag is not asked for at another one, to which there is no
-	// connection if there is nothing else to ask it for, until the first has
-	// gone from the directory and its connection has ended.
+	// DuplicatesRefuse delivers those of the publisher that announced the tag first. No
+	// other publisher is asked for the tag until the first has left the directory and
+	// its connection has ended. Another publisher that is asked for nothing else is not
+	// connected.
 	DuplicatesRefuse
 )
 
@@ -35,10 +34,10 @@ const (
 // when the subscriber is slow.
 //
 // Subscriptions of one Subscriber with the same Policy and BacklogBytes share their
-// room at a publisher, and a message that several of them want crosses the
-// network once. Those with another do not feel them, with one exception: they share the
-// connection, and a subscription without handler that may not lose messages, with Block
-// or Disconnect, stops it when its own queue is full (Subscription.Messages).
+// room at a publisher, and a message that several of them want crosses the network
+// once. They do not affect the other subscriptions, with one exception. All
+// subscriptions share the connection. One without handler and with Block or Disconnect
+// stops it while its own queue is full (Subscription.Messages).
 type SubscriptionConfig struct {
 	// Policy is what happens when there is no room. Default: Block. A publisher
 	// may refuse a policy.
@@ -49,21 +48,20 @@ type SubscriptionConfig struct {
 	// whole pages, at least one.
 	BacklogBytes int
 
-	// Replay is how many messages of each tag that were published before are to
-	// come first: the newest that the publisher has kept and has room for
-	// (PublisherConfig.CacheMessages). They come for tags that no other
-	// subscription of this Subscriber with the same Policy and BacklogBytes has
-	// at that publisher, since a message crosses once for all of these; also for
-	// those that Add adds. With the policy Latest it is at most the newest of each
-	// tag. Default 0.
+	// Replay is how many earlier messages of each tag come first: the newest that the
+	// publisher has kept and has room for (PublisherConfig.CacheMessages). The same
+	// holds for tags that Add adds. A tag is not replayed if another subscription of
+	// this Subscriber with the same Policy and BacklogBytes has it at that publisher,
+	// since a message crosses once for all of these. With the policy Latest at most the
+	// newest message of each tag comes. Default 0.
 	Replay int
 
 	// Duplicates is what to do when several publishers serve a tag.
 	Duplicates Duplicates
 
-	// Timeout is how long the subscription waits for the first publisher that
-	// acknowledges it. If there is none by then it ends with a
-	// *NoPublisherError, and a Problem event. Default 0: for ever.
+	// Timeout is how long the subscription waits for the first acknowledgement by a
+	// publisher. Without one it ends with a *NoPublisherError and a Problem event.
+	// Default 0: for ever.
 	Timeout time.Duration
 }
 

@@ -82,7 +82,7 @@ func TestATagThatComesAndGoesQuicklyHasNoHole(t *testing.T) {
 		pass(4 * time.Millisecond)
 		publish() // to the subscription that is being removed
 		pass(7 * time.Millisecond)
-		publish() // to nobody
+		publish() // to no subscriber
 		must(t, sub.Wait(t.Context()))
 		publish()
 		pass(time.Second)
@@ -92,8 +92,8 @@ func TestATagThatComesAndGoesQuicklyHasNoHole(t *testing.T) {
 	})
 }
 
-// A connection that nobody wants any more ends, also when the publisher had
-// refused what was asked of it.
+// A connection that no subscription wants any more ends, also if the publisher has
+// refused the request.
 func TestAConnectionWhoseRefusedTagsAreRemovedEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

@@ -5,10 +5,10 @@ import (
 	"tagbus/tags"
 )
 
-// Overflowed returns how many messages the subscription has received and lost again,
-// because it has no handler, its policy may lose messages, and what waits for Messages
-// was as much as SubscriberConfig.QueueBytes. Which they are, Gap events with
-// ErrQueueFull tell. Threads: any.
+// Overflowed returns how many messages the subscription has received and lost again.
+// That happens without a handler, with a policy that may lose messages, when
+// SubscriberConfig.QueueBytes wait for Messages. Gap events with ErrQueueFull name
+// them. Threads: any.
 func (sub *Subscription) Overflowed() uint64 { return sub.overflowed.Load() }
 
 // overflows counts and reports a message that the queue has lost. Loop only.

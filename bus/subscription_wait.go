@@ -5,12 +5,11 @@ import (
 	"fmt"
 )
 
-// Wait waits until the subscription, as it is since the last Add or Remove, is
-// acknowledged: by every publisher of its tags that is connected, being
-// connected for the first time, or has acknowledged it before and is in the
-// directory; and, for the first time, by at least one. From then on no message
-// is missed unreported. Publishers that come later acknowledge with a
-// Subscribed event.
+// Wait waits until the subscription, as of the last Add or Remove, is acknowledged.
+// That takes every publisher of its tags that is connected, that is being connected for
+// the first time, or that is in the directory and has acknowledged it before. The first
+// time it takes at least one publisher. From then on every missed message is reported.
+// A later publisher acknowledges with a Subscribed event.
 //
 //   - Errors: the publisher's reason, if all of them refused; *NoPublisherError
 //     after SubscriptionConfig.Timeout; ErrClosed; ErrOnLoop; the cause of the end of

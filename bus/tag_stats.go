@@ -15,8 +15,8 @@ import (
 	"tagbus/tags"
 )
 
-// TagStats is what a subscriber has received of one tag of one publisher, in
-// subscriptions of one SubscriptionConfig, since it first met the publisher:
+// TagStats are the counters of one tag of one publisher, in subscriptions of one
+// SubscriptionConfig, since the subscriber first met the publisher:
 //
 //	Published = Delivered + Losses.Lost() + Losses.LeftOut
 type TagStats struct {
@@ -25,19 +25,19 @@ type TagStats struct {
 	Tag       tags.Tag
 	Config    SubscriptionConfig
 
-	// Position counts the messages of the tag that the publisher has published,
-	// as far as this subscriber has heard.
+	// Position counts the messages of the tag that the publisher has published, as far
+	// as this subscriber knows.
 	Position uint64
 
-	// Published counts those of them that came after an acknowledgement of a
-	// subscription to the tag, and before its end.
+	// Published counts those published between the acknowledgement of a subscription to
+	// the tag and its end.
 	Published uint64
 
 	Delivered uint64 // to at least one handler or queue
 	Losses    Losses // the rest, by the reason
 
-	// Overflowed counts those that were delivered to a queue and lost there:
-	// Subscription.Overflowed. A message that two queues have lost counts twice.
+	// Overflowed counts those that a full queue lost after delivery:
+	// Subscription.Overflowed. A message lost by two queues counts twice.
 	Overflowed uint64
 }
 
@@ -48,19 +48,18 @@ const maxPast = 16
 // Instance returns the subscriber's id: a nuid, new for every Subscriber.
 func (s *Subscriber) Instance() string { return s.instance }
 
-// TagStats returns what was received of each tag, by publisher, policy and tag.
-// Tags of which nothing has come and nothing is known to be lost are not
-// listed; of the publishers that are gone for good, the last 16 are. Of more than
-// a thousand tags it may forget those that no subscription wants any more. A
-// publisher counts the same losses for this subscriber: see
-// Publisher.TagLosses. While a connection is up the two may differ by what is
-// on its way.
+// TagStats returns the counters of each tag, by publisher, policy and tag. Tags without
+// a message received or known to be lost are not listed. Of the publishers that are
+// gone for good, the last 16 are listed. Beyond a thousand tags, those that no
+// subscription wants any more may be forgotten. A publisher counts the same losses for
+// this subscriber: see Publisher.TagLosses. While a connection is up the two may differ
+// by the messages on their way.
 //
 //   - Errors: ErrClosed; ErrOnLoop on the loop of another node; the cause of the end
 //     of ctx.
-//   - Threads: any. Blocks: until the loop has put it together, some
-//     milliseconds for 10,000 tags, between other things; on the loop it does that
-//     itself, and at once.
+//   - Threads: any. Blocks: until the loop has collected the result between other work,
+//     some milliseconds for 10,000 tags. On the loop it collects the result itself, at
+//     once.
 func (s *Subscriber) TagStats(ctx context.Context) ([]TagStats, error) {
 	if s.closed.Load() {
 		return nil, ErrClosed

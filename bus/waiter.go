@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// waiters wakes goroutines that wait for room. Nobody waiting costs the waker
-// one atomic load.
+// waiters wakes goroutines that wait for room. Without any, wake costs one atomic
+// load.
 type waiters struct {
 	count atomic.Int32
 	mu    sync.Mutex

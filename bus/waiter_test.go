@@ -13,8 +13,8 @@ import (
 	"tagbus/internal/tests"
 )
 
-// Many goroutines fight for little room, as publishers do: whoever gives room
-// back wakes. A lost wake-up would leave them waiting until the deadline.
+// Many goroutines fight for little room, as publishers do. One that gives room back
+// wakes the others. A lost wake-up would leave them waiting until the deadline.
 func TestNoWakeUpIsLost(t *testing.T) {
 	const goroutines, rounds, tokens = 8, 3000, 2
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -72,7 +72,7 @@ func TestAWakeUpReachesAllThatEntered(t *testing.T) {
 	a, b, c := w.enter(), w.enter(), w.enter()
 	w.leave(b)
 	w.wake()
-	w.wake() // nobody has looked yet: still one
+	w.wake() // no waiter has looked yet: still one
 	for name, x := range map[string]*waiter{"first": a, "last": c} {
 		if err := x.wait(t.Context()); err != nil {
 			t.Errorf("%s: got %v, want no error", name, err)

@@ -21,9 +21,9 @@ import (
 const cuttable = "NETIO_RDMA_CUT"
 
 // softDevice makes an RDMA device of Soft-RoCE, and returns the value of cuttable. It
-// takes root, and a machine that says with NETIO_RDMA_SOFT=yes that this may be done to
-// it. The device stays: the kernel keeps whoever removes it waiting until no process
-// knows it any more, and others waiting behind.
+// needs root, and NETIO_RDMA_SOFT=yes as the permission to change the machine. The
+// device stays: the kernel blocks its removal until no process knows the device any
+// more, and blocks further commands behind the removal.
 func softDevice(t *testing.T) string {
 	t.Helper()
 	if os.Getenv("NETIO_RDMA_SOFT") != "yes" {

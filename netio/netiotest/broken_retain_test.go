@@ -15,7 +15,7 @@ const (
 	retainOutsideCheck = "Retain outside OnData is refused"
 )
 
-// noMemory stands for memory that nobody keeps.
+// noMemory stands for memory that is not kept.
 type noMemory struct{ bytes int }
 
 // Bytes implements netio.Retained.

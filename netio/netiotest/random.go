@@ -15,8 +15,8 @@ import (
 // a model. A walk has two backends with a configuration of its own that listen
 // and dial each other. They
 //
-//   - open connections: one to an address that already has one, to one on which
-//     nobody listens, again inside the callback that reports the end;
+//   - open connections: to an address that already has one, to an address without
+//     a listener, and again inside the callback that reports the end;
 //   - send in every way, one message and until there is no room, of up to
 //     thousands of pieces, and hold buffers, also beyond the end of their
 //     endpoint;

@@ -90,8 +90,8 @@ func (n *walkNode) checkStats(t TB) {
 	check("MessagesSent", got.MessagesSent, completed, sent)
 }
 
-// checkSharedBuffers checks that all buffers that the endpoints of a backend
-// share are free, when all is settled and nothing held but for what is late.
+// checkSharedBuffers checks that all buffers that the endpoints of a backend share are
+// free, once all is settled and nothing is held except what is late.
 func (w *walk) checkSharedBuffers(t TB) {
 	t.Helper()
 	if !w.s.Config.SharedSend.Enabled() {

@@ -33,8 +33,8 @@ func (w *walk) closeOne(rt *rapid.T) {
 	}
 }
 
-// closeEnd closes an end of a link that is over, if it has it. Somebody may
-// have closed it before.
+// closeEnd closes an end of a link that is over, if it has it. The end may be closed
+// already.
 func (w *walk) closeEnd(t TB, l *walkLink, i int, onLoop bool) {
 	t.Helper()
 	e, n := l.ends[i], l.owners[i]

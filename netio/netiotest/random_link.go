@@ -17,7 +17,7 @@ type walkLink struct {
 	number   int       // in walk.links
 	from, to *walkNode // to: who listened then
 	addr     netip.AddrPort
-	through  *walkListener // nil: nobody listened
+	through  *walkListener // nil: there was no listener
 
 	// What the model knows.
 	void       bool // OpenEndpoint did not accept it, as there was another one
@@ -39,9 +39,8 @@ type walkLink struct {
 // GoString is how a failing run names l.
 func (l *walkLink) GoString() string { return fmt.Sprintf("link %d", l.number) }
 
-// open opens a connection to a slot, whoever listens there. Where there was one
-// before it waits for its end, or else the model does not know what comes of
-// it.
+// open opens a connection to a slot, with or without a listener there. If there was
+// one before, open waits for its end: otherwise the model cannot know the outcome.
 func (w *walk) open(rt *rapid.T) {
 	i, slot := w.pickSlot(rt)
 	l := &walkLink{number: len(w.links), from: w.nodes[1-i], to: w.nodes[i], addr: slot.addr, through: slot.l, mustRefuse: slot.silent}

@@ -46,7 +46,7 @@ type walkSlot struct {
 type walkListener struct {
 	netio.ListenEndpoint
 	snap bool // guarded by the lock of the node: close the next one that is accepted
-	over bool // somebody may have closed it
+	over bool // it may be closed already
 }
 
 // adopt makes x the node i of the walk.
@@ -93,7 +93,7 @@ func (w *walk) listen(t TB, i int, slot *walkSlot, addr netip.AddrPort) {
 		open(addr)
 	}
 	if errors.Is(err, syscall.EADDRINUSE) && addr.Port() != 0 {
-		open(w.s.ListenAddr) // somebody else on this machine was given the port meanwhile
+		open(w.s.ListenAddr) // another process of this machine was given the port meanwhile
 	}
 	for err == nil && w.hasSlot(l.Addr(), slot) { // the system has picked the port of one that is closed
 		other := l.ListenEndpoint

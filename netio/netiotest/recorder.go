@@ -15,7 +15,7 @@ import (
 // recorder is the Handler of the suite. It writes down what a backend reports
 // and notices what no backend may ever do: a callback off the loop, inside
 // another one or inside a call into the backend, for an endpoint that is not
-// established or is closed, completions that nobody waits for or in the wrong
+// established or is closed, completions that no send waits for or in the wrong
 // order, more OnSendReady than refusals. Such problems fail the test at its
 // next wait, or at its end.
 type recorder struct {
@@ -82,7 +82,7 @@ func (r *recorder) record(what string, f func()) hooks {
 	return r.hooks
 }
 
-// note is locked for what somebody waits for.
+// note calls f with r.mu held, and wakes the goroutines that wait for its effect.
 func (r *recorder) note(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

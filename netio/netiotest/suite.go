@@ -53,7 +53,7 @@ type Suite struct {
 	// and port 0.
 	ListenAddr netip.AddrPort
 
-	// DeadAddr returns an address that nobody listens on, and that no listener of
+	// DeadAddr returns an address that has no listener, and that no listener of
 	// the same test is given. nil: the address of a listener that has closed,
 	// for a backend that does not give one out again so soon.
 	DeadAddr func(t TB) netip.AddrPort
@@ -84,9 +84,9 @@ type Suite struct {
 	// Default 200.
 	Endpoints int
 
-	// MessageBytes is the largest message of the suite, but for one that is refused;
-	// other large ones, and the memory that they come from, are in proportion. At
-	// least 128 KiB. Default 1 MiB.
+	// MessageBytes is the largest message of the suite, except for one that is
+	// refused. Other large ones, and the memory that they come from, are in
+	// proportion. At least 128 KiB. Default 1 MiB.
 	MessageBytes int
 
 	// Walks is how many walks RandomRun takes, a fifth of it with -short, unless
@@ -94,8 +94,8 @@ type Suite struct {
 	// -short.
 	Walks int
 
-	// ConnectTimeout is how long it takes to find out that nobody listens, for a
-	// backend whose network does not say so. Default: that of Params.
+	// ConnectTimeout is how long it takes to find out that there is no listener, for
+	// a backend whose network does not say so. Default: that of Params.
 	ConnectTimeout time.Duration
 
 	// Patience is how long something that must happen may take. It is spent

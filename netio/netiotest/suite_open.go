@@ -83,7 +83,7 @@ func checkInvalidParams(t TB, s Suite) {
 	p.client.established(t, 0)
 }
 
-// deadAddr returns an address on which nobody listens.
+// deadAddr returns an address without a listener.
 func deadAddr(t TB, s Suite) netip.AddrPort {
 	t.Helper()
 	if s.DeadAddr != nil {

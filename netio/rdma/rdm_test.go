@@ -106,7 +106,7 @@ func TestRandomRunWithoutConnections(t *testing.T) {
 	backendtest.Only(t, true, false)
 	cfg := rdmConfigs()[0]
 	s := rdmSuite(cfg)
-	s.Walks = 12 // each dials several times where nobody answers
+	s.Walks = 12 // each dials several times where no listener answers
 	s.ListenAddr = backendtest.OwnHost()
 	s.ReceiveBuffers = 2
 	netiotest.RandomRun(t, s)

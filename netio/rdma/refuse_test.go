@@ -212,7 +212,7 @@ func TestSocketsThatAskForNothingEndWithTheListener(t *testing.T) {
 
 func TestNoDevice(t *testing.T) {
 	b := openBackend(t, newWatcher(), rdma.Config{Provider: rdma.ProviderTCP})
-	addr := netip.MustParseAddrPort("192.0.2.77:0") // of the documentation, and of nobody
+	addr := netip.MustParseAddrPort("192.0.2.77:0") // for documentation, so that no host has it
 	_, err := b.OpenListenEndpoint(addr, netio.Params{})
 	var op *netio.OpError
 	if !errors.As(err, &op) || op.Addr != addr {

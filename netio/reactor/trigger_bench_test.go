@@ -105,7 +105,7 @@ func (w *triggered) register(fd int, f sourceFunc) *reactor.Registration {
 	return register(w.tb, w.loop, fd, w.interest(false), f)
 }
 
-// watch says whether a write is blocked.
+// watch waits for room to write while a write is blocked.
 func (w *triggered) watch(r *reactor.Registration, blocked bool) {
 	if w.edge {
 		return

@@ -18,7 +18,7 @@ func (t *Trouble) Fail() (failed uint64, tell bool) { return t.t.fail() }
 // End ends it.
 func (t *Trouble) End() (failed uint64, lasted time.Duration, tell bool) { return t.t.end() }
 
-// SetClock has a listen endpoint read another clock. Threads: the loop.
+// SetClock sets the clock of a listen endpoint. Threads: the loop.
 func SetClock(l netio.ListenEndpoint, now func() time.Time) {
 	l.(*listenEndpoint).trouble.clock = now
 }

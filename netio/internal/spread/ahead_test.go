@@ -9,7 +9,7 @@ import (
 	"tagbus/netio/reactor"
 )
 
-// begin has the first message of inner told.
+// begin delivers the first message of inner.
 func (x *bed) begin(t *testing.T, inner *fakeEndpoint) {
 	t.Helper()
 	x.workers[0].h.OnData(inner, []byte("first"))

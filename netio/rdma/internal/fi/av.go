@@ -101,7 +101,7 @@ func (e *EP) RawName() ([]byte, error) {
 	return mem[:min(int(n), len(mem))], nil
 }
 
-// HasSocketAddrs tells whether addresses are those of the internet.
+// HasSocketAddrs reports whether addresses are those of the internet.
 func (i *Info) HasSocketAddrs() bool {
 	switch i.p.addr_format {
 	case C.FI_SOCKADDR, C.FI_SOCKADDR_IN, C.FI_SOCKADDR_IN6:

@@ -27,7 +27,7 @@
 //
 // Children are closed before their parents, each once: with the provider verbs,
 // libfabric crashes otherwise. Close of an object that is closed does nothing.
-// An Info is freed by whoever was given it.
+// The receiver of an Info frees it.
 //
 // # Threads
 //

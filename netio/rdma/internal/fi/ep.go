@@ -107,6 +107,6 @@ func (e *EP) Name() (netip.AddrPort, error) { return name(&e.p.fid) }
 // Handle returns what an Op posts to.
 func (e *EP) Handle() uint64 { return handle(e.p) }
 
-// Close ends the connection. After it nothing touches the memory of posts, and
-// their completions are in the queue, but for those of a shared receive context.
+// Close ends the connection. After it nothing touches the memory of posts, and their
+// completions are in the queue, except those of a shared receive context.
 func (e *EP) Close() error { return closeObject(&e.p) }

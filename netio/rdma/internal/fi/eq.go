@@ -88,8 +88,8 @@ func (q *EQ) Read() []Event {
 	return q.events[:n]
 }
 
-// TryWait tells whether the descriptor will tell of the next event. If not,
-// Read first.
+// TryWait reports whether the descriptor will become readable at the next event. If
+// not, Read first.
 //
 // Implements:
 //

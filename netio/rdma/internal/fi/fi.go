@@ -37,7 +37,7 @@ const (
 //	const char *fi_strerror(int errnum)
 func (e Errno) Error() string { return C.GoString(C.fi_strerror(C.int(e))) }
 
-// Is tells whether target is the same number of the system.
+// Is reports whether target is the same number of the system.
 func (e Errno) Is(target error) bool {
 	number, ok := target.(syscall.Errno)
 	return ok && syscall.Errno(e) == number

@@ -90,7 +90,7 @@ func (i *Info) Fabric() string { return C.GoString(i.p.fabric_attr.name) }
 // Domain returns the name of the domain: a port of a device.
 func (i *Info) Domain() string { return C.GoString(i.p.domain_attr.name) }
 
-// IsIWARP tells whether a send that finds no receive posted ends the connection.
+// IsIWARP reports whether a send that finds no receive posted ends the connection.
 func (i *Info) IsIWARP() bool { return i.p.ep_attr.protocol == C.FI_PROTO_IWARP }
 
 // Limits returns those of an endpoint.

@@ -61,11 +61,11 @@ func (i *Info) EPType() string {
 	}
 }
 
-// NeedsContext tells whether each request must lend the provider memory, which an
+// NeedsContext reports whether each request must lend the provider memory, which an
 // Op cannot (psm, psm2).
 func (i *Info) NeedsContext() bool { return i.p.mode&(C.FI_CONTEXT|C.FI_CONTEXT2) != 0 }
 
-// SharesReceives tells whether endpoints can receive into a shared context.
+// SharesReceives reports whether endpoints can receive into a shared context.
 func (i *Info) SharesReceives() bool { return i.p.domain_attr.max_ep_srx_ctx > 0 }
 
 // LocalAddr returns the address of this side; the zero AddrPort if it is none of

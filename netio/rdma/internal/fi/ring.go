@@ -60,8 +60,8 @@ type Drain struct {
 // Count returns how many completions the last Turn has read.
 func (d *Drain) Count() int { return int(d.count) }
 
-// Armed tells whether the queue was empty at last, and its descriptor tells of
-// the next completion.
+// Armed reports whether the queue was empty at the end. Its descriptor then becomes
+// readable at the next completion.
 func (d *Drain) Armed() bool { return d.state == C.FIX_ARMED }
 
 // Err returns why the queue could not be read, or 0.
@@ -74,8 +74,8 @@ type Completed struct {
 	len     uint64
 }
 
-// Received tells whether it is that of a receive. Of one that has failed only
-// the context tells.
+// Received reports whether it is that of a receive. For one that has failed, only the
+// context shows that.
 func (c *Completed) Received() bool { return c.flags&C.FI_RECV != 0 }
 
 // Len returns the size of the message that was received.

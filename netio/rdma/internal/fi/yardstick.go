@@ -21,7 +21,7 @@ func OpenIdleEP() *EP { return &EP{C.fix_idle_ep()} }
 // SendLoop sends count messages of size bytes over e, up to window at a time,
 // from the front of mem, which r has registered, by a loop in C that does
 // nothing else, and returns how long that took. e is bound to q and connected,
-// and nobody else uses them. mem holds window messages. It blocks.
+// and no other goroutine uses them. mem holds window messages. It blocks.
 func SendLoop(e *EP, q *CQ, mem []byte, r *MR, size, count, window int) (time.Duration, error) {
 	seconds := C.fix_send_loop(q.fabric.p, e.p, q.p, C.int(q.fd), unsafe.Pointer(unsafe.SliceData(mem)),
 		C.uint64_t(r.desc), C.size_t(size), C.long(count), C.int(window))
