@@ -273,6 +273,11 @@ func TestAReceiverHasATagInOneLane(t *testing.T) {
 		if len(refused) != 1 || !strings.Contains(refused[0].Err.Error(), "lanes 0 and 1") || len(s.Stats().Subscribers[0].Lanes) != 1 {
 			t.Errorf("got events %v and %+v, want the second lane refused", s.events, s.Stats().Subscribers)
 		}
+		// The connection goes on, and ErrProtocol is the cause with which one is closed.
+		if lost := s.of(bus.Lost); len(refused) == 1 && (errors.Is(refused[0].Err, bus.ErrProtocol) || len(lost) > 0 || x.closed > 0) {
+			t.Errorf("got %v, and ends %v, want a refusal that is no protocol violation", refused[0].Err, lost)
+		}
+		must(t, s.Send(5, []byte("a")))
 	})
 }
 

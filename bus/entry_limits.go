@@ -55,9 +55,13 @@ type oversized map[string]struct{}
 // refuses reports whether an entry of the directory is too large. It calls report with
 // the reason once, until the entry is gone or smaller.
 func (o *oversized) refuses(e directory.Event, report func(error)) bool {
-	if e.Kind != directory.Appeared && e.Kind != directory.Changed {
+	switch e.Kind {
+	case directory.Problem: // the entry stays as it was
+		return false
+	case directory.Gone:
 		delete(*o, e.Entry.Instance)
 		return false
+	case directory.Appeared, directory.Changed:
 	}
 	limit := beyond(e.Entry.Tags)
 	if limit == nil {

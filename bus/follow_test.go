@@ -45,6 +45,8 @@ func TestAFollowerKeepsAUserForEachEntryOfItsRole(t *testing.T) {
 		{"another role", []directory.Event{{Kind: directory.Appeared, Entry: foreign}, {Kind: directory.Gone, Entry: foreign}}, nil, 0},
 		{"a problem of another role", []directory.Event{{Kind: directory.Problem, Entry: foreign, Err: errors.New("bad")}}, []string{"bad"}, 0},
 		{"too large, told once", []directory.Event{{Kind: directory.Appeared, Entry: large}, {Kind: directory.Changed, Entry: large}}, []string{"too large"}, 0},
+		{"too large, told once, in spite of a problem with it", []directory.Event{{Kind: directory.Appeared, Entry: large}, {Kind: directory.Problem, Entry: large, Err: errors.New("bad")}, {Kind: directory.Changed, Entry: large}}, []string{"too large", "bad"}, 0},
+		{"too large, gone, and there again", []directory.Event{{Kind: directory.Appeared, Entry: large}, {Kind: directory.Gone, Entry: large}, {Kind: directory.Appeared, Entry: large}}, []string{"too large", "too large"}, 0},
 		{"too large, then not", []directory.Event{{Kind: directory.Appeared, Entry: large}, {Kind: directory.Changed, Entry: entry("a")}}, []string{"too large", "new", "take a"}, 1},
 	} {
 		t.Run(x.name, func(t *testing.T) {

@@ -1,6 +1,8 @@
 package bus
 
 import (
+	"fmt"
+
 	"tagbus/bus/internal/tagmap"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -60,7 +62,7 @@ func (x *exclusive) check(l *link, w *wish) error {
 	}
 	for _, n := range l.lanes {
 		if lane := w.request.Lane; n.number != lane && l.pub.table.Overlaps(n.id, w.set) {
-			return protocolError("a receiver subscribed to tags in lanes %d and %d", n.number, lane)
+			return fmt.Errorf("bus: a receiver subscribed to tags in lanes %d and %d", n.number, lane)
 		}
 	}
 	return nil

@@ -48,12 +48,22 @@ func (r *Ring[T]) PushFront(v T) {
 	r.n++
 }
 
-// Remove takes item i out. It costs a move of each older one.
+// Remove takes item i out. It costs a move of each older one, or of each newer one if
+// these are fewer.
 func (r *Ring[T]) Remove(i int) {
-	for ; i > 0; i-- {
-		*r.At(i) = *r.At(i - 1)
+	if i < r.n/2 {
+		for ; i > 0; i-- {
+			*r.At(i) = *r.At(i - 1)
+		}
+		r.Pop()
+		return
 	}
-	r.Pop()
+	for ; i < r.n-1; i++ {
+		*r.At(i) = *r.At(i + 1)
+	}
+	var zero T
+	*r.Back() = zero
+	r.n--
 }
 
 // Pop removes and returns the oldest item; the ring must not be empty.

@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -32,6 +33,18 @@ func TestRingDoesWhatASliceDoes(t *testing.T) {
 					want = want[1:]
 				}
 			},
+			"push in front": func(*rapid.T) {
+				r.PushFront(next)
+				want = slices.Insert(want, 0, next)
+				next++
+			},
+			"remove": func(t *rapid.T) {
+				if len(want) > 0 {
+					i := rapid.IntRange(0, len(want)-1).Draw(t, "i")
+					r.Remove(i)
+					want = slices.Delete(want, i, i+1)
+				}
+			},
 			"change the front": func(*rapid.T) {
 				if len(want) > 0 {
 					*r.Front() *= -1
@@ -42,8 +55,13 @@ func TestRingDoesWhatASliceDoes(t *testing.T) {
 				if r.Len() != len(want) {
 					t.Fatalf("got %d items, want %d", r.Len(), len(want))
 				}
-				if len(want) > 0 && *r.Front() != want[0] {
-					t.Fatalf("front: got %d, want %d", *r.Front(), want[0])
+				if len(want) > 0 && (*r.Front() != want[0] || *r.Back() != want[len(want)-1]) {
+					t.Fatalf("got %d to %d, want %d to %d", *r.Front(), *r.Back(), want[0], want[len(want)-1])
+				}
+				for i := range want {
+					if got := *r.At(i); got != want[i] {
+						t.Fatalf("item %d: got %d, want %d", i, got, want[i])
+					}
 				}
 			},
 		})
@@ -54,6 +72,10 @@ func TestRingForgetsWhatIsPopped(t *testing.T) {
 	var r Ring[*int]
 	for range 3 * minItems {
 		r.Push(new(int))
+	}
+	for r.Len() > minItems {
+		r.Remove(r.Len() - 1)
+		r.Remove(0)
 	}
 	for r.Len() > 0 {
 		r.Pop()
