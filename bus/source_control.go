@@ -20,11 +20,10 @@ func (src *source) onData(data []byte) {
 		return // closing, and the rest does not matter any more
 	}
 	src.pulse.heard = true
-	switch {
-	case data[0] == wire.Kind:
+	if data[0] == wire.Kind {
 		src.spoken = true
 		src.onPage(data)
-	default:
+	} else {
 		src.onControl(data)
 	}
 	if src.steps > 0 {

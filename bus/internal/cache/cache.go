@@ -49,10 +49,10 @@ type block struct {
 	data          [blockData]byte
 }
 
-const (
-	BlockBytes = 128
-	blockData  = BlockBytes - 8*4 - 1
-)
+// BlockBytes is the size of a block: the least memory that a message takes.
+const BlockBytes = 128
+
+const blockData = BlockBytes - 8*4 - 1
 
 // messages is a line.
 type messages struct{ first, last, count uint32 }

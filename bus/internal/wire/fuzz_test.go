@@ -109,7 +109,7 @@ func records() *rapid.Generator[[]wiretest.Record] {
 	return rapid.SliceOf(rapid.Custom(func(t *rapid.T) wiretest.Record {
 		return wiretest.Record{
 			Tag:    tags.Tag(rapid.SampledFrom([]uint64{0, 1, 0x1000013000118000, math.MaxUint64}).Draw(t, "tag")),
-			Status: uint8(rapid.SampledFrom([]uint8{0, 0, 1, 255}).Draw(t, "status")),
+			Status: rapid.SampledFrom([]uint8{0, 0, 1, 255}).Draw(t, "status"),
 			Data:   string(rapid.SliceOfN(rapid.Byte(), 0, smallest-wire.HeaderBytes-wire.MaxOverhead).Draw(t, "data")),
 		}
 	}))

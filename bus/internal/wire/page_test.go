@@ -2,7 +2,6 @@ package wire_test
 
 import (
 	"bytes"
-
 	"errors"
 	"math"
 	"strings"
