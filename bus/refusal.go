@@ -5,9 +5,8 @@ import (
 	"tagbus/subscription"
 )
 
-// refusal is how a peer is told why it is refused, and the subscription id, or the
-// whole connection if id is 0. A reason that is longer than a text of the protocol
-// may be loses its end, and says so.
+// refusal returns the message that refuses subscription id, or the whole connection if
+// id is 0. A reason longer than a text of the protocol is cut, and says so.
 func refusal(id uint64, reason error) *subscription.Refused {
 	return &subscription.Refused{ID: id, Reason: plain.Cut(plain.Error(reason), subscription.MaxTextBytes)}
 }

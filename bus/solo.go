@@ -7,11 +7,10 @@ import (
 	"tagbus/tags"
 )
 
-// solo is how a stream decides, message by message, what its only lane gets:
-// with the policies Latest and Sample. Its pages carry positions, from which
-// the subscriber sees what it did not get; what no message shows in time,
-// because no more of the tag is sent, a notice tells (solo_tell.go). Guarded by
-// stream.mu.
+// solo decides for a stream, message by message, what its only lane gets, with the
+// policies Latest and Sample. Its pages carry positions, from which the subscriber sees
+// which messages it did not get. If no further message of the tag shows that in time, a
+// notice does (solo_tell.go). Guarded by stream.mu.
 type solo struct {
 	stream *stream
 	lane   *lane
@@ -20,7 +19,7 @@ type solo struct {
 	bytes  int                 // Latest: of what is kept
 	spare  []*kept             // Latest: for those to come
 
-	untold []*soloTag // may have messages that were left out and not told
+	untold []*soloTag // may have left-out messages that are not reported
 	taken  uint64     // messages
 	tick   soloTick
 }
@@ -46,7 +45,7 @@ func newSolo(s *stream, n *lane) *solo {
 	return &solo{stream: s, lane: n, tags: make(map[tags.Tag]*soloTag)}
 }
 
-// take decides about a message, which the publisher has accepted.
+// take decides about an accepted message.
 func (o *solo) take(tag tags.Tag, status Status, position uint64, data []byte) {
 	t := o.tags[tag]
 	if t == nil {
@@ -65,8 +64,8 @@ func (o *solo) take(tag tags.Tag, status Status, position uint64, data []byte) {
 	}
 }
 
-// write puts a message into the page under construction, or a new one. A lane
-// that has no room for one loses the message.
+// write puts a message into the page under construction, or a new one. A lane without
+// room for a new page loses the message.
 func (o *solo) write(t *soloTag, status Status, position uint64, data []byte) {
 	s := o.stream
 	if s.page != nil && !s.writer.Fits(len(data)) {
@@ -125,7 +124,7 @@ func (o *solo) blank() *kept {
 	return k
 }
 
-// keptCost is what a message that waits counts beyond its payload.
+// keptCost is added to the payload of a waiting message.
 const keptCost = 128
 
 func (o *solo) limit() int { return int(o.lane.limit) * o.stream.pub.pageBytes }
