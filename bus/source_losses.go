@@ -14,7 +14,7 @@ type laneTag struct {
 	tag  tags.Tag
 }
 
-// onLost takes the news of messages that do not come: in their place among the pages,
+// onLost handles a report of messages that do not come: in their place among the pages,
 // or as totals before an acknowledgement.
 func (src *source) onLost(m *subscription.Lost) {
 	for p, err := range subscription.PositionsOf(m.List) {
@@ -41,7 +41,7 @@ func (src *source) onLost(m *subscription.Lost) {
 }
 
 // onTotal compares the publisher's total of a tag with the count of this side, and
-// returns how many losses of the subscription's messages are news.
+// returns how many losses of the subscription are new.
 func (src *source) onTotal(rcv *received, m *subscription.Lost, p subscription.Position) (news uint64) {
 	if src.told == nil {
 		src.told = make(map[laneTag]*ledger.Counts)
@@ -60,14 +60,14 @@ func (src *source) onTotal(rcv *received, m *subscription.Lost, p subscription.P
 	if !src.loses(p.Tag, more) {
 		return 0
 	}
-	// It belongs to a subscription that was closed here before the news came: no
-	// event tells of it, and both sides count it.
+	// The subscription was closed here before the report came. There is no event, and
+	// both sides count the loss.
 	rcv.losses()[m.Cause] += more
 	rcv.unwanted -= more // of those up to the position that follows
 	return 0
 }
 
-// losses returns what of a tag was lost.
+// losses returns the counts of lost messages of a tag.
 func (rcv *received) losses() *ledger.Counts {
 	if rcv.lost == nil {
 		rcv.lost = new(ledger.Counts)
@@ -75,8 +75,8 @@ func (rcv *received) losses() *ledger.Counts {
 	return rcv.lost
 }
 
-// lose counts and reports messages that do not come. It returns false, and ends
-// the connection, for more than there can be.
+// lose counts and reports messages that do not come. If there cannot be so many, it
+// ends the connection and returns false.
 func (src *source) lose(rcv *received, tag tags.Tag, cause subscription.Cause, n uint64) bool {
 	if !src.loses(tag, n) || !src.reaches(tag, rcv.count+n) {
 		return false
@@ -88,8 +88,8 @@ func (src *source) lose(rcv *received, tag tags.Tag, cause subscription.Cause, n
 	return true
 }
 
-// tellMissed tells the publisher by how much the counts of this side exceed its own,
-// for the tags whose positions it has just given.
+// tellMissed reports to the publisher by how much the counts of this side exceed its
+// own, for the tags whose positions it has just sent.
 func (src *source) tellMissed(lane uint16, positions []byte) {
 	var missed ledger.Notice
 	for p, err := range subscription.PositionsOf(positions) {
