@@ -89,7 +89,7 @@ func (src *source) onControl(data []byte) {
 		src.onGoodbye(m)
 	case *subscription.Lost:
 		src.onLost(m)
-	case *subscription.Beat: // that something came is noted already
+	case *subscription.Beat: // receiving it is noted already
 	default:
 		src.fail(protocolError("a publisher does not send %v", m.Kind()))
 	}

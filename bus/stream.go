@@ -185,7 +185,7 @@ func (s *stream) commitLarge(tag tags.Tag, status Status, position uint64, data 
 	s.writer.Header(tag, uint8(status), position, len(data))
 	s.page.start(len(s.writer.Mem))
 	s.page.put(0, data)
-	s.sealPage() // not what the policy keeps: this may be a part of its being written
+	s.sealPage() // without the messages that the policy keeps: this may be part of writing them
 }
 
 // begin starts a page with reserved room and memory. mu is held. A message follows at
@@ -224,8 +224,8 @@ func (s *stream) sealPage() {
 	s.pub.release(p)
 }
 
-// flush seals the page unless every subscriber is busy anyway: then waiting
-// makes fuller pages and delays nothing. It returns whether a page remains.
+// flush seals the page unless every subscriber is busy. In that case waiting makes
+// fuller pages and delays nothing. It reports whether a page remains.
 func (s *stream) flush() (open bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

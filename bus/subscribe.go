@@ -58,8 +58,8 @@ func tooManyParts[N int | uint64](n N) error {
 		subscription.ErrTooManyTags, n, subscription.MaxParts)
 }
 
-// laneFor returns the lane of subscriptions that are treated alike. Lanes are
-// never given up: a publisher knows them as long as the connection lives.
+// laneFor returns the lane of subscriptions with cfg, which are treated alike. Lanes
+// are never freed: a publisher knows them as long as the connection lives.
 func (s *Subscriber) laneFor(cfg SubscriptionConfig) (uint16, error) {
 	cfg = cfg.lane()
 	s.laneMu.Lock()
@@ -105,7 +105,7 @@ func (s *Subscriber) remove(sub *Subscription) {
 	sub.maybeEnded()
 }
 
-// retire ends a subscription that goes on to take what is on its way. Loop only.
+// retire ends a subscription that still takes the messages on their way. Loop only.
 func (s *Subscriber) retire(sub *Subscription) {
 	if !sub.over() && s.subs.has(sub) {
 		sub.retired = true

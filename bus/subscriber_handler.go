@@ -87,7 +87,7 @@ func (s *Subscriber) Stats() SubscriberStats {
 	}
 }
 
-// protocolError makes the cause for a publisher that breaks the protocol.
+// protocolError returns an ErrProtocol, for a publisher that breaks the protocol.
 func protocolError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...))
 }

@@ -5,10 +5,10 @@ import (
 	"tagbus/tags"
 )
 
-// walk visits the known tags that may be in one of some sets, in as many pieces as
-// its user likes. What becomes known meanwhile it may visit or not. It looks up
-// each tag of the sets, or if the known ones are fewer, or the sets have masks, it
-// visits all that are known. A tag of several sets may come several times.
+// walk visits the known tags that may be in one of some sets, in any number of pieces.
+// It may or may not visit tags that become known meanwhile. It looks up each tag of the
+// sets. If the known tags are fewer, or the sets have masks, it visits all known tags
+// instead. A tag of several sets may come several times.
 //
 // Guarded by Publisher.mu.
 type walk struct {
@@ -19,7 +19,7 @@ type walk struct {
 	at   int // of all: in Publisher.known
 }
 
-// newWalk returns a walk that begins. mu is held.
+// newWalk returns a walk at its beginning. mu is held.
 func (p *Publisher) newWalk(sets ...tags.Set) walk {
 	left := uint64(len(p.known))
 	for _, set := range sets {
@@ -36,8 +36,8 @@ func (p *Publisher) newWalk(sets ...tags.Set) walk {
 	return walk{p: p, sets: sets}
 }
 
-// hasMasks reports whether a set is more than ranges. What is quick with ranges can
-// take long with masks.
+// hasMasks reports whether a set has more than ranges. Operations that are quick with
+// ranges can take long with masks.
 func hasMasks(set tags.Set) bool {
 	for range set.Masks() {
 		return true
@@ -45,9 +45,9 @@ func hasMasks(set tags.Set) bool {
 	return false
 }
 
-// visit calls f for the next tags, as long as it wants more and for at most budget
-// steps. A step takes about as long as a look into a large map: steps counts those
-// too that find nothing, of which f does not hear.
+// visit calls f for the next tags, while f wants more and for at most budget steps. A
+// step takes about as long as a lookup in a large map. steps includes lookups that find
+// nothing, for which f is not called.
 func (w *walk) visit(budget int, f func(*tagmap.Entry[tagState]) (more bool)) (steps int, done bool) {
 	defer func() { w.p.walked += uint64(steps) }()
 	if w.all {
