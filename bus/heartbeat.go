@@ -12,25 +12,25 @@ const (
 	defaultHeartbeatTimeout  = 6 * time.Second
 )
 
-// HeartbeatsOff is the HeartbeatInterval of a side that sends no beats and takes
-// silence for nothing, and the HeartbeatTimeout of one that only sends them.
+// HeartbeatsOff is the HeartbeatInterval of a side that sends no heartbeats and ignores
+// silence, and the HeartbeatTimeout of a side that only sends them.
 const HeartbeatsOff time.Duration = -1
 
 const (
 	maxHeartbeatInterval = time.Hour
 	ticksPerInterval     = 4 // at least
 
-	// minTick bounds what a limit that a subscriber chose may cost, and maxTick how
+	// minTick bounds the cost of a limit that a subscriber chooses. maxTick bounds how
 	// coarse the clock becomes with a long interval.
 	minTick = 10 * time.Millisecond
 	maxTick = defaultHeartbeatInterval / ticksPerInterval
 )
 
-// heartbeat is the coarse clock of a publisher or a subscriber. One alarm serves
-// all connections, and is set only while there are any. What happens on the data
-// path sets a flag; the tick turns flags into times. So a time is the end of the
-// tick in which something happened: no limit is ever found exceeded too early,
-// and every one at most a tick too late. Limits count in whole ticks.
+// heartbeat is the coarse clock of a publisher or a subscriber. One alarm serves all
+// connections, and is set only while there are any. The data path only sets flags; the
+// tick turns flags into times. So a time is the end of the tick in which something
+// happened. No limit is found exceeded too early, and each is found at most a tick too
+// late. Limits count in whole ticks.
 //
 // Everything here runs on the loop.
 type heartbeat struct {
@@ -47,8 +47,7 @@ type heartbeat struct {
 	users    int           // connections
 }
 
-// start sets the clock up; tick is called for each of its ticks, with how late
-// it comes.
+// start sets up the clock. tick is called for each tick, with its delay.
 func (h *heartbeat) start(alarms *alarm.Clock, interval, timeout time.Duration, tick func(now time.Time, late time.Duration)) {
 	h.interval, h.timeout, h.patience = interval, timeout, timeout
 	h.alarms, h.tick, h.next.F = alarms, tick, h.ring
@@ -68,8 +67,8 @@ func (h *heartbeat) start(alarms *alarm.Clock, interval, timeout time.Duration, 
 	h.usual = h.period
 }
 
-// quicken makes the ticks frequent enough for a limit; 0 is none. The next tick
-// comes at its time or earlier: limits that shrink do not keep it away.
+// quicken makes the ticks frequent enough for a limit; 0 is none. The next tick comes
+// at its time or earlier, so shrinking limits cannot put it off.
 func (h *heartbeat) quicken(limit time.Duration) {
 	if limit <= 0 || h.period <= tickFor(limit) {
 		return
@@ -80,8 +79,8 @@ func (h *heartbeat) quicken(limit time.Duration) {
 	}
 }
 
-// need is called in a tick for each limit that there still is. What no limit
-// needs any more ends with the tick.
+// need is called in a tick for each remaining limit. A period that no limit needs any
+// more ends with the tick.
 func (h *heartbeat) need(limit time.Duration) {
 	if limit > 0 {
 		h.wanted = min(h.wanted, tickFor(limit))
@@ -111,9 +110,9 @@ func (h *heartbeat) schedule(now time.Time) {
 	h.alarms.Set(&h.next, time.Until(h.due))
 }
 
-// ring is what the alarm calls. A tick that comes late, because the process was
-// stopped or a callback took long, has kept this side from hearing its peers:
-// that time does not count as their silence.
+// ring is called by the alarm. During the delay of a late tick, because the process was
+// stopped or a callback took long, this side could not hear its peers. That time does
+// not count as their silence.
 func (h *heartbeat) ring() {
 	now := time.Now()
 	late := now.Sub(h.due)
@@ -128,18 +127,18 @@ func (h *heartbeat) ring() {
 	}
 }
 
-// slack is how much a timer may be off and still count as in time.
+// slack is the tolerated inaccuracy of a timer.
 func (h *heartbeat) slack() time.Duration { return h.period / 8 }
 
 // over reports whether a limit has passed, give or take the timer's inaccuracy.
 func (h *heartbeat) over(passed, limit time.Duration) bool { return passed >= limit-h.slack() }
 
-// millis returns the interval as the hello tells it.
+// millis returns the interval as it is in the hello.
 func (h *heartbeat) millis() int {
 	return int((h.interval + time.Millisecond - 1) / time.Millisecond)
 }
 
-// pulse is what one side knows of the signs of life on a connection. Loop only.
+// pulse tracks the heartbeats of both sides of a connection. Loop only.
 type pulse struct {
 	heard   bool          // something has come since the last tick
 	last    time.Time     // of the tick that found heard set
@@ -147,8 +146,8 @@ type pulse struct {
 	allowed time.Duration // silence; 0: any
 }
 
-// begin starts to listen to a peer that promises a sign of life every so many
-// milliseconds, 0 for none.
+// begin starts to listen to a peer. millis is the heartbeat interval that it promises,
+// 0 for none.
 func (u *pulse) begin(h *heartbeat, millis int) {
 	now := time.Now()
 	*u = pulse{heard: true, last: now, spoke: now}
@@ -157,7 +156,7 @@ func (u *pulse) begin(h *heartbeat, millis int) {
 	}
 }
 
-// listen returns an error if the peer has been silent for too long.
+// listen returns an error if the peer is silent for too long.
 func (u *pulse) listen(h *heartbeat, now time.Time, late time.Duration) error {
 	if u.heard {
 		u.heard, u.last = false, now

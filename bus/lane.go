@@ -10,9 +10,9 @@ import (
 	"tagbus/subscription"
 )
 
-// lane is one queue of pages to one subscriber. Its subscriptions of the same
-// policy share it; those of another have another lane of the same connection,
-// so that neither policy is felt by the other.
+// lane is one queue of pages to one subscriber. The subscriptions with the same policy
+// share it. Those with another policy have another lane of the same connection, so that
+// neither policy affects the other.
 type lane struct {
 	link   *link
 	id     subscription.LaneID // in routes and in the table
@@ -22,17 +22,17 @@ type lane struct {
 	mark   uint64  // see routes
 	own    *stream // that no other lane shares, or nil; Publisher.mu
 
-	// transit are the sets of subscriptions that change, while what they do not
-	// want any more is taken off the routes; Publisher.mu.
+	// transit has the sets of changing subscriptions, while the tags that they give up
+	// are taken off the routes; Publisher.mu.
 	transit []change
 
-	// entering says that tags of new subscriptions have yet to move; Publisher.mu.
+	// entering: tags of new subscriptions have yet to move; Publisher.mu.
 	entering bool
 
 	account *ledger.Lane // what it did not get
 
-	// pinned counts the pages reserved for or queued to this lane. It is what
-	// bounds how far a slow subscriber can be behind.
+	// pinned counts the pages reserved for or queued to this lane. It bounds how far a
+	// slow subscriber can be behind.
 	pinned atomic.Int64
 
 	refuses atomic.Bool // a publisher found no room, and was told of none since; only if lossless
@@ -64,9 +64,9 @@ func (n *lane) hasRoom(pages int64) bool {
 	return (now == 0 || now+pages <= n.limit) && !n.link.pub.lossyFull(pages)
 }
 
-// reserve takes room for pages. It returns false if the lane has none and its
-// policy makes none: it is not going to get the messages. Publisher.openMu is
-// held; a lossless lane has been asked before.
+// reserve takes room for pages. It returns false if the lane has no room and its policy
+// makes none: then the lane does not get the messages. Publisher.openMu is held. For a
+// lossless lane hasRoom is checked before.
 func (n *lane) reserve(pages int64) bool {
 	if !n.policy.Lossless() {
 		if !n.hasRoom(pages) && (n.policy.Kind != DropOldest || !n.dropOldest(pages)) {
@@ -100,8 +100,7 @@ func (n *lane) unpin(pages int64) (tell bool) {
 	return n.refuses.Load() && left <= n.limit*3/4 && n.refuses.Swap(false)
 }
 
-// enqueue queues a page whose room is reserved and of which the caller hands
-// over one reference.
+// enqueue queues a page with reserved room. It takes over one reference of the caller.
 func (n *lane) enqueue(p *page) {
 	l := n.link
 	l.mu.Lock()
@@ -122,7 +121,7 @@ func (n *lane) enqueue(p *page) {
 	l.mu.Unlock()
 }
 
-// drop gives up a page that this lane does not get any more.
+// drop releases a page that this lane does not get any more.
 func (n *lane) drop(p *page) {
 	tell := n.unpin(p.extent.counted)
 	n.link.pub.release(p)
@@ -131,15 +130,15 @@ func (n *lane) drop(p *page) {
 	}
 }
 
-// cork holds back the pages that come from now on, until uncork: an
-// acknowledgement that is being put together must come before them.
+// cork holds back further pages until uncork: an acknowledgement under construction
+// must come before them.
 func (n *lane) cork() {
 	n.link.mu.Lock()
 	n.corked = true
 	n.link.mu.Unlock()
 }
 
-// uncork queues pages of old messages, and then what was held back.
+// uncork queues pages of old messages, and then the held-back pages.
 func (n *lane) uncork(old []*page) {
 	l := n.link
 	l.mu.Lock()
@@ -164,9 +163,8 @@ func (n *lane) busy() bool {
 	return !l.dead && (n.queue.Len() > 0 || n.held.Len() > 0 || l.inFlightBytes >= l.pub.window)
 }
 
-// told puts into a queue where tags stand that a subscription has made active, in
-// front of the pages that are held back, and before that what is known to be lost
-// of them.
+// told queues the known losses, and then the positions, of tags that a subscription has
+// made active. They go in front of the held-back pages.
 func (n *lane) told(queue *ring.Ring[item], id uint64, j joined) {
 	j.totals.Lists(func(cause subscription.Cause, counts []subscription.Position) {
 		for list := range positionLists(counts) {
@@ -179,9 +177,8 @@ func (n *lane) told(queue *ring.Ring[item], id uint64, j joined) {
 	}
 }
 
-// finals sends the final positions of tags, behind their pages: those too that are
-// held back. Loop only, or Publisher.mu is held: no subscription begins to hold back, or
-// ceases to, meanwhile.
+// finals sends the final positions of tags, behind their pages, also held-back ones.
+// Loop only, or Publisher.mu is held, so that cork and uncork are not called meanwhile.
 func (n *lane) finals(positions []subscription.Position) {
 	queue := &n.queue
 	if n.corked {

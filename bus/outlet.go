@@ -97,7 +97,7 @@ func (out *outlet) fail(err error) {
 	_ = out.contact.ep.Close()
 }
 
-// fits reports why the sender's messages do not fit the receiver.
+// fits returns why the sender's messages do not fit the receiver, or nil.
 func (out *outlet) fits() error {
 	cfg := &out.sender.pub.cfg
 	if need := frameBytes(cfg.PageBytes, cfg.MaxMessageBytes); need > out.contact.entry.MaxMessageBytes {

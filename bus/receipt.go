@@ -23,7 +23,7 @@ type receipt struct {
 	settled atomic.Bool
 	done    chan struct{} // closed when settled
 	err     error         // nil if the message was handled
-	lost    bool          // it surely was not
+	lost    bool          // it is certain that it was not
 }
 
 func newReceipt(tag tags.Tag) *receipt { return &receipt{tag: tag, done: make(chan struct{})} }
@@ -44,16 +44,15 @@ func (x *receipt) settle(err error, lost bool) {
 	close(x.done)
 }
 
-// appendAcked publishes a message that x is about, as the last of its page. mu is
-// held.
+// appendAcked publishes the message of x, as the last of its page. mu is held.
 //
-// Errors: as append; then x is not settled and may be used again.
+// Errors: as append; x is then not settled and may be used again.
 func (s *stream) appendAcked(x *receipt, status Status, position uint64, data []byte) error {
-	s.seal() // now there is no page, and the message goes through fill
+	s.seal() // without a page the message goes through fill
 	x.position, x.kept, s.receipt = position, s.pub.cache != nil, x
 	err := s.append(x.tag, status, position, data)
 	if err == nil && s.solo != nil {
-		s.seal() // what the policy keeps back
+		s.seal() // the messages that the policy keeps back
 	}
 	if s.receipt != nil && err == nil { // it came into no page
 		cause := subscription.CauseLeftOut
@@ -66,8 +65,8 @@ func (s *stream) appendAcked(x *receipt, status Status, position uint64, data []
 	return err
 }
 
-// loses settles the receipt of the message that is being appended, if it is the
-// one at position and is not going to come. mu is held.
+// loses settles the receipt of the message that is being appended, if the message at
+// position, which is lost, is that one. mu is held.
 func (s *stream) loses(cause subscription.Cause, tag tags.Tag, position uint64) {
 	if s.receipt.of(tag, position) {
 		s.receipt.settle(gapCauses[cause], true)
@@ -117,7 +116,7 @@ func (l *link) forsake(x *receipt, cause error) {
 	x.settle(cause, true)
 }
 
-// abandon settles all receipts, because no Ack can come any more. Loop only.
+// abandon settles all receipts after the last possible Ack. Loop only.
 func (l *link) abandon() {
 	l.mu.Lock()
 	all := l.receipts
@@ -165,7 +164,7 @@ func (l *link) acked(m *subscription.Ack) {
 	}
 }
 
-// giveUp ends the wait from the side that waits.
+// giveUp ends the wait on behalf of the caller that waits.
 func (x *receipt) giveUp(cause error) {
 	if l := x.link.Load(); l != nil {
 		l.mu.Lock()

@@ -35,7 +35,7 @@ type Receiver struct {
 	guests  list.List     // of *guest, the oldest first
 	left    chan struct{} // closed when the last sender has gone after Drain
 	leaving bool          // left waits for that
-	cutOff  int           // connections that ended meanwhile, and not in order; written before left is closed
+	cutOff  int           // connections that ended out of order meanwhile; written before left is closed
 }
 
 // NewReceiver opens a receiver: it listens for senders and announces its tags in
@@ -153,7 +153,7 @@ func (r *Receiver) Drain(ctx context.Context) error {
 	}
 }
 
-// noteLeft ends the wait of Drain when no sender is connected. Loop only.
+// noteLeft ends the wait of Drain if no sender is connected. Loop only.
 func (r *Receiver) noteLeft() {
 	if r.leaving && r.sub.counters.publishers.Load() == 0 {
 		r.leaving = false

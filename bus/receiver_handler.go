@@ -18,7 +18,7 @@ type receiverHandler struct {
 	r          *Receiver
 }
 
-// guest is a connection whose peer has not said hello, or is being refused.
+// guest is a connection whose peer has not said hello yet, or is being refused.
 type guest struct {
 	ep       netio.Endpoint
 	peer     *Peer
@@ -106,7 +106,7 @@ func (r *Receiver) onHello(g *guest, data []byte) {
 	r.sub.accept(g.ep, h)
 }
 
-// admit reports why a peer may not send.
+// admit returns why a peer may not send, or nil.
 func (r *Receiver) admit(g *guest, h subscription.Hello) error {
 	src := r.sub.sources[h.Instance]
 	switch {
@@ -120,14 +120,14 @@ func (r *Receiver) admit(g *guest, h subscription.Hello) error {
 		return ErrClosed
 	case src != nil && src.contact.ep != nil:
 		// The sender has lost a connection that is still open here. Its next try
-		// succeeds when that one has ended here too.
+		// succeeds once that connection has ended here too.
 		src.fail(ErrReplaced)
 		return ErrReplaced
 	}
 	return r.makeRoom(g.ep.Remote().Addr().Unmap())
 }
 
-// leave closes a connection when a last message is sent.
+// leave closes a connection once a last message is sent.
 func (r *Receiver) leave(g *guest, last []byte, reason error) {
 	g.leaving = true
 	b, err := g.ep.Buffer()

@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// greet notes a new connection. When too many peers have not said hello, or have yet
-// to read why they are refused, the oldest one gives way.
+// greet notes a new connection. If there are too many peers without hello, or with an
+// unread refusal, the oldest one gives way.
 func (r *Receiver) greet(g *guest) {
 	g.place = r.guests.PushBack(g)
 	most := max(minGuests, r.cfg.MaxSenders)
@@ -17,7 +17,7 @@ func (r *Receiver) greet(g *guest) {
 	r.stand(oldest)
 	oldest.deadline.met()
 	if oldest.leaving {
-		_ = oldest.ep.Close() // it was told why, and did not read it
+		_ = oldest.ep.Close() // the reason was sent to it, and it did not read that
 		return
 	}
 	r.drop(oldest, fmt.Errorf("%w: %d have not said hello", ErrGaveWay, most))

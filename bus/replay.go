@@ -9,14 +9,14 @@ import (
 	"tagbus/tags"
 )
 
-// replay sends messages of the cache to a lane that has just begun to want
-// their tags: behind the acknowledgement and before the pages that are held
-// back. The position that the acknowledgement tells is that before the first
-// of them, so that they are counted as all others.
+// replay sends messages of the cache to a lane that has just begun to want their tags.
+// They go behind the acknowledgement and before the pages that are held back. The
+// acknowledged position is the one before the first of them, so they count like all
+// others.
 //
-// The order of things: measure (replay_plan.go) looks at each tag, plan decides how
-// many messages of each there is room for and reserves that. take copies those of one
-// tag, while its route is locked. finish gives back what is left of the room.
+// The order of things: measure (replay_plan.go) looks at each tag. plan decides how
+// many messages of each there is room for, and reserves the room. take copies those of
+// one tag, while its route is locked. finish gives back the rest of the room.
 type replay struct {
 	pub    *Publisher
 	lane   *lane
@@ -32,9 +32,9 @@ type replay struct {
 	counted  uint64 // of these, those that copied has returned
 }
 
-// wanted returns how many messages of a tag the subscriber should get. What it
-// has it must not get again. Policies that lose do not make up for what was
-// missed: some of it may be accounted for as lost already.
+// wanted returns how many messages of a tag the subscriber should get. It must not get
+// a message again. Lossy policies do not make up for missed messages, since some of
+// them may be accounted for as lost already.
 func (r *replay) wanted(tag tags.Tag, count uint64) uint32 {
 	want, resume := r.claims.of(tag)
 	switch {
@@ -48,9 +48,9 @@ func (r *replay) wanted(tag tags.Tag, count uint64) uint32 {
 	return uint32(min(want, uint64(r.pub.cache.Depth())))
 }
 
-// take copies the messages of a tag and returns the position before the first
-// of them. The tag's route is locked, so that none can be added; the oldest may
-// have gone since plan. A nil replay copies nothing.
+// take copies the messages of a tag and returns the position before the first of them.
+// The tag's route is locked, so none can be added. The oldest may be gone since plan. A
+// nil replay copies nothing.
 func (r *replay) take(e *tagmap.Entry[tagState]) subscription.Position {
 	at := subscription.Position{Tag: e.Tag, Count: e.Value.count}
 	if r == nil || len(r.spare) == 0 && r.page == nil {
@@ -71,8 +71,7 @@ func (r *replay) take(e *tagmap.Entry[tagState]) subscription.Position {
 	return at
 }
 
-// needs returns how many further buffers it takes to write a message and those
-// behind it.
+// needs returns how many further buffers a message and those behind it take.
 func (r *replay) needs(c cache.Reader, m uint32) (pages int) {
 	left := 0
 	if r.page != nil {
@@ -124,7 +123,7 @@ func (r *replay) seal() {
 	r.page = nil
 }
 
-// finish gives back the room that is left and returns the pages.
+// finish gives back the rest of the room and returns the pages.
 func (r *replay) finish() []*page {
 	if r == nil {
 		return nil
@@ -150,7 +149,7 @@ func (r *replay) copied() (n uint64) {
 	return n
 }
 
-// abandon gives back all room, because the connection ends.
+// abandon gives back all room when the connection ends.
 func (r *replay) abandon() {
 	for _, pg := range r.finish() {
 		r.lane.drop(pg)

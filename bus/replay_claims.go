@@ -8,17 +8,17 @@ import (
 	"tagbus/tags"
 )
 
-// claims are what the subscriptions of a group want to have replayed in one
-// lane. They are found by tag, so that thousands of subscriptions to a tag each
-// cost no more than one.
+// claims has the replays that the subscriptions of a group ask for in one lane. They
+// are found by tag, so that thousands of subscriptions to a tag each cost no more than
+// one.
 type claims struct {
 	byTag  map[tags.Tag]claim // of subscriptions to few tags
 	wide   []*wish
-	stands [][]subscription.Position // where the subscriber stands in others, each ascending; what is not listed is at 0
+	stands [][]subscription.Position // positions of the subscriber in others, each list ascending; a tag not listed is at 0
 }
 
-// claim is what is wanted of a tag. A subscription that goes on comes before
-// new ones, whatever these want: it has had some of the messages.
+// claim is the replay asked for of a tag. A resumed subscription takes precedence over
+// new ones, since it has had some of the messages.
 type claim struct {
 	replay uint64 // messages
 	resume bool   // what the subscriber has missed
@@ -29,8 +29,8 @@ func (c *claim) add(m *subscription.Subscribe) {
 	c.replay, c.resume = max(c.replay, m.Replay), c.resume || m.Resume
 }
 
-// add takes over what one subscription wants, and what it tells, whether it is
-// refused or not: the subscriber tells only once in a group where a tag stands.
+// add takes over the claim and the positions of one subscription, even of a refused
+// one: the subscriber sends the position of a tag only once in a group.
 func (s *claims) add(w *wish) {
 	if s.byTag == nil {
 		s.byTag = make(map[tags.Tag]claim)
@@ -57,10 +57,10 @@ func (s *claims) add(w *wish) {
 	}
 }
 
-// steps returns what it costs to find out what is wanted of a tag.
+// steps returns the cost of of.
 func (s *claims) steps() int { return 1 + (len(s.wide)+len(s.stands))/2 }
 
-// of returns what is wanted of a tag.
+// of returns the claim of a tag.
 func (s *claims) of(tag tags.Tag) (replay uint64, resume bool) {
 	c := s.byTag[tag]
 	for _, w := range s.wide {

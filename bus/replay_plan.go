@@ -6,17 +6,16 @@ import (
 	"tagbus/bus/internal/wire"
 )
 
-// replayLayer is what the messages of all tags take that are the nth newest of
-// their tag.
+// replayLayer is the room that the nth newest messages of all tags take.
 type replayLayer struct {
-	bytes   int // of those that surely share a page with others
+	bytes   int // of those that certainly share a page with others
 	largest int // of those
 	pages   int // of the others, as if each had pages of its own
 	others  int
 }
 
-// plan finds out how many messages of each tag that was measured there is room for:
-// as many of one tag as of another, so that all have their newest. mu is held.
+// plan determines how many messages of each measured tag there is room for: as many of
+// one tag as of another, so that all have their newest. mu is held.
 func (r *replay) plan() {
 	room := r.room()
 	if room <= 0 {
@@ -34,16 +33,16 @@ func (r *replay) plan() {
 		pages = n
 		r.most++
 	}
-	if len(r.layers) > 0 && r.most == 0 { // not even one of each: those that come first
+	if len(r.layers) > 0 && r.most == 0 { // no room for one of each: then for the first ones
 		r.most, pages = 1, room
 	}
 	r.layers = nil
 	r.reserve(pages)
 }
 
-// most returns how many pages it takes at most. A page is closed when a message
-// does not fit: a small one leaves less than the largest of them unused, and one
-// of the others, whatever it is.
+// most returns the largest number of pages of a layer. A page is closed when a message
+// does not fit. Before a small message less than the size of the largest one is unused.
+// Before one of the others any part of the page may be unused.
 func (l *replayLayer) most(pageRoom int) (pages int) {
 	pages = l.pages
 	if l.bytes > 0 {
@@ -52,8 +51,8 @@ func (l *replayLayer) most(pageRoom int) (pages int) {
 	return pages
 }
 
-// measure adds the messages of a tag to the layers, as far as there can be room for
-// as many. It returns what that has cost. mu is held.
+// measure adds the messages of a tag to the layers, as far as there can be room for as
+// many. It returns the cost. mu is held.
 func (r *replay) measure(e *tagmap.Entry[tagState]) (steps int) {
 	s := e.Value.route.Load().streams[0]
 	s.mu.Lock()
@@ -93,9 +92,9 @@ func (r *replay) cost(c cache.Reader, m uint32) (bytes, pages int) {
 
 func (r *replay) pageRoom() int { return r.pub.pageBytes - wire.HeaderBytes }
 
-// room returns how many buffers a replay may take: half of what the lane may
-// hold, so that live messages find room too, and half of the free pool, for
-// the others.
+// room returns how many buffers a replay may take: at most half of those that the lane
+// may hold, so that live messages find room too, and half of the free pool, so that the
+// other lanes do.
 func (r *replay) room() int {
 	n := r.lane
 	pages := min(n.limit-n.pinned.Load(), (n.limit+1)/2, int64(r.pub.pool.Free()/2))
@@ -105,7 +104,7 @@ func (r *replay) room() int {
 	return int(pages)
 }
 
-// reserve takes room, or none if others have been quicker.
+// reserve takes room, or none if others were faster.
 func (r *replay) reserve(pages int) {
 	p := r.pub
 	p.openMu.Lock()

@@ -20,8 +20,8 @@ import (
 //	                 │  ▼ refused       ask
 //	                denied
 //
-// disconnected leads from each of them to fresh, but keeps what the publisher owes;
-// from there ask resumes.
+// disconnected leads from each of them to fresh, but keeps the tags that the publisher
+// owes. From there ask resumes.
 type request struct {
 	sub    *Subscription
 	want   tags.Set // what this publisher is to send for it
@@ -40,14 +40,14 @@ type request struct {
 	keys       []tags.Tag // under which it is in the lane's index
 }
 
-// rewant takes over what the publisher is to send. What it need not send any more
-// it does not owe. rewant reports whether anything has changed.
+// rewant sets the tags that the publisher is to send. It does not owe other tags any
+// more. rewant reports whether anything has changed.
 func (r *request) rewant(want tags.Set) bool {
 	if r.want.Equal(want) {
 		return false
 	}
 	if gone, err := r.want.Without(want); err == nil {
-		if acked, err := r.acked.Without(gone); err == nil { // otherwise want alone tells
+		if acked, err := r.acked.Without(gone); err == nil { // otherwise want alone decides
 			r.acked = acked
 		}
 	}
@@ -55,10 +55,10 @@ func (r *request) rewant(want tags.Set) bool {
 	return true
 }
 
-// ask notes that a Subscribe for what is wanted is on its way. It reports whether the
-// request resumes: it was acknowledged on an earlier connection and is not yet taken
-// up on this one. Then only what the publisher owes is asked for: there it is to make
-// up for what was missed, and what was added meanwhile is asked for next.
+// ask notes that a Subscribe for the wanted tags is on its way. It reports whether the
+// request resumes: it was acknowledged on an earlier connection, and is not yet taken
+// up on this one. A resuming request asks only for the tags that the publisher owes, so
+// that it makes up for missed messages. Tags added meanwhile are asked for next.
 func (r *request) ask() (resume bool) {
 	resume = r.active.IsEmpty() && r.acked.Intersects(r.want)
 	r.sent, r.whole, r.subscribing, r.denied = r.want, r.want, true, nil
@@ -68,8 +68,8 @@ func (r *request) ask() (resume bool) {
 	return resume
 }
 
-// goesOn returns what the publisher owes of what is wanted; all that is wanted
-// if that cannot be found out.
+// goesOn returns the wanted tags that the publisher owes, or all wanted tags if the
+// difference is too complex.
 func (r *request) goesOn() tags.Set {
 	set, err := intersection(r.want, r.acked)
 	if err != nil || set.IsEmpty() {
@@ -78,8 +78,8 @@ func (r *request) goesOn() tags.Set {
 	return set
 }
 
-// acknowledged notes that the publisher sends what it was asked for. It reports
-// whether the publisher acknowledged the subscription on an earlier connection too.
+// acknowledged notes that the publisher sends the tags asked for. It reports whether
+// the publisher acknowledged the subscription on an earlier connection too.
 func (r *request) acknowledged() (again bool) {
 	again = r.again
 	r.subscribing, r.again = false, false
@@ -91,13 +91,12 @@ func (r *request) acknowledged() (again bool) {
 	return again
 }
 
-// refused notes why the publisher does not send what it was asked for. What was
-// active goes on as it was.
+// refused notes why the publisher does not send the tags asked for. Active tags go on.
 func (r *request) refused(err error) { r.subscribing, r.denied = false, err }
 
-// leave reports whether an Unsubscribe is to be sent, and notes that. While a
-// Subscribe is unanswered, none is: a tag must not become active again before the
-// publisher has heard what was missed of it.
+// leave reports whether an Unsubscribe is to be sent, and notes that. None is sent
+// while a Subscribe is unanswered: a tag must not become active again before the
+// publisher knows what was missed of it.
 func (r *request) leave() (tell bool) {
 	if r.subscribing || r.leaving || r.active.IsEmpty() {
 		return false
@@ -106,8 +105,8 @@ func (r *request) leave() (tell bool) {
 	return true
 }
 
-// drop notes that nothing is wanted of the publisher any more: it owes nothing, and
-// why it refused does not matter.
+// drop notes that nothing is wanted of the publisher any more. It owes nothing, and its
+// refusal does not matter.
 func (r *request) drop() { r.acked, r.denied = tags.Set{}, nil }
 
 // ended notes that the publisher sends nothing any more, as was asked.
@@ -116,8 +115,8 @@ func (r *request) ended() {
 	r.acked = tags.Set{}
 }
 
-// disconnected notes the end of the connection. What the publisher owes it owes
-// still, unless the subscription is over.
+// disconnected notes the end of the connection. The publisher still owes the same tags,
+// unless the subscription is over.
 func (r *request) disconnected(over bool) {
 	r.forgetConnection()
 	if over {
@@ -134,8 +133,8 @@ func (r *request) forgetConnection() {
 // unanswered reports whether a Subscribe or an Unsubscribe is on its way.
 func (r *request) unanswered() bool { return r.subscribing || r.leaving }
 
-// settled reports whether what is wanted need not be asked for: it was sent, or
-// refused.
+// settled reports whether nothing is left to ask for: all wanted tags were asked for,
+// or refused.
 func (r *request) settled() bool {
 	if r.denied != nil {
 		return r.whole.Equal(r.want)
@@ -151,8 +150,8 @@ func (r *request) knows(tag tags.Tag) bool {
 	return r.sent.Contains(tag) || r.active.Contains(tag) || r.acked.Contains(tag)
 }
 
-// note keeps the counts and the index of src right after a change of r, and
-// forgets a request of which nothing is left.
+// note updates the counts and the index of src after a change of r, and forgets a
+// request without content.
 func (src *source) note(r *request) {
 	open := r.unanswered() || !r.active.IsEmpty()
 	owed := !r.acked.IsEmpty()
@@ -169,7 +168,7 @@ func (src *source) note(r *request) {
 	src.version++
 }
 
-// step returns how a count of what is true changes.
+// step returns the change of a count when one of its conditions changes.
 func step(before, after bool) (n int) {
 	if after {
 		n++
@@ -190,8 +189,8 @@ type sourceLane struct {
 	told     uint64 // of those, on this connection
 	here     bool   // acknowledged on this connection
 
-	// The requests by the tags that they may concern: those for a few tags by
-	// each of these, so that thousands of them cost no more than one; the others
+	// The requests by the tags that they may concern. Those for a few tags are listed
+	// under each of these, so that thousands of them cost no more than one. The others
 	// are asked one by one.
 	byTag map[tags.Tag][]*request
 	wide  map[*request]struct{}

@@ -145,8 +145,8 @@ func (r *Requester) Request(ctx context.Context, command []byte) (Message, error
 	return Message{}, &NoReplyError{Command: r.cfg.Command, Reply: r.cfg.Reply, After: time.Since(began), Err: cause}
 }
 
-// take takes a request out of those that wait. It returns false if it has been
-// taken, and its reply is there.
+// take takes a request out of the waiting ones. It returns false if that has happened
+// before, so that the reply is there.
 func (r *Requester) take(q *exchange) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,10 +9,10 @@ import (
 	"tagbus/tags"
 )
 
-// Tags move from route to route when a lane begins or ceases to want them: a few at
-// a time, so that neither the loop nor a publishing goroutine waits for long. The
-// pages under construction are sealed first, so that the order of each tag holds:
-// what was published before the move is queued before it.
+// Tags move from route to route when a lane begins or stops wanting them. A few move at
+// a time, so that neither the loop nor a publishing goroutine waits for long. The pages
+// under construction are sealed first, so that the order of each tag holds: messages
+// published before the move are queued before it.
 
 // shift is a tag that moves.
 type shift struct {
@@ -22,7 +22,7 @@ type shift struct {
 
 const (
 	maxShifts  = 256 // tags that move together, while their streams are locked
-	shiftSteps = 8   // what one of them costs, beside the lanes of its route
+	shiftSteps = 8   // cost of one of them, besides the lanes of its route
 )
 
 // moveOff takes lane n off the next tags of a walk that it does not want any more.
@@ -31,21 +31,20 @@ func (p *Publisher) moveOff(w *walk, n *lane, budget int) (steps int, done bool)
 	steps, done = p.shift(w, n, false, budget, func(x *shift) {
 		x.from.forget(n, x.entry.Tag)
 	})
-	p.roomFreed() // what waits for room of n need not any more
+	p.roomFreed() // goroutines that wait for room of n may go on
 	return steps, done
 }
 
-// joined is where tags that a lane newly wants stand, and what is known to be lost of
-// them.
+// joined has the positions and the known losses of tags that a lane newly wants.
 type joined struct {
 	positions []subscription.Position
 	totals    ledger.Notice
 }
 
-// moveTo gives lane n, which is corked, the next tags of a walk that it wants and has
-// not. What is replayed of these, if replayed is not nil, and what was lost of them
-// is taken at the moment of the move: before more can be lost. It is added to j,
-// which is to be told before mu, which is held, is given up.
+// moveTo gives the corked lane n the next tags of a walk that it wants and has not. At
+// the moment of the move, before more can be lost, it takes the messages to replay, if
+// replayed is not nil, and the losses. It adds them to j. The caller, which holds mu,
+// queues j before it releases mu.
 func (p *Publisher) moveTo(w *walk, n *lane, replayed *replay, j *joined, budget int) (steps int, done bool) {
 	return p.shift(w, n, true, budget, func(x *shift) {
 		if x.entry.Value.count > 0 {
@@ -106,14 +105,14 @@ func (p *Publisher) wants(n *lane, tag tags.Tag) bool {
 	return p.table.Wants(n.id, tag) || n.keeps(tag)
 }
 
-// wantSteps returns what it costs to find that out.
+// wantSteps returns the cost of wants.
 func (p *Publisher) wantSteps(n *lane) int {
 	_, masks := p.table.Size(n.id)
 	return 1 + (masks+len(n.transit))/8
 }
 
-// keeps reports whether a subscription that changes from one set to another has a
-// tag in both.
+// keeps reports whether a changing subscription has a tag in both its old and its new
+// set.
 func (n *lane) keeps(tag tags.Tag) bool {
 	for _, c := range n.transit {
 		if c.before.Contains(tag) && c.after.Contains(tag) {
@@ -133,7 +132,7 @@ func (p *Publisher) lockStreams(shifts []shift) {
 	p.lockAll((*stream).sealPage)
 }
 
-// lockLater adds the streams of a route to those that are going to be locked.
+// lockLater adds the streams of a route to the next lockAll.
 func (p *Publisher) lockLater(r *route) {
 	for _, s := range r.streams {
 		if s.locking != p.locking {
@@ -143,8 +142,8 @@ func (p *Publisher) lockLater(r *route) {
 	}
 }
 
-// lockAll locks the streams that were added, in the order in which all lock them,
-// and calls f for each.
+// lockAll locks the added streams, in the order that all callers keep, and calls f for
+// each.
 func (p *Publisher) lockAll(f func(*stream)) {
 	slices.SortFunc(p.locked, compareStreams)
 	for _, s := range p.locked {

@@ -47,9 +47,9 @@ func (m *Message) Release() {
 	}
 }
 
-// origin is what the memory of a message belongs to: a page that is being
-// delivered, a block of a queue, or a retained message. It holds one after the
-// other: a message is of one turn, and valid no longer.
+// origin owns the memory of messages: a page that is being delivered, a block of a
+// queue, or a retained message. It has one after the other. A message belongs to one
+// turn, and is not valid beyond it.
 type origin struct {
 	retainer *retainer
 	keep     func() (netio.Retained, error) // nil: it is kept

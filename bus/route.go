@@ -6,11 +6,10 @@ import (
 	"tagbus/tags"
 )
 
-// route says where the messages of a tag go: to the stream of the lanes that
-// want it. A lane whose policy decides message by message has a stream of its
-// own, and when there are already PublisherConfig.MaxStreams shared ones, every
-// lane of a new set has. The messages of a route of several streams are copied
-// into each.
+// route is the way of the messages of a tag: to the stream of the lanes that want it. A
+// lane whose policy decides message by message has a stream of its own. So has every
+// lane of a new set beyond PublisherConfig.MaxStreams shared streams. The messages of a
+// route of several streams are copied into each.
 type route struct {
 	mark    uint64    // see routes
 	lanes   []*lane   // ascending ids
@@ -20,8 +19,8 @@ type route struct {
 	lacking []*stream // memory for publishSplit, under the streams' mutexes
 }
 
-// publishSplit publishes to a route of several streams: to all or to none. It
-// asks for a retry when the route has just changed.
+// publishSplit publishes to all streams of a route or to none. It asks for a retry if
+// the route has just changed.
 func (t *tagState) publishSplit(r *route, tag tags.Tag, status Status, data []byte) (retry bool, err error) {
 	for _, s := range r.streams { // always in the same order: no deadlock
 		s.mu.Lock()
@@ -103,8 +102,8 @@ func (p *Publisher) lanesOf(tag tags.Tag) (lanes []*lane) {
 	return lanes
 }
 
-// forget drops what a lane keeps of a tag that it does not want any more. The
-// route is locked.
+// forget drops the state of a tag that a lane does not want any more. The route is
+// locked.
 func (r *route) forget(l *lane, tag tags.Tag) {
 	for _, s := range r.streams {
 		if s.solo != nil && s.solo.lane == l {

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// routes are the routes of all tags, and the streams to which they lead. What is
-// found, made and dropped costs in proportion to the lanes of that route, however
-// many routes there are. Guarded by Publisher.mu.
+// routes has the routes of all tags, and the streams to which they lead. The cost of
+// finding, making or dropping a route is proportional to its lanes, however many routes
+// there are. Guarded by Publisher.mu.
 //
-// Routes and streams are found by the mark of their lanes: each lane has a random
-// number, and the mark of a set is the exclusive or of these. So the mark of a set
-// with one lane more or less is known without a look at the others.
+// Routes and streams are found by the mark of their lanes. Each lane has a random
+// number, and the mark of a set is the exclusive or of these. So the mark of a set with
+// one lane more or less is known without a look at the others.
 type routes struct {
 	byMark  map[uint64]*route    // those that tags use; others of a mark, next to never, by route.next
 	streams map[uint64][]*stream // those of several lanes, or none, that routes use
@@ -33,8 +33,8 @@ func markOf(lanes []*lane) (mark uint64) {
 	return mark
 }
 
-// count adds the tags that begin to use a route, or takes away those that cease to.
-// A route that has none any more is dropped by the caller.
+// count changes the number of tags that use a route. The caller drops a route without
+// tags.
 func (t *routes) count(r *route, by int) {
 	used := r.tags > 0
 	if r.tags += by; used == (r.tags > 0) {
@@ -51,8 +51,8 @@ func (t *routes) count(r *route, by int) {
 	}
 }
 
-// routeTo returns the route to a set of lanes, which it makes if needed. lanes
-// ascend. The caller counts its tags. mu is held.
+// routeTo finds or makes the route to a set of lanes. lanes ascend. The caller counts
+// its tags. mu is held.
 func (p *Publisher) routeTo(lanes []*lane) *route {
 	mark := markOf(lanes)
 	for r := p.routes.byMark[mark]; r != nil; r = r.next {
@@ -139,8 +139,7 @@ func (t *routes) stream(mark uint64, lanes []*lane) *stream {
 	return nil
 }
 
-// streamTo returns the stream of a set of lanes, which it makes if needed. mu is
-// held.
+// streamTo finds or makes the stream of a set of lanes. mu is held.
 func (p *Publisher) streamTo(lanes []*lane) *stream {
 	if len(lanes) == 1 {
 		return p.streamOf(lanes[0])
@@ -200,7 +199,7 @@ func (p *Publisher) drop(r *route) {
 	}
 }
 
-// dropStream removes a stream: what is in it goes out. mu is held.
+// dropStream seals and removes a stream. mu is held.
 func (p *Publisher) dropStream(s *stream) {
 	t := &p.routes
 	if len(s.lanes) == 1 {
@@ -218,9 +217,8 @@ func (p *Publisher) dropStream(s *stream) {
 	s.mu.Unlock()
 }
 
-// showStreams shows publishers the streams of now. It comes before the first tag
-// is moved to a new one: what is in a stream that is not shown is not flushed. mu is
-// held.
+// showStreams shows the current streams to publishers. It is called before the first
+// tag moves to a new stream: a stream that is not shown is not flushed. mu is held.
 func (p *Publisher) showStreams() {
 	if p.routes.stale {
 		streams := slices.Clone(p.routes.list)

@@ -15,7 +15,7 @@ type solo struct {
 	lane   *lane
 	policy selection
 
-	untold []*soloTag // may have messages that were left out and not told
+	untold []*soloTag // may have left-out messages that are not reported
 	taken  uint64     // messages
 	tick   soloTick
 }
@@ -54,14 +54,14 @@ func newSolo(s *stream, n *lane) *solo {
 	return o
 }
 
-// take decides about a message, which the publisher has accepted.
+// take decides about an accepted message.
 func (o *solo) take(tag tags.Tag, status Status, position uint64, data []byte) {
 	o.taken++
 	o.policy.take(tag, status, position, data)
 }
 
-// write puts a message into the page under construction, or a new one. A lane
-// that has no room for one loses the message.
+// write puts a message into the page under construction, or a new one. A lane without
+// room for a new page loses the message.
 func (o *solo) write(t *soloTag, status Status, position uint64, data []byte) {
 	s := o.stream
 	if s.page != nil && !s.writer.Fits(len(data)) {

@@ -6,14 +6,13 @@ import (
 	"tagbus/subscription"
 )
 
-// What a policy has left out shows to the subscriber with the tag's next
-// message, which carries its position. When none comes, a notice tells: as soon
-// as the stream is quiet, and otherwise once a second, so that it costs next to
-// nothing.
+// The tag's next message carries its position, and so shows the subscriber how many
+// messages a policy has left out. If none comes, a notice does: as soon as the stream
+// is quiet, and otherwise once a second, so that it costs next to nothing.
 const (
 	tellInterval  = 20 * time.Millisecond
 	tellAfterTurn = int(time.Second / tellInterval)
-	maxTold       = 4096 // tags at once, so that the loop and those who publish do not wait for long
+	maxTold       = 4096 // tags at once, so that the loop and publishing goroutines do not wait for long
 )
 
 // soloTick is what the last tellDue has seen.
@@ -22,7 +21,7 @@ type soloTick struct {
 	turns int // since something was told
 }
 
-// leaveOut notes that the lane does not get a message of a tag on purpose.
+// leaveOut counts a message that the lane does not get on purpose.
 func (o *solo) leaveOut(t *soloTag) {
 	t.untold++
 	if t.listed {
@@ -35,7 +34,7 @@ func (o *solo) leaveOut(t *soloTag) {
 	}
 }
 
-// armTell makes sure that tellDue runs soon.
+// armTell ensures that tellDue runs soon.
 func (p *Publisher) armTell() {
 	if !p.tellArmed.Swap(true) {
 		p.loop.Post(p.tellFunc)
@@ -45,7 +44,7 @@ func (p *Publisher) armTell() {
 // tellLater sets the alarm for tellDue. Loop only.
 func (p *Publisher) tellLater() { p.alarms.Set(&p.telling, tellInterval) }
 
-// tellDue tells the subscribers what was left out. Loop only.
+// tellDue reports left-out messages to the subscribers. Loop only.
 func (p *Publisher) tellDue() {
 	p.tellArmed.Store(false)
 	again := false
@@ -61,7 +60,7 @@ func (p *Publisher) tellDue() {
 	}
 }
 
-// turn tells what was left out, if it is time, and whether something remains.
+// turn reports left-out messages if it is time. It returns whether some remain.
 func (o *solo) turn() (again bool) {
 	if len(o.untold) == 0 {
 		return false
@@ -76,11 +75,11 @@ func (o *solo) turn() (again bool) {
 	return len(o.untold) > 0
 }
 
-// tell tells what was left out of most tags at most, those that have waited longest,
-// except tags of which a message waits that will show it.
+// tell reports the left-out messages of up to most tags, those that have waited
+// longest. It skips tags with a waiting message, whose position will show the gap.
 func (o *solo) tell(most int) {
 	o.tick.turns = 0
-	o.stream.sealPage() // what was left out comes after what is in it
+	o.stream.sealPage() // the left-out messages come after those of the page
 	most = min(most, len(o.untold))
 	left := o.untold[most:]
 	for _, t := range o.untold[:most] {
@@ -98,9 +97,9 @@ func (o *solo) tell(most int) {
 	clear(o.untold[len(o.untold):cap(o.untold)])
 }
 
-// tellEnd tells what was left out of a tag that the lane does not want any
-// more, and that what waits of it is not sent. The page under construction is
-// sealed.
+// tellEnd reports the left-out messages of a tag that the lane does not want any more.
+// Its waiting message is not sent, and counts as left out. The page under construction
+// is sealed.
 func (o *solo) tellEnd(t *soloTag) {
 	if l := o.lane.link; l.gone() {
 		// The subscriber finds a gap. What waits is lost with the connection.

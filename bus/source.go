@@ -22,7 +22,7 @@ type source struct {
 	sub      *Subscriber
 	met      time.Time // when the first connection was ready
 	vanished bool      // reported so
-	fault    error     // why this side has closed the connection, or will
+	fault    error     // why this side closes the connection, or has closed it
 	pausing  int       // reasons not to read, see pause
 	events   causedEvents
 	out      ring.Ring[[]byte] // control messages to send
@@ -47,18 +47,18 @@ type source struct {
 	wanting *Subscription // one that wanted the publisher when wanted last looked
 
 	forgetting            bool // what belonged to the last connection is being forgotten
-	revising, reviseAgain bool // all subscriptions are being looked at, to be asked for; and then once more
-	seeking, seekAgain    bool // they are, to find one that wants the publisher
+	revising, reviseAgain bool // all subscriptions are being revised; and then once more
+	seeking, seekAgain    bool // they are being searched for one that wants the publisher; and then once more
 
 	requests map[uint64]*request        // by the id of the subscription
-	open     int                        // requests that this connection has, or is asked for or to end
+	open     int                        // requests that are active on this connection, or whose beginning or end was asked for
 	owing    int                        // requests for which the publisher owes messages
-	lanes    []*sourceLane              // what has come, by the number of the lane
-	lostSum  uint64                     // of lanes: what was lost or left out of all tags
-	told     map[laneTag]*ledger.Counts // totals of the publisher whose positions have yet to come
+	lanes    []*sourceLane              // by the number of the lane
+	lostSum  uint64                     // of lanes: messages lost or left out of all tags
+	told     map[laneTag]*ledger.Counts // totals of the publisher that came before their positions
 	version  int                        // changes when targets may have changed
 	reader   wire.Reader
-	page     delivered       // what has come of the page that is being delivered
+	page     delivered       // counts of the page that is being delivered
 	origin   origin          // of the messages of a page
 	batches  []*Subscription // that have pending messages of this page
 
@@ -123,7 +123,7 @@ func (src *source) established(ep netio.Endpoint) {
 	src.contact.after(src.sub.cfg.HelloTimeout)
 }
 
-// lost cleans up after a connection, and goes back to dialing.
+// lost cleans up after a connection, and dials again.
 func (src *source) lost(cause error) {
 	wasReady := src.contact.closed()
 	if src.parted && errors.Is(cause, io.EOF) {
@@ -153,12 +153,12 @@ func (src *source) lost(cause error) {
 	if !src.contact.ended || cause != nil {
 		src.event(Event{Kind: Lost, Peer: src.contact.peer, Err: cause})
 	}
-	src.contact.state, src.revising = contactWaiting, false // until everything of the connection is forgotten
+	src.contact.state, src.revising = contactWaiting, false // until the state of the connection is forgotten
 	src.disconnect(src.goBack)
 }
 
-// goBack goes back to dialing, or to being dialed, when nothing is left of a
-// connection. Meanwhile the publisher may have come back or been forgotten.
+// goBack returns to dialing, or to being dialed, after the state of a connection is
+// forgotten. Meanwhile the publisher may have come back or been forgotten.
 func (src *source) goBack() {
 	switch {
 	case src.contact.state != contactWaiting || src.sub.sources[src.contact.entry.Instance] != src || src.sub.closed.Load():
@@ -169,8 +169,8 @@ func (src *source) goBack() {
 	}
 }
 
-// unlisted forgets a publisher that is neither in the directory nor connected,
-// unless it owes messages: they are counted if it comes back.
+// unlisted forgets a publisher that is neither in the directory nor connected, unless
+// it owes messages. These are counted if it comes back.
 func (src *source) unlisted() {
 	if src.contact.listed || src.contact.pending() || src.sub.sources[src.contact.entry.Instance] != src {
 		return
@@ -236,7 +236,7 @@ func (src *source) pump() {
 	}
 }
 
-// completed takes the news that a message is on its way.
+// completed notes that the endpoint has sent a message.
 func (src *source) completed() {
 	src.sending--
 	src.moved = true

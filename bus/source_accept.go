@@ -8,11 +8,11 @@ import (
 	"tagbus/subscription"
 )
 
-// isDialed reports whether publishers dial this subscriber: no directory lists them.
+// isDialed reports whether publishers dial this subscriber, as no directory lists them.
 func (s *Subscriber) isDialed() bool { return s.absence > 0 }
 
-// accept takes over a connection that a publisher has dialed and on which it has
-// said hello. The publisher's earlier connection, if any, has ended. Loop only.
+// accept takes over a connection that a publisher has dialed, after its hello. The
+// publisher's earlier connection, if any, has ended. Loop only.
 func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello) {
 	src := s.sources[h.Instance]
 	if src == nil {
@@ -38,7 +38,7 @@ func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello) {
 }
 
 // await gives a publisher that has gone without goodbye some time to dial again. No
-// directory tells when it is gone for good.
+// directory shows when it is gone for good.
 func (src *source) await() {
 	src.contact.listed, src.contact.gone = false, time.Now()
 	src.contact.state = contactIdle
@@ -51,8 +51,7 @@ func (src *source) await() {
 	src.sub.forgetOldest()
 }
 
-// acknowledge tells the publisher that the last message of a page was handled, or was
-// not. The page has asked for that.
+// acknowledge answers a page that asks whether its last message was handled.
 func (src *source) acknowledge(failed bool) {
 	if src.fault != nil {
 		return

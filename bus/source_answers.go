@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// mostAnswers is how many bytes may wait to be sent to a publisher before this
-	// side stops reading from it. The answers to one message may exceed it.
+	// mostAnswers is how many bytes may wait to be sent to a publisher. With more, this
+	// side stops reading from it. The answers to one message may exceed the limit.
 	mostAnswers = 256 << 10
 
 	answerCost = 64 // of a message beyond its bytes
@@ -16,8 +16,8 @@ const (
 
 var errAnswersUnread = fmt.Errorf("%w: the publisher asks faster than it reads the answers", ErrProtocol)
 
-// push queues a control message. This side stops reading from a publisher that does
-// not read the answers, so that the publisher's own socket holds it up.
+// push queues a control message. If a publisher does not read the answers, this side
+// stops reading from it, so that the publisher's own socket slows it.
 func (src *source) push(b []byte) {
 	src.out.Push(b)
 	src.outBytes += len(b) + answerCost
@@ -27,7 +27,7 @@ func (src *source) push(b []byte) {
 	}
 }
 
-// popped notes that a message has been given to the endpoint.
+// popped notes that a message was given to the endpoint.
 func (src *source) popped(b []byte) {
 	src.outBytes -= len(b) + answerCost
 	if src.outBytes <= mostAnswers/2 {
@@ -35,7 +35,7 @@ func (src *source) popped(b []byte) {
 	}
 }
 
-// dropOut forgets what waits, with the connection.
+// dropOut forgets the waiting messages, with the connection.
 func (src *source) dropOut() {
 	src.out, src.outBytes = ring.Ring[[]byte]{}, 0
 	src.readOn()
@@ -48,9 +48,8 @@ func (src *source) readOn() {
 	}
 }
 
-// excused reports whether the publisher's silence means nothing, because this side
-// does not read. If answers wait that the publisher does not take, it is excused only
-// as long as it takes some.
+// excused reports whether the publisher's silence means nothing because this side does
+// not read. A publisher with waiting answers is excused only as long as it takes some.
 func (src *source) excused() bool {
 	moved := src.moved
 	src.moved = false

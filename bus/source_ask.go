@@ -9,7 +9,7 @@ import (
 )
 
 // consider connects if a subscription wants the publisher's tags. On a connection it
-// asks for what has changed; on a new one for everything, as one group.
+// asks for changes; on a new one for everything, as one group.
 func (src *source) consider() {
 	switch src.contact.state {
 	case contactIdle:
@@ -75,7 +75,7 @@ func (src *source) considerOne(sub *Subscription) {
 	}
 }
 
-// revise compares what the publisher is to send for a subscription with what it was
+// revise compares the tags that the publisher is to send for a subscription with those
 // asked for. It returns the request if a Subscribe is due, otherwise nil.
 func (src *source) revise(sub *Subscription) *request {
 	want := src.allowed(sub)
@@ -100,17 +100,17 @@ func (src *source) revise(sub *Subscription) *request {
 	return r
 }
 
-// cease ends a request whose subscription wants nothing of this publisher any more.
+// cease ends a request if its subscription wants nothing of this publisher any more.
 func (src *source) cease(r *request) {
 	r.drop()
 	src.leaveRequest(r)
-	if src.contact.listed { // otherwise wanted does not show a subscription that is about to ask
+	if src.contact.listed { // otherwise wanted misses a subscription that is about to ask
 		src.leaveIfUnneeded() // it may have been the refused rest
 	}
 }
 
-// concerns reports whether the publisher has something to send for a subscription:
-// it serves some of its tags, or did so and owes an account.
+// concerns reports whether the publisher has something to send for a subscription. It
+// serves some of its tags, or did so and owes an account.
 func (src *source) concerns(sub *Subscription) bool {
 	if r := src.requests[sub.id]; r != nil && r.owed {
 		return r.want.Intersects(src.ever)
@@ -182,8 +182,8 @@ func (src *source) unsubscribe(sub *Subscription) {
 	src.unlisted()
 }
 
-// leaveIfUnneeded closes a connection that no subscription wants any more. It waits
-// for askForAll, which may ask for more and calls it at its end.
+// leaveIfUnneeded closes a connection that no subscription wants any more. During
+// askForAll, which may ask for more, it does nothing; askForAll calls it at its end.
 func (src *source) leaveIfUnneeded() {
 	if src.contact.state == contactReady && !src.revising && src.open == 0 && !src.wanted() {
 		src.contact.ended = src.contact.ended || !src.contact.listed
@@ -191,7 +191,7 @@ func (src *source) leaveIfUnneeded() {
 	}
 }
 
-// disconnect forgets what belonged to the connection, and the subscriptions whose
+// disconnect forgets the state of the connection, and the subscriptions whose
 // Unsubscribe was still unanswered. Then it calls then.
 func (src *source) disconnect(then func()) {
 	src.version++

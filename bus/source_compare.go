@@ -9,22 +9,22 @@ type rivalry struct {
 	secondNewer   tags.Set // of those, announced later by second
 	firstNewer    tags.Set // the others
 	reported      tags.Set // of both, in Duplicate events
-	complex       bool     // it cannot be found out: all is delivered; reported once for two editions
+	complex       bool     // the comparison is too complex: all is delivered; reported once for two editions
 }
 
 // Bounds of the work for one event of the directory.
 const (
-	// turnSteps is the work of comparing publishers after which the rest waits for
-	// another turn of the loop.
+	// turnSteps bounds the comparisons of publishers in one turn of the loop. The rest
+	// waits for another turn.
 	turnSteps = tags.MaxSteps
 
-	// allowedSteps is the work, beyond that for ranges, of finding out what a publisher
-	// is to send for a subscription.
+	// allowedSteps bounds the work, beyond that for ranges, of determining the tags
+	// that a publisher is to send for a subscription.
 	allowedSteps = tags.MaxSteps / 4
 )
 
-// compareSteps returns what comparing two sets may take: enough for all that are only
-// ranges and were announced in few parts.
+// compareSteps bounds the comparison of two sets. The bound is enough for sets of
+// ranges only that were announced in few parts.
 func compareSteps(a, b tags.Set) int { return tags.MaxSteps/4 + 8*(a.Parts()+b.Parts()) }
 
 // pair is two publishers that are to be compared.
@@ -39,8 +39,8 @@ func (src *source) meet() {
 	}
 }
 
-// compare finds out what two publishers have in common. What takes long waits for
-// another turn of the loop; until then both are to send all.
+// compare determines the common tags of two publishers. A long comparison waits for
+// another turn of the loop. Until then both are to send all.
 func (s *Subscriber) compare(a, b *source) {
 	v := a.rivals[b]
 	if v != nil {
@@ -102,7 +102,7 @@ func (v *rivalry) clear() {
 	v.both, v.firstNewer, v.secondNewer, v.complex = tags.Set{}, tags.Set{}, tags.Set{}, false
 }
 
-// tooComplex notes and reports that what two publishers have in common is unknown.
+// tooComplex notes and reports that the common tags of two publishers are unknown.
 func (v *rivalry) tooComplex(src *source, set tags.Set, err error) {
 	other := v.first
 	if other == src {
@@ -112,7 +112,7 @@ func (v *rivalry) tooComplex(src *source, set tags.Set, err error) {
 	src.sub.event(Event{Kind: Problem, Peer: src.contact.describe(), Other: other.contact.describe(), Tags: set, Err: err})
 }
 
-// compare finds out which tags both publishers serve, and which of the two announced
+// compare determines which tags both publishers serve, and which of the two announced
 // each of them later.
 //
 // Errors: tags.ErrTooComplex.

@@ -10,14 +10,14 @@ import (
 	"tagbus/tags"
 )
 
-// onData takes one transport message from the publisher.
+// onData handles one transport message of the publisher.
 func (src *source) onData(data []byte) {
 	switch {
 	case src.contact.state == contactGreeting:
 		src.onHello(data)
 		return
 	case src.contact.state != contactReady:
-		return // closing, and the rest does not matter any more
+		return // closing: the rest does not matter any more
 	}
 	src.pulse.heard = true
 	if data[0] == wire.Kind {
@@ -31,15 +31,14 @@ func (src *source) onData(data []byte) {
 	}
 }
 
-// onHello takes the publisher's first message: its hello, or the reason why it
-// refuses the connection.
+// onHello handles the publisher's first message: its hello, or the reason of a refusal.
 func (src *source) onHello(data []byte) {
 	h, err := answerOf(data)
 	switch {
 	case err != nil:
 	case h.Instance != src.contact.entry.Instance:
 		// Another program has this address now. The publisher may be at its next
-		// one, or come back.
+		// address, or come back.
 		err = ErrStaleEntry
 	case h.Role != "":
 		err = protocolError("it is a %s", plain.Text(h.Role))
@@ -89,15 +88,15 @@ func (src *source) onControl(data []byte) {
 		src.onGoodbye(m)
 	case *subscription.Lost:
 		src.onLost(m)
-	case *subscription.Beat: // that something came is noted already
+	case *subscription.Beat: // receiving it is noted already
 	default:
 		src.fail(protocolError("a publisher does not send %v", m.Kind()))
 	}
 }
 
-// positions takes over where the tags stand that have just become active on this
-// connection. For a tag that was active on an earlier connection, the difference to
-// what was received is lost.
+// positions sets the positions of tags that have just become active on this connection.
+// If a tag was active on an earlier connection, the messages between the last one
+// received and the position are lost.
 func (src *source) positions(m *subscription.Positions) {
 	r := src.requests[m.ID]
 	if r == nil || !r.open {
@@ -116,9 +115,8 @@ func (src *source) positions(m *subscription.Positions) {
 	src.tellMissed(r.sub.lane, m.List)
 }
 
-// position sets where a tag stands. If the publisher owes us the tag's
-// messages, the difference to what was received is lost. It returns false if
-// the position cannot be.
+// position sets the position of a tag. If the publisher owes the tag's messages, those
+// after the last one received are lost. It returns false for an impossible position.
 func (src *source) position(lane uint16, p subscription.Position, owed bool, cause subscription.Cause) bool {
 	rcv := src.receivedOf(lane, p.Tag)
 	switch {
@@ -148,7 +146,7 @@ func (src *source) owed(lane uint16, tag tags.Tag) bool {
 	return false
 }
 
-// onSubscribed takes the news that a subscription is active.
+// onSubscribed notes that a subscription is active.
 func (src *source) onSubscribed(id uint64) {
 	r := src.requests[id]
 	if r == nil || !r.subscribing {
@@ -170,7 +168,7 @@ func (src *source) onSubscribed(id uint64) {
 	src.answered(r)
 }
 
-// answered goes on after the answer to a Subscribe: the subscription may have changed
+// answered continues after the answer to a Subscribe. The subscription may have changed
 // or closed meanwhile.
 func (src *source) answered(r *request) {
 	if r.sub.over() {
@@ -182,7 +180,7 @@ func (src *source) answered(r *request) {
 	r.sub.maybeReady()
 }
 
-// onUnsubscribed takes the news that a subscription has ended.
+// onUnsubscribed notes that a subscription has ended.
 func (src *source) onUnsubscribed(id uint64) {
 	r := src.requests[id]
 	if r == nil || !r.leaving {
@@ -203,8 +201,7 @@ func (src *source) onUnsubscribed(id uint64) {
 	src.leaveIfUnneeded()
 }
 
-// onRefused takes the reason why the publisher refuses a subscription, or the whole
-// connection.
+// onRefused handles the refusal of a subscription, or of the whole connection.
 func (src *source) onRefused(m *subscription.Refused) {
 	err := errors.New(plain.Line(m.Reason))
 	if m.ID == 0 {
@@ -219,8 +216,8 @@ func (src *source) onRefused(m *subscription.Refused) {
 	}
 }
 
-// onGoodbye compares what was received with what was published, of tags that
-// the publisher does not serve any more, or of all; then it leaves.
+// onGoodbye compares the received with the published messages: of tags that the
+// publisher does not serve any more, or of all. In the second case it then leaves.
 func (src *source) onGoodbye(m *subscription.Goodbye) {
 	for p, err := range subscription.PositionsOf(m.List) {
 		if err != nil {
@@ -236,7 +233,7 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 	}
 	src.sub.reportSkipped()
 	if src.unsettled() {
-		src.vanish() // with what was on its way when the last connection was lost
+		src.vanish() // with the messages on their way when the last connection was lost
 	} else {
 		src.event(Event{Kind: Goodbye, Peer: src.contact.peer})
 	}

@@ -42,7 +42,7 @@ func (src *source) gone() {
 	s.reconsider()
 }
 
-// fits reports why the publisher's messages do not fit this subscriber.
+// fits returns why the publisher's messages do not fit this subscriber, or nil.
 func (src *source) fits() error {
 	entry, most := &src.contact.entry, src.sub.cfg.MaxMessageBytes
 	if need := frameBytes(entry.PageBytes, entry.MaxMessageBytes); need > most {
@@ -51,7 +51,7 @@ func (src *source) fits() error {
 	return nil
 }
 
-// update takes over what the directory says of the publisher.
+// update takes over the directory entry of the publisher.
 func (src *source) update(e directory.Entry) {
 	before := src.contact.entry.Tags
 	src.contact.entry, src.contact.listed = e, true

@@ -6,25 +6,25 @@ import (
 	"tagbus/subscription"
 )
 
-// asked is a request that a Subscribe is on its way for.
+// asked is a request whose Subscribe is on its way.
 type asked struct {
 	*request
-	resume bool // it goes on where it stood on an earlier connection
+	resume bool // it resumes at its position on an earlier connection
 }
 
-// stepsPerRequest is what it costs to look after a request.
+// stepsPerRequest is the cost of checking a request.
 const stepsPerRequest = 8
 
-// asks notes that a request is asked for. From here on it is as if the Subscribe
-// were under way; ask sends it.
+// asks notes that a request is asked for. From here on the Subscribe counts as under
+// way; ask sends it.
 func (src *source) asks(r *request) asked {
 	resume := r.ask()
 	src.note(r)
 	return asked{r, resume}
 }
 
-// askForAll asks for all that is not as it should be: first for the requests that go
-// on, and know where, then by age.
+// askForAll asks for all requests that are not settled: first for those that resume at
+// a known position, then by age.
 func (src *source) askForAll() {
 	if src.revising {
 		src.reviseAgain = true
@@ -91,7 +91,7 @@ func (src *source) group(group []asked) chores.Job {
 	}
 }
 
-// sendInTurn sends a message that must not stand within a group.
+// sendInTurn sends a message that must not be within a group.
 func (src *source) sendInTurn(m subscription.Message) {
 	if src.asking == 0 {
 		src.send(m)
@@ -106,8 +106,8 @@ func (src *source) sendInTurn(m subscription.Message) {
 	})
 }
 
-// groupSender sends the Subscribes of a group, each behind the positions of which it
-// goes on.
+// groupSender sends the Subscribes of a group, each behind the positions at which it
+// resumes.
 type groupSender struct {
 	src   *source
 	ep    netio.Endpoint
@@ -115,7 +115,7 @@ type groupSender struct {
 	next  int                  // of group
 	told  map[laneTag]struct{} // positions of the group, which need not be said again
 
-	stands chores.Job // tells the positions of the next one; nil: that has not begun
+	stands chores.Job // sends the positions of the next one; nil: not begun
 	list   positionList
 }
 

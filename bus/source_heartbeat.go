@@ -16,7 +16,7 @@ func (s *Subscriber) onTick(now time.Time, late time.Duration) {
 	}
 }
 
-// tick looks after a connection.
+// tick checks a connection once per tick.
 func (src *source) tick(now time.Time, late time.Duration) {
 	h := &src.sub.heart
 	if src.contact.ep == nil || src.fault != nil {

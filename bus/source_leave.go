@@ -6,10 +6,10 @@ import (
 	"tagbus/subscription"
 )
 
-// How a subscriber leaves a publisher, and how it tells what it has received. Without
-// that the publisher would know only what it has given to the transport.
+// How a subscriber leaves a publisher, and how it confirms the messages that it has
+// received. Otherwise the publisher would know only what it has given to the transport.
 
-// countPage counts the messages that were received in the page so far.
+// countPage counts the messages received in the page so far.
 func (src *source) countPage() {
 	p := &src.page
 	if n := p.messages + p.unwanted - p.counted; n > 0 { // else there may be no such lane
@@ -18,8 +18,8 @@ func (src *source) countPage() {
 	}
 }
 
-// begin tells how many messages of a lane earlier connections have brought, when the
-// lane is first acknowledged on this one. What was missed is already told.
+// begin reports how many messages of a lane earlier connections have brought, when the
+// lane is first acknowledged on this one. Missed messages are reported before.
 func (src *source) begin(lane uint16) {
 	if n := src.lane(lane); !n.here {
 		n.here, n.told = true, n.messages
@@ -27,8 +27,8 @@ func (src *source) begin(lane uint16) {
 	}
 }
 
-// tellReceived tells how many messages have been received, if there are more
-// than it has told.
+// tellReceived reports how many messages have been received, if that is more than last
+// time.
 func (src *source) tellReceived() {
 	for number, n := range src.lanes {
 		if n.here && n.told != n.messages {
@@ -38,13 +38,13 @@ func (src *source) tellReceived() {
 	}
 }
 
-// leave ends the connection in order: behind what is still to be sent.
+// leave ends the connection in order, behind the messages still to be sent.
 func (src *source) leave() {
 	src.leaving = true
 	src.leaveIfSent()
 }
 
-// leaveIfSent says goodbye when all else is sent, and then closes.
+// leaveIfSent says goodbye once all else is sent, and then closes.
 func (src *source) leaveIfSent() {
 	switch {
 	case !src.leaving || src.contact.ep == nil || src.out.Len() > 0 || src.sending > 0:
@@ -55,7 +55,7 @@ func (src *source) leaveIfSent() {
 	}
 }
 
-// part says goodbye: nothing comes after it.
+// part says goodbye. Nothing comes after it.
 func (src *source) part() {
 	src.countPage() // a handler may have closed the subscriber
 	src.tellReceived()
@@ -64,8 +64,8 @@ func (src *source) part() {
 	src.pump()
 }
 
-// goodbyeTime is how long a subscriber that is closed waits for its last messages
-// to be taken by the transport.
+// goodbyeTime is how long Close waits for the transport to take the last messages of a
+// subscriber.
 const goodbyeTime = 250 * time.Millisecond
 
 // farewell says goodbye to all publishers. gone is closed when that is done.

@@ -14,7 +14,7 @@ type laneTag struct {
 	tag  tags.Tag
 }
 
-// onLost takes the news of messages that do not come: in their place among the pages,
+// onLost handles a report of messages that do not come: in their place among the pages,
 // or as totals before an acknowledgement.
 func (src *source) onLost(m *subscription.Lost) {
 	for p, err := range subscription.PositionsOf(m.List) {
@@ -41,7 +41,7 @@ func (src *source) onLost(m *subscription.Lost) {
 }
 
 // onTotal compares the publisher's total of a tag with the count of this side, and
-// returns how many losses of the subscription's messages are news.
+// returns how many losses of the subscription are new.
 func (src *source) onTotal(rcv *received, m *subscription.Lost, p subscription.Position) (news uint64) {
 	if src.told == nil {
 		src.told = make(map[laneTag]*ledger.Counts)
@@ -78,8 +78,8 @@ func (src *source) lose(rcv *received, tag tags.Tag, cause subscription.Cause, n
 	return true
 }
 
-// tellMissed tells the publisher by how much the counts of this side exceed its own,
-// for the tags whose positions it has just given.
+// tellMissed reports to the publisher by how much the counts of this side exceed its
+// own, for the tags whose positions it has just sent.
 func (src *source) tellMissed(lane uint16, positions []byte) {
 	var missed ledger.Notice
 	for p, err := range subscription.PositionsOf(positions) {

@@ -37,8 +37,8 @@ func (src *source) allowed(sub *Subscription) tags.Set {
 	return set
 }
 
-// without returns the tags of a set, a part of what a subscription wants, that another
-// publisher is not to send instead.
+// without returns the tags of a set that publisher o is not to send instead. set is a
+// part of the subscription's set.
 //
 // Errors: tags.ErrTooComplex.
 func (src *source) without(o *source, v *rivalry, sub *Subscription, set tags.Set, budget *tags.Budget) (tags.Set, error) {
@@ -64,8 +64,8 @@ func (src *source) without(o *source, v *rivalry, sub *Subscription, set tags.Se
 	return budget.Without(set, others)
 }
 
-// checkDuplicates looks, when a publisher has acknowledged a subscription,
-// whether another one sends the same tags for it.
+// checkDuplicates checks after an acknowledgement whether another publisher sends the
+// same tags for the subscription.
 func (src *source) checkDuplicates(r *request) {
 	if src.contact.state != contactReady {
 		return
@@ -88,8 +88,8 @@ func (src *source) checkDuplicates(r *request) {
 	}
 }
 
-// checkAllDuplicates is checkDuplicates for all that the publisher has acknowledged,
-// when it serves other tags.
+// checkAllDuplicates is checkDuplicates for all acknowledged subscriptions, after a
+// change of the publisher's tags.
 func (src *source) checkAllDuplicates() {
 	if src.owing == 0 {
 		return
@@ -106,8 +106,8 @@ func (src *source) checkAllDuplicates() {
 	})
 }
 
-// alarm reports that two publishers serve the same tags, once for all that
-// they are known to have in common.
+// alarm reports that two publishers serve the same tags, once for all tags that they
+// are known to have in common.
 func (s *Subscriber) alarm(v *rivalry) {
 	if fresh, err := v.both.Without(v.reported); err == nil && fresh.IsEmpty() {
 		return
@@ -130,8 +130,8 @@ func (s *Subscriber) alarm(v *rivalry) {
 	s.event(Event{Kind: Duplicate, Peer: later.contact.describe(), Other: earlier.contact.describe(), Tags: concerned, Err: ErrDuplicate})
 }
 
-// reconsider looks again, soon, which publisher is to send what, when one has
-// come, changed or gone.
+// reconsider schedules another decision about which publisher is to send what, after
+// one has come, changed or gone.
 func (s *Subscriber) reconsider() {
 	if s.choosy == 0 || s.reconsidering {
 		return
@@ -157,8 +157,7 @@ func (s *Subscriber) reconsider() {
 	})
 }
 
-// forget drops a publisher that is not going to come back. TagStats still
-// tells of it.
+// forget drops a publisher that is not going to come back. TagStats still lists it.
 func (s *Subscriber) forget(src *source) {
 	delete(s.sources, src.contact.entry.Instance)
 	src.contact.after(0)

@@ -2,9 +2,9 @@ package bus
 
 import "time"
 
-// A publisher that leaves the directory may be about to end, and wait for the
-// subscribers that it has just lost. So a publisher that owes messages is sought before
-// it is given up: its last addresses are dialed a few times.
+// A publisher that leaves the directory may be ending, and wait for subscribers whose
+// connections are just lost. So a publisher that owes messages is sought before it is
+// given up: its last addresses are dialed a few times.
 const (
 	maxSeeks = 3
 	seekTime = 2 * time.Second // after which there is no other try
@@ -19,7 +19,7 @@ type seek struct {
 }
 
 // unsettled reports whether a subscription that the publisher acknowledged on an
-// earlier connection is not taken up on this one: what was lost is not known.
+// earlier connection is not taken up on this one, so that the losses are unknown.
 func (src *source) unsettled() bool {
 	for _, r := range src.requests {
 		if r.again && r.owed {

@@ -10,10 +10,10 @@ import (
 	"tagbus/tags"
 )
 
-// stands returns a job that tells how far the tags that the publisher owes a
-// subscription have come on earlier connections, in ascending order, so that it can
-// make up for what was missed. told are those of the group that need not be said
-// again.
+// stands returns a job that calls tell with the positions, on earlier connections, of
+// the tags that the publisher owes a subscription. The publisher makes up for missed
+// messages from there. The positions ascend. told has those of the group that need not
+// be sent again.
 func (src *source) stands(r *request, told map[laneTag]struct{}, tell func(subscription.Position)) chores.Job {
 	known := &src.lane(r.sub.lane).received
 	note := func(e *tagmap.Entry[received], tell func(subscription.Position)) {
@@ -68,8 +68,8 @@ func eachTag(set tags.Set, f func(tags.Tag)) chores.Job {
 	}
 }
 
-// runs are positions in several lists, each of which is sorted, and which are merged
-// as they are taken: to sort a million at once takes long.
+// runs has positions in several sorted lists, which are merged as they are taken:
+// sorting a million at once takes long.
 type runs struct {
 	heap [][]subscription.Position // none is empty; by the first tag
 }

@@ -8,13 +8,13 @@ import (
 
 // One message of a publisher, or one call of the program, may cause work for a million
 // tags or many thousand subscriptions. The subscriber's chores do it in slices.
-// Meanwhile the source reads nothing, so that each message is taken after the work of
-// the one before.
+// Meanwhile the source reads nothing, so each message is handled after the work of the
+// one before.
 
-// stepsPerTag is what it costs to make an entry for a tag, or to find its targets.
+// stepsPerTag is the cost of making an entry for a tag, or of finding its targets.
 const stepsPerTag = 4
 
-// work does a job of the source, which reads nothing until it is done.
+// work does a job of the source. The source reads nothing until it is done.
 func (src *source) work(job chores.Job) {
 	var done, paused bool
 	src.sub.chores.Add(func(budget int) (steps int, _ bool) {
@@ -30,9 +30,9 @@ func (src *source) work(job chores.Job) {
 	}
 }
 
-// spend counts the work that a message of the publisher has caused, in steps. All
-// messages of one turn of the loop share the budget of a slice: when that is used up,
-// all sources stop reading until the next.
+// spend counts the work caused by a message of the publisher, in steps. All messages of
+// one turn of the loop share the budget of a slice. When it is used up, all sources
+// stop reading until the next slice.
 func (src *source) spend() {
 	c := &src.sub.chores
 	if src.spentIn != c.Slices {
@@ -54,8 +54,8 @@ func (src *source) spend() {
 }
 
 // rest stops reading until a slice has room for as much work as the publisher has
-// caused in this one. That is paid for in advance: otherwise all sources would go on at
-// once.
+// caused in this one. The work is paid for in advance: otherwise all sources would go
+// on at once.
 func (src *source) rest() {
 	c := &src.sub.chores
 	if src.resting {
@@ -75,8 +75,8 @@ func (src *source) rest() {
 	})
 }
 
-// prune forgets the tags of a lane that no request wants any more, when they may be
-// many. If one is wanted again, the publisher tells its position.
+// prune forgets the tags of a lane that no request wants any more, if there may be
+// many. If one is wanted again, the publisher sends its position.
 func (src *source) prune(n *sourceLane) {
 	if n.pruning || n.received.Len() <= minPrune+2*n.kept {
 		return

@@ -7,8 +7,7 @@ import (
 	"tagbus/subscription"
 )
 
-// standing is where a subscriber says that it stands, before it subscribes
-// again.
+// standing is the positions that a subscriber sends before it subscribes again.
 type standing struct {
 	id    uint64
 	lists [][]byte
@@ -37,7 +36,7 @@ func (s *standing) add(m *subscription.Positions, limit int) error {
 	return nil
 }
 
-// take returns what belongs to a subscription, and forgets it.
+// take returns the positions of a subscription, and forgets them.
 //
 // Errors: ErrProtocol, wrapped.
 func (s *standing) take(m *subscription.Subscribe) (of standing, err error) {

@@ -11,9 +11,9 @@ import (
 	"tagbus/tags"
 )
 
-// stream is the pages of all tags that the same set of subscribers wants: a
-// message is copied once, into the page under construction, and the page is
-// queued by reference at every subscriber of the set.
+// stream makes the pages of all tags that the same set of subscribers wants. A message
+// is copied once, into the page under construction. The page is queued by reference at
+// every subscriber of the set.
 type stream struct {
 	pub   *Publisher
 	lanes []*lane // fixed; ascending ids
@@ -67,7 +67,7 @@ type extent struct {
 	counted int64 // how many the queues of subscribers count for it
 }
 
-// start says that a writer has filled n bytes of the first buffer.
+// start notes that a writer has filled n bytes of the first buffer.
 func (p *page) start(n int) {
 	p.buffers[0].Truncate(0)
 	p.buffers[0].Extend(n)
@@ -86,7 +86,7 @@ func (p *page) put(i int, data []byte) int {
 	}
 }
 
-// complete makes what a writer has written ready to be sent.
+// complete makes the output of a writer ready to be sent.
 func (p *page) complete(w *wire.Writer) {
 	p.messages = w.Messages
 	if p.extent.buffers == 1 {
@@ -105,7 +105,7 @@ func (p *page) complete(w *wire.Writer) {
 
 // append publishes a message to the stream's subscribers. mu is held.
 //
-// Errors: ErrNoResources, ErrClosed, Publisher.unowned; then nothing was published.
+// Errors: ErrNoResources, ErrClosed, Publisher.unowned; then nothing is published.
 func (s *stream) append(tag tags.Tag, status Status, position uint64, data []byte) error {
 	if s.page == nil || s.solo != nil || !s.writer.Append(tag, uint8(status), position, data) {
 		if s.closed {
@@ -136,8 +136,8 @@ func (s *stream) lacks(n int) bool {
 	return true
 }
 
-// commit publishes a message for which there is room, or which all lanes of the
-// stream may lose. mu is held.
+// commit publishes a message that has room, or that all lanes of the stream may lose.
+// mu is held.
 func (s *stream) commit(tag tags.Tag, status Status, position uint64, data []byte) {
 	switch {
 	case len(s.lanes) == 0:
@@ -185,18 +185,18 @@ func (s *stream) commitLarge(tag tags.Tag, status Status, position uint64, data 
 	s.writer.Header(tag, uint8(status), position, len(data))
 	s.page.start(len(s.writer.Mem))
 	s.page.put(0, data)
-	s.sealPage() // not what the policy keeps: this may be a part of its being written
+	s.sealPage() // without the messages that the policy keeps: this may be part of writing them
 }
 
-// begin starts a page whose room is reserved and whose memory is taken. mu is
-// held; a message follows at once, so that no page is ever open and empty.
+// begin starts a page with reserved room and memory. mu is held. A message follows at
+// once, so no page is ever open and empty.
 func (s *stream) begin(p *page) {
 	s.page = p
 	s.writer.Reset(p.buffers[0].Bytes())
 	s.writer.Positions = s.solo != nil
 }
 
-// seal ends what is under construction and queues it. mu is held.
+// seal ends everything under construction and queues it. mu is held.
 func (s *stream) seal() {
 	if s.solo != nil {
 		s.solo.drain()
@@ -224,8 +224,8 @@ func (s *stream) sealPage() {
 	s.pub.release(p)
 }
 
-// flush seals the page unless every subscriber is busy anyway: then waiting
-// makes fuller pages and delays nothing. It returns whether a page remains.
+// flush seals the page unless every subscriber is busy. In that case waiting makes
+// fuller pages and delays nothing. It reports whether a page remains.
 func (s *stream) flush() (open bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -100,7 +100,7 @@ func (s *Subscriber) remove(sub *Subscription) {
 	sub.maybeEnded()
 }
 
-// retire ends a subscription that goes on to take what is on its way. Loop only.
+// retire ends a subscription that still takes the messages on their way. Loop only.
 func (s *Subscriber) retire(sub *Subscription) {
 	if !sub.over() && s.subs.has(sub) {
 		sub.retired = true

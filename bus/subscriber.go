@@ -35,7 +35,7 @@ type Subscriber struct {
 	laneConfigs []SubscriptionConfig // by the number of the lane
 
 	role    string        // of this side, in its hello
-	absence time.Duration // how long a publisher that is lost may take to dial again; 0: publishers are dialed
+	absence time.Duration // how long a lost publisher may take to dial again; 0: publishers are dialed
 
 	nextID   atomic.Uint64
 	closed   atomic.Bool
@@ -138,8 +138,8 @@ func (s *Subscriber) helloTo(instance string) ([]byte, error) {
 	})
 }
 
-// maxAbsent is how many publishers that are gone without goodbye are
-// remembered, to count what was missed should they come back.
+// maxAbsent is how many publishers without goodbye are remembered, to count missed
+// messages if they come back.
 const maxAbsent = 64
 
 // forgetOldest drops the publisher that is gone longest if too many are
@@ -162,8 +162,8 @@ func (s *Subscriber) forgetOldest() {
 	}
 }
 
-// reportInterval is how often events tell what the policies Latest and Sample have
-// left out, and what the queues of subscriptions have lost.
+// reportInterval is the time between events about messages that the policies Latest and
+// Sample leave out, or that the queues of subscriptions lose.
 const reportInterval = time.Second
 
 // reportLater schedules reportSkipped. Loop only.

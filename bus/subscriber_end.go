@@ -24,7 +24,7 @@ func (s *Subscriber) close() error {
 			return nil
 		}
 		return s.backend.Close()
-	case s.loop.OnAnyLoop(): // which must not wait for the other one
+	case s.loop.OnAnyLoop(): // this loop must not wait for the other one
 		s.closer.later = true
 		if s.loop.Post(func() {
 			if !s.closeSoon() {
@@ -35,7 +35,7 @@ func (s *Subscriber) close() error {
 			return nil
 		}
 		s.closer.later = false
-		s.shutdown() // there is no loop any more
+		s.shutdown() // the loop has ended
 		return s.backend.Close()
 	}
 	if !s.loop.Post(func() {
@@ -55,9 +55,9 @@ func (s *Subscriber) close() error {
 	return s.backend.Close()
 }
 
-// closeSoon is close inside a callback. The backend is closed when the loop has had a
-// turn to send the last messages: it sends at the end of a turn. It returns false if
-// there is none any more. Loop only.
+// closeSoon is close inside a callback. The loop sends at the end of a turn, so the
+// backend is closed one turn later, after the last messages. closeSoon returns false if
+// the loop has no further turn. Loop only.
 func (s *Subscriber) closeSoon() bool {
 	s.shutdown()
 	s.farewell()
@@ -72,7 +72,7 @@ func (s *Subscriber) closeSoon() bool {
 	})
 }
 
-// shutdown ends what the backend does not know of. Loop only.
+// shutdown ends everything above the backend. Loop only.
 func (s *Subscriber) shutdown() {
 	for _, src := range s.sources {
 		src.version++ // the handlers of the page being delivered
@@ -86,8 +86,8 @@ func (s *Subscriber) shutdown() {
 // finishedPerTurn is how many subscriptions a turn of the loop finishes.
 const finishedPerTurn = 2048
 
-// finishAll finishes subscriptions, some in each turn of the loop as long as there
-// is one. Loop only.
+// finishAll finishes subscriptions, some in each turn of the loop while it runs. Loop
+// only.
 func (s *Subscriber) finishAll(left []*Subscription) {
 	for n := 0; len(left) > 0; n++ {
 		if n == finishedPerTurn && s.loop.Post(func() { s.finishAll(left) }) {

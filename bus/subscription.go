@@ -60,7 +60,7 @@ type Subscription struct {
 	overflow   func(*source, tags.Tag) // as a value made once
 }
 
-// outcome is how the last change of a subscription ends: acknowledged or not.
+// outcome is the result of the last change of a subscription: acknowledged or not.
 type outcome struct {
 	done    chan struct{}
 	settled bool  // guarded by Subscription.mu
@@ -239,9 +239,9 @@ func (sub *Subscription) Messages(ctx context.Context) iter.Seq2[Message, error]
 	}
 }
 
-// enqueue queues a message. When the queue is full, a subscription that may lose
-// messages loses some, and another one stops reading from the publisher. It returns
-// false if the message itself is lost. Loop only.
+// enqueue queues a message. With a full queue a subscription that may lose messages
+// loses some, and any other stops reading from the publisher. It returns false if the
+// message itself is lost. Loop only.
 func (sub *Subscription) enqueue(src *source, m Message) bool {
 	if !sub.cfg.Policy.Lossless() {
 		return sub.queue.pushLossy(sub.cfg.Policy.Kind, src, m, sub.overflow)
@@ -253,7 +253,7 @@ func (sub *Subscription) enqueue(src *source, m Message) bool {
 	return true
 }
 
-// unpause reads on after pausing. Loop only.
+// unpause resumes reading after a full queue. Loop only.
 func (sub *Subscription) unpause() {
 	for _, src := range sub.pausing {
 		src.resume()

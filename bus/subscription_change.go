@@ -62,7 +62,7 @@ func (sub *Subscription) Remove(set tags.Set) error {
 	return err
 }
 
-// change changes what is asked for and has the loop take it over. mu is held.
+// change changes the wanted set by f, and schedules apply on the loop. mu is held.
 //
 // Errors: ErrClosed.
 func (sub *Subscription) change(f func()) error {
@@ -80,7 +80,7 @@ func (sub *Subscription) change(f func()) error {
 	return nil
 }
 
-// unite returns what is asked for. mu is held.
+// unite returns the wanted set. mu is held.
 func (sub *Subscription) unite() tags.Set {
 	if len(sub.added) > 0 {
 		sub.set = tags.Union(append(sub.added, sub.set)...)
@@ -94,15 +94,15 @@ func (sub *Subscription) contains(tag tags.Tag) bool {
 	return sub.set.Contains(tag) || slices.ContainsFunc(sub.added, func(s tags.Set) bool { return s.Contains(tag) })
 }
 
-// applyOnLoop takes a change over at once where that is possible: the next
-// message of this very page is too late.
+// applyOnLoop applies a change at once if called on the loop: the next message of this
+// very page would be too late.
 func (sub *Subscription) applyOnLoop() {
 	if sub.owner.loop.OnLoop() {
 		sub.apply()
 	}
 }
 
-// apply asks the publishers for what is wanted now. Loop only.
+// apply asks the publishers for the wanted set. Loop only.
 func (sub *Subscription) apply() {
 	sub.mu.Lock()
 	if !sub.applying {

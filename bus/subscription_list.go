@@ -7,8 +7,8 @@ import (
 	"tagbus/bus/internal/chores"
 )
 
-// subscriptionList is the open subscriptions of a subscriber in the order of their
-// ids, which is that of their ages. It can be walked in slices, whatever changes
+// subscriptionList has the open subscriptions of a subscriber in the order of their
+// ids, which is that of their ages. It can be walked in slices, even if it changes
 // between two of them. Loop only.
 type subscriptionList struct {
 	byID  map[uint64]*Subscription
@@ -20,7 +20,7 @@ type listedSubscription struct {
 	sub *Subscription // nil: it is gone
 }
 
-// minListed is the length below which a list keeps the places of those that are gone.
+// minListed is the length below which a list keeps the places of removed subscriptions.
 const minListed = 64
 
 func (l *subscriptionList) has(sub *Subscription) bool { return l.byID[sub.id] != nil }
@@ -63,8 +63,8 @@ func (l *subscriptionList) all(yield func(*Subscription) bool) {
 	}
 }
 
-// each returns a job that calls f for every subscription, except those that come
-// meanwhile. f returns the steps that it has taken.
+// each returns a job that calls f for every subscription, except those added meanwhile.
+// f returns the steps that it has taken.
 func (l *subscriptionList) each(f func(*Subscription) (steps int)) chores.Job {
 	next, end := uint64(0), uint64(0)
 	if n := len(l.order); n > 0 {

@@ -17,7 +17,7 @@ func (sub *Subscription) overflows(src *source, tag tags.Tag) {
 	src.sub.counters.lost[ledger.Queue].Add(1)
 	rcv := src.lane(sub.lane).received.Get(tag)
 	if rcv == nil {
-		rcv = new(received) // forgotten meanwhile, and the event is owed all the same
+		rcv = new(received) // forgotten meanwhile, but the event is still due
 	}
 	rcv.tally.Overflow(1)
 	src.gap(rcv, tag, ledger.Queue, 1)

@@ -1,7 +1,7 @@
 package bus
 
-// startPatience begins to wait for the first acknowledgement of a
-// subscription. Loop only.
+// startPatience begins the wait for the first acknowledgement of a subscription. Loop
+// only.
 func (s *Subscriber) startPatience(sub *Subscription) {
 	if sub.cfg.Timeout > 0 {
 		sub.patience.F = func() { s.giveUp(sub) }
@@ -12,7 +12,7 @@ func (s *Subscriber) startPatience(sub *Subscription) {
 // stopPatience ends that wait. Loop only.
 func (s *Subscriber) stopPatience(sub *Subscription) { s.alarms.Cancel(&sub.patience) }
 
-// giveUp ends a subscription that no publisher has acknowledged.
+// giveUp ends a subscription that no publisher has acknowledged in time.
 func (s *Subscriber) giveUp(sub *Subscription) {
 	if sub.closed.Swap(true) {
 		return

@@ -69,13 +69,13 @@ func (sub *Subscription) maybeReady() {
 	}
 }
 
-// checkReady looks which subscriptions have no publisher left to wait for, when
-// that may have changed for any. Loop only.
+// checkReady calls maybeReady for all subscriptions, when any of them may have no
+// publisher left to wait for. Loop only.
 func (s *Subscriber) checkReady() {
 	if s.checking {
 		return
 	}
-	s.checking = true // until the job begins: what changes from then on needs another
+	s.checking = true // until the job begins: later changes need another one
 	check := s.subs.each(func(sub *Subscription) (steps int) {
 		sub.maybeReady()
 		return stepsPerRequest + len(s.sources)
@@ -86,7 +86,7 @@ func (s *Subscriber) checkReady() {
 	})
 }
 
-// settle ends Wait. What came first counts.
+// settle ends Wait. The first call counts.
 func (sub *Subscription) settle(err error) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
@@ -112,7 +112,7 @@ func (sub *Subscription) finish(err error) {
 	sub.end.Do(func() { close(sub.ended) })
 	delete(sub.owner.leaving, sub.id)
 	if sub.queue != nil && sub.retired {
-		err = nil // in order, after all that was on its way
+		err = nil // an orderly end, after the messages on their way
 	}
 	if sub.queue != nil {
 		sub.queue.close(err)

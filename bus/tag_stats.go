@@ -41,8 +41,7 @@ type TagStats struct {
 	Overflowed uint64
 }
 
-// maxPast is how many publishers that are gone TagStats tells of, beyond those
-// that may come back.
+// maxPast is how many publishers TagStats lists that are gone for good.
 const maxPast = 16
 
 // Instance returns the subscriber's id: a nuid, new for every Subscriber.
@@ -86,7 +85,7 @@ func (s *Subscriber) TagStats(ctx context.Context) ([]TagStats, error) {
 	}
 }
 
-// tagStats puts the statistics together at once. Loop only.
+// tagStats collects the statistics at once. Loop only.
 func (s *Subscriber) tagStats() (all []TagStats) {
 	job := s.tagStatsChore(context.Background(), func(parts [][]TagStats) { all = sortedTagStats(parts) })
 	for done := false; !done; {
@@ -95,8 +94,7 @@ func (s *Subscriber) tagStats() (all []TagStats) {
 	return all
 }
 
-// sortedTagStats puts parts together, each of which is of one publisher and one
-// SubscriptionConfig.
+// sortedTagStats joins parts, each of one publisher and one SubscriptionConfig.
 func sortedTagStats(parts [][]TagStats) (all []TagStats) {
 	type group struct{ instance, policy string }
 	byGroup := make(map[group][][]TagStats)
@@ -118,8 +116,8 @@ func sortedTagStats(parts [][]TagStats) (all []TagStats) {
 }
 
 // tagStatsChore returns the job that calls tell with the statistics, in any order,
-// unless ctx ends. They come in many small parts, because to let a large one grow
-// takes long; each is of one lane. Loop only.
+// unless ctx ends. They come in many small parts, each of one lane, because growing a
+// large slice takes long. Loop only.
 func (s *Subscriber) tagStatsChore(ctx context.Context, tell func(all [][]TagStats)) chores.Job {
 	s.laneMu.Lock()
 	configs := slices.Clone(s.laneConfigs)

@@ -17,8 +17,8 @@ type waiters struct {
 
 type waiter struct{ woken chan struct{} } // capacity 1
 
-// enter registers the caller. It must then try once more before it waits, or
-// it could miss the room that was freed in between.
+// enter registers the caller. The caller must then try once more before it waits, or it
+// could miss room that was freed in between.
 func (w *waiters) enter() *waiter {
 	x, _ := w.pool.Get().(*waiter)
 	if x == nil {
@@ -49,7 +49,7 @@ func (w *waiters) leave(x *waiter) {
 	w.pool.Put(x)
 }
 
-// wake wakes all that are registered.
+// wake wakes all registered waiters.
 func (w *waiters) wake() {
 	if w.count.Load() == 0 {
 		return

@@ -5,10 +5,10 @@ import (
 	"tagbus/tags"
 )
 
-// walk visits the known tags that may be in one of some sets, in as many pieces as
-// its user likes. What becomes known meanwhile it may visit or not. It looks up
-// each tag of the sets, or if the known ones are fewer, or the sets have masks, it
-// visits all that are known. A tag of several sets may come several times.
+// walk visits the known tags that may be in one of some sets, in any number of pieces.
+// It may or may not visit tags that become known meanwhile. It looks up each tag of the
+// sets. If the known tags are fewer, or the sets have masks, it visits all known tags
+// instead. A tag of several sets may come several times.
 //
 // Guarded by Publisher.mu.
 type walk struct {
@@ -19,7 +19,7 @@ type walk struct {
 	at   int // of all: in Publisher.known
 }
 
-// newWalk returns a walk that begins. mu is held.
+// newWalk returns a walk at its beginning. mu is held.
 func (p *Publisher) newWalk(sets ...tags.Set) walk {
 	left := uint64(len(p.known))
 	for _, set := range sets {

@@ -24,7 +24,7 @@ func (b *Book[L, P]) Awaits(patience time.Duration) bool {
 	return false
 }
 
-// GiveUp ceases to wait for the subscribers that are lost and that cannot come back.
+// GiveUp stops waiting for the lost subscribers that cannot come back.
 func (b *Book[L, P]) GiveUp(canReturn func(instance string) bool) {
 	for instance, a := range b.byInstance {
 		if a.owed && !a.connected() && !canReturn(instance) {
