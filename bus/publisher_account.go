@@ -12,10 +12,9 @@ import (
 // complete: what the subscriber says next is about that. Until then nothing is read
 // from l. Loop only.
 func (p *Publisher) supersede(l *link, f func()) {
-	p.mu.Lock()
-	old := p.accounts.Connected(l.peer.Instance)
-	p.mu.Unlock()
+	old := p.newest[l.peer.Instance]
 	if old == nil {
+		p.newest[l.peer.Instance] = l
 		f()
 		return
 	}
