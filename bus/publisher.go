@@ -121,6 +121,7 @@ type Publisher struct {
 	seats       seats              // loop only
 	heart       heartbeat          // loop only
 	connections map[*link]struct{} // loop only; all, also those that are not admitted
+	newest      map[string]*link   // loop only; of the subscribers that have dialed, by instance
 	drained     chan struct{}      // closed when the last subscriber has left after Drain
 	drainOnce   sync.Once
 	closer      closer
@@ -187,6 +188,7 @@ func newPublisher(cfg PublisherConfig) (*Publisher, error) {
 		window:      maxInFlightPages * cfg.PageBytes,
 		links:       make(map[*link]struct{}),
 		connections: make(map[*link]struct{}),
+		newest:      make(map[string]*link),
 		lanes:       make(map[subscription.LaneID]*lane),
 		changing:    make(map[*lane]struct{}),
 		changed:     make(chan struct{}),

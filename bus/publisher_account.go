@@ -11,10 +11,9 @@ import (
 // and then calls f. By then the account of the older one is complete, and the next
 // messages of the subscriber refer to it. Until then nothing is read from l. Loop only.
 func (p *Publisher) supersede(l *link, f func()) {
-	p.mu.Lock()
-	old := p.accounts.Connected(l.peer.Instance)
-	p.mu.Unlock()
+	old := p.newest[l.peer.Instance]
 	if old == nil {
+		p.newest[l.peer.Instance] = l
 		f()
 		return
 	}

@@ -74,6 +74,9 @@ func (p *Publisher) left(l *link, cause error) {
 	if l.peer.Instance != "" {
 		l.event(Event{Kind: Lost, Peer: l.peer, Err: cause})
 	}
+	if p.newest[l.peer.Instance] == l {
+		delete(p.newest, l.peer.Instance)
+	}
 	for _, f := range l.successors {
 		f()
 	}

@@ -60,7 +60,7 @@ func (p *Publisher) stand(l *link) {
 // Errors: ErrTooManySubscribers, wrapped.
 func (p *Publisher) makeRoom(l *link, instance string) error {
 	s, host := &p.seats, l.host()
-	if old := p.accounts.Connected(instance); old != nil {
+	if old := p.newest[instance]; old != nil {
 		p.vacate(old) // it ends in a moment
 	}
 	var way *link

@@ -95,3 +95,26 @@ func TestASubscriberMayLeaveWhileItsOlderConnectionEnds(t *testing.T) {
 		}
 	})
 }
+
+// An older connection that had not subscribed yet stayed beside the new one: it could
+// subscribe later, and become the one to which the account belongs.
+func TestAnOlderConnectionEndsThatHasNotSubscribed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
+		twin := hello(t, subscription.Hello{Instance: "twin", MaxMessageBytes: 1 << 30})
+		set, err := tags.Of(1).MarshalBinary()
+		must(t, err)
+		first := &stranger{answer: [][]byte{twin}}
+		second := &stranger{answer: [][]byte{twin, control(t, &subscription.Subscribe{ID: 1, Set: set})}}
+		for _, x := range []*stranger{first, second} {
+			backend, _ := b.stranger(x)
+			must(t, backend.OpenEndpoint(p.Addr(), netio.Params{}))
+			synctest.Wait()
+		}
+		if n := len(p.Stats().Subscribers); first.closed != 1 || second.closed != 0 || n != 1 {
+			t.Errorf("got %d and %d ends and %d subscribers, want the end of the first; events %v", first.closed, second.closed, n, p.events)
+		}
+		wantEvent(t, p.member, "the subscriber has connected again")
+	})
+}

@@ -77,14 +77,6 @@ func (b *Book[L, P]) Open(instance string, l L, peer P, number uint16, policy su
 	return n
 }
 
-// Connected returns the connection of a subscriber, or nil.
-func (b *Book[L, P]) Connected(instance string) (l L) {
-	if a := b.byInstance[instance]; a != nil {
-		return a.Link
-	}
-	return l
-}
-
 // Of returns the account of a subscriber, or nil.
 func (b *Book[L, P]) Of(instance string) *Account[L, P] { return b.byInstance[instance] }
 

@@ -58,7 +58,7 @@ func TestTheLargestAccountGoesFirst(t *testing.T) {
 		t.Fatalf("got %+v with %d entries, want large with %d", a, n, 2*(500+laneEntries))
 	}
 	b.Forget(a)
-	if b.Connected("large") != nil {
+	if b.Of("large") != nil {
 		t.Error("got the account that was forgotten, want none")
 	}
 }
@@ -69,8 +69,8 @@ func TestOnlyTheConnectionOfAnAccountLeavesIt(t *testing.T) {
 	var b book
 	first := open(&b, "x", 1, 1)
 	second := open(&b, "x", 1, 0)
-	if known := b.Leave("x", first, true); !known || b.Connected("x") != second {
-		t.Errorf("the first leaves: got known %v, connection %v; want true, the second", known, b.Connected("x"))
+	if known := b.Leave("x", first, true); !known || b.Of("x").Link != second {
+		t.Errorf("the first leaves: got known %v, connection %v; want true, the second", known, b.Of("x").Link)
 	}
 	if b.Leave("y", first, true) {
 		t.Error("got an account of a stranger")
