@@ -13,26 +13,15 @@ import (
 type solo struct {
 	stream *stream
 	lane   *lane
-	policy selection
+
+	// One of the two. An interface would make the data of all messages that are
+	// published escape to the heap.
+	latest *latest
+	sample *sample
 
 	untold []*soloTag // may have left-out messages that are not reported
 	taken  uint64     // messages
 	tick   soloTick
-}
-
-// selection is what a policy does with the messages of a solo.
-type selection interface {
-	// take decides about a message.
-	take(tag tags.Tag, status Status, position uint64, data []byte)
-
-	// drain writes all messages that wait.
-	drain()
-
-	// waiting reports whether a message waits.
-	waiting() bool
-
-	// forget drops a tag, with what waits of it. It returns nil if the tag is not known.
-	forget(tag tags.Tag) *soloTag
 }
 
 // soloTag is what is known of a tag under every policy.
@@ -47,9 +36,9 @@ type soloTag struct {
 func newSolo(s *stream, n *lane) *solo {
 	o := &solo{stream: s, lane: n}
 	if n.policy.Kind == Latest {
-		o.policy = &latest{solo: o, tags: make(map[tags.Tag]*latestTag)}
+		o.latest = &latest{solo: o, tags: make(map[tags.Tag]*latestTag)}
 	} else {
-		o.policy = &sample{solo: o, every: n.policy.Every, tags: make(map[tags.Tag]*sampleTag)}
+		o.sample = &sample{solo: o, every: n.policy.Every, tags: make(map[tags.Tag]*sampleTag)}
 	}
 	return o
 }
@@ -57,7 +46,11 @@ func newSolo(s *stream, n *lane) *solo {
 // take decides about an accepted message.
 func (o *solo) take(tag tags.Tag, status Status, position uint64, data []byte) {
 	o.taken++
-	o.policy.take(tag, status, position, data)
+	if o.latest != nil {
+		o.latest.take(tag, status, position, data)
+	} else {
+		o.sample.take(tag, status, position, data)
+	}
 }
 
 // write puts a message into the page under construction, or a new one. A lane without
@@ -82,19 +75,29 @@ func (o *solo) write(t *soloTag, status Status, position uint64, data []byte) {
 
 // forget drops what is known of a tag.
 func (o *solo) forget(tag tags.Tag) {
-	if t := o.policy.forget(tag); t != nil {
+	var t *soloTag
+	if o.latest != nil {
+		t = o.latest.forget(tag)
+	} else {
+		t = o.sample.forget(tag)
+	}
+	if t != nil {
 		o.tellEnd(t)
 	}
 }
 
 // drain writes all that waits into pages.
-func (o *solo) drain() { o.policy.drain() }
+func (o *solo) drain() {
+	if o.latest != nil {
+		o.latest.drain()
+	}
+}
 
 // flush sends what waits unless the lane is busy. On a busy lane a newer message may
 // still replace it. flush reports whether something remains.
 func (o *solo) flush() (open bool) {
 	s := o.stream
-	if !o.policy.waiting() && s.page == nil {
+	if (o.latest == nil || o.latest.order.Len() == 0) && s.page == nil {
 		return false
 	}
 	if o.lane.busy() {

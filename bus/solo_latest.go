@@ -6,7 +6,7 @@ import (
 	"tagbus/tags"
 )
 
-// latest is the selection of the policy Latest: of each tag one message waits, until the
+// latest decides for the policy Latest: of each tag one message waits, until the
 // lane has room, and a newer one takes its place.
 type latest struct {
 	solo  *solo
@@ -79,10 +79,7 @@ const keptCost = 128
 
 func (o *latest) limit() int { return int(o.solo.lane.limit) * o.solo.stream.pub.pageBytes }
 
-// waiting implements selection.
-func (o *latest) waiting() bool { return o.order.Len() > 0 }
-
-// forget implements selection.
+// forget drops a tag, with the message that waits. It returns nil for an unknown one.
 func (o *latest) forget(tag tags.Tag) *soloTag {
 	t := o.tags[tag]
 	if t == nil {
@@ -96,7 +93,7 @@ func (o *latest) forget(tag tags.Tag) *soloTag {
 	return &t.soloTag
 }
 
-// drain implements selection.
+// drain writes all messages that wait.
 func (o *latest) drain() {
 	for o.order.Len() > 0 {
 		if t := o.tags[o.order.Pop()]; t != nil && t.kept != nil {

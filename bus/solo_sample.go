@@ -2,8 +2,8 @@ package bus
 
 import "tagbus/tags"
 
-// sample is the selection of the policy Sample: the first message of each tag, and then
-// one of so many.
+// sample decides for the policy Sample: the lane gets the first message of each tag, and
+// then one of so many.
 type sample struct {
 	solo  *solo
 	every uint64
@@ -16,7 +16,7 @@ type sampleTag struct {
 	seen uint64 // messages
 }
 
-// take implements selection.
+// take decides about a message.
 func (o *sample) take(tag tags.Tag, status Status, position uint64, data []byte) {
 	t := o.tags[tag]
 	if t == nil {
@@ -30,13 +30,7 @@ func (o *sample) take(tag tags.Tag, status Status, position uint64, data []byte)
 	}
 }
 
-// waiting implements selection.
-func (*sample) waiting() bool { return false }
-
-// drain implements selection.
-func (*sample) drain() {}
-
-// forget implements selection.
+// forget drops a tag. It returns nil for an unknown one.
 func (o *sample) forget(tag tags.Tag) *soloTag {
 	t := o.tags[tag]
 	if t == nil {
