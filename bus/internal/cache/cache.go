@@ -1,10 +1,10 @@
 // Package cache keeps the newest messages of each tag for later subscribers.
 //
-// Its memory is one region of small blocks outside the Go heap. So there is an error
-// when the system does not have the memory, nothing is allocated after the start, and
-// no mix of sizes leaves memory that fits no message. A message is a chain of blocks. It
-// is in two lists: that of its line, and that of all messages by age, in which block 0
-// stands between the newest and the oldest.
+// Its memory is one region of small blocks outside the Go heap. So missing memory is an
+// error of New, nothing is allocated later, and no mix of sizes leaves memory that fits
+// no message. A message is a chain of blocks. It is in two lists: that of its line, and
+// that of all messages by age, in which block 0 stands between the newest and the
+// oldest.
 package cache
 
 import (
@@ -36,7 +36,7 @@ type Cache struct {
 	closed  bool
 }
 
-// cacheBlock is a part of a message. What comes after next holds for the first
+// block is a part of a message. What comes after next holds for the first
 // block of a message, or of a free chain.
 type block struct {
 	next          uint32 // block of the same chain
@@ -75,8 +75,8 @@ func New(depth, bytes int) (*Cache, error) {
 	return &Cache{most: uint32(depth), region: region, blocks: blocks, fresh: 1, free: uint32(n)}, nil
 }
 
-// Close forgets everything. It frees the memory, or leaves that to the last Add that is
-// under way. What is added later is not kept.
+// Close forgets everything. It frees the memory, or leaves that to the last running
+// Add. Messages added later are not kept.
 func (c *Cache) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,12 +88,12 @@ func (c *Cache) Close() {
 // release frees the memory of a closed cache unless an Add writes to it. mu is held.
 func (c *Cache) release() {
 	if c.closed && c.writing == 0 && c.region != nil {
-		_ = netio.FreeRegion(c.region) // fails only for a region that is none
+		_ = netio.FreeRegion(c.region) // fails only for an invalid region
 		c.region, c.blocks = nil, nil
 	}
 }
 
-// cacheBlocks returns how many blocks a payload takes.
+// blocksOf returns how many blocks a payload takes.
 func blocksOf(size int) uint32 {
 	return uint32(max(1, (size+blockData-1)/blockData))
 }
@@ -106,8 +106,8 @@ func (c *Cache) NewLine() uint32 {
 	return uint32(len(c.lines) - 1)
 }
 
-// Add puts a message at the end of a line. A message that is larger than the
-// whole cache is not kept, and then nothing before it.
+// Add puts a message at the end of a line. A message that is larger than the whole
+// cache is not kept, and neither are those before it.
 func (c *Cache) Add(line uint32, status uint8, data []byte) {
 	need := blocksOf(len(data))
 	c.mu.Lock()

@@ -2,11 +2,11 @@ package ledger
 
 import "time"
 
-// A publisher that ends owes an account to the subscribers that it has just lost: what
-// was on its way to them is in no count yet. It waits for those some time.
+// An ending publisher owes an account to subscribers whose connections are just lost:
+// messages on their way are in no count yet. It waits some time for these subscribers.
 
-// Await begins to wait for the subscribers that may come back, because the publisher
-// ends: those that were lost less than patience ago, and each that is lost from now on.
+// Await begins the wait of an ending publisher for subscribers that may come back:
+// those lost less than patience ago, and each that is lost from now on.
 func (b *Book[L, P]) Await(patience time.Duration) {
 	b.ending = true
 	for _, a := range b.byInstance {
@@ -14,7 +14,7 @@ func (b *Book[L, P]) Await(patience time.Duration) {
 	}
 }
 
-// Awaits reports whether a subscriber is awaited that was lost less than patience ago.
+// Awaits reports whether an awaited subscriber was lost less than patience ago.
 func (b *Book[L, P]) Awaits(patience time.Duration) bool {
 	for _, a := range b.byInstance {
 		if a.awaited && time.Since(a.gone) < patience {
@@ -48,8 +48,8 @@ func (b *Book[L, P]) Missing() (subscribers int, unconfirmed uint64) {
 	return subscribers, unconfirmed
 }
 
-// Returns reports whether a subscriber may connect again when the publisher ends: one
-// that is owed an account, or that has a connection, which may be dead.
+// Returns reports whether a subscriber may connect again to an ending publisher: it is
+// owed an account, or has a connection, which may be dead.
 func (b *Book[L, P]) Returns(instance string) bool {
 	a := b.byInstance[instance]
 	return a != nil && (a.owed || a.connected())

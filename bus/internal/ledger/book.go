@@ -9,12 +9,12 @@ import (
 	"tagbus/tags"
 )
 
-// Book has the accounts of all subscribers of a publisher. An account is kept for a
-// while when the subscriber has gone: should it come back, both ends go on with the
-// same numbers. The zero value is empty.
+// Book has the accounts of all subscribers of a publisher. The account of a subscriber
+// that has gone is kept for a while. If the subscriber comes back, both ends go on with
+// the same numbers. The zero value is empty.
 //
 //   - L: a connection, as a pointer. nil is none.
-//   - P: what the publisher remembers of a subscriber that has gone.
+//   - P: the publisher's description of a subscriber that has gone.
 //
 // Threads: one at a time.
 type Book[L comparable, P any] struct {
@@ -25,7 +25,7 @@ type Book[L comparable, P any] struct {
 	unsettled  uint64 // messages of these that are unconfirmed
 }
 
-// Account is what a book has of one subscriber, over all its connections.
+// Account is the account of one subscriber, over all its connections.
 type Account[L comparable, P any] struct {
 	Peer P // as of the newest connection
 	Link L // the connection, if there is one
@@ -51,8 +51,8 @@ func (a *Account[L, P]) connected() bool {
 	return a.Link != none
 }
 
-// Open returns the account of a lane, which it makes if there is none. From then on l is
-// the connection of the subscriber.
+// Open finds or makes the account of a lane. From then on l is the connection of the
+// subscriber.
 //
 //   - most: lanes that an account may have. The lane that was begun first is forgotten
 //     for a new one, of those that has does not report for the connection.
@@ -84,8 +84,7 @@ func (b *Book[L, P]) Of(instance string) *Account[L, P] { return b.byInstance[in
 // subscriber has another one, or none.
 //
 //   - owed: it had subscriptions, and has not said goodbye.
-//   - Result: whether the subscriber is remembered, and with it what Lane.End has
-//     counted.
+//   - Result: whether the subscriber is remembered, and with it the counts of Lane.End.
 func (b *Book[L, P]) Leave(instance string, l L, owed bool) (known bool) {
 	a := b.byInstance[instance]
 	if a == nil || a.Link != l {

@@ -2,16 +2,17 @@ package ledger
 
 import "slices"
 
-// Bounds of what is remembered of subscribers.
+// Bounds of the remembered accounts.
 const (
 	maxGone     = 256     // subscribers that have gone
 	maxGoneTags = 1 << 18 // their entries; only the one that went last may have more
 
-	// laneEntries is what a lane takes without tags, in entries.
+	// laneEntries is the size of a lane without tags, in entries.
 	laneEntries = 3
 )
 
-// entries returns what an account takes, in entries of Lane.byTag, about 100 bytes each.
+// entries returns the size of an account, in entries of Lane.byTag, about 100 bytes
+// each.
 func (a *Account[L, P]) entries() (n int) {
 	for _, lane := range a.lanes {
 		lane.mu.Lock()
@@ -21,7 +22,7 @@ func (a *Account[L, P]) entries() (n int) {
 	return n
 }
 
-// trim forgets the subscribers that have gone first when there are too many.
+// trim forgets the subscribers that went first, if too many have gone.
 func (b *Book[L, P]) trim() {
 	gone := slices.DeleteFunc(b.Gone(), func(a *Account[L, P]) bool { return a.awaited })
 	entries := 0
@@ -35,7 +36,7 @@ func (b *Book[L, P]) trim() {
 	}
 }
 
-// Forget drops an account. Its losses go on to count in the sums.
+// Forget drops an account. Its losses stay in the sums.
 func (b *Book[L, P]) Forget(a *Account[L, P]) {
 	delete(b.byInstance, a.instance)
 	for number := range a.lanes {
@@ -66,9 +67,8 @@ func (b *Book[L, P]) makeRoom(a *Account[L, P], most int, has func(uint16) bool)
 	}
 }
 
-// Largest returns the account of a connected subscriber that takes most, if all
-// together take more than limit entries, and how many it has. An entry takes about 100
-// bytes.
+// Largest returns the largest account of a connected subscriber, and its entries, if
+// all accounts together have more than limit entries. An entry takes about 100 bytes.
 func (b *Book[L, P]) Largest(limit int) (most *Account[L, P], entries int) {
 	all := 0
 	for _, a := range b.byInstance {

@@ -1,14 +1,14 @@
 // Package ledger counts what was lost, alike at both ends of a connection.
 //
-// Only the subscriber can know what a lost connection has cost, and only the publisher
-// what it has left out on purpose. So each end counts what it knows of, by tag and
-// cause, and at each acknowledgement of a subscription they compare: the publisher tells
-// its totals, the subscriber takes over what it has not heard of, finds from the
-// positions what is still missing, and answers with that. From then on both have the
-// same counts.
+// Only the subscriber knows the losses of a lost connection, and only the publisher
+// knows the messages left out on purpose. So each end counts the losses that it knows,
+// by tag and cause. At each acknowledgement of a subscription they compare. The
+// publisher sends its totals. The subscriber takes over the losses that it does not
+// know yet, finds the still missing messages from the positions, and answers with
+// these. From then on both have the same counts.
 //
 //   - Counts are messages by cause.
-//   - A Notice is what a page does not bring: losses on their way to the subscriber.
+//   - A Notice has losses on their way to the subscriber, at one place among the pages.
 //   - A Lane is the publisher's account of one lane of a subscriber, and a Book has
 //     those of all its subscribers, beyond their connections.
 package ledger
@@ -19,11 +19,11 @@ import "tagbus/subscription"
 type Counts [subscription.Causes + 1]uint64
 
 const (
-	// Ended is the cause of what only the publisher's end has shown.
+	// Ended is the cause of losses that only the publisher's end has shown.
 	Ended subscription.Cause = 0
 
-	// Queue is the cause of what a subscription's own queue has lost after it was
-	// received.
+	// Queue is the cause of losses of a subscription's own queue, after the messages
+	// were received.
 	Queue = subscription.Causes
 )
 

@@ -20,7 +20,7 @@ type Lane struct {
 	total       Counts
 	sent        uint64 // messages that have arrived, on connections that have ended
 	received    uint64 // messages, as the subscriber counts them, until then
-	unconfirmed uint64 // messages of connections that have ended, until it tells what became of them
+	unconfirmed uint64 // messages of connections that have ended, until the subscriber reports which it received
 }
 
 // Add counts lost messages.
@@ -58,10 +58,11 @@ func (a *Lane) Lost(tag tags.Tag) uint64 {
 	return 0
 }
 
-// atOnce is how many tags Each reads before others may count.
+// atOnce is how many tags Each reads before other goroutines may count.
 const atOnce = 1024
 
-// Each calls f with the counts of each tag, in no order. Others count in between.
+// Each calls f with the counts of each tag, in no order. Other goroutines may count in
+// between.
 func (a *Lane) Each(f func(tags.Tag, *Counts)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -89,19 +90,19 @@ func (a *Lane) Sums() Sums {
 	return Sums{a.total, a.sent, a.unconfirmed}
 }
 
-// Left is what a connection leaves behind of a lane when it ends, in messages.
+// Left counts the messages of a lane at the end of a connection.
 type Left struct {
 	Sent     uint64 // the transport has sent them
 	Dropped  uint64 // they were queued or given to the transport, and are gone
 	Received uint64 // the subscriber has said, on this connection, that it has them
 
-	// Owed says that the subscriber had not unsubscribed. Otherwise what was on its
-	// way counts as received.
+	// Owed: the subscriber had not unsubscribed. Otherwise the messages on their way
+	// count as received.
 	Owed bool
 }
 
-// End counts what a connection leaves behind, and returns how many messages are
-// unconfirmed.
+// End takes over the counts of a connection that ends, and returns the number of
+// unconfirmed messages.
 func (a *Lane) End(left Left) (unconfirmed uint64) {
 	received := left.Received
 	if left.Owed {
@@ -117,14 +118,14 @@ func (a *Lane) End(left Left) (unconfirmed uint64) {
 	return unconfirmed
 }
 
-// Settle takes over what a subscriber that is back has received of what was
-// unconfirmed. It has told the rest as missed, or gets it again.
+// Settle takes over how many of the unconfirmed messages a returning subscriber has
+// received. It has reported the others as missed, or gets them again.
 //
-//   - received: messages in all, since it first met the publisher.
+//   - received: messages in total, since it first met the publisher.
 func (a *Lane) Settle(received uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if received >= a.received { // else it does not remember, and the rest stays unknown
+	if received >= a.received { // otherwise it does not remember, and the rest stays unknown
 		a.sent += min(received-a.received, a.unconfirmed)
 		a.unconfirmed = 0
 	}

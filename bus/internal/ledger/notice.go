@@ -9,13 +9,13 @@ import (
 )
 
 // Notice is lost messages by tag and cause, at one place among the pages of a lane. All
-// causes are in one notice, so that there are not more notices than pages, however the
+// causes are in one notice, so that there are no more notices than pages, however the
 // causes change. The zero value is empty.
 type Notice struct {
 	counts map[tags.Tag]Counts
 }
 
-// Tags returns how many tags have lost something.
+// Tags returns the number of tags with losses.
 func (n *Notice) Tags() int { return len(n.counts) }
 
 // Add adds lost messages of a tag.
@@ -28,7 +28,7 @@ func (n *Notice) Add(cause subscription.Cause, tag tags.Tag, messages uint64) {
 	n.counts[tag] = counts
 }
 
-// Merge adds what other has.
+// Merge adds the losses of other.
 func (n *Notice) Merge(other *Notice) {
 	for tag, counts := range other.counts {
 		n.addAll(tag, &counts)
@@ -61,8 +61,8 @@ func (n *Notice) Take(most int) Notice {
 	return part
 }
 
-// Lists calls f for each cause on the wire of which there are lost messages, with their
-// number of each tag, ascending.
+// Lists calls f for each cause on the wire with losses. The list has the number of lost
+// messages of each tag, ascending by tag.
 func (n *Notice) Lists(f func(subscription.Cause, []subscription.Position)) {
 	sorted := slices.Sorted(maps.Keys(n.counts))
 	for cause := subscription.Cause(1); cause < subscription.Causes; cause++ {

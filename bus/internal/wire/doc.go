@@ -1,5 +1,5 @@
-// Package wire writes and reads pages: what crosses the network between a publisher
-// and a subscriber beside control messages.
+// Package wire writes and reads pages. Pages and control messages are all that crosses
+// the network between a publisher and a subscriber.
 //
 // A page is a header and one or more messages. Numbers are little-endian.
 //
