@@ -54,3 +54,6 @@ func RoutedTo(p *Publisher, lanes int) (n int) {
 	}
 	return n
 }
+
+// BeginDrain does what Sender.Drain does first.
+func BeginDrain(s *Sender) { s.ended.Store(true) }

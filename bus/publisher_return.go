@@ -89,11 +89,12 @@ func (p *Publisher) unreturned() error {
 		ErrUndelivered, missing, unconfirmed+p.cutOffMessages)
 }
 
-// mayReturn reports whether a lost subscriber may connect again to an ending publisher.
+// mayReturn reports whether a subscriber that is lost may connect again to a publisher
+// that ends, or is about to: a Sender knows that it ends a moment before.
 func (p *Publisher) mayReturn(instance string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.state == publisherDraining && p.accounts.Returns(instance)
+	return p.state != publisherClosed && p.accounts.Returns(instance)
 }
 
 // giveUp stops waiting for peers that cannot come back to an ending publisher. Loop

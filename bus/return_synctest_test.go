@@ -328,3 +328,21 @@ func TestAPublisherThatEndsLetsThoseGoThatItRefuses(t *testing.T) {
 		})
 	}
 }
+
+// A receiver that was lost just when Drain had begun was not dialed again.
+func TestASenderDialsAReceiverThatIsLostWhileDrainBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		b.net.SetDelay(anybody, anybody, 5*time.Millisecond)
+		rcv := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1)}, func(bus.Message) {})
+		s := b.sender(bus.SenderConfig{})
+		must(t, s.SendContext(t.Context(), 1, nil))
+		time.Sleep(time.Second)
+		must(t, s.Send(1, nil))
+		s.Flush()
+		bus.BeginDrain(s.Sender)
+		b.net.Reset(anyPort(s.host), anyPort(rcv.host))
+		synctest.Wait()
+		must(t, s.Drain(t.Context()))
+	})
+}
