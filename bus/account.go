@@ -46,7 +46,7 @@ func (p *Publisher) boundAccounts(limit int) {
 // leaveAccount ends the account of a connection, and returns the number of unconfirmed
 // messages. mu is held, and the link is dead. Loop only.
 func (p *Publisher) leaveAccount(l *link) (unconfirmed uint64) {
-	for _, n := range l.lanes {
+	for _, n := range l.out.lanes {
 		unconfirmed += n.account.End(ledger.Left{
 			Sent: n.sentMessages, Dropped: n.dropped, Received: max(n.said.here(), n.ackedMessages), Owed: l.owed,
 		})

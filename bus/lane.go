@@ -14,7 +14,7 @@ import (
 // share it. Those with another policy have another lane of the same connection, so that
 // neither policy affects the other.
 type lane struct {
-	link   *link
+	out    *outbox
 	id     subscription.LaneID // in routes and in the table
 	number uint16              // on the wire
 	policy Policy
@@ -38,7 +38,7 @@ type lane struct {
 	refuses atomic.Bool // a publisher found no room, and was told of none since; only if lossless
 	stuck   time.Time   // since then the lane has something waiting that does not go; loop only
 
-	// Guarded by link.mu.
+	// Guarded by outbox.mu.
 	queue  ring.Ring[item] // to be sent, in order
 	held   ring.Ring[item] // pages that must stay behind an acknowledgement
 	corked bool
@@ -61,7 +61,7 @@ func (n *lane) hasRoom(pages int64) bool {
 	if n.policy.Lossless() {
 		return now == 0 || now+pages <= n.limit
 	}
-	return (now == 0 || now+pages <= n.limit) && !n.link.pub.lossyFull(pages)
+	return (now == 0 || now+pages <= n.limit) && !n.out.pub.lossyFull(pages)
 }
 
 // reserve takes room for pages. It returns false if the lane has no room and its policy
@@ -80,7 +80,7 @@ func (n *lane) reserve(pages int64) bool {
 // pin counts pages that the lane holds.
 func (n *lane) pin(pages int64) {
 	if !n.policy.Lossless() {
-		n.link.pub.lossyPinned.Add(pages)
+		n.out.pub.lossyPinned.Add(pages)
 	}
 	n.pinned.Add(pages)
 }
@@ -94,7 +94,7 @@ func (n *lane) pin(pages int64) {
 func (n *lane) unpin(pages int64) (tell bool) {
 	left := n.pinned.Add(-pages)
 	if !n.policy.Lossless() {
-		n.link.pub.lossyPinned.Add(-pages)
+		n.out.pub.lossyPinned.Add(-pages)
 		return false
 	}
 	return n.refuses.Load() && left <= n.limit*3/4 && n.refuses.Swap(false)
@@ -102,46 +102,46 @@ func (n *lane) unpin(pages int64) (tell bool) {
 
 // enqueue queues a page with reserved room. It takes over one reference of the caller.
 func (n *lane) enqueue(p *page) {
-	l := n.link
-	l.mu.Lock()
-	if l.dead {
+	box := n.out
+	box.mu.Lock()
+	if box.dead {
 		n.dropped += uint64(p.messages)
-		l.mu.Unlock()
+		box.mu.Unlock()
 		p.receipt.settle(ErrReceiverLost, true)
 		n.drop(p)
 		return
 	}
-	l.expect(p.receipt)
+	box.expect(p.receipt)
 	if n.corked {
 		n.held.Push(item{page: p, lane: n})
 	} else {
 		n.queue.Push(item{page: p, lane: n})
-		l.pump()
+		box.pump()
 	}
-	l.mu.Unlock()
+	box.mu.Unlock()
 }
 
 // drop releases a page that this lane does not get any more.
 func (n *lane) drop(p *page) {
 	tell := n.unpin(p.extent.counted)
-	n.link.pub.release(p)
+	n.out.pub.release(p)
 	if tell {
-		n.link.pub.roomFreed()
+		n.out.pub.roomFreed()
 	}
 }
 
 // cork holds back further pages until uncork: an acknowledgement under construction
 // must come before them.
 func (n *lane) cork() {
-	n.link.mu.Lock()
+	n.out.mu.Lock()
 	n.corked = true
-	n.link.mu.Unlock()
+	n.out.mu.Unlock()
 }
 
 // uncork queues pages of old messages, and then the held-back pages.
 func (n *lane) uncork(old []*page) {
-	l := n.link
-	l.mu.Lock()
+	box := n.out
+	box.mu.Lock()
 	n.corked = false
 	for _, p := range old { // the loop is here, so the link cannot die meanwhile
 		n.queue.Push(item{page: p, lane: n})
@@ -149,18 +149,18 @@ func (n *lane) uncork(old []*page) {
 	for n.held.Len() > 0 {
 		n.queue.Push(n.held.Pop())
 	}
-	if !l.dead {
-		l.pump()
+	if !box.dead {
+		box.pump()
 	}
-	l.mu.Unlock()
+	box.mu.Unlock()
 }
 
 // busy reports whether a page sealed now would only wait in the queue.
 func (n *lane) busy() bool {
-	l := n.link
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return !l.dead && (n.queue.Len() > 0 || n.held.Len() > 0 || l.inFlightBytes >= l.pub.window)
+	box := n.out
+	box.mu.Lock()
+	defer box.mu.Unlock()
+	return !box.dead && (n.queue.Len() > 0 || n.held.Len() > 0 || box.inFlightBytes >= box.pub.window)
 }
 
 // told queues the known losses, and then the positions, of tags that a subscription has
@@ -168,12 +168,12 @@ func (n *lane) busy() bool {
 func (n *lane) told(queue *ring.Ring[item], id uint64, j joined) {
 	j.totals.Lists(func(cause subscription.Cause, counts []subscription.Position) {
 		for list := range positionLists(counts) {
-			n.link.sendIn(queue, n, &subscription.Lost{Lane: n.number, Cause: cause, List: list, Total: true})
+			n.out.sendIn(queue, n, &subscription.Lost{Lane: n.number, Cause: cause, List: list, Total: true})
 		}
 	})
 	slices.SortFunc(j.positions, comparePositions)
 	for list := range positionLists(j.positions) {
-		n.link.sendIn(queue, n, &subscription.Positions{ID: id, List: list})
+		n.out.sendIn(queue, n, &subscription.Positions{ID: id, List: list})
 	}
 }
 
@@ -185,6 +185,6 @@ func (n *lane) finals(positions []subscription.Position) {
 		queue = &n.held
 	}
 	for list := range positionLists(positions) {
-		n.link.sendIn(queue, n, &subscription.Goodbye{Lane: n.number, List: list})
+		n.out.sendIn(queue, n, &subscription.Goodbye{Lane: n.number, List: list})
 	}
 }

@@ -55,7 +55,7 @@ func TestTheSubscriberWithTheLargestAccountIsDisconnected(t *testing.T) {
 	p.loop.Post(func() {
 		for l := range p.links {
 			for tag := range tags.Tag(100) {
-				l.lanes[0].account.Add(subscription.CauseFull, tag, 1)
+				l.out.lanes[0].account.Add(subscription.CauseFull, tag, 1)
 			}
 		}
 		p.boundAccounts(100)

@@ -76,7 +76,7 @@ func (g *subscribing) enterOne(w *wish) {
 
 // claim notes the replay that a subscription asks for.
 func (g *subscribing) claim(w *wish) {
-	n := g.l.lane(w.request.Lane)
+	n := g.l.out.lane(w.request.Lane)
 	if n == nil || g.p.cache == nil || len(w.stands) == 0 && w.request.Replay == 0 && !w.request.Resume {
 		return
 	}
@@ -146,7 +146,7 @@ func (g *subscribing) measure(e *entering, budget int) (steps int, done bool) {
 // is the one before all pages of any lane.
 func (g *subscribing) queue(n *lane) *ring.Ring[item] {
 	if g.first {
-		return &g.l.control
+		return &g.l.out.control
 	}
 	return &n.queue
 }
@@ -157,7 +157,7 @@ func (g *subscribing) answer(budget int) (steps int, done bool) {
 		if w.err != nil {
 			g.l.refuseSubscription(w)
 		} else {
-			g.l.sendIn(g.queue(w.lane), w.lane, &subscription.Subscribed{ID: w.request.ID})
+			g.l.out.sendIn(g.queue(w.lane), w.lane, &subscription.Subscribed{ID: w.request.ID})
 		}
 		return answerSteps
 	})

@@ -40,24 +40,24 @@ func (l *link) tick(now time.Time, late time.Duration) {
 		l.end(err)
 		return
 	}
-	l.mu.Lock()
-	sent, moved := l.sent, l.moved
-	l.sent, l.moved = false, false
-	idle := l.inFlight.Len() == 0 && l.control.Len() == 0
-	for _, n := range l.lanes {
+	l.out.mu.Lock()
+	sent, moved := l.out.sent, l.out.moved
+	l.out.sent, l.out.moved = false, false
+	idle := l.out.inFlight.Len() == 0 && l.out.control.Len() == 0
+	for _, n := range l.out.lanes {
 		if moved || !n.waits() {
 			n.stuck = now
 		} else {
 			n.stuck = n.stuck.Add(late)
 		}
 	}
-	l.mu.Unlock()
+	l.out.mu.Unlock()
 	if l.pulse.due(h, now, sent) && idle {
 		l.pulse.spoke = now
-		l.send(nil, &subscription.Beat{})
-		l.mu.Lock()
-		l.sent = false // it was the beat
-		l.mu.Unlock()
+		l.out.send(nil, &subscription.Beat{})
+		l.out.mu.Lock()
+		l.out.sent = false // it was the beat
+		l.out.mu.Unlock()
 	}
 	l.patience(now, moved)
 }
@@ -70,7 +70,7 @@ func (l *link) patience(now time.Time, moved bool) {
 		l.stalled = false
 		l.event(Event{Kind: Resumed, Peer: l.peer})
 	}
-	for _, n := range l.lanes {
+	for _, n := range l.out.lanes {
 		stuck := now.Sub(n.stuck)
 		limit := n.maxStall()
 		h.need(limit)
@@ -87,13 +87,13 @@ func (l *link) patience(now time.Time, moved bool) {
 }
 
 // waits reports whether the lane has anything that its subscriber has not taken.
-// link.mu is held.
+// outbox.mu is held.
 func (n *lane) waits() bool {
 	if n.queue.Len() > 0 {
 		return true
 	}
-	for i := range n.link.inFlight.Len() {
-		if n.link.inFlight.At(i).lane == n {
+	for i := range n.out.inFlight.Len() {
+		if n.out.inFlight.At(i).lane == n {
 			return true
 		}
 	}
@@ -103,7 +103,7 @@ func (n *lane) waits() bool {
 // maxStall returns how long the lane may have pages waiting and its subscriber
 // take none; 0: for ever.
 func (n *lane) maxStall() time.Duration {
-	most := n.link.pub.cfg.MaxStall
+	most := n.out.pub.cfg.MaxStall
 	switch {
 	case !n.policy.Lossless():
 		return 0
@@ -117,7 +117,7 @@ func (n *lane) maxStall() time.Duration {
 // holdsUp reports whether the last refusal of the publisher was for want of what the
 // lane holds: its room, or the pool's memory.
 func (n *lane) holdsUp() bool {
-	return n.policy.Lossless() && (n.refuses.Load() || n.link.pub.dry.Load())
+	return n.policy.Lossless() && (n.refuses.Load() || n.out.pub.dry.Load())
 }
 
 // end closes the connection; the Lost event says why. Loop only.

@@ -12,7 +12,7 @@ import (
 func (l *link) unsubscribe(id uint64) {
 	n := l.subs[id]
 	if n == nil {
-		l.send(nil, &subscription.Unsubscribed{ID: id})
+		l.out.send(nil, &subscription.Unsubscribed{ID: id})
 		return
 	}
 	delete(l.subs, id)
@@ -28,7 +28,7 @@ func (l *link) unsubscribe(id uint64) {
 		}
 		p.mu.Unlock()
 		if done {
-			l.send(n, &subscription.Unsubscribed{ID: id})
+			l.out.send(n, &subscription.Unsubscribed{ID: id})
 			l.event(Event{Kind: Unsubscribed, Peer: l.peer, Tags: set})
 		}
 		return steps, done
@@ -50,9 +50,9 @@ func (p *Publisher) unroute(l *link, f func()) {
 		return
 	}
 	l.unrouting = true
-	l.mu.Lock()
-	l.closing = true
-	l.mu.Unlock()
+	l.out.mu.Lock()
+	l.out.closing = true
+	l.out.mu.Unlock()
 	var left leaving
 	l.begin(linkJob{run: func(budget int) (steps int, done bool) {
 		p.mu.Lock()
@@ -86,8 +86,8 @@ func (p *Publisher) unwant(l *link, n *lane) (w walk, steps int) {
 
 // leaveAll takes the lanes of a link off the next tags. mu is held.
 func (p *Publisher) leaveAll(l *link, left *leaving, budget int) (steps int, done bool) {
-	for left.lanes < len(l.lanes) && steps < budget {
-		n := l.lanes[left.lanes]
+	for left.lanes < len(l.out.lanes) && steps < budget {
+		n := l.out.lanes[left.lanes]
 		if !left.begun {
 			w, cost := p.unwant(l, n)
 			left.begun, left.walk = true, w
@@ -99,7 +99,7 @@ func (p *Publisher) leaveAll(l *link, left *leaving, budget int) (steps int, don
 			left.lanes, left.begun = left.lanes+1, false
 		}
 	}
-	return steps, left.lanes == len(l.lanes)
+	return steps, left.lanes == len(l.out.lanes)
 }
 
 // wasUnrouted calls the functions that wait for the end of unrouting.
@@ -118,8 +118,8 @@ func (l *link) sayGoodbye() {
 	p, at := l.pub, 0
 	var w *walk
 	l.begin(linkJob{run: func(budget int) (steps int, done bool) {
-		for at < len(l.lanes) && steps < budget {
-			n := l.lanes[at]
+		for at < len(l.out.lanes) && steps < budget {
+			n := l.out.lanes[at]
 			p.mu.Lock()
 			if w == nil {
 				all := p.newWalk(p.table.Sets(nil, n.id)...)
@@ -132,10 +132,10 @@ func (l *link) sayGoodbye() {
 				at, w = at+1, nil
 			}
 		}
-		if at < len(l.lanes) {
+		if at < len(l.out.lanes) {
 			return steps, false
 		}
-		l.goodbye()
+		l.out.goodbye()
 		return steps, true
 	}, abort: func() {}})
 }

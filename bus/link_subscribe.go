@@ -55,7 +55,7 @@ type change struct{ before, after tags.Set }
 
 // subscribe begins to make the subscriptions of a group active. Loop only.
 func (l *link) subscribe(group []wish) {
-	g := &subscribing{p: l.pub, l: l, group: group, first: len(l.lanes) == 0}
+	g := &subscribing{p: l.pub, l: l, group: group, first: len(l.out.lanes) == 0}
 	g.steps = []chores.Job{g.read, g.goes, g.comes, g.change, g.leave, g.enter, g.forget, g.join, g.answer, g.uncork}
 	l.begin(linkJob{run: g.run, abort: g.abort})
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // lose notes that count messages of a tag are lost to the lane at this place of its
-// queue. link.mu is held.
+// queue. outbox.mu is held.
 func (n *lane) lose(cause subscription.Cause, tag tags.Tag, count uint64) {
 	n.account.Add(cause, tag, count)
 	queue := &n.queue
@@ -25,9 +25,9 @@ func (n *lane) lose(cause subscription.Cause, tag tags.Tag, count uint64) {
 // losePage notes that the lane does not get a page. Then it pumps, so that the notice
 // goes out if nothing is ahead of it.
 func (n *lane) losePage(p *page) {
-	n.link.mu.Lock()
-	defer n.link.mu.Unlock()
-	if n.link.dead {
+	n.out.mu.Lock()
+	defer n.out.mu.Unlock()
+	if n.out.dead {
 		n.dropped += uint64(p.messages)
 		p.receipt.settle(ErrReceiverLost, true)
 		return
@@ -35,25 +35,25 @@ func (n *lane) losePage(p *page) {
 	cause := n.why()
 	p.receipt.settle(gapCauses[cause], true)
 	p.tags(func(tag tags.Tag, count uint64) { n.lose(cause, tag, count) })
-	n.link.pump()
+	n.out.pump()
 }
 
 // loseMessages notes that the lane does not get messages of a tag that have
 // not come into a page.
 func (n *lane) loseMessages(cause subscription.Cause, tag tags.Tag, count uint64) {
-	n.link.mu.Lock()
-	defer n.link.mu.Unlock()
-	if n.link.dead {
+	n.out.mu.Lock()
+	defer n.out.mu.Unlock()
+	if n.out.dead {
 		n.dropped += count
 		return
 	}
 	n.lose(cause, tag, count)
-	n.link.pump()
+	n.out.pump()
 }
 
 // why returns what a lane without room lacks.
 func (n *lane) why() subscription.Cause {
-	if n.pinned.Load() == 0 || !n.link.pub.lossyFull(1) {
+	if n.pinned.Load() == 0 || !n.out.pub.lossyFull(1) {
 		return subscription.CauseFull
 	}
 	return subscription.CauseMemory
@@ -62,17 +62,17 @@ func (n *lane) why() subscription.Cause {
 // dropOldest drops the pages that wait longest to make room, and reports whether there
 // is enough now. Pages in flight cannot be dropped.
 func (n *lane) dropOldest(pages int64) bool {
-	l := n.link
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.dead {
+	box := n.out
+	box.mu.Lock()
+	defer box.mu.Unlock()
+	if box.dead {
 		return false // kill empties the queues, without a lock
 	}
 	return n.dropFrom(&n.queue, pages) || n.dropFrom(&n.held, pages)
 }
 
 // dropFrom drops the first pages of a queue until there is enough room, and reports
-// whether there is. link.mu is held.
+// whether there is. outbox.mu is held.
 func (n *lane) dropFrom(queue *ring.Ring[item], pages int64) bool {
 	for i := 0; !n.hasRoom(pages); {
 		for i < queue.Len() && queue.At(i).page == nil {
@@ -92,11 +92,11 @@ func (n *lane) dropFrom(queue *ring.Ring[item], pages int64) bool {
 }
 
 // loseAt replaces a waiting page by a notice of its losses, and returns the page.
-// link.mu is held.
+// outbox.mu is held.
 func (n *lane) loseAt(queue *ring.Ring[item], i int) *page {
 	x := queue.At(i)
 	p, cause := x.page, n.why()
-	n.link.forget(p.receipt)
+	n.out.forget(p.receipt)
 	p.receipt.settle(gapCauses[cause], true)
 	*x = item{lane: n, losses: &ledger.Notice{}}
 	p.tags(func(tag tags.Tag, count uint64) {

@@ -60,7 +60,7 @@ func (x *exclusive) check(l *link, w *wish) error {
 		other.Second = l.peer
 		return other
 	}
-	for _, n := range l.lanes {
+	for _, n := range l.out.lanes {
 		if lane := w.request.Lane; n.number != lane && l.pub.table.Overlaps(n.id, w.set) {
 			return fmt.Errorf("bus: a receiver subscribed to tags in lanes %d and %d", n.number, lane)
 		}
@@ -79,7 +79,7 @@ func (x *exclusive) duplicate(l *link, set tags.Set) *DuplicateError {
 		if other == l {
 			continue
 		}
-		for _, n := range other.lanes {
+		for _, n := range other.out.lanes {
 			if !p.table.Overlaps(n.id, set) {
 				continue
 			}

@@ -20,7 +20,7 @@ func (p *Publisher) supersede(l *link, f func()) {
 	l.pause()
 	old.successors = append(old.successors, func() {
 		l.resume()
-		if !l.ends() && !l.ended() && !p.chores.Ended() {
+		if !l.ends() && !l.out.ended() && !p.chores.Ended() {
 			p.supersede(l, f)
 		}
 	})
@@ -39,7 +39,7 @@ var errSuperseded = errors.New("bus: the subscriber has connected again")
 
 // onMissed handles a count of the subscriber that is higher than that of this side.
 func (p *Publisher) onMissed(l *link, m *subscription.Missed) {
-	n := l.lane(m.Lane)
+	n := l.out.lane(m.Lane)
 	if n == nil {
 		l.fail(fmt.Errorf("%w: missed messages in lane %d, which has no subscription", ErrProtocol, m.Lane))
 		return

@@ -24,7 +24,7 @@ func (s *said) here() uint64 { return s.all - s.before }
 
 // onReceived notes how many messages of a lane the subscriber has received. Loop only.
 func (p *Publisher) onReceived(l *link, m *subscription.Received) {
-	n := l.lane(m.Lane)
+	n := l.out.lane(m.Lane)
 	switch {
 	case n == nil:
 		l.fail(protocolError("received messages in lane %d, which has no subscription", m.Lane))
@@ -44,8 +44,8 @@ func (p *Publisher) onReceived(l *link, m *subscription.Received) {
 // given returns how many messages were given to the transport on this connection.
 // Loop only.
 func (n *lane) given() uint64 {
-	n.link.mu.Lock()
-	defer n.link.mu.Unlock()
+	n.out.mu.Lock()
+	defer n.out.mu.Unlock()
 	return n.givenMessages
 }
 

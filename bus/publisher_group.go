@@ -237,5 +237,5 @@ type wish struct {
 
 // refuseSubscription answers with the reason why a subscription does not become active.
 func (l *link) refuseSubscription(w *wish) {
-	l.send(nil, refusal(w.request.ID, w.err))
+	l.out.send(nil, refusal(w.request.ID, w.err))
 }

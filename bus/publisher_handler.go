@@ -25,6 +25,7 @@ func (p publisherHandler) OnConnectionEstablished(ep netio.Endpoint) {
 // newLink takes over a connection.
 func (p *Publisher) newLink(ep netio.Endpoint) *link {
 	l := &link{pub: p, ep: ep, peer: &Peer{Addr: ep.Remote()}, subs: make(map[uint64]*lane)}
+	l.out.pub, l.out.ep, l.out.onFault = p, ep, l.fail
 	ep.SetContext(l)
 	if !ep.Capabilities().AnyMemory {
 		p.regionOnly.Store(true)
@@ -56,7 +57,7 @@ func (p *Publisher) closed(l *link, cause error, after func()) {
 	p.stand(l)
 	delete(p.connections, l)
 	p.heart.leave()
-	l.kill()
+	l.out.kill()
 	p.roomFreed()
 	p.unroute(l, func() {
 		p.left(l, cause)
@@ -100,14 +101,14 @@ func (p publisherHandler) OnData(ep netio.Endpoint, data []byte) {
 
 // OnSendCompleted implements netio.Handler.
 func (p publisherHandler) OnSendCompleted(c netio.Completion) {
-	c.Endpoint.Context().(*link).completed(c.Key)
+	c.Endpoint.Context().(*link).out.completed(c.Key)
 	if p.cfg.FlushInterval == FlushImmediately {
 		p.armFlush()
 	}
 }
 
 // OnSendReady implements netio.Handler.
-func (p publisherHandler) OnSendReady(ep netio.Endpoint) { ep.Context().(*link).ready() }
+func (p publisherHandler) OnSendReady(ep netio.Endpoint) { ep.Context().(*link).out.ready() }
 
 // onHello decides whether the peer may subscribe.
 func (p *Publisher) onHello(l *link, data []byte) {
@@ -142,7 +143,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		return
 	}
 	p.supersede(l, func() {
-		l.sendControl(&l.control, item{control: answer})
+		l.out.sendControl(&l.out.control, item{control: answer})
 		l.admitted(h.BeatMillis)
 		p.seated(l)
 		l.event(Event{Kind: Connected, Peer: l.peer})
@@ -199,7 +200,7 @@ func (p *Publisher) forget(l *link) (unconfirmed uint64) {
 	delete(p.links, l)
 	p.vacate(l)
 	unconfirmed = p.leaveAccount(l)
-	for _, n := range l.lanes {
+	for _, n := range l.out.lanes {
 		delete(p.lanes, n.id)
 		p.freeIDs = append(p.freeIDs, n.id)
 	}

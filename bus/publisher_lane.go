@@ -19,7 +19,7 @@ func (p *Publisher) policyOf(l *link, m *subscription.Subscribe) (Policy, error)
 	if m.Policy != "" {
 		policy, err = ParsePolicy(m.Policy)
 	}
-	known := l.lane(m.Lane)
+	known := l.out.lane(m.Lane)
 	switch {
 	case err != nil:
 		return policy, errors.Join(ErrProtocol, err)
@@ -27,22 +27,12 @@ func (p *Publisher) policyOf(l *link, m *subscription.Subscribe) (Policy, error)
 		return policy, fmt.Errorf("%w: subscription %d moved to lane %d", ErrProtocol, m.ID, m.Lane)
 	case known != nil && known.policy != policy:
 		return policy, fmt.Errorf("%w: lane %d has the policy %v, and then %v", ErrProtocol, m.Lane, known.policy, policy)
-	case known == nil && len(l.lanes) >= maxLanes:
+	case known == nil && len(l.out.lanes) >= maxLanes:
 		return policy, fmt.Errorf("%w: more than %d lanes", ErrProtocol, maxLanes)
 	case len(p.cfg.Policies) > 0 && !slices.Contains(p.cfg.Policies, policy.Kind):
 		return policy, fmt.Errorf("%w: %v; it allows %v", ErrPolicyRefused, policy.Kind, p.cfg.Policies)
 	}
 	return policy, nil
-}
-
-// lane returns the lane with a number, nil if there is none. Loop only.
-func (l *link) lane(number uint16) *lane {
-	for _, n := range l.lanes {
-		if n.number == number {
-			return n
-		}
-	}
-	return nil
 }
 
 // laneLimit returns how many pages a lane for a subscription may hold.
@@ -58,11 +48,11 @@ func (p *Publisher) laneLimit(m *subscription.Subscribe) int64 {
 //
 // Errors: ErrSubscriberBytes, wrapped.
 func (p *Publisher) checkRoom(l *link, m *subscription.Subscribe) error {
-	if l.lane(m.Lane) != nil {
+	if l.out.lane(m.Lane) != nil {
 		return nil
 	}
 	pages := p.laneLimit(m)
-	for _, n := range l.lanes {
+	for _, n := range l.out.lanes {
 		pages += n.limit
 	}
 	if bytes := pages * int64(p.pageBytes); bytes > int64(p.cfg.SubscriberBytes) {
@@ -73,21 +63,21 @@ func (p *Publisher) checkRoom(l *link, m *subscription.Subscribe) error {
 
 // lane finds or makes the lane of a subscription. Loop only, and mu is held.
 func (p *Publisher) lane(l *link, m *subscription.Subscribe, policy Policy) *lane {
-	if n := l.lane(m.Lane); n != nil {
+	if n := l.out.lane(m.Lane); n != nil {
 		return n
 	}
-	n := &lane{link: l, number: m.Lane, policy: policy, limit: p.laneLimit(m), mark: newMark()}
+	n := &lane{out: &l.out, number: m.Lane, policy: policy, limit: p.laneLimit(m), mark: newMark()}
 	if last := len(p.freeIDs) - 1; last >= 0 {
 		n.id, p.freeIDs = p.freeIDs[last], p.freeIDs[:last]
 	} else {
 		n.id = subscription.LaneID(len(p.lanes))
 	}
 	p.lanes[n.id] = n
-	n.account = p.accounts.Open(l.peer.Instance, l, l.peer, m.Lane, policy, maxLanes, func(number uint16) bool { return l.lane(number) != nil })
+	n.account = p.accounts.Open(l.peer.Instance, l, l.peer, m.Lane, policy, maxLanes, func(number uint16) bool { return l.out.lane(number) != nil })
 	n.stuck = time.Now()
 	p.heart.quicken(n.maxStall())
-	l.mu.Lock()
-	l.lanes = append(l.lanes, n)
-	l.mu.Unlock()
+	l.out.mu.Lock()
+	l.out.lanes = append(l.out.lanes, n)
+	l.out.mu.Unlock()
 	return n
 }

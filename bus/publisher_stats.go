@@ -92,8 +92,8 @@ func (p *Publisher) Stats() PublisherStats {
 	}
 	for l := range p.links {
 		state := SubscriberState{Peer: *l.peer, Limit: int(p.queuePages)}
-		l.mu.Lock()
-		for _, n := range l.lanes {
+		l.out.mu.Lock()
+		for _, n := range l.out.lanes {
 			lane := laneState(n.account)
 			lane.Parts, _ = p.table.Size(n.id)
 			lane.Queued, lane.Limit = int(n.pinned.Load()), int(n.limit)
@@ -102,8 +102,8 @@ func (p *Publisher) Stats() PublisherStats {
 			state.Queued += lane.Queued
 			state.Lanes = append(state.Lanes, lane)
 		}
-		state.Messages, state.Bytes, state.Pages = l.sentMessages, l.sentBytes, l.sentPages
-		l.mu.Unlock()
+		state.Messages, state.Bytes, state.Pages = l.out.sentMessages, l.out.sentBytes, l.out.sentPages
+		l.out.mu.Unlock()
 		sortLanes(state.Lanes)
 		room := l.ep.Room()
 		state.SendsFree, state.MinSendsFree = room.Sends, room.MinSends

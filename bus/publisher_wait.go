@@ -54,7 +54,7 @@ func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) er
 // subscribed returns how many subscribers have a subscription. mu is held.
 func (p *Publisher) subscribed() (count int) {
 	for l := range p.links {
-		if slices.ContainsFunc(l.lanes, func(n *lane) bool { return p.table.Has(n.id) && !n.entering }) {
+		if slices.ContainsFunc(l.out.lanes, func(n *lane) bool { return p.table.Has(n.id) && !n.entering }) {
 			count++
 		}
 	}

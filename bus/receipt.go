@@ -16,10 +16,10 @@ type receipt struct {
 	position uint64 // set when the message is accepted
 	kept     bool   // the cache has it, from which it may come later
 
-	lane    *lane  // to which it was given; link.mu
-	through uint64 // messages that this lane had been given then, with its own; link.mu
+	lane    *lane  // to which it was given; outbox.mu
+	through uint64 // messages that this lane had been given then, with its own; outbox.mu
 
-	link    atomic.Pointer[link] // that expects the Ack
+	outbox  atomic.Pointer[outbox] // that expects the Ack
 	settled atomic.Bool
 	done    chan struct{} // closed when settled
 	err     error         // nil if the message was handled
@@ -81,47 +81,47 @@ func (x *receipt) given(n *lane) {
 }
 
 // expect notes the receipt of a page that is being queued. mu is held.
-func (l *link) expect(x *receipt) {
+func (box *outbox) expect(x *receipt) {
 	if x == nil {
 		return
 	}
-	if l.receipts == nil {
-		l.receipts = make(map[tags.Tag][]*receipt)
+	if box.receipts == nil {
+		box.receipts = make(map[tags.Tag][]*receipt)
 	}
-	l.receipts[x.tag] = append(l.receipts[x.tag], x)
-	x.link.Store(l)
+	box.receipts[x.tag] = append(box.receipts[x.tag], x)
+	x.outbox.Store(box)
 }
 
 // forget drops a receipt. mu is held.
-func (l *link) forget(x *receipt) {
+func (box *outbox) forget(x *receipt) {
 	if x == nil {
 		return
 	}
-	rest := slices.DeleteFunc(l.receipts[x.tag], func(other *receipt) bool { return other == x })
+	rest := slices.DeleteFunc(box.receipts[x.tag], func(other *receipt) bool { return other == x })
 	if len(rest) > 0 {
-		l.receipts[x.tag] = rest
+		box.receipts[x.tag] = rest
 	} else {
-		delete(l.receipts, x.tag)
+		delete(box.receipts, x.tag)
 	}
 }
 
 // forsake settles the receipt of a page that is never going to be sent.
-func (l *link) forsake(x *receipt, cause error) {
+func (box *outbox) forsake(x *receipt, cause error) {
 	if x == nil {
 		return
 	}
-	l.mu.Lock()
-	l.forget(x)
-	l.mu.Unlock()
+	box.mu.Lock()
+	box.forget(x)
+	box.mu.Unlock()
 	x.settle(cause, true)
 }
 
 // abandon settles all receipts after the last possible Ack. Loop only.
-func (l *link) abandon() {
-	l.mu.Lock()
-	all := l.receipts
-	l.receipts = nil
-	l.mu.Unlock()
+func (box *outbox) abandon() {
+	box.mu.Lock()
+	all := box.receipts
+	box.receipts = nil
+	box.mu.Unlock()
 	for _, list := range all {
 		for _, x := range list {
 			x.settle(ErrReceiverLost, false)
@@ -141,22 +141,29 @@ func (l *link) acked(m *subscription.Ack) {
 		l.fail(protocolError("the receiver acknowledges message %d of tag %v, of %d that were sent", m.Position, tag, n))
 		return
 	}
-	l.mu.Lock()
-	list := l.receipts[tag]
+	l.out.acked(tag, m.Position, m.Failed)
+}
+
+// acked settles the receipts of a tag up to a position. Loop only.
+//
+//   - failed: the message at the position was not handled.
+func (box *outbox) acked(tag tags.Tag, position uint64, failed bool) {
+	box.mu.Lock()
+	list := box.receipts[tag]
 	n := 0
-	for n < len(list) && list[n].position <= m.Position {
+	for n < len(list) && list[n].position <= position {
 		n++
 	}
 	answered := slices.Clone(list[:n])
 	for _, x := range answered {
-		l.forget(x)
-		if n := x.lane; n != nil && n.link == l { // pages come in order
+		box.forget(x)
+		if n := x.lane; n != nil && n.out == box { // pages come in order
 			n.ackedMessages = max(n.ackedMessages, x.through)
 		}
 	}
-	l.mu.Unlock()
+	box.mu.Unlock()
 	for _, x := range answered {
-		if m.Failed && x.position == m.Position {
+		if failed && x.position == position {
 			x.settle(ErrNotHandled, false)
 		} else {
 			x.settle(nil, false)
@@ -166,10 +173,10 @@ func (l *link) acked(m *subscription.Ack) {
 
 // giveUp ends the wait on behalf of the caller that waits.
 func (x *receipt) giveUp(cause error) {
-	if l := x.link.Load(); l != nil {
-		l.mu.Lock()
-		l.forget(x)
-		l.mu.Unlock()
+	if box := x.outbox.Load(); box != nil {
+		box.mu.Lock()
+		box.forget(x)
+		box.mu.Unlock()
 	}
 	x.settle(cause, false)
 }

@@ -101,13 +101,13 @@ func (o *solo) tell(most int) {
 // Its waiting message is not sent, and counts as left out. The page under construction
 // is sealed.
 func (o *solo) tellEnd(t *soloTag) {
-	if l := o.lane.link; l.gone() {
+	if out := o.lane.out; out.gone() {
 		// The subscriber finds a gap. What waits is lost with the connection.
 		o.lane.account.Add(subscription.CauseLeftOut, t.tag, t.untold)
 		if t.waits {
-			l.mu.Lock()
+			out.mu.Lock()
 			o.lane.dropped++
-			l.mu.Unlock()
+			out.mu.Unlock()
 		}
 	} else {
 		if t.waits {

@@ -1,0 +1,104 @@
+package bus
+
+import (
+	"fmt"
+	"slices"
+
+	"tagbus/bus/internal/ring"
+	"tagbus/subscription"
+)
+
+// send queues a control message. In a lane it stays in order with the pages before it,
+// except those that cork holds back. Without a lane it goes before all pages.
+func (box *outbox) send(n *lane, m subscription.Message) {
+	queue := &box.control
+	if n != nil {
+		queue = &n.queue
+	}
+	box.sendIn(queue, n, m)
+}
+
+// sendIn queues a control message about a lane in a certain queue.
+func (box *outbox) sendIn(queue *ring.Ring[item], n *lane, m subscription.Message) {
+	b, err := subscription.Append(nil, m)
+	if err != nil { // only possible for a message that this package built too long
+		box.onFault(err)
+		return
+	}
+	box.sendControl(queue, item{control: b, lane: n})
+}
+
+// sendControl queues a control message in one of the queues of l.
+func (box *outbox) sendControl(queue *ring.Ring[item], i item) {
+	box.mu.Lock()
+	defer box.mu.Unlock()
+	if box.dead {
+		return
+	}
+	if box.controlBytes += i.cost(); box.controlBytes > box.pub.controlLimit() {
+		box.failSoon(errControlOverflow)
+		return
+	}
+	queue.Push(i)
+	box.pump()
+}
+
+// controlCost is added to the bytes of a control message, so that tiny ones are limited
+// too.
+const controlCost = 32
+
+// cost returns the share of a control message in controlLimit.
+func (i *item) cost() int { return len(i.control) + controlCost }
+
+// failSoon posts a call of fail, once. It may run on any goroutine. mu is held.
+func (box *outbox) failSoon(err error) {
+	if !box.failing {
+		box.failing = true
+		box.pub.loop.Post(func() { box.onFault(err) })
+	}
+}
+
+// controlLimit bounds the bytes of queued answers for one subscriber. A single answer
+// may have to name every tag.
+func (p *Publisher) controlLimit() int {
+	return maxControlQueue + subscription.MaxPositionBytes*int(p.knownTags.Load())
+}
+
+var errControlOverflow = fmt.Errorf("%w: the subscriber asks faster than it reads the answers", ErrProtocol)
+
+// expand replaces the losses at the front of a queue, or those of its first thousands
+// of tags, by the control messages that report them. mu is held.
+func (box *outbox) expand(queue *ring.Ring[item]) {
+	x := queue.Front()
+	part := x.losses.Take(maxTold)
+	lane := x.lane
+	if x.losses.Tags() == 0 {
+		queue.Pop()
+	}
+	var all []item
+	part.Lists(func(cause subscription.Cause, counts []subscription.Position) {
+		for list := range positionLists(counts) {
+			b, err := subscription.Append(nil, &subscription.Lost{Lane: lane.number, Cause: cause, List: list})
+			if err != nil { // only possible for a message that this package built too long
+				box.failSoon(err)
+				return
+			}
+			i := item{lane: x.lane, control: b}
+			box.controlBytes += i.cost()
+			all = append(all, i)
+		}
+	})
+	for _, i := range slices.Backward(all) {
+		queue.PushFront(i)
+	}
+}
+
+// goodbye queues a goodbye behind everything else.
+func (box *outbox) goodbye() {
+	b, err := subscription.Append(nil, &subscription.Goodbye{})
+	if err != nil {
+		box.onFault(err)
+		return
+	}
+	box.sendControl(&box.last, item{control: b})
+}
