@@ -31,15 +31,15 @@ func (p *Publisher) checkAccounts(now time.Time) {
 // connection of the subscriber with the largest account, and forgets this account. Loop
 // only.
 func (p *Publisher) boundAccounts(limit int) {
-	p.mu.Lock()
+	p.fan.mu.Lock()
 	a, n := p.accounts.Largest(limit)
 	if a == nil {
-		p.mu.Unlock()
+		p.fan.mu.Unlock()
 		return
 	}
 	l := a.Link
 	p.accounts.Forget(a)
-	p.mu.Unlock()
+	p.fan.mu.Unlock()
 	l.end(fmt.Errorf("%w: %d entries, %d of all subscribers", ErrAccountMemory, n, limit))
 }
 
@@ -110,8 +110,8 @@ func (p *Publisher) TagLosses(instance string) []TagLosses {
 
 // lanesWith returns the accounts of the lanes of a subscriber, by number.
 func (p *Publisher) lanesWith(instance string) []*ledger.Lane {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.fan.mu.Lock()
+	defer p.fan.mu.Unlock()
 	if a := p.accounts.Of(instance); a != nil {
 		return a.Lanes()
 	}

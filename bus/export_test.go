@@ -25,29 +25,29 @@ func WorkOf(p *Publisher) (steps uint64, longest int) {
 // WalkedBy returns how many steps all walks through the tags of a publisher have taken
 // so far.
 func WalkedBy(p *Publisher) uint64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.walked
+	p.fan.mu.Lock()
+	defer p.fan.mu.Unlock()
+	return p.fan.walked
 }
 
 // RoutesOf returns how many routes and streams a publisher has, and how many of the
 // streams several lanes share.
 func RoutesOf(p *Publisher) (routes, streams, shared int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, r := range p.routes.byMark {
+	p.fan.mu.Lock()
+	defer p.fan.mu.Unlock()
+	for _, r := range p.fan.routes.byMark {
 		for ; r != nil; r = r.next {
 			routes++
 		}
 	}
-	return routes, len(*p.streams.Load()), p.routes.shared
+	return routes, len(*p.fan.streams.Load()), p.fan.routes.shared
 }
 
 // RoutedTo returns how many of the known tags have a route to so many lanes.
 func RoutedTo(p *Publisher, lanes int) (n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, e := range p.known {
+	p.fan.mu.Lock()
+	defer p.fan.mu.Unlock()
+	for _, e := range p.fan.known {
 		if len(e.Value.route.Load().lanes) == lanes {
 			n++
 		}

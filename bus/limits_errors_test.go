@@ -34,9 +34,9 @@ func opened(t *testing.T, onEvent func(Event)) (p *Publisher) {
 
 func TestAPublisherThatRemembersTooManyRemovedTagsAddsNone(t *testing.T) {
 	p := opened(t, nil)
-	p.mu.Lock()
-	p.removed = maxRemovedTags
-	p.mu.Unlock()
+	p.fan.mu.Lock()
+	p.fan.removed = maxRemovedTags
+	p.fan.mu.Unlock()
 	if err := p.AddTags(tags.Of(2)); !errors.Is(err, ErrTooManyRemoved) {
 		t.Errorf("AddTags: got error %v, want ErrTooManyRemoved", err)
 	}

@@ -39,7 +39,7 @@ func (g *subscribing) before(w *wish) (set tags.Set, ok bool) {
 	if n == nil {
 		return set, false
 	}
-	set = g.p.table.Subscription(n.id, w.request.ID)
+	set = g.p.fan.table.Subscription(n.id, w.request.ID)
 	return set, !hasMasks(set) && !hasMasks(w.set)
 }
 
@@ -63,14 +63,14 @@ func (g *subscribing) change(budget int) (steps int, done bool) {
 func (g *subscribing) changeOne(w *wish) (steps int) {
 	p, n, id := g.p, w.lane, w.request.ID
 	e := g.of(n)
-	before := p.table.Subscription(n.id, id)
+	before := p.fan.table.Subscription(n.id, id)
 	if w.err = e.room(p, w.set.Parts()-before.Parts(), masksOf(w.set)-masksOf(before)); w.err != nil {
 		return 0
 	}
 	if hasMasks(before) || hasMasks(w.set) {
 		n.transit = append(n.transit, change{before, w.set})
-		p.changing[n] = struct{}{}
-		p.table.Unsubscribe(n.id, id)
+		p.fan.changing[n] = struct{}{}
+		p.fan.table.Unsubscribe(n.id, id)
 		e.gone, e.comes = append(e.gone, before), append(e.comes, w.set)
 		e.reserve(w, tags.Set{})
 		return partSteps(before)
@@ -78,9 +78,9 @@ func (g *subscribing) changeOne(w *wish) (steps int) {
 	kept := before
 	if !w.gone.IsEmpty() {
 		kept, _ = before.Without(w.gone) // sets of ranges are never too complex
-		p.table.Unsubscribe(n.id, id)
+		p.fan.table.Unsubscribe(n.id, id)
 		if !kept.IsEmpty() {
-			_ = p.table.Subscribe(n.id, id, kept) // it is a part of the old set
+			_ = p.fan.table.Subscribe(n.id, id, kept) // it is a part of the old set
 		}
 		e.gone = append(e.gone, w.gone)
 	}

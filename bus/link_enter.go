@@ -35,7 +35,7 @@ func (g *subscribing) enter(budget int) (steps int, done bool) {
 	})
 	if done {
 		for _, e := range g.lanes { // only now: subscriptions that have yet to enter keep their tags through it
-			g.p.endTransit(e.lane)
+			g.p.fan.endTransit(e.lane)
 		}
 	}
 	return steps, done
@@ -66,7 +66,7 @@ func (g *subscribing) enterOne(w *wish) {
 		e.comes = append(e.comes, w.set)
 	}
 	if w.err == nil {
-		w.err = p.table.Subscribe(w.lane.id, w.request.ID, w.set)
+		w.err = p.fan.table.Subscribe(w.lane.id, w.request.ID, w.set)
 	}
 	if w.err == nil {
 		g.l.subs[w.request.ID] = w.lane
@@ -77,12 +77,12 @@ func (g *subscribing) enterOne(w *wish) {
 // claim notes the replay that a subscription asks for.
 func (g *subscribing) claim(w *wish) {
 	n := g.l.out.lane(w.request.Lane)
-	if n == nil || g.p.cache == nil || len(w.stands) == 0 && w.request.Replay == 0 && !w.request.Resume {
+	if n == nil || g.p.fan.cache == nil || len(w.stands) == 0 && w.request.Replay == 0 && !w.request.Resume {
 		return
 	}
 	e := g.of(n)
 	if e.replay == nil {
-		e.replay = &replay{pub: g.p, lane: n}
+		e.replay = &replay{pub: &g.p.fan, lane: n}
 	}
 	e.replay.claims.add(w)
 }
@@ -91,13 +91,13 @@ func (g *subscribing) claim(w *wish) {
 func (g *subscribing) forget(budget int) (steps int, done bool) {
 	if g.at == 0 {
 		g.lost = g.p.ownership.handOver(g.l, g.owned)
-		g.at, g.walk = 1, g.p.newWalk(g.lost...)
+		g.at, g.walk = 1, g.p.fan.newWalk(g.lost...)
 	}
 	if len(g.lost) == 0 {
 		return 1, true
 	}
-	return g.p.eachLocked(&g.walk, budget, func(e *tagmap.Entry[tagState]) bool { return containsTag(g.lost, e.Tag) }, func(*stream) {},
-		func(e *tagmap.Entry[tagState]) { g.p.cache.Empty(e.Value.line) })
+	return g.p.fan.eachLocked(&g.walk, budget, func(e *tagmap.Entry[tagState]) bool { return containsTag(g.lost, e.Tag) }, func(*stream) {},
+		func(e *tagmap.Entry[tagState]) { g.p.fan.cache.Empty(e.Value.line) })
 }
 
 // join is step 4. mu is held.
@@ -105,7 +105,7 @@ func (g *subscribing) join(budget int) (steps int, done bool) {
 	defer g.tell()
 	return g.eachLane(budget, func(e *entering, budget int) (int, bool) {
 		if !e.begun {
-			e.begun, e.walk = true, g.p.newWalk(e.comes...)
+			e.begun, e.walk = true, g.p.fan.newWalk(e.comes...)
 		}
 		if e.replay != nil && !e.planned {
 			steps, done := g.measure(e, budget)
@@ -115,7 +115,7 @@ func (g *subscribing) join(budget int) (steps int, done bool) {
 			}
 			return steps, false
 		}
-		steps, done := g.p.moveTo(&e.walk, e.lane, e.replay, &e.joined, budget)
+		steps, done := g.p.fan.moveTo(&e.walk, e.lane, e.replay, &e.joined, budget)
 		if e.replay != nil {
 			steps += int(e.replay.copied()) + steps*e.replay.claims.steps()
 		}
@@ -134,7 +134,7 @@ func (g *subscribing) tell() {
 // measure determines the replay of the next tags.
 func (g *subscribing) measure(e *entering, budget int) (steps int, done bool) {
 	looks, done := e.walk.visit(budget, func(entry *tagmap.Entry[tagState]) bool {
-		if steps++; g.p.moves(e.lane, entry, true) {
+		if steps++; g.p.fan.moves(e.lane, entry, true) {
 			steps += e.replay.measure(entry)
 		}
 		return steps < budget
@@ -172,6 +172,6 @@ func (g *subscribing) uncork(int) (steps int, done bool) {
 		e.lane.uncork(e.replay.finish())
 	}
 	g.p.ownership.entered(g.l)
-	g.p.notifyChanged()
+	g.p.fan.notifyChanged()
 	return len(g.lanes), true
 }

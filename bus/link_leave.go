@@ -17,16 +17,16 @@ func (l *link) unsubscribe(id uint64) {
 	}
 	delete(l.subs, id)
 	p := l.pub
-	p.mu.Lock()
-	set, _ := p.table.Unsubscribe(n.id, id)
-	w := p.newWalk(set)
-	p.mu.Unlock()
+	p.fan.mu.Lock()
+	set, _ := p.fan.table.Unsubscribe(n.id, id)
+	w := p.fan.newWalk(set)
+	p.fan.mu.Unlock()
 	l.begin(linkJob{run: func(budget int) (steps int, done bool) {
-		p.mu.Lock()
-		if steps, done = p.moveOff(&w, n, budget); done {
-			p.notifyChanged()
+		p.fan.mu.Lock()
+		if steps, done = p.fan.moveOff(&w, n, budget); done {
+			p.fan.notifyChanged()
 		}
-		p.mu.Unlock()
+		p.fan.mu.Unlock()
 		if done {
 			l.out.send(n, &subscription.Unsubscribed{ID: id})
 			l.event(Event{Kind: Unsubscribed, Peer: l.peer, Tags: set})
@@ -55,9 +55,9 @@ func (p *Publisher) unroute(l *link, f func()) {
 	l.out.mu.Unlock()
 	var left leaving
 	l.begin(linkJob{run: func(budget int) (steps int, done bool) {
-		p.mu.Lock()
-		steps, done = p.leaveAll(l, &left, budget)
-		p.mu.Unlock()
+		p.fan.mu.Lock()
+		steps, done = p.fan.leaveAll(l, &left, budget)
+		p.fan.mu.Unlock()
 		if done {
 			l.wasUnrouted()
 		}
@@ -75,26 +75,26 @@ type leaving struct {
 // unwant removes a lane of a link from the table. It returns the walk through the tags
 // whose routes may lead there, and the cost so far. Tags that become known later do not
 // lead there. mu is held.
-func (p *Publisher) unwant(l *link, n *lane) (w walk, steps int) {
-	sets := p.table.Remove(n.id)
-	p.endTransit(n)
+func (fan *fanout) unwant(l *link, n *lane) (w walk, steps int) {
+	sets := fan.table.Remove(n.id)
+	fan.endTransit(n)
 	if l.torn {
-		return walk{p: p, all: true}, len(sets) / 2
+		return walk{p: fan, all: true}, len(sets) / 2
 	}
-	return p.newWalk(sets...), len(sets) / 2
+	return fan.newWalk(sets...), len(sets) / 2
 }
 
 // leaveAll takes the lanes of a link off the next tags. mu is held.
-func (p *Publisher) leaveAll(l *link, left *leaving, budget int) (steps int, done bool) {
+func (fan *fanout) leaveAll(l *link, left *leaving, budget int) (steps int, done bool) {
 	for left.lanes < len(l.out.lanes) && steps < budget {
 		n := l.out.lanes[left.lanes]
 		if !left.begun {
-			w, cost := p.unwant(l, n)
+			w, cost := fan.unwant(l, n)
 			left.begun, left.walk = true, w
 			steps += cost
 			continue
 		}
-		cost, done := p.moveOff(&left.walk, n, budget-steps)
+		cost, done := fan.moveOff(&left.walk, n, budget-steps)
 		if steps += cost; done {
 			left.lanes, left.begun = left.lanes+1, false
 		}
@@ -120,13 +120,13 @@ func (l *link) sayGoodbye() {
 	l.begin(linkJob{run: func(budget int) (steps int, done bool) {
 		for at < len(l.out.lanes) && steps < budget {
 			n := l.out.lanes[at]
-			p.mu.Lock()
+			p.fan.mu.Lock()
 			if w == nil {
-				all := p.newWalk(p.table.Sets(nil, n.id)...)
+				all := p.fan.newWalk(p.fan.table.Sets(nil, n.id)...)
 				w = &all
 			}
-			positions, cost, done := p.finalPositions(w, n, budget-steps)
-			p.mu.Unlock()
+			positions, cost, done := p.fan.finalPositions(w, n, budget-steps)
+			p.fan.mu.Unlock()
 			n.finals(positions)
 			if steps += cost; done {
 				at, w = at+1, nil
@@ -142,7 +142,7 @@ func (l *link) sayGoodbye() {
 
 // finalPositions returns the positions of the next tags of a walk that a lane has,
 // ascending. mu is held.
-func (p *Publisher) finalPositions(w *walk, n *lane, budget int) (positions []subscription.Position, steps int, done bool) {
+func (fan *fanout) finalPositions(w *walk, n *lane, budget int) (positions []subscription.Position, steps int, done bool) {
 	looks, done := w.visit(budget, func(e *tagmap.Entry[tagState]) bool {
 		steps++
 		r := e.Value.route.Load()

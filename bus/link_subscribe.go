@@ -63,9 +63,9 @@ func (l *link) subscribe(group []wish) {
 // run does the next slice.
 func (g *subscribing) run(budget int) (steps int, done bool) {
 	for len(g.steps) > 0 && steps < budget {
-		g.p.mu.Lock()
+		g.p.fan.mu.Lock()
 		n, done := g.steps[0](budget - steps)
-		g.p.mu.Unlock()
+		g.p.fan.mu.Unlock()
 		if steps += n; done {
 			g.steps, g.at = g.steps[1:], 0
 		}
@@ -96,18 +96,18 @@ func (g *subscribing) end() {
 
 // abort gives up when the connection ends.
 func (g *subscribing) abort() {
-	g.p.mu.Lock()
-	defer g.p.mu.Unlock()
+	g.p.fan.mu.Lock()
+	defer g.p.fan.mu.Unlock()
 	for _, e := range g.lanes {
-		g.p.endTransit(e.lane)
+		g.p.fan.endTransit(e.lane)
 		e.replay.abandon()
 	}
 }
 
 // endTransit ends the transit of a lane. mu is held.
-func (p *Publisher) endTransit(n *lane) {
+func (fan *fanout) endTransit(n *lane) {
 	n.transit = nil
-	delete(p.changing, n)
+	delete(fan.changing, n)
 }
 
 // each calls f for the next subscriptions of the group. f returns its cost.
@@ -218,7 +218,7 @@ func (g *subscribing) checkSteps(w *wish) int {
 //
 // Errors: subscription.ErrTooManyTags, wrapped.
 func (e *entering) room(p *Publisher, parts, masks int) error {
-	return p.table.Room(e.lane.id, e.parts+parts, e.masks+masks)
+	return p.fan.table.Room(e.lane.id, e.parts+parts, e.masks+masks)
 }
 
 // reserve keeps room for the growth of a subscription.
@@ -231,8 +231,8 @@ func (e *entering) reserve(w *wish, kept tags.Set) {
 func (g *subscribing) leave(budget int) (steps int, done bool) {
 	return g.eachLane(budget, func(e *entering, budget int) (int, bool) {
 		if !e.begun {
-			e.begun, e.walk = true, g.p.newWalk(e.gone...)
+			e.begun, e.walk = true, g.p.fan.newWalk(e.gone...)
 		}
-		return g.p.moveOff(&e.walk, e.lane, budget)
+		return g.p.fan.moveOff(&e.walk, e.lane, budget)
 	})
 }

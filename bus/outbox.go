@@ -19,7 +19,7 @@ import (
 // only for a few operations on queues. The endpoint's methods are called under mu. That
 // is safe because a backend never calls back from inside them.
 type outbox struct {
-	pub     *Publisher
+	pub     *fanout
 	ep      netio.Endpoint
 	onFault func(error) // ends the connection; loop only
 

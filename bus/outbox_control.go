@@ -60,8 +60,8 @@ func (box *outbox) failSoon(err error) {
 
 // controlLimit bounds the bytes of queued answers for one subscriber. A single answer
 // may have to name every tag.
-func (p *Publisher) controlLimit() int {
-	return maxControlQueue + subscription.MaxPositionBytes*int(p.knownTags.Load())
+func (fan *fanout) controlLimit() int {
+	return maxControlQueue + subscription.MaxPositionBytes*int(fan.knownTags.Load())
 }
 
 var errControlOverflow = fmt.Errorf("%w: the subscriber asks faster than it reads the answers", ErrProtocol)

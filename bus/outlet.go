@@ -64,9 +64,9 @@ func (out *outlet) consider() {
 		return
 	}
 	p := out.sender.pub
-	p.mu.Lock()
+	p.fan.mu.Lock()
 	duplicate := out.sender.owners.duplicate(nil, out.contact.entry.Tags)
-	p.mu.Unlock()
+	p.fan.mu.Unlock()
 	if duplicate != nil && !out.missing { // otherwise its answer decides
 		duplicate.Second = out.contact.describe()
 		out.report(duplicate)

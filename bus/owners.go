@@ -36,9 +36,9 @@ func (x *exclusive) use(tag tags.Tag) {
 // used reports whether a tag of a set was used.
 func (x *exclusive) used(set tags.Set) (used bool) {
 	p := x.sender.pub
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.tags.All(func(e *tagmap.Entry[tagState]) { used = used || set.Contains(e.Tag) })
+	p.fan.mu.Lock()
+	defer p.fan.mu.Unlock()
+	p.fan.tags.All(func(e *tagmap.Entry[tagState]) { used = used || set.Contains(e.Tag) })
 	return used
 }
 
@@ -46,10 +46,10 @@ func (x *exclusive) used(set tags.Set) (used bool) {
 // Loop only.
 func (x *exclusive) wantUsed() {
 	p := x.sender.pub
-	p.mu.Lock()
+	p.fan.mu.Lock()
 	used := x.using
 	x.using = nil
-	p.mu.Unlock()
+	p.fan.mu.Unlock()
 	x.sender.want(tags.Of(used...))
 }
 
@@ -61,7 +61,7 @@ func (x *exclusive) check(l *link, w *wish) error {
 		return other
 	}
 	for _, n := range l.out.lanes {
-		if lane := w.request.Lane; n.number != lane && l.pub.table.Overlaps(n.id, w.set) {
+		if lane := w.request.Lane; n.number != lane && l.pub.fan.table.Overlaps(n.id, w.set) {
 			return fmt.Errorf("bus: a receiver subscribed to tags in lanes %d and %d", n.number, lane)
 		}
 	}
@@ -80,10 +80,10 @@ func (x *exclusive) duplicate(l *link, set tags.Set) *DuplicateError {
 			continue
 		}
 		for _, n := range other.out.lanes {
-			if !p.table.Overlaps(n.id, set) {
+			if !p.fan.table.Overlaps(n.id, set) {
 				continue
 			}
-			has, both := p.table.Set(n.id), set
+			has, both := p.fan.table.Set(n.id), set
 			if rest, err := set.Without(has); err == nil {
 				both, _ = set.Without(rest) // no more complex than the difference above, which was possible
 			}
@@ -96,7 +96,7 @@ func (x *exclusive) duplicate(l *link, set tags.Set) *DuplicateError {
 // handOver implements ownership: messages sent to another receiver were handled there,
 // or may have been.
 func (x *exclusive) handOver(l *link, sets []tags.Set) (lost []tags.Set) {
-	if x.sender.pub.cache == nil || len(sets) == 0 {
+	if x.sender.pub.fan.cache == nil || len(sets) == 0 {
 		return nil
 	}
 	set := tags.Union(sets...)

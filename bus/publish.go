@@ -25,21 +25,21 @@ func (p *Publisher) Publish(tag tags.Tag, data []byte) error {
 //   - Threads: any. Blocks: never. Allocates: only for the first message of a
 //     tag.
 func (p *Publisher) PublishStatus(tag tags.Tag, status Status, data []byte) error {
-	return p.publish(tag, status, data, nil)
+	return p.fan.publish(tag, status, data, nil)
 }
 
 // publish is PublishStatus with a receipt, for a message that is to be acknowledged;
 // nil: none.
 //
 // Errors: for a sender also ErrNoReceiver.
-func (p *Publisher) publish(tag tags.Tag, status Status, data []byte, x *receipt) error {
-	if err := p.checkSize(tag, data); err != nil {
+func (fan *fanout) publish(tag tags.Tag, status Status, data []byte, x *receipt) error {
+	if err := fan.checkSize(tag, data); err != nil {
 		return err
 	}
-	t := p.tags.Get(tag)
+	t := fan.tags.Get(tag)
 	if t == nil {
 		var err error
-		if t, err = p.addTag(tag); err != nil {
+		if t, err = fan.addTag(tag); err != nil {
 			return err
 		}
 	}
@@ -59,9 +59,9 @@ func (p *Publisher) publish(tag tags.Tag, status Status, data []byte, x *receipt
 	}
 }
 
-func (p *Publisher) checkSize(tag tags.Tag, data []byte) error {
-	if len(data) > p.cfg.MaxMessageBytes {
-		return &PublishError{Tag: tag, Bytes: len(data), Limit: p.cfg.MaxMessageBytes, Err: ErrMessageTooLarge}
+func (fan *fanout) checkSize(tag tags.Tag, data []byte) error {
+	if len(data) > fan.cfg.MaxMessageBytes {
+		return &PublishError{Tag: tag, Bytes: len(data), Limit: fan.cfg.MaxMessageBytes, Err: ErrMessageTooLarge}
 	}
 	return nil
 }
@@ -106,24 +106,24 @@ func (p *Publisher) PublishContext(ctx context.Context, tag tags.Tag, data []byt
 
 // PublishStatusContext is PublishContext with a status.
 func (p *Publisher) PublishStatusContext(ctx context.Context, tag tags.Tag, status Status, data []byte) error {
-	return p.publishContext(ctx, tag, status, data, nil)
+	return p.fan.publishContext(ctx, tag, status, data, nil)
 }
 
-func (p *Publisher) publishContext(ctx context.Context, tag tags.Tag, status Status, data []byte, x *receipt) error {
-	err := p.publish(tag, status, data, x)
+func (fan *fanout) publishContext(ctx context.Context, tag tags.Tag, status Status, data []byte, x *receipt) error {
+	err := fan.publish(tag, status, data, x)
 	if err != ErrNoResources { //nolint:errorlint // publish returns it bare, and this is the data path
 		return err
 	}
-	return p.retry(ctx, tag, len(data), func() error { return p.publish(tag, status, data, x) })
+	return fan.retry(ctx, tag, len(data), func() error { return fan.publish(tag, status, data, x) })
 }
 
 // retry calls publish again until there is room for its message.
-func (p *Publisher) retry(ctx context.Context, tag tags.Tag, size int, publish func() error) error {
-	if p.loop.OnAnyLoop() {
+func (fan *fanout) retry(ctx context.Context, tag tags.Tag, size int, publish func() error) error {
+	if fan.loop.OnAnyLoop() {
 		return ErrOnLoop
 	}
-	w := p.waiting.enter()
-	defer p.waiting.leave(w)
+	w := fan.waiting.enter()
+	defer fan.waiting.leave(w)
 	for {
 		err := publish()
 		if err != ErrNoResources { //nolint:errorlint // publish returns it bare, and this is the data path
@@ -137,34 +137,36 @@ func (p *Publisher) retry(ctx context.Context, tag tags.Tag, size int, publish f
 
 // Flush sends published messages without waiting for full pages or the flush interval.
 // Blocks: never.
-func (p *Publisher) Flush() {
-	for _, s := range *p.streams.Load() {
+func (p *Publisher) Flush() { p.fan.flush() }
+
+func (fan *fanout) flush() {
+	for _, s := range *fan.streams.Load() {
 		s.sealNow()
 	}
 }
 
 // armFlush ensures that flushDue runs at the end of the flush interval.
-func (p *Publisher) armFlush() {
-	if p.flushArmed.Swap(true) {
+func (fan *fanout) armFlush() {
+	if fan.flushArmed.Swap(true) {
 		return
 	}
-	if p.cfg.FlushInterval == FlushImmediately {
-		p.loop.Post(p.flushFunc)
+	if fan.cfg.FlushInterval == FlushImmediately {
+		fan.loop.Post(fan.flushFunc)
 		return
 	}
-	if err := p.flushTimer.StartOnce(p.cfg.FlushInterval); err != nil {
-		p.loop.Post(p.flushFunc) // without a timer the page must still go
+	if err := fan.flushTimer.StartOnce(fan.cfg.FlushInterval); err != nil {
+		fan.loop.Post(fan.flushFunc) // without a timer the page must still go
 	}
 }
 
 // flushDue seals the pages that a subscriber waits for. Loop only.
-func (p *Publisher) flushDue() {
-	p.flushArmed.Store(false)
+func (fan *fanout) flushDue() {
+	fan.flushArmed.Store(false)
 	open := false
-	for _, s := range *p.streams.Load() {
+	for _, s := range *fan.streams.Load() {
 		open = s.flush() || open
 	}
-	if open && p.cfg.FlushInterval != FlushImmediately { // otherwise a completion flushes
-		p.armFlush()
+	if open && fan.cfg.FlushInterval != FlushImmediately { // otherwise a completion flushes
+		fan.armFlush()
 	}
 }

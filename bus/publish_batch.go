@@ -20,7 +20,7 @@ import (
 func (p *Publisher) PublishBatch(messages []Message) (int, error) {
 	n := 0
 	for n < len(messages) {
-		done, err := p.publishRun(messages[n:])
+		done, err := p.fan.publishRun(messages[n:])
 		n += done
 		if err != nil {
 			return n, err
@@ -56,12 +56,12 @@ const runBytes = 64 << 10
 
 // publishRun publishes the first of messages, at least one, under one hold of
 // the mutex of their stream.
-func (p *Publisher) publishRun(messages []Message) (n int, err error) {
+func (fan *fanout) publishRun(messages []Message) (n int, err error) {
 	m := &messages[0]
-	t := p.tags.Get(m.Tag)
+	t := fan.tags.Get(m.Tag)
 	s := t.lockOnly()
 	if s == nil {
-		if err := p.publish(m.Tag, m.Status, m.Data, nil); err != nil {
+		if err := fan.publish(m.Tag, m.Status, m.Data, nil); err != nil {
 			return 0, err
 		}
 		return 1, nil
@@ -72,11 +72,11 @@ func (p *Publisher) publishRun(messages []Message) (n int, err error) {
 		m := &messages[n]
 		if m.Tag != tag {
 			tag = m.Tag
-			if t = p.tags.Get(tag); t == nil || !t.route.Load().isOnly(s) {
+			if t = fan.tags.Get(tag); t == nil || !t.route.Load().isOnly(s) {
 				break
 			}
 		}
-		if err := p.checkSize(tag, m.Data); err != nil {
+		if err := fan.checkSize(tag, m.Data); err != nil {
 			return n, err
 		}
 		if err := t.publish(s, tag, m.Status, m.Data, nil); err != nil {

@@ -33,9 +33,9 @@ func (p *Publisher) PublishZeroCopy(tag tags.Tag, status Status, data []byte, do
 	if done == nil {
 		done = func() {}
 	}
-	lent, err := p.publishLent(tag, status, data, done)
+	lent, err := p.fan.publishLent(tag, status, data, done)
 	if !lent {
-		if err = p.publish(tag, status, data, nil); err == nil {
+		if err = p.fan.publish(tag, status, data, nil); err == nil {
 			done()
 		}
 	}
@@ -52,16 +52,16 @@ func (p *Publisher) PublishZeroCopyContext(ctx context.Context, tag tags.Tag, st
 	if err != ErrNoResources { //nolint:errorlint // PublishZeroCopy returns it bare, and this is the data path
 		return err
 	}
-	return p.retry(ctx, tag, len(data), func() error { return p.PublishZeroCopy(tag, status, data, done) })
+	return p.fan.retry(ctx, tag, len(data), func() error { return p.PublishZeroCopy(tag, status, data, done) })
 }
 
 // publishLent publishes a message without copying it, if that is possible and worth
 // while. Otherwise it does nothing.
-func (p *Publisher) publishLent(tag tags.Tag, status Status, data []byte, done func()) (lent bool, err error) {
-	if len(data) < p.pageBytes/lentShare || len(data) > p.cfg.MaxMessageBytes || p.regionOnly.Load() {
+func (fan *fanout) publishLent(tag tags.Tag, status Status, data []byte, done func()) (lent bool, err error) {
+	if len(data) < fan.pageBytes/lentShare || len(data) > fan.cfg.MaxMessageBytes || fan.regionOnly.Load() {
 		return false, nil
 	}
-	t := p.tags.Get(tag)
+	t := fan.tags.Get(tag)
 	s := t.lockOnly()
 	if s == nil {
 		return false, nil
@@ -73,7 +73,7 @@ func (p *Publisher) publishLent(tag tags.Tag, status Status, data []byte, done f
 	if err := s.appendLent(tag, status, data, done); err != nil {
 		return true, err
 	}
-	t.accepted(p.cache, status, data)
+	t.accepted(fan.cache, status, data)
 	return true, nil
 }
 

@@ -11,11 +11,9 @@ import (
 	"github.com/nats-io/nuid"
 
 	"tagbus/bus/directory"
-	"tagbus/bus/internal/cache"
 	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/ring"
-	"tagbus/bus/internal/tagmap"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -31,6 +29,8 @@ import (
 // Threads: all methods may be called from any goroutine, and from callbacks
 // unless they block.
 type Publisher struct {
+	fan fanout
+
 	cfg        PublisherConfig
 	instance   string
 	host       string
@@ -39,74 +39,22 @@ type Publisher struct {
 	listen     netio.ListenEndpoint
 	registered directory.Registration
 
-	pool       *netio.Pool
-	pages      []page // by the key of their first buffer
-	pageBytes  int
-	queuePages int64
-	lossyPages int64 // what all lossy lanes together may pin
-	window     int   // bytes in flight per subscriber
-
-	tags  tagmap.Map[tagState]
-	cache *cache.Cache // nil without
-
 	announcing sync.Mutex // around changes of served and of the directory entry; before mu
 	announced  directory.Entry
 
-	openMu sync.Mutex      // taken under stream.mu, to reserve room for pages
-	taken  []*netio.Buffer // memory for that
-
-	mu      sync.Mutex // topology: everything in this block
-	table   subscription.Table
-	served  tags.Set
-	removed int  // known tags that are not served any more
-	growing bool // tags is, and the loop is going to finish that
-	links   map[*link]struct{}
-	lanes   map[subscription.LaneID]*lane
-	freeIDs []subscription.LaneID
-	routes  routes
-	known   []*tagmap.Entry[tagState] // all of tags, the oldest first
-	changed chan struct{}             // closed and replaced when a subscription changes
-	state   publisherState
-	cutOff  int                       // connections that ended while draining with messages unconfirmed, for good
-	streams atomic.Pointer[[]*stream] // written under mu
-
-	changing map[*lane]struct{} // those that have a transit
-	shifts   []shift            // memory for shift
-	locked   []*stream          // by lockAll
-	locking  uint64             // rounds of lockAll
-	walked   uint64             // steps of walks so far
+	links  map[*link]struct{}
+	state  publisherState
+	cutOff int // connections that ended while draining with messages unconfirmed, for good
 
 	draining       bool   // beginDrain has run
 	cutOffMessages uint64 // unconfirmed
 	accounts       ledger.Book[*link, *Peer]
 	accountsSeen   time.Time // by checkAccounts; loop only
 
-	lossyPinned atomic.Int64 // pages, counted for each lossy lane
-
-	users      atomic.Int32 // of the pool: connections, and the publisher
-	waiting    waiters
-	loans      loans
-	regionOnly atomic.Bool // the transport sends only from memory of the pool
-	wantReady  atomic.Bool
-	flushArmed atomic.Bool
-	flushTimer netio.Timer // not an alarm, which only the loop sets: it would wake once more for each page
-	flushFunc  func()      // flush, as a value made once
-	readyFunc  func()
-
-	published atomic.Uint64 // of streams that are gone
-	replayed  atomic.Uint64
-	bytes     atomic.Uint64
-	refusals  atomic.Uint64
-	knownTags atomic.Int64
 	strangers atomic.Uint64
-
-	tellArmed atomic.Bool
-	tellFunc  func()      // tellLater, as a value made once
-	telling   alarm.Alarm // loop only
 
 	silent  atomic.Uint64
 	stalled atomic.Uint64
-	dry     atomic.Bool // a publisher found the pool empty, and was told of no room since
 
 	alarms  alarm.Clock      // of all that has its time, except pages; loop only
 	chores  chores.Queue     // loop only
@@ -115,7 +63,6 @@ type Publisher struct {
 
 	role        string             // of this side, in its hello
 	ownership   ownership          // of tags
-	unowned     error              // publishing returns it for a tag that no lane wants; nil: it is dropped
 	events      eventQueue         // loop only
 	groups      groups             // loop only
 	seats       seats              // loop only
@@ -177,34 +124,17 @@ func newPublisher(cfg PublisherConfig) (*Publisher, error) {
 	}
 	p := &Publisher{
 		cfg:         cfg,
-		served:      cfg.Tags,
 		instance:    nuid.Next(),
-		pool:        pool,
-		cache:       cache,
-		pages:       make([]page, pool.Buffers()),
-		pageBytes:   cfg.PageBytes,
-		queuePages:  int64(cfg.QueueBytes / cfg.PageBytes),
-		lossyPages:  int64(pool.Buffers() / 2),
-		window:      maxInFlightPages * cfg.PageBytes,
 		links:       make(map[*link]struct{}),
 		connections: make(map[*link]struct{}),
 		newest:      make(map[string]*link),
-		lanes:       make(map[subscription.LaneID]*lane),
-		changing:    make(map[*lane]struct{}),
-		changed:     make(chan struct{}),
 		drained:     make(chan struct{}),
 		closer:      closer{ended: make(chan struct{})},
 		ownership:   shared{},
 	}
-	for i := range p.pages {
-		p.pages[i].key = netio.Key(i)
-	}
+	p.fan.start(&cfg, pool, cache)
+	p.fan.call, p.fan.first, p.fan.alarms = p.closer.call, func(tag tags.Tag) { p.ownership.use(tag) }, &p.alarms
 	p.host, _ = os.Hostname() // only for people
-	p.flushFunc, p.readyFunc = p.flushDue, p.onReady
-	p.tellFunc, p.telling.F = p.tellLater, p.tellDue
-	p.loans.tell = func() { p.closer.call(p.loans.settle) }
-	p.users.Store(1)
-	p.streams.Store(new([]*stream))
 	return p, nil
 }
 
@@ -214,10 +144,10 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 		return err
 	}
 	p.loop = p.backend.Loop()
-	p.loans.loop = p.loop
+	p.fan.loop, p.fan.loans.loop = p.loop, p.loop
 	p.chores = chores.New(p.loop.Post)
 	p.events.start(p.loop, p.closer.call, p.cfg.OnEvent)
-	if p.flushTimer, err = p.loop.NewTimer(p.flushFunc); err != nil {
+	if p.fan.flushTimer, err = p.loop.NewTimer(p.fan.flushFunc); err != nil {
 		return err
 	}
 	if err = alarm.Open(&p.alarms, p.loop.NewTimer); err != nil {
@@ -232,7 +162,7 @@ func (p *Publisher) params() netio.Params {
 	return netio.Params{
 		Receive:  netio.ReceiveParams{MaxMessageBytes: subscription.MaxControlBytes, FirstMessageBytes: subscription.MaxHelloBytes},
 		Buffered: netio.BufferedParams{Buffers: controlBuffers, BufferBytes: subscription.MaxControlBytes},
-		ZeroCopy: netio.ZeroCopyParams{Outstanding: maxInFlight, Region: p.pool.Region()},
+		ZeroCopy: netio.ZeroCopyParams{Outstanding: maxInFlight, Region: p.fan.pool.Region()},
 	}
 }
 

@@ -13,12 +13,12 @@ import (
 // maxCount, so that no sum wraps.
 
 // countOf returns how many messages of a tag were published. Loop only.
-func (p *Publisher) countOf(tag tags.Tag) uint64 {
-	t := p.tags.Get(tag)
+func (fan *fanout) countOf(tag tags.Tag) uint64 {
+	t := fan.tags.Get(tag)
 	if t == nil { // a reader without the lock may not find a new tag yet
-		p.mu.Lock()
-		t = p.tags.Get(tag)
-		p.mu.Unlock()
+		fan.mu.Lock()
+		t = fan.tags.Get(tag)
+		fan.mu.Unlock()
 	}
 	for t != nil {
 		r := t.route.Load()
@@ -42,7 +42,7 @@ func (p *Publisher) checkStanding(list []byte) error {
 		if err != nil {
 			return errors.Join(ErrProtocol, err)
 		}
-		if n := p.countOf(at.Tag); at.Count > n {
+		if n := p.fan.countOf(at.Tag); at.Count > n {
 			return protocolError("the subscriber has tag %v at %d, of %d that were published", at.Tag, at.Count, n)
 		}
 	}
@@ -54,8 +54,8 @@ func (p *Publisher) checkStanding(list []byte) error {
 //
 // Errors: ErrProtocol, wrapped; nothing is counted then.
 func (p *Publisher) addMissed(a *ledger.Lane, cause subscription.Cause, missed subscription.Position) error {
-	published := p.countOf(missed.Tag)
-	most := published + p.replayed.Load()
+	published := p.fan.countOf(missed.Tag)
+	most := published + p.fan.replayed.Load()
 	known := a.Lost(missed.Tag)
 	if missed.Count > most-min(most, known) {
 		return protocolError("the subscriber has missed %d messages of tag %v, of which %d were published and %d are known to be lost",

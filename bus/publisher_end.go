@@ -17,10 +17,10 @@ func (p *Publisher) Close() error { return p.closer.close(p.backend, p.close) }
 
 func (p *Publisher) close() error {
 	p.setState(publisherClosed)
-	p.waiting.wake()
+	p.fan.waiting.wake()
 	errs := []error{p.withdraw()}
-	if p.flushTimer != nil {
-		errs = append(errs, p.flushTimer.Close())
+	if p.fan.flushTimer != nil {
+		errs = append(errs, p.fan.flushTimer.Close())
 	}
 	errs = append(errs, p.alarms.Close())
 	if p.backend != nil {
@@ -29,9 +29,9 @@ func (p *Publisher) close() error {
 		}
 		errs = append(errs, p.backend.Close())
 	}
-	p.mu.Lock()
+	p.fan.mu.Lock()
 	p.noteDrained()
-	p.mu.Unlock()
+	p.fan.mu.Unlock()
 	errs = append(errs, p.leave())
 	return errors.Join(errs...)
 }
@@ -47,14 +47,14 @@ func (p *Publisher) withdraw() error {
 // leave counts down the connections and the publisher itself; the last one frees the
 // pool. After a Close inside a callback the last one is a connection.
 func (p *Publisher) leave() error {
-	if p.users.Add(-1) > 0 {
+	if p.fan.users.Add(-1) > 0 {
 		return nil
 	}
-	p.loans.settle()
-	if p.cache != nil {
-		p.cache.Close()
+	p.fan.loans.settle()
+	if p.fan.cache != nil {
+		p.fan.cache.Close()
 	}
-	if err := p.pool.Close(); err != nil {
+	if err := p.fan.pool.Close(); err != nil {
 		return fmt.Errorf("bus: close publisher: %w", err)
 	}
 	return nil
@@ -64,13 +64,13 @@ func (p *Publisher) leave() error {
 // no message is accepted any more. It returns false if the publisher is in that state
 // already.
 func (p *Publisher) setState(state publisherState) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.fan.mu.Lock()
+	defer p.fan.mu.Unlock()
 	if p.state >= state {
 		return false
 	}
-	p.state = state
-	for _, s := range *p.streams.Load() {
+	p.state, p.fan.stopped = state, true
+	for _, s := range *p.fan.streams.Load() {
 		s.mu.Lock()
 		s.closed = true
 		s.seal()
@@ -79,7 +79,7 @@ func (p *Publisher) setState(state publisherState) bool {
 		}
 		s.mu.Unlock()
 	}
-	p.notifyChanged()
+	p.fan.notifyChanged()
 	return true
 }
 
@@ -102,7 +102,7 @@ func (p *Publisher) Drain(ctx context.Context) error {
 	if !p.setState(publisherDraining) {
 		return ErrClosed
 	}
-	p.waiting.wake()
+	p.fan.waiting.wake()
 	err := p.withdraw()
 	if !p.loop.Post(p.beginDrain) { // nothing would end the wait
 		return errors.Join(err, ErrClosed)
@@ -112,8 +112,8 @@ func (p *Publisher) Drain(ctx context.Context) error {
 
 // drainResult returns the error of a completed Drain, or nil.
 func (p *Publisher) drainResult() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.fan.mu.Lock()
+	defer p.fan.mu.Unlock()
 	if err := p.unreturned(); err != nil {
 		return err
 	}

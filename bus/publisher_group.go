@@ -86,7 +86,7 @@ func (p *Publisher) onPositions(l *link, m *subscription.Positions) {
 	if l.fault != nil {
 		return // it is closing
 	}
-	err := l.incomplete.standing.add(m, int(p.knownTags.Load())+freePositions)
+	err := l.incomplete.standing.add(m, int(p.fan.knownTags.Load())+freePositions)
 	if err == nil {
 		err = p.checkStanding(m.List)
 	}
@@ -213,7 +213,7 @@ func (p *Publisher) checkGroup(l *link) error {
 	if len(l.incomplete.wishes) > maxGroup || l.incomplete.parts > maxParts {
 		return protocolError("group of more than %d subscriptions or %d ranges and masks", maxGroup, maxParts)
 	}
-	if most := maxLanes * (int(p.knownTags.Load()) + freePositions); l.incomplete.stands > most {
+	if most := maxLanes * (int(p.fan.knownTags.Load()) + freePositions); l.incomplete.stands > most {
 		return protocolError("group with %d positions, of %d that there can be", l.incomplete.stands, most)
 	}
 	return nil

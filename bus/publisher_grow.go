@@ -7,15 +7,15 @@ const movedPerTurn = 4096
 // finishGrowing makes the loop move the map of the tags that has just grown. Without
 // further tags it could stay half moved for ever, and until then each message costs a
 // second lookup. mu is held.
-func (p *Publisher) finishGrowing() {
-	if p.growing || !p.tags.Moving() {
+func (fan *fanout) finishGrowing() {
+	if fan.growing || !fan.tags.Moving() {
 		return
 	}
-	p.growing = p.loop.Post(func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.growing = false
-		p.tags.Move(movedPerTurn)
-		p.finishGrowing()
+	fan.growing = fan.loop.Post(func() {
+		fan.mu.Lock()
+		defer fan.mu.Unlock()
+		fan.growing = false
+		fan.tags.Move(movedPerTurn)
+		fan.finishGrowing()
 	})
 }

@@ -20,9 +20,9 @@ func TestAPublishersMapOfTagsIsMovedWithoutFurtherTags(t *testing.T) {
 	must(t, err)
 	defer func() { must(t, p.Close()) }()
 	moving := func() bool {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return p.tags.Moving()
+		p.fan.mu.Lock()
+		defer p.fan.mu.Unlock()
+		return p.fan.tags.Moving()
 	}
 	loop.Freeze()
 	for tag := tags.Tag(0); !moving(); tag++ {

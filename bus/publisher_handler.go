@@ -25,12 +25,12 @@ func (p publisherHandler) OnConnectionEstablished(ep netio.Endpoint) {
 // newLink takes over a connection.
 func (p *Publisher) newLink(ep netio.Endpoint) *link {
 	l := &link{pub: p, ep: ep, peer: &Peer{Addr: ep.Remote()}, subs: make(map[uint64]*lane)}
-	l.out.pub, l.out.ep, l.out.onFault = p, ep, l.fail
+	l.out.pub, l.out.ep, l.out.onFault = &p.fan, ep, l.fail
 	ep.SetContext(l)
 	if !ep.Capabilities().AnyMemory {
-		p.regionOnly.Store(true)
+		p.fan.regionOnly.Store(true)
 	}
-	p.users.Add(1)
+	p.fan.users.Add(1)
 	p.connections[l] = struct{}{}
 	p.heart.enter()
 	return l
@@ -58,7 +58,7 @@ func (p *Publisher) closed(l *link, cause error, after func()) {
 	delete(p.connections, l)
 	p.heart.leave()
 	l.out.kill()
-	p.roomFreed()
+	p.fan.roomFreed()
 	p.unroute(l, func() {
 		p.left(l, cause)
 		after()
@@ -103,7 +103,7 @@ func (p publisherHandler) OnData(ep netio.Endpoint, data []byte) {
 func (p publisherHandler) OnSendCompleted(c netio.Completion) {
 	c.Endpoint.Context().(*link).out.completed(c.Key)
 	if p.cfg.FlushInterval == FlushImmediately {
-		p.armFlush()
+		p.fan.armFlush()
 	}
 }
 
@@ -177,8 +177,8 @@ func (p *Publisher) admit(l *link, h subscription.Hello) error {
 		return fmt.Errorf("bus: subscriber receives at most %d bytes at once, publisher sends up to %d: raise SubscriberConfig.MaxMessageBytes",
 			h.MaxMessageBytes, need)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.fan.mu.Lock()
+	defer p.fan.mu.Unlock()
 	if p.state != publisherOpen && (p.state != publisherDraining || !p.accounts.Returns(h.Instance)) {
 		return ErrClosed
 	}
@@ -192,8 +192,8 @@ func (p *Publisher) admit(l *link, h subscription.Hello) error {
 // forget frees the numbers of a subscriber, and returns the number of unconfirmed
 // messages. Nothing refers to the subscriber any more.
 func (p *Publisher) forget(l *link) (unconfirmed uint64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.fan.mu.Lock()
+	defer p.fan.mu.Unlock()
 	if _, known := p.links[l]; !known {
 		return 0
 	}
@@ -201,8 +201,8 @@ func (p *Publisher) forget(l *link) (unconfirmed uint64) {
 	p.vacate(l)
 	unconfirmed = p.leaveAccount(l)
 	for _, n := range l.out.lanes {
-		delete(p.lanes, n.id)
-		p.freeIDs = append(p.freeIDs, n.id)
+		delete(p.fan.lanes, n.id)
+		p.fan.freeIDs = append(p.fan.freeIDs, n.id)
 	}
 	if p.state >= publisherDraining && unconfirmed > 0 && !p.accounts.Returns(l.peer.Instance) {
 		p.cutOff++
@@ -210,7 +210,7 @@ func (p *Publisher) forget(l *link) (unconfirmed uint64) {
 	}
 	p.giveUp()
 	p.noteDrained()
-	p.notifyChanged()
+	p.fan.notifyChanged()
 	return unconfirmed
 }
 
@@ -248,14 +248,14 @@ func (p *Publisher) onControl(l *link, data []byte) {
 }
 
 // notifyChanged wakes WaitSubscribers. mu is held.
-func (p *Publisher) notifyChanged() {
-	close(p.changed)
-	p.changed = make(chan struct{})
+func (fan *fanout) notifyChanged() {
+	close(fan.changed)
+	fan.changed = make(chan struct{})
 }
 
 // nextChange returns a channel that is closed at the next change of a subscription.
-func (p *Publisher) nextChange() <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.changed
+func (fan *fanout) nextChange() <-chan struct{} {
+	fan.mu.Lock()
+	defer fan.mu.Unlock()
+	return fan.changed
 }

@@ -36,11 +36,11 @@ func (p *Publisher) policyOf(l *link, m *subscription.Subscribe) (Policy, error)
 }
 
 // laneLimit returns how many pages a lane for a subscription may hold.
-func (p *Publisher) laneLimit(m *subscription.Subscribe) int64 {
+func (fan *fanout) laneLimit(m *subscription.Subscribe) int64 {
 	if m.BacklogBytes == 0 {
-		return p.queuePages
+		return fan.queuePages
 	}
-	return max(1, min(p.queuePages, int64(min(m.BacklogBytes, 1<<40))/int64(p.pageBytes)))
+	return max(1, min(fan.queuePages, int64(min(m.BacklogBytes, 1<<40))/int64(fan.pageBytes)))
 }
 
 // checkRoom refuses a subscription if its subscriber could then hold more than it may.
@@ -51,11 +51,11 @@ func (p *Publisher) checkRoom(l *link, m *subscription.Subscribe) error {
 	if l.out.lane(m.Lane) != nil {
 		return nil
 	}
-	pages := p.laneLimit(m)
+	pages := p.fan.laneLimit(m)
 	for _, n := range l.out.lanes {
 		pages += n.limit
 	}
-	if bytes := pages * int64(p.pageBytes); bytes > int64(p.cfg.SubscriberBytes) {
+	if bytes := pages * int64(p.fan.pageBytes); bytes > int64(p.cfg.SubscriberBytes) {
 		return fmt.Errorf("%w: %d bytes, limit %d: lower BacklogBytes, or use fewer policies", ErrSubscriberBytes, bytes, p.cfg.SubscriberBytes)
 	}
 	return nil
@@ -66,13 +66,13 @@ func (p *Publisher) lane(l *link, m *subscription.Subscribe, policy Policy) *lan
 	if n := l.out.lane(m.Lane); n != nil {
 		return n
 	}
-	n := &lane{out: &l.out, number: m.Lane, policy: policy, limit: p.laneLimit(m), mark: newMark()}
-	if last := len(p.freeIDs) - 1; last >= 0 {
-		n.id, p.freeIDs = p.freeIDs[last], p.freeIDs[:last]
+	n := &lane{out: &l.out, number: m.Lane, policy: policy, limit: p.fan.laneLimit(m), mark: newMark()}
+	if last := len(p.fan.freeIDs) - 1; last >= 0 {
+		n.id, p.fan.freeIDs = p.fan.freeIDs[last], p.fan.freeIDs[:last]
 	} else {
-		n.id = subscription.LaneID(len(p.lanes))
+		n.id = subscription.LaneID(len(p.fan.lanes))
 	}
-	p.lanes[n.id] = n
+	p.fan.lanes[n.id] = n
 	n.account = p.accounts.Open(l.peer.Instance, l, l.peer, m.Lane, policy, maxLanes, func(number uint16) bool { return l.out.lane(number) != nil })
 	n.stuck = time.Now()
 	p.heart.quicken(n.maxStall())

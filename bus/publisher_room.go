@@ -8,13 +8,13 @@ import (
 )
 
 // pageSize returns how many buffers a page for a message of n bytes takes.
-func (p *Publisher) pageSize(n int) int {
-	return (wire.HeaderBytes + wire.MaxOverhead + n + p.pageBytes - 1) / p.pageBytes
+func (fan *fanout) pageSize(n int) int {
+	return (wire.HeaderBytes + wire.MaxOverhead + n + fan.pageBytes - 1) / fan.pageBytes
 }
 
 // extentOf returns the extent of a page for a message of n bytes.
-func (p *Publisher) extentOf(n int) extent {
-	size := p.pageSize(n)
+func (fan *fanout) extentOf(n int) extent {
+	size := fan.pageSize(n)
 	return extent{size, int64(size)}
 }
 
@@ -23,16 +23,16 @@ func (p *Publisher) extentOf(n int) extent {
 // no page. A stream with only lossy lanes may be left without a page.
 //
 // Errors: ErrNoResources.
-func (p *Publisher) open(x extent, streams ...*stream) error {
-	p.openMu.Lock()
-	defer p.openMu.Unlock()
-	if p.tryOpen(x, streams) {
+func (fan *fanout) open(x extent, streams ...*stream) error {
+	fan.openMu.Lock()
+	defer fan.openMu.Unlock()
+	if fan.tryOpen(x, streams) {
 		return nil
 	}
 	// OnReady announces room that is freed after this line. The second try finds room
 	// that was freed before it.
-	p.refused()
-	if p.tryOpen(x, streams) {
+	fan.refused()
+	if fan.tryOpen(x, streams) {
 		return nil
 	}
 	return ErrNoResources
@@ -41,25 +41,25 @@ func (p *Publisher) open(x extent, streams ...*stream) error {
 // tryOpen looks before it takes. A failed try must never hold room, even briefly:
 // another publishing goroutine could be refused because of it and never be woken.
 // openMu, held, keeps others from taking in between.
-func (p *Publisher) tryOpen(x extent, streams []*stream) bool {
+func (fan *fanout) tryOpen(x extent, streams []*stream) bool {
 	if refused(x.counted, streams) {
 		return false
 	}
 	var ok bool
-	if p.taken, ok = p.pool.GetAll(p.taken[:0], x.buffers*len(streams)); !ok {
+	if fan.taken, ok = fan.pool.GetAll(fan.taken[:0], x.buffers*len(streams)); !ok {
 		// The lossy ones do without.
 		needy := slices.DeleteFunc(slices.Clone(streams), func(s *stream) bool { return s.lossy })
 		if len(needy) == len(streams) {
-			p.dry.Store(true)
+			fan.dry.Store(true)
 		}
-		return len(needy) == 0 || len(needy) < len(streams) && p.tryOpen(x, needy)
+		return len(needy) == 0 || len(needy) < len(streams) && fan.tryOpen(x, needy)
 	}
 	for i, s := range streams {
-		buffers := p.taken[i*x.buffers : (i+1)*x.buffers]
+		buffers := fan.taken[i*x.buffers : (i+1)*x.buffers]
 		for i, n := range s.lanes {
 			s.skip[i] = !n.reserve(x.counted)
 		}
-		s.begin(p.newPage(x, buffers))
+		s.begin(fan.newPage(x, buffers))
 	}
 	return true
 }
@@ -80,24 +80,24 @@ func refused(pages int64, streams []*stream) (any bool) {
 
 // openSolo begins a page of extent x for the only lane of a stream, whose
 // mutex is held, if there is room for it.
-func (p *Publisher) openSolo(x extent, s *stream) bool {
-	p.openMu.Lock()
-	defer p.openMu.Unlock()
+func (fan *fanout) openSolo(x extent, s *stream) bool {
+	fan.openMu.Lock()
+	defer fan.openMu.Unlock()
 	if !s.lanes[0].hasRoom(x.counted) {
 		return false
 	}
 	var ok bool
-	if p.taken, ok = p.pool.GetAll(p.taken[:0], x.buffers); !ok {
+	if fan.taken, ok = fan.pool.GetAll(fan.taken[:0], x.buffers); !ok {
 		return false
 	}
 	s.skip[0] = !s.lanes[0].reserve(x.counted)
-	s.begin(p.newPage(x, p.taken))
+	s.begin(fan.newPage(x, fan.taken))
 	return true
 }
 
 // newPage makes a page of buffers.
-func (p *Publisher) newPage(x extent, buffers []*netio.Buffer) *page {
-	pg := &p.pages[buffers[0].Key()]
+func (fan *fanout) newPage(x extent, buffers []*netio.Buffer) *page {
+	pg := &fan.pages[buffers[0].Key()]
 	pg.buffers = append(pg.buffers[:0], buffers...)
 	pg.vector = pg.vector[:0]
 	pg.extent, pg.receipt = x, nil
@@ -106,40 +106,40 @@ func (p *Publisher) newPage(x extent, buffers []*netio.Buffer) *page {
 
 // lossyFull reports whether the lossy lanes together have no room for more pages.
 // Half of the pool is beyond their reach, so that they cannot starve the others.
-func (p *Publisher) lossyFull(pages int64) bool {
-	now := p.lossyPinned.Load()
-	return now > 0 && now+pages > p.lossyPages
+func (fan *fanout) lossyFull(pages int64) bool {
+	now := fan.lossyPinned.Load()
+	return now > 0 && now+pages > fan.lossyPages
 }
 
 // release gives up one reference to a page; the last one frees its memory.
-func (p *Publisher) release(pg *page) {
+func (fan *fanout) release(pg *page) {
 	if pg.refs.Add(-1) == 0 {
 		if pg.done != nil {
-			p.loans.giveBack(pg)
+			fan.loans.giveBack(pg)
 		}
 		// The first buffer goes last: with it the page struct is free for
 		// another goroutine.
 		for _, b := range slices.Backward(pg.buffers) {
 			b.Release()
 		}
-		if p.dry.Load() && p.dry.Swap(false) { // as in lane.unpin
-			p.roomFreed()
+		if fan.dry.Load() && fan.dry.Swap(false) { // as in lane.unpin
+			fan.roomFreed()
 		}
 	}
 }
 
 // refused notes that a publishing call was refused, so that the next room is announced.
-func (p *Publisher) refused() {
-	p.refusals.Add(1)
-	p.wantReady.Store(true)
+func (fan *fanout) refused() {
+	fan.refusals.Add(1)
+	fan.wantReady.Store(true)
 }
 
 // roomFreed wakes the callers that wait for room.
-func (p *Publisher) roomFreed() {
-	p.waiting.wake()
-	if p.cfg.OnReady != nil && p.wantReady.Load() && p.wantReady.Swap(false) {
-		p.loop.Post(p.readyFunc)
+func (fan *fanout) roomFreed() {
+	fan.waiting.wake()
+	if fan.cfg.OnReady != nil && fan.wantReady.Load() && fan.wantReady.Swap(false) {
+		fan.loop.Post(fan.readyFunc)
 	}
 }
 
-func (p *Publisher) onReady() { p.closer.call(p.cfg.OnReady) }
+func (fan *fanout) onReady() { fan.call(fan.cfg.OnReady) }

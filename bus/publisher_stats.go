@@ -70,18 +70,18 @@ type LaneState struct {
 // free pages and sends, also for other callers. Threads: any.
 func (p *Publisher) Stats() PublisherStats {
 	st := PublisherStats{
-		Refusals: p.refusals.Load(), Strangers: p.strangers.Load(),
+		Refusals: p.fan.refusals.Load(), Strangers: p.strangers.Load(),
 		Silent: p.silent.Load(), Stalled: p.stalled.Load(),
-		Pages: p.pool.Buffers(), PagesFree: p.pool.Free(), MinPagesFree: p.pool.MinFree(),
+		Pages: p.fan.pool.Buffers(), PagesFree: p.fan.pool.Free(), MinPagesFree: p.fan.pool.MinFree(),
 	}
-	st.Replayed = p.replayed.Load()
-	if p.cache != nil {
-		st.Cached, st.CachedBytes = p.cache.Use()
+	st.Replayed = p.fan.replayed.Load()
+	if p.fan.cache != nil {
+		st.Cached, st.CachedBytes = p.fan.cache.Use()
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	st.Messages, st.Bytes = p.published.Load(), p.bytes.Load()
-	for _, s := range *p.streams.Load() {
+	p.fan.mu.Lock()
+	defer p.fan.mu.Unlock()
+	st.Messages, st.Bytes = p.fan.published.Load(), p.fan.bytes.Load()
+	for _, s := range *p.fan.streams.Load() {
 		s.mu.Lock()
 		st.Messages += s.messages
 		st.Bytes += s.bytes
@@ -91,11 +91,11 @@ func (p *Publisher) Stats() PublisherStats {
 		}
 	}
 	for l := range p.links {
-		state := SubscriberState{Peer: *l.peer, Limit: int(p.queuePages)}
+		state := SubscriberState{Peer: *l.peer, Limit: int(p.fan.queuePages)}
 		l.out.mu.Lock()
 		for _, n := range l.out.lanes {
 			lane := laneState(n.account)
-			lane.Parts, _ = p.table.Size(n.id)
+			lane.Parts, _ = p.fan.table.Size(n.id)
 			lane.Queued, lane.Limit = int(n.pinned.Load()), int(n.limit)
 			lane.Sent += n.sentMessages
 			state.Parts += lane.Parts

@@ -15,9 +15,9 @@ import (
 
 // Tags returns the tags that the publisher serves now.
 func (p *Publisher) Tags() tags.Set {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.served
+	p.fan.mu.Lock()
+	defer p.fan.mu.Unlock()
+	return p.fan.served
 }
 
 // AddTags begins to serve the tags of a set; it may serve some already. A subscriber
@@ -31,9 +31,9 @@ func (p *Publisher) Tags() tags.Set {
 func (p *Publisher) AddTags(set tags.Set) error {
 	p.announcing.Lock()
 	defer p.announcing.Unlock()
-	p.mu.Lock()
-	known, served := p.removed, p.served // what is announced may be more: see RemoveTags
-	p.mu.Unlock()
+	p.fan.mu.Lock()
+	known, served := p.fan.removed, p.fan.served // what is announced may be more: see RemoveTags
+	p.fan.mu.Unlock()
 	if known >= maxRemovedTags {
 		return fmt.Errorf("%w: %d, limit %d", ErrTooManyRemoved, known, maxRemovedTags)
 	}
@@ -46,12 +46,12 @@ func (p *Publisher) AddTags(set tags.Set) error {
 		}
 		return err
 	}
-	p.mu.Lock()
-	p.served = p.served.Union(set)
-	p.mu.Unlock()
-	p.eachKnown(set, true, (*stream).sealPage, func(e *tagmap.Entry[tagState]) {
+	p.fan.mu.Lock()
+	p.fan.served = p.fan.served.Union(set)
+	p.fan.mu.Unlock()
+	p.fan.eachKnown(set, true, (*stream).sealPage, func(e *tagmap.Entry[tagState]) {
 		e.Value.removed = false
-		p.removed--
+		p.fan.removed--
 	}, func() {})
 	return nil
 }
@@ -78,7 +78,7 @@ func (p *Publisher) RemoveTags(set tags.Set) error {
 	if err := p.retire(left, set); err != nil {
 		return err
 	}
-	p.waiting.wake() // goroutines that wait for room for them
+	p.fan.waiting.wake() // goroutines that wait for room for them
 	return p.announce(left, p.announced.Since)
 }
 
@@ -86,9 +86,9 @@ func (p *Publisher) RemoveTags(set tags.Set) error {
 //
 // Errors: ErrClosed, or the directory's.
 func (p *Publisher) announce(set tags.Set, since time.Time) error {
-	p.mu.Lock()
+	p.fan.mu.Lock()
 	open := p.state == publisherOpen
-	p.mu.Unlock()
+	p.fan.mu.Unlock()
 	if !open {
 		return ErrClosed
 	}
@@ -107,19 +107,19 @@ func (p *Publisher) announce(set tags.Set, since time.Time) error {
 // retire makes Publish refuse the tags of set, and sends the subscribers their final
 // positions. left is the set of the remaining tags.
 func (p *Publisher) retire(left, set tags.Set) error {
-	p.mu.Lock()
+	p.fan.mu.Lock()
 	if p.state != publisherOpen {
-		p.mu.Unlock()
+		p.fan.mu.Unlock()
 		return ErrClosed
 	}
-	p.served = left
-	p.mu.Unlock()
+	p.fan.served = left
+	p.fan.mu.Unlock()
 	finals := make(map[*lane][]subscription.Position)
-	p.eachKnown(set, false, (*stream).sealAll, func(e *tagmap.Entry[tagState]) {
+	p.fan.eachKnown(set, false, (*stream).sealAll, func(e *tagmap.Entry[tagState]) {
 		e.Value.removed = true
-		p.removed++
-		if p.cache != nil {
-			p.cache.Empty(e.Value.line)
+		p.fan.removed++
+		if p.fan.cache != nil {
+			p.fan.cache.Empty(e.Value.line)
 		}
 		if e.Value.count == 0 {
 			return
@@ -149,42 +149,42 @@ func (s *stream) sealAll() {
 // eachKnown calls f for the known tags of set, removed or not, while their streams are
 // locked. It locks some of them at a time, so that other goroutines and the loop work
 // in between. sealed is called for each stream first, and after when it is unlocked.
-func (p *Publisher) eachKnown(set tags.Set, removed bool, sealed func(*stream), f func(*tagmap.Entry[tagState]), after func()) {
-	p.mu.Lock()
-	w := p.newWalk(set)
-	p.mu.Unlock()
+func (fan *fanout) eachKnown(set tags.Set, removed bool, sealed func(*stream), f func(*tagmap.Entry[tagState]), after func()) {
+	fan.mu.Lock()
+	w := fan.newWalk(set)
+	fan.mu.Unlock()
 	for done := false; !done; {
-		p.mu.Lock()
+		fan.mu.Lock()
 		for steps, n := 0, 0; steps < chores.SliceSteps && !done; steps += n {
-			n, done = p.eachLocked(&w, chores.SliceSteps-steps, func(e *tagmap.Entry[tagState]) bool {
+			n, done = fan.eachLocked(&w, chores.SliceSteps-steps, func(e *tagmap.Entry[tagState]) bool {
 				return e.Value.removed == removed && set.Contains(e.Tag) // removed is written under mu only
 			}, sealed, f)
 		}
 		after()
-		p.mu.Unlock()
+		fan.mu.Unlock()
 	}
 }
 
 // eachLocked calls f for the next tags of a walk that concerns selects, while their
 // streams are locked. mu is held.
-func (p *Publisher) eachLocked(w *walk, budget int, concerns func(*tagmap.Entry[tagState]) bool, sealed func(*stream), f func(*tagmap.Entry[tagState])) (steps int, done bool) {
+func (fan *fanout) eachLocked(w *walk, budget int, concerns func(*tagmap.Entry[tagState]) bool, sealed func(*stream), f func(*tagmap.Entry[tagState])) (steps int, done bool) {
 	var entries []*tagmap.Entry[tagState]
-	p.locking++
+	fan.locking++
 	looks, done := w.visit(budget, func(e *tagmap.Entry[tagState]) bool {
 		steps++
 		if concerns(e) {
 			r := e.Value.route.Load()
 			steps += shiftSteps + len(r.lanes)
 			entries = append(entries, e)
-			p.lockLater(r)
+			fan.lockLater(r)
 		}
 		return len(entries) < maxShifts && steps < budget
 	})
-	p.lockAll(sealed)
+	fan.lockAll(sealed)
 	for _, e := range entries {
 		f(e)
 	}
-	p.unlockStreams()
+	fan.unlockStreams()
 	return max(steps, looks, 1), done
 }
 

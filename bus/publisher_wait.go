@@ -18,16 +18,16 @@ import (
 func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) error {
 	var missing *tags.Tag // as long as no subscriber wants it, the sets need not be compared
 	for {
-		p.mu.Lock()
+		p.fan.mu.Lock()
 		open := p.state == publisherOpen
 		enough := p.subscribed() >= n
 		var wanted []tags.Set
-		compare := enough && n > 0 && (missing == nil || len(p.table.AppendWanting(nil, *missing)) > 0)
+		compare := enough && n > 0 && (missing == nil || len(p.fan.table.AppendWanting(nil, *missing)) > 0)
 		if compare {
 			wanted = p.wanted()
 		}
-		changed := p.changed
-		p.mu.Unlock()
+		changed := p.fan.changed
+		p.fan.mu.Unlock()
 		var err error
 		if compare { // the comparison can take long, and the loop needs mu
 			missing, err = missingFrom(tags.Union(wanted...), set)
@@ -54,7 +54,7 @@ func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) er
 // subscribed returns how many subscribers have a subscription. mu is held.
 func (p *Publisher) subscribed() (count int) {
 	for l := range p.links {
-		if slices.ContainsFunc(l.out.lanes, func(n *lane) bool { return p.table.Has(n.id) && !n.entering }) {
+		if slices.ContainsFunc(l.out.lanes, func(n *lane) bool { return p.fan.table.Has(n.id) && !n.entering }) {
 			count++
 		}
 	}
@@ -63,9 +63,9 @@ func (p *Publisher) subscribed() (count int) {
 
 // wanted returns the sets of all subscriptions whose tags have moved. mu is held.
 func (p *Publisher) wanted() (sets []tags.Set) {
-	for id, n := range p.lanes {
+	for id, n := range p.fan.lanes {
 		if !n.entering {
-			sets = p.table.Sets(sets, id)
+			sets = p.fan.table.Sets(sets, id)
 		}
 	}
 	return sets

@@ -137,7 +137,7 @@ func (l *link) acked(m *subscription.Ack) {
 		return
 	}
 	tag := tags.Tag(m.Tag)
-	if n := l.pub.countOf(tag); m.Position > n {
+	if n := l.pub.fan.countOf(tag); m.Position > n {
 		l.fail(protocolError("the receiver acknowledges message %d of tag %v, of %d that were sent", m.Position, tag, n))
 		return
 	}

@@ -18,7 +18,7 @@ import (
 // many messages of each there is room for, and reserves the room. take copies those of
 // one tag, while its route is locked. finish gives back the rest of the room.
 type replay struct {
-	pub    *Publisher
+	pub    *fanout
 	lane   *lane
 	claims claims
 

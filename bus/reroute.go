@@ -27,11 +27,11 @@ const (
 
 // moveOff takes lane n off the next tags of a walk that it does not want any more.
 // mu is held.
-func (p *Publisher) moveOff(w *walk, n *lane, budget int) (steps int, done bool) {
-	steps, done = p.shift(w, n, false, budget, func(x *shift) {
+func (fan *fanout) moveOff(w *walk, n *lane, budget int) (steps int, done bool) {
+	steps, done = fan.shift(w, n, false, budget, func(x *shift) {
 		x.from.forget(n, x.entry.Tag)
 	})
-	p.roomFreed() // goroutines that wait for room of n may go on
+	fan.roomFreed() // goroutines that wait for room of n may go on
 	return steps, done
 }
 
@@ -45,8 +45,8 @@ type joined struct {
 // the moment of the move, before more can be lost, it takes the messages to replay, if
 // replayed is not nil, and the losses. It adds them to j. The caller, which holds mu,
 // queues j before it releases mu.
-func (p *Publisher) moveTo(w *walk, n *lane, replayed *replay, j *joined, budget int) (steps int, done bool) {
-	return p.shift(w, n, true, budget, func(x *shift) {
+func (fan *fanout) moveTo(w *walk, n *lane, replayed *replay, j *joined, budget int) (steps int, done bool) {
+	return fan.shift(w, n, true, budget, func(x *shift) {
 		if x.entry.Value.count > 0 {
 			j.positions = append(j.positions, replayed.take(x.entry))
 		}
@@ -56,13 +56,13 @@ func (p *Publisher) moveTo(w *walk, n *lane, replayed *replay, j *joined, budget
 
 // shift moves the next tags of a walk to or off lane n, and calls f for each while
 // their streams are locked. mu is held.
-func (p *Publisher) shift(w *walk, n *lane, join bool, budget int, f func(*shift)) (steps int, done bool) {
-	shifts, step := p.shifts[:0], p.wantSteps(n)
+func (fan *fanout) shift(w *walk, n *lane, join bool, budget int, f func(*shift)) (steps int, done bool) {
+	shifts, step := fan.shifts[:0], fan.wantSteps(n)
 	looks, done := w.visit(budget, func(e *tagmap.Entry[tagState]) bool {
 		steps += step
-		if p.moves(n, e, join) {
+		if fan.moves(n, e, join) {
 			from := e.Value.route.Load()
-			p.routes.count(from, -1)
+			fan.routes.count(from, -1)
 			e.Value.moving = true // a walk may come to it again
 			shifts = append(shifts, shift{entry: e, from: from})
 			steps += shiftSteps + len(from.lanes)/2
@@ -71,43 +71,43 @@ func (p *Publisher) shift(w *walk, n *lane, join bool, budget int, f func(*shift
 	})
 	for i := range shifts {
 		x := &shifts[i]
-		x.to = p.routeToggled(x.from, n)
-		p.routes.count(x.to, 1)
+		x.to = fan.routeToggled(x.from, n)
+		fan.routes.count(x.to, 1)
 	}
-	p.showStreams()
-	p.lockStreams(shifts)
+	fan.showStreams()
+	fan.lockStreams(shifts)
 	for i := range shifts {
 		x := &shifts[i]
 		f(x)
 		x.entry.Value.moving = false
 		x.entry.Value.route.Store(x.to)
 	}
-	p.unlockStreams()
+	fan.unlockStreams()
 	for i := range shifts {
 		if from := shifts[i].from; from.tags == 0 {
 			from.tags = -1 // dropped
-			p.drop(from)
+			fan.drop(from)
 		}
 	}
-	p.showStreams()
+	fan.showStreams()
 	clear(shifts)
-	p.shifts = shifts
+	fan.shifts = shifts
 	return max(steps, looks, 1), done
 }
 
 // moves reports whether a tag is to move to lane n, or off it. mu is held.
-func (p *Publisher) moves(n *lane, e *tagmap.Entry[tagState], join bool) bool {
-	return !e.Value.moving && e.Value.route.Load().has(n) != join && p.wants(n, e.Tag) == join
+func (fan *fanout) moves(n *lane, e *tagmap.Entry[tagState], join bool) bool {
+	return !e.Value.moving && e.Value.route.Load().has(n) != join && fan.wants(n, e.Tag) == join
 }
 
 // wants reports whether a lane wants a tag. mu is held.
-func (p *Publisher) wants(n *lane, tag tags.Tag) bool {
-	return p.table.Wants(n.id, tag) || n.keeps(tag)
+func (fan *fanout) wants(n *lane, tag tags.Tag) bool {
+	return fan.table.Wants(n.id, tag) || n.keeps(tag)
 }
 
 // wantSteps returns the cost of wants.
-func (p *Publisher) wantSteps(n *lane) int {
-	_, masks := p.table.Size(n.id)
+func (fan *fanout) wantSteps(n *lane) int {
+	_, masks := fan.table.Size(n.id)
 	return 1 + (masks+len(n.transit))/8
 }
 
@@ -124,40 +124,40 @@ func (n *lane) keeps(tag tags.Tag) bool {
 
 // lockStreams keeps publishers off the routes from which tags move, with no page
 // under construction. mu is held.
-func (p *Publisher) lockStreams(shifts []shift) {
-	p.locking++
+func (fan *fanout) lockStreams(shifts []shift) {
+	fan.locking++
 	for i := range shifts {
-		p.lockLater(shifts[i].from)
+		fan.lockLater(shifts[i].from)
 	}
-	p.lockAll((*stream).sealPage)
+	fan.lockAll((*stream).sealPage)
 }
 
 // lockLater adds the streams of a route to the next lockAll.
-func (p *Publisher) lockLater(r *route) {
+func (fan *fanout) lockLater(r *route) {
 	for _, s := range r.streams {
-		if s.locking != p.locking {
-			s.locking = p.locking
-			p.locked = append(p.locked, s)
+		if s.locking != fan.locking {
+			s.locking = fan.locking
+			fan.locked = append(fan.locked, s)
 		}
 	}
 }
 
 // lockAll locks the added streams, in the order that all callers keep, and calls f for
 // each.
-func (p *Publisher) lockAll(f func(*stream)) {
-	slices.SortFunc(p.locked, compareStreams)
-	for _, s := range p.locked {
+func (fan *fanout) lockAll(f func(*stream)) {
+	slices.SortFunc(fan.locked, compareStreams)
+	for _, s := range fan.locked {
 		s.mu.Lock()
 		f(s)
 	}
 }
 
-func (p *Publisher) unlockStreams() {
-	for _, s := range p.locked {
+func (fan *fanout) unlockStreams() {
+	for _, s := range fan.locked {
 		s.mu.Unlock()
 	}
-	clear(p.locked)
-	p.locked = p.locked[:0]
+	clear(fan.locked)
+	fan.locked = fan.locked[:0]
 }
 
 // has reports whether a route leads to lane n.

@@ -61,40 +61,40 @@ func (t *tagState) publishSplit(r *route, tag tags.Tag, status Status, data []by
 }
 
 // addTag begins to serve a tag, at its first message.
-func (p *Publisher) addTag(tag tags.Tag) (*tagState, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.state != publisherOpen {
+func (fan *fanout) addTag(tag tags.Tag) (*tagState, error) {
+	fan.mu.Lock()
+	defer fan.mu.Unlock()
+	if fan.stopped {
 		return nil, ErrClosed
 	}
-	if t := p.tags.Get(tag); t != nil {
+	if t := fan.tags.Get(tag); t != nil {
 		return t, nil
 	}
-	if !p.served.Contains(tag) {
+	if !fan.served.Contains(tag) {
 		return nil, &PublishError{Tag: tag, Err: ErrUnknownTag}
 	}
-	r := p.routeTo(p.lanesOf(tag))
-	p.routes.count(r, 1)
-	p.showStreams()
-	t := p.tags.Add(tag, func(t *tagState) {
+	r := fan.routeTo(fan.lanesOf(tag))
+	fan.routes.count(r, 1)
+	fan.showStreams()
+	t := fan.tags.Add(tag, func(t *tagState) {
 		t.route.Store(r)
-		if p.cache != nil {
-			t.line = p.cache.NewLine()
+		if fan.cache != nil {
+			t.line = fan.cache.NewLine()
 		}
 	})
-	p.known = append(p.known, p.tags.Entry(tag))
-	p.knownTags.Add(1)
-	p.ownership.use(tag)
-	p.finishGrowing()
+	fan.known = append(fan.known, fan.tags.Entry(tag))
+	fan.knownTags.Add(1)
+	fan.first(tag)
+	fan.finishGrowing()
 	return t, nil
 }
 
 // lanesOf returns the lanes that want a tag, ascending. mu is held.
-func (p *Publisher) lanesOf(tag tags.Tag) (lanes []*lane) {
-	for _, id := range p.table.AppendWanting(nil, tag) {
-		lanes = append(lanes, p.lanes[id])
+func (fan *fanout) lanesOf(tag tags.Tag) (lanes []*lane) {
+	for _, id := range fan.table.AppendWanting(nil, tag) {
+		lanes = append(lanes, fan.lanes[id])
 	}
-	for n := range p.changing {
+	for n := range fan.changing {
 		if i, found := slices.BinarySearchFunc(lanes, n, compareLanes); !found && n.keeps(tag) {
 			lanes = slices.Insert(lanes, i, n)
 		}

@@ -53,25 +53,25 @@ func (t *routes) count(r *route, by int) {
 
 // routeTo finds or makes the route to a set of lanes. lanes ascend. The caller counts
 // its tags. mu is held.
-func (p *Publisher) routeTo(lanes []*lane) *route {
+func (fan *fanout) routeTo(lanes []*lane) *route {
 	mark := markOf(lanes)
-	for r := p.routes.byMark[mark]; r != nil; r = r.next {
+	for r := fan.routes.byMark[mark]; r != nil; r = r.next {
 		if slices.Equal(r.lanes, lanes) {
 			return r
 		}
 	}
-	return p.newRoute(mark, lanes)
+	return fan.newRoute(mark, lanes)
 }
 
 // routeToggled returns the route of tags that lane n joins or leaves. mu is held.
-func (p *Publisher) routeToggled(from *route, n *lane) *route {
+func (fan *fanout) routeToggled(from *route, n *lane) *route {
 	mark := from.mark ^ n.mark
-	for r := p.routes.byMark[mark]; r != nil; r = r.next {
+	for r := fan.routes.byMark[mark]; r != nil; r = r.next {
 		if differsBy(r.lanes, from.lanes, n) {
 			return r
 		}
 	}
-	return p.newRoute(mark, toggled(from.lanes, n))
+	return fan.newRoute(mark, toggled(from.lanes, n))
 }
 
 // differsBy reports whether two sets of lanes, which ascend, differ by lane n and
@@ -85,19 +85,19 @@ func differsBy(a, b []*lane, n *lane) bool {
 }
 
 // newRoute makes a route. mu is held.
-func (p *Publisher) newRoute(mark uint64, lanes []*lane) *route {
+func (fan *fanout) newRoute(mark uint64, lanes []*lane) *route {
 	r := &route{mark: mark, lanes: lanes}
-	shared := p.sharing(lanes, mark)
+	shared := fan.sharing(lanes, mark)
 	r.streams = make([]*stream, 0, max(1, len(lanes)-len(shared)+1))
 	if len(shared) > 0 || len(lanes) == 0 {
-		r.streams = append(r.streams, p.streamTo(shared))
+		r.streams = append(r.streams, fan.streamTo(shared))
 	}
 	if len(shared) < len(lanes) {
 		for _, n := range lanes {
 			if len(shared) > 0 && n == shared[0] {
 				shared = shared[1:]
 			} else {
-				r.streams = append(r.streams, p.streamOf(n))
+				r.streams = append(r.streams, fan.streamOf(n))
 			}
 		}
 		slices.SortFunc(r.streams, compareStreams)
@@ -105,16 +105,16 @@ func (p *Publisher) newRoute(mark uint64, lanes []*lane) *route {
 	for _, s := range r.streams {
 		s.routes++
 	}
-	if p.routes.byMark == nil {
-		p.routes.byMark = make(map[uint64]*route)
+	if fan.routes.byMark == nil {
+		fan.routes.byMark = make(map[uint64]*route)
 	}
-	r.next = p.routes.byMark[mark]
-	p.routes.byMark[mark] = r
+	r.next = fan.routes.byMark[mark]
+	fan.routes.byMark[mark] = r
 	return r
 }
 
 // sharing returns those of lanes that are to share a stream. mu is held.
-func (p *Publisher) sharing(lanes []*lane, mark uint64) []*lane {
+func (fan *fanout) sharing(lanes []*lane, mark uint64) []*lane {
 	if len(lanes) <= 1 {
 		return lanes
 	}
@@ -123,7 +123,7 @@ func (p *Publisher) sharing(lanes []*lane, mark uint64) []*lane {
 		shared = slices.DeleteFunc(slices.Clone(lanes), (*lane).alone)
 		mark = markOf(shared)
 	}
-	if len(shared) > 1 && p.routes.shared >= p.cfg.MaxStreams && p.routes.stream(mark, shared) == nil {
+	if len(shared) > 1 && fan.routes.shared >= fan.cfg.MaxStreams && fan.routes.stream(mark, shared) == nil {
 		return nil
 	}
 	return shared
@@ -140,15 +140,15 @@ func (t *routes) stream(mark uint64, lanes []*lane) *stream {
 }
 
 // streamTo finds or makes the stream of a set of lanes. mu is held.
-func (p *Publisher) streamTo(lanes []*lane) *stream {
+func (fan *fanout) streamTo(lanes []*lane) *stream {
 	if len(lanes) == 1 {
-		return p.streamOf(lanes[0])
+		return fan.streamOf(lanes[0])
 	}
-	t := &p.routes
+	t := &fan.routes
 	mark := markOf(lanes)
 	s := t.stream(mark, lanes)
 	if s == nil {
-		s = p.newStream(mark, lanes)
+		s = fan.newStream(mark, lanes)
 		if t.streams == nil {
 			t.streams = make(map[uint64][]*stream)
 		}
@@ -158,18 +158,18 @@ func (p *Publisher) streamTo(lanes []*lane) *stream {
 }
 
 // streamOf is streamTo for a single lane.
-func (p *Publisher) streamOf(n *lane) *stream {
+func (fan *fanout) streamOf(n *lane) *stream {
 	if n.own == nil {
-		n.own = p.newStream(n.mark, []*lane{n})
+		n.own = fan.newStream(n.mark, []*lane{n})
 	}
 	return n.own
 }
 
 // newStream makes a stream that no route uses. mu is held.
-func (p *Publisher) newStream(mark uint64, lanes []*lane) *stream {
-	t := &p.routes
+func (fan *fanout) newStream(mark uint64, lanes []*lane) *stream {
+	t := &fan.routes
 	t.order++
-	s := &stream{pub: p, mark: mark, order: t.order, lanes: lanes, closed: p.state != publisherOpen, skip: make([]bool, len(lanes))}
+	s := &stream{pub: fan, mark: mark, order: t.order, lanes: lanes, closed: fan.stopped, skip: make([]bool, len(lanes))}
 	s.lossy = len(lanes) > 0 && !slices.ContainsFunc(lanes, func(n *lane) bool { return n.policy.Lossless() })
 	if len(lanes) == 1 && lanes[0].alone() {
 		s.solo = newSolo(s, lanes[0])
@@ -180,8 +180,8 @@ func (p *Publisher) newStream(mark uint64, lanes []*lane) *stream {
 
 // drop removes a route that no tag uses, and the streams that no route uses. mu is
 // held.
-func (p *Publisher) drop(r *route) {
-	t := &p.routes
+func (fan *fanout) drop(r *route) {
+	t := &fan.routes
 	if first := t.byMark[r.mark]; first != r {
 		for first.next != r {
 			first = first.next
@@ -194,14 +194,14 @@ func (p *Publisher) drop(r *route) {
 	}
 	for _, s := range r.streams {
 		if s.routes--; s.routes == 0 {
-			p.dropStream(s)
+			fan.dropStream(s)
 		}
 	}
 }
 
 // dropStream seals and removes a stream. mu is held.
-func (p *Publisher) dropStream(s *stream) {
-	t := &p.routes
+func (fan *fanout) dropStream(s *stream) {
+	t := &fan.routes
 	if len(s.lanes) == 1 {
 		s.lanes[0].own = nil
 	} else if t.streams[s.mark] = slices.DeleteFunc(t.streams[s.mark], func(o *stream) bool { return o == s }); len(t.streams[s.mark]) == 0 {
@@ -211,19 +211,19 @@ func (p *Publisher) dropStream(s *stream) {
 	t.list, t.stale = slices.Delete(t.list, i, i+1), true
 	s.mu.Lock()
 	s.seal()
-	p.published.Add(s.messages)
-	p.bytes.Add(s.bytes)
+	fan.published.Add(s.messages)
+	fan.bytes.Add(s.bytes)
 	s.messages, s.bytes = 0, 0
 	s.mu.Unlock()
 }
 
 // showStreams shows the current streams to publishers. It is called before the first
 // tag moves to a new stream: a stream that is not shown is not flushed. mu is held.
-func (p *Publisher) showStreams() {
-	if p.routes.stale {
-		streams := slices.Clone(p.routes.list)
-		p.streams.Store(&streams)
-		p.routes.stale = false
+func (fan *fanout) showStreams() {
+	if fan.routes.stale {
+		streams := slices.Clone(fan.routes.list)
+		fan.streams.Store(&streams)
+		fan.routes.stale = false
 	}
 }
 

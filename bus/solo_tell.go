@@ -35,20 +35,20 @@ func (o *solo) leaveOut(t *soloTag) {
 }
 
 // armTell ensures that tellDue runs soon.
-func (p *Publisher) armTell() {
-	if !p.tellArmed.Swap(true) {
-		p.loop.Post(p.tellFunc)
+func (fan *fanout) armTell() {
+	if !fan.tellArmed.Swap(true) {
+		fan.loop.Post(fan.tellFunc)
 	}
 }
 
 // tellLater sets the alarm for tellDue. Loop only.
-func (p *Publisher) tellLater() { p.alarms.Set(&p.telling, tellInterval) }
+func (fan *fanout) tellLater() { fan.alarms.Set(&fan.telling, tellInterval) }
 
 // tellDue reports left-out messages to the subscribers. Loop only.
-func (p *Publisher) tellDue() {
-	p.tellArmed.Store(false)
+func (fan *fanout) tellDue() {
+	fan.tellArmed.Store(false)
 	again := false
-	for _, s := range *p.streams.Load() {
+	for _, s := range *fan.streams.Load() {
 		if s.solo != nil {
 			s.mu.Lock()
 			again = s.solo.turn() || again
@@ -56,7 +56,7 @@ func (p *Publisher) tellDue() {
 		}
 	}
 	if again {
-		p.armTell()
+		fan.armTell()
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // is copied once, into the page under construction. The page is queued by reference at
 // every subscriber of the set.
 type stream struct {
-	pub   *Publisher
+	pub   *fanout
 	lanes []*lane // fixed; ascending ids
 	lossy bool    // all lanes are
 	solo  *solo   // set if the only lane's policy decides message by message

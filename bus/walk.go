@@ -12,7 +12,7 @@ import (
 //
 // Guarded by Publisher.mu.
 type walk struct {
-	p    *Publisher
+	p    *fanout
 	sets []tags.Set // not done; the first from next on
 	next tags.Tag
 	all  bool
@@ -20,20 +20,20 @@ type walk struct {
 }
 
 // newWalk returns a walk at its beginning. mu is held.
-func (p *Publisher) newWalk(sets ...tags.Set) walk {
-	left := uint64(len(p.known))
+func (fan *fanout) newWalk(sets ...tags.Set) walk {
+	left := uint64(len(fan.known))
 	for _, set := range sets {
 		for lo, hi := range set.Ranges() {
 			if uint64(hi-lo) >= left {
-				return walk{p: p, all: true}
+				return walk{p: fan, all: true}
 			}
 			left -= uint64(hi-lo) + 1
 		}
 		if hasMasks(set) {
-			return walk{p: p, all: true}
+			return walk{p: fan, all: true}
 		}
 	}
-	return walk{p: p, sets: sets}
+	return walk{p: fan, sets: sets}
 }
 
 // visit calls f for the next tags, as long as it wants more and for at most budget
