@@ -20,13 +20,13 @@ type lane struct {
 	policy Policy
 	limit  int64   // of pinned
 	mark   uint64  // see routes
-	own    *stream // that no other lane shares, or nil; Publisher.mu
+	own    *stream // that no other lane shares, or nil; fanout.mu
 
 	// transit has the sets of changing subscriptions, while the tags that they give up
-	// are taken off the routes; Publisher.mu.
+	// are taken off the routes; fanout.mu.
 	transit []change
 
-	// entering: tags of new subscriptions have yet to move; Publisher.mu.
+	// entering: tags of new subscriptions have yet to move; fanout.mu.
 	entering bool
 
 	account *ledger.Lane // what it did not get
@@ -65,7 +65,7 @@ func (n *lane) hasRoom(pages int64) bool {
 }
 
 // reserve takes room for pages. It returns false if the lane has no room and its policy
-// makes none: then the lane does not get the messages. Publisher.openMu is held. For a
+// makes none: then the lane does not get the messages. fanout.openMu is held. For a
 // lossless lane hasRoom is checked before.
 func (n *lane) reserve(pages int64) bool {
 	if !n.policy.Lossless() {
@@ -178,7 +178,7 @@ func (n *lane) told(queue *ring.Ring[item], id uint64, j joined) {
 }
 
 // finals sends the final positions of tags, behind their pages, also held-back ones.
-// Loop only, or Publisher.mu is held, so that cork and uncork are not called meanwhile.
+// Loop only, or fanout.mu is held, so that cork and uncork are not called meanwhile.
 func (n *lane) finals(positions []subscription.Position) {
 	queue := &n.queue
 	if n.corked {

@@ -13,7 +13,7 @@ import (
 type exclusive struct {
 	sender *Sender
 
-	// Guarded by Publisher.mu.
+	// Guarded by fanout.mu.
 	last  []owner    // of tags; with a cache
 	using []tags.Tag // used for the first time, and not yet wanted
 }
@@ -72,7 +72,7 @@ func (x *exclusive) check(l *link, w *wish) error {
 func (x *exclusive) checkSteps(w *wish) int { return len(x.sender.pub.links) * w.set.Parts() }
 
 // duplicate returns a receiver other than l that has tags of a set, or nil.
-// Publisher.mu is held.
+// fanout.mu is held.
 func (x *exclusive) duplicate(l *link, set tags.Set) *DuplicateError {
 	p := x.sender.pub
 	for other := range p.links {
@@ -149,7 +149,7 @@ func (x *exclusive) giveUp() {
 }
 
 // reachable reports whether the sender can connect to a receiver again. Loop only, and
-// Publisher.mu is held.
+// fanout.mu is held.
 func (x *exclusive) reachable(instance string) bool {
 	out := x.sender.outlets[instance]
 	return out != nil && out.contact.listed && x.duplicate(nil, out.contact.entry.Tags) == nil

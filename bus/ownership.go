@@ -6,7 +6,7 @@ import "tagbus/tags"
 // subscribers that ask for it, or that of one owner. A Publisher and the part of a
 // Sender that queues and sends differ in this and in which side dials.
 //
-// Publisher.mu is held in all methods except expel.
+// fanout.mu is held in all methods except expel.
 type ownership interface {
 	// use notes that a tag is used for the first time.
 	use(tag tags.Tag)

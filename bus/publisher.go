@@ -29,49 +29,46 @@ import (
 // Threads: all methods may be called from any goroutine, and from callbacks
 // unless they block.
 type Publisher struct {
-	fan fanout
+	fan fanout // its mu guards what is marked so here
 
 	cfg        PublisherConfig
 	instance   string
 	host       string
+	role       string    // of this side, in its hello
+	ownership  ownership // of tags
 	backend    netio.Backend
 	loop       netio.Loop
 	listen     netio.ListenEndpoint
 	registered directory.Registration
+	announcing sync.Mutex      // around changes of fan.served and of the directory entry; before fan.mu
+	announced  directory.Entry // guarded by announcing
 
-	announcing sync.Mutex // around changes of served and of the directory entry; before mu
-	announced  directory.Entry
-
-	links  map[*link]struct{}
-	state  publisherState
-	cutOff int // connections that ended while draining with messages unconfirmed, for good
-
-	draining       bool   // beginDrain has run
-	cutOffMessages uint64 // unconfirmed
+	// Guarded by fan.mu.
+	state          publisherState
+	links          map[*link]struct{} // of subscribers that are admitted
 	accounts       ledger.Book[*link, *Peer]
-	accountsSeen   time.Time // by checkAccounts; loop only
+	draining       bool   // beginDrain has run
+	cutOff         int    // connections that ended while draining with messages unconfirmed, for good
+	cutOffMessages uint64 // these messages
 
-	strangers atomic.Uint64
+	// Loop only.
+	connections  map[*link]struct{} // all, also those that are not admitted
+	newest       map[string]*link   // of the subscribers that have dialed, by instance
+	events       eventQueue
+	groups       groups
+	seats        seats
+	heart        heartbeat
+	alarms       alarm.Clock // of all that has its time, except pages
+	chores       chores.Queue
+	busy         ring.Ring[*link] // those that have jobs, in turn
+	serving      bool             // the chore for them has not ended
+	accountsSeen time.Time        // by checkAccounts
 
-	silent  atomic.Uint64
-	stalled atomic.Uint64
+	strangers, silent, stalled atomic.Uint64 // connections
 
-	alarms  alarm.Clock      // of all that has its time, except pages; loop only
-	chores  chores.Queue     // loop only
-	busy    ring.Ring[*link] // those that have jobs, in turn; loop only
-	serving bool             // the chore for them has not ended; loop only
-
-	role        string             // of this side, in its hello
-	ownership   ownership          // of tags
-	events      eventQueue         // loop only
-	groups      groups             // loop only
-	seats       seats              // loop only
-	heart       heartbeat          // loop only
-	connections map[*link]struct{} // loop only; all, also those that are not admitted
-	newest      map[string]*link   // loop only; of the subscribers that have dialed, by instance
-	drained     chan struct{}      // closed when the last subscriber has left after Drain
-	drainOnce   sync.Once
-	closer      closer
+	drained   chan struct{} // closed when the last subscriber has left after Drain
+	drainOnce sync.Once
+	closer    closer
 }
 
 type publisherState int
@@ -81,16 +78,6 @@ const (
 	publisherDraining
 	publisherClosed
 )
-
-// tagState is what the publisher knows of one tag. count, and what the cache has
-// in the line, are guarded by the mutexes of the streams of the tag's route.
-type tagState struct {
-	route   atomic.Pointer[route]
-	count   uint64
-	line    uint32 // of the cache
-	removed bool   // by RemoveTags; guarded as count is
-	moving  bool   // to another route; Publisher.mu
-}
 
 // NewPublisher opens a publisher: it listens for subscribers and announces its
 // tags in dir. Close it.

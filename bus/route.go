@@ -14,8 +14,8 @@ type route struct {
 	mark    uint64    // see routes
 	lanes   []*lane   // ascending ids
 	streams []*stream // at least one, in the order of compareStreams, so that all are locked in the same order
-	tags    int       // tags that use the route; Publisher.mu
-	next    *route    // with the same mark; Publisher.mu
+	tags    int       // tags that use the route; fanout.mu
+	next    *route    // with the same mark; fanout.mu
 	lacking []*stream // memory for publishSplit, under the streams' mutexes
 }
 

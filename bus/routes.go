@@ -8,7 +8,7 @@ import (
 
 // routes has the routes of all tags, and the streams to which they lead. The cost of
 // finding, making or dropping a route is proportional to its lanes, however many routes
-// there are. Guarded by Publisher.mu.
+// there are. Guarded by fanout.mu.
 //
 // Routes and streams are found by the mark of their lanes. Each lane has a random
 // number, and the mark of a set is the exclusive or of these. So the mark of a set with

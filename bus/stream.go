@@ -29,7 +29,7 @@ type stream struct {
 	messages uint64
 	bytes    uint64
 
-	// Guarded by Publisher.mu.
+	// Guarded by fanout.mu.
 	mark, order uint64 // see routes
 	routes      int    // that lead to the stream
 	used        int    // of these, how many tags use

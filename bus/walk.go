@@ -10,7 +10,7 @@ import (
 // sets. If the known tags are fewer, or the sets have masks, it visits all known tags
 // instead. A tag of several sets may come several times.
 //
-// Guarded by Publisher.mu.
+// Guarded by fanout.mu.
 type walk struct {
 	p    *fanout
 	sets []tags.Set // not done; the first from next on
