@@ -144,6 +144,7 @@ func TestADamagedPageIsNamed(t *testing.T) {
 		_, err := s.Subscribe(tags.Of(1), ignore)
 		must(t, err)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		named := slices.ContainsFunc(s.events, func(e bus.Event) bool {
 			var damage *bus.PageError
 			return errors.As(e.Err, &damage) && *damage == bus.PageError{Offset: 8, Reason: "tag cut off"} && errors.Is(e.Err, bus.ErrProtocol)
