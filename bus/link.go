@@ -13,29 +13,30 @@ type link struct {
 	out outbox
 
 	// Loop only.
-	state      linkState
-	owed       bool // it had a subscription when it was taken out of the routes
-	parted     bool // the subscriber has said goodbye
-	asked      bool // a group of subscriptions was complete
-	dismissed  bool // goodbye is said to it
-	dialed     bool // by this side: the peer may be idle, and acknowledges pages
-	peer       *Peer
-	fault      error // why this side closes, or has closed
-	pulse      pulse
-	deadline   deadline // for the hello, and then for a subscription
-	stalled    bool     // reported
-	pausing    int      // reasons not to read, see pause
-	events     causedEvents
-	jobs       ring.Ring[linkJob]
-	working    bool // paused for the jobs
-	torn       bool // a job was aborted: routes may lead here that no subscription wants
-	unrouting  bool // being taken out of the routes, for good
-	unrouted   bool
-	afterwards []func() // when it is
-	successors []func() // of newer connections of the subscriber, called when this one is forgotten
-	incomplete incoming
-	seat       seat
-	subs       map[uint64]*lane // by the id of the subscription
+	state       linkState
+	owed        bool // it had a subscription when it was taken out of the routes
+	parted      bool // the subscriber has said goodbye
+	asked       bool // a group of subscriptions was complete
+	dismissed   bool // goodbye is said to it
+	dialed      bool // by this side: the peer may be idle, and acknowledges pages
+	peer        *Peer
+	fault       error // why this side closes, or has closed
+	pulse       pulse
+	deadline    deadline // for the hello, and then for a subscription
+	stalled     bool     // reported
+	pausing     int      // reasons not to read, see pause
+	events      causedEvents
+	jobs        ring.Ring[linkJob]
+	working     bool // paused for the jobs
+	torn        bool // a job was aborted: routes may lead here that no subscription wants
+	unrouting   bool // being taken out of the routes, for good
+	unrouted    bool
+	afterwards  []func() // when it is
+	predecessor *link    // the older connection of the subscriber for which this one waits
+	successor   func()   // of the newest one, called when this one is forgotten
+	incomplete  incoming
+	seat        seat
+	subs        map[uint64]*lane // by the id of the subscription
 }
 
 type linkState int

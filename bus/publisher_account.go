@@ -9,30 +9,54 @@ import (
 
 // supersede ends an older connection of the same subscriber, not yet known to be dead,
 // and then calls f. By then the account of the older one is complete, and the next
-// messages of the subscriber refer to it. Until then nothing is read from l. Loop only.
+// messages of the subscriber refer to it. Until then nothing is read from l. Of several
+// connections only the newest waits. Loop only.
 func (p *Publisher) supersede(l *link, f func()) {
 	old := p.newest[l.peer.Instance]
+	p.newest[l.peer.Instance] = l
 	if old == nil {
-		p.newest[l.peer.Instance] = l
 		f()
 		return
 	}
+	p.endSuperseded(old)
+	if old.predecessor != nil { // it waits itself, and has no account
+		old = old.predecessor
+	}
 	l.pause()
-	old.successors = append(old.successors, func() {
+	l.predecessor = old
+	old.successor = func() {
+		l.predecessor = nil
 		l.resume()
 		if !l.ends() && !l.out.ended() && !p.chores.Ended() {
-			p.supersede(l, f)
+			f()
 		}
-	})
-	if old.unrouting {
+	}
+}
+
+// endSuperseded ends a connection in whose place there is a newer one.
+func (p *Publisher) endSuperseded(l *link) {
+	if l.unrouting {
 		return
 	}
-	p.unroute(old, func() {})
-	old.state = linkLeaving
-	if old.fault == nil {
-		old.fault = errSuperseded
+	p.unroute(l, func() {})
+	l.state = linkLeaving
+	if l.fault == nil {
+		l.fault = errSuperseded
 	}
-	_ = old.ep.Close()
+	_ = l.ep.Close()
+}
+
+// succeed lets the connection go on that waits until this one is forgotten.
+func (p *Publisher) succeed(l *link) {
+	if p.newest[l.peer.Instance] == l {
+		delete(p.newest, l.peer.Instance)
+		if l.predecessor != nil { // the next connection has to wait for it, too
+			p.newest[l.peer.Instance] = l.predecessor
+		}
+	}
+	if l.successor != nil {
+		l.successor()
+	}
 }
 
 var errSuperseded = errors.New("bus: the subscriber has connected again")

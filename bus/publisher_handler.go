@@ -75,12 +75,7 @@ func (p *Publisher) left(l *link, cause error) {
 	if l.peer.Instance != "" {
 		l.event(Event{Kind: Lost, Peer: l.peer, Err: cause})
 	}
-	if p.newest[l.peer.Instance] == l {
-		delete(p.newest, l.peer.Instance)
-	}
-	for _, f := range l.successors {
-		f()
-	}
+	p.succeed(l)
 	// Only a publisher that was closed from inside a callback frees its pool here.
 	// By then a failure can be reported to no caller.
 	_ = p.leave()

@@ -118,3 +118,43 @@ func TestAnOlderConnectionEndsThatHasNotSubscribed(t *testing.T) {
 		wantEvent(t, p.member, "the subscriber has connected again")
 	})
 }
+
+// Each connection of an instance waited for all before it, and each end of one woke all
+// others: a peer that connected again and again had work done that grew with the square
+// of its connections. Only the newest one waits now.
+func TestOnlyTheNewestConnectionWaitsForAnOlderOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p, m := b.late(bus.PublisherConfig{Tags: tags.Of(1)})
+		var all []*stranger
+		connect := func() {
+			x := accountStranger(t)
+			backend, _ := b.stranger(x)
+			must(t, backend.OpenEndpoint(p.Addr(), netio.Params{}))
+			synctest.Wait()
+			all = append(all, x)
+		}
+		for range 20 {
+			connect()
+		}
+		last := len(all) - 1
+		for i, x := range all {
+			if x.ended() != (i < last) {
+				t.Errorf("connection %d of %d: got the end %v while the first is ending", i, len(all), x.ended())
+			}
+		}
+		all[last].mu.Lock()
+		must(t, all[last].ep.Close()) // it gives up, and the next one still waits for the first
+		all[last].mu.Unlock()
+		synctest.Wait()
+		connect()
+		if got := len(all[last+1].got); got != 0 {
+			t.Errorf("got %d answers before the first connection has ended, want none", got)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if st := p.Stats(); len(st.Subscribers) != 1 || all[last+1].ended() || len(all[last+1].got) == 0 {
+			t.Errorf("got %d subscribers, want the newest; events %v", len(st.Subscribers), m.events)
+		}
+	})
+}
