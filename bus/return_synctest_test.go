@@ -311,10 +311,10 @@ func TestAPublisherThatEndsLetsThoseGoThatItRefuses(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				x.mu.Lock()
 				goodbye := len(x.got) > 0 && x.got[len(x.got)-1][0] == byte(subscription.KindGoodbye)
-				x.mu.Unlock()
 				if !goodbye {
 					t.Errorf("got %x, want a goodbye at the end", x.got)
 				}
+				x.mu.Unlock()
 				must(t, backend.Close())
 				select {
 				case err := <-done:

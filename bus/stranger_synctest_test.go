@@ -75,6 +75,13 @@ func (s *stranger) ended() bool {
 	return s.closed > 0
 }
 
+// answers returns how many messages it got.
+func (s *stranger) answers() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.got)
+}
+
 // stranger opens a backend for s on a host of its own.
 func (b *bed) stranger(s netio.Handler) (netio.Backend, netip.Addr) {
 	m := b.member()

@@ -148,12 +148,12 @@ func TestOnlyTheNewestConnectionWaitsForAnOlderOne(t *testing.T) {
 		all[last].mu.Unlock()
 		synctest.Wait()
 		connect()
-		if got := len(all[last+1].got); got != 0 {
+		if got := all[last+1].answers(); got != 0 {
 			t.Errorf("got %d answers before the first connection has ended, want none", got)
 		}
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if st := p.Stats(); len(st.Subscribers) != 1 || all[last+1].ended() || len(all[last+1].got) == 0 {
+		if st := p.Stats(); len(st.Subscribers) != 1 || all[last+1].ended() || all[last+1].answers() == 0 {
 			t.Errorf("got %d subscribers, want the newest; events %v", len(st.Subscribers), m.events)
 		}
 	})
