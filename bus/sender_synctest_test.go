@@ -110,9 +110,11 @@ func TestASenderConnectsOnlyToWhatItUses(t *testing.T) {
 		used, unused := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1, 2)}, func(bus.Message) {}), b.receiver(bus.ReceiverConfig{Tags: tags.Of(3)}, func(bus.Message) {})
 		b.publisher(bus.PublisherConfig{Tags: tags.Of(1)}) // not a receiver
 		s := b.sender(bus.SenderConfig{})
+		s.loop.Freeze() // the loop could connect before Send returns
 		if err := s.Send(2, nil); !errors.Is(err, bus.ErrNoReceiver) {
 			t.Errorf("first use: got %v, want ErrNoReceiver", err)
 		}
+		s.loop.Thaw()
 		time.Sleep(time.Second)
 		must(t, s.Send(2, nil))
 		must(t, s.Send(1, nil))
