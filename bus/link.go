@@ -28,7 +28,6 @@ type link struct {
 	events      causedEvents
 	jobs        ring.Ring[linkJob]
 	working     bool // paused for the jobs
-	torn        bool // a job was aborted: routes may lead here that no subscription wants
 	unrouting   bool // being taken out of the routes, for good
 	unrouted    bool
 	afterwards  []func() // when it is
@@ -36,7 +35,6 @@ type link struct {
 	successor   func()   // of the newest one, called when this one is forgotten
 	incomplete  incoming
 	seat        seat
-	subs        map[uint64]*lane // by the id of the subscription
 }
 
 type linkState int
