@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ring"
 	"tagbus/netio"
 )
@@ -25,7 +26,7 @@ type link struct {
 	deadline    deadline // for the hello, and then for a subscription
 	stalled     bool     // reported
 	pausing     int      // reasons not to read, see pause
-	events      causedEvents
+	events      events.Conn
 	jobs        ring.Ring[linkJob]
 	working     bool // paused for the jobs
 	unrouting   bool // being taken out of the routes, for good

@@ -12,6 +12,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/ring"
 	"tagbus/internal/alarm"
@@ -54,7 +55,7 @@ type Publisher struct {
 	// Loop only.
 	connections  map[*link]struct{} // all, also those that are not admitted
 	newest       map[string]*link   // of the subscribers that have dialed, by instance
-	events       eventQueue
+	events       *events.Queue[Event]
 	groups       groups
 	seats        seats
 	heart        heartbeat
@@ -142,7 +143,7 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 	}
 	p.loop = p.backend.Loop()
 	p.chores = chores.New(p.loop.Post)
-	p.events.start(p.loop, p.closer.call, p.cfg.OnEvent)
+	p.events = newEvents(p.loop, &p.closer, p.cfg.OnEvent)
 	if err = p.fan.start(p.loop, &p.alarms); err != nil {
 		return err
 	}
@@ -203,5 +204,5 @@ func (p *Publisher) Instance() string { return p.instance }
 
 // event reports e soon, on the loop, where no lock is held. Loop only.
 func (p *Publisher) event(e Event) {
-	p.events.add(e, nil)
+	p.events.Add(e, nil)
 }

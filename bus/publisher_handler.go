@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 
+	"tagbus/bus/internal/events"
 	"tagbus/internal/plain"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -25,6 +26,7 @@ func (p publisherHandler) OnConnectionEstablished(ep netio.Endpoint) {
 // newLink takes over a connection.
 func (p *Publisher) newLink(ep netio.Endpoint) *link {
 	l := &link{pub: p, ep: ep, peer: &Peer{Addr: ep.Remote()}}
+	l.events = events.Conn{Pause: l.pause, Resume: l.resume}
 	l.out.init(&p.fan, ep, l.onFault)
 	ep.SetContext(l)
 	p.users.Add(1)

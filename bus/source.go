@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/wire"
@@ -24,7 +25,7 @@ type source struct {
 	vanished bool      // reported so
 	fault    error     // why this side closes the connection, or has closed it
 	pausing  int       // reasons not to read, see pause
-	events   causedEvents
+	events   events.Conn
 	out      ring.Ring[[]byte] // control messages to send
 	outBytes int               // of out, see push
 	unread   bool              // too many of them wait
@@ -74,6 +75,7 @@ func newSource(s *Subscriber) *source {
 		rivals:   make(map[*source]*rivalry),
 		version:  1,
 	}
+	src.events = events.Conn{Pause: src.pause, Resume: src.resume}
 	s.dialer.prepare(&src.contact, src)
 	src.contact.report = src.event
 	src.origin.retainer, src.origin.keep = s.retainer, src.keep
@@ -149,7 +151,7 @@ func (src *source) lost(cause error) {
 		src.contact.refused(cause)
 		return
 	}
-	src.sub.reportSkipped()
+	src.sub.gaps.Report()
 	if !src.contact.ended || cause != nil {
 		src.event(Event{Kind: Lost, Peer: src.contact.peer, Err: cause})
 	}

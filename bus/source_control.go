@@ -231,7 +231,7 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 	if len(m.List) > 0 {
 		return // more to come
 	}
-	src.sub.reportSkipped()
+	src.sub.gaps.Report()
 	if src.unsettled() {
 		src.vanish() // with the messages on their way when the last connection was lost
 	} else {
