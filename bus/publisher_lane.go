@@ -75,7 +75,7 @@ func (p *Publisher) lane(l *link, m *subscription.Subscribe, policy Policy) *lan
 	p.fan.lanes[n.id] = n
 	n.account = p.accounts.Open(l.peer.Instance, l, l.peer, m.Lane, policy, maxLanes, func(number uint16) bool { return l.out.lane(number) != nil })
 	n.stuck = time.Now()
-	p.heart.quicken(n.maxStall())
+	p.heart.Quicken(n.maxStall())
 	l.out.mu.Lock()
 	l.out.lanes = append(l.out.lanes, n)
 	l.out.mu.Unlock()
