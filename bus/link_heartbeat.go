@@ -15,14 +15,14 @@ func (p *Publisher) onTick(now time.Time, late time.Duration) {
 // admitted begins to exchange heartbeats with a subscriber. Loop only.
 func (l *link) admitted(millis int) {
 	l.state = linkReady
-	l.pulse.begin(&l.pub.heart, millis)
+	l.pulse.Begin(&l.pub.heart, millis)
 }
 
 // tick checks a connection once per tick. Loop only.
 func (l *link) tick(now time.Time, late time.Duration) {
 	h := &l.pub.heart
 	if l.state == linkLeaving { // it need not take its last message
-		if h.over(now.Sub(l.pulse.last), l.pub.cfg.HelloTimeout) {
+		if h.Over(now.Sub(l.left), l.pub.cfg.HelloTimeout) {
 			_ = l.ep.Close()
 		}
 		return
@@ -31,16 +31,15 @@ func (l *link) tick(now time.Time, late time.Duration) {
 		return
 	}
 	if l.pausing > 0 {
-		l.pulse.heard = true // nothing can be heard now
+		l.pulse.Hear() // nothing can be heard now
 	}
-	if err := l.pulse.listen(h, now, late); err != nil {
+	if silent, allowed := l.pulse.Silent(now, late); allowed > 0 {
 		l.pub.silent.Add(1)
-		l.end(err)
+		l.end(&SilentError{For: silent, Limit: allowed})
 		return
 	}
 	sent, moved, idle := l.out.tick(now, late)
-	if l.pulse.due(h, now, sent) && idle {
-		l.pulse.spoke = now
+	if l.pulse.Due(now, sent, idle) {
 		l.out.beat()
 	}
 	l.patience(now, moved)
@@ -50,6 +49,10 @@ func (l *link) tick(now time.Time, late time.Duration) {
 // ends the connection after maxStall. Loop only.
 func (l *link) patience(now time.Time, moved bool) {
 	h, p := &l.pub.heart, l.pub
+	patience := p.cfg.HeartbeatTimeout
+	if patience < 0 {
+		patience = defaultHeartbeatTimeout
+	}
 	if moved && l.stalled {
 		l.stalled = false
 		l.event(Event{Kind: Resumed, Peer: l.peer})
@@ -57,15 +60,15 @@ func (l *link) patience(now time.Time, moved bool) {
 	for _, n := range l.out.lanes {
 		stuck := now.Sub(n.stuck)
 		limit := p.maxStall(n.policy)
-		h.need(limit)
+		h.Need(limit)
 		switch {
-		case limit > 0 && h.over(stuck, limit):
+		case limit > 0 && h.Over(stuck, limit):
 			p.stalled.Add(1)
 			l.end(&StallError{For: max(stuck, limit), Limit: limit})
 			return
-		case !l.stalled && h.over(stuck, h.patience) && n.holdsUp():
+		case !l.stalled && h.Over(stuck, patience) && n.holdsUp():
 			l.stalled = true
-			l.event(Event{Kind: Stalled, Peer: l.peer, Err: &StallError{For: max(stuck, h.patience)}})
+			l.event(Event{Kind: Stalled, Peer: l.peer, Err: &StallError{For: max(stuck, patience)}})
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ledger"
@@ -58,7 +59,7 @@ type Publisher struct {
 	events       *events.Queue[Event]
 	groups       groups
 	seats        seats
-	heart        heartbeat
+	heart        beat.Clock
 	alarms       alarm.Clock // of all that has its time, except pages
 	chores       chores.Queue
 	busy         ring.Ring[*link] // those that have jobs, in turn
@@ -150,7 +151,7 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 	if err = alarm.Open(&p.alarms, p.loop.NewTimer); err != nil {
 		return err
 	}
-	p.heart.start(&p.alarms, p.cfg.HeartbeatInterval, p.cfg.HeartbeatTimeout, p.onTick)
+	p.heart.Start(&p.alarms, p.cfg.HeartbeatInterval, p.cfg.HeartbeatTimeout, p.onTick)
 	return nil
 }
 

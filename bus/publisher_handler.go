@@ -19,7 +19,7 @@ type publisherHandler struct{ *Publisher }
 // OnConnectionEstablished implements netio.Handler.
 func (p publisherHandler) OnConnectionEstablished(ep netio.Endpoint) {
 	l := p.newLink(ep)
-	l.deadline.await(&p.alarms, p.cfg.HelloTimeout, l.helloMissed)
+	l.deadline.Await(&p.alarms, p.cfg.HelloTimeout, l.helloMissed)
 	p.greet(l)
 }
 
@@ -31,7 +31,7 @@ func (p *Publisher) newLink(ep netio.Endpoint) *link {
 	ep.SetContext(l)
 	p.users.Add(1)
 	p.connections[l] = struct{}{}
-	p.heart.enter()
+	p.heart.Enter()
 	return l
 }
 
@@ -59,11 +59,11 @@ func (p publisherHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, c
 
 // closed cleans up after a connection, and then calls after.
 func (p *Publisher) closed(l *link, cause error, after func()) {
-	l.deadline.met()
+	l.deadline.Met()
 	p.dropGroup(l)
 	p.stand(l)
 	delete(p.connections, l)
-	p.heart.leave()
+	p.heart.Leave()
 	l.out.kill()
 	p.fan.roomFreed()
 	p.unroute(l, func() {
@@ -95,7 +95,7 @@ func (p publisherHandler) OnData(ep netio.Endpoint, data []byte) {
 	case linkHello:
 		p.onHello(l, data)
 	case linkReady:
-		l.pulse.heard = true
+		l.pulse.Hear()
 		p.onControl(l, data)
 	case linkLeaving: // sent before it received our last message; ignore
 	}
@@ -114,7 +114,7 @@ func (p publisherHandler) OnSendReady(ep netio.Endpoint) { ep.Context().(*link).
 
 // onHello decides whether the peer may subscribe.
 func (p *Publisher) onHello(l *link, data []byte) {
-	l.deadline.met()
+	l.deadline.Met()
 	h, err := subscription.DecodeHello(data)
 	if errors.Is(err, subscription.ErrMagic) {
 		// A stranger: a port scanner, a browser. It gets no answer.
@@ -158,7 +158,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 func (p *Publisher) helloTo(instance string) ([]byte, error) {
 	return subscription.AppendHello(nil, subscription.Hello{
 		Instance: p.instance, Expect: instance, Role: p.role, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
-		MaxMessageBytes: subscription.MaxControlBytes, BeatMillis: p.heart.millis(),
+		MaxMessageBytes: subscription.MaxControlBytes, BeatMillis: p.heart.Millis(),
 	})
 }
 

@@ -51,6 +51,6 @@ func (p *Publisher) checkRoom(l *link, m *subscription.Subscribe) error {
 
 // account opens the account of a new lane. Loop only, and fanout.mu is held.
 func (p *Publisher) account(l *link, w *wish) *ledger.Lane {
-	p.heart.quicken(p.maxStall(w.policy))
+	p.heart.Quicken(p.maxStall(w.policy))
 	return p.accounts.Open(l.peer.Instance, l, l.peer, w.request.Lane, w.policy, maxLanes, func(number uint16) bool { return l.out.lane(number) != nil })
 }
