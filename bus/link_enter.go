@@ -3,6 +3,7 @@ package bus
 import (
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/tagmap"
+	"tagbus/bus/internal/tagset"
 	"tagbus/subscription"
 )
 
@@ -62,7 +63,7 @@ func (g *subscribing) enterOne(w *wish) {
 	known := g.l.subs[w.request.ID] != nil
 	e.parts, e.masks = e.parts-w.parts, e.masks-w.masks // what was reserved
 	if !known {
-		w.err = e.room(p, w.set.Parts(), masksOf(w.set))
+		w.err = e.room(p, w.set.Parts(), tagset.Masks(w.set))
 		e.comes = append(e.comes, w.set)
 	}
 	if w.err == nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/tagset"
 	"tagbus/tags"
 )
 
@@ -223,7 +224,7 @@ func (e *entering) room(p *Publisher, parts, masks int) error {
 
 // reserve keeps room for the growth of a subscription.
 func (e *entering) reserve(w *wish, kept tags.Set) {
-	w.parts, w.masks = w.set.Parts()-kept.Parts(), masksOf(w.set)-masksOf(kept)
+	w.parts, w.masks = w.set.Parts()-kept.Parts(), tagset.Masks(w.set)-tagset.Masks(kept)
 	e.parts, e.masks = e.parts+w.parts, e.masks+w.masks
 }
 

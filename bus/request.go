@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tagbus/bus/internal/tagmap"
+	"tagbus/bus/internal/tagset"
 	"tagbus/tags"
 )
 
@@ -71,7 +72,7 @@ func (r *request) ask() (resume bool) {
 // goesOn returns the wanted tags that the publisher owes, or all wanted tags if the
 // difference is too complex.
 func (r *request) goesOn() tags.Set {
-	set, err := intersection(r.want, r.acked)
+	set, err := r.want.Intersection(r.acked)
 	if err != nil || set.IsEmpty() {
 		return r.want
 	}
@@ -84,7 +85,7 @@ func (r *request) acknowledged() (again bool) {
 	again = r.again
 	r.subscribing, r.again = false, false
 	r.active, r.acked = r.sent, r.sent
-	if owed, err := intersection(r.sent, r.want); err == nil {
+	if owed, err := r.sent.Intersection(r.want); err == nil {
 		r.acked = owed // a tag that was removed meanwhile begins anew, even if it is wanted again before the answer to that
 	}
 	r.current = r.want.Equal(r.sent)
@@ -216,7 +217,7 @@ func (n *sourceLane) index(r *request, known bool) {
 	delete(n.wide, r)
 	switch {
 	case !known:
-	case few(r.sent) && few(r.active) && few(r.acked):
+	case tagset.Few(r.sent) && tagset.Few(r.active) && tagset.Few(r.acked):
 		for _, set := range [...]tags.Set{r.sent, r.active, r.acked} {
 			for tag := range set.All() {
 				if !slices.Contains(r.keys, tag) {

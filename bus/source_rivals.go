@@ -119,7 +119,7 @@ func (s *Subscriber) alarm(v *rivalry) {
 	for sub := range s.subs.all {
 		wanted = append(wanted, sub.live)
 	}
-	concerned, err := intersection(v.both, tags.Union(wanted...))
+	concerned, err := v.both.Intersection(tags.Union(wanted...))
 	if err != nil {
 		concerned = v.both
 	}
