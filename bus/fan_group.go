@@ -5,6 +5,7 @@ import (
 
 	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/tagset"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -229,7 +230,7 @@ func (e *entering) room(parts, masks int) error {
 
 // reserve keeps room for the growth of a subscription.
 func (e *entering) reserve(w *wish, kept tags.Set) {
-	w.parts, w.masks = w.set.Parts()-kept.Parts(), masksOf(w.set)-masksOf(kept)
+	w.parts, w.masks = w.set.Parts()-kept.Parts(), tagset.Masks(w.set)-tagset.Masks(kept)
 	e.parts, e.masks = e.parts+w.parts, e.masks+w.masks
 }
 
