@@ -189,7 +189,7 @@ func TestAShortSilenceEndsNothing(t *testing.T) {
 
 // A process that was itself stopped has not heard its peers. It does not find them
 // silent.
-func TestWhoWasStoppedBlamesNobody(t *testing.T) {
+func TestAStoppedProcessBlamesNoPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		long := 24 * time.Hour // the other side is patient

@@ -220,7 +220,7 @@ func (r *refuser) OnData(ep netio.Endpoint, data []byte) {
 
 // A subscriber that had enough and left made the publisher tell of lost
 // messages, and its Drain fail.
-func TestWhoUnsubscribesIsOwedNothing(t *testing.T) {
+func TestAnEndedSubscriptionIsOwedNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), PageBytes: 256, MaxMessageBytes: 200, QueueBytes: 4096})

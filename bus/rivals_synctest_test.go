@@ -116,7 +116,7 @@ func TestSeveralPublishersOfATag(t *testing.T) {
 	}
 }
 
-func TestWhoTakesOverWhenAPublisherOfTheSameTagGoes(t *testing.T) {
+func TestAnotherPublisherOfTheSameTagTakesOver(t *testing.T) {
 	tests := []struct {
 		name  string
 		how   bus.Duplicates

@@ -163,7 +163,7 @@ func TestIteratingOverMessages(t *testing.T) {
 	})
 }
 
-func TestAPanickingHandlerCostsNobodyAMessage(t *testing.T) {
+func TestAPanickingHandlerCostsNoMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})

@@ -141,7 +141,7 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 	}
 }
 
-func TestWakingNobodyTakesNoLock(*testing.T) {
+func TestAWakeUpWithoutWaitersTakesNoLock(*testing.T) {
 	var w waiters
 	w.leave(w.enter())
 	w.mu.Lock()
