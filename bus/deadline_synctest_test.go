@@ -9,9 +9,9 @@ import (
 	"tagbus/netio/memnet"
 )
 
-// A wait ends when the limit and a quarter of it have passed, however often it is begun
-// meanwhile; not after what was awaited has come; and not for time in which the loop
-// was held.
+// A wait times out after the limit and a quarter of it, however often it is begun
+// meanwhile. It does not time out once the awaited has come, and time in which the loop
+// was held does not count.
 func TestADeadlineCountsTheTimeInWhichAPeerCanBeHeard(t *testing.T) {
 	const limit = 4 * time.Second
 	tests := []struct {

@@ -9,7 +9,7 @@ import (
 	"tagbus/netio"
 )
 
-// handLoop is a loop that runs what is posted when it is told to.
+// handLoop is a loop that runs what is posted when the test calls turn.
 type handLoop struct {
 	netio.Loop
 	posts []func()
@@ -48,7 +48,7 @@ func newTestQueue(tell func(Event)) (*eventQueue, *handLoop) {
 	return q, loop
 }
 
-// numbered is an event that is not another one.
+// numbered returns an event that differs from those of other numbers.
 func numbered(n int) Event { return Event{Kind: Problem, Count: uint64(n)} }
 
 func TestEventsAreToldInOrderAFewPerTurn(t *testing.T) {

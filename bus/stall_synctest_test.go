@@ -185,7 +185,7 @@ func TestASlowSubscriberIsNotDisconnected(t *testing.T) {
 	})
 }
 
-// Operators see who holds up the publisher, once, and when that is over.
+// Operators see which subscriber holds up the publisher, once, and when that is over.
 func TestAStallIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
