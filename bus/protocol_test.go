@@ -246,7 +246,7 @@ func otherVector(t *testing.T, name string, b []byte) ([]byte, error) {
 		kind, _, _ = strings.Cut(strings.TrimPrefix(name, "bad-"), "-")
 		decode := badVectors[kind]
 		if decode == nil {
-			return nil, errors.New("nobody knows how to decode it")
+			return nil, errors.New("no decoder has this name")
 		}
 		if decode(b) == nil {
 			return nil, errors.New("it was not refused")
