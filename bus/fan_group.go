@@ -39,6 +39,22 @@ type group struct {
 	fault  error        // ends the connection
 }
 
+// wish is a subscription that a subscriber asks for.
+type wish struct {
+	request  *subscription.Subscribe // without its set
+	set      tags.Set
+	standing standing                // until the group is complete
+	stands   []subscription.Position // where the subscriber says that it stands
+	lane     *lane
+	policy   Policy
+
+	gone, comes tags.Set // what a subscription that changes gives up, and newly wants
+
+	parts int   // ranges and masks that are reserved for it
+	masks int   // of these
+	err   error // why it is refused
+}
+
 // terms are the conditions on which a session lets its subscriber have tags. fanout.mu
 // is held in all of them.
 type terms struct {

@@ -164,6 +164,9 @@ func (fan *fanout) free() error {
 	return fan.pool.Close()
 }
 
+// caches reports whether there is a cache.
+func (fan *fanout) caches() bool { return fan.cache != nil }
+
 // notifyChanged wakes those that wait for a change of a subscription. mu is held.
 func (fan *fanout) notifyChanged() {
 	close(fan.changed)

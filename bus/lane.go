@@ -45,9 +45,9 @@ type lane struct {
 
 	givenMessages uint64 // to the transport
 	sentMessages  uint64
-	dropped       uint64 // messages, with the connection
-	ackedMessages uint64 // of givenMessages: up to the last one that an Ack has answered
-	said          said   // loop only
+	dropped       uint64      // messages, with the connection
+	ackedMessages uint64      // of givenMessages: up to the last one that an Ack has answered
+	said          ledger.Said // loop only
 }
 
 // laneLimit returns how many pages a lane may hold that asks for a backlog; 0: the most.

@@ -18,6 +18,15 @@ func (box *outbox) send(n *lane, m subscription.Message) {
 	box.sendIn(queue, n, m)
 }
 
+// sendBytes queues a control message before all pages.
+func (box *outbox) sendBytes(control []byte) { box.sendControl(&box.control, item{control: control}) }
+
+// sendLast queues a control message before all pages, and closes the connection once it
+// is sent.
+func (box *outbox) sendLast(control []byte) {
+	box.sendControl(&box.control, item{control: control, last: true})
+}
+
 // sendIn queues a control message about a lane in a certain queue.
 func (box *outbox) sendIn(queue *ring.Ring[item], n *lane, m subscription.Message) {
 	b, err := subscription.Append(nil, m)

@@ -87,7 +87,7 @@ func (p *Publisher) onPositions(l *link, m *subscription.Positions) {
 	if l.fault != nil {
 		return // it is closing
 	}
-	err := l.incomplete.standing.add(m, int(p.fan.knownTags.Load())+freePositions)
+	err := l.incomplete.standing.add(m, p.fan.knownCount()+freePositions)
 	if err == nil {
 		err = p.checkStanding(m.List)
 	}
@@ -214,26 +214,10 @@ func (p *Publisher) checkGroup(l *link) error {
 	if len(l.incomplete.wishes) > maxGroup || l.incomplete.parts > maxParts {
 		return protocolError("group of more than %d subscriptions or %d ranges and masks", maxGroup, maxParts)
 	}
-	if most := maxLanes * (int(p.fan.knownTags.Load()) + freePositions); l.incomplete.stands > most {
+	if most := maxLanes * (p.fan.knownCount() + freePositions); l.incomplete.stands > most {
 		return protocolError("group with %d positions, of %d that there can be", l.incomplete.stands, most)
 	}
 	return nil
-}
-
-// wish is a subscription that a subscriber asks for.
-type wish struct {
-	request  *subscription.Subscribe // without its set
-	set      tags.Set
-	standing standing                // until the group is complete
-	stands   []subscription.Position // where the subscriber says that it stands
-	lane     *lane
-	policy   Policy
-
-	gone, comes tags.Set // what a subscription that changes gives up, and newly wants
-
-	parts int   // ranges and masks that are reserved for it
-	masks int   // of these
-	err   error // why it is refused
 }
 
 // refuseSubscription answers with the reason why a subscription does not become active.

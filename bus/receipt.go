@@ -129,21 +129,6 @@ func (box *outbox) abandon() {
 	}
 }
 
-// acked settles the receipts that an Ack answers. An Ack for which no caller waits any
-// more is ignored. Loop only.
-func (l *link) acked(m *subscription.Ack) {
-	if !l.dialed {
-		l.fail(protocolError("nobody has asked for an acknowledgement"))
-		return
-	}
-	tag := tags.Tag(m.Tag)
-	if n := l.pub.fan.countOf(tag); m.Position > n {
-		l.fail(protocolError("the receiver acknowledges message %d of tag %v, of %d that were sent", m.Position, tag, n))
-		return
-	}
-	l.out.acked(tag, m.Position, m.Failed)
-}
-
 // acked settles the receipts of a tag up to a position. Loop only.
 //
 //   - failed: the message at the position was not handled.
