@@ -3,6 +3,7 @@ package bus
 import (
 	"slices"
 
+	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/subscription"
 )
@@ -125,9 +126,9 @@ func (l *link) sayGoodbye() {
 				all := p.fan.newWalk(p.fan.table.Sets(nil, n.id)...)
 				w = &all
 			}
-			positions, cost, done := p.fan.finalPositions(w, n, budget-steps)
+			finals, cost, done := p.fan.finalPositions(w, n, budget-steps)
 			p.fan.mu.Unlock()
-			n.finals(positions)
+			n.finals(finals)
 			if steps += cost; done {
 				at, w = at+1, nil
 			}
@@ -142,7 +143,7 @@ func (l *link) sayGoodbye() {
 
 // finalPositions returns the positions of the next tags of a walk that a lane has,
 // ascending. mu is held.
-func (fan *fanout) finalPositions(w *walk, n *lane, budget int) (positions []subscription.Position, steps int, done bool) {
+func (fan *fanout) finalPositions(w *walk, n *lane, budget int) (finals []subscription.Position, steps int, done bool) {
 	looks, done := w.visit(budget, func(e *tagmap.Entry[tagState]) bool {
 		steps++
 		r := e.Value.route.Load()
@@ -152,11 +153,11 @@ func (fan *fanout) finalPositions(w *walk, n *lane, budget int) (positions []sub
 		steps++
 		r.streams[0].mu.Lock()
 		if count := e.Value.count; count > 0 {
-			positions = append(positions, subscription.Position{Tag: e.Tag, Count: count})
+			finals = append(finals, subscription.Position{Tag: e.Tag, Count: count})
 		}
 		r.streams[0].mu.Unlock()
 		return steps < budget
 	})
-	slices.SortFunc(positions, comparePositions)
-	return slices.Compact(positions), max(steps, looks, 1), done
+	slices.SortFunc(finals, positions.Compare)
+	return slices.Compact(finals), max(steps, looks, 1), done
 }

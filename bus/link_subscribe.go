@@ -154,11 +154,13 @@ func (g *subscribing) read(budget int) (steps int, done bool) {
 	}
 	for ; g.at < len(g.group) && steps < budget; g.at++ {
 		w := &g.group[g.at]
-		for before := 0; len(w.standing.lists) > 0; before = len(w.stands) {
+		for before := 0; w.standing.Left() > 0; before = len(w.stands) {
 			if steps >= budget {
 				return steps, false
 			}
-			if w.stands, g.fault = w.standing.decode(w.stands); g.fault != nil {
+			var err error
+			if w.stands, err = w.standing.Next(w.stands); err != nil {
+				g.fault = errors.Join(ErrProtocol, err)
 				return steps, true
 			}
 			steps += 1 + (len(w.stands)-before)/2

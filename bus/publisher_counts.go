@@ -10,7 +10,7 @@ import (
 
 // A peer's counts are claims. An impossible one ends its connection. A publisher knows
 // how many messages it has published of each tag. A subscriber takes no count above
-// maxCount, so that no sum wraps.
+// positions.Max, so that no sum wraps.
 
 // countOf returns how many messages of a tag were published. Loop only.
 func (fan *fanout) countOf(tag tags.Tag) uint64 {
