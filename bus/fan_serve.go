@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -55,9 +56,9 @@ func (fan *fanout) retire(left, set tags.Set) error {
 			finals[n] = append(finals[n], subscription.Position{Tag: e.Tag, Count: e.Value.count})
 		}
 	}, func() {
-		for n, positions := range finals {
-			slices.SortFunc(positions, comparePositions)
-			n.finals(positions)
+		for n, list := range finals {
+			slices.SortFunc(list, positions.Compare)
+			n.finals(list)
 		}
 		clear(finals)
 	})

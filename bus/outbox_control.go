@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/ring"
 	"tagbus/subscription"
 )
@@ -87,7 +88,7 @@ func (box *outbox) expand(queue *ring.Ring[item]) {
 	}
 	var all []item
 	part.Lists(func(cause subscription.Cause, counts []subscription.Position) {
-		for list := range positionLists(counts) {
+		for list := range positions.Lists(counts) {
 			b, err := subscription.Append(nil, &subscription.Lost{Lane: lane.number, Cause: cause, List: list})
 			if err != nil { // only possible for a message that this package built too long
 				box.failSoon(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/wire"
 	"tagbus/bus/internal/wire/wiretest"
 	"tagbus/subscription"
@@ -233,7 +234,7 @@ func listVector(t *testing.T, want []subscription.Position, b []byte) (list []by
 		got = append(got, p)
 	}
 	same(t, want, got, nil)
-	for l := range positionLists(want) {
+	for l := range positions.Lists(want) {
 		list = append(list, l...)
 	}
 	return list

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 
+	"tagbus/bus/internal/positions"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -18,8 +19,8 @@ func (p *Publisher) onReceived(l *link, m *subscription.Received) {
 	switch {
 	case n == nil:
 		l.fail(protocolError("received messages in lane %d, which has no subscription", m.Lane))
-	case m.Messages > maxCount:
-		l.fail(protocolError("received %d messages in lane %d, limit %d", m.Messages, m.Lane, uint64(maxCount)))
+	case m.Messages > positions.Max:
+		l.fail(protocolError("received %d messages in lane %d, limit %d", m.Messages, m.Lane, uint64(positions.Max)))
 	default:
 		if err := n.say(m.Messages); err != nil {
 			l.fail(protocolError("lane %d: %v", m.Lane, err))

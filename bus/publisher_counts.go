@@ -9,7 +9,7 @@ import (
 
 // A peer's counts are claims. An impossible one ends its connection. A publisher knows
 // how many messages it has published of each tag. A subscriber takes no count above
-// maxCount, so that no sum wraps.
+// positions.Max, so that no sum wraps.
 
 // checkStanding returns an error for positions of a subscriber that are not reached
 // yet.
