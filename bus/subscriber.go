@@ -117,7 +117,7 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	s.loop = s.backend.Loop()
 	s.chores = chores.New(s.loop.Post)
 	s.events = newEvents(s.loop, &s.closer, s.cfg.OnEvent)
-	s.gaps = events.NewGaps(s.events, lostTag.event)
+	s.gaps = events.NewGaps[Event, lostTag](s.events)
 	s.dialer = dialer{
 		backend: s.backend, alarms: &s.alarms, min: s.cfg.ReconnectMin, max: s.cfg.ReconnectMax,
 		event: s.event, all: s.directory.contacts, dialing: make(map[netip.AddrPort]*contact),
