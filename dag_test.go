@@ -44,6 +44,7 @@ var table = []rule{
 		"internal/alarm", "internal/check", "internal/plain", "subscription", "bus/directory", "bus/internal/...", "netio", "tags",
 		"github.com/cenkalti/backoff/v5", "github.com/nats-io/nuid",
 	}},
+	{"bus/internal/beat", "the silence of a peer is measured alike on both sides, whatever they say", []string{"internal/alarm"}},
 	{"bus/internal/cache", "the cache keeps bytes by line and knows no tags, pages or subscribers", []string{"netio"}},
 	{"bus/internal/chores", "how work is cut does not depend on the work", []string{"bus/internal/ring"}},
 	{"bus/internal/events", "how events are told does not depend on what they say, except that losses have causes", []string{"bus/internal/ledger", "bus/internal/ring", "subscription"}},

@@ -124,7 +124,7 @@ func (p *Publisher) onSubscribe(l *link, m *subscription.Subscribe) {
 	}
 	group := in.wishes
 	p.dropGroup(l)
-	l.deadline.met()
+	l.deadline.Met()
 	l.asked = true
 	if len(group) > 0 {
 		l.subscribe(group)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/ring"
@@ -37,7 +38,7 @@ type source struct {
 	parted   bool      // goodbye is said; the connection is closed when it is sent
 	toldAt   time.Time // when the publisher was last told how much was received
 	spoken   bool      // a page has come on this connection
-	pulse    pulse
+	pulse    beat.Pulse
 	steps    int  // of work that the publisher's last message has caused: see chore
 	spent    int  // the same in a slice of the subscriber's chores
 	spentIn  int  // which slice
@@ -136,7 +137,7 @@ func (src *source) lost(cause error) {
 	src.sub.departed()
 	if wasReady {
 		src.sub.counters.publishers.Add(-1)
-		src.sub.heart.leave()
+		src.sub.heart.Leave()
 	}
 	if src.sub.closed.Load() {
 		return

@@ -19,7 +19,7 @@ func (src *source) onData(data []byte) {
 	case src.contact.state != contactReady:
 		return // closing: the rest does not matter any more
 	}
-	src.pulse.heard = true
+	src.pulse.Hear()
 	if data[0] == wire.Kind {
 		src.spoken = true
 		src.onPage(data)
@@ -60,8 +60,8 @@ func (src *source) ready(beatMillis int) {
 	if src.met.IsZero() {
 		src.met = src.contact.since
 	}
-	src.pulse.begin(&src.sub.heart, beatMillis)
-	src.sub.heart.enter()
+	src.pulse.Begin(&src.sub.heart, beatMillis)
+	src.sub.heart.Enter()
 	src.event(Event{Kind: Connected, Peer: src.contact.peer})
 	if src.pausing > 0 {
 		src.contact.ep.PauseReceive()

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/events"
 	"tagbus/internal/alarm"
@@ -51,7 +52,7 @@ type Subscriber struct {
 	dialer    dialer
 	directory follower[*source]
 	reports   alarm.Alarm // of gaps that are not told at once
-	heart     heartbeat
+	heart     beat.Clock
 	chores    chores.Queue
 	events    *events.Queue[Event]
 	gaps      *events.Gaps[Event, lostTag]
@@ -126,7 +127,7 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 		return errors.Join(err, s.backend.Close())
 	}
 	s.reports.F = s.gaps.Report
-	s.heart.start(&s.alarms, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, s.onTick)
+	s.heart.Start(&s.alarms, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, s.onTick)
 	return nil
 }
 
@@ -136,7 +137,7 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 func (s *Subscriber) helloTo(instance string) ([]byte, error) {
 	return subscription.AppendHello(nil, subscription.Hello{
 		Instance: s.instance, Expect: instance, Role: s.role, Name: s.cfg.Name, Host: s.host, PID: os.Getpid(),
-		MaxMessageBytes: s.cfg.MaxMessageBytes, BeatMillis: s.heart.millis(),
+		MaxMessageBytes: s.cfg.MaxMessageBytes, BeatMillis: s.heart.Millis(),
 	})
 }
 
