@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ledger"
 	"tagbus/internal/plain"
@@ -132,9 +133,9 @@ func (e Event) String() string {
 
 // newEvents returns the queue of the events of a publisher or subscriber, which reports
 // them to onEvent.
-func newEvents(loop netio.Loop, c *closer, onEvent func(Event)) *events.Queue[Event] {
+func newEvents(loop netio.Loop, c *closer.Closer, onEvent func(Event)) *events.Queue[Event] {
 	return events.New(loop.Post,
-		func(e Event) { c.call(func() { onEvent(e) }) },
+		func(e Event) { c.Call(func() { onEvent(e) }) },
 		func(dropped uint64) Event { return Event{Kind: Problem, Err: &EventsDroppedError{Events: dropped}} })
 }
 
