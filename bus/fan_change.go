@@ -1,6 +1,9 @@
 package bus
 
-import "tagbus/tags"
+import (
+	"tagbus/bus/internal/tagset"
+	"tagbus/tags"
+)
 
 // The part of a group that concerns subscriptions which change.
 
@@ -40,7 +43,7 @@ func (g *group) before(w *wish) (set tags.Set, ok bool) {
 		return set, false
 	}
 	set = g.fan.table.Subscription(n.id, w.request.ID)
-	return set, !hasMasks(set) && !hasMasks(w.set)
+	return set, !tagset.HasMasks(set) && !tagset.HasMasks(w.set)
 }
 
 // change is the last part of step 1. mu is held.
@@ -64,10 +67,10 @@ func (g *group) changeOne(w *wish) (steps int) {
 	n, id := w.lane, w.request.ID
 	e := g.of(n)
 	before := g.fan.table.Subscription(n.id, id)
-	if w.err = e.room(w.set.Parts()-before.Parts(), masksOf(w.set)-masksOf(before)); w.err != nil {
+	if w.err = e.room(w.set.Parts()-before.Parts(), tagset.Masks(w.set)-tagset.Masks(before)); w.err != nil {
 		return 0
 	}
-	if hasMasks(before) || hasMasks(w.set) {
+	if tagset.HasMasks(before) || tagset.HasMasks(w.set) {
 		n.transit = append(n.transit, change{before, w.set})
 		g.fan.changing[n] = struct{}{}
 		g.fan.table.Unsubscribe(n.id, id)

@@ -3,6 +3,7 @@ package bus
 import (
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/tagmap"
+	"tagbus/bus/internal/tagset"
 	"tagbus/subscription"
 )
 
@@ -64,7 +65,7 @@ func (g *group) enterOne(w *wish) {
 	known := g.box.subs[w.request.ID] != nil
 	e.parts, e.masks = e.parts-w.parts, e.masks-w.masks // what was reserved
 	if !known {
-		w.err = e.room(w.set.Parts(), masksOf(w.set))
+		w.err = e.room(w.set.Parts(), tagset.Masks(w.set))
 		e.comes = append(e.comes, w.set)
 	}
 	if w.err == nil {
