@@ -47,6 +47,8 @@ var table = []rule{
 	{"bus/internal/cache", "the cache keeps bytes by line and knows no tags, pages or subscribers", []string{"netio"}},
 	{"bus/internal/chores", "how work is cut does not depend on the work", []string{"bus/internal/ring"}},
 	{"bus/internal/ledger", "what is lost is counted alike at both ends, which know of it by subscription", []string{"subscription", "tags"}},
+	{"bus/internal/mailbox", "what a box loses is decided by a policy, whatever its messages are", []string{"subscription"}},
+	{"bus/internal/retain", "memory is kept whatever lies in it", []string{"netio"}},
 	{"bus/internal/ring", "a queue depends on nothing", nil},
 	{"bus/internal/tagmap", "a map depends on its keys", []string{"tags"}},
 	{"bus/internal/wire", "the bytes of a page depend on nothing except tags", []string{"tags"}},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/retain"
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/wire"
 	"tagbus/netio"
@@ -59,7 +60,7 @@ type source struct {
 	version  int                        // changes when targets may have changed
 	reader   wire.Reader
 	page     delivered       // counts of the page that is being delivered
-	origin   origin          // of the messages of a page
+	origin   retain.Origin   // of the messages of a page
 	batches  []*Subscription // that have pending messages of this page
 
 	ever      tags.Set             // all tags that it has served
@@ -76,7 +77,7 @@ func newSource(s *Subscriber) *source {
 	}
 	s.dialer.prepare(&src.contact, src)
 	src.contact.report = src.event
-	src.origin.retainer, src.origin.keep = s.retainer, src.keep
+	src.origin.Init(s.retainer, src.keep)
 	return src
 }
 

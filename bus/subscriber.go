@@ -12,6 +12,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/retain"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -43,7 +44,7 @@ type Subscriber struct {
 	finished chan struct{} // closed when Close has finished all subscriptions
 	gone     chan struct{} // closed when goodbye is said to all publishers
 	counters subscriberCounters
-	retainer *retainer
+	retainer *retain.Retainer
 
 	// Loop only.
 	alarms    alarm.Clock // of all that has its time
@@ -101,7 +102,7 @@ func newSubscriber(cfg SubscriberConfig) *Subscriber {
 		closer:   closer{ended: make(chan struct{})},
 		finished: make(chan struct{}),
 		gone:     make(chan struct{}),
-		retainer: newRetainer(cfg.RetainBytes),
+		retainer: retain.New(cfg.RetainBytes),
 	}
 	s.directory = follower[*source]{role: directory.Publisher, users: s.sources, create: func() *source { return newSource(s) }, event: s.event}
 	s.host, _ = os.Hostname() // only for people

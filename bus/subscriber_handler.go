@@ -77,7 +77,7 @@ func (s *Subscriber) Stats() SubscriberStats {
 		lost[cause] = c.lost[cause].Load()
 	}
 	losses := lossesOf(&lost)
-	retained, retainedBytes, retainRefused := s.retainer.stats()
+	retained, retainedBytes, retainRefused := s.retainer.Stats()
 	return SubscriberStats{
 		Publishers: int(c.publishers.Load()), Messages: c.messages.Load(), Bytes: c.bytes.Load(), Pages: c.pages.Load(),
 		Lost: losses.Lost(), LeftOut: losses.LeftOut, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(), Silent: c.silent.Load(),

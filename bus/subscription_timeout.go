@@ -24,8 +24,8 @@ func (s *Subscriber) giveUp(sub *Subscription) {
 		}
 	}
 	sub.settle(err)
-	if sub.queue != nil {
-		sub.queue.close(err)
+	if sub.inbox != nil {
+		sub.inbox.box.Close(err)
 	}
 	s.remove(sub)
 	s.event(Event{Kind: Problem, Tags: sub.live, Err: err})

@@ -111,10 +111,10 @@ func (sub *Subscription) finish(err error) {
 	sub.settle(err)
 	sub.end.Do(func() { close(sub.ended) })
 	delete(sub.owner.leaving, sub.id)
-	if sub.queue != nil && sub.retired {
+	if sub.inbox != nil && sub.retired {
 		err = nil // an orderly end, after the messages on their way
 	}
-	if sub.queue != nil {
-		sub.queue.close(err)
+	if sub.inbox != nil {
+		sub.inbox.box.Close(err)
 	}
 }
