@@ -263,3 +263,38 @@ func TestAPausedLinkIsNotSilent(t *testing.T) {
 		slow.ending.Store(true)
 	})
 }
+
+// TestDroppedEventsAreCounted: more subscriptions than events may wait end while OnEvent
+// takes its time.
+func TestDroppedEventsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const subscriptions = 18_000 // more than events may wait
+		b := newBed(t)
+		var ended, dropped int
+		m := b.member()
+		s, err := bus.NewSubscriber(b.opener(m), b.dir, bus.SubscriberConfig{OnEvent: func(e bus.Event) {
+			time.Sleep(2 * time.Millisecond)
+			var d *bus.EventsDroppedError
+			switch {
+			case errors.Is(e.Err, bus.ErrNoPublisher):
+				ended++
+			case errors.Is(e.Err, bus.ErrEventsDropped) && errors.As(e.Err, &d):
+				dropped += int(d.Events)
+			default:
+				t.Errorf("got %v", e)
+			}
+		}})
+		must(t, err)
+		for range subscriptions {
+			_, err := s.SubscribeWith(tags.Of(1), ignore, bus.SubscriptionConfig{Timeout: time.Second})
+			must(t, err)
+		}
+		time.Sleep(time.Second + subscriptions*2*time.Millisecond)
+		synctest.Wait()
+		if dropped == 0 || ended+dropped != subscriptions {
+			t.Errorf("told %d ends, and that %d are dropped, want %d in all and some dropped", ended, dropped, subscriptions)
+		}
+		must(t, s.Close())
+		m.loop.Close()
+	})
+}

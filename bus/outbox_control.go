@@ -1,7 +1,7 @@
 package bus
 
 import (
-	"fmt"
+	"errors"
 	"slices"
 
 	"tagbus/bus/internal/ring"
@@ -64,7 +64,8 @@ func (fan *fanout) controlLimit() int {
 	return maxControlQueue + subscription.MaxPositionBytes*int(fan.knownTags.Load())
 }
 
-var errControlOverflow = fmt.Errorf("%w: the subscriber asks faster than it reads the answers", ErrProtocol)
+// errControlOverflow is a fault of the peer.
+var errControlOverflow = errors.New("the subscriber asks faster than it reads the answers")
 
 // expand replaces the losses at the front of a queue, or those of its first thousands
 // of tags, by the control messages that report them. mu is held.

@@ -108,7 +108,7 @@ func (x *exclusive) handOver(l *link, sets []tags.Set) (lost []tags.Set) {
 			own.set = own.set.Union(o.set)
 			continue
 		case o.set.Intersects(set):
-			both, err := intersection(set, o.set)
+			both, err := set.Intersection(o.set)
 			if err != nil {
 				both = set // more than necessary
 			}

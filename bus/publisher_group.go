@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"tagbus/bus/internal/tagset"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -124,7 +125,7 @@ func (p *Publisher) onSubscribe(l *link, m *subscription.Subscribe) {
 	}
 	group := in.wishes
 	p.dropGroup(l)
-	l.deadline.met()
+	l.deadline.Met()
 	l.asked = true
 	if len(group) > 0 {
 		l.subscribe(group)
@@ -149,7 +150,7 @@ func (p *Publisher) addPart(l *link, part []byte) error {
 		n, ok := tags.ClaimedRanges(in.part)
 		switch {
 		case ok && n > subscription.MaxParts:
-			in.excess = tooManyParts(n)
+			in.excess = tagset.TooMany(n)
 		case ok:
 			in.room = maxSetBytes(int(n))
 		case len(in.part) >= tags.MaxHeadBytes:

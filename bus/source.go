@@ -5,7 +5,10 @@ import (
 	"io"
 	"time"
 
+	"tagbus/bus/internal/beat"
+	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/retain"
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/wire"
@@ -25,7 +28,7 @@ type source struct {
 	vanished bool      // reported so
 	fault    error     // why this side closes the connection, or has closed it
 	pausing  int       // reasons not to read, see pause
-	events   causedEvents
+	events   events.Conn
 	out      ring.Ring[[]byte] // control messages to send
 	outBytes int               // of out, see push
 	unread   bool              // too many of them wait
@@ -37,7 +40,7 @@ type source struct {
 	parted   bool      // goodbye is said; the connection is closed when it is sent
 	toldAt   time.Time // when the publisher was last told how much was received
 	spoken   bool      // a page has come on this connection
-	pulse    pulse
+	pulse    beat.Pulse
 	steps    int  // of work that the publisher's last message has caused: see chore
 	spent    int  // the same in a slice of the subscriber's chores
 	spentIn  int  // which slice
@@ -51,9 +54,7 @@ type source struct {
 	revising, reviseAgain bool // all subscriptions are being revised; and then once more
 	seeking, seekAgain    bool // they are being searched for one that wants the publisher; and then once more
 
-	requests map[uint64]*request        // by the id of the subscription
-	open     int                        // requests that are active on this connection, or whose beginning or end was asked for
-	owing    int                        // requests for which the publisher owes messages
+	requests request.Book[*Subscription]
 	lanes    []*sourceLane              // by the number of the lane
 	lostSum  uint64                     // of lanes: messages lost or left out of all tags
 	told     map[laneTag]*ledger.Counts // totals of the publisher that came before their positions
@@ -70,11 +71,11 @@ type source struct {
 
 func newSource(s *Subscriber) *source {
 	src := &source{
-		sub:      s,
-		requests: make(map[uint64]*request),
-		rivals:   make(map[*source]*rivalry),
-		version:  1,
+		sub:     s,
+		rivals:  make(map[*source]*rivalry),
+		version: 1,
 	}
+	src.events = events.Conn{Pause: src.pause, Resume: src.resume}
 	s.dialer.prepare(&src.contact, src)
 	src.contact.report = src.event
 	src.origin.Init(s.retainer, src.keep)
@@ -135,7 +136,7 @@ func (src *source) lost(cause error) {
 	src.sub.departed()
 	if wasReady {
 		src.sub.counters.publishers.Add(-1)
-		src.sub.heart.leave()
+		src.sub.heart.Leave()
 	}
 	if src.sub.closed.Load() {
 		return
@@ -150,7 +151,7 @@ func (src *source) lost(cause error) {
 		src.contact.refused(cause)
 		return
 	}
-	src.sub.reportSkipped()
+	src.sub.gaps.Report()
 	if !src.contact.ended || cause != nil {
 		src.event(Event{Kind: Lost, Peer: src.contact.peer, Err: cause})
 	}
@@ -184,7 +185,7 @@ func (src *source) unlisted() {
 	}
 	src.contact.after(0)
 	src.contact.state = contactIdle
-	if src.owing == 0 || src.contact.ended {
+	if src.requests.Owing() == 0 || src.contact.ended {
 		src.sub.forget(src)
 		return
 	}
@@ -194,7 +195,7 @@ func (src *source) unlisted() {
 // vanish reports, once, that the publisher is gone for good without goodbye,
 // unless it owes nothing.
 func (src *source) vanish() {
-	if !src.vanished && src.owing > 0 && !src.contact.ended {
+	if !src.vanished && src.requests.Owing() > 0 && !src.contact.ended {
 		src.vanished = true
 		src.event(Event{Kind: Vanished, Peer: src.contact.peer, Tags: src.contact.entry.Tags})
 	}

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"errors"
+	"time"
 
 	"tagbus/bus/internal/ledger"
 	"tagbus/subscription"
@@ -76,6 +77,28 @@ func (src *source) lose(rcv *received, tag tags.Tag, cause subscription.Cause, n
 	src.sub.counters.addLost(cause, n)
 	src.gap(rcv, tag, cause, n)
 	return true
+}
+
+// reportInterval is the time between events about messages that the policies Latest and
+// Sample leave out, or that the queues of subscriptions lose.
+const reportInterval = time.Second
+
+// lostTag is what the Gap events of a tag say besides cause and number.
+type lostTag struct {
+	src *source
+	tag tags.Tag
+}
+
+// event returns a Gap event.
+func (t lostTag) event(cause subscription.Cause, n uint64) Event {
+	return Event{Kind: Gap, Peer: t.src.contact.peer, Tag: t.tag, Count: n, Err: gapCauses[cause]}
+}
+
+// gap schedules a Gap event for n messages that do not come.
+func (src *source) gap(rcv *received, tag tags.Tag, cause subscription.Cause, n uint64) {
+	if s := src.sub; s.gaps.Add(&rcv.gap, lostTag{src, tag}, cause, n) {
+		s.alarms.Set(&s.reports, reportInterval)
+	}
 }
 
 // tellMissed reports to the publisher by how much the counts of this side exceed its

@@ -14,20 +14,20 @@ import (
 // the tags that the publisher owes a subscription. The publisher makes up for missed
 // messages from there. The positions ascend. told has those of the group that need not
 // be sent again.
-func (src *source) stands(r *request, told map[laneTag]struct{}, tell func(subscription.Position)) chores.Job {
-	known := &src.lane(r.sub.lane).received
+func (src *source) stands(r *subRequest, told map[laneTag]struct{}, tell func(subscription.Position)) chores.Job {
+	known := &src.lane(r.Sub.lane).received
 	note := func(e *tagmap.Entry[received], tell func(subscription.Position)) {
-		if e == nil || e.Value.tally.Position == 0 || !r.owes(e.Tag) {
+		if e == nil || e.Value.tally.Position == 0 || !r.Owes(e.Tag) {
 			return
 		}
-		key := laneTag{r.sub.lane, e.Tag}
+		key := laneTag{r.Sub.lane, e.Tag}
 		if _, said := told[key]; !said {
 			told[key] = struct{}{}
 			tell(subscription.Position{Tag: e.Tag, Count: e.Value.tally.Position})
 		}
 	}
-	if n, _ := r.sent.Count(); n <= uint64(known.Len()) {
-		return eachTag(r.sent, func(tag tags.Tag) { note(known.Entry(tag), tell) })
+	if n, _ := r.Sent().Count(); n <= uint64(known.Len()) {
+		return eachTag(r.Sent(), func(tag tags.Tag) { note(known.Entry(tag), tell) })
 	}
 	var all runs
 	place, walked := uint64(0), false
