@@ -33,7 +33,7 @@ func (src *source) askForAll() {
 	src.revising, src.reviseAgain = true, false
 	ep := src.contact.ep
 	var resumed, fresh []asked
-	revise := src.sub.subs.each(func(sub *Subscription) (steps int) {
+	revise := src.sub.subs.Each(func(sub *Subscription) (steps int) {
 		r := src.revise(sub)
 		if r == nil {
 			return stepsPerRequest * (1 + len(src.rivals))

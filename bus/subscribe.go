@@ -76,7 +76,7 @@ func (s *Subscriber) add(sub *Subscription) {
 		sub.finish(ErrClosed)
 		return
 	}
-	s.subs.add(sub)
+	s.subs.Add(sub.id, sub)
 	if sub.cfg.Duplicates != DuplicatesAll {
 		s.choosy++
 	}
@@ -88,10 +88,10 @@ func (s *Subscriber) add(sub *Subscription) {
 
 // remove ends a subscription. Loop only.
 func (s *Subscriber) remove(sub *Subscription) {
-	if s.subs.has(sub) && sub.cfg.Duplicates != DuplicatesAll {
+	if s.subs.Has(sub.id) && sub.cfg.Duplicates != DuplicatesAll {
 		s.choosy--
 	}
-	s.subs.remove(sub)
+	s.subs.Remove(sub.id)
 	s.leaving[sub.id] = sub
 	s.stopPatience(sub)
 	sub.unpause()
@@ -103,7 +103,7 @@ func (s *Subscriber) remove(sub *Subscription) {
 
 // retire ends a subscription that still takes the messages on their way. Loop only.
 func (s *Subscriber) retire(sub *Subscription) {
-	if !sub.over() && s.subs.has(sub) {
+	if !sub.over() && s.subs.Has(sub.id) {
 		sub.retired = true
 		s.remove(sub)
 	}

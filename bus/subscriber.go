@@ -58,10 +58,10 @@ type Subscriber struct {
 	events    *events.Queue[Event]
 	gaps      *events.Gaps[Event, lostTag]
 
-	leaving map[uint64]*Subscription // closed, and not yet ended everywhere
-	sources map[string]*source       // by the publisher's instance
-	past    []*source                // the last ones that were forgotten, for TagStats
-	subs    subscriptionList         // open ones
+	leaving map[uint64]*Subscription   // closed, and not yet ended everywhere
+	sources map[string]*source         // by the publisher's instance
+	past    []*source                  // the last ones that were forgotten, for TagStats
+	subs    chores.List[*Subscription] // open ones, by their ids, which is by their ages
 
 	parting       bool // gone waits for connections
 	choosy        int  // open subscriptions that do not take all publishers of a tag

@@ -80,7 +80,7 @@ func (s *Subscriber) shutdown() {
 	s.chores.Stop()
 	_ = s.alarms.Close()
 	left := slices.Collect(maps.Values(s.leaving))
-	s.finishAll(slices.AppendSeq(left, s.subs.all))
+	s.finishAll(slices.AppendSeq(left, s.subs.All))
 }
 
 // finishedPerTurn is how many subscriptions a turn of the loop finishes.

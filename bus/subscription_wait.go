@@ -76,7 +76,7 @@ func (s *Subscriber) checkReady() {
 		return
 	}
 	s.checking = true // until the job begins: later changes need another one
-	check := s.subs.each(func(sub *Subscription) (steps int) {
+	check := s.subs.Each(func(sub *Subscription) (steps int) {
 		sub.maybeReady()
 		return stepsPerRequest + len(s.sources)
 	})
