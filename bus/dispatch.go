@@ -8,7 +8,6 @@ import (
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/wire"
-	"tagbus/internal/plain"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -276,18 +275,4 @@ func (src *source) aim(rcv *received, lane uint16, tag tags.Tag) {
 			rcv.targets = append(rcv.targets, target{src, r.Sub, r.Sub.handlerOf(tag)})
 		}
 	}
-}
-
-// PanicError is the cause of a Problem event for a message whose handler
-// panicked. The message counts as delivered and the handler stays.
-type PanicError struct {
-	Tag   tags.Tag // of a batch: that of its first message
-	Value any      // of the panic
-	Stack []byte
-}
-
-// Error names the tag, the panic's value and the place. It is one line; the whole
-// stack is in Stack.
-func (e *PanicError) Error() string {
-	return plain.Linef("bus: handler of tag %v panicked: %v%s", e.Tag, e.Value, placeOfPanic(e.Stack))
 }

@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"tagbus/internal/plain"
@@ -201,3 +202,35 @@ func (e *EventsDroppedError) Error() string {
 
 // Is reports whether target is ErrEventsDropped.
 func (*EventsDroppedError) Is(target error) bool { return target == ErrEventsDropped }
+
+// PanicError is the cause of a Problem event for a message whose handler
+// panicked. The message counts as delivered and the handler stays.
+type PanicError struct {
+	Tag   tags.Tag // of a batch: that of its first message
+	Value any      // of the panic
+	Stack []byte
+}
+
+// Error names the tag, the panic's value and the place. It is one line; the whole
+// stack is in Stack.
+func (e *PanicError) Error() string {
+	return plain.Linef("bus: handler of tag %v panicked: %v%s", e.Tag, e.Value, placeOfPanic(e.Stack))
+}
+
+// placeOfPanic returns the function and the line that panicked, from the stack
+// that was taken where the panic was caught; "" if it does not say.
+func placeOfPanic(stack []byte) string {
+	_, below, found := strings.Cut(string(stack), "\npanic(")
+	if !found {
+		return ""
+	}
+	lines := strings.Split(below, "\n") // a function and its place in turn, from the rest of panic's own
+	for i := 2; i+1 < len(lines); i += 2 {
+		if strings.HasPrefix(lines[i], "runtime.") { // how the runtime came to panic
+			continue
+		}
+		place, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " +")
+		return fmt.Sprintf(" at %s (%s)", lines[i], place)
+	}
+	return ""
+}

@@ -171,3 +171,37 @@ func (s *Subscriber) forgetOldest() {
 func (s *Subscriber) event(e Event) {
 	s.events.Add(e, nil)
 }
+
+// subscriberHandler is a Subscriber as its backend sees it. Every method runs
+// on the loop.
+type subscriberHandler struct{ *Subscriber }
+
+// OnConnectionEstablished implements netio.Handler.
+func (s subscriberHandler) OnConnectionEstablished(ep netio.Endpoint) {
+	ep.Context().(*source).established(ep)
+}
+
+// OnConnectionRefused implements netio.Handler.
+func (s subscriberHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
+	s.dialer.refused(addr, err)
+}
+
+// OnConnectionClosed implements netio.Handler.
+func (s subscriberHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
+	ep.Context().(*source).lost(cause)
+}
+
+// OnData implements netio.Handler.
+func (s subscriberHandler) OnData(ep netio.Endpoint, data []byte) {
+	if !s.closed.Load() {
+		ep.Context().(*source).onData(data)
+	}
+}
+
+// OnSendCompleted implements netio.Handler.
+func (s subscriberHandler) OnSendCompleted(c netio.Completion) {
+	c.Endpoint.Context().(*source).completed()
+}
+
+// OnSendReady implements netio.Handler.
+func (s subscriberHandler) OnSendReady(ep netio.Endpoint) { ep.Context().(*source).pump() }
