@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tagbus/bus/internal/beat"
+	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/request"
@@ -41,11 +42,8 @@ type source struct {
 	toldAt   time.Time // when the publisher was last told how much was received
 	spoken   bool      // a page has come on this connection
 	pulse    beat.Pulse
-	steps    int  // of work that the publisher's last message has caused: see chore
-	spent    int  // the same in a slice of the subscriber's chores
-	spentIn  int  // which slice
-	paid     int  // steps of that slice that are taken off its budget already
-	resting  bool // reads nothing until the next slice of the subscriber's chores
+	steps    int          // of work that the publisher's last message has caused
+	share    chores.Share // of the subscriber's chores
 
 	asking  int           // groups that are being sent
 	wanting *Subscription // one that wanted the publisher when wanted last looked
@@ -76,6 +74,7 @@ func newSource(s *Subscriber) *source {
 		version: 1,
 	}
 	src.events = events.Conn{Pause: src.pause, Resume: src.resume}
+	src.share = s.chores.Share(src.pause, src.resume)
 	s.dialer.prepare(&src.contact, src)
 	src.contact.report = src.event
 	src.origin.Init(s.retainer, src.keep)

@@ -46,7 +46,7 @@ func (src *source) askForAll() {
 		return stepsPerRequest*(1+len(src.rivals)) + r.Sent().Parts()
 	})
 	var send chores.Job
-	src.work(func(budget int) (steps int, done bool) {
+	src.share.Add(func(budget int) (steps int, done bool) {
 		if src.contact.ep != ep {
 			return 1, true // the connection is lost, and all of it is asked for again
 		}
@@ -70,7 +70,7 @@ func (src *source) askForAll() {
 
 // ask sends a Subscribe for each request of a group, which the publisher makes
 // active together.
-func (src *source) ask(group []asked) { src.work(src.group(group)) }
+func (src *source) ask(group []asked) { src.share.Add(src.group(group)) }
 
 // group returns the job of ask.
 func (src *source) group(group []asked) chores.Job {
@@ -98,7 +98,7 @@ func (src *source) sendInTurn(m subscription.Message) {
 		return
 	}
 	ep := src.contact.ep
-	src.work(func(int) (int, bool) {
+	src.share.Add(func(int) (int, bool) {
 		if src.contact.ep == ep {
 			src.send(m)
 		}
