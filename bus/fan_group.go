@@ -5,6 +5,7 @@ import (
 
 	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/tagset"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -37,6 +38,22 @@ type group struct {
 	lost   []tags.Set   // tags that had another owner
 	walk   walk         // through these
 	fault  error        // ends the connection
+}
+
+// wish is a subscription that a subscriber asks for.
+type wish struct {
+	request  *subscription.Subscribe // without its set
+	set      tags.Set
+	standing positions.Standing      // until the group is complete
+	stands   []subscription.Position // where the subscriber says that it stands
+	lane     *lane
+	policy   subscription.Policy
+
+	gone, comes tags.Set // what a subscription that changes gives up, and newly wants
+
+	parts int   // ranges and masks that are reserved for it
+	masks int   // of these
+	err   error // why it is refused
 }
 
 // terms are the conditions on which a session lets its subscriber have tags. fanout.mu
@@ -178,11 +195,11 @@ func (g *group) read(budget int) (steps int, done bool) {
 	}
 	for ; g.at < len(g.wishes) && steps < budget; g.at++ {
 		w := &g.wishes[g.at]
-		for before := 0; len(w.standing.lists) > 0; before = len(w.stands) {
+		for before := 0; w.standing.Left() > 0; before = len(w.stands) {
 			if steps >= budget {
 				return steps, false
 			}
-			if w.stands, g.fault = w.standing.decode(w.stands); g.fault != nil {
+			if w.stands, g.fault = w.standing.Next(w.stands); g.fault != nil {
 				return steps, true
 			}
 			steps += 1 + (len(w.stands)-before)/2

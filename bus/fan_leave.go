@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -101,9 +102,9 @@ func (box *outbox) farewell() chores.Job {
 				all := fan.newWalk(fan.table.Sets(nil, n.id)...)
 				w = &all
 			}
-			positions, cost, done := fan.finalPositions(w, n, budget-steps)
+			finals, cost, done := fan.finalPositions(w, n, budget-steps)
 			fan.mu.Unlock()
-			n.finals(positions)
+			n.finals(finals)
 			if steps += cost; done {
 				at, w = at+1, nil
 			}
@@ -118,7 +119,7 @@ func (box *outbox) farewell() chores.Job {
 
 // finalPositions returns the positions of the next tags of a walk that a lane has,
 // ascending. mu is held.
-func (fan *fanout) finalPositions(w *walk, n *lane, budget int) (positions []subscription.Position, steps int, done bool) {
+func (fan *fanout) finalPositions(w *walk, n *lane, budget int) (finals []subscription.Position, steps int, done bool) {
 	looks, done := w.visit(budget, func(e *tagmap.Entry[tagState]) bool {
 		steps++
 		r := e.Value.route.Load()
@@ -128,11 +129,11 @@ func (fan *fanout) finalPositions(w *walk, n *lane, budget int) (positions []sub
 		steps++
 		r.streams[0].mu.Lock()
 		if count := e.Value.count; count > 0 {
-			positions = append(positions, subscription.Position{Tag: e.Tag, Count: count})
+			finals = append(finals, subscription.Position{Tag: e.Tag, Count: count})
 		}
 		r.streams[0].mu.Unlock()
 		return steps < budget
 	})
-	slices.SortFunc(positions, comparePositions)
-	return slices.Compact(positions), max(steps, looks, 1), done
+	slices.SortFunc(finals, positions.Compare)
+	return slices.Compact(finals), max(steps, looks, 1), done
 }

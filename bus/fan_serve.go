@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -55,9 +56,9 @@ func (fan *fanout) retire(left, set tags.Set) error {
 			finals[n] = append(finals[n], subscription.Position{Tag: e.Tag, Count: e.Value.count})
 		}
 	}, func() {
-		for n, positions := range finals {
-			slices.SortFunc(positions, comparePositions)
-			n.finals(positions)
+		for n, list := range finals {
+			slices.SortFunc(list, positions.Compare)
+			n.finals(list)
 		}
 		clear(finals)
 	})
@@ -120,3 +121,36 @@ func (fan *fanout) eachLocked(w *walk, budget int, concerns func(*tagmap.Entry[t
 func containsTag(sets []tags.Set, tag tags.Tag) bool {
 	return slices.ContainsFunc(sets, func(set tags.Set) bool { return set.Contains(tag) })
 }
+
+// isWanted reports whether a lane wants a tag. mu is held.
+func (fan *fanout) isWanted(tag tags.Tag) bool { return len(fan.table.AppendWanting(nil, tag)) > 0 }
+
+// wanted returns the sets of all subscriptions whose tags have moved. mu is held.
+func (fan *fanout) wanted() (sets []tags.Set) {
+	for id, n := range fan.lanes {
+		if !n.entering {
+			sets = fan.table.Sets(sets, id)
+		}
+	}
+	return sets
+}
+
+// subscribed reports whether the connection has a subscription whose tags have moved.
+// fanout.mu is held.
+func (box *outbox) subscribed() bool {
+	return slices.ContainsFunc(box.lanes, func(n *lane) bool { return box.pub.table.Has(n.id) && !n.entering })
+}
+
+// used reports whether a tag of a set was published.
+func (fan *fanout) used(set tags.Set) (used bool) {
+	fan.mu.Lock()
+	defer fan.mu.Unlock()
+	fan.tags.All(func(e *tagmap.Entry[tagState]) { used = used || set.Contains(e.Tag) })
+	return used
+}
+
+// overlaps reports whether a lane has some tags of a set. fanout.mu is held.
+func (n *lane) overlaps(set tags.Set) bool { return n.out.pub.table.Overlaps(n.id, set) }
+
+// set returns the tags of a lane. fanout.mu is held.
+func (n *lane) set() tags.Set { return n.out.pub.table.Set(n.id) }

@@ -3,6 +3,7 @@ package bus
 import (
 	"time"
 
+	"tagbus/bus/internal/ledger"
 	"tagbus/subscription"
 )
 
@@ -48,8 +49,35 @@ func (n *lane) waits() bool {
 	return false
 }
 
+// stuckFor returns how long the lane has had something waiting that did not go, as of the
+// last tick. Loop only.
+func (n *lane) stuckFor(now time.Time) time.Duration { return now.Sub(n.stuck) }
+
 // holdsUp reports whether the last refusal of the publisher was for want of what the
 // lane holds: its room, or the pool's memory.
 func (n *lane) holdsUp() bool {
 	return n.policy.Lossless() && (n.refuses.Load() || n.out.pub.dry.Load())
+}
+
+// say notes how many messages the subscriber has received in total. Loop only.
+//
+// Errors: those of ledger.Said.
+func (n *lane) say(total uint64) error {
+	n.out.mu.Lock()
+	given := n.givenMessages
+	n.out.mu.Unlock()
+	return n.said.Say(n.account, total, given)
+}
+
+// end closes the accounts of all lanes after kill, and returns the number of unconfirmed
+// messages. fanout.mu is held.
+//
+//   - owed: the subscriber had a subscription when the connection ended.
+func (box *outbox) end(owed bool) (unconfirmed uint64) {
+	for _, n := range box.lanes {
+		unconfirmed += n.account.End(ledger.Left{
+			Sent: n.sentMessages, Dropped: n.dropped, Received: max(n.said.Here(), n.ackedMessages), Owed: owed,
+		})
+	}
+	return unconfirmed
 }

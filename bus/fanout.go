@@ -164,15 +164,15 @@ func (fan *fanout) free() error {
 	return fan.pool.Close()
 }
 
+// caches reports whether there is a cache.
+func (fan *fanout) caches() bool { return fan.cache != nil }
+
 // notifyChanged wakes those that wait for a change of a subscription. mu is held.
 func (fan *fanout) notifyChanged() {
 	close(fan.changed)
 	fan.changed = make(chan struct{})
 }
 
-// nextChange returns a channel that is closed at the next change of a subscription.
-func (fan *fanout) nextChange() <-chan struct{} {
-	fan.mu.Lock()
-	defer fan.mu.Unlock()
-	return fan.changed
-}
+// nextChange returns a channel that is closed at the next change of a subscription. mu is
+// held.
+func (fan *fanout) nextChange() <-chan struct{} { return fan.changed }

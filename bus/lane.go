@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/ring"
 	"tagbus/subscription"
 )
@@ -45,9 +46,9 @@ type lane struct {
 
 	givenMessages uint64 // to the transport
 	sentMessages  uint64
-	dropped       uint64 // messages, with the connection
-	ackedMessages uint64 // of givenMessages: up to the last one that an Ack has answered
-	said          said   // loop only
+	dropped       uint64      // messages, with the connection
+	ackedMessages uint64      // of givenMessages: up to the last one that an Ack has answered
+	said          ledger.Said // loop only
 }
 
 // laneLimit returns how many pages a lane may hold that asks for a backlog; 0: the most.
@@ -221,24 +222,24 @@ func (n *lane) busy() bool {
 // made active. They go in front of the held-back pages.
 func (n *lane) told(queue *ring.Ring[item], id uint64, j joined) {
 	j.totals.Lists(func(cause subscription.Cause, counts []subscription.Position) {
-		for list := range positionLists(counts) {
+		for list := range positions.Lists(counts) {
 			n.out.sendIn(queue, n, &subscription.Lost{Lane: n.number, Cause: cause, List: list, Total: true})
 		}
 	})
-	slices.SortFunc(j.positions, comparePositions)
-	for list := range positionLists(j.positions) {
+	slices.SortFunc(j.positions, positions.Compare)
+	for list := range positions.Lists(j.positions) {
 		n.out.sendIn(queue, n, &subscription.Positions{ID: id, List: list})
 	}
 }
 
 // finals sends the final positions of tags, behind their pages, also held-back ones.
 // Loop only, or fanout.mu is held, so that cork and uncork are not called meanwhile.
-func (n *lane) finals(positions []subscription.Position) {
+func (n *lane) finals(of []subscription.Position) {
 	queue := &n.queue
 	if n.corked {
 		queue = &n.held
 	}
-	for list := range positionLists(positions) {
+	for list := range positions.Lists(of) {
 		n.out.sendIn(queue, n, &subscription.Goodbye{Lane: n.number, List: list})
 	}
 }

@@ -58,7 +58,7 @@ func (l *link) patience(now time.Time, moved bool) {
 		l.event(Event{Kind: Resumed, Peer: l.peer})
 	}
 	for _, n := range l.out.lanes {
-		stuck := now.Sub(n.stuck)
+		stuck := n.stuckFor(now)
 		limit := p.maxStall(n.policy)
 		h.Need(limit)
 		switch {

@@ -176,6 +176,9 @@ func (box *outbox) completed(key netio.Key) {
 	if i.last {
 		_ = box.ep.Close()
 	}
+	if box.pub.cfg.FlushInterval < 0 {
+		box.pub.armFlush()
+	}
 }
 
 // gone reports whether the connection has ended, or is about to.
@@ -218,6 +221,7 @@ func (box *outbox) kill() {
 		}
 	}
 	box.abandon()
+	box.pub.roomFreed()
 }
 
 // ended reports whether OnConnectionClosed has come.

@@ -3,6 +3,7 @@ package bus
 import (
 	"slices"
 	"sync/atomic"
+	"unsafe"
 
 	"tagbus/bus/internal/wire"
 	"tagbus/netio"
@@ -23,6 +24,9 @@ type page struct {
 	lent     []byte // the payload of the only message, if it is the user's memory
 	done     func() // gives it back
 }
+
+// pageStateBytes is the memory for a page of the pool beside its buffer.
+const pageStateBytes = int(unsafe.Sizeof(page{}))
 
 // extent is the size of a page.
 type extent struct {

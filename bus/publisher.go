@@ -31,7 +31,9 @@ import (
 // Threads: all methods may be called from any goroutine, and from callbacks
 // unless they block.
 type Publisher struct {
-	fan fanout // its mu guards what is marked so here
+	fan        fanout // its mu guards what is marked so here
+	pool       *netio.Pool
+	maxRemoved int // tags that it remembers
 
 	cfg        PublisherConfig
 	instance   string
@@ -125,6 +127,7 @@ func newPublisher(cfg PublisherConfig, unowned error) (*Publisher, error) {
 		ownership:   shared{},
 	}
 	p.users.Store(1)
+	p.pool, p.maxRemoved = pool, maxRemovedTags
 	p.fan.init(fanoutConfig{
 		Served: cfg.Tags, Pool: pool, Cache: cache,
 		PageBytes: cfg.PageBytes, QueueBytes: cfg.QueueBytes, MaxMessageBytes: cfg.MaxMessageBytes,
@@ -160,7 +163,7 @@ func (p *Publisher) params() netio.Params {
 	return netio.Params{
 		Receive:  netio.ReceiveParams{MaxMessageBytes: subscription.MaxControlBytes, FirstMessageBytes: subscription.MaxHelloBytes},
 		Buffered: netio.BufferedParams{Buffers: controlBuffers, BufferBytes: subscription.MaxControlBytes},
-		ZeroCopy: netio.ZeroCopyParams{Outstanding: maxInFlight, Region: p.fan.pool.Region()},
+		ZeroCopy: netio.ZeroCopyParams{Outstanding: maxInFlight, Region: p.pool.Region()},
 	}
 }
 

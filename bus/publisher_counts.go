@@ -9,7 +9,7 @@ import (
 
 // A peer's counts are claims. An impossible one ends its connection. A publisher knows
 // how many messages it has published of each tag. A subscriber takes no count above
-// maxCount, so that no sum wraps.
+// positions.Max, so that no sum wraps.
 
 // checkStanding returns an error for positions of a subscriber that are not reached
 // yet.
@@ -33,7 +33,7 @@ func (p *Publisher) checkStanding(list []byte) error {
 // Errors: ErrProtocol, wrapped; nothing is counted then.
 func (p *Publisher) addMissed(a *ledger.Lane, cause subscription.Cause, missed subscription.Position) error {
 	published := p.fan.countOf(missed.Tag)
-	most := published + p.fan.replayed.Load()
+	most := published + p.fan.replayedCount()
 	known := a.Lost(missed.Tag)
 	if missed.Count > most-min(most, known) {
 		return protocolError("the subscriber has missed %d messages of tag %v, of which %d were published and %d are known to be lost",

@@ -65,7 +65,6 @@ func (p *Publisher) closed(l *link, cause error, after func()) {
 	delete(p.connections, l)
 	p.heart.Leave()
 	l.out.kill()
-	p.fan.roomFreed()
 	p.unroute(l, func() {
 		p.left(l, cause)
 		after()
@@ -104,9 +103,6 @@ func (p publisherHandler) OnData(ep netio.Endpoint, data []byte) {
 // OnSendCompleted implements netio.Handler.
 func (p publisherHandler) OnSendCompleted(c netio.Completion) {
 	c.Endpoint.Context().(*link).out.completed(c.Key)
-	if p.cfg.FlushInterval == FlushImmediately {
-		p.fan.armFlush()
-	}
 }
 
 // OnSendReady implements netio.Handler.
@@ -145,7 +141,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		return
 	}
 	p.supersede(l, func() {
-		l.out.sendControl(&l.out.control, item{control: answer})
+		l.out.sendBytes(answer)
 		l.admitted(h.BeatMillis)
 		p.seated(l)
 		l.event(Event{Kind: Connected, Peer: l.peer})

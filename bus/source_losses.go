@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/positions"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -103,9 +104,9 @@ func (src *source) gap(rcv *received, tag tags.Tag, cause subscription.Cause, n 
 
 // tellMissed reports to the publisher by how much the counts of this side exceed its
 // own, for the tags whose positions it has just sent.
-func (src *source) tellMissed(lane uint16, positions []byte) {
+func (src *source) tellMissed(lane uint16, list []byte) {
 	var missed ledger.Notice
-	for p, err := range subscription.PositionsOf(positions) {
+	for p, err := range subscription.PositionsOf(list) {
 		if err != nil {
 			return // they were read without one before
 		}
@@ -119,7 +120,7 @@ func (src *source) tellMissed(lane uint16, positions []byte) {
 		delete(src.told, key)
 	}
 	missed.Lists(func(cause subscription.Cause, counts []subscription.Position) {
-		for list := range positionLists(counts) {
+		for list := range positions.Lists(counts) {
 			src.send(&subscription.Missed{Lane: lane, Cause: cause, List: list})
 		}
 	})

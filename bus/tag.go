@@ -55,6 +55,12 @@ func (t *tagState) accepted(c *cache.Cache, status uint8, data []byte) {
 	}
 }
 
+// knownCount returns how many tags were published.
+func (fan *fanout) knownCount() int { return int(fan.knownTags.Load()) }
+
+// replayedCount returns how many messages were sent again from the cache.
+func (fan *fanout) replayedCount() uint64 { return fan.replayed.Load() }
+
 // countOf returns how many messages of a tag were published. Loop only.
 func (fan *fanout) countOf(tag tags.Tag) uint64 {
 	t := fan.tags.Get(tag)
