@@ -116,7 +116,7 @@ func (s *Subscriber) alarm(v *rivalry) {
 		v.reported = tags.Everything() // they change again and again: it is known by now
 	}
 	var wanted []tags.Set
-	for sub := range s.subs.all {
+	for sub := range s.subs.All {
 		wanted = append(wanted, sub.live)
 	}
 	concerned, err := v.both.Intersection(tags.Union(wanted...))

@@ -1,9 +1,6 @@
 package bus
 
-import (
-	"tagbus/bus/internal/chores"
-	"tagbus/bus/internal/tagmap"
-)
+import "tagbus/bus/internal/tagmap"
 
 // One message of a publisher, or one call of the program, may cause work for a million
 // tags or many thousand subscriptions. The subscriber's chores do it in slices.
@@ -13,65 +10,19 @@ import (
 // stepsPerTag is the cost of making an entry for a tag, or of finding its targets.
 const stepsPerTag = 4
 
-// work does a job of the source. The source reads nothing until it is done.
-func (src *source) work(job chores.Job) {
-	var done, paused bool
-	src.sub.chores.Add(func(budget int) (steps int, _ bool) {
-		steps, done = job(budget)
-		if done && paused {
-			src.resume()
-		}
-		return steps, done
-	})
-	if !done {
-		paused = true
-		src.pause()
-	}
-}
-
-// spend counts the work caused by a message of the publisher, in steps. All messages of
-// one turn of the loop share the budget of a slice. When it is used up, all sources
-// stop reading until the next slice.
+// spend counts the work caused by a message of the publisher. When the budget of a slice
+// is used up, all sources stop reading until the next slice.
 func (src *source) spend() {
-	c := &src.sub.chores
-	if src.spentIn != c.Slices {
-		src.spentIn, src.spent, src.paid = c.Slices, 0, 0
-	}
 	steps := src.steps
 	src.steps = 0
-	src.spent += steps
-	paid := min(src.paid, steps)
-	src.paid -= paid
-	if c.Spend(steps - paid) {
+	if src.share.Spend(steps) {
 		return
 	}
 	for _, o := range src.sub.sources {
 		if o.contact.state == contactReady {
-			o.rest()
+			o.share.Rest()
 		}
 	}
-}
-
-// rest stops reading until a slice has room for as much work as the publisher has
-// caused in this one. The work is paid for in advance: otherwise all sources would go
-// on at once.
-func (src *source) rest() {
-	c := &src.sub.chores
-	if src.resting {
-		return
-	}
-	src.resting = true
-	steps := 0
-	if src.spentIn == c.Slices {
-		steps = src.spent
-	}
-	src.pause()
-	c.Add(func(int) (int, bool) {
-		src.resting = false
-		src.spentIn, src.spent, src.paid = c.Slices, 0, steps
-		src.resume()
-		return 1 + steps, true
-	})
 }
 
 // prune forgets the tags of a lane that no request wants any more, if there may be

@@ -15,6 +15,7 @@ import (
 	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/events"
+	"tagbus/bus/internal/retain"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -46,7 +47,7 @@ type Subscriber struct {
 	finished chan struct{} // closed when Close has finished all subscriptions
 	gone     chan struct{} // closed when goodbye is said to all publishers
 	counters subscriberCounters
-	retainer *retainer
+	retainer *retain.Retainer
 
 	// Loop only.
 	alarms    alarm.Clock // of all that has its time
@@ -58,10 +59,10 @@ type Subscriber struct {
 	events    *events.Queue[Event]
 	gaps      *events.Gaps[Event, lostTag]
 
-	leaving map[uint64]*Subscription // closed, and not yet ended everywhere
-	sources map[string]*source       // by the publisher's instance
-	past    []*source                // the last ones that were forgotten, for TagStats
-	subs    subscriptionList         // open ones
+	leaving map[uint64]*Subscription   // closed, and not yet ended everywhere
+	sources map[string]*source         // by the publisher's instance
+	past    []*source                  // the last ones that were forgotten, for TagStats
+	subs    chores.List[*Subscription] // open ones, by their ids, which is by their ages
 
 	parting       bool // gone waits for connections
 	choosy        int  // open subscriptions that do not take all publishers of a tag
@@ -104,7 +105,7 @@ func newSubscriber(cfg SubscriberConfig) *Subscriber {
 		closer:   closer.New(),
 		finished: make(chan struct{}),
 		gone:     make(chan struct{}),
-		retainer: newRetainer(cfg.RetainBytes),
+		retainer: retain.New(cfg.RetainBytes),
 	}
 	s.directory = follower[*source]{role: directory.Publisher, users: s.sources, create: func() *source { return newSource(s) }, event: s.event}
 	s.host, _ = os.Hostname() // only for people
@@ -171,3 +172,37 @@ func (s *Subscriber) forgetOldest() {
 func (s *Subscriber) event(e Event) {
 	s.events.Add(e, nil)
 }
+
+// subscriberHandler is a Subscriber as its backend sees it. Every method runs
+// on the loop.
+type subscriberHandler struct{ *Subscriber }
+
+// OnConnectionEstablished implements netio.Handler.
+func (s subscriberHandler) OnConnectionEstablished(ep netio.Endpoint) {
+	ep.Context().(*source).established(ep)
+}
+
+// OnConnectionRefused implements netio.Handler.
+func (s subscriberHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
+	s.dialer.refused(addr, err)
+}
+
+// OnConnectionClosed implements netio.Handler.
+func (s subscriberHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
+	ep.Context().(*source).lost(cause)
+}
+
+// OnData implements netio.Handler.
+func (s subscriberHandler) OnData(ep netio.Endpoint, data []byte) {
+	if !s.closed.Load() {
+		ep.Context().(*source).onData(data)
+	}
+}
+
+// OnSendCompleted implements netio.Handler.
+func (s subscriberHandler) OnSendCompleted(c netio.Completion) {
+	c.Endpoint.Context().(*source).completed()
+}
+
+// OnSendReady implements netio.Handler.
+func (s subscriberHandler) OnSendReady(ep netio.Endpoint) { ep.Context().(*source).pump() }
