@@ -2,7 +2,6 @@ package bus
 
 import (
 	"errors"
-	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -13,6 +12,8 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/contact"
+	"tagbus/bus/internal/follow"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -48,8 +49,8 @@ type Subscriber struct {
 
 	// Loop only.
 	alarms    alarm.Clock // of all that has its time
-	dialer    dialer
-	directory follower[*source]
+	dialer    contact.Dialer
+	directory follow.Follower[*source]
 	reports   alarm.Alarm // of skipping
 	heart     beat.Clock
 	chores    chores.Queue
@@ -85,7 +86,7 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 	if err != nil {
 		return nil, err
 	}
-	if err = s.directory.watch(dir, s.loop, s.closed.Load); err != nil {
+	if err = s.directory.Watch(dir, s.loop.Post, s.closed.Load); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -104,7 +105,10 @@ func newSubscriber(cfg SubscriberConfig) *Subscriber {
 		gone:     make(chan struct{}),
 		retainer: newRetainer(cfg.RetainBytes),
 	}
-	s.directory = follower[*source]{role: directory.Publisher, users: s.sources, create: func() *source { return newSource(s) }, event: s.event}
+	s.directory = follow.Follower[*source]{
+		Role: directory.Publisher, Users: s.sources, Create: func() *source { return newSource(s) },
+		Refuse: entryLimit, Problem: func(err error) { s.event(Event{Kind: Problem, Err: err}) },
+	}
 	s.host, _ = os.Hostname() // only for people
 	return s
 }
@@ -117,10 +121,7 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	s.loop = s.backend.Loop()
 	s.chores = chores.New(s.loop.Post)
 	s.events.start(s.loop, s.closer.call, s.cfg.OnEvent)
-	s.dialer = dialer{
-		backend: s.backend, alarms: &s.alarms, min: s.cfg.ReconnectMin, max: s.cfg.ReconnectMax,
-		event: s.event, all: s.directory.contacts, dialing: make(map[netip.AddrPort]*contact),
-	}
+	s.dialer = contact.NewDialer(&s.alarms, s.cfg.ReconnectMin, s.cfg.ReconnectMax, s.cfg.HelloTimeout)
 	if err = alarm.Open(&s.alarms, s.loop.NewTimer); err != nil {
 		return errors.Join(err, s.backend.Close())
 	}
@@ -149,7 +150,7 @@ func (s *Subscriber) forgetOldest() {
 	var oldest *source
 	absent := 0
 	for _, src := range s.sources {
-		if src.contact.listed || src.contact.pending() {
+		if src.contact.listed || src.contact.Pending() {
 			continue
 		}
 		absent++

@@ -17,7 +17,7 @@ func (s *Subscriber) Close() error { return s.closer.close(s.backend, s.close) }
 
 func (s *Subscriber) close() error {
 	s.closed.Store(true)
-	s.directory.end()
+	s.directory.End()
 	switch {
 	case s.loop.OnLoop():
 		if s.closer.later = s.closeSoon(); s.closer.later {

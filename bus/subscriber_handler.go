@@ -20,7 +20,7 @@ func (s subscriberHandler) OnConnectionEstablished(ep netio.Endpoint) {
 
 // OnConnectionRefused implements netio.Handler.
 func (s subscriberHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
-	s.dialer.refused(addr, err)
+	s.dialer.Refused(addr, err)
 }
 
 // OnConnectionClosed implements netio.Handler.

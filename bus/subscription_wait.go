@@ -48,7 +48,7 @@ func (sub *Subscription) maybeReady() {
 	for _, src := range sub.owner.sources {
 		switch r := src.requests[sub.id]; {
 		case r == nil:
-			if src.contact.pending() && src.concerns(sub) {
+			if src.contact.Pending() && src.concerns(sub) {
 				return
 			}
 		case r.unanswered():
