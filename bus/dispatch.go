@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/wire"
 	"tagbus/internal/plain"
@@ -14,8 +15,8 @@ import (
 
 // received is what a subscriber knows of one tag of one publisher.
 type received struct {
-	tally  ledger.Tally // since the publisher was first met
-	untold *untold      // lost, and no event has told so yet; nil: none
+	tally ledger.Tally // since the publisher was first met
+	gap   events.Gap[Event, lostTag]
 
 	version int // of the source, for which targets holds
 	targets []target
@@ -250,14 +251,13 @@ func (src *source) skip(rcv *received, r *wire.Reader) bool {
 // publisher must not make a subscriber remember any number of tags.
 func (src *source) receivedOf(lane uint16, tag tags.Tag) *received {
 	if int(lane) < len(src.lanes) {
-		n := src.lanes[lane]
-		if rcv := n.received.Get(tag); rcv != nil {
+		if rcv := src.lanes[lane].received.Get(tag); rcv != nil {
 			return rcv
 		}
-		src.steps += stepsPerTag + len(n.wide)
-		if n.knows(tag) {
-			return n.received.Add(tag, func(*received) {})
-		}
+	}
+	src.steps += stepsPerTag + src.requests.Wide(lane)
+	if src.requests.Knows(lane, tag) {
+		return src.lane(lane).received.Add(tag, func(*received) {})
 	}
 	src.fail(protocolError("tag %v was not asked for in lane %d", tag, lane))
 	return nil
@@ -270,11 +270,10 @@ func (src *source) aim(rcv *received, lane uint16, tag tags.Tag) {
 	if src.sub.closed.Load() {
 		return
 	}
-	n := src.lane(lane)
-	src.steps += stepsPerTag + len(n.wide)
-	for r := range n.about(tag) {
-		if r.owes(tag) && !r.sub.closed.Load() {
-			rcv.targets = append(rcv.targets, target{src, r.sub, r.sub.handlerOf(tag)})
+	src.steps += stepsPerTag + src.requests.Wide(lane)
+	for r := range src.requests.About(lane, tag) {
+		if r.Owes(tag) && !r.Sub.closed.Load() {
+			rcv.targets = append(rcv.targets, target{src, r.Sub, r.Sub.handlerOf(tag)})
 		}
 	}
 }

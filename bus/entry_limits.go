@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/tagset"
 	"tagbus/internal/plain"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -42,10 +43,10 @@ func checkEntry(set tags.Set) error {
 
 // beyond returns an error if a set is too large, or nil.
 func beyond(set tags.Set) *EntryLimitError {
-	masks := masksOf(set)
-	if masks <= subscription.MaxMasks && set.Parts() <= subscription.MaxParts {
+	if tagset.Fits(set) {
 		return nil
 	}
+	masks := tagset.Masks(set)
 	return &EntryLimitError{Ranges: set.Parts() - masks, Masks: masks}
 }
 

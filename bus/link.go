@@ -3,6 +3,8 @@ package bus
 import (
 	"time"
 
+	"tagbus/bus/internal/events"
+
 	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/ring"
 	"tagbus/netio"
@@ -29,10 +31,9 @@ type link struct {
 	deadline    beat.Deadline // for the hello, and then for a subscription
 	stalled     bool          // reported
 	pausing     int           // reasons not to read, see pause
-	events      causedEvents
+	events      events.Conn
 	jobs        ring.Ring[linkJob]
 	working     bool // paused for the jobs
-	torn        bool // a job was aborted: routes may lead here that no subscription wants
 	unrouting   bool // being taken out of the routes, for good
 	unrouted    bool
 	afterwards  []func() // when it is
@@ -40,7 +41,6 @@ type link struct {
 	successor   func()   // of the newest one, called when this one is forgotten
 	incomplete  incoming
 	seat        seat
-	subs        map[uint64]*lane // by the id of the subscription
 }
 
 type linkState int

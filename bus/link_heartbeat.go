@@ -2,8 +2,6 @@ package bus
 
 import (
 	"time"
-
-	"tagbus/subscription"
 )
 
 // onTick is the publisher's tick.
@@ -40,23 +38,9 @@ func (l *link) tick(now time.Time, late time.Duration) {
 		l.end(&SilentError{For: silent, Limit: allowed})
 		return
 	}
-	l.out.mu.Lock()
-	sent, moved := l.out.sent, l.out.moved
-	l.out.sent, l.out.moved = false, false
-	idle := l.out.inFlight.Len() == 0 && l.out.control.Len() == 0
-	for _, n := range l.out.lanes {
-		if moved || !n.waits() {
-			n.stuck = now
-		} else {
-			n.stuck = n.stuck.Add(late)
-		}
-	}
-	l.out.mu.Unlock()
+	sent, moved, idle := l.out.tick(now, late)
 	if l.pulse.Due(now, sent, idle) {
-		l.out.send(nil, &subscription.Beat{})
-		l.out.mu.Lock()
-		l.out.sent = false // it was the beat
-		l.out.mu.Unlock()
+		l.out.beat()
 	}
 	l.patience(now, moved)
 }
@@ -74,8 +58,8 @@ func (l *link) patience(now time.Time, moved bool) {
 		l.event(Event{Kind: Resumed, Peer: l.peer})
 	}
 	for _, n := range l.out.lanes {
-		stuck := now.Sub(n.stuck)
-		limit := n.maxStall()
+		stuck := n.stuckFor(now)
+		limit := p.maxStall(n.policy)
 		h.Need(limit)
 		switch {
 		case limit > 0 && h.Over(stuck, limit):
@@ -89,38 +73,18 @@ func (l *link) patience(now time.Time, moved bool) {
 	}
 }
 
-// waits reports whether the lane has anything that its subscriber has not taken.
-// outbox.mu is held.
-func (n *lane) waits() bool {
-	if n.queue.Len() > 0 {
-		return true
-	}
-	for i := range n.out.inFlight.Len() {
-		if n.out.inFlight.At(i).lane == n {
-			return true
-		}
-	}
-	return false
-}
-
-// maxStall returns how long the lane may have pages waiting and its subscriber
-// take none; 0: for ever.
-func (n *lane) maxStall() time.Duration {
-	most := n.out.pub.cfg.MaxStall
+// maxStall returns how long a lane may have pages waiting and its subscriber take none;
+// 0: for ever.
+func (p *Publisher) maxStall(policy Policy) time.Duration {
+	most := p.cfg.MaxStall
 	switch {
-	case !n.policy.Lossless():
+	case !policy.Lossless():
 		return 0
-	case n.policy.Kind == Disconnect && (most == 0 || n.policy.After < most):
-		return n.policy.After
+	case policy.Kind == Disconnect && (most == 0 || policy.After < most):
+		return policy.After
 	default:
 		return most
 	}
-}
-
-// holdsUp reports whether the last refusal of the publisher was for want of what the
-// lane holds: its room, or the pool's memory.
-func (n *lane) holdsUp() bool {
-	return n.policy.Lossless() && (n.refuses.Load() || n.out.pub.dry.Load())
 }
 
 // end closes the connection; the Lost event says why. Loop only.

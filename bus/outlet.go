@@ -133,7 +133,7 @@ func (out *outlet) established(ep netio.Endpoint) {
 		out.fail(err)
 		return
 	}
-	l.out.sendControl(&l.out.control, item{control: hello})
+	l.out.sendBytes(hello)
 }
 
 // onHello handles the receiver's first message: its hello, or the reason of a refusal.

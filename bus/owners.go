@@ -3,7 +3,6 @@ package bus
 import (
 	"fmt"
 
-	"tagbus/bus/internal/tagmap"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -34,13 +33,7 @@ func (x *exclusive) use(tag tags.Tag) {
 }
 
 // used reports whether a tag of a set was used.
-func (x *exclusive) used(set tags.Set) (used bool) {
-	p := x.sender.pub
-	p.fan.mu.Lock()
-	defer p.fan.mu.Unlock()
-	p.fan.tags.All(func(e *tagmap.Entry[tagState]) { used = used || set.Contains(e.Tag) })
-	return used
-}
+func (x *exclusive) used(set tags.Set) bool { return x.sender.pub.fan.used(set) }
 
 // wantUsed connects to the receivers of the tags that are used since the last call.
 // Loop only.
@@ -61,7 +54,7 @@ func (x *exclusive) check(l *link, w *wish) error {
 		return other
 	}
 	for _, n := range l.out.lanes {
-		if lane := w.request.Lane; n.number != lane && l.pub.fan.table.Overlaps(n.id, w.set) {
+		if lane := w.request.Lane; n.number != lane && n.overlaps(w.set) {
 			return fmt.Errorf("bus: a receiver subscribed to tags in lanes %d and %d", n.number, lane)
 		}
 	}
@@ -80,10 +73,10 @@ func (x *exclusive) duplicate(l *link, set tags.Set) *DuplicateError {
 			continue
 		}
 		for _, n := range other.out.lanes {
-			if !p.fan.table.Overlaps(n.id, set) {
+			if !n.overlaps(set) {
 				continue
 			}
-			has, both := p.fan.table.Set(n.id), set
+			has, both := n.set(), set
 			if rest, err := set.Without(has); err == nil {
 				both, _ = set.Without(rest) // no more complex than the difference above, which was possible
 			}
@@ -96,7 +89,7 @@ func (x *exclusive) duplicate(l *link, set tags.Set) *DuplicateError {
 // handOver implements ownership: messages sent to another receiver were handled there,
 // or may have been.
 func (x *exclusive) handOver(l *link, sets []tags.Set) (lost []tags.Set) {
-	if x.sender.pub.fan.cache == nil || len(sets) == 0 {
+	if !x.sender.pub.fan.caches() || len(sets) == 0 {
 		return nil
 	}
 	set := tags.Union(sets...)
@@ -108,7 +101,7 @@ func (x *exclusive) handOver(l *link, sets []tags.Set) (lost []tags.Set) {
 			own.set = own.set.Union(o.set)
 			continue
 		case o.set.Intersects(set):
-			both, err := intersection(set, o.set)
+			both, err := set.Intersection(o.set)
 			if err != nil {
 				both = set // more than necessary
 			}

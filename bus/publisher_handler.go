@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 
+	"tagbus/bus/internal/events"
 	"tagbus/internal/plain"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -24,16 +25,22 @@ func (p publisherHandler) OnConnectionEstablished(ep netio.Endpoint) {
 
 // newLink takes over a connection.
 func (p *Publisher) newLink(ep netio.Endpoint) *link {
-	l := &link{pub: p, ep: ep, peer: &Peer{Addr: ep.Remote()}, subs: make(map[uint64]*lane)}
-	l.out.pub, l.out.ep, l.out.onFault = &p.fan, ep, l.fail
+	l := &link{pub: p, ep: ep, peer: &Peer{Addr: ep.Remote()}}
+	l.events = events.Conn{Pause: l.pause, Resume: l.resume}
+	l.out.init(&p.fan, ep, l.onFault)
 	ep.SetContext(l)
-	if !ep.Capabilities().AnyMemory {
-		p.fan.regionOnly.Store(true)
-	}
-	p.fan.users.Add(1)
+	p.users.Add(1)
 	p.connections[l] = struct{}{}
 	p.heart.Enter()
 	return l
+}
+
+// onFault ends the connection for what the outbox has found.
+func (l *link) onFault(err error) {
+	if errors.Is(err, errControlOverflow) {
+		err = fmt.Errorf("%w: %w", ErrProtocol, err)
+	}
+	l.fail(err)
 }
 
 // helloMissed closes a connection whose peer has not said hello in time.
@@ -58,7 +65,6 @@ func (p *Publisher) closed(l *link, cause error, after func()) {
 	delete(p.connections, l)
 	p.heart.Leave()
 	l.out.kill()
-	p.fan.roomFreed()
 	p.unroute(l, func() {
 		p.left(l, cause)
 		after()
@@ -97,9 +103,6 @@ func (p publisherHandler) OnData(ep netio.Endpoint, data []byte) {
 // OnSendCompleted implements netio.Handler.
 func (p publisherHandler) OnSendCompleted(c netio.Completion) {
 	c.Endpoint.Context().(*link).out.completed(c.Key)
-	if p.cfg.FlushInterval == FlushImmediately {
-		p.fan.armFlush()
-	}
 }
 
 // OnSendReady implements netio.Handler.
@@ -138,7 +141,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		return
 	}
 	p.supersede(l, func() {
-		l.out.sendControl(&l.out.control, item{control: answer})
+		l.out.sendBytes(answer)
 		l.admitted(h.BeatMillis)
 		p.seated(l)
 		l.event(Event{Kind: Connected, Peer: l.peer})
@@ -195,10 +198,7 @@ func (p *Publisher) forget(l *link) (unconfirmed uint64) {
 	delete(p.links, l)
 	p.vacate(l)
 	unconfirmed = p.leaveAccount(l)
-	for _, n := range l.out.lanes {
-		delete(p.fan.lanes, n.id)
-		p.fan.freeIDs = append(p.fan.freeIDs, n.id)
-	}
+	p.fan.forget(&l.out)
 	if p.state >= publisherDraining && unconfirmed > 0 && !p.accounts.Returns(l.peer.Instance) {
 		p.cutOff++
 		p.cutOffMessages += unconfirmed
@@ -240,17 +240,4 @@ func (p *Publisher) onControl(l *link, data []byte) {
 	default:
 		l.fail(fmt.Errorf("%w: a subscriber does not send %v", ErrProtocol, m.Kind()))
 	}
-}
-
-// notifyChanged wakes WaitSubscribers. mu is held.
-func (fan *fanout) notifyChanged() {
-	close(fan.changed)
-	fan.changed = make(chan struct{})
-}
-
-// nextChange returns a channel that is closed at the next change of a subscription.
-func (fan *fanout) nextChange() <-chan struct{} {
-	fan.mu.Lock()
-	defer fan.mu.Unlock()
-	return fan.changed
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"tagbus/bus/internal/tagset"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -35,7 +36,7 @@ func (s *claims) add(w *wish) {
 	if s.byTag == nil {
 		s.byTag = make(map[tags.Tag]claim)
 	}
-	if len(w.stands) > fewTags {
+	if len(w.stands) > tagset.FewTags {
 		s.stands = append(s.stands, w.stands)
 	} else {
 		for _, p := range w.stands {
@@ -46,7 +47,7 @@ func (s *claims) add(w *wish) {
 	}
 	switch {
 	case w.err != nil || w.request.Replay == 0 && !w.request.Resume:
-	case few(w.set):
+	case tagset.Few(w.set):
 		for tag := range w.set.All() {
 			c := s.byTag[tag]
 			c.add(w.request)

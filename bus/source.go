@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"tagbus/bus/internal/beat"
+	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/wire"
 	"tagbus/netio"
@@ -26,7 +28,7 @@ type source struct {
 	vanished bool      // reported so
 	fault    error     // why this side closes the connection, or has closed it
 	pausing  int       // reasons not to read, see pause
-	events   causedEvents
+	events   events.Conn
 	out      ring.Ring[[]byte] // control messages to send
 	outBytes int               // of out, see push
 	unread   bool              // too many of them wait
@@ -52,9 +54,7 @@ type source struct {
 	revising, reviseAgain bool // all subscriptions are being revised; and then once more
 	seeking, seekAgain    bool // they are being searched for one that wants the publisher; and then once more
 
-	requests map[uint64]*request        // by the id of the subscription
-	open     int                        // requests that are active on this connection, or whose beginning or end was asked for
-	owing    int                        // requests for which the publisher owes messages
+	requests request.Book[*Subscription]
 	lanes    []*sourceLane              // by the number of the lane
 	lostSum  uint64                     // of lanes: messages lost or left out of all tags
 	told     map[laneTag]*ledger.Counts // totals of the publisher that came before their positions
@@ -71,11 +71,11 @@ type source struct {
 
 func newSource(s *Subscriber) *source {
 	src := &source{
-		sub:      s,
-		requests: make(map[uint64]*request),
-		rivals:   make(map[*source]*rivalry),
-		version:  1,
+		sub:     s,
+		rivals:  make(map[*source]*rivalry),
+		version: 1,
 	}
+	src.events = events.Conn{Pause: src.pause, Resume: src.resume}
 	s.dialer.Prepare(&src.contact.Contact, src)
 	src.contact.report = src.event
 	src.origin.retainer, src.origin.keep = s.retainer, src.keep
@@ -164,7 +164,7 @@ func (src *source) lost(cause error) {
 		src.contact.Refused(cause)
 		return
 	}
-	src.sub.reportSkipped()
+	src.sub.gaps.Report()
 	if !src.contact.ended || cause != nil {
 		src.event(Event{Kind: Lost, Peer: src.contact.peer, Err: cause})
 	}
@@ -198,7 +198,7 @@ func (src *source) unlisted() {
 		return
 	}
 	src.contact.Rest()
-	if src.owing == 0 || src.contact.ended {
+	if src.requests.Owing() == 0 || src.contact.ended {
 		src.sub.forget(src)
 		return
 	}
@@ -208,7 +208,7 @@ func (src *source) unlisted() {
 // vanish reports, once, that the publisher is gone for good without goodbye,
 // unless it owes nothing.
 func (src *source) vanish() {
-	if !src.vanished && src.owing > 0 && !src.contact.ended {
+	if !src.vanished && src.requests.Owing() > 0 && !src.contact.ended {
 		src.vanished = true
 		src.event(Event{Kind: Vanished, Peer: src.contact.peer, Tags: src.contact.entry.Tags})
 	}

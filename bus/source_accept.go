@@ -42,7 +42,7 @@ func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello) {
 func (src *source) await() {
 	src.contact.listed, src.contact.gone = false, time.Now()
 	src.contact.Rest()
-	if src.owing == 0 || src.contact.ended {
+	if src.requests.Owing() == 0 || src.contact.ended {
 		src.unlisted()
 		return
 	}

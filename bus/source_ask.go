@@ -1,10 +1,9 @@
 package bus
 
 import (
-	"maps"
 	"math"
-	"slices"
 
+	"tagbus/bus/internal/request"
 	"tagbus/subscription"
 )
 
@@ -76,21 +75,21 @@ func (src *source) considerOne(sub *Subscription) {
 
 // revise compares the tags that the publisher is to send for a subscription with those
 // asked for. It returns the request if a Subscribe is due, otherwise nil.
-func (src *source) revise(sub *Subscription) *request {
+func (src *source) revise(sub *Subscription) *subRequest {
 	want := src.allowed(sub)
-	r := src.requests[sub.id]
-	if r != nil && r.rewant(want) {
+	r := src.requests.Of(sub.id)
+	if r != nil && r.Rewant(want) {
 		src.note(r)
 	}
 	switch {
-	case !src.contact.Ready() || src.contact.ended || src.parted || r != nil && r.unanswered():
+	case !src.contact.Ready() || src.contact.ended || src.parted || r != nil && (r.Subscribing() || r.Leaving()):
 		return nil // it is looked at again when the connection is ready, or the answer comes
 	case r == nil:
 		if !src.concerns(sub) {
 			return nil
 		}
-		return &request{sub: sub, want: want}
-	case r.settled():
+		return request.New(sub, sub.id, sub.lane, want)
+	case r.Settled():
 		return nil
 	case !src.concerns(sub):
 		src.cease(r)
@@ -100,8 +99,8 @@ func (src *source) revise(sub *Subscription) *request {
 }
 
 // cease ends a request if its subscription wants nothing of this publisher any more.
-func (src *source) cease(r *request) {
-	r.drop()
+func (src *source) cease(r *subRequest) {
+	r.Drop()
 	src.leaveRequest(r)
 	if src.contact.listed { // otherwise Wanted misses a subscription that is about to ask
 		src.leaveIfUnneeded() // it may have been the refused rest
@@ -111,8 +110,8 @@ func (src *source) cease(r *request) {
 // concerns reports whether the publisher has something to send for a subscription. It
 // serves some of its tags, or did so and owes an account.
 func (src *source) concerns(sub *Subscription) bool {
-	if r := src.requests[sub.id]; r != nil && r.owed {
-		return r.want.Intersects(src.ever)
+	if r := src.requests.Of(sub.id); r != nil && !r.Acked().IsEmpty() {
+		return r.Want().Intersects(src.ever)
 	}
 	return src.allowed(sub).Intersects(src.contact.entry.Tags)
 }
@@ -138,10 +137,10 @@ func (src *source) Wanted() bool {
 func (src *source) mayDial() bool { return (src.contact.listed || src.seek.on) && !src.contact.ended }
 
 // subscribe queues one subscription, in as many parts as it takes.
-func (src *source) subscribe(r *request, resume, withNext bool) {
+func (src *source) subscribe(r *subRequest, resume, withNext bool) {
 	src.leaving = src.leaving && src.contact.ended
 	const part = subscription.MaxControlBytes - 128
-	set, err := r.sent.MarshalBinary()
+	set, err := r.Sent().MarshalBinary()
 	if err != nil {
 		src.fail(err)
 		return
@@ -149,7 +148,7 @@ func (src *source) subscribe(r *request, resume, withNext bool) {
 	for more := true; more; {
 		n := min(len(set), part)
 		more = n < len(set)
-		m := r.sub.request(set[:n])
+		m := r.Sub.request(set[:n])
 		m.Resume, m.More, m.WithNext = resume, more, withNext && !more
 		src.queue(m)
 		set = set[n:]
@@ -157,9 +156,9 @@ func (src *source) subscribe(r *request, resume, withNext bool) {
 }
 
 // leaveRequest sends an Unsubscribe for a request, if one is due.
-func (src *source) leaveRequest(r *request) {
-	if r.leave() {
-		src.sendInTurn(&subscription.Unsubscribe{ID: r.sub.id})
+func (src *source) leaveRequest(r *subRequest) {
+	if r.Leave() {
+		src.sendInTurn(&subscription.Unsubscribe{ID: r.Sub.id})
 	}
 	src.note(r)
 }
@@ -168,13 +167,13 @@ func (src *source) leaveRequest(r *request) {
 // it counts as unwanted.
 func (src *source) unsubscribe(sub *Subscription) {
 	src.version++
-	r := src.requests[sub.id]
-	if r != nil && r.open && src.contact.Ready() {
+	r := src.requests.Of(sub.id)
+	if r != nil && r.Open() && src.contact.Ready() {
 		src.leaveRequest(r)
 		return
 	}
 	if r != nil {
-		r.drop()
+		r.Drop()
 		src.note(r)
 	}
 	src.leaveIfUnneeded()
@@ -184,7 +183,7 @@ func (src *source) unsubscribe(sub *Subscription) {
 // leaveIfUnneeded closes a connection that no subscription wants any more. During
 // askForAll, which may ask for more, it does nothing; askForAll calls it at its end.
 func (src *source) leaveIfUnneeded() {
-	if src.contact.Ready() && !src.revising && src.open == 0 && !src.Wanted() {
+	if src.contact.Ready() && !src.revising && src.requests.Open() == 0 && !src.Wanted() {
 		src.contact.ended = src.contact.ended || !src.contact.listed
 		src.leave()
 	}
@@ -198,7 +197,7 @@ func (src *source) disconnect(then func()) {
 	for _, n := range src.lanes {
 		n.here, n.told = false, 0
 	}
-	left := slices.Collect(maps.Values(src.requests))
+	left := src.requests.All()
 	src.forgetting = true
 	forget := func(budget int) (steps int, done bool) {
 		for ; len(left) > 0 && steps < budget; steps += stepsPerRequest {
@@ -219,11 +218,11 @@ func (src *source) disconnect(then func()) {
 	src.sub.chores.Add(forget)
 }
 
-func (src *source) disconnectOne(r *request) {
-	over := r.sub.over()
-	r.disconnected(over)
+func (src *source) disconnectOne(r *subRequest) {
+	over := r.Sub.over()
+	r.Disconnected(over)
 	src.note(r)
 	if over {
-		r.sub.maybeEnded()
+		r.Sub.maybeEnded()
 	}
 }

@@ -98,8 +98,8 @@ func (src *source) onControl(data []byte) {
 // If a tag was active on an earlier connection, the messages between the last one
 // received and the position are lost.
 func (src *source) positions(m *subscription.Positions) {
-	r := src.requests[m.ID]
-	if r == nil || !r.open {
+	r := src.requests.Of(m.ID)
+	if r == nil || !r.Open() {
 		src.fail(protocolError("gave positions for subscription %d, which was not asked for", m.ID))
 		return
 	}
@@ -108,11 +108,11 @@ func (src *source) positions(m *subscription.Positions) {
 			src.fail(errors.Join(ErrProtocol, err))
 			return
 		}
-		if !src.position(r.sub.lane, p, src.owed(r.sub.lane, p.Tag), subscription.CauseConnection) {
+		if !src.position(r.Sub.lane, p, src.owed(r.Sub.lane, p.Tag), subscription.CauseConnection) {
 			return
 		}
 	}
-	src.tellMissed(r.sub.lane, m.List)
+	src.tellMissed(r.Sub.lane, m.List)
 }
 
 // position sets the position of a tag. If the publisher owes the tag's messages, those
@@ -136,10 +136,9 @@ func (src *source) position(lane uint16, p subscription.Position, owed bool, cau
 // owed reports whether the publisher has acknowledged a subscription of a lane to
 // tag that has not ended.
 func (src *source) owed(lane uint16, tag tags.Tag) bool {
-	n := src.lane(lane)
-	src.steps += 1 + len(n.wide)
-	for r := range n.about(tag) {
-		if r.owes(tag) {
+	src.steps += 1 + src.requests.Wide(lane)
+	for r := range src.requests.About(lane, tag) {
+		if r.Owes(tag) {
 			return true
 		}
 	}
@@ -148,55 +147,55 @@ func (src *source) owed(lane uint16, tag tags.Tag) bool {
 
 // onSubscribed notes that a subscription is active.
 func (src *source) onSubscribed(id uint64) {
-	r := src.requests[id]
-	if r == nil || !r.subscribing {
+	r := src.requests.Of(id)
+	if r == nil || !r.Subscribing() {
 		src.fail(protocolError("acknowledged subscription %d, which was not asked for", id))
 		return
 	}
 	kind := Subscribed
-	if r.acknowledged() {
+	if r.Acknowledged() {
 		kind = Resubscribed
 	}
-	src.steps += stepsPerRequest + r.sent.Parts()
+	src.steps += stepsPerRequest + r.Sent().Parts()
 	src.note(r)
-	src.prune(src.lane(r.sub.lane))
-	src.begin(r.sub.lane)
-	src.event(Event{Kind: kind, Peer: src.contact.peer, Tags: r.sent})
-	r.sub.known = true
-	src.sub.stopPatience(r.sub)
+	src.prune(r.Sub.lane)
+	src.begin(r.Sub.lane)
+	src.event(Event{Kind: kind, Peer: src.contact.peer, Tags: r.Sent()})
+	r.Sub.known = true
+	src.sub.stopPatience(r.Sub)
 	src.checkDuplicates(r)
 	src.answered(r)
 }
 
 // answered continues after the answer to a Subscribe. The subscription may have changed
 // or closed meanwhile.
-func (src *source) answered(r *request) {
-	if r.sub.over() {
-		src.unsubscribe(r.sub)
-		r.sub.maybeEnded()
+func (src *source) answered(r *subRequest) {
+	if r.Sub.over() {
+		src.unsubscribe(r.Sub)
+		r.Sub.maybeEnded()
 		return
 	}
-	src.considerOne(r.sub)
-	r.sub.maybeReady()
+	src.considerOne(r.Sub)
+	r.Sub.maybeReady()
 }
 
 // onUnsubscribed notes that a subscription has ended.
 func (src *source) onUnsubscribed(id uint64) {
-	r := src.requests[id]
-	if r == nil || !r.leaving {
+	r := src.requests.Of(id)
+	if r == nil || !r.Leaving() {
 		src.fail(protocolError("ended subscription %d by itself", id))
 		return
 	}
 	src.steps += stepsPerRequest
-	src.event(Event{Kind: Unsubscribed, Peer: src.contact.peer, Tags: r.sent})
-	r.ended()
+	src.event(Event{Kind: Unsubscribed, Peer: src.contact.peer, Tags: r.Sent()})
+	r.Ended()
 	src.note(r)
-	src.prune(src.lane(r.sub.lane))
-	if r.sub.over() {
-		r.sub.maybeEnded()
+	src.prune(r.Sub.lane)
+	if r.Sub.over() {
+		r.Sub.maybeEnded()
 	} else {
-		src.considerOne(r.sub) // it may want something again
-		r.sub.maybeReady()
+		src.considerOne(r.Sub) // it may want something again
+		r.Sub.maybeReady()
 	}
 	src.leaveIfUnneeded()
 }
@@ -209,8 +208,8 @@ func (src *source) onRefused(m *subscription.Refused) {
 		return
 	}
 	src.contact.reportRefusal(err)
-	if r := src.requests[m.ID]; r != nil && r.subscribing {
-		r.refused(err)
+	if r := src.requests.Of(m.ID); r != nil && r.Subscribing() {
+		r.Refused(err)
 		src.note(r)
 		src.answered(r)
 	}
@@ -231,8 +230,8 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 	if len(m.List) > 0 {
 		return // more to come
 	}
-	src.sub.reportSkipped()
-	if src.unsettled() {
+	src.sub.gaps.Report()
+	if src.requests.Unsettled() {
 		src.vanish() // with the messages on their way when the last connection was lost
 	} else {
 		src.event(Event{Kind: Goodbye, Peer: src.contact.peer})

@@ -2,13 +2,14 @@ package bus
 
 import (
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/positions"
 	"tagbus/netio"
 	"tagbus/subscription"
 )
 
 // asked is a request whose Subscribe is on its way.
 type asked struct {
-	*request
+	*subRequest
 	resume bool // it resumes at its position on an earlier connection
 }
 
@@ -17,8 +18,8 @@ const stepsPerRequest = 8
 
 // asks notes that a request is asked for. From here on the Subscribe counts as under
 // way; ask sends it.
-func (src *source) asks(r *request) asked {
-	resume := r.ask()
+func (src *source) asks(r *subRequest) asked {
+	resume := r.Ask()
 	src.note(r)
 	return asked{r, resume}
 }
@@ -43,7 +44,7 @@ func (src *source) askForAll() {
 		} else {
 			fresh = append(fresh, x)
 		}
-		return stepsPerRequest*(1+len(src.rivals)) + r.sent.Parts()
+		return stepsPerRequest*(1+len(src.rivals)) + r.Sent().Parts()
 	})
 	var send chores.Job
 	src.work(func(budget int) (steps int, done bool) {
@@ -116,7 +117,7 @@ type groupSender struct {
 	told  map[laneTag]struct{} // positions of the group, which need not be said again
 
 	stands chores.Job // sends the positions of the next one; nil: not begun
-	list   positionList
+	list   positions.List
 }
 
 func (g *groupSender) send(budget int) (steps int, done bool) {
@@ -127,18 +128,18 @@ func (g *groupSender) send(budget int) (steps int, done bool) {
 		r := g.group[g.next]
 		if r.resume {
 			if g.stands == nil {
-				g.stands = g.src.stands(r.request, g.told, func(p subscription.Position) { g.position(r.sub.id, p) })
+				g.stands = g.src.stands(r.subRequest, g.told, func(p subscription.Position) { g.position(r.Sub.id, p) })
 			}
 			n, done := g.stands(budget - steps)
 			if steps += n; !done {
 				return steps, false
 			}
 			g.stands = nil
-			g.flush(r.sub.id)
+			g.queue(r.Sub.id, g.list.Take())
 		}
 		last := g.next+1 == len(g.group) || (g.next+1)%maxGroup == 0
-		g.src.subscribe(r.request, r.resume, !last)
-		steps += stepsPerRequest + r.sent.Parts()
+		g.src.subscribe(r.subRequest, r.resume, !last)
+		steps += stepsPerRequest + r.Sent().Parts()
 		if last {
 			g.told = make(map[laneTag]struct{})
 		}
@@ -148,15 +149,11 @@ func (g *groupSender) send(budget int) (steps int, done bool) {
 
 // position queues a position, together with others.
 func (g *groupSender) position(id uint64, p subscription.Position) {
-	if g.list.full() {
-		g.flush(id)
-	}
-	g.list.add(p)
+	g.queue(id, g.list.Add(p))
 }
 
-func (g *groupSender) flush(id uint64) {
-	if len(g.list.bytes) > 0 {
-		g.src.queue(&subscription.Positions{ID: id, List: g.list.bytes})
+func (g *groupSender) queue(id uint64, list []byte) {
+	if list != nil {
+		g.src.queue(&subscription.Positions{ID: id, List: list})
 	}
-	g.list = positionList{}
 }

@@ -46,12 +46,12 @@ func (src *source) without(o *source, v *rivalry, sub *Subscription, set tags.Se
 	budget.Add(passes * (set.Parts() + v.both.Parts()))
 	others, err := v.newer(src), error(nil) // those that the other one announced first
 	if sub.cfg.Duplicates == DuplicatesNewest {
-		r := o.requests[sub.id]
-		if r == nil || !r.owed {
+		r := o.requests.Of(sub.id)
+		if r == nil || r.Acked().IsEmpty() {
 			return set, nil // it does not send yet
 		}
-		budget.Add(r.acked.Parts())
-		if others, err = budget.Intersection(v.newer(o), r.acked); err != nil {
+		budget.Add(r.Acked().Parts())
+		if others, err = budget.Intersection(v.newer(o), r.Acked()); err != nil {
 			return set, err
 		}
 	} else {
@@ -66,7 +66,7 @@ func (src *source) without(o *source, v *rivalry, sub *Subscription, set tags.Se
 
 // checkDuplicates checks after an acknowledgement whether another publisher sends the
 // same tags for the subscription.
-func (src *source) checkDuplicates(r *request) {
+func (src *source) checkDuplicates(r *subRequest) {
 	if !src.contact.Ready() {
 		return
 	}
@@ -74,16 +74,16 @@ func (src *source) checkDuplicates(r *request) {
 		if v.complex || !o.contact.Ready() || o.contact.ended {
 			continue
 		}
-		other := o.requests[r.sub.id]
-		if other == nil || !other.owed {
+		other := o.requests.Of(r.Sub.id)
+		if other == nil {
 			continue
 		}
-		if !v.both.Intersects(r.acked) || !v.both.Intersects(other.acked) {
+		if !v.both.Intersects(r.Acked()) || !v.both.Intersects(other.Acked()) {
 			continue
 		}
 		src.sub.alarm(v)
-		if r.sub.cfg.Duplicates == DuplicatesNewest {
-			o.considerOne(r.sub) // it may have to step back
+		if r.Sub.cfg.Duplicates == DuplicatesNewest {
+			o.considerOne(r.Sub) // it may have to step back
 		}
 	}
 }
@@ -91,13 +91,13 @@ func (src *source) checkDuplicates(r *request) {
 // checkAllDuplicates is checkDuplicates for all acknowledged subscriptions, after a
 // change of the publisher's tags.
 func (src *source) checkAllDuplicates() {
-	if src.owing == 0 {
+	if src.requests.Owing() == 0 {
 		return
 	}
-	left := slices.Collect(maps.Values(src.requests))
+	left := src.requests.All()
 	src.sub.chores.Add(func(budget int) (steps int, done bool) {
 		for ; len(left) > 0 && steps < budget; steps += stepsPerRequest * (1 + len(src.sub.sources)) {
-			if r := left[len(left)-1]; r.owed {
+			if r := left[len(left)-1]; !r.Acked().IsEmpty() {
 				src.checkDuplicates(r)
 			}
 			left = left[:len(left)-1]
@@ -119,7 +119,7 @@ func (s *Subscriber) alarm(v *rivalry) {
 	for sub := range s.subs.all {
 		wanted = append(wanted, sub.live)
 	}
-	concerned, err := intersection(v.both, tags.Union(wanted...))
+	concerned, err := v.both.Intersection(tags.Union(wanted...))
 	if err != nil {
 		concerned = v.both
 	}

@@ -18,17 +18,6 @@ type seek struct {
 	begun time.Time
 }
 
-// unsettled reports whether a subscription that the publisher acknowledged on an
-// earlier connection is not taken up on this one, so that the losses are unknown.
-func (src *source) unsettled() bool {
-	for _, r := range src.requests {
-		if r.again && r.owed {
-			return true
-		}
-	}
-	return false
-}
-
 // seeks begins to seek a publisher that is neither in the directory nor connected, and
 // reports whether it is being sought.
 func (src *source) seeks() bool {
@@ -38,7 +27,7 @@ func (src *source) seeks() bool {
 	if src.seek.on { // nothing is wanted of it any more
 		src.seek.on, src.seek.done = false, true
 	}
-	if src.seek.done || src.sub.isDialed() || src.owing == 0 || src.contact.ended || src.vanished {
+	if src.seek.done || src.sub.isDialed() || src.requests.Owing() == 0 || src.contact.ended || src.vanished {
 		return false
 	}
 	src.seek = seek{on: true, begun: time.Now()}

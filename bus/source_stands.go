@@ -1,10 +1,8 @@
 package bus
 
 import (
-	"cmp"
-	"slices"
-
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -14,22 +12,22 @@ import (
 // the tags that the publisher owes a subscription. The publisher makes up for missed
 // messages from there. The positions ascend. told has those of the group that need not
 // be sent again.
-func (src *source) stands(r *request, told map[laneTag]struct{}, tell func(subscription.Position)) chores.Job {
-	known := &src.lane(r.sub.lane).received
+func (src *source) stands(r *subRequest, told map[laneTag]struct{}, tell func(subscription.Position)) chores.Job {
+	known := &src.lane(r.Sub.lane).received
 	note := func(e *tagmap.Entry[received], tell func(subscription.Position)) {
-		if e == nil || e.Value.tally.Position == 0 || !r.owes(e.Tag) {
+		if e == nil || e.Value.tally.Position == 0 || !r.Owes(e.Tag) {
 			return
 		}
-		key := laneTag{r.sub.lane, e.Tag}
+		key := laneTag{r.Sub.lane, e.Tag}
 		if _, said := told[key]; !said {
 			told[key] = struct{}{}
 			tell(subscription.Position{Tag: e.Tag, Count: e.Value.tally.Position})
 		}
 	}
-	if n, _ := r.sent.Count(); n <= uint64(known.Len()) {
-		return eachTag(r.sent, func(tag tags.Tag) { note(known.Entry(tag), tell) })
+	if n, _ := r.Sent().Count(); n <= uint64(known.Len()) {
+		return eachTag(r.Sent(), func(tag tags.Tag) { note(known.Entry(tag), tell) })
 	}
-	var all runs
+	var all positions.Merge
 	place, walked := uint64(0), false
 	return func(budget int) (steps int, done bool) {
 		if !walked {
@@ -38,11 +36,11 @@ func (src *source) stands(r *request, told map[laneTag]struct{}, tell func(subsc
 			place, walked = known.Walk(place, (budget+1)/2, func(e *tagmap.Entry[received]) {
 				note(e, func(p subscription.Position) { run = append(run, p) })
 			})
-			all.add(run)
+			all.Add(run)
 			return known.Cost() - before + stepsPerTag*len(run), false
 		}
 		for ; steps < budget; steps += stepsPerTag {
-			p, ok := all.pop()
+			p, ok := all.Pop()
 			if !ok {
 				return steps, true
 			}
@@ -67,49 +65,3 @@ func eachTag(set tags.Set, f func(tags.Tag)) chores.Job {
 		return steps, true
 	}
 }
-
-// runs has positions in several sorted lists, which are merged as they are taken:
-// sorting a million at once takes long.
-type runs struct {
-	heap [][]subscription.Position // none is empty; by the first tag
-}
-
-// add adds a list, which it sorts.
-func (r *runs) add(run []subscription.Position) {
-	if len(run) == 0 {
-		return
-	}
-	slices.SortFunc(run, comparePositions)
-	r.heap = append(r.heap, run)
-	for i := len(r.heap) - 1; i > 0 && r.less(i, (i-1)/2); i = (i - 1) / 2 {
-		r.heap[i], r.heap[(i-1)/2] = r.heap[(i-1)/2], r.heap[i]
-	}
-}
-
-// pop takes the lowest position.
-func (r *runs) pop() (p subscription.Position, ok bool) {
-	if len(r.heap) == 0 {
-		return p, false
-	}
-	p = r.heap[0][0]
-	if r.heap[0] = r.heap[0][1:]; len(r.heap[0]) == 0 {
-		last := len(r.heap) - 1
-		r.heap[0] = r.heap[last]
-		r.heap = r.heap[:last]
-	}
-	for i := 0; ; {
-		low := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(r.heap); child++ {
-			if r.less(child, low) {
-				low = child
-			}
-		}
-		if low == i {
-			return p, true
-		}
-		r.heap[i], r.heap[low] = r.heap[low], r.heap[i]
-		i = low
-	}
-}
-
-func (r *runs) less(i, j int) bool { return cmp.Less(r.heap[i][0].Tag, r.heap[j][0].Tag) }

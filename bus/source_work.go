@@ -3,7 +3,6 @@ package bus
 import (
 	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/tagmap"
-	"tagbus/tags"
 )
 
 // One message of a publisher, or one call of the program, may cause work for a million
@@ -77,16 +76,17 @@ func (src *source) rest() {
 
 // prune forgets the tags of a lane that no request wants any more, if there may be
 // many. If one is wanted again, the publisher sends its position.
-func (src *source) prune(n *sourceLane) {
+func (src *source) prune(lane uint16) {
+	n := src.lane(lane)
 	if n.pruning || n.received.Len() <= minPrune+2*n.kept {
 		return
 	}
 	n.pruning = true
 	place, swept := uint64(0), false
 	src.sub.chores.Add(func(budget int) (steps int, done bool) {
-		asked, before := 1+len(n.wide), n.received.Cost() // each tag asks the wide requests
+		asked, before := 1+src.requests.Wide(lane), n.received.Cost() // each tag asks the wide requests
 		if !swept {
-			place, swept = n.received.Sweep(place, max(1, budget/asked), func(e *tagmap.Entry[received]) bool { return n.knows(e.Tag) })
+			place, swept = n.received.Sweep(place, max(1, budget/asked), func(e *tagmap.Entry[received]) bool { return src.requests.Knows(lane, e.Tag) })
 			steps = asked * (n.received.Cost() - before)
 			if !swept {
 				return steps, false
@@ -99,14 +99,4 @@ func (src *source) prune(n *sourceLane) {
 		n.pruning = !done
 		return steps + n.received.Cost() - before, done
 	})
-}
-
-// knows reports whether the publisher may send a tag in the lane.
-func (n *sourceLane) knows(tag tags.Tag) bool {
-	for r := range n.about(tag) {
-		if r.knows(tag) {
-			return true
-		}
-	}
-	return false
 }

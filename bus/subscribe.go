@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"tagbus/bus/internal/tagset"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -40,7 +41,7 @@ func (s *Subscriber) subscribe(set tags.Set, h Handler, batch BatchHandler, cfg 
 		return nil, ErrEmptySet
 	}
 	if n := set.Parts(); n > subscription.MaxParts {
-		return nil, fmt.Errorf("bus: subscribe: %w", tooManyParts(n))
+		return nil, fmt.Errorf("bus: subscribe: %w", tagset.TooMany(n))
 	}
 	lane, err := s.laneFor(cfg)
 	if err != nil {

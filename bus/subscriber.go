@@ -13,6 +13,7 @@ import (
 	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/contact"
+	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/follow"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
@@ -51,11 +52,11 @@ type Subscriber struct {
 	alarms    alarm.Clock // of all that has its time
 	dialer    contact.Dialer
 	directory follow.Follower[*source]
-	reports   alarm.Alarm // of skipping
+	reports   alarm.Alarm // of gaps that are not told at once
 	heart     beat.Clock
 	chores    chores.Queue
-	later     []*untold // to be told by reportLater
-	events    eventQueue
+	events    *events.Queue[Event]
+	gaps      *events.Gaps[Event, lostTag]
 
 	leaving map[uint64]*Subscription // closed, and not yet ended everywhere
 	sources map[string]*source       // by the publisher's instance
@@ -120,12 +121,13 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	}
 	s.loop = s.backend.Loop()
 	s.chores = chores.New(s.loop.Post)
-	s.events.start(s.loop, s.closer.call, s.cfg.OnEvent)
+	s.events = newEvents(s.loop, &s.closer, s.cfg.OnEvent)
+	s.gaps = events.NewGaps(s.events, lostTag.event)
 	s.dialer = contact.NewDialer(&s.alarms, s.cfg.ReconnectMin, s.cfg.ReconnectMax, s.cfg.HelloTimeout)
 	if err = alarm.Open(&s.alarms, s.loop.NewTimer); err != nil {
 		return errors.Join(err, s.backend.Close())
 	}
-	s.reports.F = s.reportSkipped
+	s.reports.F = s.gaps.Report
 	s.heart.Start(&s.alarms, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, s.onTick)
 	return nil
 }
@@ -164,27 +166,8 @@ func (s *Subscriber) forgetOldest() {
 	}
 }
 
-// reportInterval is the time between events about messages that the policies Latest and
-// Sample leave out, or that the queues of subscriptions lose.
-const reportInterval = time.Second
-
-// reportLater schedules reportSkipped. Loop only.
-func (s *Subscriber) reportLater() {
-	if len(s.later) == 1 {
-		s.alarms.Set(&s.reports, reportInterval)
-	}
-}
-
-// reportSkipped queues the events that come once a second. Loop only.
-func (s *Subscriber) reportSkipped() {
-	if len(s.later) > 0 {
-		s.events.addGaps(&gapReport{s.later})
-		s.later = nil
-	}
-}
-
 // event reports e soon, on the loop, where no lock is held and no page is half
 // delivered. Loop only.
 func (s *Subscriber) event(e Event) {
-	s.events.add(e, nil)
+	s.events.Add(e, nil)
 }

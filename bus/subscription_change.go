@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"tagbus/bus/internal/tagset"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -26,7 +27,7 @@ func (sub *Subscription) Add(set tags.Set) error {
 	}
 	if parts > subscription.MaxParts {
 		if parts = tags.Union(sub.unite(), set).Parts(); parts > subscription.MaxParts {
-			return fmt.Errorf("bus: add to a subscription: %w", tooManyParts(parts))
+			return fmt.Errorf("bus: add to a subscription: %w", tagset.TooMany(parts))
 		}
 	}
 	return sub.change(func() { sub.added = append(sub.added, set) })

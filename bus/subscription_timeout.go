@@ -19,8 +19,8 @@ func (s *Subscriber) giveUp(sub *Subscription) {
 	}
 	err := &NoPublisherError{Tags: sub.live, Waited: sub.cfg.Timeout}
 	for _, src := range s.sources {
-		if r := src.requests[sub.id]; r != nil && r.denied != nil {
-			err.Err = r.denied
+		if r := src.requests.Of(sub.id); r != nil && r.Denied() != nil {
+			err.Err = r.Denied()
 		}
 	}
 	sub.settle(err)

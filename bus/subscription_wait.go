@@ -46,16 +46,16 @@ func (sub *Subscription) maybeReady() {
 	acked := false
 	var denied error
 	for _, src := range sub.owner.sources {
-		switch r := src.requests[sub.id]; {
+		switch r := src.requests.Of(sub.id); {
 		case r == nil:
 			if src.contact.Pending() && src.concerns(sub) {
 				return
 			}
-		case r.unanswered():
+		case r.Subscribing() || r.Leaving():
 			return
-		case r.denied != nil:
-			denied = r.denied
-		case r.owed && r.current:
+		case r.Denied() != nil:
+			denied = r.Denied()
+		case r.Current():
 			acked = true
 		case src.mayDial() && src.concerns(sub):
 			return
@@ -99,7 +99,7 @@ func (sub *Subscription) settle(err error) {
 // maybeEnded ends Unsubscribe if no publisher sends any more. Loop only.
 func (sub *Subscription) maybeEnded() {
 	for _, src := range sub.owner.sources {
-		if r := src.requests[sub.id]; r != nil && r.open {
+		if r := src.requests.Of(sub.id); r != nil && r.Open() {
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"tagbus/bus/internal/tagmap"
+	"tagbus/bus/internal/tagset"
 	"tagbus/tags"
 )
 
@@ -29,7 +30,7 @@ func (fan *fanout) newWalk(sets ...tags.Set) walk {
 			}
 			left -= uint64(hi-lo) + 1
 		}
-		if hasMasks(set) {
+		if tagset.HasMasks(set) {
 			return walk{p: fan, all: true}
 		}
 	}

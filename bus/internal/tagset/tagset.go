@@ -1,0 +1,55 @@
+// Package tagset answers what the bus asks of a set of tags before it works with it: are
+// its tags few, is it quick to work with, and does it keep the limits for sets of
+// strangers?
+package tagset
+
+import (
+	"fmt"
+
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// FewTags is the most tags of a set for Few.
+const FewTags = 16
+
+// Few reports whether a set has so few tags that a request for it is found by each of
+// them.
+func Few(set tags.Set) bool {
+	if set.Parts() > FewTags {
+		return false
+	}
+	n, exact := set.Count()
+	return exact && n <= FewTags
+}
+
+// HasMasks reports whether a set is more than ranges. What is quick with ranges can
+// take long with masks.
+func HasMasks(set tags.Set) bool {
+	for range set.Masks() {
+		return true
+	}
+	return false
+}
+
+// Masks returns how many masks a set has.
+func Masks(set tags.Set) (n int) {
+	for range set.Masks() {
+		n++
+	}
+	return n
+}
+
+// Fits reports whether a set keeps the limits of a subscription, which are those of a
+// directory entry too.
+func Fits(set tags.Set) bool {
+	return set.Parts() <= subscription.MaxParts && Masks(set) <= subscription.MaxMasks
+}
+
+// TooMany returns the error for a set of n ranges and masks that does not fit.
+//
+// Errors: subscription.ErrTooManyTags, wrapped.
+func TooMany[N int | uint64](n N) error {
+	return fmt.Errorf("%w: %d ranges and masks, limit %d: subscribe to ranges instead of single tags",
+		subscription.ErrTooManyTags, n, subscription.MaxParts)
+}
