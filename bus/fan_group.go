@@ -47,7 +47,7 @@ type wish struct {
 	standing positions.Standing      // until the group is complete
 	stands   []subscription.Position // where the subscriber says that it stands
 	lane     *lane
-	policy   Policy
+	policy   subscription.Policy
 
 	gone, comes tags.Set // what a subscription that changes gives up, and newly wants
 

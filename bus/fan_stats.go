@@ -59,3 +59,28 @@ func (box *outbox) stats() outboxStats {
 	}
 	return st
 }
+
+// shape is what the topology is made of, and what that has cost.
+type shape struct {
+	routes  int
+	streams int         // with those of no lane
+	shared  int         // of these, those of several lanes
+	lanes   int         // that are open
+	tags    map[int]int // how many tags have a route to so many lanes
+	walked  uint64      // steps of walks through tags
+}
+
+// shape returns what the topology is made of. mu is held.
+func (fan *fanout) shape() shape {
+	x := shape{
+		streams: len(*fan.streams.Load()), shared: fan.routes.shared, lanes: len(fan.lanes),
+		tags: make(map[int]int), walked: fan.walked,
+	}
+	for _, r := range fan.routes.byMark {
+		for ; r != nil; r = r.next {
+			x.routes++
+			x.tags[len(r.lanes)] += r.tags
+		}
+	}
+	return x
+}

@@ -173,9 +173,6 @@ func (fan *fanout) notifyChanged() {
 	fan.changed = make(chan struct{})
 }
 
-// nextChange returns a channel that is closed at the next change of a subscription.
-func (fan *fanout) nextChange() <-chan struct{} {
-	fan.mu.Lock()
-	defer fan.mu.Unlock()
-	return fan.changed
-}
+// nextChange returns a channel that is closed at the next change of a subscription. mu is
+// held.
+func (fan *fanout) nextChange() <-chan struct{} { return fan.changed }

@@ -34,9 +34,7 @@ func opened(t *testing.T, onEvent func(Event)) (p *Publisher) {
 
 func TestAPublisherThatRemembersTooManyRemovedTagsAddsNone(t *testing.T) {
 	p := opened(t, nil)
-	p.fan.mu.Lock()
-	p.fan.removed = maxRemovedTags
-	p.fan.mu.Unlock()
+	p.maxRemoved = 0
 	if err := p.AddTags(tags.Of(2)); !errors.Is(err, ErrTooManyRemoved) {
 		t.Errorf("AddTags: got error %v, want ErrTooManyRemoved", err)
 	}

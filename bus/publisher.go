@@ -31,8 +31,9 @@ import (
 // Threads: all methods may be called from any goroutine, and from callbacks
 // unless they block.
 type Publisher struct {
-	fan  fanout // its mu guards what is marked so here
-	pool *netio.Pool
+	fan        fanout // its mu guards what is marked so here
+	pool       *netio.Pool
+	maxRemoved int // tags that it remembers
 
 	cfg        PublisherConfig
 	instance   string
@@ -126,7 +127,7 @@ func newPublisher(cfg PublisherConfig, unowned error) (*Publisher, error) {
 		ownership:   shared{},
 	}
 	p.users.Store(1)
-	p.pool = pool
+	p.pool, p.maxRemoved = pool, maxRemovedTags
 	p.fan.init(fanoutConfig{
 		Served: cfg.Tags, Pool: pool, Cache: cache,
 		PageBytes: cfg.PageBytes, QueueBytes: cfg.QueueBytes, MaxMessageBytes: cfg.MaxMessageBytes,

@@ -27,8 +27,8 @@ func (p *Publisher) AddTags(set tags.Set) error {
 	p.announcing.Lock()
 	defer p.announcing.Unlock()
 	served, known := p.fan.servedTags() // what is announced may be more: see RemoveTags
-	if known >= maxRemovedTags {
-		return fmt.Errorf("%w: %d, limit %d", ErrTooManyRemoved, known, maxRemovedTags)
+	if known >= p.maxRemoved {
+		return fmt.Errorf("%w: %d, limit %d", ErrTooManyRemoved, known, p.maxRemoved)
 	}
 	if err := checkEntry(served.Union(set)); err != nil {
 		return fmt.Errorf("bus: add tags %s: %w", shortSet(set), err)

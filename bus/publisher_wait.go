@@ -25,7 +25,7 @@ func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) er
 		if compare {
 			wanted = p.fan.wanted()
 		}
-		changed := p.fan.changed
+		changed := p.fan.nextChange()
 		p.fan.mu.Unlock()
 		var err error
 		if compare { // the comparison can take long, and the loop needs mu
@@ -77,4 +77,11 @@ func missingFrom(all, set tags.Set) (*tags.Tag, error) {
 		ranges = append(ranges, first)
 	}
 	return &ranges[len(ranges)/2], nil
+}
+
+// nextChange returns a channel that is closed at the next change of a subscription.
+func (p *Publisher) nextChange() <-chan struct{} {
+	p.fan.mu.Lock()
+	defer p.fan.mu.Unlock()
+	return p.fan.nextChange()
 }

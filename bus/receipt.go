@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"context"
 	"slices"
 	"sync/atomic"
 
@@ -8,9 +9,9 @@ import (
 	"tagbus/tags"
 )
 
-// receipt is what Sender.SendAcked waits for: the news that a message was
-// handled, or why that is unknown. It travels with the page whose last message it
-// is about, and is settled once. nil: no caller waits.
+// receipt is what a caller waits for that wants to know that its message was handled, or
+// why that is unknown. It travels with the page whose last message it is about, and is
+// settled once. nil: no caller waits.
 type receipt struct {
 	tag      tags.Tag
 	position uint64 // set when the message is accepted
@@ -154,6 +155,21 @@ func (box *outbox) acked(tag tags.Tag, position uint64, failed bool) {
 			x.settle(nil, false)
 		}
 	}
+}
+
+// wait waits until the message is handled, or that is known to be in doubt.
+//
+//   - lost: it is certain that it was not handled.
+//   - Errors: ErrReceiverLost, ErrNotHandled, Config.LossError, the cause of the end of
+//     ctx.
+func (x *receipt) wait(ctx context.Context) (position uint64, lost bool, err error) {
+	select {
+	case <-x.done:
+	case <-ctx.Done():
+		x.giveUp(context.Cause(ctx))
+		<-x.done
+	}
+	return x.position, x.lost, x.err
 }
 
 // giveUp ends the wait on behalf of the caller that waits.

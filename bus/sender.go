@@ -115,7 +115,7 @@ func (s *Sender) SendStatusContext(ctx context.Context, tag tags.Tag, status Sta
 
 func (s *Sender) send(ctx context.Context, tag tags.Tag, status Status, data []byte, x *receipt) error {
 	for {
-		changed := s.pub.fan.nextChange() // before the try, so that no change after it is missed
+		changed := s.pub.nextChange() // before the try, so that no change after it is missed
 		err := s.pub.publishContext(ctx, tag, status, data, x)
 		switch {
 		case err == nil:
@@ -155,15 +155,9 @@ func (s *Sender) SendStatusAcked(ctx context.Context, tag tags.Tag, status Statu
 	if err := s.send(ctx, tag, status, data, x); err != nil {
 		return err
 	}
-	select {
-	case <-x.done:
-	case <-ctx.Done():
-		x.giveUp(context.Cause(ctx))
-		<-x.done
-	}
-	if x.err != nil {
+	if position, lost, err := x.wait(ctx); err != nil {
 		s.unacked.Add(1)
-		return &AckError{Tag: tag, Counter: x.position, Lost: x.lost, Err: x.err}
+		return &AckError{Tag: tag, Counter: position, Lost: lost, Err: err}
 	}
 	s.acked.Add(1)
 	return nil
