@@ -41,13 +41,12 @@ func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello) {
 // directory shows when it is gone for good.
 func (src *source) await() {
 	src.contact.listed, src.contact.gone = false, time.Now()
-	src.contact.state = contactIdle
+	src.contact.Rest()
 	if src.requests.Owing() == 0 || src.contact.ended {
 		src.unlisted()
 		return
 	}
-	src.contact.state = contactWaiting
-	src.contact.after(src.sub.absence)
+	src.contact.Wait(src.sub.absence)
 	src.sub.forgetOldest()
 }
 

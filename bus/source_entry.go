@@ -17,8 +17,8 @@ type announcement struct {
 
 const maxAnnouncements = 16
 
-// take implements followed.
-func (src *source) take(e directory.Event) {
+// Take implements follow.User.
+func (src *source) Take(e directory.Event) {
 	s := src.sub
 	s.compared = 0
 	src.update(e.Entry)
@@ -31,8 +31,8 @@ func (src *source) take(e directory.Event) {
 	s.reconsider()
 }
 
-// gone implements followed.
-func (src *source) gone() {
+// Gone implements follow.User.
+func (src *source) Gone() {
 	s := src.sub
 	s.compared = 0
 	src.contact.listed, src.contact.gone = false, time.Now()
@@ -54,7 +54,7 @@ func (src *source) fits() error {
 // update takes over the directory entry of the publisher.
 func (src *source) update(e directory.Entry) {
 	before := src.contact.entry.Tags
-	src.contact.entry, src.contact.listed = e, true
+	src.contact.list(e)
 	src.ever = src.ever.Union(e.Tags)
 	if checkEntry(src.ever) != nil { // it changes again and again
 		src.ever = tags.Everything()

@@ -10,7 +10,7 @@ import (
 // onTick is the subscriber's tick.
 func (s *Subscriber) onTick(now time.Time, late time.Duration) {
 	for _, src := range s.sources {
-		if src.contact.state == contactReady {
+		if src.contact.Ready() {
 			src.tick(now, late)
 		}
 	}

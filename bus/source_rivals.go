@@ -24,7 +24,7 @@ func (src *source) allowed(sub *Subscription) tags.Set {
 	}
 	budget := tags.NewBudget(allowedSteps)
 	for o, v := range src.rivals {
-		if v.complex || o.contact.ended || !o.contact.listed && o.contact.state != contactReady {
+		if v.complex || o.contact.ended || !o.contact.listed && !o.contact.Ready() {
 			continue
 		}
 		left, err := src.without(o, v, sub, set, budget)
@@ -67,11 +67,11 @@ func (src *source) without(o *source, v *rivalry, sub *Subscription, set tags.Se
 // checkDuplicates checks after an acknowledgement whether another publisher sends the
 // same tags for the subscription.
 func (src *source) checkDuplicates(r *subRequest) {
-	if src.contact.state != contactReady {
+	if !src.contact.Ready() {
 		return
 	}
 	for o, v := range src.rivals {
-		if v.complex || o.contact.state != contactReady || o.contact.ended {
+		if v.complex || !o.contact.Ready() || o.contact.ended {
 			continue
 		}
 		other := o.requests.Of(r.Sub.id)
@@ -160,7 +160,7 @@ func (s *Subscriber) reconsider() {
 // forget drops a publisher that is not going to come back. TagStats still lists it.
 func (s *Subscriber) forget(src *source) {
 	delete(s.sources, src.contact.entry.Instance)
-	src.contact.after(0)
+	src.contact.Rest()
 	for o := range src.rivals {
 		delete(o.rivals, src)
 	}

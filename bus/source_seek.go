@@ -21,7 +21,7 @@ type seek struct {
 // seeks begins to seek a publisher that is neither in the directory nor connected, and
 // reports whether it is being sought.
 func (src *source) seeks() bool {
-	if src.seek.on && src.contact.state == contactWaiting {
+	if src.seek.on && src.contact.Waiting() {
 		return true
 	}
 	if src.seek.on { // nothing is wanted of it any more
@@ -34,14 +34,13 @@ func (src *source) seeks() bool {
 	if src.contact.refusal != "" { // it has been dialed in vain already
 		src.seek.tries = maxSeeks - 1
 	}
-	src.contact.state = contactWaiting
-	src.contact.after(src.sub.cfg.ReconnectMin)
+	src.contact.Wait(src.sub.cfg.ReconnectMin)
 	return true
 }
 
 // sought notes that a try to connect has failed.
 func (src *source) sought() {
-	if !src.seek.on || src.contact.listed || src.contact.state != contactWaiting {
+	if !src.seek.on || src.contact.listed || !src.contact.Waiting() {
 		return
 	}
 	if src.seek.tries++; src.seek.tries >= maxSeeks || time.Since(src.seek.begun) > seekTime {
