@@ -8,10 +8,10 @@ import (
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/ring"
+	"tagbus/bus/internal/rivals"
 	"tagbus/bus/internal/wire"
 	"tagbus/netio"
 	"tagbus/subscription"
-	"tagbus/tags"
 )
 
 // source is the subscriber's side of one publisher: an entry of the directory
@@ -61,17 +61,15 @@ type source struct {
 	origin   origin          // of the messages of a page
 	batches  []*Subscription // that have pending messages of this page
 
-	ever      tags.Set             // all tags that it has served
-	announced []announcement       // of the tags that it serves
-	rivals    map[*source]*rivalry // publishers that serve tags of this one, or have
+	served rivals.Publisher[*source]
 }
 
 func newSource(s *Subscriber) *source {
 	src := &source{
 		sub:     s,
-		rivals:  make(map[*source]*rivalry),
 		version: 1,
 	}
+	src.served.Source = src
 	s.dialer.prepare(&src.contact, src)
 	src.contact.report = src.event
 	src.origin.retainer, src.origin.keep = s.retainer, src.keep

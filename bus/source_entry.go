@@ -5,17 +5,7 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
-	"tagbus/tags"
 )
-
-// announcement is a part of the tags that a publisher serves, with the time at
-// which it announced them.
-type announcement struct {
-	since time.Time
-	set   tags.Set
-}
-
-const maxAnnouncements = 16
 
 // take implements followed.
 func (src *source) take(e directory.Event) {
@@ -53,42 +43,6 @@ func (src *source) fits() error {
 
 // update takes over the directory entry of the publisher.
 func (src *source) update(e directory.Entry) {
-	before := src.contact.entry.Tags
 	src.contact.entry, src.contact.listed = e, true
-	src.ever = src.ever.Union(e.Tags)
-	if checkEntry(src.ever) != nil { // it changes again and again
-		src.ever = tags.Everything()
-	}
-	if err := src.announce(before, e); err != nil || len(src.announced) > maxAnnouncements {
-		src.announced = []announcement{{e.Since, e.Tags}} // coarser, but right for the newest ones
-	}
-}
-
-// announce notes which tags have come and gone.
-//
-// Errors: tags.ErrTooComplex.
-func (src *source) announce(before tags.Set, e directory.Entry) error {
-	budget := tags.NewBudget(compareSteps(before, e.Tags))
-	added, err := budget.Without(e.Tags, before)
-	if err != nil {
-		return err
-	}
-	gone, err := budget.Without(before, e.Tags)
-	if err != nil {
-		return err
-	}
-	var kept []announcement
-	for _, a := range src.announced {
-		if a.set, err = budget.Without(a.set, gone); err != nil {
-			return err
-		}
-		if !a.set.IsEmpty() {
-			kept = append(kept, a)
-		}
-	}
-	if !added.IsEmpty() {
-		kept = append(kept, announcement{e.Since, added})
-	}
-	src.announced = kept
-	return nil
+	src.served.Update(e.Instance, e.Tags, e.Since)
 }

@@ -36,14 +36,14 @@ func (src *source) askForAll() {
 	revise := src.sub.subs.each(func(sub *Subscription) (steps int) {
 		r := src.revise(sub)
 		if r == nil {
-			return stepsPerRequest * (1 + len(src.rivals))
+			return stepsPerRequest * (1 + src.served.Count())
 		}
 		if x := src.asks(r); x.resume {
 			resumed = append(resumed, x)
 		} else {
 			fresh = append(fresh, x)
 		}
-		return stepsPerRequest*(1+len(src.rivals)) + r.Sent().Parts()
+		return stepsPerRequest*(1+src.served.Count()) + r.Sent().Parts()
 	})
 	var send chores.Job
 	src.work(func(budget int) (steps int, done bool) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -160,6 +161,21 @@ func (s *Subscriber) forgetOldest() {
 		oldest.vanish()
 		s.forget(oldest)
 	}
+}
+
+// forget drops a publisher that is not going to come back. TagStats still lists it.
+func (s *Subscriber) forget(src *source) {
+	delete(s.sources, src.contact.entry.Instance)
+	src.contact.after(0)
+	src.served.Forget()
+	s.reconsider()
+	if len(src.lanes) == 0 {
+		return
+	}
+	if len(s.past) == maxPast {
+		s.past = slices.Delete(s.past, 0, 1)
+	}
+	s.past = append(s.past, src)
 }
 
 // reportInterval is the time between events about messages that the policies Latest and
