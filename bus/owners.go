@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tagbus/bus/internal/tagmap"
+	"tagbus/bus/internal/tagset"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -14,16 +15,11 @@ type exclusive struct {
 	sender *Sender
 
 	// Guarded by fanout.mu.
-	last  []owner    // of tags; with a cache
-	using []tags.Tag // used for the first time, and not yet wanted
-}
+	// last remembers receivers beyond their connections, so that cached messages of one
+	// are not sent to another; with a cache.
+	last tagset.Owners
 
-// owner is a receiver of a sender, with the tags to which it was the last to subscribe.
-// It is remembered beyond its connection, so that cached messages of one receiver are
-// not sent to another.
-type owner struct {
-	instance string
-	set      tags.Set
+	using []tags.Tag // used for the first time, and not yet wanted
 }
 
 // use implements ownership: the receiver of the tag is connected to, soon.
@@ -96,34 +92,10 @@ func (x *exclusive) duplicate(l *link, set tags.Set) *DuplicateError {
 // handOver implements ownership: messages sent to another receiver were handled there,
 // or may have been.
 func (x *exclusive) handOver(l *link, sets []tags.Set) (lost []tags.Set) {
-	if x.sender.pub.fan.cache == nil || len(sets) == 0 {
+	if x.sender.pub.fan.cache == nil {
 		return nil
 	}
-	set := tags.Union(sets...)
-	own := owner{instance: l.peer.Instance, set: set}
-	others := x.last[:0]
-	for _, o := range x.last {
-		switch {
-		case o.instance == own.instance:
-			own.set = own.set.Union(o.set)
-			continue
-		case o.set.Intersects(set):
-			both, err := set.Intersection(o.set)
-			if err != nil {
-				both = set // more than necessary
-			}
-			lost = append(lost, both)
-			if left, err := o.set.Without(set); err == nil {
-				o.set = left // otherwise it is forgotten again the next time
-			}
-		}
-		if !o.set.IsEmpty() {
-			others = append(others, o)
-		}
-	}
-	clear(x.last[len(others):])
-	x.last = append(others, own)
-	return lost
+	return x.last.HandOver(l.peer.Instance, sets)
 }
 
 // entered implements ownership: a duplicate after this one is reported again.

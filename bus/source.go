@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/ring"
@@ -38,11 +39,8 @@ type source struct {
 	toldAt   time.Time // when the publisher was last told how much was received
 	spoken   bool      // a page has come on this connection
 	pulse    pulse
-	steps    int  // of work that the publisher's last message has caused: see chore
-	spent    int  // the same in a slice of the subscriber's chores
-	spentIn  int  // which slice
-	paid     int  // steps of that slice that are taken off its budget already
-	resting  bool // reads nothing until the next slice of the subscriber's chores
+	steps    int // of work that the publisher's last message has caused: see spend
+	pays     chores.Payer
 
 	asking  int           // groups that are being sent
 	wanting *Subscription // one that wanted the publisher when wanted last looked

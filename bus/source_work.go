@@ -29,49 +29,20 @@ func (src *source) work(job chores.Job) {
 	}
 }
 
-// spend counts the work caused by a message of the publisher, in steps. All messages of
-// one turn of the loop share the budget of a slice. When it is used up, all sources
-// stop reading until the next slice.
+// spend counts the work caused by a message of the publisher. All messages of one turn
+// of the loop share the budget of a slice. When it is used up, all sources stop reading
+// until a later slice.
 func (src *source) spend() {
-	c := &src.sub.chores
-	if src.spentIn != c.Slices {
-		src.spentIn, src.spent, src.paid = c.Slices, 0, 0
-	}
 	steps := src.steps
 	src.steps = 0
-	src.spent += steps
-	paid := min(src.paid, steps)
-	src.paid -= paid
-	if c.Spend(steps - paid) {
+	if src.pays.Spend(&src.sub.chores, steps) {
 		return
 	}
 	for _, o := range src.sub.sources {
 		if o.contact.state == contactReady {
-			o.rest()
+			o.pays.Rest(&o.sub.chores, o.pause, o.resume)
 		}
 	}
-}
-
-// rest stops reading until a slice has room for as much work as the publisher has
-// caused in this one. The work is paid for in advance: otherwise all sources would go
-// on at once.
-func (src *source) rest() {
-	c := &src.sub.chores
-	if src.resting {
-		return
-	}
-	src.resting = true
-	steps := 0
-	if src.spentIn == c.Slices {
-		steps = src.spent
-	}
-	src.pause()
-	c.Add(func(int) (int, bool) {
-		src.resting = false
-		src.spentIn, src.spent, src.paid = c.Slices, 0, steps
-		src.resume()
-		return 1 + steps, true
-	})
 }
 
 // prune forgets the tags of a lane that no request wants any more, if there may be
