@@ -46,11 +46,7 @@ func (p *Publisher) boundAccounts(limit int) {
 // leaveAccount ends the account of a connection, and returns the number of unconfirmed
 // messages. mu is held, and the link is dead. Loop only.
 func (p *Publisher) leaveAccount(l *link) (unconfirmed uint64) {
-	for _, n := range l.out.lanes {
-		unconfirmed += n.account.End(ledger.Left{
-			Sent: n.sentMessages, Dropped: n.dropped, Received: max(n.said.here(), n.ackedMessages), Owed: l.owed,
-		})
-	}
+	unconfirmed = l.out.end(l.owed)
 	owed := l.owed && !l.parted && !errors.Is(l.fault, ErrProtocol) && !errors.Is(l.fault, ErrStalled)
 	if !p.accounts.Leave(l.peer.Instance, l, owed) {
 		return 0

@@ -19,22 +19,21 @@ type ledgerKey struct {
 	Tag    tags.Tag
 }
 
-// ledger is who publishes, or sends.
+// ledger is the side that publishes, or sends.
 type ledger interface {
 	Instance() string
 	TagLosses(instance string) []bus.TagLosses
 }
 
-// tally is who receives.
+// tally is the side that receives.
 type tally interface {
 	Instance() string
 	TagStats(ctx context.Context) ([]bus.TagStats, error)
 }
 
-// audit checks guarantee 2 between one publisher and one subscriber, whose
-// connection stands and is quiet, for the tags of a set: what was published is
-// delivered or reported, to the message, and both ends have the same counts of
-// each tag by cause. It returns what is wrong.
+// audit checks guarantee 2 between one publisher and one subscriber, whose connection
+// stands and is quiet, for the tags of a set. Each published message is delivered or
+// reported, and both ends count the same by tag and cause. It returns what is wrong.
 func audit(tb testing.TB, p ledger, s tally, set tags.Set) (problems []string) {
 	tb.Helper()
 	here, there := make(map[ledgerKey]bus.Losses), make(map[ledgerKey]bus.Losses)
@@ -103,8 +102,7 @@ func minus(a, b bus.Losses) bus.Losses {
 	}
 }
 
-// reported returns what the Gap events of a publisher, from the nth on, tell of
-// each tag.
+// reported sums up the Gap events of a publisher, from the nth on, by tag.
 func reported(s *member, instance string, from int) map[tags.Tag]bus.Losses {
 	sum := make(map[tags.Tag]bus.Losses)
 	for _, e := range s.of(bus.Gap)[from:] {

@@ -40,8 +40,8 @@ func newAccountRun(t *testing.T, policy bus.Policy, poolBytes int) *accountRun {
 
 func (r *accountRun) host() netip.AddrPort { return netip.AddrPortFrom(r.sub.host, 0) }
 
-// publish publishes n messages, in turn of both tags; those that the publisher
-// refuses are not.
+// publish publishes n messages, of both tags in turn, and leaves out those that the
+// publisher refuses.
 func (r *accountRun) publish(n int) {
 	for i := range n {
 		tag := tags.Tag(1 + i%2)
@@ -98,7 +98,7 @@ var accountFaults = []struct {
 		r.publish(20)
 		r.bed.net.Resume(netip.AddrPort{}, r.host())
 	}},
-	{"two resets, the second before anybody has told anything", func(r *accountRun) {
+	{"two resets, the second before either side has reported anything", func(r *accountRun) {
 		r.bed.net.Stall(netip.AddrPort{}, r.host())
 		r.publish(200)
 		r.bed.net.Reset(r.pub.Addr(), r.host())
@@ -108,7 +108,7 @@ var accountFaults = []struct {
 		r.publish(20)
 		r.bed.net.Resume(netip.AddrPort{}, r.host())
 	}},
-	{"a reset just when it has heard and not told", func(r *accountRun) {
+	{"a reset between the publisher's report and the answer", func(r *accountRun) {
 		r.publish(50)
 		r.bed.net.Reset(r.pub.Addr(), r.host())
 		r.publish(30)

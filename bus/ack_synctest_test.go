@@ -239,7 +239,7 @@ func TestAcksAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestAnAckThatNobodyAskedFor(t *testing.T) {
+func TestAnUnaskedAck(t *testing.T) {
 	ack := &subscription.Ack{Tag: 1, Position: 1 << 40}
 	t.Run("a publisher closes the connection", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

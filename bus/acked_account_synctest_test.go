@@ -9,8 +9,9 @@ import (
 	"tagbus/tags"
 )
 
-// What a receiver had acknowledged shortly before it was killed counted as unconfirmed,
-// because only what it says of all that it has received, once in a heartbeat, was counted.
+// Messages that a receiver acknowledged shortly before it was killed counted as
+// unconfirmed: only the total that it reports with each heartbeat was taken into
+// account.
 func TestWhatWasAcknowledgedIsConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

@@ -83,7 +83,7 @@ func TestABatchMayBeRetained(t *testing.T) {
 	})
 }
 
-func TestABatchHandlerThatPanicsCostsNobodyElse(t *testing.T) {
+func TestABatchHandlerThatPanicsCostsOnlyItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), FlushInterval: time.Hour})

@@ -281,8 +281,9 @@ func TestAReceiverHasATagInOneLane(t *testing.T) {
 	})
 }
 
-// Of a group of subscriptions either all become active or, if one of them is
-// another receiver's, none: else a message could go to who is being sent away.
+// A group of subscriptions becomes active as a whole, or not at all if one of them
+// belongs to another receiver: else a message could go to a receiver that is being
+// turned away.
 func TestAGroupWithAnothersTagIsRefusedAsAWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

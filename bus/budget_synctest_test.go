@@ -59,7 +59,7 @@ func TestTheBudgetOfThePool(t *testing.T) {
 	})
 }
 
-// impatient asks for something when its loop is told to.
+// impatient is a stranger that asks for something at a moment that the test chooses.
 type impatient struct {
 	stranger
 	ep netio.Endpoint

@@ -12,8 +12,8 @@ import (
 	"tagbus/tags"
 )
 
-// occupy has the chores of a subscriber begin a long job, and then holds its loop for
-// a time.
+// occupy gives the chores of a subscriber a long job, and then holds its loop for a
+// time.
 func occupy(loop *memnet.Loop, stats func(context.Context) ([]bus.TagStats, error), hold time.Duration) {
 	release := make(chan struct{})
 	loop.Post(func() { <-release })

@@ -11,10 +11,9 @@ import (
 	"tagbus/tags"
 )
 
-// TestSubscribingWhilePublishing moves tags between streams under the hands of
-// goroutines that publish them: the position that an acknowledgement names must
-// be exact every time. Each payload carries the counter that its message must
-// arrive with.
+// TestSubscribingWhilePublishing moves tags between streams while goroutines publish
+// them. The position that an acknowledgement names must be exact every time. Each
+// payload carries the counter that its message must arrive with.
 func TestSubscribingWhilePublishing(t *testing.T) {
 	for _, streams := range []int{1, 64} {
 		b := newBed(t)

@@ -26,7 +26,15 @@ const (
 	defaultHelloTimeout = 5 * time.Second
 	defaultReconnectMin = 100 * time.Millisecond
 	defaultReconnectMax = 5 * time.Second
+
+	defaultHeartbeatInterval = 2 * time.Second
+	defaultHeartbeatTimeout  = 6 * time.Second
+	maxHeartbeatInterval     = time.Hour
 )
+
+// HeartbeatsOff is the HeartbeatInterval of a side that sends no heartbeats and ignores
+// silence, and the HeartbeatTimeout of a side that only sends them.
+const HeartbeatsOff time.Duration = -1
 
 // frameBytes returns the size of the largest transport message that a
 // publisher of these sizes sends.

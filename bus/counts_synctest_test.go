@@ -32,8 +32,8 @@ func broken(m *member) error {
 	return nil
 }
 
-// A subscriber that claimed to have missed more than there was made the
-// publisher's counts a lie, and wrap.
+// A subscriber that claimed to have missed more messages than there were made the
+// publisher's counts wrong, and wrap.
 func TestASubscriberCannotHaveMissedMoreThanWasPublished(t *testing.T) {
 	missed := func(cause subscription.Cause, tag tags.Tag, n uint64) subscription.Message {
 		return &subscription.Missed{Lane: 1, Cause: cause, List: listOf(tag, n)}
@@ -90,7 +90,7 @@ func TestASubscriberCannotHaveMissedMoreThanWasPublished(t *testing.T) {
 	}
 }
 
-// What a subscriber says of itself may not be above what was published either.
+// A subscriber cannot have received more than was published, either.
 func TestASubscriberCannotStandAboveWhatWasPublished(t *testing.T) {
 	set, err := tags.Of(1).MarshalBinary()
 	must(t, err)
@@ -148,8 +148,7 @@ func TestAReceiverCannotAcknowledgeWhatWasNotSent(t *testing.T) {
 	}
 }
 
-// Positions and losses near 2^64 made the counters of a subscriber begin at 0
-// again.
+// Positions and losses near 2^64 made the counters of a subscriber wrap.
 func TestTheCountsOfASubscriberDoNotWrap(t *testing.T) {
 	const most = 1 << 53
 	lost := func(tag tags.Tag, n uint64, total bool) subscription.Message {

@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/wire"
 	"tagbus/internal/plain"
@@ -14,8 +15,8 @@ import (
 
 // received is what a subscriber knows of one tag of one publisher.
 type received struct {
-	tally  ledger.Tally // since the publisher was first met
-	untold *untold      // lost, and no event has told so yet; nil: none
+	tally ledger.Tally // since the publisher was first met
+	gap   events.Gap[Event, lostTag]
 
 	version int // of the source, for which targets holds
 	targets []target

@@ -15,7 +15,7 @@ import (
 	"tagbus/tags"
 )
 
-// crossing returns n patterns that meet most of each other's, of tags above 2^32.
+// crossing returns n patterns of tags above 2^32, of which most meet each other.
 func crossing(n int, seed uint64) tags.Set {
 	random := rand.New(rand.NewPCG(seed, 0))
 	sets := []tags.Set{}
@@ -95,8 +95,8 @@ func TestAnEntryThatIsTooLargeIsRefusedByName(t *testing.T) {
 	})
 }
 
-// Entries within the limits can be more than can be compared. Then all is delivered,
-// and each pair of publishers is named once.
+// Entries within the limits can still be too many to compare. Then all is delivered, and
+// each pair of publishers is named once.
 func TestEntriesThatAreTooComplexAreNamedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hostile = 6
@@ -134,7 +134,7 @@ func TestEntriesThatAreTooComplexAreNamedOnce(t *testing.T) {
 	})
 }
 
-// What a publisher or receiver announces has the limits that others hold it to.
+// A publisher or receiver announces nothing that others would refuse.
 func TestTheTagsOfAnEntryAreChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		large := crossing(300, 1)

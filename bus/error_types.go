@@ -188,3 +188,16 @@ func (e *PageError) Error() string {
 
 // Unwrap returns ErrProtocol.
 func (*PageError) Unwrap() error { return ErrProtocol }
+
+// EventsDroppedError is the cause of a Problem event: so many events were dropped
+// because too many waited for OnEvent. Gap events are never dropped.
+type EventsDroppedError struct{ Events uint64 }
+
+// Error says how many, and what to do.
+func (e *EventsDroppedError) Error() string {
+	return fmt.Sprintf("%v: %d: return from OnEvent and from handlers sooner, and look for peers that connect or subscribe again and again",
+		ErrEventsDropped, e.Events)
+}
+
+// Is reports whether target is ErrEventsDropped.
+func (*EventsDroppedError) Is(target error) bool { return target == ErrEventsDropped }

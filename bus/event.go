@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 
+	"tagbus/bus/internal/events"
 	"tagbus/internal/plain"
+	"tagbus/netio"
 	"tagbus/tags"
 )
 
@@ -124,6 +126,14 @@ func (e Event) String() string {
 		s += ": " + plain.Error(e.Err)
 	}
 	return s
+}
+
+// newEvents returns the queue of the events of a publisher or subscriber, which reports
+// them to onEvent.
+func newEvents(loop netio.Loop, c *closer, onEvent func(Event)) *events.Queue[Event] {
+	return events.New(loop.Post,
+		func(e Event) { c.call(func() { onEvent(e) }) },
+		func(dropped uint64) Event { return Event{Kind: Problem, Err: &EventsDroppedError{Events: dropped}} })
 }
 
 // shortSet keeps a line about a large set readable.

@@ -15,11 +15,12 @@ import (
 	"tagbus/tags"
 )
 
-// mostPosts is what may be posted to a loop at once, whatever happens: what a
-// backend, a publisher and a subscriber post once each.
+// mostPosts is how many functions may wait on a loop, whatever happens: a backend, a
+// publisher and a subscriber post a few each.
 const mostPosts = 16
 
-// eventsPerTurn is what is told before other posted functions run, at most.
+// eventsPerTurn is how many events are delivered at most before other posted functions
+// run.
 const eventsPerTurn = 256
 
 // TestGapsOfManyTagsAreMerged: gaps were posted one by one. With many tags they piled
@@ -76,7 +77,7 @@ func TestGapsOfManyTagsAreMerged(t *testing.T) {
 				}
 				st := s.Stats()
 				if all := test.tags * uint64(test.rounds); received+lost != all || lost != st.Lost+st.LeftOut || lost == 0 {
-					t.Errorf("received %d and told %d lost of %d; counted %d lost, %d left out: want each message once", received, lost, all, st.Lost, st.LeftOut)
+					t.Errorf("received %d and got events of %d lost, of %d; counted %d lost, %d left out: want each message once", received, lost, all, st.Lost, st.LeftOut)
 				}
 				if told > lost/2 && test.policy == "drop-newest" {
 					t.Errorf("%d events for %d lost messages: they were not merged", told, lost)
@@ -113,7 +114,7 @@ func TestAHostilePublishersLosses(t *testing.T) {
 			t.Errorf("up to %d functions were posted at once, want at most %d", most, mostPosts)
 		}
 		if lost != 3*known*lists || s.Stats().Lost != lost {
-			t.Errorf("told %d lost messages and counted %d, want %d", lost, s.Stats().Lost, 3*known*lists)
+			t.Errorf("got events of %d lost messages and counted %d, want %d", lost, s.Stats().Lost, 3*known*lists)
 		}
 		if told > known*lists/2 {
 			t.Errorf("%d events for %d lists of %d tags: they were not merged", told, lists, known)
@@ -123,15 +124,15 @@ func TestAHostilePublishersLosses(t *testing.T) {
 	})
 }
 
-// slowly is an OnEvent that takes its time, and notes how far the messages that have
-// come from a peer are ahead of the events that were told. What a peer causes may be
-// as much as one turn of the network brings beyond the limit of events.
+// slowly is an OnEvent that takes its time. It notes how far the messages of a peer are
+// ahead of the events that they cause: at most the limit of waiting events, and what one
+// turn of the network brings.
 type slowly struct {
 	kinds  map[bus.EventKind]int
 	read   atomic.Int64 // messages from the peer
 	ending atomic.Bool  // Close waits for callbacks, and then no time passes
 
-	mu    sync.Mutex // of what follows, for the test looks while events are told
+	mu    sync.Mutex // guards what follows: the test looks while events are delivered
 	told  int64
 	ahead int64
 	lost  []error
@@ -164,7 +165,7 @@ func (s *slowly) event(e bus.Event) {
 }
 
 // TestAHostilePublishersRefusals: a publisher that causes events faster than they are
-// told is slowed by its own socket.
+// delivered is slowed down by its own socket.
 func TestAHostilePublishersRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 3000
@@ -183,7 +184,7 @@ func TestAHostilePublishersRefusals(t *testing.T) {
 		synctest.Wait()
 		slow.mu.Lock()
 		if slow.kinds[bus.Refused] != n || slow.ahead > mostAhead {
-			t.Errorf("told %d refusals of %d, and was up to %d messages behind, want at most %d", slow.kinds[bus.Refused], n, slow.ahead, mostAhead)
+			t.Errorf("got events of %d refusals of %d, up to %d messages behind, want at most %d", slow.kinds[bus.Refused], n, slow.ahead, mostAhead)
 		}
 		slow.mu.Unlock()
 		slow.ending.Store(true)
@@ -214,7 +215,7 @@ func TestAHostileSubscribersLoop(t *testing.T) {
 		synctest.Wait()
 		slow.mu.Lock()
 		if slow.kinds[bus.Subscribed] != n/2 || slow.kinds[bus.Unsubscribed] != n/2 || slow.ahead > mostAhead {
-			t.Errorf("told %v and was up to %d messages behind, want %d of each and at most %d", slow.kinds, slow.ahead, n/2, mostAhead)
+			t.Errorf("got events %v, up to %d messages behind, want %d of each and at most %d", slow.kinds, slow.ahead, n/2, mostAhead)
 		}
 		slow.mu.Unlock()
 		if most := posts.most.Load(); most > mostPosts {
@@ -226,8 +227,9 @@ func TestAHostileSubscribersLoop(t *testing.T) {
 	})
 }
 
-// TestAPausedLinkIsNotSilent: while the events of a group of subscriptions are told,
-// which takes longer than the HeartbeatTimeout, the subscriber cannot be heard.
+// TestAPausedLinkIsNotSilent: while the events of a group of subscriptions are
+// delivered, which takes longer than the HeartbeatTimeout, the subscriber cannot be
+// heard.
 func TestAPausedLinkIsNotSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 20_000 // more events than may wait one by one
@@ -261,5 +263,40 @@ func TestAPausedLinkIsNotSilent(t *testing.T) {
 			t.Errorf("got ends %v after the pause, want one because nothing was heard", slow.lost)
 		}
 		slow.ending.Store(true)
+	})
+}
+
+// TestDroppedEventsAreCounted: more subscriptions than events may wait end while OnEvent
+// takes its time.
+func TestDroppedEventsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const subscriptions = 18_000 // more than events may wait
+		b := newBed(t)
+		var ended, dropped int
+		m := b.member()
+		s, err := bus.NewSubscriber(b.opener(m), b.dir, bus.SubscriberConfig{OnEvent: func(e bus.Event) {
+			time.Sleep(2 * time.Millisecond)
+			var d *bus.EventsDroppedError
+			switch {
+			case errors.Is(e.Err, bus.ErrNoPublisher):
+				ended++
+			case errors.Is(e.Err, bus.ErrEventsDropped) && errors.As(e.Err, &d):
+				dropped += int(d.Events)
+			default:
+				t.Errorf("got %v", e)
+			}
+		}})
+		must(t, err)
+		for range subscriptions {
+			_, err := s.SubscribeWith(tags.Of(1), ignore, bus.SubscriptionConfig{Timeout: time.Second})
+			must(t, err)
+		}
+		time.Sleep(time.Second + subscriptions*2*time.Millisecond)
+		synctest.Wait()
+		if dropped == 0 || ended+dropped != subscriptions {
+			t.Errorf("told %d ends, and that %d are dropped, want %d in all and some dropped", ended, dropped, subscriptions)
+		}
+		must(t, s.Close())
+		m.loop.Close()
 	})
 }

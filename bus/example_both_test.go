@@ -29,8 +29,7 @@ func openNode() (n *node.Node, closeAll func()) {
 	}
 }
 
-// A sender finds the receiver that owns a tag, and can wait for the news that a
-// message was handled.
+// A sender finds the receiver that owns a tag, and can wait until a message is handled.
 func ExampleSender() {
 	n, closeAll := openNode()
 	defer closeAll()

@@ -58,5 +58,5 @@ func WaitingIn(s *Subscriber) (answers, events int) {
 	for _, src := range s.sources {
 		answers = max(answers, src.outBytes)
 	}
-	return answers, s.events.waiting.Len()
+	return answers, s.events.Waiting()
 }

@@ -45,8 +45,8 @@ func setOf(t *testing.T, list ...tags.Tag) []byte {
 	return b
 }
 
-// Each limit asks for ticks a little closer together than those before. Before, the
-// tick began again with each of them, so that there was none.
+// Each limit asks for ticks a little closer together than the last one. Each of them
+// restarted the tick, which therefore never came.
 func TestLimitsThatShrinkDoNotMoveTheTickBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

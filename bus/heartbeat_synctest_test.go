@@ -43,8 +43,8 @@ func (b *bed) hearing() (last func(netip.Addr) time.Time) {
 	}
 }
 
-// span is how long a side takes to find the other one silent, from the last that
-// it heard. The zero span: it is not to find that, because it hears the end.
+// span is how long after the last sign of life a side finds the other one silent. With
+// the zero span it does not, because it hears the end.
 type span struct{ least, most time.Duration }
 
 // The bound of docs/guarantees.md: HeartbeatTimeout in whole ticks and one more;
@@ -117,8 +117,8 @@ func TestASilentPeerIsFoundOutInTime(t *testing.T) {
 	}
 }
 
-// keepPublishing publishes a message each 100 ms, in vain or not, until the test
-// ends or the time is over.
+// keepPublishing publishes a message every 100 ms, in vain or not, until the test ends
+// or the time is over.
 func keepPublishing(t *testing.T, p *publisher, d time.Duration) {
 	until := time.Now().Add(d)
 	for time.Now().Before(until) && !errors.Is(p.Publish(1, nil), bus.ErrClosed) {
@@ -189,7 +189,7 @@ func TestAShortSilenceEndsNothing(t *testing.T) {
 
 // A process that was itself stopped has not heard its peers. It does not find them
 // silent.
-func TestWhoWasStoppedBlamesNobody(t *testing.T) {
+func TestAStoppedProcessBlamesNoPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		long := 24 * time.Hour // the other side is patient

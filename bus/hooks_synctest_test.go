@@ -46,7 +46,7 @@ func (c hookCalls) check(t *testing.T, waits ...string) {
 	}
 }
 
-// none makes a call of what returns no error.
+// none makes a call of a method that returns no error.
 func none[T any](f func() T) func() error { return func() error { f(); return nil } }
 
 // hookBed is one of each type.
@@ -62,8 +62,8 @@ type hookBed struct {
 	subDone   chan struct{} // subscriber has returned
 }
 
-// TestEventHooksMayCallEveryMethod: of the bus's own types, of either side, also
-// the last one, Close. What would wait for the loop says so instead.
+// TestEventHooksMayCallEveryMethod calls all methods of the bus's own types, of either
+// side, and Close last. Those that would wait for the loop return ErrOnLoop.
 func TestEventHooksMayCallEveryMethod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, err := newBed(t), error(nil)

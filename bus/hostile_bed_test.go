@@ -38,10 +38,10 @@ const (
 	hostileWaiting = 64
 
 	// hostileAnswers is how many bytes may wait for a publisher that does not read: what
-	// docs/architecture.md says, and what one more message is answered.
+	// docs/architecture.md says, and the answers to one more message.
 	hostileAnswers = 256<<10 + 32<<10
 
-	// hostileEvents is how many entries may wait to be told.
+	// hostileEvents is how many entries of events may wait.
 	hostileEvents = 1<<14 + 1<<10
 
 	// hostileTurns is how many functions may run on the loop in all.
@@ -221,9 +221,9 @@ func (h *hostileBed) checkSlices(p *bus.Publisher, s *bus.Subscriber) {
 	}
 }
 
-// run has the operations of the program done on the loop, one after another. Between
-// two of them everything else on the loop has a turn; and when one is to be waited
-// for, all that the loop has to do until then.
+// run does the operations of the program on the loop, one after another. Between two of
+// them everything else on the loop has a turn, or as many turns as the time takes that
+// an operation asks for.
 //
 //   - s: the honest subscriber.
 //   - do: does the operation b, and returns how long to wait, 0: one turn.
@@ -262,10 +262,10 @@ func (h *hostileBed) run(s *bus.Subscriber, do func(b byte) (wait time.Duration)
 	must(h.t, timer.Close())
 }
 
-// repeat has the next operation done several times at once.
+// repeat makes the next operation run several times at once.
 func (h *hostileBed) repeat() { h.times = 1 + int(h.byte()) }
 
-// mutate has the messages of the next operation damaged.
+// mutate damages the messages of the next operation.
 func (h *hostileBed) mutate() {
 	kind, at, x := h.byte(), int(h.byte()), h.byte()
 	h.mutation = func(b []byte) []byte {
@@ -354,7 +354,7 @@ func (r *rogue) pump() {
 	}
 }
 
-// send sends messages as they are, or as the program has them mutated.
+// send sends messages as they are, or as the program mutates them.
 func (r *rogue) send(messages ...[]byte) {
 	for _, b := range messages {
 		if r.h.mutating != nil && len(b) > 0 {
@@ -370,7 +370,7 @@ func (r *rogue) send(messages ...[]byte) {
 	r.pump()
 }
 
-// control sends a control message, unless there is no way to say it.
+// control sends a control message, unless it cannot be encoded.
 func (r *rogue) control(m subscription.Message) {
 	if b, err := subscription.Append(nil, m); err == nil {
 		r.send(b)
@@ -387,7 +387,7 @@ func (r *rogue) disconnect() {
 	}
 }
 
-// read goes on, or ceases to read.
+// read resumes or stops reading.
 func (r *rogue) read(on bool) {
 	switch {
 	case r.ep == nil:

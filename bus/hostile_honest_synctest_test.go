@@ -14,7 +14,8 @@ func hostilePayload(tag tags.Tag, counter uint64) []byte {
 	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(tag)), counter)
 }
 
-// honest is the publisher that is to be served, and what it has published.
+// honest is the publisher that the hostile peers must not disturb, and what it has
+// published.
 type honest struct {
 	h *hostileBed
 	*bus.Publisher
@@ -103,8 +104,8 @@ func (j *judge) handle(m bus.Message) {
 	j.counters[m.Tag] = m.Counter
 }
 
-// check fails the test if not all has come that was published of the tags from lo to
-// hi after what was published before.
+// check fails the test unless everything has come that was published of the tags from lo
+// to hi since there were so many messages before.
 func (j *judge) check(x *honest, who string, lo, hi tags.Tag, before []uint64) {
 	x.h.t.Helper()
 	if j.wrong != "" {

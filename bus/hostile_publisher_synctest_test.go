@@ -318,7 +318,7 @@ func (r *roguePublisher) page() {
 	r.send(page)
 }
 
-// change has the subscriber want other tags.
+// change makes the subscriber want other tags.
 func (x *roguePublishers) change(how byte, set tags.Set) {
 	if x.round >= mostCalls {
 		return // each call posts a function
@@ -412,9 +412,9 @@ func (x *roguePublishers) checkAll() {
 	x.loop.Close()
 }
 
-// FuzzHostilePublisher has several hostile publishers do what the input says, against a
-// subscriber that has an honest one too. What must hold is what FuzzHostileSubscriber
-// says.
+// FuzzHostilePublisher runs several hostile publishers by the input, against a
+// subscriber that has an honest one too. What must hold is the same as in
+// FuzzHostileSubscriber.
 func FuzzHostilePublisher(f *testing.F) {
 	for _, seed := range hostilePublisherSeeds() {
 		f.Add(slices.Concat(seed...))

@@ -46,8 +46,8 @@ const (
 	hostileStrict = 512  // of these: the first ones, of an honest subscription with Block
 )
 
-// rogueSubscribers are eight hostile subscribers and those that are to be served all
-// the same.
+// rogueSubscribers are eight hostile subscribers, and honest ones that they must not
+// disturb.
 type rogueSubscribers struct {
 	*hostileBed
 	p            *honest
@@ -220,7 +220,7 @@ func (x *rogueSubscribers) subscribe(r *rogue) {
 	}
 }
 
-// changeTags has the honest publisher cease to serve a tag, or serve it again.
+// changeTags makes the honest publisher stop serving a tag, or serve it again.
 func (x *rogueSubscribers) changeTags() {
 	first, add := tags.Tag(x.byte())*8, x.byte()&1 != 0
 	set, err := tags.Range(hostileKnown/2+first, hostileKnown/2+first+63)
@@ -252,7 +252,7 @@ func (x *rogueSubscribers) wrong(r *rogue) {
 func (x *rogueSubscribers) checkAll() {
 	t := x.t
 	t.Helper()
-	// One that comes now gets in, whatever the others do.
+	// A new subscriber gets in, whatever the others do.
 	late, lateSubscriber := x.comeLate()
 	lateBase := slices.Clone(x.p.published)
 	for _, r := range x.rogues {
@@ -330,13 +330,13 @@ func (x *rogueSubscribers) checkRest() {
 	}
 }
 
-// FuzzHostileSubscriber has several hostile subscribers do what the input says, against
-// a publisher of 2,048 used tags with a cache, a subscriber with two policies, and one
+// FuzzHostileSubscriber runs several hostile subscribers by the input, against a
+// publisher of 2,048 used tags with a cache, a subscriber with two policies, and one
 // that comes while the hostile ones are there. What must hold: nothing panics; all that
 // is published reaches the honest ones, in order, each message once, and what their
 // policy loses is counted; they are not disconnected; no slice of work and no queue of
-// the loop is longer than it may be; the heap stays bounded; nothing is left of
-// those that have gone.
+// the loop is longer than it may be; the heap stays bounded; nothing is left of those
+// that have gone.
 func FuzzHostileSubscriber(f *testing.F) {
 	for _, seed := range hostileSubscriberSeeds() {
 		f.Add(slices.Concat(seed...))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/ring"
 	"tagbus/subscription"
 )
@@ -17,7 +18,7 @@ type lane struct {
 	out    *outbox
 	id     subscription.LaneID // in routes and in the table
 	number uint16              // on the wire
-	policy Policy
+	policy subscription.Policy
 	limit  int64   // of pinned
 	mark   uint64  // see routes
 	own    *stream // that no other lane shares, or nil; fanout.mu
@@ -45,14 +46,68 @@ type lane struct {
 
 	givenMessages uint64 // to the transport
 	sentMessages  uint64
-	dropped       uint64 // messages, with the connection
-	ackedMessages uint64 // of givenMessages: up to the last one that an Ack has answered
-	said          said   // loop only
+	dropped       uint64      // messages, with the connection
+	ackedMessages uint64      // of givenMessages: up to the last one that an Ack has answered
+	said          ledger.Said // loop only
+}
+
+// laneLimit returns how many pages a lane may hold that asks for a backlog; 0: the most.
+func (fan *fanout) laneLimit(backlogBytes uint64) int64 {
+	if backlogBytes == 0 {
+		return fan.queuePages
+	}
+	return max(1, min(fan.queuePages, int64(min(backlogBytes, 1<<40))/int64(fan.pageBytes)))
+}
+
+// laneBytes returns how much a lane may hold that asks for a backlog.
+func (fan *fanout) laneBytes(backlogBytes uint64) int64 {
+	return fan.laneLimit(backlogBytes) * int64(fan.pageBytes)
+}
+
+// mayHold returns how much all lanes together may hold. Loop only.
+func (box *outbox) mayHold() (bytes int64) {
+	for _, n := range box.lanes {
+		bytes += n.limit * int64(box.pub.pageBytes)
+	}
+	return bytes
+}
+
+// open makes a lane. Loop only, and fanout.mu is held.
+//
+//   - number: on the wire; no other lane of box has it.
+//   - backlogBytes: that it asks for; 0: the most.
+func (box *outbox) open(number uint16, policy subscription.Policy, backlogBytes uint64, account *ledger.Lane) *lane {
+	fan := box.pub
+	n := &lane{
+		out: box, number: number, policy: policy, account: account,
+		limit: fan.laneLimit(backlogBytes), mark: newMark(), stuck: time.Now(),
+	}
+	if last := len(fan.freeIDs) - 1; last >= 0 {
+		n.id, fan.freeIDs = fan.freeIDs[last], fan.freeIDs[:last]
+	} else {
+		n.id = subscription.LaneID(len(fan.lanes))
+	}
+	fan.lanes[n.id] = n
+	box.mu.Lock()
+	box.lanes = append(box.lanes, n)
+	box.mu.Unlock()
+	return n
+}
+
+// forget frees the numbers of the lanes of an outbox, to which no route leads any more.
+// mu is held.
+func (fan *fanout) forget(box *outbox) {
+	for _, n := range box.lanes {
+		delete(fan.lanes, n.id)
+		fan.freeIDs = append(fan.freeIDs, n.id)
+	}
 }
 
 // alone reports whether the lane's policy decides message by message, so that it
 // cannot share pages with other lanes.
-func (n *lane) alone() bool { return n.policy.Kind == Latest || n.policy.Kind == Sample }
+func (n *lane) alone() bool {
+	return n.policy.Kind == subscription.Latest || n.policy.Kind == subscription.Sample
+}
 
 // hasRoom reports whether more pages may be reserved. A lane that holds nothing
 // gets any number, so that the largest message always fits.
@@ -69,7 +124,7 @@ func (n *lane) hasRoom(pages int64) bool {
 // lossless lane hasRoom is checked before.
 func (n *lane) reserve(pages int64) bool {
 	if !n.policy.Lossless() {
-		if !n.hasRoom(pages) && (n.policy.Kind != DropOldest || !n.dropOldest(pages)) {
+		if !n.hasRoom(pages) && (n.policy.Kind != subscription.DropOldest || !n.dropOldest(pages)) {
 			return false
 		}
 	}
@@ -167,24 +222,24 @@ func (n *lane) busy() bool {
 // made active. They go in front of the held-back pages.
 func (n *lane) told(queue *ring.Ring[item], id uint64, j joined) {
 	j.totals.Lists(func(cause subscription.Cause, counts []subscription.Position) {
-		for list := range positionLists(counts) {
+		for list := range positions.Lists(counts) {
 			n.out.sendIn(queue, n, &subscription.Lost{Lane: n.number, Cause: cause, List: list, Total: true})
 		}
 	})
-	slices.SortFunc(j.positions, comparePositions)
-	for list := range positionLists(j.positions) {
+	slices.SortFunc(j.positions, positions.Compare)
+	for list := range positions.Lists(j.positions) {
 		n.out.sendIn(queue, n, &subscription.Positions{ID: id, List: list})
 	}
 }
 
 // finals sends the final positions of tags, behind their pages, also held-back ones.
 // Loop only, or fanout.mu is held, so that cork and uncork are not called meanwhile.
-func (n *lane) finals(positions []subscription.Position) {
+func (n *lane) finals(of []subscription.Position) {
 	queue := &n.queue
 	if n.corked {
 		queue = &n.held
 	}
-	for list := range positionLists(positions) {
+	for list := range positions.Lists(of) {
 		n.out.sendIn(queue, n, &subscription.Goodbye{Lane: n.number, List: list})
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"tagbus/tags"
 )
 
-// pass lets time pass, and then all that it has brought about happen.
+// pass lets time pass, and waits for all that it brings about.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()

@@ -11,14 +11,13 @@ import (
 	"tagbus/tags"
 )
 
-// working waits until the publisher has begun to work on something, and is not done
-// in one slice.
+// working waits until the publisher has begun a job that takes more than one slice.
 func working(p *publisher) {
 	for steps, _ := bus.WorkOf(p.Publisher); steps == 0; steps, _ = bus.WorkOf(p.Publisher) {
 	}
 }
 
-// settled waits until no tag of the publisher has a route to anybody.
+// settled waits until no tag of the publisher has a route to a subscriber.
 func settled(p *publisher, known int) {
 	for bus.RoutedTo(p.Publisher, 0) != known {
 		bus.WorkOf(p.Publisher) // a turn of its loop
@@ -63,7 +62,7 @@ func TestAConnectionThatEndsInTheMiddleOfASubscription(t *testing.T) {
 	}
 	settled(p, known)
 	if routes, streams, shared := bus.RoutesOf(p.Publisher); routes != 1 || streams != 1 || shared != 0 {
-		t.Errorf("got %d routes and %d streams, %d of them shared; want those of nobody", routes, streams, shared)
+		t.Errorf("got %d routes and %d streams, %d of them shared; want the one without subscribers", routes, streams, shared)
 	}
 	if st := p.Stats(); st.PagesFree != st.Pages {
 		t.Errorf("got %d of %d pages free", st.PagesFree, st.Pages)
@@ -142,8 +141,8 @@ func TestASmallRequestDoesNotWaitForALargeOne(t *testing.T) {
 	}
 }
 
-// TestChangesOfMasksAreWorkedOnInSlices has a subscriber change as many masks as it
-// may have, again and again, while others subscribe.
+// TestChangesOfMasksAreWorkedOnInSlices: a subscriber changes as many masks as it may
+// have, again and again, while others subscribe.
 func TestChangesOfMasksAreWorkedOnInSlices(t *testing.T) {
 	b := newBed(t)
 	p := b.used(20_000, bus.PublisherConfig{})

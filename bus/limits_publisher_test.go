@@ -203,7 +203,7 @@ func TestManySubscribersOfRandomHalves(t *testing.T) {
 		costs = append(costs, after-before)
 	}
 	checkSlices(t, p)
-	// A tag costs some steps, and one for two subscribers that it has already.
+	// A tag costs some steps, and one more for every two subscribers that it has.
 	if most := uint64(known/2) * uint64(20+subscribers/2); costs[subscribers-1] > most {
 		t.Errorf("the last subscription: got %d steps, want at most %d", costs[subscribers-1], most)
 	}

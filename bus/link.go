@@ -1,6 +1,11 @@
 package bus
 
 import (
+	"time"
+
+	"tagbus/bus/internal/events"
+
+	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/ring"
 	"tagbus/netio"
 )
@@ -14,21 +19,21 @@ type link struct {
 
 	// Loop only.
 	state       linkState
-	owed        bool // it had a subscription when it was taken out of the routes
-	parted      bool // the subscriber has said goodbye
-	asked       bool // a group of subscriptions was complete
-	dismissed   bool // goodbye is said to it
-	dialed      bool // by this side: the peer may be idle, and acknowledges pages
+	left        time.Time // linkLeaving: when
+	owed        bool      // it had a subscription when it was taken out of the routes
+	parted      bool      // the subscriber has said goodbye
+	asked       bool      // a group of subscriptions was complete
+	dismissed   bool      // goodbye is said to it
+	dialed      bool      // by this side: the peer may be idle, and acknowledges pages
 	peer        *Peer
 	fault       error // why this side closes, or has closed
-	pulse       pulse
-	deadline    deadline // for the hello, and then for a subscription
-	stalled     bool     // reported
-	pausing     int      // reasons not to read, see pause
-	events      causedEvents
+	pulse       beat.Pulse
+	deadline    beat.Deadline // for the hello, and then for a subscription
+	stalled     bool          // reported
+	pausing     int           // reasons not to read, see pause
+	events      events.Conn
 	jobs        ring.Ring[linkJob]
 	working     bool // paused for the jobs
-	torn        bool // a job was aborted: routes may lead here that no subscription wants
 	unrouting   bool // being taken out of the routes, for good
 	unrouted    bool
 	afterwards  []func() // when it is
@@ -36,7 +41,6 @@ type link struct {
 	successor   func()   // of the newest one, called when this one is forgotten
 	incomplete  incoming
 	seat        seat
-	subs        map[uint64]*lane // by the id of the subscription
 }
 
 type linkState int

@@ -25,6 +25,6 @@ func (l *link) leave(last []byte, reason error) {
 
 // closeAfter closes the connection once a last message is sent. Loop only.
 func (l *link) closeAfter(last []byte, reason error) {
-	l.state, l.fault, l.pulse.last = linkLeaving, reason, time.Now()
-	l.out.sendControl(&l.out.control, item{control: last, last: true})
+	l.state, l.fault, l.left = linkLeaving, reason, time.Now()
+	l.out.sendLast(last)
 }

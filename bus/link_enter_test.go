@@ -68,8 +68,8 @@ func TestATagThatIsRemovedWhileASubscriptionIsUnderWay(t *testing.T) {
 	}
 }
 
-// On a lane whose subscription is under way drop-oldest dropped the newest: it did
-// not look into what is held back.
+// The policy drop-oldest dropped the newest message on a lane whose subscription is
+// under way: it did not look into what is held back.
 func TestTheOldestIsDroppedOfWhatASubscriptionHoldsBack(t *testing.T) {
 	const known, messages = 30_000, 100
 	t.Cleanup(bus.SetSliceSteps(256))

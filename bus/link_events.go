@@ -2,11 +2,8 @@ package bus
 
 import "tagbus/tags"
 
-// caused implements pausable.
-func (l *link) caused() *causedEvents { return &l.events }
-
 // event reports e, which the subscriber has caused. Loop only.
-func (l *link) event(e Event) { l.pub.events.add(e, l) }
+func (l *link) event(e Event) { l.pub.events.Add(e, &l.events) }
 
 // answered reports the outcome of the subscriptions of a group. Loop only.
 func (l *link) answered(group []wish) {
@@ -17,7 +14,7 @@ func (l *link) answered(group []wish) {
 	for i, w := range group {
 		answers[i] = groupAnswer{w.set, w.err}
 	}
-	l.pub.events.addSeries(&groupEvents{l.peer, answers}, l, len(group))
+	l.pub.events.AddSeries(&groupEvents{l.peer, answers}, &l.events, len(group))
 }
 
 // groupEvents is the series of events of a group of subscriptions, which may be very
@@ -32,7 +29,8 @@ type groupAnswer struct {
 	err error // why it is refused
 }
 
-func (g *groupEvents) next() (e Event, more bool) {
+// Next implements events.Series.
+func (g *groupEvents) Next() (e Event, more bool) {
 	a := g.answers[0]
 	g.answers = g.answers[1:]
 	e = Event{Kind: Subscribed, Peer: g.peer, Tags: a.set, Err: a.err}

@@ -2,8 +2,6 @@ package bus
 
 import (
 	"time"
-
-	"tagbus/subscription"
 )
 
 // onTick is the publisher's tick.
@@ -17,14 +15,14 @@ func (p *Publisher) onTick(now time.Time, late time.Duration) {
 // admitted begins to exchange heartbeats with a subscriber. Loop only.
 func (l *link) admitted(millis int) {
 	l.state = linkReady
-	l.pulse.begin(&l.pub.heart, millis)
+	l.pulse.Begin(&l.pub.heart, millis)
 }
 
 // tick checks a connection once per tick. Loop only.
 func (l *link) tick(now time.Time, late time.Duration) {
 	h := &l.pub.heart
 	if l.state == linkLeaving { // it need not take its last message
-		if h.over(now.Sub(l.pulse.last), l.pub.cfg.HelloTimeout) {
+		if h.Over(now.Sub(l.left), l.pub.cfg.HelloTimeout) {
 			_ = l.ep.Close()
 		}
 		return
@@ -33,31 +31,16 @@ func (l *link) tick(now time.Time, late time.Duration) {
 		return
 	}
 	if l.pausing > 0 {
-		l.pulse.heard = true // nothing can be heard now
+		l.pulse.Hear() // nothing can be heard now
 	}
-	if err := l.pulse.listen(h, now, late); err != nil {
+	if silent, allowed := l.pulse.Silent(now, late); allowed > 0 {
 		l.pub.silent.Add(1)
-		l.end(err)
+		l.end(&SilentError{For: silent, Limit: allowed})
 		return
 	}
-	l.out.mu.Lock()
-	sent, moved := l.out.sent, l.out.moved
-	l.out.sent, l.out.moved = false, false
-	idle := l.out.inFlight.Len() == 0 && l.out.control.Len() == 0
-	for _, n := range l.out.lanes {
-		if moved || !n.waits() {
-			n.stuck = now
-		} else {
-			n.stuck = n.stuck.Add(late)
-		}
-	}
-	l.out.mu.Unlock()
-	if l.pulse.due(h, now, sent) && idle {
-		l.pulse.spoke = now
-		l.out.send(nil, &subscription.Beat{})
-		l.out.mu.Lock()
-		l.out.sent = false // it was the beat
-		l.out.mu.Unlock()
+	sent, moved, idle := l.out.tick(now, late)
+	if l.pulse.Due(now, sent, idle) {
+		l.out.beat()
 	}
 	l.patience(now, moved)
 }
@@ -66,58 +49,42 @@ func (l *link) tick(now time.Time, late time.Duration) {
 // ends the connection after maxStall. Loop only.
 func (l *link) patience(now time.Time, moved bool) {
 	h, p := &l.pub.heart, l.pub
+	patience := p.cfg.HeartbeatTimeout
+	if patience < 0 {
+		patience = defaultHeartbeatTimeout
+	}
 	if moved && l.stalled {
 		l.stalled = false
 		l.event(Event{Kind: Resumed, Peer: l.peer})
 	}
 	for _, n := range l.out.lanes {
-		stuck := now.Sub(n.stuck)
-		limit := n.maxStall()
-		h.need(limit)
+		stuck := n.stuckFor(now)
+		limit := p.maxStall(n.policy)
+		h.Need(limit)
 		switch {
-		case limit > 0 && h.over(stuck, limit):
+		case limit > 0 && h.Over(stuck, limit):
 			p.stalled.Add(1)
 			l.end(&StallError{For: max(stuck, limit), Limit: limit})
 			return
-		case !l.stalled && h.over(stuck, h.patience) && n.holdsUp():
+		case !l.stalled && h.Over(stuck, patience) && n.holdsUp():
 			l.stalled = true
-			l.event(Event{Kind: Stalled, Peer: l.peer, Err: &StallError{For: max(stuck, h.patience)}})
+			l.event(Event{Kind: Stalled, Peer: l.peer, Err: &StallError{For: max(stuck, patience)}})
 		}
 	}
 }
 
-// waits reports whether the lane has anything that its subscriber has not taken.
-// outbox.mu is held.
-func (n *lane) waits() bool {
-	if n.queue.Len() > 0 {
-		return true
-	}
-	for i := range n.out.inFlight.Len() {
-		if n.out.inFlight.At(i).lane == n {
-			return true
-		}
-	}
-	return false
-}
-
-// maxStall returns how long the lane may have pages waiting and its subscriber
-// take none; 0: for ever.
-func (n *lane) maxStall() time.Duration {
-	most := n.out.pub.cfg.MaxStall
+// maxStall returns how long a lane may have pages waiting and its subscriber take none;
+// 0: for ever.
+func (p *Publisher) maxStall(policy Policy) time.Duration {
+	most := p.cfg.MaxStall
 	switch {
-	case !n.policy.Lossless():
+	case !policy.Lossless():
 		return 0
-	case n.policy.Kind == Disconnect && (most == 0 || n.policy.After < most):
-		return n.policy.After
+	case policy.Kind == Disconnect && (most == 0 || policy.After < most):
+		return policy.After
 	default:
 		return most
 	}
-}
-
-// holdsUp reports whether the last refusal of the publisher was for want of what the
-// lane holds: its room, or the pool's memory.
-func (n *lane) holdsUp() bool {
-	return n.policy.Lossless() && (n.refuses.Load() || n.out.pub.dry.Load())
 }
 
 // end closes the connection; the Lost event says why. Loop only.

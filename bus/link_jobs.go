@@ -65,7 +65,6 @@ func (l *link) serve(budget int) (steps int) {
 	job := *l.jobs.Front()
 	if job.abort != nil && l.ends() {
 		job.abort()
-		l.torn = true
 		l.jobs.Pop()
 		return 1
 	}

@@ -12,7 +12,7 @@ func (l *link) pause() {
 // resume undoes one pause. Loop only.
 func (l *link) resume() {
 	if l.pausing--; l.pausing == 0 && !l.out.ended() {
-		l.pulse.heard = true // from here on
+		l.pulse.Hear() // from here on
 		l.ep.ResumeReceive()
 	}
 }

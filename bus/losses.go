@@ -3,7 +3,6 @@ package bus
 import (
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/ring"
-	"tagbus/bus/internal/wire"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -33,7 +32,7 @@ func (n *lane) losePage(p *page) {
 		return
 	}
 	cause := n.why()
-	p.receipt.settle(gapCauses[cause], true)
+	p.receipt.settle(n.out.pub.cfg.LossError(cause), true)
 	p.tags(func(tag tags.Tag, count uint64) { n.lose(cause, tag, count) })
 	n.out.pump()
 }
@@ -97,16 +96,11 @@ func (n *lane) loseAt(queue *ring.Ring[item], i int) *page {
 	x := queue.At(i)
 	p, cause := x.page, n.why()
 	n.out.forget(p.receipt)
-	p.receipt.settle(gapCauses[cause], true)
+	p.receipt.settle(n.out.pub.cfg.LossError(cause), true)
 	*x = item{lane: n, losses: &ledger.Notice{}}
 	p.tags(func(tag tags.Tag, count uint64) {
 		n.account.Add(cause, tag, count)
 		x.losses.Add(cause, tag, count)
 	})
 	return p
-}
-
-// tags calls f once for each run of messages of one tag in a sealed page.
-func (p *page) tags(f func(tag tags.Tag, count uint64)) {
-	wire.Tags(p.vector[0], p.messages, f) // a page of several buffers has only one message
 }

@@ -10,9 +10,9 @@ import (
 	"tagbus/tags"
 )
 
-// TestChangingSetsWhilePublishing changes the tags of live subscriptions under
-// the hands of goroutines that publish: the unchanged tag goes on without a
-// gap, and those that come and go are exact from each acknowledgement on.
+// TestChangingSetsWhilePublishing changes the tags of live subscriptions while
+// goroutines publish: the unchanged tag goes on without a gap, and those that come and
+// go are exact from each acknowledgement on.
 func TestChangingSetsWhilePublishing(t *testing.T) {
 	for _, streams := range []int{1, 64} {
 		b := newBed(t)

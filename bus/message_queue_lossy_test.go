@@ -117,7 +117,7 @@ func testLossyQueue(t *testing.T, kind PolicyKind, r *rand.Rand) {
 func readBoth(t *testing.T, q *messageQueue, model *lossyModel) {
 	t.Helper()
 	if drained, err := q.next(t.Context()); drained || err != nil {
-		t.Fatalf("got drained %v, %v want neither: nobody waits for this queue", drained, err)
+		t.Fatalf("got drained %v, %v want neither: no reader waits for this queue", drained, err)
 	}
 	var got []Message
 	for {

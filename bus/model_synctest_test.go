@@ -111,8 +111,8 @@ func TestTheModelCatches(t *testing.T) {
 	}
 }
 
-// run returns what is wrong. A bubble runs on a goroutine of its own, where
-// rapid must not hear of it.
+// run returns what is wrong, for the caller to report: a bubble runs on a goroutine of
+// its own, on which rapid must not be called.
 func (c modelCase) run(t *testing.T) (problems []string) {
 	defer bus.SetSliceSteps(c.slice)()
 	synctest.Test(t, func(t *testing.T) { problems = newModelRun(t, c).run(c.ops) })

@@ -12,7 +12,8 @@ import (
 )
 
 // TestACallbackOfAnotherLoopDoesNotWaitEither: two nodes whose handlers waited for each
-// other waited for ever. Whatever waits says so on every loop of the process.
+// other never went on. A method that waits returns ErrOnLoop on every loop of the
+// process.
 func TestACallbackOfAnotherLoopDoesNotWaitEither(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

@@ -23,6 +23,10 @@ type outbox struct {
 	ep      netio.Endpoint
 	onFault func(error) // ends the connection; loop only
 
+	// Loop only.
+	subs map[uint64]*lane // by the id of the subscription
+	torn bool             // a job was aborted: routes may lead here that no subscription wants
+
 	mu            sync.Mutex
 	control       ring.Ring[item] // control messages that need not stay among pages: they go first
 	lanes         []*lane         // in turn
@@ -49,6 +53,17 @@ type item struct {
 	losses  *ledger.Notice // to become control messages
 	last    bool           // close the connection when it is sent
 	key     netio.Key      // in flight: what its completion has to name
+}
+
+// init makes box the outbox of a connection.
+//
+//   - onFault: ends the connection; called on the loop.
+func (box *outbox) init(fan *fanout, ep netio.Endpoint, onFault func(error)) {
+	box.pub, box.ep, box.onFault = fan, ep, onFault
+	box.subs = make(map[uint64]*lane)
+	if !ep.Capabilities().AnyMemory {
+		fan.regionOnly.Store(true)
+	}
 }
 
 func (i *item) bytes() int {
@@ -161,6 +176,9 @@ func (box *outbox) completed(key netio.Key) {
 	if i.last {
 		_ = box.ep.Close()
 	}
+	if box.pub.cfg.FlushInterval < 0 {
+		box.pub.armFlush()
+	}
 }
 
 // gone reports whether the connection has ended, or is about to.
@@ -203,6 +221,7 @@ func (box *outbox) kill() {
 		}
 	}
 	box.abandon()
+	box.pub.roomFreed()
 }
 
 // ended reports whether OnConnectionClosed has come.
@@ -211,6 +230,12 @@ func (box *outbox) ended() bool {
 	defer box.mu.Unlock()
 	return box.dead
 }
+
+// subscriptions returns how many subscriptions the connection has. Loop only.
+func (box *outbox) subscriptions() int { return len(box.subs) }
+
+// laneOf returns the lane of a subscription; nil: it is unknown. Loop only.
+func (box *outbox) laneOf(id uint64) *lane { return box.subs[id] }
 
 // lane returns the lane with a number, nil if there is none. Loop only.
 func (box *outbox) lane(number uint16) *lane {

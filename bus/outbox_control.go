@@ -1,9 +1,10 @@
 package bus
 
 import (
-	"fmt"
+	"errors"
 	"slices"
 
+	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/ring"
 	"tagbus/subscription"
 )
@@ -16,6 +17,15 @@ func (box *outbox) send(n *lane, m subscription.Message) {
 		queue = &n.queue
 	}
 	box.sendIn(queue, n, m)
+}
+
+// sendBytes queues a control message before all pages.
+func (box *outbox) sendBytes(control []byte) { box.sendControl(&box.control, item{control: control}) }
+
+// sendLast queues a control message before all pages, and closes the connection once it
+// is sent.
+func (box *outbox) sendLast(control []byte) {
+	box.sendControl(&box.control, item{control: control, last: true})
 }
 
 // sendIn queues a control message about a lane in a certain queue.
@@ -64,7 +74,8 @@ func (fan *fanout) controlLimit() int {
 	return maxControlQueue + subscription.MaxPositionBytes*int(fan.knownTags.Load())
 }
 
-var errControlOverflow = fmt.Errorf("%w: the subscriber asks faster than it reads the answers", ErrProtocol)
+// errControlOverflow is a fault of the peer.
+var errControlOverflow = errors.New("the subscriber asks faster than it reads the answers")
 
 // expand replaces the losses at the front of a queue, or those of its first thousands
 // of tags, by the control messages that report them. mu is held.
@@ -77,7 +88,7 @@ func (box *outbox) expand(queue *ring.Ring[item]) {
 	}
 	var all []item
 	part.Lists(func(cause subscription.Cause, counts []subscription.Position) {
-		for list := range positionLists(counts) {
+		for list := range positions.Lists(counts) {
 			b, err := subscription.Append(nil, &subscription.Lost{Lane: lane.number, Cause: cause, List: list})
 			if err != nil { // only possible for a message that this package built too long
 				box.failSoon(err)

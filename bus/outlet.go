@@ -118,7 +118,7 @@ func (out *outlet) established(ep netio.Endpoint) {
 		out.fail(err)
 		return
 	}
-	l.out.sendControl(&l.out.control, item{control: hello})
+	l.out.sendBytes(hello)
 	out.contact.after(p.cfg.HelloTimeout)
 }
 

@@ -3,7 +3,6 @@ package bus
 import (
 	"fmt"
 
-	"tagbus/bus/internal/tagmap"
 	"tagbus/bus/internal/tagset"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -30,13 +29,7 @@ func (x *exclusive) use(tag tags.Tag) {
 }
 
 // used reports whether a tag of a set was used.
-func (x *exclusive) used(set tags.Set) (used bool) {
-	p := x.sender.pub
-	p.fan.mu.Lock()
-	defer p.fan.mu.Unlock()
-	p.fan.tags.All(func(e *tagmap.Entry[tagState]) { used = used || set.Contains(e.Tag) })
-	return used
-}
+func (x *exclusive) used(set tags.Set) bool { return x.sender.pub.fan.used(set) }
 
 // wantUsed connects to the receivers of the tags that are used since the last call.
 // Loop only.
@@ -57,7 +50,7 @@ func (x *exclusive) check(l *link, w *wish) error {
 		return other
 	}
 	for _, n := range l.out.lanes {
-		if lane := w.request.Lane; n.number != lane && l.pub.fan.table.Overlaps(n.id, w.set) {
+		if lane := w.request.Lane; n.number != lane && n.overlaps(w.set) {
 			return fmt.Errorf("bus: a receiver subscribed to tags in lanes %d and %d", n.number, lane)
 		}
 	}
@@ -76,10 +69,10 @@ func (x *exclusive) duplicate(l *link, set tags.Set) *DuplicateError {
 			continue
 		}
 		for _, n := range other.out.lanes {
-			if !p.fan.table.Overlaps(n.id, set) {
+			if !n.overlaps(set) {
 				continue
 			}
-			has, both := p.fan.table.Set(n.id), set
+			has, both := n.set(), set
 			if rest, err := set.Without(has); err == nil {
 				both, _ = set.Without(rest) // no more complex than the difference above, which was possible
 			}
@@ -92,7 +85,7 @@ func (x *exclusive) duplicate(l *link, set tags.Set) *DuplicateError {
 // handOver implements ownership: messages sent to another receiver were handled there,
 // or may have been.
 func (x *exclusive) handOver(l *link, sets []tags.Set) (lost []tags.Set) {
-	if x.sender.pub.fan.cache == nil {
+	if !x.sender.pub.fan.caches() {
 		return nil
 	}
 	return x.last.HandOver(l.peer.Instance, sets)

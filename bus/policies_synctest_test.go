@@ -115,8 +115,8 @@ func (h dialLog) OnConnectionRefused(addr netip.AddrPort, err error) {
 	h.Handler.OnConnectionRefused(addr, err)
 }
 
-// TestReconnectingBacksOffWithJitter: the time between two tries grows up to a
-// bound, and is not the same for those who have lost the same publisher.
+// TestReconnectingBacksOffWithJitter: the time between two tries grows up to a bound,
+// and differs between subscribers that have lost the same publisher.
 func TestReconnectingBacksOffWithJitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

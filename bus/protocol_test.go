@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/wire"
 	"tagbus/bus/internal/wire/wiretest"
 	"tagbus/subscription"
@@ -233,7 +234,7 @@ func listVector(t *testing.T, want []subscription.Position, b []byte) (list []by
 		got = append(got, p)
 	}
 	same(t, want, got, nil)
-	for l := range positionLists(want) {
+	for l := range positions.Lists(want) {
 		list = append(list, l...)
 	}
 	return list
@@ -246,7 +247,7 @@ func otherVector(t *testing.T, name string, b []byte) ([]byte, error) {
 		kind, _, _ = strings.Cut(strings.TrimPrefix(name, "bad-"), "-")
 		decode := badVectors[kind]
 		if decode == nil {
-			return nil, errors.New("nobody knows how to decode it")
+			return nil, errors.New("no decoder has this name")
 		}
 		if decode(b) == nil {
 			return nil, errors.New("it was not refused")

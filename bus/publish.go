@@ -3,7 +3,6 @@ package bus
 import (
 	"context"
 
-	"tagbus/bus/internal/cache"
 	"tagbus/tags"
 )
 
@@ -25,72 +24,29 @@ func (p *Publisher) Publish(tag tags.Tag, data []byte) error {
 //   - Threads: any. Blocks: never. Allocates: only for the first message of a
 //     tag.
 func (p *Publisher) PublishStatus(tag tags.Tag, status Status, data []byte) error {
-	return p.fan.publish(tag, status, data, nil)
+	return p.publish(tag, status, data, nil)
 }
 
 // publish is PublishStatus with a receipt, for a message that is to be acknowledged;
 // nil: none.
 //
-// Errors: for a sender also ErrNoReceiver.
-func (fan *fanout) publish(tag tags.Tag, status Status, data []byte, x *receipt) error {
-	if err := fan.checkSize(tag, data); err != nil {
-		return err
-	}
-	t := fan.tags.Get(tag)
-	if t == nil {
-		var err error
-		if t, err = fan.addTag(tag); err != nil {
-			return err
-		}
-	}
-	for {
-		if s := t.lockOnly(); s != nil {
-			err := t.publish(s, tag, status, data, x)
-			s.mu.Unlock()
-			return err
-		}
-		r := t.route.Load()
-		if len(r.streams) == 1 {
-			continue // it has just changed
-		}
-		if retry, err := t.publishSplit(r, tag, status, data); !retry {
-			return err
-		}
-	}
-}
-
-func (fan *fanout) checkSize(tag tags.Tag, data []byte) error {
-	if len(data) > fan.cfg.MaxMessageBytes {
-		return &PublishError{Tag: tag, Bytes: len(data), Limit: fan.cfg.MaxMessageBytes, Err: ErrMessageTooLarge}
+// Errors: for a sender also ErrNoReceiver, not wrapped.
+func (p *Publisher) publish(tag tags.Tag, status Status, data []byte, x *receipt) error {
+	if err := p.fan.publish(tag, uint8(status), data, x); err != nil {
+		return p.explain(tag, len(data), err)
 	}
 	return nil
 }
 
-// publish publishes a message to s, which is all of the tag's route and whose mu
-// is held.
-func (t *tagState) publish(s *stream, tag tags.Tag, status Status, data []byte, x *receipt) error {
-	if t.removed {
-		return &PublishError{Tag: tag, Err: ErrUnknownTag}
-	}
-	var err error
-	if x == nil {
-		err = s.append(tag, status, t.count+1, data)
-	} else {
-		err = s.appendAcked(x, status, t.count+1, data)
-	}
-	if err == nil {
-		t.accepted(s.pub.cache, status, data)
+// explain completes an error of the fanout about a message of n bytes.
+func (p *Publisher) explain(tag tags.Tag, n int, err error) error {
+	switch err { //nolint:errorlint // the fanout returns them bare, and this is the data path
+	case ErrUnknownTag:
+		return &PublishError{Tag: tag, Err: err}
+	case ErrMessageTooLarge:
+		return &PublishError{Tag: tag, Bytes: n, Limit: p.cfg.MaxMessageBytes, Err: err}
 	}
 	return err
-}
-
-// accepted counts a published message, and keeps it in the cache. The mutexes of the
-// route are held.
-func (t *tagState) accepted(c *cache.Cache, status Status, data []byte) {
-	t.count++
-	if c != nil {
-		c.Add(t.line, uint8(status), data)
-	}
 }
 
 // PublishContext publishes a message as Publish does, and waits for room.
@@ -106,67 +62,33 @@ func (p *Publisher) PublishContext(ctx context.Context, tag tags.Tag, data []byt
 
 // PublishStatusContext is PublishContext with a status.
 func (p *Publisher) PublishStatusContext(ctx context.Context, tag tags.Tag, status Status, data []byte) error {
-	return p.fan.publishContext(ctx, tag, status, data, nil)
+	return p.publishContext(ctx, tag, status, data, nil)
 }
 
-func (fan *fanout) publishContext(ctx context.Context, tag tags.Tag, status Status, data []byte, x *receipt) error {
-	err := fan.publish(tag, status, data, x)
+func (p *Publisher) publishContext(ctx context.Context, tag tags.Tag, status Status, data []byte, x *receipt) error {
+	err := p.publish(tag, status, data, x)
 	if err != ErrNoResources { //nolint:errorlint // publish returns it bare, and this is the data path
 		return err
 	}
-	return fan.retry(ctx, tag, len(data), func() error { return fan.publish(tag, status, data, x) })
+	return p.retry(ctx, tag, len(data), func() error { return p.publish(tag, status, data, x) })
 }
 
 // retry calls publish again until there is room for its message.
-func (fan *fanout) retry(ctx context.Context, tag tags.Tag, size int, publish func() error) error {
-	if fan.loop.OnAnyLoop() {
+func (p *Publisher) retry(ctx context.Context, tag tags.Tag, size int, publish func() error) error {
+	if p.loop.OnAnyLoop() {
 		return ErrOnLoop
 	}
-	w := fan.waiting.enter()
-	defer fan.waiting.leave(w)
-	for {
-		err := publish()
-		if err != ErrNoResources { //nolint:errorlint // publish returns it bare, and this is the data path
-			return err
-		}
-		if err := w.wait(ctx); err != nil {
-			return &PublishError{Tag: tag, Bytes: size, Err: err}
-		}
+	var err error
+	end := p.fan.wait(ctx, func() (done bool) {
+		err = publish()
+		return err != ErrNoResources //nolint:errorlint // publish returns it bare, and this is the data path
+	})
+	if end != nil {
+		return &PublishError{Tag: tag, Bytes: size, Err: end}
 	}
+	return err
 }
 
 // Flush sends published messages without waiting for full pages or the flush interval.
 // Blocks: never.
 func (p *Publisher) Flush() { p.fan.flush() }
-
-func (fan *fanout) flush() {
-	for _, s := range *fan.streams.Load() {
-		s.sealNow()
-	}
-}
-
-// armFlush ensures that flushDue runs at the end of the flush interval.
-func (fan *fanout) armFlush() {
-	if fan.flushArmed.Swap(true) {
-		return
-	}
-	if fan.cfg.FlushInterval == FlushImmediately {
-		fan.loop.Post(fan.flushFunc)
-		return
-	}
-	if err := fan.flushTimer.StartOnce(fan.cfg.FlushInterval); err != nil {
-		fan.loop.Post(fan.flushFunc) // without a timer the page must still go
-	}
-}
-
-// flushDue seals the pages that a subscriber waits for. Loop only.
-func (fan *fanout) flushDue() {
-	fan.flushArmed.Store(false)
-	open := false
-	for _, s := range *fan.streams.Load() {
-		open = s.flush() || open
-	}
-	if open && fan.cfg.FlushInterval != FlushImmediately { // otherwise a completion flushes
-		fan.armFlush()
-	}
-}

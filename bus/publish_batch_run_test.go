@@ -23,8 +23,8 @@ func messageGenerator() *rapid.Generator[[]Message] {
 	}))
 }
 
-// A run of messages makes the page that the messages make one by one, and goes no
-// further than it is allowed to.
+// A run of messages makes the page that the messages make one by one, and ends at its
+// limit.
 func TestARunMakesTheSamePage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(minPageBytes, 2048).Draw(t, "size")

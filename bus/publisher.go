@@ -11,7 +11,9 @@ import (
 	"github.com/nats-io/nuid"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/ring"
 	"tagbus/internal/alarm"
@@ -29,7 +31,8 @@ import (
 // Threads: all methods may be called from any goroutine, and from callbacks
 // unless they block.
 type Publisher struct {
-	fan fanout // its mu guards what is marked so here
+	fan  fanout // its mu guards what is marked so here
+	pool *netio.Pool
 
 	cfg        PublisherConfig
 	instance   string
@@ -54,10 +57,10 @@ type Publisher struct {
 	// Loop only.
 	connections  map[*link]struct{} // all, also those that are not admitted
 	newest       map[string]*link   // of the subscribers that have dialed, by instance
-	events       eventQueue
+	events       *events.Queue[Event]
 	groups       groups
 	seats        seats
-	heart        heartbeat
+	heart        beat.Clock
 	alarms       alarm.Clock // of all that has its time, except pages
 	chores       chores.Queue
 	busy         ring.Ring[*link] // those that have jobs, in turn
@@ -66,6 +69,7 @@ type Publisher struct {
 
 	strangers, silent, stalled atomic.Uint64 // connections
 
+	users     atomic.Int32  // of the memory: connections, and the publisher
 	drained   chan struct{} // closed when the last subscriber has left after Drain
 	drainOnce sync.Once
 	closer    closer
@@ -90,7 +94,7 @@ func NewPublisher(open netio.Opener, dir directory.Directory, cfg PublisherConfi
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	p, err := newPublisher(cfg.withDefaults())
+	p, err := newPublisher(cfg.withDefaults(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +108,9 @@ func NewPublisher(open netio.Opener, dir directory.Directory, cfg PublisherConfi
 }
 
 // newPublisher makes a publisher that has no backend yet. cfg has its defaults.
-func newPublisher(cfg PublisherConfig) (*Publisher, error) {
+//
+//   - unowned: the error for a tag that no connection wants; nil: the message is dropped.
+func newPublisher(cfg PublisherConfig, unowned error) (*Publisher, error) {
 	pool, cache, err := cfg.memory()
 	if err != nil {
 		return nil, err
@@ -119,8 +125,16 @@ func newPublisher(cfg PublisherConfig) (*Publisher, error) {
 		closer:      closer{ended: make(chan struct{})},
 		ownership:   shared{},
 	}
-	p.fan.start(&cfg, pool, cache)
-	p.fan.call, p.fan.first, p.fan.alarms = p.closer.call, func(tag tags.Tag) { p.ownership.use(tag) }, &p.alarms
+	p.users.Store(1)
+	p.pool = pool
+	p.fan.init(fanoutConfig{
+		Served: cfg.Tags, Pool: pool, Cache: cache,
+		PageBytes: cfg.PageBytes, QueueBytes: cfg.QueueBytes, MaxMessageBytes: cfg.MaxMessageBytes,
+		MaxStreams: cfg.MaxStreams, FlushInterval: cfg.FlushInterval,
+		OnReady: cfg.OnReady, Unowned: unowned,
+		First: func(tag tags.Tag) { p.ownership.use(tag) }, Call: p.closer.call,
+		LossError: func(cause subscription.Cause) error { return gapCauses[cause] },
+	})
 	p.host, _ = os.Hostname() // only for people
 	return p, nil
 }
@@ -131,16 +145,15 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 		return err
 	}
 	p.loop = p.backend.Loop()
-	p.fan.loop, p.fan.loans.loop = p.loop, p.loop
 	p.chores = chores.New(p.loop.Post)
-	p.events.start(p.loop, p.closer.call, p.cfg.OnEvent)
-	if p.fan.flushTimer, err = p.loop.NewTimer(p.fan.flushFunc); err != nil {
+	p.events = newEvents(p.loop, &p.closer, p.cfg.OnEvent)
+	if err = p.fan.start(p.loop, &p.alarms); err != nil {
 		return err
 	}
 	if err = alarm.Open(&p.alarms, p.loop.NewTimer); err != nil {
 		return err
 	}
-	p.heart.start(&p.alarms, p.cfg.HeartbeatInterval, p.cfg.HeartbeatTimeout, p.onTick)
+	p.heart.Start(&p.alarms, p.cfg.HeartbeatInterval, p.cfg.HeartbeatTimeout, p.onTick)
 	return nil
 }
 
@@ -149,7 +162,7 @@ func (p *Publisher) params() netio.Params {
 	return netio.Params{
 		Receive:  netio.ReceiveParams{MaxMessageBytes: subscription.MaxControlBytes, FirstMessageBytes: subscription.MaxHelloBytes},
 		Buffered: netio.BufferedParams{Buffers: controlBuffers, BufferBytes: subscription.MaxControlBytes},
-		ZeroCopy: netio.ZeroCopyParams{Outstanding: maxInFlight, Region: p.fan.pool.Region()},
+		ZeroCopy: netio.ZeroCopyParams{Outstanding: maxInFlight, Region: p.pool.Region()},
 	}
 }
 
@@ -194,5 +207,5 @@ func (p *Publisher) Instance() string { return p.instance }
 
 // event reports e soon, on the loop, where no lock is held. Loop only.
 func (p *Publisher) event(e Event) {
-	p.events.add(e, nil)
+	p.events.Add(e, nil)
 }

@@ -35,16 +35,13 @@ const FlushImmediately time.Duration = -1
 
 // Limits of PublisherConfig.
 const (
-	minPageBytes     = 256
-	maxPageBytes     = 16 << 20
-	maxMessageBytes  = 1<<30 - 1 - wire.HeaderBytes - wire.MaxOverhead
-	maxControlQueue  = 4 << 20 // bytes of answers queued for one subscriber
-	minCacheBytes    = 4096
-	maxCacheBytes    = (1<<32 - 2) * cache.BlockBytes
-	controlBuffers   = 8
-	maxInFlight      = 64      // pages and control messages given to the endpoint
-	maxRemovedTags   = 1 << 20 // that a publisher remembers
-	maxInFlightPages = 4       // of which full pages: more only leaves the cache
+	minPageBytes    = 256
+	maxPageBytes    = 16 << 20
+	maxMessageBytes = 1<<30 - 1 - wire.HeaderBytes - wire.MaxOverhead
+	minCacheBytes   = 4096
+	maxCacheBytes   = (1<<32 - 2) * cache.BlockBytes
+	controlBuffers  = 8
+	maxRemovedTags  = 1 << 20 // that a publisher remembers
 )
 
 // PublisherConfig says how a Publisher publishes. Only Tags has no default.

@@ -4,23 +4,14 @@ import (
 	"errors"
 	"io"
 
+	"tagbus/bus/internal/positions"
 	"tagbus/subscription"
+	"tagbus/tags"
 )
 
 // A publisher does not know what of the data given to the transport has arrived. The
 // subscriber reports from time to time how much it has received. When a connection
 // ends, the rest is unconfirmed until the subscriber comes back and reports it.
-
-// said is how many messages the subscriber of a lane has received on all connections,
-// as it said on this one. Loop only.
-type said struct {
-	before uint64 // on earlier connections
-	all    uint64
-	begun  bool // it has said something
-}
-
-// here returns the number of messages received on this connection.
-func (s *said) here() uint64 { return s.all - s.before }
 
 // onReceived notes how many messages of a lane the subscriber has received. Loop only.
 func (p *Publisher) onReceived(l *link, m *subscription.Received) {
@@ -28,25 +19,13 @@ func (p *Publisher) onReceived(l *link, m *subscription.Received) {
 	switch {
 	case n == nil:
 		l.fail(protocolError("received messages in lane %d, which has no subscription", m.Lane))
-	case m.Messages > maxCount:
-		l.fail(protocolError("received %d messages in lane %d, limit %d", m.Messages, m.Lane, uint64(maxCount)))
-	case !n.said.begun:
-		n.said = said{m.Messages, m.Messages, true}
-		n.account.Settle(m.Messages)
-	case m.Messages < n.said.all || m.Messages-n.said.before > n.given():
-		l.fail(protocolError("received %d messages in lane %d after %d, of %d that were sent since %d",
-			m.Messages, m.Lane, n.said.all, n.given(), n.said.before))
+	case m.Messages > positions.Max:
+		l.fail(protocolError("received %d messages in lane %d, limit %d", m.Messages, m.Lane, uint64(positions.Max)))
 	default:
-		n.said.all = m.Messages
+		if err := n.say(m.Messages); err != nil {
+			l.fail(protocolError("lane %d: %v", m.Lane, err))
+		}
 	}
-}
-
-// given returns how many messages were given to the transport on this connection.
-// Loop only.
-func (n *lane) given() uint64 {
-	n.out.mu.Lock()
-	defer n.out.mu.Unlock()
-	return n.givenMessages
 }
 
 // onGoodbye handles a subscriber that leaves in order. Loop only.
@@ -73,4 +52,19 @@ func (l *link) endCause(cause error) error {
 		return ErrNoGoodbye
 	}
 	return cause
+}
+
+// acked settles the receipts that an Ack answers. An Ack for which no caller waits any
+// more is ignored. Loop only.
+func (l *link) acked(m *subscription.Ack) {
+	if !l.dialed {
+		l.fail(protocolError("nobody has asked for an acknowledgement"))
+		return
+	}
+	tag := tags.Tag(m.Tag)
+	if n := l.pub.fan.countOf(tag); m.Position > n {
+		l.fail(protocolError("the receiver acknowledges message %d of tag %v, of %d that were sent", m.Position, tag, n))
+		return
+	}
+	l.out.acked(tag, m.Position, m.Failed)
 }

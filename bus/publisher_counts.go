@@ -5,33 +5,11 @@ import (
 
 	"tagbus/bus/internal/ledger"
 	"tagbus/subscription"
-	"tagbus/tags"
 )
 
 // A peer's counts are claims. An impossible one ends its connection. A publisher knows
 // how many messages it has published of each tag. A subscriber takes no count above
-// maxCount, so that no sum wraps.
-
-// countOf returns how many messages of a tag were published. Loop only.
-func (fan *fanout) countOf(tag tags.Tag) uint64 {
-	t := fan.tags.Get(tag)
-	if t == nil { // a reader without the lock may not find a new tag yet
-		fan.mu.Lock()
-		t = fan.tags.Get(tag)
-		fan.mu.Unlock()
-	}
-	for t != nil {
-		r := t.route.Load()
-		s := r.streams[0]
-		s.mu.Lock()
-		n, current := t.count, t.route.Load() == r
-		s.mu.Unlock()
-		if current {
-			return n
-		}
-	}
-	return 0
-}
+// positions.Max, so that no sum wraps.
 
 // checkStanding returns an error for positions of a subscriber that are not reached
 // yet.
@@ -55,7 +33,7 @@ func (p *Publisher) checkStanding(list []byte) error {
 // Errors: ErrProtocol, wrapped; nothing is counted then.
 func (p *Publisher) addMissed(a *ledger.Lane, cause subscription.Cause, missed subscription.Position) error {
 	published := p.fan.countOf(missed.Tag)
-	most := published + p.fan.replayed.Load()
+	most := published + p.fan.replayedCount()
 	known := a.Lost(missed.Tag)
 	if missed.Count > most-min(most, known) {
 		return protocolError("the subscriber has missed %d messages of tag %v, of which %d were published and %d are known to be lost",

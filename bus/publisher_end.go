@@ -17,12 +17,7 @@ func (p *Publisher) Close() error { return p.closer.close(p.backend, p.close) }
 
 func (p *Publisher) close() error {
 	p.setState(publisherClosed)
-	p.fan.waiting.wake()
-	errs := []error{p.withdraw()}
-	if p.fan.flushTimer != nil {
-		errs = append(errs, p.fan.flushTimer.Close())
-	}
-	errs = append(errs, p.alarms.Close())
+	errs := []error{p.withdraw(), p.fan.endTimer(), p.alarms.Close()}
 	if p.backend != nil {
 		if p.loop.OnLoop() || !p.loop.Post(p.abortJobs) {
 			p.abortJobs() // on the loop, or there is none any more
@@ -47,14 +42,10 @@ func (p *Publisher) withdraw() error {
 // leave counts down the connections and the publisher itself; the last one frees the
 // pool. After a Close inside a callback the last one is a connection.
 func (p *Publisher) leave() error {
-	if p.fan.users.Add(-1) > 0 {
+	if p.users.Add(-1) > 0 {
 		return nil
 	}
-	p.fan.loans.settle()
-	if p.fan.cache != nil {
-		p.fan.cache.Close()
-	}
-	if err := p.fan.pool.Close(); err != nil {
+	if err := p.fan.free(); err != nil {
 		return fmt.Errorf("bus: close publisher: %w", err)
 	}
 	return nil
@@ -69,17 +60,8 @@ func (p *Publisher) setState(state publisherState) bool {
 	if p.state >= state {
 		return false
 	}
-	p.state, p.fan.stopped = state, true
-	for _, s := range *p.fan.streams.Load() {
-		s.mu.Lock()
-		s.closed = true
-		s.seal()
-		if s.solo != nil {
-			s.solo.tell(len(s.solo.untold))
-		}
-		s.mu.Unlock()
-	}
-	p.fan.notifyChanged()
+	p.state = state
+	p.fan.stop()
 	return true
 }
 
@@ -102,7 +84,6 @@ func (p *Publisher) Drain(ctx context.Context) error {
 	if !p.setState(publisherDraining) {
 		return ErrClosed
 	}
-	p.fan.waiting.wake()
 	err := p.withdraw()
 	if !p.loop.Post(p.beginDrain) { // nothing would end the wait
 		return errors.Join(err, ErrClosed)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/tagset"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -41,7 +42,7 @@ type incoming struct {
 	part     []byte // of the set so far
 	room     int    // the most bytes that it may take; 0: its head has yet to come
 	excess   error  // why the set is not kept: it is going to be refused
-	standing standing
+	standing positions.Standing
 	wishes   []wish        // complete; the rest of the group has yet to come
 	parts    int           // of their sets
 	stands   int           // positions of them
@@ -87,8 +88,10 @@ func (p *Publisher) onPositions(l *link, m *subscription.Positions) {
 	if l.fault != nil {
 		return // it is closing
 	}
-	err := l.incomplete.standing.add(m, int(p.fan.knownTags.Load())+freePositions)
-	if err == nil {
+	err := l.incomplete.standing.Add(m, p.fan.knownCount()+freePositions)
+	if err != nil {
+		err = protocolError("%v", err)
+	} else {
 		err = p.checkStanding(m.List)
 	}
 	if err != nil {
@@ -125,7 +128,7 @@ func (p *Publisher) onSubscribe(l *link, m *subscription.Subscribe) {
 	}
 	group := in.wishes
 	p.dropGroup(l)
-	l.deadline.met()
+	l.deadline.Met()
 	l.asked = true
 	if len(group) > 0 {
 		l.subscribe(group)
@@ -176,9 +179,9 @@ func (p *Publisher) endSet(l *link, m *subscription.Subscribe) error {
 	in := &l.incomplete
 	part, excess := in.part, in.excess
 	in.some, in.part, in.room, in.excess = false, nil, 0, nil
-	stands, err := in.standing.take(m)
+	stands, err := in.standing.Take(m)
 	if err != nil {
-		return err
+		return protocolError("%v", err)
 	}
 	m.Set = nil
 	w := wish{request: m, standing: stands, err: excess}
@@ -201,7 +204,7 @@ func (p *Publisher) endSet(l *link, m *subscription.Subscribe) error {
 	}
 	in.wishes = append(in.wishes, w)
 	in.parts += w.set.Parts()
-	in.stands += stands.count
+	in.stands += stands.Count()
 	p.hold(l, wishBytes+rangeBytes*w.set.Parts()-len(part))
 	return p.checkGroup(l)
 }
@@ -214,26 +217,10 @@ func (p *Publisher) checkGroup(l *link) error {
 	if len(l.incomplete.wishes) > maxGroup || l.incomplete.parts > maxParts {
 		return protocolError("group of more than %d subscriptions or %d ranges and masks", maxGroup, maxParts)
 	}
-	if most := maxLanes * (int(p.fan.knownTags.Load()) + freePositions); l.incomplete.stands > most {
+	if most := maxLanes * (p.fan.knownCount() + freePositions); l.incomplete.stands > most {
 		return protocolError("group with %d positions, of %d that there can be", l.incomplete.stands, most)
 	}
 	return nil
-}
-
-// wish is a subscription that a subscriber asks for.
-type wish struct {
-	request  *subscription.Subscribe // without its set
-	set      tags.Set
-	standing standing                // until the group is complete
-	stands   []subscription.Position // where the subscriber says that it stands
-	lane     *lane
-	policy   Policy
-
-	gone, comes tags.Set // what a subscription that changes gives up, and newly wants
-
-	parts int   // ranges and masks that are reserved for it
-	masks int   // of these
-	err   error // why it is refused
 }
 
 // refuseSubscription answers with the reason why a subscription does not become active.

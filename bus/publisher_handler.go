@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 
+	"tagbus/bus/internal/events"
 	"tagbus/internal/plain"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -18,22 +19,28 @@ type publisherHandler struct{ *Publisher }
 // OnConnectionEstablished implements netio.Handler.
 func (p publisherHandler) OnConnectionEstablished(ep netio.Endpoint) {
 	l := p.newLink(ep)
-	l.deadline.await(&p.alarms, p.cfg.HelloTimeout, l.helloMissed)
+	l.deadline.Await(&p.alarms, p.cfg.HelloTimeout, l.helloMissed)
 	p.greet(l)
 }
 
 // newLink takes over a connection.
 func (p *Publisher) newLink(ep netio.Endpoint) *link {
-	l := &link{pub: p, ep: ep, peer: &Peer{Addr: ep.Remote()}, subs: make(map[uint64]*lane)}
-	l.out.pub, l.out.ep, l.out.onFault = &p.fan, ep, l.fail
+	l := &link{pub: p, ep: ep, peer: &Peer{Addr: ep.Remote()}}
+	l.events = events.Conn{Pause: l.pause, Resume: l.resume}
+	l.out.init(&p.fan, ep, l.onFault)
 	ep.SetContext(l)
-	if !ep.Capabilities().AnyMemory {
-		p.fan.regionOnly.Store(true)
-	}
-	p.fan.users.Add(1)
+	p.users.Add(1)
 	p.connections[l] = struct{}{}
-	p.heart.enter()
+	p.heart.Enter()
 	return l
+}
+
+// onFault ends the connection for what the outbox has found.
+func (l *link) onFault(err error) {
+	if errors.Is(err, errControlOverflow) {
+		err = fmt.Errorf("%w: %w", ErrProtocol, err)
+	}
+	l.fail(err)
 }
 
 // helloMissed closes a connection whose peer has not said hello in time.
@@ -52,13 +59,12 @@ func (p publisherHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, c
 
 // closed cleans up after a connection, and then calls after.
 func (p *Publisher) closed(l *link, cause error, after func()) {
-	l.deadline.met()
+	l.deadline.Met()
 	p.dropGroup(l)
 	p.stand(l)
 	delete(p.connections, l)
-	p.heart.leave()
+	p.heart.Leave()
 	l.out.kill()
-	p.fan.roomFreed()
 	p.unroute(l, func() {
 		p.left(l, cause)
 		after()
@@ -88,7 +94,7 @@ func (p publisherHandler) OnData(ep netio.Endpoint, data []byte) {
 	case linkHello:
 		p.onHello(l, data)
 	case linkReady:
-		l.pulse.heard = true
+		l.pulse.Hear()
 		p.onControl(l, data)
 	case linkLeaving: // sent before it received our last message; ignore
 	}
@@ -97,9 +103,6 @@ func (p publisherHandler) OnData(ep netio.Endpoint, data []byte) {
 // OnSendCompleted implements netio.Handler.
 func (p publisherHandler) OnSendCompleted(c netio.Completion) {
 	c.Endpoint.Context().(*link).out.completed(c.Key)
-	if p.cfg.FlushInterval == FlushImmediately {
-		p.fan.armFlush()
-	}
 }
 
 // OnSendReady implements netio.Handler.
@@ -107,7 +110,7 @@ func (p publisherHandler) OnSendReady(ep netio.Endpoint) { ep.Context().(*link).
 
 // onHello decides whether the peer may subscribe.
 func (p *Publisher) onHello(l *link, data []byte) {
-	l.deadline.met()
+	l.deadline.Met()
 	h, err := subscription.DecodeHello(data)
 	if errors.Is(err, subscription.ErrMagic) {
 		// A stranger: a port scanner, a browser. It gets no answer.
@@ -138,7 +141,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		return
 	}
 	p.supersede(l, func() {
-		l.out.sendControl(&l.out.control, item{control: answer})
+		l.out.sendBytes(answer)
 		l.admitted(h.BeatMillis)
 		p.seated(l)
 		l.event(Event{Kind: Connected, Peer: l.peer})
@@ -151,7 +154,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 func (p *Publisher) helloTo(instance string) ([]byte, error) {
 	return subscription.AppendHello(nil, subscription.Hello{
 		Instance: p.instance, Expect: instance, Role: p.role, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
-		MaxMessageBytes: subscription.MaxControlBytes, BeatMillis: p.heart.millis(),
+		MaxMessageBytes: subscription.MaxControlBytes, BeatMillis: p.heart.Millis(),
 	})
 }
 
@@ -195,10 +198,7 @@ func (p *Publisher) forget(l *link) (unconfirmed uint64) {
 	delete(p.links, l)
 	p.vacate(l)
 	unconfirmed = p.leaveAccount(l)
-	for _, n := range l.out.lanes {
-		delete(p.fan.lanes, n.id)
-		p.fan.freeIDs = append(p.fan.freeIDs, n.id)
-	}
+	p.fan.forget(&l.out)
 	if p.state >= publisherDraining && unconfirmed > 0 && !p.accounts.Returns(l.peer.Instance) {
 		p.cutOff++
 		p.cutOffMessages += unconfirmed
@@ -240,17 +240,4 @@ func (p *Publisher) onControl(l *link, data []byte) {
 	default:
 		l.fail(fmt.Errorf("%w: a subscriber does not send %v", ErrProtocol, m.Kind()))
 	}
-}
-
-// notifyChanged wakes WaitSubscribers. mu is held.
-func (fan *fanout) notifyChanged() {
-	close(fan.changed)
-	fan.changed = make(chan struct{})
-}
-
-// nextChange returns a channel that is closed at the next change of a subscription.
-func (fan *fanout) nextChange() <-chan struct{} {
-	fan.mu.Lock()
-	defer fan.mu.Unlock()
-	return fan.changed
 }

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
+	"tagbus/bus/internal/ledger"
 	"tagbus/subscription"
 )
 
@@ -23,7 +23,7 @@ func (p *Publisher) policyOf(l *link, m *subscription.Subscribe) (Policy, error)
 	switch {
 	case err != nil:
 		return policy, errors.Join(ErrProtocol, err)
-	case l.subs[m.ID] != nil && l.subs[m.ID] != known:
+	case l.out.laneOf(m.ID) != nil && l.out.laneOf(m.ID) != known:
 		return policy, fmt.Errorf("%w: subscription %d moved to lane %d", ErrProtocol, m.ID, m.Lane)
 	case known != nil && known.policy != policy:
 		return policy, fmt.Errorf("%w: lane %d has the policy %v, and then %v", ErrProtocol, m.Lane, known.policy, policy)
@@ -35,14 +35,6 @@ func (p *Publisher) policyOf(l *link, m *subscription.Subscribe) (Policy, error)
 	return policy, nil
 }
 
-// laneLimit returns how many pages a lane for a subscription may hold.
-func (fan *fanout) laneLimit(m *subscription.Subscribe) int64 {
-	if m.BacklogBytes == 0 {
-		return fan.queuePages
-	}
-	return max(1, min(fan.queuePages, int64(min(m.BacklogBytes, 1<<40))/int64(fan.pageBytes)))
-}
-
 // checkRoom refuses a subscription if its subscriber could then hold more than it may.
 // Loop only.
 //
@@ -51,33 +43,14 @@ func (p *Publisher) checkRoom(l *link, m *subscription.Subscribe) error {
 	if l.out.lane(m.Lane) != nil {
 		return nil
 	}
-	pages := p.fan.laneLimit(m)
-	for _, n := range l.out.lanes {
-		pages += n.limit
-	}
-	if bytes := pages * int64(p.fan.pageBytes); bytes > int64(p.cfg.SubscriberBytes) {
+	if bytes := l.out.mayHold() + p.fan.laneBytes(m.BacklogBytes); bytes > int64(p.cfg.SubscriberBytes) {
 		return fmt.Errorf("%w: %d bytes, limit %d: lower BacklogBytes, or use fewer policies", ErrSubscriberBytes, bytes, p.cfg.SubscriberBytes)
 	}
 	return nil
 }
 
-// lane finds or makes the lane of a subscription. Loop only, and mu is held.
-func (p *Publisher) lane(l *link, m *subscription.Subscribe, policy Policy) *lane {
-	if n := l.out.lane(m.Lane); n != nil {
-		return n
-	}
-	n := &lane{out: &l.out, number: m.Lane, policy: policy, limit: p.fan.laneLimit(m), mark: newMark()}
-	if last := len(p.fan.freeIDs) - 1; last >= 0 {
-		n.id, p.fan.freeIDs = p.fan.freeIDs[last], p.fan.freeIDs[:last]
-	} else {
-		n.id = subscription.LaneID(len(p.fan.lanes))
-	}
-	p.fan.lanes[n.id] = n
-	n.account = p.accounts.Open(l.peer.Instance, l, l.peer, m.Lane, policy, maxLanes, func(number uint16) bool { return l.out.lane(number) != nil })
-	n.stuck = time.Now()
-	p.heart.quicken(n.maxStall())
-	l.out.mu.Lock()
-	l.out.lanes = append(l.out.lanes, n)
-	l.out.mu.Unlock()
-	return n
+// account opens the account of a new lane. Loop only, and fanout.mu is held.
+func (p *Publisher) account(l *link, w *wish) *ledger.Lane {
+	p.heart.Quicken(p.maxStall(w.policy))
+	return p.accounts.Open(l.peer.Instance, l, l.peer, w.request.Lane, w.policy, maxLanes, func(number uint16) bool { return l.out.lane(number) != nil })
 }

@@ -3,7 +3,6 @@ package bus
 import (
 	"errors"
 	"fmt"
-	"unsafe"
 
 	"tagbus/bus/internal/cache"
 	"tagbus/netio"
@@ -16,7 +15,7 @@ import (
 // the fields that ask for them.
 func (c *PublisherConfig) memory() (pool *netio.Pool, kept *cache.Cache, err error) {
 	pages := c.PoolBytes / c.PageBytes
-	forPool := c.PoolBytes + pages*int(unsafe.Sizeof(page{}))
+	forPool := c.PoolBytes + pages*pageStateBytes
 	if err := netio.CheckMemory(forPool); err != nil {
 		return nil, nil, c.poolError(err)
 	}

@@ -35,7 +35,7 @@ func (p *Publisher) greet(l *link) {
 	}
 	oldest := s.guests.Front().Value.(*link)
 	p.stand(oldest)
-	oldest.deadline.met()
+	oldest.deadline.Met()
 	if oldest.state == linkHello {
 		p.event(Event{Kind: Refused, Peer: oldest.peer, Err: fmt.Errorf("%w: %d have not said hello", ErrGaveWay, most)})
 	}
@@ -140,7 +140,7 @@ func (p *Publisher) seated(l *link) {
 func (p *Publisher) settle(l *link) {
 	switch {
 	case l.dialed || l.fault != nil:
-	case len(l.subs) > 0:
+	case l.out.subscriptions() > 0:
 		if l.seat.idle != nil {
 			p.seats.idle.Remove(l.seat.idle)
 			l.seat.idle = nil
@@ -154,7 +154,7 @@ func (p *Publisher) settle(l *link) {
 // awaitSubscription limits the time that a connection may have no subscription, or an
 // incomplete group.
 func (l *link) awaitSubscription() {
-	l.deadline.await(&l.pub.alarms, l.pub.cfg.SubscribeTimeout, l.subscriptionMissed)
+	l.deadline.Await(&l.pub.alarms, l.pub.cfg.SubscribeTimeout, l.subscriptionMissed)
 }
 
 // subscriptionMissed ends a connection after too long without a subscription, or with

@@ -69,45 +69,18 @@ type LaneState struct {
 // Stats returns the publisher's counters. Each call restarts the smallest numbers of
 // free pages and sends, also for other callers. Threads: any.
 func (p *Publisher) Stats() PublisherStats {
+	pool := p.pool
 	st := PublisherStats{
-		Refusals: p.fan.refusals.Load(), Strangers: p.strangers.Load(),
-		Silent: p.silent.Load(), Stalled: p.stalled.Load(),
-		Pages: p.fan.pool.Buffers(), PagesFree: p.fan.pool.Free(), MinPagesFree: p.fan.pool.MinFree(),
-	}
-	st.Replayed = p.fan.replayed.Load()
-	if p.fan.cache != nil {
-		st.Cached, st.CachedBytes = p.fan.cache.Use()
+		Strangers: p.strangers.Load(), Silent: p.silent.Load(), Stalled: p.stalled.Load(),
+		Pages: pool.Buffers(), PagesFree: pool.Free(), MinPagesFree: pool.MinFree(),
 	}
 	p.fan.mu.Lock()
 	defer p.fan.mu.Unlock()
-	st.Messages, st.Bytes = p.fan.published.Load(), p.fan.bytes.Load()
-	for _, s := range *p.fan.streams.Load() {
-		s.mu.Lock()
-		st.Messages += s.messages
-		st.Bytes += s.bytes
-		s.mu.Unlock()
-		if len(s.lanes) > 0 {
-			st.Streams++
-		}
-	}
+	fan := p.fan.stats()
+	st.Messages, st.Bytes, st.Refusals, st.Replayed = fan.messages, fan.bytes, fan.refusals, fan.replayed
+	st.Streams, st.Cached, st.CachedBytes = fan.streams, fan.cached, fan.cachedBytes
 	for l := range p.links {
-		state := SubscriberState{Peer: *l.peer, Limit: int(p.fan.queuePages)}
-		l.out.mu.Lock()
-		for _, n := range l.out.lanes {
-			lane := laneState(n.account)
-			lane.Parts, _ = p.fan.table.Size(n.id)
-			lane.Queued, lane.Limit = int(n.pinned.Load()), int(n.limit)
-			lane.Sent += n.sentMessages
-			state.Parts += lane.Parts
-			state.Queued += lane.Queued
-			state.Lanes = append(state.Lanes, lane)
-		}
-		state.Messages, state.Bytes, state.Pages = l.out.sentMessages, l.out.sentBytes, l.out.sentPages
-		l.out.mu.Unlock()
-		sortLanes(state.Lanes)
-		room := l.ep.Room()
-		state.SendsFree, state.MinSendsFree = room.Sends, room.MinSends
-		st.Subscribers = append(st.Subscribers, state)
+		st.Subscribers = append(st.Subscribers, l.stats(fan.laneLimit))
 	}
 	sums := p.accounts.Sums()
 	st.Gone, st.Losses, st.Unconfirmed = p.goneStates(), lossesOf(&sums.Lost), sums.Unconfirmed
@@ -115,4 +88,22 @@ func (p *Publisher) Stats() PublisherStats {
 		return a.Peer.Addr.Compare(b.Peer.Addr)
 	})
 	return st
+}
+
+// stats returns the state of a subscriber. fan.mu is held.
+func (l *link) stats(limit int) SubscriberState {
+	out := l.out.stats()
+	state := SubscriberState{Peer: *l.peer, Limit: limit, Messages: out.messages, Bytes: out.bytes, Pages: out.pages}
+	for _, use := range out.lanes {
+		lane := laneState(use.account)
+		lane.Parts, lane.Queued, lane.Limit = use.parts, use.queued, use.limit
+		lane.Sent += use.sent
+		state.Parts += lane.Parts
+		state.Queued += lane.Queued
+		state.Lanes = append(state.Lanes, lane)
+	}
+	sortLanes(state.Lanes)
+	room := l.ep.Room()
+	state.SendsFree, state.MinSendsFree = room.Sends, room.MinSends
+	return state
 }

@@ -102,8 +102,8 @@ func TestARemovedTagIsRefusedAndItsLastMessagesArrive(t *testing.T) {
 	})
 }
 
-// A subscriber that is away when a tag is removed comes back for the account of
-// it, though the directory says that there is nothing for it any more.
+// A subscriber that is away when a tag is removed comes back to settle its account,
+// although the directory no longer lists any tag that it wants.
 func TestARemovedTagIsAccountedForAfterALoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
@@ -215,8 +215,8 @@ func (r flakyRegistration) Update(e directory.Entry) error {
 	return r.Registration.Update(e)
 }
 
-// A tag that was removed, though the directory could not be told, does not come
-// back with the next change.
+// A tag that was removed while the directory could not be changed does not come back
+// with the next change.
 func TestARemovedTagStaysRemoved(t *testing.T) {
 	tests := []struct {
 		name   string

@@ -3,7 +3,6 @@ package bus
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"tagbus/tags"
 )
@@ -22,9 +21,9 @@ func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) er
 		open := p.state == publisherOpen
 		enough := p.subscribed() >= n
 		var wanted []tags.Set
-		compare := enough && n > 0 && (missing == nil || len(p.fan.table.AppendWanting(nil, *missing)) > 0)
+		compare := enough && n > 0 && (missing == nil || p.fan.isWanted(*missing))
 		if compare {
-			wanted = p.wanted()
+			wanted = p.fan.wanted()
 		}
 		changed := p.fan.changed
 		p.fan.mu.Unlock()
@@ -54,21 +53,11 @@ func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) er
 // subscribed returns how many subscribers have a subscription. mu is held.
 func (p *Publisher) subscribed() (count int) {
 	for l := range p.links {
-		if slices.ContainsFunc(l.out.lanes, func(n *lane) bool { return p.fan.table.Has(n.id) && !n.entering }) {
+		if l.out.subscribed() {
 			count++
 		}
 	}
 	return count
-}
-
-// wanted returns the sets of all subscriptions whose tags have moved. mu is held.
-func (p *Publisher) wanted() (sets []tags.Set) {
-	for id, n := range p.fan.lanes {
-		if !n.entering {
-			sets = p.fan.table.Sets(sets, id)
-		}
-	}
-	return sets
 }
 
 // missingFrom returns a tag of set that is not in all, or nil. It takes one from the

@@ -47,7 +47,7 @@ func (x *receipt) settle(err error, lost bool) {
 // appendAcked publishes the message of x, as the last of its page. mu is held.
 //
 // Errors: as append; x is then not settled and may be used again.
-func (s *stream) appendAcked(x *receipt, status Status, position uint64, data []byte) error {
+func (s *stream) appendAcked(x *receipt, status uint8, position uint64, data []byte) error {
 	s.seal() // without a page the message goes through fill
 	x.position, x.kept, s.receipt = position, s.pub.cache != nil, x
 	err := s.append(x.tag, status, position, data)
@@ -59,7 +59,7 @@ func (s *stream) appendAcked(x *receipt, status Status, position uint64, data []
 		if s.solo == nil {
 			cause = subscription.CauseMemory
 		}
-		x.settle(gapCauses[cause], true)
+		x.settle(s.pub.cfg.LossError(cause), true)
 	}
 	s.receipt = nil
 	return err
@@ -69,7 +69,7 @@ func (s *stream) appendAcked(x *receipt, status Status, position uint64, data []
 // position, which is lost, is that one. mu is held.
 func (s *stream) loses(cause subscription.Cause, tag tags.Tag, position uint64) {
 	if s.receipt.of(tag, position) {
-		s.receipt.settle(gapCauses[cause], true)
+		s.receipt.settle(s.pub.cfg.LossError(cause), true)
 	}
 }
 
@@ -127,21 +127,6 @@ func (box *outbox) abandon() {
 			x.settle(ErrReceiverLost, false)
 		}
 	}
-}
-
-// acked settles the receipts that an Ack answers. An Ack for which no caller waits any
-// more is ignored. Loop only.
-func (l *link) acked(m *subscription.Ack) {
-	if !l.dialed {
-		l.fail(protocolError("nobody has asked for an acknowledgement"))
-		return
-	}
-	tag := tags.Tag(m.Tag)
-	if n := l.pub.fan.countOf(tag); m.Position > n {
-		l.fail(protocolError("the receiver acknowledges message %d of tag %v, of %d that were sent", m.Position, tag, n))
-		return
-	}
-	l.out.acked(tag, m.Position, m.Failed)
 }
 
 // acked settles the receipts of a tag up to a position. Loop only.

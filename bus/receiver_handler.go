@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"tagbus/bus/internal/beat"
 	"tagbus/internal/plain"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -22,8 +23,8 @@ type receiverHandler struct {
 type guest struct {
 	ep       netio.Endpoint
 	peer     *Peer
-	deadline deadline // for the hello
-	leaving  bool     // a last message is on its way
+	deadline beat.Deadline // for the hello
+	leaving  bool          // a last message is on its way
 	place    *list.Element
 }
 
@@ -31,7 +32,7 @@ type guest struct {
 func (h receiverHandler) OnConnectionEstablished(ep netio.Endpoint) {
 	g := &guest{ep: ep, peer: &Peer{Addr: ep.Remote()}}
 	ep.SetContext(g)
-	g.deadline.await(&h.r.sub.alarms, h.r.sub.cfg.HelloTimeout, func() { h.r.drop(g, ErrHelloTimeout) })
+	g.deadline.Await(&h.r.sub.alarms, h.r.sub.cfg.HelloTimeout, func() { h.r.drop(g, ErrHelloTimeout) })
 	h.r.greet(g)
 }
 
@@ -41,7 +42,7 @@ func (receiverHandler) OnConnectionRefused(netip.AddrPort, error) {}
 // OnConnectionClosed implements netio.Handler.
 func (h receiverHandler) OnConnectionClosed(ep netio.Endpoint, keys []netio.Key, cause error) {
 	if g, ok := ep.Context().(*guest); ok {
-		g.deadline.met()
+		g.deadline.Met()
 		h.r.stand(g)
 		return
 	}
@@ -82,7 +83,7 @@ func (r *Receiver) onHello(g *guest, data []byte) {
 	if g.leaving || r.sub.closed.Load() {
 		return
 	}
-	g.deadline.met()
+	g.deadline.Met()
 	h, err := subscription.DecodeHello(data)
 	if errors.Is(err, subscription.ErrMagic) { // a stranger gets no answer
 		r.drop(g, err)

@@ -15,7 +15,7 @@ func (r *Receiver) greet(g *guest) {
 	}
 	oldest := r.guests.Front().Value.(*guest)
 	r.stand(oldest)
-	oldest.deadline.met()
+	oldest.deadline.Met()
 	if oldest.leaving {
 		_ = oldest.ep.Close() // the reason was sent to it, and it did not read that
 		return

@@ -149,7 +149,7 @@ func testAsksForAcks(t *testing.T, beats int) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if pages := r.Stats().Pages; pages < 100 || pages > 5000 {
-			t.Errorf("read %d of 60,000 pages whose answers nobody took, want some 3,000", pages)
+			t.Errorf("read %d of 60,000 pages whose answers were not taken, want some 3,000", pages)
 		}
 		problems := r.of(bus.Problem)
 		if beats == 0 && len(problems) > 0 {

@@ -95,7 +95,7 @@ func TestAHelloIsSafeToShow(t *testing.T) {
 	}
 }
 
-// TestARefusalIsSafeToShow: a publisher that is none tells a subscriber why.
+// TestARefusalIsSafeToShow: an impostor gives a subscriber a hostile text as its reason.
 func TestARefusalIsSafeToShow(t *testing.T) {
 	for _, answer := range []subscription.Message{
 		&subscription.Refused{Reason: hostileText},

@@ -30,8 +30,8 @@ func accountStranger(t *testing.T, more ...subscription.Message) *stranger {
 	return s
 }
 
-// A connection that the publisher has not yet noticed to be dead must not go on
-// to count when the subscriber is back: it would never hear of that.
+// A dead connection that the publisher has not noticed must not count once the
+// subscriber is back: the subscriber would never hear of these counts.
 func TestAnOlderConnectionOfASubscriberEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

@@ -218,9 +218,9 @@ func (r *refuser) OnData(ep netio.Endpoint, data []byte) {
 	must(r.t, ep.SendCopy(0, nil, control(r.t, answer)))
 }
 
-// A subscriber that had enough and left made the publisher tell of lost
-// messages, and its Drain fail.
-func TestWhoUnsubscribesIsOwedNothing(t *testing.T) {
+// A subscriber that had enough and left made the publisher report lost messages, and its
+// Drain fail.
+func TestAnEndedSubscriptionIsOwedNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), PageBytes: 256, MaxMessageBytes: 200, QueueBytes: 4096})

@@ -52,7 +52,7 @@ func TestARefusedTryTakesNoRoomFromOthers(t *testing.T) {
 
 // Users saw a core busy for as long as a subscriber was full: a refused try
 // gave back what it had taken, and so woke itself.
-func TestARefusedTryWakesNobody(t *testing.T) {
+func TestARefusedTryWakesNoPublisher(t *testing.T) {
 	tests := []struct {
 		name string
 		cfg  bus.PublisherConfig

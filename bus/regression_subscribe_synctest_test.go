@@ -16,7 +16,7 @@ import (
 
 // Users lost a publisher for ever after another one answered, a single time, at one
 // of its addresses.
-func TestAnAddressThatAnswersAsSomebodyElseIsTriedAgain(t *testing.T) {
+func TestAnAddressOfAnotherInstanceIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		other := b.publisher(bus.PublisherConfig{Tags: tags.Of(2)})
@@ -78,7 +78,7 @@ func TestARefusalIsReportedOnce(t *testing.T) {
 
 // Users who closed a subscription while its publisher was being dialed kept an
 // idle connection for ever.
-func TestAConnectionThatNobodyNeedsAnyMoreIsClosed(t *testing.T) {
+func TestAnUnneededConnectionIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -175,7 +175,7 @@ func TestLostNamesWhatThisSideFoundWrong(t *testing.T) {
 
 // Users' subscribers could be made to remember any number of tags by a
 // publisher that named them unasked.
-func TestAPublisherThatNamesTagsNobodyAskedForIsDisconnected(t *testing.T) {
+func TestAPublisherThatNamesUnaskedTagsIsDisconnected(t *testing.T) {
 	list := subscription.AppendPosition(nil, 0, subscription.Position{Tag: 9, Count: 1})
 	tests := []struct {
 		name string

@@ -42,7 +42,7 @@ func (r *replay) wanted(tag tags.Tag, count uint64) uint32 {
 		want = count - min(count, r.claims.standing(tag))
 	case resume:
 		want = 0
-	case r.lane.policy.Kind == Latest:
+	case r.lane.policy.Kind == subscription.Latest:
 		want = min(want, 1)
 	}
 	return uint32(min(want, uint64(r.pub.cache.Depth())))

@@ -191,7 +191,7 @@ func TestRequestsAtOnce(t *testing.T) {
 }
 
 func TestARequestThatCannotBeSent(t *testing.T) {
-	t.Run("nobody publishes the replies", func(t *testing.T) {
+	t.Run("the replies have no publisher", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBed(t)
 			b.receiver(bus.ReceiverConfig{Tags: tags.Of(commandTag)}, func(bus.Message) { t.Error("the command was sent") })
@@ -201,7 +201,7 @@ func TestARequestThatCannotBeSent(t *testing.T) {
 			}
 		})
 	})
-	t.Run("nobody owns the command tag", func(t *testing.T) {
+	t.Run("the command tag has no owner", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBed(t)
 			b.publisher(bus.PublisherConfig{Tags: tags.Of(replyTag)})

@@ -122,7 +122,7 @@ func TestAPublisherThatEndsSendsAgainWhatWasLost(t *testing.T) {
 	})
 }
 
-// One that does not come back is told of, and its end is unknown at both ends.
+// A subscriber that does not come back is reported, and its end is unknown at both ends.
 func TestAPublisherThatEndsTellsOfASubscriberThatDoesNotComeBack(t *testing.T) {
 	tests := []struct {
 		name   string

@@ -106,7 +106,7 @@ func TestSeveralPublishersOfATag(t *testing.T) {
 				}
 				r.wantAlarms(t, tags.Of(2))
 
-				// The alarm comes again for what is new only.
+				// A second alarm names only the tags that are new.
 				must(t, r.young.AddTags(tags.Of(1)))
 				pass(time.Second)
 				r.round(t)
@@ -116,7 +116,7 @@ func TestSeveralPublishersOfATag(t *testing.T) {
 	}
 }
 
-func TestWhoTakesOverWhenAPublisherOfTheSameTagGoes(t *testing.T) {
+func TestAnotherPublisherOfTheSameTagTakesOver(t *testing.T) {
 	tests := []struct {
 		name  string
 		how   bus.Duplicates

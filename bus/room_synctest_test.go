@@ -68,7 +68,7 @@ func TestAPublisherIsToldOfAQuarterOfTheQueue(t *testing.T) {
 			t.Errorf("OnReady came %d times when a quarter of the pages was free, want once", b.ready)
 		}
 		if b.take(4); b.ready != 1 {
-			t.Errorf("OnReady came %d times though nobody was refused again", b.ready)
+			t.Errorf("OnReady came %d times though no message was refused again", b.ready)
 		}
 	})
 }

@@ -21,7 +21,7 @@ type route struct {
 
 // publishSplit publishes to all streams of a route or to none. It asks for a retry if
 // the route has just changed.
-func (t *tagState) publishSplit(r *route, tag tags.Tag, status Status, data []byte) (retry bool, err error) {
+func (t *tagState) publishSplit(r *route, tag tags.Tag, status uint8, data []byte) (retry bool, err error) {
 	for _, s := range r.streams { // always in the same order: no deadlock
 		s.mu.Lock()
 	}
@@ -34,7 +34,7 @@ func (t *tagState) publishSplit(r *route, tag tags.Tag, status Status, data []by
 		return true, nil
 	}
 	if t.removed {
-		return false, &PublishError{Tag: tag, Err: ErrUnknownTag}
+		return false, ErrUnknownTag
 	}
 	r.lacking = r.lacking[:0]
 	for _, s := range r.streams {
@@ -58,35 +58,6 @@ func (t *tagState) publishSplit(r *route, tag tags.Tag, status Status, data []by
 	r.streams[0].bytes += uint64(len(data))
 	t.accepted(r.streams[0].pub.cache, status, data)
 	return false, nil
-}
-
-// addTag begins to serve a tag, at its first message.
-func (fan *fanout) addTag(tag tags.Tag) (*tagState, error) {
-	fan.mu.Lock()
-	defer fan.mu.Unlock()
-	if fan.stopped {
-		return nil, ErrClosed
-	}
-	if t := fan.tags.Get(tag); t != nil {
-		return t, nil
-	}
-	if !fan.served.Contains(tag) {
-		return nil, &PublishError{Tag: tag, Err: ErrUnknownTag}
-	}
-	r := fan.routeTo(fan.lanesOf(tag))
-	fan.routes.count(r, 1)
-	fan.showStreams()
-	t := fan.tags.Add(tag, func(t *tagState) {
-		t.route.Store(r)
-		if fan.cache != nil {
-			t.line = fan.cache.NewLine()
-		}
-	})
-	fan.known = append(fan.known, fan.tags.Entry(tag))
-	fan.knownTags.Add(1)
-	fan.first(tag)
-	fan.finishGrowing()
-	return t, nil
 }
 
 // lanesOf returns the lanes that want a tag, ascending. mu is held.

@@ -78,7 +78,7 @@ func TestAConnectionThatAsksForNothingIsEnded(t *testing.T) {
 
 // A subscriber that asks for tags gets in, however many connections from another host,
 // or from its own, ask for nothing.
-func TestAFloodOfIdleConnectionsKeepsNobodyOut(t *testing.T) {
+func TestAFloodOfIdleConnectionsKeepsNoSubscriberOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 16
 		b := newBed(t)
@@ -147,7 +147,7 @@ func TestLoopbackMayTakeAllPlaces(t *testing.T) {
 }
 
 // A subscriber that connects again is not kept out by its own old connection.
-func TestWhoComesBackToAFullPublisherTakesItsOldPlace(t *testing.T) {
+func TestASubscriberThatComesBackTakesItsOldPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), MaxSubscribers: 1, HeartbeatTimeout: bus.HeartbeatsOff})
@@ -166,7 +166,7 @@ func TestWhoComesBackToAFullPublisherTakesItsOldPlace(t *testing.T) {
 }
 
 // Connections that say nothing have a bound of their own: the oldest give way.
-func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
+func TestSilentConnectionsKeepNoSubscriberOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), HelloTimeout: time.Hour, MaxSubscribers: 8})
@@ -184,7 +184,7 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 }
 
 // A sender that sends gets in, however many come from another host and send nothing.
-func TestAFloodOfSilentSendersKeepsNobodyOut(t *testing.T) {
+func TestAFloodOfSilentSendersKeepsNoSenderOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 16
 		b := newBed(t)

@@ -51,14 +51,14 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	p, err := newPublisher(cfg.publisher().withDefaults())
+	p, err := newPublisher(cfg.publisher().withDefaults(), ErrNoReceiver)
 	if err != nil {
 		return nil, err
 	}
 	s := &Sender{pub: p, wants: cfg.Tags, outlets: make(map[string]*outlet), dialed: make(map[*link]*outlet)}
 	s.directory = follower[*outlet]{role: directory.Receiver, users: s.outlets, create: func() *outlet { return newOutlet(s) }, event: p.event}
 	s.owners.sender = s
-	p.role, p.ownership, p.fan.unowned = subscription.RoleSender, &s.owners, ErrNoReceiver
+	p.role, p.ownership = subscription.RoleSender, &s.owners
 	if err = p.start(open, senderHandler{publisherHandler{p}, s}); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -90,7 +90,7 @@ func (s *Sender) Send(tag tags.Tag, data []byte) error { return s.SendStatus(tag
 //   - Order: as Publisher.PublishStatus.
 //   - Threads: any. Blocks: never.
 func (s *Sender) SendStatus(tag tags.Tag, status Status, data []byte) error {
-	if err := s.pub.fan.publish(tag, status, data, nil); err != nil {
+	if err := s.pub.publish(tag, status, data, nil); err != nil {
 		return s.explain(tag, data, err)
 	}
 	return nil
@@ -115,7 +115,7 @@ func (s *Sender) SendStatusContext(ctx context.Context, tag tags.Tag, status Sta
 func (s *Sender) send(ctx context.Context, tag tags.Tag, status Status, data []byte, x *receipt) error {
 	for {
 		changed := s.pub.fan.nextChange() // before the try, so that no change after it is missed
-		err := s.pub.fan.publishContext(ctx, tag, status, data, x)
+		err := s.pub.publishContext(ctx, tag, status, data, x)
 		switch {
 		case err == nil:
 			return nil

@@ -36,7 +36,7 @@ func (r *senderRun) take(v *modelReceiver, got bus.Message) (id int, problems []
 	}
 	m := r.sent[id]
 	if m.sender.Instance() != got.Publisher.Instance || m.tag != got.Tag || !v.place.set.Contains(got.Tag) {
-		problems = append(problems, "it is somebody else's")
+		problems = append(problems, "it is another sender's, tag's or receiver's")
 	}
 	if m.got++; m.got > 1 || m.lost || m.returned && !m.accepted {
 		problems = append(problems, "message "+strconv.Itoa(id)+" comes though it should not: it came before, was refused, or SendAcked has given it up")

@@ -62,7 +62,7 @@ func (r *senderRun) send(s *modelSender, tag tags.Tag, n int) {
 		case !errors.Is(err, bus.ErrNoResources):
 			r.failf("send tag %v: %v", tag, err)
 		case place >= len(r.places) || !r.places[place].policy.Lossless():
-			r.failf("send tag %v: %v, though nobody blocks it", tag, err)
+			r.failf("send tag %v: %v, though no receiver blocks it", tag, err)
 		default:
 			synctest.Wait()
 		}

@@ -415,7 +415,7 @@ func TestAReceiverThatDrains(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		if st := s.Stats(); st.Unconfirmed != 0 || len(st.Subscribers) != 0 {
-			t.Errorf("sender: got %+v, want nothing undelivered and nobody connected", st)
+			t.Errorf("sender: got %+v, want nothing undelivered and no receiver connected", st)
 		}
 		for _, e := range s.of(bus.Lost) {
 			if e.Err != nil {

@@ -15,8 +15,8 @@ import (
 
 // Live changes of tags, with what is counted and what is kept.
 
-// What a policy has left out of a tag is known as such when the publisher
-// ceases to serve it, and not found missing at its end.
+// Messages that a policy has left out of a tag still count as left out when the
+// publisher stops serving the tag: they are not missing at its end.
 func TestBothEndsCountTheSameOfRemovedTags(t *testing.T) {
 	for _, policy := range modelPolicies {
 		t.Run(policy.String(), func(t *testing.T) {
@@ -67,8 +67,8 @@ func TestWhatWasMissedIsToldOnceThoughTheSubscriptionCloses(t *testing.T) {
 	})
 }
 
-// Of a tag that is added while there is no connection nothing old is owed, and
-// the others are made up for.
+// A tag that is added while there is no connection is owed nothing old, and the others
+// are made up for.
 func TestWhatIsAddedBetweenConnectionsIsNotMadeUpFor(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -117,8 +117,8 @@ func TestWhatIsAddedBetweenConnectionsIsNotMadeUpFor(t *testing.T) {
 	}
 }
 
-// What comes newly to a lane on a standing connection comes with its old
-// messages, and nothing of the others comes twice.
+// A tag that is new in a lane of a standing connection comes with its old messages, and
+// no message of the other tags comes twice.
 func TestAddedTagsComeWithOldMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
@@ -142,7 +142,8 @@ func TestAddedTagsComeWithOldMessages(t *testing.T) {
 	})
 }
 
-// New subscriptions of a group must not get again what one that goes on has.
+// New subscriptions of a group must not get the messages again that a continuing one
+// has.
 func TestAGroupResumesBeforeItReplays(t *testing.T) {
 	for name, set := range map[string]tags.Set{"few tags": tags.Of(1), "many tags": wide(t)} {
 		t.Run(name, func(t *testing.T) {

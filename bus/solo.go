@@ -35,7 +35,7 @@ type soloTag struct {
 
 func newSolo(s *stream, n *lane) *solo {
 	o := &solo{stream: s, lane: n}
-	if n.policy.Kind == Latest {
+	if n.policy.Kind == subscription.Latest {
 		o.latest = &latest{solo: o, tags: make(map[tags.Tag]*latestTag)}
 	} else {
 		o.sample = &sample{solo: o, every: n.policy.Every, tags: make(map[tags.Tag]*sampleTag)}
@@ -44,7 +44,7 @@ func newSolo(s *stream, n *lane) *solo {
 }
 
 // take decides about an accepted message.
-func (o *solo) take(tag tags.Tag, status Status, position uint64, data []byte) {
+func (o *solo) take(tag tags.Tag, status uint8, position uint64, data []byte) {
 	o.taken++
 	if o.latest != nil {
 		o.latest.take(tag, status, position, data)
@@ -55,7 +55,7 @@ func (o *solo) take(tag tags.Tag, status Status, position uint64, data []byte) {
 
 // write puts a message into the page under construction, or a new one. A lane without
 // room for a new page loses the message.
-func (o *solo) write(t *soloTag, status Status, position uint64, data []byte) {
+func (o *solo) write(t *soloTag, status uint8, position uint64, data []byte) {
 	s := o.stream
 	if s.page != nil && !s.writer.Fits(len(data)) {
 		s.sealPage()

@@ -24,13 +24,13 @@ type latestTag struct {
 
 // kept is a message that waits, copied, and may be replaced by a newer one.
 type kept struct {
-	status   Status
+	status   uint8
 	position uint64
 	data     []byte
 }
 
 // take keeps a message in the place of the one of its tag that waits.
-func (o *latest) take(tag tags.Tag, status Status, position uint64, data []byte) {
+func (o *latest) take(tag tags.Tag, status uint8, position uint64, data []byte) {
 	t := o.tags[tag]
 	if t == nil {
 		t = &latestTag{soloTag: soloTag{tag: tag}}

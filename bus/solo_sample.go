@@ -17,7 +17,7 @@ type sampleTag struct {
 }
 
 // take decides about a message.
-func (o *sample) take(tag tags.Tag, status Status, position uint64, data []byte) {
+func (o *sample) take(tag tags.Tag, status uint8, position uint64, data []byte) {
 	t := o.tags[tag]
 	if t == nil {
 		t = &sampleTag{soloTag: soloTag{tag: tag}}

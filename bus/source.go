@@ -5,7 +5,9 @@ import (
 	"io"
 	"time"
 
+	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/ring"
@@ -26,7 +28,7 @@ type source struct {
 	vanished bool      // reported so
 	fault    error     // why this side closes the connection, or has closed it
 	pausing  int       // reasons not to read, see pause
-	events   causedEvents
+	events   events.Conn
 	out      ring.Ring[[]byte] // control messages to send
 	outBytes int               // of out, see push
 	unread   bool              // too many of them wait
@@ -38,7 +40,7 @@ type source struct {
 	parted   bool      // goodbye is said; the connection is closed when it is sent
 	toldAt   time.Time // when the publisher was last told how much was received
 	spoken   bool      // a page has come on this connection
-	pulse    pulse
+	pulse    beat.Pulse
 	steps    int // of work that the publisher's last message has caused: see spend
 	pays     chores.Payer
 
@@ -68,6 +70,7 @@ func newSource(s *Subscriber) *source {
 		version: 1,
 	}
 	src.served.Source = src
+	src.events = events.Conn{Pause: src.pause, Resume: src.resume}
 	s.dialer.prepare(&src.contact, src)
 	src.contact.report = src.event
 	src.origin.retainer, src.origin.keep = s.retainer, src.keep
@@ -128,7 +131,7 @@ func (src *source) lost(cause error) {
 	src.sub.departed()
 	if wasReady {
 		src.sub.counters.publishers.Add(-1)
-		src.sub.heart.leave()
+		src.sub.heart.Leave()
 	}
 	if src.sub.closed.Load() {
 		return
@@ -143,7 +146,7 @@ func (src *source) lost(cause error) {
 		src.contact.refused(cause)
 		return
 	}
-	src.sub.reportSkipped()
+	src.sub.gaps.Report()
 	if !src.contact.ended || cause != nil {
 		src.event(Event{Kind: Lost, Peer: src.contact.peer, Err: cause})
 	}

@@ -19,7 +19,7 @@ func (src *source) onData(data []byte) {
 	case src.contact.state != contactReady:
 		return // closing: the rest does not matter any more
 	}
-	src.pulse.heard = true
+	src.pulse.Hear()
 	if data[0] == wire.Kind {
 		src.spoken = true
 		src.onPage(data)
@@ -60,8 +60,8 @@ func (src *source) ready(beatMillis int) {
 	if src.met.IsZero() {
 		src.met = src.contact.since
 	}
-	src.pulse.begin(&src.sub.heart, beatMillis)
-	src.sub.heart.enter()
+	src.pulse.Begin(&src.sub.heart, beatMillis)
+	src.sub.heart.Enter()
 	src.event(Event{Kind: Connected, Peer: src.contact.peer})
 	if src.pausing > 0 {
 		src.contact.ep.PauseReceive()
@@ -230,7 +230,7 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 	if len(m.List) > 0 {
 		return // more to come
 	}
-	src.sub.reportSkipped()
+	src.sub.gaps.Report()
 	if src.requests.Unsettled() {
 		src.vanish() // with the messages on their way when the last connection was lost
 	} else {

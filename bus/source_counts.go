@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"tagbus/bus/internal/positions"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -8,8 +9,8 @@ import (
 // reaches reports whether a tag can be at a position, and otherwise ends the
 // connection.
 func (src *source) reaches(tag tags.Tag, position uint64) bool {
-	if position > maxCount {
-		src.fail(protocolError("tag %v is at %d, limit %d", tag, position, uint64(maxCount)))
+	if position > positions.Max {
+		src.fail(protocolError("tag %v is at %d, limit %d", tag, position, uint64(positions.Max)))
 		return false
 	}
 	return true
@@ -18,8 +19,8 @@ func (src *source) reaches(tag tags.Tag, position uint64) bool {
 // loses reports whether n more messages of a tag can be lost, and otherwise ends
 // the connection.
 func (src *source) loses(tag tags.Tag, n uint64) bool {
-	if n > maxCount-min(src.lostSum, maxCount) {
-		src.fail(protocolError("the publisher has lost %d messages of tag %v after %d of all, limit %d", n, tag, src.lostSum, uint64(maxCount)))
+	if n > positions.Max-min(src.lostSum, positions.Max) {
+		src.fail(protocolError("the publisher has lost %d messages of tag %v after %d of all, limit %d", n, tag, src.lostSum, uint64(positions.Max)))
 		return false
 	}
 	src.lostSum += n

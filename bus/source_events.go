@@ -1,10 +1,7 @@
 package bus
 
 // event reports e, which the publisher has caused.
-func (src *source) event(e Event) { src.sub.events.add(e, src) }
-
-// caused implements pausable.
-func (src *source) caused() *causedEvents { return &src.events }
+func (src *source) event(e Event) { src.sub.events.Add(e, &src.events) }
 
 // pause stops reading from the publisher until each pause is undone by a resume. A new
 // connection begins paused if the last one was.
@@ -17,7 +14,7 @@ func (src *source) pause() {
 // resume undoes one pause.
 func (src *source) resume() {
 	if src.pausing--; src.pausing == 0 && src.contact.ep != nil {
-		src.pulse.heard = true // from here on
+		src.pulse.Hear() // from here on
 		src.contact.ep.ResumeReceive()
 	}
 }

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/positions"
 	"tagbus/netio"
 	"tagbus/subscription"
 )
@@ -116,7 +117,7 @@ type groupSender struct {
 	told  map[laneTag]struct{} // positions of the group, which need not be said again
 
 	stands chores.Job // sends the positions of the next one; nil: not begun
-	list   positionList
+	list   positions.List
 }
 
 func (g *groupSender) send(budget int) (steps int, done bool) {
@@ -134,7 +135,7 @@ func (g *groupSender) send(budget int) (steps int, done bool) {
 				return steps, false
 			}
 			g.stands = nil
-			g.flush(r.Sub.id)
+			g.queue(r.Sub.id, g.list.Take())
 		}
 		last := g.next+1 == len(g.group) || (g.next+1)%maxGroup == 0
 		g.src.subscribe(r.subRequest, r.resume, !last)
@@ -148,15 +149,11 @@ func (g *groupSender) send(budget int) (steps int, done bool) {
 
 // position queues a position, together with others.
 func (g *groupSender) position(id uint64, p subscription.Position) {
-	if g.list.full() {
-		g.flush(id)
-	}
-	g.list.add(p)
+	g.queue(id, g.list.Add(p))
 }
 
-func (g *groupSender) flush(id uint64) {
-	if len(g.list.bytes) > 0 {
-		g.src.queue(&subscription.Positions{ID: id, List: g.list.bytes})
+func (g *groupSender) queue(id uint64, list []byte) {
+	if list != nil {
+		g.src.queue(&subscription.Positions{ID: id, List: list})
 	}
-	g.list = positionList{}
 }

@@ -18,14 +18,14 @@ func (s *Subscriber) onTick(now time.Time, late time.Duration) {
 
 // tick checks a connection once per tick.
 func (src *source) tick(now time.Time, late time.Duration) {
-	h := &src.sub.heart
 	if src.contact.ep == nil || src.fault != nil {
 		return
 	}
 	if src.excused() {
-		src.pulse.heard = true // nothing can be heard now
+		src.pulse.Hear() // nothing can be heard now
 	}
-	if err := src.pulse.listen(h, now, late); err != nil {
+	if silent, allowed := src.pulse.Silent(now, late); allowed > 0 {
+		err := &SilentError{For: silent, Limit: allowed}
 		if src.unread {
 			src.fail(fmt.Errorf("%w: %w", errAnswersUnread, err))
 			return
@@ -35,14 +35,13 @@ func (src *source) tick(now time.Time, late time.Duration) {
 		_ = src.contact.ep.Close()
 		return
 	}
-	if h.interval > 0 && h.over(now.Sub(src.toldAt), h.interval) {
+	if src.sub.heart.Due(now, src.toldAt) {
 		src.toldAt = now
 		src.tellReceived()
 	}
 	sent := src.sent
 	src.sent = false
-	if src.pulse.due(h, now, sent) && src.out.Len() == 0 {
-		src.pulse.spoke = now
+	if src.pulse.Due(now, sent, src.out.Len() == 0) {
 		src.send(&subscription.Beat{})
 		src.sent = false
 	}

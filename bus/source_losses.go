@@ -2,8 +2,10 @@ package bus
 
 import (
 	"errors"
+	"time"
 
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/positions"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -78,11 +80,33 @@ func (src *source) lose(rcv *received, tag tags.Tag, cause subscription.Cause, n
 	return true
 }
 
+// reportInterval is the time between events about messages that the policies Latest and
+// Sample leave out, or that the queues of subscriptions lose.
+const reportInterval = time.Second
+
+// lostTag is what the Gap events of a tag say besides cause and number.
+type lostTag struct {
+	src *source
+	tag tags.Tag
+}
+
+// event returns a Gap event.
+func (t lostTag) event(cause subscription.Cause, n uint64) Event {
+	return Event{Kind: Gap, Peer: t.src.contact.peer, Tag: t.tag, Count: n, Err: gapCauses[cause]}
+}
+
+// gap schedules a Gap event for n messages that do not come.
+func (src *source) gap(rcv *received, tag tags.Tag, cause subscription.Cause, n uint64) {
+	if s := src.sub; s.gaps.Add(&rcv.gap, lostTag{src, tag}, cause, n) {
+		s.alarms.Set(&s.reports, reportInterval)
+	}
+}
+
 // tellMissed reports to the publisher by how much the counts of this side exceed its
 // own, for the tags whose positions it has just sent.
-func (src *source) tellMissed(lane uint16, positions []byte) {
+func (src *source) tellMissed(lane uint16, list []byte) {
 	var missed ledger.Notice
-	for p, err := range subscription.PositionsOf(positions) {
+	for p, err := range subscription.PositionsOf(list) {
 		if err != nil {
 			return // they were read without one before
 		}
@@ -96,7 +120,7 @@ func (src *source) tellMissed(lane uint16, positions []byte) {
 		delete(src.told, key)
 	}
 	missed.Lists(func(cause subscription.Cause, counts []subscription.Position) {
-		for list := range positionLists(counts) {
+		for list := range positions.Lists(counts) {
 			src.send(&subscription.Missed{Lane: lane, Cause: cause, List: list})
 		}
 	})

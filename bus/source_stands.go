@@ -1,10 +1,8 @@
 package bus
 
 import (
-	"cmp"
-	"slices"
-
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -29,7 +27,7 @@ func (src *source) stands(r *subRequest, told map[laneTag]struct{}, tell func(su
 	if n, _ := r.Sent().Count(); n <= uint64(known.Len()) {
 		return eachTag(r.Sent(), func(tag tags.Tag) { note(known.Entry(tag), tell) })
 	}
-	var all runs
+	var all positions.Merge
 	place, walked := uint64(0), false
 	return func(budget int) (steps int, done bool) {
 		if !walked {
@@ -38,11 +36,11 @@ func (src *source) stands(r *subRequest, told map[laneTag]struct{}, tell func(su
 			place, walked = known.Walk(place, (budget+1)/2, func(e *tagmap.Entry[received]) {
 				note(e, func(p subscription.Position) { run = append(run, p) })
 			})
-			all.add(run)
+			all.Add(run)
 			return known.Cost() - before + stepsPerTag*len(run), false
 		}
 		for ; steps < budget; steps += stepsPerTag {
-			p, ok := all.pop()
+			p, ok := all.Pop()
 			if !ok {
 				return steps, true
 			}
@@ -67,49 +65,3 @@ func eachTag(set tags.Set, f func(tags.Tag)) chores.Job {
 		return steps, true
 	}
 }
-
-// runs has positions in several sorted lists, which are merged as they are taken:
-// sorting a million at once takes long.
-type runs struct {
-	heap [][]subscription.Position // none is empty; by the first tag
-}
-
-// add adds a list, which it sorts.
-func (r *runs) add(run []subscription.Position) {
-	if len(run) == 0 {
-		return
-	}
-	slices.SortFunc(run, comparePositions)
-	r.heap = append(r.heap, run)
-	for i := len(r.heap) - 1; i > 0 && r.less(i, (i-1)/2); i = (i - 1) / 2 {
-		r.heap[i], r.heap[(i-1)/2] = r.heap[(i-1)/2], r.heap[i]
-	}
-}
-
-// pop takes the lowest position.
-func (r *runs) pop() (p subscription.Position, ok bool) {
-	if len(r.heap) == 0 {
-		return p, false
-	}
-	p = r.heap[0][0]
-	if r.heap[0] = r.heap[0][1:]; len(r.heap[0]) == 0 {
-		last := len(r.heap) - 1
-		r.heap[0] = r.heap[last]
-		r.heap = r.heap[:last]
-	}
-	for i := 0; ; {
-		low := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(r.heap); child++ {
-			if r.less(child, low) {
-				low = child
-			}
-		}
-		if low == i {
-			return p, true
-		}
-		r.heap[i], r.heap[low] = r.heap[low], r.heap[i]
-		i = low
-	}
-}
-
-func (r *runs) less(i, j int) bool { return cmp.Less(r.heap[i][0].Tag, r.heap[j][0].Tag) }

@@ -40,7 +40,7 @@ func disconnectAfter(d time.Duration) bus.Policy {
 
 // A subscriber that takes nothing is cut off when its policy or the publisher
 // says so, and not before.
-func TestWhoTakesNothingIsDisconnected(t *testing.T) {
+func TestASubscriberThatTakesNothingIsDisconnected(t *testing.T) {
 	tests := []struct {
 		name     string
 		policy   bus.Policy
@@ -88,7 +88,7 @@ func TestWhoTakesNothingIsDisconnected(t *testing.T) {
 
 // The other subscribers wait until then and go on. The one that was cut off comes back
 // and learns what it missed.
-func TestADisconnectedSubscriberHoldsUpNobodyAnyMore(t *testing.T) {
+func TestADisconnectedSubscriberHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(small(bus.PublisherConfig{}))
@@ -121,7 +121,7 @@ func TestADisconnectedSubscriberHoldsUpNobodyAnyMore(t *testing.T) {
 }
 
 // A subscriber that takes something now and then, or has nothing to take, stays.
-func TestWhoIsOnlySlowIsNotDisconnected(t *testing.T) {
+func TestASlowSubscriberIsNotDisconnected(t *testing.T) {
 	t.Run("a message each four of five seconds", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBed(t)
@@ -185,7 +185,7 @@ func TestWhoIsOnlySlowIsNotDisconnected(t *testing.T) {
 	})
 }
 
-// Operators see who holds up the publisher, once, and when that is over.
+// Operators see which subscriber holds up the publisher, once, and when that is over.
 func TestAStallIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
@@ -222,7 +222,7 @@ func TestAStallIsReportedOnce(t *testing.T) {
 }
 
 // A stalled subscriber for which no publisher waits is not reported.
-func TestAStallThatHoldsUpNobodyIsNotReported(t *testing.T) {
+func TestAStallThatHoldsUpNoPublisherIsNotReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(small(bus.PublisherConfig{}))

@@ -3,10 +3,8 @@ package bus
 import (
 	"runtime"
 	"sync"
-	"sync/atomic"
 
 	"tagbus/bus/internal/wire"
-	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -46,73 +44,16 @@ func (s *stream) lock() {
 	}
 }
 
-// page is one page's worth of messages on its way. The memory of a page is one
-// buffer, or several for a message that is larger than a page.
-type page struct {
-	key      netio.Key
-	buffers  []*netio.Buffer
-	vector   [][]byte // the memory of the buffers, as far as it is filled
-	bytes    int
-	messages uint32
-	refs     atomic.Int32 // subscribers that have yet to send it
-	receipt  *receipt     // of the last message, if a caller waits for it to be handled
-	extent   extent
-	lent     []byte // the payload of the only message, if it is the user's memory
-	done     func() // gives it back
-}
-
-// extent is the size of a page.
-type extent struct {
-	buffers int   // of the pool that it takes
-	counted int64 // how many the queues of subscribers count for it
-}
-
-// start notes that a writer has filled n bytes of the first buffer.
-func (p *page) start(n int) {
-	p.buffers[0].Truncate(0)
-	p.buffers[0].Extend(n)
-}
-
-// put adds bytes behind those in buffer i and returns the buffer of the last.
-func (p *page) put(i int, data []byte) int {
-	for {
-		b := p.buffers[i]
-		n := min(len(data), b.Available())
-		copy(b.Extend(n), data)
-		if data = data[n:]; len(data) == 0 {
-			return i
-		}
-		i++
-	}
-}
-
-// complete makes the output of a writer ready to be sent.
-func (p *page) complete(w *wire.Writer) {
-	p.messages = w.Messages
-	if p.extent.buffers == 1 {
-		p.start(len(w.Mem))
-	}
-	p.bytes = wire.HeaderBytes
-	for _, b := range p.buffers {
-		p.vector = append(p.vector, b.Bytes())
-		p.bytes += len(b.Bytes())
-	}
-	if p.lent != nil {
-		p.vector = append(p.vector, p.lent)
-		p.bytes += len(p.lent)
-	}
-}
-
 // append publishes a message to the stream's subscribers. mu is held.
 //
-// Errors: ErrNoResources, ErrClosed, Publisher.unowned; then nothing is published.
-func (s *stream) append(tag tags.Tag, status Status, position uint64, data []byte) error {
-	if s.page == nil || s.solo != nil || !s.writer.Append(tag, uint8(status), position, data) {
+// Errors: ErrNoResources, ErrClosed, Config.Unowned; then nothing is published.
+func (s *stream) append(tag tags.Tag, status uint8, position uint64, data []byte) error {
+	if s.page == nil || s.solo != nil || !s.writer.Append(tag, status, position, data) {
 		if s.closed {
 			return ErrClosed
 		}
-		if len(s.lanes) == 0 && s.pub.unowned != nil {
-			return s.pub.unowned
+		if len(s.lanes) == 0 && s.pub.cfg.Unowned != nil {
+			return s.pub.cfg.Unowned
 		}
 		if s.lacks(len(data)) {
 			if err := s.pub.open(s.pub.extentOf(len(data)), s); err != nil {
@@ -138,7 +79,7 @@ func (s *stream) lacks(n int) bool {
 
 // commit publishes a message that has room, or that all lanes of the stream may lose.
 // mu is held.
-func (s *stream) commit(tag tags.Tag, status Status, position uint64, data []byte) {
+func (s *stream) commit(tag tags.Tag, status uint8, position uint64, data []byte) {
 	switch {
 	case len(s.lanes) == 0:
 		return
@@ -160,7 +101,7 @@ func (s *stream) loseAll(tag tags.Tag) {
 }
 
 // fill puts a message into the page, which has room for it. mu is held.
-func (s *stream) fill(tag tags.Tag, status Status, position uint64, data []byte) {
+func (s *stream) fill(tag tags.Tag, status uint8, position uint64, data []byte) {
 	acked := s.receipt.of(tag, position)
 	if acked {
 		s.page.receipt, s.receipt = s.receipt, nil
@@ -169,7 +110,7 @@ func (s *stream) fill(tag tags.Tag, status Status, position uint64, data []byte)
 		s.commitLarge(tag, status, position, data)
 		return
 	}
-	s.writer.Append(tag, uint8(status), position, data)
+	s.writer.Append(tag, status, position, data)
 	if acked {
 		s.sealPage() // it must be the last of its page, and a caller waits
 		return
@@ -181,8 +122,8 @@ func (s *stream) fill(tag tags.Tag, status Status, position uint64, data []byte)
 
 // commitLarge fills a page of several buffers with one message. They travel as
 // one transport message, so that the subscriber has it in one piece.
-func (s *stream) commitLarge(tag tags.Tag, status Status, position uint64, data []byte) {
-	s.writer.Header(tag, uint8(status), position, len(data))
+func (s *stream) commitLarge(tag tags.Tag, status uint8, position uint64, data []byte) {
+	s.writer.Header(tag, status, position, len(data))
 	s.page.start(len(s.writer.Mem))
 	s.page.put(0, data)
 	s.sealPage() // without the messages that the policy keeps: this may be part of writing them

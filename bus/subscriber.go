@@ -12,7 +12,9 @@ import (
 	"github.com/nats-io/nuid"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/events"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -50,11 +52,11 @@ type Subscriber struct {
 	alarms    alarm.Clock // of all that has its time
 	dialer    dialer
 	directory follower[*source]
-	reports   alarm.Alarm // of skipping
-	heart     heartbeat
+	reports   alarm.Alarm // of gaps that are not told at once
+	heart     beat.Clock
 	chores    chores.Queue
-	later     []*untold // to be told by reportLater
-	events    eventQueue
+	events    *events.Queue[Event]
+	gaps      *events.Gaps[Event, lostTag]
 
 	leaving map[uint64]*Subscription // closed, and not yet ended everywhere
 	sources map[string]*source       // by the publisher's instance
@@ -116,7 +118,8 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	}
 	s.loop = s.backend.Loop()
 	s.chores = chores.New(s.loop.Post)
-	s.events.start(s.loop, s.closer.call, s.cfg.OnEvent)
+	s.events = newEvents(s.loop, &s.closer, s.cfg.OnEvent)
+	s.gaps = events.NewGaps(s.events, lostTag.event)
 	s.dialer = dialer{
 		backend: s.backend, alarms: &s.alarms, min: s.cfg.ReconnectMin, max: s.cfg.ReconnectMax,
 		event: s.event, all: s.directory.contacts, dialing: make(map[netip.AddrPort]*contact),
@@ -124,8 +127,8 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	if err = alarm.Open(&s.alarms, s.loop.NewTimer); err != nil {
 		return errors.Join(err, s.backend.Close())
 	}
-	s.reports.F = s.reportSkipped
-	s.heart.start(&s.alarms, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, s.onTick)
+	s.reports.F = s.gaps.Report
+	s.heart.Start(&s.alarms, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, s.onTick)
 	return nil
 }
 
@@ -135,7 +138,7 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 func (s *Subscriber) helloTo(instance string) ([]byte, error) {
 	return subscription.AppendHello(nil, subscription.Hello{
 		Instance: s.instance, Expect: instance, Role: s.role, Name: s.cfg.Name, Host: s.host, PID: os.Getpid(),
-		MaxMessageBytes: s.cfg.MaxMessageBytes, BeatMillis: s.heart.millis(),
+		MaxMessageBytes: s.cfg.MaxMessageBytes, BeatMillis: s.heart.Millis(),
 	})
 }
 
@@ -178,27 +181,8 @@ func (s *Subscriber) forget(src *source) {
 	s.past = append(s.past, src)
 }
 
-// reportInterval is the time between events about messages that the policies Latest and
-// Sample leave out, or that the queues of subscriptions lose.
-const reportInterval = time.Second
-
-// reportLater schedules reportSkipped. Loop only.
-func (s *Subscriber) reportLater() {
-	if len(s.later) == 1 {
-		s.alarms.Set(&s.reports, reportInterval)
-	}
-}
-
-// reportSkipped queues the events that come once a second. Loop only.
-func (s *Subscriber) reportSkipped() {
-	if len(s.later) > 0 {
-		s.events.addGaps(&gapReport{s.later})
-		s.later = nil
-	}
-}
-
 // event reports e soon, on the loop, where no lock is held and no page is half
 // delivered. Loop only.
 func (s *Subscriber) event(e Event) {
-	s.events.add(e, nil)
+	s.events.Add(e, nil)
 }

@@ -163,7 +163,7 @@ func TestIteratingOverMessages(t *testing.T) {
 	})
 }
 
-func TestAPanickingHandlerCostsNobodyAMessage(t *testing.T) {
+func TestAPanickingHandlerCostsNoMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
@@ -304,7 +304,7 @@ func TestAPublisherRefusesWithAReason(t *testing.T) {
 					t.Errorf("events: got %v, want one with %q", s.events, test.want)
 				}
 				if len(s.events) > 20 {
-					t.Errorf("%d events in a minute: somebody is not patient", len(s.events))
+					t.Errorf("got %d events in a minute, want at most 20: both sides are to be patient", len(s.events))
 				}
 			})
 		})

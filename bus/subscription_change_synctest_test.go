@@ -328,8 +328,8 @@ func TestAGroupOfSubscriptionsThatBreaksTheProtocol(t *testing.T) {
 	}
 }
 
-// What was published of a tag before it was removed stands before the
-// acknowledgement of that, though its page is not full.
+// Messages of a tag that were published before its removal precede the acknowledgement,
+// although their page is not full.
 func TestARemovedTagEndsBeforeItsAcknowledgement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
@@ -343,7 +343,7 @@ func TestARemovedTagEndsBeforeItsAcknowledgement(t *testing.T) {
 		must(t, sub.Wait(t.Context()))
 		pass(time.Second)
 		if st := s.Stats(); st.Unwanted != 1 || len(s.of(bus.Problem)) > 0 {
-			t.Errorf("got %+v, problems %v; want one message that nobody wants any more", st, s.of(bus.Problem))
+			t.Errorf("got %+v, problems %v; want one message that no subscription wants any more", st, s.of(bus.Problem))
 		}
 	})
 }

@@ -11,8 +11,8 @@ import (
 	"tagbus/tags"
 )
 
-// What a handler removes from another subscription does not come there any
-// more, not even the message of now.
+// A tag that a handler removes from another subscription does not arrive there any more,
+// not even the current message.
 func TestAHandlerMayRemoveATagFromAnotherSubscription(t *testing.T) {
 	for _, name := range []string{"with a handler", "with a handler of batches"} {
 		t.Run(name, func(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"tagbus/tags"
 )
 
-// TestAMonitorOfTheSameSubscriberHoldsNobodyUp: a monitor that reads its Messages too
+// TestAMonitorHoldsUpNoRecorder: a monitor that reads its Messages too
 // slowly, and may lose them, stopped the connection that it shares with a recorder.
-func TestAMonitorOfTheSameSubscriberHoldsNobodyUp(t *testing.T) {
+func TestAMonitorHoldsUpNoRecorder(t *testing.T) {
 	const n, kept = 3000, 50
 	for _, text := range []string{"drop-newest", "drop-oldest", "latest", "sample:1"} {
 		t.Run(text, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"tagbus/tags"
 )
 
-func TestASubscriptionThatNobodyAcknowledgesInTime(t *testing.T) {
+func TestASubscriptionThatIsNotAcknowledgedInTime(t *testing.T) {
 	tests := []struct {
 		name string
 		then func(*bed)

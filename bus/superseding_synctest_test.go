@@ -47,9 +47,8 @@ func (b *bed) late(cfg bus.PublisherConfig) (*bus.Publisher, *member) {
 	return p, m
 }
 
-// What the subscriber says on its new connection of what it had before was compared
-// with the account of the older one before that had ended: its messages were
-// unconfirmed for ever.
+// The totals that a subscriber reports on its new connection were compared with its
+// account before the older connection had ended: its messages were unconfirmed for ever.
 func TestAnOlderConnectionHasEndedBeforeTheSubscriberSpeaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
@@ -120,8 +119,8 @@ func TestAnOlderConnectionEndsThatHasNotSubscribed(t *testing.T) {
 }
 
 // Each connection of an instance waited for all before it, and each end of one woke all
-// others: a peer that connected again and again had work done that grew with the square
-// of its connections. Only the newest one waits now.
+// others: the work for a peer that connected again and again grew with the square of its
+// connections. Only the newest one waits now.
 func TestOnlyTheNewestConnectionWaitsForAnOlderOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

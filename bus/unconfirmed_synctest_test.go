@@ -74,9 +74,8 @@ func (r *unconfirmedRun) checkUnconfirmed(least, most uint64) {
 	}
 }
 
-// What was in the socket of a subscriber that was lost counted as sent, and as
-// lost too when it was back; of one that was stopped at the end it was in no
-// count.
+// Messages in the socket of a lost subscriber counted as sent, and as lost too when it
+// was back. Those of a subscriber that was stopped at the end were in no count.
 func TestWhatASubscriberHasNotSaidIsUnconfirmed(t *testing.T) {
 	t.Run("it is killed", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

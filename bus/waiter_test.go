@@ -60,7 +60,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	}
 	wg.Wait()
 	if waits.Load() == 0 {
-		t.Error("nobody had to wait, which tests nothing")
+		t.Error("no goroutine had to wait, which tests nothing")
 	}
 	if n := w.count.Load(); n != 0 || len(w.list) != 0 || room.Load() != tokens {
 		t.Errorf("got %d and %d waiters, room for %d; want none and %d", n, len(w.list), room.Load(), tokens)
@@ -89,8 +89,7 @@ func TestAWakeUpReachesAllThatEntered(t *testing.T) {
 	}
 }
 
-// A waiter is used again: a wake-up that it did not look at must not be found
-// by the next one.
+// A waiter is used again: the next one must not find a wake-up that was left over.
 func TestLeavingTakesTheWakeUpAlong(t *testing.T) {
 	var w waiters
 	for i := range 100 {
@@ -141,7 +140,7 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 	}
 }
 
-func TestWakingNobodyTakesNoLock(*testing.T) {
+func TestAWakeUpWithoutWaitersTakesNoLock(*testing.T) {
 	var w waiters
 	w.leave(w.enter())
 	w.mu.Lock()

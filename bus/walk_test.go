@@ -8,9 +8,9 @@ import (
 	"tagbus/tags"
 )
 
-// TestALookForTagsThatNobodyHasPublishedIsWork: each of them is a look into the map
-// of the known ones, however few of these the set has.
-func TestALookForTagsThatNobodyHasPublishedIsWork(t *testing.T) {
+// TestALookForUnpublishedTagsIsWork: each of them is a look-up in the map of the known
+// ones, however few of these the set has.
+func TestALookForUnpublishedTagsIsWork(t *testing.T) {
 	const known, unknown = 60_000, 50_000
 	for _, test := range []struct {
 		name string

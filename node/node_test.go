@@ -137,10 +137,10 @@ func TestMessagesCostNoAllocation(t *testing.T) {
 	}
 }
 
-// TestTCPCutsNobodyOffForNotReading looks at the sockets: a subscriber that had
+// TestTCPCutsNoPeerOffForNotReading looks at the sockets: a subscriber that had
 // paused for a minute was cut off by TCP_USER_TIMEOUT, though its policy was to be
 // waited for.
-func TestTCPCutsNobodyOffForNotReading(t *testing.T) {
+func TestTCPCutsNoPeerOffForNotReading(t *testing.T) {
 	tests := []struct {
 		name string
 		set  time.Duration

@@ -81,7 +81,7 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-func TestNobodyAnswersWithoutConnection(t *testing.T) {
+func TestASilentHostTimesOutWithoutConnection(t *testing.T) {
 	w := newWatcher()
 	b := openBackend(t, w, rxm)
 	p := netio.Params{ConnectTimeout: 50 * time.Millisecond}

@@ -135,8 +135,8 @@ func TestAListenEndpointGoesOnWhenItsDeviceIsStale(t *testing.T) {
 	}
 }
 
-// TestWhoDialsOpensAStaleDeviceAgain is about the other side.
-func TestWhoDialsOpensAStaleDeviceAgain(t *testing.T) {
+// TestADialOpensAStaleDeviceAgain is about the other side.
+func TestADialOpensAStaleDeviceAgain(t *testing.T) {
 	s := serve(t, newWatcher(), rdma.Config{}, netio.Params{})
 	fail := failEnables(t)
 	w := newWatcher()

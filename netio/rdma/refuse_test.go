@@ -151,7 +151,7 @@ func TestTooManyConnectionsAreRefused(t *testing.T) {
 	}
 }
 
-func TestNobodyAnswers(t *testing.T) {
+func TestASilentListenerTimesOut(t *testing.T) {
 	// A listener that is never asked to accept: the system has connected, and
 	// that is all.
 	silent, err := net.Listen("tcp", loopback().String())

@@ -57,7 +57,7 @@ func TestWhatStrangersSendIsDropped(t *testing.T) {
 	}
 }
 
-func TestWhoSpeaksInManyNamesIsNotRemembered(t *testing.T) {
+func TestAPeerOfManyNamesIsNotRemembered(t *testing.T) {
 	cfg := rxm
 	cfg.MaxEndpoints = 1
 	b := openBackend(t, newWatcher(), cfg)

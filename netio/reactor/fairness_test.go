@@ -18,10 +18,10 @@ func busy(t *testing.T, loop *reactor.EventLoop, sources int) *int {
 	return callbacks
 }
 
-// TestWhoComesLaterIsServedWithinARound: more descriptors are ready, all the
+// TestALateSourceIsServedWithinARound: more descriptors are ready, all the
 // time, than a turn serves; what becomes ready meanwhile waits for each of them
 // once at most.
-func TestWhoComesLaterIsServedWithinARound(t *testing.T) {
+func TestALateSourceIsServedWithinARound(t *testing.T) {
 	tests := []struct {
 		name string
 		come func(t *testing.T, loop *reactor.EventLoop, served func())

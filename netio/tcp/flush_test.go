@@ -202,9 +202,9 @@ func TestManySendAtOnce(t *testing.T) {
 	}
 }
 
-// TestWhoSendsInEachCompletionLetsOthersHaveTheirTurn sends one byte, and
+// TestASendInEachCompletionLeavesOthersTheirTurn sends one byte, and
 // another one in each completion, and asserts that the loop does other things too.
-func TestWhoSendsInEachCompletionLetsOthersHaveTheirTurn(t *testing.T) {
+func TestASendInEachCompletionLeavesOthersTheirTurn(t *testing.T) {
 	const many = 10_000
 	w := newWatcher()
 	var s *served

@@ -26,14 +26,14 @@ func (l *line) wantTimeout(t *testing.T, ep netio.Endpoint) {
 	}
 }
 
-func TestWhoStopsInAMessageWhileOthersWaitIsEnded(t *testing.T) {
+func TestAPeerThatStopsInAMessageWhileOthersWaitIsEnded(t *testing.T) {
 	l := newLine(t, 5*time.Millisecond, 1)
 	l.dial(t, frame([]byte("another")))
 	l.wantTimeout(t, l.eps[0])
 	l.wantOrder(t, l.eps[1])
 }
 
-func TestWhoStopsInAMessageIsLeftAloneWhileNobodyWaits(t *testing.T) {
+func TestAPeerThatStopsInAMessageStaysWhileNoOtherWaits(t *testing.T) {
 	l := newLine(t, time.Millisecond, 1)
 	l.eps[0].PauseReceive()
 	l.join(t, 1) // the alarm is set
@@ -49,7 +49,7 @@ func TestWhoStopsInAMessageIsLeftAloneWhileNobodyWaits(t *testing.T) {
 	l.wantOrder(t, l.eps[2])
 }
 
-func TestANegativePartialTimeoutEndsNobody(t *testing.T) {
+func TestANegativePartialTimeoutEndsNoConnection(t *testing.T) {
 	l := newLine(t, -1, 1)
 	l.join(t, 1)
 	givenTime()
@@ -73,9 +73,9 @@ func TestAPausedEndpointIsNotStalled(t *testing.T) {
 	l.wantOrder(t, l.eps[2], l.eps[0])
 }
 
-// TestWhoGoesOnIsNotStalled has two parts in buffers, one of which grows while
+// TestAPeerThatGoesOnIsNotStalled has two parts in buffers, one of which grows while
 // others wait: when the time of the other one is over, its own is not.
-func TestWhoGoesOnIsNotStalled(t *testing.T) {
+func TestAPeerThatGoesOnIsNotStalled(t *testing.T) {
 	const timeout = time.Hour
 	l := newLine(t, timeout, 2)
 	l.join(t, 1)
@@ -88,9 +88,9 @@ func TestWhoGoesOnIsNotStalled(t *testing.T) {
 	waitFor(t, l.b.Loop(), "both messages", func() bool { return len(l.order) == 2 })
 }
 
-// TestALoopThatWasHeldUpBlamesNobody has the time end when the rest of the
+// TestALoopThatWasHeldUpBlamesNoPeer has the time end when the rest of the
 // message is there, but the loop has not come to read it.
-func TestALoopThatWasHeldUpBlamesNobody(t *testing.T) {
+func TestALoopThatWasHeldUpBlamesNoPeer(t *testing.T) {
 	const timeout = time.Hour
 	l := newLine(t, timeout, 1)
 	l.join(t, 1)
@@ -111,10 +111,10 @@ func TestALoopThatWasHeldUpBlamesNobody(t *testing.T) {
 	}
 }
 
-// TestWhoIsResumedWithWholeMessagesIsNotStalled resumes an endpoint just before
+// TestAnEndpointResumedWithWholeMessagesIsNotStalled resumes an endpoint just before
 // the alarm of its pool rings: what lies in its buffer is a whole message, for
 // which the user, and not the peer, has let the others wait.
-func TestWhoIsResumedWithWholeMessagesIsNotStalled(t *testing.T) {
+func TestAnEndpointResumedWithWholeMessagesIsNotStalled(t *testing.T) {
 	const timeout = 100 * time.Millisecond
 	w := newWatcher()
 	var once sync.Once

@@ -90,7 +90,7 @@ func addrs(eps []netio.Endpoint) (all []string) {
 	return all
 }
 
-func TestWhoWaitsFirstReadsFirst(t *testing.T) {
+func TestTheFirstToWaitReadsFirst(t *testing.T) {
 	l := newLine(t, -1, 1)
 	l.join(t, 5)
 	write(t, l.conns[0], []byte(rest))

@@ -74,7 +74,7 @@ func serveShared(t *testing.T, n int) (*readyWatcher, netio.Backend, []netio.End
 	return w, b, eps
 }
 
-func TestThoseWhoWaitForASharedBufferAreAskedInTurn(t *testing.T) {
+func TestEndpointsThatWaitForASharedBufferAreAskedInTurn(t *testing.T) {
 	w, b, eps := serveShared(t, 4)
 	held := takeBuffer(t, eps[0])
 	for _, ep := range eps[1:] {
@@ -196,10 +196,10 @@ func TestAnOpenerMayBeUsedAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// TestWhoHelpedItselfIsNotInvitedAnyMore has an endpoint wait for a buffer that
+// TestAnEndpointThatHelpedItselfIsNotInvited has an endpoint wait for a buffer that
 // the same call then finds after all: its next refusal is not answered before a
 // buffer is free.
-func TestWhoHelpedItselfIsNotInvitedAnyMore(t *testing.T) {
+func TestAnEndpointThatHelpedItselfIsNotInvited(t *testing.T) {
 	w, b, eps := serveShared(t, 2)
 	held := takeBuffer(t, eps[0])
 	withdraw := tcp.Refuse(eps[1])
@@ -225,10 +225,10 @@ func TestWhoHelpedItselfIsNotInvitedAnyMore(t *testing.T) {
 	}
 }
 
-// TestWhoTakesABufferInEachCompletionDoesNotKeepIt has one endpoint send the only
+// TestTakingABufferInEachCompletionDoesNotKeepIt has one endpoint send the only
 // buffer without end, and asserts that another one, which has asked for it, is
 // told and gets it.
-func TestWhoTakesABufferInEachCompletionDoesNotKeepIt(t *testing.T) {
+func TestTakingABufferInEachCompletionDoesNotKeepIt(t *testing.T) {
 	w, b, eps := serveShared(t, 2)
 	var stop bool // the loop only
 	fill := func(b *netio.Buffer, err error) {

@@ -103,7 +103,7 @@ func TestSlowBeatsAreWaitedFor(t *testing.T) {
 	})
 }
 
-func TestTimeInWhichNobodyLookedDoesNotCount(t *testing.T) {
+func TestTimeWithoutALookDoesNotCount(t *testing.T) {
 	folder := t.TempDir()
 	config := polled
 	config.Poll = time.Second

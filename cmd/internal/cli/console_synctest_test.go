@@ -11,7 +11,7 @@ import (
 )
 
 // A command whose standard error was not read never came to its end.
-func TestAConsoleThatNobodyReadsHoldsNobodyUp(t *testing.T) {
+func TestAnUnreadConsoleHoldsUpNoWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &blockedWriter{released: make(chan struct{})}
 		c := cli.NewConsole("tool", w, false)

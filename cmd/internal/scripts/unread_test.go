@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestACommandEndsThoughNobodyReadsItsStandardError: with a signal and by itself,
+// TestACommandEndsThoughItsStandardErrorIsNotRead: with a signal and by itself,
 // with status 1, as what it had to say is lost.
-func TestACommandEndsThoughNobodyReadsItsStandardError(t *testing.T) {
+func TestACommandEndsThoughItsStandardErrorIsNotRead(t *testing.T) {
 	publisher := []string{"publisher", "--tags", "1-4", "--emulate", "100", "--rate", "1k"}
 	subscriber := []string{"subscriber", "--tags", "1-4", "--per-tag"}
 	tests := []struct {

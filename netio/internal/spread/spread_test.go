@@ -203,7 +203,7 @@ func TestAPanicEndsItsEndpointOnly(t *testing.T) {
 	}
 }
 
-func TestNobodyIsToldOfWhatBeginsAfterClose(t *testing.T) {
+func TestWhatBeginsAfterCloseIsNotReported(t *testing.T) {
 	x := newBed(t, reactor.Config{}, 1)
 	if err := x.b.OpenEndpoint(peer, netio.Params{}); err != nil {
 		t.Fatalf("OpenEndpoint: got error %v, want none", err)

@@ -5,12 +5,12 @@ import (
 	"tagbus/tags"
 )
 
-// The part of subscribing that concerns subscriptions which change.
+// The part of a group that concerns subscriptions which change.
 
 // goes is the second part of step 1: the tags that changing subscriptions give up. A
 // comparison of two of the largest sets takes milliseconds, so a step has only one. mu
 // is held.
-func (g *subscribing) goes(budget int) (steps int, done bool) {
+func (g *group) goes(budget int) (steps int, done bool) {
 	return g.each(budget, func(w *wish) int {
 		before, ok := g.before(w)
 		if !ok {
@@ -23,7 +23,7 @@ func (g *subscribing) goes(budget int) (steps int, done bool) {
 
 // comes is the third part of step 1: the tags that changing subscriptions newly want.
 // mu is held.
-func (g *subscribing) comes(budget int) (steps int, done bool) {
+func (g *group) comes(budget int) (steps int, done bool) {
 	return g.each(budget, func(w *wish) int {
 		before, ok := g.before(w)
 		if !ok {
@@ -37,19 +37,19 @@ func (g *subscribing) comes(budget int) (steps int, done bool) {
 // before returns the set that a subscription has so far. ok is false if the
 // subscription is new, or if one of the two sets has masks: a comparison of these can
 // take long.
-func (g *subscribing) before(w *wish) (set tags.Set, ok bool) {
-	n := g.l.subs[w.request.ID]
+func (g *group) before(w *wish) (set tags.Set, ok bool) {
+	n := g.box.subs[w.request.ID]
 	if n == nil {
 		return set, false
 	}
-	set = g.p.fan.table.Subscription(n.id, w.request.ID)
+	set = g.fan.table.Subscription(n.id, w.request.ID)
 	return set, !tagset.HasMasks(set) && !tagset.HasMasks(w.set)
 }
 
 // change is the last part of step 1. mu is held.
-func (g *subscribing) change(budget int) (steps int, done bool) {
+func (g *group) change(budget int) (steps int, done bool) {
 	return g.each(budget, func(w *wish) int {
-		n := g.l.subs[w.request.ID]
+		n := g.box.subs[w.request.ID]
 		if n == nil {
 			return 0 // it is new: enter
 		}
@@ -63,17 +63,17 @@ func (g *subscribing) change(budget int) (steps int, done bool) {
 
 // changeOne reduces a changing subscription to the tags that its old and its new set
 // have in common. Sets with masks are compared tag by tag.
-func (g *subscribing) changeOne(w *wish) (steps int) {
-	p, n, id := g.p, w.lane, w.request.ID
+func (g *group) changeOne(w *wish) (steps int) {
+	n, id := w.lane, w.request.ID
 	e := g.of(n)
-	before := p.fan.table.Subscription(n.id, id)
-	if w.err = e.room(p, w.set.Parts()-before.Parts(), tagset.Masks(w.set)-tagset.Masks(before)); w.err != nil {
+	before := g.fan.table.Subscription(n.id, id)
+	if w.err = e.room(w.set.Parts()-before.Parts(), tagset.Masks(w.set)-tagset.Masks(before)); w.err != nil {
 		return 0
 	}
 	if tagset.HasMasks(before) || tagset.HasMasks(w.set) {
 		n.transit = append(n.transit, change{before, w.set})
-		p.fan.changing[n] = struct{}{}
-		p.fan.table.Unsubscribe(n.id, id)
+		g.fan.changing[n] = struct{}{}
+		g.fan.table.Unsubscribe(n.id, id)
 		e.gone, e.comes = append(e.gone, before), append(e.comes, w.set)
 		e.reserve(w, tags.Set{})
 		return partSteps(before)
@@ -81,9 +81,9 @@ func (g *subscribing) changeOne(w *wish) (steps int) {
 	kept := before
 	if !w.gone.IsEmpty() {
 		kept, _ = before.Without(w.gone) // sets of ranges are never too complex
-		p.fan.table.Unsubscribe(n.id, id)
+		g.fan.table.Unsubscribe(n.id, id)
 		if !kept.IsEmpty() {
-			_ = p.fan.table.Subscribe(n.id, id, kept) // it is a part of the old set
+			_ = g.fan.table.Subscribe(n.id, id, kept) // it is a part of the old set
 		}
 		e.gone = append(e.gone, w.gone)
 	}

@@ -7,10 +7,10 @@ import (
 	"tagbus/subscription"
 )
 
-// The second half of subscribing: the steps after the old sets are gone.
+// The second half of a group: the steps after the old sets are gone.
 
 // enter is step 3. mu is held.
-func (g *subscribing) enter(budget int) (steps int, done bool) {
+func (g *group) enter(budget int) (steps int, done bool) {
 	if g.at == 0 {
 		for _, e := range g.lanes {
 			e.begin()
@@ -36,15 +36,17 @@ func (g *subscribing) enter(budget int) (steps int, done bool) {
 	})
 	if done {
 		for _, e := range g.lanes { // only now: subscriptions that have yet to enter keep their tags through it
-			g.p.fan.endTransit(e.lane)
+			g.fan.endTransit(e.lane)
 		}
 	}
 	return steps, done
 }
 
 // newLane finds or makes the lane of a new subscription.
-func (g *subscribing) newLane(w *wish) {
-	w.lane = g.p.lane(g.l, w.request, w.policy)
+func (g *group) newLane(w *wish) {
+	if w.lane = g.box.lane(w.request.Lane); w.lane == nil {
+		w.lane = g.box.open(w.request.Lane, w.policy, w.request.BacklogBytes, g.terms.account(w))
+	}
 	before := len(g.lanes)
 	if e := g.of(w.lane); len(g.lanes) > before {
 		e.begin()
@@ -58,55 +60,55 @@ func (e *entering) begin() {
 }
 
 // enterOne puts a subscription into the table.
-func (g *subscribing) enterOne(w *wish) {
-	p, e := g.p, g.of(w.lane)
-	known := g.l.subs[w.request.ID] != nil
+func (g *group) enterOne(w *wish) {
+	e := g.of(w.lane)
+	known := g.box.subs[w.request.ID] != nil
 	e.parts, e.masks = e.parts-w.parts, e.masks-w.masks // what was reserved
 	if !known {
-		w.err = e.room(p, w.set.Parts(), tagset.Masks(w.set))
+		w.err = e.room(w.set.Parts(), tagset.Masks(w.set))
 		e.comes = append(e.comes, w.set)
 	}
 	if w.err == nil {
-		w.err = p.fan.table.Subscribe(w.lane.id, w.request.ID, w.set)
+		w.err = g.fan.table.Subscribe(w.lane.id, w.request.ID, w.set)
 	}
 	if w.err == nil {
-		g.l.subs[w.request.ID] = w.lane
+		g.box.subs[w.request.ID] = w.lane
 		g.owned = append(g.owned, w.set)
 	}
 }
 
 // claim notes the replay that a subscription asks for.
-func (g *subscribing) claim(w *wish) {
-	n := g.l.out.lane(w.request.Lane)
-	if n == nil || g.p.fan.cache == nil || len(w.stands) == 0 && w.request.Replay == 0 && !w.request.Resume {
+func (g *group) claim(w *wish) {
+	n := g.box.lane(w.request.Lane)
+	if n == nil || g.fan.cache == nil || len(w.stands) == 0 && w.request.Replay == 0 && !w.request.Resume {
 		return
 	}
 	e := g.of(n)
 	if e.replay == nil {
-		e.replay = &replay{pub: &g.p.fan, lane: n}
+		e.replay = &replay{pub: g.fan, lane: n}
 	}
 	e.replay.claims.add(w)
 }
 
 // forget empties the cache of tags that had another owner. mu is held.
-func (g *subscribing) forget(budget int) (steps int, done bool) {
+func (g *group) forget(budget int) (steps int, done bool) {
 	if g.at == 0 {
-		g.lost = g.p.ownership.handOver(g.l, g.owned)
-		g.at, g.walk = 1, g.p.fan.newWalk(g.lost...)
+		g.lost = g.terms.handOver(g.owned)
+		g.at, g.walk = 1, g.fan.newWalk(g.lost...)
 	}
 	if len(g.lost) == 0 {
 		return 1, true
 	}
-	return g.p.fan.eachLocked(&g.walk, budget, func(e *tagmap.Entry[tagState]) bool { return containsTag(g.lost, e.Tag) }, func(*stream) {},
-		func(e *tagmap.Entry[tagState]) { g.p.fan.cache.Empty(e.Value.line) })
+	return g.fan.eachLocked(&g.walk, budget, func(e *tagmap.Entry[tagState]) bool { return containsTag(g.lost, e.Tag) }, func(*stream) {},
+		func(e *tagmap.Entry[tagState]) { g.fan.cache.Empty(e.Value.line) })
 }
 
 // join is step 4. mu is held.
-func (g *subscribing) join(budget int) (steps int, done bool) {
+func (g *group) join(budget int) (steps int, done bool) {
 	defer g.tell()
 	return g.eachLane(budget, func(e *entering, budget int) (int, bool) {
 		if !e.begun {
-			e.begun, e.walk = true, g.p.fan.newWalk(e.comes...)
+			e.begun, e.walk = true, g.fan.newWalk(e.comes...)
 		}
 		if e.replay != nil && !e.planned {
 			steps, done := g.measure(e, budget)
@@ -116,7 +118,7 @@ func (g *subscribing) join(budget int) (steps int, done bool) {
 			}
 			return steps, false
 		}
-		steps, done := g.p.fan.moveTo(&e.walk, e.lane, e.replay, &e.joined, budget)
+		steps, done := g.fan.moveTo(&e.walk, e.lane, e.replay, &e.joined, budget)
 		if e.replay != nil {
 			steps += int(e.replay.copied()) + steps*e.replay.claims.steps()
 		}
@@ -125,7 +127,7 @@ func (g *subscribing) join(budget int) (steps int, done bool) {
 }
 
 // tell queues the positions of the moved tags for the subscriber.
-func (g *subscribing) tell() {
+func (g *group) tell() {
 	for _, e := range g.lanes {
 		e.lane.told(g.queue(e.lane), e.id, e.joined)
 		e.joined = joined{}
@@ -133,9 +135,9 @@ func (g *subscribing) tell() {
 }
 
 // measure determines the replay of the next tags.
-func (g *subscribing) measure(e *entering, budget int) (steps int, done bool) {
+func (g *group) measure(e *entering, budget int) (steps int, done bool) {
 	looks, done := e.walk.visit(budget, func(entry *tagmap.Entry[tagState]) bool {
-		if steps++; g.p.fan.moves(e.lane, entry, true) {
+		if steps++; g.fan.moves(e.lane, entry, true) {
 			steps += e.replay.measure(entry)
 		}
 		return steps < budget
@@ -145,20 +147,20 @@ func (g *subscribing) measure(e *entering, budget int) (steps int, done bool) {
 
 // queue returns the queue of the answers for a lane. If nothing else is on its way, it
 // is the one before all pages of any lane.
-func (g *subscribing) queue(n *lane) *ring.Ring[item] {
+func (g *group) queue(n *lane) *ring.Ring[item] {
 	if g.first {
-		return &g.l.out.control
+		return &g.box.control
 	}
 	return &n.queue
 }
 
 // answer is the first part of step 5. mu is held.
-func (g *subscribing) answer(budget int) (steps int, done bool) {
+func (g *group) answer(budget int) (steps int, done bool) {
 	return g.each(budget, func(w *wish) int {
 		if w.err != nil {
-			g.l.refuseSubscription(w)
+			g.box.send(nil, g.terms.refusal(w))
 		} else {
-			g.l.out.sendIn(g.queue(w.lane), w.lane, &subscription.Subscribed{ID: w.request.ID})
+			g.box.sendIn(g.queue(w.lane), w.lane, &subscription.Subscribed{ID: w.request.ID})
 		}
 		return answerSteps
 	})
@@ -167,12 +169,12 @@ func (g *subscribing) answer(budget int) (steps int, done bool) {
 const answerSteps = 8 // a control message, or an event
 
 // uncork is the last part of step 5. mu is held.
-func (g *subscribing) uncork(int) (steps int, done bool) {
+func (g *group) uncork(int) (steps int, done bool) {
 	for _, e := range g.lanes {
 		e.lane.entering = false
 		e.lane.uncork(e.replay.finish())
 	}
-	g.p.ownership.entered(g.l)
-	g.p.fan.notifyChanged()
+	g.terms.entered()
+	g.fan.notifyChanged()
 	return len(g.lanes), true
 }

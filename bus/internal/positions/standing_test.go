@@ -1,18 +1,18 @@
-package bus
+package positions_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"tagbus/bus/internal/positions"
 	"tagbus/subscription"
 )
 
 func TestWhereASubscriberStands(t *testing.T) {
-	list := func(positions ...subscription.Position) (b []byte) {
-		for l := range positionLists(positions) {
+	list := func(p ...subscription.Position) (b []byte) {
+		for l := range positions.Lists(p) {
 			b = append(b, l...)
 		}
 		return b
@@ -49,34 +49,59 @@ func TestWhereASubscriberStands(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			var s standing
-			got, err := func() ([]subscription.Position, error) {
-				for _, m := range test.lists {
-					if err := s.add(&m, 500); err != nil {
-						return nil, err
-					}
-				}
-				of, err := s.take(&test.then)
-				if err != nil {
-					return nil, err
-				}
-				var positions []subscription.Position
-				for err == nil && len(of.lists) > 0 {
-					positions, err = of.decode(positions)
-				}
-				if err != nil {
-					return nil, err
-				}
-				return positions, nil
-			}()
-			if (err != nil) != (test.err != "") || err != nil && (!errors.Is(err, ErrProtocol) || !strings.Contains(err.Error(), test.err)) {
+			var s positions.Standing
+			got, err := stands(&s, test.lists, &test.then)
+			if (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Fatalf("got %v, want an error with %q", err, test.err)
 			}
 			if d := cmp.Diff(test.want, got); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
-			if err == nil && (len(s.lists) > 0 || s.count > 0) {
+			if err == nil && (s.Left() > 0 || s.Count() > 0) {
 				t.Error("it does not forget")
+			}
+		})
+	}
+}
+
+// stands returns what s makes of lists and the Subscribe behind them, of 500 positions at
+// most.
+func stands(s *positions.Standing, lists []subscription.Positions, then *subscription.Subscribe) (all []subscription.Position, err error) {
+	for _, m := range lists {
+		if err := s.Add(&m, 500); err != nil {
+			return nil, err
+		}
+	}
+	of, err := s.Take(then)
+	for err == nil && of.Left() > 0 {
+		all, err = of.Next(all)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// Count is a bound from above of what Next returns, without reading the lists.
+func TestAddCountsAtLeastThePositions(t *testing.T) {
+	tests := []struct {
+		name string
+		list []byte
+		want int
+	}{
+		{"an empty list takes memory too", nil, 1},
+		{"one position", []byte{5, 7}, 1},
+		{"half a position", []byte{5}, 1},
+		{"long numbers", []byte{0x80, 1, 0x80, 0x80, 1, 1, 1}, 2},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var s positions.Standing
+			if err := s.Add(&subscription.Positions{ID: 1, List: test.list}, 2); err != nil || s.Count() != test.want {
+				t.Errorf("got %d, %v want %d", s.Count(), err, test.want)
+			}
+			if s.Left() != 1 {
+				t.Errorf("got %d lists, want 1", s.Left())
 			}
 		})
 	}

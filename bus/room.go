@@ -2,21 +2,7 @@ package bus
 
 import (
 	"slices"
-
-	"tagbus/bus/internal/wire"
-	"tagbus/netio"
 )
-
-// pageSize returns how many buffers a page for a message of n bytes takes.
-func (fan *fanout) pageSize(n int) int {
-	return (wire.HeaderBytes + wire.MaxOverhead + n + fan.pageBytes - 1) / fan.pageBytes
-}
-
-// extentOf returns the extent of a page for a message of n bytes.
-func (fan *fanout) extentOf(n int) extent {
-	size := fan.pageSize(n)
-	return extent{size, int64(size)}
-}
 
 // open begins a page of extent x in all of streams if all their lossless lanes and the
 // pool have room, otherwise in none. The mutexes of the streams are held, and they have
@@ -95,37 +81,11 @@ func (fan *fanout) openSolo(x extent, s *stream) bool {
 	return true
 }
 
-// newPage makes a page of buffers.
-func (fan *fanout) newPage(x extent, buffers []*netio.Buffer) *page {
-	pg := &fan.pages[buffers[0].Key()]
-	pg.buffers = append(pg.buffers[:0], buffers...)
-	pg.vector = pg.vector[:0]
-	pg.extent, pg.receipt = x, nil
-	return pg
-}
-
 // lossyFull reports whether the lossy lanes together have no room for more pages.
 // Half of the pool is beyond their reach, so that they cannot starve the others.
 func (fan *fanout) lossyFull(pages int64) bool {
 	now := fan.lossyPinned.Load()
 	return now > 0 && now+pages > fan.lossyPages
-}
-
-// release gives up one reference to a page; the last one frees its memory.
-func (fan *fanout) release(pg *page) {
-	if pg.refs.Add(-1) == 0 {
-		if pg.done != nil {
-			fan.loans.giveBack(pg)
-		}
-		// The first buffer goes last: with it the page struct is free for
-		// another goroutine.
-		for _, b := range slices.Backward(pg.buffers) {
-			b.Release()
-		}
-		if fan.dry.Load() && fan.dry.Swap(false) { // as in lane.unpin
-			fan.roomFreed()
-		}
-	}
 }
 
 // refused notes that a publishing call was refused, so that the next room is announced.
@@ -142,4 +102,4 @@ func (fan *fanout) roomFreed() {
 	}
 }
 
-func (fan *fanout) onReady() { fan.call(fan.cfg.OnReady) }
+func (fan *fanout) onReady() { fan.cfg.Call(fan.cfg.OnReady) }

@@ -1,0 +1,222 @@
+// Package beat measures silence: how long a peer has sent nothing, and how long this
+// side has sent it nothing.
+//
+// A Clock ticks for all connections of its user, with one alarm, and only while there
+// are any. Between two ticks a connection only sets flags; the tick turns flags into
+// times. So a time is the end of the tick in which something happened. No limit is
+// found exceeded too early, and each is found at most a tick too late. Limits count in
+// whole ticks.
+//
+// A tick comes late if the process was stopped or a callback took long. During that
+// time this side could hear no peer, so it does not count as silence: neither in a
+// Pulse nor in a Deadline.
+//
+// Everything here runs on the loop. Nothing is locked.
+package beat
+
+import (
+	"time"
+
+	"tagbus/internal/alarm"
+)
+
+const (
+	ticksPerInterval = 4 // at least
+
+	// minTick bounds the cost of a limit that a peer chooses. maxTick bounds how coarse
+	// the clock becomes with a long interval.
+	minTick = 10 * time.Millisecond
+	maxTick = 500 * time.Millisecond
+)
+
+// Clock ticks for connections. The zero value has yet to be started.
+type Clock struct {
+	interval time.Duration // 0: this side sends no beats
+	timeout  time.Duration // 0: silence of the peer means nothing
+	alarms   *alarm.Clock
+	next     alarm.Alarm // of the next tick
+	tick     func(now time.Time, late time.Duration)
+	period   time.Duration // between ticks
+	usual    time.Duration // period, unless a limit asks for a shorter one
+	wanted   time.Duration // by what this tick has found so far
+	due      time.Time     // of the next tick
+	users    int           // connections
+}
+
+// Start sets up the clock.
+//
+//   - interval: the longest time in which this side sends nothing. Negative: it sends no
+//     beats, and silence of a peer means nothing.
+//   - timeout: the longest silence of a peer. Negative: any.
+//   - tick: called for each tick, with its delay. A delay that a timer may have is 0.
+func (c *Clock) Start(alarms *alarm.Clock, interval, timeout time.Duration, tick func(now time.Time, late time.Duration)) {
+	if interval < 0 {
+		timeout = 0
+	}
+	c.interval, c.timeout = max(interval, 0), max(timeout, 0)
+	c.alarms, c.tick, c.next.F = alarms, tick, c.ring
+	c.period = maxTick
+	if c.interval > 0 {
+		c.period = c.interval / max(ticksPerInterval, (c.interval+maxTick-1)/maxTick)
+	}
+	c.usual = c.period
+}
+
+// Millis returns the interval in milliseconds, rounded up: what this side promises its
+// peers. 0 is none.
+func (c *Clock) Millis() int {
+	return int((c.interval + time.Millisecond - 1) / time.Millisecond)
+}
+
+// Enter counts a connection in. The first one starts the ticks.
+func (c *Clock) Enter() {
+	if c.users++; c.users == 1 {
+		c.schedule(time.Now())
+	}
+}
+
+// Leave counts a connection out. The last one ends the ticks.
+func (c *Clock) Leave() {
+	if c.users--; c.users == 0 {
+		c.alarms.Cancel(&c.next)
+		c.period = c.usual
+	}
+}
+
+// Quicken makes the ticks frequent enough for a limit; 0 is none. The next tick comes
+// at its time or earlier, so shrinking limits cannot put it off.
+func (c *Clock) Quicken(limit time.Duration) {
+	if limit <= 0 || c.period <= tickFor(limit) {
+		return
+	}
+	c.period = tickFor(limit)
+	if now := time.Now(); c.users > 0 && now.Add(c.period).Before(c.due) {
+		c.schedule(now)
+	}
+}
+
+// Need keeps the ticks frequent enough for a limit. A tick calls it for each limit that
+// is left: a period that no limit needs any more ends with the tick.
+func (c *Clock) Need(limit time.Duration) {
+	if limit > 0 {
+		c.wanted = min(c.wanted, tickFor(limit))
+	}
+}
+
+func tickFor(limit time.Duration) time.Duration { return max(limit/ticksPerInterval, minTick) }
+
+// Over reports whether a limit has passed, give or take the timer's inaccuracy.
+func (c *Clock) Over(passed, limit time.Duration) bool { return passed >= limit-c.period/8 }
+
+// Due reports whether the interval has passed since a time. Without beats it never has.
+func (c *Clock) Due(now, since time.Time) bool {
+	return c.interval > 0 && c.Over(now.Sub(since), c.interval)
+}
+
+// schedule sets the next tick a period after now.
+func (c *Clock) schedule(now time.Time) {
+	c.due = now.Add(c.period)
+	c.alarms.Set(&c.next, time.Until(c.due))
+}
+
+// ring is called by the alarm.
+func (c *Clock) ring() {
+	now := time.Now()
+	late := now.Sub(c.due)
+	if late < c.period/2 {
+		late = 0 // timers are not exact
+	}
+	c.wanted = c.usual
+	c.tick(now, late)
+	if c.users > 0 {
+		c.period = c.wanted
+		c.schedule(now)
+	}
+}
+
+// Pulse tracks the signs of life of both sides of a connection. The zero value has yet
+// to begin.
+type Pulse struct {
+	clock   *Clock
+	heard   bool          // something has come since the last tick
+	last    time.Time     // of the tick that found heard set
+	spoke   time.Time     // of the tick that found that something was sent, or sent a beat
+	allowed time.Duration // silence; 0: any
+}
+
+// Begin starts to listen to a peer.
+//
+//   - millis: the interval that the peer promises, 0 for none. The silence allowed is at
+//     least three of them.
+func (p *Pulse) Begin(c *Clock, millis int) {
+	now := time.Now()
+	*p = Pulse{clock: c, heard: true, last: now, spoke: now}
+	if millis > 0 && c.timeout > 0 {
+		p.allowed = max(c.timeout, 3*time.Duration(millis)*time.Millisecond)
+	}
+}
+
+// Hear notes that something has come, or that nothing can be heard now.
+func (p *Pulse) Hear() { p.heard = true }
+
+// Silent returns for how long the peer has been silent, and how much of that is allowed,
+// if that is exceeded; otherwise zeros. A tick calls it once.
+func (p *Pulse) Silent(now time.Time, late time.Duration) (silent, allowed time.Duration) {
+	if p.heard {
+		p.heard, p.last = false, now
+		return 0, 0
+	}
+	p.last = p.last.Add(late)
+	if silent = now.Sub(p.last); p.allowed == 0 || !p.clock.Over(silent, p.allowed) {
+		return 0, 0
+	}
+	return max(silent, p.allowed), p.allowed
+}
+
+// Due reports whether to send a beat now. A tick calls it once.
+//
+//   - sent: something was sent since the last tick.
+//   - idle: nothing is on its way that the peer is going to hear. Beats behind it would
+//     pile up at a peer that does not read.
+func (p *Pulse) Due(now time.Time, sent, idle bool) bool {
+	if sent {
+		p.spoke = now
+	}
+	if !idle || !p.clock.Due(now, p.spoke) {
+		return false
+	}
+	p.spoke = now
+	return true
+}
+
+// Deadline limits the wait for a message of a peer: its hello, or its first
+// subscription. The zero value does not wait.
+type Deadline struct {
+	alarms *alarm.Clock
+	alarm  alarm.Alarm
+	limit  time.Duration
+	missed func()
+}
+
+// Await begins to wait. During a wait it does nothing.
+//
+//   - missed: called after the limit and a quarter of it.
+func (d *Deadline) Await(alarms *alarm.Clock, limit time.Duration, missed func()) {
+	if d.alarm.IsSet() {
+		return
+	}
+	d.alarms, d.limit, d.missed, d.alarm.F = alarms, limit, missed, d.ring
+	alarms.Set(&d.alarm, limit+limit/4)
+}
+
+// Met ends the wait, if there is one.
+func (d *Deadline) Met() { d.alarms.Cancel(&d.alarm) }
+
+// ring is called by the alarm. If it comes late, a message of the peer may be unread.
+func (d *Deadline) ring() {
+	if late := d.alarms.Late(&d.alarm); late > d.limit/4 {
+		d.alarms.Set(&d.alarm, min(late, d.limit))
+		return
+	}
+	d.missed()
+}
