@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
+	"tagbus/netio"
+	"tagbus/subscription"
 )
 
 // take implements followed.
@@ -45,4 +47,95 @@ func (src *source) fits() error {
 func (src *source) update(e directory.Entry) {
 	src.contact.entry, src.contact.listed = e, true
 	src.served.Update(e.Instance, e.Tags, e.Since)
+}
+
+// isDialed reports whether publishers dial this subscriber, as no directory lists them.
+func (s *Subscriber) isDialed() bool { return s.absence > 0 }
+
+// accept takes over a connection that a publisher has dialed, after its hello. The
+// publisher's earlier connection, if any, has ended. Loop only.
+func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello) {
+	src := s.sources[h.Instance]
+	if src == nil {
+		src = newSource(s)
+		s.sources[h.Instance] = src
+	}
+	entry := directory.Entry{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID}
+	for sub := range s.subs.all {
+		entry.Tags = entry.Tags.Union(sub.live) // it sends what we want
+	}
+	src.update(entry)
+	src.contact.established(ep)
+	src.fault, src.spoken = nil, false
+	ep.SetContext(src)
+	hello, err := s.helloTo("")
+	if err != nil {
+		src.fail(err)
+		return
+	}
+	src.push(hello)
+	src.pump()
+	src.ready(h.BeatMillis)
+}
+
+// await gives a publisher that has gone without goodbye some time to dial again. No
+// directory shows when it is gone for good.
+func (src *source) await() {
+	src.contact.listed, src.contact.gone = false, time.Now()
+	src.contact.state = contactIdle
+	if src.requests.Owing() == 0 || src.contact.ended {
+		src.unlisted()
+		return
+	}
+	src.contact.state = contactWaiting
+	src.contact.after(src.sub.absence)
+	src.sub.forgetOldest()
+}
+
+// A publisher that leaves the directory may be ending, and wait for subscribers whose
+// connections are just lost. So a publisher that owes messages is sought before it is
+// given up: its last addresses are dialed a few times.
+const (
+	maxSeeks = 3
+	seekTime = 2 * time.Second // after which there is no other try
+)
+
+// seek is the search for a publisher that is not in the directory.
+type seek struct {
+	on    bool
+	done  bool // in vain
+	tries int
+	begun time.Time
+}
+
+// seeks begins to seek a publisher that is neither in the directory nor connected, and
+// reports whether it is being sought.
+func (src *source) seeks() bool {
+	if src.seek.on && src.contact.state == contactWaiting {
+		return true
+	}
+	if src.seek.on { // nothing is wanted of it any more
+		src.seek.on, src.seek.done = false, true
+	}
+	if src.seek.done || src.sub.isDialed() || src.requests.Owing() == 0 || src.contact.ended || src.vanished {
+		return false
+	}
+	src.seek = seek{on: true, begun: time.Now()}
+	if src.contact.refusal != "" { // it has been dialed in vain already
+		src.seek.tries = maxSeeks - 1
+	}
+	src.contact.state = contactWaiting
+	src.contact.after(src.sub.cfg.ReconnectMin)
+	return true
+}
+
+// sought notes that a try to connect has failed.
+func (src *source) sought() {
+	if !src.seek.on || src.contact.listed || src.contact.state != contactWaiting {
+		return
+	}
+	if src.seek.tries++; src.seek.tries >= maxSeeks || time.Since(src.seek.begun) > seekTime {
+		src.seek.on, src.seek.done = false, true
+		src.unlisted()
+	}
 }

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/tagmap"
 )
 
@@ -45,6 +46,28 @@ func (src *source) spend() {
 	}
 }
 
+// sourceLane is what a subscriber knows of one lane of a publisher.
+type sourceLane struct {
+	received tagmap.Map[received]
+	kept     int  // of received, when it was last pruned
+	pruning  bool // received is being pruned
+
+	messages uint64 // received, since the publisher was first met
+	told     uint64 // of those, on this connection
+	here     bool   // acknowledged on this connection
+}
+
+// lane returns the state of the lane with a number.
+func (src *source) lane(number uint16) *sourceLane {
+	for int(number) >= len(src.lanes) {
+		src.lanes = append(src.lanes, new(sourceLane))
+	}
+	return src.lanes[number]
+}
+
+// minPrune is the number of tags below which a lane forgets none.
+const minPrune = 1024
+
 // prune forgets the tags of a lane that no request wants any more, if there may be
 // many. If one is wanted again, the publisher sends its position.
 func (src *source) prune(lane uint16) {
@@ -70,4 +93,13 @@ func (src *source) prune(lane uint16) {
 		n.pruning = !done
 		return steps + n.received.Cost() - before, done
 	})
+}
+
+// subRequest is a subscription as one publisher knows it.
+type subRequest = request.Request[*Subscription]
+
+// note takes over a change of a request, and finds the targets of messages anew.
+func (src *source) note(r *subRequest) {
+	src.requests.Note(r)
+	src.version++
 }
