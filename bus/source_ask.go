@@ -196,7 +196,7 @@ func (src *source) disconnect(then func()) {
 	src.version++
 	src.asking, src.told = 0, nil
 	for _, n := range src.lanes {
-		n.here, n.told = false, 0
+		n.got.Disconnected()
 	}
 	left := src.requests.All()
 	src.forgetting = true

@@ -118,16 +118,15 @@ func (src *source) countPage() {
 	p := &src.page
 	if n := p.messages + p.unwanted - p.counted; n > 0 { // else there may be no such lane
 		p.counted += n
-		src.lanes[src.reader.Lane].messages += n
+		src.lanes[src.reader.Lane].got.Add(n)
 	}
 }
 
 // begin reports how many messages of a lane earlier connections have brought, when the
 // lane is first acknowledged on this one. Missed messages are reported before.
 func (src *source) begin(lane uint16) {
-	if n := src.lane(lane); !n.here {
-		n.here, n.told = true, n.messages
-		src.send(&subscription.Received{Lane: lane, Messages: n.messages})
+	if total, tell := src.lane(lane).got.Begin(); tell {
+		src.send(&subscription.Received{Lane: lane, Messages: total})
 	}
 }
 
@@ -135,9 +134,8 @@ func (src *source) begin(lane uint16) {
 // time.
 func (src *source) tellReceived() {
 	for number, n := range src.lanes {
-		if n.here && n.told != n.messages {
-			n.told = n.messages
-			src.send(&subscription.Received{Lane: uint16(number), Messages: n.messages})
+		if total, tell := n.got.News(); tell {
+			src.send(&subscription.Received{Lane: uint16(number), Messages: total})
 		}
 	}
 }
