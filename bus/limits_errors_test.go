@@ -34,9 +34,7 @@ func opened(t *testing.T, onEvent func(Event)) (p *Publisher) {
 
 func TestAPublisherThatRemembersTooManyRemovedTagsAddsNone(t *testing.T) {
 	p := opened(t, nil)
-	p.fan.mu.Lock()
-	p.fan.removed = maxRemovedTags
-	p.fan.mu.Unlock()
+	p.maxRemoved = 0
 	if err := p.AddTags(tags.Of(2)); !errors.Is(err, ErrTooManyRemoved) {
 		t.Errorf("AddTags: got error %v, want ErrTooManyRemoved", err)
 	}
@@ -55,7 +53,7 @@ func TestTheSubscriberWithTheLargestAccountIsDisconnected(t *testing.T) {
 	p.loop.Post(func() {
 		for l := range p.links {
 			for tag := range tags.Tag(100) {
-				l.out.lanes[0].account.Add(subscription.CauseFull, tag, 1)
+				l.out.Lanes[0].Account.Add(subscription.CauseFull, tag, 1)
 			}
 		}
 		p.boundAccounts(100)

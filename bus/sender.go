@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/fanout"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -112,9 +113,9 @@ func (s *Sender) SendStatusContext(ctx context.Context, tag tags.Tag, status Sta
 	return s.send(ctx, tag, status, data, nil)
 }
 
-func (s *Sender) send(ctx context.Context, tag tags.Tag, status Status, data []byte, x *receipt) error {
+func (s *Sender) send(ctx context.Context, tag tags.Tag, status Status, data []byte, x *fanout.Receipt) error {
 	for {
-		changed := s.pub.fan.nextChange() // before the try, so that no change after it is missed
+		changed := s.pub.nextChange() // before the try, so that no change after it is missed
 		err := s.pub.publishContext(ctx, tag, status, data, x)
 		switch {
 		case err == nil:
@@ -150,19 +151,13 @@ func (s *Sender) SendStatusAcked(ctx context.Context, tag tags.Tag, status Statu
 	if s.pub.loop.OnAnyLoop() {
 		return ErrOnLoop
 	}
-	x := newReceipt(tag)
+	x := fanout.NewReceipt(tag)
 	if err := s.send(ctx, tag, status, data, x); err != nil {
 		return err
 	}
-	select {
-	case <-x.done:
-	case <-ctx.Done():
-		x.giveUp(context.Cause(ctx))
-		<-x.done
-	}
-	if x.err != nil {
+	if position, lost, err := x.Wait(ctx); err != nil {
 		s.unacked.Add(1)
-		return &AckError{Tag: tag, Counter: x.position, Lost: x.lost, Err: x.err}
+		return &AckError{Tag: tag, Counter: position, Lost: lost, Err: err}
 	}
 	s.acked.Add(1)
 	return nil
@@ -213,7 +208,7 @@ func (s *Sender) WaitReceivers(ctx context.Context, set tags.Set) error {
 }
 
 // Flush sends messages that wait for full pages or the flush interval. Blocks: never.
-func (s *Sender) Flush() { s.pub.fan.flush() }
+func (s *Sender) Flush() { s.pub.fan.Flush() }
 
 // SenderStats counts what a sender has done. Its Subscribers are the receivers
 // that are connected.
