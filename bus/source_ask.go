@@ -31,7 +31,7 @@ func (src *source) seekWanted() {
 	found := false
 	look := src.sub.subs.Each(func(sub *Subscription) (steps int) {
 		found = found || src.concerns(sub)
-		return stepsPerRequest * (1 + len(src.rivals))
+		return stepsPerRequest * (1 + src.served.Count())
 	})
 	src.sub.chores.Add(func(budget int) (steps int, done bool) {
 		if steps, done = look(budget); !done && !found {
@@ -111,7 +111,7 @@ func (src *source) cease(r *subRequest) {
 // serves some of its tags, or did so and owes an account.
 func (src *source) concerns(sub *Subscription) bool {
 	if r := src.requests.Of(sub.id); r != nil && !r.Acked().IsEmpty() {
-		return r.Want().Intersects(src.ever)
+		return r.Want().Intersects(src.served.Ever())
 	}
 	return src.allowed(sub).Intersects(src.contact.entry.Tags)
 }
@@ -195,7 +195,7 @@ func (src *source) disconnect(then func()) {
 	src.version++
 	src.asking, src.told = 0, nil
 	for _, n := range src.lanes {
-		n.here, n.told = false, 0
+		n.got.Disconnected()
 	}
 	left := src.requests.All()
 	src.forgetting = true

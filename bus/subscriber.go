@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -167,6 +168,21 @@ func (s *Subscriber) forgetOldest() {
 		oldest.vanish()
 		s.forget(oldest)
 	}
+}
+
+// forget drops a publisher that is not going to come back. TagStats still lists it.
+func (s *Subscriber) forget(src *source) {
+	delete(s.sources, src.contact.entry.Instance)
+	src.contact.Rest()
+	src.served.Forget()
+	s.reconsider()
+	if len(src.lanes) == 0 {
+		return
+	}
+	if len(s.past) == maxPast {
+		s.past = slices.Delete(s.past, 0, 1)
+	}
+	s.past = append(s.past, src)
 }
 
 // event reports e soon, on the loop, where no lock is held and no page is half
