@@ -49,6 +49,7 @@ var table = []rule{
 	{"bus/internal/ledger", "what is lost is counted alike at both ends, which know of it by subscription", []string{"subscription", "tags"}},
 	{"bus/internal/positions", "both ends and every control message write positions alike", []string{"subscription", "tags"}},
 	{"bus/internal/ring", "a queue depends on nothing", nil},
+	{"bus/internal/seats", "who gives way depends on addresses, and what a connection is does not matter", nil},
 	{"bus/internal/tagmap", "a map depends on its keys", []string{"tags"}},
 	{"bus/internal/wire", "the bytes of a page depend on nothing except tags", []string{"tags"}},
 	{"bus/internal/wire/wiretest", "tests write and read pages with what the bus does it with", []string{"bus/internal/wire", "tags"}},

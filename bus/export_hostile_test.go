@@ -42,7 +42,7 @@ func HeldOf(p *Publisher) (h Held) {
 		p.fan.mu.Lock()
 		defer p.fan.mu.Unlock()
 		h = Held{
-			Connections: len(p.connections), Lanes: len(p.fan.lanes), Seats: p.seats.taken,
+			Connections: len(p.connections), Lanes: len(p.fan.lanes), Seats: p.seats.Len(),
 			Groups: p.groups.begun.Len(), GroupBytes: p.groups.bytes, Jobs: p.chores.Waiting(),
 		}
 	}) {

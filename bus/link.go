@@ -35,7 +35,7 @@ type link struct {
 	predecessor *link    // the older connection of the subscriber for which this one waits
 	successor   func()   // of the newest one, called when this one is forgotten
 	incomplete  incoming
-	seat        seat
+	idle        bool             // a subscriber without subscription
 	subs        map[uint64]*lane // by the id of the subscription
 }
 

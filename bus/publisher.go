@@ -14,6 +14,7 @@ import (
 	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/ring"
+	"tagbus/bus/internal/seats"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -56,7 +57,8 @@ type Publisher struct {
 	newest       map[string]*link   // of the subscribers that have dialed, by instance
 	events       eventQueue
 	groups       groups
-	seats        seats
+	guests       seats.Guests[*link] // not seated yet
+	seats        seats.Seats[*link]  // of subscribers that have not been told to give way
 	heart        heartbeat
 	alarms       alarm.Clock // of all that has its time, except pages
 	chores       chores.Queue

@@ -54,7 +54,8 @@ func (p publisherHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, c
 func (p *Publisher) closed(l *link, cause error, after func()) {
 	l.deadline.met()
 	p.dropGroup(l)
-	p.stand(l)
+	p.guests.Leave(l)
+	l.idle = false
 	delete(p.connections, l)
 	p.heart.leave()
 	l.out.kill()
@@ -193,7 +194,7 @@ func (p *Publisher) forget(l *link) (unconfirmed uint64) {
 		return 0
 	}
 	delete(p.links, l)
-	p.vacate(l)
+	p.seats.Leave(l)
 	unconfirmed = p.leaveAccount(l)
 	for _, n := range l.out.lanes {
 		delete(p.fan.lanes, n.id)
