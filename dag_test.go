@@ -46,6 +46,7 @@ var table = []rule{
 	}},
 	{"bus/internal/cache", "the cache keeps bytes by line and knows no tags, pages or subscribers", []string{"netio"}},
 	{"bus/internal/chores", "how work is cut does not depend on the work", []string{"bus/internal/ring"}},
+	{"bus/internal/group", "a group is put together from messages alone, before anything of it takes effect", []string{"bus/internal/positions", "subscription", "tags"}},
 	{"bus/internal/ledger", "what is lost is counted alike at both ends, which know of it by subscription", []string{"subscription", "tags"}},
 	{"bus/internal/positions", "both ends and every control message write positions alike", []string{"subscription", "tags"}},
 	{"bus/internal/ring", "a queue depends on nothing", nil},

@@ -43,7 +43,7 @@ func HeldOf(p *Publisher) (h Held) {
 		defer p.fan.mu.Unlock()
 		h = Held{
 			Connections: len(p.connections), Lanes: len(p.fan.lanes), Seats: p.seats.Len(),
-			Groups: p.groups.begun.Len(), GroupBytes: p.groups.bytes, Jobs: p.chores.Waiting(),
+			Groups: p.groups.Len(), GroupBytes: p.groups.Held(), Jobs: p.chores.Waiting(),
 		}
 	}) {
 		return h

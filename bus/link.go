@@ -31,10 +31,9 @@ type link struct {
 	torn        bool // a job was aborted: routes may lead here that no subscription wants
 	unrouting   bool // being taken out of the routes, for good
 	unrouted    bool
-	afterwards  []func() // when it is
-	predecessor *link    // the older connection of the subscriber for which this one waits
-	successor   func()   // of the newest one, called when this one is forgotten
-	incomplete  incoming
+	afterwards  []func()         // when it is
+	predecessor *link            // the older connection of the subscriber for which this one waits
+	successor   func()           // of the newest one, called when this one is forgotten
 	idle        bool             // a subscriber without subscription
 	subs        map[uint64]*lane // by the id of the subscription
 }

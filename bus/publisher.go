@@ -12,6 +12,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/seats"
@@ -56,7 +57,7 @@ type Publisher struct {
 	connections  map[*link]struct{} // all, also those that are not admitted
 	newest       map[string]*link   // of the subscribers that have dialed, by instance
 	events       eventQueue
-	groups       groups
+	groups       group.Groups[*link]
 	guests       seats.Guests[*link] // not seated yet
 	seats        seats.Seats[*link]  // of subscribers that have not been told to give way
 	heart        heartbeat
@@ -121,6 +122,7 @@ func newPublisher(cfg PublisherConfig) (*Publisher, error) {
 		closer:      closer{ended: make(chan struct{})},
 		ownership:   shared{},
 	}
+	p.groups = group.Groups[*link]{Lanes: maxLanes, Bytes: maxGroupsBytes, Evict: p.evictGroup}
 	p.fan.start(&cfg, pool, cache)
 	p.fan.call, p.fan.first, p.fan.alarms = p.closer.call, func(tag tags.Tag) { p.ownership.use(tag) }, &p.alarms
 	p.host, _ = os.Hostname() // only for people

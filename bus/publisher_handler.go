@@ -53,7 +53,7 @@ func (p publisherHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, c
 // closed cleans up after a connection, and then calls after.
 func (p *Publisher) closed(l *link, cause error, after func()) {
 	l.deadline.met()
-	p.dropGroup(l)
+	p.groups.Drop(l)
 	p.guests.Leave(l)
 	l.idle = false
 	delete(p.connections, l)
@@ -223,7 +223,7 @@ func (p *Publisher) onControl(l *link, data []byte) {
 	case *subscription.Positions:
 		p.onPositions(l, m)
 	case *subscription.Unsubscribe:
-		if len(l.incomplete.wishes) > 0 {
+		if p.groups.Within(l) {
 			l.fail(fmt.Errorf("%w: unsubscribes within a group of subscriptions", ErrProtocol))
 			return
 		}

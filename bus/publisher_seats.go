@@ -79,8 +79,8 @@ func (l *link) awaitSubscription() {
 // subscriptionMissed ends a connection after too long without a subscription, or with
 // an incomplete group.
 func (l *link) subscriptionMissed() {
-	if l.incomplete.place != nil {
-		l.pub.dropGroup(l)
+	if l.pub.groups.Has(l) {
+		l.pub.groups.Drop(l)
 		l.end(ErrGroupTimeout)
 		return
 	}

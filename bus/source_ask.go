@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"tagbus/bus/internal/group"
 	"tagbus/subscription"
 )
 
@@ -141,19 +142,15 @@ func (src *source) mayDial() bool { return (src.contact.listed || src.seek.on) &
 // subscribe queues one subscription, in as many parts as it takes.
 func (src *source) subscribe(r *request, resume, withNext bool) {
 	src.leaving = src.leaving && src.contact.ended
-	const part = subscription.MaxControlBytes - 128
-	set, err := r.sent.MarshalBinary()
+	m := r.sub.request()
+	m.Resume, m.WithNext = resume, withNext
+	parts, err := group.Parts(m, r.sent)
 	if err != nil {
 		src.fail(err)
 		return
 	}
-	for more := true; more; {
-		n := min(len(set), part)
-		more = n < len(set)
-		m := r.sub.request(set[:n])
-		m.Resume, m.More, m.WithNext = resume, more, withNext && !more
-		src.queue(m)
-		set = set[n:]
+	for _, part := range parts {
+		src.queue(part)
 	}
 }
 
