@@ -16,8 +16,7 @@ import (
 const (
 	maxNameBytes       = 255
 	maxCacheMessages   = 1 << 20
-	maxLanes           = 16      // of a connection
-	maxGroup           = 1 << 16 // subscriptions that become active together
+	maxLanes           = 16 // of a connection
 	smallestMaxMessage = subscription.MaxControlBytes
 )
 

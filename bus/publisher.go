@@ -16,8 +16,10 @@ import (
 	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
+	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/ring"
+	"tagbus/bus/internal/seats"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -61,8 +63,9 @@ type Publisher struct {
 	connections  map[*link]struct{} // all, also those that are not admitted
 	newest       map[string]*link   // of the subscribers that have dialed, by instance
 	events       *events.Queue[Event]
-	groups       groups
-	seats        seats
+	groups       group.Groups[*link]
+	guests       seats.Guests[*link] // not seated yet
+	seats        seats.Seats[*link]  // of subscribers that have not been told to give way
 	heart        beat.Clock
 	alarms       alarm.Clock // of all that has its time, except pages
 	chores       chores.Queue
@@ -130,6 +133,7 @@ func newPublisher(cfg PublisherConfig, unowned error) (*Publisher, error) {
 	}
 	p.users.Store(1)
 	p.pool, p.maxRemoved = pool, maxRemovedTags
+	p.groups = group.Groups[*link]{Lanes: maxLanes, Bytes: maxGroupsBytes, Evict: p.evictGroup}
 	p.fan.Init(fanout.Config{
 		Served: cfg.Tags, Pool: pool, Cache: cache,
 		PageBytes: cfg.PageBytes, QueueBytes: cfg.QueueBytes, MaxMessageBytes: cfg.MaxMessageBytes,

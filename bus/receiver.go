@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/seats"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -32,10 +32,11 @@ type Receiver struct {
 	draining   atomic.Bool
 
 	// Loop only.
-	guests  list.List     // of *guest, the oldest first
-	left    chan struct{} // closed when the last sender has gone after Drain
-	leaving bool          // left waits for that
-	cutOff  int           // connections that ended out of order meanwhile; written before left is closed
+	guests  seats.Guests[*guest]
+	seats   seats.Seats[netio.Endpoint] // of senders
+	left    chan struct{}               // closed when the last sender has gone after Drain
+	leaving bool                        // left waits for that
+	cutOff  int                         // connections that ended out of order meanwhile; written before left is closed
 }
 
 // NewReceiver opens a receiver: it listens for senders and announces its tags in

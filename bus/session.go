@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 
+	"tagbus/bus/internal/seats"
 	"tagbus/internal/plain"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -16,6 +17,14 @@ import (
 // protocol.
 func protocolError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...))
+}
+
+// tooMany returns kind, with the limit of a configuration that is reached.
+func tooMany(kind error, full *seats.Full, limit string) error {
+	if full.Host.IsValid() {
+		return fmt.Errorf("%w: %d from %v, the most it allows of one host: raise %sPerHost", kind, full.Taken, full.Host, limit)
+	}
+	return fmt.Errorf("%w: %d, the most it allows: raise %s", kind, full.Taken, limit)
 }
 
 // peerOf returns the peer that has said hello.

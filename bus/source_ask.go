@@ -3,6 +3,7 @@ package bus
 import (
 	"math"
 
+	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/request"
 	"tagbus/subscription"
 )
@@ -139,19 +140,15 @@ func (src *source) mayDial() bool { return (src.contact.listed || src.seek.on) &
 // subscribe queues one subscription, in as many parts as it takes.
 func (src *source) subscribe(r *subRequest, resume, withNext bool) {
 	src.leaving = src.leaving && src.contact.ended
-	const part = subscription.MaxControlBytes - 128
-	set, err := r.Sent().MarshalBinary()
+	m := r.Sub.request()
+	m.Resume, m.WithNext = resume, withNext
+	parts, err := group.Parts(m, r.Sent())
 	if err != nil {
 		src.fail(err)
 		return
 	}
-	for more := true; more; {
-		n := min(len(set), part)
-		more = n < len(set)
-		m := r.Sub.request(set[:n])
-		m.Resume, m.More, m.WithNext = resume, more, withNext && !more
-		src.queue(m)
-		set = set[n:]
+	for _, part := range parts {
+		src.queue(part)
 	}
 }
 

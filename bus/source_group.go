@@ -2,6 +2,7 @@ package bus
 
 import (
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/netio"
@@ -139,7 +140,7 @@ func (g *groupSender) send(budget int) (steps int, done bool) {
 			g.stands = nil
 			g.queue(r.Sub.id, g.list.Take())
 		}
-		last := g.next+1 == len(g.group) || (g.next+1)%maxGroup == 0
+		last := g.next+1 == len(g.group) || (g.next+1)%group.Max == 0
 		g.src.subscribe(r.subRequest, r.resume, !last)
 		steps += stepsPerRequest + r.Sent().Parts()
 		if last {

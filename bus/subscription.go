@@ -82,10 +82,10 @@ func newSubscription(owner *Subscriber, id uint64, set tags.Set, h Handler, batc
 
 func newOutcome() *outcome { return &outcome{done: make(chan struct{})} }
 
-// request returns the message that asks a publisher for a part of a set.
-func (sub *Subscription) request(set []byte) *subscription.Subscribe {
-	m := &subscription.Subscribe{
-		ID: sub.id, Lane: sub.lane, BacklogBytes: uint64(sub.cfg.BacklogBytes), Replay: uint64(sub.cfg.Replay), Set: set,
+// request returns the message that asks a publisher, without its set.
+func (sub *Subscription) request() subscription.Subscribe {
+	m := subscription.Subscribe{
+		ID: sub.id, Lane: sub.lane, BacklogBytes: uint64(sub.cfg.BacklogBytes), Replay: uint64(sub.cfg.Replay),
 	}
 	if sub.cfg.Policy != (Policy{}) {
 		m.Policy = sub.cfg.Policy.String()
