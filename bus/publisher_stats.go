@@ -1,6 +1,12 @@
 package bus
 
-import "slices"
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"tagbus/tags"
+)
 
 // PublisherStats counts what a publisher has done.
 type PublisherStats struct {
@@ -115,4 +121,86 @@ func (p *Publisher) Stats() PublisherStats {
 		return a.Peer.Addr.Compare(b.Peer.Addr)
 	})
 	return st
+}
+
+// WaitSubscribers waits until at least n subscribers have a subscription, and each tag
+// of set has a subscriber.
+//
+//   - set: the tags that are about to be published; often PublisherConfig.Tags.
+//   - Errors: ErrClosed; ErrOnLoop; tags.ErrTooComplex, wrapped, when the sets
+//     have too many overlapping masks to compare; the cause of the end of ctx.
+//   - Threads: any.
+func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) error {
+	var missing *tags.Tag // as long as no subscriber wants it, the sets need not be compared
+	for {
+		p.fan.mu.Lock()
+		open := p.state == publisherOpen
+		enough := p.subscribed() >= n
+		var wanted []tags.Set
+		compare := enough && n > 0 && (missing == nil || len(p.fan.table.AppendWanting(nil, *missing)) > 0)
+		if compare {
+			wanted = p.wanted()
+		}
+		changed := p.fan.changed
+		p.fan.mu.Unlock()
+		var err error
+		if compare { // the comparison can take long, and the loop needs mu
+			missing, err = missingFrom(tags.Union(wanted...), set)
+		}
+		enough = enough && (n <= 0 || missing == nil)
+		switch {
+		case !open:
+			return ErrClosed
+		case err != nil:
+			return fmt.Errorf("bus: wait for %d subscribers of %s: %w", n, shortSet(set), err)
+		case enough:
+			return nil
+		case p.loop.OnAnyLoop():
+			return ErrOnLoop
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("bus: wait for %d subscribers: %w", n, context.Cause(ctx))
+		}
+	}
+}
+
+// subscribed returns how many subscribers have a subscription. mu is held.
+func (p *Publisher) subscribed() (count int) {
+	for l := range p.links {
+		if slices.ContainsFunc(l.out.lanes, func(n *lane) bool { return p.fan.table.Has(n.id) && !n.entering }) {
+			count++
+		}
+	}
+	return count
+}
+
+// wanted returns the sets of all subscriptions whose tags have moved. mu is held.
+func (p *Publisher) wanted() (sets []tags.Set) {
+	for id, n := range p.fan.lanes {
+		if !n.entering {
+			sets = p.fan.table.Sets(sets, id)
+		}
+	}
+	return sets
+}
+
+// missingFrom returns a tag of set that is not in all, or nil. It takes one from the
+// middle: if tags come in order, half of them is soon there.
+//
+// Errors: tags.ErrTooComplex.
+func missingFrom(all, set tags.Set) (*tags.Tag, error) {
+	left, err := set.Without(all)
+	if err != nil || left.IsEmpty() {
+		return nil, err
+	}
+	var ranges []tags.Tag
+	for first := range left.Ranges() {
+		ranges = append(ranges, first)
+	}
+	for first := range left.Masks() {
+		ranges = append(ranges, first)
+	}
+	return &ranges[len(ranges)/2], nil
 }

@@ -62,8 +62,6 @@ func ask(t *testing.T, g *group.Groups[int], c int, m subscription.Subscribe, se
 	return nil, nil
 }
 
-func same(a, b tags.Set) bool { return a.String() == b.String() }
-
 func TestAGroupIsPutTogether(t *testing.T) {
 	g, evicted := groupsOf(16, 1<<30)
 	large := single(20_000)
@@ -84,7 +82,7 @@ func TestAGroupIsPutTogether(t *testing.T) {
 		t.Errorf("got %d groups of %d bytes, want 1 with the cost of three subscriptions", g.Len(), g.Held())
 	}
 	got := g.Take(1)
-	if len(got) != 3 || !same(got[0].Set, tags.Of(5)) || !same(got[1].Set, large) || !same(got[2].Set, tags.Of(9)) {
+	if len(got) != 3 || !got[0].Set.Equal(tags.Of(5)) || !got[1].Set.Equal(large) || !got[2].Set.Equal(tags.Of(9)) {
 		t.Fatalf("got %d subscriptions, want those that were asked for", len(got))
 	}
 	if got[0].Standing.Count() != 1 || got[1].Standing.Count() != 0 {
@@ -109,7 +107,7 @@ func TestConnectionsDoNotMix(t *testing.T) {
 	g.Drop(1)
 	for _, c := range []int{0, 2} {
 		_, err := g.Subscribe(c, &subscription.Subscribe{ID: uint64(c), Set: []byte{5, 0, 0}}, noTags)
-		if got := g.Take(c); err != nil || len(got) != 1 || !same(got[0].Set, tags.Of(5)) {
+		if got := g.Take(c); err != nil || len(got) != 1 || !got[0].Set.Equal(tags.Of(5)) {
 			t.Errorf("connection %d: got %d subscriptions, %v want 1", c, len(got), err)
 		}
 	}
