@@ -43,7 +43,7 @@ func (src *source) onPage(page []byte) {
 	for len(src.batches) > 0 {
 		src.deliverBatch(done)
 	}
-	src.origin.turn.Add(1) // the page is over
+	src.origin.Next() // the page is over
 	src.countPage()
 	if src.reader.Ack && src.reader.Left == 0 {
 		src.acknowledge(done.failed())
@@ -162,7 +162,7 @@ func (src *source) deliver(done *delivered) (more bool) {
 	}()
 	done.deliverRest() // after a panic
 	var rcv *received
-	r, turn := &src.reader, src.origin.turn.Load()
+	r, turn := &src.reader, src.origin.Turn()
 	for {
 		ok, err := r.Next()
 		if err != nil {

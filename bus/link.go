@@ -5,6 +5,7 @@ import (
 
 	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/events"
+	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/ring"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -16,7 +17,7 @@ import (
 type link struct {
 	pub *Publisher
 	ep  netio.Endpoint
-	out outbox
+	out fanout.Outbox
 
 	// Loop only.
 	state       linkState
@@ -82,21 +83,21 @@ func (l *link) leave(last []byte, reason error) {
 // closeAfter closes the connection once a last message is sent. Loop only.
 func (l *link) closeAfter(last []byte, reason error) {
 	l.state, l.fault, l.left = linkLeaving, reason, time.Now()
-	l.out.sendLast(last)
+	l.out.SendLast(last)
 }
 
 // pause stops reading from the subscriber, until resume is called as often. It takes
 // effect at once. A paused link cannot hear the subscriber, so silence means nothing
 // (link.tick). Loop only.
 func (l *link) pause() {
-	if l.pausing++; l.pausing == 1 && !l.out.ended() {
+	if l.pausing++; l.pausing == 1 && !l.out.Ended() {
 		l.ep.PauseReceive()
 	}
 }
 
 // resume undoes one pause. Loop only.
 func (l *link) resume() {
-	if l.pausing--; l.pausing == 0 && !l.out.ended() {
+	if l.pausing--; l.pausing == 0 && !l.out.Ended() {
 		l.pulse.Hear() // from here on
 		l.ep.ResumeReceive()
 	}
@@ -106,13 +107,13 @@ func (l *link) resume() {
 func (l *link) event(e Event) { l.pub.events.Add(e, &l.events) }
 
 // answered reports the outcome of the subscriptions of a group. Loop only.
-func (l *link) answered(group []wish) {
+func (l *link) answered(group []fanout.Wish) {
 	if len(group) == 0 {
 		return
 	}
 	answers := make([]groupAnswer, len(group))
 	for i, w := range group {
-		answers[i] = groupAnswer{w.set, w.err}
+		answers[i] = groupAnswer{w.Set, w.Err}
 	}
 	l.pub.events.AddSeries(&groupEvents{l.peer, answers}, &l.events, len(group))
 }

@@ -15,6 +15,7 @@ import (
 	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/events"
+	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/ring"
 	"tagbus/internal/alarm"
@@ -32,7 +33,7 @@ import (
 // Threads: all methods may be called from any goroutine, and from callbacks
 // unless they block.
 type Publisher struct {
-	fan        fanout // its mu guards what is marked so here
+	fan        fanout.Fanout // its mu guards what is marked so here
 	pool       *netio.Pool
 	maxRemoved int // tags that it remembers
 
@@ -129,7 +130,7 @@ func newPublisher(cfg PublisherConfig, unowned error) (*Publisher, error) {
 	}
 	p.users.Store(1)
 	p.pool, p.maxRemoved = pool, maxRemovedTags
-	p.fan.init(fanoutConfig{
+	p.fan.Init(fanout.Config{
 		Served: cfg.Tags, Pool: pool, Cache: cache,
 		PageBytes: cfg.PageBytes, QueueBytes: cfg.QueueBytes, MaxMessageBytes: cfg.MaxMessageBytes,
 		MaxStreams: cfg.MaxStreams, FlushInterval: cfg.FlushInterval,
@@ -149,7 +150,7 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 	p.loop = p.backend.Loop()
 	p.chores = chores.New(p.loop.Post)
 	p.events = newEvents(p.loop, p.closer, p.cfg.OnEvent)
-	if err = p.fan.start(p.loop, &p.alarms); err != nil {
+	if err = p.fan.Start(p.loop, &p.alarms); err != nil {
 		return err
 	}
 	if err = alarm.Open(&p.alarms, p.loop.NewTimer); err != nil {
@@ -164,7 +165,7 @@ func (p *Publisher) params() netio.Params {
 	return netio.Params{
 		Receive:  netio.ReceiveParams{MaxMessageBytes: subscription.MaxControlBytes, FirstMessageBytes: subscription.MaxHelloBytes},
 		Buffered: netio.BufferedParams{Buffers: controlBuffers, BufferBytes: subscription.MaxControlBytes},
-		ZeroCopy: netio.ZeroCopyParams{Outstanding: maxInFlight, Region: p.pool.Region()},
+		ZeroCopy: netio.ZeroCopyParams{Outstanding: fanout.MaxInFlight, Region: p.pool.Region()},
 	}
 }
 
