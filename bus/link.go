@@ -3,12 +3,13 @@ package bus
 import (
 	"time"
 
+	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
-
-	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/ring"
 	"tagbus/netio"
+	"tagbus/subscription"
+	"tagbus/tags"
 )
 
 // link is the publisher's side of the connection to one subscriber: what the loop knows
@@ -59,4 +60,82 @@ func (l *link) fail(err error) {
 	l.fault = err
 	l.event(Event{Kind: Problem, Peer: l.peer, Err: err})
 	_ = l.ep.Close()
+}
+
+// refuse sends the peer the reason of a refusal, instead of a hello. Loop only.
+func (l *link) refuse(reason error) {
+	b, err := subscription.Append(nil, refusal(0, reason))
+	if err != nil {
+		l.fail(err)
+		return
+	}
+	l.leave(b, reason)
+}
+
+// leave closes the connection once a last message is sent, and reports the reason. Loop
+// only.
+func (l *link) leave(last []byte, reason error) {
+	l.closeAfter(last, reason)
+	l.event(Event{Kind: Refused, Peer: l.peer, Err: reason})
+}
+
+// closeAfter closes the connection once a last message is sent. Loop only.
+func (l *link) closeAfter(last []byte, reason error) {
+	l.state, l.fault, l.left = linkLeaving, reason, time.Now()
+	l.out.SendLast(last)
+}
+
+// pause stops reading from the subscriber, until resume is called as often. It takes
+// effect at once. A paused link cannot hear the subscriber, so silence means nothing
+// (link.tick). Loop only.
+func (l *link) pause() {
+	if l.pausing++; l.pausing == 1 && !l.out.Ended() {
+		l.ep.PauseReceive()
+	}
+}
+
+// resume undoes one pause. Loop only.
+func (l *link) resume() {
+	if l.pausing--; l.pausing == 0 && !l.out.Ended() {
+		l.pulse.Hear() // from here on
+		l.ep.ResumeReceive()
+	}
+}
+
+// event reports e, which the subscriber has caused. Loop only.
+func (l *link) event(e Event) { l.pub.events.Add(e, &l.events) }
+
+// answered reports the outcome of the subscriptions of a group. Loop only.
+func (l *link) answered(group []fanout.Wish) {
+	if len(group) == 0 {
+		return
+	}
+	answers := make([]groupAnswer, len(group))
+	for i, w := range group {
+		answers[i] = groupAnswer{w.Set, w.Err}
+	}
+	l.pub.events.AddSeries(&groupEvents{l.peer, answers}, &l.events, len(group))
+}
+
+// groupEvents is the series of events of a group of subscriptions, which may be very
+// large.
+type groupEvents struct {
+	peer    *Peer
+	answers []groupAnswer
+}
+
+type groupAnswer struct {
+	set tags.Set
+	err error // why it is refused
+}
+
+// Next implements events.Series.
+func (g *groupEvents) Next() (e Event, more bool) {
+	a := g.answers[0]
+	g.answers = g.answers[1:]
+	e = Event{Kind: Subscribed, Peer: g.peer, Tags: a.set, Err: a.err}
+	if a.err != nil {
+		e.Kind = Refused
+	}
+	return e, len(g.answers) > 0
 }
