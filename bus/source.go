@@ -5,13 +5,13 @@ import (
 	"io"
 	"time"
 
+	"tagbus/bus/internal/answers"
 	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/retain"
-	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/wire"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -30,13 +30,8 @@ type source struct {
 	fault    error     // why this side closes the connection, or has closed it
 	pausing  int       // reasons not to read, see pause
 	events   events.Conn
-	out      ring.Ring[[]byte] // control messages to send
-	outBytes int               // of out, see push
-	unread   bool              // too many of them wait
-	moved    bool              // one was completed since the last tick
-	sent     bool              // something of out was given to the endpoint since the last tick
-	sending  int               // given to the endpoint and not completed
-	leaving  bool              // goodbye follows when all is sent
+	out      answers.Queue // control messages
+	leaving  bool          // goodbye follows when all is sent
 	seek     seek
 	parted   bool      // goodbye is said; the connection is closed when it is sent
 	toldAt   time.Time // when the publisher was last told how much was received
@@ -73,6 +68,7 @@ func newSource(s *Subscriber) *source {
 		rivals:  make(map[*source]*rivalry),
 		version: 1,
 	}
+	src.out = answers.New(src.pause, src.resume)
 	src.events = events.Conn{Pause: src.pause, Resume: src.resume}
 	src.share = s.chores.Share(src.pause, src.resume)
 	s.dialer.prepare(&src.contact, src)
@@ -119,7 +115,7 @@ func (src *source) established(ep netio.Endpoint) {
 		src.fail(err)
 		return
 	}
-	src.push(hello)
+	src.out.Push(hello)
 	src.pump()
 	src.contact.after(src.sub.cfg.HelloTimeout)
 }
@@ -130,8 +126,8 @@ func (src *source) lost(cause error) {
 	if src.parted && errors.Is(cause, io.EOF) {
 		cause = nil // the publisher has closed first
 	}
-	src.dropOut()
-	src.sending, src.leaving, src.parted = 0, false, false
+	src.out.Drop()
+	src.leaving, src.parted = false, false
 	src.sub.departed()
 	if wasReady {
 		src.sub.counters.publishers.Add(-1)
@@ -214,17 +210,13 @@ func (src *source) fail(err error) {
 
 // pump sends what waits in out.
 func (src *source) pump() {
-	for src.contact.ep != nil && src.out.Len() > 0 {
+	for src.contact.ep != nil && src.out.Waits() {
 		b, err := src.contact.ep.Buffer()
 		if err != nil {
 			return // OnSendReady or OnConnectionClosed follows
 		}
-		if _, err = b.Write(*src.out.Front()); err == nil {
+		if _, err = b.Write(src.out.Front()); err == nil {
 			err = src.contact.ep.SendBuffer(b)
-		}
-		if err == nil {
-			src.sent = true
-			src.sending++
 		}
 		if err != nil {
 			b.Release()
@@ -233,14 +225,13 @@ func (src *source) pump() {
 			}
 			return
 		}
-		src.popped(src.out.Pop())
+		src.out.Given()
 	}
 }
 
 // completed notes that the endpoint has sent a message.
 func (src *source) completed() {
-	src.sending--
-	src.moved = true
+	src.out.Completed()
 	src.leaveIfSent()
 }
 
@@ -259,5 +250,5 @@ func (src *source) queue(m subscription.Message) {
 		src.fail(err)
 		return
 	}
-	src.push(b)
+	src.out.Push(b)
 }

@@ -7,6 +7,9 @@ import (
 	"tagbus/subscription"
 )
 
+// errAnswersUnread is the cause of the end of a silent publisher that does not read.
+var errAnswersUnread = fmt.Errorf("%w: the publisher asks faster than it reads the answers", ErrProtocol)
+
 // onTick is the subscriber's tick.
 func (s *Subscriber) onTick(now time.Time, late time.Duration) {
 	for _, src := range s.sources {
@@ -21,12 +24,12 @@ func (src *source) tick(now time.Time, late time.Duration) {
 	if src.contact.ep == nil || src.fault != nil {
 		return
 	}
-	if src.excused() {
+	if src.out.Moves() && src.pausing > 0 {
 		src.pulse.Hear() // nothing can be heard now
 	}
 	if silent, allowed := src.pulse.Silent(now, late); allowed > 0 {
 		err := &SilentError{For: silent, Limit: allowed}
-		if src.unread {
+		if src.out.Unread() {
 			src.fail(fmt.Errorf("%w: %w", errAnswersUnread, err))
 			return
 		}
@@ -39,10 +42,8 @@ func (src *source) tick(now time.Time, late time.Duration) {
 		src.toldAt = now
 		src.tellReceived()
 	}
-	sent := src.sent
-	src.sent = false
-	if src.pulse.Due(now, sent, src.out.Len() == 0) {
+	if src.pulse.Due(now, src.out.Sent(), !src.out.Waits()) {
 		src.send(&subscription.Beat{})
-		src.sent = false
+		src.out.Sent() // Due has counted it
 	}
 }

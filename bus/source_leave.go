@@ -47,7 +47,7 @@ func (src *source) leave() {
 // leaveIfSent says goodbye once all else is sent, and then closes.
 func (src *source) leaveIfSent() {
 	switch {
-	case !src.leaving || src.contact.ep == nil || src.out.Len() > 0 || src.sending > 0:
+	case !src.leaving || src.contact.ep == nil || !src.out.Idle():
 	case src.parted:
 		_ = src.contact.ep.Close()
 	default:
