@@ -31,22 +31,22 @@ func (p *Publisher) checkAccounts(now time.Time) {
 // connection of the subscriber with the largest account, and forgets this account. Loop
 // only.
 func (p *Publisher) boundAccounts(limit int) {
-	p.fan.mu.Lock()
+	p.fan.Mu.Lock()
 	a, n := p.accounts.Largest(limit)
 	if a == nil {
-		p.fan.mu.Unlock()
+		p.fan.Mu.Unlock()
 		return
 	}
 	l := a.Link
 	p.accounts.Forget(a)
-	p.fan.mu.Unlock()
+	p.fan.Mu.Unlock()
 	l.end(fmt.Errorf("%w: %d entries, %d of all subscribers", ErrAccountMemory, n, limit))
 }
 
 // leaveAccount ends the account of a connection, and returns the number of unconfirmed
 // messages. mu is held, and the link is dead. Loop only.
 func (p *Publisher) leaveAccount(l *link) (unconfirmed uint64) {
-	unconfirmed = l.out.end(l.owed)
+	unconfirmed = l.out.End(l.owed)
 	owed := l.owed && !l.parted && !errors.Is(l.fault, ErrProtocol) && !errors.Is(l.fault, ErrStalled)
 	if !p.accounts.Leave(l.peer.Instance, l, owed) {
 		return 0
@@ -106,8 +106,8 @@ func (p *Publisher) TagLosses(instance string) []TagLosses {
 
 // lanesWith returns the accounts of the lanes of a subscriber, by number.
 func (p *Publisher) lanesWith(instance string) []*ledger.Lane {
-	p.fan.mu.Lock()
-	defer p.fan.mu.Unlock()
+	p.fan.Mu.Lock()
+	defer p.fan.Mu.Unlock()
 	if a := p.accounts.Of(instance); a != nil {
 		return a.Lanes()
 	}

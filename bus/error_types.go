@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"tagbus/bus/directory"
 	"tagbus/internal/plain"
 	"tagbus/tags"
 )
@@ -202,6 +203,45 @@ func (e *EventsDroppedError) Error() string {
 
 // Is reports whether target is ErrEventsDropped.
 func (*EventsDroppedError) Is(target error) bool { return target == ErrEventsDropped }
+
+// BackendError is the cause of a Refused event: the entry in the directory names
+// another backend than that of this program, so it cannot be dialed.
+type BackendError struct {
+	Role   directory.Role // of the entry
+	Theirs string         // the backend of the entry: "rdma:verbs"
+	Ours   string         // the backend of this program: "tcp"
+}
+
+// Error says what both speak, and what to do.
+func (e *BackendError) Error() string {
+	them, us := "publisher", "subscriber"
+	if e.Role == directory.Receiver {
+		them, us = "receiver", "sender"
+	}
+	return plain.Linef("bus: %s speaks %q, this %s %q: use the same backend for both, here %q (node.Config.Backend)",
+		them, e.Theirs, us, e.Ours, e.Theirs)
+}
+
+// EntryError is the cause of a Problem event of a publisher or a receiver: its entry in
+// the directory cannot be renewed or changed. Connections stay, but no program finds an
+// expired entry. The event comes once, and once more when the problem is over. In
+// between the directory tries again by itself.
+type EntryError struct {
+	Err    error         // why it cannot be renewed, or could not at first
+	Over   bool          // it is renewed again
+	Lasted time.Duration // if Over: for how long it was not
+}
+
+// Error says why, or how long it lasted.
+func (e *EntryError) Error() string {
+	if e.Over {
+		return plain.Linef("bus: the entry in the directory is renewed again, after %v without: %v", e.Lasted.Round(time.Millisecond), e.Err)
+	}
+	return plain.Linef("bus: the entry in the directory cannot be renewed, so that others find an old one, or none when it has expired: %v", e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *EntryError) Unwrap() error { return e.Err }
 
 // PanicError is the cause of a Problem event for a message whose handler
 // panicked. The message counts as delivered and the handler stays.

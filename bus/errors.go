@@ -2,9 +2,8 @@ package bus
 
 import (
 	"errors"
-	"fmt"
 
-	"tagbus/netio"
+	"tagbus/bus/internal/fanout"
 )
 
 var (
@@ -12,11 +11,11 @@ var (
 	// blocking subscriber of the tag, or the publisher's pool, has no room. No
 	// subscriber gets the message. The same call may succeed after
 	// PublisherConfig.OnReady; PublishContext waits instead.
-	ErrNoResources = fmt.Errorf("bus: not published: %w", netio.ErrNoResources)
+	ErrNoResources = fanout.ErrNoResources
 
 	// ErrClosed is returned by every method of a closed publisher, subscriber
 	// or subscription, and by Publish after Drain.
-	ErrClosed = errors.New("bus: closed")
+	ErrClosed = fanout.ErrClosed
 
 	// ErrOnLoop is returned by the methods that wait, if they would have to wait on an
 	// event loop. Called from a handler or an event they would wait for themselves for
@@ -27,7 +26,7 @@ var (
 	// ErrUnknownTag is wrapped in the error of Publish for a tag that the publisher
 	// does not serve: one that is neither in PublisherConfig.Tags nor added by AddTags,
 	// or that RemoveTags has removed.
-	ErrUnknownTag = errors.New("tag is not one of the publisher's")
+	ErrUnknownTag = fanout.ErrUnknownTag
 
 	// ErrTooManyRemoved is returned by Publisher.AddTags when too many published tags
 	// are removed. A publisher remembers the position of each.
@@ -35,7 +34,7 @@ var (
 
 	// ErrMessageTooLarge is wrapped in the error of Publish for a message above
 	// PublisherConfig.MaxMessageBytes.
-	ErrMessageTooLarge = errors.New("message too large")
+	ErrMessageTooLarge = fanout.ErrMessageTooLarge
 
 	// ErrInvalidConfig is wrapped by every violation of a configuration.
 	ErrInvalidConfig = errors.New("bus: invalid configuration")
@@ -72,7 +71,7 @@ var (
 
 	// ErrTransport is wrapped in the cause of a connection's end if the backend breaks
 	// the contract of package netio. It is a bug of the backend.
-	ErrTransport = errors.New("bus: the transport reported a send that was not the next to complete: report this as a bug of the backend")
+	ErrTransport = fanout.ErrTransport
 
 	// ErrUndelivered is wrapped in the error of Drain if a connection ends before
 	// everything is sent to its subscriber, or taken by the receiver.
@@ -138,11 +137,11 @@ var (
 
 	// ErrReceiverLost is wrapped in an *AckError if the connection to the receiver ends
 	// before the acknowledgement comes.
-	ErrReceiverLost = errors.New("connection to the receiver lost")
+	ErrReceiverLost = fanout.ErrReceiverLost
 
 	// ErrNotHandled is wrapped in an *AckError if the receiver says that its handler
 	// panicked, or that it has none any more.
-	ErrNotHandled = errors.New("the receiver's handler has not handled it")
+	ErrNotHandled = fanout.ErrNotHandled
 
 	// ErrNoReply is matched by a *NoReplyError.
 	ErrNoReply = errors.New("no reply")

@@ -39,10 +39,10 @@ func HeldOf(p *Publisher) (h Held) {
 	done := make(chan struct{})
 	if !p.loop.Post(func() {
 		defer close(done)
-		p.fan.mu.Lock()
-		defer p.fan.mu.Unlock()
+		p.fan.Mu.Lock()
+		defer p.fan.Mu.Unlock()
 		h = Held{
-			Connections: len(p.connections), Lanes: p.fan.shape().lanes, Seats: p.seats.taken,
+			Connections: len(p.connections), Lanes: p.fan.Shape().Lanes, Seats: p.seats.taken,
 			Groups: p.groups.begun.Len(), GroupBytes: p.groups.bytes, Jobs: p.chores.Waiting(),
 		}
 	}) {

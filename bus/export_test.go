@@ -1,5 +1,7 @@
 package bus
 
+import "tagbus/bus/internal/fanout"
+
 // SliceSteps is the budget of a slice of work on the loop.
 const SliceSteps = 16 << 10
 
@@ -24,22 +26,22 @@ func WorkOf(p *Publisher) (steps uint64, longest int) {
 
 // WalkedBy returns how many steps all walks through the tags of a publisher have taken
 // so far.
-func WalkedBy(p *Publisher) uint64 { return shapeOf(p).walked }
+func WalkedBy(p *Publisher) uint64 { return shapeOf(p).Walked }
 
 // RoutesOf returns how many routes and streams a publisher has, and how many of the
 // streams several lanes share.
 func RoutesOf(p *Publisher) (routes, streams, shared int) {
 	x := shapeOf(p)
-	return x.routes, x.streams, x.shared
+	return x.Routes, x.Streams, x.Shared
 }
 
 // RoutedTo returns how many of the known tags have a route to so many lanes.
-func RoutedTo(p *Publisher, lanes int) (n int) { return shapeOf(p).tags[lanes] }
+func RoutedTo(p *Publisher, lanes int) (n int) { return shapeOf(p).Tags[lanes] }
 
-func shapeOf(p *Publisher) shape {
-	p.fan.mu.Lock()
-	defer p.fan.mu.Unlock()
-	return p.fan.shape()
+func shapeOf(p *Publisher) fanout.Shape {
+	p.fan.Mu.Lock()
+	defer p.fan.Mu.Unlock()
+	return p.fan.Shape()
 }
 
 // BeginDrain does what Sender.Drain does first.

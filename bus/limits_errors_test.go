@@ -53,7 +53,7 @@ func TestTheSubscriberWithTheLargestAccountIsDisconnected(t *testing.T) {
 	p.loop.Post(func() {
 		for l := range p.links {
 			for tag := range tags.Tag(100) {
-				l.out.lanes[0].account.Add(subscription.CauseFull, tag, 1)
+				l.out.Lanes[0].Account.Add(subscription.CauseFull, tag, 1)
 			}
 		}
 		p.boundAccounts(100)

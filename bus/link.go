@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tagbus/bus/internal/events"
+	"tagbus/bus/internal/fanout"
 
 	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/ring"
@@ -15,7 +16,7 @@ import (
 type link struct {
 	pub *Publisher
 	ep  netio.Endpoint
-	out outbox
+	out fanout.Outbox
 
 	// Loop only.
 	state       linkState

@@ -26,5 +26,5 @@ func (l *link) leave(last []byte, reason error) {
 // closeAfter closes the connection once a last message is sent. Loop only.
 func (l *link) closeAfter(last []byte, reason error) {
 	l.state, l.fault, l.left = linkLeaving, reason, time.Now()
-	l.out.sendLast(last)
+	l.out.SendLast(last)
 }

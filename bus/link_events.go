@@ -1,18 +1,21 @@
 package bus
 
-import "tagbus/tags"
+import (
+	"tagbus/bus/internal/fanout"
+	"tagbus/tags"
+)
 
 // event reports e, which the subscriber has caused. Loop only.
 func (l *link) event(e Event) { l.pub.events.Add(e, &l.events) }
 
 // answered reports the outcome of the subscriptions of a group. Loop only.
-func (l *link) answered(group []wish) {
+func (l *link) answered(group []fanout.Wish) {
 	if len(group) == 0 {
 		return
 	}
 	answers := make([]groupAnswer, len(group))
 	for i, w := range group {
-		answers[i] = groupAnswer{w.set, w.err}
+		answers[i] = groupAnswer{w.Set, w.Err}
 	}
 	l.pub.events.AddSeries(&groupEvents{l.peer, answers}, &l.events, len(group))
 }

@@ -38,9 +38,9 @@ func (l *link) tick(now time.Time, late time.Duration) {
 		l.end(&SilentError{For: silent, Limit: allowed})
 		return
 	}
-	sent, moved, idle := l.out.tick(now, late)
+	sent, moved, idle := l.out.Tick(now, late)
 	if l.pulse.Due(now, sent, idle) {
-		l.out.beat()
+		l.out.Beat()
 	}
 	l.patience(now, moved)
 }
@@ -57,16 +57,16 @@ func (l *link) patience(now time.Time, moved bool) {
 		l.stalled = false
 		l.event(Event{Kind: Resumed, Peer: l.peer})
 	}
-	for _, n := range l.out.lanes {
-		stuck := n.stuckFor(now)
-		limit := p.maxStall(n.policy)
+	for _, n := range l.out.Lanes {
+		stuck := n.StuckFor(now)
+		limit := p.maxStall(n.Policy)
 		h.Need(limit)
 		switch {
 		case limit > 0 && h.Over(stuck, limit):
 			p.stalled.Add(1)
 			l.end(&StallError{For: max(stuck, limit), Limit: limit})
 			return
-		case !l.stalled && h.Over(stuck, patience) && n.holdsUp():
+		case !l.stalled && h.Over(stuck, patience) && n.HoldsUp():
 			l.stalled = true
 			l.event(Event{Kind: Stalled, Peer: l.peer, Err: &StallError{For: max(stuck, patience)}})
 		}

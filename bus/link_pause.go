@@ -4,14 +4,14 @@ package bus
 // effect at once. A paused link cannot hear the subscriber, so silence means nothing
 // (link.tick). Loop only.
 func (l *link) pause() {
-	if l.pausing++; l.pausing == 1 && !l.out.ended() {
+	if l.pausing++; l.pausing == 1 && !l.out.Ended() {
 		l.ep.PauseReceive()
 	}
 }
 
 // resume undoes one pause. Loop only.
 func (l *link) resume() {
-	if l.pausing--; l.pausing == 0 && !l.out.ended() {
+	if l.pausing--; l.pausing == 0 && !l.out.Ended() {
 		l.pulse.Hear() // from here on
 		l.ep.ResumeReceive()
 	}

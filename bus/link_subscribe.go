@@ -2,28 +2,30 @@ package bus
 
 import (
 	"errors"
+	"fmt"
 
+	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/ledger"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
 
 // subscribe begins to make the subscriptions of a group active. Loop only.
-func (l *link) subscribe(wishes []wish) {
+func (l *link) subscribe(wishes []fanout.Wish) {
 	p := l.pub
-	g := l.out.subscribe(wishes, terms{
-		check:    l.check,
-		steps:    p.ownership.checkSteps,
-		account:  func(w *wish) *ledger.Lane { return p.account(l, w) },
-		handOver: func(sets []tags.Set) []tags.Set { return p.ownership.handOver(l, sets) },
-		entered:  func() { p.ownership.entered(l) },
-		refusal:  func(w *wish) subscription.Message { return refusal(w.request.ID, w.err) },
+	g := l.out.Subscribe(wishes, fanout.Terms{
+		Check:    l.check,
+		Steps:    p.ownership.checkSteps,
+		Account:  func(w *fanout.Wish) *ledger.Lane { return p.account(l, w) },
+		HandOver: func(sets []tags.Set) []tags.Set { return p.ownership.handOver(l, sets) },
+		Entered:  func() { p.ownership.entered(l) },
+		Refusal:  func(w *fanout.Wish) subscription.Message { return refusal(w.Request.ID, w.Err) },
 	})
 	l.begin(linkJob{run: func(budget int) (steps int, done bool) {
-		if steps, done = g.run(budget); !done {
+		if steps, done = g.Run(budget); !done {
 			return steps, false
 		}
-		if at, fault := g.failed(); fault != nil {
+		if at, fault := g.Failed(); fault != nil {
 			l.expel(at, fault)
 			return steps, true
 		}
@@ -31,12 +33,12 @@ func (l *link) subscribe(wishes []wish) {
 		l.answered(wishes)
 		p.farewell(l)
 		return steps, true
-	}, abort: g.abort})
+	}, abort: g.Abort})
 }
 
 // check returns why a subscription cannot become active, or why the connection has to
 // end. fanout.mu is held.
-func (l *link) check(w *wish) (refusal, fault error) {
+func (l *link) check(w *fanout.Wish) (refusal, fault error) {
 	p := l.pub
 	if err := p.ownership.check(l, w); err != nil {
 		if errors.As(err, new(*DuplicateError)) {
@@ -44,11 +46,11 @@ func (l *link) check(w *wish) (refusal, fault error) {
 		}
 		return err, nil
 	}
-	policy, err := p.policyOf(l, w.request)
+	policy, err := p.policyOf(l, w.Request)
 	if err == nil {
-		err = p.checkRoom(l, w.request)
+		err = p.checkRoom(l, w.Request)
 	}
-	w.policy = policy
+	w.Policy = policy
 	if errors.Is(err, ErrProtocol) {
 		return err, err
 	}
@@ -58,13 +60,13 @@ func (l *link) check(w *wish) (refusal, fault error) {
 // expel ends the connection for a fault of its peer.
 //
 //   - at: the subscription that was looked at.
-func (l *link) expel(at *wish, fault error) {
+func (l *link) expel(at *fanout.Wish, fault error) {
 	if duplicate := (*DuplicateError)(nil); errors.As(fault, &duplicate) {
-		l.pub.ownership.expel(l, at.request.ID, duplicate)
+		l.pub.ownership.expel(l, at.Request.ID, duplicate)
 		return
 	}
 	if !errors.Is(fault, ErrProtocol) {
-		fault = errors.Join(ErrProtocol, fault)
+		fault = fmt.Errorf("%w: %w", ErrProtocol, fault)
 	}
 	l.fail(fault)
 }

@@ -64,9 +64,9 @@ func (out *outlet) consider() {
 		return
 	}
 	p := out.sender.pub
-	p.fan.mu.Lock()
+	p.fan.Mu.Lock()
 	duplicate := out.sender.owners.duplicate(nil, out.contact.entry.Tags)
-	p.fan.mu.Unlock()
+	p.fan.Mu.Unlock()
 	if duplicate != nil && !out.missing { // otherwise its answer decides
 		duplicate.Second = out.contact.describe()
 		out.report(duplicate)
@@ -118,7 +118,7 @@ func (out *outlet) established(ep netio.Endpoint) {
 		out.fail(err)
 		return
 	}
-	l.out.sendBytes(hello)
+	l.out.SendBytes(hello)
 	out.contact.after(p.cfg.HelloTimeout)
 }
 
@@ -154,7 +154,7 @@ func (out *outlet) lost(cause error) {
 	delete(out.sender.dialed, out.link)
 	out.link = nil
 	switch {
-	case out.sender.pub.closer.begun.Load():
+	case out.sender.pub.closer.Begun():
 	case wasReady:
 		out.missing = !expelled
 		out.contact.retry()

@@ -3,6 +3,7 @@ package bus
 import (
 	"fmt"
 
+	"tagbus/bus/internal/fanout"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -33,36 +34,36 @@ func (x *exclusive) use(tag tags.Tag) {
 }
 
 // used reports whether a tag of a set was used.
-func (x *exclusive) used(set tags.Set) bool { return x.sender.pub.fan.used(set) }
+func (x *exclusive) used(set tags.Set) bool { return x.sender.pub.fan.Used(set) }
 
 // wantUsed connects to the receivers of the tags that are used since the last call.
 // Loop only.
 func (x *exclusive) wantUsed() {
 	p := x.sender.pub
-	p.fan.mu.Lock()
+	p.fan.Mu.Lock()
 	used := x.using
 	x.using = nil
-	p.fan.mu.Unlock()
+	p.fan.Mu.Unlock()
 	x.sender.want(tags.Of(used...))
 }
 
 // check implements ownership: no other receiver has a tag, and this one has it in one
 // lane only, since a message is sent once.
-func (x *exclusive) check(l *link, w *wish) error {
-	if other := x.duplicate(l, w.set); other != nil {
+func (x *exclusive) check(l *link, w *fanout.Wish) error {
+	if other := x.duplicate(l, w.Set); other != nil {
 		other.Second = l.peer
 		return other
 	}
-	for _, n := range l.out.lanes {
-		if lane := w.request.Lane; n.number != lane && n.overlaps(w.set) {
-			return fmt.Errorf("bus: a receiver subscribed to tags in lanes %d and %d", n.number, lane)
+	for _, n := range l.out.Lanes {
+		if lane := w.Request.Lane; n.Number != lane && n.Overlaps(w.Set) {
+			return fmt.Errorf("bus: a receiver subscribed to tags in lanes %d and %d", n.Number, lane)
 		}
 	}
 	return nil
 }
 
 // checkSteps implements ownership: another owner is looked for among all receivers.
-func (x *exclusive) checkSteps(w *wish) int { return len(x.sender.pub.links) * w.set.Parts() }
+func (x *exclusive) checkSteps(w *fanout.Wish) int { return len(x.sender.pub.links) * w.Set.Parts() }
 
 // duplicate returns a receiver other than l that has tags of a set, or nil.
 // fanout.mu is held.
@@ -72,11 +73,11 @@ func (x *exclusive) duplicate(l *link, set tags.Set) *DuplicateError {
 		if other == l {
 			continue
 		}
-		for _, n := range other.out.lanes {
-			if !n.overlaps(set) {
+		for _, n := range other.out.Lanes {
+			if !n.Overlaps(set) {
 				continue
 			}
-			has, both := n.set(), set
+			has, both := n.Set(), set
 			if rest, err := set.Without(has); err == nil {
 				both, _ = set.Without(rest) // no more complex than the difference above, which was possible
 			}
@@ -89,7 +90,7 @@ func (x *exclusive) duplicate(l *link, set tags.Set) *DuplicateError {
 // handOver implements ownership: messages sent to another receiver were handled there,
 // or may have been.
 func (x *exclusive) handOver(l *link, sets []tags.Set) (lost []tags.Set) {
-	if !x.sender.pub.fan.caches() || len(sets) == 0 {
+	if !x.sender.pub.fan.Caches() || len(sets) == 0 {
 		return nil
 	}
 	set := tags.Union(sets...)

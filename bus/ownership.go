@@ -1,6 +1,9 @@
 package bus
 
-import "tagbus/tags"
+import (
+	"tagbus/bus/internal/fanout"
+	"tagbus/tags"
+)
 
 // ownership says which connections get the messages of a tag: those of all
 // subscribers that ask for it, or that of one owner. A Publisher and the part of a
@@ -13,10 +16,10 @@ type ownership interface {
 
 	// check returns why a connection may not have the tags of a subscription. A
 	// *DuplicateError ends the connection; any other error only refuses.
-	check(l *link, w *wish) error
+	check(l *link, w *fanout.Wish) error
 
 	// checkSteps returns the cost of check.
-	checkSteps(w *wish) int
+	checkSteps(w *fanout.Wish) int
 
 	// handOver notes that a connection gets sets. It returns the tags that the cache
 	// must forget, because another connection has had some of them.
@@ -39,9 +42,9 @@ type shared struct{}
 
 func (shared) use(tags.Tag) {}
 
-func (shared) check(*link, *wish) error { return nil }
+func (shared) check(*link, *fanout.Wish) error { return nil }
 
-func (shared) checkSteps(*wish) int { return 0 }
+func (shared) checkSteps(*fanout.Wish) int { return 0 }
 
 func (shared) handOver(*link, []tags.Set) []tags.Set { return nil }
 

@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 
+	"tagbus/bus/internal/fanout"
 	"tagbus/tags"
 )
 
@@ -31,8 +32,8 @@ func (p *Publisher) PublishStatus(tag tags.Tag, status Status, data []byte) erro
 // nil: none.
 //
 // Errors: for a sender also ErrNoReceiver, not wrapped.
-func (p *Publisher) publish(tag tags.Tag, status Status, data []byte, x *receipt) error {
-	if err := p.fan.publish(tag, uint8(status), data, x); err != nil {
+func (p *Publisher) publish(tag tags.Tag, status Status, data []byte, x *fanout.Receipt) error {
+	if err := p.fan.Publish(tag, uint8(status), data, x); err != nil {
 		return p.explain(tag, len(data), err)
 	}
 	return nil
@@ -65,7 +66,7 @@ func (p *Publisher) PublishStatusContext(ctx context.Context, tag tags.Tag, stat
 	return p.publishContext(ctx, tag, status, data, nil)
 }
 
-func (p *Publisher) publishContext(ctx context.Context, tag tags.Tag, status Status, data []byte, x *receipt) error {
+func (p *Publisher) publishContext(ctx context.Context, tag tags.Tag, status Status, data []byte, x *fanout.Receipt) error {
 	err := p.publish(tag, status, data, x)
 	if err != ErrNoResources { //nolint:errorlint // publish returns it bare, and this is the data path
 		return err
@@ -79,7 +80,7 @@ func (p *Publisher) retry(ctx context.Context, tag tags.Tag, size int, publish f
 		return ErrOnLoop
 	}
 	var err error
-	end := p.fan.wait(ctx, func() (done bool) {
+	end := p.fan.Wait(ctx, func() (done bool) {
 		err = publish()
 		return err != ErrNoResources //nolint:errorlint // publish returns it bare, and this is the data path
 	})
@@ -91,4 +92,4 @@ func (p *Publisher) retry(ctx context.Context, tag tags.Tag, size int, publish f
 
 // Flush sends published messages without waiting for full pages or the flush interval.
 // Blocks: never.
-func (p *Publisher) Flush() { p.fan.flush() }
+func (p *Publisher) Flush() { p.fan.Flush() }

@@ -54,17 +54,17 @@ func (p *Publisher) PublishBatchContext(ctx context.Context, messages []Message)
 // the mutex of their stream.
 func (p *Publisher) publishRun(messages []Message) (n int, err error) {
 	m := &messages[0]
-	run, ok := p.fan.begin(m.Tag)
+	run, ok := p.fan.Begin(m.Tag)
 	if !ok {
 		if err := p.publish(m.Tag, m.Status, m.Data, nil); err != nil {
 			return 0, err
 		}
 		return 1, nil
 	}
-	defer run.end()
+	defer run.End()
 	for n < len(messages) {
 		m := &messages[n]
-		more, err := run.publish(m.Tag, uint8(m.Status), m.Data)
+		more, err := run.Publish(m.Tag, uint8(m.Status), m.Data)
 		if err != nil {
 			return n, p.explain(m.Tag, len(m.Data), err)
 		}
@@ -72,9 +72,9 @@ func (p *Publisher) publishRun(messages []Message) (n int, err error) {
 			return n, nil
 		}
 		n++
-		if w, limit, budget := run.plain(); w != nil {
+		if w, limit, budget := run.Plain(); w != nil {
 			more, bytes := appendRun(w, messages[n:], limit, budget)
-			run.took(more, bytes)
+			run.Took(more, bytes)
 			n += more
 		}
 	}

@@ -26,7 +26,7 @@ func (p *Publisher) PublishZeroCopy(tag tags.Tag, status Status, data []byte, do
 	if done == nil {
 		done = func() {}
 	}
-	lent, err := p.fan.publishLent(tag, uint8(status), data, done)
+	lent, err := p.fan.PublishLent(tag, uint8(status), data, done)
 	if !lent {
 		if err = p.publish(tag, status, data, nil); err == nil {
 			done()

@@ -13,7 +13,9 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/events"
+	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/ring"
 	"tagbus/internal/alarm"
@@ -31,7 +33,7 @@ import (
 // Threads: all methods may be called from any goroutine, and from callbacks
 // unless they block.
 type Publisher struct {
-	fan        fanout // its mu guards what is marked so here
+	fan        fanout.Fanout // its mu guards what is marked so here
 	pool       *netio.Pool
 	maxRemoved int // tags that it remembers
 
@@ -73,7 +75,7 @@ type Publisher struct {
 	users     atomic.Int32  // of the memory: connections, and the publisher
 	drained   chan struct{} // closed when the last subscriber has left after Drain
 	drainOnce sync.Once
-	closer    closer
+	closer    *closer.Closer
 }
 
 type publisherState int
@@ -123,17 +125,17 @@ func newPublisher(cfg PublisherConfig, unowned error) (*Publisher, error) {
 		connections: make(map[*link]struct{}),
 		newest:      make(map[string]*link),
 		drained:     make(chan struct{}),
-		closer:      closer{ended: make(chan struct{})},
+		closer:      closer.New(),
 		ownership:   shared{},
 	}
 	p.users.Store(1)
 	p.pool, p.maxRemoved = pool, maxRemovedTags
-	p.fan.init(fanoutConfig{
+	p.fan.Init(fanout.Config{
 		Served: cfg.Tags, Pool: pool, Cache: cache,
 		PageBytes: cfg.PageBytes, QueueBytes: cfg.QueueBytes, MaxMessageBytes: cfg.MaxMessageBytes,
 		MaxStreams: cfg.MaxStreams, FlushInterval: cfg.FlushInterval,
 		OnReady: cfg.OnReady, Unowned: unowned,
-		First: func(tag tags.Tag) { p.ownership.use(tag) }, Call: p.closer.call,
+		First: func(tag tags.Tag) { p.ownership.use(tag) }, Call: p.closer.Call,
 		LossError: func(cause subscription.Cause) error { return gapCauses[cause] },
 	})
 	p.host, _ = os.Hostname() // only for people
@@ -147,8 +149,8 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 	}
 	p.loop = p.backend.Loop()
 	p.chores = chores.New(p.loop.Post)
-	p.events = newEvents(p.loop, &p.closer, p.cfg.OnEvent)
-	if err = p.fan.start(p.loop, &p.alarms); err != nil {
+	p.events = newEvents(p.loop, p.closer, p.cfg.OnEvent)
+	if err = p.fan.Start(p.loop, &p.alarms); err != nil {
 		return err
 	}
 	if err = alarm.Open(&p.alarms, p.loop.NewTimer); err != nil {
@@ -163,7 +165,7 @@ func (p *Publisher) params() netio.Params {
 	return netio.Params{
 		Receive:  netio.ReceiveParams{MaxMessageBytes: subscription.MaxControlBytes, FirstMessageBytes: subscription.MaxHelloBytes},
 		Buffered: netio.BufferedParams{Buffers: controlBuffers, BufferBytes: subscription.MaxControlBytes},
-		ZeroCopy: netio.ZeroCopyParams{Outstanding: maxInFlight, Region: p.pool.Region()},
+		ZeroCopy: netio.ZeroCopyParams{Outstanding: fanout.MaxInFlight, Region: p.pool.Region()},
 	}
 }
 

@@ -27,7 +27,7 @@ func (p *Publisher) supersede(l *link, f func()) {
 	old.successor = func() {
 		l.predecessor = nil
 		l.resume()
-		if !l.ends() && !l.out.ended() && !p.chores.Ended() {
+		if !l.ends() && !l.out.Ended() && !p.chores.Ended() {
 			f()
 		}
 	}
@@ -63,7 +63,7 @@ var errSuperseded = errors.New("bus: the subscriber has connected again")
 
 // onMissed handles a count of the subscriber that is higher than that of this side.
 func (p *Publisher) onMissed(l *link, m *subscription.Missed) {
-	n := l.out.lane(m.Lane)
+	n := l.out.Lane(m.Lane)
 	if n == nil {
 		l.fail(fmt.Errorf("%w: missed messages in lane %d, which has no subscription", ErrProtocol, m.Lane))
 		return
@@ -73,7 +73,7 @@ func (p *Publisher) onMissed(l *link, m *subscription.Missed) {
 			l.fail(errors.Join(ErrProtocol, err))
 			return
 		}
-		if err := p.addMissed(n.account, m.Cause, missed); err != nil {
+		if err := p.addMissed(n.Account, m.Cause, missed); err != nil {
 			l.fail(err)
 			return
 		}

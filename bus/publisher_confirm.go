@@ -15,15 +15,15 @@ import (
 
 // onReceived notes how many messages of a lane the subscriber has received. Loop only.
 func (p *Publisher) onReceived(l *link, m *subscription.Received) {
-	n := l.out.lane(m.Lane)
+	n := l.out.Lane(m.Lane)
 	switch {
 	case n == nil:
 		l.fail(protocolError("received messages in lane %d, which has no subscription", m.Lane))
 	case m.Messages > positions.Max:
 		l.fail(protocolError("received %d messages in lane %d, limit %d", m.Messages, m.Lane, uint64(positions.Max)))
 	default:
-		if err := n.say(m.Messages); err != nil {
-			l.fail(protocolError("lane %d: %v", m.Lane, err))
+		if err := n.Say(m.Messages); err != nil {
+			l.fail(protocolError("%v", err))
 		}
 	}
 }
@@ -62,9 +62,9 @@ func (l *link) acked(m *subscription.Ack) {
 		return
 	}
 	tag := tags.Tag(m.Tag)
-	if n := l.pub.fan.countOf(tag); m.Position > n {
+	if n := l.pub.fan.CountOf(tag); m.Position > n {
 		l.fail(protocolError("the receiver acknowledges message %d of tag %v, of %d that were sent", m.Position, tag, n))
 		return
 	}
-	l.out.acked(tag, m.Position, m.Failed)
+	l.out.Acked(tag, m.Position, m.Failed)
 }

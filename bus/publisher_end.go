@@ -13,22 +13,22 @@ import (
 //   - Errors: the directory's, when the entry could not be removed.
 //   - Blocks: until the last callback has run; from inside a callback, of any node,
 //     it returns at once.
-func (p *Publisher) Close() error { return p.closer.close(p.backend, p.close) }
+func (p *Publisher) Close() error { return p.closer.Close(p.backend, p.close) }
 
-func (p *Publisher) close() error {
+func (p *Publisher) close() (later bool, err error) {
 	p.setState(publisherClosed)
-	errs := []error{p.withdraw(), p.fan.endTimer(), p.alarms.Close()}
+	errs := []error{p.withdraw(), p.fan.Close(), p.alarms.Close()}
 	if p.backend != nil {
 		if p.loop.OnLoop() || !p.loop.Post(p.abortJobs) {
 			p.abortJobs() // on the loop, or there is none any more
 		}
 		errs = append(errs, p.backend.Close())
 	}
-	p.fan.mu.Lock()
+	p.fan.Mu.Lock()
 	p.noteDrained()
-	p.fan.mu.Unlock()
+	p.fan.Mu.Unlock()
 	errs = append(errs, p.leave())
-	return errors.Join(errs...)
+	return false, errors.Join(errs...)
 }
 
 // withdraw leaves the directory, in which a sender is not.
@@ -45,7 +45,7 @@ func (p *Publisher) leave() error {
 	if p.users.Add(-1) > 0 {
 		return nil
 	}
-	if err := p.fan.free(); err != nil {
+	if err := p.fan.Free(); err != nil {
 		return fmt.Errorf("bus: close publisher: %w", err)
 	}
 	return nil
@@ -55,13 +55,13 @@ func (p *Publisher) leave() error {
 // no message is accepted any more. It returns false if the publisher is in that state
 // already.
 func (p *Publisher) setState(state publisherState) bool {
-	p.fan.mu.Lock()
-	defer p.fan.mu.Unlock()
+	p.fan.Mu.Lock()
+	defer p.fan.Mu.Unlock()
 	if p.state >= state {
 		return false
 	}
 	p.state = state
-	p.fan.stop()
+	p.fan.Stop()
 	return true
 }
 
@@ -93,8 +93,8 @@ func (p *Publisher) Drain(ctx context.Context) error {
 
 // drainResult returns the error of a completed Drain, or nil.
 func (p *Publisher) drainResult() error {
-	p.fan.mu.Lock()
-	defer p.fan.mu.Unlock()
+	p.fan.Mu.Lock()
+	defer p.fan.Mu.Unlock()
 	if err := p.unreturned(); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/positions"
 	"tagbus/bus/internal/tagset"
 	"tagbus/subscription"
@@ -43,7 +44,7 @@ type incoming struct {
 	room     int    // the most bytes that it may take; 0: its head has yet to come
 	excess   error  // why the set is not kept: it is going to be refused
 	standing positions.Standing
-	wishes   []wish        // complete; the rest of the group has yet to come
+	wishes   []fanout.Wish // complete; the rest of the group has yet to come
 	parts    int           // of their sets
 	stands   int           // positions of them
 	bytes    int           // counted in groups.bytes
@@ -88,7 +89,7 @@ func (p *Publisher) onPositions(l *link, m *subscription.Positions) {
 	if l.fault != nil {
 		return // it is closing
 	}
-	err := l.incomplete.standing.Add(m, p.fan.knownCount()+freePositions)
+	err := l.incomplete.standing.Add(m, p.fan.Known()+freePositions)
 	if err != nil {
 		err = protocolError("%v", err)
 	} else {
@@ -184,28 +185,28 @@ func (p *Publisher) endSet(l *link, m *subscription.Subscribe) error {
 		return protocolError("%v", err)
 	}
 	m.Set = nil
-	w := wish{request: m, standing: stands, err: excess}
-	if w.err == nil {
-		err = w.set.UnmarshalLimited(part, subscription.MaxParts, subscription.MaxMasks)
+	w := fanout.Wish{Request: m, Standing: stands, Err: excess}
+	if w.Err == nil {
+		err = w.Set.UnmarshalLimited(part, subscription.MaxParts, subscription.MaxMasks)
 		switch {
 		case errors.Is(err, tags.ErrTooManyParts):
-			w.err = fmt.Errorf("%w: %w: subscribe to ranges instead", subscription.ErrTooManyTags, err)
+			w.Err = fmt.Errorf("%w: %w: subscribe to ranges instead", subscription.ErrTooManyTags, err)
 		case err != nil:
 			return errors.Join(ErrProtocol, err)
-		case w.set.IsEmpty():
+		case w.Set.IsEmpty():
 			return errors.Join(ErrProtocol, ErrEmptySet) // the limits count tags, so the number of empty sets is not bounded
 		}
 	}
-	if w.err != nil {
+	if w.Err != nil {
 		l.refuseSubscription(&w)
-		l.event(Event{Kind: Refused, Peer: l.peer, Err: w.err})
+		l.event(Event{Kind: Refused, Peer: l.peer, Err: w.Err})
 		p.hold(l, 0)
 		return nil
 	}
 	in.wishes = append(in.wishes, w)
-	in.parts += w.set.Parts()
+	in.parts += w.Set.Parts()
 	in.stands += stands.Count()
-	p.hold(l, wishBytes+rangeBytes*w.set.Parts()-len(part))
+	p.hold(l, wishBytes+rangeBytes*w.Set.Parts()-len(part))
 	return p.checkGroup(l)
 }
 
@@ -217,13 +218,13 @@ func (p *Publisher) checkGroup(l *link) error {
 	if len(l.incomplete.wishes) > maxGroup || l.incomplete.parts > maxParts {
 		return protocolError("group of more than %d subscriptions or %d ranges and masks", maxGroup, maxParts)
 	}
-	if most := maxLanes * (p.fan.knownCount() + freePositions); l.incomplete.stands > most {
+	if most := maxLanes * (p.fan.Known() + freePositions); l.incomplete.stands > most {
 		return protocolError("group with %d positions, of %d that there can be", l.incomplete.stands, most)
 	}
 	return nil
 }
 
 // refuseSubscription answers with the reason why a subscription does not become active.
-func (l *link) refuseSubscription(w *wish) {
-	l.out.send(nil, refusal(w.request.ID, w.err))
+func (l *link) refuseSubscription(w *fanout.Wish) {
+	l.out.Send(nil, refusal(w.Request.ID, w.Err))
 }

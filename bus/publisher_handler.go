@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"tagbus/bus/internal/events"
+	"tagbus/bus/internal/fanout"
 	"tagbus/internal/plain"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -27,7 +28,7 @@ func (p publisherHandler) OnConnectionEstablished(ep netio.Endpoint) {
 func (p *Publisher) newLink(ep netio.Endpoint) *link {
 	l := &link{pub: p, ep: ep, peer: &Peer{Addr: ep.Remote()}}
 	l.events = events.Conn{Pause: l.pause, Resume: l.resume}
-	l.out.init(&p.fan, ep, l.onFault)
+	l.out.Init(&p.fan, ep, l.onFault)
 	ep.SetContext(l)
 	p.users.Add(1)
 	p.connections[l] = struct{}{}
@@ -37,7 +38,7 @@ func (p *Publisher) newLink(ep netio.Endpoint) *link {
 
 // onFault ends the connection for what the outbox has found.
 func (l *link) onFault(err error) {
-	if errors.Is(err, errControlOverflow) {
+	if errors.Is(err, fanout.ErrControlOverflow) {
 		err = fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
 	l.fail(err)
@@ -64,7 +65,7 @@ func (p *Publisher) closed(l *link, cause error, after func()) {
 	p.stand(l)
 	delete(p.connections, l)
 	p.heart.Leave()
-	l.out.kill()
+	l.out.Kill()
 	p.unroute(l, func() {
 		p.left(l, cause)
 		after()
@@ -102,11 +103,11 @@ func (p publisherHandler) OnData(ep netio.Endpoint, data []byte) {
 
 // OnSendCompleted implements netio.Handler.
 func (p publisherHandler) OnSendCompleted(c netio.Completion) {
-	c.Endpoint.Context().(*link).out.completed(c.Key)
+	c.Endpoint.Context().(*link).out.Completed(c.Key)
 }
 
 // OnSendReady implements netio.Handler.
-func (p publisherHandler) OnSendReady(ep netio.Endpoint) { ep.Context().(*link).out.ready() }
+func (p publisherHandler) OnSendReady(ep netio.Endpoint) { ep.Context().(*link).out.Ready() }
 
 // onHello decides whether the peer may subscribe.
 func (p *Publisher) onHello(l *link, data []byte) {
@@ -141,7 +142,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		return
 	}
 	p.supersede(l, func() {
-		l.out.sendBytes(answer)
+		l.out.SendBytes(answer)
 		l.admitted(h.BeatMillis)
 		p.seated(l)
 		l.event(Event{Kind: Connected, Peer: l.peer})
@@ -175,8 +176,8 @@ func (p *Publisher) admit(l *link, h subscription.Hello) error {
 		return fmt.Errorf("bus: subscriber receives at most %d bytes at once, publisher sends up to %d: raise SubscriberConfig.MaxMessageBytes",
 			h.MaxMessageBytes, need)
 	}
-	p.fan.mu.Lock()
-	defer p.fan.mu.Unlock()
+	p.fan.Mu.Lock()
+	defer p.fan.Mu.Unlock()
 	if p.state != publisherOpen && (p.state != publisherDraining || !p.accounts.Returns(h.Instance)) {
 		return ErrClosed
 	}
@@ -190,22 +191,22 @@ func (p *Publisher) admit(l *link, h subscription.Hello) error {
 // forget frees the numbers of a subscriber, and returns the number of unconfirmed
 // messages. Nothing refers to the subscriber any more.
 func (p *Publisher) forget(l *link) (unconfirmed uint64) {
-	p.fan.mu.Lock()
-	defer p.fan.mu.Unlock()
+	p.fan.Mu.Lock()
+	defer p.fan.Mu.Unlock()
 	if _, known := p.links[l]; !known {
 		return 0
 	}
 	delete(p.links, l)
 	p.vacate(l)
 	unconfirmed = p.leaveAccount(l)
-	p.fan.forget(&l.out)
+	p.fan.Forget(&l.out)
 	if p.state >= publisherDraining && unconfirmed > 0 && !p.accounts.Returns(l.peer.Instance) {
 		p.cutOff++
 		p.cutOffMessages += unconfirmed
 	}
 	p.giveUp()
 	p.noteDrained()
-	p.fan.notifyChanged()
+	p.fan.NotifyChanged()
 	return unconfirmed
 }
 

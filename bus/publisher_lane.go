@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/ledger"
 	"tagbus/subscription"
 )
@@ -19,15 +20,15 @@ func (p *Publisher) policyOf(l *link, m *subscription.Subscribe) (Policy, error)
 	if m.Policy != "" {
 		policy, err = ParsePolicy(m.Policy)
 	}
-	known := l.out.lane(m.Lane)
+	known := l.out.Lane(m.Lane)
 	switch {
 	case err != nil:
 		return policy, errors.Join(ErrProtocol, err)
-	case l.out.laneOf(m.ID) != nil && l.out.laneOf(m.ID) != known:
+	case l.out.LaneOf(m.ID) != nil && l.out.LaneOf(m.ID) != known:
 		return policy, fmt.Errorf("%w: subscription %d moved to lane %d", ErrProtocol, m.ID, m.Lane)
-	case known != nil && known.policy != policy:
-		return policy, fmt.Errorf("%w: lane %d has the policy %v, and then %v", ErrProtocol, m.Lane, known.policy, policy)
-	case known == nil && len(l.out.lanes) >= maxLanes:
+	case known != nil && known.Policy != policy:
+		return policy, fmt.Errorf("%w: lane %d has the policy %v, and then %v", ErrProtocol, m.Lane, known.Policy, policy)
+	case known == nil && len(l.out.Lanes) >= maxLanes:
 		return policy, fmt.Errorf("%w: more than %d lanes", ErrProtocol, maxLanes)
 	case len(p.cfg.Policies) > 0 && !slices.Contains(p.cfg.Policies, policy.Kind):
 		return policy, fmt.Errorf("%w: %v; it allows %v", ErrPolicyRefused, policy.Kind, p.cfg.Policies)
@@ -40,17 +41,17 @@ func (p *Publisher) policyOf(l *link, m *subscription.Subscribe) (Policy, error)
 //
 // Errors: ErrSubscriberBytes, wrapped.
 func (p *Publisher) checkRoom(l *link, m *subscription.Subscribe) error {
-	if l.out.lane(m.Lane) != nil {
+	if l.out.Lane(m.Lane) != nil {
 		return nil
 	}
-	if bytes := l.out.mayHold() + p.fan.laneBytes(m.BacklogBytes); bytes > int64(p.cfg.SubscriberBytes) {
+	if bytes := l.out.MayHold() + p.fan.LaneBytes(m.BacklogBytes); bytes > int64(p.cfg.SubscriberBytes) {
 		return fmt.Errorf("%w: %d bytes, limit %d: lower BacklogBytes, or use fewer policies", ErrSubscriberBytes, bytes, p.cfg.SubscriberBytes)
 	}
 	return nil
 }
 
 // account opens the account of a new lane. Loop only, and fanout.mu is held.
-func (p *Publisher) account(l *link, w *wish) *ledger.Lane {
-	p.heart.Quicken(p.maxStall(w.policy))
-	return p.accounts.Open(l.peer.Instance, l, l.peer, w.request.Lane, w.policy, maxLanes, func(number uint16) bool { return l.out.lane(number) != nil })
+func (p *Publisher) account(l *link, w *fanout.Wish) *ledger.Lane {
+	p.heart.Quicken(p.maxStall(w.Policy))
+	return p.accounts.Open(l.peer.Instance, l, l.peer, w.Request.Lane, w.Policy, maxLanes, func(number uint16) bool { return l.out.Lane(number) != nil })
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"tagbus/bus/internal/cache"
+	"tagbus/bus/internal/fanout"
 	"tagbus/netio"
 )
 
@@ -15,7 +16,7 @@ import (
 // the fields that ask for them.
 func (c *PublisherConfig) memory() (pool *netio.Pool, kept *cache.Cache, err error) {
 	pages := c.PoolBytes / c.PageBytes
-	forPool := c.PoolBytes + pages*pageStateBytes
+	forPool := c.PoolBytes + pages*fanout.PageStateBytes
 	if err := netio.CheckMemory(forPool); err != nil {
 		return nil, nil, c.poolError(err)
 	}

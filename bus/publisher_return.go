@@ -18,7 +18,7 @@ const returnTime = 5 * time.Second
 // beginDrain says goodbye to the connected subscribers, and begins to wait for those
 // that may come back. Loop only.
 func (p *Publisher) beginDrain() {
-	p.fan.mu.Lock()
+	p.fan.Mu.Lock()
 	p.draining = true
 	p.accounts.Await(returnTime)
 	p.giveUp()
@@ -27,7 +27,7 @@ func (p *Publisher) beginDrain() {
 	for l := range p.links {
 		links = append(links, l)
 	}
-	p.fan.mu.Unlock()
+	p.fan.Mu.Unlock()
 	for _, l := range links {
 		p.farewell(l)
 	}
@@ -38,10 +38,10 @@ func (p *Publisher) beginDrain() {
 // group of subscriptions: a refused group settles nothing, and nothing else follows it.
 // Loop only.
 func (p *Publisher) farewell(l *link) {
-	p.fan.mu.Lock()
+	p.fan.Mu.Lock()
 	p.giveUp()
 	early := !p.draining || !l.asked && p.accounts.Owes(l.peer.Instance, l)
-	p.fan.mu.Unlock()
+	p.fan.Mu.Unlock()
 	if early || l.dismissed || l.state != linkReady {
 		return
 	}
@@ -62,14 +62,14 @@ func (p *Publisher) awaitReturn(ctx context.Context) error {
 			return p.drainResult()
 		case <-look.C: // some may be given up
 			p.loop.Post(func() {
-				p.fan.mu.Lock()
+				p.fan.Mu.Lock()
 				p.noteDrained()
-				p.fan.mu.Unlock()
+				p.fan.Mu.Unlock()
 			})
 		case <-ctx.Done():
-			p.fan.mu.Lock()
+			p.fan.Mu.Lock()
 			left, lost := len(p.links), p.unreturned()
-			p.fan.mu.Unlock()
+			p.fan.Mu.Unlock()
 			if left == 0 && lost != nil {
 				return fmt.Errorf("%w: %w", lost, context.Cause(ctx))
 			}
@@ -92,8 +92,8 @@ func (p *Publisher) unreturned() error {
 // mayReturn reports whether a subscriber that is lost may connect again to a publisher
 // that ends, or is about to: a Sender knows that it ends a moment before.
 func (p *Publisher) mayReturn(instance string) bool {
-	p.fan.mu.Lock()
-	defer p.fan.mu.Unlock()
+	p.fan.Mu.Lock()
+	defer p.fan.Mu.Unlock()
 	return p.state != publisherClosed && p.accounts.Returns(instance)
 }
 

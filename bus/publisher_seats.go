@@ -140,7 +140,7 @@ func (p *Publisher) seated(l *link) {
 func (p *Publisher) settle(l *link) {
 	switch {
 	case l.dialed || l.fault != nil:
-	case l.out.subscriptions() > 0:
+	case l.out.Subscriptions() > 0:
 		if l.seat.idle != nil {
 			p.seats.idle.Remove(l.seat.idle)
 			l.seat.idle = nil

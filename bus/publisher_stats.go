@@ -74,13 +74,13 @@ func (p *Publisher) Stats() PublisherStats {
 		Strangers: p.strangers.Load(), Silent: p.silent.Load(), Stalled: p.stalled.Load(),
 		Pages: pool.Buffers(), PagesFree: pool.Free(), MinPagesFree: pool.MinFree(),
 	}
-	p.fan.mu.Lock()
-	defer p.fan.mu.Unlock()
-	fan := p.fan.stats()
-	st.Messages, st.Bytes, st.Refusals, st.Replayed = fan.messages, fan.bytes, fan.refusals, fan.replayed
-	st.Streams, st.Cached, st.CachedBytes = fan.streams, fan.cached, fan.cachedBytes
+	p.fan.Mu.Lock()
+	defer p.fan.Mu.Unlock()
+	fan := p.fan.Stats()
+	st.Messages, st.Bytes, st.Refusals, st.Replayed = fan.Messages, fan.Bytes, fan.Refusals, fan.Replayed
+	st.Streams, st.Cached, st.CachedBytes = fan.Streams, fan.Cached, fan.CachedBytes
 	for l := range p.links {
-		st.Subscribers = append(st.Subscribers, l.stats(fan.laneLimit))
+		st.Subscribers = append(st.Subscribers, l.stats(fan.LaneLimit))
 	}
 	sums := p.accounts.Sums()
 	st.Gone, st.Losses, st.Unconfirmed = p.goneStates(), lossesOf(&sums.Lost), sums.Unconfirmed
@@ -92,12 +92,12 @@ func (p *Publisher) Stats() PublisherStats {
 
 // stats returns the state of a subscriber. fan.mu is held.
 func (l *link) stats(limit int) SubscriberState {
-	out := l.out.stats()
-	state := SubscriberState{Peer: *l.peer, Limit: limit, Messages: out.messages, Bytes: out.bytes, Pages: out.pages}
-	for _, use := range out.lanes {
-		lane := laneState(use.account)
-		lane.Parts, lane.Queued, lane.Limit = use.parts, use.queued, use.limit
-		lane.Sent += use.sent
+	out := l.out.Stats()
+	state := SubscriberState{Peer: *l.peer, Limit: limit, Messages: out.Messages, Bytes: out.Bytes, Pages: out.Pages}
+	for _, use := range out.Lanes {
+		lane := laneState(use.Account)
+		lane.Parts, lane.Queued, lane.Limit = use.Parts, use.Queued, use.Limit
+		lane.Sent += use.Sent
 		state.Parts += lane.Parts
 		state.Queued += lane.Queued
 		state.Lanes = append(state.Lanes, lane)

@@ -11,7 +11,7 @@ import (
 
 // Tags returns the tags that the publisher serves now.
 func (p *Publisher) Tags() tags.Set {
-	served, _ := p.fan.servedTags()
+	served, _ := p.fan.ServedTags()
 	return served
 }
 
@@ -26,7 +26,7 @@ func (p *Publisher) Tags() tags.Set {
 func (p *Publisher) AddTags(set tags.Set) error {
 	p.announcing.Lock()
 	defer p.announcing.Unlock()
-	served, known := p.fan.servedTags() // what is announced may be more: see RemoveTags
+	served, known := p.fan.ServedTags() // what is announced may be more: see RemoveTags
 	if known >= p.maxRemoved {
 		return fmt.Errorf("%w: %d, limit %d", ErrTooManyRemoved, known, p.maxRemoved)
 	}
@@ -39,7 +39,7 @@ func (p *Publisher) AddTags(set tags.Set) error {
 		}
 		return err
 	}
-	p.fan.serve(set)
+	p.fan.Serve(set)
 	return nil
 }
 
@@ -62,7 +62,7 @@ func (p *Publisher) RemoveTags(set tags.Set) error {
 	if err != nil {
 		return fmt.Errorf("bus: remove tags %s: %w", shortSet(set), err)
 	}
-	if err := p.fan.retire(left, set); err != nil {
+	if err := p.fan.Retire(left, set); err != nil {
 		return err
 	}
 	return p.announce(left, p.announced.Since)
@@ -72,9 +72,9 @@ func (p *Publisher) RemoveTags(set tags.Set) error {
 //
 // Errors: ErrClosed, or the directory's.
 func (p *Publisher) announce(set tags.Set, since time.Time) error {
-	p.fan.mu.Lock()
+	p.fan.Mu.Lock()
 	open := p.state == publisherOpen
-	p.fan.mu.Unlock()
+	p.fan.Mu.Unlock()
 	if !open {
 		return ErrClosed
 	}

@@ -17,16 +17,16 @@ import (
 func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) error {
 	var missing *tags.Tag // as long as no subscriber wants it, the sets need not be compared
 	for {
-		p.fan.mu.Lock()
+		p.fan.Mu.Lock()
 		open := p.state == publisherOpen
 		enough := p.subscribed() >= n
 		var wanted []tags.Set
-		compare := enough && n > 0 && (missing == nil || p.fan.isWanted(*missing))
+		compare := enough && n > 0 && (missing == nil || p.fan.IsWanted(*missing))
 		if compare {
-			wanted = p.fan.wanted()
+			wanted = p.fan.Wanted()
 		}
-		changed := p.fan.nextChange()
-		p.fan.mu.Unlock()
+		changed := p.fan.NextChange()
+		p.fan.Mu.Unlock()
 		var err error
 		if compare { // the comparison can take long, and the loop needs mu
 			missing, err = missingFrom(tags.Union(wanted...), set)
@@ -53,7 +53,7 @@ func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) er
 // subscribed returns how many subscribers have a subscription. mu is held.
 func (p *Publisher) subscribed() (count int) {
 	for l := range p.links {
-		if l.out.subscribed() {
+		if l.out.Subscribed() {
 			count++
 		}
 	}
@@ -81,7 +81,7 @@ func missingFrom(all, set tags.Set) (*tags.Tag, error) {
 
 // nextChange returns a channel that is closed at the next change of a subscription.
 func (p *Publisher) nextChange() <-chan struct{} {
-	p.fan.mu.Lock()
-	defer p.fan.mu.Unlock()
-	return p.fan.nextChange()
+	p.fan.Mu.Lock()
+	defer p.fan.Mu.Unlock()
+	return p.fan.NextChange()
 }

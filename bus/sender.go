@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/fanout"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -112,7 +113,7 @@ func (s *Sender) SendStatusContext(ctx context.Context, tag tags.Tag, status Sta
 	return s.send(ctx, tag, status, data, nil)
 }
 
-func (s *Sender) send(ctx context.Context, tag tags.Tag, status Status, data []byte, x *receipt) error {
+func (s *Sender) send(ctx context.Context, tag tags.Tag, status Status, data []byte, x *fanout.Receipt) error {
 	for {
 		changed := s.pub.nextChange() // before the try, so that no change after it is missed
 		err := s.pub.publishContext(ctx, tag, status, data, x)
@@ -150,11 +151,11 @@ func (s *Sender) SendStatusAcked(ctx context.Context, tag tags.Tag, status Statu
 	if s.pub.loop.OnAnyLoop() {
 		return ErrOnLoop
 	}
-	x := newReceipt(tag)
+	x := fanout.NewReceipt(tag)
 	if err := s.send(ctx, tag, status, data, x); err != nil {
 		return err
 	}
-	if position, lost, err := x.wait(ctx); err != nil {
+	if position, lost, err := x.Wait(ctx); err != nil {
 		s.unacked.Add(1)
 		return &AckError{Tag: tag, Counter: position, Lost: lost, Err: err}
 	}
@@ -207,7 +208,7 @@ func (s *Sender) WaitReceivers(ctx context.Context, set tags.Set) error {
 }
 
 // Flush sends messages that wait for full pages or the flush interval. Blocks: never.
-func (s *Sender) Flush() { s.pub.fan.flush() }
+func (s *Sender) Flush() { s.pub.fan.Flush() }
 
 // SenderStats counts what a sender has done. Its Subscribers are the receivers
 // that are connected.
@@ -248,9 +249,9 @@ func (s *Sender) Drain(ctx context.Context) error {
 //
 //   - Blocks: until the last callback has run; from inside a callback, of any node,
 //     it returns at once.
-func (s *Sender) Close() error { return s.pub.closer.close(s.pub.backend, s.close) }
+func (s *Sender) Close() error { return s.pub.closer.Close(s.pub.backend, s.close) }
 
-func (s *Sender) close() error {
+func (s *Sender) close() (later bool, err error) {
 	s.ended.Store(true)
 	s.directory.end()
 	return s.pub.close()

@@ -172,37 +172,35 @@ func (s *Subscriber) giveUp(sub *Subscription) {
 //   - Blocks: until the last callback has run, and at most 250 ms for publishers that
 //     do not read; from inside a callback, of any node, it returns at once, and on its
 //     own loop no handler is called after that callback.
-func (s *Subscriber) Close() error { return s.closer.close(s.backend, s.close) }
+func (s *Subscriber) Close() error { return s.closer.Close(s.backend, s.close) }
 
-func (s *Subscriber) close() error {
+func (s *Subscriber) close() (later bool, err error) {
 	s.closed.Store(true)
 	s.directory.end()
 	switch {
 	case s.loop.OnLoop():
-		if s.closer.later = s.closeSoon(); s.closer.later {
-			return nil
+		if s.closeSoon() {
+			return true, nil
 		}
-		return s.backend.Close()
+		return false, s.backend.Close()
 	case s.loop.OnAnyLoop(): // this loop must not wait for the other one
-		s.closer.later = true
 		if s.loop.Post(func() {
 			if !s.closeSoon() {
 				_ = s.backend.Close()
-				s.closer.end()
+				s.closer.End()
 			}
 		}) {
-			return nil
+			return true, nil
 		}
-		s.closer.later = false
 		s.shutdown() // the loop has ended
-		return s.backend.Close()
+		return false, s.backend.Close()
 	}
 	if !s.loop.Post(func() {
 		s.shutdown()
 		s.farewell()
 	}) {
 		s.shutdown()
-		return s.backend.Close()
+		return false, s.backend.Close()
 	}
 	patience := time.NewTimer(goodbyeTime)
 	defer patience.Stop()
@@ -211,7 +209,7 @@ func (s *Subscriber) close() error {
 	case <-patience.C:
 	}
 	<-s.finished
-	return s.backend.Close()
+	return false, s.backend.Close()
 }
 
 // closeSoon is close inside a callback. The loop sends at the end of a turn, so the
@@ -222,7 +220,7 @@ func (s *Subscriber) closeSoon() bool {
 	s.farewell()
 	last := func() {
 		_ = s.backend.Close()
-		s.closer.end()
+		s.closer.End()
 	}
 	return s.loop.Post(func() {
 		if !s.loop.Post(last) {

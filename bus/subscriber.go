@@ -13,6 +13,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/retain"
 	"tagbus/internal/alarm"
@@ -42,7 +43,7 @@ type Subscriber struct {
 
 	nextID   atomic.Uint64
 	closed   atomic.Bool
-	closer   closer
+	closer   *closer.Closer
 	finished chan struct{} // closed when Close has finished all subscriptions
 	gone     chan struct{} // closed when goodbye is said to all publishers
 	counters subscriberCounters
@@ -101,7 +102,7 @@ func newSubscriber(cfg SubscriberConfig) *Subscriber {
 		instance: nuid.Next(),
 		sources:  make(map[string]*source),
 		leaving:  make(map[uint64]*Subscription),
-		closer:   closer{ended: make(chan struct{})},
+		closer:   closer.New(),
 		finished: make(chan struct{}),
 		gone:     make(chan struct{}),
 		retainer: retain.New(cfg.RetainBytes),
@@ -118,8 +119,8 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	}
 	s.loop = s.backend.Loop()
 	s.chores = chores.New(s.loop.Post)
-	s.events = newEvents(s.loop, &s.closer, s.cfg.OnEvent)
-	s.gaps = events.NewGaps(s.events, lostTag.event)
+	s.events = newEvents(s.loop, s.closer, s.cfg.OnEvent)
+	s.gaps = events.NewGaps[Event, lostTag](s.events)
 	s.dialer = dialer{
 		backend: s.backend, alarms: &s.alarms, min: s.cfg.ReconnectMin, max: s.cfg.ReconnectMax,
 		event: s.event, all: s.directory.contacts, dialing: make(map[netip.AddrPort]*contact),

@@ -123,7 +123,7 @@ func (s *Subscriber) TagStats(ctx context.Context) ([]TagStats, error) {
 	select {
 	case all := <-result:
 		return sortedTagStats(all), nil
-	case <-s.closer.ended:
+	case <-s.closer.Ended():
 		return nil, ErrClosed
 	case <-ctx.Done():
 		return nil, fmt.Errorf("bus: tag stats: %w", context.Cause(ctx))

@@ -1,0 +1,111 @@
+package fanout
+
+import (
+	"slices"
+
+	"tagbus/bus/internal/positions"
+	"tagbus/bus/internal/ring"
+	"tagbus/subscription"
+)
+
+// send queues a control message. In a lane it stays in order with the pages before it,
+// except those that cork holds back. Without a lane it goes before all pages.
+func (box *Outbox) Send(n *Lane, m subscription.Message) {
+	queue := &box.control
+	if n != nil {
+		queue = &n.queue
+	}
+	box.sendIn(queue, n, m)
+}
+
+// sendBytes queues a control message before all pages.
+func (box *Outbox) SendBytes(control []byte) { box.sendControl(&box.control, item{control: control}) }
+
+// sendLast queues a control message before all pages, and closes the connection once it
+// is sent.
+func (box *Outbox) SendLast(control []byte) {
+	box.sendControl(&box.control, item{control: control, last: true})
+}
+
+// sendIn queues a control message about a lane in a certain queue.
+func (box *Outbox) sendIn(queue *ring.Ring[item], n *Lane, m subscription.Message) {
+	b, err := subscription.Append(nil, m)
+	if err != nil { // only possible for a message that this package built too long
+		box.onFault(err)
+		return
+	}
+	box.sendControl(queue, item{control: b, lane: n})
+}
+
+// sendControl queues a control message in one of the queues of l.
+func (box *Outbox) sendControl(queue *ring.Ring[item], i item) {
+	box.mu.Lock()
+	defer box.mu.Unlock()
+	if box.dead {
+		return
+	}
+	if box.controlBytes += i.cost(); box.controlBytes > box.fan.controlLimit() {
+		box.failSoon(ErrControlOverflow)
+		return
+	}
+	queue.Push(i)
+	box.pump()
+}
+
+// controlCost is added to the bytes of a control message, so that tiny ones are limited
+// too.
+const controlCost = 32
+
+// cost returns the share of a control message in controlLimit.
+func (i *item) cost() int { return len(i.control) + controlCost }
+
+// failSoon posts a call of fail, once. It may run on any goroutine. mu is held.
+func (box *Outbox) failSoon(err error) {
+	if !box.failing {
+		box.failing = true
+		box.fan.loop.Post(func() { box.onFault(err) })
+	}
+}
+
+// controlLimit bounds the bytes of queued answers for one subscriber. A single answer
+// may have to name every tag.
+func (fan *Fanout) controlLimit() int {
+	return maxControlQueue + subscription.MaxPositionBytes*int(fan.knownTags.Load())
+}
+
+// expand replaces the losses at the front of a queue, or those of its first thousands
+// of tags, by the control messages that report them. mu is held.
+func (box *Outbox) expand(queue *ring.Ring[item]) {
+	x := queue.Front()
+	part := x.losses.Take(maxTold)
+	lane := x.lane
+	if x.losses.Tags() == 0 {
+		queue.Pop()
+	}
+	var all []item
+	part.Lists(func(cause subscription.Cause, counts []subscription.Position) {
+		for list := range positions.Lists(counts) {
+			b, err := subscription.Append(nil, &subscription.Lost{Lane: lane.Number, Cause: cause, List: list})
+			if err != nil { // only possible for a message that this package built too long
+				box.failSoon(err)
+				return
+			}
+			i := item{lane: x.lane, control: b}
+			box.controlBytes += i.cost()
+			all = append(all, i)
+		}
+	})
+	for _, i := range slices.Backward(all) {
+		queue.PushFront(i)
+	}
+}
+
+// goodbye queues a goodbye behind everything else.
+func (box *Outbox) goodbye() {
+	b, err := subscription.Append(nil, &subscription.Goodbye{})
+	if err != nil {
+		box.onFault(err)
+		return
+	}
+	box.sendControl(&box.last, item{control: b})
+}

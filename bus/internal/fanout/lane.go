@@ -1,0 +1,245 @@
+package fanout
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/positions"
+	"tagbus/bus/internal/ring"
+	"tagbus/subscription"
+)
+
+// lane is one queue of pages to one subscriber. The subscriptions with the same policy
+// share it. Those with another policy have another lane of the same connection, so that
+// neither policy affects the other.
+type Lane struct {
+	out    *Outbox
+	id     subscription.LaneID // in routes and in the table
+	Number uint16              // on the wire
+	Policy subscription.Policy
+	limit  int64   // of pinned
+	mark   uint64  // see routes
+	own    *stream // that no other lane shares, or nil; fanout.mu
+
+	// transit has the sets of changing subscriptions, while the tags that they give up
+	// are taken off the routes; fanout.mu.
+	transit []change
+
+	// entering: tags of new subscriptions have yet to move; fanout.mu.
+	entering bool
+
+	Account *ledger.Lane // what it did not get
+
+	// pinned counts the pages reserved for or queued to this lane. It bounds how far a
+	// slow subscriber can be behind.
+	pinned atomic.Int64
+
+	refuses atomic.Bool // a publisher found no room, and was told of none since; only if lossless
+	stuck   time.Time   // since then the lane has something waiting that does not go; loop only
+
+	// Guarded by outbox.mu.
+	queue  ring.Ring[item] // to be sent, in order
+	held   ring.Ring[item] // pages that must stay behind an acknowledgement
+	corked bool
+
+	givenMessages uint64 // to the transport
+	sentMessages  uint64
+	dropped       uint64      // messages, with the connection
+	ackedMessages uint64      // of givenMessages: up to the last one that an Ack has answered
+	said          ledger.Said // loop only
+}
+
+// laneLimit returns how many pages a lane may hold that asks for a backlog; 0: the most.
+func (fan *Fanout) laneLimit(backlogBytes uint64) int64 {
+	if backlogBytes == 0 {
+		return fan.queuePages
+	}
+	return max(1, min(fan.queuePages, int64(min(backlogBytes, 1<<40))/int64(fan.pageBytes)))
+}
+
+// laneBytes returns how much a lane may hold that asks for a backlog.
+func (fan *Fanout) LaneBytes(backlogBytes uint64) int64 {
+	return fan.laneLimit(backlogBytes) * int64(fan.pageBytes)
+}
+
+// mayHold returns how much all lanes together may hold. Loop only.
+func (box *Outbox) MayHold() (bytes int64) {
+	for _, n := range box.Lanes {
+		bytes += n.limit * int64(box.fan.pageBytes)
+	}
+	return bytes
+}
+
+// open makes a lane. Loop only, and fanout.mu is held.
+//
+//   - number: on the wire; no other lane of box has it.
+//   - backlogBytes: that it asks for; 0: the most.
+func (box *Outbox) open(number uint16, policy subscription.Policy, backlogBytes uint64, account *ledger.Lane) *Lane {
+	fan := box.fan
+	n := &Lane{
+		out: box, Number: number, Policy: policy, Account: account,
+		limit: fan.laneLimit(backlogBytes), mark: newMark(), stuck: time.Now(),
+	}
+	if last := len(fan.freeIDs) - 1; last >= 0 {
+		n.id, fan.freeIDs = fan.freeIDs[last], fan.freeIDs[:last]
+	} else {
+		n.id = subscription.LaneID(len(fan.lanes))
+	}
+	fan.lanes[n.id] = n
+	box.mu.Lock()
+	box.Lanes = append(box.Lanes, n)
+	box.mu.Unlock()
+	return n
+}
+
+// forget frees the numbers of the lanes of an outbox, to which no route leads any more.
+// mu is held.
+func (fan *Fanout) Forget(box *Outbox) {
+	for _, n := range box.Lanes {
+		delete(fan.lanes, n.id)
+		fan.freeIDs = append(fan.freeIDs, n.id)
+	}
+}
+
+// alone reports whether the lane's policy decides message by message, so that it
+// cannot share pages with other lanes.
+func (n *Lane) alone() bool {
+	return n.Policy.Kind == subscription.Latest || n.Policy.Kind == subscription.Sample
+}
+
+// hasRoom reports whether more pages may be reserved. A lane that holds nothing
+// gets any number, so that the largest message always fits.
+func (n *Lane) hasRoom(pages int64) bool {
+	now := n.pinned.Load()
+	if n.Policy.Lossless() {
+		return now == 0 || now+pages <= n.limit
+	}
+	return (now == 0 || now+pages <= n.limit) && !n.out.fan.lossyFull(pages)
+}
+
+// reserve takes room for pages. It returns false if the lane has no room and its policy
+// makes none: then the lane does not get the messages. fanout.openMu is held. For a
+// lossless lane hasRoom is checked before.
+func (n *Lane) reserve(pages int64) bool {
+	if !n.Policy.Lossless() {
+		if !n.hasRoom(pages) && (n.Policy.Kind != subscription.DropOldest || !n.dropOldest(pages)) {
+			return false
+		}
+	}
+	n.pin(pages)
+	return true
+}
+
+// pin counts pages that the lane holds.
+func (n *Lane) pin(pages int64) {
+	if !n.Policy.Lossless() {
+		n.out.fan.lossyPinned.Add(pages)
+	}
+	n.pinned.Add(pages)
+}
+
+// unpin counts pages that the lane does not hold any more. It reports whether a refused
+// publisher is to be woken: once a quarter of the lane is free. A publisher that is
+// woken for each page fills only that one, and the switch costs more than the page.
+//
+// A publisher that finds no room sets refuses, then checks again. unpin frees the
+// room, then checks refuses. So no wake-up is lost.
+func (n *Lane) unpin(pages int64) (tell bool) {
+	left := n.pinned.Add(-pages)
+	if !n.Policy.Lossless() {
+		n.out.fan.lossyPinned.Add(-pages)
+		return false
+	}
+	return n.refuses.Load() && left <= n.limit*3/4 && n.refuses.Swap(false)
+}
+
+// enqueue queues a page with reserved room. It takes over one reference of the caller.
+func (n *Lane) enqueue(p *page) {
+	box := n.out
+	box.mu.Lock()
+	if box.dead {
+		n.dropped += uint64(p.messages)
+		box.mu.Unlock()
+		p.receipt.settle(ErrReceiverLost, true)
+		n.drop(p)
+		return
+	}
+	box.expect(p.receipt)
+	if n.corked {
+		n.held.Push(item{page: p, lane: n})
+	} else {
+		n.queue.Push(item{page: p, lane: n})
+		box.pump()
+	}
+	box.mu.Unlock()
+}
+
+// drop releases a page that this lane does not get any more.
+func (n *Lane) drop(p *page) {
+	tell := n.unpin(p.extent.counted)
+	n.out.fan.release(p)
+	if tell {
+		n.out.fan.roomFreed()
+	}
+}
+
+// cork holds back further pages until uncork: an acknowledgement under construction
+// must come before them.
+func (n *Lane) cork() {
+	n.out.mu.Lock()
+	n.corked = true
+	n.out.mu.Unlock()
+}
+
+// uncork queues pages of old messages, and then the held-back pages.
+func (n *Lane) uncork(old []*page) {
+	box := n.out
+	box.mu.Lock()
+	n.corked = false
+	for _, p := range old { // the loop is here, so the link cannot die meanwhile
+		n.queue.Push(item{page: p, lane: n})
+	}
+	for n.held.Len() > 0 {
+		n.queue.Push(n.held.Pop())
+	}
+	if !box.dead {
+		box.pump()
+	}
+	box.mu.Unlock()
+}
+
+// busy reports whether a page sealed now would only wait in the queue.
+func (n *Lane) busy() bool {
+	box := n.out
+	box.mu.Lock()
+	defer box.mu.Unlock()
+	return !box.dead && (n.queue.Len() > 0 || n.held.Len() > 0 || box.inFlightBytes >= box.fan.window)
+}
+
+// told queues the known losses, and then the positions, of tags that a subscription has
+// made active. They go in front of the held-back pages.
+func (n *Lane) told(queue *ring.Ring[item], id uint64, j joined) {
+	j.totals.Lists(func(cause subscription.Cause, counts []subscription.Position) {
+		for list := range positions.Lists(counts) {
+			n.out.sendIn(queue, n, &subscription.Lost{Lane: n.Number, Cause: cause, List: list, Total: true})
+		}
+	})
+	slices.SortFunc(j.positions, positions.Compare)
+	for list := range positions.Lists(j.positions) {
+		n.out.sendIn(queue, n, &subscription.Positions{ID: id, List: list})
+	}
+}
+
+// finals sends the final positions of tags, behind their pages, also held-back ones.
+// Loop only, or fanout.mu is held, so that cork and uncork are not called meanwhile.
+func (n *Lane) finals(of []subscription.Position) {
+	queue := &n.queue
+	if n.corked {
+		queue = &n.held
+	}
+	for list := range positions.Lists(of) {
+		n.out.sendIn(queue, n, &subscription.Goodbye{Lane: n.Number, List: list})
+	}
+}

@@ -1,0 +1,107 @@
+package fanout
+
+import (
+	"tagbus/bus/internal/ring"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// latest decides for the policy Latest: of each tag one message waits, until the
+// lane has room, and a newer one takes its place.
+type latest struct {
+	solo  *solo
+	tags  map[tags.Tag]*latestTag
+	order ring.Ring[tags.Tag] // of the tags of which a message waits, the longest first
+	bytes int                 // of what waits
+	spare []*kept             // for those to come
+}
+
+// latestTag is what is known of a tag.
+type latestTag struct {
+	soloTag
+	kept *kept // the message that waits, or nil
+}
+
+// kept is a message that waits, copied, and may be replaced by a newer one.
+type kept struct {
+	status   uint8
+	position uint64
+	data     []byte
+}
+
+// take keeps a message in the place of the one of its tag that waits.
+func (o *latest) take(tag tags.Tag, status uint8, position uint64, data []byte) {
+	t := o.tags[tag]
+	if t == nil {
+		t = &latestTag{soloTag: soloTag{tag: tag}}
+		o.tags[tag] = t
+	}
+	k := t.kept
+	if k == nil {
+		if o.bytes+len(data)+keptCost > o.limit() {
+			o.solo.stream.loses(subscription.CauseFull, t.tag, position)
+			o.solo.lane.loseMessages(subscription.CauseFull, t.tag, 1)
+			return
+		}
+		k = o.blank()
+		t.kept, t.waits = k, true
+		o.bytes += keptCost
+		o.order.Push(t.tag)
+		if o.order.Len() == 1 {
+			o.solo.stream.fan.armFlush()
+		}
+	} else {
+		o.solo.leaveOut(&t.soloTag)
+		if o.bytes-len(k.data)+len(data) > o.limit() {
+			t.later++
+			return // the older one is better than none
+		}
+		t.later = 0
+	}
+	o.bytes += len(data) - len(k.data)
+	k.status, k.position, k.data = status, position, append(k.data[:0], data...)
+}
+
+// blank returns a kept without content, whose memory may have been used before.
+func (o *latest) blank() *kept {
+	last := len(o.spare) - 1
+	if last < 0 {
+		return &kept{}
+	}
+	k := o.spare[last]
+	o.spare = o.spare[:last]
+	k.data = k.data[:0]
+	return k
+}
+
+// keptCost is what a message that waits counts beyond its payload.
+const keptCost = 128
+
+func (o *latest) limit() int { return int(o.solo.lane.limit) * o.solo.stream.fan.pageBytes }
+
+// forget drops a tag, with the message that waits. It returns nil for an unknown one.
+func (o *latest) forget(tag tags.Tag) *soloTag {
+	t := o.tags[tag]
+	if t == nil {
+		return nil
+	}
+	if t.kept != nil {
+		o.bytes -= len(t.kept.data) + keptCost
+		t.kept = nil // order still has it, and drain passes over it
+	}
+	delete(o.tags, tag)
+	return &t.soloTag
+}
+
+// drain writes all messages that wait.
+func (o *latest) drain() {
+	for o.order.Len() > 0 {
+		if t := o.tags[o.order.Pop()]; t != nil && t.kept != nil {
+			k := t.kept
+			t.kept, t.waits = nil, false
+			o.solo.write(&t.soloTag, k.status, k.position, k.data)
+			o.spare = append(o.spare, k)
+		}
+	}
+	o.bytes = 0
+}

@@ -1,0 +1,139 @@
+package fanout
+
+import (
+	"slices"
+
+	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/positions"
+	"tagbus/bus/internal/tagmap"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// unsubscribe ends a subscription. The job takes the lane off the routes of its tags;
+// when it is done, their last pages are queued. A subscription that is unknown has no
+// lane. Loop only.
+func (box *Outbox) Unsubscribe(id uint64) (n *Lane, set tags.Set, job chores.Job) {
+	if n = box.subs[id]; n == nil {
+		return nil, set, nil
+	}
+	delete(box.subs, id)
+	fan := box.fan
+	fan.Mu.Lock()
+	set, _ = fan.table.Unsubscribe(n.id, id)
+	w := fan.newWalk(set)
+	fan.Mu.Unlock()
+	return n, set, func(budget int) (steps int, done bool) {
+		fan.Mu.Lock()
+		defer fan.Mu.Unlock()
+		if steps, done = fan.moveOff(&w, n, budget); done {
+			fan.NotifyChanged()
+		}
+		return steps, done
+	}
+}
+
+// tear notes that a job is not done to its end: routes may lead here for tags that no
+// subscription wants. Loop only.
+func (box *Outbox) Tear() { box.torn = true }
+
+// leave takes the connection out of all routes, for good. It gets no more messages from
+// now on; the job removes the routes. Loop only.
+func (box *Outbox) Leave() chores.Job {
+	box.mu.Lock()
+	box.closing = true
+	box.mu.Unlock()
+	var left leaving
+	return func(budget int) (steps int, done bool) {
+		box.fan.Mu.Lock()
+		defer box.fan.Mu.Unlock()
+		return box.leaveAll(&left, budget)
+	}
+}
+
+// leaving is the progress of taking a connection out of the routes.
+type leaving struct {
+	lanes int  // done
+	begun bool // the next one
+	walk  walk // through the tags whose routes may lead to it
+}
+
+// leaveAll takes the lanes off the next tags. fanout.mu is held.
+func (box *Outbox) leaveAll(left *leaving, budget int) (steps int, done bool) {
+	for left.lanes < len(box.Lanes) && steps < budget {
+		n := box.Lanes[left.lanes]
+		if !left.begun {
+			w, cost := box.unwant(n)
+			left.begun, left.walk = true, w
+			steps += cost
+			continue
+		}
+		cost, done := box.fan.moveOff(&left.walk, n, budget-steps)
+		if steps += cost; done {
+			left.lanes, left.begun = left.lanes+1, false
+		}
+	}
+	return steps, left.lanes == len(box.Lanes)
+}
+
+// unwant removes a lane from the table. It returns the walk through the tags whose
+// routes may lead there, and the cost so far. Tags that become known later do not lead
+// there. fanout.mu is held.
+func (box *Outbox) unwant(n *Lane) (w walk, steps int) {
+	fan := box.fan
+	sets := fan.table.Remove(n.id)
+	fan.endTransit(n)
+	if box.torn {
+		return walk{fan: fan, all: true}, len(sets) / 2
+	}
+	return fan.newWalk(sets...), len(sets) / 2
+}
+
+// farewell returns the job that sends the final positions of all lanes, and then a
+// goodbye. Loop only.
+func (box *Outbox) Farewell() chores.Job {
+	fan, at := box.fan, 0
+	var w *walk
+	return func(budget int) (steps int, done bool) {
+		for at < len(box.Lanes) && steps < budget {
+			n := box.Lanes[at]
+			fan.Mu.Lock()
+			if w == nil {
+				all := fan.newWalk(fan.table.Sets(nil, n.id)...)
+				w = &all
+			}
+			finals, cost, done := fan.finalPositions(w, n, budget-steps)
+			fan.Mu.Unlock()
+			n.finals(finals)
+			if steps += cost; done {
+				at, w = at+1, nil
+			}
+		}
+		if at < len(box.Lanes) {
+			return steps, false
+		}
+		box.goodbye()
+		return steps, true
+	}
+}
+
+// finalPositions returns the positions of the next tags of a walk that a lane has,
+// ascending. mu is held.
+func (fan *Fanout) finalPositions(w *walk, n *Lane, budget int) (finals []subscription.Position, steps int, done bool) {
+	looks, done := w.visit(budget, func(e *tagmap.Entry[tagState]) bool {
+		steps++
+		r := e.Value.route.Load()
+		if !r.has(n) {
+			return steps < budget
+		}
+		steps++
+		r.streams[0].mu.Lock()
+		if count := e.Value.count; count > 0 {
+			finals = append(finals, subscription.Position{Tag: e.Tag, Count: count})
+		}
+		r.streams[0].mu.Unlock()
+		return steps < budget
+	})
+	slices.SortFunc(finals, positions.Compare)
+	return slices.Compact(finals), max(steps, looks, 1), done
+}

@@ -1,0 +1,107 @@
+package fanout
+
+import (
+	"sync"
+
+	"tagbus/bus/internal/ring"
+	"tagbus/netio"
+	"tagbus/tags"
+)
+
+// lentShare is the part of a page from which on a payload is not copied. A smaller one
+// is cheaper to copy into a shared page than to send as a page of its own.
+const lentShare = 8
+
+// publishLent publishes a message without copying it, if that is possible and worth
+// while. Otherwise it does nothing.
+func (fan *Fanout) PublishLent(tag tags.Tag, status uint8, data []byte, done func()) (lent bool, err error) {
+	if len(data) < fan.pageBytes/lentShare || len(data) > fan.cfg.MaxMessageBytes || fan.regionOnly.Load() {
+		return false, nil
+	}
+	t := fan.tags.Get(tag)
+	s := t.lockOnly()
+	if s == nil {
+		return false, nil
+	}
+	defer s.mu.Unlock()
+	if t.removed || s.closed || s.solo != nil || len(s.lanes) == 0 {
+		return false, nil
+	}
+	if err := s.appendLent(tag, status, data, done); err != nil {
+		return true, err
+	}
+	t.accepted(fan.cache, status, data)
+	return true, nil
+}
+
+// appendLent publishes a message to the stream's subscribers, as a page of its own that
+// refers to the payload. mu is held, and there are lanes.
+//
+// Errors: ErrNoResources; then nothing is published.
+func (s *stream) appendLent(tag tags.Tag, status uint8, data []byte, done func()) error {
+	s.seal()
+	if err := s.fan.open(extent{1, int64(s.fan.pageSize(len(data)))}, s); err != nil {
+		return err
+	}
+	s.messages++
+	s.bytes += uint64(len(data))
+	if s.page == nil { // all lanes may lose it, and the pool is empty
+		s.loseAll(tag)
+		s.fan.loans.add(done)
+		return nil
+	}
+	s.writer.Header(tag, status, 0, len(data))
+	s.page.lent, s.page.done = data, done
+	s.sealPage()
+	return nil
+}
+
+// loans are payloads of users that no subscriber needs any more, on their way back.
+// done is called on the loop, since locks may be held where a loan ends.
+type loans struct {
+	loop netio.Loop
+	tell func() // calls settle on the loop
+
+	mu   sync.Mutex
+	back ring.Ring[func()]
+	told bool // settle is going to be called
+}
+
+// giveBack gives back the payload of a page.
+func (b *loans) giveBack(p *page) {
+	done := p.done
+	p.lent, p.done = nil, nil
+	clear(p.vector)
+	b.add(done)
+}
+
+func (b *loans) add(done func()) {
+	b.mu.Lock()
+	b.back.Push(done)
+	tell := !b.told
+	b.told = true
+	b.mu.Unlock()
+	if tell {
+		b.loop.Post(b.tell) // false if the loop has ended: Close will do it
+	}
+}
+
+// settle calls done for the payloads that are back by now. A call may bring back more,
+// which wait for the next turn of the loop. If one panics, Close calls the others.
+// settle runs on the loop, or when nothing is lent any more.
+func (b *loans) settle() {
+	b.mu.Lock()
+	b.told = false
+	n := b.back.Len()
+	b.mu.Unlock()
+	for ; n > 0; n-- {
+		b.mu.Lock()
+		if b.back.Len() == 0 { // Close has been faster
+			b.mu.Unlock()
+			return
+		}
+		done := b.back.Pop()
+		b.mu.Unlock()
+		done()
+	}
+}

@@ -1,0 +1,106 @@
+package fanout
+
+import (
+	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/ring"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// lose notes that count messages of a tag are lost to the lane at this place of its
+// queue. outbox.mu is held.
+func (n *Lane) lose(cause subscription.Cause, tag tags.Tag, count uint64) {
+	n.Account.Add(cause, tag, count)
+	queue := &n.queue
+	if n.corked {
+		queue = &n.held
+	}
+	if queue.Len() == 0 || queue.Back().losses == nil {
+		queue.Push(item{lane: n, losses: &ledger.Notice{}})
+	}
+	queue.Back().losses.Add(cause, tag, count)
+}
+
+// losePage notes that the lane does not get a page. Then it pumps, so that the notice
+// goes out if nothing is ahead of it.
+func (n *Lane) losePage(p *page) {
+	n.out.mu.Lock()
+	defer n.out.mu.Unlock()
+	if n.out.dead {
+		n.dropped += uint64(p.messages)
+		p.receipt.settle(ErrReceiverLost, true)
+		return
+	}
+	cause := n.why()
+	p.receipt.settle(n.out.fan.cfg.LossError(cause), true)
+	p.tags(func(tag tags.Tag, count uint64) { n.lose(cause, tag, count) })
+	n.out.pump()
+}
+
+// loseMessages notes that the lane does not get messages of a tag that have
+// not come into a page.
+func (n *Lane) loseMessages(cause subscription.Cause, tag tags.Tag, count uint64) {
+	n.out.mu.Lock()
+	defer n.out.mu.Unlock()
+	if n.out.dead {
+		n.dropped += count
+		return
+	}
+	n.lose(cause, tag, count)
+	n.out.pump()
+}
+
+// why returns what a lane without room lacks.
+func (n *Lane) why() subscription.Cause {
+	if n.pinned.Load() == 0 || !n.out.fan.lossyFull(1) {
+		return subscription.CauseFull
+	}
+	return subscription.CauseMemory
+}
+
+// dropOldest drops the pages that wait longest to make room, and reports whether there
+// is enough now. Pages in flight cannot be dropped.
+func (n *Lane) dropOldest(pages int64) bool {
+	box := n.out
+	box.mu.Lock()
+	defer box.mu.Unlock()
+	if box.dead {
+		return false // kill empties the queues, without a lock
+	}
+	return n.dropFrom(&n.queue, pages) || n.dropFrom(&n.held, pages)
+}
+
+// dropFrom drops the first pages of a queue until there is enough room, and reports
+// whether there is. outbox.mu is held.
+func (n *Lane) dropFrom(queue *ring.Ring[item], pages int64) bool {
+	for i := 0; !n.hasRoom(pages); {
+		for i < queue.Len() && queue.At(i).page == nil {
+			i++
+		}
+		if i == queue.Len() {
+			return false
+		}
+		p := n.loseAt(queue, i)
+		if i > 0 && queue.At(i-1).losses != nil {
+			queue.At(i - 1).losses.Merge(queue.At(i).losses)
+			queue.Remove(i)
+		}
+		n.drop(p)
+	}
+	return true
+}
+
+// loseAt replaces a waiting page by a notice of its losses, and returns the page.
+// outbox.mu is held.
+func (n *Lane) loseAt(queue *ring.Ring[item], i int) *page {
+	x := queue.At(i)
+	p, cause := x.page, n.why()
+	n.out.forget(p.receipt)
+	p.receipt.settle(n.out.fan.cfg.LossError(cause), true)
+	*x = item{lane: n, losses: &ledger.Notice{}}
+	p.tags(func(tag tags.Tag, count uint64) {
+		n.Account.Add(cause, tag, count)
+		x.losses.Add(cause, tag, count)
+	})
+	return p
+}

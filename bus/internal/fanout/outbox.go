@@ -1,0 +1,248 @@
+package fanout
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/ring"
+	"tagbus/bus/internal/wire"
+	"tagbus/netio"
+	"tagbus/tags"
+)
+
+// outbox is what is on its way to one subscriber: the queues of its lanes, control
+// messages, and what the transport has.
+//
+// Pages come from any publishing goroutine, completions from the loop. Both hold mu
+// only for a few operations on queues. The endpoint's methods are called under mu. That
+// is safe because a backend never calls back from inside them.
+type Outbox struct {
+	fan     *Fanout
+	ep      netio.Endpoint
+	onFault func(error) // ends the connection; loop only
+
+	// Loop only.
+	subs map[uint64]*Lane // by the id of the subscription
+	torn bool             // a job was aborted: routes may lead here that no subscription wants
+
+	mu            sync.Mutex
+	control       ring.Ring[item] // control messages that need not stay among pages: they go first
+	Lanes         []*Lane         // in turn
+	turn          int             // of lanes
+	last          ring.Ring[item] // sent after everything else
+	inFlight      ring.Ring[item] // given to the endpoint, in order
+	inFlightBytes int
+	controlBytes  int  // of control messages in all queues
+	closing       bool // it gets nothing more
+	failing       bool // onFault is posted
+	dead          bool
+	sent, moved   bool                    // since the last tick: something was given to the endpoint; something completed
+	receipts      map[tags.Tag][]*Receipt // of pages queued or sent, ascending by position
+	header        [wire.HeaderBytes]byte  // of the page that is being posted
+
+	sentPages, sentMessages, sentBytes uint64
+}
+
+// item is one transport message to a subscriber: a page or a control message.
+type item struct {
+	lane    *Lane // nil for what belongs to the connection
+	page    *page
+	control []byte
+	losses  *ledger.Notice // to become control messages
+	last    bool           // close the connection when it is sent
+	key     netio.Key      // in flight: what its completion has to name
+}
+
+// init makes box the outbox of a connection.
+//
+//   - onFault: ends the connection; called on the loop.
+func (box *Outbox) Init(fan *Fanout, ep netio.Endpoint, onFault func(error)) {
+	box.fan, box.ep, box.onFault = fan, ep, onFault
+	box.subs = make(map[uint64]*Lane)
+	if !ep.Capabilities().AnyMemory {
+		fan.regionOnly.Store(true)
+	}
+}
+
+func (i *item) bytes() int {
+	if i.page != nil {
+		return i.page.bytes
+	}
+	return len(i.control)
+}
+
+// pump gives the endpoint as much as keeps it busy. mu is held. A policy can still
+// reorder or drop queued items, but not those in flight.
+func (box *Outbox) pump() {
+	for box.inFlight.Len() < MaxInFlight {
+		queue := box.next()
+		if queue == nil {
+			return
+		}
+		i := queue.Front()
+		if i.losses != nil {
+			box.expand(queue)
+			continue
+		}
+		if err := box.post(i); err != nil {
+			if !errors.Is(err, netio.ErrNoResources) && !errors.Is(err, netio.ErrClosed) {
+				box.failSoon(err)
+			}
+			return // OnSendReady or OnConnectionClosed goes on
+		}
+		box.sent = true
+		box.inFlightBytes += i.bytes()
+		if i.page != nil {
+			i.lane.givenMessages += uint64(i.page.messages)
+			i.page.receipt.given(i.lane)
+		}
+		box.inFlight.Push(queue.Pop())
+	}
+}
+
+// next returns the queue to send from: control before data, and the lanes in turn. mu
+// is held.
+func (box *Outbox) next() *ring.Ring[item] {
+	if box.control.Len() > 0 {
+		return &box.control
+	}
+	if box.inFlightBytes >= box.fan.window {
+		return nil
+	}
+	empty := true
+	for range box.Lanes {
+		box.turn = (box.turn + 1) % len(box.Lanes)
+		n := box.Lanes[box.turn]
+		if n.queue.Len() > 0 {
+			return &n.queue
+		}
+		empty = empty && n.held.Len() == 0
+	}
+	if empty && box.last.Len() > 0 {
+		return &box.last
+	}
+	return nil
+}
+
+func (box *Outbox) post(i *item) error {
+	if i.page != nil {
+		wire.PutHeader(&box.header, i.lane.Number, i.lane.alone(), i.page.receipt != nil, i.page.messages)
+		i.key = i.page.key
+		return box.ep.Send(i.key, box.header[:], i.page.vector...)
+	}
+	b, err := box.ep.Buffer()
+	if err != nil {
+		return err
+	}
+	if _, err := b.Write(i.control); err != nil {
+		b.Release()
+		return fmt.Errorf("bus: control message of %d bytes: %w", len(i.control), err)
+	}
+	i.key = b.Key() // before the buffer is the backend's
+	if err := box.ep.SendBuffer(b); err != nil {
+		b.Release()
+		return err
+	}
+	return nil
+}
+
+// completed removes the oldest item in flight. key must be its key: the memory of
+// another item may still be in use. Loop only.
+func (box *Outbox) Completed(key netio.Key) {
+	box.mu.Lock()
+	box.moved = true
+	if box.inFlight.Len() == 0 || box.inFlight.Front().key != key {
+		box.mu.Unlock()
+		box.onFault(fmt.Errorf("%w: key %d", ErrTransport, key))
+		return
+	}
+	i := box.inFlight.Pop()
+	box.inFlightBytes -= i.bytes()
+	if i.page != nil {
+		box.sentPages++
+		box.sentMessages += uint64(i.page.messages)
+		i.lane.sentMessages += uint64(i.page.messages)
+		box.sentBytes += uint64(i.page.bytes)
+	} else {
+		box.controlBytes -= i.cost()
+	}
+	box.pump()
+	box.mu.Unlock()
+	if i.page != nil {
+		i.lane.drop(i.page)
+	}
+	if i.last {
+		_ = box.ep.Close()
+	}
+	if box.fan.cfg.FlushInterval < 0 {
+		box.fan.armFlush()
+	}
+}
+
+// gone reports whether the connection has ended, or is about to.
+func (box *Outbox) gone() bool {
+	box.mu.Lock()
+	defer box.mu.Unlock()
+	return box.closing || box.dead
+}
+
+func (box *Outbox) Ready() {
+	box.mu.Lock()
+	if !box.dead {
+		box.pump()
+	}
+	box.mu.Unlock()
+}
+
+// kill drops everything queued after the end of the connection, and counts it per lane.
+// Until the lanes are out of all routes, further pages are dropped as they come. Loop
+// only.
+func (box *Outbox) Kill() {
+	box.mu.Lock()
+	box.dead = true
+	queues := []*ring.Ring[item]{&box.inFlight}
+	for _, n := range box.Lanes {
+		queues = append(queues, &n.queue, &n.held)
+	}
+	box.mu.Unlock()
+	for _, q := range queues { // no other goroutine touches them once dead is set
+		for q.Len() > 0 {
+			if i := q.Pop(); i.page != nil {
+				box.mu.Lock()
+				i.lane.dropped += uint64(i.page.messages)
+				box.mu.Unlock()
+				if q != &box.inFlight {
+					box.forsake(i.page.receipt, ErrReceiverLost)
+				}
+				i.lane.drop(i.page)
+			}
+		}
+	}
+	box.abandon()
+	box.fan.roomFreed()
+}
+
+// ended reports whether OnConnectionClosed has come.
+func (box *Outbox) Ended() bool {
+	box.mu.Lock()
+	defer box.mu.Unlock()
+	return box.dead
+}
+
+// subscriptions returns how many subscriptions the connection has. Loop only.
+func (box *Outbox) Subscriptions() int { return len(box.subs) }
+
+// laneOf returns the lane of a subscription; nil: it is unknown. Loop only.
+func (box *Outbox) LaneOf(id uint64) *Lane { return box.subs[id] }
+
+// lane returns the lane with a number, nil if there is none. Loop only.
+func (box *Outbox) Lane(number uint16) *Lane {
+	for _, n := range box.Lanes {
+		if n.Number == number {
+			return n
+		}
+	}
+	return nil
+}

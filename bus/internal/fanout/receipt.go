@@ -1,0 +1,183 @@
+package fanout
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// receipt is what a caller waits for that wants to know that its message was handled, or
+// why that is unknown. It travels with the page whose last message it is about, and is
+// settled once. nil: no caller waits.
+type Receipt struct {
+	tag      tags.Tag
+	position uint64 // set when the message is accepted
+	kept     bool   // the cache has it, from which it may come later
+
+	lane    *Lane  // to which it was given; outbox.mu
+	through uint64 // messages that this lane had been given then, with its own; outbox.mu
+
+	outbox  atomic.Pointer[Outbox] // that expects the Ack
+	settled atomic.Bool
+	done    chan struct{} // closed when settled
+	err     error         // nil if the message was handled
+	lost    bool          // it is certain that it was not
+}
+
+func NewReceipt(tag tags.Tag) *Receipt { return &Receipt{tag: tag, done: make(chan struct{})} }
+
+// of reports whether the receipt is about a message.
+func (x *Receipt) of(tag tags.Tag, position uint64) bool {
+	return x != nil && x.tag == tag && x.position == position
+}
+
+// settle ends the wait. Only the first call counts.
+//
+//   - lost: the message is never going to be handled, unless it is kept.
+func (x *Receipt) settle(err error, lost bool) {
+	if x == nil || x.settled.Swap(true) {
+		return
+	}
+	x.err, x.lost = err, lost && !x.kept
+	close(x.done)
+}
+
+// appendAcked publishes the message of x, as the last of its page. mu is held.
+//
+// Errors: as append; x is then not settled and may be used again.
+func (s *stream) appendAcked(x *Receipt, status uint8, position uint64, data []byte) error {
+	s.seal() // without a page the message goes through fill
+	x.position, x.kept, s.receipt = position, s.fan.cache != nil, x
+	err := s.append(x.tag, status, position, data)
+	if err == nil && s.solo != nil {
+		s.seal() // the messages that the policy keeps back
+	}
+	if s.receipt != nil && err == nil { // it came into no page
+		cause := subscription.CauseLeftOut
+		if s.solo == nil {
+			cause = subscription.CauseMemory
+		}
+		x.settle(s.fan.cfg.LossError(cause), true)
+	}
+	s.receipt = nil
+	return err
+}
+
+// loses settles the receipt of the message that is being appended, if the message at
+// position, which is lost, is that one. mu is held.
+func (s *stream) loses(cause subscription.Cause, tag tags.Tag, position uint64) {
+	if s.receipt.of(tag, position) {
+		s.receipt.settle(s.fan.cfg.LossError(cause), true)
+	}
+}
+
+// given notes that the receipt's page was given to the transport. mu is held.
+func (x *Receipt) given(n *Lane) {
+	if x != nil {
+		x.lane, x.through = n, n.givenMessages
+	}
+}
+
+// expect notes the receipt of a page that is being queued. mu is held.
+func (box *Outbox) expect(x *Receipt) {
+	if x == nil {
+		return
+	}
+	if box.receipts == nil {
+		box.receipts = make(map[tags.Tag][]*Receipt)
+	}
+	box.receipts[x.tag] = append(box.receipts[x.tag], x)
+	x.outbox.Store(box)
+}
+
+// forget drops a receipt. mu is held.
+func (box *Outbox) forget(x *Receipt) {
+	if x == nil {
+		return
+	}
+	rest := slices.DeleteFunc(box.receipts[x.tag], func(other *Receipt) bool { return other == x })
+	if len(rest) > 0 {
+		box.receipts[x.tag] = rest
+	} else {
+		delete(box.receipts, x.tag)
+	}
+}
+
+// forsake settles the receipt of a page that is never going to be sent.
+func (box *Outbox) forsake(x *Receipt, cause error) {
+	if x == nil {
+		return
+	}
+	box.mu.Lock()
+	box.forget(x)
+	box.mu.Unlock()
+	x.settle(cause, true)
+}
+
+// abandon settles all receipts after the last possible Ack. Loop only.
+func (box *Outbox) abandon() {
+	box.mu.Lock()
+	all := box.receipts
+	box.receipts = nil
+	box.mu.Unlock()
+	for _, list := range all {
+		for _, x := range list {
+			x.settle(ErrReceiverLost, false)
+		}
+	}
+}
+
+// acked settles the receipts of a tag up to a position. Loop only.
+//
+//   - failed: the message at the position was not handled.
+func (box *Outbox) Acked(tag tags.Tag, position uint64, failed bool) {
+	box.mu.Lock()
+	list := box.receipts[tag]
+	n := 0
+	for n < len(list) && list[n].position <= position {
+		n++
+	}
+	answered := slices.Clone(list[:n])
+	for _, x := range answered {
+		box.forget(x)
+		if n := x.lane; n != nil && n.out == box { // pages come in order
+			n.ackedMessages = max(n.ackedMessages, x.through)
+		}
+	}
+	box.mu.Unlock()
+	for _, x := range answered {
+		if failed && x.position == position {
+			x.settle(ErrNotHandled, false)
+		} else {
+			x.settle(nil, false)
+		}
+	}
+}
+
+// wait waits until the message is handled, or that is known to be in doubt.
+//
+//   - lost: it is certain that it was not handled.
+//   - Errors: ErrReceiverLost, ErrNotHandled, Config.LossError, the cause of the end of
+//     ctx.
+func (x *Receipt) Wait(ctx context.Context) (position uint64, lost bool, err error) {
+	select {
+	case <-x.done:
+	case <-ctx.Done():
+		x.giveUp(context.Cause(ctx))
+		<-x.done
+	}
+	return x.position, x.lost, x.err
+}
+
+// giveUp ends the wait on behalf of the caller that waits.
+func (x *Receipt) giveUp(cause error) {
+	if box := x.outbox.Load(); box != nil {
+		box.mu.Lock()
+		box.forget(x)
+		box.mu.Unlock()
+	}
+	x.settle(cause, false)
+}

@@ -1,0 +1,84 @@
+package fanout
+
+import (
+	"slices"
+
+	"tagbus/tags"
+)
+
+// route is the way of the messages of a tag: to the stream of the lanes that want it. A
+// lane whose policy decides message by message has a stream of its own. So has every
+// lane of a new set beyond PublisherConfig.MaxStreams shared streams. The messages of a
+// route of several streams are copied into each.
+type route struct {
+	mark    uint64    // see routes
+	lanes   []*Lane   // ascending ids
+	streams []*stream // at least one, in the order of compareStreams, so that all are locked in the same order
+	tags    int       // tags that use the route; fanout.mu
+	next    *route    // with the same mark; fanout.mu
+	lacking []*stream // memory for publishSplit, under the streams' mutexes
+}
+
+// publishSplit publishes to all streams of a route or to none. It asks for a retry if
+// the route has just changed.
+func (t *tagState) publishSplit(r *route, tag tags.Tag, status uint8, data []byte) (retry bool, err error) {
+	for _, s := range r.streams { // always in the same order: no deadlock
+		s.mu.Lock()
+	}
+	defer func() {
+		for _, s := range r.streams {
+			s.mu.Unlock()
+		}
+	}()
+	if t.route.Load() != r {
+		return true, nil
+	}
+	if t.removed {
+		return false, ErrUnknownTag
+	}
+	r.lacking = r.lacking[:0]
+	for _, s := range r.streams {
+		if s.closed {
+			return false, ErrClosed
+		}
+		if s.lacks(len(data)) {
+			r.lacking = append(r.lacking, s)
+		}
+	}
+	if len(r.lacking) > 0 {
+		p := r.streams[0].fan
+		if err := p.open(p.extentOf(len(data)), r.lacking...); err != nil {
+			return false, err
+		}
+	}
+	for _, s := range r.streams {
+		s.commit(tag, status, t.count+1, data)
+	}
+	r.streams[0].messages++ // one message, however many copies
+	r.streams[0].bytes += uint64(len(data))
+	t.accepted(r.streams[0].fan.cache, status, data)
+	return false, nil
+}
+
+// lanesOf returns the lanes that want a tag, ascending. mu is held.
+func (fan *Fanout) lanesOf(tag tags.Tag) (lanes []*Lane) {
+	for _, id := range fan.table.AppendWanting(nil, tag) {
+		lanes = append(lanes, fan.lanes[id])
+	}
+	for n := range fan.changing {
+		if i, found := slices.BinarySearchFunc(lanes, n, compareLanes); !found && n.keeps(tag) {
+			lanes = slices.Insert(lanes, i, n)
+		}
+	}
+	return lanes
+}
+
+// forget drops the state of a tag that a lane does not want any more. The route is
+// locked.
+func (r *route) forget(l *Lane, tag tags.Tag) {
+	for _, s := range r.streams {
+		if s.solo != nil && s.solo.lane == l {
+			s.solo.forget(tag)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package fanout
+
+import (
+	"sync/atomic"
+
+	"tagbus/bus/internal/cache"
+	"tagbus/tags"
+)
+
+// tagState is what the publisher knows of one tag. count, and what the cache has
+// in the line, are guarded by the mutexes of the streams of the tag's route.
+type tagState struct {
+	route   atomic.Pointer[route]
+	count   uint64
+	line    uint32 // of the cache
+	removed bool   // by RemoveTags; guarded as count is
+	moving  bool   // to another route; fanout.mu
+}
+
+// addTag begins to serve a tag, at its first message.
+func (fan *Fanout) addTag(tag tags.Tag) (*tagState, error) {
+	fan.Mu.Lock()
+	defer fan.Mu.Unlock()
+	if fan.stopped {
+		return nil, ErrClosed
+	}
+	if t := fan.tags.Get(tag); t != nil {
+		return t, nil
+	}
+	if !fan.served.Contains(tag) {
+		return nil, ErrUnknownTag
+	}
+	r := fan.routeTo(fan.lanesOf(tag))
+	fan.routes.count(r, 1)
+	fan.showStreams()
+	t := fan.tags.Add(tag, func(t *tagState) {
+		t.route.Store(r)
+		if fan.cache != nil {
+			t.line = fan.cache.NewLine()
+		}
+	})
+	fan.known = append(fan.known, fan.tags.Entry(tag))
+	fan.knownTags.Add(1)
+	fan.cfg.First(tag)
+	fan.finishGrowing()
+	return t, nil
+}
+
+// accepted counts a published message, and keeps it in the cache. The mutexes of the
+// route are held.
+func (t *tagState) accepted(c *cache.Cache, status uint8, data []byte) {
+	t.count++
+	if c != nil {
+		c.Add(t.line, status, data)
+	}
+}
+
+// knownCount returns how many tags were published.
+func (fan *Fanout) Known() int { return int(fan.knownTags.Load()) }
+
+// replayedCount returns how many messages were sent again from the cache.
+func (fan *Fanout) Replayed() uint64 { return fan.replayed.Load() }
+
+// countOf returns how many messages of a tag were published. Loop only.
+func (fan *Fanout) CountOf(tag tags.Tag) uint64 {
+	t := fan.tags.Get(tag)
+	if t == nil { // a reader without the lock may not find a new tag yet
+		fan.Mu.Lock()
+		t = fan.tags.Get(tag)
+		fan.Mu.Unlock()
+	}
+	for t != nil {
+		r := t.route.Load()
+		s := r.streams[0]
+		s.mu.Lock()
+		n, current := t.count, t.route.Load() == r
+		s.mu.Unlock()
+		if current {
+			return n
+		}
+	}
+	return 0
+}
+
+// movedPerTurn is the number of slots that one turn of the loop moves when the map
+// of the publisher's tags has grown: some tenths of a millisecond under mu.
+const movedPerTurn = 4096
+
+// finishGrowing makes the loop move the map of the tags that has just grown. Without
+// further tags it could stay half moved for ever, and until then each message costs a
+// second lookup. mu is held.
+func (fan *Fanout) finishGrowing() {
+	if fan.growing || !fan.tags.Moving() {
+		return
+	}
+	fan.growing = fan.loop.Post(func() {
+		fan.Mu.Lock()
+		defer fan.Mu.Unlock()
+		fan.growing = false
+		fan.tags.Move(movedPerTurn)
+		fan.finishGrowing()
+	})
+}
