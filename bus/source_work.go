@@ -1,6 +1,11 @@
 package bus
 
-import "tagbus/bus/internal/tagmap"
+import (
+	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/request"
+	"tagbus/bus/internal/tagmap"
+	"tagbus/tags"
+)
 
 // One message of a publisher, or one call of the program, may cause work for a million
 // tags or many thousand subscriptions. The subscriber's chores do it in slices.
@@ -19,35 +24,41 @@ func (src *source) spend() {
 		return
 	}
 	for _, o := range src.sub.sources {
-		if o.contact.state == contactReady {
+		if o.contact.Ready() {
 			o.share.Rest()
 		}
 	}
 }
 
+// sourceLane is what a subscriber knows of one lane of a publisher.
+type sourceLane struct {
+	received tagmap.Pruned[received]
+	got      ledger.Got // messages
+}
+
+// lane returns the state of the lane with a number.
+func (src *source) lane(number uint16) *sourceLane {
+	for int(number) >= len(src.lanes) {
+		src.lanes = append(src.lanes, new(sourceLane))
+	}
+	return src.lanes[number]
+}
+
 // prune forgets the tags of a lane that no request wants any more, if there may be
 // many. If one is wanted again, the publisher sends its position.
 func (src *source) prune(lane uint16) {
-	n := src.lane(lane)
-	if n.pruning || n.received.Len() <= minPrune+2*n.kept {
-		return
+	cost := func() int { return src.requests.Wide(lane) } // each tag asks the wide requests
+	needed := func(tag tags.Tag) bool { return src.requests.Knows(lane, tag) }
+	if job := src.lane(lane).received.Prune(cost, needed); job != nil {
+		src.sub.chores.Add(job)
 	}
-	n.pruning = true
-	place, swept := uint64(0), false
-	src.sub.chores.Add(func(budget int) (steps int, done bool) {
-		asked, before := 1+src.requests.Wide(lane), n.received.Cost() // each tag asks the wide requests
-		if !swept {
-			place, swept = n.received.Sweep(place, max(1, budget/asked), func(e *tagmap.Entry[received]) bool { return src.requests.Knows(lane, e.Tag) })
-			steps = asked * (n.received.Cost() - before)
-			if !swept {
-				return steps, false
-			}
-			n.kept = n.received.Len()
-			n.received.Shrink()
-			before = n.received.Cost()
-		}
-		done = n.received.Move(max(1, budget-steps))
-		n.pruning = !done
-		return steps + n.received.Cost() - before, done
-	})
+}
+
+// subRequest is a subscription as one publisher knows it.
+type subRequest = request.Request[*Subscription]
+
+// note takes over a change of a request, and finds the targets of messages anew.
+func (src *source) note(r *subRequest) {
+	src.requests.Note(r)
+	src.version++
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tagbus/bus/directory/memory"
+	"tagbus/bus/internal/tagmap"
 	"tagbus/netio/memnet"
 	"tagbus/tags"
 )
@@ -46,8 +47,8 @@ func TestASubscriberForgetsTagsThatItDoesNotWantAnyMore(t *testing.T) {
 	}
 	count := make(chan int)
 	s.loop.Post(func() { count <- s.sources[p.instance].lane(0).received.Len() })
-	if n := <-count; n > minPrune+each {
-		t.Errorf("after %d tags: %d remembered, want at most %d", changes*each, n, minPrune+each)
+	if n := <-count; n > tagmap.MinPrune+each {
+		t.Errorf("after %d tags: %d remembered, want at most %d", changes*each, n, tagmap.MinPrune+each)
 	}
 }
 
