@@ -56,7 +56,7 @@ func HeldOf(p *Publisher) (h Held) {
 // many entries of events wait to be told. Loop only.
 func WaitingIn(s *Subscriber) (answers, events int) {
 	for _, src := range s.sources {
-		answers = max(answers, src.outBytes)
+		answers = max(answers, src.out.Bytes())
 	}
 	return answers, s.events.Waiting()
 }

@@ -6,13 +6,13 @@ import (
 	"net/netip"
 	"time"
 
+	"tagbus/bus/internal/answers"
 	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/retain"
-	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/rivals"
 	"tagbus/bus/internal/wire"
 	"tagbus/netio"
@@ -31,13 +31,8 @@ type source struct {
 	fault    error     // why this side closes the connection, or has closed it
 	pausing  int       // reasons not to read, see pause
 	events   events.Conn
-	out      ring.Ring[[]byte] // control messages to send
-	outBytes int               // of out, see push
-	unread   bool              // too many of them wait
-	moved    bool              // one was completed since the last tick
-	sent     bool              // something of out was given to the endpoint since the last tick
-	sending  int               // given to the endpoint and not completed
-	leaving  bool              // goodbye follows when all is sent
+	out      answers.Queue // control messages
+	leaving  bool          // goodbye follows when all is sent
 	seek     seek
 	parted   bool      // goodbye is said; the connection is closed when it is sent
 	toldAt   time.Time // when the publisher was last told how much was received
@@ -71,6 +66,7 @@ func newSource(s *Subscriber) *source {
 		sub:     s,
 		version: 1,
 	}
+	src.out = answers.New(src.pause, src.resume)
 	src.served.Source = src
 	src.events = events.Conn{Pause: src.pause, Resume: src.resume}
 	src.share = s.chores.Share(src.pause, src.resume)
@@ -132,7 +128,7 @@ func (src *source) established(ep netio.Endpoint) {
 		src.fail(err)
 		return
 	}
-	src.push(hello)
+	src.out.Push(hello)
 	src.pump()
 }
 
@@ -142,8 +138,8 @@ func (src *source) lost(cause error) {
 	if src.parted && errors.Is(cause, io.EOF) {
 		cause = nil // the publisher has closed first
 	}
-	src.dropOut()
-	src.sending, src.leaving, src.parted = 0, false, false
+	src.out.Drop()
+	src.leaving, src.parted = false, false
 	src.sub.departed()
 	if wasReady {
 		src.sub.counters.publishers.Add(-1)

@@ -73,7 +73,7 @@ func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello) {
 		src.fail(err)
 		return
 	}
-	src.push(hello)
+	src.out.Push(hello)
 	src.pump()
 	src.ready(h.BeatMillis)
 }

@@ -5,34 +5,22 @@ import (
 	"fmt"
 	"time"
 
-	"tagbus/bus/internal/ring"
 	"tagbus/netio"
 	"tagbus/subscription"
 )
 
-const (
-	// mostAnswers is how many bytes may wait to be sent to a publisher. With more, this
-	// side stops reading from it. The answers to one message may exceed the limit.
-	mostAnswers = 256 << 10
-
-	answerCost = 64 // of a message beyond its bytes
-)
-
+// errAnswersUnread is the cause of the end of a silent publisher that does not read.
 var errAnswersUnread = fmt.Errorf("%w: the publisher asks faster than it reads the answers", ErrProtocol)
 
 // pump sends what waits in out.
 func (src *source) pump() {
-	for src.contact.ep != nil && src.out.Len() > 0 {
+	for src.contact.ep != nil && src.out.Waits() {
 		b, err := src.contact.ep.Buffer()
 		if err != nil {
 			return // OnSendReady or OnConnectionClosed follows
 		}
-		if _, err = b.Write(*src.out.Front()); err == nil {
+		if _, err = b.Write(src.out.Front()); err == nil {
 			err = src.contact.ep.SendBuffer(b)
-		}
-		if err == nil {
-			src.sent = true
-			src.sending++
 		}
 		if err != nil {
 			b.Release()
@@ -41,14 +29,13 @@ func (src *source) pump() {
 			}
 			return
 		}
-		src.popped(src.out.Pop())
+		src.out.Given()
 	}
 }
 
 // completed notes that the endpoint has sent a message.
 func (src *source) completed() {
-	src.sending--
-	src.moved = true
+	src.out.Completed()
 	src.leaveIfSent()
 }
 
@@ -67,47 +54,7 @@ func (src *source) queue(m subscription.Message) {
 		src.fail(err)
 		return
 	}
-	src.push(b)
-}
-
-// push queues a control message. If a publisher does not read the answers, this side
-// stops reading from it, so that the publisher's own socket slows it.
-func (src *source) push(b []byte) {
 	src.out.Push(b)
-	src.outBytes += len(b) + answerCost
-	if src.outBytes > mostAnswers && !src.unread {
-		src.unread, src.moved = true, true
-		src.pause()
-	}
-}
-
-// popped notes that a message was given to the endpoint.
-func (src *source) popped(b []byte) {
-	src.outBytes -= len(b) + answerCost
-	if src.outBytes <= mostAnswers/2 {
-		src.readOn()
-	}
-}
-
-// dropOut forgets the waiting messages, with the connection.
-func (src *source) dropOut() {
-	src.out, src.outBytes = ring.Ring[[]byte]{}, 0
-	src.readOn()
-}
-
-func (src *source) readOn() {
-	if src.unread {
-		src.unread = false
-		src.resume()
-	}
-}
-
-// excused reports whether the publisher's silence means nothing because this side does
-// not read. A publisher with waiting answers is excused only as long as it takes some.
-func (src *source) excused() bool {
-	moved := src.moved
-	src.moved = false
-	return src.pausing > 0 && (!src.unread || moved)
 }
 
 // A subscriber confirms the messages that it has received. Otherwise the publisher would
@@ -161,7 +108,7 @@ func (src *source) leave() {
 // leaveIfSent says goodbye once all else is sent, and then closes.
 func (src *source) leaveIfSent() {
 	switch {
-	case !src.leaving || src.contact.ep == nil || src.out.Len() > 0 || src.sending > 0:
+	case !src.leaving || src.contact.ep == nil || !src.out.Idle():
 	case src.parted:
 		_ = src.contact.ep.Close()
 	default:
@@ -222,12 +169,12 @@ func (src *source) tick(now time.Time, late time.Duration) {
 	if src.contact.ep == nil || src.fault != nil {
 		return
 	}
-	if src.excused() {
+	if src.out.Moves() && src.pausing > 0 {
 		src.pulse.Hear() // nothing can be heard now
 	}
 	if silent, allowed := src.pulse.Silent(now, late); allowed > 0 {
 		err := &SilentError{For: silent, Limit: allowed}
-		if src.unread {
+		if src.out.Unread() {
 			src.fail(fmt.Errorf("%w: %w", errAnswersUnread, err))
 			return
 		}
@@ -240,10 +187,8 @@ func (src *source) tick(now time.Time, late time.Duration) {
 		src.toldAt = now
 		src.tellReceived()
 	}
-	sent := src.sent
-	src.sent = false
-	if src.pulse.Due(now, sent, src.out.Len() == 0) {
+	if src.pulse.Due(now, src.out.Sent(), !src.out.Waits()) {
 		src.send(&subscription.Beat{})
-		src.sent = false
+		src.out.Sent() // Due has counted it
 	}
 }
