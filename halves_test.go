@@ -33,10 +33,10 @@ type room struct {
 var rooms = []room{
 	{"requests", regexp.MustCompile(`^requester\.go$`), []string{"publisher", "subscriber", "common"}},
 	{"publisher", regexp.MustCompile(
-		`^(publish|link|solo|replay|route|sender)|^(account|fanout|lane|losses|outbox.*|outlet|owners|ownership|receipt|reroute|stream|waiter|walk)\.go$`,
+		`^(publish|link|solo|replay|route|sender)|^(account|fanout|lane|losses|outbox.*|outlet|ownership|receipt|reroute|stream|waiter|walk)\.go$`,
 	), []string{"common"}},
 	{"subscriber", regexp.MustCompile(
-		`^(source|subscri|receiver|message_queue)|^(dispatch|tag_stats)\.go$`,
+		`^(source|subscri|receiver)|^dispatch\.go$`,
 	), []string{"common"}},
 	{"common", regexp.MustCompile(``), nil},
 }

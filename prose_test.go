@@ -22,6 +22,9 @@ type phrase struct {
 	why    string
 }
 
+// orders are what "x has y do" says that y does, here.
+const orders = `(say|tell|send|take|get|refuse|wait|ring|fail|use|do|end|load|keep|share|moved|reported|interrupted)`
+
 // phrases are what comments and documents do without. Each was frequent here.
 var phrases = []phrase{
 	{
@@ -49,6 +52,21 @@ var phrases = []phrase{
 		regexp.MustCompile(`has (.* )?(no|not|just|already|been|that|which|to|and)\b.* (called|run|read|told)\b|(called|run|read|told) ([A-Z"x]|by|so far)`),
 		`the verb: "calls", "schedules"`,
 		"it reads like a past tense until the sentence is over",
+	},
+	{
+		regexp.MustCompile(`^\S+ has (\S+ ){1,9}?` + orders + `\b`),
+		regexp.MustCompile(`has (.* )?(no|not|just|already|been|that|which|to|and|may|must|can|does|than)\b.* ` + orders +
+			`\b|(the|an?|each|at|whose|of|its|in|then|some|have|until) (end|use|load|share|wait)\b|has (so )?(moved|reported)\b|send buffers?\b`),
+		`the verb: "makes it wait", "lets it end", "moves"`,
+		"it reads like a possession until the sentence is over",
+	},
+	{
+		regexp.MustCompile(`\b(ceases?|ceased|ceasing) to\b`), nil, `"stops sending", "no longer serves"`,
+		"it is a word of laws",
+	},
+	{
+		regexp.MustCompile(`\b(takes?|took|taken) (the|this|that) news\b`), nil, `what happens: "learns", "handles the event"`,
+		"it names no action",
 	},
 }
 

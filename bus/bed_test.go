@@ -22,8 +22,9 @@ type bed struct {
 	dir  *memory.Directory
 	host netip.Addr
 
-	broken *breaker     // nil: nothing is
-	config netio.Config // of the subscribers' backends
+	fault  *memnet.Fault // of backends to be opened; nil: none
+	broken *breaker      // nil: nothing is
+	config netio.Config  // of the subscribers' backends
 
 	regionOnly bool // publishers send only from memory of their pools
 }

@@ -42,8 +42,8 @@ func HeldOf(p *Publisher) (h Held) {
 		p.fan.Mu.Lock()
 		defer p.fan.Mu.Unlock()
 		h = Held{
-			Connections: len(p.connections), Lanes: p.fan.Shape().Lanes, Seats: p.seats.taken,
-			Groups: p.groups.begun.Len(), GroupBytes: p.groups.bytes, Jobs: p.chores.Waiting(),
+			Connections: len(p.connections), Lanes: p.fan.Shape().Lanes, Seats: p.seats.Len(),
+			Groups: p.groups.Len(), GroupBytes: p.groups.Held(), Jobs: p.chores.Waiting(),
 		}
 	}) {
 		return h

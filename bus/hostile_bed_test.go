@@ -1,7 +1,6 @@
 package bus_test
 
 import (
-	"math"
 	"net/netip"
 	"runtime"
 	"runtime/metrics"
@@ -14,7 +13,6 @@ import (
 	"tagbus/internal/tests"
 	"tagbus/netio"
 	"tagbus/netio/memnet"
-	"tagbus/subscription"
 )
 
 // What one program of a hostile peer may do at most, so that inputs are quick.
@@ -55,66 +53,6 @@ const (
 	publisherSlack  = 8 << 10
 	subscriberSlack = 24 << 10
 )
-
-// operationBytes is what an operation takes of a program: one byte that names it and
-// the peer that does it, and its arguments.
-const operationBytes = 12
-
-// A program is what hostile peers do: operations, one after another.
-type program struct {
-	left []byte // of it
-	args []byte // not read, of the operation that is done; then they are 0
-}
-
-// byPeer is an operation of one of eight hostile peers.
-func byPeer(peer int, operation byte, args ...byte) []byte {
-	return append(append([]byte{operation | byte(peer)<<5}, args...), make([]byte, operationBytes-1-len(args))...)
-}
-
-// operation returns the next operation.
-func (p *program) operation() (b byte) {
-	n := min(operationBytes, len(p.left))
-	b, p.args, p.left = p.left[0], p.left[1:n], p.left[n:]
-	return b
-}
-
-func (p *program) byte() byte {
-	if len(p.args) == 0 {
-		return 0
-	}
-	b := p.args[0]
-	p.args = p.args[1:]
-	return b
-}
-
-// bytes returns the rest of the arguments, so often that they are n bytes.
-func (p *program) bytes(n int) (b []byte) {
-	for len(b) < n && len(p.args) > 0 {
-		b = append(b, p.args[:min(len(p.args), n-len(b))]...)
-	}
-	return b
-}
-
-// number returns a count, a position, an id or a number of a lane: small, or one at
-// which something could wrap or is refused.
-func (p *program) number() uint64 {
-	switch b := p.byte(); b {
-	case 0xf0:
-		return 1 << 53
-	case 0xf1:
-		return 1<<53 + 1
-	case 0xf2:
-		return 1 << 63
-	case 0xf3:
-		return math.MaxUint64
-	case 0xf4:
-		return math.MaxUint64 - uint64(p.byte())
-	case 0xf5:
-		return uint64(p.byte()) << 8
-	default:
-		return uint64(b)
-	}
-}
 
 // watchedLoop is a loop that counts what is posted.
 type watchedLoop struct {
@@ -291,123 +229,3 @@ var pauses = []time.Duration{
 }
 
 func (h *hostileBed) pause() time.Duration { return pauses[int(h.byte())%len(pauses)] }
-
-// rogue is a peer that does what a program says. Everything runs on the loop.
-type rogue struct {
-	netio.NopHandler
-	h       *hostileBed
-	backend netio.Backend
-	host    netip.Addr
-	ep      netio.Endpoint // nil: none
-	dialing bool
-	waiting [][]byte // to be sent
-	greet   func() [][]byte
-	hear    func(data []byte)
-}
-
-func (h *hostileBed) rogue(host netip.Addr) *rogue {
-	r := &rogue{h: h, host: host, hear: func([]byte) {}}
-	var err error
-	r.backend, err = h.opener(host)(r)
-	must(h.t, err)
-	return r
-}
-
-// params are those of all endpoints of a rogue.
-func (*rogue) params() netio.Params {
-	return netio.Params{Receive: netio.ReceiveParams{MaxMessageBytes: 1 << 30}}
-}
-
-// OnConnectionEstablished implements netio.Handler.
-func (r *rogue) OnConnectionEstablished(ep netio.Endpoint) {
-	r.ep, r.dialing = ep, false
-	if r.greet != nil {
-		r.waiting = slices.Concat(r.greet(), r.waiting)
-	}
-	r.pump()
-}
-
-// OnConnectionRefused implements netio.Handler.
-func (r *rogue) OnConnectionRefused(netip.AddrPort, error) { r.dialing, r.waiting = false, nil }
-
-// OnConnectionClosed implements netio.Handler.
-func (r *rogue) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, _ error) {
-	if r.ep == ep {
-		r.ep, r.waiting = nil, nil
-	}
-}
-
-// OnData implements netio.Handler.
-func (r *rogue) OnData(ep netio.Endpoint, data []byte) {
-	if r.ep == ep {
-		r.hear(data)
-	}
-}
-
-// OnSendReady implements netio.Handler.
-func (r *rogue) OnSendReady(netio.Endpoint) { r.pump() }
-
-// pump sends what waits.
-func (r *rogue) pump() {
-	for r.ep != nil && len(r.waiting) > 0 && r.ep.SendCopy(0, nil, r.waiting[0]) == nil {
-		r.waiting = r.waiting[1:]
-	}
-}
-
-// send sends messages as they are, or as the program mutates them.
-func (r *rogue) send(messages ...[]byte) {
-	for _, b := range messages {
-		if r.h.mutating != nil && len(b) > 0 {
-			b = r.h.mutating(b)
-		}
-		if len(b) == 0 || r.ep == nil && !r.dialing || r.h.messages == mostMessages || r.h.wire+len(b) > mostWireBytes {
-			continue
-		}
-		r.h.messages++
-		r.h.wire += len(b)
-		r.waiting = append(r.waiting, b)
-	}
-	r.pump()
-}
-
-// control sends a control message, unless it cannot be encoded.
-func (r *rogue) control(m subscription.Message) {
-	if b, err := subscription.Append(nil, m); err == nil {
-		r.send(b)
-	}
-}
-
-// raw sends bytes of the program.
-func (r *rogue) raw() { r.send(r.h.bytes(int(r.h.byte()))) }
-
-// disconnect ends the connection.
-func (r *rogue) disconnect() {
-	if r.ep != nil {
-		_ = r.ep.Close()
-	}
-}
-
-// read resumes or stops reading.
-func (r *rogue) read(on bool) {
-	switch {
-	case r.ep == nil:
-	case on:
-		r.ep.ResumeReceive()
-	default:
-		r.ep.PauseReceive()
-	}
-}
-
-// narrow makes the way to, or from, the rogue hold few bytes, or many again.
-func (r *rogue) narrow() {
-	b := r.h.byte()
-	bytes := 256 << 10
-	if b&1 != 0 {
-		bytes = 64 + 4*int(b)
-	}
-	if b&2 != 0 {
-		r.h.net.SetWindow(anybody, anyPort(r.host), bytes)
-	} else {
-		r.h.net.SetWindow(anyPort(r.host), anybody, bytes)
-	}
-}

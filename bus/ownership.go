@@ -1,7 +1,11 @@
 package bus
 
 import (
+	"fmt"
+
 	"tagbus/bus/internal/fanout"
+	"tagbus/bus/internal/tagset"
+	"tagbus/subscription"
 	"tagbus/tags"
 )
 
@@ -53,3 +57,112 @@ func (shared) entered(*link) {}
 func (shared) expel(*link, uint64, *DuplicateError) {}
 
 func (shared) giveUp() {}
+
+// exclusive is the ownership of a Sender's tags: each has one owner, the receiver that
+// subscribed to it first.
+type exclusive struct {
+	sender *Sender
+
+	// Guarded by fanout.mu.
+	last  tagset.Owners // receivers, beyond their connections: cached messages of one are not sent to another
+	using []tags.Tag    // used for the first time, and not yet wanted
+}
+
+// use implements ownership: the receiver of the tag is connected to, soon.
+func (x *exclusive) use(tag tags.Tag) {
+	if x.using = append(x.using, tag); len(x.using) == 1 {
+		x.sender.pub.loop.Post(x.wantUsed)
+	}
+}
+
+// used reports whether a tag of a set was used.
+func (x *exclusive) used(set tags.Set) bool { return x.sender.pub.fan.Used(set) }
+
+// wantUsed connects to the receivers of the tags that are used since the last call.
+// Loop only.
+func (x *exclusive) wantUsed() {
+	p := x.sender.pub
+	p.fan.Mu.Lock()
+	used := x.using
+	x.using = nil
+	p.fan.Mu.Unlock()
+	x.sender.want(tags.Of(used...))
+}
+
+// check implements ownership: no other receiver has a tag, and this one has it in one
+// lane only, since a message is sent once.
+func (x *exclusive) check(l *link, w *fanout.Wish) error {
+	if other := x.duplicate(l, w.Set); other != nil {
+		other.Second = l.peer
+		return other
+	}
+	for _, n := range l.out.Lanes {
+		if lane := w.Request.Lane; n.Number != lane && n.Overlaps(w.Set) {
+			return fmt.Errorf("bus: a receiver subscribed to tags in lanes %d and %d", n.Number, lane)
+		}
+	}
+	return nil
+}
+
+// checkSteps implements ownership: another owner is looked for among all receivers.
+func (x *exclusive) checkSteps(w *fanout.Wish) int { return len(x.sender.pub.links) * w.Set.Parts() }
+
+// duplicate returns a receiver other than l that has tags of a set, or nil.
+// fanout.mu is held.
+func (x *exclusive) duplicate(l *link, set tags.Set) *DuplicateError {
+	p := x.sender.pub
+	for other := range p.links {
+		if other == l {
+			continue
+		}
+		for _, n := range other.out.Lanes {
+			if !n.Overlaps(set) {
+				continue
+			}
+			has, both := n.Set(), set
+			if rest, err := set.Without(has); err == nil {
+				both, _ = set.Without(rest) // no more complex than the difference above, which was possible
+			}
+			return &DuplicateError{Tags: both, First: other.peer}
+		}
+	}
+	return nil
+}
+
+// handOver implements ownership: messages sent to another receiver were handled there,
+// or may have been.
+func (x *exclusive) handOver(l *link, sets []tags.Set) (lost []tags.Set) {
+	if !x.sender.pub.fan.Caches() {
+		return nil
+	}
+	return x.last.HandOver(l.peer.Instance, sets)
+}
+
+// entered implements ownership: a duplicate after this one is reported again.
+func (x *exclusive) entered(l *link) { x.sender.dialed[l].alarmed = "" }
+
+// expel implements ownership: the owner may go, and then the receiver is dialed again.
+func (x *exclusive) expel(l *link, id uint64, duplicate *DuplicateError) {
+	out := x.sender.dialed[l]
+	out.report(duplicate)
+	b, err := subscription.Append(nil, refusal(id, duplicate))
+	if err != nil {
+		out.fail(err)
+		return
+	}
+	l.closeAfter(b, duplicate)
+}
+
+// giveUp implements ownership: a receiver cannot come back if it is not in the
+// directory, or another one has its tags. Its Lost event has told what is
+// unconfirmed.
+func (x *exclusive) giveUp() {
+	x.sender.pub.accounts.GiveUp(x.reachable)
+}
+
+// reachable reports whether the sender can connect to a receiver again. Loop only, and
+// fanout.mu is held.
+func (x *exclusive) reachable(instance string) bool {
+	out := x.sender.outlets[instance]
+	return out != nil && out.contact.listed && x.duplicate(nil, out.contact.entry.Tags) == nil
+}

@@ -13,10 +13,13 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
+	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/ring"
+	"tagbus/bus/internal/seats"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -60,8 +63,9 @@ type Publisher struct {
 	connections  map[*link]struct{} // all, also those that are not admitted
 	newest       map[string]*link   // of the subscribers that have dialed, by instance
 	events       *events.Queue[Event]
-	groups       groups
-	seats        seats
+	groups       group.Groups[*link]
+	guests       seats.Guests[*link] // not seated yet
+	seats        seats.Seats[*link]  // of subscribers that have not been told to give way
 	heart        beat.Clock
 	alarms       alarm.Clock // of all that has its time, except pages
 	chores       chores.Queue
@@ -74,7 +78,7 @@ type Publisher struct {
 	users     atomic.Int32  // of the memory: connections, and the publisher
 	drained   chan struct{} // closed when the last subscriber has left after Drain
 	drainOnce sync.Once
-	closer    closer
+	closer    *closer.Closer
 }
 
 type publisherState int
@@ -124,17 +128,18 @@ func newPublisher(cfg PublisherConfig, unowned error) (*Publisher, error) {
 		connections: make(map[*link]struct{}),
 		newest:      make(map[string]*link),
 		drained:     make(chan struct{}),
-		closer:      closer{ended: make(chan struct{})},
+		closer:      closer.New(),
 		ownership:   shared{},
 	}
 	p.users.Store(1)
 	p.pool, p.maxRemoved = pool, maxRemovedTags
+	p.groups = group.Groups[*link]{Lanes: maxLanes, Bytes: maxGroupsBytes, Evict: p.evictGroup}
 	p.fan.Init(fanout.Config{
 		Served: cfg.Tags, Pool: pool, Cache: cache,
 		PageBytes: cfg.PageBytes, QueueBytes: cfg.QueueBytes, MaxMessageBytes: cfg.MaxMessageBytes,
 		MaxStreams: cfg.MaxStreams, FlushInterval: cfg.FlushInterval,
 		OnReady: cfg.OnReady, Unowned: unowned,
-		First: func(tag tags.Tag) { p.ownership.use(tag) }, Call: p.closer.call,
+		First: func(tag tags.Tag) { p.ownership.use(tag) }, Call: p.closer.Call,
 		LossError: func(cause subscription.Cause) error { return gapCauses[cause] },
 	})
 	p.host, _ = os.Hostname() // only for people
@@ -148,7 +153,7 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 	}
 	p.loop = p.backend.Loop()
 	p.chores = chores.New(p.loop.Post)
-	p.events = newEvents(p.loop, &p.closer, p.cfg.OnEvent)
+	p.events = newEvents(p.loop, p.closer, p.cfg.OnEvent)
 	if err = p.fan.Start(p.loop, &p.alarms); err != nil {
 		return err
 	}

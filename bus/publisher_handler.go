@@ -61,8 +61,9 @@ func (p publisherHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, c
 // closed cleans up after a connection, and then calls after.
 func (p *Publisher) closed(l *link, cause error, after func()) {
 	l.deadline.Met()
-	p.dropGroup(l)
-	p.stand(l)
+	p.groups.Drop(l)
+	p.guests.Leave(l)
+	l.idle = false
 	delete(p.connections, l)
 	p.heart.Leave()
 	l.out.Kill()
@@ -197,7 +198,7 @@ func (p *Publisher) forget(l *link) (unconfirmed uint64) {
 		return 0
 	}
 	delete(p.links, l)
-	p.vacate(l)
+	p.seats.Leave(l)
 	unconfirmed = p.leaveAccount(l)
 	p.fan.Forget(&l.out)
 	if p.state >= publisherDraining && unconfirmed > 0 && !p.accounts.Returns(l.peer.Instance) {
@@ -223,7 +224,7 @@ func (p *Publisher) onControl(l *link, data []byte) {
 	case *subscription.Positions:
 		p.onPositions(l, m)
 	case *subscription.Unsubscribe:
-		if len(l.incomplete.wishes) > 0 {
+		if p.groups.Within(l) {
 			l.fail(fmt.Errorf("%w: unsubscribes within a group of subscriptions", ErrProtocol))
 			return
 		}

@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/seats"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -32,10 +32,11 @@ type Receiver struct {
 	draining   atomic.Bool
 
 	// Loop only.
-	guests  list.List     // of *guest, the oldest first
-	left    chan struct{} // closed when the last sender has gone after Drain
-	leaving bool          // left waits for that
-	cutOff  int           // connections that ended out of order meanwhile; written before left is closed
+	guests  seats.Guests[*guest]
+	seats   seats.Seats[netio.Endpoint] // of senders
+	left    chan struct{}               // closed when the last sender has gone after Drain
+	leaving bool                        // left waits for that
+	cutOff  int                         // connections that ended out of order meanwhile; written before left is closed
 }
 
 // NewReceiver opens a receiver: it listens for senders and announces its tags in
@@ -146,7 +147,7 @@ func (r *Receiver) Drain(ctx context.Context) error {
 			err = errors.Join(err, fmt.Errorf("bus: drain: %w: connections that ended before: %d", ErrUndelivered, r.cutOff))
 		}
 		return err
-	case <-r.sub.closer.ended:
+	case <-r.sub.closer.Ended():
 		return errors.Join(err, ErrClosed)
 	case <-ctx.Done():
 		return errors.Join(err, fmt.Errorf("bus: drain: senders that have not left: %d: %w", r.sub.Stats().Publishers, context.Cause(ctx)))
@@ -168,13 +169,13 @@ func (r *Receiver) noteLeft() {
 //   - Blocks: until the last callback has run; from inside a callback, of any node, it
 //     returns at once, and on its own loop the handler is not called after that
 //     callback.
-func (r *Receiver) Close() error { return r.sub.closer.close(r.sub.backend, r.close) }
+func (r *Receiver) Close() error { return r.sub.closer.Close(r.sub.backend, r.close) }
 
-func (r *Receiver) close() error {
+func (r *Receiver) close() (later bool, err error) {
 	r.draining.Store(true)
-	var err error
 	if r.registered != nil {
 		err = r.registered.Withdraw()
 	}
-	return errors.Join(err, r.sub.close())
+	later, fault := r.sub.close()
+	return later, errors.Join(err, fault)
 }

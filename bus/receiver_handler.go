@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"container/list"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -25,7 +24,6 @@ type guest struct {
 	peer     *Peer
 	deadline beat.Deadline // for the hello
 	leaving  bool          // a last message is on its way
-	place    *list.Element
 }
 
 // OnConnectionEstablished implements netio.Handler.
@@ -43,9 +41,10 @@ func (receiverHandler) OnConnectionRefused(netip.AddrPort, error) {}
 func (h receiverHandler) OnConnectionClosed(ep netio.Endpoint, keys []netio.Key, cause error) {
 	if g, ok := ep.Context().(*guest); ok {
 		g.deadline.Met()
-		h.r.stand(g)
+		h.r.guests.Leave(g)
 		return
 	}
+	h.r.seats.Leave(ep)
 	if src := ep.Context().(*source); h.r.leaving && !src.leaving {
 		h.r.cutOff++
 	}
@@ -103,7 +102,7 @@ func (r *Receiver) onHello(g *guest, data []byte) {
 		r.leave(g, refused, errors.Join(err, refusedErr))
 		return
 	}
-	r.stand(g)
+	r.guests.Leave(g)
 	r.sub.accept(g.ep, h)
 }
 
@@ -125,7 +124,7 @@ func (r *Receiver) admit(g *guest, h subscription.Hello) error {
 		src.fail(ErrReplaced)
 		return ErrReplaced
 	}
-	return r.makeRoom(g.ep.Remote().Addr().Unmap())
+	return r.makeRoom(g.ep)
 }
 
 // leave closes a connection once a last message is sent.

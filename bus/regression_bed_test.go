@@ -22,7 +22,11 @@ func anyPort(host netip.Addr) netip.AddrPort { return netip.AddrPortFrom(host, 0
 
 // opener opens a backend of a bed for a member.
 func (b *bed) opener(m *member) netio.Opener {
-	return b.broken.opener(b.net.Opener(m.loop, memnet.Config{Host: m.host, RegionOnly: b.regionOnly}))
+	open := b.net.Opener(m.loop, memnet.Config{Host: m.host, RegionOnly: b.regionOnly})
+	if b.fault != nil {
+		open = memnet.FailNth(open, b.fault)
+	}
+	return b.broken.opener(open)
 }
 
 // openPublisher is bed.publisher with an OnEvent of the test's own.

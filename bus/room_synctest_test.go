@@ -48,7 +48,7 @@ func newRoomBed(t *testing.T) *roomBed {
 // publish publishes a message that is most of a page.
 func (b *roomBed) publish(tag tags.Tag) bool { return b.p.Publish(tag, make([]byte, 900)) == nil }
 
-// take has the subscriber's side of the network take n pages more.
+// take lets the subscriber's side of the network take n pages more.
 func (b *roomBed) take(n int) {
 	b.taken += n
 	b.net.SetWindow(netip.AddrPort{}, b.address, b.taken*950)

@@ -136,104 +136,15 @@ func (b *scaleBed) op(name string, f func()) {
 // cut breaks the connection to a publisher.
 func (b *scaleBed) cut(p *Publisher) { b.net.Reset(p.Addr(), netip.AddrPortFrom(b.at, 0)) }
 
-// lifeOfATagSet goes through what happens to subscriptions to n used tags.
-func lifeOfATagSet(b *scaleBed, n int) {
-	p := b.publisher(1, n, true)
-	part := func(from, to int) tags.Set {
-		set, err := tags.Range(tags.Tag(from), tags.Tag(to))
-		must(b.tb, err)
-		return set
-	}
-	ctx := b.tb.Context()
-	var sub, all *Subscription
-	b.op("subscribe", func() {
-		var err error
-		sub, err = b.s.Subscribe(part(1, n/3), func(Message) {})
-		must(b.tb, err)
-		must(b.tb, sub.Wait(ctx))
-	})
-	b.op("subscribe to everything", func() {
-		var err error
-		all, err = b.s.SubscribeWith(tags.Everything(), func(Message) {}, SubscriptionConfig{Policy: Policy{Kind: DropNewest}})
-		must(b.tb, err)
-		must(b.tb, all.Wait(ctx))
-	})
-	b.op("stats", func() {
-		_, err := b.s.TagStats(ctx)
-		must(b.tb, err)
-	})
-	b.op("resubscribe", func() {
-		b.cut(p)
-		b.had(Resubscribed, 2)
-	})
-	b.op("a directory event", func() {
-		must(b.tb, p.AddTags(tags.Of(tags.MaxTag)))
-		b.until(func() bool { return b.s.sources[p.instance].contact.entry.Tags.Contains(tags.MaxTag) })
-	})
-	b.op("remove most", func() {
-		must(b.tb, sub.Remove(part(1, n/3-100)))
-		must(b.tb, sub.Wait(ctx))
-	})
-	b.op("add others, and prune", func() {
-		must(b.tb, sub.Add(part(n/3+1, n)))
-		must(b.tb, sub.Wait(ctx))
-	})
-	b.op("unsubscribe", func() { must(b.tb, all.Unsubscribe(ctx)) })
-	b.on(func() {
-		known := &b.s.sources[p.instance].lanes[0].received
-		if want := n - n/3 + 100; known.Len() != want || known.Moving() {
-			b.tb.Errorf("got %d tags remembered in the end, and moving %v; want %d, false", known.Len(), known.Moving(), want)
-		}
-	})
-}
-
-// lifeOfSubscriptions goes through what happens to n subscriptions to a tag each.
-func lifeOfSubscriptions(b *scaleBed, n int) {
-	p := b.publisher(1, n, true)
-	subs := make([]*Subscription, n)
-	ctx := b.tb.Context()
-	first, err := b.s.Subscribe(tags.Of(1), func(Message) {}) // so that the connection is there
-	must(b.tb, err)
-	must(b.tb, first.Wait(ctx))
-	b.op("subscribe", func() {
-		for i := range subs {
-			var err error
-			subs[i], err = b.s.SubscribeWith(tags.Of(tags.Tag(i+1)), func(Message) {}, SubscriptionConfig{Duplicates: DuplicatesNewest})
-			must(b.tb, err)
-		}
-		for _, sub := range subs {
-			must(b.tb, sub.Wait(ctx))
-		}
-	})
-	b.op("a directory event", func() {
-		must(b.tb, p.AddTags(tags.Of(tags.MaxTag)))
-		b.until(func() bool { return b.s.sources[p.instance].contact.entry.Tags.Contains(tags.MaxTag) })
-	})
-	b.op("resubscribe", func() {
-		b.cut(p)
-		b.had(Resubscribed, n)
-	})
-	b.op("a publisher of the same tags", func() {
-		b.publisher(1, n, false)
-		b.had(Subscribed, n)
-		b.had(Unsubscribed, n) // from the older one
-	})
-	b.op("unsubscribe", func() {
-		for _, sub := range subs[1:] {
-			must(b.tb, sub.Close())
-		}
-		must(b.tb, subs[0].Unsubscribe(ctx))
-		b.until(func() bool { return len(b.s.leaving) == 0 })
-	})
-}
-
 var lives = []struct {
-	name string
-	size int
-	life func(*scaleBed, int)
+	name  string
+	size  int // to compare with twice as many
+	slice int // for many slices
+	limit int // with TAGBUS_TESTS=all
+	life  func(*scaleBed, int)
 }{
-	{"used tags", 20_000, lifeOfATagSet},
-	{"subscriptions", 2000, lifeOfSubscriptions},
+	{"used tags", 20_000, 100_000, 1_000_000, lifeOfATagSet},
+	{"subscriptions", 2000, 8192, 65_536, lifeOfSubscriptions},
 }
 
 // Twice as many tags, or subscriptions, are at most 2.3 times the work in whatever
@@ -241,6 +152,7 @@ var lives = []struct {
 func TestTheWorkOfASubscriberIsProportional(t *testing.T) {
 	for _, l := range lives {
 		t.Run(l.name, func(t *testing.T) {
+			size := tests.Fewer(l.size)
 			// How often all is looked at depends on what comes together, so the least of
 			// some runs counts, and of some more if that is too much.
 			least := func(size, runs int, least map[string]int) map[string]int {
@@ -256,24 +168,24 @@ func TestTheWorkOfASubscriberIsProportional(t *testing.T) {
 				return least
 			}
 			const most = 2.3
-			once, twice := least(l.size, 3, make(map[string]int)), least(2*l.size, 3, make(map[string]int))
+			once, twice := least(size, 3, make(map[string]int)), least(2*size, 3, make(map[string]int))
 			tooMuch := func(op string, steps int) bool {
 				return float64(twice[op]) > most*float64(steps+100) // 100 do not depend on the number
 			}
 			for op, steps := range once {
 				for range 5 {
 					if tooMuch(op, steps) {
-						twice = least(2*l.size, 1, twice)
+						twice = least(2*size, 1, twice)
 					}
 				}
 			}
 			for op, steps := range once {
 				t.Logf("%-32s %8d and %8d steps", op, steps, twice[op])
 				if tooMuch(op, steps) {
-					t.Errorf("%s: got %d steps for %d and %d for twice as many, want at most 2.3 times as many", op, steps, l.size, twice[op])
+					t.Errorf("%s: got %d steps for %d and %d for twice as many, want at most 2.3 times as many", op, steps, size, twice[op])
 				}
-				if steps > 100*l.size {
-					t.Errorf("%s: got %d steps for %d, want at most 100 for each", op, steps, l.size)
+				if steps > 100*size {
+					t.Errorf("%s: got %d steps for %d, want at most 100 for each", op, steps, size)
 				}
 			}
 		})
@@ -287,14 +199,14 @@ var mostSteps = chores.SliceSteps + 8192*(stepsPerTag+4)
 // However many tags there are, or subscriptions, the loop is given back soon. With
 // TAGBUS_TESTS=all there are as many as the documentation promises, for some minutes.
 func TestNoSliceOfASubscriberWorksLong(t *testing.T) {
-	sizes := map[string]int{"used tags": 100_000, "subscriptions": 8192}
-	if tests.All() && !tests.Race {
-		sizes = map[string]int{"used tags": 1_000_000, "subscriptions": 65_536}
-	}
 	for _, l := range lives {
 		t.Run(l.name, func(t *testing.T) {
+			size := tests.Fewer(l.slice)
+			if tests.All() && !tests.Race {
+				size = l.limit
+			}
 			b := newScaleBed(t)
-			l.life(b, sizes[l.name])
+			l.life(b, size)
 			if b.most > mostSteps {
 				t.Errorf("got %d steps in one slice, want at most %d", b.most, mostSteps)
 			}

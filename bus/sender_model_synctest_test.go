@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tagbus/bus"
+	"tagbus/internal/tests"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -91,6 +92,9 @@ func TestSenderModel(t *testing.T) {
 // TestTheSenderModelCatches runs broken variants of the bus until the model
 // finds something, which it must.
 func TestTheSenderModelCatches(t *testing.T) {
+	if tests.Race {
+		t.Skip("shows what the model finds, which is the same under -race")
+	}
 	for _, test := range []struct {
 		name   string
 		broken *breaker

@@ -9,6 +9,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/contact"
+	"tagbus/bus/internal/seats"
 	"tagbus/internal/plain"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -20,6 +21,14 @@ import (
 // protocol.
 func protocolError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...))
+}
+
+// tooMany returns kind, with the limit of a configuration that is reached.
+func tooMany(kind error, full *seats.Full, limit string) error {
+	if full.Host.IsValid() {
+		return fmt.Errorf("%w: %d from %v, the most it allows of one host: raise %sPerHost", kind, full.Taken, full.Host, limit)
+	}
+	return fmt.Errorf("%w: %d, the most it allows: raise %s", kind, full.Taken, limit)
 }
 
 // peerOf returns the peer that has said hello.

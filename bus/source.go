@@ -7,14 +7,16 @@ import (
 	"time"
 
 	"tagbus/bus/internal/beat"
+	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/request"
+	"tagbus/bus/internal/retain"
 	"tagbus/bus/internal/ring"
+	"tagbus/bus/internal/rivals"
 	"tagbus/bus/internal/wire"
 	"tagbus/netio"
 	"tagbus/subscription"
-	"tagbus/tags"
 )
 
 // source is the subscriber's side of one publisher: an entry of the directory
@@ -41,11 +43,8 @@ type source struct {
 	toldAt   time.Time // when the publisher was last told how much was received
 	spoken   bool      // a page has come on this connection
 	pulse    beat.Pulse
-	steps    int  // of work that the publisher's last message has caused: see chore
-	spent    int  // the same in a slice of the subscriber's chores
-	spentIn  int  // which slice
-	paid     int  // steps of that slice that are taken off its budget already
-	resting  bool // reads nothing until the next slice of the subscriber's chores
+	steps    int          // of work that the publisher's last message has caused
+	share    chores.Share // of the subscriber's chores
 
 	asking  int           // groups that are being sent
 	wanting *Subscription // one that wanted the publisher when wanted last looked
@@ -61,24 +60,23 @@ type source struct {
 	version  int                        // changes when targets may have changed
 	reader   wire.Reader
 	page     delivered       // counts of the page that is being delivered
-	origin   origin          // of the messages of a page
+	origin   retain.Origin   // of the messages of a page
 	batches  []*Subscription // that have pending messages of this page
 
-	ever      tags.Set             // all tags that it has served
-	announced []announcement       // of the tags that it serves
-	rivals    map[*source]*rivalry // publishers that serve tags of this one, or have
+	served rivals.Publisher[*source]
 }
 
 func newSource(s *Subscriber) *source {
 	src := &source{
 		sub:     s,
-		rivals:  make(map[*source]*rivalry),
 		version: 1,
 	}
+	src.served.Source = src
 	src.events = events.Conn{Pause: src.pause, Resume: src.resume}
+	src.share = s.chores.Share(src.pause, src.resume)
 	s.dialer.Prepare(&src.contact.Contact, src)
 	src.contact.report = src.event
-	src.origin.retainer, src.origin.keep = s.retainer, src.keep
+	src.origin.Init(s.retainer, src.keep)
 	return src
 }
 
@@ -226,52 +224,21 @@ func (src *source) fail(err error) {
 	_ = src.contact.ep.Close()
 }
 
-// pump sends what waits in out.
-func (src *source) pump() {
-	for src.contact.ep != nil && src.out.Len() > 0 {
-		b, err := src.contact.ep.Buffer()
-		if err != nil {
-			return // OnSendReady or OnConnectionClosed follows
-		}
-		if _, err = b.Write(*src.out.Front()); err == nil {
-			err = src.contact.ep.SendBuffer(b)
-		}
-		if err == nil {
-			src.sent = true
-			src.sending++
-		}
-		if err != nil {
-			b.Release()
-			if !errors.Is(err, netio.ErrNoResources) && !errors.Is(err, netio.ErrClosed) {
-				src.fail(err)
-			}
-			return
-		}
-		src.popped(src.out.Pop())
+// event reports e, which the publisher has caused.
+func (src *source) event(e Event) { src.sub.events.Add(e, &src.events) }
+
+// pause stops reading from the publisher until each pause is undone by a resume. A new
+// connection begins paused if the last one was.
+func (src *source) pause() {
+	if src.pausing++; src.pausing == 1 && src.contact.Ready() && src.contact.ep != nil {
+		src.contact.ep.PauseReceive()
 	}
 }
 
-// completed notes that the endpoint has sent a message.
-func (src *source) completed() {
-	src.sending--
-	src.moved = true
-	src.leaveIfSent()
-}
-
-func (src *source) send(m subscription.Message) {
-	src.queue(m)
-	src.pump()
-}
-
-// queue queues a control message for pump.
-func (src *source) queue(m subscription.Message) {
-	if src.parted {
-		return // nothing comes after a goodbye
+// resume undoes one pause.
+func (src *source) resume() {
+	if src.pausing--; src.pausing == 0 && src.contact.ep != nil {
+		src.pulse.Hear() // from here on
+		src.contact.ep.ResumeReceive()
 	}
-	b, err := subscription.Append(nil, m)
-	if err != nil {
-		src.fail(err)
-		return
-	}
-	src.push(b)
 }

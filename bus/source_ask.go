@@ -3,6 +3,7 @@ package bus
 import (
 	"math"
 
+	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/request"
 	"tagbus/subscription"
 )
@@ -29,9 +30,9 @@ func (src *source) seekWanted() {
 	}
 	src.seeking, src.seekAgain = true, false
 	found := false
-	look := src.sub.subs.each(func(sub *Subscription) (steps int) {
+	look := src.sub.subs.Each(func(sub *Subscription) (steps int) {
 		found = found || src.concerns(sub)
-		return stepsPerRequest * (1 + len(src.rivals))
+		return stepsPerRequest * (1 + src.served.Count())
 	})
 	src.sub.chores.Add(func(budget int) (steps int, done bool) {
 		if steps, done = look(budget); !done && !found {
@@ -111,7 +112,7 @@ func (src *source) cease(r *subRequest) {
 // serves some of its tags, or did so and owes an account.
 func (src *source) concerns(sub *Subscription) bool {
 	if r := src.requests.Of(sub.id); r != nil && !r.Acked().IsEmpty() {
-		return r.Want().Intersects(src.ever)
+		return r.Want().Intersects(src.served.Ever())
 	}
 	return src.allowed(sub).Intersects(src.contact.entry.Tags)
 }
@@ -121,11 +122,11 @@ func (src *source) Wanted() bool {
 	if !src.mayDial() {
 		return false
 	}
-	if sub := src.wanting; sub != nil && src.sub.subs.has(sub) && src.concerns(sub) {
+	if sub := src.wanting; sub != nil && src.sub.subs.Has(sub.id) && src.concerns(sub) {
 		return true
 	}
 	src.wanting = nil
-	for sub := range src.sub.subs.all {
+	for sub := range src.sub.subs.All {
 		if src.concerns(sub) {
 			src.wanting = sub // looked at first the next time
 			return true
@@ -139,19 +140,15 @@ func (src *source) mayDial() bool { return (src.contact.listed || src.seek.on) &
 // subscribe queues one subscription, in as many parts as it takes.
 func (src *source) subscribe(r *subRequest, resume, withNext bool) {
 	src.leaving = src.leaving && src.contact.ended
-	const part = subscription.MaxControlBytes - 128
-	set, err := r.Sent().MarshalBinary()
+	m := r.Sub.request()
+	m.Resume, m.WithNext = resume, withNext
+	parts, err := group.Parts(m, r.Sent())
 	if err != nil {
 		src.fail(err)
 		return
 	}
-	for more := true; more; {
-		n := min(len(set), part)
-		more = n < len(set)
-		m := r.Sub.request(set[:n])
-		m.Resume, m.More, m.WithNext = resume, more, withNext && !more
-		src.queue(m)
-		set = set[n:]
+	for _, part := range parts {
+		src.queue(part)
 	}
 }
 
@@ -195,7 +192,7 @@ func (src *source) disconnect(then func()) {
 	src.version++
 	src.asking, src.told = 0, nil
 	for _, n := range src.lanes {
-		n.here, n.told = false, 0
+		n.got.Disconnected()
 	}
 	left := src.requests.All()
 	src.forgetting = true

@@ -5,17 +5,9 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
-	"tagbus/tags"
+	"tagbus/netio"
+	"tagbus/subscription"
 )
-
-// announcement is a part of the tags that a publisher serves, with the time at
-// which it announced them.
-type announcement struct {
-	since time.Time
-	set   tags.Set
-}
-
-const maxAnnouncements = 16
 
 // Take implements follow.User.
 func (src *source) Take(e directory.Event) {
@@ -53,42 +45,95 @@ func (src *source) fits() error {
 
 // update takes over the directory entry of the publisher.
 func (src *source) update(e directory.Entry) {
-	before := src.contact.entry.Tags
 	src.contact.list(e)
-	src.ever = src.ever.Union(e.Tags)
-	if checkEntry(src.ever) != nil { // it changes again and again
-		src.ever = tags.Everything()
-	}
-	if err := src.announce(before, e); err != nil || len(src.announced) > maxAnnouncements {
-		src.announced = []announcement{{e.Since, e.Tags}} // coarser, but right for the newest ones
-	}
+	src.served.Update(e.Instance, e.Tags, e.Since)
 }
 
-// announce notes which tags have come and gone.
-//
-// Errors: tags.ErrTooComplex.
-func (src *source) announce(before tags.Set, e directory.Entry) error {
-	budget := tags.NewBudget(compareSteps(before, e.Tags))
-	added, err := budget.Without(e.Tags, before)
+// isDialed reports whether publishers dial this subscriber, as no directory lists them.
+func (s *Subscriber) isDialed() bool { return s.absence > 0 }
+
+// accept takes over a connection that a publisher has dialed, after its hello. The
+// publisher's earlier connection, if any, has ended. Loop only.
+func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello) {
+	src := s.sources[h.Instance]
+	if src == nil {
+		src = newSource(s)
+		s.sources[h.Instance] = src
+	}
+	entry := directory.Entry{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID}
+	for sub := range s.subs.All {
+		entry.Tags = entry.Tags.Union(sub.live) // it sends what we want
+	}
+	src.update(entry)
+	src.contact.established(ep)
+	src.fault, src.spoken = nil, false
+	ep.SetContext(src)
+	hello, err := s.helloTo("")
 	if err != nil {
-		return err
+		src.fail(err)
+		return
 	}
-	gone, err := budget.Without(before, e.Tags)
-	if err != nil {
-		return err
+	src.push(hello)
+	src.pump()
+	src.ready(h.BeatMillis)
+}
+
+// await gives a publisher that has gone without goodbye some time to dial again. No
+// directory shows when it is gone for good.
+func (src *source) await() {
+	src.contact.listed, src.contact.gone = false, time.Now()
+	src.contact.Rest()
+	if src.requests.Owing() == 0 || src.contact.ended {
+		src.unlisted()
+		return
 	}
-	var kept []announcement
-	for _, a := range src.announced {
-		if a.set, err = budget.Without(a.set, gone); err != nil {
-			return err
-		}
-		if !a.set.IsEmpty() {
-			kept = append(kept, a)
-		}
+	src.contact.Wait(src.sub.absence)
+	src.sub.forgetOldest()
+}
+
+// A publisher that leaves the directory may be ending, and wait for subscribers whose
+// connections are just lost. So a publisher that owes messages is sought before it is
+// given up: its last addresses are dialed a few times.
+const (
+	maxSeeks = 3
+	seekTime = 2 * time.Second // after which there is no other try
+)
+
+// seek is the search for a publisher that is not in the directory.
+type seek struct {
+	on    bool
+	done  bool // in vain
+	tries int
+	begun time.Time
+}
+
+// seeks begins to seek a publisher that is neither in the directory nor connected, and
+// reports whether it is being sought.
+func (src *source) seeks() bool {
+	if src.seek.on && src.contact.Waiting() {
+		return true
 	}
-	if !added.IsEmpty() {
-		kept = append(kept, announcement{e.Since, added})
+	if src.seek.on { // nothing is wanted of it any more
+		src.seek.on, src.seek.done = false, true
 	}
-	src.announced = kept
-	return nil
+	if src.seek.done || src.sub.isDialed() || src.requests.Owing() == 0 || src.contact.ended || src.vanished {
+		return false
+	}
+	src.seek = seek{on: true, begun: time.Now()}
+	if src.contact.refusal != "" { // it has been dialed in vain already
+		src.seek.tries = maxSeeks - 1
+	}
+	src.contact.Wait(src.sub.cfg.ReconnectMin)
+	return true
+}
+
+// sought notes that a try to connect has failed.
+func (src *source) sought() {
+	if !src.seek.on || src.contact.listed || !src.contact.Waiting() {
+		return
+	}
+	if src.seek.tries++; src.seek.tries >= maxSeeks || time.Since(src.seek.begun) > seekTime {
+		src.seek.on, src.seek.done = false, true
+		src.unlisted()
+	}
 }

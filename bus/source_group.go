@@ -2,9 +2,12 @@ package bus
 
 import (
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/positions"
+	"tagbus/bus/internal/tagmap"
 	"tagbus/netio"
 	"tagbus/subscription"
+	"tagbus/tags"
 )
 
 // asked is a request whose Subscribe is on its way.
@@ -34,20 +37,20 @@ func (src *source) askForAll() {
 	src.revising, src.reviseAgain = true, false
 	ep := src.contact.ep
 	var resumed, fresh []asked
-	revise := src.sub.subs.each(func(sub *Subscription) (steps int) {
+	revise := src.sub.subs.Each(func(sub *Subscription) (steps int) {
 		r := src.revise(sub)
 		if r == nil {
-			return stepsPerRequest * (1 + len(src.rivals))
+			return stepsPerRequest * (1 + src.served.Count())
 		}
 		if x := src.asks(r); x.resume {
 			resumed = append(resumed, x)
 		} else {
 			fresh = append(fresh, x)
 		}
-		return stepsPerRequest*(1+len(src.rivals)) + r.Sent().Parts()
+		return stepsPerRequest*(1+src.served.Count()) + r.Sent().Parts()
 	})
 	var send chores.Job
-	src.work(func(budget int) (steps int, done bool) {
+	src.share.Add(func(budget int) (steps int, done bool) {
 		if src.contact.ep != ep {
 			return 1, true // the connection is lost, and all of it is asked for again
 		}
@@ -71,7 +74,7 @@ func (src *source) askForAll() {
 
 // ask sends a Subscribe for each request of a group, which the publisher makes
 // active together.
-func (src *source) ask(group []asked) { src.work(src.group(group)) }
+func (src *source) ask(group []asked) { src.share.Add(src.group(group)) }
 
 // group returns the job of ask.
 func (src *source) group(group []asked) chores.Job {
@@ -99,7 +102,7 @@ func (src *source) sendInTurn(m subscription.Message) {
 		return
 	}
 	ep := src.contact.ep
-	src.work(func(int) (int, bool) {
+	src.share.Add(func(int) (int, bool) {
 		if src.contact.ep == ep {
 			src.send(m)
 		}
@@ -137,7 +140,7 @@ func (g *groupSender) send(budget int) (steps int, done bool) {
 			g.stands = nil
 			g.queue(r.Sub.id, g.list.Take())
 		}
-		last := g.next+1 == len(g.group) || (g.next+1)%maxGroup == 0
+		last := g.next+1 == len(g.group) || (g.next+1)%group.Max == 0
 		g.src.subscribe(r.subRequest, r.resume, !last)
 		steps += stepsPerRequest + r.Sent().Parts()
 		if last {
@@ -155,5 +158,63 @@ func (g *groupSender) position(id uint64, p subscription.Position) {
 func (g *groupSender) queue(id uint64, list []byte) {
 	if list != nil {
 		g.src.queue(&subscription.Positions{ID: id, List: list})
+	}
+}
+
+// stands returns a job that calls tell with the positions, on earlier connections, of
+// the tags that the publisher owes a subscription. The publisher makes up for missed
+// messages from there. The positions ascend. told has those of the group that need not
+// be sent again.
+func (src *source) stands(r *subRequest, told map[laneTag]struct{}, tell func(subscription.Position)) chores.Job {
+	known := &src.lane(r.Sub.lane).received
+	note := func(e *tagmap.Entry[received], tell func(subscription.Position)) {
+		if e == nil || e.Value.tally.Position == 0 || !r.Owes(e.Tag) {
+			return
+		}
+		key := laneTag{r.Sub.lane, e.Tag}
+		if _, said := told[key]; !said {
+			told[key] = struct{}{}
+			tell(subscription.Position{Tag: e.Tag, Count: e.Value.tally.Position})
+		}
+	}
+	if n, _ := r.Sent().Count(); n <= uint64(known.Len()) {
+		return eachTag(r.Sent(), func(tag tags.Tag) { note(known.Entry(tag), tell) })
+	}
+	var all positions.Merge
+	place, walked := uint64(0), false
+	return func(budget int) (steps int, done bool) {
+		if !walked {
+			var run []subscription.Position
+			before := known.Cost()
+			place, walked = known.Walk(place, (budget+1)/2, func(e *tagmap.Entry[received]) {
+				note(e, func(p subscription.Position) { run = append(run, p) })
+			})
+			all.Add(run)
+			return known.Cost() - before + stepsPerTag*len(run), false
+		}
+		for ; steps < budget; steps += stepsPerTag {
+			p, ok := all.Pop()
+			if !ok {
+				return steps, true
+			}
+			tell(p)
+		}
+		return steps, false
+	}
+}
+
+// eachTag returns a job that calls f for every tag of a set, in ascending order.
+func eachTag(set tags.Set, f func(tags.Tag)) chores.Job {
+	first := tags.Tag(0)
+	return func(budget int) (steps int, done bool) {
+		for tag := range set.AllFrom(first) {
+			if steps >= budget {
+				first = tag
+				return steps, false
+			}
+			f(tag)
+			steps += stepsPerTag
+		}
+		return steps, true
 	}
 }

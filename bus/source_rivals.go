@@ -4,15 +4,74 @@ import (
 	"maps"
 	"slices"
 
+	"tagbus/bus/internal/rivals"
 	"tagbus/tags"
 )
 
-// newer returns the tags that both serve and src announced later.
-func (v *rivalry) newer(src *source) tags.Set {
-	if src == v.first {
-		return v.firstNewer
+// turnSteps bounds the comparisons of publishers in one turn of the loop, for one event
+// of the directory. The rest waits for another turn.
+const turnSteps = tags.MaxSteps
+
+// pair is two publishers that are to be compared.
+type pair struct{ a, b *source }
+
+// meet compares the publisher, which is new or has changed, with all others.
+func (src *source) meet() {
+	for _, o := range src.sub.sources {
+		if o != src {
+			src.sub.compare(src, o)
+		}
 	}
-	return v.secondNewer
+}
+
+// compare determines the common tags of two publishers. A long comparison waits for
+// another turn of the loop. Until then both are to send all.
+func (s *Subscriber) compare(a, b *source) {
+	if s.compared > turnSteps {
+		a.served.Defer(&b.served)
+		s.compareLater(pair{a, b})
+		return
+	}
+	steps, err := a.served.Compare(&b.served)
+	s.compared += steps
+	if err != nil {
+		a.tooComplex(b, tags.Set{}, err)
+	}
+}
+
+// compareLater puts off the comparison of two publishers.
+func (s *Subscriber) compareLater(p pair) {
+	if s.apart == nil {
+		s.apart = make(map[pair]struct{})
+		s.loop.Post(s.compareRest)
+	}
+	s.apart[p] = struct{}{}
+}
+
+// compareRest goes on with what compare has put off.
+func (s *Subscriber) compareRest() {
+	rest := s.apart
+	s.apart, s.compared = nil, 0
+	for p := range rest {
+		if s.compared > turnSteps {
+			s.compareLater(p)
+			continue
+		}
+		if s.closed.Load() || s.sources[p.a.contact.entry.Instance] != p.a || s.sources[p.b.contact.entry.Instance] != p.b {
+			continue
+		}
+		s.compare(p.a, p.b)
+		p.a.checkAllDuplicates()
+	}
+	if s.apart == nil {
+		s.reconsider()
+	}
+}
+
+// tooComplex reports, once for two editions of their tags, that the common tags of two
+// publishers are unknown.
+func (src *source) tooComplex(o *source, set tags.Set, err error) {
+	src.event(Event{Kind: Problem, Peer: src.contact.describe(), Other: o.contact.describe(), Tags: set, Err: err})
 }
 
 // allowed returns the tags that the publisher is to send for a subscription:
@@ -22,14 +81,15 @@ func (src *source) allowed(sub *Subscription) tags.Set {
 	if sub.cfg.Duplicates == DuplicatesAll {
 		return set
 	}
-	budget := tags.NewBudget(allowedSteps)
-	for o, v := range src.rivals {
-		if v.complex || o.contact.ended || !o.contact.listed && !o.contact.Ready() {
+	budget := rivals.Budget()
+	for rival, v := range src.served.Rivals {
+		o := rival.Source
+		if v.Complex() || o.contact.ended || !o.contact.listed && !o.contact.Ready() {
 			continue
 		}
 		left, err := src.without(o, v, sub, set, budget)
 		if err != nil {
-			v.tooComplex(src, sub.live, err)
+			src.tooComplex(o, sub.live, err)
 			continue
 		}
 		set = left
@@ -41,27 +101,19 @@ func (src *source) allowed(sub *Subscription) tags.Set {
 // part of the subscription's set.
 //
 // Errors: tags.ErrTooComplex.
-func (src *source) without(o *source, v *rivalry, sub *Subscription, set tags.Set, budget *tags.Budget) (tags.Set, error) {
-	const passes = 4 // of the ranges of both sets
-	budget.Add(passes * (set.Parts() + v.both.Parts()))
-	others, err := v.newer(src), error(nil) // those that the other one announced first
+func (src *source) without(o *source, v *rivals.Pair[*source], sub *Subscription, set tags.Set, budget *tags.Budget) (tags.Set, error) {
 	if sub.cfg.Duplicates == DuplicatesNewest {
 		r := o.requests.Of(sub.id)
-		if r == nil || r.Acked().IsEmpty() {
+		if r == nil {
 			return set, nil // it does not send yet
 		}
-		budget.Add(r.Acked().Parts())
-		if others, err = budget.Intersection(v.newer(o), r.Acked()); err != nil {
-			return set, err
-		}
-	} else {
-		some, err := budget.Intersects(others, set)
-		if err != nil || !some {
-			return set, err
-		}
+		return v.LeaveToNewer(&o.served, set, r.Acked(), budget)
+	}
+	left, some, err := v.LeaveToOlder(&src.served, set, budget)
+	if some {
 		src.sub.alarm(v)
 	}
-	return budget.Without(set, others)
+	return left, err
 }
 
 // checkDuplicates checks after an acknowledgement whether another publisher sends the
@@ -70,15 +122,13 @@ func (src *source) checkDuplicates(r *subRequest) {
 	if !src.contact.Ready() {
 		return
 	}
-	for o, v := range src.rivals {
-		if v.complex || !o.contact.Ready() || o.contact.ended {
+	for rival, v := range src.served.Rivals {
+		o := rival.Source
+		if v.Complex() || !o.contact.Ready() || o.contact.ended {
 			continue
 		}
 		other := o.requests.Of(r.Sub.id)
-		if other == nil {
-			continue
-		}
-		if !v.both.Intersects(r.Acked()) || !v.both.Intersects(other.Acked()) {
+		if other == nil || !v.Concerns(r.Acked()) || !v.Concerns(other.Acked()) {
 			continue
 		}
 		src.sub.alarm(v)
@@ -108,26 +158,16 @@ func (src *source) checkAllDuplicates() {
 
 // alarm reports that two publishers serve the same tags, once for all tags that they
 // are known to have in common.
-func (s *Subscriber) alarm(v *rivalry) {
-	if fresh, err := v.both.Without(v.reported); err == nil && fresh.IsEmpty() {
+func (s *Subscriber) alarm(v *rivals.Pair[*source]) {
+	if !v.Report() {
 		return
 	}
-	if v.reported = v.reported.Union(v.both); checkEntry(v.reported) != nil {
-		v.reported = tags.Everything() // they change again and again: it is known by now
-	}
 	var wanted []tags.Set
-	for sub := range s.subs.all {
+	for sub := range s.subs.All {
 		wanted = append(wanted, sub.live)
 	}
-	concerned, err := v.both.Intersection(tags.Union(wanted...))
-	if err != nil {
-		concerned = v.both
-	}
-	later, earlier := v.second, v.first
-	if v.secondNewer.IsEmpty() {
-		later, earlier = earlier, later
-	}
-	s.event(Event{Kind: Duplicate, Peer: later.contact.describe(), Other: earlier.contact.describe(), Tags: concerned, Err: ErrDuplicate})
+	later, earlier := v.Order()
+	s.event(Event{Kind: Duplicate, Peer: later.contact.describe(), Other: earlier.contact.describe(), Tags: v.Common(tags.Union(wanted...)), Err: ErrDuplicate})
 }
 
 // reconsider schedules another decision about which publisher is to send what, after
@@ -155,22 +195,4 @@ func (s *Subscriber) reconsider() {
 			return steps, len(left) == 0
 		})
 	})
-}
-
-// forget drops a publisher that is not going to come back. TagStats still lists it.
-func (s *Subscriber) forget(src *source) {
-	delete(s.sources, src.contact.entry.Instance)
-	src.contact.Rest()
-	for o := range src.rivals {
-		delete(o.rivals, src)
-	}
-	clear(src.rivals)
-	s.reconsider()
-	if len(src.lanes) == 0 {
-		return
-	}
-	if len(s.past) == maxPast {
-		s.past = slices.Delete(s.past, 0, 1)
-	}
-	s.past = append(s.past, src)
 }

@@ -1,8 +1,10 @@
 package bus
 
 import (
-	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/tagmap"
+	"tagbus/tags"
 )
 
 // One message of a publisher, or one call of the program, may cause work for a million
@@ -13,90 +15,50 @@ import (
 // stepsPerTag is the cost of making an entry for a tag, or of finding its targets.
 const stepsPerTag = 4
 
-// work does a job of the source. The source reads nothing until it is done.
-func (src *source) work(job chores.Job) {
-	var done, paused bool
-	src.sub.chores.Add(func(budget int) (steps int, _ bool) {
-		steps, done = job(budget)
-		if done && paused {
-			src.resume()
-		}
-		return steps, done
-	})
-	if !done {
-		paused = true
-		src.pause()
-	}
-}
-
-// spend counts the work caused by a message of the publisher, in steps. All messages of
-// one turn of the loop share the budget of a slice. When it is used up, all sources
-// stop reading until the next slice.
+// spend counts the work caused by a message of the publisher. When the budget of a slice
+// is used up, all sources stop reading until the next slice.
 func (src *source) spend() {
-	c := &src.sub.chores
-	if src.spentIn != c.Slices {
-		src.spentIn, src.spent, src.paid = c.Slices, 0, 0
-	}
 	steps := src.steps
 	src.steps = 0
-	src.spent += steps
-	paid := min(src.paid, steps)
-	src.paid -= paid
-	if c.Spend(steps - paid) {
+	if src.share.Spend(steps) {
 		return
 	}
 	for _, o := range src.sub.sources {
 		if o.contact.Ready() {
-			o.rest()
+			o.share.Rest()
 		}
 	}
 }
 
-// rest stops reading until a slice has room for as much work as the publisher has
-// caused in this one. The work is paid for in advance: otherwise all sources would go
-// on at once.
-func (src *source) rest() {
-	c := &src.sub.chores
-	if src.resting {
-		return
+// sourceLane is what a subscriber knows of one lane of a publisher.
+type sourceLane struct {
+	received tagmap.Pruned[received]
+	got      ledger.Got // messages
+}
+
+// lane returns the state of the lane with a number.
+func (src *source) lane(number uint16) *sourceLane {
+	for int(number) >= len(src.lanes) {
+		src.lanes = append(src.lanes, new(sourceLane))
 	}
-	src.resting = true
-	steps := 0
-	if src.spentIn == c.Slices {
-		steps = src.spent
-	}
-	src.pause()
-	c.Add(func(int) (int, bool) {
-		src.resting = false
-		src.spentIn, src.spent, src.paid = c.Slices, 0, steps
-		src.resume()
-		return 1 + steps, true
-	})
+	return src.lanes[number]
 }
 
 // prune forgets the tags of a lane that no request wants any more, if there may be
 // many. If one is wanted again, the publisher sends its position.
 func (src *source) prune(lane uint16) {
-	n := src.lane(lane)
-	if n.pruning || n.received.Len() <= minPrune+2*n.kept {
-		return
+	cost := func() int { return src.requests.Wide(lane) } // each tag asks the wide requests
+	needed := func(tag tags.Tag) bool { return src.requests.Knows(lane, tag) }
+	if job := src.lane(lane).received.Prune(cost, needed); job != nil {
+		src.sub.chores.Add(job)
 	}
-	n.pruning = true
-	place, swept := uint64(0), false
-	src.sub.chores.Add(func(budget int) (steps int, done bool) {
-		asked, before := 1+src.requests.Wide(lane), n.received.Cost() // each tag asks the wide requests
-		if !swept {
-			place, swept = n.received.Sweep(place, max(1, budget/asked), func(e *tagmap.Entry[received]) bool { return src.requests.Knows(lane, e.Tag) })
-			steps = asked * (n.received.Cost() - before)
-			if !swept {
-				return steps, false
-			}
-			n.kept = n.received.Len()
-			n.received.Shrink()
-			before = n.received.Cost()
-		}
-		done = n.received.Move(max(1, budget-steps))
-		n.pruning = !done
-		return steps + n.received.Cost() - before, done
-	})
+}
+
+// subRequest is a subscription as one publisher knows it.
+type subRequest = request.Request[*Subscription]
+
+// note takes over a change of a request, and finds the targets of messages anew.
+func (src *source) note(r *subRequest) {
+	src.requests.Note(r)
+	src.version++
 }

@@ -2,7 +2,9 @@ package bus
 
 import (
 	"errors"
+	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,9 +14,11 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/contact"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/follow"
+	"tagbus/bus/internal/retain"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -42,11 +46,11 @@ type Subscriber struct {
 
 	nextID   atomic.Uint64
 	closed   atomic.Bool
-	closer   closer
+	closer   *closer.Closer
 	finished chan struct{} // closed when Close has finished all subscriptions
 	gone     chan struct{} // closed when goodbye is said to all publishers
 	counters subscriberCounters
-	retainer *retainer
+	retainer *retain.Retainer
 
 	// Loop only.
 	alarms    alarm.Clock // of all that has its time
@@ -58,10 +62,10 @@ type Subscriber struct {
 	events    *events.Queue[Event]
 	gaps      *events.Gaps[Event, lostTag]
 
-	leaving map[uint64]*Subscription // closed, and not yet ended everywhere
-	sources map[string]*source       // by the publisher's instance
-	past    []*source                // the last ones that were forgotten, for TagStats
-	subs    subscriptionList         // open ones
+	leaving map[uint64]*Subscription   // closed, and not yet ended everywhere
+	sources map[string]*source         // by the publisher's instance
+	past    []*source                  // the last ones that were forgotten, for TagStats
+	subs    chores.List[*Subscription] // open ones, by their ids, which is by their ages
 
 	parting       bool // gone waits for connections
 	choosy        int  // open subscriptions that do not take all publishers of a tag
@@ -101,10 +105,10 @@ func newSubscriber(cfg SubscriberConfig) *Subscriber {
 		instance: nuid.Next(),
 		sources:  make(map[string]*source),
 		leaving:  make(map[uint64]*Subscription),
-		closer:   closer{ended: make(chan struct{})},
+		closer:   closer.New(),
 		finished: make(chan struct{}),
 		gone:     make(chan struct{}),
-		retainer: newRetainer(cfg.RetainBytes),
+		retainer: retain.New(cfg.RetainBytes),
 	}
 	s.directory = follow.Follower[*source]{
 		Role: directory.Publisher, Users: s.sources, Create: func() *source { return newSource(s) },
@@ -121,8 +125,8 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	}
 	s.loop = s.backend.Loop()
 	s.chores = chores.New(s.loop.Post)
-	s.events = newEvents(s.loop, &s.closer, s.cfg.OnEvent)
-	s.gaps = events.NewGaps(s.events, lostTag.event)
+	s.events = newEvents(s.loop, s.closer, s.cfg.OnEvent)
+	s.gaps = events.NewGaps[Event, lostTag](s.events)
 	s.dialer = contact.NewDialer(&s.alarms, s.cfg.ReconnectMin, s.cfg.ReconnectMax, s.cfg.HelloTimeout)
 	if err = alarm.Open(&s.alarms, s.loop.NewTimer); err != nil {
 		return errors.Join(err, s.backend.Close())
@@ -166,8 +170,57 @@ func (s *Subscriber) forgetOldest() {
 	}
 }
 
+// forget drops a publisher that is not going to come back. TagStats still lists it.
+func (s *Subscriber) forget(src *source) {
+	delete(s.sources, src.contact.entry.Instance)
+	src.contact.Rest()
+	src.served.Forget()
+	s.reconsider()
+	if len(src.lanes) == 0 {
+		return
+	}
+	if len(s.past) == maxPast {
+		s.past = slices.Delete(s.past, 0, 1)
+	}
+	s.past = append(s.past, src)
+}
+
 // event reports e soon, on the loop, where no lock is held and no page is half
 // delivered. Loop only.
 func (s *Subscriber) event(e Event) {
 	s.events.Add(e, nil)
 }
+
+// subscriberHandler is a Subscriber as its backend sees it. Every method runs
+// on the loop.
+type subscriberHandler struct{ *Subscriber }
+
+// OnConnectionEstablished implements netio.Handler.
+func (s subscriberHandler) OnConnectionEstablished(ep netio.Endpoint) {
+	ep.Context().(*source).established(ep)
+}
+
+// OnConnectionRefused implements netio.Handler.
+func (s subscriberHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
+	s.dialer.Refused(addr, err)
+}
+
+// OnConnectionClosed implements netio.Handler.
+func (s subscriberHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
+	ep.Context().(*source).lost(cause)
+}
+
+// OnData implements netio.Handler.
+func (s subscriberHandler) OnData(ep netio.Endpoint, data []byte) {
+	if !s.closed.Load() {
+		ep.Context().(*source).onData(data)
+	}
+}
+
+// OnSendCompleted implements netio.Handler.
+func (s subscriberHandler) OnSendCompleted(c netio.Completion) {
+	c.Endpoint.Context().(*source).completed()
+}
+
+// OnSendReady implements netio.Handler.
+func (s subscriberHandler) OnSendReady(ep netio.Endpoint) { ep.Context().(*source).pump() }

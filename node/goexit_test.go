@@ -102,7 +102,7 @@ func TestANodeWhoseLoopEndsByGoexit(t *testing.T) {
 	}
 }
 
-// waitForTheEnd has all kinds of calls wait for a loop that ends, each on a subscriber
+// waitForTheEnd makes all kinds of calls wait for a loop that ends, each on a subscriber
 // or publisher of n.
 func waitForTheEnd(t *testing.T, p *bus.Publisher, n *node.Node, cfg bus.SubscriberConfig, h bus.Handler) {
 	t.Helper()

@@ -12,8 +12,8 @@ import (
 	"tagbus/tags"
 )
 
-// TestSeveralLoops has loops share out the subscribers of a publisher, and those of a
-// node. Everything arrives in order, and costs no allocation.
+// TestSeveralLoops: loops share out the subscribers of a publisher, and those of a node.
+// Everything arrives in order, and costs no allocation.
 func TestSeveralLoops(t *testing.T) {
 	const subscribers, warmUp = 6, 5_000
 	total := uint64(50_000)

@@ -66,8 +66,8 @@ func TestRetainCopiesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkKeep has a handler keep each message for 1,000 more of them: without
-// copying, and by a copy. One op is one message.
+// BenchmarkKeep: a handler keeps each message for 1,000 more of them: without copying,
+// and by a copy. One op is one message.
 func BenchmarkKeep(b *testing.B) {
 	for _, size := range []int{40, 1 << 10, 64 << 10} {
 		b.Run(fmt.Sprintf("size=%d", size)+"/retained", func(b *testing.B) { benchmarkKeep(b, size, true) })

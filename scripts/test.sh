@@ -55,7 +55,8 @@ trap 'rm -f "$second"' EXIT
     CGO_ENABLED=1 run "$@" -tags "$tags" "${packages[@]}" >"$second" &
     beside=$!
   fi
-  read -ra first <<<"${PACKAGES:-./...}"
+  # The longest first, so that none of them is left to run alone.
+  read -ra first <<<"${PACKAGES:-./bus ./netio/tcp ./...}"
   run "$@" "${first[@]}" || failed=1
   if [ -n "$beside" ]; then
     wait "$beside" || failed=1

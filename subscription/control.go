@@ -150,13 +150,12 @@ type Refused struct {
 	Reason string `msgpack:"reason"`
 }
 
-// Goodbye with a List gives the final positions of tags of this subscriber that
-// the publisher has ceased to serve; should it serve one again, its messages
-// are counted on. Goodbye with an empty List is the last message of a publisher
-// that ends in order, after the final position of every tag of this subscriber
-// that has seen messages. The subscriber then says the same and closes: from a
-// subscriber, Goodbye has no List and is the last message of one that leaves in
-// order.
+// Goodbye with a List gives the final positions of tags of this subscriber that the
+// publisher no longer serves; should it serve one again, its messages are counted on.
+// Goodbye with an empty List is the last message of a publisher that ends in order,
+// after the final position of every tag of this subscriber that has seen messages. The
+// subscriber then says the same and closes: from a subscriber, Goodbye has no List and
+// is the last message of one that leaves in order.
 type Goodbye struct {
 	Lane uint16 `msgpack:"lane,omitempty"` // to which the positions belong
 	List []byte `msgpack:"list,omitempty"` // see AppendPosition

@@ -30,3 +30,12 @@ func All() bool {
 		panic(fmt.Sprintf("TAGBUS_TESTS=%s: the only value is all", extent))
 	}
 }
+
+// Fewer returns n, or a quarter of it under the race detector. It is for tests that
+// count steps: these are the same there, and take much longer.
+func Fewer(n int) int {
+	if Race {
+		return n / 4
+	}
+	return n
+}

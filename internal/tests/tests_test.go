@@ -24,3 +24,13 @@ func TestAnExtentThatDoesNotExistPanics(t *testing.T) {
 	}()
 	tests.All()
 }
+
+func TestFewer(t *testing.T) {
+	want := 400
+	if tests.Race {
+		want = 100
+	}
+	if got := tests.Fewer(400); got != want {
+		t.Errorf("Fewer(400): got %d, want %d", got, want)
+	}
+}

@@ -84,8 +84,8 @@ type Config struct {
 	// NoImmediate takes SendCopy away, as with a backend that has no such way.
 	NoImmediate bool
 
-	// RegionOnly has Send refuse memory outside ZeroCopyParams.Region, as with a
-	// backend whose devices know no other.
+	// RegionOnly makes Send refuse memory outside ZeroCopyParams.Region, as with a backend
+	// whose devices know no other.
 	RegionOnly bool
 }
 

@@ -42,7 +42,7 @@ func RandomRun(t *testing.T, s Suite) {
 	randomRun(t, s)
 }
 
-// setWalks has rapid do n runs until the end of the test, unless the flag is set.
+// setWalks makes rapid do n runs until the end of the test, unless the flag is set.
 func setWalks(t *testing.T, n int) {
 	t.Helper()
 	f := flag.Lookup("rapid.checks")

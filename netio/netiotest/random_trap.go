@@ -22,8 +22,8 @@ type trap struct {
 	snap   func()
 }
 
-// trapOne has an endpoint, or the listen endpoint that has accepted it, close
-// inside a callback that is to come, and sends what makes it come.
+// trapOne makes an endpoint, or the listen endpoint that has accepted it, close inside a
+// callback that is to come, and sends what makes it come.
 func (w *walk) trapOne(rt *rapid.T) {
 	l, i := w.pick(rt)
 	t := &trap{

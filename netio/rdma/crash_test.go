@@ -17,8 +17,8 @@ import (
 // crashes tells the process of a test to crash.
 const crashes = "NETIO_RDMA_CRASH"
 
-// load has libfabric load all that it brings along, and use it: a library among
-// that handles SIGSEGV by itself.
+// load makes libfabric load all that it brings along, and use it: a library among that
+// handles SIGSEGV by itself.
 func load(t *testing.T) {
 	s := serve(t, newWatcher(), rdma.Config{}, netio.Params{})
 	s.dial(t, newWatcher(), rdma.Config{}, netio.Params{})

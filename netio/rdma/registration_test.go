@@ -101,7 +101,7 @@ func TestAListenEndpointThatEndsBeforeItBeganGivesUpItsMemory(t *testing.T) {
 	}
 }
 
-// TestWhateverFailsNoRegistrationIsLeft has each call fail in turn that opens and
+// TestWhateverFailsNoRegistrationIsLeft makes each call fail in turn that opens and
 // connects two endpoints.
 func TestWhateverFailsNoRegistrationIsLeft(t *testing.T) {
 	needRegistrations(t)

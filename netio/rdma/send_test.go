@@ -99,8 +99,8 @@ func TestNoMoreIsUnderWayThanTheWindow(t *testing.T) {
 	}
 }
 
-// TestWhatWasReceivedComesBeforeTheEnd has the other side close while this one is
-// paused, and goes on sending.
+// TestWhatWasReceivedComesBeforeTheEnd: the other side closes while this one is paused
+// and goes on sending.
 func TestWhatWasReceivedComesBeforeTheEnd(t *testing.T) {
 	p := netio.Params{Buffered: netio.BufferedParams{Buffers: 4}}
 	s := serve(t, newWatcher(), rdma.Config{}, p)

@@ -12,9 +12,9 @@ import (
 	"tagbus/netio/rdma"
 )
 
-// TestAllMessagesForASlowReceiverArrive has several senders send more than there
-// are buffers, which all share, while nothing is read. A device then asks the
-// sending ones to try again, for as long as it takes.
+// TestAllMessagesForASlowReceiverArrive: several senders send more than there are
+// buffers, which all share, while nothing is read. A device then asks the sending ones
+// to try again, for as long as it takes.
 func TestAllMessagesForASlowReceiverArrive(t *testing.T) {
 	const senders, each, buffers = 3, 16, 2
 	shared := netio.Config{SharedReceive: netio.SharedBuffers{Buffers: buffers, BufferBytes: 4096}}

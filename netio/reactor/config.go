@@ -31,6 +31,7 @@ const (
 	WaitThread
 )
 
+// String returns the name of the mode.
 func (m WaitMode) String() string {
 	switch m {
 	case WaitNetpoll:

@@ -37,6 +37,7 @@ type OpError struct {
 	Err error  // a syscall.Errno or a sentinel of this package
 }
 
+// Error names the operation, the descriptor if there is one, and the cause.
 func (e *OpError) Error() string {
 	if e.FD < 0 {
 		return plain.Linef("reactor: %s: %v", e.Op, e.Err)
@@ -54,6 +55,7 @@ type ConfigError struct {
 	Reason string // what would be accepted
 }
 
+// Error names the field, its value, and what would be accepted.
 func (e *ConfigError) Error() string {
 	return plain.Linef("reactor: %s is %v: %s", e.Name, e.Value, e.Reason)
 }

@@ -17,6 +17,7 @@ type GoexitError struct {
 	Stack  []byte // of the loop, from the call down
 }
 
+// Error names the callback and the function that called Goexit, and what to do instead.
 func (e *GoexitError) Error() string {
 	return plain.Linef("%v: called by %s in %s: let callbacks return; testing.T.FailNow, Fatal and Skip call Goexit: call Error there, or fail in the goroutine of the test",
 		ErrGoexit, e.Caller, e.Source)

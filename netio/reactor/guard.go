@@ -18,6 +18,7 @@ type Panic struct {
 	Dropped bool   // the source was deregistered
 }
 
+// Error names the source and the value of the panic. The stack is left out.
 func (p *Panic) Error() string {
 	if exit, ok := p.Value.(*GoexitError); ok {
 		return exit.Error()

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// interrupt has every second call of epoll_pwait of p interrupted, from the first on,
-// and counts them.
+// interrupt interrupts every second call of epoll_pwait of p, from the first on, and
+// counts them.
 func interrupt(p *poller) (calls *int) {
 	calls = new(int)
 	pwait := p.pwait

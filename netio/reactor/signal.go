@@ -20,6 +20,7 @@ const (
 	Semaphore
 )
 
+// String returns the name of the mode.
 func (m SignalMode) String() string {
 	switch m {
 	case Coalescing:
@@ -117,6 +118,7 @@ func (s *Signal) Close() error {
 // signalSource keeps OnEvent out of the methods of Signal.
 type signalSource Signal
 
+// OnEvent implements Source.
 func (s *signalSource) OnEvent(Events) {
 	// An event of a signal in loop.again is late: the loop came to know of the
 	// fire before Fire could write. Its turn comes in a moment.

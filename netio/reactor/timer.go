@@ -131,6 +131,7 @@ func (t *Timer) Close() error {
 // timerSource keeps OnEvent out of the methods of Timer.
 type timerSource Timer
 
+// OnEvent implements Source.
 func (s *timerSource) OnEvent(Events) {
 	t := (*Timer)(s)
 	if n := t.take(); n > 0 {

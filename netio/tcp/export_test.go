@@ -168,7 +168,7 @@ func (p ReceivePool) Freed() bool {
 	return b == nil && p.Used() == 0
 }
 
-// FindStalled has the alarm of the pool ring at a time. Threads: the loop.
+// FindStalled makes the alarm of the pool ring at a time. Threads: the loop.
 func (p ReceivePool) FindStalled(now time.Time) { p.p.findStalled(now) }
 
 // Waiting returns the endpoints that wait for a buffer, in this order. Threads: the loop.
@@ -212,7 +212,7 @@ func PendingFD(b netio.Backend) int {
 	return fd
 }
 
-// SendFailed has the next send of an endpoint fail. Threads: the loop.
+// SendFailed makes the next send of an endpoint fail. Threads: the loop.
 func SendFailed(ep netio.Endpoint, errno unix.Errno) { ep.(*endpoint).sendFailed(errno) }
 
 // FailToOpen makes an endpoint as OpenEndpoint does, with receive buffers that

@@ -189,8 +189,8 @@ func newSharingPair(t *testing.T) *sharingPair {
 	return p
 }
 
-// run has n connections at the same time send and receive, and measures while
-// they are all open, before it closes them.
+// run sends and receives on n connections at the same time, and measures while they are
+// all open, before it closes them.
 func (p *sharingPair) run(t *testing.T, n int) (resident int64) {
 	t.Helper()
 	both := []*sharer{p.server, p.client}
@@ -233,10 +233,10 @@ func (p *sharingPair) run(t *testing.T, n int) (resident int64) {
 	return resident
 }
 
-// TestThousandConnectionsWithSharedBuffers has 1,000 connections of one process
-// send and receive at the same time, in both directions and each byte verified,
-// with send and receive buffers that they share. The memory that the process
-// has meanwhile is that of 10 connections, except the endpoints themselves.
+// TestThousandConnectionsWithSharedBuffers: 1,000 connections of one process send and
+// receive at the same time, in both directions and each byte verified, with send and
+// receive buffers that they share. The memory that the process has meanwhile is that of
+// 10 connections, except the endpoints themselves.
 func TestThousandConnectionsWithSharedBuffers(t *testing.T) {
 	netiotest.CheckLeaks(t)
 	p := newSharingPair(t)

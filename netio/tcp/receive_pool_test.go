@@ -65,8 +65,8 @@ func waitFor(tb testing.TB, l netio.Loop, what string, condition func() bool) {
 	}
 }
 
-// TestReceiveBuffers has several peers send at once, each in parts of random
-// sizes down to one byte, to endpoints with one buffer, or one for all.
+// TestReceiveBuffers: several peers send at once, each in parts of random sizes down to
+// one byte, to endpoints with one buffer, or one for all.
 func TestReceiveBuffers(t *testing.T) {
 	const peers, messages = 8, 30
 	sizes := []int{1, 5000, 3, 700, 4999, 2500}

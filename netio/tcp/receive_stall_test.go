@@ -60,8 +60,8 @@ func TestANegativePartialTimeoutEndsNoConnection(t *testing.T) {
 	l.wantOrder(t, l.eps...)
 }
 
-// TestAPausedEndpointIsNotStalled has two parts in buffers, one of an endpoint
-// that its user has paused: only the other one is ended.
+// TestAPausedEndpointIsNotStalled: of two parts in buffers, one is of an endpoint that
+// its user has paused. Only the other one is ended.
 func TestAPausedEndpointIsNotStalled(t *testing.T) {
 	l := newLine(t, 5*time.Millisecond, 2)
 	l.eps[0].PauseReceive()
@@ -73,8 +73,8 @@ func TestAPausedEndpointIsNotStalled(t *testing.T) {
 	l.wantOrder(t, l.eps[2], l.eps[0])
 }
 
-// TestAPeerThatGoesOnIsNotStalled has two parts in buffers, one of which grows while
-// others wait: when the time of the other one is over, its own is not.
+// TestAPeerThatGoesOnIsNotStalled: of two parts in buffers, one grows while others wait.
+// When the time of the other one is over, its own is not.
 func TestAPeerThatGoesOnIsNotStalled(t *testing.T) {
 	const timeout = time.Hour
 	l := newLine(t, timeout, 2)
@@ -88,8 +88,8 @@ func TestAPeerThatGoesOnIsNotStalled(t *testing.T) {
 	waitFor(t, l.b.Loop(), "both messages", func() bool { return len(l.order) == 2 })
 }
 
-// TestALoopThatWasHeldUpBlamesNoPeer has the time end when the rest of the
-// message is there, but the loop has not come to read it.
+// TestALoopThatWasHeldUpBlamesNoPeer: the time ends when the rest of the message is
+// there, but the loop has not come to read it.
 func TestALoopThatWasHeldUpBlamesNoPeer(t *testing.T) {
 	const timeout = time.Hour
 	l := newLine(t, timeout, 1)

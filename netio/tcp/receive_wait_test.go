@@ -209,8 +209,8 @@ func TestTheEndWithoutAMessageNeedsNoBuffer(t *testing.T) {
 	}
 }
 
-// TestAFirehoseMakesWay has one peer send without end, and asserts that the
-// others get the buffer in between.
+// TestAFirehoseMakesWay: one peer sends without end, and the others get the buffer in
+// between.
 func TestAFirehoseMakesWay(t *testing.T) {
 	l := newLine(t, -1, 1)
 	l.join(t, 3)

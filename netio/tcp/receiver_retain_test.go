@@ -25,8 +25,8 @@ func newReceivers(tb testing.TB, n, limit int) *tcp.Receivers {
 	return rs
 }
 
-// TestRetainedMessagesStayAsTheyAre has receivers of one backend get streams in
-// pieces of any size, retains some messages and releases them again at any time.
+// TestRetainedMessagesStayAsTheyAre gives the receivers of one backend streams in pieces
+// of any size, retains some messages and releases them again at any time.
 func TestRetainedMessagesStayAsTheyAre(t *testing.T) {
 	const limit = 600_000
 	for seed := range uint64(60) {

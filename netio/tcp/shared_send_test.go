@@ -164,8 +164,8 @@ func TestMemoryThatChangesTooEarlyIsReported(t *testing.T) {
 }
 
 // TestAnEndpointThatCannotBeMadeLeavesTheLoopAlone fails to open endpoints on a
-// goroutine of its own while others begin and cease to wait for the shared
-// buffer. The race detector sees what the two have in common.
+// goroutine of its own while others begin and stop waiting for the shared buffer. The
+// race detector sees what the two have in common.
 func TestAnEndpointThatCannotBeMadeLeavesTheLoopAlone(t *testing.T) {
 	w, b, eps := serveShared(t, 2)
 	held := takeBuffer(t, eps[0])
@@ -196,9 +196,9 @@ func TestAnOpenerMayBeUsedAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// TestAnEndpointThatHelpedItselfIsNotInvited has an endpoint wait for a buffer that
-// the same call then finds after all: its next refusal is not answered before a
-// buffer is free.
+// TestAnEndpointThatHelpedItselfIsNotInvited: an endpoint waits for a buffer that the
+// same call then finds after all. Its next refusal is not answered before a buffer is
+// free.
 func TestAnEndpointThatHelpedItselfIsNotInvited(t *testing.T) {
 	w, b, eps := serveShared(t, 2)
 	held := takeBuffer(t, eps[0])
@@ -225,9 +225,8 @@ func TestAnEndpointThatHelpedItselfIsNotInvited(t *testing.T) {
 	}
 }
 
-// TestTakingABufferInEachCompletionDoesNotKeepIt has one endpoint send the only
-// buffer without end, and asserts that another one, which has asked for it, is
-// told and gets it.
+// TestTakingABufferInEachCompletionDoesNotKeepIt: one endpoint sends the only buffer
+// without end. Another one that has asked for it is called and gets it.
 func TestTakingABufferInEachCompletionDoesNotKeepIt(t *testing.T) {
 	w, b, eps := serveShared(t, 2)
 	var stop bool // the loop only

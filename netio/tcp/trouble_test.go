@@ -60,8 +60,8 @@ func TestTroubleIsToldRarely(t *testing.T) {
 	}
 }
 
-// TestTroubleThatComesAndGoesIsToldRarely: what is over ten times a second must not be
-// told so often either, and no failure is left out of the counts.
+// TestTroubleThatComesAndGoesIsToldRarely: trouble that is over ten times a second must
+// not be reported so often either, and no failure is left out of the counts.
 func TestTroubleThatComesAndGoesIsToldRarely(t *testing.T) {
 	clock := newClock()
 	trouble := tcp.NewTrouble(clock.now)
@@ -147,7 +147,7 @@ func TestAListenEndpointWithoutDescriptorsDoesNotFloodTheLog(t *testing.T) {
 	want(2, 1, fmt.Sprintf("failed=%d ", b.Stats().AcceptErrors))
 }
 
-// noDescriptors has the process get no descriptor until restore.
+// noDescriptors leaves the process no free descriptor until restore.
 func noDescriptors(t *testing.T) (restore func()) {
 	t.Helper()
 	var before unix.Rlimit

@@ -63,7 +63,7 @@ func (e *ends) arrive(n int) {
 	}
 }
 
-// say has the subscriber say how much it has received.
+// say makes the subscriber report how much it has received.
 func (e *ends) say() {
 	if e.conn != nil {
 		e.said = e.received - e.before

@@ -21,7 +21,7 @@ func TestMapIsWalkedWhileItGrows(t *testing.T) {
 		}
 		add(rapid.IntRange(1, 6000).Draw(t, "entries"))
 		if rapid.Bool().Draw(t, "remove most") {
-			m.Sweep(0, math.MaxInt, func(e *Entry[int]) bool { return e.Value%50 == 0 })
+			m.sweep(0, math.MaxInt, func(e *Entry[int]) bool { return e.Value%50 == 0 })
 		}
 		started, times := make(map[int]bool), make(map[int]int)
 		m.All(func(e *Entry[int]) { started[e.Value] = true })
@@ -30,7 +30,7 @@ func TestMapIsWalkedWhileItGrows(t *testing.T) {
 			place, done = m.Walk(place, rapid.IntRange(1, 2000).Draw(t, "budget"), func(e *Entry[int]) { times[e.Value]++ })
 			add(rapid.IntRange(0, 500).Draw(t, "more"))
 			if rapid.Bool().Draw(t, "shrink") {
-				m.Shrink()
+				m.shrink()
 			}
 		}
 		for value := range int(next) {
@@ -59,9 +59,9 @@ func TestMapNeverWorksLongAtOnce(t *testing.T) {
 		t.Errorf("got %d slots looked at to add %d entries, want at most %d", m.work, entries, 12*entries)
 	}
 	for place, done := uint64(0), false; !done; step() {
-		place, done = m.Sweep(place, budget, func(e *Entry[int]) bool { return e.Value%1000 == 0 })
+		place, done = m.sweep(place, budget, func(e *Entry[int]) bool { return e.Value%1000 == 0 })
 	}
-	m.Shrink()
+	m.shrink()
 	for !m.Move(budget) {
 		step()
 	}
@@ -83,7 +83,7 @@ func TestMapIsSweptInTimeProportionalToItsSize(t *testing.T) {
 		}
 		before := m.work
 		for place, done := uint64(0), false; !done; {
-			place, done = m.Sweep(place, 1000, func(e *Entry[int]) bool { return e.Value%2 == 0 })
+			place, done = m.sweep(place, 1000, func(e *Entry[int]) bool { return e.Value%2 == 0 })
 		}
 		return m.work - before
 	}

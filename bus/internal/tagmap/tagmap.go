@@ -137,9 +137,9 @@ func (m *Map[V]) Walk(place uint64, budget int, f func(*Entry[V])) (next uint64,
 	}
 }
 
-// Sweep removes those of the next entries that f does not want. Otherwise it is
+// sweep removes those of the next entries that f does not want. Otherwise it is
 // Walk. Writer only, and only without readers.
-func (m *Map[V]) Sweep(place uint64, budget int, f func(*Entry[V]) bool) (next uint64, done bool) {
+func (m *Map[V]) sweep(place uint64, budget int, f func(*Entry[V]) bool) (next uint64, done bool) {
 	var unwanted []tags.Tag
 	next, done = m.Walk(place, budget, func(e *Entry[V]) {
 		if !f(e) {
@@ -176,9 +176,9 @@ func (m *Map[V]) remove(tag tags.Tag) {
 	m.count--
 }
 
-// Shrink begins to move the entries to a smaller table if they would fill a small
+// shrink begins to move the entries to a smaller table if they would fill a small
 // part of it. Writer only.
-func (m *Map[V]) Shrink() {
+func (m *Map[V]) shrink() {
 	t := m.slots.Load()
 	if t == nil || t.old != nil || len(t.slots) <= minSlots || 16*m.count > len(t.slots) {
 		return

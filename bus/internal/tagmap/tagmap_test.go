@@ -60,7 +60,7 @@ func TestMapDoesWhatAMapDoes(t *testing.T) {
 				by := rapid.Uint64Range(2, 10).Draw(t, "by")
 				budget := rapid.IntRange(1, 200).Draw(t, "budget")
 				for place, done := uint64(0), false; !done; {
-					place, done = m.Sweep(place, budget, func(e *Entry[uint64]) bool {
+					place, done = m.sweep(place, budget, func(e *Entry[uint64]) bool {
 						if e.Value%by == 0 {
 							return true
 						}
@@ -68,7 +68,7 @@ func TestMapDoesWhatAMapDoes(t *testing.T) {
 						return false
 					})
 				}
-				m.Shrink()
+				m.shrink()
 			},
 			"move": func(t *rapid.T) { m.Move(rapid.IntRange(1, 200).Draw(t, "slots")) },
 			"add many": func(t *rapid.T) {

@@ -94,7 +94,7 @@ func TestTwoClosesWithoutTheLoop(t *testing.T) {
 	}
 }
 
-// TestCloseWhileTheLoopEnds: each connection is told of once, and Close returns.
+// TestCloseWhileTheLoopEnds: each connection is reported once, and Close returns.
 func TestCloseWhileTheLoopEnds(t *testing.T) {
 	ends := []struct {
 		name string

@@ -135,7 +135,7 @@ func newBedOn(t *testing.T, loop *backendtest.Runner, workers int) *bed {
 	return x
 }
 
-// accept has a worker report a connection, and returns both endpoints.
+// accept makes a worker report a connection, and returns both endpoints.
 func (x *bed) accept(t *testing.T) (*fakeEndpoint, netio.Endpoint) {
 	t.Helper()
 	inner := &fakeEndpoint{memory: new(fakeMemory), limit: -1}

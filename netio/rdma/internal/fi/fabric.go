@@ -47,7 +47,7 @@ func (f *Fabric) OpenPEP(i *Info) (*PEP, error) {
 	return p, nil
 }
 
-// Bind has q tell of requests to connect.
+// Bind makes q report requests to connect.
 //
 // Implements:
 //

@@ -53,7 +53,7 @@ var open = struct {
 // maxStack is how many callers of Register are remembered.
 const maxStack = 32
 
-// watch has it reported if m is collected before Close.
+// watch reports m if it is collected before Close.
 func (m *MR) watch() {
 	const callers = 3 // above runtime.Callers, watch and Register
 	stack := make([]uintptr, maxStack)

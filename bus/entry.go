@@ -1,0 +1,86 @@
+package bus
+
+import (
+	"fmt"
+	"time"
+
+	"tagbus/bus/directory"
+	"tagbus/bus/internal/tagset"
+	"tagbus/internal/plain"
+	"tagbus/netio"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// EntryLimitError says that a set of tags has more ranges or masks than a directory
+// entry may have. The limits are those of a subscription: a reader of the entry works
+// with the set as a publisher does with a subscription. It is an ErrEntryTooLarge.
+type EntryLimitError struct {
+	Instance, Name string // of the entry; empty for one's own
+	Ranges, Masks  int    // that it has
+}
+
+// Error names the entry, the numbers and their limits.
+func (e *EntryLimitError) Error() string {
+	of := ""
+	if e.Instance != "" {
+		of = plain.Linef(" of %s (%s)", e.Instance, e.Name)
+	}
+	return fmt.Sprintf("%v%s: %d ranges and %d masks, limits %d together and %d masks: use ranges instead of single tags and masks",
+		ErrEntryTooLarge, of, e.Ranges, e.Masks, subscription.MaxParts, subscription.MaxMasks)
+}
+
+// Unwrap returns ErrEntryTooLarge.
+func (*EntryLimitError) Unwrap() error { return ErrEntryTooLarge }
+
+// checkEntry refuses a set that is too large for a directory entry.
+//
+// Errors: *EntryLimitError.
+func checkEntry(set tags.Set) error {
+	if limit := beyond(set); limit != nil {
+		return limit
+	}
+	return nil
+}
+
+// beyond returns an error if a set is too large, or nil.
+func beyond(set tags.Set) *EntryLimitError {
+	if tagset.Fits(set) {
+		return nil
+	}
+	masks := tagset.Masks(set)
+	return &EntryLimitError{Ranges: set.Parts() - masks, Masks: masks}
+}
+
+// entryLimit returns why an entry of the directory is too large, or nil.
+//
+// Errors: *EntryLimitError.
+func entryLimit(e directory.Entry) error {
+	limit := beyond(e.Tags)
+	if limit == nil {
+		return nil
+	}
+	limit.Instance, limit.Name = e.Instance, e.Name
+	return limit
+}
+
+// reportEntry turns the problems of a directory entry into events, if the directory
+// reports them. The directory does so in a goroutine of its own; event runs on the
+// loop.
+func reportEntry(r directory.Registration, loop netio.Loop, event func(Event)) {
+	reporter, ok := r.(directory.Reporter)
+	if !ok {
+		return
+	}
+	var began time.Time
+	var cause error
+	reporter.OnProblem(func(err error) { // one call at a time
+		e := &EntryError{Err: err}
+		if err != nil {
+			began, cause = time.Now(), err
+		} else {
+			e.Err, e.Over, e.Lasted = cause, true, time.Since(began)
+		}
+		loop.Post(func() { event(Event{Kind: Problem, Err: e}) })
+	})
+}

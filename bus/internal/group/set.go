@@ -1,0 +1,109 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// maxPart is how many bytes of a set one message has. The rest of it takes less than 128.
+const maxPart = subscription.MaxControlBytes - 128
+
+// Parts returns the messages that ask for a set.
+//
+//   - m: what they have in common. Its WithNext is that of the last one.
+//   - Errors: those of tags.Set.MarshalBinary.
+func Parts(m subscription.Subscribe, set tags.Set) (parts []*subscription.Subscribe, err error) {
+	left, err := set.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	for more := true; more; {
+		n := min(len(left), maxPart)
+		more = n < len(left)
+		part := m
+		part.Set, part.More, part.WithNext = left[:n], more, m.WithNext && !more
+		parts = append(parts, &part)
+		left = left[n:]
+	}
+	return parts, nil
+}
+
+// maxSetBytes returns the largest size of a set that is not refused.
+//
+//   - ranges: that it has, as its head says.
+func maxSetBytes(ranges int) int {
+	const head, perPart = 21, 20 // see tags.ClaimedRanges
+	return head + perPart*(ranges+subscription.MaxMasks)
+}
+
+// add takes a part of a set, unless the set is to be refused. The head of a set shows
+// whether it has too many ranges, its length whether it has too many masks.
+//
+//   - bytes: how much of it is kept.
+func (in *incoming[C]) add(part []byte) (bytes int, err error) {
+	if in.excess != nil {
+		return 0, nil
+	}
+	in.part = append(in.part, part...)
+	if in.room == 0 {
+		n, ok := tags.ClaimedRanges(in.part)
+		switch {
+		case ok && n > subscription.MaxParts:
+			in.excess = fmt.Errorf("%w: %d ranges and masks, limit %d: subscribe to ranges instead of single tags",
+				subscription.ErrTooManyTags, n, subscription.MaxParts)
+		case ok:
+			in.room = maxSetBytes(int(n))
+		case len(in.part) >= tags.MaxHeadBytes:
+			return 0, errors.New("a set that does not begin as one")
+		}
+	}
+	if in.room > 0 && len(in.part) > in.room {
+		in.excess = fmt.Errorf("%w: more than %d masks: subscribe to ranges instead of masks", subscription.ErrTooManyTags, subscription.MaxMasks)
+	}
+	if in.excess != nil {
+		in.part = nil // its cost so far stays counted until the group is complete
+		return 0, nil
+	}
+	return len(part), nil
+}
+
+// end decodes a complete set, and adds the subscription to the group, or refuses it.
+//
+//   - bytes: what the subscription takes more than the parts of its set.
+func (in *incoming[C]) end(m *subscription.Subscribe) (bytes int, refused, err error) {
+	part, excess := in.part, in.excess
+	in.some, in.part, in.room, in.excess = false, nil, 0, nil
+	standing, err := in.standing.Take(m)
+	if err != nil || excess != nil {
+		return 0, excess, err
+	}
+	m.Set = nil
+	s := Subscription{Request: m, Standing: standing}
+	err = s.Set.UnmarshalLimited(part, subscription.MaxParts, subscription.MaxMasks)
+	switch {
+	case errors.Is(err, tags.ErrTooManyParts):
+		return 0, fmt.Errorf("%w: %w: subscribe to ranges instead", subscription.ErrTooManyTags, err), nil
+	case err != nil:
+		return 0, nil, err
+	case s.Set.IsEmpty():
+		return 0, nil, ErrEmptySet
+	}
+	in.group = append(in.group, s)
+	in.parts += s.Set.Parts()
+	in.stands += standing.Count()
+	return wishBytes + rangeBytes*s.Set.Parts() - len(part), nil, nil
+}
+
+// check bounds a group.
+func (in *incoming[C]) check(lanes, known int) error {
+	if most := lanes * subscription.MaxParts; len(in.group) > Max || in.parts > most {
+		return fmt.Errorf("group of more than %d subscriptions or %d ranges and masks", Max, most)
+	}
+	if most := lanes * (known + freePositions); in.stands > most {
+		return fmt.Errorf("group with %d positions, of %d that there can be", in.stands, most)
+	}
+	return nil
+}

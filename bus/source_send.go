@@ -1,0 +1,249 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"tagbus/bus/internal/ring"
+	"tagbus/netio"
+	"tagbus/subscription"
+)
+
+const (
+	// mostAnswers is how many bytes may wait to be sent to a publisher. With more, this
+	// side stops reading from it. The answers to one message may exceed the limit.
+	mostAnswers = 256 << 10
+
+	answerCost = 64 // of a message beyond its bytes
+)
+
+var errAnswersUnread = fmt.Errorf("%w: the publisher asks faster than it reads the answers", ErrProtocol)
+
+// pump sends what waits in out.
+func (src *source) pump() {
+	for src.contact.ep != nil && src.out.Len() > 0 {
+		b, err := src.contact.ep.Buffer()
+		if err != nil {
+			return // OnSendReady or OnConnectionClosed follows
+		}
+		if _, err = b.Write(*src.out.Front()); err == nil {
+			err = src.contact.ep.SendBuffer(b)
+		}
+		if err == nil {
+			src.sent = true
+			src.sending++
+		}
+		if err != nil {
+			b.Release()
+			if !errors.Is(err, netio.ErrNoResources) && !errors.Is(err, netio.ErrClosed) {
+				src.fail(err)
+			}
+			return
+		}
+		src.popped(src.out.Pop())
+	}
+}
+
+// completed notes that the endpoint has sent a message.
+func (src *source) completed() {
+	src.sending--
+	src.moved = true
+	src.leaveIfSent()
+}
+
+func (src *source) send(m subscription.Message) {
+	src.queue(m)
+	src.pump()
+}
+
+// queue queues a control message for pump.
+func (src *source) queue(m subscription.Message) {
+	if src.parted {
+		return // nothing comes after a goodbye
+	}
+	b, err := subscription.Append(nil, m)
+	if err != nil {
+		src.fail(err)
+		return
+	}
+	src.push(b)
+}
+
+// push queues a control message. If a publisher does not read the answers, this side
+// stops reading from it, so that the publisher's own socket slows it.
+func (src *source) push(b []byte) {
+	src.out.Push(b)
+	src.outBytes += len(b) + answerCost
+	if src.outBytes > mostAnswers && !src.unread {
+		src.unread, src.moved = true, true
+		src.pause()
+	}
+}
+
+// popped notes that a message was given to the endpoint.
+func (src *source) popped(b []byte) {
+	src.outBytes -= len(b) + answerCost
+	if src.outBytes <= mostAnswers/2 {
+		src.readOn()
+	}
+}
+
+// dropOut forgets the waiting messages, with the connection.
+func (src *source) dropOut() {
+	src.out, src.outBytes = ring.Ring[[]byte]{}, 0
+	src.readOn()
+}
+
+func (src *source) readOn() {
+	if src.unread {
+		src.unread = false
+		src.resume()
+	}
+}
+
+// excused reports whether the publisher's silence means nothing because this side does
+// not read. A publisher with waiting answers is excused only as long as it takes some.
+func (src *source) excused() bool {
+	moved := src.moved
+	src.moved = false
+	return src.pausing > 0 && (!src.unread || moved)
+}
+
+// A subscriber confirms the messages that it has received. Otherwise the publisher would
+// know only what it has given to the transport.
+
+// countPage counts the messages received in the page so far.
+func (src *source) countPage() {
+	p := &src.page
+	if n := p.messages + p.unwanted - p.counted; n > 0 { // else there may be no such lane
+		p.counted += n
+		src.lanes[src.reader.Lane].got.Add(n)
+	}
+}
+
+// begin reports how many messages of a lane earlier connections have brought, when the
+// lane is first acknowledged on this one. Missed messages are reported before.
+func (src *source) begin(lane uint16) {
+	if total, tell := src.lane(lane).got.Begin(); tell {
+		src.send(&subscription.Received{Lane: lane, Messages: total})
+	}
+}
+
+// tellReceived reports how many messages have been received, if that is more than last
+// time.
+func (src *source) tellReceived() {
+	for number, n := range src.lanes {
+		if total, tell := n.got.News(); tell {
+			src.send(&subscription.Received{Lane: uint16(number), Messages: total})
+		}
+	}
+}
+
+// acknowledge answers a page that asks whether its last message was handled.
+func (src *source) acknowledge(failed bool) {
+	if src.fault != nil {
+		return
+	}
+	rcv := src.receivedOf(src.reader.Lane, src.reader.Tag)
+	if rcv == nil {
+		return
+	}
+	src.send(&subscription.Ack{Tag: uint64(src.reader.Tag), Position: rcv.tally.Position, Failed: failed})
+}
+
+// leave ends the connection in order, behind the messages still to be sent.
+func (src *source) leave() {
+	src.leaving = true
+	src.leaveIfSent()
+}
+
+// leaveIfSent says goodbye once all else is sent, and then closes.
+func (src *source) leaveIfSent() {
+	switch {
+	case !src.leaving || src.contact.ep == nil || src.out.Len() > 0 || src.sending > 0:
+	case src.parted:
+		_ = src.contact.ep.Close()
+	default:
+		src.part()
+	}
+}
+
+// part says goodbye. Nothing comes after it.
+func (src *source) part() {
+	src.countPage() // a handler may have closed the subscriber
+	src.tellReceived()
+	src.queue(&subscription.Goodbye{})
+	src.leaving, src.parted = true, true
+	src.pump()
+}
+
+// goodbyeTime is how long Close waits for the transport to take the last messages of a
+// subscriber.
+const goodbyeTime = 250 * time.Millisecond
+
+// farewell says goodbye to all publishers. gone is closed when that is done.
+// Loop only.
+func (s *Subscriber) farewell() {
+	s.parting = true
+	for _, src := range s.sources {
+		if src.contact.ep != nil && src.fault == nil && !src.parted {
+			src.part()
+		}
+	}
+	s.departed()
+}
+
+// departed notes that a connection has ended. Loop only.
+func (s *Subscriber) departed() {
+	if !s.parting {
+		return
+	}
+	for _, src := range s.sources {
+		if src.contact.ep != nil && src.fault == nil {
+			return
+		}
+	}
+	s.parting = false
+	close(s.gone)
+}
+
+// onTick is the subscriber's tick.
+func (s *Subscriber) onTick(now time.Time, late time.Duration) {
+	for _, src := range s.sources {
+		if src.contact.Ready() {
+			src.tick(now, late)
+		}
+	}
+}
+
+// tick checks a connection once per tick.
+func (src *source) tick(now time.Time, late time.Duration) {
+	if src.contact.ep == nil || src.fault != nil {
+		return
+	}
+	if src.excused() {
+		src.pulse.Hear() // nothing can be heard now
+	}
+	if silent, allowed := src.pulse.Silent(now, late); allowed > 0 {
+		err := &SilentError{For: silent, Limit: allowed}
+		if src.unread {
+			src.fail(fmt.Errorf("%w: %w", errAnswersUnread, err))
+			return
+		}
+		src.sub.counters.silent.Add(1)
+		src.fault = err // the Lost event says why
+		_ = src.contact.ep.Close()
+		return
+	}
+	if src.sub.heart.Due(now, src.toldAt) {
+		src.toldAt = now
+		src.tellReceived()
+	}
+	sent := src.sent
+	src.sent = false
+	if src.pulse.Due(now, sent, src.out.Len() == 0) {
+		src.send(&subscription.Beat{})
+		src.sent = false
+	}
+}

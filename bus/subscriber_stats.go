@@ -1,0 +1,224 @@
+package bus
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/tagmap"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// SubscriberStats counts what a subscriber has seen.
+type SubscriberStats struct {
+	Publishers int    // connected now
+	Messages   uint64 // received in a subscription's set
+	Bytes      uint64 // payload of those
+	Pages      uint64
+	Lost       uint64 // messages reported by Gap events, except those left out
+	LeftOut    uint64 // messages left out by the policies Latest and Sample
+	Overflowed uint64 // messages received and lost in the full queues of subscriptions without handler: Subscription.Overflowed
+	Unwanted   uint64 // messages that came after their subscription was closed here
+	Panics     uint64 // handler calls that panicked
+	Silent     uint64 // connections closed here because nothing was heard of the publisher
+
+	Retained      int    // messages that are retained now
+	RetainedBytes int    // memory that is kept for them
+	RetainRefused uint64 // calls of Retain beyond SubscriberConfig.RetainBytes
+
+	Losses Losses // Lost and LeftOut by cause
+}
+
+type subscriberCounters struct {
+	publishers                                       atomic.Int64
+	messages, bytes, pages, unwanted, panics, silent atomic.Uint64
+	lost                                             [subscription.Causes + 1]atomic.Uint64
+}
+
+// Stats returns the subscriber's counters, correct to the page.
+func (s *Subscriber) Stats() SubscriberStats {
+	c := &s.counters
+	var lost ledger.Counts
+	for cause := range lost {
+		lost[cause] = c.lost[cause].Load()
+	}
+	losses := lossesOf(&lost)
+	retained, retainedBytes, retainRefused := s.retainer.Stats()
+	return SubscriberStats{
+		Publishers: int(c.publishers.Load()), Messages: c.messages.Load(), Bytes: c.bytes.Load(), Pages: c.pages.Load(),
+		Lost: losses.Lost(), LeftOut: losses.LeftOut, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(), Silent: c.silent.Load(),
+		Retained: retained, RetainedBytes: retainedBytes, RetainRefused: retainRefused,
+		Losses: losses, Overflowed: lost[ledger.Queue],
+	}
+}
+
+// TagStats are the counters of one tag of one publisher, in subscriptions of one
+// SubscriptionConfig, since the subscriber first met the publisher:
+//
+//	Published = Delivered + Losses.Lost() + Losses.LeftOut
+type TagStats struct {
+	Publisher *Peer // as of the newest connection
+	Since     time.Time
+	Tag       tags.Tag
+	Config    SubscriptionConfig
+
+	// Position counts the messages of the tag that the publisher has published, as far
+	// as this subscriber knows.
+	Position uint64
+
+	// Published counts those published between the acknowledgement of a subscription to
+	// the tag and its end.
+	Published uint64
+
+	Delivered uint64 // to at least one handler or queue
+	Losses    Losses // the rest, by the reason
+
+	// Overflowed counts those that a full queue lost after delivery:
+	// Subscription.Overflowed. A message lost by two queues counts twice.
+	Overflowed uint64
+}
+
+// maxPast is how many publishers TagStats lists that are gone for good.
+const maxPast = 16
+
+// Instance returns the subscriber's id: a nuid, new for every Subscriber.
+func (s *Subscriber) Instance() string { return s.instance }
+
+// TagStats returns the counters of each tag, by publisher, policy and tag. Tags without
+// a message received or known to be lost are not listed. Of the publishers that are
+// gone for good, the last 16 are listed. Beyond a thousand tags, those that no
+// subscription wants any more may be forgotten. A publisher counts the same losses for
+// this subscriber: see Publisher.TagLosses. While a connection is up the two may differ
+// by the messages on their way.
+//
+//   - Errors: ErrClosed; ErrOnLoop on the loop of another node; the cause of the end
+//     of ctx.
+//   - Threads: any. Blocks: until the loop has collected the result between other work,
+//     some milliseconds for 10,000 tags. On the loop it collects the result itself, at
+//     once.
+func (s *Subscriber) TagStats(ctx context.Context) ([]TagStats, error) {
+	if s.closed.Load() {
+		return nil, ErrClosed
+	}
+	if s.loop.OnLoop() {
+		return s.tagStats(), nil
+	}
+	if s.loop.OnAnyLoop() {
+		return nil, ErrOnLoop
+	}
+	result := make(chan [][]TagStats, 1)
+	if !s.loop.Post(func() {
+		s.chores.Add(s.tagStatsChore(ctx, func(all [][]TagStats) { result <- all }))
+	}) {
+		return nil, ErrClosed
+	}
+	select {
+	case all := <-result:
+		return sortedTagStats(all), nil
+	case <-s.closer.Ended():
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, fmt.Errorf("bus: tag stats: %w", context.Cause(ctx))
+	}
+}
+
+// tagStats collects the statistics at once. Loop only.
+func (s *Subscriber) tagStats() (all []TagStats) {
+	job := s.tagStatsChore(context.Background(), func(parts [][]TagStats) { all = sortedTagStats(parts) })
+	for done := false; !done; {
+		_, done = job(chores.SliceSteps)
+	}
+	return all
+}
+
+// sortedTagStats joins parts, each of one publisher and one SubscriptionConfig.
+func sortedTagStats(parts [][]TagStats) (all []TagStats) {
+	type group struct{ instance, policy string }
+	byGroup := make(map[group][][]TagStats)
+	for _, part := range parts {
+		g := group{part[0].Publisher.Instance, part[0].Config.Policy.String()}
+		byGroup[g] = append(byGroup[g], part)
+	}
+	groups := slices.SortedFunc(maps.Keys(byGroup), func(a, b group) int {
+		return cmp.Or(cmp.Compare(a.instance, b.instance), cmp.Compare(a.policy, b.policy))
+	})
+	for _, g := range groups {
+		from := len(all)
+		for _, part := range byGroup[g] {
+			all = append(all, part...)
+		}
+		slices.SortStableFunc(all[from:], func(a, b TagStats) int { return cmp.Compare(a.Tag, b.Tag) })
+	}
+	return all
+}
+
+// tagStatsChore returns the job that calls tell with the statistics, in any order,
+// unless ctx ends. They come in many small parts, each of one lane, because growing a
+// large slice takes long. Loop only.
+func (s *Subscriber) tagStatsChore(ctx context.Context, tell func(all [][]TagStats)) chores.Job {
+	s.laneMu.Lock()
+	configs := slices.Clone(s.laneConfigs)
+	s.laneMu.Unlock()
+	type part struct {
+		src  *source
+		lane int
+	}
+	var left []part
+	for _, sources := range []iter.Seq[*source]{slices.Values(s.past), maps.Values(s.sources)} {
+		for src := range sources {
+			for lane := range src.lanes {
+				left = append(left, part{src, lane})
+			}
+		}
+	}
+	var all [][]TagStats
+	place := uint64(0)
+	return func(budget int) (steps int, done bool) {
+		if ctx.Err() != nil {
+			return 1, true
+		}
+		for len(left) > 0 && steps < budget {
+			at := left[0]
+			var part []TagStats
+			known := &at.src.lanes[at.lane].received
+			before := known.Cost()
+			place, done = known.Walk(place, (budget-steps+1)/2, func(e *tagmap.Entry[received]) {
+				part = at.src.appendTagStats(part, configs[at.lane], e)
+			})
+			if done {
+				left, place = left[1:], 0
+			}
+			steps += 1 + known.Cost() - before + stepsPerTag*len(part)
+			if len(part) > 0 {
+				all = append(all, part)
+			}
+		}
+		if len(left) > 0 {
+			return steps, false
+		}
+		tell(all)
+		return steps, true
+	}
+}
+
+func (src *source) appendTagStats(all []TagStats, cfg SubscriptionConfig, e *tagmap.Entry[received]) []TagStats {
+	tally := &e.Value.tally
+	published := tally.Position - tally.Unwanted
+	if published == 0 {
+		return all
+	}
+	lost := tally.Lost()
+	return append(all, TagStats{
+		Publisher: src.contact.peer, Since: src.met, Tag: e.Tag, Config: cfg,
+		Position: tally.Position, Published: published, Delivered: tally.Delivered, Losses: lossesOf(&lost),
+		Overflowed: lost[ledger.Queue],
+	})
+}
