@@ -36,7 +36,7 @@ var rooms = []room{
 		`^(publish|link|solo|replay|route|sender)|^(account|fanout|lane|losses|outbox.*|outlet|ownership|receipt|reroute|stream|waiter|walk)\.go$`,
 	), []string{"common"}},
 	{"subscriber", regexp.MustCompile(
-		`^(source|subscri|receiver|message_queue)|^(dispatch|tag_stats)\.go$`,
+		`^(source|subscri|receiver)|^dispatch\.go$`,
 	), []string{"common"}},
 	{"common", regexp.MustCompile(``), nil},
 }

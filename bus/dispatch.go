@@ -8,7 +8,6 @@ import (
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/wire"
-	"tagbus/internal/plain"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -44,7 +43,7 @@ func (src *source) onPage(page []byte) {
 	for len(src.batches) > 0 {
 		src.deliverBatch(done)
 	}
-	src.origin.turn.Add(1) // the page is over
+	src.origin.Next() // the page is over
 	src.countPage()
 	if src.reader.Ack && src.reader.Left == 0 {
 		src.acknowledge(done.failed())
@@ -163,7 +162,7 @@ func (src *source) deliver(done *delivered) (more bool) {
 	}()
 	done.deliverRest() // after a panic
 	var rcv *received
-	r, turn := &src.reader, src.origin.turn.Load()
+	r, turn := &src.reader, src.origin.Turn()
 	for {
 		ok, err := r.Next()
 		if err != nil {
@@ -276,18 +275,4 @@ func (src *source) aim(rcv *received, lane uint16, tag tags.Tag) {
 			rcv.targets = append(rcv.targets, target{src, r.Sub, r.Sub.handlerOf(tag)})
 		}
 	}
-}
-
-// PanicError is the cause of a Problem event for a message whose handler
-// panicked. The message counts as delivered and the handler stays.
-type PanicError struct {
-	Tag   tags.Tag // of a batch: that of its first message
-	Value any      // of the panic
-	Stack []byte
-}
-
-// Error names the tag, the panic's value and the place. It is one line; the whole
-// stack is in Stack.
-func (e *PanicError) Error() string {
-	return plain.Linef("bus: handler of tag %v panicked: %v%s", e.Tag, e.Value, placeOfPanic(e.Stack))
 }

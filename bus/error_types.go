@@ -3,8 +3,10 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"tagbus/bus/directory"
 	"tagbus/internal/plain"
 	"tagbus/tags"
 )
@@ -201,3 +203,74 @@ func (e *EventsDroppedError) Error() string {
 
 // Is reports whether target is ErrEventsDropped.
 func (*EventsDroppedError) Is(target error) bool { return target == ErrEventsDropped }
+
+// BackendError is the cause of a Refused event: the entry in the directory names
+// another backend than that of this program, so it cannot be dialed.
+type BackendError struct {
+	Role   directory.Role // of the entry
+	Theirs string         // the backend of the entry: "rdma:verbs"
+	Ours   string         // the backend of this program: "tcp"
+}
+
+// Error says what both speak, and what to do.
+func (e *BackendError) Error() string {
+	them, us := "publisher", "subscriber"
+	if e.Role == directory.Receiver {
+		them, us = "receiver", "sender"
+	}
+	return plain.Linef("bus: %s speaks %q, this %s %q: use the same backend for both, here %q (node.Config.Backend)",
+		them, e.Theirs, us, e.Ours, e.Theirs)
+}
+
+// EntryError is the cause of a Problem event of a publisher or a receiver: its entry in
+// the directory cannot be renewed or changed. Connections stay, but no program finds an
+// expired entry. The event comes once, and once more when the problem is over. In
+// between the directory tries again by itself.
+type EntryError struct {
+	Err    error         // why it cannot be renewed, or could not at first
+	Over   bool          // it is renewed again
+	Lasted time.Duration // if Over: for how long it was not
+}
+
+// Error says why, or how long it lasted.
+func (e *EntryError) Error() string {
+	if e.Over {
+		return plain.Linef("bus: the entry in the directory is renewed again, after %v without: %v", e.Lasted.Round(time.Millisecond), e.Err)
+	}
+	return plain.Linef("bus: the entry in the directory cannot be renewed, so that others find an old one, or none when it has expired: %v", e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *EntryError) Unwrap() error { return e.Err }
+
+// PanicError is the cause of a Problem event for a message whose handler
+// panicked. The message counts as delivered and the handler stays.
+type PanicError struct {
+	Tag   tags.Tag // of a batch: that of its first message
+	Value any      // of the panic
+	Stack []byte
+}
+
+// Error names the tag, the panic's value and the place. It is one line; the whole
+// stack is in Stack.
+func (e *PanicError) Error() string {
+	return plain.Linef("bus: handler of tag %v panicked: %v%s", e.Tag, e.Value, placeOfPanic(e.Stack))
+}
+
+// placeOfPanic returns the function and the line that panicked, from the stack
+// that was taken where the panic was caught; "" if it does not say.
+func placeOfPanic(stack []byte) string {
+	_, below, found := strings.Cut(string(stack), "\npanic(")
+	if !found {
+		return ""
+	}
+	lines := strings.Split(below, "\n") // a function and its place in turn, from the rest of panic's own
+	for i := 2; i+1 < len(lines); i += 2 {
+		if strings.HasPrefix(lines[i], "runtime.") { // how the runtime came to panic
+			continue
+		}
+		place, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " +")
+		return fmt.Sprintf(" at %s (%s)", lines[i], place)
+	}
+	return ""
+}

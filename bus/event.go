@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 
+	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/events"
+	"tagbus/bus/internal/ledger"
 	"tagbus/internal/plain"
 	"tagbus/netio"
+	"tagbus/subscription"
 	"tagbus/tags"
 )
 
@@ -130,9 +133,9 @@ func (e Event) String() string {
 
 // newEvents returns the queue of the events of a publisher or subscriber, which reports
 // them to onEvent.
-func newEvents(loop netio.Loop, c *closer, onEvent func(Event)) *events.Queue[Event] {
+func newEvents(loop netio.Loop, c *closer.Closer, onEvent func(Event)) *events.Queue[Event] {
 	return events.New(loop.Post,
-		func(e Event) { c.call(func() { onEvent(e) }) },
+		func(e Event) { c.Call(func() { onEvent(e) }) },
 		func(dropped uint64) Event { return Event{Kind: Problem, Err: &EventsDroppedError{Events: dropped}} })
 }
 
@@ -161,4 +164,39 @@ func peerText(p *Peer) string {
 		name += " (" + plain.Text(p.Addr.String()) + ")"
 	}
 	return name
+}
+
+// Losses counts messages that a subscriber did not get, by reason. The errors named
+// here are the causes of their Gap events.
+type Losses struct {
+	Full       uint64 // the subscription held all that it may: ErrTooSlow
+	Memory     uint64 // the lossy subscriptions together did: ErrPublisherMemory
+	Connection uint64 // under way or published when there was no connection: ErrConnectionLost
+	Ended      uint64 // showed only at the publisher's end: ErrPublisherEnded; a publisher does not count it
+
+	// LeftOut is what the policies Latest and Sample have left out on purpose:
+	// ErrLeftOut.
+	LeftOut uint64
+}
+
+// Lost returns the number of messages that are not left out on purpose.
+func (l Losses) Lost() uint64 { return l.Full + l.Memory + l.Connection + l.Ended }
+
+// lossesOf returns counts as users see them.
+func lossesOf(c *ledger.Counts) Losses {
+	return Losses{
+		Full: c[subscription.CauseFull], Memory: c[subscription.CauseMemory],
+		Connection: c[subscription.CauseConnection], Ended: c[ledger.Ended],
+		LeftOut: c[subscription.CauseLeftOut],
+	}
+}
+
+// gapCauses are the causes of Gap events.
+var gapCauses = [ledger.Queue + 1]error{
+	ledger.Ended:                 ErrPublisherEnded,
+	subscription.CauseFull:       ErrTooSlow,
+	subscription.CauseMemory:     ErrPublisherMemory,
+	subscription.CauseLeftOut:    ErrLeftOut,
+	subscription.CauseConnection: ErrConnectionLost,
+	ledger.Queue:                 ErrQueueFull,
 }

@@ -1,8 +1,10 @@
 package bus
 
 import (
+	"errors"
 	"net/netip"
 
+	"tagbus/bus/internal/retain"
 	"tagbus/tags"
 )
 
@@ -31,7 +33,42 @@ type Message struct {
 	// next step of the iteration over Subscription.Messages; Retain keeps it.
 	Data []byte
 
-	origin *origin // what Data belongs to
+	origin *retain.Origin // what Data belongs to
+}
+
+// Retain keeps Data valid beyond the handler, or the step of the iteration, until
+// Release: on any goroutine, and beyond the end of the subscriber. Nothing is copied if
+// the transport can spare the memory; otherwise only this message is. Retain changes m,
+// so keep m or a copy made afterwards; these are one retained message. A second Retain
+// does nothing.
+//
+// The memory kept is that around the message, with other messages in it. It counts
+// once, up to SubscriberConfig.RetainBytes. SubscriberStats has the amount. Memory that
+// is not released costs no messages: the subscriber goes on in other memory.
+//
+//   - Errors: ErrRetainLimit; ErrMessageOver. m is as valid as before.
+//   - Threads: that of the handler, or of the iteration. Blocks: never.
+func (m *Message) Retain() error {
+	kept, turn, data, err := m.origin.Retain(m.turn, m.Data)
+	switch {
+	case err == nil:
+		m.origin, m.turn, m.Data = kept, turn, data
+		return nil
+	case errors.Is(err, retain.ErrLimit):
+		return ErrRetainLimit
+	default:
+		return ErrMessageOver
+	}
+}
+
+// Release ends Retain. After it neither m.Data nor the Data of a copy of m may be used.
+// For a message that is not retained, or is already released, it does nothing.
+//
+// Threads: any.
+func (m *Message) Release() {
+	if m.origin.Release(m.turn) {
+		m.Data = nil
+	}
 }
 
 // Peer describes the other end of a connection, for people and logs.

@@ -154,7 +154,7 @@ func (out *outlet) lost(cause error) {
 	delete(out.sender.dialed, out.link)
 	out.link = nil
 	switch {
-	case out.sender.pub.closer.begun.Load():
+	case out.sender.pub.closer.Begun():
 	case wasReady:
 		out.missing = !expelled
 		out.contact.retry()

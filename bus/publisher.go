@@ -13,6 +13,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/ledger"
@@ -74,7 +75,7 @@ type Publisher struct {
 	users     atomic.Int32  // of the memory: connections, and the publisher
 	drained   chan struct{} // closed when the last subscriber has left after Drain
 	drainOnce sync.Once
-	closer    closer
+	closer    *closer.Closer
 }
 
 type publisherState int
@@ -124,7 +125,7 @@ func newPublisher(cfg PublisherConfig, unowned error) (*Publisher, error) {
 		connections: make(map[*link]struct{}),
 		newest:      make(map[string]*link),
 		drained:     make(chan struct{}),
-		closer:      closer{ended: make(chan struct{})},
+		closer:      closer.New(),
 		ownership:   shared{},
 	}
 	p.users.Store(1)
@@ -134,7 +135,7 @@ func newPublisher(cfg PublisherConfig, unowned error) (*Publisher, error) {
 		PageBytes: cfg.PageBytes, QueueBytes: cfg.QueueBytes, MaxMessageBytes: cfg.MaxMessageBytes,
 		MaxStreams: cfg.MaxStreams, FlushInterval: cfg.FlushInterval,
 		OnReady: cfg.OnReady, Unowned: unowned,
-		First: func(tag tags.Tag) { p.ownership.use(tag) }, Call: p.closer.call,
+		First: func(tag tags.Tag) { p.ownership.use(tag) }, Call: p.closer.Call,
 		LossError: func(cause subscription.Cause) error { return gapCauses[cause] },
 	})
 	p.host, _ = os.Hostname() // only for people
@@ -148,7 +149,7 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 	}
 	p.loop = p.backend.Loop()
 	p.chores = chores.New(p.loop.Post)
-	p.events = newEvents(p.loop, &p.closer, p.cfg.OnEvent)
+	p.events = newEvents(p.loop, p.closer, p.cfg.OnEvent)
 	if err = p.fan.Start(p.loop, &p.alarms); err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 //   - Errors: the directory's, when the entry could not be removed.
 //   - Blocks: until the last callback has run; from inside a callback, of any node,
 //     it returns at once.
-func (p *Publisher) Close() error { return p.closer.close(p.backend, p.close) }
+func (p *Publisher) Close() error { return p.closer.Close(p.backend, p.close) }
 
-func (p *Publisher) close() error {
+func (p *Publisher) close() (later bool, err error) {
 	p.setState(publisherClosed)
 	errs := []error{p.withdraw(), p.fan.Close(), p.alarms.Close()}
 	if p.backend != nil {
@@ -28,7 +28,7 @@ func (p *Publisher) close() error {
 	p.noteDrained()
 	p.fan.Mu.Unlock()
 	errs = append(errs, p.leave())
-	return errors.Join(errs...)
+	return false, errors.Join(errs...)
 }
 
 // withdraw leaves the directory, in which a sender is not.

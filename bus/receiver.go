@@ -146,7 +146,7 @@ func (r *Receiver) Drain(ctx context.Context) error {
 			err = errors.Join(err, fmt.Errorf("bus: drain: %w: connections that ended before: %d", ErrUndelivered, r.cutOff))
 		}
 		return err
-	case <-r.sub.closer.ended:
+	case <-r.sub.closer.Ended():
 		return errors.Join(err, ErrClosed)
 	case <-ctx.Done():
 		return errors.Join(err, fmt.Errorf("bus: drain: senders that have not left: %d: %w", r.sub.Stats().Publishers, context.Cause(ctx)))
@@ -168,13 +168,13 @@ func (r *Receiver) noteLeft() {
 //   - Blocks: until the last callback has run; from inside a callback, of any node, it
 //     returns at once, and on its own loop the handler is not called after that
 //     callback.
-func (r *Receiver) Close() error { return r.sub.closer.close(r.sub.backend, r.close) }
+func (r *Receiver) Close() error { return r.sub.closer.Close(r.sub.backend, r.close) }
 
-func (r *Receiver) close() error {
+func (r *Receiver) close() (later bool, err error) {
 	r.draining.Store(true)
-	var err error
 	if r.registered != nil {
 		err = r.registered.Withdraw()
 	}
-	return errors.Join(err, r.sub.close())
+	later, fault := r.sub.close()
+	return later, errors.Join(err, fault)
 }

@@ -249,9 +249,9 @@ func (s *Sender) Drain(ctx context.Context) error {
 //
 //   - Blocks: until the last callback has run; from inside a callback, of any node,
 //     it returns at once.
-func (s *Sender) Close() error { return s.pub.closer.close(s.pub.backend, s.close) }
+func (s *Sender) Close() error { return s.pub.closer.Close(s.pub.backend, s.close) }
 
-func (s *Sender) close() error {
+func (s *Sender) close() (later bool, err error) {
 	s.ended.Store(true)
 	s.directory.end()
 	return s.pub.close()

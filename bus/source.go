@@ -10,6 +10,7 @@ import (
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/request"
+	"tagbus/bus/internal/retain"
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/rivals"
 	"tagbus/bus/internal/wire"
@@ -41,8 +42,8 @@ type source struct {
 	toldAt   time.Time // when the publisher was last told how much was received
 	spoken   bool      // a page has come on this connection
 	pulse    beat.Pulse
-	steps    int // of work that the publisher's last message has caused: see spend
-	pays     chores.Payer
+	steps    int          // of work that the publisher's last message has caused
+	share    chores.Share // of the subscriber's chores
 
 	asking  int           // groups that are being sent
 	wanting *Subscription // one that wanted the publisher when wanted last looked
@@ -58,7 +59,7 @@ type source struct {
 	version  int                        // changes when targets may have changed
 	reader   wire.Reader
 	page     delivered       // counts of the page that is being delivered
-	origin   origin          // of the messages of a page
+	origin   retain.Origin   // of the messages of a page
 	batches  []*Subscription // that have pending messages of this page
 
 	served rivals.Publisher[*source]
@@ -71,9 +72,10 @@ func newSource(s *Subscriber) *source {
 	}
 	src.served.Source = src
 	src.events = events.Conn{Pause: src.pause, Resume: src.resume}
+	src.share = s.chores.Share(src.pause, src.resume)
 	s.dialer.prepare(&src.contact, src)
 	src.contact.report = src.event
-	src.origin.retainer, src.origin.keep = s.retainer, src.keep
+	src.origin.Init(s.retainer, src.keep)
 	return src
 }
 

@@ -30,7 +30,7 @@ func (src *source) seekWanted() {
 	}
 	src.seeking, src.seekAgain = true, false
 	found := false
-	look := src.sub.subs.each(func(sub *Subscription) (steps int) {
+	look := src.sub.subs.Each(func(sub *Subscription) (steps int) {
 		found = found || src.concerns(sub)
 		return stepsPerRequest * (1 + src.served.Count())
 	})
@@ -122,11 +122,11 @@ func (src *source) wanted() bool {
 	if !src.mayDial() {
 		return false
 	}
-	if sub := src.wanting; sub != nil && src.sub.subs.has(sub) && src.concerns(sub) {
+	if sub := src.wanting; sub != nil && src.sub.subs.Has(sub.id) && src.concerns(sub) {
 		return true
 	}
 	src.wanting = nil
-	for sub := range src.sub.subs.all {
+	for sub := range src.sub.subs.All {
 		if src.concerns(sub) {
 			src.wanting = sub // looked at first the next time
 			return true

@@ -61,7 +61,7 @@ func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello) {
 		s.sources[h.Instance] = src
 	}
 	entry := directory.Entry{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID}
-	for sub := range s.subs.all {
+	for sub := range s.subs.All {
 		entry.Tags = entry.Tags.Union(sub.live) // it sends what we want
 	}
 	src.update(entry)

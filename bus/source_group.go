@@ -36,7 +36,7 @@ func (src *source) askForAll() {
 	src.revising, src.reviseAgain = true, false
 	ep := src.contact.ep
 	var resumed, fresh []asked
-	revise := src.sub.subs.each(func(sub *Subscription) (steps int) {
+	revise := src.sub.subs.Each(func(sub *Subscription) (steps int) {
 		r := src.revise(sub)
 		if r == nil {
 			return stepsPerRequest * (1 + src.served.Count())
@@ -49,7 +49,7 @@ func (src *source) askForAll() {
 		return stepsPerRequest*(1+src.served.Count()) + r.Sent().Parts()
 	})
 	var send chores.Job
-	src.work(func(budget int) (steps int, done bool) {
+	src.share.Add(func(budget int) (steps int, done bool) {
 		if src.contact.ep != ep {
 			return 1, true // the connection is lost, and all of it is asked for again
 		}
@@ -73,7 +73,7 @@ func (src *source) askForAll() {
 
 // ask sends a Subscribe for each request of a group, which the publisher makes
 // active together.
-func (src *source) ask(group []asked) { src.work(src.group(group)) }
+func (src *source) ask(group []asked) { src.share.Add(src.group(group)) }
 
 // group returns the job of ask.
 func (src *source) group(group []asked) chores.Job {
@@ -101,7 +101,7 @@ func (src *source) sendInTurn(m subscription.Message) {
 		return
 	}
 	ep := src.contact.ep
-	src.work(func(int) (int, bool) {
+	src.share.Add(func(int) (int, bool) {
 		if src.contact.ep == ep {
 			src.send(m)
 		}

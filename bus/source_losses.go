@@ -90,8 +90,8 @@ type lostTag struct {
 	tag tags.Tag
 }
 
-// event returns a Gap event.
-func (t lostTag) event(cause subscription.Cause, n uint64) Event {
+// Gap implements events.Key.
+func (t lostTag) Gap(cause subscription.Cause, n uint64) Event {
 	return Event{Kind: Gap, Peer: t.src.contact.peer, Tag: t.tag, Count: n, Err: gapCauses[cause]}
 }
 

@@ -163,7 +163,7 @@ func (s *Subscriber) alarm(v *rivals.Pair[*source]) {
 		return
 	}
 	var wanted []tags.Set
-	for sub := range s.subs.all {
+	for sub := range s.subs.All {
 		wanted = append(wanted, sub.live)
 	}
 	later, earlier := v.Order()

@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/tagmap"
@@ -16,34 +15,17 @@ import (
 // stepsPerTag is the cost of making an entry for a tag, or of finding its targets.
 const stepsPerTag = 4
 
-// work does a job of the source. The source reads nothing until it is done.
-func (src *source) work(job chores.Job) {
-	var done, paused bool
-	src.sub.chores.Add(func(budget int) (steps int, _ bool) {
-		steps, done = job(budget)
-		if done && paused {
-			src.resume()
-		}
-		return steps, done
-	})
-	if !done {
-		paused = true
-		src.pause()
-	}
-}
-
-// spend counts the work caused by a message of the publisher. All messages of one turn
-// of the loop share the budget of a slice. When it is used up, all sources stop reading
-// until a later slice.
+// spend counts the work caused by a message of the publisher. When the budget of a slice
+// is used up, all sources stop reading until the next slice.
 func (src *source) spend() {
 	steps := src.steps
 	src.steps = 0
-	if src.pays.Spend(&src.sub.chores, steps) {
+	if src.share.Spend(steps) {
 		return
 	}
 	for _, o := range src.sub.sources {
 		if o.contact.state == contactReady {
-			o.pays.Rest(&o.sub.chores, o.pause, o.resume)
+			o.share.Rest()
 		}
 	}
 }

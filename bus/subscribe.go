@@ -2,7 +2,9 @@ package bus
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"tagbus/bus/internal/tagset"
 	"tagbus/subscription"
@@ -76,7 +78,7 @@ func (s *Subscriber) add(sub *Subscription) {
 		sub.finish(ErrClosed)
 		return
 	}
-	s.subs.add(sub)
+	s.subs.Add(sub.id, sub)
 	if sub.cfg.Duplicates != DuplicatesAll {
 		s.choosy++
 	}
@@ -88,10 +90,10 @@ func (s *Subscriber) add(sub *Subscription) {
 
 // remove ends a subscription. Loop only.
 func (s *Subscriber) remove(sub *Subscription) {
-	if s.subs.has(sub) && sub.cfg.Duplicates != DuplicatesAll {
+	if s.subs.Has(sub.id) && sub.cfg.Duplicates != DuplicatesAll {
 		s.choosy--
 	}
-	s.subs.remove(sub)
+	s.subs.Remove(sub.id)
 	s.leaving[sub.id] = sub
 	s.stopPatience(sub)
 	sub.unpause()
@@ -103,8 +105,153 @@ func (s *Subscriber) remove(sub *Subscription) {
 
 // retire ends a subscription that still takes the messages on their way. Loop only.
 func (s *Subscriber) retire(sub *Subscription) {
-	if !sub.over() && s.subs.has(sub) {
+	if !sub.over() && s.subs.Has(sub.id) {
 		sub.retired = true
 		s.remove(sub)
 	}
+}
+
+// maybeEnded ends Unsubscribe if no publisher sends any more. Loop only.
+func (sub *Subscription) maybeEnded() {
+	for _, src := range sub.owner.sources {
+		if r := src.requests.Of(sub.id); r != nil && r.Open() {
+			return
+		}
+	}
+	sub.finish(ErrClosed)
+}
+
+// finish ends everything that waits for the subscription. Loop only.
+func (sub *Subscription) finish(err error) {
+	sub.settle(err)
+	sub.end.Do(func() { close(sub.ended) })
+	delete(sub.owner.leaving, sub.id)
+	if sub.inbox != nil && sub.retired {
+		err = nil // an orderly end, after the messages on their way
+	}
+	if sub.inbox != nil {
+		sub.inbox.box.Close(err)
+	}
+}
+
+// startPatience begins the wait for the first acknowledgement of a subscription. Loop
+// only.
+func (s *Subscriber) startPatience(sub *Subscription) {
+	if sub.cfg.Timeout > 0 {
+		sub.patience.F = func() { s.giveUp(sub) }
+		s.alarms.Set(&sub.patience, sub.cfg.Timeout)
+	}
+}
+
+// stopPatience ends that wait. Loop only.
+func (s *Subscriber) stopPatience(sub *Subscription) { s.alarms.Cancel(&sub.patience) }
+
+// giveUp ends a subscription that no publisher has acknowledged in time.
+func (s *Subscriber) giveUp(sub *Subscription) {
+	if sub.closed.Swap(true) {
+		return
+	}
+	err := &NoPublisherError{Tags: sub.live, Waited: sub.cfg.Timeout}
+	for _, src := range s.sources {
+		if r := src.requests.Of(sub.id); r != nil && r.Denied() != nil {
+			err.Err = r.Denied()
+		}
+	}
+	sub.settle(err)
+	if sub.inbox != nil {
+		sub.inbox.box.Close(err)
+	}
+	s.remove(sub)
+	s.event(Event{Kind: Problem, Tags: sub.live, Err: err})
+}
+
+// Close ends the subscriber. It says goodbye on every connection, then closes all
+// connections and subscriptions. Retained messages stay valid. The second call does
+// nothing.
+//
+//   - Blocks: until the last callback has run, and at most 250 ms for publishers that
+//     do not read; from inside a callback, of any node, it returns at once, and on its
+//     own loop no handler is called after that callback.
+func (s *Subscriber) Close() error { return s.closer.Close(s.backend, s.close) }
+
+func (s *Subscriber) close() (later bool, err error) {
+	s.closed.Store(true)
+	s.directory.end()
+	switch {
+	case s.loop.OnLoop():
+		if s.closeSoon() {
+			return true, nil
+		}
+		return false, s.backend.Close()
+	case s.loop.OnAnyLoop(): // this loop must not wait for the other one
+		if s.loop.Post(func() {
+			if !s.closeSoon() {
+				_ = s.backend.Close()
+				s.closer.End()
+			}
+		}) {
+			return true, nil
+		}
+		s.shutdown() // the loop has ended
+		return false, s.backend.Close()
+	}
+	if !s.loop.Post(func() {
+		s.shutdown()
+		s.farewell()
+	}) {
+		s.shutdown()
+		return false, s.backend.Close()
+	}
+	patience := time.NewTimer(goodbyeTime)
+	defer patience.Stop()
+	select {
+	case <-s.gone:
+	case <-patience.C:
+	}
+	<-s.finished
+	return false, s.backend.Close()
+}
+
+// closeSoon is close inside a callback. The loop sends at the end of a turn, so the
+// backend is closed one turn later, after the last messages. closeSoon returns false if
+// the loop has no further turn. Loop only.
+func (s *Subscriber) closeSoon() bool {
+	s.shutdown()
+	s.farewell()
+	last := func() {
+		_ = s.backend.Close()
+		s.closer.End()
+	}
+	return s.loop.Post(func() {
+		if !s.loop.Post(last) {
+			last()
+		}
+	})
+}
+
+// shutdown ends everything above the backend. Loop only.
+func (s *Subscriber) shutdown() {
+	for _, src := range s.sources {
+		src.version++ // the handlers of the page being delivered
+	}
+	s.chores.Stop()
+	_ = s.alarms.Close()
+	left := slices.Collect(maps.Values(s.leaving))
+	s.finishAll(slices.AppendSeq(left, s.subs.All))
+}
+
+// finishedPerTurn is how many subscriptions a turn of the loop finishes.
+const finishedPerTurn = 2048
+
+// finishAll finishes subscriptions, some in each turn of the loop while it runs. Loop
+// only.
+func (s *Subscriber) finishAll(left []*Subscription) {
+	for n := 0; len(left) > 0; n++ {
+		if n == finishedPerTurn && s.loop.Post(func() { s.finishAll(left) }) {
+			return
+		}
+		left[len(left)-1].finish(ErrClosed)
+		left = left[:len(left)-1]
+	}
+	close(s.finished)
 }

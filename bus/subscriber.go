@@ -14,7 +14,9 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/events"
+	"tagbus/bus/internal/retain"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -42,11 +44,11 @@ type Subscriber struct {
 
 	nextID   atomic.Uint64
 	closed   atomic.Bool
-	closer   closer
+	closer   *closer.Closer
 	finished chan struct{} // closed when Close has finished all subscriptions
 	gone     chan struct{} // closed when goodbye is said to all publishers
 	counters subscriberCounters
-	retainer *retainer
+	retainer *retain.Retainer
 
 	// Loop only.
 	alarms    alarm.Clock // of all that has its time
@@ -58,10 +60,10 @@ type Subscriber struct {
 	events    *events.Queue[Event]
 	gaps      *events.Gaps[Event, lostTag]
 
-	leaving map[uint64]*Subscription // closed, and not yet ended everywhere
-	sources map[string]*source       // by the publisher's instance
-	past    []*source                // the last ones that were forgotten, for TagStats
-	subs    subscriptionList         // open ones
+	leaving map[uint64]*Subscription   // closed, and not yet ended everywhere
+	sources map[string]*source         // by the publisher's instance
+	past    []*source                  // the last ones that were forgotten, for TagStats
+	subs    chores.List[*Subscription] // open ones, by their ids, which is by their ages
 
 	parting       bool // gone waits for connections
 	choosy        int  // open subscriptions that do not take all publishers of a tag
@@ -101,10 +103,10 @@ func newSubscriber(cfg SubscriberConfig) *Subscriber {
 		instance: nuid.Next(),
 		sources:  make(map[string]*source),
 		leaving:  make(map[uint64]*Subscription),
-		closer:   closer{ended: make(chan struct{})},
+		closer:   closer.New(),
 		finished: make(chan struct{}),
 		gone:     make(chan struct{}),
-		retainer: newRetainer(cfg.RetainBytes),
+		retainer: retain.New(cfg.RetainBytes),
 	}
 	s.directory = follower[*source]{role: directory.Publisher, users: s.sources, create: func() *source { return newSource(s) }, event: s.event}
 	s.host, _ = os.Hostname() // only for people
@@ -118,8 +120,8 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	}
 	s.loop = s.backend.Loop()
 	s.chores = chores.New(s.loop.Post)
-	s.events = newEvents(s.loop, &s.closer, s.cfg.OnEvent)
-	s.gaps = events.NewGaps(s.events, lostTag.event)
+	s.events = newEvents(s.loop, s.closer, s.cfg.OnEvent)
+	s.gaps = events.NewGaps[Event, lostTag](s.events)
 	s.dialer = dialer{
 		backend: s.backend, alarms: &s.alarms, min: s.cfg.ReconnectMin, max: s.cfg.ReconnectMax,
 		event: s.event, all: s.directory.contacts, dialing: make(map[netip.AddrPort]*contact),
@@ -186,3 +188,37 @@ func (s *Subscriber) forget(src *source) {
 func (s *Subscriber) event(e Event) {
 	s.events.Add(e, nil)
 }
+
+// subscriberHandler is a Subscriber as its backend sees it. Every method runs
+// on the loop.
+type subscriberHandler struct{ *Subscriber }
+
+// OnConnectionEstablished implements netio.Handler.
+func (s subscriberHandler) OnConnectionEstablished(ep netio.Endpoint) {
+	ep.Context().(*source).established(ep)
+}
+
+// OnConnectionRefused implements netio.Handler.
+func (s subscriberHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
+	s.dialer.refused(addr, err)
+}
+
+// OnConnectionClosed implements netio.Handler.
+func (s subscriberHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
+	ep.Context().(*source).lost(cause)
+}
+
+// OnData implements netio.Handler.
+func (s subscriberHandler) OnData(ep netio.Endpoint, data []byte) {
+	if !s.closed.Load() {
+		ep.Context().(*source).onData(data)
+	}
+}
+
+// OnSendCompleted implements netio.Handler.
+func (s subscriberHandler) OnSendCompleted(c netio.Completion) {
+	c.Endpoint.Context().(*source).completed()
+}
+
+// OnSendReady implements netio.Handler.
+func (s subscriberHandler) OnSendReady(ep netio.Endpoint) { ep.Context().(*source).pump() }

@@ -92,3 +92,84 @@ func (c SubscriberConfig) Validate() error {
 	checkHeartbeat(&v, c.HeartbeatInterval, c.HeartbeatTimeout)
 	return v.Err()
 }
+
+// Duplicates says what a subscription gets of a tag that several publishers serve. In
+// any case a Duplicate event reports it, and each message has its publisher and that
+// publisher's counter.
+type Duplicates uint8
+
+const (
+	// DuplicatesAll delivers the messages of all of them. There is no order
+	// between those of different publishers.
+	DuplicatesAll Duplicates = iota
+
+	// DuplicatesNewest delivers those of the publisher that announced the tag last,
+	// from its acknowledgement on. Until then it delivers those of the one before. The
+	// publisher keeps the tag until it has left the directory and its connection has
+	// ended. Then the one before takes over, from its acknowledgement on.
+	DuplicatesNewest
+
+	// DuplicatesRefuse delivers those of the publisher that announced the tag first. No
+	// other publisher is asked for the tag until the first has left the directory and
+	// its connection has ended. Another publisher that is asked for nothing else is not
+	// connected.
+	DuplicatesRefuse
+)
+
+// SubscriptionConfig says how the publishers treat a subscription. The zero
+// value loses nothing while a connection lives, and makes the publishers wait
+// when the subscriber is slow.
+//
+// Subscriptions of one Subscriber with the same Policy and BacklogBytes share their
+// room at a publisher, and a message that several of them want crosses the network
+// once. They do not affect the other subscriptions, with one exception. All
+// subscriptions share the connection. One without handler and with Block or Disconnect
+// stops it while its own queue is full (Subscription.Messages).
+type SubscriptionConfig struct {
+	// Policy is what happens when there is no room. Default: Block. A publisher
+	// may refuse a policy.
+	Policy Policy
+
+	// BacklogBytes is how much page memory the subscription may hold at each
+	// publisher. Default and limit: the publisher's QueueBytes. It counts in
+	// whole pages, at least one.
+	BacklogBytes int
+
+	// Replay is how many earlier messages of each tag come first: the newest that the
+	// publisher has kept and has room for (PublisherConfig.CacheMessages). The same
+	// holds for tags that Add adds. A tag is not replayed if another subscription of
+	// this Subscriber with the same Policy and BacklogBytes has it at that publisher,
+	// since a message crosses once for all of these. With the policy Latest at most the
+	// newest message of each tag comes. Default 0.
+	Replay int
+
+	// Duplicates is what to do when several publishers serve a tag.
+	Duplicates Duplicates
+
+	// Timeout is how long the subscription waits for the first acknowledgement by a
+	// publisher. Without one it ends with a *NoPublisherError and a Problem event.
+	// Default 0: for ever.
+	Timeout time.Duration
+}
+
+// lane returns what the publisher sees of the configuration all the time:
+// subscriptions that have it in common share a lane. Replay matters only at the
+// start.
+func (c SubscriptionConfig) lane() SubscriptionConfig {
+	c.Replay, c.Duplicates, c.Timeout = 0, 0, 0
+	return c
+}
+
+// Validate reports all violations of c, joined; each wraps ErrInvalidConfig
+// and names the field, its value and its limit.
+func (c SubscriptionConfig) Validate() error {
+	v := check.Violations{Kind: ErrInvalidConfig}
+	v.Field("Policy", c.Policy.Validate())
+	check.Within(&v, "BacklogBytes", c.BacklogBytes, 0, 1<<40)
+	check.Within(&v, "Replay", c.Replay, 0, maxCacheMessages)
+	check.Within(&v, "Duplicates", int(c.Duplicates), int(DuplicatesAll), int(DuplicatesRefuse))
+	if c.Timeout < 0 {
+		v.Add("Timeout is %v, want a positive duration, or 0 to wait for ever", c.Timeout)
+	}
+	return v.Err()
+}

@@ -3,8 +3,6 @@ package bus
 import (
 	"context"
 	"fmt"
-	"iter"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -34,7 +32,7 @@ type Subscription struct {
 	lane    uint16 // of every publisher's connection
 	handler Handler
 	batch   BatchHandler
-	queue   *messageQueue // nil with either handler
+	inbox   *inbox // nil with either handler
 
 	closed   atomic.Bool
 	reaiming atomic.Bool   // reaim is posted
@@ -57,7 +55,7 @@ type Subscription struct {
 	retired  bool        // is ended, and takes what is on its way
 
 	overflowed atomic.Uint64
-	overflow   func(*source, tags.Tag) // as a value made once
+	overflow   func(sourceTag) // as a value made once
 }
 
 // outcome is the result of the last change of a subscription: acknowledged or not.
@@ -76,7 +74,7 @@ func newSubscription(owner *Subscriber, id uint64, set tags.Set, h Handler, batc
 		ready: newOutcome(), ended: make(chan struct{}),
 	}
 	if h == nil && batch == nil {
-		sub.queue = newMessageQueue(owner.cfg.QueueBytes, owner.retainer)
+		sub.inbox = newInbox(owner.cfg.QueueBytes, cfg.Policy.Kind, owner.retainer)
 		sub.overflow = sub.overflows
 	}
 	return sub
@@ -152,8 +150,8 @@ func (sub *Subscription) Close() error {
 	if sub.closed.Swap(true) {
 		return ErrClosed
 	}
-	if sub.queue != nil {
-		sub.queue.close(nil)
+	if sub.inbox != nil {
+		sub.inbox.box.Close(nil)
 	}
 	if sub.owner.loop.OnLoop() {
 		sub.owner.remove(sub) // the next message of this very page is too late
@@ -184,79 +182,4 @@ func (sub *Subscription) Unsubscribe(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("bus: unsubscribe from %s: %w", shortSet(sub.Tags()), context.Cause(ctx))
 	}
-}
-
-// Messages iterates over the messages of a subscription without handler, in the order
-// of arrival. It ends without error when the subscription is closed. It ends with an
-// error when the subscriber is closed, ctx ends, or no publisher acknowledges the
-// subscription in time. A break loses nothing: the next iteration goes on. Message.Data
-// is valid until the next step.
-//
-// When the loop body is slow the queue fills up to SubscriberConfig.QueueBytes. Then
-// the policy holds here as it does at the publisher: DropNewest and Sample lose the new
-// messages, DropOldest those that wait longest, Latest all but the newest of each tag;
-// Overflowed counts them, and Gap events with ErrQueueFull name them. No other
-// subscription is affected. With Block or Disconnect the subscriber stops reading from
-// the publishers concerned, and they wait as the policy says. That stops all
-// subscriptions, since they share a publisher's connection. Do not wait for another
-// subscription's acknowledgement inside the loop body.
-//
-//   - Threads: one goroutine at a time, not a loop's: there it yields
-//     ErrOnLoop.
-func (sub *Subscription) Messages(ctx context.Context) iter.Seq2[Message, error] {
-	return func(yield func(Message, error) bool) {
-		if sub.queue == nil {
-			yield(Message{}, ErrHasHandler)
-			return
-		}
-		if sub.owner.loop.OnAnyLoop() {
-			yield(Message{}, ErrOnLoop)
-			return
-		}
-		for {
-			if ctx.Err() != nil {
-				yield(Message{}, context.Cause(ctx))
-				return
-			}
-			if m, ok := sub.queue.take(); ok {
-				if !yield(m, nil) {
-					return
-				}
-				continue
-			}
-			drained, err := sub.queue.next(ctx)
-			if drained {
-				sub.owner.loop.Post(sub.unpause)
-			}
-			if err == errQueueEnd { //nolint:errorlint // a private value that is never wrapped
-				return
-			}
-			if err != nil {
-				yield(Message{}, err)
-				return
-			}
-		}
-	}
-}
-
-// enqueue queues a message. With a full queue a subscription that may lose messages
-// loses some, and any other stops reading from the publisher. It returns false if the
-// message itself is lost. Loop only.
-func (sub *Subscription) enqueue(src *source, m Message) bool {
-	if !sub.cfg.Policy.Lossless() {
-		return sub.queue.pushLossy(sub.cfg.Policy.Kind, src, m, sub.overflow)
-	}
-	if full := sub.queue.push(m); full && !slices.Contains(sub.pausing, src) {
-		sub.pausing = append(sub.pausing, src)
-		src.pause()
-	}
-	return true
-}
-
-// unpause resumes reading after a full queue. Loop only.
-func (sub *Subscription) unpause() {
-	for _, src := range sub.pausing {
-		src.resume()
-	}
-	sub.pausing = nil
 }

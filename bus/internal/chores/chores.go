@@ -1,5 +1,6 @@
 // Package chores does work on a loop that is too long for one function: in slices,
-// with everything else that the loop has to do between two slices.
+// with everything else that the loop has to do between two slices. A List can change
+// between two of them. A Share bounds what a peer causes.
 //
 // Everything here runs on the loop. Nothing is locked.
 package chores

@@ -7,36 +7,35 @@ import (
 
 // Gaps turns losses into events of a Queue. What is lost of one tag for one cause is
 // one event until that is told. So however much is lost, the waiting gaps are bounded.
-// Most causes are told at once. Others are frequent and on purpose, or of the user's own
-// making: these wait for Report.
-//
-//   - K: what an event says of the tag besides cause and number.
-type Gaps[E, K any] struct {
+// What a policy leaves out and what a subscription's own queue loses waits for Report.
+// All other losses are told at once.
+type Gaps[E any, K Key[E]] struct {
 	queue *Queue[E]
-	event func(of K, cause subscription.Cause, messages uint64) E
 	later []*untold[E, K] // for Report
+}
+
+// Key is what an event says of a tag besides cause and number. It is a constraint, so
+// that a gap takes no more memory than its key and its counts.
+type Key[E any] interface {
+	// Gap returns the event for lost messages.
+	Gap(cause subscription.Cause, messages uint64) E
 }
 
 // Gap is what is lost of one tag, and not told. The zero value is nothing. It does not
 // move once it is used.
-type Gap[E, K any] struct{ untold *untold[E, K] }
+type Gap[E any, K Key[E]] struct{ untold *untold[E, K] }
 
 // untold has the counts of a Gap that is not empty.
-type untold[E, K any] struct {
-	gaps   *Gaps[E, K]
+type untold[E any, K Key[E]] struct {
 	gap    *Gap[E, K] // that refers to it
 	of     K
 	counts ledger.Counts
 	queued bool // in the queue
-	listed bool // in gaps.later or a report
+	listed bool // in Gaps.later or a report
 }
 
 // NewGaps returns the gaps that q tells.
-//
-//   - event: returns the event for messages of a tag.
-func NewGaps[E, K any](q *Queue[E], event func(of K, cause subscription.Cause, messages uint64) E) *Gaps[E, K] {
-	return &Gaps[E, K]{queue: q, event: event}
-}
+func NewGaps[E any, K Key[E]](q *Queue[E]) *Gaps[E, K] { return &Gaps[E, K]{queue: q} }
 
 // promptly reports whether a loss is told at once.
 func promptly(cause subscription.Cause) bool {
@@ -50,7 +49,7 @@ func promptly(cause subscription.Cause) bool {
 func (g *Gaps[E, K]) Add(gap *Gap[E, K], of K, cause subscription.Cause, messages uint64) (begun bool) {
 	u := gap.untold
 	if u == nil {
-		u = &untold[E, K]{gaps: g, gap: gap, of: of}
+		u = &untold[E, K]{gap: gap, of: of}
 		gap.untold = u
 	}
 	u.counts[cause] += messages
@@ -87,7 +86,7 @@ func (u *untold[E, K]) take(prompt bool) (e E, more bool) {
 		case found:
 			return e, true
 		default:
-			e, found = u.gaps.event(u.of, cause, messages), true
+			e, found = u.of.Gap(cause, messages), true
 			u.counts[i] = 0
 		}
 	}
@@ -106,7 +105,7 @@ func (u *untold[E, K]) take(prompt bool) (e E, more bool) {
 func (u *untold[E, K]) Next() (E, bool) { return u.take(true) }
 
 // report is the series of the other events.
-type report[E, K any] struct{ list []*untold[E, K] }
+type report[E any, K Key[E]] struct{ list []*untold[E, K] }
 
 // Next implements Series.
 func (r *report[E, K]) Next() (E, bool) {

@@ -13,19 +13,20 @@ import (
 
 // loss is the event of a gap.
 type loss struct {
-	of       string
+	of       key
 	cause    subscription.Cause
 	messages uint64
 }
 
-func lossOf(of string, cause subscription.Cause, messages uint64) loss {
-	return loss{of, cause, messages}
-}
+// key is a tag by its name.
+type key string
+
+func (of key) Gap(cause subscription.Cause, messages uint64) loss { return loss{of, cause, messages} }
 
 // bed has the gaps of a test, and what they tell.
 type bed struct {
 	queue *Queue[loss]
-	gaps  *Gaps[loss, string]
+	gaps  *Gaps[loss, key]
 	loop  handLoop
 	told  []loss
 }
@@ -33,7 +34,7 @@ type bed struct {
 func newBed() *bed {
 	b := new(bed)
 	b.queue = New(b.loop.post, func(e loss) { b.told = append(b.told, e) }, func(uint64) loss { panic("dropped") })
-	b.gaps = NewGaps(b.queue, lossOf)
+	b.gaps = NewGaps[loss, key](b.queue)
 	return b
 }
 
@@ -49,7 +50,7 @@ func (b *bed) expect(t *testing.T, want ...loss) {
 
 func TestLossesOfOneCauseAreOneEvent(t *testing.T) {
 	b := newBed()
-	var x, y Gap[loss, string]
+	var x, y Gap[loss, key]
 	for n := range uint64(100) {
 		b.gaps.Add(&x, "x", subscription.CauseFull, n)
 		b.gaps.Add(&y, "y", subscription.CauseFull, 1)
@@ -68,10 +69,10 @@ func TestLossesOfOneCauseAreOneEvent(t *testing.T) {
 
 func TestWhatIsLeftOutIsToldByReport(t *testing.T) {
 	b := newBed()
-	var x, y Gap[loss, string]
+	var x, y Gap[loss, key]
 	steps := []struct {
-		gap      *Gap[loss, string]
-		of       string
+		gap      *Gap[loss, key]
+		of       key
 		cause    subscription.Cause
 		messages uint64
 		begun    bool
@@ -106,9 +107,9 @@ func TestGapsAreNotDropped(t *testing.T) {
 	for range maxPlain {
 		b.queue.Add(loss{}, nil)
 	}
-	gaps := make([]Gap[loss, string], 100)
+	gaps := make([]Gap[loss, key], 100)
 	for i := range gaps {
-		b.gaps.Add(&gaps[i], fmt.Sprint(i), ledger.Ended, 1)
+		b.gaps.Add(&gaps[i], key(fmt.Sprint(i)), ledger.Ended, 1)
 	}
 	b.loop.run()
 	if got := len(b.told) - maxPlain; got != len(gaps) {
@@ -121,15 +122,15 @@ func TestGapsAreNotDropped(t *testing.T) {
 func TestEachLossIsToldOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBed()
-		var gaps [3]Gap[loss, string]
+		var gaps [3]Gap[loss, key]
 		lost, told := make(map[loss]uint64), make(map[loss]uint64)
 		due, reports := false, 0
 		t.Repeat(map[string]func(*rapid.T){
 			"lose": func(t *rapid.T) {
 				i := rapid.IntRange(0, len(gaps)-1).Draw(t, "tag")
 				cause := rapid.SampledFrom([]subscription.Cause{ledger.Ended, subscription.CauseFull, subscription.CauseLeftOut, ledger.Queue}).Draw(t, "cause")
-				lost[loss{of: fmt.Sprint(i), cause: cause}]++
-				begun := b.gaps.Add(&gaps[i], fmt.Sprint(i), cause, 1)
+				lost[loss{of: key(fmt.Sprint(i)), cause: cause}]++
+				begun := b.gaps.Add(&gaps[i], key(fmt.Sprint(i)), cause, 1)
 				if begun && due {
 					t.Fatal("a report that was due already begins")
 				}
@@ -167,7 +168,7 @@ func TestEachLossIsToldOnce(t *testing.T) {
 // first one of a tag its counts.
 func TestMemoryOfGaps(t *testing.T) {
 	b := newBed()
-	var x, y Gap[loss, string]
+	var x, y Gap[loss, key]
 	n := testing.AllocsPerRun(100, func() { b.gaps.Add(&x, "x", subscription.CauseFull, 1) })
 	if n != 0 {
 		t.Errorf("got %v allocations of a loss that is merged, want none", n)

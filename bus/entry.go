@@ -2,10 +2,12 @@ package bus
 
 import (
 	"fmt"
+	"time"
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/tagset"
 	"tagbus/internal/plain"
+	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -78,4 +80,25 @@ func (o *oversized) refuses(e directory.Event, report func(error)) bool {
 		report(limit)
 	}
 	return true
+}
+
+// reportEntry turns the problems of a directory entry into events, if the directory
+// reports them. The directory does so in a goroutine of its own; event runs on the
+// loop.
+func reportEntry(r directory.Registration, loop netio.Loop, event func(Event)) {
+	reporter, ok := r.(directory.Reporter)
+	if !ok {
+		return
+	}
+	var began time.Time
+	var cause error
+	reporter.OnProblem(func(err error) { // one call at a time
+		e := &EntryError{Err: err}
+		if err != nil {
+			began, cause = time.Now(), err
+		} else {
+			e.Err, e.Over, e.Lasted = cause, true, time.Since(began)
+		}
+		loop.Post(func() { event(Event{Kind: Problem, Err: e}) })
+	})
 }

@@ -7,13 +7,58 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/tagmap"
+	"tagbus/subscription"
 	"tagbus/tags"
 )
+
+// SubscriberStats counts what a subscriber has seen.
+type SubscriberStats struct {
+	Publishers int    // connected now
+	Messages   uint64 // received in a subscription's set
+	Bytes      uint64 // payload of those
+	Pages      uint64
+	Lost       uint64 // messages reported by Gap events, except those left out
+	LeftOut    uint64 // messages left out by the policies Latest and Sample
+	Overflowed uint64 // messages received and lost in the full queues of subscriptions without handler: Subscription.Overflowed
+	Unwanted   uint64 // messages that came after their subscription was closed here
+	Panics     uint64 // handler calls that panicked
+	Silent     uint64 // connections closed here because nothing was heard of the publisher
+
+	Retained      int    // messages that are retained now
+	RetainedBytes int    // memory that is kept for them
+	RetainRefused uint64 // calls of Retain beyond SubscriberConfig.RetainBytes
+
+	Losses Losses // Lost and LeftOut by cause
+}
+
+type subscriberCounters struct {
+	publishers                                       atomic.Int64
+	messages, bytes, pages, unwanted, panics, silent atomic.Uint64
+	lost                                             [subscription.Causes + 1]atomic.Uint64
+}
+
+// Stats returns the subscriber's counters, correct to the page.
+func (s *Subscriber) Stats() SubscriberStats {
+	c := &s.counters
+	var lost ledger.Counts
+	for cause := range lost {
+		lost[cause] = c.lost[cause].Load()
+	}
+	losses := lossesOf(&lost)
+	retained, retainedBytes, retainRefused := s.retainer.Stats()
+	return SubscriberStats{
+		Publishers: int(c.publishers.Load()), Messages: c.messages.Load(), Bytes: c.bytes.Load(), Pages: c.pages.Load(),
+		Lost: losses.Lost(), LeftOut: losses.LeftOut, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(), Silent: c.silent.Load(),
+		Retained: retained, RetainedBytes: retainedBytes, RetainRefused: retainRefused,
+		Losses: losses, Overflowed: lost[ledger.Queue],
+	}
+}
 
 // TagStats are the counters of one tag of one publisher, in subscriptions of one
 // SubscriptionConfig, since the subscriber first met the publisher:
@@ -78,7 +123,7 @@ func (s *Subscriber) TagStats(ctx context.Context) ([]TagStats, error) {
 	select {
 	case all := <-result:
 		return sortedTagStats(all), nil
-	case <-s.closer.ended:
+	case <-s.closer.Ended():
 		return nil, ErrClosed
 	case <-ctx.Done():
 		return nil, fmt.Errorf("bus: tag stats: %w", context.Cause(ctx))

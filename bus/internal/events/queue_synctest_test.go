@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -107,17 +108,19 @@ func TestEventsAreToldInOrderAFewPerTurn(t *testing.T) {
 }
 
 func TestASlowUserGetsOneEventPerTurn(t *testing.T) {
-	var r recorder
-	q, loop := newTestQueue(func(e int) {
-		time.Sleep(2 * eventTime)
-		r.tell(e)
-	})
-	q.AddSeries(series(upTo(4)), nil, 4)
-	for turns := 1; len(loop.posts) > 0; turns++ {
-		if loop.turn(); len(r.told) != turns {
-			t.Errorf("got %d events in %d turns, want one in each", len(r.told), turns)
+	synctest.Test(t, func(t *testing.T) {
+		var r recorder
+		q, loop := newTestQueue(func(e int) {
+			time.Sleep(eventTime)
+			r.tell(e)
+		})
+		q.AddSeries(series(upTo(4)), nil, 4)
+		for turns := 1; len(loop.posts) > 0; turns++ {
+			if loop.turn(); len(r.told) != turns {
+				t.Errorf("got %d events in %d turns, want one in each", len(r.told), turns)
+			}
 		}
-	}
+	})
 }
 
 func TestASeriesIsOneEntryAndToldInOrder(t *testing.T) {

@@ -1,0 +1,154 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+
+	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/mailbox"
+	"tagbus/bus/internal/retain"
+	"tagbus/netio"
+	"tagbus/tags"
+)
+
+// inbox has the messages of a subscription without handler, on their way from the loop
+// to the goroutine that iterates.
+type inbox struct {
+	box    *mailbox.Box[sourceTag, queued]
+	origin retain.Origin // of the messages that are being read
+}
+
+// sourceTag names the messages that supersede each other.
+type sourceTag struct {
+	src *source
+	tag tags.Tag
+}
+
+// queued is a message without Data.
+type queued struct {
+	tag       tags.Tag
+	status    Status
+	counter   uint64
+	publisher *Peer
+}
+
+func newInbox(limit int, kind PolicyKind, r *retain.Retainer) *inbox {
+	in := &inbox{box: mailbox.New[sourceTag, queued](limit, kind)}
+	in.origin.Init(r, func() (netio.Retained, error) { return retain.Heap(in.box.Leave()), nil })
+	return in
+}
+
+// take returns the next message that is ready.
+func (in *inbox) take() (m Message, ok bool) {
+	q, data, ok := in.box.Take()
+	if !ok {
+		return m, false
+	}
+	return Message{
+		Tag: q.tag, Status: q.status, turn: in.origin.Turn(), Counter: q.counter, Publisher: q.publisher, Data: data, origin: &in.origin,
+	}, true
+}
+
+// next waits for messages and makes them ready. drained: the subscription goes on
+// reading.
+func (in *inbox) next(ctx context.Context) (drained bool, err error) {
+	in.origin.Next()
+	return in.box.Next(ctx)
+}
+
+// Messages iterates over the messages of a subscription without handler, in the order
+// of arrival. It ends without error when the subscription is closed. It ends with an
+// error when the subscriber is closed, ctx ends, or no publisher acknowledges the
+// subscription in time. A break loses nothing: the next iteration goes on. Message.Data
+// is valid until the next step.
+//
+// When the loop body is slow the queue fills up to SubscriberConfig.QueueBytes. Then
+// the policy holds here as it does at the publisher: DropNewest and Sample lose the new
+// messages, DropOldest those that wait longest, Latest all but the newest of each tag;
+// Overflowed counts them, and Gap events with ErrQueueFull name them. No other
+// subscription is affected. With Block or Disconnect the subscriber stops reading from
+// the publishers concerned, and they wait as the policy says. That stops all
+// subscriptions, since they share a publisher's connection. Do not wait for another
+// subscription's acknowledgement inside the loop body.
+//
+//   - Threads: one goroutine at a time, not a loop's: there it yields
+//     ErrOnLoop.
+func (sub *Subscription) Messages(ctx context.Context) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
+		if sub.inbox == nil {
+			yield(Message{}, ErrHasHandler)
+			return
+		}
+		if sub.owner.loop.OnAnyLoop() {
+			yield(Message{}, ErrOnLoop)
+			return
+		}
+		for {
+			if ctx.Err() != nil {
+				yield(Message{}, context.Cause(ctx))
+				return
+			}
+			if m, ok := sub.inbox.take(); ok {
+				if !yield(m, nil) {
+					return
+				}
+				continue
+			}
+			drained, err := sub.inbox.next(ctx)
+			if drained {
+				sub.owner.loop.Post(sub.unpause)
+			}
+			if errors.Is(err, mailbox.ErrEnd) {
+				return
+			}
+			if err != nil {
+				yield(Message{}, err)
+				return
+			}
+		}
+	}
+}
+
+// enqueue queues a message. With a full queue a subscription that may lose messages
+// loses some, and any other stops reading from the publisher. It returns false if the
+// message itself is lost. Loop only.
+func (sub *Subscription) enqueue(src *source, m Message) bool {
+	q := queued{m.Tag, m.Status, m.Counter, m.Publisher}
+	if !sub.cfg.Policy.Lossless() {
+		return sub.inbox.box.PushLossy(sourceTag{src, m.Tag}, q, m.Data, sub.overflow)
+	}
+	if full := sub.inbox.box.Push(q, m.Data); full && !slices.Contains(sub.pausing, src) {
+		sub.pausing = append(sub.pausing, src)
+		src.pause()
+	}
+	return true
+}
+
+// unpause resumes reading after a full queue. Loop only.
+func (sub *Subscription) unpause() {
+	for _, src := range sub.pausing {
+		src.resume()
+	}
+	sub.pausing = nil
+}
+
+// Overflowed returns how many messages the subscription has received and lost again.
+// That happens without a handler, with a policy that may lose messages, when
+// SubscriberConfig.QueueBytes wait for Messages. Gap events with ErrQueueFull name
+// them. Threads: any.
+func (sub *Subscription) Overflowed() uint64 { return sub.overflowed.Load() }
+
+// overflows counts and reports a message that the queue has lost. Loop only.
+func (sub *Subscription) overflows(lost sourceTag) {
+	src, tag := lost.src, lost.tag
+	sub.overflowed.Add(1)
+	src.sub.counters.lost[ledger.Queue].Add(1)
+	rcv := src.lane(sub.lane).received.Get(tag)
+	if rcv == nil {
+		rcv = new(received) // forgotten meanwhile, but the event is still due
+	}
+	rcv.tally.Overflow(1)
+	src.gap(rcv, tag, ledger.Queue, 1)
+}
