@@ -42,12 +42,16 @@ var table = []rule{
 	}},
 	{"bus", "the bus knows the contract in netio, never a backend, a loop or a kind of directory", []string{
 		"internal/alarm", "internal/check", "internal/plain", "subscription", "bus/directory", "bus/internal/...", "netio", "tags",
-		"github.com/cenkalti/backoff/v5", "github.com/nats-io/nuid",
+		"github.com/nats-io/nuid",
 	}},
 	{"bus/internal/beat", "the silence of a peer is measured alike on both sides, whatever they say", []string{"internal/alarm"}},
 	{"bus/internal/cache", "the cache keeps bytes by line and knows no tags, pages or subscribers", []string{"netio"}},
 	{"bus/internal/chores", "how work is cut does not depend on the work", []string{"bus/internal/ring"}},
 	{"bus/internal/closer", "how a Close is ordered depends only on what it closes", []string{"netio"}},
+	{"bus/internal/contact", "how a connection is tried again does not depend on the backend or on what is said on it", []string{
+		"internal/alarm", "bus/internal/beat", "github.com/cenkalti/backoff/v5",
+	}},
+	{"bus/internal/follow", "what becomes of an entry does not depend on what is kept for it", []string{"bus/directory"}},
 	{"bus/internal/events", "how events are told does not depend on what they say, except that losses have causes", []string{"bus/internal/ledger", "bus/internal/ring", "subscription"}},
 	{"bus/internal/ledger", "what is lost is counted alike at both ends, which know of it by subscription", []string{"subscription", "tags"}},
 	{"bus/internal/mailbox", "what a box loses is decided by a policy, whatever its messages are", []string{"subscription"}},

@@ -52,34 +52,16 @@ func beyond(set tags.Set) *EntryLimitError {
 	return &EntryLimitError{Ranges: set.Parts() - masks, Masks: masks}
 }
 
-// oversized has the instances with an entry that was reported as too large.
-type oversized map[string]struct{}
-
-// refuses reports whether an entry of the directory is too large. It calls report with
-// the reason once, until the entry is gone or smaller.
-func (o *oversized) refuses(e directory.Event, report func(error)) bool {
-	switch e.Kind {
-	case directory.Problem: // the entry stays as it was
-		return false
-	case directory.Gone:
-		delete(*o, e.Entry.Instance)
-		return false
-	case directory.Appeared, directory.Changed:
-	}
-	limit := beyond(e.Entry.Tags)
+// entryLimit returns why an entry of the directory is too large, or nil.
+//
+// Errors: *EntryLimitError.
+func entryLimit(e directory.Entry) error {
+	limit := beyond(e.Tags)
 	if limit == nil {
-		delete(*o, e.Entry.Instance)
-		return false
+		return nil
 	}
-	if _, reported := (*o)[e.Entry.Instance]; !reported {
-		if *o == nil {
-			*o = make(oversized)
-		}
-		(*o)[e.Entry.Instance] = struct{}{}
-		limit.Instance, limit.Name = e.Entry.Instance, e.Entry.Name
-		report(limit)
-	}
-	return true
+	limit.Instance, limit.Name = e.Instance, e.Name
+	return limit
 }
 
 // reportEntry turns the problems of a directory entry into events, if the directory

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 
 	"tagbus/bus/directory"
 	"tagbus/netio"
@@ -16,7 +17,7 @@ import (
 //
 // Everything here runs on the loop.
 type outlet struct {
-	contact contact
+	contact peerContact
 	sender  *Sender
 	link    *link
 	used    bool   // one of its tags has been used
@@ -26,41 +27,39 @@ type outlet struct {
 
 func newOutlet(s *Sender) *outlet {
 	out := &outlet{sender: s}
-	s.dialer.prepare(&out.contact, out)
+	s.dialer.Prepare(&out.contact.Contact, out)
+	out.contact.report = s.pub.event
 	return out
 }
 
-// way implements followed.
-func (out *outlet) way() *contact { return &out.contact }
-
-// take implements followed.
-func (out *outlet) take(e directory.Event) {
-	out.contact.entry, out.contact.listed = e.Entry, true
+// Take implements follow.User.
+func (out *outlet) Take(e directory.Event) {
+	out.contact.list(e.Entry)
 	out.used = out.sender.owners.used(e.Entry.Tags)
 	out.consider()
 }
 
-// gone implements followed.
-func (out *outlet) gone() {
+// Gone implements follow.User.
+func (out *outlet) Gone() {
 	out.contact.listed = false
 	out.unlisted()
 }
 
-// params implements contactUser.
-func (out *outlet) params() netio.Params {
+// Open implements contact.User.
+func (out *outlet) Open(addr netip.AddrPort) error {
 	p := out.sender.pub.params()
 	p.Context = out
-	return p
+	return out.contact.open(&out.sender.dialer, out.sender.pub.backend, addr, p)
 }
 
-// wanted implements contactUser.
-func (out *outlet) wanted() bool {
+// Wanted implements contact.User.
+func (out *outlet) Wanted() bool {
 	return out.contact.listed && (!out.sender.ended.Load() || out.sender.pub.mayReturn(out.contact.entry.Instance)) && (out.used || out.sender.wants.Intersects(out.contact.entry.Tags))
 }
 
-// consider implements contactUser.
+// consider dials if a connection is wanted.
 func (out *outlet) consider() {
-	if out.contact.state != contactIdle || !out.wanted() || !out.contact.speakable(out.fits()) {
+	if !out.contact.Idle() || !out.Wanted() || !out.contact.speakable(out.sender.pub.backend.Name(), out.fits()) {
 		return
 	}
 	p := out.sender.pub
@@ -72,24 +71,40 @@ func (out *outlet) consider() {
 		out.report(duplicate)
 		return // until the other receiver goes
 	}
-	out.contact.dial()
+	out.contact.Dial()
 }
 
-// unlisted implements contactUser: a receiver that is neither in the directory
-// nor connected is forgotten.
+// Woken implements contact.User.
+func (out *outlet) Woken() {
+	out.consider()
+	if out.contact.Idle() {
+		out.unlisted()
+	}
+}
+
+// Tried implements contact.User.
+func (out *outlet) Tried(err error) {
+	if err != nil {
+		out.contact.reportRefusal(err)
+	}
+	if out.contact.Idle() {
+		out.unlisted()
+	}
+}
+
+// unlisted forgets a receiver that is neither in the directory nor connected.
 func (out *outlet) unlisted() {
-	if out.contact.listed || out.contact.pending() {
+	if out.contact.listed || out.contact.Pending() {
 		return
 	}
-	out.contact.after(0)
-	out.contact.state = contactIdle
+	out.contact.Rest()
 	delete(out.sender.outlets, out.contact.entry.Instance)
 }
 
-// tried implements contactUser.
-func (*outlet) tried() {}
+// HelloMissed implements contact.User.
+func (out *outlet) HelloMissed() { out.fail(ErrHelloTimeout) }
 
-// fail implements contactUser.
+// fail closes the connection.
 func (out *outlet) fail(err error) {
 	if out.link.fault == nil {
 		out.link.fault = err
@@ -119,7 +134,6 @@ func (out *outlet) established(ep netio.Endpoint) {
 		return
 	}
 	l.out.SendBytes(hello)
-	out.contact.after(p.cfg.HelloTimeout)
 }
 
 // onHello handles the receiver's first message: its hello, or the reason of a refusal.
@@ -157,12 +171,12 @@ func (out *outlet) lost(cause error) {
 	case out.sender.pub.closer.Begun():
 	case wasReady:
 		out.missing = !expelled
-		out.contact.retry()
+		out.contact.Retry()
 	default: // it never worked: try the next address
 		if cause == nil {
 			cause = io.EOF
 		}
-		out.contact.refused(cause)
+		out.contact.Refused(cause)
 	}
 }
 

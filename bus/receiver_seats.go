@@ -57,7 +57,7 @@ func (r *Receiver) makeRoom(host netip.Addr) error {
 			continue
 		}
 		silent[at]++
-		if o := oldest[at]; o == nil || src.contact.since.Before(o.contact.since) {
+		if o := oldest[at]; o == nil || src.contact.Since().Before(o.contact.Since()) {
 			oldest[at] = src
 		}
 	}

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"sync/atomic"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/contact"
 	"tagbus/bus/internal/fanout"
+	"tagbus/bus/internal/follow"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -32,8 +33,8 @@ type Sender struct {
 	acked, unacked, unowned atomic.Uint64
 
 	// Loop only.
-	dialer    dialer
-	directory follower[*outlet]
+	dialer    contact.Dialer
+	directory follow.Follower[*outlet]
 	wants     tags.Set           // connect to the receivers of these
 	outlets   map[string]*outlet // by the receiver's instance
 	dialed    map[*link]*outlet  // that have a connection
@@ -57,17 +58,17 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 		return nil, err
 	}
 	s := &Sender{pub: p, wants: cfg.Tags, outlets: make(map[string]*outlet), dialed: make(map[*link]*outlet)}
-	s.directory = follower[*outlet]{role: directory.Receiver, users: s.outlets, create: func() *outlet { return newOutlet(s) }, event: p.event}
+	s.directory = follow.Follower[*outlet]{
+		Role: directory.Receiver, Users: s.outlets, Create: func() *outlet { return newOutlet(s) },
+		Refuse: entryLimit, Problem: func(err error) { p.event(Event{Kind: Problem, Err: err}) },
+	}
 	s.owners.sender = s
 	p.role, p.ownership = subscription.RoleSender, &s.owners
 	if err = p.start(open, senderHandler{publisherHandler{p}, s}); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.dialer = dialer{
-		backend: p.backend, alarms: &p.alarms, min: cfg.ReconnectMin, max: cfg.ReconnectMax,
-		event: p.event, all: s.directory.contacts, dialing: make(map[netip.AddrPort]*contact),
-	}
-	if err = s.directory.watch(dir, p.loop, s.ended.Load); err != nil {
+	s.dialer = contact.NewDialer(&p.alarms, cfg.ReconnectMin, cfg.ReconnectMax, p.cfg.HelloTimeout)
+	if err = s.directory.Watch(dir, p.loop.Post, s.ended.Load); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -253,6 +254,6 @@ func (s *Sender) Close() error { return s.pub.closer.Close(s.pub.backend, s.clos
 
 func (s *Sender) close() (later bool, err error) {
 	s.ended.Store(true)
-	s.directory.end()
+	s.directory.End()
 	return s.pub.close()
 }

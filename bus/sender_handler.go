@@ -31,7 +31,7 @@ func (h senderHandler) OnConnectionEstablished(ep netio.Endpoint) {
 
 // OnConnectionRefused implements netio.Handler.
 func (h senderHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
-	h.sender.dialer.refused(addr, err)
+	h.sender.dialer.Refused(addr, err)
 }
 
 // OnConnectionClosed implements netio.Handler.

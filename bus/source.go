@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 	"io"
+	"net/netip"
 	"time"
 
 	"tagbus/bus/internal/beat"
@@ -23,7 +24,7 @@ import (
 //
 // Everything here runs on the loop.
 type source struct {
-	contact  contact
+	contact  peerContact
 	sub      *Subscriber
 	met      time.Time // when the first connection was ready
 	vanished bool      // reported so
@@ -73,7 +74,7 @@ func newSource(s *Subscriber) *source {
 	src.served.Source = src
 	src.events = events.Conn{Pause: src.pause, Resume: src.resume}
 	src.share = s.chores.Share(src.pause, src.resume)
-	s.dialer.prepare(&src.contact, src)
+	s.dialer.Prepare(&src.contact.Contact, src)
 	src.contact.report = src.event
 	src.origin.Init(s.retainer, src.keep)
 	return src
@@ -87,26 +88,40 @@ func (src *source) keep() (netio.Retained, error) {
 	return src.contact.ep.Retain()
 }
 
-// way implements followed.
-func (src *source) way() *contact { return &src.contact }
-
-// params implements contactUser.
-func (src *source) params() netio.Params {
-	return netio.Params{
+// Open implements contact.User.
+func (src *source) Open(addr netip.AddrPort) error {
+	return src.contact.open(&src.sub.dialer, src.sub.backend, addr, netio.Params{
 		Receive: netio.ReceiveParams{
 			MaxMessageBytes:   frameBytes(src.contact.entry.PageBytes, src.contact.entry.MaxMessageBytes),
 			FirstMessageBytes: subscription.MaxHelloBytes,
 		},
 		Buffered: netio.BufferedParams{Buffers: subscribeBuffers, BufferBytes: subscription.MaxControlBytes},
 		Context:  src,
+	})
+}
+
+// Woken implements contact.User.
+func (src *source) Woken() {
+	src.consider()
+	if src.contact.Idle() {
+		src.unlisted()
 	}
 }
 
-// tried implements contactUser: no subscription need wait for this publisher.
-func (src *source) tried() {
+// Tried implements contact.User: no subscription need wait for this publisher.
+func (src *source) Tried(err error) {
+	if err != nil {
+		src.contact.reportRefusal(err)
+	}
+	if src.contact.Idle() {
+		src.unlisted()
+	}
 	src.sought()
 	src.sub.checkReady()
 }
+
+// HelloMissed implements contact.User.
+func (src *source) HelloMissed() { src.fail(ErrHelloTimeout) }
 
 // established says hello.
 func (src *source) established(ep netio.Endpoint) {
@@ -119,7 +134,6 @@ func (src *source) established(ep netio.Endpoint) {
 	}
 	src.push(hello)
 	src.pump()
-	src.contact.after(src.sub.cfg.HelloTimeout)
 }
 
 // lost cleans up after a connection, and dials again.
@@ -145,14 +159,15 @@ func (src *source) lost(cause error) {
 		if cause == nil {
 			cause = io.EOF
 		}
-		src.contact.refused(cause)
+		src.contact.Refused(cause)
 		return
 	}
 	src.sub.gaps.Report()
 	if !src.contact.ended || cause != nil {
 		src.event(Event{Kind: Lost, Peer: src.contact.peer, Err: cause})
 	}
-	src.contact.state, src.revising = contactWaiting, false // until the state of the connection is forgotten
+	src.contact.Wait(0) // until the state of the connection is forgotten
+	src.revising = false
 	src.disconnect(src.goBack)
 }
 
@@ -160,18 +175,18 @@ func (src *source) lost(cause error) {
 // forgotten. Meanwhile the publisher may have come back or been forgotten.
 func (src *source) goBack() {
 	switch {
-	case src.contact.state != contactWaiting || src.sub.sources[src.contact.entry.Instance] != src || src.sub.closed.Load():
+	case !src.contact.Waiting() || src.sub.sources[src.contact.entry.Instance] != src || src.sub.closed.Load():
 	case src.sub.isDialed():
 		src.await()
 	default:
-		src.contact.retry()
+		src.contact.Retry()
 	}
 }
 
 // unlisted forgets a publisher that is neither in the directory nor connected, unless
 // it owes messages. These are counted if it comes back.
 func (src *source) unlisted() {
-	if src.contact.listed || src.contact.pending() || src.sub.sources[src.contact.entry.Instance] != src {
+	if src.contact.listed || src.contact.Pending() || src.sub.sources[src.contact.entry.Instance] != src {
 		return
 	}
 	if src.forgetting || src.seeking {
@@ -180,8 +195,7 @@ func (src *source) unlisted() {
 	if src.seeks() {
 		return
 	}
-	src.contact.after(0)
-	src.contact.state = contactIdle
+	src.contact.Rest()
 	if src.requests.Owing() == 0 || src.contact.ended {
 		src.sub.forget(src)
 		return
@@ -204,7 +218,7 @@ func (src *source) fail(err error) {
 		return
 	}
 	src.fault = err
-	if src.contact.state == contactReady {
+	if src.contact.Ready() {
 		src.event(Event{Kind: Problem, Peer: src.contact.peer, Err: err})
 	}
 	_ = src.contact.ep.Close()
@@ -216,7 +230,7 @@ func (src *source) event(e Event) { src.sub.events.Add(e, &src.events) }
 // pause stops reading from the publisher until each pause is undone by a resume. A new
 // connection begins paused if the last one was.
 func (src *source) pause() {
-	if src.pausing++; src.pausing == 1 && src.contact.state == contactReady && src.contact.ep != nil {
+	if src.pausing++; src.pausing == 1 && src.contact.Ready() && src.contact.ep != nil {
 		src.contact.ep.PauseReceive()
 	}
 }

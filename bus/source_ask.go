@@ -10,13 +10,12 @@ import (
 // consider connects if a subscription wants the publisher's tags. On a connection it
 // asks for changes; on a new one for everything, as one group.
 func (src *source) consider() {
-	switch src.contact.state {
-	case contactIdle:
+	switch {
+	case src.contact.Idle():
 		src.seekWanted()
-	case contactReady:
+	case src.contact.Ready():
 		src.askForAll()
-	case contactDialing, contactGreeting, contactWaiting: // asked for once the connection is ready
-	}
+	} // otherwise it is asked for once the connection is ready
 }
 
 // seekWanted dials if some subscription wants the publisher's tags.
@@ -44,7 +43,7 @@ func (src *source) seekWanted() {
 		} else if src.seekAgain {
 			src.seekWanted()
 		}
-		if src.contact.state == contactIdle {
+		if src.contact.Idle() {
 			src.unlisted()
 		}
 		return steps, true
@@ -53,8 +52,8 @@ func (src *source) seekWanted() {
 
 // dialIfWanted dials for a subscription that the publisher concerns.
 func (src *source) dialIfWanted() {
-	if src.contact.state == contactIdle && src.mayDial() && src.sub.sources[src.contact.entry.Instance] == src && src.contact.speakable(src.fits()) {
-		src.contact.dial()
+	if src.contact.Idle() && src.mayDial() && src.sub.sources[src.contact.entry.Instance] == src && src.contact.speakable(src.sub.backend.Name(), src.fits()) {
+		src.contact.Dial()
 	}
 }
 
@@ -65,7 +64,7 @@ func (src *source) considerOne(sub *Subscription) {
 	}
 	r := src.revise(sub)
 	switch {
-	case src.contact.state == contactIdle:
+	case src.contact.Idle():
 		if src.mayDial() && src.concerns(sub) {
 			src.dialIfWanted()
 		}
@@ -83,7 +82,7 @@ func (src *source) revise(sub *Subscription) *subRequest {
 		src.note(r)
 	}
 	switch {
-	case src.contact.state != contactReady || src.contact.ended || src.parted || r != nil && (r.Subscribing() || r.Leaving()):
+	case !src.contact.Ready() || src.contact.ended || src.parted || r != nil && (r.Subscribing() || r.Leaving()):
 		return nil // it is looked at again when the connection is ready, or the answer comes
 	case r == nil:
 		if !src.concerns(sub) {
@@ -103,7 +102,7 @@ func (src *source) revise(sub *Subscription) *subRequest {
 func (src *source) cease(r *subRequest) {
 	r.Drop()
 	src.leaveRequest(r)
-	if src.contact.listed { // otherwise wanted misses a subscription that is about to ask
+	if src.contact.listed { // otherwise Wanted misses a subscription that is about to ask
 		src.leaveIfUnneeded() // it may have been the refused rest
 	}
 }
@@ -117,8 +116,8 @@ func (src *source) concerns(sub *Subscription) bool {
 	return src.allowed(sub).Intersects(src.contact.entry.Tags)
 }
 
-// wanted implements contactUser.
-func (src *source) wanted() bool {
+// Wanted implements contact.User.
+func (src *source) Wanted() bool {
 	if !src.mayDial() {
 		return false
 	}
@@ -169,7 +168,7 @@ func (src *source) leaveRequest(r *subRequest) {
 func (src *source) unsubscribe(sub *Subscription) {
 	src.version++
 	r := src.requests.Of(sub.id)
-	if r != nil && r.Open() && src.contact.state == contactReady {
+	if r != nil && r.Open() && src.contact.Ready() {
 		src.leaveRequest(r)
 		return
 	}
@@ -184,7 +183,7 @@ func (src *source) unsubscribe(sub *Subscription) {
 // leaveIfUnneeded closes a connection that no subscription wants any more. During
 // askForAll, which may ask for more, it does nothing; askForAll calls it at its end.
 func (src *source) leaveIfUnneeded() {
-	if src.contact.state == contactReady && !src.revising && src.requests.Open() == 0 && !src.wanted() {
+	if src.contact.Ready() && !src.revising && src.requests.Open() == 0 && !src.Wanted() {
 		src.contact.ended = src.contact.ended || !src.contact.listed
 		src.leave()
 	}

@@ -13,10 +13,10 @@ import (
 // onData handles one transport message of the publisher.
 func (src *source) onData(data []byte) {
 	switch {
-	case src.contact.state == contactGreeting:
+	case src.contact.Greeting():
 		src.onHello(data)
 		return
-	case src.contact.state != contactReady:
+	case !src.contact.Ready():
 		return // closing: the rest does not matter any more
 	}
 	src.pulse.Hear()
@@ -58,7 +58,7 @@ func (src *source) ready(beatMillis int) {
 	src.vanished, src.seek = false, seek{}
 	src.sub.counters.publishers.Add(1)
 	if src.met.IsZero() {
-		src.met = src.contact.since
+		src.met = src.contact.Since()
 	}
 	src.pulse.Begin(&src.sub.heart, beatMillis)
 	src.sub.heart.Enter()

@@ -9,8 +9,8 @@ import (
 	"tagbus/subscription"
 )
 
-// take implements followed.
-func (src *source) take(e directory.Event) {
+// Take implements follow.User.
+func (src *source) Take(e directory.Event) {
 	s := src.sub
 	s.compared = 0
 	src.update(e.Entry)
@@ -23,8 +23,8 @@ func (src *source) take(e directory.Event) {
 	s.reconsider()
 }
 
-// gone implements followed.
-func (src *source) gone() {
+// Gone implements follow.User.
+func (src *source) Gone() {
 	s := src.sub
 	s.compared = 0
 	src.contact.listed, src.contact.gone = false, time.Now()
@@ -45,7 +45,7 @@ func (src *source) fits() error {
 
 // update takes over the directory entry of the publisher.
 func (src *source) update(e directory.Entry) {
-	src.contact.entry, src.contact.listed = e, true
+	src.contact.list(e)
 	src.served.Update(e.Instance, e.Tags, e.Since)
 }
 
@@ -82,13 +82,12 @@ func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello) {
 // directory shows when it is gone for good.
 func (src *source) await() {
 	src.contact.listed, src.contact.gone = false, time.Now()
-	src.contact.state = contactIdle
+	src.contact.Rest()
 	if src.requests.Owing() == 0 || src.contact.ended {
 		src.unlisted()
 		return
 	}
-	src.contact.state = contactWaiting
-	src.contact.after(src.sub.absence)
+	src.contact.Wait(src.sub.absence)
 	src.sub.forgetOldest()
 }
 
@@ -111,7 +110,7 @@ type seek struct {
 // seeks begins to seek a publisher that is neither in the directory nor connected, and
 // reports whether it is being sought.
 func (src *source) seeks() bool {
-	if src.seek.on && src.contact.state == contactWaiting {
+	if src.seek.on && src.contact.Waiting() {
 		return true
 	}
 	if src.seek.on { // nothing is wanted of it any more
@@ -124,14 +123,13 @@ func (src *source) seeks() bool {
 	if src.contact.refusal != "" { // it has been dialed in vain already
 		src.seek.tries = maxSeeks - 1
 	}
-	src.contact.state = contactWaiting
-	src.contact.after(src.sub.cfg.ReconnectMin)
+	src.contact.Wait(src.sub.cfg.ReconnectMin)
 	return true
 }
 
 // sought notes that a try to connect has failed.
 func (src *source) sought() {
-	if !src.seek.on || src.contact.listed || src.contact.state != contactWaiting {
+	if !src.seek.on || src.contact.listed || !src.contact.Waiting() {
 		return
 	}
 	if src.seek.tries++; src.seek.tries >= maxSeeks || time.Since(src.seek.begun) > seekTime {

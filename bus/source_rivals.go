@@ -84,7 +84,7 @@ func (src *source) allowed(sub *Subscription) tags.Set {
 	budget := rivals.Budget()
 	for rival, v := range src.served.Rivals {
 		o := rival.Source
-		if v.Complex() || o.contact.ended || !o.contact.listed && o.contact.state != contactReady {
+		if v.Complex() || o.contact.ended || !o.contact.listed && !o.contact.Ready() {
 			continue
 		}
 		left, err := src.without(o, v, sub, set, budget)
@@ -119,12 +119,12 @@ func (src *source) without(o *source, v *rivals.Pair[*source], sub *Subscription
 // checkDuplicates checks after an acknowledgement whether another publisher sends the
 // same tags for the subscription.
 func (src *source) checkDuplicates(r *subRequest) {
-	if src.contact.state != contactReady {
+	if !src.contact.Ready() {
 		return
 	}
 	for rival, v := range src.served.Rivals {
 		o := rival.Source
-		if v.Complex() || o.contact.state != contactReady || o.contact.ended {
+		if v.Complex() || !o.contact.Ready() || o.contact.ended {
 			continue
 		}
 		other := o.requests.Of(r.Sub.id)

@@ -211,7 +211,7 @@ func (s *Subscriber) departed() {
 // onTick is the subscriber's tick.
 func (s *Subscriber) onTick(now time.Time, late time.Duration) {
 	for _, src := range s.sources {
-		if src.contact.state == contactReady {
+		if src.contact.Ready() {
 			src.tick(now, late)
 		}
 	}

@@ -24,7 +24,7 @@ func (src *source) spend() {
 		return
 	}
 	for _, o := range src.sub.sources {
-		if o.contact.state == contactReady {
+		if o.contact.Ready() {
 			o.share.Rest()
 		}
 	}

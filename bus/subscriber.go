@@ -15,7 +15,9 @@ import (
 	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/closer"
+	"tagbus/bus/internal/contact"
 	"tagbus/bus/internal/events"
+	"tagbus/bus/internal/follow"
 	"tagbus/bus/internal/retain"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
@@ -52,8 +54,8 @@ type Subscriber struct {
 
 	// Loop only.
 	alarms    alarm.Clock // of all that has its time
-	dialer    dialer
-	directory follower[*source]
+	dialer    contact.Dialer
+	directory follow.Follower[*source]
 	reports   alarm.Alarm // of gaps that are not told at once
 	heart     beat.Clock
 	chores    chores.Queue
@@ -89,7 +91,7 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 	if err != nil {
 		return nil, err
 	}
-	if err = s.directory.watch(dir, s.loop, s.closed.Load); err != nil {
+	if err = s.directory.Watch(dir, s.loop.Post, s.closed.Load); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -108,7 +110,10 @@ func newSubscriber(cfg SubscriberConfig) *Subscriber {
 		gone:     make(chan struct{}),
 		retainer: retain.New(cfg.RetainBytes),
 	}
-	s.directory = follower[*source]{role: directory.Publisher, users: s.sources, create: func() *source { return newSource(s) }, event: s.event}
+	s.directory = follow.Follower[*source]{
+		Role: directory.Publisher, Users: s.sources, Create: func() *source { return newSource(s) },
+		Refuse: entryLimit, Problem: func(err error) { s.event(Event{Kind: Problem, Err: err}) },
+	}
 	s.host, _ = os.Hostname() // only for people
 	return s
 }
@@ -122,10 +127,7 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	s.chores = chores.New(s.loop.Post)
 	s.events = newEvents(s.loop, s.closer, s.cfg.OnEvent)
 	s.gaps = events.NewGaps[Event, lostTag](s.events)
-	s.dialer = dialer{
-		backend: s.backend, alarms: &s.alarms, min: s.cfg.ReconnectMin, max: s.cfg.ReconnectMax,
-		event: s.event, all: s.directory.contacts, dialing: make(map[netip.AddrPort]*contact),
-	}
+	s.dialer = contact.NewDialer(&s.alarms, s.cfg.ReconnectMin, s.cfg.ReconnectMax, s.cfg.HelloTimeout)
 	if err = alarm.Open(&s.alarms, s.loop.NewTimer); err != nil {
 		return errors.Join(err, s.backend.Close())
 	}
@@ -154,7 +156,7 @@ func (s *Subscriber) forgetOldest() {
 	var oldest *source
 	absent := 0
 	for _, src := range s.sources {
-		if src.contact.listed || src.contact.pending() {
+		if src.contact.listed || src.contact.Pending() {
 			continue
 		}
 		absent++
@@ -171,7 +173,7 @@ func (s *Subscriber) forgetOldest() {
 // forget drops a publisher that is not going to come back. TagStats still lists it.
 func (s *Subscriber) forget(src *source) {
 	delete(s.sources, src.contact.entry.Instance)
-	src.contact.after(0)
+	src.contact.Rest()
 	src.served.Forget()
 	s.reconsider()
 	if len(src.lanes) == 0 {
@@ -200,7 +202,7 @@ func (s subscriberHandler) OnConnectionEstablished(ep netio.Endpoint) {
 
 // OnConnectionRefused implements netio.Handler.
 func (s subscriberHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
-	s.dialer.refused(addr, err)
+	s.dialer.Refused(addr, err)
 }
 
 // OnConnectionClosed implements netio.Handler.

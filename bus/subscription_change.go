@@ -167,7 +167,7 @@ func (sub *Subscription) maybeReady() {
 	for _, src := range sub.owner.sources {
 		switch r := src.requests.Of(sub.id); {
 		case r == nil:
-			if src.contact.pending() && src.concerns(sub) {
+			if src.contact.Pending() && src.concerns(sub) {
 				return
 			}
 		case r.Subscribing() || r.Leaving():

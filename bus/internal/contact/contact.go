@@ -1,0 +1,221 @@
+// Package contact makes a connection to a peer that is known by its addresses, and makes
+// it again after a loss.
+//
+//	idle ──► dialing ──► greeting ──► ready
+//	 ▲          │            │          │
+//	 │          ▼            ▼          │
+//	 └──────  waiting  ◄────────────────┘   (refused, lost)
+//
+// A try goes through all addresses at once. After a try in vain, and after a loss, a
+// contact waits before the next one: each time longer, and spread at random. The delay
+// is short again after a connection that has lasted.
+//
+// A contact knows no messages and no backend. Its user opens the connection, says hello
+// on it, and notes here what becomes of it. A peer that dials by itself has a contact
+// too, which begins with Established.
+//
+// Everything here runs on the loop. Nothing is locked.
+package contact
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"tagbus/bus/internal/beat"
+	"tagbus/internal/alarm"
+)
+
+// Dialer is what the contacts of one backend have in common.
+type Dialer struct {
+	alarms      *alarm.Clock
+	least, most time.Duration // delay before another try
+	hello       time.Duration // that a peer may take for its hello
+	taken       map[netip.AddrPort]*Contact
+}
+
+// NewDialer returns a dialer without contacts.
+//
+//   - least, most: the delay before another try.
+//   - hello: how long a peer may take for its hello.
+func NewDialer(alarms *alarm.Clock, least, most, hello time.Duration) Dialer {
+	return Dialer{alarms: alarms, least: least, most: most, hello: hello, taken: make(map[netip.AddrPort]*Contact)}
+}
+
+// Prepare makes c the contact of a user.
+func (d *Dialer) Prepare(c *Contact, user User) {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval = d.least, d.most
+	b.Reset()
+	c.dialer, c.user, c.backoff, c.delay.F = d, user, b, c.ring
+}
+
+// Refused ends the try that has opened a connection to an address, and goes on with the
+// contact's next address. It does nothing if there is no such try.
+func (d *Dialer) Refused(addr netip.AddrPort, err error) {
+	if c := d.taken[addr]; c != nil && c.state == dialing {
+		delete(d.taken, addr)
+		c.Refused(err)
+	}
+}
+
+// Connected reports whether a contact that has opened a connection to an address is
+// ready.
+func (d *Dialer) Connected(addr netip.AddrPort) bool {
+	c := d.taken[addr]
+	return c != nil && c.state == ready
+}
+
+// User is what a contact asks and tells.
+type User interface {
+	// Open begins to open a connection. After nil, Contact.Established or Dialer.Refused
+	// follows, not before Open returns.
+	Open(addr netip.AddrPort) error
+
+	Wanted() bool // reports whether a connection is wanted
+	Woken()       // the delay is over: the contact is idle, to be dialed if it is wanted
+
+	// Tried ends a try, with the error of the last address, or begins to retry, with
+	// nil. The contact waits, or is idle if no connection is wanted.
+	Tried(err error)
+
+	HelloMissed() // Greeted did not come in time: close the connection
+}
+
+// Contact is the way to one peer. It must not be copied once it is prepared.
+type Contact struct {
+	Addresses []netip.AddrPort // of the peer, in the order in which they are tried; at least one
+
+	dialer  *Dialer
+	user    User
+	state   state
+	address int            // which of Addresses is tried
+	opened  netip.AddrPort // of the connection, if this side has dialed
+	since   time.Time      // when the connection became ready
+	delay   alarm.Alarm
+	hello   beat.Deadline
+	backoff *backoff.ExponentialBackOff
+}
+
+type state int
+
+const (
+	idle state = iota
+	dialing
+	greeting
+	ready
+	waiting
+)
+
+// Idle reports whether there is neither a connection nor a try nor a wait.
+func (c *Contact) Idle() bool { return c.state == idle }
+
+// Waiting reports whether another try has to wait.
+func (c *Contact) Waiting() bool { return c.state == waiting }
+
+// Greeting reports whether the peer has to say hello.
+func (c *Contact) Greeting() bool { return c.state == greeting }
+
+// Ready reports whether the peer has said hello on this connection, or on the one that
+// has just been closed.
+func (c *Contact) Ready() bool { return c.state == ready }
+
+// Pending reports whether the peer is being connected, or is connected.
+func (c *Contact) Pending() bool { return c.state != idle && c.state != waiting }
+
+// Since returns when the last connection became ready.
+func (c *Contact) Since() time.Time { return c.since }
+
+// Address returns the address that is tried, or is to be tried; the zero value if there
+// are none.
+func (c *Contact) Address() netip.AddrPort {
+	if len(c.Addresses) == 0 {
+		return netip.AddrPort{}
+	}
+	return c.Addresses[c.address%len(c.Addresses)]
+}
+
+// Dial tries the addresses one after the other. The contact is idle, and a connection is
+// wanted.
+func (c *Contact) Dial() {
+	addr := c.Address()
+	c.state = dialing
+	if err := c.user.Open(addr); err != nil {
+		c.Refused(err)
+		return
+	}
+	c.opened, c.dialer.taken[addr] = addr, c
+}
+
+// Established notes a connection, on which the peer has not said hello yet.
+func (c *Contact) Established() {
+	c.Rest()
+	c.state = greeting
+	c.hello.Await(c.dialer.alarms, c.dialer.hello, c.user.HelloMissed)
+}
+
+// Greeted notes that the peer has said hello as it should.
+func (c *Contact) Greeted() {
+	c.hello.Met()
+	c.state, c.since = ready, time.Now()
+}
+
+// Closed notes the end of the connection, and reports whether it was ready. Retry,
+// Refused, Wait or Rest follows.
+func (c *Contact) Closed() (wasReady bool) {
+	c.hello.Met()
+	if c.dialer.taken[c.opened] == c {
+		delete(c.dialer.taken, c.opened)
+	}
+	if c.state != ready {
+		return false
+	}
+	if time.Since(c.since) >= c.dialer.most {
+		c.backoff.Reset() // it worked; the delay stays if a connection fails soon after its hello
+	}
+	return true
+}
+
+// Refused goes on after a connection that never became ready: with the next address at
+// once, and with the first one again after a delay.
+func (c *Contact) Refused(err error) {
+	if c.address++; c.address < len(c.Addresses) && c.user.Wanted() {
+		c.Dial()
+		return
+	}
+	c.address = 0
+	c.again(err)
+}
+
+// Retry goes on after a connection that was ready: after a delay, with the address that
+// worked.
+func (c *Contact) Retry() { c.again(nil) }
+
+func (c *Contact) again(err error) {
+	if c.Rest(); c.user.Wanted() {
+		c.Wait(min(max(c.backoff.NextBackOff(), c.dialer.least), c.dialer.most))
+	}
+	c.user.Tried(err)
+}
+
+// Wait waits, without a connection. 0 is without end: until Wait, Retry or Rest.
+func (c *Contact) Wait(delay time.Duration) {
+	c.Rest()
+	c.state = waiting
+	if delay > 0 {
+		c.dialer.alarms.Set(&c.delay, delay)
+	}
+}
+
+// Rest ends a wait. There is no connection.
+func (c *Contact) Rest() {
+	c.dialer.alarms.Cancel(&c.delay)
+	c.state = idle
+}
+
+// ring is called by the alarm.
+func (c *Contact) ring() {
+	c.state = idle
+	c.user.Woken()
+}
