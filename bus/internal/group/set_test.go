@@ -1,0 +1,39 @@
+package group_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"tagbus/bus/internal/group"
+	"tagbus/subscription"
+)
+
+func TestPartsFitControlMessages(t *testing.T) {
+	for _, n := range []int{0, 1, 1000, 40_000} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			set := single(n)
+			m := subscription.Subscribe{
+				ID: 1<<64 - 1, Lane: 1<<16 - 1, Policy: "sample:1000000000", Replay: 1<<64 - 1, BacklogBytes: 1<<64 - 1, Resume: true, WithNext: true,
+			}
+			parts, err := group.Parts(m, set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var all []byte
+			for i, part := range parts {
+				last := i == len(parts)-1
+				if part.ID != m.ID || part.Lane != m.Lane || part.Policy != m.Policy || part.More == last || part.WithNext != last {
+					t.Errorf("part %d of %d: got %+v", i, len(parts), part)
+				}
+				if b, err := subscription.Append(nil, part); err != nil || len(b) > subscription.MaxControlBytes {
+					t.Errorf("part %d: got %d bytes, %v", i, len(b), err)
+				}
+				all = append(all, part.Set...)
+			}
+			if !slices.Equal(all, binary(t, set)) {
+				t.Error("the parts do not make the set")
+			}
+		})
+	}
+}
