@@ -52,6 +52,10 @@ var table = []rule{
 	{"bus/internal/contact", "how a connection is tried again does not depend on the backend or on what is said on it", []string{
 		"internal/alarm", "bus/internal/beat", "github.com/cenkalti/backoff/v5",
 	}},
+	{"bus/internal/fanout", "the way of a message is decided without knowing a session, and beyond the contract of netio no transport", []string{
+		"bus/internal/cache", "bus/internal/chores", "bus/internal/ledger", "bus/internal/positions", "bus/internal/ring", "bus/internal/tagmap",
+		"bus/internal/tagset", "bus/internal/wire", "internal/alarm", "subscription", "netio", "tags",
+	}},
 	{"bus/internal/follow", "what becomes of an entry does not depend on what is kept for it", []string{"bus/directory"}},
 	{"bus/internal/events", "how events are told does not depend on what they say, except that losses have causes", []string{"bus/internal/ledger", "bus/internal/ring", "subscription"}},
 	{"bus/internal/group", "a group is put together from messages alone, before anything of it takes effect", []string{"bus/internal/positions", "subscription", "tags"}},

@@ -2,8 +2,9 @@ package bus
 
 import (
 	"errors"
+	"fmt"
 
-	"tagbus/bus/internal/fanout"
+	"tagbus/netio"
 )
 
 var (
@@ -11,11 +12,11 @@ var (
 	// blocking subscriber of the tag, or the publisher's pool, has no room. No
 	// subscriber gets the message. The same call may succeed after
 	// PublisherConfig.OnReady; PublishContext waits instead.
-	ErrNoResources = fanout.ErrNoResources
+	ErrNoResources = fmt.Errorf("bus: not published: %w", netio.ErrNoResources)
 
 	// ErrClosed is returned by every method of a closed publisher, subscriber
 	// or subscription, and by Publish after Drain.
-	ErrClosed = fanout.ErrClosed
+	ErrClosed = errors.New("bus: closed")
 
 	// ErrOnLoop is returned by the methods that wait, if they would have to wait on an
 	// event loop. Called from a handler or an event they would wait for themselves for
@@ -26,7 +27,7 @@ var (
 	// ErrUnknownTag is wrapped in the error of Publish for a tag that the publisher
 	// does not serve: one that is neither in PublisherConfig.Tags nor added by AddTags,
 	// or that RemoveTags has removed.
-	ErrUnknownTag = fanout.ErrUnknownTag
+	ErrUnknownTag = errors.New("tag is not one of the publisher's")
 
 	// ErrTooManyRemoved is returned by Publisher.AddTags when too many published tags
 	// are removed. A publisher remembers the position of each.
@@ -34,7 +35,7 @@ var (
 
 	// ErrMessageTooLarge is wrapped in the error of Publish for a message above
 	// PublisherConfig.MaxMessageBytes.
-	ErrMessageTooLarge = fanout.ErrMessageTooLarge
+	ErrMessageTooLarge = errors.New("message too large")
 
 	// ErrInvalidConfig is wrapped by every violation of a configuration.
 	ErrInvalidConfig = errors.New("bus: invalid configuration")
@@ -71,7 +72,7 @@ var (
 
 	// ErrTransport is wrapped in the cause of a connection's end if the backend breaks
 	// the contract of package netio. It is a bug of the backend.
-	ErrTransport = fanout.ErrTransport
+	ErrTransport = errors.New("bus: the transport reported a send that was not the next to complete: report this as a bug of the backend")
 
 	// ErrUndelivered is wrapped in the error of Drain if a connection ends before
 	// everything is sent to its subscriber, or taken by the receiver.
@@ -137,11 +138,11 @@ var (
 
 	// ErrReceiverLost is wrapped in an *AckError if the connection to the receiver ends
 	// before the acknowledgement comes.
-	ErrReceiverLost = fanout.ErrReceiverLost
+	ErrReceiverLost = errors.New("connection to the receiver lost")
 
 	// ErrNotHandled is wrapped in an *AckError if the receiver says that its handler
 	// panicked, or that it has none any more.
-	ErrNotHandled = fanout.ErrNotHandled
+	ErrNotHandled = errors.New("the receiver's handler has not handled it")
 
 	// ErrNoReply is matched by a *NoReplyError.
 	ErrNoReply = errors.New("no reply")

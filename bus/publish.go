@@ -39,13 +39,17 @@ func (p *Publisher) publish(tag tags.Tag, status Status, data []byte, x *fanout.
 	return nil
 }
 
-// explain completes an error of the fanout about a message of n bytes.
+// explain returns the user's error for one of the fanout about a message of n bytes.
 func (p *Publisher) explain(tag tags.Tag, n int, err error) error {
 	switch err { //nolint:errorlint // the fanout returns them bare, and this is the data path
-	case ErrUnknownTag:
-		return &PublishError{Tag: tag, Err: err}
-	case ErrMessageTooLarge:
-		return &PublishError{Tag: tag, Bytes: n, Limit: p.cfg.MaxMessageBytes, Err: err}
+	case fanout.ErrNoRoom:
+		return ErrNoResources
+	case fanout.ErrStopped:
+		return ErrClosed
+	case fanout.ErrUnknownTag:
+		return &PublishError{Tag: tag, Err: ErrUnknownTag}
+	case fanout.ErrTooLarge:
+		return &PublishError{Tag: tag, Bytes: n, Limit: p.cfg.MaxMessageBytes, Err: ErrMessageTooLarge}
 	}
 	return err
 }

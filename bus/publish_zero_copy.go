@@ -31,6 +31,8 @@ func (p *Publisher) PublishZeroCopy(tag tags.Tag, status Status, data []byte, do
 		if err = p.publish(tag, status, data, nil); err == nil {
 			done()
 		}
+	} else if err != nil {
+		err = p.explain(tag, len(data), err)
 	}
 	return err
 }

@@ -38,8 +38,11 @@ func (p *Publisher) newLink(ep netio.Endpoint) *link {
 
 // onFault ends the connection for what the outbox has found.
 func (l *link) onFault(err error) {
-	if errors.Is(err, fanout.ErrControlOverflow) {
+	switch {
+	case errors.Is(err, fanout.ErrOverflow):
 		err = fmt.Errorf("%w: %w", ErrProtocol, err)
+	case errors.Is(err, fanout.ErrCompletion):
+		err = fmt.Errorf("%w: %w", ErrTransport, err)
 	}
 	l.fail(err)
 }

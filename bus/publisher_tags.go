@@ -63,7 +63,7 @@ func (p *Publisher) RemoveTags(set tags.Set) error {
 		return fmt.Errorf("bus: remove tags %s: %w", shortSet(set), err)
 	}
 	if err := p.fan.Retire(left, set); err != nil {
-		return err
+		return ErrClosed
 	}
 	return p.announce(left, p.announced.Since)
 }

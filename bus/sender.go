@@ -158,10 +158,21 @@ func (s *Sender) SendStatusAcked(ctx context.Context, tag tags.Tag, status Statu
 	}
 	if position, lost, err := x.Wait(ctx); err != nil {
 		s.unacked.Add(1)
-		return &AckError{Tag: tag, Counter: position, Lost: lost, Err: err}
+		return &AckError{Tag: tag, Counter: position, Lost: lost, Err: outcomeOf(err)}
 	}
 	s.acked.Add(1)
 	return nil
+}
+
+// outcomeOf returns the user's error for the outcome of a receipt.
+func outcomeOf(err error) error {
+	switch {
+	case errors.Is(err, fanout.ErrLost):
+		return ErrReceiverLost
+	case errors.Is(err, fanout.ErrNotHandled):
+		return ErrNotHandled
+	}
+	return err
 }
 
 // explain completes an error of the publishing part.

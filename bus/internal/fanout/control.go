@@ -45,7 +45,7 @@ func (box *Outbox) sendControl(queue *ring.Ring[item], i item) {
 		return
 	}
 	if box.controlBytes += i.cost(); box.controlBytes > box.fan.controlLimit() {
-		box.failSoon(ErrControlOverflow)
+		box.failSoon(ErrOverflow)
 		return
 	}
 	queue.Push(i)

@@ -107,8 +107,8 @@ func (box *Outbox) Subscribe(wishes []Wish, terms Terms) *Group {
 	return g
 }
 
-// run does the next slice, as a chores.Job does. Once it is done, failed says whether the
-// group is active. Loop only.
+// run does the next slice, as a chores.Job does. Once it is done, Failed returns why
+// the group is not active, if so. Loop only.
 func (g *Group) Run(budget int) (steps int, done bool) {
 	for len(g.steps) > 0 && steps < budget {
 		g.fan.Mu.Lock()

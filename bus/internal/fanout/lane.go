@@ -162,7 +162,7 @@ func (n *Lane) enqueue(p *page) {
 	if box.dead {
 		n.dropped += uint64(p.messages)
 		box.mu.Unlock()
-		p.receipt.settle(ErrReceiverLost, true)
+		p.receipt.settle(ErrLost, true)
 		n.drop(p)
 		return
 	}

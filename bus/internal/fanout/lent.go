@@ -37,7 +37,7 @@ func (fan *Fanout) PublishLent(tag tags.Tag, status uint8, data []byte, done fun
 // appendLent publishes a message to the stream's subscribers, as a page of its own that
 // refers to the payload. mu is held, and there are lanes.
 //
-// Errors: ErrNoResources; then nothing is published.
+// Errors: ErrNoRoom; then nothing is published.
 func (s *stream) appendLent(tag tags.Tag, status uint8, data []byte, done func()) error {
 	s.seal()
 	if err := s.fan.open(extent{1, int64(s.fan.pageSize(len(data)))}, s); err != nil {

@@ -28,7 +28,7 @@ func (n *Lane) losePage(p *page) {
 	defer n.out.mu.Unlock()
 	if n.out.dead {
 		n.dropped += uint64(p.messages)
-		p.receipt.settle(ErrReceiverLost, true)
+		p.receipt.settle(ErrLost, true)
 		return
 	}
 	cause := n.why()

@@ -155,7 +155,7 @@ func (box *Outbox) Completed(key netio.Key) {
 	box.moved = true
 	if box.inFlight.Len() == 0 || box.inFlight.Front().key != key {
 		box.mu.Unlock()
-		box.onFault(fmt.Errorf("%w: key %d", ErrTransport, key))
+		box.onFault(fmt.Errorf("%w: key %d", ErrCompletion, key))
 		return
 	}
 	i := box.inFlight.Pop()
@@ -214,7 +214,7 @@ func (box *Outbox) Kill() {
 				i.lane.dropped += uint64(i.page.messages)
 				box.mu.Unlock()
 				if q != &box.inFlight {
-					box.forsake(i.page.receipt, ErrReceiverLost)
+					box.forsake(i.page.receipt, ErrLost)
 				}
 				i.lane.drop(i.page)
 			}

@@ -9,11 +9,11 @@ import (
 // publish publishes a message to every lane that wants its tag, or to none.
 //
 //   - x: for a message that is to be acknowledged; nil: none.
-//   - Errors: ErrNoResources, ErrUnknownTag, ErrMessageTooLarge, ErrClosed,
+//   - Errors: ErrNoRoom, ErrUnknownTag, ErrTooLarge, ErrStopped,
 //     Config.Unowned. They are not wrapped.
 func (fan *Fanout) Publish(tag tags.Tag, status uint8, data []byte, x *Receipt) error {
 	if len(data) > fan.cfg.MaxMessageBytes {
-		return ErrMessageTooLarge
+		return ErrTooLarge
 	}
 	t := fan.tags.Get(tag)
 	if t == nil {

@@ -125,7 +125,7 @@ func (box *Outbox) abandon() {
 	box.mu.Unlock()
 	for _, list := range all {
 		for _, x := range list {
-			x.settle(ErrReceiverLost, false)
+			x.settle(ErrLost, false)
 		}
 	}
 }
@@ -160,7 +160,7 @@ func (box *Outbox) Acked(tag tags.Tag, position uint64, failed bool) {
 // wait waits until the message is handled, or that is known to be in doubt.
 //
 //   - lost: it is certain that it was not handled.
-//   - Errors: ErrReceiverLost, ErrNotHandled, Config.LossError, the cause of the end of
+//   - Errors: ErrLost, ErrNotHandled, Config.LossError, the cause of the end of
 //     ctx.
 func (x *Receipt) Wait(ctx context.Context) (position uint64, lost bool, err error) {
 	select {

@@ -8,7 +8,7 @@ import (
 // pool have room, otherwise in none. The mutexes of the streams are held, and they have
 // no page. A stream with only lossy lanes may be left without a page.
 //
-// Errors: ErrNoResources.
+// Errors: ErrNoRoom.
 func (fan *Fanout) open(x extent, streams ...*stream) error {
 	fan.openMu.Lock()
 	defer fan.openMu.Unlock()
@@ -21,7 +21,7 @@ func (fan *Fanout) open(x extent, streams ...*stream) error {
 	if fan.tryOpen(x, streams) {
 		return nil
 	}
-	return ErrNoResources
+	return ErrNoRoom
 }
 
 // tryOpen looks before it takes. A failed try must never hold room, even briefly:

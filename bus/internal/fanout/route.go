@@ -39,7 +39,7 @@ func (t *tagState) publishSplit(r *route, tag tags.Tag, status uint8, data []byt
 	r.lacking = r.lacking[:0]
 	for _, s := range r.streams {
 		if s.closed {
-			return false, ErrClosed
+			return false, ErrStopped
 		}
 		if s.lacks(len(data)) {
 			r.lacking = append(r.lacking, s)

@@ -44,7 +44,7 @@ func (r *Run) Publish(tag tags.Tag, status uint8, data []byte) (ok bool, err err
 		}
 	}
 	if len(data) > r.fan.cfg.MaxMessageBytes {
-		return false, ErrMessageTooLarge
+		return false, ErrTooLarge
 	}
 	if err := r.t.publish(r.stream, tag, status, data, nil); err != nil {
 		return false, err

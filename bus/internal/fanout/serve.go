@@ -33,12 +33,12 @@ func (fan *Fanout) Serve(set tags.Set) {
 // their final positions. The cache keeps nothing of them.
 //
 //   - left: the set of the remaining tags.
-//   - Errors: ErrClosed.
+//   - Errors: ErrStopped.
 func (fan *Fanout) Retire(left, set tags.Set) error {
 	fan.Mu.Lock()
 	if fan.stopped {
 		fan.Mu.Unlock()
-		return ErrClosed
+		return ErrStopped
 	}
 	fan.served = left
 	fan.Mu.Unlock()

@@ -46,11 +46,11 @@ func (s *stream) lock() {
 
 // append publishes a message to the stream's subscribers. mu is held.
 //
-// Errors: ErrNoResources, ErrClosed, Config.Unowned; then nothing is published.
+// Errors: ErrNoRoom, ErrStopped, Config.Unowned; then nothing is published.
 func (s *stream) append(tag tags.Tag, status uint8, position uint64, data []byte) error {
 	if s.page == nil || s.solo != nil || !s.writer.Append(tag, status, position, data) {
 		if s.closed {
-			return ErrClosed
+			return ErrStopped
 		}
 		if len(s.lanes) == 0 && s.fan.cfg.Unowned != nil {
 			return s.fan.cfg.Unowned

@@ -22,7 +22,7 @@ func (fan *Fanout) addTag(tag tags.Tag) (*tagState, error) {
 	fan.Mu.Lock()
 	defer fan.Mu.Unlock()
 	if fan.stopped {
-		return nil, ErrClosed
+		return nil, ErrStopped
 	}
 	if t := fan.tags.Get(tag); t != nil {
 		return t, nil
