@@ -112,7 +112,7 @@ var table = []rule{
 		"internal/alarm", "internal/check", "netio", "netio/internal/handover", "netio/internal/invariants", "netio/reactor", "netio/rdma/internal/fi", "golang.org/x/sys/unix",
 	}},
 	{"netio/rdma/internal/fi", "fi speaks libfabric's words only; it is the one place for cgo", []string{"C", "netio/internal/invariants", "golang.org/x/sys/unix"}},
-	{"tags", "the name of a stream depends on nothing but how text is shown", []string{"internal/plain"}},
+	{"tags", "what messages are called depends on nothing but how text is shown", []string{"internal/plain"}},
 }
 
 // listed is the part of `go list -json` that the table is about.
