@@ -1,7 +1,7 @@
-// Package tags answers: what is a stream of messages called?
+// Package tags answers: what are messages called?
 //
-// A [Tag] is the 64-bit number that names one stream, laid out as a FELIX id. A
-// [Set] is any number of tags, written as exact tags, inclusive ranges and
+// A [Tag] is the 64-bit number under which messages are published, laid out as a
+// FELIX id. A [Set] is any number of tags, written as exact tags, inclusive ranges and
 // value/mask patterns; publishers announce sets and subscribers ask for them.
 //
 // # Layout of a Tag

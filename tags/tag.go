@@ -1,6 +1,6 @@
 package tags
 
-// Tag names one stream of messages. The package comment draws its layout.
+// Tag names messages. The package comment draws its layout.
 //
 // Every value is legal, the zero value too. Tags are ordered as numbers.
 type Tag uint64
