@@ -25,15 +25,7 @@ func (p *Publisher) Publish(tag tags.Tag, data []byte) error {
 //   - Threads: any. Blocks: never. Allocates: only for the first message of a
 //     tag.
 func (p *Publisher) PublishStatus(tag tags.Tag, status Status, data []byte) error {
-	return p.publish(tag, status, data, nil)
-}
-
-// publish is PublishStatus with a receipt, for a message that is to be acknowledged;
-// nil: none.
-//
-// Errors: for a sender also ErrNoReceiver, not wrapped.
-func (p *Publisher) publish(tag tags.Tag, status Status, data []byte, x *fanout.Receipt) error {
-	if err := p.fan.Publish(tag, uint8(status), data, x); err != nil {
+	if err := p.fan.Publish(tag, uint8(status), data, nil); err != nil {
 		return p.explain(tag, len(data), err)
 	}
 	return nil
@@ -42,6 +34,8 @@ func (p *Publisher) publish(tag tags.Tag, status Status, data []byte, x *fanout.
 // explain returns the user's error for one of the fanout about a message of n bytes.
 func (p *Publisher) explain(tag tags.Tag, n int, err error) error {
 	switch err { //nolint:errorlint // the fanout returns them bare, and this is the data path
+	case nil:
+		return nil
 	case fanout.ErrNoRoom:
 		return ErrNoResources
 	case fanout.ErrStopped:
@@ -70,15 +64,24 @@ func (p *Publisher) PublishStatusContext(ctx context.Context, tag tags.Tag, stat
 	return p.publishContext(ctx, tag, status, data, nil)
 }
 
+// publishContext is PublishStatusContext with a receipt, for a message that is to be
+// acknowledged; nil: none.
+//
+// Errors: for a sender also ErrNoReceiver, not wrapped.
 func (p *Publisher) publishContext(ctx context.Context, tag tags.Tag, status Status, data []byte, x *fanout.Receipt) error {
-	err := p.publish(tag, status, data, x)
-	if err != ErrNoResources { //nolint:errorlint // publish returns it bare, and this is the data path
-		return err
+	err := p.fan.Publish(tag, uint8(status), data, x)
+	switch err { //nolint:errorlint // the fanout returns it bare, and this is the data path
+	case nil:
+		return nil
+	case fanout.ErrNoRoom:
+		return p.retry(ctx, tag, len(data), func() error { return p.fan.Publish(tag, uint8(status), data, x) })
 	}
-	return p.retry(ctx, tag, len(data), func() error { return p.publish(tag, status, data, x) })
+	return p.explain(tag, len(data), err)
 }
 
 // retry calls publish again until there is room for its message.
+//
+//   - publish: returns errors of the fanout.
 func (p *Publisher) retry(ctx context.Context, tag tags.Tag, size int, publish func() error) error {
 	if p.loop.OnAnyLoop() {
 		return ErrOnLoop
@@ -86,12 +89,12 @@ func (p *Publisher) retry(ctx context.Context, tag tags.Tag, size int, publish f
 	var err error
 	end := p.fan.Wait(ctx, func() (done bool) {
 		err = publish()
-		return err != ErrNoResources //nolint:errorlint // publish returns it bare, and this is the data path
+		return err != fanout.ErrNoRoom //nolint:errorlint // publish returns it bare, and this is the data path
 	})
 	if end != nil {
 		return &PublishError{Tag: tag, Bytes: size, Err: end}
 	}
-	return err
+	return p.explain(tag, size, err)
 }
 
 // Flush sends published messages without waiting for full pages or the flush interval.

@@ -56,7 +56,7 @@ func (p *Publisher) publishRun(messages []Message) (n int, err error) {
 	m := &messages[0]
 	run, ok := p.fan.Begin(m.Tag)
 	if !ok {
-		if err := p.publish(m.Tag, m.Status, m.Data, nil); err != nil {
+		if err := p.PublishStatus(m.Tag, m.Status, m.Data); err != nil {
 			return 0, err
 		}
 		return 1, nil

@@ -23,16 +23,19 @@ import (
 //     if it were copied, but takes only one page of PoolBytes.
 //   - Blocks: never.
 func (p *Publisher) PublishZeroCopy(tag tags.Tag, status Status, data []byte, done func()) error {
+	return p.explain(tag, len(data), p.lend(tag, status, data, done))
+}
+
+// lend is PublishZeroCopy with the errors of the fanout.
+func (p *Publisher) lend(tag tags.Tag, status Status, data []byte, done func()) error {
 	if done == nil {
 		done = func() {}
 	}
 	lent, err := p.fan.PublishLent(tag, uint8(status), data, done)
 	if !lent {
-		if err = p.publish(tag, status, data, nil); err == nil {
+		if err = p.fan.Publish(tag, uint8(status), data, nil); err == nil {
 			done()
 		}
-	} else if err != nil {
-		err = p.explain(tag, len(data), err)
 	}
 	return err
 }
@@ -47,5 +50,5 @@ func (p *Publisher) PublishZeroCopyContext(ctx context.Context, tag tags.Tag, st
 	if err != ErrNoResources { //nolint:errorlint // PublishZeroCopy returns it bare, and this is the data path
 		return err
 	}
-	return p.retry(ctx, tag, len(data), func() error { return p.PublishZeroCopy(tag, status, data, done) })
+	return p.retry(ctx, tag, len(data), func() error { return p.lend(tag, status, data, done) })
 }

@@ -92,7 +92,7 @@ func (s *Sender) Send(tag tags.Tag, data []byte) error { return s.SendStatus(tag
 //   - Order: as Publisher.PublishStatus.
 //   - Threads: any. Blocks: never.
 func (s *Sender) SendStatus(tag tags.Tag, status Status, data []byte) error {
-	if err := s.pub.publish(tag, status, data, nil); err != nil {
+	if err := s.pub.PublishStatus(tag, status, data); err != nil {
 		return s.explain(tag, data, err)
 	}
 	return nil
