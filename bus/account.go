@@ -46,7 +46,7 @@ func (p *Publisher) boundAccounts(limit int) {
 // leaveAccount ends the account of a connection, and returns the number of unconfirmed
 // messages. mu is held, and the link is dead. Loop only.
 func (p *Publisher) leaveAccount(l *link) (unconfirmed uint64) {
-	unconfirmed = l.out.End(l.owed)
+	unconfirmed = l.out.CloseAccounts(l.owed)
 	owed := l.owed && !l.parted && !errors.Is(l.fault, ErrProtocol) && !errors.Is(l.fault, ErrStalled)
 	if !p.accounts.Leave(l.peer.Instance, l, owed) {
 		return 0

@@ -84,7 +84,7 @@ func (p *Publisher) retry(ctx context.Context, tag tags.Tag, size int, publish f
 		return ErrOnLoop
 	}
 	var err error
-	end := p.fan.Wait(ctx, func() (done bool) {
+	end := p.fan.AwaitRoom(ctx, func() (done bool) {
 		err = publish()
 		return err != ErrNoResources //nolint:errorlint // publish returns it bare, and this is the data path
 	})

@@ -18,7 +18,7 @@ func (p *Publisher) Close() error { return p.closer.Close(p.backend, p.close) }
 
 func (p *Publisher) close() (later bool, err error) {
 	p.setState(publisherClosed)
-	errs := []error{p.withdraw(), p.fan.Close(), p.alarms.Close()}
+	errs := []error{p.withdraw(), p.fan.End(), p.alarms.Close()}
 	if p.backend != nil {
 		if p.loop.OnLoop() || !p.loop.Post(p.abortJobs) {
 			p.abortJobs() // on the loop, or there is none any more

@@ -21,9 +21,9 @@ func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) er
 		open := p.state == publisherOpen
 		enough := p.subscribed() >= n
 		var wanted []tags.Set
-		compare := enough && n > 0 && (missing == nil || p.fan.IsWanted(*missing))
+		compare := enough && n > 0 && (missing == nil || p.fan.Wanted(*missing))
 		if compare {
-			wanted = p.fan.Wanted()
+			wanted = p.fan.WantedSets()
 		}
 		changed := p.fan.NextChange()
 		p.fan.Mu.Unlock()

@@ -1,6 +1,7 @@
 package fanout
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -147,7 +148,7 @@ func (fan *Fanout) Stop() {
 }
 
 // endTimer ends what start began.
-func (fan *Fanout) Close() error {
+func (fan *Fanout) End() error {
 	if fan.flushTimer == nil {
 		return nil
 	}
@@ -165,7 +166,7 @@ func (fan *Fanout) Free() error {
 }
 
 // caches reports whether there is a cache.
-func (fan *Fanout) Caches() bool { return fan.cache != nil }
+func (fan *Fanout) HasCache() bool { return fan.cache != nil }
 
 // notifyChanged wakes those that wait for a change of a subscription. mu is held.
 func (fan *Fanout) NotifyChanged() {
@@ -176,3 +177,33 @@ func (fan *Fanout) NotifyChanged() {
 // nextChange returns a channel that is closed at the next change of a subscription. mu is
 // held.
 func (fan *Fanout) NextChange() <-chan struct{} { return fan.changed }
+
+// The errors are returned as they are, not wrapped, since some of them are frequent. A
+// user of the bus gets others for them, which say what to do.
+var (
+	// ErrNoRoom is returned for a message for which a lossless lane, or the pool, has no
+	// room. The same call may succeed later.
+	ErrNoRoom = errors.New("no room")
+
+	// ErrStopped is returned after Stop.
+	ErrStopped = errors.New("stopped")
+
+	// ErrUnknownTag is returned for a tag that is not served.
+	ErrUnknownTag = errors.New("unknown tag")
+
+	// ErrTooLarge is returned for a message above Config.MaxMessageBytes.
+	ErrTooLarge = errors.New("too large")
+
+	// ErrLost is the outcome of a receipt if the connection of its message ends.
+	ErrLost = errors.New("connection lost")
+
+	// ErrNotHandled is the outcome of a receipt if the peer says so.
+	ErrNotHandled = errors.New("not handled")
+
+	// ErrCompletion is a fault of the backend: a send has completed that was not the next
+	// one.
+	ErrCompletion = errors.New("not the next send")
+
+	// ErrOverflow is a fault of the peer.
+	ErrOverflow = errors.New("the subscriber asks faster than it reads the answers")
+)

@@ -65,7 +65,7 @@ func (fan *Fanout) LaneBytes(backlogBytes uint64) int64 {
 }
 
 // mayHold returns how much all lanes together may hold. Loop only.
-func (box *Outbox) MayHold() (bytes int64) {
+func (box *Outbox) LaneBytes() (bytes int64) {
 	for _, n := range box.Lanes {
 		bytes += n.limit * int64(box.fan.pageBytes)
 	}
@@ -96,7 +96,8 @@ func (box *Outbox) open(number uint16, policy subscription.Policy, backlogBytes 
 
 // forget frees the numbers of the lanes of an outbox, to which no route leads any more.
 // mu is held.
-func (fan *Fanout) Forget(box *Outbox) {
+func (box *Outbox) Free() {
+	fan := box.fan
 	for _, n := range box.Lanes {
 		delete(fan.lanes, n.id)
 		fan.freeIDs = append(fan.freeIDs, n.id)

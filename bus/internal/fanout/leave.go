@@ -35,7 +35,7 @@ func (box *Outbox) Unsubscribe(id uint64) (n *Lane, set tags.Set, job chores.Job
 
 // tear notes that a job is not done to its end: routes may lead here for tags that no
 // subscription wants. Loop only.
-func (box *Outbox) Tear() { box.torn = true }
+func (box *Outbox) AbortUnsubscribe() { box.torn = true }
 
 // leave takes the connection out of all routes, for good. It gets no more messages from
 // now on; the job removes the routes. Loop only.

@@ -225,7 +225,7 @@ func (box *Outbox) Kill() {
 }
 
 // ended reports whether OnConnectionClosed has come.
-func (box *Outbox) Ended() bool {
+func (box *Outbox) Dead() bool {
 	box.mu.Lock()
 	defer box.mu.Unlock()
 	return box.dead

@@ -12,7 +12,7 @@ import (
 
 // servedTags returns the tags that may be published, and how many other tags with
 // messages are remembered, which were removed.
-func (fan *Fanout) ServedTags() (served tags.Set, removed int) {
+func (fan *Fanout) Served() (served tags.Set, removed int) {
 	fan.Mu.Lock()
 	defer fan.Mu.Unlock()
 	return fan.served, fan.removed
@@ -123,10 +123,10 @@ func containsTag(sets []tags.Set, tag tags.Tag) bool {
 }
 
 // isWanted reports whether a lane wants a tag. mu is held.
-func (fan *Fanout) IsWanted(tag tags.Tag) bool { return len(fan.table.AppendWanting(nil, tag)) > 0 }
+func (fan *Fanout) Wanted(tag tags.Tag) bool { return len(fan.table.AppendWanting(nil, tag)) > 0 }
 
 // wanted returns the sets of all subscriptions whose tags have moved. mu is held.
-func (fan *Fanout) Wanted() (sets []tags.Set) {
+func (fan *Fanout) WantedSets() (sets []tags.Set) {
 	for id, n := range fan.lanes {
 		if !n.entering {
 			sets = fan.table.Sets(sets, id)
@@ -142,7 +142,7 @@ func (box *Outbox) Subscribed() bool {
 }
 
 // used reports whether a tag of a set was published.
-func (fan *Fanout) Used(set tags.Set) (used bool) {
+func (fan *Fanout) Published(set tags.Set) (used bool) {
 	fan.Mu.Lock()
 	defer fan.Mu.Unlock()
 	fan.tags.All(func(e *tagmap.Entry[tagState]) { used = used || set.Contains(e.Tag) })

@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 
 	"tagbus/bus/internal/cache"
+	"tagbus/bus/internal/tagmap"
+	"tagbus/bus/internal/tagset"
 	"tagbus/tags"
 )
 
@@ -56,13 +58,13 @@ func (t *tagState) accepted(c *cache.Cache, status uint8, data []byte) {
 }
 
 // knownCount returns how many tags were published.
-func (fan *Fanout) Known() int { return int(fan.knownTags.Load()) }
+func (fan *Fanout) KnownTags() int { return int(fan.knownTags.Load()) }
 
 // replayedCount returns how many messages were sent again from the cache.
 func (fan *Fanout) Replayed() uint64 { return fan.replayed.Load() }
 
 // countOf returns how many messages of a tag were published. Loop only.
-func (fan *Fanout) CountOf(tag tags.Tag) uint64 {
+func (fan *Fanout) Count(tag tags.Tag) uint64 {
 	t := fan.tags.Get(tag)
 	if t == nil { // a reader without the lock may not find a new tag yet
 		fan.Mu.Lock()
@@ -100,4 +102,67 @@ func (fan *Fanout) finishGrowing() {
 		fan.tags.Move(movedPerTurn)
 		fan.finishGrowing()
 	})
+}
+
+// walk visits the known tags that may be in one of some sets, in any number of pieces.
+// It may or may not visit tags that become known meanwhile. It looks up each tag of the
+// sets. If the known tags are fewer, or the sets have masks, it visits all known tags
+// instead. A tag of several sets may come several times.
+//
+// Guarded by fanout.mu.
+type walk struct {
+	fan  *Fanout
+	sets []tags.Set // not done; the first from next on
+	next tags.Tag
+	all  bool
+	at   int // of all: in Publisher.known
+}
+
+// newWalk returns a walk at its beginning. mu is held.
+func (fan *Fanout) newWalk(sets ...tags.Set) walk {
+	left := uint64(len(fan.known))
+	for _, set := range sets {
+		for lo, hi := range set.Ranges() {
+			if uint64(hi-lo) >= left {
+				return walk{fan: fan, all: true}
+			}
+			left -= uint64(hi-lo) + 1
+		}
+		if tagset.HasMasks(set) {
+			return walk{fan: fan, all: true}
+		}
+	}
+	return walk{fan: fan, sets: sets}
+}
+
+// visit calls f for the next tags, as long as it wants more and for at most budget
+// steps. A step takes about as long as a look into a large map: steps counts those
+// too that find nothing, of which f does not hear.
+func (w *walk) visit(budget int, f func(*tagmap.Entry[tagState]) (more bool)) (steps int, done bool) {
+	defer func() { w.fan.walked += uint64(steps) }()
+	if w.all {
+		for more := true; more && w.at < len(w.fan.known) && steps < budget; steps++ {
+			e := w.fan.known[w.at]
+			w.at++
+			more = f(e)
+		}
+		return steps, w.at == len(w.fan.known)
+	}
+	for len(w.sets) > 0 {
+		for tag := range w.sets[0].AllFrom(w.next) {
+			steps++
+			e := w.fan.tags.Entry(tag)
+			if more := e == nil || f(e); !more || steps >= budget {
+				if w.next = tag + 1; tag == tags.MaxTag {
+					w.sets, w.next = w.sets[1:], 0
+				}
+				return steps, len(w.sets) == 0
+			}
+		}
+		w.sets, w.next = w.sets[1:], 0
+		if steps++; steps >= budget {
+			break
+		}
+	}
+	return steps, len(w.sets) == 0
 }

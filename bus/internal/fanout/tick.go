@@ -63,7 +63,7 @@ func (n *Lane) HoldsUp() bool {
 // say notes how many messages the subscriber has received in total. Loop only.
 //
 // Errors: the count cannot be right.
-func (n *Lane) Say(total uint64) error {
+func (n *Lane) Confirm(total uint64) error {
 	n.out.mu.Lock()
 	given := n.givenMessages
 	n.out.mu.Unlock()
@@ -78,7 +78,7 @@ func (n *Lane) Say(total uint64) error {
 // messages. fanout.mu is held.
 //
 //   - owed: the subscriber had a subscription when the connection ended.
-func (box *Outbox) End(owed bool) (unconfirmed uint64) {
+func (box *Outbox) CloseAccounts(owed bool) (unconfirmed uint64) {
 	for _, n := range box.Lanes {
 		unconfirmed += n.Account.End(ledger.Left{
 			Sent: n.sentMessages, Dropped: n.dropped, Received: max(n.said.Here(), n.ackedMessages), Owed: owed,
