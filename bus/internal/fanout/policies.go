@@ -7,7 +7,7 @@ import (
 )
 
 // latest decides for the policy Latest: of each tag one message waits, until the
-// lane has room, and a newer one takes its place.
+// lane has room, and a newer one takes its place. Guarded as its solo is.
 type latest struct {
 	solo  *solo
 	tags  map[tags.Tag]*latestTag
@@ -77,6 +77,7 @@ func (o *latest) blank() *kept {
 // keptCost is what a message that waits counts beyond its payload.
 const keptCost = 128
 
+// limit returns how many bytes may wait: as many as the lane may hold.
 func (o *latest) limit() int { return int(o.solo.lane.limit) * o.solo.stream.fan.pageBytes }
 
 // forget drops a tag, with the message that waits. It returns nil for an unknown one.
@@ -107,7 +108,7 @@ func (o *latest) drain() {
 }
 
 // sample decides for the policy Sample: the lane gets the first message of each tag, and
-// then one of so many.
+// then one of so many. Guarded as its solo is.
 type sample struct {
 	solo  *solo
 	every uint64

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-
 )
 
 // open begins a page of extent x in all of streams if all their lossless lanes and the
 // pool have room, otherwise in none. The mutexes of the streams are held, and they have
-// no page. A stream with only lossy lanes may be left without a page.
+// no page. A stream with only lossy lanes may be left without a page. Why no wake-up is
+// lost: "Wake-ups" in the package comment.
 //
 // Errors: ErrNoRoom.
 func (fan *Fanout) open(x extent, streams ...*stream) error {
@@ -19,8 +19,8 @@ func (fan *Fanout) open(x extent, streams ...*stream) error {
 	if fan.tryOpen(x, streams) {
 		return nil
 	}
-	// OnReady announces room that is freed after this line. The second try finds room
-	// that was freed before it.
+	// OnReady announces the room that is freed after this line. The second try finds the
+	// room that was freed before it.
 	fan.refused()
 	if fan.tryOpen(x, streams) {
 		return nil
@@ -55,7 +55,7 @@ func (fan *Fanout) tryOpen(x extent, streams []*stream) bool {
 }
 
 // refused reports whether a lossless lane of streams has no room. It marks all such
-// lanes as holding up the publisher.
+// lanes as holding up those that publish.
 func refused(pages int64, streams []*stream) (any bool) {
 	for _, s := range streams {
 		for _, n := range s.lanes {
@@ -68,8 +68,8 @@ func refused(pages int64, streams []*stream) (any bool) {
 	return any
 }
 
-// openSolo begins a page of extent x for the only lane of a stream, whose
-// mutex is held, if there is room for it.
+// openSolo begins a page of extent x for the only lane of a solo stream, whose mutex is
+// held, and reports whether there is room for it.
 func (fan *Fanout) openSolo(x extent, s *stream) bool {
 	fan.openMu.Lock()
 	defer fan.openMu.Unlock()
@@ -98,7 +98,7 @@ func (fan *Fanout) refused() {
 	fan.wantReady.Store(true)
 }
 
-// roomFreed wakes the callers that wait for room.
+// roomFreed wakes the callers that wait for room, and announces it by OnReady.
 func (fan *Fanout) roomFreed() {
 	fan.waiting.wake()
 	if fan.cfg.OnReady != nil && fan.wantReady.Load() && fan.wantReady.Swap(false) {
@@ -106,7 +106,24 @@ func (fan *Fanout) roomFreed() {
 	}
 }
 
+// onReady tells the user. Loop only.
 func (fan *Fanout) onReady() { fan.cfg.Call(fan.cfg.OnReady) }
+
+// AwaitRoom calls try, and again each time that room is freed, until try reports that it
+// is done. Room may be freed, and taken by others, many times before.
+//
+//   - Errors: the cause of the end of ctx.
+//   - Threads: any except the loop, which frees the room.
+func (fan *Fanout) AwaitRoom(ctx context.Context, try func() (done bool)) error {
+	w := fan.waiting.enter()
+	defer fan.waiting.leave(w)
+	for !try() {
+		if err := w.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // waiters wakes goroutines that wait for room. Without any, wake costs one atomic
 // load.
@@ -117,6 +134,7 @@ type waiters struct {
 	pool  sync.Pool
 }
 
+// waiter is one registration, used again and again.
 type waiter struct{ woken chan struct{} } // capacity 1
 
 // enter registers the caller. The caller must then try once more before it waits, or it

@@ -10,8 +10,9 @@ import (
 
 // solo is a stream with one lane, whose policy decides message by message: Latest or
 // Sample. Its pages carry positions, from which the subscriber sees what it did not get.
-// What no message shows in time, because no more of the tag is sent, a notice tells
-// (solo_tell.go). Guarded by stream.mu.
+// What no message shows in time, because no more of the tag is sent, a notice tells.
+//
+// Guarded by stream.mu, which is held in all methods.
 type solo struct {
 	stream *stream
 	lane   *Lane
@@ -22,7 +23,7 @@ type solo struct {
 	sample *sample
 
 	untold []*soloTag // may have left-out messages that are not reported
-	taken  uint64     // messages
+	taken  uint64     // messages, left out or not
 	tick   soloTick
 }
 
@@ -35,6 +36,7 @@ type soloTag struct {
 	listed bool   // in solo.untold
 }
 
+// newSolo returns what decides for the only lane of a stream.
 func newSolo(s *stream, n *Lane) *solo {
 	o := &solo{stream: s, lane: n}
 	if n.Policy.Kind == subscription.Latest {

@@ -9,17 +9,19 @@ import (
 	"tagbus/tags"
 )
 
-// tagState is what the publisher knows of one tag. count, and what the cache has
+// tagState is what the fanout knows of one tag. count, and what the cache has
 // in the line, are guarded by the mutexes of the streams of the tag's route.
 type tagState struct {
 	route   atomic.Pointer[route]
 	count   uint64
 	line    uint32 // of the cache
-	removed bool   // by RemoveTags; guarded as count is
-	moving  bool   // to another route; fanout.mu
+	removed bool   // by Retire; written with Mu held too
+	moving  bool   // to another route; Fanout.Mu
 }
 
-// addTag begins to serve a tag, at its first message.
+// addTag makes a tag known, at its first message.
+//
+// Errors: ErrStopped, ErrUnknownTag.
 func (fan *Fanout) addTag(tag tags.Tag) (*tagState, error) {
 	fan.Mu.Lock()
 	defer fan.Mu.Unlock()
@@ -57,13 +59,8 @@ func (t *tagState) accepted(c *cache.Cache, status uint8, data []byte) {
 	}
 }
 
-// knownCount returns how many tags were published.
-func (fan *Fanout) KnownTags() int { return int(fan.knownTags.Load()) }
-
-// replayedCount returns how many messages were sent again from the cache.
-func (fan *Fanout) Replayed() uint64 { return fan.replayed.Load() }
-
-// countOf returns how many messages of a tag were published. Loop only.
+// Count returns how many messages of a tag were published: the position of the last one.
+// Loop only.
 func (fan *Fanout) Count(tag tags.Tag) uint64 {
 	t := fan.tags.Get(tag)
 	if t == nil { // a reader without the lock may not find a new tag yet
@@ -84,13 +81,13 @@ func (fan *Fanout) Count(tag tags.Tag) uint64 {
 	return 0
 }
 
-// movedPerTurn is the number of slots that one turn of the loop moves when the map
-// of the publisher's tags has grown: some tenths of a millisecond under mu.
+// movedPerTurn is the number of slots that one turn of the loop moves when the map of
+// the tags has grown: some tenths of a millisecond with Mu held.
 const movedPerTurn = 4096
 
 // finishGrowing makes the loop move the map of the tags that has just grown. Without
 // further tags it could stay half moved for ever, and until then each message costs a
-// second lookup. mu is held.
+// second lookup. Mu is held.
 func (fan *Fanout) finishGrowing() {
 	if fan.growing || !fan.tags.Moving() {
 		return
@@ -109,16 +106,16 @@ func (fan *Fanout) finishGrowing() {
 // sets. If the known tags are fewer, or the sets have masks, it visits all known tags
 // instead. A tag of several sets may come several times.
 //
-// Guarded by fanout.mu.
+// Guarded by Fanout.Mu.
 type walk struct {
 	fan  *Fanout
 	sets []tags.Set // not done; the first from next on
 	next tags.Tag
 	all  bool
-	at   int // of all: in Publisher.known
+	at   int // of all: in topology.known
 }
 
-// newWalk returns a walk at its beginning. mu is held.
+// newWalk returns a walk at its beginning. Mu is held.
 func (fan *Fanout) newWalk(sets ...tags.Set) walk {
 	left := uint64(len(fan.known))
 	for _, set := range sets {
