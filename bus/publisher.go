@@ -35,7 +35,7 @@ import (
 // Threads: all methods may be called from any goroutine, and from callbacks
 // unless they block.
 type Publisher struct {
-	fan        fanout.Fanout // its mu guards what is marked so here
+	fan        fanout.Fanout // its Mu guards what is marked so here
 	pool       *netio.Pool
 	maxRemoved int // tags that it remembers
 
