@@ -37,7 +37,7 @@
 // fits into the page under construction, it is copied there. If not, the page is sealed
 // and open begins another: under openMu every lossless lane of the stream must have
 // room for it, and the pool memory. Then room is taken at all lanes at once. Otherwise
-// the message is refused by ErrNoRoom, and nothing has changed. A lossy lane without
+// the message is refused by ErrNoRoom, and no lane gets it. A lossy lane without
 // room does not get the page, and counts its messages as lost. At last the message is
 // counted, which makes its position, and goes into the cache.
 //
@@ -51,10 +51,11 @@
 // then queued by reference at all lanes of its stream. Its last message may have a
 // Receipt, which the page carries.
 //
-// Send: pump gives an endpoint as much as keeps it busy: control messages first, then
-// the lanes in turn. The rest waits in the lanes, where a policy can still drop it. What
-// a lane loses is a notice in the place of the lost page, which becomes control messages
-// when its turn comes. So a subscriber hears of a loss in the order of the messages.
+// Send: pump gives an endpoint as much as keeps it busy: control messages of no lane
+// first, then the lanes in turn. The rest waits in the lanes, where a policy can still
+// drop it. What a lane loses is a notice in the place of the lost page, which becomes
+// control messages when its turn comes. So a subscriber hears of a loss in the order of
+// the messages.
 //
 // Complete: the transport reports that the oldest item has been sent. The lane's room
 // is free again. With the last reference the page goes back to the pool, and with a
