@@ -97,16 +97,16 @@
 // A caller that is refused waits for a wake-up (AwaitRoom) or for Config.OnReady. None
 // is lost, because the two sides use the same atomic values in opposite order:
 //
-//   - The publishing goroutine sets a flag and then looks for room once more. The flag
-//     is Lane.refuses of each full lane, or dry if the pool is empty. Between the two
-//     looks it sets wantReady, for OnReady. A caller of AwaitRoom has entered waiting
-//     before.
+//   - The publishing goroutine that finds no room sets a flag, and then looks again. The
+//     flag is Lane.refuses of each full lane, or dry if the pool is empty. A caller of
+//     AwaitRoom has entered waiting before. For OnReady, open sets wantReady and then
+//     does all that a second time.
 //   - Lane.unpin and release free room, and then look at the flag. If it is set, they
 //     reset it and call roomFreed, which wakes all that wait and looks at wantReady.
 //
-// So either the second look finds the room, or the goroutine that frees it finds the
-// flag. Both looks are under openMu. Room only grows meanwhile: a lane that had it in the
-// first look has it in the second.
+// So either the last look finds the room, or the goroutine that frees it finds the flag,
+// and the caller or wantReady behind it. All looks are under openMu, so that room only
+// grows meanwhile: a lane that had room in the first look has it in the last.
 //
 // unpin tells only once a quarter of the lane is free. A goroutine that is woken for
 // each page fills only this one. A lane that holds nothing has room for any message, so

@@ -37,12 +37,14 @@ func (fan *Fanout) tryOpen(x extent, streams []*stream) bool {
 	}
 	var ok bool
 	if fan.taken, ok = fan.pool.GetAll(fan.taken[:0], x.buffers*len(streams)); !ok {
-		// The lossy ones do without.
 		needy := slices.DeleteFunc(slices.Clone(streams), func(s *stream) bool { return s.lossy })
-		if len(needy) == len(streams) {
-			fan.dry.Store(true)
+		if len(needy) < len(streams) { // the lossy ones do without
+			return len(needy) == 0 || fan.tryOpen(x, needy)
 		}
-		return len(needy) == 0 || len(needy) < len(streams) && fan.tryOpen(x, needy)
+		fan.dry.Store(true)
+		if fan.taken, ok = fan.pool.GetAll(fan.taken[:0], x.buffers*len(streams)); !ok {
+			return false
+		}
 	}
 	for i, s := range streams {
 		buffers := fan.taken[i*x.buffers : (i+1)*x.buffers]
@@ -61,7 +63,7 @@ func refused(pages int64, streams []*stream) (any bool) {
 		for _, n := range s.lanes {
 			if n.Policy.Lossless() && !n.hasRoom(pages) {
 				n.refuses.Store(true)
-				any = true
+				any = !n.hasRoom(pages) || any
 			}
 		}
 	}
