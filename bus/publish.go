@@ -41,8 +41,8 @@ func (p *Publisher) publish(tag tags.Tag, status Status, data []byte, x *fanout.
 
 // explain returns the user's error for one of the fanout about a message of n bytes.
 func (p *Publisher) explain(tag tags.Tag, n int, err error) error {
-	switch err { //nolint:errorlint // the fanout returns them bare, and this is the data path
-	case fanout.ErrNoRoom:
+	switch err {
+	case fanout.ErrNoRoom: //nolint:errorlint // the fanout returns them bare, and this is the data path
 		return ErrNoResources
 	case fanout.ErrStopped:
 		return ErrClosed
