@@ -33,7 +33,7 @@ type room struct {
 var rooms = []room{
 	{"requests", regexp.MustCompile(`^requester\.go$`), []string{"publisher", "subscriber", "common"}},
 	{"publisher", regexp.MustCompile(
-		`^(publish|link|solo|replay|route|sender)|^(account|fanout|lane|losses|outbox.*|outlet|ownership|receipt|reroute|stream|waiter|walk)\.go$`,
+		`^(publish|link|sender)|^(account|outlet|ownership)\.go$`,
 	), []string{"common"}},
 	{"subscriber", regexp.MustCompile(
 		`^(source|subscri|receiver)|^dispatch\.go$`,

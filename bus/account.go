@@ -44,9 +44,9 @@ func (p *Publisher) boundAccounts(limit int) {
 }
 
 // leaveAccount ends the account of a connection, and returns the number of unconfirmed
-// messages. mu is held, and the link is dead. Loop only.
+// messages. fan.Mu is held, and the link is dead. Loop only.
 func (p *Publisher) leaveAccount(l *link) (unconfirmed uint64) {
-	unconfirmed = l.out.End(l.owed)
+	unconfirmed = l.out.CloseAccounts(l.owed)
 	owed := l.owed && !l.parted && !errors.Is(l.fault, ErrProtocol) && !errors.Is(l.fault, ErrStalled)
 	if !p.accounts.Leave(l.peer.Instance, l, owed) {
 		return 0
@@ -61,7 +61,7 @@ func laneState(a *ledger.Lane) LaneState {
 }
 
 // goneStates returns the accounts of subscribers that have gone, in the order in which
-// they went. mu is held.
+// they went. fan.Mu is held.
 func (p *Publisher) goneStates() (gone []SubscriberState) {
 	for _, a := range p.accounts.Gone() {
 		state := SubscriberState{Peer: *a.Peer}

@@ -89,14 +89,14 @@ func (l *link) closeAfter(last []byte, reason error) {
 // effect at once. A paused link cannot hear the subscriber, so silence means nothing
 // (link.tick). Loop only.
 func (l *link) pause() {
-	if l.pausing++; l.pausing == 1 && !l.out.Ended() {
+	if l.pausing++; l.pausing == 1 && !l.out.Dead() {
 		l.ep.PauseReceive()
 	}
 }
 
 // resume undoes one pause. Loop only.
 func (l *link) resume() {
-	if l.pausing--; l.pausing == 0 && !l.out.Ended() {
+	if l.pausing--; l.pausing == 0 && !l.out.Dead() {
 		l.pulse.Hear() // from here on
 		l.ep.ResumeReceive()
 	}

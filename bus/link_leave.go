@@ -16,7 +16,7 @@ func (l *link) unsubscribe(id uint64) {
 			l.event(Event{Kind: Unsubscribed, Peer: l.peer, Tags: set})
 		}
 		return steps, done
-	}, abort: l.out.Tear})
+	}, abort: l.out.AbortUnsubscribe})
 }
 
 // unroute takes a subscriber out of all routes, for good, and then calls f. Loop

@@ -37,7 +37,7 @@ func (l *link) subscribe(wishes []fanout.Wish) {
 }
 
 // check returns why a subscription cannot become active, or why the connection has to
-// end. fanout.mu is held.
+// end. fan.Mu is held.
 func (l *link) check(w *fanout.Wish) (refusal, fault error) {
 	p := l.pub
 	if err := p.ownership.check(l, w); err != nil {

@@ -13,7 +13,7 @@ import (
 // subscribers that ask for it, or that of one owner. A Publisher and the part of a
 // Sender that queues and sends differ in this and in which side dials.
 //
-// fanout.mu is held in all methods except expel.
+// fan.Mu is held in all methods except expel.
 type ownership interface {
 	// use notes that a tag is used for the first time.
 	use(tag tags.Tag)
@@ -63,7 +63,7 @@ func (shared) giveUp() {}
 type exclusive struct {
 	sender *Sender
 
-	// Guarded by fanout.mu.
+	// Guarded by fan.Mu.
 	last  tagset.Owners // receivers, beyond their connections: cached messages of one are not sent to another
 	using []tags.Tag    // used for the first time, and not yet wanted
 }
@@ -76,7 +76,7 @@ func (x *exclusive) use(tag tags.Tag) {
 }
 
 // used reports whether a tag of a set was used.
-func (x *exclusive) used(set tags.Set) bool { return x.sender.pub.fan.Used(set) }
+func (x *exclusive) used(set tags.Set) bool { return x.sender.pub.fan.Published(set) }
 
 // wantUsed connects to the receivers of the tags that are used since the last call.
 // Loop only.
@@ -108,7 +108,7 @@ func (x *exclusive) check(l *link, w *fanout.Wish) error {
 func (x *exclusive) checkSteps(w *fanout.Wish) int { return len(x.sender.pub.links) * w.Set.Parts() }
 
 // duplicate returns a receiver other than l that has tags of a set, or nil.
-// fanout.mu is held.
+// fan.Mu is held.
 func (x *exclusive) duplicate(l *link, set tags.Set) *DuplicateError {
 	p := x.sender.pub
 	for other := range p.links {
@@ -132,7 +132,7 @@ func (x *exclusive) duplicate(l *link, set tags.Set) *DuplicateError {
 // handOver implements ownership: messages sent to another receiver were handled there,
 // or may have been.
 func (x *exclusive) handOver(l *link, sets []tags.Set) (lost []tags.Set) {
-	if !x.sender.pub.fan.Caches() {
+	if !x.sender.pub.fan.HasCache() {
 		return nil
 	}
 	return x.last.HandOver(l.peer.Instance, sets)
@@ -161,7 +161,7 @@ func (x *exclusive) giveUp() {
 }
 
 // reachable reports whether the sender can connect to a receiver again. Loop only, and
-// fanout.mu is held.
+// fan.Mu is held.
 func (x *exclusive) reachable(instance string) bool {
 	out := x.sender.outlets[instance]
 	return out != nil && out.contact.listed && x.duplicate(nil, out.contact.entry.Tags) == nil

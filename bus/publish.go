@@ -33,10 +33,10 @@ func (p *Publisher) PublishStatus(tag tags.Tag, status Status, data []byte) erro
 
 // explain returns the user's error for one of the fanout about a message of n bytes.
 func (p *Publisher) explain(tag tags.Tag, n int, err error) error {
-	switch err { //nolint:errorlint // the fanout returns them bare, and this is the data path
+	switch err {
 	case nil:
 		return nil
-	case fanout.ErrNoRoom:
+	case fanout.ErrNoRoom: //nolint:errorlint // the fanout returns them bare, and this is the data path
 		return ErrNoResources
 	case fanout.ErrStopped:
 		return ErrClosed
@@ -70,10 +70,10 @@ func (p *Publisher) PublishStatusContext(ctx context.Context, tag tags.Tag, stat
 // Errors: for a sender also ErrNoReceiver, not wrapped.
 func (p *Publisher) publishContext(ctx context.Context, tag tags.Tag, status Status, data []byte, x *fanout.Receipt) error {
 	err := p.fan.Publish(tag, uint8(status), data, x)
-	switch err { //nolint:errorlint // the fanout returns it bare, and this is the data path
+	switch err {
 	case nil:
 		return nil
-	case fanout.ErrNoRoom:
+	case fanout.ErrNoRoom: //nolint:errorlint // the fanout returns it bare, and this is the data path
 		return p.retry(ctx, tag, len(data), func() error { return p.fan.Publish(tag, uint8(status), data, x) })
 	}
 	return p.explain(tag, len(data), err)
@@ -87,7 +87,7 @@ func (p *Publisher) retry(ctx context.Context, tag tags.Tag, size int, publish f
 		return ErrOnLoop
 	}
 	var err error
-	end := p.fan.Wait(ctx, func() (done bool) {
+	end := p.fan.AwaitRoom(ctx, func() (done bool) {
 		err = publish()
 		return err != fanout.ErrNoRoom //nolint:errorlint // publish returns it bare, and this is the data path
 	})

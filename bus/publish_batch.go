@@ -54,7 +54,7 @@ func (p *Publisher) PublishBatchContext(ctx context.Context, messages []Message)
 // the mutex of their stream.
 func (p *Publisher) publishRun(messages []Message) (n int, err error) {
 	m := &messages[0]
-	run, ok := p.fan.Begin(m.Tag)
+	run, ok := p.fan.BeginRun(m.Tag)
 	if !ok {
 		if err := p.PublishStatus(m.Tag, m.Status, m.Data); err != nil {
 			return 0, err

@@ -35,7 +35,7 @@ import (
 // Threads: all methods may be called from any goroutine, and from callbacks
 // unless they block.
 type Publisher struct {
-	fan        fanout.Fanout // its mu guards what is marked so here
+	fan        fanout.Fanout // its Mu guards what is marked so here
 	pool       *netio.Pool
 	maxRemoved int // tags that it remembers
 
@@ -48,10 +48,10 @@ type Publisher struct {
 	loop       netio.Loop
 	listen     netio.ListenEndpoint
 	registered directory.Registration
-	announcing sync.Mutex      // around changes of fan.served and of the directory entry; before fan.mu
+	announcing sync.Mutex      // around changes of fan.served and of the directory entry; before fan.Mu
 	announced  directory.Entry // guarded by announcing
 
-	// Guarded by fan.mu.
+	// Guarded by fan.Mu.
 	state          publisherState
 	links          map[*link]struct{} // of subscribers that are admitted
 	accounts       ledger.Book[*link, *Peer]

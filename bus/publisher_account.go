@@ -30,7 +30,7 @@ func (p *Publisher) supersede(l *link, f func()) {
 	old.successor = func() {
 		l.predecessor = nil
 		l.resume()
-		if !l.ends() && !l.out.Ended() && !p.chores.Ended() {
+		if !l.ends() && !l.out.Dead() && !p.chores.Ended() {
 			f()
 		}
 	}
@@ -96,7 +96,7 @@ func (p *Publisher) onReceived(l *link, m *subscription.Received) {
 	case m.Messages > positions.Max:
 		l.fail(protocolError("received %d messages in lane %d, limit %d", m.Messages, m.Lane, uint64(positions.Max)))
 	default:
-		if err := n.Say(m.Messages); err != nil {
+		if err := n.Confirm(m.Messages); err != nil {
 			l.fail(protocolError("%v", err))
 		}
 	}
@@ -136,7 +136,7 @@ func (l *link) acked(m *subscription.Ack) {
 		return
 	}
 	tag := tags.Tag(m.Tag)
-	if n := l.pub.fan.CountOf(tag); m.Position > n {
+	if n := l.pub.fan.Count(tag); m.Position > n {
 		l.fail(protocolError("the receiver acknowledges message %d of tag %v, of %d that were sent", m.Position, tag, n))
 		return
 	}

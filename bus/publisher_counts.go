@@ -20,7 +20,7 @@ func (p *Publisher) checkStanding(list []byte) error {
 		if err != nil {
 			return errors.Join(ErrProtocol, err)
 		}
-		if n := p.fan.CountOf(at.Tag); at.Count > n {
+		if n := p.fan.Count(at.Tag); at.Count > n {
 			return protocolError("the subscriber has tag %v at %d, of %d that were published", at.Tag, at.Count, n)
 		}
 	}
@@ -32,7 +32,7 @@ func (p *Publisher) checkStanding(list []byte) error {
 //
 // Errors: ErrProtocol, wrapped; nothing is counted then.
 func (p *Publisher) addMissed(a *ledger.Lane, cause subscription.Cause, missed subscription.Position) error {
-	published := p.fan.CountOf(missed.Tag)
+	published := p.fan.Count(missed.Tag)
 	most := published + p.fan.Replayed()
 	known := a.Lost(missed.Tag)
 	if missed.Count > most-min(most, known) {

@@ -18,7 +18,7 @@ func (p *Publisher) Close() error { return p.closer.Close(p.backend, p.close) }
 
 func (p *Publisher) close() (later bool, err error) {
 	p.setState(publisherClosed)
-	errs := []error{p.withdraw(), p.fan.Close(), p.alarms.Close()}
+	errs := []error{p.withdraw(), p.fan.End(), p.alarms.Close()}
 	if p.backend != nil {
 		if p.loop.OnLoop() || !p.loop.Post(p.abortJobs) {
 			p.abortJobs() // on the loop, or there is none any more
@@ -105,7 +105,7 @@ func (p *Publisher) drainResult() error {
 	return nil
 }
 
-// noteDrained ends the wait of Drain if no subscriber is left or awaited. mu is held.
+// noteDrained ends the wait of Drain if no subscriber is left or awaited. fan.Mu is held.
 // Loop only, unless the publisher is closed.
 func (p *Publisher) noteDrained() {
 	if len(p.links) > 0 || p.state != publisherClosed && (!p.draining || p.accounts.Awaits(returnTime)) {
@@ -186,7 +186,7 @@ func (p *Publisher) awaitReturn(ctx context.Context) error {
 }
 
 // unreturned returns an error if connections ended before or during the Drain and their
-// subscribers have not come back. mu is held.
+// subscribers have not come back. fan.Mu is held.
 func (p *Publisher) unreturned() error {
 	missing, unconfirmed := p.accounts.Missing()
 	if missing += p.cutOff; missing == 0 {
@@ -205,7 +205,7 @@ func (p *Publisher) mayReturn(instance string) bool {
 }
 
 // giveUp stops waiting for peers that cannot come back to an ending publisher. Loop
-// only, and mu is held.
+// only, and fan.Mu is held.
 func (p *Publisher) giveUp() {
 	if p.draining {
 		p.ownership.giveUp()

@@ -21,7 +21,7 @@ func (p *Publisher) onPositions(l *link, m *subscription.Positions) {
 	}
 	err := p.checkStanding(m.List)
 	if err == nil {
-		err = brokenGroup(p.groups.Positions(l, m, p.fan.Known()))
+		err = brokenGroup(p.groups.Positions(l, m, p.fan.KnownTags()))
 	}
 	if err != nil {
 		l.fail(err)
@@ -37,7 +37,7 @@ func (p *Publisher) onSubscribe(l *link, m *subscription.Subscribe) {
 		return // it is closing
 	}
 	l.awaitSubscription()
-	refused, err := p.groups.Subscribe(l, m, p.fan.Known())
+	refused, err := p.groups.Subscribe(l, m, p.fan.KnownTags())
 	if err != nil {
 		l.fail(brokenGroup(err))
 		return

@@ -203,7 +203,7 @@ func (p *Publisher) forget(l *link) (unconfirmed uint64) {
 	delete(p.links, l)
 	p.seats.Leave(l)
 	unconfirmed = p.leaveAccount(l)
-	p.fan.Forget(&l.out)
+	l.out.Free()
 	if p.state >= publisherDraining && unconfirmed > 0 && !p.accounts.Returns(l.peer.Instance) {
 		p.cutOff++
 		p.cutOffMessages += unconfirmed

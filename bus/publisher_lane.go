@@ -44,13 +44,13 @@ func (p *Publisher) checkRoom(l *link, m *subscription.Subscribe) error {
 	if l.out.Lane(m.Lane) != nil {
 		return nil
 	}
-	if bytes := l.out.MayHold() + p.fan.LaneBytes(m.BacklogBytes); bytes > int64(p.cfg.SubscriberBytes) {
+	if bytes := l.out.LaneBytes() + p.fan.LaneBytes(m.BacklogBytes); bytes > int64(p.cfg.SubscriberBytes) {
 		return fmt.Errorf("%w: %d bytes, limit %d: lower BacklogBytes, or use fewer policies", ErrSubscriberBytes, bytes, p.cfg.SubscriberBytes)
 	}
 	return nil
 }
 
-// account opens the account of a new lane. Loop only, and fanout.mu is held.
+// account opens the account of a new lane. Loop only, and fan.Mu is held.
 func (p *Publisher) account(l *link, w *fanout.Wish) *ledger.Lane {
 	p.heart.Quicken(p.maxStall(w.Policy))
 	return p.accounts.Open(l.peer.Instance, l, l.peer, w.Request.Lane, w.Policy, maxLanes, func(number uint16) bool { return l.out.Lane(number) != nil })

@@ -24,7 +24,7 @@ func (p *Publisher) greet(l *link) {
 	_ = oldest.ep.Close()
 }
 
-// makeRoom takes a place for a subscriber. mu is held.
+// makeRoom takes a place for a subscriber. fan.Mu is held.
 //
 // Errors: ErrTooManySubscribers, wrapped.
 func (p *Publisher) makeRoom(l *link, instance string) error {

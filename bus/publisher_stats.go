@@ -90,7 +90,7 @@ func (p *Publisher) Stats() PublisherStats {
 	return st
 }
 
-// stats returns the state of a subscriber. fan.mu is held.
+// stats returns the state of a subscriber. fan.Mu is held.
 func (l *link) stats(limit int) SubscriberState {
 	out := l.out.Stats()
 	state := SubscriberState{Peer: *l.peer, Limit: limit, Messages: out.Messages, Bytes: out.Bytes, Pages: out.Pages}

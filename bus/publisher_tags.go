@@ -11,7 +11,7 @@ import (
 
 // Tags returns the tags that the publisher serves now.
 func (p *Publisher) Tags() tags.Set {
-	served, _ := p.fan.ServedTags()
+	served, _ := p.fan.Served()
 	return served
 }
 
@@ -26,7 +26,7 @@ func (p *Publisher) Tags() tags.Set {
 func (p *Publisher) AddTags(set tags.Set) error {
 	p.announcing.Lock()
 	defer p.announcing.Unlock()
-	served, known := p.fan.ServedTags() // what is announced may be more: see RemoveTags
+	served, known := p.fan.Served() // what is announced may be more: see RemoveTags
 	if known >= p.maxRemoved {
 		return fmt.Errorf("%w: %d, limit %d", ErrTooManyRemoved, known, p.maxRemoved)
 	}

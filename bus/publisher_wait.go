@@ -21,14 +21,14 @@ func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) er
 		open := p.state == publisherOpen
 		enough := p.subscribed() >= n
 		var wanted []tags.Set
-		compare := enough && n > 0 && (missing == nil || p.fan.IsWanted(*missing))
+		compare := enough && n > 0 && (missing == nil || p.fan.Wanted(*missing))
 		if compare {
-			wanted = p.fan.Wanted()
+			wanted = p.fan.WantedSets()
 		}
 		changed := p.fan.NextChange()
 		p.fan.Mu.Unlock()
 		var err error
-		if compare { // the comparison can take long, and the loop needs mu
+		if compare { // the comparison can take long, and the loop needs Mu
 			missing, err = missingFrom(tags.Union(wanted...), set)
 		}
 		enough = enough && (n <= 0 || missing == nil)
@@ -50,7 +50,7 @@ func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) er
 	}
 }
 
-// subscribed returns how many subscribers have a subscription. mu is held.
+// subscribed returns how many subscribers have a subscription. fan.Mu is held.
 func (p *Publisher) subscribed() (count int) {
 	for l := range p.links {
 		if l.out.Subscribed() {

@@ -8,7 +8,7 @@ import (
 // The part of a group that concerns subscriptions which change.
 
 // goes is the second part of step 1: the tags that changing subscriptions give up. A
-// comparison of two of the largest sets takes milliseconds, so a step has only one. mu
+// comparison of two of the largest sets takes milliseconds, so a step has only one. Mu
 // is held.
 func (g *Group) goes(budget int) (steps int, done bool) {
 	return g.each(budget, func(w *Wish) int {
@@ -22,7 +22,7 @@ func (g *Group) goes(budget int) (steps int, done bool) {
 }
 
 // comes is the third part of step 1: the tags that changing subscriptions newly want.
-// mu is held.
+// Mu is held.
 func (g *Group) comes(budget int) (steps int, done bool) {
 	return g.each(budget, func(w *Wish) int {
 		before, ok := g.before(w)
@@ -36,7 +36,7 @@ func (g *Group) comes(budget int) (steps int, done bool) {
 
 // before returns the set that a subscription has so far. ok is false if the
 // subscription is new, or if one of the two sets has masks: a comparison of these can
-// take long.
+// take long. Mu is held.
 func (g *Group) before(w *Wish) (set tags.Set, ok bool) {
 	n := g.box.subs[w.Request.ID]
 	if n == nil {
@@ -46,7 +46,7 @@ func (g *Group) before(w *Wish) (set tags.Set, ok bool) {
 	return set, !tagset.HasMasks(set) && !tagset.HasMasks(w.Set)
 }
 
-// change is the last part of step 1. mu is held.
+// change is the last part of step 1. Mu is held.
 func (g *Group) change(budget int) (steps int, done bool) {
 	return g.each(budget, func(w *Wish) int {
 		n := g.box.subs[w.Request.ID]
@@ -62,7 +62,7 @@ func (g *Group) change(budget int) (steps int, done bool) {
 }
 
 // changeOne reduces a changing subscription to the tags that its old and its new set
-// have in common. Sets with masks are compared tag by tag.
+// have in common. Sets with masks are compared tag by tag. Mu is held.
 func (g *Group) changeOne(w *Wish) (steps int) {
 	n, id := w.lane, w.Request.ID
 	e := g.of(n)

@@ -9,7 +9,7 @@ import (
 	"tagbus/tags"
 )
 
-// claims has the replays that the subscriptions of a group ask for in one lane. They
+// claims has what the subscriptions of a group ask to be replayed in one lane. They
 // are found by tag, so that thousands of subscriptions to a tag each cost no more than
 // one.
 type claims struct {
@@ -26,45 +26,46 @@ type claim struct {
 	stands uint64 // where the subscriber stands
 }
 
+// add takes over the claim of one subscription.
 func (c *claim) add(m *subscription.Subscribe) {
 	c.replay, c.resume = max(c.replay, m.Replay), c.resume || m.Resume
 }
 
 // add takes over the claim and the positions of one subscription, even of a refused
 // one: the subscriber sends the position of a tag only once in a group.
-func (s *claims) add(w *Wish) {
-	if s.byTag == nil {
-		s.byTag = make(map[tags.Tag]claim)
+func (cs *claims) add(w *Wish) {
+	if cs.byTag == nil {
+		cs.byTag = make(map[tags.Tag]claim)
 	}
 	if len(w.stands) > tagset.FewTags {
-		s.stands = append(s.stands, w.stands)
+		cs.stands = append(cs.stands, w.stands)
 	} else {
 		for _, p := range w.stands {
-			c := s.byTag[p.Tag]
+			c := cs.byTag[p.Tag]
 			c.stands = p.Count
-			s.byTag[p.Tag] = c
+			cs.byTag[p.Tag] = c
 		}
 	}
 	switch {
 	case w.Err != nil || w.Request.Replay == 0 && !w.Request.Resume:
 	case tagset.Few(w.Set):
 		for tag := range w.Set.All() {
-			c := s.byTag[tag]
+			c := cs.byTag[tag]
 			c.add(w.Request)
-			s.byTag[tag] = c
+			cs.byTag[tag] = c
 		}
 	default:
-		s.wide = append(s.wide, w)
+		cs.wide = append(cs.wide, w)
 	}
 }
 
 // steps returns the cost of of.
-func (s *claims) steps() int { return 1 + (len(s.wide)+len(s.stands))/2 }
+func (cs *claims) steps() int { return 1 + (len(cs.wide)+len(cs.stands))/2 }
 
 // of returns the claim of a tag.
-func (s *claims) of(tag tags.Tag) (replay uint64, resume bool) {
-	c := s.byTag[tag]
-	for _, w := range s.wide {
+func (cs *claims) of(tag tags.Tag) (replay uint64, resume bool) {
+	c := cs.byTag[tag]
+	for _, w := range cs.wide {
 		if w.Set.Contains(tag) {
 			c.add(w.Request)
 		}
@@ -72,8 +73,9 @@ func (s *claims) of(tag tags.Tag) (replay uint64, resume bool) {
 	return c.replay, c.resume
 }
 
-func (s *claims) standing(tag tags.Tag) uint64 {
-	for _, list := range s.stands {
+// standing returns where the subscriber stands in a tag.
+func (cs *claims) standing(tag tags.Tag) uint64 {
+	for _, list := range cs.stands {
 		i, found := slices.BinarySearchFunc(list, tag, func(p subscription.Position, tag tags.Tag) int {
 			return cmp.Compare(p.Tag, tag)
 		})
@@ -81,5 +83,5 @@ func (s *claims) standing(tag tags.Tag) uint64 {
 			return list[i].Count
 		}
 	}
-	return s.byTag[tag].stands
+	return cs.byTag[tag].stands
 }

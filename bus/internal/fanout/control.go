@@ -8,8 +8,9 @@ import (
 	"tagbus/subscription"
 )
 
-// send queues a control message. In a lane it stays in order with the pages before it,
-// except those that cork holds back. Without a lane it goes before all pages.
+// Send queues a control message. In a lane it stays in order with the pages before it,
+// except those that cork holds back. If n is nil it goes before all pages. A message that
+// cannot be encoded, or is one too many (ErrOverflow), ends the connection. Loop only.
 func (box *Outbox) Send(n *Lane, m subscription.Message) {
 	queue := &box.control
 	if n != nil {
@@ -18,26 +19,28 @@ func (box *Outbox) Send(n *Lane, m subscription.Message) {
 	box.sendIn(queue, n, m)
 }
 
-// sendBytes queues a control message before all pages.
+// SendBytes queues an encoded control message before all pages.
 func (box *Outbox) SendBytes(control []byte) { box.sendControl(&box.control, item{control: control}) }
 
-// sendLast queues a control message before all pages, and closes the connection once it
-// is sent.
+// SendLast queues an encoded control message before all pages, and closes the connection
+// once it is sent.
 func (box *Outbox) SendLast(control []byte) {
 	box.sendControl(&box.control, item{control: control, last: true})
 }
 
-// sendIn queues a control message about a lane in a certain queue.
+// sendIn queues a control message in a certain queue.
+//
+//   - n: the lane that it is about; nil: none.
 func (box *Outbox) sendIn(queue *ring.Ring[item], n *Lane, m subscription.Message) {
 	b, err := subscription.Append(nil, m)
-	if err != nil { // only possible for a message that this package built too long
+	if err != nil { // only possible for a message that was built too long
 		box.onFault(err)
 		return
 	}
 	box.sendControl(queue, item{control: b, lane: n})
 }
 
-// sendControl queues a control message in one of the queues of l.
+// sendControl queues a control message in one of the queues of box.
 func (box *Outbox) sendControl(queue *ring.Ring[item], i item) {
 	box.mu.Lock()
 	defer box.mu.Unlock()
@@ -59,7 +62,7 @@ const controlCost = 32
 // cost returns the share of a control message in controlLimit.
 func (i *item) cost() int { return len(i.control) + controlCost }
 
-// failSoon posts a call of fail, once. It may run on any goroutine. mu is held.
+// failSoon posts a call of onFault, once. It may run on any goroutine. mu is held.
 func (box *Outbox) failSoon(err error) {
 	if !box.failing {
 		box.failing = true
@@ -67,7 +70,7 @@ func (box *Outbox) failSoon(err error) {
 	}
 }
 
-// controlLimit bounds the bytes of queued answers for one subscriber. A single answer
+// controlLimit bounds the bytes of control messages queued for one connection. A single answer
 // may have to name every tag.
 func (fan *Fanout) controlLimit() int {
 	return maxControlQueue + subscription.MaxPositionBytes*int(fan.knownTags.Load())

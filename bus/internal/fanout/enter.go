@@ -9,7 +9,7 @@ import (
 
 // The second half of a group: the steps after the old sets are gone.
 
-// enter is step 3. mu is held.
+// enter is step 3. Mu is held.
 func (g *Group) enter(budget int) (steps int, done bool) {
 	if g.at == 0 {
 		for _, e := range g.lanes {
@@ -42,7 +42,7 @@ func (g *Group) enter(budget int) (steps int, done bool) {
 	return steps, done
 }
 
-// newLane finds or makes the lane of a new subscription.
+// newLane finds or makes the lane of a new subscription. Mu is held.
 func (g *Group) newLane(w *Wish) {
 	if w.lane = g.box.Lane(w.Request.Lane); w.lane == nil {
 		w.lane = g.box.open(w.Request.Lane, w.Policy, w.Request.BacklogBytes, g.terms.Account(w))
@@ -59,7 +59,7 @@ func (e *entering) begin() {
 	e.lane.cork()
 }
 
-// enterOne puts a subscription into the table.
+// enterOne puts a subscription into the table. Mu is held.
 func (g *Group) enterOne(w *Wish) {
 	e := g.of(w.lane)
 	known := g.box.subs[w.Request.ID] != nil
@@ -90,7 +90,7 @@ func (g *Group) claim(w *Wish) {
 	e.replay.claims.add(w)
 }
 
-// forget empties the cache of tags that had another owner. mu is held.
+// forget empties the cache of tags that had another owner. Mu is held.
 func (g *Group) forget(budget int) (steps int, done bool) {
 	if g.at == 0 {
 		g.lost = g.terms.HandOver(g.owned)
@@ -103,7 +103,7 @@ func (g *Group) forget(budget int) (steps int, done bool) {
 		func(e *tagmap.Entry[tagState]) { g.fan.cache.Empty(e.Value.line) })
 }
 
-// join is step 4. mu is held.
+// join is step 4. Mu is held.
 func (g *Group) join(budget int) (steps int, done bool) {
 	defer g.tell()
 	return g.eachLane(budget, func(e *entering, budget int) (int, bool) {
@@ -126,7 +126,7 @@ func (g *Group) join(budget int) (steps int, done bool) {
 	})
 }
 
-// tell queues the positions of the moved tags for the subscriber.
+// tell queues the positions of the moved tags for the subscriber, before Mu is released.
 func (g *Group) tell() {
 	for _, e := range g.lanes {
 		e.lane.told(g.queue(e.lane), e.id, e.joined)
@@ -134,7 +134,7 @@ func (g *Group) tell() {
 	}
 }
 
-// measure determines the replay of the next tags.
+// measure determines the replay of the next tags. Mu is held.
 func (g *Group) measure(e *entering, budget int) (steps int, done bool) {
 	looks, done := e.walk.visit(budget, func(entry *tagmap.Entry[tagState]) bool {
 		if steps++; g.fan.moves(e.lane, entry, true) {
@@ -154,7 +154,7 @@ func (g *Group) queue(n *Lane) *ring.Ring[item] {
 	return &n.queue
 }
 
-// answer is the first part of step 5. mu is held.
+// answer is the first part of step 5. Mu is held.
 func (g *Group) answer(budget int) (steps int, done bool) {
 	return g.each(budget, func(w *Wish) int {
 		if w.Err != nil {
@@ -166,9 +166,9 @@ func (g *Group) answer(budget int) (steps int, done bool) {
 	})
 }
 
-const answerSteps = 8 // a control message, or an event
+const answerSteps = 8 // cost of a control message
 
-// uncork is the last part of step 5. mu is held.
+// uncork is the last part of step 5. Mu is held.
 func (g *Group) uncork(int) (steps int, done bool) {
 	for _, e := range g.lanes {
 		e.lane.entering = false

@@ -1,6 +1,7 @@
 package fanout
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,34 +14,74 @@ import (
 	"tagbus/tags"
 )
 
+// MaxInFlight is the number of pages and control messages of a connection that are given
+// to its endpoint at most.
+const MaxInFlight = 64
+
 const (
-	MaxInFlight      = 64      // pages and control messages given to an endpoint
-	maxInFlightPages = 4       // of which full pages: more only leaves the processor's cache
-	maxControlQueue  = 4 << 20 // bytes of answers queued for one subscriber
+	maxInFlightPages = 4       // of MaxInFlight, full pages: more only leaves the processor's cache
+	maxControlQueue  = 4 << 20 // bytes of answers queued for one connection
 )
 
-// fanoutConfig says how a Fanout works. All fields are set, except those for which nil
-// or zero is allowed.
+// The errors are returned as they are, not wrapped, since some of them are frequent and
+// on the way of messages. The text for people is that of the package's user.
+var (
+	// ErrNoRoom is returned for a message for which a lossless lane, or the pool, has no
+	// room. The same call may succeed later.
+	ErrNoRoom = errors.New("no room")
+
+	// ErrStopped is returned after Stop.
+	ErrStopped = errors.New("stopped")
+
+	// ErrUnknownTag is returned for a tag that is not served.
+	ErrUnknownTag = errors.New("unknown tag")
+
+	// ErrTooLarge is returned for a message above Config.MaxMessageBytes.
+	ErrTooLarge = errors.New("too large")
+
+	// ErrLost is the outcome of a receipt if the connection of its message ends.
+	ErrLost = errors.New("connection lost")
+
+	// ErrNotHandled is the outcome of a receipt if the peer says so.
+	ErrNotHandled = errors.New("not handled")
+
+	// ErrCompletion is a fault of the backend: a send has completed that was not the next
+	// one. It is wrapped, with the key.
+	ErrCompletion = errors.New("not the next send")
+
+	// ErrOverflow is a fault of the peer.
+	ErrOverflow = errors.New("the subscriber asks faster than it reads the answers")
+)
+
+// Config says how a Fanout works. All fields are set, except those for which nil or zero
+// is allowed.
 type Config struct {
-	Served          tags.Set     // the tags that may be published at first
-	Pool            *netio.Pool  // the memory of the pages; Close closes it
-	Cache           *cache.Cache // of the newest messages; nil: none. Close closes it.
-	PageBytes       int
-	QueueBytes      int // that a lane may hold, in whole pages
-	MaxMessageBytes int
+	Served          tags.Set      // the tags that may be published at first
+	Pool            *netio.Pool   // the memory of the pages; Free closes it
+	Cache           *cache.Cache  // of the newest messages; nil: none. Free closes it.
+	PageBytes       int           // the size of the buffers of Pool
+	QueueBytes      int           // that a lane may hold, in whole pages
+	MaxMessageBytes int           // of a payload
 	MaxStreams      int           // of several lanes
 	FlushInterval   time.Duration // below 0: a page goes as soon as a lane is not busy
 
-	OnReady   func()                               // there is room after a refusal; nil: not told
+	OnReady   func()                               // there is room after a refusal; runs in Call; nil: not told
 	Unowned   error                                // publishing returns it for a tag that no lane wants; nil: the message is dropped
 	First     func(tags.Tag)                       // told of the first message of a tag; Mu is held
-	Call      func(func())                         // calls a function of the user, unless the user has closed
-	LossError func(cause subscription.Cause) error // for receipts
+	Call      func(func())                         // calls a function of the user on the loop, unless the user has closed
+	LossError func(cause subscription.Cause) error // the outcome of a receipt whose message a lane loses; called under locks
 }
 
-// fanout is the way of messages from Publish to the outboxes: which subscribers get a
-// message, and whether all of them have room for it. It knows tags, routes, streams,
-// pages and lanes, and nothing of a session.
+// Fanout is the way of messages from Publish to the outboxes: which lanes get a message,
+// and whether all of them have room for it.
+//
+// Its methods are called in this order: Init; Start, once there is a loop; Stop, which
+// ends publishing and may be repeated; End, which closes what Start has opened; and
+// Free, once no connection is left. End and Free are needed even if Start has failed or
+// was not called.
+//
+// Threads: publishing methods may be called from any goroutine after Start, and so may
+// those that say nothing else.
 type Fanout struct {
 	cfg    Config
 	loop   netio.Loop
@@ -49,10 +90,10 @@ type Fanout struct {
 	pool       *netio.Pool
 	pages      []page // by the key of their first buffer
 	pageBytes  int
-	queuePages int64
+	queuePages int64       // the most pages of a lane
 	lossyPages int64       // what all lossy lanes together may pin
-	window     int         // bytes in flight per subscriber
-	regionOnly atomic.Bool // the transport sends only from memory of the pool
+	window     int         // bytes of pages in flight for each connection
+	regionOnly atomic.Bool // a transport sends only from memory of the pool
 
 	tags      tagmap.Map[tagState]
 	knownTags atomic.Int64
@@ -61,13 +102,13 @@ type Fanout struct {
 	openMu      sync.Mutex      // taken under stream.mu, to reserve room for pages
 	taken       []*netio.Buffer // memory for that
 	lossyPinned atomic.Int64    // pages, counted for each lossy lane
-	waiting     waiters
+	waiting     waiters         // for room
 	loans       loans
-	wantReady   atomic.Bool
+	wantReady   atomic.Bool // a message was refused, and no room was announced since
 	readyFunc   func()      // onReady, as a value made once
-	dry         atomic.Bool // a publisher found the pool empty, and was told of no room since
+	dry         atomic.Bool // a message was refused because the pool was empty, and no room was announced since
 
-	Mu sync.Mutex // topology: everything in this block
+	Mu sync.Mutex // guards topology, and what the package's user keeps consistent with it
 	topology
 
 	flushArmed atomic.Bool
@@ -77,13 +118,14 @@ type Fanout struct {
 	tellFunc   func()      // tellLater, as a value made once
 	telling    alarm.Alarm // loop only
 
-	published atomic.Uint64 // of streams that are gone
+	published atomic.Uint64 // messages, by streams that are gone
 	bytes     atomic.Uint64 // of these
-	replayed  atomic.Uint64
+	replayed  atomic.Uint64 // messages, for each lane
 	refusals  atomic.Uint64
 }
 
-// topology is which lane wants which tag. Guarded by fanout.mu.
+// topology is which lane wants which tag. Guarded by Fanout.Mu, except streams, which
+// publishing goroutines read.
 type topology struct {
 	stopped  bool // no message is accepted any more
 	table    subscription.Table
@@ -95,7 +137,7 @@ type topology struct {
 	routes   routes
 	known    []*tagmap.Entry[tagState] // all of tags, the oldest first
 	changed  chan struct{}             // closed and replaced when a subscription changes
-	streams  atomic.Pointer[[]*stream] // written under mu
+	streams  atomic.Pointer[[]*stream] // written with Mu held
 	changing map[*Lane]struct{}        // those that have a transit
 	shifts   []shift                   // memory for shift
 	locked   []*stream                 // by lockAll
@@ -103,7 +145,7 @@ type topology struct {
 	walked   uint64                    // steps of walks so far
 }
 
-// init makes fan ready to publish.
+// Init makes fan a fanout without lanes. It is not copied afterwards.
 func (fan *Fanout) Init(cfg Config) {
 	fan.cfg, fan.pool, fan.cache, fan.served = cfg, cfg.Pool, cfg.Cache, cfg.Served
 	fan.pages = make([]page, fan.pool.Buffers())
@@ -122,9 +164,11 @@ func (fan *Fanout) Init(cfg Config) {
 	fan.streams.Store(new([]*stream))
 }
 
-// start gives fan its loop, on which it flushes pages and tells what was left out.
+// Start gives fan its loop, on which it flushes pages and tells what was left out. No
+// message may be published before.
 //
-// Errors: those of the loop's timers.
+//   - alarms: of the same loop, for what is not a page.
+//   - Errors: those of loop.NewTimer.
 func (fan *Fanout) Start(loop netio.Loop, alarms *alarm.Clock) (err error) {
 	fan.loop, fan.alarms = loop, alarms
 	fan.loans.loop, fan.loans.tell = loop, func() { fan.cfg.Call(fan.loans.settle) }
@@ -132,8 +176,8 @@ func (fan *Fanout) Start(loop netio.Loop, alarms *alarm.Clock) (err error) {
 	return err
 }
 
-// stop ends publishing: no message is accepted any more, and what is accepted is queued.
-// mu is held.
+// Stop ends publishing: no message is accepted any more, and what was accepted is
+// queued. Callers of AwaitRoom try once more. Mu is held.
 func (fan *Fanout) Stop() {
 	fan.stopped = true
 	for _, s := range *fan.streams.Load() {
@@ -146,16 +190,20 @@ func (fan *Fanout) Stop() {
 	fan.waiting.wake()
 }
 
-// endTimer ends what start began.
-func (fan *Fanout) Close() error {
+// End closes what Start has opened. Pages are not flushed by time any more.
+//
+// Errors: those of the timer.
+func (fan *Fanout) End() error {
 	if fan.flushTimer == nil {
 		return nil
 	}
 	return fan.flushTimer.Close()
 }
 
-// free gives back lent payloads and closes the pool and the cache. Nothing is queued or
+// Free gives back lent payloads and closes the pool and the cache. Nothing is queued or
 // sent any more.
+//
+// Errors: those of netio.Pool.Close.
 func (fan *Fanout) Free() error {
 	fan.loans.settle()
 	if fan.cache != nil {
@@ -164,15 +212,15 @@ func (fan *Fanout) Free() error {
 	return fan.pool.Close()
 }
 
-// caches reports whether there is a cache.
-func (fan *Fanout) Caches() bool { return fan.cache != nil }
+// HasCache reports whether there is a cache.
+func (fan *Fanout) HasCache() bool { return fan.cache != nil }
 
-// notifyChanged wakes those that wait for a change of a subscription. mu is held.
+// NotifyChanged closes the channels of NextChange: a subscription has changed, or
+// something else that the user waits for. Mu is held.
 func (fan *Fanout) NotifyChanged() {
 	close(fan.changed)
 	fan.changed = make(chan struct{})
 }
 
-// nextChange returns a channel that is closed at the next change of a subscription. mu is
-// held.
+// NextChange returns a channel that is closed at the next NotifyChanged. Mu is held.
 func (fan *Fanout) NextChange() <-chan struct{} { return fan.changed }

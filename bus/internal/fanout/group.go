@@ -11,10 +11,13 @@ import (
 	"tagbus/tags"
 )
 
-// subscribing is the job that makes the subscriptions of a group active and
-// acknowledges them in one place. No page stands between two acknowledgements of the
-// same lane. Between those of the first group of a connection no page of any lane
-// stands. A subscription whose id is known gets another set.
+// Group makes a group of subscriptions of a connection active and acknowledges them in
+// one place. No page stands between two acknowledgements of the same lane. Between those
+// of the first group of a connection no page of any lane stands. A subscription whose id
+// is known gets another set.
+//
+// Its user calls Run until it is done, and then Failed; or Abort if the connection ends
+// before.
 //
 // The steps, each in as many slices as it takes:
 //
@@ -23,8 +26,9 @@ import (
 //  2. leave: the tags that they give up move. The last pages of these stand before the
 //     acknowledgement.
 //  3. enter: the lanes are corked, and the new sets are in the table.
-//  4. lanes: the tags that the lanes newly want move. Their positions are queued.
-//  5. answer, uncork, report.
+//  4. forget, join: the cache forgets the tags that had another owner. The tags that the
+//     lanes newly want move. Their positions are queued.
+//  5. answer, uncork: the acknowledgements are queued, and what the lanes hold back.
 type Group struct {
 	fan    *Fanout
 	box    *Outbox
@@ -40,45 +44,46 @@ type Group struct {
 	fault  error        // ends the connection
 }
 
-// wish is a subscription that a subscriber asks for.
+// Wish is a subscription that a subscriber asks for.
 type Wish struct {
+	// Set by the caller of Subscribe.
 	Request  *subscription.Subscribe // without its set
 	Set      tags.Set
-	Standing positions.Standing      // until the group is complete
-	stands   []subscription.Position // where the subscriber says that it stands
-	lane     *Lane
-	Policy   subscription.Policy
+	Standing positions.Standing // the positions that the subscriber reports, not read yet
 
+	Policy subscription.Policy // set by Terms.Check
+	Err    error               // why it is refused
+
+	stands      []subscription.Position // where the subscriber says that it stands
+	lane        *Lane
 	gone, comes tags.Set // what a subscription that changes gives up, and newly wants
-
-	parts int   // ranges and masks that are reserved for it
-	masks int   // of these
-	Err   error // why it is refused
+	parts       int      // ranges and masks that are reserved for it
+	masks       int      // of these
 }
 
-// terms are the conditions on which a session lets its subscriber have tags. fanout.mu
-// is held in all of them.
+// Terms are the conditions on which a session lets its subscriber have tags. All are
+// called on the loop, with Fanout.Mu held.
 type Terms struct {
-	// check returns why a subscription cannot become active, apart from its size. It
+	// Check returns why a subscription cannot become active, apart from its size. It
 	// sets the wish's policy.
 	//
 	//   - fault: the peer must not ask for that; it ends the group.
 	Check func(w *Wish) (refusal, fault error)
 
-	// steps returns the cost of check.
+	// Steps returns the cost of Check, as a chores.Job counts.
 	Steps func(w *Wish) int
 
-	// account opens the account of a new lane.
+	// Account opens the account of a new lane.
 	Account func(w *Wish) *ledger.Lane
 
-	// handOver notes that the subscriber gets sets. It returns the tags that the cache
+	// HandOver notes that the subscriber gets sets. It returns the tags that the cache
 	// must forget, because another connection has had some of them.
 	HandOver func(sets []tags.Set) (lost []tags.Set)
 
-	// entered notes that the group is active.
+	// Entered notes that the group is active.
 	Entered func()
 
-	// refusal returns the answer to a subscription that does not become active.
+	// Refusal returns the answer to a subscription that does not become active.
 	Refusal func(w *Wish) subscription.Message
 }
 
@@ -99,15 +104,15 @@ type entering struct {
 // change is a subscription whose set has become another.
 type change struct{ before, after tags.Set }
 
-// subscribe returns the group that makes subscriptions of the connection active. Its run
-// is a job. Loop only.
+// Subscribe returns the group that makes subscriptions of the connection active. Its Run
+// is a job, of which a connection has one at a time. Loop only.
 func (box *Outbox) Subscribe(wishes []Wish, terms Terms) *Group {
 	g := &Group{fan: box.fan, box: box, terms: terms, wishes: wishes, first: len(box.Lanes) == 0}
 	g.steps = []chores.Job{g.read, g.goes, g.comes, g.change, g.leave, g.enter, g.forget, g.join, g.answer, g.uncork}
 	return g
 }
 
-// run does the next slice, as a chores.Job does. Once it is done, Failed returns why
+// Run does the next slice, as a chores.Job does. Once it is done, Failed returns why
 // the group is not active, if so. Loop only.
 func (g *Group) Run(budget int) (steps int, done bool) {
 	for len(g.steps) > 0 && steps < budget {
@@ -125,8 +130,8 @@ func (g *Group) Run(budget int) (steps int, done bool) {
 	return steps, len(g.steps) == 0
 }
 
-// failed returns the fault of the peer that has ended the group, and the subscription
-// that was looked at then. The connection is to be ended.
+// Failed returns the fault of the peer that has ended the group, and the subscription
+// that was looked at then, or nil. The connection is to be ended.
 func (g *Group) Failed() (at *Wish, fault error) {
 	if g.fault != nil && g.at < len(g.wishes) {
 		at = &g.wishes[g.at]
@@ -134,7 +139,8 @@ func (g *Group) Failed() (at *Wish, fault error) {
 	return at, g.fault
 }
 
-// abort gives up when the connection ends. Loop only.
+// Abort gives up when the connection ends, and gives back what the group has reserved.
+// Loop only.
 func (g *Group) Abort() {
 	g.box.torn = true
 	g.fan.Mu.Lock()
@@ -145,13 +151,14 @@ func (g *Group) Abort() {
 	}
 }
 
-// endTransit ends the transit of a lane. mu is held.
+// endTransit ends the transit of a lane. Mu is held.
 func (fan *Fanout) endTransit(n *Lane) {
 	n.transit = nil
 	delete(fan.changing, n)
 }
 
-// each calls f for the next subscriptions of the group. f returns its cost.
+// each calls f for the next subscriptions of the group until there is a fault. f returns
+// its cost.
 func (g *Group) each(budget int, f func(w *Wish) int) (steps int, done bool) {
 	for g.at < len(g.wishes) && steps < budget && g.fault == nil {
 		if steps += 1 + f(&g.wishes[g.at]); g.fault != nil {
@@ -176,7 +183,7 @@ func (g *Group) eachLane(budget int, work func(e *entering, budget int) (steps i
 
 // of returns what the group changes in a lane.
 func (g *Group) of(n *Lane) *entering {
-	for _, e := range g.lanes { // at most maxLanes
+	for _, e := range g.lanes { // few
 		if e.lane == n {
 			return e
 		}
@@ -186,7 +193,7 @@ func (g *Group) of(n *Lane) *entering {
 	return e
 }
 
-// read is the first part of step 1: the positions that the subscriber reports.
+// read is the first part of step 1: the positions that the subscriber reports. Mu is held.
 func (g *Group) read(budget int) (steps int, done bool) {
 	if g.at == 0 {
 		if g.fault = checkRepeated(g.wishes); g.fault != nil {
@@ -251,7 +258,7 @@ func (e *entering) reserve(w *Wish, kept tags.Set) {
 	e.parts, e.masks = e.parts+w.parts, e.masks+w.masks
 }
 
-// leave is step 2. mu is held.
+// leave is step 2. Mu is held.
 func (g *Group) leave(budget int) (steps int, done bool) {
 	return g.eachLane(budget, func(e *entering, budget int) (int, bool) {
 		if !e.begun {

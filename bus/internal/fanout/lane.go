@@ -11,47 +11,48 @@ import (
 	"tagbus/subscription"
 )
 
-// lane is one queue of pages to one subscriber. The subscriptions with the same policy
+// Lane is one queue of pages to one subscriber. The subscriptions with the same policy
 // share it. Those with another policy have another lane of the same connection, so that
-// neither policy affects the other.
+// neither policy affects the other. Its exported fields do not change.
 type Lane struct {
 	out    *Outbox
 	id     subscription.LaneID // in routes and in the table
 	Number uint16              // on the wire
-	Policy subscription.Policy
-	limit  int64   // of pinned
-	mark   uint64  // see routes
-	own    *stream // that no other lane shares, or nil; fanout.mu
+	Policy subscription.Policy // of all subscriptions in it
+	limit  int64               // of pinned
+	mark   uint64              // see routes
+	own    *stream             // that no other lane shares, or nil; Fanout.Mu
 
 	// transit has the sets of changing subscriptions, while the tags that they give up
-	// are taken off the routes; fanout.mu.
+	// are taken off the routes; Fanout.Mu.
 	transit []change
 
-	// entering: tags of new subscriptions have yet to move; fanout.mu.
+	// entering: tags of new subscriptions have yet to move; Fanout.Mu.
 	entering bool
 
-	Account *ledger.Lane // what it did not get
+	// Account has what the lane did not get.
+	Account *ledger.Lane
 
 	// pinned counts the pages reserved for or queued to this lane. It bounds how far a
 	// slow subscriber can be behind.
 	pinned atomic.Int64
 
-	refuses atomic.Bool // a publisher found no room, and was told of none since; only if lossless
+	refuses atomic.Bool // a message found no room, and none was announced since; only if lossless
 	stuck   time.Time   // since then the lane has something waiting that does not go; loop only
 
-	// Guarded by outbox.mu.
+	// Guarded by Outbox.mu.
 	queue  ring.Ring[item] // to be sent, in order
 	held   ring.Ring[item] // pages that must stay behind an acknowledgement
 	corked bool
 
-	givenMessages uint64 // to the transport
-	sentMessages  uint64
+	givenMessages uint64      // to the transport
+	sentMessages  uint64      // by the transport
 	dropped       uint64      // messages, with the connection
 	ackedMessages uint64      // of givenMessages: up to the last one that an Ack has answered
 	said          ledger.Said // loop only
 }
 
-// laneLimit returns how many pages a lane may hold that asks for a backlog; 0: the most.
+// laneLimit returns how many pages a lane that asks for a backlog may hold; 0: the most.
 func (fan *Fanout) laneLimit(backlogBytes uint64) int64 {
 	if backlogBytes == 0 {
 		return fan.queuePages
@@ -59,20 +60,21 @@ func (fan *Fanout) laneLimit(backlogBytes uint64) int64 {
 	return max(1, min(fan.queuePages, int64(min(backlogBytes, 1<<40))/int64(fan.pageBytes)))
 }
 
-// laneBytes returns how much a lane may hold that asks for a backlog.
+// LaneBytes returns how many bytes of pages a lane that asks for a backlog may hold; 0:
+// the most.
 func (fan *Fanout) LaneBytes(backlogBytes uint64) int64 {
 	return fan.laneLimit(backlogBytes) * int64(fan.pageBytes)
 }
 
-// mayHold returns how much all lanes together may hold. Loop only.
-func (box *Outbox) MayHold() (bytes int64) {
+// LaneBytes returns how many bytes of pages all lanes together may hold. Loop only.
+func (box *Outbox) LaneBytes() (bytes int64) {
 	for _, n := range box.Lanes {
 		bytes += n.limit * int64(box.fan.pageBytes)
 	}
 	return bytes
 }
 
-// open makes a lane. Loop only, and fanout.mu is held.
+// open makes a lane. Loop only, and Fanout.Mu is held.
 //
 //   - number: on the wire; no other lane of box has it.
 //   - backlogBytes: that it asks for; 0: the most.
@@ -94,9 +96,10 @@ func (box *Outbox) open(number uint16, policy subscription.Policy, backlogBytes 
 	return n
 }
 
-// forget frees the numbers of the lanes of an outbox, to which no route leads any more.
-// mu is held.
-func (fan *Fanout) Forget(box *Outbox) {
+// Free frees the ids of the lanes, to which no route leads any more. Fanout.Mu is held.
+// Loop only.
+func (box *Outbox) Free() {
+	fan := box.fan
 	for _, n := range box.Lanes {
 		delete(fan.lanes, n.id)
 		fan.freeIDs = append(fan.freeIDs, n.id)
@@ -120,8 +123,8 @@ func (n *Lane) hasRoom(pages int64) bool {
 }
 
 // reserve takes room for pages. It returns false if the lane has no room and its policy
-// makes none: then the lane does not get the messages. fanout.openMu is held. For a
-// lossless lane hasRoom is checked before.
+// makes none: then the lane does not get the messages. openMu is held. For a lossless
+// lane the caller has checked hasRoom.
 func (n *Lane) reserve(pages int64) bool {
 	if !n.Policy.Lossless() {
 		if !n.hasRoom(pages) && (n.Policy.Kind != subscription.DropOldest || !n.dropOldest(pages)) {
@@ -140,12 +143,10 @@ func (n *Lane) pin(pages int64) {
 	n.pinned.Add(pages)
 }
 
-// unpin counts pages that the lane does not hold any more. It reports whether a refused
-// publisher is to be woken: once a quarter of the lane is free. A publisher that is
-// woken for each page fills only that one, and the switch costs more than the page.
-//
-// A publisher that finds no room sets refuses, then checks again. unpin frees the
-// room, then checks refuses. So no wake-up is lost.
+// unpin counts pages that the lane does not hold any more. It reports whether roomFreed
+// is to be called: a message was refused, and a quarter of the lane is free. A goroutine
+// that is woken for each page fills only that one, and the switch costs more than the
+// page. The room is freed before refuses is read: "Wake-ups" in the package comment.
 func (n *Lane) unpin(pages int64) (tell bool) {
 	left := n.pinned.Add(-pages)
 	if !n.Policy.Lossless() {
@@ -218,8 +219,8 @@ func (n *Lane) busy() bool {
 	return !box.dead && (n.queue.Len() > 0 || n.held.Len() > 0 || box.inFlightBytes >= box.fan.window)
 }
 
-// told queues the known losses, and then the positions, of tags that a subscription has
-// made active. They go in front of the held-back pages.
+// told queues the known losses, and then the positions, of tags that the subscription
+// with an id has made active. They go in front of the held-back pages.
 func (n *Lane) told(queue *ring.Ring[item], id uint64, j joined) {
 	j.totals.Lists(func(cause subscription.Cause, counts []subscription.Position) {
 		for list := range positions.Lists(counts) {
@@ -233,7 +234,7 @@ func (n *Lane) told(queue *ring.Ring[item], id uint64, j joined) {
 }
 
 // finals sends the final positions of tags, behind their pages, also held-back ones.
-// Loop only, or fanout.mu is held, so that cork and uncork are not called meanwhile.
+// Loop only, or Fanout.Mu is held, so that cork and uncork are not called meanwhile.
 func (n *Lane) finals(of []subscription.Position) {
 	queue := &n.queue
 	if n.corked {

@@ -10,9 +10,9 @@ import (
 	"tagbus/tags"
 )
 
-// unsubscribe ends a subscription. The job takes the lane off the routes of its tags;
-// when it is done, their last pages are queued. A subscription that is unknown has no
-// lane. Loop only.
+// Unsubscribe ends a subscription. It returns its lane, its set, and a job that takes the
+// lane off the routes of the tags. When the job is done, the last pages of these are
+// queued. For an unknown subscription n and job are nil. Loop only.
 func (box *Outbox) Unsubscribe(id uint64) (n *Lane, set tags.Set, job chores.Job) {
 	if n = box.subs[id]; n == nil {
 		return nil, set, nil
@@ -33,12 +33,13 @@ func (box *Outbox) Unsubscribe(id uint64) (n *Lane, set tags.Set, job chores.Job
 	}
 }
 
-// tear notes that a job is not done to its end: routes may lead here for tags that no
-// subscription wants. Loop only.
-func (box *Outbox) Tear() { box.torn = true }
+// AbortUnsubscribe notes that a job of Unsubscribe is not done to its end: routes may
+// lead here for tags that no subscription wants. Leave then looks at all. Loop only.
+func (box *Outbox) AbortUnsubscribe() { box.torn = true }
 
-// leave takes the connection out of all routes, for good. It gets no more messages from
-// now on; the job removes the routes. Loop only.
+// Leave returns the job that takes the connection out of all routes, for good. From the
+// call on nothing is told of what policies leave out. The jobs begun before are done or
+// aborted when this one begins. Loop only.
 func (box *Outbox) Leave() chores.Job {
 	box.mu.Lock()
 	box.closing = true
@@ -58,7 +59,7 @@ type leaving struct {
 	walk  walk // through the tags whose routes may lead to it
 }
 
-// leaveAll takes the lanes off the next tags. fanout.mu is held.
+// leaveAll takes the lanes off the next tags. Fanout.Mu is held.
 func (box *Outbox) leaveAll(left *leaving, budget int) (steps int, done bool) {
 	for left.lanes < len(box.Lanes) && steps < budget {
 		n := box.Lanes[left.lanes]
@@ -78,7 +79,7 @@ func (box *Outbox) leaveAll(left *leaving, budget int) (steps int, done bool) {
 
 // unwant removes a lane from the table. It returns the walk through the tags whose
 // routes may lead there, and the cost so far. Tags that become known later do not lead
-// there. fanout.mu is held.
+// there. Fanout.Mu is held.
 func (box *Outbox) unwant(n *Lane) (w walk, steps int) {
 	fan := box.fan
 	sets := fan.table.Remove(n.id)
@@ -89,8 +90,8 @@ func (box *Outbox) unwant(n *Lane) (w walk, steps int) {
 	return fan.newWalk(sets...), len(sets) / 2
 }
 
-// farewell returns the job that sends the final positions of all lanes, and then a
-// goodbye. Loop only.
+// Farewell returns the job that sends the final positions of all lanes, and then, behind
+// everything else, a goodbye. Nothing is published any more. Loop only.
 func (box *Outbox) Farewell() chores.Job {
 	fan, at := box.fan, 0
 	var w *walk
@@ -118,7 +119,7 @@ func (box *Outbox) Farewell() chores.Job {
 }
 
 // finalPositions returns the positions of the next tags of a walk that a lane has,
-// ascending. mu is held.
+// ascending. Mu is held.
 func (fan *Fanout) finalPositions(w *walk, n *Lane, budget int) (finals []subscription.Position, steps int, done bool) {
 	looks, done := w.visit(budget, func(e *tagmap.Entry[tagState]) bool {
 		steps++

@@ -12,8 +12,12 @@ import (
 // is cheaper to copy into a shared page than to send as a page of its own.
 const lentShare = 8
 
-// publishLent publishes a message without copying it, if that is possible and worth
-// while. Otherwise it does nothing.
+// PublishLent publishes a message without copying it, if that is possible and worth
+// while. Otherwise it does nothing: lent is false, and the caller publishes a copy.
+//
+//   - done: called on the loop, in Config.Call, once data is not read any more. If there
+//     is an error, it is not called.
+//   - Errors: ErrNoRoom; lent is true. It is not wrapped.
 func (fan *Fanout) PublishLent(tag tags.Tag, status uint8, data []byte, done func()) (lent bool, err error) {
 	if len(data) < fan.pageBytes/lentShare || len(data) > fan.cfg.MaxMessageBytes || fan.regionOnly.Load() {
 		return false, nil
@@ -56,7 +60,7 @@ func (s *stream) appendLent(tag tags.Tag, status uint8, data []byte, done func()
 	return nil
 }
 
-// loans are payloads of users that no subscriber needs any more, on their way back.
+// loans are lent payloads that no lane needs any more, on their way back.
 // done is called on the loop, since locks may be held where a loan ends.
 type loans struct {
 	loop netio.Loop
@@ -75,6 +79,7 @@ func (b *loans) giveBack(p *page) {
 	b.add(done)
 }
 
+// add notes that done is to be called.
 func (b *loans) add(done func()) {
 	b.mu.Lock()
 	b.back.Push(done)
@@ -82,12 +87,12 @@ func (b *loans) add(done func()) {
 	b.told = true
 	b.mu.Unlock()
 	if tell {
-		b.loop.Post(b.tell) // false if the loop has ended: Close will do it
+		b.loop.Post(b.tell) // false if the loop has ended: Free will do it
 	}
 }
 
 // settle calls done for the payloads that are back by now. A call may bring back more,
-// which wait for the next turn of the loop. If one panics, Close calls the others.
+// which wait for the next turn of the loop. If one panics, Free calls the others.
 // settle runs on the loop, or when nothing is lent any more.
 func (b *loans) settle() {
 	b.mu.Lock()
@@ -96,7 +101,7 @@ func (b *loans) settle() {
 	b.mu.Unlock()
 	for ; n > 0; n-- {
 		b.mu.Lock()
-		if b.back.Len() == 0 { // Close has been faster
+		if b.back.Len() == 0 { // Free has been faster
 			b.mu.Unlock()
 			return
 		}

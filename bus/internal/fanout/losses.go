@@ -8,7 +8,7 @@ import (
 )
 
 // lose notes that count messages of a tag are lost to the lane at this place of its
-// queue. outbox.mu is held.
+// queue. Outbox.mu is held.
 func (n *Lane) lose(cause subscription.Cause, tag tags.Tag, count uint64) {
 	n.Account.Add(cause, tag, count)
 	queue := &n.queue
@@ -21,8 +21,8 @@ func (n *Lane) lose(cause subscription.Cause, tag tags.Tag, count uint64) {
 	queue.Back().losses.Add(cause, tag, count)
 }
 
-// losePage notes that the lane does not get a page. Then it pumps, so that the notice
-// goes out if nothing is ahead of it.
+// losePage notes that the lane does not get a page, of which the caller keeps the
+// reference. Then it pumps, so that the notice goes out if nothing is ahead of it.
 func (n *Lane) losePage(p *page) {
 	n.out.mu.Lock()
 	defer n.out.mu.Unlock()
@@ -65,13 +65,13 @@ func (n *Lane) dropOldest(pages int64) bool {
 	box.mu.Lock()
 	defer box.mu.Unlock()
 	if box.dead {
-		return false // kill empties the queues, without a lock
+		return false // Kill empties the queues, without a lock
 	}
 	return n.dropFrom(&n.queue, pages) || n.dropFrom(&n.held, pages)
 }
 
 // dropFrom drops the first pages of a queue until there is enough room, and reports
-// whether there is. outbox.mu is held.
+// whether there is. Outbox.mu is held.
 func (n *Lane) dropFrom(queue *ring.Ring[item], pages int64) bool {
 	for i := 0; !n.hasRoom(pages); {
 		for i < queue.Len() && queue.At(i).page == nil {
@@ -91,7 +91,7 @@ func (n *Lane) dropFrom(queue *ring.Ring[item], pages int64) bool {
 }
 
 // loseAt replaces a waiting page by a notice of its losses, and returns the page.
-// outbox.mu is held.
+// Outbox.mu is held.
 func (n *Lane) loseAt(queue *ring.Ring[item], i int) *page {
 	x := queue.At(i)
 	p, cause := x.page, n.why()

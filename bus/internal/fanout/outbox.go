@@ -12,8 +12,12 @@ import (
 	"tagbus/tags"
 )
 
-// outbox is what is on its way to one subscriber: the queues of its lanes, control
+// Outbox is what is on its way to one subscriber: the queues of its lanes, control
 // messages, and what the transport has.
+//
+// Its methods are called in this order: Init, before anything is received; Kill, when
+// the connection has ended; the job of Leave, before or after Kill; then CloseAccounts
+// and Free.
 //
 // Pages come from any publishing goroutine, completions from the loop. Both hold mu
 // only for a few operations on queues. The endpoint's methods are called under mu. That
@@ -29,8 +33,8 @@ type Outbox struct {
 
 	mu            sync.Mutex
 	control       ring.Ring[item] // control messages that need not stay among pages: they go first
-	Lanes         []*Lane         // in turn
-	turn          int             // of lanes
+	Lanes         []*Lane         // in turn, the oldest first; written on the loop, where reading needs no lock
+	turn          int             // the lane that was last sent from
 	last          ring.Ring[item] // sent after everything else
 	inFlight      ring.Ring[item] // given to the endpoint, in order
 	inFlightBytes int
@@ -55,9 +59,10 @@ type item struct {
 	key     netio.Key      // in flight: what its completion has to name
 }
 
-// init makes box the outbox of a connection.
+// Init makes box the outbox of a connection without lanes. It is not copied afterwards.
 //
-//   - onFault: ends the connection; called on the loop.
+//   - onFault: ends the connection; called on the loop. The fault is ErrOverflow,
+//     ErrCompletion, wrapped, or an error of the endpoint.
 func (box *Outbox) Init(fan *Fanout, ep netio.Endpoint, onFault func(error)) {
 	box.fan, box.ep, box.onFault = fan, ep, onFault
 	box.subs = make(map[uint64]*Lane)
@@ -66,6 +71,7 @@ func (box *Outbox) Init(fan *Fanout, ep netio.Endpoint, onFault func(error)) {
 	}
 }
 
+// bytes returns what the item takes in a transport message.
 func (i *item) bytes() int {
 	if i.page != nil {
 		return i.page.bytes
@@ -90,7 +96,7 @@ func (box *Outbox) pump() {
 			if !errors.Is(err, netio.ErrNoResources) && !errors.Is(err, netio.ErrClosed) {
 				box.failSoon(err)
 			}
-			return // OnSendReady or OnConnectionClosed goes on
+			return // Ready or Kill goes on
 		}
 		box.sent = true
 		box.inFlightBytes += i.bytes()
@@ -126,6 +132,9 @@ func (box *Outbox) next() *ring.Ring[item] {
 	return nil
 }
 
+// post gives an item to the endpoint. mu is held.
+//
+// Errors: those of the endpoint, which then does not have the item.
 func (box *Outbox) post(i *item) error {
 	if i.page != nil {
 		wire.PutHeader(&box.header, i.lane.Number, i.lane.alone(), i.page.receipt != nil, i.page.messages)
@@ -148,8 +157,9 @@ func (box *Outbox) post(i *item) error {
 	return nil
 }
 
-// completed removes the oldest item in flight. key must be its key: the memory of
-// another item may still be in use. Loop only.
+// Completed removes the oldest item in flight, which the transport has sent. If key is
+// not its key, that is a fault, since the memory of the item may still be in use. Loop
+// only.
 func (box *Outbox) Completed(key netio.Key) {
 	box.mu.Lock()
 	box.moved = true
@@ -188,6 +198,7 @@ func (box *Outbox) gone() bool {
 	return box.closing || box.dead
 }
 
+// Ready goes on sending after the endpoint had no resources.
 func (box *Outbox) Ready() {
 	box.mu.Lock()
 	if !box.dead {
@@ -196,9 +207,9 @@ func (box *Outbox) Ready() {
 	box.mu.Unlock()
 }
 
-// kill drops everything queued after the end of the connection, and counts it per lane.
-// Until the lanes are out of all routes, further pages are dropped as they come. Loop
-// only.
+// Kill drops everything queued after the end of the connection, counts it for each lane,
+// and settles all receipts. Until the lanes are out of all routes, further pages are
+// dropped as they come. Loop only.
 func (box *Outbox) Kill() {
 	box.mu.Lock()
 	box.dead = true
@@ -224,20 +235,20 @@ func (box *Outbox) Kill() {
 	box.fan.roomFreed()
 }
 
-// ended reports whether OnConnectionClosed has come.
-func (box *Outbox) Ended() bool {
+// Dead reports whether Kill was called.
+func (box *Outbox) Dead() bool {
 	box.mu.Lock()
 	defer box.mu.Unlock()
 	return box.dead
 }
 
-// subscriptions returns how many subscriptions the connection has. Loop only.
+// Subscriptions returns how many subscriptions the connection has. Loop only.
 func (box *Outbox) Subscriptions() int { return len(box.subs) }
 
-// laneOf returns the lane of a subscription; nil: it is unknown. Loop only.
+// LaneOf returns the lane of the subscription with an id, or nil. Loop only.
 func (box *Outbox) LaneOf(id uint64) *Lane { return box.subs[id] }
 
-// lane returns the lane with a number, nil if there is none. Loop only.
+// Lane returns the lane with a number on the wire, or nil. Loop only.
 func (box *Outbox) Lane(number uint16) *Lane {
 	for _, n := range box.Lanes {
 		if n.Number == number {

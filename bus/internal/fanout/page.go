@@ -10,28 +10,29 @@ import (
 	"tagbus/tags"
 )
 
-// page is one page's worth of messages on its way. The memory of a page is one
-// buffer, or several for a message that is larger than a page.
+// page is one page's worth of messages on its way. The memory of a page is one buffer,
+// or several for a message that is larger than a page. It is written under the mutex of
+// its stream until it is sealed, and only read from then on.
 type page struct {
 	key      netio.Key
 	buffers  []*netio.Buffer
 	vector   [][]byte // the memory of the buffers, as far as it is filled
 	bytes    int
 	messages uint32
-	refs     atomic.Int32 // subscribers that have yet to send it
+	refs     atomic.Int32 // lanes that have yet to send it
 	receipt  *Receipt     // of the last message, if a caller waits for it to be handled
 	extent   extent
-	lent     []byte // the payload of the only message, if it is the user's memory
+	lent     []byte // the payload of the only message, if it is lent
 	done     func() // gives it back
 }
 
-// pageStateBytes is the memory for a page of the pool beside its buffer.
+// PageStateBytes is the memory that Init takes for each buffer of the pool.
 const PageStateBytes = int(unsafe.Sizeof(page{}))
 
 // extent is the size of a page.
 type extent struct {
 	buffers int   // of the pool that it takes
-	counted int64 // how many the queues of subscribers count for it
+	counted int64 // for which the lanes count it: more, if a payload is lent
 }
 
 // start notes that a writer has filled n bytes of the first buffer.
@@ -88,25 +89,25 @@ func (fan *Fanout) extentOf(n int) extent {
 
 // newPage makes a page of buffers.
 func (fan *Fanout) newPage(x extent, buffers []*netio.Buffer) *page {
-	pg := &fan.pages[buffers[0].Key()]
-	pg.buffers = append(pg.buffers[:0], buffers...)
-	pg.vector = pg.vector[:0]
-	pg.extent, pg.receipt = x, nil
-	return pg
+	p := &fan.pages[buffers[0].Key()]
+	p.buffers = append(p.buffers[:0], buffers...)
+	p.vector = p.vector[:0]
+	p.extent, p.receipt = x, nil
+	return p
 }
 
 // release gives up one reference to a page; the last one frees its memory.
-func (fan *Fanout) release(pg *page) {
-	if pg.refs.Add(-1) == 0 {
-		if pg.done != nil {
-			fan.loans.giveBack(pg)
+func (fan *Fanout) release(p *page) {
+	if p.refs.Add(-1) == 0 {
+		if p.done != nil {
+			fan.loans.giveBack(p)
 		}
 		// The first buffer goes last: with it the page struct is free for
 		// another goroutine.
-		for _, b := range slices.Backward(pg.buffers) {
+		for _, b := range slices.Backward(p.buffers) {
 			b.Release()
 		}
-		if fan.dry.Load() && fan.dry.Swap(false) { // as in lane.unpin
+		if fan.dry.Load() && fan.dry.Swap(false) { // as in Lane.unpin
 			fan.roomFreed()
 		}
 	}

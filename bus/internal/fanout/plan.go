@@ -15,7 +15,7 @@ type replayLayer struct {
 }
 
 // plan determines how many messages of each measured tag there is room for: as many of
-// one tag as of another, so that all have their newest. mu is held.
+// one tag as of another, so that all have their newest. Mu is held.
 func (r *replay) plan() {
 	room := r.room()
 	if room <= 0 {
@@ -52,7 +52,7 @@ func (l *replayLayer) most(pageRoom int) (pages int) {
 }
 
 // measure adds the messages of a tag to the layers, as far as there can be room for as
-// many. It returns the cost. mu is held.
+// many. It returns the cost. Mu is held.
 func (r *replay) measure(e *tagmap.Entry[tagState]) (steps int) {
 	s := e.Value.route.Load().streams[0]
 	s.mu.Lock()
@@ -90,6 +90,7 @@ func (r *replay) cost(c cache.Reader, m uint32) (bytes, pages int) {
 	return n + wire.MaxOverhead, r.fan.pageSize(n)
 }
 
+// pageRoom returns the bytes of a page that messages may take.
 func (r *replay) pageRoom() int { return r.fan.pageBytes - wire.HeaderBytes }
 
 // room returns how many buffers a replay may take: at most half of those that the lane
@@ -106,14 +107,14 @@ func (r *replay) room() int {
 
 // reserve takes room, or none if others were faster.
 func (r *replay) reserve(pages int) {
-	p := r.fan
-	p.openMu.Lock()
-	defer p.openMu.Unlock()
+	fan := r.fan
+	fan.openMu.Lock()
+	defer fan.openMu.Unlock()
 	if pages > r.room() {
 		return
 	}
 	var ok bool
-	if r.spare, ok = p.pool.GetAll(nil, pages); ok {
+	if r.spare, ok = fan.pool.GetAll(nil, pages); ok {
 		r.lane.pin(int64(pages))
 	}
 }

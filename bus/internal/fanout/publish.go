@@ -1,16 +1,18 @@
 package fanout
 
 import (
-	"context"
-
+	"tagbus/bus/internal/wire"
 	"tagbus/tags"
 )
 
-// publish publishes a message to every lane that wants its tag, or to none.
+// Publish publishes a message to every lane that wants its tag, or to none.
 //
-//   - x: for a message that is to be acknowledged; nil: none.
+//   - data: copied.
+//   - x: settled when it is known whether the message was handled; nil: none. If there
+//     is an error, it is not settled and may be used again.
 //   - Errors: ErrNoRoom, ErrUnknownTag, ErrTooLarge, ErrStopped,
 //     Config.Unowned. They are not wrapped.
+//   - Blocks: never. Allocates: only for the first message of a tag, and for x.
 func (fan *Fanout) Publish(tag tags.Tag, status uint8, data []byte, x *Receipt) error {
 	if len(data) > fan.cfg.MaxMessageBytes {
 		return ErrTooLarge
@@ -38,8 +40,9 @@ func (fan *Fanout) Publish(tag tags.Tag, status uint8, data []byte, x *Receipt) 
 	}
 }
 
-// publish publishes a message to s, which is all of the tag's route and whose mu
-// is held.
+// publish publishes a message to s, which is all of the tag's route and whose mu is held.
+//
+// Errors: as Fanout.Publish.
 func (t *tagState) publish(s *stream, tag tags.Tag, status uint8, data []byte, x *Receipt) error {
 	if t.removed {
 		return ErrUnknownTag
@@ -56,22 +59,99 @@ func (t *tagState) publish(s *stream, tag tags.Tag, status uint8, data []byte, x
 	return err
 }
 
-// wait calls try, and again each time that room is freed, until try reports that it is
-// done.
-//
-// Errors: the cause of the end of ctx.
-func (fan *Fanout) Wait(ctx context.Context, try func() (done bool)) error {
-	w := fan.waiting.enter()
-	defer fan.waiting.leave(w)
-	for !try() {
-		if err := w.wait(ctx); err != nil {
-			return err
+// lockOnly locks and returns the stream that is all of the tag's route. The route
+// cannot change until it is unlocked. The result is nil if there are several streams,
+// or for a nil tag.
+func (t *tagState) lockOnly() *stream {
+	for t != nil {
+		r := t.route.Load()
+		if len(r.streams) > 1 {
+			return nil
 		}
+		s := r.streams[0]
+		s.lock()
+		if t.route.Load() == r {
+			return s
+		}
+		s.mu.Unlock() // a subscription has just moved the tag
 	}
 	return nil
 }
 
-// flush sends what waits for full pages or the flush interval.
+// Run is the publishing of several messages under one hold of the mutex of their stream.
+// Only the goroutine that has begun it uses it.
+type Run struct {
+	fan    *Fanout
+	tag    tags.Tag
+	t      *tagState // of tag
+	stream *stream   // locked
+	left   int       // bytes until others have their turn
+}
+
+// runBytes is about how much is published in a run. Others wait for its end, also on the
+// loop.
+const runBytes = 64 << 10
+
+// BeginRun begins a run with messages of a tag. ok is false if the tag is new or its
+// route has several streams; then there is no run. Otherwise the caller must call End
+// soon.
+func (fan *Fanout) BeginRun(tag tags.Tag) (r Run, ok bool) {
+	t := fan.tags.Get(tag)
+	s := t.lockOnly()
+	return Run{fan: fan, tag: tag, t: t, stream: s, left: runBytes}, s != nil
+}
+
+// End lets others publish.
+func (r *Run) End() { r.stream.mu.Unlock() }
+
+// Publish publishes a message. ok is false if there is an error, the message does not
+// belong to the run, or the run has become long.
+//
+// Errors: as Fanout.Publish.
+func (r *Run) Publish(tag tags.Tag, status uint8, data []byte) (ok bool, err error) {
+	if r.left <= 0 {
+		return false, nil
+	}
+	if tag != r.tag {
+		r.tag = tag
+		if r.t = r.fan.tags.Get(tag); r.t == nil || !r.t.route.Load().isOnly(r.stream) {
+			return false, nil
+		}
+	}
+	if len(data) > r.fan.cfg.MaxMessageBytes {
+		return false, ErrTooLarge
+	}
+	if err := r.t.publish(r.stream, tag, status, data, nil); err != nil {
+		return false, err
+	}
+	r.left -= len(data) + wire.MaxOverhead
+	return true, nil
+}
+
+// Plain returns the page under construction for messages that are like the one before,
+// and go into it without further work for each. The caller appends them, and says by Took
+// how many they are. The page is nil if there can be none.
+//
+//   - limit: bytes of the payload of a message.
+//   - budget: bytes of all of them in the page.
+func (r *Run) Plain() (w *wire.Writer, limit, budget int) {
+	s := r.stream
+	if s.page == nil || s.solo != nil || r.fan.cache != nil || r.t.removed {
+		return nil, 0, 0
+	}
+	return &s.writer, r.fan.cfg.MaxMessageBytes, r.left
+}
+
+// Took counts n messages, with payloads of so many bytes, that were appended to the page
+// of Plain.
+func (r *Run) Took(n, bytes int) {
+	r.stream.messages += uint64(n)
+	r.stream.bytes += uint64(bytes)
+	r.t.count += uint64(n)
+	r.left -= bytes + n*wire.PlainBytes
+}
+
+// Flush queues all pages under construction, and what policies keep back.
 func (fan *Fanout) Flush() {
 	for _, s := range *fan.streams.Load() {
 		s.sealNow()
@@ -92,7 +172,7 @@ func (fan *Fanout) armFlush() {
 	}
 }
 
-// flushDue seals the pages that a subscriber waits for. Loop only.
+// flushDue seals the pages for which a lane is not busy. Loop only.
 func (fan *Fanout) flushDue() {
 	fan.flushArmed.Store(false)
 	open := false

@@ -9,16 +9,17 @@ import (
 	"tagbus/tags"
 )
 
-// receipt is what a caller waits for that wants to know that its message was handled, or
-// why that is unknown. It travels with the page whose last message it is about, and is
-// settled once. nil: no caller waits.
+// Receipt tells a caller whether its message was handled. It travels with the page whose
+// last message it is about, and is settled once: by the Ack, by the policy that drops the
+// page, by the end of the connection, or by the caller that gives up. nil: no caller
+// waits.
 type Receipt struct {
 	tag      tags.Tag
 	position uint64 // set when the message is accepted
 	kept     bool   // the cache has it, from which it may come later
 
-	lane    *Lane  // to which it was given; outbox.mu
-	through uint64 // messages that this lane had been given then, with its own; outbox.mu
+	lane    *Lane  // to which it was given; Outbox.mu
+	through uint64 // messages that this lane had been given then, with its own; Outbox.mu
 
 	outbox  atomic.Pointer[Outbox] // that expects the Ack
 	settled atomic.Bool
@@ -27,6 +28,8 @@ type Receipt struct {
 	lost    bool          // it is certain that it was not
 }
 
+// NewReceipt returns a receipt for the next message of a tag: an argument of Publish, and
+// if that accepts the message, of no other.
 func NewReceipt(tag tags.Tag) *Receipt { return &Receipt{tag: tag, done: make(chan struct{})} }
 
 // of reports whether the receipt is about a message.
@@ -47,7 +50,7 @@ func (x *Receipt) settle(err error, lost bool) {
 
 // appendAcked publishes the message of x, as the last of its page. mu is held.
 //
-// Errors: as append; x is then not settled and may be used again.
+// Errors: those of append; x is then not settled and may be used again.
 func (s *stream) appendAcked(x *Receipt, status uint8, position uint64, data []byte) error {
 	s.seal() // without a page the message goes through fill
 	x.position, x.kept, s.receipt = position, s.fan.cache != nil, x
@@ -74,7 +77,8 @@ func (s *stream) loses(cause subscription.Cause, tag tags.Tag, position uint64) 
 	}
 }
 
-// given notes that the receipt's page was given to the transport. mu is held.
+// given notes that the page was given to the transport. The mu of the lane's outbox is
+// held.
 func (x *Receipt) given(n *Lane) {
 	if x != nil {
 		x.lane, x.through = n, n.givenMessages
@@ -130,9 +134,9 @@ func (box *Outbox) abandon() {
 	}
 }
 
-// acked settles the receipts of a tag up to a position. Loop only.
+// Acked settles the receipts of a tag up to a position, after an Ack. Loop only.
 //
-//   - failed: the message at the position was not handled.
+//   - failed: the message at the position was not handled (ErrNotHandled).
 func (box *Outbox) Acked(tag tags.Tag, position uint64, failed bool) {
 	box.mu.Lock()
 	list := box.receipts[tag]
@@ -157,11 +161,13 @@ func (box *Outbox) Acked(tag tags.Tag, position uint64, failed bool) {
 	}
 }
 
-// wait waits until the message is handled, or that is known to be in doubt.
+// Wait waits until the message, which was accepted, is handled, or that is known to be in
+// doubt. It is called once, in any goroutine except the loop.
 //
-//   - lost: it is certain that it was not handled.
-//   - Errors: ErrLost, ErrNotHandled, Config.LossError, the cause of the end of
-//     ctx.
+//   - position: of the message, also with an error.
+//   - lost: it is certain that the message is never going to be handled.
+//   - Errors: ErrLost; ErrNotHandled; those of Config.LossError; the cause of the end of
+//     ctx. They are not wrapped.
 func (x *Receipt) Wait(ctx context.Context) (position uint64, lost bool, err error) {
 	select {
 	case <-x.done:

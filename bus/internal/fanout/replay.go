@@ -14,7 +14,7 @@ import (
 // acknowledged position is the one before the first of them, so they count like all
 // others.
 //
-// The order of things: measure (replay_plan.go) looks at each tag. plan decides how
+// The order of things: measure looks at each tag. plan decides how
 // many messages of each there is room for, and reserves the room. take copies those of
 // one tag, while its route is locked. finish gives back the rest of the room.
 type replay struct {
@@ -116,6 +116,7 @@ func (r *replay) add(c cache.Reader, tag tags.Tag, position uint64, m uint32) {
 	r.seal()
 }
 
+// seal ends the page under construction.
 func (r *replay) seal() {
 	r.page.complete(&r.writer)
 	r.page.refs.Store(1)
@@ -151,7 +152,7 @@ func (r *replay) copied() (n uint64) {
 
 // abandon gives back all room when the connection ends.
 func (r *replay) abandon() {
-	for _, pg := range r.finish() {
-		r.lane.drop(pg)
+	for _, p := range r.finish() {
+		r.lane.drop(p)
 	}
 }

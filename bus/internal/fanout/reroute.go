@@ -26,7 +26,7 @@ const (
 )
 
 // moveOff takes lane n off the next tags of a walk that it does not want any more.
-// mu is held.
+// Mu is held.
 func (fan *Fanout) moveOff(w *walk, n *Lane, budget int) (steps int, done bool) {
 	steps, done = fan.shift(w, n, false, budget, func(x *shift) {
 		x.from.forget(n, x.entry.Tag)
@@ -55,7 +55,7 @@ func (fan *Fanout) moveTo(w *walk, n *Lane, replayed *replay, j *joined, budget 
 }
 
 // shift moves the next tags of a walk to or off lane n, and calls f for each while
-// their streams are locked. mu is held.
+// their streams are locked. Mu is held.
 func (fan *Fanout) shift(w *walk, n *Lane, join bool, budget int, f func(*shift)) (steps int, done bool) {
 	shifts, step := fan.shifts[:0], fan.wantSteps(n)
 	looks, done := w.visit(budget, func(e *tagmap.Entry[tagState]) bool {
@@ -95,24 +95,24 @@ func (fan *Fanout) shift(w *walk, n *Lane, join bool, budget int, f func(*shift)
 	return max(steps, looks, 1), done
 }
 
-// moves reports whether a tag is to move to lane n, or off it. mu is held.
+// moves reports whether a tag is to move to lane n, or off it. Mu is held.
 func (fan *Fanout) moves(n *Lane, e *tagmap.Entry[tagState], join bool) bool {
 	return !e.Value.moving && e.Value.route.Load().has(n) != join && fan.wants(n, e.Tag) == join
 }
 
-// wants reports whether a lane wants a tag. mu is held.
+// wants reports whether a lane wants a tag. Mu is held.
 func (fan *Fanout) wants(n *Lane, tag tags.Tag) bool {
 	return fan.table.Wants(n.id, tag) || n.keeps(tag)
 }
 
-// wantSteps returns the cost of wants.
+// wantSteps returns the cost of wants. Mu is held.
 func (fan *Fanout) wantSteps(n *Lane) int {
 	_, masks := fan.table.Size(n.id)
 	return 1 + (masks+len(n.transit))/8
 }
 
 // keeps reports whether a changing subscription has a tag in both its old and its new
-// set.
+// set. Fanout.Mu is held.
 func (n *Lane) keeps(tag tags.Tag) bool {
 	for _, c := range n.transit {
 		if c.before.Contains(tag) && c.after.Contains(tag) {
@@ -122,8 +122,8 @@ func (n *Lane) keeps(tag tags.Tag) bool {
 	return false
 }
 
-// lockStreams keeps publishers off the routes from which tags move, with no page
-// under construction. mu is held.
+// lockStreams locks the routes from which tags move, so that no message is published to
+// them, with no page under construction. Mu is held.
 func (fan *Fanout) lockStreams(shifts []shift) {
 	fan.locking++
 	for i := range shifts {
@@ -132,7 +132,7 @@ func (fan *Fanout) lockStreams(shifts []shift) {
 	fan.lockAll((*stream).sealPage)
 }
 
-// lockLater adds the streams of a route to the next lockAll.
+// lockLater adds the streams of a route to the next lockAll. Mu is held.
 func (fan *Fanout) lockLater(r *route) {
 	for _, s := range r.streams {
 		if s.locking != fan.locking {
@@ -143,7 +143,7 @@ func (fan *Fanout) lockLater(r *route) {
 }
 
 // lockAll locks the added streams, in the order that all callers keep, and calls f for
-// each.
+// each. Mu is held.
 func (fan *Fanout) lockAll(f func(*stream)) {
 	slices.SortFunc(fan.locked, compareStreams)
 	for _, s := range fan.locked {
@@ -152,16 +152,11 @@ func (fan *Fanout) lockAll(f func(*stream)) {
 	}
 }
 
+// unlockStreams undoes lockAll. Mu is held.
 func (fan *Fanout) unlockStreams() {
 	for _, s := range fan.locked {
 		s.mu.Unlock()
 	}
 	clear(fan.locked)
 	fan.locked = fan.locked[:0]
-}
-
-// has reports whether a route leads to lane n.
-func (r *route) has(n *Lane) bool {
-	_, found := slices.BinarySearchFunc(r.lanes, n, compareLanes)
-	return found
 }

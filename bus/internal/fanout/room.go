@@ -1,12 +1,16 @@
 package fanout
 
 import (
+	"context"
 	"slices"
+	"sync"
+	"sync/atomic"
 )
 
 // open begins a page of extent x in all of streams if all their lossless lanes and the
 // pool have room, otherwise in none. The mutexes of the streams are held, and they have
-// no page. A stream with only lossy lanes may be left without a page.
+// no page. A stream with only lossy lanes may be left without a page. Why no wake-up is
+// lost: "Wake-ups" in the package comment.
 //
 // Errors: ErrNoRoom.
 func (fan *Fanout) open(x extent, streams ...*stream) error {
@@ -15,8 +19,8 @@ func (fan *Fanout) open(x extent, streams ...*stream) error {
 	if fan.tryOpen(x, streams) {
 		return nil
 	}
-	// OnReady announces room that is freed after this line. The second try finds room
-	// that was freed before it.
+	// OnReady announces the room that is freed after this line. The second try finds the
+	// room that was freed before it.
 	fan.refused()
 	if fan.tryOpen(x, streams) {
 		return nil
@@ -33,12 +37,14 @@ func (fan *Fanout) tryOpen(x extent, streams []*stream) bool {
 	}
 	var ok bool
 	if fan.taken, ok = fan.pool.GetAll(fan.taken[:0], x.buffers*len(streams)); !ok {
-		// The lossy ones do without.
 		needy := slices.DeleteFunc(slices.Clone(streams), func(s *stream) bool { return s.lossy })
-		if len(needy) == len(streams) {
-			fan.dry.Store(true)
+		if len(needy) < len(streams) { // the lossy ones do without
+			return len(needy) == 0 || fan.tryOpen(x, needy)
 		}
-		return len(needy) == 0 || len(needy) < len(streams) && fan.tryOpen(x, needy)
+		fan.dry.Store(true)
+		if fan.taken, ok = fan.pool.GetAll(fan.taken[:0], x.buffers*len(streams)); !ok {
+			return false
+		}
 	}
 	for i, s := range streams {
 		buffers := fan.taken[i*x.buffers : (i+1)*x.buffers]
@@ -51,21 +57,21 @@ func (fan *Fanout) tryOpen(x extent, streams []*stream) bool {
 }
 
 // refused reports whether a lossless lane of streams has no room. It marks all such
-// lanes as holding up the publisher.
+// lanes as holding up those that publish.
 func refused(pages int64, streams []*stream) (any bool) {
 	for _, s := range streams {
 		for _, n := range s.lanes {
 			if n.Policy.Lossless() && !n.hasRoom(pages) {
 				n.refuses.Store(true)
-				any = true
+				any = !n.hasRoom(pages) || any
 			}
 		}
 	}
 	return any
 }
 
-// openSolo begins a page of extent x for the only lane of a stream, whose
-// mutex is held, if there is room for it.
+// openSolo begins a page of extent x for the only lane of a solo stream, whose mutex is
+// held, and reports whether there is room for it.
 func (fan *Fanout) openSolo(x extent, s *stream) bool {
 	fan.openMu.Lock()
 	defer fan.openMu.Unlock()
@@ -94,7 +100,7 @@ func (fan *Fanout) refused() {
 	fan.wantReady.Store(true)
 }
 
-// roomFreed wakes the callers that wait for room.
+// roomFreed wakes the callers that wait for room, and announces it by OnReady.
 func (fan *Fanout) roomFreed() {
 	fan.waiting.wake()
 	if fan.cfg.OnReady != nil && fan.wantReady.Load() && fan.wantReady.Swap(false) {
@@ -102,4 +108,90 @@ func (fan *Fanout) roomFreed() {
 	}
 }
 
+// onReady tells the user. Loop only.
 func (fan *Fanout) onReady() { fan.cfg.Call(fan.cfg.OnReady) }
+
+// AwaitRoom calls try, and again each time that room is freed, until try reports that it
+// is done. Room may be freed, and taken by others, many times before.
+//
+//   - Errors: the cause of the end of ctx.
+//   - Threads: any except the loop, which frees the room.
+func (fan *Fanout) AwaitRoom(ctx context.Context, try func() (done bool)) error {
+	w := fan.waiting.enter()
+	defer fan.waiting.leave(w)
+	for !try() {
+		if err := w.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waiters wakes goroutines that wait for room. Without any, wake costs one atomic
+// load.
+type waiters struct {
+	count atomic.Int32
+	mu    sync.Mutex
+	list  []*waiter
+	pool  sync.Pool
+}
+
+// waiter is one registration, used again and again.
+type waiter struct{ woken chan struct{} } // capacity 1
+
+// enter registers the caller. The caller must then try once more before it waits, or it
+// could miss room that was freed in between.
+func (w *waiters) enter() *waiter {
+	x, _ := w.pool.Get().(*waiter)
+	if x == nil {
+		x = &waiter{woken: make(chan struct{}, 1)}
+	}
+	w.mu.Lock()
+	w.list = append(w.list, x)
+	w.count.Store(int32(len(w.list)))
+	w.mu.Unlock()
+	return x
+}
+
+// leave ends the registration, woken or not.
+func (w *waiters) leave(x *waiter) {
+	w.mu.Lock()
+	for i := range w.list {
+		if w.list[i] == x {
+			w.list = append(w.list[:i], w.list[i+1:]...)
+			break
+		}
+	}
+	w.count.Store(int32(len(w.list)))
+	w.mu.Unlock()
+	select {
+	case <-x.woken:
+	default:
+	}
+	w.pool.Put(x)
+}
+
+// wake wakes all registered waiters.
+func (w *waiters) wake() {
+	if w.count.Load() == 0 {
+		return
+	}
+	w.mu.Lock()
+	for _, x := range w.list {
+		select {
+		case x.woken <- struct{}{}:
+		default:
+		}
+	}
+	w.mu.Unlock()
+}
+
+// wait returns nil when woken, or the cause of the end of ctx.
+func (x *waiter) wait(ctx context.Context) error {
+	select {
+	case <-x.woken:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -8,19 +8,21 @@ import (
 
 // route is the way of the messages of a tag: to the stream of the lanes that want it. A
 // lane whose policy decides message by message has a stream of its own. So has every
-// lane of a new set beyond PublisherConfig.MaxStreams shared streams. The messages of a
-// route of several streams are copied into each.
+// lane of a new set beyond Config.MaxStreams shared streams. The messages of a route of
+// several streams are copied into each.
 type route struct {
 	mark    uint64    // see routes
 	lanes   []*Lane   // ascending ids
 	streams []*stream // at least one, in the order of compareStreams, so that all are locked in the same order
-	tags    int       // tags that use the route; fanout.mu
-	next    *route    // with the same mark; fanout.mu
+	tags    int       // tags that use the route; Fanout.Mu
+	next    *route    // with the same mark; Fanout.Mu
 	lacking []*stream // memory for publishSplit, under the streams' mutexes
 }
 
 // publishSplit publishes to all streams of a route or to none. It asks for a retry if
 // the route has just changed.
+//
+// Errors: ErrNoRoom, ErrStopped, ErrUnknownTag.
 func (t *tagState) publishSplit(r *route, tag tags.Tag, status uint8, data []byte) (retry bool, err error) {
 	for _, s := range r.streams { // always in the same order: no deadlock
 		s.mu.Lock()
@@ -46,8 +48,8 @@ func (t *tagState) publishSplit(r *route, tag tags.Tag, status uint8, data []byt
 		}
 	}
 	if len(r.lacking) > 0 {
-		p := r.streams[0].fan
-		if err := p.open(p.extentOf(len(data)), r.lacking...); err != nil {
+		fan := r.streams[0].fan
+		if err := fan.open(fan.extentOf(len(data)), r.lacking...); err != nil {
 			return false, err
 		}
 	}
@@ -60,7 +62,7 @@ func (t *tagState) publishSplit(r *route, tag tags.Tag, status uint8, data []byt
 	return false, nil
 }
 
-// lanesOf returns the lanes that want a tag, ascending. mu is held.
+// lanesOf returns the lanes that want a tag, ascending. Mu is held.
 func (fan *Fanout) lanesOf(tag tags.Tag) (lanes []*Lane) {
 	for _, id := range fan.table.AppendWanting(nil, tag) {
 		lanes = append(lanes, fan.lanes[id])
@@ -73,11 +75,20 @@ func (fan *Fanout) lanesOf(tag tags.Tag) (lanes []*Lane) {
 	return lanes
 }
 
+// has reports whether a route leads to lane n.
+func (r *route) has(n *Lane) bool {
+	_, found := slices.BinarySearchFunc(r.lanes, n, compareLanes)
+	return found
+}
+
+// isOnly reports whether s is all of the route.
+func (r *route) isOnly(s *stream) bool { return len(r.streams) == 1 && r.streams[0] == s }
+
 // forget drops the state of a tag that a lane does not want any more. The route is
 // locked.
-func (r *route) forget(l *Lane, tag tags.Tag) {
+func (r *route) forget(n *Lane, tag tags.Tag) {
 	for _, s := range r.streams {
-		if s.solo != nil && s.solo.lane == l {
+		if s.solo != nil && s.solo.lane == n {
 			s.solo.forget(tag)
 		}
 	}

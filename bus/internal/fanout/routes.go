@@ -8,7 +8,7 @@ import (
 
 // routes has the routes of all tags, and the streams to which they lead. The cost of
 // finding, making or dropping a route is proportional to its lanes, however many routes
-// there are. Guarded by fanout.mu.
+// there are. Guarded by Fanout.Mu.
 //
 // Routes and streams are found by the mark of their lanes. Each lane has a random
 // number, and the mark of a set is the exclusive or of these. So the mark of a set with
@@ -18,7 +18,7 @@ type routes struct {
 	streams map[uint64][]*stream // those of several lanes, or none, that routes use
 	shared  int                  // streams of several lanes that tags use
 
-	list  []*stream // all streams; what publishers see is a copy
+	list  []*stream // all streams; topology.streams is a copy
 	stale bool      // the copy is not of now
 	order uint64    // of the newest stream
 }
@@ -26,6 +26,7 @@ type routes struct {
 // newMark returns the mark of a new lane.
 func newMark() uint64 { return rand.Uint64() }
 
+// markOf returns the mark of a set of lanes.
 func markOf(lanes []*Lane) (mark uint64) {
 	for _, n := range lanes {
 		mark ^= n.mark
@@ -52,7 +53,7 @@ func (t *routes) count(r *route, by int) {
 }
 
 // routeTo finds or makes the route to a set of lanes. lanes ascend. The caller counts
-// its tags. mu is held.
+// its tags. Mu is held.
 func (fan *Fanout) routeTo(lanes []*Lane) *route {
 	mark := markOf(lanes)
 	for r := fan.routes.byMark[mark]; r != nil; r = r.next {
@@ -63,7 +64,7 @@ func (fan *Fanout) routeTo(lanes []*Lane) *route {
 	return fan.newRoute(mark, lanes)
 }
 
-// routeToggled returns the route of tags that lane n joins or leaves. mu is held.
+// routeToggled returns the route of tags that lane n joins or leaves. Mu is held.
 func (fan *Fanout) routeToggled(from *route, n *Lane) *route {
 	mark := from.mark ^ n.mark
 	for r := fan.routes.byMark[mark]; r != nil; r = r.next {
@@ -84,7 +85,7 @@ func differsBy(a, b []*Lane, n *Lane) bool {
 	return len(a)+1 == len(b) && i < len(b) && b[i] == n && slices.Equal(a[:i], b[:i]) && slices.Equal(a[i:], b[i+1:])
 }
 
-// newRoute makes a route. mu is held.
+// newRoute makes a route. Mu is held.
 func (fan *Fanout) newRoute(mark uint64, lanes []*Lane) *route {
 	r := &route{mark: mark, lanes: lanes}
 	shared := fan.sharing(lanes, mark)
@@ -113,7 +114,7 @@ func (fan *Fanout) newRoute(mark uint64, lanes []*Lane) *route {
 	return r
 }
 
-// sharing returns those of lanes that are to share a stream. mu is held.
+// sharing returns those of lanes that are to share a stream. Mu is held.
 func (fan *Fanout) sharing(lanes []*Lane, mark uint64) []*Lane {
 	if len(lanes) <= 1 {
 		return lanes
@@ -139,7 +140,7 @@ func (t *routes) stream(mark uint64, lanes []*Lane) *stream {
 	return nil
 }
 
-// streamTo finds or makes the stream of a set of lanes. mu is held.
+// streamTo finds or makes the stream of a set of lanes. Mu is held.
 func (fan *Fanout) streamTo(lanes []*Lane) *stream {
 	if len(lanes) == 1 {
 		return fan.streamOf(lanes[0])
@@ -157,7 +158,7 @@ func (fan *Fanout) streamTo(lanes []*Lane) *stream {
 	return s
 }
 
-// streamOf is streamTo for a single lane.
+// streamOf is streamTo for a single lane. Mu is held.
 func (fan *Fanout) streamOf(n *Lane) *stream {
 	if n.own == nil {
 		n.own = fan.newStream(n.mark, []*Lane{n})
@@ -165,7 +166,7 @@ func (fan *Fanout) streamOf(n *Lane) *stream {
 	return n.own
 }
 
-// newStream makes a stream that no route uses. mu is held.
+// newStream makes a stream that no route uses. Mu is held.
 func (fan *Fanout) newStream(mark uint64, lanes []*Lane) *stream {
 	t := &fan.routes
 	t.order++
@@ -178,8 +179,7 @@ func (fan *Fanout) newStream(mark uint64, lanes []*Lane) *stream {
 	return s
 }
 
-// drop removes a route that no tag uses, and the streams that no route uses. mu is
-// held.
+// drop removes a route that no tag uses, and the streams that no route uses. Mu is held.
 func (fan *Fanout) drop(r *route) {
 	t := &fan.routes
 	if first := t.byMark[r.mark]; first != r {
@@ -199,7 +199,7 @@ func (fan *Fanout) drop(r *route) {
 	}
 }
 
-// dropStream seals and removes a stream. mu is held.
+// dropStream seals and removes a stream. Mu is held.
 func (fan *Fanout) dropStream(s *stream) {
 	t := &fan.routes
 	if len(s.lanes) == 1 {
@@ -217,8 +217,9 @@ func (fan *Fanout) dropStream(s *stream) {
 	s.mu.Unlock()
 }
 
-// showStreams shows the current streams to publishers. It is called before the first
-// tag moves to a new stream: a stream that is not shown is not flushed. mu is held.
+// showStreams shows the current streams to flushDue, tellDue and Flush. It is called
+// before the first tag moves to a new stream: a stream that is not shown is not flushed.
+// Mu is held.
 func (fan *Fanout) showStreams() {
 	if fan.routes.stale {
 		streams := slices.Clone(fan.routes.list)
@@ -239,14 +240,15 @@ func compareStreams(a, b *stream) int {
 	return cmp.Compare(a.order, b.order)
 }
 
-// toggled returns lanes with l added or, if it is there, removed.
-func toggled(lanes []*Lane, l *Lane) []*Lane {
-	i, found := slices.BinarySearchFunc(lanes, l, compareLanes)
+// toggled returns lanes with n added or, if it is there, removed.
+func toggled(lanes []*Lane, n *Lane) []*Lane {
+	i, found := slices.BinarySearchFunc(lanes, n, compareLanes)
 	if found {
 		return slices.Delete(slices.Clone(lanes), i, i+1)
 	}
 	out := make([]*Lane, 0, len(lanes)+1)
-	return append(append(append(out, lanes[:i]...), l), lanes[i:]...)
+	return append(append(append(out, lanes[:i]...), n), lanes[i:]...)
 }
 
+// compareLanes gives the order of lanes in a route and in a stream.
 func compareLanes(a, b *Lane) int { return cmp.Compare(a.id, b.id) }

@@ -10,15 +10,19 @@ import (
 	"tagbus/tags"
 )
 
-// servedTags returns the tags that may be published, and how many other tags with
+// Served returns the tags that may be published, and how many other tags with
 // messages are remembered, which were removed.
-func (fan *Fanout) ServedTags() (served tags.Set, removed int) {
+func (fan *Fanout) Served() (served tags.Set, removed int) {
 	fan.Mu.Lock()
 	defer fan.Mu.Unlock()
 	return fan.served, fan.removed
 }
 
-// serve begins to serve the tags of a set. Lanes that want them get their messages.
+// Serve begins to serve the tags of a set. Lanes that want them get their messages. Those
+// that were removed are served again when Serve returns.
+//
+// Threads: any; it takes Mu for a slice at a time. Serve and Retire are not called at the
+// same time.
 func (fan *Fanout) Serve(set tags.Set) {
 	fan.Mu.Lock()
 	fan.served = fan.served.Union(set)
@@ -29,11 +33,12 @@ func (fan *Fanout) Serve(set tags.Set) {
 	}, func() {})
 }
 
-// retire makes publishing refuse the tags of set, and sends the lanes that want them
+// Retire makes publishing refuse the tags of set, and sends the lanes that want them
 // their final positions. The cache keeps nothing of them.
 //
 //   - left: the set of the remaining tags.
-//   - Errors: ErrStopped.
+//   - Errors: ErrStopped; then nothing has changed.
+//   - Threads: as Serve.
 func (fan *Fanout) Retire(left, set tags.Set) error {
 	fan.Mu.Lock()
 	if fan.stopped {
@@ -77,7 +82,8 @@ func (s *stream) sealAll() {
 
 // eachKnown calls f for the known tags of set, removed or not, while their streams are
 // locked. It locks some of them at a time, so that other goroutines and the loop work
-// in between. sealed is called for each stream first, and after when it is unlocked.
+// in between. sealed is called for each stream first, and after when they are unlocked,
+// with Mu held.
 func (fan *Fanout) eachKnown(set tags.Set, removed bool, sealed func(*stream), f func(*tagmap.Entry[tagState]), after func()) {
 	fan.Mu.Lock()
 	w := fan.newWalk(set)
@@ -86,7 +92,7 @@ func (fan *Fanout) eachKnown(set tags.Set, removed bool, sealed func(*stream), f
 		fan.Mu.Lock()
 		for steps, n := 0, 0; steps < chores.SliceSteps && !done; steps += n {
 			n, done = fan.eachLocked(&w, chores.SliceSteps-steps, func(e *tagmap.Entry[tagState]) bool {
-				return e.Value.removed == removed && set.Contains(e.Tag) // removed is written under mu only
+				return e.Value.removed == removed && set.Contains(e.Tag) // removed is written with Mu held
 			}, sealed, f)
 		}
 		after()
@@ -95,7 +101,7 @@ func (fan *Fanout) eachKnown(set tags.Set, removed bool, sealed func(*stream), f
 }
 
 // eachLocked calls f for the next tags of a walk that concerns selects, while their
-// streams are locked. mu is held.
+// streams are locked. Mu is held.
 func (fan *Fanout) eachLocked(w *walk, budget int, concerns func(*tagmap.Entry[tagState]) bool, sealed func(*stream), f func(*tagmap.Entry[tagState])) (steps int, done bool) {
 	var entries []*tagmap.Entry[tagState]
 	fan.locking++
@@ -122,11 +128,11 @@ func containsTag(sets []tags.Set, tag tags.Tag) bool {
 	return slices.ContainsFunc(sets, func(set tags.Set) bool { return set.Contains(tag) })
 }
 
-// isWanted reports whether a lane wants a tag. mu is held.
-func (fan *Fanout) IsWanted(tag tags.Tag) bool { return len(fan.table.AppendWanting(nil, tag)) > 0 }
+// Wanted reports whether a lane wants a tag, even if it has not moved yet. Mu is held.
+func (fan *Fanout) Wanted(tag tags.Tag) bool { return len(fan.table.AppendWanting(nil, tag)) > 0 }
 
-// wanted returns the sets of all subscriptions whose tags have moved. mu is held.
-func (fan *Fanout) Wanted() (sets []tags.Set) {
+// WantedSets returns the sets of all subscriptions whose tags have moved. Mu is held.
+func (fan *Fanout) WantedSets() (sets []tags.Set) {
 	for id, n := range fan.lanes {
 		if !n.entering {
 			sets = fan.table.Sets(sets, id)
@@ -135,22 +141,23 @@ func (fan *Fanout) Wanted() (sets []tags.Set) {
 	return sets
 }
 
-// subscribed reports whether the connection has a subscription whose tags have moved.
-// fanout.mu is held.
+// Subscribed reports whether the connection has a subscription whose tags have moved.
+// Fanout.Mu is held.
 func (box *Outbox) Subscribed() bool {
 	return slices.ContainsFunc(box.Lanes, func(n *Lane) bool { return box.fan.table.Has(n.id) && !n.entering })
 }
 
-// used reports whether a tag of a set was published.
-func (fan *Fanout) Used(set tags.Set) (used bool) {
+// Published reports whether a tag of a set was published. It takes Mu.
+func (fan *Fanout) Published(set tags.Set) (used bool) {
 	fan.Mu.Lock()
 	defer fan.Mu.Unlock()
 	fan.tags.All(func(e *tagmap.Entry[tagState]) { used = used || set.Contains(e.Tag) })
 	return used
 }
 
-// overlaps reports whether a lane has some tags of a set. fanout.mu is held.
+// Overlaps reports whether the subscriptions of a lane have a tag of a set. Fanout.Mu is
+// held.
 func (n *Lane) Overlaps(set tags.Set) bool { return n.out.fan.table.Overlaps(n.id, set) }
 
-// set returns the tags of a lane. fanout.mu is held.
+// Set returns the tags of the subscriptions of a lane. Fanout.Mu is held.
 func (n *Lane) Set() tags.Set { return n.out.fan.table.Set(n.id) }

@@ -1,6 +1,8 @@
 package fanout
 
 import (
+	"time"
+
 	"tagbus/bus/internal/wire"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -8,8 +10,9 @@ import (
 
 // solo is a stream with one lane, whose policy decides message by message: Latest or
 // Sample. Its pages carry positions, from which the subscriber sees what it did not get.
-// What no message shows in time, because no more of the tag is sent, a notice tells
-// (solo_tell.go). Guarded by stream.mu.
+// What no message shows in time, because no more of the tag is sent, a notice tells.
+//
+// Guarded by stream.mu, which is held in all methods.
 type solo struct {
 	stream *stream
 	lane   *Lane
@@ -20,7 +23,7 @@ type solo struct {
 	sample *sample
 
 	untold []*soloTag // may have left-out messages that are not reported
-	taken  uint64     // messages
+	taken  uint64     // messages, left out or not
 	tick   soloTick
 }
 
@@ -33,6 +36,7 @@ type soloTag struct {
 	listed bool   // in solo.untold
 }
 
+// newSolo returns what decides for the only lane of a stream.
 func newSolo(s *stream, n *Lane) *solo {
 	o := &solo{stream: s, lane: n}
 	if n.Policy.Kind == subscription.Latest {
@@ -105,4 +109,118 @@ func (o *solo) flush() (open bool) {
 	}
 	s.seal()
 	return false
+}
+
+// The tag's next message carries its position, and so shows the subscriber how many
+// messages a policy has left out. If none comes, a notice does: as soon as the stream
+// is quiet, and otherwise once a second, so that it costs next to nothing.
+const (
+	tellInterval  = 20 * time.Millisecond
+	tellAfterTurn = int(time.Second / tellInterval)
+	maxTold       = 4096 // tags at once, so that the loop and publishing goroutines do not wait for long
+)
+
+// soloTick is what the last tellDue has seen.
+type soloTick struct {
+	taken uint64
+	turns int // since something was told
+}
+
+// leaveOut counts a message that the lane does not get on purpose.
+func (o *solo) leaveOut(t *soloTag) {
+	t.untold++
+	if t.listed {
+		return
+	}
+	t.listed = true
+	o.untold = append(o.untold, t)
+	if len(o.untold) == 1 {
+		o.stream.fan.armTell()
+	}
+}
+
+// armTell ensures that tellDue runs soon.
+func (fan *Fanout) armTell() {
+	if !fan.tellArmed.Swap(true) {
+		fan.loop.Post(fan.tellFunc)
+	}
+}
+
+// tellLater sets the alarm for tellDue. Loop only.
+func (fan *Fanout) tellLater() { fan.alarms.Set(&fan.telling, tellInterval) }
+
+// tellDue reports left-out messages to the subscribers. Loop only.
+func (fan *Fanout) tellDue() {
+	fan.tellArmed.Store(false)
+	again := false
+	for _, s := range *fan.streams.Load() {
+		if s.solo != nil {
+			s.mu.Lock()
+			again = s.solo.turn() || again
+			s.mu.Unlock()
+		}
+	}
+	if again {
+		fan.armTell()
+	}
+}
+
+// turn reports left-out messages if it is time. It returns whether some remain.
+func (o *solo) turn() (again bool) {
+	if len(o.untold) == 0 {
+		return false
+	}
+	if o.tick.turns++; o.taken == o.tick.taken || o.tick.turns >= tellAfterTurn {
+		more := len(o.untold) > maxTold
+		if o.tell(maxTold); more {
+			o.tick.turns = tellAfterTurn // the others in the next turn
+		}
+	}
+	o.tick.taken = o.taken
+	return len(o.untold) > 0
+}
+
+// tell reports the left-out messages of up to most tags, those that have waited
+// longest. It skips tags with a waiting message, whose position will show the gap.
+func (o *solo) tell(most int) {
+	o.tick.turns = 0
+	o.stream.sealPage() // the left-out messages come after those of the page
+	most = min(most, len(o.untold))
+	left := o.untold[most:]
+	for _, t := range o.untold[:most] {
+		switch {
+		case t.untold == 0:
+			t.listed = false
+		case t.waits:
+			left = append(left, t)
+		default:
+			o.lane.loseMessages(subscription.CauseLeftOut, t.tag, t.untold)
+			t.untold, t.listed = 0, false
+		}
+	}
+	o.untold = append(o.untold[:0], left...)
+	clear(o.untold[len(o.untold):cap(o.untold)])
+}
+
+// tellEnd reports the left-out messages of a tag that the lane does not want any more.
+// Its waiting message is not sent, and counts as left out. The page under construction
+// is sealed.
+func (o *solo) tellEnd(t *soloTag) {
+	if out := o.lane.out; out.gone() {
+		// The subscriber finds a gap. What waits is lost with the connection.
+		o.lane.Account.Add(subscription.CauseLeftOut, t.tag, t.untold)
+		if t.waits {
+			out.mu.Lock()
+			o.lane.dropped++
+			out.mu.Unlock()
+		}
+	} else {
+		if t.waits {
+			t.untold++
+		}
+		if t.untold > 0 {
+			o.lane.loseMessages(subscription.CauseLeftOut, t.tag, t.untold)
+		}
+	}
+	t.untold = 0
 }

@@ -2,18 +2,18 @@ package fanout
 
 import "tagbus/bus/internal/ledger"
 
-// fanoutStats counts what a fanout has done.
+// Stats counts what a fanout has done.
 type Stats struct {
 	Messages, Bytes uint64 // accepted
 	Refusals        uint64 // for want of room
-	Replayed        uint64 // messages, for each lane
+	Replayed        uint64 // messages from the cache, for each lane
 	Streams         int    // of some lanes
-	Cached          int    // messages
-	CachedBytes     int
-	LaneLimit       int // the most pages of a lane
+	Cached          int    // messages in the cache
+	CachedBytes     int    // of its memory
+	LaneLimit       int    // the most pages of a lane
 }
 
-// stats returns the counters. mu is held.
+// Stats returns the counters. Mu is held.
 func (fan *Fanout) Stats() Stats {
 	st := Stats{
 		Messages: fan.published.Load(), Bytes: fan.bytes.Load(),
@@ -34,21 +34,27 @@ func (fan *Fanout) Stats() Stats {
 	return st
 }
 
-// outboxStats counts what a connection has sent, and says what its lanes hold.
+// KnownTags returns how many tags were published.
+func (fan *Fanout) KnownTags() int { return int(fan.knownTags.Load()) }
+
+// Replayed returns how many messages were sent again from the cache, for each lane.
+func (fan *Fanout) Replayed() uint64 { return fan.replayed.Load() }
+
+// OutboxStats counts what a connection has sent, and says what its lanes hold.
 type OutboxStats struct {
 	Pages, Messages, Bytes uint64 // sent; bytes of pages
 	Lanes                  []LaneUse
 }
 
-// laneUse is what a lane holds.
+// LaneUse is what a lane holds, and has sent.
 type LaneUse struct {
 	Account       *ledger.Lane
-	Parts         int // ranges and masks of its subscriptions
-	Queued, Limit int // pages
-	Sent          uint64
+	Parts         int    // ranges and masks of its subscriptions
+	Queued, Limit int    // pages that it holds, and may hold
+	Sent          uint64 // messages
 }
 
-// stats returns the counters. fanout.mu is held.
+// Stats returns the counters of the connection. Fanout.Mu is held.
 func (box *Outbox) Stats() OutboxStats {
 	box.mu.Lock()
 	defer box.mu.Unlock()
@@ -60,7 +66,7 @@ func (box *Outbox) Stats() OutboxStats {
 	return st
 }
 
-// shape is what the topology is made of, and what that has cost.
+// Shape is what the topology is made of, and what that has cost: for tests.
 type Shape struct {
 	Routes  int
 	Streams int         // with those of no lane
@@ -70,7 +76,7 @@ type Shape struct {
 	Walked  uint64      // steps of walks through tags
 }
 
-// shape returns what the topology is made of. mu is held.
+// Shape returns what the topology is made of. Mu is held.
 func (fan *Fanout) Shape() Shape {
 	x := Shape{
 		Streams: len(*fan.streams.Load()), Shared: fan.routes.shared, Lanes: len(fan.lanes),

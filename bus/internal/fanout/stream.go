@@ -9,9 +9,9 @@ import (
 	"tagbus/tags"
 )
 
-// stream makes the pages of all tags that the same set of subscribers wants. A message
-// is copied once, into the page under construction. The page is queued by reference at
-// every subscriber of the set.
+// stream makes the pages of all tags that the same set of lanes wants. A message is
+// copied once, into the page under construction. The page is queued by reference at every
+// lane of the set.
 type stream struct {
 	fan   *Fanout
 	lanes []*Lane // fixed; ascending ids
@@ -24,10 +24,10 @@ type stream struct {
 	writer   wire.Writer
 	closed   bool
 	receipt  *Receipt // of the message that is being appended, until it is in a page
-	messages uint64
-	bytes    uint64
+	messages uint64   // accepted
+	bytes    uint64   // of these
 
-	// Guarded by fanout.mu.
+	// Guarded by Fanout.Mu.
 	mark, order uint64 // see routes
 	routes      int    // that lead to the stream
 	used        int    // of these, how many tags use
@@ -44,7 +44,7 @@ func (s *stream) lock() {
 	}
 }
 
-// append publishes a message to the stream's subscribers. mu is held.
+// append publishes a message to the stream's lanes. mu is held.
 //
 // Errors: ErrNoRoom, ErrStopped, Config.Unowned; then nothing is published.
 func (s *stream) append(tag tags.Tag, status uint8, position uint64, data []byte) error {
@@ -165,8 +165,8 @@ func (s *stream) sealPage() {
 	s.fan.release(p)
 }
 
-// flush seals the page unless every subscriber is busy. In that case waiting makes
-// fuller pages and delays nothing. It reports whether a page remains.
+// flush seals the page unless every lane is busy. In that case waiting makes fuller
+// pages and delays nothing. It reports whether a page remains.
 func (s *stream) flush() (open bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,8 +176,8 @@ func (s *stream) flush() (open bool) {
 	if s.page == nil {
 		return false
 	}
-	for _, l := range s.lanes {
-		if !l.busy() {
+	for _, n := range s.lanes {
+		if !n.busy() {
 			s.seal()
 			return false
 		}
@@ -185,7 +185,7 @@ func (s *stream) flush() (open bool) {
 	return true
 }
 
-// sealNow seals the page. For a change of routes, and at the end.
+// sealNow locks the stream and ends everything under construction.
 func (s *stream) sealNow() {
 	s.mu.Lock()
 	s.seal()

@@ -8,11 +8,11 @@ import (
 	"tagbus/subscription"
 )
 
-// tick looks at what has moved since the last tick. Loop only.
+// Tick looks at what has moved since the last call. Loop only.
 //
 //   - late: how late the tick is; that time does not count for any lane.
-//   - sent, moved: something was given to the transport; something has arrived there.
-//   - idle: nothing is on its way, and no control message waits.
+//   - sent, moved: something was given to the transport; it has sent something.
+//   - idle: nothing is in flight, and no control message waits to go before all pages.
 func (box *Outbox) Tick(now time.Time, late time.Duration) (sent, moved, idle bool) {
 	box.mu.Lock()
 	defer box.mu.Unlock()
@@ -28,7 +28,7 @@ func (box *Outbox) Tick(now time.Time, late time.Duration) (sent, moved, idle bo
 	return sent, moved, box.inFlight.Len() == 0 && box.control.Len() == 0
 }
 
-// beat sends a heartbeat, which the next tick does not count as sent. Loop only.
+// Beat sends a heartbeat, which the next Tick does not count as sent. Loop only.
 func (box *Outbox) Beat() {
 	box.Send(nil, &subscription.Beat{})
 	box.mu.Lock()
@@ -37,7 +37,7 @@ func (box *Outbox) Beat() {
 }
 
 // waits reports whether the lane has anything that its subscriber has not taken.
-// outbox.mu is held.
+// Outbox.mu is held.
 func (n *Lane) waits() bool {
 	if n.queue.Len() > 0 {
 		return true
@@ -50,20 +50,21 @@ func (n *Lane) waits() bool {
 	return false
 }
 
-// stuckFor returns how long the lane has had something waiting that did not go, as of the
-// last tick. Loop only.
+// StuckFor returns how long the lane has had something waiting that did not go, as of the
+// last Tick. Loop only.
 func (n *Lane) StuckFor(now time.Time) time.Duration { return now.Sub(n.stuck) }
 
-// holdsUp reports whether the last refusal of the publisher was for want of what the
-// lane holds: its room, or the pool's memory.
+// HoldsUp reports whether messages were refused lately for want of what the lane holds:
+// its room, or the pool's memory. A lossy lane holds up none.
 func (n *Lane) HoldsUp() bool {
 	return n.Policy.Lossless() && (n.refuses.Load() || n.out.fan.dry.Load())
 }
 
-// say notes how many messages the subscriber has received in total. Loop only.
+// Confirm notes how many messages of the lane the subscriber says that it has received,
+// in all its connections. Loop only.
 //
-// Errors: the count cannot be right.
-func (n *Lane) Say(total uint64) error {
+// Errors: the count cannot be right; a fault of the peer, without a sentinel.
+func (n *Lane) Confirm(total uint64) error {
 	n.out.mu.Lock()
 	given := n.givenMessages
 	n.out.mu.Unlock()
@@ -74,11 +75,11 @@ func (n *Lane) Say(total uint64) error {
 		total, n.Number, n.said.All, given, n.said.Before)
 }
 
-// end closes the accounts of all lanes after kill, and returns the number of unconfirmed
-// messages. fanout.mu is held.
+// CloseAccounts closes the accounts of all lanes after Kill, and returns the number of
+// unconfirmed messages. Fanout.Mu is held. Loop only.
 //
 //   - owed: the subscriber had a subscription when the connection ended.
-func (box *Outbox) End(owed bool) (unconfirmed uint64) {
+func (box *Outbox) CloseAccounts(owed bool) (unconfirmed uint64) {
 	for _, n := range box.Lanes {
 		unconfirmed += n.Account.End(ledger.Left{
 			Sent: n.sentMessages, Dropped: n.dropped, Received: max(n.said.Here(), n.ackedMessages), Owed: owed,

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tagbus/internal/tests"
+	"tagbus/netio"
 )
 
 // Many goroutines fight for little room, as publishers do. One that gives room back
@@ -155,5 +156,53 @@ func TestWaitersAllocateNothingInTheLongRun(t *testing.T) {
 	var w waiters
 	if n := testing.AllocsPerRun(100, func() { w.leave(w.enter()) }); n != 0 {
 		t.Errorf("got %v allocations, want 0", n)
+	}
+}
+
+// TestARefusalIsSeenWhereTheLastPageIsFreed refuses messages while the only page goes
+// back to the pool. If the flag of a refusal is set behind the release, no wake-up ever
+// comes, since nothing else is going to be freed.
+func TestARefusalIsSeenWhereTheLastPageIsFreed(t *testing.T) {
+	const rounds, pageBytes = 100_000, 4096
+	pool, err := netio.NewPool(1, pageBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fan Fanout
+	fan.Init(Config{Pool: pool, PageBytes: pageBytes, QueueBytes: pageBytes})
+	defer func() { _ = fan.Free() }()
+	var begun, done atomic.Int64
+	only := &fan.pages[0]
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := range int64(rounds) {
+			for begun.Load() <= i {
+				runtime.Gosched()
+			}
+			fan.release(only)
+			done.Store(i + 1)
+		}
+	})
+	lost := 0
+	for i := range int64(rounds) {
+		buffers, _ := pool.GetAll(nil, 1)
+		fan.newPage(extent{1, 1}, buffers).refs.Store(1)
+		fan.dry.Store(false)
+		s := &stream{fan: &fan}
+		begun.Store(i + 1)
+		opened := fan.tryOpen(extent{1, 1}, []*stream{s})
+		for done.Load() <= i {
+			runtime.Gosched()
+		}
+		if opened {
+			only.refs.Store(1)
+			fan.release(only)
+		} else if fan.dry.Load() {
+			lost++
+		}
+	}
+	wg.Wait()
+	if lost > 0 {
+		t.Errorf("%d of %d refusals would wait for ever", lost, rounds)
 	}
 }

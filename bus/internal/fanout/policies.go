@@ -7,7 +7,7 @@ import (
 )
 
 // latest decides for the policy Latest: of each tag one message waits, until the
-// lane has room, and a newer one takes its place.
+// lane has room, and a newer one takes its place. Guarded as its solo is.
 type latest struct {
 	solo  *solo
 	tags  map[tags.Tag]*latestTag
@@ -77,6 +77,7 @@ func (o *latest) blank() *kept {
 // keptCost is what a message that waits counts beyond its payload.
 const keptCost = 128
 
+// limit returns how many bytes may wait: as many as the lane may hold.
 func (o *latest) limit() int { return int(o.solo.lane.limit) * o.solo.stream.fan.pageBytes }
 
 // forget drops a tag, with the message that waits. It returns nil for an unknown one.
@@ -104,4 +105,42 @@ func (o *latest) drain() {
 		}
 	}
 	o.bytes = 0
+}
+
+// sample decides for the policy Sample: the lane gets the first message of each tag, and
+// then one of so many. Guarded as its solo is.
+type sample struct {
+	solo  *solo
+	every uint64
+	tags  map[tags.Tag]*sampleTag
+}
+
+// sampleTag is what is known of a tag.
+type sampleTag struct {
+	soloTag
+	seen uint64 // messages
+}
+
+// take decides about a message.
+func (o *sample) take(tag tags.Tag, status uint8, position uint64, data []byte) {
+	t := o.tags[tag]
+	if t == nil {
+		t = &sampleTag{soloTag: soloTag{tag: tag}}
+		o.tags[tag] = t
+	}
+	if t.seen++; (t.seen-1)%o.every == 0 {
+		o.solo.write(&t.soloTag, status, position, data)
+	} else {
+		o.solo.leaveOut(&t.soloTag)
+	}
+}
+
+// forget drops a tag. It returns nil for an unknown one.
+func (o *sample) forget(tag tags.Tag) *soloTag {
+	t := o.tags[tag]
+	if t == nil {
+		return nil
+	}
+	delete(o.tags, tag)
+	return &t.soloTag
 }

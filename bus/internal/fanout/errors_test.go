@@ -1,0 +1,132 @@
+package fanout
+
+import (
+	"errors"
+	"testing"
+
+	"tagbus/netio"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// faultLoop runs at once what is posted.
+type faultLoop struct{ netio.Loop }
+
+func (faultLoop) Post(f func()) bool { f(); return true }
+
+// busyEndpoint takes nothing.
+type busyEndpoint struct{ netio.Endpoint }
+
+func (busyEndpoint) Capabilities() netio.Capabilities { return netio.Capabilities{} }
+
+func (busyEndpoint) Buffer() (*netio.Buffer, error) { return nil, netio.ErrNoResources }
+
+// newFanout returns a fanout that serves the tags 1 to 3, with a pool of one page.
+func newFanout(t *testing.T) *Fanout {
+	t.Helper()
+	const pageBytes = 4096
+	pool, err := netio.NewPool(1, pageBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fan := &Fanout{loop: faultLoop{}}
+	fan.Init(Config{
+		Served: tags.Of(1, 2, 3), Pool: pool, PageBytes: pageBytes, QueueBytes: pageBytes, MaxMessageBytes: 100,
+		First: func(tags.Tag) {},
+	})
+	t.Cleanup(func() {
+		if err := fan.Free(); err != nil {
+			t.Error(err)
+		}
+	})
+	return fan
+}
+
+func TestPublishSaysWhyAMessageIsRefused(t *testing.T) {
+	fan := newFanout(t)
+	publish := func(tag tags.Tag, bytes int, want error) {
+		t.Helper()
+		if err := fan.Publish(tag, 0, make([]byte, bytes), nil); !errors.Is(err, want) {
+			t.Errorf("%d bytes of tag %v: got %v, want %v", bytes, tag, err, want)
+		}
+	}
+	publish(1, 100, nil)
+	publish(1, 101, ErrTooLarge)
+	publish(10, 1, ErrUnknownTag)
+	if err := fan.Retire(tags.Of(2, 3), tags.Of(1)); err != nil {
+		t.Fatal(err)
+	}
+	publish(1, 1, ErrUnknownTag)
+	fan.Serve(tags.Of(1))
+	publish(1, 1, nil)
+	if n := fan.Count(1); n != 2 {
+		t.Errorf("tag 1 is at %d, want 2", n)
+	}
+	fan.Mu.Lock()
+	fan.Stop()
+	fan.Mu.Unlock()
+	publish(1, 1, ErrStopped)
+	publish(2, 1, ErrStopped)
+	if err := fan.Retire(tags.Of(2), tags.Of(1)); !errors.Is(err, ErrStopped) {
+		t.Errorf("Retire: got %v, want %v", err, ErrStopped)
+	}
+}
+
+func TestOpenRefusesWhatHasNoRoom(t *testing.T) {
+	fan := newFanout(t)
+	s := &stream{fan: fan}
+	if err := fan.open(extent{2, 2}, s); !errors.Is(err, ErrNoRoom) || !fan.dry.Load() || !fan.wantReady.Load() {
+		t.Errorf("got %v, dry %v, ready wanted %v; want %v and both", err, fan.dry.Load(), fan.wantReady.Load(), ErrNoRoom)
+	}
+	if err := fan.open(extent{1, 1}, s); err != nil {
+		t.Fatal(err)
+	}
+	s.page.refs.Store(1)
+	if fan.release(s.page); fan.dry.Load() {
+		t.Error("the release of the page overlooks the refusal")
+	}
+}
+
+func TestAnOutboxReportsFaults(t *testing.T) {
+	fan := newFanout(t)
+	var box Outbox
+	var fault error
+	box.Init(fan, busyEndpoint{}, func(err error) { fault = err })
+	if box.Completed(1); !errors.Is(fault, ErrCompletion) {
+		t.Errorf("a completion of nothing: got %v, want %v", fault, ErrCompletion)
+	}
+	fault = nil
+	for range maxControlQueue / controlCost {
+		if box.Send(nil, &subscription.Beat{}); fault != nil {
+			break
+		}
+	}
+	if !errors.Is(fault, ErrOverflow) {
+		t.Errorf("control messages that are not read: got %v, want %v", fault, ErrOverflow)
+	}
+}
+
+func TestAReceiptIsSettledOnce(t *testing.T) {
+	fan := newFanout(t)
+	var box Outbox
+	box.Init(fan, busyEndpoint{}, func(err error) { t.Error(err) })
+	receipts := make([]*Receipt, 4)
+	for i := range receipts {
+		receipts[i] = NewReceipt(1)
+		receipts[i].position = uint64(i + 1)
+		box.expect(receipts[i])
+	}
+	box.Acked(1, 1, false)
+	box.Acked(1, 3, true)
+	box.Kill()
+	box.Acked(1, 4, false) // too late
+	for i, want := range []error{nil, nil, ErrNotHandled, ErrLost} {
+		position, lost, err := receipts[i].Wait(t.Context())
+		if !errors.Is(err, want) || lost || position != uint64(i+1) {
+			t.Errorf("message %d: got %v at %d, lost %v; want %v", i+1, err, position, lost, want)
+		}
+	}
+	if !box.Dead() {
+		t.Error("the outbox is not dead after Kill")
+	}
+}
