@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/ledger"
@@ -69,4 +70,107 @@ func (l *link) expel(at *fanout.Wish, fault error) {
 		fault = fmt.Errorf("%w: %w", ErrProtocol, fault)
 	}
 	l.fail(fault)
+}
+
+// policyOf returns the policy that a subscription asks for.
+//
+// Errors: ErrProtocol, wrapped, for a request that no subscriber may make;
+// ErrPolicyRefused, wrapped, for a policy that this publisher does not allow.
+func (p *Publisher) policyOf(l *link, m *subscription.Subscribe) (Policy, error) {
+	var policy Policy
+	var err error
+	if m.Policy != "" {
+		policy, err = ParsePolicy(m.Policy)
+	}
+	known := l.out.Lane(m.Lane)
+	switch {
+	case err != nil:
+		return policy, errors.Join(ErrProtocol, err)
+	case l.out.LaneOf(m.ID) != nil && l.out.LaneOf(m.ID) != known:
+		return policy, fmt.Errorf("%w: subscription %d moved to lane %d", ErrProtocol, m.ID, m.Lane)
+	case known != nil && known.Policy != policy:
+		return policy, fmt.Errorf("%w: lane %d has the policy %v, and then %v", ErrProtocol, m.Lane, known.Policy, policy)
+	case known == nil && len(l.out.Lanes) >= maxLanes:
+		return policy, fmt.Errorf("%w: more than %d lanes", ErrProtocol, maxLanes)
+	case len(p.cfg.Policies) > 0 && !slices.Contains(p.cfg.Policies, policy.Kind):
+		return policy, fmt.Errorf("%w: %v; it allows %v", ErrPolicyRefused, policy.Kind, p.cfg.Policies)
+	}
+	return policy, nil
+}
+
+// checkRoom refuses a subscription if its subscriber could then hold more than it may.
+// Loop only.
+//
+// Errors: ErrSubscriberBytes, wrapped.
+func (p *Publisher) checkRoom(l *link, m *subscription.Subscribe) error {
+	if l.out.Lane(m.Lane) != nil {
+		return nil
+	}
+	if bytes := l.out.LaneBytes() + p.fan.LaneBytes(m.BacklogBytes); bytes > int64(p.cfg.SubscriberBytes) {
+		return fmt.Errorf("%w: %d bytes, limit %d: lower BacklogBytes, or use fewer policies", ErrSubscriberBytes, bytes, p.cfg.SubscriberBytes)
+	}
+	return nil
+}
+
+// account opens the account of a new lane. Loop only, and fan.Mu is held.
+func (p *Publisher) account(l *link, w *fanout.Wish) *ledger.Lane {
+	p.heart.Quicken(p.maxStall(w.Policy))
+	return p.accounts.Open(l.peer.Instance, l, l.peer, w.Request.Lane, w.Policy, maxLanes, func(number uint16) bool { return l.out.Lane(number) != nil })
+}
+
+// unsubscribe ends a subscription and acknowledges that. It acknowledges an unknown one
+// too, since the peer must not wait for ever. Loop only.
+func (l *link) unsubscribe(id uint64) {
+	n, set, leave := l.out.Unsubscribe(id)
+	if n == nil {
+		l.out.Send(nil, &subscription.Unsubscribed{ID: id})
+		return
+	}
+	l.begin(linkJob{run: func(budget int) (steps int, done bool) {
+		if steps, done = leave(budget); done {
+			l.out.Send(n, &subscription.Unsubscribed{ID: id})
+			l.event(Event{Kind: Unsubscribed, Peer: l.peer, Tags: set})
+		}
+		return steps, done
+	}, abort: l.out.AbortUnsubscribe})
+}
+
+// unroute takes a subscriber out of all routes, for good, and then calls f. Loop
+// only.
+func (p *Publisher) unroute(l *link, f func()) {
+	if !l.unrouting {
+		l.owed = l.out.Subscriptions() > 0
+	}
+	if l.unrouted || p.chores.Ended() { // if the publisher has ended, nothing is published any more
+		f()
+		return
+	}
+	l.afterwards = append(l.afterwards, f)
+	if l.unrouting {
+		return
+	}
+	l.unrouting = true
+	leave := l.out.Leave()
+	l.begin(linkJob{run: func(budget int) (steps int, done bool) {
+		if steps, done = leave(budget); done {
+			l.wasUnrouted()
+		}
+		return steps, done
+	}})
+}
+
+// wasUnrouted calls the functions that wait for the end of unrouting.
+func (l *link) wasUnrouted() {
+	l.unrouted = true
+	for len(l.afterwards) > 0 {
+		f := l.afterwards[0]
+		l.afterwards = l.afterwards[1:]
+		f()
+	}
+}
+
+// sayGoodbye sends a subscriber the final positions when the publisher drains. Loop
+// only.
+func (l *link) sayGoodbye() {
+	l.begin(linkJob{run: l.out.Farewell(), abort: func() {}})
 }

@@ -84,3 +84,19 @@ func (p *Publisher) evictGroup(l *link, bytes int) {
 func (l *link) refuseSubscription(w *fanout.Wish) {
 	l.out.Send(nil, refusal(w.Request.ID, w.Err))
 }
+
+// checkStanding returns an error for positions of a subscriber that are not reached
+// yet.
+//
+// Errors: ErrProtocol, wrapped.
+func (p *Publisher) checkStanding(list []byte) error {
+	for at, err := range subscription.PositionsOf(list) {
+		if err != nil {
+			return errors.Join(ErrProtocol, err)
+		}
+		if n := p.fan.Count(at.Tag); at.Count > n {
+			return protocolError("the subscriber has tag %v at %d, of %d that were published", at.Tag, at.Count, n)
+		}
+	}
+	return nil
+}

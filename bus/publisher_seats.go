@@ -28,12 +28,9 @@ func (p *Publisher) greet(l *link) {
 //
 // Errors: ErrTooManySubscribers, wrapped.
 func (p *Publisher) makeRoom(l *link, instance string) error {
-	if old := p.newest[instance]; old != nil {
-		p.seats.Leave(old) // it ends in a moment
-	}
 	limits := seats.Limits{All: p.cfg.MaxSubscribers, Host: p.cfg.MaxSubscribersPerHost}
-	way, gaveWay, full := p.seats.Take(l, l.host(), limits, func(l *link) bool {
-		return l.idle && l.jobs.Len() == 0 // otherwise it has asked for something
+	way, gaveWay, full := p.seats.Take(l, l.host(), limits, p.newest[instance], func(l *link) bool {
+		return l.idle && l.jobs.Len() == 0 // otherwise it is not admitted yet, or has asked for something
 	})
 	if full != nil {
 		return tooMany(ErrTooManySubscribers, full, "PublisherConfig.MaxSubscribers")
@@ -65,6 +62,7 @@ func (p *Publisher) settle(l *link) {
 	case l.dialed || l.fault != nil:
 	case l.out.Subscriptions() > 0:
 		l.idle = false
+		p.seats.Busy(l)
 	case !l.idle: // its last one has ended
 		p.rest(l)
 	}

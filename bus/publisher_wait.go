@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"tagbus/bus/internal/tagset"
 	"tagbus/tags"
 )
 
@@ -29,7 +30,7 @@ func (p *Publisher) WaitSubscribers(ctx context.Context, n int, set tags.Set) er
 		p.fan.Mu.Unlock()
 		var err error
 		if compare { // the comparison can take long, and the loop needs Mu
-			missing, err = missingFrom(tags.Union(wanted...), set)
+			missing, err = tagset.Missing(tags.Union(wanted...), set)
 		}
 		enough = enough && (n <= 0 || missing == nil)
 		switch {
@@ -58,25 +59,6 @@ func (p *Publisher) subscribed() (count int) {
 		}
 	}
 	return count
-}
-
-// missingFrom returns a tag of set that is not in all, or nil. It takes one from the
-// middle: if tags come in order, half of them is soon there.
-//
-// Errors: tags.ErrTooComplex.
-func missingFrom(all, set tags.Set) (*tags.Tag, error) {
-	left, err := set.Without(all)
-	if err != nil || left.IsEmpty() {
-		return nil, err
-	}
-	var ranges []tags.Tag
-	for first := range left.Ranges() {
-		ranges = append(ranges, first)
-	}
-	for first := range left.Masks() {
-		ranges = append(ranges, first)
-	}
-	return &ranges[len(ranges)/2], nil
 }
 
 // nextChange returns a channel that is closed at the next change of a subscription.

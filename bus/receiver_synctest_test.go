@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -232,4 +233,31 @@ func TestTheConfigurationsOfBoth(t *testing.T) {
 	if err := errors.Join(bus.SenderConfig{}.Validate(), bus.ReceiverConfig{Tags: tags.Of(1)}.Validate()); err != nil {
 		t.Errorf("got %v, want nil for what has defaults", err)
 	}
+}
+
+// A sender that has sent nothing does not give way to one of a host that has as many of
+// these.
+func TestASilentSenderOfAnotherHostIsSpared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(1), MaxSenders: 2, MaxSendersPerHost: 2}, newCollector().handle)
+		p := &publisher{member: r.member}
+		come := func(c *crowd) *hand {
+			c.at = r.Addr()
+			h := newHand()
+			h.answer = [][]byte{hello(t, subscription.Hello{
+				Instance: fmt.Sprintf("%v-%d", c.host, len(c.hands)), Role: subscription.RoleSender, MaxMessageBytes: 1 << 20,
+			})}
+			c.dial(p, h)
+			synctest.Wait()
+			return h
+		}
+		other, flood := b.crowd(t), b.crowd(t)
+		silent := come(other)
+		come(flood)
+		come(flood)
+		if silent.closed > 0 {
+			t.Error("the silent sender of another host gave way")
+		}
+	})
 }

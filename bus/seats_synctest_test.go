@@ -228,3 +228,32 @@ func TestTheLimitsOfStrangersAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// A connection that claims to be a subscriber of another host, and is refused, frees the
+// place of none: otherwise a peer with two addresses never runs out of places.
+func TestARefusedNewcomerFreesNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		const most, share = 8, 6
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), MaxSubscribers: most})
+		ask := control(t, &subscription.Subscribe{ID: 1, Set: setOf(t, 1)})
+		one, two := b.crowd(t), b.crowd(t)
+		for range share {
+			one.come(p, ask)
+		}
+		synctest.Wait()
+		for range 3 {
+			two.come(p, ask)
+			synctest.Wait()
+			for _, h := range two.hands {
+				claim := newHand() // of the same instance
+				claim.answer = h.answer[:1]
+				one.dial(p, claim)
+				synctest.Wait()
+			}
+		}
+		if got := len(p.Stats().Subscribers); got > most {
+			t.Errorf("got %d subscribers, want at most %d", got, most)
+		}
+	})
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/subscription"
 	"tagbus/tags"
 )
 
@@ -168,6 +169,42 @@ func TestAReceiverWithoutHandler(t *testing.T) {
 		must(t, <-drained)
 		if n != 100 {
 			t.Errorf("got %d messages, want 100", n)
+		}
+	})
+}
+
+// A receiver whose group asks for a tag of another one is told which subscription that
+// is.
+func TestTheRefusalNamesTheSubscription(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		b.receiver(bus.ReceiverConfig{Name: "owner", Tags: tags.Of(1)}, make(inbox).handle)
+		s := b.sender(bus.SenderConfig{Tags: tags.Of(1, 2, 3)})
+		must(t, s.WaitReceivers(t.Context(), tags.Of(1)))
+		ask := func(id uint64, tag tags.Tag, withNext bool) []byte {
+			return control(t, &subscription.Subscribe{ID: id, Set: setOf(t, tag), WithNext: withNext})
+		}
+		x := &stranger{answer: [][]byte{
+			hello(t, subscription.Hello{Instance: "x", Role: subscription.RoleReceiver, MaxMessageBytes: 64 << 20}),
+			ask(1, 2, true), ask(2, 1, true), ask(3, 3, false),
+		}}
+		b.receiverByHand(x, tags.Of(2, 3))
+		if err := s.Send(2, nil); !errors.Is(err, bus.ErrNoReceiver) {
+			t.Errorf("Send: got error %v, want ErrNoReceiver", err)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		refused := 0
+		for _, data := range x.got {
+			m, err := subscription.Decode(data)
+			if r, ok := m.(*subscription.Refused); err == nil && ok {
+				if refused++; r.ID != 2 {
+					t.Errorf("subscription %d is refused (%s), want 2", r.ID, r.Reason)
+				}
+			}
+		}
+		if refused == 0 { // the sender dials again
+			t.Error("got no refusal")
 		}
 	})
 }

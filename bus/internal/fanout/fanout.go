@@ -47,7 +47,7 @@ var (
 
 	// ErrCompletion is a fault of the backend: a send has completed that was not the next
 	// one. It is wrapped, with the key.
-	ErrCompletion = errors.New("not the next send")
+	ErrCompletion = errors.New("completed")
 
 	// ErrOverflow is a fault of the peer.
 	ErrOverflow = errors.New("the subscriber asks faster than it reads the answers")

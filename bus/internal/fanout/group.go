@@ -119,12 +119,13 @@ func (g *Group) Run(budget int) (steps int, done bool) {
 		g.fan.Mu.Lock()
 		n, done := g.steps[0](budget - steps)
 		g.fan.Mu.Unlock()
-		if steps += n; done {
-			g.steps, g.at = g.steps[1:], 0
-		}
-		if g.fault != nil {
+		steps += n
+		if g.fault != nil { // at stays: Failed names the subscription
 			g.Abort()
 			return steps, true
+		}
+		if done {
+			g.steps, g.at = g.steps[1:], 0
 		}
 	}
 	return steps, len(g.steps) == 0

@@ -15,29 +15,48 @@ import (
 )
 
 // Guests are connections in the order in which they came. The zero value is empty.
-type Guests[C comparable] struct{ order order[C] }
+type Guests[C comparable] struct {
+	order list.List // of C
+	at    map[C]*list.Element
+}
 
 // Greet adds a connection.
 //
 //   - most: how many there may be.
 //   - Result: the oldest one, which has given way, if there are more.
 func (g *Guests[C]) Greet(c C, most int) (oldest C, gaveWay bool) {
-	g.order.add(c, netip.Addr{})
-	if g.order.list.Len() <= most {
+	if g.at == nil {
+		g.at = make(map[C]*list.Element)
+	}
+	g.at[c] = g.order.PushBack(c)
+	if g.order.Len() <= most {
 		return oldest, false
 	}
-	oldest = g.order.list.Front().Value.(seat[C]).conn
-	g.order.remove(oldest)
+	oldest = g.order.Front().Value.(C)
+	g.Leave(oldest)
 	return oldest, true
 }
 
 // Leave removes a connection, if it is a guest.
-func (g *Guests[C]) Leave(c C) { g.order.remove(c) }
+func (g *Guests[C]) Leave(c C) {
+	if e := g.at[c]; e != nil {
+		g.order.Remove(e)
+		delete(g.at, c)
+	}
+}
 
 // Seats are the places of the connections of peers. The zero value is empty.
 type Seats[C comparable] struct {
-	order order[C] // the longest idle first, of those that are
+	taken map[C]*seat[C]
+	idle  list.List // of *seat[C]: those that may be idle, for the longest time first
 	hosts map[netip.Addr]int
+}
+
+// seat is a place.
+type seat[C any] struct {
+	conn C
+	host netip.Addr
+	idle *list.Element // nil: it is busy
 }
 
 // Limits bound the places.
@@ -53,101 +72,101 @@ type Full struct {
 }
 
 // Len returns how many places are taken.
-func (s *Seats[C]) Len() int { return s.order.list.Len() }
+func (s *Seats[C]) Len() int { return len(s.taken) }
 
-// Take takes a place. If there is none left, an idle connection gives way: one of the
-// same host if that has its share, otherwise one of the host that has most of them. Of
-// these it is the one that is idle for longest.
+// Take takes a place for a connection, which counts as idle. If there is none left, an
+// idle connection gives way: one of the same host if that has its share, otherwise one of
+// the host that has most of them. Of these it is the one that is idle for longest. Hosts
+// with as many as that of the newcomer are spared.
 //
-//   - idle: reports whether a connection may give way. It is called for those that have a
-//     place, only if none is left.
+//   - before: a connection of the same peer, whose place c takes over; it does not give
+//     way, and keeps its place if c gets none. Any other value: there is none.
+//   - idle: reports whether a connection may give way. It is called for those that are
+//     not Busy, only if no place is left.
 //   - Result: the connection that has given way, if gaveWay. Or why c has got no place.
-func (s *Seats[C]) Take(c C, host netip.Addr, limit Limits, idle func(C) bool) (way C, gaveWay bool, full *Full) {
-	switch {
-	case s.hosts[host] >= limit.Host && !host.IsLoopback():
-		if way, gaveWay = s.oldest(host, idle); !gaveWay {
-			return way, false, &Full{s.hosts[host], host}
-		}
-	case s.Len() >= limit.All:
-		if way, gaveWay = s.oldest(s.most(idle), idle); !gaveWay {
-			return way, false, &Full{Taken: s.Len()}
+func (s *Seats[C]) Take(c C, host netip.Addr, limit Limits, before C, idle func(C) bool) (way C, gaveWay bool, full *Full) {
+	all, ofHost := s.Len(), s.hosts[host]
+	if x := s.taken[before]; x != nil {
+		all--
+		if x.host == host {
+			ofHost--
 		}
 	}
+	others := func(c C) bool { return c != before && idle(c) }
+	switch {
+	case ofHost >= limit.Host && !host.IsLoopback():
+		if way, gaveWay = s.oldest(host, others); !gaveWay {
+			return way, false, &Full{ofHost, host}
+		}
+	case all >= limit.All:
+		if way, gaveWay = s.oldest(s.most(host, others), others); !gaveWay {
+			return way, false, &Full{Taken: all}
+		}
+	}
+	s.Leave(before)
 	if gaveWay {
 		s.Leave(way)
 	}
-	if s.hosts == nil {
-		s.hosts = make(map[netip.Addr]int)
+	if s.taken == nil {
+		s.taken, s.hosts = make(map[C]*seat[C]), make(map[netip.Addr]int)
 	}
 	s.hosts[host]++
-	s.order.add(c, host)
+	s.taken[c] = &seat[C]{conn: c, host: host}
+	s.Renew(c)
 	return way, gaveWay, nil
 }
 
 // Renew notes that a connection with a place becomes idle now.
 func (s *Seats[C]) Renew(c C) {
-	if e := s.order.at[c]; e != nil {
-		s.order.list.MoveToBack(e)
+	if x := s.taken[c]; x != nil {
+		s.Busy(c)
+		x.idle = s.idle.PushBack(x)
+	}
+}
+
+// Busy notes that a connection does not give way until Renew.
+func (s *Seats[C]) Busy(c C) {
+	if x := s.taken[c]; x != nil && x.idle != nil {
+		s.idle.Remove(x.idle)
+		x.idle = nil
 	}
 }
 
 // Leave gives back the place of a connection, if it has one.
 func (s *Seats[C]) Leave(c C) {
-	e := s.order.at[c]
-	if e == nil {
+	x := s.taken[c]
+	if x == nil {
 		return
 	}
-	host := e.Value.(seat[C]).host
-	s.order.remove(c)
-	if s.hosts[host]--; s.hosts[host] == 0 {
-		delete(s.hosts, host)
+	s.Busy(c)
+	delete(s.taken, c)
+	if s.hosts[x.host]--; s.hosts[x.host] == 0 {
+		delete(s.hosts, x.host)
 	}
 }
 
 // oldest returns the connection of a host that is idle for longest.
 func (s *Seats[C]) oldest(host netip.Addr, idle func(C) bool) (c C, ok bool) {
-	for e := s.order.list.Front(); e != nil; e = e.Next() {
-		if x := e.Value.(seat[C]); x.host == host && idle(x.conn) {
+	for e := s.idle.Front(); e != nil; e = e.Next() {
+		if x := e.Value.(*seat[C]); x.host == host && idle(x.conn) {
 			return x.conn, true
 		}
 	}
 	return c, false
 }
 
-// most returns the host that has most of the idle connections.
-func (s *Seats[C]) most(idle func(C) bool) (most netip.Addr) {
+// most returns the host that has most of the idle connections, preferably a certain one.
+func (s *Seats[C]) most(preferred netip.Addr, idle func(C) bool) (most netip.Addr) {
 	counts := make(map[netip.Addr]int)
-	for e := s.order.list.Front(); e != nil; e = e.Next() {
-		if x := e.Value.(seat[C]); idle(x.conn) {
+	for e := s.idle.Front(); e != nil; e = e.Next() {
+		if x := e.Value.(*seat[C]); idle(x.conn) {
 			if counts[x.host]++; counts[x.host] > counts[most] {
 				most = x.host
 			}
 		}
 	}
+	if counts[preferred] >= counts[most] {
+		return preferred
+	}
 	return most
-}
-
-// order has connections in an order.
-type order[C comparable] struct {
-	list list.List // of seat[C]
-	at   map[C]*list.Element
-}
-
-type seat[C any] struct {
-	conn C
-	host netip.Addr
-}
-
-func (o *order[C]) add(c C, host netip.Addr) {
-	if o.at == nil {
-		o.at = make(map[C]*list.Element)
-	}
-	o.at[c] = o.list.PushBack(seat[C]{c, host})
-}
-
-func (o *order[C]) remove(c C) {
-	if e := o.at[c]; e != nil {
-		o.list.Remove(e)
-		delete(o.at, c)
-	}
 }

@@ -57,6 +57,7 @@ func (p *peer) addr() netip.Addr {
 //
 //   - a1: connection 1 of host a, which is idle. a1!: it is busy.
 //   - -a1: it leaves. ~a1: it was busy, and becomes idle.
+//   - a1=b2: it takes over the place of connection 2 of host b.
 func play(t *testing.T, limit seats.Limits, program string) (got []string, s *seats.Seats[*peer]) {
 	t.Helper()
 	s = new(seats.Seats[*peer])
@@ -72,9 +73,10 @@ func play(t *testing.T, limit seats.Limits, program string) (got []string, s *se
 			s.Renew(peers[name])
 			continue
 		}
+		name, before, _ := strings.Cut(name, "=")
 		p := &peer{host: name[0], name: name, busy: strings.HasSuffix(word, "!")}
 		peers[name] = p
-		way, gaveWay, full := s.Take(p, p.addr(), limit, func(p *peer) bool { return !p.busy })
+		way, gaveWay, full := s.Take(p, p.addr(), limit, peers[before], func(p *peer) bool { return !p.busy })
 		switch {
 		case full != nil && full.Host.IsValid():
 			if full.Host != p.addr() {
@@ -113,6 +115,10 @@ func TestSeats(t *testing.T) {
 		{"one that has given way has no place any more", four, "a1 a2 a3 -a1 a4", "a1 for a3, a2 for a4", 2},
 		{"one that has become idle is the last of the idle ones", four, "a1! a2 ~a1 a3", "a2 for a3", 2},
 		{"one without a place is not renewed", four, "a1! a2 -a1 ~a1 b1", "", 2},
+		{"one that takes over a place needs no other", four, "a1! a2! b1! b2! a3=a1", "", 4},
+		{"the place of another host does not help beyond the share", four, "a1! a2! b1! b2! a3=b1 b3=b1", "no a3: 2 of host", 4},
+		{"one whose place is taken over does not give way", four, "a1 b1! c1! d1! a2=a1 d2", "a2 for d2", 4},
+		{"the host of the newcomer is preferred among equals", four, "a1 b1 c1! d1! b2", "b1 for b2", 4},
 		{"a loopback address has no share", four, "l1! l2! l3! l4 l5", "l4 for l5", 4},
 		{"no place at all", seats.Limits{Host: 1}, "a1", "no a1: 0", 0},
 	}
@@ -134,12 +140,38 @@ func TestTakeLooksAtOthersOnlyWhenAllIsTaken(t *testing.T) {
 	var s seats.Seats[int]
 	looks := 0
 	for i := range 100 {
-		s.Take(i, netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), seats.Limits{All: 100, Host: 1}, func(int) bool {
+		s.Take(i, netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), seats.Limits{All: 100, Host: 1}, -1, func(int) bool {
 			looks++
 			return true
 		})
 	}
 	if looks > 0 {
 		t.Errorf("got %d looks, want none", looks)
+	}
+}
+
+// A newcomer that is refused looks only at connections that may be idle.
+func TestTakeLooksAtNoBusyConnection(t *testing.T) {
+	var s seats.Seats[int]
+	limits := seats.Limits{All: 1000, Host: 1000}
+	looks := 0
+	take := func(c int) (way int, gaveWay bool) {
+		way, gaveWay, _ = s.Take(c, netip.AddrFrom4([4]byte{10, 0, 0, byte(c % 2)}), limits, -1, func(int) bool {
+			looks++
+			return true
+		})
+		return way, gaveWay
+	}
+	for i := range 1000 {
+		take(i)
+		s.Busy(i)
+	}
+	s.Busy(7) // again
+	if _, gaveWay := take(1000); gaveWay || looks > 0 {
+		t.Errorf("all are busy: one gave way: %t, after %d looks", gaveWay, looks)
+	}
+	s.Renew(500)
+	if way, gaveWay := take(1001); !gaveWay || way != 500 || looks > 2 {
+		t.Errorf("%d gave way: %t, after %d looks; want 500 after 2", way, gaveWay, looks)
 	}
 }

@@ -53,3 +53,22 @@ func TooMany[N int | uint64](n N) error {
 	return fmt.Errorf("%w: %d ranges and masks, limit %d: subscribe to ranges instead of single tags",
 		subscription.ErrTooManyTags, n, subscription.MaxParts)
 }
+
+// Missing returns a tag of set that is not in all, or nil. It takes one from the middle:
+// if tags come in order, half of them is soon there.
+//
+// Errors: tags.ErrTooComplex.
+func Missing(all, set tags.Set) (*tags.Tag, error) {
+	left, err := set.Without(all)
+	if err != nil || left.IsEmpty() {
+		return nil, err
+	}
+	var ranges []tags.Tag
+	for first := range left.Ranges() {
+		ranges = append(ranges, first)
+	}
+	for first := range left.Masks() {
+		ranges = append(ranges, first)
+	}
+	return &ranges[len(ranges)/2], nil
+}

@@ -2,6 +2,7 @@ package tagset_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,5 +83,33 @@ func TestTooMany(t *testing.T) {
 		if !errors.Is(err, subscription.ErrTooManyTags) || !strings.Contains(err.Error(), "131073 ranges and masks, limit 131072") {
 			t.Errorf("got %v, want ErrTooManyTags with both numbers", err)
 		}
+	}
+}
+
+func TestMissing(t *testing.T) {
+	tests := []struct {
+		name     string
+		all, set tags.Set
+		want     []tags.Tag // one of them; empty: none
+	}{
+		{"nothing is asked for", tags.Of(1), tags.Set{}, nil},
+		{"all are there", tags.Of(1, 2, 3), tags.Of(1, 3), nil},
+		{"one is not there", tags.Of(1, 3), tags.Of(1, 2, 3), []tags.Tag{2}},
+		{"none is there", tags.Set{}, tags.Of(1, 3, 5), []tags.Tag{3}},
+		{"a mask is not there", tags.Of(1), tags.Everything(), []tags.Tag{0, 2}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := tagset.Missing(test.all, test.set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got == nil && len(test.want) == 0 {
+				return
+			}
+			if got == nil || !slices.Contains(test.want, *got) {
+				t.Errorf("got %v, want one of %v", got, test.want)
+			}
+		})
 	}
 }
