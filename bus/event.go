@@ -180,7 +180,7 @@ type Losses struct {
 }
 
 // Lost returns the number of messages that are not left out on purpose.
-func (l Losses) Lost() uint64 { return l.Full + l.Memory + l.Connection + l.Ended }
+func (c Losses) Lost() uint64 { return c.Full + c.Memory + c.Connection + c.Ended }
 
 // lossesOf returns counts as users see them.
 func lossesOf(c *ledger.Counts) Losses {

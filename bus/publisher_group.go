@@ -43,7 +43,7 @@ func (p *Publisher) onSubscribe(l *link, m *subscription.Subscribe) {
 		return
 	}
 	if refused != nil {
-		l.refuseSubscription(&fanout.Wish{Request: m, Err: refused})
+		l.out.Send(nil, refusal(m.ID, refused))
 		l.event(Event{Kind: Refused, Peer: l.peer, Err: refused})
 	}
 	if l.fault != nil || m.More || m.WithNext {
@@ -78,11 +78,6 @@ func brokenGroup(err error) error {
 // evictGroup ends a connection whose group was dropped, since all groups take too much.
 func (p *Publisher) evictGroup(l *link, bytes int) {
 	l.end(fmt.Errorf("%w: %d bytes, limit %d", ErrGroupMemory, bytes, p.groups.Bytes))
-}
-
-// refuseSubscription answers with the reason why a subscription does not become active.
-func (l *link) refuseSubscription(w *fanout.Wish) {
-	l.out.Send(nil, refusal(w.Request.ID, w.Err))
 }
 
 // checkStanding returns an error for positions of a subscriber that are not reached

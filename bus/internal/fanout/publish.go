@@ -102,29 +102,29 @@ func (fan *Fanout) BeginRun(tag tags.Tag) (r Run, ok bool) {
 }
 
 // End lets others publish.
-func (r *Run) End() { r.stream.mu.Unlock() }
+func (run *Run) End() { run.stream.mu.Unlock() }
 
 // Publish publishes a message. ok is false if there is an error, the message does not
 // belong to the run, or the run has become long.
 //
 // Errors: as Fanout.Publish.
-func (r *Run) Publish(tag tags.Tag, status uint8, data []byte) (ok bool, err error) {
-	if r.left <= 0 {
+func (run *Run) Publish(tag tags.Tag, status uint8, data []byte) (ok bool, err error) {
+	if run.left <= 0 {
 		return false, nil
 	}
-	if tag != r.tag {
-		r.tag = tag
-		if r.t = r.fan.tags.Get(tag); r.t == nil || !r.t.route.Load().isOnly(r.stream) {
+	if tag != run.tag {
+		run.tag = tag
+		if run.t = run.fan.tags.Get(tag); run.t == nil || !run.t.route.Load().isOnly(run.stream) {
 			return false, nil
 		}
 	}
-	if len(data) > r.fan.cfg.MaxMessageBytes {
+	if len(data) > run.fan.cfg.MaxMessageBytes {
 		return false, ErrTooLarge
 	}
-	if err := r.t.publish(r.stream, tag, status, data, nil); err != nil {
+	if err := run.t.publish(run.stream, tag, status, data, nil); err != nil {
 		return false, err
 	}
-	r.left -= len(data) + wire.MaxOverhead
+	run.left -= len(data) + wire.MaxOverhead
 	return true, nil
 }
 
@@ -134,21 +134,21 @@ func (r *Run) Publish(tag tags.Tag, status uint8, data []byte) (ok bool, err err
 //
 //   - limit: bytes of the payload of a message.
 //   - budget: bytes of all of them in the page.
-func (r *Run) Plain() (w *wire.Writer, limit, budget int) {
-	s := r.stream
-	if s.page == nil || s.solo != nil || r.fan.cache != nil || r.t.removed {
+func (run *Run) Plain() (w *wire.Writer, limit, budget int) {
+	s := run.stream
+	if s.page == nil || s.solo != nil || run.fan.cache != nil || run.t.removed {
 		return nil, 0, 0
 	}
-	return &s.writer, r.fan.cfg.MaxMessageBytes, r.left
+	return &s.writer, run.fan.cfg.MaxMessageBytes, run.left
 }
 
 // Took counts n messages, with payloads of so many bytes, that were appended to the page
 // of Plain.
-func (r *Run) Took(n, bytes int) {
-	r.stream.messages += uint64(n)
-	r.stream.bytes += uint64(bytes)
-	r.t.count += uint64(n)
-	r.left -= bytes + n*wire.PlainBytes
+func (run *Run) Took(n, bytes int) {
+	run.stream.messages += uint64(n)
+	run.stream.bytes += uint64(bytes)
+	run.t.count += uint64(n)
+	run.left -= bytes + n*wire.PlainBytes
 }
 
 // Flush queues all pages under construction, and what policies keep back.

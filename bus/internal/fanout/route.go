@@ -76,18 +76,18 @@ func (fan *Fanout) lanesOf(tag tags.Tag) (lanes []*Lane) {
 }
 
 // has reports whether a route leads to lane n.
-func (r *route) has(n *Lane) bool {
-	_, found := slices.BinarySearchFunc(r.lanes, n, compareLanes)
+func (way *route) has(n *Lane) bool {
+	_, found := slices.BinarySearchFunc(way.lanes, n, compareLanes)
 	return found
 }
 
 // isOnly reports whether s is all of the route.
-func (r *route) isOnly(s *stream) bool { return len(r.streams) == 1 && r.streams[0] == s }
+func (way *route) isOnly(s *stream) bool { return len(way.streams) == 1 && way.streams[0] == s }
 
 // forget drops the state of a tag that a lane does not want any more. The route is
 // locked.
-func (r *route) forget(n *Lane, tag tags.Tag) {
-	for _, s := range r.streams {
+func (way *route) forget(n *Lane, tag tags.Tag) {
+	for _, s := range way.streams {
 		if s.solo != nil && s.solo.lane == n {
 			s.solo.forget(tag)
 		}

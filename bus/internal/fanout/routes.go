@@ -36,7 +36,7 @@ func markOf(lanes []*Lane) (mark uint64) {
 
 // count changes the number of tags that use a route. The caller drops a route without
 // tags.
-func (t *routes) count(r *route, by int) {
+func (rs *routes) count(r *route, by int) {
 	used := r.tags > 0
 	if r.tags += by; used == (r.tags > 0) {
 		return
@@ -47,7 +47,7 @@ func (t *routes) count(r *route, by int) {
 			s.used = before - 1
 		}
 		if len(s.lanes) > 1 && (before == 0 || s.used == 0) {
-			t.shared += s.used - before
+			rs.shared += s.used - before
 		}
 	}
 }
@@ -131,8 +131,8 @@ func (fan *Fanout) sharing(lanes []*Lane, mark uint64) []*Lane {
 }
 
 // stream returns the stream of a set of lanes, or nil.
-func (t *routes) stream(mark uint64, lanes []*Lane) *stream {
-	for _, s := range t.streams[mark] {
+func (rs *routes) stream(mark uint64, lanes []*Lane) *stream {
+	for _, s := range rs.streams[mark] {
 		if slices.Equal(s.lanes, lanes) {
 			return s
 		}
