@@ -1,13 +1,11 @@
 #!/usr/bin/env bash
-# Runs each fuzz target of the module, as many at once as there are processors, with
-# one worker each: building and starting a target, which takes much of its time, keeps
-# only one processor busy.
+# Runs each fuzz target of the module, one after the other.
 #   FUZZTIME=20s|10000x   how long each runs: a time or a number of inputs
 # A failing input is written to testdata/fuzz of its package; commit it with the
 # fix, and `go test` replays it for ever.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-export FUZZTIME=${FUZZTIME:-20s}
+fuzztime=${FUZZTIME:-20s}
 
 # `go test -list` prints the names and then the line of their package.
 targets=$(go test -list '^Fuzz' ./... |
@@ -17,12 +15,12 @@ if [ -z "$targets" ]; then
   exit 0
 fi
 
-# fuzz PACKAGE NAME runs one target.
-fuzz() {
-  local package=$1 name=$2 log status=0
-  log=$(mktemp)
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+failed=0
+while read -r package name; do
   # By default a minute is spent on making each new input smaller.
-  if go test -run '^$' -fuzz "^$name\$" -fuzztime "$FUZZTIME" -fuzzminimizetime 100x -parallel 1 "$package" >"$log" 2>&1; then
+  if go test -run '^$' -fuzz "^$name\$" -fuzztime "$fuzztime" -fuzzminimizetime 100x "$package" >"$log" 2>&1; then
     printf '%-28s %s\n' "$name" "$(grep '^fuzz: elapsed' "$log" | tail -n 1)"
   elif grep -q 'context deadline exceeded' "$log" && ! grep -q 'Failing input written' "$log"; then
     # golang.org/issue/75804, mended in Go 1.27: the end of a -fuzztime that is
@@ -30,11 +28,7 @@ fuzz() {
     printf '%-28s time is up\n' "$name"
   else
     cat "$log"
-    status=1
+    failed=1
   fi
-  rm -f "$log"
-  return $status
-}
-export -f fuzz
-
-xargs -P "$(nproc)" -L 1 bash -c 'fuzz "$@"' fuzz <<<"$targets"
+done <<<"$targets"
+exit $failed
