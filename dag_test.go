@@ -66,7 +66,7 @@ var table = []rule{
 	{"bus/internal/retain", "memory is kept whatever lies in it", []string{"netio"}},
 	{"bus/internal/ring", "a queue depends on nothing", nil},
 	{"bus/internal/rivals", "which publisher sends a tag is decided by what they announce", []string{"bus/internal/tagset", "tags"}},
-	{"bus/internal/seats", "who gives way depends on addresses, and what a connection is does not matter", nil},
+	{"bus/internal/seats", "which connection gives way depends on addresses, and what a connection is does not matter", nil},
 	{"bus/internal/tagmap", "a map depends on its keys", []string{"tags"}},
 	{"bus/internal/tagset", "the limits of a set are those of a subscription", []string{"subscription", "tags"}},
 	{"bus/internal/wire", "the bytes of a page depend on nothing except tags", []string{"tags"}},

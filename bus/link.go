@@ -41,7 +41,6 @@ type link struct {
 	afterwards  []func() // when it is
 	predecessor *link    // the older connection of the subscriber for which this one waits
 	successor   func()   // of the newest one, called when this one is forgotten
-	idle        bool     // a subscriber without subscription
 }
 
 type linkState int

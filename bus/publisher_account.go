@@ -136,7 +136,7 @@ func (l *link) endCause(cause error) error {
 // more is ignored. Loop only.
 func (l *link) acked(m *subscription.Ack) {
 	if !l.dialed {
-		l.fail(protocolError("nobody has asked for an acknowledgement"))
+		l.fail(protocolError("an acknowledgement that was not asked for"))
 		return
 	}
 	tag := tags.Tag(m.Tag)

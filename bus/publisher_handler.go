@@ -66,7 +66,7 @@ func (p *Publisher) closed(l *link, cause error, after func()) {
 	l.deadline.Met()
 	p.groups.Drop(l)
 	p.guests.Leave(l)
-	l.idle = false
+	p.seats.Busy(l)
 	delete(p.connections, l)
 	p.heart.Leave()
 	l.out.Kill()

@@ -30,7 +30,7 @@ func (p *Publisher) greet(l *link) {
 func (p *Publisher) makeRoom(l *link, instance string) error {
 	limits := seats.Limits{All: p.cfg.MaxSubscribers, Host: p.cfg.MaxSubscribersPerHost}
 	way, gaveWay, full := p.seats.Take(l, l.host(), limits, p.newest[instance], func(l *link) bool {
-		return l.idle && l.jobs.Len() == 0 // otherwise it is not admitted yet, or has asked for something
+		return l.jobs.Len() == 0 // otherwise it has asked for something
 	})
 	if full != nil {
 		return tooMany(ErrTooManySubscribers, full, "PublisherConfig.MaxSubscribers")
@@ -49,9 +49,9 @@ func (p *Publisher) seated(l *link) {
 
 // rest notes that a subscriber has no subscription from now on.
 func (p *Publisher) rest(l *link) {
-	l.idle = true
-	p.seats.Renew(l)
-	l.awaitSubscription()
+	if p.seats.Idle(l) {
+		l.awaitSubscription()
+	}
 }
 
 // settle notes after each change whether a subscriber has a subscription. After the end
@@ -61,9 +61,8 @@ func (p *Publisher) settle(l *link) {
 	switch {
 	case l.dialed || l.fault != nil:
 	case l.out.Subscriptions() > 0:
-		l.idle = false
 		p.seats.Busy(l)
-	case !l.idle: // its last one has ended
+	default: // it may be its last one that has ended
 		p.rest(l)
 	}
 }

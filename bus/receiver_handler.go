@@ -181,6 +181,7 @@ func (r *Receiver) makeRoom(ep netio.Endpoint) error {
 	if full != nil {
 		return tooMany(ErrTooManySenders, full, "ReceiverConfig.MaxSenders")
 	}
+	r.seats.Idle(ep)
 	if gaveWay {
 		way.Context().(*source).fail(ErrGaveWay)
 	}

@@ -56,10 +56,10 @@ func (q *Queue) Add(job Job) {
 	q.postSlice()
 }
 
-// Spend counts work that is not done by a job, and reports whether the slice has
+// spend counts work that is not done by a job, and reports whether the slice has
 // some of its budget left. If not, the cause of the work is to be held back until
 // a job runs that is added then.
-func (q *Queue) Spend(steps int) (left bool) {
+func (q *Queue) spend(steps int) (left bool) {
 	q.take(steps)
 	q.postSlice()
 	return q.budget > 0

@@ -46,7 +46,7 @@ func (s *Share) Spend(steps int) (left bool) {
 	s.spent += steps
 	paid := min(s.paid, steps)
 	s.paid -= paid
-	return s.queue.Spend(steps - paid)
+	return s.queue.spend(steps - paid)
 }
 
 // Rest stops reading until a slice has room for as much work as the peer has caused in

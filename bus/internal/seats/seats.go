@@ -48,7 +48,7 @@ func (g *Guests[C]) Leave(c C) {
 // Seats are the places of the connections of peers. The zero value is empty.
 type Seats[C comparable] struct {
 	taken map[C]*seat[C]
-	idle  list.List // of *seat[C]: those that may be idle, for the longest time first
+	idle  list.List // of *seat[C]: those that are idle, for the longest time first
 	hosts map[netip.Addr]int
 }
 
@@ -74,17 +74,17 @@ type Full struct {
 // Len returns how many places are taken.
 func (s *Seats[C]) Len() int { return len(s.taken) }
 
-// Take takes a place for a connection, which counts as idle. If there is none left, an
+// Take takes a place for a connection, which is busy at first. If there is none left, an
 // idle connection gives way: one of the same host if that has its share, otherwise one of
 // the host that has most of them. Of these it is the one that is idle for longest. Hosts
 // with as many as that of the newcomer are spared.
 //
 //   - before: a connection of the same peer, whose place c takes over; it does not give
 //     way, and keeps its place if c gets none. Any other value: there is none.
-//   - idle: reports whether a connection may give way. It is called for those that are
-//     not Busy, only if no place is left.
+//   - mayLeave: reports whether an idle connection may give way. It is called only if no
+//     place is left.
 //   - Result: the connection that has given way, if gaveWay. Or why c has got no place.
-func (s *Seats[C]) Take(c C, host netip.Addr, limit Limits, before C, idle func(C) bool) (way C, gaveWay bool, full *Full) {
+func (s *Seats[C]) Take(c C, host netip.Addr, limit Limits, before C, mayLeave func(C) bool) (way C, gaveWay bool, full *Full) {
 	all, ofHost := s.Len(), s.hosts[host]
 	if x := s.taken[before]; x != nil {
 		all--
@@ -92,7 +92,7 @@ func (s *Seats[C]) Take(c C, host netip.Addr, limit Limits, before C, idle func(
 			ofHost--
 		}
 	}
-	others := func(c C) bool { return c != before && idle(c) }
+	others := func(c C) bool { return c != before && mayLeave(c) }
 	switch {
 	case ofHost >= limit.Host && !host.IsLoopback():
 		if way, gaveWay = s.oldest(host, others); !gaveWay {
@@ -112,19 +112,21 @@ func (s *Seats[C]) Take(c C, host netip.Addr, limit Limits, before C, idle func(
 	}
 	s.hosts[host]++
 	s.taken[c] = &seat[C]{conn: c, host: host}
-	s.Renew(c)
 	return way, gaveWay, nil
 }
 
-// Renew notes that a connection with a place becomes idle now.
-func (s *Seats[C]) Renew(c C) {
-	if x := s.taken[c]; x != nil {
-		s.Busy(c)
-		x.idle = s.idle.PushBack(x)
+// Idle notes that a connection with a place is idle from now on, if it was not before,
+// and reports whether that is new.
+func (s *Seats[C]) Idle(c C) (fresh bool) {
+	x := s.taken[c]
+	if x == nil || x.idle != nil {
+		return false
 	}
+	x.idle = s.idle.PushBack(x)
+	return true
 }
 
-// Busy notes that a connection does not give way until Renew.
+// Busy notes that a connection does not give way until Idle.
 func (s *Seats[C]) Busy(c C) {
 	if x := s.taken[c]; x != nil && x.idle != nil {
 		s.idle.Remove(x.idle)
@@ -146,9 +148,9 @@ func (s *Seats[C]) Leave(c C) {
 }
 
 // oldest returns the connection of a host that is idle for longest.
-func (s *Seats[C]) oldest(host netip.Addr, idle func(C) bool) (c C, ok bool) {
+func (s *Seats[C]) oldest(host netip.Addr, mayLeave func(C) bool) (c C, ok bool) {
 	for e := s.idle.Front(); e != nil; e = e.Next() {
-		if x := e.Value.(*seat[C]); x.host == host && idle(x.conn) {
+		if x := e.Value.(*seat[C]); x.host == host && mayLeave(x.conn) {
 			return x.conn, true
 		}
 	}
@@ -156,10 +158,10 @@ func (s *Seats[C]) oldest(host netip.Addr, idle func(C) bool) (c C, ok bool) {
 }
 
 // most returns the host that has most of the idle connections, preferably a certain one.
-func (s *Seats[C]) most(preferred netip.Addr, idle func(C) bool) (most netip.Addr) {
+func (s *Seats[C]) most(preferred netip.Addr, mayLeave func(C) bool) (most netip.Addr) {
 	counts := make(map[netip.Addr]int)
 	for e := s.idle.Front(); e != nil; e = e.Next() {
-		if x := e.Value.(*seat[C]); idle(x.conn) {
+		if x := e.Value.(*seat[C]); mayLeave(x.conn) {
 			if counts[x.host]++; counts[x.host] > counts[most] {
 				most = x.host
 			}

@@ -39,11 +39,11 @@ func TestOneOfNoneIsTheOldestGuest(t *testing.T) {
 	}
 }
 
-// peer is a connection of a test: a letter for the host, and whether it is busy.
+// peer is a connection of a test: a letter for the host, and whether it may not give way.
 type peer struct {
-	host byte
-	name string
-	busy bool
+	host  byte
+	name  string
+	stays bool
 }
 
 func (p *peer) addr() netip.Addr {
@@ -53,9 +53,10 @@ func (p *peer) addr() netip.Addr {
 	return netip.AddrFrom4([4]byte{10, 0, 0, p.host})
 }
 
-// play takes a place for each word, and says who gives way, and who is refused.
+// play takes a place for each word, and says which ones give way, and which are refused.
 //
-//   - a1: connection 1 of host a, which is idle. a1!: it is busy.
+//   - a1: connection 1 of host a, which becomes idle. a1!: it is busy. a1?: it is idle
+//     and may not give way.
 //   - -a1: it leaves. ~a1: it was busy, and becomes idle.
 //   - a1=b2: it takes over the place of connection 2 of host b.
 func play(t *testing.T, limit seats.Limits, program string) (got []string, s *seats.Seats[*peer]) {
@@ -63,20 +64,22 @@ func play(t *testing.T, limit seats.Limits, program string) (got []string, s *se
 	s = new(seats.Seats[*peer])
 	peers := make(map[string]*peer)
 	for word := range strings.FieldsSeq(program) {
-		name := strings.Trim(word, "-~!")
+		name := strings.Trim(word, "-~!?")
 		switch word[0] {
 		case '-':
 			s.Leave(peers[name])
 			continue
 		case '~':
-			peers[name].busy = false
-			s.Renew(peers[name])
+			s.Idle(peers[name])
 			continue
 		}
 		name, before, _ := strings.Cut(name, "=")
-		p := &peer{host: name[0], name: name, busy: strings.HasSuffix(word, "!")}
+		p := &peer{host: name[0], name: name, stays: strings.HasSuffix(word, "?")}
 		peers[name] = p
-		way, gaveWay, full := s.Take(p, p.addr(), limit, peers[before], func(p *peer) bool { return !p.busy })
+		way, gaveWay, full := s.Take(p, p.addr(), limit, peers[before], func(p *peer) bool { return !p.stays })
+		if !strings.HasSuffix(word, "!") {
+			s.Idle(p)
+		}
 		switch {
 		case full != nil && full.Host.IsValid():
 			if full.Host != p.addr() {
@@ -120,6 +123,9 @@ func TestSeats(t *testing.T) {
 		{"one whose place is taken over does not give way", four, "a1 b1! c1! d1! a2=a1 d2", "a2 for d2", 4},
 		{"the host of the newcomer is preferred among equals", four, "a1 b1 c1! d1! b2", "b1 for b2", 4},
 		{"a loopback address has no share", four, "l1! l2! l3! l4 l5", "l4 for l5", 4},
+		{"an idle one that may not give way stays", four, "a1? a2 a3", "a2 for a3", 2},
+		{"one that may not give way does not count for its host", four, "b1? b2? c1 a1! d1", "c1 for d1", 4},
+		{"one that is idle already keeps its turn", four, "a1 a2 ~a1 a3", "a1 for a3", 2},
 		{"no place at all", seats.Limits{Host: 1}, "a1", "no a1: 0", 0},
 	}
 	for _, test := range tests {
@@ -164,13 +170,16 @@ func TestTakeLooksAtNoBusyConnection(t *testing.T) {
 	}
 	for i := range 1000 {
 		take(i)
-		s.Busy(i)
 	}
+	s.Idle(7)
+	s.Busy(7)
 	s.Busy(7) // again
 	if _, gaveWay := take(1000); gaveWay || looks > 0 {
 		t.Errorf("all are busy: one gave way: %t, after %d looks", gaveWay, looks)
 	}
-	s.Renew(500)
+	if !s.Idle(500) || s.Idle(500) || s.Idle(1000) {
+		t.Error("Idle: want it to be new once, and only with a place")
+	}
 	if way, gaveWay := take(1001); !gaveWay || way != 500 || looks > 2 {
 		t.Errorf("%d gave way: %t, after %d looks; want 500 after 2", way, gaveWay, looks)
 	}
