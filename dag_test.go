@@ -58,7 +58,7 @@ var table = []rule{
 	}},
 	{"bus/internal/follow", "what becomes of an entry does not depend on what is kept for it", []string{"bus/directory"}},
 	{"bus/internal/events", "how events are told does not depend on what they say, except that losses have causes", []string{"bus/internal/ledger", "bus/internal/ring", "subscription"}},
-	{"bus/internal/group", "a group is put together from messages alone, before anything of it takes effect", []string{"bus/internal/positions", "subscription", "tags"}},
+	{"bus/internal/group", "a group is put together from messages alone, before anything of it takes effect", []string{"bus/internal/positions", "bus/internal/tagset", "subscription", "tags"}},
 	{"bus/internal/ledger", "what is lost is counted alike at both ends, which know of it by subscription", []string{"subscription", "tags"}},
 	{"bus/internal/mailbox", "what a box loses is decided by a policy, whatever its messages are", []string{"subscription"}},
 	{"bus/internal/positions", "both ends and every control message write positions alike", []string{"subscription", "tags"}},

@@ -55,8 +55,8 @@ trap 'rm -f "$second"' EXIT
     CGO_ENABLED=1 run "$@" -tags "$tags" "${packages[@]}" >"$second" &
     beside=$!
   fi
-  # bus first, and netio/tcp late: under the race detector that and the RDMA tests beside
-  # take 24 GiB when they run at the same time.
+  # bus first, and netio/tcp late: see race.sh for the memory that it and the RDMA tests
+  # beside take under the race detector.
   read -ra first <<<"${PACKAGES:-./...}"
   run "$@" "${first[@]}" || failed=1
   if [ -n "$beside" ]; then

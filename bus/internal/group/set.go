@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"tagbus/bus/internal/tagset"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -52,8 +53,7 @@ func (in *incoming[C]) add(part []byte) (bytes int, err error) {
 		n, ok := tags.ClaimedRanges(in.part)
 		switch {
 		case ok && n > subscription.MaxParts:
-			in.excess = fmt.Errorf("%w: %d ranges and masks, limit %d: subscribe to ranges instead of single tags",
-				subscription.ErrTooManyTags, n, subscription.MaxParts)
+			in.excess = tagset.TooMany(n)
 		case ok:
 			in.room = maxSetBytes(int(n))
 		case len(in.part) >= tags.MaxHeadBytes:
