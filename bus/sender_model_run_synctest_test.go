@@ -239,7 +239,7 @@ func (r *senderRun) drain(p *modelPlace) {
 	var owned []*modelSender
 	for _, s := range r.all {
 		for tag := range p.set.All() {
-			if s.owners[tag] == v.Instance() && s.waiting == 0 {
+			if s.owners[tag] == v.Instance() && s.waiting == 0 && !s.ended {
 				owned = append(owned, s)
 				break
 			}

@@ -105,7 +105,7 @@ func TestPanicElsewhere(t *testing.T) {
 					config, panics := catch(config)
 					loop := newLoop(t, config)
 					test.set(t, loop)
-					startOnce(t, newTimer(t, loop, loop.Stop), 10e6)
+					stopAfter(t, loop, func() bool { return loop.Stats().Panics >= test.want })
 					run(t, loop)
 					if got := loop.Stats().Panics; got != test.want || len(*panics) != int(test.want) {
 						t.Fatalf("panics: got %d counted and %d reported, want %d", got, len(*panics), test.want)

@@ -175,6 +175,25 @@ func newTimer(tb testing.TB, loop *reactor.EventLoop, f func()) *reactor.Timer {
 	return timer
 }
 
+// stopAfter stops the loop ten turns after done reports true first: no matter how slow
+// the machine is, all has happened, and what happens once too often is seen.
+func stopAfter(tb testing.TB, loop *reactor.EventLoop, done func() bool) {
+	tb.Helper()
+	turns := 0
+	var s *reactor.Signal
+	s = newSignal(tb, loop, reactor.Coalescing, func() {
+		if turns > 0 || done() {
+			turns++
+		}
+		if turns == 10 {
+			loop.Stop()
+			return
+		}
+		s.Fire()
+	})
+	s.Fire()
+}
+
 func startOnce(tb testing.TB, timer *reactor.Timer, d time.Duration) {
 	tb.Helper()
 	if err := timer.StartOnce(d); err != nil {

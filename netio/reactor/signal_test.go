@@ -53,7 +53,7 @@ func TestCoalescingSignalAnswersFiresTogether(t *testing.T) {
 					s.Fire() // before Run, so nothing is answered in between
 				}
 			}
-			startOnce(t, newTimer(t, loop, loop.Stop), 5e6)
+			stopAfter(t, loop, func() bool { return got[0] >= 1 && got[1] >= 5 })
 			run(t, loop)
 			for i, test := range tests {
 				if got[i] != test.want {
@@ -118,7 +118,7 @@ func TestFireInsideTheCallback(t *testing.T) {
 						depth--
 					})
 					s.Fire()
-					startOnce(t, newTimer(t, loop, loop.Stop), 50e6)
+					stopAfter(t, loop, func() bool { return count >= callbacks })
 					run(t, loop)
 					if count != callbacks {
 						t.Errorf("callbacks: got %d, want %d", count, callbacks)
@@ -192,8 +192,8 @@ func TestSignalClose(t *testing.T) {
 							}
 						}
 						s.Fire()
-						startOnce(t, newTimer(t, loop, loop.Stop), 5e6)
 					})
+					stopAfter(t, loop, func() bool { return count >= test.want })
 					for range 3 {
 						s.Fire()
 					}
@@ -216,7 +216,7 @@ func TestSignalClose(t *testing.T) {
 					})
 					signals[i].Fire()
 				}
-				startOnce(t, newTimer(t, loop, loop.Stop), 5e6)
+				stopAfter(t, loop, func() bool { return count >= 1 })
 				run(t, loop)
 				if count != 1 {
 					t.Errorf("callbacks: got %d, want 1", count)
