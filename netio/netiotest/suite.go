@@ -86,7 +86,8 @@ type Suite struct {
 
 	// MessageBytes is the largest message of the suite, except for one that is
 	// refused. Other large ones, and the memory that they come from, are in
-	// proportion. At least 128 KiB. Default 1 MiB.
+	// proportion. At least 128 KiB. Default 1 MiB, and 256 KiB under the race
+	// detector, which sees no more in more bytes.
 	MessageBytes int
 
 	// Walks is how many walks RandomRun takes, a fifth of it with -short, unless
@@ -111,7 +112,7 @@ func (s Suite) withDefaults() Suite {
 		s.Endpoints = 200
 	}
 	if s.MessageBytes == 0 {
-		s.MessageBytes = usualMessageBytes
+		s.MessageBytes = LargestMessage()
 	}
 	if s.Walks == 0 {
 		s.Walks = 30
@@ -129,8 +130,17 @@ func (s Suite) withDefaults() Suite {
 	return s
 }
 
-// usualMessageBytes is the default of Suite.MessageBytes.
+// usualMessageBytes is the default of Suite.MessageBytes in a build without the race
+// detector.
 const usualMessageBytes = 1 << 20
+
+// LargestMessage returns the default of Suite.MessageBytes.
+func LargestMessage() int {
+	if tests.Race {
+		return usualMessageBytes / 4
+	}
+	return usualMessageBytes
+}
 
 // scaled returns the size of a message that has n bytes if the largest is as
 // usual.

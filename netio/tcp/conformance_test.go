@@ -47,7 +47,7 @@ func suite(listen string, cfg tcp.Config) netiotest.Suite {
 
 func TestConformance(t *testing.T) {
 	shared := netio.Config{
-		SharedReceive: netio.SharedBuffers{Buffers: 8, BufferBytes: 1 << 20},
+		SharedReceive: netio.SharedBuffers{Buffers: 8, BufferBytes: netiotest.LargestMessage()},
 		SharedSend:    netio.SharedBuffers{Buffers: 8, BufferBytes: 8 << 10},
 	}
 	narrow := tcp.Config{SendBufferBytes: 1, ReceiveBufferBytes: 16384, ReadBudgetBytes: 4 << 10, AcceptBudget: 1}
