@@ -67,10 +67,13 @@ func TestAPayloadIsCopiedOnlyIfItMustBe(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newLentBed(t, test.regionOnly, test.policy)
+				hold := make(chan struct{}) // the loop, which might be faster than this goroutine
+				b.p.loop.Post(func() { <-hold })
 				must(t, b.publish(b.data[:test.bytes]))
 				if done := b.done.Load() > 0; done != test.done {
 					t.Errorf("done at once: got %v, want %v", done, test.done)
 				}
+				close(hold)
 				time.Sleep(time.Second)
 				if st := b.p.Stats(); st.Pages-st.PagesFree != test.pages {
 					t.Errorf("pages in use: got %d, want %d", st.Pages-st.PagesFree, test.pages)

@@ -55,7 +55,9 @@ func TestBusyPollNoticesOtherGoroutines(t *testing.T) {
 }
 
 func TestBusyPollStopsAfterALongPause(t *testing.T) {
-	const limit, pause, pauses = 2 * time.Millisecond, 10 * time.Millisecond, 10
+	// Long ones: on a busy machine the thread may not run for some milliseconds, which
+	// count as spinning.
+	const limit, pause, pauses = 20 * time.Millisecond, 60 * time.Millisecond, 10
 	loop := newLoop(t, reactor.Config{BusyPoll: limit})
 	count := 0
 	again := newTimer(t, loop, func() {

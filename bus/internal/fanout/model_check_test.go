@@ -1,0 +1,192 @@
+package fanout
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"tagbus/bus/internal/wire"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// read is the subscriber: it reads what has been sent.
+func (b *modelBox) read(message []byte) {
+	if message[0] == wire.Kind {
+		b.readPage(message)
+		return
+	}
+	m, err := subscription.Decode(message)
+	if err != nil {
+		b.run.rt.Fatalf("control message %x: %v", message, err)
+	}
+	switch m := m.(type) {
+	case *subscription.Positions:
+		b.each(m.List, func(p subscription.Position) { b.lanes[b.laneOf[m.ID]].known[p.Tag] = p.Count })
+	case *subscription.Goodbye:
+		b.each(m.List, func(p subscription.Position) { b.lanes[m.Lane].final[p.Tag] = p.Count })
+	case *subscription.Lost:
+		if !m.Total { // else the same losses once more
+			b.each(m.List, func(p subscription.Position) { b.lanes[m.Lane].lose(p.Tag, p.Count) })
+		}
+	}
+}
+
+func (b *modelBox) each(list []byte, f func(subscription.Position)) {
+	for p, err := range subscription.PositionsOf(list) {
+		if err != nil {
+			b.run.rt.Fatalf("list: %v", err)
+		}
+		f(p)
+	}
+}
+
+// lose notes that the next messages of a tag do not come.
+func (n *modelLane) lose(tag tags.Tag, messages uint64) {
+	n.lost[tag] += messages
+	n.known[tag] += messages
+}
+
+func (b *modelBox) readPage(page []byte) {
+	var in wire.Reader
+	if err := in.Reset(page); err != nil {
+		b.run.rt.Fatalf("page: %v", err)
+	}
+	n := b.lanes[in.Lane]
+	for {
+		more, err := in.Next()
+		if err != nil {
+			b.run.rt.Fatalf("page: %v", err)
+		}
+		if !more {
+			return
+		}
+		b.readMessage(n, &in)
+	}
+}
+
+func (b *modelBox) readMessage(n *modelLane, in *wire.Reader) {
+	rt, tag := b.run.rt, in.Tag
+	if len(in.Data) < 16 {
+		rt.Fatalf("tag %v: got a message of %d bytes", tag, len(in.Data))
+	}
+	position := binary.LittleEndian.Uint64(in.Data[8:])
+	if !bytes.Equal(in.Data, modelPayload(tag, position, len(in.Data)-16)) {
+		rt.Fatalf("tag %v, position %d: got other bytes than were published: %x", tag, position, in.Data)
+	}
+	if in.Positions && in.Position == position && position > n.known[tag] {
+		n.lose(tag, position-1-n.known[tag]) // what the policy has left out
+	}
+	if position != n.known[tag]+1 {
+		rt.Fatalf("lane %d (%v), tag %v: got position %d behind %d", in.Lane, n.policy, tag, position, n.known[tag])
+	}
+	n.known[tag]++
+}
+
+func (r *modelRun) complete(b *modelBox, sends int) {
+	for range sends {
+		if !b.ep.complete(&b.Outbox) {
+			return
+		}
+	}
+}
+
+// checkBounds checks what holds at any time.
+func (r *modelRun) checkBounds() {
+	for i, b := range r.boxes {
+		for _, n := range b.Lanes {
+			if held := n.pinned.Load(); held > n.limit {
+				r.rt.Fatalf("box %d, lane %d: holds %d, its bound is %d", i, n.Number, held, n.limit)
+			}
+		}
+		if len(b.ep.sent) > MaxInFlight {
+			r.rt.Fatalf("box %d: %d sends are under way", i, len(b.ep.sent))
+		}
+	}
+}
+
+// rest lets everything be sent.
+func (r *modelRun) rest() {
+	for _, b := range r.boxes {
+		b.ep.refuses = false
+		b.Ready()
+	}
+	for range 2 { // the first time tells nothing of a stream that was not quiet
+		r.fan.Flush()
+		r.fan.tellDue()
+		r.loop.turn()
+		for busy := true; busy; {
+			busy = false
+			for _, b := range r.boxes {
+				busy = b.ep.complete(&b.Outbox) || busy
+			}
+			r.loop.turn()
+		}
+	}
+}
+
+// check checks the guarantees. Everything is sent.
+func (r *modelRun) check() {
+	for i, b := range r.boxes {
+		for number, n := range b.lanes {
+			for tag := range modelTags {
+				until := n.until[tag]
+				if n.had[tag] {
+					until = r.accepted[tag]
+				}
+				if n.known[tag] != until {
+					r.rt.Fatalf("box %d, lane %d (%v), tag %d: known to %d of %d", i, number, n.policy, tag, n.known[tag], until)
+				}
+				if n.policy.Lossless() && n.lost[tag] > 0 {
+					r.rt.Fatalf("box %d, lane %d, tag %d: lost %d under %v", i, number, tag, n.lost[tag], n.policy)
+				}
+			}
+		}
+		for _, n := range b.Lanes {
+			if held := n.pinned.Load(); held != 0 {
+				r.rt.Fatalf("box %d, lane %d: holds room for %d after all is sent", i, n.Number, held)
+			}
+		}
+	}
+	if held := r.fan.lossyPinned.Load(); held != 0 || r.lent != 0 || r.fan.pool.Free() != r.fan.pool.Buffers() {
+		r.rt.Fatalf("lossy lanes hold %d, %d payloads are lent, %d of %d buffers are free",
+			held, r.lent, r.fan.pool.Free(), r.fan.pool.Buffers())
+	}
+}
+
+// stop ends the publishing in order.
+func (r *modelRun) stop() {
+	r.fan.Mu.Lock()
+	r.fan.Stop()
+	r.fan.Mu.Unlock()
+	for _, b := range r.boxes {
+		r.finish(b.Farewell(), func() {})
+	}
+	r.rest()
+	for i, b := range r.boxes {
+		for number, n := range b.lanes {
+			for tag, has := range n.had {
+				if has && n.final[tag] != r.accepted[tag] {
+					r.rt.Fatalf("box %d, lane %d, tag %d: goodbye at %d of %d", i, number, tag, n.final[tag], r.accepted[tag])
+				}
+			}
+		}
+	}
+}
+
+// end frees everything.
+func (r *modelRun) end() {
+	for i := range r.boxes {
+		r.disconnect(i)
+	}
+	if x := r.fan.Shape(); x.Lanes != 0 || x.Shared != 0 {
+		r.rt.Fatalf("got %+v after all connections have ended, want no lane", x)
+	}
+	for _, b := range r.boxes {
+		if err := b.ep.pool.Close(); err != nil {
+			r.rt.Fatal(err)
+		}
+	}
+	if err := r.fan.Free(); err != nil {
+		r.rt.Fatal(err)
+	}
+}
