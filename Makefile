@@ -81,10 +81,7 @@ fmt: ## format the code as lint wants it
 	$(TOOL) golangci-lint fmt
 
 gobench: ## the Go benchmarks: BENCH, BENCHTIME, COUNT
-	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -benchmem $(BENCHED)
-
-# The packages with benchmarks: the others need not be built.
-BENCHED = $$(grep -rl --include='*_test.go' --exclude-dir=bench --exclude-dir=tools '^func Benchmark' . | xargs dirname | sort -u)
+	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -benchmem $$(scripts/packages-with.sh Benchmark)
 
 # How bench/ is used; the command line is noted in what it writes.
 BENCHRUN = cd bench && CGO_ENABLED=0 go run ./cmd/run -only '$(ONLY)' -systems '$(SYSTEMS)'

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -68,12 +69,14 @@ func TestAPayloadIsCopiedOnlyIfItMustBe(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newLentBed(t, test.regionOnly, test.policy)
 				hold := make(chan struct{}) // the loop, which might be faster than this goroutine
+				release := sync.OnceFunc(func() { close(hold) })
+				defer release()
 				b.p.loop.Post(func() { <-hold })
 				must(t, b.publish(b.data[:test.bytes]))
 				if done := b.done.Load() > 0; done != test.done {
 					t.Errorf("done at once: got %v, want %v", done, test.done)
 				}
-				close(hold)
+				release()
 				time.Sleep(time.Second)
 				if st := b.p.Stats(); st.Pages-st.PagesFree != test.pages {
 					t.Errorf("pages in use: got %d, want %d", st.Pages-st.PagesFree, test.pages)

@@ -7,8 +7,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 fuzztime=${FUZZTIME:-20s}
 
-# Only these are built. `go test -list` prints the names and then the line of their package.
-mapfile -t packages < <(grep -rl --include='*_test.go' --exclude-dir={bench,tools} '^func Fuzz' . | xargs -r dirname | sort -u)
+mapfile -t packages < <(scripts/packages-with.sh Fuzz)
+# `go test -list` prints the names and then the line of their package.
 targets=$(go test -list '^Fuzz' "${packages[@]}" |
   awk '/^Fuzz/ { names[++n] = $1 } /^ok/ { for (i = 1; i <= n; i++) print $2, names[i]; n = 0 }')
 if [ -z "$targets" ]; then

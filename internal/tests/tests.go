@@ -31,8 +31,9 @@ func All() bool {
 	}
 }
 
-// Fewer returns n, or a quarter of it under the race detector. It is for tests that
-// count steps: these are the same there, and take much longer.
+// Fewer returns n, or a quarter of it under the race detector. It is for tests
+// whose work is the same there and takes much longer: steps that are counted, bytes that
+// are copied.
 func Fewer(n int) int {
 	if Race {
 		return n / 4

@@ -112,7 +112,7 @@ func (s Suite) withDefaults() Suite {
 		s.Endpoints = 200
 	}
 	if s.MessageBytes == 0 {
-		s.MessageBytes = LargestMessage()
+		s.MessageBytes = tests.Fewer(usualMessageBytes)
 	}
 	if s.Walks == 0 {
 		s.Walks = 30
@@ -133,14 +133,6 @@ func (s Suite) withDefaults() Suite {
 // usualMessageBytes is the default of Suite.MessageBytes in a build without the race
 // detector.
 const usualMessageBytes = 1 << 20
-
-// LargestMessage returns the default of Suite.MessageBytes.
-func LargestMessage() int {
-	if tests.Race {
-		return usualMessageBytes / 4
-	}
-	return usualMessageBytes
-}
 
 // scaled returns the size of a message that has n bytes if the largest is as
 // usual.

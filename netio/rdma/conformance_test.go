@@ -57,7 +57,7 @@ func loopback() netip.AddrPort {
 }
 
 // messageBytes is the largest message of the suites.
-func messageBytes() int { return netiotest.Few(netiotest.LargestMessage(), 128<<10) }
+func messageBytes() int { return netiotest.Few(tests.Fewer(1<<20), 128<<10) }
 
 // suite describes backends to the conformance suite.
 func suite(cfg rdma.Config) netiotest.Suite {

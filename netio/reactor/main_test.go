@@ -176,7 +176,8 @@ func newTimer(tb testing.TB, loop *reactor.EventLoop, f func()) *reactor.Timer {
 }
 
 // stopAfter stops the loop ten turns after done reports true first: no matter how slow
-// the machine is, all has happened, and what happens once too often is seen.
+// the machine is, all has happened, and what happens once too often is seen. If done
+// never does, the loop stops after half of the patience.
 func stopAfter(tb testing.TB, loop *reactor.EventLoop, done func() bool) {
 	tb.Helper()
 	turns := 0
@@ -192,6 +193,7 @@ func stopAfter(tb testing.TB, loop *reactor.EventLoop, done func() bool) {
 		s.Fire()
 	})
 	s.Fire()
+	startOnce(tb, newTimer(tb, loop, loop.Stop), patience/2)
 }
 
 func startOnce(tb testing.TB, timer *reactor.Timer, d time.Duration) {

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"tagbus/internal/tests"
 	"tagbus/netio"
 	"tagbus/netio/internal/backendtest"
 	"tagbus/netio/netiotest"
@@ -46,8 +47,9 @@ func suite(listen string, cfg tcp.Config) netiotest.Suite {
 }
 
 func TestConformance(t *testing.T) {
+	largest := tests.Fewer(1 << 20) // as of the suite
 	shared := netio.Config{
-		SharedReceive: netio.SharedBuffers{Buffers: 8, BufferBytes: netiotest.LargestMessage()},
+		SharedReceive: netio.SharedBuffers{Buffers: 8, BufferBytes: largest},
 		SharedSend:    netio.SharedBuffers{Buffers: 8, BufferBytes: 8 << 10},
 	}
 	narrow := tcp.Config{SendBufferBytes: 1, ReceiveBufferBytes: 16384, ReadBudgetBytes: 4 << 10, AcceptBudget: 1}

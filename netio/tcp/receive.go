@@ -48,17 +48,8 @@ func (e *endpoint) receive() {
 			return
 		}
 		n, errno := read(e.fd, room)
-		switch {
-		case errno == unix.EAGAIN:
-			if e.sendErr != nil { // nothing will come to say that it is over
-				e.endReceive(nil)
-			}
-			return
-		case errno != 0:
-			e.endReceive(errno)
-			return
-		case n == 0:
-			e.endOfStream()
+		if n == 0 || errno != 0 {
+			e.receivedNothing(errno)
 			return
 		}
 		if e.backend.config.QuickAck {
@@ -76,6 +67,20 @@ func (e *endpoint) receive() {
 			e.fallBehind()
 			return
 		}
+	}
+}
+
+// receivedNothing ends the receiving, unless there will be more to read.
+//
+//   - errno: of the read; 0: the stream has ended.
+func (e *endpoint) receivedNothing(errno unix.Errno) {
+	switch {
+	case errno == 0:
+		e.endOfStream()
+	case errno != unix.EAGAIN:
+		e.endReceive(errno)
+	case e.sendErr != nil: // nothing will come to say that it is over
+		e.endReceive(nil)
 	}
 }
 

@@ -99,7 +99,7 @@ func TestThousands(t *testing.T) {
 func TestRules(t *testing.T) {
 	good := func() []*unit {
 		return []*unit{
-			{name: "bus", files: []int{300, 100}},
+			{name: "bus", files: []int{300, 100}, functions: []int{60}},
 			{name: "bus/internal/wire", files: []int{172}},
 			{name: "bus/metrics", files: []int{300}},
 		}
@@ -119,6 +119,7 @@ func TestRules(t *testing.T) {
 			all[1].files = []int{300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300}
 		}, "bus has at most 8,500 lines"},
 		{"a large file", func(all []*unit) { all[2].files[0] = 301 }, "no file has more than 300 lines"},
+		{"a large function", func(all []*unit) { all[0].functions[0] = 61 }, "no function has more than 60 lines"},
 		{"little in internal packages", func(all []*unit) { all[1].files[0] = 171 }, "at least 30 % of bus"},
 		{"prose", func(all []*unit) { all[2].tells = 1 }, `"tells whether"`},
 	}

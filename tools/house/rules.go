@@ -11,6 +11,7 @@ const (
 	maxBusFiles     = 55
 	maxBusLines     = 8500
 	maxFileLines    = 300
+	maxFuncLines    = 60
 	minBusInternal  = 30 // percent of its lines
 	maxTellsWhether = 0
 )
@@ -27,16 +28,13 @@ func rules(all []*unit) []rule {
 	bus := sum(all, func(u *unit) bool { return u.name == "bus" })
 	internal := sum(all, func(u *unit) bool { return strings.HasPrefix(u.name, "bus/internal/") })
 	module := sum(all, func(*unit) bool { return true })
-	largest, of := 0, ""
-	for _, u := range all {
-		if n := rank(u.files, 100); n > largest {
-			largest, of = n, u.name
-		}
-	}
+	file, ofFile := largest(all, func(u *unit) []int { return u.files })
+	function, ofFunction := largest(all, func(u *unit) []int { return u.functions })
 	return []rule{
 		{fmt.Sprintf("bus has at most %d files", maxBusFiles), fmt.Sprint(len(bus.files)), len(bus.files) <= maxBusFiles},
 		{fmt.Sprintf("bus has at most %s lines", thousands(maxBusLines)), thousands(bus.lines()), bus.lines() <= maxBusLines},
-		{fmt.Sprintf("no file has more than %d lines", maxFileLines), fmt.Sprintf("%d in %s", largest, of), largest <= maxFileLines},
+		{fmt.Sprintf("no file has more than %d lines", maxFileLines), fmt.Sprintf("%d in %s", file, ofFile), file <= maxFileLines},
+		{fmt.Sprintf("no function has more than %d lines", maxFuncLines), fmt.Sprintf("%d in %s", function, ofFunction), function <= maxFuncLines},
 		{
 			fmt.Sprintf("at least %d %% of bus are in bus/internal", minBusInternal),
 			percent(internal.lines(), bus.lines()+internal.lines()),
@@ -44,6 +42,16 @@ func rules(all []*unit) []rule {
 		},
 		{fmt.Sprintf(`"tells whether" is said at most %d times`, maxTellsWhether), fmt.Sprint(module.tells), module.tells <= maxTellsWhether},
 	}
+}
+
+// largest returns the largest of some numbers of all units, and the name of its unit.
+func largest(all []*unit, numbers func(*unit) []int) (most int, of string) {
+	for _, u := range all {
+		if n := rank(numbers(u), 100); n > most {
+			most, of = n, u.name
+		}
+	}
+	return most, of
 }
 
 // writeRules writes what rules says and reports whether all are kept.

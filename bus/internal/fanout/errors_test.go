@@ -9,18 +9,6 @@ import (
 	"tagbus/tags"
 )
 
-// faultLoop runs at once what is posted.
-type faultLoop struct{ netio.Loop }
-
-func (faultLoop) Post(f func()) bool { f(); return true }
-
-// busyEndpoint takes nothing.
-type busyEndpoint struct{ netio.Endpoint }
-
-func (busyEndpoint) Capabilities() netio.Capabilities { return netio.Capabilities{} }
-
-func (busyEndpoint) Buffer() (*netio.Buffer, error) { return nil, netio.ErrNoResources }
-
 // newFanout returns a fanout that serves the tags 1 to 3, with a pool of one page.
 func newFanout(t *testing.T) *Fanout {
 	t.Helper()
@@ -29,7 +17,7 @@ func newFanout(t *testing.T) *Fanout {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fan := &Fanout{loop: faultLoop{}}
+	fan := &Fanout{loop: &modelLoop{}}
 	fan.Init(Config{
 		Served: tags.Of(1, 2, 3), Pool: pool, PageBytes: pageBytes, QueueBytes: pageBytes, MaxMessageBytes: 100,
 		First: func(tags.Tag) {},
@@ -91,16 +79,15 @@ func TestAnOutboxReportsFaults(t *testing.T) {
 	fan := newFanout(t)
 	var box Outbox
 	var fault error
-	box.Init(fan, busyEndpoint{}, func(err error) { fault = err })
+	box.Init(fan, &modelEndpoint{refuses: true}, func(err error) { fault = err })
 	if box.Completed(1); !errors.Is(fault, ErrCompletion) {
 		t.Errorf("a completion of nothing: got %v, want %v", fault, ErrCompletion)
 	}
 	fault = nil
 	for range maxControlQueue / controlCost {
-		if box.Send(nil, &subscription.Beat{}); fault != nil {
-			break
-		}
+		box.Send(nil, &subscription.Beat{})
 	}
+	fan.loop.(*modelLoop).turn()
 	if !errors.Is(fault, ErrOverflow) {
 		t.Errorf("control messages that are not read: got %v, want %v", fault, ErrOverflow)
 	}
@@ -109,7 +96,7 @@ func TestAnOutboxReportsFaults(t *testing.T) {
 func TestAReceiptIsSettledOnce(t *testing.T) {
 	fan := newFanout(t)
 	var box Outbox
-	box.Init(fan, busyEndpoint{}, func(err error) { t.Error(err) })
+	box.Init(fan, &modelEndpoint{refuses: true}, func(err error) { t.Error(err) })
 	receipts := make([]*Receipt, 4)
 	for i := range receipts {
 		receipts[i] = NewReceipt(1)

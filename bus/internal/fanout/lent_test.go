@@ -2,20 +2,10 @@ package fanout
 
 import (
 	"testing"
-
-	"tagbus/netio"
 )
 
-// postLoop is a loop of which only Post is used. It counts.
-type postLoop struct {
-	netio.Loop
-	posts int
-}
-
-func (l *postLoop) Post(func()) bool { l.posts++; return true }
-
 func TestADoneThatPanicsKeepsNoOtherPayload(t *testing.T) {
-	loop := &postLoop{}
+	loop := &modelLoop{}
 	b := &loans{loop: loop}
 	var called []int
 	for i := range 3 {
@@ -30,13 +20,13 @@ func TestADoneThatPanicsKeepsNoOtherPayload(t *testing.T) {
 		b.settle()
 	}()
 	b.settle() // as Close does
-	if len(called) != 3 || loop.posts != 1 {
-		t.Errorf("got calls %v and %d posts, want each once and 1 post", called, loop.posts)
+	if len(called) != 3 || len(loop.posted) != 1 {
+		t.Errorf("got calls %v and %d posts, want each once and 1 post", called, len(loop.posted))
 	}
 }
 
 func TestADoneThatGivesBackMoreLetsTheLoopGoOn(t *testing.T) {
-	loop := &postLoop{}
+	loop := &modelLoop{}
 	b := &loans{loop: loop}
 	calls := 0
 	var again func()
@@ -47,8 +37,8 @@ func TestADoneThatGivesBackMoreLetsTheLoopGoOn(t *testing.T) {
 	}
 	b.add(again)
 	for want := 1; want <= 5; want++ {
-		if b.settle(); calls != want || loop.posts != min(want+1, 5) {
-			t.Fatalf("turn %d: got %d calls and %d posts, want %d and %d", want, calls, loop.posts, want, min(want+1, 5))
+		if b.settle(); calls != want || len(loop.posted) != min(want+1, 5) {
+			t.Fatalf("turn %d: got %d calls and %d posts, want %d and %d", want, calls, len(loop.posted), want, min(want+1, 5))
 		}
 	}
 }

@@ -3,8 +3,9 @@ package fanout
 import (
 	"encoding/binary"
 	"slices"
-	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"tagbus/bus/internal/cache"
 	"tagbus/bus/internal/ledger"
@@ -44,7 +45,6 @@ func (modelTimer) Close() error { return nil }
 // the network may do until the completion.
 type modelEndpoint struct {
 	netio.Endpoint
-	t       *testing.T
 	pool    *netio.Pool
 	refuses bool // has no resources
 	sent    []modelSend
@@ -71,10 +71,10 @@ func (e *modelEndpoint) Send(key netio.Key, header []byte, data ...[]byte) error
 }
 
 func (e *modelEndpoint) Buffer() (*netio.Buffer, error) {
-	if b := e.pool.Get(); b != nil && !e.refuses {
-		return b, nil
-	} else if b != nil {
-		b.Release()
+	if !e.refuses {
+		if b := e.pool.Get(); b != nil {
+			return b, nil
+		}
 	}
 	return nil, netio.ErrNoResources
 }
@@ -111,48 +111,39 @@ func (e *modelEndpoint) drop() {
 	e.sent = nil
 }
 
-// newModelFanout returns a fanout for the tags 0 to 3 with little memory.
+// newModelFanout returns a fanout for modelTags tags with little memory.
 //
 //   - buffers: of the pool.
 //   - cached: messages of each tag in the cache; 0: it has none.
-func newModelFanout(t *testing.T, loop *modelLoop, buffers, cached int) *Fanout {
-	t.Helper()
+func newModelFanout(rt *rapid.T, loop *modelLoop, buffers, cached int) *Fanout {
+	rt.Helper()
 	const pageBytes = 256
 	pool, err := netio.NewPool(buffers, pageBytes)
 	if err != nil {
-		t.Fatal(err)
+		rt.Fatal(err)
 	}
 	clock := new(alarm.Clock)
 	if err := alarm.Open(clock, loop.NewTimer); err != nil {
-		t.Fatal(err)
+		rt.Fatal(err)
 	}
 	var kept *cache.Cache
 	if cached > 0 {
 		if kept, err = cache.New(cached, 8<<10); err != nil {
-			t.Fatal(err)
+			rt.Fatal(err)
 		}
 	}
 	fan := new(Fanout)
 	fan.Init(Config{
 		Cache:  kept,
-		Served: mustRange(t, 0, modelTags-1), Pool: pool, PageBytes: pageBytes, QueueBytes: 6 * pageBytes,
+		Served: tags.Of(0, 1, 2, 3), Pool: pool, PageBytes: pageBytes, QueueBytes: 6 * pageBytes,
 		MaxMessageBytes: 900, MaxStreams: 2, FlushInterval: time.Millisecond,
 		First: func(tags.Tag) {}, Call: func(f func()) { f() },
 		LossError: func(subscription.Cause) error { return ErrLost },
 	})
 	if err := fan.Start(loop, clock); err != nil {
-		t.Fatal(err)
+		rt.Fatal(err)
 	}
 	return fan
-}
-
-func mustRange(t *testing.T, first, last tags.Tag) tags.Set {
-	t.Helper()
-	set, err := tags.Range(first, last)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
 }
 
 // modelPayload returns a message that says which it is, and what its bytes should be.

@@ -2,6 +2,8 @@ package fanout
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -27,7 +29,6 @@ const (
 )
 
 type modelRun struct {
-	t        *testing.T
 	rt       *rapid.T
 	loop     modelLoop
 	fan      *Fanout
@@ -59,9 +60,9 @@ type modelLane struct {
 func TestFanoutModel(t *testing.T) {
 	for range tests.Fewer(32) {
 		rapid.Check(t, func(rt *rapid.T) {
-			r := &modelRun{t: t, rt: rt}
+			r := &modelRun{rt: rt}
 			buffers := rapid.SampledFrom([]int{12, 40}).Draw(rt, "buffers")
-			r.fan = newModelFanout(t, &r.loop, buffers, rapid.SampledFrom([]int{0, 0, 1, 5}).Draw(rt, "cached"))
+			r.fan = newModelFanout(rt, &r.loop, buffers, rapid.SampledFrom([]int{0, 0, 1, 5}).Draw(rt, "cached"))
 			for i := range r.boxes {
 				r.connect(i)
 			}
@@ -99,10 +100,10 @@ func (r *modelRun) box(rt *rapid.T) *modelBox {
 func (r *modelRun) connect(i int) {
 	pool, err := netio.NewPool(4, 64<<10)
 	if err != nil {
-		r.t.Fatal(err)
+		r.rt.Fatal(err)
 	}
 	b := &modelBox{run: r, lanes: make(map[uint16]*modelLane), subs: make(map[uint64]struct{}), laneOf: make([]uint16, 1)}
-	b.ep = &modelEndpoint{t: r.t, pool: pool, read: b.read}
+	b.ep = &modelEndpoint{pool: pool, read: b.read}
 	b.Init(r.fan, b.ep, func(err error) { r.rt.Fatalf("fault: %v", err) })
 	r.boxes[i] = b
 }
@@ -218,11 +219,8 @@ func (r *modelRun) subscribe(rt *rapid.T) {
 		b.lanes[number] = n
 	}
 	id := uint64(len(b.laneOf))
-	for known := range n.sets {
-		if rapid.Bool().Draw(rt, "change") {
-			id = known
-		}
-		break
+	if len(n.sets) > 0 && rapid.Bool().Draw(rt, "change") {
+		id = slices.Min(slices.Collect(maps.Keys(n.sets)))
 	}
 	between := func() {}
 	if id == uint64(len(b.laneOf)) { // it only gains tags

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Prints the directories of the packages whose tests have functions of a kind, so
+# that no others are built for them.
+#   scripts/packages-with.sh Fuzz|Benchmark
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+go list -f '{{range .TestGoFiles}}{{$.Dir}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$.Dir}}/{{.}}{{"\n"}}{{end}}' ./... |
+  { grep -v '^$' || true; } | { xargs -r -d '\n' grep -l "^func $1" || true; } | xargs -r -d '\n' dirname | sort -u
