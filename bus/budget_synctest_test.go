@@ -111,8 +111,8 @@ func TestControlIsNotBehindData(t *testing.T) {
 				after++
 			}
 		}
-		if before == 0 || before > 5 || before+after != pages {
-			t.Errorf("the refusal came behind %d and before %d pages, want behind the few that were under way, of %d", before, after, pages)
+		if before == 0 || before > 5 || before+after < pages {
+			t.Errorf("the refusal came behind %d and before %d pages, want behind the few that were under way, of %d at least", before, after, pages)
 		}
 	})
 }

@@ -72,7 +72,7 @@ func TestAStoppedSubscriberIsWaitedForByAPatientPublisher(t *testing.T) {
 		waited := make(chan time.Duration, 1)
 		start := time.Now()
 		go func() {
-			if err := p.PublishContext(t.Context(), 1, nil); err != nil {
+			if err := p.PublishContext(t.Context(), 1, make([]byte, 900)); err != nil {
 				t.Error(err)
 			}
 			waited <- time.Since(start)

@@ -71,22 +71,22 @@ type PublisherConfig struct {
 	// message takes the memory of several pages.
 	PageBytes int
 
-	// QueueBytes is how much page memory the subscriptions of one subscriber that have
-	// the same policy may hold. A slow subscriber can be no further behind. At least
-	// MaxMessageBytes. Default 4 MiB.
+	// QueueBytes is how many bytes of messages, as they are sent, may wait for the
+	// subscriptions of one subscriber that have the same policy. A slow subscriber can be
+	// no further behind. At least MaxMessageBytes. Default 4 MiB.
 	QueueBytes int
 
-	// SubscriberBytes is how much page memory all subscriptions of one subscriber
-	// together may hold. Each policy has a share: the BacklogBytes asked for, or
+	// SubscriberBytes is how many bytes of messages may wait for all subscriptions of one
+	// subscriber together. Each policy has a share: the BacklogBytes asked for, or
 	// QueueBytes. A subscription whose share does not fit beside the others is refused.
 	// At least QueueBytes. Default: 16 times QueueBytes, which is enough for all.
 	SubscriberBytes int
 
-	// PoolBytes is the memory for all pages. A stalled subscriber holds at most
-	// QueueBytes of it for each of its policies. All policies that may lose messages
-	// together hold at most half of the pool. Every stream in use needs a page. In a
-	// smaller pool stalled subscribers can starve the others. At least QueueBytes +
-	// PageBytes. Default 64 MiB.
+	// PoolBytes is the memory for all messages that wait. A stalled subscriber holds at
+	// most QueueBytes of it for each of its policies. All policies that may lose messages
+	// together hold at most half of the pool. In a smaller pool stalled subscribers can
+	// starve the others. Besides, many pages of a few bytes each take as much memory again
+	// for what is known of each. At least QueueBytes + PageBytes. Default 64 MiB.
 	PoolBytes int
 
 	// MaxMessageBytes is the largest payload of one message. Default 1 MiB.

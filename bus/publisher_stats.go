@@ -16,7 +16,7 @@ type PublisherStats struct {
 
 	Streams      int // sets of subscribers that share pages
 	Pages        int // in the pool
-	PagesFree    int
+	PagesFree    int // that no message is in; one that is in use may have room for others
 	MinPagesFree int // smallest since the last call of Stats
 	Cached       int // messages in the cache
 	CachedBytes  int // of PublisherConfig.CacheBytes
@@ -29,8 +29,8 @@ type PublisherStats struct {
 type SubscriberState struct {
 	Peer     Peer
 	Parts    int    // ranges and masks that it has subscribed to
-	Queued   int    // pages reserved, queued or being sent, in all lanes
-	Limit    int    // pages that each lane may hold at most
+	Queued   int    // bytes of pages reserved, queued or being sent, in all lanes
+	Limit    int    // bytes of pages that each lane may hold at most
 	Messages uint64 // sent: handed to the transport whole, on this connection
 	Bytes    uint64 // of pages sent
 	Pages    uint64 // sent
@@ -46,8 +46,8 @@ type SubscriberState struct {
 type LaneState struct {
 	Policy Policy
 	Parts  int // ranges and masks that they have together
-	Queued int // pages reserved, queued or being sent
-	Limit  int // pages that it may hold; a lossless one that holds them blocks the publisher, another loses messages
+	Queued int // bytes of pages reserved, queued or being sent
+	Limit  int // bytes that it may hold; a lossless one that holds them blocks the publisher, another loses messages
 
 	// Of the messages that were published for the subscriber until its last
 	// connection ended, on all its connections:

@@ -127,20 +127,20 @@ func TestALateJoinerGetsWhatIsKept(t *testing.T) {
 			20,
 			map[tags.Tag][]uint64{1: {7, 8, 9}},
 		},
-		// 16 pages of 512 bytes are the queue, 8 of them for old messages.
+		// The queue has 8192 bytes, half of them for old messages.
 		{
 			"as many of each tag as there is room for", 50, 0,
 			bus.SubscriptionConfig{Replay: 50},
 			map[tags.Tag]uint64{1: 50, 2: 50, 3: 2},
 			100,
-			map[tags.Tag][]uint64{1: counters(39, 50), 2: counters(39, 50), 3: {1, 2}},
+			map[tags.Tag][]uint64{1: counters(37, 50), 2: counters(37, 50), 3: {1, 2}},
 		},
 		{
 			"no more than the subscription's own backlog", 50, 0,
 			bus.SubscriptionConfig{Replay: 50, BacklogBytes: 2048},
 			map[tags.Tag]uint64{1: 50},
 			100,
-			map[tags.Tag][]uint64{1: counters(45, 50)},
+			map[tags.Tag][]uint64{1: counters(44, 50)},
 		},
 	}
 	for _, test := range tests {

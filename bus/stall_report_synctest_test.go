@@ -96,7 +96,7 @@ func TestAStallThatEmptiesThePoolIsReported(t *testing.T) {
 			subs = append(subs, sub)
 		}
 		for i := 0; p.Stats().PagesFree > 0; i++ {
-			must(t, p.Publish(tags.Tag(1+i%2), make([]byte, 900)))
+			must(t, p.Publish(tags.Tag(1+i%2), make([]byte, 990))) // nothing of a page is left
 			synctest.Wait()
 		}
 		for _, s := range p.Stats().Subscribers {

@@ -129,7 +129,7 @@ func TestWhatASubscriberHasNotSaidIsUnconfirmed(t *testing.T) {
 			r.load()
 			must(t, r.sub.Close())
 			synctest.Wait()
-			r.checkUnconfirmed(40, 40)
+			r.checkUnconfirmed(40, 60)
 			if err := lostOf(t, r.pub.member); err == nil {
 				t.Error("got no cause, want the number of unconfirmed messages")
 			}

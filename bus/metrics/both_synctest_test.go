@@ -49,8 +49,8 @@ func TestMetricsOfTheOtherDirection(t *testing.T) {
 			"tagbus_sender_unacked_messages_total 1",
 			"tagbus_sender_receivers 1",
 			"tagbus_sender_pool_free_pages 64",
-			"tagbus_sender_receiver_queued_pages"+lane+" 0",
-			"tagbus_sender_receiver_queue_limit_pages"+lane+" 8",
+			"tagbus_sender_receiver_queued_bytes"+lane+" 0",
+			"tagbus_sender_receiver_queue_limit_bytes"+lane+" 8192",
 			"tagbus_sender_receiver_sent_messages_total"+labels+" 5",
 		)
 		compare(t, ofReceiver,
@@ -62,7 +62,7 @@ func TestMetricsOfTheOtherDirection(t *testing.T) {
 		)
 		leave()
 		synctest.Wait()
-		if n := testutil.CollectAndCount(ofSender, "tagbus_sender_receiver_queued_pages", "tagbus_sender_receiver_sent_messages_total"); n != 0 {
+		if n := testutil.CollectAndCount(ofSender, "tagbus_sender_receiver_queued_bytes", "tagbus_sender_receiver_sent_messages_total"); n != 0 {
 			t.Errorf("got %d metrics of a receiver that left, want none", n)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

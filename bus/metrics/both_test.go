@@ -56,8 +56,8 @@ func TestEachMetricOfTheOtherDirectionHasItsCounter(t *testing.T) {
 		"tagbus_sender_lost_messages_total{cause=connection}": float64(snd["Losses.Connection"]),
 		"tagbus_sender_left_out_messages_total":               float64(snd["Losses.LeftOut"]),
 
-		"tagbus_sender_receiver_queued_pages{" + ofLane:                          float64(lane["Queued"]),
-		"tagbus_sender_receiver_queue_limit_pages{" + ofLane:                     float64(lane["Limit"]),
+		"tagbus_sender_receiver_queued_bytes{" + ofLane:                          float64(lane["Queued"]),
+		"tagbus_sender_receiver_queue_limit_bytes{" + ofLane:                     float64(lane["Limit"]),
 		"tagbus_sender_receiver_unconfirmed_messages{" + ofLane:                  float64(lane["Unconfirmed"]),
 		"tagbus_sender_receiver_lost_messages_total{" + at("full", ofLane):       float64(lane["Losses.Full"]),
 		"tagbus_sender_receiver_lost_messages_total{" + at("memory", ofLane):     float64(lane["Losses.Memory"]),

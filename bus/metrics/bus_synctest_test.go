@@ -132,8 +132,8 @@ func TestMetricsOfABus(t *testing.T) {
 			"tagbus_publisher_streams 1",
 			"tagbus_publisher_pool_pages 64",
 			"tagbus_publisher_pool_free_pages 64",
-			"tagbus_publisher_subscriber_queued_pages"+lane+" 0",
-			"tagbus_publisher_subscriber_queue_limit_pages"+lane+" 8",
+			"tagbus_publisher_subscriber_queued_bytes"+lane+" 0",
+			"tagbus_publisher_subscriber_queue_limit_bytes"+lane+" 8192",
 			"tagbus_publisher_subscriber_sent_messages_total"+labels+" 3",
 			"tagbus_publisher_subscriber_sent_pages_total"+labels+" 1",
 			"tagbus_publisher_subscriber_free_sends"+labels+" 64",
@@ -150,7 +150,7 @@ func TestMetricsOfABus(t *testing.T) {
 		)
 		leave()
 		synctest.Wait()
-		if n := testutil.CollectAndCount(ofPublisher, "tagbus_publisher_subscriber_queued_pages", "tagbus_publisher_subscriber_sent_messages_total"); n != 0 {
+		if n := testutil.CollectAndCount(ofPublisher, "tagbus_publisher_subscriber_queued_bytes", "tagbus_publisher_subscriber_sent_messages_total"); n != 0 {
 			t.Errorf("got %d metrics of a subscriber that left, want none", n)
 		}
 		stop()
@@ -184,8 +184,8 @@ func TestASlowSubscriberShows(t *testing.T) {
 			fmt.Sprintf("tagbus_publisher_messages_total %d", published),
 			"tagbus_publisher_refusals_total 1",
 			"tagbus_publisher_pool_free_pages 56",
-			"tagbus_publisher_subscriber_queued_pages"+lane+" 8",
-			"tagbus_publisher_subscriber_queue_limit_pages"+lane+" 8",
+			"tagbus_publisher_subscriber_queued_bytes"+lane+" 7360",
+			"tagbus_publisher_subscriber_queue_limit_bytes"+lane+" 8192",
 			"tagbus_publisher_subscriber_sent_messages_total"+labels+" 0",
 			"tagbus_publisher_subscriber_free_sends"+labels+" 59", // 4 KiB of 64 pages are under way
 		)

@@ -123,8 +123,8 @@ func TestEachMetricHasItsCounter(t *testing.T) {
 		"tagbus_publisher_lost_messages_total{cause=connection}": float64(pub["Losses.Connection"]),
 		"tagbus_publisher_left_out_messages_total":               float64(pub["Losses.LeftOut"]),
 
-		"tagbus_publisher_subscriber_queued_pages{" + ofLane:                          float64(lane["Queued"]),
-		"tagbus_publisher_subscriber_queue_limit_pages{" + ofLane:                     float64(lane["Limit"]),
+		"tagbus_publisher_subscriber_queued_bytes{" + ofLane:                          float64(lane["Queued"]),
+		"tagbus_publisher_subscriber_queue_limit_bytes{" + ofLane:                     float64(lane["Limit"]),
 		"tagbus_publisher_subscriber_unconfirmed_messages{" + ofLane:                  float64(lane["Unconfirmed"]),
 		"tagbus_publisher_subscriber_lost_messages_total{" + at("full", ofLane):       float64(lane["Losses.Full"]),
 		"tagbus_publisher_subscriber_lost_messages_total{" + at("memory", ofLane):     float64(lane["Losses.Memory"]),
@@ -261,7 +261,7 @@ func TestTwoPublishersInOneRegistry(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n, err := testutil.GatherAndCount(registry, "tagbus_publisher_messages_total", "tagbus_publisher_subscriber_queued_pages"); err != nil || n != 4 {
+	if n, err := testutil.GatherAndCount(registry, "tagbus_publisher_messages_total", "tagbus_publisher_subscriber_queued_bytes"); err != nil || n != 4 {
 		t.Errorf("got %d metrics and %v, want 4", n, err)
 	}
 }

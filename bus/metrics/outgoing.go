@@ -24,14 +24,14 @@ func outgoingMetrics(r role) []metric[bus.PublisherStats] {
 	type stats = bus.PublisherStats
 	return []metric[stats]{
 		counter(r.name("messages_total"),
-			r.text("Messages that the SELF has accepted, MESSAGES. If it stands still while the program has messages to SEND, look at refusals and queued pages."),
+			r.text("Messages that the SELF has accepted, MESSAGES. If it stands still while the program has messages to SEND, look at refusals and queued bytes."),
 			nil, func(s *stats) uint64 { return s.Messages }),
 		counter(r.name("payload_bytes_total"),
 			"Payload of the accepted messages. Compare it with what the detector should send.",
 			nil, func(s *stats) uint64 { return s.Bytes }),
 		counter(r.name("refusals_total"),
 			r.text("Times that there was no room and the message was accepted for nobody; a SENDING program tries again, so this is not loss. "+
-				"If it grows, PEERs are too slow: find those whose queued pages are at their limit, or raise the pool if free pages are at 0."),
+				"If it grows, PEERs are too slow: find those whose queued bytes are at their limit, or raise the pool if free pages are at 0."),
 			nil, func(s *stats) uint64 { return s.Refusals }),
 		gauge(r.name("unconfirmed_messages"),
 			r.text("Messages of connections that have ended, sent or dropped, of which the PEER has not said what became of them, counted for each PEER. It falls when one is back and tells. "+
@@ -50,7 +50,7 @@ func outgoingMetrics(r role) []metric[bus.PublisherStats] {
 			"Pages in the pool, free or not: PoolBytes by PageBytes. It never changes.",
 			nil, func(s *stats) int { return s.Pages }),
 		gauge(r.name("pool_free_pages"),
-			r.text("Free pages in the pool. At 0 there is no SENDING: raise PoolBytes, or lower QueueBytes so that slow PEERs hold less."),
+			r.text("Pages of the pool without any message. At 0 messages go into what is left of the others, and then there is no SENDING: raise PoolBytes, or lower QueueBytes so that slow PEERs hold less."),
 			nil, func(s *stats) int { return s.PagesFree }),
 		gauge(r.name("pool_min_free_pages"),
 			r.text("Fewest free pages since the last scrape. 0 means that SENDING stood still, or nearly, for want of a page at some time since, even if there are enough now: raise PoolBytes, or lower QueueBytes."),
@@ -83,7 +83,7 @@ func linkMetrics(r role) links {
 	return links{
 		each: []metric[state]{
 			counter(r.name("PEER_sent_messages_total"),
-				r.text("Messages handed whole to the transport for this PEER since it connected. If it stands still while queued pages do not fall, the PEER has stopped reading."),
+				r.text("Messages handed whole to the transport for this PEER since it connected. If it stands still while queued bytes do not fall, the PEER has stopped reading."),
 				labels, func(s *state) uint64 { return s.Messages }),
 			counter(r.name("PEER_sent_bytes_total"),
 				r.text("Bytes of the pages sent to this PEER since it connected, with their headers. Compare its rate with that of the link."),
@@ -93,18 +93,18 @@ func linkMetrics(r role) links {
 				labels, func(s *state) uint64 { return s.Pages }),
 			gauge(r.name("PEER_free_sends"),
 				r.text("Pages that the connection to this PEER would take at once. 0 means that many small pages are under way and the next wait in the SELF: "+
-					"if queued pages grow too, the PEER or the network is slow; if not, raise FlushInterval for fuller pages."),
+					"if queued bytes grow too, the PEER or the network is slow; if not, raise FlushInterval for fuller pages."),
 				labels, func(s *state) int { return s.SendsFree }),
 			gauge(r.name("PEER_min_free_sends"),
 				r.text("Fewest free sends of this PEER since the last scrape. 0 means that pages had to wait, or nearly, at some time since, even if all have gone out by now: a burst. Only if it stays at 0 there is something to do; see free sends."),
 				labels, func(s *state) int { return s.MinSendsFree }),
 		},
 		lanes: []metric[bus.LaneState]{
-			gauge(r.name("PEER_queued_pages"),
-				r.text("Pages that this PEER holds: reserved, queued or being sent. At its limit it blocks the SENDING of its tags, or loses messages, as its policy says: speed it up, or raise QueueBytes if it is only bursts."),
+			gauge(r.name("PEER_queued_bytes"),
+				r.text("Bytes of the pages that this PEER holds: reserved, queued or being sent. At its limit it blocks the SENDING of its tags, or loses messages, as its policy says: speed it up, or raise QueueBytes if it is only bursts."),
 				laneLabels, func(s *bus.LaneState) int { return s.Queued }),
-			gauge(r.name("PEER_queue_limit_pages"),
-				r.text("Pages that this PEER may hold: QueueBytes by PageBytes, or the less that it has asked for. It never changes."),
+			gauge(r.name("PEER_queue_limit_bytes"),
+				r.text("Bytes of pages that this PEER may hold: QueueBytes, or the less that it has asked for. It never changes."),
 				laneLabels, func(s *bus.LaneState) int { return s.Limit }),
 			gauge(r.name("PEER_unconfirmed_messages"),
 				r.text("Messages of earlier connections of which this PEER has not said what became of them. It is 0 as soon as it has told, mostly at once."),

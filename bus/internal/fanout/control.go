@@ -20,12 +20,12 @@ func (box *Outbox) Send(n *Lane, m subscription.Message) {
 }
 
 // SendBytes queues an encoded control message before all pages.
-func (box *Outbox) SendBytes(control []byte) { box.sendControl(&box.control, item{control: control}) }
+func (box *Outbox) SendBytes(control []byte) { box.sendControl(&box.control, note{control: control}) }
 
 // SendLast queues an encoded control message before all pages, and closes the connection
 // once it is sent.
 func (box *Outbox) SendLast(control []byte) {
-	box.sendControl(&box.control, item{control: control, last: true})
+	box.sendControl(&box.control, note{control: control, last: true})
 }
 
 // sendIn queues a control message in a certain queue.
@@ -37,21 +37,21 @@ func (box *Outbox) sendIn(queue *ring.Ring[item], n *Lane, m subscription.Messag
 		box.onFault(err)
 		return
 	}
-	box.sendControl(queue, item{control: b, lane: n})
+	box.sendControl(queue, note{control: b, lane: n})
 }
 
 // sendControl queues a control message in one of the queues of box.
-func (box *Outbox) sendControl(queue *ring.Ring[item], i item) {
+func (box *Outbox) sendControl(queue *ring.Ring[item], x note) {
 	box.mu.Lock()
 	defer box.mu.Unlock()
 	if box.dead {
 		return
 	}
-	if box.controlBytes += i.cost(); box.controlBytes > box.fan.controlLimit() {
+	if box.controlBytes += x.cost(); box.controlBytes > box.fan.controlLimit() {
 		box.failSoon(ErrOverflow)
 		return
 	}
-	queue.Push(i)
+	queue.Push(item{note: &x})
 	box.pump()
 }
 
@@ -60,7 +60,7 @@ func (box *Outbox) sendControl(queue *ring.Ring[item], i item) {
 const controlCost = 32
 
 // cost returns the share of a control message in controlLimit.
-func (i *item) cost() int { return len(i.control) + controlCost }
+func (x *note) cost() int { return len(x.control) + controlCost }
 
 // failSoon posts a call of onFault, once. It may run on any goroutine. mu is held.
 func (box *Outbox) failSoon(err error) {
@@ -79,13 +79,13 @@ func (fan *Fanout) controlLimit() int {
 // expand replaces the losses at the front of a queue, or those of its first thousands
 // of tags, by the control messages that report them. mu is held.
 func (box *Outbox) expand(queue *ring.Ring[item]) {
-	x := queue.Front()
+	x := queue.Front().note
 	part := x.losses.Take(maxTold)
 	lane := x.lane
 	if x.losses.Tags() == 0 {
 		queue.Pop()
 	}
-	var all []item
+	var all []*note
 	part.Lists(func(cause subscription.Cause, counts []subscription.Position) {
 		for list := range positions.Lists(counts) {
 			b, err := subscription.Append(nil, &subscription.Lost{Lane: lane.Number, Cause: cause, List: list})
@@ -93,13 +93,13 @@ func (box *Outbox) expand(queue *ring.Ring[item]) {
 				box.failSoon(err)
 				return
 			}
-			i := item{lane: x.lane, control: b}
-			box.controlBytes += i.cost()
-			all = append(all, i)
+			told := &note{lane: lane, control: b}
+			box.controlBytes += told.cost()
+			all = append(all, told)
 		}
 	})
-	for _, i := range slices.Backward(all) {
-		queue.PushFront(i)
+	for _, told := range slices.Backward(all) {
+		queue.PushFront(item{note: told})
 	}
 }
 
@@ -110,5 +110,5 @@ func (box *Outbox) goodbye() {
 		box.onFault(err)
 		return
 	}
-	box.sendControl(&box.last, item{control: b})
+	box.sendControl(&box.last, note{control: b})
 }

@@ -63,10 +63,10 @@ func TestPublishSaysWhyAMessageIsRefused(t *testing.T) {
 func TestOpenRefusesWhatHasNoRoom(t *testing.T) {
 	fan := newFanout(t)
 	s := &stream{fan: fan}
-	if err := fan.open(extent{2, 2}, s); !errors.Is(err, ErrNoRoom) || !fan.dry.Load() || !fan.wantReady.Load() {
+	if err := fan.open(askFor(5000), s); !errors.Is(err, ErrNoRoom) || !fan.dry.Load() || !fan.wantReady.Load() {
 		t.Errorf("got %v, dry %v, ready wanted %v; want %v and both", err, fan.dry.Load(), fan.wantReady.Load(), ErrNoRoom)
 	}
-	if err := fan.open(extent{1, 1}, s); err != nil {
+	if err := fan.open(askFor(10), s); err != nil {
 		t.Fatal(err)
 	}
 	s.page.refs.Store(1)

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tagbus/bus/internal/arena"
 	"tagbus/bus/internal/cache"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/internal/alarm"
@@ -60,7 +61,7 @@ type Config struct {
 	Pool            *netio.Pool   // the memory of the pages; Free closes it
 	Cache           *cache.Cache  // of the newest messages; nil: none. Free closes it.
 	PageBytes       int           // the size of the buffers of Pool
-	QueueBytes      int           // that a lane may hold, in whole pages
+	QueueBytes      int           // of pages that a lane may hold
 	MaxMessageBytes int           // of a payload
 	MaxStreams      int           // of several lanes
 	FlushInterval   time.Duration // below 0: a page goes as soon as a lane is not busy
@@ -88,10 +89,9 @@ type Fanout struct {
 	alarms *alarm.Clock
 
 	pool       *netio.Pool
-	pages      []page // by the key of their first buffer
-	pageBytes  int
-	queuePages int64       // the most pages of a lane
-	lossyPages int64       // what all lossy lanes together may pin
+	arena      *arena.Arena // in the pool
+	pages      pageList
+	lossyBytes int64       // of pages that all lossy lanes together may hold
 	window     int         // bytes of pages in flight for each connection
 	regionOnly atomic.Bool // a transport sends only from memory of the pool
 
@@ -99,14 +99,13 @@ type Fanout struct {
 	knownTags atomic.Int64
 	cache     *cache.Cache // nil without
 
-	openMu      sync.Mutex      // taken under stream.mu, to reserve room for pages
-	taken       []*netio.Buffer // memory for that
-	lossyPinned atomic.Int64    // pages, counted for each lossy lane
-	waiting     waiters         // for room
+	openMu      sync.Mutex   // taken under stream.mu, to reserve room for pages
+	lossyPinned atomic.Int64 // bytes, counted for each lossy lane
+	waiting     waiters      // for room
 	loans       loans
 	wantReady   atomic.Bool // a message was refused, and no room was announced since
 	readyFunc   func()      // onReady, as a value made once
-	dry         atomic.Bool // a message was refused because the pool was empty, and no room was announced since
+	dry         atomic.Bool // a message was refused for want of memory, and no room was announced since
 
 	Mu sync.Mutex // guards topology, and what the package's user keeps consistent with it
 	topology
@@ -148,13 +147,10 @@ type topology struct {
 // Init makes fan a fanout without lanes. It is not copied afterwards.
 func (fan *Fanout) Init(cfg Config) {
 	fan.cfg, fan.pool, fan.cache, fan.served = cfg, cfg.Pool, cfg.Cache, cfg.Served
-	fan.pages = make([]page, fan.pool.Buffers())
-	for i := range fan.pages {
-		fan.pages[i].key = netio.Key(i)
-	}
-	fan.pageBytes = cfg.PageBytes
-	fan.queuePages = int64(cfg.QueueBytes / cfg.PageBytes)
-	fan.lossyPages = int64(fan.pool.Buffers() / 2)
+	bytes := cfg.Pool.Buffers() * cfg.PageBytes
+	fan.arena = arena.New(cfg.Pool, cfg.PageBytes)
+	fan.pages.init(cfg.Pool.Buffers(), bytes/pageBytes)
+	fan.lossyBytes = int64(bytes / 2)
 	fan.window = maxInFlightPages * cfg.PageBytes
 	fan.lanes = make(map[subscription.LaneID]*Lane)
 	fan.changing = make(map[*Lane]struct{})

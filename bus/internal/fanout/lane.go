@@ -33,8 +33,8 @@ type Lane struct {
 	// Account has what the lane did not get.
 	Account *ledger.Lane
 
-	// pinned counts the pages reserved for or queued to this lane. It bounds how far a
-	// slow subscriber can be behind.
+	// pinned counts the bytes of the pages that are reserved for, queued to or sent by this
+	// lane. It bounds how far a slow subscriber can be behind.
 	pinned atomic.Int64
 
 	refuses atomic.Bool // a message found no room, and none was announced since; only if lossless
@@ -52,24 +52,20 @@ type Lane struct {
 	said          ledger.Said // loop only
 }
 
-// laneLimit returns how many pages a lane that asks for a backlog may hold; 0: the most.
-func (fan *Fanout) laneLimit(backlogBytes uint64) int64 {
-	if backlogBytes == 0 {
-		return fan.queuePages
-	}
-	return max(1, min(fan.queuePages, int64(min(backlogBytes, 1<<40))/int64(fan.pageBytes)))
-}
-
 // LaneBytes returns how many bytes of pages a lane that asks for a backlog may hold; 0:
-// the most.
+// the most. It is a page at least.
 func (fan *Fanout) LaneBytes(backlogBytes uint64) int64 {
-	return fan.laneLimit(backlogBytes) * int64(fan.pageBytes)
+	most := int64(fan.cfg.QueueBytes)
+	if backlogBytes == 0 {
+		return most
+	}
+	return max(int64(fan.cfg.PageBytes), int64(min(backlogBytes, uint64(most))))
 }
 
 // LaneBytes returns how many bytes of pages all lanes together may hold. Loop only.
 func (box *Outbox) LaneBytes() (bytes int64) {
 	for _, n := range box.Lanes {
-		bytes += n.limit * int64(box.fan.pageBytes)
+		bytes += n.limit
 	}
 	return bytes
 }
@@ -82,7 +78,7 @@ func (box *Outbox) open(number uint16, policy subscription.Policy, backlogBytes 
 	fan := box.fan
 	n := &Lane{
 		out: box, Number: number, Policy: policy, Account: account,
-		limit: fan.laneLimit(backlogBytes), mark: newMark(), stuck: time.Now(),
+		limit: fan.LaneBytes(backlogBytes), mark: newMark(), stuck: time.Now(),
 	}
 	if last := len(fan.freeIDs) - 1; last >= 0 {
 		n.id, fan.freeIDs = fan.freeIDs[last], fan.freeIDs[:last]
@@ -112,45 +108,61 @@ func (n *Lane) alone() bool {
 	return n.Policy.Kind == subscription.Latest || n.Policy.Kind == subscription.Sample
 }
 
-// hasRoom reports whether more pages may be reserved. A lane that holds nothing
-// gets any number, so that the largest message always fits.
-func (n *Lane) hasRoom(pages int64) bool {
+// roomShare is the part of a lane that is free before a page is opened, unless the page is
+// smaller. With little room pages would be short, and sending many short pages takes so
+// long that the lane stays full.
+const roomShare = 16
+
+// hasRoom reports whether a page may be opened. A lane that holds nothing gets any page,
+// so that the largest message always fits.
+//
+//   - need: bytes of the first message.
+//   - want: bytes of the page.
+func (n *Lane) hasRoom(need, want int64) bool {
+	need = max(need, min(want, n.limit/roomShare))
 	now := n.pinned.Load()
-	if n.Policy.Lossless() {
-		return now == 0 || now+pages <= n.limit
-	}
-	return (now == 0 || now+pages <= n.limit) && !n.out.fan.lossyFull(pages)
+	return (now == 0 || now+need <= n.limit) && (n.Policy.Lossless() || !n.out.fan.lossyFull(need))
 }
 
-// reserve takes room for pages. It returns false if the lane has no room and its policy
-// makes none: then the lane does not get the messages. openMu is held. For a lossless
-// lane the caller has checked hasRoom.
-func (n *Lane) reserve(pages int64) bool {
+// lossyFull reports whether the lossy lanes together have no room for so many bytes.
+func (fan *Fanout) lossyFull(bytes int64) bool {
+	room := fan.lossyRoom()
+	return room < fan.lossyBytes && room < bytes
+}
+
+// reserve takes room for a page and returns how much: want, or as much as there is, but
+// need at least. It returns 0 if the lane has no room and its policy makes none: then the
+// lane does not get the messages. openMu is held. For a lossless lane the caller has
+// checked hasRoom.
+func (n *Lane) reserve(need, want int64) int64 {
+	room := n.limit - n.pinned.Load()
 	if !n.Policy.Lossless() {
-		if !n.hasRoom(pages) && (n.Policy.Kind != subscription.DropOldest || !n.dropOldest(pages)) {
-			return false
+		if !n.hasRoom(need, want) && (n.Policy.Kind != subscription.DropOldest || !n.dropOldest(need, want)) {
+			return 0
 		}
+		room = min(n.limit-n.pinned.Load(), n.out.fan.lossyRoom())
 	}
-	n.pin(pages)
-	return true
+	room = max(need, min(want, room))
+	n.pin(room)
+	return room
 }
 
-// pin counts pages that the lane holds.
-func (n *Lane) pin(pages int64) {
+// pin counts bytes that the lane holds.
+func (n *Lane) pin(bytes int64) {
 	if !n.Policy.Lossless() {
-		n.out.fan.lossyPinned.Add(pages)
+		n.out.fan.lossyPinned.Add(bytes)
 	}
-	n.pinned.Add(pages)
+	n.pinned.Add(bytes)
 }
 
-// unpin counts pages that the lane does not hold any more. It reports whether roomFreed
+// unpin counts bytes that the lane does not hold any more. It reports whether roomFreed
 // is to be called: a message was refused, and a quarter of the lane is free. A goroutine
 // that is woken for each page fills only that one, and the switch costs more than the
 // page. The room is freed before refuses is read: "Wake-ups" in the package comment.
-func (n *Lane) unpin(pages int64) (tell bool) {
-	left := n.pinned.Add(-pages)
+func (n *Lane) unpin(bytes int64) (tell bool) {
+	left := n.pinned.Add(-bytes)
 	if !n.Policy.Lossless() {
-		n.out.fan.lossyPinned.Add(-pages)
+		n.out.fan.lossyPinned.Add(-bytes)
 		return false
 	}
 	return n.refuses.Load() && left <= n.limit*3/4 && n.refuses.Swap(false)
@@ -169,17 +181,17 @@ func (n *Lane) enqueue(p *page) {
 	}
 	box.expect(p.receipt)
 	if n.corked {
-		n.held.Push(item{page: p, lane: n})
+		n.held.Push(item{page: p})
 	} else {
-		n.queue.Push(item{page: p, lane: n})
+		n.queue.Push(item{page: p})
 		box.pump()
 	}
 	box.mu.Unlock()
 }
 
-// drop releases a page that this lane does not get any more.
+// drop releases a sealed page that this lane does not hold any more.
 func (n *Lane) drop(p *page) {
-	tell := n.unpin(p.extent.counted)
+	tell := n.unpin(int64(p.bytes))
 	n.out.fan.release(p)
 	if tell {
 		n.out.fan.roomFreed()
@@ -200,7 +212,7 @@ func (n *Lane) uncork(old []*page) {
 	box.mu.Lock()
 	n.corked = false
 	for _, p := range old { // the loop is here, so the link cannot die meanwhile
-		n.queue.Push(item{page: p, lane: n})
+		n.queue.Push(item{page: p})
 	}
 	for n.held.Len() > 0 {
 		n.queue.Push(n.held.Pop())

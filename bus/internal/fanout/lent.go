@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"tagbus/bus/internal/ring"
+	"tagbus/bus/internal/wire"
 	"tagbus/netio"
 	"tagbus/tags"
 )
@@ -19,7 +20,7 @@ const lentShare = 8
 //     is an error, it is not called.
 //   - Errors: ErrNoRoom; lent is true. It is not wrapped.
 func (fan *Fanout) PublishLent(tag tags.Tag, status uint8, data []byte, done func()) (lent bool, err error) {
-	if len(data) < fan.pageBytes/lentShare || len(data) > fan.cfg.MaxMessageBytes || fan.regionOnly.Load() {
+	if len(data) < fan.cfg.PageBytes/lentShare || len(data) > fan.cfg.MaxMessageBytes || fan.regionOnly.Load() {
 		return false, nil
 	}
 	t := fan.tags.Get(tag)
@@ -44,7 +45,9 @@ func (fan *Fanout) PublishLent(tag tags.Tag, status uint8, data []byte, done fun
 // Errors: ErrNoRoom; then nothing is published.
 func (s *stream) appendLent(tag tags.Tag, status uint8, data []byte, done func()) error {
 	s.seal()
-	if err := s.fan.open(extent{1, int64(s.fan.pageSize(len(data)))}, s); err != nil {
+	x := askFor(len(data))
+	x.memory, x.alone = wire.MaxOverhead, true
+	if err := s.fan.open(x, s); err != nil {
 		return err
 	}
 	s.messages++
@@ -55,7 +58,7 @@ func (s *stream) appendLent(tag tags.Tag, status uint8, data []byte, done func()
 		return nil
 	}
 	s.writer.Header(tag, status, 0, len(data))
-	s.page.lent, s.page.done = data, done
+	s.page.lend(data, done)
 	s.sealPage()
 	return nil
 }
@@ -69,14 +72,6 @@ type loans struct {
 	mu   sync.Mutex
 	back ring.Ring[func()]
 	told bool // settle is going to be called
-}
-
-// giveBack gives back the payload of a page.
-func (b *loans) giveBack(p *page) {
-	done := p.done
-	p.lent, p.done = nil, nil
-	clear(p.vector)
-	b.add(done)
 }
 
 // add notes that done is to be called.

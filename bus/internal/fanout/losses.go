@@ -15,11 +15,14 @@ func (n *Lane) lose(cause subscription.Cause, tag tags.Tag, count uint64) {
 	if n.corked {
 		queue = &n.held
 	}
-	if queue.Len() == 0 || queue.Back().losses == nil {
-		queue.Push(item{lane: n, losses: &ledger.Notice{}})
+	if queue.Len() == 0 || !queue.Back().lost() {
+		queue.Push(n.notice())
 	}
-	queue.Back().losses.Add(cause, tag, count)
+	queue.Back().note.losses.Add(cause, tag, count)
 }
+
+// notice returns a notice of losses of the lane that is empty.
+func (n *Lane) notice() item { return item{note: &note{lane: n, losses: &ledger.Notice{}}} }
 
 // losePage notes that the lane does not get a page, of which the caller keeps the
 // reference. Then it pumps, so that the notice goes out if nothing is ahead of it.
@@ -52,7 +55,7 @@ func (n *Lane) loseMessages(cause subscription.Cause, tag tags.Tag, count uint64
 
 // why returns what a lane without room lacks.
 func (n *Lane) why() subscription.Cause {
-	if n.pinned.Load() == 0 || !n.out.fan.lossyFull(1) {
+	if n.pinned.Load() == 0 || !n.out.fan.lossyFull(n.limit/roomShare) {
 		return subscription.CauseFull
 	}
 	return subscription.CauseMemory
@@ -60,20 +63,20 @@ func (n *Lane) why() subscription.Cause {
 
 // dropOldest drops the pages that wait longest to make room, and reports whether there
 // is enough now. Pages in flight cannot be dropped.
-func (n *Lane) dropOldest(pages int64) bool {
+func (n *Lane) dropOldest(need, want int64) bool {
 	box := n.out
 	box.mu.Lock()
 	defer box.mu.Unlock()
 	if box.dead {
 		return false // Kill empties the queues, without a lock
 	}
-	return n.dropFrom(&n.queue, pages) || n.dropFrom(&n.held, pages)
+	return n.dropFrom(&n.queue, need, want) || n.dropFrom(&n.held, need, want)
 }
 
 // dropFrom drops the first pages of a queue until there is enough room, and reports
 // whether there is. Outbox.mu is held.
-func (n *Lane) dropFrom(queue *ring.Ring[item], pages int64) bool {
-	for i := 0; !n.hasRoom(pages); {
+func (n *Lane) dropFrom(queue *ring.Ring[item], need, want int64) bool {
+	for i := 0; !n.hasRoom(need, want); {
 		for i < queue.Len() && queue.At(i).page == nil {
 			i++
 		}
@@ -81,8 +84,8 @@ func (n *Lane) dropFrom(queue *ring.Ring[item], pages int64) bool {
 			return false
 		}
 		p := n.loseAt(queue, i)
-		if i > 0 && queue.At(i-1).losses != nil {
-			queue.At(i - 1).losses.Merge(queue.At(i).losses)
+		if i > 0 && queue.At(i-1).lost() {
+			queue.At(i - 1).note.losses.Merge(queue.At(i).note.losses)
 			queue.Remove(i)
 		}
 		n.drop(p)
@@ -97,10 +100,10 @@ func (n *Lane) loseAt(queue *ring.Ring[item], i int) *page {
 	p, cause := x.page, n.why()
 	n.out.forget(p.receipt)
 	p.receipt.settle(n.out.fan.cfg.LossError(cause), true)
-	*x = item{lane: n, losses: &ledger.Notice{}}
+	*x = n.notice()
 	p.tags(func(tag tags.Tag, count uint64) {
 		n.Account.Add(cause, tag, count)
-		x.losses.Add(cause, tag, count)
+		x.note.losses.Add(cause, tag, count)
 	})
 	return p
 }

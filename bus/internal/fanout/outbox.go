@@ -32,11 +32,11 @@ type Outbox struct {
 	torn bool             // a job was aborted: routes may lead here that no subscription wants
 
 	mu            sync.Mutex
-	control       ring.Ring[item] // control messages that need not stay among pages: they go first
-	Lanes         []*Lane         // in turn, the oldest first; written on the loop, where reading needs no lock
-	turn          int             // the lane that was last sent from
-	last          ring.Ring[item] // sent after everything else
-	inFlight      ring.Ring[item] // given to the endpoint, in order
+	control       ring.Ring[item]   // control messages that need not stay among pages: they go first
+	Lanes         []*Lane           // in turn, the oldest first; written on the loop, where reading needs no lock
+	turn          int               // the lane that was last sent from
+	last          ring.Ring[item]   // sent after everything else
+	inFlight      ring.Ring[flight] // given to the endpoint, in order
 	inFlightBytes int
 	controlBytes  int  // of control messages in all queues
 	closing       bool // it gets nothing more
@@ -49,15 +49,30 @@ type Outbox struct {
 	sentPages, sentMessages, sentBytes uint64
 }
 
-// item is one transport message to a subscriber: a page or a control message.
+// item is one transport message to a subscriber: a page or a note. There may be very many
+// in a queue, so it is small.
 type item struct {
+	page *page
+	note *note
+}
+
+// note is a control message, or what becomes some.
+type note struct {
 	lane    *Lane // nil for what belongs to the connection
-	page    *page
 	control []byte
 	losses  *ledger.Notice // to become control messages
 	last    bool           // close the connection when it is sent
-	key     netio.Key      // in flight: what its completion has to name
 }
+
+// flight is an item that the endpoint has.
+type flight struct {
+	item
+	lane *Lane     // that a page is sent for, or that of the note
+	key  netio.Key // that its completion has to name
+}
+
+// lost reports whether the item is a notice of losses.
+func (i *item) lost() bool { return i.note != nil && i.note.losses != nil }
 
 // Init makes box the outbox of a connection without lanes. It is not copied afterwards.
 //
@@ -76,23 +91,23 @@ func (i *item) bytes() int {
 	if i.page != nil {
 		return i.page.bytes
 	}
-	return len(i.control)
+	return len(i.note.control)
 }
 
 // pump gives the endpoint as much as keeps it busy. mu is held. A policy can still
 // reorder or drop queued items, but not those in flight.
 func (box *Outbox) pump() {
 	for box.inFlight.Len() < MaxInFlight {
-		queue := box.next()
+		queue, lane := box.next()
 		if queue == nil {
 			return
 		}
-		i := queue.Front()
-		if i.losses != nil {
+		if queue.Front().lost() {
 			box.expand(queue)
 			continue
 		}
-		if err := box.post(i); err != nil {
+		i := flight{item: *queue.Front(), lane: lane}
+		if err := box.post(&i); err != nil {
 			if !errors.Is(err, netio.ErrNoResources) && !errors.Is(err, netio.ErrClosed) {
 				box.failSoon(err)
 			}
@@ -104,50 +119,52 @@ func (box *Outbox) pump() {
 			i.lane.givenMessages += uint64(i.page.messages)
 			i.page.receipt.given(i.lane)
 		}
-		box.inFlight.Push(queue.Pop())
+		queue.Pop()
+		box.inFlight.Push(i)
 	}
 }
 
-// next returns the queue to send from: control before data, and the lanes in turn. mu
-// is held.
-func (box *Outbox) next() *ring.Ring[item] {
+// next returns the queue to send from: control before data, and the lanes in turn. n is
+// the lane if it is one of theirs. mu is held.
+func (box *Outbox) next() (queue *ring.Ring[item], n *Lane) {
 	if box.control.Len() > 0 {
-		return &box.control
+		return &box.control, nil
 	}
 	if box.inFlightBytes >= box.fan.window {
-		return nil
+		return nil, nil
 	}
 	empty := true
 	for range box.Lanes {
 		box.turn = (box.turn + 1) % len(box.Lanes)
 		n := box.Lanes[box.turn]
 		if n.queue.Len() > 0 {
-			return &n.queue
+			return &n.queue, n
 		}
 		empty = empty && n.held.Len() == 0
 	}
 	if empty && box.last.Len() > 0 {
-		return &box.last
+		return &box.last, nil
 	}
-	return nil
+	return nil, nil
 }
 
 // post gives an item to the endpoint. mu is held.
 //
 // Errors: those of the endpoint, which then does not have the item.
-func (box *Outbox) post(i *item) error {
+func (box *Outbox) post(i *flight) error {
 	if i.page != nil {
 		wire.PutHeader(&box.header, i.lane.Number, i.lane.alone(), i.page.receipt != nil, i.page.messages)
 		i.key = i.page.key
-		return box.ep.Send(i.key, box.header[:], i.page.vector...)
+		return box.ep.Send(i.key, box.header[:], i.page.vector()...)
 	}
+	i.lane = i.note.lane
 	b, err := box.ep.Buffer()
 	if err != nil {
 		return err
 	}
-	if _, err := b.Write(i.control); err != nil {
+	if _, err := b.Write(i.note.control); err != nil {
 		b.Release()
-		return fmt.Errorf("bus: control message of %d bytes: %w", len(i.control), err)
+		return fmt.Errorf("bus: control message of %d bytes: %w", len(i.note.control), err)
 	}
 	i.key = b.Key() // before the buffer is the backend's
 	if err := box.ep.SendBuffer(b); err != nil {
@@ -176,14 +193,14 @@ func (box *Outbox) Completed(key netio.Key) {
 		i.lane.sentMessages += uint64(i.page.messages)
 		box.sentBytes += uint64(i.page.bytes)
 	} else {
-		box.controlBytes -= i.cost()
+		box.controlBytes -= i.note.cost()
 	}
 	box.pump()
 	box.mu.Unlock()
 	if i.page != nil {
 		i.lane.drop(i.page)
 	}
-	if i.last {
+	if i.note != nil && i.note.last {
 		_ = box.ep.Close()
 	}
 	if box.fan.cfg.FlushInterval < 0 {
@@ -213,26 +230,32 @@ func (box *Outbox) Ready() {
 func (box *Outbox) Kill() {
 	box.mu.Lock()
 	box.dead = true
-	queues := []*ring.Ring[item]{&box.inFlight}
-	for _, n := range box.Lanes {
-		queues = append(queues, &n.queue, &n.held)
-	}
 	box.mu.Unlock()
-	for _, q := range queues { // no other goroutine touches them once dead is set
-		for q.Len() > 0 {
-			if i := q.Pop(); i.page != nil {
-				box.mu.Lock()
-				i.lane.dropped += uint64(i.page.messages)
-				box.mu.Unlock()
-				if q != &box.inFlight {
-					box.forsake(i.page.receipt, ErrLost)
+	for box.inFlight.Len() > 0 { // no other goroutine touches the queues once dead is set
+		if i := box.inFlight.Pop(); i.page != nil {
+			i.lane.discard(i.page)
+		}
+	}
+	for _, n := range box.Lanes {
+		for _, queue := range []*ring.Ring[item]{&n.queue, &n.held} {
+			for queue.Len() > 0 {
+				if p := queue.Pop().page; p != nil {
+					box.forsake(p.receipt, ErrLost)
+					n.discard(p)
 				}
-				i.lane.drop(i.page)
 			}
 		}
 	}
 	box.abandon()
 	box.fan.roomFreed()
+}
+
+// discard drops a page with the connection.
+func (n *Lane) discard(p *page) {
+	n.out.mu.Lock()
+	n.dropped += uint64(p.messages)
+	n.out.mu.Unlock()
+	n.drop(p)
 }
 
 // Dead reports whether Kill was called.

@@ -78,7 +78,7 @@ func (o *latest) blank() *kept {
 const keptCost = 128
 
 // limit returns how many bytes may wait: as many as the lane may hold.
-func (o *latest) limit() int { return int(o.solo.lane.limit) * o.solo.stream.fan.pageBytes }
+func (o *latest) limit() int { return int(o.solo.lane.limit) }
 
 // forget drops a tag, with the message that waits. It returns nil for an unknown one.
 func (o *latest) forget(tag tags.Tag) *soloTag {

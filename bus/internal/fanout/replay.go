@@ -1,10 +1,10 @@
 package fanout
 
 import (
+	"tagbus/bus/internal/arena"
 	"tagbus/bus/internal/cache"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/bus/internal/wire"
-	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -14,17 +14,19 @@ import (
 // acknowledged position is the one before the first of them, so they count like all
 // others.
 //
-// The order of things: measure looks at each tag. plan decides how
-// many messages of each there is room for, and reserves the room. take copies those of
-// one tag, while its route is locked. finish gives back the rest of the room.
+// The order of things: measure looks at each tag. plan decides how many messages of each
+// there is room for, and reserves the room and the memory. take copies those of one tag,
+// while its route is locked. finish gives back the rest.
 type replay struct {
 	fan    *Fanout
 	lane   *Lane
 	claims claims
 
-	layers   []replayLayer   // of what would be sent if there were room
-	most     uint32          // messages of a tag that there is room for
-	spare    []*netio.Buffer // the room
+	layers   []replaySum // bytes that the newest messages of all tags take, the second newest, and so on
+	most     uint32      // messages of a tag that there is room for
+	held     int64       // bytes reserved at the lane and not used
+	tail     arena.Tail  // memory for them
+	run      []arena.Piece
 	writer   wire.Writer
 	page     *page   // under construction
 	pages    []*page // complete, in order
@@ -53,13 +55,13 @@ func (r *replay) wanted(tag tags.Tag, count uint64) uint32 {
 // nil replay copies nothing.
 func (r *replay) take(e *tagmap.Entry[tagState]) subscription.Position {
 	at := subscription.Position{Tag: e.Tag, Count: e.Value.count}
-	if r == nil || len(r.spare) == 0 && r.page == nil {
+	if r == nil || r.most == 0 {
 		return at
 	}
 	c := r.fan.cache.Lock()
 	defer c.Unlock()
 	m, n := c.Newest(e.Value.line, min(r.wanted(e.Tag, e.Value.count), r.most))
-	for n > 0 && r.needs(c, m) > len(r.spare) {
+	for n > 0 && r.needs(c, m) > r.held {
 		m, n = c.Newest(e.Value.line, n/2)
 	}
 	at.Count -= uint64(n)
@@ -71,57 +73,52 @@ func (r *replay) take(e *tagmap.Entry[tagState]) subscription.Position {
 	return at
 }
 
-// needs returns how many further buffers a message and those behind it take.
-func (r *replay) needs(c cache.Reader, m uint32) (pages int) {
-	left := 0
-	if r.page != nil {
-		left = cap(r.writer.Mem) - len(r.writer.Mem)
-	}
+// needs returns how many bytes a message and those behind it take at most.
+func (r *replay) needs(c cache.Reader, m uint32) int64 {
+	sum := replaySum{bytes: len(r.writer.Mem)} // of the page under construction
 	for ; m != 0; m = c.After(m) {
-		switch cost, own := r.cost(c, m); {
-		case own > 1:
-			pages += own
-			left = 0
-		case cost > left:
-			pages++
-			left = r.pageRoom() - cost
-		default:
-			left -= cost
-		}
+		sum.add(r.fan, r.cost(c, m))
 	}
-	return pages
+	return sum.total(r.fan)
 }
 
 // add copies a message into a page.
 func (r *replay) add(c cache.Reader, tag tags.Tag, position uint64, m uint32) {
-	_, pages := r.cost(c, m)
 	w := &r.writer
-	if r.page != nil && (pages > 1 || !w.Fits(c.Size(m))) {
-		r.seal()
+	if r.page != nil && !w.Fits(c.Size(m)) {
+		r.seal(place{})
 	}
 	if r.page == nil {
-		r.page = r.fan.newPage(extent{pages, int64(pages)}, r.spare[:pages])
-		r.spare = r.spare[pages:]
-		w.Reset(r.page.buffers[0].Bytes())
-		w.Positions = r.lane.alone()
+		r.begin(r.cost(c, m))
 	}
 	w.Header(tag, c.Status(m), position, c.Size(m))
-	if pages == 1 {
+	if !r.page.large() {
 		c.Pieces(m, func(piece []byte) { w.Mem = append(w.Mem, piece...) })
 		return
 	}
-	r.page.start(len(w.Mem))
-	at := 0
+	at := place{offset: len(w.Mem)}
 	c.Pieces(m, func(piece []byte) { at = r.page.put(at, piece) })
-	r.seal()
+	r.seal(at)
+}
+
+// begin begins a page for a message of so many bytes. The memory of reserve is enough.
+func (r *replay) begin(bytes int) {
+	r.run, _ = r.fan.arena.Take(r.run[:0], &r.tail, bytes)
+	r.page = r.fan.pages.get(true)
+	r.page.take(r.run)
+	mem := r.page.one[0]
+	r.writer.Positions = r.lane.alone()
+	r.writer.Reset(mem[:0:min(len(mem), r.fan.cfg.PageBytes-wire.HeaderBytes)])
 }
 
 // seal ends the page under construction.
-func (r *replay) seal() {
-	r.page.complete(&r.writer)
-	r.page.refs.Store(1)
-	r.pages = append(r.pages, r.page)
-	r.page = nil
+func (r *replay) seal(end place) {
+	p := r.page
+	r.fan.arena.Written(&r.tail, p.complete(&r.writer, end))
+	p.refs.Store(1)
+	r.held -= int64(p.bytes)
+	r.pages = append(r.pages, p)
+	r.page, r.writer.Mem = nil, nil
 }
 
 // finish gives back the rest of the room and returns the pages.
@@ -130,16 +127,15 @@ func (r *replay) finish() []*page {
 		return nil
 	}
 	if r.page != nil {
-		r.seal()
+		r.seal(place{})
 	}
-	for _, b := range r.spare {
-		b.Release()
-	}
-	if len(r.spare) > 0 {
-		r.lane.unpin(int64(len(r.spare)))
+	r.fan.arena.Leave(&r.tail)
+	if r.held > 0 {
+		r.lane.unpin(r.held)
+		r.held = 0
 		r.fan.roomFreed()
 	}
-	r.spare = nil
+	r.fan.memoryFreed()
 	r.fan.replayed.Add(r.messages)
 	return r.pages
 }

@@ -2,18 +2,31 @@ package fanout
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
+
+	"tagbus/bus/internal/wire"
 )
 
-// open begins a page of extent x in all of streams if all their lossless lanes and the
-// pool have room, otherwise in none. The mutexes of the streams are held, and they have
-// no page. A stream with only lossy lanes may be left without a page. Why no wake-up is
-// lost: "Wake-ups" in the package comment.
+// ask is what a message needs of a page that is being opened for it.
+type ask struct {
+	memory  int   // bytes of the arena, at most
+	counted int64 // bytes on the wire, at most
+	alone   bool  // no message follows in the page
+}
+
+// askFor returns what a message of n bytes needs.
+func askFor(n int) ask {
+	return ask{memory: wire.MaxOverhead + n, counted: int64(wire.HeaderBytes + wire.MaxOverhead + n)}
+}
+
+// open begins a page in all of streams if all their lossless lanes have room for the
+// message and there is memory, otherwise in none. The mutexes of the streams are held, and
+// they have no page. A stream with only lossy lanes may be left without a page. Why no
+// wake-up is lost: "Wake-ups" in the package comment.
 //
 // Errors: ErrNoRoom.
-func (fan *Fanout) open(x extent, streams ...*stream) error {
+func (fan *Fanout) open(x ask, streams ...*stream) error {
 	fan.openMu.Lock()
 	defer fan.openMu.Unlock()
 	if fan.tryOpen(x, streams) {
@@ -28,71 +41,106 @@ func (fan *Fanout) open(x extent, streams ...*stream) error {
 	return ErrNoRoom
 }
 
-// tryOpen looks before it takes. A failed try must never hold room, even briefly:
-// another publishing goroutine could be refused because of it and never be woken.
+// tryOpen looks before it takes. A failed try must never hold room of a lane, even
+// briefly: another publishing goroutine could be refused because of it and never be woken.
 // openMu, held, keeps others from taking in between.
-func (fan *Fanout) tryOpen(x extent, streams []*stream) bool {
-	if refused(x.counted, streams) {
+func (fan *Fanout) tryOpen(x ask, streams []*stream) bool {
+	if refused(x, streams) {
 		return false
 	}
-	var ok bool
-	if fan.taken, ok = fan.pool.GetAll(fan.taken[:0], x.buffers*len(streams)); !ok {
-		needy := slices.DeleteFunc(slices.Clone(streams), func(s *stream) bool { return s.lossy })
-		if len(needy) < len(streams) { // the lossy ones do without
-			return len(needy) == 0 || fan.tryOpen(x, needy)
-		}
+	if !fan.takeMemory(x, streams) {
 		fan.dry.Store(true)
-		if fan.taken, ok = fan.pool.GetAll(fan.taken[:0], x.buffers*len(streams)); !ok {
+		if !fan.takeMemory(x, streams) {
 			return false
 		}
 	}
-	for i, s := range streams {
-		buffers := fan.taken[i*x.buffers : (i+1)*x.buffers]
-		for i, n := range s.lanes {
-			s.skip[i] = !n.reserve(x.counted)
+	for _, s := range streams {
+		if s.page != nil {
+			s.begin(x)
 		}
-		s.begin(fan.newPage(x, buffers))
+	}
+	return true
+}
+
+// takeMemory gives all of streams a page, or none. Those with only lossy lanes do without
+// if there is no memory.
+func (fan *Fanout) takeMemory(x ask, streams []*stream) bool {
+	for i, s := range streams {
+		if !s.lossy && !s.takePage(x.memory) {
+			for _, s := range streams[:i] {
+				s.undoPage()
+			}
+			return false
+		}
+	}
+	for _, s := range streams {
+		if s.lossy {
+			s.takePage(x.memory)
+		}
 	}
 	return true
 }
 
 // refused reports whether a lossless lane of streams has no room. It marks all such
 // lanes as holding up those that publish.
-func refused(pages int64, streams []*stream) (any bool) {
+func refused(x ask, streams []*stream) (any bool) {
 	for _, s := range streams {
+		want := s.want(x)
 		for _, n := range s.lanes {
-			if n.Policy.Lossless() && !n.hasRoom(pages) {
+			if n.Policy.Lossless() && !n.hasRoom(x.counted, want) {
 				n.refuses.Store(true)
-				any = !n.hasRoom(pages) || any
+				any = !n.hasRoom(x.counted, want) || any
 			}
 		}
 	}
 	return any
 }
 
-// openSolo begins a page of extent x for the only lane of a solo stream, whose mutex is
-// held, and reports whether there is room for it.
-func (fan *Fanout) openSolo(x extent, s *stream) bool {
+// openSolo begins a page for the only lane of a solo stream, whose mutex is held, and
+// reports whether there is room for it.
+func (fan *Fanout) openSolo(x ask, s *stream) bool {
 	fan.openMu.Lock()
 	defer fan.openMu.Unlock()
-	if !s.lanes[0].hasRoom(x.counted) {
+	if !s.lanes[0].hasRoom(x.counted, s.want(x)) || !s.takePage(x.memory) {
 		return false
 	}
-	var ok bool
-	if fan.taken, ok = fan.pool.GetAll(fan.taken[:0], x.buffers); !ok {
-		return false
-	}
-	s.skip[0] = !s.lanes[0].reserve(x.counted)
-	s.begin(fan.newPage(x, fan.taken))
+	s.begin(x)
 	return true
 }
 
-// lossyFull reports whether the lossy lanes together have no room for more pages.
-// Half of the pool is beyond their reach, so that they cannot starve the others.
-func (fan *Fanout) lossyFull(pages int64) bool {
-	now := fan.lossyPinned.Load()
-	return now > 0 && now+pages > fan.lossyPages
+// extend takes more room for the page of s at all lanes that are going to get it: most
+// bytes, or as many as there are. It takes none if these are fewer than least. The mutex
+// of s is held.
+func (fan *Fanout) extend(s *stream, least, most int64) int64 {
+	fan.openMu.Lock()
+	defer fan.openMu.Unlock()
+	lossy := int64(0)
+	for i, n := range s.lanes {
+		if s.held[i] > 0 {
+			most = min(most, n.limit-n.pinned.Load())
+			if !n.Policy.Lossless() {
+				lossy++
+			}
+		}
+	}
+	if lossy > 0 {
+		most = min(most, fan.lossyRoom()/lossy)
+	}
+	if most < least {
+		return 0
+	}
+	for i, n := range s.lanes {
+		if s.held[i] > 0 {
+			s.held[i] += most
+			n.pin(most)
+		}
+	}
+	return most
 }
+
+// lossyRoom returns how many bytes of pages the lossy lanes together may hold further.
+// Half of the pool is beyond their reach, so that they cannot starve the others.
+func (fan *Fanout) lossyRoom() int64 { return fan.lossyBytes - fan.lossyPinned.Load() }
 
 // refused notes that a publishing call was refused, so that the next room is announced.
 func (fan *Fanout) refused() {

@@ -172,7 +172,8 @@ func TestARefusalIsSeenWhereTheLastPageIsFreed(t *testing.T) {
 	fan.Init(Config{Pool: pool, PageBytes: pageBytes, QueueBytes: pageBytes})
 	defer func() { _ = fan.Free() }()
 	var begun, done atomic.Int64
-	only := &fan.pages[0]
+	s := &stream{fan: &fan}
+	only := &page{}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for i := range int64(rounds) {
@@ -185,18 +186,20 @@ func TestARefusalIsSeenWhereTheLastPageIsFreed(t *testing.T) {
 	})
 	lost := 0
 	for i := range int64(rounds) {
-		buffers, _ := pool.GetAll(nil, 1)
-		fan.newPage(extent{1, 1}, buffers).refs.Store(1)
+		s.takePage(pageBytes)
+		s.begin(askFor(0))
+		only, s.page = s.page, nil
+		only.refs.Store(1)
 		fan.dry.Store(false)
-		s := &stream{fan: &fan}
 		begun.Store(i + 1)
-		opened := fan.tryOpen(extent{1, 1}, []*stream{s})
+		opened := fan.tryOpen(askFor(10), []*stream{s})
 		for done.Load() <= i {
 			runtime.Gosched()
 		}
 		if opened {
-			only.refs.Store(1)
-			fan.release(only)
+			s.page.refs.Store(1)
+			fan.release(s.page)
+			s.page = nil
 		} else if fan.dry.Load() {
 			lost++
 		}

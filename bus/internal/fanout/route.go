@@ -49,7 +49,7 @@ func (t *tagState) publishSplit(r *route, tag tags.Tag, status uint8, data []byt
 	}
 	if len(r.lacking) > 0 {
 		fan := r.streams[0].fan
-		if err := fan.open(fan.extentOf(len(data)), r.lacking...); err != nil {
+		if err := fan.open(askFor(len(data)), r.lacking...); err != nil {
 			return false, err
 		}
 	}

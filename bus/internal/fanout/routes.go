@@ -170,7 +170,7 @@ func (fan *Fanout) streamOf(n *Lane) *stream {
 func (fan *Fanout) newStream(mark uint64, lanes []*Lane) *stream {
 	t := &fan.routes
 	t.order++
-	s := &stream{fan: fan, mark: mark, order: t.order, lanes: lanes, closed: fan.stopped, skip: make([]bool, len(lanes))}
+	s := &stream{fan: fan, mark: mark, order: t.order, lanes: lanes, closed: fan.stopped, held: make([]int64, len(lanes))}
 	s.lossy = len(lanes) > 0 && !slices.ContainsFunc(lanes, func(n *Lane) bool { return n.Policy.Lossless() })
 	if len(lanes) == 1 && lanes[0].alone() {
 		s.solo = newSolo(s, lanes[0])

@@ -61,10 +61,10 @@ func (o *solo) take(tag tags.Tag, status uint8, position uint64, data []byte) {
 // room for a new page loses the message.
 func (o *solo) write(t *soloTag, status uint8, position uint64, data []byte) {
 	s := o.stream
-	if s.page != nil && !s.writer.Fits(len(data)) {
+	if s.page != nil && !s.fits(len(data)) {
 		s.sealPage()
 	}
-	if s.page == nil && !s.fan.openSolo(s.fan.extentOf(len(data)+wire.PositionBytes), s) {
+	if s.page == nil && !s.fan.openSolo(askFor(len(data)+wire.PositionBytes), s) {
 		cause := o.lane.why()
 		s.loses(cause, t.tag, position)
 		o.lane.loseMessages(cause, t.tag, 1)

@@ -10,14 +10,14 @@ type Stats struct {
 	Streams         int    // of some lanes
 	Cached          int    // messages in the cache
 	CachedBytes     int    // of its memory
-	LaneLimit       int    // the most pages of a lane
+	LaneLimit       int    // the most bytes of a lane
 }
 
 // Stats returns the counters. Mu is held.
 func (fan *Fanout) Stats() Stats {
 	st := Stats{
 		Messages: fan.published.Load(), Bytes: fan.bytes.Load(),
-		Refusals: fan.refusals.Load(), Replayed: fan.replayed.Load(), LaneLimit: int(fan.queuePages),
+		Refusals: fan.refusals.Load(), Replayed: fan.replayed.Load(), LaneLimit: fan.cfg.QueueBytes,
 	}
 	if fan.cache != nil {
 		st.Cached, st.CachedBytes = fan.cache.Use()
@@ -50,7 +50,7 @@ type OutboxStats struct {
 type LaneUse struct {
 	Account       *ledger.Lane
 	Parts         int    // ranges and masks of its subscriptions
-	Queued, Limit int    // pages that it holds, and may hold
+	Queued, Limit int    // bytes of pages that it holds, and may hold
 	Sent          uint64 // messages
 }
 

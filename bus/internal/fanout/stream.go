@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync"
 
+	"tagbus/bus/internal/arena"
 	"tagbus/bus/internal/wire"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -19,9 +20,13 @@ type stream struct {
 	solo  *solo   // set if the only lane's policy decides message by message
 
 	mu       sync.Mutex
-	page     *page  // under construction, or nil
-	skip     []bool // the lanes that are not going to get it
+	page     *page   // under construction, or nil
+	held     []int64 // bytes reserved for it at each lane; 0: the lane is not going to get it
+	end      place   // of what was put into it, if it is large
 	writer   wire.Writer
+	tail     arena.Tail
+	run      []arena.Piece // memory for takePage
+	last     int           // bytes of the last page
 	closed   bool
 	receipt  *Receipt // of the message that is being appended, until it is in a page
 	messages uint64   // accepted
@@ -56,7 +61,7 @@ func (s *stream) append(tag tags.Tag, status uint8, position uint64, data []byte
 			return s.fan.cfg.Unowned
 		}
 		if s.lacks(len(data)) {
-			if err := s.fan.open(s.fan.extentOf(len(data)), s); err != nil {
+			if err := s.fan.open(askFor(len(data)), s); err != nil {
 				return err
 			}
 		}
@@ -70,7 +75,7 @@ func (s *stream) append(tag tags.Tag, status uint8, position uint64, data []byte
 // lacks reports whether a message of n bytes needs a new page. If so, it has sealed
 // the old one. mu is held.
 func (s *stream) lacks(n int) bool {
-	if len(s.lanes) == 0 || s.solo != nil || s.page != nil && s.writer.Fits(n) {
+	if len(s.lanes) == 0 || s.solo != nil || s.fits(n) {
 		return false
 	}
 	s.seal()
@@ -106,7 +111,7 @@ func (s *stream) fill(tag tags.Tag, status uint8, position uint64, data []byte) 
 	if acked {
 		s.page.receipt, s.receipt = s.receipt, nil
 	}
-	if s.page.extent.buffers > 1 {
+	if s.page.large() {
 		s.commitLarge(tag, status, position, data)
 		return
 	}
@@ -120,21 +125,12 @@ func (s *stream) fill(tag tags.Tag, status uint8, position uint64, data []byte) 
 	}
 }
 
-// commitLarge fills a page of several buffers with one message. They travel as
+// commitLarge fills a page of several pieces with one message. They travel as
 // one transport message, so that the subscriber has it in one piece.
 func (s *stream) commitLarge(tag tags.Tag, status uint8, position uint64, data []byte) {
 	s.writer.Header(tag, status, position, len(data))
-	s.page.start(len(s.writer.Mem))
-	s.page.put(0, data)
+	s.end = s.page.put(place{offset: len(s.writer.Mem)}, data)
 	s.sealPage() // without the messages that the policy keeps: this may be part of writing them
-}
-
-// begin starts a page with reserved room and memory. mu is held. A message follows at
-// once, so no page is ever open and empty.
-func (s *stream) begin(p *page) {
-	s.page = p
-	s.writer.Reset(p.buffers[0].Bytes())
-	s.writer.Positions = s.solo != nil
 }
 
 // seal ends everything under construction and queues it. mu is held.
@@ -152,17 +148,24 @@ func (s *stream) sealPage() {
 		return
 	}
 	s.page = nil
-	p.complete(&s.writer)
+	s.fan.arena.Written(&s.tail, p.complete(&s.writer, s.end))
+	s.last = p.bytes
 	p.refs.Store(int32(len(s.lanes)) + 1) // one for this function: there may be no lane that takes the page
+	tell := false
 	for i, n := range s.lanes {
-		if s.skip[i] {
+		if s.held[i] == 0 {
 			n.losePage(p)
 			s.fan.release(p)
-		} else {
-			n.enqueue(p)
+			continue
 		}
+		tell = n.unpin(s.held[i]-int64(p.bytes)) || tell
+		n.enqueue(p)
 	}
 	s.fan.release(p)
+	if tell {
+		s.fan.roomFreed()
+	}
+	s.fan.memoryFreed() // the rest of the run
 }
 
 // flush seals the page unless every lane is busy. In that case waiting makes fuller

@@ -84,7 +84,7 @@ func TestAPageBeginsAfreshInUsedMemory(t *testing.T) {
 
 func TestAPageTakesWhatSurelyFits(t *testing.T) {
 	const size = 64
-	most := size - wire.HeaderBytes - wire.MaxOverhead
+	most := size - wire.MaxOverhead
 	var w wire.Writer
 	w.Reset(make([]byte, size))
 	if w.Append(5, 1, 0, make([]byte, most+1)) {
@@ -96,7 +96,7 @@ func TestAPageTakesWhatSurelyFits(t *testing.T) {
 	if !w.Append(5, 1, 0, make([]byte, most)) {
 		t.Errorf("a message of %d bytes was refused", most)
 	}
-	if got := len(wiretest.Sent(&w, 0)); got != size || cap(w.Mem) != len(w.Mem) {
+	if got := len(wiretest.Sent(&w, 0)); got != wire.HeaderBytes+size || cap(w.Mem) != len(w.Mem) {
 		t.Errorf("got %d bytes and memory for %d more, want the page full at %d", got, cap(w.Mem)-len(w.Mem), size)
 	}
 	if w.Append(5, 0, 0, nil) {

@@ -33,18 +33,17 @@ const (
 
 // Writer fills the memory of one page.
 type Writer struct {
-	Mem       []byte // len: bytes written; cap: size of the page
+	Mem       []byte // len: bytes written; cap: size of the page without its header
 	Messages  uint32 // so far
 	Positions bool   // messages carry theirs; set before Reset
 
 	last tags.Tag // of the message before
 }
 
-// Reset starts a page in mem, of which the header takes nothing: it differs
-// from lane to lane and is sent before the page. The room for it stays free, so
-// that header and page together are not larger than mem.
+// Reset starts a page in mem, of which the header takes nothing: it differs from lane
+// to lane and is sent before the page.
 func (w *Writer) Reset(mem []byte) {
-	w.Mem = mem[: 0 : cap(mem)-HeaderBytes]
+	w.Mem = mem[:0]
 	w.Messages = 0
 }
 

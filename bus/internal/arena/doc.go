@@ -1,0 +1,17 @@
+// Package arena answers one question: in which memory is the next page of a stream?
+//
+// An Arena cuts the buffers of a pool into runs. A run is as long as what is written into
+// it, so that the pool is full of messages, however short the pages are. A Tail is the
+// end of the buffer that one stream is writing: its runs stand one behind the other. A
+// buffer is free again once all of its runs are.
+//
+//	buffer  |run of A|run of A|run of A|    rest    |   A's Tail is its owner
+//
+// Two streams do not write into the same buffer, or the slow subscriber of one would keep
+// the memory of the other. Only if the pool is empty, a stream takes the rest of another
+// one's buffer. A stream that has nothing on its way holds no memory: its buffer goes back
+// to the pool with the last run, and the next run begins another.
+//
+// A message that is larger than the rest goes into another buffer. That leaves less than
+// an eighth of a buffer unused, since a larger rest takes the first part of the message.
+package arena
