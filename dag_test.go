@@ -45,6 +45,7 @@ var table = []rule{
 		"github.com/nats-io/nuid",
 	}},
 	{"bus/internal/answers", "what waits for a peer is bounded whatever it says", []string{"bus/internal/ring"}},
+	{"bus/internal/arena", "memory is cut into runs whatever is written into them", []string{"netio"}},
 	{"bus/internal/beat", "the silence of a peer is measured alike on both sides, whatever they say", []string{"internal/alarm"}},
 	{"bus/internal/cache", "the cache keeps bytes by line and knows no tags, pages or subscribers", []string{"netio"}},
 	{"bus/internal/chores", "how work is cut does not depend on the work", []string{"bus/internal/ring"}},
@@ -53,7 +54,7 @@ var table = []rule{
 		"internal/alarm", "bus/internal/beat", "github.com/cenkalti/backoff/v5",
 	}},
 	{"bus/internal/fanout", "the way of a message is decided without knowing a session, and beyond the contract of netio no transport", []string{
-		"bus/internal/cache", "bus/internal/chores", "bus/internal/ledger", "bus/internal/positions", "bus/internal/ring", "bus/internal/tagmap",
+		"bus/internal/arena", "bus/internal/cache", "bus/internal/chores", "bus/internal/ledger", "bus/internal/positions", "bus/internal/ring", "bus/internal/tagmap",
 		"bus/internal/tagset", "bus/internal/wire", "internal/alarm", "subscription", "netio", "tags",
 	}},
 	{"bus/internal/follow", "what becomes of an entry does not depend on what is kept for it", []string{"bus/directory"}},

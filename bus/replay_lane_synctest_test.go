@@ -101,7 +101,7 @@ func TestOldMessagesLeaveHalfOfThePool(t *testing.T) {
 		policy      bus.Policy
 		least, most int // pages free
 	}{
-		{bus.Policy{}, 4, 6}, // where a joiner gets as much as is sent at once
+		{bus.Policy{}, 4, 6},                       // where a joiner gets as much as is sent at once
 		{bus.Policy{Kind: bus.DropNewest}, 18, 22}, // half, and what does not fit into the pages of the others,
 	}
 	for _, test := range tests {

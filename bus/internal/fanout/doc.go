@@ -20,7 +20,7 @@
 //	                |  stream.mu: the payload is copied, the only time
 //	                v
 //	               page           under construction; openMu: room at every lane,
-//	                |             and memory of the pool
+//	                |             and memory of the arena
 //	                |  sealed: full, due, or asked for; by reference from here on
 //	      +---------+---------+
 //	      v         v         v   Outbox.mu: the page is queued
@@ -36,10 +36,11 @@
 // route, locks the stream, and looks whether the route is still the same. If the message
 // fits into the page under construction, it is copied there. If not, the page is sealed
 // and open begins another: under openMu every lossless lane of the stream must have
-// room for it, and the pool memory. Then room is taken at all lanes at once. Otherwise
-// the message is refused by ErrNoRoom, and no lane gets it. A lossy lane without
-// room does not get the page, and counts its messages as lost. At last the message is
-// counted, which makes its position, and goes into the cache.
+// room for it, and the arena memory. Then room is taken at all lanes at once, as much as
+// the page probably takes, and more when it grows (fits). Otherwise the message is refused
+// by ErrNoRoom, and no lane gets it. A lossy lane without room does not get the page, and
+// counts its messages as lost. At last the message is counted, which makes its position,
+// and goes into the cache.
 //
 // A route has several streams if a policy decides message by message (solo), or if there
 // are too many sets of lanes. Then all streams are locked, in the order of
@@ -98,11 +99,12 @@
 // is lost, because the two sides use the same atomic values in opposite order:
 //
 //   - The publishing goroutine that finds no room sets a flag, and then looks again. The
-//     flag is Lane.refuses of each full lane, or dry if the pool is empty. A caller of
+//     flag is Lane.refuses of each full lane, or dry if there is no memory. A caller of
 //     AwaitRoom has entered waiting before. For OnReady, open sets wantReady and then
 //     does all that a second time.
-//   - Lane.unpin and release free room, and then look at the flag. If it is set, they
-//     reset it and call roomFreed, which wakes all that wait and looks at wantReady.
+//   - Lane.unpin frees room, and release and sealPage free memory. Then they look at the
+//     flag. If it is set, they reset it and call roomFreed, which wakes all that wait and
+//     looks at wantReady.
 //
 // So either the last look finds the room, or the goroutine that frees it finds the flag,
 // and the caller or wantReady behind it. All looks are under openMu, so that room only
@@ -128,8 +130,9 @@
 //
 //   - A lane holds Config.QueueBytes of pages, or fewer if it asks for that; one larger
 //     message may exceed this on an empty lane.
-//   - All lossy lanes together pin half of the pool, so that they cannot starve the
-//     others.
+//   - All lossy lanes together hold half as many bytes as the pool has, so that they cannot
+//     starve the others.
+//   - There is a page for each 64 bytes of the pool at most.
 //   - The transport has MaxInFlight items and 4 pages of a connection. More pages would
 //     only leave the processor's cache, and out of reach of the policies.
 //   - The control messages queued for a connection take 4 MiB, and a position for each

@@ -1,0 +1,66 @@
+package arena
+
+import (
+	"sync/atomic"
+
+	"tagbus/netio"
+)
+
+// Chunk is a buffer with runs.
+type Chunk struct {
+	arena *Arena
+	runs  atomic.Int32 // not released
+
+	// Guarded by Arena.mu.
+	buffer *netio.Buffer // nil: it is in the pool
+	mem    []byte        // of buffer
+	used   int           // bytes of mem, without those of a run that is being written
+	owner  *Tail         // that goes on writing; nil: none
+	place  int           // 1 + its place in Arena.rests; 0: it is not there
+}
+
+// Tail is the memory that a stream goes on writing. The zero value has none.
+type Tail struct {
+	chunk *Chunk          // nil: none; Arena.mu
+	spare []*netio.Buffer // taken by Reserve
+}
+
+// Piece is memory of a run, and the chunk in which it is.
+type Piece struct {
+	Chunk *Chunk
+	Mem   []byte
+}
+
+// Release gives back a piece. With the last one of its chunk the buffer is free.
+func (c *Chunk) Release() {
+	if c.runs.Add(-1) == 0 {
+		c.arena.mu.Lock()
+		c.arena.freeIdle(c)
+		c.arena.mu.Unlock()
+	}
+}
+
+// rest returns how many bytes of the chunk are not used.
+func (c *Chunk) rest() int { return len(c.mem) - c.used }
+
+// disown takes the chunk from its owner. Arena.mu is held.
+func (c *Chunk) disown() {
+	if c.owner != nil {
+		c.owner.drop()
+	}
+}
+
+// rest returns how many bytes t may go on writing. Arena.mu is held.
+func (t *Tail) rest() int {
+	if t.chunk == nil {
+		return 0
+	}
+	return t.chunk.rest()
+}
+
+// drop leaves the chunk of t to others. Arena.mu is held.
+func (t *Tail) drop() {
+	if t.chunk != nil {
+		t.chunk.owner, t.chunk = nil, nil
+	}
+}
