@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/wire"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
@@ -17,18 +16,20 @@ import (
 // bytesBed is a fanout with one subscriber for each of the tags from 0 on, and endpoints
 // that take nothing.
 type bytesBed struct {
-	t     *testing.T
+	t     testing.TB
 	loop  modelLoop
 	fan   Fanout
 	boxes []*modelBox
 }
 
-func newBytesBed(t *testing.T, policy subscription.Policy, subscribers int, cfg Config) *bytesBed {
+func newBytesBed(t testing.TB, policy subscription.Policy, subscribers int, cfg Config) *bytesBed {
 	t.Helper()
 	b := &bytesBed{t: t}
 	var err error
-	if cfg.Served, err = tags.Range(0, tags.Tag(subscribers-1)); err != nil {
-		t.Fatal(err)
+	if cfg.Served.IsEmpty() {
+		if cfg.Served, err = tags.Range(0, tags.Tag(subscribers-1)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	cfg.MaxStreams, cfg.FlushInterval = 64, time.Millisecond
 	cfg.First, cfg.Call = func(tags.Tag) {}, func(f func()) { f() }
@@ -41,19 +42,11 @@ func newBytesBed(t *testing.T, policy subscription.Policy, subscribers int, cfg 
 	if err := b.fan.Start(&b.loop, clock); err != nil {
 		t.Fatal(err)
 	}
-	r := &modelRun{fan: &b.fan}
 	for i := range subscribers {
-		box := &modelBox{run: r}
+		box := &modelBox{}
 		box.ep = &modelEndpoint{read: func([]byte) {}, refuses: true}
 		box.Init(&b.fan, box.ep, func(err error) { t.Fatal(err) })
-		g := box.Subscribe([]Wish{{Request: &subscription.Subscribe{ID: 1, Lane: 1}, Set: tags.Of(tags.Tag(i))}}, Terms{
-			Check:    func(w *Wish) (refusal, fault error) { w.Policy = policy; return nil, nil },
-			Steps:    func(*Wish) int { return 1 },
-			Account:  func(w *Wish) *ledger.Lane { return account(1, w) },
-			HandOver: func([]tags.Set) []tags.Set { return nil },
-			Entered:  func() {},
-		})
-		r.finish(g.Run, func() {})
+		b.subscribe(&box.Outbox, tags.Of(tags.Tag(i)), policy)
 		b.boxes = append(b.boxes, box)
 	}
 	return b

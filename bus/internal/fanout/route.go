@@ -14,6 +14,7 @@ type route struct {
 	mark    uint64    // see routes
 	lanes   []*Lane   // ascending ids
 	streams []*stream // at least one, in the order of compareStreams, so that all are locked in the same order
+	only    *stream   // the one of streams, or nil if there are several
 	tags    int       // tags that use the route; Fanout.Mu
 	next    *route    // with the same mark; Fanout.Mu
 	lacking []*stream // memory for publishSplit, under the streams' mutexes

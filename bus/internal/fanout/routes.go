@@ -103,6 +103,9 @@ func (fan *Fanout) newRoute(mark uint64, lanes []*Lane) *route {
 		}
 		slices.SortFunc(r.streams, compareStreams)
 	}
+	if len(r.streams) == 1 {
+		r.only = r.streams[0]
+	}
 	for _, s := range r.streams {
 		s.routes++
 	}
@@ -172,6 +175,9 @@ func (fan *Fanout) newStream(mark uint64, lanes []*Lane) *stream {
 	t.order++
 	s := &stream{fan: fan, mark: mark, order: t.order, lanes: lanes, closed: fan.stopped, held: make([]int64, len(lanes))}
 	s.lossy = len(lanes) > 0 && !slices.ContainsFunc(lanes, func(n *Lane) bool { return n.Policy.Lossless() })
+	if s.quick = fan.cfg.MaxMessageBytes; fan.cache != nil {
+		s.quick = -1
+	}
 	if len(lanes) == 1 && lanes[0].alone() {
 		s.solo = newSolo(s, lanes[0])
 	}

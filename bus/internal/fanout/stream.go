@@ -18,6 +18,7 @@ type stream struct {
 	lanes []*Lane // fixed; ascending ids
 	lossy bool    // all lanes are
 	solo  *solo   // set if the only lane's policy decides message by message
+	quick int     // the largest payload for publishQuick; -1: none, because of the cache
 
 	mu       sync.Mutex
 	page     *page   // under construction, or nil
@@ -149,6 +150,7 @@ func (s *stream) sealPage() {
 	}
 	s.page = nil
 	s.fan.arena.Written(&s.tail, p.complete(&s.writer, s.end))
+	s.writer.Mem = nil // for publishQuick there is no room
 	s.last = p.bytes
 	p.refs.Store(int32(len(s.lanes)) + 1) // one for this function: there may be no lane that takes the page
 	tell := false
