@@ -18,7 +18,7 @@ func memorySuite(n *memnet.Network, cfg memnet.Config, shared *memnet.Loop) neti
 		Config:     cfg.Config,
 		ListenAddr: netip.MustParseAddrPort("127.0.0.1:0"),
 		Capabilities: netio.Capabilities{
-			Receive: true, Buffered: true, ZeroCopy: true, Immediate: !cfg.NoImmediate, Retain: !cfg.SharedReceive.Enabled(),
+			Receive: true, Buffered: true, ZeroCopy: true, Immediate: !cfg.NoImmediate, Direct: !cfg.NoDirect, Retain: !cfg.SharedReceive.Enabled(),
 			AnyMemory: !cfg.RegionOnly,
 		},
 		Reset: func(a, b netio.Endpoint) { n.Reset(a.Local(), b.Local()) },

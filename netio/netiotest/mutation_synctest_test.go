@@ -53,7 +53,7 @@ func brokenSuite(f faults, l *memnet.Loop) netiotest.Suite {
 		Config:     f.base,
 		ListenAddr: netip.MustParseAddrPort("127.0.0.1:0"),
 		Capabilities: netio.Capabilities{
-			Receive: true, Buffered: true, ZeroCopy: true, Immediate: true, Retain: !f.base.SharedReceive.Enabled(), AnyMemory: true,
+			Receive: true, Buffered: true, ZeroCopy: true, Immediate: true, Direct: true, Retain: !f.base.SharedReceive.Enabled(), AnyMemory: true,
 		},
 		Reset: func(a, b netio.Endpoint) { n.Reset(a.Local(), b.Local()) },
 		Violations: func() []string {
