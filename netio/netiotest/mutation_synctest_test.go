@@ -65,8 +65,12 @@ func brokenSuite(f faults, l *memnet.Loop) netiotest.Suite {
 	}
 }
 
+func allBroken() []brokenBackend {
+	return slices.Concat(brokenBackends, brokenSharing, brokenRetains, brokenDirects)
+}
+
 func TestSuiteNoticesBrokenBackends(t *testing.T) {
-	for _, tt := range slices.Concat(brokenBackends, brokenSharing, brokenRetains) {
+	for _, tt := range allBroken() {
 		t.Run(tt.name, func(t *testing.T) {
 			if tests.Race && slices.Contains(racyBackends, tt.name) {
 				t.Skip("the race detector notices it before the suite")
@@ -85,7 +89,7 @@ func TestSuiteNoticesBrokenBackends(t *testing.T) {
 // checks above notice.
 func TestSuiteAcceptsTheSameBackendsUnbroken(t *testing.T) {
 	seen := map[string]bool{}
-	for _, tt := range slices.Concat(brokenBackends, brokenSharing, brokenRetains) {
+	for _, tt := range allBroken() {
 		if seen[tt.check] {
 			continue
 		}

@@ -47,7 +47,7 @@ func (e *end) directs() (n int) {
 
 // mostTries is after how many direct sends over an idle connection at least one has been
 // done. A backend need not do each: the system may have no room.
-const mostTries = 10_000
+const mostTries = 1000
 
 // sendDone sends small messages, one at a time, until one is done.
 func (e *end) sendDone(t TB, data []byte) {
