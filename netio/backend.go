@@ -94,7 +94,7 @@ type Handler interface {
 
 	// OnSendCompleted reports that the memory of a send may be used again. It
 	// does not say that the peer has read the message. Completions of one
-	// endpoint come in the order of sending.
+	// endpoint come in the order of sending; a SendDirect that is done has none.
 	OnSendCompleted(c Completion)
 
 	// OnSendReady reports, once after each ErrNoResources that a method of ep
@@ -139,6 +139,7 @@ type Stats struct {
 	MessagesReceived uint64 // messages delivered by OnData
 	BytesSent        uint64 // bytes of those messages, without framing
 	BytesReceived    uint64 // bytes of those messages, without framing
+	MessagesDirect   uint64 // of MessagesSent those that SendDirect has handed over itself
 }
 
 // Add adds the counts of another backend.
@@ -155,4 +156,5 @@ func (s *Stats) Add(o Stats) {
 	s.MessagesReceived += o.MessagesReceived
 	s.BytesSent += o.BytesSent
 	s.BytesReceived += o.BytesReceived
+	s.MessagesDirect += o.MessagesDirect
 }

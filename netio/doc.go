@@ -9,21 +9,24 @@
 //
 // # Sending
 //
-// Every send is asynchronous. A method that returns nil has accepted the
-// message; its [Key] is then reported exactly once: by
+// Every send is asynchronous, but for a [Endpoint.SendDirect] that returns true: it
+// is done and reports nothing. Any other method that returns no error has accepted
+// the message; its [Key] is then reported exactly once: by
 // [Handler.OnSendCompleted] when the memory may be used again, or in the list
 // of keys of [Handler.OnConnectionClosed] when the connection ended first. A
 // method that returns an error has accepted nothing and reports nothing later.
 // [ErrNoResources] means that the same call may succeed after the next
 // completion or [Handler.OnSendReady]; any other error means that it will not.
 //
-// There are three ways to send:
+// There are four ways to send:
 //
 //   - buffered: fill a [Buffer] from [Endpoint.Buffer] and pass it on with
 //     [Endpoint.SendBuffer];
 //   - zero-copy: [Endpoint.Send] borrows the caller's memory until the
 //     completion;
-//   - immediate: [Endpoint.SendCopy] copies and returns the memory at once.
+//   - immediate: [Endpoint.SendCopy] copies and returns the memory at once;
+//   - direct: [Endpoint.SendDirect] hands the message to the system on the
+//     caller's goroutine if nothing is before it, and otherwise does what Send does.
 //
 // # Threads
 //

@@ -2,8 +2,8 @@ package netio
 
 import "net/netip"
 
-// MaxHeaderBytes is the most that Endpoint.Send and SendCopy put in front of
-// the data of one message.
+// MaxHeaderBytes is the most that Endpoint.Send, SendCopy and SendDirect put in
+// front of the data of one message.
 const MaxHeaderBytes = 16
 
 // Key identifies one send of one endpoint. It is chosen by the caller, not
@@ -22,6 +22,7 @@ type Capabilities struct {
 	Buffered  bool // Buffer and SendBuffer work
 	ZeroCopy  bool // Send works
 	Immediate bool // SendCopy works
+	Direct    bool // SendDirect works
 	Retain    bool // Retain works
 	AnyMemory bool // Send sends from any memory, not only from ZeroCopyParams.Region
 }
@@ -33,7 +34,7 @@ type Capabilities struct {
 type Room struct {
 	Buffers    int // free send buffers; of shared ones, all that are free
 	MinBuffers int // the fewest since the last Room; of shared ones, since that of any endpoint
-	Sends      int // what Send and SendCopy would accept now
+	Sends      int // what Send and SendCopy would accept now; SendDirect at least as many
 	MinSends   int // the fewest since the last Room
 }
 
@@ -111,6 +112,23 @@ type Endpoint interface {
 	// reused at once. Errors: as Send; a backend without this mode returns
 	// ErrNotSupported.
 	SendCopy(key Key, header []byte, data ...[]byte) error
+
+	// SendDirect is Send that may hand the message to the system by itself, on the
+	// goroutine of its caller, and then spares the loop that way and the completion.
+	// It is for small messages to a connection that is idle: for the time of one call
+	// of the system, which does not wait, the loop and others that send to this
+	// endpoint may have to wait. Messages arrive in the order of the calls, however
+	// they were sent. No callback comes from inside it.
+	//
+	//   - done: the system has taken the whole message. All memory is the caller's
+	//     again, the key is not reported, and the send is not outstanding. Like a
+	//     completion it does not say that the peer has read the message.
+	//   - Otherwise, without an error, the message is accepted as by Send: its data
+	//     must not change until the key is reported. So it is if other sends are
+	//     outstanding, the system has taken only a part or has no room, the connection
+	//     has failed (OnConnectionClosed then says why), or a backend sees fit.
+	//   - Errors: as Send. ErrNotSupported without Capabilities.Direct.
+	SendDirect(key Key, header []byte, data ...[]byte) (done bool, err error)
 
 	// Retain keeps the memory of the message that OnData is being called with:
 	// its data stays valid and unchanged until Retained.Release, also beyond the

@@ -18,7 +18,7 @@ func memorySuite(n *memnet.Network, cfg memnet.Config, shared *memnet.Loop) neti
 		Config:     cfg.Config,
 		ListenAddr: netip.MustParseAddrPort("127.0.0.1:0"),
 		Capabilities: netio.Capabilities{
-			Receive: true, Buffered: true, ZeroCopy: true, Immediate: !cfg.NoImmediate, Retain: !cfg.SharedReceive.Enabled(),
+			Receive: true, Buffered: true, ZeroCopy: true, Immediate: !cfg.NoImmediate, Direct: !cfg.NoDirect, Retain: !cfg.SharedReceive.Enabled(),
 			AnyMemory: !cfg.RegionOnly,
 		},
 		Reset: func(a, b netio.Endpoint) { n.Reset(a.Local(), b.Local()) },
@@ -60,6 +60,9 @@ func openBackend(t netiotest.TB, open netio.Opener, h netio.Handler) netio.Backe
 	return b
 }
 
+// inPart makes SendDirect take a third of all sizes whole, and half of another third.
+func inPart(size int) int { return size * (size % 3) / 2 }
+
 func TestMemoryKeepsTheContract(t *testing.T) {
 	shared := netio.Config{
 		SharedReceive: netio.SharedBuffers{Buffers: 6},
@@ -78,7 +81,8 @@ func TestMemoryKeepsTheContract(t *testing.T) {
 	}{
 		{name: "from every goroutine"},
 		{name: "with narrow windows and receive buffers", window: 1000, receiveBuffers: 1},
-		{name: "on one loop without immediate sends", oneLoop: true, cfg: memnet.Config{NoImmediate: true, RegionOnly: true}},
+		{name: "taking direct sends in part", cfg: memnet.Config{Direct: inPart}},
+		{name: "on one loop without immediate and direct sends", oneLoop: true, cfg: memnet.Config{NoImmediate: true, NoDirect: true, RegionOnly: true}},
 		{name: "with shared buffers", cfg: memnet.Config{Config: shared}},
 		{name: "with shared buffers and narrow windows on one loop", cfg: memnet.Config{Config: shared}, oneLoop: true, window: 7000},
 		{name: "unsafe", cfg: memnet.Config{Config: unsafe(netio.Config{})}},

@@ -87,6 +87,7 @@ func (e *endpoint) Capabilities() netio.Capabilities {
 		Buffered:  e.buffers != nil,
 		ZeroCopy:  true,
 		Immediate: !e.b.cfg.NoImmediate,
+		Direct:    !e.b.cfg.NoDirect,
 		Retain:    e.receiving == nil,
 		AnyMemory: !e.b.cfg.RegionOnly,
 	}

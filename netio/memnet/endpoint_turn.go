@@ -174,7 +174,7 @@ func (e *endpoint) transmit() {
 			return
 		}
 		s := e.sends[0]
-		if e.out.push(s) > 0 {
+		if e.out.push(s, s.size) > 0 {
 			e.peer.b.schedule(e.peer)
 		}
 		if e.peer.ended && e.paused && !e.cutOff() {

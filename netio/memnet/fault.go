@@ -16,13 +16,13 @@ import (
 type Fault struct {
 	// N is the number of the call that fails, from 1, counted over all calls
 	// that can fail: OpenListenEndpoint, OpenEndpoint, Buffer, SendBuffer,
-	// Send and SendCopy. 0: none fails.
+	// Send, SendCopy and SendDirect. 0: none fails.
 	N int64
 
 	// Err says how it fails.
 	//
 	//   - nil: as if something had run out for a moment. Buffer, SendBuffer,
-	//     Send and SendCopy return netio.ErrNoResources, and the OnSendReady
+	//     Send, SendCopy and SendDirect return netio.ErrNoResources, and the OnSendReady
 	//     that the contract promises follows on the loop. OpenListenEndpoint
 	//     returns EMFILE; OpenEndpoint returns nil, and the connection is
 	//     refused with ECONNREFUSED.
@@ -171,6 +171,14 @@ func (e *faultEndpoint) SendCopy(key netio.Key, header []byte, data ...[]byte) e
 		return e.fail()
 	}
 	return e.Endpoint.SendCopy(key, header, data...)
+}
+
+// SendDirect implements netio.Endpoint.
+func (e *faultEndpoint) SendDirect(key netio.Key, header []byte, data ...[]byte) (bool, error) {
+	if e.b.fault.strikes("SendDirect") {
+		return false, e.fail()
+	}
+	return e.Endpoint.SendDirect(key, header, data...)
 }
 
 // Close implements netio.Endpoint. One that the fault has broken but whose

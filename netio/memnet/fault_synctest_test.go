@@ -61,8 +61,12 @@ func (u *user) send(way int, key netio.Key, text string) error {
 		if err := u.ep.Send(key, nil, []byte(text)); err != nil {
 			return err
 		}
-	default:
+	case 2:
 		if err := u.ep.SendCopy(key, nil, []byte(text)); err != nil {
+			return err
+		}
+	default:
+		if done, err := u.ep.SendDirect(key, nil, []byte(text)); done || err != nil {
 			return err
 		}
 	}
@@ -107,7 +111,7 @@ func transfer(t *testing.T, f *memnet.Fault) {
 		for i := range 10 {
 			text := fmt.Sprint("message ", i)
 			want = append(want, text)
-			for err := client.send(i%3, netio.Key(i), text); err != nil; err = client.send(i%3, netio.Key(i), text) {
+			for err := client.send(i%4, netio.Key(i), text); err != nil; err = client.send(i%4, netio.Key(i), text) {
 				checkInjected(t, f, f.Call(), err, netio.ErrNoResources)
 				if errors.Is(err, netio.ErrNoResources) {
 					client.denied++
@@ -150,7 +154,7 @@ func checkInjected(t *testing.T, f *memnet.Fault, call string, err, transient er
 
 func checkCauses(t *testing.T, f *memnet.Fault, u *user) {
 	t.Helper()
-	broke := errors.Is(f.Err, netio.ErrClosed) && slices.Contains([]string{"Buffer", "SendBuffer", "Send", "SendCopy"}, f.Call())
+	broke := errors.Is(f.Err, netio.ErrClosed) && slices.Contains([]string{"Buffer", "SendBuffer", "Send", "SendCopy", "SendDirect"}, f.Call())
 	want := 1
 	if broke {
 		want = 2
@@ -191,7 +195,7 @@ func TestFailNthFailsEveryCallInTurn(t *testing.T) {
 			}
 			want := []string{"OpenListenEndpoint", "OpenEndpoint"}
 			for i := range 10 {
-				want = append(want, [][]string{{"Buffer", "SendBuffer"}, {"Send"}, {"SendCopy"}}[i%3]...)
+				want = append(want, [][]string{{"Buffer", "SendBuffer"}, {"Send"}, {"SendCopy"}, {"SendDirect"}}[i%4]...)
 			}
 			if diff := cmp.Diff(want, failed); diff != "" {
 				t.Errorf("calls that failed (-want +got):\n%s", diff)

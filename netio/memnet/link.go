@@ -26,9 +26,10 @@ type chunk struct {
 	due  time.Time // when it arrives; zero: at once
 }
 
-// push takes what fits of s into the window. It returns how many bytes it took.
-func (l *link) push(s *send) int {
-	n := min(lookUp(l.net.windows, l.from, l.to, defaultWindowBytes)-l.used, s.size-s.taken)
+// push takes what fits of s into the window, at most that many bytes. It returns how
+// many bytes it took.
+func (l *link) push(s *send, most int) int {
+	n := min(lookUp(l.net.windows, l.from, l.to, defaultWindowBytes)-l.used, s.size-s.taken, most)
 	if n <= 0 {
 		return 0
 	}

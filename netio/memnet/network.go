@@ -22,10 +22,11 @@ const firstPort = 40000
 // used. It keeps the contract of netio, with these traits:
 //
 //   - A message moves in pieces from the sender's memory into the window of
-//     its connection (SetWindow), on the sender's loop; when its last byte is
-//     taken the send is complete. The receiver takes it from there, on its
-//     loop. So a receiver that pauses or is stalled fills the window, then the
-//     sender's queue, and then the sender sees ErrNoResources.
+//     its connection (SetWindow), on the sender's loop or inside SendDirect
+//     (Config.Direct); when its last byte is taken the send is complete. The
+//     receiver takes it from there, on its loop. So a receiver that pauses or is
+//     stalled fills the window, then the sender's queue, and then the sender sees
+//     ErrNoResources.
 //   - Nothing is read from the memory given to Send until then, except a
 //     checksum: bytes that the owner changed in the meantime are what the
 //     receiver gets, and Violations reports it.
@@ -84,8 +85,18 @@ type Config struct {
 	// NoImmediate takes SendCopy away, as with a backend that has no such way.
 	NoImmediate bool
 
-	// RegionOnly makes Send refuse memory outside ZeroCopyParams.Region, as with a backend
-	// whose devices know no other.
+	// NoDirect takes SendDirect away, as with a backend that has no such way.
+	NoDirect bool
+
+	// Direct says how many bytes of a message SendDirect takes itself, at most, if
+	// nothing is before it: size or more, a part, or 0. What the window has no room
+	// for it does not take either. It is called under the lock of the Network, on the
+	// goroutine of SendDirect, and must not call into either. Default: as much as there
+	// is room for.
+	Direct func(size int) int
+
+	// RegionOnly makes Send and SendDirect refuse memory outside
+	// ZeroCopyParams.Region, as with a backend whose devices know no other.
 	RegionOnly bool
 }
 

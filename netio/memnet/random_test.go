@@ -21,5 +21,5 @@ func TestMemoryWithNarrowWindowsMatchesTheModel(t *testing.T) {
 	defer l.Close()
 	n := memnet.New()
 	n.SetWindow(netip.AddrPort{}, netip.AddrPort{}, 5000)
-	netiotest.RandomRun(t, memorySuite(n, memnet.Config{}, l))
+	netiotest.RandomRun(t, memorySuite(n, memnet.Config{Direct: inPart}, l))
 }

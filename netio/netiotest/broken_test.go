@@ -42,6 +42,7 @@ type faults struct {
 
 	send     func(e *brokenEndpoint, key netio.Key, header []byte, data [][]byte) error
 	sendCopy func(e *brokenEndpoint, key netio.Key, header []byte, data [][]byte) error
+	direct   func(e *brokenEndpoint, key netio.Key, header []byte, data [][]byte) (bool, error)
 	buffer   func(e *brokenEndpoint) (*netio.Buffer, error)
 	sendBuf  func(e *brokenEndpoint, b *netio.Buffer) error
 	room     func(r *netio.Room)
@@ -117,6 +118,13 @@ func (e *brokenEndpoint) SendCopy(key netio.Key, header []byte, data ...[]byte) 
 		return e.b.sendCopy(e, key, header, data)
 	}
 	return e.Endpoint.SendCopy(key, header, data...)
+}
+
+func (e *brokenEndpoint) SendDirect(key netio.Key, header []byte, data ...[]byte) (bool, error) {
+	if e.b.direct != nil {
+		return e.b.direct(e, key, header, data)
+	}
+	return e.Endpoint.SendDirect(key, header, data...)
 }
 
 func (e *brokenEndpoint) Buffer() (*netio.Buffer, error) {

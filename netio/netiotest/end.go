@@ -17,9 +17,10 @@ type end struct {
 	capabilities netio.Capabilities
 	context      any // when established
 
-	accepted  []netio.Key // sends that returned nil, in order
-	sent      [][]byte    // their bytes
+	accepted  []netio.Key // sends that returned nil and were not done, in order
+	sent      [][]byte    // the bytes of all that returned nil
 	refusals  int         // sends that returned ErrNoResources
+	direct    int         // sends that were done, and have no completion
 	completed []netio.Key
 	cancelled []netio.Key // reported by OnConnectionClosed
 	ready     int         // OnSendReady
@@ -35,19 +36,21 @@ type end struct {
 	cause   error
 }
 
-// way is one of the three ways to send.
+// way is one of the four ways to send.
 type way int
 
 const (
 	buffered way = iota
 	zeroCopy
 	immediate
+	direct
 )
 
 // String returns the way's name.
-func (w way) String() string { return [...]string{"buffered", "zero-copy", "immediate"}[w] }
+func (w way) String() string { return [...]string{"buffered", "zero-copy", "immediate", "direct"}[w] }
 
-// ways returns the ways that e has.
+// ways returns the ways that e has. The first and the last are ways whose sends are
+// completed: direct stands between others.
 func (e *end) ways() []way {
 	var all []way
 	if e.capabilities.Buffered {
@@ -59,34 +62,53 @@ func (e *end) ways() []way {
 	if e.capabilities.Immediate {
 		all = append(all, immediate)
 	}
+	if e.capabilities.Direct && len(all) > 1 {
+		all = slices.Insert(all, 1, direct)
+	}
 	return all
 }
 
 // send sends one message and keeps the books. With buffered the key is the
 // buffer's.
-func (e *end) send(w way, key netio.Key, header []byte, data ...[]byte) (err error) {
+func (e *end) send(w way, key netio.Key, header []byte, data ...[]byte) error {
+	_, err := e.sendOne(w, key, header, data...)
+	return err
+}
+
+// sendOne is send, and reports whether the message is done.
+func (e *end) sendOne(w way, key netio.Key, header []byte, data ...[]byte) (done bool, err error) {
 	e.r.call(func() {
-		key, err = e.raw(w, key, header, data...)
+		key, done, err = e.raw(w, key, header, data...)
 		switch {
+		case done && err != nil:
+			e.r.problem("SendDirect: got done and error %v, want one of them", err)
 		case err == nil:
-			e.accepted = append(e.accepted, key)
 			e.sent = append(e.sent, slices.Concat(append([][]byte{header}, data...)...))
+			if done {
+				e.direct++
+			} else {
+				e.accepted = append(e.accepted, key)
+			}
 		case errors.Is(err, netio.ErrNoResources):
 			e.refusals++
 		}
 	})
-	return err
+	return done, err
 }
 
 // raw sends one message without books.
-func (e *end) raw(w way, key netio.Key, header []byte, data ...[]byte) (netio.Key, error) {
+func (e *end) raw(w way, key netio.Key, header []byte, data ...[]byte) (_ netio.Key, done bool, err error) {
 	switch w {
 	case zeroCopy:
-		return key, e.ep.Send(key, header, data...)
+		return key, false, e.ep.Send(key, header, data...)
 	case immediate:
-		return key, e.ep.SendCopy(key, header, data...)
+		return key, false, e.ep.SendCopy(key, header, data...)
+	case direct:
+		done, err = e.ep.SendDirect(key, header, data...)
+		return key, done, err
 	default:
-		return e.rawBuffered(key, header, data...)
+		key, err = e.rawBuffered(key, header, data...)
+		return key, false, err
 	}
 }
 

@@ -120,6 +120,12 @@ func (e *marshalEndpoint) SendCopy(key netio.Key, header []byte, data ...[]byte)
 	return err
 }
 
+// SendDirect implements netio.Endpoint.
+func (e *marshalEndpoint) SendDirect(key netio.Key, header []byte, data ...[]byte) (done bool, err error) {
+	e.m.do(func() { done, err = e.Endpoint.SendDirect(key, header, data...) })
+	return done, err
+}
+
 // Retain implements netio.Endpoint.
 func (e *marshalEndpoint) Retain() (r netio.Retained, err error) {
 	e.m.do(func() { r, err = e.Endpoint.Retain() })

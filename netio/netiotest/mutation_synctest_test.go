@@ -53,7 +53,7 @@ func brokenSuite(f faults, l *memnet.Loop) netiotest.Suite {
 		Config:     f.base,
 		ListenAddr: netip.MustParseAddrPort("127.0.0.1:0"),
 		Capabilities: netio.Capabilities{
-			Receive: true, Buffered: true, ZeroCopy: true, Immediate: true, Retain: !f.base.SharedReceive.Enabled(), AnyMemory: true,
+			Receive: true, Buffered: true, ZeroCopy: true, Immediate: true, Direct: true, Retain: !f.base.SharedReceive.Enabled(), AnyMemory: true,
 		},
 		Reset: func(a, b netio.Endpoint) { n.Reset(a.Local(), b.Local()) },
 		Violations: func() []string {
@@ -65,8 +65,12 @@ func brokenSuite(f faults, l *memnet.Loop) netiotest.Suite {
 	}
 }
 
+func allBroken() []brokenBackend {
+	return slices.Concat(brokenBackends, brokenSharing, brokenRetains, brokenDirects)
+}
+
 func TestSuiteNoticesBrokenBackends(t *testing.T) {
-	for _, tt := range slices.Concat(brokenBackends, brokenSharing, brokenRetains) {
+	for _, tt := range allBroken() {
 		t.Run(tt.name, func(t *testing.T) {
 			if tests.Race && slices.Contains(racyBackends, tt.name) {
 				t.Skip("the race detector notices it before the suite")
@@ -85,7 +89,7 @@ func TestSuiteNoticesBrokenBackends(t *testing.T) {
 // checks above notice.
 func TestSuiteAcceptsTheSameBackendsUnbroken(t *testing.T) {
 	seen := map[string]bool{}
-	for _, tt := range slices.Concat(brokenBackends, brokenSharing, brokenRetains) {
+	for _, tt := range allBroken() {
 		if seen[tt.check] {
 			continue
 		}

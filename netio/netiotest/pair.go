@@ -204,7 +204,7 @@ func fill(mem []byte, seed byte) {
 func (p *pair) has(t TB, w way) {
 	t.Helper()
 	c := p.s.Capabilities
-	if (w == buffered && !c.Buffered) || (w == zeroCopy && !c.ZeroCopy) || (w == immediate && !c.Immediate) {
+	if (w == buffered && !c.Buffered) || (w == zeroCopy && !c.ZeroCopy) || (w == immediate && !c.Immediate) || (w == direct && !c.Direct) {
 		t.Skipf("the backend does not send %s", w)
 	}
 }

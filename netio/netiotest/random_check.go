@@ -62,7 +62,7 @@ func (n *walkNode) checkStats(t TB) {
 	got := n.b.Stats()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var opened, accepted, received, bytes, completed, sent uint64
+	var opened, accepted, received, bytes, completed, sent, direct uint64
 	for _, e := range n.ends {
 		if _, ok := e.context.(*walkLink); ok {
 			opened++
@@ -75,6 +75,7 @@ func (n *walkNode) checkStats(t TB) {
 		}
 		completed += uint64(len(e.completed))
 		sent += uint64(len(e.accepted))
+		direct += uint64(e.direct)
 	}
 	check := func(what string, got, low, high uint64) {
 		if got < low || got > high {
@@ -87,7 +88,8 @@ func (n *walkNode) checkStats(t TB) {
 	check("Refused", got.Refused, uint64(len(n.refused)), uint64(len(n.refused)))
 	check("MessagesReceived", got.MessagesReceived, received, received)
 	check("BytesReceived", got.BytesReceived, bytes, bytes)
-	check("MessagesSent", got.MessagesSent, completed, sent)
+	check("MessagesSent", got.MessagesSent, completed+direct, sent+direct)
+	check("MessagesDirect", got.MessagesDirect, direct, direct)
 }
 
 // checkSharedBuffers checks that all buffers that the endpoints of a backend share are

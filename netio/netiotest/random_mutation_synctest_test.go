@@ -50,6 +50,19 @@ func callbackMutations() []randomMutation {
 				call(data)
 			}
 		}}},
+		{name: "a direct send that is done is lost", faults: faults{direct: func(e *brokenEndpoint, key netio.Key, header []byte, data [][]byte) (bool, error) {
+			if e.b.nth("direct", 3) {
+				return true, nil
+			}
+			return e.Endpoint.SendDirect(key, header, data...)
+		}}},
+		{name: "a direct send that is done is completed too", faults: faults{direct: func(e *brokenEndpoint, key netio.Key, header []byte, data [][]byte) (bool, error) {
+			done, err := e.Endpoint.SendDirect(key, header, data...)
+			if done {
+				e.b.Loop().Post(func() { e.b.h.OnSendCompleted(netio.Completion{Endpoint: e, Key: key}) })
+			}
+			return done, err
+		}}},
 		{name: "a buffer is lost", faults: faults{buffer: func(e *brokenEndpoint) (*netio.Buffer, error) {
 			if e.b.nth("buffer", 5) {
 				_, _ = e.Endpoint.Buffer()

@@ -173,7 +173,7 @@ type check struct {
 func checks() []check {
 	var all []check
 	for _, part := range [][]check{
-		configChecks, openChecks, sendChecks, limitChecks, resourceChecks, sendBufferChecks, receiveChecks, receiveBufferChecks, sharingChecks, retainChecks,
+		configChecks, openChecks, sendChecks, directChecks, limitChecks, resourceChecks, sendBufferChecks, receiveChecks, receiveBufferChecks, sharingChecks, retainChecks,
 		closeChecks, listenCloseChecks, backendCloseChecks, threadChecks, invariantChecks,
 	} {
 		all = append(all, part...)

@@ -122,6 +122,9 @@ func (p *pair) checkAllClosed(t TB, when string, e *end, taken *netio.Buffer) {
 	if e.capabilities.Immediate {
 		wantError(t, "SendCopy "+when, e.send(immediate, 1, nil, data), netio.ErrClosed)
 	}
+	if e.capabilities.Direct {
+		wantError(t, "SendDirect "+when, e.send(direct, 1, nil, data), netio.ErrClosed)
+	}
 	wantError(t, "Close "+when, e.ep.Close(), netio.ErrClosed)
 	e.ep.PauseReceive()
 	e.ep.ResumeReceive()

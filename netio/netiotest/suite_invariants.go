@@ -97,6 +97,7 @@ func checkOffLoop(t TB, s Suite) {
 		{"Buffer", func() error { _, err := ep.Buffer(); return err }},
 		{"Send", func() error { return ep.Send(1, nil, data) }},
 		{"SendCopy", func() error { return ep.SendCopy(1, nil, data) }},
+		{"SendDirect", func() error { _, err := ep.SendDirect(1, nil, data); return err }},
 		{"Room", func() error { ep.Room(); return nil }},
 		{"PauseReceive", func() error { ep.PauseReceive(); return nil }},
 		{"ResumeReceive", func() error { ep.ResumeReceive(); return nil }},

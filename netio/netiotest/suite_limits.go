@@ -99,7 +99,7 @@ func checkLargest(t TB, s Suite) {
 
 func checkOverLimit(t TB, s Suite) {
 	const limit = 5000
-	for _, w := range []way{buffered, zeroCopy, immediate} {
+	for _, w := range []way{buffered, zeroCopy, immediate, direct} {
 		for _, over := range []int{1, 7 * limit} {
 			p := connectLimited(t, s, limit, 10*limit)
 			if ways := p.opened.ways(); int(w) >= len(ways) {

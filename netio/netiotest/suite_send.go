@@ -37,7 +37,7 @@ func checkMixed(t TB, s Suite) {
 		ways := from.ways()
 		n := Few(300, 100)
 		for i := range n {
-			w := ways[i*i%len(ways)]
+			w := ways[(i+i*i/5)%len(ways)]
 			header := mem[i : i+i%(netio.MaxHeaderBytes+1)]
 			size := 1 + (i*i*31)%3000
 			split := size / 3

@@ -99,6 +99,13 @@ func (e *endpoint) Send(key netio.Key, header []byte, data ...[]byte) error {
 	return e.FinishSend(e.queue.push(key, size, header, data, e.region))
 }
 
+// SendDirect implements netio.Endpoint: all of libfabric is called on the loop, so this
+// backend has no direct sending.
+func (e *endpoint) SendDirect(netio.Key, []byte, ...[]byte) (bool, error) {
+	e.backend.CheckThread("Endpoint.SendDirect")
+	return false, netio.ErrNotSupported
+}
+
 // SendCopy implements netio.Endpoint: this backend has no immediate sending.
 func (e *endpoint) SendCopy(netio.Key, []byte, ...[]byte) error {
 	e.backend.CheckThread("Endpoint.SendCopy")

@@ -42,7 +42,8 @@ func suite(listen string, cfg tcp.Config) netiotest.Suite {
 		return opener(cfg)
 	})
 	s.Config = cfg.Config
-	s.Capabilities = netio.Capabilities{Receive: true, Buffered: true, ZeroCopy: true, Immediate: true, AnyMemory: true, Retain: !cfg.SharedReceive.Enabled()}
+	s.Reset = backendtest.Reset(tcp.BreakConnection)
+	s.Capabilities = netio.Capabilities{Receive: true, Buffered: true, ZeroCopy: true, Immediate: true, Direct: true, AnyMemory: true, Retain: !cfg.SharedReceive.Enabled()}
 	return s
 }
 

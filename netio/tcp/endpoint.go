@@ -63,8 +63,9 @@ func newEndpoint(b *backend, fd int, remote netip.AddrPort, p *netio.Params) (*e
 	if err := e.Init(&b.Backend, e, &e.queue.Queue, remote, p); err != nil {
 		return nil, err
 	}
-	e.queue.memory = &b.memory
-	e.Capability.ZeroCopy, e.Capability.Immediate, e.Capability.AnyMemory = true, true, true
+	e.queue.memory, e.queue.socket = &b.memory, -1
+	e.Capability.ZeroCopy, e.Capability.Immediate, e.Capability.Direct = true, true, true
+	e.Capability.AnyMemory = true
 	e.ahead = -1
 	if p.Receive.Buffers > 0 {
 		e.ahead = int64(p.Receive.Buffers-1) * int64(p.Receive.MaxMessageBytes)
@@ -96,6 +97,11 @@ func (e *endpoint) Send(key netio.Key, header []byte, data ...[]byte) error {
 	if err != nil {
 		return err
 	}
+	return e.send(key, size, header, data)
+}
+
+// send queues a message of that size, of header and data together.
+func (e *endpoint) send(key netio.Key, size int, header []byte, data [][]byte) error {
 	if size <= copyBytes && !invariants.Enabled { // a copy would hide that the data was changed
 		return e.FinishSend(e.queue.pushCopy(key, size, header, data))
 	}

@@ -104,6 +104,7 @@ func (e *endpoint) report() {
 		return
 	}
 	e.state = reported
+	e.queue.openDirect(e.fd)
 	e.backend.Handler.OnConnectionEstablished(e)
 }
 
@@ -145,7 +146,7 @@ func (e *endpoint) release() {
 	if e.registration != nil {
 		_ = e.registration.Close() // fails only if the descriptor is not ours
 	}
-	if e.blocked {
+	if e.blocked || e.queue.offset > 0 {
 		// The peer does not read, or not as fast as we send. It would hear of
 		// the end only behind all that the system still holds for it.
 		abort(e.fd)

@@ -31,7 +31,11 @@ func (e *endpoint) flush() {
 		return
 	}
 	for budget := writeBudget; !e.blocked; {
-		tail := q.take()
+		tail, failed := q.take()
+		if failed != 0 {
+			e.sendFailed(failed)
+			return
+		}
 		if q.sent == tail {
 			return
 		}

@@ -69,7 +69,6 @@ func TestConformanceWithSeveralLoops(t *testing.T) {
 // TestRandomRunWithSeveralLoops is TestRandomRun for a backend of three loops.
 func TestRandomRunWithSeveralLoops(t *testing.T) {
 	s := spreadSuite(t, backendtest.OwnHost().String(), tcp.Config{}, 3)
-	s.Reset = backendtest.Reset(tcp.BreakConnection)
 	netiotest.RandomRun(t, s)
 }
 

@@ -3,6 +3,8 @@ package tcp
 import (
 	"math"
 
+	"golang.org/x/sys/unix"
+
 	"tagbus/netio"
 	"tagbus/netio/internal/handover"
 )
@@ -21,10 +23,12 @@ type queue struct {
 
 	// Under Mu.
 	ring    []entry
-	filling copies   // has room for more
-	full    []copies // before it
+	filling copies     // has room for more
+	full    []copies   // before it
+	socket  int        // to which senders may send; -1: not yet
+	failed  unix.Errno // what the system has told a sender, and the loop does not know
 
-	// Only on the loop.
+	// Only on the loop. That of an idle queue sets offset under Mu.
 	sent       uint64
 	offset     int // bytes of entry sent that the system has taken
 	taken      int // its pieces in more that are among them
@@ -48,12 +52,17 @@ func (q *queue) push(key netio.Key, size int, header []byte, data [][]byte) (wak
 	if err := q.Reserve(); err != nil {
 		return false, err
 	}
+	return q.append(key, size, header, data), nil
+}
+
+// append is push for a place that is reserved. Mu is held.
+func (q *queue) append(key netio.Key, size int, header []byte, data [][]byte) (wake bool) {
 	e := q.next()
 	e.Key = key
 	e.setHead(size, header)
 	e.setPieces(data)
 	e.takeChecksum()
-	return q.Commit(), nil
+	return q.Commit()
 }
 
 // pushBuffer appends a buffer of pool.
@@ -71,13 +80,14 @@ func (q *queue) pushBuffer(b *netio.Buffer, pool *netio.Pool) (wake bool, err er
 	return q.Commit(), nil
 }
 
-// take returns the end of what there is to send. If there is nothing, the next
-// sender wakes the loop.
-func (q *queue) take() (tail uint64) {
+// take returns the end of what there is to send, and once the error that the system has
+// told a sender. If there is nothing, the next sender wakes the loop.
+func (q *queue) take() (tail uint64, failed unix.Errno) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	q.reclaim()
-	return q.Look(q.sent)
+	failed, q.failed = q.failed, 0
+	return q.Look(q.sent), failed
 }
 
 // gather adds the memory of the entries from sent on, up to tail, to the next

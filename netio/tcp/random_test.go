@@ -24,7 +24,6 @@ func TestRandomRun(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := suite(backendtest.OwnHost().String(), tt.cfg)
-			s.Reset = backendtest.Reset(tcp.BreakConnection)
 			netiotest.RandomRun(t, s)
 		})
 	}

@@ -168,6 +168,7 @@ func (e *endpoint) failUnread() {
 // endOfStream ends the endpoint because the peer has closed.
 func (e *endpoint) endOfStream() {
 	partial := e.countTruncated()
+	e.learnFailure()
 	switch {
 	case e.sendErr != nil && (partial || !errors.Is(e.sendErr, unix.EPIPE)):
 		e.end(e.sendErr)
@@ -181,11 +182,20 @@ func (e *endpoint) endOfStream() {
 // endReceive ends the endpoint because reading has failed, or sending, before.
 func (e *endpoint) endReceive(err error) {
 	e.countTruncated()
+	e.learnFailure()
 	if e.sendErr != nil {
 		e.end(e.sendErr)
 		return
 	}
 	e.end(e.OpError("receive", err))
+}
+
+// learnFailure looks whether a sender was told why the connection has failed: then the
+// system may not tell it the loop.
+func (e *endpoint) learnFailure() {
+	if errno := e.queue.failure(); errno != 0 && e.sendErr == nil {
+		e.sendErr = e.OpError("send", errno)
+	}
 }
 
 // countTruncated reports whether a message has come only in part, and counts it.

@@ -71,7 +71,7 @@ func (e *endpoint) breakWaiting() {
 // failWaiting ends it when no buffer has come.
 func (e *endpoint) failWaiting() {
 	e.Fail(socketError(e.fd))
-	if e.sendErr != nil {
+	if e.learnFailure(); e.sendErr != nil {
 		e.Fault = e.sendErr
 	}
 }

@@ -64,17 +64,12 @@ func (s *sender) add(v unix.Iovec) bool {
 	return true
 }
 
-// send writes what was added, and forgets it. A peer that is gone is EPIPE,
-// not a signal.
+// send writes what was added, and forgets it.
 func (s *sender) send(fd int) (int, unix.Errno) {
 	s.message.Iov = &s.vectors[0]
 	s.message.SetIovlen(s.count)
-	for {
-		n, _, errno := unix.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(&s.message)), unix.MSG_NOSIGNAL)
-		if errno != unix.EINTR {
-			clear(s.vectors[:s.count]) // they would keep the users' memory alive
-			s.count, s.bytes = 0, 0
-			return int(n), errno
-		}
-	}
+	n, errno := sendMessage(fd, &s.message)
+	clear(s.vectors[:s.count]) // they would keep the users' memory alive
+	s.count, s.bytes = 0, 0
+	return n, errno
 }

@@ -67,6 +67,11 @@ func MessageBytes(header []byte, data [][]byte) (int, error) {
 	return n, nil
 }
 
+// Idle reports whether the queue is open and all that was accepted is completed: the
+// loop has nothing to send, and nothing of what it has sent in part. Then there is a
+// place for Send. Mu is held.
+func (q *Queue) Idle() bool { return !q.closed && q.Tail == q.Head.Load() }
+
 // Reserve ensures that entry Tail is free for Send. Mu is held until Commit, or until
 // the send is given up. Errors: ErrClosed, ErrNoResources.
 func (q *Queue) Reserve() error {

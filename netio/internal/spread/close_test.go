@@ -148,7 +148,8 @@ func TestClosedWhileItsEndIsOnItsWay(t *testing.T) {
 	try := func(want error) {
 		t.Helper()
 		_, err := ep.Buffer()
-		for _, err := range []error{err, ep.SendBuffer(nil), ep.Send(1, nil, nil), ep.SendCopy(1, nil, nil)} {
+		_, errDirect := ep.SendDirect(1, nil, nil)
+		for _, err := range []error{err, ep.SendBuffer(nil), ep.Send(1, nil, nil), ep.SendCopy(1, nil, nil), errDirect} {
 			if !errors.Is(err, want) {
 				t.Errorf("send: got error %v, want %v", err, want)
 			}

@@ -228,6 +228,13 @@ func (e *endpoint) SendCopy(key netio.Key, header []byte, data ...[]byte) error 
 	return e.tooLate(e.Inner.SendCopy(key, header, data...))
 }
 
+// SendDirect implements netio.Endpoint. What is done leaves nothing to report, so it
+// needs neither of the loops.
+func (e *endpoint) SendDirect(key netio.Key, header []byte, data ...[]byte) (bool, error) {
+	done, err := e.Inner.SendDirect(key, header, data...)
+	return done, e.tooLate(err)
+}
+
 // SendBuffer implements netio.Endpoint.
 func (e *endpoint) SendBuffer(b *netio.Buffer) error { return e.tooLate(e.Inner.SendBuffer(b)) }
 

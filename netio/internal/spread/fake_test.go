@@ -73,6 +73,9 @@ func (e *fakeEndpoint) Buffer() (*netio.Buffer, error)              { return nil
 func (e *fakeEndpoint) SendBuffer(*netio.Buffer) error              { return e.sendErr }
 func (e *fakeEndpoint) Send(netio.Key, []byte, ...[]byte) error     { return e.sendErr }
 func (e *fakeEndpoint) SendCopy(netio.Key, []byte, ...[]byte) error { return e.sendErr }
+func (e *fakeEndpoint) SendDirect(netio.Key, []byte, ...[]byte) (bool, error) {
+	return e.sendErr == nil, e.sendErr
+}
 
 func (e *fakeEndpoint) Close() error {
 	if e.closed.Add(1) > 1 {
