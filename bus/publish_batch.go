@@ -61,7 +61,7 @@ func (p *Publisher) publishRun(messages []Message) (n int, err error) {
 		}
 		return 1, nil
 	}
-	defer run.End()
+	defer func() { run.End(err == nil && n < len(messages)) }()
 	for n < len(messages) {
 		m := &messages[n]
 		more, err := run.Publish(m.Tag, uint8(m.Status), m.Data)

@@ -64,7 +64,7 @@ type Config struct {
 	QueueBytes      int           // of pages that a lane may hold
 	MaxMessageBytes int           // of a payload
 	MaxStreams      int           // of several lanes
-	FlushInterval   time.Duration // below 0: a page goes as soon as a lane is not busy
+	FlushInterval   time.Duration // that a message waits at most in a page that is not full; 0: see pace.go
 
 	OnReady   func()                               // there is room after a refusal; runs in Call; nil: not told
 	Unowned   error                                // publishing returns it for a tag that no lane wants; nil: the message is dropped
@@ -110,9 +110,10 @@ type Fanout struct {
 	Mu sync.Mutex // guards topology, and what the package's user keeps consistent with it
 	topology
 
-	flushArmed atomic.Bool
-	flushTimer netio.Timer // not an alarm, which only the loop sets: it would wake once more for each page
-	flushFunc  func()      // flushDue, as a value made once
+	due        dueList
+	now        func() int64 // nanoseconds
+	flushTimer netio.Timer  // not an alarm, which only the loop sets: it would wake once more for each page
+	flushFunc  func()       // flushDue, as a value made once
 	tellArmed  atomic.Bool
 	tellFunc   func()      // tellLater, as a value made once
 	telling    alarm.Alarm // loop only
@@ -157,6 +158,8 @@ func (fan *Fanout) Init(cfg Config) {
 	fan.changed = make(chan struct{})
 	fan.flushFunc, fan.readyFunc = fan.flushDue, fan.onReady
 	fan.tellFunc, fan.telling.F = fan.tellLater, fan.tellDue
+	epoch := time.Now().Add(-time.Hour) // so that what has not happened was long ago
+	fan.now = func() int64 { return int64(time.Since(epoch)) }
 	fan.streams.Store(new([]*stream))
 }
 

@@ -41,9 +41,10 @@ type Lane struct {
 	stuck   time.Time   // since then the lane has something waiting that does not go; loop only
 
 	// Guarded by Outbox.mu.
-	queue  ring.Ring[item] // to be sent, in order
-	held   ring.Ring[item] // pages that must stay behind an acknowledgement
-	corked bool
+	queue   ring.Ring[item]      // to be sent, in order
+	awaited map[*stream]struct{} // that have something under construction, until the lane is not busy
+	held    ring.Ring[item]      // pages that must stay behind an acknowledgement
+	corked  bool
 
 	givenMessages uint64      // to the transport
 	sentMessages  uint64      // by the transport
@@ -169,7 +170,9 @@ func (n *Lane) unpin(bytes int64) (tell bool) {
 }
 
 // enqueue queues a page with reserved room. It takes over one reference of the caller.
-func (n *Lane) enqueue(p *page) {
+//
+//   - direct: the caller sends it, if the connection is idle.
+func (n *Lane) enqueue(p *page, direct bool) {
 	box := n.out
 	box.mu.Lock()
 	if box.dead {
@@ -180,13 +183,20 @@ func (n *Lane) enqueue(p *page) {
 		return
 	}
 	box.expect(p.receipt)
-	if n.corked {
+	done := false
+	switch {
+	case n.corked:
 		n.held.Push(item{page: p})
-	} else {
+	case direct && box.idle():
+		done = box.sendDirect(n, p)
+	default:
 		n.queue.Push(item{page: p})
 		box.pump()
 	}
 	box.mu.Unlock()
+	if done {
+		n.drop(p)
+	}
 }
 
 // drop releases a sealed page that this lane does not hold any more.
@@ -223,12 +233,37 @@ func (n *Lane) uncork(old []*page) {
 	box.mu.Unlock()
 }
 
-// busy reports whether a page sealed now would only wait in the queue.
+// busyFor reports whether a page sealed now would only wait in the queue. If so, the stream
+// is scheduled as soon as that changes.
+func (n *Lane) busyFor(s *stream) bool {
+	n.out.mu.Lock()
+	defer n.out.mu.Unlock()
+	if !n.busy() {
+		return false
+	}
+	if n.awaited == nil {
+		n.awaited = make(map[*stream]struct{})
+	}
+	n.awaited[s] = struct{}{}
+	return true
+}
+
+// busy reports whether a further page would only wait in the queue. Outbox.mu is held.
 func (n *Lane) busy() bool {
 	box := n.out
-	box.mu.Lock()
-	defer box.mu.Unlock()
 	return !box.dead && (n.queue.Len() > 0 || n.held.Len() > 0 || box.inFlightBytes >= box.fan.window)
+}
+
+// relieve schedules the streams that wait for lanes which are not busy any more. mu is held.
+func (box *Outbox) relieve() {
+	for _, n := range box.Lanes {
+		if len(n.awaited) > 0 && !n.busy() {
+			for s := range n.awaited {
+				box.fan.schedule(0, s)
+			}
+			clear(n.awaited)
+		}
+	}
 }
 
 // told queues the known losses, and then the positions, of tags that the subscription

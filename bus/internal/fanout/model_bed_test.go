@@ -47,6 +47,7 @@ type modelEndpoint struct {
 	netio.Endpoint
 	pool    *netio.Pool
 	refuses bool // has no resources
+	directs int  // calls of SendDirect
 	sent    []modelSend
 	read    func(message []byte)
 }
@@ -59,7 +60,16 @@ type modelSend struct {
 }
 
 func (e *modelEndpoint) Capabilities() netio.Capabilities {
-	return netio.Capabilities{AnyMemory: true}
+	return netio.Capabilities{AnyMemory: true, Direct: true}
+}
+
+// SendDirect takes two of three messages whole.
+func (e *modelEndpoint) SendDirect(key netio.Key, header []byte, data ...[]byte) (bool, error) {
+	if e.directs++; e.refuses || e.directs%3 == 0 || len(e.sent) > 0 {
+		return false, e.Send(key, header, data...)
+	}
+	e.read(slices.Concat(append([][]byte{header}, data...)...))
+	return true, nil
 }
 
 func (e *modelEndpoint) Send(key netio.Key, header []byte, data ...[]byte) error {
@@ -115,7 +125,8 @@ func (e *modelEndpoint) drop() {
 //
 //   - buffers: of the pool.
 //   - cached: messages of each tag in the cache; 0: it has none.
-func newModelFanout(rt *rapid.T, loop *modelLoop, buffers, cached int) *Fanout {
+//   - flush: the interval; 0: the model has a clock of its own.
+func newModelFanout(rt *rapid.T, loop *modelLoop, buffers, cached int, flush time.Duration) *Fanout {
 	rt.Helper()
 	const pageBytes = 256
 	pool, err := netio.NewPool(buffers, pageBytes)
@@ -136,7 +147,7 @@ func newModelFanout(rt *rapid.T, loop *modelLoop, buffers, cached int) *Fanout {
 	fan.Init(Config{
 		Cache:  kept,
 		Served: tags.Of(0, 1, 2, 3), Pool: pool, PageBytes: pageBytes, QueueBytes: 6 * pageBytes,
-		MaxMessageBytes: 900, MaxStreams: 2, FlushInterval: time.Millisecond,
+		MaxMessageBytes: 900, MaxStreams: 2, FlushInterval: flush,
 		First: func(tags.Tag) {}, Call: func(f func()) { f() },
 		LossError: func(subscription.Cause) error { return ErrLost },
 	})

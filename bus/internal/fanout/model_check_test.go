@@ -3,6 +3,8 @@ package fanout
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
+	"time"
 
 	"tagbus/bus/internal/wire"
 	"tagbus/subscription"
@@ -92,6 +94,14 @@ func (r *modelRun) complete(b *modelBox, sends int) {
 
 // checkBounds checks what holds at any time.
 func (r *modelRun) checkBounds() {
+	for _, s := range *r.fan.streams.Load() {
+		if s.pending() && !s.left.Load() {
+			r.rt.Fatalf("a page of %d messages is left to nobody", s.writer.Messages)
+		}
+		if s.left.Load() && !s.scheduled && slices.ContainsFunc(s.lanes, func(n *Lane) bool { _, ok := n.awaited[s]; return !ok || !n.busy() }) {
+			r.rt.Fatal("a stream is not scheduled, and not all of its lanes are busy")
+		}
+	}
 	for i, b := range r.boxes {
 		for _, n := range b.Lanes {
 			if held := n.pinned.Load(); held > n.limit {
@@ -110,8 +120,9 @@ func (r *modelRun) rest() {
 		b.ep.refuses = false
 		b.Ready()
 	}
-	for range 2 { // the first time tells nothing of a stream that was not quiet
-		r.fan.Flush()
+	for range 4 { // the first time tells nothing of a stream that was not quiet, and a flood takes two
+		r.clock += int64(time.Millisecond)
+		r.fan.flushDue() // time alone sends everything
 		r.fan.tellDue()
 		r.loop.turn()
 		for busy := true; busy; {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -33,7 +34,8 @@ type modelRun struct {
 	loop     modelLoop
 	fan      *Fanout
 	boxes    [modelBoxes]*modelBox
-	lent     int // payloads that have not come back
+	clock    int64 // nanoseconds
+	lent     int   // payloads that have not come back
 	accepted [modelTags]uint64
 }
 
@@ -62,7 +64,10 @@ func TestFanoutModel(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
 			r := &modelRun{rt: rt}
 			buffers := rapid.SampledFrom([]int{12, 40}).Draw(rt, "buffers")
-			r.fan = newModelFanout(rt, &r.loop, buffers, rapid.SampledFrom([]int{0, 0, 1, 5}).Draw(rt, "cached"))
+			r.fan = newModelFanout(rt, &r.loop, buffers, rapid.SampledFrom([]int{0, 0, 1, 5}).Draw(rt, "cached"),
+				rapid.SampledFrom([]time.Duration{0, 0, time.Millisecond}).Draw(rt, "flush"))
+			r.clock = int64(time.Hour)
+			r.fan.now = func() int64 { r.clock += 500; return r.clock }
 			for i := range r.boxes {
 				r.connect(i)
 			}
@@ -87,6 +92,7 @@ func (r *modelRun) actions() map[string]func(*rapid.T) {
 		"resume":      func(rt *rapid.T) { b := r.box(rt); b.ep.refuses = false; b.Ready() },
 		"flush":       func(*rapid.T) { r.fan.Flush() },
 		"time":        func(*rapid.T) { r.fan.flushDue(); r.fan.tellDue() },
+		"wait":        func(rt *rapid.T) { r.clock += rapid.Int64Range(0, 2e6).Draw(rt, "ns") },
 		"disconnect":  func(rt *rapid.T) { r.disconnect(rapid.IntRange(0, modelBoxes-1).Draw(rt, "box")) },
 		"":            func(*rapid.T) { r.loop.turn(); r.checkBounds() },
 	}
@@ -135,7 +141,7 @@ func (r *modelRun) publishRun(tag tags.Tag, size, messages int) (left int) {
 	if !ok {
 		return messages
 	}
-	defer run.End()
+	defer run.End(false)
 	for ; messages > 0; messages-- {
 		data := modelPayload(tag, r.accepted[tag]+1, size)
 		ok, err := run.Publish(tag, 0, data)

@@ -26,6 +26,7 @@ type Outbox struct {
 	fan     *Fanout
 	ep      netio.Endpoint
 	onFault func(error) // ends the connection; loop only
+	direct  bool        // ep can send directly
 
 	// Loop only.
 	subs map[uint64]*Lane // by the id of the subscription
@@ -80,6 +81,7 @@ func (i *item) lost() bool { return i.note != nil && i.note.losses != nil }
 //     ErrCompletion, wrapped, or an error of the endpoint.
 func (box *Outbox) Init(fan *Fanout, ep netio.Endpoint, onFault func(error)) {
 	box.fan, box.ep, box.onFault = fan, ep, onFault
+	box.direct = ep.Capabilities().Direct
 	box.subs = make(map[uint64]*Lane)
 	if !ep.Capabilities().AnyMemory {
 		fan.regionOnly.Store(true)
@@ -94,9 +96,16 @@ func (i *item) bytes() int {
 	return len(i.note.control)
 }
 
-// pump gives the endpoint as much as keeps it busy. mu is held. A policy can still
-// reorder or drop queued items, but not those in flight.
+// pump gives the endpoint as much as keeps it busy. Streams that have waited for that are
+// scheduled. mu is held. A policy can still reorder or drop queued items, but not those in
+// flight.
 func (box *Outbox) pump() {
+	box.fill()
+	box.relieve()
+}
+
+// fill is pump without the streams.
+func (box *Outbox) fill() {
 	for box.inFlight.Len() < MaxInFlight {
 		queue, lane := box.next()
 		if queue == nil {
@@ -113,15 +122,20 @@ func (box *Outbox) pump() {
 			}
 			return // Ready or Kill goes on
 		}
-		box.sent = true
-		box.inFlightBytes += i.bytes()
-		if i.page != nil {
-			i.lane.givenMessages += uint64(i.page.messages)
-			i.page.receipt.given(i.lane)
-		}
 		queue.Pop()
-		box.inFlight.Push(i)
+		box.given(i)
 	}
+}
+
+// given notes that the endpoint has an item. mu is held.
+func (box *Outbox) given(i flight) {
+	box.sent = true
+	box.inFlightBytes += i.bytes()
+	if i.page != nil {
+		i.lane.givenMessages += uint64(i.page.messages)
+		i.page.receipt.given(i.lane)
+	}
+	box.inFlight.Push(i)
 }
 
 // next returns the queue to send from: control before data, and the lanes in turn. n is
@@ -185,6 +199,21 @@ func (box *Outbox) Completed(key netio.Key) {
 		box.onFault(fmt.Errorf("%w: key %d", ErrCompletion, key))
 		return
 	}
+	i := box.taken()
+	box.pump()
+	box.mu.Unlock()
+	if i.page != nil {
+		i.lane.drop(i.page)
+	}
+	if i.note != nil && i.note.last {
+		_ = box.ep.Close()
+	}
+}
+
+// taken removes the oldest item in flight, which the transport has sent, and counts it. mu
+// is held.
+func (box *Outbox) taken() flight {
+	box.moved = true
 	i := box.inFlight.Pop()
 	box.inFlightBytes -= i.bytes()
 	if i.page != nil {
@@ -195,17 +224,7 @@ func (box *Outbox) Completed(key netio.Key) {
 	} else {
 		box.controlBytes -= i.note.cost()
 	}
-	box.pump()
-	box.mu.Unlock()
-	if i.page != nil {
-		i.lane.drop(i.page)
-	}
-	if i.note != nil && i.note.last {
-		_ = box.ep.Close()
-	}
-	if box.fan.cfg.FlushInterval < 0 {
-		box.fan.armFlush()
-	}
+	return i
 }
 
 // gone reports whether the connection has ended, or is about to.
@@ -230,6 +249,7 @@ func (box *Outbox) Ready() {
 func (box *Outbox) Kill() {
 	box.mu.Lock()
 	box.dead = true
+	box.relieve()
 	box.mu.Unlock()
 	for box.inFlight.Len() > 0 { // no other goroutine touches the queues once dead is set
 		if i := box.inFlight.Pop(); i.page != nil {

@@ -48,7 +48,7 @@ func (o *latest) take(tag tags.Tag, status uint8, position uint64, data []byte) 
 		o.bytes += keptCost
 		o.order.Push(t.tag)
 		if o.order.Len() == 1 {
-			o.solo.stream.fan.armFlush()
+			defer o.solo.stream.begun()
 		}
 	} else {
 		o.solo.leaveOut(&t.soloTag)

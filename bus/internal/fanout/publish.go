@@ -66,6 +66,9 @@ func (t *tagState) publishQuick(tag tags.Tag, data []byte) bool {
 		s.messages++
 		s.bytes += uint64(len(data))
 		t.count++
+		if w.Messages <= s.watch && w.Messages&(w.Messages-1) == 0 {
+			s.grown()
+		}
 	}
 	s.mu.Unlock()
 	return ok
@@ -157,11 +160,19 @@ const runBytes = 64 << 10
 func (fan *Fanout) BeginRun(tag tags.Tag) (r Run, ok bool) {
 	t := fan.tags.Get(tag)
 	s := t.lockOnly()
+	if s != nil {
+		s.batch = true
+	}
 	return Run{fan: fan, tag: tag, t: t, stream: s, left: runBytes}, s != nil
 }
 
 // End lets others publish.
-func (run *Run) End() { run.stream.mu.Unlock() }
+//
+//   - more: messages of the same caller follow at once.
+func (run *Run) End(more bool) {
+	run.stream.ended(more)
+	run.stream.mu.Unlock()
+}
 
 // Publish publishes a message. ok is false if there is an error, the message does not
 // belong to the run, or the run has become long.
@@ -208,37 +219,4 @@ func (run *Run) Took(n, bytes int) {
 	run.stream.bytes += uint64(bytes)
 	run.t.count += uint64(n)
 	run.left -= bytes + n*wire.PlainBytes
-}
-
-// Flush queues all pages under construction, and what policies keep back.
-func (fan *Fanout) Flush() {
-	for _, s := range *fan.streams.Load() {
-		s.sealNow()
-	}
-}
-
-// armFlush ensures that flushDue runs at the end of the flush interval.
-func (fan *Fanout) armFlush() {
-	if fan.flushArmed.Swap(true) {
-		return
-	}
-	if fan.cfg.FlushInterval < 0 {
-		fan.loop.Post(fan.flushFunc)
-		return
-	}
-	if err := fan.flushTimer.StartOnce(fan.cfg.FlushInterval); err != nil {
-		fan.loop.Post(fan.flushFunc) // without a timer the page must still go
-	}
-}
-
-// flushDue seals the pages for which a lane is not busy. Loop only.
-func (fan *Fanout) flushDue() {
-	fan.flushArmed.Store(false)
-	open := false
-	for _, s := range *fan.streams.Load() {
-		open = s.flush() || open
-	}
-	if open && fan.cfg.FlushInterval > 0 { // otherwise a completion flushes
-		fan.armFlush()
-	}
 }

@@ -175,6 +175,7 @@ func (fan *Fanout) newStream(mark uint64, lanes []*Lane) *stream {
 	t.order++
 	s := &stream{fan: fan, mark: mark, order: t.order, lanes: lanes, closed: fan.stopped, held: make([]int64, len(lanes))}
 	s.lossy = len(lanes) > 0 && !slices.ContainsFunc(lanes, func(n *Lane) bool { return n.Policy.Lossless() })
+	s.cost = int64(firstCost) * int64(len(lanes))
 	if s.quick = fan.cfg.MaxMessageBytes; fan.cache != nil {
 		s.quick = -1
 	}
@@ -223,7 +224,7 @@ func (fan *Fanout) dropStream(s *stream) {
 	s.mu.Unlock()
 }
 
-// showStreams shows the current streams to flushDue, tellDue and Flush. It is called
+// showStreams shows the current streams to tellDue and Flush. It is called
 // before the first tag moves to a new stream: a stream that is not shown is not flushed.
 // Mu is held.
 func (fan *Fanout) showStreams() {

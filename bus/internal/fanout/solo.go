@@ -97,20 +97,6 @@ func (o *solo) drain() {
 	}
 }
 
-// flush sends what waits unless the lane is busy. On a busy lane a newer message may
-// still replace it. flush reports whether something remains.
-func (o *solo) flush() (open bool) {
-	s := o.stream
-	if (o.latest == nil || o.latest.order.Len() == 0) && s.page == nil {
-		return false
-	}
-	if o.lane.busy() {
-		return true
-	}
-	s.seal()
-	return false
-}
-
 // The tag's next message carries its position, and so shows the subscriber how many
 // messages a policy has left out. If none comes, a notice does: as soon as the stream
 // is quiet, and otherwise once a second, so that it costs next to nothing.

@@ -32,6 +32,7 @@ type stream struct {
 	receipt  *Receipt // of the message that is being appended, until it is in a page
 	messages uint64   // accepted
 	bytes    uint64   // of these
+	pace
 
 	// Guarded by Fanout.Mu.
 	mark, order uint64 // see routes
@@ -54,7 +55,11 @@ func (s *stream) lock() {
 //
 // Errors: ErrNoRoom, ErrStopped, Config.Unowned; then nothing is published.
 func (s *stream) append(tag tags.Tag, status uint8, position uint64, data []byte) error {
-	if s.page == nil || s.solo != nil || !s.writer.Append(tag, status, position, data) {
+	if s.page != nil && s.solo == nil && s.writer.Append(tag, status, position, data) {
+		if n := s.writer.Messages; n <= s.watch && n&(n-1) == 0 {
+			s.grown()
+		}
+	} else {
 		if s.closed {
 			return ErrStopped
 		}
@@ -79,6 +84,7 @@ func (s *stream) lacks(n int) bool {
 	if len(s.lanes) == 0 || s.solo != nil || s.fits(n) {
 		return false
 	}
+	s.filled()
 	s.seal()
 	return true
 }
@@ -117,12 +123,13 @@ func (s *stream) fill(tag tags.Tag, status uint8, position uint64, data []byte) 
 		return
 	}
 	s.writer.Append(tag, status, position, data)
-	if acked {
-		s.sealPage() // it must be the last of its page, and a caller waits
-		return
-	}
-	if s.writer.Messages == 1 {
-		s.fan.armFlush()
+	switch {
+	case acked: // it must be the last of its page, and a caller waits
+		s.direct = s.few()
+		s.sealPage()
+		s.direct = false
+	case s.writer.Messages == 1:
+		s.begun()
 	}
 }
 
@@ -137,7 +144,10 @@ func (s *stream) commitLarge(tag tags.Tag, status uint8, position uint64, data [
 // seal ends everything under construction and queues it. mu is held.
 func (s *stream) seal() {
 	if s.solo != nil {
+		before := s.batch
+		s.batch = true
 		s.solo.drain()
+		s.batch = before
 	}
 	s.sealPage()
 }
@@ -161,38 +171,11 @@ func (s *stream) sealPage() {
 			continue
 		}
 		tell = n.unpin(s.held[i]-int64(p.bytes)) || tell
-		n.enqueue(p)
+		n.enqueue(p, s.direct && p.bytes <= directBytes)
 	}
 	s.fan.release(p)
 	if tell {
 		s.fan.roomFreed()
 	}
 	s.fan.memoryFreed() // the rest of the run
-}
-
-// flush seals the page unless every lane is busy. In that case waiting makes fuller
-// pages and delays nothing. It reports whether a page remains.
-func (s *stream) flush() (open bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.solo != nil {
-		return s.solo.flush()
-	}
-	if s.page == nil {
-		return false
-	}
-	for _, n := range s.lanes {
-		if !n.busy() {
-			s.seal()
-			return false
-		}
-	}
-	return true
-}
-
-// sealNow locks the stream and ends everything under construction.
-func (s *stream) sealNow() {
-	s.mu.Lock()
-	s.seal()
-	s.mu.Unlock()
 }

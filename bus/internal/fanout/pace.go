@@ -1,0 +1,209 @@
+package fanout
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// When is a page sent that is not full? A connection that nobody waits for gets a message
+// at once. While messages come faster than they can be sent one by one, they gather: the
+// loop sends what there is, with a pause between two pages.
+//
+// The publishing goroutine sends a page by itself if messages stand alone. A send costs it a
+// system call, which is more than what wakes the loop, but spares two threads that would
+// otherwise wake. Bursts and floods are left to the loop. Which of them it is shows in what
+// was before:
+//
+//   - A message that comes soon after the send before is a burst, if the one before it was
+//     one too. So is a second message that comes before the loop has been there.
+//   - A message that the loop finds alone is none, and neither is one that the loop has left
+//     waiting, since it does not get a processor.
+//   - A page that was full is a flood, as long as the loop finds another one when it looks.
+//   - A stream that was flushed is flushed again at the end of the next burst.
+const (
+	// spacing is the pause between two sends of a stream by the loop: about as long as a
+	// timer is late (the slack of the system is 50 µs) and as two threads need to wake.
+	spacing = 50 * time.Microsecond
+
+	// floodTick is how often the loop looks whether a flood has ended. The last page of a
+	// flood waits two ticks at most.
+	floodTick = 400 * time.Microsecond
+
+	firstCost   = 5 * time.Microsecond // of a direct send, until one was measured
+	leastCost   = time.Microsecond
+	directBytes = 16 << 10 // a longer page is sent by the loop: the copy takes longer than waking it
+	watched     = 64       // messages of a page after which the loop is not expected any more
+)
+
+// pace is what a stream knows of the times of its messages. Guarded by stream.mu, in
+// nanoseconds of Fanout.now.
+type pace struct {
+	sent   int64  // when a page was sent last, or was full: the beginning of that
+	due    int64  // when the loop is to send the page under construction
+	cost   int64  // of a direct send to all lanes: the least lately
+	soon   int    // pages in a row that began soon after the send before
+	watch  uint32 // see publishQuick
+	bursty bool   // messages come in bursts
+	full   bool   // a page was full since the loop has looked
+	asked  bool   // Flush ends the bursts
+	batch  bool   // more messages follow for certain
+	direct bool   // the page that is being sealed is to be sent by this goroutine
+
+	// left is set while something is under construction and nobody works on it. Then
+	// the stream is in Fanout.due, or all of its lanes are busy and are going to put it
+	// there. It is read without mu.
+	left atomic.Bool
+
+	scheduled bool // in Fanout.due; due.mu
+}
+
+// begun decides about a page with its first message. mu is held.
+func (s *stream) begun() {
+	if s.batch {
+		return
+	}
+	now := s.fan.now()
+	if s.fan.cfg.FlushInterval > 0 {
+		s.leave(now, now+int64(s.fan.cfg.FlushInterval))
+		return
+	}
+	gap := now - s.sent
+	if s.soon++; gap > 2*s.cost {
+		s.soon = 0
+	} else if s.soon > 1 {
+		s.bursty = true
+	}
+	s.full = s.full && gap <= int64(floodTick)
+	switch {
+	case s.full, s.asked:
+		s.leave(now, now+int64(floodTick))
+	case s.bursty, !s.few():
+		s.leave(now, max(now, s.sent+int64(spacing)))
+	case s.allBusy():
+		s.due, s.watch = now, 0
+		s.left.Store(true)
+	default:
+		s.sendNow(now)
+	}
+}
+
+// few reports whether the stream has so few lanes that the publishing goroutine may send to
+// all of them: it takes half of the time that a message may wait. mu is held.
+func (s *stream) few() bool { return 2*s.cost <= int64(spacing) }
+
+// leave leaves the page to the loop, which sends it when it is due. mu is held.
+func (s *stream) leave(now, due int64) {
+	s.due, s.watch = due, watched
+	if s.left.Load() {
+		return
+	}
+	s.left.Store(true)
+	s.fan.schedule(max(0, due-now), s)
+	if due <= now {
+		s.due = s.fan.now() // waking the loop takes longer than some messages
+	}
+}
+
+// grown decides about a page that has 2, 4, 8 .. messages. mu is held.
+func (s *stream) grown() {
+	if s.batch || s.full || s.asked || s.fan.cfg.FlushInterval > 0 {
+		return
+	}
+	now := s.fan.now()
+	switch late := now-s.due > 2*s.cost; {
+	case late && (!s.few() || s.allBusy()):
+		s.watch = 0
+	case late:
+		s.bursty = s.bursty && s.writer.Messages > 2
+		s.sendNow(now)
+	case !late && s.writer.Messages == 2:
+		s.bursty = true
+	}
+}
+
+// ended decides about the page at the end of a run. mu is held.
+//
+//   - more: another run of the same caller follows at once.
+func (s *stream) ended(more bool) {
+	s.batch = false
+	switch {
+	case !s.pending() || s.left.Load():
+	case more:
+		s.leave(s.fan.now(), s.fan.now()+int64(spacing))
+	default:
+		s.begun()
+	}
+}
+
+// sendNow sends all that is under construction on this goroutine, if that is possible. mu
+// is held.
+func (s *stream) sendNow(now int64) {
+	s.sent = now // before the send: it may wake the receiver, which then takes the processor
+	s.direct = true
+	s.seal()
+	s.direct = false
+	// The least counts, since the goroutine may have lost the processor.
+	s.cost = max(int64(leastCost), min(s.cost+s.cost/8, s.fan.now()-now))
+}
+
+// filled notes that the page is sealed because the next message does not fit. mu is held.
+func (s *stream) filled() {
+	if s.page != nil && 2*len(s.writer.Mem) >= s.fan.cfg.PageBytes {
+		s.full, s.sent = true, s.fan.now()
+	}
+}
+
+// pending reports whether something is under construction. mu is held.
+func (s *stream) pending() bool {
+	return s.page != nil || s.solo != nil && s.solo.latest != nil && s.solo.latest.order.Len() > 0
+}
+
+// turn sends what is due, on the loop. wait is how long the rest has to wait; 0: there is
+// none, or it waits for a lane.
+func (s *stream) turn(now int64) (wait int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !s.pending():
+		s.left.Store(false)
+		return 0
+	case s.full:
+		s.full = false
+		return int64(floodTick)
+	case now < s.due:
+		return s.due - now
+	case s.allBusy():
+		return 0
+	}
+	if s.page != nil && s.writer.Messages == 1 {
+		s.bursty = false
+	}
+	s.asked, s.sent = false, now
+	s.left.Store(false)
+	s.seal()
+	return 0
+}
+
+// allBusy reports whether all lanes are busy: then waiting makes fuller pages and delays
+// nothing. The first lane that is not busy any more has the stream sent. mu is held.
+func (s *stream) allBusy() bool {
+	for _, n := range s.lanes {
+		if !n.busyFor(s) {
+			return false
+		}
+	}
+	return len(s.lanes) > 0
+}
+
+// flush sends all that is under construction, for a caller of Flush.
+func (s *stream) flush() {
+	if !s.left.Load() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pending() {
+		s.asked = s.fan.cfg.FlushInterval == 0
+		s.sendNow(s.fan.now())
+	}
+}
