@@ -16,9 +16,10 @@ type WaitMode int
 const (
 	// WaitNetpoll parks the goroutine of the loop in the poller of the Go
 	// runtime, which watches the epoll descriptor of the loop. Nothing but a
-	// few bytes of stack is held while the loop is idle. When other goroutines
-	// keep all processors busy, a wake-up takes its turn in the scheduler,
-	// which can be milliseconds.
+	// few bytes of stack is held while the loop is idle. Post wakes the loop at
+	// once, and it takes its turn among the goroutines that can run. When these
+	// keep all processors busy, the runtime polls for events each 10 ms only:
+	// so late the loop hears of descriptors, timers and signals.
 	WaitNetpoll WaitMode = iota
 
 	// WaitThread gives the loop an operating system thread of its own, which

@@ -51,15 +51,15 @@
 // # Descriptors
 //
 // Each has one owner, which opens it with CLOEXEC, and closes it: the loop its
-// epoll and wake-up descriptors, a Timer and a Signal their own, the user those
-// of sources. Close a Registration first, its descriptor after that, and both
-// on the loop: closing a descriptor number that another part of the program is about
-// to use is the one mistake that nothing can detect.
+// epoll descriptors and, with WaitThread, an eventfd to be woken by, a Timer and a
+// Signal their own, the user those of sources. Close a Registration first, its
+// descriptor after that, and both on the loop: closing a descriptor number that another
+// part of the program is about to use is the one mistake that nothing can detect.
 //
 // # Reading the code
 //
 // The files in the order in which an event passes them: poller.go (step 1),
-// turn.go (the turn), registration.go and table.go (token to source), signal.go,
+// wake.go (its end by other goroutines), turn.go (the turn), registration.go and table.go (token to source), signal.go,
 // timer.go, post.go. Beside them: eventloop.go (life of the loop), guard.go
 // (panics), goexit.go, watchdog.go (stalls), stats.go.
 package reactor

@@ -58,8 +58,6 @@ type EventLoop struct {
 	_ [64]byte // what follows is written by other goroutines
 
 	sleeping atomic.Bool // a wake-up is needed
-	wakeMu   sync.Mutex  // held to write wakeFD and to close it
-	wakeFD   int         // -1: closed
 	posts    posts
 }
 
@@ -95,12 +93,6 @@ func New(config Config) (*EventLoop, error) {
 	var err error
 	if l.poller, err = newPoller(l.config.Wait, l.config.MaxEvents); err != nil {
 		return nil, err
-	}
-	if l.wakeFD, err = newEventfd(); err != nil {
-		return nil, errors.Join(err, l.poller.close())
-	}
-	if err := l.poller.control(unix.EPOLL_CTL_ADD, l.wakeFD, Readable|EdgeTriggered, token{index: wakeIndex}); err != nil {
-		return nil, errors.Join(&OpError{"register", l.wakeFD, err}, unix.Close(l.wakeFD), l.poller.close())
 	}
 	return l, nil
 }
@@ -257,10 +249,6 @@ func (l *EventLoop) Close() error {
 	for _, c := range owned {
 		errs = append(errs, c.Close())
 	}
-	l.wakeMu.Lock()
-	errs = append(errs, unix.Close(l.wakeFD))
-	l.wakeFD = -1
-	l.wakeMu.Unlock()
 	if l.goexit != nil {
 		errs = append(errs, l.goexit)
 	}

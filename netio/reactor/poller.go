@@ -18,7 +18,7 @@ import (
 const threadWait = 10 * time.Millisecond
 
 // poller is the epoll descriptor and the batch of events last fetched from it.
-// It is used on the loop only, except add, modify and remove.
+// It is used on the loop only, except control and wake.
 //
 // All calls that cannot block, and the blocking one of WaitThread, are raw: the
 // scheduler does not hear of them. It would otherwise take the processor away
@@ -41,6 +41,8 @@ type poller struct {
 
 	once  func(uintptr) bool // p.look, made once because a method value allocates
 	pwait func(epfd int, batch []unix.EpollEvent, milliseconds int64) (int, unix.Errno)
+
+	waker waker
 }
 
 func newPoller(mode WaitMode, maxEvents int) (*poller, error) {
@@ -48,12 +50,15 @@ func newPoller(mode WaitMode, maxEvents int) (*poller, error) {
 	if err != nil {
 		return nil, &OpError{"create epoll", -1, err}
 	}
-	p := &poller{epfd: epfd, batch: make([]unix.EpollEvent, maxEvents), pwait: epollPwait}
-	if mode == WaitThread {
-		return p, nil
-	}
+	p := &poller{epfd: epfd, batch: make([]unix.EpollEvent, maxEvents), pwait: epollPwait, waker: waker{fd: -1}}
 	p.once = p.look
-	if err := p.openGate(); err != nil {
+	if mode == WaitNetpoll {
+		err = p.openGate()
+	}
+	if err == nil {
+		err = p.openWaker()
+	}
+	if err != nil {
 		_ = p.close()
 		return nil, err
 	}
@@ -78,7 +83,8 @@ func (p *poller) openGate() error {
 	}
 	p.conn, err = p.gate.SyscallConn()
 	if err == nil {
-		// A file that the runtime could not add to its poller fails here.
+		// A file that the runtime could not add to its poller fails here, and has
+		// neither deadlines nor a way to wait.
 		err = p.gate.SetReadDeadline(time.Time{})
 	}
 	if err != nil {
@@ -102,7 +108,8 @@ func (p *poller) poll() (int, error) {
 	return p.ready, p.err
 }
 
-// wait fetches what is ready; it blocks until something is.
+// wait fetches what is ready; it blocks until something is, or wake is called. It may
+// end with nothing: see wake.
 func (p *poller) wait() (int, error) {
 	if p.gate == nil {
 		p.fetch(threadWait)
@@ -114,6 +121,10 @@ func (p *poller) wait() (int, error) {
 	p.setGate(&gateOpen)
 	err := p.conn.Read(p.once)
 	p.setGate(&gateClosed)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = p.gate.SetReadDeadline(time.Time{})
+		p.fetchNow() // a wait that begins after wake has not looked
+	}
 	if err != nil {
 		return 0, &OpError{"wait", p.epfd, err}
 	}
@@ -167,7 +178,7 @@ func (p *poller) control(op, fd int, events Events, t token) error {
 }
 
 func (p *poller) close() error {
-	err := unix.Close(p.epfd)
+	err := errors.Join(p.waker.close(), unix.Close(p.epfd))
 	if p.gate != nil {
 		err = errors.Join(err, p.gate.Close())
 	}

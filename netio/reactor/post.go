@@ -35,8 +35,8 @@ type posts struct {
 //   - What is posted before Run runs after Config.Init.
 //   - Threads: any, also callbacks. Blocks: never. Allocates: only to grow the
 //     queue, which has no limit: post once per change of state, not per message.
-//   - The loop is woken by one system call if it sleeps, and by none if it does
-//     not.
+//   - If the loop sleeps it is woken, by one system call at most; of several
+//     posters one does that.
 func (l *EventLoop) Post(f func()) bool {
 	if f == nil {
 		return false

@@ -131,8 +131,8 @@ func TestPostRefusesNil(t *testing.T) {
 	}
 }
 
-// TestPostWakesOnce: however many post while the loop sleeps, one system call
-// wakes it; and none if it does not sleep.
+// TestPostWakesOnce: however many post while the loop sleeps, one wakes
+// it; and none if it does not sleep.
 func TestPostWakesOnce(t *testing.T) {
 	for _, wait := range []reactor.WaitMode{reactor.WaitNetpoll, reactor.WaitThread} {
 		t.Run(wait.String(), func(t *testing.T) {

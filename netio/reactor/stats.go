@@ -10,7 +10,7 @@ type Stats struct {
 	Turns     uint64 // rounds of the loop, each with one look at epoll
 	Events    uint64 // callbacks of sources, timers and signals
 	Posts     uint64 // posted functions run
-	Wakeups   uint64 // times that Post or Stop had to wake the loop by a system call
+	Wakeups   uint64 // times that Post or Stop had to wake the loop
 	Sleeps    uint64 // times that the loop let itself block
 	Stale     uint64 // events dropped because their registration was closed
 	Abandoned uint64 // registrations whose descriptor was closed before them

@@ -20,7 +20,7 @@ func tokenOf(e *unix.EpollEvent) token { return token{uint32(e.Fd), uint32(e.Pad
 
 // Indices that are no place in the table.
 const (
-	wakeIndex  = 1<<24 - 1 - iota // the loop's own eventfd
+	wakeIndex  = 1<<24 - 1 - iota // the eventfd of a waker
 	initIndex                     // Config.Init, for the watchdog
 	postIndex                     // a posted function, for the watchdog
 	maxIndices                    // how many places there can be

@@ -79,7 +79,8 @@ func (l *EventLoop) spin() (found bool, err error) {
 // sleep blocks until there is an event.
 //
 // The loop sets sleeping, then looks for work again. Post and Stop add their work, then
-// look at sleeping. So no wake-up is lost.
+// look at sleeping. So no wake-up is lost. One that is forgotten (poller.wake) does not
+// matter, since the loop looks for work after each wait.
 func (l *EventLoop) sleep() (err error) {
 	began := l.now()
 	l.counters.sleeps.Add(1)
@@ -98,17 +99,13 @@ func (l *EventLoop) sleep() (err error) {
 }
 
 // wake ends the sleep of the loop, if it sleeps. Of several that find it
-// sleeping one makes the system call. Threads: any.
+// sleeping one does the work. Threads: any.
 func (l *EventLoop) wake() {
 	if !l.sleeping.Load() || !l.sleeping.CompareAndSwap(true, false) {
 		return
 	}
 	l.counters.wakeups.Add(1)
-	l.wakeMu.Lock()
-	if l.wakeFD >= 0 {
-		notify(l.wakeFD)
-	}
-	l.wakeMu.Unlock()
+	l.poller.wake()
 }
 
 // serveEvents calls the sources of the batch. After a panic it goes on where it
