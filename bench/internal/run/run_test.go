@@ -57,6 +57,7 @@ func tiny(t *testing.T, s scenario.Scenario, name string) run.Record {
 func TestMeasure(t *testing.T) {
 	throughput := scenario.Scenario{Name: "throughput", Size: 40, Metric: scenario.Messages}
 	fanOut := scenario.Scenario{Name: "fan-out", Size: 40, Subscribers: 3, Tags: 7, Metric: scenario.Messages}
+	inOne := scenario.Scenario{Name: "in one process", Size: 40, Connects: 20, Metric: scenario.Messages}
 	stopped := scenario.Scenario{Name: "one stopped", Size: 40, Subscribers: 3, Stopped: 1, Metric: scenario.Messages}
 	openLoop := scenario.Scenario{Name: "open loop", Size: 64, Work: load.WorkOpenLoop, Rate: 1000, Metric: scenario.P50}
 	bursts := scenario.Scenario{Name: "bursts", Size: 64, Work: load.WorkOpenLoop, Rate: 50_000, Burst: 10, Metric: scenario.P50}
@@ -70,6 +71,7 @@ func TestMeasure(t *testing.T) {
 		{"by reference too", throughput, "tagbus-zerocopy", 1},
 		{"and from net.Conn", throughput, "gonet", 1},
 		{"three subscribers get all of seven tags", fanOut, "tagbus", 3},
+		{"twenty in one process get all by two loops", inOne, "tagbus-loops2", 20},
 		{"those that are not stopped get all", stopped, "tagbus", 2},
 		{"what is due arrives", openLoop, "tagbus-immediate", 1},
 		{"and what is due at once", bursts, "tagbus-flush", 1},
@@ -123,7 +125,7 @@ func TestARateIsHalfOfWhatASystemReaches(t *testing.T) {
 
 func TestAnswersReachAGoroutine(t *testing.T) {
 	s, _ := scenario.Named("pingpong/64B/channel")
-	for _, name := range []string{"tagbus", "nats", "gonet", "gonet-inline"} {
+	for _, name := range []string{"tagbus", "nats", "gonet", "gonet-inline", "gonet-apart"} {
 		r := tiny(t, s, name)
 		if r.Error != "" || r.Sent == 0 || r.Corrupt > 0 || r.Latency.Count == 0 {
 			t.Errorf("%s: got error %q, %d sent, %d corrupt, %d measured, want round trips", name, r.Error, r.Sent, r.Corrupt, r.Latency.Count)
