@@ -86,7 +86,7 @@ gobench: ## the Go benchmarks: BENCH, BENCHTIME, COUNT
 # How bench/ is used; the command line is noted in what it writes.
 BENCHRUN = cd bench && CGO_ENABLED=0 go run ./cmd/run -only '$(ONLY)' -systems '$(SYSTEMS)'
 
-bench: ## the bus against its peers and plain C, with goals; some seven minutes on an idle machine
+bench: ## the bus against its peers and plain C, with goals; some ten minutes on an idle machine
 	$(BENCHRUN) -profile quick -command 'make bench'
 
 bench-full: ## the same, more thorough, some half an hour; writes docs/benchmarks.md

@@ -19,6 +19,7 @@
 enum { HEADER = 24, SAMPLE_MASK = 1023, QUIET_ENDS = 20 };
 #define END_LANE UINT32_MAX
 #define END_INTERVAL_NS 20000000L
+#define COMMAND_INTERVAL_NS 10000000L
 
 static void fail(const char *what) {
     fprintf(stderr, "%s: %s\n", what, strerror(errno));
@@ -37,6 +38,8 @@ typedef struct {
     const char *role, *work, *addr, *way, *congestion;
     size_t size;
     int tags, subscribers;
+    int burst;      // of an open loop: messages that are due together; 0: it spins
+    size_t command; // bytes of the messages on tag 1 beside those on tag 0; 0: none
     double seconds, rate;
 } options;
 
@@ -58,6 +61,8 @@ static options parse(int argc, char **argv) {
         else if (!strcmp(name, "subscribers")) o.subscribers = atoi(value);
         else if (!strcmp(name, "seconds")) o.seconds = atof(value);
         else if (!strcmp(name, "rate")) o.rate = atof(value);
+        else if (!strcmp(name, "burst")) o.burst = atoi(value);
+        else if (!strcmp(name, "command")) o.command = strtoul(value, NULL, 10);
     }
     if (o.size < HEADER) {
         fprintf(stderr, "size %zu: want at least %d bytes\n", o.size, HEADER);
@@ -128,7 +133,7 @@ static inline void stamp(uint8_t *b, uint64_t sequence, uint32_t lane, int64_t d
 typedef struct {
     uint64_t *next; // sequence, by lane
     uint32_t lanes;
-    size_t size;
+    size_t size, command; // command: of lane 1, if not 0
     uint8_t *pattern;
     bool stamped, finished;
     uint64_t received, sampled, corrupt, disordered, seen;
@@ -143,6 +148,7 @@ static checker *new_checker(const options *o) {
     c->lanes = (uint32_t)o->tags;
     c->next = calloc(c->lanes, sizeof *c->next);
     c->size = o->size;
+    c->command = o->command;
     c->pattern = allocate(o->size);
     fill(c->pattern, o->size);
     c->stamped = is(o->work, "openloop");
@@ -169,14 +175,14 @@ static bool take_end(checker *c, uint64_t total, uint32_t lane) {
 static inline bool take(checker *c, const uint8_t *b, size_t size) {
     uint64_t sequence;
     uint32_t lane, check;
-    if (size != c->size) {
+    if (size < HEADER) {
         c->corrupt++;
         return false;
     }
     memcpy(&sequence, b, 8);
     memcpy(&lane, b + 8, 4);
     memcpy(&check, b + 12, 4);
-    if (check != check_of(sequence, lane)) {
+    if ((size != c->size && (lane != 1 || size != c->command)) || check != check_of(sequence, lane)) {
         c->corrupt++;
         return false;
     }
@@ -190,7 +196,7 @@ static inline bool take(checker *c, const uint8_t *b, size_t size) {
     if (c->stamped) {
         int64_t due;
         memcpy(&due, b + 16, 8);
-        record(&c->latency, now_ns() - due);
+        if (due) record(&c->latency, now_ns() - due); // 0: bulk beside commands
     }
     c->received++;
     return false;
@@ -203,69 +209,6 @@ static void report_received(const checker *c) {
     print_histogram(&c->latency);
     printf("}\n");
     fflush(stdout);
-}
-
-// ---- the work of a publisher
-
-// publisher sends a message on a tag, which it stamps, and waits for room.
-typedef void publish_one(void *system, int tag, uint64_t sequence, uint32_t lane, int64_t due);
-
-typedef struct {
-    uint64_t sent;
-    int64_t start_ns, end_ns;
-} published;
-static char extra[128]; // a member of the result, as JSON with a comma in front, or nothing
-
-static inline __attribute__((always_inline)) published throughput(const options *o, publish_one *one, void *system) {
-    published p = {.start_ns = now_ns()};
-    int64_t until = p.start_ns + (int64_t)(o->seconds * 1e9);
-    int batch = o->size > 65536 ? 1 : (int)(65536 / o->size), tag = 0;
-    if (batch > 256) batch = 256;
-    uint64_t round = 0;
-    do {
-        for (int i = 0; i < batch; i++) {
-            one(system, tag, round, (uint32_t)tag, 0);
-            if (++tag == o->tags) {
-                tag = 0;
-                round++;
-            }
-        }
-        p.sent += (uint64_t)batch;
-    } while (now_ns() < until);
-    p.end_ns = now_ns();
-    return p;
-}
-
-typedef void flush_all(void *system);
-
-// open_loop publishes at a fixed rate: each message has the time at which it was
-// due. It flushes when nothing is due.
-static published open_loop(const options *o, publish_one *one, flush_all *flush, void *system) {
-    published p = {.start_ns = now_ns() + 1000000, .sent = (uint64_t)(o->seconds * o->rate)};
-    double interval = 1e9 / o->rate;
-    for (uint64_t i = 0; i < p.sent; i++) {
-        int64_t due = p.start_ns + (int64_t)((double)i * interval);
-        if (now_ns() < due) {
-            flush(system);
-            while (now_ns() < due) {}
-        }
-        uint64_t tag = i % (uint64_t)o->tags;
-        one(system, (int)tag, i / (uint64_t)o->tags, (uint32_t)tag, due);
-    }
-    p.end_ns = now_ns();
-    return p;
-}
-
-static inline __attribute__((always_inline)) void publish(const options *o, publish_one *one, flush_all *flush, void *system) {
-    published p = is(o->work, "openloop") ? open_loop(o, one, flush, system) : throughput(o, one, system);
-    flush(system);
-    printf("{\"role\":\"pub\",\"sent\":%" PRIu64 ",\"start_ns\":%" PRId64 ",\"end_ns\":%" PRId64 "%s}\n",
-           p.sent, p.start_ns, p.end_ns, extra);
-    fflush(stdout);
-    do {
-        one(system, 0, p.sent, END_LANE, 0);
-        flush(system);
-    } while (!quit_asked((int)(END_INTERVAL_NS / 1000000)));
 }
 
 // ---- ping-pong: exchange sends a message and waits for the answer

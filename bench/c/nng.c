@@ -1,6 +1,7 @@
 // nng, pub and sub. A publisher does not wait for a subscriber that is slow:
 // messages are lost, and the runner counts them.
 #include "bench.h"
+#include "publish.h"
 
 #include <nng/nng.h>
 #include <nng/protocol/pair0/pair.h>
@@ -61,7 +62,7 @@ static void publish_all(const options *o) {
     listen_on(s.socket);
     await_go();
     while (__atomic_load_n(&pipes, __ATOMIC_SEQ_CST) < o->subscribers) usleep(1000);
-    publish(o, publish_one_message, no_flush, &s);
+    publish(o, publish_one_message, no_flush, &s, &s.size);
     nng_close(s.socket);
 }
 

@@ -8,9 +8,10 @@
 //   epoll     latency: records are written when no other is due; the reader waits in
 //             epoll
 //   busy      as epoll, but the reader asks again and again
-//   busy-two  the same over two connections, one for each direction: what one
-//             receives is acknowledged by packets of their own
+//   epoll-two, busy-two  the same over two connections, one for each direction:
+//             what one receives is acknowledged by packets of their own
 #include "bench.h"
+#include "publish.h"
 #include "zerocopy.h"
 
 #include <arpa/inet.h>
@@ -179,8 +180,8 @@ static void watch(sender *s) {
 
 int main(int argc, char **argv) {
     options o = parse(argc, argv);
-    bool busy = strncmp(o.way, "busy", 4) == 0, two = is(o.way, "busy-two");
-    bool waits = busy || is(o.way, "epoll");
+    bool busy = strncmp(o.way, "busy", 4) == 0, two = strstr(o.way, "-two") != NULL;
+    bool waits = busy || strncmp(o.way, "epoll", 5) == 0;
     sender s = {.size = o.size, .records = strncmp(o.way, "block", 5) != 0, .busy = busy};
     if (RECORD + o.size > PAGE && s.records) {
         fprintf(stderr, "size %zu: a record must fit into a page\n", o.size);
@@ -197,12 +198,12 @@ int main(int argc, char **argv) {
             watch(&s);
             ping(&o, exchange, &s);
         } else if (s.records) {
-            publish(&o, publish_record, flush, &s);
+            publish(&o, publish_record, flush, &s, &s.size);
         } else if (is(o.way, "block-zerocopy")) {
             s.lender = new_lender(s.fds[0], o.size);
-            publish(&o, publish_lent, flush_lent, &s);
+            publish(&o, publish_lent, flush_lent, &s, &s.size);
         } else {
-            publish(&o, publish_block, no_flush, &s);
+            publish(&o, publish_block, no_flush, &s, &s.size);
         }
         return 0;
     }

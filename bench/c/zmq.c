@@ -1,6 +1,7 @@
 // libzmq, XPUB and SUB; with XPUB_NODROP a publisher waits for room, so that
 // nothing is lost. --way=zerocopy hands over memory instead of copying it.
 #include "bench.h"
+#include "publish.h"
 
 #include <zmq.h>
 
@@ -83,7 +84,7 @@ static void publish_all(const options *o) {
     uint8_t subscription[TAG + 1];
     for (int i = 0; i < o->subscribers * (int)o->tags; i++)
         if (zmq_recv(s.socket, subscription, sizeof subscription, 0) < 0) fail("zmq_recv");
-    publish(o, is(o->way, "zerocopy") ? publish_reference : publish_copy, no_flush, &s);
+    publish(o, is(o->way, "zerocopy") ? publish_reference : publish_copy, no_flush, &s, &s.size);
 }
 
 static void subscribe_all(const options *o) {

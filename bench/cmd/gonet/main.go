@@ -46,7 +46,7 @@ func listen(o load.Options) []net.Conn {
 func publish(o load.Options) {
 	w := &writer{conns: listen(o), page: make([]byte, 0, pageBytes), size: o.Size, data: load.NewMessage(o.Size)}
 	load.AwaitGo()
-	load.Publish(o, load.System{Sender: func() load.Sender { return w }, Flush: w.flush, Idle: w.flush})
+	load.Publish(o, load.System{Sender: func(load.Options) load.Sender { return w }, Flush: w.flush, Idle: w.flush})
 }
 
 // writer coalesces records into a page and writes it to all subscribers.
@@ -111,18 +111,18 @@ func subscribe(o load.Options) {
 	}
 }
 
+// pingPong answers in the goroutine that reads. That of the publisher hands the
+// answer to the one that waits, through a channel, or is the same.
 func pingPong(o load.Options) {
-	data := make([]byte, o.Size)
 	if o.Role == load.RoleSub {
 		c := dial(o)
 		load.Ready()
-		for {
-			if _, err := io.ReadFull(c, data); err != nil {
-				return // the publisher has ended
-			}
+		read(c, o.Size, func(data []byte) bool {
 			_, err := c.Write(data)
 			load.Must(err)
-		}
+			return false
+		})
+		return
 	}
 	c := listen(o)[0]
 	load.AwaitGo()
@@ -130,12 +130,25 @@ func pingPong(o load.Options) {
 		_, err := c.Write(data)
 		load.Must(err)
 	})
-	for player.Start(); ; {
-		_, err := io.ReadFull(c, data)
-		load.Must(err)
-		if player.Return(data) {
-			player.Result().Report()
-			load.AwaitQuit()
+	if o.Channel {
+		go read(c, o.Size, func(data []byte) bool {
+			player.Handle(data)
+			return false
+		})
+		player.Play()
+	} else {
+		player.Start()
+		read(c, o.Size, player.Return)
+	}
+	player.Result().Report()
+	load.AwaitQuit()
+}
+
+// read reads messages until take returns true or the other side has ended.
+func read(c net.Conn, size int, take func([]byte) bool) {
+	data := make([]byte, size)
+	for {
+		if _, err := io.ReadFull(c, data); err != nil || take(data) {
 			return
 		}
 	}

@@ -63,7 +63,7 @@ func publish(o load.Options) {
 	load.Listening(o.Addr)
 	load.AwaitGo()
 	load.Publish(o, load.System{
-		Sender: func() load.Sender {
+		Sender: func(o load.Options) load.Sender {
 			return &sender{c: c, subjects: subjects(o.Tags), data: load.NewMessage(o.Size)}
 		},
 		Flush: func() { load.Must(c.Flush()) },
@@ -124,15 +124,10 @@ func pingPong(o load.Options) {
 	}
 	load.Listening(o.Addr)
 	load.AwaitGo()
-	player, done := load.NewPings(o, func(data []byte) { load.Must(c.Publish(there, data)) }), make(chan struct{})
-	subscribeTo(c, back, func(m *nats.Msg) {
-		if player.Return(m.Data) {
-			close(done)
-		}
-	})
+	player := load.NewPings(o, func(data []byte) { load.Must(c.Publish(there, data)) })
+	subscribeTo(c, back, func(m *nats.Msg) { player.Handle(m.Data) })
 	load.Must(c.Flush())
-	player.Start()
-	<-done
+	player.Play()
 	player.Result().Report()
 	load.AwaitQuit()
 }

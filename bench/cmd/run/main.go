@@ -167,12 +167,12 @@ func (f flags) measure() (data report.Data, err error) {
 // round measures each system of a scenario once.
 func (f flags) round(runner *run.Runner, s scenario.Scenario, round int) ([]run.Record, error) {
 	var records []run.Record
-	for _, row := range s.Rows {
-		system, err := scenario.Find(row.System)
+	for _, name := range s.Rows {
+		system, err := scenario.Find(name)
 		if err != nil {
 			return records, err
 		}
-		if row.Of != "" || !f.systems.MatchString(system.Name) || runner.Built.Skipped[system.Program] != "" {
+		if !f.systems.MatchString(system.Name) || runner.Built.Skipped[system.Program] != "" {
 			continue
 		}
 		record := runner.Measure(s, system, round)

@@ -61,16 +61,19 @@ func wanted(o load.Options) tags.Set {
 	}
 }
 
+// open opens a node with what the options ask for: without them as it comes.
 func open(o load.Options, folder string) *node.Node {
 	cfg := node.Config{
 		Bus:   folder,
 		Loop:  reactor.Config{BusyPoll: o.Spin},
 		Loops: o.Loops,
 		TCP: tcp.Config{
-			CongestionControl: o.Congestion, MaxEndpoints: max(tcp.DefaultMaxEndpoints, o.Subscribers),
-			Nagle: o.Nagle, QuickAck: o.QuickAck, BusyPoll: o.BusyPoll,
+			CongestionControl: o.Congestion, Nagle: o.Nagle, QuickAck: o.QuickAck, BusyPoll: o.BusyPoll,
 			SendBufferBytes: o.SendBuffer, ReceiveBufferBytes: o.RecvBuffer, ReadBudgetBytes: o.ReadBudget,
 		},
+	}
+	if o.Subscribers > tcp.DefaultMaxEndpoints {
+		cfg.TCP.MaxEndpoints = o.Subscribers
 	}
 	if o.Procs > 0 {
 		runtime.GOMAXPROCS(o.Procs)
@@ -86,14 +89,14 @@ func open(o load.Options, folder string) *node.Node {
 }
 
 func publisherConfig(o load.Options) bus.PublisherConfig {
-	cfg := bus.PublisherConfig{
-		Tags: served(o.Wanted), FlushInterval: o.Flush, MaxSubscribers: max(bus.DefaultMaxSubscribers, o.Subscribers),
-		MaxSubscribersPerHost: max(bus.DefaultMaxSubscribers, o.Subscribers),
+	cfg := bus.PublisherConfig{Tags: served(o.Wanted)}
+	if o.Subscribers > bus.DefaultMaxSubscribers {
+		cfg.MaxSubscribers, cfg.MaxSubscribersPerHost = o.Subscribers, o.Subscribers
 	}
 	if o.Queue > 0 {
 		cfg.QueueBytes, cfg.MaxMessageBytes = o.Queue, o.Size
 	}
-	if o.Way == "immediate" || o.Work == load.WorkPingPong {
+	if o.Way == "immediate" {
 		cfg.FlushInterval = bus.FlushImmediately
 	}
 	return cfg

@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"tagbus/bus"
-	"tagbus/node"
 
 	"tagbus/bench/internal/load"
 )
@@ -24,8 +23,11 @@ func publish(o load.Options) {
 		idlePublisher(o, empty)
 	} else {
 		system := load.System{
-			Sender: func() load.Sender { return newSender(o, p) },
+			Sender: func(o load.Options) load.Sender { return newSender(o, p) },
 			Flush:  p.Flush,
+		}
+		if o.Way == "flush" {
+			system.Idle = p.Flush
 		}
 		if o.CPUProfile != "" {
 			system.Figures = func() map[string]float64 { return sent(p) }
@@ -57,30 +59,6 @@ func idlePublisher(o load.Options, empty float64) {
 	load.AwaitQuit()
 }
 
-// receiver is a subscriber and what it has received.
-type receiver struct {
-	checker      *load.Checker
-	subscription *bus.Subscription
-	done         chan struct{}
-}
-
-func newReceiver(o load.Options, n *node.Node) *receiver {
-	s, err := n.NewSubscriber(bus.SubscriberConfig{})
-	load.Must(err)
-	cfg := bus.SubscriptionConfig{}
-	if o.Policy != "" {
-		load.Must(cfg.Policy.UnmarshalText([]byte(o.Policy)))
-	}
-	r := &receiver{checker: load.NewChecker(o), done: make(chan struct{})}
-	r.subscription, err = s.SubscribeWith(wanted(o), func(m bus.Message) {
-		if r.checker.Take(m.Data) {
-			close(r.done)
-		}
-	}, cfg)
-	load.Must(err)
-	return r
-}
-
 // subscribe has one subscriber or many in one node.
 func subscribe(o load.Options) {
 	n := open(o, o.Addr)
@@ -93,7 +71,7 @@ func subscribe(o load.Options) {
 		load.Must(r.subscription.Wait(context.Background()))
 	}
 	result := load.SubResult{Role: load.RoleSub}
-	if o.Connects > 1 {
+	if o.Work == load.WorkIdle || o.Connects > 1 {
 		result.Extra = map[string]float64{
 			"connect_seconds":                 float64(load.Now()-began) / 1e9,
 			"subscriber_bytes_per_subscriber": (load.ResidentBytes() - empty) / float64(o.Connects),

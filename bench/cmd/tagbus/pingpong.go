@@ -17,7 +17,7 @@ const (
 	back  = first + 1
 )
 
-// pingPong has a publisher and a subscriber in each of both processes, and
+// pingPong has a publisher and a subscriber in each of both processes. The second
 // answers in the handler.
 func pingPong(o load.Options) {
 	folder, mine, others := o.Addr, back, there
@@ -40,7 +40,11 @@ func pingPong(o load.Options) {
 		load.AwaitGo()
 		player := load.NewPings(o, send)
 		profiled := load.Profile(o)
-		subscribeAndWait(p, s, others, player.Return, mine, player.Start)
+		subscription, err := s.Subscribe(tags.Of(others), func(m bus.Message) { player.Handle(m.Data) })
+		load.Must(err)
+		ctx := context.Background()
+		load.Must(errors.Join(subscription.Wait(ctx), p.WaitSubscribers(ctx, 1, tags.Of(mine))))
+		player.Play()
 		profiled()
 		player.Result().Report()
 	} else {
@@ -51,22 +55,4 @@ func pingPong(o load.Options) {
 	}
 	load.AwaitQuit()
 	load.Must(n.Close())
-}
-
-// subscribeAndWait subscribes to a tag, starts when both directions are connected,
-// and returns when take has said that it was the last message.
-func subscribeAndWait(p *bus.Publisher, s *bus.Subscriber, from tags.Tag, take func([]byte) bool, to tags.Tag, start func()) {
-	done := make(chan struct{})
-	subscription, err := s.Subscribe(tags.Of(from), func(m bus.Message) {
-		if take(m.Data) {
-			close(done)
-		}
-	})
-	load.Must(err)
-	ctx := context.Background()
-	if err := errors.Join(subscription.Wait(ctx), p.WaitSubscribers(ctx, 1, tags.Of(to))); err != nil {
-		load.Fail(err)
-	}
-	start()
-	<-done
 }

@@ -8,7 +8,8 @@ import (
 	"tagbus/bench/internal/load"
 )
 
-// newSender returns what publishes for one producer.
+// newSender returns what publishes for one producer. One that publishes through the
+// handle of a tag belongs here, as the way "handle".
 func newSender(o load.Options, p *bus.Publisher) load.Sender {
 	switch o.Way {
 	case "batch":

@@ -58,7 +58,7 @@ func publish(o load.Options) {
 	}
 	w := &sender{s: s, data: load.NewMessage(tagBytes + o.Size)}
 	load.Fill(w.data[tagBytes:])
-	load.Publish(o, load.System{Sender: func() load.Sender { return w }, Flush: func() {}})
+	load.Publish(o, load.System{Sender: func(load.Options) load.Sender { return w }, Flush: func() {}})
 }
 
 // sender publishes; a socket belongs to one goroutine.

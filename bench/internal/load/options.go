@@ -25,13 +25,17 @@ type Options struct {
 
 	Seconds float64 // how long to publish
 	Rate    float64 // messages a second in an open loop
+	Burst   int     // in an open loop: messages that are due together, before which the publisher sleeps; 0: it spins
+	Yield   bool    // while it spins it lets other goroutines run
+	Command int     // bytes of the messages on tag 1 that an open loop has beside those on tag 0; 0: none
+	Channel bool    // answers in ping-pong reach the goroutine that waits through a channel
+	Receive string  // tagbus: handler, messages, channel or batch
 
-	Way        string        // of the system: buffered, immediate, zerocopy …
+	Way        string        // of the system: flush, immediate, batch, zerocopy
 	Set        string        // how a subscriber asks for the tags: exact, ranges, masks
 	Wanted     int           // tags that a subscriber asks for; default Tags
 	Policy     string        // of a tagbus subscription
 	Congestion string        // TCP congestion control of the sender; empty: the system's, for tagbus its default
-	Flush      time.Duration // tagbus: FlushInterval; 0: the default
 	Spin       time.Duration // tagbus: BusyPoll
 	Queue      int           // tagbus: QueueBytes; 0: the default
 	Loops      int           // tagbus: that send and receive
@@ -60,12 +64,16 @@ func Parse() Options {
 	flag.IntVar(&o.Producers, "producers", 1, "that publish")
 	flag.Float64Var(&o.Seconds, "seconds", 1, "how long to publish")
 	flag.Float64Var(&o.Rate, "rate", 0, "messages a second")
+	flag.IntVar(&o.Burst, "burst", 0, "messages that are due together")
+	flag.BoolVar(&o.Yield, "yield", false, "while spinning")
+	flag.IntVar(&o.Command, "command", 0, "bytes of the messages on tag 1")
+	flag.BoolVar(&o.Channel, "channel", false, "answers come through a channel")
+	flag.StringVar(&o.Receive, "receive", "handler", "handler, messages, channel or batch")
 	flag.StringVar(&o.Way, "way", "", "variant of the system")
 	flag.StringVar(&o.Set, "set", "exact", "exact, ranges or masks")
 	flag.IntVar(&o.Wanted, "wanted", 0, "tags that a subscriber asks for")
 	flag.StringVar(&o.Policy, "policy", "", "of the subscription")
 	flag.StringVar(&o.Congestion, "congestion", "", "of the sender")
-	flag.DurationVar(&o.Flush, "flush", 0, "flush interval")
 	flag.DurationVar(&o.Spin, "spin", 0, "busy-poll time")
 	flag.IntVar(&o.Queue, "queue", 0, "queue bytes")
 	flag.IntVar(&o.Loops, "loops", 0, "that send and receive")

@@ -1,9 +1,11 @@
 package load
 
+import "bytes"
+
 // Pings records the round trips of a ping-pong, whatever carries them: one is on
 // its way at any time.
 //
-// Threads: one at a time.
+// Threads: one at a time, but Play beside Handle.
 type Pings struct {
 	seconds  float64
 	send     func(data []byte)
@@ -13,14 +15,44 @@ type Pings struct {
 	warm     int64 // from when on round trips count: after a tenth of the time
 	until    int64
 	result   PubResult
+	answers  chan []byte   // from Handle to Play, with Options.Channel
+	done     chan struct{} // closed by Handle otherwise
 }
 
 // NewPings returns a player that sends by send.
 func NewPings(o Options, send func(data []byte)) *Pings {
-	return &Pings{seconds: o.Seconds, send: send, data: NewMessage(o.Size), result: PubResult{Latency: newHistogram()}}
+	p := &Pings{
+		seconds: o.Seconds, send: send, data: NewMessage(o.Size), result: PubResult{Latency: newHistogram()},
+		done: make(chan struct{}),
+	}
+	if o.Channel {
+		p.answers = make(chan []byte, 1)
+	}
+	return p
 }
 
-// Start sends the first message.
+// Play starts, and returns when the time is over. The system calls Handle meanwhile.
+func (p *Pings) Play() {
+	p.Start()
+	if p.answers == nil {
+		<-p.done
+		return
+	}
+	for !p.Return(<-p.answers) {
+	}
+}
+
+// Handle takes an answer in a handler of the system.
+func (p *Pings) Handle(data []byte) {
+	switch {
+	case p.answers != nil:
+		p.answers <- bytes.Clone(data)
+	case p.Return(data):
+		close(p.done)
+	}
+}
+
+// Start sends the first message, for a program that reads the answers itself.
 func (p *Pings) Start() {
 	p.result.StartNS = Now()
 	p.until = p.result.StartNS + int64(p.seconds*1e9)

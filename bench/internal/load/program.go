@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"runtime"
 	"sync"
 	"time"
 )
@@ -15,8 +14,8 @@ const EndInterval = 20 * time.Millisecond
 
 // System is how a publisher of some system sends.
 type System struct {
-	// Sender returns what one producer publishes with.
-	Sender func() Sender
+	// Sender returns what one producer publishes with, messages of Options.Size.
+	Sender func(Options) Sender
 	// Flush sends what may still be waiting, at the end.
 	Flush func()
 	// Figures returns figures of the system's own, when it has been flushed. May be nil.
@@ -101,9 +100,9 @@ func (r PubResult) Report() {
 func Publish(o Options, s System) {
 	done := Profile(o)
 	if o.Work == WorkOpenLoop {
-		openLoop(o, s).finish(s)
+		openLoop(o, s).finish(o, s)
 	} else {
-		throughput(o, s).finish(s)
+		throughput(o, s).finish(o, s)
 	}
 	done()
 }
@@ -115,7 +114,7 @@ func throughput(o Options, s System) PubResult {
 	result := PubResult{StartNS: Now()}
 	until := result.StartNS + int64(o.Seconds*1e9)
 	for producer := range o.Producers {
-		all.Go(func() { sent[producer] = produce(o, s.Sender(), producer, until) })
+		all.Go(func() { sent[producer] = produce(o, s.Sender(o), producer, until) })
 	}
 	all.Wait()
 	result.EndNS = Now()
@@ -147,32 +146,9 @@ func produce(o Options, s Sender, producer int, until int64) uint64 {
 	}
 }
 
-// openLoop publishes at a fixed rate, whatever the system does: each message has
-// the time at which it was due, so that waiting for the system is part of the
-// latency. It spins, because to sleep is not exact enough.
-func openLoop(o Options, s System) PubResult {
-	sender := s.Sender()
-	interval := 1e9 / o.Rate
-	total := uint64(o.Seconds * o.Rate)
-	result := PubResult{StartNS: Now() + 1e6}
-	for i := range total {
-		due := result.StartNS + int64(float64(i)*interval)
-		if s.Idle != nil && Now() < due {
-			s.Idle()
-		}
-		for Now() < due {
-			runtime.Gosched()
-		}
-		sequence, tag := i/uint64(o.Tags), i%uint64(o.Tags)
-		sender.Publish(int(tag), sequence, uint32(tag), due)
-	}
-	result.Sent, result.EndNS = total, Now()
-	return result
-}
-
 // finish reports, and publishes end messages until the runner says that all
 // subscribers have reported.
-func (r PubResult) finish(s System) {
+func (r PubResult) finish(o Options, s System) {
 	quit := make(chan struct{})
 	go func() {
 		AwaitQuit()
@@ -183,7 +159,7 @@ func (r PubResult) finish(s System) {
 		r.Extra = s.Figures()
 	}
 	r.Report()
-	end := s.Sender()
+	end := s.Sender(o)
 	again := time.NewTicker(EndInterval)
 	defer again.Stop()
 	for {

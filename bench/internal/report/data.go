@@ -71,8 +71,6 @@ func middle(records []run.Record, figure func(run.Record) float64) (median, leas
 	return median, values[0], values[len(values)-1]
 }
 
-func value(r run.Record) float64 { return r.Value }
-
 // mayLose reports whether a system is known to lose messages.
 func mayLose(system string) bool { return system == "nng" }
 
@@ -97,15 +95,6 @@ func (d Data) Faults() error {
 }
 
 func idle(name string) bool {
-	s, found := find(name)
+	s, found := scenario.Named(name)
 	return found && s.Work == load.WorkIdle
-}
-
-func find(name string) (scenario.Scenario, bool) {
-	for _, s := range scenario.All() {
-		if s.Name == name {
-			return s, true
-		}
-	}
-	return scenario.Scenario{}, false
 }

@@ -97,15 +97,29 @@ const method = `## How it is measured
   received from the first message sent to the last one received.
 - Every message carries a sequence number and a check of it; one of 1,024 is
   compared byte by byte. What was sent and did not arrive is *lost*.
-- *CPU* is the processor time of all processes of the system, without their start.
+- *CPU* is the processor time of all processes of the system, without their start,
+  for a million messages received or round trips.
   *others* is the share of the machine that other processes used meanwhile; before
   each measurement the runner waits until it is small, up to a limit.
 - The figure of a row is the median. *least – most* are the extremes. A ratio is
   that of two medians.
-- Ping-pong: one message is on its way, and the handler answers.
+- Goals hold for a node, a publisher and a subscriber without settings; systems with
+  settings are information. They refer to C with the congestion control of tagbus.
+- Ping-pong: one message is on its way, and the handler answers. Where a channel is
+  named, a goroutine publishes and gets the answer from a channel that the handler
+  fills.
 - Open loop: messages are due at a fixed rate, whatever happens, and latency counts
   from when a message was due, so that waiting for the system is part of it. The
-  publisher spins between two messages.
+  publisher spins between two messages, *yields* with runtime.Gosched, or *sleeps* in
+  a system call between two bursts, 200 µs apart. One that is not held up and sleeps
+  wakes 50 to 100 µs late, which is no system's doing: latency then counts from when
+  it has woken.
+- Commands beside bulk: messages of 1 KiB in bursts of 64 on one tag, a message of
+  64 B every 10 ms on another. Latency is that of these. *half*: half of the rate that
+  the system reaches in throughput/1KiB, measured just before.
+- *apart*: the kernel likes to run two processes with one thread each in turn on one
+  processor, where a wake-up takes a tenth of the time, in one measurement and not in
+  the next. These rows have a processor for each.
 
 `
 

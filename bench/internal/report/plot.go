@@ -20,9 +20,9 @@ const (
 
 // shown are the systems of the plot, with their colours.
 var shown = []struct{ system, colour string }{
-	{"tagbus-p1", "#d1495b"},
-	{"tagbus", "#e8a0a8"},
-	{"tagbus-zerocopy-p1", "#f08a5d"},
+	{"tagbus", "#d1495b"},
+	{"tagbus-batch", "#e8a0a8"},
+	{"tagbus-zerocopy", "#f08a5d"},
 	{"c-record+cc", "#222222"},
 	{"c-block+cc", "#777777"},
 	{"gonet", "#9b5de5"},
@@ -119,21 +119,21 @@ func curve(d Data, system string) []point {
 
 // latencyPanel draws a bar for the median round trip of each system.
 func latencyPanel(b *strings.Builder, d Data) {
-	text(b, barsAt, 20, "start", "Ping-pong of 64 B: round trip, µs (p50, p99)")
+	text(b, barsAt, 20, "start", "Round trip of 64 B through a channel, µs (p50, p99)")
 	type bar struct {
 		system   string
 		p50, p99 float64
 	}
 	var bars []bar
 	longest := 0.0
-	for _, name := range []string{"pingpong/64B/busy-poll", "pingpong/64B"} {
-		s, _ := find(name)
-		for _, row := range s.Rows {
-			records := d.of(s.Name, row.System)
+	for _, name := range []string{"pingpong/64B/channel"} {
+		s, _ := scenario.Named(name)
+		for _, system := range s.Rows {
+			records := d.of(s.Name, system)
 			p50, _, _ := middle(records, func(r run.Record) float64 { return float64(r.Latency.P50) / 1e3 })
 			p99, _, _ := middle(records, func(r run.Record) float64 { return float64(r.Latency.P99) / 1e3 })
 			if p50 > 0 {
-				bars = append(bars, bar{row.System, p50, p99})
+				bars = append(bars, bar{system, p50, p99})
 				longest = max(longest, p50)
 			}
 		}

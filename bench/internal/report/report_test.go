@@ -20,8 +20,16 @@ func records(system string, values ...float64) []run.Record {
 	for round, v := range values {
 		all = append(all, run.Record{
 			Scenario: "throughput/40B", System: system, Round: round, Seconds: 1,
-			Sent: uint64(v), Received: uint64(v), Value: v, PublisherCPU: 0.5, SubscriberCPU: 0.25,
+			Sent: uint64(v), Received: uint64(v), PublisherCPU: 0.5, SubscriberCPU: 0.25,
 		})
+	}
+	return all
+}
+
+// of moves measurements to another scenario.
+func of(scenario string, all []run.Record) []run.Record {
+	for i := range all {
+		all[i].Scenario = scenario
 	}
 	return all
 }
@@ -44,24 +52,36 @@ func TestTables(t *testing.T) {
 		want string // a line
 	}{
 		{
-			"a goal that is met", data(records("tagbus-p1", 40e6, 50e6, 60e6), records("libzmq", 5e6, 1e6, 4e6)),
-			"| throughput/40B | tagbus-p1 / libzmq | ≥ 10.00x | 12.50x | met |",
+			"a goal that is met", data(records("tagbus", 40e6, 50e6, 60e6), records("libzmq", 5e6, 1e6, 4e6)),
+			"| throughput/40B | M msg/s | tagbus / libzmq | ≥ 9.00x | 12.50x | met |",
 		},
 		{
-			"a goal that is not met", data(records("tagbus-p1", 40e6), records("c-record", 100e6)),
-			"| throughput/40B | tagbus-p1 / c-record | ≥ 0.50x | 0.40x | **not met** |",
+			"a goal of another system that is not met", data(records("tagbus-batch", 40e6), records("c-record+cc", 100e6)),
+			"| throughput/40B | M msg/s | tagbus-batch / c-record+cc | ≥ 0.70x | 0.40x | **not met** |",
 		},
 		{
-			"median, extremes and processor time", data(records("tagbus-p1", 60e6, 40e6, 50e6)),
-			"| tagbus-p1 | 50 | 40 – 60 | 1.00 |  | 0.015 | 0 | 0 % |",
+			"a goal of a scenario before", data(of("fanout/16/40B/one-stopped", records("tagbus", 30e6)), of("fanout/16/40B", records("tagbus", 20e6))),
+			"| fanout/16/40B/one-stopped | M msg/s | tagbus / tagbus in fanout/16/40B | ≥ 0.84x | 1.50x | met |",
 		},
 		{
-			"the median of an even number", data(records("tagbus-p1", 40e6, 60e6)),
-			"| tagbus-p1 | 50 | 40 – 60 | 1.00 |  | 0.016 | 0 | 0 % |",
+			"a goal of another figure", data(of("openloop/64B/50000-per-s/spins", records("tagbus", 3e6)), of("openloop/64B/50000-per-s/spins", records("c-epoll-apart+cc", 1e6))),
+			"| openloop/64B/50000-per-s/spins | CPU s per million | tagbus / c-epoll-apart+cc | ≤ 2.00x | 0.33x | met |",
 		},
-		{"losses", data(lossy), "| nng | 1 | 1 – 1 | – |  | 0.750 | 50.0 % | 0 % |"},
-		{"no ratio without the system that is compared", data(records("libzmq", 4e6)), "| libzmq | 4 | 4 – 4 | – |  | 0.188 | 0 | 0 % |"},
-		{"a measurement that failed", data(records("tagbus-p1", 1), []run.Record{failed}), "- zmq4: 1 measurements failed"},
+		{
+			"a goal that is a number", data([]run.Record{{Scenario: "idle/node", System: "tagbus", Extra: map[string]float64{"publisher_idle_cpu": 0.0123}}}),
+			"| idle/node | CPU share, idle | tagbus | ≤ 0.50 % | 1.23 % | **not met** |",
+		},
+		{
+			"median, extremes and processor time", data(records("tagbus", 60e6, 40e6, 50e6)),
+			"| tagbus | 50 | 40 – 60 | 1.00 | 0.015 | 0 | 0 % |",
+		},
+		{
+			"the median of an even number", data(records("tagbus", 40e6, 60e6)),
+			"| tagbus | 50 | 40 – 60 | 1.00 | 0.016 | 0 | 0 % |",
+		},
+		{"losses", data(lossy), "| nng | 1 | 1 – 1 | – | 0.750 | 50.0 % | 0 % |"},
+		{"no ratio without the system that is compared", data(records("libzmq", 4e6)), "| libzmq | 4 | 4 – 4 | – | 0.188 | 0 | 0 % |"},
+		{"a measurement that failed", data(records("tagbus", 1), []run.Record{failed}), "- zmq4: 1 measurements failed"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -112,13 +132,13 @@ func TestFaults(t *testing.T) {
 		data report.Data
 		want string // in the error; empty: no error
 	}{
-		{"all is well", data(records("tagbus-p1", 10)), ""},
-		{"a system that waits has lost something", with("tagbus-p1", func(r *run.Record) { r.Lost = 1 }), "1 of 10 messages lost"},
+		{"all is well", data(records("tagbus", 10)), ""},
+		{"a system that waits has lost something", with("tagbus", func(r *run.Record) { r.Lost = 1 }), "1 of 10 messages lost"},
 		{"one that may has lost something", with("nng", func(r *run.Record) { r.Lost = 1 }), ""},
 		{"something arrived changed", with("nng", func(r *run.Record) { r.Corrupt = 2 }), "2 messages corrupt"},
-		{"something arrived out of order", with("tagbus-p1", func(r *run.Record) { r.Disordered = 3 }), "3 out of order"},
-		{"a measurement failed", with("tagbus-p1", func(r *run.Record) { r.Error = "no answer" }), "no answer"},
-		{"nothing arrived", with("tagbus-p1", func(r *run.Record) { r.Received = 0 }), "nothing was received"},
+		{"something arrived out of order", with("tagbus", func(r *run.Record) { r.Disordered = 3 }), "3 out of order"},
+		{"a measurement failed", with("tagbus", func(r *run.Record) { r.Error = "no answer" }), "no answer"},
+		{"nothing arrived", with("tagbus", func(r *run.Record) { r.Received = 0 }), "nothing was received"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -131,8 +151,8 @@ func TestFaults(t *testing.T) {
 }
 
 func TestDocumentAndPlot(t *testing.T) {
-	ping := run.Record{Scenario: "pingpong/64B", System: "c-epoll", Seconds: 1, Value: 60e3, Latency: load.Histogram{Count: 1, P50: 60e3, P99: 90e3}}
-	d := data(records("tagbus-p1", 50e6), records("libzmq", 4e6), []run.Record{ping})
+	ping := run.Record{Scenario: "pingpong/64B/channel", System: "c-epoll+cc", Seconds: 1, Latency: load.Histogram{Count: 1, P50: 60e3, P99: 90e3}}
+	d := data(records("tagbus", 50e6), records("libzmq", 4e6), []run.Record{ping})
 	d.Machine.Skipped = map[string]string{"nng": "no library"}
 	d.Machine.Congestion, d.Machine.Fast = "bbr", "cubic"
 	for _, want := range []string{"not edited", "| the system's: bbr; +cc: cubic; tagbus: ", "| not measured | nng: no library |", "| libzmq | libzmq in C", "## Goals"} {
@@ -141,7 +161,7 @@ func TestDocumentAndPlot(t *testing.T) {
 		}
 	}
 	plot := report.Plot(d)
-	for _, want := range []string{">tagbus-p1<", ">libzmq<", ">c-epoll<", "60.0, 90.0"} {
+	for _, want := range []string{">tagbus<", ">libzmq<", ">c-epoll+cc<", "60.0, 90.0"} {
 		if !strings.Contains(plot, want) {
 			t.Errorf("plot: got\n%s\nwant %q in it", plot, want)
 		}
@@ -157,7 +177,7 @@ func TestDocumentAndPlot(t *testing.T) {
 
 func TestRawDataIsReadAsItWasWritten(t *testing.T) {
 	folder := t.TempDir()
-	d := data(records("tagbus-p1", 50e6), records("libzmq", 4e6))
+	d := data(records("tagbus", 50e6), records("libzmq", 4e6))
 	d.Machine.Commit = "abc"
 	if err := report.WriteDocument(folder, d); err != nil {
 		t.Fatalf("write: got error %v, want none", err)

@@ -38,7 +38,7 @@ func Tables(d Data) string {
 // result is a row of a scenario, computed.
 type result struct {
 	scenario.Scenario
-	scenario.Row
+	system              string
 	records             []run.Record
 	median, least, most float64
 	ratio               float64 // of the subject's median to this one; 0: unknown
@@ -46,71 +46,20 @@ type result struct {
 
 // results returns the rows of a scenario that were measured.
 func results(d Data, s scenario.Scenario) []result {
-	subject, _, _ := middle(d.of(s.Name, s.Compared()), value)
+	subject, _, _ := middle(d.of(s.Name, s.Compared()), figure(s, s.Metric))
 	var rows []result
-	for _, row := range s.Rows {
-		from := s.Name
-		if row.Of != "" {
-			from = row.Of
-		}
-		r := result{Scenario: s, Row: row, records: d.of(from, row.System)}
+	for _, system := range s.Rows {
+		r := result{Scenario: s, system: system, records: d.of(s.Name, system)}
 		if len(r.records) == 0 {
 			continue
 		}
-		r.median, r.least, r.most = middle(r.records, value)
+		r.median, r.least, r.most = middle(r.records, figure(s, s.Metric))
 		if r.median > 0 {
 			r.ratio = subject / r.median
 		}
 		rows = append(rows, r)
 	}
 	return rows
-}
-
-// goal returns the goal of a row as text, and whether it is met; no text means
-// no goal, or that it cannot be told.
-func (r result) goal() (text string, met bool) {
-	switch {
-	case r.ratio == 0:
-		return "", false
-	case r.AtLeast > 0:
-		return fmt.Sprintf("≥ %.2fx", r.AtLeast), r.ratio >= r.AtLeast
-	case r.AtMost > 0:
-		return fmt.Sprintf("≤ %.2fx", r.AtMost), r.ratio <= r.AtMost
-	default:
-		return "", false
-	}
-}
-
-func mark(met bool) string {
-	if met {
-		return "met"
-	}
-	return "**not met**"
-}
-
-func (r result) name() string {
-	if r.Of != "" {
-		return fmt.Sprintf("%s in %s", r.System, r.Of)
-	}
-	return r.System
-}
-
-// goals is the table of all goals.
-func goals(d Data) string {
-	var b strings.Builder
-	for _, s := range scenario.All() {
-		for _, r := range results(d, s) {
-			text, met := r.goal()
-			if text == "" {
-				continue
-			}
-			fmt.Fprintf(&b, "| %s | %s / %s | %s | %.2fx | %s |\n", s.Name, s.Compared(), r.name(), text, r.ratio, mark(met))
-		}
-	}
-	if b.Len() == 0 {
-		return ""
-	}
-	return "## Goals\n\n| scenario | ratio of medians | goal | measured | |\n|---|---|---|---|---|\n" + b.String()
 }
 
 // table is the table of a scenario.
@@ -120,23 +69,20 @@ func table(d Data, s scenario.Scenario) string {
 		return ""
 	}
 	var b strings.Builder
-	header := fmt.Sprintf("| system | %s | least – most | %s / this | goal | CPU s per %s | lost | others |", metricName(s.Metric), s.Compared(), cpuUnit(s))
 	latency := s.Metric == scenario.P50
+	header := fmt.Sprintf("| system | %s | least – most |", metricName(s.Metric))
 	if latency {
-		header = fmt.Sprintf("| system | p50 µs | least – most | p99 µs | p99.9 µs | %s / this | goal | CPU share | lost | others |", s.Compared())
+		header += " p99 µs | p99.9 µs |"
 	}
+	header += fmt.Sprintf(" %s / this | %s | lost | others |", s.Compared(), metricName(scenario.CPU))
 	fmt.Fprintf(&b, "%s\n%s\n", header, strings.Repeat("|---", strings.Count(header, "|")-1)+"|")
 	for _, r := range rows {
-		goal, met := r.goal()
-		if goal != "" {
-			goal += " " + mark(met)
-		}
-		cells := []string{r.name(), amount(s.Metric, r.median), amount(s.Metric, r.least) + " – " + amount(s.Metric, r.most)}
+		cells := []string{r.system, amount(s.Metric, r.median), amount(s.Metric, r.least) + " – " + amount(s.Metric, r.most)}
 		if latency {
 			cells = append(cells, r.figure("%.1f", func(r run.Record) float64 { return float64(r.Latency.P99) / 1e3 }),
 				r.figure("%.1f", func(r run.Record) float64 { return float64(r.Latency.P999) / 1e3 }))
 		}
-		cells = append(cells, ratioText(r.ratio), goal, r.cpu(), r.lost(),
+		cells = append(cells, ratioText(r.ratio), r.cpu(), r.lost(),
 			r.figure("%.0f %%", func(r run.Record) float64 { return 100 * r.Foreign }))
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
 	}
@@ -155,22 +101,13 @@ func (r result) figure(format string, of func(run.Record) float64) string {
 	return fmt.Sprintf(format, median)
 }
 
-// cpu is the processor time: for a million deliveries, or where the rate is
-// given, as a share of the time.
+// cpu is the processor time. Of what is idle it stands below the table.
 func (r result) cpu() string {
-	switch {
-	case r.Metric == scenario.P50 || r.Work == load.WorkIdle:
-		return r.figure("%.2f", func(r run.Record) float64 { return r.CPU() / r.Seconds })
-	default:
-		return r.figure("%.3f", func(r run.Record) float64 { return r.CPU() / float64(max(1, r.Received)) * 1e6 })
+	if r.Work == load.WorkIdle {
+		return "–"
 	}
-}
-
-func cpuUnit(s scenario.Scenario) string {
-	if s.Work == load.WorkIdle {
-		return "s"
-	}
-	return "million"
+	median, _, _ := middle(r.records, figure(r.Scenario, scenario.CPU))
+	return amount(scenario.CPU, median)
 }
 
 func (r result) lost() string {
@@ -189,11 +126,8 @@ func (r result) lost() string {
 func extras(rows []result) string {
 	var b strings.Builder
 	for _, r := range rows {
-		if r.Of != "" {
-			continue
-		}
 		for _, name := range sortedKeys(r.records[0].Extra) {
-			fmt.Fprintf(&b, "- %s: %s %s\n", r.name(), strings.ReplaceAll(name, "_", " "),
+			fmt.Fprintf(&b, "- %s: %s %s\n", r.system, strings.ReplaceAll(name, "_", " "),
 				r.figure("%.4g", func(r run.Record) float64 { return r.Extra[name] }))
 		}
 	}

@@ -22,6 +22,16 @@ func metricName(m scenario.Metric) string {
 		return "p50 µs"
 	case scenario.Memory:
 		return "bytes per subscriber"
+	case scenario.P99:
+		return "p99 µs"
+	case scenario.CPU:
+		return "CPU s per million"
+	case scenario.SubscriberMemory:
+		return "bytes of each subscriber"
+	case scenario.IdleCPU:
+		return "CPU share, idle"
+	case scenario.SubscriberIdle:
+		return "CPU share of subscribers, idle"
 	}
 	return string(m)
 }
@@ -33,10 +43,14 @@ func amount(m scenario.Metric, v float64) string {
 		return fmt.Sprintf("%.3g", v/1e6)
 	case scenario.Bytes:
 		return fmt.Sprintf("%.2f", v/1e9)
-	case scenario.P50:
+	case scenario.P50, scenario.P99:
 		return fmt.Sprintf("%.1f", v/1e3)
-	case scenario.Memory:
+	case scenario.CPU:
+		return fmt.Sprintf("%.3f", v/1e3)
+	case scenario.Memory, scenario.SubscriberMemory:
 		return fmt.Sprintf("%.0f", v)
+	case scenario.IdleCPU, scenario.SubscriberIdle:
+		return fmt.Sprintf("%.2f %%", 100*v)
 	}
 	return fmt.Sprintf("%g", v)
 }
@@ -44,9 +58,9 @@ func amount(m scenario.Metric, v float64) string {
 // Line is a measurement in one line, while it runs.
 func Line(s scenario.Scenario, r run.Record) string {
 	if r.Error != "" {
-		return fmt.Sprintf("%-28s %-20s %d  FAILED: %s", r.Scenario, r.System, r.Round+1, r.Error)
+		return fmt.Sprintf("%-33s %-20s %d  FAILED: %s", r.Scenario, r.System, r.Round+1, r.Error)
 	}
-	return fmt.Sprintf("%-28s %-20s %d  %8s %-9s lost %d corrupt %d disordered %d  cpu %.2f s  others %.0f %%",
-		r.Scenario, r.System, r.Round+1, amount(s.Metric, r.Value), metricName(s.Metric), r.Lost, r.Corrupt, r.Disordered,
+	return fmt.Sprintf("%-33s %-20s %d  %8s %-9s lost %d corrupt %d disordered %d  cpu %.2f s  others %.0f %%",
+		r.Scenario, r.System, r.Round+1, amount(s.Metric, r.Figure(s.Metric, s.Size)), metricName(s.Metric), r.Lost, r.Corrupt, r.Disordered,
 		r.CPU(), 100*r.Foreign)
 }

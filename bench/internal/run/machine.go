@@ -7,6 +7,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"tagbus/bench/internal/load"
 )
 
 // ticksPerSecond is the unit of /proc/stat.
@@ -51,6 +56,30 @@ func quiet(limit time.Duration, share float64) time.Duration {
 		}
 		before = now
 	}
+}
+
+// bind binds this thread, and so what it starts, to the last processor that it may
+// use for a subscriber, and to the first one for all others. The result frees it.
+func bind(role string) (free func(), err error) {
+	var all, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		return nil, err
+	}
+	var allowed []int
+	for i := range 8 * len(all) * int(unsafe.Sizeof(all[0])) {
+		if all.IsSet(i) {
+			allowed = append(allowed, i)
+		}
+	}
+	one.Set(allowed[0])
+	if role == load.RoleSub {
+		one.Zero()
+		one.Set(allowed[len(allowed)-1])
+	}
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		return nil, err
+	}
+	return func() { _ = unix.SchedSetaffinity(0, &all) }, nil // it was so before
 }
 
 // FastCongestion is the congestion control that tagbus chooses within a host, or

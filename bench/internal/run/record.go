@@ -21,8 +21,6 @@ type Record struct {
 	Disordered uint64 `json:"disordered"`
 	Sampled    uint64 `json:"sampled"` // compared byte by byte
 
-	Value float64 `json:"value"` // of the scenario's metric
-
 	// Processor seconds, from the beginning to the end of the processes.
 	PublisherCPU  float64 `json:"publisher_cpu"`
 	SubscriberCPU float64 `json:"subscriber_cpu"`
@@ -36,6 +34,9 @@ type Record struct {
 	Profile map[string]float64 `json:"profile,omitempty"` // of the publisher: ns of CPU by what they went into, see costs
 	Error   string             `json:"error,omitempty"`
 }
+
+// BulkRate is the name in Extra of the rate of a scenario with HalfOf.
+const BulkRate = "bulk_messages_per_second"
 
 // SendCalls is the name in Extra of how often a publisher that was profiled has called
 // sendmsg; not there if the runner may not count that.
@@ -55,28 +56,48 @@ func (r *Record) add(s scenario.Scenario, pub load.PubResult, subs []load.SubRes
 		r.Disordered += sub.Disordered
 		r.Sampled += sub.Sampled
 		last = max(last, sub.LastNS)
-		if s.Work == load.WorkOpenLoop {
+		if sub.Latency.Count > 0 {
 			r.Latency = sub.Latency
 		}
 		for name, value := range sub.Extra {
-			if r.Extra == nil {
-				r.Extra = make(map[string]float64)
-			}
-			r.Extra[name] = max(r.Extra[name], value)
+			r.note(name, max(r.Extra[name], value))
 		}
 	}
 	r.Seconds = time.Duration(last - pub.StartNS).Seconds()
-	if s.Work == load.WorkThroughput || s.Work == load.WorkOpenLoop || s.Work == "" {
+	if s.Work != load.WorkPingPong && s.Work != load.WorkIdle {
 		r.Lost = pub.Sent*uint64(len(subs)*max(1, s.Connects)) - r.Received
 	}
-	switch s.Metric {
-	case scenario.Messages:
-		r.Value = float64(r.Received) / r.Seconds
-	case scenario.Bytes:
-		r.Value = float64(r.Received) * float64(s.Size) / r.Seconds
-	case scenario.P50:
-		r.Value = float64(r.Latency.P50)
-	case scenario.Memory:
-		r.Value = r.Extra["publisher_bytes_per_subscriber"]
+}
+
+func (r *Record) note(name string, value float64) {
+	if r.Extra == nil {
+		r.Extra = make(map[string]float64)
 	}
+	r.Extra[name] = value
+}
+
+// Figure returns a figure of the measurement, of messages of a size.
+func (r *Record) Figure(m scenario.Metric, size int) float64 {
+	switch m {
+	case scenario.Messages:
+		return float64(r.Received) / r.Seconds
+	case scenario.Bytes:
+		return float64(r.Received) * float64(size) / r.Seconds
+	case scenario.P50:
+		return float64(r.Latency.P50)
+	case scenario.P99:
+		return float64(r.Latency.P99)
+	case scenario.CPU:
+		// In ping-pong nothing is received but answers, which have a latency.
+		return r.CPU() * 1e9 / float64(max(1, r.Received, r.Latency.Count))
+	case scenario.Memory:
+		return r.Extra["publisher_bytes_per_subscriber"]
+	case scenario.SubscriberMemory:
+		return r.Extra["subscriber_bytes_per_subscriber"]
+	case scenario.IdleCPU:
+		return r.Extra["publisher_idle_cpu"]
+	case scenario.SubscriberIdle:
+		return r.Extra["subscribers_idle_cpu"]
+	}
+	return 0
 }

@@ -57,8 +57,10 @@ func tiny(t *testing.T, s scenario.Scenario, name string) run.Record {
 func TestMeasure(t *testing.T) {
 	throughput := scenario.Scenario{Name: "throughput", Size: 40, Metric: scenario.Messages}
 	fanOut := scenario.Scenario{Name: "fan-out", Size: 40, Subscribers: 3, Tags: 7, Metric: scenario.Messages}
+	inOne := scenario.Scenario{Name: "in one process", Size: 40, Connects: 20, Metric: scenario.Messages}
 	stopped := scenario.Scenario{Name: "one stopped", Size: 40, Subscribers: 3, Stopped: 1, Metric: scenario.Messages}
 	openLoop := scenario.Scenario{Name: "open loop", Size: 64, Work: load.WorkOpenLoop, Rate: 1000, Metric: scenario.P50}
+	bursts := scenario.Scenario{Name: "bursts", Size: 64, Work: load.WorkOpenLoop, Rate: 50_000, Burst: 10, Metric: scenario.P50}
 	tests := []struct {
 		name     string
 		scenario scenario.Scenario
@@ -69,8 +71,14 @@ func TestMeasure(t *testing.T) {
 		{"by reference too", throughput, "tagbus-zerocopy", 1},
 		{"and from net.Conn", throughput, "gonet", 1},
 		{"three subscribers get all of seven tags", fanOut, "tagbus", 3},
+		{"twenty in one process get all by two loops", inOne, "tagbus-loops2", 20},
 		{"those that are not stopped get all", stopped, "tagbus", 2},
 		{"what is due arrives", openLoop, "tagbus-immediate", 1},
+		{"and what is due at once", bursts, "tagbus-flush", 1},
+		{"by iteration too", throughput, "tagbus-messages", 1},
+		{"through a channel too", throughput, "tagbus-channel", 1},
+		{"and a page at a time", throughput, "tagbus-subscribebatch", 1},
+		{"of many goroutines", throughput, "tagbus-64", 1},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -81,11 +89,47 @@ func TestMeasure(t *testing.T) {
 			if r.Sent == 0 || r.Received != test.shares*r.Sent {
 				t.Errorf("got %d received of %d sent, want %d times as many", r.Received, r.Sent, test.shares)
 			}
-			if r.Value <= 0 || r.Sampled == 0 || r.PublisherCPU <= 0 || r.SubscriberCPU <= 0 {
+			if value := r.Figure(test.scenario.Metric, test.scenario.Size); value <= 0 || r.Sampled == 0 || r.PublisherCPU <= 0 || r.SubscriberCPU <= 0 {
 				t.Errorf("got value %v, %d sampled, processor time %v and %v, want more than 0",
-					r.Value, r.Sampled, r.PublisherCPU, r.SubscriberCPU)
+					value, r.Sampled, r.PublisherCPU, r.SubscriberCPU)
 			}
 		})
+	}
+}
+
+func TestCommandsAreMeasuredBesideBulk(t *testing.T) {
+	for _, name := range []string{"tagbus", "nats", "libzmq", "c-epoll+cc"} {
+		t.Run(name, func(t *testing.T) {
+			if system, _ := scenario.Find(name); built.Skipped[system.Program] != "" {
+				t.Skipf("needs a program: %s", built.Skipped[system.Program])
+			}
+			s, _ := scenario.Named("mixed/250000-per-s")
+			s.Rate = 10_000
+			r := tiny(t, s, name)
+			// 0.08 s of bulk, and a command every 10 ms.
+			if r.Error != "" || r.Lost+r.Corrupt+r.Disordered > 0 || r.Sent != 808 || r.Latency.Count != 8 {
+				t.Errorf("got error %q, %d lost, %d corrupt, %d out of order, %d sent, %d measured, want 808 sent of which 8 are measured",
+					r.Error, r.Lost, r.Corrupt, r.Disordered, r.Sent, r.Latency.Count)
+			}
+		})
+	}
+}
+
+func TestARateIsHalfOfWhatASystemReaches(t *testing.T) {
+	s, _ := scenario.Named("mixed/half")
+	r := tiny(t, s, "tagbus")
+	if rate := r.Extra[run.BulkRate]; r.Error != "" || rate < 1000 || float64(r.Sent) > rate {
+		t.Errorf("got error %q and a rate of %v a second, %d sent, want no error and more than 1,000", r.Error, rate, r.Sent)
+	}
+}
+
+func TestAnswersReachAGoroutine(t *testing.T) {
+	s, _ := scenario.Named("pingpong/64B/channel")
+	for _, name := range []string{"tagbus", "nats", "gonet", "gonet-inline", "gonet-apart"} {
+		r := tiny(t, s, name)
+		if r.Error != "" || r.Sent == 0 || r.Corrupt > 0 || r.Latency.Count == 0 {
+			t.Errorf("%s: got error %q, %d sent, %d corrupt, %d measured, want round trips", name, r.Error, r.Sent, r.Corrupt, r.Latency.Count)
+		}
 	}
 }
 

@@ -46,6 +46,15 @@ type trial struct {
 // record.
 func (r *Runner) Measure(s scenario.Scenario, system scenario.System, round int) Record {
 	record := Record{Scenario: s.Name, System: system.Name, Round: round}
+	if s.HalfOf != "" {
+		of, _ := scenario.Named(s.HalfOf)
+		most := r.Measure(of, system, round)
+		if most.Error != "" {
+			record.Error = most.Error
+			return record
+		}
+		s.Rate = most.Figure(scenario.Messages, s.Size) / 2
+	}
 	waited := quiet(min(r.Patience, r.Profile.Waiting-r.waited), r.Idle)
 	r.waited += waited
 	record.Waited = waited.Seconds()
@@ -106,22 +115,26 @@ func (r *Runner) measure(s scenario.Scenario, system scenario.System, record *Re
 		}
 	}
 	record.add(s, pub, subs)
+	if s.HalfOf != "" {
+		record.note(BulkRate, s.Rate)
+	}
 	return nil
 }
 
 // open starts the processes of a measurement, in the order in which each needs
 // to know where the one before it is.
 func (r *Runner) open(t *trial, s scenario.Scenario, system scenario.System) error {
-	args := s.Args(r.Profile)
-	for _, arg := range system.Args {
-		if arg == scenario.FastCongestion {
-			arg = "--congestion=" + FastCongestion()
-		}
-		args = append(args, arg)
-	}
+	args := append(s.Args(r.Profile), arguments(system)...)
 	environment := []string{"TMPDIR=" + t.folder}
 	launch := func(role string, more ...string) (*process, error) {
 		more = append(more, r.profiles(t, s, system, role)...)
+		if slices.Contains(system.Args, scenario.Apart) {
+			free, err := bind(role)
+			if err != nil {
+				return nil, err
+			}
+			defer free()
+		}
 		return start(system.Name+" "+role, r.Built.Path(system.Program), slices.Concat(args, []string{"--role=" + role}, more), environment)
 	}
 	var at struct {
@@ -160,6 +173,21 @@ func (r *Runner) open(t *trial, s scenario.Scenario, system scenario.System) err
 		}
 	}
 	return nil
+}
+
+// arguments are those of a system, with what the runner fills in.
+func arguments(system scenario.System) []string {
+	var args []string
+	for _, arg := range system.Args {
+		switch arg {
+		case scenario.FastCongestion:
+			args = append(args, "--congestion="+FastCongestion())
+		case scenario.Apart:
+		default:
+			args = append(args, arg)
+		}
+	}
+	return args
 }
 
 // profiles are the arguments for the profiles of a process, if there are to be some.

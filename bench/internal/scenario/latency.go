@@ -6,44 +6,76 @@ import (
 	"tagbus/bench/internal/load"
 )
 
-func latency() []Scenario {
-	all := []Scenario{
-		{
-			Group: "Latency", Name: "pingpong/64B", Work: load.WorkPingPong, Size: 64, Metric: P50, Subject: "tagbus-thread",
-			Rows: []Row{
-				{System: "tagbus-thread"},
-				{System: "tagbus-immediate"},
-				{System: "libzmq", AtMost: 0.65},
-				{System: "nats"},
-				{System: "zmq4"},
-				{System: "nng"},
-				{System: "gonet"},
-				{System: "c-epoll", AtMost: 1},
-				{System: "c-epoll+cc", AtMost: 1},
-			},
-		},
-		{
-			Group: "Latency", Name: "pingpong/64B/busy-poll", Work: load.WorkPingPong, Size: 64, Metric: P50, Subject: "tagbus-spin",
-			Rows: []Row{{System: "tagbus-spin"}, {System: "c-busy", AtMost: 1.25}, {System: "c-busy+cc", AtMost: 1.25}, {System: "c-busy-two+cc"}},
-		},
+// The yardsticks of latency whose two processes do not take turns on one processor,
+// see Apart.
+const (
+	apartC  = "c-epoll-apart+cc"
+	apartGo = "gonet-apart"
+)
+
+func pingPong(name, subject string, rows ...string) Scenario {
+	return Scenario{
+		Group: "Latency", Name: name, Work: load.WorkPingPong, Size: 64, Metric: P50, Subject: subject, Rows: rows,
 	}
-	for _, rate := range []float64{50_000, 500_000} {
-		all = append(all, Scenario{
-			Group: "Latency", Name: fmt.Sprintf("openloop/64B/%.0f-per-s", rate), Work: load.WorkOpenLoop, Size: 64, Rate: rate,
-			Metric: P50, Subject: "tagbus-thread-immediate",
-			Rows: []Row{
-				{System: "tagbus-thread-immediate"},
-				{System: "tagbus-immediate"},
-				{System: "tagbus-100us"},
-				{System: "tagbus"},
-				{System: "tagbus-spin"},
-				{System: "libzmq"},
-				{System: "nats"},
-				{System: "gonet"},
-				{System: "c-epoll"},
-				{System: "c-busy"},
-			},
-		})
+}
+
+// pingPongs are round trips: between two handlers, and as a program makes them that
+// publishes and then waits for the answer.
+func pingPongs() []Scenario {
+	channel := pingPong("pingpong/64B/channel", "tagbus", "tagbus", "tagbus-immediate",
+		"libzmq", "nats", "gonet", apartGo, "gonet-inline", "c-epoll+cc", apartC, "c-epoll-two+cc")
+	channel.Channel = true
+	channel.Wants = []Goal{{Of: apartGo, AtMost: 1.25}, {Of: "libzmq", AtMost: 0.7}}
+	handler := pingPong("pingpong/64B", "tagbus", "tagbus", "tagbus-immediate", "tagbus-thread-immediate",
+		"libzmq", "nats", "zmq4", "nng", "gonet", "c-epoll", "c-epoll+cc", apartC)
+	handler.Wants = []Goal{{Of: apartC, AtMost: 1.1}}
+	busy := pingPong("pingpong/64B/busy-poll", "tagbus-spin", "tagbus-spin", "c-busy", "c-busy+cc", "c-busy-two+cc")
+	return []Scenario{channel, handler, busy}
+}
+
+// openLoops have a publisher that sleeps between bursts, one every 200 µs whatever
+// the rate, and publishers that spin.
+func openLoops() []Scenario {
+	loop := func(rate float64, pace string, rows ...string) Scenario {
+		return Scenario{
+			Group: "Latency", Name: fmt.Sprintf("openloop/64B/%.0f-per-s/%s", rate, pace), Work: load.WorkOpenLoop,
+			Size: 64, Rate: rate, Metric: P50, Rows: rows,
+		}
 	}
-	return all
+	sleeps := loop(50_000, "sleeps", "tagbus", "tagbus-flush", "tagbus-immediate", "tagbus-thread-immediate",
+		"libzmq", "nats", "gonet", "c-epoll+cc", apartC)
+	sleeps.Burst = 10
+	sleeps.Wants = []Goal{
+		{Of: "libzmq", AtMost: 1},
+		{Of: apartC, AtMost: 2.2},
+		{System: "tagbus-flush", Of: apartC, AtMost: 1.5},
+		{Metric: CPU, Of: apartC, AtMost: 2},
+		{System: "tagbus-flush", Metric: CPU, Of: apartC, AtMost: 1.4},
+	}
+	fast := loop(500_000, "sleeps", "tagbus", "tagbus-flush", "tagbus-immediate", "libzmq", "nats", "gonet", "c-epoll+cc", apartC)
+	fast.Burst = 100
+	fast.Wants = []Goal{{Of: "libzmq", AtMost: 0.8}}
+
+	spins := loop(50_000, "spins", "tagbus", "tagbus-thread-immediate", "tagbus-spin",
+		"libzmq", "nats", "gonet", apartC, "c-busy")
+	spins.Wants = []Goal{{Of: apartC, AtMost: 1.4}, {Metric: P99, Of: "libzmq", AtMost: 1}, {Metric: CPU, Of: apartC, AtMost: 2}}
+	yields := loop(50_000, "yields", "tagbus", "tagbus-immediate", "tagbus-thread-immediate", "libzmq", "nats", "gonet", apartC)
+	yields.Yields, yields.Wants = true, spins.Wants
+	return []Scenario{sleeps, fast, spins, yields}
+}
+
+// mixed has commands beside bulk of which each system carries half of what it can,
+// and all carry the same, a quarter to half of what libzmq can.
+func mixed() []Scenario {
+	beside := func(name string, rows ...string) Scenario {
+		return Scenario{
+			Group: "Commands beside bulk", Name: "mixed/" + name, Work: load.WorkOpenLoop, Size: kib, Tags: 2, Command: 64,
+			Burst: 64, Longer: 4, Metric: P50, Rows: rows, Wants: []Goal{{Metric: P99, Of: "libzmq", AtMost: 1.5}},
+		}
+	}
+	half := beside("half", "tagbus", "libzmq")
+	half.HalfOf = "throughput/1KiB"
+	same := beside("250000-per-s", "tagbus", "libzmq", "nats", apartC)
+	same.Rate = 250_000
+	return []Scenario{half, same}
 }

@@ -8,8 +8,8 @@ func profiled() []Scenario {
 	var all []Scenario
 	for _, subscribers := range []int{1, 4, 16} {
 		all = append(all, Scenario{
-			Group: "Where the publisher's time goes", Name: fmt.Sprintf("profile/%d", subscribers), Profiled: true,
-			Size: kib, Subscribers: subscribers, Metric: Messages, Subject: "tagbus-p1", Rows: []Row{{System: "tagbus-p1"}},
+			Group: "Where the publisher's time goes", Name: fmt.Sprintf("profile/%d", subscribers), Profiled: true, Longer: 2,
+			Size: kib, Subscribers: subscribers, Metric: Messages, Subject: "tagbus-p1", Rows: []string{"tagbus-p1"},
 		})
 	}
 	return all

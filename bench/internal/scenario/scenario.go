@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"time"
-
-	"tagbus/bench/internal/load"
 )
 
 // Scenario is one load, put on several systems in turn.
@@ -16,42 +14,29 @@ type Scenario struct {
 	Group string // a section of the document
 	Name  string // unique
 
-	Work        string // of load.Options; default throughput
-	Size        int    // of a payload, bytes
-	Subscribers int    // processes; default 1
-	Connects    int    // subscribers in each of them; default 1
-	Stopped     int    // of the processes: stopped, and with the policy drop-newest
-	Tags        int    // published round robin; default 1
-	Wanted      int    // tags that are served and subscribed to; default Tags
-	Producers   int    // publishing goroutines; default 1
-	Rate        float64
-	Profiled    bool // for twice the time, and the publisher tells what its time went into
+	Work        string  // of load.Options; default throughput
+	Size        int     // of a payload, bytes
+	Subscribers int     // processes; default 1
+	Connects    int     // subscribers in each of them; default 1
+	Stopped     int     // of the processes: stopped, and with the policy drop-newest
+	Tags        int     // published round robin; default 1
+	Wanted      int     // tags that are served and subscribed to; default Tags
+	Rate        float64 // of an open loop
+	HalfOf      string  // a scenario: the rate is half of what the system reaches there, measured just before
+	Burst       int     // of an open loop: messages that are due together, before which the publisher sleeps; 0: it spins
+	Yields      bool    // the publisher that spins does so with runtime.Gosched
+	Command     int     // bytes of the messages on a second tag, see load.Options
+	Channel     bool    // answers in ping-pong reach a goroutine through a channel
+	Longer      float64 // as often as this the time of the profile; default 1
+	Profiled    bool    // the publisher tells what its time went into
 
 	// Subject is the system whose ratio to each row is computed. Default: tagbus.
 	Subject string
 	Metric  Metric
-	Rows    []Row
+	Rows    []string // systems
+	Wants   []Goal   // see Goals
 	Only    []string // names of profiles; empty: all
 }
-
-// Row is a system in a scenario, with what the ratio of the subject to it is to
-// be: at least, or at most; 0: no goal.
-type Row struct {
-	System          string
-	AtLeast, AtMost float64
-	Of              string // the row is that of another scenario, already measured
-}
-
-// Metric is what a scenario compares.
-type Metric string
-
-// The metrics. Rates count what all subscribers together received.
-const (
-	Messages Metric = "messages" // per second
-	Bytes    Metric = "bytes"    // per second
-	P50      Metric = "p50"      // latency, ns
-	Memory   Metric = "memory"   // of the publisher for a subscriber, bytes
-)
 
 // Profile is how thorough a run is.
 type Profile struct {
@@ -75,7 +60,18 @@ const (
 
 // All returns all scenarios.
 func All() []Scenario {
-	return slices.Concat(throughput(), fanOut(), profiled(), manyTags(), producers(), latency(), settings(), scale())
+	return slices.Concat(throughput(), receives(), producers(), fanOut(), profiled(), manyTags(),
+		pingPongs(), openLoops(), mixed(), settings(), scale())
+}
+
+// Named returns the scenario of a name.
+func Named(name string) (Scenario, bool) {
+	all := All()
+	i := slices.IndexFunc(all, func(s Scenario) bool { return s.Name == name })
+	if i < 0 {
+		return Scenario{}, false
+	}
+	return all[i], true
 }
 
 // label is how a size is written in names.
@@ -90,164 +86,38 @@ func label(size int) string {
 	}
 }
 
-func throughput() []Scenario {
-	small := func(size int, zmq, nats, record float64) Scenario {
-		return Scenario{
-			Group: "Throughput", Name: "throughput/" + label(size), Size: size, Metric: Messages, Subject: "tagbus-p1",
-			Rows: []Row{
-				{System: "tagbus-p1"},
-				{System: "tagbus"},
-				{System: "tagbus-batch"},
-				{System: "tagbus-thread"},
-				{System: "tagbus-q512k"},
-				{System: "libzmq", AtLeast: zmq},
-				{System: "nats", AtLeast: nats},
-				{System: "zmq4"},
-				{System: "nng"},
-				{System: "gonet"},
-				{System: "c-record", AtLeast: record},
-				{System: "c-record+cc", AtLeast: record},
-			},
-		}
-	}
-	large := func(size int) Scenario {
-		return Scenario{
-			Group: "Throughput", Name: "throughput/" + label(size), Size: size, Metric: Bytes, Subject: "tagbus-zerocopy-p1",
-			Rows: []Row{
-				{System: "tagbus-zerocopy-p1"},
-				{System: "tagbus-zerocopy"},
-				{System: "tagbus"},
-				{System: "libzmq"},
-				{System: "libzmq-zerocopy"},
-				{System: "nats"},
-				{System: "zmq4"},
-				{System: "nng"},
-				{System: "c-block", AtLeast: 1},
-				{System: "c-block+cc", AtLeast: 1},
-				{System: "c-block-zerocopy"},
-			},
-		}
-	}
-	return []Scenario{
-		small(40, 10, 25, 0.5),
-		small(256, 8, 0, 0),
-		small(kib, 7, 0, 0),
-		small(4*kib, 0, 0, 0.85),
-		large(64 * kib),
-		large(mib),
-	}
-}
-
-func fanOut() []Scenario {
-	var all []Scenario
-	for _, subscribers := range []int{4, 16} {
-		for _, size := range []int{40, kib, 64 * kib} {
-			s := Scenario{
-				Group: "Fan-out", Name: fmt.Sprintf("fanout/%d/%s", subscribers, label(size)),
-				Size: size, Subscribers: subscribers, Metric: Messages, Subject: "tagbus-p1",
-				Rows: []Row{
-					{System: "tagbus-p1"},
-					{System: "libzmq"},
-					{System: "nats"},
-					{System: "c-record"},
-					{System: "c-record+cc"},
-					{System: "tagbus"},
-				},
-			}
-			if size == 40 {
-				s.Rows[1].AtLeast = 10
-			}
-			if size >= 64*kib {
-				s.Metric = Bytes
-			}
-			all = append(all, s)
-		}
-	}
-	return append(all, Scenario{
-		Group: "Fan-out", Name: "fanout/16/40B/one-stopped", Size: 40, Subscribers: 16, Stopped: 1, Metric: Messages,
-		// The 15 others get 15/16 of the deliveries, and are to lose no more than a
-		// tenth of them.
-		Rows: []Row{{System: "tagbus"}, {System: "tagbus", Of: "fanout/16/40B", AtLeast: 0.9 * 15 / 16}},
-	})
-}
-
-func manyTags() []Scenario {
-	var all []Scenario
-	for _, n := range []int{1, 10, 100, 1000, 10_000, 100_000} {
-		s := Scenario{
-			Group: "Many tags", Name: fmt.Sprintf("tags/%d", n), Size: 40, Tags: n, Metric: Messages,
-			Rows: []Row{{System: "tagbus"}},
-		}
-		switch n {
-		case 1:
-			s.Rows = append(s.Rows, Row{System: "libzmq"})
-		case 1000:
-			s.Rows = append(s.Rows, Row{System: "libzmq"}, Row{System: "tagbus", Of: "tags/1", AtLeast: 0.5})
-		case 100_000:
-			s.Rows = append(s.Rows, Row{System: "tagbus", Of: "tags/1"})
-		default:
-			s.Only = []string{"full"}
-		}
-		all = append(all, s)
-	}
-	return append(all, Scenario{
-		Group: "Many tags", Name: "tags/65536-wanted", Size: 40, Tags: 1000, Wanted: 65_536, Metric: Messages,
-		Rows: []Row{{System: "tagbus"}, {System: "tagbus-ranges"}, {System: "tagbus-masks"}},
-	})
-}
-
-func producers() []Scenario {
-	var all []Scenario
-	for _, n := range []int{1, 2, 4, 8} {
-		s := Scenario{
-			Group: "Many publishing goroutines", Name: fmt.Sprintf("producers/%d", n), Size: 40, Producers: n, Metric: Messages,
-			Rows: []Row{{System: "tagbus"}},
-		}
-		if n > 1 {
-			s.Rows = append(s.Rows, Row{System: "tagbus", Of: "producers/1", AtLeast: 0.7})
-		}
-		all = append(all, s)
-	}
-	return all
-}
-
-// scale has several subscribers in each process, since a process takes more
-// than what is measured.
-func scale() []Scenario {
-	only := []Row{{System: "tagbus"}}
-	rows := []Row{{System: "tagbus"}, {System: "tagbus-loops2"}}
-	return []Scenario{
-		{Group: "Scale", Name: "idle/1000", Work: load.WorkIdle, Size: 40, Subscribers: 1, Connects: 1000, Metric: Memory, Rows: rows},
-		{Group: "Scale", Name: "idle/10000", Work: load.WorkIdle, Size: 40, Subscribers: 4, Connects: 2500, Metric: Memory, Rows: only, Only: []string{"full"}},
-		{Group: "Scale", Name: "traffic/1000", Size: 40, Subscribers: 1, Connects: 1000, Metric: Messages, Rows: rows},
-	}
-}
-
 // In reports whether the scenario is part of a profile.
 func (s Scenario) In(p Profile) bool { return len(s.Only) == 0 || slices.Contains(s.Only, p.Name) }
 
 // Args returns the arguments of the programs of the scenario.
 func (s Scenario) Args(p Profile) []string {
 	seconds := p.Seconds
-	if s.Profiled {
-		seconds *= 2
+	if s.Longer > 0 {
+		seconds *= s.Longer
 	}
 	args := []string{"--size=" + strconv.Itoa(s.Size), "--seconds=" + strconv.FormatFloat(seconds, 'g', -1, 64)}
-	add := func(name string, n int) {
-		if n > 1 {
+	add := func(name string, n, unless int) {
+		if n > unless {
 			args = append(args, fmt.Sprintf("--%s=%d", name, n))
 		}
 	}
-	add("subscribers", s.Processes()*max(1, s.Connects))
-	add("connects", s.Connects)
-	add("tags", s.Tags)
-	add("wanted", s.Wanted)
-	add("producers", s.Producers)
+	add("subscribers", s.Processes()*max(1, s.Connects), 1)
+	add("connects", s.Connects, 1)
+	add("tags", s.Tags, 1)
+	add("wanted", s.Wanted, 1)
+	add("burst", s.Burst, 0)
+	add("command", s.Command, 0)
 	if s.Work != "" {
 		args = append(args, "--work="+s.Work)
 	}
 	if s.Rate > 0 {
 		args = append(args, fmt.Sprintf("--rate=%g", s.Rate))
+	}
+	if s.Yields {
+		args = append(args, "--yield")
+	}
+	if s.Channel {
+		args = append(args, "--channel")
 	}
 	return args
 }

@@ -17,25 +17,29 @@ func TestScenarios(t *testing.T) {
 		if s.Size < 24 {
 			t.Errorf("%s: got messages of %d bytes, want room for their header, 24", s.Name, s.Size)
 		}
-		var own []string
-		for _, row := range s.Rows {
-			if _, err := scenario.Find(row.System); err != nil {
+		for _, name := range s.Rows {
+			if _, err := scenario.Find(name); err != nil {
 				t.Errorf("%s: got error %v, want none", s.Name, err)
 			}
-			if row.Of != "" && !slices.Contains(systems[row.Of], row.System) {
-				t.Errorf("%s: got a row for %s in %s, want one of a scenario before", s.Name, row.System, row.Of)
-			}
-			if row.AtLeast > 0 && row.AtMost > 0 {
-				t.Errorf("%s: got two goals for %s, want one", s.Name, row.System)
-			}
-			if row.Of == "" {
-				own = append(own, row.System)
-			}
 		}
-		if !slices.Contains(own, s.Compared()) {
+		if !slices.Contains(s.Rows, s.Compared()) {
 			t.Errorf("%s: got no row for %s, want one, since the others are compared with it", s.Name, s.Compared())
 		}
-		systems[s.Name] = own
+		if s.HalfOf != "" && systems[s.HalfOf] == nil {
+			t.Errorf("%s: got half of %s, want a scenario before", s.Name, s.HalfOf)
+		}
+		systems[s.Name] = s.Rows
+		for _, g := range s.Goals() {
+			if !slices.Contains(s.Rows, g.System) {
+				t.Errorf("%s: got a goal for %s, want one for a row", s.Name, g.System)
+			}
+			if g.Of != "" && !slices.Contains(systems[g.In], g.Of) {
+				t.Errorf("%s: got a goal of %s in %s, want a row of this scenario or one before", s.Name, g.Of, g.In)
+			}
+			if (g.AtLeast > 0) == (g.AtMost > 0) {
+				t.Errorf("%s: got %v at least and %v at most for %s, want one of them", s.Name, g.AtLeast, g.AtMost, g.System)
+			}
+		}
 	}
 }
 

@@ -16,11 +16,16 @@ type System struct {
 var Systems = []System{
 	{"tagbus", "tagbus", nil, "this bus, as it is without further settings"},
 	{"tagbus-immediate", "tagbus", []string{"--way=immediate"}, "FlushInterval: FlushImmediately"},
-	{"tagbus-100us", "tagbus", []string{"--flush=100us"}, "FlushInterval: 100 µs"},
 	{"tagbus-spin", "tagbus", []string{"--way=immediate", "--spin=500us"}, "FlushImmediately, and loops with BusyPoll: 500 µs"},
 	{"tagbus-batch", "tagbus", []string{"--way=batch"}, "PublishBatch, 64 messages each"},
+	{"tagbus-flush", "tagbus", []string{"--way=flush"}, "Flush when nothing more is due"},
+	{"tagbus-messages", "tagbus", []string{"--receive=messages"}, "received by Subscription.Messages"},
+	{"tagbus-channel", "tagbus", []string{"--receive=channel"}, "received from a channel, which a handler fills with copies"},
+	{"tagbus-subscribebatch", "tagbus", []string{"--receive=batch"}, "received by SubscribeBatch"},
+	{"tagbus-8", "tagbus", []string{"--producers=8"}, "8 goroutines publish"},
+	{"tagbus-64", "tagbus", []string{"--producers=64"}, "64 goroutines publish"},
 	{"tagbus-p1", "tagbus", []string{"--way=batch", "--procs=1"}, "PublishBatch and GOMAXPROCS=1: no more threads than processors"},
-	{"tagbus-thread", "tagbus", []string{"--thread"}, "loops with WaitThread; FlushImmediately in ping-pong"},
+	{"tagbus-thread", "tagbus", []string{"--thread"}, "loops with WaitThread"},
 	{"tagbus-thread-immediate", "tagbus", []string{"--thread", "--way=immediate"}, "loops with WaitThread and FlushImmediately"},
 	{"tagbus-loops2", "tagbus", []string{"--loops=2"}, "Loops: 2"},
 	{"tagbus-q512k", "tagbus", []string{"--queue=524288"}, "QueueBytes: 512 KiB"},
@@ -42,21 +47,31 @@ var Systems = []System{
 	{"zmq4", "zmq4", nil, "libzmq used from Go by pebbe/zmq4"},
 	{"nats", "nats", nil, "NATS core: nats-server in a process of its own, nats.go"},
 	{"nng", "nng", nil, "nng in C: pub to sub, which may lose messages; in ping-pong pair"},
-	{"gonet", "gonet", nil, "net.Conn in Go: coalesced records"},
+	{"gonet", "gonet", nil, "net.Conn in Go: coalesced records; pingpong/64B/channel: a goroutine reads the answers"},
+	{"gonet-inline", "gonet", []string{"--channel=false"}, "the same without this goroutine"},
+	{"gonet-apart", "gonet", []string{Apart}, "gonet, publisher and subscriber each bound to a processor of their own"},
 	{"c-record", "yard", []string{"--way=record"}, "C: coalesced records, write and read, two loopback segments each"},
 	{"c-record+cc", "yard", []string{"--way=record", FastCongestion}, "the same with the congestion control of tagbus"},
 	{"c-block", "yard", []string{"--way=block"}, "C: one write for each message, no header"},
 	{"c-block+cc", "yard", []string{"--way=block", FastCongestion}, "the same with the congestion control of tagbus"},
 	{"c-block-zerocopy", "yard", []string{"--way=block-zerocopy", FastCongestion}, "C: c-block+cc with MSG_ZEROCOPY"},
-	{"c-epoll", "yard", []string{"--way=epoll"}, "C: a write for each message, the receiver waits in epoll"},
+	{"c-epoll", "yard", []string{"--way=epoll"}, "C: a write for what is due at once, the receiver waits in epoll"},
 	{"c-epoll+cc", "yard", []string{"--way=epoll", FastCongestion}, "the same with the congestion control of tagbus"},
+	{"c-epoll-apart+cc", "yard", []string{"--way=epoll", FastCongestion, Apart}, "c-epoll+cc, publisher and subscriber each bound to a processor of their own"},
+	{"c-epoll-two+cc", "yard", []string{"--way=epoll-two", FastCongestion}, "c-epoll+cc over two connections, one for each direction, as those of tagbus are"},
 	{"c-busy", "yard", []string{"--way=busy"}, "C: as c-epoll, but the receiver asks the socket again and again"},
 	{"c-busy+cc", "yard", []string{"--way=busy", FastCongestion}, "the same with the congestion control of tagbus"},
-	{"c-busy-two+cc", "yard", []string{"--way=busy-two", FastCongestion}, "c-busy+cc over two connections, one for each direction, as those of tagbus are"},
+	{"c-busy-two+cc", "yard", []string{"--way=busy-two", FastCongestion}, "c-busy+cc over two connections"},
 }
 
 // FastCongestion is an argument that the runner fills in.
 const FastCongestion = "--congestion=FAST"
+
+// Apart is an argument that the runner keeps to itself: it binds the publisher and
+// the subscribers to a processor each. The kernel likes to run two processes with one
+// thread each in turn on one processor, where a wake-up takes a tenth of the time, and
+// may do so in one measurement and not in the next. That is no yardstick.
+const Apart = "--apart"
 
 // Find returns the system of a name.
 func Find(name string) (System, error) {

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"context"
+
+	"tagbus/bus"
+	"tagbus/node"
+
+	"tagbus/bench/internal/load"
+)
+
+// receiver is a subscriber and what it has received.
+type receiver struct {
+	checker      *load.Checker
+	subscription *bus.Subscription
+	done         chan struct{}
+}
+
+func newReceiver(o load.Options, n *node.Node) *receiver {
+	s, err := n.NewSubscriber(bus.SubscriberConfig{})
+	load.Must(err)
+	cfg := bus.SubscriptionConfig{}
+	if o.Policy != "" {
+		load.Must(cfg.Policy.UnmarshalText([]byte(o.Policy)))
+	}
+	r := &receiver{checker: load.NewChecker(o), done: make(chan struct{})}
+	switch o.Receive {
+	case "messages":
+		r.subscription, err = s.SubscribeWith(wanted(o), nil, cfg)
+		go r.iterate()
+	case "channel":
+		copies := make(chan []byte, waiting)
+		r.subscription, err = s.SubscribeWith(wanted(o), func(m bus.Message) { copies <- bytes.Clone(m.Data) }, cfg)
+		go r.drain(copies)
+	case "batch":
+		r.subscription, err = s.SubscribeBatch(wanted(o), r.takeAll, cfg)
+	default:
+		r.subscription, err = s.SubscribeWith(wanted(o), func(m bus.Message) { r.take(m.Data) }, cfg)
+	}
+	load.Must(err)
+	return r
+}
+
+// waiting is how many messages a channel holds.
+const waiting = 1024
+
+func (r *receiver) take(data []byte) (last bool) {
+	if last = r.checker.Take(data); last {
+		close(r.done)
+	}
+	return last
+}
+
+func (r *receiver) takeAll(messages []bus.Message) {
+	for i := range messages {
+		r.take(messages[i].Data)
+	}
+}
+
+func (r *receiver) iterate() {
+	for m, err := range r.subscription.Messages(context.Background()) {
+		load.Must(err)
+		if r.take(m.Data) {
+			return
+		}
+	}
+}
+
+func (r *receiver) drain(messages <-chan []byte) {
+	for data := range messages {
+		r.take(data)
+	}
+}

@@ -1,0 +1,136 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+)
+
+// throughput has messages that are published one at a time, and, as information,
+// what a program gets that does otherwise. A system that publishes through the
+// handle of a tag belongs between tagbus and tagbus-batch, with the goal of 11
+// times libzmq at 40 B: the way "handle" of cmd/tagbus.
+func throughput() []Scenario {
+	small := func(size int, wants ...Goal) Scenario {
+		return Scenario{
+			Group: "Throughput", Name: "throughput/" + label(size), Size: size, Metric: Messages, Wants: wants,
+			Rows: []string{
+				"tagbus", "tagbus-batch", "tagbus-p1", "tagbus-thread", "tagbus-q512k",
+				"libzmq", "nats", "zmq4", "nng", "gonet", "c-record", "c-record+cc",
+			},
+		}
+	}
+	large := func(size int, wants ...Goal) Scenario {
+		return Scenario{
+			Group: "Throughput", Name: "throughput/" + label(size), Size: size, Metric: Bytes, Wants: wants,
+			Rows: []string{
+				"tagbus", "tagbus-zerocopy", "tagbus-zerocopy-p1",
+				"libzmq", "libzmq-zerocopy", "nats", "zmq4", "nng", "c-block", "c-block+cc", "c-block-zerocopy",
+			},
+		}
+	}
+	return []Scenario{
+		small(40, Goal{Of: "libzmq", AtLeast: 9}, Goal{System: "tagbus-batch", Of: "c-record+cc", AtLeast: 0.7}),
+		small(256, Goal{Of: "libzmq", AtLeast: 8}),
+		small(kib, Goal{Of: "libzmq", AtLeast: 8}),
+		small(4*kib, Goal{Of: "c-record+cc", AtLeast: 0.9}),
+		large(64*kib, Goal{Of: "c-block+cc", AtLeast: 1}, Goal{System: "tagbus-zerocopy", Of: "c-block+cc", AtLeast: 1.2}),
+		large(mib, Goal{Of: "c-block+cc", AtLeast: 0.95}),
+	}
+}
+
+// receives compares the ways to receive.
+func receives() []Scenario {
+	than := func(system string, least float64) Goal { return Goal{System: system, Of: "tagbus", AtLeast: least} }
+	return []Scenario{{
+		Group: "Ways to receive", Name: "receive/40B", Size: 40, Metric: Messages,
+		Rows:  []string{"tagbus", "tagbus-messages", "tagbus-channel", "tagbus-subscribebatch"},
+		Wants: []Goal{than("tagbus-messages", 0.4), than("tagbus-channel", 0.4), than("tagbus-subscribebatch", 1.15)},
+	}}
+}
+
+// producers compares many goroutines that publish with one.
+func producers() []Scenario {
+	return []Scenario{{
+		Group: "Many publishing goroutines", Name: "producers/40B", Size: 40, Metric: Messages,
+		Rows: []string{"tagbus", "tagbus-8", "tagbus-64"},
+		Wants: []Goal{
+			{System: "tagbus-8", Of: "tagbus", AtLeast: 0.9},
+			{System: "tagbus-64", Of: "tagbus", AtLeast: 0.9},
+		},
+	}}
+}
+
+func fanOut() []Scenario {
+	var all []Scenario
+	for _, subscribers := range []int{4, 16} {
+		for _, size := range []int{40, kib, 64 * kib} {
+			s := Scenario{
+				Group: "Fan-out", Name: fmt.Sprintf("fanout/%d/%s", subscribers, label(size)),
+				Size: size, Subscribers: subscribers, Metric: Messages,
+				Rows: []string{"tagbus", "tagbus-p1", "libzmq", "nats", "c-record", "c-record+cc"},
+			}
+			switch {
+			case size == 40 && subscribers == 16:
+				s.Wants = []Goal{{Of: "libzmq", AtLeast: 15}}
+			case size == 40:
+				s.Wants = []Goal{{Of: "libzmq", AtLeast: 10}}
+			case size >= 64*kib:
+				s.Metric = Bytes
+			}
+			all = append(all, s)
+		}
+	}
+	return append(all, Scenario{
+		Group: "Fan-out", Name: "fanout/16/40B/one-stopped", Size: 40, Subscribers: 16, Stopped: 1, Metric: Messages,
+		Rows: []string{"tagbus"},
+		// The 15 others get 15/16 of the deliveries, and are to lose no more than a
+		// tenth of them.
+		Wants: []Goal{{Of: "tagbus", In: "fanout/16/40B", AtLeast: 0.9 * 15 / 16}},
+	})
+}
+
+func manyTags() []Scenario {
+	var all []Scenario
+	for _, n := range []int{1, 10, 100, 1000, 10_000, 100_000} {
+		s := Scenario{
+			Group: "Many tags", Name: fmt.Sprintf("tags/%d", n), Size: 40, Tags: n, Metric: Messages,
+			Rows: []string{"tagbus"},
+		}
+		switch n {
+		case 1:
+			s.Rows = append(s.Rows, "libzmq")
+		case 1000:
+			s.Rows = append(s.Rows, "libzmq")
+			s.Wants = []Goal{{Of: "tagbus", In: "tags/1", AtLeast: 0.5}}
+		case 100_000:
+		default:
+			s.Only = []string{"full"}
+		}
+		all = append(all, s)
+	}
+	return append(all, Scenario{
+		Group: "Many tags", Name: "tags/65536-wanted", Size: 40, Tags: 1000, Wanted: 65_536, Metric: Messages,
+		Rows: []string{"tagbus", "tagbus-ranges", "tagbus-masks"},
+	})
+}
+
+// settings compares the defaults of the TCP backend with what can be set instead.
+func settings() []Scenario {
+	var all []Scenario
+	for _, size := range []int{40, 4 * kib, 64 * kib} {
+		s := Scenario{Group: "TCP settings", Name: "settings/" + label(size), Size: size, Metric: Messages, Subject: "tagbus-p1"}
+		if size >= 64*kib {
+			s.Metric = Bytes
+		}
+		for _, name := range []string{"", "+systemcc", "+nagle", "+send256k", "+receive256k", "+read64k", "+read1m"} {
+			s.Rows = append(s.Rows, "tagbus-p1"+name)
+		}
+		all = append(all, s)
+	}
+	ping := pingPong("settings/pingpong/64B", "")
+	ping.Group, ping.Subject = "TCP settings", "tagbus-immediate"
+	for _, name := range []string{"", "+quickack", "+busypoll", "+nagle"} {
+		ping.Rows = append(ping.Rows, "tagbus-immediate"+name)
+	}
+	return slices.Concat(all, []Scenario{ping})
+}
