@@ -9,7 +9,7 @@
 //
 // # Sending
 //
-// Every send is asynchronous, but for a [Endpoint.SendDirect] that returns true: it
+// Every send is asynchronous, except a [Endpoint.SendDirect] that returns true: it
 // is done and reports nothing. Any other method that returns no error has accepted
 // the message; its [Key] is then reported exactly once: by
 // [Handler.OnSendCompleted] when the memory may be used again, or in the list

@@ -34,7 +34,7 @@ type Capabilities struct {
 type Room struct {
 	Buffers    int // free send buffers; of shared ones, all that are free
 	MinBuffers int // the fewest since the last Room; of shared ones, since that of any endpoint
-	Sends      int // what Send and SendCopy would accept now; SendDirect at least as many
+	Sends      int // what Send and SendCopy would accept now
 	MinSends   int // the fewest since the last Room
 }
 

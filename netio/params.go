@@ -77,7 +77,7 @@ type BufferedParams struct {
 // Source: netio3 send_zero_copy_params.
 type ZeroCopyParams struct {
 	// Outstanding is the number of accepted and not yet completed sends of all
-	// kinds from which on Send and SendCopy are refused, 1 to 65,536.
+	// kinds from which on Send, SendCopy and SendDirect are refused, 1 to 65,536.
 	// Default 64.
 	Outstanding int
 

@@ -51,7 +51,7 @@ func TestDirectTakesWhatItIsTold(t *testing.T) {
 	}
 }
 
-// TestADirectSendOverABrokenConnectionWaitsForItsEnd: nobody is there to take it.
+// TestADirectSendOverABrokenConnectionWaitsForItsEnd: it is accepted, and cancelled.
 func TestADirectSendOverABrokenConnectionWaitsForItsEnd(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.connect()

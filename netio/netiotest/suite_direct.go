@@ -97,7 +97,7 @@ func checkDirectReuse(t TB, s Suite) {
 		fill(header, byte(i))
 		fill(own, byte(3*i))
 		for j := range pieces {
-			pieces[j] = own[j*1000:][:1+i*(j+1)%1000]
+			pieces[j] = own[j*1000:][:1+i*(j*j+1)%1000]
 		}
 		done, err := p.opened.sendOne(direct, 1, header, pieces...)
 		fill(header, 0x55)

@@ -35,7 +35,7 @@ func (e *end) loosely(t TB, key netio.Key, data []byte) (accepted int) {
 	}
 }
 
-// loose has several goroutines send directly until e is closed, while end ends it. It
+// loose makes several goroutines send directly until e is closed, while end ends it. It
 // checks that the keys of all that was accepted are reported, and what has arrived.
 func (p *pair) loose(t TB, e, to *end, end func()) {
 	t.Helper()

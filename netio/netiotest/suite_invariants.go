@@ -9,6 +9,7 @@ import (
 var invariantChecks = []check{
 	{"data is overwritten after OnData in a build with invariants", checkPoison},
 	{"a change before the completion is reported in a build with invariants", checkChanged},
+	{"a change while a direct send is not complete is reported in a build with invariants", checkDirectChanged},
 	{"a call off the loop panics in a build with invariants", checkOffLoop},
 }
 
@@ -55,25 +56,30 @@ func checkPoison(t TB, s Suite) {
 	p.unhook(t)
 }
 
-func checkChanged(t TB, s Suite) {
+func checkChanged(t TB, s Suite) { checkChangedBy(t, s, zeroCopy) }
+
+func checkDirectChanged(t TB, s Suite) { checkChangedBy(t, s, direct) }
+
+func checkChangedBy(t TB, s Suite, w way) {
+	t.Helper()
 	s.violations(t)
 	p := connectPair(t, s, nil)
-	p.has(t, zeroCopy)
+	p.has(t, w)
 	data := p.memory(t, s.MessageBytes/2)
-	p.opened.sendAll(t, zeroCopy, 1, []byte("head"), data[:1000], data[1000:])
+	p.opened.sendAll(t, w, 1, []byte("head"), data[:1000], data[1000:])
 	p.opened.waitIdle(t)
 	if got := s.violations(t); len(got) != 0 {
 		t.Errorf("reports when no memory was changed: got %q, want none", got)
 	}
 	p.server.pause(t, p.accepted)
-	p.fill(t, zeroCopy, data)
+	p.fill(t, w, data)
 	p.client.onLoop(t, func() { data[len(data)-1]++ }) // of a send that is outstanding
 	p.server.resume(t, p.accepted)
 	p.opened.waitIdle(t)
 	if got := s.violations(t); len(got) == 0 {
 		t.Errorf("reports when the memory of a send was changed before its completion: got none, want one")
 	}
-	p.opened.sendAll(t, zeroCopy, 2, nil, data)
+	p.opened.sendAll(t, w, 2, nil, data)
 	p.opened.waitIdle(t)
 	if got := s.violations(t); len(got) != 0 {
 		t.Errorf("reports when memory was changed between two sends: got %q, want none", got)

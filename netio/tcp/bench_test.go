@@ -1,6 +1,7 @@
 package tcp_test
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"runtime"
@@ -199,6 +200,76 @@ func pingAndEcho(tb testing.TB, cfg reactor.Config) (*ping, netio.Endpoint, *bac
 		tb.Fatalf("open endpoint: got error %v, want none", err)
 	}
 	return p, <-p.ep, loop
+}
+
+// BenchmarkRoundTrip is a goroutine that sends 64 bytes and waits for the answer, which
+// reaches it through a channel: by Send, which leaves the system call to the loop, or
+// by SendDirect. The other side answers on its loop in the same way.
+func BenchmarkRoundTrip(b *testing.B) {
+	for _, way := range []string{"send", "direct"} {
+		b.Run("way="+way, func(b *testing.B) {
+			p, ep := roundTrip(b, way == "direct")
+			run := func(n int) {
+				for range n {
+					if err := p.send(ep); err != nil {
+						b.Fatalf("send: got error %v, want none", err)
+					}
+					<-p.answers
+				}
+			}
+			run(100)
+			b.ReportAllocs()
+			b.ResetTimer()
+			run(b.N)
+		})
+	}
+}
+
+// trip is one end of a round trip.
+type trip struct {
+	netio.NopHandler
+	direct  bool
+	data    [][]byte
+	ep      chan netio.Endpoint
+	answers chan struct{} // nil: answers itself
+}
+
+func (p *trip) OnConnectionEstablished(ep netio.Endpoint) { p.ep <- ep }
+
+func (p *trip) OnData(ep netio.Endpoint, _ []byte) {
+	if p.answers != nil {
+		p.answers <- struct{}{}
+	} else if err := p.send(ep); err != nil && !errors.Is(err, netio.ErrClosed) {
+		panic(err)
+	}
+}
+
+func (p *trip) send(ep netio.Endpoint) error {
+	if !p.direct {
+		return ep.Send(0, nil, p.data...)
+	}
+	_, err := ep.SendDirect(0, nil, p.data...)
+	return err
+}
+
+// roundTrip connects two ends, each on a loop of its own.
+func roundTrip(tb testing.TB, direct bool) (*trip, netio.Endpoint) {
+	tb.Helper()
+	newTrip := func() *trip {
+		return &trip{direct: direct, data: [][]byte{make([]byte, 64)}, ep: make(chan netio.Endpoint, 1)}
+	}
+	there, here := newTrip(), newTrip()
+	here.answers = make(chan struct{}, 1)
+	server, _ := openBackendOn(tb, reactor.Config{}, there, tcp.Config{})
+	l, err := server.OpenListenEndpoint(loopback, netio.Params{})
+	if err != nil {
+		tb.Fatalf("listen: got error %v, want none", err)
+	}
+	client, _ := openBackendOn(tb, reactor.Config{}, here, tcp.Config{})
+	if err := client.OpenEndpoint(l.Addr(), netio.Params{}); err != nil {
+		tb.Fatalf("open endpoint: got error %v, want none", err)
+	}
+	return here, <-here.ep
 }
 
 // BenchmarkThreadSafety shows what the locks of a Safe backend cost.

@@ -48,8 +48,8 @@ func waitBroken(t *testing.T, fd int) {
 	}
 }
 
-// TestDirectSendHearsOfTheEndFirst: the system tells a sender, and nobody else, why the
-// connection has failed. OnConnectionClosed says it all the same.
+// TestDirectSendHearsOfTheEndFirst: the system tells a sender, and then not the loop,
+// why the connection has failed. OnConnectionClosed says it all the same.
 func TestDirectSendHearsOfTheEndFirst(t *testing.T) {
 	reset := func(c *net.TCPConn) error { return errors.Join(c.SetLinger(0), c.Close()) }
 	tests := []struct {

@@ -60,6 +60,11 @@
 // flush.go, and package handover for how the calls of any goroutine become work
 // of the loop.
 //
+// SendDirect makes the system call by itself if all that was sent before is
+// completed, and the message has at most 8 pieces of data. The loop goes on with
+// what the system does not take, and reports all ends, as always. An endpoint whose
+// messages all go this way allocates no queue. See direct.go.
+//
 // A connection within the host does not pace: its algorithm is "reno", whatever
 // that of the system is. See Config.CongestionControl.
 //
