@@ -20,7 +20,7 @@ func TestSubscribingWhilePublishing(t *testing.T) {
 		all := tags.Of(0, 1, 2, 3)
 		p := b.publisher(bus.PublisherConfig{
 			Tags: all, PageBytes: 512, QueueBytes: 8192, MaxMessageBytes: 1000,
-			FlushInterval: bus.FlushImmediately, MaxStreams: streams,
+			MaxStreams: streams,
 		})
 		stop := make(chan struct{})
 		var publishing sync.WaitGroup

@@ -116,7 +116,7 @@ func TestASilentPeerIsFoundOutInTime(t *testing.T) {
 }
 
 // keepPublishing publishes a message every 100 ms, in vain or not, until the test ends
-// or the time is over.
+// or the time is over. It does so on the loop, since no goroutine of a stopped program runs.
 func keepPublishing(t *testing.T, p *publisher, d time.Duration) {
 	until := time.Now().Add(d)
 	for time.Now().Before(until) && !errors.Is(p.Publish(1, nil), bus.ErrClosed) {

@@ -98,6 +98,7 @@ func (h *hookBed) publisher(t *testing.T) {
 		"PublishStatus":        func() error { return h.p.PublishStatus(1, 1, nil) },
 		"PublishContext":       func() error { return h.p.PublishContext(h.ctx, 1, nil) }, // there is room
 		"PublishStatusContext": func() error { return h.p.PublishStatusContext(h.ctx, 1, 1, nil) },
+		"Tag":                  func() error { return h.p.Tag(1).PublishContext(h.ctx, nil) },
 		"PublishBatch":         func() error { _, err := h.p.PublishBatch([]bus.Message{{Tag: 1}}); return err },
 		"PublishBatchContext":  func() error { _, err := h.p.PublishBatchContext(h.ctx, []bus.Message{{Tag: 1}}); return err },
 		"PublishZeroCopy":      func() error { return h.p.PublishZeroCopy(1, 0, make([]byte, 1<<17), func() {}) },

@@ -59,7 +59,7 @@ func TestAConnectionsSubscriptionsBecomeActiveTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		all := tagRange(t, 0, 9)
-		p := b.publisher(bus.PublisherConfig{Tags: all, FlushInterval: bus.FlushImmediately, PageBytes: 512, MaxMessageBytes: 600})
+		p := b.publisher(bus.PublisherConfig{Tags: all, PageBytes: 512, MaxMessageBytes: 600})
 		stop := publishInTurn(t, p, all)
 		defer stop()
 		for range 3 {

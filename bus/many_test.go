@@ -19,7 +19,7 @@ func TestChangingSetsWhilePublishing(t *testing.T) {
 		all := tagRange(t, 0, 5)
 		p := b.publisher(bus.PublisherConfig{
 			Tags: all, PageBytes: 512, QueueBytes: 8192, MaxMessageBytes: 1000,
-			FlushInterval: bus.FlushImmediately, MaxStreams: streams,
+			MaxStreams: streams,
 		})
 		stop := make(chan struct{})
 		var publishing sync.WaitGroup

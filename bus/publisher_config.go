@@ -26,16 +26,10 @@ const (
 	defaultQueueBytes       = 4 << 20
 	defaultPoolBytes        = 64 << 20
 	defaultMaxMessageBytes  = 1 << 20
-	defaultFlushInterval    = time.Millisecond
 	defaultSubscribeTimeout = 10 * time.Second
 	defaultMaxStreams       = 64
 	defaultCacheBytes       = 64 << 20
 )
-
-// FlushImmediately is the PublisherConfig.FlushInterval that sends a page as
-// soon as the connection can take it: lowest latency. Messages are still
-// coalesced while a connection is busy.
-const FlushImmediately time.Duration = -1
 
 // Limits of PublisherConfig.
 const (
@@ -92,8 +86,10 @@ type PublisherConfig struct {
 	// MaxMessageBytes is the largest payload of one message. Default 1 MiB.
 	MaxMessageBytes int
 
-	// FlushInterval is the longest that a message waits in a page that is not
-	// full. Default 1 ms; FlushImmediately waits for the connection only.
+	// FlushInterval is how long a page that is not full waits for more messages.
+	// Default 0: a message that stands alone is sent at once, bursts gather for 50 µs, and
+	// a flood fills its pages. A longer interval takes less processor time for each
+	// message while they come slowly.
 	FlushInterval time.Duration
 
 	// MaxStreams bounds the number of sets of subscribers that share pages. Messages
@@ -174,7 +170,6 @@ func (c PublisherConfig) withDefaults() PublisherConfig {
 	check.Default(&c.QueueBytes, max(defaultQueueBytes, c.messageMemory()))
 	check.Default(&c.SubscriberBytes, maxLanes*c.QueueBytes)
 	check.Default(&c.PoolBytes, max(defaultPoolBytes, c.QueueBytes+c.PageBytes))
-	check.Default(&c.FlushInterval, defaultFlushInterval)
 	check.Default(&c.MaxStreams, defaultMaxStreams)
 	check.Default(&c.MaxSubscribers, DefaultMaxSubscribers)
 	check.Default(&c.MaxSubscribersPerHost, max(1, c.MaxSubscribers-c.MaxSubscribers/4))
@@ -217,8 +212,8 @@ func (c PublisherConfig) Validate() error {
 		check.Within(&v, "SubscriberBytes", c.SubscriberBytes, c.QueueBytes, 1<<44)
 		check.Within(&v, "PoolBytes", c.PoolBytes, c.QueueBytes+c.PageBytes, 1<<40)
 	}
-	if c.FlushInterval < FlushImmediately {
-		v.Add("FlushInterval is %v, want a positive duration or FlushImmediately", c.FlushInterval)
+	if c.FlushInterval < 0 {
+		v.Add("FlushInterval is %v, want 0 or more", c.FlushInterval)
 	}
 	v.Positive("HelloTimeout", c.HelloTimeout)
 	v.Positive("SubscribeTimeout", c.SubscribeTimeout)

@@ -73,8 +73,8 @@ func TestAPageIsSentWhenItIsFullOrDue(t *testing.T) {
 		{"the interval counts from the first message", 3 * time.Millisecond, 3, false, 3 * time.Millisecond},
 		{"flush sends at once", 3 * time.Millisecond, 1, true, 0},
 		{"a full page is sent at once", 3 * time.Millisecond, 7, false, 0},
-		{"flushing immediately waits for nothing", bus.FlushImmediately, 1, false, 0},
-		{"the default is a millisecond", 0, 1, false, time.Millisecond},
+		{"by default a lone message waits for nothing", 0, 1, false, 0},
+		{"by default the first of a burst waits for nothing", 0, 3, false, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

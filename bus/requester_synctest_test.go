@@ -24,7 +24,7 @@ type device struct {
 }
 
 func (b *bed) device() *device {
-	d := &device{replies: b.publisher(bus.PublisherConfig{Tags: tags.Of(replyTag), FlushInterval: bus.FlushImmediately})}
+	d := &device{replies: b.publisher(bus.PublisherConfig{Tags: tags.Of(replyTag)})}
 	d.receiver = b.receiver(bus.ReceiverConfig{Tags: tags.Of(commandTag)}, func(m bus.Message) {
 		name, _, _ := bytes.Cut(m.Data, []byte(" "))
 		after, err := time.ParseDuration(string(name))

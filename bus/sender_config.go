@@ -21,19 +21,19 @@ type SenderConfig struct {
 	// PageBytes is the size of a page, 256 B to 16 MiB. Default 130,900.
 	PageBytes int
 
-	// QueueBytes is how much page memory one receiver may hold: the most that a slow
-	// one can be behind. At least MaxMessageBytes. Default 4 MiB.
+	// QueueBytes is how many bytes of messages, as they are sent, may wait for one
+	// receiver: the most that a slow one can be behind. At least MaxMessageBytes. Default 4 MiB.
 	QueueBytes int
 
-	// PoolBytes is the memory for all pages. At least QueueBytes + PageBytes.
+	// PoolBytes is the memory for all messages that wait. At least QueueBytes + PageBytes.
 	// Default 64 MiB.
 	PoolBytes int
 
 	// MaxMessageBytes is the largest payload of one message. Default 1 MiB.
 	MaxMessageBytes int
 
-	// FlushInterval is the longest that a message waits in a page that is not
-	// full. Default 1 ms. SendAcked does not wait for it.
+	// FlushInterval is how long a page that is not full waits for more messages; see
+	// PublisherConfig. Default 0. SendAcked does not wait for it.
 	FlushInterval time.Duration
 
 	// Policies are the kinds of policies that receivers may choose. Others are

@@ -263,7 +263,7 @@ func TestARemovedTagEndsBeforeItsAcknowledgement(t *testing.T) {
 func TestATagThatIsRemovedBeforeItIsAcknowledged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), FlushInterval: bus.FlushImmediately})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2)})
 		s := b.subscriber(bus.SubscriberConfig{})
 		c := newCollector()
 		sub := subscribe(t, s, tags.Of(1), c.handle)

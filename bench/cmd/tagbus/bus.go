@@ -89,15 +89,12 @@ func open(o load.Options, folder string) *node.Node {
 }
 
 func publisherConfig(o load.Options) bus.PublisherConfig {
-	cfg := bus.PublisherConfig{Tags: served(o.Wanted)}
+	cfg := bus.PublisherConfig{Tags: served(o.Wanted), FlushInterval: o.Flush}
 	if o.Subscribers > bus.DefaultMaxSubscribers {
 		cfg.MaxSubscribers, cfg.MaxSubscribersPerHost = o.Subscribers, o.Subscribers
 	}
 	if o.Queue > 0 {
 		cfg.QueueBytes, cfg.MaxMessageBytes = o.Queue, o.Size
-	}
-	if o.Way == "immediate" {
-		cfg.FlushInterval = bus.FlushImmediately
 	}
 	return cfg
 }

@@ -8,10 +8,11 @@ import (
 	"tagbus/bench/internal/load"
 )
 
-// newSender returns what publishes for one producer. One that publishes through the
-// handle of a tag belongs here, as the way "handle".
+// newSender returns what publishes for one producer.
 func newSender(o load.Options, p *bus.Publisher) load.Sender {
 	switch o.Way {
+	case "handle":
+		return newHandles(o, p)
 	case "batch":
 		return newBatch(o, p)
 	case "zerocopy":
@@ -31,6 +32,26 @@ type sender struct {
 func (s *sender) Publish(i int, sequence uint64, lane uint32, due int64) {
 	load.Stamp(s.data, sequence, lane, due)
 	load.Must(s.p.PublishContext(context.Background(), tag(i), s.data))
+}
+
+// handles publishes one message at a time, by Publisher.Tag.
+type handles struct {
+	tags []*bus.TagPublisher
+	data []byte
+}
+
+func newHandles(o load.Options, p *bus.Publisher) *handles {
+	h := &handles{data: load.NewMessage(o.Size)}
+	for i := range o.Tags {
+		h.tags = append(h.tags, p.Tag(tag(i)))
+	}
+	return h
+}
+
+// Publish implements load.Sender.
+func (h *handles) Publish(i int, sequence uint64, lane uint32, due int64) {
+	load.Stamp(h.data, sequence, lane, due)
+	load.Must(h.tags[i].PublishContext(context.Background(), h.data))
 }
 
 // batch publishes several messages at once, as a readout does that finds several

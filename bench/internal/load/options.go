@@ -31,11 +31,12 @@ type Options struct {
 	Channel bool    // answers in ping-pong reach the goroutine that waits through a channel
 	Receive string  // tagbus: handler, messages, channel or batch
 
-	Way        string        // of the system: flush, immediate, batch, zerocopy
+	Way        string        // of the system: flush, handle, batch, zerocopy
 	Set        string        // how a subscriber asks for the tags: exact, ranges, masks
 	Wanted     int           // tags that a subscriber asks for; default Tags
 	Policy     string        // of a tagbus subscription
 	Congestion string        // TCP congestion control of the sender; empty: the system's, for tagbus its default
+	Flush      time.Duration // tagbus: FlushInterval; 0: the default
 	Spin       time.Duration // tagbus: BusyPoll
 	Queue      int           // tagbus: QueueBytes; 0: the default
 	Loops      int           // tagbus: that send and receive
@@ -74,6 +75,7 @@ func Parse() Options {
 	flag.IntVar(&o.Wanted, "wanted", 0, "tags that a subscriber asks for")
 	flag.StringVar(&o.Policy, "policy", "", "of the subscription")
 	flag.StringVar(&o.Congestion, "congestion", "", "of the sender")
+	flag.DurationVar(&o.Flush, "flush", 0, "flush interval")
 	flag.DurationVar(&o.Spin, "spin", 0, "busy-poll time")
 	flag.IntVar(&o.Queue, "queue", 0, "queue bytes")
 	flag.IntVar(&o.Loops, "loops", 0, "that send and receive")

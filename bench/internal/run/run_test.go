@@ -73,7 +73,7 @@ func TestMeasure(t *testing.T) {
 		{"three subscribers get all of seven tags", fanOut, "tagbus", 3},
 		{"twenty in one process get all by two loops", inOne, "tagbus-loops2", 20},
 		{"those that are not stopped get all", stopped, "tagbus", 2},
-		{"what is due arrives", openLoop, "tagbus-immediate", 1},
+		{"what is due arrives", openLoop, "tagbus-spin", 1},
 		{"and what is due at once", bursts, "tagbus-flush", 1},
 		{"by iteration too", throughput, "tagbus-messages", 1},
 		{"through a channel too", throughput, "tagbus-channel", 1},

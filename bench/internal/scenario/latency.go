@@ -22,11 +22,11 @@ func pingPong(name, subject string, rows ...string) Scenario {
 // pingPongs are round trips: between two handlers, and as a program makes them that
 // publishes and then waits for the answer.
 func pingPongs() []Scenario {
-	channel := pingPong("pingpong/64B/channel", "tagbus", "tagbus", "tagbus-immediate",
+	channel := pingPong("pingpong/64B/channel", "tagbus", "tagbus",
 		"libzmq", "nats", "gonet", apartGo, "gonet-inline", "c-epoll+cc", apartC, "c-epoll-two+cc")
 	channel.Channel = true
 	channel.Wants = []Goal{{Of: apartGo, AtMost: 1.25}, {Of: "libzmq", AtMost: 0.7}}
-	handler := pingPong("pingpong/64B", "tagbus", "tagbus", "tagbus-immediate", "tagbus-thread-immediate",
+	handler := pingPong("pingpong/64B", "tagbus", "tagbus", "tagbus-thread",
 		"libzmq", "nats", "zmq4", "nng", "gonet", "c-epoll", "c-epoll+cc", apartC)
 	handler.Wants = []Goal{{Of: apartC, AtMost: 1.1}}
 	busy := pingPong("pingpong/64B/busy-poll", "tagbus-spin", "tagbus-spin", "c-busy", "c-busy+cc", "c-busy-two+cc")
@@ -42,7 +42,7 @@ func openLoops() []Scenario {
 			Size: 64, Rate: rate, Metric: P50, Rows: rows,
 		}
 	}
-	sleeps := loop(50_000, "sleeps", "tagbus", "tagbus-flush", "tagbus-immediate", "tagbus-thread-immediate",
+	sleeps := loop(50_000, "sleeps", "tagbus", "tagbus-flush", "tagbus-1ms", "tagbus-thread",
 		"libzmq", "nats", "gonet", "c-epoll+cc", apartC)
 	sleeps.Burst = 10
 	sleeps.Wants = []Goal{
@@ -52,14 +52,14 @@ func openLoops() []Scenario {
 		{Metric: CPU, Of: apartC, AtMost: 2},
 		{System: "tagbus-flush", Metric: CPU, Of: apartC, AtMost: 1.4},
 	}
-	fast := loop(500_000, "sleeps", "tagbus", "tagbus-flush", "tagbus-immediate", "libzmq", "nats", "gonet", "c-epoll+cc", apartC)
+	fast := loop(500_000, "sleeps", "tagbus", "tagbus-flush", "libzmq", "nats", "gonet", "c-epoll+cc", apartC)
 	fast.Burst = 100
 	fast.Wants = []Goal{{Of: "libzmq", AtMost: 0.8}}
 
-	spins := loop(50_000, "spins", "tagbus", "tagbus-thread-immediate", "tagbus-spin",
+	spins := loop(50_000, "spins", "tagbus", "tagbus-thread", "tagbus-spin",
 		"libzmq", "nats", "gonet", apartC, "c-busy")
 	spins.Wants = []Goal{{Of: apartC, AtMost: 1.4}, {Metric: P99, Of: "libzmq", AtMost: 1}, {Metric: CPU, Of: apartC, AtMost: 2}}
-	yields := loop(50_000, "yields", "tagbus", "tagbus-immediate", "tagbus-thread-immediate", "libzmq", "nats", "gonet", apartC)
+	yields := loop(50_000, "yields", "tagbus", "tagbus-thread", "libzmq", "nats", "gonet", apartC)
 	yields.Yields, yields.Wants = true, spins.Wants
 	return []Scenario{sleeps, fast, spins, yields}
 }

@@ -6,15 +6,13 @@ import (
 )
 
 // throughput has messages that are published one at a time, and, as information,
-// what a program gets that does otherwise. A system that publishes through the
-// handle of a tag belongs between tagbus and tagbus-batch, with the goal of 11
-// times libzmq at 40 B: the way "handle" of cmd/tagbus.
+// what a program gets that does otherwise.
 func throughput() []Scenario {
 	small := func(size int, wants ...Goal) Scenario {
 		return Scenario{
 			Group: "Throughput", Name: "throughput/" + label(size), Size: size, Metric: Messages, Wants: wants,
 			Rows: []string{
-				"tagbus", "tagbus-batch", "tagbus-p1", "tagbus-thread", "tagbus-q512k",
+				"tagbus", "tagbus-handle", "tagbus-batch", "tagbus-p1", "tagbus-thread", "tagbus-q512k",
 				"libzmq", "nats", "zmq4", "nng", "gonet", "c-record", "c-record+cc",
 			},
 		}
@@ -29,7 +27,7 @@ func throughput() []Scenario {
 		}
 	}
 	return []Scenario{
-		small(40, Goal{Of: "libzmq", AtLeast: 9}, Goal{System: "tagbus-batch", Of: "c-record+cc", AtLeast: 0.7}),
+		small(40, Goal{Of: "libzmq", AtLeast: 9}, Goal{System: "tagbus-handle", Of: "libzmq", AtLeast: 11}, Goal{System: "tagbus-batch", Of: "c-record+cc", AtLeast: 0.7}),
 		small(256, Goal{Of: "libzmq", AtLeast: 8}),
 		small(kib, Goal{Of: "libzmq", AtLeast: 8}),
 		small(4*kib, Goal{Of: "c-record+cc", AtLeast: 0.9}),
@@ -128,9 +126,9 @@ func settings() []Scenario {
 		all = append(all, s)
 	}
 	ping := pingPong("settings/pingpong/64B", "")
-	ping.Group, ping.Subject = "TCP settings", "tagbus-immediate"
+	ping.Group, ping.Subject = "TCP settings", "tagbus"
 	for _, name := range []string{"", "+quickack", "+busypoll", "+nagle"} {
-		ping.Rows = append(ping.Rows, "tagbus-immediate"+name)
+		ping.Rows = append(ping.Rows, "tagbus"+name)
 	}
 	return slices.Concat(all, []Scenario{ping})
 }

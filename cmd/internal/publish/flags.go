@@ -46,7 +46,7 @@ type Flags struct {
 	MaxMessageBytes units.Bytes   `default:"1MiB" placeholder:"SIZE" group:"Tuning" help:"Largest message. Default ${default}."`
 	Cache           int           `placeholder:"N" group:"Tuning" help:"Keep the newest N messages of each tag for subscribers that come late (subscriber --replay) or whose connection was lost. Default: none."`
 	CacheBytes      units.Bytes   `placeholder:"SIZE" group:"Tuning" help:"Memory for those of all tags together; when it is full the oldest go. Default 64MiB."`
-	FlushInterval   time.Duration `default:"1ms" placeholder:"TIME" group:"Tuning" help:"Longest wait of a message in a page that is not full; 0 sends as soon as the connection is free. Default ${default}."`
+	FlushInterval   time.Duration `placeholder:"TIME" group:"Tuning" help:"How long a page that is not full waits for more messages: less processor time for more latency. Default 0: a message that stands alone is sent at once."`
 }
 
 // maxRoundRobin is how many tags the publisher goes through in turn.
@@ -110,16 +110,12 @@ func (f *Flags) validateRecord(add func(string, ...any)) {
 
 // config returns the configuration of the bus.
 func (f *Flags) config() bus.PublisherConfig {
-	flush := f.FlushInterval
-	if flush == 0 {
-		flush = bus.FlushImmediately
-	}
 	interval, timeout := f.Heartbeats()
 	return bus.PublisherConfig{
 		HeartbeatInterval: interval, HeartbeatTimeout: timeout, MaxStall: f.MaxStall,
 		Tags: f.Tags, Name: f.Name, Listen: f.Listen.AddrPort,
 		PageBytes: int(f.PageBytes), QueueBytes: int(f.QueueBytes), SubscriberBytes: int(f.SubscriberBytes), PoolBytes: int(f.PoolBytes),
-		MaxMessageBytes: int(f.MaxMessageBytes), FlushInterval: flush, Policies: f.Policies,
+		MaxMessageBytes: int(f.MaxMessageBytes), FlushInterval: f.FlushInterval, Policies: f.Policies,
 		CacheMessages: f.Cache, CacheBytes: int(f.CacheBytes),
 	}
 }
