@@ -81,6 +81,7 @@ func (e *endpoint) Unwrap() netio.Endpoint { return e.Inner }
 // Close implements netio.Endpoint.
 func (e *endpoint) Close() error {
 	if e.shut.Swap(true) {
+		_ = e.Inner.Close() // the first call may not have come so far
 		return netio.ErrClosed
 	}
 	err := e.Inner.Close()
