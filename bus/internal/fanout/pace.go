@@ -39,6 +39,7 @@ const (
 // nanoseconds of Fanout.now.
 type pace struct {
 	sent   int64  // when a page was sent last, or was full: the beginning of that
+	done   int64  // the end of that
 	due    int64  // when the loop is to send the page under construction
 	cost   int64  // of a direct send to all lanes: the least lately
 	soon   int    // pages in a row that began soon after the send before
@@ -67,13 +68,12 @@ func (s *stream) begun() {
 		s.leave(now, now+int64(s.fan.cfg.FlushInterval))
 		return
 	}
-	gap := now - s.sent
-	if s.soon++; gap > 2*s.cost {
+	if s.soon++; !s.isSoon(now) {
 		s.soon = 0
 	} else if s.soon > 1 {
 		s.bursty = true
 	}
-	s.full = s.full && gap <= int64(floodTick)
+	s.full = s.full && now-s.sent <= int64(floodTick)
 	switch {
 	case s.full, s.asked:
 		s.leave(now, now+int64(floodTick))
@@ -86,6 +86,11 @@ func (s *stream) begun() {
 		s.sendNow(now)
 	}
 }
+
+// isSoon reports whether the send before has just ended. It was no such send if it took long:
+// then its receiver has had the processor, and this message may be what it has led to. mu is
+// held.
+func (s *stream) isSoon(now int64) bool { return now-s.done <= s.cost/2 && now-s.sent <= 4*s.cost }
 
 // few reports whether the stream has so few lanes that the publishing goroutine may send to
 // all of them: it takes half of the time that a message may wait. mu is held.
@@ -141,15 +146,16 @@ func (s *stream) sendNow(now int64) {
 	s.sent = now // before the send: it may wake the receiver, which then takes the processor
 	s.direct = true
 	s.seal()
-	s.direct = false
+	s.direct, s.done = false, s.fan.now()
 	// The least counts, since the goroutine may have lost the processor.
-	s.cost = max(int64(leastCost), min(s.cost+s.cost/8, s.fan.now()-now))
+	s.cost = max(int64(leastCost), min(s.cost+s.cost/8, s.done-now))
 }
 
 // filled notes that the page is sealed because the next message does not fit. mu is held.
 func (s *stream) filled() {
-	if s.page != nil && 2*len(s.writer.Mem) >= s.fan.cfg.PageBytes {
-		s.full, s.sent = true, s.fan.now()
+	if s.page != nil && s.fan.cfg.FlushInterval == 0 && 2*len(s.writer.Mem) >= s.fan.cfg.PageBytes {
+		s.sent = s.fan.now()
+		s.full, s.done = true, s.sent
 	}
 }
 
@@ -178,7 +184,7 @@ func (s *stream) turn(now int64) (wait int64) {
 	if s.page != nil && s.writer.Messages == 1 {
 		s.bursty = false
 	}
-	s.asked, s.sent = false, now
+	s.asked, s.sent, s.done = false, now, now
 	s.left.Store(false)
 	s.seal()
 	return 0
