@@ -15,7 +15,7 @@ import (
 // was before:
 //
 //   - A message that comes soon after the send before is a burst, if the one before it was
-//     one too. So is a second message that comes before the loop has been there.
+//     one too. So is a second message that comes as soon behind a first one.
 //   - A message that the loop finds alone is none, and neither is one that the loop has left
 //     waiting, since it does not get a processor.
 //   - A page that was full is a flood, as long as the loop finds another one when it looks.
@@ -41,6 +41,7 @@ type pace struct {
 	sent   int64  // when a page was sent last, or was full: the beginning of that
 	done   int64  // the end of that
 	due    int64  // when the loop is to send the page under construction
+	opened int64  // when that was decided, with the first message
 	cost   int64  // of a direct send to all lanes: the least lately
 	soon   int    // pages in a row that began soon after the send before
 	watch  uint32 // see publishQuick
@@ -98,15 +99,13 @@ func (s *stream) few() bool { return 2*s.cost <= int64(spacing) }
 
 // leave leaves the page to the loop, which sends it when it is due. mu is held.
 func (s *stream) leave(now, due int64) {
-	s.due, s.watch = due, watched
-	if s.left.Load() {
-		return
+	s.watch = watched
+	if !s.left.Load() {
+		s.left.Store(true)
+		s.fan.schedule(max(0, due-now), s)
+		now = s.fan.now() // waking the loop takes longer than some messages
 	}
-	s.left.Store(true)
-	s.fan.schedule(max(0, due-now), s)
-	if due <= now {
-		s.due = s.fan.now() // waking the loop takes longer than some messages
-	}
+	s.opened, s.due = now, max(now, due)
 }
 
 // grown decides about a page that has 2, 4, 8 .. messages. mu is held.
@@ -115,14 +114,15 @@ func (s *stream) grown() {
 		return
 	}
 	now := s.fan.now()
-	switch late := now-s.due > 2*s.cost; {
-	case late && (!s.few() || s.allBusy()):
+	if s.writer.Messages == 2 {
+		s.bursty = now-s.opened <= s.cost/2
+	}
+	switch {
+	case now-s.due <= 2*s.cost: // the loop may still come
+	case !s.few(), s.allBusy():
 		s.watch = 0
-	case late:
-		s.bursty = s.bursty && s.writer.Messages > 2
+	default:
 		s.sendNow(now)
-	case !late && s.writer.Messages == 2:
-		s.bursty = true
 	}
 }
 
