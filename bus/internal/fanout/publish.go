@@ -55,8 +55,11 @@ func (t *tagState) publishQuick(tag tags.Tag, data []byte) bool {
 	}
 	r := t.route.Load()
 	s := r.only
-	if s == nil || len(data) > s.quick || !s.mu.TryLock() {
+	if s == nil || len(data) > s.quick {
 		return false
+	}
+	if !s.mu.TryLock() {
+		s.lockContended()
 	}
 	w := &s.writer
 	ok := len(w.Mem)+wire.PlainBytes+len(data) <= cap(w.Mem) && w.Plain(tag, 0) && t.route.Load() == r
