@@ -29,10 +29,11 @@ const (
 	// flood waits two ticks at most.
 	floodTick = 400 * time.Microsecond
 
-	firstCost   = 5 * time.Microsecond // of a direct send, until one was measured
+	firstCost   = 5 * time.Microsecond // of a direct send to a lane, until one was measured
 	leastCost   = time.Microsecond
-	directBytes = 16 << 10 // a longer page is sent by the loop: the copy takes longer than waking it
-	watched     = 64       // messages of a page after which the loop is not expected any more
+	mostCost    = 10 * time.Microsecond // to a lane; what takes longer did not have the processor
+	directBytes = 16 << 10              // a longer page is sent by the loop: the copy takes longer than waking it
+	watched     = 64                    // messages of a page after which the loop is not expected any more
 )
 
 // pace is what a stream knows of the times of its messages. Guarded by stream.mu, in
@@ -148,7 +149,8 @@ func (s *stream) sendNow(now int64) {
 	s.seal()
 	s.direct, s.done = false, s.fan.now()
 	// The least counts, since the goroutine may have lost the processor.
-	s.cost = max(int64(leastCost), min(s.cost+s.cost/8, s.done-now))
+	most := int64(mostCost) * int64(len(s.lanes))
+	s.cost = max(int64(leastCost), min(s.cost+s.cost/8, s.done-now, most))
 }
 
 // filled notes that the page is sealed because the next message does not fit. mu is held.
