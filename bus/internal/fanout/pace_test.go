@@ -245,16 +245,16 @@ func TestManySubscribersAreLeftToTheLoop(t *testing.T) {
 // full.
 func TestAFloodFillsItsPages(t *testing.T) {
 	b := newPaceBed(t, 1)
-	flood := func() {
-		for range 1000 {
-			b.publish(repeat(100, 20*ns)...) // a page in 39 µs
+	flood := func(between int) {
+		for range 100_000 / between {
+			b.publish(repeat(between, 30*ns)...)
 			b.tick()
 		}
 		b.complete()
 	}
-	flood()
+	flood(5000) // the loop is late, so that pages are full when it comes
 	b.direct, b.queued = 0, 0
-	flood()
+	flood(100)
 	if pages := 100_000 * 68 / 130_900; b.direct > 0 || b.queued > pages*14/13 {
 		t.Errorf("got %d direct sends and %d by the loop, want none and about %d full pages", b.direct, b.queued, pages)
 	}
