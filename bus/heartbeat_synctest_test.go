@@ -119,7 +119,7 @@ func TestASilentPeerIsFoundOutInTime(t *testing.T) {
 // or the time is over. It does so on the loop, since no goroutine of a stopped program runs.
 func keepPublishing(t *testing.T, p *publisher, d time.Duration) {
 	until := time.Now().Add(d)
-	for time.Now().Before(until) && !errors.Is(p.Publish(1, nil), bus.ErrClosed) {
+	for time.Now().Before(until) && p.loop.Post(func() { _ = p.Publish(1, nil) }) {
 		select {
 		case <-time.After(100 * time.Millisecond):
 		case <-t.Context().Done():

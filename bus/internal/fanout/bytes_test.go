@@ -22,13 +22,13 @@ type bytesBed struct {
 	boxes []*modelBox
 }
 
-func newBytesBed(t testing.TB, policy subscription.Policy, subscribers int, cfg Config) *bytesBed {
-	t.Helper()
-	b := &bytesBed{t: t}
+func newBytesBed(tb testing.TB, policy subscription.Policy, subscribers int, cfg Config) *bytesBed {
+	tb.Helper()
+	b := &bytesBed{t: tb}
 	var err error
 	if cfg.Served.IsEmpty() {
 		if cfg.Served, err = tags.Range(0, tags.Tag(subscribers-1)); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	cfg.MaxStreams, cfg.FlushInterval = 64, time.Millisecond
@@ -37,15 +37,15 @@ func newBytesBed(t testing.TB, policy subscription.Policy, subscribers int, cfg 
 	b.fan.Init(cfg)
 	clock := new(alarm.Clock)
 	if err := alarm.Open(clock, b.loop.NewTimer); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := b.fan.Start(&b.loop, clock); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	for i := range subscribers {
 		box := &modelBox{}
 		box.ep = &modelEndpoint{read: func([]byte) {}, refuses: true}
-		box.Init(&b.fan, box.ep, func(err error) { t.Fatal(err) })
+		box.Init(&b.fan, box.ep, func(err error) { tb.Fatal(err) })
 		b.subscribe(&box.Outbox, tags.Of(tags.Tag(i)), policy)
 		b.boxes = append(b.boxes, box)
 	}

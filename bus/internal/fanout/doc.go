@@ -47,9 +47,10 @@
 // compareStreams, and all have a page with room before the first copy. Messages of the
 // Sample and Latest policies come into a page when the policy says so.
 //
-// Seal: a page is sealed when the next message does not fit, when the flush interval is
-// over and a lane is not busy, when Flush asks for it, or when its routes change. It is
-// then queued by reference at all lanes of its stream. Its last message may have a
+// Seal: a page is sealed when the next message does not fit, when its time has come (pace)
+// and a lane is not busy, when Flush asks for it, or when its routes change. It is then
+// queued by reference at all lanes of its stream, or sent at once by the goroutine that
+// has filled it. Its last message may have a
 // Receipt, which the page carries.
 //
 // Send: pump gives an endpoint as much as keeps it busy: control messages of no lane
@@ -82,6 +83,7 @@
 //	               of several streams in the order of compareStreams
 //	Fanout.openMu  the reservation of room and of memory for pages
 //	Outbox.mu      the queues of a connection, never of two
+//	dueList.mu     the streams that the loop is to send
 //	leaves         those of the cache, of a ledger.Lane, of waiters and of loans:
 //	               nothing is locked under them
 //

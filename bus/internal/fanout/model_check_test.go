@@ -184,6 +184,19 @@ func (r *modelRun) stop() {
 	}
 }
 
+// disconnect ends a connection, and makes another one.
+func (r *modelRun) disconnect(i int) {
+	b := r.boxes[i]
+	b.ep.drop()
+	b.Kill()
+	r.finish(b.Leave(), func() {})
+	r.fan.Mu.Lock()
+	b.CloseAccounts(false)
+	b.Free()
+	r.fan.Mu.Unlock()
+	r.connect(i)
+}
+
 // end frees everything.
 func (r *modelRun) end() {
 	for i := range r.boxes {

@@ -125,9 +125,13 @@ func (r *modelRun) publish(rt *rapid.T) {
 			return
 		}
 	}
-	for range messages {
+	way := r.fan.Way(tag)
+	for i := range messages {
 		data := modelPayload(tag, r.accepted[tag]+1, size)
-		err := r.fan.Publish(tag, 0, data, nil)
+		var err error
+		if i%2 == 0 || !way.Publish(data) {
+			err = r.fan.Publish(tag, 0, data, nil)
+		}
 		clear(data)
 		if !r.took(tag, err) {
 			return
@@ -287,17 +291,4 @@ func (n *modelLane) update(accepted *[modelTags]uint64) {
 			n.until[tag] = accepted[tag]
 		}
 	}
-}
-
-// disconnect ends a connection, and makes another one.
-func (r *modelRun) disconnect(i int) {
-	b := r.boxes[i]
-	b.ep.drop()
-	b.Kill()
-	r.finish(b.Leave(), func() {})
-	r.fan.Mu.Lock()
-	b.CloseAccounts(false)
-	b.Free()
-	r.fan.Mu.Unlock()
-	r.connect(i)
 }

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// When is a page sent that is not full? A connection that nobody waits for gets a message
-// at once. While messages come faster than they can be sent one by one, they gather: the
+// When is a page sent that is not full? An idle connection gets a message at once. While messages come faster than they can be sent one by one, they gather: the
 // loop sends what there is, with a pause between two pages.
 //
 // The publishing goroutine sends a page by itself if messages stand alone. A send costs it a
@@ -52,7 +51,7 @@ type pace struct {
 	batch  bool   // more messages follow for certain
 	direct bool   // the page that is being sealed is to be sent by this goroutine
 
-	// left is set while something is under construction and nobody works on it. Then
+	// left is set while something is under construction and no goroutine works on it. Then
 	// the stream is in Fanout.due, or all of its lanes are busy and are going to put it
 	// there. It is read without mu.
 	left atomic.Bool
