@@ -45,6 +45,7 @@ type pace struct {
 	cost   int64  // of a direct send to all lanes: the least lately
 	soon   int    // pages in a row that began soon after the send before
 	watch  uint32 // see publishQuick
+	beside int    // other streams that get the message
 	bursty bool   // messages come in bursts
 	full   bool   // a page was full since the loop has looked
 	asked  bool   // Flush ends the bursts
@@ -93,9 +94,9 @@ func (s *stream) begun() {
 // held.
 func (s *stream) isSoon(now int64) bool { return now-s.done <= s.cost/2 && now-s.sent <= 4*s.cost }
 
-// few reports whether the stream has so few lanes that the publishing goroutine may send to
-// all of them: it takes half of the time that a message may wait. mu is held.
-func (s *stream) few() bool { return 2*s.cost <= int64(spacing) }
+// few reports whether the message goes to so few lanes that the publishing goroutine may
+// send to all of them: it takes half of the time that a message may wait. mu is held.
+func (s *stream) few() bool { return 2*s.cost*int64(1+s.beside) <= int64(spacing) }
 
 // leave leaves the page to the loop, which sends it when it is due. mu is held.
 func (s *stream) leave(now, due int64) {
@@ -144,7 +145,7 @@ func (s *stream) ended(more bool) {
 // is held.
 func (s *stream) sendNow(now int64) {
 	s.sent = now // before the send: it may wake the receiver, which then takes the processor
-	s.direct = true
+	s.direct = s.few()
 	s.seal()
 	s.direct, s.done = false, s.fan.now()
 	// The least counts, since the goroutine may have lost the processor.

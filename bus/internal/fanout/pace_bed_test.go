@@ -13,7 +13,8 @@ import (
 // sends, waking the loop, and what a test does in between.
 type paceBed struct {
 	bed      *bytesBed
-	s        *stream
+	s        *stream // of the tag; nil if there are several
+	boxes    []*Outbox
 	t        *testing.T
 	clock    time.Duration
 	sendCost func() time.Duration // of a direct send
@@ -57,6 +58,11 @@ func (l *paceLoop) Post(f func()) bool {
 
 func newPaceBed(t *testing.T, lanes int) *paceBed {
 	t.Helper()
+	return newPaceBedWith(t, lanes, subscription.Policy{})
+}
+
+func newPaceBedWith(t *testing.T, lanes int, policy subscription.Policy) *paceBed {
+	t.Helper()
 	const pageBytes = 130_900
 	pool, err := netio.NewPool(64, pageBytes)
 	if err != nil {
@@ -76,8 +82,8 @@ func newPaceBed(t *testing.T, lanes int) *paceBed {
 		}
 		box, ep := new(Outbox), &paceEndpoint{sinkEndpoint{buffer: control}, b}
 		box.Init(fan, ep, func(err error) { t.Fatal(err) })
-		b.bed.subscribe(box, tags.Of(1), subscription.Policy{})
-		ep.box = box
+		b.bed.subscribe(box, tags.Of(1), policy)
+		b.boxes = append(b.boxes, box)
 		ep.complete(box)
 	}
 	b.publish(0) // the tag becomes known, and its route
@@ -116,8 +122,8 @@ func (b *paceBed) turn() {
 
 // complete completes what was sent, and what is sent then.
 func (b *paceBed) complete() {
-	for _, n := range b.s.lanesOrNone() {
-		n.out.ep.(*paceEndpoint).complete(n.out)
+	for _, box := range b.boxes {
+		box.ep.(*paceEndpoint).complete(box)
 	}
 }
 
@@ -128,13 +134,6 @@ func (b *paceBed) tick() {
 	}
 	b.bed.fan.loop.(*paceLoop).turn()
 	b.complete()
-}
-
-func (s *stream) lanesOrNone() []*Lane {
-	if s == nil {
-		return nil
-	}
-	return s.lanes
 }
 
 func (b *paceBed) want(direct, queued, posts int) {

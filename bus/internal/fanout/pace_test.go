@@ -3,6 +3,8 @@ package fanout
 import (
 	"testing"
 	"time"
+
+	"tagbus/subscription"
 )
 
 // repeat returns n equal pauses.
@@ -99,6 +101,19 @@ func TestManySubscribersAreLeftToTheLoop(t *testing.T) {
 		b.wait(time.Millisecond)
 	}
 	b.want(0, 160, 10)
+}
+
+// The same is true if each of them has a stream of its own.
+func TestManyStreamsAreLeftToTheLoop(t *testing.T) {
+	b := newPaceBedWith(t, 16, subscription.Policy{Kind: subscription.Sample, Every: 1})
+	for range 10 {
+		b.publish(0)
+		b.turn()
+		b.wait(time.Millisecond)
+	}
+	if b.direct > 0 || b.queued != 160 {
+		t.Errorf("got %d direct sends and %d by the loop, want none and 160", b.direct, b.queued)
+	}
 }
 
 // A flood fills its pages: the loop looks from time to time, and no page is sent that is not

@@ -15,7 +15,6 @@ type sinkEndpoint struct {
 	netio.Endpoint
 	buffer *netio.Pool
 	keys   []netio.Key
-	box    *Outbox
 }
 
 func (e *sinkEndpoint) Capabilities() netio.Capabilities { return netio.Capabilities{AnyMemory: true} }

@@ -55,7 +55,9 @@ func (t *tagState) publishSplit(r *route, tag tags.Tag, status uint8, data []byt
 		}
 	}
 	for _, s := range r.streams {
+		s.beside = len(r.streams) - 1
 		s.commit(tag, status, t.count+1, data)
+		s.beside = 0
 	}
 	r.streams[0].messages++ // one message, however many copies
 	r.streams[0].bytes += uint64(len(data))
