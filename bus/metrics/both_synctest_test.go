@@ -25,7 +25,7 @@ func TestMetricsOfTheOtherDirection(t *testing.T) {
 				panic("spoiled")
 			}
 		})
-		s, stop := b.sender(bus.SenderConfig{PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 8 << 10, PoolBytes: 64 << 10})
+		s, stop := b.sender(bus.SenderConfig{FlushInterval: time.Millisecond, PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 8 << 10, PoolBytes: 64 << 10})
 		ofSender, ofReceiver := metrics.OfSender(s.Stats), metrics.OfReceiver(r.Stats)
 		if err := s.Send(2, nil); !errors.Is(err, bus.ErrNoReceiver) {
 			t.Fatalf("got %v, want ErrNoReceiver", err)

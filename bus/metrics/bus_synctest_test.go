@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -109,7 +110,8 @@ func TestMetricsOfABus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p, stop := b.publisher(bus.PublisherConfig{
-			Tags: tags.Of(1, 2), PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 8 << 10, PoolBytes: 64 << 10,
+			FlushInterval: time.Millisecond, // one page
+			Tags:          tags.Of(1, 2), PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 8 << 10, PoolBytes: 64 << 10,
 		})
 		s, leave := b.subscriber("readout", tags.Of(1))
 		ofPublisher, ofSubscriber := metrics.OfPublisher(p.Stats), metrics.OfSubscriber(s.Stats)

@@ -50,7 +50,10 @@ func (s *stream) lock() {
 }
 
 // backoff is how long a goroutine that finds mu locked keeps away from it.
-const backoff = 5 * time.Microsecond
+const (
+	backoff      = 5 * time.Microsecond
+	backoffLooks = 256 // at the clock, which may stand still (testing/synctest)
+)
 
 // lockContended locks mu, which another publishing goroutine holds. That one usually
 // publishes again, faster than two that take the memory of the page from each other for
@@ -58,7 +61,8 @@ const backoff = 5 * time.Microsecond
 func (s *stream) lockContended() {
 	now := s.fan.now // s itself is in the memory to keep away from
 	for range 2 {
-		for begun := now(); now()-begun < int64(backoff); {
+		begun := now()
+		for looks := 0; looks < backoffLooks && now()-begun < int64(backoff); looks++ {
 		}
 		if s.mu.TryLock() {
 			return
