@@ -26,7 +26,8 @@ type bed struct {
 	broken *breaker      // nil: nothing is
 	config netio.Config  // of the subscribers' backends
 
-	regionOnly bool // publishers send only from memory of their pools
+	regionOnly bool               // publishers send only from memory of their pools
+	direct     func(size int) int // see memnet.Config; nil: all
 }
 
 func newBed(tb testing.TB) *bed {

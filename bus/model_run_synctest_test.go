@@ -55,6 +55,9 @@ type modelBook struct {
 func newModelRun(t *testing.T, c modelCase) *modelRun {
 	r := &modelRun{t: t, bed: newBed(t), epochs: make(map[string]*modelEpoch)}
 	r.bed.broken = c.broken
+	if c.inPart { // a third of all sizes whole, and half of another third
+		r.bed.direct = func(size int) int { return size * (size % 3) / 2 }
+	}
 	all, err := tags.Range(0, modelTags-1)
 	must(t, err)
 	r.cfg = bus.PublisherConfig{

@@ -56,8 +56,9 @@ type modelCase struct {
 	ops      []modelOp
 	streams  int
 	policies [modelSubscribers]bus.Policy
-	cache    int // messages of each tag that the publisher keeps
-	slice    int // steps that the loop works at once
+	cache    int  // messages of each tag that the publisher keeps
+	slice    int  // steps that the loop works at once
+	inPart   bool // direct sends are taken in part
 	broken   *breaker
 }
 
@@ -66,6 +67,7 @@ func modelCases() *rapid.Generator[modelCase] {
 		c := modelCase{ops: modelOps().Draw(t, "ops"), streams: rapid.SampledFrom([]int{1, 2, 64}).Draw(t, "streams")}
 		c.cache = rapid.SampledFrom([]int{0, 0, 1, 5, 100}).Draw(t, "cache")
 		c.slice = rapid.SampledFrom([]int{bus.SliceSteps, 1, 40}).Draw(t, "slice")
+		c.inPart = rapid.Bool().Draw(t, "in part")
 		for i := range c.policies {
 			c.policies[i] = rapid.SampledFrom(modelPolicies).Draw(t, "policy")
 		}

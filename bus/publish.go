@@ -115,7 +115,7 @@ func (p *Publisher) Flush() { p.fan.Flush() }
 //     of subscribers than MaxStreams). It is also copied for the cache, and over RDMA,
 //     which sends only from registered memory.
 //   - Errors, order, threads: as PublishStatus. A payload counts in QueueBytes as
-//     if it were copied, but takes only one page of PoolBytes.
+//     if it were copied, but takes next to nothing of PoolBytes.
 //   - Blocks: never.
 func (p *Publisher) PublishZeroCopy(tag tags.Tag, status Status, data []byte, done func()) error {
 	return p.explain(tag, len(data), p.lend(tag, status, data, done))
