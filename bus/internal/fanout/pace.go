@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// When is a page sent that is not full? An idle connection gets a message at once. While messages come faster than they can be sent one by one, they gather: the
-// loop sends what there is, with a pause between two pages.
+// When is a page sent that is not full? An idle connection gets a message at once. While
+// messages come faster than they can be sent one by one, they gather: the loop sends what
+// there is, with a pause between two pages.
 //
-// The publishing goroutine sends a page by itself if messages stand alone. A send costs it a
-// system call, which is more than what wakes the loop, but spares two threads that would
-// otherwise wake. Bursts and floods are left to the loop. Which of them it is shows in what
-// was before:
+// If messages stand alone, the publishing goroutine sends them by itself. That costs it a
+// system call, and spares the wake-up of the loop. Bursts and floods are left to the loop.
+// Which of them it is shows in what was before:
 //
-//   - A message that comes soon after the send before is a burst, if the one before it was
-//     one too. So is a second message that comes as soon behind a first one.
-//   - A message that the loop finds alone is none, and neither is one that the loop has left
-//     waiting, since it does not get a processor.
+//   - The third message that comes as soon as the one before is sent makes a burst. So does
+//     a second message of a page that comes as soon behind the first one.
+//   - A message that the loop finds alone ends that, and so does a second one that comes
+//     later.
 //   - A page that was full is a flood, as long as the loop finds another one when it looks.
 //   - A stream that was flushed is flushed again at the end of the next burst.
 const (
