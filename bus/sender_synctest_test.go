@@ -24,6 +24,7 @@ func TestTwoSendersAndOneReceiver(t *testing.T) {
 		second := b.sender(bus.SenderConfig{Name: "second"})
 		must(t, first.WaitReceivers(t.Context(), tags.Of(1, 2)))
 		must(t, second.SendContext(t.Context(), 1, []byte("b0")))
+		synctest.Wait() // the events of two connections have no order
 		var a, bs []string
 		for i := range 500 {
 			must(t, first.Send(1, fmt.Append(nil, "a", i)))
