@@ -3,7 +3,6 @@ package bus
 import (
 	"errors"
 	"runtime/debug"
-	"slices"
 
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ledger"
@@ -106,30 +105,6 @@ func (t target) deliver(m Message) bool {
 	return true
 }
 
-// collect adds a message to the batch of a subscription.
-func (src *source) collect(sub *Subscription, m Message) {
-	if len(sub.pending) == 0 {
-		src.batches = append(src.batches, sub)
-	}
-	sub.pending = append(sub.pending, m)
-}
-
-// deliverBatch delivers the messages of a page to a subscription with a BatchHandler.
-func (src *source) deliverBatch(done *delivered) {
-	last := len(src.batches) - 1
-	sub := src.batches[last]
-	src.batches = src.batches[:last]
-	batch := sub.pending
-	sub.pending = batch[:0]
-	if src.version != done.version { // as in target.takes
-		batch = slices.DeleteFunc(batch, func(m Message) bool { return !sub.live.Contains(m.Tag) })
-	}
-	if len(batch) > 0 && !sub.closed.Load() && !src.sub.closed.Load() {
-		defer src.recovered(done, batch[0].Tag)
-		sub.batch(batch)
-	}
-}
-
 // recovered is deferred around a handler: it reports its panic.
 func (src *source) recovered(done *delivered, tag tags.Tag) {
 	if v := recover(); v != nil {
@@ -195,9 +170,7 @@ func (src *source) deliver(done *delivered) (more bool) {
 		if len(rcv.targets) == 1 {
 			t := &rcv.targets[0]
 			if t.handler == nil {
-				if !t.deliver(src.message(rcv, turn)) {
-					done.fails()
-				}
+				src.deliverRun(rcv, *t, done, turn)
 				continue
 			}
 			t.handler(src.message(rcv, turn)) // not by deliver, which would copy the message again

@@ -9,6 +9,7 @@ import (
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/mailbox"
 	"tagbus/bus/internal/retain"
+	"tagbus/bus/internal/wire"
 	"tagbus/netio"
 	"tagbus/tags"
 )
@@ -18,6 +19,11 @@ import (
 type inbox struct {
 	box    *mailbox.Box[sourceTag, queued]
 	origin retain.Origin // of the messages that are being read
+
+	// Reader only.
+	message Message // that was taken last; of a run its Data is that of the first
+	run     []byte  // in which it is, with plain messages like it
+	at      int     // where the next of these begins
 }
 
 // sourceTag names the messages that supersede each other.
@@ -26,10 +32,11 @@ type sourceTag struct {
 	tag tags.Tag
 }
 
-// queued is a message without Data.
+// queued is a message without Data, or the first one of a run.
 type queued struct {
 	tag       tags.Tag
 	status    Status
+	run       bool // of plain messages
 	counter   uint64
 	publisher *Peer
 }
@@ -40,20 +47,35 @@ func newInbox(limit int, kind PolicyKind, r *retain.Retainer) *inbox {
 	return in
 }
 
-// take returns the next message that is ready.
-func (in *inbox) take() (m Message, ok bool) {
+// take sets m to the next message that is ready. m is a copy of in.message, or what the
+// last call made of it: of a run it sets only what changes, since copying a message that
+// was just written is slow.
+func (in *inbox) take(m *Message) (ok bool) {
+	if data, next, more := wire.Cut(in.run, in.at); more {
+		in.at = next
+		in.message.Counter++
+		m.Counter, m.Data = in.message.Counter, data
+		return true
+	}
 	q, data, ok := in.box.Take()
 	if !ok {
-		return m, false
+		return false
 	}
-	return Message{
+	if in.run, in.at = nil, 0; q.run {
+		in.run = data
+		data, in.at, _ = wire.Cut(data, 0)
+	}
+	*m = Message{
 		Tag: q.tag, Status: q.status, turn: in.origin.Turn(), Counter: q.counter, Publisher: q.publisher, Data: data, origin: &in.origin,
-	}, true
+	}
+	in.message = *m
+	return true
 }
 
 // next waits for messages and makes them ready. drained: the subscription goes on
 // reading.
 func (in *inbox) next(ctx context.Context) (drained bool, err error) {
+	in.message, in.run, in.at = Message{}, nil, 0
 	in.origin.Next()
 	return in.box.Next(ctx)
 }
@@ -85,12 +107,12 @@ func (sub *Subscription) Messages(ctx context.Context) iter.Seq2[Message, error]
 			yield(Message{}, ErrOnLoop)
 			return
 		}
-		for {
+		for m := sub.inbox.message; ; {
 			if ctx.Err() != nil {
 				yield(Message{}, context.Cause(ctx))
 				return
 			}
-			if m, ok := sub.inbox.take(); ok {
+			if sub.inbox.take(&m) {
 				if !yield(m, nil) {
 					return
 				}
@@ -115,15 +137,37 @@ func (sub *Subscription) Messages(ctx context.Context) iter.Seq2[Message, error]
 // loses some, and any other stops reading from the publisher. It returns false if the
 // message itself is lost. Loop only.
 func (sub *Subscription) enqueue(src *source, m Message) bool {
-	q := queued{m.Tag, m.Status, m.Counter, m.Publisher}
+	q := queued{tag: m.Tag, status: m.Status, counter: m.Counter, publisher: m.Publisher}
 	if !sub.cfg.Policy.Lossless() {
 		return sub.inbox.box.PushLossy(sourceTag{src, m.Tag}, q, m.Data, sub.overflow)
 	}
-	if full := sub.inbox.box.Push(q, m.Data); full && !slices.Contains(sub.pausing, src) {
+	if sub.inbox.box.Push(q, m.Data) {
+		sub.stall(src)
+	}
+	return true
+}
+
+// enqueueRun queues the plain messages that follow. The first is like m. The subscription
+// must not lose messages. Loop only.
+func (sub *Subscription) enqueueRun(src *source, m Message) (messages, bytes int) {
+	run, messages := src.reader.Run()
+	if messages == 0 {
+		return 0, 0
+	}
+	bytes = len(run) - messages*wire.PlainBytes
+	q := queued{m.Tag, m.Status, true, m.Counter, m.Publisher}
+	if sub.inbox.box.PushRun(q, run, bytes+messages*mailbox.MessageBytes) {
+		sub.stall(src)
+	}
+	return messages, bytes
+}
+
+// stall stops reading from a publisher until unpause. Loop only.
+func (sub *Subscription) stall(src *source) {
+	if !slices.Contains(sub.pausing, src) {
 		sub.pausing = append(sub.pausing, src)
 		src.pause()
 	}
-	return true
 }
 
 // unpause resumes reading after a full queue. Loop only.

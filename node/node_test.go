@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -90,11 +91,42 @@ func TestCloseClosesEverything(t *testing.T) {
 }
 
 // TestMessagesCostNoAllocation counts what the whole process allocates while
-// messages go from Publish to a handler.
+// messages go from Publish to where they are received, in each way.
 func TestMessagesCostNoAllocation(t *testing.T) {
 	if tests.Race {
 		t.Skip("allocations are not those of the product under the race detector")
 	}
+	type way = func(s *bus.Subscriber, set tags.Set, received func(n int)) (*bus.Subscription, error)
+	ways := map[string]way{
+		"handler": func(s *bus.Subscriber, set tags.Set, received func(n int)) (*bus.Subscription, error) {
+			return s.Subscribe(set, func(bus.Message) { received(1) })
+		},
+		"batch": func(s *bus.Subscriber, set tags.Set, received func(n int)) (*bus.Subscription, error) {
+			return s.SubscribeBatch(set, func(batch []bus.Message) { received(len(batch)) }, bus.SubscriptionConfig{})
+		},
+		"messages": func(s *bus.Subscriber, set tags.Set, received func(n int)) (*bus.Subscription, error) {
+			sub, err := s.Subscribe(set, nil)
+			if err != nil {
+				return nil, err
+			}
+			go func() {
+				for _, err := range sub.Messages(context.Background()) {
+					if err != nil {
+						return // the node is closed
+					}
+					received(1)
+				}
+			}()
+			return sub, nil
+		},
+	}
+	for name, receive := range ways {
+		t.Run(name, func(t *testing.T) { testAllocations(t, receive) })
+	}
+}
+
+func testAllocations(t *testing.T, receive func(*bus.Subscriber, tags.Set, func(n int)) (*bus.Subscription, error)) {
+	t.Helper()
 	dir := t.TempDir()
 	p := openPublisher(t, dir, bus.PublisherConfig{Tags: tags.Of(1, 2)})
 	s, err := openNode(t, dir).NewSubscriber(bus.SubscriberConfig{})
@@ -108,8 +140,9 @@ func TestMessagesCostNoAllocation(t *testing.T) {
 	if testing.Short() {
 		total = 60_000
 	}
-	if _, err := s.Subscribe(tags.Of(1, 2), func(bus.Message) {
-		if n := received.Add(1); n == warmUp || n == total {
+	if _, err := receive(s, tags.Of(1, 2), func(n int) {
+		now := received.Add(int64(n))
+		if before := now - int64(n); before < warmUp && now >= warmUp || now == total {
 			arrived <- struct{}{}
 		}
 	}); err != nil {
@@ -120,7 +153,7 @@ func TestMessagesCostNoAllocation(t *testing.T) {
 	}
 	publish := func(n int64) {
 		for i := range n {
-			if err := p.PublishContext(t.Context(), tags.Tag(1+i%2), make([]byte, 100)); err != nil {
+			if err := p.PublishContext(t.Context(), tags.Tag(1+i/8%2), make([]byte, 100)); err != nil {
 				t.Fatal(err)
 			}
 		}

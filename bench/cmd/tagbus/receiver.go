@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 
 	"tagbus/bus"
@@ -30,8 +29,8 @@ func newReceiver(o load.Options, n *node.Node) *receiver {
 		r.subscription, err = s.SubscribeWith(wanted(o), nil, cfg)
 		go r.iterate()
 	case "channel":
-		copies := make(chan []byte, waiting)
-		r.subscription, err = s.SubscribeWith(wanted(o), func(m bus.Message) { copies <- bytes.Clone(m.Data) }, cfg)
+		copies, mem := make(chan []byte, waiting), new(slab)
+		r.subscription, err = s.SubscribeWith(wanted(o), func(m bus.Message) { copies <- mem.clone(m.Data) }, cfg)
 		go r.drain(copies)
 	case "batch":
 		r.subscription, err = s.SubscribeBatch(wanted(o), r.takeAll, cfg)
@@ -71,4 +70,20 @@ func (r *receiver) drain(messages <-chan []byte) {
 	for data := range messages {
 		r.take(data)
 	}
+}
+
+// slab has the memory of copies, so that there is an allocation for many of them.
+type slab struct{ free []byte }
+
+// slabBytes is what a slab allocates at once.
+const slabBytes = 64 << 10
+
+func (s *slab) clone(data []byte) []byte {
+	if len(s.free) < len(data) {
+		s.free = make([]byte, max(slabBytes, len(data)))
+	}
+	n := copy(s.free, data)
+	kept := s.free[:n:n]
+	s.free = s.free[n:]
+	return kept
 }

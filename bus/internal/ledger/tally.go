@@ -22,6 +22,12 @@ func (t *Tally) Deliver() {
 	t.Delivered++
 }
 
+// DeliverAll counts the next messages as delivered.
+func (t *Tally) DeliverAll(messages uint64) {
+	t.Position += messages
+	t.Delivered += messages
+}
+
 // Decline counts the next message as unwanted.
 func (t *Tally) Decline() {
 	t.Position++

@@ -36,15 +36,15 @@ func (b *Box[K, M]) PushLossy(key K, m M, data []byte, lost func(K)) (taken bool
 			lost(key)
 			return false
 		}
-		f.append(m, data)
+		f.append(m, data, len(data)+MessageBytes)
 		b.wake()
 		return true
 	}
-	if 2*f.dropped > f.size() {
+	if 2*f.dropped > f.cost {
 		f.compact()
 	}
 	f.keys = append(f.keys, key)
-	f.append(m, data)
+	f.append(m, data, len(data)+MessageBytes)
 	if f.tight {
 		f.newest[key] = len(f.messages) - 1
 	}
@@ -52,11 +52,8 @@ func (b *Box[K, M]) PushLossy(key K, m M, data []byte, lost func(K)) (taken bool
 	return true
 }
 
-// size returns the cost of the messages, including dropped ones.
-func (f *block[K, M]) size() int { return len(f.bytes) + MessageBytes*len(f.messages) }
-
 // holds returns the cost of the messages that are to be read.
-func (f *block[K, M]) holds() int { return f.size() - f.dropped }
+func (f *block[K, M]) holds() int { return f.cost - f.dropped }
 
 // start returns where message i begins.
 func (f *block[K, M]) start(i int) int {
@@ -136,6 +133,7 @@ func (f *block[K, M]) compact() {
 	clear(f.messages[n:])
 	clear(f.keys[n:])
 	f.messages, f.keys, f.ends, f.bytes = f.messages[:n], f.keys[:n], f.ends[:n], f.bytes[:end]
+	f.cost -= f.dropped
 	f.taken, f.dropped = 0, 0
 }
 

@@ -18,15 +18,20 @@ import (
 // limited too.
 const MessageBytes = 64
 
+// cacheLine is what processors share at once, two lines of 64 bytes where they are fetched
+// in pairs.
+const cacheLine = 128
+
 // ErrEnd is the error of Next after Close without a reason.
 var ErrEnd = errors.New("end of the mailbox")
 
-// Box is a queue of messages that is filled by Push or by PushLossy, not by both.
+// Box is a queue of messages that is filled by Push and PushRun, or by PushLossy, not by
+// both.
 //
 //   - K: names the messages that supersede each other. The zero value names none.
 //   - M: a message without its payload.
 //
-// Threads: one for Push and PushLossy; one for Next, Take and Leave; any for Close.
+// Threads: one for Push, PushRun and PushLossy; one for Next, Take and Leave; any for Close.
 type Box[K comparable, M any] struct {
 	limit int // payload bytes, with MessageBytes for each message, at which it is full
 	kind  subscription.PolicyKind
@@ -36,16 +41,20 @@ type Box[K comparable, M any] struct {
 	full   bool
 	ended  bool
 	err    error
+	waits  bool          // the reader does, until woken
 	woken  chan struct{} // capacity 1
+
+	_ [cacheLine]byte // what the reader writes for each message is not beside the lock
 
 	reading block[K, M] // reader only
 	left    bool        // its memory is the reader's
 }
 
 type block[K comparable, M any] struct {
-	messages []M
+	messages []M   // or runs
 	ends     []int // in bytes
 	bytes    []byte
+	cost     int // of all, with dropped ones
 	taken    int
 
 	lossyPart[K]
@@ -63,35 +72,48 @@ func New[K comparable, M any](limit int, kind subscription.PolicyKind) *Box[K, M
 // Push copies a message into the box, full or not, and reports whether it is full now.
 // If so, Next says when it is drained. After Close the message is dropped.
 func (b *Box[K, M]) Push(m M, data []byte) (full bool) {
+	return b.PushRun(m, data, len(data)+MessageBytes)
+}
+
+// PushRun is Push for a run of messages, which Take returns as one. The box does not
+// look into it.
+//
+//   - cost: what the messages count: their payload, and MessageBytes for each.
+func (b *Box[K, M]) PushRun(m M, run []byte, cost int) (full bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ended {
 		return false
 	}
-	b.filled.append(m, data)
-	b.full = b.filled.size() >= b.limit
+	b.filled.append(m, run, cost)
+	b.full = b.filled.cost >= b.limit
 	b.wake()
 	return b.full
 }
 
 // append copies a message into the block.
-func (f *block[K, M]) append(m M, data []byte) {
+func (f *block[K, M]) append(m M, data []byte, cost int) {
 	f.bytes = append(f.bytes, data...)
 	f.ends = append(f.ends, len(f.bytes))
 	f.messages = append(f.messages, m)
+	f.cost += cost
 }
 
+// wake wakes a reader that waits. mu is held.
 func (b *Box[K, M]) wake() {
-	select {
-	case b.woken <- struct{}{}:
-	default:
+	if b.waits {
+		b.waits = false
+		select {
+		case b.woken <- struct{}{}:
+		default: // a wake-up that an ended context has left behind
+		}
 	}
 }
 
 // Next waits for messages and makes them ready for Take. Those that it made ready before
 // are over.
 //
-//   - drained: Push found the box full, which it is not any more.
+//   - drained: Push or PushRun found the box full, which it is not any more.
 //   - Errors: the reason of Close, or ErrEnd; the cause of the end of ctx. The messages
 //     pushed before come first.
 func (b *Box[K, M]) Next(ctx context.Context) (drained bool, err error) {
@@ -105,6 +127,7 @@ func (b *Box[K, M]) Next(ctx context.Context) (drained bool, err error) {
 			return drained, nil
 		}
 		ended, err := b.ended, b.err
+		b.waits = !ended
 		b.mu.Unlock()
 		if ended {
 			if err == nil {
@@ -120,7 +143,7 @@ func (b *Box[K, M]) Next(ctx context.Context) (drained bool, err error) {
 	}
 }
 
-// Take returns the next of the messages that Next made ready. Its data is valid until
+// Take returns the next of the messages, or runs, that Next made ready. Its data is valid until
 // Next is called again.
 func (b *Box[K, M]) Take() (m M, data []byte, ok bool) {
 	r := &b.reading
@@ -165,5 +188,5 @@ func (b *Box[K, M]) recycle() {
 func (f *block[K, M]) reset() {
 	clear(f.messages) // drop the pointers
 	f.resetLossy()
-	f.messages, f.ends, f.bytes, f.taken = f.messages[:0], f.ends[:0], f.bytes[:0], 0
+	f.messages, f.ends, f.bytes, f.cost, f.taken = f.messages[:0], f.ends[:0], f.bytes[:0], 0, 0
 }

@@ -98,6 +98,31 @@ func TestABoxTellsWhenItIsFull(t *testing.T) {
 	}
 }
 
+// A run counts as its messages do, and is taken as one, in its place.
+func TestARunCountsAsItsMessages(t *testing.T) {
+	mail := lossless(3*MessageBytes + 9)
+	if mail.Push(0, []byte("abc")) {
+		t.Error("full after one message")
+	}
+	if mail.PushRun(1, []byte("-def"), 3+MessageBytes) {
+		t.Error("full after a run of one")
+	}
+	if !mail.PushRun(2, []byte("-ghi-j"), 4+2*MessageBytes) {
+		t.Error("not full after a run of two")
+	}
+	drained, err := mail.Next(t.Context())
+	if got, want := takeAll(mail), []string{"abc", "-def", "-ghi-j"}; !drained || err != nil || !slices.Equal(got, want) {
+		t.Errorf("got drained %v, %v, %q want drained and %q", drained, err, got, want)
+	}
+	if mail.PushRun(3, []byte("-k"), 1+MessageBytes) {
+		t.Error("what was read still counts")
+	}
+	mail.Close(nil)
+	if mail.PushRun(4, []byte("-late"), 4+9*MessageBytes) {
+		t.Error("an ended box is full, and its reader would never drain it")
+	}
+}
+
 func TestABoxEnds(t *testing.T) {
 	reason := errors.New("the reason")
 	tests := []struct {

@@ -191,3 +191,24 @@ func TestAPageKnowsItsLane(t *testing.T) {
 		}
 	}
 }
+
+// What is made room for depends on the bytes that have come, not on what a page claims.
+func TestAPageHasNoMorePlainMessagesThanFit(t *testing.T) {
+	var r wire.Reader
+	err := r.Reset(wiretest.Unhex(t, "01 00 0000 ffffffff 01000080 0500000000000000 61 00000000 01000000 62"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, left := r.Plain(); left != 0 {
+		t.Errorf("before the first message, which is not plain: got %d", left)
+	}
+	if ok, err := r.Next(); !ok || err != nil {
+		t.Fatalf("got %v, %v want the first message", ok, err)
+	}
+	if _, _, left := r.Plain(); left != 2 {
+		t.Errorf("got %d, want 2, of 9 bytes", left)
+	}
+	if run, messages := r.Run(); messages != 2 || len(run) != 9 {
+		t.Errorf("got %d messages in %x, want 2 in 9 bytes", messages, run)
+	}
+}

@@ -64,6 +64,60 @@ func (r *Reader) NextPlain() (data []byte, ok bool) {
 	return rest[PlainBytes:end:end], true
 }
 
+// Plain returns where NextPlain would read: in page from at on, at most left messages,
+// which have room there. Cut reads them, and Skip says how far.
+func (r *Reader) Plain() (page []byte, at, left int) {
+	if r.Positions || r.offset == HeaderBytes {
+		return nil, 0, 0
+	}
+	room := (len(r.page) - r.offset) / PlainBytes
+	return r.page, r.offset, int(min(uint64(r.Left), uint64(room)))
+}
+
+// Skip goes on behind messages that Cut has read, if any.
+//
+//   - at: where the next one begins.
+func (r *Reader) Skip(at, messages int) {
+	if messages > 0 {
+		r.offset = at
+		r.Left -= uint32(messages)
+	}
+}
+
+// Cut reads a plain message at a place in a page, and returns where the next one begins.
+// It returns false if the message is not plain, or damaged, or if there is none. So that
+// many in a row are read fast, the next place depends on as little as possible.
+//
+//   - at: at most the length of the page.
+func Cut(page []byte, at int) (data []byte, next int, ok bool) {
+	if len(page)-at < PlainBytes {
+		return nil, at, false
+	}
+	head := binary.LittleEndian.Uint32(page[at:])
+	next = at + PlainBytes + int(head)
+	if head > sizeMask || next > len(page) {
+		return nil, at, false
+	}
+	return page[at+PlainBytes : next : next], next, true
+}
+
+// Run reads the plain messages that follow, as NextPlain does one by one. Cut takes the
+// bytes of a run apart.
+func (r *Reader) Run() (run []byte, messages int) {
+	page, at, left := r.Plain()
+	begin := at
+	for messages < left {
+		_, next, ok := Cut(page, at)
+		if !ok {
+			break
+		}
+		at = next
+		messages++
+	}
+	r.Skip(at, messages)
+	return page[begin:at], messages
+}
+
 // Next reads a message. It returns false at the end of the page, with a nil
 // error, and at damage.
 //

@@ -50,37 +50,80 @@ func Sent(w *wire.Writer, lane uint16) []byte {
 	return append(header[:], w.Mem...)
 }
 
+// The ways to read a page.
+const (
+	byNext  = iota // all messages by Next
+	byPlain        // by NextPlain where it can
+	byRun          // by Run where it can
+	byCut          // by Cut where it can, some in a row
+	ways
+)
+
 // Read returns the messages of a page up to its end or its damage, read by Next alone
-// and by NextPlain where it can. An error says so if the two differ.
+// and in the ways for plain messages where they can. An error says so if they differ.
 func Read(page []byte) (records []Record, err error) {
-	records, err = read(page, false)
-	plain, plainErr := read(page, true)
-	if !slices.Equal(records, plain) || fmt.Sprint(err) != fmt.Sprint(plainErr) {
-		return records, fmt.Errorf("NextPlain reads %v, %w, and Next %v, %w", plain, plainErr, records, err)
+	records, err = read(page, byNext)
+	for way := byNext + 1; way < ways; way++ {
+		plain, plainErr := read(page, way)
+		if !slices.Equal(records, plain) || fmt.Sprint(err) != fmt.Sprint(plainErr) {
+			return records, fmt.Errorf("way %d reads %v, %w, and Next %v, %w", way, plain, plainErr, records, err)
+		}
 	}
 	return records, err
 }
 
-func read(page []byte, plain bool) (records []Record, err error) {
+func read(page []byte, way int) (records []Record, err error) {
 	var r wire.Reader
 	if err := r.Reset(page); err != nil {
 		return nil, err
 	}
 	for {
-		var data []byte
-		status, ok := uint8(0), false
-		if plain {
-			data, ok = r.NextPlain()
+		plain := plains(&r, way)
+		for _, data := range plain {
+			records = append(records, Record{r.Tag, 0, string(data)})
 		}
-		if !ok {
+		if len(plain) == 0 {
 			if ok, err := r.Next(); !ok {
 				return records, err
 			}
-			data, status = r.Data, r.Status
+			records = append(records, Record{r.Tag, r.Status, string(r.Data)})
+			plain = append(plain, r.Data)
 		}
-		if cap(data) != len(data) {
-			return records, errors.New("a handler that appends would overwrite the next message")
+		for _, data := range plain {
+			if cap(data) != len(data) {
+				return records, errors.New("a handler that appends would overwrite the next message")
+			}
 		}
-		records = append(records, Record{r.Tag, status, string(data)})
 	}
+}
+
+// plains returns the plain messages that a way reads at once.
+func plains(r *wire.Reader, way int) (all [][]byte) {
+	switch way {
+	case byPlain:
+		if data, ok := r.NextPlain(); ok {
+			all = append(all, data)
+		}
+	case byRun:
+		run, messages := r.Run()
+		for at := 0; at < len(run); {
+			var data []byte
+			data, at, _ = wire.Cut(run, at)
+			all = append(all, data)
+		}
+		if len(all) != messages {
+			panic(fmt.Sprintf("a run of %d messages has %d", messages, len(all)))
+		}
+	case byCut:
+		page, at, left := r.Plain()
+		for few := min(left, 3); len(all) < few; {
+			data, next, ok := wire.Cut(page, at)
+			if !ok {
+				break
+			}
+			all, at = append(all, data), next
+		}
+		r.Skip(at, len(all))
+	}
+	return all
 }
