@@ -164,6 +164,22 @@ func (box *Outbox) next() (queue *ring.Ring[item], n *Lane) {
 	return nil, nil
 }
 
+// post gives an item to the endpoint. mu is held.
+//
+// Errors: those of the endpoint, which then does not have the item.
+func (box *Outbox) post(i *flight) error {
+	if i.page != nil {
+		wire.PutHeader(&box.header, i.lane.Number, i.lane.alone(), i.page.receipt != nil, i.page.messages)
+		i.key = i.page.key
+		return box.ep.Send(i.key, box.header[:], i.page.vector()...)
+	}
+	i.lane, i.key = i.note.lane, noteKey
+	if box.copies {
+		return box.postCopy(i)
+	}
+	return box.ep.Send(i.key, nil, i.note.control)
+}
+
 // Completed removes the oldest item in flight, which the transport has sent. If key is
 // not its key, that is a fault, since the memory of the item may still be in use. Loop
 // only.
