@@ -44,7 +44,7 @@ var table = []rule{
 		"internal/alarm", "internal/check", "internal/plain", "subscription", "bus/directory", "bus/internal/...", "netio", "tags",
 		"github.com/nats-io/nuid",
 	}},
-	{"bus/internal/answers", "what waits for a peer is bounded whatever it says", []string{"bus/internal/ring"}},
+	{"bus/internal/answers", "what waits for a peer is bounded whatever it says", []string{"bus/internal/ring", "netio"}},
 	{"bus/internal/arena", "memory is cut into runs whatever is written into them", []string{"netio"}},
 	{"bus/internal/beat", "the silence of a peer is measured alike on both sides, whatever they say", []string{"internal/alarm"}},
 	{"bus/internal/cache", "the cache keeps bytes by line and knows no tags, pages or subscribers", []string{"netio"}},

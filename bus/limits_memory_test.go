@@ -1,11 +1,16 @@
 package bus_test
 
 import (
+	"context"
+	"errors"
 	"runtime"
 	"testing"
 
 	"tagbus/bus"
+	"tagbus/bus/directory/memory"
 	"tagbus/internal/tests"
+	"tagbus/netio/reactor"
+	"tagbus/netio/tcp"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -73,4 +78,43 @@ func TestTheHeapOfAPublisherStaysWithinItsBounds(t *testing.T) {
 		must(t, p.Publish(tag, nil))
 	}
 	grown("tags", ranges, bytesPerTag)
+}
+
+// What an idle subscriber takes of the heap, in bytes: at its publisher and at its own side,
+// with a backend of its own, together; 8 KiB of it until the backend trims its memory.
+const bytesPerIdleSubscriber = 30 << 10
+
+// TestTheHeapOfIdleSubscribersStaysWithinItsBounds: over their TCP connections go hellos
+// and a subscription, and nothing else.
+func TestTheHeapOfIdleSubscribersStaysWithinItsBounds(t *testing.T) {
+	if tests.Race {
+		t.Skip("needs a build without the race detector, which takes memory too")
+	}
+	const subscribers = 200
+	loop, err := reactor.New(reactor.Config{})
+	must(t, err)
+	ran := make(chan error, 1)
+	go func() { ran <- loop.Run(context.Background()) }()
+	t.Cleanup(func() {
+		loop.Stop()
+		must(t, errors.Join(<-ran, loop.Close()))
+	})
+	open, dir := tcp.Opener(loop, tcp.Config{}), memory.New()
+	p, err := bus.NewPublisher(open, dir, bus.PublisherConfig{Tags: tags.Of(1)})
+	must(t, err)
+	t.Cleanup(func() { must(t, p.Close()) })
+	at := heap()
+	for range subscribers {
+		s, err := bus.NewSubscriber(open, dir, bus.SubscriberConfig{})
+		must(t, err)
+		t.Cleanup(func() { must(t, s.Close()) })
+		sub, err := s.Subscribe(tags.Of(1), func(bus.Message) {})
+		must(t, err)
+		must(t, sub.Wait(t.Context()))
+	}
+	each := (heap() - at) / subscribers
+	t.Logf("%d bytes each", each)
+	if each > bytesPerIdleSubscriber {
+		t.Errorf("an idle subscriber: got %d bytes, want at most %d", each, bytesPerIdleSubscriber)
+	}
 }

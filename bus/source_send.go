@@ -14,22 +14,15 @@ var errAnswersUnread = fmt.Errorf("%w: the publisher asks faster than it reads t
 
 // pump sends what waits in out.
 func (src *source) pump() {
-	for src.contact.ep != nil && src.out.Waits() {
-		b, err := src.contact.ep.Buffer()
-		if err != nil {
-			return // OnSendReady or OnConnectionClosed follows
-		}
-		if _, err = b.Write(src.out.Front()); err == nil {
-			err = src.contact.ep.SendBuffer(b)
-		}
-		if err != nil {
-			b.Release()
-			if !errors.Is(err, netio.ErrNoResources) && !errors.Is(err, netio.ErrClosed) {
-				src.fail(err)
-			}
-			return
-		}
-		src.out.Given()
+	if src.contact.ep != nil {
+		src.pumped(src.out.Pump(src.contact.ep))
+	}
+}
+
+// pumped ends the connection for an error of its endpoint that nothing else follows.
+func (src *source) pumped(err error) {
+	if err != nil && !errors.Is(err, netio.ErrNoResources) && !errors.Is(err, netio.ErrClosed) {
+		src.fail(err)
 	}
 }
 
@@ -187,8 +180,7 @@ func (src *source) tick(now time.Time, late time.Duration) {
 		src.toldAt = now
 		src.tellReceived()
 	}
-	if src.pulse.Due(now, src.out.Sent(), !src.out.Waits()) {
-		src.send(&subscription.Beat{})
-		src.out.Sent() // Due has counted it
+	if src.pulse.Due(now, src.out.Sent(), src.out.Idle()) && !src.parted {
+		src.pumped(src.out.Beat(src.contact.ep, src.sub.beat))
 	}
 }

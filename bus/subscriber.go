@@ -58,6 +58,7 @@ type Subscriber struct {
 	directory follow.Follower[*source]
 	reports   alarm.Alarm // of gaps that are not told at once
 	heart     beat.Clock
+	beat      []byte // as it is sent to all
 	chores    chores.Queue
 	events    *events.Queue[Event]
 	gaps      *events.Gaps[Event, lostTag]
@@ -129,6 +130,9 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	s.gaps = events.NewGaps[Event, lostTag](s.events)
 	s.dialer = contact.NewDialer(&s.alarms, s.cfg.ReconnectMin, s.cfg.ReconnectMax, s.cfg.HelloTimeout)
 	if err = alarm.Open(&s.alarms, s.loop.NewTimer); err != nil {
+		return errors.Join(err, s.backend.Close())
+	}
+	if s.beat, err = subscription.Append(nil, &subscription.Beat{}); err != nil {
 		return errors.Join(err, s.backend.Close())
 	}
 	s.reports.F = s.gaps.Report

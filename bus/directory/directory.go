@@ -38,8 +38,8 @@ type Directory interface {
 
 	// Watch reports the entries that are there, and from then on every change.
 	//
-	//   - notify: called from one goroutine, never twice at once; it must not
-	//     block. First comes Appeared for each entry that is there, in the order
+	//   - notify: called from goroutines of its own, never twice at once; it must
+	//     not block. First comes Appeared for each entry that is there, in the order
 	//     of their instances, then Problem for each problem that persists.
 	//     Events of one instance come in order. When notify falls far behind,
 	//     several events of one instance may be merged into one that says the

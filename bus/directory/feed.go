@@ -13,7 +13,7 @@ import (
 // learn things, and pass Watch and List on.
 //
 // The zero value is empty and ready. A Feed must not be copied. It uses no
-// clock, and a goroutine per watcher, which ends with stop or Close.
+// clock, and a goroutine per watcher that is being told something.
 //
 // Threads: any, from within notify functions too. No method but the stop
 // function and Close blocks.
@@ -123,7 +123,6 @@ func (f *Feed) Watch(notify func(Event)) (stop func(), err error) {
 		f.watchers = make(map[*watcher]struct{})
 	}
 	f.watchers[w] = struct{}{}
-	go w.run()
 	return func() {
 		f.mu.Lock()
 		delete(f.watchers, w)
@@ -148,7 +147,7 @@ func (f *Feed) Close() {
 	}
 	for w := range watchers {
 		if !inside { // two notify functions that close would wait for each other
-			<-w.done
+			w.wait()
 		}
 	}
 }

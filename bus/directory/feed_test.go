@@ -3,7 +3,10 @@ package directory_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"pgregory.net/rapid"
 
@@ -143,5 +146,29 @@ func TestFeedMerges(t *testing.T) {
 			}
 		}
 		f.Close()
+	})
+}
+
+// A watcher that is told nothing takes no goroutine.
+func TestAWatcherThatWaitsHasNoGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const watchers = 100
+		var f directory.Feed
+		var told atomic.Int32
+		before := runtime.NumGoroutine()
+		for range watchers {
+			stop, err := f.Watch(func(directory.Event) { told.Add(1) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(stop)
+		}
+		for round := range int32(3) {
+			f.Put(entry("a", tags.Tag(round+1)))
+			synctest.Wait()
+			if got, n := told.Load(), runtime.NumGoroutine()-before; got != (round+1)*watchers || n >= watchers/2 {
+				t.Errorf("after %d events: got %d calls and %d goroutines more, want %d and none", round+1, got, n, (round+1)*watchers)
+			}
+		}
 	})
 }

@@ -12,18 +12,17 @@ import (
 // bus: merging keeps a watcher that hangs from holding all history in memory.
 const mergeEvents = 1024
 
-// watcher delivers queued events to one notify function on one goroutine.
+// watcher delivers queued events to one notify function, on one goroutine at a time. There
+// is one only while there are events: thousands of watchers may wait in a process.
 type watcher struct {
 	notify    func(Event)
-	wake      chan struct{} // holds one token when the queue may have become non-empty
-	quit      chan struct{} // closed by the first stop
-	quitOnce  sync.Once
-	done      chan struct{} // closed when the goroutine has ended
-	goroutine atomic.Pointer[[]byte]
+	goroutine atomic.Pointer[[]byte] // that calls notify; nil: none
 
 	mu      sync.Mutex
 	queue   []queued
-	mergeAt int // queue length at which to merge next
+	mergeAt int           // queue length at which to merge next
+	ended   bool          // notify is not called any more
+	running chan struct{} // closed when the goroutine does not call notify any more; nil: there is none
 }
 
 // queued is an event with the instance or the other source that it is about.
@@ -33,59 +32,48 @@ type queued struct {
 }
 
 func newWatcher(notify func(Event)) *watcher {
-	return &watcher{
-		notify:  notify,
-		wake:    make(chan struct{}, 1),
-		quit:    make(chan struct{}),
-		done:    make(chan struct{}),
-		mergeAt: mergeEvents,
-	}
+	return &watcher{notify: notify, mergeAt: mergeEvents}
 }
 
 // push queues an event. Threads: any. Blocks: never.
 func (w *watcher) push(source string, event Event) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended {
+		return
+	}
 	w.queue = append(w.queue, queued{source, event})
 	if len(w.queue) >= w.mergeAt {
 		w.queue = merged(w.queue)
 		w.mergeAt = max(mergeEvents, 2*len(w.queue))
 	}
-	w.mu.Unlock()
-	select {
-	case w.wake <- struct{}{}:
-	default:
+	if w.running == nil {
+		w.running = make(chan struct{})
+		go w.run(w.running)
 	}
 }
 
-// run calls notify until the watcher is stopped.
-func (w *watcher) run() {
-	defer close(w.done)
+// run calls notify until the queue is empty or the watcher is stopped, and then closes
+// done.
+func (w *watcher) run(done chan struct{}) {
+	defer close(done)
 	id := goroutineID()
 	w.goroutine.Store(&id)
-	for {
-		select {
-		case <-w.quit:
-			return
-		case <-w.wake:
-		}
-		for event, ok := w.pop(); ok; event, ok = w.pop() {
-			w.notify(event)
-		}
+	for event, ok := w.pop(); ok; event, ok = w.pop() {
+		w.notify(event)
 	}
 }
 
-// pop takes the first event; there is none once the watcher is stopped.
+// pop takes the first event. If there is none, or the watcher is stopped, the goroutine
+// that calls notify has ended as far as others see.
 func (w *watcher) pop() (Event, bool) {
-	select {
-	case <-w.quit:
-		return Event{}, false
-	default:
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.queue) == 0 {
+	if len(w.queue) == 0 || w.ended {
 		w.queue = nil // lets go of the array, whose head the slice no longer shows
 		w.mergeAt = mergeEvents
+		w.running = nil
+		w.goroutine.Store(nil)
 		return Event{}, false
 	}
 	event := w.queue[0].event
@@ -94,17 +82,31 @@ func (w *watcher) pop() (Event, bool) {
 	return event, true
 }
 
-// stop ends the goroutine and waits for it, unless it is the caller: a notify
-// function may close whatever watches, and must not then wait for itself.
+// stop ends the calls of notify and waits for the one that runs, unless it is the caller:
+// a notify function may close whatever watches, and must not then wait for itself.
 func (w *watcher) stop() {
 	w.end()
 	if !w.isCaller() {
-		<-w.done
+		w.wait()
 	}
 }
 
 // end makes the call of notify that may run the last one.
-func (w *watcher) end() { w.quitOnce.Do(func() { close(w.quit) }) }
+func (w *watcher) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+}
+
+// wait returns when no call of notify runs, after end.
+func (w *watcher) wait() {
+	w.mu.Lock()
+	running := w.running
+	w.mu.Unlock()
+	if running != nil {
+		<-running
+	}
+}
 
 // isCaller reports whether it is called from within notify.
 func (w *watcher) isCaller() bool {

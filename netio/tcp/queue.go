@@ -9,20 +9,21 @@ import (
 	"tagbus/netio/internal/handover"
 )
 
-// queue is a handover.Queue with a ring that is made for the first send:
+// queue is a handover.Queue with a ring, which is made as it is needed:
 //
 //	Head              sent                  Tail
 //	 | taken by the     | to be taken, the    |
 //	 | system, to be    | first of them in    | free
 //	 | reported         | part                |
 //
-// An entry between Head and sent is the loop's.
+// An entry between Head and sent is the loop's. When there is none, and none to be
+// taken, the loop has no entry in its hands, and gets none without Mu.
 type queue struct {
 	handover.Queue
 	memory *memory
 
-	// Under Mu.
-	ring    []entry
+	// Under Mu; the loop reads the ring for what it has seen there.
+	ring    ring
 	filling copies     // has room for more
 	full    []copies   // before it
 	socket  int        // to which senders may send; -1: not yet
@@ -35,14 +36,11 @@ type queue struct {
 	takenBytes int // and their bytes
 }
 
-func (q *queue) at(i uint64) *entry { return &q.ring[i&uint64(len(q.ring)-1)] }
+func (q *queue) at(i uint64) *entry { return q.ring.at(i) }
 
 // next returns the entry of the next send, which is reserved. Mu is held.
 func (q *queue) next() *entry {
-	if q.ring == nil {
-		q.ring = make([]entry, q.Places)
-	}
-	return q.at(q.Tail)
+	return q.ring.next(q.Tail, q.Places, q.Tail == q.Head.Load())
 }
 
 // push appends a message that stays where it is. wake: the loop must be woken.

@@ -17,10 +17,9 @@ const (
 // sender collects pieces of memory and writes them with one system call. It is
 // used like this: skip, add until full, send.
 type sender struct {
-	count   int // of vectors
-	bytes   int // in them
-	before  int // bytes to leave out before the first
-	vectors [maxVectors]unix.Iovec
+	bytes   int          // in vectors
+	before  int          // bytes to leave out before the first
+	vectors []unix.Iovec // up to maxVectors; their memory grows to the most that were needed
 	message unix.Msghdr
 }
 
@@ -31,7 +30,7 @@ func (s *sender) skip(n int) { s.before = n }
 func (s *sender) skipped(n int) { s.before -= n }
 
 // full reports whether the system call has enough to do.
-func (s *sender) full() bool { return s.bytes >= batchBytes || s.count == maxVectors }
+func (s *sender) full() bool { return s.bytes >= batchBytes || len(s.vectors) == maxVectors }
 
 // add appends a piece. It returns false if there is no place for it.
 func (s *sender) add(v unix.Iovec) bool {
@@ -46,20 +45,19 @@ func (s *sender) add(v unix.Iovec) bool {
 		v.SetLen(n)
 		s.before = 0
 	}
-	if s.count > 0 {
+	if len(s.vectors) > 0 {
 		// Copied messages lie behind each other.
-		last := &s.vectors[s.count-1]
+		last := &s.vectors[len(s.vectors)-1]
 		if uintptr(unsafe.Pointer(last.Base))+uintptr(last.Len) == uintptr(unsafe.Pointer(v.Base)) {
 			last.SetLen(int(last.Len) + n)
 			s.bytes += n
 			return true
 		}
 	}
-	if s.count == maxVectors {
+	if len(s.vectors) == maxVectors {
 		return false
 	}
-	s.vectors[s.count] = v
-	s.count++
+	s.vectors = append(s.vectors, v)
 	s.bytes += n
 	return true
 }
@@ -67,9 +65,9 @@ func (s *sender) add(v unix.Iovec) bool {
 // send writes what was added, and forgets it.
 func (s *sender) send(fd int) (int, unix.Errno) {
 	s.message.Iov = &s.vectors[0]
-	s.message.SetIovlen(s.count)
+	s.message.SetIovlen(len(s.vectors))
 	n, errno := sendMessage(fd, &s.message)
-	clear(s.vectors[:s.count]) // they would keep the users' memory alive
-	s.count, s.bytes = 0, 0
+	clear(s.vectors) // they would keep the users' memory alive
+	s.vectors, s.bytes = s.vectors[:0], 0
 	return n, errno
 }

@@ -4,7 +4,10 @@
 // read from it, so its own socket slows it, and it cannot take any amount of memory.
 package answers
 
-import "tagbus/bus/internal/ring"
+import (
+	"tagbus/bus/internal/ring"
+	"tagbus/netio"
+)
 
 const (
 	// Most is how many bytes may wait. With more, nothing is read from the peer. The
@@ -41,6 +44,63 @@ func (q *Queue) Push(b []byte) {
 		q.unread, q.moved = true, true
 		q.pause()
 	}
+}
+
+// copyBytes is the size up to which a message is copied into memory that the endpoint gives
+// back when it is idle, rather than into one of its buffers, of which it keeps every page
+// that was ever written to.
+const copyBytes = 256
+
+// Pump gives a connection the messages that wait, as many as it takes. OnSendReady, or the
+// end of the connection, follows if it takes no more for now: ErrNoResources, ErrClosed.
+//
+// Errors: those of netio.Endpoint.
+func (q *Queue) Pump(ep netio.Endpoint) error {
+	for q.Waits() {
+		if err := give(ep, q.Front()); err != nil {
+			return err
+		}
+		q.Given()
+	}
+	return nil
+}
+
+// give gives a connection a message.
+func give(ep netio.Endpoint, message []byte) error {
+	if len(message) <= copyBytes && ep.Capabilities().Immediate {
+		return ep.SendCopy(0, nil, message)
+	}
+	b, err := ep.Buffer()
+	if err != nil {
+		return err
+	}
+	if _, err = b.Write(message); err == nil {
+		err = ep.SendBuffer(b)
+	}
+	if err != nil {
+		b.Release()
+	}
+	return err
+}
+
+// Beat sends a message as Push and Pump do, but directly if the connection is idle and can
+// do that. Sent does not count it.
+//
+//   - message: does not change any more.
+//   - Errors: as of Pump.
+func (q *Queue) Beat(ep netio.Endpoint, message []byte) error {
+	if can := ep.Capabilities(); q.Idle() && can.Direct && can.AnyMemory {
+		if done, err := ep.SendDirect(0, nil, message); err == nil {
+			if !done {
+				q.sending++
+			}
+			return nil
+		}
+	}
+	q.Push(message)
+	err := q.Pump(ep)
+	q.sent = false
+	return err
 }
 
 // Waits reports whether a message waits.

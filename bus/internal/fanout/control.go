@@ -62,6 +62,23 @@ const controlCost = 32
 // cost returns the share of a control message in controlLimit.
 func (x *note) cost() int { return len(x.control) + controlCost }
 
+// Beat sends a heartbeat, which the next Tick does not count as sent. It is sent directly
+// if the connection is idle, since thousands of them may be due in one tick. Loop only.
+func (box *Outbox) Beat() {
+	x := &box.fan.beat
+	box.mu.Lock()
+	defer box.mu.Unlock()
+	if box.dead {
+		return
+	}
+	box.controlBytes += x.cost()
+	if !box.beatDirect(x) {
+		box.control.Push(item{note: x})
+		box.pump()
+	}
+	box.sent = false
+}
+
 // failSoon posts a call of onFault, once. It may run on any goroutine. mu is held.
 func (box *Outbox) failSoon(err error) {
 	if !box.failing {

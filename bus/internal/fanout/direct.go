@@ -4,8 +4,8 @@ import (
 	"tagbus/bus/internal/wire"
 )
 
-// A page may be sent by the goroutine that has filled it (pace.go), if nothing else is on
-// its way to the subscriber.
+// A page may be sent by the goroutine that has filled it (pace.go), and a heartbeat by the
+// loop in its tick, if nothing else is on its way to the subscriber.
 
 // idle reports whether a page would be the next to be sent, and the endpoint lets its caller
 // send. mu is held.
@@ -37,4 +37,21 @@ func (box *Outbox) sendDirect(n *Lane, p *page) (done bool) {
 		box.taken()
 	}
 	return done
+}
+
+// beatDirect sends a heartbeat, whose cost is counted, if box is idle. It returns false if
+// the endpoint does not have it. mu is held.
+func (box *Outbox) beatDirect(x *note) bool {
+	if box.copies || !box.idle() {
+		return false
+	}
+	done, err := box.ep.SendDirect(noteKey, nil, box.fan.beatData...)
+	if err != nil { // as for a page
+		return false
+	}
+	box.given(flight{item: item{note: x}, key: noteKey})
+	if done {
+		box.taken()
+	}
+	return true
 }

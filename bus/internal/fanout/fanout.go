@@ -94,6 +94,8 @@ type Fanout struct {
 	lossyBytes int64       // of pages that all lossy lanes together may hold
 	window     int         // bytes of pages in flight for each connection
 	regionOnly atomic.Bool // a transport sends only from memory of the pool
+	beat       note        // a heartbeat, as it is sent to all
+	beatData   [][]byte    // its pieces: one
 
 	tags      tagmap.Map[tagState]
 	knownTags atomic.Int64
@@ -169,6 +171,10 @@ func (fan *Fanout) Init(cfg Config) {
 //   - alarms: of the same loop, for what is not a page.
 //   - Errors: those of loop.NewTimer.
 func (fan *Fanout) Start(loop netio.Loop, alarms *alarm.Clock) (err error) {
+	if fan.beat.control, err = subscription.Append(nil, &subscription.Beat{}); err != nil {
+		return err
+	}
+	fan.beatData = [][]byte{fan.beat.control}
 	fan.loop, fan.alarms = loop, alarms
 	fan.loans.loop, fan.loans.tell = loop, func() { fan.cfg.Call(fan.loans.settle) }
 	fan.flushTimer, err = loop.NewTimer(fan.flushFunc)

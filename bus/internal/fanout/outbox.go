@@ -26,6 +26,7 @@ type Outbox struct {
 	ep      netio.Endpoint
 	onFault func(error) // ends the connection; loop only
 	direct  bool        // ep can send directly
+	copies  bool        // control messages need buffers of ep: it does not send from where they are
 
 	// Loop only.
 	subs map[uint64]*Lane // by the id of the subscription
@@ -55,9 +56,10 @@ type Outbox struct {
 //     ErrCompletion, wrapped, or an error of the endpoint.
 func (box *Outbox) Init(fan *Fanout, ep netio.Endpoint, onFault func(error)) {
 	box.fan, box.ep, box.onFault = fan, ep, onFault
-	box.direct = ep.Capabilities().Direct
+	can := ep.Capabilities()
+	box.direct, box.copies = can.Direct, !can.AnyMemory
 	box.subs = make(map[uint64]*Lane)
-	if !ep.Capabilities().AnyMemory {
+	if box.copies {
 		fan.regionOnly.Store(true)
 	}
 }
@@ -137,21 +139,11 @@ func (box *Outbox) post(i *flight) error {
 		i.key = i.page.key
 		return box.ep.Send(i.key, box.header[:], i.page.vector()...)
 	}
-	i.lane = i.note.lane
-	b, err := box.ep.Buffer()
-	if err != nil {
-		return err
+	i.lane, i.key = i.note.lane, noteKey
+	if box.copies {
+		return box.postCopy(i)
 	}
-	if _, err := b.Write(i.note.control); err != nil {
-		b.Release()
-		return fmt.Errorf("bus: control message of %d bytes: %w", len(i.note.control), err)
-	}
-	i.key = b.Key() // before the buffer is the backend's
-	if err := box.ep.SendBuffer(b); err != nil {
-		b.Release()
-		return err
-	}
-	return nil
+	return box.ep.Send(i.key, nil, i.note.control)
 }
 
 // Completed removes the oldest item in flight, which the transport has sent. If key is

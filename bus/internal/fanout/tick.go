@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"tagbus/bus/internal/ledger"
-	"tagbus/subscription"
 )
 
 // Tick looks at what has moved since the last call. Loop only.
@@ -26,14 +25,6 @@ func (box *Outbox) Tick(now time.Time, late time.Duration) (sent, moved, idle bo
 		}
 	}
 	return sent, moved, box.inFlight.Len() == 0 && box.control.Len() == 0
-}
-
-// Beat sends a heartbeat, which the next Tick does not count as sent. Loop only.
-func (box *Outbox) Beat() {
-	box.Send(nil, &subscription.Beat{})
-	box.mu.Lock()
-	box.sent = false
-	box.mu.Unlock()
 }
 
 // waits reports whether the lane has anything that its subscriber has not taken.

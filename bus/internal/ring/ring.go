@@ -9,7 +9,7 @@ type Ring[T any] struct {
 	n     int
 }
 
-const minItems = 16
+const minItems = 4
 
 // Len returns how many items the ring has.
 func (r *Ring[T]) Len() int { return r.n }
