@@ -169,18 +169,32 @@ func checkDirectInside(t TB, s Suite) {
 	}
 }
 
-// settle waits until all is completed and received, and no hook runs any more.
+// settle waits until all is completed and received, and no hook runs any more. A hook that
+// still runs may send, for which settle waits too.
 func (p *pair) settle(t TB) {
 	t.Helper()
-	p.both(func(from, to *end) {
-		from.waitIdle(t)
-		var sent int
-		from.r.locked(func() { sent = len(from.sent) })
-		to.waitReceived(t, sent)
-	})
-	p.client.onLoop(t, func() {})
-	p.server.onLoop(t, func() {})
+	for before := -1; before < p.sent(); {
+		before = p.sent()
+		p.both(func(from, to *end) {
+			from.waitIdle(t)
+			to.waitReceived(t, from.sends())
+		})
+		p.client.onLoop(t, func() {})
+		p.server.onLoop(t, func() {})
+	}
 	p.both(func(from, to *end) { checkReceived(t, from, to, false) })
+}
+
+// sent returns how many messages both ends have sent.
+func (p *pair) sent() (n int) {
+	p.both(func(from, _ *end) { n += from.sends() })
+	return n
+}
+
+// sends returns how many messages the end has sent.
+func (e *end) sends() (n int) {
+	e.r.locked(func() { n = len(e.sent) })
+	return n
 }
 
 // answerDirect sends directly inside a callback.
