@@ -173,8 +173,8 @@ func (r *Requester) onReply(m Message) {
 			continue
 		}
 		m.Data = slices.Clone(m.Data)
+		r.replies.Add(1) // before the caller of Request can look
 		q.reply <- m
-		r.replies.Add(1)
 		return
 	}
 	r.late.Add(1)
