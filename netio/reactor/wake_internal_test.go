@@ -107,7 +107,7 @@ func expectNotWritten(t *testing.T, f func()) {
 	f()
 	for _, fd := range fds {
 		if _, err := unix.Read(fd, make([]byte, 8)); !errors.Is(err, unix.EAGAIN) {
-			t.Errorf("read of a descriptor that nobody has written to: got %v, want EAGAIN", err)
+			t.Errorf("read of an eventfd without a write: got %v, want EAGAIN", err)
 		}
 		if err := unix.Close(fd); err != nil {
 			t.Error(err)

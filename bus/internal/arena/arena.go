@@ -9,7 +9,7 @@ import (
 
 const (
 	// MinPiece is the shortest rest that is used. The overhead of a message fits into it.
-	MinPiece = 64
+	MinPiece = 32
 
 	// WasteShare is the part of a buffer of which less stays unused for a run that does not
 	// fit into the rest.

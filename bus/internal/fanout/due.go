@@ -1,6 +1,7 @@
 package fanout
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -10,9 +11,13 @@ import (
 type dueList struct {
 	mu     sync.Mutex
 	list   []*stream
-	spare  []*stream // memory for the next list
+	spare  []*stream // memory for those of a turn
 	posted bool      // the loop comes at once
 	timer  int64     // it comes then; 0: no timer is started
+
+	// The loop looks at all of list in a round of one or more turns.
+	left int   // streams that the round has yet to look at
+	next int64 // nanoseconds after its end in which the next one is due; 0: none
 }
 
 // schedule makes the loop send what is under construction in streams in so many
@@ -39,6 +44,9 @@ func (d *dueList) add(streams []*stream) {
 func (fan *Fanout) callLoop(wait int64) {
 	d := &fan.due
 	if d.posted {
+		if d.left > 0 { // the round does not come to what was added
+			d.next = soonest(d.next, max(wait, 1))
+		}
 		return
 	}
 	if wait > 0 {
@@ -54,24 +62,46 @@ func (fan *Fanout) callLoop(wait int64) {
 	d.posted = fan.loop.Post(fan.flushFunc)
 }
 
-// flushDue sends what is due. Loop only.
-func (fan *Fanout) flushDue() {
-	d := &fan.due
+// soonest returns the shorter of two waits, of which 0 is none.
+func soonest(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// dueAtOnce is the number of streams that one turn of the loop looks at: some tenths of a
+// millisecond, more if each has many lanes.
+const dueAtOnce = 256
+
+// take takes the next streams of the round, or the first ones of another.
+func (d *dueList) take() (list []*stream) {
 	d.mu.Lock()
-	list := d.list
-	d.list, d.spare, d.posted, d.timer = d.spare[:0], nil, false, 0
+	defer d.mu.Unlock()
+	if d.left == 0 {
+		d.left = len(d.list)
+	}
+	n := min(d.left, dueAtOnce)
+	list = append(d.spare[:0], d.list[:n]...)
+	d.list = slices.Delete(d.list, 0, n)
+	d.left -= n
+	d.spare, d.posted, d.timer = nil, false, 0
 	for _, s := range list {
 		s.scheduled = false
 	}
-	d.mu.Unlock()
+	return list
+}
+
+// flushDue sends what is due. Loop only.
+func (fan *Fanout) flushDue() {
+	d := &fan.due
+	list := d.take()
 	now, next := fan.now(), int64(0)
 	again := list[:0]
 	for _, s := range list {
 		if wait := s.turn(now); wait > 0 {
 			again = append(again, s)
-			if next == 0 || wait < next {
-				next = wait
-			}
+			next = soonest(next, wait)
 		}
 	}
 	d.mu.Lock()
@@ -79,7 +109,12 @@ func (fan *Fanout) flushDue() {
 	d.add(again)
 	clear(list)
 	d.spare = list[:0]
-	if next > 0 {
+	d.next = soonest(d.next, next)
+	switch next := d.next; {
+	case d.left > 0:
+		fan.callLoop(0)
+	case next > 0:
+		d.next = 0
 		fan.callLoop(next)
 	}
 }

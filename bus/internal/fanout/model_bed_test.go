@@ -29,6 +29,13 @@ func (l *modelLoop) NewTimer(func()) (netio.Timer, error) { return modelTimer{},
 // turn runs what is posted, and what that posts.
 func (l *modelLoop) turn() {
 	for len(l.posted) > 0 {
+		l.next()
+	}
+}
+
+// next runs the first of what is posted, if there is something.
+func (l *modelLoop) next() {
+	if len(l.posted) > 0 {
 		f := l.posted[0]
 		l.posted = l.posted[1:]
 		f()

@@ -45,10 +45,10 @@ func (fan *Fanout) Publish(tag tags.Tag, status uint8, data []byte, x *Receipt) 
 	}
 }
 
-// publishQuick publishes a message that is like the one before of its stream, goes into the
-// same page and finds the stream unlocked: most messages of a flood. It has all in one
-// function, since calls are half of the cost of a small message. It reports whether it has
-// published the message. If not, nothing has happened. t may be nil.
+// publishQuick publishes a message that is like the one before of its stream and goes into
+// the same page: most messages of a flood. It has all in one function, since calls are half
+// of the cost of a small message. It reports whether it has published the message. If not,
+// nothing has happened. t may be nil.
 func (t *tagState) publishQuick(tag tags.Tag, data []byte) bool {
 	if t == nil {
 		return false
