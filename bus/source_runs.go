@@ -29,22 +29,24 @@ func (src *source) deliverRun(rcv *received, t target, done *delivered, turn uin
 // gather adds the plain messages that follow to the batch. The first is like m.
 func (sub *Subscription) gather(m Message, r *wire.Reader) (messages, bytes int) {
 	page, at, left := r.Plain()
-	had := len(sub.pending)
-	sub.pending = slices.Grow(sub.pending, left)
-	batch := sub.pending[had:][:left]
+	batch := sub.pending
 	for messages < left {
 		data, next, ok := wire.Cut(page, at)
 		if !ok {
 			break
 		}
-		to := &batch[messages] // field by field: a copy of m would wait for the stores into it
+		if len(batch) == cap(batch) { // not for all that are left: they may be those of many subscriptions
+			batch = slices.Grow(batch, 1)
+		}
+		batch = batch[:len(batch)+1]
+		to := &batch[len(batch)-1] // field by field: a copy of m would wait for the stores into it
 		to.Tag, to.Status, to.turn, to.Counter = m.Tag, m.Status, m.turn, m.Counter+uint64(messages)
 		to.Publisher, to.Data, to.origin = m.Publisher, data, m.origin
 		messages++
 		bytes += len(data)
 		at = next
 	}
-	sub.pending = sub.pending[:had+messages]
+	sub.pending = batch
 	r.Skip(at, messages)
 	return messages, bytes
 }
