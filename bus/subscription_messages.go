@@ -24,6 +24,8 @@ type inbox struct {
 	message Message // that was taken last; of a run its Data is that of the first
 	run     []byte  // in which it is, with plain messages like it
 	at      int     // where the next of these begins
+	reads   int     // iterations so far
+	reader  int     // the one that took message
 }
 
 // sourceTag names the messages that supersede each other.
@@ -47,10 +49,13 @@ func newInbox(limit int, kind PolicyKind, r *retain.Retainer) *inbox {
 	return in
 }
 
-// take sets m to the next message that is ready. m is a copy of in.message, or what the
-// last call made of it: of a run it sets only what changes, since copying a message that
-// was just written is slow.
-func (in *inbox) take(m *Message) (ok bool) {
+// take sets m to the next message that is ready. m is what the last call for the same
+// iteration made of it: of a run it sets only what changes, since copying a message that
+// was just written is slow. Another iteration, within this one, may have taken some meanwhile.
+func (in *inbox) take(reader int, m *Message) (ok bool) {
+	if in.reader != reader {
+		in.reader, *m = reader, in.message
+	}
 	if data, next, more := wire.Cut(in.run, in.at); more {
 		in.at = next
 		in.message.Counter++
@@ -107,12 +112,14 @@ func (sub *Subscription) Messages(ctx context.Context) iter.Seq2[Message, error]
 			yield(Message{}, ErrOnLoop)
 			return
 		}
-		for m := sub.inbox.message; ; {
+		sub.inbox.reads++
+		reader, m := sub.inbox.reads, Message{}
+		for {
 			if ctx.Err() != nil {
 				yield(Message{}, context.Cause(ctx))
 				return
 			}
-			if sub.inbox.take(&m) {
+			if sub.inbox.take(reader, &m) {
 				if !yield(m, nil) {
 					return
 				}
