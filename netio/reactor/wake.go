@@ -1,6 +1,7 @@
 package reactor
 
 import (
+	"os"
 	"sync"
 	"time"
 
@@ -10,7 +11,8 @@ import (
 // waker is what ends a wait of the poller: a timer with WaitNetpoll, an eventfd with
 // WaitThread. It is used by any goroutine, also while it is closed and after that.
 type waker struct {
-	timer *time.Timer // nil for WaitThread
+	gate  *os.File    // nil for WaitThread
+	timer *time.Timer // nil for WaitThread, and for a loop that was made in a bubble
 
 	mu sync.Mutex // held to write fd and to close it
 	fd int        // -1: closed, or WaitNetpoll
@@ -20,11 +22,23 @@ type waker struct {
 // without a monotonic part, at two.
 var past = time.Now()
 
+// inBubble reports whether the caller is in a bubble of testing/synctest. There no timer runs
+// as long as a goroutine waits for the system, and it is the year 2000 or a little later, which
+// comes before the start of the process.
+func inBubble() bool { return time.Since(past) < 0 }
+
+// longPast is over in a bubble too.
+var longPast = time.Unix(1, 0)
+
 // openWaker needs the gate, if there is to be one.
 func (p *poller) openWaker() (err error) {
 	w := &p.waker
 	if p.gate != nil {
 		gate := p.gate
+		w.gate = gate
+		if inBubble() {
+			return nil
+		}
 		w.timer = time.AfterFunc(time.Hour, func() {
 			_ = gate.SetReadDeadline(past) // fails if the gate is closed, and no wait goes on
 		})
@@ -60,8 +74,12 @@ func (p *poller) openWaker() (err error) {
 // an idle one. BenchmarkWake has all cases.
 func (p *poller) wake() {
 	w := &p.waker
-	if w.timer != nil {
-		w.timer.Reset(0)
+	if w.gate != nil {
+		if w.timer == nil || inBubble() {
+			_ = w.gate.SetReadDeadline(longPast)
+		} else {
+			w.timer.Reset(0)
+		}
 		return
 	}
 	w.mu.Lock()
