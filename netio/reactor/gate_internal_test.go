@@ -2,6 +2,7 @@ package reactor
 
 import (
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,5 +48,27 @@ func TestOnlyASleepingLoopIsWatched(t *testing.T) {
 		if watched() {
 			t.Error("the runtime hears of an event after the loop has slept")
 		}
+	}
+}
+
+// A wake-up ends a sleep as an event does: the gate stays as it is for the next one. It was
+// closed and opened again, which are three system calls for each.
+func TestAWakeUpLeavesTheGateOpen(t *testing.T) {
+	p := readyPoller(t, WaitNetpoll)
+	if n, err := p.poll(); n != 1 || err != nil {
+		t.Fatalf("poll: got %d events and %v, want the one that is ready", n, err)
+	}
+	for slept := false; !slept; {
+		go func() {
+			time.Sleep(time.Millisecond)
+			p.wake()
+		}()
+		if n, err := p.wait(); n != 0 || err != nil {
+			t.Fatalf("wait: got %d events and %v, want none", n, err)
+		}
+		slept = p.looks == 1
+	}
+	if !p.open {
+		t.Error("the gate behind a sleep that a wake-up has ended: got closed, want open")
 	}
 }

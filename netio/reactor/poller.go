@@ -140,7 +140,7 @@ func (p *poller) wait() (int, error) {
 	}
 	p.looks = 0
 	err := p.conn.Read(p.once)
-	if p.looks == 1 {
+	if err == nil && p.looks == 1 {
 		p.setGate(false) // it has not slept
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
