@@ -55,14 +55,20 @@ func (a *Arena) Content(buffers int) int {
 // Buffers returns how many buffers of a Tail are surely enough for runs of n bytes.
 func (a *Arena) Buffers(n int) int { return n/a.Content(1) + 1 }
 
-// Reserve takes buffers from the pool for t, which uses them before others.
+// Reserve takes buffers from the pool for t, which uses them before others. Until Leave no
+// other Tail takes what is left of the buffer that t is writing: it counts in Buffers.
 //
 //   - Result: false if there are not so many; then none is taken.
 func (a *Arena) Reserve(t *Tail, buffers int) (ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	t.spare, ok = a.pool.GetAll(t.spare, buffers)
-	return ok
+	if t.spare, ok = a.pool.GetAll(t.spare, buffers); !ok {
+		return false
+	}
+	if t.reserved = true; t.chunk != nil {
+		a.withdraw(t.chunk)
+	}
+	return true
 }
 
 // Take begins a run of at least n bytes behind the last one of t, and appends its memory
@@ -180,7 +186,7 @@ func (a *Arena) open(t *Tail) *Chunk {
 func (a *Arena) begin(c *Chunk, t *Tail) Piece {
 	a.withdraw(c)
 	if t.chunk != c {
-		t.drop()
+		a.leave(t)
 		c.disown()
 		c.owner, t.chunk = t, c
 	}
@@ -207,6 +213,14 @@ func (a *Arena) Written(t *Tail, n int) {
 	a.offer(t.chunk)
 }
 
+// leave leaves the chunk of t to others. mu is held.
+func (a *Arena) leave(t *Tail) {
+	c := t.chunk
+	if t.drop(); t.reserved && c != nil {
+		a.offer(c)
+	}
+}
+
 // Leave ends the use of t. What was written stays until it is released.
 func (a *Arena) Leave(t *Tail) {
 	a.mu.Lock()
@@ -215,7 +229,8 @@ func (a *Arena) Leave(t *Tail) {
 		b.Release()
 	}
 	t.spare = nil
-	t.drop()
+	a.leave(t)
+	t.reserved = false
 }
 
 // freeIdle gives the buffer of a chunk without runs back to the pool. The last run may
@@ -232,8 +247,12 @@ func (a *Arena) freeIdle(c *Chunk) {
 	b.Release()
 }
 
-// offer lists the rest of a chunk that is not being written. mu is held.
+// offer lists the rest of a chunk that is not being written, unless it is reserved. mu is
+// held.
 func (a *Arena) offer(c *Chunk) {
+	if c.owner != nil && c.owner.reserved {
+		return
+	}
 	if rest := c.rest(); rest >= MinPiece {
 		a.rests = append(a.rests, c)
 		a.left += rest

@@ -106,14 +106,22 @@ func (m *modelArena) memory(t *Tail) int {
 	return m.a.left + (m.a.pool.Free()+len(t.spare))*m.a.size
 }
 
+// reserved returns how many bytes are left of the buffer of t, if they are only for t.
+func (m *modelArena) reserved(t *Tail) int {
+	if rest := t.rest(); t.reserved && rest >= MinPiece {
+		return rest
+	}
+	return 0
+}
+
 // undo begins a run and gives it back. That changes nothing.
 func (m *modelArena) undo(rt *rapid.T) {
 	t := m.tail(rt)
-	before := m.memory(t)
+	before := m.memory(t) + m.reserved(t)
 	if run, ok := m.a.Take(nil, t, rapid.IntRange(1, 3000).Draw(rt, "bytes")); ok {
 		m.a.Undo(run)
 	}
-	if after := m.memory(t); after != before {
+	if after := m.memory(t) + m.reserved(t); after != before {
 		rt.Fatalf("there were %d bytes, and %d are left", before, after)
 	}
 }
@@ -139,6 +147,9 @@ func (m *modelArena) check() {
 	}
 	rests := 0
 	for i, c := range m.a.rests {
+		if c.owner != nil && c.owner.reserved {
+			m.rt.Fatalf("rest %d of %d bytes is reserved", i+1, c.rest())
+		}
 		if c.place != i+1 || c.rest() < MinPiece {
 			m.rt.Fatalf("rest %d of %d bytes is at %d", i+1, c.rest(), c.place)
 		}

@@ -21,8 +21,9 @@ type Chunk struct {
 
 // Tail is the memory that a stream goes on writing. The zero value has none.
 type Tail struct {
-	chunk *Chunk          // nil: none; Arena.mu
-	spare []*netio.Buffer // taken by Reserve
+	chunk    *Chunk          // nil: none; Arena.mu
+	spare    []*netio.Buffer // taken by Reserve
+	reserved bool            // the rest of chunk is not for others; Arena.mu
 }
 
 // Piece is memory of a run, and the chunk in which it is.
