@@ -166,6 +166,18 @@ func (s *stream) pending() bool {
 	return s.page != nil || s.solo != nil && s.solo.latest != nil && s.solo.latest.order.Len() > 0
 }
 
+// single reports whether what is pending is one message. mu is held.
+func (s *stream) single() bool {
+	n := 0
+	if s.page != nil {
+		n = int(s.writer.Messages)
+	}
+	if s.solo != nil && s.solo.latest != nil {
+		n += s.solo.latest.order.Len()
+	}
+	return n == 1
+}
+
 // turn sends what is due, on the loop. wait is how long the rest has to wait; 0: there is
 // none, or it waits for a lane.
 func (s *stream) turn(now int64) (wait int64) {
@@ -183,7 +195,7 @@ func (s *stream) turn(now int64) (wait int64) {
 	case s.allBusy():
 		return 0
 	}
-	if s.page != nil && s.writer.Messages == 1 {
+	if s.single() {
 		s.bursty = false
 	}
 	s.asked, s.sent, s.done = false, now, now

@@ -191,3 +191,26 @@ func TestTheEndOfABatchSends(t *testing.T) {
 	}
 	b.want(100, 0, 0)
 }
+
+// Under the policy Latest too a message that the loop finds alone ends the bursts.
+func TestBurstsOfALatestLaneAreForgotten(t *testing.T) {
+	for _, policy := range []subscription.Policy{{}, {Kind: subscription.Latest}, {Kind: subscription.Sample, Every: 1}} {
+		b := newPaceBedWith(t, 1, policy)
+		b.publish(repeat(10, 100*ns)...)
+		b.turn()
+		for range 10 {
+			b.wait(time.Millisecond)
+			b.publish(0)
+			b.turn()
+		}
+		before := b.direct
+		for range 10 {
+			b.wait(time.Millisecond)
+			b.publish(0)
+			b.turn()
+		}
+		if got := b.direct - before; got != 10 {
+			t.Errorf("%v: %d of 10 messages that stand alone were sent by their publisher", policy, got)
+		}
+	}
+}
