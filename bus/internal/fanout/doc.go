@@ -132,9 +132,9 @@
 //
 //   - A lane holds Config.QueueBytes of pages, or fewer if it asks for that; one larger
 //     message may exceed this on an empty lane.
-//   - All lossy lanes together hold half as many bytes as the pool has, so that they cannot
-//     starve the others.
 //   - There is a page for each 64 bytes of the pool at most.
+//   - All lossy lanes together hold half as many bytes as the pool has, and half of the
+//     pages, so that they cannot starve the others.
 //   - The transport has MaxInFlight items and 4 pages of a connection. More pages would
 //     only leave the processor's cache, and out of reach of the policies.
 //   - The control messages queued for a connection take 4 MiB, and a position for each

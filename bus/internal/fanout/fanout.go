@@ -92,6 +92,7 @@ type Fanout struct {
 	arena      *arena.Arena // in the pool
 	pages      pageList
 	lossyBytes int64       // of pages that all lossy lanes together may hold
+	lossyMost  int64       // pages that these may hold
 	window     int         // bytes of pages in flight for each connection
 	regionOnly atomic.Bool // a transport sends only from memory of the pool
 	beat       note        // a heartbeat, as it is sent to all
@@ -103,6 +104,7 @@ type Fanout struct {
 
 	openMu      sync.Mutex   // taken under stream.mu, to reserve room for pages
 	lossyPinned atomic.Int64 // bytes, counted for each lossy lane
+	lossyPages  atomic.Int64 // pages, counted likewise
 	waiting     waiters      // for room
 	loans       loans
 	wantReady   atomic.Bool // a message was refused, and no room was announced since
@@ -153,7 +155,7 @@ func (fan *Fanout) Init(cfg Config) {
 	bytes := cfg.Pool.Buffers() * cfg.PageBytes
 	fan.arena = arena.New(cfg.Pool, cfg.PageBytes)
 	fan.pages.init(cfg.Pool.Buffers(), bytes/pageBytes)
-	fan.lossyBytes = int64(bytes / 2)
+	fan.lossyBytes, fan.lossyMost = int64(bytes/2), int64(max(cfg.Pool.Buffers(), bytes/pageBytes)/2)
 	fan.window = maxInFlightPages * cfg.PageBytes
 	fan.lanes = make(map[subscription.LaneID]*Lane)
 	fan.changing = make(map[*Lane]struct{})

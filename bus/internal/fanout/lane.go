@@ -125,8 +125,12 @@ func (n *Lane) hasRoom(need, want int64) bool {
 	return (now == 0 || now+need <= n.limit) && (n.Policy.Lossless() || !n.out.fan.lossyFull(need))
 }
 
-// lossyFull reports whether the lossy lanes together have no room for so many bytes.
+// lossyFull reports whether the lossy lanes together have no room for so many bytes. They
+// may not have all pages either, if these are very short.
 func (fan *Fanout) lossyFull(bytes int64) bool {
+	if fan.lossyPages.Load() >= fan.lossyMost {
+		return true
+	}
 	room := fan.lossyRoom()
 	return room < fan.lossyBytes && room < bytes
 }
@@ -145,7 +149,15 @@ func (n *Lane) reserve(need, want int64) int64 {
 	}
 	room = max(need, min(want, room))
 	n.pin(room)
+	n.countPage(1)
 	return room
+}
+
+// countPage counts pages that the lane is going to have, or has no longer.
+func (n *Lane) countPage(by int64) {
+	if !n.Policy.Lossless() {
+		n.out.fan.lossyPages.Add(by)
+	}
 }
 
 // pin counts bytes that the lane holds.
@@ -202,6 +214,7 @@ func (n *Lane) enqueue(p *page, direct bool) {
 // drop releases a sealed page that this lane does not hold any more.
 func (n *Lane) drop(p *page) {
 	tell := n.unpin(int64(p.bytes))
+	n.countPage(-1)
 	n.out.fan.release(p)
 	if tell {
 		n.out.fan.roomFreed()

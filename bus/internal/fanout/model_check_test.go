@@ -162,6 +162,9 @@ func (r *modelRun) check() {
 		r.rt.Fatalf("lossy lanes hold %d, %d payloads are lent, %d of %d buffers are free",
 			held, r.lent, r.fan.pool.Free(), r.fan.pool.Buffers())
 	}
+	if n := r.fan.lossyPages.Load(); n != 0 {
+		r.rt.Errorf("lossy lanes count %d pages, want none", n)
+	}
 }
 
 // stop ends the publishing in order.

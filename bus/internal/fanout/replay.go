@@ -117,6 +117,7 @@ func (r *replay) seal(end place) {
 	r.fan.arena.Written(&r.tail, p.complete(&r.writer, end))
 	p.refs.Store(1)
 	r.held -= int64(p.bytes)
+	r.lane.countPage(1)
 	r.pages = append(r.pages, p)
 	r.page, r.writer.Mem = nil, nil
 }
