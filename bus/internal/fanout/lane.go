@@ -184,7 +184,8 @@ func (n *Lane) unpin(bytes int64) (tell bool) {
 // enqueue queues a page with reserved room. It takes over one reference of the caller.
 //
 //   - direct: the caller sends it, if the connection is idle.
-func (n *Lane) enqueue(p *page, direct bool) {
+//   - sent: it has done so, or tried.
+func (n *Lane) enqueue(p *page, direct bool) (sent bool) {
 	box := n.out
 	box.mu.Lock()
 	if box.dead {
@@ -192,7 +193,7 @@ func (n *Lane) enqueue(p *page, direct bool) {
 		box.mu.Unlock()
 		p.receipt.settle(ErrLost, true)
 		n.drop(p)
-		return
+		return false
 	}
 	box.expect(p.receipt)
 	done := false
@@ -200,7 +201,7 @@ func (n *Lane) enqueue(p *page, direct bool) {
 	case n.corked:
 		n.held.Push(item{page: p})
 	case direct && box.idle():
-		done = box.sendDirect(n, p)
+		sent, done = true, box.sendDirect(n, p)
 	default:
 		n.queue.Push(item{page: p})
 		box.pump()
@@ -209,6 +210,7 @@ func (n *Lane) enqueue(p *page, direct bool) {
 	if done {
 		n.drop(p)
 	}
+	return sent
 }
 
 // drop releases a sealed page that this lane does not hold any more.

@@ -52,6 +52,8 @@ type pace struct {
 	batch  bool   // more messages follow for certain
 	direct bool   // the page that is being sealed is to be sent by this goroutine
 
+	directs int // lanes to which this goroutine has sent it
+
 	// left is set while something is under construction and no goroutine works on it. Then
 	// the stream is in Fanout.due, or all of its lanes are busy and are going to put it
 	// there. It is read without mu.
@@ -145,9 +147,12 @@ func (s *stream) ended(more bool) {
 // is held.
 func (s *stream) sendNow(now int64) {
 	s.sent = now // before the send: it may wake the receiver, which then takes the processor
-	s.direct = s.few()
+	s.direct, s.directs = s.few(), 0
 	s.seal()
 	s.direct, s.done = false, s.fan.now()
+	if s.directs < len(s.lanes) {
+		return // to leave a page to the loop costs next to nothing, which says nothing
+	}
 	// The least counts, since the goroutine may have lost the processor.
 	most := int64(mostCost) * int64(len(s.lanes))
 	s.cost = max(int64(leastCost), min(s.cost+s.cost/8, s.done-now, most))

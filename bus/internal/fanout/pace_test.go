@@ -214,3 +214,22 @@ func TestBurstsOfALatestLaneAreForgotten(t *testing.T) {
 		}
 	}
 }
+
+// A page that Flush leaves to the loop costs its caller next to nothing. That is not what a
+// direct send costs.
+func TestFlushesDoNotMakeManyLanesFew(t *testing.T) {
+	b := newPaceBed(t, 64)
+	for range 100 {
+		b.publish(time.Millisecond)
+		b.bed.fan.Flush()
+		b.turn()
+	}
+	for range 10 {
+		b.wait(time.Second)
+		b.publish(0)
+		b.turn()
+	}
+	if b.direct > 0 {
+		t.Errorf("%d direct sends of 10 messages to 64 lanes, want none", b.direct)
+	}
+}

@@ -192,7 +192,9 @@ func (s *stream) sealPage() {
 			continue
 		}
 		tell = n.unpin(s.held[i]-int64(p.bytes)) || tell
-		n.enqueue(p, s.direct && p.bytes <= directBytes)
+		if n.enqueue(p, s.direct && p.bytes <= directBytes) {
+			s.directs++
+		}
 	}
 	s.fan.release(p)
 	if tell {
