@@ -136,7 +136,7 @@ func (s *stream) ended(more bool) {
 	s.batch = false
 	switch {
 	case !s.pending() || s.left.Load():
-	case more:
+	case more && s.fan.cfg.FlushInterval == 0:
 		s.leave(s.fan.now(), s.fan.now()+int64(spacing))
 	default:
 		s.begun()

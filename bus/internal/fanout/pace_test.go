@@ -233,3 +233,17 @@ func TestFlushesDoNotMakeManyLanesFew(t *testing.T) {
 		t.Errorf("%d direct sends of 10 messages to 64 lanes, want none", b.direct)
 	}
 }
+
+// Between two runs of a batch a fixed delay is none of 50 µs.
+func TestARunKeepsTheFlushInterval(t *testing.T) {
+	b := newPaceBed(t, 1)
+	b.bed.fan.cfg.FlushInterval = 10 * time.Millisecond
+	run, _ := b.bed.fan.BeginRun(1)
+	if _, err := run.Publish(1, 0, make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	run.End(true)
+	b.wait(time.Millisecond)
+	b.tick()
+	b.want(0, 0, 0)
+}
