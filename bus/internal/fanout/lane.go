@@ -253,7 +253,7 @@ func (n *Lane) uncork(old []*page) {
 func (n *Lane) busyFor(s *stream) bool {
 	n.out.mu.Lock()
 	defer n.out.mu.Unlock()
-	if !n.busy() {
+	if !n.busy() && !n.lacks(s) {
 		return false
 	}
 	if n.awaited == nil {
@@ -267,6 +267,16 @@ func (n *Lane) busyFor(s *stream) bool {
 func (n *Lane) busy() bool {
 	box := n.out
 	return !box.dead && (n.queue.Len() > 0 || n.held.Len() > 0 || box.inFlightBytes >= box.fan.window)
+}
+
+// lacks reports whether what the policy Latest keeps back would be lost, since the lane has no
+// room for all of it yet. Each completion makes more. The mutex of s is held, and Outbox.mu.
+func (n *Lane) lacks(s *stream) bool {
+	if n.out.dead || s.solo == nil || s.solo.latest == nil {
+		return false
+	}
+	now := n.pinned.Load()
+	return now > 0 && now+int64(s.solo.latest.bytes) > n.limit
 }
 
 // relieve schedules the streams that wait for lanes which are not busy any more. mu is held.

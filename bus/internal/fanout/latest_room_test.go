@@ -1,0 +1,51 @@
+package fanout
+
+import (
+	"testing"
+	"time"
+
+	"tagbus/netio"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// A Latest lane that may hold less than the transport takes is full before it is busy. The
+// newest message waits for room then too.
+func TestLatestWaitsForRoom(t *testing.T) {
+	const pageBytes, buffers = 130_900, 64
+	pool, err := netio.NewPool(buffers, pageBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBytesBed(t, subscription.Policy{}, 0, Config{
+		Pool: pool, PageBytes: pageBytes, QueueBytes: pageBytes, MaxMessageBytes: 100 << 10, Served: tags.Of(1),
+	})
+	b.fan.cfg.FlushInterval = 0
+	var slow Outbox
+	var last byte
+	ep := &modelEndpoint{read: func(m []byte) { last = m[len(m)-1] }}
+	if ep.pool, err = netio.NewPool(1, 1<<16); err != nil {
+		t.Fatal(err)
+	}
+	slow.Init(&b.fan, ep, func(err error) { t.Fatal(err) })
+	b.subscribe(&slow, tags.Of(1), subscription.Policy{Kind: subscription.Latest})
+	for ep.complete(&slow) {
+	}
+	for i := range 30 {
+		if err := b.fan.Publish(1, 0, append(make([]byte, 10_000), byte(i)), nil); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+		b.fan.flushDue()
+		b.loop.turn()
+	}
+	for range 3 {
+		for ep.complete(&slow) {
+		}
+		b.fan.flushDue()
+		b.loop.turn()
+	}
+	if last != 29 {
+		t.Errorf("the newest message is number 29, delivered was %d", last)
+	}
+}
