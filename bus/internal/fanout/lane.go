@@ -263,6 +263,13 @@ func (n *Lane) busyFor(s *stream) bool {
 	return true
 }
 
+// forgetStream ends the wait of a stream that is gone.
+func (n *Lane) forgetStream(s *stream) {
+	n.out.mu.Lock()
+	delete(n.awaited, s)
+	n.out.mu.Unlock()
+}
+
 // busy reports whether a further page would only wait in the queue. Outbox.mu is held.
 func (n *Lane) busy() bool {
 	box := n.out

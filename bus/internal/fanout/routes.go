@@ -221,6 +221,9 @@ func (fan *Fanout) dropStream(s *stream) {
 	fan.published.Add(s.messages)
 	fan.bytes.Add(s.bytes)
 	s.messages, s.bytes = 0, 0
+	for _, n := range s.lanes {
+		n.forgetStream(s)
+	}
 	s.mu.Unlock()
 }
 
