@@ -49,3 +49,40 @@ func TestLatestWaitsForRoom(t *testing.T) {
 		t.Errorf("the newest message is number 29, delivered was %d", last)
 	}
 }
+
+// A lane that holds nothing has room for any message, under Latest too.
+func TestLatestTakesAMessageLargerThanItsBound(t *testing.T) {
+	const pageBytes, buffers, size = 4096, 64, 3 * 4096
+	pool, err := netio.NewPool(buffers, pageBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, policy := range []subscription.Policy{{}, {Kind: subscription.DropOldest}, {Kind: subscription.Latest}} {
+		b := newBytesBed(t, subscription.Policy{}, 0, Config{
+			Pool: pool, PageBytes: pageBytes, QueueBytes: pageBytes, MaxMessageBytes: size, Served: tags.Of(1),
+		})
+		b.fan.cfg.FlushInterval = 0
+		var box Outbox
+		got := 0
+		ep := &modelEndpoint{read: func(m []byte) {
+			if len(m) > size {
+				got++
+			}
+		}}
+		box.Init(&b.fan, ep, func(err error) { t.Fatal(err) })
+		b.subscribe(&box, tags.Of(1), policy)
+		for range 3 {
+			for ep.complete(&box) {
+			}
+			if err := b.fan.Publish(1, 0, make([]byte, size), nil); err != nil {
+				t.Fatal(err)
+			}
+			b.fan.Flush()
+		}
+		for ep.complete(&box) {
+		}
+		if got != 3 {
+			t.Errorf("%v: got %d of 3 messages", policy, got)
+		}
+	}
+}

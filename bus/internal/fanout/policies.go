@@ -38,7 +38,7 @@ func (o *latest) take(tag tags.Tag, status uint8, position uint64, data []byte) 
 	}
 	k := t.kept
 	if k == nil {
-		if o.bytes+len(data)+keptCost > o.limit() {
+		if !o.fits(o.bytes, data) {
 			o.solo.stream.loses(subscription.CauseFull, t.tag, position)
 			o.solo.lane.loseMessages(subscription.CauseFull, t.tag, 1)
 			return
@@ -52,7 +52,7 @@ func (o *latest) take(tag tags.Tag, status uint8, position uint64, data []byte) 
 		}
 	} else {
 		o.solo.leaveOut(&t.soloTag)
-		if o.bytes-len(k.data)+len(data) > o.limit() {
+		if !o.fits(o.bytes-len(k.data)-keptCost, data) {
 			t.later++
 			return // the older one is better than none
 		}
@@ -77,8 +77,11 @@ func (o *latest) blank() *kept {
 // keptCost is what a message that waits counts beyond its payload.
 const keptCost = 128
 
-// limit returns how many bytes may wait: as many as the lane may hold.
-func (o *latest) limit() int { return int(o.solo.lane.limit) }
+// fits reports whether a message may wait beside others that count so many bytes: together
+// no more than the lane may hold, or one message of any size.
+func (o *latest) fits(others int, data []byte) bool {
+	return others == 0 || others+len(data)+keptCost <= int(o.solo.lane.limit)
+}
 
 // forget drops a tag, with the message that waits. It returns nil for an unknown one.
 func (o *latest) forget(tag tags.Tag) *soloTag {
