@@ -91,3 +91,22 @@ func TestARoundOfTurnsEnds(t *testing.T) {
 		t.Errorf("%d pages are open, the timer is set to %v; want %d and 1ms", n, time.Duration(b.fan.due.timer-*clock), dueAtOnce)
 	}
 }
+
+// A stream that comes in a turn of a round, of which more turns follow, and is due soon, is not forgotten for the
+// others, which are due later.
+func TestTheTimerOfAStreamThatComesInARoundIsKept(t *testing.T) {
+	const streams = 2 * dueAtOnce
+	b, clock := newDueBed(t, streams+1)
+	s := b.fan.tags.Get(streams).route.Load().only
+	b.fan.due.list, s.scheduled = b.fan.due.list[:streams], false
+	b.fan.flushDue()
+	b.fan.due.posted = false // as before the end of the turn
+	b.fan.schedule(int64(50*us), s)
+	b.fan.due.posted = true
+	for len(b.loop.posted) > 0 {
+		b.loop.next()
+	}
+	if wait := time.Duration(b.fan.due.timer - *clock); wait > 50*us {
+		t.Errorf("the loop comes in %v, want 50µs", wait)
+	}
+}
