@@ -21,7 +21,7 @@ import (
 
 // directPieces is the most pieces of data, empty ones too, of a message that a sender
 // hands over by itself.
-const directPieces = 8
+const directPieces = 20
 
 // SendDirect implements netio.Endpoint. A message of more than directPieces pieces goes
 // the way of Send.

@@ -37,6 +37,7 @@ type Lane struct {
 	// lane. It bounds how far a slow subscriber can be behind.
 	pinned atomic.Int64
 
+	drains  atomic.Bool // a stream sends its full pages by itself: see bulk
 	refuses atomic.Bool // a message found no room, and none was announced since; only if lossless
 	stuck   time.Time   // since then the lane has something waiting that does not go; loop only
 
@@ -178,14 +179,21 @@ func (n *Lane) unpin(bytes int64) (tell bool) {
 		n.out.fan.lossyPinned.Add(-bytes)
 		return false
 	}
-	return n.refuses.Load() && left <= n.limit*3/4 && n.refuses.Swap(false)
+	if !n.refuses.Load() {
+		return false
+	}
+	most := n.limit * 3 / 4
+	if n.drains.Load() {
+		most = n.limit / drained
+	}
+	return left <= most && n.refuses.Swap(false)
 }
 
 // enqueue queues a page with reserved room. It takes over one reference of the caller.
 //
 //   - direct: the caller sends it, if the connection is idle.
-//   - sent: it has done so, or tried.
-func (n *Lane) enqueue(p *page, direct bool) (sent bool) {
+//   - taken: it has done so, and the system has all of it.
+func (n *Lane) enqueue(p *page, direct bool) (taken bool) {
 	box := n.out
 	box.mu.Lock()
 	if box.dead {
@@ -196,21 +204,20 @@ func (n *Lane) enqueue(p *page, direct bool) (sent bool) {
 		return false
 	}
 	box.expect(p.receipt)
-	done := false
 	switch {
 	case n.corked:
 		n.held.Push(item{page: p})
 	case direct && box.idle():
-		sent, done = true, box.sendDirect(n, p)
+		taken = box.sendDirect(n, p)
 	default:
 		n.queue.Push(item{page: p})
 		box.pump()
 	}
 	box.mu.Unlock()
-	if done {
+	if taken {
 		n.drop(p)
 	}
-	return sent
+	return taken
 }
 
 // drop releases a sealed page that this lane does not hold any more.
@@ -246,56 +253,6 @@ func (n *Lane) uncork(old []*page) {
 		box.pump()
 	}
 	box.mu.Unlock()
-}
-
-// busyFor reports whether a page sealed now would only wait in the queue. If so, the stream
-// is scheduled as soon as that changes.
-func (n *Lane) busyFor(s *stream) bool {
-	n.out.mu.Lock()
-	defer n.out.mu.Unlock()
-	if !n.busy() && !n.lacks(s) {
-		return false
-	}
-	if n.awaited == nil {
-		n.awaited = make(map[*stream]struct{})
-	}
-	n.awaited[s] = struct{}{}
-	return true
-}
-
-// forgetStream ends the wait of a stream that is gone.
-func (n *Lane) forgetStream(s *stream) {
-	n.out.mu.Lock()
-	delete(n.awaited, s)
-	n.out.mu.Unlock()
-}
-
-// busy reports whether a further page would only wait in the queue. Outbox.mu is held.
-func (n *Lane) busy() bool {
-	box := n.out
-	return !box.dead && (n.queue.Len() > 0 || n.held.Len() > 0 || box.inFlightBytes >= box.fan.window)
-}
-
-// lacks reports whether what the policy Latest keeps back would be lost, since the lane has no
-// room for all of it yet. Each completion makes more. The mutex of s is held, and Outbox.mu.
-func (n *Lane) lacks(s *stream) bool {
-	if n.out.dead || s.solo == nil || s.solo.latest == nil {
-		return false
-	}
-	now := n.pinned.Load()
-	return now > 0 && now+int64(s.solo.latest.bytes) > n.limit
-}
-
-// relieve schedules the streams that wait for lanes which are not busy any more. mu is held.
-func (box *Outbox) relieve() {
-	for _, n := range box.Lanes {
-		if len(n.awaited) > 0 && !n.busy() {
-			for s := range n.awaited {
-				box.fan.schedule(0, s)
-			}
-			clear(n.awaited)
-		}
-	}
 }
 
 // told queues the known losses, and then the positions, of tags that the subscription

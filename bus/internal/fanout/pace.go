@@ -31,7 +31,7 @@ const (
 	firstCost   = 5 * time.Microsecond // of a direct send to a lane, until one was measured
 	leastCost   = time.Microsecond
 	mostCost    = 10 * time.Microsecond // to a lane; what takes longer did not have the processor
-	directBytes = 16 << 10              // a longer page is sent by the loop: the copy takes longer than waking it
+	directBytes = 16 << 10              // a longer page that is not full is sent by the loop: the copy takes longer than waking it
 	watched     = 64                    // messages of a page after which the loop is not expected any more
 )
 
@@ -51,8 +51,10 @@ type pace struct {
 	asked  bool   // Flush ends the bursts
 	batch  bool   // more messages follow for certain
 	direct bool   // the page that is being sealed is to be sent by this goroutine
+	bulk   bool   // it is full, and to be sent by this goroutine
+	bulks  bulk
 
-	directs int // lanes to which this goroutine has sent it
+	directs int // lanes to which this goroutine has sent all of it
 
 	// left is set while something is under construction and no goroutine works on it. Then
 	// the stream is in Fanout.due, or all of its lanes are busy and are going to put it
@@ -158,14 +160,6 @@ func (s *stream) sendNow(now int64) {
 	s.cost = max(int64(leastCost), min(s.cost+s.cost/8, s.done-now, most))
 }
 
-// filled notes that the page is sealed because the next message does not fit. mu is held.
-func (s *stream) filled() {
-	if s.page != nil && s.fan.cfg.FlushInterval == 0 && 2*len(s.writer.Mem) >= s.fan.cfg.PageBytes {
-		s.sent = s.fan.now()
-		s.full, s.done = true, s.sent
-	}
-}
-
 // pending reports whether something is under construction. mu is held.
 func (s *stream) pending() bool {
 	return s.page != nil || s.solo != nil && s.solo.latest != nil && s.solo.latest.order.Len() > 0
@@ -202,6 +196,9 @@ func (s *stream) turn(now int64) (wait int64) {
 	}
 	if s.single() {
 		s.bursty = false
+	}
+	if 2*int64(leastCost)*int64(len(s.lanes)+s.beside) <= int64(spacing) {
+		s.cost -= s.cost >> 10 // what was so expensive that it is not done any more is tried again
 	}
 	s.asked, s.sent, s.done = false, now, now
 	s.left.Store(false)

@@ -97,8 +97,14 @@ func newPaceBedWith(t *testing.T, lanes int, policy subscription.Policy) *paceBe
 // publish publishes messages of 64 B, with pauses between them.
 func (b *paceBed) publish(pauses ...time.Duration) {
 	b.t.Helper()
+	b.publishBytes(64, pauses...)
+}
+
+// publishBytes publishes messages of so many bytes.
+func (b *paceBed) publishBytes(size int, pauses ...time.Duration) {
+	b.t.Helper()
 	for _, pause := range pauses {
-		if err := b.bed.fan.Publish(1, 0, make([]byte, 64), nil); err != nil {
+		if err := b.bed.fan.Publish(1, 0, make([]byte, size), nil); err != nil {
 			b.t.Fatal(err)
 		}
 		b.wait(pause)

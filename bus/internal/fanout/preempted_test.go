@@ -11,13 +11,15 @@ func TestPreemptedSendsToSomeLanesAreForgotten(t *testing.T) {
 		b := newPaceBed(t, lanes)
 		b.sendCost = func() time.Duration { return 500 * us }
 		for range 3 {
-			b.publish(time.Millisecond)
+			b.publish(0)
 			b.turn()
+			b.wait(time.Millisecond)
 		}
 		b.sendCost = func() time.Duration { return 3 * us }
 		for range 10000 {
-			b.publish(time.Millisecond)
+			b.publish(0)
 			b.turn()
+			b.wait(time.Millisecond)
 		}
 		b.direct = 0
 		if b.publish(time.Millisecond); b.direct != lanes {

@@ -176,6 +176,7 @@ func (fan *Fanout) newStream(mark uint64, lanes []*Lane) *stream {
 	s := &stream{fan: fan, mark: mark, order: t.order, lanes: lanes, closed: fan.stopped, held: make([]int64, len(lanes))}
 	s.lossy = len(lanes) > 0 && !slices.ContainsFunc(lanes, func(n *Lane) bool { return n.Policy.Lossless() })
 	s.cost = int64(firstCost) * int64(len(lanes))
+	s.bulks = bulk{fill: int64(firstFill), send: int64(firstBulk)}
 	if s.quick = fan.cfg.MaxMessageBytes; fan.cache != nil {
 		s.quick = -1
 	}

@@ -105,8 +105,10 @@ func (s *stream) lacks(n int) bool {
 	if len(s.lanes) == 0 || s.solo != nil || s.fits(n) {
 		return false
 	}
-	s.filled()
-	s.seal()
+	bytes := len(s.writer.Mem)
+	at := s.filled(bytes)
+	s.sealPage()
+	s.sentFull(at, bytes)
 	return true
 }
 
@@ -159,7 +161,9 @@ func (s *stream) fill(tag tags.Tag, status uint8, position uint64, data []byte) 
 func (s *stream) commitLarge(tag tags.Tag, status uint8, position uint64, data []byte) {
 	s.writer.Header(tag, status, position, len(data))
 	s.end = s.page.put(place{offset: len(s.writer.Mem)}, data)
+	at := s.filled(len(data))
 	s.sealPage() // without the messages that the policy keeps: this may be part of writing them
+	s.sentFull(at, len(data))
 }
 
 // seal ends everything under construction and queues it. mu is held.
@@ -192,7 +196,7 @@ func (s *stream) sealPage() {
 			continue
 		}
 		tell = n.unpin(s.held[i]-int64(p.bytes)) || tell
-		if n.enqueue(p, s.direct && p.bytes <= directBytes) {
+		if n.enqueue(p, s.bulk || s.direct && p.bytes <= directBytes) {
 			s.directs++
 		}
 	}
