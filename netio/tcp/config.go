@@ -35,9 +35,7 @@ const (
 	maxSocketBufferBytes = 1 << 30
 	maxKeepalive         = 32767 * time.Second // of the system
 	maxKeepaliveProbes   = 127                 // of the system
-	maxBusyPoll          = time.Second
 	maxCount             = 1 << 20
-	minReadBudgetBytes   = 4 << 10
 	maxReadBudgetBytes   = 1 << 30
 	maxCongestionName    = 15 // of the system
 )
@@ -48,11 +46,6 @@ type Config struct {
 	// Config is what all backends have in common. Its Mode changes nothing:
 	// this backend uses TCP.
 	netio.Config
-
-	// Nagle lets the system hold back small segments until the peer has
-	// acknowledged earlier ones (it switches TCP_NODELAY off). Default false:
-	// the backend gathers messages itself, and what it sends is to go at once.
-	Nagle bool
 
 	// SendBufferBytes and ReceiveBufferBytes fix the socket buffers, up to
 	// 1 GiB; the system doubles them for its own needs and caps them at
@@ -68,22 +61,6 @@ type Config struct {
 	// is 1.2 times as fast, and C with large blocks 2.4 times (docs/benchmarks.md).
 	// Where the system refuses "reno" its own stays.
 	CongestionControl string
-
-	// QuickAck acknowledges received bytes at once, after each read, instead of with
-	// the next message of this side or 40 ms later (TCP_QUICKACK in tcp(7)). It helps a
-	// peer that waits for acknowledgements, as one with Nagle does, and costs a system
-	// call for each read and a packet for each answer, which would have carried the
-	// acknowledgement. Default false.
-	QuickAck bool
-
-	// BusyPoll is how long the system asks the network device itself when a
-	// socket has nothing to read (SO_BUSY_POLL in socket(7)), in whole
-	// microseconds up to 1 s. Where the system refuses it opening an endpoint
-	// fails: socket(7) wants CAP_NET_ADMIN for more than net.core.busy_read, and
-	// Linux 6.18 does not. A read of this backend, which never waits, asks once;
-	// for the loop's wait net.core.busy_poll counts. Loopback has no device to
-	// ask. Default 0: what net.core.busy_read says.
-	BusyPoll time.Duration
 
 	// KeepaliveIdle is the silence after which the system asks the peer for a
 	// sign of life; it asks KeepaliveProbes times, every KeepaliveInterval.
@@ -105,13 +82,6 @@ type Config struct {
 	// Backlog is the number of connections that wait to be accepted; the
 	// system caps it at net.core.somaxconn. Default 4,096.
 	Backlog int
-
-	// ReadBudgetBytes is what an endpoint reads before the others get their
-	// turn, 4 KiB to 1 GiB. A message that it has begun is read to its end all
-	// the same, up to 1 MiB of it. Default 0: it follows the load, so that a turn
-	// stays short. The endpoints that have more to read share 8 MiB, and each
-	// reads 256 KiB if they are 32 or fewer, and never less than 16 KiB.
-	ReadBudgetBytes int
 
 	// AcceptBudget is the number of connections accepted in one turn of the
 	// loop. Default 64.
@@ -139,6 +109,8 @@ type Config struct {
 	// Logger gets warnings about what is counted but has no callback. Default:
 	// slog.Default().
 	Logger *slog.Logger
+
+	readBudget int // of a test; 0: it follows the load
 }
 
 func (c Config) withDefaults() Config {
@@ -168,9 +140,6 @@ func (c Config) Validate() error {
 	if len(c.CongestionControl) > maxCongestionName {
 		v.Add("CongestionControl is %q, want a name of net.ipv4.tcp_allowed_congestion_control", c.CongestionControl)
 	}
-	if c.BusyPoll < 0 || c.BusyPoll > maxBusyPoll || c.BusyPoll%time.Microsecond != 0 {
-		v.Add("BusyPoll is %v, want whole microseconds, 0s to %v", c.BusyPoll, maxBusyPoll)
-	}
 	if c.KeepaliveIdle > 0 {
 		check.Within(&v, "KeepaliveIdle", c.KeepaliveIdle, time.Second, maxKeepalive)
 		check.Within(&v, "KeepaliveInterval", c.KeepaliveInterval, time.Second, maxKeepalive)
@@ -180,9 +149,6 @@ func (c Config) Validate() error {
 		check.Within(&v, "UserTimeout", c.UserTimeout, time.Millisecond, maxKeepalive)
 	}
 	check.Within(&v, "Backlog", c.Backlog, 1, maxCount)
-	if c.ReadBudgetBytes != 0 {
-		check.Within(&v, "ReadBudgetBytes", c.ReadBudgetBytes, minReadBudgetBytes, maxReadBudgetBytes)
-	}
 	check.Within(&v, "AcceptBudget", c.AcceptBudget, 1, maxCount)
 	check.Within(&v, "MaxEndpoints", c.MaxEndpoints, 1, maxCount)
 	check.Within(&v, "AcceptPause", c.AcceptPause, time.Millisecond, maxKeepalive)

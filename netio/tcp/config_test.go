@@ -14,17 +14,17 @@ import (
 
 func TestConfigReportsAllThatIsWrong(t *testing.T) {
 	bad := tcp.Config{
-		SendBufferBytes: -1, ReceiveBufferBytes: 2 << 30, CongestionControl: "much-too-long-a-name", BusyPoll: 1500,
+		SendBufferBytes: -1, ReceiveBufferBytes: 2 << 30, CongestionControl: "much-too-long-a-name",
 		KeepaliveIdle: time.Millisecond, KeepaliveInterval: -1, KeepaliveProbes: 1000, UserTimeout: 1,
-		Backlog: -1, ReadBudgetBytes: 1, AcceptBudget: -1, MaxEndpoints: -1, AcceptPause: -1, PartialTimeout: 1,
+		Backlog: -1, AcceptBudget: -1, MaxEndpoints: -1, AcceptPause: -1, PartialTimeout: 1,
 	}
 	_, err := tcp.Opener(backendtest.StartLoop(t, reactor.Config{}).EventLoop, bad)(newWatcher())
 	if !errors.Is(err, netio.ErrInvalidConfig) {
 		t.Fatalf("open backend: got error %v, want %v", err, netio.ErrInvalidConfig)
 	}
 	for _, field := range []string{
-		"SendBufferBytes is -1", "ReceiveBufferBytes is 2147483648", "CongestionControl is \"much", "BusyPoll is 1.5µs, want whole microseconds, 0s to 1s", "KeepaliveIdle is 1ms", "KeepaliveInterval is -1ns",
-		"KeepaliveProbes is 1000", "UserTimeout is 1ns", "Backlog is -1", "ReadBudgetBytes is 1,", "AcceptBudget is -1", "MaxEndpoints is -1", "AcceptPause is -1ns", "PartialTimeout is 1ns",
+		"SendBufferBytes is -1", "ReceiveBufferBytes is 2147483648", "CongestionControl is \"much", "KeepaliveIdle is 1ms", "KeepaliveInterval is -1ns",
+		"KeepaliveProbes is 1000", "UserTimeout is 1ns", "Backlog is -1", "AcceptBudget is -1", "MaxEndpoints is -1", "AcceptPause is -1ns", "PartialTimeout is 1ns",
 	} {
 		if !strings.Contains(err.Error(), field) {
 			t.Errorf("error: got %q, want %q in it", err, field)
@@ -32,17 +32,6 @@ func TestConfigReportsAllThatIsWrong(t *testing.T) {
 	}
 	if err := (tcp.Config{}).Validate(); err != nil {
 		t.Errorf("Validate of the zero value: got error %v, want none", err)
-	}
-	if err := (tcp.Config{ReadBudgetBytes: -1}).Validate(); !errors.Is(err, netio.ErrInvalidConfig) {
-		t.Errorf("Validate of a negative budget: got error %v, want %v", err, netio.ErrInvalidConfig)
-	}
-	for _, d := range []time.Duration{-time.Microsecond, time.Second + time.Microsecond} {
-		if err := (tcp.Config{BusyPoll: d}).Validate(); !errors.Is(err, netio.ErrInvalidConfig) {
-			t.Errorf("Validate of a BusyPoll of %v: got error %v, want %v", d, err, netio.ErrInvalidConfig)
-		}
-	}
-	if err := (tcp.Config{BusyPoll: time.Second}).Validate(); err != nil {
-		t.Errorf("Validate of a BusyPoll of 1 s: got error %v, want none", err)
 	}
 	if err := (tcp.Config{KeepaliveIdle: -1, UserTimeout: -1, PartialTimeout: -1}).Validate(); err != nil {
 		t.Errorf("Validate without keepalive and timeouts: got error %v, want none", err)

@@ -53,7 +53,7 @@ func TestConformance(t *testing.T) {
 		SharedReceive: netio.SharedBuffers{Buffers: 8, BufferBytes: largest},
 		SharedSend:    netio.SharedBuffers{Buffers: 8, BufferBytes: 8 << 10},
 	}
-	narrow := tcp.Config{SendBufferBytes: 1, ReceiveBufferBytes: 16384, ReadBudgetBytes: 4 << 10, AcceptBudget: 1}
+	narrow := tcp.WithReadBudget(tcp.Config{SendBufferBytes: 1, ReceiveBufferBytes: 16384, AcceptBudget: 1}, 4<<10)
 	narrowShared := narrow
 	narrowShared.Config = shared
 	tests := []struct {

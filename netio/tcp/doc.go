@@ -70,10 +70,10 @@
 //
 // # Limits
 //
-//   - An endpoint reads up to 256 KiB, less if many are busy, or
-//     Config.ReadBudgetBytes, and writes about 1 MiB, before the others get their
-//     turn. When all of them have moved 8 MiB, the loop looks for other events. See
-//     share.go.
+//   - An endpoint reads up to 256 KiB, less if many are busy, and writes about 1 MiB,
+//     before the others get their turn. The end of a message that it has begun counts up
+//     to 1 MiB more. When all of them have moved 8 MiB, the loop looks for other events.
+//     See turn_budget.go.
 //   - More than Config.MaxEndpoints accepted connections, and those for which
 //     the process has no descriptor, are closed at once and counted in
 //     Stats.AcceptShed.

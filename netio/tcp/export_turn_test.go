@@ -44,3 +44,9 @@ func SetTurnTime(d time.Duration) (before time.Duration) {
 	before, turnTime = turnTime, d
 	return before
 }
+
+// WithReadBudget returns c with what an endpoint reads in a turn.
+func WithReadBudget(c Config, bytes int) Config {
+	c.readBudget = bytes
+	return c
+}

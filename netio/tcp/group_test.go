@@ -41,7 +41,7 @@ func startLoops(t netiotest.TB, n int) []*reactor.EventLoop {
 }
 
 func TestConformanceWithSeveralLoops(t *testing.T) {
-	narrow := tcp.Config{SendBufferBytes: 1, ReceiveBufferBytes: 16384, ReadBudgetBytes: 4 << 10, AcceptBudget: 1}
+	narrow := tcp.WithReadBudget(tcp.Config{SendBufferBytes: 1, ReceiveBufferBytes: 16384, AcceptBudget: 1}, 4<<10)
 	cases := []struct {
 		cfg            tcp.Config
 		loops          int

@@ -17,9 +17,9 @@ func TestRandomRun(t *testing.T) {
 		cfg  tcp.Config
 	}{
 		{"as it is", tcp.Config{}},
-		{"small socket buffers and budgets", tcp.Config{
-			SendBufferBytes: 1, ReceiveBufferBytes: 16384, ReadBudgetBytes: 4 << 10, AcceptBudget: 1,
-		}},
+		{"small socket buffers and budgets", tcp.WithReadBudget(tcp.Config{
+			SendBufferBytes: 1, ReceiveBufferBytes: 16384, AcceptBudget: 1,
+		}, 4<<10)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

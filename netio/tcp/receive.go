@@ -52,9 +52,6 @@ func (e *endpoint) receive() {
 			e.receivedNothing(errno)
 			return
 		}
-		if e.backend.config.QuickAck {
-			quickAck(e.fd)
-		}
 		e.receiver.grown(n)
 		e.backend.moved += n
 		if !e.deliver() {

@@ -46,17 +46,13 @@ func setOptions(fd int, c *Config) error {
 			}
 		}
 	}
-	if !c.Nagle {
-		set(unix.IPPROTO_TCP, unix.TCP_NODELAY, 1, "TCP_NODELAY")
-	}
+	// The backend gathers messages itself, and what it sends is to go at once.
+	set(unix.IPPROTO_TCP, unix.TCP_NODELAY, 1, "TCP_NODELAY")
 	if c.SendBufferBytes > 0 {
 		set(unix.SOL_SOCKET, unix.SO_SNDBUF, c.SendBufferBytes, "SO_SNDBUF")
 	}
 	if c.ReceiveBufferBytes > 0 {
 		set(unix.SOL_SOCKET, unix.SO_RCVBUF, c.ReceiveBufferBytes, "SO_RCVBUF")
-	}
-	if c.BusyPoll > 0 {
-		set(unix.SOL_SOCKET, unix.SO_BUSY_POLL, int(c.BusyPoll/time.Microsecond), "SO_BUSY_POLL")
 	}
 	if c.KeepaliveIdle > 0 {
 		set(unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1, "SO_KEEPALIVE")

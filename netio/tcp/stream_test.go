@@ -176,7 +176,7 @@ func TestFirehoseLeavesRoomForOthers(t *testing.T) {
 	var order []netio.Endpoint
 	w := newWatcher()
 	w.AtData = func(ep netio.Endpoint, _ []byte) { order = append(order, ep) }
-	s := serve(t, w, tcp.Config{ReadBudgetBytes: budget}, netio.Params{})
+	s := serve(t, w, tcp.WithReadBudget(tcp.Config{}, budget), netio.Params{})
 	var eps []netio.Endpoint
 	var conns []*net.TCPConn
 	for range 1 + others {

@@ -23,14 +23,6 @@ func read(fd int, p []byte) (int, unix.Errno) {
 	}
 }
 
-// quickAck makes the system acknowledge at once what was read, and what comes, until
-// it finds by itself that answers carry the acknowledgements. Errors do not matter:
-// then it acknowledges as it would otherwise.
-func quickAck(fd int) {
-	on := int32(1)
-	_, _, _ = unix.RawSyscall6(unix.SYS_SETSOCKOPT, uintptr(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, uintptr(unsafe.Pointer(&on)), unsafe.Sizeof(on), 0)
-}
-
 // peek returns what read would, without taking it: 1 if there are bytes, EAGAIN if there
 // are none, 0 at the end of the stream, or an error.
 func peek(fd int) (int, unix.Errno) {

@@ -2,12 +2,12 @@ package tcp
 
 import "time"
 
-// How much an endpoint reads in a turn, unless Config.ReadBudgetBytes says it: the
-// endpoints that have more to read than one turn allows share turnBytes. So a round
-// of all of them is short, and a turn with a thousand is no longer than with 32.
+// How much an endpoint reads in a turn: the endpoints that have more to read than one
+// turn allows share turnBytes. So a round of all of them is short, and a turn with a
+// thousand is no longer than with 32.
 const (
 	// mostReadBytes is what an endpoint reads when few are busy. 1 MiB is not
-	// faster, and 64 KiB not slower (make bench ONLY=^settings/).
+	// faster, and 64 KiB not slower (adr/0017).
 	mostReadBytes = 256 << 10
 
 	// leastReadBytes is what it reads with however many others: less would cost
@@ -52,7 +52,7 @@ func (b *backend) over() bool {
 
 // readBudget returns what an endpoint may read in this turn that is not behind.
 func (b *backend) readBudget() int {
-	if fixed := b.config.ReadBudgetBytes; fixed > 0 {
+	if fixed := b.config.readBudget; fixed > 0 {
 		return fixed
 	}
 	return min(max(turnBytes/(b.behind+1), leastReadBytes), mostReadBytes)

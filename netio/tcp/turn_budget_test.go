@@ -144,23 +144,20 @@ func (f *flood) wantTurn(t *testing.T, turn, share int) {
 func TestBusyEndpointsShareATurn(t *testing.T) {
 	floods := []struct {
 		endpoints int
-		cfg       tcp.Config
 		share     int
 	}{
-		{1, tcp.Config{}, tcp.MostReadBytes},
-		{32, tcp.Config{}, tcp.MostReadBytes},
-		{100, tcp.Config{}, tcp.TurnBytes / 100},
-		{1000, tcp.Config{}, tcp.LeastReadBytes},
-		{1, tcp.Config{ReadBudgetBytes: 64 << 10}, 64 << 10},
-		{200, tcp.Config{ReadBudgetBytes: 64 << 10}, 64 << 10},
+		{1, tcp.MostReadBytes},
+		{32, tcp.MostReadBytes},
+		{100, tcp.TurnBytes / 100},
+		{1000, tcp.LeastReadBytes},
 	}
 	for _, tt := range floods {
 		for _, size := range []int{1000, 130_900} {
-			t.Run(fmt.Sprintf("%d endpoints, budget %d, messages of %d bytes", tt.endpoints, tt.cfg.ReadBudgetBytes, size), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%d endpoints, messages of %d bytes", tt.endpoints, size), func(t *testing.T) {
 				if tests.Race && tt.endpoints*size > 100e6 {
 					t.Skip("all is on one goroutine: the race detector sees no more in 131 MB")
 				}
-				f := newFlood(t, tt.cfg, tt.endpoints, size)
+				f := newFlood(t, tcp.Config{}, tt.endpoints, size)
 				// They all become busy at once, which could not be foreseen.
 				f.events()
 				if most := tcp.TurnBytes + tcp.MostReadBytes + f.frame; f.total > most || f.total == 0 {

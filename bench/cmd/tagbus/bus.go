@@ -68,15 +68,12 @@ func open(o load.Options, folder string) *node.Node {
 		Loop:  reactor.Config{BusyPoll: o.Spin},
 		Loops: o.Loops,
 		TCP: tcp.Config{
-			CongestionControl: o.Congestion, Nagle: o.Nagle, QuickAck: o.QuickAck, BusyPoll: o.BusyPoll,
-			SendBufferBytes: o.SendBuffer, ReceiveBufferBytes: o.RecvBuffer, ReadBudgetBytes: o.ReadBudget,
+			CongestionControl: o.Congestion,
+			SendBufferBytes:   o.SendBuffer, ReceiveBufferBytes: o.RecvBuffer,
 		},
 	}
 	if o.Subscribers > tcp.DefaultMaxEndpoints {
 		cfg.TCP.MaxEndpoints = o.Subscribers
-	}
-	if o.Procs > 0 {
-		runtime.GOMAXPROCS(o.Procs)
 	}
 	if o.Thread {
 		// The loop holds a processor of the runtime; the others share the rest.
@@ -92,9 +89,6 @@ func publisherConfig(o load.Options) bus.PublisherConfig {
 	cfg := bus.PublisherConfig{Tags: served(o.Wanted), FlushInterval: o.Flush}
 	if o.Subscribers > bus.DefaultMaxSubscribers {
 		cfg.MaxSubscribers, cfg.MaxSubscribersPerHost = o.Subscribers, o.Subscribers
-	}
-	if o.Queue > 0 {
-		cfg.QueueBytes, cfg.MaxMessageBytes = o.Queue, o.Size
 	}
 	return cfg
 }

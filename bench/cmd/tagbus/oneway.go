@@ -37,6 +37,13 @@ func publish(o load.Options) {
 	load.Must(n.Close())
 }
 
+// compute keeps a processor busy.
+func compute() {
+	for x := uint64(1); x != 0; { // an odd number stays odd
+		x *= 3
+	}
+}
+
 // sent counts what all subscribers were sent, so that a profile can be put in
 // proportion to it.
 func sent(p *bus.Publisher) map[string]float64 {
@@ -62,6 +69,9 @@ func idlePublisher(o load.Options, empty float64) {
 // subscribe has one subscriber or many in one node.
 func subscribe(o load.Options) {
 	n := open(o, o.Addr)
+	for range o.Busy {
+		go compute()
+	}
 	empty, began := load.ResidentBytes(), load.Now()
 	receivers := make([]*receiver, o.Connects)
 	for i := range receivers {

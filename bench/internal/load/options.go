@@ -28,6 +28,7 @@ type Options struct {
 	Burst   int     // in an open loop: messages that are due together, before which the publisher sleeps; 0: it spins
 	Yield   bool    // while it spins it lets other goroutines run
 	Command int     // bytes of the messages on tag 1 that an open loop has beside those on tag 0; 0: none
+	Busy    int     // tagbus: goroutines of a subscriber that compute all the time
 	Channel bool    // answers in ping-pong reach the goroutine that waits through a channel
 	Receive string  // tagbus: handler, messages, channel or batch
 
@@ -38,16 +39,10 @@ type Options struct {
 	Congestion string        // TCP congestion control of the sender; empty: the system's, for tagbus its default
 	Flush      time.Duration // tagbus: FlushInterval; 0: the default
 	Spin       time.Duration // tagbus: BusyPoll
-	Queue      int           // tagbus: QueueBytes; 0: the default
 	Loops      int           // tagbus: that send and receive
 	Thread     bool          // tagbus: loops with WaitThread
-	Procs      int           // tagbus: GOMAXPROCS; 0: the default
-	Nagle      bool          // tagbus: tcp.Config.Nagle
-	QuickAck   bool          // tagbus: tcp.Config.QuickAck
-	BusyPoll   time.Duration // tagbus: tcp.Config.BusyPoll, SO_BUSY_POLL; needs CAP_NET_ADMIN
 	SendBuffer int           // tagbus: of the socket, bytes; 0: the system's
 	RecvBuffer int           // tagbus: of the socket, bytes; 0: the system's
-	ReadBudget int           // tagbus: tcp.Config.ReadBudgetBytes; 0: the default
 	Connects   int           // tagbus, scale: subscribers in this process
 
 	CPUProfile, MemProfile string // files; empty: no profiles
@@ -68,6 +63,7 @@ func Parse() Options {
 	flag.IntVar(&o.Burst, "burst", 0, "messages that are due together")
 	flag.BoolVar(&o.Yield, "yield", false, "while spinning")
 	flag.IntVar(&o.Command, "command", 0, "bytes of the messages on tag 1")
+	flag.IntVar(&o.Busy, "busy", 0, "goroutines of a subscriber that compute")
 	flag.BoolVar(&o.Channel, "channel", false, "answers come through a channel")
 	flag.StringVar(&o.Receive, "receive", "handler", "handler, messages, channel or batch")
 	flag.StringVar(&o.Way, "way", "", "variant of the system")
@@ -77,16 +73,10 @@ func Parse() Options {
 	flag.StringVar(&o.Congestion, "congestion", "", "of the sender")
 	flag.DurationVar(&o.Flush, "flush", 0, "flush interval")
 	flag.DurationVar(&o.Spin, "spin", 0, "busy-poll time")
-	flag.IntVar(&o.Queue, "queue", 0, "queue bytes")
 	flag.IntVar(&o.Loops, "loops", 0, "that send and receive")
 	flag.BoolVar(&o.Thread, "thread", false, "loops with a thread of their own")
-	flag.IntVar(&o.Procs, "procs", 0, "GOMAXPROCS")
-	flag.BoolVar(&o.Nagle, "nagle", false, "without TCP_NODELAY")
-	flag.BoolVar(&o.QuickAck, "quickack", false, "acknowledge at once")
-	flag.DurationVar(&o.BusyPoll, "busy-poll", 0, "that the system polls the device")
 	flag.IntVar(&o.SendBuffer, "send-buffer", 0, "of a socket, bytes")
 	flag.IntVar(&o.RecvBuffer, "receive-buffer", 0, "of a socket, bytes")
-	flag.IntVar(&o.ReadBudget, "read-budget", 0, "of an endpoint in a turn, bytes")
 	flag.IntVar(&o.Connects, "connects", 1, "subscribers in this process")
 	flag.StringVar(&o.CPUProfile, "cpuprofile", "", "file")
 	flag.StringVar(&o.MemProfile, "memprofile", "", "file")

@@ -95,7 +95,7 @@ func TestTables(t *testing.T) {
 
 func TestProfiles(t *testing.T) {
 	record := run.Record{
-		Scenario: "profile/4", System: "tagbus-p1", Seconds: 1, Sent: 1e6, Received: 4e6, PublisherCPU: 0.5,
+		Scenario: "profile/4", System: "tagbus", Seconds: 1, Sent: 1e6, Received: 4e6, PublisherCPU: 0.5,
 		Extra:   map[string]float64{load.SentPages: 4000, load.SentMessages: 4e6, run.SendCalls: 2000},
 		Profile: map[string]float64{costs.Copy: 40e6, costs.Send: 400e6},
 	}
@@ -116,7 +116,7 @@ func TestProfiles(t *testing.T) {
 			t.Errorf("tables: got\n%s\nwant a line\n%s", got, line)
 		}
 	}
-	if got := report.Tables(data(records("tagbus-p1", 1))); strings.Contains(got, "publisher's time") {
+	if got := report.Tables(data(records("tagbus", 1))); strings.Contains(got, "publisher's time") {
 		t.Errorf("tables without profiles: got\n%s\nwant nothing of them", got)
 	}
 }

@@ -34,7 +34,7 @@ func pingPongs() []Scenario {
 }
 
 // openLoops have a publisher that sleeps between bursts, one every 200 µs whatever
-// the rate, and publishers that spin.
+// the rate, publishers that spin, and a subscriber whose program computes.
 func openLoops() []Scenario {
 	loop := func(rate float64, pace string, rows ...string) Scenario {
 		return Scenario{
@@ -61,7 +61,9 @@ func openLoops() []Scenario {
 	spins.Wants = []Goal{{Of: apartC, AtMost: 1.4}, {Metric: P99, Of: "libzmq", AtMost: 1}, {Metric: CPU, Of: apartC, AtMost: 2}}
 	yields := loop(50_000, "yields", "tagbus", "tagbus-thread", "libzmq", "nats", "gonet", apartC)
 	yields.Yields, yields.Wants = true, spins.Wants
-	return []Scenario{sleeps, fast, spins, yields}
+	busy := loop(5000, "busy-subscriber", "tagbus", "tagbus-thread")
+	busy.Burst, busy.Busy = 1, 2
+	return []Scenario{sleeps, fast, spins, yields, busy}
 }
 
 // mixed has commands beside bulk of which each system carries half of what it can,

@@ -9,7 +9,7 @@ func profiled() []Scenario {
 	for _, subscribers := range []int{1, 4, 16} {
 		all = append(all, Scenario{
 			Group: "Where the publisher's time goes", Name: fmt.Sprintf("profile/%d", subscribers), Profiled: true, Longer: 2,
-			Size: kib, Subscribers: subscribers, Metric: Messages, Subject: "tagbus-p1", Rows: []string{"tagbus-p1"},
+			Size: kib, Subscribers: subscribers, Metric: Messages, Rows: []string{"tagbus"},
 		})
 	}
 	return all

@@ -26,6 +26,7 @@ type Scenario struct {
 	Burst       int     // of an open loop: messages that are due together, before which the publisher sleeps; 0: it spins
 	Yields      bool    // the publisher that spins does so with runtime.Gosched
 	Command     int     // bytes of the messages on a second tag, see load.Options
+	Busy        int     // goroutines of a subscriber that compute all the time
 	Channel     bool    // answers in ping-pong reach a goroutine through a channel
 	Longer      float64 // as often as this the time of the profile; default 1
 	Profiled    bool    // the publisher tells what its time went into
@@ -107,6 +108,7 @@ func (s Scenario) Args(p Profile) []string {
 	add("wanted", s.Wanted, 1)
 	add("burst", s.Burst, 0)
 	add("command", s.Command, 0)
+	add("busy", s.Busy, 0)
 	if s.Work != "" {
 		args = append(args, "--work="+s.Work)
 	}

@@ -1,9 +1,6 @@
 package scenario
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // throughput has messages that are published one at a time, and, as information,
 // what a program gets that does otherwise.
@@ -12,7 +9,7 @@ func throughput() []Scenario {
 		return Scenario{
 			Group: "Throughput", Name: "throughput/" + label(size), Size: size, Metric: Messages, Wants: wants,
 			Rows: []string{
-				"tagbus", "tagbus-handle", "tagbus-batch", "tagbus-p1", "tagbus-thread", "tagbus-q512k",
+				"tagbus", "tagbus-handle", "tagbus-batch",
 				"libzmq", "nats", "zmq4", "nng", "gonet", "c-record", "c-record+cc",
 			},
 		}
@@ -21,7 +18,7 @@ func throughput() []Scenario {
 		return Scenario{
 			Group: "Throughput", Name: "throughput/" + label(size), Size: size, Metric: Bytes, Wants: wants,
 			Rows: []string{
-				"tagbus", "tagbus-zerocopy", "tagbus-zerocopy-p1",
+				"tagbus", "tagbus-zerocopy",
 				"libzmq", "libzmq-zerocopy", "nats", "zmq4", "nng", "c-block", "c-block+cc", "c-block-zerocopy",
 			},
 		}
@@ -65,7 +62,7 @@ func fanOut() []Scenario {
 			s := Scenario{
 				Group: "Fan-out", Name: fmt.Sprintf("fanout/%d/%s", subscribers, label(size)),
 				Size: size, Subscribers: subscribers, Metric: Messages,
-				Rows: []string{"tagbus", "tagbus-p1", "libzmq", "nats", "c-record", "c-record+cc"},
+				Rows: []string{"tagbus", "libzmq", "nats", "c-record", "c-record+cc"},
 			}
 			switch {
 			case size == 40 && subscribers == 16:
@@ -112,23 +109,18 @@ func manyTags() []Scenario {
 	})
 }
 
-// settings compares the defaults of the TCP backend with what can be set instead.
+// settings compares what the TCP backend does by itself with what can be set instead.
 func settings() []Scenario {
 	var all []Scenario
 	for _, size := range []int{40, 4 * kib, 64 * kib} {
-		s := Scenario{Group: "TCP settings", Name: "settings/" + label(size), Size: size, Metric: Messages, Subject: "tagbus-p1"}
+		s := Scenario{Group: "TCP settings", Name: "settings/" + label(size), Size: size, Metric: Messages}
 		if size >= 64*kib {
 			s.Metric = Bytes
 		}
-		for _, name := range []string{"", "+systemcc", "+nagle", "+send256k", "+receive256k", "+read64k", "+read1m"} {
-			s.Rows = append(s.Rows, "tagbus-p1"+name)
+		for _, name := range []string{"", "+systemcc", "+send256k", "+receive256k"} {
+			s.Rows = append(s.Rows, "tagbus"+name)
 		}
 		all = append(all, s)
 	}
-	ping := pingPong("settings/pingpong/64B", "")
-	ping.Group, ping.Subject = "TCP settings", "tagbus"
-	for _, name := range []string{"", "+quickack", "+busypoll", "+nagle"} {
-		ping.Rows = append(ping.Rows, "tagbus"+name)
-	}
-	return slices.Concat(all, []Scenario{ping})
+	return all
 }
