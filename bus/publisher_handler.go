@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"time"
 
+	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
 	"tagbus/internal/plain"
@@ -125,7 +127,8 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		return
 	}
 	l.peer = peerOf(h, l.ep)
-	answer, helloErr := p.helloTo("")
+	every := p.heart.Stretched(len(p.links) + 1)
+	answer, helloErr := p.helloTo("", every)
 	if helloErr != nil {
 		l.fail(helloErr)
 		return
@@ -147,7 +150,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 	}
 	p.supersede(l, func() {
 		l.out.SendBytes(answer)
-		l.admitted(h.BeatMillis)
+		l.admitted(every, h.BeatMillis)
 		p.seated(l)
 		l.event(Event{Kind: Connected, Peer: l.peer})
 	})
@@ -156,10 +159,11 @@ func (p *Publisher) onHello(l *link, data []byte) {
 // helloTo returns the first message of this side to a peer.
 //
 //   - instance: that the peer is expected to have; empty: any.
-func (p *Publisher) helloTo(instance string) ([]byte, error) {
+//   - every: the interval of this side.
+func (p *Publisher) helloTo(instance string, every time.Duration) ([]byte, error) {
 	return subscription.AppendHello(nil, subscription.Hello{
 		Instance: p.instance, Expect: instance, Role: p.role, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
-		MaxMessageBytes: subscription.MaxControlBytes, BeatMillis: p.heart.Millis(),
+		MaxMessageBytes: subscription.MaxControlBytes, BeatMillis: beat.Millis(every),
 	})
 }
 

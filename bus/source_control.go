@@ -2,6 +2,7 @@ package bus
 
 import (
 	"errors"
+	"time"
 
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/wire"
@@ -47,20 +48,21 @@ func (src *source) onHello(data []byte) {
 		src.fail(err)
 		return
 	}
-	src.ready(h.BeatMillis)
+	src.ready(src.sub.heart.Following(h.BeatMillis), h.BeatMillis)
 }
 
 // ready begins to work with a publisher that has said hello.
 //
-//   - beatMillis: of its hello.
-func (src *source) ready(beatMillis int) {
+//   - every: the interval of this side.
+//   - millis: that of the publisher.
+func (src *source) ready(every time.Duration, millis int) {
 	src.contact.greeted()
 	src.vanished, src.seek = false, seek{}
 	src.sub.counters.publishers.Add(1)
 	if src.met.IsZero() {
 		src.met = src.contact.Since()
 	}
-	src.pulse.Begin(&src.sub.heart, beatMillis)
+	src.pulse.Begin(&src.sub.heart, src.contact.ep, every, millis)
 	src.sub.heart.Enter()
 	src.event(Event{Kind: Connected, Peer: src.contact.peer})
 	if src.pausing > 0 {
