@@ -1,21 +1,17 @@
 package bus
 
-import (
-	"time"
-)
+import "time"
 
 // onTick is the publisher's tick.
 func (p *Publisher) onTick(now time.Time, late time.Duration) {
 	for l := range p.connections {
 		l.tick(now, late)
 	}
-	p.checkAccounts(now)
+	p.boundAccounts(maxAccountTags)
 }
 
-// admitted begins to exchange heartbeats with a subscriber. Loop only.
-//
-//   - every: the interval of this side.
-//   - millis: that of the subscriber.
+// admitted begins to exchange heartbeats with a subscriber: every interval of this side,
+// and of millis milliseconds at the subscriber. Loop only.
 func (l *link) admitted(every time.Duration, millis int) {
 	l.state = linkReady
 	l.pulse.Begin(&l.pub.heart, l.ep, every, millis)

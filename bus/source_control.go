@@ -2,7 +2,6 @@ package bus
 
 import (
 	"errors"
-	"time"
 
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/wire"
@@ -48,21 +47,19 @@ func (src *source) onHello(data []byte) {
 		src.fail(err)
 		return
 	}
-	src.ready(src.sub.heart.Following(h.BeatMillis), h.BeatMillis)
+	heart := &src.sub.heart
+	src.pulse.Begin(heart, src.contact.ep, heart.Following(h.BeatMillis), h.BeatMillis)
+	src.ready()
 }
 
 // ready begins to work with a publisher that has said hello.
-//
-//   - every: the interval of this side.
-//   - millis: that of the publisher.
-func (src *source) ready(every time.Duration, millis int) {
+func (src *source) ready() {
 	src.contact.greeted()
 	src.vanished, src.seek = false, seek{}
 	src.sub.counters.publishers.Add(1)
 	if src.met.IsZero() {
 		src.met = src.contact.Since()
 	}
-	src.pulse.Begin(&src.sub.heart, src.contact.ep, every, millis)
 	src.sub.heart.Enter()
 	src.event(Event{Kind: Connected, Peer: src.contact.peer})
 	if src.pausing > 0 {
