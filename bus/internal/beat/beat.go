@@ -180,10 +180,9 @@ type Pulse struct {
 
 // Begin starts to listen to a peer.
 //
-//   - ep: the connection. If every is longer than the configured interval, its system
-//     asks the peer for no signs of life before one and a half of it. Of thousands of
-//     connections that are idle for as long, its probes come in bursts, of which some
-//     are dropped: that ends living connections.
+//   - ep: the connection. Its system asks the peer for no signs of life before one and
+//     a half of every. Of thousands of connections that are idle for as long, its probes
+//     come in bursts, of which some are dropped: that ends living connections.
 //   - every: the interval of this side, for this connection; 0: no beats.
 //   - millis: the interval that the peer promises, 0 for none. The silence allowed is at
 //     least three of them. If every is a stretched interval, which the peer may follow,
@@ -191,8 +190,8 @@ type Pulse struct {
 func (p *Pulse) Begin(c *Clock, ep netio.Endpoint, every time.Duration, millis int) {
 	now := time.Now()
 	*p = Pulse{clock: c, heard: true, every: every, last: now, spoke: now}
-	if system, asks := ep.(netio.Prober); asks && every > c.interval {
-		system.ProbeAfter(every * 3 / 2)
+	if system, asks := ep.(netio.Prober); asks && every > 0 {
+		system.ProbeAfter(min(every, LongestStretch) * 3 / 2) // later than the peer's beats, if it follows
 	}
 	if millis == 0 || c.timeout == 0 {
 		return
