@@ -46,7 +46,7 @@ var table = []rule{
 	}},
 	{"bus/internal/answers", "what waits for a peer is bounded whatever it says", []string{"bus/internal/ring", "netio"}},
 	{"bus/internal/arena", "memory is cut into runs whatever is written into them", []string{"netio"}},
-	{"bus/internal/beat", "the silence of a peer is measured alike on both sides, whatever they say", []string{"internal/alarm"}},
+	{"bus/internal/beat", "the silence of a peer is measured alike on both sides, whatever they say", []string{"internal/alarm", "netio"}},
 	{"bus/internal/cache", "the cache keeps bytes by line and knows no tags, pages or subscribers", []string{"netio"}},
 	{"bus/internal/chores", "how work is cut does not depend on the work", []string{"bus/internal/ring"}},
 	{"bus/internal/closer", "how a Close is ordered depends only on what it closes", []string{"netio"}},

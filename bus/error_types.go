@@ -145,7 +145,7 @@ func (e *UnconfirmedError) Unwrap() error { return e.Err }
 // that.
 type SilentError struct {
 	For   time.Duration // to within a tick, rounded down
-	Limit time.Duration // HeartbeatTimeout, or three of the peer's intervals if that is longer
+	Limit time.Duration // HeartbeatTimeout, or three intervals of the connection if that is longer
 }
 
 // Error names the time and what to do.

@@ -21,7 +21,8 @@ func TestAnIdleConnectionStays(t *testing.T) {
 	}{
 		{"the default", 0, 0, 1800, 1800},
 		{"a slow subscriber and a quick publisher", 500 * time.Millisecond, 10 * time.Second, 7200, 360},
-		{"a publisher that beats once in a quarter of an hour", 15 * time.Minute, 0, 4, 1800},
+		{"a publisher that beats every 8 s, which the subscriber follows", 8 * time.Second, 0, 450, 450},
+		{"a publisher that beats once in a quarter of an hour", 15 * time.Minute, 0, 4, 120},
 		{"a publisher without beats", bus.HeartbeatsOff, 0, 0, 1800},
 		{"a subscriber without beats", 0, bus.HeartbeatsOff, 1800, 0},
 		{"both without beats", bus.HeartbeatsOff, bus.HeartbeatsOff, 0, 0},

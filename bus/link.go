@@ -20,7 +20,14 @@ type link struct {
 	out fanout.Outbox
 
 	// Loop only.
-	state       linkState
+	// The tick needs only the next ones of most links: they are close together.
+	state   linkState
+	stalled bool          // reported
+	limit   time.Duration // the shortest maxStall of the lanes at the last tick; 0: none
+	pausing int           // reasons not to read, see pause
+	fault   error         // why this side closes, or has closed
+	pulse   beat.Pulse
+
 	left        time.Time // linkLeaving: when
 	owed        bool      // it had a subscription when it was taken out of the routes
 	parted      bool      // the subscriber has said goodbye
@@ -28,11 +35,7 @@ type link struct {
 	dismissed   bool      // goodbye is said to it
 	dialed      bool      // by this side: the peer may be idle, and acknowledges pages
 	peer        *Peer
-	fault       error // why this side closes, or has closed
-	pulse       beat.Pulse
 	deadline    beat.Deadline // for the hello, and then for a subscription
-	stalled     bool          // reported
-	pausing     int           // reasons not to read, see pause
 	events      events.Conn
 	jobs        ring.Ring[linkJob]
 	working     bool // paused for the jobs

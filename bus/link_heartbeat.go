@@ -1,21 +1,20 @@
 package bus
 
-import (
-	"time"
-)
+import "time"
 
 // onTick is the publisher's tick.
 func (p *Publisher) onTick(now time.Time, late time.Duration) {
 	for l := range p.connections {
 		l.tick(now, late)
 	}
-	p.checkAccounts(now)
+	p.boundAccounts(maxAccountTags)
 }
 
-// admitted begins to exchange heartbeats with a subscriber. Loop only.
-func (l *link) admitted(millis int) {
+// admitted begins to exchange heartbeats with a subscriber: every interval of this side,
+// and of millis milliseconds at the subscriber. Loop only.
+func (l *link) admitted(every time.Duration, millis int) {
 	l.state = linkReady
-	l.pulse.Begin(&l.pub.heart, millis)
+	l.pulse.Begin(&l.pub.heart, l.ep, every, millis)
 }
 
 // tick checks a connection once per tick. Loop only.
@@ -38,6 +37,13 @@ func (l *link) tick(now time.Time, late time.Duration) {
 		l.end(&SilentError{For: silent, Limit: allowed})
 		return
 	}
+	if !l.stalled && l.out.Quiet() { // as most are when there are many
+		if l.pulse.Due(now, false, true) {
+			l.out.Beat()
+		}
+		h.Need(l.limit)
+		return
+	}
 	sent, moved, idle := l.out.Tick(now, late)
 	if l.pulse.Due(now, sent, idle) {
 		l.out.Beat()
@@ -57,10 +63,14 @@ func (l *link) patience(now time.Time, moved bool) {
 		l.stalled = false
 		l.event(Event{Kind: Resumed, Peer: l.peer})
 	}
+	l.limit = 0
 	for _, n := range l.out.Lanes {
 		stuck := n.StuckFor(now)
 		limit := p.maxStall(n.Policy)
 		h.Need(limit)
+		if l.limit == 0 || limit > 0 && limit < l.limit {
+			l.limit = limit
+		}
 		switch {
 		case limit > 0 && h.Over(stuck, limit):
 			p.stalled.Add(1)

@@ -129,7 +129,7 @@ func (out *outlet) established(ep netio.Endpoint) {
 	l := p.newLink(ep)
 	l.dialed, out.link = true, l
 	out.sender.dialed[l] = out
-	hello, err := p.helloTo(out.contact.entry.Instance)
+	hello, err := p.helloTo(out.contact.entry.Instance, p.heart.Millis(p.heart.Interval()))
 	if err != nil {
 		out.fail(err)
 		return
@@ -154,7 +154,7 @@ func (out *outlet) onHello(data []byte) {
 		return
 	}
 	out.link.peer = peerOf(h, out.contact.ep)
-	out.link.admitted(h.BeatMillis)
+	out.link.admitted(out.sender.pub.heart.Following(h.BeatMillis), h.BeatMillis)
 	out.contact.greeted()
 	out.link.event(Event{Kind: Connected, Peer: out.link.peer})
 }

@@ -60,18 +60,17 @@ type Publisher struct {
 	cutOffMessages uint64 // these messages
 
 	// Loop only.
-	connections  map[*link]struct{} // all, also those that are not admitted
-	newest       map[string]*link   // of the subscribers that have dialed, by instance
-	events       *events.Queue[Event]
-	groups       group.Groups[*link]
-	guests       seats.Guests[*link] // not seated yet
-	seats        seats.Seats[*link]  // of subscribers that have not been told to give way
-	heart        beat.Clock
-	alarms       alarm.Clock // of all that has its time, except pages
-	chores       chores.Queue
-	busy         ring.Ring[*link] // those that have jobs, in turn
-	serving      bool             // the chore for them has not ended
-	accountsSeen time.Time        // by checkAccounts
+	connections map[*link]struct{} // all, also those that are not admitted
+	newest      map[string]*link   // of the subscribers that have dialed, by instance
+	events      *events.Queue[Event]
+	groups      group.Groups[*link]
+	guests      seats.Guests[*link] // not seated yet
+	seats       seats.Seats[*link]  // of subscribers that have not been told to give way
+	heart       beat.Clock
+	alarms      alarm.Clock // of all that has its time, except pages
+	chores      chores.Queue
+	busy        ring.Ring[*link] // those that have jobs, in turn
+	serving     bool             // the chore for them has not ended
 
 	strangers, silent, stalled atomic.Uint64 // connections
 

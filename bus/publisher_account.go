@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/positions"
@@ -167,21 +166,9 @@ func (p *Publisher) addMissed(a *ledger.Lane, cause subscription.Cause, missed s
 	return nil
 }
 
-const (
-	// maxAccountTags bounds the entries of all subscribers, about 1.7 GB. That is
-	// enough for a hundred subscribers with losses of 100,000 tags each.
-	maxAccountTags = 1 << 24
-
-	accountsInterval = time.Second // between looks at all accounts
-)
-
-// checkAccounts checks the size of all accounts, once per accountsInterval. Loop only.
-func (p *Publisher) checkAccounts(now time.Time) {
-	if now.Sub(p.accountsSeen) >= accountsInterval {
-		p.accountsSeen = now
-		p.boundAccounts(maxAccountTags)
-	}
-}
+// maxAccountTags bounds the entries of all subscribers, about 1.7 GB. That is enough for
+// a hundred subscribers with losses of 100,000 tags each.
+const maxAccountTags = 1 << 24
 
 // boundAccounts bounds the entries of all accounts. Above the limit, it ends the
 // connection of the subscriber with the largest account, and forgets this account. Loop

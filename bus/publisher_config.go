@@ -114,14 +114,19 @@ type PublisherConfig struct {
 	// a heartbeat is sent. Default 2 s, or a third of HeartbeatTimeout if that is
 	// shorter; 1 ms to an hour. HeartbeatsOff, or another negative value: this side
 	// sends no heartbeats and ignores silence.
+	//
+	// With more than 500 subscribers a new one has a longer interval, as long as its
+	// connection lasts. The n-th has HeartbeatInterval × (n/500)², but at most 30 s, or
+	// HeartbeatInterval if that is longer. Both sides send heartbeats only that often.
 	HeartbeatInterval time.Duration
 
 	// HeartbeatTimeout closes the connection of a subscriber that sends nothing for
 	// this long. The check runs at least four times per HeartbeatInterval, so the end
 	// may come one such tick later. The timeout is never shorter than three of the
-	// subscriber's own intervals. A subscriber without heartbeats is never timed out.
-	// One that only stops reading still sends heartbeats. The timeout must exceed the
-	// time that the largest message takes to cross the network. Default 6 s, or three
+	// subscriber's own intervals, or of this side's for that subscriber if it is one
+	// of very many. A subscriber without heartbeats is never timed out. One that only
+	// stops reading still sends heartbeats. The timeout must exceed the time that the
+	// largest message takes to cross the network. Default 6 s, or three
 	// HeartbeatIntervals if that is longer; at least two. HeartbeatsOff, or another
 	// negative value: never.
 	HeartbeatTimeout time.Duration

@@ -125,7 +125,8 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		return
 	}
 	l.peer = peerOf(h, l.ep)
-	answer, helloErr := p.helloTo("")
+	every := p.heart.Stretched(len(p.links) + 1)
+	answer, helloErr := p.helloTo("", p.heart.Millis(every))
 	if helloErr != nil {
 		l.fail(helloErr)
 		return
@@ -147,7 +148,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 	}
 	p.supersede(l, func() {
 		l.out.SendBytes(answer)
-		l.admitted(h.BeatMillis)
+		l.admitted(every, h.BeatMillis)
 		p.seated(l)
 		l.event(Event{Kind: Connected, Peer: l.peer})
 	})
@@ -156,10 +157,11 @@ func (p *Publisher) onHello(l *link, data []byte) {
 // helloTo returns the first message of this side to a peer.
 //
 //   - instance: that the peer is expected to have; empty: any.
-func (p *Publisher) helloTo(instance string) ([]byte, error) {
+//   - millis: the interval of this side.
+func (p *Publisher) helloTo(instance string, millis int) ([]byte, error) {
 	return subscription.AppendHello(nil, subscription.Hello{
 		Instance: p.instance, Expect: instance, Role: p.role, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
-		MaxMessageBytes: subscription.MaxControlBytes, BeatMillis: p.heart.Millis(),
+		MaxMessageBytes: subscription.MaxControlBytes, BeatMillis: millis,
 	})
 }
 

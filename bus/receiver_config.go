@@ -67,8 +67,8 @@ type ReceiverConfig struct {
 	// lost. Then a Vanished event says that it is gone for good. Default 15 s.
 	SenderAbsence time.Duration
 
-	// HeartbeatInterval and HeartbeatTimeout are those of SubscriberConfig.
-	// Defaults 2 s and 6 s.
+	// HeartbeatInterval and HeartbeatTimeout are those of PublisherConfig, with
+	// senders for subscribers. Defaults 2 s and 6 s.
 	HeartbeatInterval, HeartbeatTimeout time.Duration
 
 	// HelloTimeout is how long the peer of a new connection may take to say hello.

@@ -44,8 +44,8 @@ type SenderConfig struct {
 	// connection is tried again. Defaults 100 ms and 5 s.
 	ReconnectMin, ReconnectMax time.Duration
 
-	// HeartbeatInterval and HeartbeatTimeout are those of PublisherConfig.
-	// Defaults 2 s and 6 s.
+	// HeartbeatInterval and HeartbeatTimeout are those of SubscriberConfig, with
+	// receivers for publishers. Defaults 2 s and 6 s.
 	HeartbeatInterval, HeartbeatTimeout time.Duration
 
 	// MaxStall closes the connection of a receiver with a lossless policy that takes no

@@ -47,20 +47,19 @@ func (src *source) onHello(data []byte) {
 		src.fail(err)
 		return
 	}
-	src.ready(h.BeatMillis)
+	heart := &src.sub.heart
+	src.pulse.Begin(heart, src.contact.ep, heart.Following(h.BeatMillis), h.BeatMillis)
+	src.ready()
 }
 
 // ready begins to work with a publisher that has said hello.
-//
-//   - beatMillis: of its hello.
-func (src *source) ready(beatMillis int) {
+func (src *source) ready() {
 	src.contact.greeted()
 	src.vanished, src.seek = false, seek{}
 	src.sub.counters.publishers.Add(1)
 	if src.met.IsZero() {
 		src.met = src.contact.Since()
 	}
-	src.pulse.Begin(&src.sub.heart, beatMillis)
 	src.sub.heart.Enter()
 	src.event(Event{Kind: Connected, Peer: src.contact.peer})
 	if src.pausing > 0 {

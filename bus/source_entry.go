@@ -68,14 +68,16 @@ func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello) {
 	src.contact.established(ep)
 	src.fault, src.spoken = nil, false
 	ep.SetContext(src)
-	hello, err := s.helloTo("")
+	every := s.heart.Stretched(int(s.counters.publishers.Load()) + 1)
+	hello, err := s.helloTo("", s.heart.Millis(every))
 	if err != nil {
 		src.fail(err)
 		return
 	}
 	src.out.Push(hello)
 	src.pump()
-	src.ready(h.BeatMillis)
+	src.pulse.Begin(&s.heart, ep, every, h.BeatMillis)
+	src.ready()
 }
 
 // await gives a publisher that has gone without goodbye some time to dial again. No

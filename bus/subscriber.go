@@ -143,10 +143,11 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 // helloTo returns the first message of this side to a peer.
 //
 //   - instance: that the peer is expected to have; empty: any.
-func (s *Subscriber) helloTo(instance string) ([]byte, error) {
+//   - millis: the interval of this side.
+func (s *Subscriber) helloTo(instance string, millis int) ([]byte, error) {
 	return subscription.AppendHello(nil, subscription.Hello{
 		Instance: s.instance, Expect: instance, Role: s.role, Name: s.cfg.Name, Host: s.host, PID: os.Getpid(),
-		MaxMessageBytes: s.cfg.MaxMessageBytes, BeatMillis: s.heart.Millis(),
+		MaxMessageBytes: s.cfg.MaxMessageBytes, BeatMillis: millis,
 	})
 }
 

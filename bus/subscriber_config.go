@@ -46,8 +46,9 @@ type SubscriberConfig struct {
 
 	// HeartbeatInterval is the longest time without a message to a publisher; after it
 	// a heartbeat is sent. Default 2 s, or a third of HeartbeatTimeout if that is
-	// shorter; 1 ms to an hour. HeartbeatsOff, or another negative value: this side
-	// sends no heartbeats and ignores silence.
+	// shorter; 1 ms to an hour. If the publisher has a longer interval, that one
+	// counts, up to 30 s. HeartbeatsOff, or another negative value: this side sends no
+	// heartbeats and ignores silence.
 	HeartbeatInterval time.Duration
 
 	// HeartbeatTimeout closes the connection to a publisher that sends nothing for this

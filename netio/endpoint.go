@@ -1,6 +1,9 @@
 package netio
 
-import "net/netip"
+import (
+	"net/netip"
+	"time"
+)
 
 // MaxHeaderBytes is the most that Endpoint.Send, SendCopy and SendDirect put in
 // front of the data of one message.
@@ -166,4 +169,15 @@ type Endpoint interface {
 	// the loop; called on the loop, no other callback of this endpoint comes
 	// before it. The second call returns ErrClosed.
 	Close() error
+}
+
+// Prober is an Endpoint whose system asks a peer that is silent for a sign of life.
+type Prober interface {
+	// ProbeAfter sets how long the peer may be silent before it is asked: for a
+	// connection whose user sends signs of life by itself, more often than that. It
+	// does nothing if that is earlier than what the backend is configured for, if the
+	// backend is configured to ask for none, or at a closed endpoint.
+	//
+	//   - Threads: any. Blocks: never.
+	ProbeAfter(silence time.Duration)
 }

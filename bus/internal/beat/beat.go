@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"tagbus/internal/alarm"
+	"tagbus/netio"
 )
 
 const (
@@ -27,7 +28,16 @@ const (
 	// the clock becomes with a long interval.
 	minTick = 10 * time.Millisecond
 	maxTick = 500 * time.Millisecond
+
+	// With more than crowd connections the intervals grow with the square of their number,
+	// up to LongestStretch. So crowd of them cost half of the beats that all cost. If the
+	// intervals grew in proportion, the sum would be that of a harmonic series.
+	crowd = 500
 )
+
+// LongestStretch bounds the interval of a connection, unless the configured one is
+// longer.
+const LongestStretch = 30 * time.Second
 
 // Clock ticks for connections. The zero value has yet to be started.
 type Clock struct {
@@ -62,10 +72,33 @@ func (c *Clock) Start(alarms *alarm.Clock, interval, timeout time.Duration, tick
 	c.usual = c.period
 }
 
-// Millis returns the interval in milliseconds, rounded up: what this side promises its
-// peers. 0 is none.
-func (c *Clock) Millis() int {
-	return int((c.interval + time.Millisecond - 1) / time.Millisecond)
+// Interval returns the configured interval, which a side that dials promises. 0 is none.
+func (c *Clock) Interval() time.Duration { return c.interval }
+
+// Stretched returns the interval that a side that listens promises on a further
+// connection. It grows with the number of connections, so that many idle ones cost little
+// more than some.
+//
+//   - connections: that there are, with this one.
+func (c *Clock) Stretched(connections int) time.Duration {
+	times := float64(connections) / crowd
+	return max(c.interval, time.Duration(min(float64(c.interval)*times*times, float64(LongestStretch))))
+}
+
+// Following returns the interval for a side that dials: no shorter than that of the peer,
+// whose timeout is at least two of these.
+//
+//   - millis: the interval that the peer promises, 0 for none.
+func (c *Clock) Following(millis int) time.Duration {
+	if c.interval == 0 {
+		return 0
+	}
+	return max(c.interval, min(time.Duration(millis)*time.Millisecond, LongestStretch))
+}
+
+// Millis returns an interval in milliseconds, rounded up, as a hello says it.
+func (*Clock) Millis(interval time.Duration) int {
+	return int((interval + time.Millisecond - 1) / time.Millisecond)
 }
 
 // Enter counts a connection in. The first one starts the ticks.
@@ -139,6 +172,7 @@ func (c *Clock) ring() {
 type Pulse struct {
 	clock   *Clock
 	heard   bool          // something has come since the last tick
+	every   time.Duration // this side sends something; 0: it sends no beats
 	last    time.Time     // of the tick that found heard set
 	spoke   time.Time     // of the tick that found that something was sent, or sent a beat
 	allowed time.Duration // silence; 0: any
@@ -146,13 +180,25 @@ type Pulse struct {
 
 // Begin starts to listen to a peer.
 //
+//   - ep: the connection. Its system asks the peer for no signs of life before one and
+//     a half of every. Of thousands of connections that are idle for as long, its probes
+//     come in bursts, of which some are dropped: that ends living connections.
+//   - every: the interval of this side, for this connection; 0: no beats.
 //   - millis: the interval that the peer promises, 0 for none. The silence allowed is at
-//     least three of them.
-func (p *Pulse) Begin(c *Clock, millis int) {
+//     least three of them. If every is a stretched interval, which the peer may follow,
+//     it is at least three of that, too.
+func (p *Pulse) Begin(c *Clock, ep netio.Endpoint, every time.Duration, millis int) {
 	now := time.Now()
-	*p = Pulse{clock: c, heard: true, last: now, spoke: now}
-	if millis > 0 && c.timeout > 0 {
-		p.allowed = max(c.timeout, 3*time.Duration(millis)*time.Millisecond)
+	*p = Pulse{clock: c, heard: true, every: every, last: now, spoke: now}
+	if system, asks := ep.(netio.Prober); asks && every > 0 {
+		system.ProbeAfter(min(every, LongestStretch) * 3 / 2) // later than the peer's beats, if it follows
+	}
+	if millis == 0 || c.timeout == 0 {
+		return
+	}
+	p.allowed = max(c.timeout, 3*time.Duration(millis)*time.Millisecond)
+	if every > c.interval {
+		p.allowed = max(p.allowed, 3*every)
 	}
 }
 
@@ -182,7 +228,7 @@ func (p *Pulse) Due(now time.Time, sent, idle bool) bool {
 	if sent {
 		p.spoke = now
 	}
-	if !idle || !p.clock.Due(now, p.spoke) {
+	if !idle || p.every == 0 || !p.clock.Over(now.Sub(p.spoke), p.every) {
 		return false
 	}
 	p.spoke = now

@@ -24,7 +24,7 @@ func listen(t *testing.T, interval, timeout time.Duration, millis int) (b *bed, 
 		}
 	})
 	b.do(func() {
-		p.Begin(&b.Clock, millis)
+		p.Begin(&b.Clock, nil, b.Interval(), millis)
 		b.Enter()
 	})
 	return b, p, found
@@ -90,7 +90,7 @@ func TestAPulseBeginsAnew(t *testing.T) {
 		b, p, found := listen(t, 2*time.Second, 6*time.Second, 2000)
 		for range 10 {
 			time.Sleep(6 * time.Second)
-			b.do(func() { p.Begin(&b.Clock, 2000) })
+			b.do(func() { p.Begin(&b.Clock, nil, b.Interval(), 2000) })
 		}
 		b.do(func() {
 			if len(*found) > 0 {
@@ -132,7 +132,7 @@ func TestABeatIsDueAfterAnIntervalInWhichNothingIsSent(t *testing.T) {
 					}
 				})
 				b.do(func() {
-					p.Begin(&b.Clock, 0)
+					p.Begin(&b.Clock, nil, b.Interval(), 0)
 					b.Enter()
 				})
 				b.in(10*time.Second + 100*time.Millisecond)

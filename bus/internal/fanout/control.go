@@ -72,11 +72,16 @@ func (box *Outbox) Beat() {
 		return
 	}
 	box.controlBytes += x.cost()
+	quiet := box.quiet.Load()
 	if !box.beatDirect(x) {
 		box.control.Push(item{note: x})
 		box.pump()
 	}
 	box.sent = false
+	if quiet && box.inFlight.Len() == 0 && box.control.Len() == 0 {
+		box.moved = false
+		box.quiet.Store(true)
+	}
 }
 
 // failSoon posts a call of onFault, once. It may run on any goroutine. mu is held.

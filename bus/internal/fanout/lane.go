@@ -89,6 +89,7 @@ func (box *Outbox) open(number uint16, policy subscription.Policy, backlogBytes 
 	}
 	fan.lanes[n.id] = n
 	box.mu.Lock()
+	box.wake()
 	box.Lanes = append(box.Lanes, n)
 	box.mu.Unlock()
 	return n

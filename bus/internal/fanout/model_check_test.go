@@ -111,6 +111,10 @@ func (r *modelRun) checkBounds() {
 		if len(b.ep.sent) > MaxInFlight {
 			r.rt.Fatalf("box %d: %d sends are under way", i, len(b.ep.sent))
 		}
+		if b.Quiet() && (b.inFlight.Len() > 0 || b.control.Len() > 0 || slices.ContainsFunc(b.Lanes, func(n *Lane) bool { return n.queue.Len() > 0 })) {
+			r.rt.Fatalf("box %d: is quiet, and something waits", i)
+		}
+		b.Tick(time.Time{}, 0)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/wire"
@@ -29,8 +30,9 @@ type Outbox struct {
 	copies  bool        // control messages need buffers of ep: it does not send from where they are
 
 	// Loop only.
-	subs map[uint64]*Lane // by the id of the subscription
-	torn bool             // a job was aborted: routes may lead here that no subscription wants
+	subs   map[uint64]*Lane // by the id of the subscription
+	torn   bool             // a job was aborted: routes may lead here that no subscription wants
+	rested bool             // calls of Tick may have been left out since the last one
 
 	mu            sync.Mutex
 	control       ring.Ring[item]   // control messages that need not stay among pages: they go first
@@ -48,6 +50,10 @@ type Outbox struct {
 	header        [wire.HeaderBytes]byte  // of the page that is being posted
 
 	sentPages, sentMessages, sentBytes uint64
+
+	// quiet: the last Tick found nothing that waits or has moved, and nothing was queued
+	// or given to the endpoint since. Written with mu held. Last, as link.tick wants.
+	quiet atomic.Bool
 }
 
 // Init makes box the outbox of a connection without lanes. It is not copied afterwards.
@@ -74,6 +80,7 @@ func (box *Outbox) pump() {
 
 // fill is pump without the streams.
 func (box *Outbox) fill() {
+	box.wake()
 	for box.inFlight.Len() < MaxInFlight {
 		queue, lane := box.next()
 		if queue == nil {
@@ -97,6 +104,7 @@ func (box *Outbox) fill() {
 
 // given notes that the endpoint has an item. mu is held.
 func (box *Outbox) given(i flight) {
+	box.wake()
 	box.sent = true
 	box.inFlightBytes += i.bytes()
 	if i.page != nil {

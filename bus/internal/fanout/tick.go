@@ -7,6 +7,18 @@ import (
 	"tagbus/bus/internal/ledger"
 )
 
+// Quiet reports whether Tick would find nothing sent, moved or waiting. Calls of Tick are
+// then left out: of many connections most are quiet. Loop only.
+func (box *Outbox) Quiet() bool { return box.quiet.Load() }
+
+// wake ends what Quiet reports, before anything is queued or given to the endpoint. mu is
+// held.
+func (box *Outbox) wake() {
+	if box.quiet.Load() { // which mostly is not so, and costs less than a write
+		box.quiet.Store(false)
+	}
+}
+
 // Tick looks at what has moved since the last call. Loop only.
 //
 //   - late: how late the tick is; that time does not count for any lane.
@@ -17,14 +29,20 @@ func (box *Outbox) Tick(now time.Time, late time.Duration) (sent, moved, idle bo
 	defer box.mu.Unlock()
 	sent, moved = box.sent, box.moved
 	box.sent, box.moved = false, false
+	idle = box.inFlight.Len() == 0 && box.control.Len() == 0
+	quiet := idle && !sent && !moved
 	for _, n := range box.Lanes {
-		if moved || !n.waits() {
+		waits := n.waits()
+		if moved || box.rested || !waits {
 			n.stuck = now
 		} else {
 			n.stuck = n.stuck.Add(late)
 		}
+		quiet = quiet && !waits
 	}
-	return sent, moved, box.inFlight.Len() == 0 && box.control.Len() == 0
+	box.rested = quiet
+	box.quiet.Store(quiet)
+	return sent, moved, idle
 }
 
 // waits reports whether the lane has anything that its subscriber has not taken.

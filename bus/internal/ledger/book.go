@@ -3,6 +3,7 @@ package ledger
 import (
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"tagbus/subscription"
@@ -23,6 +24,7 @@ type Book[L comparable, P any] struct {
 	begun      uint64
 	forgotten  Counts // lost, of accounts that are forgotten
 	unsettled  uint64 // messages of these that are unconfirmed
+	entries    atomic.Int64
 }
 
 // Account is the account of one subscriber, over all its connections.
@@ -71,7 +73,8 @@ func (b *Book[L, P]) Open(instance string, l L, peer P, number uint16, policy su
 	if n == nil {
 		b.makeRoom(a, most, has)
 		b.begun++
-		n = &Lane{Policy: policy, begun: b.begun, byTag: make(map[tags.Tag]*Counts)}
+		n = &Lane{Policy: policy, begun: b.begun, byTag: make(map[tags.Tag]*Counts), entries: &b.entries}
+		b.entries.Add(laneEntries)
 		a.lanes[number] = n
 	}
 	return n

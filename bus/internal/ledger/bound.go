@@ -45,6 +45,7 @@ func (b *Book[L, P]) Forget(a *Account[L, P]) {
 }
 
 func (b *Book[L, P]) forgetLane(a *Account[L, P], number uint16) {
+	a.lanes[number].forget()
 	sums := a.lanes[number].Sums()
 	b.forgotten.Add(&sums.Lost)
 	b.unsettled += sums.Unconfirmed
@@ -70,16 +71,13 @@ func (b *Book[L, P]) makeRoom(a *Account[L, P], most int, has func(uint16) bool)
 // Largest returns the largest account of a connected subscriber, and its entries, if
 // all accounts together have more than limit entries. An entry takes about 100 bytes.
 func (b *Book[L, P]) Largest(limit int) (most *Account[L, P], entries int) {
-	all := 0
+	if b.entries.Load() <= int64(limit) {
+		return nil, 0
+	}
 	for _, a := range b.byInstance {
-		n := a.entries()
-		all += n
-		if a.connected() && n > entries {
+		if n := a.entries(); a.connected() && n > entries {
 			most, entries = a, n
 		}
-	}
-	if all <= limit {
-		return nil, 0
 	}
 	return most, entries
 }

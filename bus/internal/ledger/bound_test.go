@@ -57,9 +57,17 @@ func TestTheLargestAccountGoesFirst(t *testing.T) {
 	if a == nil || a.Peer != "large" || n != 2*(500+laneEntries) {
 		t.Fatalf("got %+v with %d entries, want large with %d", a, n, 2*(500+laneEntries))
 	}
+	lane := a.Lanes()[0]
 	b.Forget(a)
 	if b.Of("large") != nil {
 		t.Error("got the account that was forgotten, want none")
+	}
+	lane.Add(1, 1_000_000, 1) // of a connection that has yet to end
+	if got, want := b.entries.Load(), int64(10+laneEntries+2*(1000+laneEntries)); got != want {
+		t.Errorf("got %d entries in all, want %d", got, want)
+	}
+	if a, _ := b.Largest(int(b.entries.Load())); a != nil {
+		t.Errorf("at the limit: got %v, want none", a.Peer)
 	}
 }
 

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -17,6 +18,7 @@ type Lane struct {
 
 	mu          sync.Mutex // nothing else is locked while it is held
 	byTag       map[tags.Tag]*Counts
+	entries     *atomic.Int64 // of the book; nil when it has forgotten the lane
 	total       Counts
 	sent        uint64 // messages that have arrived, on connections that have ended
 	received    uint64 // messages, as the subscriber counts them, until then
@@ -34,9 +36,20 @@ func (a *Lane) Add(cause subscription.Cause, tag tags.Tag, messages uint64) {
 	if counts == nil {
 		counts = new(Counts)
 		a.byTag[tag] = counts
+		if a.entries != nil {
+			a.entries.Add(1)
+		}
 	}
 	counts[cause] += messages
 	a.total[cause] += messages
+}
+
+// forget takes the lane out of the entries of its book.
+func (a *Lane) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.entries.Add(int64(-laneEntries - len(a.byTag)))
+	a.entries = nil
 }
 
 // AddTotals adds the counts of a tag to a notice, for the subscriber to compare.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"tagbus/netio"
@@ -243,4 +244,11 @@ func (e *endpoint) SendBuffer(b *netio.Buffer) error { return e.tooLate(e.Inner.
 func (e *endpoint) Buffer() (*netio.Buffer, error) {
 	b, err := e.Inner.Buffer()
 	return b, e.tooLate(err)
+}
+
+// ProbeAfter implements netio.Prober, if the worker's endpoint does.
+func (e *endpoint) ProbeAfter(silence time.Duration) {
+	if inner, ok := e.Inner.(netio.Prober); ok {
+		inner.ProbeAfter(silence)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"tagbus/netio"
 	"tagbus/netio/internal/backendtest"
@@ -54,6 +55,7 @@ type fakeEndpoint struct {
 	closed  atomic.Int32
 	limit   int64
 	sendErr error
+	probed  time.Duration
 
 	forgotten atomic.Int32
 }

@@ -1,0 +1,55 @@
+package tcp_test
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tagbus/netio"
+	"tagbus/netio/tcp"
+)
+
+// The system asks a silent peer later, and never earlier than the configuration says.
+func TestTheSystemAsksASilentPeerLater(t *testing.T) {
+	for _, x := range []struct {
+		name    string
+		idle    time.Duration // KeepaliveIdle
+		silence time.Duration
+		want    int // seconds
+		keep    int
+	}{
+		{"later", 0, 45 * time.Second, 45, 1},
+		{"a part of a second counts as one", 0, 5100 * time.Millisecond, 6, 1},
+		{"earlier", 0, time.Second, 5, 1},
+		{"less than nothing", 0, -time.Hour, 5, 1},
+		{"as late as the system can", 0, 1000 * time.Hour, 32767, 1},
+		{"where it never asks", -1, 45 * time.Second, -1, 0},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			cfg := tcp.Config{KeepaliveIdle: x.idle}
+			s := serve(t, newWatcher(), cfg, netio.Params{})
+			client := newWatcher()
+			dialer := openBackend(t, client, cfg)
+			if err := dialer.OpenEndpoint(s.l.Addr(), netio.Params{}); err != nil {
+				t.Fatalf("OpenEndpoint: got error %v, want none", err)
+			}
+			ep := next(t, "OnConnectionEstablished", client.Established)
+			ep.(netio.Prober).ProbeAfter(x.silence)
+			descriptor := make(chan int, 1)
+			dialer.Loop().Post(func() { descriptor <- tcp.FD(ep) })
+			fd := next(t, "the descriptor", descriptor)
+			if got, err := unix.GetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE); err != nil || x.want >= 0 && got != x.want {
+				t.Errorf("TCP_KEEPIDLE: got %d and error %v, want %d", got, err, x.want)
+			}
+			if got, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE); err != nil || got != x.keep {
+				t.Errorf("SO_KEEPALIVE: got %d and error %v, want %d", got, err, x.keep)
+			}
+			if err := ep.Close(); err != nil {
+				t.Errorf("Close: got error %v, want none", err)
+			}
+			next(t, "OnConnectionClosed", client.Closed)
+			ep.(netio.Prober).ProbeAfter(time.Hour)
+		})
+	}
+}
