@@ -23,10 +23,6 @@ const (
 
 	// handling is what a subscriber needs for a message beside its copy, at least.
 	handling = 10 * time.Nanosecond
-
-	// drained is the part of a lane that may be waiting when a goroutine is woken that is
-	// to send full pages by itself: when it has filled one, the loop has sent the rest.
-	drained = 32
 )
 
 // bulk is what a stream knows of its full pages. Guarded by stream.mu, in nanoseconds for
@@ -40,7 +36,7 @@ type bulk struct {
 // fit, or because its message is large. It returns the time; 0: the page is not full, or the
 // policy decides about its messages. mu is held.
 func (s *stream) filled(bytes int) (at int64) {
-	if s.page == nil || s.solo != nil || s.fan.cfg.FlushInterval > 0 || 2*bytes < s.fan.cfg.PageBytes {
+	if s.page == nil || s.solo != nil || s.fan.cfg.FlushInterval > 0 || bytes < s.fullBytes() {
 		return 0
 	}
 	b, at := &s.bulks, s.fan.now()
@@ -48,6 +44,16 @@ func (s *stream) filled(bytes int) (at int64) {
 	s.full, s.sent = true, at
 	s.bulk, s.directs = s.isBulk(bytes), 0
 	return at
+}
+
+// fullBytes returns how long a page is that counts as full. A message that has no room in
+// the rest of a buffer, but would have in a whole one, says nothing of those that follow.
+// mu is held.
+func (s *stream) fullBytes() int {
+	if s.page.large() {
+		return s.fan.cfg.PageBytes * 7 / 8
+	}
+	return s.fan.cfg.PageBytes / 2
 }
 
 // sentFull notes what became of the page, now that it is sealed. mu is held.
@@ -67,14 +73,9 @@ func (s *stream) sentFull(at int64, bytes int) {
 }
 
 // isBulk reports whether this goroutine is to send a full page of so many bytes. A page
-// that is half full would wake the subscriber too often. mu is held.
+// that is rather short would wake the subscriber too often. mu is held.
 func (s *stream) isBulk(bytes int) bool {
-	if len(s.lanes) != 1 {
-		return false
-	}
 	handled := int64(s.writer.Messages) * int64(handling) * bulkUnit / int64(bytes)
 	quick := s.bulks.fill <= max(s.bulks.send/2, handled)
-	yes := quick && s.beside == 0 && 4*bytes >= 3*s.fan.cfg.PageBytes && bytes <= mostDirect
-	s.lanes[0].drains.Store(yes)
-	return yes
+	return quick && len(s.lanes) == 1 && s.beside == 0 && 8*bytes >= 7*s.fan.cfg.PageBytes && bytes <= mostDirect
 }

@@ -85,26 +85,3 @@ func TestAPreemptedSendOfAFullPageIsForgotten(t *testing.T) {
 	b.wantBulk(true, 1<<10, 2000, 20*ns)
 	b.wantBulk(false, 1<<10, 2000, 300*ns)
 }
-
-// A goroutine that sends its full pages by itself waits for the loop to have sent the rest:
-// otherwise both would be at it for ever.
-func TestAPublisherThatSendsFullPagesIsWokenWhenTheLaneIsDrained(t *testing.T) {
-	for _, drains := range []bool{false, true} {
-		b := newPaceBed(t, 1)
-		n := b.boxes[0].Lanes[0]
-		n.drains.Store(drains)
-		n.pin(n.limit)
-		n.refuses.Store(true)
-		freed := int64(0)
-		for !n.unpin(1 << 10) {
-			freed += 1 << 10
-		}
-		want := n.limit / 4
-		if drains {
-			want = n.limit - n.limit/drained
-		}
-		if freed < want-(2<<10) || freed > want {
-			t.Errorf("drains %t: woken with %d bytes free, want %d", drains, freed, want)
-		}
-	}
-}

@@ -37,7 +37,6 @@ type Lane struct {
 	// lane. It bounds how far a slow subscriber can be behind.
 	pinned atomic.Int64
 
-	drains  atomic.Bool // a stream sends its full pages by itself: see bulk
 	refuses atomic.Bool // a message found no room, and none was announced since; only if lossless
 	stuck   time.Time   // since then the lane has something waiting that does not go; loop only
 
@@ -180,14 +179,7 @@ func (n *Lane) unpin(bytes int64) (tell bool) {
 		n.out.fan.lossyPinned.Add(-bytes)
 		return false
 	}
-	if !n.refuses.Load() {
-		return false
-	}
-	most := n.limit * 3 / 4
-	if n.drains.Load() {
-		most = n.limit / drained
-	}
-	return left <= most && n.refuses.Swap(false)
+	return n.refuses.Load() && left <= n.limit*3/4 && n.refuses.Swap(false)
 }
 
 // enqueue queues a page with reserved room. It takes over one reference of the caller.
