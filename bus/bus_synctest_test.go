@@ -14,6 +14,7 @@ func TestASubscriberReceivesWhatIsPublishedAfterTheAcknowledgement(t *testing.T)
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3)})
 		s := b.subscriber(bus.SubscriberConfig{})
+		must(t, p.Publish(1, []byte("early")))
 		var got []string
 		sub, err := s.Subscribe(tags.Of(1, 3), func(m bus.Message) {
 			got = append(got, fmt.Sprintf("%d/%d/%d:%s", m.Tag, m.Status, m.Counter, m.Data))
@@ -21,7 +22,6 @@ func TestASubscriberReceivesWhatIsPublishedAfterTheAcknowledgement(t *testing.T)
 		if err != nil {
 			t.Fatal(err)
 		}
-		must(t, p.Publish(1, []byte("early")))
 		if err := sub.Wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}

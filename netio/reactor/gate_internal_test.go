@@ -59,10 +59,7 @@ func TestAWakeUpLeavesTheGateOpen(t *testing.T) {
 		t.Fatalf("poll: got %d events and %v, want the one that is ready", n, err)
 	}
 	for slept := false; !slept; {
-		go func() {
-			time.Sleep(time.Millisecond)
-			p.wake()
-		}()
+		time.AfterFunc(time.Millisecond, p.wake)
 		if n, err := p.wait(); n != 0 || err != nil {
 			t.Fatalf("wait: got %d events and %v, want none", n, err)
 		}

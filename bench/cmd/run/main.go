@@ -149,6 +149,9 @@ func (f flags) measure() (data report.Data, err error) {
 			continue
 		}
 		for round := range profile.Rounds {
+			if s.Once && round > 0 {
+				break
+			}
 			records, err := f.round(runner, s, round)
 			data.Records = append(data.Records, records...)
 			if err != nil {

@@ -19,6 +19,7 @@ func scale() []Scenario {
 	many := idle("10000", 4, 2500, "tagbus")
 	many.Wants = []Goal{{Metric: IdleCPU, AtMost: 0.02}, {AtMost: 12e3}, {Metric: SubscriberMemory, AtMost: 24e3}}
 	many.Only = []string{"quick", "full"}
+	many.Longer, many.Once = 64, true // so many have a heartbeat every 30 s
 	return []Scenario{one, thousand, many, {
 		Group: "Scale", Name: "traffic/1000", Size: 40, Subscribers: 1, Connects: 1000, Metric: Messages,
 		Rows: []string{"tagbus", "tagbus-loops2"}, Only: many.Only, // what waits for 1,000 at the end takes seconds

@@ -29,6 +29,7 @@ type Scenario struct {
 	Busy        int     // goroutines of a subscriber that compute all the time
 	Channel     bool    // answers in ping-pong reach a goroutine through a channel
 	Longer      float64 // as often as this the time of the profile; default 1
+	Once        bool    // in one round only
 	Profiled    bool    // the publisher tells what its time went into
 
 	// Subject is the system whose ratio to each row is computed. Default: tagbus.

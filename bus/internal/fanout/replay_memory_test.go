@@ -38,7 +38,7 @@ func TestAReplayKeepsItsMemory(t *testing.T) {
 	var box Outbox
 	box.Init(&b.fan, &modelEndpoint{read: func([]byte) {}, refuses: true}, func(err error) { t.Fatal(err) })
 	g := box.Subscribe([]Wish{{Request: &subscription.Subscribe{ID: 1, Lane: 1, Replay: 1}, Set: want}}, Terms{
-		Check:    func(w *Wish) (refusal, fault error) { return nil, nil },
+		Check:    func(*Wish) (refusal, fault error) { return nil, nil },
 		Steps:    func(*Wish) int { return 1 },
 		Account:  func(w *Wish) *ledger.Lane { return account(2, w) },
 		HandOver: func([]tags.Set) []tags.Set { return nil },

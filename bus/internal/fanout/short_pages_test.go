@@ -23,7 +23,9 @@ func TestShortPagesOfALossyLaneHoldUpNobody(t *testing.T) {
 	slow.Init(&b.fan, &modelEndpoint{read: func([]byte) {}, refuses: true}, func(err error) { t.Fatal(err) })
 	b.subscribe(&slow, tags.Of(1), subscription.Policy{Kind: subscription.DropNewest})
 	ep := &modelEndpoint{read: func([]byte) {}}
-	ep.pool, err = netio.NewPool(1, 1<<16)
+	if ep.pool, err = netio.NewPool(1, 1<<16); err != nil {
+		t.Fatal(err)
+	}
 	fast.Init(&b.fan, ep, func(err error) { t.Fatal(err) })
 	b.subscribe(&fast, tags.Of(1), subscription.Policy{})
 	for i := range 2 * buffers * pageBytes / 16 {
