@@ -39,8 +39,8 @@ func TestListenErrorsNameTheAddress(t *testing.T) {
 			if !errors.Is(err, tt.want) || !errors.As(err, &op) || op.Addr != tt.addr {
 				t.Errorf("got error %v, want an *OpError about %v that wraps %v", err, tt.addr, tt.want)
 			}
-			if after := backendtest.OpenFiles(t); after != before {
-				t.Errorf("descriptors: got %d, want %d as before", after, before)
+			if after := backendtest.OpenFiles(t); after > before { // fewer are those of a test before
+				t.Errorf("descriptors: got %d, want at most %d as before", after, before)
 			}
 		})
 	}
