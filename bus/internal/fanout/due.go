@@ -75,13 +75,13 @@ func soonest(a, b int64) int64 {
 const dueAtOnce = 256
 
 // take takes the next streams of the round, or the first ones of another.
-func (d *dueList) take(now int64) (list []*stream) {
+func (d *dueList) take(now func() int64) (list []*stream) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.left == 0 {
 		d.left = len(d.list)
 	} else if d.timer != 0 { // for a stream that the round does not come to
-		d.next = soonest(d.next, max(d.timer-now, 1))
+		d.next = soonest(d.next, max(d.timer-now(), 1))
 	}
 	n := min(d.left, dueAtOnce)
 	list = append(d.spare[:0], d.list[:n]...)
@@ -97,8 +97,8 @@ func (d *dueList) take(now int64) (list []*stream) {
 // flushDue sends what is due. Loop only.
 func (fan *Fanout) flushDue() {
 	d := &fan.due
+	list := d.take(fan.now)
 	now, next := fan.now(), int64(0)
-	list := d.take(now)
 	again := list[:0]
 	for _, s := range list {
 		if wait := s.turn(now); wait > 0 {

@@ -182,6 +182,9 @@ func (s *stream) single() bool {
 func (s *stream) turn(now int64) (wait int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if now < s.due { // or its publisher has just set that, and woken the loop before
+		now = s.fan.now()
+	}
 	switch {
 	case !s.pending():
 		s.left.Store(false)

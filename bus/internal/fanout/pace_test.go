@@ -247,3 +247,14 @@ func TestARunKeepsTheFlushInterval(t *testing.T) {
 	b.tick()
 	b.want(0, 0, 0)
 }
+
+// The publisher of a burst wakes the loop and then says when the page is due. A loop that has
+// looked at the clock before that does not wait for a timer.
+func TestALoopThatComesAtOnceNeedsNoTimer(t *testing.T) {
+	b := newPaceBed(t, 1)
+	b.publish(repeat(10, 100*ns)...)
+	b.clock = time.Duration(b.s.due)
+	if wait := b.s.turn(b.s.due - 1); wait != 0 || b.s.pending() {
+		t.Errorf("got a wait of %v for a page that is due, want it sent", time.Duration(wait))
+	}
+}
