@@ -20,7 +20,7 @@ const (
 
 	description = `Publish messages on a bus: records of a file or of standard input, or those of an emulated detector.
 
-Ends with status 0 when all is published and every subscriber has received it, 1 when something failed, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order; a second one, half a second later or more, at once.`
+Ends with status 0 when all is published and every subscriber has received it, 1 when something failed or --duration ended it before --count was reached, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order; a second one, half a second later or more, at once.`
 
 	// signalDrainTimeout bounds the end after a signal.
 	signalDrainTimeout = 5 * time.Second
@@ -98,7 +98,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := r.publishAll(ctx); err != nil {
 		return errors.Join(err, r.drain(stopped))
 	}
-	return errors.Join(r.drain(stopped), unackedError(r.unacked.Load()))
+	return errors.Join(r.drain(stopped), r.shortcoming(), unackedError(r.unacked.Load()))
 }
 
 // openSource opens the source; false means that it could not, or that ctx ended
@@ -219,6 +219,23 @@ func (r *run) end(err error) error {
 	default:
 		r.ended = "error"
 		return err
+	}
+	return nil
+}
+
+// shortcoming returns what makes an orderly end a failure.
+func (r *run) shortcoming() error {
+	verb, peer := "published", "subscriber"
+	if r.flags.Send {
+		verb, peer = "sent", "receiver"
+	}
+	switch published := r.stats.Messages; {
+	case r.ended != "duration": // a signal asks it to stop before
+		return nil
+	case r.started.IsZero():
+		return fmt.Errorf("%s nothing in %v (--duration): the %ss that were waited for did not come", verb, r.flags.Duration, peer)
+	case published < uint64(r.flags.Count):
+		return fmt.Errorf("%s %d of %d messages (--count) in %v (--duration)", verb, published, r.flags.Count, r.flags.Duration)
 	}
 	return nil
 }

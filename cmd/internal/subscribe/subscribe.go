@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"syscall"
 	"time"
 
@@ -18,7 +19,7 @@ const (
 
 	description = `Receive messages from a bus: write them to a file or to standard output, check them, or count them.
 
-Ends with status 0 when all that was asked for has arrived, 1 when something failed or messages were lost that --policy does not allow to be lost, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order, as does a closed pipe at standard output; a second signal, half a second later or more, stops it at once.`
+Ends with status 0 when all that was asked for has arrived, 1 when something failed, when --duration ended it before, or when messages were lost that --policy does not allow to be lost, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order, as does a closed pipe at standard output; a second signal, half a second later or more, stops it at once.`
 
 	// watchInterval is the time between two looks at what has arrived.
 	watchInterval = 50 * time.Millisecond
@@ -193,7 +194,9 @@ func (r *run) outputFailed(err error) {
 
 // onEvent follows the bus. On the loop.
 func (r *run) onEvent(e bus.Event) {
-	r.console.Event(e)
+	if e.Kind != bus.Gap || !errors.Is(e.Err, bus.ErrLeftOut) { // of these there is a line a minute
+		r.console.Event(e)
+	}
 	select {
 	case <-r.ending.done: // what follows is of our own making
 		return
@@ -211,15 +214,13 @@ func (r *run) wait(ctx context.Context) error {
 		defer close(watched)
 		r.watch()
 	}()
-	told := make(chan struct{})
-	go func() {
-		defer close(told)
-		r.tell()
-	}()
+	var told sync.WaitGroup
+	told.Go(r.tell)
+	told.Go(r.tellLeftOut)
 	go r.awaitRefusal(ctx)
 	<-r.ending.done
 	<-watched
-	<-told
+	told.Wait()
 	if err := r.unsubscribe(ctx); err != nil {
 		return err
 	}
