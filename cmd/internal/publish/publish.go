@@ -20,7 +20,7 @@ const (
 
 	description = `Publish messages on a bus: records of a file or of standard input, or those of an emulated detector.
 
-Ends with status 0 when all is published and every subscriber has received it, 1 when something failed or --duration ended it before --count was reached, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order; a second one, half a second later or more, at once.`
+Ends with status 0 when all is published and every subscriber has received it, 1 when something failed or --duration ended it before --count was reached, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order; a second one, half a second later or more, gives up what it waits for.`
 
 	// signalDrainTimeout bounds the end after a signal.
 	signalDrainTimeout = 5 * time.Second
@@ -31,6 +31,11 @@ Ends with status 0 when all is published and every subscriber has received it, 1
 
 	// waitingInterval is the time between two lines about a wait.
 	waitingInterval = 5 * time.Second
+
+	// patience is how long subscribers may take at the end before that is said.
+	patience = time.Second
+
+	maxWaitedFor = 3 // subscribers that are named then
 )
 
 // errDuration is the cause of the end of a context.
@@ -43,10 +48,10 @@ func Main(args []string, s cli.Streams) int {
 	if code, run := cli.Parse(cli.Program{Name: program, Description: description}, &flags, args, s); !run {
 		return code
 	}
-	ctx, stop := cli.Signals(context.Background())
+	ctx, hurry, stop := cli.Signals(context.Background())
 	defer stop()
 	console := cli.NewConsole(program, s.Err, flags.Quiet)
-	r := &run{flags: &flags, console: console, stdin: s.In}
+	r := &run{flags: &flags, console: console, stdin: s.In, hurry: hurry}
 	err := r.run(ctx)
 	return r.report(err, s)
 }
@@ -56,6 +61,7 @@ type run struct {
 	flags   *Flags
 	console *cli.Console
 	stdin   io.Reader
+	hurry   context.Context // ends when nothing is to be waited for any more
 
 	source     source
 	outlet     outlet
@@ -248,6 +254,8 @@ func (r *run) drain(ctx context.Context) error {
 	}
 	drainCtx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
+	defer context.AfterFunc(r.hurry, cancel)()
+	defer time.AfterFunc(patience, func() { r.sayWaiting(drainCtx, ctx.Err() != nil) }).Stop()
 	if ctx.Err() == nil {
 		// A signal now shortens the wait.
 		stop := context.AfterFunc(ctx, func() { time.AfterFunc(signalDrainTimeout, cancel) })
