@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -157,7 +158,7 @@ func Parse(p Program, flags Flags, args []string, s Streams) (code int, run bool
 	stopped := false // by --help, --version or --fabrics
 	parser, err := kong.New(flags,
 		kong.Name(p.Name), kong.Description(p.Description),
-		kong.Writers(s.Out, s.Err),
+		kong.Writers(s.Out, s.Err), durations,
 		kong.Vars{"version": p.Name + " " + version()},
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}),
 		kong.Exit(func(status int) { stopped, code = true, status }),
@@ -172,11 +173,15 @@ func Parse(p Program, flags Flags, args []string, s Streams) (code int, run bool
 	case stopped:
 		return code, false
 	case err != nil:
-		_ = complain(s.Err, fmt.Sprintf("%s: %s\n%s: see %s --help\n", p.Name, Text(err), p.Name, p.Name))
+		text := negative.ReplaceAllString(Text(err), `got "$1", want a number above 0`)
+		_ = complain(s.Err, fmt.Sprintf("%s: %s\n%s: see %s --help\n", p.Name, text, p.Name, p.Name))
 		return ExitUsage, false
 	}
 	return ExitDone, true
 }
+
+// negative is what kong says of a negative number, which it takes for a flag.
+var negative = regexp.MustCompile(`expected \w+ value but got "(-[0-9.]+)" \(short flag\).*`)
 
 // version returns the commit that the program was built from.
 func version() string {

@@ -248,7 +248,7 @@ func TestAConsoleIsSafeToLookAt(t *testing.T) {
 }
 
 func TestSignals(t *testing.T) {
-	ctx, stop := cli.Signals(t.Context())
+	ctx, hurry, stop := cli.Signals(t.Context())
 	defer stop()
 	if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -257,6 +257,9 @@ func TestSignals(t *testing.T) {
 	var signal *cli.SignalError
 	if cause := context.Cause(ctx); !errors.As(cause, &signal) || signal.Signal != syscall.SIGTERM {
 		t.Errorf("got %v, want %v", cause, syscall.SIGTERM)
+	}
+	if err := hurry.Err(); err != nil {
+		t.Errorf("after one signal: got %v, want no hurry", err)
 	}
 }
 

@@ -174,9 +174,6 @@ func advice(e bus.Event) string {
 	case bus.Vanished:
 		return ": it went without goodbye: nobody knows how many of its last messages are missing"
 	case bus.Gap:
-		if errors.Is(e.Err, bus.ErrLeftOut) {
-			return "" // as it was asked for
-		}
 		return ": these messages are lost"
 	default:
 		return ""

@@ -23,17 +23,23 @@ func IgnoreClosedPipes() { signal.Ignore(syscall.SIGPIPE) }
 // of coreutils sends two, one to the process and one to its group.
 const echo = 500 * time.Millisecond
 
-// Signals returns a context that ends at the first SIGINT or SIGTERM, with a
-// SignalError as cause. The next one ends the process at once with status 1,
-// unless it comes within half a second of the first: that one is ignored.
-// stop gives the signals back.
-func Signals(parent context.Context) (ctx context.Context, stop func()) {
+// hurryTime is how long a command may take after the second signal.
+const hurryTime = 2 * time.Second
+
+// Signals returns two contexts, each with a SignalError as cause. ctx ends at the first
+// SIGINT or SIGTERM: the command is to end in order. hurry ends at the next one, unless it
+// comes within half a second of the first, when it is ignored: nothing is to be waited for
+// any more. Two seconds later, or with a third signal, the process ends with status 1. stop
+// gives the signals back.
+func Signals(parent context.Context) (ctx, hurry context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
+	hurry, cancelHurry := context.WithCancelCause(context.WithoutCancel(parent))
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	done := make(chan struct{})
 	go func() {
 		var first time.Time
+		var last <-chan time.Time
 		for {
 			select {
 			case s := <-signals:
@@ -41,17 +47,24 @@ func Signals(parent context.Context) (ctx context.Context, stop func()) {
 				case first.IsZero():
 					first = time.Now()
 					cancel(&SignalError{s})
-				case time.Since(first) > echo:
+				case time.Since(first) <= echo:
+				case last == nil:
+					last = time.After(hurryTime)
+					cancelHurry(&SignalError{s})
+				default:
 					os.Exit(ExitFailed)
 				}
+			case <-last:
+				os.Exit(ExitFailed)
 			case <-done:
 				return
 			}
 		}
 	}()
-	return ctx, func() {
+	return ctx, hurry, func() {
 		signal.Stop(signals)
 		close(done)
 		cancel(context.Canceled)
+		cancelHurry(context.Canceled)
 	}
 }

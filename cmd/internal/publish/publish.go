@@ -20,7 +20,7 @@ const (
 
 	description = `Publish messages on a bus: records of a file or of standard input, or those of an emulated detector.
 
-Ends with status 0 when all is published and every subscriber has received it, 1 when something failed, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order; a second one, half a second later or more, at once.`
+Ends with status 0 when all is published and every subscriber has received it, 1 when something failed or --duration ended it before --count was reached, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order; a second one, half a second later or more, gives up what it waits for.`
 
 	// signalDrainTimeout bounds the end after a signal.
 	signalDrainTimeout = 5 * time.Second
@@ -31,6 +31,11 @@ Ends with status 0 when all is published and every subscriber has received it, 1
 
 	// waitingInterval is the time between two lines about a wait.
 	waitingInterval = 5 * time.Second
+
+	// patience is how long subscribers may take at the end before that is said.
+	patience = time.Second
+
+	maxWaitedFor = 3 // subscribers that are named then
 )
 
 // errDuration is the cause of the end of a context.
@@ -43,10 +48,10 @@ func Main(args []string, s cli.Streams) int {
 	if code, run := cli.Parse(cli.Program{Name: program, Description: description}, &flags, args, s); !run {
 		return code
 	}
-	ctx, stop := cli.Signals(context.Background())
+	ctx, hurry, stop := cli.Signals(context.Background())
 	defer stop()
 	console := cli.NewConsole(program, s.Err, flags.Quiet)
-	r := &run{flags: &flags, console: console, stdin: s.In}
+	r := &run{flags: &flags, console: console, stdin: s.In, hurry: hurry}
 	err := r.run(ctx)
 	return r.report(err, s)
 }
@@ -56,6 +61,7 @@ type run struct {
 	flags   *Flags
 	console *cli.Console
 	stdin   io.Reader
+	hurry   context.Context // ends when nothing is to be waited for any more
 
 	source     source
 	outlet     outlet
@@ -98,7 +104,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := r.publishAll(ctx); err != nil {
 		return errors.Join(err, r.drain(stopped))
 	}
-	return errors.Join(r.drain(stopped), unackedError(r.unacked.Load()))
+	return errors.Join(r.drain(stopped), r.shortcoming(), unackedError(r.unacked.Load()))
 }
 
 // openSource opens the source; false means that it could not, or that ctx ended
@@ -223,6 +229,23 @@ func (r *run) end(err error) error {
 	return nil
 }
 
+// shortcoming returns what makes an orderly end a failure.
+func (r *run) shortcoming() error {
+	verb, peer := "published", "subscriber"
+	if r.flags.Send {
+		verb, peer = "sent", "receiver"
+	}
+	switch published := r.stats.Messages; {
+	case r.ended != "duration": // a signal asks it to stop before
+		return nil
+	case r.started.IsZero():
+		return fmt.Errorf("%s nothing in %v (--duration): the %ss that were waited for did not come", verb, r.flags.Duration, peer)
+	case published < uint64(r.flags.Count):
+		return fmt.Errorf("%s %d of %d messages (--count) in %v (--duration)", verb, published, r.flags.Count, r.flags.Duration)
+	}
+	return nil
+}
+
 // drain gives the subscribers what is left.
 func (r *run) drain(ctx context.Context) error {
 	timeout := r.flags.DrainTimeout
@@ -231,6 +254,8 @@ func (r *run) drain(ctx context.Context) error {
 	}
 	drainCtx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
+	defer context.AfterFunc(r.hurry, cancel)()
+	defer time.AfterFunc(patience, func() { r.sayWaiting(drainCtx, ctx.Err() != nil) }).Stop()
 	if ctx.Err() == nil {
 		// A signal now shortens the wait.
 		stop := context.AfterFunc(ctx, func() { time.AfterFunc(signalDrainTimeout, cancel) })

@@ -1,7 +1,9 @@
 package publish
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"tagbus/bus"
@@ -88,4 +90,28 @@ func liveLine(st bus.PublisherStats, messages, bytes *cli.Meter) string {
 		units.FormatNumber(st.Messages, "message"), units.FormatRate(messages.Rate(st.Messages)), units.FormatByteRate(bytes.Rate(st.Bytes)),
 		units.FormatNumber(len(st.Subscribers), "subscriber"),
 		lostText(st.Losses, st.Unconfirmed), st.PagesFree, st.Pages, st.MinPagesFree)
+}
+
+// sayWaiting names the subscribers that have not taken what is left, and how long they may
+// take until ctx ends.
+//
+//   - stopping: a signal has come.
+func (r *run) sayWaiting(ctx context.Context, stopping bool) {
+	var names []string
+	late := 0
+	for _, s := range r.outlet.Stats().Subscribers {
+		if late++; late <= maxWaitedFor {
+			names = append(names, s.Peer.String())
+		}
+	}
+	if late > maxWaitedFor {
+		names = append(names, fmt.Sprintf("%d others", late-maxWaitedFor))
+	}
+	how := fmt.Sprintf("a signal shortens that to %v, another one gives up", signalDrainTimeout)
+	if stopping {
+		how = "a second signal gives up"
+	}
+	until, _ := ctx.Deadline()
+	r.console.Say("waiting up to %v for %s to take what is left: %s; %s", time.Until(until).Round(time.Second),
+		units.FormatNumber(late, "subscriber"), strings.Join(names, ", "), how)
 }

@@ -47,7 +47,44 @@ func newSource(f *Flags, stdin io.Reader, say func(string, ...any)) (s source, e
 	if in.reader, err = record.NewReader(in.format, in.r, int(f.MaxMessageBytes)); err != nil {
 		return nil, in.explain(err)
 	}
-	return in, nil
+	return in.ahead()
+}
+
+// ahead has read the first message of a file, so that what cannot be published fails before
+// a subscriber is waited for.
+type ahead struct {
+	source
+	tag  tags.Tag
+	data []byte
+	err  error // io.EOF
+	held bool
+}
+
+// ahead returns in, with its first message if it is a file and no pipe.
+func (in *input) ahead() (source, error) {
+	if in.file == nil {
+		return in, nil
+	}
+	info, err := in.file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() && !info.IsDir() {
+		return in, nil
+	}
+	a := &ahead{source: in, held: true}
+	if a.tag, a.data, a.err = in.next(); a.err != nil && a.err != io.EOF { //nolint:errorlint // next returns it bare
+		return nil, a.err
+	}
+	return a, nil
+}
+
+func (a *ahead) next() (tags.Tag, []byte, error) {
+	if !a.held {
+		return a.source.next()
+	}
+	a.held = false
+	return a.tag, a.data, a.err
 }
 
 // emulator makes messages.

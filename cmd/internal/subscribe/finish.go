@@ -28,7 +28,7 @@ func (r *run) finishOutput(ctx context.Context) error {
 	}()
 	haste := ctx.Done()
 	if r.ending.reason == "signal" {
-		haste = nil // that was the first one; a second ends the process
+		haste = r.hurry.Done() // that was the first one
 	}
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
@@ -42,7 +42,7 @@ func (r *run) finishOutput(ctx context.Context) error {
 		case <-haste:
 			return r.giveUp("a signal ended the wait")
 		case <-slow.C:
-			r.console.Say("waiting for output %s to take what has arrived", r.flags.Output)
+			r.console.Say("waiting for output %s to take what has arrived: until it has taken nothing for %v, or another signal gives up", r.flags.Output, outputGrace)
 		case <-tick.C:
 		}
 		if n := out.to.bytes.Load(); n != taken {

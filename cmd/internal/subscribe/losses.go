@@ -146,3 +146,25 @@ func (r *run) tell() {
 		r.console.Say("%s", line)
 	}
 }
+
+// leftOutInterval is the time between two lines about what the policy leaves out.
+const leftOutInterval = time.Minute
+
+// tellLeftOut prints what the policy has left out on purpose, once a minute, until the run
+// ends.
+func (r *run) tellLeftOut() {
+	tick := time.NewTicker(leftOutInterval)
+	defer tick.Stop()
+	var before uint64
+	for {
+		select {
+		case <-tick.C:
+		case <-r.ending.done:
+			return
+		}
+		if n := r.subscriber.Stats().LeftOut; n > before {
+			r.console.Say("%s left out in a minute, as --policy %v asks for", units.FormatNumber(n-before, "message"), r.flags.Policy)
+			before = n
+		}
+	}
+}

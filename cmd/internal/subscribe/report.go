@@ -49,11 +49,11 @@ type latencyOf struct {
 }
 
 var (
-	errLost       = errors.New("messages were lost")
-	errMissing    = errors.New("messages are missing that the bus has not reported as lost")
-	errVanished   = errors.New("a publisher went without goodbye: how much of it is missing is not known")
-	errCorrupt    = errors.New("messages were corrupt or duplicated")
-	errIncomplete = errors.New("the publishers ended before --count was reached")
+	errLost        = errors.New("messages were lost")
+	errMissing     = errors.New("messages are missing that the bus has not reported as lost")
+	errVanished    = errors.New("a publisher went without goodbye: how much of it is missing is not known")
+	errCorrupt     = errors.New("messages were corrupt or duplicated")
+	errNoPublisher = errors.New("no publisher of the tags came, whose goodbye was to be waited for (--until-goodbye)")
 )
 
 // report says how the run went and returns the exit code.
@@ -100,8 +100,12 @@ func (r *run) shortcoming(s summary) error {
 		return errCorrupt
 	case s.Vanished > 0:
 		return errVanished
-	case s.Ended == "goodbye" && s.Messages < uint64(r.flags.Count):
-		return errIncomplete
+	case s.Ended == "closed output", s.Ended == "signal": // it was asked to stop before
+		return nil
+	case s.Messages < uint64(r.flags.Count):
+		return fmt.Errorf("got %d of %d messages (--count): ended by %s", s.Messages, r.flags.Count, s.Ended)
+	case r.flags.UntilGoodbye && r.presence.present == nil:
+		return errNoPublisher
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"syscall"
 	"time"
 
@@ -18,7 +19,7 @@ const (
 
 	description = `Receive messages from a bus: write them to a file or to standard output, check them, or count them.
 
-Ends with status 0 when all that was asked for has arrived, 1 when something failed or messages were lost that --policy does not allow to be lost, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order, as does a closed pipe at standard output; a second signal, half a second later or more, stops it at once.`
+Ends with status 0 when all that was asked for has arrived, 1 when something failed, when --duration ended it before, or when messages were lost that --policy does not allow to be lost, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order, as does a closed pipe at standard output; a second signal, half a second later or more, gives up what it waits for.`
 
 	// watchInterval is the time between two looks at what has arrived.
 	watchInterval = 50 * time.Millisecond
@@ -31,11 +32,11 @@ func Main(args []string, s cli.Streams) int {
 	if code, run := cli.Parse(cli.Program{Name: program, Description: description}, &flags, args, s); !run {
 		return code
 	}
-	ctx, stop := cli.Signals(context.Background())
+	ctx, hurry, stop := cli.Signals(context.Background())
 	defer stop()
 	r := &run{
 		flags: &flags, console: cli.NewConsole(program, s.Err, flags.Quiet), streams: s,
-		ending: newEnding(), received: make(chan struct{}),
+		ending: newEnding(), received: make(chan struct{}), hurry: hurry,
 	}
 	return r.report(r.run(ctx))
 }
@@ -45,6 +46,7 @@ type run struct {
 	flags   *Flags
 	console *cli.Console
 	streams cli.Streams
+	hurry   context.Context // ends when nothing is to be waited for any more
 
 	subscriber   subscriber
 	subscription subscription
@@ -193,7 +195,9 @@ func (r *run) outputFailed(err error) {
 
 // onEvent follows the bus. On the loop.
 func (r *run) onEvent(e bus.Event) {
-	r.console.Event(e)
+	if e.Kind != bus.Gap || !errors.Is(e.Err, bus.ErrLeftOut) { // of these there is a line a minute
+		r.console.Event(e)
+	}
 	select {
 	case <-r.ending.done: // what follows is of our own making
 		return
@@ -211,15 +215,13 @@ func (r *run) wait(ctx context.Context) error {
 		defer close(watched)
 		r.watch()
 	}()
-	told := make(chan struct{})
-	go func() {
-		defer close(told)
-		r.tell()
-	}()
+	var told sync.WaitGroup
+	told.Go(r.tell)
+	told.Go(r.tellLeftOut)
 	go r.awaitRefusal(ctx)
 	<-r.ending.done
 	<-watched
-	<-told
+	told.Wait()
 	if err := r.unsubscribe(ctx); err != nil {
 		return err
 	}

@@ -34,6 +34,8 @@ func TestUsage(t *testing.T) {
 		{"a backlog of nothing", "--bus b --tags 5 --backlog x", `--backlog: not a ...`},
 		{"a report in the past", "--bus b --tags 5 --report=-1s", "--report: got -1s, want a positive time"},
 		{"a timeout in the past", "--bus b --tags 5 --timeout=-1s", "--timeout: got -1s, want a positive time"},
+		{"a time without unit", "--bus b --tags 5 --timeout 5", `--timeout: got "5", want a time with its unit, for example 5s or 5ms`},
+		{"no time", "--bus b --tags 5 --duration soon", `--duration: got "soon", want a time with its unit, for example 90s or 1h30m`},
 		{"a duration in the past", "--bus b --tags 5 --duration=-1s", "--duration: got -1s, want a positive time"},
 		{"a message limit below that of the protocol", "--bus {dir} --tags 5 --max-message-bytes 10", "--max-message-bytes is 10, want ..."},
 		{"fewer old messages than none", "--bus {dir} --tags 5 --replay=-1", "--replay is -1, want 0 to 1048576"},

@@ -32,7 +32,7 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 	if err != nil {
 		return err
 	}
-	if n != math.Trunc(n) || n > 1<<62 {
+	if n != math.Trunc(n) || n < 0 || n > 1<<62 {
 		return fmt.Errorf("%w of whole bytes: %q", ErrSyntax, text)
 	}
 	*b = Bytes(n)
@@ -40,7 +40,7 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 }
 
 // String returns the size with three digits and a binary suffix.
-func (b Bytes) String() string { return FormatBytes(float64(b)) }
+func (b Bytes) String() string { return formatMemory(float64(b)) }
 
 // Rate is a number of events per second; 0 means without limit.
 type Rate float64
@@ -112,7 +112,10 @@ func parse(text string, suffixes []suffix) (float64, error) {
 			break
 		}
 	}
-	// ParseFloat reads more than people mean by a number: inf, 0x1p3, 1_0, -1.
+	// ParseFloat reads more than people mean by a number: inf, 0x1p3, 1_0.
+	if positive, ok := strings.CutPrefix(digits, "-"); ok {
+		digits, factor = positive, -factor
+	}
 	if digits == "" || strings.Trim(digits, "0123456789.") != "" {
 		return 0, syntaxError(text, suffixes)
 	}
@@ -131,25 +134,29 @@ func syntaxError(text string, suffixes []suffix) error {
 	return fmt.Errorf("%w: %q: want a number with an optional suffix %s", ErrSyntax, text, strings.Join(names, " "))
 }
 
-// FormatBytes returns n bytes with three digits and a binary suffix: 4.00 KiB.
-func FormatBytes(n float64) string {
-	for _, s := range []suffix{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if n >= s.factor {
-			return digits(n/s.factor) + " " + s.text
-		}
-	}
-	return strconv.FormatFloat(n, 'f', 0, 64) + " B"
+// formatMemory returns n bytes of memory with three digits and a binary suffix: 4.00 KiB.
+func formatMemory(n float64) string {
+	return scaled(n, []suffix{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}, "B")
 }
 
-// FormatByteRate returns n bytes per second in decimal units, as networks are
-// rated: 1.25 GB/s.
-func FormatByteRate(n float64) string {
-	for _, s := range []suffix{{"GB/s", 1e9}, {"MB/s", 1e6}, {"kB/s", 1e3}} {
+// FormatBytes returns n bytes of data in decimal units, as networks and disks count
+// them: 1.25 GB.
+func FormatBytes(n float64) string {
+	return scaled(n, []suffix{{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}}, "B")
+}
+
+// FormatByteRate returns n bytes per second in the same units: 1.25 GB/s.
+func FormatByteRate(n float64) string { return FormatBytes(n) + "/s" }
+
+// scaled returns n with three digits in the first unit that is not larger, or as a whole
+// number of the smallest.
+func scaled(n float64, units []suffix, smallest string) string {
+	for _, s := range units {
 		if n >= s.factor {
 			return digits(n/s.factor) + " " + s.text
 		}
 	}
-	return strconv.FormatFloat(n, 'f', 0, 64) + " B/s"
+	return strconv.FormatFloat(n, 'f', 0, 64) + " " + smallest
 }
 
 // FormatRate returns n per second with three digits: 1.25 M/s.

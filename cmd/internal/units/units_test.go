@@ -67,8 +67,8 @@ func TestFormat(t *testing.T) {
 	tests := []struct{ name, got, want string }{
 		{"bytes", units.FormatBytes(100), "100 B"},
 		{"a page", units.Bytes(4096).String(), "4.00 KiB"},
-		{"many bytes", units.FormatBytes(200 << 20), "200 MiB"},
-		{"gigabytes", units.FormatBytes(15 << 30), "15.0 GiB"},
+		{"many bytes", units.FormatBytes(200 << 20), "210 MB"},
+		{"gigabytes", units.FormatBytes(15 << 30), "16.1 GB"},
 		{"a slow network", units.FormatByteRate(12), "12 B/s"},
 		{"a network", units.FormatByteRate(12.5e9), "12.5 GB/s"},
 		{"kilobytes per second", units.FormatByteRate(2500), "2.50 kB/s"},

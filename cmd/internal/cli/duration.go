@@ -1,0 +1,28 @@
+package cli
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// durations reads times, and says what is wanted if one has no unit.
+var durations = kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("time", &text); err != nil {
+		return err
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		example := "90s or 1h30m"
+		if _, err := strconv.ParseFloat(text, 64); err == nil {
+			example = text + "s or " + text + "ms"
+		}
+		return fmt.Errorf("got %q, want a time with its unit, for example %s", text, example)
+	}
+	target.Set(reflect.ValueOf(d))
+	return nil
+}))
