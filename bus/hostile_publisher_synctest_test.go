@@ -112,7 +112,9 @@ func (x *roguePublishers) newRoguePublisher(i int) *roguePublisher {
 
 // ofItsUser reports whether an event is due to what the subscriber's own user asks for: while
 // its set changes, the old one and the new one may have too many masks together.
-func ofItsUser(e bus.Event) bool { return strings.Contains(e.String(), "too many tags on one connection") }
+func ofItsUser(e bus.Event) bool {
+	return strings.Contains(e.String(), "too many tags on one connection")
+}
 
 func (x *roguePublishers) onSubscriberEvent(e bus.Event) {
 	if e.Peer == nil || e.Peer.Instance != x.p.Instance() || ofItsUser(e) {
