@@ -129,7 +129,7 @@ func (out *outlet) established(ep netio.Endpoint) {
 	l := p.newLink(ep)
 	l.dialed, out.link = true, l
 	out.sender.dialed[l] = out
-	hello, err := p.helloTo(out.contact.entry.Instance, p.heart.Millis(p.heart.Interval()))
+	hello, err := p.helloTo(out.contact.entry.Instance, p.heart.Interval())
 	if err != nil {
 		out.fail(err)
 		return

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"time"
 
+	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
 	"tagbus/internal/plain"
@@ -126,7 +128,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 	}
 	l.peer = peerOf(h, l.ep)
 	every := p.heart.Stretched(len(p.links) + 1)
-	answer, helloErr := p.helloTo("", p.heart.Millis(every))
+	answer, helloErr := p.helloTo("", every)
 	if helloErr != nil {
 		l.fail(helloErr)
 		return
@@ -157,11 +159,11 @@ func (p *Publisher) onHello(l *link, data []byte) {
 // helloTo returns the first message of this side to a peer.
 //
 //   - instance: that the peer is expected to have; empty: any.
-//   - millis: the interval of this side.
-func (p *Publisher) helloTo(instance string, millis int) ([]byte, error) {
+//   - every: the interval of this side.
+func (p *Publisher) helloTo(instance string, every time.Duration) ([]byte, error) {
 	return subscription.AppendHello(nil, subscription.Hello{
 		Instance: p.instance, Expect: instance, Role: p.role, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
-		MaxMessageBytes: subscription.MaxControlBytes, BeatMillis: millis,
+		MaxMessageBytes: subscription.MaxControlBytes, BeatMillis: beat.Millis(every),
 	})
 }
 

@@ -90,7 +90,7 @@ func (r *Receiver) onHello(g *guest, data []byte) {
 		return
 	}
 	if version := (*subscription.VersionError)(nil); errors.As(err, &version) {
-		answer, helloErr := r.sub.helloTo("", r.sub.heart.Millis(r.sub.heart.Interval()))
+		answer, helloErr := r.sub.helloTo("", r.sub.heart.Interval())
 		r.leave(g, answer, errors.Join(err, helloErr))
 		return
 	}

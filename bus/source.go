@@ -123,7 +123,7 @@ func (src *source) HelloMissed() { src.fail(ErrHelloTimeout) }
 func (src *source) established(ep netio.Endpoint) {
 	src.contact.established(ep)
 	src.fault = nil
-	hello, err := src.sub.helloTo(src.contact.entry.Instance, src.sub.heart.Millis(src.sub.heart.Interval()))
+	hello, err := src.sub.helloTo(src.contact.entry.Instance, src.sub.heart.Interval())
 	if err != nil {
 		src.fail(err)
 		return

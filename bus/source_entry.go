@@ -69,7 +69,7 @@ func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello) {
 	src.fault, src.spoken = nil, false
 	ep.SetContext(src)
 	every := s.heart.Stretched(int(s.counters.publishers.Load()) + 1)
-	hello, err := s.helloTo("", s.heart.Millis(every))
+	hello, err := s.helloTo("", every)
 	if err != nil {
 		src.fail(err)
 		return

@@ -143,11 +143,11 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 // helloTo returns the first message of this side to a peer.
 //
 //   - instance: that the peer is expected to have; empty: any.
-//   - millis: the interval of this side.
-func (s *Subscriber) helloTo(instance string, millis int) ([]byte, error) {
+//   - every: the interval of this side.
+func (s *Subscriber) helloTo(instance string, every time.Duration) ([]byte, error) {
 	return subscription.AppendHello(nil, subscription.Hello{
 		Instance: s.instance, Expect: instance, Role: s.role, Name: s.cfg.Name, Host: s.host, PID: os.Getpid(),
-		MaxMessageBytes: s.cfg.MaxMessageBytes, BeatMillis: millis,
+		MaxMessageBytes: s.cfg.MaxMessageBytes, BeatMillis: beat.Millis(every),
 	})
 }
 

@@ -45,7 +45,7 @@ func command(t *testing.T, name string, args ...string) {
 	}
 }
 
-// TestALinkThatIsCutIsNoticed: a device tells only who sends, and the bus always does:
+// TestALinkThatIsCutIsNoticed: a device tells only a sender, and the bus always sends:
 // its heartbeats. That it connects again when the link is back is not tested: nothing
 // connects over Soft-RoCE any more when the link was cut while it was used.
 func TestALinkThatIsCutIsNoticed(t *testing.T) {

@@ -36,7 +36,6 @@ const (
 	maxKeepalive         = 32767 * time.Second // of the system
 	maxKeepaliveProbes   = 127                 // of the system
 	maxCount             = 1 << 20
-	maxReadBudgetBytes   = 1 << 30
 	maxCongestionName    = 15 // of the system
 )
 

@@ -43,7 +43,7 @@ func (rs *Receivers) Turn(i int, data []byte, deliver func(message []byte, retai
 		if len(data) == 0 {
 			return r.park()
 		}
-		room, err := r.room(maxReadBudgetBytes)
+		room, err := r.room(mostReadBudget)
 		if err != nil {
 			return err
 		}

@@ -78,7 +78,7 @@ func (r *Receiver) Turn(data []byte, deliver func([]byte)) error {
 		r.lend()
 		budget := r.Budget
 		if budget == 0 {
-			budget = maxReadBudgetBytes
+			budget = mostReadBudget
 		}
 		room, err := r.r.room(budget)
 		if err != nil {

@@ -45,6 +45,9 @@ func SetTurnTime(d time.Duration) (before time.Duration) {
 	return before
 }
 
+// mostReadBudget reads what there is.
+const mostReadBudget = 1 << 30
+
 // WithReadBudget returns c with what an endpoint reads in a turn.
 func WithReadBudget(c Config, bytes int) Config {
 	c.readBudget = bytes

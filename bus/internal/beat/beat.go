@@ -97,7 +97,7 @@ func (c *Clock) Following(millis int) time.Duration {
 }
 
 // Millis returns an interval in milliseconds, rounded up, as a hello says it.
-func (*Clock) Millis(interval time.Duration) int {
+func Millis(interval time.Duration) int {
 	return int((interval + time.Millisecond - 1) / time.Millisecond)
 }
 

@@ -84,7 +84,7 @@ func TestTheIntervalDecidesHowOftenTheClockTicks(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t, x.interval, x.timeout, nil)
-				if got := b.Millis(b.Interval()); got != x.millis {
+				if got := beat.Millis(b.Interval()); got != x.millis {
 					t.Errorf("Millis: got %d, want %d", got, x.millis)
 				}
 				b.want(0, "without connections")

@@ -2,10 +2,11 @@ package fanout
 
 import "time"
 
-// Who sends a full page? If the loop does, the publishing goroutine fills the next one
-// meanwhile. But the loop reads the page from another processor's cache, and on few
-// processors the loop, the publishing goroutine and a subscriber on the same host are in
-// each other's way. If the publishing goroutine does, the page is still in its cache.
+// A full page is sent by the loop or by the publishing goroutine. If the loop sends it, the
+// publishing goroutine fills the next one meanwhile. But the loop reads the page from
+// another processor's cache, and on few processors the loop, the publishing goroutine and a
+// subscriber on the same host are in each other's way. If the publishing goroutine sends
+// it, the page is still in its cache.
 //
 // So the publishing goroutine sends a full page if filling it takes little time beside
 // sending it, or beside what a subscriber needs for its messages: then nothing is lost by
@@ -32,9 +33,9 @@ type bulk struct {
 	send int64 // directly, lately; too long if that was preempted, so that it is tried again
 }
 
-// filled decides who sends the page that is being sealed because the next message does not
-// fit, or because its message is large. It returns the time; 0: the page is not full, or the
-// policy decides about its messages. mu is held.
+// filled decides whether this goroutine sends the page, which is being sealed because the
+// next message does not fit, or because its message is large. It returns the time; 0: the
+// page is not full, or the policy decides about its messages. mu is held.
 func (s *stream) filled(bytes int) (at int64) {
 	if s.page == nil || s.solo != nil || s.fan.cfg.FlushInterval > 0 || bytes < s.fullBytes() {
 		return 0

@@ -120,8 +120,8 @@
 //
 // Publishing goroutines accept and copy messages, seal full pages, queue them and give
 // them to the endpoint, or to the system. They wait for one another as long as it takes to
-// copy a message, or about 64 KiB of a Run, and to send a page; for the loop, as long as some tags move; and for Mu only with
-// the first message of a tag.
+// copy a message, or about 64 KiB of a Run, and to send a page; for the loop, as long as
+// some tags move; and for Mu only with the first message of a tag.
 //
 // The loop does everything else: completions, Acks, the end of connections, jobs. It
 // seals the pages that are due (flushDue), tells what a policy has left out (tellDue),

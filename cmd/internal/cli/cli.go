@@ -173,7 +173,7 @@ func Parse(p Program, flags Flags, args []string, s Streams) (code int, run bool
 	case stopped:
 		return code, false
 	case err != nil:
-		text := negative.ReplaceAllString(Text(err), `got "$1", want a number above 0`)
+		text := negative.ReplaceAllString(Text(err), `got "$1", which is negative`)
 		_ = complain(s.Err, fmt.Sprintf("%s: %s\n%s: see %s --help\n", p.Name, text, p.Name, p.Name))
 		return ExitUsage, false
 	}
@@ -181,7 +181,7 @@ func Parse(p Program, flags Flags, args []string, s Streams) (code int, run bool
 }
 
 // negative is what kong says of a negative number, which it takes for a flag.
-var negative = regexp.MustCompile(`expected \w+ value but got "(-[0-9.]+)" \(short flag\).*`)
+var negative = regexp.MustCompile(`expected \w+ value but got "(-[0-9.]+\w*)" \(short flag\).*`)
 
 // version returns the commit that the program was built from.
 func version() string {

@@ -26,7 +26,7 @@ func TestUsage(t *testing.T) {
 		{"subscribers of what is sent", "--bus b --tags 5 --emulate 10 --send --wait-subscribers 1", "--wait-subscribers is for publishing: --send waits for the receiver of each message anyway"},
 		{"no source", "--bus b --tags 5", "missing flags: --input=FILE|- or --emulate=SIZE|MIN-MAX"},
 		{"two sources", "--bus b --tags 5 --emulate 10 --input f", "--input and --emulate can't be used together"},
-		{"a rate below nothing", "--bus b --tags 5 --emulate 10 --rate -1", `--rate: got "-1", want a number above 0`},
+		{"a rate below nothing", "--bus b --tags 5 --emulate 10 --rate -1", `--rate: got "-1", which is negative`},
 		{"the same otherwise", "--bus b --tags 5 --emulate 10 --rate=-1", `--rate: not a quantity above 0: "-1"`},
 		{"an unknown flag", "--bus b --tags 5 --emulate 10 --tgas 6", "unknown flag --tgas..."},
 		{"a malformed tag", "--bus b --tags 12x --emulate 10", `--tags: tags: parse "12x" at byte 0: invalid syntax: want a decimal or 0x number`},

@@ -97,21 +97,21 @@ func liveLine(st bus.PublisherStats, messages, bytes *cli.Meter) string {
 //
 //   - stopping: a signal has come.
 func (r *run) sayWaiting(ctx context.Context, stopping bool) {
-	var names []string
-	late := 0
-	for _, s := range r.outlet.Stats().Subscribers {
-		if late++; late <= maxWaitedFor {
+	who := "lost subscribers to come back"
+	if late := r.outlet.Stats().Subscribers; len(late) > 0 { // those that have all of it have left
+		var names []string
+		for _, s := range late[:min(len(late), maxWaitedFor)] {
 			names = append(names, s.Peer.String())
 		}
-	}
-	if late > maxWaitedFor {
-		names = append(names, fmt.Sprintf("%d others", late-maxWaitedFor))
+		if more := len(late) - len(names); more > 0 {
+			names = append(names, fmt.Sprintf("%d others", more))
+		}
+		who = fmt.Sprintf("%s to take what is left: %s", units.FormatNumber(len(late), "subscriber"), strings.Join(names, ", "))
 	}
 	how := fmt.Sprintf("a signal shortens that to %v, another one gives up", signalDrainTimeout)
 	if stopping {
 		how = "a second signal gives up"
 	}
 	until, _ := ctx.Deadline()
-	r.console.Say("waiting up to %v for %s to take what is left: %s; %s", time.Until(until).Round(time.Second),
-		units.FormatNumber(late, "subscriber"), strings.Join(names, ", "), how)
+	r.console.Say("waiting up to %v for %s; %s", time.Until(until).Round(time.Second), who, how)
 }
