@@ -2,9 +2,7 @@ package metrics_test
 
 import (
 	"net/netip"
-	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -212,28 +210,6 @@ func TestNamesAndHelpPassLint(t *testing.T) {
 		if len(f.GetHelp()) < 20 || !strings.HasSuffix(f.GetHelp(), ".") {
 			t.Errorf("%s: got help %q, want whole sentences", f.GetName(), f.GetHelp())
 		}
-	}
-}
-
-// TestTheOperatorsPageListsTheMetrics keeps docs/operations.md complete.
-func TestTheOperatorsPageListsTheMetrics(t *testing.T) {
-	page, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := regexp.MustCompile(`(?m)^\| `+"`"+`(tagbus_\w+)`).FindAllStringSubmatch(string(page), -1)
-	listed := make(map[string]bool)
-	for _, m := range got {
-		listed[m[1]] = true
-	}
-	want := make(map[string]bool)
-	collectors := filledAll()
-	for name := range gather(t, collectors...) {
-		name, _, _ = strings.Cut(name, "{")
-		want[name] = true
-	}
-	if diff := cmp.Diff(want, listed); diff != "" {
-		t.Errorf("the tables of docs/operations.md differ from the metrics (-want +got):\n%s", diff)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"tagbus/bus/metrics"
 )
 
-// MetricsServer shows metrics to Prometheus while a command runs, and says whether it
+// MetricsServer shows metrics to Prometheus while a command runs, and reports whether it
 // works. A nil one does nothing.
 //
 // Threads: any.

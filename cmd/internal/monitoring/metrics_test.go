@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
@@ -55,6 +56,23 @@ func exported(t *testing.T) map[string][]string {
 		}
 	}
 	return all
+}
+
+// TestTheOperatorsPageListsTheMetrics keeps docs/operations.md complete.
+func TestTheOperatorsPageListsTheMetrics(t *testing.T) {
+	listed := make(map[string]bool)
+	for _, name := range matches("(?m)^\\| `(tagbus_\\w+)`", read(t, operations)) {
+		listed[name] = true
+	}
+	want := make(map[string]bool)
+	for name := range exported(t) {
+		if _, other := foreign[name]; !other && !strings.HasSuffix(name, "_bucket") {
+			want[name] = true
+		}
+	}
+	if diff := cmp.Diff(want, listed); diff != "" {
+		t.Errorf("the tables of docs/operations.md differ from the metrics (-want +got):\n%s", diff)
+	}
 }
 
 // unknown returns the names in an expression that none of known exports.
