@@ -32,7 +32,7 @@ var table = []rule{
 		"github.com/alecthomas/kong", "golang.org/x/term",
 		"github.com/gopacket/gopacket/...", "github.com/HdrHistogram/hdrhistogram-go",
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/collectors",
-		"github.com/prometheus/client_golang/prometheus/promhttp",
+		"github.com/prometheus/client_golang/prometheus/promhttp", "github.com/prometheus/client_model/go",
 	}},
 	{"examples/...", "an example shows what a user can import", []string{
 		"node", "bus/...", "subscription", "netio", "netio/reactor", "netio/tcp", "netio/rdma", "tags",

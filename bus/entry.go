@@ -2,6 +2,7 @@ package bus
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"tagbus/bus/directory"
@@ -65,9 +66,9 @@ func entryLimit(e directory.Entry) error {
 }
 
 // reportEntry turns the problems of a directory entry into events, if the directory
-// reports them. The directory does so in a goroutine of its own; event runs on the
-// loop.
-func reportEntry(r directory.Registration, loop netio.Loop, event func(Event)) {
+// reports them, and notes in failing whether there is one. The directory does so in a
+// goroutine of its own; event runs on the loop.
+func reportEntry(r directory.Registration, loop netio.Loop, failing *atomic.Bool, event func(Event)) {
 	reporter, ok := r.(directory.Reporter)
 	if !ok {
 		return
@@ -75,6 +76,7 @@ func reportEntry(r directory.Registration, loop netio.Loop, event func(Event)) {
 	var began time.Time
 	var cause error
 	reporter.OnProblem(func(err error) { // one call at a time
+		failing.Store(err != nil)
 		e := &EntryError{Err: err}
 		if err != nil {
 			began, cause = time.Now(), err

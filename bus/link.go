@@ -19,6 +19,8 @@ type link struct {
 	ep  netio.Endpoint
 	out fanout.Outbox
 
+	minSendsFree lowest // guarded by fan.Mu
+
 	// Loop only.
 	// The tick needs only the next ones of most links: they are close together.
 	state   linkState

@@ -54,7 +54,8 @@ type Publisher struct {
 	// Guarded by fan.Mu.
 	state          publisherState
 	links          map[*link]struct{} // of subscribers that are admitted
-	accounts       ledger.Book[*link, *Peer]
+	accounts       ledger.Book[*link, member]
+	minPagesFree   lowest
 	draining       bool   // beginDrain has run
 	cutOff         int    // connections that ended while draining with messages unconfirmed, for good
 	cutOffMessages uint64 // these messages
@@ -72,7 +73,9 @@ type Publisher struct {
 	busy        ring.Ring[*link] // those that have jobs, in turn
 	serving     bool             // the chore for them has not ended
 
-	strangers, silent, stalled atomic.Uint64 // connections
+	strangers, silent, stalled, broken atomic.Uint64 // connections
+
+	entryFailing atomic.Bool
 
 	users     atomic.Int32  // of the memory: connections, and the publisher
 	drained   chan struct{} // closed when the last subscriber has left after Drain
@@ -185,7 +188,7 @@ func (p *Publisher) serve(dir directory.Directory) (err error) {
 	if p.registered, err = dir.Announce(entry); err != nil {
 		return err
 	}
-	reportEntry(p.registered, p.loop, p.event)
+	reportEntry(p.registered, p.loop, &p.entryFailing, p.event)
 	return nil
 }
 

@@ -186,9 +186,19 @@ func (p *Publisher) boundAccounts(limit int) {
 	l.end(fmt.Errorf("%w: %d entries, %d of all subscribers", ErrAccountMemory, n, limit))
 }
 
+// member is the subscriber of an account.
+type member struct {
+	peer                   *Peer
+	messages, bytes, pages uint64 // sent on its last connection, when that has ended
+}
+
 // leaveAccount ends the account of a connection, and returns the number of unconfirmed
 // messages. fan.Mu is held, and the link is dead. Loop only.
 func (p *Publisher) leaveAccount(l *link) (unconfirmed uint64) {
+	if a := p.accounts.Of(l.peer.Instance); a != nil && a.Link == l {
+		sent := l.out.Stats()
+		a.Peer = member{l.peer, sent.Messages, sent.Bytes, sent.Pages}
+	}
 	unconfirmed = l.out.CloseAccounts(l.owed)
 	owed := l.owed && !l.parted && !errors.Is(l.fault, ErrProtocol) && !errors.Is(l.fault, ErrStalled)
 	if !p.accounts.Leave(l.peer.Instance, l, owed) {
@@ -207,7 +217,8 @@ func laneState(a *ledger.Lane) LaneState {
 // they went. fan.Mu is held.
 func (p *Publisher) goneStates() (gone []SubscriberState) {
 	for _, a := range p.accounts.Gone() {
-		state := SubscriberState{Peer: *a.Peer}
+		m := &a.Peer
+		state := SubscriberState{Peer: *m.peer, Messages: m.messages, Bytes: m.bytes, Pages: m.pages}
 		for _, n := range a.Lanes() {
 			state.Lanes = append(state.Lanes, laneState(n))
 		}

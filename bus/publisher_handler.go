@@ -80,8 +80,8 @@ func (p *Publisher) closed(l *link, cause error, after func()) {
 
 // left forgets a subscriber after the end of its connection and of all routes to it.
 func (p *Publisher) left(l *link, cause error) {
-	unconfirmed := p.forget(l)
 	cause = l.endCause(cause)
+	unconfirmed := p.forget(l, cause)
 	if unconfirmed > 0 {
 		cause = &UnconfirmedError{Messages: unconfirmed, Err: cause}
 	}
@@ -198,13 +198,18 @@ func (p *Publisher) admit(l *link, h subscription.Hello) error {
 
 // forget frees the numbers of a subscriber, and returns the number of unconfirmed
 // messages. Nothing refers to the subscriber any more.
-func (p *Publisher) forget(l *link) (unconfirmed uint64) {
+//
+//   - cause: of the end of its connection; nil: it ended in order.
+func (p *Publisher) forget(l *link, cause error) (unconfirmed uint64) {
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
 	if _, known := p.links[l]; !known {
 		return 0
 	}
 	delete(p.links, l)
+	if cause != nil {
+		p.broken.Add(1)
+	}
 	p.seats.Leave(l)
 	unconfirmed = p.leaveAccount(l)
 	l.out.Free()

@@ -1,6 +1,9 @@
 package bus
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // PublisherStats counts what a publisher has done.
 type PublisherStats struct {
@@ -12,17 +15,20 @@ type PublisherStats struct {
 	Strangers   uint64 // connections that were not from a tagbus program
 	Silent      uint64 // connections closed here because nothing was heard of the subscriber
 	Stalled     uint64 // connections closed here because the subscriber took nothing
+	Broken      uint64 // connections that ended without goodbye, silent and stalled ones too
 	Replayed    uint64 // messages sent from the cache, counted for each subscriber
 
 	Streams      int // sets of subscribers that share pages
 	Pages        int // in the pool
 	PagesFree    int // that no message is in; one that is in use may have room for others
-	MinPagesFree int // smallest since the last call of Stats
+	MinPagesFree int // smallest of the last minute, or of up to two
 	Cached       int // messages in the cache
 	CachedBytes  int // of PublisherConfig.CacheBytes
 
+	EntryFailing bool // the entry in the directory cannot be renewed now
+
 	Subscribers []SubscriberState // connected now; by address
-	Gone        []SubscriberState // those that have gone and are remembered, the last 256; the oldest first
+	Gone        []SubscriberState // those that have gone and are remembered, the last 256; the oldest first; what was sent is that of their last connection
 }
 
 // SubscriberState is the state of a subscriber, as its publisher sees it.
@@ -36,7 +42,7 @@ type SubscriberState struct {
 	Pages    uint64 // sent
 
 	SendsFree    int // pages and control messages that its endpoint would take at once
-	MinSendsFree int // smallest since the last call of Stats
+	MinSendsFree int // smallest of the last minute, or of up to two
 
 	Lanes []LaneState // by policy
 }
@@ -66,21 +72,22 @@ type LaneState struct {
 	Unconfirmed uint64
 }
 
-// Stats returns the publisher's counters. Each call restarts the smallest numbers of
-// free pages and sends, also for other callers. Threads: any.
+// Stats returns the publisher's counters. Threads: any.
 func (p *Publisher) Stats() PublisherStats {
 	pool := p.pool
 	st := PublisherStats{
-		Strangers: p.strangers.Load(), Silent: p.silent.Load(), Stalled: p.stalled.Load(),
-		Pages: pool.Buffers(), PagesFree: pool.Free(), MinPagesFree: pool.MinFree(),
+		Strangers: p.strangers.Load(), Silent: p.silent.Load(), Stalled: p.stalled.Load(), Broken: p.broken.Load(),
+		Pages: pool.Buffers(), PagesFree: pool.Free(), EntryFailing: p.entryFailing.Load(),
 	}
+	now := time.Now()
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
+	st.MinPagesFree = p.minPagesFree.add(now, pool.MinFree())
 	fan := p.fan.Stats()
 	st.Messages, st.Bytes, st.Refusals, st.Replayed = fan.Messages, fan.Bytes, fan.Refusals, fan.Replayed
 	st.Streams, st.Cached, st.CachedBytes = fan.Streams, fan.Cached, fan.CachedBytes
 	for l := range p.links {
-		st.Subscribers = append(st.Subscribers, l.stats(fan.LaneLimit))
+		st.Subscribers = append(st.Subscribers, l.stats(fan.LaneLimit, now))
 	}
 	sums := p.accounts.Sums()
 	st.Gone, st.Losses, st.Unconfirmed = p.goneStates(), lossesOf(&sums.Lost), sums.Unconfirmed
@@ -91,7 +98,7 @@ func (p *Publisher) Stats() PublisherStats {
 }
 
 // stats returns the state of a subscriber. fan.Mu is held.
-func (l *link) stats(limit int) SubscriberState {
+func (l *link) stats(limit int, now time.Time) SubscriberState {
 	out := l.out.Stats()
 	state := SubscriberState{Peer: *l.peer, Limit: limit, Messages: out.Messages, Bytes: out.Bytes, Pages: out.Pages}
 	for _, use := range out.Lanes {
@@ -104,6 +111,6 @@ func (l *link) stats(limit int) SubscriberState {
 	}
 	sortLanes(state.Lanes)
 	room := l.ep.Room()
-	state.SendsFree, state.MinSendsFree = room.Sends, room.MinSends
+	state.SendsFree, state.MinSendsFree = room.Sends, l.minSendsFree.add(now, room.MinSends)
 	return state
 }

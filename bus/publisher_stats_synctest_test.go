@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"tagbus/bus"
 	"tagbus/tags"
@@ -15,8 +16,8 @@ func TestStatsTellWhatTheEndpointsTake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sends = 64 // that an endpoint takes
 		b := newBed(t)
-		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 100 << 10})
-		stalled, quick := b.subscriber(bus.SubscriberConfig{Name: "stalled"}), b.subscriber(bus.SubscriberConfig{Name: "quick"})
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2), PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: 100 << 10, HeartbeatInterval: bus.HeartbeatsOff})
+		stalled, quick := b.subscriber(bus.SubscriberConfig{Name: "stalled", HeartbeatInterval: bus.HeartbeatsOff}), b.subscriber(bus.SubscriberConfig{Name: "quick", HeartbeatInterval: bus.HeartbeatsOff})
 		subscribe(t, stalled, tags.Of(1), newCollector().handle)
 		subscribe(t, quick, tags.Of(2), newCollector().handle)
 		check := func(when, name string, free, fewest int) {
@@ -30,6 +31,7 @@ func TestStatsTellWhatTheEndpointsTake(t *testing.T) {
 			}
 		}
 		p.Stats() // those of the subscribing
+		time.Sleep(2 * time.Minute)
 		check("at rest", "stalled", sends, sends)
 
 		b.net.SetWindow(netip.AddrPort{}, netip.AddrPortFrom(stalled.host, 0), 1)
@@ -49,6 +51,9 @@ func TestStatsTellWhatTheEndpointsTake(t *testing.T) {
 
 		b.net.Resume(netip.AddrPort{}, netip.AddrPortFrom(stalled.host, 0))
 		check("all went out", "stalled", sends, 0)
+		time.Sleep(time.Minute)
+		check("a minute later", "stalled", sends, 0)
+		time.Sleep(time.Minute)
 		check("nothing since", "stalled", sends, sends)
 	})
 }

@@ -92,7 +92,7 @@ func (r *Receiver) serve(dir directory.Directory) (err error) {
 	if err != nil {
 		return err
 	}
-	reportEntry(r.registered, r.sub.loop, r.sub.event)
+	reportEntry(r.registered, r.sub.loop, &r.sub.counters.entryFailing, r.sub.event)
 	return nil
 }
 

@@ -159,6 +159,9 @@ func (src *source) lost(cause error) {
 		return
 	}
 	src.sub.gaps.Report()
+	if cause != nil {
+		src.sub.counters.broken.Add(1)
+	}
 	if !src.contact.ended || cause != nil {
 		src.event(Event{Kind: Lost, Peer: src.contact.peer, Err: cause})
 	}

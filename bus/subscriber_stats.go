@@ -29,18 +29,22 @@ type SubscriberStats struct {
 	Unwanted   uint64 // messages that came after their subscription was closed here
 	Panics     uint64 // handler calls that panicked
 	Silent     uint64 // connections closed here because nothing was heard of the publisher
+	Broken     uint64 // connections that ended without goodbye, silent ones too
 
 	Retained      int    // messages that are retained now
 	RetainedBytes int    // memory that is kept for them
 	RetainRefused uint64 // calls of Retain beyond SubscriberConfig.RetainBytes
 
 	Losses Losses // Lost and LeftOut by cause
+
+	EntryFailing bool // of a Receiver: its entry in the directory cannot be renewed now
 }
 
 type subscriberCounters struct {
-	publishers                                       atomic.Int64
-	messages, bytes, pages, unwanted, panics, silent atomic.Uint64
-	lost                                             [subscription.Causes + 1]atomic.Uint64
+	publishers                                               atomic.Int64
+	messages, bytes, pages, unwanted, panics, silent, broken atomic.Uint64
+	lost                                                     [subscription.Causes + 1]atomic.Uint64
+	entryFailing                                             atomic.Bool
 }
 
 // Stats returns the subscriber's counters, correct to the page.
@@ -56,7 +60,7 @@ func (s *Subscriber) Stats() SubscriberStats {
 		Publishers: int(c.publishers.Load()), Messages: c.messages.Load(), Bytes: c.bytes.Load(), Pages: c.pages.Load(),
 		Lost: losses.Lost(), LeftOut: losses.LeftOut, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(), Silent: c.silent.Load(),
 		Retained: retained, RetainedBytes: retainedBytes, RetainRefused: retainRefused,
-		Losses: losses, Overflowed: lost[ledger.Queue],
+		Losses: losses, Overflowed: lost[ledger.Queue], Broken: c.broken.Load(), EntryFailing: c.entryFailing.Load(),
 	}
 }
 

@@ -93,6 +93,7 @@ type Node struct {
 	done   chan error // the result of each loop's Run
 
 	overRDMA bool
+	turns    turns
 
 	mu     sync.Mutex
 	closed bool

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that the tests can use and this machine lacks.
+# Installs the Debian packages that the tests can use and this machine lacks, and
+# unpacks one.
 # It never fails: without root or a reachable registry it says what is missing,
 # and the tests that need it skip and are counted.
 #   scripts/setup.sh [verbs]   verbs: also what test/verbs needs (QEMU)
@@ -24,6 +25,31 @@ if [ "${1:-}" = verbs ]; then
     "rdma -V|iproute2|the virtual machine of make verbs, to make its RDMA device"
     "test -e /etc/libibverbs.d/rxe.driver|ibverbs-providers|the virtual machine of make verbs, to use its RDMA device"
   )
+fi
+
+# promtool and prometheus check what is in deploy/. Installed, the package would start a
+# service, so its files are only unpacked, in a folder of the user's own. That needs no
+# root.
+prometheus="${XDG_CACHE_HOME:-$HOME/.cache}/tagbus/prometheus"
+
+fetch_prometheus() {
+  local folder=$1
+  (cd "$folder" && apt-get download -qq prometheus) &&
+    dpkg -x "$folder"/prometheus_*.deb "$folder/root" &&
+    mkdir -p "$(dirname "$prometheus")" && rm -rf "$prometheus" && mv "$folder/root" "$prometheus"
+}
+
+if ! command -v promtool >/dev/null && ! "$prometheus/usr/bin/promtool" --version >/dev/null 2>&1; then
+  echo "setup: prometheus: missing; needed by the tests of deploy/"
+  folder=$(mktemp -d)
+  # The list of packages may be missing or stale.
+  if command -v apt-get >/dev/null && { fetch_prometheus "$folder" || { apt-get update -qq && fetch_prometheus "$folder"; }; } >"$folder/log" 2>&1; then
+    echo "setup: unpacked prometheus in $prometheus"
+  else
+    tail -n 5 "$folder/log" 2>/dev/null
+    echo "setup: could not fetch prometheus; going on without"
+  fi
+  rm -rf "$folder"
 fi
 
 packages=()

@@ -39,8 +39,8 @@ func TestMetricsOfTheOtherDirection(t *testing.T) {
 			t.Fatalf("got %v, want ErrNotHandled", err)
 		}
 		peer := s.Stats().Subscribers[0].Peer
-		labels := fmt.Sprintf(`{addr="%v",host="%s",name="front end",receiver="%s"}`, peer.Addr, peer.Host, peer.Instance)
-		lane := fmt.Sprintf(`{addr="%v",host="%s",name="front end",policy="block",receiver="%s"}`, peer.Addr, peer.Host, peer.Instance)
+		labels := fmt.Sprintf(`{host="%s",name="front end"}`, peer.Host)
+		lane := fmt.Sprintf(`{host="%s",name="front end",policy="block"}`, peer.Host)
 		compare(t, ofSender,
 			"tagbus_sender_messages_total 5",
 			"tagbus_sender_payload_bytes_total 601",
@@ -62,9 +62,10 @@ func TestMetricsOfTheOtherDirection(t *testing.T) {
 		)
 		leave()
 		synctest.Wait()
-		if n := testutil.CollectAndCount(ofSender, "tagbus_sender_receiver_queued_bytes", "tagbus_sender_receiver_sent_messages_total"); n != 0 {
-			t.Errorf("got %d metrics of a receiver that left, want none", n)
+		if n := testutil.CollectAndCount(ofSender, "tagbus_sender_receiver_queued_bytes", "tagbus_sender_receiver_info"); n != 0 {
+			t.Errorf("got %d gauges of a receiver that left, want none", n)
 		}
+		compare(t, ofSender, "tagbus_sender_receiver_connections"+labels+" 0", "tagbus_sender_receiver_sent_messages_total"+labels+" 5")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := s.SendAcked(ctx, 1, nil); !errors.Is(err, bus.ErrNoReceiver) {

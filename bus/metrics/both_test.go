@@ -19,6 +19,7 @@ func filledBoth() (collectors []prometheus.Collector, values []map[string]int) {
 	var rcv bus.SubscriberStats
 	var lane bus.LaneState
 	values = append(values, number(&snd, 501), number(&snd.PublisherStats, 601), number(&link, 701), number(&rcv, 801), number(&lane, 901))
+	rcv.EntryFailing = true
 	lane.Policy = bus.Policy{Kind: bus.DropOldest}
 	link.Lanes = []bus.LaneState{lane}
 	link.Peer = bus.Peer{Instance: "rcvA", Name: "front end", Host: "pc-07", PID: 4711, Addr: netip.MustParseAddrPort("10.0.0.2:40000")}
@@ -30,21 +31,24 @@ func filledBoth() (collectors []prometheus.Collector, values []map[string]int) {
 }
 
 func TestEachMetricOfTheOtherDirectionHasItsCounter(t *testing.T) {
-	const peer = "{addr=10.0.0.2:40000,host=pc-07,name=front end,receiver=rcvA}"
-	const ofLane = "addr=10.0.0.2:40000,host=pc-07,name=front end,policy=drop-oldest,receiver=rcvA}"
+	const peer = "{host=pc-07,name=front end}"
+	const ofLane = "host=pc-07,name=front end,policy=drop-oldest}"
 	collectors, values := filledBoth()
 	own, snd, link, rcv, lane := values[0], values[1], values[2], values[3], values[4]
 	want := map[string]float64{
-		"tagbus_sender_no_receiver_total":                     float64(own["NoReceiver"]),
-		"tagbus_sender_acked_messages_total":                  float64(own["Acked"]),
-		"tagbus_sender_unacked_messages_total":                float64(own["Unacked"]),
-		"tagbus_sender_messages_total":                        float64(snd["Messages"]),
-		"tagbus_sender_payload_bytes_total":                   float64(snd["Bytes"]),
-		"tagbus_sender_refusals_total":                        float64(snd["Refusals"]),
-		"tagbus_sender_unconfirmed_messages":                  float64(snd["Unconfirmed"]),
-		"tagbus_sender_silent_receivers_total":                float64(snd["Silent"]),
-		"tagbus_sender_stalled_receivers_total":               float64(snd["Stalled"]),
-		"tagbus_sender_receivers":                             1,
+		"tagbus_sender_no_receiver_total":           float64(own["NoReceiver"]),
+		"tagbus_sender_acked_messages_total":        float64(own["Acked"]),
+		"tagbus_sender_unacked_messages_total":      float64(own["Unacked"]),
+		"tagbus_sender_messages_total":              float64(snd["Messages"]),
+		"tagbus_sender_payload_bytes_total":         float64(snd["Bytes"]),
+		"tagbus_sender_refusals_total":              float64(snd["Refusals"]),
+		"tagbus_sender_unconfirmed_messages":        float64(snd["Unconfirmed"]),
+		"tagbus_sender_silent_receivers_total":      float64(snd["Silent"]),
+		"tagbus_sender_stalled_receivers_total":     float64(snd["Stalled"]),
+		"tagbus_sender_receivers":                   1,
+		"tagbus_sender_broken_connections_total":    float64(snd["Broken"]),
+		"tagbus_sender_receiver_connections" + peer: 1,
+		"tagbus_sender_receiver_info{addr=10.0.0.2:40000,host=pc-07,name=front end,receiver=rcvA}": 1,
 		"tagbus_sender_pool_pages":                            float64(snd["Pages"]),
 		"tagbus_sender_pool_free_pages":                       float64(snd["PagesFree"]),
 		"tagbus_sender_pool_min_free_pages":                   float64(snd["MinPagesFree"]),
@@ -81,6 +85,8 @@ func TestEachMetricOfTheOtherDirectionHasItsCounter(t *testing.T) {
 		"tagbus_receiver_left_out_messages_total":               float64(rcv["Losses.LeftOut"]),
 		"tagbus_receiver_overflowed_messages_total":             float64(rcv["Overflowed"]),
 		"tagbus_receiver_unwanted_messages_total":               float64(rcv["Unwanted"]),
+		"tagbus_receiver_broken_connections_total":              float64(rcv["Broken"]),
+		"tagbus_receiver_entry_failing":                         1,
 		"tagbus_receiver_panics_total":                          float64(rcv["Panics"]),
 		"tagbus_receiver_silent_senders_total":                  float64(rcv["Silent"]),
 		"tagbus_receiver_retained_messages":                     float64(rcv["Retained"]),

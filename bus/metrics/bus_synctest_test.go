@@ -123,8 +123,8 @@ func TestMetricsOfABus(t *testing.T) {
 		p.Flush()
 		synctest.Wait()
 		peer := p.Stats().Subscribers[0].Peer
-		labels := fmt.Sprintf(`{addr="%v",host="%s",name="readout",subscriber="%s"}`, peer.Addr, peer.Host, peer.Instance)
-		lane := fmt.Sprintf(`{addr="%v",host="%s",name="readout",policy="block",subscriber="%s"}`, peer.Addr, peer.Host, peer.Instance)
+		labels := fmt.Sprintf(`{host="%s",name="readout"}`, peer.Host)
+		lane := fmt.Sprintf(`{host="%s",name="readout",policy="block"}`, peer.Host)
 		compare(t, ofPublisher,
 			"tagbus_publisher_messages_total 4",
 			"tagbus_publisher_payload_bytes_total 400",
@@ -152,9 +152,10 @@ func TestMetricsOfABus(t *testing.T) {
 		)
 		leave()
 		synctest.Wait()
-		if n := testutil.CollectAndCount(ofPublisher, "tagbus_publisher_subscriber_queued_bytes", "tagbus_publisher_subscriber_sent_messages_total"); n != 0 {
-			t.Errorf("got %d metrics of a subscriber that left, want none", n)
+		if n := testutil.CollectAndCount(ofPublisher, "tagbus_publisher_subscriber_queued_bytes", "tagbus_publisher_subscriber_info"); n != 0 {
+			t.Errorf("got %d gauges of a subscriber that left, want none", n)
 		}
+		compare(t, ofPublisher, "tagbus_publisher_subscriber_connections"+labels+" 0", "tagbus_publisher_subscriber_sent_messages_total"+labels+" 3")
 		stop()
 		compare(t, ofPublisher, "tagbus_publisher_messages_total 4", "tagbus_publisher_subscribers 0")
 		compare(t, ofSubscriber, "tagbus_subscriber_messages_total 3", "tagbus_subscriber_publishers 0")
@@ -179,8 +180,8 @@ func TestASlowSubscriberShows(t *testing.T) {
 			}
 		}
 		published--
-		labels := fmt.Sprintf(`{addr="%v",host="%s",name="slow",subscriber="%s"}`, peer.Addr, peer.Host, peer.Instance)
-		lane := fmt.Sprintf(`{addr="%v",host="%s",name="slow",policy="block",subscriber="%s"}`, peer.Addr, peer.Host, peer.Instance)
+		labels := fmt.Sprintf(`{host="%s",name="slow"}`, peer.Host)
+		lane := fmt.Sprintf(`{host="%s",name="slow",policy="block"}`, peer.Host)
 		c := metrics.OfPublisher(p.Stats)
 		compare(t, c,
 			fmt.Sprintf("tagbus_publisher_messages_total %d", published),

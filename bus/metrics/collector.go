@@ -14,26 +14,33 @@ type collector[S any] struct {
 	losses losses
 	lost   func(*S) *bus.Losses
 
-	links  links
-	linked func(*S) []bus.SubscriberState // nil for one that has no links
+	links  *links // nil for one that has none
+	linked func(*S) *bus.PublisherStats
+	peers  *peers
 }
 
 // Describe implements prometheus.Collector.
 func (c collector[S]) Describe(ch chan<- *prometheus.Desc) {
 	describe(ch, c.metrics)
 	c.losses.describe(ch)
-	if c.linked != nil {
+	if c.links != nil {
 		c.links.describe(ch)
 	}
 }
 
 // Collect implements prometheus.Collector.
 func (c collector[S]) Collect(ch chan<- prometheus.Metric) {
+	if c.links != nil {
+		c.peers.mu.Lock()
+		defer c.peers.mu.Unlock()
+	}
 	st := c.stats()
 	collect(ch, c.metrics, &st)
 	c.losses.collect(ch, c.lost(&st))
-	if c.linked != nil {
-		c.links.collect(ch, c.linked(&st))
+	if c.links != nil {
+		of := c.linked(&st)
+		c.peers.see(of.Subscribers, of.Gone)
+		c.links.collect(ch, c.peers, of.Subscribers)
 	}
 }
 
@@ -58,6 +65,16 @@ func gauge[S any](name, help string, labels []string, value func(*S) int) metric
 		prometheus.NewDesc(name, help, labels, nil), prometheus.GaugeValue,
 		func(s *S) float64 { return float64(value(s)) },
 	}
+}
+
+// state makes a metric that is 1 while something is so, and otherwise 0.
+func state[S any](name, help string, value func(*S) bool) metric[S] {
+	return gauge(name, help, nil, func(s *S) int {
+		if value(s) {
+			return 1
+		}
+		return 0
+	})
 }
 
 // ofPart makes metrics of a part those of the whole.

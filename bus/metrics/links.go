@@ -1,61 +1,52 @@
 package metrics
 
 import (
-	"slices"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tagbus/bus"
-	"tagbus/internal/plain"
 )
 
-// links are the metrics of the peers that are connected to a publisher or sender.
+// links are the metrics of the peers of a publisher or sender.
 type links struct {
-	each   []metric[bus.SubscriberState] // labels: instance, name, host and addr
-	lanes  []metric[bus.LaneState]       // and policy
-	losses losses                        // of a lane
+	info *prometheus.Desc // labels: the peer's instance, name, host and addr
+
+	// Labels: name and host.
+	sums      []metric[peerSums]
+	connected []metric[peerSums] // of those that are connected
+
+	// Labels: name, host and policy.
+	losses losses
+	lanes  []metric[laneSums] // of those that are connected
 }
 
-func (k links) describe(ch chan<- *prometheus.Desc) {
-	describe(ch, k.each)
-	describe(ch, k.lanes)
+func (k *links) describe(ch chan<- *prometheus.Desc) {
+	ch <- k.info
+	describe(ch, k.sums)
+	describe(ch, k.connected)
 	k.losses.describe(ch)
+	describe(ch, k.lanes)
 }
 
-func (k links) collect(ch chan<- prometheus.Metric, all []bus.SubscriberState) {
-	for i := range all {
-		s := &all[i]
-		labels := []string{text(s.Peer.Instance), text(s.Peer.Name), text(s.Peer.Host), text(s.Peer.Addr.String())}
-		collect(ch, k.each, s, labels...)
-		for _, lane := range byPolicy(s.Lanes) {
-			labels := append(slices.Clone(labels), lane.Policy.String())
-			collect(ch, k.lanes, &lane, labels...)
-			k.losses.collect(ch, &lane.Losses, labels...)
+// collect sends the numbers of the last look. p.mu is held.
+func (k *links) collect(ch chan<- prometheus.Metric, p *peers, connected []bus.SubscriberState) {
+	for i := range connected {
+		peer := &connected[i].Peer
+		ch <- prometheus.MustNewConstMetric(k.info, prometheus.GaugeValue, 1,
+			text(peer.Instance), text(peer.Name), text(peer.Host), text(peer.Addr.String()))
+	}
+	for labels, row := range p.all.rows {
+		if !p.all.inUse(row) {
+			row.value.connected = 0
+		}
+		collect(ch, k.sums, &row.value, labels.name, labels.host)
+		if p.all.inUse(row) {
+			collect(ch, k.connected, &row.value, labels.name, labels.host)
+		}
+	}
+	for labels, row := range p.lanes.rows {
+		k.losses.collect(ch, &row.value.losses, labels.name, labels.host, labels.policy)
+		if p.lanes.inUse(row) {
+			collect(ch, k.lanes, &row.value, labels.name, labels.host, labels.policy)
 		}
 	}
 }
-
-// byPolicy adds up the lanes that differ in their backlog only: their labels are
-// the same. lanes are sorted by policy.
-func byPolicy(lanes []bus.LaneState) (sums []bus.LaneState) {
-	for _, lane := range lanes {
-		last := len(sums) - 1
-		if last < 0 || sums[last].Policy != lane.Policy {
-			sums = append(sums, lane)
-			continue
-		}
-		sum := &sums[last]
-		sum.Queued += lane.Queued
-		sum.Limit += lane.Limit
-		sum.Unconfirmed += lane.Unconfirmed
-		sum.Losses.Full += lane.Losses.Full
-		sum.Losses.Memory += lane.Losses.Memory
-		sum.Losses.Connection += lane.Losses.Connection
-		sum.Losses.LeftOut += lane.Losses.LeftOut
-	}
-	return sums
-}
-
-// text makes what a peer says about itself a label, safe to show: other bytes than
-// UTF-8 would spoil the whole scrape, and a page of metrics is looked at on a terminal.
-func text(s string) string { return plain.Line(s) }

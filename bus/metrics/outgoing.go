@@ -3,6 +3,8 @@ package metrics
 import (
 	"slices"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"tagbus/bus"
 )
 
@@ -43,6 +45,9 @@ func outgoingMetrics(r role) []metric[bus.PublisherStats] {
 		counter(r.name("stalled_PEERs_total"),
 			r.text("Connections closed because the PEER took nothing for as long as its policy or MaxStall allows. If it grows, PEERs hang: the lost events name them."),
 			nil, func(s *stats) uint64 { return s.Stalled }),
+		counter(r.name("broken_connections_total"),
+			r.text("Connections that ended without goodbye, also those that were closed for silence or stalling. If it grows, look at the network, and whether PEERs are killed: the lost events name them."),
+			nil, func(s *stats) uint64 { return s.Broken }),
 		gauge(r.name("PEERs"),
 			r.text("PEERS connected now. If it falls below what the run needs, start them again."),
 			nil, func(s *stats) int { return len(s.Subscribers) }),
@@ -53,7 +58,7 @@ func outgoingMetrics(r role) []metric[bus.PublisherStats] {
 			r.text("Pages of the pool without any message. At 0 messages go into what is left of the others, and then there is no SENDING: raise PoolBytes, or lower QueueBytes so that slow PEERs hold less."),
 			nil, func(s *stats) int { return s.PagesFree }),
 		gauge(r.name("pool_min_free_pages"),
-			r.text("Fewest free pages since the last scrape. 0 means that SENDING stood still, or nearly, for want of a page at some time since, even if there are enough now: raise PoolBytes, or lower QueueBytes."),
+			r.text("Fewest free pages in the last minute, or in up to two. 0 means that SENDING stood still, or nearly, for want of a page at some time, even if there are enough now: raise PoolBytes, or lower QueueBytes."),
 			nil, func(s *stats) int { return s.MinPagesFree }),
 		gauge(r.name("cached_messages"),
 			r.text("Messages in the cache for late and returning PEERs."),
@@ -77,42 +82,53 @@ func outgoingLosses(r role) losses {
 // linkMetrics are those of the peers of a publisher or a sender. No label is called
 // instance, because that is Prometheus's name for the program that was scraped.
 func linkMetrics(r role) links {
-	labels := []string{r.peer, "name", "host", "addr"}
+	labels := []string{"name", "host"}
 	laneLabels := append(slices.Clone(labels), "policy") // subscriptions that have one policy
-	type state = bus.SubscriberState
+	type (
+		sums = peerSums
+		lane = laneSums
+	)
 	return links{
-		each: []metric[state]{
+		info: prometheus.NewDesc(r.name("PEER_info"),
+			r.text("1 for each PEER that is connected: its instance, which is new with each run, and its address, by the name and host that the other metrics have."),
+			append([]string{r.peer}, "name", "host", "addr"), nil),
+		sums: []metric[sums]{
+			gauge(r.name("PEER_connections"),
+				r.text("PEERS with this name and host that are connected now. If it falls below what the run needs, start them again."),
+				labels, func(s *sums) int { return s.connected }),
 			counter(r.name("PEER_sent_messages_total"),
-				r.text("Messages handed whole to the transport for this PEER since it connected. If it stands still while queued bytes do not fall, the PEER has stopped reading."),
-				labels, func(s *state) uint64 { return s.Messages }),
+				r.text("Messages handed whole to the transport for PEERs with this name and host. If it stands still while queued bytes do not fall, the PEER has stopped reading."),
+				labels, func(s *sums) uint64 { return s.messages }),
 			counter(r.name("PEER_sent_bytes_total"),
-				r.text("Bytes of the pages sent to this PEER since it connected, with their headers. Compare its rate with that of the link."),
-				labels, func(s *state) uint64 { return s.Bytes }),
+				r.text("Bytes of the pages sent to PEERs with this name and host, with their headers. Compare its rate with that of the link."),
+				labels, func(s *sums) uint64 { return s.bytes }),
 			counter(r.name("PEER_sent_pages_total"),
-				r.text("Pages sent to this PEER since it connected. FULLER"),
-				labels, func(s *state) uint64 { return s.Pages }),
-			gauge(r.name("PEER_free_sends"),
-				r.text("Pages that the connection to this PEER would take at once. 0 means that many small pages are under way and the next wait in the SELF: "+
-					"if queued bytes grow too, the PEER or the network is slow; if not, raise FlushInterval for fuller pages."),
-				labels, func(s *state) int { return s.SendsFree }),
-			gauge(r.name("PEER_min_free_sends"),
-				r.text("Fewest free sends of this PEER since the last scrape. 0 means that pages had to wait, or nearly, at some time since, even if all have gone out by now: a burst. Only if it stays at 0 there is something to do; see free sends."),
-				labels, func(s *state) int { return s.MinSendsFree }),
+				r.text("Pages sent to PEERs with this name and host. FULLER"),
+				labels, func(s *sums) uint64 { return s.pages }),
 		},
-		lanes: []metric[bus.LaneState]{
+		connected: []metric[sums]{
+			gauge(r.name("PEER_free_sends"),
+				r.text("Pages that the connection to this PEER would take at once; of several, the fewest. 0 means that many small pages are under way and the next wait in the SELF: "+
+					"if queued bytes grow too, the PEER or the network is slow; if not, raise FlushInterval for fuller pages."),
+				labels, func(s *sums) int { return s.free }),
+			gauge(r.name("PEER_min_free_sends"),
+				r.text("Fewest free sends of this PEER in the last minute, or in up to two. 0 means that pages had to wait, or nearly, at some time, even if all have gone out by now: a burst. Only if it stays at 0 there is something to do; see free sends."),
+				labels, func(s *sums) int { return s.minFree }),
+		},
+		lanes: []metric[lane]{
 			gauge(r.name("PEER_queued_bytes"),
-				r.text("Bytes of the pages that this PEER holds: reserved, queued or being sent. At its limit it blocks the SENDING of its tags, or loses messages, as its policy says: speed it up, or raise QueueBytes if it is only bursts."),
-				laneLabels, func(s *bus.LaneState) int { return s.Queued }),
+				r.text("Bytes of the pages that this PEER holds: reserved, queued or being sent; of several, those of the one nearest to its limit. At its limit it blocks the SENDING of its tags, or loses messages, as its policy says: speed it up, or raise QueueBytes if it is only bursts."),
+				laneLabels, func(s *lane) int { return s.queued }),
 			gauge(r.name("PEER_queue_limit_bytes"),
-				r.text("Bytes of pages that this PEER may hold: QueueBytes, or the less that it has asked for. It never changes."),
-				laneLabels, func(s *bus.LaneState) int { return s.Limit }),
+				r.text("Bytes of pages that the same PEER may hold: QueueBytes, or the less that it has asked for."),
+				laneLabels, func(s *lane) int { return s.limit }),
 			gauge(r.name("PEER_unconfirmed_messages"),
 				r.text("Messages of earlier connections of which this PEER has not said what became of them. It is 0 as soon as it has told, mostly at once."),
-				laneLabels, func(s *bus.LaneState) int { return int(s.Unconfirmed) }),
+				laneLabels, func(s *lane) int { return int(s.unconfirmed) }),
 		},
 		losses: newLosses(r.name("PEER"),
-			r.text("Messages that this PEER did not get since it first connected; it counts the same itself. Full: it is slower than the SELF. Memory: raise the pool. Connection: look at the network."),
-			r.text("Messages that the policy has left out on purpose since this PEER first connected."),
+			r.text("Messages that PEERs with this name and host did not get; they count the same themselves. Full: they are slower than the SELF. Memory: raise the pool. Connection: look at the network."),
+			r.text("Messages that the policy has left out on purpose for PEERs with this name and host."),
 			publisherCauses, laneLabels...),
 	}
 }

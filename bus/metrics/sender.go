@@ -9,18 +9,16 @@ import (
 // OfSender returns a collector of a sender's counters.
 //
 //   - stats: the Stats method of a bus.Sender; see OfPublisher.
-//   - Labels: the metrics of each receiver have receiver (its instance), name,
-//     host and addr, those of its room and its losses also policy; otherwise as
-//     OfPublisher says of subscribers. A sender dials them itself, and only those
-//     whose tags it uses.
+//   - Labels: as OfPublisher says of subscribers; the instance of a receiver is called
+//     receiver. A sender dials them itself, and only those whose tags it uses.
 //   - After Close of the sender the last totals stay.
-//   - Threads: any. Blocks: never, but sending goroutines and scrapes wait for
-//     each other as with Stats.
+//   - Threads: any, also several scrapers. Blocks: never, but sending goroutines and
+//     scrapes wait for each other as with Stats.
 func OfSender(stats func() bus.SenderStats) prometheus.Collector {
 	return collector[bus.SenderStats]{
 		stats: stats, metrics: senderMetrics,
 		losses: senderLosses, lost: func(s *bus.SenderStats) *bus.Losses { return &s.Losses },
-		links: receiverLinks, linked: func(s *bus.SenderStats) []bus.SubscriberState { return s.Subscribers },
+		links: &receiverLinks, linked: func(s *bus.SenderStats) *bus.PublisherStats { return &s.PublisherStats }, peers: newPeers(),
 	}
 }
 

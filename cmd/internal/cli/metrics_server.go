@@ -14,15 +14,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"tagbus/bus/metrics"
 )
 
-// MetricsServer shows metrics to Prometheus while a command runs. A nil one
-// does nothing.
+// MetricsServer shows metrics to Prometheus while a command runs, and reports whether it
+// works. A nil one does nothing.
 //
 // Threads: any.
 type MetricsServer struct {
 	registry *prometheus.Registry
 	server   *http.Server
+	health   health
 	ended    chan error // of Serve
 }
 
@@ -43,7 +46,7 @@ const (
 )
 
 // ServeMetrics begins to serve metrics where --metrics says, and says where
-// that is. They are those of the process until Register adds others. Without
+// that is. They are those of the process and its build until Register adds others. Without
 // the flag it returns nil. Close the server.
 //
 //   - Errors: the system's, when it cannot listen there.
@@ -56,13 +59,14 @@ func (c *Common) ServeMetrics(say func(format string, args ...any)) (*MetricsSer
 		return nil, fmt.Errorf("--metrics: %w", err)
 	}
 	s := &MetricsServer{registry: prometheus.NewRegistry(), ended: make(chan error, 1)}
-	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.OfBuild(""))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{
 		// One bad metric is to cost no other; it is counted, among the metrics.
 		ErrorHandling: promhttp.ContinueOnError, Registry: s.registry,
 		MaxRequestsInFlight: maxScrapes,
 	}))
+	mux.Handle("GET /healthz", &s.health)
 	s.server = &http.Server{
 		Handler: mux, MaxHeaderBytes: 16 << 10,
 		ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout, IdleTimeout: metricsIdle,

@@ -19,6 +19,7 @@ type Histogram struct {
 type counts struct {
 	buckets [64 * sub]uint64
 	n       uint64
+	sum     float64 // nanoseconds
 	most    time.Duration
 }
 
@@ -58,6 +59,7 @@ func (h *Histogram) Record(d time.Duration) {
 func (c *counts) add(d time.Duration) {
 	c.buckets[bucket(d)]++
 	c.n++
+	c.sum += float64(max(d, 0))
 	c.most = max(c.most, d)
 }
 

@@ -95,6 +95,7 @@ func (r *run) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
+	server.Watch(n.Alive)
 	if err := r.openOutlet(n); err != nil {
 		return err
 	}

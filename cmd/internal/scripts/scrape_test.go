@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -22,8 +23,7 @@ func scrape(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: scrape NAME REGEXP")
 	}
 	pattern := regexp.MustCompile("(?m)" + args[1])
-	expect(ts, false, []string{args[0], metricsLine.String()})
-	url := metricsLine.FindStringSubmatch(processOf(ts, args[0]).find(metricsLine))[1]
+	url := metricsOf(ts, args[0])
 	tick := time.NewTicker(scrapeInterval)
 	defer tick.Stop()
 	for deadline := time.Now().Add(patience); ; <-tick.C {
@@ -35,6 +35,22 @@ func scrape(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%s: no metric matches %s after %v:\n%s", args[0], pattern, patience, text)
 		}
 	}
+}
+
+// healthy NAME asks the process whether it is.
+func healthy(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 || neg {
+		ts.Fatalf("usage: healthy NAME")
+	}
+	if got := fetch(ts, strings.TrimSuffix(metricsOf(ts, args[0]), "metrics")+"healthz"); got != "ok\n" {
+		ts.Fatalf("%s: got %q, want ok", args[0], got)
+	}
+}
+
+// metricsOf waits until a process says where its metrics are, and returns that.
+func metricsOf(ts *testscript.TestScript, name string) (url string) {
+	expect(ts, false, []string{name, metricsLine.String()})
+	return metricsLine.FindStringSubmatch(processOf(ts, name).find(metricsLine))[1]
 }
 
 // fetch returns a page.

@@ -11,6 +11,7 @@ import (
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/emulate"
+	"tagbus/cmd/internal/latency"
 	"tagbus/cmd/internal/units"
 )
 
@@ -77,11 +78,17 @@ func (r *run) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
+	server.Watch(n.Alive)
 	if err := r.openSubscriber(n); err != nil {
 		return err
 	}
 	if err := server.Register(r.subscriber.metrics()); err != nil {
 		return err
+	}
+	if v := r.receiver.verifier; v != nil {
+		if err := server.Register(latency.NewCollector(&v.Latency)); err != nil {
+			return err
+		}
 	}
 	defer r.endInTime(ctx)()
 	// Only now, when all else can work, may a file be replaced.

@@ -1,0 +1,200 @@
+package metrics
+
+import (
+	"net/netip"
+	"sync"
+
+	"tagbus/bus"
+	"tagbus/internal/plain"
+)
+
+// maxIdle is how many sets of labels stay that no peer has any more: four times the
+// peers that a publisher remembers. Strangers may choose any name.
+const maxIdle = 1024
+
+// peers adds up what the peers with one name and host did, whichever of them are still
+// there. A peer has a new instance and address with each run, and series with these
+// labels would begin anew and pile up. The zero value is not ready: see newPeers.
+type peers struct {
+	mu    sync.Mutex // around each look, so that the numbers come in order
+	known map[string]*known
+	all   table[peerLabels, peerSums]
+	lanes table[laneLabels, laneSums]
+}
+
+func newPeers() *peers {
+	p := &peers{known: make(map[string]*known)}
+	p.all.most, p.lanes.most = maxIdle, maxIdle
+	return p
+}
+
+// maxPolicies bounds what is known of an instance, which has 16 lanes at a time.
+const maxPolicies = 64
+
+type peerLabels struct{ name, host string }
+
+type laneLabels struct {
+	peerLabels
+	policy string
+}
+
+// sent is what was sent to a peer on a connection.
+type sent struct{ messages, bytes, pages uint64 }
+
+// known is what the last look has seen of one instance.
+type known struct {
+	look   uint64
+	addr   netip.AddrPort // of the connection
+	sent   sent
+	losses map[string]bus.Losses // by policy
+}
+
+// peerSums is what the peers with one name and host did. The gauges are of those that
+// are connected.
+type peerSums struct {
+	sent
+
+	connected int
+	free      int // sends, of the peer with the fewest
+	minFree   int
+}
+
+// laneSums is what became of the subscriptions with one policy of peers with one name
+// and host. The gauges are of those that are connected.
+type laneSums struct {
+	losses bus.Losses
+
+	queued, limit int // of the fullest lane
+	unconfirmed   uint64
+}
+
+// see makes a look: it takes the states of all peers. mu is held.
+func (p *peers) see(connected, gone []bus.SubscriberState) {
+	p.all.begin()
+	p.lanes.begin()
+	for i := range connected {
+		p.add(&connected[i], true)
+	}
+	for i := range gone {
+		p.add(&gone[i], false)
+	}
+	p.all.trim()
+	p.lanes.trim()
+	for instance, k := range p.known {
+		if k.look != p.all.look { // the bus has forgotten it, too
+			delete(p.known, instance)
+		}
+	}
+}
+
+func (p *peers) add(s *bus.SubscriberState, connected bool) {
+	k := p.known[s.Peer.Instance]
+	if k == nil {
+		k = &known{losses: make(map[string]bus.Losses)}
+		p.known[s.Peer.Instance] = k
+	}
+	k.look = p.all.look
+	labels := peerLabels{text(s.Peer.Name), text(s.Peer.Host)}
+	if more := k.sentSince(s); connected || more != (sent{}) {
+		row := p.all.row(labels)
+		row.value.sent.add(more)
+		if connected {
+			row.value.connect(s, p.all.use(row))
+		}
+	}
+	if len(k.losses) > maxPolicies {
+		clear(k.losses)
+	}
+	for _, lane := range byPolicy(s.Lanes) {
+		policy := lane.Policy.String()
+		more := since(k.losses[policy], lane.Losses)
+		k.losses[policy] = lane.Losses
+		if !connected && more == (bus.Losses{}) {
+			continue
+		}
+		row := p.lanes.row(laneLabels{labels, policy})
+		addLosses(&row.value.losses, &more)
+		if connected {
+			row.value.connect(&lane, p.lanes.use(row))
+		}
+	}
+}
+
+// sentSince returns what was sent since the last look. With each connection the numbers
+// of the bus begin at 0.
+func (k *known) sentSince(s *bus.SubscriberState) sent {
+	before, now := k.sent, sent{s.Messages, s.Bytes, s.Pages}
+	if k.addr != s.Peer.Addr || now.pages < before.pages {
+		before = sent{}
+	}
+	k.addr, k.sent = s.Peer.Addr, now
+	return sent{now.messages - before.messages, now.bytes - before.bytes, now.pages - before.pages}
+}
+
+func (s *sent) add(more sent) {
+	s.messages += more.messages
+	s.bytes += more.bytes
+	s.pages += more.pages
+}
+
+// connect adds a connected peer to the gauges, or begins them with it.
+func (p *peerSums) connect(s *bus.SubscriberState, first bool) {
+	if first {
+		p.connected, p.free, p.minFree = 0, s.SendsFree, s.MinSendsFree
+	}
+	p.connected++
+	p.free, p.minFree = min(p.free, s.SendsFree), min(p.minFree, s.MinSendsFree)
+}
+
+// connect adds a lane of a connected peer to the gauges, or begins them with it.
+func (l *laneSums) connect(lane *bus.LaneState, first bool) {
+	if first {
+		l.queued, l.limit, l.unconfirmed = lane.Queued, lane.Limit, 0
+	}
+	l.unconfirmed += lane.Unconfirmed
+	if float64(lane.Queued)*float64(l.limit) > float64(l.queued)*float64(lane.Limit) {
+		l.queued, l.limit = lane.Queued, lane.Limit
+	}
+}
+
+// since returns the losses after those that were known. Where there are fewer, the bus
+// has forgotten the account, and counts from 0.
+func since(before, now bus.Losses) bus.Losses {
+	if now.Full < before.Full || now.Memory < before.Memory || now.Connection < before.Connection || now.LeftOut < before.LeftOut {
+		return now
+	}
+	return bus.Losses{
+		Full: now.Full - before.Full, Memory: now.Memory - before.Memory,
+		Connection: now.Connection - before.Connection, LeftOut: now.LeftOut - before.LeftOut,
+	}
+}
+
+func addLosses(sum, more *bus.Losses) {
+	sum.Full += more.Full
+	sum.Memory += more.Memory
+	sum.Connection += more.Connection
+	sum.LeftOut += more.LeftOut
+}
+
+// byPolicy adds up the lanes of a peer that differ in their backlog only: their labels
+// are the same. The queue is that of the fullest. lanes are sorted by policy.
+func byPolicy(lanes []bus.LaneState) (sums []bus.LaneState) {
+	for _, lane := range lanes {
+		last := len(sums) - 1
+		if last < 0 || sums[last].Policy != lane.Policy {
+			sums = append(sums, lane)
+			continue
+		}
+		sum := &sums[last]
+		if float64(lane.Queued)*float64(sum.Limit) > float64(sum.Queued)*float64(lane.Limit) {
+			sum.Queued, sum.Limit = lane.Queued, lane.Limit
+		}
+		sum.Unconfirmed += lane.Unconfirmed
+		addLosses(&sum.Losses, &lane.Losses)
+	}
+	return sums
+}
+
+// text makes what a peer says about itself a label, safe to show: other bytes than
+// UTF-8 would spoil the whole scrape, and a page of metrics is looked at on a terminal.
+func text(s string) string { return plain.Line(s) }
