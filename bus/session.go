@@ -131,9 +131,25 @@ func (c *peerContact) open(d *contact.Dialer, b netio.Backend, addr netip.AddrPo
 	return err
 }
 
-// established takes over a connection whose peer has not said hello yet.
-func (c *peerContact) established(ep netio.Endpoint) {
-	c.Established()
+// established takes over a connection that this side has dialed. It reports whether that
+// is the contact's: another one that was faster stays, and this one is closed.
+func (c *peerContact) established(ep netio.Endpoint) bool {
+	if !c.Established(ep.Remote()) {
+		_ = ep.Close()
+		return false
+	}
+	c.take(ep)
+	return true
+}
+
+// accepted takes over a connection that the peer has dialed.
+func (c *peerContact) accepted(ep netio.Endpoint) {
+	c.Accepted()
+	c.take(ep)
+}
+
+// take notes the connection, whose peer has not said hello yet.
+func (c *peerContact) take(ep netio.Endpoint) {
 	c.ep, c.peer = ep, c.describe()
 	c.peer.Addr = ep.Remote()
 }
