@@ -124,7 +124,9 @@ func (out *outlet) fits() error {
 
 // established says hello.
 func (out *outlet) established(ep netio.Endpoint) {
-	out.contact.established(ep)
+	if !out.contact.established(ep) {
+		return
+	}
 	p := out.sender.pub
 	l := p.newLink(ep)
 	l.dialed, out.link = true, l
@@ -218,7 +220,13 @@ func (h senderHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
 
 // OnConnectionClosed implements netio.Handler.
 func (h senderHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
-	l := ep.Context().(*link)
+	l, ours := ep.Context().(*link)
+	if !ours { // a connection to another address was faster
+		if !h.publisher.closer.Begun() {
+			h.sender.dialer.Freed(ep.Remote())
+		}
+		return
+	}
 	l.pub.closed(l, cause, func() {
 		h.sender.dialed[l].lost(cause)
 		for _, other := range h.sender.outlets { // one may have waited for a tag to become free

@@ -194,12 +194,9 @@ func (p *Publisher) serve(dir directory.Directory) (err error) {
 
 // describe makes the directory entry.
 func (p *Publisher) describe() (directory.Entry, error) {
-	addresses := p.cfg.Advertise
-	if len(addresses) == 0 {
-		var err error
-		if addresses, err = reachable(p.listen.Addr()); err != nil {
-			return directory.Entry{}, err
-		}
+	addresses, err := advertised(p.cfg.Advertise, p.listen.Addr())
+	if err != nil {
+		return directory.Entry{}, err
 	}
 	return directory.Entry{
 		Instance: p.instance, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),

@@ -56,9 +56,11 @@ type PublisherConfig struct {
 	// the network that carries the data.
 	Listen netip.AddrPort
 
-	// Advertise are the addresses announced to subscribers. Default: Listen
-	// with the real port; if Listen is unspecified (0.0.0.0 or ::), every
-	// address of the host's interfaces.
+	// Advertise are the addresses announced to subscribers instead, in the order in
+	// which they are tried: those of a host whose containers have other ones, or of a
+	// router that translates. Port 0 is the port that was bound. At most 64. Default:
+	// Listen with the real port; if Listen is unspecified (0.0.0.0 or ::), every address
+	// of the host's interfaces.
 	Advertise []netip.AddrPort
 
 	// PageBytes is the size of a page, 256 B to 16 MiB. Default 130,900. A larger
@@ -200,6 +202,7 @@ func (c PublisherConfig) Validate() error {
 	}
 	v.Field("Tags", checkEntry(c.Tags))
 	checkName(&v, c.Name)
+	checkAdvertise(&v, c.Advertise)
 	check.Within(&v, "PageBytes", c.PageBytes, minPageBytes, maxPageBytes)
 	check.Within(&v, "MaxMessageBytes", c.MaxMessageBytes, 1, maxMessageBytes)
 	check.Within(&v, "MaxStreams", c.MaxStreams, 1, 1<<16)

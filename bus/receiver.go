@@ -78,11 +78,9 @@ func (r *Receiver) serve(dir directory.Directory) (err error) {
 	if err != nil {
 		return err
 	}
-	addresses := r.cfg.Advertise
-	if len(addresses) == 0 {
-		if addresses, err = reachable(r.listen.Addr()); err != nil {
-			return err
-		}
+	addresses, err := advertised(r.cfg.Advertise, r.listen.Addr())
+	if err != nil {
+		return err
 	}
 	r.registered, err = dir.Announce(directory.Entry{
 		Instance: r.sub.instance, Name: r.cfg.Name, Host: r.sub.host, PID: os.Getpid(),

@@ -29,9 +29,9 @@ type ReceiverConfig struct {
 	// that the system picks, which no other host can reach.
 	Listen netip.AddrPort
 
-	// Advertise are the addresses announced to senders. Default: Listen with the
-	// real port; if Listen is unspecified (0.0.0.0 or ::), every address of the
-	// host's interfaces.
+	// Advertise are the addresses announced to senders instead; see PublisherConfig.
+	// Default: Listen with the real port; if Listen is unspecified (0.0.0.0 or ::), every
+	// address of the host's interfaces.
 	Advertise []netip.AddrPort
 
 	// Subscription says how the senders treat this receiver when it is slow. The
@@ -107,6 +107,7 @@ func (c ReceiverConfig) Validate() error {
 		v.Add("Tags is empty: name the tags to receive")
 	}
 	v.Field("Tags", checkEntry(c.Tags))
+	checkAdvertise(&v, c.Advertise)
 	if err := c.Subscription.Validate(); err != nil {
 		v.Join(fmt.Errorf("Subscription: %w", err))
 	}

@@ -3,7 +3,6 @@ package bus
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"time"
 
@@ -41,35 +40,6 @@ func peerOf(h subscription.Hello, ep netio.Endpoint) *Peer {
 // may be loses its end, and says so.
 func refusal(id uint64, reason error) *subscription.Refused {
 	return &subscription.Refused{ID: id, Reason: plain.Cut(plain.Error(reason), subscription.MaxTextBytes)}
-}
-
-// reachable returns the addresses at which a listener can be dialed: its own, or for an
-// unspecified one those of all interfaces, loopback last.
-func reachable(listen netip.AddrPort) ([]netip.AddrPort, error) {
-	if !listen.Addr().IsUnspecified() {
-		return []netip.AddrPort{listen}, nil
-	}
-	all, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil, fmt.Errorf("bus: find the addresses to advertise for %v: %w", listen, err)
-	}
-	var outside, loopback []netip.AddrPort
-	for _, a := range all {
-		network, ok := a.(*net.IPNet)
-		if !ok {
-			continue
-		}
-		ip, ok := netip.AddrFromSlice(network.IP)
-		ip = ip.Unmap()
-		switch {
-		case !ok, ip.IsLinkLocalUnicast(), listen.Addr().Is4() && !ip.Is4():
-		case ip.IsLoopback():
-			loopback = append(loopback, netip.AddrPortFrom(ip, listen.Port()))
-		default:
-			outside = append(outside, netip.AddrPortFrom(ip, listen.Port()))
-		}
-	}
-	return append(outside, loopback...), nil
 }
 
 // peerContact is the contact with the peer of a directory entry. A subscriber has one
@@ -131,9 +101,25 @@ func (c *peerContact) open(d *contact.Dialer, b netio.Backend, addr netip.AddrPo
 	return err
 }
 
-// established takes over a connection whose peer has not said hello yet.
-func (c *peerContact) established(ep netio.Endpoint) {
-	c.Established()
+// established takes over a connection that this side has dialed. It reports whether that
+// is the contact's: another one that was faster stays, and this one is closed.
+func (c *peerContact) established(ep netio.Endpoint) bool {
+	if !c.Established(ep.Remote()) {
+		_ = ep.Close()
+		return false
+	}
+	c.take(ep)
+	return true
+}
+
+// accepted takes over a connection that the peer has dialed.
+func (c *peerContact) accepted(ep netio.Endpoint) {
+	c.Accepted()
+	c.take(ep)
+}
+
+// take notes the connection, whose peer has not said hello yet.
+func (c *peerContact) take(ep netio.Endpoint) {
 	c.ep, c.peer = ep, c.describe()
 	c.peer.Addr = ep.Remote()
 }

@@ -121,7 +121,9 @@ func (src *source) HelloMissed() { src.fail(ErrHelloTimeout) }
 
 // established says hello.
 func (src *source) established(ep netio.Endpoint) {
-	src.contact.established(ep)
+	if !src.contact.established(ep) {
+		return
+	}
 	src.fault = nil
 	hello, err := src.sub.helloTo(src.contact.entry.Instance, src.sub.heart.Interval())
 	if err != nil {

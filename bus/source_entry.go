@@ -65,7 +65,7 @@ func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello) {
 		entry.Tags = entry.Tags.Union(sub.live) // it sends what we want
 	}
 	src.update(entry)
-	src.contact.established(ep)
+	src.contact.accepted(ep)
 	src.fault, src.spoken = nil, false
 	ep.SetContext(src)
 	every := s.heart.Stretched(int(s.counters.publishers.Load()) + 1)

@@ -212,7 +212,13 @@ func (s subscriberHandler) OnConnectionRefused(addr netip.AddrPort, err error) {
 
 // OnConnectionClosed implements netio.Handler.
 func (s subscriberHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
-	ep.Context().(*source).lost(cause)
+	src := ep.Context().(*source)
+	switch {
+	case src.contact.ep == ep:
+		src.lost(cause)
+	case !s.closed.Load(): // a connection to another address was faster
+		s.dialer.Freed(ep.Remote())
+	}
 }
 
 // OnData implements netio.Handler.

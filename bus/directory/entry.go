@@ -80,7 +80,7 @@ func (e Entry) Validate() error {
 		refuse("Addresses", fmt.Sprintf("(%d addresses)", n), "must be 1 to 64 addresses")
 	} else {
 		for i, address := range e.Addresses {
-			if reason := refuseAddress(address); reason != "" {
+			if reason := Undialable(address); reason != "" {
 				refuse(fmt.Sprintf("Addresses[%d]", i), shown(address.String()), reason)
 			}
 		}
@@ -146,8 +146,8 @@ func ValidInstance(s string) bool {
 	return true
 }
 
-// refuseAddress says why no program could dial address, or returns "".
-func refuseAddress(address netip.AddrPort) string {
+// Undialable returns why no program could dial address, or "".
+func Undialable(address netip.AddrPort) string {
 	ip := address.Addr()
 	switch {
 	case !address.IsValid():

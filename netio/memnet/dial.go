@@ -92,7 +92,7 @@ func (d *dial) turn() {
 		d.b.wakeAt(d, d.deadline)
 		return
 	}
-	l := n.listeners[d.addr]
+	l := n.listenerAt(d.addr)
 	if l == nil || slices.ContainsFunc(n.refusals, func(p netip.AddrPort) bool { return matches(p, d.addr) }) {
 		d.refuse(syscall.ECONNREFUSED)
 		return
@@ -100,6 +100,18 @@ func (d *dial) turn() {
 	if err := d.connect(l); err != nil {
 		d.refuse(err)
 	}
+}
+
+// listenerAt returns the listener that a dial of an address reaches, or nil. It needs
+// the network's mutex.
+func (n *Network) listenerAt(addr netip.AddrPort) *listener {
+	if l := n.listeners[addr]; l != nil {
+		return l
+	}
+	if l := n.listeners[netip.AddrPortFrom(netip.IPv4Unspecified(), addr.Port())]; l != nil {
+		return l
+	}
+	return n.listeners[netip.AddrPortFrom(netip.IPv6Unspecified(), addr.Port())]
 }
 
 // refuse needs the network's mutex and is without it during the callback.
@@ -115,7 +127,7 @@ func (d *dial) refuse(cause error) {
 
 // connect makes both sides of the connection. It needs the network's mutex.
 func (d *dial) connect(l *listener) error {
-	accepted, err := newEndpoint(l.b, l, l.addr, d.local, l.params)
+	accepted, err := newEndpoint(l.b, l, d.addr, d.local, l.params)
 	if err != nil {
 		l.b.stats.AcceptErrors++
 		return syscall.ECONNREFUSED

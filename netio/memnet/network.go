@@ -79,7 +79,8 @@ type Config struct {
 
 	// Host is the address of the backend: it listens only there, and its
 	// active endpoints have it as their local address. Without it the backend
-	// listens anywhere and dials from the address that it dials.
+	// listens anywhere and dials from the address that it dials. It then listens at an
+	// unspecified address for all addresses at which no listener has the port.
 	Host netip.Addr
 
 	// NoImmediate takes SendCopy away, as with a backend that has no such way.

@@ -280,3 +280,26 @@ func TestOneLoopIsDeterministic(t *testing.T) {
 		}
 	}
 }
+
+func TestAnUnspecifiedAddressStandsForAll(t *testing.T) {
+	inWorld(t, func(w *world) {
+		everywhere := &user{}
+		b := w.open(netip.Addr{}, everywhere)
+		_, err := b.OpenListenEndpoint(netip.AddrPortFrom(netip.IPv4Unspecified(), addrA.Port()), netio.Params{})
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.dial()
+		if w.server.ep == nil || everywhere.ep != nil {
+			w.Error("at an address with a listener of its own: got the listener of all addresses, want its own")
+		}
+		elsewhere := netip.AddrPortFrom(netip.MustParseAddr("10.0.0.77"), addrA.Port())
+		if err := w.cb.OpenEndpoint(elsewhere, netio.Params{}); err != nil {
+			w.Fatal(err)
+		}
+		synctest.Wait()
+		if everywhere.ep == nil || everywhere.ep.Local() != elsewhere {
+			w.Errorf("at another address: got the connection %v, want one at %v", everywhere.ep, elsewhere)
+		}
+	})
+}

@@ -6,9 +6,9 @@
 //	 │          ▼            ▼          │
 //	 └──────  waiting  ◄────────────────┘   (refused, lost)
 //
-// A try goes through all addresses at once. After a try in vain, and after a loss, a
-// contact waits before the next one: each time longer, and spread at random. The delay
-// is short again after a connection that has lasted.
+// A try goes through all addresses, several at a time if need be (try.go). After a try in
+// vain, and after a loss, a contact waits before the next one: each time longer, and
+// spread at random. The delay is short again after a connection that has lasted.
 //
 // A contact knows no messages and no backend. Its user opens the connection, says hello
 // on it, and notes here what becomes of it. A peer that dials by itself has a contact
@@ -30,9 +30,9 @@ import (
 // Dialer is what the contacts of one backend have in common.
 type Dialer struct {
 	alarms      *alarm.Clock
-	least, most time.Duration // delay before another try
-	hello       time.Duration // that a peer may take for its hello
-	taken       map[netip.AddrPort]*Contact
+	least, most time.Duration               // delay before another try
+	hello       time.Duration               // that a peer may take for its hello
+	taken       map[netip.AddrPort]*Contact // addresses with a connection, or one that is being opened
 }
 
 // NewDialer returns a dialer without contacts.
@@ -51,20 +51,11 @@ func (d *Dialer) Prepare(c *Contact, user User) {
 	c.dialer, c.user, c.backoff, c.delay.F = d, user, b, c.ring
 }
 
-// Refused ends the try that has opened a connection to an address, and goes on with the
-// contact's next address. It does nothing if there is no such try.
-func (d *Dialer) Refused(addr netip.AddrPort, err error) {
-	if c := d.taken[addr]; c != nil && c.state == dialing {
-		delete(d.taken, addr)
-		c.Refused(err)
-	}
-}
-
 // Connected reports whether a contact that has opened a connection to an address is
 // ready.
 func (d *Dialer) Connected(addr netip.AddrPort) bool {
 	c := d.taken[addr]
-	return c != nil && c.state == ready
+	return c != nil && c.state == ready && c.opened == addr
 }
 
 // User is what a contact asks and tells.
@@ -76,8 +67,8 @@ type User interface {
 	Wanted() bool // reports whether a connection is wanted
 	Woken()       // the delay is over: the contact is idle, to be dialed if it is wanted
 
-	// Tried ends a try, with the error of the last address, or begins to retry, with
-	// nil. The contact waits, or is idle if no connection is wanted.
+	// Tried ends a try, with the errors of all addresses, joined, or begins to retry,
+	// with nil. The contact waits, or is idle if no connection is wanted.
 	Tried(err error)
 
 	HelloMissed() // Greeted did not come in time: close the connection
@@ -90,10 +81,13 @@ type Contact struct {
 	dialer  *Dialer
 	user    User
 	state   state
-	address int            // which of Addresses is tried
-	opened  netip.AddrPort // of the connection, if this side has dialed
-	since   time.Time      // when the connection became ready
-	delay   alarm.Alarm
+	try     try
+	opening []netip.AddrPort // in the order of Open; also what earlier tries have left behind
+	closing []netip.AddrPort // whose connections the user closes, as another one was faster
+	opened  netip.AddrPort   // of the connection, or of the last one, if this side has dialed
+	worked  netip.AddrPort   // tried first, since the last connection was ready there
+	since   time.Time        // when the connection became ready
+	delay   alarm.Alarm      // of the next try, or of the next address
 	hello   beat.Deadline
 	backoff *backoff.ExponentialBackOff
 }
@@ -127,29 +121,37 @@ func (c *Contact) Pending() bool { return c.state != idle && c.state != waiting 
 // Since returns when the last connection became ready.
 func (c *Contact) Since() time.Time { return c.since }
 
-// Address returns the address that is tried, or is to be tried; the zero value if there
-// are none.
+// Address returns the address of the connection, or else the one to be tried first; the
+// zero value if there are none.
 func (c *Contact) Address() netip.AddrPort {
-	if len(c.Addresses) == 0 {
-		return netip.AddrPort{}
+	if c.state == greeting || c.state == ready {
+		return c.opened
 	}
-	return c.Addresses[c.address%len(c.Addresses)]
+	if order := c.order(); len(order) > 0 {
+		return order[0]
+	}
+	return netip.AddrPort{}
 }
 
-// Dial tries the addresses one after the other. The contact is idle, and a connection is
-// wanted.
-func (c *Contact) Dial() {
-	addr := c.Address()
-	c.state = dialing
-	if err := c.user.Open(addr); err != nil {
-		c.Refused(err)
-		return
+// Established notes a connection that this side has dialed, on which the peer has not
+// said hello yet. It reports whether that is the contact's connection. If not, another
+// one was faster: the user closes this one, without a word on it, and calls Dialer.Freed
+// at its end.
+func (c *Contact) Established(addr netip.AddrPort) bool {
+	c.opening = without(c.opening, addr)
+	if c.state != dialing {
+		c.closing = append(c.closing, addr)
+		return false
 	}
-	c.opened, c.dialer.taken[addr] = addr, c
+	c.opened = addr
+	c.greet()
+	return true
 }
 
-// Established notes a connection, on which the peer has not said hello yet.
-func (c *Contact) Established() {
+// Accepted notes a connection that the peer has dialed.
+func (c *Contact) Accepted() { c.greet() }
+
+func (c *Contact) greet() {
 	c.Rest()
 	c.state = greeting
 	c.hello.Await(c.dialer.alarms, c.dialer.hello, c.user.HelloMissed)
@@ -159,6 +161,7 @@ func (c *Contact) Established() {
 func (c *Contact) Greeted() {
 	c.hello.Met()
 	c.state, c.since = ready, time.Now()
+	c.worked, c.try = c.opened, try{}
 }
 
 // Closed notes the end of the connection, and reports whether it was ready. Retry,
@@ -175,17 +178,6 @@ func (c *Contact) Closed() (wasReady bool) {
 		c.backoff.Reset() // it worked; the delay stays if a connection fails soon after its hello
 	}
 	return true
-}
-
-// Refused goes on after a connection that never became ready: with the next address at
-// once, and with the first one again after a delay.
-func (c *Contact) Refused(err error) {
-	if c.address++; c.address < len(c.Addresses) && c.user.Wanted() {
-		c.Dial()
-		return
-	}
-	c.address = 0
-	c.again(err)
 }
 
 // Retry goes on after a connection that was ready: after a delay, with the address that
@@ -216,6 +208,10 @@ func (c *Contact) Rest() {
 
 // ring is called by the alarm.
 func (c *Contact) ring() {
+	if c.state == dialing {
+		c.more()
+		return
+	}
 	c.state = idle
 	c.user.Woken()
 }

@@ -1,10 +1,11 @@
 package contact_test
 
 import (
-	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +21,8 @@ const (
 	hello = 4 * time.Second
 )
 
-var errRefused = errors.New("refused")
+// errAt is the failure of a connection to an address.
+func errAt(n int) error { return fmt.Errorf("refused by %d", n) }
 
 // at returns an address of a peer.
 func at(n int) netip.AddrPort { return netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(n)) }
@@ -50,6 +52,7 @@ type user struct {
 	wanted  bool
 	refuses int // so many of the next calls of Open fail
 	got     []string
+	stamp   func() string // in front of each; nil: nothing
 	woken   []time.Time
 	missed  []time.Time
 }
@@ -67,13 +70,19 @@ func (b *bed) user(addresses int) *user {
 // do runs f on the loop.
 func (u *user) do(f func()) { u.b.loop.Do(f) }
 
-func (u *user) note(format string, args ...any) { u.got = append(u.got, fmt.Sprintf(format, args...)) }
+func (u *user) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if u.stamp != nil {
+		text = u.stamp() + text
+	}
+	u.got = append(u.got, text)
+}
 
 func (u *user) Open(addr netip.AddrPort) error {
 	u.note("open %d", addr.Port())
 	if u.refuses > 0 {
 		u.refuses--
-		return errRefused
+		return errAt(int(addr.Port()))
 	}
 	return nil
 }
@@ -88,7 +97,9 @@ func (u *user) Woken() {
 	}
 }
 
-func (u *user) Tried(err error) { u.note("tried, %v, %s", err, u.state()) }
+func (u *user) Tried(err error) {
+	u.note("tried, %s, %s", strings.ReplaceAll(fmt.Sprint(err), "\n", " and "), u.state())
+}
 
 func (u *user) HelloMissed() {
 	u.note("missed")
@@ -117,8 +128,15 @@ func (u *user) state() (s string) {
 // connect dials, and says hello to the peer, whose answer is good.
 func (u *user) connect() {
 	u.Dial()
-	u.Established()
+	u.up(1)
 	u.Greeted()
+}
+
+// up establishes the connection to an address.
+func (u *user) up(n int) {
+	if !u.Contact.Established(at(n)) {
+		u.note("surplus %d", n)
+	}
 }
 
 // lose ends the connection, as the user of a contact does.
@@ -126,13 +144,15 @@ func (u *user) lose() {
 	if u.Closed() {
 		u.Retry()
 	} else {
-		u.Refused(errRefused)
+		u.Refused(io.EOF)
 	}
 }
 
 func TestTheStatesOfAContact(t *testing.T) {
-	const waits, rests, wakes = "tried, refused, waiting", "tried, refused, idle", "woken idle"
-	refused := func(n int) func(*user) { return func(u *user) { u.b.Refused(at(n), errRefused) } }
+	const waits, wakes = "tried, refused by 1 and refused by 2, waiting", "woken idle"
+	up := func(n int) func(*user) { return func(u *user) { u.up(n) } }
+	refused := func(n int) func(*user) { return func(u *user) { u.b.Refused(at(n), errAt(n)) } }
+	refusesFirst := func(u *user) { u.refuses = 1 }
 	unwant := func(u *user) { u.wanted = false }
 	for _, x := range []struct {
 		name  string
@@ -142,32 +162,33 @@ func TestTheStatesOfAContact(t *testing.T) {
 		state string
 	}{
 		{"a contact begins idle", nil, time.Hour, nil, "idle"},
-		{"it dials", []func(*user){(*user).Dial}, time.Hour, []string{"open 1"}, "dialing"},
-		{"the connection is there", []func(*user){(*user).Dial, (*user).Established}, time.Second, []string{"open 1"}, "greeting"},
+		{"it dials", []func(*user){(*user).Dial}, 249 * time.Millisecond, []string{"open 1"}, "dialing"},
+		{"the connection is there", []func(*user){(*user).Dial, up(1)}, time.Second, []string{"open 1"}, "greeting"},
 		{"the peer says hello", []func(*user){(*user).connect}, time.Hour, []string{"open 1"}, "ready"},
-		{"the peer says no hello", []func(*user){(*user).Dial, (*user).Established}, time.Hour, []string{"open 1", "missed"}, "greeting"},
+		{"the peer says no hello", []func(*user){(*user).Dial, up(1)}, time.Hour, []string{"open 1", "missed"}, "greeting"},
 
-		{"an address is refused at once", []func(*user){func(u *user) { u.refuses = 1 }, (*user).connect}, time.Hour, []string{"open 1", "open 2"}, "ready"},
-		{"an address is refused later", []func(*user){(*user).Dial, refused(1)}, time.Hour, []string{"open 1", "open 2"}, "dialing"},
-		{"the connection ends before the hello", []func(*user){(*user).Dial, (*user).Established, (*user).lose}, time.Hour, []string{"open 1", "open 2"}, "dialing"},
-		{"all addresses are refused", []func(*user){func(u *user) { u.refuses = 2 }, (*user).Dial}, 0, []string{"open 1", "open 2", waits}, "waiting"},
-		{"all addresses are refused, and tried again", []func(*user){(*user).Dial, refused(1), refused(2)}, time.Minute, []string{"open 1", "open 2", waits, wakes, "open 1"}, "dialing"},
-		{"no connection is wanted any more while it is tried", []func(*user){(*user).Dial, unwant, refused(1)}, time.Hour, []string{"open 1", rests}, "idle"},
+		{"an address is refused at once", []func(*user){refusesFirst, (*user).Dial, up(2), (*user).Greeted}, time.Hour, []string{"open 1", "open 2"}, "ready"},
+		{"an address is refused later", []func(*user){(*user).Dial, refused(1)}, 0, []string{"open 1", "open 2"}, "dialing"},
+		{"the connection ends before the hello", []func(*user){(*user).Dial, up(1), (*user).lose}, 0, []string{"open 1", "open 2"}, "dialing"},
+		{"all addresses are refused at once", []func(*user){func(u *user) { u.refuses = 2 }, (*user).Dial}, 0, []string{"open 1", "open 2", waits}, "waiting"},
+		{"all addresses are refused, and tried again", []func(*user){(*user).Dial, refused(1), refused(2)}, 249 * time.Millisecond, []string{"open 1", "open 2", waits, wakes, "open 1"}, "dialing"},
+		{"no connection is wanted any more while it is tried", []func(*user){(*user).Dial, unwant, refused(1)}, time.Hour, []string{"open 1", "tried, refused by 1, idle"}, "idle"},
 		{"no connection is wanted any more during the wait", []func(*user){(*user).Dial, refused(1), refused(2), unwant}, time.Hour, []string{"open 1", "open 2", waits, wakes}, "idle"},
-		{"addresses go while they are tried", []func(*user){(*user).Dial, refused(1), func(u *user) { u.Addresses = u.Addresses[:1] }, refused(2)}, 0, []string{"open 1", "open 2", waits}, "waiting"},
-		{"another address is refused", []func(*user){(*user).Dial, refused(3)}, time.Hour, []string{"open 1"}, "dialing"},
+		{"addresses go while they are tried", []func(*user){(*user).Dial, refused(1), func(u *user) { u.Addresses = u.Addresses[:1] }, refused(2)}, 0, []string{"open 1", "open 2", "tried, refused by 2 and refused by 1, waiting"}, "waiting"},
+		{"another address is refused", []func(*user){(*user).Dial, refused(3)}, 0, []string{"open 1"}, "dialing"},
 		{"an address is refused twice", []func(*user){(*user).Dial, refused(1), refused(1)}, time.Hour, []string{"open 1", "open 2"}, "dialing"},
 		{"the address of a connection is refused", []func(*user){(*user).connect, refused(1)}, time.Hour, []string{"open 1"}, "ready"},
 
-		{"a connection is lost", []func(*user){(*user).connect, (*user).lose}, time.Minute, []string{"open 1", "tried, <nil>, waiting", wakes, "open 1"}, "dialing"},
-		{"a connection to the second address is lost", []func(*user){func(u *user) { u.refuses = 1 }, (*user).connect, (*user).lose}, time.Minute, []string{"open 1", "open 2", "tried, <nil>, waiting", wakes, "open 2"}, "dialing"},
+		{"a connection is lost", []func(*user){(*user).connect, (*user).lose}, 249 * time.Millisecond, []string{"open 1", "tried, <nil>, waiting", wakes, "open 1"}, "dialing"},
+		{"a connection to the second address is lost", []func(*user){refusesFirst, (*user).Dial, up(2), (*user).Greeted, (*user).lose}, time.Minute, []string{"open 1", "open 2", "tried, <nil>, waiting", wakes, "open 2", "open 1"}, "dialing"},
 		{"a connection is lost that is not wanted", []func(*user){(*user).connect, unwant, (*user).lose}, time.Hour, []string{"open 1", "tried, <nil>, idle"}, "idle"},
 
-		{"the peer dials", []func(*user){(*user).Established, (*user).Greeted}, time.Hour, nil, "ready"},
-		{"the peer dials during a wait for it", []func(*user){func(u *user) { u.Wait(time.Minute) }, (*user).Established, (*user).Greeted}, time.Hour, nil, "ready"},
-		{"the peer has dialed, and is awaited", []func(*user){(*user).Established, (*user).Greeted, func(u *user) { u.Closed() }, func(u *user) { u.Wait(time.Minute) }, unwant}, time.Hour, []string{wakes}, "idle"},
+		{"the peer dials", []func(*user){(*user).Accepted, (*user).Greeted}, time.Hour, nil, "ready"},
+		{"the peer dials during a wait for it", []func(*user){func(u *user) { u.Wait(time.Minute) }, (*user).Accepted, (*user).Greeted}, time.Hour, nil, "ready"},
+		{"the peer has dialed, and is awaited", []func(*user){(*user).Accepted, (*user).Greeted, func(u *user) { u.Closed() }, func(u *user) { u.Wait(time.Minute) }, unwant}, time.Hour, []string{wakes}, "idle"},
+		{"a peer that has dialed is refused", []func(*user){(*user).Accepted, (*user).lose}, 0, []string{"tried, EOF, waiting"}, "waiting"},
 		{"a wait without end", []func(*user){func(u *user) { u.Wait(time.Minute) }, func(u *user) { u.Wait(0) }}, time.Hour, nil, "waiting"},
-		{"a wait without end, and then a retry", []func(*user){func(u *user) { u.Wait(0) }, (*user).Retry}, time.Minute, []string{"tried, <nil>, waiting", wakes, "open 1"}, "dialing"},
+		{"a wait without end, and then a retry", []func(*user){func(u *user) { u.Wait(0) }, (*user).Retry}, 249 * time.Millisecond, []string{"tried, <nil>, waiting", wakes, "open 1"}, "dialing"},
 		{"rest ends a wait", []func(*user){func(u *user) { u.Wait(time.Minute) }, func(u *user) { u.Rest() }}, time.Hour, nil, "idle"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -211,7 +232,7 @@ func TestAHelloHasItsTime(t *testing.T) {
 		{"another connection", func(u *user) {
 			time.Sleep(2 * time.Second)
 			u.do(u.lose)
-			u.do(u.Established)
+			u.do(u.Accepted)
 		}, 7 * time.Second},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -219,7 +240,7 @@ func TestAHelloHasItsTime(t *testing.T) {
 				u, begun := newBed(t).user(2), time.Now()
 				u.do(func() {
 					u.Dial()
-					u.Established()
+					u.up(1)
 				})
 				x.then(u)
 				time.Sleep(time.Hour)
@@ -256,9 +277,9 @@ func TestTheDelayGrowsUntilAConnectionLasts(t *testing.T) {
 			})
 			return d
 		}
-		refuse := func() { u.b.Refused(at(1), errRefused) }
+		refuse := func() { u.b.Refused(at(1), errAt(1)) }
 		drop := func() { // the hello has come, and then the connection ends
-			u.Established()
+			u.up(1)
 			u.Greeted()
 			u.lose()
 		}
@@ -278,7 +299,7 @@ func TestTheDelayGrowsUntilAConnectionLasts(t *testing.T) {
 		within("after 20 tries", last, most/2, most)
 		within("after a connection that was only made", delay(0, drop), most/2, most)
 		u.do(func() {
-			u.Established()
+			u.up(1)
 			u.Greeted()
 		})
 		within("after a connection that has lasted", delay(most, u.lose), least, 2*least)
@@ -299,7 +320,7 @@ func TestAnAddressHasOneConnection(t *testing.T) {
 			connected(false, "at first")
 			u.Dial()
 			connected(false, "while it is dialed")
-			u.Established()
+			u.up(1)
 			connected(false, "before the hello")
 			u.Greeted()
 			connected(true, "after the hello")
@@ -310,10 +331,10 @@ func TestAnAddressHasOneConnection(t *testing.T) {
 			connected(false, "when it is closed, and does not yet retry")
 			u.Wait(0)
 			other.Dial()
-			other.Established()
+			other.up(1)
 			other.Greeted()
 			connected(true, "when another contact has it")
-			u.Established() // the peer has dialed
+			u.Accepted()
 			u.Greeted()
 			u.Closed()
 			connected(true, "after a connection that this side has not dialed")
@@ -333,10 +354,19 @@ func TestWhatAContactTells(t *testing.T) {
 				t.Errorf("Address of none: got %v", got)
 			}
 			u.Addresses = addresses
+			if got := u.Address(); got != at(1) {
+				t.Errorf("Address of an idle contact: got %v, want %v", got, at(1))
+			}
 			u.refuses = 1
 			u.Dial()
+			u.up(2)
 			if got := u.Address(); got != at(2) {
-				t.Errorf("Address after the first one is refused: got %v, want %v", got, at(2))
+				t.Errorf("Address of a connection: got %v, want %v", got, at(2))
+			}
+			u.Greeted()
+			u.lose()
+			if got := u.Address(); got != at(2) {
+				t.Errorf("Address after a connection: got %v, want %v", got, at(2))
 			}
 			u.Addresses = addresses[:1]
 			if got := u.Address(); got != at(1) {
@@ -345,7 +375,7 @@ func TestWhatAContactTells(t *testing.T) {
 		})
 		time.Sleep(time.Second)
 		u.do(func() {
-			u.Established()
+			u.Accepted()
 			u.Greeted()
 			if got := u.Since(); got != time.Now() {
 				t.Errorf("Since: got %v, want %v", got, time.Now())
@@ -353,7 +383,7 @@ func TestWhatAContactTells(t *testing.T) {
 			if !u.Closed() {
 				t.Error("Closed of a ready connection: got false")
 			}
-			u.Established()
+			u.Accepted()
 			if u.Closed() {
 				t.Error("Closed of a connection without hello: got true")
 			}

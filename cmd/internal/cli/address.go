@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
+
+	"tagbus/bus/directory"
 )
 
 // Address is an address to listen on.
@@ -47,6 +50,48 @@ func (a *Address) UnmarshalText(text []byte) error {
 	}
 	a.AddrPort = netip.AddrPortFrom(ip, at.Port())
 	return nil
+}
+
+// Announced is an address for the directory. Port 0 is the port that was bound.
+type Announced struct{ netip.AddrPort }
+
+// UnmarshalText reads what Address does, except port 0: no port is the one that was
+// bound.
+func (a *Announced) UnmarshalText(text []byte) error {
+	var at Address
+	if err := at.UnmarshalText(text); err != nil {
+		return err
+	}
+	if _, _, err := net.SplitHostPort(string(text)); err == nil && at.Port() == 0 {
+		return fmt.Errorf("%q has port 0, which cannot be dialled: want ADDR:PORT, or ADDR for the port that was bound", text)
+	}
+	a.AddrPort = at.AddrPort
+	return nil
+}
+
+// AddrPorts returns addresses as the configurations of the bus have them.
+func AddrPorts(list []Announced) (addresses []netip.AddrPort) {
+	for _, a := range list {
+		addresses = append(addresses, a.AddrPort)
+	}
+	return addresses
+}
+
+// AnnouncedAs returns how a line about a listener goes on: with the addresses that are
+// announced, unless that is the one that is listened on.
+//
+//   - instance: of the publisher or receiver.
+func AnnouncedAs(dir directory.Directory, instance string, listen netip.AddrPort) string {
+	entries, _ := dir.List() // the problems are of others: events tell
+	i := slices.IndexFunc(entries, func(e directory.Entry) bool { return e.Instance == instance })
+	if i < 0 || slices.Equal(entries[i].Addresses, []netip.AddrPort{listen}) {
+		return ""
+	}
+	var b strings.Builder
+	for i, addr := range entries[i].Addresses {
+		fmt.Fprintf(&b, "%s %s", []string{", announced as", ","}[min(i, 1)], addr)
+	}
+	return b.String()
 }
 
 // splitAddress splits s into host, without brackets, and port. Without a port that

@@ -51,3 +51,25 @@ func TestAddress(t *testing.T) {
 		t.Errorf("localhost:4000: got %v, %v, want port 4000 of a loopback address", a, err)
 	}
 }
+
+func TestAnnounced(t *testing.T) {
+	tests := []struct{ text, want, err string }{
+		{"10.0.0.1:7000", "10.0.0.1:7000", ""},
+		{"10.0.0.1", "10.0.0.1:0", ""},
+		{"fd00::1", "[fd00::1]:0", ""},
+		{"[fd00::1]:7000", "[fd00::1]:7000", ""},
+		{"10.0.0.1:0", "", `"10.0.0.1:0" has port 0, which cannot be dialled: want ADDR:PORT, or ADDR for the port that was bound`},
+		{"[fd00::1]:0", "", `"[fd00::1]:0" has port 0, which cannot be dialled: want ADDR:PORT, or ADDR for the port that was bound`},
+		{"10.0.0.1:x", "", `"10.0.0.1:x" is no address: want ADDR or ADDR:PORT with a port up to 65535`},
+	}
+	for _, test := range tests {
+		var a cli.Announced
+		err := a.UnmarshalText([]byte(test.text))
+		switch {
+		case test.err != "" && (err == nil || err.Error() != test.err):
+			t.Errorf("%s: got %v, want %s", test.text, err, test.err)
+		case test.err == "" && (err != nil || a.AddrPort != netip.MustParseAddrPort(test.want)):
+			t.Errorf("%s: got %v, %v, want %s", test.text, a, err, test.want)
+		}
+	}
+}

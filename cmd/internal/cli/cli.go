@@ -226,6 +226,7 @@ var flagNames = strings.NewReplacer(
 	"Replay is", "--replay is",
 	"FlushInterval is", "--flush-interval is",
 	"Name has", "--name has",
+	"Advertise: ", "--advertise: ",
 	"Loops is", "--loops is",
 	"HeartbeatTimeout", "--heartbeat-timeout",
 	"HeartbeatInterval", "--heartbeat",

@@ -21,6 +21,8 @@ type Flags struct {
 	Tags   tags.Set    `required:"" placeholder:"SET" help:"Tags to publish: tags, ranges FIRST-LAST, value&mask and slash forms with *, separated by commas."`
 	Listen cli.Address `default:"127.0.0.1:0" placeholder:"ADDR[:PORT]" help:"Address to listen on; port 0 or none lets the system pick; 0.0.0.0 or [::] announces every address of the host. Default ${default}, which no other host can reach."`
 
+	Advertise []cli.Announced `placeholder:"ADDR[:PORT],..." help:"Addresses to announce instead, in the order in which subscribers are to try them: those of the host of a container, or outside of a router that translates. No port is the one that was bound. Default: --listen, or for 0.0.0.0 every address of the host."`
+
 	Input   string         `xor:"source" required:"" placeholder:"FILE|-" group:"What to publish" help:"Publish the records of a file, or of standard input."`
 	Record  *record.Format `placeholder:"FORMAT" group:"What to publish" help:"Format of the input: fixed:N (records of N bytes; a shorter last one is published too), lines (without their line feed), length32 (u32 little endian before each), pcap or pcapng (either is read as what it is)."`
 	Emulate *emulate.Sizes `xor:"source" required:"" placeholder:"SIZE|MIN-MAX" group:"What to publish" help:"Publish messages of this size in bytes, or of random sizes in this range, that subscriber --verify can check. From 16 bytes on they carry a counter and a CRC-32C; smaller ones only the counter's lowest bytes."`
@@ -113,7 +115,7 @@ func (f *Flags) config() bus.PublisherConfig {
 	interval, timeout := f.Heartbeats()
 	return bus.PublisherConfig{
 		HeartbeatInterval: interval, HeartbeatTimeout: timeout, MaxStall: f.MaxStall,
-		Tags: f.Tags, Name: f.Name, Listen: f.Listen.AddrPort,
+		Tags: f.Tags, Name: f.Name, Listen: f.Listen.AddrPort, Advertise: cli.AddrPorts(f.Advertise),
 		PageBytes: int(f.PageBytes), QueueBytes: int(f.QueueBytes), SubscriberBytes: int(f.SubscriberBytes), PoolBytes: int(f.PoolBytes),
 		MaxMessageBytes: int(f.MaxMessageBytes), FlushInterval: f.FlushInterval, Policies: f.Policies,
 		CacheMessages: f.Cache, CacheBytes: int(f.CacheBytes),

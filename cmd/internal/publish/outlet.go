@@ -9,6 +9,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/metrics"
+	"tagbus/cmd/internal/cli"
 	"tagbus/node"
 	"tagbus/tags"
 )
@@ -44,7 +45,7 @@ func (r *run) openOutlet(n *node.Node) error {
 		return err
 	}
 	r.outlet = publisher{p}
-	r.console.Say("%s publishes on %s%s", p.Instance(), p.Addr(), announced(n, p))
+	r.console.Say("%s publishes on %s%s", p.Instance(), p.Addr(), cli.AnnouncedAs(n.Directory(), p.Instance(), p.Addr()))
 	return nil
 }
 
@@ -104,6 +105,8 @@ func (f *Flags) checkSend(add func(string, ...any)) {
 	switch {
 	case f.Ack && !f.Send:
 		add("--ack needs --send")
+	case f.Send && len(f.Advertise) > 0:
+		add("--advertise is for publishing: --send announces nothing")
 	case f.Send && f.WaitSubscribers > 0:
 		add("--wait-subscribers is for publishing: --send waits for the receiver of each message anyway")
 	}

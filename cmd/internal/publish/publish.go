@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/units"
-	"tagbus/node"
 )
 
 const (
@@ -127,25 +125,6 @@ func (r *run) openSource(ctx context.Context) (opened bool, err error) {
 	case <-ctx.Done():
 		return false, r.end(context.Cause(ctx))
 	}
-}
-
-// announced returns the addresses that subscribers are told, if they are not
-// the one that is listened on.
-func announced(n *node.Node, p *bus.Publisher) string {
-	if !p.Addr().Addr().IsUnspecified() {
-		return ""
-	}
-	entries, _ := n.Directory().List() // the problems are of others: events tell
-	for _, e := range entries {
-		if e.Instance == p.Instance() {
-			var b strings.Builder
-			for i, addr := range e.Addresses {
-				fmt.Fprintf(&b, "%s %s", []string{", announced as", ","}[min(i, 1)], addr)
-			}
-			return b.String()
-		}
-	}
-	return ""
 }
 
 func (r *run) onEvent(e bus.Event) {

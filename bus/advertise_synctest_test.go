@@ -1,0 +1,72 @@
+package bus_test
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"tagbus/bus"
+	"tagbus/bus/directory"
+	"tagbus/tags"
+)
+
+func TestAnAddressThatCannotBeAnnounced(t *testing.T) {
+	addr := netip.MustParseAddrPort
+	many := make([]netip.AddrPort, directory.MaxAddresses+1)
+	tests := []struct {
+		name      string
+		advertise []netip.AddrPort
+		want      string // empty: they can be announced
+	}{
+		{"none", nil, ""},
+		{"some", []netip.AddrPort{addr("10.0.0.1:7000"), addr("[fd00::1]:7000"), addr("127.0.0.1:1")}, ""},
+		{"without port", []netip.AddrPort{addr("10.0.0.1:0")}, ""},
+		{"as many as there can be", slices.Repeat([]netip.AddrPort{addr("10.0.0.1:7000")}, directory.MaxAddresses), ""},
+		{"too many", many, "bus: invalid configuration: Advertise: got 65 addresses, want at most 64"},
+		{"unspecified", []netip.AddrPort{addr("10.0.0.1:0"), addr("0.0.0.0:7000")}, "bus: invalid configuration: Advertise: 0.0.0.0:7000 cannot be dialled; announce the addresses of this host's interfaces"},
+		{"unspecified without port", []netip.AddrPort{addr("[::]:0")}, "bus: invalid configuration: Advertise: [::]:0 cannot be dialled; announce the addresses of this host's interfaces"},
+		{"a group", []netip.AddrPort{addr("224.0.0.1:7000")}, "bus: invalid configuration: Advertise: 224.0.0.1:7000 must be unicast"},
+		{"none at all", []netip.AddrPort{{}}, "bus: invalid configuration: Advertise: an address is missing"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			for _, err := range []error{
+				bus.PublisherConfig{Tags: tags.Of(1), Advertise: test.advertise}.Validate(),
+				bus.ReceiverConfig{Tags: tags.Of(1), Advertise: test.advertise}.Validate(),
+			} {
+				switch {
+				case test.want == "" && err == nil:
+				case err == nil || err.Error() != test.want:
+					t.Errorf("got %v, want %s", err, test.want)
+				case !errors.Is(err, bus.ErrInvalidConfig) || !errors.As(err, new(*bus.AdvertiseError)):
+					t.Errorf("got a %T, want an AdvertiseError and ErrInvalidConfig", err)
+				}
+			}
+		})
+	}
+}
+
+// What is announced stands in the directory in the order of the configuration, with the
+// bound port where it has none.
+func TestWhatIsAnnounced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		as := []netip.AddrPort{netip.MustParseAddrPort("192.168.7.7:4711"), netip.MustParseAddrPort("[fd00::7]:0")}
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Advertise: as})
+		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(2), Advertise: as}, func(bus.Message) {})
+		entries, err := b.dir.List()
+		must(t, err)
+		for instance, port := range map[string]uint16{p.Instance(): p.Addr().Port(), r.Instance(): r.Addr().Port()} {
+			i := slices.IndexFunc(entries, func(e directory.Entry) bool { return e.Instance == instance })
+			want := []netip.AddrPort{as[0], netip.AddrPortFrom(as[1].Addr(), port)}
+			if got := entries[i].Addresses; !slices.Equal(got, want) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		}
+		if as[1].Port() != 0 {
+			t.Error("the configuration of the user has changed")
+		}
+	})
+}
