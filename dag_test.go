@@ -64,6 +64,7 @@ var table = []rule{
 	{"bus/internal/mailbox", "what a box loses is decided by a policy, whatever its messages are", []string{"subscription"}},
 	{"bus/internal/positions", "both ends and every control message write positions alike", []string{"subscription", "tags"}},
 	{"bus/internal/request", "what was asked for does not depend on how it is asked", []string{"bus/internal/tagset", "tags"}},
+	{"bus/internal/replies", "which request a reply answers does not depend on what they say, or how they travel", nil},
 	{"bus/internal/retain", "memory is kept whatever lies in it", []string{"netio"}},
 	{"bus/internal/ring", "a queue depends on nothing", nil},
 	{"bus/internal/rivals", "which publisher sends a tag is decided by what they announce", []string{"bus/internal/tagset", "tags"}},

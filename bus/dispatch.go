@@ -6,6 +6,7 @@ import (
 
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/retain"
 	"tagbus/bus/internal/wire"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -185,7 +186,11 @@ func (src *source) deliver(done *delivered) (more bool) {
 // message returns the message that was just read.
 func (src *source) message(rcv *received, turn uint32) Message {
 	r := &src.reader
-	return Message{Tag: r.Tag, Status: Status(r.Status), turn: turn, Counter: rcv.tally.Position, Publisher: src.contact.peer, Data: r.Data, origin: &src.origin}
+	m := Message{Tag: r.Tag, Status: Status(r.Status), turn: turn, Counter: rcv.tally.Position, Publisher: src.contact.peer, Data: r.Data, origin: &src.origin}
+	if r.Request {
+		m.origin = src.origin.Request(retain.ID(r.ID))
+	}
+	return m
 }
 
 // deliverPlain delivers the plain messages behind one to their only handler. It ends at
@@ -193,7 +198,7 @@ func (src *source) message(rcv *received, turn uint32) Message {
 // in deliver does, less what is the same for all of these messages.
 func (src *source) deliverPlain(rcv *received, h Handler, done *delivered, turn uint32) {
 	r := &src.reader
-	r.Status, r.NewTag = 0, false
+	r.Status, r.NewTag, r.Request = 0, false, false
 	m := src.message(rcv, turn)
 	for rcv.version == src.version {
 		data, ok := r.NextPlain()

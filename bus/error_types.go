@@ -67,13 +67,18 @@ func (e *AckError) Unwrap() error { return e.Err }
 type NoReplyError struct {
 	Command, Reply tags.Tag
 	After          time.Duration // how long the request took, with the waiting before it was sent
+	WithoutID      uint64        // messages without the id of a request that came on Reply meanwhile
 	Err            error         // what ended it
 }
 
-// Error names the tags and the time.
+// Error names the tags and the time, and what to do if the device does not give ids back.
 func (e *NoReplyError) Error() string {
-	return plain.Linef("bus: request to %v: %v on %v after %v: %v: the command may or may not have been carried out",
+	text := fmt.Sprintf("bus: request to %v: %v on %v after %v: %v: the command may or may not have been carried out",
 		e.Command, ErrNoReply, e.Reply, e.After.Round(time.Millisecond), e.Err)
+	if e.WithoutID > 0 {
+		text += fmt.Sprintf("; messages without a request's id that came there: %d: have the device answer by Publisher.Reply, or set RequesterConfig.Match", e.WithoutID)
+	}
+	return plain.Line(text)
 }
 
 // Is reports whether target is ErrNoReply.

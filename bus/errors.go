@@ -147,6 +147,10 @@ var (
 	// ErrNoReply is matched by a *NoReplyError.
 	ErrNoReply = errors.New("no reply")
 
+	// ErrTooManyRequests is wrapped in the error of Request if RequesterConfig.MaxWaiting
+	// requests of the Requester have no reply yet. Nothing was sent.
+	ErrTooManyRequests = errors.New("too many requests without reply")
+
 	// ErrReplaced is the cause of the end of a sender's connection when the same sender
 	// dials the receiver again, as it does after a loss.
 	ErrReplaced = errors.New("bus: the sender has lost this connection and dials again")

@@ -101,8 +101,8 @@ func ExampleReceiver() {
 	// goodbye monitor
 }
 
-// A command e-link and its reply e-link: the reply is a message that the device
-// publishes.
+// A command e-link and its reply e-link. The device gives the id of the request back with
+// its reply, so that any number of requesters may ask it at the same time.
 func ExampleRequester() {
 	n, closeAll := openNode()
 	defer closeAll()
@@ -113,7 +113,7 @@ func ExampleRequester() {
 	}
 	_, err = n.NewReceiver(bus.ReceiverConfig{Tags: tags.Of(command)}, func(m bus.Message) {
 		if string(m.Data) == "read temperature" {
-			_ = device.Publish(reply, []byte("21 C"))
+			_ = device.Reply(m.RequestID(), reply, 0, []byte("21 C"))
 		}
 	})
 	if err != nil {

@@ -105,6 +105,8 @@ func (h *hookBed) publisher(t *testing.T) {
 		"PublishZeroCopyContext": func() error {
 			return h.p.PublishZeroCopyContext(h.ctx, 1, 0, make([]byte, 1<<17), func() {})
 		},
+		"Reply":           func() error { return h.p.Reply(bus.RequestID{}, 1, 0, nil) },
+		"ReplyContext":    func() error { return h.p.ReplyContext(h.ctx, bus.RequestID{}, 1, 0, nil) },
 		"AddTags":         func() error { return h.p.AddTags(tags.Of(3)) },
 		"RemoveTags":      func() error { return h.p.RemoveTags(tags.Of(3)) },
 		"WaitSubscribers": func() error { return h.p.WaitSubscribers(h.ctx, 9, tags.Of(2)) },

@@ -40,6 +40,7 @@ func TestACallbackOfAnotherLoopDoesNotWaitEither(t *testing.T) {
 		}{
 			{"Publisher.WaitSubscribers", func() error { return p.WaitSubscribers(ctx, 9, tags.Of(1)) }},
 			{"Publisher.PublishContext", func() error { return p.PublishContext(ctx, 1, make([]byte, 900)) }},
+			{"Publisher.ReplyContext", func() error { return p.ReplyContext(ctx, bus.RequestID{}, 1, 0, make([]byte, 900)) }},
 			{"Publisher.PublishBatchContext", func() error {
 				_, err := p.PublishBatchContext(ctx, []bus.Message{{Tag: 1, Data: make([]byte, 900)}})
 				return err

@@ -91,13 +91,16 @@ var (
 		"set-patterns":   "1&5,4&5,6&6",
 	}
 	pageVectors = map[string][]wiretest.Record{
-		"page":      {rec(5, 0, "abc")},
-		"page-many": {rec(5, 0, "a"), rec(5, 0, ""), rec(5, 7, "b"), rec(6, 0x80, "c"), rec(5, 0, "")},
+		"page":         {rec(5, 0, "abc")},
+		"page-many":    {rec(5, 0, "a"), rec(5, 0, ""), rec(5, 7, "b"), rec(6, 0x80, "c"), rec(5, 0, "")},
+		"page-request": {{Tag: 5, Status: 7, Data: "abc", ID: requestID}, rec(5, 0, "a")},
 	}
 	listVectors = map[string][]subscription.Position{
 		"list": {{Tag: 5, Count: 7}, {Tag: 133, Count: 300}},
 	}
 )
+
+var requestID = wire.ID{0x1f, 0x8e, 0x02, 0xc4, 0x5b, 0x90, 0xd3, 0x77, 1}
 
 func rec(tag tags.Tag, status uint8, data string) wiretest.Record {
 	return wiretest.Record{Tag: tag, Status: status, Data: data}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"tagbus/bus/internal/fanout"
+	"tagbus/bus/internal/wire"
 	"tagbus/tags"
 )
 
@@ -25,7 +26,7 @@ func (p *Publisher) Publish(tag tags.Tag, data []byte) error {
 //   - Threads: any. Blocks: never. Allocates: only for the first message of a
 //     tag.
 func (p *Publisher) PublishStatus(tag tags.Tag, status Status, data []byte) error {
-	if err := p.fan.Publish(tag, uint8(status), data, nil); err != nil {
+	if err := p.fan.Publish(tag, wire.Status(status), data, nil); err != nil {
 		return p.explain(tag, len(data), err)
 	}
 	return nil
@@ -61,20 +62,20 @@ func (p *Publisher) PublishContext(ctx context.Context, tag tags.Tag, data []byt
 
 // PublishStatusContext is PublishContext with a status.
 func (p *Publisher) PublishStatusContext(ctx context.Context, tag tags.Tag, status Status, data []byte) error {
-	return p.publishContext(ctx, tag, status, data, nil)
+	return p.publishContext(ctx, tag, wire.Status(status), data, nil)
 }
 
 // publishContext is PublishStatusContext with a receipt, for a message that is to be
 // acknowledged; nil: none.
 //
 // Errors: for a sender also ErrNoReceiver, not wrapped.
-func (p *Publisher) publishContext(ctx context.Context, tag tags.Tag, status Status, data []byte, x *fanout.Receipt) error {
-	err := p.fan.Publish(tag, uint8(status), data, x)
+func (p *Publisher) publishContext(ctx context.Context, tag tags.Tag, status wire.Status, data []byte, x *fanout.Receipt) error {
+	err := p.fan.Publish(tag, status, data, x)
 	switch err {
 	case nil:
 		return nil
 	case fanout.ErrNoRoom: //nolint:errorlint // the fanout returns it bare, and this is the data path
-		return p.retry(ctx, tag, len(data), func() error { return p.fan.Publish(tag, uint8(status), data, x) })
+		return p.retry(ctx, tag, len(data), func() error { return p.fan.Publish(tag, status, data, x) })
 	}
 	return p.explain(tag, len(data), err)
 }
@@ -126,9 +127,9 @@ func (p *Publisher) lend(tag tags.Tag, status Status, data []byte, done func()) 
 	if done == nil {
 		done = func() {}
 	}
-	lent, err := p.fan.PublishLent(tag, uint8(status), data, done)
+	lent, err := p.fan.PublishLent(tag, wire.Status(status), data, done)
 	if !lent {
-		if err = p.fan.Publish(tag, uint8(status), data, nil); err == nil {
+		if err = p.fan.Publish(tag, wire.Status(status), data, nil); err == nil {
 			done()
 		}
 	}

@@ -64,7 +64,7 @@ func (p *Publisher) publishRun(messages []Message) (n int, err error) {
 	defer func() { run.End(err == nil && n < len(messages)) }()
 	for n < len(messages) {
 		m := &messages[n]
-		more, err := run.Publish(m.Tag, uint8(m.Status), m.Data)
+		more, err := run.Publish(m.Tag, wire.Status(m.Status), m.Data)
 		if err != nil {
 			return n, p.explain(m.Tag, len(m.Data), err)
 		}
@@ -88,7 +88,7 @@ func appendRun(w *wire.Writer, messages []Message, limit, budget int) (n, bytes 
 	mem, end := w.Run(budget)
 	for i := range messages {
 		m := &messages[i]
-		if len(m.Data) > limit || len(mem)+len(m.Data) > end || !w.Plain(m.Tag, uint8(m.Status)) {
+		if len(m.Data) > limit || len(mem)+len(m.Data) > end || !w.Plain(m.Tag, wire.Status(m.Status)) {
 			break
 		}
 		mem = wire.AppendPlain(mem, m.Data)

@@ -42,7 +42,7 @@ func TestARunMakesTheSamePage(t *testing.T) {
 				t.Fatalf("%d messages of %d bytes with a budget of %d: the page grows by %d", n, sizes, budget, grown)
 			}
 			for _, m := range messages[i : i+n] {
-				if len(m.Data) > limit || !single.Append(m.Tag, uint8(m.Status), 0, m.Data) {
+				if len(m.Data) > limit || !single.Append(m.Tag, wire.Status(m.Status), 0, m.Data) {
 					t.Fatalf("a run has a message of %d bytes: the limit is %d, and the page full at %d", len(m.Data), limit, len(single.Mem))
 				}
 			}
@@ -50,10 +50,10 @@ func TestARunMakesTheSamePage(t *testing.T) {
 				break
 			}
 			m := messages[i]
-			if !runs.Append(m.Tag, uint8(m.Status), 0, m.Data) {
+			if !runs.Append(m.Tag, wire.Status(m.Status), 0, m.Data) {
 				break
 			}
-			single.Append(m.Tag, uint8(m.Status), 0, m.Data)
+			single.Append(m.Tag, wire.Status(m.Status), 0, m.Data)
 			i++
 		}
 		if !bytes.Equal(wiretest.Sent(&runs, 0), wiretest.Sent(&single, 0)) {

@@ -8,7 +8,6 @@ import (
 
 	"tagbus/bus/internal/cache"
 	"tagbus/bus/internal/fanout"
-	"tagbus/bus/internal/wire"
 	"tagbus/internal/check"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -35,7 +34,7 @@ const (
 const (
 	minPageBytes    = 256
 	maxPageBytes    = 16 << 20
-	maxMessageBytes = 1<<30 - 1 - wire.HeaderBytes - wire.MaxOverhead
+	maxMessageBytes = 1<<30 - 1 - mostFraming
 	minCacheBytes   = 4096
 	maxCacheBytes   = (1<<32 - 2) * cache.BlockBytes
 	controlBuffers  = 8
@@ -144,7 +143,7 @@ type PublisherConfig struct {
 	CacheMessages int
 
 	// CacheBytes is the memory for that, for all tags together. A message takes 128
-	// bytes for each begun 95 bytes of its payload, and at least 128. If the memory is
+	// bytes for each begun 94 bytes of its payload, and at least 128. If the memory is
 	// full, the oldest messages of any tag make room. A message that needs more than
 	// all of it is not kept. Default 64 MiB.
 	CacheBytes int
@@ -235,7 +234,7 @@ func (c PublisherConfig) Validate() error {
 // messageMemory returns the page memory that the largest message takes.
 func (c *PublisherConfig) messageMemory() int {
 	n := c.PageBytes
-	return (wire.HeaderBytes + wire.MaxOverhead + c.MaxMessageBytes + n - 1) / n * n
+	return (mostFraming + c.MaxMessageBytes + n - 1) / n * n
 }
 
 // memory makes the memory that a publisher holds from its beginning: the pool of its

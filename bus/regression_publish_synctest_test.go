@@ -227,3 +227,27 @@ func TestLatestKeepsALargeMessageApart(t *testing.T) {
 		}
 	})
 }
+
+// TestTheLargestMessageWithAPosition: a message of MaxMessageBytes has room on the wire with
+// every policy. With its position, it was 8 bytes longer than the subscriber took.
+func TestTheLargestMessageWithAPosition(t *testing.T) {
+	for _, policy := range []bus.Policy{{}, {Kind: bus.DropOldest}, {Kind: bus.Latest}, {Kind: bus.Sample, Every: 1}} {
+		t.Run(policy.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t)
+				const most = 1 << 16
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(5), PageBytes: 4096, MaxMessageBytes: most, QueueBytes: 17 * 4096})
+				s := b.subscriber(bus.SubscriberConfig{})
+				got := 0
+				sub, err := s.SubscribeWith(tags.Of(5), func(m bus.Message) { got = len(m.Data) }, bus.SubscriptionConfig{Policy: policy})
+				must(t, err)
+				must(t, sub.Wait(t.Context()))
+				must(t, p.Publish(5, make([]byte, most)))
+				time.Sleep(time.Second)
+				if got != most {
+					t.Errorf("got a message of %d bytes, want %d; events %v", got, most, s.kinds())
+				}
+			})
+		})
+	}
+}

@@ -4,16 +4,21 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"tagbus/bus/internal/replies"
+	"tagbus/bus/internal/wire"
 	"tagbus/internal/check"
 	"tagbus/tags"
 )
 
-// defaultRequestTimeout is RequesterConfig.Timeout unless set.
-const defaultRequestTimeout = 5 * time.Second
+// Defaults and limits of RequesterConfig.
+const (
+	defaultRequestTimeout = 5 * time.Second
+	defaultMaxWaiting     = 1024
+	maxMaxWaiting         = 1 << 16
+)
 
 // RequesterConfig says how a Requester works. Command and Reply have no default.
 type RequesterConfig struct {
@@ -27,50 +32,50 @@ type RequesterConfig struct {
 	// context takes precedence. Default 5 s.
 	Timeout time.Duration
 
-	// Match reports whether a reply answers a command. It is called on the subscriber's
-	// loop, for the oldest unanswered command first. It must not block or change the
-	// bytes. With it any number of requests may be unanswered at the same time, and a
-	// late reply is never mistaken for that of another request.
+	// MaxWaiting is how many requests may wait for their replies at a time. Default 1,024,
+	// at most 65,536.
+	MaxWaiting int
+
+	// Match is for devices that cannot give the id of a request back, for example hardware
+	// that knows nothing of ids. It reports whether a reply without id answers a command.
+	// It is called on the subscriber's loop, for the oldest command without reply first,
+	// and must not block or change the bytes. It sees replies to the commands of other
+	// requesters, too, and late ones: it must know them by their bytes.
 	//
-	// Default: none. Then the first reply after a command answers it. A command e-link
-	// and its reply e-link can do no more, since the detector does not know of our
-	// requests. One request is unanswered at a time; later ones wait their turn. A
-	// reply that comes after the end of its request counts as late. If the next request
-	// has begun meanwhile, the late reply is taken for its answer. So after an error,
-	// either be sure that no reply is still to come, or compare each reply with its
-	// command.
+	// Default: none. A reply without id answers no request, and is counted.
 	Match func(command []byte, reply Message) bool
+}
+
+func (c RequesterConfig) withDefaults() RequesterConfig {
+	check.Default(&c.Timeout, defaultRequestTimeout)
+	check.Default(&c.MaxWaiting, defaultMaxWaiting)
+	return c
 }
 
 // Validate reports all violations of c, joined; each wraps ErrInvalidConfig
 // and names the field, its value and its limit.
 func (c RequesterConfig) Validate() error {
+	c = c.withDefaults()
 	v := check.Violations{Kind: ErrInvalidConfig}
 	v.Positive("Timeout", c.Timeout)
+	check.Within(&v, "MaxWaiting", c.MaxWaiting, 1, maxMaxWaiting)
 	return v.Err()
 }
 
 // Requester sends commands through a Sender and waits for the replies that come
-// through a Subscriber.
+// through a Subscriber. Each command carries a [RequestID], and the reply that carries the
+// same one answers it: the device gives it back by [Publisher.Reply]. So any number of
+// requests, and of requesters of one device, may wait at the same time. A reply that is
+// late, comes twice, or is for another requester answers none, and is counted.
 //
 // Threads: all methods may be called from any goroutine, and from callbacks
 // unless they block.
 type Requester struct {
-	cfg    RequesterConfig
-	sender *Sender
-	sub    *Subscription
-	turn   chan struct{} // full while a request is unanswered; without Match
-
-	mu      sync.Mutex
-	waiting []*exchange // oldest first
-
-	requests, replies, late atomic.Uint64
-}
-
-// exchange is a command without a reply.
-type exchange struct {
-	command []byte
-	reply   chan Message // capacity 1; sent to when it is taken out of waiting
+	cfg      RequesterConfig
+	sender   *Sender
+	sub      *Subscription
+	book     *replies.Book[Message]
+	requests atomic.Uint64
 }
 
 // NewRequester subscribes to the reply tag. Close it; the caller keeps the sender and
@@ -81,8 +86,8 @@ func NewRequester(sender *Sender, subscriber *Subscriber, cfg RequesterConfig) (
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	check.Default(&cfg.Timeout, defaultRequestTimeout)
-	r := &Requester{cfg: cfg, sender: sender, turn: make(chan struct{}, 1)}
+	cfg = cfg.withDefaults()
+	r := &Requester{cfg: cfg, sender: sender, book: replies.New[Message](cfg.MaxWaiting)}
 	var err error
 	if r.sub, err = subscriber.Subscribe(tags.Of(cfg.Reply), r.onReply); err != nil {
 		return nil, err
@@ -92,11 +97,12 @@ func NewRequester(sender *Sender, subscriber *Subscriber, cfg RequesterConfig) (
 
 // Request sends a command and returns the reply. Its Data belongs to the caller.
 //
-//   - command: as in Send; it must not be changed before Request returns.
+//   - command: 0 to SenderConfig.MaxMessageBytes - 17 bytes, as in Send; it must not be
+//     changed before Request returns. A second Request with the same bytes is another
+//     request: it never gets a reply to the first.
 //   - Errors: *NoReplyError, if the command was sent and no reply came in time. Before
 //     it is sent: those of Sender.SendContext, and of Subscription.Wait for the reply
-//     tag; the cause of the end of ctx, wrapped, if another request had its turn until
-//     then. ErrClosed; ErrOnLoop.
+//     tag; ErrTooManyRequests, wrapped; ErrClosed; ErrOnLoop.
 //   - Blocks: until the reply comes, at most for RequesterConfig.Timeout.
 //   - Threads: any.
 func (r *Requester) Request(ctx context.Context, command []byte) (Message, error) {
@@ -112,87 +118,71 @@ func (r *Requester) Request(ctx context.Context, command []byte) (Message, error
 	if err := r.sub.Wait(ctx); err != nil { // else the reply could pass unseen
 		return Message{}, err
 	}
-	if r.cfg.Match == nil {
-		select {
-		case r.turn <- struct{}{}:
-			defer func() { <-r.turn }()
-		case <-ctx.Done():
-			return Message{}, fmt.Errorf("bus: request to %v: another one waits for its reply: %w", r.cfg.Command, context.Cause(ctx))
-		}
+	before, _ := r.book.Counts()
+	q, err := r.book.Begin(command)
+	if err != nil {
+		return Message{}, fmt.Errorf("bus: request to %v: %w: %d wait: wait for replies, or raise RequesterConfig.MaxWaiting",
+			r.cfg.Command, ErrTooManyRequests, r.cfg.MaxWaiting)
 	}
-	q := &exchange{command: command, reply: make(chan Message, 1)}
-	r.mu.Lock()
-	r.waiting = append(r.waiting, q) // before it is sent: the reply may be quick
-	r.mu.Unlock()
-	if err := r.sender.SendContext(ctx, r.cfg.Command, command); err != nil {
-		r.take(q)
+	if err := r.sender.request(ctx, RequestID{wire.ID(q.ID)}, r.cfg.Command, command); err != nil {
+		r.book.Cancel(q)
 		return Message{}, err
 	}
 	r.sender.Flush()
 	r.requests.Add(1)
 	var cause error
 	select {
-	case m := <-q.reply:
+	case m := <-q.Reply:
 		return m, nil
 	case <-r.sub.ended:
 		cause = ErrClosed
 	case <-ctx.Done():
 		cause = context.Cause(ctx)
 	}
-	if !r.take(q) { // it came at the last moment
-		return <-q.reply, nil
+	if !r.book.Cancel(q) { // it came at the last moment
+		return <-q.Reply, nil
 	}
-	return Message{}, &NoReplyError{Command: r.cfg.Command, Reply: r.cfg.Reply, After: time.Since(began), Err: cause}
-}
-
-// take takes a request out of the waiting ones. It returns false if that has happened
-// before, so that the reply is there.
-func (r *Requester) take(q *exchange) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	i := slices.Index(r.waiting, q)
-	if i < 0 {
-		return false
+	after, _ := r.book.Counts()
+	return Message{}, &NoReplyError{
+		Command: r.cfg.Command, Reply: r.cfg.Reply, After: time.Since(began), WithoutID: after.WithoutID - before.WithoutID, Err: cause,
 	}
-	r.waiting = slices.Delete(r.waiting, i, i+1)
-	return true
 }
 
 // onReply finds the request that a reply answers. Loop only.
 func (r *Requester) onReply(m Message) {
-	r.mu.Lock()
-	waiting := r.waiting
-	if r.cfg.Match != nil {
-		waiting = slices.Clone(waiting) // Match runs under no lock
-	} else if len(waiting) > 1 {
-		waiting = waiting[:1]
-	}
-	r.mu.Unlock()
-	for _, q := range waiting {
-		if r.cfg.Match != nil && !r.cfg.Match(q.command, m) || !r.take(q) {
-			continue
-		}
+	own := func() Message {
 		m.Data = slices.Clone(m.Data)
-		r.replies.Add(1) // before the caller of Request can look
-		q.reply <- m
+		return m
+	}
+	if id := m.RequestID(); id != (RequestID{}) {
+		r.book.Answer(replies.ID(id.id), own)
 		return
 	}
-	r.late.Add(1)
+	var answers func([]byte) bool
+	if r.cfg.Match != nil {
+		answers = func(command []byte) bool { return r.cfg.Match(command, m) }
+	}
+	r.book.Match(answers, own)
 }
 
-// RequesterStats counts what a requester has done.
+// RequesterStats counts what a requester has done, and the messages on its reply tag.
 type RequesterStats struct {
-	Requests uint64 // commands sent
-	Replies  uint64 // that answered one
-	Late     uint64 // replies that answered none: late, or not asked for
-	Waiting  int    // requests without reply now
+	Requests   uint64 // commands sent
+	Replies    uint64 // that answered one
+	Late       uint64 // the first replies to requests that had ended without
+	Duplicates uint64 // further replies to a request: of the newest 4,096; older ones count as late
+	Others     uint64 // replies to requests that this requester has not made: those of others
+	WithoutID  uint64 // messages without the id of a request that answered none
+	Waiting    int    // requests without reply now
 }
 
 // Stats returns the requester's counters. Threads: any.
 func (r *Requester) Stats() RequesterStats {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return RequesterStats{Requests: r.requests.Load(), Replies: r.replies.Load(), Late: r.late.Load(), Waiting: len(r.waiting)}
+	c, waiting := r.book.Counts()
+	return RequesterStats{
+		Requests: r.requests.Load(), Replies: c.Replies, Late: c.Late, Duplicates: c.Duplicates, Others: c.Others,
+		WithoutID: c.WithoutID, Waiting: waiting,
+	}
 }
 
 // Close ends the subscription to the replies and the requests that wait for one.

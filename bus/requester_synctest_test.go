@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -24,6 +25,22 @@ type device struct {
 }
 
 func (b *bed) device() *device {
+	b.tb.Helper()
+	return b.deviceThat(func(d *device, to bus.RequestID, data []byte) {
+		must(b.tb, d.replies.Reply(to, replyTag, 0, data))
+	})
+}
+
+// oldDevice is a device that does not give back the ids of requests.
+func (b *bed) oldDevice() *device {
+	b.tb.Helper()
+	return b.deviceThat(func(d *device, _ bus.RequestID, data []byte) {
+		must(b.tb, d.replies.Publish(replyTag, data))
+	})
+}
+
+func (b *bed) deviceThat(reply func(d *device, to bus.RequestID, data []byte)) *device {
+	b.tb.Helper()
 	d := &device{replies: b.publisher(bus.PublisherConfig{Tags: tags.Of(replyTag)})}
 	d.receiver = b.receiver(bus.ReceiverConfig{Tags: tags.Of(commandTag)}, func(m bus.Message) {
 		name, _, _ := bytes.Cut(m.Data, []byte(" "))
@@ -31,8 +48,8 @@ func (b *bed) device() *device {
 		if err != nil {
 			return // it does not answer
 		}
-		answer := "re: " + string(m.Data)
-		time.AfterFunc(after, func() { must(b.tb, d.replies.Publish(replyTag, []byte(answer))) })
+		answer, to := "re: "+string(m.Data), m.RequestID()
+		time.AfterFunc(after, func() { reply(d, to, []byte(answer)) })
 	})
 	return d
 }
@@ -109,64 +126,20 @@ func TestARequestWithoutReply(t *testing.T) {
 	}
 }
 
-func TestALateReplyIsNotMistakenForAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t)
-		b.device()
-		r, _, _ := b.requester(bus.RequesterConfig{Timeout: time.Second, Match: whole})
-		if _, err := r.Request(t.Context(), []byte("1500ms a")); !errors.Is(err, bus.ErrNoReply) {
-			t.Errorf("got %v, want ErrNoReply", err)
-		}
-		m, err := r.Request(t.Context(), []byte("900ms b")) // the late one comes first
-		must(t, err)
-		if string(m.Data) != "re: 900ms b" {
-			t.Errorf("got %q", m.Data)
-		}
-		if st := r.Stats(); st != (bus.RequesterStats{Requests: 2, Replies: 1, Late: 1}) {
-			t.Errorf("got %+v, want one late reply", st)
-		}
-	})
-}
-
-// TestWithoutMatchALateReplyPassesForTheNext is what RequesterConfig.Match says.
-func TestWithoutMatchALateReplyPassesForTheNext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t)
-		b.device()
-		r, _, _ := b.requester(bus.RequesterConfig{Timeout: time.Second})
-		for _, command := range []string{"1200ms a", "1500ms b"} {
-			if _, err := r.Request(t.Context(), []byte(command)); command == "1200ms a" && !errors.Is(err, bus.ErrNoReply) {
-				t.Errorf("got %v, want ErrNoReply", err)
-			} else if command == "1500ms b" {
-				must(t, err) // with the reply to a
-			}
-		}
-		time.Sleep(10 * time.Second) // in which the reply to b is late
-		m, err := r.Request(t.Context(), []byte("0s c"))
-		must(t, err)
-		if string(m.Data) != "re: 0s c" {
-			t.Errorf("got %q, want the reply to c", m.Data)
-		}
-		if st := r.Stats(); st != (bus.RequesterStats{Requests: 3, Replies: 2, Late: 1}) {
-			t.Errorf("got %+v, want one late reply", st)
-		}
-	})
-}
-
 func TestRequestsAtOnce(t *testing.T) {
 	tests := []struct {
-		name  string
-		match func([]byte, bus.Message) bool
-		want  time.Duration
+		name   string
+		device func(*bed) *device
+		match  func([]byte, bus.Message) bool
 	}{
-		{"with Match they overlap, and replies come in any order", whole, time.Second},
-		{"without Match they take turns", nil, 5500 * time.Millisecond},
+		{"a reply names its request", (*bed).device, nil},
+		{"Match finds the request of a reply that names none", (*bed).oldDevice, whole},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
-				b.device()
+				test.device(b)
 				r, _, _ := b.requester(bus.RequesterConfig{Timeout: time.Minute, Match: test.match})
 				_, err := r.Request(t.Context(), []byte("0s"))
 				must(t, err)
@@ -182,8 +155,8 @@ func TestRequestsAtOnce(t *testing.T) {
 					})
 				}
 				wg.Wait()
-				if got := time.Since(start); got < test.want || got > test.want+100*time.Millisecond {
-					t.Errorf("took %v, want about %v", got, test.want)
+				if got := time.Since(start); got < time.Second || got > time.Second+100*time.Millisecond {
+					t.Errorf("took %v, want about 1s: requests wait together", got)
 				}
 			})
 		})
@@ -214,19 +187,40 @@ func TestARequestThatCannotBeSent(t *testing.T) {
 			}
 		})
 	})
-	t.Run("another one has the turn", func(t *testing.T) {
+	t.Run("too many wait", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBed(t)
 			b.device()
-			r, _, _ := b.requester(bus.RequesterConfig{Timeout: time.Hour})
-			go func() { _, _ = r.Request(t.Context(), []byte("never")) }()
-			synctest.Wait()
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			if _, err := r.Request(ctx, []byte("0s")); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, bus.ErrNoReply) {
-				t.Errorf("got %v, want DeadlineExceeded", err)
+			r, _, _ := b.requester(bus.RequesterConfig{MaxWaiting: 2})
+			for range 2 {
+				go func() { _, _ = r.Request(t.Context(), []byte("never")) }()
 			}
-			must(t, r.Close())
+			synctest.Wait()
+			const want = "bus: request to 0x0000000000000001: too many requests without reply: 2 wait: wait for replies, or raise RequesterConfig.MaxWaiting"
+			if _, err := r.Request(t.Context(), []byte("0s")); !errors.Is(err, bus.ErrTooManyRequests) || err.Error() != want {
+				t.Errorf("got %v\nwant %s", err, want)
+			}
+			if st := r.Stats(); st.Waiting != 2 || st.Requests != 2 {
+				t.Errorf("got %+v, want two that wait", st)
+			}
+			time.Sleep(5 * time.Second) // until these have ended
+			_, err := r.Request(t.Context(), []byte("0s"))
+			must(t, err)
+		})
+	})
+	t.Run("too large", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBed(t)
+			b.device()
+			r, _, _ := b.requester(bus.RequesterConfig{})
+			var refused *bus.PublishError
+			if _, err := r.Request(t.Context(), make([]byte, 1<<20-16)); !errors.As(err, &refused) || !errors.Is(err, bus.ErrMessageTooLarge) ||
+				refused.Bytes != 1<<20-16 || refused.Limit != 1<<20-17 || !strings.HasPrefix(err.Error(), "bus: send ") {
+				t.Errorf("got %v, want ErrMessageTooLarge of 1,048,560 bytes, limit 1,048,559", err)
+			}
+			if _, err := r.Request(t.Context(), make([]byte, 1<<20-17)); !errors.Is(err, bus.ErrNoReply) {
+				t.Errorf("got %v, want that it is sent", err)
+			}
 		})
 	})
 	t.Run("on the loop", func(t *testing.T) {
@@ -247,8 +241,10 @@ func TestARequestThatCannotBeSent(t *testing.T) {
 		})
 	})
 	t.Run("a bad configuration", func(t *testing.T) {
-		if _, err := bus.NewRequester(nil, nil, bus.RequesterConfig{Timeout: -1}); !errors.Is(err, bus.ErrInvalidConfig) {
-			t.Errorf("got %v, want ErrInvalidConfig", err)
+		for _, cfg := range []bus.RequesterConfig{{Timeout: -1}, {MaxWaiting: -1}, {MaxWaiting: 1<<16 + 1}} {
+			if _, err := bus.NewRequester(nil, nil, cfg); !errors.Is(err, bus.ErrInvalidConfig) {
+				t.Errorf("%+v: got %v, want ErrInvalidConfig", cfg, err)
+			}
 		}
 	})
 }
@@ -257,7 +253,7 @@ func TestCloseEndsTheRequestsThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		b.device()
-		r, _, sub := b.requester(bus.RequesterConfig{Match: whole})
+		r, _, sub := b.requester(bus.RequesterConfig{})
 		results := make(chan error, 2)
 		ask := func() { _, err := r.Request(t.Context(), []byte("never")); results <- err }
 		go ask()

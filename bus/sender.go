@@ -10,6 +10,7 @@ import (
 	"tagbus/bus/internal/contact"
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/follow"
+	"tagbus/bus/internal/wire"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -111,10 +112,10 @@ func (s *Sender) SendContext(ctx context.Context, tag tags.Tag, data []byte) err
 
 // SendStatusContext is SendContext with a status.
 func (s *Sender) SendStatusContext(ctx context.Context, tag tags.Tag, status Status, data []byte) error {
-	return s.send(ctx, tag, status, data, nil)
+	return s.send(ctx, tag, wire.Status(status), data, nil)
 }
 
-func (s *Sender) send(ctx context.Context, tag tags.Tag, status Status, data []byte, x *fanout.Receipt) error {
+func (s *Sender) send(ctx context.Context, tag tags.Tag, status wire.Status, data []byte, x *fanout.Receipt) error {
 	for {
 		changed := s.pub.nextChange() // before the try, so that no change after it is missed
 		err := s.pub.publishContext(ctx, tag, status, data, x)
@@ -153,7 +154,7 @@ func (s *Sender) SendStatusAcked(ctx context.Context, tag tags.Tag, status Statu
 		return ErrOnLoop
 	}
 	x := fanout.NewReceipt(tag)
-	if err := s.send(ctx, tag, status, data, x); err != nil {
+	if err := s.send(ctx, tag, wire.Status(status), data, x); err != nil {
 		return err
 	}
 	if position, lost, err := x.Wait(ctx); err != nil {
@@ -173,6 +174,17 @@ func outcomeOf(err error) error {
 		return ErrNotHandled
 	}
 	return err
+}
+
+// request sends a message with the id of a request as SendContext does.
+//
+// Errors: those of SendContext.
+func (s *Sender) request(ctx context.Context, id RequestID, tag tags.Tag, data []byte) error {
+	mark, payload, err := s.pub.marked(id, tag, 0, data)
+	if err != nil {
+		return s.explain(tag, data, err)
+	}
+	return s.send(ctx, tag, mark, payload, nil)
 }
 
 // explain completes an error of the publishing part.

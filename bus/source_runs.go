@@ -13,7 +13,7 @@ func (src *source) deliverRun(rcv *received, t target, done *delivered, turn uin
 	if !t.deliver(m) {
 		done.fails()
 	}
-	m.Status, m.Counter = 0, m.Counter+1
+	m.Status, m.Counter, m.origin = 0, m.Counter+1, &src.origin
 	var messages, bytes int
 	switch {
 	case t.sub.batch != nil:

@@ -39,6 +39,7 @@ type queued struct {
 	tag       tags.Tag
 	status    Status
 	run       bool // of plain messages
+	request   bool // its id stands before the payload
 	counter   uint64
 	publisher *Peer
 }
@@ -70,8 +71,13 @@ func (in *inbox) take(reader int, m *Message) (ok bool) {
 		in.run = data
 		data, in.at, _ = wire.Cut(data, 0)
 	}
+	origin := &in.origin
+	if q.request {
+		id := retain.ID(data)
+		origin, data = origin.Request(id), data[len(id):]
+	}
 	*m = Message{
-		Tag: q.tag, Status: q.status, turn: in.origin.Turn(), Counter: q.counter, Publisher: q.publisher, Data: data, origin: &in.origin,
+		Tag: q.tag, Status: q.status, turn: in.origin.Turn(), Counter: q.counter, Publisher: q.publisher, Data: data, origin: origin,
 	}
 	in.message = *m
 	return true
@@ -144,11 +150,14 @@ func (sub *Subscription) Messages(ctx context.Context) iter.Seq2[Message, error]
 // loses some, and any other stops reading from the publisher. It returns false if the
 // message itself is lost. Loop only.
 func (sub *Subscription) enqueue(src *source, m Message) bool {
-	q := queued{tag: m.Tag, status: m.Status, counter: m.Counter, publisher: m.Publisher}
-	if !sub.cfg.Policy.Lossless() {
-		return sub.inbox.box.PushLossy(sourceTag{src, m.Tag}, q, m.Data, sub.overflow)
+	q, data := queued{tag: m.Tag, status: m.Status, counter: m.Counter, publisher: m.Publisher}, m.Data
+	if id := m.RequestID(); id != (RequestID{}) {
+		q.request, data = true, append(id.id[:], data...)
 	}
-	if sub.inbox.box.Push(q, m.Data) {
+	if !sub.cfg.Policy.Lossless() {
+		return sub.inbox.box.PushLossy(sourceTag{src, m.Tag}, q, data, sub.overflow)
+	}
+	if sub.inbox.box.Push(q, data) {
 		sub.stall(src)
 	}
 	return true
@@ -162,7 +171,7 @@ func (sub *Subscription) enqueueRun(src *source, m Message) (messages, bytes int
 		return 0, 0
 	}
 	bytes = len(run) - messages*wire.PlainBytes
-	q := queued{m.Tag, m.Status, true, m.Counter, m.Publisher}
+	q := queued{tag: m.Tag, status: m.Status, run: true, counter: m.Counter, publisher: m.Publisher}
 	if sub.inbox.box.PushRun(q, run, bytes+messages*mailbox.MessageBytes) {
 		sub.stall(src)
 	}

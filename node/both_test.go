@@ -1,10 +1,13 @@
 package node_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"tagbus/bus"
 	"tagbus/tags"
@@ -79,4 +82,48 @@ func TestTheOtherDirectionOnOneLoop(t *testing.T) {
 	if err := sender.Send(1, nil); !errors.Is(err, bus.ErrClosed) {
 		t.Errorf("after the node's Close: got %v, want ErrClosed", err)
 	}
+}
+
+// TestTwoRequestersOfADevice: the ids of requests cross the real transport both ways.
+func TestTwoRequestersOfADevice(t *testing.T) {
+	const command, reply = tags.Tag(1), tags.Tag(2)
+	folder := t.TempDir()
+	device := openPublisher(t, folder, bus.PublisherConfig{Tags: tags.Of(reply), MaxMessageBytes: 200_000})
+	n := openNode(t, folder)
+	_, err := n.NewReceiver(bus.ReceiverConfig{Tags: tags.Of(command), Listen: listen()}, func(m bus.Message) {
+		if err := device.Reply(m.RequestID(), reply, 3, m.Data); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for i := range 2 {
+		n := openNode(t, folder)
+		sender, err := n.NewSender(bus.SenderConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		subscriber, err := n.NewSubscriber(bus.SubscriberConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := bus.NewRequester(sender, subscriber, bus.RequesterConfig{Command: command, Reply: reply, Timeout: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j := range 4 {
+			wg.Go(func() {
+				for k := range 50 {
+					want := bytes.Repeat([]byte{byte(i), byte(j), byte(k)}, 1+k%2*40_000)
+					m, err := r.Request(t.Context(), want)
+					if err != nil || m.Status != 3 || !bytes.Equal(m.Data, want) {
+						t.Errorf("got %d bytes with status %d, %v, want the %d bytes of the command", len(m.Data), m.Status, err, len(want))
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
 }

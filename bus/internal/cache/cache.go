@@ -45,14 +45,14 @@ type block struct {
 	older, newer  uint32 // message of any tag
 	line          uint32
 	size          uint32 // of the payload, in bytes; of a free chain, in blocks
-	status        uint8
+	status        uint16
 	data          [blockData]byte
 }
 
 // BlockBytes is the size of a block: the least memory that a message takes.
 const BlockBytes = 128
 
-const blockData = BlockBytes - 8*4 - 1
+const blockData = BlockBytes - 8*4 - 2
 
 // messages is a line.
 type messages struct{ first, last, count uint32 }
@@ -108,7 +108,7 @@ func (c *Cache) NewLine() uint32 {
 
 // Add puts a message at the end of a line. A message that is larger than the whole
 // cache is not kept, and neither are those before it.
-func (c *Cache) Add(line uint32, status uint8, data []byte) {
+func (c *Cache) Add(line uint32, status uint16, data []byte) {
 	need := blocksOf(len(data))
 	c.mu.Lock()
 	first := c.reserve(line, need)

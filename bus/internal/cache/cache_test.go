@@ -67,7 +67,7 @@ func TestTheCacheKeepsTheNewest(t *testing.T) {
 			a, b := c.NewLine(), c.NewLine()
 			for i, text := range test.add {
 				line := map[byte]uint32{'a': a, 'b': b}[text[0]]
-				c.Add(line, uint8(i), []byte(text))
+				c.Add(line, uint16(i), []byte(text))
 			}
 			for line, want := range map[uint32][]string{a: test.a, b: test.b} {
 				got := c.content(line)
@@ -141,7 +141,7 @@ func TestTheCacheIsWhatItShouldBe(t *testing.T) {
 			line := uint32(rapid.IntRange(0, lines-1).Draw(t, "line"))
 			size := rapid.SampledFrom([]int{0, 1, 40, blockData, blockData + 1, 300, 2000}).Draw(t, "size")
 			data := bytes.Repeat([]byte{byte('a' + i%26)}, size)
-			c.Add(line, uint8(i), data)
+			c.Add(line, uint16(i), data)
 
 			m := message{line, blocksOf(size), fmt.Sprintf("%d:%s", uint8(i), data)}
 			mine := func(o message) bool { return o.line == line }

@@ -48,7 +48,7 @@ func (r Reader) After(m uint32) uint32 { return r.c.blocks[m].after }
 func (r Reader) Size(m uint32) int { return int(r.c.blocks[m].size) }
 
 // Status returns the status of a message.
-func (r Reader) Status(m uint32) uint8 { return r.c.blocks[m].status }
+func (r Reader) Status(m uint32) uint16 { return r.c.blocks[m].status }
 
 // Pieces calls f with the payload of a message, in pieces.
 func (r Reader) Pieces(m uint32, f func(piece []byte)) {

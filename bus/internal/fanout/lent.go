@@ -19,7 +19,7 @@ const lentShare = 8
 //   - done: called on the loop, in Config.Call, once data is not read any more. If there
 //     is an error, it is not called.
 //   - Errors: ErrNoRoom; lent is true. It is not wrapped.
-func (fan *Fanout) PublishLent(tag tags.Tag, status uint8, data []byte, done func()) (lent bool, err error) {
+func (fan *Fanout) PublishLent(tag tags.Tag, status wire.Status, data []byte, done func()) (lent bool, err error) {
 	if len(data) < fan.cfg.PageBytes/lentShare || len(data) > fan.cfg.MaxMessageBytes || fan.regionOnly.Load() {
 		return false, nil
 	}
@@ -43,7 +43,7 @@ func (fan *Fanout) PublishLent(tag tags.Tag, status uint8, data []byte, done fun
 // refers to the payload. mu is held, and there are lanes.
 //
 // Errors: ErrNoRoom; then nothing is published.
-func (s *stream) appendLent(tag tags.Tag, status uint8, data []byte, done func()) error {
+func (s *stream) appendLent(tag tags.Tag, status wire.Status, data []byte, done func()) error {
 	s.seal()
 	x := askFor(len(data))
 	x.memory, x.alone = wire.MaxOverhead, true

@@ -2,6 +2,7 @@ package fanout
 
 import (
 	"tagbus/bus/internal/ring"
+	"tagbus/bus/internal/wire"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -24,13 +25,13 @@ type latestTag struct {
 
 // kept is a message that waits, copied, and may be replaced by a newer one.
 type kept struct {
-	status   uint8
+	status   wire.Status
 	position uint64
 	data     []byte
 }
 
 // take keeps a message in the place of the one of its tag that waits.
-func (o *latest) take(tag tags.Tag, status uint8, position uint64, data []byte) {
+func (o *latest) take(tag tags.Tag, status wire.Status, position uint64, data []byte) {
 	t := o.tags[tag]
 	if t == nil {
 		t = &latestTag{soloTag: soloTag{tag: tag}}
@@ -125,7 +126,7 @@ type sampleTag struct {
 }
 
 // take decides about a message.
-func (o *sample) take(tag tags.Tag, status uint8, position uint64, data []byte) {
+func (o *sample) take(tag tags.Tag, status wire.Status, position uint64, data []byte) {
 	t := o.tags[tag]
 	if t == nil {
 		t = &sampleTag{soloTag: soloTag{tag: tag}}

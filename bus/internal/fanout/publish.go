@@ -15,7 +15,7 @@ import (
 //   - Errors: ErrNoRoom, ErrUnknownTag, ErrTooLarge, ErrStopped,
 //     Config.Unowned. They are not wrapped.
 //   - Blocks: never. Allocates: only for the first message of a tag, and for x.
-func (fan *Fanout) Publish(tag tags.Tag, status uint8, data []byte, x *Receipt) error {
+func (fan *Fanout) Publish(tag tags.Tag, status wire.Status, data []byte, x *Receipt) error {
 	if len(data) > fan.cfg.MaxMessageBytes {
 		return ErrTooLarge
 	}
@@ -108,7 +108,7 @@ func (w *Way) Publish(data []byte) bool {
 // publish publishes a message to s, which is all of the tag's route and whose mu is held.
 //
 // Errors: as Fanout.Publish.
-func (t *tagState) publish(s *stream, tag tags.Tag, status uint8, data []byte, x *Receipt) error {
+func (t *tagState) publish(s *stream, tag tags.Tag, status wire.Status, data []byte, x *Receipt) error {
 	if t.removed {
 		return ErrUnknownTag
 	}
@@ -181,7 +181,7 @@ func (run *Run) End(more bool) {
 // belong to the run, or the run has become long.
 //
 // Errors: as Fanout.Publish.
-func (run *Run) Publish(tag tags.Tag, status uint8, data []byte) (ok bool, err error) {
+func (run *Run) Publish(tag tags.Tag, status wire.Status, data []byte) (ok bool, err error) {
 	if run.left <= 0 {
 		return false, nil
 	}

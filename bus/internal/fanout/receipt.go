@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"tagbus/bus/internal/wire"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -51,7 +52,7 @@ func (x *Receipt) settle(err error, lost bool) {
 // appendAcked publishes the message of x, as the last of its page. mu is held.
 //
 // Errors: those of append; x is then not settled and may be used again.
-func (s *stream) appendAcked(x *Receipt, status uint8, position uint64, data []byte) error {
+func (s *stream) appendAcked(x *Receipt, status wire.Status, position uint64, data []byte) error {
 	s.seal() // without a page the message goes through fill
 	x.position, x.kept, s.receipt = position, s.fan.cache != nil, x
 	err := s.append(x.tag, status, position, data)

@@ -91,7 +91,7 @@ func (r *replay) add(c cache.Reader, tag tags.Tag, position uint64, m uint32) {
 	if r.page == nil {
 		r.begin(r.cost(c, m))
 	}
-	w.Header(tag, c.Status(m), position, c.Size(m))
+	w.Header(tag, wire.Status(c.Status(m)), position, c.Size(m))
 	if !r.page.large() {
 		c.Pieces(m, func(piece []byte) { w.Mem = append(w.Mem, piece...) })
 		return

@@ -3,6 +3,7 @@ package fanout
 import (
 	"slices"
 
+	"tagbus/bus/internal/wire"
 	"tagbus/tags"
 )
 
@@ -24,7 +25,7 @@ type route struct {
 // the route has just changed.
 //
 // Errors: ErrNoRoom, ErrStopped, ErrUnknownTag.
-func (t *tagState) publishSplit(r *route, tag tags.Tag, status uint8, data []byte) (retry bool, err error) {
+func (t *tagState) publishSplit(r *route, tag tags.Tag, status wire.Status, data []byte) (retry bool, err error) {
 	for _, s := range r.streams { // always in the same order: no deadlock
 		s.mu.Lock()
 	}

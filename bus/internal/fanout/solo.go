@@ -48,7 +48,7 @@ func newSolo(s *stream, n *Lane) *solo {
 }
 
 // take decides about an accepted message.
-func (o *solo) take(tag tags.Tag, status uint8, position uint64, data []byte) {
+func (o *solo) take(tag tags.Tag, status wire.Status, position uint64, data []byte) {
 	o.taken++
 	if o.latest != nil {
 		o.latest.take(tag, status, position, data)
@@ -59,7 +59,7 @@ func (o *solo) take(tag tags.Tag, status uint8, position uint64, data []byte) {
 
 // write puts a message into the page under construction, or a new one. A lane without
 // room for a new page loses the message.
-func (o *solo) write(t *soloTag, status uint8, position uint64, data []byte) {
+func (o *solo) write(t *soloTag, status wire.Status, position uint64, data []byte) {
 	s := o.stream
 	if s.page != nil && !s.fits(len(data)) {
 		s.sealPage()

@@ -75,7 +75,7 @@ func (s *stream) lockContended() {
 // append publishes a message to the stream's lanes. mu is held.
 //
 // Errors: ErrNoRoom, ErrStopped, Config.Unowned; then nothing is published.
-func (s *stream) append(tag tags.Tag, status uint8, position uint64, data []byte) error {
+func (s *stream) append(tag tags.Tag, status wire.Status, position uint64, data []byte) error {
 	if s.page != nil && s.solo == nil && s.writer.Append(tag, status, position, data) {
 		if n := s.writer.Messages; n <= s.watch && n&(n-1) == 0 {
 			s.grown()
@@ -114,7 +114,7 @@ func (s *stream) lacks(n int) bool {
 
 // commit publishes a message that has room, or that all lanes of the stream may lose.
 // mu is held.
-func (s *stream) commit(tag tags.Tag, status uint8, position uint64, data []byte) {
+func (s *stream) commit(tag tags.Tag, status wire.Status, position uint64, data []byte) {
 	switch {
 	case len(s.lanes) == 0:
 		return
@@ -136,7 +136,7 @@ func (s *stream) loseAll(tag tags.Tag) {
 }
 
 // fill puts a message into the page, which has room for it. mu is held.
-func (s *stream) fill(tag tags.Tag, status uint8, position uint64, data []byte) {
+func (s *stream) fill(tag tags.Tag, status wire.Status, position uint64, data []byte) {
 	acked := s.receipt.of(tag, position)
 	if acked {
 		s.page.receipt, s.receipt = s.receipt, nil
@@ -158,7 +158,7 @@ func (s *stream) fill(tag tags.Tag, status uint8, position uint64, data []byte) 
 
 // commitLarge fills a page of several pieces with one message. They travel as
 // one transport message, so that the subscriber has it in one piece.
-func (s *stream) commitLarge(tag tags.Tag, status uint8, position uint64, data []byte) {
+func (s *stream) commitLarge(tag tags.Tag, status wire.Status, position uint64, data []byte) {
 	s.writer.Header(tag, status, position, len(data))
 	s.end = s.page.put(place{offset: len(s.writer.Mem)}, data)
 	at := s.filled(len(data))

@@ -6,6 +6,7 @@ import (
 	"tagbus/bus/internal/cache"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/bus/internal/tagset"
+	"tagbus/bus/internal/wire"
 	"tagbus/tags"
 )
 
@@ -52,10 +53,10 @@ func (fan *Fanout) addTag(tag tags.Tag) (*tagState, error) {
 
 // accepted counts a published message, and keeps it in the cache. The mutexes of the
 // route are held.
-func (t *tagState) accepted(c *cache.Cache, status uint8, data []byte) {
+func (t *tagState) accepted(c *cache.Cache, status wire.Status, data []byte) {
 	t.count++
 	if c != nil {
-		c.Add(t.line, status, data)
+		c.Add(t.line, uint16(status), data)
 	}
 }
 

@@ -6,6 +6,9 @@
 // message is valid in the turn in which it was taken. Retain gives the message an Origin
 // of its own, whose turn ends with Release. Several messages in the same memory keep it
 // together, so it counts once, and what counts is all of it.
+//
+// A message that is a request has an Origin of its own, too, which knows its id: so other
+// messages pay nothing for it.
 package retain
 
 import (
@@ -26,12 +29,17 @@ var (
 	ErrOver  = errors.New("the turn of the message is over")
 )
 
+// ID is that of a request; all zeros: none.
+type ID [16]byte
+
 // Origin owns the memory of messages. Init comes before everything else.
 //
 // Threads: one at a time for Init, Next and Retain; any for Turn and Release.
 type Origin struct {
 	retainer *Retainer
 	keep     func() (netio.Retained, error) // nil: it is kept
+	of       *Origin                        // of a request that is not kept: the Origin of its memory
+	id       ID                             // of a request; of one that is kept, guarded by retainer.mu
 	turn     atomic.Uint32
 
 	// Guarded by retainer.mu:
@@ -78,6 +86,27 @@ func (o *Origin) Init(r *Retainer, keep func() (netio.Retained, error)) {
 // Turn returns the number of this turn.
 func (o *Origin) Turn() uint32 { return o.turn.Load() }
 
+// Request returns the Origin of a request, whose memory belongs to o.
+func (o *Origin) Request(id ID) *Origin { return &Origin{of: o, id: id} }
+
+// ID returns the id of a request, or none. Release forgets it if the message was retained.
+//
+// Threads: any.
+func (o *Origin) ID(turn uint32) ID {
+	switch {
+	case o == nil || o.keep != nil:
+		return ID{}
+	case o.of != nil:
+		return o.id
+	}
+	o.retainer.mu.Lock()
+	defer o.retainer.mu.Unlock()
+	if o.turn.Load() != turn {
+		return ID{}
+	}
+	return o.id
+}
+
 // Next ends the turn: messages that are not retained are over.
 func (o *Origin) Next() { o.turn.Add(1) }
 
@@ -87,13 +116,17 @@ func (o *Origin) Next() { o.turn.Add(1) }
 //
 // Errors: ErrLimit; ErrOver.
 func (o *Origin) Retain(turn uint32, data []byte) (kept *Origin, keptTurn uint32, _ []byte, err error) {
+	var id ID
+	if o != nil && o.of != nil {
+		o, id = o.of, o.id
+	}
 	if o == nil || o.turn.Load() != turn {
 		return nil, 0, nil, ErrOver
 	}
 	if o.keep == nil {
 		return o, turn, data, nil
 	}
-	kept, data, err = o.retainer.retain(o, turn, data)
+	kept, data, err = o.retainer.retain(o, turn, data, id)
 	if err != nil {
 		return nil, 0, nil, err
 	}
@@ -103,7 +136,7 @@ func (o *Origin) Retain(turn uint32, data []byte) (kept *Origin, keptTurn uint32
 // Release ends Retain, and reports whether the message was ever retained: its data is
 // not to be used then. A second call changes nothing.
 func (o *Origin) Release(turn uint32) bool {
-	if o == nil || o.keep != nil {
+	if o == nil || o.keep != nil || o.of != nil {
 		return false
 	}
 	if memory := o.retainer.release(o, turn); memory != nil {
@@ -113,7 +146,7 @@ func (o *Origin) Release(turn uint32) bool {
 }
 
 // retain keeps a message whose memory belongs to o.
-func (r *Retainer) retain(o *Origin, turn uint32, data []byte) (kept *Origin, _ []byte, err error) {
+func (r *Retainer) retain(o *Origin, turn uint32, data []byte, id ID) (kept *Origin, _ []byte, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := o.hold
@@ -137,7 +170,7 @@ func (r *Retainer) retain(o *Origin, turn uint32, data []byte) (kept *Origin, _ 
 	} else {
 		r.free, kept.next = kept.next, nil
 	}
-	kept.hold = h
+	kept.hold, kept.id = h, id
 	return kept, data, nil
 }
 

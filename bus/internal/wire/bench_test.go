@@ -20,7 +20,7 @@ func TestPagesAreWrittenAndReadWithoutAllocation(t *testing.T) {
 	mem, page, data := make([]byte, 4096), make([]byte, 4096), make([]byte, 40)
 	n := testing.AllocsPerRun(100, func() {
 		w.Reset(mem)
-		for i := 0; w.Append(tags.Tag(i/3), uint8(i&1), 0, data); i++ {
+		for i := 0; w.Append(tags.Tag(i/3), wire.Status(i&1), 0, data); i++ {
 		}
 		wire.PutHeader(&header, 1, false, false, w.Messages)
 		page = append(append(page[:0], header[:]...), w.Mem...)

@@ -10,10 +10,14 @@
 //	  4 bytes  number of messages, at least 1
 //	per message
 //	  4 bytes  bit 31: a tag follows; bit 30: a status follows; bits 29..0: size
-//	  1 byte   status, not 0, if bit 30 is set; otherwise the status is 0
+//	  1 byte   status, if bit 30 is set; 0: the payload begins with the id of a request
 //	  8 bytes  tag, if bit 31 is set; otherwise the tag of the message before
 //	  8 bytes  position, if the page says so
 //	  size     payload
+//	the payload of a request, and of a reply to one
+//	  1 byte   status
+//	  16 bytes id, not all zeros
+//	  rest     what the user sees as the payload
 //
 // The first message of a page has a tag. Another has one only if its tag is not that of
 // the message before. So the same messages always make the same page.

@@ -39,8 +39,13 @@ func naivePage(page []byte) (records []wiretest.Record, again []byte, ok bool) {
 			return nil, nil, false
 		}
 		r.Status = 0
-		if head>>30&1 == 1 && (!read(&r.Status) || r.Status == 0) {
-			return nil, nil, false
+		r.ID = wire.ID{}
+		request := false
+		if head>>30&1 == 1 {
+			if !read(&r.Status) {
+				return nil, nil, false
+			}
+			request = r.Status == 0
 		}
 		if head>>31 == 1 {
 			before := r.Tag
@@ -57,13 +62,18 @@ func naivePage(page []byte) (records []wiretest.Record, again []byte, ok bool) {
 		if size > int64(in.Len()) {
 			return nil, nil, false
 		}
+		if request {
+			if size -= 17; size < 0 || !read(&r.Status) || !read(&r.ID) || r.ID == (wire.ID{}) {
+				return nil, nil, false
+			}
+		}
 		data, err := io.ReadAll(io.LimitReader(in, size))
 		if err != nil {
 			return nil, nil, false
 		}
 		r.Data = string(data)
 		records = append(records, r)
-		w.Append(r.Tag, r.Status, position, data)
+		wiretest.Append(&w, r, position)
 	}
 	again = wiretest.Sent(&w, header.Lane)
 	again[1] |= header.Flags & 2 // an Ack is wanted
@@ -81,6 +91,9 @@ func FuzzPage(f *testing.F) {
 	f.Add(wiretest.Unhex(f, "01 00 0000 ffffffff ffffffff ff"))
 	f.Add(wiretest.Unhex(f, "01 01 0200 02000000 01000080 0500000000000000 0700000000000000 61 01000000 1100000000000000 62"))
 	f.Add(wiretest.Unhex(f, "01 00 0000 01000000 000000c0 00 0500000000000000"))
+	f.Add(wiretest.Page(f, 1024, []wiretest.Record{rec(5, 0, "abc"), request(5, 0, "d", 1), request(5, 7, "", 2), rec(5, 0, "e"), request(6, 8, "f", 1)}))
+	f.Add(wiretest.Unhex(f, "01 01 0200 01000000 120000c0 00 0500000000000000 0700000000000000 07 01020304050607080910111213141516 61"))
+	f.Add(wiretest.Unhex(f, "01 00 0000 01000000 110000c0 00 0500000000000000 00 00000000000000000000000000000000"))
 	f.Fuzz(func(t *testing.T, page []byte) {
 		got, err := wiretest.Read(page)
 		want, again, ok := naivePage(page)
@@ -110,7 +123,8 @@ func records() *rapid.Generator[[]wiretest.Record] {
 		return wiretest.Record{
 			Tag:    tags.Tag(rapid.SampledFrom([]uint64{0, 1, 0x1000013000118000, math.MaxUint64}).Draw(t, "tag")),
 			Status: rapid.SampledFrom([]uint8{0, 0, 1, 255}).Draw(t, "status"),
-			Data:   string(rapid.SliceOfN(rapid.Byte(), 0, smallest-wire.MaxOverhead).Draw(t, "data")),
+			Data:   string(rapid.SliceOfN(rapid.Byte(), 0, smallest-wire.MaxOverhead-wire.RequestBytes).Draw(t, "data")),
+			ID:     wire.ID{15: rapid.SampledFrom([]byte{0, 0, 1, 2}).Draw(t, "id")},
 		}
 	}))
 }
@@ -129,7 +143,7 @@ func TestPagesComeBack(t *testing.T) {
 			got = append(got, page...)
 		}
 		for _, r := range written {
-			for w.Mem == nil || !w.Append(r.Tag, r.Status, 0, []byte(r.Data)) {
+			for w.Mem == nil || !wiretest.Append(&w, r, 0) {
 				if w.Mem != nil {
 					seal()
 				}

@@ -18,6 +18,11 @@ func rec(tag tags.Tag, status uint8, data string) wiretest.Record {
 	return wiretest.Record{Tag: tag, Status: status, Data: data}
 }
 
+// request is a record with the id of a request: 15 zeros and one byte.
+func request(tag tags.Tag, status uint8, data string, id byte) wiretest.Record {
+	return wiretest.Record{Tag: tag, Status: status, Data: data, ID: wire.ID{15: id}}
+}
+
 func TestPageBytes(t *testing.T) {
 	const header1 = "01 00 0000 01000000"
 	tests := []struct {
@@ -49,6 +54,16 @@ func TestPageBytes(t *testing.T) {
 			"tag 0 after another",
 			[]wiretest.Record{rec(math.MaxUint64, 0, "a"), rec(0, 0, "b")},
 			"01 00 0000 02000000  01000080 ffffffffffffffff 61  01000080 0000000000000000 62",
+		},
+		{
+			"a request",
+			[]wiretest.Record{request(5, 0, "abc", 9)},
+			header1 + "140000c0 00 0500000000000000 00 00000000000000000000000000000009 616263",
+		},
+		{
+			"requests between plain messages, one with a status and no payload",
+			[]wiretest.Record{rec(5, 0, "a"), request(5, 7, "", 9), rec(5, 0, "b"), rec(5, 8, "c")},
+			"01 00 0000 04000000  01000080 0500000000000000 61  11000040 00 07 00000000000000000000000000000009  01000000 62  01000040 08 63",
 		},
 		{
 			"a size of more than one byte",
@@ -145,7 +160,9 @@ func TestDamagedPages(t *testing.T) {
 		{"a first message without tag", "01 00 0000 01000000 00000000", 0, wire.Error{8, "first message has no tag"}},
 		{"a first message with a status and no tag", "01 00 0000 01000000 00000040 07", 0, wire.Error{8, "first message has no tag"}},
 		{"a status cut off", "01 00 0000 01000000 00000040", 0, wire.Error{8, "status cut off"}},
-		{"a status of zero", "01 00 0000 01000000 000000c0 00 0500000000000000", 0, wire.Error{8, "status of zero written out"}},
+		{"a request without an id", "01 00 0000 01000000 000000c0 00 0500000000000000", 0, wire.Error{8, "request of 0 bytes, its id takes 17"}},
+		{"an id cut off", "01 00 0000 01000000 100000c0 00 0500000000000000 00 000102030405060708090a0b0c0d0e", 0, wire.Error{8, "request of 16 bytes, its id takes 17"}},
+		{"an id of zero", "01 00 0000 01000000 110000c0 00 0500000000000000 07 00000000000000000000000000000000", 0, wire.Error{8, "request with an id of zero"}},
 		{"a tag cut off", "01 00 0000 01000000 00000080 05000000000000", 0, wire.Error{8, "tag cut off"}},
 		{"a tag cut off behind a status", "01 00 0000 01000000 000000c0 07 05000000000000", 0, wire.Error{8, "tag cut off"}},
 		{"a payload cut off", "01 00 0000 01000000 02000080 0500000000000000 61", 0, wire.Error{8, "message of 2 bytes, 1 left"}},

@@ -22,8 +22,10 @@ type Reader struct {
 	Tag      tags.Tag
 	NewTag   bool // the message brought a tag
 	Status   uint8
+	Request  bool   // it has the ID of a request
+	ID       ID     // if so
 	Position uint64 // if the page carries positions
-	Data     []byte // a part of the page
+	Data     []byte // a part of the page, behind the id
 }
 
 // Reset starts to read a page.
@@ -132,7 +134,7 @@ func (r *Reader) Next() (bool, error) {
 	}
 	head := binary.LittleEndian.Uint32(rest)
 	used := 4
-	r.Status, r.NewTag = 0, false
+	r.Status, r.NewTag, r.Request = 0, false, false
 	if head&(tagBit|statusBit) != 0 {
 		n, err := r.optional(head, rest)
 		if err != nil {
@@ -154,6 +156,11 @@ func (r *Reader) Next() (bool, error) {
 		return false, r.damaged(fmt.Sprintf("message of %d bytes, %d left", size, len(rest)-used))
 	}
 	r.Data = rest[used : used+size : used+size]
+	if r.Request {
+		if err := r.takeID(); err != nil {
+			return false, err
+		}
+	}
 	r.offset += used + size
 	r.Left--
 	return true, nil
@@ -167,9 +174,8 @@ func (r *Reader) optional(head uint32, rest []byte) (int, error) {
 		if len(rest) <= used {
 			return 0, r.damaged("status cut off")
 		}
-		if r.Status = rest[used]; r.Status == 0 {
-			return 0, r.damaged("status of zero written out")
-		}
+		r.Status = rest[used]
+		r.Request = r.Status == 0
 		used++
 	}
 	if head&tagBit != 0 {
@@ -186,6 +192,18 @@ func (r *Reader) optional(head uint32, rest []byte) (int, error) {
 		return 0, r.damaged("first message has no tag")
 	}
 	return used, nil
+}
+
+// takeID takes the status and the id of a request from the beginning of the payload.
+func (r *Reader) takeID() error {
+	if len(r.Data) < RequestBytes {
+		return r.damaged(fmt.Sprintf("request of %d bytes, its id takes %d", len(r.Data), RequestBytes))
+	}
+	r.Status, r.ID, r.Data = r.Data[0], ID(r.Data[1:RequestBytes]), r.Data[RequestBytes:]
+	if r.ID == (ID{}) {
+		return r.damaged("request with an id of zero")
+	}
+	return nil
 }
 
 func (r *Reader) end() error {

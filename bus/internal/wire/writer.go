@@ -20,6 +20,13 @@ const (
 	// without positions.
 	MaxOverhead = 4 + 1 + 8
 
+	// RequestBytes is what the id of a request, and the status with it, take at the
+	// beginning of a payload.
+	RequestBytes = 1 + IDBytes
+
+	// IDBytes is the size of an ID.
+	IDBytes = 16
+
 	// PositionBytes is what a message takes more in a page with positions.
 	PositionBytes = 8
 
@@ -30,6 +37,24 @@ const (
 	positionsFlag = 1
 	ackFlag       = 2
 )
+
+// Status is the status of a message as the writer of a page takes it: that of the user,
+// below 256, or Request.
+type Status uint16
+
+// Request is the Status of a message whose payload begins as AppendRequest says.
+const Request Status = 1 << 8
+
+// ID names a request. That of all zeros names none.
+type ID [IDBytes]byte
+
+// AppendRequest adds what stands before the user's payload in that of a message which is a
+// request, or a reply to one: the user's status and the id, RequestBytes in all.
+//
+//   - id: not zero.
+func AppendRequest(payload []byte, status uint8, id ID) []byte {
+	return append(append(payload, status), id[:]...)
+}
 
 // Writer fills the memory of one page.
 type Writer struct {
@@ -66,7 +91,7 @@ func PutHeader(to *[HeaderBytes]byte, lane uint16, positions, ack bool, messages
 // fit.
 //
 //   - position: of the message, if the page carries positions.
-func (w *Writer) Append(tag tags.Tag, status uint8, position uint64, data []byte) bool {
+func (w *Writer) Append(tag tags.Tag, status Status, position uint64, data []byte) bool {
 	if !w.Fits(len(data)) {
 		return false
 	}
@@ -97,7 +122,7 @@ func (w *Writer) Ran(mem []byte, n int) {
 }
 
 // Plain reports whether a message is plain behind what the page has.
-func (w *Writer) Plain(tag tags.Tag, status uint8) bool {
+func (w *Writer) Plain(tag tags.Tag, status Status) bool {
 	return tag == w.last && status == 0 && w.Messages > 0 && !w.Positions
 }
 
@@ -119,7 +144,7 @@ func (w *Writer) Fits(n int) bool {
 }
 
 // Header adds everything of a message but its payload.
-func (w *Writer) Header(tag tags.Tag, status uint8, position uint64, size int) {
+func (w *Writer) Header(tag tags.Tag, status Status, position uint64, size int) {
 	head := uint32(size)
 	if status != 0 {
 		head |= statusBit
@@ -129,7 +154,7 @@ func (w *Writer) Header(tag tags.Tag, status uint8, position uint64, size int) {
 	}
 	w.Mem = binary.LittleEndian.AppendUint32(w.Mem, head)
 	if status != 0 {
-		w.Mem = append(w.Mem, status)
+		w.Mem = append(w.Mem, byte(status)) // 0 of a Request
 	}
 	if head&tagBit != 0 {
 		w.Mem = binary.LittleEndian.AppendUint64(w.Mem, uint64(tag))

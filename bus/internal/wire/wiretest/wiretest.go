@@ -18,6 +18,15 @@ type Record struct {
 	Tag    tags.Tag
 	Status uint8
 	Data   string
+	ID     wire.ID // of a request; zero: it is none
+}
+
+// Append adds a record to a page, as Writer.Append does.
+func Append(w *wire.Writer, r Record, position uint64) bool {
+	if r.ID == (wire.ID{}) {
+		return w.Append(r.Tag, wire.Status(r.Status), position, []byte(r.Data))
+	}
+	return w.Append(r.Tag, wire.Request, position, append(wire.AppendRequest(nil, r.Status, r.ID), r.Data...))
 }
 
 // Unhex decodes hex in which spaces separate what belongs together.
@@ -36,7 +45,7 @@ func Page(tb testing.TB, size int, records []Record) []byte {
 	var w wire.Writer
 	w.Reset(make([]byte, size))
 	for i, r := range records {
-		if !w.Append(r.Tag, r.Status, 0, []byte(r.Data)) {
+		if !Append(&w, r, 0) {
 			tb.Fatalf("message %d of %d does not fit %d bytes", i, len(records), size)
 		}
 	}
@@ -80,13 +89,13 @@ func read(page []byte, way int) (records []Record, err error) {
 	for {
 		plain := plains(&r, way)
 		for _, data := range plain {
-			records = append(records, Record{r.Tag, 0, string(data)})
+			records = append(records, Record{Tag: r.Tag, Data: string(data)})
 		}
 		if len(plain) == 0 {
 			if ok, err := r.Next(); !ok {
 				return records, err
 			}
-			records = append(records, Record{r.Tag, r.Status, string(r.Data)})
+			records = append(records, recordOf(&r))
 			plain = append(plain, r.Data)
 		}
 		for _, data := range plain {
@@ -95,6 +104,15 @@ func read(page []byte, way int) (records []Record, err error) {
 			}
 		}
 	}
+}
+
+// recordOf returns the message that Next has read.
+func recordOf(r *wire.Reader) Record {
+	record := Record{Tag: r.Tag, Status: r.Status, Data: string(r.Data)}
+	if r.Request {
+		record.ID = r.ID
+	}
+	return record
 }
 
 // plains returns the plain messages that a way reads at once.

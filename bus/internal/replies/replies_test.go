@@ -1,0 +1,179 @@
+package replies_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tagbus/bus/internal/replies"
+)
+
+// model is a book with maps, of which nothing is forgotten.
+type model struct {
+	book     *replies.Book[string]
+	all      []*replies.Request[string] // in the order of their numbers
+	waiting  map[int]bool
+	answered map[int]bool
+	counts   replies.Counts
+}
+
+const most = 5
+
+func TestModelOfABook(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &model{book: replies.New[string](most), waiting: make(map[int]bool), answered: make(map[int]bool)}
+		other := replies.New[string](1)
+		pick := func() int { return rapid.IntRange(0, len(m.all)-1).Draw(t, "request") }
+		t.Repeat(map[string]func(*rapid.T){
+			"begin": func(t *rapid.T) {
+				q, err := m.book.Begin([]byte{byte(len(m.all))})
+				if full := len(m.waiting) == most; full != errors.Is(err, replies.ErrFull) {
+					t.Fatalf("got %v, with %d waiting", err, len(m.waiting))
+				} else if !full {
+					m.waiting[len(m.all)] = true
+					m.all = append(m.all, q)
+				}
+			},
+			"cancel": func(t *rapid.T) {
+				if len(m.all) == 0 {
+					t.Skip("none yet")
+				}
+				i := pick()
+				if got := m.book.Cancel(m.all[i]); got != m.waiting[i] {
+					t.Fatalf("got %v, want %v", got, m.waiting[i])
+				}
+				delete(m.waiting, i)
+			},
+			"answer": func(t *rapid.T) {
+				if len(m.all) == 0 {
+					t.Skip("none yet")
+				}
+				m.answer(t, pick())
+			},
+			"answer of another": func(t *rapid.T) {
+				q, _ := other.Begin(nil)
+				id := q.ID
+				other.Cancel(q)
+				if rapid.Bool().Draw(t, "own, with a number that none has") && len(m.all) > 0 {
+					id = m.all[0].ID
+					n := rapid.SampledFrom([]uint64{0, uint64(len(m.all) + 1), 1 << 63, 1<<64 - 1}).Draw(t, "number")
+					binary.LittleEndian.PutUint64(id[8:], n)
+				}
+				m.book.Answer(id, func() string { t.Fatal("a request takes it"); return "" })
+				m.counts.Others++
+			},
+			"match":         func(t *rapid.T) { m.match(t, rapid.Byte().Draw(t, "at most")) },
+			"match nothing": func(*rapid.T) { m.book.Match(nil, nil); m.counts.WithoutID++ },
+			"": func(t *rapid.T) {
+				got, waiting := m.book.Counts()
+				if got != m.counts || waiting != len(m.waiting) {
+					t.Fatalf("got %+v and %d waiting\nwant %+v and %d", got, waiting, m.counts, len(m.waiting))
+				}
+			},
+		})
+	})
+}
+
+func (m *model) answer(t *rapid.T, i int) {
+	q := m.all[i]
+	m.book.Answer(q.ID, func() string { return "by id" })
+	switch {
+	case m.waiting[i]:
+		m.took(t, i, "by id")
+		return
+	case m.answered[i]:
+		m.counts.Duplicates++
+	default:
+		m.counts.Late++
+		m.answered[i] = true
+	}
+	if len(q.Reply) > 0 {
+		t.Fatal("a request that does not wait has a reply")
+	}
+}
+
+// match gives a reply to the oldest request whose command is at least limit.
+func (m *model) match(t *rapid.T, limit byte) {
+	m.book.Match(func(command []byte) bool { return command[0] >= limit }, func() string { return "by match" })
+	for i := range m.all {
+		if m.waiting[i] && byte(i) >= limit {
+			m.took(t, i, "by match")
+			return
+		}
+	}
+	m.counts.WithoutID++
+}
+
+// took notes that a request which waited has a reply.
+func (m *model) took(t *rapid.T, i int, want string) {
+	q := m.all[i]
+	select {
+	case got := <-q.Reply:
+		if got != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	default:
+		t.Fatalf("request %d has no reply", i)
+	}
+	delete(m.waiting, i)
+	m.answered[i] = true
+	m.counts.Replies++
+}
+
+func TestIDsAreUnique(t *testing.T) {
+	seen := make(map[replies.ID]bool)
+	for range 100 {
+		b := replies.New[string](100)
+		for range 100 {
+			q, err := b.Begin(nil)
+			if err != nil || seen[q.ID] || q.ID == (replies.ID{}) {
+				t.Fatalf("got %x, %v: it is zero or there twice", q.ID, err)
+			}
+			seen[q.ID] = true
+		}
+	}
+}
+
+// A book remembers what became of the newest requests only. What is older is late however
+// often it comes, and is not mistaken for a newer one with the same place.
+func TestABookForgetsOldRequests(t *testing.T) {
+	b := replies.New[string](2 * replies.Window)
+	begin := func() *replies.Request[string] {
+		q, err := b.Begin(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q
+	}
+	answer := func(q *replies.Request[string]) { b.Answer(q.ID, func() string { return "r" }) }
+	first := begin()
+	answer(first)
+	<-first.Reply
+	old := begin() // which waits for longer than it is remembered
+	var all []*replies.Request[string]
+	for range replies.Window {
+		all = append(all, begin())
+	}
+	answer(first)
+	answer(first)
+	if c, waiting := b.Counts(); c != (replies.Counts{Replies: 1, Late: 2}) || waiting != replies.Window+1 {
+		t.Errorf("got %+v and %d waiting, want that the first is late", c, waiting)
+	}
+	slices.Reverse(all)
+	for _, q := range append(all, old) {
+		answer(q)
+		select {
+		case <-q.Reply:
+		default:
+			t.Fatal("a request that waits got no reply")
+		}
+	}
+	answer(all[0])
+	answer(old)
+	if c, waiting := b.Counts(); c != (replies.Counts{Replies: replies.Window + 2, Late: 3, Duplicates: 1}) || waiting != 0 {
+		t.Errorf("got %+v and %d waiting", c, waiting)
+	}
+}
