@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"regexp"
-	"runtime/debug"
 	"strings"
 	"time"
 	"unicode"
@@ -182,27 +181,6 @@ func Parse(p Program, flags Flags, args []string, s Streams) (code int, run bool
 
 // negative is what kong says of a negative number, which it takes for a flag.
 var negative = regexp.MustCompile(`expected \w+ value but got "(-[0-9.]+\w*)" \(short flag\).*`)
-
-// version returns the commit that the program was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "of unknown origin"
-	}
-	commit, changed := "", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			commit = s.Value
-		case s.Key == "vcs.modified" && s.Value == "true":
-			changed = " with changes"
-		}
-	}
-	if commit == "" {
-		commit = info.Main.Version
-	}
-	return fmt.Sprintf("%s%s (%s)", commit, changed, info.GoVersion)
-}
 
 // flagNames says in the words of the command line what the packages below
 // say in those of their configuration.
