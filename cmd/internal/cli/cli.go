@@ -155,13 +155,8 @@ type Flags interface {
 // line makes no sense, and that has been said.
 func Parse(p Program, flags Flags, args []string, s Streams) (code int, run bool) {
 	stopped := false // by --help, --version or --fabrics
-	parser, err := kong.New(flags,
-		kong.Name(p.Name), kong.Description(p.Description),
-		kong.Writers(s.Out, s.Err), durations,
-		kong.Vars{"version": p.Name + " " + version()},
-		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}),
-		kong.Exit(func(status int) { stopped, code = true, status }),
-	)
+	parser, err := newParser(p, flags, kong.Writers(s.Out, s.Err),
+		kong.Exit(func(status int) { stopped, code = true, status }))
 	if err == nil {
 		_, err = parser.Parse(args)
 	}
@@ -177,6 +172,23 @@ func Parse(p Program, flags Flags, args []string, s Streams) (code int, run bool
 		return ExitUsage, false
 	}
 	return ExitDone, true
+}
+
+// newParser returns what reads the command line of a program.
+func newParser(p Program, flags Flags, more ...kong.Option) (*kong.Kong, error) {
+	return kong.New(flags, append(more,
+		kong.Name(p.Name), kong.Description(p.Description), durations,
+		kong.Vars{"version": p.Name + " " + version()},
+		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}))...)
+}
+
+// Model returns the flags of a program, for its man page and its completion.
+func Model(p Program, flags Flags) (*kong.Application, error) {
+	parser, err := newParser(p, flags)
+	if err != nil {
+		return nil, err
+	}
+	return parser.Model, nil
 }
 
 // negative is what kong says of a negative number, which it takes for a flag.

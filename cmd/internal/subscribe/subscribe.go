@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/emulate"
@@ -25,11 +27,17 @@ Ends with status 0 when all that was asked for has arrived, 1 when something fai
 	watchInterval = 50 * time.Millisecond
 )
 
+// about is what the help and the man page say before the flags.
+var about = cli.Program{Name: program, Description: description}
+
+// Model returns the flags of the command.
+func Model() (*kong.Application, error) { return cli.Model(about, new(Flags)) }
+
 // Main runs the command and returns its exit code.
 func Main(args []string, s cli.Streams) int {
 	cli.IgnoreClosedPipes()
 	var flags Flags
-	if code, run := cli.Parse(cli.Program{Name: program, Description: description}, &flags, args, s); !run {
+	if code, run := cli.Parse(about, &flags, args, s); !run {
 		return code
 	}
 	ctx, hurry, stop := cli.Signals(context.Background())
