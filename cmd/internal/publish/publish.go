@@ -109,7 +109,10 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := server.Register(r.outlet.metrics()); err != nil {
 		return err
 	}
-	if err := r.publishAll(ctx); err != nil {
+	stopping := cli.Ready(r.console, n.Loop().Post)
+	err = r.publishAll(ctx)
+	stopping()
+	if err != nil {
 		return errors.Join(err, r.drain(stopped))
 	}
 	return errors.Join(r.drain(stopped), r.shortcoming(), unackedError(r.unacked.Load()))

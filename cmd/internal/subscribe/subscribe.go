@@ -102,7 +102,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := r.subscribe(); err != nil {
 		return err
 	}
-	return r.wait(ctx)
+	return r.wait(ctx, cli.Ready(r.console, n.Loop().Post))
 }
 
 // endInTime makes a signal and the duration end the run, until release is
@@ -216,8 +216,8 @@ func (r *run) onEvent(e bus.Event) {
 	}
 }
 
-// wait waits for the end and leaves everything at rest.
-func (r *run) wait(ctx context.Context) error {
+// wait waits for the end, says that it has come, and leaves everything at rest.
+func (r *run) wait(ctx context.Context, stopping func()) error {
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
@@ -228,6 +228,7 @@ func (r *run) wait(ctx context.Context) error {
 	told.Go(r.tellLeftOut)
 	go r.awaitRefusal(ctx)
 	<-r.ending.done
+	stopping()
 	<-watched
 	told.Wait()
 	if err := r.unsubscribe(ctx); err != nil {
