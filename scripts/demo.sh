@@ -6,8 +6,7 @@
 # Exit status 0: every byte arrived. Otherwise the logs of the failed step are
 # shown.
 set -euo pipefail
-cd "$(dirname "$0")/.."
-bin=${1:-bin}
+bin=${1:-$(dirname "$0")/../bin}
 tmp=$(mktemp -d)
 declare -A running=() # process id -> name, of the current step
 names=()
