@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"regexp"
-	"runtime/debug"
 	"strings"
 	"time"
 	"unicode"
@@ -156,13 +155,8 @@ type Flags interface {
 // line makes no sense, and that has been said.
 func Parse(p Program, flags Flags, args []string, s Streams) (code int, run bool) {
 	stopped := false // by --help, --version or --fabrics
-	parser, err := kong.New(flags,
-		kong.Name(p.Name), kong.Description(p.Description),
-		kong.Writers(s.Out, s.Err), durations,
-		kong.Vars{"version": p.Name + " " + version()},
-		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}),
-		kong.Exit(func(status int) { stopped, code = true, status }),
-	)
+	parser, err := newParser(p, flags, kong.Writers(s.Out, s.Err),
+		kong.Exit(func(status int) { stopped, code = true, status }))
 	if err == nil {
 		_, err = parser.Parse(args)
 	}
@@ -180,29 +174,25 @@ func Parse(p Program, flags Flags, args []string, s Streams) (code int, run bool
 	return ExitDone, true
 }
 
+// newParser returns what reads the command line of a program.
+func newParser(p Program, flags Flags, more ...kong.Option) (*kong.Kong, error) {
+	return kong.New(flags, append(more,
+		kong.Name(p.Name), kong.Description(p.Description), durations,
+		kong.Vars{"version": p.Name + " " + version()},
+		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}))...)
+}
+
+// Model returns the flags of a program, for its man page and its completion.
+func Model(p Program, flags Flags) (*kong.Application, error) {
+	parser, err := newParser(p, flags)
+	if err != nil {
+		return nil, err
+	}
+	return parser.Model, nil
+}
+
 // negative is what kong says of a negative number, which it takes for a flag.
 var negative = regexp.MustCompile(`expected \w+ value but got "(-[0-9.]+\w*)" \(short flag\).*`)
-
-// version returns the commit that the program was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "of unknown origin"
-	}
-	commit, changed := "", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			commit = s.Value
-		case s.Key == "vcs.modified" && s.Value == "true":
-			changed = " with changes"
-		}
-	}
-	if commit == "" {
-		commit = info.Main.Version
-	}
-	return fmt.Sprintf("%s%s (%s)", commit, changed, info.GoVersion)
-}
 
 // flagNames says in the words of the command line what the packages below
 // say in those of their configuration.

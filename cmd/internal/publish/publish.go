@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/units"
@@ -39,11 +41,17 @@ Ends with status 0 when all is published and every subscriber has received it, 1
 // errDuration is the cause of the end of a context.
 var errDuration = errors.New("duration is over")
 
+// about is what the help and the man page say before the flags.
+var about = cli.Program{Name: program, Description: description}
+
+// Model returns the flags of the command.
+func Model() (*kong.Application, error) { return cli.Model(about, new(Flags)) }
+
 // Main runs the command and returns its exit code.
 func Main(args []string, s cli.Streams) int {
 	cli.IgnoreClosedPipes()
 	var flags Flags
-	if code, run := cli.Parse(cli.Program{Name: program, Description: description}, &flags, args, s); !run {
+	if code, run := cli.Parse(about, &flags, args, s); !run {
 		return code
 	}
 	ctx, hurry, stop := cli.Signals(context.Background())
@@ -100,7 +108,10 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := server.Register(r.outlet.metrics()); err != nil {
 		return err
 	}
-	if err := r.publishAll(ctx); err != nil {
+	stopping := cli.Ready(r.console, n.Loop().Post)
+	err = r.publishAll(ctx)
+	stopping()
+	if err != nil {
 		return errors.Join(err, r.drain(stopped))
 	}
 	return errors.Join(r.drain(stopped), r.shortcoming(), unackedError(r.unacked.Load()))

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/emulate"
@@ -26,11 +28,17 @@ Ends with status 0 when all that was asked for has arrived, 1 when something fai
 	watchInterval = 50 * time.Millisecond
 )
 
+// about is what the help and the man page say before the flags.
+var about = cli.Program{Name: program, Description: description}
+
+// Model returns the flags of the command.
+func Model() (*kong.Application, error) { return cli.Model(about, new(Flags)) }
+
 // Main runs the command and returns its exit code.
 func Main(args []string, s cli.Streams) int {
 	cli.IgnoreClosedPipes()
 	var flags Flags
-	if code, run := cli.Parse(cli.Program{Name: program, Description: description}, &flags, args, s); !run {
+	if code, run := cli.Parse(about, &flags, args, s); !run {
 		return code
 	}
 	ctx, hurry, stop := cli.Signals(context.Background())
@@ -101,7 +109,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := r.subscribe(); err != nil {
 		return err
 	}
-	return r.wait(ctx)
+	return r.wait(ctx, cli.Ready(r.console, n.Loop().Post))
 }
 
 // endInTime makes a signal and the duration end the run, until release is
@@ -215,8 +223,8 @@ func (r *run) onEvent(e bus.Event) {
 	}
 }
 
-// wait waits for the end and leaves everything at rest.
-func (r *run) wait(ctx context.Context) error {
+// wait waits for the end, says that it has come, and leaves everything at rest.
+func (r *run) wait(ctx context.Context, stopping func()) error {
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
@@ -227,6 +235,7 @@ func (r *run) wait(ctx context.Context) error {
 	told.Go(r.tellLeftOut)
 	go r.awaitRefusal(ctx)
 	<-r.ending.done
+	stopping()
 	<-watched
 	told.Wait()
 	if err := r.unsubscribe(ctx); err != nil {

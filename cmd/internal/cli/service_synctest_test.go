@@ -1,0 +1,53 @@
+package cli_test
+
+import (
+	"net"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tagbus/cmd/internal/cli"
+)
+
+// TestALoopThatHangsGivesNoSignOfLife although the goroutine that sends it runs.
+func TestALoopThatHangsGivesNoSignOfLife(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "notify")
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	t.Setenv("NOTIFY_SOCKET", name)
+	t.Setenv("WATCHDOG_USEC", "60000000") // a minute
+	t.Setenv("WATCHDOG_PID", "")
+	synctest.Test(t, func(t *testing.T) {
+		c := cli.NewConsole("tool", &slowWriter{}, false)
+		defer c.Close()
+		var loop []func() // what waits for a loop that hangs
+		hangs := false
+		stopping := cli.Ready(c, func(f func()) bool {
+			if hangs {
+				loop = append(loop, f)
+			} else {
+				f()
+			}
+			return true
+		})
+		time.Sleep(61 * time.Second)
+		hangs = true
+		time.Sleep(time.Hour)
+		if len(loop) != 1 {
+			t.Errorf("got %d functions posted to a loop that hangs, want 1", len(loop))
+		}
+		stopping()
+		synctest.Wait()
+	})
+	b := make([]byte, 100)
+	for _, want := range []string{"READY=1", "WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1", "STOPPING=1"} { // at 0, 30 and 60 s
+		n, err := conn.Read(b)
+		if got := string(b[:n]); err != nil || got != want {
+			t.Fatalf("got %q and error %v, want %q", got, err, want)
+		}
+	}
+}

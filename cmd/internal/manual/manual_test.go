@@ -1,0 +1,80 @@
+package manual_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/google/go-cmp/cmp"
+
+	"tagbus/cmd/internal/manual"
+)
+
+// flags has a flag of each form.
+type flags struct {
+	Bus     string `required:"" placeholder:"DIR" help:"Where to look. Made if it is missing; may be C:\\bus."`
+	Input   string `required:"" xor:"source" placeholder:"FILE|-" group:"What to do" help:"Read a file."`
+	Emulate int    `required:"" xor:"source" placeholder:"SIZE" group:"What to do" help:"'Read' nothing. .5 is no size."`
+	Name    string `placeholder:"TEXT" env:"TAGBUS_NAME" help:"Say \"who\"."`
+	Quiet   bool   `short:"q" help:"Say nothing."`
+	Secret  bool   `hidden:"" help:"Not shown."`
+}
+
+const want = `.TH TOOL 1 2026-11-23 "tagbus v0.1.0\-rc1" "tagbus"
+.SH NAME
+tool \- move messages
+.SH SYNOPSIS
+.B tool
+.BI "\-\-bus " "DIR"
+.BI "\-\-input " "FILE|\-"
+|
+.BI "\-\-emulate " "SIZE"
+.RI [ flags ]
+.SH DESCRIPTION
+Move messages: here and there.
+.PP
+Ends with status 0.
+Or not.
+.SH OPTIONS
+.TP
+.B "\-h, \-\-help"
+Show context\-sensitive help.
+.TP
+.BI "\-\-bus " "DIR"
+Where to look.
+Made if it is missing; may be C:\ebus.
+.TP
+.BI "\-\-name " "TEXT"
+Say \(dqwho\(dq.
+Read from TAGBUS_NAME if it is not given.
+.TP
+.B "\-q, \-\-quiet"
+Say nothing.
+.SS What to do
+.TP
+.BI "\-\-input " "FILE|\-"
+Read a file.
+.TP
+.BI "\-\-emulate " "SIZE"
+\&'Read' nothing.
+\&.5 is no size.
+.SH SEE ALSO
+.BR other (1),
+.BR third (1)
+`
+
+func TestAPageHasWhatTheFlagsSay(t *testing.T) {
+	parser, err := kong.New(new(flags), kong.Name("tool"),
+		kong.Description("Move messages: here and there.\n\nEnds with status 0. Or not."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	release := manual.Release{Version: "v0.1.0-rc1", Date: "2026-11-23"}
+	if err := manual.Write(&b, parser.Model, release, "other", "third"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("want (-) and got (+) differ:\n%s", diff)
+	}
+}

@@ -1,0 +1,4 @@
+#!/bin/sh
+# Runs after a package was removed.
+set -e
+if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi

@@ -1,0 +1,9 @@
+#!/bin/sh
+# Runs before a package is removed (deb: remove, rpm: 0) or renewed. A service that runs
+# keeps its program until it is restarted: a new version ends no readout by itself.
+set -e
+case "$1" in
+remove | 0)
+  if [ -d /run/systemd/system ]; then systemctl stop 'tagbus-*@*.service'; fi
+  ;;
+esac
