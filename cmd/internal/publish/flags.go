@@ -25,6 +25,7 @@ type Flags struct {
 	Record  *record.Format `placeholder:"FORMAT" group:"What to publish" help:"Format of the input: fixed:N (records of N bytes; a shorter last one is published too), lines (without their line feed), length32 (u32 little endian before each), pcap or pcapng (either is read as what it is)."`
 	Emulate *emulate.Sizes `xor:"source" required:"" placeholder:"SIZE|MIN-MAX" group:"What to publish" help:"Publish messages of this size in bytes, or of random sizes in this range, that subscriber --verify can check. From 16 bytes on they carry a counter and a CRC-32C; smaller ones only the counter's lowest bytes."`
 	Stamp   bool           `group:"What to publish" help:"Put the time into emulated messages of at least 24 bytes, so that subscriber --verify can say how long they took. The clocks of both hosts must agree."`
+	Status  Status         `default:"0" placeholder:"N" group:"What to publish" help:"Status of each message, 0 to 255, for example the error flags of the firmware. The bus carries it to subscriber --print and gives its bits no meaning. Default ${default}."`
 	Map     Mapping        `default:"round-robin" placeholder:"RULE" group:"What to publish" help:"Tag of each message: round-robin (each tag of a finite set in turn) or offset:N (the tag is the u64, little endian, at byte N of the record). Default ${default}."`
 
 	Send bool `group:"How to send" help:"Send to the receivers that own the tags (subscriber --receive) instead of publishing: each message goes to one of them, and waits until it is there. --listen then means nothing."`
