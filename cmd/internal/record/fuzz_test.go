@@ -62,3 +62,33 @@ func FuzzFormat(f *testing.F) {
 		}
 	})
 }
+
+// FuzzOpen: whatever the message, its packet is a part of it, and what is known of the
+// packet can be put before it again.
+func FuzzOpen(f *testing.F) {
+	header, err := record.AppendHeader(nil, cooked(), 4)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for n := range header {
+		f.Add(header[:n])
+	}
+	f.Add(append(header, "some"...))
+	f.Add(append(header, header...))
+	f.Fuzz(func(t *testing.T, message []byte) {
+		p, err := record.Open(message)
+		switch {
+		case err != nil:
+			if !errors.Is(err, record.ErrHeader) {
+				t.Errorf("got %v, want %v", err, record.ErrHeader)
+			}
+		case p.Known:
+			again, err := record.AppendHeader(nil, p.Info, len(p.Data))
+			if again = append(again, p.Data...); err != nil || !bytes.Equal(again, message) {
+				t.Errorf("got %x and %v after opening and closing, want %x", again, err, message)
+			}
+		case !bytes.Equal(p.Data, message):
+			t.Errorf("got %x without a header, want %x", p.Data, message)
+		}
+	})
+}

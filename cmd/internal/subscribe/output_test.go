@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"tagbus/bus"
 	"tagbus/cmd/internal/record"
 )
 
@@ -28,7 +29,7 @@ func TestWrittenCountsWholeMessages(t *testing.T) {
 			}
 			total := 0
 			for _, n := range test.sizes {
-				if err := o.write(make([]byte, n)); err != nil {
+				if err := o.write(bus.Message{Data: make([]byte, n)}); err != nil {
 					t.Fatal(err)
 				}
 				total += n
