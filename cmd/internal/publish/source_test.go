@@ -86,7 +86,7 @@ func capture(tb testing.TB, n int) []byte {
 	return file.Bytes()
 }
 
-// TestPacketsThatNoRecordHeaderTakes uses files that are good but for what a header says.
+// TestPacketsThatNoRecordHeaderTakes uses good files of which a header cannot say all.
 func TestPacketsThatNoRecordHeaderTakes(t *testing.T) {
 	exact := capture(t, 2)
 	// The only option of the interface is if_tsresol, 1 byte, 9.

@@ -68,7 +68,7 @@ func NewWriter(f Format, w io.Writer, linkType LinkType) (*Writer, error) {
 // time of writing and the link type that NewWriter was given.
 //
 //   - Errors: ErrLineFeed; one that wraps ErrUnfit; those of the underlying writer.
-//   - Allocates: no, but for the first packet of a link type.
+//   - Allocates: no, except for the first packet of a link type.
 func (w *Writer) Write(p Packet) error {
 	if w.capture == nil {
 		if w.size != 0 && len(p.Data) != w.size {
