@@ -36,7 +36,7 @@ type output struct {
 	stop   chan struct{}
 	done   chan struct{} // closed when the goroutine has ended
 
-	asTheyAre bool // record headers too
+	asTheyAre bool // record headers stay where they are
 
 	mu       sync.Mutex
 	buffer   *bufio.Writer
@@ -152,17 +152,23 @@ func (o *output) put(m bus.Message) error {
 
 func (o *output) flush() error { return o.hand((*record.Writer).Flush) }
 
-// hand has the writer hand on what it holds, by Flush or End, and empties the buffer.
+// hand has the writer hand on what it holds, by Flush or End, and empties the buffer: also
+// after a message that could not be written, for those before it.
 func (o *output) hand(on func(*record.Writer) error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.err == nil && o.records != nil {
-		o.err = on(o.records)
+	var err error
+	if o.records != nil {
+		err = on(o.records)
+	}
+	if err == nil {
+		err = o.buffer.Flush() // fails again if it has failed before
+	}
+	if err == nil {
+		o.written.Store(o.taken)
 	}
 	if o.err == nil {
-		if o.err = o.buffer.Flush(); o.err == nil {
-			o.written.Store(o.taken)
-		}
+		o.err = err
 	}
 	return o.err
 }
