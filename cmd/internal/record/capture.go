@@ -31,6 +31,7 @@ type captureDecoder struct {
 	limit    *budget
 	packets  packets
 	ng       *pcapgo.NgReader // packets, if that is one
+	clocks   *clocks          // of ng
 	last     gopacket.CaptureInfo
 	linkType LinkType // of all packets, if ng is nil
 }
@@ -59,7 +60,8 @@ func (d *captureDecoder) reset(r io.Reader) error {
 			return p, err
 		}
 		// By default the library leaves out packets of a second link type.
-		p, err := pcapgo.NewNgReader(d.limit, pcapgo.NgReaderOptions{WantMixedLinkType: true})
+		d.clocks = newClocks(d.limit)
+		p, err := pcapgo.NewNgReader(d.clocks, pcapgo.NgReaderOptions{WantMixedLinkType: true})
 		d.ng = p
 		return p, err
 	})
@@ -72,6 +74,9 @@ func (d *captureDecoder) reset(r io.Reader) error {
 // maxExponent is that of the smallest decimal fraction of a second that the library can
 // count in: 10^20 is more than 64 bits.
 const maxExponent = 19
+
+// microseconds is what the library makes of an interface that counts these, or seconds.
+const microseconds = 6
 
 // info returns what the capture says of the packet that next has returned.
 func (d *captureDecoder) info() (Info, error) {
@@ -88,9 +93,12 @@ func (d *captureDecoder) info() (Info, error) {
 	}
 	i.LinkType = LinkType(from.LinkType)
 	// The library rounds where a second is no power of ten.
-	if r := from.TimestampResolution; r.Binary() || r.Exponent() > maxExponent {
+	switch r := from.TimestampResolution; {
+	case r.Binary() || r.Exponent() > maxExponent:
 		t := r.ToTimestampResolution()
 		return Info{}, fmt.Errorf("%w: interface %d counts in steps of %d^%d s", ErrClock, d.last.InterfaceIndex, t.Base, t.Exponent)
+	case r == microseconds && d.clocks.seconds:
+		return Info{}, fmt.Errorf("%w: interface %d counts microseconds or, as one of this file does, seconds", ErrClock, d.last.InterfaceIndex)
 	}
 	return i, nil
 }

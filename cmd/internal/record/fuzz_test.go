@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"testing"
 
 	"tagbus/cmd/internal/record"
@@ -18,6 +19,7 @@ func FuzzReader(f *testing.F) {
 		f.Add(byte(i), []byte("\xff\xff\xff\xff\xff\xff\xff\xff"))
 		f.Add(byte(i), []byte{})
 	}
+	f.Add(byte(4), slices.Concat(section, counting(0), counting(0x80|20), block(3, uint32(4), [4]byte{1, 2, 3, 4})))
 	f.Fuzz(func(t *testing.T, kind byte, in []byte) {
 		const maxBytes = 64
 		name := names[int(kind)%len(names)]

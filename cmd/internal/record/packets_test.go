@@ -2,7 +2,6 @@ package record_test
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"io"
 	"os"
@@ -200,66 +199,6 @@ func TestInterfacesAreToldApart(t *testing.T) {
 	}
 	if diff := cmp.Diff(library(t, "pcapng", file), readPackets(t, file)); diff != "" {
 		t.Errorf("packets differ (-want +got):\n%s", diff)
-	}
-}
-
-// block returns a block of a pcapng file.
-func block(kind uint32, body ...any) []byte {
-	var b bytes.Buffer
-	for _, part := range body {
-		if err := binary.Write(&b, binary.LittleEndian, part); err != nil {
-			panic(err)
-		}
-	}
-	n := uint32(b.Len() + 12)
-	out := binary.LittleEndian.AppendUint32(nil, kind)
-	out = binary.LittleEndian.AppendUint32(out, n)
-	out = append(out, b.Bytes()...)
-	return binary.LittleEndian.AppendUint32(out, n)
-}
-
-// section is the beginning of a pcapng file.
-var section = block(0x0a0d0d0a, uint32(0x1a2b3c4d), uint16(1), uint16(0), int64(-1))
-
-// counting returns an interface that counts time in steps of this resolution.
-func counting(resolution uint8) []byte {
-	return block(1, uint16(113), uint16(0), uint32(0), uint16(9), uint16(1), resolution, [3]byte{}, uint32(0))
-}
-
-func TestTimesOfPcapng(t *testing.T) {
-	enhanced := block(6, uint32(0), uint32(0), uint32(1234567), uint32(4), uint32(9), [4]byte{1, 2, 3, 4})
-	tests := []struct {
-		name   string
-		blocks []byte
-		want   time.Time
-		err    string
-	}{
-		{"milliseconds", append(counting(3), enhanced...), time.Unix(1234, 567_000_000), ""},
-		{"picoseconds, of which the nanoseconds are kept", append(counting(12), enhanced...), time.Unix(0, 1234), ""},
-		{"a power of two", append(counting(0x80|20), enhanced...), time.Time{}, "record 1: time that cannot be told exactly: interface 0 counts in steps of 2^-20 s"},
-		{"more than 64 bits a second", append(counting(20), enhanced...), time.Time{}, "record 1: time that cannot be told exactly: interface 0 counts in steps of 10^-20 s"},
-		{"a packet without a time", append(counting(9), block(3, uint32(4), [4]byte{1, 2, 3, 4})...), time.Unix(0, 0), ""},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			r, err := record.NewReader(format(t, "pcapng"), bytes.NewReader(append(bytes.Clone(section), test.blocks...)), 100)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if data, err := r.Next(); string(data) != "\x01\x02\x03\x04" || err != nil {
-				t.Fatalf("got %x and %v, want 01020304", data, err)
-			}
-			got, err := r.Info()
-			if test.err != "" {
-				if !errors.Is(err, record.ErrClock) || err.Error() != test.err {
-					t.Errorf("got %v, want %s", err, test.err)
-				}
-				return
-			}
-			if !got.Time.Equal(test.want) || got.LinkType != 113 || err != nil {
-				t.Errorf("got %+v and %v, want link type 113 and %v", got, err, test.want)
-			}
-		})
 	}
 }
 

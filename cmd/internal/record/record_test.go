@@ -3,6 +3,7 @@ package record_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -35,6 +36,9 @@ func readAll(f record.Format, r io.Reader, maxBytes int) (records []string, err 
 			return records, err
 		}
 		records = append(records, string(data))
+		if _, err := reader.Info(); err != nil && !errors.Is(err, record.ErrClock) {
+			return records, fmt.Errorf("what is known of it: %w", err)
+		}
 	}
 }
 
