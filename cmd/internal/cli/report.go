@@ -9,16 +9,25 @@ import (
 	"unicode/utf16"
 )
 
-// PrintJSON writes v as one line, safe to show.
+// PrintJSON writes a summary as one line, safe to show.
 func PrintJSON(w io.Writer, v any) error {
-	line, err := json.Marshal(v)
+	line, err := JSONLine(v)
+	if err == nil {
+		_, err = io.WriteString(w, line)
+	}
 	if err != nil {
 		return fmt.Errorf("summary: %w", err)
 	}
-	if _, err := io.WriteString(w, printableJSON(string(line))+"\n"); err != nil {
-		return fmt.Errorf("summary: %w", err)
-	}
 	return nil
+}
+
+// JSONLine returns v as one line with its line feed, safe to show.
+func JSONLine(v any) (string, error) {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	return printableJSON(string(line)) + "\n", nil
 }
 
 // printableJSON escapes the characters that do harm on a terminal and that JSON

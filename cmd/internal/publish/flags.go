@@ -23,11 +23,13 @@ type Flags struct {
 
 	Advertise []cli.Announced `placeholder:"ADDR[:PORT],..." help:"Addresses to announce instead, in the order in which subscribers are to try them: those of the host of a container, or outside of a router that translates. No port is the one that was bound. Default: --listen, or for 0.0.0.0 every address of the host."`
 
-	Input   string         `xor:"source" required:"" placeholder:"FILE|-" group:"What to publish" help:"Publish the records of a file, or of standard input."`
-	Record  *record.Format `placeholder:"FORMAT" group:"What to publish" help:"Format of the input: fixed:N (records of N bytes; a shorter last one is published too), lines (without their line feed), length32 (u32 little endian before each), pcap or pcapng (either is read as what it is)."`
-	Emulate *emulate.Sizes `xor:"source" required:"" placeholder:"SIZE|MIN-MAX" group:"What to publish" help:"Publish messages of this size in bytes, or of random sizes in this range, that subscriber --verify can check. From 16 bytes on they carry a counter and a CRC-32C; smaller ones only the counter's lowest bytes."`
-	Stamp   bool           `group:"What to publish" help:"Put the time into emulated messages of at least 24 bytes, so that subscriber --verify can say how long they took. The clocks of both hosts must agree."`
-	Map     Mapping        `default:"round-robin" placeholder:"RULE" group:"What to publish" help:"Tag of each message: round-robin (each tag of a finite set in turn) or offset:N (the tag is the u64, little endian, at byte N of the record). Default ${default}."`
+	Input          string         `xor:"source" required:"" placeholder:"FILE|-" group:"What to publish" help:"Publish the records of a file, or of standard input."`
+	Record         *record.Format `placeholder:"FORMAT" group:"What to publish" help:"Format of the input: fixed:N (records of N bytes; a shorter last one is published too), lines (without their line feed), length32 (u32 little endian before each), pcap or pcapng (either is read as what it is)."`
+	NoRecordHeader bool           `group:"What to publish" help:"Publish the packets of a capture alone. Without this flag each message has a record header of 24 bytes before the packet, with its link type, time and original length. subscriber takes it off."`
+	Emulate        *emulate.Sizes `xor:"source" required:"" placeholder:"SIZE|MIN-MAX" group:"What to publish" help:"Publish messages of this size in bytes, or of random sizes in this range, that subscriber --verify can check. From 16 bytes on they carry a counter and a CRC-32C; smaller ones only the counter's lowest bytes."`
+	Stamp          bool           `group:"What to publish" help:"Put the time into emulated messages of at least 24 bytes, so that subscriber --verify can say how long they took. The clocks of both hosts must agree."`
+	Status         Status         `default:"0" placeholder:"N" group:"What to publish" help:"Status of each message, 0 to 255, for example the error flags of the firmware. The bus carries it to subscriber --print and gives its bits no meaning. Default ${default}."`
+	Map            Mapping        `default:"round-robin" placeholder:"RULE" group:"What to publish" help:"Tag of each message: round-robin (each tag of a finite set in turn) or offset:N (the tag is the u64, little endian, at byte N of the record). Default ${default}."`
 
 	Send bool `group:"How to send" help:"Send to the receivers that own the tags (subscriber --receive) instead of publishing: each message goes to one of them, and waits until it is there. --listen then means nothing."`
 	Ack  bool `group:"How to send" help:"With --send: after each message wait for the news that the receiver has handled it. What is not acknowledged is counted, and makes the run fail."`
@@ -69,6 +71,8 @@ func (f *Flags) Check() error {
 	}
 	if f.Record != nil {
 		f.validateRecord(add)
+	} else if f.NoRecordHeader {
+		add("--no-record-header is for --record pcap and pcapng")
 	}
 	if f.Emulate != nil {
 		if f.Map.byOffset {
@@ -97,8 +101,17 @@ func (f *Flags) Check() error {
 	return errors.Join(errs...)
 }
 
+// headed reports whether messages have a record header.
+func (f *Flags) headed() bool {
+	return f.Record != nil && f.Record.IsCapture() && !f.NoRecordHeader
+}
+
 func (f *Flags) validateRecord(add func(string, ...any)) {
 	switch {
+	case f.NoRecordHeader && !f.Record.IsCapture():
+		add("--no-record-header is for --record pcap and pcapng")
+	case f.headed() && f.MaxMessageBytes <= record.HeaderBytes:
+		add("--max-message-bytes: got %v, want more than the %d bytes of a record header, or --no-record-header", f.MaxMessageBytes, record.HeaderBytes)
 	case f.Emulate != nil:
 		add("--record is for --input")
 	case f.Record.Kind == record.Raw:

@@ -34,7 +34,7 @@ func (r *run) openOutlet(n *node.Node) error {
 		if err != nil {
 			return err
 		}
-		r.outlet = &sender{s, r}
+		r.outlet = &sender{s, r, bus.Status(r.flags.Status)}
 		r.console.Say("%s sends to the receivers of %v in %s", s.Instance(), r.flags.Tags, r.flags.Bus)
 		return nil
 	}
@@ -44,40 +44,44 @@ func (r *run) openOutlet(n *node.Node) error {
 	if err != nil {
 		return err
 	}
-	r.outlet = publisher{p}
+	r.outlet = publisher{p, bus.Status(r.flags.Status)}
 	r.console.Say("%s publishes on %s%s", p.Instance(), p.Addr(), cli.AnnouncedAs(n.Directory(), p.Instance(), p.Addr()))
 	return nil
 }
 
-type publisher struct{ *bus.Publisher }
+type publisher struct {
+	*bus.Publisher
+	status bus.Status
+}
 
 func (p publisher) metrics() prometheus.Collector { return metrics.OfPublisher(p.Stats) }
 
 // publish publishes one message, and waits for room if there is none.
 func (p publisher) publish(ctx context.Context, tag tags.Tag, data []byte) error {
-	err := p.Publish(tag, data)
+	err := p.PublishStatus(tag, p.status, data)
 	if err == bus.ErrNoResources { //nolint:errorlint // Publish returns it bare, and this is the data path
-		return p.PublishContext(ctx, tag, data)
+		return p.PublishStatusContext(ctx, tag, p.status, data)
 	}
 	return err
 }
 
 type sender struct {
 	*bus.Sender
-	run *run
+	run    *run
+	status bus.Status
 }
 
 // publish sends one message, and waits for a receiver of its tag, for room, and
 // if the flags say so for its being handled.
 func (s *sender) publish(ctx context.Context, tag tags.Tag, data []byte) error {
 	if !s.run.flags.Ack {
-		err := s.Send(tag, data)
+		err := s.SendStatus(tag, s.status, data)
 		if errors.Is(err, bus.ErrNoResources) || errors.Is(err, bus.ErrNoReceiver) {
-			return s.SendContext(ctx, tag, data)
+			return s.SendStatusContext(ctx, tag, s.status, data)
 		}
 		return err
 	}
-	err := s.SendAcked(ctx, tag, data)
+	err := s.SendStatusAcked(ctx, tag, s.status, data)
 	if ack := (*bus.AckError)(nil); errors.As(err, &ack) && ctx.Err() == nil {
 		if s.run.unacked.Add(1) <= maxUnackedLines {
 			s.run.console.Notice("%v", err)

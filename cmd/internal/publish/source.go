@@ -35,7 +35,7 @@ func newSource(f *Flags, stdin io.Reader, say func(string, ...any)) (s source, e
 		}
 		return e, nil
 	}
-	in := &input{name: f.Input, format: *f.Record, mapping: f.Map, turns: turns, loop: f.Loop, say: say, r: stdin}
+	in := &input{name: f.Input, format: *f.Record, mapping: f.Map, turns: turns, loop: f.Loop, headed: f.headed(), say: say, r: stdin}
 	if f.Input == "-" {
 		in.name = "standard input"
 	} else {
@@ -44,7 +44,12 @@ func newSource(f *Flags, stdin io.Reader, say func(string, ...any)) (s source, e
 		}
 		in.r = in.file
 	}
-	if in.reader, err = record.NewReader(in.format, in.r, int(f.MaxMessageBytes)); err != nil {
+	maxBytes := int(f.MaxMessageBytes)
+	if in.headed {
+		maxBytes -= record.HeaderBytes
+		say("each message begins with a record header of %d bytes, which subscriber takes off: --no-record-header leaves it out", record.HeaderBytes)
+	}
+	if in.reader, err = record.NewReader(in.format, in.r, maxBytes); err != nil {
 		return nil, in.explain(err)
 	}
 	return in.ahead()
@@ -107,11 +112,13 @@ type input struct {
 	mapping Mapping
 	turns   *roundRobin
 	loop    bool
+	headed  bool // messages have a record header
 	say     func(string, ...any)
 
 	r       io.Reader
 	file    *os.File // r, if it is a file
 	reader  *record.Reader
+	message []byte // with a record header; made anew for each
 	records uint64 // of this pass
 	short   bool   // the last record was, and that was said
 }
@@ -132,15 +139,36 @@ func (in *input) next() (tags.Tag, []byte, error) {
 		in.short = true
 		in.say("%s: the last record has only %d of %d bytes: published as it is", in.name, len(data), in.format.Bytes)
 	}
-	if !in.mapping.byOffset {
-		tag, _ := in.turns.next()
-		return tag, data, nil
-	}
-	tag, err := in.mapping.tagIn(data)
+	tag, err := in.tagOf(data)
 	if err != nil {
 		return 0, nil, fmt.Errorf("%s: record %d: %w", in.name, in.records, err)
 	}
-	return tag, data, nil
+	if in.headed {
+		data, err = in.head(data)
+	}
+	return tag, data, err
+}
+
+// tagOf returns the tag of a record.
+func (in *input) tagOf(data []byte) (tags.Tag, error) {
+	if in.mapping.byOffset {
+		return in.mapping.tagIn(data)
+	}
+	tag, _ := in.turns.next()
+	return tag, nil
+}
+
+// head returns the packet that was just read with a record header before it.
+func (in *input) head(packet []byte) ([]byte, error) {
+	info, err := in.reader.Info()
+	if err == nil {
+		if in.message, err = record.AppendHeader(in.message[:0], info, len(packet)); err == nil {
+			in.message = append(in.message, packet...)
+			return in.message, nil
+		}
+		err = &record.ReadError{Record: in.records, Err: err}
+	}
+	return nil, fmt.Errorf("%s: %w: --no-record-header publishes the packets without it", in.name, err)
 }
 
 // again returns the first record once more.

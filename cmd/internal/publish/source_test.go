@@ -1,7 +1,10 @@
 package publish
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,6 +72,66 @@ func TestTagAtOffset(t *testing.T) {
 	}
 }
 
+// capture returns a pcapng file of n packets.
+func capture(tb testing.TB, n int) []byte {
+	tb.Helper()
+	var file bytes.Buffer
+	w, err := record.NewWriter(record.Format{Kind: record.Pcapng}, &file, record.Ethernet)
+	for range n {
+		err = errors.Join(err, w.Write(record.Packet{Data: []byte("packet")}))
+	}
+	if err = errors.Join(err, w.End()); err != nil {
+		tb.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// TestPacketsThatNoRecordHeaderTakes uses good files of which a header cannot say all.
+func TestPacketsThatNoRecordHeaderTakes(t *testing.T) {
+	exact := capture(t, 2)
+	// The only option of the interface is if_tsresol, 1 byte, 9.
+	at := bytes.Index(exact, []byte{9, 0, 1, 0, 9})
+	rounded := bytes.Clone(exact)
+	rounded[at+4] = 0x80 | 20
+	long := bytes.Clone(exact)
+	copy(long[bytes.LastIndex(long, []byte{6, 0, 0, 0, 6, 0, 0, 0}):], []byte{6, 0, 0, 0, 5, 0, 0, 0})
+	tests := []struct {
+		name string
+		file []byte
+		want string
+	}{
+		{"a clock that cannot be told", rounded, "record 1: time that cannot be told exactly: interface 0 counts in steps of 2^-20 s"},
+		{"more than there was", long, "record 2: not a file of this format: 6 bytes were captured of a packet of 5"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			f := mustFlags(t, "5")
+			f.Input, f.Record = filepath.Join(t.TempDir(), "in"), &record.Format{Kind: record.Pcap}
+			if err := os.WriteFile(f.Input, test.file, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			want := f.Input + ": " + test.want + ": --no-record-header publishes the packets without it"
+			if err := readSource(t, f); err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+			f.NoRecordHeader = true
+			if err := readSource(t, f); err != io.EOF { //nolint:errorlint // next returns it bare
+				t.Errorf("without headers: got %v, want %v", err, io.EOF)
+			}
+		})
+	}
+}
+
+// readSource reads a source to its end and returns the error.
+func readSource(tb testing.TB, f *Flags) error {
+	tb.Helper()
+	s, err := newSource(f, nil, tb.Logf)
+	for err == nil {
+		_, _, err = s.next()
+	}
+	return err
+}
+
 func TestNothingIsAllocatedPerMessage(t *testing.T) {
 	if tests.Race {
 		t.Skip("the race detector allocates")
@@ -77,13 +140,19 @@ func TestNothingIsAllocatedPerMessage(t *testing.T) {
 	if err := os.WriteFile(name, []byte(strings.Repeat("0123456789abcdef", 100)), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	packets := filepath.Join(t.TempDir(), "in.pcapng")
+	if err := os.WriteFile(packets, capture(t, 100), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	headed := mustFlags(t, "1-1000")
+	headed.Input, headed.Loop, headed.Record = packets, true, &record.Format{Kind: record.Pcap}
 	emulated, looped, mapped := mustFlags(t, "1-1000"), mustFlags(t, "1-1000"), mustFlags(t, "*")
 	emulated.Emulate = &emulate.Sizes{Min: 40, Max: 400}
 	for _, f := range []*Flags{looped, mapped} {
 		f.Input, f.Loop, f.Record = name, true, &record.Format{Kind: record.Fixed, Bytes: 16}
 	}
 	mapped.Map = Mapping{true, 8}
-	for what, f := range map[string]*Flags{"emulated": emulated, "from a file": looped, "mapped": mapped} {
+	for what, f := range map[string]*Flags{"emulated": emulated, "from a file": looped, "mapped": mapped, "with a record header": headed} {
 		s, err := newSource(f, nil, t.Logf)
 		if err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"time"
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/pcapgo"
@@ -29,6 +30,10 @@ type captureDecoder struct {
 	maxBytes int
 	limit    *budget
 	packets  packets
+	ng       *pcapgo.NgReader // packets, if that is one
+	clocks   *clocks          // of ng
+	last     gopacket.CaptureInfo
+	linkType LinkType // of all packets, if ng is nil
 }
 
 func (d *captureDecoder) reset(r io.Reader) error {
@@ -45,12 +50,20 @@ func (d *captureDecoder) reset(r io.Reader) error {
 		return fmt.Errorf("%w: compressed with gzip: pipe it through zcat", ErrDamaged)
 	}
 	d.limit = &budget{r: d.b, left: d.maxBytes + budgetExtra}
+	d.ng = nil
 	d.packets, err = newPackets(func() (packets, error) {
 		if binary.LittleEndian.Uint32(head) != magicSection {
-			return pcapgo.NewReader(d.limit)
+			p, err := pcapgo.NewReader(d.limit)
+			if err == nil {
+				d.linkType = LinkType(p.LinkType())
+			}
+			return p, err
 		}
 		// By default the library leaves out packets of a second link type.
-		return pcapgo.NewNgReader(d.limit, pcapgo.NgReaderOptions{WantMixedLinkType: true})
+		d.clocks = newClocks(d.limit)
+		p, err := pcapgo.NewNgReader(d.clocks, pcapgo.NgReaderOptions{WantMixedLinkType: true})
+		d.ng = p
+		return p, err
 	})
 	if err != nil {
 		return captureError(err)
@@ -58,9 +71,42 @@ func (d *captureDecoder) reset(r io.Reader) error {
 	return nil
 }
 
+// maxExponent is that of the smallest decimal fraction of a second that the library can
+// count in: 10^20 is more than 64 bits.
+const maxExponent = 19
+
+// microseconds is what the library makes of an interface that counts these, or seconds.
+const microseconds = 6
+
+// info returns what the capture says of the packet that next has returned.
+func (d *captureDecoder) info() (Info, error) {
+	i := Info{d.linkType, d.last.Timestamp, uint32(d.last.Length)}
+	if i.Time.IsZero() { // a Simple Packet Block has none
+		i.Time = time.Unix(0, 0)
+	}
+	if d.ng == nil {
+		return i, nil
+	}
+	from, err := d.ng.Interface(d.last.InterfaceIndex)
+	if err != nil {
+		return Info{}, captureError(err)
+	}
+	i.LinkType = LinkType(from.LinkType)
+	// The library rounds where a second is no power of ten.
+	switch r := from.TimestampResolution; {
+	case r.Binary() || r.Exponent() > maxExponent:
+		t := r.ToTimestampResolution()
+		return Info{}, fmt.Errorf("%w: interface %d counts in steps of %d^%d s", ErrClock, d.last.InterfaceIndex, t.Base, t.Exponent)
+	case r == microseconds && d.clocks.seconds:
+		return Info{}, fmt.Errorf("%w: interface %d counts microseconds or, as one of this file does, seconds", ErrClock, d.last.InterfaceIndex)
+	}
+	return i, nil
+}
+
 func (d *captureDecoder) next() ([]byte, error) {
 	d.limit.left = d.maxBytes + budgetExtra
 	data, info, err := nextPacket(d.packets)
+	d.last = info
 	switch {
 	case errors.Is(err, io.EOF) && info.CaptureLength > 0:
 		return nil, truncated(len(data), info.CaptureLength)

@@ -22,6 +22,18 @@ var (
 	// format.
 	ErrDamaged = errors.New("not a file of this format")
 
+	// ErrHeader is wrapped by the errors of Open for a message that begins as a record
+	// header and holds none that is known. A newer program may know it.
+	ErrHeader = errors.New("record header that cannot be read")
+
+	// ErrClock is wrapped by the errors of Reader.Info for a packet of which the time
+	// cannot be told exactly. The packet itself is good.
+	ErrClock = errors.New("time that cannot be told exactly")
+
+	// ErrUnfit is wrapped by the errors of the writer of pcap for a packet that this
+	// format cannot hold as it is. Use pcapng.
+	ErrUnfit = errors.New("pcap cannot hold this packet")
+
 	// ErrLineFeed is returned by the writer of lines for a record that holds
 	// a line feed, which would make two of it. Use another format.
 	ErrLineFeed = errors.New("record holds a line feed: lines cannot hold it: use another format, such as length32")

@@ -9,8 +9,10 @@
 //	pcapng    as pcap, and pcapng is written
 //	raw       the bytes of the records without a mark between them; only written
 //
-// Captures hold a time and a link type for each packet, which a message does
-// not: written ones carry the time of writing and the link type Ethernet.
+// Captures say of each packet its link type, its time, and its length before the capture
+// cut it. Reader.Info has that, AppendHeader puts it before the packet in a message, and
+// Open finds it there. Of other messages written captures have the time of writing and a
+// link type that the caller chooses.
 //
 // Readers hold one record at a time and take no memory because of a length
 // that the input announces.
@@ -47,6 +49,9 @@ type Format struct {
 	Kind  Kind
 	Bytes int // of a record; Fixed only
 }
+
+// IsCapture reports whether its records are packets of which something is known.
+func (f Format) IsCapture() bool { return f.Kind == Pcap || f.Kind == Pcapng }
 
 // maxFixedBytes is the longest fixed record, and more than a message can have.
 const maxFixedBytes = 1 << 30

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"testing"
 
 	"tagbus/cmd/internal/record"
@@ -18,6 +19,7 @@ func FuzzReader(f *testing.F) {
 		f.Add(byte(i), []byte("\xff\xff\xff\xff\xff\xff\xff\xff"))
 		f.Add(byte(i), []byte{})
 	}
+	f.Add(byte(4), slices.Concat(section, counting(0), counting(0x80|20), block(3, uint32(4), [4]byte{1, 2, 3, 4})))
 	f.Fuzz(func(t *testing.T, kind byte, in []byte) {
 		const maxBytes = 64
 		name := names[int(kind)%len(names)]
@@ -59,6 +61,36 @@ func FuzzFormat(f *testing.F) {
 		}
 		if err := b.UnmarshalText([]byte(a.String())); err != nil || a != b {
 			t.Errorf("%q: got %v, %v after printing %v, want the same", text, b, err, a)
+		}
+	})
+}
+
+// FuzzOpen: whatever the message, its packet is a part of it, and what is known of the
+// packet can be put before it again.
+func FuzzOpen(f *testing.F) {
+	header, err := record.AppendHeader(nil, cooked(), 4)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for n := range header {
+		f.Add(header[:n])
+	}
+	f.Add(append(header, "some"...))
+	f.Add(append(header, header...))
+	f.Fuzz(func(t *testing.T, message []byte) {
+		p, err := record.Open(message)
+		switch {
+		case err != nil:
+			if !errors.Is(err, record.ErrHeader) {
+				t.Errorf("got %v, want %v", err, record.ErrHeader)
+			}
+		case p.Known:
+			again, err := record.AppendHeader(nil, p.Info, len(p.Data))
+			if again = append(again, p.Data...); err != nil || !bytes.Equal(again, message) {
+				t.Errorf("got %x and %v after opening and closing, want %x", again, err, message)
+			}
+		case !bytes.Equal(p.Data, message):
+			t.Errorf("got %x without a header, want %x", p.Data, message)
 		}
 	})
 }

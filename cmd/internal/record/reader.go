@@ -18,6 +18,22 @@ type Reader struct {
 	err     error
 }
 
+// Info returns what the capture says of the packet that Next has returned.
+//
+//   - Result: the zero Info if the input is no capture, or Next has returned none.
+//   - Errors: *ReadError with ErrClock.
+func (r *Reader) Info() (Info, error) {
+	d, isCapture := r.decoder.(*captureDecoder)
+	if !isCapture || r.count == 0 || r.err != nil {
+		return Info{}, nil
+	}
+	i, err := d.info()
+	if err != nil {
+		return Info{}, &ReadError{r.count, err}
+	}
+	return i, nil
+}
+
 // decoder finds the records of one format.
 type decoder interface {
 	// next returns the next record, or io.EOF, bare, at an orderly end.

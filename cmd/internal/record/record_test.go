@@ -3,6 +3,7 @@ package record_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -35,6 +36,9 @@ func readAll(f record.Format, r io.Reader, maxBytes int) (records []string, err 
 			return records, err
 		}
 		records = append(records, string(data))
+		if _, err := reader.Info(); err != nil && !errors.Is(err, record.ErrClock) {
+			return records, fmt.Errorf("what is known of it: %w", err)
+		}
 	}
 }
 
@@ -42,17 +46,17 @@ func readAll(f record.Format, r io.Reader, maxBytes int) (records []string, err 
 func writeAll(tb testing.TB, f record.Format, records ...string) []byte {
 	tb.Helper()
 	var out bytes.Buffer
-	w, err := record.NewWriter(f, &out)
+	w, err := record.NewWriter(f, &out, record.Ethernet)
 	if err != nil {
 		tb.Fatalf("NewWriter: %v", err)
 	}
 	for _, r := range records {
-		if err := w.Write([]byte(r)); err != nil {
+		if err := w.Write(record.Packet{Data: []byte(r)}); err != nil {
 			tb.Fatalf("Write %q: %v", r, err)
 		}
 	}
-	if err := w.Flush(); err != nil {
-		tb.Fatalf("Flush: %v", err)
+	if err := w.End(); err != nil {
+		tb.Fatalf("End: %v", err)
 	}
 	return out.Bytes()
 }
@@ -206,12 +210,12 @@ func TestResetBeginsAnew(t *testing.T) {
 func TestFixedAndRawWriteTheBytesAsTheyAre(t *testing.T) {
 	for text, misfits := range map[string]uint64{"fixed:3": 2, "raw": 0} {
 		var out bytes.Buffer
-		w, err := record.NewWriter(format(t, text), &out)
+		w, err := record.NewWriter(format(t, text), &out, record.Ethernet)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range []string{"abc", "de", "fghi", "jkl"} {
-			if err := w.Write([]byte(r)); err != nil {
+			if err := w.Write(record.Packet{Data: []byte(r)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -225,11 +229,11 @@ func TestFixedAndRawWriteTheBytesAsTheyAre(t *testing.T) {
 }
 
 func TestWriterRefusesALineFeedInALine(t *testing.T) {
-	w, err := record.NewWriter(format(t, "lines"), new(bytes.Buffer))
+	w, err := record.NewWriter(format(t, "lines"), new(bytes.Buffer), record.Ethernet)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Write([]byte("a\nb")); !errors.Is(err, record.ErrLineFeed) {
+	if err := w.Write(record.Packet{Data: []byte("a\nb")}); !errors.Is(err, record.ErrLineFeed) {
 		t.Errorf("got %v, want %v", err, record.ErrLineFeed)
 	}
 }
@@ -238,7 +242,7 @@ func TestFormatsWithoutThatDirection(t *testing.T) {
 	if _, err := record.NewReader(format(t, "raw"), strings.NewReader(""), 8); !errors.Is(err, record.ErrFormat) {
 		t.Errorf("reader of raw: got %v, want %v", err, record.ErrFormat)
 	}
-	if _, err := record.NewWriter(record.Format{}, io.Discard); !errors.Is(err, record.ErrFormat) {
+	if _, err := record.NewWriter(record.Format{}, io.Discard, record.Ethernet); !errors.Is(err, record.ErrFormat) {
 		t.Errorf("writer of nothing: got %v, want %v", err, record.ErrFormat)
 	}
 }
@@ -257,7 +261,7 @@ func TestNothingIsAllocatedPerRecord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := record.NewWriter(format(t, text), io.Discard)
+		w, err := record.NewWriter(format(t, text), io.Discard, record.Ethernet)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -266,7 +270,7 @@ func TestNothingIsAllocatedPerRecord(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := w.Write(data); err != nil {
+			if err := w.Write(record.Packet{Data: data}); err != nil {
 				t.Fatal(err)
 			}
 		})

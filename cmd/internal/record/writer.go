@@ -6,34 +6,37 @@ import (
 	"fmt"
 	"io"
 	"time"
-
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
 )
 
 // Writer writes records one after the other.
 //
 // Threads: one at a time.
 type Writer struct {
-	write   func(record []byte) error
-	flush   func() error
-	size    int // of a record; 0 if any
-	misfits uint64
+	write    func(record []byte) error // nil for captures
+	capture  captureFile               // nil for others
+	linkType LinkType                  // of packets of which nothing is known
+	size     int                       // of a record; 0 if any
+	misfits  uint64
 }
 
-// captureBytes is the longest packet that written captures announce: some
-// readers refuse those above it.
-const captureBytes = 1 << 30
+// captureFile is a capture that is written. It begins with the first packet, which says
+// of which link type it is.
+type captureFile interface {
+	packet(data []byte, i Info) error
+	flush() error
+	// begin writes the beginning of the file, if there is none.
+	begin(LinkType) error
+}
 
 var lineFeed = []byte("\n")
 
 // NewWriter returns a writer of records to w, which it calls for each record:
-// give it a buffered one. Captures begin with a header, which it writes at once.
+// give it a buffered one.
 //
-//   - Errors: one that wraps ErrFormat for the zero Format; those of w.
-func NewWriter(f Format, w io.Writer) (*Writer, error) {
-	r := &Writer{flush: func() error { return nil }}
+//   - linkType: for captures, of the packets of which nothing is known.
+//   - Errors: one that wraps ErrFormat for the zero Format.
+func NewWriter(f Format, w io.Writer, linkType LinkType) (*Writer, error) {
+	r := &Writer{linkType: linkType}
 	switch f.Kind {
 	case Fixed, Raw:
 		r.size = f.Bytes
@@ -52,34 +55,51 @@ func NewWriter(f Format, w io.Writer) (*Writer, error) {
 			return write(w, head, b)
 		}
 	case Pcap:
-		p := pcapgo.NewWriterNanos(w)
-		r.write = packetWriter(p)
-		return r, p.WriteFileHeader(captureBytes, layers.LinkTypeEthernet)
+		r.capture = &pcapFile{w: w}
 	case Pcapng:
-		p, err := pcapgo.NewNgWriter(w, layers.LinkTypeEthernet)
-		if err != nil {
-			return nil, err
-		}
-		r.write, r.flush = packetWriter(p), p.Flush
+		r.capture = &pcapngFile{w: w}
 	default:
 		return nil, fmt.Errorf("%w: %q is not for output", ErrFormat, f)
 	}
 	return r, nil
 }
 
-// Write writes one record.
+// Write writes one record. In a capture it has what is known of it. Otherwise it has the
+// time of writing and the link type that NewWriter was given.
 //
-//   - Errors: ErrLineFeed; those of the underlying writer.
-//   - Allocates: no.
-func (w *Writer) Write(record []byte) error {
-	if w.size != 0 && len(record) != w.size {
-		w.misfits++
+//   - Errors: ErrLineFeed; one that wraps ErrUnfit; those of the underlying writer.
+//   - Allocates: no, except for the first packet of a link type.
+func (w *Writer) Write(p Packet) error {
+	if w.capture == nil {
+		if w.size != 0 && len(p.Data) != w.size {
+			w.misfits++
+		}
+		return w.write(p.Data)
 	}
-	return w.write(record)
+	if !p.Known {
+		p.Info = Info{w.linkType, time.Now(), uint32(len(p.Data))}
+	}
+	return w.capture.packet(p.Data, p.Info)
 }
 
 // Flush hands everything to the underlying writer, which is not flushed.
-func (w *Writer) Flush() error { return w.flush() }
+func (w *Writer) Flush() error {
+	if w.capture == nil {
+		return nil
+	}
+	return w.capture.flush()
+}
+
+// End is Flush after the last record: a capture without packets gets its beginning.
+func (w *Writer) End() error {
+	if w.capture == nil {
+		return nil
+	}
+	if err := w.capture.begin(w.linkType); err != nil {
+		return err
+	}
+	return w.capture.flush()
+}
 
 // Misfits returns how many records did not have the length of the format
 // fixed:N. They were written as they are, so that no byte is missing, but a
@@ -93,14 +113,4 @@ func write(w io.Writer, parts ...[]byte) error {
 		}
 	}
 	return nil
-}
-
-type packetSink interface {
-	WritePacket(gopacket.CaptureInfo, []byte) error
-}
-
-func packetWriter(p packetSink) func([]byte) error {
-	return func(b []byte) error {
-		return p.WritePacket(gopacket.CaptureInfo{Timestamp: time.Now(), CaptureLength: len(b), Length: len(b)}, b)
-	}
 }

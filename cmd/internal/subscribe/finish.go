@@ -42,7 +42,7 @@ func (r *run) finishOutput(ctx context.Context) error {
 		case <-haste:
 			return r.giveUp("a signal ended the wait")
 		case <-slow.C:
-			r.console.Say("waiting for output %s to take what has arrived: until it has taken nothing for %v, or another signal gives up", r.flags.Output, outputGrace)
+			r.console.Say("waiting for output %s to take what has arrived: until it has taken nothing for %v, or another signal gives up", r.flags.outputName(), outputGrace)
 		case <-tick.C:
 		}
 		if n := out.to.bytes.Load(); n != taken {
@@ -58,7 +58,7 @@ func (r *run) finishOutput(ctx context.Context) error {
 func (r *run) giveUp(why string) error {
 	r.stuck = true
 	r.notWritten = r.unwritten()
-	return fmt.Errorf("output %s: %s: %s not written", r.flags.Output, why, units.FormatNumber(r.notWritten, "message"))
+	return fmt.Errorf("output %s: %s: %s not written", r.flags.outputName(), why, units.FormatNumber(r.notWritten, "message"))
 }
 
 // finished returns what is to be said about an output that was closed with err.

@@ -24,9 +24,14 @@ type Flags struct {
 
 	Advertise []cli.Announced `placeholder:"ADDR[:PORT],..." group:"How to receive" help:"With --receive: addresses to announce instead, in the order in which senders are to try them: those of the host of a container, or outside of a router that translates. No port is the one that was bound. Default: --listen, or for 0.0.0.0 every address of the host."`
 
-	Output string         `placeholder:"FILE|-" group:"What to do with messages" help:"Write the messages in the order of arrival to a file, which is replaced, or to standard output (the summary of --json then goes to standard error). A slow output slows the publishers down. Default: only count."`
-	Record *record.Format `placeholder:"FORMAT" group:"What to do with messages" help:"Format of the output: raw (only their bytes), fixed:N (as raw, and says when one is not of N bytes), lines, length32 (u32 little endian before each), pcap or pcapng (link type Ethernet, time of writing). Default raw."`
-	Verify bool           `group:"What to do with messages" help:"Check that messages are those of publisher --emulate: counter, size and CRC-32C."`
+	Output string         `xor:"output" placeholder:"FILE|-" group:"What to do with messages" help:"Write the messages in the order of arrival to a file, which is replaced, or to standard output (the summary of --json then goes to standard error). A slow output slows the publishers down. Default: only count."`
+	Record *record.Format `placeholder:"FORMAT" group:"What to do with messages" help:"Format of the output: raw (only their bytes), fixed:N (as raw, and says when one is not of N bytes), lines, length32 (u32 little endian before each), pcap or pcapng (packets that publisher has read from a capture keep link type, time and original length). Default raw."`
+
+	LinkType       *record.LinkType `placeholder:"N" group:"What to do with messages" help:"With --record pcap or pcapng: link type of messages that no capture knows; they have the time of writing. Default 1, Ethernet."`
+	NoRecordHeader bool             `group:"What to do with messages" help:"Take messages as they are. Without this flag the record header, which publisher puts before the packets of a capture, is taken off."`
+
+	Print  Print `xor:"output" placeholder:"KIND" group:"What to do with messages" help:"Print each message in a line on standard output, with its tag, counter (its number in its tag and publisher, lost ones included), status, time of receipt and size: hex, text, json, or none to only count. Otherwise as --output -."`
+	Verify bool  `group:"What to do with messages" help:"Check that messages are those of publisher --emulate: counter, size and CRC-32C."`
 
 	Replay int `placeholder:"N" group:"What to do with messages" help:"Begin with the newest N messages of each tag that the publishers have kept (publisher --cache). Default: only with what is new."`
 
@@ -53,9 +58,7 @@ func (f *Flags) Check() error {
 	if f.Tags.IsEmpty() {
 		errs = append(errs, errors.New("--tags: the set is empty"))
 	}
-	if f.Record != nil && f.Output == "" {
-		errs = append(errs, errors.New("--record needs --output"))
-	}
+	errs = append(errs, f.checkOutput()...)
 	if len(f.Advertise) > 0 && !f.Receive {
 		errs = append(errs, errors.New("--advertise needs --receive"))
 	}
@@ -71,6 +74,37 @@ func (f *Flags) Check() error {
 		errs = append(errs, f.receiverConfig().Validate())
 	}
 	return errors.Join(errs...)
+}
+
+// checkOutput reports what is wrong with the flags about the output.
+func (f *Flags) checkOutput() (errs []error) {
+	if f.Record != nil && f.Output == "" {
+		errs = append(errs, errors.New("--record needs --output"))
+	}
+	if f.LinkType != nil && !f.format().IsCapture() {
+		errs = append(errs, errors.New("--link-type is for --record pcap and pcapng"))
+	}
+	if f.NoRecordHeader && f.outputName() == "" {
+		errs = append(errs, errors.New("--no-record-header needs --output or --print"))
+	}
+	return errs
+}
+
+// outputName returns the file that messages are written to: "-" for standard output,
+// "" for none.
+func (f *Flags) outputName() string {
+	if f.Print.prints() {
+		return "-"
+	}
+	return f.Output
+}
+
+// linkType returns that of messages that no capture knows.
+func (f *Flags) linkType() record.LinkType {
+	if f.LinkType == nil {
+		return record.Ethernet
+	}
+	return *f.LinkType
 }
 
 // format returns the format of the output.

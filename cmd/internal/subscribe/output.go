@@ -3,12 +3,14 @@ package subscribe
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"tagbus/bus"
 	"tagbus/cmd/internal/record"
 )
 
@@ -27,17 +29,22 @@ const (
 //
 // Threads: any.
 type output struct {
-	failed func(error) // told once of an error outside write
-	file   *os.File    // nil for standard output
+	failed func(error)          // told once of an error outside write
+	say    func(string, ...any) // nil: not
+	file   *os.File             // nil for standard output
 	to     *pieces
 	stop   chan struct{}
 	done   chan struct{} // closed when the goroutine has ended
 
-	mu      sync.Mutex
-	buffer  *bufio.Writer
-	records *record.Writer
-	err     error  // the first one; nothing is written after it
-	taken   uint64 // messages
+	asTheyAre bool // record headers stay where they are
+
+	mu       sync.Mutex
+	buffer   *bufio.Writer
+	records  *record.Writer // nil if printer is not
+	printer  *printer
+	stripped bool   // a record header was taken off, and that was said
+	err      error  // the first one; nothing is written after it
+	taken    uint64 // messages
 
 	written atomic.Uint64 // messages of which the file has every byte
 }
@@ -64,23 +71,27 @@ func (p *pieces) Write(b []byte) (n int, err error) {
 // openOutput opens the output that the flags name. Blocks: a FIFO, until it has
 // a reader.
 //
+//   - say: called at most once, from write, for what a person is to know.
 //   - failed: called at most once, from a goroutine, for an error that write
 //     has not returned.
-func openOutput(f *Flags, stdout io.Writer, failed func(error)) (*output, error) {
+func openOutput(f *Flags, stdout io.Writer, say func(string, ...any), failed func(error)) (*output, error) {
 	o, err := newOutput(f, stdout)
 	if err != nil {
 		return nil, err
 	}
 	o.failed = failed
+	if !f.format().IsCapture() && !f.Print.prints() {
+		o.say = say
+	}
 	go o.flushNowAndThen()
 	return o, nil
 }
 
 // newOutput is openOutput for an output that is only flushed when told.
 func newOutput(f *Flags, stdout io.Writer) (*output, error) {
-	o := &output{stop: make(chan struct{}), done: make(chan struct{})}
+	o := &output{stop: make(chan struct{}), done: make(chan struct{}), asTheyAre: f.NoRecordHeader}
 	to := stdout
-	if f.Output != "-" {
+	if f.outputName() != "-" {
 		// Not os.Create, which opens for reading too: then a FIFO would have
 		// this process as its reader, and would never be seen to close.
 		file, err := os.OpenFile(f.Output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
@@ -91,22 +102,26 @@ func newOutput(f *Flags, stdout io.Writer) (*output, error) {
 	}
 	o.to = &pieces{to: to}
 	o.buffer = bufio.NewWriterSize(o.to, outputBytes)
+	if f.Print.prints() {
+		o.printer = &printer{kind: f.Print, to: o.buffer}
+		return o, nil
+	}
 	var err error
-	if o.records, err = record.NewWriter(f.format(), o.buffer); err != nil {
+	if o.records, err = record.NewWriter(f.format(), o.buffer, f.linkType()); err != nil {
 		return nil, errors.Join(err, o.closeFile())
 	}
 	return o, nil
 }
 
 // write writes one message. Blocks: while the file or pipe takes nothing.
-func (o *output) write(data []byte) error {
+func (o *output) write(m bus.Message) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err != nil {
 		return o.err
 	}
 	calls := o.to.calls
-	if o.err = o.records.Write(data); o.err != nil {
+	if o.err = o.put(m); o.err != nil {
 		return o.err
 	}
 	o.taken++
@@ -116,15 +131,44 @@ func (o *output) write(data []byte) error {
 	return nil
 }
 
-func (o *output) flush() error {
+// put gives a message to the writer or the printer.
+func (o *output) put(m bus.Message) error {
+	packet := record.Packet{Data: m.Data}
+	if !o.asTheyAre {
+		var err error
+		if packet, err = record.Open(m.Data); err != nil {
+			return fmt.Errorf("tag %v message %d: %w: --no-record-header takes messages as they are", m.Tag, m.Counter, err)
+		}
+	}
+	if o.printer != nil {
+		return o.printer.print(m, packet)
+	}
+	if packet.Known && o.say != nil && !o.stripped {
+		o.stripped = true
+		o.say("messages have the record header of a capture: written without it (--record pcapng keeps what it says, --no-record-header the header)")
+	}
+	return o.records.Write(packet)
+}
+
+func (o *output) flush() error { return o.hand((*record.Writer).Flush) }
+
+// hand has the writer hand on what it holds, by Flush or End, and empties the buffer: also
+// after a message that could not be written, for those before it.
+func (o *output) hand(on func(*record.Writer) error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	var err error
+	if o.records != nil {
+		err = on(o.records)
+	}
+	if err == nil {
+		err = o.buffer.Flush() // fails again if it has failed before
+	}
+	if err == nil {
+		o.written.Store(o.taken)
+	}
 	if o.err == nil {
-		if o.err = o.records.Flush(); o.err == nil {
-			if o.err = o.buffer.Flush(); o.err == nil {
-				o.written.Store(o.taken)
-			}
-		}
+		o.err = err
 	}
 	return o.err
 }
@@ -151,7 +195,7 @@ func (o *output) flushNowAndThen() {
 func (o *output) close() error {
 	close(o.stop)
 	<-o.done
-	return errors.Join(o.flush(), o.closeFile())
+	return errors.Join(o.hand((*record.Writer).End), o.closeFile())
 }
 
 func (o *output) closeFile() error {
@@ -165,5 +209,8 @@ func (o *output) closeFile() error {
 func (o *output) misfits() uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.records == nil {
+		return 0
+	}
 	return o.records.Misfits()
 }

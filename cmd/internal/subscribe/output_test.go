@@ -2,8 +2,10 @@ package subscribe
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
+	"tagbus/bus"
 	"tagbus/cmd/internal/record"
 )
 
@@ -28,7 +30,7 @@ func TestWrittenCountsWholeMessages(t *testing.T) {
 			}
 			total := 0
 			for _, n := range test.sizes {
-				if err := o.write(make([]byte, n)); err != nil {
+				if err := o.write(bus.Message{Data: make([]byte, n)}); err != nil {
 					t.Fatal(err)
 				}
 				total += n
@@ -46,5 +48,27 @@ func TestWrittenCountsWholeMessages(t *testing.T) {
 				t.Errorf("got %d bytes counted and %d written, want %d", got, file.Len(), total)
 			}
 		})
+	}
+}
+
+func TestAMessageThatCannotBeWrittenTakesNoneBeforeItAlong(t *testing.T) {
+	var file bytes.Buffer
+	o, err := newOutput(&Flags{Output: "-", Record: &record.Format{Kind: record.Lines}}, &file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.write(bus.Message{Data: []byte("good")}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := o.write(bus.Message{Data: []byte("two\nlines")}); !errors.Is(err, record.ErrLineFeed) {
+			t.Errorf("write: got %v, want %v", err, record.ErrLineFeed)
+		}
+		if err := o.flush(); !errors.Is(err, record.ErrLineFeed) {
+			t.Errorf("flush: got %v, want %v", err, record.ErrLineFeed)
+		}
+	}
+	if got, written := file.String(), o.written.Load(); got != "good\n" || written != 1 {
+		t.Errorf("got %q and %d written, want the first message", got, written)
 	}
 }

@@ -36,7 +36,7 @@ func (r *receiver) take(m bus.Message) (last bool, err error) {
 		}
 	}
 	if r.output != nil {
-		if err := r.output.write(m.Data); err != nil {
+		if err := r.output.write(m); err != nil {
 			return false, err
 		}
 	}

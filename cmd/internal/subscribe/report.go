@@ -78,7 +78,7 @@ func (r *run) report(err error) int {
 		return r.console.End(sum.Exit)
 	}
 	to := r.streams.Out
-	if r.flags.Output == "-" { // that is taken by the messages
+	if r.flags.outputName() == "-" { // that is taken by the messages
 		to = nil
 	}
 	return r.console.Conclude(sum.Exit, to, func(code int, err error) any {

@@ -100,7 +100,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	}
 	defer r.endInTime(ctx)()
 	// Only now, when all else can work, may a file be replaced.
-	if r.flags.Output != "" {
+	if r.flags.outputName() != "" {
 		if opened, err := r.open(); !opened {
 			return err
 		}
@@ -135,7 +135,7 @@ func (r *run) open() (opened bool, err error) {
 	}
 	done := make(chan result, 1)
 	go func() {
-		o, err := openOutput(r.flags, r.streams.Out, r.outputFailed)
+		o, err := openOutput(r.flags, r.streams.Out, r.console.Say, r.outputFailed)
 		done <- result{o, err}
 	}()
 	select {
