@@ -29,6 +29,7 @@ type source struct {
 	met      time.Time // when the first connection was ready
 	vanished bool      // reported so
 	fault    error     // why this side closes the connection, or has closed it
+	failure  error     // why the publisher ends, if it has said so: a *PeerFailedError
 	pausing  int       // reasons not to read, see pause
 	events   events.Conn
 	out      answers.Queue // control messages
@@ -204,7 +205,7 @@ func (src *source) unlisted() {
 func (src *source) vanish() {
 	if !src.vanished && src.requests.Owing() > 0 && !src.contact.ended {
 		src.vanished = true
-		src.event(Event{Kind: Vanished, Peer: src.contact.peer, Tags: src.contact.entry.Tags})
+		src.event(Event{Kind: Vanished, Peer: src.contact.peer, Tags: src.contact.entry.Tags, Err: src.failure})
 	}
 }
 

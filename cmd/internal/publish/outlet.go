@@ -20,7 +20,7 @@ type outlet interface {
 	Stats() bus.PublisherStats
 	metrics() prometheus.Collector
 	Instance() string
-	Drain(ctx context.Context) error
+	DrainFailed(ctx context.Context, why error) error
 	Close() error
 }
 

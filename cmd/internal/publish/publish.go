@@ -102,9 +102,9 @@ func (r *run) run(ctx context.Context) (err error) {
 		return err
 	}
 	if err := r.publishAll(ctx); err != nil {
-		return errors.Join(err, r.drain(stopped))
+		return errors.Join(err, r.drain(stopped, err))
 	}
-	return errors.Join(r.drain(stopped), r.shortcoming(), unackedError(r.unacked.Load()))
+	return errors.Join(r.drain(stopped, nil), r.shortcoming(), unackedError(r.unacked.Load()))
 }
 
 // openSource opens the source; false means that it could not, or that ctx ended
@@ -246,8 +246,10 @@ func (r *run) shortcoming() error {
 	return nil
 }
 
-// drain gives the subscribers what is left.
-func (r *run) drain(ctx context.Context) error {
+// drain gives the subscribers what is left, and tells them why it is not all.
+//
+//   - failure: of publishing; nil if there was none.
+func (r *run) drain(ctx context.Context, failure error) error {
 	timeout := r.flags.DrainTimeout
 	if ctx.Err() != nil {
 		timeout = min(timeout, signalDrainTimeout)
@@ -261,7 +263,7 @@ func (r *run) drain(ctx context.Context) error {
 		stop := context.AfterFunc(ctx, func() { time.AfterFunc(signalDrainTimeout, cancel) })
 		defer stop()
 	}
-	err := r.outlet.Drain(drainCtx)
+	err := r.outlet.DrainFailed(drainCtx, failure)
 	if err != nil {
 		// What is lost is counted when the connections are closed.
 		err = errors.Join(err, r.outlet.Close())
