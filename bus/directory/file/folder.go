@@ -21,6 +21,9 @@ const (
 	dirPerm   = 0o755 // before umask
 )
 
+// missingHint says what to do about a missing folder.
+const missingHint = "start a publisher or a receiver with the same folder, or check the path; it is looked for again"
+
 // folder is the open folder. All names in it are opened relative to it and
 // without following links, so nothing that is planted leads outside.
 type folder struct {
@@ -57,7 +60,7 @@ func openFolder(path string, inject func(step string) error) (*folder, error) {
 func folderError(path string, err error) error {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return &PathError{path, ErrVanished, "start a publisher, or create the folder; it is looked for again"}
+		return &PathError{path, ErrVanished, missingHint}
 	case errors.Is(err, syscall.ENOTDIR):
 		return &PathError{path, ErrNotDirectory, "give the path of a folder that publishers and subscribers share"}
 	default:
