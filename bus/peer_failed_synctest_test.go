@@ -45,6 +45,7 @@ func TestAPublisherThatFailsTellsItsSubscribersWhy(t *testing.T) {
 					must(t, p.Publish(1, []byte("data")))
 				}
 				must(t, p.DrainFailed(t.Context(), test.why))
+				synctest.Wait()
 				for i, s := range subscribers {
 					goodbyes := s.of(bus.Goodbye)
 					if len(goodbyes) != 1 || len(s.of(bus.Refused))+len(s.of(bus.Problem))+len(s.of(bus.Vanished)) > 0 || got[i].count() != 100 {
@@ -78,6 +79,7 @@ func TestASenderThatFailsTellsItsReceiversWhy(t *testing.T) {
 		s := b.sender(bus.SenderConfig{})
 		must(t, s.SendContext(t.Context(), 1, []byte("data")))
 		must(t, s.DrainFailed(t.Context(), errInput))
+		synctest.Wait()
 		goodbyes := r.of(bus.Goodbye)
 		if len(goodbyes) != 1 || got.count() != 1 {
 			t.Fatalf("got %d messages and the events %v, want one of each", got.count(), r.events)

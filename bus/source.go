@@ -72,7 +72,7 @@ func newSource(s *Subscriber) *source {
 	src.events = events.Conn{Pause: src.pause, Resume: src.resume}
 	src.share = s.chores.Share(src.pause, src.resume)
 	s.dialer.Prepare(&src.contact.Contact, src)
-	src.contact.report = src.event
+	src.contact.report, src.contact.host = src.event, s.host
 	src.origin.Init(s.retainer, src.keep)
 	return src
 }
@@ -108,7 +108,7 @@ func (src *source) Woken() {
 // Tried implements contact.User: no subscription need wait for this publisher.
 func (src *source) Tried(err error) {
 	if err != nil {
-		src.contact.reportRefusal(err)
+		src.contact.reportRefusal(src.contact.explain(err))
 	}
 	if src.contact.Idle() {
 		src.unlisted()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -81,25 +80,6 @@ func Open(path string, config Config) (*Directory, error) {
 		}
 	}
 	return d, nil
-}
-
-// writableFolder opens the folder and creates it first if it is missing. Only what
-// announces calls it: a subscriber must neither make a folder of a mistyped path nor
-// bring back one that an administrator removed.
-//
-//   - Errors: *PathError, as Open, and ErrUnwritable if it cannot be created.
-func (d *Directory) writableFolder() (*folder, error) {
-	f, err := openFolder(d.path, d.config.inject)
-	if !errors.Is(err, ErrVanished) {
-		return f, err
-	}
-	if err := os.MkdirAll(d.path, dirPerm); err != nil {
-		if errors.Is(err, os.ErrExist) {
-			err = errors.Join(ErrNotDirectory, err)
-		}
-		return nil, &PathError{d.path, wrap(ErrUnwritable, err), "create the folder, or choose one that this user can create"}
-	}
-	return openFolder(d.path, d.config.inject)
 }
 
 // Announce writes the entry's file and keeps it alive.

@@ -21,9 +21,6 @@ const (
 	dirPerm   = 0o755 // before umask
 )
 
-// missingHint says what to do about a missing folder.
-const missingHint = "start a publisher or a receiver with the same folder, or check the path; it is looked for again"
-
 // folder is the open folder. All names in it are opened relative to it and
 // without following links, so nothing that is planted leads outside.
 type folder struct {

@@ -230,6 +230,8 @@ var flagNames = strings.NewReplacer(
 	"HeartbeatTimeout", "--heartbeat-timeout",
 	"HeartbeatInterval", "--heartbeat",
 	"HeartbeatsOff", "0",
+	"set PublisherConfig.Listen to an address", "start it with --listen HOST:0, an address",
+	"set ReceiverConfig.Listen to an address", "start it with --listen HOST:0, an address",
 	"PublisherConfig.MaxStall", "--max-stall of the publisher",
 	"MaxStall is", "--max-stall is",
 	"(node.Config.Backend)", "(--backend; see --fabrics for what this host can use)",

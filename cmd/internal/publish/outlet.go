@@ -44,7 +44,8 @@ func (r *run) openOutlet(n *node.Node) error {
 		return err
 	}
 	r.outlet = publisher{p}
-	r.console.Say("%s publishes on %s%s", p.Instance(), p.Addr(), announced(n, p))
+	r.announced = announced(n, p)
+	r.console.Say("%s publishes on %s", p.Instance(), place(p.Addr(), r.announced))
 	return nil
 }
 

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/units"
-	"tagbus/node"
 )
 
 const (
@@ -67,6 +66,9 @@ type run struct {
 	outlet     outlet
 	unacked    atomic.Uint64 // messages sent and not acknowledged
 	subscribed atomic.Int64  // subscriptions seen
+	refused    atomic.Int64  // connections and subscriptions
+
+	announced []netip.AddrPort // what subscribers are told; nil of a sender
 
 	started time.Time // publishing
 	elapsed time.Duration
@@ -128,28 +130,13 @@ func (r *run) openSource(ctx context.Context) (opened bool, err error) {
 	}
 }
 
-// announced returns the addresses that subscribers are told, if they are not
-// the one that is listened on.
-func announced(n *node.Node, p *bus.Publisher) string {
-	if !p.Addr().Addr().IsUnspecified() {
-		return ""
-	}
-	entries, _ := n.Directory().List() // the problems are of others: events tell
-	for _, e := range entries {
-		if e.Instance == p.Instance() {
-			var b strings.Builder
-			for i, addr := range e.Addresses {
-				fmt.Fprintf(&b, "%s %s", []string{", announced as", ","}[min(i, 1)], addr)
-			}
-			return b.String()
-		}
-	}
-	return ""
-}
-
 func (r *run) onEvent(e bus.Event) {
-	if e.Kind == bus.Subscribed {
+	switch e.Kind {
+	case bus.Subscribed:
 		r.subscribed.Add(1)
+	case bus.Refused:
+		r.refused.Add(1)
+	default: // of no account
 	}
 	r.console.Event(e)
 }
@@ -205,7 +192,8 @@ func (r *run) waitSubscribers(ctx context.Context) error {
 			}
 			return err
 		case <-tick.C:
-			r.console.Say("still waiting: %s so far", units.FormatNumber(len(r.outlet.Stats().Subscribers), "subscriber"))
+			came := len(r.outlet.Stats().Subscribers)
+			r.console.Say("%s", soFar(units.FormatNumber(came, "subscriber"), came == 0, r.announced))
 		}
 	}
 }

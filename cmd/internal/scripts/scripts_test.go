@@ -71,6 +71,7 @@ func params(dir string) testscript.Params {
 			"takeport": takePort,
 			"mkfifo":   makeFIFO,
 			"scrape":   scrape,
+			"entry":    announceEntry,
 		},
 		Setup: func(env *testscript.Env) error {
 			all := &processes{byName: make(map[string]*process)}
