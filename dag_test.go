@@ -28,7 +28,7 @@ type rule struct {
 var table = []rule{
 	{".", "the root package holds only documentation", nil},
 	{"cmd/...", "a command reaches backends through node and messages through bus, and serves metrics by HTTP, which bus/metrics leaves to programs", []string{
-		"internal/plain", "cmd/internal/...", "node", "bus", "bus/directory/...", "bus/metrics", "tags",
+		"internal/plain", "internal/remind", "cmd/internal/...", "node", "bus", "bus/directory/...", "bus/metrics", "tags",
 		"github.com/alecthomas/kong", "golang.org/x/term", "github.com/coreos/go-systemd/v22/daemon",
 		"github.com/gopacket/gopacket/...", "github.com/HdrHistogram/hdrhistogram-go",
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/collectors",
@@ -41,7 +41,7 @@ var table = []rule{
 		"netio", "netio/reactor", "netio/tcp", "netio/rdma", "bus", "bus/directory", "bus/directory/file", "tags",
 	}},
 	{"bus", "the bus knows the contract in netio, never a backend, a loop or a kind of directory", []string{
-		"internal/alarm", "internal/check", "internal/plain", "subscription", "bus/directory", "bus/internal/...", "netio", "tags",
+		"internal/alarm", "internal/check", "internal/plain", "internal/remind", "subscription", "bus/directory", "bus/internal/...", "netio", "tags",
 		"github.com/nats-io/nuid",
 	}},
 	{"bus/internal/answers", "what waits for a peer is bounded whatever it says", []string{"bus/internal/ring", "netio"}},
@@ -75,7 +75,7 @@ var table = []rule{
 	{"bus/internal/wire/wiretest", "tests write and read pages with what the bus does it with", []string{"bus/internal/wire", "tags"}},
 	{"bus/directory", "the interface of a directory knows nothing of those who implement or use it", []string{"internal/plain", "tags"}},
 	{"bus/directory/file", "a directory is used by the bus and does not use it", []string{
-		"internal/plain", "bus/directory", "tags", "github.com/fsnotify/fsnotify", "github.com/nats-io/nuid", "golang.org/x/sys/unix",
+		"internal/plain", "internal/remind", "bus/directory", "tags", "github.com/fsnotify/fsnotify", "github.com/nats-io/nuid", "golang.org/x/sys/unix",
 	}},
 	{"bus/directory/memory", "a directory is used by the bus and does not use it", []string{"bus/directory", "tags"}},
 	{"bus/metrics", "metrics read the bus from outside, so that the bus needs no prometheus", []string{
@@ -86,6 +86,7 @@ var table = []rule{
 	}},
 	{"internal/alarm", "what is to be done at a time depends on nothing but a timer, which its user brings", nil},
 	{"internal/check", "what is wrong with a configuration is collected alike for all of them", nil},
+	{"internal/remind", "when something is said again depends on nothing", nil},
 	{"internal/plain", "what makes text safe to show depends on nothing", nil},
 	{"internal/tests", "how much tests do depends on nothing", nil},
 	{"netio", "the contract depends on nobody who keeps it", []string{"internal/check", "internal/plain", "golang.org/x/sys/unix"}},

@@ -34,7 +34,7 @@ const hostile = "x\x1b[2J\nsubscriber: all is well\r\x00\u202e\u2066\u0085\u2028
 var shownErrors = []error{
 	&bus.PublishError{}, &bus.AckError{}, &bus.NoReplyError{}, &bus.DuplicateError{}, &bus.NoPublisherError{},
 	&bus.UnconfirmedError{}, &bus.SilentError{}, &bus.StallError{}, &bus.PageError{}, &bus.BackendError{}, &bus.PanicError{}, &bus.EntryError{},
-	&bus.EntryLimitError{}, &bus.AdvertiseError{}, &bus.EventsDroppedError{},
+	&bus.EntryLimitError{}, &bus.AdvertiseError{}, &bus.EventsDroppedError{}, &bus.PeerFailedError{}, &bus.LoopbackError{},
 	&directory.FieldError{}, &file.PathError{},
 	&subscription.VersionError{}, &subscription.ControlError{},
 	&netio.OpError{},

@@ -74,6 +74,9 @@ var (
 	// the contract of package netio. It is a bug of the backend.
 	ErrTransport = errors.New("bus: the transport reported a send that was not the next to complete: report this as a bug of the backend")
 
+	// ErrPeerFailed is wrapped in a *PeerFailedError.
+	ErrPeerFailed = errors.New("bus: it has ended because something failed there")
+
 	// ErrUndelivered is wrapped in the error of Drain if a connection ends before
 	// everything is sent to its subscriber, or taken by the receiver.
 	ErrUndelivered = errors.New("not everything was delivered")

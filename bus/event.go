@@ -45,11 +45,14 @@ const (
 
 	// Vanished means that the publisher Peer of Tags is gone for good without goodbye,
 	// or with one before the account of a lost connection was settled. The number of
-	// its last messages that were not received is unknown.
+	// its last messages that were not received is unknown. Err is a *PeerFailedError if it
+	// has said that it fails.
 	Vanished
 
 	// Goodbye means that the publisher Peer has ended in order, and everything that it
-	// published for this subscriber has been received or reported.
+	// published for this subscriber has been received or reported. Err is nil, or a
+	// *PeerFailedError if the publisher has ended because something failed there: it may
+	// have had more to publish.
 	Goodbye
 
 	// Problem means that something does not work but the bus goes on; Err says what and

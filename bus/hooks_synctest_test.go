@@ -3,6 +3,7 @@ package bus_test
 import (
 	"context"
 	"errors"
+	"io"
 	"reflect"
 	"sync/atomic"
 	"testing"
@@ -111,10 +112,11 @@ func (h *hookBed) publisher(t *testing.T) {
 		"RemoveTags":      func() error { return h.p.RemoveTags(tags.Of(3)) },
 		"WaitSubscribers": func() error { return h.p.WaitSubscribers(h.ctx, 9, tags.Of(2)) },
 		"Drain":           func() error { return h.p.Drain(h.ctx) },
+		"DrainFailed":     func() error { return h.p.DrainFailed(h.ctx, io.ErrUnexpectedEOF) },
 		"Addr":            none(h.p.Addr), "Instance": none(h.p.Instance), "Stats": none(h.p.Stats), "Tags": none(h.p.Tags),
 		"Flush":     func() error { h.p.Flush(); return nil },
 		"TagLosses": func() error { h.p.TagLosses(h.sub.Instance()); return nil },
-	}}.check(t, "WaitSubscribers", "Drain")
+	}}.check(t, "WaitSubscribers", "Drain", "DrainFailed")
 	<-h.subDone // without a publisher it has nothing to wait for
 	must(t, h.p.Close())
 }
@@ -179,10 +181,11 @@ func (h *hookBed) sender(t *testing.T) {
 		"SendStatusAcked":   func() error { return h.out.SendStatusAcked(h.ctx, 7, 1, nil) },
 		"WaitReceivers":     func() error { return h.out.WaitReceivers(h.ctx, tags.Of(7)) },
 		"Drain":             func() error { return h.out.Drain(h.ctx) },
+		"DrainFailed":       func() error { return h.out.DrainFailed(h.ctx, io.ErrUnexpectedEOF) },
 		"Instance":          none(h.out.Instance), "Stats": none(h.out.Stats),
 		"Flush":     func() error { h.out.Flush(); return nil },
 		"TagLosses": func() error { h.out.TagLosses(h.inbound.Instance()); return nil },
-	}}.check(t, "SendContext", "SendStatusContext", "SendAcked", "SendStatusAcked", "WaitReceivers", "Drain")
+	}}.check(t, "SendContext", "SendStatusContext", "SendAcked", "SendStatusAcked", "WaitReceivers", "Drain", "DrainFailed")
 	must(t, h.out.Close())
 }
 

@@ -76,7 +76,7 @@ func hostilePublisherSeeds() [][][]byte {
 		},
 		{ // 12: pages of lanes that there are not, and instances that come and go
 			listed(0), byPeer(0, pubPage, 0, 0xf5, 2, 2, 1), byPeer(0, pubWait, 3), byPeer(0, pubWithdraw), byPeer(0, pubWait, 1), byPeer(0, pubAnnounce, 5, single, 3), byPeer(0, pubWait, 2),
-			byPeer(0, pubWithdraw, 1), byPeer(0, pubReset), byPeer(0, pubWait, 4), listed(1), byPeer(1, pubGoodbye), byPeer(1, pubWait, 3), byPeer(1, pubRefused, 0, 200),
+			byPeer(0, pubWithdraw, 1), byPeer(0, pubReset), byPeer(0, pubWait, 4), listed(1), byPeer(1, pubGoodbye), byPeer(1, pubWait, 3), byPeer(1, pubRefused, 0, 200), byPeer(1, pubRefused, 128, 200),
 		},
 		{ // duplicates of each kind, and what is not of a publisher
 			listed(0), byPeer(1, pubAnnounce, 5, some, 0, 255), byPeer(0, pubChange, 3|1<<2, some, 0, 255), byPeer(0, pubWait, 2), byPeer(0, pubPage, 0, 0, 9, 2, 8),

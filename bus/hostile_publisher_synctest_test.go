@@ -182,6 +182,9 @@ func (r *roguePublisher) request(data []byte) {
 // id returns one that the subscriber has used, or any.
 func (r *roguePublisher) id() uint64 {
 	n := r.h.number()
+	if n == 128 {
+		return subscription.EndingID
+	}
 	if n < 128 && len(r.ids) > 0 {
 		return r.ids[int(n)%len(r.ids)]
 	}

@@ -169,8 +169,11 @@ func (l *link) wasUnrouted() {
 	}
 }
 
-// sayGoodbye sends a subscriber the final positions when the publisher drains. Loop
-// only.
+// sayGoodbye sends a subscriber the final positions when the publisher drains, and
+// before them why it has failed, if it has. Loop only.
 func (l *link) sayGoodbye() {
+	if why := l.pub.failure; why != nil {
+		l.out.Send(nil, refusal(subscription.EndingID, why))
+	}
 	l.begin(linkJob{run: l.out.Farewell(), abort: func() {}})
 }

@@ -29,7 +29,7 @@ type outlet struct {
 func newOutlet(s *Sender) *outlet {
 	out := &outlet{sender: s}
 	s.dialer.Prepare(&out.contact.Contact, out)
-	out.contact.report = s.pub.event
+	out.contact.report, out.contact.host = s.pub.event, s.pub.host
 	return out
 }
 
@@ -86,7 +86,7 @@ func (out *outlet) Woken() {
 // Tried implements contact.User.
 func (out *outlet) Tried(err error) {
 	if err != nil {
-		out.contact.reportRefusal(err)
+		out.contact.reportRefusal(out.contact.explain(err))
 	}
 	if out.contact.Idle() {
 		out.unlisted()

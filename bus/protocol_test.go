@@ -70,6 +70,7 @@ var (
 		"positions":            &subscription.Positions{ID: 1, List: []byte{5, 7}},
 		"refused":              &subscription.Refused{Reason: "full"},
 		"refused-subscription": &subscription.Refused{ID: 9, Reason: "no"},
+		"refused-ending":       &subscription.Refused{ID: subscription.EndingID, Reason: "cut off"},
 		"goodbye":              &subscription.Goodbye{List: []byte{5, 3, 1, 1}},
 		"goodbye-last":         &subscription.Goodbye{},
 		"goodbye-lane":         &subscription.Goodbye{Lane: 3, List: []byte{5, 3}},

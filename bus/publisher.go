@@ -72,6 +72,7 @@ type Publisher struct {
 	chores      chores.Queue
 	busy        ring.Ring[*link] // those that have jobs, in turn
 	serving     bool             // the chore for them has not ended
+	failure     error            // why the publisher ends, for its subscribers; nil if it has not failed
 
 	strangers, silent, stalled, broken atomic.Uint64 // connections
 

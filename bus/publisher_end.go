@@ -78,7 +78,17 @@ func (p *Publisher) setState(state publisherState) bool {
 //     number of connections and of unconfirmed messages; the cause of the end of ctx,
 //     if some subscribers had not left.
 //   - Threads: any.
-func (p *Publisher) Drain(ctx context.Context) error {
+func (p *Publisher) Drain(ctx context.Context) error { return p.DrainFailed(ctx, nil) }
+
+// DrainFailed is Drain for a publisher that ends because something has failed, such as
+// its input. The subscribers get what was accepted before, and then a Goodbye event whose
+// Err is a *PeerFailedError with the reason.
+//
+//   - why: its text, as one line of at most 255 bytes, goes to every subscriber. nil: as
+//     Drain.
+//   - Errors: as Drain; why is not among them.
+//   - Threads: any.
+func (p *Publisher) DrainFailed(ctx context.Context, why error) error {
 	if p.loop.OnAnyLoop() {
 		return ErrOnLoop
 	}
@@ -86,7 +96,10 @@ func (p *Publisher) Drain(ctx context.Context) error {
 		return ErrClosed
 	}
 	err := p.withdraw()
-	if !p.loop.Post(p.beginDrain) { // nothing would end the wait
+	if !p.loop.Post(func() {
+		p.failure = why
+		p.beginDrain()
+	}) { // nothing would end the wait
 		return errors.Join(err, ErrClosed)
 	}
 	return errors.Join(err, p.awaitReturn(ctx))

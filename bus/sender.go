@@ -261,11 +261,19 @@ func (s *Sender) TagLosses(instance string) []TagLosses { return s.pub.TagLosses
 //
 //   - Errors: as Publisher.Drain.
 //   - Threads: any.
-func (s *Sender) Drain(ctx context.Context) error {
+func (s *Sender) Drain(ctx context.Context) error { return s.DrainFailed(ctx, nil) }
+
+// DrainFailed is Drain for a sender that ends because something has failed; see
+// Publisher.DrainFailed.
+//
+//   - why: for the receivers; nil: as Drain.
+//   - Errors: as Publisher.Drain.
+//   - Threads: any.
+func (s *Sender) DrainFailed(ctx context.Context, why error) error {
 	if !s.pub.loop.OnAnyLoop() {
 		s.ended.Store(true)
 	}
-	return s.pub.Drain(ctx)
+	return s.pub.DrainFailed(ctx, why)
 }
 
 // Close ends the sender at once. Messages not yet sent are lost to their

@@ -10,6 +10,7 @@ import (
 	"tagbus/bus/internal/contact"
 	"tagbus/bus/internal/seats"
 	"tagbus/internal/plain"
+	"tagbus/internal/remind"
 	"tagbus/netio"
 	"tagbus/subscription"
 )
@@ -47,10 +48,12 @@ func refusal(id uint64, reason error) *subscription.Refused {
 type peerContact struct {
 	contact.Contact
 	entry   directory.Entry
-	listed  bool      // in the directory
-	gone    time.Time // when it left the directory
-	ended   bool      // one side said goodbye: never dial again
-	refusal string    // reported last, so that each try does not report it again
+	listed  bool            // in the directory
+	gone    time.Time       // when it left the directory
+	ended   bool            // one side said goodbye: never dial again
+	refusal string          // reported last, so that each try does not report it again
+	host    string          // of this side, as it calls itself
+	again   remind.Reminder // of a *LoopbackError
 	report  func(Event)
 
 	ep   netio.Endpoint // nil without a connection
@@ -63,9 +66,14 @@ func (c *peerContact) list(e directory.Entry) {
 }
 
 // reportRefusal reports why there is no connection, once for all tries that end
-// the same way.
+// the same way, and now and then again if no later try can do better.
 func (c *peerContact) reportRefusal(err error) {
-	if text := err.Error(); text != c.refusal {
+	text := err.Error()
+	if text != c.refusal {
+		c.again = remind.Reminder{}
+	}
+	lasts := errors.As(err, new(*LoopbackError)) && c.again.Due(time.Now())
+	if text != c.refusal || lasts {
 		c.refusal = text
 		c.report(Event{Kind: Refused, Peer: c.describe(), Err: err})
 	}

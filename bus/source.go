@@ -29,6 +29,7 @@ type source struct {
 	met      time.Time // when the first connection was ready
 	vanished bool      // reported so
 	fault    error     // why this side closes the connection, or has closed it
+	failure  error     // why the publisher ends, if it has said so: a *PeerFailedError
 	pausing  int       // reasons not to read, see pause
 	events   events.Conn
 	out      answers.Queue // control messages
@@ -71,7 +72,7 @@ func newSource(s *Subscriber) *source {
 	src.events = events.Conn{Pause: src.pause, Resume: src.resume}
 	src.share = s.chores.Share(src.pause, src.resume)
 	s.dialer.Prepare(&src.contact.Contact, src)
-	src.contact.report = src.event
+	src.contact.report, src.contact.host = src.event, s.host
 	src.origin.Init(s.retainer, src.keep)
 	return src
 }
@@ -107,7 +108,7 @@ func (src *source) Woken() {
 // Tried implements contact.User: no subscription need wait for this publisher.
 func (src *source) Tried(err error) {
 	if err != nil {
-		src.contact.reportRefusal(err)
+		src.contact.reportRefusal(src.contact.explain(err))
 	}
 	if src.contact.Idle() {
 		src.unlisted()
@@ -209,7 +210,7 @@ func (src *source) unlisted() {
 func (src *source) vanish() {
 	if !src.vanished && src.requests.Owing() > 0 && !src.contact.ended {
 		src.vanished = true
-		src.event(Event{Kind: Vanished, Peer: src.contact.peer, Tags: src.contact.entry.Tags})
+		src.event(Event{Kind: Vanished, Peer: src.contact.peer, Tags: src.contact.entry.Tags, Err: src.failure})
 	}
 }
 

@@ -199,9 +199,14 @@ func (src *source) onUnsubscribed(id uint64) {
 	src.leaveIfUnneeded()
 }
 
-// onRefused handles the refusal of a subscription, or of the whole connection.
+// onRefused handles the refusal of a subscription, or of the whole connection, or the
+// reason for which a publisher ends.
 func (src *source) onRefused(m *subscription.Refused) {
 	err := errors.New(plain.Line(m.Reason))
+	if m.ID == subscription.EndingID {
+		src.failure = &PeerFailedError{Reason: err.Error()}
+		return // its goodbye follows
+	}
 	if m.ID == 0 {
 		src.fail(err)
 		return
@@ -233,7 +238,7 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 	if src.requests.Unsettled() {
 		src.vanish() // with the messages on their way when the last connection was lost
 	} else {
-		src.event(Event{Kind: Goodbye, Peer: src.contact.peer})
+		src.event(Event{Kind: Goodbye, Peer: src.contact.peer, Err: src.failure})
 	}
 	src.contact.ended = true
 	src.sub.reconsider()

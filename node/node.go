@@ -29,8 +29,8 @@ var ErrUnknownBackend = errors.New("node: unknown backend: want tcp, rdma or rdm
 // Config says how a node works. Only Bus has no default.
 type Config struct {
 	// Bus is the folder through which publishers and subscribers find each
-	// other. It is made if it does not exist, and may be on a network file
-	// system; see package file for what to set there.
+	// other. If it does not exist, the first publisher or receiver makes it. It may be on a
+	// network file system; see package file for what to set there.
 	Bus string
 
 	// Backend is "tcp", "rdma" or "rdma:PROVIDER", and with "/rdm" behind it

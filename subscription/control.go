@@ -3,6 +3,7 @@ package subscription
 import (
 	"errors"
 	"fmt"
+	"math"
 )
 
 // MaxControlBytes limits every control message. Longer content is split.
@@ -143,8 +144,14 @@ type Positions struct {
 	List []byte `msgpack:"list"`
 }
 
+// EndingID is the ID of no subscription. Refused with it says why a publisher ends that
+// has failed. A Subscriber that does not know it takes it for the refusal of a subscription
+// that it has not asked for, which changes nothing.
+const EndingID = math.MaxUint64
+
 // Refused says why the publisher does not do what was asked. With ID 0 the
-// connection ends after it.
+// connection ends after it. With EndingID it is the reason for the last Goodbye, which
+// follows.
 type Refused struct {
 	ID     uint64 `msgpack:"id,omitempty"`
 	Reason string `msgpack:"reason"`

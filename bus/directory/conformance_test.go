@@ -3,7 +3,6 @@ package directory_test
 import (
 	"errors"
 	"net/netip"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -41,7 +40,7 @@ var backends = []struct {
 
 func openFile(t *testing.T, config file.Config) (closer, storage) {
 	t.Helper()
-	folder := filepath.Join(t.TempDir(), "bus")
+	folder := t.TempDir()
 	d, err := file.Open(folder, config)
 	if err != nil {
 		t.Fatal(err)

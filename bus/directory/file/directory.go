@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -41,14 +40,15 @@ type Directory struct {
 
 var _ directory.Directory = (*Directory)(nil)
 
-// Open returns the directory in the folder at path, which it creates if there is
-// nothing, with the folders above it.
+// Open returns the directory in the folder at path. If there is nothing, the first
+// Announce creates it, with the folders above it: a path that a subscriber has
+// mistyped leaves no folder behind. Watch and List report ErrVanished until then.
 //
 //   - path: of a folder; relative paths count from the present working directory.
 //   - config: the zero value is the default.
-//   - Errors: those of Config.Validate; *PathError with ErrNotDirectory,
-//     ErrUnreadable, or ErrUnwritable if it has to be created and cannot be. A folder
-//     that may be read but not written opens: it serves subscribers.
+//   - Errors: those of Config.Validate; *PathError with ErrNotDirectory or
+//     ErrUnreadable. A folder that may be read but not written opens: it serves
+//     subscribers.
 //   - Threads: any. Blocks: for the file system.
 func Open(path string, config Config) (*Directory, error) {
 	if err := config.Validate(); err != nil {
@@ -64,11 +64,12 @@ func Open(path string, config Config) (*Directory, error) {
 		publications: make(map[string]*publication),
 	}
 	d.scan.init(d)
-	f, err := d.writableFolder()
-	if err != nil {
+	switch f, err := openFolder(d.path, d.config.inject); {
+	case err == nil:
+		f.close()
+	case !errors.Is(err, ErrVanished):
 		return nil, err
 	}
-	f.close()
 	if report := d.config.OnProblem; report != nil {
 		if _, err := d.feed.Watch(func(e directory.Event) {
 			if e.Kind == directory.Problem {
@@ -81,31 +82,12 @@ func Open(path string, config Config) (*Directory, error) {
 	return d, nil
 }
 
-// writableFolder opens the folder and creates it first if it is missing. Only
-// publishers call it, and Open: a subscriber must not bring back a folder that
-// an administrator removed.
-//
-//   - Errors: *PathError, as Open.
-func (d *Directory) writableFolder() (*folder, error) {
-	f, err := openFolder(d.path, d.config.inject)
-	if !errors.Is(err, ErrVanished) {
-		return f, err
-	}
-	if err := os.MkdirAll(d.path, dirPerm); err != nil {
-		if errors.Is(err, os.ErrExist) {
-			err = errors.Join(ErrNotDirectory, err)
-		}
-		return nil, &PathError{d.path, wrap(ErrUnwritable, err), "create the folder, or choose one that this user can create"}
-	}
-	return openFolder(d.path, d.config.inject)
-}
-
 // Announce writes the entry's file and keeps it alive.
 //
 //   - Result: nil error means that the file is on the disk, synced.
 //   - Errors: *directory.FieldError joined, directory.ErrClosed; *PathError with
-//     ErrUnwritable, ErrUnreadable (the folder), ErrTooLarge, ErrTooManyTags;
-//     directory.ErrAnnounced also if another process lives, or may live, that
+//     ErrUnwritable, which also means that the folder cannot be created, ErrUnreadable
+//     (the folder), ErrTooLarge, ErrTooManyTags; directory.ErrAnnounced also if another process lives, or may live, that
 //     announced this instance.
 //   - Blocks: for the file system.
 func (d *Directory) Announce(e directory.Entry) (directory.Registration, error) {

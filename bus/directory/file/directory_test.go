@@ -55,7 +55,6 @@ func TestOpen(t *testing.T) {
 		{"a path below a file", func(folder string) string { return filepath.Join(folder, "file", "bus") }, file.ErrNotDirectory},
 		{"a file", func(folder string) string { return filepath.Join(folder, "file") }, file.ErrNotDirectory},
 		{"a FIFO", func(folder string) string { return filepath.Join(folder, "fifo") }, file.ErrNotDirectory},
-		{"a place where nobody can create folders", func(string) string { return "/proc/tagbus/bus" }, file.ErrUnwritable},
 	}
 	folder := t.TempDir()
 	write(t, folder, "file", nil)
@@ -72,9 +71,25 @@ func TestOpen(t *testing.T) {
 			}
 		})
 	}
-	t.Run("folders that are missing are created", func(t *testing.T) {
+	t.Run("a place where no program can create folders is refused by Announce", func(t *testing.T) {
+		const path = "/proc/tagbus/bus"
+		_, err := open(t, path, manual).Announce(entry("a", 1))
+		var typed *file.PathError
+		if !errors.Is(err, file.ErrUnwritable) || !errors.As(err, &typed) || typed.Path != path || typed.Hint == "" {
+			t.Errorf("got %v, want a *PathError with ErrUnwritable that names %s", err, path)
+		}
+	})
+	t.Run("folders that are missing are created by Announce", func(t *testing.T) {
 		path := filepath.Join(folder, "a", "b", "bus")
-		open(t, path, manual)
+		d := open(t, path, manual)
+		watch(t, d)
+		if _, err := d.List(); !errors.Is(err, file.ErrVanished) {
+			t.Errorf("got %v, want ErrVanished", err)
+		}
+		if _, err := os.Stat(filepath.Join(folder, "a")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("got %v, want that nothing is created without an announcement", err)
+		}
+		announce(t, d, entry("a", 1))
 		info, err := os.Stat(path)
 		if err != nil || info.Mode() != fs.ModeDir|0o755 {
 			t.Errorf("got %v, %v, want a folder with mode 0755", info, err)

@@ -14,15 +14,16 @@ var (
 	// folder. Give the path of a folder, or a path where nothing is yet.
 	ErrNotDirectory = errors.New("not a directory")
 
-	// ErrVanished is reported while the folder is missing, and returned by List.
-	// Everything recovers when it comes back; publishers create it again.
+	// ErrVanished is reported while the folder is missing: at once, and again with a
+	// pause that grows from 10 s to 10 min. List returns it. Everything recovers when the
+	// folder is there; a program that announces something creates it.
 	ErrVanished = errors.New("directory is missing")
 
 	// ErrUnreadable is returned by Open and reported if the folder or a file in
 	// it cannot be read. The system's error is wrapped too.
 	ErrUnreadable = errors.New("cannot be read")
 
-	// ErrUnwritable is returned by Open, Announce, Update and Withdraw and reported
+	// ErrUnwritable is returned by Announce, Update and Withdraw and reported
 	// if the folder or a file in it cannot be written: no permission, full disk,
 	// read-only file system. The system's error is wrapped too. Announced entries
 	// are tried again with each beat.

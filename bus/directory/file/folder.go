@@ -57,7 +57,7 @@ func openFolder(path string, inject func(step string) error) (*folder, error) {
 func folderError(path string, err error) error {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return &PathError{path, ErrVanished, "start a publisher, or create the folder; it is looked for again"}
+		return &PathError{path, ErrVanished, missingHint}
 	case errors.Is(err, syscall.ENOTDIR):
 		return &PathError{path, ErrNotDirectory, "give the path of a folder that publishers and subscribers share"}
 	default:

@@ -75,6 +75,13 @@ func encode(tb testing.TB, e directory.Entry) []byte {
 	return data
 }
 
+func mkdir(tb testing.TB, folder string) {
+	tb.Helper()
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		tb.Fatal(err)
+	}
+}
+
 func write(tb testing.TB, folder, name string, data []byte) {
 	tb.Helper()
 	if err := os.WriteFile(filepath.Join(folder, name), data, 0o644); err != nil {

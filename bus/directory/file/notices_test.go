@@ -42,6 +42,7 @@ func TestNotificationsOfTheSystem(t *testing.T) {
 
 func TestNotificationsComeBackWithTheFolder(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "bus")
+	mkdir(t, folder)
 	subscriber := open(t, folder, noticed)
 	events := watch(t, subscriber)
 	if err := os.RemoveAll(folder); err != nil {
@@ -50,9 +51,9 @@ func TestNotificationsComeBackWithTheFolder(t *testing.T) {
 	if e := want(t, events, directory.Problem, ""); !errors.Is(e.Err, file.ErrVanished) { // the folder's end is noticed too
 		t.Errorf("got %v, want ErrVanished", e.Err)
 	}
-	publisher := open(t, folder, noticed)
+	mkdir(t, folder)
 	subscriber.Scan() // as polling would
-	announce(t, publisher, entry("a", 1))
+	announce(t, open(t, folder, noticed), entry("a", 1))
 	want(t, events, directory.Appeared, "a")
 }
 

@@ -30,6 +30,7 @@ type scanner struct {
 	strange  map[string]struct{} // public names that are no instances and were reported
 	last     time.Time           // of the last look at all files
 	folder   stamp               // of the folder at the last look; zero while it is missing
+	missing  missing
 	notices  notices
 }
 
@@ -82,6 +83,7 @@ func (s *scanner) run() {
 		case <-s.d.quit:
 			return
 		case <-s.wake:
+			s.appeared()
 		case <-ticker.C:
 			s.all()
 		case event := <-events:
@@ -166,7 +168,7 @@ func (s *scanner) all() {
 			s.lose(stamp{})
 		}
 	}
-	s.d.feed.Report(aboutFolder, err)
+	s.d.feed.Report(aboutFolder, s.missing.repeat(now, err))
 	if err != nil {
 		s.notices.lost()
 		for _, instance := range slices.Sorted(maps.Keys(s.sources)) {
@@ -184,6 +186,17 @@ func (s *scanner) all() {
 	candidates := s.candidates(f, entries)
 	for _, instance := range slices.Sorted(maps.Keys(candidates)) {
 		s.one(f, instance, candidates[instance], elapsed)
+	}
+}
+
+// appeared looks at a folder that was missing: it may be this program that has made it
+// now.
+func (s *scanner) appeared() {
+	s.mu.Lock()
+	look := s.watching && s.folder == stamp{}
+	s.mu.Unlock()
+	if look {
+		s.all()
 	}
 }
 

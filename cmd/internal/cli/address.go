@@ -77,21 +77,42 @@ func AddrPorts(list []Announced) (addresses []netip.AddrPort) {
 	return addresses
 }
 
-// AnnouncedAs returns how a line about a listener goes on: with the addresses that are
-// announced, unless that is the one that is listened on.
-//
-//   - instance: of the publisher or receiver.
-func AnnouncedAs(dir directory.Directory, instance string, listen netip.AddrPort) string {
+// AnnouncedBy returns the addresses in the entry of an instance.
+func AnnouncedBy(dir directory.Directory, instance string) []netip.AddrPort {
 	entries, _ := dir.List() // the problems are of others: events tell
 	i := slices.IndexFunc(entries, func(e directory.Entry) bool { return e.Instance == instance })
-	if i < 0 || slices.Equal(entries[i].Addresses, []netip.AddrPort{listen}) {
-		return ""
+	if i < 0 {
+		return nil
 	}
+	return entries[i].Addresses
+}
+
+// Place says where a publisher or receiver can be reached, and from where, if that is not
+// everywhere.
+//
+//   - listen: where it listens.
+//   - announced: what its peers are told.
+func Place(listen netip.AddrPort, announced []netip.AddrPort) string {
 	var b strings.Builder
-	for i, addr := range entries[i].Addresses {
-		fmt.Fprintf(&b, "%s %s", []string{", announced as", ","}[min(i, 1)], addr)
+	b.WriteString(listen.String())
+	if !slices.Equal(announced, []netip.AddrPort{listen}) {
+		for i, addr := range announced {
+			fmt.Fprintf(&b, "%s %s", []string{", announced as", ","}[min(i, 1)], addr)
+		}
+	}
+	switch {
+	case !OnlyLoopback(announced):
+	case listen.Addr().IsUnspecified():
+		b.WriteString(", which only this host can reach: it has no other address")
+	default:
+		b.WriteString(", which only this host can reach (--listen)")
 	}
 	return b.String()
+}
+
+// OnlyLoopback reports whether no other host can reach any of the addresses.
+func OnlyLoopback(addresses []netip.AddrPort) bool {
+	return len(addresses) > 0 && !slices.ContainsFunc(addresses, func(a netip.AddrPort) bool { return !a.Addr().Unmap().IsLoopback() })
 }
 
 // splitAddress splits s into host, without brackets, and port. Without a port that

@@ -58,7 +58,7 @@ func Code(err error) int {
 
 // Common are the flags of every command.
 type Common struct {
-	Bus      string        `required:"" placeholder:"DIR" help:"Directory through which publishers and subscribers find each other, the same for all of a bus. Made if it does not exist; may be on NFS."`
+	Bus      string        `required:"" placeholder:"DIR" help:"Directory through which publishers and subscribers find each other, the same for all of a bus. A publisher, or a subscriber with --receive, makes it if it does not exist; the others wait for it. May be on NFS."`
 	Backend  string        `default:"tcp" placeholder:"NAME" help:"Transport: tcp, rdma or rdma:PROVIDER, the same for all of a bus. Default ${default}."`
 	Loops    int           `default:"1" placeholder:"N" help:"Event loops that send and receive, each on a processor, 1 to 64: more than 1 for many connections that keep one processor busy. Only over tcp. Default ${default}."`
 	Expiry   time.Duration `default:"5s" placeholder:"TIME" help:"How long a publisher in the directory may give no sign of life before it is taken for gone; 90s or more on NFS. Default ${default}."`
@@ -221,11 +221,14 @@ var flagNames = strings.NewReplacer(
 	"HeartbeatTimeout", "--heartbeat-timeout",
 	"HeartbeatInterval", "--heartbeat",
 	"HeartbeatsOff", "0",
+	"set PublisherConfig.Listen to an address", "start it with --listen HOST:0, an address",
+	"set ReceiverConfig.Listen to an address", "start it with --listen HOST:0, an address",
 	"PublisherConfig.MaxStall", "--max-stall of the publisher",
 	"MaxStall is", "--max-stall is",
 	"(node.Config.Backend)", "(--backend; see --fabrics for what this host can use)",
 	"Tags is empty", "--tags is empty",
 	"bus: invalid configuration: ", "",
+	"start a publisher or a receiver with the same folder", "start a publisher (or subscriber --receive) with the same --bus",
 	"\n", "; ",
 )
 

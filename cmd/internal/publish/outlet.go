@@ -21,7 +21,7 @@ type outlet interface {
 	Stats() bus.PublisherStats
 	metrics() prometheus.Collector
 	Instance() string
-	Drain(ctx context.Context) error
+	DrainFailed(ctx context.Context, why error) error
 	Close() error
 }
 
@@ -45,7 +45,8 @@ func (r *run) openOutlet(n *node.Node) error {
 		return err
 	}
 	r.outlet = publisher{p, bus.Status(r.flags.Status)}
-	r.console.Say("%s publishes on %s%s", p.Instance(), p.Addr(), cli.AnnouncedAs(n.Directory(), p.Instance(), p.Addr()))
+	r.announced = cli.AnnouncedBy(n.Directory(), p.Instance())
+	r.console.Say("%s publishes on %s", p.Instance(), cli.Place(p.Addr(), r.announced))
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -73,6 +74,9 @@ type run struct {
 	outlet     outlet
 	unacked    atomic.Uint64 // messages sent and not acknowledged
 	subscribed atomic.Int64  // subscriptions seen
+	refused    atomic.Int64  // connections and subscriptions
+
+	announced []netip.AddrPort // what subscribers are told; nil of a sender
 
 	started time.Time // publishing
 	elapsed time.Duration
@@ -112,9 +116,9 @@ func (r *run) run(ctx context.Context) (err error) {
 	err = r.publishAll(ctx)
 	stopping()
 	if err != nil {
-		return errors.Join(err, r.drain(stopped))
+		return errors.Join(err, r.drain(stopped, err))
 	}
-	return errors.Join(r.drain(stopped), r.shortcoming(), unackedError(r.unacked.Load()))
+	return errors.Join(r.drain(stopped, nil), r.shortcoming(), unackedError(r.unacked.Load()))
 }
 
 // openSource opens the source; false means that it could not, or that ctx ended
@@ -139,8 +143,12 @@ func (r *run) openSource(ctx context.Context) (opened bool, err error) {
 }
 
 func (r *run) onEvent(e bus.Event) {
-	if e.Kind == bus.Subscribed {
+	switch e.Kind {
+	case bus.Subscribed:
 		r.subscribed.Add(1)
+	case bus.Refused:
+		r.refused.Add(1)
+	default: // of no account
 	}
 	r.console.Event(e)
 }
@@ -196,7 +204,8 @@ func (r *run) waitSubscribers(ctx context.Context) error {
 			}
 			return err
 		case <-tick.C:
-			r.console.Say("still waiting: %s so far", units.FormatNumber(len(r.outlet.Stats().Subscribers), "subscriber"))
+			came := len(r.outlet.Stats().Subscribers)
+			r.console.Say("%s", soFar(units.FormatNumber(came, "subscriber"), came == 0, r.announced))
 		}
 	}
 }
@@ -237,8 +246,10 @@ func (r *run) shortcoming() error {
 	return nil
 }
 
-// drain gives the subscribers what is left.
-func (r *run) drain(ctx context.Context) error {
+// drain gives the subscribers what is left, and tells them why it is not all.
+//
+//   - failure: of publishing; nil if there was none.
+func (r *run) drain(ctx context.Context, failure error) error {
 	timeout := r.flags.DrainTimeout
 	if ctx.Err() != nil {
 		timeout = min(timeout, signalDrainTimeout)
@@ -252,7 +263,7 @@ func (r *run) drain(ctx context.Context) error {
 		stop := context.AfterFunc(ctx, func() { time.AfterFunc(signalDrainTimeout, cancel) })
 		defer stop()
 	}
-	err := r.outlet.Drain(drainCtx)
+	err := r.outlet.DrainFailed(drainCtx, failure)
 	if err != nil {
 		// What is lost is counted when the connections are closed.
 		err = errors.Join(err, r.outlet.Close())

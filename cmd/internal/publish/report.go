@@ -54,8 +54,8 @@ func (r *run) report(err error, s cli.Streams) int {
 	r.saySubscribers(sum.Subscribers)
 	if r.outlet != nil {
 		sum.Instance = r.outlet.Instance()
-		if sum.Messages > 0 && sum.Subscriptions == 0 {
-			r.console.Say("nobody subscribed: --wait-subscribers 1 waits for somebody")
+		if sum.Messages > 0 && sum.Subscriptions == 0 && !r.flags.Send { // a message is sent to its receiver
+			r.console.Say("%s", deserted(r.announced, r.refused.Load()))
 		}
 	}
 	if err != nil {

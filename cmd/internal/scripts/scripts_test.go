@@ -72,6 +72,7 @@ func params(dir string) testscript.Params {
 			"mkfifo":   makeFIFO,
 			"scrape":   scrape,
 			"healthy":  healthy,
+			"entry":    announceEntry,
 		},
 		Setup: func(env *testscript.Env) error {
 			all := &processes{byName: make(map[string]*process)}

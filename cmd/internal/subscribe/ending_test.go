@@ -57,3 +57,38 @@ func TestTheFirstEndCounts(t *testing.T) {
 		t.Errorf("got %s, %v, want the first: error, %v", e.reason, e.err, failure)
 	}
 }
+
+func TestPublishersThatFailAreNamed(t *testing.T) {
+	goodbye := func(name string, err error) bus.Event {
+		return bus.Event{Kind: bus.Goodbye, Peer: &bus.Peer{Instance: name, Name: name, Host: "pc"}, Err: err}
+	}
+	failed := func(name string) bus.Event { return goodbye(name, &bus.PeerFailedError{Reason: "no " + name}) }
+	vanished := failed("e")
+	vanished.Kind = bus.Vanished
+	for _, test := range []struct {
+		name   string
+		events []bus.Event
+		want   string // empty: no failure
+	}{
+		{"none", nil, ""},
+		{"an orderly end", []bus.Event{goodbye("a", nil)}, ""},
+		{"one", []bus.Event{goodbye("a", nil), failed("b")}, "1 publisher failed: b@pc: no b"},
+		{"one that vanishes", []bus.Event{vanished}, "1 publisher failed: e@pc: no e"},
+		{"three", []bus.Event{failed("a"), failed("b"), failed("c")}, "3 publishers failed: a@pc: no a; b@pc: no b; c@pc: no c"},
+		{"five", []bus.Event{failed("a"), failed("b"), failed("c"), failed("d"), failed("e")}, "5 publishers failed: a@pc: no a; b@pc: no b; c@pc: no c; and 2 others"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var p presence
+			for _, e := range test.events {
+				p.see(e)
+			}
+			got := ""
+			if err := p.failure("publisher"); err != nil {
+				got = err.Error()
+			}
+			if got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}

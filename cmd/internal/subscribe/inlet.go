@@ -77,8 +77,8 @@ func (r *receiving) subscribe(h bus.Handler) (subscription, error) {
 		return nil, err
 	}
 	r.receiver.Store(receiver)
-	r.run.console.Say("receives %v on %s%s, waiting for senders in %s", cfg.Tags, receiver.Addr(),
-		cli.AnnouncedAs(r.node.Directory(), receiver.Instance(), receiver.Addr()), r.run.flags.Bus)
+	r.run.console.Say("receives %v on %s, waiting for senders in %s", cfg.Tags,
+		cli.Place(receiver.Addr(), cli.AnnouncedBy(r.node.Directory(), receiver.Instance())), r.run.flags.Bus)
 	return received{receiver}, nil
 }
 

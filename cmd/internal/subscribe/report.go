@@ -27,6 +27,7 @@ type summary struct {
 	Overflowed        uint64         `json:"overflowed"`  // messages that arrived and were lost in the full queue of this command, as the policy says
 	NotWritten        uint64         `json:"not_written"` // messages that arrived and that the output is not known to have taken
 	Vanished          uint64         `json:"vanished"`    // publishers that went without goodbye: how much is missing is unknown
+	Failed            uint64         `json:"failed"`      // publishers that ended because something failed there
 	Verified          bool           `json:"verified"`    // with --verify
 	Corrupt           uint64         `json:"corrupt"`
 	Duplicates        uint64         `json:"duplicates"`
@@ -38,6 +39,7 @@ type summary struct {
 
 	losses  bus.Losses
 	latency latency.Summary
+	peers   string // what the other side is called
 }
 
 // latencyOf is how long messages took.
@@ -66,6 +68,7 @@ func (r *run) report(err error) int {
 	if err == nil {
 		err = r.shortcoming(sum)
 	}
+	err = errors.Join(err, r.presence.failure(r.peers()))
 	sum.Exit = cli.Code(err)
 	if err != nil {
 		sum.Error = cli.Text(err)
@@ -110,11 +113,19 @@ func (r *run) shortcoming(s summary) error {
 	return nil
 }
 
+// peers is what the other side is called.
+func (r *run) peers() string {
+	if r.flags.Receive {
+		return "sender"
+	}
+	return "publisher"
+}
+
 func (r *run) summary() summary {
 	messages, bytes, first := r.receiver.counts()
 	s := summary{
 		Program: program, Messages: messages, Bytes: bytes, NotWritten: r.notWritten,
-		Vanished: r.presence.unaccounted(), Ended: r.ending.reason, Policy: r.flags.Policy.String(), Tags: r.perTag(),
+		Vanished: r.presence.unaccounted(), Failed: r.presence.failed, Ended: r.ending.reason, Policy: r.flags.Policy.String(), Tags: r.perTag(), peers: r.peers(),
 	}
 	if s.Ended == "" {
 		s.Ended = "error"
@@ -160,6 +171,9 @@ func (s summary) String() string {
 	}
 	if s.Vanished > 0 {
 		fmt.Fprintf(&b, ", %s gone without goodbye", units.FormatNumber(s.Vanished, "publisher"))
+	}
+	if s.Failed > 0 {
+		fmt.Fprintf(&b, ", %s failed", units.FormatNumber(s.Failed, s.peers))
 	}
 	if s.Latency != nil {
 		fmt.Fprintf(&b, ", latency %s", latencyText(s.latency))

@@ -22,7 +22,7 @@ const (
 
 	description = `Receive messages from a bus: write them to a file or to standard output, check them, or count them.
 
-Ends with status 0 when all that was asked for has arrived, 1 when something failed, when --duration ended it before, or when messages were lost that --policy does not allow to be lost, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order, as does a closed pipe at standard output; a second signal, half a second later or more, gives up what it waits for.`
+Ends with status 0 when all that was asked for has arrived, 1 when something failed here or at a publisher, when --duration ended it before, or when messages were lost that --policy does not allow to be lost, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order, as does a closed pipe at standard output; a second signal, half a second later or more, gives up what it waits for.`
 
 	// watchInterval is the time between two looks at what has arrived.
 	watchInterval = 50 * time.Millisecond

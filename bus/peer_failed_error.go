@@ -1,0 +1,15 @@
+package bus
+
+import "tagbus/internal/plain"
+
+// PeerFailedError is the cause of a Goodbye event, or a Vanished event, of a publisher or
+// sender that says why it has failed (Publisher.DrainFailed).
+type PeerFailedError struct {
+	Reason string // one line, safe to show, in the words of the peer
+}
+
+// Error names the reason.
+func (e *PeerFailedError) Error() string { return plain.Linef("%v: %s", ErrPeerFailed, e.Reason) }
+
+// Unwrap returns ErrPeerFailed.
+func (*PeerFailedError) Unwrap() error { return ErrPeerFailed }

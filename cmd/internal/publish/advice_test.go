@@ -1,0 +1,30 @@
+package publish
+
+import (
+	"net/netip"
+	"testing"
+)
+
+func addresses(texts ...string) (all []netip.AddrPort) {
+	for _, text := range texts {
+		all = append(all, netip.MustParseAddrPort(text))
+	}
+	return all
+}
+
+// An internal test: what a host has for addresses cannot be brought about from outside.
+func TestTheAdviceWithoutSubscribersFitsWhatHasHappened(t *testing.T) {
+	outside, loopback := addresses("10.0.0.7:5", "127.0.0.1:5"), addresses("127.0.0.1:5")
+	for _, test := range []struct{ name, got, want string }{
+		{"none came", deserted(outside, 0), "no subscriber came before the end: --wait-subscribers 1 waits for one"},
+		{"none can come from elsewhere", deserted(loopback, 0), "no subscriber came: from other hosts none can reach 127.0.0.1:5, --listen HOST:0 is for these; --wait-subscribers 1 waits for one"},
+		{"they were refused", deserted(loopback, 2), "no subscription was accepted: refused 2 times, for the reasons above"},
+		{"waiting", soFar("0 subscribers", true, outside), "still waiting: 0 subscribers so far"},
+		{"waiting where none can come from elsewhere", soFar("0 subscribers", true, loopback), "still waiting: 0 subscribers so far; from other hosts none can reach 127.0.0.1:5 (--listen)"},
+		{"waiting for others", soFar("1 subscriber", false, loopback), "still waiting: 1 subscriber so far"},
+	} {
+		if test.got != test.want {
+			t.Errorf("%s: got %q, want %q", test.name, test.got, test.want)
+		}
+	}
+}
