@@ -2,6 +2,7 @@ package bus
 
 import (
 	"net/netip"
+	"strings"
 
 	"tagbus/bus/directory"
 	"tagbus/internal/plain"
@@ -11,21 +12,25 @@ import (
 // host and has loopback addresses only. These lead back to this host, so every try fails.
 // The event comes again, after pauses that grow from 10 s to 10 min, while it lasts.
 type LoopbackError struct {
-	Role directory.Role // of the entry
-	Host string         // of the entry
-	Ours string         // this host
-	Addr netip.AddrPort // of the entry, the last one that was tried
-	Err  error          // why the try failed
+	Role      directory.Role   // of the entry
+	Host      string           // of the entry
+	Ours      string           // this host
+	Addresses []netip.AddrPort // addresses of the entry
+	Err       error            // why the try failed
 }
 
-// Error names both hosts and the address, and says what to do at the other one.
+// Error names both hosts and the addresses, and says what to do at the other one.
 func (e *LoopbackError) Error() string {
 	them, config := "publisher", "PublisherConfig"
 	if e.Role == directory.Receiver {
 		them, config = "receiver", "ReceiverConfig"
 	}
-	return plain.Linef("bus: the %s is on host %s and announces only %v, which no other host can reach; this is host %s: set %s.Listen to an address that this host can reach: %v",
-		them, plain.Text(e.Host), e.Addr, plain.Text(e.Ours), config, e.Err)
+	var all []string
+	for _, addr := range e.Addresses {
+		all = append(all, addr.String())
+	}
+	return plain.Linef("bus: the %s is on host %s and announces only %s, which no other host can reach; this is host %s: set %s.Listen to an address that this host can reach: %v",
+		them, plain.Text(e.Host), strings.Join(all, ", "), plain.Text(e.Ours), config, e.Err)
 }
 
 // Unwrap returns why the try failed.
@@ -42,5 +47,5 @@ func (c *peerContact) explain(err error) error {
 			return err
 		}
 	}
-	return &LoopbackError{Role: c.entry.Role, Host: c.entry.Host, Ours: c.host, Addr: c.Addresses[len(c.Addresses)-1], Err: err}
+	return &LoopbackError{Role: c.entry.Role, Host: c.entry.Host, Ours: c.host, Addresses: c.Addresses, Err: err}
 }
