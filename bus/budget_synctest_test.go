@@ -77,7 +77,7 @@ func TestControlIsNotBehindData(t *testing.T) {
 		b := newBed(t)
 		const pages = 32
 		p := b.publisher(bus.PublisherConfig{
-			Tags: tags.Of(5), PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: pages << 10, Policies: []subscription.PolicyKind{bus.Block},
+			Tags: tags.Of(5), PageBytes: 1024, MaxMessageBytes: 1000, QueueBytes: pages << 10, Policies: []bus.PolicyKind{bus.Block},
 		})
 		five, err := tags.Of(5).MarshalBinary()
 		must(t, err)

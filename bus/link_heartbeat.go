@@ -66,7 +66,7 @@ func (l *link) patience(now time.Time, moved bool) {
 	l.limit = 0
 	for _, n := range l.out.Lanes {
 		stuck := n.StuckFor(now)
-		limit := p.maxStall(n.Policy)
+		limit := p.maxStall(policyFrom(n.Policy))
 		h.Need(limit)
 		if l.limit == 0 || limit > 0 && limit < l.limit {
 			l.limit = limit

@@ -51,7 +51,7 @@ func (l *link) check(w *fanout.Wish) (refusal, fault error) {
 	if err == nil {
 		err = p.checkRoom(l, w.Request)
 	}
-	w.Policy = policy
+	w.Policy = policy.inside()
 	if errors.Is(err, ErrProtocol) {
 		return err, err
 	}
@@ -88,7 +88,7 @@ func (p *Publisher) policyOf(l *link, m *subscription.Subscribe) (Policy, error)
 		return policy, errors.Join(ErrProtocol, err)
 	case l.out.LaneOf(m.ID) != nil && l.out.LaneOf(m.ID) != known:
 		return policy, fmt.Errorf("%w: subscription %d moved to lane %d", ErrProtocol, m.ID, m.Lane)
-	case known != nil && known.Policy != policy:
+	case known != nil && known.Policy != policy.inside():
 		return policy, fmt.Errorf("%w: lane %d has the policy %v, and then %v", ErrProtocol, m.Lane, known.Policy, policy)
 	case known == nil && len(l.out.Lanes) >= maxLanes:
 		return policy, fmt.Errorf("%w: more than %d lanes", ErrProtocol, maxLanes)
@@ -114,7 +114,7 @@ func (p *Publisher) checkRoom(l *link, m *subscription.Subscribe) error {
 
 // account opens the account of a new lane. Loop only, and fan.Mu is held.
 func (p *Publisher) account(l *link, w *fanout.Wish) *ledger.Lane {
-	p.heart.Quicken(p.maxStall(w.Policy))
+	p.heart.Quicken(p.maxStall(policyFrom(w.Policy)))
 	return p.accounts.Open(l.peer.Instance, l, member{peer: l.peer}, w.Request.Lane, w.Policy, maxLanes, func(number uint16) bool { return l.out.Lane(number) != nil })
 }
 

@@ -210,7 +210,7 @@ func (p *Publisher) leaveAccount(l *link) (unconfirmed uint64) {
 // laneState returns an account as users see it.
 func laneState(a *ledger.Lane) LaneState {
 	sums := a.Sums()
-	return LaneState{Policy: a.Policy, Sent: sums.Sent, Losses: lossesOf(&sums.Lost), Unconfirmed: sums.Unconfirmed}
+	return LaneState{Policy: policyFrom(a.Policy), Sent: sums.Sent, Losses: lossesOf(&sums.Lost), Unconfirmed: sums.Unconfirmed}
 }
 
 // goneStates returns the accounts of subscribers that have gone, in the order in which
@@ -251,7 +251,7 @@ func (p *Publisher) TagLosses(instance string) []TagLosses {
 	for _, n := range p.lanesWith(instance) {
 		from := len(all)
 		n.Each(func(tag tags.Tag, counts *ledger.Counts) {
-			all = append(all, TagLosses{n.Policy, tag, lossesOf(counts)})
+			all = append(all, TagLosses{policyFrom(n.Policy), tag, lossesOf(counts)})
 		})
 		slices.SortFunc(all[from:], func(a, b TagLosses) int { return cmp.Compare(a.Tag, b.Tag) })
 	}

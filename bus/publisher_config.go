@@ -10,7 +10,6 @@ import (
 	"tagbus/bus/internal/fanout"
 	"tagbus/internal/check"
 	"tagbus/netio"
-	"tagbus/subscription"
 	"tagbus/tags"
 )
 
@@ -109,7 +108,7 @@ type PublisherConfig struct {
 
 	// Policies are the kinds of policies that subscribers may choose. Others
 	// are refused. Default: all.
-	Policies []subscription.PolicyKind
+	Policies []PolicyKind
 
 	// HeartbeatInterval is the longest time without a message to a subscriber; after it
 	// a heartbeat is sent. Default 2 s, or a third of HeartbeatTimeout if that is

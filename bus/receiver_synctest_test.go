@@ -189,9 +189,9 @@ func TestAReceiverIsRefusedWithAReason(t *testing.T) {
 					_, err = b.dir.Announce(withInstance(e, r.Instance()))
 					must(t, err)
 				}
-				s := b.sender(bus.SenderConfig{Tags: tags.Of(2), Policies: []subscription.PolicyKind{bus.Block}})
+				s := b.sender(bus.SenderConfig{Tags: tags.Of(2), Policies: []bus.PolicyKind{bus.Block}})
 				if test.entry == nil {
-					s = b.sender(bus.SenderConfig{Tags: tags.Of(1), Policies: []subscription.PolicyKind{bus.Block}})
+					s = b.sender(bus.SenderConfig{Tags: tags.Of(1), Policies: []bus.PolicyKind{bus.Block}})
 				}
 				time.Sleep(time.Minute)
 				refusals := s.of(bus.Refused)

@@ -59,7 +59,7 @@ func TestAConnectionThatAsksForNothingIsEnded(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t)
-				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Policies: []subscription.PolicyKind{bus.Block}})
+				p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Policies: []bus.PolicyKind{bus.Block}})
 				c := b.crowd(t)
 				h, ep := c.come(p)
 				test.ask(t, ep)

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"tagbus/internal/check"
-	"tagbus/subscription"
 	"tagbus/tags"
 )
 
@@ -38,7 +37,7 @@ type SenderConfig struct {
 
 	// Policies are the kinds of policies that receivers may choose. Others are
 	// refused. Default: all.
-	Policies []subscription.PolicyKind
+	Policies []PolicyKind
 
 	// ReconnectMin and ReconnectMax bound the delay before a lost or refused
 	// connection is tried again. Defaults 100 ms and 5 s.

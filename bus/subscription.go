@@ -12,11 +12,20 @@ import (
 )
 
 // Handler receives the messages of a subscription. It is called on the subscriber's
-// loop and must not block. Message.Data is valid until it returns.
+// loop, one message at a time, and may call any method of the bus. It must not
+//
+//   - block, or take long: everything on this loop waits for it, and no heartbeat is sent.
+//     After HeartbeatTimeout the publishers take the subscriber for dead. Slow work belongs
+//     in a loop over [Subscription.Messages], or in a goroutine of its own.
+//   - use Message.Data after it has returned, except by [Message.Retain].
+//   - change Message.Data: other subscriptions see the same bytes.
+//   - call runtime.Goexit, as t.FailNow does: that ends the loop, and the node with it.
+//
+// A panic is caught and reported (PanicError); the next message comes all the same.
 type Handler func(Message)
 
 // BatchHandler receives the messages of a subscription that came in one page, at least
-// one, in order. It is called on the subscriber's loop and must not block. messages and
+// one, in order. It is called on the subscriber's loop, as a [Handler] is. messages and
 // their Data are valid until it returns. A message that is large, or came alone, is a
 // page of its own.
 type BatchHandler func(messages []Message)

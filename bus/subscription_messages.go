@@ -11,6 +11,7 @@ import (
 	"tagbus/bus/internal/retain"
 	"tagbus/bus/internal/wire"
 	"tagbus/netio"
+	"tagbus/subscription"
 	"tagbus/tags"
 )
 
@@ -45,7 +46,7 @@ type queued struct {
 }
 
 func newInbox(limit int, kind PolicyKind, r *retain.Retainer) *inbox {
-	in := &inbox{box: mailbox.New[sourceTag, queued](limit, kind)}
+	in := &inbox{box: mailbox.New[sourceTag, queued](limit, subscription.PolicyKind(kind))}
 	in.origin.Init(r, func() (netio.Retained, error) { return retain.Heap(in.box.Leave()), nil })
 	return in
 }

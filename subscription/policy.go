@@ -133,12 +133,3 @@ func ParsePolicy(text string) (Policy, error) {
 	}
 	return Policy{}, wrong
 }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (p *Policy) UnmarshalText(text []byte) (err error) {
-	*p, err = ParsePolicy(string(text))
-	return err
-}
-
-// MarshalText implements encoding.TextMarshaler.
-func (p Policy) MarshalText() ([]byte, error) { return []byte(p.String()), p.Validate() }
