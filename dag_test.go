@@ -29,7 +29,7 @@ var table = []rule{
 	{".", "the root package holds only documentation", nil},
 	{"cmd/...", "a command reaches backends through node and messages through bus, and serves metrics by HTTP, which bus/metrics leaves to programs", []string{
 		"internal/plain", "internal/remind", "cmd/internal/...", "node", "bus", "bus/directory/...", "bus/metrics", "tags",
-		"github.com/alecthomas/kong", "golang.org/x/term", "github.com/coreos/go-systemd/v22/daemon",
+		"github.com/alecthomas/kong", "github.com/BurntSushi/toml", "golang.org/x/term", "github.com/coreos/go-systemd/v22/daemon",
 		"github.com/gopacket/gopacket/...", "github.com/HdrHistogram/hdrhistogram-go",
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/collectors",
 		"github.com/prometheus/client_golang/prometheus/promhttp", "github.com/prometheus/client_model/go",

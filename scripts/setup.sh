@@ -15,6 +15,7 @@ wanted=(
   "gcc -E -include stdlib.h -xc /dev/null|gcc libc6-dev|the race detector, which needs cgo (make race)"
   "pkg-config --atleast-version=1.11 libfabric|libfabric-dev pkg-config|the RDMA backend (-tags libfabric)"
   "pkg-config --exists libzmq|libzmq3-dev pkg-config|bench/, to compare with libzmq"
+  "ip -V|iproute2|the tests in network namespaces"
   "gcc -E -include nng/nng.h -xc /dev/null|libnng-dev|bench/, to compare with nng"
 )
 if [ "${1:-}" = verbs ]; then

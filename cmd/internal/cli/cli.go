@@ -64,6 +64,7 @@ type Common struct {
 	Expiry   time.Duration `default:"5s" placeholder:"TIME" help:"How long a publisher in the directory may give no sign of life before it is taken for gone; 90s or more on NFS. Default ${default}."`
 	Name     string        `placeholder:"TEXT" help:"Name shown to other operators, at most 255 bytes. Default: none."`
 	Duration time.Duration `placeholder:"TIME" help:"Stop in order after this time, for example 90s or 1h30m. Default: no limit."`
+	Config   string        `placeholder:"FILE" help:"Read values of flags from a TOML file. Its keys are their names without the dashes in front: tags = \"0x100-0x10f\"."`
 	Metrics  *Address      `placeholder:"ADDR:PORT" help:"Serve metrics for Prometheus at http://ADDR:PORT/metrics, and a health check at /healthz, while the command runs, to whoever can reach the address, so name 127.0.0.1 unless others are to; port 0 lets the system pick and standard error tells. Default: none."`
 
 	Heartbeat        *time.Duration `placeholder:"TIME" help:"Longest time without a sign of life to the programs connected to this one; 0 sends none and takes their silence for nothing. Default 2s, or a third of --heartbeat-timeout."`
@@ -151,11 +152,16 @@ type Flags interface {
 	Check() error
 }
 
-// Parse reads a command line into flags, a pointer. If run is false the command is to end with the code: help was asked for, or the command
-// line makes no sense, and that has been said.
+// precedence is said in the help of every command.
+const precedence = "What is not on the command line comes from the environment variable of its flag, then from the file of --config, then it has its default. An empty variable counts for none."
+
+// Parse reads a command line, and the environment and the file for what is not in it,
+// into flags, a pointer. If run is false the command is to end with the code: help was
+// asked for, or the command line makes no sense, and that has been said.
 func Parse(p Program, flags Flags, args []string, s Streams) (code int, run bool) {
 	stopped := false // by --help, --version or --fabrics
-	parser, err := newParser(p, flags, kong.Writers(s.Out, s.Err),
+	var from settings
+	parser, err := newParser(p, flags, kong.Writers(s.Out, s.Err), kong.Resolvers(&from),
 		kong.Exit(func(status int) { stopped, code = true, status }))
 	if err == nil {
 		_, err = parser.Parse(args)
@@ -163,6 +169,7 @@ func Parse(p Program, flags Flags, args []string, s Streams) (code int, run bool
 	if err == nil && !stopped {
 		err = flags.Check()
 	}
+	err = from.explain(err)
 	switch {
 	case stopped:
 		return code, false
@@ -177,16 +184,20 @@ func Parse(p Program, flags Flags, args []string, s Streams) (code int, run bool
 // newParser returns what reads the command line of a program.
 func newParser(p Program, flags Flags, more ...kong.Option) (*kong.Kong, error) {
 	return kong.New(flags, append(more,
-		kong.Name(p.Name), kong.Description(p.Description), durations,
+		kong.Name(p.Name), kong.Description(p.Description+"\n\n"+precedence), durations, kong.ValueFormatter(help),
 		kong.Vars{"version": p.Name + " " + version()},
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}))...)
 }
 
-// Model returns the flags of a program, for its man page and its completion.
+// Model returns the flags of a program with their whole help, for its man page and its
+// completion.
 func Model(p Program, flags Flags) (*kong.Application, error) {
 	parser, err := newParser(p, flags)
 	if err != nil {
 		return nil, err
+	}
+	for _, f := range parser.Model.Flags {
+		f.Help = help(f.Value)
 	}
 	return parser.Model, nil
 }

@@ -2,6 +2,8 @@ package publish_test
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -106,4 +108,29 @@ func FuzzMapping(f *testing.F) {
 			t.Errorf("%q: got %v, %v after printing %v, want the same", text, b, err, a)
 		}
 	})
+}
+
+// The file that the documentation shows is one.
+func TestTheFileOfTheDocumentation(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "```toml\n")
+	text, _, ended := strings.Cut(rest, "```\n")
+	if !found || !ended {
+		t.Fatal("got no file in docs/operations.md, want one")
+	}
+	file := filepath.Join(t.TempDir(), "publisher.toml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	var flags publish.Flags
+	if _, run := cli.Parse(cli.Program{Name: "publisher"}, &flags, []string{"--config", file}, cli.Streams{Out: &out, Err: &out}); !run {
+		t.Fatalf("got %s, want a file that makes sense", out.String())
+	}
+	if n, _ := flags.Tags.Count(); n != 17 || len(flags.Advertise) != 2 || flags.PoolBytes != 256<<20 || !flags.Quiet {
+		t.Errorf("got %+v, want what the file says", flags)
+	}
 }

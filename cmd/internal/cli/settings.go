@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// settings gives flags that are not on the command line their values: those of the
+// environment, and otherwise those of the file. They are texts, read as those of the
+// command line are.
+//
+// Kong can do both by itself, but then the file comes before the environment, and its
+// errors name neither.
+type settings struct {
+	read   bool
+	file   configFile
+	origin map[string]string // where the values come from, by the names of the flags
+	err    error             // the first
+}
+
+// configFlag names the flag that names the file.
+const configFlag = "config"
+
+// variable returns the environment variable of a flag, or "" if it has none: one that
+// says something and stops.
+func variable(flag *kong.Flag) string {
+	switch flag.Name {
+	case "help", "version", "fabrics":
+		return ""
+	}
+	return "TAGBUS_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
+}
+
+// fromEnvironment returns the value of a flag in the environment, and its variable. An
+// empty variable is none.
+func fromEnvironment(flag *kong.Flag) (value, name string) {
+	if name = variable(flag); name != "" {
+		value = os.Getenv(name)
+	}
+	return value, name
+}
+
+// Validate implements kong.Resolver.
+func (s *settings) Validate(*kong.Application) error { return nil }
+
+// Resolve implements kong.Resolver.
+func (s *settings) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	if !s.read {
+		s.read, s.origin = true, make(map[string]string)
+		s.err = s.readFile(ctx)
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	value, origin := fromEnvironment(flag)
+	where := origin
+	if value == "" {
+		setting, ok := s.file.settings[flag.Name]
+		if !ok || flag.Name == configFlag {
+			return nil, nil
+		}
+		value, origin = setting.value, s.file.at(setting.line)
+		where = origin + ": " + flag.Name
+	}
+	s.origin[flag.Name] = origin
+	if err := try(flag, value); err != nil {
+		s.err = fmt.Errorf("%s: %w", where, err)
+		return nil, s.err
+	}
+	return value, nil
+}
+
+// readFile reads the file that the command line or the environment names, if any.
+func (s *settings) readFile(ctx *kong.Context) (err error) {
+	var path string
+	for _, flag := range ctx.Flags() {
+		if flag.Name == configFlag {
+			path, _ = fromEnvironment(flag)
+		}
+	}
+	for _, p := range ctx.Path { // the command line
+		if p.Flag != nil && p.Flag.Name == configFlag {
+			path = ctx.FlagValue(p.Flag).(string)
+		}
+	}
+	if path == "" {
+		return nil
+	}
+	var known []string
+	for _, flag := range ctx.Flags() {
+		if variable(flag) != "" && flag.Name != configFlag {
+			known = append(known, flag.Name)
+		}
+	}
+	s.file, err = readConfigFile(path, known)
+	return err
+}
+
+// try reads a value as that of a flag, without effect.
+func try(flag *kong.Flag, text string) error {
+	target := reflect.New(flag.Target.Type()).Elem()
+	if target.Kind() == reflect.Pointer {
+		target.Set(reflect.New(target.Type().Elem()))
+	}
+	scan := kong.Scan().PushTyped(text, kong.FlagValueToken)
+	return flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value, Scan: scan}, target)
+}
+
+// explain adds where the flags of a message come from that are not on the command line.
+func (s *settings) explain(err error) error {
+	if err == nil || s.err != nil {
+		return errors.Join(s.err)
+	}
+	var notes []string
+	for _, name := range flagName.FindAllString(err.Error(), -1) {
+		origin := s.origin[strings.TrimPrefix(name, "--")]
+		note := fmt.Sprintf("%s is from %s", name, origin)
+		if origin != "" && !slices.Contains(notes, note) {
+			notes = append(notes, note)
+		}
+	}
+	if len(notes) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w (%s)", err, strings.Join(notes, ", "))
+}
+
+var flagName = regexp.MustCompile(`--[a-z][a-z-]*[a-z]`)
+
+// help returns the text of a flag with its environment variable.
+func help(v *kong.Value) string {
+	if v.Flag == nil || variable(v.Flag) == "" {
+		return v.Help
+	}
+	return fmt.Sprintf("%s ($%s)", v.Help, variable(v.Flag))
+}
