@@ -10,9 +10,9 @@
 // it means and what to do when it grows.
 //
 // The counters are read when Prometheus asks: between two scrapes metrics cost
-// nothing. A program with several publishers or subscribers tells them apart by a
-// label of its own:
+// nothing. Several may scrape one program. A program with several publishers or subscribers tells them apart by a
+// label of its own, which is the same in the next run:
 //
-//	prometheus.WrapRegistererWith(prometheus.Labels{"publisher": p.Instance()}, registry).
+//	prometheus.WrapRegistererWith(prometheus.Labels{"publisher": "run control"}, registry).
 //		MustRegister(metrics.OfPublisher(p.Stats))
 package metrics
