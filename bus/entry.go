@@ -6,7 +6,6 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/tagset"
-	"tagbus/internal/plain"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -24,7 +23,7 @@ type EntryLimitError struct {
 func (e *EntryLimitError) Error() string {
 	of := ""
 	if e.Instance != "" {
-		of = plain.Linef(" of %s (%s)", e.Instance, e.Name)
+		of = " of " + peerText(&Peer{Instance: e.Instance, Name: e.Name})
 	}
 	return fmt.Sprintf("%v%s: %d ranges and %d masks, limits %d together and %d masks: use ranges instead of single tags and masks",
 		ErrEntryTooLarge, of, e.Ranges, e.Masks, subscription.MaxParts, subscription.MaxMasks)

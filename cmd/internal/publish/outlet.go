@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tagbus/bus"
 	"tagbus/bus/metrics"
+	"tagbus/cmd/internal/cli"
 	"tagbus/node"
 	"tagbus/tags"
 )
@@ -34,17 +36,17 @@ func (r *run) openOutlet(n *node.Node) error {
 			return err
 		}
 		r.outlet = &sender{s, r}
-		r.console.Say("%s sends to the receivers of %v in %s", s.Instance(), r.flags.Tags, r.flags.Bus)
+		r.console.Tell("sending", r.flags.SelfFields(s.Instance(), netip.AddrPort{}), "%s sends to the receivers of %v in %s", r.flags.Self(s.Instance()), r.flags.Tags, r.flags.Bus)
 		return nil
 	}
 	cfg := r.flags.config()
 	cfg.OnEvent = r.onEvent
 	p, err := n.NewPublisher(cfg)
 	if err != nil {
-		return err
+		return cli.NameListen("--listen", cfg.Listen, err)
 	}
 	r.outlet = publisher{p}
-	r.console.Say("%s publishes on %s%s", p.Instance(), p.Addr(), announced(n, p))
+	r.console.Tell("publishing", r.flags.SelfFields(p.Instance(), p.Addr()), "%s publishes on %s%s", r.flags.Self(p.Instance()), p.Addr(), announced(n, p))
 	return nil
 }
 

@@ -22,6 +22,8 @@ type Flags struct {
 	Receive bool        `group:"How to receive" help:"Own the tags and receive what is sent to them (publisher --send), instead of subscribing to what is published."`
 	Listen  cli.Address `default:"127.0.0.1:0" placeholder:"ADDR[:PORT]" group:"How to receive" help:"With --receive: address to listen on; port 0 or none lets the system pick; 0.0.0.0 or [::] announces every address of the host. Default ${default}, which no other host can reach."`
 
+	Exclusive bool `group:"How to receive" help:"With --receive: end with status 1 if another receiver has one of the tags. Default: wait until it has ended, and say so each minute."`
+
 	Output string         `placeholder:"FILE|-" group:"What to do with messages" help:"Write the messages in the order of arrival to a file, which is replaced, or to standard output (the summary of --json then goes to standard error). A slow output slows the publishers down. Default: only count."`
 	Record *record.Format `placeholder:"FORMAT" group:"What to do with messages" help:"Format of the output: raw (only their bytes), fixed:N (as raw, and says when one is not of N bytes), lines, length32 (u32 little endian before each), pcap or pcapng (link type Ethernet, time of writing). Default raw."`
 	Verify bool           `group:"What to do with messages" help:"Check that messages are those of publisher --emulate: counter, size and CRC-32C."`
@@ -53,6 +55,9 @@ func (f *Flags) Check() error {
 	}
 	if f.Record != nil && f.Output == "" {
 		errs = append(errs, errors.New("--record needs --output"))
+	}
+	if f.Exclusive && !f.Receive {
+		errs = append(errs, errors.New("--exclusive needs --receive: any number of subscribers may have a tag"))
 	}
 	if f.Timeout < 0 {
 		errs = append(errs, fmt.Errorf("--timeout: got %v, want a positive time", f.Timeout))

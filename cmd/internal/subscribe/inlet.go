@@ -2,13 +2,16 @@ package subscribe
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"net/netip"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tagbus/bus"
 	"tagbus/bus/metrics"
+	"tagbus/cmd/internal/cli"
 	"tagbus/node"
 )
 
@@ -31,6 +34,11 @@ type subscription interface {
 // openSubscriber opens what the flags ask for.
 func (r *run) openSubscriber(n *node.Node) error {
 	if r.flags.Receive {
+		if r.flags.Exclusive { // before an output is replaced, which may be that of the other receiver
+			if owned := findOwners(n.Directory(), r.flags.Tags).first(""); owned != nil {
+				return owned
+			}
+		}
 		r.subscriber = &receiving{run: r, node: n}
 		return nil
 	}
@@ -54,7 +62,7 @@ func (s subscribing) subscribe(h bus.Handler) (subscription, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.run.console.Say("subscribed to %v, waiting for publishers in %s", s.run.flags.Tags, s.run.flags.Bus)
+	s.run.console.Tell("subscribing", s.run.flags.SelfFields(s.Instance(), netip.AddrPort{}), "subscribed to %v, waiting for publishers in %s", s.run.flags.Tags, s.run.flags.Bus)
 	return sub, nil
 }
 
@@ -71,12 +79,21 @@ type receiving struct {
 func (r *receiving) subscribe(h bus.Handler) (subscription, error) {
 	cfg := r.run.flags.receiverConfig()
 	cfg.OnEvent = r.run.onEvent
+	owners := findOwners(r.node.Directory(), cfg.Tags)
 	receiver, err := r.node.NewReceiver(cfg, h)
 	if err != nil {
-		return nil, err
+		return nil, cli.NameListen("--listen", cfg.Listen, err)
+	}
+	r.run.owned = func() *ownedError { return owners.first(receiver.Instance()) }
+	owned := r.run.owned()
+	if owned != nil && r.run.flags.Exclusive {
+		return nil, errors.Join(owned, receiver.Close())
 	}
 	r.receiver.Store(receiver)
-	r.run.console.Say("receives %v on %s, waiting for senders in %s", cfg.Tags, receiver.Addr(), r.run.flags.Bus)
+	if owned != nil {
+		r.run.sayOwned(owned, "waiting")
+	}
+	r.run.console.Tell("receiving", r.run.flags.SelfFields(receiver.Instance(), receiver.Addr()), "receives %v on %s, waiting for senders in %s", cfg.Tags, receiver.Addr(), r.run.flags.Bus)
 	return received{receiver}, nil
 }
 

@@ -35,7 +35,7 @@ func Main(args []string, s cli.Streams) int {
 	ctx, hurry, stop := cli.Signals(context.Background())
 	defer stop()
 	r := &run{
-		flags: &flags, console: cli.NewConsole(program, s.Err, flags.Quiet), streams: s,
+		flags: &flags, console: cli.NewConsole(program, s.Err, flags.Log), streams: s,
 		ending: newEnding(), received: make(chan struct{}), hurry: hurry,
 	}
 	return r.report(r.run(ctx))
@@ -54,7 +54,8 @@ type run struct {
 	received     chan struct{} // closed when the queue has been read to its end
 	ending       *ending
 	presence     presence
-	tags         []bus.TagStats // at the end
+	tags         []bus.TagStats     // at the end
+	owned        func() *ownedError // with --receive: by another receiver
 
 	last       time.Time // message seen; written by watch
 	notWritten uint64    // messages that have arrived
@@ -218,6 +219,7 @@ func (r *run) wait(ctx context.Context) error {
 	var told sync.WaitGroup
 	told.Go(r.tell)
 	told.Go(r.tellLeftOut)
+	told.Go(r.tellOwner)
 	go r.awaitRefusal(ctx)
 	<-r.ending.done
 	<-watched
@@ -266,9 +268,10 @@ func (r *run) abandonOutput() {
 func (r *run) watch() {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
-	active, seen := time.Now(), uint64(0)
+	began, seen := time.Now(), uint64(0)
+	active := began
 	messages, bytes := cli.NewMeter(), cli.NewMeter()
-	r.console.Live(func() string { return liveLine(r.subscriber.Stats(), messages, bytes) })
+	r.console.Live(func() string { return r.liveLine(r.subscriber.Stats(), began, messages, bytes) })
 	for {
 		select {
 		case <-tick.C:

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"errors"
+	"log/slog"
+	"net/netip"
+
+	"tagbus/bus"
+	"tagbus/internal/plain"
+)
+
+// Event writes an event of the bus and what it means for the person who reads
+// it. Of each kind only the first 20 are written. Blocks: never.
+func (c *Console) Event(e bus.Event) {
+	importance := level(e)
+	if !c.enabled(importance) {
+		return
+	}
+	if n := c.events[int(e.Kind)%len(c.events)].Add(1); n > maxEvents {
+		return
+	}
+	c.try(c.record(importance, e.Name(), eventFields(e), "%s%s", flagNames.Replace(e.String()), advice(e)))
+}
+
+// advice says what an event means and what to do, where its error does not.
+func advice(e bus.Event) string {
+	switch e.Kind {
+	case bus.Vanished:
+		return ": it went without goodbye: nobody knows how many of its last messages are missing"
+	case bus.Gap:
+		return ": these messages are lost"
+	default:
+		return ""
+	}
+}
+
+// PeerFields are the fields of a record about a peer: what it calls itself before what
+// tells it from all others.
+func PeerFields(p *bus.Peer) []slog.Attr {
+	if p == nil {
+		return nil
+	}
+	var fields []slog.Attr
+	add := func(key, value string) {
+		if value != "" {
+			fields = append(fields, slog.String(key, value))
+		}
+	}
+	add("name", p.Name)
+	add("instance", p.Instance)
+	add("host", p.Host)
+	if p.PID != 0 {
+		fields = append(fields, slog.Int("pid", p.PID))
+	}
+	if p.Addr.IsValid() {
+		add("addr", p.Addr.String())
+	}
+	return fields
+}
+
+// Self returns what a program calls itself in a line for people: its name first, and how
+// to tell its instance from others.
+func (c *Common) Self(instance string) string {
+	short := bus.ShortInstance(instance)
+	if c.Name == "" {
+		return short
+	}
+	return c.Name + " (" + short + ")"
+}
+
+// SelfFields are the fields of a record about the program itself.
+//
+//   - addr: where it listens, if it does.
+func (c *Common) SelfFields(instance string, addr netip.AddrPort) []slog.Attr {
+	return PeerFields(&bus.Peer{Name: c.Name, Instance: instance, Addr: addr})
+}
+
+// maxTagsBytes bounds the text of a set in a record.
+const maxTagsBytes = 1000
+
+// eventFields are the fields of a record about an event.
+func eventFields(e bus.Event) []slog.Attr {
+	fields := PeerFields(e.Peer)
+	if e.Other != nil {
+		fields = append(fields, slog.Attr{Key: "other", Value: slog.GroupValue(PeerFields(e.Other)...)})
+	}
+	if !e.Tags.IsEmpty() {
+		fields = append(fields, slog.String("tags", plain.Cut(e.Tags.String(), maxTagsBytes)))
+	}
+	if e.Kind == bus.Gap {
+		fields = append(fields, slog.String("tag", e.Tag.String()), slog.Uint64("count", e.Count))
+	}
+	if e.Err != nil {
+		fields = append(fields, slog.String("cause", cause(e)))
+	}
+	return fields
+}
+
+// gapCauses are the causes of gaps, in the words of the metrics and of --json.
+var gapCauses = map[error]string{
+	bus.ErrTooSlow: "full", bus.ErrPublisherMemory: "memory", bus.ErrConnectionLost: "connection",
+	bus.ErrPublisherEnded: "ended", bus.ErrLeftOut: "left_out", bus.ErrQueueFull: "overflowed",
+}
+
+// cause returns why an event is: for a gap a word, else the text of its error.
+func cause(e bus.Event) string {
+	if e.Kind == bus.Gap {
+		for err, word := range gapCauses {
+			if errors.Is(e.Err, err) {
+				return word
+			}
+		}
+	}
+	return Text(e.Err)
+}
+
+// level returns how important an event is.
+func level(e bus.Event) slog.Level {
+	switch {
+	case e.Name() == "left": // in order
+		return slog.LevelInfo
+	case e.Kind == bus.Lost, e.Kind == bus.Refused, e.Kind == bus.Gap, e.Kind == bus.Vanished,
+		e.Kind == bus.Problem, e.Kind == bus.Stalled, e.Kind == bus.Duplicate:
+		return slog.LevelWarn
+	default:
+		return slog.LevelInfo
+	}
+}
