@@ -34,7 +34,7 @@ type Console struct {
 	written atomic.Uint64 // records
 	stuck   atomic.Bool   // nothing was taken for stuckAfter, nor since
 	missed  atomic.Uint64 // records for which there was no room
-	events  [16]atomic.Uint64
+	events  [16]quota     // by kind
 }
 
 // queued is a record that waits to be written by its handler.
@@ -56,9 +56,6 @@ const (
 	stuckAfter = 2 * time.Second
 
 	liveInterval = 500 * time.Millisecond
-
-	// maxEvents is how many events of one kind are printed.
-	maxEvents = 20
 )
 
 // NewConsole returns a console that writes to out. Close it.
@@ -76,22 +73,22 @@ func (c *Console) enabled(level slog.Level) bool { return level >= c.log.level()
 
 // Say writes a line. Blocks: while the queue is full and standard error takes some of it
 // now and then.
-func (c *Console) Say(format string, args ...any) { c.Tell("", nil, format, args...) }
+func (c *Console) Say(format string, args ...any) {
+	c.Tell(slog.LevelInfo, "", nil, format, args...)
+}
+
+// Warn writes a line about what a person should look at. Blocks: as Say.
+func (c *Console) Warn(format string, args ...any) {
+	c.Tell(slog.LevelWarn, "", nil, format, args...)
+}
 
 // Tell writes a line that is a record with fields. Blocks: as Say.
 //
 //   - kind: which of the records of a command it is, for programs.
 //   - fields: what of the text programs ask for. They are not part of a text for people.
-func (c *Console) Tell(kind string, fields []slog.Attr, format string, args ...any) {
-	if c.enabled(slog.LevelInfo) {
-		c.put(c.record(slog.LevelInfo, kind, fields, format, args...))
-	}
-}
-
-// Warn writes a line about what a person should look at. Blocks: as Say.
-func (c *Console) Warn(kind string, fields []slog.Attr, format string, args ...any) {
-	if c.enabled(slog.LevelWarn) {
-		c.put(c.record(slog.LevelWarn, kind, fields, format, args...))
+func (c *Console) Tell(level slog.Level, kind string, fields []slog.Attr, format string, args ...any) {
+	if c.enabled(level) {
+		c.put(c.record(level, kind, fields, format, args...))
 	}
 }
 
@@ -190,13 +187,12 @@ func (c *Console) Close() error {
 // sayNotShown says how much was not shown since it was last said.
 func (c *Console) sayNotShown() {
 	for kind := range c.events {
-		if n := c.events[kind].Load(); n > maxEvents {
-			c.Warn("", nil, "%d more %v events not shown", n-maxEvents, bus.EventKind(kind))
-			c.events[kind].Add(maxEvents - n)
+		if n := c.events[kind].forget(); n > 0 {
+			c.Warn(eventsNotShown, n, bus.EventKind(kind))
 		}
 	}
 	if n := c.missed.Swap(0); n > 0 {
-		c.Warn("", nil, "%d more lines not shown: standard error was not read in time", n)
+		c.Warn("%d more lines not shown: standard error was not read in time", n)
 	}
 }
 

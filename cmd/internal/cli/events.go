@@ -4,19 +4,67 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"sync"
+	"time"
 
 	"tagbus/bus"
 	"tagbus/internal/plain"
 )
 
+const (
+	// maxEvents is how many events of one kind are written in eventsInterval.
+	maxEvents      = 20
+	eventsInterval = time.Minute
+
+	eventsNotShown = "%d more %v events not shown"
+)
+
+// quota counts the events of one kind. The zero value is ready.
+//
+// Threads: any.
+type quota struct {
+	mu      sync.Mutex // held for some steps only
+	since   time.Time
+	n, more uint64 // since then: written, left out
+}
+
+// take reports whether one more event may be written, and how many were left out before
+// it, which is then to be said.
+func (q *quota) take(now time.Time) (ok bool, leftOut uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if now.Sub(q.since) >= eventsInterval {
+		leftOut = q.more
+		q.since, q.n, q.more = now, 0, 0
+	}
+	if q.n == maxEvents {
+		q.more++
+		return false, 0
+	}
+	q.n++
+	return true, leftOut
+}
+
+// forget returns how many events were left out and not said, for the last time.
+func (q *quota) forget() (leftOut uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	leftOut, q.more = q.more, 0
+	return leftOut
+}
+
 // Event writes an event of the bus and what it means for the person who reads
-// it. Of each kind only the first 20 are written. Blocks: never.
+// it. Of each kind only the first 20 in a minute are written. Blocks: never.
 func (c *Console) Event(e bus.Event) {
 	importance := level(e)
 	if !c.enabled(importance) {
 		return
 	}
-	if n := c.events[int(e.Kind)%len(c.events)].Add(1); n > maxEvents {
+	ok, leftOut := c.events[int(e.Kind)%len(c.events)].take(time.Now())
+	if leftOut > 0 {
+		c.try(c.record(slog.LevelWarn, "", nil, eventsNotShown, leftOut, e.Kind))
+	}
+	if !ok {
 		return
 	}
 	c.try(c.record(importance, e.Name(), eventFields(e), "%s%s", flagNames.Replace(e.String()), advice(e)))

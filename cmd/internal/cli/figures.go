@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"strings"
+	"strconv"
 )
 
 // figures returns what a struct is in JSON as fields, in their order.
@@ -32,13 +32,16 @@ func figures(v any) []slog.Attr {
 	return fields
 }
 
-// figure returns a field whose text is as short as its kind allows.
+// figure returns a field whose value has the type that it has in JSON.
 func figure(key string, value json.RawMessage) slog.Attr {
-	var s string
-	if strings.HasPrefix(string(value), `"`) && json.Unmarshal(value, &s) == nil {
-		return slog.String(key, s)
+	if n, err := strconv.ParseUint(string(value), 10, 64); err == nil { // a float64 has too few digits
+		return slog.Uint64(key, n)
 	}
-	return slog.Any(key, value)
+	var v any
+	if isNested(slog.Any(key, value)) || json.Unmarshal(value, &v) != nil {
+		return slog.Any(key, value)
+	}
+	return slog.Any(key, v)
 }
 
 // isNested reports whether a field of figures is a list or an object.

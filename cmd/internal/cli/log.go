@@ -120,7 +120,7 @@ type safeJSON struct{ to io.Writer }
 
 // Write writes one line.
 func (s safeJSON) Write(line []byte) (int, error) {
-	if _, err := io.WriteString(s.to, printableJSON(strings.TrimSuffix(string(line), "\n"))+"\n"); err != nil {
+	if _, err := s.to.Write([]byte(printableJSON(strings.TrimSuffix(string(line), "\n")) + "\n")); err != nil {
 		return 0, err
 	}
 	return len(line), nil

@@ -68,7 +68,7 @@ func (l *lines) Handle(ctx context.Context, r slog.Record) error {
 		text += " " + string(fields)
 	}
 	before, after := l.style(&r)
-	_, err := io.WriteString(l.to, before+plain.Line(text)+after+"\n")
+	_, err := l.to.Write([]byte(before + plain.Line(text) + after + "\n"))
 	return err
 }
 

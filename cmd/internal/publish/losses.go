@@ -60,11 +60,11 @@ func (r *run) saySubscribers(all []subscriberSummary) {
 			rest++
 		default:
 			fields := append(cli.PeerFields(&s.peer), slog.String("policy", s.Policy), slog.Uint64("count", s.losses.Lost()))
-			r.console.Warn("losses", fields, "%v, %s: %s sent, %s", &s.peer, s.Policy, units.FormatNumber(s.Sent, "message"), lostText(s.losses, s.Unconfirmed))
+			r.console.Tell(slog.LevelWarn, "losses", fields, "%v, %s: %s sent, %s", &s.peer, s.Policy, units.FormatNumber(s.Sent, "message"), lostText(s.losses, s.Unconfirmed))
 		}
 	}
 	if rest > 0 {
-		r.console.Warn("losses", nil, "%s more did not get everything: --json names all", units.FormatNumber(rest, "subscriber"))
+		r.console.Tell(slog.LevelWarn, "losses", nil, "%s more did not get everything: --json names all", units.FormatNumber(rest, "subscriber"))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -36,7 +37,7 @@ func (r *run) openOutlet(n *node.Node) error {
 			return err
 		}
 		r.outlet = &sender{s, r}
-		r.console.Tell("sending", r.flags.SelfFields(s.Instance(), netip.AddrPort{}), "%s sends to the receivers of %v in %s", r.flags.Self(s.Instance()), r.flags.Tags, r.flags.Bus)
+		r.console.Tell(slog.LevelInfo, "sending", r.flags.SelfFields(s.Instance(), netip.AddrPort{}), "%s sends to the receivers of %v in %s", r.flags.Self(s.Instance()), r.flags.Tags, r.flags.Bus)
 		return nil
 	}
 	cfg := r.flags.config()
@@ -46,7 +47,7 @@ func (r *run) openOutlet(n *node.Node) error {
 		return cli.NameListen("--listen", cfg.Listen, err)
 	}
 	r.outlet = publisher{p}
-	r.console.Tell("publishing", r.flags.SelfFields(p.Instance(), p.Addr()), "%s publishes on %s%s", r.flags.Self(p.Instance()), p.Addr(), announced(n, p))
+	r.console.Tell(slog.LevelInfo, "publishing", r.flags.SelfFields(p.Instance(), p.Addr()), "%s publishes on %s%s", r.flags.Self(p.Instance()), p.Addr(), announced(n, p))
 	return nil
 }
 

@@ -195,7 +195,7 @@ func (r *run) waitSubscribers(ctx context.Context) error {
 		what = fmt.Sprintf("%d subscribers that together want all of the tags", n)
 	}
 	count := func() int { return len(r.outlet.Stats().Subscribers) }
-	r.console.Tell("waiting", nil, "waiting for %s", what)
+	r.console.Tell(slog.LevelInfo, "waiting", nil, "waiting for %s", what)
 	r.liveWaiting(func() string { return fmt.Sprintf("%s, %d so far", what, count()) })
 	done := make(chan error, 1)
 	go func() { done <- r.outlet.WaitSubscribers(ctx, n, r.flags.Tags) }()
@@ -209,7 +209,7 @@ func (r *run) waitSubscribers(ctx context.Context) error {
 			}
 			return err
 		case <-tick.C:
-			r.console.Tell("waiting", []slog.Attr{slog.Int("count", count())}, "still waiting: %s so far", units.FormatNumber(count(), "subscriber"))
+			r.console.Tell(slog.LevelInfo, "waiting", []slog.Attr{slog.Int("count", count())}, "still waiting: %s so far", units.FormatNumber(count(), "subscriber"))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package publish
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -55,7 +56,7 @@ func (r *run) report(err error, s cli.Streams) int {
 	if r.outlet != nil {
 		sum.Instance = r.outlet.Instance()
 		if sum.Messages > 0 && sum.Subscriptions == 0 {
-			r.console.Warn("", nil, "nobody subscribed: --wait-subscribers 1 waits for somebody")
+			r.console.Warn("nobody subscribed: --wait-subscribers 1 waits for somebody")
 		}
 	}
 	if err != nil {
@@ -122,5 +123,5 @@ func (r *run) sayWaiting(ctx context.Context, stopping bool) {
 		how = "a second signal gives up"
 	}
 	until, _ := ctx.Deadline()
-	r.console.Tell("waiting", nil, "waiting up to %v for %s; %s", time.Until(until).Round(time.Second), who, how)
+	r.console.Tell(slog.LevelInfo, "waiting", nil, "waiting up to %v for %s; %s", time.Until(until).Round(time.Second), who, how)
 }

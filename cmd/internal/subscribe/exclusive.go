@@ -2,6 +2,7 @@ package subscribe
 
 import (
 	"fmt"
+	"log/slog"
 	"time"
 
 	"tagbus/bus"
@@ -90,6 +91,6 @@ func (r *run) tellOwner() {
 
 // sayOwned says which receiver is waited for.
 func (r *run) sayOwned(owned *ownedError, waiting string) {
-	r.console.Warn("waiting", cli.PeerFields(&owned.owner), "%s for %v to end: it receives %v, and a tag has one receiver (--exclusive ends instead)",
+	r.console.Tell(slog.LevelWarn, "waiting", cli.PeerFields(&owned.owner), "%s for %v to end: it receives %v, and a tag has one receiver (--exclusive ends instead)",
 		waiting, &owned.owner, owned.tags)
 }

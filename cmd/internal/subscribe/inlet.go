@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"log/slog"
 	"net/netip"
 	"sync/atomic"
 
@@ -62,7 +63,7 @@ func (s subscribing) subscribe(h bus.Handler) (subscription, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.run.console.Tell("subscribing", s.run.flags.SelfFields(s.Instance(), netip.AddrPort{}), "subscribed to %v, waiting for publishers in %s", s.run.flags.Tags, s.run.flags.Bus)
+	s.run.console.Tell(slog.LevelInfo, "subscribing", s.run.flags.SelfFields(s.Instance(), netip.AddrPort{}), "subscribed to %v, waiting for publishers in %s", s.run.flags.Tags, s.run.flags.Bus)
 	return sub, nil
 }
 
@@ -90,10 +91,10 @@ func (r *receiving) subscribe(h bus.Handler) (subscription, error) {
 		return nil, errors.Join(owned, receiver.Close())
 	}
 	r.receiver.Store(receiver)
+	r.run.console.Tell(slog.LevelInfo, "receiving", r.run.flags.SelfFields(receiver.Instance(), receiver.Addr()), "receives %v on %s, waiting for senders in %s", cfg.Tags, receiver.Addr(), r.run.flags.Bus)
 	if owned != nil {
 		r.run.sayOwned(owned, "waiting")
 	}
-	r.run.console.Tell("receiving", r.run.flags.SelfFields(receiver.Instance(), receiver.Addr()), "receives %v on %s, waiting for senders in %s", cfg.Tags, receiver.Addr(), r.run.flags.Bus)
 	return received{receiver}, nil
 }
 

@@ -40,7 +40,7 @@ func (r *run) account(ctx context.Context) {
 	defer cancel()
 	var err error
 	if r.tags, err = r.subscriber.TagStats(ctx); err != nil {
-		r.console.Warn("", nil, "what was lost of each tag is not known: %v", err)
+		r.console.Warn("what was lost of each tag is not known: %v", err)
 	}
 }
 
@@ -49,7 +49,7 @@ func (r *run) account(ctx context.Context) {
 func (r *run) checkAccount() {
 	for _, st := range r.tags {
 		if err := r.receiver.verifier.Compare(st.Publisher.Instance, st.Tag, st.Losses.Lost()+st.Losses.LeftOut+st.Overflowed); err != nil {
-			r.console.Warn("", nil, "%v", err)
+			r.console.Warn("%v", err)
 		}
 	}
 }
@@ -63,14 +63,14 @@ func (r *run) sayLosses() {
 	}
 	for _, t := range all[:shown] {
 		fields := []slog.Attr{slog.String("tag", t.tag.String()), slog.Uint64("count", t.losses.Lost())}
-		r.console.Warn("losses", fields, "tag %v: %s of %s lost: %s", t.tag, units.FormatCount(t.losses.Lost()), units.FormatCount(t.published), cli.Causes(t.losses))
+		r.console.Tell(slog.LevelWarn, "losses", fields, "tag %v: %s of %s lost: %s", t.tag, units.FormatCount(t.losses.Lost()), units.FormatCount(t.published), cli.Causes(t.losses))
 	}
 	var rest uint64
 	for _, t := range all[shown:] {
 		rest += t.losses.Lost()
 	}
 	if rest > 0 {
-		r.console.Warn("losses", []slog.Attr{slog.Uint64("count", rest)}, "%s lost %s more: --per-tag names all", units.FormatNumber(len(all)-shown, "other tag"), units.FormatNumber(rest, "message"))
+		r.console.Tell(slog.LevelWarn, "losses", []slog.Attr{slog.Uint64("count", rest)}, "%s lost %s more: --per-tag names all", units.FormatNumber(len(all)-shown, "other tag"), units.FormatNumber(rest, "message"))
 	}
 }
 
@@ -148,7 +148,7 @@ func (r *run) tell() {
 			}
 		}
 		before = st
-		r.console.Tell("report", fields, "%s", line)
+		r.console.Tell(slog.LevelInfo, "report", fields, "%s", line)
 	}
 }
 
@@ -168,7 +168,7 @@ func (r *run) tellLeftOut() {
 			return
 		}
 		if n := r.subscriber.Stats().LeftOut; n > before {
-			r.console.Tell("left_out", []slog.Attr{slog.Uint64("count", n-before)}, "%s left out in a minute, as --policy %v asks for", units.FormatNumber(n-before, "message"), r.flags.Policy)
+			r.console.Tell(slog.LevelInfo, "left_out", []slog.Attr{slog.Uint64("count", n-before)}, "%s left out in a minute, as --policy %v asks for", units.FormatNumber(n-before, "message"), r.flags.Policy)
 			before = n
 		}
 	}
