@@ -93,12 +93,16 @@ func (r *run) liveWaiting(what func() string) {
 
 // liveLine returns the line that a terminal shows while the command runs.
 func (r *run) liveLine(st bus.PublisherStats, messages, bytes *cli.Meter) string {
+	peers := "subscriber"
+	if r.flags.Send {
+		peers = "receiver"
+	}
 	if r.flags.Send && st.Messages == 0 && len(st.Subscribers) == 0 {
 		return cli.Waiting(r.started, fmt.Sprintf("receivers in %s that have %v", r.flags.Bus, r.flags.Tags))
 	}
 	return fmt.Sprintf("%s, %s, %s, %s, %s, buffers %d of %d free (least %d)",
 		units.FormatByteRate(bytes.Rate(st.Bytes)), units.FormatRate(messages.Rate(st.Messages)), units.FormatNumber(st.Messages, "message"),
-		lostText(st.Losses, st.Unconfirmed), units.FormatNumber(len(st.Subscribers), "subscriber"),
+		lostText(st.Losses, st.Unconfirmed), units.FormatNumber(len(st.Subscribers), peers),
 		st.PagesFree, st.Pages, st.MinPagesFree)
 }
 
