@@ -6,6 +6,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/tagset"
+	"tagbus/internal/plain"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -23,7 +24,7 @@ type EntryLimitError struct {
 func (e *EntryLimitError) Error() string {
 	of := ""
 	if e.Instance != "" {
-		of = " of " + peerText(&Peer{Instance: e.Instance, Name: e.Name})
+		of = plain.Linef(" of %s (%s)", e.Name, e.Instance) // in full: it names the file of the entry
 	}
 	return fmt.Sprintf("%v%s: %d ranges and %d masks, limits %d together and %d masks: use ranges instead of single tags and masks",
 		ErrEntryTooLarge, of, e.Ranges, e.Masks, subscription.MaxParts, subscription.MaxMasks)

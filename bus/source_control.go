@@ -201,7 +201,7 @@ func (src *source) onUnsubscribed(id uint64) {
 
 // onRefused handles the refusal of a subscription, or of the whole connection.
 func (src *source) onRefused(m *subscription.Refused) {
-	err := errors.New(plain.Line(m.Reason))
+	err := refusedError{plain.Line(m.Reason)}
 	if m.ID == 0 {
 		src.fail(err)
 		return

@@ -3,6 +3,7 @@ package cli_test
 import (
 	"errors"
 	"net/netip"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -28,7 +29,8 @@ func TestAListenErrorNamesTheOption(t *testing.T) {
 	}
 	for _, test := range tests {
 		err := cli.NameListen("--listen", at, test.err)
-		if err.Error() != test.want || !errors.Is(err, test.err) {
+		var listen *cli.ListenError
+		if err.Error() != test.want || !errors.Is(err, test.err) || errors.As(err, &listen) != strings.HasPrefix(test.want, "--listen") {
 			t.Errorf("%s: got %v, want %s", test.name, err, test.want)
 		}
 	}

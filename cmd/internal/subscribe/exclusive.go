@@ -1,6 +1,7 @@
 package subscribe
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -54,9 +55,11 @@ func (o *owners) rivals() (all []directory.Entry) {
 
 // first returns a receiver that was there before the one called instance, or nil. Two that
 // came at the same time agree on who was first by their instances.
-func (o *owners) first(instance string) *ownedError {
+//
+//   - refused: a sender has chosen another receiver, whenever it came.
+func (o *owners) first(instance string, refused bool) *ownedError {
 	for _, e := range o.rivals() {
-		if e.Instance == instance || !o.before[e.Instance] && e.Instance > instance {
+		if e.Instance == instance || !refused && !o.before[e.Instance] && e.Instance > instance {
 			continue
 		}
 		both := o.tags
@@ -67,6 +70,20 @@ func (o *owners) first(instance string) *ownedError {
 		return &ownedError{owner, both}
 	}
 	return nil
+}
+
+// seeOwner takes an event: a sender knows better than the directory which receiver has a
+// tag. On the loop.
+func (r *run) seeOwner(e bus.Event) {
+	switch {
+	case e.Kind == bus.Subscribed:
+		r.refused.Store(false)
+	case e.Kind != bus.Refused || !errors.Is(e.Err, bus.ErrOwned):
+	case r.flags.Exclusive:
+		r.ending.end("error", fmt.Errorf("--exclusive: %w", e.Err))
+	default:
+		r.refused.Store(true)
+	}
 }
 
 // tellOwner says each minute that another receiver has the tags, as long as no sender has

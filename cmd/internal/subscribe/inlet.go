@@ -36,7 +36,7 @@ type subscription interface {
 func (r *run) openSubscriber(n *node.Node) error {
 	if r.flags.Receive {
 		if r.flags.Exclusive { // before an output is replaced, which may be that of the other receiver
-			if owned := findOwners(n.Directory(), r.flags.Tags).first(""); owned != nil {
+			if owned := findOwners(n.Directory(), r.flags.Tags).first("", false); owned != nil {
 				return owned
 			}
 		}
@@ -85,7 +85,7 @@ func (r *receiving) subscribe(h bus.Handler) (subscription, error) {
 	if err != nil {
 		return nil, cli.NameListen("--listen", cfg.Listen, err)
 	}
-	r.run.owned = func() *ownedError { return owners.first(receiver.Instance()) }
+	r.run.owned = func() *ownedError { return owners.first(receiver.Instance(), r.run.refused.Load()) }
 	owned := r.run.owned()
 	if owned != nil && r.run.flags.Exclusive {
 		return nil, errors.Join(owned, receiver.Close())

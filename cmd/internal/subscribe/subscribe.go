@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -56,6 +57,7 @@ type run struct {
 	presence     presence
 	tags         []bus.TagStats     // at the end
 	owned        func() *ownedError // with --receive: by another receiver
+	refused      atomic.Bool        // because another receiver has the tags
 
 	last       time.Time // message seen; written by watch
 	notWritten uint64    // messages that have arrived
@@ -204,6 +206,7 @@ func (r *run) onEvent(e bus.Event) {
 		return
 	default:
 	}
+	r.seeOwner(e)
 	if lastGone := r.presence.see(e); lastGone && r.flags.UntilGoodbye {
 		r.ending.end("goodbye", nil)
 	}
