@@ -34,7 +34,8 @@ const (
 	// subscriber connects again by itself while the publisher is in the directory.
 	Lost
 
-	// Refused means that a connection or subscription was refused; Err says why.
+	// Refused means that a connection or subscription was refused; Err says why. At a
+	// receiver it is ErrOwned if the sender has another receiver of some of the tags.
 	Refused
 
 	// Gap means that Count messages of Tag from Peer, the same publisher as before,

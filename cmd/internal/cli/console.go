@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tagbus/bus"
 	"tagbus/internal/plain"
 )
 
@@ -34,7 +33,7 @@ type Console struct {
 	written atomic.Uint64 // records
 	stuck   atomic.Bool   // nothing was taken for stuckAfter, nor since
 	missed  atomic.Uint64 // records for which there was no room
-	events  [16]quota     // by kind
+	events  [eventSlots]quota
 }
 
 // queued is a record that waits to be written by its handler.
@@ -186,9 +185,9 @@ func (c *Console) Close() error {
 
 // sayNotShown says how much was not shown since it was last said.
 func (c *Console) sayNotShown() {
-	for kind := range c.events {
-		if n := c.events[kind].forget(); n > 0 {
-			c.Warn(eventsNotShown, n, bus.EventKind(kind))
+	for slot := range c.events {
+		if n := c.events[slot].forget(); n > 0 {
+			c.Warn(eventsNotShown, n, slotName(slot))
 		}
 	}
 	if n := c.missed.Swap(0); n > 0 {

@@ -16,7 +16,7 @@ const (
 	maxEvents      = 20
 	eventsInterval = time.Minute
 
-	eventsNotShown = "%d more %v events not shown"
+	eventsNotShown = "%d more %s events not shown"
 )
 
 // quota counts the events of one kind. The zero value is ready.
@@ -53,6 +53,31 @@ func (q *quota) forget() (leftOut uint64) {
 	return leftOut
 }
 
+// leftOutSlot is that of the gaps that a policy makes on purpose: they are many, and must
+// not hide those that are losses. No kind has the number 0.
+const leftOutSlot = 0
+
+// eventSlots is how many quotas a console has: one more than there are kinds, or more.
+const eventSlots = 16
+
+func isLeftOut(e bus.Event) bool { return e.Kind == bus.Gap && errors.Is(e.Err, bus.ErrLeftOut) }
+
+// slotOf returns which of the quotas of a console an event counts for.
+func slotOf(e bus.Event) int {
+	if isLeftOut(e) {
+		return leftOutSlot
+	}
+	return int(e.Kind) % eventSlots
+}
+
+// slotName returns what the events of a quota are called.
+func slotName(slot int) string {
+	if slot == leftOutSlot {
+		return "left out"
+	}
+	return bus.EventKind(slot).String()
+}
+
 // Event writes an event of the bus and what it means for the person who reads
 // it. Of each kind only the first 20 in a minute are written. Blocks: never.
 func (c *Console) Event(e bus.Event) {
@@ -60,9 +85,10 @@ func (c *Console) Event(e bus.Event) {
 	if !c.enabled(importance) {
 		return
 	}
-	ok, leftOut := c.events[int(e.Kind)%len(c.events)].take(time.Now())
-	if leftOut > 0 {
-		c.try(c.record(slog.LevelWarn, "", nil, eventsNotShown, leftOut, e.Kind))
+	slot := slotOf(e)
+	ok, more := c.events[slot].take(time.Now())
+	if more > 0 {
+		c.try(c.record(slog.LevelWarn, "", nil, eventsNotShown, more, slotName(slot)))
 	}
 	if !ok {
 		return
@@ -72,10 +98,10 @@ func (c *Console) Event(e bus.Event) {
 
 // advice says what an event means and what to do, where its error does not.
 func advice(e bus.Event) string {
-	switch e.Kind {
-	case bus.Vanished:
+	switch {
+	case e.Kind == bus.Vanished:
 		return ": it went without goodbye: nobody knows how many of its last messages are missing"
-	case bus.Gap:
+	case e.Kind == bus.Gap && !isLeftOut(e):
 		return ": these messages are lost"
 	default:
 		return ""
@@ -165,6 +191,8 @@ func cause(e bus.Event) string {
 // level returns how important an event is.
 func level(e bus.Event) slog.Level {
 	switch {
+	case isLeftOut(e): // as it was asked for
+		return slog.LevelDebug
 	case e.Name() == "left": // in order
 		return slog.LevelInfo
 	case e.Kind == bus.Lost, e.Kind == bus.Refused, e.Kind == bus.Gap, e.Kind == bus.Vanished,

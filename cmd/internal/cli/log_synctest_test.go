@@ -122,7 +122,7 @@ func TestCausesOfGaps(t *testing.T) {
 		bus.ErrPublisherEnded: "ended", bus.ErrLeftOut: "left_out", bus.ErrQueueFull: "overflowed", errors.New("new"): "new",
 	} {
 		var out bytes.Buffer
-		c := cli.NewConsole("tool", &out, cli.Log{LogFormat: cli.LogJSON})
+		c := cli.NewConsole("tool", &out, cli.Log{LogFormat: cli.LogJSON, LogLevel: cli.LogLevel(slog.LevelDebug)})
 		c.Event(bus.Event{Kind: bus.Gap, Err: err})
 		c.Close()
 		if got := out.String(); !strings.HasSuffix(got, `,"cause":"`+want+"\"}\n") {
@@ -139,6 +139,7 @@ func TestLevelsOfEvents(t *testing.T) {
 		want  string
 	}{
 		{bus.Event{Kind: bus.Connected}, "INFO tool: connected"},
+		{bus.Event{Kind: bus.Gap, Count: 2, Err: bus.ErrLeftOut}, "DEBUG tool: gap 2 messages of tag 0x0000000000000000: " + bus.ErrLeftOut.Error()},
 		{bus.Event{Kind: bus.Unsubscribed}, "INFO tool: unsubscribed"},
 		{bus.Event{Kind: bus.Resubscribed}, "INFO tool: resubscribed"},
 		{bus.Event{Kind: bus.Resumed}, "INFO tool: resumed"},
@@ -153,7 +154,7 @@ func TestLevelsOfEvents(t *testing.T) {
 	}
 	for _, test := range tests {
 		var out bytes.Buffer
-		c := cli.NewConsole("tool", &out, cli.Log{})
+		c := cli.NewConsole("tool", &out, cli.Log{LogLevel: cli.LogLevel(slog.LevelDebug)})
 		c.Event(test.event)
 		c.Close()
 		if _, got, _ := strings.Cut(strings.TrimSuffix(out.String(), "\n"), " "); got != test.want {
@@ -182,6 +183,20 @@ func TestEventsOfAMinute(t *testing.T) {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 	})
+}
+
+// TestWhatIsLeftOutHidesNoLoss: a policy may leave out much.
+func TestWhatIsLeftOutHidesNoLoss(t *testing.T) {
+	var out bytes.Buffer
+	c := cli.NewConsole("tool", &out, cli.Log{LogLevel: cli.LogLevel(slog.LevelDebug)})
+	for range 25 {
+		c.Event(bus.Event{Kind: bus.Gap, Count: 1, Err: bus.ErrLeftOut})
+	}
+	c.Event(bus.Event{Kind: bus.Gap, Count: 7})
+	c.Close()
+	if got, want := texts(t, out.String()), "tool: gap 7 messages of tag 0x0000000000000000: these messages are lost\ntool: 5 more left out events not shown\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("got\n%s\nwant at the end\n%s", got, want)
+	}
 }
 
 // TestALoggerKeepsWhatItWasGiven: names of groups, fields, and values of the moment.

@@ -198,9 +198,7 @@ func (r *run) outputFailed(err error) {
 
 // onEvent follows the bus. On the loop.
 func (r *run) onEvent(e bus.Event) {
-	if e.Kind != bus.Gap || !errors.Is(e.Err, bus.ErrLeftOut) { // of these there is a line a minute
-		r.console.Event(e)
-	}
+	r.console.Event(e)
 	select {
 	case <-r.ending.done: // what follows is of our own making
 		return
