@@ -27,8 +27,8 @@ type rule struct {
 // an exception stands before the general case.
 var table = []rule{
 	{".", "the root package holds only documentation", nil},
-	{"cmd/...", "a command reaches backends through node and messages through bus, and serves metrics by HTTP, which bus/metrics leaves to programs", []string{
-		"internal/plain", "internal/remind", "cmd/internal/...", "node", "bus", "bus/directory/...", "bus/metrics", "tags",
+	{"cmd/...", "a command reaches backends through node and messages through bus, serves metrics by HTTP, which bus/metrics leaves to programs, and tells by netio which address of its command line is wrong", []string{
+		"internal/plain", "internal/remind", "cmd/internal/...", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "tags",
 		"github.com/alecthomas/kong", "github.com/BurntSushi/toml", "golang.org/x/term", "github.com/coreos/go-systemd/v22/daemon",
 		"github.com/gopacket/gopacket/...", "github.com/HdrHistogram/hdrhistogram-go",
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/collectors",

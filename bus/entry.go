@@ -25,7 +25,7 @@ type EntryLimitError struct {
 func (e *EntryLimitError) Error() string {
 	of := ""
 	if e.Instance != "" {
-		of = plain.Linef(" of %s (%s)", e.Instance, e.Name)
+		of = plain.Linef(" of %s (%s)", e.Name, e.Instance) // in full: it names the file of the entry
 	}
 	return fmt.Sprintf("%v%s: %d ranges and %d masks, limits %d together and %d masks: use ranges instead of single tags and masks",
 		ErrEntryTooLarge, of, e.Ranges, e.Masks, subscription.MaxParts, subscription.MaxMasks)

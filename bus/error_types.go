@@ -97,8 +97,22 @@ type DuplicateError struct {
 
 // Error names the tags and both receivers.
 func (e *DuplicateError) Error() string {
-	return plain.Linef("bus: tags %s have two receivers: %v gets the messages, %v none: give each tag one receiver",
-		shortSet(e.Tags), e.First, e.Second)
+	return plain.Linef("bus: tags %s%s%v gets the messages, %v none: give each tag one receiver",
+		shortSet(e.Tags), twoReceivers, e.First, e.Second)
+}
+
+// twoReceivers tells the text of a DuplicateError from others, when it comes as the reason
+// of a refusal.
+const twoReceivers = " have two receivers: "
+
+// refusedError is the reason of a refusal, as the other side has said it.
+type refusedError struct{ reason string }
+
+func (e refusedError) Error() string { return e.reason }
+
+// Is reports whether target is ErrOwned, and the reason is that.
+func (e refusedError) Is(target error) bool {
+	return target == ErrOwned && strings.Contains(e.reason, twoReceivers)
 }
 
 // NoPublisherError ends a subscription that no publisher acknowledges in time. It wraps

@@ -62,6 +62,11 @@ var (
 	// ErrDuplicate is the cause of a subscriber's Duplicate event.
 	ErrDuplicate = errors.New("bus: two publishers serve the same tags: stop one of them, or choose one by SubscriptionConfig.Duplicates")
 
+	// ErrOwned is the cause of a receiver's Refused event if the sender has another
+	// receiver of some of its tags. The text names both. The sender tries this one again
+	// when the other one has ended.
+	ErrOwned = errors.New("bus: another receiver has the tags")
+
 	// ErrNoPublisher is wrapped in the error that ends a subscription if no publisher
 	// acknowledges it within SubscriptionConfig.Timeout.
 	ErrNoPublisher = errors.New("no publisher has acknowledged the subscription")

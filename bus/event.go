@@ -34,7 +34,8 @@ const (
 	// subscriber connects again by itself while the publisher is in the directory.
 	Lost
 
-	// Refused means that a connection or subscription was refused; Err says why.
+	// Refused means that a connection or subscription was refused; Err says why. At a
+	// receiver it is ErrOwned if the sender has another receiver of some of the tags.
 	Refused
 
 	// Gap means that Count messages of Tag from Peer, the same publisher as before,
@@ -110,12 +111,18 @@ type Event struct {
 	Err   error
 }
 
+// Name returns the name of the event's kind, but "left" for a Lost of a connection that
+// has ended in order.
+func (e Event) Name() string {
+	if u := (*UnconfirmedError)(nil); e.Kind == Lost && (e.Err == nil || errors.As(e.Err, &u) && u.Err == nil) {
+		return "left"
+	}
+	return e.Kind.String()
+}
+
 // String returns the event as a line for people.
 func (e Event) String() string {
-	s := e.Kind.String()
-	if u := (*UnconfirmedError)(nil); e.Kind == Lost && (e.Err == nil || errors.As(e.Err, &u) && u.Err == nil) {
-		s = "left" // in order
-	}
+	s := e.Name()
 	if e.Peer != nil {
 		s += " " + e.Peer.String()
 	}
@@ -152,10 +159,18 @@ func shortSet(s tags.Set) string {
 	return text
 }
 
+// shortInstance is how much of an instance a line for people has.
+const shortInstance = 8
+
+// ShortInstance returns the end of an instance: enough for people to tell it from others.
+// The beginning of a nuid is that of all instances of a process; its end counts them, from
+// a random number on.
+func ShortInstance(instance string) string { return instance[max(0, len(instance)-shortInstance):] }
+
 func peerText(p *Peer) string {
 	name := plain.Text(p.Name)
 	if name == "" {
-		name = plain.Text(p.Instance)
+		name = plain.Text(ShortInstance(p.Instance))
 	}
 	if p.Host != "" {
 		name += "@" + plain.Text(p.Host)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nuid"
+
 	"tagbus/bus"
 	"tagbus/tags"
 )
@@ -25,6 +27,7 @@ func TestEventsReadWell(t *testing.T) {
 		{"an end without loss", bus.Event{Kind: bus.Lost, Peer: peer}, "left readout@host1:7 (10.0.0.1:80)"},
 		{"an end with loss", bus.Event{Kind: bus.Lost, Peer: &bus.Peer{Instance: "id"}, Err: &bus.UnconfirmedError{Messages: 3, Err: io.ErrUnexpectedEOF}}, "lost id: bus: 3 messages unconfirmed: unexpected EOF"},
 		{"a name that would clear the screen", bus.Event{Kind: bus.Connected, Peer: &bus.Peer{Name: "\x1b[2J", Host: "h\n"}}, `connected "\x1b[2J"@"h\n"`},
+		{"a peer without name", bus.Event{Kind: bus.Connected, Peer: &bus.Peer{Instance: "KbC6LATNok1u2ThyAEDEbA", Host: "host1", PID: 7}}, "connected hyAEDEbA@host1:7"},
 		{"dropped events", bus.Event{Kind: bus.Problem, Err: &bus.EventsDroppedError{Events: 3}}, "problem: bus: too many events wait for OnEvent, the newest were dropped: 3: return from OnEvent and from handlers sooner, and look for peers that connect or subscribe again and again"},
 		{"an unknown kind", bus.Event{Kind: 99, Err: errors.New("x")}, "event 99: x"},
 	}
@@ -39,5 +42,19 @@ func TestEventsReadWell(t *testing.T) {
 	}
 	if got := (bus.Event{Kind: bus.Subscribed, Tags: tags.Of(many...)}).String(); len(got) > 200 || !strings.Contains(got, "1000 parts") {
 		t.Errorf("a large set: got %d bytes: %s", len(got), got)
+	}
+}
+
+// TestInstancesOfAProcessDifferWhereTheyAreShort: they have their beginning in common.
+func TestInstancesOfAProcessDifferWhereTheyAreShort(t *testing.T) {
+	seen := make(map[string]bool)
+	for range 1000 {
+		seen[bus.ShortInstance(nuid.Next())] = true
+	}
+	if len(seen) != 1000 {
+		t.Errorf("got %d short instances of 1000", len(seen))
+	}
+	if got := bus.ShortInstance("id"); got != "id" {
+		t.Errorf("a short one: got %q, want it whole", got)
 	}
 }

@@ -52,8 +52,9 @@ func TestTwoReceiversAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		counts := make([]int, 2)
+		receivers := make([]*receiver, len(counts))
 		for i := range counts {
-			b.receiver(bus.ReceiverConfig{Tags: tags.Of(1)}, func(bus.Message) { counts[i]++ })
+			receivers[i] = b.receiver(bus.ReceiverConfig{Tags: tags.Of(1)}, func(bus.Message) { counts[i]++ })
 		}
 		b.net.SetDelay(anybody, anybody, 10*time.Millisecond)
 		s := b.sender(bus.SenderConfig{Tags: tags.Of(1)})
@@ -67,6 +68,12 @@ func TestTwoReceiversAtOnce(t *testing.T) {
 		}
 		if got := len(s.of(bus.Duplicate)); got != 1 {
 			t.Errorf("got %d alarms, want 1: %v", got, s.events)
+		}
+		for i, r := range receivers {
+			refused := r.of(bus.Refused)
+			if counts[i] > 0 && len(refused) > 0 || counts[i] == 0 && (len(refused) != 1 || !errors.Is(refused[0].Err, bus.ErrOwned)) {
+				t.Errorf("receiver %d got %d messages and the refusals %v, want one with ErrOwned if it gets none", i, counts[i], refused)
+			}
 		}
 	})
 }

@@ -202,7 +202,7 @@ func (src *source) onUnsubscribed(id uint64) {
 // onRefused handles the refusal of a subscription, or of the whole connection, or the
 // reason for which a publisher ends.
 func (src *source) onRefused(m *subscription.Refused) {
-	err := errors.New(plain.Line(m.Reason))
+	err := refusedError{plain.Line(m.Reason)}
 	if m.ID == subscription.EndingID {
 		src.failure = &PeerFailedError{Reason: err.Error()}
 		return // its goodbye follows

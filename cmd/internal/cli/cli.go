@@ -70,8 +70,9 @@ type Common struct {
 	Heartbeat        *time.Duration `placeholder:"TIME" help:"Longest time without a sign of life to the programs connected to this one; 0 sends none and takes their silence for nothing. Default 2s, or a third of --heartbeat-timeout."`
 	HeartbeatTimeout *time.Duration `placeholder:"TIME" help:"Silence after which a connection is closed; at least two times --heartbeat; 0 never. Default 6s, or three times --heartbeat."`
 
+	Log
+
 	JSON    bool             `name:"json" help:"Print the summary as one line of JSON on standard output instead of as text on standard error."`
-	Quiet   bool             `short:"q" help:"Say nothing on standard error but errors and the summary."`
 	Version kong.VersionFlag `help:"Print the version and stop."`
 	Fabrics fabricsFlag      `help:"List what --backend can be on this host (providers of libfabric, devices, speed of links) and what is missing, and stop."`
 }

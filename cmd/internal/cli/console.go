@@ -1,41 +1,45 @@
 package cli
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/term"
-
-	"tagbus/bus"
 	"tagbus/internal/plain"
 )
 
-// Console writes what a command says to people: lines, and on a terminal below
-// them a line that is renewed twice a second. Each line is made safe to show.
+// Console writes what a command says to people and to their tools: records, each as a
+// line in the form that Log asks for, and on a terminal below them a line that is renewed
+// twice a second. Each line is made safe to show.
 //
-// One goroutine writes; the lines wait for it in a queue. A writer that is not read
-// holds up no caller for longer than stuckAfter: a line that finds no room then is
+// One goroutine writes; the records wait for it in a queue. A writer that is not read
+// holds up no caller for longer than stuckAfter: a record that finds no room then is
 // counted and left out.
 //
 // Threads: any.
 type Console struct {
 	program string
 	out     io.Writer
-	quiet   bool
-	lines   chan string
+	log     Log
+	handler slog.Handler // called by run only
+	records chan queued
 	quit    chan struct{} // closed by Close
 	done    chan struct{} // closed when all is written
 	live    atomic.Pointer[func() string]
-	written atomic.Uint64 // lines
+	written atomic.Uint64 // records
 	stuck   atomic.Bool   // nothing was taken for stuckAfter, nor since
-	missed  atomic.Uint64 // lines for which there was no room
-	events  [16]atomic.Uint64
+	missed  atomic.Uint64 // records for which there was no room
+	events  [eventSlots]quota
+}
+
+// queued is a record that waits to be written by its handler.
+type queued struct {
+	handler slog.Handler
+	record  slog.Record
 }
 
 // ErrStuck is returned by Console.Close when standard error has taken nothing for so
@@ -43,61 +47,77 @@ type Console struct {
 var ErrStuck = errors.New("standard error is not read: what was to be said is lost")
 
 const (
-	// queuedLines is how many lines wait for the writer.
-	queuedLines = 256
+	// queuedRecords is how many records wait for the writer.
+	queuedRecords = 256
 
 	// stuckAfter is how long standard error may take nothing before the console
 	// stops waiting for it.
 	stuckAfter = 2 * time.Second
 
 	liveInterval = 500 * time.Millisecond
-
-	// maxEvents is how many events of one kind are printed.
-	maxEvents = 20
 )
 
 // NewConsole returns a console that writes to out. Close it.
-//
-//   - quiet: only errors and the summary are written.
-func NewConsole(program string, out io.Writer, quiet bool) *Console {
-	c := &Console{program: program, out: out, quiet: quiet, lines: make(chan string, queuedLines), quit: make(chan struct{}), done: make(chan struct{})}
-	go c.run(c.isTerminal() && !quiet)
+func NewConsole(program string, out io.Writer, log Log) *Console {
+	c := &Console{
+		program: program, out: out, log: log, handler: log.handler(program, out, out),
+		records: make(chan queued, queuedRecords), quit: make(chan struct{}), done: make(chan struct{}),
+	}
+	go c.run(isTerminal(out) && log.format(out) == LogText && c.enabled(slog.LevelInfo))
 	return c
 }
 
-func (c *Console) isTerminal() bool {
-	f, ok := c.out.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+// enabled reports whether records of a level are said.
+func (c *Console) enabled(level slog.Level) bool { return level >= c.log.level() }
+
+// Say writes a line. Blocks: while the queue is full and standard error takes some of it
+// now and then.
+func (c *Console) Say(format string, args ...any) {
+	c.Tell(slog.LevelInfo, "", nil, format, args...)
 }
 
-// Live sets what the renewed line says.
-func (c *Console) Live(line func() string) { c.live.Store(&line) }
+// Warn writes a line about what a person should look at. Blocks: as Say.
+func (c *Console) Warn(format string, args ...any) {
+	c.Tell(slog.LevelWarn, "", nil, format, args...)
+}
 
-// Say writes a line, unless quiet. Blocks: while the queue is full and standard
-// error takes some of it now and then.
-func (c *Console) Say(format string, args ...any) {
-	if !c.quiet {
-		c.put(c.line(format, args...))
+// Tell writes a line that is a record with fields. Blocks: as Say.
+//
+//   - kind: which of the records of a command it is, for programs.
+//   - fields: what of the text programs ask for. They are not part of a text for people.
+func (c *Console) Tell(level slog.Level, kind string, fields []slog.Attr, format string, args ...any) {
+	if c.enabled(level) {
+		c.put(c.record(level, kind, fields, format, args...))
 	}
 }
 
 // Fail writes a line about an error. Blocks: as Say.
-func (c *Console) Fail(err error) { c.put(c.line("%s", Text(err))) }
+func (c *Console) Fail(err error) { c.put(c.failure(err)) }
 
-// Summary writes the last line, even if quiet; before it, how much was not shown.
+func (c *Console) failure(err error) queued {
+	return c.record(slog.LevelError, "error", nil, "%s", Text(err))
+}
+
+// Summary writes the last line, at every level; before it, how much was not shown.
 // Blocks: as Say.
-func (c *Console) Summary(format string, args ...any) {
+//
+//   - sum: its text is the line, and what it is in JSON the fields.
+func (c *Console) Summary(sum fmt.Stringer) {
 	c.sayNotShown()
-	c.put(c.line(format, args...))
+	c.put(c.record(slog.LevelInfo, "summary", figures(sum), "%s", sum.String()))
 }
 
-func (c *Console) line(format string, args ...any) string {
-	return plain.Line(c.program + ": " + fmt.Sprintf(format, args...))
+func (c *Console) record(level slog.Level, kind string, fields []slog.Attr, format string, args ...any) queued {
+	r := slog.NewRecord(time.Now(), level, plain.Linef(format, args...), 0)
+	if kind != "" {
+		r.AddAttrs(said(append([]slog.Attr{slog.String("kind", kind)}, fields...)))
+	}
+	return queued{c.handler, r}
 }
 
-// put queues a line, and waits for room while there is hope.
-func (c *Console) put(line string) {
-	for !c.offer(line) {
+// put queues a record, and waits for room while there is hope.
+func (c *Console) put(q queued) {
+	for !c.offer(q) {
 		if c.stuck.Load() {
 			c.missed.Add(1)
 			return
@@ -105,7 +125,7 @@ func (c *Console) put(line string) {
 		written := c.written.Load()
 		timer := time.NewTimer(stuckAfter)
 		select {
-		case c.lines <- line:
+		case c.records <- q:
 			timer.Stop()
 			return
 		case <-timer.C:
@@ -114,69 +134,28 @@ func (c *Console) put(line string) {
 	}
 }
 
-// offer queues a line if there is room. Blocks: never.
-func (c *Console) offer(line string) (queued bool) {
+// offer queues a record if there is room. Blocks: never.
+func (c *Console) offer(q queued) (queued bool) {
 	select {
-	case c.lines <- line:
+	case c.records <- q:
 		return true
 	default:
 		return false
 	}
 }
 
-// Notice is Say for the loop, where nothing may block: what finds no room is
-// counted and left out.
+// Notice is Warn for the loop, where nothing may block: what finds no room is counted
+// and left out.
 func (c *Console) Notice(format string, args ...any) {
-	if c.quiet {
-		return
+	if c.enabled(slog.LevelWarn) {
+		c.try(c.record(slog.LevelWarn, "", nil, format, args...))
 	}
-	c.tryLine(c.line(format, args...))
 }
 
-// tryLine queues a line, or counts it as left out. Blocks: never.
-func (c *Console) tryLine(line string) {
-	if !c.offer(line) {
+// try queues a record, or counts it as left out. Blocks: never.
+func (c *Console) try(q queued) {
+	if !c.offer(q) {
 		c.missed.Add(1)
-	}
-}
-
-// Logger returns a logger whose records become lines, even if quiet. It never
-// blocks: event loops log.
-func (c *Console) Logger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(logLines{c}, &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
-		if len(groups) == 0 && a.Key == slog.TimeKey {
-			return slog.Attr{} // no other line has it
-		}
-		return a
-	}}))
-}
-
-// logLines makes each record of a slog.Handler a line.
-type logLines struct{ *Console }
-
-func (l logLines) Write(record []byte) (int, error) {
-	l.tryLine(l.line("%s", bytes.TrimSuffix(record, []byte("\n"))))
-	return len(record), nil
-}
-
-// Event writes an event of the bus and what it means for the person who reads
-// it. Of each kind only the first 20 are written. Blocks: never.
-func (c *Console) Event(e bus.Event) {
-	if n := c.events[int(e.Kind)%len(c.events)].Add(1); n > maxEvents {
-		return
-	}
-	c.Notice("%s%s", flagNames.Replace(e.String()), advice(e))
-}
-
-// advice says what an event means and what to do, where its error does not.
-func advice(e bus.Event) string {
-	switch e.Kind {
-	case bus.Vanished:
-		return ": it went without goodbye: nobody knows how many of its last messages are missing"
-	case bus.Gap:
-		return ": these messages are lost"
-	default:
-		return ""
 	}
 }
 
@@ -206,22 +185,24 @@ func (c *Console) Close() error {
 
 // sayNotShown says how much was not shown since it was last said.
 func (c *Console) sayNotShown() {
-	for kind := range c.events {
-		if n := c.events[kind].Load(); n > maxEvents {
-			c.Say("%d more %v events not shown", n-maxEvents, bus.EventKind(kind))
-			c.events[kind].Add(maxEvents - n)
+	for slot := range c.events {
+		if n := c.events[slot].forget(); n > 0 {
+			c.Warn(eventsNotShown, n, slotName(slot))
 		}
 	}
 	if n := c.missed.Swap(0); n > 0 {
-		c.Say("%d more lines not shown: standard error was not read in time", n)
+		c.Warn("%d more lines not shown: standard error was not read in time", n)
 	}
 }
 
-func (c *Console) run(terminal bool) {
+// run writes.
+//
+//   - live: also the renewed line.
+func (c *Console) run(live bool) {
 	defer close(c.done)
 	const clearLine = "\r\x1b[K"
 	var tick <-chan time.Time
-	if terminal {
+	if live {
 		ticker := time.NewTicker(liveInterval)
 		defer ticker.Stop()
 		tick = ticker.C
@@ -235,40 +216,26 @@ func (c *Console) run(terminal bool) {
 	}
 	for {
 		select {
-		case line := <-c.lines:
+		case q := <-c.records:
 			hide()
-			c.write(line)
+			c.write(q)
 		case <-c.quit:
 			hide()
-			for len(c.lines) > 0 {
-				c.write(<-c.lines)
+			for len(c.records) > 0 {
+				c.write(<-c.records)
 			}
 			return
 		case <-tick:
-			if live := c.live.Load(); live != nil {
-				fmt.Fprint(c.out, clearLine, c.fit(plain.Line((*live)())))
+			if line := c.live.Load(); line != nil {
+				fmt.Fprint(c.out, clearLine, fit(plain.Line((*line)()), c.out))
 				shown = true
 			}
 		}
 	}
 }
 
-func (c *Console) write(line string) {
-	fmt.Fprintln(c.out, line)
+func (c *Console) write(q queued) {
+	_ = q.handler.Handle(context.Background(), q.record) // where could it be said?
 	c.written.Add(1)
 	c.stuck.Store(false)
-}
-
-// fit cuts a line off where the terminal would wrap it: what is wrapped cannot
-// be cleared.
-func (c *Console) fit(line string) string {
-	f, ok := c.out.(*os.File)
-	if !ok {
-		return line
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil || width <= 0 || len(line) < width {
-		return line
-	}
-	return line[:width-1]
 }

@@ -12,16 +12,23 @@ import (
 
 // A command whose standard error was not read never came to its end.
 func TestAnUnreadConsoleHoldsUpNoWriter(t *testing.T) {
+	for _, format := range []cli.LogFormat{cli.LogText, cli.LogJSON, cli.LogJournal} {
+		t.Run(string(format), func(t *testing.T) { unreadConsole(t, cli.Log{LogFormat: format}) })
+	}
+}
+
+func unreadConsole(t *testing.T, log cli.Log) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &blockedWriter{released: make(chan struct{})}
-		c := cli.NewConsole("tool", w, false)
+		c := cli.NewConsole("tool", w, log)
 		begin := time.Now()
 		for range 10_000 {
 			c.Say("line")
 			c.Fail(errors.New("broken"))
 			c.Notice("event")
 		}
-		c.Summary("summary")
+		c.Summary(text("summary"))
 		if err := c.Close(); !errors.Is(err, cli.ErrStuck) {
 			t.Errorf("got %v from Close, want ErrStuck", err)
 		}
@@ -37,12 +44,12 @@ func TestAnUnreadConsoleHoldsUpNoWriter(t *testing.T) {
 func TestASlowConsoleLosesNothingThatWasSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &slowWriter{each: time.Second}
-		c := cli.NewConsole("tool", w, false)
+		c := cli.NewConsole("tool", w, cli.Log{})
 		const lines = 1000
 		for range lines {
 			c.Say("line")
 		}
-		c.Summary("summary")
+		c.Summary(text("summary"))
 		if err := c.Close(); err != nil {
 			t.Errorf("got %v from Close, want nil", err)
 		}
@@ -56,7 +63,7 @@ func TestASlowConsoleLosesNothingThatWasSaid(t *testing.T) {
 func TestAConsoleThatIsReadAgainGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &blockedWriter{released: make(chan struct{})}
-		c := cli.NewConsole("tool", w, false)
+		c := cli.NewConsole("tool", w, cli.Log{})
 		for range 300 {
 			c.Say("line")
 		}

@@ -56,7 +56,7 @@ func (c *Common) ServeMetrics(say func(format string, args ...any)) (*MetricsSer
 	}
 	listener, err := net.Listen("tcp", c.Metrics.String())
 	if err != nil {
-		return nil, fmt.Errorf("--metrics: %w", err)
+		return nil, NameListen("--metrics", c.Metrics.AddrPort, err)
 	}
 	s := &MetricsServer{registry: prometheus.NewRegistry(), ended: make(chan error, 1)}
 	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.OfBuild(""))

@@ -186,7 +186,7 @@ func TestMetricsServerFailures(t *testing.T) {
 	defer listener.Close()
 	taken := cli.Address{AddrPort: listener.Addr().(*net.TCPAddr).AddrPort()}
 	_, err = (&cli.Common{Metrics: &taken}).ServeMetrics(nil)
-	if want := fmt.Sprintf("--metrics: listen tcp %v: bind: address already in use", taken); err == nil || err.Error() != want {
+	if want := fmt.Sprintf("--metrics %v: address already in use: another program listens there: stop it, or give another port, or 0 for any that is free", taken); err == nil || err.Error() != want {
 		t.Errorf("a port in use: got %v, want %s", err, want)
 	}
 	if code := cli.Code(err); code != cli.ExitFailed {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -116,10 +117,17 @@ func (c *Console) Conclude(code int, data io.Writer, summary func(code int, err 
 		}
 	}
 	if err != nil {
-		_ = complain(c.out, c.program+": "+Text(err)+"\n") // the exit code says it too
+		_ = complain(c.out, c.text(c.failure(err))) // the exit code says it too
 		return ExitFailed
 	}
 	return code
+}
+
+// text returns a record as the console would write it.
+func (c *Console) text(q queued) string {
+	var b strings.Builder
+	_ = c.log.handler(c.program, c.out, &b).Handle(context.Background(), q.record) // a builder takes all
+	return b.String()
 }
 
 // End ends the console of a command without --json and returns its exit code.

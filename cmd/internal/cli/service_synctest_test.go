@@ -22,7 +22,7 @@ func TestALoopThatHangsGivesNoSignOfLife(t *testing.T) {
 	t.Setenv("WATCHDOG_USEC", "60000000") // a minute
 	t.Setenv("WATCHDOG_PID", "")
 	synctest.Test(t, func(t *testing.T) {
-		c := cli.NewConsole("tool", &slowWriter{}, false)
+		c := cli.NewConsole("tool", &slowWriter{}, cli.Log{})
 		defer c.Close()
 		var loop []func() // what waits for a loop that hangs
 		hangs := false

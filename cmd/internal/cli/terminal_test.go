@@ -1,8 +1,11 @@
 package cli_test
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -62,31 +65,93 @@ func readUntil(t *testing.T, screen *os.File, want string) string {
 
 func TestLiveLineOnATerminal(t *testing.T) {
 	screen, program := openTerminal(t)
-	c := cli.NewConsole("tool", program, false)
+	c := cli.NewConsole("tool", program, cli.Log{})
 	c.Live(func() string { return "so far 7" })
 	readUntil(t, screen, "\r\x1b[Kso far 7\r\x1b[Kso far 7") // it is renewed
 	c.Say("a line")
 	// A line takes the place of the live one.
 	got := readUntil(t, screen, "a line\r\n")
-	if !strings.HasSuffix(got, "\r\x1b[Ktool: a line\r\n") {
+	if !regexp.MustCompile(`\r\x1b\[K\d\d:\d\d:\d\d tool: a line\r\n$`).MatchString(got) {
 		t.Errorf("got %q, want the live line cleared before the line", got)
 	}
-	c.Summary("summary")
+	c.Summary(text("summary"))
 	c.Close()
 	readUntil(t, screen, "tool: summary\r\n")
 }
 
 func TestNoLiveLineWhenQuiet(t *testing.T) {
 	screen, program := openTerminal(t)
-	c := cli.NewConsole("tool", program, true)
+	c := cli.NewConsole("tool", program, cli.Log{Quiet: true})
 	called := make(chan bool, 1000)
 	c.Live(func() string {
 		called <- true
 		return "so far 7"
 	})
-	c.Summary("summary")
+	c.Summary(text("summary"))
 	c.Close()
-	if got, want := readUntil(t, screen, "\n"), "tool: summary\r\n"; got != want || len(called) > 0 {
-		t.Errorf("got %q, want only %q", got, want)
+	if got := readUntil(t, screen, "\n"); !regexp.MustCompile(`^\d\d:\d\d:\d\d tool: summary\r\n$`).MatchString(got) || len(called) > 0 {
+		t.Errorf("got %q, want only the summary", got)
 	}
+}
+
+// TestLinesOnATerminal: the level is named where a person has to look, in colour unless
+// that is not wanted.
+func TestLinesOnATerminal(t *testing.T) {
+	tests := []struct {
+		name          string
+		noColor, term string
+		want          string // without the times
+	}{
+		{"colours", "", "xterm", "tool: debug: detail\r\ntool: said\r\ntool: \x1b[33mwarning: look\x1b[0m\r\ntool: \x1b[31merror: broken\x1b[0m\r\ntool: done\r\n"},
+		{"NO_COLOR", "1", "xterm", "tool: debug: detail\r\ntool: said\r\ntool: warning: look\r\ntool: error: broken\r\ntool: done\r\n"},
+		{"a terminal that has none", "", "dumb", "tool: debug: detail\r\ntool: said\r\ntool: warning: look\r\ntool: error: broken\r\ntool: done\r\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv("NO_COLOR", test.noColor)
+			t.Setenv("TERM", test.term)
+			screen, program := openTerminal(t)
+			c := cli.NewConsole("tool", program, cli.Log{LogLevel: cli.LogLevel(slog.LevelDebug)})
+			c.Tell(slog.LevelDebug, "", nil, "detail")
+			c.Say("said")
+			c.Warn("look")
+			c.Fail(errors.New("broken"))
+			c.Summary(text("done"))
+			c.Close()
+			got := regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d `).ReplaceAllString(readUntil(t, screen, "done\r\n"), "")
+			if got != test.want {
+				t.Errorf("got\n%q, want\n%q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestNoColoursInAFormatForTools on a terminal, and no renewed line between the records.
+func TestNoColoursInAFormatForTools(t *testing.T) {
+	screen, program := openTerminal(t)
+	c := cli.NewConsole("tool", program, cli.Log{LogFormat: cli.LogJournal})
+	called := make(chan bool, 1000)
+	c.Live(func() string {
+		called <- true
+		return "so far 7"
+	})
+	c.Warn("look")
+	c.Summary(text("done"))
+	c.Close()
+	if got, want := readUntil(t, screen, "done"), "<4>look\r\n<6>done"; !strings.HasPrefix(got, want) || len(called) > 0 {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestTheLiveLineFitsTheTerminal: what is wrapped cannot be cleared. A character takes
+// more than a byte.
+func TestTheLiveLineFitsTheTerminal(t *testing.T) {
+	screen, program := openTerminal(t)
+	if err := unix.IoctlSetWinsize(int(program.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
+		t.Fatal(err)
+	}
+	c := cli.NewConsole("tool", program, cli.Log{})
+	c.Live(func() string { return strings.Repeat("µ", 100) })
+	readUntil(t, screen, "\r\x1b[K"+strings.Repeat("µ", 79)+"\r\x1b[K")
+	c.Close()
 }

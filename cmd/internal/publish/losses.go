@@ -2,6 +2,7 @@ package publish
 
 import (
 	"cmp"
+	"log/slog"
 	"slices"
 
 	"tagbus/bus"
@@ -58,11 +59,12 @@ func (r *run) saySubscribers(all []subscriberSummary) {
 		case i >= maxSubscriberLines:
 			rest++
 		default:
-			r.console.Say("%v, %s: %s sent, %s", &s.peer, s.Policy, units.FormatNumber(s.Sent, "message"), lostText(s.losses, s.Unconfirmed))
+			fields := append(cli.PeerFields(&s.peer), slog.String("policy", s.Policy), slog.Uint64("count", s.losses.Lost()))
+			r.console.Tell(slog.LevelWarn, "losses", fields, "%v, %s: %s sent, %s", &s.peer, s.Policy, units.FormatNumber(s.Sent, "message"), lostText(s.losses, s.Unconfirmed))
 		}
 	}
 	if rest > 0 {
-		r.console.Say("%s more did not get everything: --json names all", units.FormatNumber(rest, "subscriber"))
+		r.console.Tell(slog.LevelWarn, "losses", nil, "%s more did not get everything: --json names all", units.FormatNumber(rest, "subscriber"))
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/netip"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -35,18 +37,18 @@ func (r *run) openOutlet(n *node.Node) error {
 			return err
 		}
 		r.outlet = &sender{s, r, bus.Status(r.flags.Status)}
-		r.console.Say("%s sends to the receivers of %v in %s", s.Instance(), r.flags.Tags, r.flags.Bus)
+		r.console.Tell(slog.LevelInfo, "sending", r.flags.SelfFields(s.Instance(), netip.AddrPort{}), "%s sends to the receivers of %v in %s", r.flags.Self(s.Instance()), r.flags.Tags, r.flags.Bus)
 		return nil
 	}
 	cfg := r.flags.config()
 	cfg.OnEvent = r.onEvent
 	p, err := n.NewPublisher(cfg)
 	if err != nil {
-		return err
+		return cli.NameListen("--listen", cfg.Listen, err)
 	}
 	r.outlet = publisher{p, bus.Status(r.flags.Status)}
 	r.announced = cli.AnnouncedBy(n.Directory(), p.Instance())
-	r.console.Say("%s publishes on %s", p.Instance(), cli.Place(p.Addr(), r.announced))
+	r.console.Tell(slog.LevelInfo, "publishing", r.flags.SelfFields(p.Instance(), p.Addr()), "%s publishes on %s", r.flags.Self(p.Instance()), cli.Place(p.Addr(), r.announced))
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/netip"
 	"sync/atomic"
 	"time"
@@ -57,7 +58,7 @@ func Main(args []string, s cli.Streams) int {
 	}
 	ctx, hurry, stop := cli.Signals(context.Background())
 	defer stop()
-	console := cli.NewConsole(program, s.Err, flags.Quiet)
+	console := cli.NewConsole(program, s.Err, flags.Log)
 	r := &run{flags: &flags, console: console, stdin: s.In, hurry: hurry}
 	err := r.run(ctx)
 	return r.report(err, s)
@@ -97,6 +98,7 @@ func (r *run) run(ctx context.Context) (err error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, r.flags.Duration, errDuration)
 		defer cancel()
 	}
+	r.liveWaiting(func() string { return "the input " + r.flags.Input })
 	if opened, err := r.openSource(ctx); !opened {
 		return err
 	}
@@ -163,7 +165,7 @@ func (r *run) publishAll(ctx context.Context) error {
 	}
 	r.started = time.Now()
 	messages, bytes := cli.NewMeter(), cli.NewMeter()
-	r.console.Live(func() string { return liveLine(r.outlet.Stats(), messages, bytes) })
+	r.console.Live(func() string { return r.liveLine(r.outlet.Stats(), messages, bytes) })
 	done := make(chan error, 1)
 	go func() { done <- r.loop(ctx) }()
 	var err error
@@ -187,11 +189,13 @@ func (r *run) publishAll(ctx context.Context) error {
 // now and then how many there are. It returns the cause of the end of ctx.
 func (r *run) waitSubscribers(ctx context.Context) error {
 	n := r.flags.WaitSubscribers
-	if n == 1 {
-		r.console.Say("waiting for 1 subscriber that wants all of the tags")
-	} else {
-		r.console.Say("waiting for %d subscribers that together want all of the tags", n)
+	what := "1 subscriber that wants all of the tags"
+	if n > 1 {
+		what = fmt.Sprintf("%d subscribers that together want all of the tags", n)
 	}
+	count := func() int { return len(r.outlet.Stats().Subscribers) }
+	r.console.Tell(slog.LevelInfo, "waiting", nil, "waiting for %s", what)
+	r.liveWaiting(func() string { return fmt.Sprintf("%s, %d so far", what, count()) })
 	done := make(chan error, 1)
 	go func() { done <- r.outlet.WaitSubscribers(ctx, n, r.flags.Tags) }()
 	tick := time.NewTicker(waitingInterval)
@@ -204,8 +208,8 @@ func (r *run) waitSubscribers(ctx context.Context) error {
 			}
 			return err
 		case <-tick.C:
-			came := len(r.outlet.Stats().Subscribers)
-			r.console.Say("%s", soFar(units.FormatNumber(came, "subscriber"), came == 0, r.announced))
+			came := count()
+			r.console.Tell(slog.LevelInfo, "waiting", []slog.Attr{slog.Int("count", came)}, "%s", soFar(units.FormatNumber(came, "subscriber"), came == 0, r.announced))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package publish
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -55,7 +56,7 @@ func (r *run) report(err error, s cli.Streams) int {
 	if r.outlet != nil {
 		sum.Instance = r.outlet.Instance()
 		if sum.Messages > 0 && sum.Subscriptions == 0 && !r.flags.Send { // a message is sent to its receiver
-			r.console.Say("%s", deserted(r.announced, r.refused.Load()))
+			r.console.Warn("%s", deserted(r.announced, r.refused.Load()))
 		}
 	}
 	if err != nil {
@@ -63,7 +64,7 @@ func (r *run) report(err error, s cli.Streams) int {
 	}
 	if !r.flags.JSON {
 		if r.outlet != nil || err == nil {
-			r.console.Summary("%s", sum)
+			r.console.Summary(sum)
 		}
 		return r.console.End(code)
 	}
@@ -84,12 +85,25 @@ func (s summary) String() string {
 	return line + "; ended by " + s.Ended
 }
 
+// liveWaiting makes the line that a terminal shows say what is waited for, from now on.
+func (r *run) liveWaiting(what func() string) {
+	since := time.Now()
+	r.console.Live(func() string { return cli.Waiting(since, what()) })
+}
+
 // liveLine returns the line that a terminal shows while the command runs.
-func liveLine(st bus.PublisherStats, messages, bytes *cli.Meter) string {
+func (r *run) liveLine(st bus.PublisherStats, messages, bytes *cli.Meter) string {
+	peers := "subscriber"
+	if r.flags.Send {
+		peers = "receiver"
+	}
+	if r.flags.Send && st.Messages == 0 && len(st.Subscribers) == 0 {
+		return cli.Waiting(r.started, fmt.Sprintf("receivers in %s that have %v", r.flags.Bus, r.flags.Tags))
+	}
 	return fmt.Sprintf("%s, %s, %s, %s, %s, buffers %d of %d free (least %d)",
-		units.FormatNumber(st.Messages, "message"), units.FormatRate(messages.Rate(st.Messages)), units.FormatByteRate(bytes.Rate(st.Bytes)),
-		units.FormatNumber(len(st.Subscribers), "subscriber"),
-		lostText(st.Losses, st.Unconfirmed), st.PagesFree, st.Pages, st.MinPagesFree)
+		units.FormatByteRate(bytes.Rate(st.Bytes)), units.FormatRate(messages.Rate(st.Messages)), units.FormatNumber(st.Messages, "message"),
+		lostText(st.Losses, st.Unconfirmed), units.FormatNumber(len(st.Subscribers), peers),
+		st.PagesFree, st.Pages, st.MinPagesFree)
 }
 
 // sayWaiting names the subscribers that have not taken what is left, and how long they may
@@ -113,5 +127,5 @@ func (r *run) sayWaiting(ctx context.Context, stopping bool) {
 		how = "a second signal gives up"
 	}
 	until, _ := ctx.Deadline()
-	r.console.Say("waiting up to %v for %s; %s", time.Until(until).Round(time.Second), who, how)
+	r.console.Tell(slog.LevelInfo, "waiting", nil, "waiting up to %v for %s; %s", time.Until(until).Round(time.Second), who, how)
 }

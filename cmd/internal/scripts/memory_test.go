@@ -39,7 +39,7 @@ func TestMemoryThatIsNotThereIsAnError(t *testing.T) {
 			if code == 0 {
 				t.Skip("this machine has so much memory")
 			}
-			if code != 1 || strings.Contains(text, "\n") || !regexp.MustCompile("^publisher: bus: "+test.want).MatchString(text) {
+			if code != 1 || strings.Contains(text, "\n") || !regexp.MustCompile("^[^ ]+ ERROR publisher: bus: "+test.want).MatchString(text) {
 				t.Errorf("got exit status %d and\n%.2000s\nwant 1 and one line %s", code, text, test.want)
 			}
 		})

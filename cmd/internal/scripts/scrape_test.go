@@ -14,7 +14,7 @@ import (
 const scrapeInterval = 20 * time.Millisecond
 
 // metricsLine is where a command says that its metrics are.
-var metricsLine = regexp.MustCompile(`^(?:publisher|subscriber): metrics at (http://\S+)$`)
+var metricsLine = regexp.MustCompile(`(?:publisher|subscriber): metrics at (http://\S+)$`)
 
 // scrape NAME REGEXP fetches the metrics of a process until a line of them
 // matches, in multi-line mode: ^ and $ are the ends of a line.

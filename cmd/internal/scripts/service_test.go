@@ -117,6 +117,6 @@ func TestAServiceSaysThatItsManagerIsNotThere(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "gone")
 	t.Setenv("NOTIFY_SOCKET", name)
 	s := run(t, "subscriber", "subscriber", "--bus", t.TempDir(), "--tags", "1")
-	s.await(`^subscriber: systemd was not told READY=1, and may end the command: dial unixgram .*: connect: no such file or directory$`)
+	s.await(` subscriber: systemd was not told READY=1, and may end the command: dial unixgram .*: connect: no such file or directory$`)
 	s.signal(syscall.SIGTERM)
 }

@@ -70,8 +70,8 @@ func mebibytes(bytes []int64) (all []int64) {
 }
 
 var (
-	tagLine     = regexp.MustCompile(`^subscriber: tag (0x[0-9a-f]+): ([0-9,]+) of ([0-9,]+) lost: ([0-9,]+) too slow$`)
-	summaryLine = regexp.MustCompile(`^subscriber: ([0-9,]+) messages, .* ([0-9,]+) lost \(([0-9,]+) too slow\), 0 corrupt, 0 duplicates; ended by goodbye$`)
+	tagLine     = regexp.MustCompile(`subscriber: tag (0x[0-9a-f]+): ([0-9,]+) of ([0-9,]+) lost: ([0-9,]+) too slow$`)
+	summaryLine = regexp.MustCompile(`subscriber: ([0-9,]+) messages, .* ([0-9,]+) lost \(([0-9,]+) too slow\), 0 corrupt, 0 duplicates; ended by goodbye$`)
 )
 
 // TestADropNewestSubscriberNeverMakesThePublisherWait: what it loses while it is

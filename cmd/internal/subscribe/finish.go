@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"syscall"
 	"time"
 
@@ -42,7 +43,7 @@ func (r *run) finishOutput(ctx context.Context) error {
 		case <-haste:
 			return r.giveUp("a signal ended the wait")
 		case <-slow.C:
-			r.console.Say("waiting for output %s to take what has arrived: until it has taken nothing for %v, or another signal gives up", r.flags.outputName(), outputGrace)
+			r.console.Tell(slog.LevelInfo, "waiting", nil, "waiting for output %s to take what has arrived: until it has taken nothing for %v, or another signal gives up", r.flags.outputName(), outputGrace)
 		case <-tick.C:
 		}
 		if n := out.to.bytes.Load(); n != taken {
@@ -75,7 +76,7 @@ func (r *run) finished(err error) error {
 		return err
 	}
 	if n := out.misfits(); n > 0 {
-		r.console.Say("%d of %d messages were not %d bytes long: written as they are", n, r.receiver.messages, r.flags.Record.Bytes)
+		r.console.Warn("%d of %d messages were not %d bytes long: written as they are", n, r.receiver.messages, r.flags.Record.Bytes)
 	}
 	return nil
 }

@@ -24,6 +24,8 @@ type Flags struct {
 
 	Advertise []cli.Announced `placeholder:"ADDR[:PORT],..." group:"How to receive" help:"With --receive: addresses to announce instead, in the order in which senders are to try them: those of the host of a container, or outside of a router that translates. No port is the one that was bound. Default: --listen, or for 0.0.0.0 every address of the host."`
 
+	Exclusive bool `group:"How to receive" help:"With --receive: end with status 1 if another receiver has one of the tags. Default: wait until it has ended, and say so each minute."`
+
 	Output string         `xor:"output" placeholder:"FILE|-" group:"What to do with messages" help:"Write the messages in the order of arrival to a file, which is replaced, or to standard output (the summary of --json then goes to standard error). A slow output slows the publishers down. Default: only count."`
 	Record *record.Format `placeholder:"FORMAT" group:"What to do with messages" help:"Format of the output: raw (only their bytes), fixed:N (as raw, and says when one is not of N bytes), lines, length32 (u32 little endian before each), pcap or pcapng (packets that publisher has read from a capture keep link type, time and original length). Default raw."`
 
@@ -61,6 +63,9 @@ func (f *Flags) Check() error {
 	errs = append(errs, f.checkOutput()...)
 	if len(f.Advertise) > 0 && !f.Receive {
 		errs = append(errs, errors.New("--advertise needs --receive"))
+	}
+	if f.Exclusive && !f.Receive {
+		errs = append(errs, errors.New("--exclusive needs --receive: any number of subscribers may have a tag"))
 	}
 	if f.Timeout < 0 {
 		errs = append(errs, fmt.Errorf("--timeout: got %v, want a positive time", f.Timeout))

@@ -2,7 +2,10 @@ package subscribe
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"log/slog"
+	"net/netip"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,6 +35,11 @@ type subscription interface {
 // openSubscriber opens what the flags ask for.
 func (r *run) openSubscriber(n *node.Node) error {
 	if r.flags.Receive {
+		if r.flags.Exclusive { // before an output is replaced, which may be that of the other receiver
+			if owned := findOwners(n.Directory(), r.flags.Tags).first("", false); owned != nil {
+				return owned
+			}
+		}
 		r.subscriber = &receiving{run: r, node: n}
 		return nil
 	}
@@ -55,7 +63,7 @@ func (s subscribing) subscribe(h bus.Handler) (subscription, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.run.console.Say("subscribed to %v, waiting for publishers in %s", s.run.flags.Tags, s.run.flags.Bus)
+	s.run.console.Tell(slog.LevelInfo, "subscribing", s.run.flags.SelfFields(s.Instance(), netip.AddrPort{}), "subscribed to %v, waiting for publishers in %s", s.run.flags.Tags, s.run.flags.Bus)
 	return sub, nil
 }
 
@@ -72,13 +80,22 @@ type receiving struct {
 func (r *receiving) subscribe(h bus.Handler) (subscription, error) {
 	cfg := r.run.flags.receiverConfig()
 	cfg.OnEvent = r.run.onEvent
+	owners := findOwners(r.node.Directory(), cfg.Tags)
 	receiver, err := r.node.NewReceiver(cfg, h)
 	if err != nil {
-		return nil, err
+		return nil, cli.NameListen("--listen", cfg.Listen, err)
+	}
+	r.run.owned = func() *ownedError { return owners.first(receiver.Instance(), r.run.refused.Load()) }
+	owned := r.run.owned()
+	if owned != nil && r.run.flags.Exclusive {
+		return nil, errors.Join(owned, receiver.Close())
 	}
 	r.receiver.Store(receiver)
-	r.run.console.Say("receives %v on %s, waiting for senders in %s", cfg.Tags,
+	r.run.console.Tell(slog.LevelInfo, "receiving", r.run.flags.SelfFields(receiver.Instance(), receiver.Addr()), "receives %v on %s, waiting for senders in %s", cfg.Tags,
 		cli.Place(receiver.Addr(), cli.AnnouncedBy(r.node.Directory(), receiver.Instance())), r.run.flags.Bus)
+	if owned != nil {
+		r.run.sayOwned(owned, "waiting")
+	}
 	return received{receiver}, nil
 }
 

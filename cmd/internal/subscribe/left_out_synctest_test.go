@@ -24,7 +24,7 @@ func TestWhatThePolicyLeavesOutIsALineAMinute(t *testing.T) {
 		var out bytes.Buffer
 		s := new(lossy)
 		flags := &Flags{Policy: bus.Policy{Kind: bus.Latest}}
-		r := &run{flags: flags, console: cli.NewConsole("subscriber", &out, false), subscriber: s, ending: newEnding()}
+		r := &run{flags: flags, console: cli.NewConsole("subscriber", &out, cli.Log{LogFormat: cli.LogJournal}), subscriber: s, ending: newEnding()}
 		done := make(chan struct{})
 		go func() { defer close(done); r.tellLeftOut() }()
 		for _, n := range []uint64{1000, 1000, 1500} {
@@ -37,8 +37,8 @@ func TestWhatThePolicyLeavesOutIsALineAMinute(t *testing.T) {
 		if err := r.console.Close(); err != nil {
 			t.Error(err)
 		}
-		const want = "subscriber: 1,000 messages left out in a minute, as --policy latest asks for\n" +
-			"subscriber: 500 messages left out in a minute, as --policy latest asks for\n"
+		const want = "<6>1,000 messages left out in a minute, as --policy latest asks for kind=left_out count=1000\n" +
+			"<6>500 messages left out in a minute, as --policy latest asks for kind=left_out count=500\n"
 		if out.String() != want {
 			t.Errorf("got %q, want %q", out.String(), want)
 		}

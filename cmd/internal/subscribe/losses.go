@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -39,7 +40,7 @@ func (r *run) account(ctx context.Context) {
 	defer cancel()
 	var err error
 	if r.tags, err = r.subscriber.TagStats(ctx); err != nil {
-		r.console.Say("what was lost of each tag is not known: %v", err)
+		r.console.Warn("what was lost of each tag is not known: %v", err)
 	}
 }
 
@@ -48,7 +49,7 @@ func (r *run) account(ctx context.Context) {
 func (r *run) checkAccount() {
 	for _, st := range r.tags {
 		if err := r.receiver.verifier.Compare(st.Publisher.Instance, st.Tag, st.Losses.Lost()+st.Losses.LeftOut+st.Overflowed); err != nil {
-			r.console.Say("%v", err)
+			r.console.Warn("%v", err)
 		}
 	}
 }
@@ -61,14 +62,15 @@ func (r *run) sayLosses() {
 		shown = min(shown, maxTagLines)
 	}
 	for _, t := range all[:shown] {
-		r.console.Say("tag %v: %s of %s lost: %s", t.tag, units.FormatCount(t.losses.Lost()), units.FormatCount(t.published), cli.Causes(t.losses))
+		fields := []slog.Attr{slog.String("tag", t.tag.String()), slog.Uint64("count", t.losses.Lost())}
+		r.console.Tell(slog.LevelWarn, "losses", fields, "tag %v: %s of %s lost: %s", t.tag, units.FormatCount(t.losses.Lost()), units.FormatCount(t.published), cli.Causes(t.losses))
 	}
 	var rest uint64
 	for _, t := range all[shown:] {
 		rest += t.losses.Lost()
 	}
 	if rest > 0 {
-		r.console.Say("%s lost %s more: --per-tag names all", units.FormatNumber(len(all)-shown, "other tag"), units.FormatNumber(rest, "message"))
+		r.console.Tell(slog.LevelWarn, "losses", []slog.Attr{slog.Uint64("count", rest)}, "%s lost %s more: --per-tag names all", units.FormatNumber(len(all)-shown, "other tag"), units.FormatNumber(rest, "message"))
 	}
 }
 
@@ -135,15 +137,18 @@ func (r *run) tell() {
 			return
 		}
 		st := r.subscriber.Stats()
-		line := fmt.Sprintf("in %v: %s, %s lost, %s left out", r.flags.Report, units.FormatNumber(st.Messages-before.Messages, "message"),
-			units.FormatCount(st.Lost-before.Lost), units.FormatCount(st.LeftOut-before.LeftOut))
+		messages, lost, leftOut := st.Messages-before.Messages, st.Lost-before.Lost, st.LeftOut-before.LeftOut
+		fields := []slog.Attr{slog.Uint64("messages", messages), slog.Uint64("lost", lost), slog.Uint64("left_out", leftOut)}
+		line := fmt.Sprintf("in %v: %s, %s lost, %s left out", r.flags.Report, units.FormatNumber(messages, "message"),
+			units.FormatCount(lost), units.FormatCount(leftOut))
 		if v := r.receiver.verifier; v != nil {
 			if l := v.Latency.Recent(); l.Messages > 0 {
 				line += ", latency " + latencyText(l)
+				fields = append(fields, slog.Float64("p50_seconds", l.P50.Seconds()), slog.Float64("p99_seconds", l.P99.Seconds()), slog.Float64("max_seconds", l.Max.Seconds()))
 			}
 		}
 		before = st
-		r.console.Say("%s", line)
+		r.console.Tell(slog.LevelInfo, "report", fields, "%s", line)
 	}
 }
 
@@ -163,7 +168,7 @@ func (r *run) tellLeftOut() {
 			return
 		}
 		if n := r.subscriber.Stats().LeftOut; n > before {
-			r.console.Say("%s left out in a minute, as --policy %v asks for", units.FormatNumber(n-before, "message"), r.flags.Policy)
+			r.console.Tell(slog.LevelInfo, "left_out", []slog.Attr{slog.Uint64("count", n-before)}, "%s left out in a minute, as --policy %v asks for", units.FormatNumber(n-before, "message"), r.flags.Policy)
 			before = n
 		}
 	}

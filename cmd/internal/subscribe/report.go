@@ -76,7 +76,7 @@ func (r *run) report(err error) int {
 	}
 	if !r.flags.JSON {
 		if r.subscriber != nil {
-			r.console.Summary("%s", sum)
+			r.console.Summary(sum)
 		}
 		return r.console.End(sum.Exit)
 	}
@@ -183,8 +183,17 @@ func (s summary) String() string {
 }
 
 // liveLine returns the line that a terminal shows while the command runs.
-func liveLine(st bus.SubscriberStats, messages, bytes *cli.Meter) string {
+//
+//   - since: when the command began to wait for publishers or senders.
+func (r *run) liveLine(st bus.SubscriberStats, since time.Time, messages, bytes *cli.Meter) string {
+	peers, served := "publisher", "that have"
+	if r.flags.Receive {
+		peers, served = "sender", "that send to"
+	}
+	if st.Messages == 0 && st.Publishers == 0 {
+		return cli.Waiting(since, fmt.Sprintf("%ss in %s %s %v", peers, r.flags.Bus, served, r.flags.Tags))
+	}
 	return fmt.Sprintf("%s, %s, %s, %s, %s",
-		units.FormatNumber(st.Messages, "message"), units.FormatRate(messages.Rate(st.Messages)), units.FormatByteRate(bytes.Rate(st.Bytes)),
-		units.FormatNumber(st.Publishers, "publisher"), lostText(st.Lost, st.Losses))
+		units.FormatByteRate(bytes.Rate(st.Bytes)), units.FormatRate(messages.Rate(st.Messages)), units.FormatNumber(st.Messages, "message"),
+		lostText(st.Lost, st.Losses), units.FormatNumber(st.Publishers, peers))
 }

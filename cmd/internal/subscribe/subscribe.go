@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -44,7 +45,7 @@ func Main(args []string, s cli.Streams) int {
 	ctx, hurry, stop := cli.Signals(context.Background())
 	defer stop()
 	r := &run{
-		flags: &flags, console: cli.NewConsole(program, s.Err, flags.Quiet), streams: s,
+		flags: &flags, console: cli.NewConsole(program, s.Err, flags.Log), streams: s,
 		ending: newEnding(), received: make(chan struct{}), hurry: hurry,
 	}
 	return r.report(r.run(ctx))
@@ -63,7 +64,9 @@ type run struct {
 	received     chan struct{} // closed when the queue has been read to its end
 	ending       *ending
 	presence     presence
-	tags         []bus.TagStats // at the end
+	tags         []bus.TagStats     // at the end
+	owned        func() *ownedError // with --receive: by another receiver
+	refused      atomic.Bool        // because another receiver has the tags
 
 	last       time.Time // message seen; written by watch
 	notWritten uint64    // messages that have arrived
@@ -210,14 +213,13 @@ func (r *run) outputFailed(err error) {
 
 // onEvent follows the bus. On the loop.
 func (r *run) onEvent(e bus.Event) {
-	if e.Kind != bus.Gap || !errors.Is(e.Err, bus.ErrLeftOut) { // of these there is a line a minute
-		r.console.Event(e)
-	}
+	r.console.Event(e)
 	select {
 	case <-r.ending.done: // what follows is of our own making
 		return
 	default:
 	}
+	r.seeOwner(e)
 	if lastGone := r.presence.see(e); lastGone && r.flags.UntilGoodbye {
 		r.ending.end("goodbye", nil)
 	}
@@ -233,6 +235,7 @@ func (r *run) wait(ctx context.Context, stopping func()) error {
 	var told sync.WaitGroup
 	told.Go(r.tell)
 	told.Go(r.tellLeftOut)
+	told.Go(r.tellOwner)
 	go r.awaitRefusal(ctx)
 	<-r.ending.done
 	stopping()
@@ -282,9 +285,10 @@ func (r *run) abandonOutput() {
 func (r *run) watch() {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
-	active, seen := time.Now(), uint64(0)
+	began, seen := time.Now(), uint64(0)
+	active := began
 	messages, bytes := cli.NewMeter(), cli.NewMeter()
-	r.console.Live(func() string { return liveLine(r.subscriber.Stats(), messages, bytes) })
+	r.console.Live(func() string { return r.liveLine(r.subscriber.Stats(), began, messages, bytes) })
 	for {
 		select {
 		case <-tick.C:
