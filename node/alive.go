@@ -7,8 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"tagbus/bus"
 )
 
 // ErrStuck is wrapped in the error of Alive when an event loop does not turn.
@@ -48,7 +46,7 @@ func (n *Node) Alive(ctx context.Context) error {
 	}
 	t, ok := n.look()
 	if !ok {
-		return fmt.Errorf("%w: an event loop of the node has ended", bus.ErrClosed)
+		return errDown
 	}
 	select {
 	case <-t.done:

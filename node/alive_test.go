@@ -3,12 +3,15 @@ package node_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"regexp"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
 
 	"tagbus/bus"
+	"tagbus/netio/reactor"
 	"tagbus/node"
 )
 
@@ -64,5 +67,21 @@ func TestALoopThatIsHeldIsNotAlive(t *testing.T) {
 	// What held it, the look of all, and the last one.
 	if got := n.Loop().Stats().Posts - before; got > 3 {
 		t.Errorf("got %d functions run on the loop, want 3 at most", got)
+	}
+}
+
+func TestANodeWhoseLoopHasEndedIsNotAlive(t *testing.T) {
+	n, err := node.Open(node.Config{Bus: t.TempDir(), Loop: reactor.Config{Logger: slog.New(slog.DiscardHandler)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Loop().Post(runtime.Goexit)
+	<-n.Loop().Done()
+	err = n.Alive(t.Context())
+	if want := "bus: closed: an event loop of the node has ended: close the node, which says why"; !errors.Is(err, bus.ErrClosed) || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if err := n.Close(); !errors.Is(err, reactor.ErrGoexit) {
+		t.Errorf("close: got %v, want ErrGoexit", err)
 	}
 }

@@ -61,10 +61,12 @@ func (n *Node) refuse() error {
 	case n.closed:
 		return bus.ErrClosed
 	case n.down:
-		return fmt.Errorf("%w: an event loop of the node has ended: close the node, which says why", bus.ErrClosed)
+		return errDown
 	}
 	return nil
 }
+
+var errDown = fmt.Errorf("%w: an event loop of the node has ended: close the node, which says why", bus.ErrClosed)
 
 // closeLoops releases the loops, which do not run.
 func (n *Node) closeLoops() error {

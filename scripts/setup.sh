@@ -31,7 +31,7 @@ fi
 # promtool and prometheus check what is in deploy/. Installed, the package would start a
 # service, so its files are only unpacked, in a folder of the user's own. That needs no
 # root.
-prometheus="${XDG_CACHE_HOME:-$HOME/.cache}/tagbus/prometheus"
+prometheus="${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/tagbus/prometheus"
 
 fetch_prometheus() {
   local folder=$1

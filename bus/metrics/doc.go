@@ -2,7 +2,7 @@
 // and receivers, to Prometheus.
 //
 //	registry := prometheus.NewRegistry()
-//	registry.MustRegister(metrics.OfPublisher(publisher.Stats))
+//	registry.MustRegister(metrics.OfBuild(""), metrics.OfPublisher(publisher.Stats))
 //	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 //
 // All names begin with tagbus_ and one of these words, as in tagbus_publisher_;

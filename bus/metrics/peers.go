@@ -97,7 +97,7 @@ func (p *peers) add(s *bus.SubscriberState, connected bool) {
 	labels := peerLabels{text(s.Peer.Name), text(s.Peer.Host)}
 	if more := k.sentSince(s); connected || more != (sent{}) {
 		row := p.all.row(labels)
-		row.value.sent.add(more)
+		row.value.add(more)
 		if connected {
 			row.value.connect(s, p.all.use(row))
 		}

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -41,15 +42,19 @@ const (
 )
 
 // TestPrometheus lets a Prometheus scrape a publisher and two subscribers, of which one
-// stops, and asks it what the dashboard and the alerts ask.
+// stops, and a sender, of which the receiver ends. It asks what the dashboard and the
+// alerts ask.
 func TestPrometheus(t *testing.T) {
 	prom := &server{t: t, program: program(t, "prometheus"), folder: t.TempDir()}
 	folder := filepath.Join(prom.folder, "bus")
-	common := []string{"--bus", folder, "--tags", "5", "--metrics", "127.0.0.1:0", "--heartbeat-timeout", "1m"}
+	both := []string{"--bus", folder, "--metrics", "127.0.0.1:0", "--heartbeat-timeout", "1m"}
+	common := append(slices.Clone(both), "--tags", "5")
 	quick, quickAt := command(t, "subscriber", append(common, "--name", "quick", "--verify")...)
 	slow, slowAt := command(t, "subscriber", append(common, "--name", "slow", "--policy", "drop-newest")...)
 	_, pubAt := command(t, "publisher", append(common, "--emulate", "1000", "--rate", "5k", "--stamp", "--queue-bytes", "2M", "--wait-subscribers", "2")...)
-	prom.start(pubAt, quickAt, slowAt)
+	rcv, rcvAt := command(t, "subscriber", append(both, "--tags", "6", "--receive", "--name", "front end")...)
+	_, sndAt := command(t, "publisher", append(both, "--tags", "6", "--send", "--emulate", "100", "--rate", "1k")...)
+	prom.start(pubAt, quickAt, slowAt, rcvAt, sndAt)
 	prom.check()
 
 	prom.await(`tagbus_publisher_messages_total > 0`, pubAt)
@@ -58,6 +63,8 @@ func TestPrometheus(t *testing.T) {
 	// Both forms of the histogram cannot be had of Prometheus at once: native it is.
 	prom.await(`histogram_count(tagbus_message_latency_seconds) > 100`, quickAt)
 	prom.await(`histogram_quantile(0.99, rate(tagbus_message_latency_seconds[5s])) > 0`, quickAt)
+	prom.await(`tagbus_sender_receiver_connections{name="front end"} == 1`, sndAt)
+	prom.await(`tagbus_receiver_messages_total > 0`, rcvAt)
 	prom.dashboard()
 
 	signal(t, slow, syscall.SIGSTOP)
@@ -74,6 +81,8 @@ func TestPrometheus(t *testing.T) {
 	}
 	signal(t, quick, syscall.SIGTERM)
 	prom.awaitAlert("TagbusDown", quickAt, "pending")
+	signal(t, rcv, syscall.SIGTERM)
+	prom.awaitAlert("TagbusNoReceiver", sndAt, "pending")
 }
 
 // command starts a command, which is killed at the end of the test, and returns where
