@@ -26,16 +26,23 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-all limits verbs race invariants flake house lint fmt gobench bench bench-full bench-doc bench-check profile benchstat fuzz cover ci clean
+.PHONY: help build demo release release-check test test-all limits verbs race invariants flake house lint fmt gobench bench bench-full bench-doc bench-check profile benchstat fuzz cover ci clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## bin/publisher and bin/subscriber
 	CGO_ENABLED=0 go build -o bin/ ./cmd/publisher ./cmd/subscriber
 
 demo: build ## publisher to subscriber over TCP, verified, under a minute
 	@scripts/demo.sh bin
+
+release: ## dist/: archives with static programs, deb and rpm (VERSION=v0.1.0 where git does not tell it)
+	@scripts/release.sh
+
+release-check: ## a release, tried as users get it: the deb in a clean Debian, the rpm, a container
+	@scripts/setup.sh release
+	@scripts/release-check.sh
 
 test: ## install what the tests need, run the usual ones, name what was skipped and left out
 	@scripts/setup.sh
@@ -116,4 +123,4 @@ ci: ## all that must pass before a change goes in
 	@CI=true .ci/run
 
 clean: ## remove what the targets above have built
-	rm -rf bin bench/out coverage.out
+	rm -rf bin dist bench/out coverage.out

@@ -96,7 +96,7 @@ func checkProse(module fs.FS, dirty, skip []string) (mistakes []string, err erro
 		switch {
 		case err != nil:
 			return err
-		case slices.Contains(skip, name), entry.IsDir() && (entry.Name() == "testdata" || strings.HasPrefix(name, ".") && name != "."):
+		case slices.Contains(skip, name), slices.Contains(notOurs, name), entry.IsDir() && (entry.Name() == "testdata" || strings.HasPrefix(name, ".") && name != "."):
 			if entry.IsDir() {
 				return fs.SkipDir
 			}

@@ -25,6 +25,9 @@ type source struct {
 	named    map[string]bool            // package.Name in tests
 }
 
+// notOurs are folders that git ignores: a release, and what go mod vendor writes.
+var notOurs = []string{"dist", "vendor"}
+
 // readSource parses the Go files of a module, without what belongs to another
 // module or to testdata.
 func readSource(t *testing.T, module fs.FS) *source {
@@ -39,7 +42,7 @@ func readSource(t *testing.T, module fs.FS) *source {
 			return err
 		case entry.IsDir() && name != ".":
 			_, err := fs.Stat(module, path.Join(name, "go.mod"))
-			if err == nil || entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".") {
+			if err == nil || slices.Contains(notOurs, name) || entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".") {
 				return fs.SkipDir
 			}
 		case strings.HasSuffix(name, ".go"):

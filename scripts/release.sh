@@ -14,7 +14,7 @@ if [ -n "${VERSION:-}" ]; then
   link+=" -X tagbus/cmd/internal/cli.release=$VERSION"
 else
   build+=(-buildvcs=auto)
-  VERSION=$(go run "${build[@]}" ./cmd/publisher --version | cut -d ' ' -f 2)
+  VERSION=$(go run "${build[@]}" ./cmd/publisher --version | cut -d ' ' -f 2) || VERSION=
   if [[ $VERSION != v* ]]; then # no repository, one of another owner, a worktree of git
     echo "release: the go command does not tell the version here: set it, as in VERSION=v0.1.0 $0" >&2
     exit 1
@@ -32,7 +32,7 @@ for ARCH in amd64 arm64; do
   GOOS=linux GOARCH=$ARCH go build "${build[@]}" -ldflags "$link" -o "$STAGE/" ./cmd/publisher ./cmd/subscriber
   cp -r dist/pages/* deploy/systemd scripts/demo.sh LICENSE NOTICE README.md CHANGELOG.md "$STAGE/"
   tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
-    --transform="s,^\.,$name," -C "$STAGE" -c . | gzip -n -9 >"dist/$name.tar.gz"
+    --transform="s,^\.,$name," -C "$STAGE" -c . | gzip -n >"dist/$name.tar.gz"
   for packager in deb rpm; do
     go tool -modfile=tools/release/go.mod nfpm package -f deploy/package/nfpm.yaml -p "$packager" -t dist/
   done

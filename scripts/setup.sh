@@ -3,7 +3,9 @@
 # unpacks one.
 # It never fails: without root or a reachable registry it says what is missing,
 # and the tests that need it skip and are counted.
-#   scripts/setup.sh [verbs]   verbs: also what test/verbs needs (QEMU)
+#   scripts/setup.sh [verbs|release]
+#     verbs: also what test/verbs needs (QEMU)
+#     release: also what scripts/release-check.sh needs (a Debian, rpm, a container)
 set -uo pipefail
 
 # A static busybox is the only program of the virtual machine's first seconds.
@@ -17,6 +19,10 @@ wanted=(
   "pkg-config --exists libzmq|libzmq3-dev pkg-config|bench/, to compare with libzmq"
   "ip -V|iproute2|the tests in network namespaces"
   "gcc -E -include nng/nng.h -xc /dev/null|libnng-dev|bench/, to compare with nng"
+  "command -v mandoc|mandoc|the tests of the man pages"
+  "zsh --version|zsh|the tests of the completion of zsh"
+  "fish --version|fish|the tests of the completion of fish"
+  "systemd-analyze --version|systemd|the tests of the systemd units"
 )
 if [ "${1:-}" = verbs ]; then
   wanted+=(
@@ -25,6 +31,13 @@ if [ "${1:-}" = verbs ]; then
     "xz --version|xz-utils|the virtual machine of make verbs, to unpack its kernel"
     "rdma -V|iproute2|the virtual machine of make verbs, to make its RDMA device"
     "test -e /etc/libibverbs.d/rxe.driver|ibverbs-providers|the virtual machine of make verbs, to use its RDMA device"
+  )
+fi
+if [ "${1:-}" = release ]; then
+  wanted+=(
+    "debootstrap --version|debootstrap|make release-check, to install the deb in a clean Debian"
+    "rpm --version|rpm|make release-check, to install the rpm"
+    "buildah --version|buildah|make release-check, to make a container"
   )
 fi
 

@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# Makes a release and tries it as users get it: the deb in a Debian that has nothing else
+# (debootstrap), the rpm, the archive, and the programs in a container.
+#   scripts/release-check.sh
+#   SUITE=bookworm   which Debian
+# What needs root or a tool that is missing is skipped and named; with CI=true that fails.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export VERSION=${VERSION:-v0.0.0-check}
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+fail() {
+  echo "release-check: $1" >&2
+  exit 1
+}
+
+# can TITLE TOOL reports whether a part can be tried.
+can() {
+  printf '\n== %s\n' "$1"
+  if [ "$(id -u)" -eq 0 ] && command -v "$2" >/dev/null; then return; fi
+  echo "SKIPPED: $1: needs root and $2 (Debian: $2)"
+  [ "${CI:-}" != true ] || exit 1
+  return 1
+}
+
+# says_version COMMAND... fails unless a program says which release it is.
+says_version() {
+  local got
+  got=$("$@" --version)
+  [[ $got == "publisher $VERSION ("*")" ]] || fail "$* --version: got $got, want $VERSION"
+  echo "  $got"
+}
+
+archive() {
+  printf '\n== The archive\n'
+  local other arch name
+  for arch in amd64 arm64; do
+    name=tagbus_${VERSION#v}_linux_$arch
+    tar -C "$tmp" -xzf "dist/$name.tar.gz"
+    if grep -qa '/ld-linux' "$tmp/$name/publisher" "$tmp/$name/subscriber"; then
+      fail "the programs for $arch are not static: they name a dynamic loader"
+    fi
+  done
+  name=tagbus_${VERSION#v}_linux_amd64
+  says_version "$tmp/$name/publisher"
+  "$tmp/$name/demo.sh" "$tmp/$name"
+  cp dist/SHA256SUMS "$tmp/before"
+  scripts/release.sh >"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "the second release failed"; }
+  other=$(diff "$tmp/before" dist/SHA256SUMS) || fail "the second release differs: $other"
+  echo "  made again, it has the same bytes"
+}
+
+# inside COMMAND... runs a command in the clean Debian. What is mounted there goes with
+# the namespace.
+inside() { unshare --mount --pid --fork --mount-proc="$tmp/root/proc" chroot "$@"; }
+
+deb() {
+  local left
+  debootstrap --variant=minbase --include=systemd,man-db "${SUITE:-bookworm}" "$tmp/root" >"$tmp/log" 2>&1 ||
+    { tail -n 5 "$tmp/log"; fail "debootstrap failed"; }
+  cp dist/tagbus_*_amd64.deb "$tmp/root/tmp/tagbus.deb"
+  inside "$tmp/root" dpkg -i /tmp/tagbus.deb
+  inside "$tmp/root" dpkg --verify tagbus
+  says_version inside "$tmp/root" publisher
+  # shellcheck disable=SC2016 # the shell inside expands it
+  inside "$tmp/root" sh -ec 'for what in publisher subscriber; do
+    cp /usr/share/doc/tagbus/examples/$what-demo.env /etc/tagbus/
+    systemd-analyze verify --recursive-errors=no tagbus-$what@demo.service
+    man -w $what
+  done'
+  # The user of the services runs the demo, from what the package has installed.
+  inside --userspec=tagbus:tagbus "$tmp/root" /usr/share/doc/tagbus/examples/demo.sh /usr/bin
+  rm "$tmp"/root/etc/tagbus/*.env "$tmp/root/tmp/tagbus.deb"
+  inside "$tmp/root" dpkg --purge tagbus
+  left=$(find "$tmp/root" -path "$tmp/root/var/log" -prune -o -name '*tagbus*' -print)
+  [ -z "$left" ] || fail "the package leaves behind: $left"
+}
+
+rpm_package() {
+  mkdir "$tmp/rpm"
+  rpm --root "$tmp/rpm" --ignorearch --nodeps --noscripts -i dist/tagbus-*.x86_64.rpm
+  rpm --root "$tmp/rpm" -V --nodeps --noscripts tagbus
+  says_version "$tmp/rpm/usr/bin/publisher"
+}
+
+container() {
+  local storage=(--storage-driver vfs --root "$tmp/images" --runroot "$tmp/run") arch name
+  for arch in amd64 arm64; do
+    buildah "${storage[@]}" bud --isolation chroot --platform "linux/$arch" -t "tagbus:$arch" \
+      -f deploy/container/Containerfile dist/linux >"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "the image for $arch failed"; }
+  done
+  name=$(buildah "${storage[@]}" from tagbus:amd64)
+  local run=(timeout 60 buildah "${storage[@]}" run --isolation chroot -v "$tmp/bus:/bus" "$name" --)
+  mkdir "$tmp/bus"
+  chown 10001 "$tmp/bus" # the user of the image
+  says_version "${run[@]}" publisher
+  "${run[@]}" subscriber --bus /bus --tags 1-16 --verify --count 100000 &
+  "${run[@]}" publisher --bus /bus --tags 1-16 --emulate 40-400 --count 100000 --wait-subscribers 1
+  wait -n || fail "the subscriber in the container failed"
+}
+
+printf '== The release\n'
+scripts/release.sh
+archive
+if can "The deb in a clean Debian" debootstrap; then deb; fi
+if can "The rpm" rpm; then rpm_package; fi
+if can "The container" buildah; then container; fi
+printf '\nrelease-check: all that was tried works, in %d s\n' "$SECONDS"
