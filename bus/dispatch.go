@@ -185,12 +185,11 @@ func (src *source) deliver(done *delivered) (more bool) {
 
 // message returns the message that was just read.
 func (src *source) message(rcv *received, turn uint32) Message {
-	r := &src.reader
-	m := Message{Tag: r.Tag, Status: Status(r.Status), turn: turn, Counter: rcv.tally.Position, Publisher: src.contact.peer, Data: r.Data, origin: &src.origin}
+	r, origin := &src.reader, &src.origin
 	if r.Request {
-		m.origin = src.origin.Request(retain.ID(r.ID))
+		origin = origin.Request(retain.ID(r.ID))
 	}
-	return m
+	return Message{Tag: r.Tag, Status: Status(r.Status), turn: turn, Counter: rcv.tally.Position, Publisher: src.contact.peer, Data: r.Data, origin: origin}
 }
 
 // deliverPlain delivers the plain messages behind one to their only handler. It ends at

@@ -50,7 +50,8 @@
 // # Threads
 //
 // Every method may be called from any goroutine and from any callback. Handlers
-// and events are called on the loop, one at a time, and must not block. Methods
+// and events are called on the loop, one at a time, and must not block; [Handler] says
+// what else they must not do. Methods
 // that wait say so. Called on a loop, of this node or another one, they return
 // [ErrOnLoop] instead of waiting for themselves or for each other.
 package bus

@@ -46,6 +46,10 @@ func hostilePublisherSeeds() [][][]byte {
 			listed(0), byPeer(0, pubRepeat, 9), byPeer(0, pubPage, 0, 0, 200, 2, 8), byPeer(0, pubRepeat, 30), byPeer(0, pubPage, 1, 1, 200, 64, 8),
 			byPeer(0, pubRepeat, 20), byPeer(0, pubChange, 0, ranges, 0, 20), byPeer(0, pubRepeat, 20), byPeer(0, pubChange, 1, ranges, 0, 20), byPeer(0, pubWait, 3),
 		},
+		{ // requests, and then such without an id
+			listed(0), byPeer(0, pubRepeat, 9), byPeer(0, pubPage, 4, 0, 200, 3, 40), byPeer(0, pubRepeat, 9), byPeer(0, pubPage, 5, 1, 200, 2, 40),
+			byPeer(0, pubPage, 4, 0, 20, 3, 8), byPeer(0, pubWait, 3), listed(1), byPeer(1, pubPage, 4, 0, 20, 3, 20), byPeer(1, pubWait, 3),
+		},
 		{ // 4: very many tags are wanted
 			byPeer(0, pubAnnounce, 0, everything), byPeer(0, pubWait, 2), byPeer(0, pubChange, 0, ranges, 0, 255), byPeer(0, pubRepeat, 50),
 			byPeer(0, pubPositions, 2, 1, 0, 255, 1), byPeer(0, pubSubscribed, 2), byPeer(0, pubWait, 3),

@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"net/netip"
@@ -123,11 +124,13 @@ func (x *roguePublishers) withdraw(r *roguePublisher) {
 	}
 }
 
-// page sends a page of messages of which each has another tag, or none has.
+// page sends a page of messages of which each has another tag, or none has. A flag says
+// that all are requests.
 func (r *roguePublisher) page() {
 	h := r.h
-	flags, lane, n, first, size := h.byte()&3, h.number(), int(h.byte()), h.byte(), int(h.byte())
-	page := binary.LittleEndian.AppendUint16([]byte{1, flags}, uint16(lane))
+	flags, lane, n, first, size := h.byte()&7, h.number(), int(h.byte()), h.byte(), int(h.byte())
+	requests := flags&4 != 0
+	page := binary.LittleEndian.AppendUint16([]byte{1, flags &^ 4}, uint16(lane))
 	page = binary.LittleEndian.AppendUint32(page, uint32(n))
 	one := first&1 != 0
 	for i := range n {
@@ -135,14 +138,18 @@ func (r *roguePublisher) page() {
 		if i == 0 || !one {
 			head |= 1 << 31
 		}
-		page = binary.LittleEndian.AppendUint32(page, head)
+		if requests {
+			page = append(binary.LittleEndian.AppendUint32(page, head|1<<30), 0)
+		} else {
+			page = binary.LittleEndian.AppendUint32(page, head)
+		}
 		if i == 0 || !one {
 			page = binary.LittleEndian.AppendUint64(page, uint64(first)*8+uint64(i)+uint64(h.round)*uint64(n))
 		}
 		if flags&1 != 0 {
 			page = binary.LittleEndian.AppendUint64(page, uint64(i+1+h.round))
 		}
-		page = append(page, make([]byte, size)...)
+		page = append(page, bytes.Repeat([]byte{byte(size >> 5)}, size)...) // also the ids, of which zeros are none
 	}
 	r.send(page)
 }
