@@ -218,6 +218,7 @@ func (r *run) wait(ctx context.Context) error {
 	var told sync.WaitGroup
 	told.Go(r.tell)
 	told.Go(r.tellLeftOut)
+	told.Go(r.tellOffers)
 	go r.awaitRefusal(ctx)
 	<-r.ending.done
 	<-watched
