@@ -22,7 +22,9 @@ const (
 	Connected EventKind = iota + 1
 
 	// Subscribed means that a subscription to Tags is acknowledged. At a publisher: for
-	// Peer; at a subscriber: by Peer.
+	// Peer. At a subscriber: by Peer, which has these of the tags of the subscription now.
+	// Where it is too complex to find out which, above 256 ranges and patterns, Tags has all
+	// that were asked for.
 	Subscribed
 
 	// Unsubscribed means that a subscription to Tags has ended in order.
@@ -68,8 +70,8 @@ const (
 	// Resumed means that the subscriber Peer takes messages again after Stalled.
 	Resumed
 
-	// Resubscribed means that Peer has acknowledged a subscription to Tags again, after
-	// the connection was lost. Gap events have reported what was missed in between.
+	// Resubscribed means that Peer has acknowledged a subscription to Tags again, as in
+	// Subscribed, after the connection was lost. Gap events have reported what was missed in between.
 	Resubscribed
 
 	// Duplicate means that two peers have Tags. At a subscriber: the publishers Peer

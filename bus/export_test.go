@@ -46,3 +46,11 @@ func shapeOf(p *Publisher) fanout.Shape {
 
 // BeginDrain does what Sender.Drain does first.
 func BeginDrain(s *Sender) { s.ended.Store(true) }
+
+// WithOfferSteps calls f while Offers may take so many steps.
+func WithOfferSteps(steps int, f func()) {
+	before := maxOfferSteps
+	maxOfferSteps = steps
+	defer func() { maxOfferSteps = before }()
+	f()
+}

@@ -157,6 +157,7 @@ func (h *hookBed) subscriber(t *testing.T) {
 		},
 		"Stats": none(h.sub.Stats), "Instance": none(h.sub.Instance),
 		"TagStats": func() error { _, err := h.sub.TagStats(h.ctx); return err },
+		"Offers":   func() error { _, err := h.sub.Offers(h.ctx, tags.Of(1)); return err },
 	}}.check(t)
 	must(t, h.sub.Close())
 	close(h.subDone)

@@ -43,3 +43,32 @@ func TestTheWorkOfADirectoryEventIsProportional(t *testing.T) {
 		t.Errorf("got %d steps in one turn, want at most %d", twice, turnSteps+tags.MaxSteps)
 	}
 }
+
+// TestTheWorkOfOffersIsProportional: so is the work of looking at all entries, and it is
+// cut into slices.
+func TestTheWorkOfOffersIsProportional(t *testing.T) {
+	look := func(n int) (steps, longest int) {
+		b := newScaleBed(t)
+		b.announceMany(n)
+		b.on(func() { b.s.chores.Longest = 0 })
+		before := b.s.chores.Total
+		wanted := tags.Of(0xfffff0, 0x1fffff0)
+		found, err := b.s.Offers(t.Context(), wanted)
+		must(t, err)
+		if !found.None() || found.Publishers != n {
+			t.Errorf("got %v, want none of %d publishers", found, n)
+		}
+		b.on(func() { steps, longest = int(b.s.chores.Total-before), b.s.chores.Longest })
+		return steps, longest
+	}
+	const size = 1000
+	once, _ := look(size)
+	twice, longest := look(2 * size)
+	t.Logf("got %d and %d steps, %d in one slice", once, twice, longest)
+	if once == 0 || float64(twice) > 2.3*float64(once) {
+		t.Errorf("got %d steps for %d entries and %d for twice as many, want at most 2.3 times as many", once, size, twice)
+	}
+	if longest > SliceSteps+SliceSlack {
+		t.Errorf("got %d steps in one slice, want at most %d", longest, SliceSteps+SliceSlack)
+	}
+}

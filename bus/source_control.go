@@ -159,11 +159,31 @@ func (src *source) onSubscribed(id uint64) {
 	src.note(r)
 	src.prune(r.Sub.lane)
 	src.begin(r.Sub.lane)
-	src.event(Event{Kind: kind, Peer: src.contact.peer, Tags: r.Sent()})
+	src.event(Event{Kind: kind, Peer: src.contact.peer, Tags: src.of(r.Sent())})
 	r.Sub.known = true
 	src.sub.stopPatience(r.Sub)
 	src.checkDuplicates(r)
 	src.answered(r)
+}
+
+// maxNamedParts limits the sets of which an event names what the publisher has: it is told
+// for every answer.
+const maxNamedParts = 256
+
+// of returns those tags of a set that the publisher has now, or the whole set if it is too
+// complex to find out.
+func (src *source) of(set tags.Set) tags.Set {
+	serves := src.contact.entry.Tags
+	parts := set.Parts() + serves.Parts()
+	if parts > maxNamedParts {
+		return set
+	}
+	src.steps += parts
+	both, err := tags.NewBudget(16*maxNamedParts).Intersection(set, serves)
+	if err != nil {
+		return set
+	}
+	return both
 }
 
 // answered continues after the answer to a Subscribe. The subscription may have changed

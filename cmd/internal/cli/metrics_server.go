@@ -59,7 +59,7 @@ func (c *Common) ServeMetrics(say func(format string, args ...any)) (*MetricsSer
 		return nil, NameListen("--metrics", c.Metrics.AddrPort, err)
 	}
 	s := &MetricsServer{registry: prometheus.NewRegistry(), ended: make(chan error, 1)}
-	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.OfBuild(""))
+	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.OfBuild(release))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{
 		// One bad metric is to cost no other; it is counted, among the metrics.

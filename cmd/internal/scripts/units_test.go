@@ -129,5 +129,5 @@ func TestTheExamplesOfTheServicesWork(t *testing.T) {
 	if code := s.cmd.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("the subscriber ends with %d, want 0", code)
 	}
-	s.await(`^subscriber: 100 messages, .* 0 lost, 0 corrupt, 0 duplicates; ended by count$`)
+	s.await(` subscriber: 100 messages, .* 0 lost, 0 corrupt, 0 duplicates; ended by count$`)
 }

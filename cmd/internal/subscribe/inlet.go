@@ -14,6 +14,7 @@ import (
 	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/cli"
 	"tagbus/node"
+	"tagbus/tags"
 )
 
 // subscriber is the side that receives: a subscriber of the bus, or with --receive
@@ -22,6 +23,7 @@ type subscriber interface {
 	subscribe(h bus.Handler) (subscription, error)
 	Stats() bus.SubscriberStats
 	TagStats(ctx context.Context) ([]bus.TagStats, error)
+	Offers(ctx context.Context, wanted tags.Set) (bus.Offers, error) // none of a receiver, which senders find
 	metrics() prometheus.Collector
 }
 
@@ -114,6 +116,9 @@ func (r *receiving) TagStats(ctx context.Context) ([]bus.TagStats, error) {
 	}
 	return nil, nil
 }
+
+// Offers implements subscriber.
+func (*receiving) Offers(context.Context, tags.Set) (bus.Offers, error) { return bus.Offers{}, nil }
 
 func (r *receiving) metrics() prometheus.Collector { return metrics.OfReceiver(r.Stats) }
 

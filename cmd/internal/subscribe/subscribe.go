@@ -236,6 +236,7 @@ func (r *run) wait(ctx context.Context, stopping func()) error {
 	told.Go(r.tell)
 	told.Go(r.tellLeftOut)
 	told.Go(r.tellOwner)
+	told.Go(r.tellOffers)
 	go r.awaitRefusal(ctx)
 	<-r.ending.done
 	stopping()

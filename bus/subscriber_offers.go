@@ -1,0 +1,154 @@
+package bus
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"tagbus/bus/internal/chores"
+	"tagbus/bus/internal/nearest"
+	"tagbus/tags"
+)
+
+// Offers says which publishers the directory has, as seen by a subscriber that wants
+// some tags. Its text is for people who wonder why nothing comes.
+type Offers struct {
+	Wanted     tags.Set
+	Publishers int // that are in the directory and speak of their tags
+	Serving    int // of these, have a wanted tag, or may have one
+	Unseen     int // of these, were not looked at: their sets are too large
+
+	// Nearest are up to 3 of those without a wanted tag: those with the least distance
+	// between a wanted tag and one of theirs.
+	Nearest []Offer
+}
+
+// Offer is what one publisher has.
+type Offer struct {
+	Peer *Peer // as the directory describes it
+	Tags tags.Set
+
+	distance uint64
+}
+
+// None reports whether there are publishers, and none of them has a wanted tag.
+func (o Offers) None() bool { return o.Publishers > 0 && o.Serving == 0 && o.Unseen == 0 }
+
+// String returns the offers as a line of bounded length.
+func (o Offers) String() string {
+	text := fmt.Sprintf("%d publishers here", o.Publishers)
+	if o.Publishers == 1 {
+		text = "1 publisher here"
+	}
+	if !o.None() {
+		return fmt.Sprintf("%s, %d of tags %s", text, o.Serving, shortSet(o.Wanted))
+	}
+	var near []string
+	for _, offer := range o.Nearest {
+		set := "none"
+		if !offer.Tags.IsEmpty() {
+			set = shortSet(offer.Tags)
+		}
+		near = append(near, fmt.Sprintf("%v has %s", offer.Peer, set))
+	}
+	return fmt.Sprintf("%s, none of tags %s; nearest sets: %s", text, shortSet(o.Wanted), strings.Join(near, ", "))
+}
+
+const (
+	maxOffers       = 3  // that are named
+	setStepsPerStep = 16 // of the tags package, in the time of one of the loop
+)
+
+// maxOfferSteps is how many steps the loop takes for Offers: after these it looks at no
+// other publisher. Tests make it smaller.
+var maxOfferSteps = 2 << 20
+
+// Offers looks which publishers of the directory have a tag of a set, and if none has,
+// which are nearest to it. Distances are to the lowest 64 ranges and patterns of the set.
+//
+//   - Errors: ErrClosed; ErrOnLoop on the loop of another node; the cause of the end of
+//     ctx.
+//   - Threads: any. Blocks: until the loop has looked, between other work: some 100 ms for
+//     10,000 publishers. On the loop it looks at once.
+func (s *Subscriber) Offers(ctx context.Context, wanted tags.Set) (Offers, error) {
+	if s.closed.Load() {
+		return Offers{}, ErrClosed
+	}
+	if s.loop.OnLoop() {
+		var found Offers
+		look := s.offersChore(ctx, wanted, func(o Offers) { found = o })
+		for done := false; !done; {
+			_, done = look(chores.SliceSteps)
+		}
+		return found, nil
+	}
+	if s.loop.OnAnyLoop() {
+		return Offers{}, ErrOnLoop
+	}
+	result := make(chan Offers, 1)
+	if !s.loop.Post(func() { s.chores.Add(s.offersChore(ctx, wanted, func(o Offers) { result <- o })) }) {
+		return Offers{}, ErrClosed
+	}
+	select {
+	case o := <-result:
+		return o, nil
+	case <-s.closer.Ended():
+		return Offers{}, ErrClosed
+	case <-ctx.Done():
+		return Offers{}, fmt.Errorf("bus: offers: %w", context.Cause(ctx))
+	}
+}
+
+// offersChore returns the job that calls tell with the offers, unless ctx ends. Loop only.
+func (s *Subscriber) offersChore(ctx context.Context, wanted tags.Set, tell func(Offers)) chores.Job {
+	var left []*source
+	for _, src := range s.sources {
+		if src.contact.listed {
+			left = append(left, src)
+		}
+	}
+	// In a fixed order, so that the same publishers are named each time.
+	slices.SortFunc(left, func(a, b *source) int { return cmp.Compare(a.contact.entry.Instance, b.contact.entry.Instance) })
+	found := Offers{Wanted: wanted, Publishers: len(left)}
+	near := nearest.Ends(wanted)
+	total := 0
+	return func(budget int) (steps int, done bool) {
+		if ctx.Err() != nil {
+			return 1, true
+		}
+		for len(left) > 0 && steps < budget {
+			if total > maxOfferSteps {
+				found.Unseen, left = len(left), nil
+				break
+			}
+			cost := found.look(left[0], near)
+			steps, total, left = steps+cost, total+cost, left[1:]
+		}
+		if len(left) > 0 {
+			return steps, false
+		}
+		tell(found)
+		return max(steps, 1), true
+	}
+}
+
+// look adds a publisher.
+func (o *Offers) look(src *source, near []tags.Tag) (steps int) {
+	set := src.contact.entry.Tags
+	most := 2*(set.Parts()+o.Wanted.Parts()) + setStepsPerStep*chores.SliceSteps
+	budget := tags.NewBudget(most)
+	serves, err := budget.Intersects(set, o.Wanted)
+	steps = stepsPerRequest + (most-max(0, budget.Left()))/setStepsPerStep
+	if serves || err != nil { // an error: it cannot be ruled out
+		o.Serving++
+		return steps
+	}
+	offer := Offer{Peer: src.contact.describe(), Tags: set, distance: nearest.Distance(set, near)}
+	at := sort.Search(len(o.Nearest), func(i int) bool { return o.Nearest[i].distance > offer.distance })
+	o.Nearest = slices.Insert(o.Nearest, at, offer)
+	o.Nearest = o.Nearest[:min(len(o.Nearest), maxOffers)]
+	return steps + set.Parts()
+}

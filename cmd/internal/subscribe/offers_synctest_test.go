@@ -1,0 +1,110 @@
+package subscribe
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/cmd/internal/cli"
+	"tagbus/tags"
+)
+
+// beside is a subscriber of which the test says which publishers there are.
+type beside struct {
+	subscriber
+	mu        sync.Mutex
+	offers    bus.Offers
+	connected int
+	asked     []time.Time
+}
+
+func (b *beside) Stats() bus.SubscriberStats {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return bus.SubscriberStats{Publishers: b.connected}
+}
+
+func (b *beside) Offers(_ context.Context, wanted tags.Set) (bus.Offers, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.asked = append(b.asked, time.Now())
+	o := b.offers
+	o.Wanted = wanted
+	return o, nil
+}
+
+func (b *beside) set(connected int, o bus.Offers) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.connected, b.offers, b.asked = connected, o, nil
+}
+
+// took returns after which times Offers was called since set.
+func (b *beside) took(since time.Time) (all []time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, at := range b.asked {
+		all = append(all, at.Sub(since))
+	}
+	return all
+}
+
+func TestASubscriberNamesTheNearestTagsAgainAndAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		s := new(beside)
+		r := &run{flags: &Flags{Tags: tags.Of(7)}, console: cli.NewConsole("subscriber", &out, cli.Log{LogFormat: cli.LogJournal}), subscriber: s, ending: newEnding()}
+		others := bus.Offers{Publishers: 2, Nearest: []bus.Offer{
+			{Peer: &bus.Peer{Name: "near", Host: "pc"}, Tags: tags.Of(8)}, {Peer: &bus.Peer{Name: "far"}, Tags: tags.Of(100)},
+		}}
+		done := make(chan struct{})
+		go func() { defer close(done); r.tellOffers() }()
+		seconds := func(all ...int) (durations []time.Duration) {
+			for _, n := range all {
+				durations = append(durations, time.Duration(n)*time.Second)
+			}
+			return durations
+		}
+		for _, step := range []struct {
+			what      string
+			connected int
+			offers    bus.Offers
+			lasts     time.Duration
+			asked     []time.Duration
+			lines     int
+		}{
+			{"nothing is there", 0, bus.Offers{}, 6 * time.Second, seconds(2, 4, 6), 0},
+			{"others are", 0, others, 100 * time.Second, seconds(2, 12, 32, 72), 4},
+			{"one that has the tag is, and is being dialed", 0, bus.Offers{Publishers: 3, Serving: 1}, 100 * time.Second, seconds(52), 0},
+			{"it is connected", 1, bus.Offers{Publishers: 3, Serving: 1}, 100 * time.Second, nil, 0},
+			{"it has gone", 0, others, 20 * time.Second, seconds(2, 12), 2},
+		} {
+			s.set(step.connected, step.offers)
+			begun, before := time.Now(), strings.Count(out.String(), "\n")
+			time.Sleep(step.lasts)
+			synctest.Wait()
+			if got := s.took(begun); !slices.Equal(got, step.asked) {
+				t.Errorf("%s: looked after %v, want %v", step.what, got, step.asked)
+			}
+			if got := strings.Count(out.String(), "\n") - before; got != step.lines {
+				t.Errorf("%s: got %d lines, want %d: %s", step.what, got, step.lines, out.String())
+			}
+		}
+		r.ending.end("count", nil)
+		<-done
+		if err := r.console.Close(); err != nil {
+			t.Error(err)
+		}
+		const line = "<4>2 publishers here, none of tags 0x0000000000000007; nearest sets: near@pc has 0x0000000000000008, far has 0x0000000000000064; " +
+			"check --tags, or wait for a publisher that has them kind=waiting\n"
+		if want := strings.Repeat(line, 6); out.String() != want {
+			t.Errorf("got %q, want %q", out.String(), want)
+		}
+	})
+}
