@@ -80,5 +80,6 @@ type Peer struct {
 	Addr     netip.AddrPort // its address on this connection
 }
 
-// String returns, for example, "readout@host1:4711 (10.0.0.1:40000)".
+// String returns, for example, "readout@host1:4711 (10.0.0.1:40000)". A peer without name
+// is called by the end of its instance (ShortInstance).
 func (p *Peer) String() string { return peerText(p) }

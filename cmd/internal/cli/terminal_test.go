@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/publish"
+	"tagbus/cmd/internal/subscribe"
 )
 
 // openTerminal returns both ends of a new pseudo-terminal.
@@ -154,4 +157,49 @@ func TestTheLiveLineFitsTheTerminal(t *testing.T) {
 	c.Live(func() string { return strings.Repeat("µ", 100) })
 	readUntil(t, screen, "\r\x1b[K"+strings.Repeat("µ", 79)+"\r\x1b[K")
 	c.Close()
+}
+
+// TestACommandShowsWhatItWaitsFor: a terminal that shows nothing looks like a program
+// that hangs.
+func TestACommandShowsWhatItWaitsFor(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // the goroutine that opens it is left behind
+		writer, err := os.OpenFile(fifo, os.O_WRONLY|unix.O_NONBLOCK, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writer.Close()
+	})
+	tests := []struct {
+		name, args, want string
+		main             func([]string, cli.Streams) int
+		code             int
+	}{
+		{"for subscribers", "--emulate 10 --wait-subscribers 2", "s for 2 subscribers that together want all of the tags, 0 so far", publish.Main, cli.ExitFailed},
+		{"for receivers", "--emulate 10 --send", "s for receivers in DIR that have 0x0000000000000005", publish.Main, cli.ExitDone},
+		{"for input", "--record lines --input " + fifo, "s for the input " + fifo, publish.Main, cli.ExitDone},
+		{"for publishers", "", "s for publishers in DIR that have 0x0000000000000005", subscribe.Main, cli.ExitDone},
+		{"for senders", "--receive", "s for senders in DIR that send to 0x0000000000000005", subscribe.Main, cli.ExitDone},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			screen, program := openTerminal(t)
+			code := make(chan int, 1)
+			dir := t.TempDir() // they would find each other
+			want := strings.ReplaceAll(test.want, "DIR", dir)
+			args := append([]string{"--bus", dir, "--tags", "5", "--duration", "2s"}, strings.Fields(test.args)...)
+			go func() { code <- test.main(args, cli.Streams{Err: program}) }()
+			shown := readUntil(t, screen, want)
+			if !regexp.MustCompile(`\r\x1b\[Kwaiting \d` + regexp.QuoteMeta(want)).MatchString(shown) {
+				t.Errorf("got %q, want a renewed line", shown)
+			}
+			if got := <-code; got != test.code {
+				t.Errorf("got exit code %d, want %d", got, test.code)
+			}
+		})
+	}
 }
