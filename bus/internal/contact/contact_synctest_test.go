@@ -134,7 +134,7 @@ func (u *user) connect() {
 
 // up establishes the connection to an address.
 func (u *user) up(n int) {
-	if !u.Contact.Established(at(n)) {
+	if !u.Established(at(n)) {
 		u.note("surplus %d", n)
 	}
 }
