@@ -67,6 +67,7 @@ var table = []rule{
 	{"bus/internal/request", "what was asked for does not depend on how it is asked", []string{"bus/internal/tagset", "tags"}},
 	{"bus/internal/replies", "which request a reply answers does not depend on what they say, or how they travel", nil},
 	{"bus/internal/retain", "memory is kept whatever lies in it", []string{"netio"}},
+	{"bus/internal/reach", "the addresses of a listener depend on it and on the host alone", nil},
 	{"bus/internal/ring", "a queue depends on nothing", nil},
 	{"bus/internal/rivals", "which publisher sends a tag is decided by what they announce", []string{"bus/internal/tagset", "tags"}},
 	{"bus/internal/seats", "which connection gives way depends on addresses, and what a connection is does not matter", nil},

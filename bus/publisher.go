@@ -18,6 +18,7 @@ import (
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/reach"
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/seats"
 	"tagbus/internal/alarm"
@@ -195,7 +196,7 @@ func (p *Publisher) serve(dir directory.Directory) (err error) {
 
 // describe makes the directory entry.
 func (p *Publisher) describe() (directory.Entry, error) {
-	addresses, err := advertised(p.cfg.Advertise, p.listen.Addr())
+	addresses, err := reach.Addresses(p.cfg.Advertise, p.listen.Addr())
 	if err != nil {
 		return directory.Entry{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/reach"
 	"tagbus/bus/internal/seats"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -78,7 +79,7 @@ func (r *Receiver) serve(dir directory.Directory) (err error) {
 	if err != nil {
 		return err
 	}
-	addresses, err := advertised(r.cfg.Advertise, r.listen.Addr())
+	addresses, err := reach.Addresses(r.cfg.Advertise, r.listen.Addr())
 	if err != nil {
 		return err
 	}
