@@ -27,6 +27,7 @@ func TestAHandlerThatBlocksHoldsUpItsNode(t *testing.T) {
 				must(t, p.Publish(1, nil))
 				must(t, p.Publish(2, nil))
 				time.Sleep(time.Minute)
+				synctest.Wait()
 				if waited := other.Sub(began); waited < test.blocks {
 					t.Errorf("the handler of another tag was called after %v, want that it waits for %v", waited, test.blocks)
 				}

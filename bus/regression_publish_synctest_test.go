@@ -244,6 +244,7 @@ func TestTheLargestMessageWithAPosition(t *testing.T) {
 				must(t, sub.Wait(t.Context()))
 				must(t, p.Publish(5, make([]byte, most)))
 				time.Sleep(time.Second)
+				synctest.Wait()
 				if got != most {
 					t.Errorf("got a message of %d bytes, want %d; events %v", got, most, s.kinds())
 				}

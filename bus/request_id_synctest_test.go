@@ -80,6 +80,7 @@ func (b *bed) ids(t *testing.T) (first, second bus.RequestID) {
 		ask(t, r, "read")
 		time.Sleep(time.Second)
 	}
+	synctest.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.ids) != 2 || d.ids[0] == d.ids[1] || slices.Contains(d.ids, bus.RequestID{}) {
@@ -129,6 +130,7 @@ func TestIDsOnAllWays(t *testing.T) {
 				var old []string
 				subscribedWith(bus.SubscriptionConfig{Replay: 100})(t, b.subscriber(bus.SubscriberConfig{}), &old)
 				time.Sleep(time.Second)
+				synctest.Wait()
 				for i, way := range idWays {
 					if diff := cmp.Diff(want, got[i]); diff != "" && (apart > 0 || !way.lossy) {
 						t.Errorf("%s (-want +got):\n%s", way.name, diff)
@@ -164,6 +166,7 @@ func TestARetainedRequestKeepsItsID(t *testing.T) {
 			must(t, p.Reply(id, 5, 0, []byte(id.String())))
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		check := func(all []bus.Message, want []bus.RequestID) {
 			t.Helper()
 			var got []bus.RequestID
@@ -187,6 +190,7 @@ func TestARetainedRequestKeepsItsID(t *testing.T) {
 		check(kept, make([]bus.RequestID, len(want)))
 		must(t, p.Publish(5, nil)) // takes the place of one that was kept
 		time.Sleep(time.Second)
+		synctest.Wait()
 		check(kept[len(want):], []bus.RequestID{{}})
 		if err := over[0].Retain(); !errors.Is(err, bus.ErrMessageOver) {
 			t.Errorf("a request behind its handler: got %v, want ErrMessageOver", err)

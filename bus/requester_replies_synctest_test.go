@@ -146,7 +146,7 @@ func TestADeviceThatRestarts(t *testing.T) {
 		r, _, _ := b.requester(bus.RequesterConfig{Timeout: 10 * time.Second})
 		lost := ask(t, r, "read")
 		synctest.Wait()
-		must(t, old.receiver.Close())
+		must(t, old.Close())
 		must(t, old.replies.Close())
 		synctest.Wait()
 		anew := b.askers()

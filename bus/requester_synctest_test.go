@@ -203,7 +203,7 @@ func TestARequestThatCannotBeSent(t *testing.T) {
 			if st := r.Stats(); st.Waiting != 2 || st.Requests != 2 {
 				t.Errorf("got %+v, want two that wait", st)
 			}
-			time.Sleep(5 * time.Second) // until these have ended
+			time.Sleep(6 * time.Second) // until these have ended
 			_, err := r.Request(t.Context(), []byte("0s"))
 			must(t, err)
 		})
