@@ -13,7 +13,7 @@ if [ -n "${VERSION:-}" ]; then
   build+=(-buildvcs=false)
   link+=" -X tagbus/cmd/internal/cli.release=$VERSION"
 else
-  build+=(-buildvcs=auto)
+  build+=(-buildvcs=true)
   VERSION=$(go run "${build[@]}" ./cmd/publisher --version | cut -d ' ' -f 2) || VERSION=
   if [[ $VERSION != v* ]]; then # no repository, one of another owner, a worktree of git
     echo "release: the go command does not tell the version here: set it, as in VERSION=v0.1.0 $0" >&2

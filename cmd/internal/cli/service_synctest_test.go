@@ -3,6 +3,7 @@ package cli_test
 import (
 	"net"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,21 +25,21 @@ func TestALoopThatHangsGivesNoSignOfLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := cli.NewConsole("tool", &slowWriter{}, cli.Log{})
 		defer c.Close()
-		var loop []func() // what waits for a loop that hangs
-		hangs := false
+		var hangs atomic.Bool
+		var waiting atomic.Int64 // functions that a loop which hangs has not run
 		stopping := cli.Ready(c, func(f func()) bool {
-			if hangs {
-				loop = append(loop, f)
+			if hangs.Load() {
+				waiting.Add(1)
 			} else {
 				f()
 			}
 			return true
 		})
 		time.Sleep(61 * time.Second)
-		hangs = true
+		hangs.Store(true)
 		time.Sleep(time.Hour)
-		if len(loop) != 1 {
-			t.Errorf("got %d functions posted to a loop that hangs, want 1", len(loop))
+		if n := waiting.Load(); n != 1 {
+			t.Errorf("got %d functions posted to a loop that hangs, want 1", n)
 		}
 		stopping()
 		synctest.Wait()
