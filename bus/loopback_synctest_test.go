@@ -43,17 +43,20 @@ func TestAPublisherThatAnnouncesALoopbackAddressToOtherHosts(t *testing.T) {
 		loopback  bool
 	}{
 		{
-			"of another host", "pc-07", []string{"127.0.0.1:53100"},
+			"of another host", "pc-07",
+			[]string{"127.0.0.1:53100"},
 			"bus: the publisher is on host pc-07 and announces only 127.0.0.1:53100, which no other host can reach; this is host %s: " +
 				"set PublisherConfig.Listen to an address that this host can reach: netio: open endpoint 127.0.0.1:53100: connection refused", true,
 		},
 		{
-			"of another host, two of them", "pc-07", []string{"127.0.0.1:53100", "[::1]:53100"},
+			"of another host, two of them", "pc-07",
+			[]string{"127.0.0.1:53100", "[::1]:53100"},
 			"bus: the publisher is on host pc-07 and announces only 127.0.0.1:53100, [::1]:53100, which no other host can reach; this is host %s: " +
 				"set PublisherConfig.Listen to an address that this host can reach: netio: open endpoint 127.0.0.1:53100: connection refused; netio: open endpoint [::1]:53100: connection refused", true,
 		},
 		{
-			"of another host, and an address of its network", "pc-07", []string{"127.0.0.1:53100", "10.9.9.9:53100"},
+			"of another host, and an address of its network", "pc-07",
+			[]string{"127.0.0.1:53100", "10.9.9.9:53100"},
 			"netio: open endpoint 127.0.0.1:53100: connection refused; netio: open endpoint 10.9.9.9:53100: connection refused", false,
 		},
 		{"of this host", "", []string{"127.0.0.1:53100"}, "netio: open endpoint 127.0.0.1:53100: connection refused", false},

@@ -34,25 +34,35 @@ func TestASubscriberIsToldWhichTagsAreNear(t *testing.T) {
 		{"one that has it", "7", []string{"1-10"}, false, "1 publisher here, 1 of tags 0x0000000000000007"},
 		{"one of three has it", "7", []string{"1", "5-9", "20"}, false, "3 publishers here, 1 of tags 0x0000000000000007"},
 		{
-			"one that has another", "7", []string{"9"}, true,
+			"one that has another", "7",
+			[]string{"9"},
+			true,
 			"1 publisher here, none of tags 0x0000000000000007; nearest sets: a" + nine + " has 0x0000000000000009",
 		},
 		{
-			"the nearest come first", "7", []string{"100", "1-5", "9-12", "6&7"}, true,
+			"the nearest come first", "7",
+			[]string{"100", "1-5", "9-12", "6&7"},
+			true,
 			"4 publishers here, none of tags 0x0000000000000007; nearest sets: d" + nine + " has 0x0000000000000006&0x0000000000000007, b" + nine + " has 0x0000000000000001-0x0000000000000005, " +
 				"c" + nine + " has 0x0000000000000009-0x000000000000000c",
 		},
 		{
-			"between two wanted ones", "10-20,1000", []string{"990", "500", "5"}, true,
+			"between two wanted ones", "10-20,1000",
+			[]string{"990", "500", "5"},
+			true,
 			"3 publishers here, none of tags 0x000000000000000a-0x0000000000000014,0x00000000000003e8; nearest sets: c" + nine + " has 0x0000000000000005, " +
 				"a" + nine + " has 0x00000000000003de, b" + nine + " has 0x00000000000001f4",
 		},
 		{
-			"at both ends", "0,0xffffffffffffffff", []string{"5", "0xfffffffffffffff0"}, true,
+			"at both ends", "0,0xffffffffffffffff",
+			[]string{"5", "0xfffffffffffffff0"},
+			true,
 			"2 publishers here, none of tags 0x0000000000000000,0xffffffffffffffff; nearest sets: a" + nine + " has 0x0000000000000005, b" + nine + " has 0xfffffffffffffff0",
 		},
 		{
-			"one that has nothing yet", "7", []string{"", "1"}, true,
+			"one that has nothing yet", "7",
+			[]string{"", "1"},
+			true,
 			"2 publishers here, none of tags 0x0000000000000007; nearest sets: b" + nine + " has 0x0000000000000001, a" + nine + " has none",
 		},
 	}

@@ -32,7 +32,7 @@ func outgoingMetrics(r role) []metric[bus.PublisherStats] {
 			"Payload of the accepted messages. Compare it with what the detector should send.",
 			nil, func(s *stats) uint64 { return s.Bytes }),
 		counter(r.name("refusals_total"),
-			r.text("Times that there was no room and the message was accepted for nobody; a SENDING program tries again, so this is not loss. "+
+			r.text("Times that there was no room and the message was accepted for no subscriber; a SENDING program tries again, so this is not loss. "+
 				"If it grows, PEERs are too slow: find those whose queued bytes are at their limit, or raise the pool if free pages are at 0."),
 			nil, func(s *stats) uint64 { return s.Refusals }),
 		gauge(r.name("unconfirmed_messages"),

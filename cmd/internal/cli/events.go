@@ -100,7 +100,7 @@ func (c *Console) Event(e bus.Event) {
 func advice(e bus.Event) string {
 	switch {
 	case e.Kind == bus.Vanished:
-		return ": it went without goodbye: nobody knows how many of its last messages are missing"
+		return ": it went without goodbye: how many of its last messages are missing is not known"
 	case e.Kind == bus.Gap && !isLeftOut(e):
 		return ": these messages are lost"
 	default:

@@ -150,7 +150,7 @@ func TestLevelsOfEvents(t *testing.T) {
 		{bus.Event{Kind: bus.Refused}, "WARN tool: refused"},
 		{bus.Event{Kind: bus.Stalled}, "WARN tool: stalled"},
 		{bus.Event{Kind: bus.Problem}, "WARN tool: problem"},
-		{bus.Event{Kind: bus.Vanished}, "WARN tool: vanished: it went without goodbye: nobody knows how many of its last messages are missing"},
+		{bus.Event{Kind: bus.Vanished}, "WARN tool: vanished: it went without goodbye: how many of its last messages are missing is not known"},
 	}
 	for _, test := range tests {
 		var out bytes.Buffer

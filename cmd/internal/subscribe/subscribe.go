@@ -3,8 +3,6 @@ package subscribe
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -15,7 +13,6 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/emulate"
 	"tagbus/cmd/internal/latency"
-	"tagbus/cmd/internal/units"
 )
 
 const (
@@ -24,9 +21,6 @@ const (
 	description = `Receive messages from a bus: write them to a file or to standard output, check them, or count them.
 
 Ends with status 0 when all that was asked for has arrived, 1 when something failed here or at a publisher, when --duration ended it before, or when messages were lost that --policy does not allow to be lost, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order, as does a closed pipe at standard output; a second signal, half a second later or more, gives up what it waits for.`
-
-	// watchInterval is the time between two looks at what has arrived.
-	watchInterval = 50 * time.Millisecond
 )
 
 // about is what the help and the man page say before the flags.
@@ -225,90 +219,9 @@ func (r *run) onEvent(e bus.Event) {
 	}
 }
 
-// wait waits for the end, says that it has come, and leaves everything at rest.
-func (r *run) wait(ctx context.Context, stopping func()) error {
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		r.watch()
-	}()
-	var told sync.WaitGroup
-	told.Go(r.tell)
-	told.Go(r.tellLeftOut)
-	told.Go(r.tellOwner)
-	told.Go(r.tellOffers)
-	go r.awaitRefusal(ctx)
-	<-r.ending.done
-	stopping()
-	<-watched
-	told.Wait()
-	if err := r.unsubscribe(ctx); err != nil {
-		return err
-	}
-	r.account(ctx)
-	if r.receiver.output != nil {
-		return errors.Join(r.ending.err, r.finishOutput(ctx))
-	}
-	return r.ending.err
-}
-
-// unsubscribe ends the subscription in order: the publishers hear of it before
-// the connections close, so that what is still on its way is no loss at either
-// end. A stopped publisher does not answer, and is not waited for.
-func (r *run) unsubscribe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unsubscribeTime)
-	defer cancel()
-	err := r.subscription.Unsubscribe(ctx)
-	if errors.Is(err, bus.ErrClosed) || errors.Is(err, context.DeadlineExceeded) {
-		return nil
-	}
-	return err
-}
-
-// unsubscribeTime is how long publishers may take to acknowledge.
-const unsubscribeTime = time.Second
-
-// awaitRefusal ends the run if a publisher refuses the subscription.
-func (r *run) awaitRefusal(ctx context.Context) {
-	if err := r.subscription.Wait(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, bus.ErrClosed) {
-		r.ending.end("error", err)
-	}
-}
-
 // abandonOutput releases the output of a run that has failed before it began.
 func (r *run) abandonOutput() {
 	if r.subscription == nil {
 		_ = r.receiver.output.close() // nothing was written, and the failure is known
-	}
-}
-
-// watch notes when messages arrive, and ends the run when none do.
-func (r *run) watch() {
-	tick := time.NewTicker(watchInterval)
-	defer tick.Stop()
-	began, seen := time.Now(), uint64(0)
-	active := began
-	messages, bytes := cli.NewMeter(), cli.NewMeter()
-	r.console.Live(func() string { return r.liveLine(r.subscriber.Stats(), began, messages, bytes) })
-	for {
-		select {
-		case <-tick.C:
-		case <-r.ending.done:
-			if r.subscriber.Stats().Messages != seen {
-				r.last = time.Now()
-			}
-			return
-		}
-		if n := r.subscriber.Stats().Messages; n != seen {
-			seen, r.last = n, time.Now()
-			active = r.last
-		}
-		if r.receiver.output != nil && r.unwritten() > 0 {
-			active = time.Now() // it is our own output that is waited for
-		}
-		if r.flags.Timeout > 0 && time.Since(active) >= r.flags.Timeout {
-			r.ending.end("timeout", fmt.Errorf("no message for %v (--timeout): %s received, %s connected",
-				r.flags.Timeout, units.FormatCount(seen), units.FormatNumber(r.subscriber.Stats().Publishers, "publisher")))
-		}
 	}
 }

@@ -1,0 +1,99 @@
+package subscribe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/units"
+)
+
+const (
+	// watchInterval is the time between two looks at what has arrived.
+	watchInterval = 50 * time.Millisecond
+
+	// unsubscribeTime is how long publishers may take to acknowledge.
+	unsubscribeTime = time.Second
+)
+
+// wait waits for the end, says that it has come, and leaves everything at rest.
+func (r *run) wait(ctx context.Context, stopping func()) error {
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		r.watch()
+	}()
+	var told sync.WaitGroup
+	told.Go(r.tell)
+	told.Go(r.tellLeftOut)
+	told.Go(r.tellOwner)
+	told.Go(r.tellOffers)
+	go r.awaitRefusal(ctx)
+	<-r.ending.done
+	stopping()
+	<-watched
+	told.Wait()
+	if err := r.unsubscribe(ctx); err != nil {
+		return err
+	}
+	r.account(ctx)
+	if r.receiver.output != nil {
+		return errors.Join(r.ending.err, r.finishOutput(ctx))
+	}
+	return r.ending.err
+}
+
+// unsubscribe ends the subscription in order: the publishers hear of it before
+// the connections close, so that what is still on its way is no loss at either
+// end. A stopped publisher does not answer, and is not waited for.
+func (r *run) unsubscribe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unsubscribeTime)
+	defer cancel()
+	err := r.subscription.Unsubscribe(ctx)
+	if errors.Is(err, bus.ErrClosed) || errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+// awaitRefusal ends the run if a publisher refuses the subscription.
+func (r *run) awaitRefusal(ctx context.Context) {
+	if err := r.subscription.Wait(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, bus.ErrClosed) {
+		r.ending.end("error", err)
+	}
+}
+
+// watch notes when messages arrive, and ends the run when none do.
+func (r *run) watch() {
+	tick := time.NewTicker(watchInterval)
+	defer tick.Stop()
+	began, seen := time.Now(), uint64(0)
+	active := began
+	messages, bytes := cli.NewMeter(), cli.NewMeter()
+	r.console.Live(func() string { return r.liveLine(r.subscriber.Stats(), began, messages, bytes) })
+	for {
+		select {
+		case <-tick.C:
+		case <-r.ending.done:
+			if r.subscriber.Stats().Messages != seen {
+				r.last = time.Now()
+			}
+			return
+		}
+		if n := r.subscriber.Stats().Messages; n != seen {
+			seen, r.last = n, time.Now()
+			active = r.last
+		}
+		if r.receiver.output != nil && r.unwritten() > 0 {
+			active = time.Now() // it is our own output that is waited for
+		}
+		if r.flags.Timeout > 0 && time.Since(active) >= r.flags.Timeout {
+			r.ending.end("timeout", fmt.Errorf("no message for %v (--timeout): %s received, %s connected",
+				r.flags.Timeout, units.FormatCount(seen), units.FormatNumber(r.subscriber.Stats().Publishers, "publisher")))
+		}
+	}
+}
