@@ -2,11 +2,13 @@ package cli_test
 
 import (
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
 )
 
@@ -78,6 +80,73 @@ func TestAConsoleThatIsReadAgainGoesOn(t *testing.T) {
 			t.Errorf("got an end of %q, want the line after, and how many are missing", got[max(0, len(got)-200):])
 		}
 	})
+}
+
+// TestALoopDoesNotWaitForTheTerminal, whatever it has to say.
+func TestALoopDoesNotWaitForTheTerminal(t *testing.T) {
+	for name, say := range map[string]func(c *cli.Console){
+		"notices": func(c *cli.Console) { c.Notice("line") },
+		"events":  func(c *cli.Console) { c.Event(bus.Event{Kind: bus.Gap}); c.Event(bus.Event{Kind: bus.Lost}) },
+		"a log":   func(c *cli.Console) { c.Logger().Warn("line") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &blockedWriter{released: make(chan struct{})}
+				c := cli.NewConsole("tool", w, cli.Log{})
+				for range 300 { // more than may wait
+					c.Notice("before")
+				}
+				begin := time.Now()
+				for range 100 {
+					say(c)
+				}
+				if took := time.Since(begin); took > 0 {
+					t.Errorf("it took %v, want no time", took)
+				}
+				close(w.released)
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+				if got := w.String(); !strings.HasSuffix(got, "more lines not shown: standard error was not read in time\n") {
+					t.Errorf("got an end of %q, want it to say that lines are missing", got[max(0, len(got)-200):])
+				}
+			})
+		})
+	}
+}
+
+// TestNoLiveLine where it is not wanted: it would stand between the records of tools.
+func TestNoLiveLine(t *testing.T) {
+	tests := []struct {
+		name string
+		log  cli.Log
+		want string // the summary
+	}{
+		{"quiet", cli.Log{Quiet: true}, "TIME tool: done\r\n"},
+		{"only warnings", cli.Log{LogLevel: cli.LogLevel(slog.LevelWarn)}, "TIME tool: done\r\n"},
+		{"the journal", cli.Log{LogFormat: cli.LogJournal}, "<6>done kind=summary\r\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			screen, program := openTerminal(t)
+			synctest.Test(t, func(t *testing.T) {
+				c := cli.NewConsole("tool", program, test.log)
+				c.Live(func() string {
+					t.Error("the line is asked for")
+					return "so far 7"
+				})
+				time.Sleep(5 * time.Second)
+				c.Summary(text("done"))
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+				test.want = strings.ReplaceAll(test.want, "TIME", time.Now().Format("15:04:05"))
+			})
+			if got := readUntil(t, screen, "\n"); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
 }
 
 // slowWriter takes a time for each write.

@@ -83,16 +83,3 @@ func (w *blockedWriter) Write(p []byte) (int, error) {
 	<-w.released
 	return w.Buffer.Write(p)
 }
-
-func TestNoticeDoesNotWaitForTheTerminal(t *testing.T) {
-	w := &blockedWriter{released: make(chan struct{})}
-	c := cli.NewConsole("tool", w, cli.Log{})
-	for range 1000 {
-		c.Notice("line")
-	}
-	close(w.released)
-	c.Close()
-	if got, want := w.String(), "more lines not shown: standard error was not read in time\n"; !strings.HasSuffix(got, want) {
-		t.Errorf("got an end of %q, want %q", got[len(got)-100:], want)
-	}
-}

@@ -82,21 +82,6 @@ func TestLiveLineOnATerminal(t *testing.T) {
 	readUntil(t, screen, "tool: summary\r\n")
 }
 
-func TestNoLiveLineWhenQuiet(t *testing.T) {
-	screen, program := openTerminal(t)
-	c := cli.NewConsole("tool", program, cli.Log{Quiet: true})
-	called := make(chan bool, 1000)
-	c.Live(func() string {
-		called <- true
-		return "so far 7"
-	})
-	c.Summary(text("summary"))
-	c.Close()
-	if got := readUntil(t, screen, "\n"); !regexp.MustCompile(`^\d\d:\d\d:\d\d tool: summary\r\n$`).MatchString(got) || len(called) > 0 {
-		t.Errorf("got %q, want only the summary", got)
-	}
-}
-
 // TestLinesOnATerminal: the level is named where a person has to look, in colour unless
 // that is not wanted.
 func TestLinesOnATerminal(t *testing.T) {
@@ -126,23 +111,6 @@ func TestLinesOnATerminal(t *testing.T) {
 				t.Errorf("got\n%q, want\n%q", got, test.want)
 			}
 		})
-	}
-}
-
-// TestNoColoursInAFormatForTools on a terminal, and no renewed line between the records.
-func TestNoColoursInAFormatForTools(t *testing.T) {
-	screen, program := openTerminal(t)
-	c := cli.NewConsole("tool", program, cli.Log{LogFormat: cli.LogJournal})
-	called := make(chan bool, 1000)
-	c.Live(func() string {
-		called <- true
-		return "so far 7"
-	})
-	c.Warn("look")
-	c.Summary(text("done"))
-	c.Close()
-	if got, want := readUntil(t, screen, "done"), "<4>look\r\n<6>done"; !strings.HasPrefix(got, want) || len(called) > 0 {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
