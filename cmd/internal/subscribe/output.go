@@ -33,8 +33,9 @@ type output struct {
 	say    func(string, ...any) // nil: not
 	file   *os.File             // nil for standard output
 	to     *pieces
+	begun  bool
 	stop   chan struct{}
-	done   chan struct{} // closed when the goroutine has ended
+	done   chan struct{} // closed when the goroutine that begin starts has ended
 
 	asTheyAre bool // record headers stay where they are
 
@@ -68,8 +69,8 @@ func (p *pieces) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// openOutput opens the output that the flags name. Blocks: a FIFO, until it has
-// a reader.
+// openOutput opens the output that the flags name, to be begun. What is in the file stays
+// until then. Blocks: a FIFO, until it has a reader.
 //
 //   - say: called at most once, from write, for what a person is to know.
 //   - failed: called at most once, from a goroutine, for an error that write
@@ -83,8 +84,23 @@ func openOutput(f *Flags, stdout io.Writer, say func(string, ...any), failed fun
 	if !f.format().IsCapture() && !f.Print.prints() {
 		o.say = say
 	}
-	go o.flushNowAndThen()
 	return o, nil
+}
+
+// begin replaces what is in the file, now that messages may come.
+func (o *output) begin() error {
+	if o.file != nil {
+		info, err := o.file.Stat()
+		if err == nil && info.Mode().IsRegular() {
+			err = o.file.Truncate(0)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	o.begun = true
+	go o.flushNowAndThen()
+	return nil
 }
 
 // newOutput is openOutput for an output that is only flushed when told.
@@ -94,7 +110,7 @@ func newOutput(f *Flags, stdout io.Writer) (*output, error) {
 	if f.outputName() != "-" {
 		// Not os.Create, which opens for reading too: then a FIFO would have
 		// this process as its reader, and would never be seen to close.
-		file, err := os.OpenFile(f.Output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+		file, err := os.OpenFile(f.Output, os.O_WRONLY|os.O_CREATE, 0o666)
 		if err != nil {
 			return nil, err
 		}
@@ -193,6 +209,9 @@ func (o *output) flushNowAndThen() {
 // close writes what is in the buffer and closes the file. It returns the first
 // error of the output's life.
 func (o *output) close() error {
+	if !o.begun {
+		return o.closeFile()
+	}
 	close(o.stop)
 	<-o.done
 	return errors.Join(o.hand((*record.Writer).End), o.closeFile())

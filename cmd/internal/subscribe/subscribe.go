@@ -96,7 +96,6 @@ func (r *run) run(ctx context.Context) (err error) {
 		}
 	}
 	defer r.endInTime(ctx)()
-	// Only now, when all else can work, may a file be replaced.
 	if r.flags.outputName() != "" {
 		if opened, err := r.open(); !opened {
 			return err
@@ -160,6 +159,10 @@ func (r *run) subscribe() error {
 	if r.receiver.output == nil {
 		return nil
 	}
+	// Only now, when all else works, may a file be replaced.
+	if err := r.receiver.output.begin(); err != nil {
+		return err
+	}
 	go func() {
 		defer close(r.received)
 		r.iterate()
@@ -221,7 +224,7 @@ func (r *run) onEvent(e bus.Event) {
 
 // abandonOutput releases the output of a run that has failed before it began.
 func (r *run) abandonOutput() {
-	if r.subscription == nil {
+	if !r.receiver.output.begun {
 		_ = r.receiver.output.close() // nothing was written, and the failure is known
 	}
 }
