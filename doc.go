@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tagbus is the root of the tagbus module and holds only this text.
 //
 // tagbus is a brokerless publish/subscribe bus for detector readout. Publishers

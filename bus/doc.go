@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package bus publishes and subscribes by tag.
 //
 //	n, err := node.Open(node.Config{Bus: "/tmp/bus"}) // a loop, TCP, and a folder

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package bus
 
 // SubscriberWorkOf returns how many steps the jobs of a subscriber have taken so far,

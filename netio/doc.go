@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package netio is the contract between the bus and its transport backends:
 // what a backend may be asked, and what it reports.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package node puts a bus together: an event loop that runs, a transport
 // backend on it, and a directory in a folder. It is what most programs start
 // with; those with other needs put the same parts together themselves.

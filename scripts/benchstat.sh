@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Compares the Go benchmarks of this tree with those of another commit. Both are
 # run in turn, so that what else the machine does hits both alike.
 #   scripts/benchstat.sh [BASE]   BASE: a commit; default main

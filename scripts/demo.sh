@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Shows the bus at work: publisher and subscriber as separate processes that
 # find each other through a directory of files and speak TCP on this machine.
 #   scripts/demo.sh [BIN]   BIN: where publisher and subscriber are (default bin);

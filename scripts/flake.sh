@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs the conformance suites and the random runs of the backends again and
 # again, to find what fails only now and then: in every build (with the race
 # detector, with the invariants, with both, with neither), each time in another

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs each fuzz target of the module, one after the other.
 #   FUZZTIME=20s|10000x   how long each runs: a time or a number of inputs
 # A failing input is written to testdata/fuzz of its package; commit it with the

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Prints the packages with other tests under the build tag libfabric than
 # without it: those that are about the RDMA backend.
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Prints the directories of the packages whose tests have functions of a kind, so
 # that no others are built for them.
 #   scripts/packages-with.sh Fuzz|Benchmark

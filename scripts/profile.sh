@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Writes CPU and allocation profiles of the publisher and the subscriber of a
 # measurement, and shows where the time goes.
 #   ONLY='^throughput/40B$' SYSTEMS='^tagbus$' scripts/profile.sh

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs the tests under the race detector, if there is a C compiler to build it.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Makes a release and tries it as users get it: the deb in a Debian that has nothing else
 # (debootstrap), the rpm, the archive, and the programs in a container.
 #   scripts/release-check.sh

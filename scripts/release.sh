@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Makes what a release consists of, below dist: for each processor an archive with static
 # programs, a deb and an rpm, and SHA256SUMS. The same commit gives the same bytes.
 #   scripts/release.sh

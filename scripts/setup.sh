@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that the tests can use and this machine lacks, and
 # unpacks one.
 # It never fails: without root or a reachable registry it says what is missing,

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs the tests of the module, with the RDMA backend over tcp too if libfabric
 # is there, and names every test that was skipped.
 #   scripts/test.sh [flags of go test]

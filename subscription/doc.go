@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package subscription answers which subscriber wants which tag: the control
 // messages that a subscriber and a publisher exchange, and the [Table] in which a
 // publisher keeps the answer.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package subscription
 
 // LimitedTable returns a table with lower limits; 0 means the usual one.

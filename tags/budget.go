@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package tags
 
 // MaxSteps is how many steps Without, Intersection, Intersects and Count may take

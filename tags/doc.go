@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tags answers: what are messages called?
 //
 // A [Tag] is the 64-bit number under which messages are published, laid out as a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What the benchmark programs in C have in common: options, messages and their
 // check, clock, histogram, and the lines that the runner reads. It is the same as
 // internal/load does in Go; a change to one is a change to the other.

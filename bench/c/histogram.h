@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Distribution of latencies, in ns: buckets at most 1/128 of their value wide, as
 // HDR histograms have them.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // nng, pub and sub. A publisher does not wait for a subscriber that is slow:
 // messages are lost, and the runner counts them.
 #include "bench.h"

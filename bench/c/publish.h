@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The work of a publisher: as internal/load does it in Go, see there.
 #pragma once
 #include "bench.h"

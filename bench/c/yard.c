@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The yardsticks: what C reaches with plain sockets. --way says how:
 //   record    throughput: records of a 12-byte header and the payload, coalesced
 //             into pages of two loopback segments, one write for each; the reader

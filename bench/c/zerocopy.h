@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Blocks that the kernel sends from where they are: MSG_ZEROCOPY. A block is
 // written again only when the kernel has said that it needs it no longer, and so
 // several of them take turns. To one subscriber.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // libzmq, XPUB and SUB; with XPUB_NODROP a publisher waits for room, so that
 // nothing is lost. --way=zerocopy hands over memory instead of copying it.
 #include "bench.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package directory answers: where does a tag live?
 //
 // A publisher announces an [Entry]: who it is, which tags it serves and at

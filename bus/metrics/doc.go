@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package metrics shows the counters of publishers and subscribers, and of senders
 // and receivers, to Prometheus.
 //

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs after a package was installed or renewed.
 set -e
 # Without systemd there are no services, and so no need for their user.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs before a package is removed (deb: remove, rpm: 0) or renewed. A service that runs
 # keeps its program until it is restarted: a new version ends no readout by itself.
 set -e

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command countdown counts from 10 down to 1 by a timer: the third program of
 // the NetIO-next documentation.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command hello prints a line from the event loop: the smallest program, and
 // the first one of the NetIO-next documentation.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command receiver accepts connections and tells of the messages that arrive:
 // the receiver of the netio3 guide, which uses a backend directly, without the
 // bus.

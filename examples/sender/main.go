@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command sender connects to a receiver and sends it messages from the
 // backend's buffers: the sender of the netio3 guide, which uses a backend
 // directly, without the bus.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command signal fires a signal, whose callback the event loop runs after the
 // function that has fired it: the second program of the NetIO-next
 // documentation.

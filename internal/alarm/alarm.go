@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package alarm calls functions at times: any number of alarms with one timer.
 //
 //   - Cost: Set and Cancel take O(log n) of the n alarms that are set, and allocate

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package check fills in the defaults of configurations and collects what is
 // wrong with them, so that all packages report it in one form:
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package plain makes text safe to show: on a terminal and in a log it can
 // only be read, wherever it comes from.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tests says how much the tests of this module do.
 //
 // There are three extents:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package memnet is a network in memory for tests of what stands on netio.
 //
 //   - [Network] is a transport that keeps the whole contract of netio and fails

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package netiotest tests what stands below netio: the backends.
 //
 //   - [Run] is the contract of package netio as a suite of tests, one subtest

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rdma is the netio backend over RDMA fabrics, through libfabric.
 //
 // It is built in with the build tag libfabric, which needs cgo and the

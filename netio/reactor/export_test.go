@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package reactor
 
 // WatchdogArmed reports whether the watchdog will look at the loop again without

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tcp is the netio backend for TCP over IPv4 and IPv6.
 //
 // # Frame

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package tcp
 
 // chunkEntries is how many entries of a ring are made together. It is a power of two, and

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs in the virtual machine as its first process, in the host's file system:
 # makes the RDMA device, runs the command of vm.sh, leaves its exit status and
 # ends the machine.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs the tests of the RDMA backend over real verbs, in the machine of vm.sh:
 # every package that scripts/libfabric-packages.sh names, with -short. Other than
 # in go test they are not cached. netio/rdma is tested without the race detector,

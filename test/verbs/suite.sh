@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs in the virtual machine, for run.sh: each test binary of the list in the
 # directory of its package, as many at once as there are processors. Leaves their
 # output and exit status beside them.

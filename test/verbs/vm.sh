@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # A virtual machine with an RDMA device, for machines that have none: Debian's
 # kernel under QEMU, with Soft-RoCE (rdma_rxe) on a dummy interface.
 #   test/verbs/vm.sh missing          names what is missing here; status 1 if anything is

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command house measures how the code of a module is cut, for each package and in
 // all, and prints tables in Markdown: files and their lines, functions and their
 // lines, how much is documented and tested, and the rules that the cut has to keep.

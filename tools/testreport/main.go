@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command testreport reads `go test -json` on standard input and prints what
 // plain `go test` would print, followed by the number of tests that passed,
 // failed and were skipped, with the reason of each skip.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command gonet is the benchmark program of plain Go: net.Conn, with records
 // that are coalesced as the yardstick in C does it (c/yard.c).
 package main

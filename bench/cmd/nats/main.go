@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command nats is the benchmark program of NATS core: a server process, and the
 // publisher and the subscriber with nats.go.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command run measures the bus against other systems and against plain C: it
 // builds the programs, runs them in turn on an otherwise idle machine, writes
 // the raw data, and prints tables with the goals. See docs/benchmarks.md.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command tagbus is the benchmark program of this project's bus. The runner
 // starts it as publisher and as subscriber; both find each other through a
 // folder.

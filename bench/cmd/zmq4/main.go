@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build cgo
 
 // Command zmq4 is the benchmark program of libzmq used from Go, by the binding

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package costs tells from a CPU profile of a publisher of this bus what its time
 // went into.
 package costs

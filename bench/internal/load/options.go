@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package load is what the benchmark programs written in Go have in common: the
 // options, the messages and how they are checked, the clock, and how a program
 // talks with the runner. The programs in C do the same in c/bench.h: a

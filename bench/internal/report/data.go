@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package report turns measurements into tables, a plot and the document.
 package report
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package run builds the benchmark programs, runs them on a machine that is
 // otherwise idle, and measures them from outside.
 package run

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package scenario
 
 // Goal is what a figure of a system is to be: at least, or at most, a multiple of

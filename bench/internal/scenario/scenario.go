@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package scenario is the table of what is measured: the systems, the scenarios
 // and the goals. The runner, the tables and the document come from it.
 package scenario

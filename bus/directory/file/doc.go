@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package file is a directory in a folder that publishers and subscribers share:
 // on one host any folder, between hosts one on a network file system. There is
 // nothing to set up and no server to run.

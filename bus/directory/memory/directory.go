@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package memory is a directory within one process: for programs that have
 // their publishers and subscribers together, and for tests.
 //

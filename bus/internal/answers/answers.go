@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package answers holds the messages to one peer that the transport has not taken yet.
 //
 // A peer may ask faster than it reads the answers. While too many bytes wait, nothing is

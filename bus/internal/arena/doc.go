@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package arena answers one question: in which memory is the next page of a stream?
 //
 // An Arena cuts the buffers of a pool into runs. A run is as long as what is written into

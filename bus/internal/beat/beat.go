@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package beat measures silence: how long a peer has sent nothing, and how long this
 // side has sent it nothing.
 //

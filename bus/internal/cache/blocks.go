@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cache
 
 // How the memory of a cache is divided: into chains of blocks, of which each is a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cache keeps the newest messages of each tag for later subscribers.
 //
 // Its memory is one region of small blocks outside the Go heap. So missing memory is an

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cache
 
 // Reader looks at the messages of a cache, which does not change from Lock to Unlock.

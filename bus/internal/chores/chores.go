@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package chores does work on a loop that is too long for one function: in slices,
 // with everything else that the loop has to do between two slices. A List can change
 // between two of them. A Share bounds what a peer causes.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package chores
 
 // Share is what one of several peers causes of the work of a queue, by its messages. A

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package closer orders the end of what has callbacks: a Close that may be called from
 // any goroutine, any number of times, and inside a callback.
 package closer

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package contact makes a connection to a peer that is known by its addresses, and makes
 // it again after a loss.
 //

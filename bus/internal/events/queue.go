@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package events tells a user what happens: in order, a few events in one turn of a
 // loop, and with bounded memory however fast they come.
 //

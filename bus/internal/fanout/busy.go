@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fanout
 
 // A page of a lane that is busy would only wait in its queue. The stream waits instead, and

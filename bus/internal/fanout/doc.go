@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package fanout answers two questions about each published message: who gets it, and is
 // there room?
 //

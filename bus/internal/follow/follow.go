@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package follow keeps a user for each entry of one role in a directory: it makes one
 // when an entry appears, and tells it what becomes of the entry.
 //

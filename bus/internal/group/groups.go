@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package group puts together the groups of subscriptions that peers send in parts, and
 // bounds the memory of those that are not complete.
 //

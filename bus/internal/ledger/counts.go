@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ledger counts what was lost, alike at both ends of a connection.
 //
 // Only the subscriber knows the losses of a lost connection, and only the publisher

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package ledger
 
 // Got is how many messages of a lane a subscriber has received: the other end of Said.

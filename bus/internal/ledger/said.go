@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package ledger
 
 // Said is how many messages of a lane the subscriber has received, as it says on one

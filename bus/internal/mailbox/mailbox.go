@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mailbox carries messages from a loop to one goroutine that reads them.
 //
 // A Box has a limit in bytes. Beyond it either the loop stops until the box is drained,

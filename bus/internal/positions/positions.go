@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package positions puts the positions of tags in order, into lists that fit control
 // messages, and out of them again.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package request knows what a subscriber has asked one publisher for, and what has
 // come of it: a [Request] is one subscription there, a [Book] has all of them.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package retain keeps the memory of messages beyond the call that delivers them, and
 // counts it.
 //

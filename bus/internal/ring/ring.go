@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ring is a queue that grows as needed and allocates nothing after that.
 package ring
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rivals finds out which publishers serve the same tags, and which of two is to
 // send a tag to a subscriber: that which announced it first, or that which announced it
 // last.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package seats decides which connections stay when there are too many.
 //
 // A stranger can open any number of connections. So those that ask for nothing give way

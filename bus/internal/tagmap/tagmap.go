@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tagmap is a hash table from tags to values that many goroutines read without
 // a lock while one writer changes it.
 package tagmap

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tagset answers what the bus asks of a set of tags before it works with it: are
 // its tags few, is it quick to work with, and does it keep the limits for sets of
 // strangers? And it remembers which of several owners took a tag last.

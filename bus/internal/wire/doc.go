@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package wire writes and reads pages. Pages and control messages are all that crosses
 // the network between a publisher and a subscriber.
 //

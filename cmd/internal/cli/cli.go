@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cli is what the commands have in common: flags, exit codes, signals,
 // and how they talk to the person who started them.
 package cli

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package completion makes the scripts by which a shell completes the flags of a
 // command: for bash, zsh and fish, from the flags themselves.
 package completion

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package emulate makes messages like a detector's that can be checked at the
 // other end, and checks them.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package manual makes the man page of a command from its flags.
 package manual
 

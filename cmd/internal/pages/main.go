@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command pages writes what is made from the flags of the commands: their man pages and
 // the scripts by which shells complete them. A release ships both.
 //

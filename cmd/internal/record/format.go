@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package record reads and writes files of records: the bytes of messages and
 // where each begins. The formats are
 //

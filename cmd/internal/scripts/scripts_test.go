@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package scripts_test runs publisher and subscriber as processes on loopback,
 // as the scripts in testdata say.
 package scripts_test

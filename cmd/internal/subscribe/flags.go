@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package subscribe is the command subscriber.
 package subscribe
 

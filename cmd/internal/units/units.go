@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package units reads and prints the quantities of the command line: sizes in
 // bytes, rates per second, and counts.
 //

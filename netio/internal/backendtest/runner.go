@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package backendtest drives backends in their own tests: an event loop that runs
 // in a goroutine, a handler that hands over what it hears, and what the
 // conformance suite must know of every backend on such a loop.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package goroutine tells goroutines apart, and which of them are event loops: what
 // waits must know that it is not inside a callback.
 package goroutine

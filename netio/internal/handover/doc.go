@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package handover is what the backends on an event loop have in common, whose users
 // call from any goroutine: it turns calls into work of the loop, and hands the answers
 // back. What crosses a network, and how, is the backend's.

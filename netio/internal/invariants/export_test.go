@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package invariants
 
 // SetCrash replaces what ends the process, until undo.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package invariants is what a backend's debug build checks: that its users keep
 // the rules of package netio about memory and threads. A backend asks Enabled,
 // a constant of the build tag invariants, so that the product pays nothing.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package spread makes one backend of several, each on an event loop of its own,
 // so that more than one processor sends and receives for its endpoints. All
 // callbacks still come on one loop, one at a time.

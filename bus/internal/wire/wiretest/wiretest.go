@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package wiretest writes and reads pages for tests.
 package wiretest
 

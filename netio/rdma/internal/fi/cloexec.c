@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build libfabric && cgo
 
 // What libfabric 1.17 opens would be inherited by every process that a program

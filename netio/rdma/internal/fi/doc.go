@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package fi is a thin layer over libfabric, in libfabric's words: fi_cq_read is
 // a method Read of CQ, an fi_info is an [Info]. It is built in with the build tag
 // libfabric and cgo; without them it is empty.

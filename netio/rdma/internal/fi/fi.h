@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The C side of package fi. Names begin with fix_, so that none is libfabric's.
 #ifndef TAGBUS_FI_H
 #define TAGBUS_FI_H

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build libfabric && cgo
 
 // A thread that makes the calls in which RDMA libraries look for devices.
