@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command request has a device that doubles numbers, and two requesters that ask it at the
 // same time. The device answers the last first, and each requester gets its own replies.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package remind answers: when is it time to say again what still lasts?
 package remind
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package nearest answers the question how far two sets of tags are from each other, where
 // they have no tag in common. It measures to some ranges only, so that the work for a set
 // is bounded by its size.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package reach knows at which addresses other programs can dial a listener.
 package reach
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package replies answers which request a reply belongs to.
 //
 // A requester gives each request an id: its own number, which is random, and that of the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package monitoring_test checks what operators import from deploy/ against what the
 // commands export.
 package monitoring_test
