@@ -40,7 +40,7 @@ demo: build ## publisher to subscriber over TCP, verified, under a minute
 release: ## dist/: archives with static programs, deb and rpm (VERSION=v0.1.0 where git does not tell it)
 	@scripts/release.sh
 
-release-check: ## a release, tried as users get it: the deb in a clean Debian, the rpm, a container
+release-check: ## a release, tried as users get it: the deb in a clean Debian, its services in a virtual machine
 	@scripts/setup.sh release
 	@scripts/release-check.sh
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Makes a release and tries it as users get it: the deb in a Debian that has nothing else
-# (debootstrap), the rpm, the archive, and the programs in a container.
+# (debootstrap), its services in a virtual machine of that, the rpm, the archive, and the
+# programs in a container.
 #   scripts/release-check.sh
 #   SUITE=bookworm   which Debian
 # What needs root or a tool that is missing is skipped and named; with CI=true that fails.
@@ -9,7 +10,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export VERSION=${VERSION:-v0.0.0-check}
 tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+# debootstrap mounts what it lets go when it ends.
+trap 'wait; rm -rf --one-file-system "$tmp"' EXIT
 
 fail() {
   echo "release-check: $1" >&2
@@ -58,8 +60,7 @@ inside() { unshare --mount --pid --fork --mount-proc="$tmp/root/proc" chroot "$@
 
 deb() {
   local left
-  debootstrap --variant=minbase --include=systemd,man-db "${SUITE:-bookworm}" "$tmp/root" >"$tmp/log" 2>&1 ||
-    { tail -n 5 "$tmp/log"; fail "debootstrap failed"; }
+  wait "$debian" || { tail -n 5 "$tmp/debian"; fail "debootstrap failed"; }
   cp dist/tagbus_*_amd64.deb "$tmp/root/tmp/tagbus.deb"
   inside "$tmp/root" dpkg -i /tmp/tagbus.deb
   inside "$tmp/root" dpkg --verify tagbus
@@ -72,6 +73,7 @@ deb() {
   done'
   # The user of the services runs the demo, from what the package has installed.
   inside --userspec=tagbus:tagbus "$tmp/root" /usr/share/doc/tagbus/examples/demo.sh /usr/bin
+  if can "The services, in a virtual machine" qemu-system-x86_64; then test/services/run.sh "$tmp/root"; fi
   rm "$tmp"/root/etc/tagbus/*.env "$tmp/root/tmp/tagbus.deb"
   inside "$tmp/root" dpkg --purge tagbus
   left=$(find "$tmp/root" -path "$tmp/root/var/log" -prune -o -name '*tagbus*' -print)
@@ -101,6 +103,11 @@ container() {
   wait -n || fail "the subscriber in the container failed"
 }
 
+# It takes half a minute, most of it to wait for the network.
+if [ "$(id -u)" -eq 0 ] && command -v debootstrap >/dev/null; then
+  debootstrap --variant=minbase --include=systemd,systemd-sysv,man-db "${SUITE:-bookworm}" "$tmp/root" >"$tmp/debian" 2>&1 &
+  debian=$!
+fi
 printf '== The release\n'
 scripts/release.sh
 archive

@@ -6,7 +6,7 @@
 # and the tests that need it skip and are counted.
 #   scripts/setup.sh [verbs|release]
 #     verbs: also what test/verbs needs (QEMU)
-#     release: also what scripts/release-check.sh needs (a Debian, rpm, a container)
+#     release: also what scripts/release-check.sh needs (a Debian, a virtual machine, rpm, a container)
 set -uo pipefail
 
 # A static busybox is the only program of the virtual machine's first seconds.
@@ -25,11 +25,15 @@ wanted=(
   "fish --version|fish|the tests of the completion of fish"
   "systemd-analyze --version|systemd|the tests of the systemd units"
 )
+if [ "${1:-}" = verbs ] || [ "${1:-}" = release ]; then
+  wanted+=(
+    "qemu-system-x86_64 -version|qemu-system-x86|the virtual machines of make verbs and make release-check"
+    "busybox_is_static|busybox-static|the virtual machines of make verbs and make release-check"
+    "xz --version|xz-utils|the virtual machines of make verbs and make release-check, to unpack their kernel"
+  )
+fi
 if [ "${1:-}" = verbs ]; then
   wanted+=(
-    "qemu-system-x86_64 -version|qemu-system-x86|the virtual machine of make verbs"
-    "busybox_is_static|busybox-static|the virtual machine of make verbs"
-    "xz --version|xz-utils|the virtual machine of make verbs, to unpack its kernel"
     "rdma -V|iproute2|the virtual machine of make verbs, to make its RDMA device"
     "test -e /etc/libibverbs.d/rxe.driver|ibverbs-providers|the virtual machine of make verbs, to use its RDMA device"
   )

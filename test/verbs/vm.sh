@@ -4,6 +4,7 @@
 # kernel under QEMU, with Soft-RoCE (rdma_rxe) on a dummy interface.
 #   test/verbs/vm.sh missing          names what is missing here; status 1 if anything is
 #   test/verbs/vm.sh prepare          makes kernel and initramfs, unless they are in the cache
+#   test/verbs/vm.sh image            the same, and prints where they are
 #   test/verbs/vm.sh run CMD [ARG..]  boots, and runs CMD in the machine
 # CMD finds the file system of this machine, in the same directory, as root. What
 # it changes is thrown away, but for what it writes below VERBS_WORK. It gets the
@@ -212,6 +213,10 @@ write_command() {
 case ${1:-} in
   missing) missing ;;
   prepare) prepare ;;
+  image)
+    prepare >&2
+    echo "$image"
+    ;;
   run)
     shift
     prepare
