@@ -171,6 +171,7 @@ func TestASubscriptionNamesTheTagsThatThePublisherHas(t *testing.T) {
 				if e.Tags.String() != test.wantedString || e.Tags.Parts() != test.wantedParts {
 					t.Errorf("got %v, want %s", e, test.wantedString)
 				}
+				synctest.Wait() // the publisher tells its event a little later
 				if e, _ := p.first(bus.Subscribed); !e.Tags.Equal(test.asked) {
 					t.Errorf("at the publisher: got %v, want what was asked for", e)
 				}
