@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck disable=SC2016 # systemd expands what is quoted
 # The first hour of docs/release.md, as a service of the systemd that it is about. The
 # last line on the console says how it ended.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Boots a folder that has Debian with systemd and the package tagbus as a virtual machine,
 # with the kernel of test/verbs, and goes through the first hour of docs/release.md.
 #   test/services/run.sh ROOT
