@@ -192,15 +192,17 @@ func newParser(p Program, flags Flags, more ...kong.Option) (*kong.Kong, error) 
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}))...)
 }
 
-// Model returns the flags of a program with their whole help, for its man page and its
-// completion.
+// Model returns the flags of a program with their environment variables, for its man page
+// and its completion.
 func Model(p Program, flags Flags) (*kong.Application, error) {
 	parser, err := newParser(p, flags)
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range parser.Model.Flags {
-		f.Help = help(f.Value)
+		if name := variable(f); name != "" {
+			f.Envs = []string{name}
+		}
 	}
 	return parser.Model, nil
 }
