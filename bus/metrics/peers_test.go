@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -22,6 +23,7 @@ func peer(instance, name, host string, port uint16, messages uint64, lane bus.La
 	addr := netip.AddrPortFrom(netip.MustParseAddr("10.0.0.2"), port)
 	return bus.SubscriberState{
 		Peer:     bus.Peer{Instance: instance, Name: name, Host: host, Addr: addr},
+		Since:    time.Unix(int64(port), 0),
 		Messages: messages, Bytes: 100 * messages, Pages: messages,
 		Lanes: []bus.LaneState{lane},
 	}
