@@ -47,10 +47,16 @@ type sent struct{ messages, bytes, pages uint64 }
 
 // known is what the last look has seen of one instance.
 type known struct {
-	look   uint64
-	since  time.Time             // when the connection began
-	sent   sent                  // on it
-	losses map[uint64]bus.Losses // by lane
+	look        uint64
+	connections []connection          // also one that is not forgotten yet when the next is there
+	losses      map[uint64]bus.Losses // by lane
+}
+
+// connection is what the last look has seen of one.
+type connection struct {
+	look  uint64
+	since time.Time
+	sent  sent
 }
 
 // peerSums is what the peers with one name and host did. The gauges are of those that
@@ -88,6 +94,7 @@ func (p *peers) see(connected, gone []bus.SubscriberState) {
 		if k.look != p.all.look { // the bus has forgotten it, too
 			delete(p.known, instance)
 		}
+		k.connections = slices.DeleteFunc(k.connections, func(c connection) bool { return c.look != p.all.look })
 	}
 }
 
@@ -121,11 +128,14 @@ func (p *peers) add(s *bus.SubscriberState, connected bool) {
 // sentSince returns what was sent since the last look. With each connection the numbers
 // of the bus begin at 0.
 func (k *known) sentSince(s *bus.SubscriberState) sent {
-	before, now := k.sent, sent{s.Messages, s.Bytes, s.Pages}
-	if !k.since.Equal(s.Since) {
-		before = sent{}
+	i := slices.IndexFunc(k.connections, func(c connection) bool { return c.since.Equal(s.Since) })
+	if i < 0 {
+		i = len(k.connections)
+		k.connections = append(k.connections, connection{since: s.Since})
 	}
-	k.since, k.sent = s.Since, now
+	c := &k.connections[i]
+	before, now := c.sent, sent{s.Messages, s.Bytes, s.Pages}
+	c.look, c.sent = k.look, now
 	return sent{now.messages - before.messages, now.bytes - before.bytes, now.pages - before.pages}
 }
 

@@ -115,6 +115,28 @@ func TestCountersOfPeersNeverFall(t *testing.T) {
 	}
 }
 
+// TestAPeerThatConnectsAgainIsThereTwice until its old connection is forgotten. What was
+// sent on that was counted twice.
+func TestAPeerThatConnectsAgainIsThereTwice(t *testing.T) {
+	var stats bus.PublisherStats
+	c := metrics.OfPublisher(func() bus.PublisherStats { return stats })
+	last, next := peer("a", "a", "h", 2, 10, bus.LaneState{}), peer("a", "a", "h", 1, 0, bus.LaneState{})
+	type states = []bus.SubscriberState
+	for i, now := range []bus.PublisherStats{
+		{Subscribers: states{last}},
+		{Subscribers: states{next, last}},
+		{Subscribers: states{next, last}},
+		{Subscribers: states{next}, Gone: states{last}}, // it has no subscription yet
+		{Subscribers: states{next}, Gone: states{last}},
+		{Subscribers: states{next}},
+	} {
+		stats = now
+		if got := gather(t, c)["tagbus_publisher_subscriber_sent_messages_total{host=h,name=a}"]; got != 10 {
+			t.Errorf("look %d: got %v messages, want 10", i, got)
+		}
+	}
+}
+
 // TestScrapersDoNotCountTwice: of two scrapes at once, the numbers of one are older.
 func TestScrapersDoNotCountTwice(t *testing.T) {
 	var clock atomic.Uint64
