@@ -67,6 +67,15 @@ func entryLimit(e directory.Entry) error {
 	return limit
 }
 
+// withdrawEntry takes an entry out of the directory: it is not failing any more.
+//
+// Errors: the directory's.
+func withdrawEntry(r directory.Registration, failing *atomic.Bool) error {
+	err := r.Withdraw()
+	failing.Store(false) // nothing is reported after Withdraw
+	return err
+}
+
 // reportEntry turns the problems of a directory entry into events, if the directory
 // reports them, and notes in failing whether there is one. The directory does so in a
 // goroutine of its own; event runs on the loop.

@@ -21,6 +21,8 @@ type link struct {
 	ep  netio.Endpoint
 	out fanout.Outbox
 
+	since time.Time // when the connection began; does not change
+
 	minSendsFree lowest // guarded by fan.Mu
 
 	// Loop only.

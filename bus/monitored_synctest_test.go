@@ -126,3 +126,25 @@ func TestStatsSayThatTheEntryIsFailing(t *testing.T) {
 		}
 	})
 }
+
+// An entry that was failing when its program ended was said to fail for ever.
+func TestAnEntryThatIsWithdrawnIsNotFailing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		drained, closed := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)}), b.publisher(bus.PublisherConfig{Tags: tags.Of(2)})
+		r, gone := b.receiver(bus.ReceiverConfig{Tags: tags.Of(3)}, ignore), b.receiver(bus.ReceiverConfig{Tags: tags.Of(4)}, ignore)
+		for _, instance := range []string{drained.Instance(), closed.Instance(), r.Instance(), gone.Instance()} {
+			b.dir.Fail(instance, errors.New("no space left"))
+		}
+		time.Sleep(time.Second)
+		must(t, drained.Drain(t.Context()))
+		must(t, closed.Close())
+		must(t, r.Drain(t.Context()))
+		must(t, gone.Close())
+		for i, failing := range []bool{drained.Stats().EntryFailing, closed.Stats().EntryFailing, r.Stats().EntryFailing, gone.Stats().EntryFailing} {
+			if failing {
+				t.Errorf("entry %d is withdrawn: got that it is failing", i)
+			}
+		}
+	})
+}

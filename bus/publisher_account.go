@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/positions"
@@ -191,7 +192,8 @@ func (p *Publisher) boundAccounts(limit int) {
 // member is the subscriber of an account.
 type member struct {
 	peer                   *Peer
-	messages, bytes, pages uint64 // sent on its last connection, when that has ended
+	since                  time.Time // when its last connection began
+	messages, bytes, pages uint64    // sent on that, when it has ended
 }
 
 // leaveAccount ends the account of a connection, and returns the number of unconfirmed
@@ -199,7 +201,7 @@ type member struct {
 func (p *Publisher) leaveAccount(l *link) (unconfirmed uint64) {
 	if a := p.accounts.Of(l.peer.Instance); a != nil && a.Link == l {
 		sent := l.out.Stats()
-		a.Peer = member{l.peer, sent.Messages, sent.Bytes, sent.Pages}
+		a.Peer = member{l.peer, l.since, sent.Messages, sent.Bytes, sent.Pages}
 	}
 	unconfirmed = l.out.CloseAccounts(l.owed)
 	owed := l.owed && !l.parted && !errors.Is(l.fault, ErrProtocol) && !errors.Is(l.fault, ErrStalled)
@@ -212,7 +214,7 @@ func (p *Publisher) leaveAccount(l *link) (unconfirmed uint64) {
 // laneState returns an account as users see it.
 func laneState(a *ledger.Lane) LaneState {
 	sums := a.Sums()
-	return LaneState{Policy: policyFrom(a.Policy), Sent: sums.Sent, Losses: lossesOf(&sums.Lost), Unconfirmed: sums.Unconfirmed}
+	return LaneState{ID: a.ID, Policy: policyFrom(a.Policy), Sent: sums.Sent, Losses: lossesOf(&sums.Lost), Unconfirmed: sums.Unconfirmed}
 }
 
 // goneStates returns the accounts of subscribers that have gone, in the order in which
@@ -220,7 +222,7 @@ func laneState(a *ledger.Lane) LaneState {
 func (p *Publisher) goneStates() (gone []SubscriberState) {
 	for _, a := range p.accounts.Gone() {
 		m := &a.Peer
-		state := SubscriberState{Peer: *m.peer, Messages: m.messages, Bytes: m.bytes, Pages: m.pages}
+		state := SubscriberState{Peer: *m.peer, Since: m.since, Messages: m.messages, Bytes: m.bytes, Pages: m.pages}
 		for _, n := range a.Lanes() {
 			state.Lanes = append(state.Lanes, laneState(n))
 		}

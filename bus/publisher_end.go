@@ -39,7 +39,7 @@ func (p *Publisher) withdraw() error {
 	if p.registered == nil {
 		return nil
 	}
-	return p.registered.Withdraw()
+	return withdrawEntry(p.registered, &p.entryFailing)
 }
 
 // leave counts down the connections and the publisher itself; the last one frees the

@@ -30,7 +30,7 @@ func (p publisherHandler) OnConnectionEstablished(ep netio.Endpoint) {
 
 // newLink takes over a connection.
 func (p *Publisher) newLink(ep netio.Endpoint) *link {
-	l := &link{pub: p, ep: ep, peer: &Peer{Addr: ep.Remote()}}
+	l := &link{pub: p, ep: ep, since: time.Now(), peer: &Peer{Addr: ep.Remote()}}
 	l.events = events.Conn{Pause: l.pause, Resume: l.resume}
 	l.out.Init(&p.fan, ep, l.onFault)
 	ep.SetContext(l)

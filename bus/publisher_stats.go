@@ -36,12 +36,13 @@ type PublisherStats struct {
 // SubscriberState is the state of a subscriber, as its publisher sees it.
 type SubscriberState struct {
 	Peer     Peer
-	Parts    int    // ranges and masks that it has subscribed to
-	Queued   int    // bytes of pages reserved, queued or being sent, in all lanes
-	Limit    int    // bytes of pages that each lane may hold at most
-	Messages uint64 // sent: handed to the transport whole, on this connection
-	Bytes    uint64 // of pages sent
-	Pages    uint64 // sent
+	Since    time.Time // when the connection began
+	Parts    int       // ranges and masks that it has subscribed to
+	Queued   int       // bytes of pages reserved, queued or being sent, in all lanes
+	Limit    int       // bytes of pages that each lane may hold at most
+	Messages uint64    // sent: handed to the transport whole, on this connection
+	Bytes    uint64    // of pages sent
+	Pages    uint64    // sent
 
 	SendsFree    int // pages and control messages that its endpoint would take at once
 	MinSendsFree int // smallest of the last minute, or of up to two
@@ -52,6 +53,7 @@ type SubscriberState struct {
 // LaneState is the state of the subscriptions of a subscriber that are treated alike,
 // and so share their room.
 type LaneState struct {
+	ID     uint64 // of this publisher: the same on later connections, as long as the counts below go on
 	Policy Policy
 	Parts  int // ranges and masks that they have together
 	Queued int // bytes of pages reserved, queued or being sent
@@ -102,7 +104,7 @@ func (p *Publisher) Stats() PublisherStats {
 // stats returns the state of a subscriber. fan.Mu is held.
 func (l *link) stats(limit int, now time.Time) SubscriberState {
 	out := l.out.Stats()
-	state := SubscriberState{Peer: *l.peer, Limit: limit, Messages: out.Messages, Bytes: out.Bytes, Pages: out.Pages}
+	state := SubscriberState{Peer: *l.peer, Since: l.since, Limit: limit, Messages: out.Messages, Bytes: out.Bytes, Pages: out.Pages}
 	for _, use := range out.Lanes {
 		lane := laneState(use.Account)
 		lane.Parts, lane.Queued, lane.Limit = use.Parts, use.Queued, use.Limit

@@ -134,7 +134,7 @@ func (r *Receiver) Drain(ctx context.Context) error {
 	if r.draining.Swap(true) {
 		return ErrClosed
 	}
-	err := r.registered.Withdraw()
+	err := withdrawEntry(r.registered, &r.sub.counters.entryFailing)
 	if !r.sub.loop.Post(func() {
 		r.leaving = true
 		r.sub.retire(r.in)
@@ -175,7 +175,7 @@ func (r *Receiver) Close() error { return r.sub.closer.Close(r.sub.backend, r.cl
 func (r *Receiver) close() (later bool, err error) {
 	r.draining.Store(true)
 	if r.registered != nil {
-		err = r.registered.Withdraw()
+		err = withdrawEntry(r.registered, &r.sub.counters.entryFailing)
 	}
 	later, fault := r.sub.close()
 	return later, errors.Join(err, fault)

@@ -81,9 +81,13 @@ func (s *Subscriber) Offers(ctx context.Context, wanted tags.Set) (Offers, error
 	}
 	if s.loop.OnLoop() {
 		var found Offers
-		look := s.offersChore(ctx, wanted, func(o Offers) { found = o })
+		told := false
+		look := s.offersChore(ctx, wanted, func(o Offers) { found, told = o, true })
 		for done := false; !done; {
 			_, done = look(chores.SliceSteps)
+		}
+		if !told {
+			return Offers{}, offersEnd(ctx)
 		}
 		return found, nil
 	}
@@ -100,8 +104,12 @@ func (s *Subscriber) Offers(ctx context.Context, wanted tags.Set) (Offers, error
 	case <-s.closer.Ended():
 		return Offers{}, ErrClosed
 	case <-ctx.Done():
-		return Offers{}, fmt.Errorf("bus: offers: %w", context.Cause(ctx))
+		return Offers{}, offersEnd(ctx)
 	}
+}
+
+func offersEnd(ctx context.Context) error {
+	return fmt.Errorf("bus: offers: %w", context.Cause(ctx))
 }
 
 // offersChore returns the job that calls tell with the offers, unless ctx ends. Loop only.

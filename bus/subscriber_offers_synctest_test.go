@@ -143,6 +143,14 @@ func TestOffersFail(t *testing.T) {
 		if _, err := s.Offers(ctx, tags.Of(1)); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want the end of the context", err)
 		}
+		onLoop := make(chan error, 1)
+		s.loop.Post(func() {
+			_, err := s.Offers(ctx, tags.Of(1))
+			onLoop <- err
+		})
+		if err := <-onLoop; !errors.Is(err, context.Canceled) {
+			t.Errorf("on the loop: got %v, want the end of the context", err)
+		}
 		must(t, s.Close())
 		if _, err := s.Offers(t.Context(), tags.Of(1)); !errors.Is(err, bus.ErrClosed) {
 			t.Errorf("got %v, want ErrClosed", err)

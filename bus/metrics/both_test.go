@@ -114,6 +114,7 @@ func TestEachCounterOfTheOtherDirectionHasItsMetric(t *testing.T) {
 		values[3]["Lost"]:         true, // the causes together
 		values[3]["LeftOut"]:      true, // in Losses, too
 		values[4]["Parts"]:        true,
+		values[4]["ID"]:           true, // no count
 		values[4]["Sent"]:         true, // there is one for all lanes
 		values[4]["Losses.Ended"]: true,
 	}

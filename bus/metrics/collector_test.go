@@ -177,6 +177,7 @@ func TestEachCounterHasItsMetric(t *testing.T) {
 		values[2]["Lost"]:         true, // the causes together
 		values[2]["LeftOut"]:      true, // in Losses, too
 		values[3]["Parts"]:        true,
+		values[3]["ID"]:           true, // no count
 		values[3]["Sent"]:         true, // there is one for all lanes
 		values[3]["Losses.Ended"]: true,
 	}

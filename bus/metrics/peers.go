@@ -3,8 +3,9 @@
 package metrics
 
 import (
-	"net/netip"
+	"slices"
 	"sync"
+	"time"
 
 	"tagbus/bus"
 	"tagbus/internal/plain"
@@ -30,8 +31,9 @@ func newPeers() *peers {
 	return p
 }
 
-// maxPolicies bounds what is known of an instance, which has 16 lanes at a time.
-const maxPolicies = 64
+// maxLanes bounds what is known of an instance. A bus remembers 16 lanes of it: those of
+// the connection, and of others the newest.
+const maxLanes = 32
 
 type peerLabels struct{ name, host string }
 
@@ -45,10 +47,16 @@ type sent struct{ messages, bytes, pages uint64 }
 
 // known is what the last look has seen of one instance.
 type known struct {
-	look   uint64
-	addr   netip.AddrPort // of the connection
-	sent   sent
-	losses map[string]bus.Losses // by policy
+	look        uint64
+	connections []connection          // also one that is not forgotten yet when the next is there
+	losses      map[uint64]bus.Losses // by lane
+}
+
+// connection is what the last look has seen of one.
+type connection struct {
+	look  uint64
+	since time.Time
+	sent  sent
 }
 
 // peerSums is what the peers with one name and host did. The gauges are of those that
@@ -86,13 +94,14 @@ func (p *peers) see(connected, gone []bus.SubscriberState) {
 		if k.look != p.all.look { // the bus has forgotten it, too
 			delete(p.known, instance)
 		}
+		k.connections = slices.DeleteFunc(k.connections, func(c connection) bool { return c.look != p.all.look })
 	}
 }
 
 func (p *peers) add(s *bus.SubscriberState, connected bool) {
 	k := p.known[s.Peer.Instance]
 	if k == nil {
-		k = &known{losses: make(map[string]bus.Losses)}
+		k = &known{losses: make(map[uint64]bus.Losses)}
 		p.known[s.Peer.Instance] = k
 	}
 	k.look = p.all.look
@@ -104,18 +113,12 @@ func (p *peers) add(s *bus.SubscriberState, connected bool) {
 			row.value.connect(s, p.all.use(row))
 		}
 	}
-	if len(k.losses) > maxPolicies {
-		clear(k.losses)
-	}
-	for _, lane := range byPolicy(s.Lanes) {
-		policy := lane.Policy.String()
-		more := since(k.losses[policy], lane.Losses)
-		k.losses[policy] = lane.Losses
-		if !connected && more == (bus.Losses{}) {
+	for _, lane := range byPolicy(k.lostSince(s.Lanes)) {
+		if !connected && lane.Losses == (bus.Losses{}) {
 			continue
 		}
-		row := p.lanes.row(laneLabels{labels, policy})
-		addLosses(&row.value.losses, &more)
+		row := p.lanes.row(laneLabels{labels, lane.Policy.String()})
+		addLosses(&row.value.losses, &lane.Losses)
 		if connected {
 			row.value.connect(&lane, p.lanes.use(row))
 		}
@@ -125,12 +128,40 @@ func (p *peers) add(s *bus.SubscriberState, connected bool) {
 // sentSince returns what was sent since the last look. With each connection the numbers
 // of the bus begin at 0.
 func (k *known) sentSince(s *bus.SubscriberState) sent {
-	before, now := k.sent, sent{s.Messages, s.Bytes, s.Pages}
-	if k.addr != s.Peer.Addr || now.pages < before.pages {
-		before = sent{}
+	i := slices.IndexFunc(k.connections, func(c connection) bool { return c.since.Equal(s.Since) })
+	if i < 0 {
+		i = len(k.connections)
+		k.connections = append(k.connections, connection{since: s.Since})
 	}
-	k.addr, k.sent = s.Peer.Addr, now
+	c := &k.connections[i]
+	before, now := c.sent, sent{s.Messages, s.Bytes, s.Pages}
+	c.look, c.sent = k.look, now
 	return sent{now.messages - before.messages, now.bytes - before.bytes, now.pages - before.pages}
+}
+
+// lostSince returns the lanes with what they have lost since the last look.
+func (k *known) lostSince(lanes []bus.LaneState) []bus.LaneState {
+	lanes = slices.Clone(lanes)
+	for i := range lanes {
+		lane := &lanes[i]
+		total := lane.Losses
+		lane.Losses = since(k.losses[lane.ID], total)
+		k.losses[lane.ID] = total
+	}
+	for len(k.losses) > maxLanes {
+		oldest, found := uint64(0), false
+		for id := range k.losses {
+			here := slices.ContainsFunc(lanes, func(l bus.LaneState) bool { return l.ID == id })
+			if !here && (!found || id < oldest) {
+				oldest, found = id, true
+			}
+		}
+		if !found {
+			break
+		}
+		delete(k.losses, oldest)
+	}
+	return lanes
 }
 
 func (s *sent) add(more sent) {
@@ -159,12 +190,8 @@ func (l *laneSums) connect(lane *bus.LaneState, first bool) {
 	}
 }
 
-// since returns the losses after those that were known. Where there are fewer, the bus
-// has forgotten the account, and counts from 0.
+// since returns the losses of a lane after those that were known.
 func since(before, now bus.Losses) bus.Losses {
-	if now.Full < before.Full || now.Memory < before.Memory || now.Connection < before.Connection || now.LeftOut < before.LeftOut {
-		return now
-	}
 	return bus.Losses{
 		Full: now.Full - before.Full, Memory: now.Memory - before.Memory,
 		Connection: now.Connection - before.Connection, LeftOut: now.LeftOut - before.LeftOut,

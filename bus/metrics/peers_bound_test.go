@@ -13,7 +13,7 @@ import (
 func stranger(instance string, number int) bus.SubscriberState {
 	return bus.SubscriberState{
 		Peer: bus.Peer{Instance: instance, Name: fmt.Sprint("stranger ", number)}, Messages: 5, Pages: 1,
-		Lanes: []bus.LaneState{{Policy: bus.Policy{Kind: bus.Sample, Every: uint64(number + 2)}}},
+		Lanes: []bus.LaneState{{ID: uint64(number), Policy: bus.Policy{Kind: bus.Sample, Every: uint64(number + 2)}}},
 	}
 }
 
@@ -52,9 +52,9 @@ func TestThePoliciesOfAPeerAreBounded(t *testing.T) {
 		s := stranger("x", i)
 		s.Peer.Name = "x"
 		p.see([]bus.SubscriberState{s}, nil)
-		if len(p.lanes.rows) > maxIdle+1 || len(p.known["x"].losses) > maxPolicies+1 {
+		if len(p.lanes.rows) > maxIdle+1 || len(p.known["x"].losses) > maxLanes {
 			t.Fatalf("after %d policies: got %d series and %d that are known, want at most %d and %d",
-				i+1, len(p.lanes.rows), len(p.known["x"].losses), maxIdle+1, maxPolicies+1)
+				i+1, len(p.lanes.rows), len(p.known["x"].losses), maxIdle+1, maxLanes)
 		}
 	}
 	if len(p.lanes.rows) != maxIdle+1 {

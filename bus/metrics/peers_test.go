@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -22,6 +23,7 @@ func peer(instance, name, host string, port uint16, messages uint64, lane bus.La
 	addr := netip.AddrPortFrom(netip.MustParseAddr("10.0.0.2"), port)
 	return bus.SubscriberState{
 		Peer:     bus.Peer{Instance: instance, Name: name, Host: host, Addr: addr},
+		Since:    time.Unix(int64(port), 0),
 		Messages: messages, Bytes: 100 * messages, Pages: messages,
 		Lanes: []bus.LaneState{lane},
 	}
@@ -109,6 +111,28 @@ func TestCountersOfPeersNeverFall(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestAPeerThatConnectsAgainIsThereTwice until its old connection is forgotten. What was
+// sent on that was counted twice.
+func TestAPeerThatConnectsAgainIsThereTwice(t *testing.T) {
+	var stats bus.PublisherStats
+	c := metrics.OfPublisher(func() bus.PublisherStats { return stats })
+	last, next := peer("a", "a", "h", 2, 10, bus.LaneState{}), peer("a", "a", "h", 1, 0, bus.LaneState{})
+	type states = []bus.SubscriberState
+	for i, now := range []bus.PublisherStats{
+		{Subscribers: states{last}},
+		{Subscribers: states{next, last}},
+		{Subscribers: states{next, last}},
+		{Subscribers: states{next}, Gone: states{last}}, // it has no subscription yet
+		{Subscribers: states{next}, Gone: states{last}},
+		{Subscribers: states{next}},
+	} {
+		stats = now
+		if got := gather(t, c)["tagbus_publisher_subscriber_sent_messages_total{host=h,name=a}"]; got != 10 {
+			t.Errorf("look %d: got %v messages, want 10", i, got)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func TestTheWorkOfAScrapeIsProportional(t *testing.T) {
 		for i := range subscribers {
 			s := bus.SubscriberState{Peer: bus.Peer{Instance: fmt.Sprint("instance ", i)}}
 			for n := range lanes {
-				s.Lanes = append(s.Lanes, bus.LaneState{Policy: bus.Policy{Kind: bus.Sample, Every: uint64(n + 1)}})
+				s.Lanes = append(s.Lanes, bus.LaneState{ID: uint64(n + 1), Policy: bus.Policy{Kind: bus.Sample, Every: uint64(n + 1)}})
 			}
 			stats.Subscribers = append(stats.Subscribers, s)
 		}

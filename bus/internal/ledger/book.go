@@ -75,7 +75,7 @@ func (b *Book[L, P]) Open(instance string, l L, peer P, number uint16, policy su
 	if n == nil {
 		b.makeRoom(a, most, has)
 		b.begun++
-		n = &Lane{Policy: policy, begun: b.begun, byTag: make(map[tags.Tag]*Counts), entries: &b.entries}
+		n = &Lane{Policy: policy, ID: b.begun, byTag: make(map[tags.Tag]*Counts), entries: &b.entries}
 		b.entries.Add(laneEntries)
 		a.lanes[number] = n
 	}

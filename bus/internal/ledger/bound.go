@@ -59,7 +59,7 @@ func (b *Book[L, P]) makeRoom(a *Account[L, P], most int, has func(uint16) bool)
 	for len(a.lanes) >= most {
 		oldest, found := uint16(0), false
 		for number, n := range a.lanes {
-			if !has(number) && (!found || n.begun < a.lanes[oldest].begun) {
+			if !has(number) && (!found || n.ID < a.lanes[oldest].ID) {
 				oldest, found = number, true
 			}
 		}

@@ -14,9 +14,9 @@ import (
 //
 // Threads: any.
 type Lane struct {
-	Policy subscription.Policy // does not change
-
-	begun uint64 // its number among all lanes of a book
+	// These do not change.
+	Policy subscription.Policy
+	ID     uint64 // its number among all lanes of a book, in the order in which they began
 
 	mu          sync.Mutex // nothing else is locked while it is held
 	byTag       map[tags.Tag]*Counts
