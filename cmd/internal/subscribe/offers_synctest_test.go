@@ -57,9 +57,27 @@ func (b *beside) took(since time.Time) (all []time.Duration) {
 	return all
 }
 
+// said keeps what a console writes, for a test that looks while it writes.
+type said struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all.Write(b)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all.String()
+}
+
 func TestASubscriberNamesTheNearestTagsAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
+		var out said
 		s := new(beside)
 		r := &run{flags: &Flags{Tags: tags.Of(7)}, console: cli.NewConsole("subscriber", &out, cli.Log{LogFormat: cli.LogJournal}), subscriber: s, ending: newEnding()}
 		others := bus.Offers{Publishers: 2, Nearest: []bus.Offer{
