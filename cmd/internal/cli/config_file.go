@@ -22,8 +22,9 @@ type configFile struct {
 
 // setting is the value of a flag, as it would stand on the command line.
 type setting struct {
-	value string
-	line  int
+	value  string
+	isList bool
+	line   int
 }
 
 // readConfigFile reads a file.
@@ -63,7 +64,8 @@ func readConfigFile(path string, known []string) (configFile, error) {
 			errs = append(errs, fmt.Errorf("%s: %s: got a %s, want a text, a number, true or false, or a list of these", f.at(line), name, formOf(values[name])))
 			continue
 		}
-		f.settings[name] = setting{value, line}
+		_, isList := values[name].([]any)
+		f.settings[name] = setting{value, isList, line}
 	}
 	return f, errors.Join(errs...)
 }

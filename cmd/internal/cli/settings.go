@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"tagbus/tags"
 )
 
 // settings gives flags that are not on the command line their values: those of the
@@ -70,6 +72,10 @@ func (s *settings) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (an
 		}
 		value, origin = setting.value, s.file.at(setting.line)
 		where = origin + ": " + flag.Name
+		if setting.isList && !takesList(flag) {
+			s.err = fmt.Errorf("%s: got a list, want one value", where)
+			return nil, s.err
+		}
 	}
 	s.origin[flag.Name] = origin
 	if err := try(flag, value); err != nil {
@@ -103,6 +109,11 @@ func (s *settings) readFile(ctx *kong.Context) (err error) {
 	}
 	s.file, err = readConfigFile(path, known)
 	return err
+}
+
+// takesList reports whether a flag is one of several values with commas between them.
+func takesList(flag *kong.Flag) bool {
+	return flag.IsSlice() || flag.Target.Type() == reflect.TypeFor[tags.Set]()
 }
 
 // try reads a value as that of a flag, without effect.
