@@ -86,14 +86,15 @@ func (l Log) handler(program string, out, to io.Writer) slog.Handler {
 		return h.WithAttrs([]slog.Attr{slog.String("program", program)})
 	case format == LogJournal:
 		return newLines(to, true, journalStyle)
-	case isTerminal(out):
+	case IsTerminal(out):
 		return newLines(to, false, terminalStyle(program, mayColour()))
 	default:
 		return newLines(to, false, fileStyle(program))
 	}
 }
 
-func isTerminal(out io.Writer) bool {
+// IsTerminal reports whether what is written is shown to a person. Threads: any.
+func IsTerminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

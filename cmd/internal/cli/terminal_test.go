@@ -173,3 +173,23 @@ func TestACommandShowsWhatItWaitsFor(t *testing.T) {
 		})
 	}
 }
+
+// TestNoLiveLineAmongMessages: a message that is shown on the terminal would stand behind
+// the renewed line, and the next renewal would hide part of it.
+func TestNoLiveLineAmongMessages(t *testing.T) {
+	for _, output := range []string{"--print hex", "--output -"} {
+		t.Run(output, func(t *testing.T) {
+			t.Parallel()
+			screen, program := openTerminal(t)
+			code := make(chan int, 1)
+			args := append([]string{"--bus", t.TempDir(), "--tags", "5", "--duration", "1100ms"}, strings.Fields(output)...)
+			go func() { code <- subscribe.Main(args, cli.Streams{Out: program, Err: program}) }()
+			if shown := readUntil(t, screen, "ended by duration\r\n"); strings.Contains(shown, "\x1b[K") {
+				t.Errorf("got %q, want no renewed line", shown)
+			}
+			if got := <-code; got != cli.ExitDone {
+				t.Errorf("got exit code %d, want %d", got, cli.ExitDone)
+			}
+		})
+	}
+}

@@ -76,7 +76,9 @@ func (r *run) watch() {
 	began, seen := time.Now(), uint64(0)
 	active := began
 	messages, bytes := cli.NewMeter(), cli.NewMeter()
-	r.console.Live(func() string { return r.liveLine(r.subscriber.Stats(), began, messages, bytes) })
+	if r.flags.outputName() != "-" || !cli.IsTerminal(r.streams.Out) { // a message would stand behind it
+		r.console.Live(func() string { return r.liveLine(r.subscriber.Stats(), began, messages, bytes) })
+	}
 	for {
 		select {
 		case <-tick.C:
