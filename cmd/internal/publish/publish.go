@@ -211,7 +211,7 @@ func (r *run) waitSubscribers(ctx context.Context) error {
 			return err
 		case <-tick.C:
 			came := count()
-			r.console.Tell(slog.LevelInfo, "waiting", []slog.Attr{slog.Int("count", came)}, "%s", soFar(units.FormatNumber(came, "subscriber"), came == 0, r.announced))
+			r.console.Tell(slog.LevelInfo, "waiting", []slog.Attr{slog.Int("count", came)}, "%s", soFar(units.FormatNumber(came, "subscriber"), came == 0, r.announced, len(r.flags.Advertise) > 0))
 		}
 	}
 }

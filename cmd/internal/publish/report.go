@@ -58,7 +58,7 @@ func (r *run) report(err error, s cli.Streams) int {
 	if r.outlet != nil {
 		sum.Instance = r.outlet.Instance()
 		if sum.Messages > 0 && sum.Subscriptions == 0 && !r.flags.Send { // a message is sent to its receiver
-			r.console.Warn("%s", deserted(r.announced, r.refused.Load()))
+			r.console.Warn("%s", deserted(r.announced, len(r.flags.Advertise) > 0, r.refused.Load()))
 		}
 	}
 	if err != nil {
