@@ -61,8 +61,12 @@ func (r *run) saySubscribers(all []subscriberSummary) {
 		case i >= maxSubscriberLines:
 			rest++
 		default:
+			level := slog.LevelWarn
+			if s.missing() == 0 { // as its policy asks for
+				level = slog.LevelInfo
+			}
 			fields := append(cli.PeerFields(&s.peer), slog.String("policy", s.Policy), slog.Uint64("count", s.losses.Lost()))
-			r.console.Tell(slog.LevelWarn, "losses", fields, "%v, %s: %s sent, %s", &s.peer, s.Policy, units.FormatNumber(s.Sent, "message"), lostText(s.losses, s.Unconfirmed))
+			r.console.Tell(level, "losses", fields, "%v, %s: %s sent, %s", &s.peer, s.Policy, units.FormatNumber(s.Sent, "message"), lostText(s.losses, s.Unconfirmed))
 		}
 	}
 	if rest > 0 {
