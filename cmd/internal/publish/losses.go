@@ -38,7 +38,7 @@ func (s *subscriberSummary) missing() uint64 { return s.losses.Lost() + s.Unconf
 // subscribersOf returns what is known of each subscriber, those that lost most
 // first.
 func subscribersOf(st bus.PublisherStats) []subscriberSummary {
-	var all []subscriberSummary
+	all := []subscriberSummary{} // not nil, which in JSON is no list
 	for _, s := range slices.Concat(st.Subscribers, st.Gone) {
 		for _, lane := range s.Lanes {
 			all = append(all, subscriberSummary{
