@@ -97,7 +97,7 @@ func (r *run) watch() {
 		}
 		if r.flags.Timeout > 0 && time.Since(active) >= r.flags.Timeout {
 			r.ending.end("timeout", fmt.Errorf("no message for %v (--timeout): %s received, %s connected",
-				r.flags.Timeout, units.FormatCount(seen), units.FormatNumber(r.subscriber.Stats().Publishers, "publisher")))
+				r.flags.Timeout, units.FormatCount(seen), units.FormatNumber(r.subscriber.Stats().Publishers, r.peers())))
 		}
 	}
 }
