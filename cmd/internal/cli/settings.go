@@ -132,7 +132,7 @@ func (s *settings) explain(err error) error {
 		return errors.Join(s.err)
 	}
 	var notes []string
-	for _, name := range flagName.FindAllString(err.Error(), -1) {
+	for _, name := range flagName.FindAllString(Text(err), -1) {
 		origin := s.origin[strings.TrimPrefix(name, "--")]
 		note := fmt.Sprintf("%s is from %s", name, origin)
 		if origin != "" && !slices.Contains(notes, note) {
