@@ -5,6 +5,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"slices"
@@ -34,7 +35,7 @@ type setting struct {
 //     can be told.
 func readConfigFile(path string, known []string) (configFile, error) {
 	f := configFile{path: path, settings: make(map[string]setting)}
-	text, err := os.ReadFile(path)
+	text, err := readSmall(path)
 	if err != nil {
 		return f, fmt.Errorf("--%s: %w", configFlag, err)
 	}
@@ -68,6 +69,23 @@ func readConfigFile(path string, known []string) (configFile, error) {
 		f.settings[name] = setting{value, isList, line}
 	}
 	return f, errors.Join(errs...)
+}
+
+// maxConfigBytes is more than all flags take.
+const maxConfigBytes = 1 << 20
+
+// readSmall reads a file, which may be a device without end.
+func readSmall(path string) (text []byte, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	text, err = io.ReadAll(io.LimitReader(file, maxConfigBytes+1))
+	if err == nil && len(text) > maxConfigBytes {
+		err = fmt.Errorf("%s: has more than 1 MiB: want a file with values of flags", path)
+	}
+	return text, err
 }
 
 // at names a line of the file; 0: the file.
