@@ -116,7 +116,10 @@ func isJournal(out io.Writer) bool {
 }
 
 // mayColour reports whether a terminal may be sent colours (no-color.org).
-func mayColour() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }
+func mayColour() bool { return os.Getenv("NO_COLOR") == "" && !isDumb() }
+
+// isDumb reports whether a terminal shows sequences instead of following them.
+func isDumb() bool { return os.Getenv("TERM") == "dumb" }
 
 // safeJSON writes lines of JSON, safe to show.
 type safeJSON struct{ to io.Writer }
