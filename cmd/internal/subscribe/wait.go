@@ -39,14 +39,12 @@ func (r *run) wait(ctx context.Context, stopping func()) error {
 	stopping()
 	<-watched
 	told.Wait()
-	if err := r.unsubscribe(ctx); err != nil {
-		return err
-	}
+	err := errors.Join(r.ending.err, r.unsubscribe(ctx))
 	r.account(ctx)
-	if r.receiver.output != nil {
-		return errors.Join(r.ending.err, r.finishOutput(ctx))
+	if r.receiver.output != nil { // what has arrived is written, whatever has failed
+		err = errors.Join(err, r.finishOutput(ctx))
 	}
-	return r.ending.err
+	return err
 }
 
 // unsubscribe ends the subscription in order: the publishers hear of it before
