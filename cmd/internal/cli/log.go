@@ -93,9 +93,10 @@ func (l Log) handler(program string, out, to io.Writer) slog.Handler {
 	}
 }
 
-// IsTerminal reports whether what is written is shown to a person. Threads: any.
-func IsTerminal(out io.Writer) bool {
-	f, ok := out.(*os.File)
+// IsTerminal reports whether a person sees what is written to a stream, or types what is
+// read from it. Threads: any.
+func IsTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 

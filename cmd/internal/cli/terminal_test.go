@@ -178,19 +178,24 @@ func TestACommandShowsWhatItWaitsFor(t *testing.T) {
 }
 
 // TestNoRenewedLine: a message that is shown on the terminal would stand behind the renewed
-// line, and a terminal that knows no sequences would show those that clear it.
+// line, one that is typed there would be hidden with it, and a terminal that knows no
+// sequences would show those that clear it.
 func TestNoRenewedLine(t *testing.T) {
-	for _, test := range []struct{ name, args, term string }{
-		{"among printed messages", "--print hex", "xterm"},
-		{"among messages", "--output -", "xterm"},
-		{"on a terminal without sequences", "", "dumb"},
+	for _, test := range []struct {
+		name, args, term string
+		main             func([]string, cli.Streams) int
+	}{
+		{"among printed messages", "--print hex", "xterm", subscribe.Main},
+		{"among messages", "--output -", "xterm", subscribe.Main},
+		{"among typed messages", "--input - --record lines", "xterm", publish.Main},
+		{"on a terminal without sequences", "", "dumb", subscribe.Main},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv("TERM", test.term)
 			screen, program := openTerminal(t)
 			code := make(chan int, 1)
 			args := append([]string{"--bus", t.TempDir(), "--tags", "5", "--duration", "1100ms"}, strings.Fields(test.args)...)
-			go func() { code <- subscribe.Main(args, cli.Streams{Out: program, Err: program}) }()
+			go func() { code <- test.main(args, cli.Streams{In: program, Out: program, Err: program}) }()
 			if shown := readUntil(t, screen, "ended by duration\r\n"); strings.Contains(shown, "\x1b[K") {
 				t.Errorf("got %q, want no renewed line", shown)
 			}

@@ -90,7 +90,15 @@ func (s summary) String() string {
 // liveWaiting makes the line that a terminal shows say what is waited for, from now on.
 func (r *run) liveWaiting(what func() string) {
 	since := time.Now()
-	r.console.Live(func() string { return cli.Waiting(since, what()) })
+	r.live(func() string { return cli.Waiting(since, what()) })
+}
+
+// live sets the line that a terminal renews, except where it would hide messages that are
+// typed.
+func (r *run) live(line func() string) {
+	if r.flags.Input != "-" || !cli.IsTerminal(r.stdin) {
+		r.console.Live(line)
+	}
 }
 
 // liveLine returns the line that a terminal shows while the command runs.
