@@ -94,7 +94,8 @@ func AnnouncedBy(dir directory.Directory, instance string) []netip.AddrPort {
 //
 //   - listen: where it listens.
 //   - announced: what its peers are told.
-func Place(listen netip.AddrPort, announced []netip.AddrPort) string {
+//   - advertised: because --advertise says so.
+func Place(listen netip.AddrPort, announced []netip.AddrPort, advertised bool) string {
 	var b strings.Builder
 	b.WriteString(listen.String())
 	if !slices.Equal(announced, []netip.AddrPort{listen}) {
@@ -104,6 +105,8 @@ func Place(listen netip.AddrPort, announced []netip.AddrPort) string {
 	}
 	switch {
 	case !OnlyLoopback(announced):
+	case advertised:
+		b.WriteString(", which only this host can reach (--advertise)")
 	case listen.Addr().IsUnspecified():
 		b.WriteString(", which only this host can reach: it has no other address")
 	default:

@@ -87,17 +87,20 @@ func TestPlace(t *testing.T) {
 	for _, test := range []struct {
 		name, listen string
 		announced    []netip.AddrPort
+		advertised   bool
 		want         string
 	}{
-		{"an address", "10.0.0.7:5", addresses("10.0.0.7:5"), "10.0.0.7:5"},
-		{"loopback", "127.0.0.1:5", addresses("127.0.0.1:5"), "127.0.0.1:5, which only this host can reach (--listen)"},
-		{"IPv6 loopback", "[::1]:5", addresses("[::1]:5"), "[::1]:5, which only this host can reach (--listen)"},
-		{"everywhere", "0.0.0.0:5", addresses("10.0.0.7:5", "127.0.0.1:5"), "0.0.0.0:5, announced as 10.0.0.7:5, 127.0.0.1:5"},
-		{"another address is announced", "127.0.0.1:5", addresses("10.0.0.7:5", "10.0.0.8:6"), "127.0.0.1:5, announced as 10.0.0.7:5, 10.0.0.8:6"},
-		{"everywhere, on a host without a network", "0.0.0.0:5", addresses("127.0.0.1:5"), "0.0.0.0:5, announced as 127.0.0.1:5, which only this host can reach: it has no other address"},
+		{"an address", "10.0.0.7:5", addresses("10.0.0.7:5"), false, "10.0.0.7:5"},
+		{"loopback", "127.0.0.1:5", addresses("127.0.0.1:5"), false, "127.0.0.1:5, which only this host can reach (--listen)"},
+		{"IPv6 loopback", "[::1]:5", addresses("[::1]:5"), false, "[::1]:5, which only this host can reach (--listen)"},
+		{"everywhere", "0.0.0.0:5", addresses("10.0.0.7:5", "127.0.0.1:5"), false, "0.0.0.0:5, announced as 10.0.0.7:5, 127.0.0.1:5"},
+		{"another address is announced", "127.0.0.1:5", addresses("10.0.0.7:5", "10.0.0.8:6"), true, "127.0.0.1:5, announced as 10.0.0.7:5, 10.0.0.8:6"},
+		{"everywhere, on a host without a network", "0.0.0.0:5", addresses("127.0.0.1:5"), false, "0.0.0.0:5, announced as 127.0.0.1:5, which only this host can reach: it has no other address"},
+		{"everywhere, and loopback is announced", "0.0.0.0:5", addresses("127.0.0.1:5"), true, "0.0.0.0:5, announced as 127.0.0.1:5, which only this host can reach (--advertise)"},
+		{"an address, and loopback is announced", "10.0.0.7:5", addresses("127.0.0.1:6"), true, "10.0.0.7:5, announced as 127.0.0.1:6, which only this host can reach (--advertise)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := cli.Place(netip.MustParseAddrPort(test.listen), test.announced); got != test.want {
+			if got := cli.Place(netip.MustParseAddrPort(test.listen), test.announced, test.advertised); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

@@ -5,6 +5,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"slices"
@@ -22,8 +23,9 @@ type configFile struct {
 
 // setting is the value of a flag, as it would stand on the command line.
 type setting struct {
-	value string
-	line  int
+	value  string
+	isList bool
+	line   int
 }
 
 // readConfigFile reads a file.
@@ -33,7 +35,7 @@ type setting struct {
 //     can be told.
 func readConfigFile(path string, known []string) (configFile, error) {
 	f := configFile{path: path, settings: make(map[string]setting)}
-	text, err := os.ReadFile(path)
+	text, err := readSmall(path)
 	if err != nil {
 		return f, fmt.Errorf("--%s: %w", configFlag, err)
 	}
@@ -63,9 +65,27 @@ func readConfigFile(path string, known []string) (configFile, error) {
 			errs = append(errs, fmt.Errorf("%s: %s: got a %s, want a text, a number, true or false, or a list of these", f.at(line), name, formOf(values[name])))
 			continue
 		}
-		f.settings[name] = setting{value, line}
+		_, isList := values[name].([]any)
+		f.settings[name] = setting{value, isList, line}
 	}
 	return f, errors.Join(errs...)
+}
+
+// maxConfigBytes is more than all flags take.
+const maxConfigBytes = 1 << 20
+
+// readSmall reads a file, which may be a device without end.
+func readSmall(path string) (text []byte, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	text, err = io.ReadAll(io.LimitReader(file, maxConfigBytes+1))
+	if err == nil && len(text) > maxConfigBytes {
+		err = fmt.Errorf("%s: has more than 1 MiB: want a file with values of flags", path)
+	}
+	return text, err
 }
 
 // at names a line of the file; 0: the file.

@@ -65,7 +65,7 @@ func NewConsole(program string, out io.Writer, log Log) *Console {
 		program: program, out: out, log: log, handler: log.handler(program, out, out),
 		records: make(chan queued, queuedRecords), quit: make(chan struct{}), done: make(chan struct{}),
 	}
-	go c.run(isTerminal(out) && log.format(out) == LogText && c.enabled(slog.LevelInfo))
+	go c.run(IsTerminal(out) && !isDumb() && log.format(out) == LogText && c.enabled(slog.LevelInfo))
 	return c
 }
 

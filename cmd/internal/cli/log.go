@@ -86,15 +86,17 @@ func (l Log) handler(program string, out, to io.Writer) slog.Handler {
 		return h.WithAttrs([]slog.Attr{slog.String("program", program)})
 	case format == LogJournal:
 		return newLines(to, true, journalStyle)
-	case isTerminal(out):
+	case IsTerminal(out):
 		return newLines(to, false, terminalStyle(program, mayColour()))
 	default:
 		return newLines(to, false, fileStyle(program))
 	}
 }
 
-func isTerminal(out io.Writer) bool {
-	f, ok := out.(*os.File)
+// IsTerminal reports whether a person sees what is written to a stream, or types what is
+// read from it. Threads: any.
+func IsTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
@@ -115,7 +117,10 @@ func isJournal(out io.Writer) bool {
 }
 
 // mayColour reports whether a terminal may be sent colours (no-color.org).
-func mayColour() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }
+func mayColour() bool { return os.Getenv("NO_COLOR") == "" && !isDumb() }
+
+// isDumb reports whether a terminal shows sequences instead of following them.
+func isDumb() bool { return os.Getenv("TERM") == "dumb" }
 
 // safeJSON writes lines of JSON, safe to show.
 type safeJSON struct{ to io.Writer }

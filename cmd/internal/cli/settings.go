@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"tagbus/tags"
 )
 
 // settings gives flags that are not on the command line their values: those of the
@@ -70,6 +72,10 @@ func (s *settings) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (an
 		}
 		value, origin = setting.value, s.file.at(setting.line)
 		where = origin + ": " + flag.Name
+		if setting.isList && !takesList(flag) {
+			s.err = fmt.Errorf("%s: got a list, want one value", where)
+			return nil, s.err
+		}
 	}
 	s.origin[flag.Name] = origin
 	if err := try(flag, value); err != nil {
@@ -105,6 +111,11 @@ func (s *settings) readFile(ctx *kong.Context) (err error) {
 	return err
 }
 
+// takesList reports whether a flag is one of several values with commas between them.
+func takesList(flag *kong.Flag) bool {
+	return flag.IsSlice() || flag.Target.Type() == reflect.TypeFor[tags.Set]()
+}
+
 // try reads a value as that of a flag, without effect.
 func try(flag *kong.Flag, text string) error {
 	target := reflect.New(flag.Target.Type()).Elem()
@@ -121,7 +132,7 @@ func (s *settings) explain(err error) error {
 		return errors.Join(s.err)
 	}
 	var notes []string
-	for _, name := range flagName.FindAllString(err.Error(), -1) {
+	for _, name := range flagName.FindAllString(Text(err), -1) {
 		origin := s.origin[strings.TrimPrefix(name, "--")]
 		note := fmt.Sprintf("%s is from %s", name, origin)
 		if origin != "" && !slices.Contains(notes, note) {

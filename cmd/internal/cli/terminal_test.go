@@ -69,6 +69,7 @@ func readUntil(t *testing.T, screen *os.File, want string) string {
 }
 
 func TestLiveLineOnATerminal(t *testing.T) {
+	t.Setenv("TERM", "xterm")
 	screen, program := openTerminal(t)
 	c := cli.NewConsole("tool", program, cli.Log{})
 	c.Live(func() string { return "so far 7" })
@@ -119,6 +120,7 @@ func TestLinesOnATerminal(t *testing.T) {
 // TestTheLiveLineFitsTheTerminal: what is wrapped cannot be cleared. A character takes
 // more than a byte.
 func TestTheLiveLineFitsTheTerminal(t *testing.T) {
+	t.Setenv("TERM", "xterm")
 	screen, program := openTerminal(t)
 	if err := unix.IoctlSetWinsize(int(program.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
 		t.Fatal(err)
@@ -132,6 +134,7 @@ func TestTheLiveLineFitsTheTerminal(t *testing.T) {
 // TestACommandShowsWhatItWaitsFor: a terminal that shows nothing looks like a program
 // that hangs.
 func TestACommandShowsWhatItWaitsFor(t *testing.T) {
+	t.Setenv("TERM", "xterm")
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
@@ -169,6 +172,35 @@ func TestACommandShowsWhatItWaitsFor(t *testing.T) {
 			}
 			if got := <-code; got != test.code {
 				t.Errorf("got exit code %d, want %d", got, test.code)
+			}
+		})
+	}
+}
+
+// TestNoRenewedLine: a message that is shown on the terminal would stand behind the renewed
+// line, one that is typed there would be hidden with it, and a terminal that knows no
+// sequences would show those that clear it.
+func TestNoRenewedLine(t *testing.T) {
+	for _, test := range []struct {
+		name, args, term string
+		main             func([]string, cli.Streams) int
+	}{
+		{"among printed messages", "--print hex", "xterm", subscribe.Main},
+		{"among messages", "--output -", "xterm", subscribe.Main},
+		{"among typed messages", "--input - --record lines", "xterm", publish.Main},
+		{"on a terminal without sequences", "", "dumb", subscribe.Main},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv("TERM", test.term)
+			screen, program := openTerminal(t)
+			code := make(chan int, 1)
+			args := append([]string{"--bus", t.TempDir(), "--tags", "5", "--duration", "1100ms"}, strings.Fields(test.args)...)
+			go func() { code <- test.main(args, cli.Streams{In: program, Out: program, Err: program}) }()
+			if shown := readUntil(t, screen, "ended by duration\r\n"); strings.Contains(shown, "\x1b[K") {
+				t.Errorf("got %q, want no renewed line", shown)
+			}
+			if got := <-code; got != cli.ExitDone {
+				t.Errorf("got exit code %d, want %d", got, cli.ExitDone)
 			}
 		})
 	}

@@ -38,7 +38,7 @@ func (s *subscriberSummary) missing() uint64 { return s.losses.Lost() + s.Unconf
 // subscribersOf returns what is known of each subscriber, those that lost most
 // first.
 func subscribersOf(st bus.PublisherStats) []subscriberSummary {
-	all := []subscriberSummary{} // a list also where there are none
+	all := []subscriberSummary{} // not nil, which in JSON is no list
 	for _, s := range slices.Concat(st.Subscribers, st.Gone) {
 		for _, lane := range s.Lanes {
 			all = append(all, subscriberSummary{
@@ -54,19 +54,24 @@ func subscribersOf(st bus.PublisherStats) []subscriberSummary {
 
 // saySubscribers names the subscribers that did not get everything.
 func (r *run) saySubscribers(all []subscriberSummary) {
-	rest := 0
+	rest, level, restLevel := 0, slog.LevelWarn, slog.LevelInfo
 	for i, s := range all {
+		if s.missing() == 0 { // nor have those after it lost any: what is left out its policy asks for
+			level = slog.LevelInfo
+		}
 		switch {
 		case s.missing() == 0 && s.losses.LeftOut == 0:
 		case i >= maxSubscriberLines:
-			rest++
+			if rest++; rest == 1 {
+				restLevel = level
+			}
 		default:
 			fields := append(cli.PeerFields(&s.peer), slog.String("policy", s.Policy), slog.Uint64("count", s.losses.Lost()))
-			r.console.Tell(slog.LevelWarn, "losses", fields, "%v, %s: %s sent, %s", &s.peer, s.Policy, units.FormatNumber(s.Sent, "message"), lostText(s.losses, s.Unconfirmed))
+			r.console.Tell(level, "losses", fields, "%v, %s: %s sent, %s", &s.peer, s.Policy, units.FormatNumber(s.Sent, "message"), lostText(s.losses, s.Unconfirmed))
 		}
 	}
 	if rest > 0 {
-		r.console.Tell(slog.LevelWarn, "losses", nil, "%s more did not get everything: --json names all", units.FormatNumber(rest, "subscriber"))
+		r.console.Tell(restLevel, "losses", nil, "%s more did not get everything: --json names all", units.FormatNumber(rest, "subscriber"))
 	}
 }
 

@@ -167,7 +167,7 @@ func (r *run) publishAll(ctx context.Context) error {
 	}
 	r.started = time.Now()
 	messages, bytes := cli.NewMeter(), cli.NewMeter()
-	r.console.Live(func() string { return r.liveLine(r.outlet.Stats(), messages, bytes) })
+	r.live(func() string { return r.liveLine(r.outlet.Stats(), messages, bytes) })
 	done := make(chan error, 1)
 	go func() { done <- r.loop(ctx) }()
 	var err error
@@ -211,7 +211,7 @@ func (r *run) waitSubscribers(ctx context.Context) error {
 			return err
 		case <-tick.C:
 			came := count()
-			r.console.Tell(slog.LevelInfo, "waiting", []slog.Attr{slog.Int("count", came)}, "%s", soFar(units.FormatNumber(came, "subscriber"), came == 0, r.announced))
+			r.console.Tell(slog.LevelInfo, "waiting", []slog.Attr{slog.Int("count", came)}, "%s", soFar(units.FormatNumber(came, "subscriber"), came == 0, r.announced, len(r.flags.Advertise) > 0))
 		}
 	}
 }

@@ -58,7 +58,7 @@ func (r *run) report(err error, s cli.Streams) int {
 	if r.outlet != nil {
 		sum.Instance = r.outlet.Instance()
 		if sum.Messages > 0 && sum.Subscriptions == 0 && !r.flags.Send { // a message is sent to its receiver
-			r.console.Warn("%s", deserted(r.announced, r.refused.Load()))
+			r.console.Warn("%s", deserted(r.announced, len(r.flags.Advertise) > 0, r.refused.Load()))
 		}
 	}
 	if err != nil {
@@ -90,7 +90,15 @@ func (s summary) String() string {
 // liveWaiting makes the line that a terminal shows say what is waited for, from now on.
 func (r *run) liveWaiting(what func() string) {
 	since := time.Now()
-	r.console.Live(func() string { return cli.Waiting(since, what()) })
+	r.live(func() string { return cli.Waiting(since, what()) })
+}
+
+// live sets the line that a terminal renews, except where it would hide messages that are
+// typed.
+func (r *run) live(line func() string) {
+	if r.flags.Input != "-" || !cli.IsTerminal(r.stdin) {
+		r.console.Live(line)
+	}
 }
 
 // liveLine returns the line that a terminal shows while the command runs.

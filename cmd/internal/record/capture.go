@@ -111,7 +111,7 @@ func (d *captureDecoder) next() ([]byte, error) {
 	d.last = info
 	switch {
 	case errors.Is(err, io.EOF) && info.CaptureLength > 0:
-		return nil, truncated(len(data), info.CaptureLength)
+		return nil, truncated(0, info.CaptureLength) // there is no more than the header
 	case err == io.EOF: //nolint:errorlint // wrapped it would be no orderly end
 		return nil, io.EOF
 	case err != nil:

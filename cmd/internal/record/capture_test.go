@@ -60,3 +60,13 @@ func TestCapturePacketAboveTheLimit(t *testing.T) {
 		}
 	}
 }
+
+// TestACaptureThatEndsBeforeItsPacket: the library returns its whole buffer then.
+func TestACaptureThatEndsBeforeItsPacket(t *testing.T) {
+	file := writeAll(t, format(t, "pcap"), "first packet", "second packet")
+	_, err := readAll(format(t, "pcap"), bytes.NewReader(file[:len(file)-len("second packet")]), 100)
+	const want = "record 2: input ends within a record: 13 bytes announced, 0 there"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

@@ -53,11 +53,9 @@ type latencyOf struct {
 }
 
 var (
-	errLost        = errors.New("messages were lost")
-	errMissing     = errors.New("messages are missing that the bus has not reported as lost")
-	errVanished    = errors.New("a publisher went without goodbye: how much of it is missing is not known")
-	errCorrupt     = errors.New("messages were corrupt or duplicated")
-	errNoPublisher = errors.New("no publisher of the tags came, whose goodbye was to be waited for (--until-goodbye)")
+	errLost    = errors.New("messages were lost")
+	errMissing = errors.New("messages are missing that the bus has not reported as lost")
+	errCorrupt = errors.New("messages were corrupt or duplicated")
 )
 
 // report says how the run went and returns the exit code.
@@ -104,13 +102,13 @@ func (r *run) shortcoming(s summary) error {
 	case s.Corrupt > 0 || s.Duplicates > 0:
 		return errCorrupt
 	case s.Vanished > 0:
-		return errVanished
+		return fmt.Errorf("a %s went without goodbye: how much of it is missing is not known", s.peers)
 	case s.Ended == "closed output", s.Ended == "signal": // it was asked to stop before
 		return nil
 	case s.Messages < uint64(r.flags.Count):
 		return fmt.Errorf("got %d of %d messages (--count): ended by %s", s.Messages, r.flags.Count, s.Ended)
 	case r.flags.UntilGoodbye && r.presence.present == nil:
-		return errNoPublisher
+		return fmt.Errorf("no %s of the tags came, whose goodbye was to be waited for (--until-goodbye)", s.peers)
 	}
 	return nil
 }
@@ -172,7 +170,7 @@ func (s summary) String() string {
 		fmt.Fprintf(&b, ", %s not written", units.FormatCount(s.NotWritten))
 	}
 	if s.Vanished > 0 {
-		fmt.Fprintf(&b, ", %s gone without goodbye", units.FormatNumber(s.Vanished, "publisher"))
+		fmt.Fprintf(&b, ", %s gone without goodbye", units.FormatNumber(s.Vanished, s.peers))
 	}
 	if s.Failed > 0 {
 		fmt.Fprintf(&b, ", %s failed", units.FormatNumber(s.Failed, s.peers))

@@ -89,6 +89,14 @@ func TestEnds(t *testing.T) {
 			[]string{"subscriber: no message for 60ms (--timeout): 0 received, 0 publishers connected\n", "; ended by timeout\n"},
 		},
 		{
+			"a receiver waits for senders", "--receive --timeout 60ms", cli.ExitFailed,
+			[]string{"subscriber: no message for 60ms (--timeout): 0 received, 0 senders connected\n"},
+		},
+		{
+			"no sender has said goodbye", "--receive --until-goodbye --duration 20ms", cli.ExitFailed,
+			[]string{"subscriber: no sender of the tags came, whose goodbye was to be waited for (--until-goodbye)\n"},
+		},
+		{
 			"an output that cannot be written is a failure", "--output {dir}/missing/out", cli.ExitFailed,
 			[]string{"missing/out: no such file or directory\n"},
 		},

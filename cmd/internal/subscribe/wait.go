@@ -39,14 +39,12 @@ func (r *run) wait(ctx context.Context, stopping func()) error {
 	stopping()
 	<-watched
 	told.Wait()
-	if err := r.unsubscribe(ctx); err != nil {
-		return err
-	}
+	err := errors.Join(r.ending.err, r.unsubscribe(ctx))
 	r.account(ctx)
-	if r.receiver.output != nil {
-		return errors.Join(r.ending.err, r.finishOutput(ctx))
+	if r.receiver.output != nil { // what has arrived is written, whatever has failed
+		err = errors.Join(err, r.finishOutput(ctx))
 	}
-	return r.ending.err
+	return err
 }
 
 // unsubscribe ends the subscription in order: the publishers hear of it before
@@ -76,7 +74,9 @@ func (r *run) watch() {
 	began, seen := time.Now(), uint64(0)
 	active := began
 	messages, bytes := cli.NewMeter(), cli.NewMeter()
-	r.console.Live(func() string { return r.liveLine(r.subscriber.Stats(), began, messages, bytes) })
+	if r.flags.outputName() != "-" || !cli.IsTerminal(r.streams.Out) { // a message would stand behind it
+		r.console.Live(func() string { return r.liveLine(r.subscriber.Stats(), began, messages, bytes) })
+	}
 	for {
 		select {
 		case <-tick.C:
@@ -95,7 +95,7 @@ func (r *run) watch() {
 		}
 		if r.flags.Timeout > 0 && time.Since(active) >= r.flags.Timeout {
 			r.ending.end("timeout", fmt.Errorf("no message for %v (--timeout): %s received, %s connected",
-				r.flags.Timeout, units.FormatCount(seen), units.FormatNumber(r.subscriber.Stats().Publishers, "publisher")))
+				r.flags.Timeout, units.FormatCount(seen), units.FormatNumber(r.subscriber.Stats().Publishers, r.peers())))
 		}
 	}
 }

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publish
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"tagbus/bus"
+	"tagbus/cmd/internal/cli"
+)
+
+// An internal test: it takes more subscribers than a test of the command has.
+func TestSubscribersThatLostNothingAreNoWarning(t *testing.T) {
+	tests := []struct {
+		name   string
+		losses bus.Losses
+		level  string
+	}{
+		{"left out on purpose", bus.Losses{LeftOut: 3}, " INFO "},
+		{"lost", bus.Losses{Full: 3}, " WARN "},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var out bytes.Buffer
+			r := run{console: cli.NewConsole("publisher", &out, cli.Log{})}
+			all := make([]subscriberSummary, maxSubscriberLines+2)
+			for i := range all {
+				all[i].losses = test.losses
+			}
+			r.saySubscribers(all)
+			r.console.Close()
+			lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+			if last := lines[len(lines)-1]; !strings.HasSuffix(last, test.level+"publisher: 2 subscribers more did not get everything: --json names all") {
+				t.Errorf("got %q, want%sas the level of 2 more", last, test.level)
+			}
+			if n := strings.Count(out.String(), test.level); n != maxSubscriberLines+1 {
+				t.Errorf("got %d lines with%s, want %d", n, test.level, maxSubscriberLines+1)
+			}
+		})
+	}
+}
