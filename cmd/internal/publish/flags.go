@@ -23,7 +23,7 @@ type Flags struct {
 	Tags   tags.Set    `required:"" placeholder:"SET" help:"Tags to publish: tags, ranges FIRST-LAST, value&mask and slash forms with *, separated by commas."`
 	Listen cli.Address `default:"127.0.0.1:0" placeholder:"ADDR[:PORT]" help:"Address to listen on; port 0 or none lets the system pick; 0.0.0.0 or [::] announces every address of the host. Default ${default}, which no other host can reach."`
 
-	Advertise []cli.Announced `placeholder:"ADDR[:PORT],..." help:"Addresses to announce instead, in the order in which subscribers are to try them: those of the host of a container, or outside of a router that translates. No port is the one that was bound. Default: --listen, or for 0.0.0.0 every address of the host."`
+	Advertise []cli.Announced `placeholder:"ADDR[:PORT]" help:"Addresses to announce instead, in the order in which subscribers are to try them: those of the host of a container, or outside of a router that translates. No port is the one that was bound. Default: --listen, or for 0.0.0.0 every address of the host."`
 
 	Input          string         `xor:"source" required:"" placeholder:"FILE|-" group:"What to publish" help:"Publish the records of a file, or of standard input."`
 	Record         *record.Format `placeholder:"FORMAT" group:"What to publish" help:"Format of the input: fixed:N (records of N bytes; a shorter last one is published too), lines (without their line feed), length32 (u32 little endian before each), pcap or pcapng (either is read as what it is)."`
@@ -42,7 +42,7 @@ type Flags struct {
 	WaitSubscribers int         `placeholder:"N" group:"How much" help:"Publish nothing before at least N subscribers have subscribed and together want all of the tags. Default: wait for none."`
 
 	MaxStall time.Duration    `placeholder:"TIME" group:"Tuning" help:"How long a subscriber that blocks may take nothing before it is disconnected. Default: wait for it for ever."`
-	Policies []bus.PolicyKind `placeholder:"KIND,..." group:"Slow subscribers" help:"Kinds of policies that subscribers may choose for when they are too slow: block, drop-newest, drop-oldest, latest, sample, disconnect. Others are refused. With block and disconnect the publisher waits for them, with the others never. Default: all."`
+	Policies []bus.PolicyKind `placeholder:"KIND" group:"Slow subscribers" help:"Kinds of policies that subscribers may choose for when they are too slow: block, drop-newest, drop-oldest, latest, sample, disconnect. Others are refused. With block and disconnect the publisher waits for them, with the others never. Default: all."`
 
 	DrainTimeout    time.Duration `default:"30s" placeholder:"TIME" group:"Tuning" help:"How long subscribers may take at the end to receive what is left; after a signal at most 5s. Default ${default}."`
 	PageBytes       units.Bytes   `default:"130900" placeholder:"SIZE" group:"Tuning" help:"Size of a page, in which messages travel together: 256 to 16MiB. A larger message takes several. Default ${default}."`

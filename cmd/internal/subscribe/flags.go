@@ -24,7 +24,7 @@ type Flags struct {
 	Receive bool        `group:"How to receive" help:"Own the tags and receive what is sent to them (publisher --send), instead of subscribing to what is published."`
 	Listen  cli.Address `default:"127.0.0.1:0" placeholder:"ADDR[:PORT]" group:"How to receive" help:"With --receive: address to listen on; port 0 or none lets the system pick; 0.0.0.0 or [::] announces every address of the host. Default ${default}, which no other host can reach."`
 
-	Advertise []cli.Announced `placeholder:"ADDR[:PORT],..." group:"How to receive" help:"With --receive: addresses to announce instead, in the order in which senders are to try them: those of the host of a container, or outside of a router that translates. No port is the one that was bound. Default: --listen, or for 0.0.0.0 every address of the host."`
+	Advertise []cli.Announced `placeholder:"ADDR[:PORT]" group:"How to receive" help:"With --receive: addresses to announce instead, in the order in which senders are to try them: those of the host of a container, or outside of a router that translates. No port is the one that was bound. Default: --listen, or for 0.0.0.0 every address of the host."`
 
 	Exclusive bool `group:"How to receive" help:"With --receive: end with status 1 if another receiver has one of the tags. Default: wait until it has ended, and say so each minute."`
 
