@@ -175,11 +175,11 @@ func TestASubscriptionNamesTheTagsThatThePublisherHas(t *testing.T) {
 				p := b.publisher(bus.PublisherConfig{Tags: test.has})
 				s := b.subscriber(bus.SubscriberConfig{})
 				subscribe(t, s, test.asked, func(bus.Message) {})
+				synctest.Wait() // events are told a little later
 				e, _ := s.first(bus.Subscribed)
 				if e.Tags.String() != test.wantedString || e.Tags.Parts() != test.wantedParts {
 					t.Errorf("got %v, want %s", e, test.wantedString)
 				}
-				synctest.Wait() // the publisher tells its event a little later
 				if e, _ := p.first(bus.Subscribed); !e.Tags.Equal(test.asked) {
 					t.Errorf("at the publisher: got %v, want what was asked for", e)
 				}
@@ -204,6 +204,7 @@ func TestASubscriptionToManyTagsNamesWhatWasAskedFor(t *testing.T) {
 		b.publisher(bus.PublisherConfig{Tags: tags.Of(4, 1000)})
 		s := b.subscriber(bus.SubscriberConfig{})
 		subscribe(t, s, tags.Of(many...), func(bus.Message) {})
+		synctest.Wait()
 		if e, _ := s.first(bus.Subscribed); !e.Tags.Equal(tags.Of(many...)) {
 			t.Errorf("got %v, want all that was asked for", e)
 		}
