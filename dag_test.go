@@ -85,7 +85,7 @@ var table = []rule{
 	{"bus/metrics", "metrics read the bus from outside, so that the bus needs no prometheus", []string{
 		"internal/plain", "bus", "github.com/prometheus/client_golang/prometheus/...",
 	}},
-	{"subscription", "who wants which tag is decided without knowing the bus or a backend", []string{
+	{"subscription", "which subscriber wants which tag is decided without knowing the bus or a backend", []string{
 		"internal/plain", "netio", "tags", "github.com/vmihailenco/msgpack/v5/...",
 	}},
 	{"internal/alarm", "what is to be done at a time depends on nothing but a timer, which its user brings", nil},

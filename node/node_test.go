@@ -182,7 +182,7 @@ func TestTCPCutsNoPeerOffForNotReading(t *testing.T) {
 		want int // milliseconds
 	}{
 		{"the default", 0, 0},
-		{"who wants it has it", 70 * time.Second, 70_000},
+		{"as it was set", 70 * time.Second, 70_000},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

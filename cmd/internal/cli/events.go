@@ -80,8 +80,7 @@ func slotName(slot int) string {
 	return bus.EventKind(slot).String()
 }
 
-// Event writes an event of the bus and what it means for the person who reads
-// it. Of each kind only the first 20 in a minute are written. Blocks: never.
+// Event writes an event of the bus, and what it means. Of each kind only the first 20 in a minute are written. Blocks: never.
 func (c *Console) Event(e bus.Event) {
 	importance := level(e)
 	if !c.enabled(importance) {

@@ -184,8 +184,8 @@ func TestTheDashboardCanBeImported(t *testing.T) {
 		}
 	}
 	want := []string{
-		"Who is slow?", "What was lost?", "Throughput", "Latency (publisher --stamp, subscriber --verify)",
-		"Pools and caches", "Who is there?",
+		"Slow peers", "What was lost?", "Throughput", "Latency (publisher --stamp, subscriber --verify)",
+		"Pools and caches", "Peers",
 	}
 	if !slices.Equal(rows, want) {
 		t.Errorf("got rows %q, want %q", rows, want)
