@@ -5,6 +5,8 @@ package subscribe
 import (
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"tagbus/bus"
@@ -72,5 +74,39 @@ func TestAMessageThatCannotBeWrittenTakesNoneBeforeItAlong(t *testing.T) {
 	}
 	if got, written := file.String(), o.written.Load(); got != "good\n" || written != 1 {
 		t.Errorf("got %q and %d written, want the first message", got, written)
+	}
+}
+
+func TestAnOutputReplacesItsFileWhenItBegins(t *testing.T) {
+	const before = "longer than what comes\n"
+	for _, test := range []struct {
+		name  string
+		begin bool
+		want  string
+	}{
+		{"a run that begins", true, "new\n"},
+		{"one that fails before", false, before},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "out")
+			if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			o, err := openOutput(&Flags{Output: file, Record: &record.Format{Kind: record.Lines}}, nil, nil, func(err error) { t.Error(err) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.begin {
+				if err := errors.Join(o.begin(), o.write(bus.Message{Data: []byte("new")})); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := o.close(); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.ReadFile(file); string(got) != test.want {
+				t.Errorf("got %q and error %v, want %q", got, err, test.want)
+			}
+		})
 	}
 }
