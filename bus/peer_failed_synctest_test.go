@@ -197,6 +197,7 @@ func TestAPublisherThatFailsAndVanishes(t *testing.T) {
 		must(t, err)
 		s := b.subscriber(bus.SubscriberConfig{})
 		subscribe(t, s, tags.Of(1), func(bus.Message) {})
+		synctest.Wait() // for the reason, which comes after the subscription
 		must(t, entry.Withdraw())
 		b.net.Kill(host)
 		time.Sleep(time.Minute)

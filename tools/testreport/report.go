@@ -36,6 +36,7 @@ type report struct {
 
 	passed, failed int
 	skips          []skip
+	said           []string // by the tests that failed; finish repeats it
 	failedPackages int
 }
 
@@ -121,12 +122,25 @@ func (r *report) flush(pkg string) {
 	}
 }
 
-// print writes what a test said, without the runner's marks of who runs when.
+// print writes what a failed test said, without the runner's marks of the tests that run.
 func (r *report) print(output []string) {
 	for _, line := range output {
 		if !strings.HasPrefix(line, "=== ") {
 			fmt.Fprint(r.out, line)
+			r.said = append(r.said, line)
 		}
+	}
+}
+
+// repeat writes once more what the failed tests said: after the skipped tests it is in the
+// last lines of a log, which may be all of it that is kept.
+func (r *report) repeat() {
+	const most = 50
+	for _, line := range r.said[:min(len(r.said), most)] {
+		fmt.Fprint(r.out, "failed: ", line)
+	}
+	if more := len(r.said) - most; more > 0 {
+		fmt.Fprintf(r.out, "failed: and %d lines above\n", more)
 	}
 }
 
@@ -158,6 +172,7 @@ func (r *report) finish(allow reasons, strict bool) int {
 		}
 		fmt.Fprintf(r.out, "skipped: %s %s: %s%s\n", s.pkg, s.name, s.reason, note)
 	}
+	r.repeat()
 	switch {
 	case r.failed > 0 || r.failedPackages > 0:
 		return 1

@@ -47,6 +47,7 @@ func TestReport(t *testing.T) {
 		{"a skip that is not allowed fails a strict run", pass + skipped, []string{"-strict"}, 1, []string{"FAIL: 1 skipped"}, ""},
 		{"an allowed skip passes a strict run", pass + skipped, []string{"-strict", "-allow", "ALLOW"}, 0, []string{"1 skipped"}, "FAIL"},
 		{"a failure prints what the test said", pass + failing, nil, 1, []string{"got 1, want 2", "1 passed, 1 failed"}, ""},
+		{"a failure is repeated after the skipped tests", pass + failing + skipped, nil, 1, []string{"[not in the list of allowed skips]\nfailed: "}, ""},
 		{"a failing package names the seed of its order", seed + pass + seed + failing, nil, 1, []string{"12345"}, ""},
 		{"a passing package keeps its seed to itself", seed + pass, nil, 0, nil, "12345"},
 		{"a panic prints the output of the test that never ended", pass + panicking, nil, 1, []string{"panic: boom"}, ""},
