@@ -30,7 +30,7 @@ type rule struct {
 var table = []rule{
 	{".", "the root package holds only documentation", nil},
 	{"cmd/...", "a command reaches backends through node and messages through bus, serves metrics by HTTP, which bus/metrics leaves to programs, and tells by netio which address of its command line is wrong", []string{
-		"internal/plain", "internal/remind", "cmd/internal/...", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "tags",
+		"internal/plain", "internal/remind", "cmd/internal/...", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "tags",
 		"github.com/alecthomas/kong", "github.com/BurntSushi/toml", "golang.org/x/term", "github.com/coreos/go-systemd/v22/daemon",
 		"github.com/gopacket/gopacket/...", "github.com/HdrHistogram/hdrhistogram-go",
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/collectors",
@@ -40,11 +40,18 @@ var table = []rule{
 		"node", "bus/...", "subscription", "netio", "netio/reactor", "netio/tcp", "netio/rdma", "tags",
 	}},
 	{"node", "node only puts loop, backend and directory together; it is the one place that names a backend", []string{
-		"netio", "netio/reactor", "netio/tcp", "netio/rdma", "bus", "bus/directory", "bus/directory/file", "tags",
+		"netio", "netio/reactor", "netio/tcp", "netio/rdma", "bus", "bus/directory", "bus/directory/file", "bus/observer", "tags",
 	}},
 	{"bus", "the bus knows the contract in netio, never a backend, a loop or a kind of directory", []string{
-		"internal/alarm", "internal/check", "internal/plain", "internal/remind", "subscription", "bus/directory", "bus/internal/...", "netio", "tags",
+		"internal/alarm", "internal/check", "internal/plain", "internal/remind", "subscription", "bus/directory", "bus/internal/...", "bus/state", "netio", "tags",
 		"github.com/nats-io/nuid",
+	}},
+	{"bus/observer", "an observer asks over a connection of the bus, and publishes and subscribes nothing", []string{
+		"internal/alarm", "internal/plain", "subscription", "bus", "bus/directory", "bus/internal/...", "bus/state", "netio", "tags", "github.com/nats-io/nuid",
+	}},
+	{"bus/state", "what tools show depends on nothing but tags", []string{"tags"}},
+	{"bus/internal/observe", "how observers are answered does not depend on what the answer says", []string{
+		"internal/alarm", "internal/plain", "subscription", "bus/internal/...", "bus/state", "netio", "tags",
 	}},
 	{"bus/internal/answers", "what waits for a peer is bounded whatever it says", []string{"bus/internal/ring", "netio"}},
 	{"bus/internal/arena", "memory is cut into runs whatever is written into them", []string{"netio"}},

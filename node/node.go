@@ -18,6 +18,7 @@ import (
 	"tagbus/bus"
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/file"
+	"tagbus/bus/observer"
 	"tagbus/netio"
 	"tagbus/netio/rdma"
 	"tagbus/netio/reactor"
@@ -209,6 +210,13 @@ func (n *Node) NewReceiver(cfg bus.ReceiverConfig, h bus.Handler) (*bus.Receiver
 		cfg.MaxMessageBytes = RDMAReceiverBytes
 	}
 	return open(n, func(o netio.Opener) (*bus.Receiver, error) { return bus.NewReceiver(o, n.dir, cfg, h) })
+}
+
+// NewObserver opens an observer on the node; see observer.New.
+//
+// Errors: as there; netio.ErrNotBuiltIn; bus.ErrClosed.
+func (n *Node) NewObserver(cfg observer.Config) (*observer.Observer, error) {
+	return open(n, func(o netio.Opener) (*observer.Observer, error) { return observer.New(o, cfg) })
 }
 
 // Directory returns the node's directory.

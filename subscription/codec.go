@@ -77,6 +77,10 @@ func newMessage(kind Kind) Message {
 		return new(Ack)
 	case KindReceived:
 		return new(Received)
+	case KindDescribe:
+		return new(Describe)
+	case KindDescription:
+		return new(Description)
 	default:
 		return nil
 	}

@@ -29,6 +29,8 @@ const (
 	KindMissed       Kind = 0x19
 	KindAck          Kind = 0x1a
 	KindReceived     Kind = 0x1b
+	KindDescribe     Kind = 0x1c
+	KindDescription  Kind = 0x1d
 
 	// KindHello names the hello in errors; on the wire it has a magic instead.
 	KindHello Kind = 0xff
@@ -63,6 +65,10 @@ func (k Kind) String() string {
 		return "ack"
 	case KindReceived:
 		return "received"
+	case KindDescribe:
+		return "describe"
+	case KindDescription:
+		return "description"
 	case KindHello:
 		return "hello"
 	}

@@ -29,6 +29,10 @@ const (
 	// RoleReceiver is the role of a subscriber that listens.
 	RoleReceiver = "receiver"
 
+	// RoleObserver is the role of a program that dials to ask for the state of a publisher
+	// or receiver. It is no peer: it gets no message.
+	RoleObserver = "observer"
+
 	magic       = "TAGBUS"
 	helloPrefix = len(magic) + 2
 )
@@ -52,7 +56,7 @@ type Hello struct {
 	Expect string `msgpack:"expect,omitempty"`
 
 	// Role is RoleSender or RoleReceiver on a connection that a publisher has
-	// dialed, empty on one that a subscriber has.
+	// dialed, RoleObserver of an observer, which dials either, and empty on all others.
 	Role string `msgpack:"role,omitempty"`
 
 	Name string `msgpack:"name,omitempty"` // chosen by the user, for operators

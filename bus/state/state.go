@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package state
+
+import (
+	"time"
+
+	"tagbus/tags"
+)
+
+// Version is that of the JSON form.
+const Version = 1
+
+// Role is what an instance does.
+type Role string
+
+// The roles.
+const (
+	Publisher  Role = "publisher"  // listens, and sends
+	Subscriber Role = "subscriber" // dials, and receives
+	Sender     Role = "sender"     // dials, and sends
+	Receiver   Role = "receiver"   // listens, and receives
+)
+
+// State is the state of an instance: one run of a publisher, subscriber, sender or receiver.
+type State struct {
+	Version int       `json:"state_version"` // of this form
+	Time    time.Time `json:"time"`          // by the clock of its host
+
+	Role     Role      `json:"role"`
+	Instance string    `json:"instance"` // id, new for each run
+	Name     string    `json:"name,omitempty"`
+	Host     string    `json:"host,omitempty"`
+	PID      int       `json:"pid"`
+	Since    time.Time `json:"since"`   // when it was opened
+	Program  string    `json:"program"` // version of tagbus in it; "(devel)" if the build does not say
+	Go       string    `json:"go"`      // version of Go that has built it
+
+	Backend   string   `json:"backend"`
+	Addresses []string `json:"addresses,omitempty"` // announced; of those that dial: none
+	Tags      string   `json:"tags,omitempty"`      // announced or wanted, in the text form of tags.Set; cut after MaxTagsText bytes
+	TagParts  int      `json:"tag_parts"`           // ranges and patterns of that set
+
+	PageBytes       int `json:"page_bytes,omitempty"`
+	MaxMessageBytes int `json:"max_message_bytes"`
+
+	Messages     uint64 `json:"messages"`           // accepted by Publish, or received
+	PayloadBytes uint64 `json:"payload_bytes"`      // of those
+	LeftOut      uint64 `json:"left_out_messages"`  // by the policies latest and sample, on purpose
+	Silent       uint64 `json:"silent_peers"`       // connections closed here because nothing was heard
+	Broken       uint64 `json:"broken_connections"` // connections that ended without goodbye
+	EntryFailing bool   `json:"entry_failing"`      // the entry in the directory cannot be renewed now
+	Losses       []Loss `json:"losses,omitempty"`   // of all peers, those that are gone too
+
+	Sending   *Sending   `json:"sending,omitempty"`   // of a publisher or sender
+	Receiving *Receiving `json:"receiving,omitempty"` // of a subscriber or receiver
+
+	// Connected counts the peers, of which Peers has some: those that are stalled come
+	// first, then those with the fullest queues, then those with losses.
+	Connected int     `json:"connected_peers"`
+	Stalled   int     `json:"stalled_peers"`        // of those: connected, and taking nothing
+	Fullest   float64 `json:"fullest_queue"`        // largest share of its limit that a queue of a peer holds: 0 to 1
+	Peers     []Peer  `json:"peers,omitempty"`      // as many as were asked for
+	Gone      []Peer  `json:"gone_peers,omitempty"` // remembered, the last to go first; as many as were asked for
+
+	KnownTags int   `json:"known_tags"`             // tags of which there was a message
+	Busiest   []Tag `json:"busiest_tags,omitempty"` // by rate; as many as were asked for
+	Asked     []Tag `json:"asked_tags,omitempty"`   // those of Question.Tags that are known
+}
+
+// Sending is what only a publisher or sender counts.
+type Sending struct {
+	QueueBytes       int    `json:"queue_limit_bytes"` // of each lane, at most
+	Refusals         uint64 `json:"refusals"`          // times that there was no room for a message
+	Unconfirmed      uint64 `json:"unconfirmed_messages"`
+	Replayed         uint64 `json:"replayed_messages"`
+	StallsEnded      uint64 `json:"ended_stalls"` // connections closed here because the peer took nothing
+	Strangers        uint64 `json:"strangers"`    // connections that were not from a tagbus program
+	Streams          int    `json:"streams"`
+	PoolPages        int    `json:"pool_pages"`
+	PoolFreePages    int    `json:"pool_free_pages"`
+	PoolMinFreePages int    `json:"pool_min_free_pages"` // smallest of the last minute, or of up to two
+	CachedMessages   int    `json:"cached_messages"`
+	CachedBytes      int    `json:"cached_bytes"`
+	CacheLimitBytes  int    `json:"cache_limit_bytes"`
+}
+
+// Receiving is what only a subscriber or receiver counts.
+type Receiving struct {
+	Pages          uint64 `json:"pages"`
+	Overflowed     uint64 `json:"overflowed_messages"` // received, and lost in a full queue of a subscription
+	Unwanted       uint64 `json:"unwanted_messages"`   // came after the end of their subscription
+	Panics         uint64 `json:"panics"`
+	Retained       int    `json:"retained_messages"`
+	RetainedBytes  int    `json:"retained_bytes"`
+	RetainRefusals uint64 `json:"retain_refusals"`
+}
+
+// Loss counts messages that were lost for one reason.
+type Loss struct {
+	Cause    Cause     `json:"cause"`
+	Messages uint64    `json:"messages"`
+	First    time.Time `json:"first,omitzero"` // when one was lost; to the second; zero: not known
+	Last     time.Time `json:"last,omitzero"`
+}
+
+// Cause is why messages were lost.
+type Cause string
+
+// The causes.
+const (
+	Full       Cause = "full"       // the lane had no room
+	Memory     Cause = "memory"     // the pool had no page for lossy lanes
+	Connection Cause = "connection" // lost with a connection
+	Ended      Cause = "ended"      // missing at the end of a publisher, without a reason
+	Overflow   Cause = "overflow"   // received, and lost in a full queue of a subscription
+)
+
+// Peer is the other side of a connection.
+type Peer struct {
+	Instance string    `json:"instance"`
+	Name     string    `json:"name,omitempty"`
+	Host     string    `json:"host,omitempty"`
+	PID      int       `json:"pid,omitempty"`
+	Address  string    `json:"address"`
+	Since    time.Time `json:"since"` // when the connection began
+
+	Heard        time.Time `json:"heard,omitzero"`         // when anything came from it last
+	RoundTrip    float64   `json:"rtt_seconds,omitempty"`  // as the transport measures it; 0: not known
+	StalledSince time.Time `json:"stalled_since,omitzero"` // takes nothing since then; zero: it does
+
+	Messages    uint64 `json:"sent_messages"` // handed whole to the transport on this connection
+	Bytes       uint64 `json:"sent_bytes"`    // of the pages
+	Pages       uint64 `json:"sent_pages"`
+	FreeSends   int    `json:"free_sends"`
+	MinFree     int    `json:"min_free_sends"`
+	Queued      int    `json:"queued_bytes"`      // in all lanes
+	QueueLimit  int    `json:"queue_limit_bytes"` // of all lanes
+	Unconfirmed uint64 `json:"unconfirmed_messages"`
+	LeftOut     uint64 `json:"left_out_messages"`
+	Losses      []Loss `json:"losses,omitempty"`
+	Lanes       []Lane `json:"lanes,omitempty"` // by policy
+}
+
+// Lane is what the subscriptions of a peer with one policy share.
+type Lane struct {
+	Policy      string `json:"policy"`
+	Parts       int    `json:"tag_parts"`
+	Queued      int    `json:"queued_bytes"`
+	QueueLimit  int    `json:"queue_limit_bytes"`
+	Messages    uint64 `json:"sent_messages"` // on all connections of this instance
+	Unconfirmed uint64 `json:"unconfirmed_messages"`
+	LeftOut     uint64 `json:"left_out_messages"`
+	Losses      []Loss `json:"losses,omitempty"`
+}
+
+// Tag is what was published or received of one tag.
+type Tag struct {
+	Tag          tags.Tag  `json:"tag"`
+	Messages     uint64    `json:"messages"`
+	PayloadBytes uint64    `json:"payload_bytes"`
+	Last         time.Time `json:"last,omitzero"` // when the last message was accepted; to the second
+	Peers        int       `json:"subscribers"`   // lanes that want it, of a publisher or sender
+	LeftOut      uint64    `json:"left_out_messages,omitempty"`
+	Losses       []Loss    `json:"losses,omitempty"`
+
+	// Rates are over the last seconds. They are left out until the tag was looked at twice:
+	// looking begins with the first question.
+	MessageRate *float64 `json:"messages_per_second,omitempty"`
+	ByteRate    *float64 `json:"payload_bytes_per_second,omitempty"`
+}

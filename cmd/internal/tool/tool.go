@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tool is what the commands of tagbus have in common: the bus that they look at, and
+// what they write to.
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"tagbus/bus/observer"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/overview"
+	"tagbus/node"
+)
+
+// Flags are those of all commands.
+type Flags struct {
+	Bus     string        `required:"" placeholder:"DIR" help:"Directory through which publishers and subscribers find each other."`
+	Backend string        `default:"tcp" placeholder:"NAME" help:"Transport of the bus: tcp, rdma or rdma:PROVIDER. Default ${default}."`
+	Timeout time.Duration `default:"2s" placeholder:"TIME" help:"How long an instance may take to answer. Default ${default}."`
+	JSON    bool          `name:"json" help:"Print one JSON object a line instead of a table."`
+}
+
+// Env is what a command runs with. Its parts are opened when they are asked for first.
+//
+// Threads: one.
+type Env struct {
+	*Flags
+	cli.Streams
+
+	node     *node.Node
+	observer *observer.Observer
+}
+
+// Node returns the node through which the command looks at the bus.
+func (e *Env) Node() (*node.Node, error) {
+	if e.node != nil {
+		return e.node, nil
+	}
+	n, err := node.Open(node.Config{Bus: e.Bus, Backend: e.Backend, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, err
+	}
+	e.node = n
+	return n, nil
+}
+
+// Observer returns what asks instances for their state.
+func (e *Env) Observer() (*observer.Observer, error) {
+	if e.observer != nil {
+		return e.observer, nil
+	}
+	n, err := e.Node()
+	if err != nil {
+		return nil, err
+	}
+	o, err := n.NewObserver(observer.Config{Name: "tagbus", Timeout: e.Timeout})
+	if err != nil {
+		return nil, err
+	}
+	e.observer = o
+	return o, nil
+}
+
+// Watcher returns what looks at the whole bus.
+func (e *Env) Watcher() (*overview.Watcher, error) {
+	o, err := e.Observer()
+	if err != nil {
+		return nil, err
+	}
+	return overview.New(e.node.Directory(), o), nil
+}
+
+// Close closes what was opened.
+func (e *Env) Close() error {
+	if e.node == nil {
+		return nil
+	}
+	return e.node.Close() // with the observer
+}
+
+// StatusError ends a command with a status of its own, when all was said already.
+type StatusError struct{ Code int }
+
+// Error says the status.
+func (e *StatusError) Error() string { return fmt.Sprintf("status %d", e.Code) }
+
+// Code returns the exit status for what a command returned.
+func Code(err error) int {
+	if status := (*StatusError)(nil); errors.As(err, &status) {
+		return status.Code
+	}
+	return cli.Code(err)
+}
