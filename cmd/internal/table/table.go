@@ -187,9 +187,17 @@ func Cut(text string, width int) string {
 	return string([]rune(text)[:width-len(mark)]) + mark
 }
 
+// Wide is a writer that says how wide its tables are, as a terminal does.
+type Wide interface {
+	Width() int // of a line, in characters; 0: without limit
+}
+
 // Width returns how many characters a line of a terminal has, and 0 of what is no
 // terminal.
 func Width(out io.Writer) int {
+	if w, ok := out.(Wide); ok {
+		return w.Width()
+	}
 	f, ok := out.(*os.File)
 	if !ok {
 		return 0
