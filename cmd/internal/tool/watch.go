@@ -25,6 +25,9 @@ const minWatch = 100 * time.Millisecond
 // Watch is the flag --watch [TIME]: look again and again. The zero value looks once.
 type Watch time.Duration
 
+// Every returns how often a command looks; 0 is once.
+func (w Watch) Every() time.Duration { return time.Duration(w) }
+
 // Decode implements kong.MapperValue. The value may be left out.
 func (w *Watch) Decode(ctx *kong.DecodeContext) error {
 	*w = Watch(watchEvery)
@@ -67,7 +70,7 @@ func (e *Env) Repeat(ctx context.Context, w Watch, look func(ctx context.Context
 	if w == 0 {
 		return look(ctx, e.Out)
 	}
-	tick := time.NewTicker(time.Duration(w))
+	tick := time.NewTicker(w.Every())
 	defer tick.Stop()
 	for {
 		page := &screen{width: table.Width(e.Out)}
