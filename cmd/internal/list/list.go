@@ -70,7 +70,7 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 		if err != nil {
 			return err
 		}
-		look = l.asking(ctx, w)
+		look = func() overview.Overview { return l.ask(ctx, w) }
 	}
 	return e.Repeat(ctx, c.Watch, func(ctx context.Context, out io.Writer) error {
 		o := look()
@@ -87,27 +87,9 @@ type lister struct {
 	env *tool.Env
 }
 
-// rateTime is how long rates are looked for.
-const rateTime = time.Second
-
-// asking returns what looks at the bus and asks the processes. The first time it looks
-// twice, for the rates.
-func (l *lister) asking(ctx context.Context, w *overview.Watcher) func() overview.Overview {
-	first := true
-	return func() overview.Overview {
-		look := func() overview.Overview {
-			return w.Look(ctx, l.keep, state.Question{}, l.env.Timeout)
-		}
-		if o := look(); !first || len(o.Rows) == 0 {
-			return o
-		}
-		first = false
-		select {
-		case <-time.After(rateTime):
-		case <-ctx.Done():
-		}
-		return look()
-	}
+// ask looks at the bus and asks the processes.
+func (l *lister) ask(ctx context.Context, w *overview.Watcher) overview.Overview {
+	return w.Rated(ctx, l.keep, state.Question{}, l.env.Timeout)
 }
 
 // entriesOf returns what a directory lists.

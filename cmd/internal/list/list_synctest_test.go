@@ -93,7 +93,8 @@ func listed(t *testing.T, c Command, asJSON bool, f *folder, asker overview.Aske
 	l := &lister{Command: &c, env: env}
 	look := func() overview.Overview { return entriesOf(f) }
 	if c.verbose() {
-		look = l.asking(t.Context(), overview.New(f, asker))
+		w := overview.New(f, asker)
+		look = func() overview.Overview { return l.ask(t.Context(), w) }
 	}
 	err = l.show(&o, look())
 	return o.String(), n.String(), err
@@ -121,7 +122,7 @@ NAME      ROLE       HOST     PID  SUBS  MSG/S  MB/S   LOST  BACKEND  ADDRESS   
 b2        receiver   host-2  4711     -      -     -      -  tcp      10.0.0.7:5000 +1  0x0000000000000005                     2s ago
 felix-07  publisher  host-1  4711     4  1,250  1.25  1,235  tcp      10.0.0.7:5000     0x0000000000000100-0x000000000000010f  3m13s ago
 front     publisher  host-2  4711     6   20.0  0.02      0  tcp      10.0.0.7:5000     0x0000000000000100                     2d1h ago
-`, `b2 on host-2 does not answer: dial tcp 10.0.0.9:7: connection refused; \x1b[2J` + "\n"},
+`, `b2 on host-2 could not be asked: dial tcp 10.0.0.9:7: connection refused; \x1b[2J` + "\n"},
 		{"those with a tag, of a host", Command{Tags: set, Host: "*-2"}, `
 NAME   ROLE       HOST     PID  BACKEND  ADDRESS        TAGS                SINCE
 front  publisher  host-2  4711  tcp      10.0.0.7:5000  0x0000000000000100  2d1h ago

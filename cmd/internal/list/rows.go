@@ -55,7 +55,9 @@ var orders = map[string]func(a, b *row) int{
 	"since": func(a, b *row) int { return b.Since.Compare(a.Since) },
 	"rate":  func(a, b *row) int { return byFigure(a, b, func(f *figures) float64 { return value(f.MessageRate) }) },
 	"bytes": func(a, b *row) int { return byFigure(a, b, func(f *figures) float64 { return value(f.ByteRate) }) },
-	"lost":  func(a, b *row) int { return byFigure(a, b, func(f *figures) float64 { return float64(state.Lost(f.Losses)) }) },
+	"lost": func(a, b *row) int {
+		return byFigure(a, b, func(f *figures) float64 { return float64(state.Lost(f.Losses)) })
+	},
 }
 
 // byFigure orders rows by a figure, the largest first and those without one last.
@@ -200,11 +202,11 @@ func (l *lister) notes(out io.Writer, o overview.Overview, rows []row, shown, al
 			more++
 		default:
 			named++
-			say("%s on %s does not answer: %s", plain.Text(r.called()), plain.Text(cmp.Or(r.Host, "an unknown host")), r.Error)
+			say("%s on %s could not be asked: %s", plain.Text(r.called()), plain.Text(cmp.Or(r.Host, "an unknown host")), r.Error)
 		}
 	}
 	if more > 0 {
-		say("%d more do not answer", more)
+		say("%d more could not be asked", more)
 	}
 	if o.Problem != nil {
 		for line := range strings.SplitSeq(o.Problem.Error(), "\n") {

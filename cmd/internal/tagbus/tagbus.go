@@ -4,6 +4,7 @@
 package tagbus
 
 import (
+	"tagbus/cmd/internal/info"
 	"tagbus/cmd/internal/list"
 	"tagbus/cmd/internal/tool"
 )
@@ -17,6 +18,7 @@ type Commands struct {
 	tool.Flags
 
 	List list.Command `cmd:"" name:"ls" help:"List who is there: publishers and receivers, with host, address and tags."`
+	Info info.Command `cmd:"" help:"Show all that is known of one publisher, receiver, subscriber or sender, or of one tag."`
 
 	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
 	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`
