@@ -6,6 +6,7 @@ package tagbus
 import (
 	"tagbus/cmd/internal/info"
 	"tagbus/cmd/internal/list"
+	"tagbus/cmd/internal/rates"
 	"tagbus/cmd/internal/tool"
 )
 
@@ -19,6 +20,9 @@ type Commands struct {
 
 	List list.Command `cmd:"" name:"ls" help:"List who is there: publishers and receivers, with host, address and tags."`
 	Info info.Command `cmd:"" help:"Show all that is known of one publisher, receiver, subscriber or sender, or of one tag."`
+
+	Messages rates.Messages `cmd:"" name:"hz" help:"Show how often messages of some tags come, as publishers count them."`
+	Bytes    rates.Bytes    `cmd:"" name:"bw" help:"Show how many bytes a second messages of some tags take, as publishers count them."`
 
 	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
 	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`
