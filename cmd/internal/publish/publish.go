@@ -89,7 +89,7 @@ type run struct {
 
 // run publishes all that there is to publish.
 func (r *run) run(ctx context.Context) (err error) {
-	server, err := r.flags.ServeMetrics(r.console.Say)
+	server, err := r.flags.ServeMetrics(program, r.console.Say)
 	if err != nil {
 		return err
 	}

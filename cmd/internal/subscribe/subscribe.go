@@ -71,7 +71,7 @@ type run struct {
 
 // run receives until one of the ends that the flags name.
 func (r *run) run(ctx context.Context) (err error) {
-	server, err := r.flags.ServeMetrics(r.console.Say)
+	server, err := r.flags.ServeMetrics(program, r.console.Say)
 	if err != nil {
 		return err
 	}
