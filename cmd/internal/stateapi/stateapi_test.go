@@ -220,6 +220,10 @@ func TestQuestion(t *testing.T) {
 	if want := (state.Question{Peers: 1, Busiest: 2, Tags: tags.Of(5)}); err != nil || q.Peers != want.Peers || q.Busiest != want.Busiest || !q.Tags.Equal(want.Tags) {
 		t.Errorf("got %+v and error %v, want %+v", q, err, want)
 	}
+	wrong := (*ParameterError)(nil)
+	if _, err := ParseQuestion("peers=x"); !errors.As(err, &wrong) || wrong.Name != "peers" || wrong.Value != "x" {
+		t.Errorf("got %v, want a *ParameterError for peers", err)
+	}
 	if q, err := ParseQuestion("tags="); err != nil || !q.Tags.IsEmpty() {
 		t.Errorf("no tags: got %+v and error %v", q, err)
 	}
