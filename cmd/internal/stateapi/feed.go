@@ -94,7 +94,6 @@ func (f *Feed) Serve(w http.ResponseWriter, r *http.Request, key string, produce
 	harden(h)
 	h.Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Time{}) // that of the server would end the request
 	event := []byte("retry: 2000\n\n")
 	for {
 		if control.SetWriteDeadline(time.Now().Add(writeTimeout)) != nil {

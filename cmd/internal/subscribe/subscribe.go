@@ -15,6 +15,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/emulate"
 	"tagbus/cmd/internal/latency"
+	"tagbus/cmd/internal/lossfile"
 )
 
 const (
@@ -59,6 +60,7 @@ type run struct {
 	receiver     receiver
 	received     chan struct{} // closed when the queue has been read to its end
 	ending       *ending
+	lossFile     *lossfile.Writer // nil: none
 	presence     presence
 	tags         []bus.TagStats     // at the end
 	owned        func() *ownedError // with --receive: by another receiver
@@ -76,6 +78,7 @@ func (r *run) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
+	defer r.closeLosses() // after the node, whose last events are of losses
 	r.receiver = receiver{limit: uint64(r.flags.Count), notice: r.console.Notice}
 	if r.flags.Verify {
 		r.receiver.verifier = new(emulate.Verifier)
@@ -86,6 +89,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
 	server.Watch(n.Alive)
+	r.newLossFile()
 	if err := r.openSubscriber(n); err != nil {
 		return err
 	}
@@ -107,6 +111,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := r.subscribe(); err != nil {
 		return err
 	}
+	r.lossFile.Start(r.subscriber.Instance(), nil)
 	return r.wait(ctx, cli.Ready(r.console, n.Loop().Post))
 }
 
@@ -213,6 +218,7 @@ func (r *run) outputFailed(err error) {
 // onEvent follows the bus. On the loop.
 func (r *run) onEvent(e bus.Event) {
 	r.console.Event(e)
+	r.keepLoss(e)
 	select {
 	case <-r.ending.done: // what follows is of our own making
 		return
