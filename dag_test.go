@@ -72,6 +72,9 @@ var table = []rule{
 	{"bus/internal/ledger", "what is lost is counted alike at both ends, which know of it by subscription", []string{"subscription", "tags"}},
 	{"bus/internal/mailbox", "what a box loses is decided by a policy, whatever its messages are", []string{"subscription"}},
 	{"bus/internal/nearest", "how far sets are apart depends only on their tags", []string{"tags"}},
+	{"bus/internal/portrait", "what the states of instances have in common depends on what is counted, and on no session", []string{
+		"bus/internal/ledger", "bus/state", "subscription", "tags",
+	}},
 	{"bus/internal/positions", "both ends and every control message write positions alike", []string{"subscription", "tags"}},
 	{"bus/internal/request", "what was asked for does not depend on how it is asked", []string{"bus/internal/tagset", "tags"}},
 	{"bus/internal/replies", "which request a reply answers does not depend on what they say, or how they travel", nil},
