@@ -19,7 +19,7 @@ func params(context any, timeout time.Duration) netio.Params {
 	return netio.Params{
 		Receive:  netio.ReceiveParams{MaxMessageBytes: subscription.MaxControlBytes, FirstMessageBytes: subscription.MaxHelloBytes},
 		Buffered: netio.BufferedParams{Buffers: 2, BufferBytes: subscription.MaxControlBytes},
-		Context:  context, ConnectTimeout: max(timeout, time.Millisecond),
+		Context:  context, ConnectTimeout: max(timeout+timeout/4, time.Millisecond), // a question ends before
 	}
 }
 

@@ -116,7 +116,7 @@ func (p *peer) Wanted() bool { return len(p.questions) > 0 }
 func (p *peer) Woken() { p.work() }
 
 // HelloMissed implements contact.User.
-func (p *peer) HelloMissed() { p.fail(ErrTimeout) }
+func (p *peer) HelloMissed() { p.fail(fmt.Errorf("%w: it has not said hello", ErrTimeout)) }
 
 // Tried implements contact.User: the questions cannot be asked.
 func (p *peer) Tried(err error) {

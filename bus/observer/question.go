@@ -74,7 +74,7 @@ func (q *question) late(cause error, after time.Duration) error {
 	what := "it has not answered the question"
 	switch q.stage.Load() {
 	case stageQueued:
-		what = "other questions to it, or of this program, were before"
+		what = "other questions were before"
 	case stageDialing:
 		what = "no connection"
 	case stageGreeting:
