@@ -21,6 +21,7 @@ import (
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/observe"
 	"tagbus/bus/internal/reach"
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/seats"
@@ -72,6 +73,7 @@ type Publisher struct {
 	guests      seats.Guests[*link] // not seated yet
 	seats       seats.Seats[*link]  // of subscribers that have not been told to give way
 	heart       beat.Clock
+	observers   *observe.Server
 	alarms      alarm.Clock // of all that has its time, except pages
 	chores      chores.Queue
 	busy        ring.Ring[*link] // those that have jobs, in turn
@@ -175,6 +177,7 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 		return err
 	}
 	p.fan.Second.Start(&p.alarms, p.loop.Post)
+	p.observers = newObservers(p.loop, &p.alarms, p.State, p.event)
 	p.heart.Start(&p.alarms, p.cfg.HeartbeatInterval, p.cfg.HeartbeatTimeout, p.onTick)
 	return nil
 }

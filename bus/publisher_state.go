@@ -66,13 +66,16 @@ func (p *Publisher) portray(role state.Role, q state.Question) state.State {
 	}
 	shown := p.portrayAll(&st, q)
 	for part := range slices.Chunk(shown, shownAtOnce) {
+		from := len(st.Peers)
 		p.fan.Mu.Lock()
+		part = slices.DeleteFunc(part, func(r rankedLink) bool { _, there := p.links[r.l]; return !there })
 		for _, r := range part {
-			if _, there := p.links[r.l]; there {
-				st.Peers = append(st.Peers, r.l.portray(now))
-			}
+			st.Peers = append(st.Peers, r.l.portray(now))
 		}
 		p.fan.Mu.Unlock()
+		for i, r := range part {
+			portrayDistance(&st.Peers[from+i], r.l.ep)
+		}
 	}
 	st.Busiest, st.Asked = p.watch.Busiest(now, q.Busiest), p.portrayTags(now, q.Tags)
 	return st

@@ -107,6 +107,7 @@ func (s *Subscriber) portray(q state.Question) state.State {
 		peer := r.src.contact.peer.portray(r.src.contact.Since())
 		peer.Heard = portrait.Time(r.src.pulse.Heard())
 		peer.LeftOut, peer.Losses = r.src.losses[subscription.CauseLeftOut], portrait.Losses(&r.src.losses, &r.src.lossTimes)
+		portrayDistance(&peer, r.src.contact.ep)
 		st.Peers = append(st.Peers, peer)
 	}
 	return st
