@@ -83,6 +83,9 @@ type Publisher struct {
 
 	entryFailing atomic.Bool
 
+	opened time.Time                        // does not change
+	at     atomic.Pointer[[]netip.AddrPort] // announced addresses; nil before, and of a sender
+
 	users     atomic.Int32  // of the memory: connections, and the publisher
 	drained   chan struct{} // closed when the last subscriber has left after Drain
 	drainOnce sync.Once
@@ -132,6 +135,7 @@ func newPublisher(cfg PublisherConfig, unowned error) (*Publisher, error) {
 	p := &Publisher{
 		cfg:         cfg,
 		instance:    nuid.Next(),
+		opened:      time.Now(),
 		links:       make(map[*link]struct{}),
 		connections: make(map[*link]struct{}),
 		newest:      make(map[string]*link),
@@ -168,7 +172,7 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 	if err = alarm.Open(&p.alarms, p.loop.NewTimer); err != nil {
 		return err
 	}
-	p.observers = newObservers(p.loop, &p.alarms, p.standIn, p.event)
+	p.observers = newObservers(p.loop, &p.alarms, p.State, p.event)
 	p.heart.Start(&p.alarms, p.cfg.HeartbeatInterval, p.cfg.HeartbeatTimeout, p.onTick)
 	return nil
 }
@@ -192,6 +196,7 @@ func (p *Publisher) serve(dir directory.Directory) (err error) {
 		return err
 	}
 	p.announced = entry
+	p.at.Store(&entry.Addresses)
 	if p.registered, err = dir.Announce(entry); err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ type Receiver struct {
 	in         *Subscription
 	listen     netio.ListenEndpoint
 	registered directory.Registration
+	at         atomic.Pointer[[]netip.AddrPort] // announced addresses; nil before
 	draining   atomic.Bool
 
 	// Loop only.
@@ -64,7 +65,7 @@ func NewReceiver(open netio.Opener, dir directory.Directory, cfg ReceiverConfig,
 	if err != nil {
 		return nil, err
 	}
-	r.observers = newObservers(r.sub.loop, &r.sub.alarms, r.standIn, r.sub.event)
+	r.observers = newObservers(r.sub.loop, &r.sub.alarms, r.State, r.sub.event)
 	r.in, err = r.sub.SubscribeWith(cfg.Tags, h, cfg.Subscription) // before a sender can connect
 	if err == nil {
 		err = r.serve(dir)
@@ -88,6 +89,7 @@ func (r *Receiver) serve(dir directory.Directory) (err error) {
 	if err != nil {
 		return err
 	}
+	r.at.Store(&addresses)
 	r.registered, err = dir.Announce(directory.Entry{
 		Instance: r.sub.instance, Name: r.cfg.Name, Host: r.sub.host, PID: os.Getpid(),
 		Role: directory.Receiver, Backend: r.sub.backend.Name(), Addresses: addresses, Tags: r.cfg.Tags,
