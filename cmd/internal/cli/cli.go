@@ -72,6 +72,8 @@ type Common struct {
 	Heartbeat        *time.Duration `placeholder:"TIME" help:"Longest time without a sign of life to the programs connected to this one; 0 sends none and takes their silence for nothing. Default 2s, or a third of --heartbeat-timeout."`
 	HeartbeatTimeout *time.Duration `placeholder:"TIME" help:"Silence after which a connection is closed; at least two times --heartbeat; 0 never. Default 6s, or three times --heartbeat."`
 
+	LossFile string `placeholder:"FILE" help:"Append what is lost to a file, each second a line of JSON for each tag, peer and cause; commands may share it, and tagbus losses --loss-file reads it. Default: none."`
+
 	Log
 
 	JSON    bool             `name:"json" help:"Print the summary as one line of JSON on standard output instead of as text on standard error."`
