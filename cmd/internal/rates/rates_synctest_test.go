@@ -111,8 +111,9 @@ TIME      TAG                 NAME      MB/S     MEAN  MESSAGES    BYTES  SUBS
 TIME      TAG                 NAME      MSG/S  MESSAGES    BYTES  SUBS
 00:00:04  0x0000000000000101  felix-07  5,000    20,000  20.0 MB     1
 `, ""},
-		{"JSON", Flags{Count: 1, Head: 1}, false, true, both,
-			"\n" + `{"time":"2000-01-01T00:00:01Z","role":"publisher","instance":"A1","name":"felix-07","tag":"0x0000000000000100","messages":1005,"payload_bytes":1005000,"subscribers":1,"messages_per_second":1000,"payload_bytes_per_second":1000000}` + "\n", ""},
+		{"JSON", Flags{Count: 1, Head: 1}, false, true, both, `
+{"time":"2000-01-01T00:00:01Z","role":"publisher","instance":"A1","name":"felix-07","tag":"0x0000000000000100","messages":1005,"payload_bytes":1005000,"subscribers":1,"messages_per_second":1000,"payload_bytes_per_second":1000000}
+`, ""},
 	}
 	for _, test := range tests {
 		synctest.Test(t, func(t *testing.T) {

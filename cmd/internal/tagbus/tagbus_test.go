@@ -112,3 +112,16 @@ func TestHowACommandEnds(t *testing.T) {
 		})
 	}
 }
+
+func TestABusMustBeNamed(t *testing.T) {
+	t.Setenv("TAGBUS_BUS", "")
+	var errs bytes.Buffer
+	status := Main([]string{"ls"}, cli.Streams{Err: &errs})
+	if want := "tagbus: ls: " + tool.ErrNoBus.Error() + "\ntagbus: see tagbus ls --help\n"; status != 2 || errs.String() != want {
+		t.Errorf("got status %d and %q, want 2 and %q", status, &errs, want)
+	}
+	var out bytes.Buffer
+	if status := Main([]string{"completion", "zsh"}, cli.Streams{Out: &out}); status != 0 || !strings.HasPrefix(out.String(), "#compdef tagbus\n") {
+		t.Errorf("completion: got status %d and %.40q, want a script", status, &out)
+	}
+}
