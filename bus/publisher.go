@@ -20,6 +20,7 @@ import (
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/observe"
 	"tagbus/bus/internal/reach"
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/seats"
@@ -71,6 +72,7 @@ type Publisher struct {
 	guests      seats.Guests[*link] // not seated yet
 	seats       seats.Seats[*link]  // of subscribers that have not been told to give way
 	heart       beat.Clock
+	observers   *observe.Server
 	alarms      alarm.Clock // of all that has its time, except pages
 	chores      chores.Queue
 	busy        ring.Ring[*link] // those that have jobs, in turn
@@ -170,6 +172,7 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 	if err = alarm.Open(&p.alarms, p.loop.NewTimer); err != nil {
 		return err
 	}
+	p.observers = newObservers(p.loop, &p.alarms, p.State, p.event)
 	p.heart.Start(&p.alarms, p.cfg.HeartbeatInterval, p.cfg.HeartbeatTimeout, p.onTick)
 	return nil
 }

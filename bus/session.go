@@ -49,6 +49,16 @@ func (p *Peer) portray(since time.Time) state.Peer {
 	return st
 }
 
+// meant returns why a peer that has dialed this side did not mean it, or nil.
+//
+// Errors: ErrStaleEntry, wrapped.
+func meant(h subscription.Hello, instance string) error {
+	if h.Expect != "" && h.Expect != instance {
+		return fmt.Errorf("%w: expected %s, this is %s", ErrStaleEntry, plain.Text(h.Expect), instance)
+	}
+	return nil
+}
+
 // refusal is how a peer is told why it is refused, and the subscription id, or the
 // whole connection if id is 0. A reason that is longer than a text of the protocol
 // may be loses its end, and says so.

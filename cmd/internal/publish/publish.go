@@ -53,10 +53,14 @@ var about = cli.Program{Name: program, Description: description}
 func Model() (*kong.Application, error) { return cli.Model(about, new(Flags)) }
 
 // Main runs the command and returns its exit code.
-func Main(args []string, s cli.Streams) int {
+func Main(args []string, s cli.Streams) int { return MainAs(program, args, s) }
+
+// MainAs is Main with another name in the help, and in what is said of a command line that
+// makes no sense.
+func MainAs(name string, args []string, s cli.Streams) int {
 	cli.IgnoreClosedPipes()
 	var flags Flags
-	if code, run := cli.Parse(about, &flags, args, s); !run {
+	if code, run := cli.Parse(cli.Program{Name: name, Description: description}, &flags, args, s); !run {
 		return code
 	}
 	ctx, hurry, stop := cli.Signals(context.Background())
