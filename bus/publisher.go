@@ -81,6 +81,9 @@ type Publisher struct {
 
 	entryFailing atomic.Bool
 
+	opened time.Time                        // does not change
+	at     atomic.Pointer[[]netip.AddrPort] // announced addresses; nil before, and of a sender
+
 	users     atomic.Int32  // of the memory: connections, and the publisher
 	drained   chan struct{} // closed when the last subscriber has left after Drain
 	drainOnce sync.Once
@@ -130,6 +133,7 @@ func newPublisher(cfg PublisherConfig, unowned error) (*Publisher, error) {
 	p := &Publisher{
 		cfg:         cfg,
 		instance:    nuid.Next(),
+		opened:      time.Now(),
 		links:       make(map[*link]struct{}),
 		connections: make(map[*link]struct{}),
 		newest:      make(map[string]*link),
@@ -189,6 +193,7 @@ func (p *Publisher) serve(dir directory.Directory) (err error) {
 		return err
 	}
 	p.announced = entry
+	p.at.Store(&entry.Addresses)
 	if p.registered, err = dir.Announce(entry); err != nil {
 		return err
 	}

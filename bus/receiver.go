@@ -32,6 +32,7 @@ type Receiver struct {
 	in         *Subscription
 	listen     netio.ListenEndpoint
 	registered directory.Registration
+	at         atomic.Pointer[[]netip.AddrPort] // announced addresses; nil before
 	draining   atomic.Bool
 
 	// Loop only.
@@ -85,6 +86,7 @@ func (r *Receiver) serve(dir directory.Directory) (err error) {
 	if err != nil {
 		return err
 	}
+	r.at.Store(&addresses)
 	r.registered, err = dir.Announce(directory.Entry{
 		Instance: r.sub.instance, Name: r.cfg.Name, Host: r.sub.host, PID: os.Getpid(),
 		Role: directory.Receiver, Backend: r.sub.backend.Name(), Addresses: addresses, Tags: r.cfg.Tags,
