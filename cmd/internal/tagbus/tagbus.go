@@ -4,6 +4,7 @@
 package tagbus
 
 import (
+	"tagbus/cmd/internal/bench"
 	"tagbus/cmd/internal/info"
 	"tagbus/cmd/internal/list"
 	"tagbus/cmd/internal/pub"
@@ -26,8 +27,9 @@ type Commands struct {
 	Messages rates.Messages `cmd:"" name:"hz" help:"Show how often messages of some tags come, as publishers count them."`
 	Bytes    rates.Bytes    `cmd:"" name:"bw" help:"Show how many bytes a second messages of some tags take, as publishers count them."`
 
-	Sub sub.Command `cmd:"" aliases:"echo" help:"Show messages as they come, without harm to the bus."`
-	Pub pub.Command `cmd:"" help:"Publish the lines of a file or of standard input, or messages that are made up."`
+	Sub   sub.Command   `cmd:"" aliases:"echo" help:"Show messages as they come, without harm to the bus."`
+	Bench bench.Command `cmd:"" help:"Measure throughput and latency between two processes or two hosts, and what plain TCP does beside it."`
+	Pub   pub.Command   `cmd:"" help:"Publish the lines of a file or of standard input, or messages that are made up."`
 
 	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
 	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`
