@@ -264,8 +264,6 @@ addEventListener('keydown', event => {
 });
 
 addEventListener('hashchange', navigate);
-addEventListener('popstate', () => { if (location.hash !== lastHash) navigate(); lastHash = location.hash; });
-let lastHash = location.hash;
 
 theme();
 navigate();
