@@ -29,6 +29,7 @@ type rule struct {
 // an exception stands before the general case.
 var table = []rule{
 	{".", "the root package holds only documentation", nil},
+	{"cmd/internal/screen", "a terminal is asked of the system, and shows whatever it is given", []string{"golang.org/x/sys/unix", "golang.org/x/term"}},
 	{"cmd/...", "a command reaches backends through node and messages through bus, serves metrics by HTTP, which bus/metrics leaves to programs, and tells by netio which address of its command line is wrong", []string{
 		"internal/plain", "internal/remind", "cmd/internal/...", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "tags",
 		"github.com/alecthomas/kong", "github.com/BurntSushi/toml", "golang.org/x/term", "github.com/coreos/go-systemd/v22/daemon",
@@ -72,6 +73,9 @@ var table = []rule{
 	{"bus/internal/ledger", "what is lost is counted alike at both ends, which know of it by subscription", []string{"subscription", "tags"}},
 	{"bus/internal/mailbox", "what a box loses is decided by a policy, whatever its messages are", []string{"subscription"}},
 	{"bus/internal/nearest", "how far sets are apart depends only on their tags", []string{"tags"}},
+	{"bus/internal/portrait", "what the states of instances have in common depends on what is counted, and on no session", []string{
+		"bus/internal/ledger", "bus/state", "subscription", "tags",
+	}},
 	{"bus/internal/positions", "both ends and every control message write positions alike", []string{"subscription", "tags"}},
 	{"bus/internal/request", "what was asked for does not depend on how it is asked", []string{"bus/internal/tagset", "tags"}},
 	{"bus/internal/replies", "which request a reply answers does not depend on what they say, or how they travel", nil},

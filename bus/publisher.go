@@ -20,6 +20,7 @@ import (
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/observe"
 	"tagbus/bus/internal/reach"
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/seats"
@@ -71,6 +72,7 @@ type Publisher struct {
 	guests      seats.Guests[*link] // not seated yet
 	seats       seats.Seats[*link]  // of subscribers that have not been told to give way
 	heart       beat.Clock
+	observers   *observe.Server
 	alarms      alarm.Clock // of all that has its time, except pages
 	chores      chores.Queue
 	busy        ring.Ring[*link] // those that have jobs, in turn
@@ -80,6 +82,9 @@ type Publisher struct {
 	strangers, silent, stalled, broken atomic.Uint64 // connections
 
 	entryFailing atomic.Bool
+
+	opened time.Time                        // does not change
+	at     atomic.Pointer[[]netip.AddrPort] // announced addresses; nil before, and of a sender
 
 	users     atomic.Int32  // of the memory: connections, and the publisher
 	drained   chan struct{} // closed when the last subscriber has left after Drain
@@ -130,6 +135,7 @@ func newPublisher(cfg PublisherConfig, unowned error) (*Publisher, error) {
 	p := &Publisher{
 		cfg:         cfg,
 		instance:    nuid.Next(),
+		opened:      time.Now(),
 		links:       make(map[*link]struct{}),
 		connections: make(map[*link]struct{}),
 		newest:      make(map[string]*link),
@@ -166,6 +172,7 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 	if err = alarm.Open(&p.alarms, p.loop.NewTimer); err != nil {
 		return err
 	}
+	p.observers = newObservers(p.loop, &p.alarms, p.State, p.event)
 	p.heart.Start(&p.alarms, p.cfg.HeartbeatInterval, p.cfg.HeartbeatTimeout, p.onTick)
 	return nil
 }
@@ -189,6 +196,7 @@ func (p *Publisher) serve(dir directory.Directory) (err error) {
 		return err
 	}
 	p.announced = entry
+	p.at.Store(&entry.Addresses)
 	if p.registered, err = dir.Announce(entry); err != nil {
 		return err
 	}

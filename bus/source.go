@@ -242,7 +242,7 @@ func (src *source) pause() {
 // resume undoes one pause.
 func (src *source) resume() {
 	if src.pausing--; src.pausing == 0 && src.contact.ep != nil {
-		src.pulse.Hear() // from here on
+		src.pulse.Excuse() // from here on
 		src.contact.ep.ResumeReceive()
 	}
 }

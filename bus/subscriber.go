@@ -36,6 +36,7 @@ import (
 type Subscriber struct {
 	cfg      SubscriberConfig
 	instance string
+	opened   time.Time
 	host     string
 	backend  netio.Backend
 	loop     netio.Loop
@@ -106,6 +107,7 @@ func newSubscriber(cfg SubscriberConfig) *Subscriber {
 	s := &Subscriber{
 		cfg:      cfg,
 		instance: nuid.Next(),
+		opened:   time.Now(),
 		sources:  make(map[string]*source),
 		leaving:  make(map[uint64]*Subscription),
 		closer:   closer.New(),

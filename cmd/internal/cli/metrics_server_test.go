@@ -25,7 +25,7 @@ func serve(t *testing.T, host string) (s *cli.MetricsServer, url string) {
 	t.Helper()
 	var said string
 	common := cli.Common{Metrics: &cli.Address{AddrPort: netip.AddrPortFrom(netip.MustParseAddr(host), 0)}}
-	s, err := common.ServeMetrics(func(format string, args ...any) { said = fmt.Sprintf(format, args...) })
+	s, err := common.ServeMetrics("publisher", func(format string, args ...any) { said = fmt.Sprintf(format, args...) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestMetricsServerDoesNotWaitForTheSlow(t *testing.T) {
 
 func TestMetricsServerFailures(t *testing.T) {
 	var none *cli.MetricsServer
-	if s, err := new(cli.Common).ServeMetrics(nil); s != none || err != nil {
+	if s, err := new(cli.Common).ServeMetrics("publisher", nil); s != none || err != nil {
 		t.Errorf("without the flag: got %v, %v, want nothing", s, err)
 	}
 	if err := errors.Join(none.Register(badCollector{}), none.Close()); err != nil {
@@ -187,7 +187,7 @@ func TestMetricsServerFailures(t *testing.T) {
 	}
 	defer listener.Close()
 	taken := cli.Address{AddrPort: listener.Addr().(*net.TCPAddr).AddrPort()}
-	_, err = (&cli.Common{Metrics: &taken}).ServeMetrics(nil)
+	_, err = (&cli.Common{Metrics: &taken}).ServeMetrics("publisher", nil)
 	if want := fmt.Sprintf("--metrics %v: address already in use: another program listens there: stop it, or give another port, or 0 for any that is free", taken); err == nil || err.Error() != want {
 		t.Errorf("a port in use: got %v, want %s", err, want)
 	}

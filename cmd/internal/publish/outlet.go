@@ -23,6 +23,7 @@ type outlet interface {
 	publish(ctx context.Context, tag tags.Tag, data []byte) error // waits for room
 	WaitSubscribers(ctx context.Context, n int, set tags.Set) error
 	Stats() bus.PublisherStats
+	TagLosses(instance string) []bus.TagLosses
 	metrics() prometheus.Collector
 	Instance() string
 	DrainFailed(ctx context.Context, why error) error

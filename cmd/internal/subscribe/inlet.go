@@ -23,6 +23,7 @@ import (
 // a receiver.
 type subscriber interface {
 	subscribe(h bus.Handler) (subscription, error)
+	Instance() string // of a receiver: once it is subscribed
 	Stats() bus.SubscriberStats
 	TagStats(ctx context.Context) ([]bus.TagStats, error)
 	Offers(ctx context.Context, wanted tags.Set) (bus.Offers, error) // none of a receiver, which senders find
@@ -109,6 +110,14 @@ func (r *receiving) Stats() (st bus.SubscriberStats) {
 		st = receiver.Stats()
 	}
 	return st
+}
+
+// Instance implements subscriber.
+func (r *receiving) Instance() string {
+	if receiver := r.receiver.Load(); receiver != nil {
+		return receiver.Instance()
+	}
+	return ""
 }
 
 // TagStats implements subscriber.

@@ -211,3 +211,12 @@ func FormatNumber[T int | int64 | uint64](n T, thing string) string {
 	}
 	return FormatCount(uint64(n)) + " " + thing
 }
+
+// FormatFigure returns n with three digits, and a comma after each three before the point:
+// 1,250,000.
+func FormatFigure(n float64) string {
+	if n >= 100 {
+		return FormatCount(uint64(n + 0.5))
+	}
+	return digits(n)
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bus_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/bus/state"
+	"tagbus/tags"
+)
+
+// everything asks for all of which there is not too much.
+var everything = state.Question{Peers: state.MaxPeers, Busiest: state.MaxTags, Tags: tags.Of(1, 2, 3)}
+
+// stateOf returns the state of an instance, which goes through JSON unchanged.
+func stateOf(t *testing.T, x interface {
+	State(ctx context.Context, q state.Question) (state.State, error)
+}, q state.Question,
+) state.State {
+	t.Helper()
+	st, err := x.State(t.Context(), q)
+	must(t, err)
+	text, err := json.Marshal(st)
+	must(t, err)
+	var back state.State
+	must(t, json.Unmarshal(text, &back))
+	if !reflect.DeepEqual(back, st) {
+		t.Errorf("after JSON got\n%+v\nwant\n%+v", back, st)
+	}
+	if st.Version != state.Version || st.PID == 0 || st.Go != runtime.Version() || st.Program == "" || !st.Time.Equal(time.Now()) {
+		t.Errorf("got version %d, pid %d, Go %q, program %q, time %v", st.Version, st.PID, st.Go, st.Program, st.Time)
+	}
+	return st
+}
+
+// Of a publisher with three subscribers, the one that takes nothing comes first, with the
+// time since when it does, and then the one that loses.
+func TestTheStateNamesWhoIsStalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(small(bus.PublisherConfig{Name: "detector"}))
+		began := time.Now()
+		fine := b.subscriber(bus.SubscriberConfig{Name: "fine"})
+		subscribe(t, fine, tags.Of(2), newCollector().handle)
+		loses, _ := b.stuckOn(tags.Of(1), bus.Policy{Kind: bus.DropNewest})
+		time.Sleep(time.Second)
+		stalled, _ := b.stuckOn(tags.Of(2), bus.Policy{})
+		for range 100 {
+			must(t, p.Publish(1, make([]byte, 900)))
+		}
+		for range 3 { // what the connection takes on its way, too
+			for p.Publish(2, make([]byte, 900)) == nil {
+			}
+			synctest.Wait()
+		}
+		stopped := time.Now()
+		time.Sleep(time.Minute)
+
+		st := stateOf(t, p, everything)
+		if st.Role != state.Publisher || st.Name != "detector" || st.Instance != p.Instance() || !st.Since.Equal(began) ||
+			st.Tags != tags.Of(1, 2).String() || st.TagParts != 1 || len(st.Addresses) != 1 || st.Addresses[0] != p.Addr().String() || st.PageBytes != 1024 {
+			t.Errorf("got %+v", st)
+		}
+		if st.Connected != 3 || st.Stalled != 1 || len(st.Peers) != 3 || len(st.Gone) != 0 || st.Fullest < 0.8 {
+			t.Fatalf("got %d connected, %d stalled, %v full and %d peers, want 3, 1, 0.8 or more and 3", st.Connected, st.Stalled, st.Fullest, len(st.Peers))
+		}
+		for i, want := range []*subscriber{stalled, loses, fine} {
+			peer := st.Peers[i]
+			if peer.Instance != want.Instance() || peer.StalledSince.IsZero() != (i > 0) || time.Since(peer.Heard) > 3*time.Second {
+				t.Errorf("peer %d: got %+v, want %s", i, peer, want.Instance())
+			}
+		}
+		if at := st.Peers[0].StalledSince; at.Before(stopped) || at.After(stopped.Add(time.Second)) {
+			t.Errorf("stalled since %v, want %v", at, stopped)
+		}
+		lost := st.Peers[1]
+		if n := state.Lost(lost.Losses); n == 0 || len(lost.Losses) != 1 || lost.Losses[0].Cause != state.Full ||
+			!reflect.DeepEqual(lost.Losses, st.Losses) || !reflect.DeepEqual(lost.Lanes[0].Losses, lost.Losses) || lost.Messages+n > 100 {
+			t.Errorf("lost %+v of 100, in all %+v", lost, st.Losses)
+		}
+
+		for _, most := range []int{0, 1, 2} {
+			st := stateOf(t, p, state.Question{Peers: most})
+			if len(st.Peers) != most || st.Connected != 3 || most > 0 && st.Peers[0].Instance != stalled.Instance() {
+				t.Errorf("asked for %d: got %d peers of %d", most, len(st.Peers), st.Connected)
+			}
+		}
+
+		must(t, stalled.Close())
+		time.Sleep(time.Second)
+		st = stateOf(t, p, state.Question{Peers: 2})
+		if st.Stalled != 0 || st.Connected != 2 || len(st.Gone) != 1 || st.Gone[0].Instance != stalled.Instance() || len(st.Gone[0].Lanes) != 1 {
+			t.Errorf("after it has gone: got %+v", st)
+		}
+	})
+}
+
+// Those that receive know their publishers, and say what they want and have.
+func TestTheStateOfASubscriber(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		s := b.subscriber(bus.SubscriberConfig{Name: "writer"})
+		p := b.publisher(bus.PublisherConfig{Name: "detector", Tags: tags.Of(1, 2)})
+		subscribe(t, s, tags.Of(1, 2), newCollector().handle)
+		must(t, p.WaitSubscribers(t.Context(), 1, tags.Of(1, 2)))
+		since := time.Now()
+		must(t, p.Publish(1, make([]byte, 100)))
+		must(t, p.Publish(2, make([]byte, 20)))
+		time.Sleep(5 * time.Second)
+		st := stateOf(t, s, everything)
+		if st.Role != state.Subscriber || st.Messages != 2 || st.PayloadBytes != 120 || st.Tags != tags.Of(1, 2).String() || st.KnownTags != 2 ||
+			st.Connected != 1 || len(st.Peers) != 1 || st.Receiving == nil || st.Receiving.Pages == 0 || st.Sending != nil {
+			t.Fatalf("got %+v", st)
+		}
+		peer := st.Peers[0]
+		if peer.Instance != p.Instance() || peer.Name != "detector" || peer.Address != p.Addr().String() || !peer.Since.Equal(since) || time.Since(peer.Heard) > 3*time.Second {
+			t.Errorf("got peer %+v", peer)
+		}
+		must(t, s.Close())
+		if _, err := s.State(t.Context(), everything); !errors.Is(err, bus.ErrClosed) {
+			t.Errorf("after Close: got %v, want ErrClosed", err)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		why := errors.New("why")
+		cancel(why)
+		if _, err := p.State(ctx, everything); !errors.Is(err, why) {
+			t.Errorf("after the end of ctx: got %v, want its cause", err)
+		}
+	})
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package overview
+
+import (
+	"time"
+
+	"tagbus/bus/directory"
+	"tagbus/bus/state"
+)
+
+// Rate is how much a counter grows in a second.
+type Rate float64
+
+// Unknown is the rate of what was not seen twice.
+const Unknown Rate = -1
+
+// Known reports whether there is a rate.
+func (r Rate) Known() bool { return r >= 0 }
+
+// IsZero reports whether JSON leaves the rate out: it is not known.
+func (r Rate) IsZero() bool { return !r.Known() }
+
+// Trouble is how bad a row is.
+type Trouble int
+
+// The degrees of trouble.
+const (
+	Fine    Trouble = iota
+	Earlier         // it has lost messages, none since the look before
+	Now             // it is stalled, or has lost messages since the look before
+	Silent          // it does not answer
+)
+
+// Instance is what a table shows of an entry of the directory.
+type Instance struct {
+	Time     time.Time  `json:"time"` // of the look
+	Instance string     `json:"instance"`
+	Name     string     `json:"name,omitempty"`
+	Host     string     `json:"host,omitempty"`
+	PID      int        `json:"pid,omitempty"`
+	Role     state.Role `json:"role"`
+
+	Error       string    `json:"error,omitempty"`       // why it does not answer
+	SilentSince time.Time `json:"silent_since,omitzero"` // does not answer since then; zero: it does
+
+	Connected int     `json:"connected_peers"`
+	Stalled   int     `json:"stalled_peers"`
+	Fullest   float64 `json:"fullest_queue"`        // 0 to 1
+	Worst     string  `json:"worst_peer,omitempty"` // the peer that is stalled, loses, or has more than half of its queue full
+
+	Messages     uint64       `json:"messages"`
+	PayloadBytes uint64       `json:"payload_bytes"`
+	Refusals     uint64       `json:"refusals"`
+	Lost         uint64       `json:"lost_messages"`
+	Losses       []state.Loss `json:"losses,omitempty"`
+	Pages        int          `json:"pool_pages,omitempty"`
+	FreePages    int          `json:"pool_free_pages,omitempty"`
+
+	MessageRate Rate `json:"messages_per_second,omitzero"`
+	ByteRate    Rate `json:"payload_bytes_per_second,omitzero"`
+	RefusalRate Rate `json:"refusals_per_second,omitzero"`
+	LostRate    Rate `json:"lost_messages_per_second,omitzero"`
+
+	Row *Row `json:"-"` // what it was made of
+}
+
+// Instances returns a row for each entry, in their order.
+func (o *Overview) Instances() []Instance {
+	rows := make([]Instance, len(o.Rows))
+	for i := range o.Rows {
+		rows[i] = o.Rows[i].instance(o.Time)
+	}
+	return rows
+}
+
+func (r *Row) instance(now time.Time) Instance {
+	e, s := &r.Entry, r.State
+	in := Instance{
+		Time: now, Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID, Role: role(e), Row: r,
+		SilentSince: r.SilentSince, MessageRate: Unknown, ByteRate: Unknown, RefusalRate: Unknown, LostRate: Unknown,
+	}
+	if s == nil {
+		if r.Err != nil {
+			in.Error = r.Err.Error()
+		}
+		return in
+	}
+	in.Connected, in.Stalled, in.Fullest = s.Connected, s.Stalled, s.Fullest
+	in.Messages, in.PayloadBytes = s.Messages, s.PayloadBytes
+	in.Losses, in.Lost = s.Losses, state.Lost(s.Losses)
+	in.MessageRate = r.rate(func(s *state.State) uint64 { return s.Messages })
+	in.ByteRate = r.rate(func(s *state.State) uint64 { return s.PayloadBytes })
+	in.LostRate = r.rate(func(s *state.State) uint64 { return state.Lost(s.Losses) })
+	if s.Sending != nil {
+		in.Refusals, in.Pages, in.FreePages = s.Sending.Refusals, s.Sending.PoolPages, s.Sending.PoolFreePages
+		in.RefusalRate = r.rate(refusals)
+	}
+	in.Worst = r.worst()
+	return in
+}
+
+// Trouble returns how bad the row is.
+func (in *Instance) Trouble() Trouble {
+	switch {
+	case in.Row != nil && in.Row.State == nil:
+		return Silent
+	case in.Stalled > 0 || in.LostRate > 0:
+		return Now
+	case in.Lost > 0:
+		return Earlier
+	default:
+		return Fine
+	}
+}
+
+// LostBy returns the messages that were lost for a reason.
+func LostBy(losses []state.Loss, cause state.Cause) uint64 {
+	for _, l := range losses {
+		if l.Cause == cause {
+			return l.Messages
+		}
+	}
+	return 0
+}
+
+// Label returns what people call an instance: its name, or else its id.
+func Label(name, instance string) string {
+	if name != "" {
+		return name
+	}
+	return instance
+}
+
+// rate is Rate as a single value.
+func (r *Row) rate(counter func(*state.State) uint64) Rate {
+	if perSecond, ok := r.Rate(counter); ok {
+		return Rate(perSecond)
+	}
+	return Unknown
+}
+
+func refusals(s *state.State) uint64 {
+	if s.Sending == nil {
+		return 0
+	}
+	return s.Sending.Refusals
+}
+
+// nearlyFull is the share of its limit that a queue holds when its peer is worth a look.
+const nearlyFull = 0.5
+
+// worst names the peer to look at, if there is one. Answers have the worst ones first.
+func (r *Row) worst() string {
+	for i := range r.State.Peers {
+		p := &r.State.Peers[i]
+		if !p.StalledSince.IsZero() || queue(p) > nearlyFull || r.peerRate(p, lostOf) > 0 {
+			return Label(p.Name, p.Instance)
+		}
+	}
+	return ""
+}
+
+// role returns that of a state for that of an entry.
+func role(e *directory.Entry) state.Role {
+	if e.Role == directory.Publisher {
+		return state.Publisher
+	}
+	return state.Role(e.Role)
+}

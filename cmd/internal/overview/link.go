@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package overview
+
+import (
+	"cmp"
+	"time"
+
+	"tagbus/bus/state"
+)
+
+// End is one of the two instances of a link.
+type End struct {
+	Instance string `json:"instance"`
+	Name     string `json:"name,omitempty"`
+	Host     string `json:"host,omitempty"`
+	PID      int    `json:"pid,omitempty"`
+}
+
+// Label returns what people call the instance.
+func (e *End) Label() string { return Label(e.Name, e.Instance) }
+
+// Link is what a table shows of a connection on which messages travel.
+type Link struct {
+	Time time.Time `json:"time"` // of the look
+	From End       `json:"from"` // which sends
+	To   End       `json:"to"`
+
+	Policies     []string     `json:"policies,omitempty"` // of the lanes
+	Queue        float64      `json:"queue"`              // fullest of its lanes: 0 to 1
+	Queued       int          `json:"queued_bytes"`
+	QueueLimit   int          `json:"queue_limit_bytes"`
+	Messages     uint64       `json:"sent_messages"`
+	Bytes        uint64       `json:"sent_bytes"`
+	Lost         uint64       `json:"lost_messages"`
+	LeftOut      uint64       `json:"left_out_messages"`
+	Losses       []state.Loss `json:"losses,omitempty"`
+	Since        time.Time    `json:"since"`
+	Heard        time.Time    `json:"heard,omitzero"`
+	StalledSince time.Time    `json:"stalled_since,omitzero"`
+	StalledFor   float64      `json:"stalled_seconds,omitempty"` // by the clock of the instance that says so
+	RoundTrip    float64      `json:"rtt_seconds,omitempty"`     // 0: not known
+
+	MessageRate Rate `json:"sent_messages_per_second,omitzero"`
+	ByteRate    Rate `json:"sent_bytes_per_second,omitzero"`
+	LostRate    Rate `json:"lost_messages_per_second,omitzero"`
+
+	Row *Row `json:"-"` // the entry that has told of it
+}
+
+// Links returns the connections that the answers have, by the order of the entries and
+// then as in the answers, where the worst come first.
+func (o *Overview) Links() []Link {
+	n := 0
+	for i := range o.Rows {
+		if s := o.Rows[i].State; s != nil {
+			n += len(s.Peers)
+		}
+	}
+	links := make([]Link, 0, n)
+	for i := range o.Rows {
+		r := &o.Rows[i]
+		if r.State == nil {
+			continue
+		}
+		for j := range r.State.Peers {
+			links = append(links, r.link(&r.State.Peers[j], o.Time))
+		}
+	}
+	return links
+}
+
+func (r *Row) link(p *state.Peer, now time.Time) Link {
+	here := End{Instance: r.Entry.Instance, Name: r.Entry.Name, Host: r.Entry.Host, PID: r.Entry.PID}
+	l := Link{
+		Time: now, From: here, To: End{Instance: p.Instance, Name: p.Name, Host: p.Host, PID: p.PID},
+		Queue: queue(p), Queued: p.Queued, QueueLimit: p.QueueLimit, Messages: p.Messages, Bytes: p.Bytes,
+		Lost: lostOf(p), LeftOut: p.LeftOut, Losses: p.Losses,
+		Since: p.Since, Heard: p.Heard, StalledSince: p.StalledSince, RoundTrip: p.RoundTrip,
+		MessageRate: r.peerRate(p, func(p *state.Peer) uint64 { return p.Messages }),
+		ByteRate:    r.peerRate(p, func(p *state.Peer) uint64 { return p.Bytes }),
+		LostRate:    r.peerRate(p, lostOf),
+		Row:         r,
+	}
+	if role(&r.Entry) == state.Receiver {
+		l.From, l.To = l.To, l.From
+	}
+	if !p.StalledSince.IsZero() {
+		l.StalledFor = max(0, r.State.Time.Sub(p.StalledSince).Seconds())
+	}
+	for i := range p.Lanes {
+		l.Policies = append(l.Policies, p.Lanes[i].Policy)
+	}
+	return l
+}
+
+// Trouble returns how bad the row is.
+func (l *Link) Trouble() Trouble {
+	switch {
+	case !l.StalledSince.IsZero() || l.LostRate > 0:
+		return Now
+	case l.Lost > 0:
+		return Earlier
+	default:
+		return Fine
+	}
+}
+
+func lostOf(p *state.Peer) uint64 { return state.Lost(p.Losses) }
+
+// queue returns the share of its limit that the fullest lane holds.
+func queue(p *state.Peer) float64 {
+	share := 0.0
+	for i := range p.Lanes {
+		share = max(share, part(p.Lanes[i].Queued, p.Lanes[i].QueueLimit))
+	}
+	return cmp.Or(share, part(p.Queued, p.QueueLimit))
+}
+
+func part(n, of int) float64 {
+	if of <= 0 {
+		return 0
+	}
+	return float64(n) / float64(of)
+}
+
+// peerRate returns by how much a counter of a peer has grown in a second since the look
+// before. A connection that is new has no rate yet.
+func (r *Row) peerRate(p *state.Peer, counter func(*state.Peer) uint64) Rate {
+	if r.Before == nil {
+		return Unknown
+	}
+	before := r.peerBefore(p)
+	seconds := r.State.Time.Sub(r.Before.Time).Seconds()
+	if before == nil || seconds <= 0 || counter(p) < counter(before) {
+		return Unknown
+	}
+	return Rate(float64(counter(p)-counter(before)) / seconds)
+}
+
+// fewPeers is how many are looked through one by one.
+const fewPeers = 16
+
+// peerBefore returns what the look before says of the same connection; nil if nothing.
+func (r *Row) peerBefore(p *state.Peer) *state.Peer {
+	peers := r.Before.Peers
+	if len(peers) > fewPeers {
+		if r.peersBefore == nil {
+			r.peersBefore = make(map[string]*state.Peer, len(peers))
+			for i := range peers {
+				r.peersBefore[peers[i].Instance] = &peers[i]
+			}
+		}
+		return sameConnection(r.peersBefore[p.Instance], p)
+	}
+	for i := range peers {
+		if peers[i].Instance == p.Instance {
+			return sameConnection(&peers[i], p)
+		}
+	}
+	return nil
+}
+
+func sameConnection(before, now *state.Peer) *state.Peer {
+	if before == nil || !before.Since.Equal(now.Since) {
+		return nil
+	}
+	return before
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package overview_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tagbus/bus/directory"
+	"tagbus/bus/state"
+	"tagbus/cmd/internal/overview"
+	"tagbus/tags"
+)
+
+var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+
+// publisher returns a row of two looks, 2 s apart.
+func publisher(name string, change func(before, now *state.State)) overview.Row {
+	before := &state.State{Instance: "id-" + name, Name: name, Time: noon, Sending: &state.Sending{PoolPages: 100, PoolFreePages: 100}}
+	now := &state.State{Instance: "id-" + name, Name: name, Time: noon.Add(2 * time.Second), Sending: &state.Sending{PoolPages: 100, PoolFreePages: 60}}
+	change(before, now)
+	return overview.Row{Entry: directory.Entry{Instance: "id-" + name, Name: name, Host: "host-" + name, PID: 7}, Before: before, State: now}
+}
+
+func lost(cause state.Cause, n uint64) []state.Loss {
+	return []state.Loss{{Cause: cause, Messages: n}}
+}
+
+func bus() overview.Overview {
+	busy := publisher("busy", func(before, now *state.State) {
+		before.Messages, now.Messages = 1000, 3000
+		before.PayloadBytes, now.PayloadBytes = 0, 8000
+		now.Sending.Refusals = 4
+		now.Connected, now.Stalled, now.Fullest = 2, 1, 0.75
+		peer := state.Peer{Instance: "s1", Name: "slow", Host: "h1", Since: noon, StalledSince: noon.Add(time.Second),
+			Messages: 10, Queued: 75, QueueLimit: 200, Lanes: []state.Lane{{Policy: "block", Queued: 75, QueueLimit: 100}, {Policy: "latest", QueueLimit: 100}}}
+		now.Peers = []state.Peer{peer, {Instance: "s2", Since: noon, Messages: 50, Losses: lost(state.Full, 3)}}
+		before.Peers = []state.Peer{{Instance: "s2", Since: noon, Messages: 30, Losses: lost(state.Full, 3)}}
+		now.Losses = lost(state.Full, 3)
+		before.Losses = now.Losses
+	})
+	losing := publisher("losing", func(before, now *state.State) {
+		before.Messages, now.Messages = 0, 6000
+		before.Losses, now.Losses = lost(state.Memory, 10), lost(state.Memory, 30)
+		now.Connected = 1
+	})
+	idle := publisher("idle", func(_, now *state.State) { now.Connected = 1 })
+	idle.Before = nil
+	idle.Entry.Tags = tags.Of(0x10, 0x11)
+	gone := overview.Row{Entry: directory.Entry{Instance: "id-gone", Host: "h9"}, Err: errors.New("connection refused"), SilentSince: noon}
+	receiver := overview.Row{
+		Entry: directory.Entry{Instance: "r1", Name: "sink", Role: directory.Receiver},
+		State: &state.State{Instance: "r1", Time: noon, Peers: []state.Peer{{Instance: "x1", Name: "source"}}},
+	}
+	return overview.Overview{Time: noon.Add(2 * time.Second), Rows: []overview.Row{busy, gone, idle, losing, receiver}}
+}
+
+func TestInstancesAsJSON(t *testing.T) {
+	o := bus()
+	want := []string{
+		`{"time":"2026-11-23T12:00:02Z","instance":"id-busy","name":"busy","host":"host-busy","pid":7,"role":"publisher",` +
+			`"connected_peers":2,"stalled_peers":1,"fullest_queue":0.75,"worst_peer":"slow","messages":3000,"payload_bytes":8000,"refusals":4,` +
+			`"lost_messages":3,"losses":[{"cause":"full","messages":3}],"pool_pages":100,"pool_free_pages":60,` +
+			`"messages_per_second":1000,"payload_bytes_per_second":4000,"refusals_per_second":2,"lost_messages_per_second":0}`,
+		`{"time":"2026-11-23T12:00:02Z","instance":"id-gone","host":"h9","role":"publisher","error":"connection refused","silent_since":"2026-11-23T12:00:00Z",` +
+			`"connected_peers":0,"stalled_peers":0,"fullest_queue":0,"messages":0,"payload_bytes":0,"refusals":0,"lost_messages":0}`,
+	}
+	for i, in := range o.Instances()[:len(want)] {
+		got, err := json.Marshal(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want[i], string(got)); diff != "" {
+			t.Errorf("row %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
+func TestLinksAsJSON(t *testing.T) {
+	o := bus()
+	want := []string{
+		`{"time":"2026-11-23T12:00:02Z","from":{"instance":"id-busy","name":"busy","host":"host-busy","pid":7},"to":{"instance":"s1","name":"slow","host":"h1"},` +
+			`"policies":["block","latest"],"queue":0.75,"queued_bytes":75,"queue_limit_bytes":200,"sent_messages":10,"sent_bytes":0,"lost_messages":0,"left_out_messages":0,` +
+			`"since":"2026-11-23T12:00:00Z","stalled_since":"2026-11-23T12:00:01Z","stalled_seconds":1}`,
+		`{"time":"2026-11-23T12:00:02Z","from":{"instance":"id-busy","name":"busy","host":"host-busy","pid":7},"to":{"instance":"s2"},` +
+			`"queue":0,"queued_bytes":0,"queue_limit_bytes":0,"sent_messages":50,"sent_bytes":0,"lost_messages":3,"left_out_messages":0,` +
+			`"losses":[{"cause":"full","messages":3}],"since":"2026-11-23T12:00:00Z",` +
+			`"sent_messages_per_second":10,"sent_bytes_per_second":0,"lost_messages_per_second":0}`,
+		`{"time":"2026-11-23T12:00:02Z","from":{"instance":"x1","name":"source"},"to":{"instance":"r1","name":"sink"},` +
+			`"queue":0,"queued_bytes":0,"queue_limit_bytes":0,"sent_messages":0,"sent_bytes":0,"lost_messages":0,"left_out_messages":0,"since":"0001-01-01T00:00:00Z"}`,
+	}
+	links := o.Links()
+	if len(links) != len(want) {
+		t.Fatalf("got %d links, want %d", len(links), len(want))
+	}
+	for i, l := range links {
+		got, err := json.Marshal(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want[i], string(got)); diff != "" {
+			t.Errorf("row %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
+func TestTotals(t *testing.T) {
+	o := bus()
+	got := overview.Sum(o.Instances())
+	want := overview.Totals{
+		Entries: 5, Silent: 1, Connected: 4, Stalled: 1, Losing: 1,
+		MessageRate: 4000, ByteRate: 4000, LostRate: 10,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("totals (-want +got):\n%s", diff)
+	}
+}
+
+func TestTrouble(t *testing.T) {
+	o := bus()
+	var got []overview.Trouble
+	for _, in := range o.Instances() {
+		got = append(got, in.Trouble())
+	}
+	for _, l := range o.Links() {
+		got = append(got, l.Trouble())
+	}
+	want := []overview.Trouble{
+		overview.Now, overview.Silent, overview.Fine, overview.Now, overview.Fine, // instances
+		overview.Now, overview.Earlier, overview.Fine, // links
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("trouble (-want +got):\n%s", diff)
+	}
+}
+
+// TestManyPeersHaveRates: they are not looked through one by one.
+func TestManyPeersHaveRates(t *testing.T) {
+	row := publisher("p", func(before, now *state.State) {
+		for i := range 100 {
+			p := state.Peer{Instance: string(rune('A' + i)), Since: noon}
+			before.Peers = append(before.Peers, p)
+			p.Messages = uint64(2 * i)
+			if i == 99 {
+				p.Since = noon.Add(time.Second) // another connection
+			}
+			now.Peers = append([]state.Peer{p}, now.Peers...)
+		}
+	})
+	o := overview.Overview{Rows: []overview.Row{row}}
+	for i, l := range o.Links() {
+		want := overview.Rate(99 - i)
+		if i == 0 {
+			want = overview.Unknown
+		}
+		if l.MessageRate != want {
+			t.Errorf("link %d: got %v a second, want %v", i, l.MessageRate, want)
+		}
+	}
+}
+
+func names(rows []overview.Instance) string {
+	var all []string
+	for _, in := range rows {
+		all = append(all, overview.Label(in.Name, in.Instance))
+	}
+	return strings.Join(all, " ")
+}
+
+func TestOrderOfInstances(t *testing.T) {
+	for by, want := range map[overview.Order]string{
+		overview.ByMessages: "losing busy idle sink id-gone",
+		overview.ByBytes:    "busy losing idle sink id-gone",
+		overview.ByQueue:    "busy losing idle sink id-gone",
+		overview.ByLost:     "losing busy idle sink id-gone",
+	} {
+		o := bus()
+		rows := o.Instances()
+		new(overview.Sorter).Instances(rows, by)
+		if got := names(rows); got != want {
+			t.Errorf("by %s: got %s, want %s", by, got, want)
+		}
+	}
+}
+
+func TestOrderOfLinks(t *testing.T) {
+	row := publisher("p", func(_, now *state.State) {
+		now.Peers = []state.Peer{
+			{Instance: "a", Name: "free", QueueLimit: 10},
+			{Instance: "b", Name: "full", Queued: 9, QueueLimit: 10},
+			{Instance: "c", Name: "lost", Losses: lost(state.Full, 1)},
+			{Instance: "d", Name: "stalled", StalledSince: noon},
+			{Instance: "e", Name: "longer", StalledSince: noon.Add(-time.Minute)},
+		}
+	})
+	for by, want := range map[overview.Order]string{
+		overview.ByQueue: "longer stalled full free lost",
+		overview.ByLost:  "lost free full longer stalled",
+	} {
+		o := overview.Overview{Rows: []overview.Row{row}}
+		links := o.Links()
+		new(overview.Sorter).Links(links, by)
+		var got []string
+		for _, l := range links {
+			got = append(got, l.To.Label())
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("by %s: got %v, want %s", by, got, want)
+		}
+	}
+}
+
+// TestRowsDoNotJump: two rows with nearly the same figures keep their places.
+func TestRowsDoNotJump(t *testing.T) {
+	var s overview.Sorter
+	for i, look := range []struct {
+		a, b overview.Rate
+		want string
+	}{
+		{1000, 990, "a b"},
+		{1000, 1010, "a b"},
+		{1000, 1050, "a b"},
+		{1000, 1110, "b a"},
+		{1100, 1090, "b a"}, // a has come to 1100 and b is still where it was with 1110
+		{1100, 900, "a b"},
+		{1100, 0, "a b"},
+		{0, 1, "b a"},
+	} {
+		rows := []overview.Instance{{Name: "a", Instance: "1", MessageRate: look.a}, {Name: "b", Instance: "2", MessageRate: look.b}}
+		s.Instances(rows, overview.ByMessages)
+		if got := names(rows); got != look.want {
+			t.Errorf("look %d: got %s, want %s", i, got, look.want)
+		}
+	}
+}
+
+func TestFilter(t *testing.T) {
+	for _, test := range []struct{ text, instances, links string }{
+		{"", "busy id-gone idle losing sink", "slow s2 sink"},
+		{" ", "busy id-gone idle losing sink", "slow s2 sink"},
+		{"BUS", "busy", "slow s2"},
+		{"host-", "busy idle losing", "slow s2"},
+		{"h9", "id-gone", ""},
+		{"slow", "", "slow"},
+		{"s2", "", "s2"},
+		{"source", "", "sink"},
+		{"0x11", "idle", ""},
+		{"0x10-0x20", "idle", ""},
+		{"0x12", "", ""},
+	} {
+		o := bus()
+		f := overview.NewFilter(test.text)
+		var links []string
+		for _, l := range f.Links(o.Links()) {
+			links = append(links, l.To.Label())
+		}
+		if got := names(f.Instances(o.Instances())); got != test.instances || strings.Join(links, " ") != test.links {
+			t.Errorf("%q: got %s and %v, want %s and %s", test.text, got, links, test.instances, test.links)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package overview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tagbus/bus/directory"
+	"tagbus/bus/state"
+)
+
+// ErrNoAnswer is wrapped in Row.Err where an instance has not answered in time: it is
+// stopped or overloaded, or the network between loses what is sent.
+var ErrNoAnswer = errors.New("no answer")
+
+const (
+	// atOnce is how many entries are asked at a time. So many may be out of reach at the
+	// first look, and all others answer in time.
+	atOnce = 256
+
+	// againAtOnce is how many that have not answered are asked again at a time.
+	againAtOnce = 16
+
+	// firstPause and longestPause are between questions to one that does not answer. Each
+	// is twice as long as the one before.
+	firstPause   = time.Second
+	longestPause = 10 * time.Second
+)
+
+// Watcher looks at a bus again and again.
+//
+// Instances that do not answer hold up one look only. They are asked again beside later
+// looks, less and less often, and are shown as silent until they answer.
+//
+// Threads: one. Questions run on goroutines of their own, and end with their patience.
+type Watcher struct {
+	dir     directory.Directory
+	asker   Asker
+	before  map[string]*state.State // by instance: the answers of the last look
+	open    map[string]*question    // by instance: under way, or answered between looks
+	silent  map[string]*silence     // by instance: those that have not answered
+	tokens  chan struct{}           // of questions to those that have answered, or were never asked
+	retries chan struct{}           // of questions to the silent
+}
+
+// New returns a Watcher that has not looked yet.
+func New(dir directory.Directory, asker Asker) *Watcher {
+	return &Watcher{
+		dir: dir, asker: asker,
+		open: make(map[string]*question), silent: make(map[string]*silence),
+		tokens: make(chan struct{}, atOnce), retries: make(chan struct{}, againAtOnce),
+	}
+}
+
+// question is one question to one instance.
+type question struct {
+	done   chan struct{} // closed behind the answer
+	answer *state.State
+	err    error
+	broken bool // the look that asked has ended first
+}
+
+// over reports whether the answer is there, or why there is none.
+func (q *question) over() bool {
+	select {
+	case <-q.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// silence is what is known of an instance that does not answer.
+type silence struct {
+	since time.Time
+	next  time.Time // when it is asked again
+	pause time.Duration
+	err   error
+}
+
+// Look lists the entries and asks those that keep keeps, each for at most patience. The
+// order of what is asked does not matter.
+//
+//   - keep: nil keeps all.
+//   - Blocks: until those that answered before have answered, for at most patience, or until
+//     ctx ends. What is not answered then is in Row.Err, and an answer that comes after it
+//     is in the next look.
+func (w *Watcher) Look(ctx context.Context, keep func(*directory.Entry) bool, q state.Question, patience time.Duration) Overview {
+	entries, err := w.dir.List()
+	o := Overview{Time: time.Now(), Problem: err}
+	listed := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		listed[e.Instance] = true
+		if keep == nil || keep(&e) {
+			o.Rows = append(o.Rows, Row{Entry: e, Before: w.before[e.Instance]})
+		}
+	}
+	w.forget(listed)
+	for i := range o.Rows {
+		w.begin(ctx, &o.Rows[i].Entry, q, patience, o.Time)
+	}
+	w.await(ctx, o.Rows, patience)
+	w.before = make(map[string]*state.State, len(o.Rows))
+	for i := range o.Rows {
+		w.end(ctx, &o.Rows[i], patience, o.Time)
+		if s := o.Rows[i].State; s != nil {
+			w.before[o.Rows[i].Entry.Instance] = s
+		}
+	}
+	return o
+}
+
+// forget drops what is known of instances that are not listed any more.
+func (w *Watcher) forget(listed map[string]bool) {
+	for instance := range w.silent {
+		if !listed[instance] {
+			delete(w.silent, instance)
+		}
+	}
+	for instance := range w.open {
+		if !listed[instance] {
+			delete(w.open, instance)
+		}
+	}
+}
+
+// begin asks an instance, unless it is being asked or is silent and not due.
+func (w *Watcher) begin(ctx context.Context, e *directory.Entry, q state.Question, patience time.Duration, now time.Time) {
+	tokens := w.tokens
+	if s := w.silent[e.Instance]; s != nil {
+		if now.Before(s.next) {
+			return
+		}
+		tokens = w.retries
+	}
+	if before := w.open[e.Instance]; before != nil && !(before.over() && before.broken) {
+		return
+	}
+	asked := &question{done: make(chan struct{})}
+	w.open[e.Instance] = asked
+	entry := *e
+	go func() {
+		defer close(asked.done)
+		select {
+		case tokens <- struct{}{}:
+			defer func() { <-tokens }()
+			asked.answer, asked.err = w.ask(ctx, entry, q, patience)
+		case <-ctx.Done():
+			asked.err = context.Cause(ctx)
+		}
+		asked.broken = asked.answer == nil && ctx.Err() != nil
+	}()
+}
+
+func (w *Watcher) ask(ctx context.Context, e directory.Entry, q state.Question, patience time.Duration) (*state.State, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, noAnswer(patience))
+	defer cancel()
+	s, err := w.asker.Ask(ctx, e, q)
+	switch {
+	case err == nil:
+		return &s, nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, noAnswer(patience)
+	default:
+		return nil, err
+	}
+}
+
+func noAnswer(patience time.Duration) error { return fmt.Errorf("%w in %v", ErrNoAnswer, patience) }
+
+// await waits for the answers of those that are not silent.
+func (w *Watcher) await(ctx context.Context, rows []Row, patience time.Duration) {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for i := range rows {
+		asked := w.open[rows[i].Entry.Instance]
+		if asked == nil || w.silent[rows[i].Entry.Instance] != nil {
+			continue
+		}
+		select {
+		case <-asked.done:
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// end puts into a row what is known now.
+func (w *Watcher) end(ctx context.Context, r *Row, patience time.Duration, now time.Time) {
+	instance := r.Entry.Instance
+	s := w.silent[instance]
+	if asked := w.open[instance]; asked != nil {
+		switch {
+		case asked.over():
+			delete(w.open, instance)
+			r.State, r.Err = asked.answer, asked.err
+		case s != nil:
+			r.Err = s.err
+		default:
+			r.Err = noAnswer(patience)
+		}
+	} else if s != nil {
+		r.Err = s.err
+	}
+	switch {
+	case r.State != nil:
+		delete(w.silent, instance)
+		return
+	case ctx.Err() != nil: // that was not its fault
+		if s != nil {
+			r.SilentSince = s.since
+		}
+		return
+	case s == nil:
+		s = &silence{since: now, next: now.Add(firstPause), pause: firstPause}
+		w.silent[instance] = s
+	case w.open[instance] == nil && !now.Before(s.next): // it was asked again
+		s.pause = min(2*s.pause, longestPause)
+		s.next = now.Add(s.pause)
+	}
+	s.err = r.Err
+	r.SilentSince = s.since
+}
