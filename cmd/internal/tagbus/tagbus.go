@@ -8,6 +8,7 @@ import (
 	"tagbus/cmd/internal/list"
 	"tagbus/cmd/internal/rates"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/web/serve"
 )
 
 // Commands are those of tagbus, with the flags of all. Each is a struct with the flags of
@@ -23,6 +24,8 @@ type Commands struct {
 
 	Messages rates.Messages `cmd:"" name:"hz" help:"Show how often messages of some tags come, as publishers count them."`
 	Bytes    rates.Bytes    `cmd:"" name:"bw" help:"Show how many bytes a second messages of some tags take, as publishers count them."`
+
+	Web serve.Command `cmd:"" help:"Show the bus in a browser."`
 
 	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
 	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`

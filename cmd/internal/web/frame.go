@@ -36,6 +36,15 @@ type Scope struct {
 	Version  string `json:"version,omitempty"`
 }
 
+// in returns the scope of a process with what the model says of it.
+func (s Scope) in(m *model) Scope {
+	if s.Of == ofProcess && len(m.processes) > 0 {
+		first := m.processes[0]
+		s.Instance, s.Role, s.Name = first.ID, first.Role, cmp.Or(first.Name, s.Name)
+	}
+	return s
+}
+
 // busy is a bar of the busiest processes.
 type busy struct {
 	ID    string  `json:"id"`

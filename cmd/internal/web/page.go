@@ -31,6 +31,7 @@ type Page struct {
 	api    *api
 	cancel context.CancelFunc
 	mux    *http.ServeMux
+	whole  http.Handler // mux, guarded
 }
 
 // New returns a page. Close it.
@@ -42,6 +43,7 @@ func New(scope Scope, source Source) *Page {
 	p := &Page{scope: scope, hub: newHub(ctx, source), cancel: cancel, mux: http.NewServeMux()}
 	p.mux.HandleFunc("/live", p.live)
 	p.mux.HandleFunc("/", serveFile)
+	p.whole = guard(p.mux)
 	return p
 }
 
@@ -53,7 +55,7 @@ func (p *Page) WithAPI(source Source) *Page {
 }
 
 // ServeHTTP implements http.Handler.
-func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) { guard(p.mux).ServeHTTP(w, r) }
+func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.whole.ServeHTTP(w, r) }
 
 // Close ends the streams and the looks.
 //
@@ -110,7 +112,7 @@ func (p *Page) send(ctx context.Context, v *viewer, write func([]byte) error) {
 		case <-p.hub.ctx.Done():
 			return
 		case m := <-v.models:
-			event, err := encode(m.frame(&v.shown, p.scope))
+			event, err := encode(m.frame(&v.shown, p.scope.in(m)))
 			if err != nil {
 				return
 			}

@@ -134,8 +134,9 @@ function marks() {
 
 // frame shows a frame of the stream.
 function frame(f) {
-  if (!known) {
+  if (!known || f.scope.instance !== context.scope.instance) {
     known = true;
+    tiles = undefined;
     context.scope = f.scope;
     context.words = wordsOf(f.scope);
     setText(by('scope'), f.scope.name);
@@ -147,6 +148,7 @@ function frame(f) {
       return;
     }
     marks();
+
   }
   context.time = f.time;
   setText(by('link-text'), clock(f.time).slice(-8));

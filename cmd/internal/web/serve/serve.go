@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package web
+// Package serve is the command tagbus web: the page for a whole bus.
+package serve
 
 import (
 	"context"
@@ -17,6 +18,8 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/web"
+	"tagbus/internal/plain"
 )
 
 // Command is tagbus web.
@@ -41,7 +44,7 @@ const (
 
 	// maxConnections is how many connections there are at most: those of all viewers, and
 	// some for files and programs.
-	maxConnections = 4 * MaxViewers
+	maxConnections = 4 * web.MaxViewers
 )
 
 // Run serves the page until ctx ends.
@@ -58,7 +61,7 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 	if err != nil {
 		return cli.NameListen("--listen", c.Listen.AddrPort, err)
 	}
-	page := New(Scope{Of: "bus", Name: text(e.Bus)}, source).WithAPI(apiSource)
+	page := web.New(web.Scope{Of: "bus", Name: plain.Text(e.Bus)}, source).WithAPI(apiSource)
 	defer page.Close()
 	fmt.Fprintf(e.Err, "the page is at http://%s/\n", listener.Addr())
 	if addr := listener.Addr().(*net.TCPAddr).AddrPort(); !cli.OnlyLoopback([]netip.AddrPort{addr}) {
@@ -68,17 +71,17 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 }
 
 // sourceOf returns the whole bus.
-func sourceOf(e *tool.Env) (Source, error) {
+func sourceOf(e *tool.Env) (web.Source, error) {
 	w, err := e.Watcher()
 	if err != nil {
-		return Source{}, err
+		return web.Source{}, err
 	}
 	o, err := e.Observer()
 	if err != nil {
-		return Source{}, err
+		return web.Source{}, err
 	}
 	wait := min(e.Timeout, patience)
-	return Source{
+	return web.Source{
 		Look: func(ctx context.Context, q state.Question) overview.Overview { return w.Look(ctx, nil, q, wait) },
 		Ask: func(ctx context.Context, row *overview.Row, q state.Question) (state.State, error) {
 			return o.Ask(ctx, row.Entry, q)
@@ -89,7 +92,7 @@ func sourceOf(e *tool.Env) (Source, error) {
 // serve serves until ctx ends.
 //
 //   - Errors: what ended the server before.
-func serve(ctx context.Context, listener net.Listener, page *Page) error {
+func serve(ctx context.Context, listener net.Listener, page http.Handler) error {
 	server := &http.Server{
 		Handler: page, MaxHeaderBytes: 16 << 10,
 		ReadTimeout: requestPatience, WriteTimeout: requestPatience, IdleTimeout: idlePatience,
