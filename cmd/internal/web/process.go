@@ -3,7 +3,9 @@
 package web
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -17,6 +19,8 @@ import (
 
 // ofProcess is Scope.Of of a page that shows one process.
 const ofProcess = "process"
+
+var errGone = errors.New("it has ended")
 
 // NewOfProcess returns the page of one process. Close it.
 //
@@ -48,7 +52,7 @@ func NewOfProcess(name string, source stateapi.Source) *Page {
 					return all.Instances[i], nil
 				}
 			}
-			return state.State{}, err
+			return state.State{}, cmp.Or(err, errGone)
 		},
 	})
 }

@@ -195,9 +195,9 @@ function totals(t) {
   set('rate', [rate, `${scale}/s`], `${compact(t.messages)} in all`);
   const [payload, unit] = bytesParts(t.bytes);
   set('bytes', [payload, `${unit}/s`], `${plural(t.tags, 'tag')}`);
-  set('stalled', [exact(t.stalled)], t.stalled ? 'take nothing' : 'all take what is sent', t.stalled ? 'bad' : '');
+  set('stalled', [exact(t.stalled)], t.stalled ? (t.stalled === 1 ? 'takes nothing' : 'take nothing') : 'all take what is sent', t.stalled ? 'bad' : '');
   set('losing', [exact(t.losing)], t.loss_rate ? `${compact(t.loss_rate)} messages/s` : 'nothing is lost now', t.losing ? 'bad' : '');
-  set('lost', [t.lost < 1e6 ? exact(t.lost) : compact(t.lost)], 'messages, since the start');
+  set('lost', [t.lost < 1e6 ? exact(t.lost) : compact(t.lost)], 'messages in all');
   set('unreachable', [exact(t.unreachable)], t.unreachable ? 'did not answer' : 'all answer', t.unreachable ? 'warn' : '');
   announce(t);
 }

@@ -43,8 +43,8 @@ export class Chart {
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 7, fill: line } },
       scales: { y: { range: (u, low, high) => [0, high > 0 ? high * 1.12 : 1] } },
       axes: [
-        { stroke: dim, font, grid: { show: false }, ticks: { show: false }, size: 24, space: 70, values: (u, at) => at.map(t => clock(t * 1000).slice(-8, -3)) },
-        { stroke: dim, font, grid, ticks: { show: false }, size: 58, space: 34, values: (u, values) => values.map(v => this.format(v)) },
+        { stroke: dim, font, grid: { show: false }, ticks: { show: false }, size: 24, space: 70, values: (u, at) => at.map(t => clock(t * 1000).slice(-8, u.scales.x.max - u.scales.x.min > 240 ? -3 : undefined)) },
+        { stroke: dim, font, grid, ticks: { show: false }, size: 58, space: 34, values: (u, values) => values.map(v => this.format(v).replace(/\.0+(?=\D|$)|(\.\d*[1-9])0+(?=\D|$)/, '$1')) },
       ],
       series: [{}, { stroke: line, fill: faded(line), width: 1.5, points: { show: false }, spanGaps: false }],
       hooks: { setCursor: [u => this.hover(u)] },

@@ -51,7 +51,7 @@ export function overview(context) {
   const worst = list(() => {
     const name = h('a', { class: 'name' });
     const word = status('');
-    const more = h('span', { class: 'more' });
+    const more = h('span', { class: 'more whole' });
     return { el: h('li', {}, name, h('span', { class: 'value' }, word), more), name, word, more };
   }, (it, x) => {
     setAttribute(it.name, 'href', context.instance(x.id));
@@ -76,7 +76,7 @@ export function overview(context) {
   }, 'No message was lost.');
   const queues = list(item, (it, p) => showItem(it, context.instance(p.id), label(p), percent(p.queue), p.queue, queueTone(p.queue)), 'There are no queues.');
   let top = 1;
-  const busiest = list(item, (it, p) => showItem(it, context.instance(p.id), label(p), `${compact(p.rate)}/s  ${bytes(p.bytes)}/s`, p.rate / top, 'teal'), 'Nothing is announced.');
+  const busiest = list(item, (it, p) => showItem(it, context.instance(p.id), label(p), `${compact(p.rate)}/s · ${bytes(p.bytes)}/s`, p.rate / top, 'teal'), 'Nothing is announced.');
   const panels = {
     worst: panel('Needs a look', 'w3 stretch', h('div', { class: 'body' }, worst.nodes)),
     lost: panel('Losses by cause', 'w3 stretch', h('div', { class: 'body' }, lost.nodes)),

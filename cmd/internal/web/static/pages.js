@@ -63,9 +63,9 @@ function factsOf(d, time) {
   const { process: p, peer, state: s } = d;
   const own = p || peer;
   const rows = [['Instance', own.id], ['Host', own.host], ['Process id', own.pid || '']];
-  if (p) rows.push(['Up', p.since ? `${span(time - p.since)}, since ${clock(p.since)}` : ''], ['Address', p.address]);
+  if (p) rows.push(['Up', p.since ? `${span(time - p.since)}, since ${clock(p.since)}` : '']);
   if (!s) {
-    rows.push(['Lost', exact(own.lost) + (own.causes ? ` (${causes(own.causes)})` : '')], ['Left out on purpose', exact(own.left_out || 0)],
+    rows.push(['Address', p?.address], ['Lost', exact(own.lost) + (own.causes ? ` (${causes(own.causes)})` : '')], ['Left out on purpose', exact(own.left_out || 0)],
       ['Policies', (own.policies || []).join(', ')], ['Connections', own.of]);
     return rows;
   }

@@ -43,7 +43,7 @@ export class Table {
   range() {
     const row = this.height();
     const offset = Math.max(0, Math.floor(this.el.scrollTop / row) - MORE);
-    const seen = Math.ceil((this.el.clientHeight || innerHeight) / row) + 2 * MORE;
+    const seen = Math.ceil(innerHeight / row) + 2 * MORE; // as the style sheet has it, no table is higher
     return { offset, rows: Math.min(100, seen) };
   }
 
