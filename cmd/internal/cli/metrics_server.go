@@ -19,6 +19,7 @@ import (
 
 	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/stateapi"
+	"tagbus/cmd/internal/web"
 )
 
 // MetricsServer shows metrics to Prometheus and the state of the program to viewers while a
@@ -30,6 +31,7 @@ type MetricsServer struct {
 	server   *http.Server
 	health   health
 	process  *process
+	page     *web.Page
 	ended    chan error // of Serve
 }
 
@@ -74,6 +76,8 @@ func (c *Common) ServeMetrics(program string, say func(format string, args ...an
 	mux.Handle("GET /healthz", &s.health)
 	api := stateapi.New(s.process.state)
 	api.Register(mux)
+	s.page = web.NewOfProcess(program, s.process.state)
+	mux.Handle("/", s.page)
 	s.server = &http.Server{
 		Handler: mux, MaxHeaderBytes: 16 << 10,
 		ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout, IdleTimeout: metricsIdle,
@@ -82,6 +86,7 @@ func (c *Common) ServeMetrics(program string, say func(format string, args ...an
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	s.server.RegisterOnShutdown(api.Close) // a viewer would never go by itself
+	s.server.RegisterOnShutdown(s.page.Close)
 	go func() { s.ended <- s.server.Serve(listener) }()
 	say("metrics at http://%s/metrics", hostOf(listener.Addr().(*net.TCPAddr), c.Metrics.Addr().Zone()))
 	return s, nil
@@ -117,6 +122,7 @@ func (s *MetricsServer) Close() error {
 	if err := s.server.Shutdown(ctx); err != nil {
 		_ = s.server.Close() // it returns what closing the listener did
 	}
+	s.page.Close()
 	if err := <-s.ended; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("--metrics: %w", err)
 	}

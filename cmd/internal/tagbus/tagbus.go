@@ -12,6 +12,7 @@ import (
 	"tagbus/cmd/internal/rates"
 	"tagbus/cmd/internal/sub"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/web/serve"
 )
 
 // Commands are those of tagbus, with the flags of all. Each is a struct with the flags of
@@ -33,6 +34,7 @@ type Commands struct {
 	Sub        sub.Command     `cmd:"" aliases:"echo" help:"Show messages as they come, without harm to the bus."`
 	Bench      bench.Command   `cmd:"" help:"Measure throughput and latency between two processes or two hosts, and what plain TCP does beside it."`
 	Pub        pub.Command     `cmd:"" help:"Publish the lines of a file or of standard input, or messages that are made up."`
+	Web        serve.Command   `cmd:"" help:"Show the bus in a browser."`
 
 	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
 	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`
