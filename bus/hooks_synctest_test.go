@@ -115,6 +115,7 @@ func (h *hookBed) publisher(t *testing.T) {
 		"WaitSubscribers": func() error { return h.p.WaitSubscribers(h.ctx, 9, tags.Of(2)) },
 		"Drain":           func() error { return h.p.Drain(h.ctx) },
 		"DrainFailed":     func() error { return h.p.DrainFailed(h.ctx, io.ErrUnexpectedEOF) },
+		"State":           func() error { _, err := h.p.State(h.ctx, everything); return err },
 		"Addr":            none(h.p.Addr), "Instance": none(h.p.Instance), "Stats": none(h.p.Stats), "Tags": none(h.p.Tags),
 		"Flush":     func() error { h.p.Flush(); return nil },
 		"TagLosses": func() error { h.p.TagLosses(h.sub.Instance()); return nil },
@@ -157,6 +158,7 @@ func (h *hookBed) subscriber(t *testing.T) {
 			_, err := h.sub.SubscribeBatch(tags.Of(1), func([]bus.Message) {}, bus.SubscriptionConfig{})
 			return err
 		},
+		"State": func() error { _, err := h.sub.State(h.ctx, everything); return err },
 		"Stats": none(h.sub.Stats), "Instance": none(h.sub.Instance),
 		"TagStats": func() error { _, err := h.sub.TagStats(h.ctx); return err },
 		"Offers":   func() error { _, err := h.sub.Offers(h.ctx, tags.Of(1)); return err },
@@ -185,6 +187,7 @@ func (h *hookBed) sender(t *testing.T) {
 		"WaitReceivers":     func() error { return h.out.WaitReceivers(h.ctx, tags.Of(7)) },
 		"Drain":             func() error { return h.out.Drain(h.ctx) },
 		"DrainFailed":       func() error { return h.out.DrainFailed(h.ctx, io.ErrUnexpectedEOF) },
+		"State":             func() error { _, err := h.out.State(h.ctx, everything); return err },
 		"Instance":          none(h.out.Instance), "Stats": none(h.out.Stats),
 		"Flush":     func() error { h.out.Flush(); return nil },
 		"TagLosses": func() error { h.out.TagLosses(h.inbound.Instance()); return nil },
@@ -197,7 +200,8 @@ func (h *hookBed) receiver(t *testing.T) {
 	t.Helper()
 	h.hooks.Add(1)
 	hookCalls{h.inbound.Receiver, map[string]func() error{
-		"Addr": none(h.inbound.Addr), "Instance": none(h.inbound.Instance), "Stats": none(h.inbound.Stats), "Tags": none(h.inbound.Tags),
+		"State": func() error { _, err := h.inbound.State(h.ctx, everything); return err },
+		"Addr":  none(h.inbound.Addr), "Instance": none(h.inbound.Instance), "Stats": none(h.inbound.Stats), "Tags": none(h.inbound.Tags),
 		"TagStats": func() error { _, err := h.inbound.TagStats(h.ctx); return err },
 		"Drain":    func() error { return h.inbound.Drain(h.ctx) },
 		"Messages": func() (err error) {

@@ -3,6 +3,7 @@
 package bus
 
 import (
+	"sync/atomic"
 	"time"
 
 	"tagbus/bus/internal/beat"
@@ -23,7 +24,8 @@ type link struct {
 
 	since time.Time // when the connection began; does not change
 
-	minSendsFree lowest // guarded by fan.Mu
+	minSendsFree lowest       // guarded by fan.Mu
+	stalledAt    atomic.Int64 // Unix time in nanoseconds since which it takes nothing; 0: it is not reported as stalled
 
 	// Loop only.
 	// The tick needs only the next ones of most links: they are close together.
@@ -105,7 +107,7 @@ func (l *link) pause() {
 // resume undoes one pause. Loop only.
 func (l *link) resume() {
 	if l.pausing--; l.pausing == 0 && !l.out.Dead() {
-		l.pulse.Hear() // from here on
+		l.pulse.Excuse() // from here on
 		l.ep.ResumeReceive()
 	}
 }

@@ -32,7 +32,7 @@ func (l *link) tick(now time.Time, late time.Duration) {
 		return
 	}
 	if l.pausing > 0 {
-		l.pulse.Hear() // nothing can be heard now
+		l.pulse.Excuse() // nothing can be heard now
 	}
 	if silent, allowed := l.pulse.Silent(now, late); allowed > 0 {
 		l.pub.silent.Add(1)
@@ -63,6 +63,7 @@ func (l *link) patience(now time.Time, moved bool) {
 	}
 	if moved && l.stalled {
 		l.stalled = false
+		l.stalledAt.Store(0)
 		l.event(Event{Kind: Resumed, Peer: l.peer})
 	}
 	l.limit = 0
@@ -80,6 +81,7 @@ func (l *link) patience(now time.Time, moved bool) {
 			return
 		case !l.stalled && h.Over(stuck, patience) && n.HoldsUp():
 			l.stalled = true
+			l.stalledAt.Store(now.Add(-stuck).UnixNano())
 			l.event(Event{Kind: Stalled, Peer: l.peer, Err: &StallError{For: max(stuck, patience)}})
 		}
 	}

@@ -14,12 +14,14 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/beat"
+	"tagbus/bus/internal/busiest"
 	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/observe"
 	"tagbus/bus/internal/reach"
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/seats"
@@ -71,6 +73,7 @@ type Publisher struct {
 	guests      seats.Guests[*link] // not seated yet
 	seats       seats.Seats[*link]  // of subscribers that have not been told to give way
 	heart       beat.Clock
+	observers   *observe.Server
 	alarms      alarm.Clock // of all that has its time, except pages
 	chores      chores.Queue
 	busy        ring.Ring[*link] // those that have jobs, in turn
@@ -80,6 +83,10 @@ type Publisher struct {
 	strangers, silent, stalled, broken atomic.Uint64 // connections
 
 	entryFailing atomic.Bool
+
+	watch  *busiest.Watch                   // over the tags
+	opened time.Time                        // does not change
+	at     atomic.Pointer[[]netip.AddrPort] // announced addresses; nil before, and of a sender
 
 	users     atomic.Int32  // of the memory: connections, and the publisher
 	drained   chan struct{} // closed when the last subscriber has left after Drain
@@ -130,6 +137,7 @@ func newPublisher(cfg PublisherConfig, unowned error) (*Publisher, error) {
 	p := &Publisher{
 		cfg:         cfg,
 		instance:    nuid.Next(),
+		opened:      time.Now(),
 		links:       make(map[*link]struct{}),
 		connections: make(map[*link]struct{}),
 		newest:      make(map[string]*link),
@@ -138,6 +146,8 @@ func newPublisher(cfg PublisherConfig, unowned error) (*Publisher, error) {
 		ownership:   shared{},
 	}
 	p.users.Store(1)
+	p.watch = busiest.New(&p.fan)
+	p.accounts.Clock = &p.fan.Second
 	p.pool, p.maxRemoved = pool, maxRemovedTags
 	p.groups = group.Groups[*link]{Lanes: maxLanes, Bytes: maxGroupsBytes, Evict: p.evictGroup}
 	p.fan.Init(fanout.Config{
@@ -166,6 +176,8 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 	if err = alarm.Open(&p.alarms, p.loop.NewTimer); err != nil {
 		return err
 	}
+	p.fan.Second.Start(&p.alarms, p.loop.Post)
+	p.observers = newObservers(p.loop, &p.alarms, p.State, p.event)
 	p.heart.Start(&p.alarms, p.cfg.HeartbeatInterval, p.cfg.HeartbeatTimeout, p.onTick)
 	return nil
 }
@@ -189,6 +201,7 @@ func (p *Publisher) serve(dir directory.Directory) (err error) {
 		return err
 	}
 	p.announced = entry
+	p.at.Store(&entry.Addresses)
 	if p.registered, err = dir.Announce(entry); err != nil {
 		return err
 	}

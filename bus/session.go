@@ -10,7 +10,9 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/contact"
+	"tagbus/bus/internal/portrait"
 	"tagbus/bus/internal/seats"
+	"tagbus/bus/state"
 	"tagbus/internal/plain"
 	"tagbus/internal/remind"
 	"tagbus/netio"
@@ -36,6 +38,32 @@ func tooMany(kind error, full *seats.Full, limit string) error {
 // peerOf returns the peer that has said hello.
 func peerOf(h subscription.Hello, ep netio.Endpoint) *Peer {
 	return &Peer{Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID, Addr: ep.Remote()}
+}
+
+// portray returns the state of a peer that is connected since a time, without its counts.
+func (p *Peer) portray(since time.Time) state.Peer {
+	st := state.Peer{Instance: p.Instance, Name: p.Name, Host: p.Host, PID: p.PID, Since: portrait.Time(since)}
+	if p.Addr.IsValid() {
+		st.Address = p.Addr.String()
+	}
+	return st
+}
+
+// meant returns why a peer that has dialed this side did not mean it, or nil.
+//
+// Errors: ErrStaleEntry, wrapped.
+func meant(h subscription.Hello, instance string) error {
+	if h.Expect != "" && h.Expect != instance {
+		return fmt.Errorf("%w: expected %s, this is %s", ErrStaleEntry, plain.Text(h.Expect), instance)
+	}
+	return nil
+}
+
+// portrayDistance adds how far away a peer is, if the transport measures it.
+func portrayDistance(st *state.Peer, ep netio.Endpoint) {
+	if far, measures := ep.(netio.RoundTripper); measures {
+		st.RoundTrip = far.RoundTrip().Seconds()
+	}
 }
 
 // refusal is how a peer is told why it is refused, and the subscription id, or the

@@ -165,7 +165,7 @@ func (src *source) tick(now time.Time, late time.Duration) {
 		return
 	}
 	if src.out.Moves() && src.pausing > 0 {
-		src.pulse.Hear() // nothing can be heard now
+		src.pulse.Excuse() // nothing can be heard now
 	}
 	if silent, allowed := src.pulse.Silent(now, late); allowed > 0 {
 		err := &SilentError{For: silent, Limit: allowed}

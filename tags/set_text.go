@@ -4,6 +4,7 @@ package tags
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -93,19 +94,35 @@ func parsePair(item string, i int) (r span, p pattern, offset int, err error) {
 func (s Set) String() string { return string(s.appendText(nil)) }
 
 func (s Set) appendText(b []byte) []byte {
-	for i, r := range s.ranges {
+	b, _ = s.appendItems(b, math.MaxInt)
+	return b
+}
+
+// Short returns the canonical text of as many items, from the first on, as fit into most
+// bytes, and reports whether these are all. It costs no more than what it returns.
+func (s Set) Short(most int) (text string, all bool) {
+	b, all := s.appendItems(nil, most)
+	return string(b), all
+}
+
+// appendItems appends the text of the items, joined by commas, as long as b does not
+// become longer than most bytes. It reports whether these are all.
+func (s Set) appendItems(b []byte, most int) (_ []byte, all bool) {
+	for i := range s.Parts() {
+		end := len(b)
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = r.appendText(b)
-	}
-	for i, p := range s.masks {
-		if i > 0 || len(s.ranges) > 0 {
-			b = append(b, ',')
+		if i < len(s.ranges) {
+			b = s.ranges[i].appendText(b)
+		} else {
+			b = s.masks[i-len(s.ranges)].appendText(b)
 		}
-		b = p.appendText(b)
+		if len(b) > most {
+			return b[:end], false
+		}
 	}
-	return b
+	return b, true
 }
 
 func (r span) appendText(b []byte) []byte {

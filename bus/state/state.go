@@ -27,22 +27,22 @@ type State struct {
 	Version int       `json:"state_version"` // of this form
 	Time    time.Time `json:"time"`          // by the clock of its host
 
-	Role     Role      `json:"role"`
-	Instance string    `json:"instance"` // id, new for each run
-	Name     string    `json:"name,omitempty"`
-	Host     string    `json:"host,omitempty"`
-	PID      int       `json:"pid"`
-	Since    time.Time `json:"since"`   // when it was opened
-	Program  string    `json:"program"` // version of tagbus in it; "(devel)" if the build does not say
-	Go       string    `json:"go"`      // version of Go that has built it
+	Role     Role      `json:"role"`           // what it does
+	Instance string    `json:"instance"`       // id, new for each run
+	Name     string    `json:"name,omitempty"` // for operators
+	Host     string    `json:"host,omitempty"` // name of its host
+	PID      int       `json:"pid"`            // process id on that
+	Since    time.Time `json:"since"`          // when it was opened
+	Program  string    `json:"program"`        // version of tagbus in it; "(devel)" if the build does not say
+	Go       string    `json:"go"`             // version of Go that has built it
 
-	Backend   string   `json:"backend"`
+	Backend   string   `json:"backend"`             // transport: "tcp", "rdma:verbs"
 	Addresses []string `json:"addresses,omitempty"` // announced; of those that dial: none
 	Tags      string   `json:"tags,omitempty"`      // announced or wanted, in the text form of tags.Set; cut after MaxTagsText bytes
 	TagParts  int      `json:"tag_parts"`           // ranges and patterns of that set
 
-	PageBytes       int `json:"page_bytes,omitempty"`
-	MaxMessageBytes int `json:"max_message_bytes"`
+	PageBytes       int `json:"page_bytes,omitempty"` // of the pages that it sends, or takes at most
+	MaxMessageBytes int `json:"max_message_bytes"`    // largest that it sends or takes
 
 	Messages     uint64 `json:"messages"`           // accepted by Publish, or received
 	PayloadBytes uint64 `json:"payload_bytes"`      // of those
@@ -70,38 +70,38 @@ type State struct {
 
 // Sending is what only a publisher or sender counts.
 type Sending struct {
-	QueueBytes       int    `json:"queue_limit_bytes"` // of each lane, at most
-	Refusals         uint64 `json:"refusals"`          // times that there was no room for a message
-	Unconfirmed      uint64 `json:"unconfirmed_messages"`
-	Replayed         uint64 `json:"replayed_messages"`
-	StallsEnded      uint64 `json:"ended_stalls"` // connections closed here because the peer took nothing
-	Strangers        uint64 `json:"strangers"`    // connections that were not from a tagbus program
-	Streams          int    `json:"streams"`
-	PoolPages        int    `json:"pool_pages"`
-	PoolFreePages    int    `json:"pool_free_pages"`
-	PoolMinFreePages int    `json:"pool_min_free_pages"` // smallest of the last minute, or of up to two
-	CachedMessages   int    `json:"cached_messages"`
-	CachedBytes      int    `json:"cached_bytes"`
-	CacheLimitBytes  int    `json:"cache_limit_bytes"`
+	QueueBytes       int    `json:"queue_limit_bytes"`    // of each lane, at most
+	Refusals         uint64 `json:"refusals"`             // times that there was no room for a message
+	Unconfirmed      uint64 `json:"unconfirmed_messages"` // of ended connections: lost or received, the peer has not said
+	Replayed         uint64 `json:"replayed_messages"`    // sent from the cache, counted for each peer
+	StallsEnded      uint64 `json:"ended_stalls"`         // connections closed here because the peer took nothing
+	Strangers        uint64 `json:"strangers"`            // connections that were not from a tagbus program
+	Streams          int    `json:"streams"`              // sets of subscribers that share pages
+	PoolPages        int    `json:"pool_pages"`           // in the pool
+	PoolFreePages    int    `json:"pool_free_pages"`      // of those: no message is in them
+	PoolMinFreePages int    `json:"pool_min_free_pages"`  // smallest of the last minute, or of up to two
+	CachedMessages   int    `json:"cached_messages"`      // in the cache
+	CachedBytes      int    `json:"cached_bytes"`         // of its memory: used
+	CacheLimitBytes  int    `json:"cache_limit_bytes"`    // of its memory: all; 0: there is no cache
 }
 
 // Receiving is what only a subscriber or receiver counts.
 type Receiving struct {
-	Pages          uint64 `json:"pages"`
+	Pages          uint64 `json:"pages"`               // received
 	Overflowed     uint64 `json:"overflowed_messages"` // received, and lost in a full queue of a subscription
 	Unwanted       uint64 `json:"unwanted_messages"`   // came after the end of their subscription
-	Panics         uint64 `json:"panics"`
-	Retained       int    `json:"retained_messages"`
-	RetainedBytes  int    `json:"retained_bytes"`
-	RetainRefusals uint64 `json:"retain_refusals"`
+	Panics         uint64 `json:"panics"`              // calls of a handler that panicked
+	Retained       int    `json:"retained_messages"`   // kept by Retain now
+	RetainedBytes  int    `json:"retained_bytes"`      // memory that is kept for those
+	RetainRefusals uint64 `json:"retain_refusals"`     // calls of Retain for which there was no memory
 }
 
 // Loss counts messages that were lost for one reason.
 type Loss struct {
-	Cause    Cause     `json:"cause"`
-	Messages uint64    `json:"messages"`
+	Cause    Cause     `json:"cause"`          // why they were lost
+	Messages uint64    `json:"messages"`       // lost for that
 	First    time.Time `json:"first,omitzero"` // when one was lost; to the second; zero: not known
-	Last     time.Time `json:"last,omitzero"`
+	Last     time.Time `json:"last,omitzero"`  // when one was lost last; to the second; zero: not known
 }
 
 // Cause is why messages were lost.
@@ -118,54 +118,54 @@ const (
 
 // Peer is the other side of a connection.
 type Peer struct {
-	Instance string    `json:"instance"`
-	Name     string    `json:"name,omitempty"`
-	Host     string    `json:"host,omitempty"`
-	PID      int       `json:"pid,omitempty"`
-	Address  string    `json:"address"`
-	Since    time.Time `json:"since"` // when the connection began
+	Instance string    `json:"instance"`       // id, new for each run
+	Name     string    `json:"name,omitempty"` // for operators
+	Host     string    `json:"host,omitempty"` // name of its host
+	PID      int       `json:"pid,omitempty"`  // process id on that
+	Address  string    `json:"address"`        // of its side of the connection
+	Since    time.Time `json:"since"`          // when the connection began
 
 	Heard        time.Time `json:"heard,omitzero"`         // when anything came from it last
 	RoundTrip    float64   `json:"rtt_seconds,omitempty"`  // as the transport measures it; 0: not known
 	StalledSince time.Time `json:"stalled_since,omitzero"` // takes nothing since then; zero: it does
 
-	Messages    uint64 `json:"sent_messages"` // handed whole to the transport on this connection
-	Bytes       uint64 `json:"sent_bytes"`    // of the pages
-	Pages       uint64 `json:"sent_pages"`
-	FreeSends   int    `json:"free_sends"`
-	MinFree     int    `json:"min_free_sends"`
-	Queued      int    `json:"queued_bytes"`      // in all lanes
-	QueueLimit  int    `json:"queue_limit_bytes"` // of all lanes
-	Unconfirmed uint64 `json:"unconfirmed_messages"`
-	LeftOut     uint64 `json:"left_out_messages"`
-	Losses      []Loss `json:"losses,omitempty"`
-	Lanes       []Lane `json:"lanes,omitempty"` // by policy
+	Messages    uint64 `json:"sent_messages"`        // handed whole to the transport on this connection
+	Bytes       uint64 `json:"sent_bytes"`           // of the pages
+	Pages       uint64 `json:"sent_pages"`           // handed to the transport on this connection
+	FreeSends   int    `json:"free_sends"`           // pages and control messages that its endpoint would take at once
+	MinFree     int    `json:"min_free_sends"`       // smallest of the last minute, or of up to two
+	Queued      int    `json:"queued_bytes"`         // in all lanes
+	QueueLimit  int    `json:"queue_limit_bytes"`    // of all lanes
+	Unconfirmed uint64 `json:"unconfirmed_messages"` // of ended connections: lost or received, it has not said
+	LeftOut     uint64 `json:"left_out_messages"`    // by the policies latest and sample, on purpose
+	Losses      []Loss `json:"losses,omitempty"`     // of all lanes, on all connections of this instance
+	Lanes       []Lane `json:"lanes,omitempty"`      // by policy
 }
 
 // Lane is what the subscriptions of a peer with one policy share.
 type Lane struct {
-	Policy      string `json:"policy"`
-	Parts       int    `json:"tag_parts"`
-	Queued      int    `json:"queued_bytes"`
-	QueueLimit  int    `json:"queue_limit_bytes"`
-	Messages    uint64 `json:"sent_messages"` // on all connections of this instance
-	Unconfirmed uint64 `json:"unconfirmed_messages"`
-	LeftOut     uint64 `json:"left_out_messages"`
-	Losses      []Loss `json:"losses,omitempty"`
+	Policy      string `json:"policy"`               // what becomes of messages for which there is no room: "block", "sample:10"
+	Parts       int    `json:"tag_parts"`            // ranges and patterns that are subscribed to
+	Queued      int    `json:"queued_bytes"`         // of pages reserved, queued or being sent
+	QueueLimit  int    `json:"queue_limit_bytes"`    // that it may hold
+	Messages    uint64 `json:"sent_messages"`        // on all connections of this instance
+	Unconfirmed uint64 `json:"unconfirmed_messages"` // of ended connections: lost or received, the peer has not said
+	LeftOut     uint64 `json:"left_out_messages"`    // by the policies latest and sample, on purpose
+	Losses      []Loss `json:"losses,omitempty"`     // on all connections of this instance
 }
 
 // Tag is what was published or received of one tag.
 type Tag struct {
-	Tag          tags.Tag  `json:"tag"`
-	Messages     uint64    `json:"messages"`
-	PayloadBytes uint64    `json:"payload_bytes"`
-	Last         time.Time `json:"last,omitzero"` // when the last message was accepted; to the second
-	Peers        int       `json:"subscribers"`   // lanes that want it, of a publisher or sender
-	LeftOut      uint64    `json:"left_out_messages,omitempty"`
-	Losses       []Loss    `json:"losses,omitempty"`
+	Tag          tags.Tag  `json:"tag"`                         // as 16 hexadecimal digits after 0x
+	Messages     uint64    `json:"messages"`                    // accepted by Publish, or received
+	PayloadBytes uint64    `json:"payload_bytes"`               // of those
+	Last         time.Time `json:"last,omitzero"`               // when the last message was accepted; to the second
+	Peers        int       `json:"subscribers"`                 // lanes that want it, of a publisher or sender
+	LeftOut      uint64    `json:"left_out_messages,omitempty"` // by the policies latest and sample, on purpose
+	Losses       []Loss    `json:"losses,omitempty"`            // of all peers
 
 	// Rates are over the last seconds. They are left out until the tag was looked at twice:
 	// looking begins with the first question.
-	MessageRate *float64 `json:"messages_per_second,omitempty"`
-	ByteRate    *float64 `json:"payload_bytes_per_second,omitempty"`
+	MessageRate *float64 `json:"messages_per_second,omitempty"`      // over the last seconds; missing: not known yet
+	ByteRate    *float64 `json:"payload_bytes_per_second,omitempty"` // of payload, over the last seconds; missing: not known yet
 }

@@ -85,22 +85,36 @@ func (f *folder) close() { _ = f.dir.Close() } // opened for reading: nothing ca
 //   - all: false if there are more than limit names of any kind.
 //   - Errors: as openFolder; the folder may be removed while it is open.
 func (f *folder) names(limit int) (entries []os.DirEntry, all bool, err error) {
+	all, err = f.each(limit, func(entry os.DirEntry) {
+		if isPublic(entry.Name()) || isTemporary(entry.Name()) {
+			entries = append(entries, entry)
+		}
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	return entries, all, nil
+}
+
+// each calls use with up to limit names of the folder, of any kind. all is false if there
+// are more.
+//
+// Errors: as names.
+func (f *folder) each(limit int, use func(os.DirEntry)) (all bool, err error) {
 	const batch = 256
 	for seen := 0; ; {
 		some, err := f.dir.ReadDir(batch)
 		for _, entry := range some {
 			if seen++; seen > limit {
-				return entries, false, nil
+				return false, nil
 			}
-			if isPublic(entry.Name()) || isTemporary(entry.Name()) {
-				entries = append(entries, entry)
-			}
+			use(entry)
 		}
 		if err == io.EOF {
-			return entries, true, nil
+			return true, nil
 		}
 		if err != nil {
-			return nil, false, folderError(f.path, err)
+			return false, folderError(f.path, err)
 		}
 	}
 }

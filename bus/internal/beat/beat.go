@@ -17,6 +17,7 @@
 package beat
 
 import (
+	"sync/atomic"
 	"time"
 
 	"tagbus/internal/alarm"
@@ -173,7 +174,9 @@ func (c *Clock) ring() {
 // to begin.
 type Pulse struct {
 	clock   *Clock
-	heard   bool          // something has come since the last tick
+	heard   bool          // since the last tick something has come, or nothing could
+	came    bool          // something has come since the last tick
+	at      atomic.Int64  // Unix time in nanoseconds of the tick that found came set; any goroutine reads it
 	every   time.Duration // this side sends something; 0: it sends no beats
 	last    time.Time     // of the tick that found heard set
 	spoke   time.Time     // of the tick that found that something was sent, or sent a beat
@@ -191,7 +194,8 @@ type Pulse struct {
 //     it is at least three of that, too.
 func (p *Pulse) Begin(c *Clock, ep netio.Endpoint, every time.Duration, millis int) {
 	now := time.Now()
-	*p = Pulse{clock: c, heard: true, every: every, last: now, spoke: now}
+	p.clock, p.heard, p.came, p.every, p.last, p.spoke, p.allowed = c, true, false, every, now, now, 0
+	p.at.Store(now.UnixNano())
 	if system, asks := ep.(netio.Prober); asks && every > 0 {
 		system.ProbeAfter(min(every, LongestStretch) * 3 / 2) // later than the peer's beats, if it follows
 	}
@@ -204,12 +208,28 @@ func (p *Pulse) Begin(c *Clock, ep netio.Endpoint, every time.Duration, millis i
 	}
 }
 
-// Hear notes that something has come, or that nothing can be heard now.
-func (p *Pulse) Hear() { p.heard = true }
+// Hear notes that something has come.
+func (p *Pulse) Hear() { p.heard, p.came = true, true }
+
+// Excuse notes that nothing can be heard now, which is no silence.
+func (p *Pulse) Excuse() { p.heard = true }
+
+// Heard returns when something has come last, give or take a tick; zero before Begin.
+// Threads: any.
+func (p *Pulse) Heard() time.Time {
+	if at := p.at.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
+}
 
 // Silent returns for how long the peer has been silent, and how much of that is allowed,
 // if that is exceeded; otherwise zeros. A tick calls it once.
 func (p *Pulse) Silent(now time.Time, late time.Duration) (silent, allowed time.Duration) {
+	if p.came {
+		p.came = false
+		p.at.Store(now.UnixNano())
+	}
 	if p.heard {
 		p.heard, p.last = false, now
 		return 0, 0

@@ -68,6 +68,15 @@ func (box *Outbox) Stats() OutboxStats {
 	return st
 }
 
+// Fullest returns the largest share of its limit that a lane holds: 0 to 1. Fanout.Mu is
+// held.
+func (box *Outbox) Fullest() (share float64) {
+	for _, n := range box.Lanes {
+		share = max(share, min(1, float64(n.pinned.Load())/float64(n.limit)))
+	}
+	return share
+}
+
 // Shape is what the topology is made of, and what that has cost: for tests.
 type Shape struct {
 	Routes  int

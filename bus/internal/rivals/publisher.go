@@ -23,6 +23,7 @@ type Publisher[S any] struct {
 
 	instance  string
 	serves    tags.Set
+	lo, hi    tags.Tag       // no tag of serves is outside; lo > hi: it is empty
 	ever      tags.Set       // all tags that it has served
 	announced []announcement // of the tags that it serves
 	rivals    map[*Publisher[S]]*Pair[S]
@@ -43,6 +44,7 @@ const maxAnnouncements = 16
 func (p *Publisher[S]) Update(instance string, set tags.Set, since time.Time) {
 	before := p.serves
 	p.instance, p.serves = instance, set
+	p.lo, p.hi = hull(set)
 	p.ever = p.ever.Union(set)
 	if !tagset.Fits(p.ever) { // it changes again and again
 		p.ever = tags.Everything()
@@ -50,6 +52,19 @@ func (p *Publisher[S]) Update(instance string, set tags.Set, since time.Time) {
 	if err := p.announce(before, since); err != nil || len(p.announced) > maxAnnouncements {
 		p.announced = []announcement{{since, set}} // coarser, but right for the newest ones
 	}
+}
+
+// hull returns the least and the largest tag that a set may have. lo is above hi for an
+// empty set.
+func hull(set tags.Set) (lo, hi tags.Tag) {
+	lo = tags.MaxTag
+	for from, to := range set.Ranges() {
+		lo, hi = min(lo, from), max(hi, to)
+	}
+	for value, mask := range set.Masks() {
+		lo, hi = min(lo, value), max(hi, value|^mask)
+	}
+	return lo, hi
 }
 
 // announce notes which tags have come and gone.
@@ -118,6 +133,9 @@ func (p *Publisher[S]) Defer(o *Publisher[S]) {
 func (p *Publisher[S]) Compare(o *Publisher[S]) (steps int, err error) {
 	v := p.rivals[o]
 	if v == nil {
+		if p.lo > o.hi || o.lo > p.hi {
+			return 1, nil // as most publishers are, of which there may be thousands
+		}
 		v = &Pair[S]{first: p, second: o}
 	}
 	budget := tags.NewBudget(compareSteps(p.serves, o.serves))

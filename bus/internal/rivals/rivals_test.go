@@ -345,3 +345,35 @@ func TestRivals(t *testing.T) {
 	}
 	t.Error("got no rivals")
 }
+
+// Most publishers have nothing in common, and there may be thousands: of such a pair nothing
+// is kept, and the comparison is a step.
+func TestPublishersApartAreComparedAtOnce(t *testing.T) {
+	with := func(name string, sets ...tags.Set) *publisher {
+		p := &publisher{Source: name}
+		p.Update(name, tags.Union(sets...), at(1))
+		return p
+	}
+	span := func(lo, hi tags.Tag) tags.Set {
+		set, err := tags.Range(lo, hi)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return set
+	}
+	low, high := with("low", span(0x100, 0x1ff)), with("high", span(0x200, 0x2ff), tags.Match(0x1000, 0xff0f))
+	empty := with("empty")
+	for _, pair := range [][2]*publisher{{low, high}, {high, low}, {empty, low}, {low, empty}} {
+		var steps int
+		var err error
+		if allocs := testing.AllocsPerRun(10, func() { steps, err = pair[0].Compare(pair[1]) }); allocs > 0 || steps != 1 || err != nil {
+			t.Errorf("%s and %s: got %d steps, %v and %v allocations, want one step", pair[0].Source, pair[1].Source, steps, err, allocs)
+		}
+		if pair[0].Count()+pair[1].Count() > 0 {
+			t.Errorf("%s and %s are rivals", pair[0].Source, pair[1].Source)
+		}
+	}
+	if steps, err := low.Compare(with("edge", tags.Of(0x1ff))); steps <= 1 || err != nil || low.Count() != 1 {
+		t.Errorf("a common tag: got %d steps, %v and %d rivals, want one rival", steps, err, low.Count())
+	}
+}

@@ -72,6 +72,8 @@ type Common struct {
 	Heartbeat        *time.Duration `placeholder:"TIME" help:"Longest time without a sign of life to the programs connected to this one; 0 sends none and takes their silence for nothing. Default 2s, or a third of --heartbeat-timeout."`
 	HeartbeatTimeout *time.Duration `placeholder:"TIME" help:"Silence after which a connection is closed; at least two times --heartbeat; 0 never. Default 6s, or three times --heartbeat."`
 
+	LossFile string `placeholder:"FILE" help:"Append what is lost to a file, each second a line of JSON for each tag, peer and cause; commands may share it, and tagbus losses --loss-file reads it. Default: none."`
+
 	Log
 
 	JSON    bool             `name:"json" help:"Print the summary as one line of JSON on standard output instead of as text on standard error."`
@@ -162,34 +164,57 @@ const precedence = "What is not on the command line comes from the environment v
 // into flags, a pointer. If run is false the command is to end with the code: help was
 // asked for, or the command line makes no sense, and that has been said.
 func Parse(p Program, flags Flags, args []string, s Streams) (code int, run bool) {
+	_, code, run = parse(p, flags, args, s)
+	return code, run
+}
+
+// parse is Parse, and returns what was read, too.
+func parse(p Program, flags Flags, args []string, s Streams) (read *kong.Context, code int, run bool) {
 	stopped := false // by --help, --version or --fabrics
 	var from settings
 	parser, err := newParser(p, flags, kong.Writers(s.Out, s.Err), kong.Resolvers(&from),
 		kong.Exit(func(status int) { stopped, code = true, status }))
 	if err == nil {
-		_, err = parser.Parse(args)
+		read, err = parser.Parse(args)
+	}
+	if wrong := (*kong.ParseError)(nil); errors.As(err, &wrong) {
+		read = wrong.Context
 	}
 	if err == nil && !stopped {
-		err = flags.Check()
+		err = errors.Join(flags.Check(), checkCommand(read))
 	}
 	err = from.explain(err)
 	switch {
 	case stopped:
-		return code, false
+		return nil, code, false
 	case err != nil:
-		text := negative.ReplaceAllString(Text(err), `got "$1", which is negative`)
-		_ = complain(s.Err, fmt.Sprintf("%s: %s\n%s: see %s --help\n", p.Name, text, p.Name, p.Name))
-		return ExitUsage, false
+		return nil, Refuse(p, commandName(read), err, s), false
 	}
-	return ExitDone, true
+	return read, ExitDone, true
+}
+
+// Refuse says that a command line makes no sense, and returns the exit code for that.
+//
+//   - command: that of the program whose flags are wrong; "" if it has none.
+func Refuse(p Program, command string, err error, s Streams) (code int) {
+	text, name := negative.ReplaceAllString(Text(err), `got "$1", which is negative`), p.Name
+	if command != "" {
+		text, name = command+": "+text, name+" "+command
+	}
+	_ = complain(s.Err, fmt.Sprintf("%s: %s\n%s: see %s --help\n", p.Name, text, p.Name, name))
+	return ExitUsage
 }
 
 // newParser returns what reads the command line of a program.
 func newParser(p Program, flags Flags, more ...kong.Option) (*kong.Kong, error) {
-	return kong.New(flags, append(more,
+	parser, err := kong.New(flags, append(more,
 		kong.Name(p.Name), kong.Description(p.Description+"\n\n"+precedence), durations, kong.ValueFormatter(help),
 		kong.Vars{"version": p.Name + " " + version()},
-		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}))...)
+		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100, Compact: true, FlagsLast: true}))...)
+	if err == nil {
+		nameVariables(parser.Model.Node, "TAGBUS_")
+	}
+	return parser, err
 }
 
 // Model returns the flags of a program with their environment variables, for its man page
@@ -198,11 +223,6 @@ func Model(p Program, flags Flags) (*kong.Application, error) {
 	parser, err := newParser(p, flags)
 	if err != nil {
 		return nil, err
-	}
-	for _, f := range parser.Model.Flags {
-		if name := variable(f); name != "" {
-			f.Envs = []string{name}
-		}
 	}
 	return parser.Model, nil
 }

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,10 +16,11 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// configFile is a file with values of flags. Its keys are their names.
+// configFile is a file with values of flags. Its keys are their names; flags of a command
+// are in a table of its name.
 type configFile struct {
 	path     string
-	settings map[string]setting
+	settings map[string]setting // by key, for example bus or hz.count
 }
 
 // setting is the value of a flag, as it would stand on the command line.
@@ -30,10 +32,10 @@ type setting struct {
 
 // readConfigFile reads a file.
 //
-//   - known: the names of the flags that it may set.
+//   - known: the names of the flags that it may set, by their table; "" is the file itself.
 //   - Errors: all that is wrong with it, joined, each with the file, and the line if it
 //     can be told.
-func readConfigFile(path string, known []string) (configFile, error) {
+func readConfigFile(path string, known map[string][]string) (configFile, error) {
 	f := configFile{path: path, settings: make(map[string]setting)}
 	text, err := readSmall(path)
 	if err != nil {
@@ -50,25 +52,44 @@ func readConfigFile(path string, known []string) (configFile, error) {
 	var errs []error
 	seen := make(map[string]bool)
 	for _, key := range meta.Keys() {
-		name := key[0]
-		if seen[name] {
-			continue // of a table, which is refused
+		table, name, value := "", key[0], values[key[0]]
+		if inside, ok := value.(map[string]any); ok && known[name] != nil {
+			if len(key) == 1 {
+				continue
+			}
+			table, name, value = name, key[1], inside[key[1]]
 		}
-		seen[name] = true
-		line := lineOf(text, name)
-		if !slices.Contains(known, name) {
-			errs = append(errs, fmt.Errorf("%s: %w", f.at(line), unknownKey(name, known)))
-			continue
+		if full := table + "." + name; !seen[full] { // else of a table, which is refused
+			seen[full] = true
+			errs = append(errs, f.set(text, table, name, value, known))
 		}
-		value, ok := textOf(values[name])
-		if !ok {
-			errs = append(errs, fmt.Errorf("%s: %s: got a %s, want a text, a number, true or false, or a list of these", f.at(line), name, formOf(values[name])))
-			continue
-		}
-		_, isList := values[name].([]any)
-		f.settings[name] = setting{value, isList, line}
 	}
 	return f, errors.Join(errs...)
+}
+
+// set takes over the value of a flag.
+//
+//   - text: the file, for the line.
+//   - table: the command that the flag is of; "": the program.
+func (f *configFile) set(text []byte, table, name string, value any, known map[string][]string) error {
+	line := lineOf(text, table, name)
+	if table == "" && known[name] != nil {
+		return fmt.Errorf("%s: %s: got a value, want a table with flags of the command: [%s]", f.at(line), name, name)
+	}
+	if !slices.Contains(known[table], name) {
+		return fmt.Errorf("%s: %w", f.at(line), unknownKey(table, name, known))
+	}
+	shown := name
+	if table != "" {
+		shown = table + "." + name
+	}
+	as, ok := textOf(value)
+	if !ok {
+		return fmt.Errorf("%s: %s: got a %s, want a text, a number, true or false, or a list of these", f.at(line), shown, formOf(value))
+	}
+	_, isList := value.([]any)
+	f.settings[shown] = setting{as, isList, line}
+	return nil
 }
 
 // maxConfigBytes is more than all flags take.
@@ -97,13 +118,23 @@ func (f *configFile) at(line int) string {
 }
 
 // lineOf returns the line of a key, from 1, or 0 if it is written in an unusual way.
-func lineOf(text []byte, key string) int {
+//
+//   - table: in which the key is; "" for none.
+func lineOf(text []byte, table, key string) int {
+	begin := 0
+	if table != "" {
+		header := regexp.MustCompile(`(?m)^[ \t]*\[[ \t]*["']?` + regexp.QuoteMeta(table) + `["']?[ \t]*\]`).FindIndex(text)
+		if header == nil {
+			return 0
+		}
+		begin = header[1]
+	}
 	quoted := regexp.QuoteMeta(key)
-	at := regexp.MustCompile(`(?m)^[ \t]*(\[[ \t]*)*["']?` + quoted + `["']?[ \t]*[=.\]]`).FindIndex(text)
+	at := regexp.MustCompile(`(?m)^[ \t]*(\[[ \t]*)*["']?` + quoted + `["']?[ \t]*[=.\]]`).FindIndex(text[begin:])
 	if at == nil {
 		return 0
 	}
-	return 1 + strings.Count(string(text[:at[0]]), "\n")
+	return 1 + strings.Count(string(text[:begin+at[0]]), "\n")
 }
 
 // textOf returns a value as it would stand on the command line, with commas between
@@ -147,17 +178,44 @@ func formOf(value any) string {
 
 // unknownKey returns an error with the known key that resembles an unknown one most, if
 // one does.
-func unknownKey(name string, known []string) error {
-	nearest, least := "", 1+max(1, len(name)/3)
-	for _, k := range known {
-		if d := distance(name, k); d < least {
-			nearest, least = k, d
+func unknownKey(table, name string, known map[string][]string) error {
+	keys, of := known[table], "a flag"
+	if table != "" {
+		of = "a flag of " + table
+	} else {
+		for command := range known {
+			if command != "" {
+				keys = append(keys[:len(keys):len(keys)], command)
+				of = "a flag or a command"
+			}
 		}
 	}
-	if nearest == "" {
-		return fmt.Errorf("unknown key %q: want the name of a flag, without dashes in front", name)
+	if near := Nearest(name, keys); len(near) > 0 {
+		return fmt.Errorf("unknown key %q, did you mean %q?", name, near[0])
 	}
-	return fmt.Errorf("unknown key %q, did you mean %q?", name, nearest)
+	return fmt.Errorf("unknown key %q: want the name of %s, without dashes in front", name, of)
+}
+
+// Nearest returns those of some names that resemble a name most: few letters must be added,
+// dropped or replaced. The nearest come first.
+func Nearest(name string, names []string) (near []string) {
+	type candidate struct {
+		name     string
+		distance int
+	}
+	var all []candidate
+	for _, n := range names {
+		if d := distance(name, n); d <= max(1, len(name)/3) {
+			all = append(all, candidate{n, d})
+		}
+	}
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.name, b.name))
+	})
+	for _, c := range all {
+		near = append(near, c.name)
+	}
+	return near
 }
 
 // distance returns how many letters must be added, dropped or replaced to make b of a.

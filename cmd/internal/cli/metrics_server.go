@@ -18,16 +18,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"tagbus/bus/metrics"
+	"tagbus/cmd/internal/stateapi"
 )
 
-// MetricsServer shows metrics to Prometheus while a command runs, and reports whether it
-// works. A nil one does nothing.
+// MetricsServer shows metrics to Prometheus and the state of the program to viewers while a
+// command runs, and reports whether it works. A nil one does nothing.
 //
 // Threads: any.
 type MetricsServer struct {
 	registry *prometheus.Registry
 	server   *http.Server
 	health   health
+	process  *process
 	ended    chan error // of Serve
 }
 
@@ -51,8 +53,9 @@ const (
 // that is. They are those of the process and its build until Register adds others. Without
 // the flag it returns nil. Close the server.
 //
+//   - program: its name.
 //   - Errors: the system's, when it cannot listen there.
-func (c *Common) ServeMetrics(say func(format string, args ...any)) (*MetricsServer, error) {
+func (c *Common) ServeMetrics(program string, say func(format string, args ...any)) (*MetricsServer, error) {
 	if c.Metrics == nil {
 		return nil, nil
 	}
@@ -60,7 +63,7 @@ func (c *Common) ServeMetrics(say func(format string, args ...any)) (*MetricsSer
 	if err != nil {
 		return nil, NameListen("--metrics", c.Metrics.AddrPort, err)
 	}
-	s := &MetricsServer{registry: prometheus.NewRegistry(), ended: make(chan error, 1)}
+	s := &MetricsServer{registry: prometheus.NewRegistry(), process: newProcess(program), ended: make(chan error, 1)}
 	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.OfBuild(release))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{
@@ -69,6 +72,8 @@ func (c *Common) ServeMetrics(say func(format string, args ...any)) (*MetricsSer
 		MaxRequestsInFlight: maxScrapes,
 	}))
 	mux.Handle("GET /healthz", &s.health)
+	api := stateapi.New(s.process.state)
+	api.Register(mux)
 	s.server = &http.Server{
 		Handler: mux, MaxHeaderBytes: 16 << 10,
 		ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout, IdleTimeout: metricsIdle,
@@ -76,6 +81,7 @@ func (c *Common) ServeMetrics(say func(format string, args ...any)) (*MetricsSer
 		// the error that ends the server.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
+	s.server.RegisterOnShutdown(api.Close) // a viewer would never go by itself
 	go func() { s.ended <- s.server.Serve(listener) }()
 	say("metrics at http://%s/metrics", hostOf(listener.Addr().(*net.TCPAddr), c.Metrics.Addr().Zone()))
 	return s, nil

@@ -32,14 +32,28 @@ type settings struct {
 // configFlag names the flag that names the file.
 const configFlag = "config"
 
-// variable returns the environment variable of a flag, or "" if it has none: one that
-// says something and stops.
+// nameVariables gives each flag of a program its environment variable: TAGBUS_COUNT for
+// --count, and TAGBUS_HZ_COUNT for that of the command hz. Kong reads none of them.
+func nameVariables(node *kong.Node, prefix string) {
+	upper := func(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "-", "_")) }
+	for _, flag := range node.Flags {
+		switch flag.Name {
+		case "help", "version", "fabrics": // they say something and stop
+		default:
+			flag.Envs = []string{prefix + upper(flag.Name)}
+		}
+	}
+	for _, child := range node.Children {
+		nameVariables(child, prefix+upper(child.Name)+"_")
+	}
+}
+
+// variable returns the environment variable of a flag, or "" if it has none.
 func variable(flag *kong.Flag) string {
-	switch flag.Name {
-	case "help", "version", "fabrics":
+	if len(flag.Envs) == 0 {
 		return ""
 	}
-	return "TAGBUS_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
+	return flag.Envs[0]
 }
 
 // fromEnvironment returns the value of a flag in the environment, and its variable. An
@@ -55,7 +69,7 @@ func fromEnvironment(flag *kong.Flag) (value, name string) {
 func (s *settings) Validate(*kong.Application) error { return nil }
 
 // Resolve implements kong.Resolver.
-func (s *settings) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+func (s *settings) Resolve(ctx *kong.Context, path *kong.Path, flag *kong.Flag) (any, error) {
 	if !s.read {
 		s.read, s.origin = true, make(map[string]string)
 		s.err = s.readFile(ctx)
@@ -66,12 +80,16 @@ func (s *settings) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (an
 	value, origin := fromEnvironment(flag)
 	where := origin
 	if value == "" {
-		setting, ok := s.file.settings[flag.Name]
+		key := flag.Name
+		if path.Command != nil {
+			key = path.Command.Name + "." + key
+		}
+		setting, ok := s.file.settings[key]
 		if !ok || flag.Name == configFlag {
 			return nil, nil
 		}
 		value, origin = setting.value, s.file.at(setting.line)
-		where = origin + ": " + flag.Name
+		where = origin + ": " + key
 		if setting.isList && !takesList(flag) {
 			s.err = fmt.Errorf("%s: got a list, want one value", where)
 			return nil, s.err
@@ -101,14 +119,26 @@ func (s *settings) readFile(ctx *kong.Context) (err error) {
 	if path == "" {
 		return nil
 	}
-	var known []string
-	for _, flag := range ctx.Flags() {
-		if variable(flag) != "" && flag.Name != configFlag {
-			known = append(known, flag.Name)
+	s.file, err = readConfigFile(path, settable(ctx.Model.Node))
+	return err
+}
+
+// settable returns the flags of a program that a file may set: its own by "", and those of
+// its commands by their names.
+func settable(program *kong.Node) map[string][]string {
+	known := map[string][]string{"": nil}
+	for _, node := range append([]*kong.Node{program}, program.Children...) {
+		table := node.Name
+		if node == program {
+			table = ""
+		}
+		for _, flag := range node.Flags {
+			if variable(flag) != "" && flag.Name != configFlag {
+				known[table] = append(known[table], flag.Name)
+			}
 		}
 	}
-	s.file, err = readConfigFile(path, known)
-	return err
+	return known
 }
 
 // takesList reports whether a flag is one of several values with commas between them.

@@ -3,7 +3,9 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 )
 
@@ -18,6 +20,15 @@ func version() string {
 		info = new(debug.BuildInfo)
 	}
 	return describe(release, info)
+}
+
+// programVersion returns the version alone, as bus/state has it, and that of Go.
+func programVersion() (program, goVersion string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return cmp.Or(release, "(devel)"), runtime.Version()
+	}
+	return cmp.Or(release, info.Main.Version, "(devel)"), info.GoVersion
 }
 
 // describe returns the version of a build, and in parentheses the commit, if it is

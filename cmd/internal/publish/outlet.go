@@ -13,6 +13,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/metrics"
+	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
 	"tagbus/node"
 	"tagbus/tags"
@@ -23,8 +24,10 @@ type outlet interface {
 	publish(ctx context.Context, tag tags.Tag, data []byte) error // waits for room
 	WaitSubscribers(ctx context.Context, n int, set tags.Set) error
 	Stats() bus.PublisherStats
+	TagLosses(instance string) []bus.TagLosses
 	metrics() prometheus.Collector
 	Instance() string
+	State(ctx context.Context, q state.Question) (state.State, error)
 	DrainFailed(ctx context.Context, why error) error
 	Close() error
 }

@@ -16,6 +16,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/lossfile"
 	"tagbus/cmd/internal/units"
 )
 
@@ -52,10 +53,14 @@ var about = cli.Program{Name: program, Description: description}
 func Model() (*kong.Application, error) { return cli.Model(about, new(Flags)) }
 
 // Main runs the command and returns its exit code.
-func Main(args []string, s cli.Streams) int {
+func Main(args []string, s cli.Streams) int { return MainAs(program, args, s) }
+
+// MainAs is Main with another name in the help, and in what is said of a command line that
+// makes no sense.
+func MainAs(name string, args []string, s cli.Streams) int {
 	cli.IgnoreClosedPipes()
 	var flags Flags
-	if code, run := cli.Parse(about, &flags, args, s); !run {
+	if code, run := cli.Parse(cli.Program{Name: name, Description: description}, &flags, args, s); !run {
 		return code
 	}
 	ctx, hurry, stop := cli.Signals(context.Background())
@@ -75,9 +80,10 @@ type run struct {
 
 	source     source
 	outlet     outlet
-	unacked    atomic.Uint64 // messages sent and not acknowledged
-	subscribed atomic.Int64  // subscriptions seen
-	refused    atomic.Int64  // connections and subscriptions
+	lossFile   *lossfile.Writer // nil: none
+	unacked    atomic.Uint64    // messages sent and not acknowledged
+	subscribed atomic.Int64     // subscriptions seen
+	refused    atomic.Int64     // connections and subscriptions
 
 	announced []netip.AddrPort // what subscribers are told; nil of a sender
 
@@ -89,11 +95,12 @@ type run struct {
 
 // run publishes all that there is to publish.
 func (r *run) run(ctx context.Context) (err error) {
-	server, err := r.flags.ServeMetrics(r.console.Say)
+	server, err := r.flags.ServeMetrics(program, r.console.Say)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
+	defer r.closeLosses()
 	stopped := ctx // by a signal
 	if r.flags.Duration > 0 {
 		var cancel func()
@@ -116,6 +123,8 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := server.Register(r.outlet.metrics()); err != nil {
 		return err
 	}
+	server.Show(r.outlet.State)
+	r.keepLosses()
 	stopping := cli.Ready(r.console, n.Loop().Post)
 	err = r.publishAll(ctx)
 	stopping()

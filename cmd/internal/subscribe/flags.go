@@ -10,6 +10,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/printer"
 	"tagbus/cmd/internal/record"
 	"tagbus/cmd/internal/units"
 	"tagbus/tags"
@@ -34,8 +35,8 @@ type Flags struct {
 	LinkType       *record.LinkType `placeholder:"N" group:"What to do with messages" help:"With --record pcap or pcapng: link type of messages that no capture knows; they have the time of writing. Default 1, Ethernet."`
 	NoRecordHeader bool             `group:"What to do with messages" help:"Take messages as they are. Without this flag the record header, which publisher puts before the packets of a capture, is taken off."`
 
-	Print  Print `xor:"output" placeholder:"KIND" group:"What to do with messages" help:"Print each message in a line on standard output, with its tag, counter (its number in its tag and publisher, lost ones included), status, time of receipt and size: hex, text, json, or none to only count. Otherwise as --output -."`
-	Verify bool  `group:"What to do with messages" help:"Check that messages are those of publisher --emulate: counter, size and CRC-32C."`
+	Print  printer.Kind `xor:"output" placeholder:"KIND" group:"What to do with messages" help:"Print each message in a line on standard output, with its tag, counter (its number in its tag and publisher, lost ones included), status, time of receipt and size: hex, text, json, or none to only count. Otherwise as --output -."`
+	Verify bool         `group:"What to do with messages" help:"Check that messages are those of publisher --emulate: counter, size and CRC-32C."`
 
 	Replay int `placeholder:"N" group:"What to do with messages" help:"Begin with the newest N messages of each tag that the publishers have kept (publisher --cache). Default: only with what is new."`
 
@@ -100,7 +101,7 @@ func (f *Flags) checkOutput() (errs []error) {
 // outputName returns the file that messages are written to: "-" for standard output,
 // "" for none.
 func (f *Flags) outputName() string {
-	if f.Print.prints() {
+	if f.Print.Prints() {
 		return "-"
 	}
 	return f.Output

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/cmd/internal/printer"
 	"tagbus/cmd/internal/record"
 )
 
@@ -44,7 +45,7 @@ type output struct {
 	mu       sync.Mutex
 	buffer   *bufio.Writer
 	records  *record.Writer // nil if printer is not
-	printer  *printer
+	printer  *printer.Printer
 	stripped bool   // a record header was taken off, and that was said
 	err      error  // the first one; nothing is written after it
 	taken    uint64 // messages
@@ -83,7 +84,7 @@ func openOutput(f *Flags, stdout io.Writer, say func(string, ...any), failed fun
 		return nil, err
 	}
 	o.failed = failed
-	if !f.format().IsCapture() && !f.Print.prints() {
+	if !f.format().IsCapture() && !f.Print.Prints() {
 		o.say = say
 	}
 	return o, nil
@@ -120,8 +121,8 @@ func newOutput(f *Flags, stdout io.Writer) (*output, error) {
 	}
 	o.to = &pieces{to: to}
 	o.buffer = bufio.NewWriterSize(o.to, outputBytes)
-	if f.Print.prints() {
-		o.printer = &printer{kind: f.Print, to: o.buffer}
+	if f.Print.Prints() {
+		o.printer = &printer.Printer{Kind: f.Print, To: o.buffer, Time: true}
 		return o, nil
 	}
 	var err error
@@ -159,7 +160,7 @@ func (o *output) put(m bus.Message) error {
 		}
 	}
 	if o.printer != nil {
-		return o.printer.print(m, packet)
+		return o.printer.Print(printer.Line{Message: m, Packet: packet, At: time.Now()})
 	}
 	if packet.Known && o.say != nil && !o.stripped {
 		o.stripped = true

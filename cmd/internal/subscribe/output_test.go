@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tagbus/bus"
+	"tagbus/cmd/internal/printer"
 	"tagbus/cmd/internal/record"
 )
 
@@ -108,5 +109,19 @@ func TestAnOutputReplacesItsFileWhenItBegins(t *testing.T) {
 				t.Errorf("got %q and error %v, want %q", got, err, test.want)
 			}
 		})
+	}
+}
+
+func TestARecordHeaderOfALaterVersionIsRefused(t *testing.T) {
+	for _, f := range []*Flags{{Print: printer.Hex}, {Output: "-"}, {Output: "-", Record: &record.Format{Kind: record.Pcap}}} {
+		o, err := newOutput(f, new(bytes.Buffer))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = o.write(bus.Message{Tag: 5, Counter: 9, Data: []byte("\x89tagbus\n\x02 and what that version may hold")})
+		want := "tag 0x0000000000000005 message 9: record header that cannot be read: its version is 2.32, and this program knows 1.0: --no-record-header takes messages as they are"
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }

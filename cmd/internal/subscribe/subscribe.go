@@ -15,6 +15,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/emulate"
 	"tagbus/cmd/internal/latency"
+	"tagbus/cmd/internal/lossfile"
 )
 
 const (
@@ -32,10 +33,14 @@ var about = cli.Program{Name: program, Description: description}
 func Model() (*kong.Application, error) { return cli.Model(about, new(Flags)) }
 
 // Main runs the command and returns its exit code.
-func Main(args []string, s cli.Streams) int {
+func Main(args []string, s cli.Streams) int { return MainAs(program, args, s) }
+
+// MainAs is Main with another name in the help, and in what is said of a command line that
+// makes no sense.
+func MainAs(name string, args []string, s cli.Streams) int {
 	cli.IgnoreClosedPipes()
 	var flags Flags
-	if code, run := cli.Parse(about, &flags, args, s); !run {
+	if code, run := cli.Parse(cli.Program{Name: name, Description: description}, &flags, args, s); !run {
 		return code
 	}
 	ctx, hurry, stop := cli.Signals(context.Background())
@@ -59,6 +64,7 @@ type run struct {
 	receiver     receiver
 	received     chan struct{} // closed when the queue has been read to its end
 	ending       *ending
+	lossFile     *lossfile.Writer // nil: none
 	presence     presence
 	tags         []bus.TagStats     // at the end
 	owned        func() *ownedError // with --receive: by another receiver
@@ -71,11 +77,12 @@ type run struct {
 
 // run receives until one of the ends that the flags name.
 func (r *run) run(ctx context.Context) (err error) {
-	server, err := r.flags.ServeMetrics(r.console.Say)
+	server, err := r.flags.ServeMetrics(program, r.console.Say)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
+	defer r.closeLosses() // after the node, whose last events are of losses
 	r.receiver = receiver{limit: uint64(r.flags.Count), notice: r.console.Notice}
 	if r.flags.Verify {
 		r.receiver.verifier = new(emulate.Verifier)
@@ -86,6 +93,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
 	server.Watch(n.Alive)
+	r.newLossFile()
 	if err := r.openSubscriber(n); err != nil {
 		return err
 	}
@@ -107,6 +115,8 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := r.subscribe(); err != nil {
 		return err
 	}
+	server.Show(r.subscriber.State)
+	r.lossFile.Start(r.subscriber.Instance(), nil)
 	return r.wait(ctx, cli.Ready(r.console, n.Loop().Post))
 }
 
@@ -213,6 +223,7 @@ func (r *run) outputFailed(err error) {
 // onEvent follows the bus. On the loop.
 func (r *run) onEvent(e bus.Event) {
 	r.console.Event(e)
+	r.keepLoss(e)
 	select {
 	case <-r.ending.done: // what follows is of our own making
 		return

@@ -11,6 +11,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/offers"
 	"tagbus/cmd/internal/units"
 )
 
@@ -33,7 +34,7 @@ func (r *run) wait(ctx context.Context, stopping func()) error {
 	told.Go(r.tell)
 	told.Go(r.tellLeftOut)
 	told.Go(r.tellOwner)
-	told.Go(r.tellOffers)
+	told.Go(func() { offers.Tell(r.console, r.subscriber, r.flags.Tags, r.ending.done) })
 	go r.awaitRefusal(ctx)
 	<-r.ending.done
 	stopping()

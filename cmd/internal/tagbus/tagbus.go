@@ -3,7 +3,12 @@
 // Package tagbus is the command tagbus: what it is asked for is in packages beside this one.
 package tagbus
 
-import "tagbus/cmd/internal/tool"
+import (
+	"tagbus/cmd/internal/info"
+	"tagbus/cmd/internal/list"
+	"tagbus/cmd/internal/rates"
+	"tagbus/cmd/internal/tool"
+)
 
 // Commands are those of tagbus, with the flags of all. Each is a struct with the flags of
 // the command and two methods:
@@ -12,4 +17,21 @@ import "tagbus/cmd/internal/tool"
 //	Run(ctx context.Context, e *tool.Env) error
 type Commands struct {
 	tool.Flags
+
+	List list.Command `cmd:"" name:"ls" help:"List who is there: publishers and receivers, with host, address and tags."`
+	Info info.Command `cmd:"" help:"Show all that is known of one publisher, receiver, subscriber or sender, or of one tag."`
+
+	Messages rates.Messages `cmd:"" name:"hz" help:"Show how often messages of some tags come, as publishers count them."`
+	Bytes    rates.Bytes    `cmd:"" name:"bw" help:"Show how many bytes a second messages of some tags take, as publishers count them."`
+
+	Completion shellCompletion `cmd:"" help:"Print the script by which a shell completes this command."`
+
+	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
+	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`
+}
+
+// program is a command with a command line of its own. Only the help knows it as one of
+// tagbus: its flags are read by the program itself.
+type program struct {
+	Flags []string `arg:"" optional:"" help:"See tagbus publish --help and tagbus subscribe --help."`
 }

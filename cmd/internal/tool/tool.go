@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"tagbus/bus/observer"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
@@ -18,11 +20,30 @@ import (
 
 // Flags are those of all commands.
 type Flags struct {
-	Bus     string        `required:"" placeholder:"DIR" help:"Directory through which publishers and subscribers find each other."`
-	Backend string        `default:"tcp" placeholder:"NAME" help:"Transport of the bus: tcp, rdma or rdma:PROVIDER. Default ${default}."`
-	Timeout time.Duration `default:"2s" placeholder:"TIME" help:"How long an instance may take to answer. Default ${default}."`
-	JSON    bool          `name:"json" help:"Print one JSON object a line instead of a table."`
+	Bus     string           `placeholder:"DIR" help:"Directory through which publishers and subscribers find each other."`
+	Backend string           `default:"tcp" placeholder:"NAME" help:"Transport of the bus: tcp, rdma or rdma:PROVIDER. Default ${default}."`
+	Timeout time.Duration    `default:"2s" placeholder:"TIME" help:"How long an instance may take to answer. Default ${default}."`
+	JSON    bool             `name:"json" help:"Print one JSON object a line instead of a table."`
+	Config  string           `placeholder:"FILE" help:"Read values of flags from a TOML file. Its keys are their names without the dashes in front: bus = \"/run/bus\". Those of a command are in a table of its name: [ls]."`
+	Version kong.VersionFlag `help:"Print the version and stop."`
 }
+
+// Check reports what is wrong with the flags.
+func (f *Flags) Check() error {
+	if f.Timeout <= 0 {
+		return fmt.Errorf("--timeout: got %v, want more than 0", f.Timeout)
+	}
+	return nil
+}
+
+// Busless is a command that may not look at a bus.
+type Busless interface {
+	// NeedsBus reports whether --bus is missing if it is not given.
+	NeedsBus() bool
+}
+
+// ErrNoBus is what is wrong with a command line without a bus.
+var ErrNoBus = errors.New("missing flags: --bus=DIR, or the environment variable TAGBUS_BUS")
 
 // Env is what a command runs with. Its parts are opened when they are asked for first.
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package subscribe
+package offers
 
 import (
 	"bytes"
@@ -19,7 +19,6 @@ import (
 
 // beside is a subscriber of which the test says which publishers there are.
 type beside struct {
-	subscriber
 	mu        sync.Mutex
 	offers    bus.Offers
 	connected int
@@ -79,12 +78,12 @@ func TestASubscriberNamesTheNearestTagsAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out said
 		s := new(beside)
-		r := &run{flags: &Flags{Tags: tags.Of(7)}, console: cli.NewConsole("subscriber", &out, cli.Log{LogFormat: cli.LogJournal}), subscriber: s, ending: newEnding()}
+		console := cli.NewConsole("subscriber", &out, cli.Log{LogFormat: cli.LogJournal})
 		others := bus.Offers{Publishers: 2, Nearest: []bus.Offer{
 			{Peer: &bus.Peer{Name: "near", Host: "pc"}, Tags: tags.Of(8)}, {Peer: &bus.Peer{Name: "far"}, Tags: tags.Of(100)},
 		}}
-		done := make(chan struct{})
-		go func() { defer close(done); r.tellOffers() }()
+		done, ended := make(chan struct{}), make(chan struct{})
+		go func() { defer close(ended); Tell(console, s, tags.Of(7), done) }()
 		seconds := func(all ...int) (durations []time.Duration) {
 			for _, n := range all {
 				durations = append(durations, time.Duration(n)*time.Second)
@@ -116,9 +115,9 @@ func TestASubscriberNamesTheNearestTagsAgainAndAgain(t *testing.T) {
 				t.Errorf("%s: got %d lines, want %d: %s", step.what, got, step.lines, out.String())
 			}
 		}
-		r.ending.end("count", nil)
-		<-done
-		if err := r.console.Close(); err != nil {
+		close(done)
+		<-ended
+		if err := console.Close(); err != nil {
 			t.Error(err)
 		}
 		const line = "<4>2 publishers here, none of tags 0x0000000000000007; nearest sets: near@pc has 0x0000000000000008, far has 0x0000000000000064; " +

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package subscribe
+package printer
 
 import (
 	"bytes"
 	"encoding/json"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/record"
 )
 
-// An internal test: only here is the time of receipt known.
 func TestPrint(t *testing.T) {
 	header, err := record.AppendHeader(nil, record.Info{LinkType: 113, Time: time.Date(2009, 2, 13, 23, 31, 30, 5, time.UTC), Length: 1500}, 5)
 	if err != nil {
@@ -50,34 +48,33 @@ func TestPrint(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := &Flags{NoRecordHeader: test.headers}
-				if err := f.Print.UnmarshalText([]byte(test.print)); err != nil {
-					t.Fatal(err)
-				}
-				if got := printAll(t, f, test.message, test.message); got != test.want+test.want {
-					t.Errorf("got\n%s\nwant, twice,\n%s", got, test.want)
-				}
-			})
+			p := Printer{Time: true}
+			if err := p.Kind.UnmarshalText([]byte(test.print)); err != nil {
+				t.Fatal(err)
+			}
+			if got := printAll(t, p, test.headers, test.message, test.message); got != test.want+test.want {
+				t.Errorf("got\n%s\nwant, twice,\n%s", got, test.want)
+			}
 		})
 	}
 }
 
-// printAll returns what an output prints of messages.
-func printAll(tb testing.TB, f *Flags, messages ...bus.Message) string {
+// printAll returns what a printer prints of messages that have arrived in 2000.
+func printAll(tb testing.TB, p Printer, headers bool, messages ...bus.Message) string {
 	tb.Helper()
 	var out bytes.Buffer
-	o, err := newOutput(f, &out)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	p.To = &out
 	for _, m := range messages {
-		if err := o.write(m); err != nil {
+		packet := record.Packet{Data: m.Data}
+		if !headers {
+			var err error
+			if packet, err = record.Open(m.Data); err != nil {
+				tb.Fatal(err)
+			}
+		}
+		if err := p.Print(Line{Message: m, Packet: packet, At: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), Delta: -1}); err != nil {
 			tb.Fatal(err)
 		}
-	}
-	if err := o.flush(); err != nil {
-		tb.Fatal(err)
 	}
 	return out.String()
 }
@@ -88,12 +85,12 @@ func FuzzPrint(f *testing.F) {
 	f.Add([]byte("a\x1b[2J\n\u202e\xff\u2028"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m := bus.Message{Tag: 1, Data: data}
-		for _, kind := range []Print{PrintHex, PrintText, PrintJSON} {
-			line := []byte(printAll(t, &Flags{Print: kind, NoRecordHeader: true}, m))
+		for _, kind := range []Kind{Hex, Text, JSON} {
+			line := []byte(printAll(t, Printer{Kind: kind}, true, m))
 			if n := bytes.IndexFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0x202e }); n != len(line)-1 {
 				t.Errorf("got %q, want a line of what can be shown", line)
 			}
-			if kind != PrintJSON {
+			if kind != JSON {
 				continue
 			}
 			var got printed
@@ -111,16 +108,35 @@ func FuzzPrint(f *testing.F) {
 	})
 }
 
-func TestARecordHeaderOfALaterVersionIsRefused(t *testing.T) {
-	for _, f := range []*Flags{{Print: PrintHex}, {Output: "-"}, {Output: "-", Record: &record.Format{Kind: record.Pcap}}} {
-		o, err := newOutput(f, new(bytes.Buffer))
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = o.write(bus.Message{Tag: 5, Counter: 9, Data: []byte("\x89tagbus\n\x02 and what that version may hold")})
-		want := "tag 0x0000000000000005 message 9: record header that cannot be read: its version is 2.32, and this program knows 1.0: --no-record-header takes messages as they are"
-		if err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
+func TestColumns(t *testing.T) {
+	at := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	m := bus.Message{Tag: 5, Counter: 7, Status: 3, Data: []byte("hello")}
+	line := Line{Message: m, Packet: record.Packet{Data: m.Data}, At: at, Delta: 1500 * time.Millisecond}
+	first, filed := line, line
+	first.Delta, filed.File = -1, "1-0x5-7"
+	for _, test := range []struct {
+		name string
+		p    Printer
+		line Line
+		want string
+	}{
+		{"none", Printer{Kind: Text}, line, "0x0000000000000005 7 3 5: hello"},
+		{"time and delta", Printer{Kind: Text, Time: true, Delta: true}, line, "0x0000000000000005 7 3 2000-01-01T00:00:00.000000000Z +1.500000000 5: hello"},
+		{"delta of the first", Printer{Kind: Hex, Delta: true}, first, "0x0000000000000005 7 3 - 5: 68656c6c6f"},
+		{"tags only", Printer{Kind: Hex, TagsOnly: true}, line, "0x0000000000000005"},
+		{"tags and delta", Printer{Kind: Hex, TagsOnly: true, Delta: true}, line, "0x0000000000000005 +1.500000000"},
+		{"a file", Printer{Kind: Hex}, filed, "0x0000000000000005 7 3 5: 1-0x5-7"},
+		{"json with delta", Printer{Kind: JSON, Delta: true}, line, `{"tag":"0x0000000000000005","counter":7,"status":3,"time":"2000-01-01T00:00:00.000000000Z","delta_seconds":1.5,"size":5,"data":"hello"}`},
+		{"json with delta of the first", Printer{Kind: JSON, Delta: true}, first, `{"tag":"0x0000000000000005","counter":7,"status":3,"time":"2000-01-01T00:00:00.000000000Z","size":5,"data":"hello"}`},
+		{"json of tags", Printer{Kind: JSON, TagsOnly: true}, line, `{"tag":"0x0000000000000005","counter":7,"status":3,"time":"2000-01-01T00:00:00.000000000Z","size":5}`},
+		{"json of a file", Printer{Kind: JSON}, filed, `{"tag":"0x0000000000000005","counter":7,"status":3,"time":"2000-01-01T00:00:00.000000000Z","size":5,"file":"1-0x5-7"}`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var out bytes.Buffer
+			test.p.To = &out
+			if err := test.p.Print(test.line); err != nil || out.String() != test.want+"\n" {
+				t.Errorf("got %q and error %v, want %q", out.String(), err, test.want)
+			}
+		})
 	}
 }

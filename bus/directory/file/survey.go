@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package file
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"tagbus/bus/directory"
+)
+
+// Survey is what one look at a folder shows, the files that Directory.List passes over
+// included.
+type Survey struct {
+	Files  []Found       // those that are, or should be, about an entry; in the order of the folder
+	Names  int           // of any kind, as far as they were looked at
+	Others []string      // names that are passed over, the first few
+	Passed int           // how many names are passed over; temporary files of publishers do not count
+	All    bool          // false: there are more than Config.MaxFiles names
+	Took   time.Duration // to list the names
+}
+
+// Found is a file that is, or should be, about an entry.
+type Found struct {
+	Name    string          // of the file
+	Entry   directory.Entry // zero if Err is set
+	Beats   uint64          // its counter of beats
+	Beat    time.Duration   // how often it is renewed; 0 if the file does not say
+	Written time.Time       // by the clock of the file system: the last beat or change; zero if unknown
+	Ended   bool            // its process has certainly ended, which only programs in the same kernel and namespaces see
+	Err     error           // *PathError: why the file cannot be believed
+}
+
+// maxOthers is how many names of passed files a Survey has.
+const maxOthers = 3
+
+// Look looks once at the folder at path, and changes nothing: a file that a dead publisher
+// has left behind is shown, and stays. It is for programs that show what is wrong with a
+// folder.
+//
+//   - config: as for Open.
+//   - Errors: those of Config.Validate; *PathError with ErrVanished, ErrNotDirectory or
+//     ErrUnreadable.
+//   - Threads: any. Blocks: for the file system.
+func Look(path string, config Config) (Survey, error) {
+	if err := config.Validate(); err != nil {
+		return Survey{}, err
+	}
+	config = config.withDefaults()
+	f, err := openFolder(path, config.inject)
+	if err != nil {
+		return Survey{}, err
+	}
+	defer f.close()
+	var s Survey
+	start := time.Now()
+	entries, err := s.list(f, config.MaxFiles)
+	s.Took = time.Since(start)
+	if err != nil {
+		return Survey{}, err
+	}
+	for _, name := range entries {
+		if found, there := inspect(f, name, config); there {
+			s.Files = append(s.Files, found)
+		}
+	}
+	return s, nil
+}
+
+// list returns the public names of the folder, and counts the others.
+func (s *Survey) list(f *folder, limit int) (public []string, err error) {
+	s.All, err = f.each(limit, func(entry os.DirEntry) {
+		s.Names++
+		name := entry.Name()
+		switch {
+		case isPublic(name):
+			public = append(public, name)
+		case !isTemporary(name):
+			if s.Passed++; len(s.Others) < maxOthers {
+				s.Others = append(s.Others, name)
+			}
+		}
+	})
+	return public, err
+}
+
+// inspect looks at one file; there is false if it has gone meanwhile.
+func inspect(f *folder, name string, config Config) (found Found, there bool) {
+	found.Name = name
+	instance, err := instanceOf(name)
+	var known source
+	if err == nil {
+		var what finding
+		if what, err = known.look(f, instance, config); what == absent {
+			return found, false
+		}
+	}
+	if known.stamp != (stamp{}) {
+		found.Written = time.Unix(known.stamp.mtime.Unix())
+	}
+	if err != nil {
+		found.Err = fileError(filepath.Join(f.path, name), err)
+		return found, true
+	}
+	found.Entry, found.Beats, found.Beat = known.record.entry, known.beats, known.record.beat
+	found.Ended = known.record.process.ended()
+	return found, true
+}

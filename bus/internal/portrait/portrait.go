@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package portrait answers: what do the states of all instances have in common, and which
+// peers do they show?
+package portrait
+
+import (
+	"cmp"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/second"
+	"tagbus/bus/state"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// module is the path of this module.
+const module = "tagbus"
+
+// build is the version of the bus in this program, and that of Go.
+var build = sync.OnceValues(func() (program, version string) {
+	info, _ := debug.ReadBuildInfo()
+	if info == nil {
+		info = new(debug.BuildInfo)
+	}
+	if info.Main.Path == module {
+		program = info.Main.Version
+	}
+	for _, m := range info.Deps {
+		if m.Path == module {
+			program = m.Version
+		}
+	}
+	return cmp.Or(program, "(devel)"), cmp.Or(info.GoVersion, "unknown")
+})
+
+// New returns the state of an instance of this process, with what is the same for all of
+// them.
+func New(role state.Role, now time.Time) state.State {
+	program, version := build()
+	return state.State{Version: state.Version, Time: now, Role: role, PID: os.Getpid(), Program: program, Go: version}
+}
+
+// Time returns a time as states have it: in UTC, by the clock on the wall.
+func Time(t time.Time) time.Time { return t.Round(0).UTC() }
+
+// cut stands for the items of a set that have no room.
+const cut = ",..."
+
+// Text returns the text of a set as a state has it, as many whole items as have room, and
+// parts.
+//
+//   - parts: of the whole set, of which this may be some.
+func Text(of tags.Set, parts int) (text string, _ int) {
+	text, all := of.Short(state.MaxTagsText)
+	if !all || parts > of.Parts() {
+		text, _ = of.Short(state.MaxTagsText - len(cut))
+		text += cut
+	}
+	return text, parts
+}
+
+// causes are those of the losses of a state, in their order there.
+var causes = [...]struct {
+	cause subscription.Cause
+	name  state.Cause
+}{
+	{subscription.CauseFull, state.Full},
+	{subscription.CauseMemory, state.Memory},
+	{subscription.CauseConnection, state.Connection},
+	{ledger.Ended, state.Ended},
+	{ledger.Queue, state.Overflow},
+}
+
+// Losses returns what was lost, by cause. What was left out on purpose is none of it.
+func Losses(counts *ledger.Counts, times *ledger.Times) (losses []state.Loss) {
+	for _, c := range causes {
+		if n, at := counts[c.cause], times[c.cause]; n > 0 {
+			losses = append(losses, state.Loss{Cause: c.name, Messages: n, First: second.Time(at.First), Last: second.Time(at.Last)})
+		}
+	}
+	return losses
+}
+
+// Lost returns how many messages were lost, without those left out on purpose.
+func Lost(counts *ledger.Counts) uint64 {
+	return counts.Sum() - counts[subscription.CauseLeftOut]
+}
+
+// Rank is what decides which peers a state shows.
+type Rank struct {
+	Stalled bool
+	Fullest float64 // share of its limit that a queue of the peer holds
+	Lost    uint64
+	Name    string // decides between peers that are alike
+}
+
+// Before orders peers: those that are stalled, then those with the fullest queues, then
+// those with losses. The result is negative if a comes first.
+func Before(a, b Rank) int {
+	if a.Stalled != b.Stalled {
+		if a.Stalled {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(b.Fullest, a.Fullest), cmp.Compare(b.Lost, a.Lost), cmp.Compare(a.Name, b.Name))
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package portrait_test
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/portrait"
+	"tagbus/bus/state"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// The text of a set has whole items only, and no more bytes than a state may have.
+func TestTheTextOfTagsIsCutBetweenItems(t *testing.T) {
+	var many []tags.Tag
+	for i := range 1000 {
+		many = append(many, tags.Tag(0x1000013000000000+2*i))
+	}
+	for _, test := range []struct {
+		name  string
+		set   tags.Set
+		parts int
+		cut   bool
+	}{
+		{"none", tags.Set{}, 0, false},
+		{"few", tags.Of(1, 5), 2, false},
+		{"as many as fit", tags.Of(many[:53]...), 53, false},
+		{"one more", tags.Of(many[:54]...), 54, true},
+		{"many", tags.Of(many...), 1000, true},
+		{"of more", tags.Of(1, 5), 3, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			text, parts := portrait.Text(test.set, test.parts)
+			if parts != test.parts || len(text) > state.MaxTagsText {
+				t.Errorf("got %d parts and %d bytes, want %d and up to %d", parts, len(text), test.parts, state.MaxTagsText)
+			}
+			kept, cut := strings.CutSuffix(text, ",...")
+			if cut != test.cut || !strings.HasPrefix(test.set.String(), kept) {
+				t.Fatalf("got %q, want the beginning of the set, cut %v", text, test.cut)
+			}
+			got, err := tags.ParseSet(kept)
+			if err != nil {
+				t.Fatalf("what is kept: %v", err)
+			}
+			if left := test.set.String()[len(kept):]; left != "" && left[0] != ',' || !test.cut && !got.Equal(test.set) {
+				t.Errorf("got %q before %q, want whole items", kept, left)
+			}
+		})
+	}
+}
+
+// The first of many are those that a sort would find, whatever their order.
+func TestTheFirstAreThoseOfASort(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for most := range 20 {
+		first := portrait.NewFirst(most, cmp.Compare[int])
+		var all []int
+		for range random.IntN(100) {
+			x := random.IntN(50)
+			all = append(all, x)
+			first.Add(x)
+		}
+		slices.Sort(all)
+		if got, want := first.Sorted(), all[:min(most, len(all))]; !slices.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	}
+}
+
+func TestPeersInTrouble(t *testing.T) {
+	want := []portrait.Rank{
+		{Stalled: true, Fullest: 0.1},
+		{Stalled: true, Lost: 5},
+		{Fullest: 1},
+		{Fullest: 0.5, Lost: 2},
+		{Fullest: 0.5, Lost: 1},
+		{Name: "a"},
+		{Name: "b"},
+	}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	slices.SortFunc(got, portrait.Before)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestLossesHaveTheirCauses(t *testing.T) {
+	counts := ledger.Counts{
+		ledger.Ended: 1, subscription.CauseFull: 2, subscription.CauseMemory: 3,
+		subscription.CauseConnection: 4, subscription.CauseLeftOut: 5, ledger.Queue: 6,
+	}
+	var times, later ledger.Times
+	for _, at := range []uint32{7, 8, 9} {
+		times.Note(subscription.CauseFull, at)
+	}
+	later.Note(subscription.CauseFull, 11)
+	later.Note(subscription.CauseMemory, 12)
+	times.Add(&later)
+	want := []state.Loss{
+		{Cause: state.Full, Messages: 2, First: time.Unix(7, 0).UTC(), Last: time.Unix(11, 0).UTC()},
+		{Cause: state.Memory, Messages: 3, First: time.Unix(12, 0).UTC(), Last: time.Unix(12, 0).UTC()},
+		{Cause: state.Connection, Messages: 4},
+		{Cause: state.Ended, Messages: 1}, {Cause: state.Overflow, Messages: 6},
+	}
+	if got := portrait.Losses(&counts, &times); !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := portrait.Lost(&counts); got != state.Lost(want) {
+		t.Errorf("got %d lost, want %d", got, state.Lost(want))
+	}
+}

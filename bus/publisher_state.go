@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bus
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"tagbus/bus/internal/fanout"
+	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/portrait"
+	"tagbus/bus/state"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// State returns what the publisher knows of itself and of its subscribers.
+//
+//   - q: how much; beyond its limits it counts as Question.Bounded.
+//   - Errors: the cause of the end of ctx, wrapped.
+//   - Threads: any. Blocks: never. Its work grows with the subscribers, and not with the
+//     tags: about a millisecond for 1,000 of them.
+func (p *Publisher) State(ctx context.Context, q state.Question) (state.State, error) {
+	if ctx.Err() != nil {
+		return state.State{}, fmt.Errorf("bus: state: %w", context.Cause(ctx))
+	}
+	return p.portray(state.Publisher, q.Bounded()), nil
+}
+
+// State returns what the sender knows of itself and of its receivers; see
+// Publisher.State.
+func (s *Sender) State(ctx context.Context, q state.Question) (state.State, error) {
+	if ctx.Err() != nil {
+		return state.State{}, fmt.Errorf("bus: state: %w", context.Cause(ctx))
+	}
+	return s.pub.portray(state.Sender, q.Bounded()), nil
+}
+
+// rankedLink is a subscriber that may be shown.
+type rankedLink struct {
+	portrait.Rank
+	l *link
+}
+
+// portray returns the state of this side. q is within its limits.
+func (p *Publisher) portray(role state.Role, q state.Question) state.State {
+	now := portrait.Time(time.Now())
+	st := portrait.New(role, now)
+	served := p.Tags()
+	st.Tags, st.TagParts = portrait.Text(served, served.Parts())
+	st.Instance, st.Name, st.Host, st.Since = p.instance, p.cfg.Name, p.host, portrait.Time(p.opened)
+	st.Backend, st.PageBytes, st.MaxMessageBytes = p.backend.Name(), p.cfg.PageBytes, p.cfg.MaxMessageBytes
+	if at := p.at.Load(); at != nil {
+		for _, addr := range *at {
+			st.Addresses = append(st.Addresses, addr.String())
+		}
+	}
+	st.Silent, st.Broken, st.EntryFailing = p.silent.Load(), p.broken.Load(), p.entryFailing.Load()
+	st.KnownTags = p.fan.KnownTags()
+	st.Sending = &state.Sending{
+		CacheLimitBytes: p.cfg.CacheBytes, StallsEnded: p.stalled.Load(), Strangers: p.strangers.Load(),
+		PoolPages: p.pool.Buffers(), PoolFreePages: p.pool.Free(),
+	}
+	shown := p.portrayAll(&st, q)
+	for part := range slices.Chunk(shown, shownAtOnce) {
+		from := len(st.Peers)
+		p.fan.Mu.Lock()
+		part = slices.DeleteFunc(part, func(r rankedLink) bool { _, there := p.links[r.l]; return !there })
+		for _, r := range part {
+			st.Peers = append(st.Peers, r.l.portray(now))
+		}
+		p.fan.Mu.Unlock()
+		for i, r := range part {
+			portrayDistance(&st.Peers[from+i], r.l.ep)
+		}
+	}
+	st.Busiest, st.Asked = p.watch.Busiest(now, q.Busiest), p.portrayTags(now, q.Tags)
+	return st
+}
+
+// maxLossLooks bounds the work for the losses of the tags that are asked for.
+const maxLossLooks = 1 << 15
+
+// portrayTags returns the states of the known tags of a set, of not too many of them, with
+// their losses unless that is too much work.
+func (p *Publisher) portrayTags(now time.Time, set tags.Set) (all []state.Tag) {
+	if set.IsEmpty() {
+		return nil
+	}
+	var known []fanout.Figures
+	p.fan.FiguresOf(set, func(x fanout.Figures) (more bool) {
+		known = append(known, x)
+		return len(known) < state.MaxTags
+	})
+	slices.SortFunc(known, func(a, b fanout.Figures) int { return cmp.Compare(a.Tag, b.Tag) })
+	p.fan.Mu.Lock()
+	accounts := p.accounts.Lanes(maxLossLooks / max(1, len(known)))
+	p.fan.Mu.Unlock()
+	all = p.watch.Of(now, known)
+	for i := range all {
+		var lost ledger.Counts
+		for _, a := range accounts {
+			a.AddLost(all[i].Tag, &lost)
+		}
+		all[i].LeftOut, all[i].Losses = lost[subscription.CauseLeftOut], portrait.Losses(&lost, new(ledger.Times))
+	}
+	return all
+}
+
+// shownAtOnce is how many peers are looked at while others wait for the lock.
+const shownAtOnce = 128
+
+// portrayAll fills in what is of all peers, and returns those of whom more is to be shown.
+func (p *Publisher) portrayAll(st *state.State, q state.Question) []rankedLink {
+	p.fan.Mu.Lock()
+	defer p.fan.Mu.Unlock()
+	fan, sums := p.fan.Stats(), p.accounts.Sums()
+	st.Messages, st.PayloadBytes = fan.Messages, fan.Bytes
+	st.LeftOut, st.Losses = sums.Lost[subscription.CauseLeftOut], portrait.Losses(&sums.Lost, &sums.Times)
+	x := st.Sending
+	x.QueueBytes, x.Refusals, x.Replayed, x.Unconfirmed = fan.LaneLimit, fan.Refusals, fan.Replayed, sums.Unconfirmed
+	x.Streams, x.CachedMessages, x.CachedBytes = fan.Streams, fan.Cached, fan.CachedBytes
+	x.PoolMinFreePages = p.minPagesFree.add(st.Time, p.pool.MinFree())
+
+	first := portrait.NewFirst(q.Peers, func(a, b rankedLink) int { return portrait.Before(a.Rank, b.Rank) })
+	st.Connected = len(p.links)
+	for l := range p.links {
+		r := rankedLink{portrait.Rank{Stalled: l.stalledAt.Load() != 0, Fullest: l.out.Fullest(), Name: l.peer.Instance}, l}
+		for _, n := range l.out.Lanes {
+			sums := n.Account.Sums()
+			r.Lost += portrait.Lost(&sums.Lost)
+		}
+		if r.Stalled {
+			st.Stalled++
+		}
+		st.Fullest = max(st.Fullest, r.Fullest)
+		first.Add(r)
+	}
+	gone := p.accounts.Gone()
+	for _, a := range slices.Backward(gone[max(0, len(gone)-q.Peers):]) {
+		m := &a.Peer
+		peer := m.peer.portray(m.since)
+		peer.Messages, peer.Bytes, peer.Pages = m.messages, m.bytes, m.pages
+		var lost ledger.Sums
+		for _, n := range a.Lanes() {
+			addLane(&peer, n, &lost)
+		}
+		endLanes(&peer, &lost)
+		st.Gone = append(st.Gone, peer)
+	}
+	return first.Sorted()
+}
+
+// portray returns the state of a subscriber. fan.Mu is held.
+func (l *link) portray(now time.Time) state.Peer {
+	peer := l.peer.portray(l.since)
+	out, room := l.out.Stats(), l.ep.Room()
+	peer.Messages, peer.Bytes, peer.Pages = out.Messages, out.Bytes, out.Pages
+	peer.FreeSends, peer.MinFree = room.Sends, l.minSendsFree.add(now, room.MinSends)
+	peer.Heard = portrait.Time(l.pulse.Heard())
+	if at := l.stalledAt.Load(); at != 0 {
+		peer.StalledSince = time.Unix(0, at).UTC()
+	}
+	var lost ledger.Sums
+	for _, use := range out.Lanes {
+		lane := addLane(&peer, use.Account, &lost)
+		lane.Parts, lane.Queued, lane.QueueLimit = use.Parts, use.Queued, use.Limit
+		lane.Messages += use.Sent
+		peer.Queued += use.Queued
+		peer.QueueLimit += use.Limit
+	}
+	endLanes(&peer, &lost)
+	return peer
+}
+
+// addLane adds a lane to the state of a peer, and its losses to lost.
+func addLane(peer *state.Peer, a *ledger.Lane, lost *ledger.Sums) *state.Lane {
+	sums := a.Sums()
+	lost.Lost.Add(&sums.Lost)
+	lost.Times.Add(&sums.Times)
+	peer.Unconfirmed += sums.Unconfirmed
+	peer.Lanes = append(peer.Lanes, state.Lane{
+		Policy: a.Policy.String(), Messages: sums.Sent, Unconfirmed: sums.Unconfirmed,
+		LeftOut: sums.Lost[subscription.CauseLeftOut], Losses: portrait.Losses(&sums.Lost, &sums.Times),
+	})
+	return &peer.Lanes[len(peer.Lanes)-1]
+}
+
+// endLanes completes the state of a peer that has all its lanes.
+func endLanes(peer *state.Peer, lost *ledger.Sums) {
+	peer.LeftOut, peer.Losses = lost.Lost[subscription.CauseLeftOut], portrait.Losses(&lost.Lost, &lost.Times)
+	slices.SortFunc(peer.Lanes, func(a, b state.Lane) int { return cmp.Compare(a.Policy, b.Policy) })
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bus_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/bus/state"
+	"tagbus/tags"
+)
+
+// everything asks for all of which there is not too much.
+var everything = state.Question{Peers: state.MaxPeers, Busiest: state.MaxTags, Tags: tags.Of(1, 2, 3)}
+
+// stateOf returns the state of an instance, which goes through JSON unchanged.
+func stateOf(t *testing.T, x interface {
+	State(ctx context.Context, q state.Question) (state.State, error)
+}, q state.Question,
+) state.State {
+	t.Helper()
+	st, err := x.State(t.Context(), q)
+	must(t, err)
+	text, err := json.Marshal(st)
+	must(t, err)
+	var back state.State
+	must(t, json.Unmarshal(text, &back))
+	if !reflect.DeepEqual(back, st) {
+		t.Errorf("after JSON got\n%+v\nwant\n%+v", back, st)
+	}
+	if st.Version != state.Version || st.PID == 0 || st.Go != runtime.Version() || st.Program == "" || !st.Time.Equal(time.Now()) {
+		t.Errorf("got version %d, pid %d, Go %q, program %q, time %v", st.Version, st.PID, st.Go, st.Program, st.Time)
+	}
+	return st
+}
+
+// Of a publisher with three subscribers, the one that takes nothing comes first, with the
+// time since when it does, and then the one that loses.
+func TestTheStateNamesWhoIsStalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(small(bus.PublisherConfig{Name: "detector"}))
+		began := time.Now()
+		fine := b.subscriber(bus.SubscriberConfig{Name: "fine"})
+		subscribe(t, fine, tags.Of(2), newCollector().handle)
+		loses, _ := b.stuckOn(tags.Of(1), bus.Policy{Kind: bus.DropNewest})
+		time.Sleep(time.Second)
+		stalled, _ := b.stuckOn(tags.Of(2), bus.Policy{})
+		for range 100 {
+			must(t, p.Publish(1, make([]byte, 900)))
+		}
+		for range 3 { // what the connection takes on its way, too
+			for p.Publish(2, make([]byte, 900)) == nil {
+			}
+			synctest.Wait()
+		}
+		stopped := time.Now()
+		time.Sleep(time.Minute)
+
+		st := stateOf(t, p, everything)
+		if st.Role != state.Publisher || st.Name != "detector" || st.Instance != p.Instance() || !st.Since.Equal(began) ||
+			st.Tags != tags.Of(1, 2).String() || st.TagParts != 1 || len(st.Addresses) != 1 || st.Addresses[0] != p.Addr().String() || st.PageBytes != 1024 {
+			t.Errorf("got %+v", st)
+		}
+		if st.Connected != 3 || st.Stalled != 1 || len(st.Peers) != 3 || len(st.Gone) != 0 || st.Fullest < 0.8 {
+			t.Fatalf("got %d connected, %d stalled, %v full and %d peers, want 3, 1, 0.8 or more and 3", st.Connected, st.Stalled, st.Fullest, len(st.Peers))
+		}
+		for i, want := range []*subscriber{stalled, loses, fine} {
+			peer := st.Peers[i]
+			if peer.Instance != want.Instance() || peer.StalledSince.IsZero() != (i > 0) || time.Since(peer.Heard) > 3*time.Second {
+				t.Errorf("peer %d: got %+v, want %s", i, peer, want.Instance())
+			}
+		}
+		if at := st.Peers[0].StalledSince; at.Before(stopped) || at.After(stopped.Add(time.Second)) {
+			t.Errorf("stalled since %v, want %v", at, stopped)
+		}
+		lost := st.Peers[1]
+		if n := state.Lost(lost.Losses); n == 0 || len(lost.Losses) != 1 || lost.Losses[0].Cause != state.Full ||
+			!reflect.DeepEqual(lost.Losses, st.Losses) || !reflect.DeepEqual(lost.Lanes[0].Losses, lost.Losses) || lost.Messages+n > 100 {
+			t.Errorf("lost %+v of 100, in all %+v", lost, st.Losses)
+		}
+
+		for _, most := range []int{0, 1, 2} {
+			st := stateOf(t, p, state.Question{Peers: most})
+			if len(st.Peers) != most || st.Connected != 3 || most > 0 && st.Peers[0].Instance != stalled.Instance() {
+				t.Errorf("asked for %d: got %d peers of %d", most, len(st.Peers), st.Connected)
+			}
+		}
+
+		must(t, stalled.Close())
+		time.Sleep(time.Second)
+		st = stateOf(t, p, state.Question{Peers: 2})
+		if st.Stalled != 0 || st.Connected != 2 || len(st.Gone) != 1 || st.Gone[0].Instance != stalled.Instance() || len(st.Gone[0].Lanes) != 1 {
+			t.Errorf("after it has gone: got %+v", st)
+		}
+	})
+}
+
+// Those that receive know their publishers, and say what they want and have.
+func TestTheStateOfASubscriber(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		s := b.subscriber(bus.SubscriberConfig{Name: "writer"})
+		p := b.publisher(bus.PublisherConfig{Name: "detector", Tags: tags.Of(1, 2)})
+		subscribe(t, s, tags.Of(1, 2), newCollector().handle)
+		must(t, p.WaitSubscribers(t.Context(), 1, tags.Of(1, 2)))
+		since := time.Now()
+		must(t, p.Publish(1, make([]byte, 100)))
+		must(t, p.Publish(2, make([]byte, 20)))
+		time.Sleep(5 * time.Second)
+		st := stateOf(t, s, everything)
+		if st.Role != state.Subscriber || st.Messages != 2 || st.PayloadBytes != 120 || st.Tags != tags.Of(1, 2).String() || st.KnownTags != 2 ||
+			st.Connected != 1 || len(st.Peers) != 1 || st.Receiving == nil || st.Receiving.Pages == 0 || st.Sending != nil {
+			t.Fatalf("got %+v", st)
+		}
+		peer := st.Peers[0]
+		if peer.Instance != p.Instance() || peer.Name != "detector" || peer.Address != p.Addr().String() || !peer.Since.Equal(since) || time.Since(peer.Heard) > 3*time.Second {
+			t.Errorf("got peer %+v", peer)
+		}
+		must(t, s.Close())
+		if _, err := s.State(t.Context(), everything); !errors.Is(err, bus.ErrClosed) {
+			t.Errorf("after Close: got %v, want ErrClosed", err)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		why := errors.New("why")
+		cancel(why)
+		if _, err := p.State(ctx, everything); !errors.Is(err, why) {
+			t.Errorf("after the end of ctx: got %v, want its cause", err)
+		}
+	})
+}
+
+// Losses have the first and the last second in which they were counted, by cause, also of
+// earlier connections, and of those that are gone.
+func TestLossesHaveTheirTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(small(bus.PublisherConfig{}))
+		s, _ := b.stuck(bus.Policy{Kind: bus.DropNewest})
+		began := time.Now()
+		at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
+		flood := func() {
+			for range 30 {
+				must(t, p.Publish(1, make([]byte, 900)))
+			}
+		}
+		lost := func(when string, st state.State, peers []state.Peer, first, last int) {
+			t.Helper()
+			if len(peers) != 1 {
+				t.Fatalf("%s: got %d peers, want 1", when, len(peers))
+			}
+			for where, losses := range map[string][]state.Loss{"in all": st.Losses, "of the peer": peers[0].Losses, "of the lane": peers[0].Lanes[0].Losses} {
+				if len(losses) != 1 || losses[0].Cause != state.Full || losses[0].Messages == 0 ||
+					!losses[0].First.Equal(at(first)) || !losses[0].Last.Equal(at(last)) {
+					t.Errorf("%s, %s: got %+v, want some from %v to %v", when, where, losses, at(first), at(last))
+				}
+			}
+		}
+		time.Sleep(3 * time.Second)
+		flood()
+		st := stateOf(t, p, everything)
+		lost("the first", st, st.Peers, 3, 3)
+		time.Sleep(4500 * time.Millisecond)
+		flood()
+		st = stateOf(t, p, everything)
+		lost("more", st, st.Peers, 3, 7)
+		time.Sleep(time.Hour)
+		st = stateOf(t, p, everything)
+		lost("an hour later", st, st.Peers, 3, 7)
+		must(t, s.Close())
+		time.Sleep(time.Second)
+		st = stateOf(t, p, everything)
+		lost("when it has gone", st, st.Gone, 3, 7)
+	})
+}
+
+// A subscriber knows when it heard of what it did not get, and of which publisher.
+func TestASubscriberKnowsWhenItLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
+		s := b.subscriber(bus.SubscriberConfig{QueueBytes: 1000})
+		sub, err := s.SubscribeWith(tags.Of(1), nil, bus.SubscriptionConfig{Policy: bus.Policy{Kind: bus.DropOldest}})
+		must(t, err)
+		must(t, p.WaitSubscribers(t.Context(), 1, tags.Of(1)))
+		began := time.Now()
+		for range 3 {
+			time.Sleep(2 * time.Second)
+			for range 10 {
+				must(t, p.Publish(1, make([]byte, 900)))
+			}
+			p.Flush()
+			synctest.Wait()
+		}
+		st := stateOf(t, s, everything)
+		if len(st.Losses) != 1 || st.Losses[0].Cause != state.Overflow || st.Losses[0].Messages != sub.Overflowed() || sub.Overflowed() < 20 ||
+			!st.Losses[0].First.Equal(began.Add(2*time.Second)) || !st.Losses[0].Last.Equal(began.Add(6*time.Second)) {
+			t.Errorf("got %+v, want %d by overflow", st.Losses, sub.Overflowed())
+		}
+		if len(st.Peers) != 1 || !reflect.DeepEqual(st.Peers[0].Losses, st.Losses) {
+			t.Errorf("got %+v of the peer, want %+v", st.Peers, st.Losses)
+		}
+	})
+}
+
+// Tags have their counts, the second of their last message, and their rates over the time
+// since the question before. What of them was lost is told of those that are asked for.
+func TestTheStateOfTags(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(small(bus.PublisherConfig{}))
+		s, _ := b.stuck(bus.Policy{Kind: bus.DropNewest})
+		batch := make([]bus.Message, 4)
+		for i := range batch {
+			batch[i] = bus.Message{Tag: 2, Data: make([]byte, 50)}
+		}
+		for range 25 {
+			must(t, p.Publish(1, make([]byte, 900)))
+		}
+		_, err := p.PublishBatch(batch)
+		must(t, err)
+		last := time.Now()
+		time.Sleep(1500 * time.Millisecond)
+		must(t, p.PublishStatus(1, 3, make([]byte, 900)))
+		st := stateOf(t, p, everything)
+		if st.KnownTags != 2 || len(st.Busiest) != 2 || len(st.Asked) != 2 {
+			t.Fatalf("got %+v, want two tags", st)
+		}
+		one, two := st.Asked[0], st.Asked[1]
+		if one.Tag != 1 || one.Messages != 26 || one.PayloadBytes != 26*900 || !one.Last.Equal(last.Add(time.Second)) || one.Peers != 1 || one.MessageRate != nil {
+			t.Errorf("got %+v, want 26 messages for 1, without a rate", one)
+		}
+		if two.Tag != 2 || two.Messages != 4 || two.PayloadBytes != 200 || !two.Last.Equal(last) || two.Peers != 0 || two.Losses != nil {
+			t.Errorf("got %+v, want 4 messages for none", two)
+		}
+		if lost := p.TagLosses(s.Instance()); len(lost) != 1 || lost[0].Losses.Full == 0 || len(one.Losses) != 1 ||
+			one.Losses[0] != (state.Loss{Cause: state.Full, Messages: lost[0].Losses.Full}) {
+			t.Errorf("got losses %+v, want %+v", one.Losses, lost)
+		}
+		_, err = p.PublishBatch(batch)
+		must(t, err)
+		time.Sleep(2 * time.Second)
+		st = stateOf(t, p, state.Question{Busiest: 1})
+		if len(st.Busiest) != 1 || len(st.Asked) != 0 || st.Busiest[0].Tag != 2 || *st.Busiest[0].MessageRate != 2 || *st.Busiest[0].ByteRate != 100 {
+			t.Errorf("got %+v, want tag 2 with 2 messages and 100 bytes a second", st.Busiest)
+		}
+	})
+}
+
+// An answer has no more than its limits, whatever is asked for.
+func TestTheLimitsOfAState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const known = 10_000
+		b := newBed(t)
+		all, err := tags.Range(0, known-1)
+		must(t, err)
+		p := b.publisher(bus.PublisherConfig{Tags: all})
+		for tag := range tags.Tag(known) {
+			must(t, p.Publish(tag, nil))
+		}
+		st := stateOf(t, p, state.Question{Peers: 1 << 30, Busiest: 1 << 30, Tags: all})
+		if st.KnownTags != known || len(st.Busiest) != state.MaxTags || len(st.Asked) != state.MaxTags {
+			t.Errorf("got %d tags, %d busiest and %d asked for, want %d and twice %d", st.KnownTags, len(st.Busiest), len(st.Asked), known, state.MaxTags)
+		}
+		st = stateOf(t, p, state.Question{Peers: -1, Busiest: -1})
+		if st.KnownTags != known || len(st.Busiest)+len(st.Asked)+len(st.Peers) != 0 {
+			t.Errorf("asked for less than nothing: got %+v", st)
+		}
+	})
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package info is the command tagbus info: what is known of one publisher, receiver,
+// subscriber or sender, or of one tag?
+package info
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"tagbus/bus/directory"
+	"tagbus/bus/directory/file"
+	"tagbus/bus/state"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/overview"
+	"tagbus/cmd/internal/table"
+	"tagbus/cmd/internal/tool"
+	"tagbus/internal/plain"
+	"tagbus/tags"
+)
+
+// Command is the command line of info.
+type Command struct {
+	Of    string     `arg:"" name:"what" help:"Name or instance of a publisher, receiver, subscriber or sender, or a tag."`
+	Watch tool.Watch `placeholder:"[TIME]" help:"Look again and again, each TIME. Default 2s."`
+}
+
+// Check reports what is wrong with the flags.
+func (c *Command) Check() error {
+	if c.Of == "" {
+		return errors.New("got no name: want a name, an instance or a tag")
+	}
+	return nil
+}
+
+// Run runs the command.
+func (c *Command) Run(ctx context.Context, e *tool.Env) error {
+	n, err := e.Node()
+	if err != nil {
+		return err
+	}
+	w, err := e.Watcher()
+	if err != nil {
+		return err
+	}
+	look := &looker{of: c.Of, env: e, dir: n.Directory(), watcher: w}
+	return e.Repeat(ctx, c.Watch, look.look)
+}
+
+// looker is one run of the command.
+type looker struct {
+	of      string
+	env     *tool.Env
+	dir     directory.Directory
+	watcher *overview.Watcher
+}
+
+// question is what is asked of one process that is looked at.
+var question = state.Question{Peers: state.MaxPeers, Busiest: 20}
+
+// look finds what is meant and writes it.
+func (l *looker) look(ctx context.Context, out io.Writer) error {
+	entries, err := l.dir.List()
+	if errors.Is(err, file.ErrVanished) {
+		return fmt.Errorf("--bus: there is no directory %s: check the path", l.env.Bus)
+	}
+	found := called(entries, l.of)
+	switch tag, tagErr := tags.Parse(l.of); {
+	case len(found) == 1:
+		return l.instance(ctx, out, found[0].Instance)
+	case len(found) > 1:
+		return l.ambiguous(out, found)
+	case tagErr == nil:
+		return l.tag(ctx, out, tag)
+	default:
+		return l.peer(ctx, out, entries)
+	}
+}
+
+// called returns the entries of an instance or a name.
+func called(entries []directory.Entry, name string) (found []directory.Entry) {
+	for _, e := range entries {
+		if e.Instance == name {
+			return []directory.Entry{e}
+		}
+		if e.Name == name {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// candidate is one of several that are called alike.
+type candidate struct {
+	Role     state.Role `json:"role"`
+	Instance string     `json:"instance"`
+	Name     string     `json:"name"`
+	Host     string     `json:"host,omitempty"`
+	PID      int        `json:"pid"`
+}
+
+// ambiguous lists the entries that a name may mean.
+//
+//   - Errors: *tool.StatusError, and those of the writer.
+func (l *looker) ambiguous(out io.Writer, found []directory.Entry) error {
+	var all []candidate
+	for i := range found {
+		e := &found[i]
+		all = append(all, candidate{roleOf(e), e.Instance, e.Name, e.Host, e.PID})
+	}
+	return l.choose(out, all)
+}
+
+func (l *looker) choose(out io.Writer, all []candidate) error {
+	fmt.Fprintf(l.env.Err, "%d are called %s: name one of them by its instance\n", len(all), plain.Text(l.of))
+	t := table.New(out, l.env.JSON, table.Text("INSTANCE"), table.Text("ROLE"), table.Text("HOST"), table.Number("PID"))
+	for _, c := range all {
+		if err := t.Row(c, c.Instance, string(c.Role), c.Host, number(c.PID)); err != nil {
+			return err
+		}
+	}
+	return errors.Join(t.Flush(), &tool.StatusError{Code: cli.ExitUsage})
+}
+
+// instance writes what is known of an instance that is listed.
+func (l *looker) instance(ctx context.Context, out io.Writer, instance string) error {
+	o := l.watcher.Rated(ctx, func(e *directory.Entry) bool { return e.Instance == instance }, question, l.env.Timeout)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if len(o.Rows) == 0 {
+		return fmt.Errorf("%s has just left the bus", plain.Text(l.of))
+	}
+	r := &o.Rows[0]
+	switch {
+	case r.State == nil && l.env.JSON:
+		err := table.New(out, true).Row(struct {
+			candidate
+			Error string `json:"error"`
+		}{candidate{roleOf(&r.Entry), r.Entry.Instance, r.Entry.Name, r.Entry.Host, r.Entry.PID}, cli.Text(r.Err)})
+		return errors.Join(err, &tool.StatusError{Code: cli.ExitFailed})
+	case r.State == nil:
+		writeEntry(out, &r.Entry, o.Time)
+		return fmt.Errorf("%s could not be asked: %w", plain.Text(l.of), r.Err)
+	case l.env.JSON:
+		return table.New(out, true).Row(r.State)
+	default:
+		writeState(out, r, o.Time)
+		return nil
+	}
+}
+
+// peer writes what publishers and receivers know of one that is not listed: a subscriber or
+// a sender.
+func (l *looker) peer(ctx context.Context, out io.Writer, entries []directory.Entry) error {
+	o := l.watcher.Rated(ctx, nil, state.Question{Peers: state.MaxPeers}, l.env.Timeout)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	links := linksTo(o, l.of)
+	if instances := distinct(links); len(instances) > 1 {
+		return l.choose(out, instances)
+	}
+	if len(links) == 0 {
+		return l.nothing(entries, o)
+	}
+	return l.links(out, o.Time, links)
+}
+
+// nothing returns an error for what nothing is called, with what is called like it.
+func (l *looker) nothing(entries []directory.Entry, o overview.Overview) error {
+	var names []string
+	add := func(all ...string) {
+		for _, name := range all {
+			if name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	for _, e := range entries {
+		add(e.Name, e.Instance)
+	}
+	unknown := 0
+	for _, r := range o.Rows {
+		if r.State == nil {
+			unknown++
+			continue
+		}
+		for _, p := range r.State.Peers {
+			add(p.Name, p.Instance)
+		}
+	}
+	const most = 3
+	near := cli.Nearest(l.of, names)
+	for i := range near {
+		near[i] = plain.Text(near[i])
+	}
+	text := "nothing in " + l.env.Bus + " is called " + plain.Text(l.of)
+	switch {
+	case len(near) > 0:
+		text += ": did you mean " + strings.Join(near[:min(most, len(near))], " or ") + "?"
+	case len(entries) == 0:
+		text += ": it is empty"
+	default:
+		text += ", and it is no tag: tagbus ls lists publishers and receivers"
+	}
+	if unknown > 0 {
+		text += fmt.Sprintf(" (%d of %d could not be asked for theirs)", unknown, len(o.Rows))
+	}
+	return errors.New(text)
+}
+
+// roleOf returns the role of an entry as states have it.
+func roleOf(e *directory.Entry) state.Role {
+	if e.Role == directory.Publisher {
+		return state.Publisher
+	}
+	return state.Role(e.Role)
+}
+
+// name returns what people call an instance.
+func name(name, instance string) string { return cmp.Or(name, instance) }

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package info
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"tagbus/bus/state"
+	"tagbus/cmd/internal/overview"
+	"tagbus/cmd/internal/table"
+)
+
+// link is what a publisher or receiver knows of one of its peers.
+type link struct {
+	By *state.State
+	state.Peer
+}
+
+// linksTo returns what is known of a subscriber or sender, by its instance or name.
+func linksTo(o overview.Overview, called string) (links []link) {
+	for _, r := range o.Rows {
+		if r.State == nil {
+			continue
+		}
+		for _, p := range r.State.Peers {
+			if p.Instance == called || p.Name == called {
+				links = append(links, link{r.State, p})
+			}
+		}
+	}
+	if i := slices.IndexFunc(links, func(l link) bool { return l.Instance == called }); i >= 0 {
+		return slices.DeleteFunc(links, func(l link) bool { return l.Instance != called })
+	}
+	return links
+}
+
+// role returns what the peer is.
+func (l *link) role() state.Role { return state.Role(peerWord(l.By.Role)) }
+
+// distinct returns the instances of some links.
+func distinct(links []link) (all []candidate) {
+	for _, l := range links {
+		if !slices.ContainsFunc(all, func(c candidate) bool { return c.Instance == l.Instance }) {
+			all = append(all, candidate{l.role(), l.Instance, l.Name, l.Host, l.PID})
+		}
+	}
+	return all
+}
+
+// linkObject is a link as JSON has it.
+type linkObject struct {
+	Role              state.Role `json:"role"`
+	PublisherInstance string     `json:"publisher_instance,omitempty"` // or of the receiver
+	Publisher         string     `json:"publisher,omitempty"`
+	state.Peer
+}
+
+// links writes what publishers know of a subscriber, or receivers of a sender.
+func (l *looker) links(out io.Writer, now time.Time, links []link) error {
+	if l.env.JSON {
+		t := table.New(out, true)
+		for _, k := range links {
+			if err := t.Row(linkObject{k.role(), k.By.Instance, k.By.Name, k.Peer}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	first, p := &links[0], page{out}
+	p.head(name(first.Name, first.Instance), first.role(), first.Host, first.PID)
+	p.say("instance", "%s", first.Instance)
+	p.say("known", "by what it is connected to, which is below: it has no entry in %s", l.env.Bus)
+	word := string(first.By.Role)
+	t := table.New(out, false, laneColumns(word)...)
+	var peers []state.Peer
+	for i := range links {
+		k := &links[i]
+		peer := k.Peer
+		peer.Host, peer.PID = k.By.Host, k.By.PID
+		peer.Name, peer.Instance = k.By.Name, k.By.Instance
+		addLanes(t, now, name(peer.Name, peer.Instance), &peer)
+		peers = append(peers, peer)
+	}
+	p.table(t)
+	p.losses("LOST BY "+strings.ToUpper(word), peers)
+	return nil
+}

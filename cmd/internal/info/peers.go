@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package info
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"tagbus/bus/state"
+	"tagbus/cmd/internal/table"
+	"tagbus/cmd/internal/units"
+)
+
+// peerWord returns what the peers of a role are, for a title.
+func peerWord(role state.Role) string {
+	switch role {
+	case state.Publisher:
+		return "subscriber"
+	case state.Subscriber:
+		return "publisher"
+	case state.Receiver:
+		return "sender"
+	case state.Sender:
+		return "receiver"
+	default:
+		return "peer"
+	}
+}
+
+// peers writes the peers of an instance, and what was lost to which.
+func (p page) peers(s *state.State, now time.Time) {
+	word := peerWord(s.Role)
+	text := units.FormatCount(uint64(s.Connected))
+	if s.Stalled > 0 {
+		text += fmt.Sprintf(", %d of them stalled: they take nothing", s.Stalled)
+	}
+	if len(s.Peers) < s.Connected {
+		text += fmt.Sprintf("; the first %d below", len(s.Peers))
+	}
+	p.say(word+"s", "%s", text)
+	t := table.New(p.out, false, laneColumns(word)...)
+	for i := range s.Peers {
+		addLanes(t, now, name(s.Peers[i].Name, s.Peers[i].Instance), &s.Peers[i])
+	}
+	p.table(t)
+	p.losses("LOST TO "+strings.ToUpper(word), append(s.Peers[:len(s.Peers):len(s.Peers)], s.Gone...))
+	t = table.New(p.out, false, table.Text("GONE"), table.Text("HOST"), table.Number("PID"), table.Number("SENT"), table.Number("LOST"), table.Text("HEARD"))
+	for _, g := range s.Gone {
+		_ = t.Row(nil, name(g.Name, g.Instance), g.Host, number(g.PID), units.FormatCount(g.Messages), units.FormatCount(state.Lost(g.Losses)), units.FormatAgo(now, g.Heard))
+	}
+	p.table(t)
+}
+
+// table writes a table after an empty line, if it has rows.
+func (p page) table(t *table.Table) {
+	if t.Len() > 0 {
+		fmt.Fprintln(p.out)
+		_ = t.Flush() // what cannot be written to ends the command elsewhere
+	}
+}
+
+// laneColumns are those of a table of peers.
+func laneColumns(word string) []table.Column {
+	return []table.Column{
+		table.Text(strings.ToUpper(word)), table.Text("HOST"), table.Number("PID"), table.Text("POLICY"),
+		table.Number("QUEUE"), table.Number("LIMIT"), table.Number("SENT"), table.Number("LEFT-OUT"), table.Number("LOST"),
+		table.Text("STALLED"), table.Text("HEARD"), table.Number("RTT"),
+	}
+}
+
+// addLanes adds a row for each policy of a peer.
+func addLanes(t *table.Table, now time.Time, called string, p *state.Peer) {
+	lanes := p.Lanes
+	if len(lanes) == 0 {
+		lanes = []state.Lane{{Queued: p.Queued, QueueLimit: p.QueueLimit, Messages: p.Messages, LeftOut: p.LeftOut, Losses: p.Losses}}
+	}
+	stalled, rtt := "", ""
+	if !p.StalledSince.IsZero() {
+		stalled = units.FormatAge(now.Sub(p.StalledSince))
+	}
+	if p.RoundTrip > 0 {
+		rtt = units.FormatDuration(time.Duration(p.RoundTrip * float64(time.Second)))
+	}
+	for _, l := range lanes {
+		_ = t.Row(nil, called, p.Host, number(p.PID), l.Policy,
+			units.Bytes(l.Queued).String(), units.Bytes(l.QueueLimit).String(),
+			units.FormatCount(l.Messages), units.FormatCount(l.LeftOut), units.FormatCount(state.Lost(l.Losses)),
+			stalled, units.FormatAgo(now, p.Heard), rtt)
+	}
+}
+
+// losses writes what was lost between an instance and each of some peers, by cause.
+func (p page) losses(title string, peers []state.Peer) {
+	t := table.New(p.out, false, table.Text(title), table.Text("POLICY"), table.Text("CAUSE"), table.Number("COUNT"), table.Text("FIRST"), table.Text("LAST"))
+	for _, peer := range peers {
+		called := name(peer.Name, peer.Instance)
+		add := func(policy string, losses []state.Loss) {
+			for _, l := range losses {
+				_ = t.Row(nil, called, policy, string(l.Cause), units.FormatCount(l.Messages), units.FormatTime(l.First), units.FormatTime(l.Last))
+			}
+		}
+		byLane := false
+		for _, l := range peer.Lanes {
+			byLane = byLane || len(l.Losses) > 0
+			add(l.Policy, l.Losses)
+		}
+		if !byLane {
+			add("", peer.Losses)
+		}
+	}
+	p.table(t)
+}
+
+// busiest writes the tags of the highest rates.
+func (p page) busiest(s *state.State, now time.Time) {
+	t := table.New(p.out, false, tagColumns("TAG")...)
+	for i := range s.Busiest {
+		addTag(t, now, s.Busiest[i].Tag.String(), &s.Busiest[i])
+	}
+	if t.Len() > 0 && t.Len() < s.KnownTags {
+		fmt.Fprintf(p.out, "\nThe busiest of %s tags:\n", units.FormatCount(uint64(s.KnownTags)))
+		_ = t.Flush()
+		return
+	}
+	p.table(t)
+}
+
+// tagColumns are those of a table of tags.
+func tagColumns(first string) []table.Column {
+	return []table.Column{
+		table.Text(first), table.Number("MESSAGES"), table.Number("BYTES"), table.Number("MSG/S"), table.Number("MB/S"),
+		table.Number("SUBS"), table.Number("LEFT-OUT"), table.Number("LOST"), table.Text("LAST"),
+	}
+}
+
+// addTag adds a row with what was published or received of a tag.
+func addTag(t *table.Table, now time.Time, first string, tag *state.Tag) {
+	rate := func(r *float64, unit float64) string {
+		if r == nil {
+			return ""
+		}
+		return units.FormatFigure(*r / unit)
+	}
+	_ = t.Row(nil, first, units.FormatCount(tag.Messages), units.FormatBytes(float64(tag.PayloadBytes)),
+		rate(tag.MessageRate, 1), rate(tag.ByteRate, 1e6), units.FormatCount(uint64(tag.Peers)),
+		units.FormatCount(tag.LeftOut), units.FormatCount(state.Lost(tag.Losses)), cmp.Or(units.FormatAgo(now, tag.Last), "never"))
+}

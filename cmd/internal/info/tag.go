@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package info
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"tagbus/bus/directory"
+	"tagbus/bus/state"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/overview"
+	"tagbus/cmd/internal/table"
+	"tagbus/cmd/internal/units"
+	"tagbus/internal/plain"
+	"tagbus/tags"
+)
+
+// tagObject is what one publisher or receiver knows of a tag, as JSON has it.
+type tagObject struct {
+	Role     state.Role `json:"role"`
+	Instance string     `json:"instance"`
+	Name     string     `json:"name,omitempty"`
+	Host     string     `json:"host,omitempty"`
+	state.Tag
+	Error string `json:"error,omitempty"`
+}
+
+// tag writes what is known of a tag.
+func (l *looker) tag(ctx context.Context, out io.Writer, tag tags.Tag) error {
+	serves := func(e *directory.Entry) bool { return e.Tags.Contains(tag) }
+	o := l.watcher.Rated(ctx, serves, state.Question{Peers: state.MaxPeers, Tags: tags.Of(tag)}, l.env.Timeout)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if len(o.Rows) == 0 {
+		return fmt.Errorf("no publisher or receiver in %s has the tag %v", l.env.Bus, tag)
+	}
+	if l.env.JSON {
+		return tagJSON(out, tag, o.Rows)
+	}
+	l.tagText(out, tag, o)
+	return nil
+}
+
+func tagJSON(out io.Writer, tag tags.Tag, rows []overview.Row) error {
+	t := table.New(out, true)
+	for i := range rows {
+		r := &rows[i]
+		object := tagObject{Role: roleOf(&r.Entry), Instance: r.Entry.Instance, Name: r.Entry.Name, Host: r.Entry.Host, Tag: of(r.State, tag)}
+		if r.Err != nil {
+			object.Error = cli.Text(r.Err)
+		}
+		if err := t.Row(object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// of returns what an instance knows of a tag.
+func of(s *state.State, tag tags.Tag) state.Tag {
+	if s != nil {
+		for _, t := range s.Asked {
+			if t.Tag == tag {
+				return t
+			}
+		}
+	}
+	return state.Tag{Tag: tag}
+}
+
+func (l *looker) tagText(out io.Writer, tag tags.Tag, o overview.Overview) {
+	p := page{out}
+	fmt.Fprintf(out, "%v\n", tag)
+	publishers := 0
+	t := table.New(out, false, tagColumns("SERVED BY")...)
+	var failed error
+	for i := range o.Rows {
+		r := &o.Rows[i]
+		if roleOf(&r.Entry) == state.Publisher {
+			publishers++
+		}
+		called := name(r.Entry.Name, r.Entry.Instance)
+		if r.State == nil {
+			failed = errors.Join(failed, fmt.Errorf("%s could not be asked: %w", plain.Text(called), r.Err))
+			_ = t.Row(nil, called)
+			continue
+		}
+		known := of(r.State, tag)
+		addTag(t, o.Time, called, &known)
+	}
+	if f := tag.Fields(); f.Version == tags.FormatVersion {
+		p.say("fields", "detector %d, connector %d, link %d, e-link %d, %v, protocol %d, stream %d", f.Detector, f.Connector, f.Link, f.ELink, f.Direction, f.Protocol, f.Stream)
+	}
+	if publishers > 1 {
+		p.say("publishers", "%d: each numbers its messages for itself, and subscribers get those of all", publishers)
+	}
+	p.table(t)
+	if failed != nil {
+		fmt.Fprintf(out, "\n%s\n", cli.Text(failed))
+	}
+	for i := range o.Rows {
+		if s := o.Rows[i].State; s != nil {
+			p.subscribers(s, of(s, tag).Peers, o.Time)
+		}
+	}
+}
+
+// subscribers writes the peers that may have subscribed to a tag: an instance says how many
+// lanes want it, and what lanes its peers have.
+func (p page) subscribers(s *state.State, wanted int, now time.Time) {
+	lanes := 0
+	t := table.New(p.out, false, laneColumns(peerWord(s.Role))...)
+	for i := range s.Peers {
+		lanes += max(1, len(s.Peers[i].Lanes))
+		addLanes(t, now, name(s.Peers[i].Name, s.Peers[i].Instance), &s.Peers[i])
+	}
+	if t.Len() == 0 || s.Sending != nil && wanted == 0 {
+		return
+	}
+	fmt.Fprintln(p.out)
+	called := plain.Text(name(s.Name, s.Instance))
+	switch {
+	case s.Sending == nil:
+		fmt.Fprintf(p.out, "Senders to %s, of whatever tag:\n", called)
+	case lanes == wanted:
+		fmt.Fprintf(p.out, "Subscribers of it at %s:\n", called)
+	default:
+		fmt.Fprintf(p.out, "%s of these lanes of %s want it:\n", units.FormatCount(uint64(wanted)), called)
+	}
+	_ = t.Flush()
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package list
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tagbus/bus/directory"
+	"tagbus/bus/directory/file"
+	"tagbus/bus/state"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/overview"
+	"tagbus/cmd/internal/tool"
+	"tagbus/tags"
+)
+
+// folder is a directory with entries.
+type folder struct {
+	directory.Directory
+	entries []directory.Entry
+	err     error
+	looks   int
+}
+
+func (f *folder) List() ([]directory.Entry, error) {
+	f.looks++
+	return f.entries, f.err
+}
+
+// grown are instances that publish so many messages of 1,000 bytes each second.
+type grown map[string]uint64
+
+var began = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // when a bubble begins
+
+func (g grown) Ask(_ context.Context, e directory.Entry, _ state.Question) (state.State, error) {
+	rate, ok := g[e.Instance]
+	if !ok {
+		return state.State{}, errors.New("dial tcp 10.0.0.9:7: connection refused\n\x1b[2J")
+	}
+	n := 5 + rate*uint64(time.Since(began)/time.Second)
+	s := state.State{Time: time.Now(), Instance: e.Instance, Messages: n, PayloadBytes: 1000 * n, Connected: int(rate % 7)}
+	if rate > 1000 {
+		s.Losses = []state.Loss{{Cause: state.Full, Messages: 1234}, {Cause: state.Memory, Messages: 1}}
+	}
+	return s, nil
+}
+
+// announced returns an entry that was announced before the bubble began.
+func announced(instance, name, host, set string, role directory.Role, before time.Duration) directory.Entry {
+	parsed, err := tags.ParseSet(set)
+	if err != nil {
+		panic(err)
+	}
+	return directory.Entry{
+		Instance: instance, Name: name, Host: host, PID: 4711, Backend: "tcp", Role: role, Tags: parsed,
+		Addresses: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.7:5000")},
+		PageBytes: 1 << 16, MaxMessageBytes: 1 << 20, Since: began.Add(-before),
+	}
+}
+
+func three() *folder {
+	f := &folder{entries: []directory.Entry{
+		announced("a1", "felix-07", "host-1", "0x100-0x10f", directory.Publisher, 3*time.Minute+12*time.Second),
+		announced("b2", "", "host-2", "5", directory.Receiver, time.Second),
+		announced("c3", "front", "host-2", "0x100", directory.Publisher, 49*time.Hour),
+	}}
+	f.entries[1].Addresses = append(f.entries[1].Addresses, netip.MustParseAddrPort("[fd00::1]:5000"))
+	return f
+}
+
+// listed returns what a command with some flags writes in one look.
+func listed(t *testing.T, c Command, asJSON bool, f *folder, asker overview.Asker) (out, notes string, err error) {
+	t.Helper()
+	if c.Sort == "" {
+		c.Sort = "name"
+	}
+	if err := c.Check(); err != nil {
+		t.Fatal(err)
+	}
+	var o, n bytes.Buffer
+	env := &tool.Env{
+		Flags:   &tool.Flags{Bus: "/run/bus", Timeout: time.Second, JSON: asJSON},
+		Streams: cli.Streams{Out: &o, Err: &n},
+	}
+	l := &lister{Command: &c, env: env}
+	look := func() overview.Overview { return entriesOf(f) }
+	if c.verbose() {
+		w := overview.New(f, asker)
+		look = func() overview.Overview { return l.ask(t.Context(), w) }
+	}
+	err = l.show(&o, look())
+	return o.String(), n.String(), err
+}
+
+func TestList(t *testing.T) {
+	set, err := tags.ParseSet("0x100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asker := grown{"a1": 1250, "c3": 20}
+	tests := []struct {
+		name       string
+		command    Command
+		out, notes string
+	}{
+		{"all", Command{}, `
+NAME      ROLE       HOST     PID  BACKEND  ADDRESS           TAGS                                   SINCE
+b2        receiver   host-2  4711  tcp      10.0.0.7:5000 +1  0x0000000000000005                     1s ago
+felix-07  publisher  host-1  4711  tcp      10.0.0.7:5000     0x0000000000000100-0x000000000000010f  3m12s ago
+front     publisher  host-2  4711  tcp      10.0.0.7:5000     0x0000000000000100                     2d1h ago
+`, ""},
+		{"with what they say", Command{Verbose: true}, `
+NAME      ROLE       HOST     PID  SUBS  MSG/S  MB/S   LOST  BACKEND  ADDRESS           TAGS                                   SINCE
+b2        receiver   host-2  4711     -      -     -      -  tcp      10.0.0.7:5000 +1  0x0000000000000005                     2s ago
+felix-07  publisher  host-1  4711     4  1,250  1.25  1,235  tcp      10.0.0.7:5000     0x0000000000000100-0x000000000000010f  3m13s ago
+front     publisher  host-2  4711     6   20.0  0.02      0  tcp      10.0.0.7:5000     0x0000000000000100                     2d1h ago
+`, `b2 on host-2 could not be asked: dial tcp 10.0.0.9:7: connection refused; \x1b[2J` + "\n"},
+		{"those with a tag, of a host", Command{Tags: set, Host: "*-2"}, `
+NAME   ROLE       HOST     PID  BACKEND  ADDRESS        TAGS                SINCE
+front  publisher  host-2  4711  tcp      10.0.0.7:5000  0x0000000000000100  2d1h ago
+`, ""},
+		{"receivers", Command{Role: "receiver"}, `
+NAME  ROLE      HOST     PID  BACKEND  ADDRESS           TAGS                SINCE
+b2    receiver  host-2  4711  tcp      10.0.0.7:5000 +1  0x0000000000000005  1s ago
+`, ""},
+		{"the first of those with names, by rate", Command{Name: "f*", Sort: "rate", Head: 1}, `
+NAME      ROLE       HOST     PID  SUBS  MSG/S  MB/S   LOST  BACKEND  ADDRESS        TAGS                                   SINCE
+felix-07  publisher  host-1  4711     4  1,250  1.25  1,235  tcp      10.0.0.7:5000  0x0000000000000100-0x000000000000010f  3m13s ago
+`, "1 of 2 (--head)\n"},
+		{"none", Command{Name: "x"}, "\n", "none of 3 entries in /run/bus is what was asked for\n"},
+	}
+	for _, test := range tests {
+		synctest.Test(t, func(t *testing.T) {
+			out, notes, err := listed(t, test.command, false, three(), asker)
+			if want := strings.TrimPrefix(test.out, "\n"); out != want || notes != test.notes || err != nil {
+				t.Errorf("%s: got\n%s%s(%v), want\n%s%s", test.name, out, notes, err, want, test.notes)
+			}
+		})
+	}
+}
+
+func TestListIsJSONWithTheSameRows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out, notes, err := listed(t, Command{Sort: "lost"}, true, three(), grown{"a1": 1250, "c3": 20})
+		want := `{"role":"publisher","instance":"a1","name":"felix-07","host":"host-1","pid":4711,"backend":"tcp","addresses":["10.0.0.7:5000"],"tags":"0x0000000000000100-0x000000000000010f","tag_parts":1,"since":"1999-12-31T23:56:48Z","page_bytes":65536,"max_message_bytes":1048576,"connected_peers":4,"messages":1255,"payload_bytes":1255000,"messages_per_second":1250,"payload_bytes_per_second":1250000,"losses":[{"cause":"full","messages":1234},{"cause":"memory","messages":1}]}
+{"role":"publisher","instance":"c3","name":"front","host":"host-2","pid":4711,"backend":"tcp","addresses":["10.0.0.7:5000"],"tags":"0x0000000000000100","tag_parts":1,"since":"1999-12-29T23:00:00Z","page_bytes":65536,"max_message_bytes":1048576,"connected_peers":6,"messages":25,"payload_bytes":25000,"messages_per_second":20,"payload_bytes_per_second":20000}
+{"role":"receiver","instance":"b2","host":"host-2","pid":4711,"backend":"tcp","addresses":["10.0.0.7:5000","[fd00::1]:5000"],"tags":"0x0000000000000005","tag_parts":1,"since":"1999-12-31T23:59:59Z","page_bytes":65536,"max_message_bytes":1048576,"error":"dial tcp 10.0.0.9:7: connection refused; \\x1b[2J"}
+`
+		if out != want || notes != "" || err != nil {
+			t.Errorf("got\n%s%s(%v), want\n%s", out, notes, err, want)
+		}
+	})
+}
+
+func TestAnEmptyBusAndAMissingOneSayWhatToDo(t *testing.T) {
+	_, notes, err := listed(t, Command{}, false, new(folder), nil)
+	if want := "/run/bus is empty: start a publisher, or a receiver, with the same --bus\n"; notes != want || err != nil {
+		t.Errorf("empty: got %q and %v, want %q", notes, err, want)
+	}
+	gone := &folder{err: fmt.Errorf("x: %w", file.ErrVanished)}
+	_, _, err = listed(t, Command{}, false, gone, nil)
+	if want := "--bus: there is no directory /run/bus: check the path, or start a publisher with it, which makes it"; err == nil || err.Error() != want {
+		t.Errorf("missing: got %v, want %s", err, want)
+	}
+	if tool.Code(err) != 1 {
+		t.Errorf("missing: got status %d, want 1", tool.Code(err))
+	}
+	out, _, err := listed(t, Command{Watch: tool.Watch(time.Second)}, false, gone, nil)
+	if want := "--bus: there is no directory /run/bus: check the path, or start a publisher with it, which makes it\n"; out != want || err != nil {
+		t.Errorf("missing while it is watched: got %q and %v, want %q", out, err, want)
+	}
+	damaged := three()
+	damaged.err = errors.Join(errors.New("x.jsonl: damaged"), errors.New("y.jsonl: damaged"))
+	_, notes, err = listed(t, Command{}, false, damaged, nil)
+	if want := "x.jsonl: damaged\ny.jsonl: damaged\n"; notes != want || err != nil {
+		t.Errorf("damaged: got %q and %v, want %q", notes, err, want)
+	}
+}
+
+func TestAThousandPublishersAreListedByOneLook(t *testing.T) {
+	f := new(folder)
+	for i := range 1000 {
+		f.entries = append(f.entries, announced(fmt.Sprintf("i%d", i), fmt.Sprintf("pub-%d", i), "h", "1-16", directory.Publisher, 0))
+	}
+	out, _, err := listed(t, Command{}, false, f, nil)
+	if n := strings.Count(out, "\n"); n != 1001 || err != nil || f.looks != 1 {
+		t.Errorf("got %d lines, %v and %d looks at the folder, want 1001 and one", n, err, f.looks)
+	}
+}
+
+func TestFlagsThatMakeNoSenseAreNamed(t *testing.T) {
+	c := Command{Role: "subscriber", Name: "[", Sort: "size", Head: -1}
+	want := `--role: got "subscriber", want publisher or receiver; subscribers and senders are not in the directory: tagbus info NAME of a publisher shows them
+--name: got "[", want a name with * and ?, each [ with its ]
+--sort: got "size", want name, rate, bytes, lost or since
+--head: got -1, want 1 or more`
+	if err := c.Check(); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

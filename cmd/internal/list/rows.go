@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package list
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tagbus/bus/state"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/overview"
+	"tagbus/cmd/internal/table"
+	"tagbus/cmd/internal/units"
+	"tagbus/internal/plain"
+)
+
+// row is a publisher or a receiver, as JSON has it.
+type row struct {
+	Role            state.Role       `json:"role"`
+	Instance        string           `json:"instance"`
+	Name            string           `json:"name,omitempty"`
+	Host            string           `json:"host,omitempty"`
+	PID             int              `json:"pid"`
+	Backend         string           `json:"backend"`
+	Addresses       []netip.AddrPort `json:"addresses"`
+	Tags            string           `json:"tags"`
+	TagParts        int              `json:"tag_parts"`
+	Since           time.Time        `json:"since,omitzero"`
+	PageBytes       int              `json:"page_bytes"`
+	MaxMessageBytes int              `json:"max_message_bytes"`
+
+	*figures        // of one that was asked and has answered
+	Error    string `json:"error,omitempty"` // of one that has not
+}
+
+// figures are what a process says of itself.
+type figures struct {
+	Connected    int          `json:"connected_peers"`
+	Messages     uint64       `json:"messages"`
+	PayloadBytes uint64       `json:"payload_bytes"`
+	MessageRate  *float64     `json:"messages_per_second,omitempty"`
+	ByteRate     *float64     `json:"payload_bytes_per_second,omitempty"`
+	Losses       []state.Loss `json:"losses,omitempty"`
+}
+
+// orders are the values of --sort.
+var orders = map[string]func(a, b *row) int{
+	"name":  func(_, _ *row) int { return 0 },
+	"since": func(a, b *row) int { return b.Since.Compare(a.Since) },
+	"rate":  func(a, b *row) int { return byFigure(a, b, func(f *figures) float64 { return value(f.MessageRate) }) },
+	"bytes": func(a, b *row) int { return byFigure(a, b, func(f *figures) float64 { return value(f.ByteRate) }) },
+	"lost": func(a, b *row) int {
+		return byFigure(a, b, func(f *figures) float64 { return float64(state.Lost(f.Losses)) })
+	},
+}
+
+// byFigure orders rows by a figure, the largest first and those without one last.
+func byFigure(a, b *row, figure func(*figures) float64) int {
+	of := func(r *row) float64 {
+		if r.figures == nil {
+			return -1
+		}
+		return figure(r.figures)
+	}
+	return cmp.Compare(of(b), of(a))
+}
+
+func value(rate *float64) float64 {
+	if rate == nil {
+		return 0
+	}
+	return *rate
+}
+
+// rows returns the rows that are wanted, in their order.
+func (l *lister) rows(o overview.Overview) []row {
+	var rows []row
+	for i := range o.Rows {
+		if l.keep(&o.Rows[i].Entry) {
+			rows = append(rows, rowOf(&o.Rows[i]))
+		}
+	}
+	slices.SortFunc(rows, func(a, b row) int {
+		return cmp.Or(orders[l.Sort](&a, &b), cmp.Compare(a.called(), b.called()), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Instance, b.Instance))
+	})
+	return rows
+}
+
+func rowOf(r *overview.Row) row {
+	e := &r.Entry
+	all := row{
+		Role: roleOf(e), Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID, Backend: e.Backend,
+		Addresses: e.Addresses, Tags: plain.Cut(e.Tags.String(), state.MaxTagsText), TagParts: e.Tags.Parts(),
+		Since: e.Since, PageBytes: e.PageBytes, MaxMessageBytes: e.MaxMessageBytes,
+	}
+	if r.Err != nil {
+		all.Error = cli.Text(r.Err)
+	}
+	if s := r.State; s != nil {
+		all.figures = &figures{Connected: s.Connected, Messages: s.Messages, PayloadBytes: s.PayloadBytes, Losses: s.Losses}
+		if rate, ok := r.Rate(func(s *state.State) uint64 { return s.Messages }); ok {
+			all.MessageRate = &rate
+		}
+		if rate, ok := r.Rate(func(s *state.State) uint64 { return s.PayloadBytes }); ok {
+			all.ByteRate = &rate
+		}
+	}
+	return all
+}
+
+// called returns what people call a process: its name, or its id if it has none.
+func (r *row) called() string { return cmp.Or(r.Name, r.Instance) }
+
+// address returns the first address, and how many there are more.
+func (r *row) address() string {
+	switch n := len(r.Addresses); n {
+	case 0:
+		return ""
+	case 1:
+		return r.Addresses[0].String()
+	default:
+		return fmt.Sprintf("%v +%d", r.Addresses[0], n-1)
+	}
+}
+
+// write writes rows.
+func (l *lister) write(out io.Writer, now time.Time, rows []row) error {
+	columns := []table.Column{table.Text("NAME"), table.Text("ROLE"), table.Text("HOST"), table.Number("PID")}
+	if l.verbose() {
+		columns = append(columns, table.Number("SUBS"), table.Number("MSG/S"), table.Number("MB/S"), table.Number("LOST"))
+	}
+	columns = append(columns, table.Text("BACKEND"), table.Text("ADDRESS"), table.Text("TAGS"), table.Text("SINCE"))
+	t := table.New(out, l.env.JSON, columns...)
+	for i := range rows {
+		r := &rows[i]
+		cells := []string{r.called(), string(r.Role), r.Host, pid(r.PID)}
+		if l.verbose() {
+			cells = append(cells, r.cells()...)
+		}
+		cells = append(cells, r.Backend, r.address(), r.Tags, units.FormatAgo(now, r.Since))
+		if err := t.Row(r, cells...); err != nil {
+			return err
+		}
+	}
+	return t.Flush()
+}
+
+func pid(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// cells returns SUBS, MSG/S, MB/S and LOST, empty where they are not known.
+func (f *figures) cells() []string {
+	if f == nil {
+		return make([]string, 4)
+	}
+	rate := func(r *float64, unit float64) string {
+		if r == nil {
+			return ""
+		}
+		return units.FormatFigure(*r / unit)
+	}
+	return []string{
+		units.FormatCount(uint64(f.Connected)), rate(f.MessageRate, 1), rate(f.ByteRate, 1e6),
+		units.FormatCount(state.Lost(f.Losses)),
+	}
+}
+
+// maxReasons is how many of those that did not answer are named.
+const maxReasons = 20
+
+// notes writes what the table does not say.
+//
+//   - shown: how many of the rows were.
+//   - all: how many entries were looked at.
+func (l *lister) notes(out io.Writer, o overview.Overview, rows []row, shown, all int) {
+	say := func(format string, args ...any) { fmt.Fprintln(out, plain.Linef(format, args...)) }
+	switch {
+	case all == 0:
+		say("%s is empty: start a publisher, or a receiver, with the same --bus", l.env.Bus)
+	case len(rows) == 0:
+		say("none of %s in %s is what was asked for", entries(all), l.env.Bus)
+	case shown < len(rows):
+		say("%d of %d (--head)", shown, len(rows))
+	}
+	named, more := 0, 0
+	for i := range rows {
+		r := &rows[i]
+		switch {
+		case r.Error == "":
+		case l.env.JSON: // it is in the object
+		case named == maxReasons:
+			more++
+		default:
+			named++
+			say("%s on %s could not be asked: %s", plain.Text(r.called()), plain.Text(cmp.Or(r.Host, "an unknown host")), r.Error)
+		}
+	}
+	if more > 0 {
+		say("%d more could not be asked", more)
+	}
+	if o.Problem != nil {
+		for line := range strings.SplitSeq(o.Problem.Error(), "\n") {
+			say("%s", line)
+		}
+	}
+}
+
+func entries(n int) string {
+	if n == 1 {
+		return "1 entry"
+	}
+	return units.FormatCount(uint64(n)) + " entries"
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rates
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/bus/directory"
+	"tagbus/bus/state"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/overview"
+	"tagbus/cmd/internal/tool"
+	"tagbus/tags"
+)
+
+// folder is a directory with entries.
+type folder struct {
+	directory.Directory
+	entries []directory.Entry
+}
+
+func (f *folder) List() ([]directory.Entry, error) { return f.entries, nil }
+
+// steady are instances that publish 0x100 with so many messages of 1,000 bytes a second, and
+// 0x101 ten times as often from the third second on.
+type steady map[string]uint64
+
+var began = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // when a bubble begins
+
+func (s steady) Ask(_ context.Context, e directory.Entry, q state.Question) (state.State, error) {
+	rate, ok := s[e.Instance]
+	if !ok {
+		return state.State{}, errors.New("connection refused")
+	}
+	if rate == 0 {
+		return state.State{Time: time.Now(), Instance: e.Instance}, nil
+	}
+	seconds := uint64(time.Since(began) / time.Second)
+	answer := state.State{Time: time.Now(), Role: state.Publisher, Instance: e.Instance, Name: e.Name}
+	add := func(tag tags.Tag, n uint64) {
+		if q.Tags.Contains(tag) && n > 0 {
+			answer.Asked = append(answer.Asked, state.Tag{Tag: tag, Messages: n, PayloadBytes: 1000 * n, Peers: 1})
+		}
+	}
+	add(0x100, 5+rate*seconds)
+	add(0x101, 10*rate*max(0, seconds-min(seconds, 2)))
+	return answer, nil
+}
+
+// wrote returns what a command writes.
+func wrote(t *testing.T, f Flags, bytes, asJSON bool, asker overview.Asker) (out, notes string) {
+	t.Helper()
+	zone := time.Local
+	time.Local = time.UTC
+	defer func() { time.Local = zone }()
+	set, err := tags.ParseSet("0x100-0x101")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Tags, f.Window = set, max(f.Window, time.Second)
+	if err := f.Check(); err != nil {
+		t.Fatal(err)
+	}
+	d := &folder{entries: []directory.Entry{
+		{Instance: "A1", Name: "felix-07", Tags: set}, {Instance: "B2", Tags: set}, {Instance: "C3", Tags: tags.Of(5)},
+	}}
+	return written(t, func(e *tool.Env) error {
+		r := &run{Flags: &f, env: e, watcher: overview.New(d, asker), out: newPrinter(e, false, bytes, f.Head), said: make(map[string]bool)}
+		return r.windows(t.Context(), r.counted)
+	}, asJSON)
+}
+
+func written(t *testing.T, run func(*tool.Env) error, asJSON bool) (out, notes string) {
+	t.Helper()
+	var o, n bytes.Buffer
+	e := &tool.Env{Flags: &tool.Flags{Bus: "/run/bus", Timeout: time.Second, JSON: asJSON}, Streams: cli.Streams{Out: &o, Err: &n}}
+	if err := run(e); err != nil {
+		t.Fatal(err)
+	}
+	return o.String(), n.String()
+}
+
+func TestRatesAreThoseOfTheCounters(t *testing.T) {
+	both, silent := steady{"A1": 1000, "B2": 3}, steady{"A1": 0}
+	const refused = "B2 could not be asked: connection refused\n"
+	tests := []struct {
+		name          string
+		flags         Flags
+		bytes, asJSON bool
+		asker         steady
+		out, notes    string
+	}{
+		{"messages", Flags{Count: 2}, false, false, both, `
+TIME      TAG                 NAME      MSG/S  MESSAGES    BYTES  SUBS
+00:00:01  0x0000000000000100  B2         3.00         8  8.00 kB     1
+00:00:01  0x0000000000000100  felix-07  1,000     1,005  1.00 MB     1
+00:00:02  0x0000000000000100  B2         3.00        11  11.0 kB     1
+00:00:02  0x0000000000000100  felix-07  1,000     2,005  2.00 MB     1
+`, ""},
+		{"bytes, over two seconds, of one that answers", Flags{Count: 2, Window: 2 * time.Second}, true, false, steady{"A1": 1000}, `
+TIME      TAG                 NAME      MB/S     MEAN  MESSAGES    BYTES  SUBS
+00:00:02  0x0000000000000100  felix-07  1.00  1.00 kB     2,005  2.00 MB     1
+00:00:04  0x0000000000000100  felix-07  1.00  1.00 kB     4,005  4.00 MB     1
+00:00:04  0x0000000000000101  felix-07  10.0  1.00 kB    20,000  20.0 MB     1
+`, refused},
+		{"the busiest", Flags{Count: 1, Head: 1, Window: 4 * time.Second}, false, false, both, `
+TIME      TAG                 NAME      MSG/S  MESSAGES    BYTES  SUBS
+00:00:04  0x0000000000000101  felix-07  5,000    20,000  20.0 MB     1
+`, ""},
+		{"tags without messages", Flags{Count: 2}, false, false, silent, "\n", "B2 could not be asked: connection refused\nno message of these tags has been published yet\n"},
+		{"JSON", Flags{Count: 1, Head: 1}, false, true, both, `
+{"time":"2000-01-01T00:00:01Z","role":"publisher","instance":"A1","name":"felix-07","tag":"0x0000000000000100","messages":1005,"payload_bytes":1005000,"subscribers":1,"messages_per_second":1000,"payload_bytes_per_second":1000000}
+`, ""},
+	}
+	for _, test := range tests {
+		synctest.Test(t, func(t *testing.T) {
+			out, notes := wrote(t, test.flags, test.bytes, test.asJSON, test.asker)
+			if want := strings.TrimPrefix(test.out, "\n"); lines(out) != lines(want) || notes != test.notes {
+				t.Errorf("%s: got\n%s%s, want\n%s%s", test.name, out, notes, want, test.notes)
+			}
+		})
+	}
+}
+
+// lines returns lines without the blanks that align them: columns that grow wider do so
+// from one window to the next.
+func lines(text string) string {
+	var all []string
+	for line := range strings.Lines(text) {
+		all = append(all, strings.Join(strings.Fields(line), " "))
+	}
+	return strings.Join(all, "\n")
+}
+
+func TestAProbeMeasuresTheTimesBetweenMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		zone := time.Local
+		time.Local = time.UTC
+		defer func() { time.Local = zone }()
+		p, from := newProbe(), &bus.Peer{Instance: "A1", Name: "felix-07"}
+		out, _ := written(t, func(e *tool.Env) error {
+			printer := newPrinter(e, true, false, 0)
+			come := func(counter uint64, after time.Duration) {
+				time.Sleep(after)
+				p.add(from, 0x100, counter, 1000, time.Now())
+			}
+			come(1, 0)
+			if err := printer.gaps(p.window()); err != nil {
+				return err
+			}
+			come(2, 100*time.Millisecond)
+			come(3, 300*time.Millisecond)
+			come(7, 500*time.Millisecond) // 4 to 6 were left out: no time between two that follow each other
+			come(1, 50*time.Millisecond)  // it has begun again
+			time.Sleep(50 * time.Millisecond)
+			if err := printer.gaps(p.window()); err != nil {
+				return err
+			}
+			time.Sleep(time.Second)
+			return printer.gaps(p.window())
+		}, false)
+		want := `TIME      TAG                 NAME      MSG/S  GAP-MIN  GAP-MEAN  GAP-MAX  GAP-STD  LEFT-OUT
+00:00:01  0x0000000000000100  felix-07   4.00   100 ms    200 ms   300 ms   100 ms         3
+00:00:02  0x0000000000000100  felix-07   0.00        -         -        -        -         0
+`
+		if out != want {
+			t.Errorf("got\n%s, want\n%s", out, want)
+		}
+	})
+}
+
+func TestFlagsThatMakeNoSenseAreNamed(t *testing.T) {
+	f := Flags{Window: time.Millisecond, Count: -1, Head: -1}
+	want := "the set of tags is empty\n--window: got 1ms, want at least 100ms\n--count: got -1, want 1 or more\n--head: got -1, want 1 or more"
+	if err := f.Check(); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

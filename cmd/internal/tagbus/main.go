@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tagbus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"syscall"
+
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/publish"
+	"tagbus/cmd/internal/subscribe"
+	"tagbus/cmd/internal/tool"
+)
+
+const (
+	programName = "tagbus"
+
+	description = `See and use a bus: who is there, who is slow, what was lost and why.
+
+Looking asks publishers and receivers for what they know, over the bus itself, and takes no message from anybody. Ends with status 0 when all that was asked for is done, 1 when something failed, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order, as does a closed pipe at standard output.`
+)
+
+// about is what the help and the man page say before the flags.
+var about = cli.Program{Name: programName, Description: description}
+
+// programs are the commands with a command line of their own.
+var programs = map[string]func(name string, args []string, s cli.Streams) int{
+	"publish":   publish.MainAs,
+	"subscribe": subscribe.MainAs,
+}
+
+// command is what each command is.
+type command interface {
+	Run(ctx context.Context, e *tool.Env) error
+}
+
+// Main runs the command and returns its exit code.
+func Main(args []string, s cli.Streams) int {
+	cli.IgnoreClosedPipes()
+	if name, at, ok := cli.CommandAt(about, new(Commands), args); ok && programs[name] != nil {
+		rest := append(args[:at:at], args[at+1:]...)
+		return programs[name](programName+" "+name, rest, s)
+	}
+	var flags Commands
+	chosen, name, code, run := cli.ParseCommand(about, &flags, args, s)
+	if !run {
+		return code
+	}
+	busless, ok := chosen.(tool.Busless)
+	if needed := !ok || busless.NeedsBus(); needed && flags.Bus == "" {
+		return cli.Refuse(about, name, tool.ErrNoBus, s)
+	}
+	ctx, _, stop := cli.Signals(context.Background())
+	defer stop()
+	return runCommand(ctx, name, chosen.(command), &flags.Flags, s)
+}
+
+// runCommand runs a command, says what went wrong, and returns the exit code.
+func runCommand(ctx context.Context, name string, c command, flags *tool.Flags, s cli.Streams) int {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	out := &output{to: s.Out, closed: cancel}
+	if !cli.IsTerminal(s.Out) { // what is shown on one depends on it
+		s.Out = out
+	}
+	env := &tool.Env{Flags: flags, Streams: s}
+	err := c.Run(ctx, env)
+	err = errors.Join(err, env.Close())
+	if out.ended.Load() {
+		return cli.ExitDone
+	}
+	code := tool.Code(err)
+	if status := (*tool.StatusError)(nil); err != nil && !errors.As(err, &status) {
+		fmt.Fprintf(s.Err, "%s: %s: %s\n", programName, name, cli.Text(err))
+	}
+	return code
+}
+
+// output is a standard output whose reader may go: that ends the command in order.
+type output struct {
+	to     io.Writer
+	closed func() // ends the command
+	ended  atomic.Bool
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.to.Write(p)
+	if errors.Is(err, syscall.EPIPE) {
+		o.ended.Store(true)
+		o.closed()
+	}
+	return n, err
+}
