@@ -76,6 +76,7 @@ func params(dir string) testscript.Params {
 			"mkfifo":   makeFIFO,
 			"scrape":   scrape,
 			"healthy":  healthy,
+			"api":      askAPI,
 			"entry":    announceEntry,
 		},
 		Setup: func(env *testscript.Env) error {

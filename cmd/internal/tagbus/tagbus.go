@@ -4,6 +4,7 @@
 package tagbus
 
 import (
+	"tagbus/cmd/internal/check"
 	"tagbus/cmd/internal/info"
 	"tagbus/cmd/internal/list"
 	"tagbus/cmd/internal/rates"
@@ -25,6 +26,7 @@ type Commands struct {
 	Bytes    rates.Bytes    `cmd:"" name:"bw" help:"Show how many bytes a second messages of some tags take, as publishers count them."`
 
 	Completion shellCompletion `cmd:"" help:"Print the script by which a shell completes this command."`
+	Doctor     check.Command   `cmd:"" name:"check" aliases:"doctor" help:"Look for everything that can be wrong with a bus from this host, and say what to do."`
 
 	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
 	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`
