@@ -6,6 +6,7 @@ package tagbus
 import (
 	"tagbus/cmd/internal/info"
 	"tagbus/cmd/internal/list"
+	"tagbus/cmd/internal/losses"
 	"tagbus/cmd/internal/rates"
 	"tagbus/cmd/internal/tool"
 )
@@ -23,6 +24,8 @@ type Commands struct {
 
 	Messages rates.Messages `cmd:"" name:"hz" help:"Show how often messages of some tags come, as publishers count them."`
 	Bytes    rates.Bytes    `cmd:"" name:"bw" help:"Show how many bytes a second messages of some tags take, as publishers count them."`
+
+	Losses losses.Command `cmd:"" help:"Show what was lost: by whom, why, how much and when."`
 
 	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
 	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`
