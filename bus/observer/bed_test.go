@@ -137,7 +137,7 @@ func (s *stranger) OnData(ep netio.Endpoint, data []byte) {
 	for _, answer := range reply {
 		_ = ep.SendCopy(0, nil, answer)
 	}
-	if s.quits && len(reply) > 0 && data[0] != 'T' {
+	if s.quits && (s.reply['T'] == nil || data[0] != 'T') {
 		_ = ep.Close()
 	}
 }
@@ -173,4 +173,13 @@ func control(tb testing.TB, m subscription.Message) []byte {
 	data, err := subscription.Append(nil, m)
 	must(tb, err)
 	return data
+}
+
+// scattered returns a set of n tags that take as many bytes as they can.
+func scattered(n int) tags.Set {
+	list := make([]tags.Tag, n)
+	for i := range list {
+		list[i] = tags.MaxTag / tags.Tag(n) * tags.Tag(i)
+	}
+	return tags.Of(list...)
 }

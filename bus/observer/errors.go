@@ -10,9 +10,9 @@ import (
 )
 
 var (
-	// ErrNotObservable is wrapped in the error of Ask if the instance takes no observer. An
-	// older version of tagbus does so.
-	ErrNotObservable = errors.New("observer: it takes no observer: is it an older version of tagbus?")
+	// ErrNotObservable is wrapped in the error of Ask if the instance takes no observer: it
+	// is of an older version of tagbus, or it is ending.
+	ErrNotObservable = errors.New("observer: it takes no observer, as it is of an older version of tagbus, or ends")
 
 	// ErrRefused is wrapped in the error of Ask if the instance refuses the question.
 	ErrRefused = errors.New("observer: the question is refused")

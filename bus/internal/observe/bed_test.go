@@ -4,6 +4,7 @@ package observe_test
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"sync"
 	"testing"
@@ -36,7 +37,7 @@ type bed struct {
 
 	mu       sync.Mutex
 	describe func(context.Context, state.Question) (state.State, error)
-	begun    []time.Time // when describe was called
+	begun    int // calls of describe
 	broken   []error
 	closed   map[netip.Addr]time.Time // by the host of the asker
 }
@@ -56,7 +57,7 @@ func newBed(tb testing.TB) *bed {
 		Post: b.loop.Post, Alarms: &b.alarms,
 		Describe: func(ctx context.Context, q state.Question) (state.State, error) {
 			b.mu.Lock()
-			b.begun = append(b.begun, time.Now())
+			b.begun++
 			b.mu.Unlock()
 			return b.describe(ctx, q)
 		},
@@ -211,4 +212,35 @@ func (b *bed) closedAfter(a *asker, begun time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.closed[a.host].Sub(begun)
+}
+
+// asked returns how often the state was asked for.
+func (b *bed) asked() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.begun
+}
+
+// wrong returns what was broken.
+func (b *bed) wrong() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return errors.Join(b.broken...)
+}
+
+// first returns when the first message came.
+func (a *asker) first() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.at) == 0 {
+		return time.Time{}
+	}
+	return a.at[0]
+}
+
+// close closes the connection.
+func (a *asker) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_ = a.ep.Close()
 }

@@ -136,8 +136,8 @@ func TestAnswersTakeATenthOfTheTime(t *testing.T) {
 		time.Sleep(time.Minute / 2)
 		for i, a := range all {
 			want := begun.Add(time.Duration(i)*(1+observe.Rest)*each + each)
-			if a.at == nil || !a.at[0].Equal(want) {
-				t.Errorf("question %d was answered at %v, want %v", i, a.at, want)
+			if got := a.first(); !got.Equal(want) {
+				t.Errorf("question %d was answered at %v, want %v", i, got, want)
 			}
 		}
 	})
@@ -153,7 +153,7 @@ func TestQuickAnswersRest(t *testing.T) {
 		a.send(&subscription.Describe{ID: 1})
 		other.send(&subscription.Describe{ID: 1})
 		time.Sleep(time.Second)
-		took := []time.Duration{a.at[0].Sub(begun), other.at[0].Sub(begun)}
+		took := []time.Duration{a.first().Sub(begun), other.first().Sub(begun)}
 		slices.Sort(took)
 		if took[0] != 0 || took[1] != time.Millisecond {
 			t.Errorf("got answers after %v, want 0 and 1ms", took)
@@ -275,7 +275,7 @@ func TestWhatAnObserverMayNotSend(t *testing.T) {
 				a.send(test.send...)
 				time.Sleep(time.Second)
 				synctest.Wait()
-				got := errors.Join(b.broken...)
+				got := b.wrong()
 				switch {
 				case test.want == "" && (got != nil || !a.end().IsZero()):
 					t.Errorf("got %v, closed %v, want neither", got, a.end())
@@ -329,14 +329,14 @@ func TestAnAnswerEndsWithItsObserver(t *testing.T) {
 		time.Sleep(time.Second)
 		second.send(&subscription.Describe{ID: 1})
 		time.Sleep(time.Second)
-		first.ep.Close()
+		first.close()
 		gone := time.Now()
 		if at := <-ended; !at.Equal(gone) {
 			t.Errorf("the answer ended at %v, want %v", at, gone)
 		}
 		time.Sleep(time.Minute)
-		if len(b.begun) != 2 {
-			t.Errorf("got %d answers begun, want 2", len(b.begun))
+		if n := b.asked(); n != 2 {
+			t.Errorf("got %d answers begun, want 2", n)
 		}
 		b.server.End()
 		b.server.Wait()

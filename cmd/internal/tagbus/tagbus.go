@@ -26,6 +26,7 @@ type Commands struct {
 	Bytes    rates.Bytes    `cmd:"" name:"bw" help:"Show how many bytes a second messages of some tags take, as publishers count them."`
 
 	Losses losses.Command `cmd:"" help:"Show what was lost: by whom, why, how much and when."`
+	Completion shellCompletion `cmd:"" help:"Print the script by which a shell completes this command."`
 
 	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
 	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`
