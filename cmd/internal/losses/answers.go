@@ -19,14 +19,8 @@ func (r *reporter) rowsOf(s *state.State) []Row {
 		b.peers(s)
 		return b.rows
 	}
-	seen := make(map[tags.Tag]bool, len(s.Asked))
-	for _, list := range [][]state.Tag{s.Asked, s.Busiest} {
-		for i := range list {
-			if t := &list[i]; !seen[t.Tag] {
-				seen[t.Tag] = true
-				b.add(&t.Tag, overview.End{}, "", t.Losses)
-			}
-		}
+	for i := range s.Asked {
+		b.add(&s.Asked[i].Tag, overview.End{}, "", s.Asked[i].Losses)
 	}
 	return b.rows
 }

@@ -29,7 +29,7 @@ import (
 // Command is the command line of losses.
 type Command struct {
 	Tags     tags.Set   `arg:"" optional:"" help:"Only what was lost of these tags, by tag and not by subscriber."`
-	PerTag   bool       `help:"Show what was lost of each tag, of the busiest 1,024 of each publisher or receiver, and not by subscriber."`
+	PerTag   bool       `help:"Show what was lost of each tag, of up to 1,024 tags of each publisher, and not by subscriber."`
 	Name     string     `placeholder:"GLOB" help:"Only what publishers or subscribers with such a name have lost, for example 'felix-*'."`
 	Since    Since      `placeholder:"TIME" help:"Only what was lost since a time: 10m (ago), 15:04 (today), 2026-11-23 15:04, or RFC 3339. Of a count that has grown since then all is shown, except from files."`
 	LossFile []string   `placeholder:"FILE" sep:"none" help:"Read files that publisher and subscriber --loss-file have written, and do not ask the bus. May be given several times."`
@@ -118,8 +118,8 @@ func (r *reporter) ask(ctx context.Context, w *overview.Watcher) (f found, err e
 	q := state.Question{Peers: state.MaxPeers}
 	if r.perTag() {
 		q = state.Question{Tags: r.Tags}
-		if r.PerTag {
-			q.Busiest = state.MaxTags
+		if r.Tags.IsEmpty() {
+			q.Tags = tags.Everything()
 		}
 	}
 	o := w.Look(ctx, nil, q, r.env.Timeout)
@@ -136,6 +136,9 @@ func (r *reporter) ask(ctx context.Context, w *overview.Watcher) (f found, err e
 		row := &o.Rows[i]
 		if row.State != nil {
 			f.rows = append(f.rows, r.rowsOf(row.State)...)
+			if len(row.State.Asked) == state.MaxTags && row.State.KnownTags > state.MaxTags {
+				f.note("%s has %s, of which %d were looked at: name some", overview.Label(row.Entry.Name, row.Entry.Instance), units.FormatNumber(row.State.KnownTags, "tag"), state.MaxTags)
+			}
 			continue
 		}
 		if silent++; silent <= maxSilent {

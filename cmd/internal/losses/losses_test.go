@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,12 +57,7 @@ func (a answers) Ask(_ context.Context, e directory.Entry, q state.Question) (st
 	if q.Peers == 0 {
 		s.Peers, s.Gone = nil, nil
 	}
-	if q.Busiest == 0 {
-		s.Busiest = nil
-	}
-	if q.Tags.IsEmpty() {
-		s.Asked = nil
-	}
+	s.Asked = slices.DeleteFunc(slices.Clone(s.Asked), func(t state.Tag) bool { return !q.Tags.Contains(t.Tag) })
 	return s, nil
 }
 
@@ -97,8 +93,7 @@ func three() (*folder, answers) {
 			Gone: []state.Peer{{Instance: "S3aaaaaaaa", Host: "felix9\x1b[2J", Lanes: []state.Lane{
 				{Policy: "block", Losses: []state.Loss{{Cause: state.Connection, Messages: 20, First: old, Last: old}}},
 			}}},
-			Busiest: []state.Tag{{Tag: 1, Losses: full(1000, day(0, 1), day(0, 9))}, {Tag: 2}},
-			Asked:   []state.Tag{{Tag: 1, Losses: full(1000, day(0, 1), day(0, 9))}, {Tag: 3, Losses: full(300, day(0, 3), day(0, 4))}},
+			Asked: []state.Tag{{Tag: 1, Losses: full(1000, day(0, 1), day(0, 9))}, {Tag: 3, Losses: full(300, day(0, 3), day(0, 4))}},
 		},
 		"R1aaaaaaaa": {
 			Role: state.Receiver, Losses: []state.Loss{{Cause: state.Overflow, Messages: 5, First: day(0, 7), Last: day(0, 8)}},
@@ -168,14 +163,14 @@ TAG  PUBLISHER  SUBSCRIBER              POLICY       CAUSE       COUNT          
 -    det        readout                 sample:10    memory          7  2000-01-01 00:02  2000-01-01 00:02
 -    -          aaaaaaaa@felix7         -            overflow        5  2000-01-01 00:07  2000-01-01 00:08
 `, silent},
-		{"of some tags", Command{Tags: tags.Of(1, 3)}, 0, `
+		{"of a tag", Command{Tags: tags.Of(3)}, 0, `
+TAG                 PUBLISHER  SUBSCRIBER  POLICY  CAUSE  COUNT             FIRST              LAST
+0x0000000000000003  det        -           -       full     300  2000-01-01 00:03  2000-01-01 00:04
+`, silent},
+		{"of all tags", Command{PerTag: true}, 0, `
 TAG                 PUBLISHER  SUBSCRIBER  POLICY  CAUSE  COUNT             FIRST              LAST
 0x0000000000000001  det        -           -       full   1,000  2000-01-01 00:01  2000-01-01 00:09
 0x0000000000000003  det        -           -       full     300  2000-01-01 00:03  2000-01-01 00:04
-`, silent},
-		{"of the busiest tags", Command{PerTag: true}, 0, `
-TAG                 PUBLISHER  SUBSCRIBER  POLICY  CAUSE  COUNT             FIRST              LAST
-0x0000000000000001  det        -           -       full   1,000  2000-01-01 00:01  2000-01-01 00:09
 `, silent},
 		{"of a subscriber, since a time, the newest", Command{Name: "read*", Since: since(t, "2000-01-01 00:06"), Sort: "last", Head: 1}, 0, `
 TAG  PUBLISHER  SUBSCRIBER  POLICY       CAUSE  COUNT             FIRST              LAST
@@ -231,6 +226,11 @@ func TestABusWithoutLosses(t *testing.T) {
 	out, notes, err := run(t, Command{}, false, 0, one, answers{"P1aaaaaaaa": {Role: state.Publisher}})
 	if want := "no losses: 1 of 1 entry in /run/bus asked\n"; out != "" || notes != want || err != nil {
 		t.Errorf("got %q, %q and error %v, want %q", out, notes, err, want)
+	}
+	many := make([]state.Tag, state.MaxTags)
+	_, notes, err = run(t, Command{PerTag: true}, false, 0, one, answers{"P1aaaaaaaa": {Role: state.Publisher, KnownTags: 2000, Asked: many}})
+	if want := "det has 2,000 tags, of which 1024 were looked at: name some\nno losses: 1 of 1 entry in /run/bus asked\n"; notes != want || err != nil {
+		t.Errorf("more tags than an answer has: got %q and error %v, want %q", notes, err, want)
 	}
 	_, _, err = run(t, Command{}, false, 0, &folder{err: file.ErrVanished}, nil)
 	missing := (*missingError)(nil)

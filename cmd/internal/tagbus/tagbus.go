@@ -25,7 +25,7 @@ type Commands struct {
 	Messages rates.Messages `cmd:"" name:"hz" help:"Show how often messages of some tags come, as publishers count them."`
 	Bytes    rates.Bytes    `cmd:"" name:"bw" help:"Show how many bytes a second messages of some tags take, as publishers count them."`
 
-	Losses losses.Command `cmd:"" help:"Show what was lost: by whom, why, how much and when."`
+	Losses     losses.Command  `cmd:"" help:"Show what was lost: by whom, why, how much and when."`
 	Completion shellCompletion `cmd:"" help:"Print the script by which a shell completes this command."`
 
 	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
