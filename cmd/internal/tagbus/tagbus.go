@@ -8,6 +8,7 @@ import (
 	"tagbus/cmd/internal/check"
 	"tagbus/cmd/internal/info"
 	"tagbus/cmd/internal/list"
+	"tagbus/cmd/internal/losses"
 	"tagbus/cmd/internal/pub"
 	"tagbus/cmd/internal/rates"
 	"tagbus/cmd/internal/sub"
@@ -29,6 +30,7 @@ type Commands struct {
 	Messages rates.Messages `cmd:"" name:"hz" help:"Show how often messages of some tags come, as publishers count them."`
 	Bytes    rates.Bytes    `cmd:"" name:"bw" help:"Show how many bytes a second messages of some tags take, as publishers count them."`
 
+	Losses     losses.Command  `cmd:"" help:"Show what was lost: by whom, why, how much and when."`
 	Completion shellCompletion `cmd:"" help:"Print the script by which a shell completes this command."`
 	Doctor     check.Command   `cmd:"" name:"check" aliases:"doctor" help:"Look for everything that can be wrong with a bus from this host, and say what to do."`
 	Sub        sub.Command     `cmd:"" aliases:"echo" help:"Show messages as they come, without harm to the bus."`
