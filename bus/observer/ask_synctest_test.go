@@ -87,7 +87,7 @@ func TestWhyThereIsNoAnswer(t *testing.T) {
 		{"another version of the protocol", map[byte][][]byte{'T': {version}}, false, observer.ErrNotObservable, "version"},
 		{"another instance", answers(t, "other", good), false, bus.ErrStaleEntry, "stale"},
 		{"no hello", map[byte][][]byte{'T': {[]byte("HTTP/1.1 400 Bad Request")}}, false, bus.ErrProtocol, ""},
-		{"another version of the state", answers(t, "stranger", `{"state_version":2}`), false, &observer.VersionError{}, "observer: the answer has version 2 of the state, this program knows 1: use the tagbus of the newer one of both"},
+		{"another version of the state", answers(t, "stranger", `{"state_version":2}`), false, &observer.VersionError{Got: 2, Want: 1}, "observer: the answer has version 2 of the state, this program knows 1: use the tagbus of the newer one of both"},
 		{"no JSON", answers(t, "stranger", `{"state_version":1`), false, bus.ErrProtocol, "unexpected end of JSON input"},
 		{"the state of another one", answers(t, "stranger", `{"state_version":1,"instance":"other"}`), false, bus.ErrProtocol, "answer of other, want stranger"},
 		{"more elements than were asked for", answers(t, "stranger", `{"state_version":1,"peers":[`+strings.Repeat(`{},`, 40_000)+`{}]}`), false, bus.ErrProtocol, "elements"},
@@ -106,19 +106,18 @@ func TestWhyThereIsNoAnswer(t *testing.T) {
 				e := b.listen(x)
 				o, _ := b.observer(observer.Config{})
 				s, err := o.Ask(t.Context(), e, state.Question{})
-				switch want := test.want.(type) {
-				case nil:
+				version := (*observer.VersionError)(nil)
+				switch {
+				case test.want == nil:
 					if err != nil || s.Instance != "stranger" {
 						t.Errorf("got %+v and error %v, want an answer", s, err)
 					}
-				case *observer.VersionError:
-					if !errors.As(err, &want) {
-						t.Errorf("got error %v, want a *VersionError", err)
+				case errors.As(test.want, &version):
+					if got := (*observer.VersionError)(nil); !errors.As(err, &got) || *got != *version {
+						t.Errorf("got error %v, want %v", err, version)
 					}
-				default:
-					if !errors.Is(err, want) {
-						t.Errorf("got error %v, want %v", err, want)
-					}
+				case !errors.Is(err, test.want):
+					t.Errorf("got error %v, want %v", err, test.want)
 				}
 				if err != nil && !strings.Contains(err.Error(), test.text) {
 					t.Errorf("got error %q, want one with %q", err, test.text)
