@@ -5,6 +5,7 @@ package observer_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -277,6 +278,46 @@ func TestAPublisherStartsAgain(t *testing.T) {
 			t.Errorf("the new entry: got error %v, want none", err)
 		}
 	})
+}
+
+// A question that was asked on a kept connection as that ended is asked again on another one,
+// once. On a new connection it fails.
+func TestAConnectionEndsDuringAQuestion(t *testing.T) {
+	for _, kept := range []bool{true, false} {
+		t.Run(fmt.Sprintf("kept %t", kept), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t)
+				p := b.publisher(bus.PublisherConfig{})
+				e := b.entry(p.Instance())
+				o, host := b.observer(observer.Config{Timeout: time.Minute})
+				from, to := anyPort(host), anyPort(p.Addr().Addr())
+				if kept {
+					_, err := o.Ask(t.Context(), e, state.Question{})
+					must(t, err)
+				}
+				b.net.SetDelay(from, to, time.Second)
+				done := make(chan error)
+				begun := time.Now()
+				go func() {
+					_, err := o.Ask(t.Context(), e, state.Question{})
+					done <- err
+				}()
+				wait := 500 * time.Millisecond // the question is on its way
+				if !kept {
+					wait = 2500 * time.Millisecond // after those of the connection and the hello
+				}
+				time.Sleep(wait)
+				b.net.Reset(from, to)
+				err := <-done
+				if kept && (err != nil || b.connections(host).ever != 2) {
+					t.Errorf("got error %v with %d connections, want none with 2", err, b.connections(host).ever)
+				}
+				if !kept && (!errors.Is(err, observer.ErrLost) || time.Since(begun) != wait) {
+					t.Errorf("got error %v after %v, want %v at once", err, time.Since(begun), observer.ErrLost)
+				}
+			})
+		})
+	}
 }
 
 // No more connections than may be are kept, and a question waits for one.
