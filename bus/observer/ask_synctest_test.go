@@ -92,6 +92,7 @@ func TestWhyThereIsNoAnswer(t *testing.T) {
 		{"no JSON", answers(t, "stranger", `{"state_version":1`), false, bus.ErrProtocol, "unexpected end of JSON input"},
 		{"the state of another one", answers(t, "stranger", `{"state_version":1,"instance":"other"}`), false, bus.ErrProtocol, "answer of other, want stranger"},
 		{"more elements than were asked for", answers(t, "stranger", `{"state_version":1,"peers":[`+strings.Repeat(`{},`, 40_000)+`{}]}`), false, bus.ErrProtocol, "elements"},
+		{"more bytes than there may be", answers(t, "stranger", strings.Repeat(" ", observer.MaxAnswerBytes)), false, bus.ErrProtocol, "an answer of more than 33554432 bytes"},
 		{"too deep", answers(t, "stranger", `{"x":`+strings.Repeat("[", 1000)), false, bus.ErrProtocol, "nested deeper"},
 		{"a refused question", map[byte][][]byte{'T': {helloOf(t, "stranger")}, byte(subscription.KindDescribe): {control(t, &subscription.Refused{ID: 1, Reason: "bad set"})}}, false, observer.ErrRefused, "bad set"},
 		{"an answer to another question", map[byte][][]byte{'T': {helloOf(t, "stranger")}, byte(subscription.KindDescribe): {control(t, &subscription.Description{ID: 2, Part: []byte(good)})}}, false, bus.ErrProtocol, "question 2"},
@@ -236,23 +237,31 @@ func TestTwoEntriesWithOneAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{})
-		o, _ := b.observer(observer.Config{})
+		o, host := b.observer(observer.Config{})
 		e := b.entry(p.Instance())
 		stale := e
 		stale.Instance = "gone"
-		for range 3 {
+		from, to := anyPort(host), anyPort(p.Addr().Addr())
+		for i := range 3 {
+			b.net.SetDelay(from, to, time.Duration(i)*100*time.Millisecond)
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				if _, err := o.Ask(t.Context(), e, state.Question{}); err != nil {
 					t.Errorf("got error %v, want none", err)
 				}
 			})
+			time.Sleep(time.Duration(i) * 10 * time.Millisecond) // the other one has the address
 			wg.Go(func() {
 				if _, err := o.Ask(t.Context(), stale, state.Question{}); !errors.Is(err, bus.ErrStaleEntry) {
 					t.Errorf("got error %v, want %v", err, bus.ErrStaleEntry)
 				}
 			})
 			wg.Wait()
+			_, err := o.Ask(t.Context(), e, state.Question{})
+			must(t, err)
+			if _, err = o.Ask(t.Context(), stale, state.Question{}); !errors.Is(err, bus.ErrStaleEntry) {
+				t.Errorf("after the other one: got error %v, want %v", err, bus.ErrStaleEntry)
+			}
 		}
 	})
 }
@@ -329,6 +338,10 @@ func TestConnectionsAreBounded(t *testing.T) {
 		var publishers []*bus.Publisher
 		for range all {
 			publishers = append(publishers, b.publisher(bus.PublisherConfig{}))
+		}
+		for _, p := range publishers { // one after another: those that are kept give way
+			_, err := o.Ask(t.Context(), b.entry(p.Instance()), state.Question{})
+			must(t, err)
 		}
 		for range 2 {
 			var wg sync.WaitGroup
