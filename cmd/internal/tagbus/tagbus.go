@@ -13,6 +13,7 @@ import (
 	"tagbus/cmd/internal/rates"
 	"tagbus/cmd/internal/sub"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/top"
 	"tagbus/cmd/internal/web/serve"
 )
 
@@ -26,6 +27,8 @@ type Commands struct {
 
 	List list.Command `cmd:"" name:"ls" help:"List who is there: publishers and receivers, with host, address and tags."`
 	Info info.Command `cmd:"" help:"Show all that is known of one publisher, receiver, subscriber or sender, or of one tag."`
+
+	Top top.Command `cmd:"" help:"Show live which publishers and links are busy, slow or losing."`
 
 	Messages rates.Messages `cmd:"" name:"hz" help:"Show how often messages of some tags come, as publishers count them."`
 	Bytes    rates.Bytes    `cmd:"" name:"bw" help:"Show how many bytes a second messages of some tags take, as publishers count them."`
