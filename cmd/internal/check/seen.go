@@ -148,7 +148,9 @@ func (s *seen) living() []*entrySeen {
 }
 
 // elsewhere reports whether an entry says that it is of another host.
-func (u us) elsewhere(e *directory.Entry) bool { return e.Host != "" && u.host != "" && e.Host != u.host }
+func (u us) elsewhere(e *directory.Entry) bool {
+	return e.Host != "" && u.host != "" && e.Host != u.host
+}
 
 // onlyLoopback reports whether an entry has no address for other hosts.
 func onlyLoopback(e *directory.Entry) bool {
