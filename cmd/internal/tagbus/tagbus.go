@@ -27,6 +27,8 @@ type Commands struct {
 
 	Doctor check.Command `cmd:"" name:"check" aliases:"doctor" help:"Look for everything that can be wrong with a bus from this host, and say what to do."`
 
+	Completion shellCompletion `cmd:"" help:"Print the script by which a shell completes this command."`
+
 	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
 	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`
 }
