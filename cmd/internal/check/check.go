@@ -12,11 +12,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"runtime/debug"
 	"time"
 
 	"tagbus/bus/directory/file"
+	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
 )
 
@@ -31,7 +33,7 @@ type Command struct {
 // Check reports what is wrong with the flags.
 func (c *Command) Check() error {
 	if c.Expiry <= 0 {
-		return errors.New("--expiry: want more than 0")
+		return fmt.Errorf("--expiry: got %v, want more than 0", c.Expiry)
 	}
 	if c.Nagios && c.Watch != 0 {
 		return errors.New("--nagios is for one look: leave --watch out")
@@ -43,6 +45,9 @@ func (c *Command) Check() error {
 //
 // Errors: *tool.StatusError with 1 for warnings and 2 for errors; those of writing.
 func (c *Command) Run(ctx context.Context, e *tool.Env) error {
+	if c.Nagios && e.JSON {
+		return &cli.UsageError{Err: errors.New("--nagios is text: leave --json out")}
+	}
 	l := c.looker(e)
 	s := l.look(ctx)
 	all := judge(s)

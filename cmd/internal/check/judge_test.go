@@ -82,8 +82,8 @@ func TestAHealthyBusIsAllRight(t *testing.T) {
 	all := judge(s)
 	want := `  ok: /bus: it can be read and written; 2 names in 3ms
   ok: /bus: 2 entries of publishers and receivers, all renewed
-  ok: /bus: 2 entries answer at all their addresses, in 2ms at most
-  ok: /bus: 2 instances tell of themselves; clocks agree
+  ok: /bus: 2 entries answer at every address, in 2ms at most
+  ok: /bus: 2 instances answer; clocks agree
   ok: /bus: messages of 16 KiB reach 2 instances of other hosts
   ok: /bus: no program stalls, and nothing was lost while this command looked
   ok: /bus: no tag has two owners

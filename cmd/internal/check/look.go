@@ -200,6 +200,7 @@ func (l *looker) renewals(ctx context.Context, s *seen) {
 	for _, e := range s.entries {
 		if f, still := found[e.Name]; still {
 			e.moved = f.Err != nil || f.Beats != e.Beats
+			e.Ended = e.Ended || f.Ended
 			here = append(here, e)
 		}
 	}

@@ -120,7 +120,8 @@ var wrongs = []wrong{
 	{"an address does not answer", failing(fmt.Errorf("%w: no connection", observer.ErrTimeout), 0)},
 	{"an address does not answer the system", failing(refused(context.DeadlineExceeded), 0)},
 	{"an address says nothing", failing(fmt.Errorf("%w: it takes connections and says nothing", observer.ErrNotTagbus), time.Millisecond)},
-	{"an address is of something else", failing(fmt.Errorf("%w: it closes the connection: %w", observer.ErrNotTagbus, io.EOF), time.Millisecond)},
+	{"an address closes connections", failing(fmt.Errorf("%w: it closes the connection: %w", observer.ErrNotTagbus, io.EOF), time.Millisecond)},
+	{"an address is of something else", failing(fmt.Errorf("%w: it closes the connection: %w", observer.ErrNotTagbus, netio.ErrMessageLength), time.Millisecond)},
 	{"an address speaks another version", func(s *seen) {
 		failing(nil, time.Millisecond)(s)
 		s.entries[0].greets[0].Protocol = 7
