@@ -90,7 +90,7 @@ func peerName(p *state.Peer) string {
 	return name
 }
 
-// pool says whether memory for pages is there.
+// pool judges whether memory for pages is there.
 func (f *findings) pool(e *entrySeen, s *state.Sending) {
 	const do = "raise --pool-bytes, or lower --queue-bytes, so that slow subscribers hold less"
 	switch {

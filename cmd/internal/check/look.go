@@ -19,6 +19,7 @@ const (
 	atOnce        = 64          // dials, and questions, at a time
 	between       = time.Second // from the first answers to the second ones
 	askedPeers    = 32          // of which the answers tell
+	askedTags     = 64
 	largeQuestion = 16 << 10    // bytes of the question that packets of all sizes must carry
 )
 
@@ -103,10 +104,9 @@ func (l *looker) ask(ctx context.Context, s *seen) {
 	l.greet(ctx, to, s)
 	second := time.NewTimer(between)
 	defer second.Stop()
-	small := state.Question{Peers: askedPeers}
 	each(ctx, len(s.entries), func(i int) {
 		if e := &s.entries[i]; e.reached() {
-			e.first = l.askOne(ctx, to, e, small)
+			l.askFirst(ctx, to, e)
 		}
 	})
 	select {
@@ -115,21 +115,38 @@ func (l *looker) ask(ctx context.Context, s *seen) {
 		return
 	}
 	each(ctx, len(s.entries), func(i int) {
-		e := &s.entries[i]
-		if e.first.state == nil {
-			return
+		if e := &s.entries[i]; e.first.state != nil {
+			l.askAgain(ctx, to, e)
 		}
-		if !e.local() {
-			large := small
-			large.Tags = manyTags()
-			if e.second = l.askOne(ctx, to, e, large); e.second.state != nil || !isTimeout(e.second.err) {
-				return
-			}
-			e.small = true
-		}
-		e.second = l.askOne(ctx, to, e, small)
 	})
 	l.renewals(ctx, s)
+}
+
+// askFirst asks an instance. If its answer does not come, a smaller one may.
+func (l *looker) askFirst(ctx context.Context, to asker, e *entrySeen) {
+	e.first = l.askOne(ctx, to, e, state.Question{Peers: askedPeers})
+	if isTimeout(e.first.err) && !e.local() {
+		if a := l.askOne(ctx, to, e, state.Question{}); a.state != nil {
+			e.first, e.small = a, true
+		}
+	}
+}
+
+// askAgain asks an instance a second time, for much and with a large question if the way
+// to it is over a network.
+func (l *looker) askAgain(ctx context.Context, to asker, e *entrySeen) {
+	question := state.Question{Peers: askedPeers}
+	switch {
+	case e.small:
+		question = state.Question{}
+	case !e.local():
+		large := state.Question{Peers: askedPeers, Busiest: askedTags, Tags: manyTags()}
+		if e.second = l.askOne(ctx, to, e, large); !isTimeout(e.second.err) {
+			return
+		}
+		e.small = true
+	}
+	e.second = l.askOne(ctx, to, e, question)
 }
 
 // greet dials each address of each entry that may live. Entries that share an address are
