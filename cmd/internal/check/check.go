@@ -9,17 +9,16 @@
 package check
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"tagbus/bus/directory/file"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/internal/build"
 )
 
 // Command is tagbus check, with its flags.
@@ -93,10 +92,11 @@ func statusOf(all []Finding) error {
 
 // looker returns one that looks at the bus of a command line.
 func (c *Command) looker(e *tool.Env) *looker {
+	program, _ := build.Version()
 	host, _ := os.Hostname() // unknown: all entries count as those of this host
 	return &looker{
 		bus:    e.Bus,
-		us:     us{host: host, backend: e.Backend, program: program(), expiry: c.Expiry},
+		us:     us{host: host, backend: e.Backend, program: program, expiry: c.Expiry},
 		folder: func() folderSeen { return lookAtFolder(e.Bus) },
 		again:  func() (file.Survey, error) { return file.Look(e.Bus, file.Config{}) },
 		host:   func() hostSeen { return lookAtHost(os.DirFS("/")) },
@@ -109,13 +109,4 @@ func (c *Command) looker(e *tool.Env) *looker {
 			return o, nil
 		},
 	}
-}
-
-// program returns the version of this program, as instances tell theirs.
-func program() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	return cmp.Or(info.Main.Version, "(devel)")
 }

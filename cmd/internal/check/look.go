@@ -4,6 +4,7 @@ package check
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"sync"
 	"time"
@@ -20,7 +21,7 @@ const (
 	between       = time.Second // from the first answers to the second ones
 	askedPeers    = 32          // of which the answers tell
 	askedTags     = 64
-	largeQuestion = 16 << 10    // bytes of the question that packets of all sizes must carry
+	largeQuestion = 16 << 10 // bytes of the question that packets of all sizes must carry
 )
 
 // asker greets and asks instances, each for a limited time, as observer.Observer does.
@@ -66,7 +67,7 @@ func (l *looker) lookAtFolder(ctx context.Context) folderSeen {
 	}
 	seen, err := within(ctx, folderPatience, l.folder)
 	if err != nil {
-		seen.err, l.hanging = err, err == errHangs
+		seen.err, l.hanging = err, errors.Is(err, errHangs)
 	}
 	return seen
 }
@@ -203,7 +204,7 @@ func (l *looker) renewals(ctx context.Context, s *seen) {
 		r.survey, r.err = l.again()
 		return r
 	})
-	if err == errHangs {
+	if errors.Is(err, errHangs) {
 		l.hanging = true
 	}
 	if err != nil || now.err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -211,9 +212,9 @@ func TestAFolderThatHangsIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, _, _ := world(1)
 		release := make(chan struct{})
-		calls := 0
+		var calls atomic.Int32
 		l.folder = func() folderSeen {
-			calls++
+			calls.Add(1)
 			<-release
 			return folderSeen{}
 		}
@@ -221,8 +222,8 @@ func TestAFolderThatHangsIsSaid(t *testing.T) {
 		if s := l.look(t.Context()); !errors.Is(s.folder.err, errHangs) || time.Since(start) != folderPatience {
 			t.Errorf("got %v after %v, want errHangs after %v", s.folder.err, time.Since(start), folderPatience)
 		}
-		if s := l.look(t.Context()); !errors.Is(s.folder.err, errHangs) || calls != 1 {
-			t.Errorf("got %v with %d calls, want errHangs with one", s.folder.err, calls)
+		if s := l.look(t.Context()); !errors.Is(s.folder.err, errHangs) || calls.Load() != 1 {
+			t.Errorf("got %v with %d calls, want errHangs with one", s.folder.err, calls.Load())
 		}
 		close(release)
 	})
