@@ -167,6 +167,13 @@ var wrongs = []wrong{
 	{"a queue is full", now(func(a *state.State) {
 		a.Fullest, a.Peers = 1, []state.Peer{{Instance: "S1", QueueLimit: 200, Lanes: []state.Lane{{Queued: 100, QueueLimit: 100}, {QueueLimit: 100}}}}
 	})},
+	{"a peer takes nothing from one look to the next", func(s *seen) {
+		s.entries[0].first.state.Peers = []state.Peer{{Instance: "S1", Name: "disk", Queued: 100, Pages: 7}, {Instance: "S2", Queued: 100, Pages: 7}, {Instance: "S3", Pages: 7}}
+		s.entries[0].second.state.Peers = []state.Peer{{Instance: "S1", Name: "disk", Queued: 900, Pages: 7}, {Instance: "S2", Queued: 100, Pages: 8}, {Instance: "S3", Pages: 7}}
+	}},
+	{"peers were silent", now(func(a *state.State) {
+		a.Silent, a.Gone = 2, []state.Peer{{Instance: "S1", Name: "disk", Host: "pc-9"}}
+	})},
 	{"the pool is empty", now(func(a *state.State) { a.Sending.PoolFreePages = 0 })},
 	{"the pool was empty", now(func(a *state.State) { a.Sending.PoolMinFreePages = 0 })},
 	{"messages are lost", func(s *seen) {
