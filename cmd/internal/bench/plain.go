@@ -114,7 +114,11 @@ func (s *plainServer) converse(c net.Conn) error {
 		if _, err := io.ReadFull(c, buffer[:8]); err != nil {
 			return err
 		}
-		for left := binary.LittleEndian.Uint64(buffer); left > 0; {
+		left := binary.LittleEndian.Uint64(buffer)
+		if err := c.SetDeadline(time.Now().Add(loadTime(left))); err != nil {
+			return err
+		}
+		for left > 0 {
 			n, err := c.Read(buffer[:min(left, plainBuffer)])
 			if err != nil {
 				return err
@@ -125,6 +129,12 @@ func (s *plainServer) converse(c net.Conn) error {
 			return err
 		}
 	}
+}
+
+// loadTime is how long so many bytes may take: a second for each megabyte, and at most a
+// day.
+func loadTime(total uint64) time.Duration {
+	return sessionTime + time.Duration(min(total>>20, 24*60*60))*time.Second
 }
 
 // plainClient is the running side of plain TCP.
@@ -163,7 +173,7 @@ func (p *plainClient) close() {
 
 // send sends so many bytes, and returns how long it took until they were there.
 func (p *plainClient) send(total uint64) (time.Duration, error) {
-	if err := p.load.SetDeadline(time.Now().Add(sessionTime)); err != nil {
+	if err := p.load.SetDeadline(time.Now().Add(loadTime(total))); err != nil {
 		return 0, err
 	}
 	began := time.Now()
