@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -161,6 +162,39 @@ func TestTheDocumentedSession(t *testing.T) {
 	}
 }
 
+// The session of an observer of docs/protocol.md.
+func TestTheDocumentedSessionOfAnObserver(t *testing.T) {
+	p, addr := sessionPublisher(t)
+	v := vectors(t)
+	s := dialStranger(t, addr)
+	s.send(v["session-observe-1-observer"])
+	if h := s.expectHello(); h.Instance != p.instance || h.BeatMillis != 0 || h.MaxMessageBytes != subscription.MaxControlBytes {
+		t.Errorf("got hello %+v, want one of %s without an interval", h, p.instance)
+	}
+	s.send(v["session-observe-2-observer"])
+	s.expect(v["session-observe-3-publisher"])
+	s.send(v["session-observe-4-observer"])
+	var text []byte
+	for more := true; more; {
+		m, err := subscription.Decode(s.message())
+		part, ok := m.(*subscription.Description)
+		if err != nil || !ok || part.ID != 8 {
+			t.Fatalf("got %+v and error %v, want a part of the answer to question 8", m, err)
+		}
+		text, more = append(text, part.Part...), part.More
+	}
+	var state struct {
+		Instance string `json:"instance"`
+	}
+	if err := json.Unmarshal(text, &state); err != nil || state.Instance != p.instance || !bytes.HasPrefix(text, v["answer-begin"]) {
+		t.Errorf("got %.200s and error %v, want the state of %s that begins with %s", text, err, p.instance, v["answer-begin"])
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	s.expectEnd()
+}
+
 // The session of docs/protocol.md in the other direction, with a receiver that
 // knows nothing but that page.
 func TestTheDocumentedSessionToAReceiver(t *testing.T) {
@@ -270,6 +304,7 @@ func TestTheDocumentedRefusals(t *testing.T) {
 		{"a second hello", v["session-1-subscriber"], true, false},
 		{"a set that is none", framed(wiretest.Unhex(t, "1082 a2696401 a3736574c403 020000")), true, false},
 		{"an unsubscribe within a group", slices.Concat(framed(v["subscribe-group"]), framed(v["unsubscribe"])), true, false},
+		{"a question of a subscriber", framed(v["describe"]), true, false},
 		{"pieces of two sets", slices.Concat(framed(v["subscribe-more"]), framed(v["subscribe"])), true, false},
 	}
 	for _, test := range tests {

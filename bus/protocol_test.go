@@ -58,7 +58,8 @@ var (
 		"hello-full": {
 			Instance: "sub", Expect: "pub", Name: "readout", Host: "felix1", PID: 4711, MaxMessageBytes: 1 << 20, BeatMillis: 2000,
 		},
-		"hello-sender": {Instance: "pub", Expect: "sub", Role: subscription.RoleSender, MaxMessageBytes: 16384},
+		"hello-observer": {Instance: "obs", Role: subscription.RoleObserver, MaxMessageBytes: 16384},
+		"hello-sender":   {Instance: "pub", Expect: "sub", Role: subscription.RoleSender, MaxMessageBytes: 16384},
 	}
 	controlVectors = map[string]subscription.Message{
 		"subscribe":            &subscription.Subscribe{ID: 1, Set: []byte{1, 1, 5, 0, 0}},
@@ -85,6 +86,9 @@ var (
 		"lost-total":           &subscription.Lost{Cause: subscription.CauseConnection, List: []byte{5, 12}, Total: true},
 		"missed":               &subscription.Missed{Lane: 1, Cause: subscription.CauseConnection, List: []byte{5, 7}},
 		"beat":                 &subscription.Beat{},
+		"describe":             &subscription.Describe{ID: 1, Peers: 10, Busiest: 5, Set: []byte{1, 1, 5, 0, 0}},
+		"description":          &subscription.Description{ID: 1, Part: []byte(`{"`), More: true},
+		"description-last":     &subscription.Description{ID: 1, Part: []byte("}")},
 	}
 	setVectors = map[string]string{
 		"set-empty":      "",
@@ -267,6 +271,8 @@ func otherVector(t *testing.T, name string, b []byte) ([]byte, error) {
 			return nil, errors.New("it should hold one message that is refused")
 		}
 		return nil, nil
+	case "answer":
+		return []byte(`{"state_version":1,`), nil
 	case "session": // see TestTheDocumentedSession
 		unframe(t, b)
 		return nil, nil

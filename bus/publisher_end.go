@@ -20,12 +20,18 @@ func (p *Publisher) Close() error { return p.closer.Close(p.backend, p.close) }
 
 func (p *Publisher) close() (later bool, err error) {
 	p.setState(publisherClosed)
+	if p.observers != nil {
+		p.observers.End()
+	}
 	errs := []error{p.withdraw(), p.fan.End(), p.alarms.Close()}
 	if p.backend != nil {
 		if p.loop.OnLoop() || !p.loop.Post(p.abortJobs) {
 			p.abortJobs() // on the loop, or there is none any more
 		}
 		errs = append(errs, p.backend.Close())
+		if p.observers != nil && !p.loop.OnAnyLoop() {
+			p.observers.Wait()
+		}
 	}
 	p.fan.Mu.Lock()
 	p.noteDrained()
@@ -140,6 +146,7 @@ const returnTime = 5 * time.Second
 // beginDrain says goodbye to the connected subscribers, and begins to wait for those
 // that may come back. Loop only.
 func (p *Publisher) beginDrain() {
+	p.observers.Dismiss()
 	p.fan.Mu.Lock()
 	p.draining = true
 	p.accounts.Await(returnTime)

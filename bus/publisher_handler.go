@@ -12,6 +12,7 @@ import (
 	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
+	"tagbus/bus/internal/observe"
 	"tagbus/internal/plain"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -62,7 +63,12 @@ func (p publisherHandler) OnConnectionRefused(netip.AddrPort, error) {}
 
 // OnConnectionClosed implements netio.Handler.
 func (p publisherHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, cause error) {
-	p.closed(ep.Context().(*link), cause, func() {})
+	switch x := ep.Context().(type) {
+	case *link:
+		p.closed(x, cause, func() {})
+	case *observe.Observer:
+		x.Closed()
+	}
 }
 
 // closed cleans up after a connection, and then calls after.
@@ -98,7 +104,11 @@ func (p *Publisher) left(l *link, cause error) {
 
 // OnData implements netio.Handler.
 func (p publisherHandler) OnData(ep netio.Endpoint, data []byte) {
-	l := ep.Context().(*link)
+	l, ok := ep.Context().(*link)
+	if !ok {
+		ep.Context().(*observe.Observer).Data(data)
+		return
+	}
 	switch l.state {
 	case linkHello:
 		p.onHello(l, data)
@@ -111,11 +121,23 @@ func (p publisherHandler) OnData(ep netio.Endpoint, data []byte) {
 
 // OnSendCompleted implements netio.Handler.
 func (p publisherHandler) OnSendCompleted(c netio.Completion) {
-	c.Endpoint.Context().(*link).out.Completed(c.Key)
+	switch x := c.Endpoint.Context().(type) {
+	case *link:
+		x.out.Completed(c.Key)
+	case *observe.Observer:
+		x.Sent()
+	}
 }
 
 // OnSendReady implements netio.Handler.
-func (p publisherHandler) OnSendReady(ep netio.Endpoint) { ep.Context().(*link).out.Ready() }
+func (p publisherHandler) OnSendReady(ep netio.Endpoint) {
+	switch x := ep.Context().(type) {
+	case *link:
+		x.out.Ready()
+	case *observe.Observer:
+		x.SendReady()
+	}
+}
 
 // onHello decides whether the peer may subscribe.
 func (p *Publisher) onHello(l *link, data []byte) {
@@ -141,14 +163,24 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		return
 	}
 	if err == nil {
-		err = p.meant(h)
+		err = meant(h, p.instance)
 	}
-	if err == nil {
+	observes := h.Role == subscription.RoleObserver
+	switch {
+	case err != nil:
+	case observes:
+		err = p.observe(l, h)
+	case h.Role != "":
+		err = fmt.Errorf("%w: a %s has dialed a publisher", ErrProtocol, plain.Text(h.Role))
+	default:
 		err = p.admit(l, h)
 	}
 	if err != nil {
 		l.refuse(err)
 		return
+	}
+	if observes {
+		return // it is no link any more
 	}
 	p.supersede(l, func() {
 		l.out.SendBytes(answer)
@@ -167,17 +199,6 @@ func (p *Publisher) helloTo(instance string, every time.Duration) ([]byte, error
 		Instance: p.instance, Expect: instance, Role: p.role, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
 		MaxMessageBytes: subscription.MaxControlBytes, BeatMillis: beat.Millis(every),
 	})
-}
-
-// meant returns why a dialing peer did not mean this publisher, or nil.
-func (p *Publisher) meant(h subscription.Hello) error {
-	if h.Expect != "" && h.Expect != p.instance {
-		return fmt.Errorf("%w: expected %s, this is %s", ErrStaleEntry, plain.Text(h.Expect), p.instance)
-	}
-	if h.Role != "" {
-		return fmt.Errorf("%w: a %s has dialed a publisher", ErrProtocol, plain.Text(h.Role))
-	}
-	return nil
 }
 
 // admit makes l a subscriber, or returns why not.

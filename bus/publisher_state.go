@@ -9,10 +9,12 @@ import (
 	"slices"
 	"time"
 
+	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/portrait"
 	"tagbus/bus/state"
 	"tagbus/subscription"
+	"tagbus/tags"
 )
 
 // State returns what the publisher knows of itself and of its subscribers.
@@ -64,15 +66,48 @@ func (p *Publisher) portray(role state.Role, q state.Question) state.State {
 	}
 	shown := p.portrayAll(&st, q)
 	for part := range slices.Chunk(shown, shownAtOnce) {
+		from := len(st.Peers)
 		p.fan.Mu.Lock()
+		part = slices.DeleteFunc(part, func(r rankedLink) bool { _, there := p.links[r.l]; return !there })
 		for _, r := range part {
-			if _, there := p.links[r.l]; there {
-				st.Peers = append(st.Peers, r.l.portray(now))
-			}
+			st.Peers = append(st.Peers, r.l.portray(now))
 		}
 		p.fan.Mu.Unlock()
+		for i, r := range part {
+			portrayDistance(&st.Peers[from+i], r.l.ep)
+		}
 	}
+	st.Busiest, st.Asked = p.watch.Busiest(now, q.Busiest), p.portrayTags(now, q.Tags)
 	return st
+}
+
+// maxLossLooks bounds the work for the losses of the tags that are asked for.
+const maxLossLooks = 1 << 15
+
+// portrayTags returns the states of the known tags of a set, of not too many of them, with
+// their losses unless that is too much work.
+func (p *Publisher) portrayTags(now time.Time, set tags.Set) (all []state.Tag) {
+	if set.IsEmpty() {
+		return nil
+	}
+	var known []fanout.Figures
+	p.fan.FiguresOf(set, func(x fanout.Figures) (more bool) {
+		known = append(known, x)
+		return len(known) < state.MaxTags
+	})
+	slices.SortFunc(known, func(a, b fanout.Figures) int { return cmp.Compare(a.Tag, b.Tag) })
+	p.fan.Mu.Lock()
+	accounts := p.accounts.Lanes(maxLossLooks / max(1, len(known)))
+	p.fan.Mu.Unlock()
+	all = p.watch.Of(now, known)
+	for i := range all {
+		var lost ledger.Counts
+		for _, a := range accounts {
+			a.AddLost(all[i].Tag, &lost)
+		}
+		all[i].LeftOut, all[i].Losses = lost[subscription.CauseLeftOut], portrait.Losses(&lost, new(ledger.Times))
+	}
+	return all
 }
 
 // shownAtOnce is how many peers are looked at while others wait for the lock.
@@ -84,7 +119,7 @@ func (p *Publisher) portrayAll(st *state.State, q state.Question) []rankedLink {
 	defer p.fan.Mu.Unlock()
 	fan, sums := p.fan.Stats(), p.accounts.Sums()
 	st.Messages, st.PayloadBytes = fan.Messages, fan.Bytes
-	st.LeftOut, st.Losses = sums.Lost[subscription.CauseLeftOut], portrait.Losses(&sums.Lost)
+	st.LeftOut, st.Losses = sums.Lost[subscription.CauseLeftOut], portrait.Losses(&sums.Lost, &sums.Times)
 	x := st.Sending
 	x.QueueBytes, x.Refusals, x.Replayed, x.Unconfirmed = fan.LaneLimit, fan.Refusals, fan.Replayed, sums.Unconfirmed
 	x.Streams, x.CachedMessages, x.CachedBytes = fan.Streams, fan.Cached, fan.CachedBytes
@@ -109,7 +144,7 @@ func (p *Publisher) portrayAll(st *state.State, q state.Question) []rankedLink {
 		m := &a.Peer
 		peer := m.peer.portray(m.since)
 		peer.Messages, peer.Bytes, peer.Pages = m.messages, m.bytes, m.pages
-		var lost ledger.Counts
+		var lost ledger.Sums
 		for _, n := range a.Lanes() {
 			addLane(&peer, n, &lost)
 		}
@@ -129,7 +164,7 @@ func (l *link) portray(now time.Time) state.Peer {
 	if at := l.stalledAt.Load(); at != 0 {
 		peer.StalledSince = time.Unix(0, at).UTC()
 	}
-	var lost ledger.Counts
+	var lost ledger.Sums
 	for _, use := range out.Lanes {
 		lane := addLane(&peer, use.Account, &lost)
 		lane.Parts, lane.Queued, lane.QueueLimit = use.Parts, use.Queued, use.Limit
@@ -142,19 +177,20 @@ func (l *link) portray(now time.Time) state.Peer {
 }
 
 // addLane adds a lane to the state of a peer, and its losses to lost.
-func addLane(peer *state.Peer, a *ledger.Lane, lost *ledger.Counts) *state.Lane {
+func addLane(peer *state.Peer, a *ledger.Lane, lost *ledger.Sums) *state.Lane {
 	sums := a.Sums()
-	lost.Add(&sums.Lost)
+	lost.Lost.Add(&sums.Lost)
+	lost.Times.Add(&sums.Times)
 	peer.Unconfirmed += sums.Unconfirmed
 	peer.Lanes = append(peer.Lanes, state.Lane{
 		Policy: a.Policy.String(), Messages: sums.Sent, Unconfirmed: sums.Unconfirmed,
-		LeftOut: sums.Lost[subscription.CauseLeftOut], Losses: portrait.Losses(&sums.Lost),
+		LeftOut: sums.Lost[subscription.CauseLeftOut], Losses: portrait.Losses(&sums.Lost, &sums.Times),
 	})
 	return &peer.Lanes[len(peer.Lanes)-1]
 }
 
 // endLanes completes the state of a peer that has all its lanes.
-func endLanes(peer *state.Peer, lost *ledger.Counts) {
-	peer.LeftOut, peer.Losses = lost[subscription.CauseLeftOut], portrait.Losses(lost)
+func endLanes(peer *state.Peer, lost *ledger.Sums) {
+	peer.LeftOut, peer.Losses = lost.Lost[subscription.CauseLeftOut], portrait.Losses(&lost.Lost, &lost.Times)
 	slices.SortFunc(peer.Lanes, func(a, b state.Lane) int { return cmp.Compare(a.Policy, b.Policy) })
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/observe"
 	"tagbus/bus/internal/reach"
 	"tagbus/bus/internal/seats"
 	"tagbus/netio"
@@ -36,11 +37,12 @@ type Receiver struct {
 	draining   atomic.Bool
 
 	// Loop only.
-	guests  seats.Guests[*guest]
-	seats   seats.Seats[netio.Endpoint] // of senders
-	left    chan struct{}               // closed when the last sender has gone after Drain
-	leaving bool                        // left waits for that
-	cutOff  int                         // connections that ended out of order meanwhile; written before left is closed
+	guests    seats.Guests[*guest]
+	seats     seats.Seats[netio.Endpoint] // of senders
+	observers *observe.Server
+	left      chan struct{} // closed when the last sender has gone after Drain
+	leaving   bool          // left waits for that
+	cutOff    int           // connections that ended out of order meanwhile; written before left is closed
 }
 
 // NewReceiver opens a receiver: it listens for senders and announces its tags in
@@ -63,6 +65,7 @@ func NewReceiver(open netio.Opener, dir directory.Directory, cfg ReceiverConfig,
 	if err != nil {
 		return nil, err
 	}
+	r.observers = newObservers(r.sub.loop, &r.sub.alarms, r.State, r.sub.event)
 	r.in, err = r.sub.SubscribeWith(cfg.Tags, h, cfg.Subscription) // before a sender can connect
 	if err == nil {
 		err = r.serve(dir)
@@ -139,6 +142,7 @@ func (r *Receiver) Drain(ctx context.Context) error {
 	err := withdrawEntry(r.registered, &r.sub.counters.entryFailing)
 	if !r.sub.loop.Post(func() {
 		r.leaving = true
+		r.observers.Dismiss()
 		r.sub.retire(r.in)
 		r.noteLeft()
 	}) {
@@ -176,9 +180,13 @@ func (r *Receiver) Close() error { return r.sub.closer.Close(r.sub.backend, r.cl
 
 func (r *Receiver) close() (later bool, err error) {
 	r.draining.Store(true)
+	r.observers.End()
 	if r.registered != nil {
 		err = withdrawEntry(r.registered, &r.sub.counters.entryFailing)
 	}
 	later, fault := r.sub.close()
+	if !r.sub.loop.OnAnyLoop() {
+		r.observers.Wait()
+	}
 	return later, errors.Join(err, fault)
 }

@@ -8,8 +8,8 @@ import (
 	"net/netip"
 
 	"tagbus/bus/internal/beat"
+	"tagbus/bus/internal/observe"
 	"tagbus/bus/internal/seats"
-	"tagbus/internal/plain"
 	"tagbus/netio"
 	"tagbus/subscription"
 )
@@ -47,6 +47,10 @@ func (h receiverHandler) OnConnectionClosed(ep netio.Endpoint, keys []netio.Key,
 		h.r.guests.Leave(g)
 		return
 	}
+	if o, ok := ep.Context().(*observe.Observer); ok {
+		o.Closed()
+		return
+	}
 	h.r.seats.Leave(ep)
 	if src := ep.Context().(*source); h.r.leaving && !src.leaving {
 		h.r.cutOff++
@@ -57,25 +61,35 @@ func (h receiverHandler) OnConnectionClosed(ep netio.Endpoint, keys []netio.Key,
 
 // OnData implements netio.Handler.
 func (h receiverHandler) OnData(ep netio.Endpoint, data []byte) {
-	if g, ok := ep.Context().(*guest); ok {
-		h.r.onHello(g, data)
-		return
+	switch x := ep.Context().(type) {
+	case *guest:
+		h.r.onHello(x, data)
+	case *observe.Observer:
+		x.Data(data)
+	default:
+		h.subscriber.OnData(ep, data)
 	}
-	h.subscriber.OnData(ep, data)
 }
 
 // OnSendCompleted implements netio.Handler.
 func (h receiverHandler) OnSendCompleted(c netio.Completion) {
-	if g, ok := c.Endpoint.Context().(*guest); ok {
-		_ = g.ep.Close() // its last message is sent
-		return
+	switch x := c.Endpoint.Context().(type) {
+	case *guest:
+		_ = x.ep.Close() // its last message is sent
+	case *observe.Observer:
+		x.Sent()
+	default:
+		h.subscriber.OnSendCompleted(c)
 	}
-	h.subscriber.OnSendCompleted(c)
 }
 
 // OnSendReady implements netio.Handler.
 func (h receiverHandler) OnSendReady(ep netio.Endpoint) {
-	if _, ok := ep.Context().(*guest); !ok {
+	switch x := ep.Context().(type) {
+	case *guest: // it has a buffer for its only message
+	case *observe.Observer:
+		x.SendReady()
+	default:
 		h.subscriber.OnSendReady(ep)
 	}
 }
@@ -98,12 +112,23 @@ func (r *Receiver) onHello(g *guest, data []byte) {
 	}
 	g.peer = peerOf(h, g.ep)
 	if err == nil {
+		err = meant(h, r.sub.instance)
+	}
+	observes := h.Role == subscription.RoleObserver
+	switch {
+	case err != nil:
+	case observes:
+		err = r.observe(g, h)
+	default:
 		err = r.admit(g, h)
 	}
 	if err != nil {
 		refused, refusedErr := subscription.Append(nil, refusal(0, err))
 		r.leave(g, refused, errors.Join(err, refusedErr))
 		return
+	}
+	if observes {
+		return // it is no guest any more
 	}
 	r.guests.Leave(g)
 	r.sub.accept(g.ep, h)
@@ -115,8 +140,6 @@ func (r *Receiver) admit(g *guest, h subscription.Hello) error {
 	switch {
 	case h.Role != subscription.RoleSender:
 		return fmt.Errorf("%w: this is a receiver, which takes connections of senders", ErrProtocol)
-	case h.Expect != "" && h.Expect != r.sub.instance:
-		return fmt.Errorf("%w: expected %s, this is %s", ErrStaleEntry, plain.Text(h.Expect), r.sub.instance)
 	case h.MaxMessageBytes < subscription.MaxControlBytes:
 		return fmt.Errorf("%w: sender receives at most %d bytes at once, want %d", ErrProtocol, h.MaxMessageBytes, subscription.MaxControlBytes)
 	case r.draining.Load():

@@ -49,6 +49,23 @@ func (p *Peer) portray(since time.Time) state.Peer {
 	return st
 }
 
+// meant returns why a peer that has dialed this side did not mean it, or nil.
+//
+// Errors: ErrStaleEntry, wrapped.
+func meant(h subscription.Hello, instance string) error {
+	if h.Expect != "" && h.Expect != instance {
+		return fmt.Errorf("%w: expected %s, this is %s", ErrStaleEntry, plain.Text(h.Expect), instance)
+	}
+	return nil
+}
+
+// portrayDistance adds how far away a peer is, if the transport measures it.
+func portrayDistance(st *state.Peer, ep netio.Endpoint) {
+	if far, measures := ep.(netio.RoundTripper); measures {
+		st.RoundTrip = far.RoundTrip().Seconds()
+	}
+}
+
 // refusal is how a peer is told why it is refused, and the subscription id, or the
 // whole connection if id is 0. A reason that is longer than a text of the protocol
 // may be loses its end, and says so.

@@ -51,15 +51,17 @@ type source struct {
 	revising, reviseAgain bool // all subscriptions are being revised; and then once more
 	seeking, seekAgain    bool // they are being searched for one that wants the publisher; and then once more
 
-	requests request.Book[*Subscription]
-	lanes    []*sourceLane              // by the number of the lane
-	lostSum  uint64                     // of lanes: messages lost or left out of all tags
-	told     map[laneTag]*ledger.Counts // totals of the publisher that came before their positions
-	version  int                        // changes when targets may have changed
-	reader   wire.Reader
-	page     delivered       // counts of the page that is being delivered
-	origin   retain.Origin   // of the messages of a page
-	batches  []*Subscription // that have pending messages of this page
+	requests  request.Book[*Subscription]
+	lanes     []*sourceLane              // by the number of the lane
+	lostSum   uint64                     // of lanes: messages lost or left out of all tags
+	losses    ledger.Counts              // of the publisher
+	lossTimes ledger.Times               // of losses
+	told      map[laneTag]*ledger.Counts // totals of the publisher that came before their positions
+	version   int                        // changes when targets may have changed
+	reader    wire.Reader
+	page      delivered       // counts of the page that is being delivered
+	origin    retain.Origin   // of the messages of a page
+	batches   []*Subscription // that have pending messages of this page
 
 	served rivals.Publisher[*source]
 }

@@ -77,7 +77,7 @@ func (src *source) lose(rcv *received, tag tags.Tag, cause subscription.Cause, n
 		return false
 	}
 	rcv.tally.Lose(cause, n)
-	src.sub.counters.addLost(cause, n)
+	src.addLost(cause, n)
 	src.gap(rcv, tag, cause, n)
 	return true
 }
@@ -149,8 +149,13 @@ func (src *source) loses(tag tags.Tag, n uint64) bool {
 	return true
 }
 
-// addLost counts messages of all publishers, of which there may be very many.
-func (c *subscriberCounters) addLost(cause subscription.Cause, n uint64) {
+// addLost counts messages, of which there may be very many from all publishers.
+func (src *source) addLost(cause subscription.Cause, n uint64) {
 	const most = 1 << 60
-	c.lost[cause].Add(min(n, most-min(c.lost[cause].Load(), most)))
+	s, now := src.sub, src.sub.second.Now()
+	all := &s.counters.lost[cause]
+	all.Add(min(n, most-min(all.Load(), most)))
+	s.lostAt.Note(cause, now)
+	src.losses[cause] += n
+	src.lossTimes.Note(cause, now)
 }

@@ -136,3 +136,142 @@ func TestTheStateOfASubscriber(t *testing.T) {
 		}
 	})
 }
+
+// Losses have the first and the last second in which they were counted, by cause, also of
+// earlier connections, and of those that are gone.
+func TestLossesHaveTheirTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(small(bus.PublisherConfig{}))
+		s, _ := b.stuck(bus.Policy{Kind: bus.DropNewest})
+		began := time.Now()
+		at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
+		flood := func() {
+			for range 30 {
+				must(t, p.Publish(1, make([]byte, 900)))
+			}
+		}
+		lost := func(when string, st state.State, peers []state.Peer, first, last int) {
+			t.Helper()
+			if len(peers) != 1 {
+				t.Fatalf("%s: got %d peers, want 1", when, len(peers))
+			}
+			for where, losses := range map[string][]state.Loss{"in all": st.Losses, "of the peer": peers[0].Losses, "of the lane": peers[0].Lanes[0].Losses} {
+				if len(losses) != 1 || losses[0].Cause != state.Full || losses[0].Messages == 0 ||
+					!losses[0].First.Equal(at(first)) || !losses[0].Last.Equal(at(last)) {
+					t.Errorf("%s, %s: got %+v, want some from %v to %v", when, where, losses, at(first), at(last))
+				}
+			}
+		}
+		time.Sleep(3 * time.Second)
+		flood()
+		st := stateOf(t, p, everything)
+		lost("the first", st, st.Peers, 3, 3)
+		time.Sleep(4500 * time.Millisecond)
+		flood()
+		st = stateOf(t, p, everything)
+		lost("more", st, st.Peers, 3, 7)
+		time.Sleep(time.Hour)
+		st = stateOf(t, p, everything)
+		lost("an hour later", st, st.Peers, 3, 7)
+		must(t, s.Close())
+		time.Sleep(time.Second)
+		st = stateOf(t, p, everything)
+		lost("when it has gone", st, st.Gone, 3, 7)
+	})
+}
+
+// A subscriber knows when it heard of what it did not get, and of which publisher.
+func TestASubscriberKnowsWhenItLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1)})
+		s := b.subscriber(bus.SubscriberConfig{QueueBytes: 1000})
+		sub, err := s.SubscribeWith(tags.Of(1), nil, bus.SubscriptionConfig{Policy: bus.Policy{Kind: bus.DropOldest}})
+		must(t, err)
+		must(t, p.WaitSubscribers(t.Context(), 1, tags.Of(1)))
+		began := time.Now()
+		for range 3 {
+			time.Sleep(2 * time.Second)
+			for range 10 {
+				must(t, p.Publish(1, make([]byte, 900)))
+			}
+			p.Flush()
+			synctest.Wait()
+		}
+		st := stateOf(t, s, everything)
+		if len(st.Losses) != 1 || st.Losses[0].Cause != state.Overflow || st.Losses[0].Messages != sub.Overflowed() || sub.Overflowed() < 20 ||
+			!st.Losses[0].First.Equal(began.Add(2*time.Second)) || !st.Losses[0].Last.Equal(began.Add(6*time.Second)) {
+			t.Errorf("got %+v, want %d by overflow", st.Losses, sub.Overflowed())
+		}
+		if len(st.Peers) != 1 || !reflect.DeepEqual(st.Peers[0].Losses, st.Losses) {
+			t.Errorf("got %+v of the peer, want %+v", st.Peers, st.Losses)
+		}
+	})
+}
+
+// Tags have their counts, the second of their last message, and their rates over the time
+// since the question before. What of them was lost is told of those that are asked for.
+func TestTheStateOfTags(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(small(bus.PublisherConfig{}))
+		s, _ := b.stuck(bus.Policy{Kind: bus.DropNewest})
+		batch := make([]bus.Message, 4)
+		for i := range batch {
+			batch[i] = bus.Message{Tag: 2, Data: make([]byte, 50)}
+		}
+		for range 25 {
+			must(t, p.Publish(1, make([]byte, 900)))
+		}
+		_, err := p.PublishBatch(batch)
+		must(t, err)
+		last := time.Now()
+		time.Sleep(1500 * time.Millisecond)
+		must(t, p.PublishStatus(1, 3, make([]byte, 900)))
+		st := stateOf(t, p, everything)
+		if st.KnownTags != 2 || len(st.Busiest) != 2 || len(st.Asked) != 2 {
+			t.Fatalf("got %+v, want two tags", st)
+		}
+		one, two := st.Asked[0], st.Asked[1]
+		if one.Tag != 1 || one.Messages != 26 || one.PayloadBytes != 26*900 || !one.Last.Equal(last.Add(time.Second)) || one.Peers != 1 || one.MessageRate != nil {
+			t.Errorf("got %+v, want 26 messages for 1, without a rate", one)
+		}
+		if two.Tag != 2 || two.Messages != 4 || two.PayloadBytes != 200 || !two.Last.Equal(last) || two.Peers != 0 || two.Losses != nil {
+			t.Errorf("got %+v, want 4 messages for none", two)
+		}
+		if lost := p.TagLosses(s.Instance()); len(lost) != 1 || lost[0].Losses.Full == 0 || len(one.Losses) != 1 ||
+			one.Losses[0] != (state.Loss{Cause: state.Full, Messages: lost[0].Losses.Full}) {
+			t.Errorf("got losses %+v, want %+v", one.Losses, lost)
+		}
+		_, err = p.PublishBatch(batch)
+		must(t, err)
+		time.Sleep(2 * time.Second)
+		st = stateOf(t, p, state.Question{Busiest: 1})
+		if len(st.Busiest) != 1 || len(st.Asked) != 0 || st.Busiest[0].Tag != 2 || *st.Busiest[0].MessageRate != 2 || *st.Busiest[0].ByteRate != 100 {
+			t.Errorf("got %+v, want tag 2 with 2 messages and 100 bytes a second", st.Busiest)
+		}
+	})
+}
+
+// An answer has no more than its limits, whatever is asked for.
+func TestTheLimitsOfAState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const known = 10_000
+		b := newBed(t)
+		all, err := tags.Range(0, known-1)
+		must(t, err)
+		p := b.publisher(bus.PublisherConfig{Tags: all})
+		for tag := range tags.Tag(known) {
+			must(t, p.Publish(tag, nil))
+		}
+		st := stateOf(t, p, state.Question{Peers: 1 << 30, Busiest: 1 << 30, Tags: all})
+		if st.KnownTags != known || len(st.Busiest) != state.MaxTags || len(st.Asked) != state.MaxTags {
+			t.Errorf("got %d tags, %d busiest and %d asked for, want %d and twice %d", st.KnownTags, len(st.Busiest), len(st.Asked), known, state.MaxTags)
+		}
+		st = stateOf(t, p, state.Question{Peers: -1, Busiest: -1})
+		if st.KnownTags != known || len(st.Busiest)+len(st.Asked)+len(st.Peers) != 0 {
+			t.Errorf("asked for less than nothing: got %+v", st)
+		}
+	})
+}

@@ -20,7 +20,9 @@ import (
 	"tagbus/bus/internal/contact"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/follow"
+	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/retain"
+	"tagbus/bus/internal/second"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -55,8 +57,11 @@ type Subscriber struct {
 	counters subscriberCounters
 	retainer *retain.Retainer
 
+	second second.Clock // tells when something was lost
+
 	// Loop only.
-	alarms    alarm.Clock // of all that has its time
+	lostAt    ledger.Times // of counters.lost
+	alarms    alarm.Clock  // of all that has its time
 	dialer    contact.Dialer
 	directory follow.Follower[*source]
 	reports   alarm.Alarm // of gaps that are not told at once
@@ -140,6 +145,7 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 		return errors.Join(err, s.backend.Close())
 	}
 	s.reports.F = s.gaps.Report
+	s.second.Start(&s.alarms, s.loop.Post)
 	s.heart.Start(&s.alarms, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, s.onTick)
 	return nil
 }

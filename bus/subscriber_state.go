@@ -87,7 +87,7 @@ func (s *Subscriber) portray(q state.Question) state.State {
 	}
 	st.Messages, st.PayloadBytes, st.LeftOut = c.messages.Load(), c.bytes.Load(), lost[subscription.CauseLeftOut]
 	st.Silent, st.Broken, st.EntryFailing = c.silent.Load(), c.broken.Load(), c.entryFailing.Load()
-	st.Losses = portrait.Losses(&lost)
+	st.Losses = portrait.Losses(&lost, &s.lostAt)
 	st.Receiving = &state.Receiving{
 		Pages: c.pages.Load(), Overflowed: lost[ledger.Queue], Unwanted: c.unwanted.Load(), Panics: c.panics.Load(),
 	}
@@ -100,12 +100,14 @@ func (s *Subscriber) portray(q state.Question) state.State {
 		}
 		if src.contact.Ready() && src.contact.ep != nil {
 			st.Connected++
-			first.Add(rankedSource{portrait.Rank{Lost: src.lostSum, Name: src.contact.peer.Instance}, src})
+			first.Add(rankedSource{portrait.Rank{Lost: portrait.Lost(&src.losses), Name: src.contact.peer.Instance}, src})
 		}
 	}
 	for _, r := range first.Sorted() {
 		peer := r.src.contact.peer.portray(r.src.contact.Since())
 		peer.Heard = portrait.Time(r.src.pulse.Heard())
+		peer.LeftOut, peer.Losses = r.src.losses[subscription.CauseLeftOut], portrait.Losses(&r.src.losses, &r.src.lossTimes)
+		portrayDistance(&peer, r.src.contact.ep)
 		st.Peers = append(st.Peers, peer)
 	}
 	return st

@@ -207,7 +207,7 @@ func (sub *Subscription) Overflowed() uint64 { return sub.overflowed.Load() }
 func (sub *Subscription) overflows(lost sourceTag) {
 	src, tag := lost.src, lost.tag
 	sub.overflowed.Add(1)
-	src.sub.counters.lost[ledger.Queue].Add(1)
+	src.addLost(ledger.Queue, 1)
 	rcv := src.lane(sub.lane).received.Get(tag)
 	if rcv == nil {
 		rcv = new(received) // forgotten meanwhile, but the event is still due

@@ -183,3 +183,14 @@ type Prober interface {
 	//   - Threads: any. Blocks: never.
 	ProbeAfter(silence time.Duration)
 }
+
+// RoundTripper is an Endpoint whose system measures how far away the peer is.
+type RoundTripper interface {
+	// RoundTrip returns how long the system's data and the peer's answer to it take, as
+	// the system has it for this connection: smoothed over what was sent lately. It is
+	// 0 if nothing was measured, or at a closed endpoint. The programs of both sides have
+	// no part in it.
+	//
+	//   - Threads: any. Blocks: never. It may cost a system call.
+	RoundTrip() time.Duration
+}

@@ -30,6 +30,10 @@ const (
 	tagKey      = "a3'tag'"
 	positionKey = "a8'position'"
 	failedKey   = "a6'failed'"
+
+	peersKey   = "a5'peers'"
+	busiestKey = "a7'busiest'"
+	partKey    = "a4'part'"
 )
 
 var controlTests = []struct {
@@ -57,6 +61,10 @@ var controlTests = []struct {
 	{"beat", &subscription.Beat{}, "18 80"},
 	{"received", &subscription.Received{Messages: 7}, "1b 81 a8 6d 65 73 73 61 67 65 73 07"},
 	{"ack", &subscription.Ack{Tag: 5, Position: 300}, "1a 82" + tagKey + "05" + positionKey + "cd012c"},
+	{"describe as a whole", &subscription.Describe{ID: 1}, "1c 81" + idKey + "01"},
+	{"describe in full", &subscription.Describe{ID: 1<<64 - 1, Peers: 1 << 16, Busiest: 10, Set: []byte{1}}, "1c 84" + idKey + "cfffffffffffffffff" + peersKey + "ce00010000" + busiestKey + "0a" + setKey + "c401 01"},
+	{"description", &subscription.Description{ID: 300, Part: []byte("{")}, "1d 82" + idKey + "cd012c" + partKey + "c401'{'"},
+	{"part of a description", &subscription.Description{ID: 1, Part: []byte("{"), More: true}, "1d 83" + idKey + "01" + partKey + "c401'{'" + moreKey + "c3"},
 	{"ack of tag 0, failed", &subscription.Ack{Position: 1, Failed: true}, "1a 83" + tagKey + "00" + positionKey + "01" + failedKey + "c3"},
 }
 
@@ -146,6 +154,15 @@ func TestBadControlMessagesAreRefused(t *testing.T) {
 		{"a second message", "11 81" + idKey + "01 11 81" + idKey + "02", "bad subscribed message: at byte 5 of the map: 6 bytes after the end"},
 		{"a beat with a field", "18 81" + idKey + "01", `bad beat message: unknown field "id"`},
 		{"an ack of nothing", "1a 82" + tagKey + "05" + positionKey + "00", "bad ack message: position is 0: the first message has position 1"},
+		{"a question without id", "1c 80", `bad describe message: field "id" is missing`},
+		{"a question 0", "1c 81" + idKey + "00", "bad describe message: id is 0: ids of questions begin at 1"},
+		{"a question for too many peers", "1c 82" + idKey + "01" + peersKey + "ce00010001", "bad describe message: peers is 65537, limit 65536"},
+		{"a question for too many tags", "1c 82" + idKey + "01" + busiestKey + "ce00010001", "bad describe message: busiest is 65537, limit 65536"},
+		{"a question for negative peers", "1c 82" + idKey + "01" + peersKey + "ff", "bad describe message: at byte 11 of the map: peers is negative"},
+		{"a question with text as set", "1c 82" + idKey + "01" + setKey + "a101", "bad describe message: at byte 9 of the map: msgpack code 0xa1, want the set"},
+		{"an answer to question 0", "1d 82" + idKey + "00" + partKey + "c401'{'", "bad description message: id is 0: ids of questions begin at 1"},
+		{"an answer without a part", "1d 81" + idKey + "01", `bad description message: field "part" is missing`},
+		{"an empty part", "1d 82" + idKey + "01" + partKey + "c400", "bad description message: part is empty"},
 		{"a long reason", "15 81" + reasonKey + "da0100'" + strings.Repeat("x", 256) + "'", "bad refused message: subscription: longer than the limit: reason has 256 bytes, limit 255"},
 	}
 	for _, test := range tests {
@@ -174,6 +191,8 @@ var bombs = []struct {
 	{"a set of 4 GiB as text", "10 82" + idKey + "01" + setKey + "dbffffffff"},
 	{"a set of 2^32-1 items", "10 82" + idKey + "01" + setKey + "ddffffffff"},
 	{"a set of 2^32-1 pairs", "10 82" + idKey + "01" + setKey + "dfffffffff"},
+	{"a question with a set of 4 GiB", "1c 82" + idKey + "01" + setKey + "c6ffffffff"},
+	{"an answer of 4 GiB", "1d 82" + idKey + "01" + partKey + "c6ffffffff"},
 	{"a reason of 4 GiB", "15 81" + reasonKey + "dbffffffff"},
 	{"a reason of 1 MiB", "15 81" + reasonKey + "db00100000"},
 	{"a map of 2^32-1 pairs", "11 dfffffffff"},
@@ -237,6 +256,11 @@ func TestAppendRefusesWhatDecodeWould(t *testing.T) {
 		{"positions without id", &subscription.Positions{List: []byte{5, 7}}},
 		{"positions without list", &subscription.Positions{ID: 1}},
 		{"an ack of nothing", &subscription.Ack{Tag: 5}},
+		{"a question without id", &subscription.Describe{Peers: 1}},
+		{"a question for too many peers", &subscription.Describe{ID: 1, Peers: subscription.MaxDescribed + 1}},
+		{"a question for negative tags", &subscription.Describe{ID: 1, Busiest: -1}},
+		{"an answer without id", &subscription.Description{Part: []byte{1}}},
+		{"an answer without a part", &subscription.Description{ID: 1}},
 		{"a long reason", &subscription.Refused{Reason: strings.Repeat("x", 256)}},
 	}
 	for _, test := range tests {
@@ -275,6 +299,9 @@ func FuzzControl(f *testing.F) {
 		// Nothing may be written out as nothing.
 		if g, ok := m.(*subscription.Goodbye); ok && len(g.List) == 0 {
 			g.List = nil
+		}
+		if d, ok := m.(*subscription.Describe); ok && len(d.Set) == 0 {
+			d.Set = nil
 		}
 		if diff := cmp.Diff(m, back); err != nil || diff != "" {
 			t.Errorf("%x comes back differently: %v (-first +second):\n%s", b, err, diff)

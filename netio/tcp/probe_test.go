@@ -55,3 +55,31 @@ func TestTheSystemAsksASilentPeerLater(t *testing.T) {
 		})
 	}
 }
+
+// An endpoint knows how far away its peer is, at both ends, and after its end nothing.
+func TestRoundTrip(t *testing.T) {
+	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{})
+	client := newWatcher()
+	dialer := openBackend(t, client, tcp.Config{})
+	if err := dialer.OpenEndpoint(s.l.Addr(), netio.Params{}); err != nil {
+		t.Fatalf("OpenEndpoint: got error %v, want none", err)
+	}
+	ep := next(t, "OnConnectionEstablished", client.Established)
+	measured := func() time.Duration { return ep.(netio.RoundTripper).RoundTrip() }
+	if got := measured(); got <= 0 || got > time.Second {
+		t.Errorf("on loopback: got %v, want some microseconds", got)
+	}
+	descriptor := make(chan int, 1)
+	dialer.Loop().Post(func() { descriptor <- tcp.FD(ep) })
+	info, err := unix.GetsockoptTCPInfo(next(t, "the descriptor", descriptor), unix.IPPROTO_TCP, unix.TCP_INFO)
+	if got := measured(); err != nil || got != time.Duration(info.Rtt)*time.Microsecond {
+		t.Errorf("got %v, want %d us, as the system says (error %v)", got, info.Rtt, err)
+	}
+	if err := ep.Close(); err != nil {
+		t.Errorf("Close: got error %v, want none", err)
+	}
+	next(t, "OnConnectionClosed", client.Closed)
+	if got := measured(); got != 0 {
+		t.Errorf("after Close: got %v, want 0", got)
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"tagbus/bus/internal/arena"
 	"tagbus/bus/internal/cache"
+	"tagbus/bus/internal/second"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
@@ -99,6 +100,9 @@ type Fanout struct {
 	regionOnly atomic.Bool // a transport sends only from memory of the pool
 	beat       note        // a heartbeat, as it is sent to all
 	beatData   [][]byte    // its pieces: one
+
+	// Second tells when messages were accepted. It goes once the user has started it.
+	Second second.Clock
 
 	tags      tagmap.Map[tagState]
 	knownTags atomic.Int64

@@ -37,7 +37,7 @@ func (fan *Fanout) PublishLent(tag tags.Tag, status wire.Status, data []byte, do
 	if err := s.appendLent(tag, status, data, done); err != nil {
 		return true, err
 	}
-	t.accepted(fan.cache, status, data)
+	t.accepted(fan, status, data)
 	return true, nil
 }
 

@@ -64,13 +64,16 @@ func (t *tagState) publishQuick(tag tags.Tag, data []byte) bool {
 		s.lockContended()
 	}
 	w := &s.writer
-	ok := len(w.Mem)+wire.PlainBytes+len(data) <= cap(w.Mem) && w.Plain(tag, 0) && t.route.Load() == r
+	now := s.fan.Second.Known()
+	ok := len(w.Mem)+wire.PlainBytes+len(data) <= cap(w.Mem) && w.Plain(tag, 0) && t.route.Load() == r && now != 0
 	if ok {
 		w.Mem = wire.AppendPlain(w.Mem, data)
 		w.Messages++
 		s.messages++
 		s.bytes += uint64(len(data))
+		t.last = now
 		t.count++
+		t.bytes += uint64(len(data))
 		if w.Messages <= s.watch && w.Messages&(w.Messages-1) == 0 {
 			s.grown()
 		}
@@ -121,7 +124,7 @@ func (t *tagState) publish(s *stream, tag tags.Tag, status wire.Status, data []b
 		err = s.appendAcked(x, status, t.count+1, data)
 	}
 	if err == nil {
-		t.accepted(s.fan.cache, status, data)
+		t.accepted(s.fan, status, data)
 	}
 	return err
 }
@@ -222,6 +225,6 @@ func (run *Run) Plain() (w *wire.Writer, limit, budget int) {
 func (run *Run) Took(n, bytes int) {
 	run.stream.messages += uint64(n)
 	run.stream.bytes += uint64(bytes)
-	run.t.count += uint64(n)
+	run.t.took(run.fan, n, bytes)
 	run.left -= bytes + n*wire.PlainBytes
 }

@@ -64,7 +64,7 @@ func (t *tagState) publishSplit(r *route, tag tags.Tag, status wire.Status, data
 	}
 	r.streams[0].messages++ // one message, however many copies
 	r.streams[0].bytes += uint64(len(data))
-	t.accepted(r.streams[0].fan.cache, status, data)
+	t.accepted(r.streams[0].fan, status, data)
 	return false, nil
 }
 

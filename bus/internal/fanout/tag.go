@@ -5,19 +5,21 @@ package fanout
 import (
 	"sync/atomic"
 
-	"tagbus/bus/internal/cache"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/bus/internal/tagset"
 	"tagbus/bus/internal/wire"
 	"tagbus/tags"
 )
 
-// tagState is what the fanout knows of one tag. count, and what the cache has
-// in the line, are guarded by the mutexes of the streams of the tag's route.
+// tagState is what the fanout knows of one tag. count, bytes and last, and what the cache
+// has in the line, are guarded by the mutexes of the streams of the tag's route.
 type tagState struct {
 	route   atomic.Pointer[route]
 	count   uint64
+	bytes   uint64 // of payload
+	last    uint32 // second in which the last message was accepted
 	line    uint32 // of the cache
+	number  uint32 // in topology.known
 	removed bool   // by Retire; written with Mu held too
 	moving  bool   // to another route; Fanout.Mu
 }
@@ -42,6 +44,7 @@ func (fan *Fanout) addTag(tag tags.Tag) (*tagState, error) {
 	fan.showStreams()
 	t := fan.tags.Add(tag, func(t *tagState) {
 		t.route.Store(r)
+		t.number = uint32(len(fan.known))
 		if fan.cache != nil {
 			t.line = fan.cache.NewLine()
 		}
@@ -55,11 +58,18 @@ func (fan *Fanout) addTag(tag tags.Tag) (*tagState, error) {
 
 // accepted counts a published message, and keeps it in the cache. The mutexes of the
 // route are held.
-func (t *tagState) accepted(c *cache.Cache, status wire.Status, data []byte) {
-	t.count++
-	if c != nil {
+func (t *tagState) accepted(fan *Fanout, status wire.Status, data []byte) {
+	t.took(fan, 1, len(data))
+	if c := fan.cache; c != nil {
 		c.Add(t.line, uint16(status), data)
 	}
+}
+
+// took counts published messages with so many bytes. The mutexes of the route are held.
+func (t *tagState) took(fan *Fanout, messages, bytes int) {
+	t.count += uint64(messages)
+	t.bytes += uint64(bytes)
+	t.last = fan.Second.Now()
 }
 
 // Count returns how many messages of a tag were published: the position of the last one.

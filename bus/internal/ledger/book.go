@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tagbus/bus/internal/second"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -21,10 +22,13 @@ import (
 //
 // Threads: one at a time.
 type Book[L comparable, P any] struct {
+	Clock *second.Clock // tells when something was lost; nil: that of the system
+
 	byInstance map[string]*Account[L, P]
 	ending     bool // each subscriber that is lost is awaited
 	begun      uint64
 	forgotten  Counts // lost, of accounts that are forgotten
+	times      Times  // of forgotten
 	unsettled  uint64 // messages of these that are unconfirmed
 	entries    atomic.Int64
 }
@@ -75,11 +79,28 @@ func (b *Book[L, P]) Open(instance string, l L, peer P, number uint16, policy su
 	if n == nil {
 		b.makeRoom(a, most, has)
 		b.begun++
-		n = &Lane{Policy: policy, ID: b.begun, byTag: make(map[tags.Tag]*Counts), entries: &b.entries}
+		n = &Lane{Policy: policy, ID: b.begun, clock: b.Clock, byTag: make(map[tags.Tag]*Counts), entries: &b.entries}
 		b.entries.Add(laneEntries)
 		a.lanes[number] = n
 	}
 	return n
+}
+
+// Lanes returns the lanes of all accounts that have losses, or none if these are more than
+// most.
+func (b *Book[L, P]) Lanes(most int) (all []*Lane) {
+	for _, a := range b.byInstance {
+		for _, n := range a.lanes {
+			if sums := n.Sums(); sums.Lost.Sum() == 0 {
+				continue
+			}
+			if len(all) == most {
+				return nil
+			}
+			all = append(all, n)
+		}
+	}
+	return all
 }
 
 // Of returns the account of a subscriber, or nil.
@@ -117,11 +138,12 @@ func (b *Book[L, P]) Gone() (gone []*Account[L, P]) {
 // Sums returns the sums over all subscribers, forgotten ones too. Sent is that of the
 // remembered ones.
 func (b *Book[L, P]) Sums() Sums {
-	all := Sums{Lost: b.forgotten, Unconfirmed: b.unsettled}
+	all := Sums{Lost: b.forgotten, Times: b.times, Unconfirmed: b.unsettled}
 	for _, a := range b.byInstance {
 		for _, n := range a.lanes {
 			sums := n.Sums()
 			all.Lost.Add(&sums.Lost)
+			all.Times.Add(&sums.Times)
 			all.Sent += sums.Sent
 			all.Unconfirmed += sums.Unconfirmed
 		}

@@ -50,6 +50,7 @@ func (b *Book[L, P]) forgetLane(a *Account[L, P], number uint16) {
 	a.lanes[number].forget()
 	sums := a.lanes[number].Sums()
 	b.forgotten.Add(&sums.Lost)
+	b.times.Add(&sums.Times)
 	b.unsettled += sums.Unconfirmed
 	delete(a.lanes, number)
 }

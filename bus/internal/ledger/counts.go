@@ -43,3 +43,24 @@ func (c *Counts) Sum() (n uint64) {
 	}
 	return n
 }
+
+// Times are the seconds in which messages were counted first and last, by cause; zero: never.
+type Times [subscription.Causes + 1]struct{ First, Last uint32 }
+
+// Note notes that messages were counted in a second.
+func (t *Times) Note(cause subscription.Cause, now uint32) {
+	if t[cause].First == 0 {
+		t[cause].First = now
+	}
+	t[cause].Last = now
+}
+
+// Add adds other.
+func (t *Times) Add(other *Times) {
+	for cause, of := range other {
+		if first := t[cause].First; of.First != 0 && (first == 0 || of.First < first) {
+			t[cause].First = of.First
+		}
+		t[cause].Last = max(t[cause].Last, of.Last)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"tagbus/bus/internal/second"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -17,11 +18,13 @@ type Lane struct {
 	// These do not change.
 	Policy subscription.Policy
 	ID     uint64 // its number among all lanes of a book, in the order in which they began
+	clock  *second.Clock
 
 	mu          sync.Mutex // nothing else is locked while it is held
 	byTag       map[tags.Tag]*Counts
 	entries     *atomic.Int64 // of the book; nil when it has forgotten the lane
 	total       Counts
+	times       Times  // of total
 	sent        uint64 // messages that have arrived, on connections that have ended
 	received    uint64 // messages, as the subscriber counts them, until then
 	unconfirmed uint64 // messages of connections that have ended, until the subscriber reports which it received
@@ -44,6 +47,7 @@ func (a *Lane) Add(cause subscription.Cause, tag tags.Tag, messages uint64) {
 	}
 	counts[cause] += messages
 	a.total[cause] += messages
+	a.times.Note(cause, a.clock.Now())
 }
 
 // forget takes the lane out of the entries of its book.
@@ -73,6 +77,15 @@ func (a *Lane) Lost(tag tags.Tag) uint64 {
 	return 0
 }
 
+// AddLost adds the counts of a tag to a sum.
+func (a *Lane) AddLost(tag tags.Tag, to *Counts) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if counts := a.byTag[tag]; counts != nil {
+		to.Add(counts)
+	}
+}
+
 // atOnce is how many tags Each reads before other goroutines may count.
 const atOnce = 1024
 
@@ -94,6 +107,7 @@ func (a *Lane) Each(f func(tags.Tag, *Counts)) {
 // Sums are the messages of a lane.
 type Sums struct {
 	Lost        Counts
+	Times       Times  // of Lost
 	Sent        uint64 // have arrived, on connections that have ended
 	Unconfirmed uint64 // of connections that have ended: not known yet
 }
@@ -102,7 +116,7 @@ type Sums struct {
 func (a *Lane) Sums() Sums {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return Sums{a.total, a.sent, a.unconfirmed}
+	return Sums{a.total, a.times, a.sent, a.unconfirmed}
 }
 
 // Left counts the messages of a lane at the end of a connection.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/second"
 	"tagbus/bus/state"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -76,10 +77,10 @@ var causes = [...]struct {
 }
 
 // Losses returns what was lost, by cause. What was left out on purpose is none of it.
-func Losses(counts *ledger.Counts) (losses []state.Loss) {
+func Losses(counts *ledger.Counts, times *ledger.Times) (losses []state.Loss) {
 	for _, c := range causes {
-		if n := counts[c.cause]; n > 0 {
-			losses = append(losses, state.Loss{Cause: c.name, Messages: n})
+		if n, at := counts[c.cause], times[c.cause]; n > 0 {
+			losses = append(losses, state.Loss{Cause: c.name, Messages: n, First: second.Time(at.First), Last: second.Time(at.Last)})
 		}
 	}
 	return losses

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/portrait"
@@ -96,11 +97,20 @@ func TestLossesHaveTheirCauses(t *testing.T) {
 		ledger.Ended: 1, subscription.CauseFull: 2, subscription.CauseMemory: 3,
 		subscription.CauseConnection: 4, subscription.CauseLeftOut: 5, ledger.Queue: 6,
 	}
+	var times, later ledger.Times
+	for _, at := range []uint32{7, 8, 9} {
+		times.Note(subscription.CauseFull, at)
+	}
+	later.Note(subscription.CauseFull, 11)
+	later.Note(subscription.CauseMemory, 12)
+	times.Add(&later)
 	want := []state.Loss{
-		{Cause: state.Full, Messages: 2}, {Cause: state.Memory, Messages: 3}, {Cause: state.Connection, Messages: 4},
+		{Cause: state.Full, Messages: 2, First: time.Unix(7, 0).UTC(), Last: time.Unix(11, 0).UTC()},
+		{Cause: state.Memory, Messages: 3, First: time.Unix(12, 0).UTC(), Last: time.Unix(12, 0).UTC()},
+		{Cause: state.Connection, Messages: 4},
 		{Cause: state.Ended, Messages: 1}, {Cause: state.Overflow, Messages: 6},
 	}
-	if got := portrait.Losses(&counts); !slices.Equal(got, want) {
+	if got := portrait.Losses(&counts, &times); !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if got := portrait.Lost(&counts); got != state.Lost(want) {

@@ -4,12 +4,15 @@ package cli_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +20,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
 )
 
@@ -171,6 +175,49 @@ func TestMetricsServerDoesNotWaitForTheSlow(t *testing.T) {
 	if err := <-cut; err == nil {
 		t.Error("the scrape was answered, want it cut off")
 	}
+}
+
+// TestMetricsServerShowsTheState asks before and after there is an instance, and closes the
+// server under a viewer, which would stay for ever.
+func TestMetricsServerShowsTheState(t *testing.T) {
+	s, url := serve(t, "127.0.0.1")
+	client := newClient(t)
+	api := strings.TrimSuffix(url, "metrics") + "api/v1/"
+	process := func() (p state.Process) {
+		code, body := get(t, client, http.MethodGet, api+"state?peers=3")
+		if err := json.Unmarshal([]byte(body), &p); err != nil || code != http.StatusOK {
+			t.Fatalf("got status %d, error %v and %s", code, err, body)
+		}
+		return p
+	}
+	early := process()
+	if early.Version != state.Version || early.Command != "publisher" || early.PID != os.Getpid() || early.Program == "" || early.Go != runtime.Version() ||
+		early.Since.IsZero() || early.Uptime < 0 || early.Time.Before(early.Since) || len(early.Instances) != 0 {
+		t.Errorf("before there is an instance: got %+v", early)
+	}
+	s.Show(func(_ context.Context, q state.Question) (state.State, error) {
+		return state.State{Role: state.Publisher, Connected: q.Peers}, nil
+	})
+	if p := process(); len(p.Instances) != 1 || p.Instances[0].Role != state.Publisher || p.Instances[0].Connected != 3 || p.Uptime <= early.Uptime {
+		t.Errorf("got %+v, want one instance that was asked for 3 peers", p)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, api+"events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Body.Close()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := io.ReadAll(events.Body); err != nil {
+		t.Errorf("the events were cut off by the end: %v", err)
+	}
+	none := (*cli.MetricsServer)(nil)
+	none.Show(nil)
 }
 
 func TestMetricsServerFailures(t *testing.T) {

@@ -141,7 +141,7 @@ func (l *lister) write(out io.Writer, now time.Time, rows []row) error {
 		r := &rows[i]
 		cells := []string{r.called(), string(r.Role), r.Host, pid(r.PID)}
 		if l.verbose() {
-			cells = append(cells, r.figures.cells()...)
+			cells = append(cells, r.cells()...)
 		}
 		cells = append(cells, r.Backend, r.address(), r.Tags, units.FormatAgo(now, r.Since))
 		if err := t.Row(r, cells...); err != nil {

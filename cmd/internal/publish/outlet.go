@@ -13,6 +13,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/metrics"
+	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
 	"tagbus/node"
 	"tagbus/tags"
@@ -26,6 +27,7 @@ type outlet interface {
 	TagLosses(instance string) []bus.TagLosses
 	metrics() prometheus.Collector
 	Instance() string
+	State(ctx context.Context, q state.Question) (state.State, error)
 	DrainFailed(ctx context.Context, why error) error
 	Close() error
 }

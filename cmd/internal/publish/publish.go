@@ -140,6 +140,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := server.Register(r.outlet.metrics()); err != nil {
 		return err
 	}
+	server.Show(r.outlet.State)
 	r.keepLosses()
 	stopping := cli.Ready(r.console, n.Loop().Post)
 	err = r.publishAll(ctx)

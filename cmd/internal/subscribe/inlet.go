@@ -14,6 +14,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/metrics"
+	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
 	"tagbus/node"
 	"tagbus/tags"
@@ -24,6 +25,7 @@ import (
 type subscriber interface {
 	subscribe(h bus.Handler) (subscription, error)
 	Instance() string // of a receiver: once it is subscribed
+	State(ctx context.Context, q state.Question) (state.State, error)
 	Stats() bus.SubscriberStats
 	TagStats(ctx context.Context) ([]bus.TagStats, error)
 	Offers(ctx context.Context, wanted tags.Set) (bus.Offers, error) // none of a receiver, which senders find
@@ -118,6 +120,14 @@ func (r *receiving) Instance() string {
 		return receiver.Instance()
 	}
 	return ""
+}
+
+// State implements subscriber.
+func (r *receiving) State(ctx context.Context, q state.Question) (state.State, error) {
+	if receiver := r.receiver.Load(); receiver != nil {
+		return receiver.State(ctx, q)
+	}
+	return state.State{}, bus.ErrClosed
 }
 
 // TagStats implements subscriber.

@@ -115,6 +115,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := r.subscribe(); err != nil {
 		return err
 	}
+	server.Show(r.subscriber.State)
 	r.lossFile.Start(r.subscriber.Instance(), nil)
 	return r.wait(ctx, cli.Ready(r.console, n.Loop().Post))
 }

@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/alecthomas/kong"
-
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/publish"
 	"tagbus/cmd/internal/subscribe"
@@ -28,9 +26,6 @@ Looking asks publishers and receivers for what they know, over the bus itself, a
 
 // about is what the help and the man page say before the flags.
 var about = cli.Program{Name: programName, Description: description}
-
-// Model returns the commands with their flags.
-func Model() (*kong.Application, error) { return cli.Model(about, new(Commands)) }
 
 // programs are the commands with a command line of their own.
 var programs = map[string]func(name string, args []string, s cli.Streams) int{

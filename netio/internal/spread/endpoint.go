@@ -254,3 +254,11 @@ func (e *endpoint) ProbeAfter(silence time.Duration) {
 		inner.ProbeAfter(silence)
 	}
 }
+
+// RoundTrip implements netio.RoundTripper, if the worker's endpoint does.
+func (e *endpoint) RoundTrip() time.Duration {
+	if inner, ok := e.Inner.(netio.RoundTripper); ok {
+		return inner.RoundTrip()
+	}
+	return 0
+}

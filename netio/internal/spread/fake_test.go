@@ -58,6 +58,7 @@ type fakeEndpoint struct {
 	limit   int64
 	sendErr error
 	probed  time.Duration
+	away    time.Duration
 
 	forgotten atomic.Int32
 }

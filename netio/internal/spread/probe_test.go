@@ -20,3 +20,15 @@ func TestTheEndpointOfTheWorkerIsToldWhenToProbe(t *testing.T) {
 		t.Errorf("got probes after %v, want 1m", inner.probed)
 	}
 }
+
+// RoundTrip implements netio.RoundTripper.
+func (e *fakeEndpoint) RoundTrip() time.Duration { return e.away }
+
+// The round trip of an endpoint is the one that its worker's endpoint measures.
+func TestTheRoundTripIsTheWorkers(t *testing.T) {
+	inner, ep := newBed(t, reactor.Config{}, 1).accept(t)
+	inner.away = 3 * time.Millisecond
+	if got := ep.(netio.RoundTripper).RoundTrip(); got != inner.away {
+		t.Errorf("got %v, want %v", got, inner.away)
+	}
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package second_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tagbus/bus/internal/second"
+	"tagbus/internal/alarm"
+)
+
+// timer is the timer of a loop that is a goroutine for each call.
+type timer struct {
+	ring  func()
+	timer *time.Timer
+	rings int
+}
+
+func (t *timer) StartOnce(d time.Duration) error {
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+	t.timer = time.AfterFunc(d, func() { t.rings++; t.ring() })
+	return nil
+}
+
+func (t *timer) Close() error { return nil }
+
+// TestTheClockGoesAndRests: it is right in each second, and rings once for each second
+// with calls, and once more before it rests.
+func TestTheClockGoesAndRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var alarms alarm.Clock
+		var loop timer
+		if err := alarm.Open(&alarms, func(ring func()) (*timer, error) { loop.ring = ring; return &loop, nil }); err != nil {
+			t.Fatal(err)
+		}
+		posts := 0
+		var c second.Clock
+		c.Start(&alarms, func(f func()) bool { posts++; f(); return true })
+		time.Sleep(300 * time.Millisecond)
+		if c.Known() != 0 {
+			t.Errorf("before the first call: got %d, want 0", c.Known())
+		}
+		for range 100 { // of a tenth of a second each
+			if got, want := c.Now(), uint32(time.Now().Unix()); got != want || c.Known() != want {
+				t.Fatalf("got %d, then %d, want %d", got, c.Known(), want)
+			}
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+		}
+		if posts != 1 || loop.rings != 10 {
+			t.Errorf("in 10 s of calls: got %d posts and %d rings, want 1 and 10", posts, loop.rings)
+		}
+		time.Sleep(time.Hour)
+		if posts != 1 || loop.rings != 12 || c.Known() != 0 {
+			t.Errorf("an hour later: got %d posts and %d rings, want 1 and 12", posts, loop.rings)
+		}
+		if got, want := c.Now(), uint32(time.Now().Unix()); got != want || posts != 2 {
+			t.Errorf("then: got %d and %d posts, want %d and 2", got, posts, want)
+		}
+	})
+}
+
+// A clock whose loop has ended is right, and one that does not go stands still.
+func TestAClockWithoutALoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended, still second.Clock
+		var none *second.Clock
+		ended.Start(nil, func(func()) bool { return false })
+		began := still.Now()
+		for range 3 {
+			time.Sleep(time.Second)
+			want := uint32(time.Now().Unix())
+			if ended.Now() != want || none.Now() != want || still.Now() != began {
+				t.Errorf("got %d, %d and %d, want %d, %d and %d", ended.Now(), none.Now(), still.Now(), want, want, began)
+			}
+		}
+	})
+}
+
+func TestTimeOfASecond(t *testing.T) {
+	if got := second.Time(0); !got.IsZero() {
+		t.Errorf("got %v for 0, want none", got)
+	}
+	if got, want := second.Time(86400), time.Date(1970, 1, 2, 0, 0, 0, 0, time.UTC); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package node_test
+
+import (
+	"testing"
+
+	"tagbus/bus"
+	"tagbus/bus/observer"
+	"tagbus/bus/state"
+	"tagbus/tags"
+)
+
+// TestAnObserverAsksOverTheBus asks a publisher and a receiver over real connections.
+func TestAnObserverAsksOverTheBus(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	p, err := n.NewPublisher(bus.PublisherConfig{Name: "daq", Tags: tags.Of(1), Listen: listen()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := n.NewReceiver(bus.ReceiverConfig{Name: "daq", Tags: tags.Of(2), Listen: listen()}, func(bus.Message) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := n.NewObserver(observer.Config{Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	roles := map[string]state.Role{p.Instance(): state.Publisher, r.Instance(): state.Receiver}
+	entries, err := n.Directory().List()
+	if err != nil || len(entries) != len(roles) {
+		t.Fatalf("got %d entries and error %v, want %d and none", len(entries), err, len(roles))
+	}
+	for range 3 { // the later ones over the same connection
+		for _, e := range entries {
+			s, err := o.Ask(t.Context(), e, state.Question{Peers: 10, Busiest: 10, Tags: tags.Of(1)})
+			if err != nil || s.Instance != e.Instance || s.Role != roles[e.Instance] || s.Name != "daq" {
+				t.Errorf("got the state of %q, %v, and error %v, want %q, %v, and none", s.Instance, s.Role, err, e.Instance, roles[e.Instance])
+			}
+		}
+	}
+	for _, e := range entries {
+		g, err := o.Greet(t.Context(), e, e.Addresses[0])
+		if err != nil || g.Instance != e.Instance || g.Name != "daq" || g.Protocol != observer.ProtocolVersion || g.Took < g.Connected || g.Connected <= 0 {
+			t.Errorf("got %+v and error %v, want instance %q and none", g, err, e.Instance)
+		}
+	}
+	if got := len(p.Stats().Subscribers); got != 0 {
+		t.Errorf("got %d subscribers, want none", got)
+	}
+}
