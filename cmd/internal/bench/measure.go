@@ -144,8 +144,8 @@ func (r *runner) ask(ctx context.Context, op string) (answer, error) {
 	for {
 		select {
 		case a := <-r.answers:
-			if a.ID != r.asked {
-				continue
+			if a.ID != r.asked || r.peer.Instance != "" && a.from.Instance != r.peer.Instance {
+				continue // late, or of a second serving side
 			}
 			if a.Error != "" {
 				return answer{}, fmt.Errorf("%v: %s", a.from, a.Error)
