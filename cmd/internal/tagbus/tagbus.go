@@ -12,6 +12,7 @@ import (
 	"tagbus/cmd/internal/rates"
 	"tagbus/cmd/internal/sub"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/web/serve"
 )
 
 // Commands are those of tagbus, with the flags of all. Each is a struct with the flags of
@@ -28,11 +29,12 @@ type Commands struct {
 	Messages rates.Messages `cmd:"" name:"hz" help:"Show how often messages of some tags come, as publishers count them."`
 	Bytes    rates.Bytes    `cmd:"" name:"bw" help:"Show how many bytes a second messages of some tags take, as publishers count them."`
 
+	Completion shellCompletion `cmd:"" help:"Print the script by which a shell completes this command."`
+	Doctor     check.Command   `cmd:"" name:"check" aliases:"doctor" help:"Look for everything that can be wrong with a bus from this host, and say what to do."`
 	Sub        sub.Command     `cmd:"" aliases:"echo" help:"Show messages as they come, without harm to the bus."`
 	Bench      bench.Command   `cmd:"" help:"Measure throughput and latency between two processes or two hosts, and what plain TCP does beside it."`
 	Pub        pub.Command     `cmd:"" help:"Publish the lines of a file or of standard input, or messages that are made up."`
-	Completion shellCompletion `cmd:"" help:"Print the script by which a shell completes this command."`
-	Doctor     check.Command   `cmd:"" name:"check" aliases:"doctor" help:"Look for everything that can be wrong with a bus from this host, and say what to do."`
+	Web        serve.Command   `cmd:"" help:"Show the bus in a browser."`
 
 	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
 	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`
