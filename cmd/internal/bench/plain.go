@@ -56,7 +56,7 @@ func (s *plainServer) port() uint16 { return uint16(s.listener.Addr().(*net.TCPA
 // close ends all connections.
 func (s *plainServer) close() {
 	s.cancel()
-	s.listener.Close()
+	_ = s.listener.Close() // it was opened for nothing else
 	s.wg.Wait()
 }
 
@@ -73,12 +73,12 @@ func (s *plainServer) accept() {
 		case s.places <- struct{}{}:
 			s.wg.Go(func() {
 				defer func() { <-s.places }()
-				defer context.AfterFunc(s.ctx, func() { c.Close() })()
-				defer c.Close()
-				_ = s.converse(c) // the other side says what is wrong
+				defer context.AfterFunc(s.ctx, func() { _ = c.Close() })() // ends what waits for it
+				defer func() { _ = c.Close() }()                           // the other side says what is wrong
+				_ = s.converse(c)                                          // as above
 			})
 		default:
-			c.Close()
+			_ = c.Close() // which is the answer
 		}
 	}
 }
@@ -166,7 +166,7 @@ func dialPlain(ctx context.Context, to netip.AddrPort, token string) (*plainClie
 func (p *plainClient) close() {
 	for _, c := range []net.Conn{p.load, p.ping} {
 		if c != nil {
-			c.Close()
+			_ = c.Close() // all was received
 		}
 	}
 }
