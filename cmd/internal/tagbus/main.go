@@ -21,7 +21,7 @@ const (
 
 	description = `See and use a bus: who is there, who is slow, what was lost and why.
 
-Looking asks publishers and receivers for what they know, over the bus itself, and takes no message from anybody. Ends with status 0 when all that was asked for is done, 1 when something failed, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order, as does a closed pipe at standard output.`
+Looking asks publishers and receivers for what they know, over the bus itself, and takes no message from a subscriber. Ends with status 0 when all that was asked for is done, 1 when something failed, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order, as does a closed pipe at standard output.`
 )
 
 // about is what the help and the man page say before the flags.

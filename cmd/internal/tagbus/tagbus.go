@@ -8,10 +8,12 @@ import (
 	"tagbus/cmd/internal/check"
 	"tagbus/cmd/internal/info"
 	"tagbus/cmd/internal/list"
+	"tagbus/cmd/internal/losses"
 	"tagbus/cmd/internal/pub"
 	"tagbus/cmd/internal/rates"
 	"tagbus/cmd/internal/sub"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/top"
 	"tagbus/cmd/internal/web/serve"
 )
 
@@ -26,9 +28,12 @@ type Commands struct {
 	List list.Command `cmd:"" name:"ls" help:"List who is there: publishers and receivers, with host, address and tags."`
 	Info info.Command `cmd:"" help:"Show all that is known of one publisher, receiver, subscriber or sender, or of one tag."`
 
+	Top top.Command `cmd:"" help:"Show live which publishers and links are busy, slow or losing."`
+
 	Messages rates.Messages `cmd:"" name:"hz" help:"Show how often messages of some tags come, as publishers count them."`
 	Bytes    rates.Bytes    `cmd:"" name:"bw" help:"Show how many bytes a second messages of some tags take, as publishers count them."`
 
+	Losses     losses.Command  `cmd:"" help:"Show what was lost: by whom, why, how much and when."`
 	Completion shellCompletion `cmd:"" help:"Print the script by which a shell completes this command."`
 	Doctor     check.Command   `cmd:"" name:"check" aliases:"doctor" help:"Look for everything that can be wrong with a bus from this host, and say what to do."`
 	Sub        sub.Command     `cmd:"" aliases:"echo" help:"Show messages as they come, without harm to the bus."`

@@ -32,6 +32,9 @@ var sequences = map[style][2]string{
 
 func (v *view) paint(s style, text string) string {
 	i := 1
+	if v.plain {
+		return text
+	}
 	if v.colour {
 		i = 0
 	}
@@ -177,7 +180,7 @@ func totalParts(t overview.Totals) []part {
 		parts = append(parts, part{bad, count(uint64(t.Silent)) + " not answering"})
 	}
 	return append(parts,
-		part{alert(t.Stalled), count(uint64(t.Stalled)) + " stalled"}, part{alert(t.Losing), losing},
+		part{alert(t.Stuck), count(uint64(t.Stuck)) + " stalled"}, part{alert(t.Losing), losing},
 		part{normal, rate(t.MessageRate) + " msg/s"}, part{normal, megabytes(t.ByteRate) + " MB/s"},
 		part{normal, count(uint64(t.Connected)) + " links"})
 }

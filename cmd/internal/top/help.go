@@ -15,7 +15,7 @@ var helpText = []string{
 	"",
 	" SUBS      subscribers, or senders of a receiver",
 	" QUEUE%    how full the fullest queue to a subscriber is",
-	" STALLED   subscribers that take nothing; of a link: since when",
+	" STALLED   subscribers that take nothing; of a link: for how long, or now",
 	" LOST      because a queue was full, memory was missing, a connection broke;",
 	"           + at the end: for other reasons (tagbus losses has all)",
 	" REFUSED/S publishing that was held up, because there was no room",

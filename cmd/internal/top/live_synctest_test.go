@@ -101,7 +101,7 @@ func TestKeysDuringALook(t *testing.T) {
 		if got := strings.Join(w.frame, "\n"); !strings.Contains(got, "next order") {
 			t.Errorf("got\n%s\nwant the help", got)
 		}
-		w.keys <- '?' // ends it
+		w.keys <- '?'                       // ends it
 		time.Sleep(2500 * time.Millisecond) // 4.5 s: the first has ended, the second began at 4 s
 		synctest.Wait()
 		if w.looks != 2 {
@@ -123,6 +123,7 @@ func TestAPauseAsksNothing(t *testing.T) {
 		synctest.Wait()
 		before := w.looks
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		if w.looks != before {
 			t.Errorf("got %d looks in a pause, want none", w.looks-before)
 		}

@@ -35,6 +35,7 @@ type printer struct {
 //     reports, if it lists nothing.
 func (p *printer) run(ctx context.Context, tables int) error {
 	v := newView(p.command, "", false)
+	v.plain = true
 	ticker := time.NewTicker(p.command.Interval)
 	defer ticker.Stop()
 	p.look(ctx) // for rates

@@ -22,7 +22,7 @@ var instanceColumns = []column[overview.Instance]{
 	{"FREE-PAGES", 10, 10, false, false, freePages},
 	{"REFUSED/S", 9, 8, false, false, func(in *overview.Instance) string { return rate(in.RefusalRate) }},
 	{"LOST:full/mem/conn", 18, 2, false, false, func(in *overview.Instance) string { return lost(in.Losses) }},
-	{"STALLED", 7, 1, false, false, func(in *overview.Instance) string { return count(uint64(in.Stalled)) }},
+	{"STALLED", 7, 1, false, false, func(in *overview.Instance) string { return count(uint64(max(in.Stalled, in.Stuck))) }},
 	{"WORST-PEER", 12, 11, true, false, func(in *overview.Instance) string { return plain.Text(in.Worst) }},
 }
 
@@ -49,7 +49,10 @@ func freePages(in *overview.Instance) string {
 }
 
 func stalledFor(l *overview.Link) string {
-	if l.StalledSince.IsZero() {
+	switch {
+	case l.Stuck && l.StalledSince.IsZero():
+		return "now"
+	case !l.Stuck:
 		return unknown
 	}
 	return span(time.Duration(l.StalledFor * float64(time.Second)))

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"tagbus/bus/state"
+	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/screen"
 	"tagbus/cmd/internal/tool"
@@ -55,7 +56,7 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 	}
 	in, out := terminal(e)
 	if tables == 0 && !e.JSON && out == nil {
-		return &NoTerminalError{}
+		return &cli.UsageError{Err: errors.New(noTerminal)}
 	}
 	w, err := e.Watcher()
 	if err != nil {
@@ -129,10 +130,5 @@ func (l *looker) look(ctx context.Context) overview.Overview {
 	return o
 }
 
-// NoTerminalError is returned by Run if there is no terminal to show frames on.
-type NoTerminalError struct{}
-
-// Error says what to do.
-func (*NoTerminalError) Error() string {
-	return "standard output is no terminal: give --once or --count N for tables, or --json"
-}
+// noTerminal says what to do without a terminal to show frames on.
+const noTerminal = "standard output is no terminal: give --once or --count N for tables, or --json"

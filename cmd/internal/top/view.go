@@ -15,6 +15,7 @@ import (
 type view struct {
 	bus    string
 	colour bool
+	plain  bool // no styles at all
 
 	by      overview.Order
 	links   bool   // instead of instances
