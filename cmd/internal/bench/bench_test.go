@@ -195,6 +195,7 @@ func TestBothSides(t *testing.T) {
 	go func() {
 		served <- errors.Join(mustRead(t, "serve --child").Run(context.Background(), serving), serving.Close())
 	}()
+	interrupt(t, flags)
 	for _, line := range []string{
 		"run --rounds 2 --round 30ms --size 8-2000 --tags 3 -q",
 		"run --rounds 1 --round 30ms --rate 5k --burst 7 --size 2MiB -q",
@@ -221,6 +222,25 @@ func TestBothSides(t *testing.T) {
 	if !want.MatchString(serveErr.String()) {
 		t.Errorf("got %q, want one that matches %s", serveErr.String(), want)
 	}
+}
+
+// interrupt runs a measurement until its first round is printed.
+func interrupt(t *testing.T, flags *tool.Flags) {
+	t.Helper()
+	stopped := errors.New("stopped")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	env := &tool.Env{Flags: flags, Streams: cli.Streams{Out: after(func() { cancel(stopped) }), Err: io.Discard}}
+	if err := errors.Join(mustRead(t, "run --rounds 1000 --round 10ms -q").Run(ctx, env), env.Close()); !errors.Is(err, stopped) {
+		t.Errorf("got %v, want %v", err, stopped)
+	}
+}
+
+// after calls a function at each Write.
+type after func()
+
+func (a after) Write(b []byte) (int, error) {
+	a()
+	return len(b), nil
 }
 
 func TestOneMeasurementAtATime(t *testing.T) {
