@@ -12,7 +12,7 @@ build=(-trimpath)
 link="-s -w"
 if [ -n "${VERSION:-}" ]; then
   build+=(-buildvcs=false)
-  link+=" -X tagbus/cmd/internal/cli.release=$VERSION"
+  link+=" -X tagbus/internal/build.release=$VERSION"
 else
   build+=(-buildvcs=true)
   VERSION=$(go run "${build[@]}" ./cmd/publisher --version | cut -d ' ' -f 2) || VERSION=

@@ -112,7 +112,7 @@ var views = []string{"?view=overview", "?view=publishers&rows=40", "?view=tags&r
 
 func (w *watchers) view(url string) error {
 	for _, view := range views {
-		answer, err := http.Get(url + "/events" + view)
+		answer, err := http.Get(url + "/live" + view)
 		if err != nil {
 			return err
 		}

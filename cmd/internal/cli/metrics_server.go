@@ -19,6 +19,8 @@ import (
 
 	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/stateapi"
+	"tagbus/cmd/internal/web"
+	"tagbus/internal/build"
 )
 
 // MetricsServer shows metrics to Prometheus and the state of the program to viewers while a
@@ -30,6 +32,7 @@ type MetricsServer struct {
 	server   *http.Server
 	health   health
 	process  *process
+	page     *web.Page
 	ended    chan error // of Serve
 }
 
@@ -64,7 +67,7 @@ func (c *Common) ServeMetrics(program string, say func(format string, args ...an
 		return nil, NameListen("--metrics", c.Metrics.AddrPort, err)
 	}
 	s := &MetricsServer{registry: prometheus.NewRegistry(), process: newProcess(program), ended: make(chan error, 1)}
-	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.OfBuild(release))
+	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.OfBuild(build.Release()))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{
 		// One bad metric is to cost no other; it is counted, among the metrics.
@@ -74,6 +77,8 @@ func (c *Common) ServeMetrics(program string, say func(format string, args ...an
 	mux.Handle("GET /healthz", &s.health)
 	api := stateapi.New(s.process.state)
 	api.Register(mux)
+	s.page = web.NewOfProcess(program, s.process.state)
+	mux.Handle("/", s.page)
 	s.server = &http.Server{
 		Handler: mux, MaxHeaderBytes: 16 << 10,
 		ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout, IdleTimeout: metricsIdle,
@@ -82,6 +87,7 @@ func (c *Common) ServeMetrics(program string, say func(format string, args ...an
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	s.server.RegisterOnShutdown(api.Close) // a viewer would never go by itself
+	s.server.RegisterOnShutdown(s.page.Close)
 	go func() { s.ended <- s.server.Serve(listener) }()
 	say("metrics at http://%s/metrics", hostOf(listener.Addr().(*net.TCPAddr), c.Metrics.Addr().Zone()))
 	return s, nil
@@ -117,6 +123,7 @@ func (s *MetricsServer) Close() error {
 	if err := s.server.Shutdown(ctx); err != nil {
 		_ = s.server.Close() // it returns what closing the listener did
 	}
+	s.page.Close()
 	if err := <-s.ended; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("--metrics: %w", err)
 	}

@@ -103,6 +103,9 @@ func rowOf(r *overview.Row) row {
 		all.Error = cli.Text(r.Err)
 	}
 	if s := r.State; s != nil {
+		if all.Since.IsZero() { // receivers do not announce it
+			all.Since = s.Since
+		}
 		all.figures = &figures{Connected: s.Connected, Messages: s.Messages, PayloadBytes: s.PayloadBytes, Losses: s.Losses}
 		if rate, ok := r.Rate(func(s *state.State) uint64 { return s.Messages }); ok {
 			all.MessageRate = &rate

@@ -4,11 +4,17 @@
 package tagbus
 
 import (
+	"tagbus/cmd/internal/bench"
+	"tagbus/cmd/internal/check"
 	"tagbus/cmd/internal/info"
 	"tagbus/cmd/internal/list"
+	"tagbus/cmd/internal/losses"
+	"tagbus/cmd/internal/pub"
 	"tagbus/cmd/internal/rates"
+	"tagbus/cmd/internal/sub"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/top"
+	"tagbus/cmd/internal/web/serve"
 )
 
 // Commands are those of tagbus, with the flags of all. Each is a struct with the flags of
@@ -27,7 +33,13 @@ type Commands struct {
 	Messages rates.Messages `cmd:"" name:"hz" help:"Show how often messages of some tags come, as publishers count them."`
 	Bytes    rates.Bytes    `cmd:"" name:"bw" help:"Show how many bytes a second messages of some tags take, as publishers count them."`
 
+	Losses     losses.Command  `cmd:"" help:"Show what was lost: by whom, why, how much and when."`
 	Completion shellCompletion `cmd:"" help:"Print the script by which a shell completes this command."`
+	Doctor     check.Command   `cmd:"" name:"check" aliases:"doctor" help:"Look for everything that can be wrong with a bus from this host, and say what to do."`
+	Sub        sub.Command     `cmd:"" aliases:"echo" help:"Show messages as they come, without harm to the bus."`
+	Bench      bench.Command   `cmd:"" help:"Measure throughput and latency between two processes or two hosts, and what plain TCP does beside it."`
+	Pub        pub.Command     `cmd:"" help:"Publish the lines of a file or of standard input, or messages that are made up."`
+	Web        serve.Command   `cmd:"" help:"Show the bus in a browser."`
 
 	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
 	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"tagbus/bus/state"
+	"tagbus/cmd/internal/overview"
+	"tagbus/internal/plain"
+	"tagbus/tags"
+)
+
+const (
+	maxEntries   = 1000  // in an answer, and the default
+	maxWaiting   = 4     // questions that wait for the one that is being answered
+	peersOfAnAPI = 16384 // peers, and tags, in all answers together
+)
+
+// api answers /api/v1/bus: one question after the other.
+//
+// Threads: any.
+type api struct {
+	source  Source
+	turn    chan struct{}
+	waiting chan struct{}
+	entries int // of the last look; it belongs to the question that has the turn
+}
+
+func newAPI(source Source) *api {
+	return &api{source: source, turn: make(chan struct{}, 1), waiting: make(chan struct{}, maxWaiting)}
+}
+
+// Bus is the answer of /api/v1/bus.
+type Bus struct {
+	Version int       `json:"state_version"`
+	Time    time.Time `json:"time"`
+	Problem string    `json:"problem,omitempty"` // of the directory
+	Matched int       `json:"matched_entries"`   // by the filter, of which Entries has some
+	Entries []Entry   `json:"entries"`
+}
+
+// Entry is an entry of the directory, and what it says of itself.
+type Entry struct {
+	Instance  string       `json:"instance"`
+	Name      string       `json:"name,omitempty"`
+	Role      string       `json:"role"`
+	Host      string       `json:"host,omitempty"`
+	PID       int          `json:"pid,omitempty"`
+	Backend   string       `json:"backend"`
+	Addresses []string     `json:"addresses"`
+	Since     time.Time    `json:"since,omitzero"`
+	Error     string       `json:"error,omitempty"` // why there is no state
+	State     *state.State `json:"state,omitempty"`
+}
+
+// ask is what a program wants to know.
+type ask struct {
+	question      state.Question
+	filter        []string
+	offset, limit int
+}
+
+// parseAsk reads the query.
+//
+//   - Errors: *QueryError.
+func parseAsk(q url.Values) (ask, error) {
+	a := ask{limit: maxEntries, filter: strings.Fields(strings.ToLower(q.Get("filter")))}
+	for _, number := range []struct {
+		name string
+		to   *int
+	}{{"offset", &a.offset}, {"limit", &a.limit}, {"peers", &a.question.Peers}, {"busiest", &a.question.Busiest}} {
+		if v := q.Get(number.name); v != "" {
+			n, err := strconv.Atoi(v)
+			if err != nil || n < 0 {
+				return a, &QueryError{number.name, v, "a number, 0 or more"}
+			}
+			*number.to = n
+		}
+	}
+	a.limit = min(a.limit, maxEntries)
+	if v := q.Get("tags"); v != "" {
+		set, err := tags.ParseSet(v)
+		if err != nil {
+			return a, &QueryError{"tags", plain.Cut(v, textBytes), "tags: " + err.Error()}
+		}
+		a.question.Tags = set
+	}
+	return a, nil
+}
+
+// ServeHTTP implements http.Handler.
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	question, err := parseAsk(r.URL.Query())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	select {
+	case a.waiting <- struct{}{}:
+		defer func() { <-a.waiting }()
+	default:
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "other questions are being answered: ask again in a second", http.StatusServiceUnavailable)
+		return
+	}
+	select {
+	case a.turn <- struct{}{}:
+		defer func() { <-a.turn }()
+	case <-r.Context().Done():
+		return
+	}
+	body, err := json.Marshal(a.answer(r, question))
+	if err != nil {
+		http.Error(w, errors.Unwrap(err).Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(append(body, '\n'))
+}
+
+// answer looks once.
+func (a *api) answer(r *http.Request, q ask) Bus {
+	if a.entries == 0 && q.question.Peers+q.question.Busiest > 0 {
+		a.entries = len(a.source.Look(r.Context(), state.Question{}).Rows)
+	}
+	// Bounded as a whole: with many entries each has few peers.
+	each := peersOfAnAPI / max(1, a.entries)
+	q.question.Peers, q.question.Busiest = min(q.question.Peers, each), min(q.question.Busiest, each)
+	o := a.source.Look(r.Context(), q.question.Bounded())
+	a.entries = len(o.Rows)
+	b := Bus{Version: state.Version, Time: o.Time, Entries: []Entry{}}
+	if o.Problem != nil {
+		b.Problem = plain.Error(o.Problem)
+	}
+	for i := range o.Rows {
+		row := &o.Rows[i]
+		if !matches(searchable(row.Entry.Name, row.Entry.Host, row.Entry.Instance), q.filter) {
+			continue
+		}
+		if b.Matched++; b.Matched > q.offset && len(b.Entries) < q.limit {
+			b.Entries = append(b.Entries, entryOf(row))
+		}
+	}
+	return b
+}
+
+func entryOf(row *overview.Row) Entry {
+	e := Entry{
+		Instance: row.Entry.Instance, Name: row.Entry.Name, Role: string(row.Entry.Role), Host: row.Entry.Host, PID: row.Entry.PID,
+		Backend: row.Entry.Backend, Since: row.Entry.Since, State: row.State,
+	}
+	if e.Role == "" {
+		e.Role = string(state.Publisher)
+	}
+	for _, addr := range row.Entry.Addresses {
+		e.Addresses = append(e.Addresses, addr.String())
+	}
+	if row.State == nil && row.Err != nil {
+		e.Error = plain.Error(row.Err)
+	}
+	return e
+}

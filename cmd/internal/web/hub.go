@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"tagbus/bus/state"
+	"tagbus/cmd/internal/overview"
+	"tagbus/tags"
+)
+
+const (
+	// interval is the time between two looks.
+	interval = time.Second
+
+	// soonest is the time between two looks of which the second was not waited for,
+	// because a viewer shows something that was not asked for.
+	soonest = 250 * time.Millisecond
+
+	// linger is for how long looks go on without viewers: a page that is loaded again
+	// finds rates.
+	linger = 5 * time.Second
+
+	// peersOfALook and tagsOfALook are how many peers and tags all answers of a look have
+	// together, about.
+	peersOfALook = 8192
+	tagsOfALook  = 4096
+
+	// peersOfOne and tagsOfOne are how many the answer of an instance has that a viewer
+	// looks at.
+	peersOfOne = 256
+	tagsOfOne  = 128
+)
+
+// Source is what a page shows.
+//
+// Threads: one at a time.
+type Source struct {
+	// Look looks at all of it.
+	Look func(context.Context, state.Question) overview.Overview
+
+	// Ask asks one of the rows that Look has returned.
+	Ask func(context.Context, *overview.Row, state.Question) (state.State, error)
+}
+
+// hub looks once a second, for all viewers, while there are some.
+//
+// Threads: any.
+type hub struct {
+	source Source
+	ctx    context.Context //nolint:containedctx // that of the page, as long as it is served
+	wake   chan struct{}
+
+	mu      sync.Mutex
+	viewers map[*viewer]struct{}
+	running sync.WaitGroup
+	looks   bool // the goroutine runs
+	last    *model
+	ring    ring
+}
+
+// viewer is one stream.
+type viewer struct {
+	shown  shown
+	models chan *model // the newest one: a slow viewer misses others
+}
+
+func newHub(ctx context.Context, source Source) *hub {
+	return &hub{source: source, ctx: ctx, wake: make(chan struct{}, 1), viewers: make(map[*viewer]struct{})}
+}
+
+// join adds a viewer. ok is false if there are too many, or the page ends.
+func (h *hub) join(s shown) (v *viewer, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.viewers) >= MaxViewers || h.ctx.Err() != nil {
+		return nil, false
+	}
+	v = &viewer{shown: s, models: make(chan *model, 1)}
+	h.viewers[v] = struct{}{}
+	if h.last != nil && time.Since(h.last.at) < 2*interval {
+		v.models <- h.last
+	}
+	if !h.looks {
+		h.looks = true
+		h.running.Go(h.run)
+	} else if h.last != nil && !h.last.answers(&s) {
+		select {
+		case h.wake <- struct{}{}:
+		default: // one is enough
+		}
+	}
+	return v, true
+}
+
+// answers reports whether the model has what a viewer shows.
+func (m *model) answers(s *shown) bool {
+	switch s.view {
+	case "instance":
+		return m.details[s.instance] != nil
+	case "tags", "tag":
+		t, err := m.asked.Union(s.asks()).Without(m.asked)
+		return m.hasTags && err == nil && t.IsEmpty()
+	}
+	return true
+}
+
+func (h *hub) leave(v *viewer) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.viewers, v)
+}
+
+// run looks until there were no viewers for a while.
+func (h *hub) run() {
+	var seq uint64
+	var idle, before time.Time
+	h.mu.Lock()
+	if h.last != nil {
+		seq = h.last.seq
+	}
+	h.mu.Unlock()
+	for {
+		began := time.Now()
+		needs := h.needs()
+		switch {
+		case needs.viewers > 0:
+			idle = time.Time{}
+		case idle.IsZero():
+			idle = began
+		}
+		if !idle.IsZero() && began.Sub(idle) >= linger || h.ctx.Err() != nil {
+			if h.stop() {
+				return
+			}
+			continue
+		}
+		m := h.look(needs, before.IsZero() || began.Sub(before) > 5*interval)
+		before = began
+		seq++
+		m.seq = seq
+		h.publish(m)
+		h.rest(began)
+	}
+}
+
+// stop ends the looks, unless a viewer has come meanwhile.
+func (h *hub) stop() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.looks = len(h.viewers) > 0 && h.ctx.Err() == nil
+	return !h.looks
+}
+
+// rest waits for the next look.
+func (h *hub) rest(began time.Time) {
+	timer := time.NewTimer(max(soonest, interval-time.Since(began)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return
+	case <-h.ctx.Done():
+		return
+	case <-h.wake:
+	}
+	short := time.NewTimer(max(0, soonest-time.Since(began)))
+	defer short.Stop()
+	select {
+	case <-short.C:
+	case <-h.ctx.Done():
+	}
+}
+
+// needs is what the viewers show, together.
+type needs struct {
+	viewers   int
+	tags      bool
+	asked     tags.Set
+	instances map[string]bool
+	entries   int // of the last look
+}
+
+func (h *hub) needs() needs {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := needs{viewers: len(h.viewers), instances: make(map[string]bool), entries: 1}
+	if h.last != nil {
+		n.entries = max(1, len(h.last.processes))
+	}
+	for v := range h.viewers {
+		switch v.shown.view {
+		case "tags", "tag":
+			n.tags = true
+			n.asked = n.asked.Union(v.shown.asks())
+		case "instance":
+			n.instances[v.shown.instance] = true
+		}
+	}
+	return n
+}
+
+// look asks all once.
+//
+//   - afresh: what was known before is too old for rates.
+func (h *hub) look(n needs, afresh bool) *model {
+	q := state.Question{Peers: max(4, peersOfALook/n.entries), Tags: n.asked}
+	if n.tags {
+		q.Busiest = max(4, tagsOfALook/n.entries)
+	}
+	o := h.source.Look(h.ctx, q.Bounded())
+	if afresh {
+		for i := range o.Rows {
+			o.Rows[i].Before = nil
+		}
+	}
+	m := newModel(o)
+	m.hasTags, m.asked, m.details = n.tags, n.asked, make(map[string]*detail)
+	for id := range n.instances {
+		m.details[id] = h.detail(m, id)
+	}
+	return m
+}
+
+// publish gives the model to the viewers.
+func (h *hub) publish(m *model) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ring.add(point{seq: m.seq, unix: m.at.UnixMilli(), messages: m.totals.Rate, bytes: m.totals.Bytes, lost: m.totals.LossNow, stalled: m.totals.Stalled})
+	m.history = h.ring.after(0)
+	h.last = m
+	for v := range h.viewers {
+		select {
+		case <-v.models: // it was not fetched
+		default:
+		}
+		v.models <- m
+	}
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"slices"
+	"strings"
+
+	"tagbus/bus/state"
+	"tagbus/tags"
+)
+
+// searchable returns what a filter looks at.
+func searchable(texts ...string) string { return strings.ToLower(strings.Join(texts, "\n")) }
+
+// shortSet returns the text of a set without making one of 100,000 tags long first.
+func shortSet(s tags.Set) string {
+	const parts = 8
+	if s.Parts() <= parts {
+		return s.String()
+	}
+	var b strings.Builder
+	n := 0
+	for lo, hi := range s.Ranges() {
+		if n++; n > parts {
+			break
+		}
+		r, err := tags.Range(lo, hi)
+		if err == nil {
+			b.WriteString(r.String() + ",")
+		}
+	}
+	return b.String() + "..."
+}
+
+// opposite returns the role of what is connected with a role.
+func opposite(role state.Role) string {
+	switch role {
+	case state.Publisher:
+		return string(state.Subscriber)
+	case state.Subscriber:
+		return string(state.Publisher)
+	case state.Receiver:
+		return string(state.Sender)
+	case state.Sender:
+		return string(state.Receiver)
+	}
+	return ""
+}
+
+// addPeers adds the connections of a process to what is known of their other sides.
+func (m *model) addPeers(p *process) {
+	s, before := p.row.State, byInstance(p.row.Before)
+	for i := range s.Peers {
+		l := newLink(p, &s.Peers[i], before[key(&s.Peers[i])])
+		m.links = append(m.links, l)
+		q := m.knownPeer[l.ID]
+		if q == nil {
+			q = &peer{ID: l.ID, Name: l.Name, Role: l.Role, Host: l.Host, PID: l.PID, text: l.text}
+			m.knownPeer[l.ID] = q
+		}
+		l.to = q
+		q.add(l)
+	}
+}
+
+// key is what tells a peer from others: one that has said no instance is its address.
+func key(p *state.Peer) string {
+	if p.Instance == "" {
+		return p.Address
+	}
+	return p.Instance
+}
+
+func byInstance(s *state.State) map[string]*state.Peer {
+	if s == nil {
+		return nil
+	}
+	known := make(map[string]*state.Peer, len(s.Peers))
+	for i := range s.Peers {
+		known[key(&s.Peers[i])] = &s.Peers[i]
+	}
+	return known
+}
+
+// newLink makes a connection of what a process says of a peer.
+//
+//   - before: the same peer a look before; may be nil.
+func newLink(p *process, q *state.Peer, before *state.Peer) *link {
+	s := p.row.State
+	l := &link{from: p, peer: peer{
+		ID: text(key(q)), Name: text(q.Name), Role: opposite(s.Role), Host: text(q.Host), PID: q.PID, Of: 1,
+		Queued: q.Queued, Lost: state.Lost(q.Losses), Causes: causesOf(q.Losses),
+		Stalled: millis(q.StalledSince), Heard: millis(q.Heard), Trip: q.RoundTrip, LeftOut: q.LeftOut,
+	}}
+	if q.QueueLimit > 0 {
+		l.Queue = round(100*float64(q.Queued)/float64(q.QueueLimit)) / 100
+	}
+	for i := range q.Lanes {
+		lane := &q.Lanes[i]
+		if lane.QueueLimit > 0 {
+			l.Queue = max(l.Queue, round(100*float64(lane.Queued)/float64(lane.QueueLimit))/100)
+		}
+		if name := text(lane.Policy); len(l.Policies) < 16 && !slices.Contains(l.Policies, name) {
+			l.Policies = append(l.Policies, name)
+		}
+	}
+	if before != nil && before.Since.Equal(q.Since) {
+		seconds := s.Time.Sub(p.row.Before.Time).Seconds()
+		l.Rate = grown(q.Messages, before.Messages, seconds)
+		l.Bytes = grown(q.Bytes, before.Bytes, seconds)
+		l.LossNow = grown(l.Lost, state.Lost(before.Losses), seconds)
+	}
+	switch {
+	case !q.StalledSince.IsZero():
+		l.Status = stalled
+	case l.LossNow > 0 || recent(q.Losses, s.Time):
+		l.Status = losing
+	case l.Lost > 0:
+		l.Status = lost
+	}
+	l.text = searchable(l.Name, l.Host, l.ID, l.Role)
+	return l
+}
+
+func grown(now, before uint64, seconds float64) float64 {
+	if seconds <= 0 || now < before {
+		return 0
+	}
+	return round(float64(now-before) / seconds)
+}
+
+// add joins a connection.
+func (q *peer) add(l *link) {
+	q.links = append(q.links, l)
+	q.Of++
+	q.Status = max(q.Status, l.Status)
+	q.Rate, q.Bytes, q.LossNow = round(q.Rate+l.Rate), round(q.Bytes+l.Bytes), round(q.LossNow+l.LossNow)
+	q.Queue, q.Queued = max(q.Queue, l.Queue), q.Queued+l.Queued
+	q.Lost, q.LeftOut = q.Lost+l.Lost, q.LeftOut+l.LeftOut
+	q.Trip, q.Heard = max(q.Trip, l.Trip), max(q.Heard, l.Heard)
+	if l.Stalled != 0 && (q.Stalled == 0 || l.Stalled < q.Stalled) {
+		q.Stalled = l.Stalled
+	}
+	for _, name := range l.Policies {
+		if !slices.Contains(q.Policies, name) {
+			q.Policies = append(q.Policies, name)
+		}
+	}
+	for _, c := range l.Causes {
+		at := slices.IndexFunc(q.Causes, func(d cause) bool { return d.Cause == c.Cause })
+		if at < 0 {
+			q.Causes = append(q.Causes, c)
+		} else {
+			q.Causes[at] = q.Causes[at].and(c)
+		}
+	}
+}
+
+// addLosses adds a row for each peer that has lost something, and each cause.
+func (m *model) addLosses(p *process) {
+	s := p.row.State
+	add := func(peers []state.Peer, gone bool) {
+		for i := range peers {
+			q := &peers[i]
+			for _, l := range q.Losses {
+				if l.Messages == 0 {
+					continue
+				}
+				row := &loss{
+					From: p.Name, ID: p.ID, To: text(q.Name), ToID: text(key(q)), Gone: gone,
+					Now: !gone && recent([]state.Loss{l}, s.Time), cause: causesOf([]state.Loss{l})[0],
+				}
+				row.text = searchable(row.From, row.ID, row.To, row.ToID, string(row.Cause))
+				m.losses = append(m.losses, row)
+			}
+		}
+	}
+	add(s.Peers, false)
+	add(s.Gone, true)
+}
+
+// addTags adds the tags of a process to what is known of them.
+func addTags(known map[tags.Tag]*tag, p *process) {
+	s := p.row.State
+	seen := make(map[tags.Tag]bool, len(s.Busiest)+len(s.Asked))
+	for _, list := range [][]state.Tag{s.Busiest, s.Asked} {
+		for i := range list {
+			t := &list[i]
+			if seen[t.Tag] { // among the busiest, and asked for
+				continue
+			}
+			seen[t.Tag] = true
+			sum := known[t.Tag]
+			if sum == nil {
+				sum = &tag{Tag: t.Tag, By: p.Name, ByID: p.ID, text: searchable(t.Tag.String(), t.Tag.Slashed())}
+				known[t.Tag] = sum
+			}
+			sum.add(t)
+		}
+	}
+}
+
+func (t *tag) add(s *state.Tag) {
+	t.Of++
+	t.Peers += s.Peers
+	t.Count += s.Messages
+	t.Last = max(t.Last, millis(s.Last))
+	t.Lost += state.Lost(s.Losses)
+	t.Rate, t.Bytes = plus(t.Rate, s.MessageRate), plus(t.Bytes, s.ByteRate)
+}
+
+// plus adds rates of which each may be unknown.
+func plus(a, b *float64) *float64 {
+	if b == nil {
+		return a
+	}
+	sum := *b
+	if a != nil {
+		sum += *a
+	}
+	sum = round(sum)
+	return &sum
+}
