@@ -109,6 +109,7 @@ func TestAnInstanceThatAnswersAgain(t *testing.T) {
 		if r := look(); r.State != nil {
 			t.Fatalf("got %+v, want no answer", r)
 		}
+		synctest.Wait()
 		well = true
 		for range 12 {
 			time.Sleep(time.Second)
