@@ -132,7 +132,9 @@ func (w *Watcher) begin(ctx context.Context, rows []Row, q state.Question, patie
 	for i := range rows {
 		instance := rows[i].Entry.Instance
 		silent := w.silent[instance]
-		if before := w.open[instance]; before != nil && !(before.over() && before.broken) || silent != nil && now.Before(silent.next) {
+		before := w.open[instance]
+		underWay := before != nil && (!before.over() || !before.broken)
+		if underWay || silent != nil && now.Before(silent.next) {
 			continue
 		}
 		asked := &question{entry: rows[i].Entry, done: make(chan struct{})}

@@ -50,7 +50,7 @@ func (c *Command) Check() error {
 }
 
 // Run shows the bus until q is pressed or ctx ends, or prints tables.
-func (c *Command) Run(ctx context.Context, e *tool.Env) error {
+func (c *Command) Run(ctx context.Context, e *tool.Env) (err error) {
 	tables := c.Count
 	if c.Once {
 		tables = 1
@@ -73,13 +73,10 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close() // also on a panic, so that its text can be read
+	defer func() { err = errors.Join(err, s.Close()) }() // also on a panic, so that its text can be read
 	v := newView(c, e.Bus, os.Getenv("NO_COLOR") == "")
 	v.switched = looker.links.Store
-	if err := run(ctx, s, v, looker.look, c.Interval); err != nil {
-		return err
-	}
-	return s.Close()
+	return run(ctx, s, v, looker.look, c.Interval)
 }
 
 // terminal returns the files of the terminal, or nil if what is written is not shown on
