@@ -108,7 +108,7 @@ func (w *watchers) start() error {
 }
 
 // views are what three viewers look at.
-var views = []string{"?view=overview", "?view=publishers&rows=40", "?view=tags&rows=40"}
+var views = []string{"?view=overview", "?view=processes&rows=40", "?view=tags&rows=40"}
 
 func (w *watchers) view(url string) error {
 	for _, view := range views {
