@@ -194,14 +194,18 @@ type member struct {
 	peer                   *Peer
 	since                  time.Time // when its last connection began
 	messages, bytes, pages uint64    // sent on that, when it has ended
+	ended, heard           time.Time // when that was, and when something came from it last
+	cause                  error     // why; nil: in order
 }
 
 // leaveAccount ends the account of a connection, and returns the number of unconfirmed
 // messages. fan.Mu is held, and the link is dead. Loop only.
-func (p *Publisher) leaveAccount(l *link) (unconfirmed uint64) {
+//
+//   - cause: of the end; nil: in order.
+func (p *Publisher) leaveAccount(l *link, cause error) (unconfirmed uint64) {
 	if a := p.accounts.Of(l.peer.Instance); a != nil && a.Link == l {
 		sent := l.out.Stats()
-		a.Peer = member{l.peer, l.since, sent.Messages, sent.Bytes, sent.Pages}
+		a.Peer = member{l.peer, l.since, sent.Messages, sent.Bytes, sent.Pages, time.Now(), l.pulse.Heard(), cause}
 	}
 	unconfirmed = l.out.CloseAccounts(l.owed)
 	owed := l.owed && !l.parted && !errors.Is(l.fault, ErrProtocol) && !errors.Is(l.fault, ErrStalled)

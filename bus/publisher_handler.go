@@ -234,7 +234,7 @@ func (p *Publisher) forget(l *link, cause error) (unconfirmed uint64) {
 		p.broken.Add(1)
 	}
 	p.seats.Leave(l)
-	unconfirmed = p.leaveAccount(l)
+	unconfirmed = p.leaveAccount(l, cause)
 	l.out.Free()
 	if p.state >= publisherDraining && unconfirmed > 0 && !p.accounts.Returns(l.peer.Instance) {
 		p.cutOff++

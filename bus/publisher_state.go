@@ -13,6 +13,7 @@ import (
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/portrait"
 	"tagbus/bus/state"
+	"tagbus/internal/plain"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -144,6 +145,10 @@ func (p *Publisher) portrayAll(st *state.State, q state.Question) []rankedLink {
 		m := &a.Peer
 		peer := m.peer.portray(m.since)
 		peer.Messages, peer.Bytes, peer.Pages = m.messages, m.bytes, m.pages
+		peer.Ended, peer.Heard = portrait.Time(m.ended), portrait.Time(m.heard)
+		if m.cause != nil {
+			peer.Reason = plain.Cut(plain.Error(m.cause), state.MaxReason)
+		}
 		var lost ledger.Sums
 		for _, n := range a.Lanes() {
 			addLane(&peer, n, &lost)

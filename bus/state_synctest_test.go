@@ -95,10 +95,21 @@ func TestTheStateNamesWhoIsStalled(t *testing.T) {
 		}
 
 		must(t, stalled.Close())
+		ended := time.Now()
 		time.Sleep(time.Second)
 		st = stateOf(t, p, state.Question{Peers: 2})
 		if st.Stalled != 0 || st.Connected != 2 || len(st.Gone) != 1 || st.Gone[0].Instance != stalled.Instance() || len(st.Gone[0].Lanes) != 1 {
 			t.Errorf("after it has gone: got %+v", st)
+		}
+		if gone := st.Gone[0]; gone.Ended.Sub(ended).Abs() > 500*time.Millisecond || gone.Reason != "" {
+			t.Errorf("got the end %v, %q, want it at %v and in order", gone.Ended, gone.Reason, ended)
+		}
+
+		b.net.Kill(fine.host)
+		time.Sleep(10 * time.Second)
+		st = stateOf(t, p, state.Question{Peers: 2})
+		if gone := st.Gone; len(gone) != 2 || gone[0].Name != "fine" || gone[0].Reason != "netio: receive "+gone[0].Address+": connection reset by peer" || gone[0].Heard.IsZero() {
+			t.Errorf("one was killed: got %+v", gone)
 		}
 	})
 }

@@ -11,6 +11,9 @@ const (
 	// MaxTags is how many tags of each kind an answer has at most.
 	MaxTags = 1024
 
+	// MaxReason limits Peer.Reason, in bytes.
+	MaxReason = 255
+
 	// MaxTagsText limits State.Tags, in bytes.
 	MaxTagsText = 1024
 )

@@ -129,6 +129,9 @@ type Peer struct {
 	RoundTrip    float64   `json:"rtt_seconds,omitempty"`  // as the transport measures it; 0: not known
 	StalledSince time.Time `json:"stalled_since,omitzero"` // takes nothing of what waits for it since then; zero: it does, or not for long
 
+	Ended  time.Time `json:"ended,omitzero"`       // when the connection of a gone peer ended
+	Reason string    `json:"end_reason,omitempty"` // why, of one without goodbye; at most MaxReason bytes
+
 	Messages    uint64 `json:"sent_messages"`        // handed whole to the transport on this connection
 	Bytes       uint64 `json:"sent_bytes"`           // of the pages
 	Pages       uint64 `json:"sent_pages"`           // handed to the transport on this connection

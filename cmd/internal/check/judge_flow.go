@@ -6,8 +6,10 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"tagbus/bus/state"
+	"tagbus/cmd/internal/units"
 	"tagbus/internal/plain"
 )
 
@@ -22,6 +24,7 @@ func judgeFlow(s *seen) []Finding {
 		}
 		told++
 		f.stalls(e, now)
+		f.goners(e, now)
 		if sending := now.Sending; sending != nil {
 			f.pool(e, sending)
 		}
@@ -64,6 +67,33 @@ func (f *findings) stalls(e *entrySeen, now *state.State) {
 		}
 		f.of(&e.Entry, Note, "silent-peers", "if a program is missing, look whether it is stopped or its host is cut off",
 			"%s since it began because nothing was heard%s", count(int(now.Silent), "connection was closed", "connections were closed"), last)
+	}
+}
+
+// goneLately is how long ago a peer went at most to be missed.
+const goneLately = 10 * time.Minute
+
+// goners says which peers went without goodbye lately and have not come back.
+func (f *findings) goners(e *entrySeen, now *state.State) {
+	const do = "look whether it is killed, stopped or cut off, and start it again"
+	type who struct{ name, host string }
+	instances, programs := make(map[string]bool), make(map[who]bool)
+	for i := range now.Peers {
+		p := &now.Peers[i]
+		instances[p.Instance], programs[who{p.Name, p.Host}] = true, p.Name != ""
+	}
+	l := Warning
+	if now.Connected > len(now.Peers) {
+		l = Note // it may be one of those that the answer does not name
+	}
+	for i := range now.Gone {
+		p := &now.Gone[i]
+		ago := now.Time.Sub(p.Ended)
+		if p.Reason == "" || p.Ended.IsZero() || ago > goneLately || instances[p.Instance] || programs[who{p.Name, p.Host}] {
+			continue
+		}
+		f.of(&e.Entry, l, "peer-gone", do, "%s went without goodbye %s and has not come back: %s",
+			peerName(p), units.FormatAgo(now.Time, p.Ended), plain.Line(p.Reason))
 	}
 }
 

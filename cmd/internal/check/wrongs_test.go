@@ -174,6 +174,27 @@ var wrongs = []wrong{
 	{"peers were silent", now(func(a *state.State) {
 		a.Silent, a.Gone = 2, []state.Peer{{Instance: "S1", Name: "disk", Host: "pc-9"}}
 	})},
+	{"peers went without goodbye", now(func(a *state.State) {
+		const lost = "bus: nothing heard for 6s"
+		back := func(p state.Peer) state.Peer { p.Reason, p.Ended = "", time.Time{}; return p }
+		went := func(name, host string, ago time.Duration) state.Peer {
+			return state.Peer{Instance: "gone-" + name, Name: name, Host: host, Ended: noon.Add(-ago), Reason: lost}
+		}
+		orderly := went("orderly", "pc-9", time.Second)
+		orderly.Reason = ""
+		again := back(went("again", "pc-9", time.Second))
+		again.Instance = "another"
+		same := back(went("same", "", time.Second))
+		a.Time, a.Connected, a.Peers = noon, 2, []state.Peer{again, same}
+		a.Gone = []state.Peer{
+			went("disk", "pc-9", 20*time.Second), went("again", "pc-9", time.Second), went("same", "", time.Second),
+			orderly, went("", "pc-8", 9*time.Minute), went("old", "pc-9", 11*time.Minute),
+		}
+	})},
+	{"a peer went without goodbye, and not all that are there are known", now(func(a *state.State) {
+		a.Time, a.Connected = noon, 5000
+		a.Gone = []state.Peer{{Instance: "S1", Name: "disk", Host: "pc-9", Ended: noon.Add(-time.Second), Reason: "it broke"}}
+	})},
 	{"the pool is empty", now(func(a *state.State) { a.Sending.PoolFreePages = 0 })},
 	{"the pool was empty", now(func(a *state.State) { a.Sending.PoolMinFreePages = 0 })},
 	{"messages are lost", func(s *seen) {
