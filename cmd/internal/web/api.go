@@ -3,8 +3,6 @@
 package web
 
 import (
-	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -13,6 +11,7 @@ import (
 
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/overview"
+	"tagbus/cmd/internal/stateapi"
 	"tagbus/internal/plain"
 	"tagbus/tags"
 )
@@ -116,9 +115,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 		return
 	}
-	body, err := json.Marshal(a.answer(r, question))
+	body, err := stateapi.Marshal(a.answer(r, question))
 	if err != nil {
-		http.Error(w, errors.Unwrap(err).Error(), http.StatusInternalServerError)
+		http.Error(w, "the answer is no JSON: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Lines over time, by uPlot.
 
 import { h } from './dom.js';

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The first view: rates, what needs a look, losses by cause, queues.
 
 import { bar, h, list, panel, queueTone, setAttribute, setBar, setText, status } from './dom.js';
