@@ -31,8 +31,8 @@ endif
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## bin/publisher and bin/subscriber
-	CGO_ENABLED=0 go build -o bin/ ./cmd/publisher ./cmd/subscriber
+build: ## bin/publisher, bin/subscriber and bin/tagbus
+	CGO_ENABLED=0 go build -o bin/ ./cmd/publisher ./cmd/subscriber ./cmd/tagbus
 
 demo: build ## publisher to subscriber over TCP, verified, under a minute
 	@scripts/demo.sh bin

@@ -31,7 +31,7 @@ var table = []rule{
 	{".", "the root package holds only documentation", nil},
 	{"cmd/internal/screen", "a terminal is asked of the system, and shows whatever it is given", []string{"golang.org/x/sys/unix", "golang.org/x/term"}},
 	{"cmd/...", "a command reaches backends through node and messages through bus, serves metrics by HTTP, which bus/metrics leaves to programs, and tells by netio which address of its command line is wrong", []string{
-		"internal/plain", "internal/remind", "cmd/internal/...", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "tags",
+		"internal/plain", "internal/build", "internal/remind", "cmd/internal/...", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "tags",
 		"github.com/alecthomas/kong", "github.com/BurntSushi/toml", "golang.org/x/term", "github.com/coreos/go-systemd/v22/daemon",
 		"github.com/gopacket/gopacket/...", "github.com/HdrHistogram/hdrhistogram-go",
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/collectors",
@@ -76,7 +76,7 @@ var table = []rule{
 	{"bus/internal/ledger", "what is lost is counted alike at both ends, which know of it by subscription", []string{"bus/internal/second", "subscription", "tags"}},
 	{"bus/internal/mailbox", "what a box loses is decided by a policy, whatever its messages are", []string{"subscription"}},
 	{"bus/internal/nearest", "how far sets are apart depends only on their tags", []string{"tags"}},
-	{"bus/internal/portrait", "what the states of instances have in common depends on what is counted, and on no session", []string{
+	{"bus/internal/portrait", "what the states of instances have in common depends on what is counted, and on no session", []string{"internal/build",
 		"bus/internal/ledger", "bus/internal/second", "bus/state", "subscription", "tags",
 	}},
 	{"bus/internal/positions", "both ends and every control message write positions alike", []string{"subscription", "tags"}},
@@ -103,6 +103,7 @@ var table = []rule{
 	{"subscription", "which subscriber wants which tag is decided without knowing the bus or a backend", []string{
 		"internal/plain", "netio", "tags", "github.com/vmihailenco/msgpack/v5/...",
 	}},
+	{"internal/build", "which version a program has depends on its build", nil},
 	{"internal/alarm", "what is to be done at a time depends on nothing but a timer, which its user brings", nil},
 	{"internal/check", "what is wrong with a configuration is collected alike for all of them", nil},
 	{"internal/remind", "when something is said again depends on nothing", nil},

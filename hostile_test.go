@@ -22,6 +22,7 @@ import (
 	"tagbus/bus"
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/file"
+	"tagbus/bus/observer"
 	"tagbus/netio"
 	"tagbus/netio/reactor"
 	"tagbus/subscription"
@@ -38,7 +39,7 @@ var shownErrors = []error{
 	&bus.PublishError{}, &bus.AckError{}, &bus.NoReplyError{}, &bus.DuplicateError{}, &bus.NoPublisherError{},
 	&bus.UnconfirmedError{}, &bus.SilentError{}, &bus.StallError{}, &bus.PageError{}, &bus.BackendError{}, &bus.PanicError{}, &bus.EntryError{},
 	&bus.EntryLimitError{}, &bus.AdvertiseError{}, &bus.EventsDroppedError{}, &bus.PeerFailedError{}, &bus.LoopbackError{},
-	&directory.FieldError{}, &file.PathError{},
+	&directory.FieldError{}, &file.PathError{}, &observer.VersionError{},
 	&subscription.VersionError{}, &subscription.ControlError{},
 	&netio.OpError{},
 	&reactor.Panic{}, &reactor.OpError{}, &reactor.ConfigError{}, &reactor.GoexitError{},

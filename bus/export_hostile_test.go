@@ -34,6 +34,7 @@ type Held struct {
 	Connections, Lanes, Seats int
 	Groups, GroupBytes        int // of subscriptions that are not complete
 	Jobs                      int
+	Observers                 int
 }
 
 // HeldOf returns what a publisher holds of its peers.
@@ -45,7 +46,7 @@ func HeldOf(p *Publisher) (h Held) {
 		defer p.fan.Mu.Unlock()
 		h = Held{
 			Connections: len(p.connections), Lanes: p.fan.Shape().Lanes, Seats: p.seats.Len(),
-			Groups: p.groups.Len(), GroupBytes: p.groups.Held(), Jobs: p.chores.Waiting(),
+			Groups: p.groups.Len(), GroupBytes: p.groups.Held(), Jobs: p.chores.Waiting(), Observers: p.observers.Observers(),
 		}
 	}) {
 		return h

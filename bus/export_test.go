@@ -2,7 +2,17 @@
 
 package bus
 
-import "tagbus/bus/internal/fanout"
+import (
+	"time"
+
+	"tagbus/bus/internal/fanout"
+	"tagbus/bus/state"
+)
+
+// StateAt is Publisher.State at another time than now.
+func StateAt(p *Publisher, q state.Question, now time.Time) state.State {
+	return p.portray(state.Publisher, q.Bounded(), now)
+}
 
 // SliceSteps is the budget of a slice of work on the loop.
 const SliceSteps = 16 << 10

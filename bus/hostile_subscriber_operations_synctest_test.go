@@ -16,7 +16,7 @@ func (x *rogueSubscribers) do(b byte) time.Duration {
 	r := x.rogues[b>>5]
 	switch b & 31 % subOperations {
 	case subConnect:
-		x.connect(r, int(b>>5))
+		x.connect(r, int(b>>5), "")
 	case subSubscribe:
 		x.subscribe(r)
 	case subUnsubscribe:
@@ -59,14 +59,18 @@ func (x *rogueSubscribers) do(b byte) time.Duration {
 		r.narrow()
 	case subWrong:
 		x.wrong(r)
+	case subObserve:
+		x.connect(r, int(b>>5), subscription.RoleObserver)
+	case subDescribe:
+		r.control(&subscription.Describe{ID: x.number(), Peers: int(x.number() & 0xffff), Busiest: int(x.number() & 0xffff), Set: x.set()})
 	}
 	return 0
 }
 
 // connect connects with a hello, or says another one on the connection there is.
-func (x *rogueSubscribers) connect(r *rogue, peer int) {
+func (x *rogueSubscribers) connect(r *rogue, peer int, role string) {
 	kind, beats := x.byte(), x.byte()
-	h := subscription.Hello{Instance: fmt.Sprint("rogue ", peer), MaxMessageBytes: 1 << 30, BeatMillis: int(beats) * 10}
+	h := subscription.Hello{Instance: fmt.Sprint("rogue ", peer), Role: role, MaxMessageBytes: 1 << 30, BeatMillis: int(beats) * 10}
 	switch kind % 8 {
 	case 1:
 		h.Instance = "rogue" // of all

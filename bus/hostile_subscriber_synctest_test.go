@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/bus/observer"
+	"tagbus/bus/state"
 	"tagbus/netio"
 	"tagbus/tags"
 )
@@ -38,6 +40,8 @@ const (
 	subTags
 	subNarrow
 	subWrong // what only a publisher says
+	subObserve
+	subDescribe
 	subOperations
 )
 
@@ -108,6 +112,7 @@ func (x *rogueSubscribers) checkAll() {
 	// A new subscriber gets in, whatever the others do.
 	late, lateSubscriber := x.comeLate()
 	lateBase := slices.Clone(x.p.published)
+	x.observe()
 	for _, r := range x.rogues {
 		_ = r.backend.Close()
 	}
@@ -153,6 +158,18 @@ func (x *rogueSubscribers) comeLate() (*judge, *bus.Subscriber) {
 	return late, s
 }
 
+// observe asks the honest publisher for its state.
+func (x *rogueSubscribers) observe() {
+	x.t.Helper()
+	o, err := observer.New(x.opener(x.newHost()), observer.Config{})
+	must(x.t, err)
+	s, err := o.Ask(x.t.Context(), x.entry(x.p.Instance()), state.Question{Peers: state.MaxPeers, Busiest: state.MaxTags})
+	if err != nil || s.Instance != x.p.Instance() || s.Connected < 2 {
+		x.t.Errorf("an honest observer gets the state of %q with %d peers, and error %v", s.Instance, s.Connected, err)
+	}
+	must(x.t, o.Close())
+}
+
 // checkLax checks that what was published for both subscriptions was received or
 // reported.
 func (x *rogueSubscribers) checkLax() {
@@ -189,7 +206,7 @@ func (x *rogueSubscribers) checkRest() {
 // is published reaches the honest ones, in order, each message once, and what their
 // policy loses is counted; they are not disconnected; no slice of work and no queue of
 // the loop is longer than it may be; the heap stays bounded; nothing is left of those
-// that have gone.
+// that have gone. The hostile ones may be observers, and an honest one asks beside them.
 func FuzzHostileSubscriber(f *testing.F) {
 	for _, seed := range hostileSubscriberSeeds() {
 		f.Add(slices.Concat(seed...))
@@ -262,6 +279,14 @@ func hostileSubscriberSeeds() [][][]byte {
 			byPeer(0, subMissed, round, 3, 0, 1, 0, 1), byPeer(0, subWait), byPeer(0, subDisconnect), byPeer(0, subWait))
 	}
 	return append(seeds, lanes,
+		[][]byte{ // observers: one that does not read, one that asks too often, a subscriber that asks, one that subscribes
+			byPeer(0, subObserve), byPeer(0, subWait), byPeer(0, subStop), byPeer(0, subDescribe, 1, 0xf5, 255, 0xf5, 255, all, 0, 255), byPeer(0, subWait, 2),
+			byPeer(1, subObserve), byPeer(1, subWait), byPeer(1, subRepeat, 99), byPeer(1, subDescribe, 1, 1, 1, 0), byPeer(1, subWait, 1),
+			byPeer(2, subConnect), byPeer(2, subWait), byPeer(2, subDescribe, 1), byPeer(3, subObserve), byPeer(3, subWait), byPeer(3, subSubscribe, 1, 0, 0, all, 0, 9),
+			byPeer(4, subObserve), byPeer(4, subDescribe, 0xf3, 0, 0, endlessHead, 255, 30), byPeer(4, subWait, 1), byPeer(4, subDescribe, 2, 9, 9, tooMany, 0, 9),
+			byPeer(5, subObserve), byPeer(5, subMutate, 0, 9, 0), byPeer(5, subDescribe, 1), byPeer(6, subObserve, 3), byPeer(7, subObserve, 5, 1), byPeer(0, subWait, 3),
+			byPeer(6, subObserve), byPeer(6, subDescribe, 1, 9, 9), byPeer(6, subDisconnect), byPeer(0, subWait, 6), byPeer(0, subWait, 6), byPeer(0, subGoOn),
+		},
 		[][]byte{ // a connection that ends in the middle of its subscription, and comes back
 			byPeer(0, subConnect), byPeer(0, subWait), byPeer(0, subSubscribe, 1, 0, 32, everything, 0, 0, 9), byPeer(0, subReset),
 			byPeer(0, subConnect), byPeer(0, subPositions, 1, 1, 0, 255, 1), byPeer(0, subSubscribe, 1, 0, 4, everything), byPeer(0, subPublish, 0, 99, 3),

@@ -27,7 +27,7 @@ func (p *Publisher) State(ctx context.Context, q state.Question) (state.State, e
 	if ctx.Err() != nil {
 		return state.State{}, fmt.Errorf("bus: state: %w", context.Cause(ctx))
 	}
-	return p.portray(state.Publisher, q.Bounded()), nil
+	return p.portray(state.Publisher, q.Bounded(), time.Now()), nil
 }
 
 // State returns what the sender knows of itself and of its receivers; see
@@ -36,7 +36,7 @@ func (s *Sender) State(ctx context.Context, q state.Question) (state.State, erro
 	if ctx.Err() != nil {
 		return state.State{}, fmt.Errorf("bus: state: %w", context.Cause(ctx))
 	}
-	return s.pub.portray(state.Sender, q.Bounded()), nil
+	return s.pub.portray(state.Sender, q.Bounded(), time.Now()), nil
 }
 
 // rankedLink is a subscriber that may be shown.
@@ -46,8 +46,8 @@ type rankedLink struct {
 }
 
 // portray returns the state of this side. q is within its limits.
-func (p *Publisher) portray(role state.Role, q state.Question) state.State {
-	now := portrait.Time(time.Now())
+func (p *Publisher) portray(role state.Role, q state.Question, now time.Time) state.State {
+	now = portrait.Time(now)
 	st := portrait.New(role, now)
 	served := p.Tags()
 	st.Tags, st.TagParts = portrait.Text(served, served.Parts())

@@ -120,6 +120,19 @@ func TestTheStateOfASubscriber(t *testing.T) {
 			st.Connected != 1 || len(st.Peers) != 1 || st.Receiving == nil || st.Receiving.Pages == 0 || st.Sending != nil {
 			t.Fatalf("got %+v", st)
 		}
+		if want := []state.Tag{{Tag: 1, Messages: 1}, {Tag: 2, Messages: 1}}; !reflect.DeepEqual(st.Asked, want) {
+			t.Errorf("got tags %+v, want %+v", st.Asked, want)
+		}
+		var onLoop state.State
+		done := make(chan error)
+		s.loop.Post(func() {
+			var err error
+			onLoop, err = s.State(t.Context(), everything)
+			done <- err
+		})
+		if err := <-done; err != nil || !reflect.DeepEqual(onLoop, st) {
+			t.Errorf("on the loop: got %+v and %v, want %+v", onLoop, err, st)
+		}
 		peer := st.Peers[0]
 		if peer.Instance != p.Instance() || peer.Name != "detector" || peer.Address != p.Addr().String() || !peer.Since.Equal(since) || time.Since(peer.Heard) > 3*time.Second {
 			t.Errorf("got peer %+v", peer)
@@ -204,6 +217,9 @@ func TestASubscriberKnowsWhenItLost(t *testing.T) {
 			!st.Losses[0].First.Equal(began.Add(2*time.Second)) || !st.Losses[0].Last.Equal(began.Add(6*time.Second)) {
 			t.Errorf("got %+v, want %d by overflow", st.Losses, sub.Overflowed())
 		}
+		if len(st.Asked) != 1 || len(st.Asked[0].Losses) != 1 || st.Asked[0].Losses[0] != (state.Loss{Cause: state.Overflow, Messages: sub.Overflowed()}) {
+			t.Errorf("got tags %+v, want one with the losses", st.Asked)
+		}
 		if len(st.Peers) != 1 || !reflect.DeepEqual(st.Peers[0].Losses, st.Losses) {
 			t.Errorf("got %+v of the peer, want %+v", st.Peers, st.Losses)
 		}
@@ -272,6 +288,79 @@ func TestTheLimitsOfAState(t *testing.T) {
 		st = stateOf(t, p, state.Question{Peers: -1, Busiest: -1})
 		if st.KnownTags != known || len(st.Busiest)+len(st.Asked)+len(st.Peers) != 0 {
 			t.Errorf("asked for less than nothing: got %+v", st)
+		}
+	})
+}
+
+// However a message is published, and to however many subscribers, its tag has its bytes
+// and its second.
+func TestAllWaysOfPublishingCountForTheTag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tagRange(t, 0, 3)})
+		for i, kind := range []bus.PolicyKind{bus.Block, bus.Latest, bus.Latest} { // tag 1 has one stream, tag 2 has several
+			s := b.subscriber(bus.SubscriberConfig{})
+			set := tags.Of(2)
+			if i == 0 {
+				set = tags.Of(1, 2)
+			}
+			sub, err := s.SubscribeWith(set, ignore, bus.SubscriptionConfig{Policy: bus.Policy{Kind: kind}})
+			must(t, err)
+			must(t, sub.Wait(t.Context()))
+		}
+		data := make([]byte, 100)
+		ways := map[string]func(tags.Tag) error{
+			"Publish":        func(tag tags.Tag) error { return p.Publish(tag, data) },
+			"PublishStatus":  func(tag tags.Tag) error { return p.PublishStatus(tag, 1, data) },
+			"PublishContext": func(tag tags.Tag) error { return p.PublishContext(t.Context(), tag, data) },
+			"Tag":            func(tag tags.Tag) error { return p.Tag(tag).Publish(data) },
+			"PublishBatch": func(tag tags.Tag) error {
+				_, err := p.PublishBatch([]bus.Message{{Tag: tag, Data: data[:30]}, {Tag: tag, Data: data[:70]}})
+				return err
+			},
+			"PublishZeroCopy": func(tag tags.Tag) error { return p.PublishZeroCopy(tag, 0, data, func() {}) },
+		}
+		bytes := uint64(0)
+		time.Sleep(time.Second / 2) // not when the second changes
+		for name, publish := range ways {
+			for range 2 { // of which the second one may go a shorter way
+				time.Sleep(time.Second)
+				bytes += 100
+				for tag := range tags.Tag(3) {
+					must(t, publish(tag))
+				}
+				for _, tag := range stateOf(t, p, state.Question{Tags: tagRange(t, 0, 3)}).Asked {
+					if tag.PayloadBytes != bytes || !tag.Last.Equal(time.Now().Truncate(time.Second)) {
+						t.Errorf("%s: got %d bytes and %v of tag %v, want %d and %v", name, tag.PayloadBytes, tag.Last, tag.Tag, bytes, time.Now())
+					}
+				}
+			}
+		}
+		for _, tag := range stateOf(t, p, state.Question{Tags: tagRange(t, 0, 3)}).Asked {
+			if want := map[tags.Tag]int{0: 0, 1: 1, 2: 3}[tag.Tag]; tag.Peers != want || tag.Tag > 2 {
+				t.Errorf("got %d lanes of tag %v, want %d", tag.Peers, tag.Tag, want)
+			}
+		}
+	})
+}
+
+// A sender and a receiver know each other; one listens.
+func TestTheStateOfASenderAndAReceiver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		r := b.receiver(bus.ReceiverConfig{Name: "motor", Tags: tags.Of(1, 2)}, ignore)
+		s := b.sender(bus.SenderConfig{Name: "control", Tags: tags.Of(1, 2)})
+		must(t, s.WaitReceivers(t.Context(), tags.Of(1, 2)))
+		must(t, s.Send(1, make([]byte, 30)))
+		time.Sleep(time.Second)
+		from, to := stateOf(t, s, everything), stateOf(t, r, everything)
+		if from.Role != state.Sender || len(from.Addresses) != 0 || from.Messages != 1 || len(from.Peers) != 1 || from.Peers[0].Instance != r.Instance() ||
+			from.Peers[0].Name != "motor" || from.Peers[0].Messages != 1 || from.Peers[0].Address != r.Addr().String() {
+			t.Errorf("got the sender %+v", from)
+		}
+		if to.Role != state.Receiver || len(to.Addresses) != 1 || to.Addresses[0] != r.Addr().String() || to.Messages != 1 || to.PayloadBytes != 30 ||
+			to.Tags != tags.Of(1, 2).String() || len(to.Peers) != 1 || to.Peers[0].Instance != s.Instance() || to.Peers[0].Name != "control" {
+			t.Errorf("got the receiver %+v", to)
 		}
 	})
 }

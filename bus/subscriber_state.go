@@ -5,23 +5,30 @@ package bus
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/portrait"
+	"tagbus/bus/internal/tagmap"
 	"tagbus/bus/state"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
 
-// State returns what the subscriber knows of itself and of its publishers. It has no
-// Busiest and no rates: publishers have them.
+// State returns what the subscriber knows of itself and of its publishers. A tag counts once
+// in KnownTags for each publisher and policy. There are no busiest tags, and no bytes, times
+// and rates of tags: publishers have them. A tag that is asked for has what was delivered
+// of it.
 //
 //   - q: how much; beyond its limits it counts as Question.Bounded.
 //   - Errors: ErrClosed; ErrOnLoop on the loop of another node; the cause of the end of
 //     ctx, wrapped.
-//   - Threads: any. Blocks: until the loop has collected the result between other work. On
-//     the loop it collects the result itself, at once.
+//   - Threads: any. Blocks: until the loop has collected the result between other work, as
+//     for TagStats if there are tags in q. On the loop it collects the result itself, at
+//     once.
 func (s *Subscriber) State(ctx context.Context, q state.Question) (state.State, error) {
 	return s.portrayed(ctx, q.Bounded(), s.portray)
 }
@@ -32,28 +39,82 @@ func (r *Receiver) State(ctx context.Context, q state.Question) (state.State, er
 	return r.sub.portrayed(ctx, q.Bounded(), r.portray)
 }
 
-// portrayed returns the result of f, which runs on the loop.
-func (s *Subscriber) portrayed(ctx context.Context, q state.Question, f func(state.Question) state.State) (state.State, error) {
+// portrayed returns the result of f, which runs on the loop, with the tags that are asked
+// for.
+func (s *Subscriber) portrayed(ctx context.Context, q state.Question, f func(state.Question) state.State) (st state.State, err error) {
 	switch {
 	case s.closed.Load():
 		return state.State{}, ErrClosed
 	case s.loop.OnLoop():
-		return f(q), nil
+		job := s.portrayTags(context.Background(), q.Tags, func(all []state.Tag) {
+			st = f(q)
+			st.Asked = all
+		})
+		for done := false; !done; {
+			_, done = job(chores.SliceSteps)
+		}
+		return st, nil
 	case s.loop.OnAnyLoop():
 		return state.State{}, ErrOnLoop
 	}
 	result := make(chan state.State, 1)
-	if !s.loop.Post(func() { result <- f(q) }) {
+	if !s.loop.Post(func() {
+		s.chores.Add(s.portrayTags(ctx, q.Tags, func(all []state.Tag) {
+			st := f(q)
+			st.Asked = all
+			result <- st
+		}))
+	}) {
 		return state.State{}, ErrClosed
 	}
 	select {
-	case st := <-result:
+	case st = <-result:
 		return st, nil
 	case <-s.closer.Ended():
 		return state.State{}, ErrClosed
 	case <-ctx.Done():
 		return state.State{}, fmt.Errorf("bus: state: %w", context.Cause(ctx))
 	}
+}
+
+// portrayTags returns the job that calls tell with the states of the tags of a set of which
+// something was received or lost, of not too many of them, unless ctx ends. Loop only.
+func (s *Subscriber) portrayTags(ctx context.Context, set tags.Set, tell func([]state.Tag)) chores.Job {
+	if set.IsEmpty() {
+		return func(int) (steps int, done bool) { tell(nil); return 1, true }
+	}
+	type tagSum struct {
+		delivered uint64
+		lost      ledger.Counts
+	}
+	sums := make(map[tags.Tag]*tagSum)
+	return s.receivedChore(ctx, func(_ receivedPart, e *tagmap.Entry[received]) (steps int) {
+		tally := &e.Value.tally
+		if tally.Position == tally.Unwanted || !set.Contains(e.Tag) {
+			return 0
+		}
+		sum := sums[e.Tag]
+		if sum == nil && len(sums) == state.MaxTags {
+			return 0
+		}
+		if sum == nil {
+			sum = new(tagSum)
+			sums[e.Tag] = sum
+		}
+		lost := tally.Lost()
+		sum.delivered += tally.Delivered
+		sum.lost.Add(&lost)
+		return stepsPerTag
+	}, func() {
+		var all []state.Tag
+		for _, tag := range slices.Sorted(maps.Keys(sums)) {
+			sum := sums[tag]
+			all = append(all, state.Tag{
+				Tag: tag, Messages: sum.delivered, LeftOut: sum.lost[subscription.CauseLeftOut], Losses: portrait.Losses(&sum.lost, new(ledger.Times)),
+			})
+		}
+		tell(all)
+	})
 }
 
 // portray returns the state of a receiver. Loop only.

@@ -170,22 +170,43 @@ func sortedTagStats(parts [][]TagStats) (all []TagStats) {
 // unless ctx ends. They come in many small parts, each of one lane, because growing a
 // large slice takes long. Loop only.
 func (s *Subscriber) tagStatsChore(ctx context.Context, tell func(all [][]TagStats)) chores.Job {
+	const most = 1024 // of a part
 	s.laneMu.Lock()
 	configs := slices.Clone(s.laneConfigs)
 	s.laneMu.Unlock()
-	type part struct {
-		src  *source
-		lane int
-	}
-	var left []part
+	var all [][]TagStats
+	var of receivedPart // the last of all
+	return s.receivedChore(ctx, func(at receivedPart, e *tagmap.Entry[received]) (steps int) {
+		stats, some := at.src.tagStats(configs[at.lane], e)
+		if !some {
+			return 0
+		}
+		if at != of || len(all[len(all)-1]) == most {
+			of, all = at, append(all, nil)
+		}
+		last := &all[len(all)-1]
+		*last = append(*last, stats)
+		return stepsPerTag
+	}, func() { tell(all) })
+}
+
+// receivedPart is what was received of one lane of a publisher.
+type receivedPart struct {
+	src  *source
+	lane int
+}
+
+// receivedChore returns the job that calls visit for what was received of each tag, and
+// then end, unless ctx ends. visit returns the steps that it has taken. Loop only.
+func (s *Subscriber) receivedChore(ctx context.Context, visit func(receivedPart, *tagmap.Entry[received]) (steps int), end func()) chores.Job {
+	var left []receivedPart
 	for _, sources := range []iter.Seq[*source]{slices.Values(s.past), maps.Values(s.sources)} {
 		for src := range sources {
 			for lane := range src.lanes {
-				left = append(left, part{src, lane})
+				left = append(left, receivedPart{src, lane})
 			}
 		}
 	}
-	var all [][]TagStats
 	place := uint64(0)
 	return func(budget int) (steps int, done bool) {
 		if ctx.Err() != nil {
@@ -193,38 +214,30 @@ func (s *Subscriber) tagStatsChore(ctx context.Context, tell func(all [][]TagSta
 		}
 		for len(left) > 0 && steps < budget {
 			at := left[0]
-			var part []TagStats
 			known := &at.src.lanes[at.lane].received
 			before := known.Cost()
-			place, done = known.Walk(place, (budget-steps+1)/2, func(e *tagmap.Entry[received]) {
-				part = at.src.appendTagStats(part, configs[at.lane], e)
-			})
+			place, done = known.Walk(place, (budget-steps+1)/2, func(e *tagmap.Entry[received]) { steps += visit(at, e) })
 			if done {
 				left, place = left[1:], 0
 			}
-			steps += 1 + known.Cost() - before + stepsPerTag*len(part)
-			if len(part) > 0 {
-				all = append(all, part)
-			}
+			steps += 1 + known.Cost() - before
 		}
 		if len(left) > 0 {
 			return steps, false
 		}
-		tell(all)
+		end()
 		return steps, true
 	}
 }
 
-func (src *source) appendTagStats(all []TagStats, cfg SubscriptionConfig, e *tagmap.Entry[received]) []TagStats {
+// tagStats returns the counters of a tag. some is false if there are none.
+func (src *source) tagStats(cfg SubscriptionConfig, e *tagmap.Entry[received]) (stats TagStats, some bool) {
 	tally := &e.Value.tally
 	published := tally.Position - tally.Unwanted
-	if published == 0 {
-		return all
-	}
 	lost := tally.Lost()
-	return append(all, TagStats{
+	return TagStats{
 		Publisher: src.contact.peer, Since: src.met, Tag: e.Tag, Config: cfg,
 		Position: tally.Position, Published: published, Delivered: tally.Delivered, Losses: lossesOf(&lost),
 		Overflowed: lost[ledger.Queue],
-	})
+	}, published > 0
 }

@@ -3,6 +3,7 @@
 package node_test
 
 import (
+	"context"
 	"testing"
 
 	"tagbus/bus"
@@ -47,5 +48,30 @@ func TestAnObserverAsksOverTheBus(t *testing.T) {
 	}
 	if got := len(p.Stats().Subscribers); got != 0 {
 		t.Errorf("got %d subscribers, want none", got)
+	}
+}
+
+// Both sides of a connection over TCP know how far away the other one is.
+func TestTheStateHasRoundTrips(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1), Listen: listen()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := n.NewSubscriber(bus.SubscriberConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Subscribe(tags.Of(1), func(bus.Message) {}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.WaitSubscribers(t.Context(), 1, tags.Of(1)); err != nil {
+		t.Fatal(err)
+	}
+	for name, of := range map[string]func(context.Context, state.Question) (state.State, error){"publisher": p.State, "subscriber": s.State} {
+		st, err := of(t.Context(), state.Question{Peers: 1})
+		if err != nil || len(st.Peers) != 1 || st.Peers[0].RoundTrip <= 0 || st.Peers[0].RoundTrip > 1 {
+			t.Errorf("%s: got %+v and error %v, want a peer that is some microseconds away", name, st.Peers, err)
+		}
 	}
 }

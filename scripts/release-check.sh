@@ -27,11 +27,11 @@ can() {
   return 1
 }
 
-# says_version COMMAND... fails unless a program says which release it is.
+# says_version COMMAND... fails unless a program, the last word, says which release it is.
 says_version() {
   local got
   got=$("$@" --version)
-  [[ $got == "publisher $VERSION ("*")" ]] || fail "$* --version: got $got, want $VERSION"
+  [[ $got == "${!###*/} $VERSION ("*")" ]] || fail "$* --version: got $got, want $VERSION"
   echo "  $got"
 }
 
@@ -41,12 +41,13 @@ archive() {
   for arch in amd64 arm64; do
     name=tagbus_${VERSION#v}_linux_$arch
     tar -C "$tmp" -xzf "dist/$name.tar.gz"
-    if grep -qa '/ld-linux' "$tmp/$name/publisher" "$tmp/$name/subscriber"; then
+    if grep -qa '/ld-linux' "$tmp/$name/publisher" "$tmp/$name/subscriber" "$tmp/$name/tagbus"; then
       fail "the programs for $arch are not static: they name a dynamic loader"
     fi
   done
   name=tagbus_${VERSION#v}_linux_amd64
   says_version "$tmp/$name/publisher"
+  says_version "$tmp/$name/tagbus"
   "$tmp/$name/demo.sh" "$tmp/$name"
   cp dist/SHA256SUMS "$tmp/before"
   scripts/release.sh >"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "the second release failed"; }
@@ -65,12 +66,15 @@ deb() {
   inside "$tmp/root" dpkg -i /tmp/tagbus.deb
   inside "$tmp/root" dpkg --verify tagbus
   says_version inside "$tmp/root" publisher
+  says_version inside "$tmp/root" tagbus
   # shellcheck disable=SC2016 # the shell inside expands it
   inside "$tmp/root" sh -ec 'for what in publisher subscriber; do
     cp /usr/share/doc/tagbus/examples/$what-demo.env /etc/tagbus/
     systemd-analyze verify --recursive-errors=no tagbus-$what@demo.service
     man -w $what
-  done'
+  done
+  man -w tagbus
+  tagbus completion bash | cmp - /usr/share/bash-completion/completions/tagbus'
   # The user of the services runs the demo, from what the package has installed.
   inside --userspec=tagbus:tagbus "$tmp/root" /usr/share/doc/tagbus/examples/demo.sh /usr/bin
   if can "The services, in a virtual machine" qemu-system-x86_64; then test/services/run.sh "$tmp/root"; fi
@@ -85,6 +89,7 @@ rpm_package() {
   rpm --root "$tmp/rpm" --ignorearch --nodeps --noscripts -i dist/tagbus-*.x86_64.rpm
   rpm --root "$tmp/rpm" -V --nodeps --noscripts tagbus
   says_version "$tmp/rpm/usr/bin/publisher"
+  says_version "$tmp/rpm/usr/bin/tagbus"
 }
 
 container() {
@@ -98,6 +103,7 @@ container() {
   mkdir "$tmp/bus"
   chown 10001 "$tmp/bus" # the user of the image
   says_version "${run[@]}" publisher
+  says_version "${run[@]}" tagbus
   "${run[@]}" subscriber --bus /bus --tags 1-16 --verify --count 100000 &
   "${run[@]}" publisher --bus /bus --tags 1-16 --emulate 40-400 --count 100000 --wait-subscribers 1
   wait -n || fail "the subscriber in the container failed"

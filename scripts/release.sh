@@ -12,7 +12,7 @@ build=(-trimpath)
 link="-s -w"
 if [ -n "${VERSION:-}" ]; then
   build+=(-buildvcs=false)
-  link+=" -X tagbus/cmd/internal/cli.release=$VERSION"
+  link+=" -X tagbus/internal/build.release=$VERSION"
 else
   build+=(-buildvcs=true)
   VERSION=$(go run "${build[@]}" ./cmd/publisher --version | cut -d ' ' -f 2) || VERSION=
@@ -30,7 +30,7 @@ gzip -n -9 dist/pages/man/*.1
 for ARCH in amd64 arm64; do
   name=tagbus_${VERSION#v}_linux_$ARCH STAGE=dist/linux/$ARCH
   mkdir -p "$STAGE"
-  GOOS=linux GOARCH=$ARCH go build "${build[@]}" -ldflags "$link" -o "$STAGE/" ./cmd/publisher ./cmd/subscriber
+  GOOS=linux GOARCH=$ARCH go build "${build[@]}" -ldflags "$link" -o "$STAGE/" ./cmd/publisher ./cmd/subscriber ./cmd/tagbus
   cp -r dist/pages/* deploy/systemd scripts/demo.sh LICENSE NOTICE README.md CHANGELOG.md "$STAGE/"
   tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
     --transform="s,^\.,$name," -C "$STAGE" -c . | gzip -n >"dist/$name.tar.gz"

@@ -156,6 +156,9 @@ func (p *peer) lost(cause error) {
 	p.ep = nil
 	p.out.Drop()
 	if !p.Closed() {
+		if p.fault == nil {
+			cause = fmt.Errorf("%w: %w", ErrLost, cause)
+		}
 		p.Refused(cause) // the next address
 		return
 	}

@@ -61,7 +61,8 @@ func measure(s size, pairs int) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	build := exec.Command("go", "build", "-o", dir, "tagbus/cmd/tagbus")
+	build := exec.Command("go", "build", "-o", dir, "./cmd/tagbus")
+	build.Dir = ".." // its requirements are not those of this module
 	build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("build tagbus: %w", err)

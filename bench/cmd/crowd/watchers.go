@@ -108,11 +108,11 @@ func (w *watchers) start() error {
 }
 
 // views are what three viewers look at.
-var views = []string{"?view=overview", "?view=publishers&rows=40", "?view=tags&rows=40"}
+var views = []string{"?view=overview", "?view=processes&rows=40", "?view=tags&rows=40"}
 
 func (w *watchers) view(url string) error {
 	for _, view := range views {
-		answer, err := http.Get(url + "/events" + view)
+		answer, err := http.Get(url + "/live" + view)
 		if err != nil {
 			return err
 		}

@@ -206,3 +206,32 @@ func TestADeadlineCountsTheTimeInWhichAPeerCanBeHeard(t *testing.T) {
 		})
 	}
 }
+
+// When a peer was heard last is the end of the tick in which something came. What excuses
+// its silence is no sign of life.
+func TestWhenAPeerWasHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var none beat.Pulse
+		if !none.Heard().IsZero() {
+			t.Errorf("before it begins: got %v, want none", none.Heard())
+		}
+		begun := time.Now()
+		b, p, _ := listen(t, 2*time.Second, 6*time.Second, 2000)
+		check := func(when string, want time.Duration) {
+			t.Helper()
+			synctest.Wait()
+			if got := p.Heard().Sub(begun); got != want {
+				t.Errorf("%s: heard after %v, want %v", when, got, want)
+			}
+		}
+		check("at the beginning", 0)
+		time.Sleep(1200 * time.Millisecond)
+		b.do(p.Hear)
+		time.Sleep(300 * time.Millisecond)
+		check("something came", 1500*time.Millisecond)
+		b.do(p.Excuse)
+		time.Sleep(4 * time.Second)
+		check("nothing could come", 1500*time.Millisecond)
+		b.do(b.Leave)
+	})
+}

@@ -37,7 +37,8 @@ type bed struct {
 
 	mu       sync.Mutex
 	describe func(context.Context, state.Question) (state.State, error)
-	begun    int // calls of describe
+	begun    int           // calls of describe
+	busy     time.Duration // that they took
 	broken   []error
 	closed   map[netip.Addr]time.Time // by the host of the asker
 }
@@ -59,7 +60,12 @@ func newBed(tb testing.TB) *bed {
 			b.mu.Lock()
 			b.begun++
 			b.mu.Unlock()
-			return b.describe(ctx, q)
+			begun := time.Now()
+			s, err := b.describe(ctx, q)
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.busy += time.Since(begun)
+			return s, err
 		},
 		Broken: func(_ *observe.Observer, err error) {
 			b.mu.Lock()
@@ -115,8 +121,9 @@ func (*bed) OnSendReady(ep netio.Endpoint) { ep.Context().(*observe.Observer).Se
 // asker is an observer made by hand, on a host of its own.
 type asker struct {
 	netio.NopHandler
-	b    *bed
-	host netip.Addr
+	b       *bed
+	host    netip.Addr
+	backend netio.Backend
 
 	mu    sync.Mutex
 	ep    netio.Endpoint
@@ -125,14 +132,20 @@ type asker struct {
 	ended time.Time   // zero: it is connected
 }
 
+// hostOf returns the host of an asker.
+func hostOf(number int) netip.Addr {
+	return netip.AddrFrom4([4]byte{10, 1, byte(number >> 8), byte(number)})
+}
+
 // asker connects an asker.
 func (b *bed) asker(number int) *asker {
 	b.tb.Helper()
-	a := &asker{b: b, host: netip.AddrFrom4([4]byte{10, 1, byte(number >> 8), byte(number)})}
+	a := &asker{b: b, host: hostOf(number)}
 	loop := memnet.NewLoop()
 	backend, err := b.net.Opener(loop, memnet.Config{Host: a.host})(a)
 	must(b.tb, err)
-	must(b.tb, backend.OpenEndpoint(b.addr, netio.Params{ZeroCopy: netio.ZeroCopyParams{Outstanding: 256}}))
+	a.backend = backend
+	a.again()
 	b.tb.Cleanup(func() {
 		must(b.tb, backend.Close())
 		loop.Close()
@@ -143,7 +156,7 @@ func (b *bed) asker(number int) *asker {
 func (a *asker) OnConnectionEstablished(ep netio.Endpoint) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.ep = ep
+	a.ep, a.ended = ep, time.Time{}
 }
 
 func (a *asker) OnConnectionClosed(netio.Endpoint, []netio.Key, error) {
@@ -243,4 +256,25 @@ func (a *asker) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	_ = a.ep.Close()
+}
+
+// again connects it, after the end of its connection.
+func (a *asker) again() {
+	must(a.b.tb, a.backend.OpenEndpoint(a.b.addr, netio.Params{ZeroCopy: netio.ZeroCopyParams{Outstanding: 256}}))
+}
+
+// sendRaw sends a message as it is.
+func (a *asker) sendRaw(data []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ep != nil {
+		_ = a.ep.SendCopy(0, nil, data)
+	}
+}
+
+// worked returns how long all answers took.
+func (b *bed) worked() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.busy
 }

@@ -7,41 +7,20 @@ package portrait
 import (
 	"cmp"
 	"os"
-	"runtime/debug"
-	"sync"
 	"time"
 
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/second"
 	"tagbus/bus/state"
+	"tagbus/internal/build"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
 
-// module is the path of this module.
-const module = "tagbus"
-
-// build is the version of the bus in this program, and that of Go.
-var build = sync.OnceValues(func() (program, version string) {
-	info, _ := debug.ReadBuildInfo()
-	if info == nil {
-		info = new(debug.BuildInfo)
-	}
-	if info.Main.Path == module {
-		program = info.Main.Version
-	}
-	for _, m := range info.Deps {
-		if m.Path == module {
-			program = m.Version
-		}
-	}
-	return cmp.Or(program, "(devel)"), cmp.Or(info.GoVersion, "unknown")
-})
-
 // New returns the state of an instance of this process, with what is the same for all of
 // them.
 func New(role state.Role, now time.Time) state.State {
-	program, version := build()
+	program, version := build.Version()
 	return state.State{Version: state.Version, Time: now, Role: role, PID: os.Getpid(), Program: program, Go: version}
 }
 

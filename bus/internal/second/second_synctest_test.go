@@ -3,6 +3,7 @@
 package second_test
 
 import (
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,8 +12,9 @@ import (
 	"tagbus/internal/alarm"
 )
 
-// timer is the timer of a loop that is a goroutine for each call.
+// timer is the timer of a loop that is the goroutine that holds mu.
 type timer struct {
+	mu    sync.Mutex
 	ring  func()
 	timer *time.Timer
 	rings int
@@ -22,7 +24,12 @@ func (t *timer) StartOnce(d time.Duration) error {
 	if t.timer != nil {
 		t.timer.Stop()
 	}
-	t.timer = time.AfterFunc(d, func() { t.rings++; t.ring() })
+	t.timer = time.AfterFunc(d, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.rings++
+		t.ring()
+	})
 	return nil
 }
 
@@ -39,7 +46,13 @@ func TestTheClockGoesAndRests(t *testing.T) {
 		}
 		posts := 0
 		var c second.Clock
-		c.Start(&alarms, func(f func()) bool { posts++; f(); return true })
+		c.Start(&alarms, func(f func()) bool {
+			loop.mu.Lock()
+			defer loop.mu.Unlock()
+			posts++
+			f()
+			return true
+		})
 		time.Sleep(300 * time.Millisecond)
 		if c.Known() != 0 {
 			t.Errorf("before the first call: got %d, want 0", c.Known())
@@ -51,16 +64,24 @@ func TestTheClockGoesAndRests(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			synctest.Wait()
 		}
-		if posts != 1 || loop.rings != 10 {
-			t.Errorf("in 10 s of calls: got %d posts and %d rings, want 1 and 10", posts, loop.rings)
+		check := func(when string, wantPosts, wantRings int) {
+			t.Helper()
+			loop.mu.Lock()
+			defer loop.mu.Unlock()
+			if posts != wantPosts || loop.rings != wantRings {
+				t.Errorf("%s: got %d posts and %d rings, want %d and %d", when, posts, loop.rings, wantPosts, wantRings)
+			}
 		}
+		check("in 10 s of calls", 1, 10)
 		time.Sleep(time.Hour)
-		if posts != 1 || loop.rings != 12 || c.Known() != 0 {
-			t.Errorf("an hour later: got %d posts and %d rings, want 1 and 12", posts, loop.rings)
+		check("an hour later", 1, 12)
+		if c.Known() != 0 {
+			t.Errorf("an hour later: got %d, want 0", c.Known())
 		}
-		if got, want := c.Now(), uint32(time.Now().Unix()); got != want || posts != 2 {
-			t.Errorf("then: got %d and %d posts, want %d and 2", got, posts, want)
+		if got, want := c.Now(), uint32(time.Now().Unix()); got != want {
+			t.Errorf("then: got %d, want %d", got, want)
 		}
+		check("then", 2, 12)
 	})
 }
 

@@ -217,6 +217,16 @@ func newParser(p Program, flags Flags, more ...kong.Option) (*kong.Kong, error) 
 	return parser, err
 }
 
+// Defaults gives flags the values that they have when the command line has no more than
+// args: those that are required. The environment and files are not read.
+func Defaults(p Program, flags Flags, args ...string) error {
+	parser, err := newParser(p, flags)
+	if err == nil {
+		_, err = parser.Parse(args)
+	}
+	return err
+}
+
 // Model returns the flags of a program with their environment variables, for its man page
 // and its completion.
 func Model(p Program, flags Flags) (*kong.Application, error) {

@@ -20,6 +20,7 @@ import (
 	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/stateapi"
 	"tagbus/cmd/internal/web"
+	"tagbus/internal/build"
 )
 
 // MetricsServer shows metrics to Prometheus and the state of the program to viewers while a
@@ -66,7 +67,7 @@ func (c *Common) ServeMetrics(program string, say func(format string, args ...an
 		return nil, NameListen("--metrics", c.Metrics.AddrPort, err)
 	}
 	s := &MetricsServer{registry: prometheus.NewRegistry(), process: newProcess(program), ended: make(chan error, 1)}
-	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.OfBuild(release))
+	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.OfBuild(build.Release()))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{
 		// One bad metric is to cost no other; it is counted, among the metrics.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tagbus/bus/state"
+	"tagbus/internal/build"
 )
 
 // process is what the server says of the program.
@@ -24,7 +25,7 @@ type process struct {
 func newProcess(program string) *process {
 	host, _ := os.Hostname() // without one it is left out
 	p := &process{about: state.Process{Version: state.Version, Command: program, Host: host, PID: os.Getpid(), Since: time.Now()}}
-	p.about.Program, p.about.Go = programVersion()
+	p.about.Program, p.about.Go = build.Version()
 	return p
 }
 

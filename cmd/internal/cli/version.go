@@ -3,32 +3,15 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
-	"runtime"
 	"runtime/debug"
-)
 
-// release is the version that a release made from an archive has. Such a build has no
-// history to take it from: go build -ldflags "-X tagbus/cmd/internal/cli.release=v0.1.0".
-var release string
+	"tagbus/internal/build"
+)
 
 // version returns what --version says of the build after the name of the program.
 func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		info = new(debug.BuildInfo)
-	}
-	return describe(release, info)
-}
-
-// programVersion returns the version alone, as bus/state has it, and that of Go.
-func programVersion() (program, goVersion string) {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return cmp.Or(release, "(devel)"), runtime.Version()
-	}
-	return cmp.Or(release, info.Main.Version, "(devel)"), info.GoVersion
+	return describe(build.Release(), build.Info())
 }
 
 // describe returns the version of a build, and in parentheses the commit, if it is

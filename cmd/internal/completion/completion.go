@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package completion makes the scripts by which a shell completes the flags of a
-// command: for bash, zsh and fish, from the flags themselves.
+// program, and its commands if it has some: for bash, zsh and fish, from the flags
+// themselves.
 package completion
 
 import (
@@ -19,6 +20,10 @@ var values = map[string][]string{
 	"map":      {"round-robin", "offset:"},
 	"policies": {"block", "drop-newest", "drop-oldest", "latest", "sample", "disconnect"},
 	"policy":   {"block", "drop-newest", "drop-oldest", "latest", "sample:", "disconnect:"},
+	"role":     {"publisher", "receiver", "subscriber", "sender"},
+	"by":       {"msgs", "bytes", "queue", "lost"},
+	"format":   {"hex", "text", "json", "raw"},
+	"sort":     {"name", "rate", "bytes", "lost", "since"},
 	"record":   {"raw", "fixed:", "lines", "length32", "pcap", "pcapng"},
 }
 
@@ -43,9 +48,50 @@ type flag struct {
 	help  string   // some words
 }
 
-// flags returns the flags of a command that are shown, by name.
-func flags(app *kong.Application) (all []flag) {
-	for _, f := range app.Flags {
+// program is a program as a shell sees it.
+type program struct {
+	name     string
+	flags    []flag
+	commands []command
+}
+
+// command is one of several commands of a program.
+type command struct {
+	name    string
+	aliases []string
+	help    string
+	flags   []flag   // those of the program too, unless it has a command line of its own
+	words   []string // with which an argument can begin
+}
+
+// names returns all names of a command.
+func (c *command) names() []string { return append([]string{c.name}, c.aliases...) }
+
+// programOf returns what a shell sees of a program.
+func programOf(app *kong.Application) program {
+	p := program{name: app.Name, flags: flags(app.Flags)}
+	for _, node := range app.Children {
+		if node.Hidden {
+			continue
+		}
+		own := node.Flags
+		if !node.Passthrough {
+			own = append(own[:len(own):len(own)], app.Flags...)
+		}
+		c := command{name: node.Name, aliases: node.Aliases, help: brief(node.Help), flags: flags(own)}
+		for _, arg := range node.Positional {
+			if arg.Enum != "" {
+				c.words = append(c.words, strings.Split(arg.Enum, ",")...)
+			}
+		}
+		p.commands = append(p.commands, c)
+	}
+	return p
+}
+
+// flags returns those of some flags that are shown, by name.
+func flags(of []*kong.Flag) (all []flag) {
+	for _, f := range of {
 		if f.Hidden {
 			continue
 		}
@@ -53,7 +99,7 @@ func flags(app *kong.Application) (all []flag) {
 		if f.Short != 0 {
 			one.short = string(f.Short)
 		}
-		if f.IsBool() || f.IsCounter() {
+		if f.IsBool() || f.IsCounter() || strings.HasPrefix(f.FormatPlaceHolder(), "[") { // its value may be left out
 			one.takes = nothing
 			all = append(all, one)
 			continue
@@ -89,11 +135,19 @@ func brief(help string) string {
 	return strings.TrimSuffix(help[:end], ".")
 }
 
+// wordsOf returns the names of the flags of a command, and the words of its arguments.
+func wordsOf(words []string, all []flag) []string {
+	for _, f := range all {
+		words = append(words, "--"+f.name)
+	}
+	return words
+}
+
 // Shell is a shell for which there are scripts.
 type Shell struct {
 	Name string
 	file func(command string) string
-	make func(command string, all []flag) string
+	make func(p program) string
 }
 
 // Shells are those for which there are scripts.
@@ -103,13 +157,13 @@ var Shells = []Shell{
 	{"fish", func(c string) string { return c + ".fish" }, fish},
 }
 
-// File returns the name that the script of a command must have for the shell to find it.
+// File returns the name that the script of a program must have for the shell to find it.
 func (s Shell) File(command string) string { return s.file(command) }
 
-// Write writes the script of a command.
+// Write writes the script of a program.
 //
 //   - Errors: those of w.
 func (s Shell) Write(w io.Writer, app *kong.Application) error {
-	_, err := io.WriteString(w, s.make(app.Name, flags(app)))
+	_, err := io.WriteString(w, s.make(programOf(app)))
 	return err
 }

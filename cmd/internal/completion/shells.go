@@ -7,110 +7,116 @@ import (
 	"strings"
 )
 
-// head is the second line of a script.
-const head = "# Completion of the command %s for %s, made from its flags.\n"
-
-// bash returns a function and its registration. The word at the cursor and the one
-// before it are not taken from the parameters, because bash cuts --flag=value into three.
-func bash(command string, all []flag) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, head, command, "bash")
-	fmt.Fprintf(&b, `_%s() {
-    local word=${COMP_WORDS[COMP_CWORD]} flag=${COMP_WORDS[COMP_CWORD - 1]}
-    if [[ $word == = ]]; then
-        word=
-    elif [[ $flag == = ]]; then
-        flag=${COMP_WORDS[COMP_CWORD - 2]}
-    fi
-    COMPREPLY=()
-    case $flag in
-`, command)
-	var names, free []string
-	for _, f := range all {
-		name := "--" + f.name
-		names = append(names, name)
-		switch f.takes {
-		case nothing:
-		case text:
-			free = append(free, name)
-		case word:
-			fmt.Fprintf(&b, "    %s) mapfile -t COMPREPLY < <(compgen -W '%s' -- \"$word\") ;;\n", name, strings.Join(f.words, " "))
-		case directory:
-			fmt.Fprintf(&b, "    %s) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- \"$word\") ;;\n", name)
-		case file:
-			fmt.Fprintf(&b, "    %s) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$word\") ;;\n", name)
-		}
-	}
-	fmt.Fprintf(&b, `    :) ;; # within a value
-    %s) ;;
-    *) mapfile -t COMPREPLY < <(compgen -W '%s' -- "$word") ;;
-    esac
-    # The value goes on after a colon.
-    [[ ${#COMPREPLY[@]} -ne 1 || ${COMPREPLY[0]} != *: ]] || compopt -o nospace
-}
-complete -F _%s %s
-`, strings.Join(free, " | "), strings.Join(names, " "), command, command)
-	return b.String()
-}
+// zshQuote makes a text part of a specification in single quotes.
+var zshQuote = strings.NewReplacer(`'`, `'\''`, `[`, `\[`, `]`, `\]`, `:`, `\:`).Replace
 
 // zsh returns the body of a function of the same name as its file.
-func zsh(command string, all []flag) string {
+func zsh(p program) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "#compdef %s\n"+head+"_arguments -s \\\n", command, command, "zsh")
-	quote := strings.NewReplacer(`'`, `'\''`, `[`, `\[`, `]`, `\]`, `:`, `\:`).Replace
-	for i, f := range all {
-		value := ""
-		switch f.takes {
-		case nothing:
-		case text:
-			value = ":" + quote(f.value) + ": "
-		case word:
-			value = ":" + quote(f.value) + ":(" + quote(strings.Join(f.words, " ")) + ")"
-		case directory:
-			value = ":" + quote(f.value) + ":_files -/"
-		case file:
-			value = ":" + quote(f.value) + ":_files"
+	fmt.Fprintf(&b, "#compdef %s\n"+head, p.name, p.name, "zsh")
+	if len(p.commands) == 0 {
+		zshArguments(&b, "", "_arguments -s", p.flags, nil)
+		return b.String()
+	}
+	var described []string
+	for _, c := range p.commands {
+		described = append(described, fmt.Sprintf(`%s\:"%s"`, c.name, strings.NewReplacer(`'`, `'\''`, `"`, ``, `:`, `\:`).Replace(c.help)))
+	}
+	b.WriteString("local context state state_descr line\ntypeset -A opt_args\n")
+	zshArguments(&b, "", "_arguments -s -C", p.flags, []string{
+		"'1:command:((" + strings.Join(described, " ") + "))'", "'*::argument:->rest'",
+	})
+	b.WriteString("[[ $state == rest ]] || return\ncase $words[1] in\n")
+	for _, c := range p.commands {
+		fmt.Fprintf(&b, "%s)\n", strings.Join(c.names(), "|"))
+		var words []string
+		if len(c.words) > 0 {
+			words = []string{"'1:argument:(" + strings.Join(c.words, " ") + ")'"}
 		}
-		name := "--" + f.name
-		if value != "" {
-			name += "="
+		zshArguments(&b, "    ", "_arguments -s", c.flags, words)
+		b.WriteString("    ;;\n")
+	}
+	b.WriteString("esac\n")
+	return b.String()
+}
+
+// zshArguments writes a call with a specification for each flag, and others behind them.
+func zshArguments(b *strings.Builder, indent, call string, all []flag, more []string) {
+	specs := []string{call}
+	for _, f := range all {
+		specs = append(specs, zshFlag(f))
+	}
+	b.WriteString(indent + strings.Join(append(specs, more...), " \\\n"+indent+"    ") + "\n")
+}
+
+// zshFlag returns the specification of a flag.
+func zshFlag(f flag) string {
+	value := ""
+	switch f.takes {
+	case nothing:
+	case text:
+		value = ":" + zshQuote(f.value) + ": "
+	case word:
+		value = ":" + zshQuote(f.value) + ":(" + zshQuote(strings.Join(f.words, " ")) + ")"
+	case directory:
+		value = ":" + zshQuote(f.value) + ":_files -/"
+	case file:
+		value = ":" + zshQuote(f.value) + ":_files"
+	}
+	name := "--" + f.name
+	if value != "" {
+		name += "="
+	}
+	help := "[" + zshQuote(f.help) + "]"
+	if f.short == "" {
+		return fmt.Sprintf("'%s%s%s'", name, help, value)
+	}
+	return fmt.Sprintf("'(-%s --%s)'{-%s,%s}'%s%s'", f.short, f.name, f.short, name, help, value)
+}
+
+// fishQuote makes a text part of a word in single quotes.
+var fishQuote = strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace
+
+// fish returns a line for each flag, and for each command.
+func fish(p program) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, head+"complete -c %s -f\n", p.name, "fish", p.name)
+	if len(p.commands) == 0 {
+		fishFlags(&b, p.name, "", p.flags)
+		return b.String()
+	}
+	fishFlags(&b, p.name, " -n __fish_use_subcommand", p.flags)
+	for _, c := range p.commands {
+		fmt.Fprintf(&b, "complete -c %s -n __fish_use_subcommand -a %s -d '%s'\n", p.name, c.name, fishQuote(c.help))
+		when := " -n '__fish_seen_subcommand_from " + strings.Join(c.names(), " ") + "'"
+		for _, word := range c.words {
+			fmt.Fprintf(&b, "complete -c %s%s -a %s\n", p.name, when, word)
 		}
-		help := "[" + quote(f.help) + "]"
-		if f.short == "" {
-			fmt.Fprintf(&b, "    '%s%s%s'", name, help, value)
-		} else {
-			fmt.Fprintf(&b, "    '(-%s --%s)'{-%s,%s}'%s%s'", f.short, f.name, f.short, name, help, value)
-		}
-		if i < len(all)-1 {
-			b.WriteString(" \\")
-		}
-		b.WriteString("\n")
+		fishFlags(&b, p.name, when, c.flags)
 	}
 	return b.String()
 }
 
-// fish returns a line for each flag.
-func fish(command string, all []flag) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, head+"complete -c %s -f\n", command, "fish", command)
-	quote := strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace
+// fishFlags writes a line for each flag.
+//
+//   - when: a condition, or "".
+func fishFlags(b *strings.Builder, program, when string, all []flag) {
 	for _, f := range all {
-		fmt.Fprintf(&b, "complete -c %s -l %s", command, f.name)
+		fmt.Fprintf(b, "complete -c %s%s -l %s", program, when, f.name)
 		if f.short != "" {
-			fmt.Fprintf(&b, " -s %s", f.short)
+			fmt.Fprintf(b, " -s %s", f.short)
 		}
 		switch f.takes {
 		case nothing:
 		case text:
 			b.WriteString(" -x")
 		case word:
-			fmt.Fprintf(&b, " -x -a '%s'", strings.Join(f.words, " "))
+			fmt.Fprintf(b, " -x -a '%s'", strings.Join(f.words, " "))
 		case directory:
 			b.WriteString(" -x -a '(__fish_complete_directories)'")
 		case file:
 			b.WriteString(" -r -F")
 		}
-		fmt.Fprintf(&b, " -d '%s'\n", quote(f.help))
+		fmt.Fprintf(b, " -d '%s'\n", fishQuote(f.help))
 	}
-	return b.String()
 }

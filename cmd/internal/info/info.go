@@ -191,7 +191,7 @@ func (l *looker) nothing(entries []directory.Entry, o overview.Overview) error {
 			unknown++
 			continue
 		}
-		for _, p := range r.State.Peers {
+		for _, p := range slices.Concat(r.State.Peers, r.State.Gone) {
 			add(p.Name, p.Instance)
 		}
 	}

@@ -135,9 +135,9 @@ felix-07: publisher on host-1, pid 4711
   messages     1,010, 1.00 k/s
   payload      101 kB, 100 kB/s
   lost         1,234 full, 1 memory
-  left out     3 by the policies latest and sample, on purpose
+  left out     3 messages by the policies latest and sample, on purpose
   queue        4.00 MiB for each peer and policy, the fullest is 97 % full
-  refused      7 times that there was no room for a message
+  refused      7 times without room for a message
   streams      2
   pool         512 pages, 400 free, at least 300 in the last minute
   cache        16 messages, 1.00 MiB of 64.0 MiB
@@ -204,6 +204,17 @@ LOST BY PUBLISHER  POLICY       CAUSE   COUNT  FIRST                LAST
 felix-07           drop-newest  full    1,234  1999-12-31 23:59:00  1999-12-31 23:59:59
 felix-07           drop-newest  memory      1  -                    -
 `, "", ""},
+		{"S0", `
+"daq\x1b[2J": subscriber on host-2, pid 98
+  instance     S0
+  gone         this is what is remembered of it
+
+PUBLISHER  HOST     PID  POLICY  QUEUE  LIMIT  SENT  LEFT-OUT  LOST  STALLED  HEARD  RTT
+felix-07   host-1  4711  -         0 B    0 B     7         0     2  -        -        -
+
+LOST BY PUBLISHER  POLICY  CAUSE       COUNT  FIRST  LAST
+felix-07           -       connection      2  -      -
+`, "", ""},
 		{"felix", "\n", "", "nothing in /run/bus is called felix, and it is no tag: tagbus ls lists publishers and receivers (2 of 4 could not be asked for theirs)"},
 		{"felix-09", "\n", "", "nothing in /run/bus is called felix-09: did you mean felix-07 or felix-08? (2 of 4 could not be asked for theirs)"},
 		{"dac", "\n", "", "nothing in /run/bus is called dac: did you mean daq? (2 of 4 could not be asked for theirs)"},
@@ -233,7 +244,7 @@ func TestInfoIsJSON(t *testing.T) {
 		{"felix-08", `{"role":"publisher","instance":"B2","name":"felix-08","host":"host-1","pid":4711,"error":"connection refused"}` + "\n"},
 		{"front", `{"role":"publisher","instance":"C3","name":"front","host":"host-1","pid":4711}` + "\n" + `{"role":"receiver","instance":"R1",`},
 		{"0x100", `{"role":"publisher","instance":"A1","name":"felix-07","host":"host-1","tag":"0x0000000000000100","messages":6,"payload_bytes":600,"last":"2000-01-01T00:00:00Z","subscribers":2,"messages_per_second":1000,"payload_bytes_per_second":100000}` + "\n" + `{"role":"publisher","instance":"B2","name":"felix-08","host":"host-1","tag":"0x0000000000000100","messages":0,"payload_bytes":0,"subscribers":0,"error":"connection refused"}` + "\n"},
-		{"S2", `{"role":"subscriber","publisher_instance":"A1","publisher":"felix-07","instance":"S2","host":"host-3","pid":5,`},
+		{"S2", `{"role":"subscriber","publisher_instance":"A1","publisher":"felix-07","gone":false,"instance":"S2","host":"host-3","pid":5,`},
 	}
 	for _, test := range tests {
 		synctest.Test(t, func(t *testing.T) {

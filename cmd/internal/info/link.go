@@ -15,24 +15,32 @@ import (
 
 // link is what a publisher or receiver knows of one of its peers.
 type link struct {
-	By *state.State
+	By   *state.State
+	Gone bool // it is remembered
 	state.Peer
 }
 
-// linksTo returns what is known of a subscriber or sender, by its instance or name.
+// linksTo returns what is known of a subscriber or sender, by its instance or name. Those
+// that are gone count if there is no other.
 func linksTo(o overview.Overview, called string) (links []link) {
-	for _, r := range o.Rows {
-		if r.State == nil {
-			continue
-		}
-		for _, p := range r.State.Peers {
+	add := func(by *state.State, peers []state.Peer, gone bool) {
+		for _, p := range peers {
 			if p.Instance == called || p.Name == called {
-				links = append(links, link{r.State, p})
+				links = append(links, link{by, gone, p})
 			}
 		}
 	}
-	if i := slices.IndexFunc(links, func(l link) bool { return l.Instance == called }); i >= 0 {
-		return slices.DeleteFunc(links, func(l link) bool { return l.Instance != called })
+	for _, r := range o.Rows {
+		if r.State != nil {
+			add(r.State, r.State.Peers, false)
+			add(r.State, r.State.Gone, true)
+		}
+	}
+	if slices.ContainsFunc(links, func(l link) bool { return l.Instance == called }) {
+		links = slices.DeleteFunc(links, func(l link) bool { return l.Instance != called })
+	}
+	if slices.ContainsFunc(links, func(l link) bool { return !l.Gone }) {
+		links = slices.DeleteFunc(links, func(l link) bool { return l.Gone })
 	}
 	return links
 }
@@ -55,6 +63,7 @@ type linkObject struct {
 	Role              state.Role `json:"role"`
 	PublisherInstance string     `json:"publisher_instance,omitempty"` // or of the receiver
 	Publisher         string     `json:"publisher,omitempty"`
+	Gone              bool       `json:"gone"` // the connection has ended
 	state.Peer
 }
 
@@ -63,7 +72,7 @@ func (l *looker) links(out io.Writer, now time.Time, links []link) error {
 	if l.env.JSON {
 		t := table.New(out, true)
 		for _, k := range links {
-			if err := t.Row(linkObject{k.role(), k.By.Instance, k.By.Name, k.Peer}); err != nil {
+			if err := t.Row(linkObject{k.role(), k.By.Instance, k.By.Name, k.Gone, k.Peer}); err != nil {
 				return err
 			}
 		}
@@ -72,7 +81,11 @@ func (l *looker) links(out io.Writer, now time.Time, links []link) error {
 	first, p := &links[0], page{out}
 	p.head(name(first.Name, first.Instance), first.role(), first.Host, first.PID)
 	p.say("instance", "%s", first.Instance)
-	p.say("known", "by what it is connected to, which is below: it has no entry in %s", l.env.Bus)
+	if first.Gone {
+		p.say("gone", "this is what is remembered of it")
+	} else {
+		p.say("known", "by what it is connected to, which is below: it has no entry in %s", l.env.Bus)
+	}
 	word := string(first.By.Role)
 	t := table.New(out, false, laneColumns(word)...)
 	var peers []state.Peer

@@ -95,9 +95,9 @@ func (p page) counters(r *overview.Row) {
 	p.say("messages", "%s%s", units.FormatCount(s.Messages), perSecond(r, func(s *state.State) uint64 { return s.Messages }, units.FormatRate))
 	p.say("payload", "%s%s", units.FormatBytes(float64(s.PayloadBytes)), perSecond(r, func(s *state.State) uint64 { return s.PayloadBytes }, units.FormatByteRate))
 	p.say("lost", "%s", lost(s.Losses))
-	p.some("left out", s.LeftOut, "by the policies latest and sample, on purpose")
-	p.some("silent", s.Silent, "connections closed here because nothing was heard")
-	p.some("broken", s.Broken, "connections that ended without goodbye")
+	p.some("left out", s.LeftOut, "message", "by the policies latest and sample, on purpose")
+	p.some("silent", s.Silent, "connection", "closed here because nothing was heard")
+	p.some("broken", s.Broken, "connection", "ended without goodbye")
 }
 
 // perSecond returns the rate of a counter, after a comma, if it is known.
@@ -109,21 +109,21 @@ func perSecond(r *overview.Row, counter func(*state.State) uint64, format func(f
 	return ", " + format(rate)
 }
 
-// some writes a counter that is not 0.
-func (p page) some(what string, n uint64, of string) {
+// some writes a number of things that is not 0, and what became of them.
+func (p page) some(what string, n uint64, thing, became string) {
 	if n > 0 {
-		p.say(what, "%s %s", units.FormatCount(n), of)
+		p.say(what, "%s %s", units.FormatNumber(n, thing), became)
 	}
 }
 
 // sending writes what only a publisher or sender counts.
 func (p page) sending(s *state.State, c *state.Sending) {
 	p.say("queue", "%v for each peer and policy, the fullest is %s full", units.Bytes(c.QueueBytes), percent(s.Fullest))
-	p.some("refused", c.Refusals, "times that there was no room for a message")
-	p.some("unconfirmed", c.Unconfirmed, "messages that went with a lost connection, or are under way")
-	p.some("replayed", c.Replayed, "messages from the cache")
-	p.some("cut off", c.StallsEnded, "connections closed here because the peer took nothing")
-	p.some("strangers", c.Strangers, "connections that were not from a tagbus program")
+	p.some("refused", c.Refusals, "time", "without room for a message")
+	p.some("unconfirmed", c.Unconfirmed, "message", "under way, or gone with a lost connection")
+	p.some("replayed", c.Replayed, "message", "from the cache")
+	p.some("cut off", c.StallsEnded, "connection", "closed here because the peer took nothing")
+	p.some("strangers", c.Strangers, "connection", "not from a tagbus program")
 	p.say("streams", "%d", c.Streams)
 	p.say("pool", "%s, %d free, at least %d in the last minute", units.FormatNumber(c.PoolPages, "page"), c.PoolFreePages, c.PoolMinFreePages)
 	if c.CacheLimitBytes > 0 {
@@ -134,10 +134,10 @@ func (p page) sending(s *state.State, c *state.Sending) {
 // receiving writes what only a subscriber or receiver counts.
 func (p page) receiving(c *state.Receiving) {
 	p.say("pages", "%s", units.FormatCount(c.Pages))
-	p.some("overflowed", c.Overflowed, "messages lost in a full queue here")
-	p.some("unwanted", c.Unwanted, "messages after the end of their subscription")
-	p.some("panics", c.Panics, "in a handler")
-	p.some("no room", c.RetainRefusals, "times that a message could not be retained")
+	p.some("overflowed", c.Overflowed, "message", "lost in a full queue here")
+	p.some("unwanted", c.Unwanted, "message", "after the end of their subscription")
+	p.some("panics", c.Panics, "panic", "of a handler")
+	p.some("no room", c.RetainRefusals, "time", "without room to retain a message")
 	if c.Retained > 0 {
 		p.say("retained", "%s, %v", units.FormatNumber(c.Retained, "message"), units.Bytes(c.RetainedBytes))
 	}

@@ -103,6 +103,9 @@ func rowOf(r *overview.Row) row {
 		all.Error = cli.Text(r.Err)
 	}
 	if s := r.State; s != nil {
+		if all.Since.IsZero() { // receivers do not announce it
+			all.Since = s.Since
+		}
 		all.figures = &figures{Connected: s.Connected, Messages: s.Messages, PayloadBytes: s.PayloadBytes, Losses: s.Losses}
 		if rate, ok := r.Rate(func(s *state.State) uint64 { return s.Messages }); ok {
 			all.MessageRate = &rate
@@ -141,7 +144,7 @@ func (l *lister) write(out io.Writer, now time.Time, rows []row) error {
 		r := &rows[i]
 		cells := []string{r.called(), string(r.Role), r.Host, pid(r.PID)}
 		if l.verbose() {
-			cells = append(cells, r.figures.cells()...)
+			cells = append(cells, r.cells()...)
 		}
 		cells = append(cells, r.Backend, r.address(), r.Tags, units.FormatAgo(now, r.Since))
 		if err := t.Row(r, cells...); err != nil {

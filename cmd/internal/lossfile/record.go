@@ -80,7 +80,7 @@ func Read(path string, f func(Record)) (bad int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was only read
 	reader := bufio.NewReaderSize(file, maxLine)
 	for {
 		line, err := reader.ReadSlice('\n')

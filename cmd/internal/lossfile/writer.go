@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -21,8 +20,10 @@ const (
 	interval = time.Second
 
 	// maxLines is how many kinds of losses have a line at a time, those with most. Others
-	// are added up by cause.
+	// are added up: those of a peer, a policy and a cause, and beyond maxSums those of a
+	// cause.
 	maxLines = 100
+	maxSums  = 16
 
 	// maxKinds is how many kinds of losses wait to be written; others are added up at once.
 	maxKinds = 1 << 16
@@ -147,7 +148,7 @@ func (w *Writer) add(k kind, count uint64, tags int) {
 func (w *Writer) put(l loss) {
 	a := w.waiting[l.kind]
 	if a == nil && len(w.waiting) >= maxKinds {
-		l.kind = kind{summed: true, cause: l.cause}
+		l.kind = l.ofCause()
 		l.tags = 0 // it may be among those that are counted
 		a = w.waiting[l.kind]
 	}
@@ -230,36 +231,58 @@ func (w *Writer) run(look func()) {
 	}
 }
 
-// take returns what is to be written now: the largest amounts, and the others by cause.
-func (w *Writer) take() (losses []loss) {
+// take returns what is to be written now: the largest amounts, and the others added up.
+func (w *Writer) take() []loss {
 	w.mu.Lock()
 	waiting := w.waiting
 	if len(waiting) > 0 {
 		w.waiting = make(map[kind]*amount)
 	}
 	w.mu.Unlock()
-	rest := make(map[state.Cause]*amount)
+	byCause := make(map[kind]*amount)
 	for k, a := range waiting {
-		if k == (kind{summed: true, cause: k.cause}) {
-			rest[k.cause] = a
-		} else {
-			losses = append(losses, loss{k, *a})
+		if k == k.ofCause() {
+			byCause[k] = a
+			delete(waiting, k)
 		}
+	}
+	losses := sorted(waiting)
+	sums := make(map[kind]*amount)
+	for _, l := range losses[min(maxLines, len(losses)):] {
+		sum(sums, l.ofPeer(), &l.amount)
+	}
+	ofPeers := sorted(sums)
+	for _, l := range ofPeers[min(maxSums, len(ofPeers)):] {
+		sum(byCause, l.ofCause(), &l.amount)
+	}
+	return slices.Concat(losses[:min(maxLines, len(losses))], ofPeers[:min(maxSums, len(ofPeers))], sorted(byCause))
+}
+
+// ofPeer returns the kind of all tags of the same peer, policy and cause.
+func (k kind) ofPeer() kind {
+	return kind{peer: k.peer, summed: true, policy: k.policy, cause: k.cause}
+}
+
+// ofCause returns the kind of all losses of the same cause.
+func (k kind) ofCause() kind { return kind{summed: true, cause: k.cause} }
+
+func sum(sums map[kind]*amount, k kind, a *amount) {
+	if sums[k] == nil {
+		sums[k] = new(amount)
+	}
+	sums[k].add(a)
+}
+
+// sorted returns amounts, the largest first.
+func sorted(amounts map[kind]*amount) []loss {
+	losses := make([]loss, 0, len(amounts))
+	for k, a := range amounts {
+		losses = append(losses, loss{k, *a})
 	}
 	slices.SortFunc(losses, func(a, b loss) int {
 		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.tag, b.tag), cmp.Compare(a.peer.Instance, b.peer.Instance),
 			cmp.Compare(a.policy, b.policy), cmp.Compare(a.cause, b.cause))
 	})
-	for _, l := range losses[min(maxLines, len(losses)):] {
-		if rest[l.cause] == nil {
-			rest[l.cause] = new(amount)
-		}
-		rest[l.cause].add(&l.amount)
-	}
-	losses = losses[:min(maxLines, len(losses))]
-	for _, cause := range slices.Sorted(maps.Keys(rest)) {
-		losses = append(losses, loss{kind{summed: true, cause: cause}, *rest[cause]})
-	}
 	return losses
 }
 

@@ -137,8 +137,8 @@ func TestLinesAreBounded(t *testing.T) {
 				if err := w.Close(nil); err != nil {
 					t.Error(err)
 				}
-				if got := len(d.lines()); got > maxLines+2 {
-					t.Errorf("got %d lines, want at most %d and one for each cause", got, maxLines)
+				if got := len(d.lines()); got > maxLines+3 {
+					t.Errorf("got %d lines, want at most %d and sums", got, maxLines)
 				}
 				sum, summed := uint64(0), 0
 				for _, r := range records(t, d) {
@@ -154,6 +154,37 @@ func TestLinesAreBounded(t *testing.T) {
 					t.Errorf("got %d tags summed up, want %d", summed, want)
 				}
 			})
+		})
+	}
+}
+
+// TestSumsNameTheirPeers has some peers and more than have a line, each with many tags.
+func TestSumsNameTheirPeers(t *testing.T) {
+	for _, test := range []struct{ peers, sums, lines int }{{2, 2, 102}, {maxSums, maxSums, 116}, {40, maxSums, 117}} {
+		synctest.Test(t, func(t *testing.T) {
+			d := &disk{room: -1}
+			w, _ := newWriter(d)
+			w.Start("P1", nil)
+			for peer := range test.peers {
+				for tag := range 200 {
+					w.Add(Peer{Instance: fmt.Sprint(peer)}, tags.Tag(tag), "drop-newest", state.Full, 1)
+				}
+			}
+			if err := w.Close(nil); err != nil {
+				t.Fatal(err)
+			}
+			all := records(t, d)
+			sums, lost, summed := 0, uint64(0), 0
+			for _, r := range all {
+				lost += r.Count
+				summed += r.Tags
+				if r.Tag == nil && r.Peer != (Peer{}) && r.Policy == "drop-newest" {
+					sums++
+				}
+			}
+			if sums != test.sums || len(all) != test.lines || lost != uint64(200*test.peers) || summed != 200*test.peers-maxLines {
+				t.Errorf("%d peers: got %d lines, %d of a peer, with %d messages and %d tags summed up", test.peers, len(all), sums, lost, summed)
+			}
 		})
 	}
 }

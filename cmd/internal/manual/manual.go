@@ -37,6 +37,9 @@ func Write(w io.Writer, app *kong.Application, r Release, seeAlso ...string) err
 	for _, need := range needed(app.Flags) {
 		line("%s", need)
 	}
+	if len(app.Children) > 0 {
+		line(`.I command`)
+	}
 	line(`.RI [ flags ]`)
 	line(".SH DESCRIPTION")
 	for i, p := range paragraphs {
@@ -46,7 +49,41 @@ func Write(w io.Writer, app *kong.Application, r Release, seeAlso ...string) err
 		line("%s", text(p))
 	}
 	line(".SH OPTIONS")
-	for _, group := range groups(app.Flags) {
+	options(line, app.Flags)
+	if len(app.Children) > 0 {
+		line(".SH COMMANDS")
+		for _, c := range app.Children {
+			if !c.Hidden {
+				command(line, c)
+			}
+		}
+	}
+	line(".SH SEE ALSO")
+	line(".BR %s (1)", strings.Join(seeAlso, " (1),\n.BR "))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// command writes what a command is, with its arguments and flags.
+func command(line func(string, ...any), c *kong.Node) {
+	line(".SS %s", escape(strings.Join(append([]string{c.Name}, c.Aliases...), ", ")))
+	if c.Passthrough { // a program with a page of its own
+		line("%s\nIts flags are those of that command, which has a page of its own.", text(c.Help))
+		return
+	}
+	line("%s", text(c.Help))
+	if c.Detail != "" {
+		line(".PP\n%s", text(c.Detail))
+	}
+	for _, arg := range c.Positional {
+		line(".TP\n.I \"%s\"\n%s", escape(arg.Summary()), text(arg.Help))
+	}
+	options(line, c.Flags)
+}
+
+// options writes flags in their groups.
+func options(line func(string, ...any), flags []*kong.Flag) {
+	for _, group := range groups(flags) {
 		if group.title != "" {
 			line(".SS %s", escape(group.title))
 		}
@@ -57,10 +94,6 @@ func Write(w io.Writer, app *kong.Application, r Release, seeAlso ...string) err
 			}
 		}
 	}
-	line(".SH SEE ALSO")
-	line(".BR %s (1)", strings.Join(seeAlso, " (1),\n.BR "))
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // needed returns lines with the flags that must be given. Of some it is one of several.

@@ -28,7 +28,7 @@ type Trouble int
 const (
 	Fine    Trouble = iota
 	Earlier         // it has lost messages, none since the look before
-	Now             // it is stalled, or has lost messages since the look before
+	Now             // it is stalled or stuck, or has lost messages since the look before
 	Silent          // it does not answer
 )
 
@@ -46,8 +46,9 @@ type Instance struct {
 
 	Connected int     `json:"connected_peers"`
 	Stalled   int     `json:"stalled_peers"`
+	Stuck     int     `json:"stuck_peers"`          // of the peers in the answer: stalled, or their queues are filling and they have taken nothing since the look before
 	Fullest   float64 `json:"fullest_queue"`        // 0 to 1
-	Worst     string  `json:"worst_peer,omitempty"` // the peer that is stalled, loses, or has more than half of its queue full
+	Worst     string  `json:"worst_peer,omitempty"` // the peer that is stuck, loses, or has more than half of its queue full
 
 	Messages     uint64       `json:"messages"`
 	PayloadBytes uint64       `json:"payload_bytes"`
@@ -96,7 +97,7 @@ func (r *Row) instance(now time.Time) Instance {
 		in.Refusals, in.Pages, in.FreePages = s.Sending.Refusals, s.Sending.PoolPages, s.Sending.PoolFreePages
 		in.RefusalRate = r.rate(refusals)
 	}
-	in.Worst = r.worst()
+	in.Stuck, in.Worst = r.stuckPeers(), r.worst()
 	return in
 }
 
@@ -105,7 +106,7 @@ func (in *Instance) Trouble() Trouble {
 	switch {
 	case in.Row != nil && in.Row.State == nil:
 		return Silent
-	case in.Stalled > 0 || in.LostRate > 0:
+	case in.Stalled > 0 || in.Stuck > 0 || in.LostRate > 0:
 		return Now
 	case in.Lost > 0:
 		return Earlier
@@ -149,6 +150,24 @@ func refusals(s *state.State) uint64 {
 
 // nearlyFull is the share of its limit that a queue holds when its peer is worth a look.
 const nearlyFull = 0.5
+
+// stuckPeers counts the peers that take nothing.
+func (r *Row) stuckPeers() (n int) {
+	for i := range r.State.Peers {
+		if r.stuck(&r.State.Peers[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// stuck reports whether a peer takes nothing: the instance calls it stalled only after it has
+// waited for long.
+func (r *Row) stuck(p *state.Peer) bool {
+	return !p.StalledSince.IsZero() || queue(p) > nearlyFull && r.peerRate(p, sentTo) == 0
+}
+
+func sentTo(p *state.Peer) uint64 { return p.Messages }
 
 // worst names the peer to look at, if there is one. Answers have the worst ones first.
 func (r *Row) worst() string {

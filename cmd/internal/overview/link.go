@@ -38,6 +38,7 @@ type Link struct {
 	Since        time.Time    `json:"since"`
 	Heard        time.Time    `json:"heard,omitzero"`
 	StalledSince time.Time    `json:"stalled_since,omitzero"`
+	Stuck        bool         `json:"stuck"`                     // it is stalled, or its queue is filling and nothing was taken since the look before
 	StalledFor   float64      `json:"stalled_seconds,omitempty"` // by the clock of the instance that says so
 	RoundTrip    float64      `json:"rtt_seconds,omitempty"`     // 0: not known
 
@@ -77,7 +78,8 @@ func (r *Row) link(p *state.Peer, now time.Time) Link {
 		Queue: queue(p), Queued: p.Queued, QueueLimit: p.QueueLimit, Messages: p.Messages, Bytes: p.Bytes,
 		Lost: lostOf(p), LeftOut: p.LeftOut, Losses: p.Losses,
 		Since: p.Since, Heard: p.Heard, StalledSince: p.StalledSince, RoundTrip: p.RoundTrip,
-		MessageRate: r.peerRate(p, func(p *state.Peer) uint64 { return p.Messages }),
+		Stuck:       r.stuck(p),
+		MessageRate: r.peerRate(p, sentTo),
 		ByteRate:    r.peerRate(p, func(p *state.Peer) uint64 { return p.Bytes }),
 		LostRate:    r.peerRate(p, lostOf),
 		Row:         r,
@@ -97,7 +99,7 @@ func (r *Row) link(p *state.Peer, now time.Time) Link {
 // Trouble returns how bad the row is.
 func (l *Link) Trouble() Trouble {
 	switch {
-	case !l.StalledSince.IsZero() || l.LostRate > 0:
+	case l.Stuck || l.LostRate > 0:
 		return Now
 	case l.Lost > 0:
 		return Earlier

@@ -15,7 +15,7 @@ type Order string
 const (
 	ByMessages Order = "msgs"  // messages a second
 	ByBytes    Order = "bytes" // bytes a second
-	ByQueue    Order = "queue" // stalled ones, and then the fullest queue
+	ByQueue    Order = "queue" // stuck ones, and then the fullest queue
 	ByLost     Order = "lost"  // lost a second, and then lost at all
 )
 
@@ -53,7 +53,7 @@ type sorted[R any] struct {
 func (s *Sorter) Instances(rows []Instance, by Order) {
 	arrange(s, rows, by, func(in *Instance) sorted[Instance] {
 		rates := [2]Rate{in.MessageRate, in.ByteRate}
-		r := rankOf(by, rates, float64(in.Stalled), in.Fullest, in.LostRate, in.Lost)
+		r := rankOf(by, rates, float64(max(in.Stalled, in.Stuck)), in.Fullest, in.LostRate, in.Lost)
 		if in.Trouble() == Silent {
 			r = rank{math.Inf(-1)}
 		}
@@ -65,7 +65,7 @@ func (s *Sorter) Instances(rows []Instance, by Order) {
 func (s *Sorter) Links(rows []Link, by Order) {
 	arrange(s, rows, by, func(l *Link) sorted[Link] {
 		stalled := 0.0
-		if !l.StalledSince.IsZero() {
+		if l.Stuck {
 			stalled = max(1, l.StalledFor)
 		}
 		return sorted[Link]{

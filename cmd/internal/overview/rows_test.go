@@ -64,11 +64,11 @@ func TestInstancesAsJSON(t *testing.T) {
 	o := bus()
 	want := []string{
 		`{"time":"2026-11-23T12:00:02Z","instance":"id-busy","name":"busy","host":"host-busy","pid":7,"role":"publisher",` +
-			`"connected_peers":2,"stalled_peers":1,"fullest_queue":0.75,"worst_peer":"slow","messages":3000,"payload_bytes":8000,"refusals":4,` +
+			`"connected_peers":2,"stalled_peers":1,"stuck_peers":1,"fullest_queue":0.75,"worst_peer":"slow","messages":3000,"payload_bytes":8000,"refusals":4,` +
 			`"lost_messages":3,"losses":[{"cause":"full","messages":3}],"pool_pages":100,"pool_free_pages":60,` +
 			`"messages_per_second":1000,"payload_bytes_per_second":4000,"refusals_per_second":2,"lost_messages_per_second":0}`,
 		`{"time":"2026-11-23T12:00:02Z","instance":"id-gone","host":"h9","role":"publisher","error":"connection refused","silent_since":"2026-11-23T12:00:00Z",` +
-			`"connected_peers":0,"stalled_peers":0,"fullest_queue":0,"messages":0,"payload_bytes":0,"refusals":0,"lost_messages":0}`,
+			`"connected_peers":0,"stalled_peers":0,"stuck_peers":0,"fullest_queue":0,"messages":0,"payload_bytes":0,"refusals":0,"lost_messages":0}`,
 	}
 	for i, in := range o.Instances()[:len(want)] {
 		got, err := json.Marshal(in)
@@ -86,13 +86,13 @@ func TestLinksAsJSON(t *testing.T) {
 	want := []string{
 		`{"time":"2026-11-23T12:00:02Z","from":{"instance":"id-busy","name":"busy","host":"host-busy","pid":7},"to":{"instance":"s1","name":"slow","host":"h1"},` +
 			`"policies":["block","latest"],"queue":0.75,"queued_bytes":75,"queue_limit_bytes":200,"sent_messages":10,"sent_bytes":0,"lost_messages":0,"left_out_messages":0,` +
-			`"since":"2026-11-23T12:00:00Z","stalled_since":"2026-11-23T12:00:01Z","stalled_seconds":1}`,
+			`"since":"2026-11-23T12:00:00Z","stalled_since":"2026-11-23T12:00:01Z","stuck":true,"stalled_seconds":1}`,
 		`{"time":"2026-11-23T12:00:02Z","from":{"instance":"id-busy","name":"busy","host":"host-busy","pid":7},"to":{"instance":"s2"},` +
 			`"queue":0,"queued_bytes":0,"queue_limit_bytes":0,"sent_messages":50,"sent_bytes":0,"lost_messages":3,"left_out_messages":0,` +
-			`"losses":[{"cause":"full","messages":3}],"since":"2026-11-23T12:00:00Z",` +
+			`"losses":[{"cause":"full","messages":3}],"since":"2026-11-23T12:00:00Z","stuck":false,` +
 			`"sent_messages_per_second":10,"sent_bytes_per_second":0,"lost_messages_per_second":0}`,
 		`{"time":"2026-11-23T12:00:02Z","from":{"instance":"x1","name":"source"},"to":{"instance":"r1","name":"sink"},` +
-			`"queue":0,"queued_bytes":0,"queue_limit_bytes":0,"sent_messages":0,"sent_bytes":0,"lost_messages":0,"left_out_messages":0,"since":"0001-01-01T00:00:00Z"}`,
+			`"queue":0,"queued_bytes":0,"queue_limit_bytes":0,"sent_messages":0,"sent_bytes":0,"lost_messages":0,"left_out_messages":0,"since":"0001-01-01T00:00:00Z","stuck":false}`,
 	}
 	links := o.Links()
 	if len(links) != len(want) {
@@ -113,7 +113,7 @@ func TestTotals(t *testing.T) {
 	o := bus()
 	got := overview.Sum(o.Instances())
 	want := overview.Totals{
-		Entries: 5, Silent: 1, Connected: 4, Stalled: 1, Losing: 1,
+		Entries: 5, Silent: 1, Connected: 4, Stalled: 1, Stuck: 1, Losing: 1,
 		MessageRate: 4000, ByteRate: 4000, LostRate: 10,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -262,5 +262,37 @@ func TestFilter(t *testing.T) {
 		if got := names(f.Instances(o.Instances())); got != test.instances || strings.Join(links, " ") != test.links {
 			t.Errorf("%q: got %s and %v, want %s and %s", test.text, got, links, test.instances, test.links)
 		}
+	}
+}
+
+// TestStuck: a peer that is stopped is not called stalled until it has been for a while, and
+// it has taken nothing for all that.
+func TestStuck(t *testing.T) {
+	for _, test := range []struct {
+		name          string
+		queued        int
+		before, now   uint64
+		stalled, want bool
+	}{
+		{"its queue is filling and nothing goes", 51, 10, 10, false, true},
+		{"its queue is filling and something goes", 99, 10, 11, false, false},
+		{"nothing goes and little waits", 50, 10, 10, false, false},
+		{"stalled", 0, 10, 11, true, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			row := publisher("p", func(before, now *state.State) {
+				before.Peers = []state.Peer{{Instance: "s", Since: noon, Messages: test.before}}
+				p := state.Peer{Instance: "s", Since: noon, Messages: test.now, Queued: test.queued, QueueLimit: 100}
+				if test.stalled {
+					p.StalledSince = noon
+				}
+				now.Peers = []state.Peer{p}
+			})
+			o := overview.Overview{Rows: []overview.Row{row}}
+			in, l := o.Instances()[0], o.Links()[0]
+			if l.Stuck != test.want || (l.Trouble() == overview.Now) != test.want || (in.Stuck == 1) != test.want || (in.Trouble() == overview.Now) != test.want {
+				t.Errorf("got %+v and %+v, want stuck: %v", in, l, test.want)
+			}
+		})
 	}
 }

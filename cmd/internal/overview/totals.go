@@ -8,6 +8,7 @@ type Totals struct {
 	Silent    int `json:"silent"`          // of those: do not answer
 	Connected int `json:"connected_peers"` // of those that answer
 	Stalled   int `json:"stalled_peers"`
+	Stuck     int `json:"stuck_peers"`
 	Losing    int `json:"losing"` // instances that have lost messages since the look before
 
 	MessageRate Rate `json:"messages_per_second,omitzero"` // published, and received by receivers
@@ -25,6 +26,7 @@ func Sum(rows []Instance) Totals {
 		}
 		t.Connected += in.Connected
 		t.Stalled += in.Stalled
+		t.Stuck += max(in.Stuck, in.Stalled)
 		if in.LostRate > 0 {
 			t.Losing++
 		}

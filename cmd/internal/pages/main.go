@@ -22,6 +22,7 @@ import (
 	"tagbus/cmd/internal/manual"
 	"tagbus/cmd/internal/publish"
 	"tagbus/cmd/internal/subscribe"
+	"tagbus/cmd/internal/tagbus"
 )
 
 // commands are those that a release ships.
@@ -31,6 +32,7 @@ var commands = []struct {
 }{
 	{"publisher", publish.Model},
 	{"subscriber", subscribe.Model},
+	{"tagbus", tagbus.Model},
 }
 
 func main() {

@@ -74,7 +74,13 @@ func TestThePageShowsEveryFlag(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range app.Flags {
+		flags := app.Flags
+		for _, node := range app.Children {
+			if !node.Passthrough { // else it has a page of its own
+				flags = append(flags, node.Flags...)
+			}
+		}
+		for _, f := range flags {
 			want := "--" + f.Name
 			if !f.IsBool() {
 				want += " " + f.FormatPlaceHolder()
@@ -126,6 +132,16 @@ func TestBashCompletes(t *testing.T) {
 		{"a policy that goes on", "subscriber", []string{"subscriber", "--policy", "sam"}, "[-o nospace] sample:"},
 		{"its number", "subscriber", []string{"subscriber", "--policy", "sample", ":", ""}, ""},
 		{"a value that is free", "publisher", []string{"publisher", "--rate", ""}, ""},
+		{"a command", "tagbus", []string{"tagbus", "inf"}, "info"},
+		{"a command behind flags", "tagbus", []string{"tagbus", "--bus", "ls", "--json", "compl"}, "completion"},
+		{"a command behind a flag with =", "tagbus", []string{"tagbus", "--bus", "=", "ls", "compl"}, "completion"},
+		{"a flag of a command", "tagbus", []string{"tagbus", "ls", "--ho"}, "--host"},
+		{"a flag of a command behind one of all", "tagbus", []string{"tagbus", "--bus", "info", "ls", "--ho"}, "--host"},
+		{"a flag of all behind a command", "tagbus", []string{"tagbus", "hz", "--bus", "bus-"}, "[-o filenames] bus-a bus-b"},
+		{"a flag of another command", "tagbus", []string{"tagbus", "hz", "--ho"}, ""},
+		{"a word of a flag of a command", "tagbus", []string{"tagbus", "ls", "--sort", "=", "l"}, "lost"},
+		{"an argument of a command", "tagbus", []string{"tagbus", "completion", "z"}, "zsh"},
+		{"a flag of a program that is a command", "tagbus", []string{"tagbus", "subscribe", "--until"}, "--until-goodbye"},
 		{"raw, which is only written", "publisher", []string{"publisher", "--record", "ra"}, ""},
 		{"raw, where it is written", "subscriber", []string{"subscriber", "--record", "ra"}, "raw"},
 	}
@@ -154,6 +170,12 @@ func TestFishCompletes(t *testing.T) {
 		{"publisher --heartbeat-", "--heartbeat-timeout"},
 		{"subscriber --policy drop-", "drop-newest drop-oldest"},
 		{"subscriber --count ", ""},
+		{"tagbus comp", "completion"},
+		{"tagbus ls --ho", "--host"},
+		{"tagbus hz --ho", ""},
+		{"tagbus ls --sort l", "lost"},
+		{"tagbus completion z", "zsh"},
+		{"tagbus subscribe --until", "--until-goodbye"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.line, func(t *testing.T) {

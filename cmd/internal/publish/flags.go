@@ -26,7 +26,7 @@ type Flags struct {
 	Advertise []cli.Announced `placeholder:"ADDR[:PORT]" help:"Addresses to announce instead, in the order in which subscribers are to try them: those of the host of a container, or outside of a router that translates. No port is the one that was bound. Default: --listen, or for 0.0.0.0 every address of the host."`
 
 	Input          string         `xor:"source" required:"" placeholder:"FILE|-" group:"What to publish" help:"Publish the records of a file, or of standard input."`
-	Record         *record.Format `placeholder:"FORMAT" group:"What to publish" help:"Format of the input: fixed:N (records of N bytes; a shorter last one is published too), lines (without their line feed), length32 (u32 little endian before each), pcap or pcapng (either is read as what it is)."`
+	Record         *record.Format `placeholder:"FORMAT" group:"What to publish" help:"Format of the input: fixed:N (records of N bytes; a shorter last one is published too), lines (without their line feed), length32 (u32 little endian before each), raw (all of it is one message), pcap or pcapng (either is read as what it is)."`
 	NoRecordHeader bool           `group:"What to publish" help:"Publish the packets of a capture alone. Without this flag each message has a record header of 24 bytes before the packet, with its link type, time and original length. subscriber takes it off."`
 	Emulate        *emulate.Sizes `xor:"source" required:"" placeholder:"SIZE|MIN-MAX" group:"What to publish" help:"Publish messages of this size in bytes, or of random sizes in this range, that subscriber --verify can check. From 16 bytes on they carry a counter and a CRC-32C; smaller ones only the counter's lowest bytes."`
 	Stamp          bool           `group:"What to publish" help:"Put the time into emulated messages of at least 24 bytes, so that subscriber --verify can say how long they took. The clocks of both hosts must agree."`
@@ -69,7 +69,7 @@ func (f *Flags) Check() error {
 		add("--tags: the set is empty")
 	}
 	if f.Input != "" && f.Record == nil {
-		add("--input needs --record: fixed:N, lines, length32, pcap or pcapng")
+		add("--input needs --record: fixed:N, lines, length32, raw, pcap or pcapng")
 	}
 	if f.Record != nil {
 		f.validateRecord(add)
@@ -116,8 +116,6 @@ func (f *Flags) validateRecord(add func(string, ...any)) {
 		add("--max-message-bytes: got %v, want more than the %d bytes of a record header, or --no-record-header", f.MaxMessageBytes, record.HeaderBytes)
 	case f.Emulate != nil:
 		add("--record is for --input")
-	case f.Record.Kind == record.Raw:
-		add("--record: raw has no records to read")
 	case f.Loop && f.Input == "-":
 		add("--loop needs a file: standard input cannot be read again")
 	case units.Bytes(f.Record.Bytes) > f.MaxMessageBytes:

@@ -65,14 +65,31 @@ func MainAs(name string, args []string, s cli.Streams) int {
 	}
 	ctx, hurry, stop := cli.Signals(context.Background())
 	defer stop()
-	console := cli.NewConsole(program, s.Err, flags.Log)
-	r := &run{flags: &flags, console: console, stdin: s.In, hurry: hurry}
+	return Run(ctx, hurry, program, &flags, s)
+}
+
+// Defaults returns flags as they are by default, to publish records of standard input that
+// are lines. They have no bus and no tags.
+func Defaults() (*Flags, error) {
+	f := new(Flags)
+	err := cli.Defaults(about, f, "--bus=", "--tags=", "--input=-", "--record=lines")
+	return f, err
+}
+
+// Run publishes as flags say, which were checked, and returns the exit code.
+//
+//   - ctx: ends the run in order, with the cause that is a signal.
+//   - hurry: ends when nothing is to be waited for any more.
+//   - name: of the program, as it says it of itself.
+func Run(ctx, hurry context.Context, name string, flags *Flags, s cli.Streams) int {
+	r := &run{name: name, flags: flags, console: cli.NewConsole(name, s.Err, flags.Log), stdin: s.In, hurry: hurry}
 	err := r.run(ctx)
 	return r.report(err, s)
 }
 
 // run is one run of the command.
 type run struct {
+	name    string
 	flags   *Flags
 	console *cli.Console
 	stdin   io.Reader

@@ -46,7 +46,7 @@ func (r *run) report(err error, s cli.Streams) int {
 		r.ended = "error"
 	}
 	sum := summary{
-		Program: program, Messages: r.stats.Messages, Bytes: r.stats.Bytes, Seconds: r.elapsed.Seconds(),
+		Program: r.name, Messages: r.stats.Messages, Bytes: r.stats.Bytes, Seconds: r.elapsed.Seconds(),
 		MessagesPerSecond: cli.PerSecond(r.stats.Messages, r.elapsed), BytesPerSecond: cli.PerSecond(r.stats.Bytes, r.elapsed),
 		Refusals: r.stats.Refusals, Subscriptions: r.subscribed.Load(),
 		Unacknowledged: r.unacked.Load(),

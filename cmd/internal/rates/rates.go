@@ -146,6 +146,7 @@ func (r *run) counted(ctx context.Context) error {
 		r.note("no publisher or receiver of these tags is in %s yet", r.env.Bus)
 	}
 	var rates []rate
+	compared := false
 	for i := range o.Rows {
 		row := &o.Rows[i]
 		name := cmp.Or(row.Entry.Name, row.Entry.Instance)
@@ -154,11 +155,15 @@ func (r *run) counted(ctx context.Context) error {
 			r.note("%s could not be asked: %v", name, row.Err)
 		case row.Before == nil:
 		default:
+			compared = true
 			rates = append(rates, between(row.Before, row.State)...)
 		}
 		if row.State != nil && len(row.State.Asked) == state.MaxTags {
 			r.note("%s tells of %d tags at most: name fewer", name, state.MaxTags)
 		}
+	}
+	if compared && len(rates) == 0 {
+		r.note("no message of these tags has been published yet")
 	}
 	return r.out.rates(rates)
 }

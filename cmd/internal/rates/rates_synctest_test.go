@@ -39,6 +39,9 @@ func (s steady) Ask(_ context.Context, e directory.Entry, q state.Question) (sta
 	if !ok {
 		return state.State{}, errors.New("connection refused")
 	}
+	if rate == 0 {
+		return state.State{Time: time.Now(), Instance: e.Instance}, nil
+	}
 	seconds := uint64(time.Since(began) / time.Second)
 	answer := state.State{Time: time.Now(), Role: state.Publisher, Instance: e.Instance, Name: e.Name}
 	add := func(tag tags.Tag, n uint64) {
@@ -85,7 +88,7 @@ func written(t *testing.T, run func(*tool.Env) error, asJSON bool) (out, notes s
 }
 
 func TestRatesAreThoseOfTheCounters(t *testing.T) {
-	both := steady{"A1": 1000, "B2": 3}
+	both, silent := steady{"A1": 1000, "B2": 3}, steady{"A1": 0}
 	const refused = "B2 could not be asked: connection refused\n"
 	tests := []struct {
 		name          string
@@ -111,8 +114,10 @@ TIME      TAG                 NAME      MB/S     MEAN  MESSAGES    BYTES  SUBS
 TIME      TAG                 NAME      MSG/S  MESSAGES    BYTES  SUBS
 00:00:04  0x0000000000000101  felix-07  5,000    20,000  20.0 MB     1
 `, ""},
-		{"JSON", Flags{Count: 1, Head: 1}, false, true, both,
-			"\n" + `{"time":"2000-01-01T00:00:01Z","role":"publisher","instance":"A1","name":"felix-07","tag":"0x0000000000000100","messages":1005,"payload_bytes":1005000,"subscribers":1,"messages_per_second":1000,"payload_bytes_per_second":1000000}` + "\n", ""},
+		{"tags without messages", Flags{Count: 2}, false, false, silent, "\n", "B2 could not be asked: connection refused\nno message of these tags has been published yet\n"},
+		{"JSON", Flags{Count: 1, Head: 1}, false, true, both, `
+{"time":"2000-01-01T00:00:01Z","role":"publisher","instance":"A1","name":"felix-07","tag":"0x0000000000000100","messages":1005,"payload_bytes":1005000,"subscribers":1,"messages_per_second":1000,"payload_bytes_per_second":1000000}
+`, ""},
 	}
 	for _, test := range tests {
 		synctest.Test(t, func(t *testing.T) {

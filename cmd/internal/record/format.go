@@ -9,7 +9,8 @@
 //	pcap      a capture file, one packet per record; pcap and pcapng are read,
 //	          pcap is written
 //	pcapng    as pcap, and pcapng is written
-//	raw       the bytes of the records without a mark between them; only written
+//	raw       the bytes of the records without a mark between them; all that is read is
+//	          one record, or none if there is nothing
 //
 // Captures say of each packet its link type, its time, and its length before the capture
 // cut it. Reader.Info has that, AppendHeader puts it before the packet in a message, and
@@ -77,7 +78,7 @@ func (f *Format) UnmarshalText(text []byte) error {
 		*f = Format{kind, n}
 		return nil
 	}
-	return fmt.Errorf("%w: %q: want fixed:N, lines, length32, pcap, pcapng or (for output) raw", ErrFormat, text)
+	return fmt.Errorf("%w: %q: want fixed:N, lines, length32, pcap, pcapng or raw", ErrFormat, text)
 }
 
 // String returns the name of the format, as UnmarshalText reads it.

@@ -66,6 +66,8 @@ func NewReader(f Format, r io.Reader, maxBytes int) (*Reader, error) {
 		d = &lineDecoder{b: bufio.NewReaderSize(nil, max(maxBytes+1, bufferBytes)), maxBytes: maxBytes}
 	case Length32:
 		d = &lengthDecoder{b: bufio.NewReaderSize(nil, max(maxBytes+lengthBytes, bufferBytes)), maxBytes: maxBytes}
+	case Raw:
+		d = &wholeDecoder{maxBytes: maxBytes}
 	case Pcap, Pcapng:
 		d = &captureDecoder{b: bufio.NewReaderSize(nil, bufferBytes), maxBytes: maxBytes}
 	default:
@@ -137,6 +139,28 @@ func (d *fixedDecoder) next() ([]byte, error) {
 	d.last = len(data)
 	if errors.Is(err, io.EOF) && d.last > 0 {
 		err = nil
+	}
+	return data, err
+}
+
+// wholeDecoder reads all of the input as one record.
+type wholeDecoder struct {
+	r        io.Reader
+	maxBytes int
+}
+
+func (d *wholeDecoder) reset(r io.Reader) error {
+	d.r = r
+	return nil
+}
+
+func (d *wholeDecoder) next() ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(d.r, int64(d.maxBytes)+1))
+	switch {
+	case len(data) > d.maxBytes:
+		return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLong, d.maxBytes)
+	case err == nil && len(data) == 0:
+		err = io.EOF
 	}
 	return data, err
 }

@@ -241,8 +241,8 @@ func TestWriterRefusesALineFeedInALine(t *testing.T) {
 }
 
 func TestFormatsWithoutThatDirection(t *testing.T) {
-	if _, err := record.NewReader(format(t, "raw"), strings.NewReader(""), 8); !errors.Is(err, record.ErrFormat) {
-		t.Errorf("reader of raw: got %v, want %v", err, record.ErrFormat)
+	if _, err := record.NewReader(record.Format{}, strings.NewReader(""), 8); !errors.Is(err, record.ErrFormat) {
+		t.Errorf("reader of nothing: got %v, want %v", err, record.ErrFormat)
 	}
 	if _, err := record.NewWriter(record.Format{}, io.Discard, record.Ethernet); !errors.Is(err, record.ErrFormat) {
 		t.Errorf("writer of nothing: got %v, want %v", err, record.ErrFormat)
@@ -279,5 +279,33 @@ func TestNothingIsAllocatedPerRecord(t *testing.T) {
 		if got != 0 {
 			t.Errorf("%s: got %v allocations per record, want 0", text, got)
 		}
+	}
+}
+
+func TestRawIsOneRecord(t *testing.T) {
+	for _, test := range []struct {
+		name, input string
+		want        []string
+		err         string // after these
+	}{
+		{"two lines", "a\nb\n", []string{"a\nb\n"}, "EOF"},
+		{"as much as is allowed", "12345678", []string{"12345678"}, "EOF"},
+		{"nothing", "", nil, "EOF"},
+		{"too much", "123456789", nil, "record 1: record too long: more than 8 bytes"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r, err := record.NewReader(format(t, "raw"), strings.NewReader(test.input), 8)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range test.want {
+				if got, err := r.Next(); string(got) != want || err != nil {
+					t.Errorf("got %q and error %v, want %q", got, err, want)
+				}
+			}
+			if got, err := r.Next(); err == nil || err.Error() != test.err {
+				t.Errorf("got %q and error %v, want %s", got, err, test.err)
+			}
+		})
 	}
 }

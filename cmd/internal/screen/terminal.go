@@ -21,8 +21,7 @@ var ErrNoTerminal = errors.New("no terminal")
 const (
 	defaultWidth, defaultHeight = 80, 24 // of a terminal that does not know its size
 
-	// stopTime is how long the system may take to stop the process. Without a shell that
-	// could let it go on the system does not stop it at all.
+	// stopTime is how long the system may take to stop the process.
 	stopTime = 200 * time.Millisecond
 
 	typedAtOnce = 256 // bytes
@@ -101,7 +100,8 @@ func (t *Terminal) Forget() { t.canvas.Forget() }
 func (t *Terminal) Resume() error { return t.enter() }
 
 // Suspend gives the terminal back, stops the process as ctrl-Z does, and takes the
-// terminal over again once it goes on.
+// terminal over again once it goes on. Where there is no shell that could let it go on, as in
+// a container, it is not stopped.
 //
 //   - Blocks: until then.
 func (t *Terminal) Suspend() error {
@@ -111,17 +111,25 @@ func (t *Terminal) Suspend() error {
 	resumed := make(chan os.Signal, 1)
 	signal.Notify(resumed, syscall.SIGCONT)
 	defer signal.Stop(resumed)
-	signal.Reset(syscall.SIGTSTP)
-	// The group, so that a program that has started this one stops too.
-	if err := unix.Kill(0, unix.SIGTSTP); err != nil {
-		return err
+	if underShell() {
+		// The group, so that a program that has started this one stops too. Not SIGTSTP: Go
+		// goes on to handle a signal that it was asked for once.
+		if err := unix.Kill(0, unix.SIGSTOP); err != nil {
+			return errors.Join(err, t.enter())
+		}
+		select {
+		case <-resumed:
+		case <-time.After(stopTime):
+		}
 	}
-	select {
-	case <-resumed:
-	case <-time.After(stopTime):
-	}
-	signal.Notify(t.signals, syscall.SIGTSTP)
 	return t.enter()
+}
+
+// underShell reports whether there may be a shell that lets the process go on: a session
+// begins with it, and not with the process.
+func underShell() bool {
+	session, err := unix.Getsid(0)
+	return err == nil && session != unix.Getpgrp()
 }
 
 // Close gives the terminal back as it was. The second call does nothing.

@@ -22,6 +22,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/publish"
 	"tagbus/cmd/internal/subscribe"
+	"tagbus/cmd/internal/tagbus"
 )
 
 // raceOptions keep each process from sleeping for a second at its end.
@@ -34,6 +35,7 @@ func TestMain(m *testing.M) {
 		"subscriber": func() {
 			os.Exit(subscribe.Main(withBackend(os.Args[1:], slices.Contains(os.Args, "--receive")), streams))
 		},
+		"tagbus": func() { os.Exit(tagbus.Main(withBackend(os.Args[1:], false), streams)) },
 	})
 }
 

@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/alecthomas/kong"
-
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/publish"
 	"tagbus/cmd/internal/subscribe"
@@ -23,14 +21,11 @@ const (
 
 	description = `See and use a bus: who is there, who is slow, what was lost and why.
 
-Looking asks publishers and receivers for what they know, over the bus itself, and takes no message from anybody. Ends with status 0 when all that was asked for is done, 1 when something failed, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order, as does a closed pipe at standard output.`
+Looking asks publishers and receivers for what they know, over the bus itself, and takes no message from a subscriber. Ends with status 0 when all that was asked for is done, 1 when something failed, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order, as does a closed pipe at standard output.`
 )
 
 // about is what the help and the man page say before the flags.
 var about = cli.Program{Name: programName, Description: description}
-
-// Model returns the commands with their flags.
-func Model() (*kong.Application, error) { return cli.Model(about, new(Commands)) }
 
 // programs are the commands with a command line of their own.
 var programs = map[string]func(name string, args []string, s cli.Streams) int{
@@ -59,20 +54,20 @@ func Main(args []string, s cli.Streams) int {
 	if needed := !ok || busless.NeedsBus(); needed && flags.Bus == "" {
 		return cli.Refuse(about, name, tool.ErrNoBus, s)
 	}
-	ctx, _, stop := cli.Signals(context.Background())
+	ctx, hurry, stop := cli.Signals(context.Background())
 	defer stop()
-	return runCommand(ctx, name, chosen.(command), &flags.Flags, s)
+	return runCommand(ctx, hurry, name, chosen.(command), &flags.Flags, s)
 }
 
 // runCommand runs a command, says what went wrong, and returns the exit code.
-func runCommand(ctx context.Context, name string, c command, flags *tool.Flags, s cli.Streams) int {
+func runCommand(ctx, hurry context.Context, name string, c command, flags *tool.Flags, s cli.Streams) int {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	out := &output{to: s.Out, closed: cancel}
 	if !cli.IsTerminal(s.Out) { // what is shown on one depends on it
 		s.Out = out
 	}
-	env := &tool.Env{Flags: flags, Streams: s}
+	env := &tool.Env{Flags: flags, Streams: s, Hurry: hurry}
 	err := c.Run(ctx, env)
 	err = errors.Join(err, env.Close())
 	if out.ended.Load() {

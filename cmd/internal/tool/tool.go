@@ -5,6 +5,7 @@
 package tool
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -51,6 +52,9 @@ var ErrNoBus = errors.New("missing flags: --bus=DIR, or the environment variable
 type Env struct {
 	*Flags
 	cli.Streams
+
+	// Hurry ends at a second signal, when nothing is to be waited for any more. nil: never.
+	Hurry context.Context
 
 	node     *node.Node
 	observer *observer.Observer

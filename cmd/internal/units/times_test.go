@@ -35,3 +35,18 @@ func TestFormatAgo(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestFormatFigure(t *testing.T) {
+	tests := []struct {
+		n    float64
+		want string
+	}{
+		{0, "0.00"}, {0.00044, "<0.01"}, {0.01, "0.01"}, {1.254, "1.25"}, {12.34, "12.3"},
+		{99.96, "100"}, {100.4, "100"}, {1249.5, "1,250"}, {1e7, "10,000,000"},
+	}
+	for _, test := range tests {
+		if got := units.FormatFigure(test.n); got != test.want {
+			t.Errorf("%v: got %q, want %q", test.n, got, test.want)
+		}
+	}
+}

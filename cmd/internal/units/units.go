@@ -213,10 +213,14 @@ func FormatNumber[T int | int64 | uint64](n T, thing string) string {
 }
 
 // FormatFigure returns n with three digits, and a comma after each three before the point:
-// 1,250,000.
+// 1,250,000. What is small is not 0: <0.01.
 func FormatFigure(n float64) string {
-	if n >= 100 {
+	switch {
+	case n > 0 && n < 0.01:
+		return "<0.01"
+	case n >= 99.95: // else it would have four digits
 		return FormatCount(uint64(n + 0.5))
+	default:
+		return digits(n)
 	}
-	return digits(n)
 }

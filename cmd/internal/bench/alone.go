@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"tagbus/cmd/internal/tool"
+)
+
+// childTime is how long the other process may take to end.
+const childTime = 5 * time.Second
+
+// alone measures between this process and another one that it starts, on a bus of their
+// own unless one is given.
+func (c *Command) alone(ctx context.Context, e *tool.Env) (err error) {
+	if e.Bus == "" {
+		dir, err := os.MkdirTemp("", "tagbus-bench-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		flags := *e.Flags
+		flags.Bus = dir
+		own := &tool.Env{Flags: &flags, Streams: e.Streams, Hurry: e.Hurry}
+		defer func() { err = errors.Join(err, own.Close()) }()
+		e = own
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	args := []string{"bench", serveSide, "--child", "--quiet", "--bus", e.Bus, "--backend", e.Backend, "--first", c.First.String(), "--listen", c.Listen.Addr().String()}
+	other := exec.CommandContext(ctx, program, args...)
+	other.Args[0] = os.Args[0]                                                // in tests the name says which program it is
+	other.Cancel = func() error { return other.Process.Signal(os.Interrupt) } // its input ends, too
+	other.WaitDelay = childTime
+	other.Stderr = e.Err
+	input, err := other.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := other.Start(); err != nil {
+		return err
+	}
+	measuring, cancel := context.WithCancelCause(ctx)
+	ended := make(chan error, 1)
+	go func() {
+		err := other.Wait()
+		cancel(fmt.Errorf("the serving process has ended: %w", err))
+		ended <- err
+	}()
+	err = c.measure(measuring, e)
+	_ = input.Close() // which ends it
+	<-ended
+	return err
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/emulate"
+	"tagbus/cmd/internal/pace"
+	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/units"
+	"tagbus/tags"
+)
+
+const (
+	// answerTime is how long the serving side may take to answer, and to get on with
+	// what it was sent.
+	answerTime = 10 * time.Second
+
+	// reportInterval is the time between two questions whether all is there.
+	reportInterval = 2 * time.Millisecond
+
+	// checkEvery is the number of messages after which publishing looks at the clock.
+	checkEvery = 64
+)
+
+// runner is the running side.
+type runner struct {
+	cmd       *Command
+	console   *cli.Console
+	publisher *bus.Publisher
+	plain     *plainClient
+	session   string
+	asked     uint64       // requests
+	peer      bus.Peer     // the serving side; set with the first answer
+	answers   chan replied // of one request at a time
+	pings     *pings
+	doing     atomic.Pointer[string]
+
+	generator *emulate.Generator
+	counters  []uint64 // by tag
+	next      int      // tag
+}
+
+// replied is an answer and who has given it.
+type replied struct {
+	answer
+	from *bus.Peer
+}
+
+// measure runs the rounds and prints what they have found.
+func (c *Command) measure(ctx context.Context, e *tool.Env) (err error) {
+	r := &runner{
+		cmd: c, console: cli.NewConsole(name, e.Err, cli.Log{Quiet: c.Quiet}), session: rand.Text(), answers: make(chan replied, 1),
+		generator: emulate.NewGenerator(c.Size), counters: make([]uint64, c.TagCount),
+	}
+	defer func() { err = errors.Join(err, r.console.Close()) }()
+	r.progress("waiting for the serving side: tagbus bench serve --bus " + e.Bus)
+	r.console.Live(func() string { return *r.doing.Load() })
+	n, err := e.Node()
+	if err != nil {
+		return err
+	}
+	if r.publisher, err = n.NewPublisher(c.publisher()); err != nil {
+		return cli.NameListen("--listen", c.Listen.AddrPort, err)
+	}
+	defer func() { err = errors.Join(err, r.publisher.Close()) }()
+	r.pings = newPings(c.Size, func(data []byte) error { return r.publisher.Publish(c.tag(pingTag), data) })
+	subscriber, err := n.NewSubscriber(bus.SubscriberConfig{Name: name + " run"})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, subscriber.Close()) }()
+	subscription, err := subscriber.Subscribe(tags.Of(c.tag(answerTag), c.tag(pongTag)), r.handle)
+	if err != nil {
+		return err
+	}
+	if err := r.begin(ctx, subscription); err != nil {
+		return err
+	}
+	defer r.plain.close()
+	return r.rounds(ctx, newReport(c, e, r.peer))
+}
+
+func (r *runner) progress(what string) { r.doing.Store(&what) }
+
+// begin waits for the serving side and opens a session.
+func (r *runner) begin(ctx context.Context, s *bus.Subscription) error {
+	if c := r.cmd; c.Side == runSide {
+		r.console.Say("waits for the serving side (tagbus bench serve, with the same --bus and a --listen ADDR that this host reaches)")
+	}
+	err := s.Wait(ctx)
+	if err == nil {
+		err = r.publisher.WaitSubscribers(ctx, 1, r.publisher.Tags())
+	}
+	if err != nil {
+		return fmt.Errorf("the serving side did not come: %w", context.Cause(ctx))
+	}
+	hello, err := r.ask(ctx, helloOp)
+	if err != nil {
+		return err
+	}
+	r.plain, err = dialPlain(ctx, netip.AddrPortFrom(r.peer.Addr.Addr(), hello.Port), hello.Token)
+	return err
+}
+
+// handle takes what the serving side publishes. On the loop.
+func (r *runner) handle(m bus.Message) {
+	if m.Tag == r.cmd.tag(pongTag) {
+		r.pings.back(m.Data)
+		return
+	}
+	a := replied{from: m.Publisher}
+	if json.Unmarshal(m.Data, &a.answer) != nil || a.Session != r.session {
+		return // another's
+	}
+	select {
+	case r.answers <- a:
+	default: // one that nothing waits for
+	}
+}
+
+// ask asks the serving side.
+func (r *runner) ask(ctx context.Context, op string) (answer, error) {
+	r.asked++
+	text, err := json.Marshal(request{r.session, r.asked, op})
+	if err != nil {
+		return answer{}, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("the serving side has not answered for %v", answerTime))
+	defer cancel()
+	if err := r.publisher.PublishContext(ctx, r.cmd.tag(requestTag), text); err != nil {
+		return answer{}, err
+	}
+	for {
+		select {
+		case a := <-r.answers:
+			if a.ID != r.asked {
+				continue
+			}
+			if a.Error != "" {
+				return answer{}, fmt.Errorf("%v: %s", a.from, a.Error)
+			}
+			r.peer = *a.from
+			return a.answer, nil
+		case <-ctx.Done():
+			return answer{}, context.Cause(ctx)
+		}
+	}
+}
+
+// rounds measures round after round. Both ways are measured in each, so that what else
+// the hosts do hits both.
+func (r *runner) rounds(ctx context.Context, out *report) error {
+	if err := out.head(); err != nil {
+		return err
+	}
+	for n := 1; n <= r.cmd.Rounds; n++ {
+		got, err := r.round(ctx, n)
+		if err == nil {
+			err = out.add(got)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := r.ask(ctx, endOp); err != nil {
+		return err
+	}
+	r.console.Live(func() string { return "" })
+	if err := out.end(r.pings); err != nil {
+		return err
+	}
+	return out.verdict()
+}
+
+// round measures one round.
+func (r *runner) round(ctx context.Context, n int) (got round, err error) {
+	step := func(what string) { r.progress(fmt.Sprintf("round %d of %d: %s", n, r.cmd.Rounds, what)) }
+	got.Round = n
+	if _, err := r.ask(ctx, beginOp); err != nil {
+		return got, err
+	}
+	step("messages on the bus")
+	underLoad := r.cmd.Rate > 0
+	if underLoad {
+		r.pings.start(time.Now().Add(r.cmd.Round))
+	}
+	if err := r.load(ctx, &got); err != nil {
+		return got, err
+	}
+	step("plain TCP")
+	took, err := r.plain.send(got.Bytes)
+	if err != nil {
+		return got, fmt.Errorf("plain TCP: %w", err)
+	}
+	got.TCPSeconds = took.Seconds()
+	step("round trips on the bus")
+	if !underLoad {
+		r.pings.start(time.Now().Add(r.cmd.Round / 2))
+	}
+	if err := r.pings.wait(ctx); err != nil {
+		return got, err
+	}
+	step("round trips by plain TCP")
+	if err := r.pings.plain(r.plain, time.Now().Add(r.cmd.Round/2)); err != nil {
+		return got, fmt.Errorf("plain TCP: %w", err)
+	}
+	got.trips(r.pings)
+	return got, nil
+}
+
+// load publishes for as long as a round lasts, and waits until all has arrived.
+func (r *runner) load(ctx context.Context, got *round) error {
+	before, began := cpuTime(), time.Now()
+	if err := r.publish(ctx, began.Add(r.cmd.Round), got); err != nil {
+		return err
+	}
+	r.publisher.Flush()
+	tick := time.NewTicker(reportInterval)
+	defer tick.Stop()
+	progress, since := uint64(0), time.Now()
+	for {
+		a, err := r.ask(ctx, reportOp)
+		if err != nil {
+			return err
+		}
+		got.Seconds = time.Since(began).Seconds()
+		if a.Messages+a.Lost >= got.Messages || time.Since(since) >= answerTime {
+			got.answered(a, (cpuTime() - before).Seconds())
+			return nil
+		}
+		if a.Messages > progress {
+			progress, since = a.Messages, time.Now()
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// publish publishes until a time, as the flags say, and counts.
+func (r *runner) publish(ctx context.Context, until time.Time, got *round) error {
+	over := errors.New("round is over")
+	ctx, cancel := context.WithDeadlineCause(ctx, until, over)
+	defer cancel()
+	var pacer *pace.Pacer
+	if r.cmd.Rate > 0 {
+		pacer = pace.New(r.cmd.Rate / units.Rate(r.cmd.Burst))
+	}
+	for n := 0; ; n++ {
+		var err error
+		switch {
+		case pacer != nil && n%r.cmd.Burst == 0:
+			err = pacer.Wait(ctx)
+		case n%checkEvery == 0 && ctx.Err() != nil:
+			err = context.Cause(ctx)
+		}
+		if err == nil {
+			err = r.one(ctx, got)
+		}
+		if errors.Is(err, over) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// one publishes the next message.
+func (r *runner) one(ctx context.Context, got *round) error {
+	at := r.next
+	r.next = (r.next + 1) % len(r.counters)
+	data := r.generator.Next(r.counters[at] + 1)
+	tag := r.cmd.tag(dataTag + at)
+	err := r.publisher.Publish(tag, data)
+	if err == bus.ErrNoResources { //nolint:errorlint // Publish returns it bare, and this is the data path
+		err = r.publisher.PublishContext(ctx, tag, data)
+	}
+	if err != nil {
+		return err
+	}
+	r.counters[at]++
+	got.Messages++
+	got.Bytes += uint64(len(data))
+	return nil
+}

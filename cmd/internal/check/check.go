@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package check is the command tagbus check: is everything that can be seen of a bus from
+// this host all right?
+//
+// Looking (looker) is apart from judging: what was seen is a value, and each group of checks
+// is a function from it to findings, in a file of its own. A further group, for example of
+// certificates, is a field of seen and a function in judges.
+package check
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"tagbus/bus/directory/file"
+	"tagbus/cmd/internal/tool"
+)
+
+// Command is tagbus check, with its flags.
+type Command struct {
+	Expiry time.Duration `default:"5s" placeholder:"TIME" help:"How long a program in the directory may give no sign of life, as the programs of the bus have it. Default ${default}."`
+	Quiet  bool          `help:"Show only what is not all right."`
+	Nagios bool          `help:"Print the summary first, as plugins of monitoring systems do."`
+	Watch  tool.Watch    `placeholder:"[TIME]" help:"Look again and again, and print what has changed."`
+}
+
+// Check reports what is wrong with the flags.
+func (c *Command) Check() error {
+	if c.Expiry <= 0 {
+		return errors.New("--expiry: want more than 0")
+	}
+	if c.Nagios && c.Watch != 0 {
+		return errors.New("--nagios is for one look: leave --watch out")
+	}
+	return nil
+}
+
+// Run looks at the bus and prints what it finds.
+//
+// Errors: *tool.StatusError with 1 for warnings and 2 for errors; those of writing.
+func (c *Command) Run(ctx context.Context, e *tool.Env) error {
+	l := c.looker(e)
+	s := l.look(ctx)
+	all := judge(s)
+	if err := c.write(e.Out, e.JSON, s, all); err != nil {
+		return err
+	}
+	if c.Watch != 0 {
+		return c.watch(ctx, e, l, all)
+	}
+	return statusOf(all)
+}
+
+// watch looks again and again until ctx ends, and prints what has changed. The status is
+// that of the last whole look.
+func (c *Command) watch(ctx context.Context, e *tool.Env, l *looker, before []Finding) error {
+	tick := time.NewTicker(c.Watch.Every())
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return statusOf(before)
+		case <-tick.C:
+		}
+		s := l.look(ctx)
+		if s.ended != nil {
+			return statusOf(before)
+		}
+		now := judge(s)
+		if err := writeChanges(e.Out, e.JSON, changes(time.Now(), before, now), summary(s, now)); err != nil {
+			return err
+		}
+		before = now
+	}
+}
+
+// statusOf returns nil if nothing is worse than a note.
+func statusOf(all []Finding) error {
+	if code := worst(all).status(); code != 0 {
+		return &tool.StatusError{Code: code}
+	}
+	return nil
+}
+
+// looker returns one that looks at the bus of a command line.
+func (c *Command) looker(e *tool.Env) *looker {
+	host, _ := os.Hostname() // unknown: all entries count as those of this host
+	return &looker{
+		bus:    e.Bus,
+		us:     us{host: host, backend: e.Backend, program: program(), expiry: c.Expiry},
+		folder: func() folderSeen { return lookAtFolder(e.Bus) },
+		again:  func() (file.Survey, error) { return file.Look(e.Bus, file.Config{}) },
+		host:   func() hostSeen { return lookAtHost(os.DirFS("/")) },
+		own:    ownAddresses,
+		asker: func() (asker, error) {
+			o, err := e.Observer()
+			if err != nil {
+				return nil, err // not a nil *Observer in an interface
+			}
+			return o, nil
+		},
+	}
+}
+
+// program returns the version of this program, as instances tell theirs.
+func program() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	return cmp.Or(info.Main.Version, "(devel)")
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"tagbus/bus/directory"
+	"tagbus/internal/plain"
+)
+
+// Level is how bad a finding is: its number is the exit status, less one for what is a
+// note or better.
+type Level int
+
+// The levels.
+const (
+	OK Level = iota
+	Note
+	Warning
+	Error
+)
+
+var levelNames = [...]string{"ok", "note", "warning", "error"}
+
+// String returns the level as it is shown.
+func (l Level) String() string { return levelNames[l] }
+
+// MarshalText implements encoding.TextMarshaler.
+func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// status returns the exit status of a check whose worst finding has the level.
+func (l Level) status() int { return max(0, int(l)-1) }
+
+// Finding is one thing that was looked at, and what was found.
+type Finding struct {
+	Level    Level  `json:"level"`
+	Group    string `json:"group"`
+	ID       string `json:"id"`                 // stable: docs/operations.md has them all
+	About    string `json:"about"`              // the thing: an instance, a folder, a setting
+	Instance string `json:"instance,omitempty"` // its id, if it is one
+	Text     string `json:"text"`               // what was found, and what it means
+	Do       string `json:"do,omitempty"`       // what to do; there is nothing if it is ok
+}
+
+// key tells findings apart from one look to the next.
+func (f Finding) key() string {
+	return fmt.Sprintf("%d\x00%s\x00%s\x00%s", f.Level, f.ID, f.About, f.Instance)
+}
+
+// findings are those of one group.
+type findings struct {
+	group string
+	all   []Finding
+}
+
+// add adds a finding about a thing that is no instance.
+func (f *findings) add(l Level, id, about, do, format string, args ...any) {
+	f.all = append(f.all, Finding{
+		Level: l, Group: f.group, ID: id, About: plain.Line(about),
+		Text: plain.Linef(format, args...), Do: plain.Line(do),
+	})
+}
+
+// of adds a finding about an instance.
+func (f *findings) of(e *directory.Entry, l Level, id, do, format string, args ...any) {
+	f.add(l, id, who(e), do, format, args...)
+	f.all[len(f.all)-1].Instance = e.Instance
+}
+
+// ok adds that nothing is wrong, unless something is: notes are no faults.
+func (f *findings) ok(about, format string, args ...any) {
+	if worst(f.all) < Warning {
+		f.add(OK, f.group, about, "", format, args...)
+	}
+}
+
+// sorted returns the findings, the worst last.
+func (f *findings) sorted() []Finding {
+	slices.SortStableFunc(f.all, func(a, b Finding) int { return cmp.Compare(a.Level, b.Level) })
+	return f.all
+}
+
+// worst returns the highest level, OK of none.
+func worst(all []Finding) Level {
+	level := OK
+	for _, f := range all {
+		level = max(level, f.Level)
+	}
+	return level
+}
+
+// who names an instance as operators know it.
+func who(e *directory.Entry) string {
+	name := e.Name
+	if name == "" {
+		name = e.Instance
+	}
+	if e.Host == "" {
+		return plain.Text(name)
+	}
+	return plain.Text(name) + " on " + plain.Text(e.Host)
+}
+
+// roleOf returns what the program of an entry is.
+func roleOf(e *directory.Entry) string {
+	if e.Role == directory.Receiver {
+		return "receiver"
+	}
+	return "publisher"
+}
+
+// short rounds a time for people.
+func short(d time.Duration) time.Duration {
+	for _, step := range []struct{ from, to time.Duration }{
+		{time.Minute, time.Second}, {time.Second, 100 * time.Millisecond}, {10 * time.Millisecond, time.Millisecond},
+		{time.Millisecond, 100 * time.Microsecond},
+	} {
+		if d.Abs() >= step.from {
+			return d.Round(step.to)
+		}
+	}
+	return d.Round(10 * time.Microsecond)
+}
+
+// count says how many there are of a thing.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

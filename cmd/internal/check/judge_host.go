@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import "strings"
+
+const (
+	spareFiles  = 64       // descriptors of a program beside its connections
+	fastBuffer  = 4 << 20  // bytes under way at 10 Gbit/s and 3 ms
+	rdmaMemory  = 64 << 20 // what a small program registers with a device
+	slowControl = "bbr"    // paces, which costs within fast networks: adr/0017
+)
+
+// judgeHost says which settings of this host are too small for the bus.
+func judgeHost(s *seen) []Finding {
+	f := &findings{group: "host"}
+	h := &s.host
+	need := int64(2*len(s.entries) + spareFiles)
+	if h.openFiles >= 0 && h.openFiles < need {
+		f.add(Warning, "open-files", "ulimit -n", "raise it: LimitNOFILE= of the service, or ulimit -n",
+			"it is %d, and a program that connects to each of %s takes up to %d", h.openFiles, count(len(s.entries), "entry", "entries"), need)
+	}
+	if strings.HasPrefix(s.us.backend, "rdma") && h.lockedMemory >= 0 && h.lockedMemory < rdmaMemory {
+		f.add(Warning, "locked-memory", "ulimit -l", "raise it: LimitMEMLOCK= of the service, or ulimit -l",
+			"it is %d KiB, and memory of a program is registered with its device, which locks it: pool, and 20 times the largest message for each publisher", h.lockedMemory>>10)
+	}
+	for _, b := range []struct {
+		about string
+		bytes int64
+	}{{"net.ipv4.tcp_rmem", h.receive}, {"net.ipv4.tcp_wmem", h.send}} {
+		if b.bytes >= 0 && b.bytes < fastBuffer {
+			f.add(Note, "socket-buffers", b.about, "sysctl -w with a third number of 4194304 or more, on both hosts",
+				"a connection has buffers of %d KiB at most, which limits its rate where the way is long or fast", b.bytes>>10)
+		}
+	}
+	if entries := int64(len(s.entries)); h.backlog >= 0 && h.backlog < entries {
+		f.add(Note, "accept-queue", "net.core.somaxconn", "sysctl -w net.core.somaxconn=4096",
+			"it is %d, and when %d programs start at once, some connect a second later", h.backlog, entries)
+	}
+	if h.congestion == slowControl && strings.HasPrefix(s.us.backend, "tcp") {
+		f.add(Note, "congestion-control", "net.ipv4.tcp_congestion_control", "measure cubic on this network: tcp.Config.CongestionControl, or the sysctl",
+			"it is %s, which paces: in a fast network throughput may be a tenth lower; within a host the bus does not use it", h.congestion)
+	}
+	f.ok("this host", "its limits suffice for %s", count(len(s.entries), "entry", "entries"))
+	return f.sorted()
+}

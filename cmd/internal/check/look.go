@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"time"
+
+	"tagbus/bus/directory"
+	"tagbus/bus/directory/file"
+	"tagbus/bus/observer"
+	"tagbus/bus/state"
+	"tagbus/tags"
+)
+
+const (
+	atOnce        = 64          // dials, and questions, at a time
+	between       = time.Second // from the first answers to the second ones
+	askedPeers    = 32          // of which the answers tell
+	largeQuestion = 16 << 10    // bytes of the question that packets of all sizes must carry
+)
+
+// asker greets and asks instances, each for a limited time, as observer.Observer does.
+type asker interface {
+	Greet(ctx context.Context, e directory.Entry, addr netip.AddrPort) (observer.Greeting, error)
+	Ask(ctx context.Context, e directory.Entry, q state.Question) (state.State, error)
+}
+
+// looker looks at a bus from this host. Its functions are those of the system, except in
+// tests.
+//
+// Threads: one.
+type looker struct {
+	bus string
+	us  us
+
+	folder func() folderSeen
+	again  func() (file.Survey, error)
+	host   func() hostSeen
+	own    func() map[netip.Addr]bool
+	asker  func() (asker, error)
+
+	hanging bool // a look at the folder has not come back, so that there is no other one
+}
+
+// look looks once. When ctx ends it returns what is known by then.
+func (l *looker) look(ctx context.Context) *seen {
+	s := &seen{bus: l.bus, us: l.us, host: l.host()}
+	s.folder = l.lookAtFolder(ctx)
+	l.list(s)
+	if s.folder.err == nil && ctx.Err() == nil {
+		l.ask(ctx, s)
+	}
+	if ctx.Err() != nil {
+		s.ended = context.Cause(ctx)
+	}
+	return s
+}
+
+func (l *looker) lookAtFolder(ctx context.Context) folderSeen {
+	if l.hanging {
+		return folderSeen{err: errHangs}
+	}
+	seen, err := within(ctx, folderPatience, l.folder)
+	if err != nil {
+		seen.err, l.hanging = err, err == errHangs
+	}
+	return seen
+}
+
+// list takes the entries of publishers and receivers out of the survey.
+func (l *looker) list(s *seen) {
+	own := l.own()
+	var others []file.Found
+	for _, found := range s.folder.survey.Files {
+		e := found.Entry
+		switch {
+		case found.Err != nil:
+			others = append(others, found)
+		case e.Role == directory.Publisher || e.Role == directory.Receiver:
+			seen := entrySeen{Found: found, silent: time.Since(found.Written) + s.folder.ahead}
+			for _, a := range e.Addresses {
+				seen.greets = append(seen.greets, greetSeen{addr: a, local: isLocal(a.Addr(), own)})
+			}
+			s.entries = append(s.entries, seen)
+		}
+	}
+	s.folder.survey.Files = others
+	sortEntries(s.entries)
+}
+
+// ask greets all addresses, asks all instances twice, and looks whether entries were
+// renewed meanwhile.
+func (l *looker) ask(ctx context.Context, s *seen) {
+	to, err := l.asker()
+	if err != nil {
+		s.backend = err
+		return
+	}
+	s.asked = true
+	l.greet(ctx, to, s)
+	second := time.NewTimer(between)
+	defer second.Stop()
+	small := state.Question{Peers: askedPeers}
+	each(ctx, len(s.entries), func(i int) {
+		if e := &s.entries[i]; e.reached() {
+			e.first = l.askOne(ctx, to, e, small)
+		}
+	})
+	select {
+	case <-second.C:
+	case <-ctx.Done():
+		return
+	}
+	each(ctx, len(s.entries), func(i int) {
+		e := &s.entries[i]
+		if e.first.state == nil {
+			return
+		}
+		if !e.local() {
+			large := small
+			large.Tags = manyTags()
+			if e.second = l.askOne(ctx, to, e, large); e.second.state != nil || !isTimeout(e.second.err) {
+				return
+			}
+			e.small = true
+		}
+		e.second = l.askOne(ctx, to, e, small)
+	})
+	l.renewals(ctx, s)
+}
+
+// greet dials each address of each entry that may live. Entries that share an address are
+// greeted there one after the other.
+func (l *looker) greet(ctx context.Context, to asker, s *seen) {
+	type place struct{ entry, address int }
+	at := make(map[netip.AddrPort][]place)
+	var order []netip.AddrPort
+	for i := range s.entries {
+		e := &s.entries[i]
+		if e.Ended {
+			continue
+		}
+		for j, a := range e.Entry.Addresses {
+			if at[a] == nil {
+				order = append(order, a)
+			}
+			at[a] = append(at[a], place{i, j})
+		}
+	}
+	each(ctx, len(order), func(k int) {
+		for _, p := range at[order[k]] {
+			e := &s.entries[p.entry]
+			g := &e.greets[p.address]
+			g.Greeting, g.err = to.Greet(ctx, e.Entry, g.addr)
+			g.done = ctx.Err() == nil
+		}
+	})
+}
+
+// askOne asks one instance.
+func (l *looker) askOne(ctx context.Context, to asker, e *entrySeen, q state.Question) (a answerSeen) {
+	start := time.Now()
+	answer, err := to.Ask(ctx, e.Entry, q)
+	a.took = time.Since(start)
+	a.at = start.Add(a.took / 2)
+	switch {
+	case err == nil:
+		a.state = &answer
+	case ctx.Err() == nil:
+		a.err = err
+	}
+	return a
+}
+
+// renewals looks at the folder again: which entries have beaten since, and which have gone,
+// of which nothing is to be said.
+func (l *looker) renewals(ctx context.Context, s *seen) {
+	type result struct {
+		survey file.Survey
+		err    error
+	}
+	now, err := within(ctx, folderPatience, func() (r result) {
+		r.survey, r.err = l.again()
+		return r
+	})
+	if err == errHangs {
+		l.hanging = true
+	}
+	if err != nil || now.err != nil {
+		return // what was seen first stands
+	}
+	found := make(map[string]file.Found, len(now.survey.Files))
+	for _, f := range now.survey.Files {
+		found[f.Name] = f
+	}
+	here := s.entries[:0]
+	for _, e := range s.entries {
+		if f, still := found[e.Name]; still {
+			e.moved = f.Err != nil || f.Beats != e.Beats
+			here = append(here, e)
+		}
+	}
+	s.entries = here
+}
+
+// manyTags returns a set whose binary form takes largeQuestion.
+func manyTags() tags.Set {
+	many := make([]tags.Tag, state.MaxTags)
+	for i := range many {
+		many[i] = tags.Tag(uint64(i)*0x9e3779b97f4a7c15 | 1) // far from each other: a range of its own each
+	}
+	return tags.Of(many...)
+}
+
+// each calls do for 0 to n-1, at most atOnce at a time, and returns when all are done. After
+// the end of ctx it calls no more.
+func each(ctx context.Context, n int, do func(i int)) {
+	var wg sync.WaitGroup
+	tokens := make(chan struct{}, atOnce)
+	for i := range n {
+		select {
+		case tokens <- struct{}{}:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-tokens }()
+			do(i)
+		})
+	}
+	wg.Wait()
+}

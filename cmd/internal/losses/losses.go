@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package losses is the command tagbus losses: what was lost, where, and why?
+//
+// It shows what publishers and receivers have counted, or what is in the files of
+// --loss-file.
+package losses
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"tagbus/bus/directory/file"
+	"tagbus/bus/state"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/overview"
+	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/units"
+	"tagbus/internal/plain"
+	"tagbus/tags"
+)
+
+// Command is the command line of losses.
+type Command struct {
+	Tags     tags.Set   `arg:"" optional:"" help:"Only what was lost of these tags, by tag and not by subscriber."`
+	PerTag   bool       `help:"Show what was lost of each tag, of up to 1,024 tags of each publisher, and not by subscriber."`
+	Name     string     `placeholder:"GLOB" help:"Only what publishers or subscribers with such a name have lost, for example 'felix-*'."`
+	Since    Since      `placeholder:"TIME" help:"Only what was lost since a time: 10m (ago), 15:04 (today), 2026-11-23 15:04, or RFC 3339. Of a count that has grown since then all is shown, except from files."`
+	LossFile []string   `placeholder:"FILE" sep:"none" help:"Read files that publisher and subscriber --loss-file have written, and do not ask the bus. May be given several times."`
+	Sort     string     `default:"count" placeholder:"KEY" help:"Order: count (the most first), last (the newest first), tag, publisher or subscriber. Default ${default}."`
+	Head     int        `short:"n" placeholder:"N" help:"Only the first N."`
+	Watch    tool.Watch `placeholder:"[TIME]" help:"Look again and again, each TIME. Default 2s."`
+}
+
+// Check reports what is wrong with the flags.
+func (c *Command) Check() error {
+	var errs []error
+	if _, err := path.Match(c.Name, ""); err != nil {
+		errs = append(errs, fmt.Errorf("--name: got %q, want a name with * and ?, each [ with its ]", c.Name))
+	}
+	if orders[c.Sort] == nil {
+		errs = append(errs, fmt.Errorf("--sort: got %q, want count, last, tag, publisher or subscriber", c.Sort))
+	}
+	if c.Head < 0 {
+		errs = append(errs, fmt.Errorf("--head: got %d, want 1 or more", c.Head))
+	}
+	if slices.Contains(c.LossFile, "") {
+		errs = append(errs, errors.New("--loss-file: got no file, want its path"))
+	}
+	return errors.Join(errs...)
+}
+
+// NeedsBus implements tool.Busless.
+func (c *Command) NeedsBus() bool { return len(c.LossFile) == 0 }
+
+// Run runs the command.
+func (c *Command) Run(ctx context.Context, e *tool.Env) error {
+	r := &reporter{Command: c, env: e}
+	look := func(context.Context) (found, error) { return r.readFiles() }
+	if c.NeedsBus() {
+		w, err := e.Watcher()
+		if err != nil {
+			return err
+		}
+		look = func(ctx context.Context) (found, error) { return r.ask(ctx, w) }
+	}
+	return e.Repeat(ctx, c.Watch, func(ctx context.Context, out io.Writer) error {
+		f, err := look(ctx)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		return r.show(out, f)
+	})
+}
+
+// reporter is one run of the command.
+type reporter struct {
+	*Command
+	env *tool.Env
+}
+
+// found is what one look has found.
+type found struct {
+	rows  []Row
+	notes []string // what the rows do not say
+	where string   // where there are none, if there are none
+}
+
+func (f *found) note(format string, args ...any) {
+	f.notes = append(f.notes, plain.Linef(format, args...))
+}
+
+// missingError is returned if the directory is not there.
+type missingError struct{ bus string }
+
+// Error says what to do.
+func (e *missingError) Error() string {
+	return fmt.Sprintf("--bus: there is no directory %s: check the path, or start a publisher with it, which makes it", e.bus)
+}
+
+// perTag reports whether rows are of tags.
+func (c *Command) perTag() bool { return c.PerTag || !c.Tags.IsEmpty() }
+
+// maxSilent is how many of those that did not answer are named.
+const maxSilent = 20
+
+// ask looks at the bus.
+func (r *reporter) ask(ctx context.Context, w *overview.Watcher) (f found, err error) {
+	q := state.Question{Peers: state.MaxPeers}
+	if r.perTag() {
+		q = state.Question{Tags: r.Tags}
+		if r.Tags.IsEmpty() {
+			q.Tags = tags.Everything()
+		}
+	}
+	o := w.Look(ctx, nil, q, r.env.Timeout)
+	switch {
+	case errors.Is(o.Problem, file.ErrVanished):
+		return f, &missingError{r.env.Bus}
+	case o.Problem != nil && len(o.Rows) == 0:
+		return f, o.Problem
+	case o.Problem != nil:
+		f.note("the directory is not read whole: %s", cli.Text(o.Problem))
+	}
+	silent := 0
+	for i := range o.Rows {
+		row := &o.Rows[i]
+		if row.State != nil {
+			f.rows = append(f.rows, r.rowsOf(row.State)...)
+			if len(row.State.Asked) == state.MaxTags && row.State.KnownTags > state.MaxTags {
+				f.note("%s has %s, of which %d were looked at: name some", overview.Label(row.Entry.Name, row.Entry.Instance), units.FormatNumber(row.State.KnownTags, "tag"), state.MaxTags)
+			}
+			continue
+		}
+		if silent++; silent <= maxSilent {
+			f.note("%s on %s could not be asked: %s", overview.Label(row.Entry.Name, row.Entry.Instance), row.Entry.Host, cli.Text(row.Err))
+		}
+	}
+	if silent > maxSilent {
+		f.note("nor could %s", units.FormatNumber(silent-maxSilent, "other"))
+	}
+	f.where = fmt.Sprintf("%d of %s in %s asked", len(o.Rows)-silent, entries(len(o.Rows)), r.env.Bus)
+	return f, nil
+}
+
+func entries(n int) string {
+	if n == 1 {
+		return "1 entry"
+	}
+	return units.FormatCount(uint64(n)) + " entries"
+}
+
+// show writes a look.
+func (r *reporter) show(out io.Writer, f found) error {
+	notes := r.env.Err
+	if r.Watch > 0 && !r.env.JSON {
+		notes = out
+	}
+	all := len(f.rows)
+	rows := r.chosen(f.rows, time.Now())
+	shown := rows
+	if r.Head > 0 && r.Head < len(rows) {
+		shown = rows[:r.Head]
+	}
+	if err := write(out, r.env.JSON, time.Now(), shown); err != nil {
+		return err
+	}
+	switch {
+	case all == 0:
+		f.note("no losses: %s", f.where)
+	case len(rows) == 0:
+		f.note("none of %d losses is what was asked for", all)
+	case len(shown) < len(rows):
+		f.note("%d of %d (--head)", len(shown), len(rows))
+	}
+	if len(f.notes) == 0 {
+		return nil
+	}
+	_, err := io.WriteString(notes, strings.Join(f.notes, "\n")+"\n")
+	return err
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sub
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/units"
+)
+
+// summary is the last line.
+type summary struct {
+	Program       string         `json:"program"`
+	Messages      uint64         `json:"messages"` // shown
+	Bytes         uint64         `json:"bytes"`    // payload of those
+	Tags          int            `json:"tags"`     // of which messages came, at most 65,536
+	Seconds       float64        `json:"seconds"`
+	OtherStatuses uint64         `json:"other_statuses"` // messages that --status does not ask for
+	LeftOut       uint64         `json:"left_out"`       // by the publishers, as the policy says
+	LeftOutHere   uint64         `json:"left_out_here"`  // by this command, because the output was slow
+	Lost          uint64         `json:"lost"`
+	LostBy        cli.LossCounts `json:"lost_by"`
+	NotPrinted    uint64         `json:"not_printed"` // waited for the output at the end
+	Publishers    int            `json:"publishers"`  // connected at the end
+	Policy        string         `json:"policy"`
+	Ended         string         `json:"ended"` // count, time, signal, closed output or error
+	Exit          int            `json:"exit"`
+	Error         string         `json:"error,omitempty"`
+
+	losses bus.Losses
+}
+
+// summary returns what the run has seen. It is called at its end.
+func (r *run) summary(st bus.SubscriberStats) summary {
+	s := summary{
+		Program: name, Tags: len(r.account.tags), Seconds: time.Since(r.began).Seconds(), OtherStatuses: r.account.filtered,
+		LeftOut: st.LeftOut, LeftOutHere: r.account.leftOut + st.Overflowed, Lost: st.Lost, LostBy: cli.LossCountsOf(st.Losses),
+		Publishers: r.publishers, Policy: r.cmd.subscription().Policy.String(), Ended: r.ended, losses: st.Losses,
+	}
+	if r.shown != nil {
+		s.Messages, s.Bytes = r.shown.messages.Load(), r.shown.bytes.Load()
+	}
+	if r.queue != nil {
+		s.NotPrinted = r.queue.count() - s.Messages
+	}
+	return s
+}
+
+// report says how the run went.
+func (r *run) report(s summary, err error) error {
+	if err == nil {
+		err = r.shortcoming(s)
+	}
+	s.Exit = tool.Code(err)
+	if err != nil {
+		s.Error = cli.Text(err)
+		r.console.Fail(err)
+	}
+	var code int
+	if r.env.JSON {
+		code = r.console.Conclude(s.Exit, nil, func(code int, err error) any {
+			if s.Exit = code; err != nil {
+				s.Error = cli.Text(err)
+			}
+			return s
+		})
+	} else {
+		r.console.Summary(s)
+		code = r.console.End(s.Exit)
+	}
+	if code == cli.ExitDone {
+		return nil
+	}
+	return &tool.StatusError{Code: code}
+}
+
+// shortcoming returns what makes an orderly end a failure: what was asked for was not seen.
+func (r *run) shortcoming(s summary) error {
+	if s.Ended == "closed output" || s.Messages >= uint64(r.cmd.Count) { // the reader of the output wants no more
+		return nil
+	}
+	text := fmt.Sprintf("got %d of %d messages (--count): ended by %s", s.Messages, r.cmd.Count, s.Ended)
+	if s.Publishers == 0 {
+		text += ", and no publisher of the tags is connected"
+	}
+	return errors.New(text)
+}
+
+// String returns the summary as a line for people.
+func (s summary) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "saw %s of %s, %s in %s", units.FormatNumber(s.Messages, "message"), units.FormatNumber(s.Tags, "tag"),
+		units.FormatBytes(float64(s.Bytes)), units.FormatDuration(time.Duration(s.Seconds*float64(time.Second))))
+	if s.OtherStatuses > 0 {
+		fmt.Fprintf(&b, "; %s of other statuses", units.FormatCount(s.OtherStatuses))
+	}
+	fmt.Fprintf(&b, "; %s left out", units.FormatCount(s.LeftOut+s.LeftOutHere))
+	var by []string
+	if s.LeftOut > 0 {
+		by = append(by, fmt.Sprintf("%s by publishers (--policy %s)", units.FormatCount(s.LeftOut), s.Policy))
+	}
+	if s.LeftOutHere > 0 {
+		by = append(by, fmt.Sprintf("%s here, where the output is slow", units.FormatCount(s.LeftOutHere)))
+	}
+	if len(by) > 0 {
+		fmt.Fprintf(&b, " (%s)", strings.Join(by, ", "))
+	}
+	fmt.Fprintf(&b, "; %s lost", units.FormatCount(s.Lost))
+	if causes := cli.Causes(s.losses); causes != "" {
+		fmt.Fprintf(&b, " (%s)", causes)
+	}
+	if s.NotPrinted > 0 {
+		fmt.Fprintf(&b, "; %s not printed", units.FormatCount(s.NotPrinted))
+	}
+	fmt.Fprintf(&b, "; ended by %s", s.Ended)
+	return b.String()
+}

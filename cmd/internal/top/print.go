@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package top
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+	"time"
+
+	"tagbus/cmd/internal/overview"
+	"tagbus/cmd/internal/screen"
+	"tagbus/internal/plain"
+)
+
+// printer writes tables, one after the other.
+type printer struct {
+	command  *Command
+	out      io.Writer
+	problems io.Writer
+	json     bool
+	width    int // of the terminal; 0: there is none
+	look     func(context.Context) overview.Overview
+}
+
+// run prints a table at the end of each interval: rates are those of the interval.
+//
+//   - tables: 0 prints until ctx ends.
+//   - Errors: those of the output, but not that its reader has gone; what the directory
+//     reports, if it lists nothing.
+func (p *printer) run(ctx context.Context, tables int) error {
+	v := newView(p.command, "", false)
+	v.plain = true
+	ticker := time.NewTicker(p.command.Interval)
+	defer ticker.Stop()
+	p.look(ctx) // for rates
+	for n := 0; tables == 0 || n < tables; n++ {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+		o := p.look(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case o.Problem != nil && len(o.Rows) == 0:
+			return o.Problem
+		case o.Problem != nil:
+			fmt.Fprintf(p.problems, "tagbus: problem: %s\n", plain.Error(o.Problem))
+		}
+		v.show(o)
+		if err := p.write(v, n); errors.Is(err, syscall.EPIPE) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write prints what a view has, in one piece.
+func (p *printer) write(v *view, before int) error {
+	w := bufio.NewWriterSize(p.out, 1<<16)
+	var err error
+	switch {
+	case p.json && v.links:
+		err = objects(w, v.paths)
+	case p.json:
+		err = objects(w, v.parties)
+	default:
+		if before > 0 {
+			_, err = w.WriteString("\n")
+		}
+		for _, l := range p.table(v) {
+			_, err = w.WriteString(strings.TrimRight(l, " ") + "\n")
+		}
+	}
+	return errors.Join(err, w.Flush())
+}
+
+func objects[R any](w io.Writer, rows []R) error {
+	encoder := json.NewEncoder(w)
+	for i := range rows {
+		if err := encoder.Encode(&rows[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// table returns the lines of a table, under one of totals.
+func (p *printer) table(v *view) []string {
+	room := p.width
+	if room == 0 {
+		room = 1 << 20
+	}
+	lines := []string{v.join(append([]part{{normal, v.seen.Time.Format(time.TimeOnly)}}, v.sums()...), room)}
+	if v.links {
+		return append(lines, rowsOf(linkColumns, v.paths, p.width, (*overview.Link).Trouble, func(*overview.Link) string { return "" })...)
+	}
+	return append(lines, rowsOf(instanceColumns, v.parties, p.width, (*overview.Instance).Trouble, reason)...)
+}
+
+func rowsOf[R any](columns []column[R], rows []R, width int, trouble func(*R) overview.Trouble, reason func(*R) string) []string {
+	placed := place(columns, rows, width)
+	lines := []string{titles(placed)}
+	for i := range rows {
+		l := row(placed, &rows[i], mark(trouble(&rows[i])), reason(&rows[i]))
+		if width > 0 {
+			l = screen.Cut(l, width)
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}

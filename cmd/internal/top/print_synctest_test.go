@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package top
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tagbus/cmd/internal/overview"
+)
+
+// printed returns what a command prints.
+func printed(t *testing.T, p *printer, tables int) (out, problems string, err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var o, e strings.Builder
+		p.command.Interval = time.Second
+		p.out, p.problems = &o, &e
+		began := time.Now()
+		err = p.run(t.Context(), tables)
+		if took := time.Since(began); err == nil && took != time.Duration(tables)*time.Second {
+			t.Errorf("got an end after %v, want %d s", took, tables)
+		}
+		out, problems = o.String(), e.String()
+	})
+	return out, problems, err
+}
+
+func seen(o overview.Overview) func(context.Context) overview.Overview {
+	return func(context.Context) overview.Overview { return o }
+}
+
+func TestTables(t *testing.T) {
+	for _, test := range []struct {
+		name, view string
+		width      int
+		tables     int
+	}{
+		{"once-instances", "instances", 0, 1},
+		{"once-links", "links", 0, 1},
+		{"once-80", "instances", 80, 1},
+		{"twice", "links", 40, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			out, problems, err := printed(t, &printer{command: &Command{By: "queue", View: test.view}, width: test.width, look: seen(small())}, test.tables)
+			if err != nil || problems != "" {
+				t.Errorf("got %v and %q, want neither", err, problems)
+			}
+			want(t, test.name, out)
+		})
+	}
+}
+
+func TestTablesAsJSON(t *testing.T) {
+	for _, view := range []string{"instances", "links"} {
+		out, _, err := printed(t, &printer{command: &Command{By: "queue", View: view, Filter: "felix-02"}, json: true, look: seen(small())}, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for line := range strings.Lines(out) {
+			var row struct {
+				Name string
+				To   struct{ Name string }
+			}
+			if err := json.Unmarshal([]byte(line), &row); err != nil {
+				t.Fatalf("%v in %q", err, line)
+			}
+			names = append(names, row.Name+row.To.Name)
+		}
+		want := "felix-02 felix-02"
+		if view == "links" {
+			want = "archive builder archive builder"
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s: got %s, want %s", view, got, want)
+		}
+	}
+}
+
+func TestProblemsOfTheDirectory(t *testing.T) {
+	gone := errors.New("directory: gone")
+	o := small()
+	o.Problem = gone
+	out, problems, err := printed(t, &printer{command: &Command{By: "queue", View: "instances"}, look: seen(o)}, 1)
+	if err != nil || problems != "tagbus: problem: directory: gone\n" || !strings.Contains(out, "felix-02") {
+		t.Errorf("got %v, %q and\n%s\nwant the problem and the rows", err, problems, out)
+	}
+	o.Rows = nil
+	if _, _, err := printed(t, &printer{command: &Command{By: "queue", View: "instances"}, look: seen(o)}, 1); !errors.Is(err, gone) {
+		t.Errorf("got %v, want %v", err, gone)
+	}
+}
+
+// closedPipe is what head leaves behind.
+type closedPipe struct{ err error }
+
+func (p closedPipe) Write([]byte) (int, error) { return 0, p.err }
+
+func TestAReaderThatGoesIsTheEnd(t *testing.T) {
+	for _, test := range []struct{ err, want error }{{syscall.EPIPE, nil}, {syscall.ENOSPC, syscall.ENOSPC}} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &printer{command: &Command{By: "queue", Interval: time.Second}, out: closedPipe{test.err}, look: seen(small())}
+			if err := p.run(t.Context(), 0); !errors.Is(err, test.want) {
+				t.Errorf("%v: got %v, want %v", test.err, err, test.want)
+			}
+		})
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for _, test := range []struct {
+		command Command
+		want    string
+	}{
+		{Command{Interval: time.Second}, ""},
+		{Command{Interval: time.Second, Once: true, Count: 1}, ""},
+		{Command{Interval: time.Millisecond, Count: -1}, "--interval: got 1ms, want at least 100ms\n--count: got -1, want 1 or more"},
+		{Command{Interval: time.Second, Once: true, Count: 2}, "--once is one table: got --count 2 too"},
+	} {
+		got := ""
+		if err := test.command.Check(); err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%+v: got %q, want %q", test.command, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package top
+
+import (
+	"strings"
+	"time"
+
+	"tagbus/cmd/internal/overview"
+	"tagbus/internal/plain"
+)
+
+// instanceColumns are those of the instances, in their order.
+var instanceColumns = []column[overview.Instance]{
+	{"NAME", 12, 0, true, true, func(in *overview.Instance) string { return plain.Text(overview.Label(in.Name, in.Instance)) }},
+	{"ROLE", 9, 9, true, true, func(in *overview.Instance) string { return plain.Text(string(in.Role)) }},
+	{"HOST", 8, 7, true, true, func(in *overview.Instance) string { return plain.Text(in.Host) }},
+	{"SUBS", 5, 6, false, false, func(in *overview.Instance) string { return count(uint64(in.Connected)) }},
+	{"MSG/S", 5, 4, false, false, func(in *overview.Instance) string { return rate(in.MessageRate) }},
+	{"MB/S", 5, 5, false, false, func(in *overview.Instance) string { return megabytes(in.ByteRate) }},
+	{"QUEUE%", 6, 3, false, false, func(in *overview.Instance) string { return percent(in.Fullest) }},
+	{"FREE-PAGES", 10, 10, false, false, freePages},
+	{"REFUSED/S", 9, 8, false, false, func(in *overview.Instance) string { return rate(in.RefusalRate) }},
+	{"LOST:full/mem/conn", 18, 2, false, false, func(in *overview.Instance) string { return lost(in.Losses) }},
+	{"STALLED", 7, 1, false, false, func(in *overview.Instance) string { return count(uint64(max(in.Stalled, in.Stuck))) }},
+	{"WORST-PEER", 12, 11, true, false, func(in *overview.Instance) string { return plain.Text(in.Worst) }},
+}
+
+// linkColumns are those of the links, in their order.
+var linkColumns = []column[overview.Link]{
+	{"FROM", 12, 0, true, true, func(l *overview.Link) string { return plain.Text(l.From.Label()) }},
+	{"TO", 12, 1, true, true, func(l *overview.Link) string { return plain.Text(l.To.Label()) }},
+	{"TO-HOST", 8, 8, true, true, func(l *overview.Link) string { return plain.Text(l.To.Host) }},
+	{"POLICY", 11, 7, true, false, func(l *overview.Link) string { return plain.Text(strings.Join(l.Policies, ",")) }},
+	{"QUEUE%", 6, 3, false, false, func(l *overview.Link) string { return percent(l.Queue) }},
+	{"SENT/S", 6, 5, false, false, func(l *overview.Link) string { return rate(l.MessageRate) }},
+	{"MB/S", 5, 9, false, false, func(l *overview.Link) string { return megabytes(l.ByteRate) }},
+	{"LOST/S", 6, 4, false, false, func(l *overview.Link) string { return rate(l.LostRate) }},
+	{"LOST", 5, 6, false, false, func(l *overview.Link) string { return count(l.Lost) }},
+	{"STALLED", 7, 2, false, false, stalledFor},
+	{"RTT", 6, 10, false, false, func(l *overview.Link) string { return roundTrip(l.RoundTrip) }},
+}
+
+func freePages(in *overview.Instance) string {
+	if in.Pages == 0 {
+		return unknown
+	}
+	return count(uint64(in.FreePages))
+}
+
+func stalledFor(l *overview.Link) string {
+	switch {
+	case l.Stuck && l.StalledSince.IsZero():
+		return "now"
+	case !l.Stuck:
+		return unknown
+	}
+	return span(time.Duration(l.StalledFor * float64(time.Second)))
+}
+
+// reason says why an instance has no figures; "" if it has.
+func reason(in *overview.Instance) string {
+	if in.Trouble() != overview.Silent {
+		return ""
+	}
+	text := "not answering"
+	if !in.SilentSince.IsZero() {
+		text += " for " + span(in.Time.Sub(in.SilentSince))
+	}
+	if in.Error != "" {
+		text += ": " + plain.Line(in.Error)
+	}
+	return text
+}
