@@ -68,7 +68,7 @@ type ask struct {
 
 // parseAsk reads the query.
 //
-//   - Errors: *QueryError.
+//   - Errors: *queryError.
 func parseAsk(q url.Values) (ask, error) {
 	a := ask{limit: maxEntries, filter: strings.Fields(strings.ToLower(q.Get("filter")))}
 	for _, number := range []struct {
@@ -78,7 +78,7 @@ func parseAsk(q url.Values) (ask, error) {
 		if v := q.Get(number.name); v != "" {
 			n, err := strconv.Atoi(v)
 			if err != nil || n < 0 {
-				return a, &QueryError{number.name, v, "a number, 0 or more"}
+				return a, &queryError{number.name, v, "a number, 0 or more"}
 			}
 			*number.to = n
 		}
@@ -87,7 +87,7 @@ func parseAsk(q url.Values) (ask, error) {
 	if v := q.Get("tags"); v != "" {
 		set, err := tags.ParseSet(v)
 		if err != nil {
-			return a, &QueryError{"tags", plain.Cut(v, textBytes), "tags: " + err.Error()}
+			return a, &queryError{"tags", plain.Cut(v, textBytes), "tags: " + err.Error()}
 		}
 		a.question.Tags = set
 	}
