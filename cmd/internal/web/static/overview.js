@@ -68,7 +68,7 @@ export function overview(context) {
     const name = h('span', { class: 'name' });
     const value = h('span', { class: 'value' });
     const line = bar(0, 'warn');
-    const more = h('span', { class: 'more' });
+    const more = h('span', { class: 'more whole' });
     return { el: h('li', {}, name, value, line, more), name, value, line, more };
   }, (it, c) => {
     setText(it.name, c.cause);
