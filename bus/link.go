@@ -25,7 +25,7 @@ type link struct {
 	since time.Time // when the connection began; does not change
 
 	minSendsFree lowest       // guarded by fan.Mu
-	stalledAt    atomic.Int64 // Unix time in nanoseconds since which it takes nothing; 0: it is not reported as stalled
+	stalledAt    atomic.Int64 // Unix time in nanoseconds since which it takes nothing of what waits; 0: it does, or not for long
 
 	// Loop only.
 	// The tick needs only the next ones of most links: they are close together.

@@ -63,12 +63,13 @@ func (l *link) patience(now time.Time, moved bool) {
 	}
 	if moved && l.stalled {
 		l.stalled = false
-		l.stalledAt.Store(0)
 		l.event(Event{Kind: Resumed, Peer: l.peer})
 	}
 	l.limit = 0
+	longest := time.Duration(0)
 	for _, n := range l.out.Lanes {
 		stuck := n.StuckFor(now)
+		longest = max(longest, stuck)
 		limit := p.maxStall(policyFrom(n.Policy))
 		h.Need(limit)
 		if l.limit == 0 || limit > 0 && limit < l.limit {
@@ -81,9 +82,14 @@ func (l *link) patience(now time.Time, moved bool) {
 			return
 		case !l.stalled && h.Over(stuck, patience) && n.HoldsUp():
 			l.stalled = true
-			l.stalledAt.Store(now.Add(-stuck).UnixNano())
 			l.event(Event{Kind: Stalled, Peer: l.peer, Err: &StallError{For: max(stuck, patience)}})
 		}
+	}
+	switch {
+	case h.Over(longest, patience): // whether that holds up the publisher or loses messages
+		l.stalledAt.Store(now.Add(-longest).UnixNano())
+	case !l.stalled:
+		l.stalledAt.Store(0)
 	}
 }
 

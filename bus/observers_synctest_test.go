@@ -191,6 +191,38 @@ func TestACloseEndsObservers(t *testing.T) {
 	})
 }
 
+// A Close inside a callback, while questions are under way, waits for none of them.
+func TestACloseInsideACallbackEndsObservers(t *testing.T) {
+	eachObserved(t, func(t *testing.T, b *bed, x observed) {
+		e := b.entry(x.instance)
+		closed := make(chan time.Time, 1)
+		x.when(bus.Refused, func() {
+			must(t, x.close())
+			closed <- time.Now()
+		})
+		var wg sync.WaitGroup
+		for range 5 {
+			o := b.observer(observer.Config{})
+			wg.Go(func() {
+				for {
+					if _, err := o.Ask(t.Context(), e, state.Question{Peers: 10}); err != nil {
+						return
+					}
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		s := &stranger{answer: [][]byte{[]byte("GET / HTTP/1.1")}}
+		backend, _ := b.stranger(s)
+		must(t, backend.OpenEndpoint(x.addr, netio.Params{}))
+		begun := time.Now()
+		if took := (<-closed).Sub(begun); took > time.Second {
+			t.Errorf("took %v, want at once", took)
+		}
+		wg.Wait()
+	})
+}
+
 // What is wrong with an observer is said, to it or in an event.
 func TestWrongObservers(t *testing.T) {
 	good := subscription.Hello{Instance: "o", Role: subscription.RoleObserver, MaxMessageBytes: 16384}

@@ -5,6 +5,7 @@ package bus_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"syscall"
 	"testing"
 	"time"
@@ -49,10 +50,14 @@ func TestAQuestionCostsWhatItAsksFor(t *testing.T) {
 	allocations := func(subscribers, known int, q state.Question) float64 {
 		p := watched(t, subscribers, known)
 		now := time.Now()
-		return testing.AllocsPerRun(10, func() {
-			now = now.Add(time.Second)
-			bus.StateAt(p.Publisher, q, now)
-		})
+		fewest := math.Inf(1) // the loops allocate besides
+		for range 10 {
+			fewest = min(fewest, testing.AllocsPerRun(3, func() {
+				now = now.Add(time.Second)
+				bus.StateAt(p.Publisher, q, now)
+			}))
+		}
+		return fewest
 	}
 	few, many := state.Question{Peers: 2, Busiest: 2}, state.Question{Peers: 40, Busiest: 200}
 	base := allocations(4, 2000, few)

@@ -364,3 +364,36 @@ func TestTheStateOfASenderAndAReceiver(t *testing.T) {
 		}
 	})
 }
+
+// A subscriber whose messages may be lost holds up no publisher, and there is no event
+// that it is stalled. The state tells it all the same, until it goes on.
+func TestALossySubscriberThatTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(small(bus.PublisherConfig{HeartbeatInterval: bus.HeartbeatsOff}))
+		s := b.subscriber(bus.SubscriberConfig{HeartbeatInterval: bus.HeartbeatsOff})
+		b.net.SetWindow(anybody, anyPort(s.host), 2048)
+		sub, err := s.SubscribeWith(tags.Of(1), ignore, bus.SubscriptionConfig{Policy: bus.Policy{Kind: bus.DropOldest}})
+		must(t, err)
+		must(t, sub.Wait(t.Context()))
+		time.Sleep(10 * time.Second)
+		b.net.Stall(anybody, anyPort(s.host))
+		stopped := time.Now()
+		for range 30 {
+			must(t, p.Publish(1, make([]byte, 900)))
+		}
+		time.Sleep(time.Minute)
+		st := stateOf(t, p, everything)
+		if st.Stalled != 1 || len(st.Peers) != 1 || st.Peers[0].StalledSince.Sub(stopped).Abs() > time.Second || state.Lost(st.Losses) < 20 {
+			t.Errorf("got %+v, want one that is stalled since %v", st, stopped)
+		}
+		if got := p.of(bus.Stalled); len(got) != 0 {
+			t.Errorf("got events %v, want none", got)
+		}
+		b.net.Resume(anybody, anyPort(s.host))
+		time.Sleep(5 * time.Second)
+		if st := stateOf(t, p, everything); st.Stalled != 0 || !st.Peers[0].StalledSince.IsZero() {
+			t.Errorf("when it goes on: got %+v, want none that is stalled", st)
+		}
+	})
+}

@@ -20,6 +20,7 @@ wanted=(
   "pkg-config --atleast-version=1.11 libfabric|libfabric-dev pkg-config|the RDMA backend (-tags libfabric)"
   "pkg-config --exists libzmq|libzmq3-dev pkg-config|bench/, to compare with libzmq"
   "ip -V|iproute2|the tests in network namespaces"
+  "nft --version|nftables|the test of a network that drops large packets"
   "gcc -E -include nng/nng.h -xc /dev/null|libnng-dev|bench/, to compare with nng"
   "command -v mandoc|mandoc|the tests of the man pages"
   "zsh --version|zsh|the tests of the completion of zsh"

@@ -5,6 +5,7 @@ package observer_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -87,10 +88,11 @@ func TestWhyThereIsNoAnswer(t *testing.T) {
 		{"another version of the protocol", map[byte][][]byte{'T': {version}}, false, observer.ErrNotObservable, "version"},
 		{"another instance", answers(t, "other", good), false, bus.ErrStaleEntry, "stale"},
 		{"no hello", map[byte][][]byte{'T': {[]byte("HTTP/1.1 400 Bad Request")}}, false, bus.ErrProtocol, ""},
-		{"another version of the state", answers(t, "stranger", `{"state_version":2}`), false, &observer.VersionError{}, "observer: the answer has version 2 of the state, this program knows 1: use the tagbus of the newer one of both"},
+		{"another version of the state", answers(t, "stranger", `{"state_version":2}`), false, &observer.VersionError{Got: 2, Want: 1}, "observer: the answer has version 2 of the state, this program knows 1: use the tagbus of the newer one of both"},
 		{"no JSON", answers(t, "stranger", `{"state_version":1`), false, bus.ErrProtocol, "unexpected end of JSON input"},
 		{"the state of another one", answers(t, "stranger", `{"state_version":1,"instance":"other"}`), false, bus.ErrProtocol, "answer of other, want stranger"},
 		{"more elements than were asked for", answers(t, "stranger", `{"state_version":1,"peers":[`+strings.Repeat(`{},`, 40_000)+`{}]}`), false, bus.ErrProtocol, "elements"},
+		{"more bytes than there may be", answers(t, "stranger", strings.Repeat(" ", observer.MaxAnswerBytes)), false, bus.ErrProtocol, "an answer of more than 33554432 bytes"},
 		{"too deep", answers(t, "stranger", `{"x":`+strings.Repeat("[", 1000)), false, bus.ErrProtocol, "nested deeper"},
 		{"a refused question", map[byte][][]byte{'T': {helloOf(t, "stranger")}, byte(subscription.KindDescribe): {control(t, &subscription.Refused{ID: 1, Reason: "bad set"})}}, false, observer.ErrRefused, "bad set"},
 		{"an answer to another question", map[byte][][]byte{'T': {helloOf(t, "stranger")}, byte(subscription.KindDescribe): {control(t, &subscription.Description{ID: 2, Part: []byte(good)})}}, false, bus.ErrProtocol, "question 2"},
@@ -106,19 +108,18 @@ func TestWhyThereIsNoAnswer(t *testing.T) {
 				e := b.listen(x)
 				o, _ := b.observer(observer.Config{})
 				s, err := o.Ask(t.Context(), e, state.Question{})
-				switch want := test.want.(type) {
-				case nil:
+				version := (*observer.VersionError)(nil)
+				switch {
+				case test.want == nil:
 					if err != nil || s.Instance != "stranger" {
 						t.Errorf("got %+v and error %v, want an answer", s, err)
 					}
-				case *observer.VersionError:
-					if !errors.As(err, &want) {
-						t.Errorf("got error %v, want a *VersionError", err)
+				case errors.As(test.want, &version):
+					if got := (*observer.VersionError)(nil); !errors.As(err, &got) || *got != *version {
+						t.Errorf("got error %v, want %v", err, version)
 					}
-				default:
-					if !errors.Is(err, want) {
-						t.Errorf("got error %v, want %v", err, want)
-					}
+				case !errors.Is(err, test.want):
+					t.Errorf("got error %v, want %v", err, test.want)
 				}
 				if err != nil && !strings.Contains(err.Error(), test.text) {
 					t.Errorf("got error %q, want one with %q", err, test.text)
@@ -236,23 +237,31 @@ func TestTwoEntriesWithOneAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
 		p := b.publisher(bus.PublisherConfig{})
-		o, _ := b.observer(observer.Config{})
+		o, host := b.observer(observer.Config{})
 		e := b.entry(p.Instance())
 		stale := e
 		stale.Instance = "gone"
-		for range 3 {
+		from, to := anyPort(host), anyPort(p.Addr().Addr())
+		for i := range 3 {
+			b.net.SetDelay(from, to, time.Duration(i)*100*time.Millisecond)
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				if _, err := o.Ask(t.Context(), e, state.Question{}); err != nil {
 					t.Errorf("got error %v, want none", err)
 				}
 			})
+			time.Sleep(time.Duration(i) * 10 * time.Millisecond) // the other one has the address
 			wg.Go(func() {
 				if _, err := o.Ask(t.Context(), stale, state.Question{}); !errors.Is(err, bus.ErrStaleEntry) {
 					t.Errorf("got error %v, want %v", err, bus.ErrStaleEntry)
 				}
 			})
 			wg.Wait()
+			_, err := o.Ask(t.Context(), e, state.Question{})
+			must(t, err)
+			if _, err = o.Ask(t.Context(), stale, state.Question{}); !errors.Is(err, bus.ErrStaleEntry) {
+				t.Errorf("after the other one: got error %v, want %v", err, bus.ErrStaleEntry)
+			}
 		}
 	})
 }
@@ -280,6 +289,46 @@ func TestAPublisherStartsAgain(t *testing.T) {
 	})
 }
 
+// A question that was asked on a kept connection as that ended is asked again on another one,
+// once. On a new connection it fails.
+func TestAConnectionEndsDuringAQuestion(t *testing.T) {
+	for _, kept := range []bool{true, false} {
+		t.Run(fmt.Sprintf("kept %t", kept), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t)
+				p := b.publisher(bus.PublisherConfig{})
+				e := b.entry(p.Instance())
+				o, host := b.observer(observer.Config{Timeout: time.Minute})
+				from, to := anyPort(host), anyPort(p.Addr().Addr())
+				if kept {
+					_, err := o.Ask(t.Context(), e, state.Question{})
+					must(t, err)
+				}
+				b.net.SetDelay(from, to, time.Second)
+				done := make(chan error)
+				begun := time.Now()
+				go func() {
+					_, err := o.Ask(t.Context(), e, state.Question{})
+					done <- err
+				}()
+				wait := 500 * time.Millisecond // the question is on its way
+				if !kept {
+					wait = 2500 * time.Millisecond // after those of the connection and the hello
+				}
+				time.Sleep(wait)
+				b.net.Reset(from, to)
+				err := <-done
+				if kept && (err != nil || b.connections(host).ever != 2) {
+					t.Errorf("got error %v with %d connections, want none with 2", err, b.connections(host).ever)
+				}
+				if !kept && (!errors.Is(err, observer.ErrLost) || time.Since(begun) != wait) {
+					t.Errorf("got error %v after %v, want %v at once", err, time.Since(begun), observer.ErrLost)
+				}
+			})
+		})
+	}
+}
+
 // No more connections than may be are kept, and a question waits for one.
 func TestConnectionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -289,6 +338,10 @@ func TestConnectionsAreBounded(t *testing.T) {
 		var publishers []*bus.Publisher
 		for range all {
 			publishers = append(publishers, b.publisher(bus.PublisherConfig{}))
+		}
+		for _, p := range publishers { // one after another: those that are kept give way
+			_, err := o.Ask(t.Context(), b.entry(p.Instance()), state.Question{})
+			must(t, err)
 		}
 		for range 2 {
 			var wg sync.WaitGroup

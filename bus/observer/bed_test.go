@@ -41,6 +41,7 @@ type bed struct {
 type opened struct{ ever, now, most int }
 
 func newBed(tb testing.TB) *bed {
+	tb.Helper()
 	b := &bed{tb: tb, net: memnet.New(), dir: memory.New(), host: netip.MustParseAddr("10.0.0.0"), opened: make(map[netip.Addr]*opened)}
 	b.net.Observe(func(e memnet.Event) {
 		b.mu.Lock()
@@ -50,12 +51,12 @@ func newBed(tb testing.TB) *bed {
 			c = new(opened)
 			b.opened[e.Local.Addr()] = c
 		}
-		switch e.Kind {
-		case memnet.Established:
+		if e.Kind == memnet.Established {
 			c.ever++
 			c.now++
 			c.most = max(c.most, c.now)
-		case memnet.Closed:
+		}
+		if e.Kind == memnet.Closed {
 			c.now--
 		}
 	})

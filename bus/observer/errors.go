@@ -17,8 +17,8 @@ var (
 	// ErrRefused is wrapped in the error of Ask if the instance refuses the question.
 	ErrRefused = errors.New("observer: the question is refused")
 
-	// ErrTooManyTags is returned by Ask for a question with more tags than a message has
-	// room for, or than a question may have.
+	// ErrTooManyTags is wrapped in the error of Ask for a question whose set of tags has no
+	// room in a message.
 	ErrTooManyTags = errors.New("observer: question with too many tags: ask for fewer at once")
 
 	// ErrLost is wrapped in the error of Ask if the connection ends before the answer is

@@ -31,18 +31,12 @@ func TestWhatAnswersAtAnAddress(t *testing.T) {
 		text  string
 	}{
 		{"a program of tagbus", answers(t, "stranger", "{}"), false, false, daq, nil, ""},
-		{"another version of the protocol", map[byte][][]byte{'T': {hello2(t)}}, false, false,
-			observer.Greeting{Protocol: observer.ProtocolVersion + 1, Connected: rtt, Took: 2 * rtt}, nil, ""},
-		{"an older version", refusal(t, "no\x1b"), false, false,
-			observer.Greeting{Protocol: observer.ProtocolVersion, Refused: `no\x1b`, Connected: rtt, Took: 2 * rtt}, nil, ""},
-		{"another program", map[byte][][]byte{'T': {[]byte("HTTP/1.1 400")}}, false, false,
-			observer.Greeting{Connected: rtt, Took: 2 * rtt}, observer.ErrNotTagbus, "observer: what listens there is no tagbus program: subscription: "},
-		{"a damaged refusal", map[byte][][]byte{'T': {{0x15, 0xc0}}}, false, false,
-			observer.Greeting{Connected: rtt, Took: 2 * rtt}, observer.ErrNotTagbus, "refused message"},
-		{"a program that says nothing", nil, false, false,
-			observer.Greeting{Connected: rtt, Took: 5 * time.Second}, observer.ErrNotTagbus, "it takes connections and says nothing within 5s"},
-		{"a program that closes the connection", nil, true, false,
-			observer.Greeting{Connected: rtt, Took: 2 * rtt}, observer.ErrNotTagbus, "it closes the connection: EOF"},
+		{"another version of the protocol", map[byte][][]byte{'T': {hello2(t)}}, false, false, observer.Greeting{Protocol: observer.ProtocolVersion + 1, Connected: rtt, Took: 2 * rtt}, nil, ""},
+		{"an older version", refusal(t, "no\x1b"), false, false, observer.Greeting{Protocol: observer.ProtocolVersion, Refused: `no\x1b`, Connected: rtt, Took: 2 * rtt}, nil, ""},
+		{"another program", map[byte][][]byte{'T': {[]byte("HTTP/1.1 400")}}, false, false, observer.Greeting{Connected: rtt, Took: 2 * rtt}, observer.ErrNotTagbus, "observer: what listens there is no tagbus program: subscription: "},
+		{"a damaged refusal", map[byte][][]byte{'T': {{0x15, 0xc0}}}, false, false, observer.Greeting{Connected: rtt, Took: 2 * rtt}, observer.ErrNotTagbus, "refused message"},
+		{"a program that says nothing", nil, false, false, observer.Greeting{Connected: rtt, Took: 5 * time.Second}, observer.ErrNotTagbus, "it takes connections and says nothing within 5s"},
+		{"a program that closes the connection", nil, true, false, observer.Greeting{Connected: rtt, Took: 2 * rtt}, observer.ErrNotTagbus, "it closes the connection: EOF"},
 		{"nothing", nil, false, true, observer.Greeting{Took: 5 * time.Second}, observer.ErrTimeout, "observer: no answer in time: no connection within 5s"},
 	}
 	for _, test := range tests {

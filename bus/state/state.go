@@ -63,7 +63,7 @@ type State struct {
 	Peers     []Peer  `json:"peers,omitempty"`      // as many as were asked for
 	Gone      []Peer  `json:"gone_peers,omitempty"` // remembered, the last to go first; as many as were asked for
 
-	KnownTags int   `json:"known_tags"`             // tags of which there was a message
+	KnownTags int   `json:"known_tags"`             // tags of which there was a message; of a subscriber or receiver for each publisher and policy
 	Busiest   []Tag `json:"busiest_tags,omitempty"` // by rate; as many as were asked for
 	Asked     []Tag `json:"asked_tags,omitempty"`   // those of Question.Tags that are known
 }
@@ -127,7 +127,7 @@ type Peer struct {
 
 	Heard        time.Time `json:"heard,omitzero"`         // when anything came from it last
 	RoundTrip    float64   `json:"rtt_seconds,omitempty"`  // as the transport measures it; 0: not known
-	StalledSince time.Time `json:"stalled_since,omitzero"` // takes nothing since then; zero: it does
+	StalledSince time.Time `json:"stalled_since,omitzero"` // takes nothing of what waits for it since then; zero: it does, or not for long
 
 	Messages    uint64 `json:"sent_messages"`        // handed whole to the transport on this connection
 	Bytes       uint64 `json:"sent_bytes"`           // of the pages
@@ -158,11 +158,11 @@ type Lane struct {
 type Tag struct {
 	Tag          tags.Tag  `json:"tag"`                         // as 16 hexadecimal digits after 0x
 	Messages     uint64    `json:"messages"`                    // accepted by Publish, or received
-	PayloadBytes uint64    `json:"payload_bytes"`               // of those
-	Last         time.Time `json:"last,omitzero"`               // when the last message was accepted; to the second
+	PayloadBytes uint64    `json:"payload_bytes"`               // of those, of a publisher or sender
+	Last         time.Time `json:"last,omitzero"`               // when the last message was accepted, of a publisher or sender; to the second
 	Peers        int       `json:"subscribers"`                 // lanes that want it, of a publisher or sender
 	LeftOut      uint64    `json:"left_out_messages,omitempty"` // by the policies latest and sample, on purpose
-	Losses       []Loss    `json:"losses,omitempty"`            // of all peers
+	Losses       []Loss    `json:"losses,omitempty"`            // of all peers, for tags that are asked for; without times; missing if that is too much work
 
 	// Rates are over the last seconds. They are left out until the tag was looked at twice:
 	// looking begins with the first question.

@@ -17,8 +17,8 @@ import (
 type Lane struct {
 	// These do not change.
 	Policy subscription.Policy
-	ID     uint64 // its number among all lanes of a book, in the order in which they began
-	clock  *second.Clock
+	ID     uint64        // its number among all lanes of a book, in the order in which they began
+	clock  *second.Clock // nil: that of the system
 
 	mu          sync.Mutex // nothing else is locked while it is held
 	byTag       map[tags.Tag]*Counts
@@ -35,6 +35,7 @@ func (a *Lane) Add(cause subscription.Cause, tag tags.Tag, messages uint64) {
 	if messages == 0 {
 		return
 	}
+	now := a.clock.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	counts := a.byTag[tag]
@@ -47,7 +48,7 @@ func (a *Lane) Add(cause subscription.Cause, tag tags.Tag, messages uint64) {
 	}
 	counts[cause] += messages
 	a.total[cause] += messages
-	a.times.Note(cause, a.clock.Now())
+	a.times.Note(cause, now)
 }
 
 // forget takes the lane out of the entries of its book.

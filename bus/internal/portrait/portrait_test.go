@@ -108,7 +108,8 @@ func TestLossesHaveTheirCauses(t *testing.T) {
 		{Cause: state.Full, Messages: 2, First: time.Unix(7, 0).UTC(), Last: time.Unix(11, 0).UTC()},
 		{Cause: state.Memory, Messages: 3, First: time.Unix(12, 0).UTC(), Last: time.Unix(12, 0).UTC()},
 		{Cause: state.Connection, Messages: 4},
-		{Cause: state.Ended, Messages: 1}, {Cause: state.Overflow, Messages: 6},
+		{Cause: state.Ended, Messages: 1},
+		{Cause: state.Overflow, Messages: 6},
 	}
 	if got := portrait.Losses(&counts, &times); !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)

@@ -20,11 +20,11 @@ const childTime = 5 * time.Second
 // own unless one is given.
 func (c *Command) alone(ctx context.Context, e *tool.Env) (err error) {
 	if e.Bus == "" {
-		dir, err := os.MkdirTemp("", "tagbus-bench-")
-		if err != nil {
+		var dir string
+		if dir, err = os.MkdirTemp("", "tagbus-bench-"); err != nil {
 			return err
 		}
-		defer os.RemoveAll(dir)
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 		flags := *e.Flags
 		flags.Bus = dir
 		own := &tool.Env{Flags: &flags, Streams: e.Streams, Hurry: e.Hurry}
@@ -49,14 +49,14 @@ func (c *Command) alone(ctx context.Context, e *tool.Env) (err error) {
 		return err
 	}
 	measuring, cancel := context.WithCancelCause(ctx)
-	ended := make(chan error, 1)
+	ended := make(chan struct{})
 	go func() {
+		defer close(ended)
 		err := other.Wait()
 		cancel(fmt.Errorf("the serving process has ended: %w", err))
-		ended <- err
 	}()
 	err = c.measure(measuring, e)
-	_ = input.Close() // which ends it
+	_ = input.Close() // which ends it, unless it has ended
 	<-ended
 	return err
 }

@@ -26,6 +26,9 @@ const (
 	// what it was sent.
 	answerTime = 10 * time.Second
 
+	// leaveTime is how long it may take to answer when a run has failed.
+	leaveTime = time.Second
+
 	// reportInterval is the time between two questions whether all is there.
 	reportInterval = 2 * time.Millisecond
 
@@ -88,7 +91,19 @@ func (c *Command) measure(ctx context.Context, e *tool.Env) (err error) {
 		return err
 	}
 	defer r.plain.close()
-	return r.rounds(ctx, newReport(c, e, r.peer))
+	if err := r.rounds(ctx, newReport(c, e, r.peer)); err != nil {
+		r.leave()
+		return err
+	}
+	return nil
+}
+
+// leave ends the session of a run that has failed, so that the next one need not wait
+// until it is forgotten.
+func (r *runner) leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
+	defer cancel()
+	_, _ = r.ask(ctx, endOp) // the failure is known
 }
 
 func (r *runner) progress(what string) { r.doing.Store(&what) }
@@ -144,8 +159,8 @@ func (r *runner) ask(ctx context.Context, op string) (answer, error) {
 	for {
 		select {
 		case a := <-r.answers:
-			if a.ID != r.asked {
-				continue
+			if a.ID != r.asked || r.peer.Instance != "" && a.from.Instance != r.peer.Instance {
+				continue // late, or of a second serving side
 			}
 			if a.Error != "" {
 				return answer{}, fmt.Errorf("%v: %s", a.from, a.Error)

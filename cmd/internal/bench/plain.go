@@ -56,7 +56,7 @@ func (s *plainServer) port() uint16 { return uint16(s.listener.Addr().(*net.TCPA
 // close ends all connections.
 func (s *plainServer) close() {
 	s.cancel()
-	s.listener.Close()
+	_ = s.listener.Close() // it was opened for nothing else
 	s.wg.Wait()
 }
 
@@ -73,12 +73,12 @@ func (s *plainServer) accept() {
 		case s.places <- struct{}{}:
 			s.wg.Go(func() {
 				defer func() { <-s.places }()
-				defer context.AfterFunc(s.ctx, func() { c.Close() })()
-				defer c.Close()
-				_ = s.converse(c) // the other side says what is wrong
+				defer context.AfterFunc(s.ctx, func() { _ = c.Close() })() // ends what waits for it
+				defer func() { _ = c.Close() }()                           // the other side says what is wrong
+				_ = s.converse(c)                                          // as above
 			})
 		default:
-			c.Close()
+			_ = c.Close() // which is the answer
 		}
 	}
 }
@@ -114,7 +114,11 @@ func (s *plainServer) converse(c net.Conn) error {
 		if _, err := io.ReadFull(c, buffer[:8]); err != nil {
 			return err
 		}
-		for left := binary.LittleEndian.Uint64(buffer); left > 0; {
+		left := binary.LittleEndian.Uint64(buffer)
+		if err := c.SetDeadline(time.Now().Add(loadTime(left))); err != nil {
+			return err
+		}
+		for left > 0 {
 			n, err := c.Read(buffer[:min(left, plainBuffer)])
 			if err != nil {
 				return err
@@ -125,6 +129,12 @@ func (s *plainServer) converse(c net.Conn) error {
 			return err
 		}
 	}
+}
+
+// loadTime is how long so many bytes may take: a second for each megabyte, and at most a
+// day.
+func loadTime(total uint64) time.Duration {
+	return sessionTime + time.Duration(min(total>>20, 24*60*60))*time.Second
 }
 
 // plainClient is the running side of plain TCP.
@@ -156,14 +166,14 @@ func dialPlain(ctx context.Context, to netip.AddrPort, token string) (*plainClie
 func (p *plainClient) close() {
 	for _, c := range []net.Conn{p.load, p.ping} {
 		if c != nil {
-			c.Close()
+			_ = c.Close() // all was received
 		}
 	}
 }
 
 // send sends so many bytes, and returns how long it took until they were there.
 func (p *plainClient) send(total uint64) (time.Duration, error) {
-	if err := p.load.SetDeadline(time.Now().Add(sessionTime)); err != nil {
+	if err := p.load.SetDeadline(time.Now().Add(loadTime(total))); err != nil {
 		return 0, err
 	}
 	began := time.Now()

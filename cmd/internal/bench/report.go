@@ -81,7 +81,11 @@ func (t trips) String() string {
 	return fmt.Sprintf("p50 %s, p90 %s, p99 %s, p99.9 %s, max %s", seconds(t.P50), seconds(t.P90), seconds(t.P99), seconds(t.P999), seconds(t.Max))
 }
 
+// seconds returns a time in microseconds, or in a larger unit.
 func seconds(s float64) string {
+	if s < 1e-3 {
+		return fmt.Sprintf("%.1f µs", s*1e6)
+	}
 	return units.FormatDuration(time.Duration(s * float64(time.Second)))
 }
 
@@ -95,7 +99,7 @@ type summary struct {
 	MessagesPerSecond float64 `json:"messages_per_second"`
 	BytesPerSecond    float64 `json:"bytes_per_second"`
 	TCPBytesPerSecond float64 `json:"tcp_bytes_per_second"`
-	Ratio             float64 `json:"ratio"`      // of bytes a second to plain TCP
+	Ratio             float64 `json:"ratio"`      // of bytes a second to plain TCP; says nothing with --rate
 	TripRatio         float64 `json:"trip_ratio"` // of the p50 of round trips to plain TCP
 	UnderLoad         bool    `json:"under_load"` // round trips were measured while messages were published
 	Trips             trips   `json:"trips"`
@@ -123,7 +127,7 @@ func newReport(c *Command, e *tool.Env, peer bus.Peer) *report {
 
 const (
 	titles = "ROUND       MSG/S       MB/S   TCP MB/S  RATIO   TRIP p50   TRIP p99    TCP p50  RATIO\n"
-	row    = "%5d %11s %10.1f %10.1f %6.2f %10s %10s %10s %6.2f\n"
+	row    = "%5d %11s %10.1f %10.1f %6s %10s %10s %10s %6.2f\n"
 )
 
 // head prints what is measured.
@@ -152,9 +156,17 @@ func (r *report) add(got round) error {
 	if r.json {
 		return cli.PrintJSON(r.out, got)
 	}
-	_, err := fmt.Fprintf(r.out, row, got.Round, units.FormatCount(uint64(got.rate())), got.byteRate()/1e6, got.tcpRate()/1e6, over(got.byteRate(), got.tcpRate()),
+	_, err := fmt.Fprintf(r.out, row, got.Round, units.FormatCount(uint64(got.rate())), got.byteRate()/1e6, got.tcpRate()/1e6, r.ratio(got.byteRate(), got.tcpRate()),
 		seconds(got.TripP50), seconds(got.TripP99), seconds(got.TCPTripP50), over(got.TripP50, got.TCPTripP50))
 	return err
+}
+
+// ratio returns that to plain TCP, or "-" where the rate is one that was asked for.
+func (r *report) ratio(bus, tcp float64) string {
+	if r.cmd.Rate > 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", over(bus, tcp))
 }
 
 // end prints what all rounds have found.
@@ -164,18 +176,18 @@ func (r *report) end(p *pings) error {
 	if r.json {
 		return cli.PrintJSON(r.out, s)
 	}
-	when := "nothing else under way"
+	when, ratio := "without load", fmt.Sprintf(": %.2f of plain TCP, %s", s.Ratio, units.FormatByteRate(s.TCPBytesPerSecond))
 	if s.UnderLoad {
-		when = "under this load"
+		when, ratio = "under this load", fmt.Sprintf(", as asked for; plain TCP %s", units.FormatByteRate(s.TCPBytesPerSecond))
 	}
 	_, err := fmt.Fprintf(r.out, `
-throughput  %s, %s: %.2f of plain TCP, %s (medians)
+throughput  %s, %s%s (medians)
 round trip  %s (%s, %s)
-plain TCP   %s (%s, nothing else under way)
-ratio       %.2f of the p50 of plain TCP (median)
+plain TCP   %s (%s, without load)
+ratio       %.2f times the p50 of plain TCP (median)
 processor   %.2f s for a million messages here, %.2f s at the serving side
 verified    %s: %s lost, %s missing, %s corrupt, %s duplicates
-`, units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), s.Ratio, units.FormatByteRate(s.TCPBytesPerSecond),
+`, units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), ratio,
 		s.Trips, units.FormatNumber(uint64(s.Trips.Messages), "message"), when,
 		s.TCPTrips, units.FormatNumber(uint64(s.TCPTrips.Messages), "message"),
 		s.TripRatio, s.RunCPU, s.ServeCPU,

@@ -9,15 +9,16 @@
 package check
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"tagbus/bus/directory/file"
+	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/internal/build"
 )
 
 // Command is tagbus check, with its flags.
@@ -31,7 +32,7 @@ type Command struct {
 // Check reports what is wrong with the flags.
 func (c *Command) Check() error {
 	if c.Expiry <= 0 {
-		return errors.New("--expiry: want more than 0")
+		return fmt.Errorf("--expiry: got %v, want more than 0", c.Expiry)
 	}
 	if c.Nagios && c.Watch != 0 {
 		return errors.New("--nagios is for one look: leave --watch out")
@@ -43,6 +44,9 @@ func (c *Command) Check() error {
 //
 // Errors: *tool.StatusError with 1 for warnings and 2 for errors; those of writing.
 func (c *Command) Run(ctx context.Context, e *tool.Env) error {
+	if c.Nagios && e.JSON {
+		return &cli.UsageError{Err: errors.New("--nagios is text: leave --json out")}
+	}
 	l := c.looker(e)
 	s := l.look(ctx)
 	all := judge(s)
@@ -88,10 +92,11 @@ func statusOf(all []Finding) error {
 
 // looker returns one that looks at the bus of a command line.
 func (c *Command) looker(e *tool.Env) *looker {
+	program, _ := build.Version()
 	host, _ := os.Hostname() // unknown: all entries count as those of this host
 	return &looker{
 		bus:    e.Bus,
-		us:     us{host: host, backend: e.Backend, program: program(), expiry: c.Expiry},
+		us:     us{host: host, backend: e.Backend, program: program, expiry: c.Expiry},
 		folder: func() folderSeen { return lookAtFolder(e.Bus) },
 		again:  func() (file.Survey, error) { return file.Look(e.Bus, file.Config{}) },
 		host:   func() hostSeen { return lookAtHost(os.DirFS("/")) },
@@ -104,13 +109,4 @@ func (c *Command) looker(e *tool.Env) *looker {
 			return o, nil
 		},
 	}
-}
-
-// program returns the version of this program, as instances tell theirs.
-func program() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	return cmp.Or(info.Main.Version, "(devel)")
 }

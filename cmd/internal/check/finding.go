@@ -116,7 +116,9 @@ func roleOf(e *directory.Entry) string {
 // short rounds a time for people.
 func short(d time.Duration) time.Duration {
 	for _, step := range []struct{ from, to time.Duration }{
-		{time.Minute, time.Second}, {time.Second, 100 * time.Millisecond}, {10 * time.Millisecond, time.Millisecond},
+		{time.Minute, time.Second},
+		{time.Second, 100 * time.Millisecond},
+		{10 * time.Millisecond, time.Millisecond},
 		{time.Millisecond, 100 * time.Microsecond},
 	} {
 		if d.Abs() >= step.from {

@@ -84,7 +84,7 @@ func systemOf(path string) (fileSystem, error) {
 	}
 	return fileSystem{
 		nfs:        s.Type == nfsMagic,
-		free:       s.Bavail * uint64(s.Bsize), //nolint:unconvert // another type on other processors
+		free:       s.Bavail * uint64(s.Bsize),
 		countFiles: s.Files > 0,
 		freeFiles:  s.Ffree,
 	}, nil

@@ -52,7 +52,7 @@ func judgeAddresses(s *seen) []Finding {
 		}
 	}
 	if len(living) > 0 {
-		f.ok(s.bus, "%s answer at all their addresses, in %v at most", count(reached, "entry", "entries"), short(slowest))
+		f.ok(s.bus, "%s at every address, in %v at most", count(reached, "entry answers", "entries answer"), short(slowest))
 	}
 	return f.sorted()
 }
@@ -145,7 +145,9 @@ func reasonFor(err error, connected bool) reason {
 		return reason{"address-undialable", "cannot be dialed: " + cause(err).Error(), "let it announce addresses that other hosts can dial, by --advertise"}
 	case isTimeout(err):
 		return reason{"address-timeout", "does not answer", "look whether its host is up, and whether a firewall drops what is sent there"}
-	case connected && !isAny(io.EOF, syscall.ECONNRESET, netio.ErrMessageLength, netio.ErrTruncated) && isAny(observer.ErrNotTagbus):
+	case isAny(io.EOF, syscall.ECONNRESET):
+		return reason{"address-closes", "closes connections without a hello", "look whether the program is just ending, and that it is one of tagbus"}
+	case connected && isAny(observer.ErrNotTagbus) && !isAny(netio.ErrMessageLength, netio.ErrTruncated):
 		return reason{"address-silent", "takes connections and says nothing", "look whether the program is stopped (SIGSTOP, a debugger) or overloaded, and that it is one of tagbus"}
 	case isAny(observer.ErrNotTagbus):
 		return reason{"address-other-protocol", "is that of something else than tagbus", "look which program listens there; correct --advertise"}

@@ -37,7 +37,7 @@ func judgeAnswers(s *seen) []Finding {
 	}
 	f.versions(s.us.program, versions)
 	if answered > 0 {
-		f.ok(s.bus, "%s of themselves; clocks agree", count(answered, "instance tells", "instances tell"))
+		f.ok(s.bus, "%s; clocks agree", count(answered, "instance answers", "instances answer"))
 	}
 	return f.sorted()
 }

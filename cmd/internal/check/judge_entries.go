@@ -71,7 +71,7 @@ func judgeEntries(s *seen) []Finding {
 	return f.sorted()
 }
 
-// renewal says whether a program stands behind an entry.
+// renewal judges whether a program stands behind an entry.
 func (f *findings) renewal(s *seen, e *entrySeen) {
 	ago := max(0, e.silent).Round(time.Second)
 	switch {

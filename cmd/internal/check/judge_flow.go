@@ -35,19 +35,56 @@ func judgeFlow(s *seen) []Finding {
 	return f.sorted()
 }
 
+// nearlyFull is the share of its limit that a queue holds when no further page fits.
+const nearlyFull = 0.95
+
 // stalls says which peers take nothing, or not enough.
 func (f *findings) stalls(e *entrySeen, now *state.State) {
 	const slow = "look at its processor, its output and the network; publisher --max-stall ends the wait, subscriber --policy latest avoids it"
-	if now.Stalled > 0 {
-		names := named(now.Peers, now.Stalled, func(p *state.Peer) bool { return !p.StalledSince.IsZero() })
+	still := standing(e.first.state, e.second.state)
+	stalled := func(p *state.Peer) bool { return !p.StalledSince.IsZero() || still[p.Instance] }
+	n := 0
+	for i := range now.Peers {
+		if stalled(&now.Peers[i]) {
+			n++
+		}
+	}
+	if n = max(n, now.Stalled); n > 0 {
 		f.of(&e.Entry, Warning, "peer-stalled", slow,
-			"%s nothing%s: its tags are not published if the policy is block, and messages are lost otherwise", count(now.Stalled, "peer takes", "peers take"), names)
-		return
+			"%s nothing%s: its tags are not published if the policy is block, and messages are lost otherwise", count(n, "peer takes", "peers take"), named(now.Peers, n, stalled))
+	} else if now.Fullest >= nearlyFull {
+		names := named(now.Peers, 1, func(p *state.Peer) bool { return p.QueueLimit > 0 && fullest(p) >= nearlyFull })
+		f.of(&e.Entry, Note, "queue-full", slow+"; or give it a larger --backlog",
+			"a queue is at its limit%s: this peer is slower than what is published for it, which is no fault if that is as fast as it can be", names)
 	}
-	if now.Fullest >= 1 {
-		names := named(now.Peers, 1, func(p *state.Peer) bool { return p.QueueLimit > 0 && fullest(p) >= 1 })
-		f.of(&e.Entry, Warning, "queue-full", slow+"; or give it a larger --backlog", "a queue is at its limit%s: this peer is slower than what is published for it", names)
+	if now.Silent > 0 {
+		last := ""
+		if len(now.Gone) > 0 {
+			last = "; the last peer that went: " + peerName(&now.Gone[0])
+		}
+		f.of(&e.Entry, Note, "silent-peers", "if a program is missing, look whether it is stopped or its host is cut off",
+			"%s since it began because nothing was heard%s", count(int(now.Silent), "connection was closed", "connections were closed"), last)
 	}
+}
+
+// standing returns the peers that took nothing from one answer to the next although
+// messages wait for them.
+func standing(before, now *state.State) map[string]bool {
+	still := make(map[string]bool)
+	if before == nil || now == nil {
+		return still
+	}
+	had := make(map[string]state.Peer, len(before.Peers))
+	for _, p := range before.Peers {
+		had[p.Instance] = p
+	}
+	for _, p := range now.Peers {
+		old, known := had[p.Instance]
+		if known && old.Since.Equal(p.Since) && old.Queued > 0 && p.Queued > 0 && old.Pages == p.Pages {
+			still[p.Instance] = true
+		}
+	}
+	return still
 }
 
 // fullest returns the largest share of its limit that a queue of a peer holds.
@@ -90,7 +127,7 @@ func peerName(p *state.Peer) string {
 	return name
 }
 
-// pool says whether memory for pages is there.
+// pool judges whether memory for pages is there.
 func (f *findings) pool(e *entrySeen, s *state.Sending) {
 	const do = "raise --pool-bytes, or lower --queue-bytes, so that slow subscribers hold less"
 	switch {

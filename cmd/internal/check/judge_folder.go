@@ -72,7 +72,7 @@ func (f *findings) broken(bus string, err error) {
 	}
 }
 
-// access says whether the folder can be written.
+// access judges whether the folder can be written.
 func (f *findings) access(bus string, seen *folderSeen) {
 	switch err := seen.write; {
 	case err == nil:
@@ -111,7 +111,7 @@ func (f *findings) names(bus string, s *file.Survey) {
 	}
 }
 
-// space says whether the file system has room for entries.
+// space judges whether the file system has room for entries.
 func (f *findings) space(bus string, seen *folderSeen) {
 	s := seen.system
 	if seen.unknown != nil {

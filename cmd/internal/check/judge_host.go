@@ -8,7 +8,7 @@ const (
 	spareFiles  = 64       // descriptors of a program beside its connections
 	fastBuffer  = 4 << 20  // bytes under way at 10 Gbit/s and 3 ms
 	rdmaMemory  = 64 << 20 // what a small program registers with a device
-	slowControl = "bbr"    // paces, which costs within fast networks: adr/0017
+	slowControl = "bbr"    // docs/operations.md, "Sizing and tuning"
 )
 
 // judgeHost says which settings of this host are too small for the bus.
@@ -39,7 +39,7 @@ func judgeHost(s *seen) []Finding {
 	}
 	if h.congestion == slowControl && strings.HasPrefix(s.us.backend, "tcp") {
 		f.add(Note, "congestion-control", "net.ipv4.tcp_congestion_control", "measure cubic on this network: tcp.Config.CongestionControl, or the sysctl",
-			"it is %s, which paces: in a fast network throughput may be a tenth lower; within a host the bus does not use it", h.congestion)
+			"it is %s, which paces what is sent: on some networks another one carries more; within a host the bus does not use it", h.congestion)
 	}
 	f.ok("this host", "its limits suffice for %s", count(len(s.entries), "entry", "entries"))
 	return f.sorted()

@@ -11,7 +11,7 @@ func judgePath(s *seen) []Finding {
 		case e.second.state == nil || e.local():
 		case e.small:
 			f.of(&e.Entry, Error, "mtu", "find the largest packet that passes by ping -M do -s 1472 and less; correct the MTU of the interfaces, or let routers and firewalls pass ICMP \"fragmentation needed\"",
-				"it answers small questions, and has not answered one of %d KiB: the network between drops large packets (MTU)", largeQuestion>>10)
+				"it answers small questions, and not one of %d KiB, or one for much: the network between drops large packets (MTU)", largeQuestion>>10)
 		default:
 			carried++
 		}

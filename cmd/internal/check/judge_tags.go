@@ -17,7 +17,7 @@ const (
 	maxPairs    = 1000               // pairs with common tags that are looked for
 	shownPairs  = 20                 // and shown
 	shownTags   = 100                // bytes of the tags that a pair has in common
-	patternWork = 64 * tags.MaxSteps // half a second
+	patternWork = 16 * tags.MaxSteps // some tenths of a second
 )
 
 // judgeTags says which tags have several owners, and which programs have none.
@@ -57,7 +57,7 @@ func (f *findings) owners(all []*entrySeen, tell func(a, b *entrySeen, common st
 	pairs, err := overlaps(sets)
 	for _, p := range pairs[:min(len(pairs), shownPairs)] {
 		a, b := all[p.a], all[p.b]
-		common := "tags of the other"
+		common := "some tags"
 		if set, err := sets[p.a].Intersection(sets[p.b]); err == nil {
 			common = plain.Cut(set.String(), shownTags)
 		}

@@ -4,6 +4,7 @@ package check
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"sync"
 	"time"
@@ -19,7 +20,8 @@ const (
 	atOnce        = 64          // dials, and questions, at a time
 	between       = time.Second // from the first answers to the second ones
 	askedPeers    = 32          // of which the answers tell
-	largeQuestion = 16 << 10    // bytes of the question that packets of all sizes must carry
+	askedTags     = 64
+	largeQuestion = 16 << 10 // bytes of the question that packets of all sizes must carry
 )
 
 // asker greets and asks instances, each for a limited time, as observer.Observer does.
@@ -65,7 +67,7 @@ func (l *looker) lookAtFolder(ctx context.Context) folderSeen {
 	}
 	seen, err := within(ctx, folderPatience, l.folder)
 	if err != nil {
-		seen.err, l.hanging = err, err == errHangs
+		seen.err, l.hanging = err, errors.Is(err, errHangs)
 	}
 	return seen
 }
@@ -103,10 +105,9 @@ func (l *looker) ask(ctx context.Context, s *seen) {
 	l.greet(ctx, to, s)
 	second := time.NewTimer(between)
 	defer second.Stop()
-	small := state.Question{Peers: askedPeers}
 	each(ctx, len(s.entries), func(i int) {
 		if e := &s.entries[i]; e.reached() {
-			e.first = l.askOne(ctx, to, e, small)
+			l.askFirst(ctx, to, e)
 		}
 	})
 	select {
@@ -115,21 +116,38 @@ func (l *looker) ask(ctx context.Context, s *seen) {
 		return
 	}
 	each(ctx, len(s.entries), func(i int) {
-		e := &s.entries[i]
-		if e.first.state == nil {
-			return
+		if e := &s.entries[i]; e.first.state != nil {
+			l.askAgain(ctx, to, e)
 		}
-		if !e.local() {
-			large := small
-			large.Tags = manyTags()
-			if e.second = l.askOne(ctx, to, e, large); e.second.state != nil || !isTimeout(e.second.err) {
-				return
-			}
-			e.small = true
-		}
-		e.second = l.askOne(ctx, to, e, small)
 	})
 	l.renewals(ctx, s)
+}
+
+// askFirst asks an instance. If its answer does not come, a smaller one may.
+func (l *looker) askFirst(ctx context.Context, to asker, e *entrySeen) {
+	e.first = l.askOne(ctx, to, e, state.Question{Peers: askedPeers})
+	if isTimeout(e.first.err) && !e.local() {
+		if a := l.askOne(ctx, to, e, state.Question{}); a.state != nil {
+			e.first, e.small = a, true
+		}
+	}
+}
+
+// askAgain asks an instance a second time, for much and with a large question if the way
+// to it is over a network.
+func (l *looker) askAgain(ctx context.Context, to asker, e *entrySeen) {
+	question := state.Question{Peers: askedPeers}
+	switch {
+	case e.small:
+		question = state.Question{}
+	case !e.local():
+		large := state.Question{Peers: askedPeers, Busiest: askedTags, Tags: manyTags()}
+		if e.second = l.askOne(ctx, to, e, large); !isTimeout(e.second.err) {
+			return
+		}
+		e.small = true
+	}
+	e.second = l.askOne(ctx, to, e, question)
 }
 
 // greet dials each address of each entry that may live. Entries that share an address are
@@ -186,7 +204,7 @@ func (l *looker) renewals(ctx context.Context, s *seen) {
 		r.survey, r.err = l.again()
 		return r
 	})
-	if err == errHangs {
+	if errors.Is(err, errHangs) {
 		l.hanging = true
 	}
 	if err != nil || now.err != nil {
@@ -200,6 +218,7 @@ func (l *looker) renewals(ctx context.Context, s *seen) {
 	for _, e := range s.entries {
 		if f, still := found[e.Name]; still {
 			e.moved = f.Err != nil || f.Beats != e.Beats
+			e.Ended = e.Ended || f.Ended
 			here = append(here, e)
 		}
 	}

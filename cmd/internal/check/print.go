@@ -101,7 +101,11 @@ func (c *Command) write(out io.Writer, asJSON bool, s *seen, all []Finding) erro
 	if !c.Nagios && !asJSON {
 		fmt.Fprintln(&b, summary(s, all))
 	}
-	_, err := io.WriteString(out, b.String())
+	text := b.String()
+	if c.Nagios {
+		text = strings.ReplaceAll(text, "|", "/") // what is behind it would be figures to a monitoring system
+	}
+	_, err := io.WriteString(out, text)
 	return err
 }
 

@@ -67,7 +67,7 @@ type entrySeen struct {
 	greets []greetSeen   // in the order of its addresses
 	first  answerSeen
 	second answerSeen // a second later, to a question of 16 KiB if that is more than one packet
-	small  bool       // the second one answers a small question, because the large one had no answer
+	small  bool       // only small questions have answers
 }
 
 // greetSeen is one try to reach an address.
@@ -148,7 +148,9 @@ func (s *seen) living() []*entrySeen {
 }
 
 // elsewhere reports whether an entry says that it is of another host.
-func (u us) elsewhere(e *directory.Entry) bool { return e.Host != "" && u.host != "" && e.Host != u.host }
+func (u us) elsewhere(e *directory.Entry) bool {
+	return e.Host != "" && u.host != "" && e.Host != u.host
+}
 
 // onlyLoopback reports whether an entry has no address for other hosts.
 func onlyLoopback(e *directory.Entry) bool {

@@ -86,7 +86,7 @@ func TestMetricsServer(t *testing.T) {
 					t.Errorf("got status %d and no %q in\n%s", code, want, body)
 				}
 			}
-			if code, _ := get(t, client, http.MethodGet, strings.TrimSuffix(url, "metrics")+"other"); code != http.StatusNotFound {
+			if code, _ := get(t, client, http.MethodGet, url+"/none"); code != http.StatusNotFound {
 				t.Errorf("another page: got status %d, want %d", code, http.StatusNotFound)
 			}
 			if code, _ := get(t, client, http.MethodPost, url); code != http.StatusMethodNotAllowed {

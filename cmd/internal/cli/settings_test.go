@@ -134,7 +134,7 @@ func TestTheHelpNamesTheVariables(t *testing.T) {
 	got := strings.Join(strings.Fields(out.String()), " ")
 	for _, want := range []string{
 		"What is not on the command line comes from the environment variable of its flag, then from the file of --config, then it has its default. An empty variable counts for none.",
-		"($TAGBUS_BUS) --backend", "($TAGBUS_HEARTBEAT_TIMEOUT) --log-format", "($TAGBUS_CONFIG) --metrics", "--version Print the version and stop. --fabrics", "($TAGBUS_NUMBER)",
+		"($TAGBUS_BUS) --backend", "($TAGBUS_HEARTBEAT_TIMEOUT) --loss-file", "($TAGBUS_CONFIG) --metrics", "--version Print the version and stop. --fabrics", "($TAGBUS_NUMBER)",
 		`Read values of flags from a TOML file. Its keys are their names without the dashes in front: tags = "0x100-0x10f". ($TAGBUS_CONFIG)`,
 	} {
 		if !strings.Contains(got, want) {

@@ -105,12 +105,12 @@ func flags(of []*kong.Flag) (all []flag) {
 			continue
 		}
 		one.value = f.FormatPlaceHolder()
+		one.words = slices.DeleteFunc(slices.Clone(values[f.Name]), func(w string) bool {
+			return !strings.Contains(f.Help, strings.TrimSuffix(w, ":")) // of another command
+		})
 		switch {
-		case values[f.Name] != nil:
+		case len(one.words) > 0:
 			one.takes = word
-			one.words = slices.DeleteFunc(slices.Clone(values[f.Name]), func(w string) bool {
-				return !strings.Contains(f.Help, strings.TrimSuffix(w, ":")) // of the other command
-			})
 		case one.value == "DIR":
 			one.takes = directory
 		case strings.HasPrefix(one.value, "FILE"):

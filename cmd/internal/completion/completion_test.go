@@ -89,3 +89,148 @@ func TestScriptsHaveWhatTheFlagsSay(t *testing.T) {
 		})
 	}
 }
+
+// tool is a program with commands.
+type tool struct {
+	Bus string `placeholder:"DIR" help:"Directory."`
+
+	List struct {
+		Watch string `placeholder:"[TIME]" help:"Again."`
+		Sort  string `placeholder:"KEY" help:"By name or rate."`
+	} `cmd:"" name:"ls" aliases:"dir" help:"List: who's there."`
+	Shell struct {
+		Name string `arg:"" enum:"bash,zsh"`
+	} `cmd:"" help:"Complete."`
+	Other struct {
+		Args []string `arg:"" optional:""`
+	} `cmd:"" passthrough:"" help:"Another program."`
+	Secret struct{} `cmd:"" hidden:""`
+}
+
+const wantBashOfCommands = `# Completion of the command tool for bash, made from its flags.
+_tool() {
+    local word=${COMP_WORDS[COMP_CWORD]} flag=${COMP_WORDS[COMP_CWORD - 1]}
+    if [[ $word == = ]]; then
+        word=
+    elif [[ $flag == = ]]; then
+        flag=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    COMPREPLY=()
+    local command='' i
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+        --bus) if [[ ${COMP_WORDS[i + 1]} == = ]]; then ((i += 2)); else ((i += 1)); fi ;; # its value
+        ls | dir | shell | other) command=${COMP_WORDS[i]}; break ;;
+        esac
+    done
+    case $command in
+    '')
+        case $flag in
+        --bus) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
+        :) ;; # within a value
+        *) mapfile -t COMPREPLY < <(compgen -W 'ls shell other --bus --help' -- "$word") ;;
+        esac
+        ;;
+    ls | dir)
+        case $flag in
+        --bus) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
+        --sort) mapfile -t COMPREPLY < <(compgen -W 'name rate' -- "$word") ;;
+        :) ;; # within a value
+        *) mapfile -t COMPREPLY < <(compgen -W '--bus --help --sort --watch' -- "$word") ;;
+        esac
+        ;;
+    shell)
+        case $flag in
+        --bus) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
+        :) ;; # within a value
+        *) mapfile -t COMPREPLY < <(compgen -W 'bash zsh --bus --help' -- "$word") ;;
+        esac
+        ;;
+    other)
+        case $flag in
+        --input) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+        :) ;; # within a value
+        *) mapfile -t COMPREPLY < <(compgen -W '--help --input' -- "$word") ;;
+        esac
+        ;;
+    esac
+    # The value goes on after a colon.
+    [[ ${#COMPREPLY[@]} -ne 1 || ${COMPREPLY[0]} != *: ]] || compopt -o nospace
+}
+complete -F _tool tool
+`
+
+const wantZshOfCommands = `#compdef tool
+# Completion of the command tool for zsh, made from its flags.
+local context state state_descr line
+typeset -A opt_args
+_arguments -s -C \
+    '--bus=[Directory]:DIR:_files -/' \
+    '(-h --help)'{-h,--help}'[Show context-sensitive help]' \
+    '1:command:((ls\:"List\: who'\''s there" shell\:"Complete" other\:"Another program"))' \
+    '*::argument:->rest'
+[[ $state == rest ]] || return
+case $words[1] in
+ls|dir)
+    _arguments -s \
+        '--bus=[Directory]:DIR:_files -/' \
+        '(-h --help)'{-h,--help}'[Show context-sensitive help]' \
+        '--sort=[By name or rate]:KEY:(name rate)' \
+        '--watch[Again]'
+    ;;
+shell)
+    _arguments -s \
+        '--bus=[Directory]:DIR:_files -/' \
+        '(-h --help)'{-h,--help}'[Show context-sensitive help]' \
+        '1:argument:(bash zsh)'
+    ;;
+other)
+    _arguments -s \
+        '(-h --help)'{-h,--help}'[Show context-sensitive help]' \
+        '--input=[Read it]:FILE:_files'
+    ;;
+esac
+`
+
+const wantFishOfCommands = `# Completion of the command tool for fish, made from its flags.
+complete -c tool -f
+complete -c tool -n __fish_use_subcommand -l bus -x -a '(__fish_complete_directories)' -d 'Directory'
+complete -c tool -n __fish_use_subcommand -l help -s h -d 'Show context-sensitive help'
+complete -c tool -n __fish_use_subcommand -a ls -d 'List: who\'s there'
+complete -c tool -n '__fish_seen_subcommand_from ls dir' -l bus -x -a '(__fish_complete_directories)' -d 'Directory'
+complete -c tool -n '__fish_seen_subcommand_from ls dir' -l help -s h -d 'Show context-sensitive help'
+complete -c tool -n '__fish_seen_subcommand_from ls dir' -l sort -x -a 'name rate' -d 'By name or rate'
+complete -c tool -n '__fish_seen_subcommand_from ls dir' -l watch -d 'Again'
+complete -c tool -n __fish_use_subcommand -a shell -d 'Complete'
+complete -c tool -n '__fish_seen_subcommand_from shell' -a bash
+complete -c tool -n '__fish_seen_subcommand_from shell' -a zsh
+complete -c tool -n '__fish_seen_subcommand_from shell' -l bus -x -a '(__fish_complete_directories)' -d 'Directory'
+complete -c tool -n '__fish_seen_subcommand_from shell' -l help -s h -d 'Show context-sensitive help'
+complete -c tool -n __fish_use_subcommand -a other -d 'Another program'
+complete -c tool -n '__fish_seen_subcommand_from other' -l help -s h -d 'Show context-sensitive help'
+complete -c tool -n '__fish_seen_subcommand_from other' -l input -r -F -d 'Read it'
+`
+
+func TestScriptsOfAProgramWithCommands(t *testing.T) {
+	parser, err := kong.New(new(tool), kong.Name("tool"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := kong.New(new(struct {
+		Input string `placeholder:"FILE" help:"Read it."`
+	}), kong.Name("other"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parser.Model.Children[2].Flags = other.Model.Flags // as tagbus has those of publisher
+	want := map[string]string{"bash": wantBashOfCommands, "zsh": wantZshOfCommands, "fish": wantFishOfCommands}
+	for _, shell := range completion.Shells {
+		var b strings.Builder
+		if err := shell.Write(&b, parser.Model); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want[shell.Name], b.String()); diff != "" {
+			t.Errorf("%s: want (-) and got (+) differ:\n%s", shell.Name, diff)
+		}
+	}
+}

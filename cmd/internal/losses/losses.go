@@ -16,12 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"tagbus/bus/directory/file"
-	"tagbus/bus/state"
-	"tagbus/cmd/internal/cli"
-	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/tool"
-	"tagbus/cmd/internal/units"
 	"tagbus/internal/plain"
 	"tagbus/tags"
 )
@@ -109,55 +104,6 @@ func (e *missingError) Error() string {
 
 // perTag reports whether rows are of tags.
 func (c *Command) perTag() bool { return c.PerTag || !c.Tags.IsEmpty() }
-
-// maxSilent is how many of those that did not answer are named.
-const maxSilent = 20
-
-// ask looks at the bus.
-func (r *reporter) ask(ctx context.Context, w *overview.Watcher) (f found, err error) {
-	q := state.Question{Peers: state.MaxPeers}
-	if r.perTag() {
-		q = state.Question{Tags: r.Tags}
-		if r.Tags.IsEmpty() {
-			q.Tags = tags.Everything()
-		}
-	}
-	o := w.Look(ctx, nil, q, r.env.Timeout)
-	switch {
-	case errors.Is(o.Problem, file.ErrVanished):
-		return f, &missingError{r.env.Bus}
-	case o.Problem != nil && len(o.Rows) == 0:
-		return f, o.Problem
-	case o.Problem != nil:
-		f.note("the directory is not read whole: %s", cli.Text(o.Problem))
-	}
-	silent := 0
-	for i := range o.Rows {
-		row := &o.Rows[i]
-		if row.State != nil {
-			f.rows = append(f.rows, r.rowsOf(row.State)...)
-			if len(row.State.Asked) == state.MaxTags && row.State.KnownTags > state.MaxTags {
-				f.note("%s has %s, of which %d were looked at: name some", overview.Label(row.Entry.Name, row.Entry.Instance), units.FormatNumber(row.State.KnownTags, "tag"), state.MaxTags)
-			}
-			continue
-		}
-		if silent++; silent <= maxSilent {
-			f.note("%s on %s could not be asked: %s", overview.Label(row.Entry.Name, row.Entry.Instance), row.Entry.Host, cli.Text(row.Err))
-		}
-	}
-	if silent > maxSilent {
-		f.note("nor could %s", units.FormatNumber(silent-maxSilent, "other"))
-	}
-	f.where = fmt.Sprintf("%d of %s in %s asked", len(o.Rows)-silent, entries(len(o.Rows)), r.env.Bus)
-	return f, nil
-}
-
-func entries(n int) string {
-	if n == 1 {
-		return "1 entry"
-	}
-	return units.FormatCount(uint64(n)) + " entries"
-}
 
 // show writes a look.
 func (r *reporter) show(out io.Writer, f found) error {

@@ -6,12 +6,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -228,7 +230,7 @@ func TestABusWithoutLosses(t *testing.T) {
 		t.Errorf("got %q, %q and error %v, want %q", out, notes, err, want)
 	}
 	many := make([]state.Tag, state.MaxTags)
-	_, notes, err = run(t, Command{PerTag: true}, false, 0, one, answers{"P1aaaaaaaa": {Role: state.Publisher, KnownTags: 2000, Asked: many}})
+	_, notes, err = run(t, Command{PerTag: true}, false, 0, one, answers{"P1aaaaaaaa": {Role: state.Publisher, KnownTags: 2000, Asked: many, Losses: full(1, day(0, 1), day(0, 1))}})
 	if want := "det has 2,000 tags, of which 1024 were looked at: name some\nno losses: 1 of 1 entry in /run/bus asked\n"; notes != want || err != nil {
 		t.Errorf("more tags than an answer has: got %q and error %v, want %q", notes, err, want)
 	}
@@ -240,6 +242,56 @@ func TestABusWithoutLosses(t *testing.T) {
 	broken := errors.New("input/output error")
 	if _, _, err = run(t, Command{}, false, 0, &folder{err: broken}, nil); !errors.Is(err, broken) {
 		t.Errorf("a directory that is not read: got %v, want %v", err, broken)
+	}
+}
+
+// counted notes what is asked for.
+type counted struct {
+	answers
+	mu        sync.Mutex
+	questions map[string][]state.Question
+}
+
+func (c *counted) Ask(ctx context.Context, e directory.Entry, q state.Question) (state.State, error) {
+	c.mu.Lock()
+	c.questions[e.Instance] = append(c.questions[e.Instance], q)
+	c.mu.Unlock()
+	return c.answers.Ask(ctx, e, q)
+}
+
+// TestOnlyThoseThatLostAreAskedForMore: looking at 1,000 publishers with 1,000 subscribers
+// each would otherwise move a million peers.
+func TestOnlyThoseThatLostAreAskedForMore(t *testing.T) {
+	f, c := new(folder), &counted{answers: make(answers), questions: make(map[string][]state.Question)}
+	const all, lossy = 1000, 400
+	for i := range all {
+		instance := fmt.Sprintf("P%d", i)
+		f.entries = append(f.entries, entry(instance, "", directory.Publisher))
+		s := state.State{Role: state.Publisher}
+		if i < lossy {
+			s.Losses = full(1, day(0, 1), day(0, 1))
+		}
+		c.answers[instance] = s
+	}
+	r := &reporter{Command: new(Command), env: &tool.Env{Flags: &tool.Flags{Bus: "/run/bus", Timeout: time.Minute}}}
+	found, err := r.ask(t.Context(), overview.New(f, c))
+	if err != nil || len(found.rows) != lossy || len(found.notes) != 0 {
+		t.Errorf("got %d rows, notes %q and error %v, want %d", len(found.rows), found.notes, err, lossy)
+	}
+	peers := 0
+	for _, questions := range c.questions {
+		for i, q := range questions {
+			if i == 0 && q.Peers != 0 || i > 1 {
+				t.Fatalf("got questions %+v", questions)
+			}
+			peers += q.Peers
+		}
+	}
+	if peers < maxPeers || peers > maxPeers+all {
+		t.Errorf("got %d peers asked for, want about %d", peers, maxPeers)
+	}
+	if q := r.question(1); q.Peers != state.MaxPeers {
+		t.Errorf("one instance: got %d peers, want %d", q.Peers, state.MaxPeers)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -98,6 +99,34 @@ func TestProcessesShareAFile(t *testing.T) {
 	bad, err := Read(path, func(Record) { n++ })
 	if n != writers*each || bad != 0 || err != nil {
 		t.Errorf("got %d records, %d bad lines and error %v, want %d and none", n, bad, err, writers*each)
+	}
+}
+
+// TestLossesAreAddedWhileOthersAreTaken counts each once. Most takes find nothing.
+func TestLossesAreAddedWhileOthersAreTaken(t *testing.T) {
+	w, _ := newWriter(&disk{room: -1})
+	const added = 2000
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range added {
+			w.Add(readout, tags.Tag(i), "drop-newest", state.Full, 1)
+			runtime.Gosched()
+		}
+	}()
+	taken := uint64(0)
+	for ends := false; !ends; {
+		select {
+		case <-done:
+			ends = true
+		default:
+		}
+		for _, l := range w.take() {
+			taken += l.count
+		}
+	}
+	if taken != added {
+		t.Errorf("took %d lost messages of %d", taken, added)
 	}
 }
 

@@ -235,9 +235,11 @@ func (w *Writer) run(look func()) {
 func (w *Writer) take() []loss {
 	w.mu.Lock()
 	waiting := w.waiting
-	if len(waiting) > 0 {
-		w.waiting = make(map[kind]*amount)
+	if len(waiting) == 0 {
+		w.mu.Unlock()
+		return nil
 	}
+	w.waiting = make(map[kind]*amount)
 	w.mu.Unlock()
 	byCause := make(map[kind]*amount)
 	for k, a := range waiting {

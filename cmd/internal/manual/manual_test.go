@@ -80,3 +80,63 @@ func TestAPageHasWhatTheFlagsSay(t *testing.T) {
 		t.Errorf("want (-) and got (+) differ:\n%s", diff)
 	}
 }
+
+// tool is a program with commands.
+type tool struct {
+	Bus string `placeholder:"DIR" help:"Where to look."`
+
+	List struct {
+		Of   string `arg:"" optional:"" help:"Only these."`
+		Head int    `placeholder:"N" help:"The first N. No more."`
+	} `cmd:"" name:"ls" aliases:"dir" help:"List who is there. All of them."`
+	Other struct {
+		Args []string `arg:"" optional:""`
+	} `cmd:"" passthrough:"" help:"Another program."`
+	Secret struct{} `cmd:"" hidden:"" help:"Not shown."`
+}
+
+const wantCommands = `.SH SYNOPSIS
+.B tool
+.I command
+.RI [ flags ]
+.SH DESCRIPTION
+Look.
+.SH OPTIONS
+.TP
+.B "\-h, \-\-help"
+Show context\-sensitive help.
+.TP
+.BI "\-\-bus " "DIR"
+Where to look.
+.SH COMMANDS
+.SS ls, dir
+List who is there.
+All of them.
+.TP
+.I "[<of>]"
+Only these.
+.TP
+.BI "\-\-head " "N"
+The first N.
+No more.
+.SS other
+Another program.
+Its flags are those of that command, which has a page of its own.
+.SH SEE ALSO
+`
+
+func TestAPageHasTheCommands(t *testing.T) {
+	parser, err := kong.New(new(tool), kong.Name("tool"), kong.Description("Look."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := manual.Write(&b, parser.Model, manual.Release{Version: "v0.1.0", Date: "2026-11-23"}, "other"); err != nil {
+		t.Fatal(err)
+	}
+	_, got, _ := strings.Cut(b.String(), "\ntool \\- look\n")
+	got, _, _ = strings.Cut(got, ".BR other")
+	if diff := cmp.Diff(wantCommands, got); diff != "" {
+		t.Errorf("want (-) and got (+) differ:\n%s", diff)
+	}
+}

@@ -90,8 +90,11 @@ func (r *Row) link(p *state.Peer, now time.Time) Link {
 	if !p.StalledSince.IsZero() {
 		l.StalledFor = max(0, r.State.Time.Sub(p.StalledSince).Seconds())
 	}
-	for i := range p.Lanes {
-		l.Policies = append(l.Policies, p.Lanes[i].Policy)
+	if len(p.Lanes) > 0 {
+		l.Policies = make([]string, len(p.Lanes))
+		for i := range p.Lanes {
+			l.Policies[i] = p.Lanes[i].Policy
+		}
 	}
 	return l
 }

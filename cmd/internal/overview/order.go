@@ -41,9 +41,9 @@ type rowID struct{ from, to string }
 // rank is what a row is sorted by: the first that differs decides.
 type rank [3]float64
 
-// sorted is a row with what it is sorted by.
-type sorted[R any] struct {
-	row  R
+// sorted is what a row is sorted by.
+type sorted struct {
+	at   int // which row
 	rank rank
 	name [2]string
 	id   rowID
@@ -51,24 +51,24 @@ type sorted[R any] struct {
 
 // Instances sorts rows in place.
 func (s *Sorter) Instances(rows []Instance, by Order) {
-	arrange(s, rows, by, func(in *Instance) sorted[Instance] {
+	arrange(s, rows, by, func(in *Instance) sorted {
 		rates := [2]Rate{in.MessageRate, in.ByteRate}
 		r := rankOf(by, rates, float64(max(in.Stalled, in.Stuck)), in.Fullest, in.LostRate, in.Lost)
 		if in.Trouble() == Silent {
 			r = rank{math.Inf(-1)}
 		}
-		return sorted[Instance]{rank: r, name: [2]string{in.Name}, id: rowID{from: in.Instance}}
+		return sorted{rank: r, name: [2]string{in.Name}, id: rowID{from: in.Instance}}
 	})
 }
 
 // Links sorts rows in place. Those that are stalled for longest come first.
 func (s *Sorter) Links(rows []Link, by Order) {
-	arrange(s, rows, by, func(l *Link) sorted[Link] {
+	arrange(s, rows, by, func(l *Link) sorted {
 		stalled := 0.0
 		if l.Stuck {
 			stalled = max(1, l.StalledFor)
 		}
-		return sorted[Link]{
+		return sorted{
 			rank: rankOf(by, [2]Rate{l.MessageRate, l.ByteRate}, stalled, l.Queue, l.LostRate, l.Lost),
 			name: [2]string{l.From.Name, l.To.Name}, id: rowID{l.From.Instance, l.To.Instance},
 		}
@@ -95,30 +95,33 @@ func rankOf(by Order, rates [2]Rate, stalled, queue float64, lostRate Rate, lost
 // queueSteps is how many fillings of a queue are told from each other.
 const queueSteps = 20
 
-func arrange[R any](s *Sorter, rows []R, by Order, describe func(*R) sorted[R]) {
+func arrange[R any](s *Sorter, rows []R, by Order, describe func(*R) sorted) {
 	if s.by != by {
 		s.by, s.held = by, nil
 	}
-	all := make([]sorted[R], len(rows))
+	all := make([]sorted, len(rows))
 	held := make(map[rowID]rank, len(rows))
 	for i := range rows {
 		all[i] = describe(&rows[i])
-		all[i].row = rows[i]
+		all[i].at = i
 		if before, ok := s.held[all[i].id]; ok {
 			all[i].rank.settle(before)
 		}
 		held[all[i].id] = all[i].rank
 	}
 	s.held = held
-	slices.SortStableFunc(all, func(a, b sorted[R]) int {
+	slices.SortFunc(all, func(a, b sorted) int {
+		if c := slices.Compare(a.rank[:], b.rank[:]); c != 0 {
+			return -c
+		}
 		return cmp.Or(
-			-slices.Compare(a.rank[:], b.rank[:]),
 			slices.Compare(a.name[:], b.name[:]),
-			cmp.Compare(a.id.from, b.id.from), cmp.Compare(a.id.to, b.id.to),
+			cmp.Compare(a.id.from, b.id.from), cmp.Compare(a.id.to, b.id.to), a.at-b.at,
 		)
 	})
+	before := slices.Clone(rows)
 	for i := range all {
-		rows[i] = all[i].row
+		rows[i] = before[all[i].at]
 	}
 }
 

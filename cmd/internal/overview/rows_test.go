@@ -37,8 +37,10 @@ func bus() overview.Overview {
 		before.PayloadBytes, now.PayloadBytes = 0, 8000
 		now.Sending.Refusals = 4
 		now.Connected, now.Stalled, now.Fullest = 2, 1, 0.75
-		peer := state.Peer{Instance: "s1", Name: "slow", Host: "h1", Since: noon, StalledSince: noon.Add(time.Second),
-			Messages: 10, Queued: 75, QueueLimit: 200, Lanes: []state.Lane{{Policy: "block", Queued: 75, QueueLimit: 100}, {Policy: "latest", QueueLimit: 100}}}
+		peer := state.Peer{
+			Instance: "s1", Name: "slow", Host: "h1", Since: noon, StalledSince: noon.Add(time.Second),
+			Messages: 10, Queued: 75, QueueLimit: 200, Lanes: []state.Lane{{Policy: "block", Queued: 75, QueueLimit: 100}, {Policy: "latest", QueueLimit: 100}},
+		}
 		now.Peers = []state.Peer{peer, {Instance: "s2", Since: noon, Messages: 50, Losses: lost(state.Full, 3)}}
 		before.Peers = []state.Peer{{Instance: "s2", Since: noon, Messages: 30, Losses: lost(state.Full, 3)}}
 		now.Losses = lost(state.Full, 3)

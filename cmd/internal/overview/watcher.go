@@ -35,15 +35,15 @@ const (
 // Instances that do not answer hold up one look only. They are asked again beside later
 // looks, less and less often, and are shown as silent until they answer.
 //
-// Threads: one. Questions run on goroutines of their own, and end with their patience.
+// Threads: one. Questions run on goroutines of their own, and end with their patience or with
+// the context of their look.
 type Watcher struct {
 	dir     directory.Directory
 	asker   Asker
 	before  map[string]*state.State // by instance: the answers of the last look
 	open    map[string]*question    // by instance: under way, or answered between looks
 	silent  map[string]*silence     // by instance: those that have not answered
-	tokens  chan struct{}           // of questions to those that have answered, or were never asked
-	retries chan struct{}           // of questions to the silent
+	retries chan struct{}           // a place for each question to the silent
 }
 
 // New returns a Watcher that has not looked yet.
@@ -51,12 +51,13 @@ func New(dir directory.Directory, asker Asker) *Watcher {
 	return &Watcher{
 		dir: dir, asker: asker,
 		open: make(map[string]*question), silent: make(map[string]*silence),
-		tokens: make(chan struct{}, atOnce), retries: make(chan struct{}, againAtOnce),
+		retries: make(chan struct{}, againAtOnce),
 	}
 }
 
 // question is one question to one instance.
 type question struct {
+	entry  directory.Entry
 	done   chan struct{} // closed behind the answer
 	answer *state.State
 	err    error
@@ -99,9 +100,7 @@ func (w *Watcher) Look(ctx context.Context, keep func(*directory.Entry) bool, q 
 		}
 	}
 	w.forget(listed)
-	for i := range o.Rows {
-		w.begin(ctx, &o.Rows[i].Entry, q, patience, o.Time)
-	}
+	w.begin(ctx, o.Rows, q, patience, o.Time)
 	w.await(ctx, o.Rows, patience)
 	w.before = make(map[string]*state.State, len(o.Rows))
 	for i := range o.Rows {
@@ -127,35 +126,52 @@ func (w *Watcher) forget(listed map[string]bool) {
 	}
 }
 
-// begin asks an instance, unless it is being asked or is silent and not due.
-func (w *Watcher) begin(ctx context.Context, e *directory.Entry, q state.Question, patience time.Duration, now time.Time) {
-	tokens := w.tokens
-	if s := w.silent[e.Instance]; s != nil {
-		if now.Before(s.next) {
-			return
+// begin asks the instances that are not being asked, and are not silent or due again.
+func (w *Watcher) begin(ctx context.Context, rows []Row, q state.Question, patience time.Duration, now time.Time) {
+	queue := make(chan *question, len(rows))
+	for i := range rows {
+		instance := rows[i].Entry.Instance
+		silent := w.silent[instance]
+		before := w.open[instance]
+		underWay := before != nil && (!before.over() || !before.broken)
+		if underWay || silent != nil && now.Before(silent.next) {
+			continue
 		}
-		tokens = w.retries
-	}
-	if before := w.open[e.Instance]; before != nil && !(before.over() && before.broken) {
-		return
-	}
-	asked := &question{done: make(chan struct{})}
-	w.open[e.Instance] = asked
-	entry := *e
-	go func() {
-		defer close(asked.done)
-		select {
-		case tokens <- struct{}{}:
-			defer func() { <-tokens }()
-			asked.answer, asked.err = w.ask(ctx, entry, q, patience)
-		case <-ctx.Done():
-			asked.err = context.Cause(ctx)
+		asked := &question{entry: rows[i].Entry, done: make(chan struct{})}
+		w.open[instance] = asked
+		if silent == nil {
+			queue <- asked
+			continue
 		}
-		asked.broken = asked.answer == nil && ctx.Err() != nil
-	}()
+		go func() {
+			w.retries <- struct{}{} // which is soon free: questions end with their patience
+			w.answer(ctx, asked, q, patience)
+			<-w.retries
+		}()
+	}
+	close(queue)
+	// Each goroutine asks one after the other: a goroutine for each question would spend more
+	// on its stack than on the question.
+	for range min(len(queue), atOnce) {
+		go func() {
+			for asked := range queue {
+				w.answer(ctx, asked, q, patience)
+			}
+		}()
+	}
+}
+
+// answer asks, and puts the answer into the question.
+func (w *Watcher) answer(ctx context.Context, asked *question, q state.Question, patience time.Duration) {
+	defer close(asked.done)
+	asked.answer, asked.err = w.ask(ctx, asked.entry, q, patience)
+	asked.broken = asked.answer == nil && ctx.Err() != nil
 }
 
 func (w *Watcher) ask(ctx context.Context, e directory.Entry, q state.Question, patience time.Duration) (*state.State, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, noAnswer(patience))
 	defer cancel()
 	s, err := w.asker.Ask(ctx, e, q)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,9 +38,9 @@ func answers(instance string) func(context.Context) (state.State, error) {
 }
 
 // hangs counts questions and answers none.
-func hangs(asked *int) func(context.Context) (state.State, error) {
+func hangs(asked *atomic.Int32) func(context.Context) (state.State, error) {
 	return func(ctx context.Context) (state.State, error) {
-		*asked++
+		asked.Add(1)
 		<-ctx.Done()
 		return state.State{}, context.Cause(ctx)
 	}
@@ -59,11 +60,11 @@ func announce(t *testing.T, d directory.Directory, instance string) directory.Re
 
 func TestASilentInstanceHoldsUpOneLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir, asked := memory.New(), 0
+		dir, asked := memory.New(), new(atomic.Int32)
 		defer dir.Close()
 		announce(t, dir, "a")
 		announce(t, dir, "b")
-		w := overview.New(dir, asker{"a": hangs(&asked), "b": answers("b")})
+		w := overview.New(dir, asker{"a": hangs(asked), "b": answers("b")})
 		began := time.Now()
 		for look := range 30 {
 			start := time.Now()
@@ -86,18 +87,19 @@ func TestASilentInstanceHoldsUpOneLook(t *testing.T) {
 		}
 		// At 0 s, 3 s (a second after the first answer was due), then 2, 4, 8 and 10 s behind
 		// what has ended.
-		if asked < 4 || asked > 6 {
-			t.Errorf("got %d questions in 30 s, want 4 to 6", asked)
+		synctest.Wait()
+		if n := asked.Load(); n < 4 || n > 6 {
+			t.Errorf("got %d questions in 30 s, want 4 to 6", n)
 		}
 	})
 }
 
 func TestAnInstanceThatAnswersAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir, asked, well := memory.New(), 0, false
+		dir, asked, well := memory.New(), new(atomic.Int32), false
 		defer dir.Close()
 		announce(t, dir, "a")
-		hang, answer := hangs(&asked), answers("a")
+		hang, answer := hangs(asked), answers("a")
 		w := overview.New(dir, asker{"a": func(ctx context.Context) (state.State, error) {
 			if well {
 				return answer(ctx)
@@ -108,6 +110,7 @@ func TestAnInstanceThatAnswersAgain(t *testing.T) {
 		if r := look(); r.State != nil {
 			t.Fatalf("got %+v, want no answer", r)
 		}
+		synctest.Wait()
 		well = true
 		for range 12 {
 			time.Sleep(time.Second)
@@ -163,10 +166,10 @@ func TestALateAnswerIsInTheNextLook(t *testing.T) {
 
 func TestALookThatIsEndedBlamesNoInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir, asked := memory.New(), 0
+		dir, asked := memory.New(), new(atomic.Int32)
 		defer dir.Close()
 		announce(t, dir, "a")
-		all := asker{"a": hangs(&asked)}
+		all := asker{"a": hangs(asked)}
 		w := overview.New(dir, all)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -183,10 +186,10 @@ func TestALookThatIsEndedBlamesNoInstance(t *testing.T) {
 
 func TestAnInstanceThatIsNotListedIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir, asked := memory.New(), 0
+		dir, asked := memory.New(), new(atomic.Int32)
 		defer dir.Close()
 		a := announce(t, dir, "a")
-		w := overview.New(dir, asker{"a": hangs(&asked)})
+		w := overview.New(dir, asker{"a": hangs(asked)})
 		w.Look(t.Context(), nil, state.Question{}, patience)
 		if err := a.Withdraw(); err != nil {
 			t.Fatal(err)
@@ -197,8 +200,9 @@ func TestAnInstanceThatIsNotListedIsForgotten(t *testing.T) {
 		announce(t, dir, "a")
 		start := time.Now()
 		r := w.Look(t.Context(), nil, state.Question{}, patience).Rows[0]
-		if asked != 2 || !r.SilentSince.Equal(start) {
-			t.Errorf("got %d questions and silence since %v, want 2 and %v", asked, r.SilentSince, start)
+		synctest.Wait()
+		if asked.Load() != 2 || !r.SilentSince.Equal(start) {
+			t.Errorf("got %d questions and silence since %v, want 2 and %v", asked.Load(), r.SilentSince, start)
 		}
 	})
 }

@@ -25,24 +25,23 @@ import (
 type Commands struct {
 	tool.Flags
 
-	List list.Command `cmd:"" name:"ls" help:"List who is there: publishers and receivers, with host, address and tags."`
-	Info info.Command `cmd:"" help:"Show all that is known of one publisher, receiver, subscriber or sender, or of one tag."`
-
-	Top top.Command `cmd:"" help:"Show live which publishers and links are busy, slow or losing."`
-
+	List     list.Command   `cmd:"" name:"ls" help:"List who is there: publishers and receivers, with host, address and tags."`
+	Info     info.Command   `cmd:"" help:"Show all that is known of one publisher, receiver, subscriber or sender, or of one tag."`
+	Top      top.Command    `cmd:"" help:"Show live which publishers and links are busy, slow or losing."`
 	Messages rates.Messages `cmd:"" name:"hz" help:"Show how often messages of some tags come, as publishers count them."`
 	Bytes    rates.Bytes    `cmd:"" name:"bw" help:"Show how many bytes a second messages of some tags take, as publishers count them."`
+	Losses   losses.Command `cmd:"" help:"Show what was lost: by whom, why, how much and when."`
+	Doctor   check.Command  `cmd:"" name:"check" aliases:"doctor" help:"Look for everything that can be wrong with a bus from this host, and say what to do."`
+	Web      serve.Command  `cmd:"" help:"Show the bus in a browser."`
 
-	Losses     losses.Command  `cmd:"" help:"Show what was lost: by whom, why, how much and when."`
-	Completion shellCompletion `cmd:"" help:"Print the script by which a shell completes this command."`
-	Doctor     check.Command   `cmd:"" name:"check" aliases:"doctor" help:"Look for everything that can be wrong with a bus from this host, and say what to do."`
-	Sub        sub.Command     `cmd:"" aliases:"echo" help:"Show messages as they come, without harm to the bus."`
-	Bench      bench.Command   `cmd:"" help:"Measure throughput and latency between two processes or two hosts, and what plain TCP does beside it."`
-	Pub        pub.Command     `cmd:"" help:"Publish the lines of a file or of standard input, or messages that are made up."`
-	Web        serve.Command   `cmd:"" help:"Show the bus in a browser."`
+	Sub   sub.Command   `cmd:"" aliases:"echo" help:"Show messages as they come, without harm to the bus."`
+	Pub   pub.Command   `cmd:"" help:"Publish the lines of a file or of standard input, or messages that are made up."`
+	Bench bench.Command `cmd:"" help:"Measure throughput and latency between two processes or two hosts, and what plain TCP does beside it."`
 
 	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
 	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`
+
+	Completion shellCompletion `cmd:"" help:"Print the script by which a shell completes this command."`
 }
 
 // program is a command with a command line of its own. Only the help knows it as one of

@@ -105,7 +105,7 @@ func TestHowACommandEnds(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var errs bytes.Buffer
-			status := runCommand(t.Context(), "try", test.run, new(tool.Flags), cli.Streams{Out: closed{}, Err: &errs})
+			status := runCommand(t.Context(), t.Context(), "try", test.run, new(tool.Flags), cli.Streams{Out: closed{}, Err: &errs})
 			if status != test.status || errs.String() != test.said {
 				t.Errorf("got status %d and %q, want %d and %q", status, &errs, test.status, test.said)
 			}

@@ -89,8 +89,10 @@ func small() overview.Overview {
 		overview.Row{
 			Entry: directory.Entry{Instance: "vVQxDsl8GgpDpYqDhX0hKm", Host: "sink-01", Role: directory.Receiver},
 			State: &state.State{Instance: "vVQxDsl8GgpDpYqDhX0hKm", Time: noon, Messages: 12, Connected: 1, Losses: losses(state.Ended, 7), Peers: []state.Peer{peer("source", "src-01", "block", 0, 12)}},
-			Before: &state.State{Instance: "vVQxDsl8GgpDpYqDhX0hKm", Time: noon.Add(-time.Second), Messages: 2,
-				Losses: losses(state.Ended, 7)},
+			Before: &state.State{
+				Instance: "vVQxDsl8GgpDpYqDhX0hKm", Time: noon.Add(-time.Second), Messages: 2,
+				Losses: losses(state.Ended, 7),
+			},
 		})
 	return overview.Overview{Time: noon, Rows: rows}
 }

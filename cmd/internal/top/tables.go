@@ -12,9 +12,9 @@ import (
 
 // instanceColumns are those of the instances, in their order.
 var instanceColumns = []column[overview.Instance]{
-	{"NAME", 12, 0, true, true, func(in *overview.Instance) string { return plain.Text(overview.Label(in.Name, in.Instance)) }},
-	{"ROLE", 9, 9, true, true, func(in *overview.Instance) string { return plain.Text(string(in.Role)) }},
-	{"HOST", 8, 7, true, true, func(in *overview.Instance) string { return plain.Text(in.Host) }},
+	{"NAME", 12, 0, true, true, func(in *overview.Instance) string { return safe(overview.Label(in.Name, in.Instance)) }},
+	{"ROLE", 9, 9, true, true, func(in *overview.Instance) string { return safe(string(in.Role)) }},
+	{"HOST", 8, 7, true, true, func(in *overview.Instance) string { return safe(in.Host) }},
 	{"SUBS", 5, 6, false, false, func(in *overview.Instance) string { return count(uint64(in.Connected)) }},
 	{"MSG/S", 5, 4, false, false, func(in *overview.Instance) string { return rate(in.MessageRate) }},
 	{"MB/S", 5, 5, false, false, func(in *overview.Instance) string { return megabytes(in.ByteRate) }},
@@ -23,15 +23,15 @@ var instanceColumns = []column[overview.Instance]{
 	{"REFUSED/S", 9, 8, false, false, func(in *overview.Instance) string { return rate(in.RefusalRate) }},
 	{"LOST:full/mem/conn", 18, 2, false, false, func(in *overview.Instance) string { return lost(in.Losses) }},
 	{"STALLED", 7, 1, false, false, func(in *overview.Instance) string { return count(uint64(max(in.Stalled, in.Stuck))) }},
-	{"WORST-PEER", 12, 11, true, false, func(in *overview.Instance) string { return plain.Text(in.Worst) }},
+	{"WORST-PEER", 12, 11, true, false, func(in *overview.Instance) string { return safe(in.Worst) }},
 }
 
 // linkColumns are those of the links, in their order.
 var linkColumns = []column[overview.Link]{
-	{"FROM", 12, 0, true, true, func(l *overview.Link) string { return plain.Text(l.From.Label()) }},
-	{"TO", 12, 1, true, true, func(l *overview.Link) string { return plain.Text(l.To.Label()) }},
-	{"TO-HOST", 8, 8, true, true, func(l *overview.Link) string { return plain.Text(l.To.Host) }},
-	{"POLICY", 11, 7, true, false, func(l *overview.Link) string { return plain.Text(strings.Join(l.Policies, ",")) }},
+	{"FROM", 12, 0, true, true, func(l *overview.Link) string { return safe(l.From.Label()) }},
+	{"TO", 12, 1, true, true, func(l *overview.Link) string { return safe(l.To.Label()) }},
+	{"TO-HOST", 8, 8, true, true, func(l *overview.Link) string { return safe(l.To.Host) }},
+	{"POLICY", 11, 7, true, false, func(l *overview.Link) string { return safe(strings.Join(l.Policies, ",")) }},
 	{"QUEUE%", 6, 3, false, false, func(l *overview.Link) string { return percent(l.Queue) }},
 	{"SENT/S", 6, 5, false, false, func(l *overview.Link) string { return rate(l.MessageRate) }},
 	{"MB/S", 5, 9, false, false, func(l *overview.Link) string { return megabytes(l.ByteRate) }},
@@ -39,6 +39,17 @@ var linkColumns = []column[overview.Link]{
 	{"LOST", 5, 6, false, false, func(l *overview.Link) string { return count(l.Lost) }},
 	{"STALLED", 7, 2, false, false, stalledFor},
 	{"RTT", 6, 10, false, false, func(l *overview.Link) string { return roundTrip(l.RoundTrip) }},
+}
+
+// safe is plain.Text, which is asked only for a text that may need it: there are thousands of
+// cells, and most of them are names.
+func safe(s string) string {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return plain.Text(s)
+		}
+	}
+	return s
 }
 
 func freePages(in *overview.Instance) string {

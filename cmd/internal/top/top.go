@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/term"
@@ -49,7 +50,7 @@ func (c *Command) Check() error {
 }
 
 // Run shows the bus until q is pressed or ctx ends, or prints tables.
-func (c *Command) Run(ctx context.Context, e *tool.Env) error {
+func (c *Command) Run(ctx context.Context, e *tool.Env) (err error) {
 	tables := c.Count
 	if c.Once {
 		tables = 1
@@ -63,6 +64,7 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 		return err
 	}
 	looker := &looker{watcher: w, patience: e.Timeout}
+	looker.links.Store(c.View == "links")
 	if tables > 0 || e.JSON {
 		p := &printer{command: c, out: e.Out, problems: e.Err, json: e.JSON, width: widthOf(e), look: looker.look}
 		return p.run(ctx, tables)
@@ -71,12 +73,10 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close() // also on a panic, so that its text can be read
+	defer func() { err = errors.Join(err, s.Close()) }() // also on a panic, so that its text can be read
 	v := newView(c, e.Bus, os.Getenv("NO_COLOR") == "")
-	if err := run(ctx, s, v, looker.look, c.Interval); err != nil {
-		return err
-	}
-	return s.Close()
+	v.switched = looker.links.Store
+	return run(ctx, s, v, looker.look, c.Interval)
 }
 
 // terminal returns the files of the terminal, or nil if what is written is not shown on
@@ -111,19 +111,24 @@ func widthOf(e *tool.Env) int {
 type looker struct {
 	watcher  *overview.Watcher
 	patience time.Duration
-	entries  int // of the last look
+	entries  int         // of the last look
+	links    atomic.Bool // are shown
 }
 
 const (
-	// links is how many are asked for in all, as long as each entry tells of leastPeers.
-	links      = 4000
+	// allLinks is how many are asked for in all if links are shown, as long as each entry
+	// tells of leastPeers. For instances it takes the worst peer of each.
+	allLinks   = 4000
 	leastPeers = 8
 )
 
 func (l *looker) look(ctx context.Context) overview.Overview {
 	peers := leastPeers
-	if l.entries > 0 {
-		peers = max(leastPeers, links/l.entries)
+	switch {
+	case l.entries > allLinks/leastPeers && !l.links.Load():
+		peers = 1
+	case l.entries > 0:
+		peers = max(leastPeers, allLinks/l.entries)
 	}
 	o := l.watcher.Look(ctx, nil, state.Question{Peers: peers}, l.patience)
 	l.entries = len(o.Rows)

@@ -17,20 +17,21 @@ type view struct {
 	colour bool
 	plain  bool // no styles at all
 
-	by      overview.Order
-	links   bool   // instead of instances
-	filter  string // that holds
-	typing  bool   // a filter
-	typed   string // so far
-	paused  bool
-	help    bool
-	scroll  int // rows above the screen
-	height  int // rows on it, of the last frame
-	order   overview.Sorter
-	seen    *overview.Overview // nil: none yet
-	totals  overview.Totals
-	parties []overview.Instance
-	paths   []overview.Link
+	by       overview.Order
+	links    bool             // instead of instances
+	switched func(links bool) // is told; nil: nothing is
+	filter   string           // that holds
+	typing   bool             // a filter
+	typed    string           // so far
+	paused   bool
+	help     bool
+	scroll   int // rows above the screen
+	height   int // rows on it, of the last frame
+	order    overview.Sorter
+	seen     *overview.Overview // nil: none yet
+	totals   overview.Totals
+	parties  []overview.Instance
+	paths    []overview.Link
 }
 
 func newView(c *Command, bus string, colour bool) *view {
@@ -96,6 +97,9 @@ func (v *view) press(k screen.Key) (quit bool) {
 		v.by = v.by.Next()
 	case 'v', screen.Left, screen.Right:
 		v.links, v.scroll = !v.links, 0
+		if v.switched != nil {
+			v.switched(v.links)
+		}
 	case 'p', ' ':
 		v.paused = !v.paused
 	case '/':

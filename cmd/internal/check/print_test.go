@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/tool"
+)
+
+// ill returns a bus with a warning, a note, and a name that monitoring systems would cut.
+func ill() *seen {
+	s := healthy()
+	s.entries[1] = entryOf(2, "0x1f")
+	s.entries[1].Entry.Name = "a|b"
+	s.host.congestion = "bbr"
+	return s
+}
+
+func TestWhatIsPrinted(t *testing.T) {
+	const two = `  warning: two-publishers: felix-1 on pc-1: it and a|b on pc-2 (I2) both publish 0x000000000000001f: subscribers get these tags from one of them, or twice
+      do: stop one of them, or give each its own tags
+`
+	const note = `  note: congestion-control: net.ipv4.tcp_congestion_control: it is bbr, which paces what is sent: on some networks another one carries more; within a host the bus does not use it
+      do: measure cubic on this network: tcp.Config.CongestionControl, or the sysctl
+`
+	const last = "WARNING - 1 warning (two-publishers), 1 note (congestion-control), 2 of 2 entries answered\n"
+	tests := []struct {
+		name   string
+		c      Command
+		asJSON bool
+		want   string
+	}{
+		{"all", Command{}, false, `folder
+  ok: /bus: it can be read and written; 2 names in 3ms
+entries
+  ok: /bus: 2 entries of publishers and receivers, all renewed
+addresses
+  ok: /bus: 2 entries answer at every address, in 2ms at most
+answers
+  ok: /bus: 2 instances answer; clocks agree
+path
+  ok: /bus: messages of 16 KiB reach 2 instances of other hosts
+flow
+  ok: /bus: no program stalls, and nothing was lost while this command looked
+tags
+` + two + `host
+  ok: this host: its limits suffice for 2 entries
+` + note + last},
+		{"quiet", Command{Quiet: true}, false, "tags\n" + two + "host\n" + note + last},
+		{"for a monitoring system", Command{Quiet: true, Nagios: true}, false, last + "tags\n" + strings.ReplaceAll(two, "|", "/") + "host\n" + note},
+		{"JSON", Command{Quiet: true}, true, `{"level":"warning","group":"tags","id":"two-publishers","about":"felix-1 on pc-1","instance":"I1","text":"it and a|b on pc-2 (I2) both publish 0x000000000000001f: subscribers get these tags from one of them, or twice","do":"stop one of them, or give each its own tags"}
+{"level":"note","group":"host","id":"congestion-control","about":"net.ipv4.tcp_congestion_control","text":"it is bbr, which paces what is sent: on some networks another one carries more; within a host the bus does not use it","do":"measure cubic on this network: tcp.Config.CongestionControl, or the sysctl"}
+`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := ill()
+			var out bytes.Buffer
+			if err := test.c.write(&out, test.asJSON, s, judge(s)); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, out.String()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatHasChangedIsPrinted(t *testing.T) {
+	before, s := healthy(), healthy()
+	before.entries[0].Entry.Name = before.entries[1].Entry.Name // a note that goes
+	before.folder.took = time.Second                            // a warning that stays, with another text
+	s.folder.took = 2 * time.Second
+	s.entries[0].Ended, s.entries[0].silent = true, time.Minute
+	now := judge(s)
+	var out bytes.Buffer
+	if err := writeChanges(&out, false, changes(noon, judge(before), now), summary(s, now)); err != nil {
+		t.Fatal(err)
+	}
+	want := `2026-11-23T12:00:00Z WARNING - 2 warnings (folder-slow, stale-entry), 2 of 2 entries answered
+  gone note: same-name: felix-2: 2 instances have this name: I1, I2
+      do: give each a --name of its own, so that operators can tell them apart
+  new warning: stale-entry: felix-1 on pc-1: its process 101 has ended and has left the entry, 1m0s ago: programs of other hosts dial it in vain
+      do: look why it did not end in order; I1.jsonl is removed by itself after 10 minutes, or by you now
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	out.Reset()
+	if err := writeChanges(&out, false, changes(noon, now, now), ""); err != nil || out.Len() > 0 {
+		t.Errorf("got %q, %v, want nothing of what has not changed", out.String(), err)
+	}
+	if err := writeChanges(&out, true, changes(noon, nil, now[len(now)-1:]), ""); err != nil || out.Len() > 0 {
+		t.Errorf("got %q, %v, want nothing of what is ok", out.String(), err)
+	}
+	if err := writeChanges(&out, true, changes(noon, now[:1], nil), ""); err != nil || out.Len() > 0 {
+		if !strings.HasPrefix(out.String(), `{"time":"2026-11-23T12:00:00Z","change":"gone","level":"warning","group":"folder","id":"folder-slow",`) {
+			t.Errorf("got %q, %v, want that the folder is not slow any more", out.String(), err)
+		}
+	}
+}
+
+func TestTheStatusIsThatOfAMonitoringPlugin(t *testing.T) {
+	for level, want := range map[Level]int{OK: 0, Note: 0, Warning: 1, Error: 2} {
+		err := statusOf([]Finding{{Level: OK}, {Level: level}, {Level: OK}})
+		if got := tool.Code(err); got != want {
+			t.Errorf("%v: got %d, want %d", level, got, want)
+		}
+	}
+}
+
+func TestFlagsThatMakeNoSense(t *testing.T) {
+	for want, c := range map[string]Command{
+		"--expiry: got -1s, want more than 0":         {Expiry: -time.Second},
+		"--nagios is for one look: leave --watch out": {Expiry: time.Second, Nagios: true, Watch: 1},
+		"": {Expiry: time.Second, Nagios: true, Quiet: true},
+	} {
+		got := ""
+		if err := c.Check(); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	c := Command{Nagios: true}
+	usage := (*cli.UsageError)(nil)
+	if err := c.Run(t.Context(), &tool.Env{Flags: &tool.Flags{JSON: true}}); !errors.As(err, &usage) || err.Error() != "--nagios is text: leave --json out" {
+		t.Errorf("got %v, want a usage error", err)
+	}
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package losses
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tagbus/bus/directory"
+	"tagbus/bus/directory/file"
+	"tagbus/bus/state"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/overview"
+	"tagbus/cmd/internal/units"
+	"tagbus/tags"
+)
+
+const (
+	// maxSilent is how many of those that did not answer are named.
+	maxSilent = 20
+
+	// maxPeers is how many peers all instances together tell of, if more than a few have
+	// lost messages. What others have lost is then in a row without peer.
+	maxPeers = 1 << 17
+)
+
+// ask looks at the bus: at all instances for what they have lost as a whole, and at those
+// that have lost messages for the rest.
+func (r *reporter) ask(ctx context.Context, w *overview.Watcher) (f found, err error) {
+	o := w.Look(ctx, nil, state.Question{}, r.env.Timeout)
+	switch {
+	case errors.Is(o.Problem, file.ErrVanished):
+		return f, &missingError{r.env.Bus}
+	case o.Problem != nil && len(o.Rows) == 0:
+		return f, o.Problem
+	case o.Problem != nil:
+		f.note("the directory is not read whole: %s", cli.Text(o.Problem))
+	}
+	all, silent := len(o.Rows), f.noteSilent(o, 0)
+	lossy := make(map[string]bool)
+	for i := range o.Rows {
+		if s := o.Rows[i].State; s != nil && state.Lost(s.Losses) > 0 {
+			lossy[o.Rows[i].Entry.Instance] = true
+		}
+	}
+	if len(lossy) > 0 {
+		keep := func(e *directory.Entry) bool { return lossy[e.Instance] }
+		o = w.Look(ctx, keep, r.question(len(lossy)), r.env.Timeout)
+		silent = f.noteSilent(o, silent)
+		r.take(&f, o)
+	}
+	if silent > maxSilent {
+		f.note("nor could %s", units.FormatNumber(silent-maxSilent, "other"))
+	}
+	f.where = fmt.Sprintf("%d of %s in %s asked", all-silent, entries(all), r.env.Bus)
+	return f, nil
+}
+
+// question returns what so many instances are asked.
+func (r *reporter) question(instances int) state.Question {
+	switch {
+	case !r.Tags.IsEmpty():
+		return state.Question{Tags: r.Tags}
+	case r.PerTag:
+		return state.Question{Tags: tags.Everything()}
+	default:
+		return state.Question{Peers: min(state.MaxPeers, maxPeers/instances+1)}
+	}
+}
+
+// take takes the losses of answers.
+func (r *reporter) take(f *found, o overview.Overview) {
+	for i := range o.Rows {
+		row := &o.Rows[i]
+		if row.State == nil {
+			continue
+		}
+		f.rows = append(f.rows, r.rowsOf(row.State)...)
+		if len(row.State.Asked) == state.MaxTags && row.State.KnownTags > state.MaxTags {
+			f.note("%s has %s, of which %d were looked at: name some", overview.Label(row.Entry.Name, row.Entry.Instance), units.FormatNumber(row.State.KnownTags, "tag"), state.MaxTags)
+		}
+	}
+}
+
+// noteSilent notes which entries did not answer.
+//
+//   - before: how many did not before.
+//   - Result: how many it are with those.
+func (f *found) noteSilent(o overview.Overview, before int) (silent int) {
+	silent = before
+	for i := range o.Rows {
+		row := &o.Rows[i]
+		if row.State != nil {
+			continue
+		}
+		if silent++; silent <= maxSilent {
+			f.note("%s on %s could not be asked: %s", overview.Label(row.Entry.Name, row.Entry.Instance), row.Entry.Host, cli.Text(row.Err))
+		}
+	}
+	return silent
+}
+
+func entries(n int) string {
+	if n == 1 {
+		return "1 entry"
+	}
+	return units.FormatCount(uint64(n)) + " entries"
+}
