@@ -26,7 +26,7 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo release release-check test test-all limits verbs race invariants flake house lint fmt gobench bench bench-full bench-doc bench-check profile benchstat fuzz cover ci clean
+.PHONY: help build demo release release-check test test-all limits verbs web screenshot race invariants flake house lint fmt gobench bench bench-full bench-doc bench-check profile benchstat fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,9 +51,10 @@ test: ## install what the tests need, run the usual ones, name what was skipped 
 		'  make limits      work and memory at the limits that the documentation promises' \
 		'  make invariants  the race detector and the rules of memory and threads, with long' \
 		'                   random walks and the other configurations of each backend' \
-		'  make verbs       RDMA over real verbs; installs a virtual machine'
+		'  make verbs       RDMA over real verbs; installs a virtual machine' \
+		'  make web         the page in a browser, which it installs'
 
-test-all: test limits invariants verbs ## everything: make test, and all that it leaves out
+test-all: test limits invariants verbs web ## everything: make test, and all that it leaves out
 
 limits: ## the tests at the limits that the documentation promises; some minutes
 	TAGBUS_TESTS=all go test -count=1 -timeout 20m -run '$(LIMITS)' ./bus
@@ -61,6 +62,14 @@ limits: ## the tests at the limits that the documentation promises; some minutes
 verbs: ## the tests of the RDMA backend over real verbs, in a virtual machine with Soft-RoCE
 	@scripts/setup.sh verbs
 	@test/verbs/run.sh
+
+web: ## the page in a headless Chromium, against real processes, in under a minute
+	@scripts/setup.sh browser
+	@test/web/run.sh
+
+screenshot: ## docs/page.png and docs/page-dark.png, the page of a bus that runs for half a minute
+	@scripts/setup.sh browser
+	@test/web/run.sh screenshot
 
 race: ## the tests under the race detector (needs a C compiler)
 	@scripts/race.sh

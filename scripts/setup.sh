@@ -4,8 +4,9 @@
 # unpacks one.
 # It never fails: without root or a reachable registry it says what is missing,
 # and the tests that need it skip and are counted.
-#   scripts/setup.sh [verbs|release]
+#   scripts/setup.sh [verbs|release|browser]
 #     verbs: also what test/verbs needs (QEMU)
+#     browser: also what test/web needs (Chromium, Node.js); npm ci is in test/web/run.sh
 #     release: also what scripts/release-check.sh needs (a Debian, a virtual machine, rpm, a container)
 set -uo pipefail
 
@@ -37,6 +38,13 @@ if [ "${1:-}" = verbs ]; then
   wanted+=(
     "rdma -V|iproute2|the virtual machine of make verbs, to make its RDMA device"
     "test -e /etc/libibverbs.d/rxe.driver|ibverbs-providers|the virtual machine of make verbs, to use its RDMA device"
+  )
+fi
+if [ "${1:-}" = browser ]; then
+  wanted+=(
+    "chromium-headless-shell --version|chromium-headless-shell|make web, as the browser that shows the page"
+    "node --version|nodejs|make web, to drive the browser"
+    "npm --version|npm|make web, to fetch what drives the browser"
   )
 fi
 if [ "${1:-}" = release ]; then

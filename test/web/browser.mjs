@@ -21,6 +21,7 @@ export async function openPage(browser, url, options = {}) {
     window.violations = [];
     document.addEventListener('securitypolicyviolation', e => window.violations.push(`${e.violatedDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber}`));
   });
+  context.setDefaultTimeout(10000);
   const page = await context.newPage();
   page.complaints = [];
   page.on('console', m => { if (['error', 'warning'].includes(m.type())) page.complaints.push(`console: ${m.text()}`); });

@@ -27,7 +27,7 @@ export class Bus {
 
   // start starts a command; its summary is one line of JSON on standard output.
   start(command, ...args) {
-    const child = spawn(join(this.bin, command), args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(join(this.bin, command), args, { stdio: ['pipe', 'pipe', 'pipe'] });
     const p = { child, out: '', err: '', stopped: false };
     child.stdout.on('data', d => { p.out += d; });
     child.stderr.on('data', d => { p.err += d; });
@@ -48,6 +48,13 @@ export class Bus {
 
   publisher(name, tags, ...args) {
     return this.start('publisher', '--bus', this.bus, '--json', '--name', name, '--tags', tags, '--heartbeat-timeout', '0', ...args);
+  }
+
+  // messages publishes so many messages of 100 bytes, and waits for more.
+  messages(name, tags, n) {
+    const p = this.publisher(name, tags, '--input', '-', '--record', 'fixed:100');
+    p.child.stdin.write(Buffer.alloc(100 * n));
+    return p;
   }
 
   subscriber(name, tags, ...args) {

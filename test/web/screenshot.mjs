@@ -8,6 +8,7 @@ import { Bus, until } from './bus.mjs';
 import { openBrowser, openPage } from './browser.mjs';
 
 const [bin, folder, seconds = '25'] = process.argv.slice(2);
+const pause = ms => new Promise(resolve => setTimeout(resolve, ms));
 const bus = await Bus.open(bin);
 const browser = await openBrowser();
 try {
@@ -27,35 +28,35 @@ try {
   await until('all connections', async () => [lossy, stopped].every(p => /receiv|subscrib|connect/i.test(p.err)));
   const web = await bus.web();
   const page = await openPage(browser, web.url, { deviceScaleFactor: 1 });
-  await page.waitForTimeout(Number(seconds) * 500);
+  await pause(Number(seconds) * 500);
   stopped.child.kill('SIGSTOP');
   lossy.child.kill('SIGSTOP');
-  await page.waitForTimeout(Number(seconds) * 500);
+  await pause(Number(seconds) * 500);
   const shot = (name, p = page) => p.screenshot({ path: join(folder, `${name}.png`) });
   await shot('page');
   if (process.env.ALL) {
     for (const view of ['publishers', 'subscribers', 'tags', 'losses', 'topology']) {
       await page.goto(`${web.url}#/${view}`);
-      await page.waitForTimeout(2500);
+      await pause(2500);
       await shot(`page-${view}`);
     }
     await page.goto(`${web.url}#/publishers`);
     await page.getByRole('link', { name: 'trigger' }).click();
-    await page.waitForTimeout(4500);
+    await pause(4500);
     await shot('page-instance');
     await page.goto(`${web.url}#/tag/0x2003`);
-    await page.waitForTimeout(4500);
+    await pause(4500);
     await shot('page-tag');
     await page.goto(`${web.url}#/overview`);
     const small = await openPage(browser, web.url, { viewport: { width: 360, height: 740 } });
-    await small.waitForTimeout(3000);
+    await pause(3000);
     await shot('page-small', small);
     await small.goto(`${web.url}#/publishers`);
-    await small.waitForTimeout(2000);
+    await pause(2000);
     await shot('page-small-publishers', small);
   }
   await page.emulateMedia({ colorScheme: 'dark' });
-  await page.waitForTimeout(1500);
+  await pause(1500);
   await shot('page-dark');
   if (page.complaints.length) console.error(page.complaints.join('\n'));
   const violations = await page.evaluate(() => window.violations);

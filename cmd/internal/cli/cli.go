@@ -67,7 +67,7 @@ type Common struct {
 	Name     string        `placeholder:"TEXT" help:"Name shown to other operators, at most 255 bytes. Default: none."`
 	Duration time.Duration `placeholder:"TIME" help:"Stop in order after this time, for example 90s or 1h30m. Default: no limit."`
 	Config   string        `placeholder:"FILE" help:"Read values of flags from a TOML file. Its keys are their names without the dashes in front: tags = \"0x100-0x10f\"."`
-	Metrics  *Address      `placeholder:"ADDR:PORT" help:"Serve metrics for Prometheus at http://ADDR:PORT/metrics, a health check at /healthz, and the state of the program at /api/v1/state, while the command runs, to whoever can reach the address, so name 127.0.0.1 unless others are to; port 0 lets the system pick and standard error tells. Default: none."`
+	Metrics  *Address      `placeholder:"ADDR:PORT" help:"Serve metrics for Prometheus at http://ADDR:PORT/metrics, a health check at /healthz, the state of the program at /api/v1/state and as a page at /, while the command runs, to whoever can reach the address, so name 127.0.0.1 unless others are to; port 0 lets the system pick and standard error tells. Default: none."`
 
 	Heartbeat        *time.Duration `placeholder:"TIME" help:"Longest time without a sign of life to the programs connected to this one; 0 sends none and takes their silence for nothing. Default 2s, or a third of --heartbeat-timeout."`
 	HeartbeatTimeout *time.Duration `placeholder:"TIME" help:"Silence after which a connection is closed; at least two times --heartbeat; 0 never. Default 6s, or three times --heartbeat."`

@@ -3,8 +3,6 @@
 package web
 
 import (
-	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -13,6 +11,7 @@ import (
 
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/overview"
+	"tagbus/cmd/internal/stateapi"
 	"tagbus/internal/plain"
 	"tagbus/tags"
 )
@@ -69,7 +68,7 @@ type ask struct {
 
 // parseAsk reads the query.
 //
-//   - Errors: *QueryError.
+//   - Errors: *queryError.
 func parseAsk(q url.Values) (ask, error) {
 	a := ask{limit: maxEntries, filter: strings.Fields(strings.ToLower(q.Get("filter")))}
 	for _, number := range []struct {
@@ -79,7 +78,7 @@ func parseAsk(q url.Values) (ask, error) {
 		if v := q.Get(number.name); v != "" {
 			n, err := strconv.Atoi(v)
 			if err != nil || n < 0 {
-				return a, &QueryError{number.name, v, "a number, 0 or more"}
+				return a, &queryError{number.name, v, "a number, 0 or more"}
 			}
 			*number.to = n
 		}
@@ -88,7 +87,7 @@ func parseAsk(q url.Values) (ask, error) {
 	if v := q.Get("tags"); v != "" {
 		set, err := tags.ParseSet(v)
 		if err != nil {
-			return a, &QueryError{"tags", plain.Cut(v, textBytes), "tags: " + err.Error()}
+			return a, &queryError{"tags", plain.Cut(v, textBytes), "tags: " + err.Error()}
 		}
 		a.question.Tags = set
 	}
@@ -116,9 +115,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 		return
 	}
-	body, err := json.Marshal(a.answer(r, question))
+	body, err := stateapi.Marshal(a.answer(r, question))
 	if err != nil {
-		http.Error(w, errors.Unwrap(err).Error(), http.StatusInternalServerError)
+		http.Error(w, "the answer is no JSON: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -4,8 +4,9 @@ package web
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
+
+	"tagbus/cmd/internal/stateapi"
 )
 
 // frame is what a viewer gets of a look.
@@ -101,9 +102,8 @@ func (m *model) overview(f *frame, s *shown) {
 		Kind string `json:"kind"`
 		*peer
 	}
-	processes := first(m.processes, func(a, b *process) int { return cmp.Compare(b.Status, a.Status) })
-	for _, p := range processes {
-		if p.Status == unreachable {
+	for _, p := range m.processes {
+		if p.Status == unreachable && len(f.Worst) < fewRows {
 			f.Worst = append(f.Worst, trouble{"process", p})
 		}
 	}
@@ -127,7 +127,7 @@ func first[T any](rows []T, compare func(a, b T) int) []T {
 
 // encode returns a frame as an event of the stream.
 func encode(f frame) ([]byte, error) {
-	body, err := json.Marshal(f)
+	body, err := stateapi.Marshal(f)
 	if err != nil {
 		return nil, err
 	}

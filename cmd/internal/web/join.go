@@ -3,6 +3,7 @@
 package web
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -193,7 +194,7 @@ func addTags(known map[tags.Tag]*tag, p *process) {
 			seen[t.Tag] = true
 			sum := known[t.Tag]
 			if sum == nil {
-				sum = &tag{Tag: t.Tag, By: p.Name, ByID: p.ID, text: searchable(t.Tag.String(), t.Tag.Slashed())}
+				sum = &tag{Tag: t.Tag, By: p.Name, ByID: p.ID, text: searchable(t.Tag.String(), fmt.Sprintf("%#x", uint64(t.Tag)), t.Tag.Slashed())}
 				known[t.Tag] = sum
 			}
 			sum.add(t)

@@ -336,6 +336,7 @@ func (m *model) sum() {
 			if p.LossNow > 0 {
 				t.Losing++
 			}
+		case good, lost:
 		}
 	}
 	t.Rate, t.Bytes, t.LossNow = round(t.Rate), round(t.Bytes), round(t.LossNow)

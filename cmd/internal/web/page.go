@@ -6,17 +6,20 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 )
 
 const (
-	// MaxViewers is how many streams there are at most, and questions of programs apart from
-	// these. Another one is told to come again.
+	// MaxViewers is how many streams there are at most. Another one is told to come again.
 	MaxViewers = 32
 
-	// BytesPerSecond limits what a viewer gets. A frame for which there is no room is left
-	// out.
-	BytesPerSecond = 200 << 10
+	// BytesPerSecond limits what a viewer gets in any second. A frame for which there is no
+	// room is left out.
+	BytesPerSecond = 200_000
+
+	// frameBytes is how large a table makes a frame. Above it, it has fewer rows.
+	frameBytes = BytesPerSecond / 2
 
 	// writePatience is how long a viewer may take to read a frame.
 	writePatience = 10 * time.Second
@@ -104,7 +107,7 @@ func (p *Page) live(w http.ResponseWriter, r *http.Request) {
 
 // send writes a frame of each model, until the viewer goes or the page ends.
 func (p *Page) send(ctx context.Context, v *viewer, write func([]byte) error) {
-	budget := budget{left: BytesPerSecond, at: time.Now()}
+	var budget budget
 	for {
 		select {
 		case <-ctx.Done():
@@ -112,7 +115,7 @@ func (p *Page) send(ctx context.Context, v *viewer, write func([]byte) error) {
 		case <-p.hub.ctx.Done():
 			return
 		case m := <-v.models:
-			event, err := encode(m.frame(&v.shown, p.scope.in(m)))
+			event, err := p.event(m, v.shown)
 			if err != nil {
 				return
 			}
@@ -127,19 +130,35 @@ func (p *Page) send(ctx context.Context, v *viewer, write func([]byte) error) {
 	}
 }
 
-// budget is what a viewer may still get. It never has more than what comes in a second.
-type budget struct {
-	left int
-	at   time.Time
+// event returns the frame of a model as an event.
+func (p *Page) event(m *model, s shown) ([]byte, error) {
+	for {
+		event, err := encode(m.frame(&s, p.scope.in(m)))
+		if err != nil || len(event) <= frameBytes || s.rows <= fewRows {
+			return event, err
+		}
+		s.rows /= 2
+	}
 }
 
-// take takes n bytes, if there are so many.
+// budget is what a viewer got in the last second.
+type budget struct{ sent []sent }
+
+type sent struct {
+	at    time.Time
+	bytes int
+}
+
+// take takes n bytes, if there is room for so many in this second.
 func (b *budget) take(n int, at time.Time) bool {
-	grown := int(at.Sub(b.at).Seconds() * BytesPerSecond)
-	b.left, b.at = min(BytesPerSecond, b.left+grown), at
-	if n > b.left {
+	b.sent = slices.DeleteFunc(b.sent, func(s sent) bool { return at.Sub(s.at) >= time.Second })
+	sum := n
+	for _, s := range b.sent {
+		sum += s.bytes
+	}
+	if sum > BytesPerSecond {
 		return false
 	}
-	b.left -= n
+	b.sent = append(b.sent, sent{at, n})
 	return true
 }

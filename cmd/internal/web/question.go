@@ -32,35 +32,35 @@ type shown struct {
 	since      uint64 // the viewer has the history up to this look
 }
 
-// QueryError reports a query that makes no sense.
-type QueryError struct{ Name, Value, Want string }
+// queryError reports a query that makes no sense.
+type queryError struct{ Name, Value, Want string }
 
 // Error names the parameter and what it can be.
-func (e *QueryError) Error() string {
+func (e *queryError) Error() string {
 	return fmt.Sprintf("%s: got %q, want %s", e.Name, e.Value, e.Want)
 }
 
 // parseShown reads the query of the event stream.
 //
-//   - Errors: *QueryError.
+//   - Errors: *queryError.
 func parseShown(q url.Values) (shown, error) {
 	s := shown{view: "overview", rows: maxRows, descending: q.Get("order") == "desc", sort: q.Get("sort"), filter: q.Get("filter"), instance: q.Get("id")}
 	if v := q.Get("view"); v != "" {
 		s.view = v
 	}
 	if !slices.Contains(views, s.view) {
-		return s, &QueryError{"view", s.view, fmt.Sprintf("one of %v", views)}
+		return s, &queryError{"view", s.view, fmt.Sprintf("one of %v", views)}
 	}
 	for name, limit := range map[string]int{"id": 2 * textBytes, "filter": maxFilterBytes, "sort": 20} {
 		if v := q.Get(name); len(v) > limit {
-			return s, &QueryError{name, v[:20] + "...", fmt.Sprintf("at most %d bytes", limit)}
+			return s, &queryError{name, v[:20] + "...", fmt.Sprintf("at most %d bytes", limit)}
 		}
 	}
 	for name, to := range map[string]*int{"offset": &s.offset, "rows": &s.rows} {
 		if v := q.Get(name); v != "" {
 			n, err := strconv.Atoi(v)
 			if err != nil || n < 0 {
-				return s, &QueryError{name, v, "a number of rows"}
+				return s, &queryError{name, v, "a number of rows"}
 			}
 			*to = n
 		}
@@ -69,14 +69,14 @@ func parseShown(q url.Values) (shown, error) {
 	if v := q.Get("since"); v != "" {
 		n, err := strconv.ParseUint(v, 10, 64)
 		if err != nil {
-			return s, &QueryError{"since", v, "the number of a frame"}
+			return s, &queryError{"since", v, "the number of a frame"}
 		}
 		s.since = n
 	}
 	if s.view == "tag" {
 		t, err := tags.Parse(q.Get("tag"))
 		if err != nil {
-			return s, &QueryError{"tag", q.Get("tag"), "a tag: 0x-hex, decimal or nine fields"}
+			return s, &queryError{"tag", q.Get("tag"), "a tag: 0x-hex, decimal or nine fields"}
 		}
 		s.tag = t
 	}

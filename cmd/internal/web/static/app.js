@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The page: which view is shown, what the stream is asked for, totals, keys.
 // The address after # says it all: #/tags?filter=0x10&sort=rate&order=desc.
 

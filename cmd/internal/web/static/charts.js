@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Lines over time, by uPlot.
 
 import { h } from './dom.js';
@@ -23,7 +25,7 @@ export class Chart {
   // describe makes the label for those who do not see the chart.
   constructor({ tone, format, describe, height = 150 }) {
     Object.assign(this, { tone, format, describe, tall: height });
-    this.el = h('div', { class: 'chart', role: 'img' });
+    this.el = h('div', { class: 'chart', role: 'img', 'aria-label': describe('unknown', 'unknown') });
     this.data = [[], []];
     this.observer = new ResizeObserver(() => this.resize());
     this.observer.observe(this.el);

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How elements are made. Text is always a text node: what peers say is never parsed.
 
 const SVG = 'http://www.w3.org/2000/svg';

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // How figures are written: three digits and a unit that fits, or all digits.
 
 const THIN = '\u202f';

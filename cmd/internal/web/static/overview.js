@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The first view: rates, what needs a look, losses by cause, queues.
 
 import { bar, h, list, panel, queueTone, setAttribute, setBar, setText, status } from './dom.js';
@@ -66,7 +68,7 @@ export function overview(context) {
     const name = h('span', { class: 'name' });
     const value = h('span', { class: 'value' });
     const line = bar(0, 'warn');
-    const more = h('span', { class: 'more' });
+    const more = h('span', { class: 'more whole' });
     return { el: h('li', {}, name, value, line, more), name, value, line, more };
   }, (it, c) => {
     setText(it.name, c.cause);

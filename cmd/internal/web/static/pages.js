@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A page for a process, and for a tag.
 
 import { h, panel, setAttribute, setText } from './dom.js';
@@ -55,8 +57,8 @@ function heading() {
   const word = h('span', { class: 'status' });
   const note = h('span', { class: 'note' });
   const list = facts();
-  const el = h('section', { class: 'panel w12', 'aria-labelledby': 'page-title' }, h('header', {}, title, word, note), list.el);
-  return { el, title, word, note, list };
+  const el = h('section', { class: 'panel w12', 'aria-labelledby': 'page-title' }, h('header', {}, title, word, note));
+  return { el, title, word, note, list, facts: panel('Details', 'w12', list.el) };
 }
 
 function factsOf(d, time) {
@@ -102,7 +104,7 @@ export function instanceView(context) {
     peers: panel('Connections', 'w12', peers.nodes), tags: panel('Busiest tags', 'w6', busiest.nodes), gone: panel('Gone', 'w6', gone.nodes),
   };
   panels.gone.hidden = panels.tags.hidden = true;
-  const body = h('div', { class: 'grid w12' }, rates.nodes, panels.peers, panels.tags, panels.gone);
+  const body = h('div', { class: 'grid w12' }, rates.nodes, panels.peers, panels.tags, panels.gone, head.facts);
   setText(head.title, 'Asking …');
   return {
     el: h('div', { class: 'grid' }, head.el, body),
@@ -153,7 +155,7 @@ export function tagView(context) {
   const table = panel('Who serves it', 'w12', servers.nodes);
   setText(head.title, 'Asking …');
   return {
-    el: h('div', { class: 'grid' }, head.el, rates.nodes, table),
+    el: h('div', { class: 'grid' }, head.el, rates.nodes, table, head.facts),
     update(frame) {
       const t = frame.tag;
       if (!t) return;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The stream of frames. It says in its address what is shown; to show something else it is
 // opened again.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A table of which only the visible rows exist. Rows that are not there are room above and
 // below. Arrow keys move between rows, over all of them.
 

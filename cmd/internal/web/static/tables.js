@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The views that are one table: publishers, subscribers, tags, losses.
 
 import { h, panel, queueTone, setText } from './dom.js';
@@ -58,7 +60,7 @@ const lossColumns = context => [
   { key: 'n', title: 'Messages', num: true, cell: x => ({ text: exact(x.n), bad: x.now }) },
   { key: 'first', title: 'First', num: true, prio: 2, cell: x => clock(x.first) },
   { key: 'last', title: 'Last', num: true, prio: 2, cell: x => clock(x.last) },
-  { title: '', prio: 3, cell: x => ({ text: x.now ? 'now' : x.gone ? 'has gone' : '', dim: !x.now, bad: x.now }) },
+  { title: 'When', prio: 3, cell: x => ({ text: x.now ? 'now' : x.gone ? 'has gone' : '', dim: !x.now, bad: x.now }) },
 ];
 
 const kinds = {

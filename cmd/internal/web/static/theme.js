@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The theme is set before the first paint, so this is no module.
 (() => {
   let chosen = '';

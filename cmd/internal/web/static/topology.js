@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Who sends to whom: senders on the left, receivers on the right, lines between.
 
 import { h, panel, s, setText } from './dom.js';
