@@ -78,6 +78,8 @@ func (p *Publisher) portray(role state.Role, q state.Question, now time.Time) st
 			portrayDistance(&st.Peers[from+i], r.l.ep)
 		}
 	}
+	p.portrayLostTags(st.Peers, q)
+	p.portrayLostTags(st.Gone, q)
 	st.Busiest, st.Asked = p.watch.Busiest(now, q.Busiest), p.portrayTags(now, q.Tags)
 	return st
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"reflect"
 	"runtime"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -202,6 +203,46 @@ func TestLossesHaveTheirTimes(t *testing.T) {
 		time.Sleep(time.Second)
 		st = stateOf(t, p, everything)
 		lost("when it has gone", st, st.Gone, 3, 7)
+	})
+}
+
+// A peer names the tags of which it has lost most, with all that it has lost of them, also
+// when it has gone.
+func TestAPeerNamesTheTagsThatItHasLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(small(bus.PublisherConfig{}))
+		s, _ := b.stuckOn(tags.Of(1, 2), bus.Policy{Kind: bus.DropNewest})
+		for i := range 90 {
+			must(t, p.Publish(1+tags.Tag(i%3/2), make([]byte, 900))) // tag 1 twice as often
+		}
+		look := func(when string, q state.Question, want ...tags.Tag) {
+			t.Helper()
+			st := stateOf(t, p, q)
+			peers := append(st.Peers, st.Gone...)
+			if len(peers) != 1 {
+				t.Fatalf("%s: got %d peers, want 1", when, len(peers))
+			}
+			var got []tags.Tag
+			var sum uint64
+			for _, lost := range peers[0].LostTags {
+				got = append(got, lost.Tag)
+				sum += state.Lost(lost.Losses)
+				if lost.Policy != "drop-newest" || len(lost.Losses) != 1 || lost.Losses[0].Cause != state.Full {
+					t.Errorf("%s: got %+v, want that the lane had no room", when, lost)
+				}
+			}
+			if all := state.Lost(peers[0].Losses); !slices.Equal(got, want) || len(want) == 2 && (sum != all || sum == 0) {
+				t.Errorf("%s: got the tags %v with %d losses of %d, want %v", when, got, sum, all, want)
+			}
+		}
+		look("two", state.Question{Peers: 1, LostTags: 2}, 1, 2)
+		look("one", state.Question{Peers: 1, LostTags: 1}, 1)
+		look("none", state.Question{Peers: 1})
+		look("of a set", state.Question{Peers: 1, LostTags: 2, Tags: tags.Of(2, 3)}, 2)
+		must(t, s.Close())
+		time.Sleep(time.Second)
+		look("gone", state.Question{Peers: 1, LostTags: 2}, 1, 2)
 	})
 }
 

@@ -4,16 +4,17 @@ package subscription
 
 import "fmt"
 
-// MaxDescribed limits Describe.Peers and Describe.Busiest.
+// MaxDescribed limits the numbers of a Describe, each.
 const MaxDescribed = 1 << 16
 
 // Describe asks for the state of an instance. An observer sends it, and one at a time: the
 // next when the answer to the last is whole.
 type Describe struct {
-	ID      uint64 `msgpack:"id"`                // of the question, chosen by the observer; not 0
-	Peers   int    `msgpack:"peers,omitempty"`   // how many peers the answer may name
-	Busiest int    `msgpack:"busiest,omitempty"` // how many tags, of the highest rates
-	Set     []byte `msgpack:"set,omitempty"`     // the binary form of a tags.Set: tags that are asked for besides
+	ID       uint64 `msgpack:"id"`                  // of the question, chosen by the observer; not 0
+	Peers    int    `msgpack:"peers,omitempty"`     // how many peers the answer may name
+	Busiest  int    `msgpack:"busiest,omitempty"`   // how many tags, of the highest rates
+	LostTags int    `msgpack:"lost_tags,omitempty"` // how many tags each of the peers may name, of which it has lost most
+	Set      []byte `msgpack:"set,omitempty"`       // the binary form of a tags.Set: tags that are asked for besides
 }
 
 // Description is a part of the answer to a Describe. The whole is the parts of all messages
@@ -34,7 +35,7 @@ func (m *Describe) validate() error {
 	for _, limited := range []struct {
 		field string
 		n     int
-	}{{"peers", m.Peers}, {"busiest", m.Busiest}} {
+	}{{"peers", m.Peers}, {"busiest", m.Busiest}, {"lost_tags", m.LostTags}} {
 		if err := checkNumber(limited.field, limited.n, MaxDescribed); err != nil {
 			return err
 		}

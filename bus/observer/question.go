@@ -52,7 +52,7 @@ const (
 
 func newQuestion(id uint64, e directory.Entry, q state.Question) (*question, error) {
 	q = q.Bounded()
-	m := &subscription.Describe{ID: id, Peers: q.Peers, Busiest: q.Busiest}
+	m := &subscription.Describe{ID: id, Peers: q.Peers, Busiest: q.Busiest, LostTags: q.LostTags}
 	if !q.Tags.IsEmpty() {
 		var err error
 		if m.Set, err = q.Tags.MarshalBinary(); err != nil {
@@ -113,7 +113,7 @@ func (q *question) decode(parts [][]byte) (state.State, error) {
 // has some for its lanes and losses, and a tag for its losses.
 func (q *question) mostElements() int {
 	const base, ofPeer, ofTag = 1024, 128, 16
-	return base + 2*q.asks.Peers*ofPeer + (q.asks.Busiest+state.MaxTags)*ofTag
+	return base + 2*q.asks.Peers*(ofPeer+q.asks.LostTags*ofTag) + (q.asks.Busiest+state.MaxTags)*ofTag
 }
 
 // maxDepth is how deep an answer may be nested. A newer version may nest deeper than this

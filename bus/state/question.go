@@ -11,6 +11,11 @@ const (
 	// MaxTags is how many tags of each kind an answer has at most.
 	MaxTags = 1024
 
+	// MaxLostTags is how many tags a peer names of which it has lost messages, and
+	// maxAllLostTags how many all peers of an answer name together.
+	MaxLostTags    = 64
+	maxAllLostTags = 1 << 16
+
 	// MaxReason limits Peer.Reason, in bytes.
 	MaxReason = 255
 
@@ -21,15 +26,17 @@ const (
 // Question says how much an answer is to have. The zero value asks for what is of the
 // instance as a whole.
 type Question struct {
-	Peers   int      // at most so many peers, and so many gone ones; up to MaxPeers
-	Busiest int      // at most so many tags, of the highest rates; up to MaxTags
-	Tags    tags.Set // and these, as far as there were messages of them; up to MaxTags
+	Peers    int      // at most so many peers, and so many gone ones; up to MaxPeers
+	Busiest  int      // at most so many tags, of the highest rates; up to MaxTags
+	LostTags int      // of each of the peers, at most so many tags of which it has lost most; up to MaxLostTags, and 65,536 of all
+	Tags     tags.Set // and these, as far as there were messages of them; up to MaxTags
 }
 
 // Bounded returns the question within the limits.
 func (q Question) Bounded() Question {
 	q.Peers = max(0, min(q.Peers, MaxPeers))
 	q.Busiest = max(0, min(q.Busiest, MaxTags))
+	q.LostTags = max(0, min(q.LostTags, MaxLostTags, maxAllLostTags/max(1, 2*q.Peers)))
 	return q
 }
 

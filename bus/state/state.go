@@ -132,17 +132,18 @@ type Peer struct {
 	Ended  time.Time `json:"ended,omitzero"`       // when the connection of a gone peer ended
 	Reason string    `json:"end_reason,omitempty"` // why, of one without goodbye; at most MaxReason bytes
 
-	Messages    uint64 `json:"sent_messages"`        // handed whole to the transport on this connection
-	Bytes       uint64 `json:"sent_bytes"`           // of the pages
-	Pages       uint64 `json:"sent_pages"`           // handed to the transport on this connection
-	FreeSends   int    `json:"free_sends"`           // pages and control messages that its endpoint would take at once
-	MinFree     int    `json:"min_free_sends"`       // smallest of the last minute, or of up to two
-	Queued      int    `json:"queued_bytes"`         // in all lanes
-	QueueLimit  int    `json:"queue_limit_bytes"`    // of all lanes
-	Unconfirmed uint64 `json:"unconfirmed_messages"` // of ended connections: lost or received, it has not said
-	LeftOut     uint64 `json:"left_out_messages"`    // by the policies latest and sample, on purpose
-	Losses      []Loss `json:"losses,omitempty"`     // of all lanes, on all connections of this instance
-	Lanes       []Lane `json:"lanes,omitempty"`      // by policy
+	Messages    uint64    `json:"sent_messages"`        // handed whole to the transport on this connection
+	Bytes       uint64    `json:"sent_bytes"`           // of the pages
+	Pages       uint64    `json:"sent_pages"`           // handed to the transport on this connection
+	FreeSends   int       `json:"free_sends"`           // pages and control messages that its endpoint would take at once
+	MinFree     int       `json:"min_free_sends"`       // smallest of the last minute, or of up to two
+	Queued      int       `json:"queued_bytes"`         // in all lanes
+	QueueLimit  int       `json:"queue_limit_bytes"`    // of all lanes
+	Unconfirmed uint64    `json:"unconfirmed_messages"` // of ended connections: lost or received, it has not said
+	LeftOut     uint64    `json:"left_out_messages"`    // by the policies latest and sample, on purpose
+	Losses      []Loss    `json:"losses,omitempty"`     // of all lanes, on all connections of this instance
+	Lanes       []Lane    `json:"lanes,omitempty"`      // by policy
+	LostTags    []LostTag `json:"lost_tags,omitempty"`  // those of which it has lost most; as many as were asked for
 }
 
 // Lane is what the subscriptions of a peer with one policy share.
@@ -155,6 +156,13 @@ type Lane struct {
 	Unconfirmed uint64 `json:"unconfirmed_messages"` // of ended connections: lost or received, the peer has not said
 	LeftOut     uint64 `json:"left_out_messages"`    // by the policies latest and sample, on purpose
 	Losses      []Loss `json:"losses,omitempty"`     // on all connections of this instance
+}
+
+// LostTag is a tag of which a peer has lost messages.
+type LostTag struct {
+	Tag    tags.Tag `json:"tag"`    // as 0x and 16 hexadecimal digits
+	Policy string   `json:"policy"` // of the lane that has lost them
+	Losses []Loss   `json:"losses"` // without times: those are known of the lane
 }
 
 // Tag is what was published or received of one tag.

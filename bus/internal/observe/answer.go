@@ -41,7 +41,7 @@ func (c *Config) answer(ctx context.Context, m subscription.Describe) answer {
 
 // describe returns the JSON form of the state that is asked for.
 func (c *Config) describe(ctx context.Context, m subscription.Describe) ([]byte, error) {
-	q := state.Question{Peers: m.Peers, Busiest: m.Busiest}.Bounded()
+	q := state.Question{Peers: m.Peers, Busiest: m.Busiest, LostTags: m.LostTags}.Bounded()
 	if len(m.Set) > 0 {
 		if err := q.Tags.UnmarshalLimited(m.Set, subscription.MaxParts, subscription.MaxMasks); err != nil {
 			return nil, err

@@ -15,12 +15,10 @@ import (
 func (r *reporter) rowsOf(s *state.State) []Row {
 	b := &builder{self: overview.End{Instance: s.Instance, Name: s.Name, Host: s.Host, PID: s.PID}}
 	b.sends = s.Role == state.Publisher || s.Role == state.Sender
-	if !r.perTag() {
+	if r.perTag() {
+		b.tags(s)
+	} else {
 		b.peers(s)
-		return b.rows
-	}
-	for i := range s.Asked {
-		b.add(&s.Asked[i].Tag, overview.End{}, "", s.Asked[i].Losses)
 	}
 	return b.rows
 }
@@ -70,6 +68,28 @@ func (b *builder) peers(s *state.State) {
 		}
 	}
 	b.add(nil, overview.End{}, "", rest)
+}
+
+// tags adds what was lost of each tag that is asked for, by peer as far as the peers of the
+// answer name it, and the rest of the tag.
+func (b *builder) tags(s *state.State) {
+	rest := make(map[tags.Tag][]state.Loss, len(s.Asked))
+	for i := range s.Asked {
+		rest[s.Asked[i].Tag] = slices.Clone(s.Asked[i].Losses)
+	}
+	for _, list := range [][]state.Peer{s.Peers, s.Gone} {
+		for i := range list {
+			p := &list[i]
+			for j := range p.LostTags {
+				lost := &p.LostTags[j]
+				b.add(&lost.Tag, overview.End{Instance: p.Instance, Name: p.Name, Host: p.Host, PID: p.PID}, lost.Policy, lost.Losses)
+				subtract(rest[lost.Tag], lost.Losses)
+			}
+		}
+	}
+	for i := range s.Asked {
+		b.add(&s.Asked[i].Tag, overview.End{}, "", rest[s.Asked[i].Tag])
+	}
 }
 
 // subtract takes losses from others, as far as those have them.

@@ -23,6 +23,10 @@ const (
 	// maxPeers is how many peers all instances together tell of, if more than a few have
 	// lost messages. What others have lost is then in a row without peer.
 	maxPeers = 1 << 17
+
+	// tagPeers is how many peers of an instance name the tags of which they have lost
+	// messages: so many that each may name MaxLostTags.
+	tagPeers = 512
 )
 
 // ask looks at the bus: at all instances for what they have lost as a whole, and at those
@@ -59,14 +63,14 @@ func (r *reporter) ask(ctx context.Context, w *overview.Watcher) (f found, err e
 
 // question returns what so many instances are asked.
 func (r *reporter) question(instances int) state.Question {
-	switch {
-	case !r.Tags.IsEmpty():
-		return state.Question{Tags: r.Tags}
-	case r.PerTag:
-		return state.Question{Tags: tags.Everything()}
-	default:
-		return state.Question{Peers: min(state.MaxPeers, maxPeers/instances+1)}
+	q := state.Question{Peers: min(state.MaxPeers, maxPeers/instances+1)}
+	if r.perTag() {
+		q.Peers, q.LostTags, q.Tags = min(q.Peers, tagPeers), state.MaxLostTags, r.Tags
+		if r.Tags.IsEmpty() {
+			q.Tags = tags.Everything()
+		}
 	}
+	return q
 }
 
 // take takes the losses of answers.

@@ -23,8 +23,8 @@ import (
 
 // Command is the command line of losses.
 type Command struct {
-	Tags     tags.Set   `arg:"" optional:"" help:"Only what was lost of these tags, by tag and not by subscriber."`
-	PerTag   bool       `help:"Show what was lost of each tag, of up to 1,024 tags of each publisher, and not by subscriber."`
+	Tags     tags.Set   `arg:"" optional:"" help:"Only what was lost of these tags, by tag."`
+	PerTag   bool       `help:"Show what was lost of each tag: of each subscriber the 64 that lost most, and the sums of up to 1,024 tags of each publisher."`
 	Name     string     `placeholder:"GLOB" help:"Only what publishers or subscribers with such a name have lost, for example 'felix-*'."`
 	Since    Since      `placeholder:"TIME" help:"Only what was lost since a time: 10m (ago), 15:04 (today), 2026-11-23 15:04, or RFC 3339. Of a count that has grown since then all is shown, except from files."`
 	LossFile []string   `placeholder:"FILE" sep:"none" help:"Read files that publisher and subscriber --loss-file have written, and do not ask the bus. May be given several times."`

@@ -59,6 +59,11 @@ func (a answers) Ask(_ context.Context, e directory.Entry, q state.Question) (st
 	if q.Peers == 0 {
 		s.Peers, s.Gone = nil, nil
 	}
+	for _, list := range [][]state.Peer{s.Peers, s.Gone} {
+		for i := range list {
+			list[i].LostTags = slices.DeleteFunc(slices.Clone(list[i].LostTags), func(t state.LostTag) bool { return q.LostTags == 0 || !q.Tags.Contains(t.Tag) })
+		}
+	}
 	s.Asked = slices.DeleteFunc(slices.Clone(s.Asked), func(t state.Tag) bool { return !q.Tags.Contains(t.Tag) })
 	return s, nil
 }
@@ -86,6 +91,10 @@ func three() (*folder, answers) {
 			},
 			Peers: []state.Peer{{
 				Instance: "S1aaaaaaaa", Name: "readout", Host: "felix8",
+				LostTags: []state.LostTag{
+					{Tag: 1, Policy: "drop-newest", Losses: []state.Loss{{Cause: state.Full, Messages: 900}}},
+					{Tag: 3, Policy: "sample:10", Losses: []state.Loss{{Cause: state.Full, Messages: 300}}},
+				},
 				Losses: append(full(1234, day(0, 1), day(0, 9)), state.Loss{Cause: state.Memory, Messages: 7, First: day(0, 2), Last: day(0, 2)}),
 				Lanes: []state.Lane{
 					{Policy: "drop-newest", Losses: full(1200, day(0, 1), day(0, 9))},
@@ -166,13 +175,14 @@ TAG  PUBLISHER  SUBSCRIBER              POLICY       CAUSE       COUNT          
 -    -          aaaaaaaa@felix7         -            overflow        5  2000-01-01 00:07  2000-01-01 00:08
 `, silent},
 		{"of a tag", Command{Tags: tags.Of(3)}, 0, `
-TAG                 PUBLISHER  SUBSCRIBER  POLICY  CAUSE  COUNT             FIRST              LAST
-0x0000000000000003  det        -           -       full     300  2000-01-01 00:03  2000-01-01 00:04
+TAG                 PUBLISHER  SUBSCRIBER  POLICY     CAUSE  COUNT  FIRST  LAST
+0x0000000000000003  det        readout     sample:10  full     300      -     -
 `, silent},
 		{"of all tags", Command{PerTag: true}, 0, `
-TAG                 PUBLISHER  SUBSCRIBER  POLICY  CAUSE  COUNT             FIRST              LAST
-0x0000000000000001  det        -           -       full   1,000  2000-01-01 00:01  2000-01-01 00:09
-0x0000000000000003  det        -           -       full     300  2000-01-01 00:03  2000-01-01 00:04
+TAG                 PUBLISHER  SUBSCRIBER  POLICY       CAUSE  COUNT             FIRST              LAST
+0x0000000000000001  det        readout     drop-newest  full     900                 -                 -
+0x0000000000000003  det        readout     sample:10    full     300                 -                 -
+0x0000000000000001  det        -           -            full     100  2000-01-01 00:01  2000-01-01 00:09
 `, silent},
 		{"of a subscriber, since a time, the newest", Command{Name: "read*", Since: since(t, "2000-01-01 00:06"), Sort: "last", Head: 1}, 0, `
 TAG  PUBLISHER  SUBSCRIBER  POLICY       CAUSE  COUNT             FIRST              LAST

@@ -46,10 +46,12 @@ func ParseQuestion(query string) (q state.Question, err error) {
 			q.Peers, err = number(name, value, state.MaxPeers)
 		case "busiest":
 			q.Busiest, err = number(name, value, state.MaxTags)
+		case "lost_tags":
+			q.LostTags, err = number(name, value, state.MaxLostTags)
 		case "tags":
 			err = setOf(&q.Tags, value)
 		default:
-			err = &ParameterError{name, value, "there is no such parameter: want peers, busiest or tags"}
+			err = &ParameterError{name, value, "there is no such parameter: want peers, busiest, lost_tags or tags"}
 		}
 		if err != nil {
 			return state.Question{}, err

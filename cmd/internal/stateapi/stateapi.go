@@ -126,7 +126,7 @@ func (a *API) serveEvents(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	key := fmt.Sprintf("%d %d %v", q.Peers, q.Busiest, q.Tags)
+	key := fmt.Sprintf("%d %d %d %v", q.Peers, q.Busiest, q.LostTags, q.Tags)
 	a.feed.Serve(w, r, key, func(ctx context.Context) ([]byte, error) { return a.answer(ctx, q) })
 }
 

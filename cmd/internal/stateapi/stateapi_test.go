@@ -91,7 +91,7 @@ func TestWrongRequestsAreRefused(t *testing.T) {
 		{"too many peers", "GET", "/api/v1/state?peers=4097", one, nil, 400, `parameter peers: got "4097": want a number from 0 to 4096`},
 		{"a negative number of tags", "GET", "/api/v1/events?busiest=-1", one, nil, 400, `parameter busiest: got "-1": want a number from 0 to 1024`},
 		{"tags that are none", "GET", "/api/v1/state?tags=x", one, nil, 400, `parameter tags: got "x": want tags, ranges FIRST-LAST and patterns with commas between them: tags: parse "x" at byte 0: invalid syntax: want a decimal or 0x number`},
-		{"an unknown parameter", "GET", "/api/v1/state?peer=1", one, nil, 400, `parameter peer: got "1": there is no such parameter: want peers, busiest or tags`},
+		{"an unknown parameter", "GET", "/api/v1/state?peer=1", one, nil, 400, `parameter peer: got "1": there is no such parameter: want peers, busiest, lost_tags or tags`},
 		{"a parameter twice", "GET", "/api/v1/state?peers=1&peers=2", one, nil, 400, `parameter peers: got "2": it is given twice`},
 		{"a long wrong value", "GET", "/api/v1/state?peers=" + strings.Repeat("9", 200), one, nil, 400, `parameter peers: got "` + strings.Repeat("9", 97) + `...": want a number from 0 to 4096`},
 		{"no query", "GET", "/api/v1/state?a;b", one, nil, 400, `parameter query: got "a;b": it is no query: invalid semicolon separator in query`},
