@@ -76,7 +76,8 @@ var table = []rule{
 	{"bus/internal/ledger", "what is lost is counted alike at both ends, which know of it by subscription", []string{"bus/internal/second", "subscription", "tags"}},
 	{"bus/internal/mailbox", "what a box loses is decided by a policy, whatever its messages are", []string{"subscription"}},
 	{"bus/internal/nearest", "how far sets are apart depends only on their tags", []string{"tags"}},
-	{"bus/internal/portrait", "what the states of instances have in common depends on what is counted, and on no session", []string{"internal/build",
+	{"bus/internal/portrait", "what the states of instances have in common depends on what is counted, and on no session", []string{
+		"internal/build",
 		"bus/internal/ledger", "bus/internal/second", "bus/state", "subscription", "tags",
 	}},
 	{"bus/internal/positions", "both ends and every control message write positions alike", []string{"subscription", "tags"}},
