@@ -195,7 +195,8 @@ var wrongs = []wrong{
 		a.Time, a.Connected = noon, 3
 		a.Peers = []state.Peer{
 			{Instance: "S1", Name: "disk", Host: "pc-9", Heard: noon.Add(-4100 * time.Millisecond)},
-			{Instance: "S2", Heard: noon.Add(-2100 * time.Millisecond)}, {Instance: "S3"},
+			{Instance: "S2", Heard: noon.Add(-2100 * time.Millisecond)},
+			{Instance: "S3"},
 		}
 	})},
 	{"a peer went without goodbye, and not all that are there are known", now(func(a *state.State) {
