@@ -6,9 +6,8 @@ import (
 	"context"
 	"os"
 
-	"tagbus/bus"
-
 	"tagbus/bench/internal/load"
+	"tagbus/bus"
 )
 
 func publish(o load.Options) {

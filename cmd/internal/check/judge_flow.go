@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"tagbus/bus/state"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/units"
 	"tagbus/internal/plain"
 )
@@ -24,6 +26,7 @@ func judgeFlow(s *seen) []Finding {
 		}
 		told++
 		f.stalls(e, now)
+		f.quiet(e, now)
 		f.goners(e, now)
 		if sending := now.Sending; sending != nil {
 			f.pool(e, sending)
@@ -70,30 +73,34 @@ func (f *findings) stalls(e *entrySeen, now *state.State) {
 	}
 }
 
-// goneLately is how long ago a peer went at most to be missed.
-const goneLately = 10 * time.Minute
-
 // goners says which peers went without goodbye lately and have not come back.
 func (f *findings) goners(e *entrySeen, now *state.State) {
 	const do = "look whether it is killed, stopped or cut off, and start it again"
-	type who struct{ name, host string }
-	instances, programs := make(map[string]bool), make(map[who]bool)
-	for i := range now.Peers {
-		p := &now.Peers[i]
-		instances[p.Instance], programs[who{p.Name, p.Host}] = true, p.Name != ""
-	}
 	l := Warning
 	if now.Connected > len(now.Peers) {
 		l = Note // it may be one of those that the answer does not name
 	}
-	for i := range now.Gone {
-		p := &now.Gone[i]
-		ago := now.Time.Sub(p.Ended)
-		if p.Reason == "" || p.Ended.IsZero() || ago > goneLately || instances[p.Instance] || programs[who{p.Name, p.Host}] {
-			continue
-		}
+	for _, p := range overview.Missing(now) {
 		f.of(&e.Entry, l, "peer-gone", do, "%s went without goodbye %s and has not come back: %s",
-			peerName(p), units.FormatAgo(now.Time, p.Ended), plain.Line(p.Reason))
+			peerName(p), units.FormatAgo(now.Time, p.Ended), cli.Words(p.Reason))
+	}
+}
+
+// unheard is longer than a peer is silent between its heartbeats, unless it was told to be.
+const unheard = 2500 * time.Millisecond
+
+// quiet says of which peers nothing was heard when the instance answered last.
+func (f *findings) quiet(e *entrySeen, now *state.State) {
+	is := func(p *state.Peer) bool { return !p.Heard.IsZero() && now.Time.Sub(p.Heard) > unheard }
+	n, longest := 0, time.Duration(0)
+	for i := range now.Peers {
+		if p := &now.Peers[i]; is(p) {
+			n, longest = n+1, max(longest, now.Time.Sub(p.Heard))
+		}
+	}
+	if n > 0 {
+		f.of(&e.Entry, Note, "peer-quiet", "look whether it is stopped or cut off; it is no fault if its --heartbeat is longer, or 0",
+			"nothing was heard of %s for up to %s%s", count(n, "peer", "peers"), units.FormatDuration(longest), named(now.Peers, n, is))
 	}
 }
 

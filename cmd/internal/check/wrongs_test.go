@@ -175,7 +175,7 @@ var wrongs = []wrong{
 		a.Silent, a.Gone = 2, []state.Peer{{Instance: "S1", Name: "disk", Host: "pc-9"}}
 	})},
 	{"peers went without goodbye", now(func(a *state.State) {
-		const lost = "bus: nothing heard for 6s"
+		const lost = "bus: nothing heard for 6s; raise HeartbeatTimeout if it may be silent for longer"
 		back := func(p state.Peer) state.Peer { p.Reason, p.Ended = "", time.Time{}; return p }
 		went := func(name, host string, ago time.Duration) state.Peer {
 			return state.Peer{Instance: "gone-" + name, Name: name, Host: host, Ended: noon.Add(-ago), Reason: lost}
@@ -189,6 +189,14 @@ var wrongs = []wrong{
 		a.Gone = []state.Peer{
 			went("disk", "pc-9", 20*time.Second), went("again", "pc-9", time.Second), went("same", "", time.Second),
 			orderly, went("", "pc-8", 9*time.Minute), went("old", "pc-9", 11*time.Minute),
+		}
+	})},
+	{"a peer is quiet", now(func(a *state.State) {
+		a.Time, a.Connected = noon, 3
+		a.Peers = []state.Peer{
+			{Instance: "S1", Name: "disk", Host: "pc-9", Heard: noon.Add(-4100 * time.Millisecond)},
+			{Instance: "S2", Heard: noon.Add(-2100 * time.Millisecond)},
+			{Instance: "S3"},
 		}
 	})},
 	{"a peer went without goodbye, and not all that are there are known", now(func(a *state.State) {

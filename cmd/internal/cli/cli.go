@@ -279,4 +279,7 @@ var flagNames = strings.NewReplacer(
 )
 
 // Text returns an error as one line, safe to show, in the words of the command line.
-func Text(err error) string { return plain.Line(flagNames.Replace(err.Error())) }
+func Text(err error) string { return Words(err.Error()) }
+
+// Words is Text for the text of an error, as another program has sent it.
+func Words(text string) string { return plain.Line(flagNames.Replace(text)) }

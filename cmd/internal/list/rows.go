@@ -213,7 +213,7 @@ func (l *lister) notes(out io.Writer, o overview.Overview, rows []row, shown, al
 	}
 	if o.Problem != nil {
 		for line := range strings.SplitSeq(o.Problem.Error(), "\n") {
-			say("%s", line)
+			say("%s", cli.Words(line))
 		}
 	}
 }

@@ -4,6 +4,8 @@ package losses
 
 import (
 	"fmt"
+	"os"
+	"slices"
 	"time"
 
 	"tagbus/bus/state"
@@ -48,7 +50,7 @@ func (r *reporter) readFiles() (f found, err error) {
 	sums := make(map[lossKind]*Row)
 	ends := make(map[pair]byEnd)
 	records, summed := 0, uint64(0)
-	for _, path := range r.LossFile {
+	for _, path := range distinct(r.LossFile) {
 		bad, err := lossfile.Read(path, func(rec lossfile.Record) {
 			records++
 			switch {
@@ -71,11 +73,52 @@ func (r *reporter) readFiles() (f found, err error) {
 	}
 	for k, row := range sums {
 		if of := ends[pair{k.publisher, k.subscriber, k.cause}]; k.sends == of.publisherKnowsMore() {
-			f.rows = append(f.rows, *row)
+			if told := toldByOthers(k, ends); told > 0 {
+				row.Messages -= min(row.Messages, told)
+				row.First, row.Last = time.Time{}, time.Time{} // those of the sum, which others may have lost
+			}
+			if row.Messages > 0 {
+				f.rows = append(f.rows, *row)
+			}
 		}
 	}
 	f.where = units.FormatNumber(records, "record") + " read"
 	return f, nil
+}
+
+// toldByOthers returns how much of a sum without a peer is in the rows of the peers, which
+// have told of it themselves: what they have written beyond what the sum's writer has
+// written about them.
+func toldByOthers(k lossKind, ends map[pair]byEnd) (messages uint64) {
+	if !k.summed || k.publisher != "" && k.subscriber != "" {
+		return 0
+	}
+	for p, of := range ends {
+		switch {
+		case p.cause != k.cause || p.publisher == "" || p.subscriber == "":
+		case k.sends && p.publisher == k.publisher:
+			messages += of.subscriber - min(of.subscriber, of.publisher)
+		case !k.sends && p.subscriber == k.subscriber:
+			messages += of.publisher - min(of.publisher, of.subscriber)
+		}
+	}
+	return messages
+}
+
+// distinct returns the files, each once: one that is given by two paths is counted once.
+func distinct(paths []string) (files []string) {
+	var seen []os.FileInfo
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err == nil && slices.ContainsFunc(seen, func(s os.FileInfo) bool { return os.SameFile(s, info) }) {
+			continue
+		}
+		if err == nil {
+			seen = append(seen, info)
+		}
+		files = append(files, path) // what is wrong with it is said when it is read
+	}
+	return files
 }
 
 // addRecord adds a record to the row of its kind.

@@ -329,11 +329,24 @@ func TestLossesOfFiles(t *testing.T) {
 	ofSubscriber := path("subscriber", record(readout, tag1, full, "11", "08", "08")+record(readout, tag2, full, "4", "08", "08")+
 		record(readout, tag1, `"cause":"overflow",`, "3", "09", "09")+"{torn\n")
 	sums := path("sums", record(det, many, full, "15", "01", "06"))
+	others := strings.Replace(det, `"peer":{"instance":"S1aaaaaaaa","name":"readout","host":"felix8"},"policy":"drop-newest",`, "", 1)
+	beyond := path("beyond", record(det, tag1, full, "5", "01", "02")+record(others, many, full, "40", "02", "04"))
+	ofTwo := path("two", record(readout, tag1, full, "11", "08", "08")+record(strings.ReplaceAll(strings.Replace(readout, "S1", "S2", 1), `"readout"`, `"writer"`), tag1, full, "30", "08", "08"))
 	tests := []struct {
 		name       string
 		command    Command
 		out, notes string
 	}{
+		{"sums of peers that have told, too", Command{LossFile: []string{beyond, ofTwo}}, `
+TAG                 PUBLISHER  SUBSCRIBER  POLICY       CAUSE  COUNT             FIRST              LAST
+0x0000000000000001  det        writer      drop-newest  full      30  2000-01-01 00:08  2000-01-01 00:08
+0x0000000000000001  det        readout     drop-newest  full      11  2000-01-01 00:08  2000-01-01 00:08
+40 tags             det        -           -            full       4                 -                 -
+`, ""},
+		{"a file that is given twice", Command{LossFile: []string{sums, filepath.Dir(sums) + "/./sums"}}, `
+TAG      PUBLISHER  SUBSCRIBER  POLICY       CAUSE  COUNT             FIRST              LAST
+40 tags  det        readout     drop-newest  full      15  2000-01-01 00:01  2000-01-01 00:06
+`, ""},
 		{"both ends", Command{LossFile: []string{ofPublisher, ofSubscriber}}, `
 TAG                 PUBLISHER  SUBSCRIBER  POLICY       CAUSE     COUNT             FIRST              LAST
 0x0000000000000001  det        readout     drop-newest  full         11  2000-01-01 00:01  2000-01-01 00:06

@@ -27,7 +27,7 @@ type Trouble int
 // The degrees of trouble.
 const (
 	Fine    Trouble = iota
-	Earlier         // it has lost messages, none since the look before
+	Earlier         // it has lost messages, none since the look before, or misses a peer
 	Now             // it is stalled or stuck, or has lost messages since the look before
 	Silent          // it does not answer
 )
@@ -46,9 +46,11 @@ type Instance struct {
 
 	Connected int     `json:"connected_peers"`
 	Stalled   int     `json:"stalled_peers"`
-	Stuck     int     `json:"stuck_peers"`          // of the peers in the answer: stalled, or their queues are filling and they have taken nothing since the look before
-	Fullest   float64 `json:"fullest_queue"`        // 0 to 1
-	Worst     string  `json:"worst_peer,omitempty"` // the peer that is stuck, loses, or has more than half of its queue full
+	Stuck     int     `json:"stuck_peers"`             // of the peers in the answer: stalled, or their queues are filling and they have taken nothing since the look before
+	Missing   int     `json:"missing_peers,omitempty"` // went without goodbye lately and have not come back; 0 if the answer does not have all peers
+	Fullest   float64 `json:"fullest_queue"`           // 0 to 1
+	Worst     string  `json:"worst_peer,omitempty"`    // the peer that is stuck or quiet, loses, or has more than half of its queue full
+	Missed    string  `json:"missing_peer,omitempty"`  // of those that are missing: the last to go
 
 	Messages     uint64       `json:"messages"`
 	PayloadBytes uint64       `json:"payload_bytes"`
@@ -98,6 +100,9 @@ func (r *Row) instance(now time.Time) Instance {
 		in.RefusalRate = r.rate(refusals)
 	}
 	in.Stuck, in.Worst = r.stuckPeers(), r.worst()
+	if missing := Missing(s); len(missing) > 0 && s.Connected <= len(s.Peers) {
+		in.Missing, in.Missed = len(missing), Label(missing[0].Name, missing[0].Instance)
+	}
 	return in
 }
 
@@ -108,7 +113,7 @@ func (in *Instance) Trouble() Trouble {
 		return Silent
 	case in.Stalled > 0 || in.Stuck > 0 || in.LostRate > 0:
 		return Now
-	case in.Lost > 0:
+	case in.Lost > 0 || in.Missing > 0:
 		return Earlier
 	default:
 		return Fine
@@ -151,6 +156,9 @@ func refusals(s *state.State) uint64 {
 // nearlyFull is the share of its limit that a queue holds when its peer is worth a look.
 const nearlyFull = 0.5
 
+// unheard is longer than a peer is silent between its heartbeats, unless it was told to be.
+const unheard = 2500 * time.Millisecond
+
 // stuckPeers counts the peers that take nothing.
 func (r *Row) stuckPeers() (n int) {
 	for i := range r.State.Peers {
@@ -164,16 +172,24 @@ func (r *Row) stuckPeers() (n int) {
 // stuck reports whether a peer takes nothing: the instance calls it stalled only after it has
 // waited for long.
 func (r *Row) stuck(p *state.Peer) bool {
-	return !p.StalledSince.IsZero() || queue(p) > nearlyFull && r.peerRate(p, sentTo) == 0
+	if !p.StalledSince.IsZero() {
+		return true
+	}
+	return (r.quiet(p) || queue(p) > nearlyFull) && r.peerRate(p, sentTo) == 0
 }
 
 func sentTo(p *state.Peer) uint64 { return p.Messages }
+
+// quiet reports whether messages wait for a peer of which nothing is heard.
+func (r *Row) quiet(p *state.Peer) bool {
+	return p.Queued > 0 && !p.Heard.IsZero() && r.State.Time.Sub(p.Heard) > unheard
+}
 
 // worst names the peer to look at, if there is one. Answers have the worst ones first.
 func (r *Row) worst() string {
 	for i := range r.State.Peers {
 		p := &r.State.Peers[i]
-		if !p.StalledSince.IsZero() || queue(p) > nearlyFull || r.peerRate(p, lostOf) > 0 {
+		if r.stuck(p) || r.quiet(p) || queue(p) > nearlyFull || r.peerRate(p, lostOf) > 0 {
 			return Label(p.Name, p.Instance)
 		}
 	}

@@ -53,7 +53,11 @@ type sorted struct {
 func (s *Sorter) Instances(rows []Instance, by Order) {
 	arrange(s, rows, by, func(in *Instance) sorted {
 		rates := [2]Rate{in.MessageRate, in.ByteRate}
-		r := rankOf(by, rates, float64(max(in.Stalled, in.Stuck)), in.Fullest, in.LostRate, in.Lost)
+		stalled := float64(max(in.Stalled, in.Stuck))
+		if in.Missing > 0 {
+			stalled += 0.5 // behind those that wait for one more
+		}
+		r := rankOf(by, rates, stalled, in.Fullest, in.LostRate, in.Lost)
 		if in.Trouble() == Silent {
 			r = rank{math.Inf(-1)}
 		}

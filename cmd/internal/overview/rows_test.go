@@ -298,3 +298,60 @@ func TestStuck(t *testing.T) {
 		})
 	}
 }
+
+// TestMissing: peers that went without goodbye are missed until they come back, for ten
+// minutes.
+func TestMissing(t *testing.T) {
+	went := func(name string, ago time.Duration, reason string) state.Peer {
+		return state.Peer{Instance: "id-" + name, Name: name, Host: "h1", Ended: noon.Add(-ago), Reason: reason}
+	}
+	row := publisher("det", func(_, now *state.State) {
+		now.Time, now.Connected = noon, 1
+		now.Peers = []state.Peer{{Instance: "id-new", Name: "again", Host: "h1"}}
+		now.Gone = []state.Peer{
+			went("again", time.Second, "killed"), went("display", 9*time.Minute, "nothing heard"),
+			went("", 9*time.Minute, "nothing heard"), went("old", 11*time.Minute, "killed"), went("orderly", time.Second, ""),
+		}
+	})
+	o := overview.Overview{Time: noon, Rows: []overview.Row{row}}
+	in := o.Instances()[0]
+	if in.Missing != 2 || in.Missed != "display" || in.Trouble() != overview.Earlier {
+		t.Errorf("got %d, %q and trouble %v, want 2, display and %v", in.Missing, in.Missed, in.Trouble(), overview.Earlier)
+	}
+	if sum := overview.Sum(o.Instances()); sum.Missing != 2 {
+		t.Errorf("sum: got %d missing, want 2", sum.Missing)
+	}
+	row.State.Connected = 2 // one that the answer does not have may be display
+	if in := o.Instances()[0]; in.Missing != 0 || in.Missed != "" || in.Trouble() != overview.Fine {
+		t.Errorf("not all peers are known: got %d, %q and trouble %v, want nothing", in.Missing, in.Missed, in.Trouble())
+	}
+}
+
+// TestAStoppedPeerIsStuckBeforeItsQueueFills: at low rates it is dropped before.
+func TestAStoppedPeerIsStuckBeforeItsQueueFills(t *testing.T) {
+	tests := []struct {
+		name   string
+		queued int
+		heard  time.Duration
+		sent   uint64
+		stuck  bool
+		worst  string
+	}{
+		{"stopped", 3, 3 * time.Second, 0, true, "display"},
+		{"stopped, and the kernel takes its messages", 3, 3 * time.Second, 5, false, "display"},
+		{"waiting for a moment", 3, 2 * time.Second, 0, false, ""},
+		{"idle without heartbeats", 0, time.Hour, 0, false, ""},
+	}
+	for _, test := range tests {
+		row := publisher("det", func(before, now *state.State) {
+			peer := state.Peer{Instance: "id", Name: "display", Since: noon, QueueLimit: 100, Messages: 7}
+			before.Peers = []state.Peer{peer}
+			peer.Queued, peer.Heard, peer.Messages = test.queued, now.Time.Add(-test.heard), 7+test.sent
+			now.Peers, now.Connected = []state.Peer{peer}, 1
+		})
+		o := overview.Overview{Time: noon, Rows: []overview.Row{row}}
+		if in, l := o.Instances()[0], o.Links()[0]; in.Stuck > 0 != test.stuck || l.Stuck != test.stuck || in.Worst != test.worst {
+			t.Errorf("%s: got %d stuck, link %t and worst %q, want %t and %q", test.name, in.Stuck, l.Stuck, in.Worst, test.stuck, test.worst)
+		}
+	}
+}

@@ -9,7 +9,8 @@ type Totals struct {
 	Connected int `json:"connected_peers"` // of those that answer
 	Stalled   int `json:"stalled_peers"`
 	Stuck     int `json:"stuck_peers"`
-	Losing    int `json:"losing"` // instances that have lost messages since the look before
+	Missing   int `json:"missing_peers"` // went without goodbye lately and have not come back
+	Losing    int `json:"losing"`        // instances that have lost messages since the look before
 
 	MessageRate Rate `json:"messages_per_second,omitzero"` // published, and received by receivers
 	ByteRate    Rate `json:"payload_bytes_per_second,omitzero"`
@@ -26,6 +27,7 @@ func Sum(rows []Instance) Totals {
 		}
 		t.Connected += in.Connected
 		t.Stalled += in.Stalled
+		t.Missing += in.Missing
 		t.Stuck += max(in.Stuck, in.Stalled)
 		if in.LostRate > 0 {
 			t.Losing++

@@ -13,7 +13,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"tagbus/bus/directory"
 	"tagbus/bus/observer"
+	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
 	"tagbus/node"
@@ -96,8 +98,29 @@ func (e *Env) Watcher() (*overview.Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return overview.New(e.node.Directory(), o), nil
+	return overview.New(e.node.Directory(), worded{o}), nil
 }
+
+// worded asks as another, and says what failed in the words of the command line.
+type worded struct{ overview.Asker }
+
+// Ask implements overview.Asker.
+func (w worded) Ask(ctx context.Context, d directory.Entry, q state.Question) (state.State, error) {
+	s, err := w.Asker.Ask(ctx, d, q)
+	if err != nil {
+		err = &wordedError{err}
+	}
+	return s, err
+}
+
+// wordedError is an error with the text that cli.Text gives it.
+type wordedError struct{ err error }
+
+// Error says what failed.
+func (e *wordedError) Error() string { return cli.Text(e.err) }
+
+// Unwrap returns the error.
+func (e *wordedError) Unwrap() error { return e.err }
 
 // Close closes what was opened.
 func (e *Env) Close() error {

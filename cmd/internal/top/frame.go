@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/screen"
 	"tagbus/internal/plain"
@@ -179,6 +180,9 @@ func totalParts(t overview.Totals) []part {
 	if t.Silent > 0 {
 		parts = append(parts, part{bad, count(uint64(t.Silent)) + " not answering"})
 	}
+	if t.Missing > 0 {
+		parts = append(parts, part{bad, count(uint64(t.Missing)) + " gone"})
+	}
 	return append(parts,
 		part{alert(t.Stuck), count(uint64(t.Stuck)) + " stalled"}, part{alert(t.Losing), losing},
 		part{normal, rate(t.MessageRate) + " msg/s"}, part{normal, megabytes(t.ByteRate) + " MB/s"},
@@ -192,20 +196,35 @@ func (v *view) problem() string {
 		return ""
 	}
 	if v.seen.Problem != nil {
-		return "problem: " + plain.Error(v.seen.Problem)
+		return "problem: " + cli.Text(v.seen.Problem)
 	}
 	r := v.first()
 	if r == nil {
-		return ""
+		return v.missing()
 	}
 	text := plain.Text(overview.Label(r.Entry.Name, r.Entry.Instance))
 	if r.Entry.Host != "" {
 		text += " on " + plain.Text(r.Entry.Host)
 	}
 	if r.Err != nil {
-		text += ": " + plain.Error(r.Err)
+		text += ": " + cli.Text(r.Err)
 	}
 	return "not answering: " + text
+}
+
+// missing names a peer that went without goodbye; "" if all have come back.
+func (v *view) missing() string {
+	for i := range v.seen.Rows {
+		r := &v.seen.Rows[i]
+		if r.State == nil || r.State.Connected > len(r.State.Peers) {
+			continue
+		}
+		for _, p := range overview.Missing(r.State) {
+			return fmt.Sprintf("gone without goodbye: %s on %s, from %s, %s ago", plain.Text(overview.Label(p.Name, p.Instance)),
+				plain.Text(p.Host), plain.Text(overview.Label(r.Entry.Name, r.Entry.Instance)), span(r.State.Time.Sub(p.Ended)))
+		}
+	}
+	return ""
 }
 
 // nothing says why there are no rows.

@@ -13,9 +13,9 @@ import (
 	"syscall"
 	"time"
 
+	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/screen"
-	"tagbus/internal/plain"
 )
 
 // printer writes tables, one after the other.
@@ -52,7 +52,7 @@ func (p *printer) run(ctx context.Context, tables int) error {
 		case o.Problem != nil && len(o.Rows) == 0:
 			return o.Problem
 		case o.Problem != nil:
-			fmt.Fprintf(p.problems, "tagbus: problem: %s\n", plain.Error(o.Problem))
+			fmt.Fprintf(p.problems, "tagbus: problem: %s\n", cli.Text(o.Problem))
 		}
 		v.show(o)
 		if err := p.write(v, n); errors.Is(err, syscall.EPIPE) {

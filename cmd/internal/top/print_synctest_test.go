@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tagbus/bus/state"
 	"tagbus/cmd/internal/overview"
 )
 
@@ -131,5 +132,26 @@ func TestCheck(t *testing.T) {
 		if got != test.want {
 			t.Errorf("%+v: got %q, want %q", test.command, got, test.want)
 		}
+	}
+}
+
+// TestAPeerThatIsGoneIsNamed: on the line of problems, as WORST-PEER is not shown at 80 columns.
+func TestAPeerThatIsGoneIsNamed(t *testing.T) {
+	o := small()
+	o.Rows = o.Rows[:1]
+	o.Rows[0].State.Gone = []state.Peer{{Instance: "id-display", Name: "dis\x1bplay", Host: "console-02", Ended: noon.Add(-75 * time.Second), Reason: "nothing heard"}}
+	v := newView(&Command{By: "queue", View: "instances"}, "/run/bus", false)
+	v.plain = true
+	v.show(o)
+	lines := v.frame(80, 24)
+	if want := `gone without goodbye: "dis\x1bplay" on console-02, from felix-01, 1m15s ago`; lines[2] != want {
+		t.Errorf("got %s, want %s", lines[2], want)
+	}
+	if !strings.Contains(lines[1], "  1 gone  ") {
+		t.Errorf("totals: got %s, want 1 gone", lines[1])
+	}
+	out, _, err := printed(t, &printer{command: &Command{By: "queue", View: "instances"}, look: seen(o)}, 1)
+	if err != nil || !strings.HasSuffix(out, ` "dis\x1bplay" gone`+"\n") {
+		t.Errorf("got\n%s(%v), want the peer at the end", out, err)
 	}
 }

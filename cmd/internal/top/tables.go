@@ -23,7 +23,7 @@ var instanceColumns = []column[overview.Instance]{
 	{"REFUSED/S", 9, 8, false, false, func(in *overview.Instance) string { return rate(in.RefusalRate) }},
 	{"LOST:full/mem/conn", 18, 2, false, false, func(in *overview.Instance) string { return lost(in.Losses) }},
 	{"STALLED", 7, 1, false, false, func(in *overview.Instance) string { return count(uint64(max(in.Stalled, in.Stuck))) }},
-	{"WORST-PEER", 12, 11, true, false, func(in *overview.Instance) string { return safe(in.Worst) }},
+	{"WORST-PEER", 12, 11, true, false, worstPeer},
 }
 
 // linkColumns are those of the links, in their order.
@@ -39,6 +39,14 @@ var linkColumns = []column[overview.Link]{
 	{"LOST", 5, 6, false, false, func(l *overview.Link) string { return count(l.Lost) }},
 	{"STALLED", 7, 2, false, false, stalledFor},
 	{"RTT", 6, 10, false, false, func(l *overview.Link) string { return roundTrip(l.RoundTrip) }},
+}
+
+// worstPeer names the peer to look at: one that is there, or else one that is missing.
+func worstPeer(in *overview.Instance) string {
+	if in.Worst == "" && in.Missing > 0 {
+		return safe(in.Missed) + " gone"
+	}
+	return safe(in.Worst)
 }
 
 // safe is plain.Text, which is asked only for a text that may need it: there are thousands of
