@@ -46,10 +46,10 @@ type rankedLink struct {
 	l *link
 }
 
-// portray returns the state of this side. q is within its limits.
+// portray returns the state of this side. q is within its limits, and now as time.Now
+// returns it: what is measured does not depend on the clock on the wall.
 func (p *Publisher) portray(role state.Role, q state.Question, now time.Time) state.State {
-	now = portrait.Time(now)
-	st := portrait.New(role, now)
+	st := portrait.New(role, portrait.Time(now))
 	served := p.Tags()
 	st.Tags, st.TagParts = portrait.Text(served, served.Parts())
 	st.Instance, st.Name, st.Host, st.Since = p.instance, p.cfg.Name, p.host, portrait.Time(p.opened)
@@ -65,7 +65,7 @@ func (p *Publisher) portray(role state.Role, q state.Question, now time.Time) st
 		CacheLimitBytes: p.cfg.CacheBytes, StallsEnded: p.stalled.Load(), Strangers: p.strangers.Load(),
 		PoolPages: p.pool.Buffers(), PoolFreePages: p.pool.Free(),
 	}
-	shown := p.portrayAll(&st, q)
+	shown := p.portrayAll(&st, q, now)
 	for part := range slices.Chunk(shown, shownAtOnce) {
 		from := len(st.Peers)
 		p.fan.Mu.Lock()
@@ -117,7 +117,7 @@ func (p *Publisher) portrayTags(now time.Time, set tags.Set) (all []state.Tag) {
 const shownAtOnce = 128
 
 // portrayAll fills in what is of all peers, and returns those of whom more is to be shown.
-func (p *Publisher) portrayAll(st *state.State, q state.Question) []rankedLink {
+func (p *Publisher) portrayAll(st *state.State, q state.Question, now time.Time) []rankedLink {
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
 	fan, sums := p.fan.Stats(), p.accounts.Sums()
@@ -126,7 +126,7 @@ func (p *Publisher) portrayAll(st *state.State, q state.Question) []rankedLink {
 	x := st.Sending
 	x.QueueBytes, x.Refusals, x.Replayed, x.Unconfirmed = fan.LaneLimit, fan.Refusals, fan.Replayed, sums.Unconfirmed
 	x.Streams, x.CachedMessages, x.CachedBytes = fan.Streams, fan.Cached, fan.CachedBytes
-	x.PoolMinFreePages = p.minPagesFree.add(st.Time, p.pool.MinFree())
+	x.PoolMinFreePages = p.minPagesFree.add(now, p.pool.MinFree())
 
 	first := portrait.NewFirst(q.Peers, func(a, b rankedLink) int { return portrait.Before(a.Rank, b.Rank) })
 	st.Connected = len(p.links)

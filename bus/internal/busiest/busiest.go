@@ -45,9 +45,10 @@ type Source interface {
 type Watch struct {
 	mu     sync.Mutex
 	source Source
-	visits []visit // by the number of the tag
-	next   int     // tag of the walk
-	step   int64   // time of the last step; 0: none
+	began  time.Time // what is measured does not depend on the clock on the wall, which may be set
+	visits []visit   // by the number of the tag
+	next   int       // tag of the walk
+	step   int64     // time of the last step, since began; 0: none
 	top    []ranked
 	forget *time.Timer
 
@@ -57,7 +58,7 @@ type Watch struct {
 // visit is what a tag had at a time.
 type visit struct {
 	messages, bytes       uint64
-	at                    int64   // Unix time in nanoseconds; 0: there was none
+	at                    int64   // time since Watch.began; 0: there was none
 	messageRate, byteRate float64 // each second; negative: not known
 }
 
@@ -69,10 +70,13 @@ type ranked struct {
 }
 
 // New returns a watch that has seen nothing.
-func New(source Source) *Watch { return &Watch{source: source} }
+func New(source Source) *Watch { return &Watch{source: source, began: time.Now()} }
+
+// since returns the time since the watch began, in nanoseconds, never 0.
+func (w *Watch) since(now time.Time) int64 { return max(int64(now.Sub(w.began)), 0) + 1 }
 
 // Busiest returns the tags with the most messages a second, at most so many. Those whose
-// rates are not known follow, by their messages.
+// rates are not known follow, by their messages. now is as time.Now returns it.
 func (w *Watch) Busiest(now time.Time, most int) (all []state.Tag) {
 	if most <= 0 {
 		return nil
@@ -112,7 +116,7 @@ func (w *Watch) asked() {
 
 // walk goes a step, unless the last one was just now.
 func (w *Watch) walk(now time.Time) {
-	at := now.UnixNano()
+	at := w.since(now)
 	passed := time.Duration(at - w.step)
 	if w.step == 0 {
 		passed = time.Second
@@ -163,7 +167,7 @@ func (w *Watch) visit(now time.Time, x fanout.Figures) *visit {
 	w.makeRoom(x.Number + 1) // it may be new
 	v := &w.visits[x.Number]
 	w.Visits++
-	at := now.UnixNano()
+	at := w.since(now)
 	passed := time.Duration(at - v.at)
 	if passed < shortest && v.at != 0 {
 		return v
@@ -180,7 +184,7 @@ func (w *Watch) visit(now time.Time, x fanout.Figures) *visit {
 // tag returns the state of a tag that was visited.
 func (w *Watch) tag(now time.Time, x fanout.Figures) state.Tag {
 	tag := state.Tag{Tag: x.Tag, Messages: x.Messages, PayloadBytes: x.Bytes, Last: second.Time(x.Last), Peers: x.Lanes}
-	if v := w.visits[x.Number]; v.messageRate >= 0 && time.Duration(now.UnixNano()-v.at) <= longest {
+	if v := w.visits[x.Number]; v.messageRate >= 0 && time.Duration(w.since(now)-v.at) <= longest {
 		tag.MessageRate, tag.ByteRate = &v.messageRate, &v.byteRate // of the copy
 	}
 	return tag
