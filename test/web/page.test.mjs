@@ -247,6 +247,15 @@ test('each process with --metrics shows itself', async () => {
   }
 });
 
+test('one that is stalled and loses is named with both', async () => {
+  await show('overview');
+  p.archive.child.kill('SIGSTOP');
+  const worst = page.locator('section', { has: page.getByRole('heading', { name: 'Needs a look' }) });
+  await until('the stalled archive that loses', async () => /archive[^;]*stalled[^;]*takes nothing for [^;]*; queue [^;]*; policy drop-newest; loses \S+\s\S+ ?messages a second: full/s.test(await worst.innerText()), 30000);
+  p.archive.child.kill('SIGCONT');
+  await clean(page);
+});
+
 test('what was shown is what the processes say at their end', async () => {
   await show('overview');
   const archive = await p.archive.end();

@@ -3,13 +3,13 @@
 # Tests the page in Debian's headless Chromium, against real processes.
 #   test/web/run.sh               the tests
 #   test/web/run.sh screenshot    docs/page.png and docs/page-dark.png instead
-# Without a browser, or Node.js 20, it says what is missing, and fails only with CI=true.
+# Without a browser, or Node.js 18, it says what is missing, and fails only with CI=true.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 missing=()
 [ -n "${CHROMIUM:-}" ] || [ -x /usr/bin/chromium-headless-shell ] || [ -x /usr/bin/chromium ] || missing+=("chromium-headless-shell")
-node -e 'process.exit(process.versions.node.split(".")[0] >= 20 ? 0 : 1)' 2>/dev/null || missing+=("Node.js 20 or later")
+node -e 'process.exit(process.versions.node.split(".")[0] >= 18 ? 0 : 1)' 2>/dev/null || missing+=("Node.js 18 or later")
 npm --version >/dev/null 2>&1 || missing+=("npm")
 if [ ${#missing[@]} -gt 0 ]; then
   printf -v list ', %s' "${missing[@]}"

@@ -3,6 +3,7 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -71,6 +72,9 @@ type ask struct {
 //   - Errors: *queryError.
 func parseAsk(q url.Values) (ask, error) {
 	a := ask{limit: maxEntries, filter: strings.Fields(strings.ToLower(q.Get("filter")))}
+	if v := q.Get("filter"); len(v) > maxFilterBytes {
+		return a, &queryError{"filter", plain.Cut(v, 20), fmt.Sprintf("at most %d bytes", maxFilterBytes)}
+	}
 	for _, number := range []struct {
 		name string
 		to   *int
@@ -111,18 +115,25 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	select {
 	case a.turn <- struct{}{}:
-		defer func() { <-a.turn }()
 	case <-r.Context().Done():
 		return
 	}
-	body, err := stateapi.Marshal(a.answer(r, question))
+	body, err := a.take(r, question)
 	if err != nil {
 		http.Error(w, "the answer is no JSON: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writePatience)) // recorders have none
 	_, _ = w.Write(append(body, '\n'))
+}
+
+// take answers in its turn, which ends before the answer is read: one that reads slowly holds
+// up no other.
+func (a *api) take(r *http.Request, q ask) ([]byte, error) {
+	defer func() { <-a.turn }()
+	return stateapi.Marshal(a.answer(r, q))
 }
 
 // answer looks once.

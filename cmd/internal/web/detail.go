@@ -45,11 +45,11 @@ type figures struct {
 	Receiving *state.Receiving `json:"receiving,omitempty"`
 }
 
-// patienceOfOne bounds the question for one instance, on top of a look.
-const patienceOfOne = 500 * time.Millisecond
+// patienceOfDetails bounds the questions for single instances, all together, on top of a look.
+const patienceOfDetails = 500 * time.Millisecond
 
 // detail returns all that is known of an instance.
-func (h *hub) detail(m *model, id string) *detail {
+func (h *hub) detail(ctx context.Context, m *model, id string) *detail {
 	d := &detail{Process: m.known[id], Peer: m.knownPeer[id]}
 	if d.Peer != nil && d.Process == nil {
 		d.Peers, d.Causes = worst(d.Peer.links), d.Peer.Causes
@@ -64,8 +64,6 @@ func (h *hub) detail(m *model, id string) *detail {
 	if d.Process == nil || d.Process.row.State == nil {
 		return d
 	}
-	ctx, cancel := context.WithTimeout(h.ctx, patienceOfOne)
-	defer cancel()
 	s, err := h.source.Ask(ctx, d.Process.row, state.Question{Peers: peersOfOne, Busiest: tagsOfOne})
 	if err != nil {
 		s = *d.Process.row.State

@@ -155,6 +155,7 @@ type frame struct {
 	Totals   struct{ Processes, Peers, Connections, Stalled, Losing, Unreachable, Tags, LeftOut int }
 	History  struct{ T []int64 }
 	Worst    []struct{ Kind, ID, Name, Status string }
+	Troubles int
 	Causes   []struct{ Cause string }
 	Table    *frameTable
 	Topology *struct {

@@ -20,6 +20,7 @@ type frame struct {
 	History  *history  `json:"history,omitempty"` // what is new of it
 	Causes   []cause   `json:"causes,omitempty"`
 	Worst    []any     `json:"worst,omitempty"`   // processes and peers that need a look
+	Troubles int       `json:"troubles"`          // of which Worst has the first
 	Fullest  []*peer   `json:"fullest,omitempty"` // queues
 	Busiest  []busy    `json:"busiest,omitempty"`
 	Table    *table    `json:"table,omitempty"`
@@ -86,9 +87,12 @@ func ptr[T any](x T) *T { return &x }
 
 // overview fills in what the first view shows.
 func (m *model) overview(f *frame, s *shown) {
-	points := m.history
+	points, since := m.history, s.since
+	if since > m.seq { // of a server before this one
+		since = 0
+	}
 	for i, p := range points {
-		if p.seq > s.since {
+		if p.seq > since {
 			f.History = columns(points[i:])
 			break
 		}
@@ -103,8 +107,16 @@ func (m *model) overview(f *frame, s *shown) {
 		*peer
 	}
 	for _, p := range m.processes {
-		if p.Status == unreachable && len(f.Worst) < fewRows {
+		if p.Status != unreachable {
+			continue
+		}
+		if f.Troubles++; f.Troubles <= fewRows {
 			f.Worst = append(f.Worst, trouble{"process", p})
+		}
+	}
+	for _, p := range m.peers {
+		if p.Status >= losing {
+			f.Troubles++
 		}
 	}
 	for _, p := range first(m.peers, compareTrouble) {

@@ -218,8 +218,10 @@ func (h *hub) look(n needs, afresh bool) *model {
 	}
 	m := newModel(o)
 	m.hasTags, m.asked, m.details = n.tags, n.asked, make(map[string]*detail)
-	for id := range n.instances {
-		m.details[id] = h.detail(m, id)
+	ctx, cancel := context.WithTimeout(h.ctx, patienceOfDetails)
+	defer cancel()
+	for id := range n.instances { // in any order: none is always the last
+		m.details[id] = h.detail(ctx, m, id)
 	}
 	return m
 }

@@ -102,7 +102,7 @@ func newLink(p *process, q *state.Peer, before *state.Peer) *link {
 		if lane.QueueLimit > 0 {
 			l.Queue = max(l.Queue, round(100*float64(lane.Queued)/float64(lane.QueueLimit))/100)
 		}
-		if name := text(lane.Policy); len(l.Policies) < 16 && !slices.Contains(l.Policies, name) {
+		if name := text(lane.Policy); len(l.Policies) < maxPolicies && !slices.Contains(l.Policies, name) {
 			l.Policies = append(l.Policies, name)
 		}
 	}
@@ -144,15 +144,15 @@ func (q *peer) add(l *link) {
 		q.Stalled = l.Stalled
 	}
 	for _, name := range l.Policies {
-		if !slices.Contains(q.Policies, name) {
+		if len(q.Policies) < maxPolicies && !slices.Contains(q.Policies, name) {
 			q.Policies = append(q.Policies, name)
 		}
 	}
 	for _, c := range l.Causes {
 		at := slices.IndexFunc(q.Causes, func(d cause) bool { return d.Cause == c.Cause })
-		if at < 0 {
+		if at < 0 && len(q.Causes) < maxCauses {
 			q.Causes = append(q.Causes, c)
-		} else {
+		} else if at >= 0 {
 			q.Causes[at] = q.Causes[at].and(c)
 		}
 	}

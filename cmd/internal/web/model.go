@@ -38,6 +38,11 @@ const (
 
 	// textBytes limits a text of a peer in a frame.
 	textBytes = 96
+
+	// maxPolicies and maxCauses limit what a row names. A peer says what it likes; there
+	// are fewer of both.
+	maxPolicies = 8
+	maxCauses   = 8
 )
 
 // text returns a text of a peer, safe to show and short.
@@ -222,7 +227,10 @@ func newModel(o overview.Overview) *model {
 	for _, c := range byCause {
 		m.causes = append(m.causes, c)
 	}
-	slices.SortFunc(m.causes, func(a, b cause) int { return cmp.Compare(b.Messages, a.Messages) })
+	slices.SortFunc(m.causes, func(a, b cause) int {
+		return cmp.Or(cmp.Compare(b.Messages, a.Messages), cmp.Compare(a.Cause, b.Cause))
+	})
+	m.causes = m.causes[:min(len(m.causes), 2*maxCauses)]
 	m.sum()
 	return m
 }
@@ -274,11 +282,16 @@ func (p *process) answered(s *state.State) {
 	switch {
 	case s.Stalled > 0:
 		p.Status = stalled
-	case p.LossNow > 0 || recent(s.Losses, s.Time):
+	case p.losing():
 		p.Status = losing
 	case p.Lost > 0:
 		p.Status = lost
 	}
+}
+
+// losing reports whether the process, which has answered, loses messages now.
+func (p *process) losing() bool {
+	return p.LossNow > 0 || recent(p.row.State.Losses, p.row.State.Time)
 }
 
 func refusals(s *state.State) uint64 {
@@ -301,7 +314,7 @@ func recent(losses []state.Loss, at time.Time) bool {
 
 func causesOf(losses []state.Loss) (all []cause) {
 	for _, l := range losses {
-		if l.Messages > 0 {
+		if l.Messages > 0 && len(all) < maxCauses {
 			all = append(all, cause{Cause: state.Cause(text(string(l.Cause))), Messages: l.Messages, First: millis(l.First), Last: millis(l.Last)})
 		}
 	}
@@ -333,7 +346,7 @@ func (m *model) sum() {
 		case losing:
 			t.Losing++
 		case stalled:
-			if p.LossNow > 0 {
+			if p.losing() {
 				t.Losing++
 			}
 		case good, lost:

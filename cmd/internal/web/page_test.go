@@ -183,6 +183,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"since", "GET", "/live?since=now", nil, 400, `since: got "now", want the number of a frame` + "\n"},
 		{"a filter without end", "GET", "/live?filter=" + strings.Repeat("x", 101), nil, 400, `filter: got "xxxxxxxxxxxxxxxxxxxx...", want at most 100 bytes` + "\n"},
 		{"a number of the API", "GET", "/api/v1/bus?peers=all", nil, 400, `peers: got "all", want a number, 0 or more` + "\n"},
+		{"a filter of the API without end", "GET", "/api/v1/bus?filter=" + strings.Repeat("x", 101), nil, 400, `filter: got "xxx`},
 		{"tags of the API", "GET", "/api/v1/bus?tags=a-b", nil, 400, `tags: got "a-b", want tags: `},
 	}
 	for _, test := range tests {

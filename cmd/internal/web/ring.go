@@ -2,6 +2,11 @@
 
 package web
 
+import (
+	"cmp"
+	"slices"
+)
+
 // kept is how many looks the ring keeps: 10 minutes of them.
 const kept = 600
 
@@ -18,7 +23,12 @@ type point struct {
 // ring keeps the last points.
 type ring struct{ points []point }
 
+// A clock that was set back makes what is later than p not of this time: it is left out.
 func (r *ring) add(p point) {
+	if n := len(r.points); n > 0 && r.points[n-1].unix >= p.unix {
+		at, _ := slices.BinarySearchFunc(r.points, p.unix, func(q point, unix int64) int { return cmp.Compare(q.unix, unix) })
+		r.points = slices.Clone(r.points[:at]) // models show the others still
+	}
 	if len(r.points) == 2*kept { // copied once in a while, so that adding costs nothing
 		r.points = append(r.points[:0:0], r.points[kept:]...)
 	}

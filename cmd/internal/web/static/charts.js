@@ -40,7 +40,7 @@ export class Chart {
     const font = '11px system-ui, sans-serif';
     this.tip = h('div', { class: 'tip', hidden: true });
     this.plot = new uPlot({
-      width: this.width(), height: this.tall, padding: [8, 10, 0, 0],
+      width: this.width(), height: this.tall, padding: [8, 26, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 7, fill: line } },
       scales: { y: { range: (u, low, high) => [0, high > 0 ? high * 1.12 : 1] } },

@@ -12,6 +12,9 @@ const KEPT = 600;
 const points = { t: [], m: [], b: [], l: [], s: [] };
 
 function keep(history) {
+  // What is known twice, as the server is a new one, or its clock was set back.
+  const double = points.t.findIndex(t => t >= history.t[0] / 1000);
+  if (double >= 0) for (const series of Object.values(points)) series.length = double;
   for (const key of Object.keys(points)) {
     points[key].push(...(key === 't' ? history.t.map(t => t / 1000) : history[key]));
     points[key].splice(0, points[key].length - KEPT);
@@ -35,7 +38,11 @@ function showItem(it, href, name, value, share, tone) {
 // reason says what is wrong with a process or peer, and what it means.
 function reason(x, time) {
   if (x.status === 'unreachable') return x.error || 'it did not answer';
-  if (x.status === 'stalled') return `takes nothing${x.stalled_since ? ` for ${span(time - x.stalled_since)}` : ''}; queue ${percent(x.queue)}${x.policies ? `; policy ${x.policies.join(', ')}` : ''}`;
+  if (x.status === 'stalled') return `takes nothing${x.stalled_since ? ` for ${span(time - x.stalled_since)}` : ''}; queue ${percent(x.queue)}${x.policies ? `; policy ${x.policies.join(', ')}` : ''}${x.loss_rate ? `; ${losses(x)}` : ''}`;
+  return losses(x);
+}
+
+function losses(x) {
   return `loses ${compact(x.loss_rate)} messages a second: ${causes(x.causes)}`;
 }
 
@@ -96,7 +103,7 @@ export function overview(context) {
       }
       const needy = frame.worst || [];
       worst.show(needy);
-      setText(panels.worst.note, needy.length ? plural(needy.length, 'process', 'processes') : '');
+      setText(panels.worst.note, needy.length ? (frame.troubles > needy.length ? `the worst ${exact(needy.length)} of ${exact(frame.troubles)}` : plural(needy.length, 'process', 'processes')) : '');
       most = Math.max(1, ...(frame.causes || []).map(c => c.n));
       lost.show(frame.causes || []);
       setText(panels.lost.note, frame.totals.lost ? plural(frame.totals.lost, 'message') : '');

@@ -17,7 +17,11 @@ function recorder(titles) {
   return {
     nodes: charts.map(c => c.el),
     add(ms, values) {
-      if (times.length && ms <= times[times.length - 1] * 1000) return;
+      if (times.length && ms / 1000 === times[times.length - 1]) return;
+      if (times.length && ms / 1000 < times[times.length - 1]) { // the clock was set back
+        times.length = 0;
+        for (const c of charts) c.values.length = 0;
+      }
       times.push(ms / 1000);
       times.splice(0, times.length - 600);
       charts.forEach((c, i) => {

@@ -21,7 +21,7 @@ export class Stream {
   // open shows what the query says, soon: what changes often is asked for once.
   open(query, delay = 0) {
     this.query = query;
-    clearTimeout(this.later);
+    this.close(); // what comes now is the answer to another question
     this.later = setTimeout(() => this.connect(), delay);
   }
 
