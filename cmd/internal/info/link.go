@@ -3,14 +3,17 @@
 package info
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"tagbus/bus/state"
+	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/table"
+	"tagbus/cmd/internal/units"
 )
 
 // link is what a publisher or receiver knows of one of its peers.
@@ -67,6 +70,18 @@ type linkObject struct {
 	state.Peer
 }
 
+// goneText says when a peer has gone, and why.
+func goneText(now time.Time, p *state.Peer) string {
+	const rest = "this is what is remembered of it"
+	switch {
+	case p.Ended.IsZero():
+		return rest
+	case p.Reason == "":
+		return units.FormatAgo(now, p.Ended) + ", in order; " + rest
+	}
+	return fmt.Sprintf("%s, without goodbye: %s; %s", units.FormatAgo(now, p.Ended), cli.Words(p.Reason), rest)
+}
+
 // links writes what publishers know of a subscriber, or receivers of a sender.
 func (l *looker) links(out io.Writer, now time.Time, links []link) error {
 	if l.env.JSON {
@@ -82,7 +97,7 @@ func (l *looker) links(out io.Writer, now time.Time, links []link) error {
 	p.head(name(first.Name, first.Instance), first.role(), first.Host, first.PID)
 	p.say("instance", "%s", first.Instance)
 	if first.Gone {
-		p.say("gone", "this is what is remembered of it")
+		p.say("gone", "%s", goneText(now, &first.Peer))
 	} else {
 		p.say("known", "by what it is connected to, which is below: it has no entry in %s", l.env.Bus)
 	}
