@@ -60,7 +60,7 @@ func measure(s size, pairs int) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	build := exec.Command("go", "build", "-o", dir, "./cmd/tagbus")
 	build.Dir = ".." // its requirements are not those of this module
 	build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
@@ -129,7 +129,7 @@ func startBus(folder string, s size) (*process, error) {
 	if _, ok := <-b.lines; !ok {
 		return nil, fmt.Errorf("the bus did not start: %w", cmd.Wait())
 	}
-	fmt.Printf("bus: %d publishers of %d tags, %d subscribers of %d publishers each: up after %.1f s\n",
+	fmt.Fprintf(os.Stdout, "bus: %d publishers of %d tags, %d subscribers of %d publishers each: up after %.1f s\n",
 		s.publishers, s.tags, s.subscribers, s.each, time.Since(begun).Seconds())
 	return b, nil
 }
@@ -170,17 +170,17 @@ func compare(b *process, w *watchers, pairs int) error {
 		if err := w.start(); err != nil {
 			return err
 		}
-		time.Sleep(3 * time.Second) // connections
+		<-time.After(3 * time.Second) // connections
 		watched, dearer, err := b.rate(seconds)
 		w.stop()
 		if err != nil {
 			return err
 		}
-		fmt.Printf("pair %d: %.2f M msg/s, %.3f CPU s a million; watched %.2f M msg/s, %.3f\n", i+1, rate/1e6, cost, watched/1e6, dearer)
+		fmt.Fprintf(os.Stdout, "pair %d: %.2f M msg/s, %.3f CPU s a million; watched %.2f M msg/s, %.3f\n", i+1, rate/1e6, cost, watched/1e6, dearer)
 		rates, costs = append(rates, watched/rate), append(costs, dearer/cost)
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 	}
-	fmt.Printf("watched / not watched: rate %.3f, processor time of a message %.3f (medians of %d pairs)\n", median(rates), median(costs), pairs)
+	fmt.Fprintf(os.Stdout, "watched / not watched: rate %.3f, processor time of a message %.3f (medians of %d pairs)\n", median(rates), median(costs), pairs)
 	return nil
 }
 

@@ -37,7 +37,7 @@ func (w *watchers) list() error {
 		times = append(times, time.Since(begun).Seconds())
 		lines = strings.Count(string(out), "\n")
 	}
-	fmt.Printf("tagbus ls: %d lines in %.2f s (median of %d)\n", lines, median(times), len(times))
+	fmt.Fprintf(os.Stdout, "tagbus ls: %d lines in %.2f s (median of %d)\n", lines, median(times), len(times))
 	return nil
 }
 
@@ -47,11 +47,11 @@ func (w *watchers) shares() error {
 		return err
 	}
 	defer w.stop()
-	time.Sleep(5 * time.Second) // connections
+	<-time.After(5 * time.Second) // connections
 	const seconds = 20
 	top, web := cpu(w.top), cpu(w.web)
-	time.Sleep(seconds * time.Second)
-	fmt.Printf("tagbus top: %.1f %% of a processor; tagbus web with 3 viewers: %.1f %%\n",
+	<-time.After(seconds * time.Second)
+	fmt.Fprintf(os.Stdout, "tagbus top: %.1f %% of a processor; tagbus web with 3 viewers: %.1f %%\n",
 		100*(cpu(w.top)-top)/seconds, 100*(cpu(w.web)-web)/seconds)
 	return nil
 }

@@ -6,8 +6,9 @@ import (
 	"context"
 	"os"
 
-	"tagbus/bench/internal/load"
 	"tagbus/bus"
+
+	"tagbus/bench/internal/load"
 )
 
 func publish(o load.Options) {

@@ -5,8 +5,9 @@ package main
 import (
 	"context"
 
-	"tagbus/bench/internal/load"
 	"tagbus/bus"
+
+	"tagbus/bench/internal/load"
 )
 
 // newSender returns what publishes for one producer.
