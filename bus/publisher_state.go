@@ -78,9 +78,9 @@ func (p *Publisher) portray(role state.Role, q state.Question, now time.Time) st
 			portrayDistance(&st.Peers[from+i], r.l.ep)
 		}
 	}
-	p.portrayLostTags(st.Peers, q)
-	p.portrayLostTags(st.Gone, q)
 	st.Busiest, st.Asked = p.watch.Busiest(now, q.Busiest), p.portrayTags(now, q.Tags)
+	p.portrayLostTags(st.Peers, q) // after the sums of the tags: what is lost meanwhile is then in no rest
+	p.portrayLostTags(st.Gone, q)
 	return st
 }
 

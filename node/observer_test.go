@@ -9,6 +9,7 @@ import (
 	"tagbus/bus"
 	"tagbus/bus/observer"
 	"tagbus/bus/state"
+	"tagbus/node"
 	"tagbus/tags"
 )
 
@@ -53,8 +54,8 @@ func TestAnObserverAsksOverTheBus(t *testing.T) {
 
 // Both sides of a connection over TCP know how far away the other one is.
 func TestTheStateHasRoundTrips(t *testing.T) {
-	n := openNode(t, t.TempDir())
-	p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1), Listen: listen()})
+	n := openNodeWith(t, node.Config{Bus: t.TempDir()}) // over TCP: other backends have none
+	p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1)})
 	if err != nil {
 		t.Fatal(err)
 	}
