@@ -69,9 +69,10 @@ func (p *Publisher) portray(role state.Role, q state.Question, now time.Time) st
 	for part := range slices.Chunk(shown, shownAtOnce) {
 		from := len(st.Peers)
 		p.fan.Mu.Lock()
+		wanted := p.wanted(q.Tags)
 		part = slices.DeleteFunc(part, func(r rankedLink) bool { _, there := p.links[r.l]; return !there })
 		for _, r := range part {
-			st.Peers = append(st.Peers, r.l.portray(now))
+			st.Peers = append(st.Peers, r.l.portray(now, wanted))
 		}
 		p.fan.Mu.Unlock()
 		for i, r := range part {
@@ -161,8 +162,24 @@ func (p *Publisher) portrayAll(st *state.State, q state.Question, now time.Time)
 	return first.Sorted()
 }
 
+// wanted returns which of the tags of a small set lanes want. fan.Mu is held.
+func (p *Publisher) wanted(set tags.Set) map[subscription.LaneID][]tags.Tag {
+	if n, exact := set.Count(); n == 0 || !exact || n > state.MaxWanted {
+		return nil
+	}
+	lanes := make(map[subscription.LaneID][]tags.Tag)
+	for tag := range set.All() {
+		for _, lane := range p.fan.Wanting(tag) {
+			lanes[lane] = append(lanes[lane], tag)
+		}
+	}
+	return lanes
+}
+
 // portray returns the state of a subscriber. fan.Mu is held.
-func (l *link) portray(now time.Time) state.Peer {
+//
+//   - wanted: which of the tags that are asked for lanes want.
+func (l *link) portray(now time.Time, wanted map[subscription.LaneID][]tags.Tag) state.Peer {
 	peer := l.peer.portray(l.since)
 	out, room := l.out.Stats(), l.ep.Room()
 	peer.Messages, peer.Bytes, peer.Pages = out.Messages, out.Bytes, out.Pages
@@ -176,6 +193,7 @@ func (l *link) portray(now time.Time) state.Peer {
 		lane := addLane(&peer, use.Account, &lost)
 		lane.Parts, lane.Queued, lane.QueueLimit = use.Parts, use.Queued, use.Limit
 		lane.Messages += use.Sent
+		lane.Wanted = wanted[use.ID]
 		peer.Queued += use.Queued
 		peer.QueueLimit += use.Limit
 	}

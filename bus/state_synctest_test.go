@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"runtime"
 	"slices"
@@ -203,6 +204,39 @@ func TestLossesHaveTheirTimes(t *testing.T) {
 		time.Sleep(time.Second)
 		st = stateOf(t, p, everything)
 		lost("when it has gone", st, st.Gone, 3, 7)
+	})
+}
+
+// Lanes name those of the tags that are asked for that they want, whether there was a
+// message of them or not, unless very many are asked for.
+func TestLanesNameTheTagsThatTheyWant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Everything()})
+		for _, x := range []struct {
+			name string
+			set  tags.Set
+		}{{"one", tags.Of(1)}, {"both", tags.Of(1, 2)}, {"other", tags.Of(7)}} {
+			s := b.subscriber(bus.SubscriberConfig{Name: x.name})
+			subscribe(t, s, x.set, newCollector().handle)
+		}
+		for _, x := range []struct {
+			asked tags.Set
+			want  map[string][]tags.Tag
+		}{
+			{tags.Of(1, 2, 3), map[string][]tags.Tag{"one": {1}, "both": {1, 2}, "other": nil}},
+			{tags.Of(7), map[string][]tags.Tag{"one": nil, "both": nil, "other": {7}}},
+			{tags.Everything(), map[string][]tags.Tag{"one": nil, "both": nil, "other": nil}},
+			{tags.Set{}, map[string][]tags.Tag{"one": nil, "both": nil, "other": nil}},
+		} {
+			got := make(map[string][]tags.Tag)
+			for _, peer := range stateOf(t, p, state.Question{Peers: 3, Tags: x.asked}).Peers {
+				got[peer.Name] = peer.Lanes[0].Wanted
+			}
+			if fmt.Sprint(got) != fmt.Sprint(x.want) {
+				t.Errorf("asked for %v: got %v, want %v", x.asked, got, x.want)
+			}
+		}
 	})
 }
 

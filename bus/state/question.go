@@ -16,6 +16,9 @@ const (
 	MaxLostTags    = 64
 	maxAllLostTags = 1 << 16
 
+	// MaxWanted is how many tags a question may ask for to be told which lanes want them.
+	MaxWanted = 16
+
 	// MaxReason limits Peer.Reason, in bytes.
 	MaxReason = 255
 

@@ -148,14 +148,15 @@ type Peer struct {
 
 // Lane is what the subscriptions of a peer with one policy share.
 type Lane struct {
-	Policy      string `json:"policy"`               // what becomes of messages for which there is no room: "block", "sample:10"
-	Parts       int    `json:"tag_parts"`            // ranges and patterns that are subscribed to
-	Queued      int    `json:"queued_bytes"`         // of pages reserved, queued or being sent
-	QueueLimit  int    `json:"queue_limit_bytes"`    // that it may hold
-	Messages    uint64 `json:"sent_messages"`        // on all connections of this instance
-	Unconfirmed uint64 `json:"unconfirmed_messages"` // of ended connections: lost or received, the peer has not said
-	LeftOut     uint64 `json:"left_out_messages"`    // by the policies latest and sample, on purpose
-	Losses      []Loss `json:"losses,omitempty"`     // on all connections of this instance
+	Policy      string     `json:"policy"`                // what becomes of messages for which there is no room: "block", "sample:10"
+	Parts       int        `json:"tag_parts"`             // ranges and patterns that are subscribed to
+	Queued      int        `json:"queued_bytes"`          // of pages reserved, queued or being sent
+	QueueLimit  int        `json:"queue_limit_bytes"`     // that it may hold
+	Messages    uint64     `json:"sent_messages"`         // on all connections of this instance
+	Unconfirmed uint64     `json:"unconfirmed_messages"`  // of ended connections: lost or received, the peer has not said
+	LeftOut     uint64     `json:"left_out_messages"`     // by the policies latest and sample, on purpose
+	Wanted      []tags.Tag `json:"wanted_tags,omitempty"` // those that are asked for and that it wants, if no more than MaxWanted are asked for
+	Losses      []Loss     `json:"losses,omitempty"`      // on all connections of this instance
 }
 
 // LostTag is a tag of which a peer has lost messages.

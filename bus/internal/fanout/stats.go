@@ -2,7 +2,11 @@
 
 package fanout
 
-import "tagbus/bus/internal/ledger"
+import (
+	"tagbus/bus/internal/ledger"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
 
 // Stats counts what a fanout has done.
 type Stats struct {
@@ -50,6 +54,7 @@ type OutboxStats struct {
 
 // LaneUse is what a lane holds, and has sent.
 type LaneUse struct {
+	ID            subscription.LaneID
 	Account       *ledger.Lane
 	Parts         int    // ranges and masks of its subscriptions
 	Queued, Limit int    // bytes of pages that it holds, and may hold
@@ -63,7 +68,7 @@ func (box *Outbox) Stats() OutboxStats {
 	st := OutboxStats{Pages: box.sentPages, Messages: box.sentMessages, Bytes: box.sentBytes}
 	for _, n := range box.Lanes {
 		parts, _ := box.fan.table.Size(n.id)
-		st.Lanes = append(st.Lanes, LaneUse{n.Account, parts, int(n.pinned.Load()), int(n.limit), n.sentMessages})
+		st.Lanes = append(st.Lanes, LaneUse{n.id, n.Account, parts, int(n.pinned.Load()), int(n.limit), n.sentMessages})
 	}
 	return st
 }
@@ -75,6 +80,11 @@ func (box *Outbox) Fullest() (share float64) {
 		share = max(share, min(1, float64(n.pinned.Load())/float64(n.limit)))
 	}
 	return share
+}
+
+// Wanting returns the lanes that want a tag. Mu is held.
+func (fan *Fanout) Wanting(tag tags.Tag) []subscription.LaneID {
+	return fan.table.AppendWanting(nil, tag)
 }
 
 // Shape is what the topology is made of, and what that has cost: for tests.

@@ -84,10 +84,10 @@ func felix() state.State {
 				Instance: "S1", Name: "daq", Host: "host-2", PID: 99, StalledSince: began.Add(-30 * time.Second), Heard: began.Add(-31 * time.Second), RoundTrip: 0.0005,
 				Lanes: []state.Lane{
 					{Policy: "block", Queued: 4 << 20, QueueLimit: 4 << 20, Messages: 10},
-					{Policy: "drop-newest", QueueLimit: 4 << 20, Messages: 20, Losses: losses},
+					{Policy: "drop-newest", QueueLimit: 4 << 20, Messages: 20, Losses: losses, Wanted: []tags.Tag{0x100}},
 				},
 			},
-			{Instance: "S2", Host: "host-3", PID: 5, Lanes: []state.Lane{{Policy: "latest", QueueLimit: 1 << 20, Messages: 5, LeftOut: 3}}},
+			{Instance: "S2", Host: "host-3", PID: 5, Lanes: []state.Lane{{Policy: "latest", QueueLimit: 1 << 20, Messages: 5, LeftOut: 3, Wanted: []tags.Tag{0x100}}}},
 		},
 		Gone:      []state.Peer{{Instance: "S0", Name: "daq\x1b[2J", Host: "host-2", PID: 98, Messages: 7, Losses: []state.Loss{{Cause: state.Connection, Messages: 2}}}},
 		KnownTags: 3,
@@ -185,11 +185,10 @@ front             0    0 B      -     -     0         0     0  never
 
 felix-08 could not be asked: connection refused
 
-2 of these lanes of felix-07 want it:
-SUBSCRIBER  HOST    PID  POLICY          QUEUE     LIMIT  SENT  LEFT-OUT   LOST  STALLED  HEARD        RTT
-daq         host-2   99  block        4.00 MiB  4.00 MiB    10         0      0  31s      32s ago  0.50 ms
-daq         host-2   99  drop-newest       0 B  4.00 MiB    20         0  1,235  31s      32s ago  0.50 ms
-S2          host-3    5  latest            0 B  1.00 MiB     5         3      0  -        -              -
+Subscribers of it at felix-07:
+SUBSCRIBER  HOST    PID  POLICY       QUEUE     LIMIT  SENT  LEFT-OUT   LOST  STALLED  HEARD        RTT
+daq         host-2   99  drop-newest    0 B  4.00 MiB    20         0  1,235  31s      32s ago  0.50 ms
+S2          host-3    5  latest         0 B  1.00 MiB     5         3      0  -        -              -
 `, "", ""},
 		{"daq", `
 daq: subscriber on host-2, pid 99

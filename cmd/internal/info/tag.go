@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"tagbus/bus/directory"
@@ -14,7 +15,6 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/table"
-	"tagbus/cmd/internal/units"
 	"tagbus/internal/plain"
 	"tagbus/tags"
 )
@@ -105,32 +105,34 @@ func (l *looker) tagText(out io.Writer, tag tags.Tag, o overview.Overview) {
 	}
 	for i := range o.Rows {
 		if s := o.Rows[i].State; s != nil {
-			p.subscribers(s, of(s, tag).Peers, o.Time)
+			p.subscribers(s, tag, o.Time)
 		}
 	}
 }
 
-// subscribers writes the peers that may have subscribed to a tag: an instance says how many
-// lanes want it, and what lanes its peers have.
-func (p page) subscribers(s *state.State, wanted int, now time.Time) {
-	lanes := 0
+// subscribers writes the peers that have subscribed to a tag, and of a receiver all: senders
+// do not say which tags they send.
+func (p page) subscribers(s *state.State, tag tags.Tag, now time.Time) {
 	t := table.New(p.out, false, laneColumns(peerWord(s.Role))...)
 	for i := range s.Peers {
-		lanes += max(1, len(s.Peers[i].Lanes))
-		addLanes(t, now, name(s.Peers[i].Name, s.Peers[i].Instance), &s.Peers[i])
+		peer := s.Peers[i]
+		if s.Sending != nil {
+			peer.Lanes = slices.DeleteFunc(slices.Clone(peer.Lanes), func(l state.Lane) bool { return !slices.Contains(l.Wanted, tag) })
+			if len(peer.Lanes) == 0 {
+				continue
+			}
+		}
+		addLanes(t, now, name(peer.Name, peer.Instance), &peer)
 	}
-	if t.Len() == 0 || s.Sending != nil && wanted == 0 {
+	if t.Len() == 0 {
 		return
 	}
 	fmt.Fprintln(p.out)
 	called := plain.Text(name(s.Name, s.Instance))
-	switch {
-	case s.Sending == nil:
+	if s.Sending == nil {
 		fmt.Fprintf(p.out, "Senders to %s, of whatever tag:\n", called)
-	case lanes == wanted:
+	} else {
 		fmt.Fprintf(p.out, "Subscribers of it at %s:\n", called)
-	default:
-		fmt.Fprintf(p.out, "%s of these lanes of %s want it:\n", units.FormatCount(uint64(wanted)), called)
 	}
 	_ = t.Flush()
 }

@@ -131,6 +131,19 @@ func (p *program) linesFrom(n int) []string {
 // metric returns the value of a metric without labels.
 func (p *program) metric(name string) float64 {
 	p.tb.Helper()
+	for begun := time.Now(); time.Since(begun) < patience; idle(20 * time.Millisecond) {
+		if value, ok := p.scraped(name); ok {
+			return value
+		}
+	}
+	p.tb.Fatalf("%s: no metric %s", p.name, name)
+	return 0
+}
+
+// scraped returns the value of a metric, if it is there: a program serves its own metrics a
+// moment after those of its process.
+func (p *program) scraped(name string) (value float64, ok bool) {
+	p.tb.Helper()
 	url := metricsLine.FindStringSubmatch(p.await(metricsLine.String()))[1]
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
 	response, err := client.Get(url)
@@ -148,11 +161,10 @@ func (p *program) metric(name string) float64 {
 			if err != nil {
 				p.tb.Fatal(err)
 			}
-			return f
+			return f, true
 		}
 	}
-	p.tb.Fatalf("%s: no metric %s", p.name, name)
-	return 0
+	return 0, false
 }
 
 // residentBytes returns how much memory the process has.
