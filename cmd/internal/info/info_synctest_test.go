@@ -99,9 +99,6 @@ func felix() state.State {
 // looked returns what info writes.
 func looked(t *testing.T, of string, asJSON bool, f *folder, a answers) (out, notes string, err error) {
 	t.Helper()
-	zone := time.Local
-	time.Local = time.UTC
-	defer func() { time.Local = zone }()
 	var o, n bytes.Buffer
 	l := &looker{
 		of: of, dir: f, watcher: overview.New(f, a),

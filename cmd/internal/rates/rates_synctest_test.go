@@ -57,9 +57,6 @@ func (s steady) Ask(_ context.Context, e directory.Entry, q state.Question) (sta
 // wrote returns what a command writes.
 func wrote(t *testing.T, f Flags, bytes, asJSON bool, asker overview.Asker) (out, notes string) {
 	t.Helper()
-	zone := time.Local
-	time.Local = time.UTC
-	defer func() { time.Local = zone }()
 	set, err := tags.ParseSet("0x100-0x101")
 	if err != nil {
 		t.Fatal(err)
@@ -141,9 +138,6 @@ func lines(text string) string {
 
 func TestAProbeMeasuresTheTimesBetweenMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		zone := time.Local
-		time.Local = time.UTC
-		defer func() { time.Local = zone }()
 		p, from := newProbe(), &bus.Peer{Instance: "A1", Name: "felix-07"}
 		out, _ := written(t, func(e *tool.Env) error {
 			printer := newPrinter(e, true, false, 0)

@@ -53,9 +53,6 @@ func TestRepeat(t *testing.T) {
 	}
 	for _, test := range tests {
 		synctest.Test(t, func(t *testing.T) {
-			zone := time.Local
-			time.Local = time.UTC
-			defer func() { time.Local = zone }()
 			got, err := looks(t, test.asJSON, test.watch, 2500*time.Millisecond, test.fail)
 			if got != test.want || !errors.Is(err, test.err) {
 				t.Errorf("%s: got %q and %v, want %q and %v", test.name, got, err, test.want, test.err)

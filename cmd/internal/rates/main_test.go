@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rates
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+func TestMain(m *testing.M) {
+	time.Local = time.UTC // what is shown depends on it
+	os.Exit(m.Run())
+}
