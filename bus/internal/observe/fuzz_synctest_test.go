@@ -43,13 +43,13 @@ func FuzzObservers(f *testing.F) {
 	f.Add([]byte{opConnect, 1, opRaw, 1, opConnect, 2, opAskBadly, 2, opBeat, 2, opWait, 1, opClose, 2, opConnect, 2})
 	f.Add([]byte{opConnect, 1, opStall, 1, opAsk, 1, opWait, 61, opConnect, 1, opAsk, 1, opClose, 1, opWait, 1})
 	f.Fuzz(func(t *testing.T, input []byte) {
-		if len(input) > 400 {
+		if len(input) > 80 {
 			t.Skip("longer than a program is")
 		}
 		synctest.Test(t, func(t *testing.T) {
 			const each = 20 * time.Millisecond
 			b := newBed(t)
-			answer := large(300_000)
+			answer := large(60_000) // four messages
 			b.describe = func(ctx context.Context, _ state.Question) (state.State, error) {
 				select {
 				case <-time.After(each):
