@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/netip"
 	"sync/atomic"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/lossfile"
-	"tagbus/cmd/internal/units"
 )
 
 const (
@@ -151,27 +149,6 @@ func (r *run) run(ctx context.Context) (err error) {
 	return errors.Join(r.drain(stopped, nil), r.shortcoming(), unackedError(r.unacked.Load()))
 }
 
-// openSource opens the source; false means that it could not, or that ctx ended
-// first: a FIFO without a writer never opens, and the header of a capture may never come.
-func (r *run) openSource(ctx context.Context) (opened bool, err error) {
-	type result struct {
-		source source
-		err    error
-	}
-	done := make(chan result, 1)
-	go func() {
-		s, err := newSource(r.flags, r.stdin, r.console.Say)
-		done <- result{s, err}
-	}()
-	select {
-	case got := <-done:
-		r.source = got.source
-		return got.err == nil, got.err
-	case <-ctx.Done():
-		return false, r.end(context.Cause(ctx))
-	}
-}
-
 func (r *run) onEvent(e bus.Event) {
 	switch e.Kind {
 	case bus.Subscribed:
@@ -211,35 +188,6 @@ func (r *run) publishAll(ctx context.Context) error {
 		}
 	}
 	return r.end(err)
-}
-
-// waitSubscribers waits for the subscribers that the flags ask for, and says
-// now and then how many there are. It returns the cause of the end of ctx.
-func (r *run) waitSubscribers(ctx context.Context) error {
-	n := r.flags.WaitSubscribers
-	what := "1 subscriber that wants all of the tags"
-	if n > 1 {
-		what = fmt.Sprintf("%d subscribers that together want all of the tags", n)
-	}
-	count := func() int { return len(r.outlet.Stats().Subscribers) }
-	r.console.Tell(slog.LevelInfo, "waiting", nil, "waiting for %s", what)
-	r.liveWaiting(func() string { return fmt.Sprintf("%s, %d so far", what, count()) })
-	done := make(chan error, 1)
-	go func() { done <- r.outlet.WaitSubscribers(ctx, n, r.flags.Tags) }()
-	tick := time.NewTicker(waitingInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case err := <-done:
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			return err
-		case <-tick.C:
-			came := count()
-			r.console.Tell(slog.LevelInfo, "waiting", []slog.Attr{slog.Int("count", came)}, "%s", soFar(units.FormatNumber(came, "subscriber"), came == 0, r.announced, len(r.flags.Advertise) > 0))
-		}
-	}
 }
 
 // end tells the orderly ends from the others.

@@ -75,7 +75,7 @@ func TestStateIsJSON(t *testing.T) {
 	}
 }
 
-// TestWrongRequestsAreRefused compares what a person reads who has asked wrong.
+// TestWrongRequestsAreRefused compares what a wrong request is answered with.
 func TestWrongRequestsAreRefused(t *testing.T) {
 	broken := func(context.Context, state.Question) (state.Process, error) {
 		return state.Process{}, errors.New("bus: closed")

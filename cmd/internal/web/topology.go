@@ -15,7 +15,7 @@ const (
 	maxEdges = 300 // between them
 )
 
-// topology is who sends to whom: the sides that send on the left, those that receive on the
+// topology is the connections of the bus: the sides that send on the left, those that receive on the
 // right. What is too much to see is grouped by host.
 type topology struct {
 	Grouped bool   `json:"grouped"` // a node is a host
