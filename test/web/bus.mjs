@@ -57,6 +57,16 @@ export class Bus {
     return p;
   }
 
+  // bursts publishes a thousand messages of 1,000 bytes at a time, five times a second.
+  bursts(name, tags) {
+    const p = this.publisher(name, tags, '--input', '-', '--record', 'fixed:1000');
+    const burst = Buffer.alloc(1000 * 1000);
+    const timer = setInterval(() => { if (p.child.stdin.writableLength === 0) p.child.stdin.write(burst); }, 200);
+    p.child.stdin.on('error', () => {}); // it has ended first
+    p.child.on('close', () => clearInterval(timer));
+    return p;
+  }
+
   subscriber(name, tags, ...args) {
     return this.start('subscriber', '--bus', this.bus, '--json', '--name', name, '--tags', tags, '--heartbeat-timeout', '0', ...args);
   }

@@ -24,7 +24,7 @@ before(async () => {
   browser = await openBrowser();
   const emulate = ['--emulate', '400'];
   p.det = bus.publisher('det-0', '0x100-0x10f', ...emulate, '--rate', '500', '--metrics', '127.0.0.1:0');
-  p.trigger = bus.publisher('trigger', '0x200-0x207', '--emulate', '4000', '--rate', '8k');
+  p.trigger = bus.bursts('trigger', '0x200-0x207');
   p.calibration = bus.publisher('calibration', '0x300', '--emulate', '4000', '--rate', '8k');
   p.hostile = bus.messages(HOSTILE, '0x400', 1000);
   p.long = bus.publisher(LONG, '0x500', ...emulate, '--rate', '10');
@@ -35,7 +35,7 @@ before(async () => {
   p.stranger = bus.subscriber('<b>sub</b>', '0x500');
   web = await bus.web();
   page = await openPage(browser, web.url);
-  // The archive loses without being stopped: its backlog is smaller than a page.
+  // The archive loses without being stopped: its backlog is smaller than a burst.
   await until('six publishers and four subscribers', async () => (await total('processes')) === '6' && (await total('peers')) === '4');
   p.writer.child.kill('SIGSTOP');
 });
