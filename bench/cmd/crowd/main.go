@@ -3,7 +3,11 @@
 // Command crowd measures what it costs to look at a bus of many: a thousand publishers and a
 // thousand subscribers by default, in one process over loopback.
 //
-//	go run ./cmd/crowd [--publishers N] [--subscribers N] [--pairs N]
+//	go run ./cmd/crowd [--publishers N] [--subscribers N] [--pairs N] [--apart]
+//
+// With --apart, the publisher that floods and its subscriber are a process of their own that
+// has processor 0 for itself, as if on a host of their own. All others, and what looks at
+// them, have processor 1.
 //
 // It prints how long tagbus ls takes, which share of a processor tagbus top and tagbus web
 // take, the latter with three viewers, and the rate and the processor time of the bus with
@@ -27,8 +31,10 @@ import (
 // size is that of the bus.
 type size struct {
 	publishers, subscribers int
-	tags                    int // of each publisher
-	each                    int // publishers of each subscriber
+	tags                    int  // of each publisher
+	each                    int  // publishers of each subscriber
+	first                   int  // number of the first publisher
+	flood                   bool // by the first publisher
 }
 
 func main() {
@@ -38,13 +44,16 @@ func main() {
 	flag.IntVar(&s.tags, "tags", 100, "tags of each publisher")
 	flag.IntVar(&s.each, "each", 3, "publishers of each subscriber")
 	pairs := flag.Int("pairs", 5, "runs with and without the watchers")
+	apart := flag.Bool("apart", false, "flood from a process with a processor of its own")
+	flag.IntVar(&s.first, "first", 0, "number of the first publisher; for the program itself")
+	flag.BoolVar(&s.flood, "flood", false, "flood; for the program itself")
 	bus := flag.String("bus", "", "be the bus in this folder; for the program itself")
 	flag.Parse()
 	if *bus != "" {
 		must(serve(*bus, s, os.Stdout))
 		return
 	}
-	must(measure(s, *pairs))
+	must(measure(s, *pairs, *apart))
 }
 
 func must(err error) {
@@ -55,7 +64,7 @@ func must(err error) {
 }
 
 // measure starts the bus, and prints all figures.
-func measure(s size, pairs int) error {
+func measure(s size, pairs int, apart bool) error {
 	dir, err := os.MkdirTemp("", "crowd")
 	if err != nil {
 		return err
@@ -68,18 +77,35 @@ func measure(s size, pairs int) error {
 		return fmt.Errorf("build tagbus: %w", err)
 	}
 	w := &watchers{tagbus: filepath.Join(dir, "tagbus"), folder: filepath.Join(dir, "bus")}
-	b, err := startBus(w.folder, s)
+	s.flood = !apart
+	processor := ""
+	if apart {
+		w.processor, processor = "1", "1"
+	}
+	b, err := startBus(w.folder, s, processor)
 	if err != nil {
 		return err
 	}
 	defer b.stop()
+	flood := b
+	if apart {
+		flood, err = startBus(w.folder, size{publishers: 1, subscribers: 1, tags: s.tags, each: 1, first: s.publishers, flood: true}, "0")
+		if err != nil {
+			return err
+		}
+		defer flood.stop()
+		go func() {
+			for range b.lines {
+			}
+		}()
+	}
 	if err := w.list(); err != nil {
 		return err
 	}
 	if err := w.shares(); err != nil {
 		return err
 	}
-	return compare(b, w, pairs)
+	return compare(flood, w, pairs)
 }
 
 // process is the one with the bus.
@@ -96,12 +122,15 @@ type sample struct {
 	At       float64 `json:"at_seconds"`
 }
 
-func startBus(folder string, s size) (*process, error) {
+// startBus starts the bus of a size.
+//
+//   - processor: which it has; "" is all.
+func startBus(folder string, s size, processor string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self, "--bus", folder, fmt.Sprintf("--publishers=%d", s.publishers),
+	cmd := on(processor, self, "--bus", folder, fmt.Sprintf("--first=%d", s.first), fmt.Sprintf("--flood=%t", s.flood), fmt.Sprintf("--publishers=%d", s.publishers),
 		fmt.Sprintf("--subscribers=%d", s.subscribers), fmt.Sprintf("--tags=%d", s.tags), fmt.Sprintf("--each=%d", s.each))
 	cmd.Stderr, cmd.SysProcAttr = os.Stderr, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	in, err := cmd.StdinPipe()
@@ -132,6 +161,14 @@ func startBus(folder string, s size) (*process, error) {
 	fmt.Fprintf(os.Stdout, "bus: %d publishers of %d tags, %d subscribers of %d publishers each: up after %.1f s\n",
 		s.publishers, s.tags, s.subscribers, s.each, time.Since(begun).Seconds())
 	return b, nil
+}
+
+// on returns a command that has one processor; "" is all.
+func on(processor, program string, args ...string) *exec.Cmd {
+	if processor == "" {
+		return exec.Command(program, args...)
+	}
+	return exec.Command("taskset", append([]string{"--cpu-list", processor, program}, args...)...)
 }
 
 // rate returns the rate, and the processor time of a million messages, over some samples.

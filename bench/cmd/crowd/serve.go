@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	perSecond = 10 // messages of each publisher but the first, which floods
+	perSecond = 10 // messages of each publisher that does not flood
 	payload   = 100
 )
 
-// serve is the bus: it opens all in folder, floods one subscriber, and prints a sample a
-// second until standard input ends.
+// serve is a bus, or a part of one: it opens all in folder, floods if s says so, and prints a
+// sample a second until standard input ends.
 func serve(folder string, s size, out io.Writer) (err error) {
 	senders, err := node.Open(node.Config{Bus: folder})
 	if err != nil {
@@ -39,7 +39,7 @@ func serve(folder string, s size, out io.Writer) (err error) {
 	publishers := make([]*bus.Publisher, s.publishers)
 	for i := range publishers {
 		publishers[i], err = senders.NewPublisher(bus.PublisherConfig{
-			Tags: tagsOf(i, s.tags), Name: fmt.Sprintf("readout-%04d", i), QueueBytes: 2 << 20, PoolBytes: 4 << 20,
+			Tags: tagsOf(s.first+i, s.tags), Name: fmt.Sprintf("readout-%04d", s.first+i), QueueBytes: 2 << 20, PoolBytes: 4 << 20,
 		})
 		if err != nil {
 			return err
@@ -51,8 +51,12 @@ func serve(folder string, s size, out io.Writer) (err error) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	var count atomic.Uint64
-	go flood(ctx, publishers[0], s, &count)
-	go drip(ctx, publishers[1:], s)
+	others := publishers
+	if s.flood {
+		others = publishers[1:]
+		go flood(ctx, publishers[0], s, &count)
+	}
+	go drip(ctx, others, s)
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		stop()
@@ -78,7 +82,7 @@ func subscribe(n *node.Node, s size) error {
 		}
 		var sets []tags.Set
 		for k := range s.each {
-			sets = append(sets, tagsOf((i+k*s.publishers/s.each)%s.publishers, s.tags))
+			sets = append(sets, tagsOf(s.first+(i+k*s.publishers/s.each)%s.publishers, s.tags))
 		}
 		in, err := sub.Subscribe(tags.Union(sets...), func(bus.Message) {})
 		if err != nil {
@@ -97,7 +101,7 @@ func subscribe(n *node.Node, s size) error {
 // flood publishes as fast as the subscribers of one publisher take it.
 func flood(ctx context.Context, p *bus.Publisher, s size, count *atomic.Uint64) {
 	data := make([]byte, payload)
-	for i := 0; p.PublishContext(ctx, first(0)+tags.Tag(i%s.tags), data) == nil; i++ {
+	for i := 0; p.PublishContext(ctx, first(s.first)+tags.Tag(i%s.tags), data) == nil; i++ {
 		count.Add(1)
 	}
 }
@@ -107,6 +111,7 @@ func drip(ctx context.Context, publishers []*bus.Publisher, s size) {
 	data := make([]byte, payload)
 	tick := time.NewTicker(time.Second / perSecond)
 	defer tick.Stop()
+	ahead := s.publishers - len(publishers) + s.first
 	for i := 0; ; i++ {
 		select {
 		case <-tick.C:
@@ -114,7 +119,7 @@ func drip(ctx context.Context, publishers []*bus.Publisher, s size) {
 			return
 		}
 		for k, p := range publishers {
-			_ = p.Publish(first(k+1)+tags.Tag(i%s.tags), data) // one that has no room is counted by its publisher
+			_ = p.Publish(first(ahead+k)+tags.Tag(i%s.tags), data) // one that has no room is counted by its publisher
 		}
 	}
 }

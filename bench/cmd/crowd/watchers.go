@@ -19,6 +19,7 @@ import (
 // watchers are the tools that look at the bus.
 type watchers struct {
 	tagbus, folder string
+	processor      string // which they have; "" is all
 
 	top, web *exec.Cmd
 	closers  []io.Closer // the terminal of top, and the viewers
@@ -30,7 +31,7 @@ func (w *watchers) list() error {
 	lines := 0
 	for range 5 {
 		begun := time.Now()
-		out, err := exec.Command(w.tagbus, "ls", "--bus", w.folder).Output()
+		out, err := on(w.processor, w.tagbus, "ls", "--bus", w.folder).Output()
 		if err != nil {
 			return fmt.Errorf("tagbus ls: %w", err)
 		}
@@ -74,7 +75,7 @@ func (w *watchers) start() error {
 	if err != nil {
 		return err
 	}
-	w.top = exec.Command(w.tagbus, "top", "--bus", w.folder)
+	w.top = on(w.processor, w.tagbus, "top", "--bus", w.folder)
 	w.top.Env = append(os.Environ(), "TERM=xterm-256color")
 	w.top.Stdin, w.top.Stdout, w.top.Stderr = slave, slave, slave
 	w.top.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Pdeathsig: syscall.SIGKILL}
@@ -85,7 +86,7 @@ func (w *watchers) start() error {
 	go func() { _, _ = io.Copy(io.Discard, master) }()
 	w.closers = append(w.closers, master)
 
-	w.web = exec.Command(w.tagbus, "web", "--bus", w.folder, "--listen", "127.0.0.1:0")
+	w.web = on(w.processor, w.tagbus, "web", "--bus", w.folder, "--listen", "127.0.0.1:0")
 	w.web.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	said, err := w.web.StderrPipe()
 	if err != nil {

@@ -32,26 +32,18 @@ type look struct {
 // way.
 //
 //   - see: looks at the bus.
-func run(ctx context.Context, d display, v *view, see func(context.Context) overview.Overview, interval time.Duration) error {
+func run(ctx context.Context, d display, v *view, see func(context.Context) overview.Overview, p *pace) error {
 	ctx, cancel := context.WithCancel(ctx)
 	looks := make(chan look, 1)
 	looking := false
-	begin := func() {
-		if looking || v.paused {
-			return
-		}
-		looking = true
-		go func() { looks <- guarded(ctx, see) }()
-	}
 	defer func() {
 		cancel()
 		if looking {
 			<-looks
 		}
 	}()
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	begin()
+	next := time.NewTimer(0)
+	defer next.Stop()
 	for {
 		if err := d.Draw(v.frame(d.Size())); err != nil {
 			return err
@@ -65,8 +57,15 @@ func run(ctx context.Context, d display, v *view, see func(context.Context) over
 			if !v.paused {
 				v.show(l.overview)
 			}
-		case <-ticker.C:
-			begin()
+			next.Reset(p.rest())
+		case <-next.C:
+			if v.paused {
+				next.Reset(p.interval)
+				continue
+			}
+			looking = true
+			p.begin()
+			go func() { looks <- guarded(ctx, see) }()
 		case k := <-d.Keys():
 			quit, err := answer(d, v, k)
 			if quit || err != nil {

@@ -39,6 +39,7 @@ func (d *fakeDisplay) Draw(lines []string) error {
 type watched struct {
 	*fakeDisplay
 	looks  int
+	costs  time.Duration // processor time of each look
 	takes  time.Duration // each look
 	result chan error
 	cancel context.CancelFunc
@@ -53,7 +54,7 @@ func watch(t *testing.T, takes time.Duration) *watched {
 	w := &watched{fakeDisplay: &fakeDisplay{keys: make(chan screen.Key)}, takes: takes, result: make(chan error, 1), cancel: cancel}
 	v := newView(&Command{By: "queue", View: "instances"}, "/data/bus", true)
 	go func() {
-		w.result <- run(ctx, w.fakeDisplay, v, w.look, time.Second)
+		w.result <- run(ctx, w.fakeDisplay, v, w.look, &pace{interval: time.Second, used: w.used})
 	}()
 	return w
 }
@@ -66,6 +67,8 @@ func (w *watched) look(ctx context.Context) overview.Overview {
 	}
 	return small()
 }
+
+func (w *watched) used() time.Duration { return time.Duration(w.looks) * w.costs }
 
 func (w *watched) end(t *testing.T) {
 	t.Helper()
@@ -89,6 +92,26 @@ func TestALookEachInterval(t *testing.T) {
 		}
 		w.end(t)
 	})
+}
+
+// TestLooksTakeAShareOfAProcessor: one that takes more than 80 ms makes the pause longer,
+// but not that after the first, which has connected.
+func TestLooksTakeAShareOfAProcessor(t *testing.T) {
+	for _, c := range []struct {
+		costs time.Duration
+		want  int
+	}{{80 * time.Millisecond, 41}, {160 * time.Millisecond, 21}, {400 * time.Millisecond, 9}} {
+		synctest.Test(t, func(t *testing.T) {
+			w := watch(t, 0)
+			w.costs = c.costs
+			time.Sleep(40*time.Second + time.Millisecond)
+			synctest.Wait()
+			if got := w.looks; got < c.want || got > c.want+1 {
+				t.Errorf("got %d looks in 40 s, each of which takes %v of a processor, want %d", got, c.costs, c.want)
+			}
+			w.end(t)
+		})
+	}
 }
 
 // TestKeysDuringALook: they do not wait for it, and there is one look at a time.
@@ -168,7 +191,7 @@ func TestTheEndOfTheContextIsNoError(t *testing.T) {
 func TestATerminalThatFailsIsAnError(t *testing.T) {
 	d := &fakeDisplay{err: errors.New("no terminal any more")}
 	v := newView(&Command{By: "queue"}, "/data/bus", true)
-	if err := run(t.Context(), d, v, func(context.Context) overview.Overview { return small() }, time.Second); !errors.Is(err, d.err) {
+	if err := run(t.Context(), d, v, func(context.Context) overview.Overview { return small() }, &pace{interval: time.Second, used: processorTime}); !errors.Is(err, d.err) {
 		t.Errorf("got %v, want %v", err, d.err)
 	}
 }
@@ -184,5 +207,5 @@ func TestAPanicOfALookComesOut(t *testing.T) {
 	}()
 	d := &fakeDisplay{}
 	v := newView(&Command{By: "queue"}, "/data/bus", true)
-	_ = run(t.Context(), d, v, func(context.Context) overview.Overview { panic("broken") }, time.Second)
+	_ = run(t.Context(), d, v, func(context.Context) overview.Overview { panic("broken") }, &pace{interval: time.Second, used: processorTime})
 }
