@@ -50,8 +50,14 @@ type watched struct {
 //   - takes: how long a look does.
 func watch(t *testing.T, takes time.Duration) *watched {
 	t.Helper()
+	return watchAt(t, takes, 0)
+}
+
+// watchAt is watch for looks that cost processor time.
+func watchAt(t *testing.T, takes, costs time.Duration) *watched {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	w := &watched{fakeDisplay: &fakeDisplay{keys: make(chan screen.Key)}, takes: takes, result: make(chan error, 1), cancel: cancel}
+	w := &watched{fakeDisplay: &fakeDisplay{keys: make(chan screen.Key)}, takes: takes, costs: costs, result: make(chan error, 1), cancel: cancel}
 	v := newView(&Command{By: "queue", View: "instances"}, "/data/bus", true)
 	go func() {
 		w.result <- run(ctx, w.fakeDisplay, v, w.look, &pace{interval: time.Second, used: w.used})
@@ -102,8 +108,7 @@ func TestLooksTakeAShareOfAProcessor(t *testing.T) {
 		want  int
 	}{{80 * time.Millisecond, 41}, {160 * time.Millisecond, 21}, {400 * time.Millisecond, 9}} {
 		synctest.Test(t, func(t *testing.T) {
-			w := watch(t, 0)
-			w.costs = c.costs
+			w := watchAt(t, 0, c.costs)
 			time.Sleep(40*time.Second + time.Millisecond)
 			synctest.Wait()
 			if got := w.looks; got < c.want || got > c.want+1 {
