@@ -16,8 +16,14 @@ import (
 
 // What List passes over or removes is shown, and stays.
 func TestALookShowsEverythingAndChangesNothing(t *testing.T) {
-	folder := t.TempDir()
-	announce(t, open(t, folder, polled), entry("lives", 1))
+	// No Directory has this folder open: it would scan it, and remove what is dead.
+	folder, another := t.TempDir(), t.TempDir()
+	announce(t, open(t, another, polled), entry("lives", 1))
+	lives, err := os.ReadFile(filepath.Join(another, "lives.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, folder, "lives.jsonl", lives)
 	foreign(t, folder, "elsewhere", 3*time.Second, 7)
 	dead, err := file.Encode(entry("dead", 1), 1, time.Second, endedProcess(t), 42)
 	if err != nil {
