@@ -73,25 +73,12 @@ func (w *walk) open(rt *rapid.T) {
 	}
 	w.links = append(w.links, l)
 	l.void = !w.dial(rt, l)
+	if l.void && slot.l != nil {
+		l.to.locked(func() { slot.l.snap = false })
+	}
 	if wait || special == 2 {
 		w.outcome(rt, l)
 	}
-	if special == 2 && slot.l != nil {
-		w.snapped(rt, l, slot.l)
-	}
-}
-
-// snapped waits until what the listen endpoint is to close has come to it: with several loops
-// the next connection may be told before, and would be closed instead.
-func (w *walk) snapped(t TB, l *walkLink, at *walkListener) {
-	t.Helper()
-	comes := false
-	l.from.locked(func() { comes = l.opened != nil })
-	if !comes {
-		l.to.locked(func() { at.snap = false })
-		return
-	}
-	l.to.wait(t, "OnConnectionEstablished of what is closed inside it", func() bool { return !at.snap || at.over })
 }
 
 // before returns the last link that was opened as l is to be, or nil.
