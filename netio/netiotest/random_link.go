@@ -60,6 +60,11 @@ func (w *walk) open(rt *rapid.T) {
 			l.over = true
 		}
 	}
+	if slot.l != nil && !l.over {
+		// A trap for one before may not have snapped: that one ended unseen, or what
+		// another loop has accepted overtakes it.
+		l.to.locked(func() { slot.l.snap = false })
+	}
 	switch special {
 	case 0:
 		l.snap, l.over = true, true
