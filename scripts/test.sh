@@ -6,6 +6,10 @@
 #   PACKAGES="..."   of which packages; default: all
 # With CI=true a skip fails the run unless scripts/allowed-skips.txt lists its
 # reason: on the machine that decides, nothing may be left untested unseen.
+# Up to three tests that failed run once more, alone, unless it was a data race, a
+# panic or a leak. One that passes then is named as FLAKY and fails nothing: it has a bug,
+# or the product has, and a change that has nothing to do with it goes in. AGAIN=no runs
+# none again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -55,20 +59,48 @@ case " $* " in
 *) export FI_OFI_RXM_BUFFER_SIZE=${FI_OFI_RXM_BUFFER_SIZE:-4096} ;;
 esac
 
-second=$(mktemp)
-trap 'rm -f "$second"' EXIT
-{
-  failed=0 beside=
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+args=("$@")
+beside() { CGO_ENABLED=1 run "${args[@]}" -tags "$tags" "$@"; }
+report() { bin/testreport "${strict[@]}" -allow scripts/allowed-skips.txt "$@"; }
+
+# once runs all tests.
+once() {
+  local failed=0 beside=
   # Beside the others, as these tests wait more than they work.
   if [ ${#packages[@]} -gt 0 ]; then
-    CGO_ENABLED=1 run "$@" -tags "$tags" "${packages[@]}" >"$second" &
+    beside "${packages[@]}" >"$work/beside" &
     beside=$!
   fi
   read -ra first <<<"${PACKAGES:-./...}"
-  run "$@" "${first[@]}" || failed=1
+  run "${args[@]}" "${first[@]}" || failed=1
   if [ -n "$beside" ]; then
     wait "$beside" || failed=1
-    cat "$second"
+    cat "$work/beside"
   fi
-  exit $failed
-} | bin/testreport "${strict[@]}" -allow scripts/allowed-skips.txt
+  return $failed
+}
+
+# again runs the tests that testreport has named, in each build that has their package.
+again() {
+  local failed=0 package pattern
+  while IFS=$'\t' read -r package pattern; do
+    run "${args[@]}" -count=1 -run "$pattern" "$package" || failed=1
+    if [[ " ${packages[*]} " == *" $package "* ]]; then
+      beside -count=1 -run "$pattern" "$package" || failed=1
+    fi
+  done <"$work/again"
+  return $failed
+}
+
+if once | report -again "$work/again"; then
+  exit
+fi
+if [ "${AGAIN:-}" = no ] || ! [ -s "$work/again" ]; then
+  exit 1
+fi
+printf '\nFailed, and run once more alone:\n'
+cat "$work/again"
+again | report || exit 1
+sed 's/^/FLAKY: it failed, and passed alone: /' "$work/again"

@@ -4,6 +4,10 @@
 // plain `go test` would print, followed by the number of tests that passed,
 // failed and were skipped, with the reason of each skip.
 //
+// With -again FILE the tests that failed are written to the file, as package and pattern
+// for -run, if a second run can tell whether they failed by accident: at most three tests,
+// and no data race, panic or leak.
+//
 // It exists because plain `go test` hides skips: a suite that skips everything
 // for want of a tool looks like a suite that passes. With -strict a skip fails
 // the run unless its reason matches a line of the -allow file.
@@ -13,6 +17,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -29,6 +34,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	flags.SetOutput(errOut)
 	strict := flags.Bool("strict", false, "fail when a test was skipped for a reason that -allow does not list")
 	allowFile := flags.String("allow", "", "file of regular expressions, one a line, of reasons for which a test may be skipped")
+	againFile := flags.String("again", "", "file to be written: the failed tests that are worth a second run")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
@@ -42,5 +48,22 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		fmt.Fprintln(errOut, "testreport:", err)
 		return 1
 	}
-	return report.finish(allowed, *strict)
+	status := report.finish(allowed, *strict)
+	if *againFile == "" {
+		return status
+	}
+	if err := writeFile(*againFile, report.writeAgain); err != nil {
+		fmt.Fprintln(errOut, "testreport:", err)
+		return 2
+	}
+	return status
+}
+
+// writeFile creates a file with what a function writes.
+func writeFile(name string, write func(io.Writer) error) error {
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(file), file.Close())
 }

@@ -38,6 +38,11 @@ type report struct {
 	skips          []skip
 	said           []string // by the tests that failed; finish repeats it
 	failedPackages int
+
+	failures []testID // the tests of failed that have ended
+	grave    string   // of said: what a second run cannot make good
+	blamed   testID   // the last of failures, until its package ends
+	alone    int      // packages that have failed without a test that has, or with one that never ended
 }
 
 func newReport(out io.Writer) *report {
@@ -98,12 +103,16 @@ func (r *report) end(id testID, action string) {
 	case id.name == "" && action == "fail":
 		r.failedPackages++
 		r.print(output)
-		r.flush(id.pkg)
+		if r.flush(id.pkg) || r.blamed.pkg != id.pkg {
+			r.alone++
+		}
+		r.blamed = testID{}
 	case id.name == "":
 	case action == "pass":
 		r.passed++
 	case action == "fail":
 		r.failed++
+		r.failures, r.blamed = append(r.failures, id), id
 		r.print(output)
 	case action == "skip":
 		r.skips = append(r.skips, skip{id, reasonOf(output)})
@@ -111,15 +120,17 @@ func (r *report) end(id testID, action string) {
 }
 
 // flush prints what the tests of a package said that never ended, as after a
-// panic or a timeout: the cause is in there.
-func (r *report) flush(pkg string) {
+// panic or a timeout: the cause is in there. It reports whether there were any.
+func (r *report) flush(pkg string) (left bool) {
 	for id, output := range r.output {
-		if id.pkg == pkg {
+		if id.pkg == pkg && id.name != "" {
+			left = true
 			r.failed++
 			r.print(output)
 			delete(r.output, id)
 		}
 	}
+	return left
 }
 
 // print writes what a failed test said, without the runner's marks of the tests that run.
@@ -128,6 +139,9 @@ func (r *report) print(output []string) {
 		if !strings.HasPrefix(line, "=== ") {
 			fmt.Fprint(r.out, line)
 			r.said = append(r.said, line)
+			if r.grave == "" && graveness.MatchString(line) {
+				r.grave = strings.TrimSpace(line)
+			}
 		}
 	}
 }
@@ -159,19 +173,38 @@ func reasonOf(output []string) string {
 	return strings.Join(said, " ")
 }
 
-// finish prints the totals and returns the exit status.
-func (r *report) finish(allow reasons, strict bool) int {
-	refused := 0
-	fmt.Fprintf(r.out, "\ntests: %d passed, %d failed, %d skipped (subtests included)\n",
-		r.passed, r.failed, len(r.skips))
+// listSkips prints a line for each reason and package, and returns how many tests were
+// skipped for a reason that is not allowed.
+func (r *report) listSkips(allow reasons) (refused int) {
+	type group struct{ pkg, reason string }
+	tests := map[group][]string{}
+	var order []group
 	for _, s := range r.skips {
+		g := group{s.pkg, s.reason}
+		if tests[g] == nil {
+			order = append(order, g)
+		}
+		tests[g] = append(tests[g], s.name)
+	}
+	for _, g := range order {
 		note := ""
-		if !allow.matches(s.reason) {
-			refused++
+		if !allow.matches(g.reason) {
+			refused += len(tests[g])
 			note = "  [not in the list of allowed skips]"
 		}
-		fmt.Fprintf(r.out, "skipped: %s %s: %s%s\n", s.pkg, s.name, s.reason, note)
+		if n := len(tests[g]); n > 1 {
+			note = fmt.Sprintf(" (%d tests)%s", n, note)
+		}
+		fmt.Fprintf(r.out, "skipped: %s %s: %s%s\n", g.pkg, tests[g][0], g.reason, note)
 	}
+	return refused
+}
+
+// finish prints the totals and returns the exit status.
+func (r *report) finish(allow reasons, strict bool) int {
+	fmt.Fprintf(r.out, "\ntests: %d passed, %d failed, %d skipped (subtests included)\n",
+		r.passed, r.failed, len(r.skips))
+	refused := r.listSkips(allow)
 	r.repeat()
 	switch {
 	case r.failed > 0 || r.failedPackages > 0:
