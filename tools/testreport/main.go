@@ -5,7 +5,7 @@
 // failed and were skipped, with the reason of each skip.
 //
 // With -again FILE the tests that failed are written to the file, as package and pattern
-// for -run, if a second run can tell whether they failed by accident: at most three tests,
+// for -run, if a second run can show that they failed by accident: at most three tests,
 // and no data race, panic or leak.
 //
 // It exists because plain `go test` hides skips: a suite that skips everything
