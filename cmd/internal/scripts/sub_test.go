@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 )
 
@@ -21,7 +22,7 @@ func TestATerminalThatTakesNothingHarmsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	sub := exec.Command("tagbus", "sub", "--bus", dir, "0x100-0x1ff", "--format", "hex", "--for", "4s", "--json")
+	sub := exec.Command("tagbus", "sub", "--bus", dir, "0x100-0x1ff", "--format", "hex", "--json")
 	sub.Env = append(os.Environ(), "GORACE="+raceOptions)
 	var said bytes.Buffer
 	sub.Stdout, sub.Stderr = writer, &said
@@ -35,6 +36,9 @@ func TestATerminalThatTakesNothingHarmsNothing(t *testing.T) {
 	pub.summary(&published)
 	if published.Messages != messages || published.Lost != 0 {
 		t.Errorf("got %+v published, want %d and none lost", published, messages)
+	}
+	if err := sub.Process.Signal(syscall.SIGTERM); err != nil { // it has all, since the publisher has ended
+		t.Fatal(err)
 	}
 	printed, err := io.ReadAll(reader) // only now
 	if err != nil {
