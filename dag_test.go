@@ -135,6 +135,9 @@ var table = []rule{
 		"internal/alarm", "internal/check", "netio", "netio/internal/handover", "netio/internal/invariants", "netio/reactor", "netio/rdma/internal/fi", "golang.org/x/sys/unix",
 	}},
 	{"netio/rdma/internal/fi", "fi speaks libfabric's words only; it is the one place for cgo", []string{"C", "netio/internal/invariants", "golang.org/x/sys/unix"}},
+	{"recording", "a file of messages depends on what a subscriber gets, and on no session, loop or backend; it compresses its blocks", []string{
+		"internal/check", "internal/plain", "bus", "tags", "github.com/klauspost/compress/s2", "github.com/klauspost/compress/zstd",
+	}},
 	{"tags", "what messages are called depends on nothing but how text is shown", []string{"internal/plain"}},
 }
 
