@@ -3,7 +3,6 @@
 package recording
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 	"time"
@@ -126,7 +125,7 @@ func (w *BlockWriter) writeBlock(b *Block) error {
 	if w.write(front) != nil || w.write(stored) != nil {
 		return w.err
 	}
-	w.index = h.appendIndex(w.index, offset)
+	w.index = h.appendEntry(w.index, offset)
 	w.written.Blocks++
 	w.written.Messages += uint64(b.messages)
 	w.events += uint64(b.events)
@@ -180,54 +179,5 @@ func (w *BlockWriter) Close() error {
 		return err
 	}
 	w.err = ErrClosed
-	return nil
-}
-
-const (
-	indexMagic  = "TBRi"
-	footerMagic = "TBRend\r\n"
-	indexHeader = 16
-	entryBytes  = 32
-	footerBytes = 48
-)
-
-// appendIndex appends the entry of a block.
-func (h *blockHeader) appendIndex(b []byte, offset int64) []byte {
-	b = binary.LittleEndian.AppendUint64(b, uint64(offset))
-	b = binary.LittleEndian.AppendUint64(b, uint64(h.first))
-	b = binary.LittleEndian.AppendUint64(b, uint64(h.last))
-	b = binary.LittleEndian.AppendUint32(b, h.messages)
-	return binary.LittleEndian.AppendUint32(b, h.events)
-}
-
-// continues is a flag of the footer: another part follows.
-const continues = 1
-
-// end writes index and footer.
-func (w *BlockWriter) end(more bool) error {
-	if w.err != nil {
-		return w.err
-	}
-	le := binary.LittleEndian
-	head := append([]byte(indexMagic), 0, 0, 0, 0)
-	head = le.AppendUint64(head, uint64(w.written.Blocks))
-	le.PutUint32(head[4:], checksum(checksum(w.seed, head[8:]), w.index))
-	flags := byte(0)
-	if more {
-		flags = continues
-	}
-	foot := make([]byte, 4, footerBytes)
-	foot = append(foot, flags, 0, 0, 0)
-	foot = le.AppendUint64(foot, uint64(w.written.Bytes))
-	foot = le.AppendUint64(foot, uint64(w.written.Blocks))
-	foot = le.AppendUint64(foot, w.written.Messages)
-	foot = le.AppendUint64(foot, w.events)
-	foot = append(foot, footerMagic...)
-	le.PutUint32(foot, checksum(w.seed, foot[4:]))
-	for _, part := range [][]byte{head, w.index, foot} {
-		if err := w.write(part); err != nil {
-			return err
-		}
-	}
 	return nil
 }

@@ -29,12 +29,12 @@ type Builder struct {
 	limit int // bytes of records
 	block *Block
 
-	time  int64 // of the last record
-	timed bool  // there is one in this block
-	peer  *bus.Peer    // of the last message
+	time  int64     // of the last record
+	timed bool      // there is one in this block
+	peer  *bus.Peer // of the last message
 	peers map[*bus.Peer]uint32
-	index uint32       // of peer in block.peers
-	known bool         // peer and index are valid in this block
+	index uint32 // of peer in block.peers
+	known bool   // peer and index are valid in this block
 
 	// slots finds a series by tag and publisher. It has generation<<32 | index; those of
 	// an earlier block are free.

@@ -83,7 +83,7 @@ func (b *Builder) appendFields(p []byte, e *Event) []byte {
 	return p
 }
 
-// event takes what an event says from its payload. Bytes behind it belong to a newer minor
+// read takes what an event says from its payload. Bytes behind it belong to a newer minor
 // version.
 //
 //   - before: the time of the record before.

@@ -82,4 +82,3 @@ func (c ReaderConfig) Validate() error {
 	check.Within(&v, "MaxBlockBytes", c.MaxBlockBytes, minBlockBytes, mostMaxBlockBytes)
 	return v.Err()
 }
-

@@ -58,77 +58,84 @@ const (
 
 const (
 	magic           = "\x8aTBR\r\n\x1a\n"
-	headerBytes     = 40       // before the fields
+	headerBytes     = 44       // before the fields
 	mostHeaderBytes = 16 << 20 // of fields
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// seed is the checksum with which those of the blocks of a part begin: a block of another
-// recording, or of another part, has a wrong one.
+// checksum is a CRC-32C that goes on from another one.
+func checksum(seed uint32, b []byte) uint32 { return crc32.Update(seed, castagnoli, b) }
+
+// seed is the checksum from which those of a part go on. So a block of another recording, or
+// of another part, has a wrong one.
 func (h *Header) seed() uint32 {
-	return crc32.Update(0, castagnoli, binary.LittleEndian.AppendUint32(h.ID[:len(h.ID):len(h.ID)], h.Part))
+	return checksum(checksum(0, h.ID[:]), binary.LittleEndian.AppendUint32(nil, h.Part))
 }
 
 // append appends the bytes of the header.
 func (h *Header) append(b []byte) []byte {
+	le := binary.LittleEndian
+	fields := h.appendFields(nil)
 	begin := len(b)
 	b = append(b, magic...)
 	b = append(b, Major, Minor, 0, 0)
-	b = append(b, 0, 0, 0, 0) // checksum
 	b = append(b, h.ID[:]...)
-	b = binary.LittleEndian.AppendUint32(b, h.Part)
-	b = append(b, 0, 0, 0, 0) // bytes of the fields
-	fields := len(b)
-	field := func(kind uint64, data []byte) {
-		if len(data) > 0 {
-			b = binary.AppendUvarint(b, kind)
-			b = append(binary.AppendUvarint(b, uint64(len(data))), data...)
+	b = le.AppendUint32(b, h.Part)
+	b = le.AppendUint32(b, uint32(len(fields)))
+	b = le.AppendUint32(b, checksum(0, fields))
+	b = le.AppendUint32(b, checksum(0, b[begin:]))
+	return append(b, fields...)
+}
+
+// appendFields appends the fields that are not empty.
+func (h *Header) appendFields(b []byte) []byte {
+	field := func(kind uint64, data string) {
+		if data != "" {
+			b = appendText(binary.AppendUvarint(b, kind), data)
 		}
 	}
-	field(fieldCreated, binary.LittleEndian.AppendUint64(nil, uint64(h.Created.UnixNano())))
-	field(fieldHost, []byte(h.Host))
-	field(fieldName, []byte(h.Name))
-	field(fieldVersion, []byte(h.Version))
+	if !h.Created.IsZero() {
+		field(fieldCreated, string(binary.LittleEndian.AppendUint64(nil, uint64(h.Created.UnixNano()))))
+	}
+	field(fieldHost, h.Host)
+	field(fieldName, h.Name)
+	field(fieldVersion, h.Version)
 	if !h.Tags.IsEmpty() {
 		set, _ := h.Tags.AppendBinary(nil) // it never fails
-		field(fieldTags, set)
+		field(fieldTags, string(set))
 	}
-	field(fieldPolicy, []byte(h.Policy))
-	binary.LittleEndian.PutUint32(b[begin+36:], uint32(len(b)-fields))
-	binary.LittleEndian.PutUint32(b[begin+12:], checksum(0, b[begin+16:]))
+	field(fieldPolicy, h.Policy)
 	return b
 }
 
-func checksum(seed uint32, b []byte) uint32 { return crc32.Update(seed, castagnoli, b) }
-
-// fixedHeader is the part of the header before its fields.
+// fixedHeader is what the beginning of a file says of its fields.
 type fixedHeader struct {
-	minor    byte
-	checksum uint32
 	fields   int // bytes
+	checksum uint32
 }
 
-// readFixed reads the first headerBytes bytes of a file.
+// readFixed reads the first headerBytes of a file.
 //
-// Errors: ErrNotRecording; ErrVersion, wrapped with the version; ErrMalformed.
+// Errors: ErrNotRecording; ErrVersion, wrapped with the version; ErrChecksum; ErrMalformed.
 func (h *Header) readFixed(b []byte) (f fixedHeader, err error) {
-	if !bytes.HasPrefix(b, []byte(magic)) {
+	le := binary.LittleEndian
+	b = b[:headerBytes]
+	switch {
+	case !bytes.HasPrefix(b, []byte(magic)):
 		return f, ErrNotRecording
+	case b[8] != Major:
+		return f, fmt.Errorf("version %d.%d instead of %d.%d: %w", b[8], b[9], Major, Minor, ErrVersion)
+	case le.Uint32(b[40:]) != checksum(0, b[:40]):
+		return f, ErrChecksum
 	}
-	if b[8] != Major {
-		return f, fmt.Errorf("version %d.%d, want %d: %w", b[8], b[9], Major, ErrVersion)
-	}
-	f.minor = b[9]
-	f.checksum = binary.LittleEndian.Uint32(b[12:])
-	copy(h.ID[:], b[16:])
-	h.Part = binary.LittleEndian.Uint32(b[32:])
-	n := binary.LittleEndian.Uint32(b[36:])
+	copy(h.ID[:], b[12:])
+	h.Part = le.Uint32(b[28:])
+	n := le.Uint32(b[32:])
 	if n > mostHeaderBytes {
 		return f, malformed("%d bytes of fields, want at most %d", n, mostHeaderBytes)
 	}
-	f.fields = int(n)
-	return f, nil
+	return fixedHeader{fields: int(n), checksum: le.Uint32(b[36:])}, nil
 }
 
 // readFields reads the fields. Those of an unknown kind are skipped.
@@ -137,7 +144,8 @@ func (h *Header) readFixed(b []byte) (f fixedHeader, err error) {
 func (h *Header) readFields(b []byte) error {
 	d := decoder{b: b}
 	for len(d.b) > 0 {
-		kind, data := d.uvarint(), d.bytes(d.uvarint())
+		kind := d.uvarint()
+		data := d.bytes(d.uvarint())
 		if d.bad {
 			return malformed("a field goes beyond the end")
 		}

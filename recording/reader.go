@@ -3,7 +3,6 @@
 package recording
 
 import (
-	"errors"
 	"io"
 	"iter"
 	"time"
@@ -63,6 +62,10 @@ type Info struct {
 	// Continues reports whether another part follows. It is known only with an index.
 	Continues bool
 
+	// HeaderDamage says what is wrong with the fields of the file header; nil: nothing.
+	// Header has only ID and Part then.
+	HeaderDamage error
+
 	// Cut is how many bytes at the end are not a complete block: the one that was being
 	// written when the writer was killed.
 	Cut int64
@@ -81,23 +84,14 @@ type Info struct {
 //
 // Threads: any. Each iteration has its own memory.
 type Reader struct {
-	info Info
-}
-
-// Open opens a file, by its index or by a walk.
-//
-// Errors: those of opening and reading the file; ErrNotRecording and ErrVersion, wrapped
-// with its name; a *DamageError if the file header is damaged.
-func Open(path string) (*Reader, error) { return nil, errors.ErrUnsupported }
-
-// NewReader is Open for bytes that lie elsewhere.
-//
-//   - r: is used until the last iteration has ended. Close does not close it.
-//   - size: of the recording, in bytes.
-//
-// Errors: those of ReaderConfig.Validate; otherwise as Open.
-func NewReader(r io.ReaderAt, size int64, cfg ReaderConfig) (*Reader, error) {
-	return nil, errors.ErrUnsupported
+	file   io.ReaderAt
+	closer io.Closer // nil: not ours
+	cfg    ReaderConfig
+	info   Info
+	seed   uint32     // of the checksums
+	end    int64      // of the last block
+	blocks []blockRef // in their order
+	peers  *peers
 }
 
 // Info returns what is in the file, as the index or the walk has it.
@@ -111,54 +105,17 @@ func (r *Reader) Info() Info { return r.info }
 // messages behind that block.
 //
 //   - Threads: any; each iteration is one goroutine's.
-func (r *Reader) Messages(q Query) iter.Seq2[Message, error] {
-	return Readers{r}.Messages(q)
-}
+func (r *Reader) Messages(q Query) iter.Seq2[Message, error] { return Readers{r}.Messages(q) }
 
 // Records is Messages with the events, each in its place.
 func (r *Reader) Records(q Query) iter.Seq2[Record, error] { return Readers{r}.Records(q) }
 
-// Series is what a recording has of one tag from one publisher.
-type Series struct {
-	Publisher *bus.Peer
-	Tag       tags.Tag
-	Messages  uint64
-	Bytes     uint64 // of data
-	First     time.Time
-	Last      time.Time // First and Last are those of the blocks that have messages of it
-}
-
-// Series returns what there is of each tag and publisher, ordered by publisher and tag. It
-// reads the tables of the blocks and no messages.
-//
-// Errors: a *DamageError for each block whose table cannot be read, joined; the rest is
-// there.
-func (r *Reader) Series() ([]Series, error) { return nil, errors.ErrUnsupported }
-
 // Close closes the file that Open has opened. Iterations must have ended.
-func (r *Reader) Close() error { return nil }
-
-// Readers are files that are read together, as OpenAll returns them.
-type Readers []*Reader
-
-// OpenAll opens files. After an error none is open.
 //
-// Errors: as Open.
-func OpenAll(paths ...string) (Readers, error) { return nil, errors.ErrUnsupported }
-
-// Messages is Reader.Messages over all files: in the order of time where the files belong
-// to different recordings. The parts of one recording follow each other in the order of
-// their numbers, and the order within a part is kept.
-func (rs Readers) Messages(q Query) iter.Seq2[Message, error] { return nil }
-
-// Records is Messages with the events, each in its place.
-func (rs Readers) Records(q Query) iter.Seq2[Record, error] { return nil }
-
-// Recordings groups the files by the recording to which they belong, each in the order of
-// the parts. The recordings are in the order of their first files.
-func (rs Readers) Recordings() []Readers { return nil }
-
-// Close closes all files.
-//
-// Errors: those of closing, joined.
-func (rs Readers) Close() error { return nil }
+// Errors: those of closing.
+func (r *Reader) Close() error {
+	if r.closer == nil {
+		return nil
+	}
+	return r.closer.Close()
+}
