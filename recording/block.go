@@ -82,7 +82,10 @@ func appendPeer(t []byte, p *bus.Peer) []byte {
 	t = appendText(t, p.Name)
 	t = appendText(t, p.Host)
 	t = binary.AppendVarint(t, int64(p.PID))
-	addr, _ := p.Addr.MarshalBinary() // it never fails
+	var addr []byte
+	if p.Addr != (netip.AddrPort{}) {
+		addr, _ = p.Addr.MarshalBinary() // it never fails
+	}
 	return append(binary.AppendUvarint(t, uint64(len(addr))), addr...)
 }
 
@@ -93,9 +96,6 @@ func (d *decoder) peer() (p bus.Peer) {
 	if addr := d.bytes(d.uvarint()); len(addr) > 0 {
 		if err := p.Addr.UnmarshalBinary(addr); err != nil {
 			d.fail()
-		}
-		if p.Addr == (netip.AddrPort{}) {
-			d.fail() // it would not be written so
 		}
 	}
 	return p

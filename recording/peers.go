@@ -36,7 +36,8 @@ func (p *peers) of(peer bus.Peer) *bus.Peer {
 	if known := p.known[peer]; known != nil {
 		return known
 	}
-	if p.bytes += len(peer.Instance) + len(peer.Name) + len(peer.Host); len(p.known) >= mostPeers || p.bytes > mostPeerBytes {
+	p.bytes += len(peer.Instance) + len(peer.Name) + len(peer.Host) + len(peer.Addr.Addr().Zone())
+	if len(p.known) >= mostPeers || p.bytes > mostPeerBytes {
 		clear(p.known)
 		p.bytes = 0
 	}
