@@ -65,8 +65,6 @@ func NewReader(file io.ReaderAt, size int64, cfg ReaderConfig) (*Reader, error) 
 		if errors.Is(err, errNoIndex) {
 			err = r.walk(begin)
 		}
-	} else {
-		r.info.Cut = size - min(begin, size)
 	}
 	if err != nil {
 		return nil, r.readError(err)

@@ -115,7 +115,7 @@ func (r *Reader) dropBroken() error {
 // Errors: ErrChecksum; those of reading.
 func (r *Reader) check(i int) error {
 	at := r.blocks[i].offset
-	b := make([]byte, blockHeaderBytes, searchBytes)
+	b := make([]byte, blockHeaderBytes)
 	if err := r.readAt(b, at); err != nil {
 		return err
 	}
@@ -124,10 +124,11 @@ func (r *Reader) check(i int) error {
 		return err
 	}
 	at += blockHeaderBytes
+	b = make([]byte, min(searchBytes, max(h.table, h.stored)))
 	for _, part := range []struct{ bytes, sum uint32 }{{h.table, h.tableSum}, {h.stored, h.bodySum}} {
 		sum := uint32(0)
 		for left := int64(part.bytes); left > 0; {
-			b = b[:min(left, searchBytes)]
+			b = b[:min(left, int64(cap(b)))]
 			if err := r.readAt(b, at); err != nil {
 				return err
 			}
