@@ -164,6 +164,9 @@ func (src *source) onSubscribed(id uint64) {
 	src.event(Event{Kind: kind, Peer: src.contact.peer, Tags: src.of(r.Sent())})
 	r.Sub.known = true
 	src.sub.stopPatience(r.Sub)
+	if r.Sub.held {
+		r.Sub.stall(src)
+	}
 	src.checkDuplicates(r)
 	src.answered(r)
 }
