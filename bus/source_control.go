@@ -211,6 +211,7 @@ func (src *source) onUnsubscribed(id uint64) {
 		return
 	}
 	src.steps += stepsPerRequest
+	src.sub.gaps.Report() // what is lost is told before the end
 	src.event(Event{Kind: Unsubscribed, Peer: src.contact.peer, Tags: r.Sent()})
 	r.Ended()
 	src.note(r)

@@ -33,16 +33,6 @@ func (e *ending) end(reason string, err error) {
 	})
 }
 
-// has reports whether there is a reason.
-func (e *ending) has() bool {
-	select {
-	case <-e.done:
-		return true
-	default:
-		return false
-	}
-}
-
 // presence follows which publishers there are. Loop only, until that has stopped. The zero
 // value is ready.
 type presence struct {

@@ -28,6 +28,7 @@ type intake struct {
 	since time.Time             // of the oldest record in the block; zero: there is none
 	over  bool                  // takes no more messages
 	ended bool                  // takes nothing more
+	first time.Time             // when the first message came
 
 	held  atomic.Bool // paused: there was no free block
 	holds atomic.Uint64
@@ -64,6 +65,9 @@ func (in *intake) page(page []bus.Message) {
 		defer in.counted()
 	}
 	now := time.Now()
+	if in.first.IsZero() {
+		in.first = now
+	}
 	in.note(now)
 	if err := in.builder.AppendPage(now, page); err != nil {
 		in.over = true

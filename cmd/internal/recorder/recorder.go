@@ -45,6 +45,8 @@ type run struct {
 	subscriber   *bus.Subscriber
 	subscription *bus.Subscription
 	presence     presence
+	leaving      map[string]bool // publishers that have not acknowledged the end; nil: it has not begun. Loop only
+	left         chan struct{}   // closed when all have
 
 	began      time.Time
 	last       time.Time     // when a message was seen
@@ -99,7 +101,7 @@ func newRun(c *Command, e *tool.Env, d disk) (*run, error) {
 		return nil, err
 	}
 	r := &run{
-		cmd: c, env: e, disk: d, intake: in, ending: newEnding(), began: time.Now(), wrote: make(chan struct{}),
+		cmd: c, env: e, disk: d, intake: in, ending: newEnding(), began: time.Now(), wrote: make(chan struct{}), left: make(chan struct{}),
 		console: cli.NewConsole(name, e.Err, cli.Log{Quiet: c.Quiet}),
 	}
 	in.counted = func() { r.ending.end("count", nil) }
@@ -194,8 +196,8 @@ func (r *run) onLoop(f func()) {
 // onEvent follows the bus. On the loop.
 func (r *run) onEvent(e bus.Event) {
 	r.console.Event(e)
-	mine := r.ending.has() // what follows is of our own making, except losses
-	if mine && e.Kind != bus.Gap {
+	if r.leaving != nil && e.Kind != bus.Gap { // it is of our own making
+		r.leaves(e)
 		return
 	}
 	if record, ok := recording.EventOf(e, time.Now()); ok {
@@ -253,10 +255,43 @@ func (r *run) watch() {
 func (r *run) stop() error {
 	ending, cancel := context.WithTimeout(context.Background(), unsubscribeTime)
 	defer cancel()
+	r.onLoop(r.beginLeave)
 	// A publisher that is stopped does not answer, and is not waited for.
-	_ = r.subscription.Unsubscribe(ending)
+	if err := r.subscription.Unsubscribe(ending); err == nil {
+		select {
+		case <-r.left: // what they have reported as lost is in the recording
+		case <-ending.Done():
+		}
+	}
 	r.stats = r.subscriber.Stats()
 	closed := r.subscriber.Close()
 	r.onLoop(func() { r.intake.end(r.stopped()) })
 	return errors.Join(r.ending.err, closed, r.finish())
+}
+
+// beginLeave notes which publishers are to acknowledge the end. On the loop.
+func (r *run) beginLeave() {
+	r.leaving = make(map[string]bool)
+	for id := range r.presence.present {
+		if !r.presence.away[id] {
+			r.leaving[id] = true
+		}
+	}
+	if len(r.leaving) == 0 {
+		close(r.left)
+	}
+}
+
+// leaves follows the end. On the loop.
+func (r *run) leaves(e bus.Event) {
+	switch e.Kind {
+	case bus.Unsubscribed, bus.Lost, bus.Goodbye, bus.Vanished:
+		if e.Peer == nil || !r.leaving[e.Peer.Instance] {
+			return
+		}
+		if delete(r.leaving, e.Peer.Instance); len(r.leaving) == 0 {
+			close(r.left)
+		}
+	default:
+	}
 }

@@ -23,7 +23,7 @@ type summary struct {
 	Bytes             uint64         `json:"bytes"` // payload of those
 	Parts             uint64         `json:"parts"`
 	FileBytes         uint64         `json:"file_bytes"` // of all parts
-	Seconds           float64        `json:"seconds"`    // from the begin to the last message
+	Seconds           float64        `json:"seconds"`    // from the first message to the last
 	MessagesPerSecond float64        `json:"messages_per_second"`
 	BytesPerSecond    float64        `json:"bytes_per_second"`
 	Publishers        uint64         `json:"publishers"` // that were recorded
@@ -75,7 +75,7 @@ func (r *run) report(err error) error {
 
 // summary returns what the run has recorded. It is called at its end.
 func (r *run) summary() summary {
-	elapsed := max(0, r.last.Sub(r.began))
+	elapsed := max(0, r.last.Sub(r.intake.first))
 	s := summary{
 		Program: name, File: r.cmd.File, Messages: r.intake.messages.Load(), Bytes: r.intake.bytes.Load(),
 		Parts: r.writer.parts.Load(), FileBytes: r.writer.taken.Load(), Seconds: elapsed.Seconds(),
