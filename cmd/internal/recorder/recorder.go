@@ -9,6 +9,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"tagbus/bus"
@@ -45,6 +46,7 @@ type run struct {
 	subscriber   *bus.Subscriber
 	subscription *bus.Subscription
 	presence     presence
+	positions    positions
 	leaving      map[string]bool // publishers that have not acknowledged the end; nil: it has not begun. Loop only
 	left         chan struct{}   // closed when all have
 
@@ -102,7 +104,8 @@ func newRun(c *Command, e *tool.Env, d disk) (*run, error) {
 	}
 	r := &run{
 		cmd: c, env: e, disk: d, intake: in, ending: newEnding(), began: time.Now(), wrote: make(chan struct{}), left: make(chan struct{}),
-		console: cli.NewConsole(name, e.Err, cli.Log{Quiet: c.Quiet}),
+		positions: newPositions(),
+		console:   cli.NewConsole(name, e.Err, cli.Log{Quiet: c.Quiet}),
 	}
 	in.counted = func() { r.ending.end("count", nil) }
 	in.failed = func(err error) { r.ending.end("error", err) }
@@ -203,6 +206,9 @@ func (r *run) onEvent(e bus.Event) {
 	if record, ok := recording.EventOf(e, time.Now()); ok {
 		r.intake.event(record)
 	}
+	if e.Kind == bus.Subscribed {
+		r.positions.ask()
+	}
 	if lastGone := r.presence.see(e); lastGone && r.cmd.UntilGoodbye {
 		r.ending.end("goodbye", nil)
 	}
@@ -215,13 +221,11 @@ func (r *run) wait(ctx context.Context) {
 		defer time.AfterFunc(r.cmd.Duration, func() { r.ending.end("duration", nil) }).Stop()
 	}
 	go r.awaitRefusal(ctx)
-	told := make(chan struct{})
-	go func() {
-		defer close(told)
-		offers.Tell(r.console, r.subscriber, r.cmd.Tags, r.ending.done)
-	}()
+	var beside sync.WaitGroup
+	beside.Go(r.notePositions)
+	beside.Go(func() { offers.Tell(r.console, r.subscriber, r.cmd.Tags, r.ending.done) })
 	r.watch()
-	<-told
+	beside.Wait()
 }
 
 // awaitRefusal ends the run if a publisher refuses the subscription.
