@@ -115,10 +115,27 @@ func (f *fakeFile) Write(p []byte) (int, error) {
 }
 
 // Sync implements file.
-func (f *fakeFile) Sync() error { f.syncs++; return nil }
+func (f *fakeFile) Sync() error {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	f.syncs++
+	return nil
+}
 
 // Close implements io.Closer.
-func (f *fakeFile) Close() error { f.closed = true; return nil }
+func (f *fakeFile) Close() error {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	f.closed = true
+	return nil
+}
+
+// synced returns how often a part was written to the disk itself.
+func (d *fakeDisk) synced(part int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.parts[part].syncs
+}
 
 // bed is a bus in memory with one publisher, and a recorder.
 type bed struct {

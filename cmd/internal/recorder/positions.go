@@ -66,27 +66,40 @@ func (p *positions) news(stats []bus.TagStats) (events []recording.Event) {
 func (r *run) notePositions() {
 	for {
 		select {
-		case <-r.positions.due:
 		case <-r.ending.done:
 			return
+		case <-r.positions.due:
+			r.recordPositions()
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), positionsTime)
-		stats, err := r.subscriber.TagStats(ctx)
-		cancel()
-		if err != nil {
-			r.console.Warn("the recording does not say where tags begin: %v", err)
-			continue
-		}
-		events := r.positions.news(stats)
-		for len(events) > 0 {
-			n := min(len(events), positionsPerTurn)
-			some := events[:n]
-			events = events[n:]
-			r.onLoop(func() {
-				for _, e := range some {
-					r.intake.event(e)
-				}
-			})
-		}
+	}
+}
+
+// lastPositions records those that are due at the end.
+func (r *run) lastPositions() {
+	select {
+	case <-r.positions.due:
+		r.recordPositions()
+	default:
+	}
+}
+
+// recordPositions records the positions that are new.
+func (r *run) recordPositions() {
+	ctx, cancel := context.WithTimeout(context.Background(), positionsTime)
+	defer cancel()
+	stats, err := r.subscriber.TagStats(ctx)
+	if err != nil {
+		r.console.Warn("the recording does not say where tags begin: %v", err)
+		return
+	}
+	for events := r.positions.news(stats); len(events) > 0; {
+		n := min(len(events), positionsPerTurn)
+		some := events[:n]
+		events = events[n:]
+		r.onLoop(func() {
+			for _, e := range some {
+				r.intake.event(e)
+			}
+		})
 	}
 }

@@ -257,6 +257,7 @@ func (r *run) watch() {
 
 // stop leaves the bus, and waits until what has arrived is written.
 func (r *run) stop() error {
+	r.lastPositions()
 	ending, cancel := context.WithTimeout(context.Background(), unsubscribeTime)
 	defer cancel()
 	r.onLoop(r.beginLeave)

@@ -188,8 +188,8 @@ func TestAQuietRecordingIsOnTheDisk(t *testing.T) {
 			}
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
-			if n := b.run.writer.messages.Load(); n != 10 || b.disk.parts[0].syncs == 0 {
-				t.Errorf("got %d messages written after --flush-every and %d syncs, want 10 and one", n, b.disk.parts[0].syncs)
+			if n := b.run.writer.messages.Load(); n != 10 || b.disk.synced(0) == 0 {
+				t.Errorf("got %d messages written after --flush-every and %d syncs, want 10 and one", n, b.disk.synced(0))
 			}
 		})
 		if s, _ := b.check(err, 0, true); s.Messages != 10 || s.Ended != "duration" {
