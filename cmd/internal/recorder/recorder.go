@@ -127,12 +127,18 @@ func (r *run) open(ctx context.Context) error {
 		w, err := newWriter(r.cmd, r.disk, h)
 		done <- result{w, err}
 	}()
-	select {
-	case got := <-done:
-		r.writer = got.writer
-		return got.err
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	slow := time.NewTimer(patience)
+	defer slow.Stop()
+	for {
+		select {
+		case got := <-done:
+			r.writer = got.writer
+			return got.err
+		case <-slow.C:
+			r.console.Tell(slog.LevelInfo, "waiting", nil, "waiting for %s to open: a FIFO needs a reader", r.cmd.File)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 }
 
