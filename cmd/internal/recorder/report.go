@@ -88,7 +88,7 @@ func (r *run) summary() summary {
 	return s
 }
 
-// judge says whether the recording is whole.
+// judge notes why the recording is not whole, if it is not.
 //
 //   - err: what has failed.
 func (s *summary) judge(err error) {
