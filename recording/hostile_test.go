@@ -122,7 +122,7 @@ func TestWhatANewerVersionAddsIsPassedOver(t *testing.T) {
 	fields = append(append(fields, uvarints(nil, 2, 4)...), "host"...)
 	table := append(rawTable(1, 1), "more"...)
 	body := append(uvarints(nil, 77<<2|3, 5, 20), "new!"...) // an event of an unknown kind, at 10 ns
-	body = append(body, 4<<2|3, 8, 0, 4, 9)             // Lost, with a count
+	body = append(body, 4<<2|3, 8, 0, 4, 9)                  // Lost, with a count
 	body = append(body, "extra"...)
 	body = append(body, rawMessage...)
 	r := open(t, rawFile(200, fields, rawBlock{table: table, body: body, messages: 1, events: 2, last: 10}))
