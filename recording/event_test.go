@@ -63,11 +63,11 @@ func TestEventsAreLinesForPeople(t *testing.T) {
 		many = append(many, 2*i)
 	}
 	for want, e := range map[string]recording.Event{
-		"joined alice@host1:11 (10.0.0.1:4001) tags 0x0000000000000001":                                     {Kind: recording.Joined, Peer: alice, Tags: tags.Of(1)},
-		"position alice@host1:11 (10.0.0.1:4001) tag 0x0000000000000001 begins behind message 5":            {Kind: recording.Position, Peer: alice, Tag: 1, Count: 5},
-		"gap alice@host1:11 (10.0.0.1:4001) 5 messages of tag 0x0000000000000001: other: what \\n happened": {Kind: recording.Gap, Peer: alice, Tag: 1, Count: 5, Text: "what \n happened"},
-		"stopped by a failure: disk full":                                                                   {Kind: recording.Stopped, Failed: true, Text: "disk full"},
-		"event 9":                                                                                           {Kind: 9},
+		"joined alice@host1:11 (10.0.0.1:4001) tags 0x0000000000000001":                                    {Kind: recording.Joined, Peer: alice, Tags: tags.Of(1)},
+		"position alice@host1:11 (10.0.0.1:4001) tag 0x0000000000000001 begins behind message 5":           {Kind: recording.Position, Peer: alice, Tag: 1, Count: 5},
+		"gap alice@host1:11 (10.0.0.1:4001) 5 messages of tag 0x0000000000000001: other: what ;  happened": {Kind: recording.Gap, Peer: alice, Tag: 1, Count: 5, Text: "what \n happened"},
+		"stopped by a failure: disk full":                                                                  {Kind: recording.Stopped, Failed: true, Text: "disk full"},
+		"event 9":                                                                                          {Kind: 9},
 	} {
 		if got := e.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -29,7 +29,7 @@ func fuzzRead(t *testing.T, b []byte) (all []record, errs []error) {
 		t.Fatalf("got %+v of %d bytes", info, len(b))
 	}
 	var again bytes.Buffer
-	w, err := recording.NewWriter(&again, r.Info().Header, recording.Config{Codec: recording.S2})
+	w, err := recording.NewWriter(&again, r.Info().Header, recording.Config{BlockBytes: 4096, Codec: recording.S2})
 	must(t, err)
 	var want []record
 	for rec, err := range r.Records(recording.Query{}) {
