@@ -90,7 +90,8 @@
 //	    text     name
 //	    text     host
 //	    varint   process
-//	    text     address: the binary form of a netip.AddrPort, or empty
+//	    text     address: 4 or 16 bytes, for an IPv6 address the name of its zone, 2 bytes of
+//	             port, as netip.AddrPort.MarshalBinary writes it; or empty
 //	  uvarint  series; each:
 //	    uvarint  publisher: its place in the table, from 0
 //	    varint   tag, less the tag of the series before, or less 0
@@ -154,6 +155,8 @@
 //	  8 bytes  messages
 //	  8 bytes  events
 //	  8 bytes  54 42 52 65 6e 64 0d 0a
+//
+// testdata/none.hex is a recording with each kind of record, byte by byte.
 //
 // # Recovery
 //
