@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package recording writes and reads recordings: files with the messages of a bus, and with
-// what was lost of them. A recording says by itself whether it is whole (Verify).
+// what was lost of them. So Verify finds out from a recording alone if it is whole.
 //
 // Reading, by tag and time:
 //

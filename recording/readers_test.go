@@ -97,7 +97,8 @@ func TestAMergeGoesOnBehindDamage(t *testing.T) {
 		t.Errorf("got %d records and errors %v, want all less a block, and %v", len(got), errs, recording.ErrChecksum)
 	}
 	n := 0
-	for range readers.Messages(recording.Query{}) {
+	for _, err := range readers.Messages(recording.Query{}) {
+		must(t, err)
 		if n++; n == 7 {
 			break
 		}

@@ -11,7 +11,7 @@ import (
 	"tagbus/tags"
 )
 
-// Report says whether a recording is whole, and what is missing if it is not.
+// Report is what Verify found: the recording is whole, or what is missing.
 type Report struct {
 	Files      []FileReport
 	Publishers []PublisherReport // ordered by name and host
