@@ -60,7 +60,7 @@ func (p *presence) see(e bus.Event) (lastGone bool) {
 		p.present[id] = true
 		delete(p.away, id)
 	case bus.Lost:
-		if p.present[id] {
+		if p.present[id] && e.Err != nil { // else this side has left
 			p.away[id] = true
 		}
 	case bus.Goodbye, bus.Vanished:
