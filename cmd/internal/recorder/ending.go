@@ -123,7 +123,7 @@ func (r *run) finish() error {
 			r.console.Tell(slog.LevelInfo, "waiting", nil, "waiting for %s to take what has arrived: until it has taken nothing for %v, or another signal gives up", r.cmd.File, diskGrace)
 		case <-tick.C:
 		}
-		if n := r.writer.taken.Load(); n != taken {
+		if n := r.writer.taken.Load(); n != taken || r.writer.syncing.Load() {
 			taken, since = n, time.Now()
 		} else if time.Since(since) >= diskGrace {
 			return r.giveUp(fmt.Sprintf("nothing was taken for %v", diskGrace))

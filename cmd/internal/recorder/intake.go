@@ -17,6 +17,8 @@ import (
 // Threads: the loop, except written and the counters.
 type intake struct {
 	builder *recording.Builder
+	large   int    // bytes of a block that is not filled again
+	room    int64  // bytes that may be on their way to the disk
 	limit   uint64 // messages; 0: none
 	counted func() // called at the limit
 	failed  func(error)
@@ -30,7 +32,8 @@ type intake struct {
 	ended bool                  // takes nothing more
 	first time.Time             // when the first message came
 
-	held  atomic.Bool // paused: there was no free block
+	onWay atomic.Int64 // bytes of the blocks that are to be written
+	held  atomic.Bool  // paused: there was no free block
 	holds atomic.Uint64
 
 	messages, bytes atomic.Uint64
@@ -45,7 +48,7 @@ func newIntake(c *Command) (*intake, error) {
 		return nil, err
 	}
 	in := &intake{
-		builder: builder, limit: uint64(c.Count),
+		builder: builder, large: 2 * bytes, room: int64(c.QueueBytes), limit: uint64(c.Count),
 		free: make(chan *recording.Block, n), full: make(chan *recording.Block, n+1),
 	}
 	for range n - 1 { // the builder has one
@@ -118,16 +121,29 @@ func (in *intake) handOn() {
 	in.pause()
 }
 
-// seal hands the block on, and reports whether there was a free one to go on with.
+// seal hands the block on, and reports whether there was a free one to go on with. Blocks of
+// large messages are larger than others: then fewer are on their way.
 func (in *intake) seal() bool {
+	if in.onWay.Load() >= in.room {
+		return false
+	}
 	select {
 	case next := <-in.free:
-		in.full <- in.builder.Seal(next)
-		in.since = time.Time{}
+		in.handOver(next)
 		return true
 	default:
 		return false
 	}
+}
+
+// handOver has the block written.
+//
+//   - next: to be filled; nil: a new one.
+func (in *intake) handOver(next *recording.Block) {
+	b := in.builder.Seal(next)
+	in.onWay.Add(int64(b.Bytes()))
+	in.full <- b
+	in.since = time.Time{}
 }
 
 // flush hands the block on if it has something that is as old as that. Without a free block
@@ -149,9 +165,14 @@ func (in *intake) goOn() {
 
 // written gives a block back that is written. Threads: any.
 //
+//   - bytes: that it had.
 //   - post: runs a function on the loop.
-func (in *intake) written(b *recording.Block, post func(func()) bool) {
+func (in *intake) written(b *recording.Block, bytes int, post func(func()) bool) {
+	if bytes > in.large {
+		b = new(recording.Block) // so that large messages do not take memory for ever
+	}
 	in.free <- b
+	in.onWay.Add(-int64(bytes))
 	if in.held.Load() {
 		post(in.goOn)
 	}
@@ -161,6 +182,6 @@ func (in *intake) written(b *recording.Block, post func(func()) bool) {
 func (in *intake) end(stopped recording.Event) {
 	in.event(stopped)
 	in.over, in.ended = true, true
-	in.full <- in.builder.Seal(nil)
+	in.handOver(nil)
 	close(in.full)
 }

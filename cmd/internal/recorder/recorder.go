@@ -180,10 +180,11 @@ func (r *run) write() (err error) {
 		if err != nil && !errors.Is(err, errLowDisk) {
 			continue // what still comes is not written
 		}
+		bytes := b.Bytes()
 		if err = r.writer.write(b); err != nil {
 			r.ending.end("disk", err)
 		}
-		r.intake.written(b, r.post)
+		r.intake.written(b, bytes, r.post)
 	}
 	closed := r.writer.close()
 	if err == nil || errors.Is(err, errLowDisk) { // that is why it has ended

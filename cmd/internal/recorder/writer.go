@@ -30,6 +30,7 @@ type writer struct {
 	low     error     // the disk was found almost full: the rest is written, and no part begun
 	closing chan error
 
+	syncing  atomic.Bool   // no bytes are taken meanwhile
 	taken    atomic.Uint64 // bytes that the files have taken
 	parts    atomic.Uint64
 	messages atomic.Uint64 // that are in blocks of which the file has every byte
@@ -146,6 +147,7 @@ func (w *writer) awaitClosed() error {
 // close ends the recording, if it can still be written, and closes the file.
 func (w *writer) close() error {
 	err := w.blocks.Close() // the error of before, after one
+	w.syncing.Store(true)
 	return errors.Join(w.awaitClosed(), err, closeFile(w.file, w.cmd.Fsync.last && err == nil))
 }
 
