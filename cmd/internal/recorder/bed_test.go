@@ -98,7 +98,7 @@ type fakeFile struct {
 
 // Write implements io.Writer.
 func (f *fakeFile) Write(p []byte) (int, error) {
-	time.Sleep(f.disk.slow)
+	<-time.After(f.disk.slow)
 	if f.disk.stuck != nil {
 		<-f.disk.stuck
 	}

@@ -274,3 +274,53 @@ func TestAPublisherThatVanishes(t *testing.T) {
 		}
 	})
 }
+
+// TestKeptMessagesComeFirst: the recording begins behind those that it did not ask for.
+func TestKeptMessagesComeFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, "5-6 run.tbr --replay 2 --count 5", new(fakeDisk))
+		for range 10 {
+			b.must(b.publisher.Publish(5, []byte("kept")))
+		}
+		err := b.during(t.Context(), func() {
+			synctest.Wait()
+			for range 3 {
+				b.must(b.publisher.Publish(5, []byte("new")))
+			}
+			b.publisher.Flush()
+		})
+		_, report := b.check(err, 0, true)
+		if got := report.Total().Messages; got != 5 {
+			t.Errorf("got %d messages, want 5", got)
+		}
+		for _, e := range b.events(recording.Position) {
+			if want := map[tags.Tag]uint64{5: 8}[e.Tag]; e.Count != want {
+				t.Errorf("got %v, want it to begin behind %d", e, want)
+			}
+		}
+	})
+}
+
+// TestADisconnectIsAHole: a publisher that does not wait any longer cuts the recorder off, and
+// what it published meanwhile is missing.
+func TestADisconnectIsAHole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, "5-6 run.tbr --queue-bytes 128KiB --policy disconnect:1s", &fakeDisk{slow: 3 * time.Second})
+		ctx, cancel := context.WithCancel(t.Context())
+		err := b.during(ctx, func() {
+			b.publish(2000)
+			time.Sleep(time.Minute)
+			b.publish(20)
+			time.Sleep(time.Minute)
+			cancel()
+		})
+		s, report := b.check(err, 1, false)
+		total := report.Total()
+		if s.LostBy.Connection == 0 || total.Lost[recording.CauseConnection] != s.LostBy.Connection || total.Unexplained > 0 || total.Messages+total.Lost.Lost() != 2020 {
+			t.Errorf("got %+v, in the recording %+v, want each message there or lost with the connection", s, total)
+		}
+		if joined := b.events(recording.Joined, recording.Lost); len(joined) < 3 {
+			t.Errorf("got events %v, want it lost and joined again", joined)
+		}
+	})
+}
