@@ -150,7 +150,7 @@ func (r *run) run(ctx context.Context) error {
 		return errors.Join(err, r.writer.close(), r.subscriber.Close(), r.console.Close())
 	}
 	r.wait(ctx)
-	return r.report(r.stop())
+	return r.report(r.stop(ctx))
 }
 
 // subscribe starts to record.
@@ -263,7 +263,7 @@ func (r *run) watch() {
 }
 
 // stop leaves the bus, and waits until what has arrived is written.
-func (r *run) stop() error {
+func (r *run) stop(ctx context.Context) error {
 	r.lastPositions()
 	ending, cancel := context.WithTimeout(context.Background(), unsubscribeTime)
 	defer cancel()
@@ -278,7 +278,7 @@ func (r *run) stop() error {
 	r.stats = r.subscriber.Stats()
 	closed := r.subscriber.Close()
 	r.onLoop(func() { r.intake.end(r.stopped()) })
-	return errors.Join(r.ending.err, closed, r.finish())
+	return errors.Join(r.ending.err, closed, r.finish(ctx))
 }
 
 // beginLeave notes which publishers are to acknowledge the end. On the loop.
