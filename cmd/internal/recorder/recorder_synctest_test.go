@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
 	"tagbus/recording"
 	"tagbus/tags"
@@ -181,9 +182,16 @@ func TestADiskThatTakesNothing(t *testing.T) {
 func TestAQuietRecordingIsOnTheDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, "5-6 run.tbr --flush-every 3s --fsync block --duration 1m", new(fakeDisk))
+		line := func() string { return b.run.liveLine(cli.NewMeter(), cli.NewMeter()) }
+		if got := line(); !strings.HasPrefix(got, "waiting 0s for publishers in ") {
+			t.Errorf("got %q on a terminal, want what is waited for", got)
+		}
 		err := b.during(t.Context(), func() {
 			b.publish(10)
 			time.Sleep(2 * time.Second)
+			if got, want := line(), "10 messages, 0 lost, 1 publisher, 96 B in 1 file"; !strings.HasSuffix(got, want) {
+				t.Errorf("got %q on a terminal, want %q at the end", got, want)
+			}
 			if n := b.run.writer.messages.Load(); n != 0 {
 				t.Errorf("got %d messages written, want them to wait for more", n)
 			}
