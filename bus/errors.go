@@ -53,8 +53,8 @@ var (
 	// limit, SubscriberConfig.RetainBytes.
 	ErrRetainLimit = errors.New("bus: subscriber retains as much memory as it may: release messages, or raise RetainBytes")
 
-	// ErrMessageOver is returned by Message.Retain for a message that is not
-	// valid any more, or was not received.
+	// ErrMessageOver is returned by Message.Retain for a message that is not valid any
+	// more.
 	ErrMessageOver = errors.New("bus: message is over: retain it inside its handler, or before the next step of the iteration")
 
 	// ErrStaleEntry is the cause of a refusal by a publisher that is not the

@@ -132,6 +132,8 @@ func (h *hookBed) subscriber(t *testing.T) {
 		"Add":    func() error { return h.one.Add(tags.Of(2)) },
 		"Remove": func() error { return h.one.Remove(tags.Of(2)) },
 		"Handle": func() error { return h.one.Handle(1, nil) },
+		"Pause":  func() error { h.one.Pause(); return nil },
+		"Resume": func() error { h.one.Resume(); return nil },
 		"Tags":   none(h.one.Tags), "Overflowed": none(h.one.Overflowed),
 		"Wait":        func() error { return h.one.Wait(h.ctx) },
 		"Unsubscribe": func() error { return h.one.Unsubscribe(h.ctx) },
@@ -160,8 +162,9 @@ func (h *hookBed) subscriber(t *testing.T) {
 		},
 		"State": func() error { _, err := h.sub.State(h.ctx, everything); return err },
 		"Stats": none(h.sub.Stats), "Instance": none(h.sub.Instance),
-		"TagStats": func() error { _, err := h.sub.TagStats(h.ctx); return err },
-		"Offers":   func() error { _, err := h.sub.Offers(h.ctx, tags.Of(1)); return err },
+		"TagStats":     func() error { _, err := h.sub.TagStats(h.ctx); return err },
+		"TagPositions": func() error { _, err := h.sub.TagPositions(h.ctx); return err },
+		"Offers":       func() error { _, err := h.sub.Offers(h.ctx, tags.Of(1)); return err },
 	}}.check(t)
 	must(t, h.sub.Close())
 	close(h.subDone)

@@ -48,6 +48,9 @@ type Message struct {
 // once, up to SubscriberConfig.RetainBytes. SubscriberStats has the amount. Memory that
 // is not released costs no messages: the subscriber goes on in other memory.
 //
+// A message that no subscriber has received, such as one of a recording, is copied. It
+// counts nowhere, and Retain cannot see that it comes too late.
+//
 //   - Errors: ErrRetainLimit; ErrMessageOver. m is as valid as before.
 //   - Threads: that of the handler, or of the iteration. Blocks: never.
 func (m *Message) Retain() error {

@@ -5,6 +5,7 @@ package bus
 import (
 	"encoding/hex"
 
+	"tagbus/bus/internal/retain"
 	"tagbus/bus/internal/wire"
 )
 
@@ -19,6 +20,23 @@ func (id RequestID) String() string {
 		return "none"
 	}
 	return hex.EncodeToString(id.id[:])
+}
+
+// Bytes returns the id as it stands on the wire; all zeros: none.
+func (id RequestID) Bytes() [16]byte { return id.id }
+
+// RequestIDOf returns the id that Bytes has given, for example of a message that was
+// recorded.
+func RequestIDOf(b [16]byte) RequestID { return RequestID{b} }
+
+// WithRequestID returns m with an id, as a message that no subscriber has received. It is
+// for what makes messages out of others, such as a recording. Zero: with no id.
+func (m Message) WithRequestID(id RequestID) Message {
+	m.origin, m.turn = nil, 0
+	if id != (RequestID{}) {
+		m.origin = retain.Made(retain.ID(id.id))
+	}
+	return m
 }
 
 // RequestID returns the id of the request that m is, or is a reply to. It is zero for other

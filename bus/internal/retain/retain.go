@@ -14,6 +14,7 @@
 package retain
 
 import (
+	"bytes"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -42,6 +43,7 @@ type Origin struct {
 	keep     func() (netio.Retained, error) // nil: it is kept
 	of       *Origin                        // of a request that is not kept: the Origin of its memory
 	id       ID                             // of a request; of one that is kept, guarded by retainer.mu
+	kind     kind
 	turn     atomic.Uint32
 
 	// Guarded by retainer.mu:
@@ -49,6 +51,19 @@ type Origin struct {
 	heldIn uint32  // the turn of hold, where keep is not nil
 	next   *Origin // of those that are free
 }
+
+// kind is whose a message is.
+type kind uint8
+
+const (
+	received kind = iota // a subscriber's
+	made                 // of no subscriber
+	copied               // a retained copy of one that is made
+)
+
+// Made returns the Origin of a message that no subscriber has received, with the id of a
+// request. Without an id a nil Origin is one too.
+func Made(id ID) *Origin { return &Origin{kind: made, id: id} }
 
 // Retainer counts what the user of a subscriber retains.
 //
@@ -98,7 +113,12 @@ func (o *Origin) ID(turn uint32) ID {
 	switch {
 	case o == nil || o.keep != nil:
 		return ID{}
-	case o.of != nil:
+	case o.of != nil || o.kind == made:
+		return o.id
+	case o.kind == copied:
+		if o.turn.Load() != turn {
+			return ID{}
+		}
 		return o.id
 	}
 	o.retainer.mu.Lock()
@@ -114,15 +134,21 @@ func (o *Origin) Next() { o.turn.Add(1) }
 
 // Retain keeps a message of a turn, which is at data. It returns the Origin and the turn
 // that the message has from now on, and where the data is then. A message that is
-// retained already stays as it is. The message of a nil Origin is over.
+// retained already stays as it is. One that no subscriber has received is copied, whatever
+// the turn is, and nothing limits that.
 //
 // Errors: ErrLimit; ErrOver.
 func (o *Origin) Retain(turn uint32, data []byte) (kept *Origin, keptTurn uint32, _ []byte, err error) {
 	var id ID
-	if o != nil && o.of != nil {
+	switch {
+	case o == nil:
+		return &Origin{kind: copied}, 0, bytes.Clone(data), nil
+	case o.kind == made:
+		return &Origin{kind: copied, id: o.id}, 0, bytes.Clone(data), nil
+	case o.of != nil:
 		o, id = o.of, o.id
 	}
-	if o == nil || o.turn.Load() != turn {
+	if o.turn.Load() != turn {
 		return nil, 0, nil, ErrOver
 	}
 	if o.keep == nil {
@@ -138,8 +164,12 @@ func (o *Origin) Retain(turn uint32, data []byte) (kept *Origin, keptTurn uint32
 // Release ends Retain, and reports whether the message was ever retained: its data is
 // not to be used then. A second call changes nothing.
 func (o *Origin) Release(turn uint32) bool {
-	if o == nil || o.keep != nil || o.of != nil {
+	switch {
+	case o == nil || o.keep != nil || o.of != nil || o.kind == made:
 		return false
+	case o.kind == copied:
+		o.turn.CompareAndSwap(turn, turn+1)
+		return true
 	}
 	if memory := o.retainer.release(o, turn); memory != nil {
 		memory.Release()

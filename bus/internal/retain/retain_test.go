@@ -106,16 +106,59 @@ func TestAMessageIsOverAfterItsTurn(t *testing.T) {
 	o.Init(r, memory.keep)
 	late := of(&o, nil)
 	o.Next()
-	var own message
-	for name, m := range map[string]*message{"late": &late, "of no origin": &own} {
-		if err := m.retain(); !errors.Is(err, retain.ErrOver) {
-			t.Errorf("%s: got %v, want %v", name, err, retain.ErrOver)
-		}
-		if m.origin.Release(m.turn) {
-			t.Errorf("%s: it was retained", name)
-		}
+	if err := late.retain(); !errors.Is(err, retain.ErrOver) {
+		t.Errorf("got %v, want %v", err, retain.ErrOver)
+	}
+	if late.origin.Release(late.turn) {
+		t.Error("it was retained")
 	}
 	check(t, r, 0, 0, 0)
+}
+
+func TestAMessageThatWasNotReceivedIsCopied(t *testing.T) {
+	id := retain.ID{1, 2, 3}
+	tests := []struct {
+		name   string
+		origin *retain.Origin
+		id     retain.ID
+	}{
+		{"a plain one", nil, retain.ID{}},
+		{"a request", retain.Made(id), id},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			data := []byte("abc")
+			m := message{test.origin, 0, data}
+			if m.origin.Release(m.turn) {
+				t.Error("it was retained before Retain")
+			}
+			if got := m.origin.ID(m.turn); got != test.id {
+				t.Errorf("got the id %v, want %v", got, test.id)
+			}
+			if err := m.retain(); err != nil {
+				t.Fatal(err)
+			}
+			clear(data)
+			again := m
+			if err := again.retain(); err != nil || &again.data[0] != &m.data[0] {
+				t.Errorf("retained again: got error %v, or another copy", err)
+			}
+			if got := m.origin.ID(m.turn); string(m.data) != "abc" || got != test.id {
+				t.Errorf("got %q with id %v, want the data and the id of before", m.data, got)
+			}
+			for range 2 { // the second time changes nothing
+				if !m.origin.Release(m.turn) {
+					t.Error("it was not retained")
+				}
+			}
+			if got := again.origin.ID(again.turn); got != (retain.ID{}) {
+				t.Errorf("released: got the id %v, want none", got)
+			}
+			if err := again.retain(); !errors.Is(err, retain.ErrOver) {
+				t.Errorf("released: got %v, want %v", err, retain.ErrOver)
+			}
+		})
+	}
 }
 
 func TestMemoryThatCannotBeKeptIsCopied(t *testing.T) {

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package recording
+
+import (
+	"tagbus/internal/check"
+)
+
+// Defaults and limits of the configurations.
+const (
+	defaultBlockBytes    = 1 << 20
+	minBlockBytes        = 256
+	mostBlockBytes       = 64 << 20
+	defaultMaxBlockBytes = 128 << 20
+	mostMaxBlockBytes    = 1<<31 - 1
+)
+
+// Config says how recordings are written. The zero value is good.
+type Config struct {
+	// BlockBytes is when a block is full: its records take at least so many bytes, before
+	// compression. A block that a killed recorder was filling is lost. Default 1 MiB; 256
+	// bytes to 64 MiB. A larger message makes a larger block.
+	BlockBytes int
+
+	// Codec is how blocks are compressed. One that does not become smaller is stored as
+	// it is. Default None.
+	Codec Codec
+
+	// OnBlock is called by a Writer or BlockWriter after each block, with what is written
+	// by then: the place to call fsync, or to begin the next part by Rotate. An error
+	// ends the recording: the method that wrote the block returns it, and so do all after
+	// it. Default: nothing.
+	OnBlock func(Written) error
+}
+
+// Written says how much is in the current part.
+type Written struct {
+	Bytes    int64  // of the file so far, without index and footer
+	Blocks   int    // in this part
+	Messages uint64 // in this part
+}
+
+func (c Config) withDefaults() Config {
+	check.Default(&c.BlockBytes, defaultBlockBytes)
+	if c.OnBlock == nil {
+		c.OnBlock = func(Written) error { return nil }
+	}
+	return c
+}
+
+// Validate reports all violations of c, joined; each wraps ErrInvalidConfig and names the
+// field, its value and its limit.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	v := check.Violations{Kind: ErrInvalidConfig}
+	check.Within(&v, "BlockBytes", c.BlockBytes, minBlockBytes, mostBlockBytes)
+	check.Within(&v, "Codec", int(c.Codec), int(None), int(codecs)-1)
+	return v.Err()
+}
+
+// ReaderConfig says how recordings are read. The zero value is good.
+type ReaderConfig struct {
+	// Name is what errors call the file. Open sets it to the path unless it is set.
+	Name string
+
+	// MaxBlockBytes limits the memory for a file that is hostile or damaged: the bytes
+	// of a block before compression, and those of its table. A larger block is an
+	// ErrTooLarge. Default 128 MiB; 256 bytes to 2 GiB less a byte.
+	MaxBlockBytes int
+}
+
+func (c ReaderConfig) withDefaults() ReaderConfig {
+	check.Default(&c.MaxBlockBytes, defaultMaxBlockBytes)
+	return c
+}
+
+// Validate reports all violations of c, joined; each wraps ErrInvalidConfig and names the
+// field, its value and its limit.
+func (c ReaderConfig) Validate() error {
+	c = c.withDefaults()
+	v := check.Violations{Kind: ErrInvalidConfig}
+	check.Within(&v, "MaxBlockBytes", c.MaxBlockBytes, minBlockBytes, mostMaxBlockBytes)
+	return v.Err()
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package recording
+
+import (
+	"io"
+	"iter"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/tags"
+)
+
+// Message is a message of a recording: as its subscriber has received it, with the time.
+// It can be given to a bus.Handler as it is:
+//
+//	handler(m.Message)
+//
+// Publisher is the same pointer for all messages of one publisher that a Reader, or all of
+// one OpenAll, yield, while they have at most 65,536 publishers. Data is valid until the next step of the iteration; Retain copies it.
+type Message struct {
+	bus.Message
+	Time time.Time // when it was received
+}
+
+// Record is a message or an event.
+type Record struct {
+	Message        // the zero value for an event
+	Event   *Event // nil for a message
+}
+
+// Query selects records. The zero value selects all.
+type Query struct {
+	// Tags selects the messages of these tags, and the events that concern one of them
+	// or no tag at all. Empty: all tags.
+	Tags tags.Set
+
+	// From and To select the records whose time is at least From and before To. Zero: no
+	// limit.
+	From, To time.Time
+
+	// Publisher selects what comes from the publishers with this instance or name, and
+	// the Stopped events. Empty: all publishers.
+	Publisher string
+}
+
+// Info says what a file has, and how it was opened.
+type Info struct {
+	Header
+	File     string // as errors call it
+	Bytes    int64  // of the file
+	Blocks   int
+	Messages uint64
+	Events   uint64
+	First    time.Time // the earliest time of a record; zero: there is none
+	Last     time.Time // the latest time of a record; zero: there is none
+
+	// Indexed reports whether the file has its index. Otherwise its writer has not closed
+	// it, and it was opened by a walk over its blocks.
+	Indexed bool
+
+	// Repaired reports whether the index is one of Reader.Repair: the writer has not
+	// closed the file.
+	Repaired bool
+
+	// Continues reports whether another part follows. It is known only with an index.
+	Continues bool
+
+	// HeaderDamage says what is wrong with the fields of the file header; nil: nothing.
+	// Header has only ID and Part then.
+	HeaderDamage error
+
+	// Cut is how many bytes at the end are not a complete block: the one that was being
+	// written when the writer was killed.
+	Cut int64
+
+	// Skipped is how many bytes a walk found between blocks that are no block: a
+	// damaged header has hidden one.
+	Skipped int64
+}
+
+// Reader reads one file: a recording or a part of it.
+//
+// A file that was cut off anywhere opens after a walk over its blocks; at most the block
+// that was being written is missing. Memory is bounded for any file: see
+// ReaderConfig.MaxBlockBytes. Only the blocks that a query needs are read, and only those
+// that have its tags are decompressed.
+//
+// Threads: any. Each iteration has its own memory.
+type Reader struct {
+	file   io.ReaderAt
+	closer io.Closer // nil: not ours
+	cfg    ReaderConfig
+	info   Info
+	seed   uint32     // of the checksums
+	end    int64      // of the last block
+	blocks []blockRef // in their order
+	peers  *peers
+}
+
+// Info returns what is in the file, as the index or the walk has it.
+func (r *Reader) Info() Info { return r.info }
+
+// Messages iterates over the messages that a query selects, in the order in which they
+// were recorded. Their times are those of the recorder's clock, which may have been set
+// back.
+//
+// A block that cannot be read is a *DamageError. A loop that goes on after it gets the
+// messages behind that block.
+//
+//   - Threads: any; each iteration is one goroutine's.
+func (r *Reader) Messages(q Query) iter.Seq2[Message, error] { return Readers{r}.Messages(q) }
+
+// Records is Messages with the events, each in its place.
+func (r *Reader) Records(q Query) iter.Seq2[Record, error] { return Readers{r}.Records(q) }
+
+// Close closes the file that Open has opened. Iterations must have ended.
+//
+// Errors: those of closing.
+func (r *Reader) Close() error {
+	if r.closer == nil {
+		return nil
+	}
+	return r.closer.Close()
+}

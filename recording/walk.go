@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package recording
+
+import (
+	"bytes"
+	"errors"
+)
+
+// walk finds the blocks of a file without an index. Each header has the size of its block,
+// and so the place of the next one. Where there is no header, it looks for the next one.
+//
+// Blocks at the end whose checksums are wrong are left out: after a power failure a file
+// may have its size and not its content.
+//
+// Errors: those of reading.
+func (r *Reader) walk(begin int64) error {
+	at, number := begin, uint32(0)
+	var ends []int64 // of the blocks
+	header := make([]byte, blockHeaderBytes)
+	for r.info.Bytes-at >= blockHeaderBytes {
+		if err := r.readAt(header, at); err != nil {
+			return err
+		}
+		var h blockHeader
+		if err := h.read(header, r.seed); !isBlock(err) || h.number < number {
+			next, err := r.search(at+1, number)
+			if err != nil {
+				return err
+			}
+			if next < 0 {
+				break
+			}
+			at = next
+			continue
+		}
+		if h.size() > r.info.Bytes-at {
+			break // it was being written
+		}
+		r.blocks = append(r.blocks, blockRef{at, h.first, h.last, h.messages, h.events})
+		number = h.number + 1
+		at += h.size()
+		ends = append(ends, at)
+	}
+	if err := r.dropBroken(); err != nil {
+		return err
+	}
+	r.end = begin
+	for i, b := range r.blocks {
+		r.info.Skipped += b.offset - r.end
+		r.end = ends[i]
+	}
+	r.info.Cut = r.info.Bytes - r.end
+	return nil
+}
+
+// isBlock reports whether a block header with this error is one: its checksum is right.
+func isBlock(err error) bool {
+	return err == nil || errors.Is(err, ErrVersion)
+}
+
+// A search looks at so much of a file together. It begins with little, since what it
+// looks for may be near.
+const (
+	firstSearchBytes = 4 << 10
+	searchBytes      = 1 << 20
+)
+
+// search returns where the next block header with a right checksum is, from an offset on,
+// of a block with at least this number; -1: there is none.
+//
+// Errors: those of reading.
+func (r *Reader) search(from int64, number uint32) (int64, error) {
+	var window []byte
+	for n := int64(firstSearchBytes); r.info.Bytes-from >= blockHeaderBytes; n = min(2*n, searchBytes) {
+		if n = min(n, r.info.Bytes-from); int64(cap(window)) < n {
+			window = make([]byte, n)
+		}
+		window = window[:n]
+		if err := r.readAt(window, from); err != nil {
+			return 0, err
+		}
+		for at := 0; ; at++ {
+			i := bytes.Index(window[at:], []byte(blockMagic))
+			if i < 0 || at+i+blockHeaderBytes > len(window) {
+				break
+			}
+			at += i
+			var h blockHeader
+			if isBlock(h.read(window[at:], r.seed)) && h.number >= number {
+				return from + int64(at), nil
+			}
+		}
+		from += int64(len(window)) - blockHeaderBytes + 1
+	}
+	return -1, nil
+}
+
+// dropBroken leaves out the last blocks while their checksums are wrong.
+//
+// Errors: those of reading.
+func (r *Reader) dropBroken() error {
+	for len(r.blocks) > 0 {
+		last := len(r.blocks) - 1
+		err := r.check(last)
+		if !errors.Is(err, ErrChecksum) {
+			return err
+		}
+		r.blocks = r.blocks[:last]
+	}
+	return nil
+}
+
+// check compares the checksums of a block, which is of any size, with its bytes.
+//
+// Errors: ErrChecksum; those of reading.
+func (r *Reader) check(i int) error {
+	at := r.blocks[i].offset
+	b := make([]byte, blockHeaderBytes)
+	if err := r.readAt(b, at); err != nil {
+		return err
+	}
+	var h blockHeader
+	if err := h.read(b, r.seed); !isBlock(err) {
+		return err
+	}
+	at += blockHeaderBytes
+	b = make([]byte, min(searchBytes, max(h.table, h.stored)))
+	for _, part := range []struct{ bytes, sum uint32 }{{h.table, h.tableSum}, {h.stored, h.bodySum}} {
+		sum := uint32(0)
+		for left := int64(part.bytes); left > 0; {
+			b = b[:min(left, int64(cap(b)))]
+			if err := r.readAt(b, at); err != nil {
+				return err
+			}
+			sum = checksum(sum, b)
+			at += int64(len(b))
+			left -= int64(len(b))
+		}
+		if sum != part.sum {
+			return ErrChecksum
+		}
+	}
+	return nil
+}
