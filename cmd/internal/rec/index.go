@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"tagbus/cmd/internal/cli"
@@ -47,7 +48,8 @@ func (c *Index) Run(ctx context.Context, e *tool.Env) error {
 // isUsage reports whether an error is one of the file that was named.
 func isUsage(err error) bool {
 	return errors.Is(err, recording.ErrWhole) || errors.Is(err, recording.ErrInUse) ||
-		errors.Is(err, recording.ErrNotRecording) || errors.Is(err, recording.ErrVersion)
+		errors.Is(err, recording.ErrNotRecording) || errors.Is(err, recording.ErrVersion) ||
+		errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 }
 
 // copy writes what can be read into a new file, which is the same part of the same

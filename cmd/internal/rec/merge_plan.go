@@ -95,8 +95,9 @@ func (p *plan) read(ctx context.Context, g recording.Readers, d *damage) (failed
 
 // message follows the counter of a message.
 func (s *oneSeries) message(n uint64) {
-	if !s.known {
-		s.start, s.last, s.known = n-1, n-1, true
+	if !s.known { // what is named before the first message was in front of it
+		s.start, s.known = n-1-min(n-1, s.named()), true
+		s.last = s.start
 	}
 	if n > s.last {
 		s.missing += n - s.last - 1
@@ -117,12 +118,19 @@ func (s *series) fold(o *oneSeries) {
 	if o.known && (!s.known || o.start < s.start) {
 		s.start, s.known = o.start, true
 	}
-	named := uint64(0)
 	for c, n := range o.gaps {
-		named += n
 		s.gaps[c] = max(s.gaps[c], n)
 	}
+	named := o.named()
 	s.end = max(s.end, o.last+named-min(named, o.missing))
+}
+
+// named returns how many messages the gaps so far name.
+func (s *oneSeries) named() (n uint64) {
+	for _, k := range s.gaps {
+		n += k
+	}
+	return n
 }
 
 func instanceOf(p *bus.Peer) string {

@@ -148,7 +148,7 @@ func advice(r *recording.Report) (lines []string) {
 	}
 	t := r.Total()
 	if t.Lost[recording.CauseFull]+t.Lost[recording.CauseMemory]+t.Lost[recording.CauseQueueFull] > 0 {
-		add("the recorder or its disk was slower than the publishers: record with --policy block, a larger --queue, fewer tags, or --codec s2 on a slow disk")
+		add("the recorder or its disk was slower than the publishers: record with --policy block, a larger --queue-bytes, fewer tags, or --codec s2 on a slow disk")
 	}
 	if t.Lost[recording.CauseConnection] > 0 {
 		add("connections broke while messages were on their way: tagbus losses and the publishers' logs say why; merge it with another recorder's recording of the time (tagbus rec merge)")
