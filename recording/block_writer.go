@@ -28,8 +28,7 @@ type BlockWriter struct {
 	written Written
 	index   []byte
 	events  uint64
-	number  uint32 // of the next block
-	err     error  // of an earlier call
+	err     error // of an earlier call
 
 	front      []byte // header and table of a block
 	compressed []byte
@@ -69,7 +68,7 @@ func (w *BlockWriter) beginFile(to io.Writer) error {
 		w.header.Created = time.Now()
 	}
 	w.w, w.seed = to, w.header.seed()
-	w.written, w.events, w.number, w.index = Written{}, 0, 0, w.index[:0]
+	w.written, w.events, w.index = Written{}, 0, w.index[:0]
 	b := w.header.append(nil)
 	if n := len(b) - headerBytes; n > mostHeaderBytes {
 		return fmt.Errorf("%w: the header has %d bytes of fields, want at most %d", ErrInvalidConfig, n, mostHeaderBytes)
@@ -114,7 +113,7 @@ func (w *BlockWriter) writeBlock(b *Block) error {
 	if w.err != nil || b.isEmpty() {
 		return w.err
 	}
-	h := blockHeader{blockTotals: b.blockTotals, decoded: uint32(len(b.body)), number: w.number}
+	h := blockHeader{blockTotals: b.blockTotals, decoded: uint32(len(b.body)), number: uint32(w.written.Blocks)}
 	stored, codec := w.compress(b.body)
 	h.stored, h.codec, h.bodySum = uint32(len(stored)), codec, checksum(0, stored)
 	front := append(w.front[:0], make([]byte, blockHeaderBytes)...)
@@ -128,7 +127,6 @@ func (w *BlockWriter) writeBlock(b *Block) error {
 	}
 	w.index = h.appendEntry(w.index, offset)
 	w.written.Blocks++
-	w.number++
 	w.written.Messages += uint64(b.messages)
 	w.events += uint64(b.events)
 	return nil

@@ -93,7 +93,6 @@ type Reader struct {
 	cfg    ReaderConfig
 	info   Info
 	seed   uint32     // of the checksums
-	begin  int64      // of the first block
 	end    int64      // of the last block
 	blocks []blockRef // in their order
 	peers  *peers
