@@ -17,7 +17,7 @@ import (
 //	handler(m.Message)
 //
 // Publisher is the same pointer for all messages of one publisher that a Reader, or all of
-// one OpenAll, yield. Data is valid until the next step of the iteration; Retain copies it.
+// one OpenAll, yield, while they have at most 65,536 publishers. Data is valid until the next step of the iteration; Retain copies it.
 type Message struct {
 	bus.Message
 	Time time.Time // when it was received
@@ -62,6 +62,10 @@ type Info struct {
 	// Indexed reports whether the file has its index. Otherwise its writer has not closed
 	// it, and it was opened by a walk over its blocks.
 	Indexed bool
+
+	// Repaired reports whether the index is one of Reader.Repair: the writer has not
+	// closed the file.
+	Repaired bool
 
 	// Continues reports whether another part follows. It is known only with an index.
 	Continues bool

@@ -164,6 +164,9 @@ func (f *FileReport) reasons(add func(string, ...any)) {
 	if f.HeaderDamage != nil {
 		add("%s: %v", name, f.HeaderDamage)
 	}
+	if f.Repaired {
+		add("%s was not closed, and is repaired: the last block of its recorder is missing, and others may be", name)
+	}
 	if !f.Indexed {
 		add("%s was not closed: the last block of its recorder is missing (%s behind the last complete one)", name, count(uint64(f.Cut), "byte", "bytes"))
 	}
