@@ -129,10 +129,5 @@ func (p *catPrinter) event(e *recording.Event) error {
 		o.Tag, o.Count = &e.Tag, &e.Count
 	default:
 	}
-	line, err := cli.JSONLine(o)
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(p.out, line)
-	return err
+	return writeJSON(p.out, o)
 }

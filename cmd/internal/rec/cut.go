@@ -72,11 +72,7 @@ func (c *Cut) Run(ctx context.Context, e *tool.Env) (err error) {
 // say says what was written.
 func (c *Cut) say(e *tool.Env, k *cutter) error {
 	if e.JSON {
-		line, err := cli.JSONLine(map[string]any{"file": c.Out, "messages": k.out.messages, "events": k.out.events, "missing": append([]string{}, k.why...)})
-		if err == nil {
-			_, err = fmt.Fprint(e.Out, line)
-		}
-		return err
+		return writeJSON(e.Out, map[string]any{"file": c.Out, "messages": k.out.messages, "events": k.out.events, "missing": append([]string{}, k.why...)})
 	}
 	text := plain.Linef("%s: %s and %s", c.Out, units.FormatNumber(k.out.messages, "message"), units.FormatNumber(k.out.events, "event"))
 	for _, why := range k.why {

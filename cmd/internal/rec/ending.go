@@ -41,8 +41,8 @@ func problems(parts recording.Readers, from, to time.Time) (found []problem) {
 		switch {
 		case i.Continues:
 			add(true, "part %d of recording %v was not there", i.Part+1, i.ID)
-		case !i.Indexed:
-			add(true, "%s: %s", i.File, i.WhyCut())
+		case !i.Indexed || i.Repaired:
+			add(true, "%s: %s", i.File, whyCut(&i))
 		}
 	}
 	return found

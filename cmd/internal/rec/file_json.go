@@ -3,7 +3,6 @@
 package rec
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -29,6 +28,7 @@ type fileObject struct {
 	First     time.Time `json:"first,omitzero"`
 	Last      time.Time `json:"last,omitzero"`
 	Indexed   bool      `json:"indexed"`
+	Repaired  bool      `json:"repaired"`
 	Continues bool      `json:"continues"`
 	Cut       int64     `json:"cut_bytes"`
 	Skipped   int64     `json:"skipped_bytes"`
@@ -41,12 +41,10 @@ func writeFileJSON(out io.Writer, i recording.Info) error {
 		File: i.File, Recording: i.ID.String(), Part: i.Part, Created: i.Created, Name: i.Name, Host: i.Host,
 		Version: i.Version, Tags: i.Tags.String(), Policy: i.Policy, Bytes: i.Bytes, Blocks: i.Blocks,
 		Messages: i.Messages, Events: i.Events, First: i.First, Last: i.Last, Indexed: i.Indexed,
-		Continues: i.Continues, Cut: i.Cut, Skipped: i.Skipped,
+		Repaired: i.Repaired, Continues: i.Continues, Cut: i.Cut, Skipped: i.Skipped,
 	}
 	if i.HeaderDamage != nil {
 		o.Damage = fmt.Sprint(i.HeaderDamage)
 	}
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(o)
+	return writeJSON(out, o)
 }

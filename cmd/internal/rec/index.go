@@ -6,8 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"time"
+	"io"
+	"os"
+	"syscall"
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
@@ -20,89 +21,118 @@ import (
 type Index struct {
 	busless
 
-	File  string          `arg:"" help:"File of a recording, whose recorder no longer runs."`
-	Out   string          `placeholder:"FILE" help:"Write a new file, and leave the old one as it is. Needed if the beginning is damaged. Default: the file is completed in its place."`
-	Codec recording.Codec `default:"none" placeholder:"CODEC" help:"How --out compresses blocks: none, s2 or zstd. Default ${default}."`
+	File string `arg:"" help:"File of a recording, whose recorder no longer runs."`
+	Out  string `placeholder:"FILE" help:"Write a new file, which must not exist, and leave the old one as it is. Default: the file is completed in its place."`
 }
 
 // Check reports what is wrong with the flags.
 func (c *Index) Check() error { return nil }
 
 // Run repairs the file.
-func (c *Index) Run(ctx context.Context, e *tool.Env) error {
+func (c *Index) Run(ctx context.Context, e *tool.Env) (err error) {
+	flag := os.O_RDWR
 	if c.Out != "" {
-		return c.copy(ctx, e)
+		flag = os.O_RDONLY
 	}
-	before, err := recording.Repair(c.File, time.Now())
-	switch {
-	case errors.Is(err, recording.ErrMalformed):
-		return fmt.Errorf("%w: --out writes what can be read into a new file", err)
-	case isUsage(err):
+	f, err := os.OpenFile(c.File, flag, 0)
+	if err != nil {
 		return &cli.UsageError{Err: err}
-	case err != nil:
-		return err
 	}
-	return c.say(e, before, before.Messages, before.Events)
-}
-
-// isUsage reports whether an error is one of the file that was named.
-func isUsage(err error) bool {
-	return errors.Is(err, recording.ErrWhole) || errors.Is(err, recording.ErrInUse) ||
-		errors.Is(err, recording.ErrNotRecording) || errors.Is(err, recording.ErrVersion) ||
-		errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
-}
-
-// copy writes what can be read into a new file, which is the same part of the same
-// recording.
-func (c *Index) copy(ctx context.Context, e *tool.Env) (err error) {
-	rs, err := open([]string{c.File})
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return &cli.UsageError{Err: fmt.Errorf("%s: another process has the file open and locked: end it first", plain.Text(c.File))}
+	}
+	stat, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rs.Close()) }()
-	i := rs[0].Info()
-	if i.Indexed {
-		return &cli.UsageError{Err: fmt.Errorf("%s: %w", plain.Text(c.File), recording.ErrWhole)}
+	r, err := recording.NewReader(f, stat.Size(), recording.ReaderConfig{Name: c.File})
+	if err != nil {
+		return &cli.UsageError{Err: err}
 	}
-	d := &damage{to: e.Err}
-	out, err := create(c.Out, i.Header, c.Codec)
+	size, tail := r.Repair()
+	if tail == nil {
+		why := "has its index: there is nothing to repair"
+		if !r.Info().Indexed {
+			why = "ends within its header: there is nothing in it, remove it"
+		}
+		return &cli.UsageError{Err: fmt.Errorf("%s %s", plain.Text(c.File), why)}
+	}
+	if c.Out == "" {
+		err = complete(f, size, tail)
+	} else {
+		err = c.copy(ctx, f, size, tail)
+	}
 	if err != nil {
 		return err
 	}
-	err = each(ctx, rs, recording.Query{}, d, out.append)
-	why := i.WhyCut()
-	if d.blocks > 0 {
-		why += fmt.Sprintf("; %s could not be read", units.FormatNumber(d.blocks, "block"))
+	return c.say(e, r.Info())
+}
+
+// complete writes the end of a file in its place. If it does not get that far, the file
+// can be read by a walk as before.
+func complete(f *os.File, size int64, tail []byte) error {
+	if err := f.Truncate(size); err != nil {
+		return err
+	}
+	if _, err := f.WriteAt(tail, size); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// copy writes a new file with another end.
+func (c *Index) copy(ctx context.Context, f *os.File, size int64, tail []byte) error {
+	out, err := createFile(c.Out)
+	if err != nil {
+		return err
+	}
+	const piece = 4 << 20
+	for at := int64(0); at < size && err == nil; at += piece {
+		if _, err = io.Copy(out, io.NewSectionReader(f, at, min(piece, size-at))); err == nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 	}
 	if err == nil {
-		err = out.append(recording.Record{Event: &recording.Event{Kind: recording.Stopped, Time: out.last, Failed: true, Text: why}})
+		_, err = out.Write(tail)
 	}
-	if err := out.close(err); err != nil {
-		return err
+	if err == nil {
+		err = out.Sync()
 	}
-	if err := c.say(e, i, out.messages, out.events-1); err != nil {
-		return err
-	}
-	return d.end()
+	return closeFile(out, err)
 }
 
 // say says what was lost and what is there.
-func (c *Index) say(e *tool.Env, before recording.Info, messages, events uint64) error {
+func (c *Index) say(e *tool.Env, before recording.Info) error {
 	file := c.File
 	if c.Out != "" {
 		file = c.Out
 	}
 	if e.JSON {
-		line, err := cli.JSONLine(map[string]any{
-			"file": file, "messages": messages, "events": events,
-			"cut_bytes": before.Cut, "skipped_bytes": before.Skipped, "lost": before.WhyCut(),
+		return writeJSON(e.Out, map[string]any{
+			"file": file, "blocks": before.Blocks, "messages": before.Messages, "events": before.Events,
+			"cut_bytes": before.Cut, "skipped_bytes": before.Skipped, "lost": whyCut(&before),
 		})
-		if err == nil {
-			_, err = fmt.Fprint(e.Out, line)
-		}
-		return err
 	}
-	_, err := fmt.Fprintln(e.Out, plain.Linef("%s: index of %s and %s written; %s", file,
-		units.FormatNumber(messages, "message"), units.FormatNumber(events, "event"), before.WhyCut()))
+	_, err := fmt.Fprintln(e.Out, plain.Linef("%s: has an index of %s, with %s and %s; %s", file, units.FormatNumber(before.Blocks, "block"),
+		units.FormatNumber(before.Messages, "message"), units.FormatNumber(before.Events, "event"), whyCut(&before)))
 	return err
+}
+
+// whyCut returns what is missing in a file that was not closed, and "" for one that was.
+func whyCut(i *recording.Info) string {
+	switch {
+	case i.Repaired:
+		return "it was not closed, and is repaired: what its recorder wrote last is missing"
+	case i.Indexed:
+		return ""
+	}
+	why := "it was not closed: what its recorder wrote last is missing"
+	if i.Cut > 0 {
+		why += fmt.Sprintf(" (%s behind the last complete block)", units.FormatBytes(float64(i.Cut)))
+	}
+	if i.Skipped > 0 {
+		why += fmt.Sprintf("; %s between the blocks cannot be read", units.FormatBytes(float64(i.Skipped)))
+	}
+	return why
 }

@@ -312,7 +312,9 @@ func spanText(first, last time.Time) string {
 func openedText(i *recording.Info) string {
 	switch {
 	case !i.Indexed:
-		return "opened by a walk over its blocks: " + i.WhyCut() + "; tagbus rec index repairs it"
+		return "opened by a walk over its blocks: " + whyCut(i) + "; tagbus rec index repairs it"
+	case i.Repaired:
+		return "opened by its index: " + whyCut(i)
 	case i.Continues:
 		return fmt.Sprintf("opened by its index; part %d follows", i.Part+1)
 	default:

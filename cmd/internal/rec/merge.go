@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"tagbus/bus"
-	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
 	"tagbus/internal/plain"
@@ -97,14 +96,10 @@ func mergedHeader(groups []recording.Readers) recording.Header {
 // say says what was written.
 func (c *Merge) say(e *tool.Env, m *merger) error {
 	if e.JSON {
-		line, err := cli.JSONLine(map[string]any{
+		return writeJSON(e.Out, map[string]any{
 			"file": c.Out, "recordings": len(m.groups), "messages": m.out.messages, "events": m.out.events,
 			"duplicates": m.duplicates, "missing": append([]string{}, m.why...),
 		})
-		if err == nil {
-			_, err = fmt.Fprint(e.Out, line)
-		}
-		return err
 	}
 	text := plain.Linef("%s: %s and %s of %s; %s dropped", c.Out, units.FormatNumber(m.out.messages, "message"),
 		units.FormatNumber(m.out.events, "event"), units.FormatNumber(len(m.groups), "recording"), units.FormatNumber(m.duplicates, "duplicate"))

@@ -5,6 +5,7 @@ package rec
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"time"
@@ -27,12 +28,9 @@ type output struct {
 //
 //   - Errors: a *cli.UsageError if it exists; those of making it.
 func create(path string, h recording.Header, codec recording.Codec) (*output, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if errors.Is(err, fs.ErrExist) {
-		return nil, &cli.UsageError{Err: fmt.Errorf("--out: %s exists: give another name, or remove it first", plain.Text(path))}
-	}
+	f, err := createFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("--out: %w", err)
+		return nil, err
 	}
 	o := &output{file: f}
 	if o.writer, err = recording.NewWriter(f, h, recording.Config{Codec: codec}); err != nil {
@@ -67,9 +65,36 @@ func (o *output) close(err error) error {
 	if err == nil {
 		err = o.writer.Close()
 	}
-	err = errors.Join(err, o.file.Close())
+	return closeFile(o.file, err)
+}
+
+// createFile makes the file of --out, which must not exist.
+//
+//   - Errors: a *cli.UsageError if it exists; those of making it.
+func createFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, &cli.UsageError{Err: fmt.Errorf("--out: %s exists: give another name, or remove it first", plain.Text(path))}
+	}
 	if err != nil {
-		err = errors.Join(err, os.Remove(o.file.Name()))
+		return nil, fmt.Errorf("--out: %w", err)
+	}
+	return f, nil
+}
+
+// closeFile closes a new file, and removes it after an error, which it returns.
+func closeFile(f *os.File, err error) error {
+	if err = errors.Join(err, f.Close()); err != nil {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
+}
+
+// writeJSON writes an object as a line.
+func writeJSON(to io.Writer, object any) error {
+	line, err := cli.JSONLine(object)
+	if err == nil {
+		_, err = io.WriteString(to, line)
 	}
 	return err
 }

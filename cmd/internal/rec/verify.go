@@ -5,7 +5,6 @@ package rec
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -205,15 +204,13 @@ type holeObject struct {
 
 // writeReportJSON writes a recording, and a line for each tag with holes.
 func writeReportJSON(out io.Writer, r *recording.Report, id recording.ID, holes []*recording.SeriesReport) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
 	t := r.Total()
 	o := reportObject{
 		Recording: id.String(), Whole: r.Whole(), Reasons: append([]string{}, r.Reasons...), Advice: append([]string{}, advice(r)...),
 		Files: len(r.Files), Publishers: len(r.Publishers), Messages: t.Messages, Bytes: t.Bytes,
 		Missing: t.Missing, Unexplained: t.Unexplained, Lost: lostMap(t.Lost),
 	}
-	if err := encoder.Encode(o); err != nil {
+	if err := writeJSON(out, o); err != nil {
 		return err
 	}
 	for _, s := range holes {
@@ -224,7 +221,7 @@ func writeReportJSON(out io.Writer, r *recording.Report, id recording.ID, holes 
 		if s.Peer != nil {
 			h.Publisher, h.Instance = s.Peer.Name, s.Peer.Instance
 		}
-		if err := encoder.Encode(h); err != nil {
+		if err := writeJSON(out, h); err != nil {
 			return err
 		}
 	}
