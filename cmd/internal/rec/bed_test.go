@@ -101,9 +101,10 @@ func join(parts ...any) (all []recording.Record) {
 type bed struct {
 	*testing.T
 	dir string
+	ctx context.Context // of the commands
 }
 
-func newBed(t *testing.T) *bed { return &bed{t, t.TempDir()} }
+func newBed(t *testing.T) *bed { return &bed{t, t.TempDir(), t.Context()} }
 
 func (b *bed) path(name string) string { return filepath.Join(b.dir, name) }
 
@@ -186,7 +187,7 @@ func (b *bed) run(line string) result {
 	err = command.Check()
 	if err != nil {
 		status = cli.ExitUsage
-	} else if err = command.Run(b.Context(), env); err != nil {
+	} else if err = command.Run(b.ctx, env); err != nil {
 		status = tool.Code(err)
 	}
 	if said := (*tool.StatusError)(nil); err != nil && !errors.As(err, &said) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
@@ -22,6 +23,52 @@ func open(files []string) (recording.Readers, error) {
 		return nil, &cli.UsageError{Err: err}
 	}
 	return rs, nil
+}
+
+// interruptible is a file that cannot be read any more once ctx has ended.
+type interruptible struct {
+	*os.File
+	ctx context.Context
+}
+
+// ReadAt implements io.ReaderAt.
+func (f interruptible) ReadAt(b []byte, offset int64) (int, error) {
+	if f.ctx.Err() != nil {
+		return 0, context.Cause(f.ctx)
+	}
+	return f.File.ReadAt(b, offset)
+}
+
+// openInterruptible is open for what has no end of its own to ctx.
+func openInterruptible(ctx context.Context, names []string) (rs recording.Readers, closeAll func() error, err error) {
+	var files []*os.File
+	closeAll = func() error {
+		var errs []error
+		for _, f := range files {
+			errs = append(errs, f.Close())
+		}
+		return errors.Join(errs...)
+	}
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, nil, errors.Join(&cli.UsageError{Err: err}, closeAll())
+		}
+		files = append(files, f)
+		info, err := f.Stat()
+		if err != nil {
+			return nil, nil, errors.Join(err, closeAll())
+		}
+		r, err := recording.NewReader(interruptible{f, ctx}, info.Size(), recording.ReaderConfig{Name: name})
+		if ctx.Err() != nil {
+			return nil, nil, errors.Join(context.Cause(ctx), closeAll())
+		}
+		if err != nil {
+			return nil, nil, errors.Join(&cli.UsageError{Err: err}, closeAll())
+		}
+		rs = append(rs, r)
+	}
+	return rs, closeAll, nil
 }
 
 // maxDamage is how many damaged blocks are named one by one.

@@ -33,17 +33,17 @@ func (c *Verify) Check() error { return checkHead(c.Head) }
 
 // Run checks the recordings.
 func (c *Verify) Run(ctx context.Context, e *tool.Env) (err error) {
-	rs, err := open(c.Files)
+	rs, closeAll, err := openInterruptible(ctx, c.Files)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rs.Close()) }()
+	defer func() { err = errors.Join(err, closeAll()) }()
 	whole := true
 	for i, files := range rs.Recordings() {
-		if ctx.Err() != nil {
+		report, err := recording.Verify(files...)
+		if ctx.Err() != nil { // and the report is wrong
 			return context.Cause(ctx)
 		}
-		report, err := recording.Verify(files...)
 		if err != nil {
 			return err
 		}
