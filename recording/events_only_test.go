@@ -17,7 +17,7 @@ func TestEventsOnly(t *testing.T) {
 	if want := forms(records[100:]...); !slices.Equal(got, want) || errs != nil {
 		t.Errorf("got %v and %v, want %v", got, errs, want)
 	}
-	for range r.Messages(recording.Query{EventsOnly: true}) {
-		t.Error("got a message")
+	for m, err := range r.Messages(recording.Query{EventsOnly: true}) {
+		t.Errorf("got %+v and error %v, want no message", m, err)
 	}
 }

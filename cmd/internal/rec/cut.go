@@ -189,11 +189,8 @@ func (k *cutter) record(r recording.Record) error {
 	if e := r.Event; e != nil {
 		return k.event(e)
 	}
-	p := r.Message.Publisher
-	instance := ""
-	if p != nil {
-		instance = p.Instance
-	}
+	p := r.Publisher
+	instance := instanceOf(p)
 	if p != k.peer {
 		k.peer = p
 		k.relevant[instance] = true
@@ -210,10 +207,7 @@ func (k *cutter) record(r recording.Record) error {
 
 // event writes an event, unless it is of a publisher that has nothing of the cut.
 func (k *cutter) event(e *recording.Event) error {
-	instance := ""
-	if e.Peer != nil {
-		instance = e.Peer.Instance
-	}
+	instance := instanceOf(e.Peer)
 	switch e.Kind {
 	case recording.Position:
 		k.begun[infoKey{instance, e.Tag}] = true

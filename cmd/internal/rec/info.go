@@ -117,7 +117,7 @@ func (c *Info) rows(ctx context.Context, rs recording.Readers, d *damage) ([]*in
 	err := each(ctx, rs, q, d, func(r recording.Record) error {
 		switch e := r.Event; {
 		case e == nil:
-			of(r.Message.Publisher, r.Tag).add(1, uint64(len(r.Data)), r.Time, r.Time)
+			of(r.Publisher, r.Tag).add(1, uint64(len(r.Data)), r.Time, r.Time)
 		case e.Kind == recording.Gap:
 			of(e.Peer, e.Tag).addLoss(e)
 		}

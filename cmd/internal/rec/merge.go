@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"tagbus/bus"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
 	"tagbus/internal/plain"
@@ -141,10 +140,10 @@ func (m *merger) parts(ctx context.Context) error {
 			}
 			return m.out.append(r)
 		}
-		s := seen[keyOf(r.Message.Publisher, r)]
+		s := seen[keyOf(r)]
 		if s == nil {
 			s = new(spans)
-			seen[keyOf(r.Message.Publisher, r)] = s
+			seen[keyOf(r)] = s
 		}
 		before := len(*s)
 		if !s.add(r.Counter) {
@@ -181,12 +180,8 @@ func (m *merger) end() error {
 	return m.out.append(stopped(at, m.why, "merged from "+units.FormatNumber(len(m.groups), "recording")))
 }
 
-func keyOf(p *bus.Peer, r recording.Record) infoKey {
-	if p == nil {
-		return infoKey{"", r.Tag}
-	}
-	return infoKey{p.Instance, r.Tag}
-}
+// keyOf returns the series of a message.
+func keyOf(r recording.Record) infoKey { return infoKey{instanceOf(r.Publisher), r.Tag} }
 
 // sortedKeys returns the keys in the order of tags and publishers.
 func sortedKeys[V any](m map[infoKey]V) []infoKey {

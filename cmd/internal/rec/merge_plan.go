@@ -58,7 +58,7 @@ func (p *plan) read(ctx context.Context, g recording.Readers, d *damage) (failed
 	err = each(ctx, g, recording.Query{}, d, func(r recording.Record) error {
 		e := r.Event
 		if e == nil {
-			s, all := of(keyOf(r.Message.Publisher, r), r.Message.Publisher)
+			s, all := of(keyOf(r), r.Publisher)
 			s.message(r.Counter)
 			before := len(all.have)
 			all.have.add(r.Counter)

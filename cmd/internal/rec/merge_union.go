@@ -120,7 +120,7 @@ func (u *union) record(from *source) error {
 		}
 		return u.out.append(r)
 	}
-	s := u.all[keyOf(r.Message.Publisher, r)]
+	s := u.all[keyOf(r)]
 	next, ok := s.have.next(s.done)
 	_, waits := s.waiting[r.Counter]
 	switch {
