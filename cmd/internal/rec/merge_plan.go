@@ -19,6 +19,7 @@ type series struct {
 	end      uint64           // the largest counter that was sent, as far as it is known
 	gaps     recording.Losses // of each cause the most that one of them names
 	text     string           // of a loss of another cause
+	skipped  []countersOf     // what a recording says not to be part of it, in its middle
 
 	// Of the second pass:
 	done    uint64          // the largest counter that was written; all before it are too
@@ -76,7 +77,12 @@ func (p *plan) read(ctx context.Context, g recording.Readers, d *damage) (failed
 			}
 		case recording.Position:
 			s, all := of(infoKey{instanceOf(e.Peer), e.Tag}, e.Peer)
-			s.position(e.Count)
+			if over := s.position(e.Count); over.last > 0 {
+				if p.holes++; p.holes > maxHoles+len(p.all) {
+					return errHoles
+				}
+				all.skipped = append(all.skipped, over)
+			}
 			all.position = true
 		case recording.Stopped:
 			failed = nil
@@ -105,12 +111,20 @@ func (s *oneSeries) message(n uint64) {
 	}
 }
 
-// position follows an event that says where a series begins, or goes on.
-func (s *oneSeries) position(n uint64) {
-	if !s.known {
-		s.start, s.known = n, true
+// position follows an event that says where a series begins, or goes on. It returns the
+// counters that it passes over, zero if it begins.
+func (s *oneSeries) position(n uint64) (over countersOf) {
+	switch {
+	case !s.known:
+		s.start, s.last, s.known = n, n, true
+	case n > s.last:
+		lost := min(n-s.last, s.named()-min(s.named(), s.missing)) // is named already
+		if s.missing += lost; s.last+lost < n {
+			over = countersOf{s.last + lost + 1, n}
+		}
+		s.last = n
 	}
-	s.last = max(s.last, n)
+	return over
 }
 
 // fold adds what one recording has.

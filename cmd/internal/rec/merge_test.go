@@ -118,6 +118,23 @@ func TestMergeFindsWhatAllRecordersHave(t *testing.T) {
 	}
 }
 
+// TestMergeKnowsWhatIsNoPartOfARecording: a publisher that was away, and goes on.
+func TestMergeKnowsWhatIsNoPartOfARecording(t *testing.T) {
+	b := newBed(t)
+	b.record("a.tbr", header(1), join(msgs(0, alice, 1, 1, 3), gap(31, alice, 1, 1, recording.CauseFull),
+		event(35, recording.Event{Kind: recording.Position, Peer: alice, Tag: 1, Count: 10}), msgs(40, alice, 1, 11, 12), stop(90))...)
+	b.record("b.tbr", header(2), join(msgs(60, alice, 1, 12, 13), stop(91))...)
+	b.says("merge a.tbr b.tbr --out c.tbr", 0, "6 messages")
+	if r := b.report("c.tbr"); len(r.Reasons) != 1 || r.Total().Lost.Lost() != 1 || r.Total().Unexplained > 0 {
+		t.Errorf("got %v, want one message lost", r)
+	}
+	b.record("d.tbr", header(3), join(msgs(5, alice, 1, 4, 8), stop(92))...)
+	b.says("merge a.tbr d.tbr b.tbr --out e.tbr", 0, "11 messages")
+	if r := b.report("e.tbr"); r.Total().Unexplained > 0 || r.Total().Backward > 0 || r.Total().Messages != 11 {
+		t.Errorf("got %v, want 11 messages in their order", r)
+	}
+}
+
 func TestMergeWaitsWithinTheBuffer(t *testing.T) {
 	b := newBed(t)
 	b.record("a.tbr", header(1), join(msg(0, alice, 1, 1), msgs(10, alice, 1, 3, 40))...)

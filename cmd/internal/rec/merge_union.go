@@ -167,10 +167,8 @@ func (u *union) put(s *series, m recording.Message) error {
 	if err := u.begin(s, m.Time, m.Tag); err != nil {
 		return err
 	}
-	if m.Counter > s.done+1 {
-		if err := u.gap(s, m.Time, m.Tag, m.Counter-s.done-1); err != nil {
-			return err
-		}
+	if err := u.hole(s, m.Time, m.Tag, m.Counter-1); err != nil {
+		return err
 	}
 	s.done = m.Counter
 	return u.out.append(recording.Record{Message: m})
@@ -183,6 +181,31 @@ func (u *union) begin(s *series, at time.Time, tag tags.Tag) error {
 	}
 	s.position = false
 	return u.event(&recording.Event{Kind: recording.Position, Time: at, Peer: s.peer, Tag: tag, Count: s.start})
+}
+
+// hole writes what is missing up to a counter: nothing, a gap, or what a recording says not
+// to be part of it.
+func (u *union) hole(s *series, at time.Time, tag tags.Tag, last uint64) error {
+	for s.done < last {
+		next := countersOf{last + 1, last + 1} // behind the hole
+		for _, over := range s.skipped {
+			if over.last > s.done && over.first < next.first {
+				next = over
+			}
+		}
+		if err := u.gap(s, at, tag, max(next.first, s.done+1)-s.done-1); err != nil {
+			return err
+		}
+		if next.first > last {
+			break
+		}
+		s.done = min(next.last, last)
+		e := &recording.Event{Kind: recording.Position, Time: at, Peer: s.peer, Tag: tag, Count: s.done}
+		if err := u.event(e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // gap writes that n messages are missing, as far as recordings name a cause.
