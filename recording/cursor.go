@@ -58,7 +58,7 @@ func (c *cursor) within(ns int64) bool { return ns >= c.from && (ns < c.to || c.
 func (c *cursor) skip() bool {
 	for ; c.block < len(c.r.blocks); c.block++ {
 		b := &c.r.blocks[c.block]
-		wanted := b.messages > 0 || c.events && b.events > 0
+		wanted := b.messages > 0 && !c.q.EventsOnly || c.events && b.events > 0
 		if wanted && b.last >= c.from && (b.first < c.to || c.to == math.MaxInt64) {
 			return true
 		}
@@ -115,7 +115,7 @@ func (c *cursor) open() (ok bool, err error) {
 func (c *cursor) selectSeries() (any bool) {
 	for i := range c.series {
 		s := &c.series[i]
-		s.selected = c.selects(s.tag, c.blockPeers[s.peer])
+		s.selected = !c.q.EventsOnly && c.selects(s.tag, c.blockPeers[s.peer])
 		any = any || s.selected
 	}
 	return any

@@ -42,6 +42,10 @@ type Query struct {
 	// Publisher selects what comes from the publishers with this instance or name, and
 	// the Stopped events. Empty: all publishers.
 	Publisher string
+
+	// EventsOnly selects no messages. Blocks without events are not read, so that it is
+	// fast for a file of any size.
+	EventsOnly bool
 }
 
 // Info says what a file has, and how it was opened.

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
 	"tagbus/cmd/internal/emulate"
@@ -32,24 +31,6 @@ func verified(names ...string) (*recording.Report, error) {
 	}
 	report, err := recording.Verify(files...)
 	return report, errors.Join(err, files.Close())
-}
-
-// recording whole|holes MESSAGES FILE... compares what is recorded.
-func checkRecording(ts *testscript.TestScript, _ bool, args []string) {
-	if len(args) < 3 {
-		ts.Fatalf("usage: recording whole|holes MESSAGES FILE...")
-	}
-	want, err := strconv.ParseUint(args[1], 10, 64)
-	ts.Check(err)
-	var names []string
-	for _, name := range args[2:] {
-		names = append(names, ts.MkAbs(name))
-	}
-	report, err := verified(names...)
-	ts.Check(err)
-	if got := report.Total().Messages; report.Whole() != (args[0] == "whole") || got != want {
-		ts.Fatalf("got %d messages, want %d, %s:\n%v", got, want, args[0], report)
-	}
 }
 
 // TestAKilledRecorder: whenever it is killed, each file opens, everything before the block
