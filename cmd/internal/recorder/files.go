@@ -116,7 +116,23 @@ func (f *folder) create(int) (file, error) {
 		}
 		return pipe{opened}, nil
 	}
-	return os.OpenFile(f.temporary(), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	opened, err := os.OpenFile(f.temporary(), os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if err := claim(opened); err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	return opened, nil
+}
+
+// claim locks a file until it is closed, against another recorder and against
+// tagbus rec index, and empties it. A file system without locks is used without.
+func claim(f *os.File) error {
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
+		return fmt.Errorf("%s is being written by another program: end it, or choose another name", f.Name())
+	}
+	return f.Truncate(0)
 }
 
 // pipe is what has no disk behind it.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -130,5 +131,47 @@ func TestTheFreeSpaceOfADiskIsKnown(t *testing.T) {
 	}
 	if _, ok, err := device.free(); ok || err != nil {
 		t.Errorf("got a limit: %v, %v of a device, want none", ok, err)
+	}
+}
+
+// Two recorders with the same name do not write over each other, and what one of them
+// writes is not repaired meanwhile.
+func TestAFileIsWrittenByOneRecorder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.tbr")
+	one, err := newFolder(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := *one
+	first, err := one.create(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.Write([]byte("some")); err != nil {
+		t.Fatal(err)
+	}
+	const want = "run.tbr.new is being written by another program: end it, or choose another name"
+	if second, err := other.create(0); err == nil {
+		second.Close()
+		t.Errorf("a second recorder has the file, want %s", want)
+	} else if !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if err := one.finish(0); err != nil {
+		t.Fatal(err)
+	}
+	named, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer named.Close()
+	if err := syscall.Flock(int(named.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
+		t.Error("the part that is written is not locked under its name")
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "some" {
+		t.Errorf("got %q, %v, want what the first recorder wrote", text, err)
 	}
 }
