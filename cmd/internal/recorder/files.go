@@ -41,6 +41,7 @@ type folder struct {
 	force bool
 	fifo  bool // or a device: what is no file and no folder
 	sync  bool // the folder, after a file in it got its name
+	made  bool // there is a part that has not got its name
 }
 
 // newFolder looks at where a recording is to be.
@@ -123,6 +124,7 @@ func (f *folder) create(int) (file, error) {
 	if err := claim(opened); err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
+	f.made = true
 	return opened, nil
 }
 
@@ -155,8 +157,12 @@ func (f *folder) finish(part int) error {
 	if _, err := os.Lstat(name); err == nil && !f.force {
 		return fmt.Errorf("%s is there already: another program has made it", name)
 	}
-	if err := os.Rename(f.temporary(), name); err != nil || !f.sync {
+	if err := os.Rename(f.temporary(), name); err != nil {
 		return err
+	}
+	f.made = false
+	if !f.sync {
+		return nil
 	}
 	dir, err := os.Open(filepath.Dir(f.path))
 	if err != nil {
@@ -178,8 +184,8 @@ func (f *folder) removeAll() error {
 
 // abandon removes what create has made, if it has not got its name.
 func (f *folder) abandon() {
-	if !f.fifo {
-		_ = os.Remove(f.temporary()) // mostly it is not there
+	if f.made {
+		_ = os.Remove(f.temporary())
 	}
 }
 

@@ -157,6 +157,7 @@ func TestAFileIsWrittenByOneRecorder(t *testing.T) {
 	} else if !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
+	other.abandon() // has nothing of its own
 	if err := one.finish(0); err != nil {
 		t.Fatal(err)
 	}
