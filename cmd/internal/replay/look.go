@@ -135,6 +135,10 @@ func (r *run) look(ctx context.Context) error {
 	since := time.Now()
 	r.console.Live(func() string { return cli.Waiting(since, "a look through the files") })
 	n := 0
+	var seen map[tags.Tag]struct{} // of a part of the recording, which may not have all tags
+	if r.cmd.From.given || r.cmd.To.given {
+		seen = make(map[tags.Tag]struct{})
+	}
 	for rec, err := range r.files.Records(r.query) {
 		if n++; n%checkEvery == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -150,10 +154,20 @@ func (r *run) look(ctx context.Context) error {
 			r.found.event(rec.Event)
 		default:
 			r.found.message(&rec.Message)
+			if seen != nil {
+				seen[rec.Tag] = struct{}{}
+			}
 		}
 	}
 	if r.found.messages == 0 {
 		return r.noMessages()
+	}
+	if seen != nil {
+		var all []tags.Tag
+		for t := range seen {
+			all = append(all, r.mapper.of(t))
+		}
+		r.tags = tags.Of(all...)
 	}
 	if holes := r.found.holes(); holes != "" {
 		r.console.Warn("what was recorded is not all that was published then: %s", holes)

@@ -21,6 +21,7 @@ import (
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/units"
 	"tagbus/recording"
 	"tagbus/tags"
 )
@@ -166,7 +167,7 @@ func (r *run) shortcoming() error {
 	}
 	why := r.flaws
 	if r.damages > 0 {
-		why = append(why, fmt.Sprintf("%d blocks cannot be read", r.damages))
+		why = append(why, units.FormatNumber(r.damages, "block")+" cannot be read")
 	}
 	return fmt.Errorf("what was published is not all of the recording: %s", strings.Join(why, "; "))
 }

@@ -66,7 +66,10 @@ func (r *run) report(err error) error {
 	s.Exit = tool.Code(err)
 	if err != nil {
 		r.console.Fail(err)
-		s.Ended, s.Error = "error", cli.Text(err)
+		s.Error = cli.Text(err)
+		if s.Ended == "" {
+			s.Ended = "error"
+		}
 	}
 	if s.Messages > 0 && s.Subscriptions == 0 {
 		r.console.Warn("%s", r.deserted())
@@ -80,7 +83,7 @@ func (r *run) report(err error) error {
 			return s
 		})
 	} else {
-		if r.publisher != nil || err == nil {
+		if r.publisher != nil || err == nil { // otherwise nothing was begun
 			r.console.Summary(s)
 		}
 		code = r.console.End(s.Exit)
