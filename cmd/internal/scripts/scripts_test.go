@@ -78,6 +78,7 @@ func params(dir string) testscript.Params {
 			"healthy":  healthy,
 			"api":      askAPI,
 			"entry":    announceEntry,
+			"recorded": makeRecording,
 		},
 		Setup: func(env *testscript.Env) error {
 			all := &processes{byName: make(map[string]*process)}
