@@ -39,10 +39,10 @@ type Commands struct {
 	Pub   pub.Command   `cmd:"" help:"Publish the lines of a file or of standard input, or messages that are made up."`
 	Bench bench.Command `cmd:"" help:"Measure throughput and latency between two processes or two hosts, and what plain TCP does beside it."`
 
-	Replay replay.Command `cmd:"" help:"Publish a recording again, with its pauses or as fast as possible."`
-
 	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
 	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`
+
+	Replay replay.Command `cmd:"" help:"Publish a recording again, with its pauses or as fast as possible."`
 
 	Completion shellCompletion `cmd:"" help:"Print the script by which a shell completes this command."`
 }
