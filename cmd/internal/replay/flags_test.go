@@ -82,7 +82,7 @@ func TestMapper(t *testing.T) {
 		if got := m.of(from); got != want {
 			t.Errorf("%v: got %v, want %v", from, got, want)
 		}
-		if got := (mapper)(nil).of(from); got != from {
+		if got := mapper(nil).of(from); got != from {
 			t.Errorf("%v without --map: got %v", from, got)
 		}
 	}

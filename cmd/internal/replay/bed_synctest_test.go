@@ -88,6 +88,22 @@ func (w *writer) add(from *bus.Peer, samples ...sample) *writer {
 	return w
 }
 
+// rotate goes on in another file, beside the first.
+func (w *writer) rotate(name string) {
+	w.t.Helper()
+	file, err := os.Create(filepath.Join(filepath.Dir(w.file.Name()), name))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.w.Rotate(file); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.file.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.file = file
+}
+
 // event appends an event.
 func (w *writer) event(e recording.Event) *writer {
 	w.t.Helper()
@@ -117,6 +133,7 @@ type bed struct {
 	began      time.Time // of the first message
 	got        []sample  // what the subscriber got; read it when the command has ended
 	counters   map[tags.Tag]uint64
+	stalled    bool // the subscriber takes nothing once it has subscribed
 	out, err   bytes.Buffer
 }
 
@@ -141,6 +158,13 @@ func newBed(t *testing.T, line, wanted string, files ...string) *bed {
 	b.run.nap = time.Sleep
 	b.run.open = func(cfg bus.PublisherConfig) (*bus.Publisher, error) {
 		cfg.Listen = netip.AddrPortFrom(host, 0)
+		tell := cfg.OnEvent
+		cfg.OnEvent = func(e bus.Event) {
+			if b.stalled && e.Kind == bus.Subscribed {
+				network.Stall(netip.AddrPort{}, netip.AddrPortFrom(host.Next(), 0))
+			}
+			tell(e)
+		}
 		return bus.NewPublisher(network.Opener(here, memnet.Config{Host: host}), dir, cfg)
 	}
 	b.subscriber, err = bus.NewSubscriber(network.Opener(there, memnet.Config{Host: host.Next()}), dir, bus.SubscriberConfig{})
@@ -188,7 +212,7 @@ var clock = regexp.MustCompile(`(?m)^[-0-9T:.Z+]+ [A-Z]+ tagbus replay: `)
 func (b *bed) said() string {
 	var kept []string
 	for line := range strings.Lines(clock.ReplaceAllString(b.err.String(), "")) {
-		if !strings.Contains(line, " publishes on ") && !strings.HasPrefix(line, "waiting for ") && !strings.Contains(line, "subscribe") {
+		if !strings.Contains(line, " publishes on ") && !strings.HasPrefix(line, "waiting for ") && !strings.HasPrefix(line, "subscribed ") {
 			kept = append(kept, line)
 		}
 	}
