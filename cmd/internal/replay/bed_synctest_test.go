@@ -155,7 +155,7 @@ func newBed(t *testing.T, line, wanted string, files ...string) *bed {
 	host := netip.MustParseAddr("10.0.0.1")
 	b := &bed{t: t, counters: make(map[tags.Tag]uint64)}
 	b.run = newRun(cmd, &tool.Env{Flags: &tool.Flags{}, Streams: cli.Streams{Out: &b.out, Err: &b.err}})
-	b.run.nap = time.Sleep
+	b.run.nap, b.run.dir = time.Sleep, dir
 	b.run.open = func(cfg bus.PublisherConfig) (*bus.Publisher, error) {
 		cfg.Listen = netip.AddrPortFrom(host, 0)
 		tell := cfg.OnEvent

@@ -59,7 +59,7 @@ func (r *run) choose() error {
 	}
 	r.publishers, r.tags = len(publishers), tags.Of(all...)
 	if r.shared > 0 {
-		r.console.Say("%s had several publishers or become one by --map: this one publishes all of their messages, in the order in which they were recorded", units.FormatNumber(r.shared, "tag"))
+		r.console.Say("%s with the messages of several publishers, or of several tags by --map: in the order in which they were recorded", units.FormatNumber(r.shared, "tag"))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ package replay
 
 import (
 	"context"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tagbus/bus/directory"
 	"tagbus/cmd/internal/cli"
 	"tagbus/recording"
 	"tagbus/tags"
@@ -200,6 +202,30 @@ func TestWaitingForSubscribers(t *testing.T) {
 		want := "still waiting: 1 subscriber so far; --tags publishes fewer tags, --wait-subscribers 0 waits for none\n"
 		if len(b.got) != 0 || code != 0 || !strings.Contains(b.said(), want) || !strings.Contains(b.said(), "0 messages of 2 tags") {
 			t.Errorf("got %d messages, status %d and %s, want none, 0 and %s", len(b.got), code, b.said(), want)
+		}
+	})
+}
+
+func TestReplayBesideOthers(t *testing.T) {
+	file := create(t, "r.tbr", recording.Config{}).add(alice, three...).close()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, "", "5-6", file)
+		address := []netip.AddrPort{netip.MustParseAddrPort("10.0.0.9:9")}
+		for i, set := range []tags.Set{tags.Of(7), tags.Of(1, 6), tags.Of(5), tags.Of(5), tags.Of(5), tags.Of(5)} {
+			e := directory.Entry{Instance: string(rune('A' + i)), Name: "other", Host: "h", PID: 1, Backend: "memory", Addresses: address, Tags: set, PageBytes: 1000, MaxMessageBytes: 1000}
+			if i == 5 {
+				e.Role = "receiver"
+			}
+			withdraw, err := b.run.dir.Announce(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer withdraw.Withdraw()
+		}
+		b.play(t.Context())
+		const rest = " publishes some of these tags, too: subscribers get the messages of both; --map publishes under other tags\n"
+		if got := strings.Count(b.said(), rest); got != 3 || !strings.Contains(b.said(), "1 publisher more with some of these tags\n") {
+			t.Errorf("got %s, want 3 lines with %s and the number of the rest", b.said(), rest)
 		}
 	})
 }

@@ -102,7 +102,7 @@ func TestReplayMergesRecordings(t *testing.T) {
 		b := newBed(t, "", "5-6", two, one)
 		code := b.play(t.Context())
 		checkSamples(t, b.got, []sample{{0, 5, 0, "1"}, {time.Second, 5, 0, "2"}, {2 * time.Second, 5, 0, "3"}, {3 * time.Second, 6, 0, "4"}})
-		want := "1 tag had several publishers or become one by --map: this one publishes all of their messages, in the order in which they were recorded\n"
+		want := "1 tag with the messages of several publishers, or of several tags by --map: in the order in which they were recorded\n"
 		if !strings.HasPrefix(b.said(), want) || code != 0 {
 			t.Errorf("got status %d and %q, want %q first", code, b.said(), want)
 		}
