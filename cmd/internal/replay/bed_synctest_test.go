@@ -55,22 +55,22 @@ var (
 
 // writer writes a recording.
 type writer struct {
-	t        *testing.T
+	t        testing.TB
 	file     *os.File
 	w        *recording.Writer
 	counters map[tags.Tag]uint64
 }
 
 // create begins a recording in a folder of the test.
-func create(t *testing.T, name string, cfg recording.Config) *writer {
-	t.Helper()
-	file, err := os.Create(filepath.Join(t.TempDir(), name))
+func create(tb testing.TB, name string, cfg recording.Config) *writer {
+	tb.Helper()
+	file, err := os.Create(filepath.Join(tb.TempDir(), name))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	w := &writer{t: t, file: file, counters: make(map[tags.Tag]uint64)}
+	w := &writer{t: tb, file: file, counters: make(map[tags.Tag]uint64)}
 	if w.w, err = recording.NewWriter(file, recording.Header{}, cfg); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return w
 }

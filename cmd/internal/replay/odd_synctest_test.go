@@ -220,7 +220,11 @@ func TestReplayBesideOthers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer withdraw.Withdraw()
+			defer func() {
+				if err := withdraw.Withdraw(); err != nil {
+					t.Error(err)
+				}
+			}()
 		}
 		b.play(t.Context())
 		const rest = " publishes some of these tags, too: subscribers get the messages of both; --map publishes under other tags\n"
