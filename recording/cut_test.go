@@ -199,6 +199,24 @@ func TestARecordingInAMessageIsNotTakenForBlocks(t *testing.T) {
 	}
 }
 
+// TestBlocksThatAreThereTwiceAreNotTaken: those that a disk has kept of the same file.
+func TestBlocksThatAreThereTwiceAreNotTaken(t *testing.T) {
+	s := smallFile(t, recording.None)
+	twice := func(between string) []byte {
+		b := append(bytes.Clone(s.bytes[:s.ends[2]]), between...)
+		return append(b, s.bytes[s.header:s.ends[0]]...)
+	}
+	for _, between := range []string{"", "junk"} {
+		r := open(t, twice(between))
+		if got, want := readAll(t, r), s.records[:s.counts[2]]; !slices.Equal(got, want) {
+			t.Errorf("with %q between: got %d records, want %d", between, len(got), len(want))
+		}
+		if info := r.Info(); info.Cut != int64(len(between)+s.ends[0]-s.header) {
+			t.Errorf("with %q between: got %d bytes cut", between, info.Cut)
+		}
+	}
+}
+
 // TestBlocksWithoutContentAreLeftOut: after a power failure a file may have its size and,
 // at its end, zeros.
 func TestBlocksWithoutContentAreLeftOut(t *testing.T) {
