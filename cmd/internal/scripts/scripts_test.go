@@ -81,6 +81,7 @@ func params(dir string) testscript.Params {
 
 			"recording": writeRecording,
 			"truncate":  truncateFile,
+			"recorded":  makeRecording,
 		},
 		Setup: func(env *testscript.Env) error {
 			all := &processes{byName: make(map[string]*process)}

@@ -13,6 +13,7 @@ import (
 	"tagbus/cmd/internal/rates"
 	"tagbus/cmd/internal/rec"
 	"tagbus/cmd/internal/recorder"
+	"tagbus/cmd/internal/replay"
 	"tagbus/cmd/internal/sub"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/top"
@@ -45,6 +46,8 @@ type Commands struct {
 
 	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
 	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`
+
+	Replay replay.Command `cmd:"" help:"Publish a recording again, with its pauses or as fast as possible."`
 
 	Completion shellCompletion `cmd:"" help:"Print the script by which a shell completes this command."`
 }
