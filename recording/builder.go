@@ -77,6 +77,8 @@ func (b *Builder) begin(block *Block) {
 
 // Append appends a message, which was received at a time. It keeps no reference to it.
 //
+//   - at: in the years 1678 to 2261.
+//
 // Errors: ErrBlockFull.
 func (b *Builder) Append(at time.Time, m *bus.Message) error {
 	return b.append(at.UnixNano(), m)

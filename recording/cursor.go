@@ -31,12 +31,24 @@ type cursor struct {
 func newCursor(r *Reader, q *Query, events bool) *cursor {
 	c := &cursor{loader: loader{r: r}, q: q, from: math.MinInt64, to: math.MaxInt64, events: events}
 	if !q.From.IsZero() {
-		c.from = q.From.UnixNano()
+		c.from = nanoseconds(q.From)
 	}
 	if !q.To.IsZero() {
-		c.to = q.To.UnixNano()
+		c.to = nanoseconds(q.To)
 	}
 	return c
+}
+
+// nanoseconds returns a time as a file has it. One that a file cannot have becomes the
+// first or the last that it can.
+func nanoseconds(t time.Time) int64 {
+	switch {
+	case t.Before(timeOf(math.MinInt64)):
+		return math.MinInt64
+	case t.After(timeOf(math.MaxInt64)):
+		return math.MaxInt64
+	}
+	return t.UnixNano()
 }
 
 // within reports whether a time is selected.
@@ -46,7 +58,7 @@ func (c *cursor) within(ns int64) bool { return ns >= c.from && (ns < c.to || c.
 func (c *cursor) skip() bool {
 	for ; c.block < len(c.r.blocks); c.block++ {
 		b := &c.r.blocks[c.block]
-		wanted := b.messages > 0 || c.events && b.events > 0
+		wanted := b.messages > 0 && !c.q.EventsOnly || c.events && b.events > 0
 		if wanted && b.last >= c.from && (b.first < c.to || c.to == math.MaxInt64) {
 			return true
 		}
@@ -103,7 +115,7 @@ func (c *cursor) open() (ok bool, err error) {
 func (c *cursor) selectSeries() (any bool) {
 	for i := range c.series {
 		s := &c.series[i]
-		s.selected = c.selects(s.tag, c.blockPeers[s.peer])
+		s.selected = !c.q.EventsOnly && c.selects(s.tag, c.blockPeers[s.peer])
 		any = any || s.selected
 	}
 	return any

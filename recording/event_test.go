@@ -35,6 +35,7 @@ func TestEventsOfTheBusBecomeThoseOfARecording(t *testing.T) {
 		{gap(bus.ErrQueueFull), lost(recording.CauseQueueFull, "")},
 		{gap(failed), lost(recording.CauseOther, "failed")},
 		{bus.Event{Kind: bus.Lost, Peer: alice, Err: failed}, recording.Event{Kind: recording.Lost, Peer: alice, Text: "failed"}},
+		{bus.Event{Kind: bus.Lost, Peer: alice}, recording.Event{}}, // left in order
 		{bus.Event{Kind: bus.Goodbye, Peer: alice}, recording.Event{Kind: recording.Ended, Peer: alice}},
 		{bus.Event{Kind: bus.Goodbye, Peer: alice, Err: failed}, recording.Event{Kind: recording.Ended, Peer: alice, Failed: true, Text: "failed"}},
 		{bus.Event{Kind: bus.Vanished, Peer: alice, Tags: set}, recording.Event{Kind: recording.Vanished, Peer: alice}},
@@ -62,15 +63,21 @@ func TestEventsAreLinesForPeople(t *testing.T) {
 	for i := range tags.Tag(100) {
 		many = append(many, 2*i)
 	}
-	for want, e := range map[string]recording.Event{
-		"joined alice@host1:11 (10.0.0.1:4001) tags 0x0000000000000001":                                    {Kind: recording.Joined, Peer: alice, Tags: tags.Of(1)},
-		"position alice@host1:11 (10.0.0.1:4001) tag 0x0000000000000001 begins behind message 5":           {Kind: recording.Position, Peer: alice, Tag: 1, Count: 5},
-		"gap alice@host1:11 (10.0.0.1:4001) 5 messages of tag 0x0000000000000001: other: what ;  happened": {Kind: recording.Gap, Peer: alice, Tag: 1, Count: 5, Text: "what \n happened"},
-		"stopped by a failure: disk full":                                                                  {Kind: recording.Stopped, Failed: true, Text: "disk full"},
-		"event 9":                                                                                          {Kind: 9},
-	} {
-		if got := e.String(); got != want {
-			t.Errorf("got %q, want %q", got, want)
+	const peer = "alice@host1:11 (10.0.0.1:4001)"
+	const tag = "0x0000000000000001"
+	tests := []struct {
+		event recording.Event
+		want  string
+	}{
+		{recording.Event{Kind: recording.Joined, Peer: alice, Tags: tags.Of(1)}, "joined " + peer + " tags " + tag},
+		{recording.Event{Kind: recording.Position, Peer: alice, Tag: 1, Count: 5}, "position " + peer + " tag " + tag + " begins behind message 5"},
+		{recording.Event{Kind: recording.Gap, Peer: alice, Tag: 1, Count: 5, Text: "what \n happened"}, "gap " + peer + " 5 messages of tag " + tag + ": other: what ;  happened"},
+		{recording.Event{Kind: recording.Stopped, Failed: true, Text: "disk full"}, "stopped by a failure: disk full"},
+		{recording.Event{Kind: 9}, "event 9"},
+	}
+	for _, test := range tests {
+		if got := test.event.String(); got != test.want {
+			t.Errorf("got %q, want %q", got, test.want)
 		}
 	}
 	if got := (recording.Event{Kind: recording.Joined, Tags: tags.Of(many...)}).String(); len(got) > 200 {

@@ -93,7 +93,7 @@ func ExampleReader_Messages_handler() {
 	// readout: event 4
 }
 
-// A recording says whether it is whole.
+// A recording reports by itself what is missing.
 func ExampleVerify() {
 	var file bytes.Buffer
 	w, err := recording.NewWriter(&file, recording.Header{}, recording.Config{})

@@ -45,7 +45,7 @@ func Open(path string) (*Reader, error) {
 
 // NewReader is Open for bytes that lie elsewhere.
 //
-//   - r: is used until the last iteration has ended. Close does not close it.
+//   - file: is used until the last iteration has ended. Close does not close it.
 //   - size: of the recording, in bytes.
 //
 // Errors: those of ReaderConfig.Validate; otherwise as Open.
@@ -59,7 +59,7 @@ func NewReader(file io.ReaderAt, size int64, cfg ReaderConfig) (*Reader, error) 
 	if err != nil {
 		return nil, err
 	}
-	r.seed = r.info.Header.seed()
+	r.seed = r.info.seed()
 	if begin < size {
 		err = r.readIndex(begin)
 		if errors.Is(err, errNoIndex) {

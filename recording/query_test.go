@@ -47,7 +47,7 @@ func varied() []recording.Record {
 
 // selects reports whether a query selects a record: the obvious way.
 func selects(q recording.Query, r record) bool {
-	if !q.From.IsZero() && r.ns < q.From.UnixNano() || !q.To.IsZero() && r.ns >= q.To.UnixNano() {
+	if at := time.Unix(0, r.ns); at.Before(q.From) || !q.To.IsZero() && !at.Before(q.To) {
 		return false
 	}
 	if q.Publisher != "" && r.kind != recording.Stopped && r.peer.Name != q.Publisher && r.peer.Instance != q.Publisher {
@@ -83,6 +83,7 @@ func TestAQuerySelects(t *testing.T) {
 		"no such publisher":        {Publisher: "carol"},
 		"tag, time and publisher":  {Tags: tags.Of(2), From: at(500), To: at(2000), Publisher: "alice"},
 		"a tag of one publisher":   {Tags: tags.Of(3), Publisher: "bob"},
+		"times that no file has":   {From: time.Unix(-1<<40, 0), To: time.Unix(1<<40, 0)},
 		"a time of one nanosecond": {From: at(10), To: at(10).Add(1)},
 	}
 	all := varied()

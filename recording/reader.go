@@ -17,7 +17,7 @@ import (
 //	handler(m.Message)
 //
 // Publisher is the same pointer for all messages of one publisher that a Reader, or all of
-// one OpenAll, yield. Data is valid until the next step of the iteration; Retain copies it.
+// one OpenAll, yield, while they have at most 65,536 publishers. Data is valid until the next step of the iteration; Retain copies it.
 type Message struct {
 	bus.Message
 	Time time.Time // when it was received
@@ -42,6 +42,10 @@ type Query struct {
 	// Publisher selects what comes from the publishers with this instance or name, and
 	// the Stopped events. Empty: all publishers.
 	Publisher string
+
+	// EventsOnly selects no messages. Blocks without events are not read, so that it is
+	// fast for a file of any size.
+	EventsOnly bool
 }
 
 // Info says what a file has, and how it was opened.
@@ -58,6 +62,10 @@ type Info struct {
 	// Indexed reports whether the file has its index. Otherwise its writer has not closed
 	// it, and it was opened by a walk over its blocks.
 	Indexed bool
+
+	// Repaired reports whether the index is one of Reader.Repair: the writer has not
+	// closed the file.
+	Repaired bool
 
 	// Continues reports whether another part follows. It is known only with an index.
 	Continues bool

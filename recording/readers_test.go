@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -97,7 +98,8 @@ func TestAMergeGoesOnBehindDamage(t *testing.T) {
 		t.Errorf("got %d records and errors %v, want all less a block, and %v", len(got), errs, recording.ErrChecksum)
 	}
 	n := 0
-	for range readers.Messages(recording.Query{}) {
+	for _, err := range readers.Messages(recording.Query{}) {
+		must(t, err)
 		if n++; n == 7 {
 			break
 		}
@@ -150,11 +152,13 @@ func TestSeriesAreThoseOfTheMessages(t *testing.T) {
 		tag  tags.Tag
 	}
 	type sum struct{ messages, bytes uint64 }
-	want := make(map[key]sum)
+	want, last := make(map[key]sum), make(map[key]time.Time)
 	for _, r := range all {
-		s := want[key{r.Publisher.Name, r.Tag}]
-		want[key{r.Publisher.Name, r.Tag}] = sum{s.messages + 1, s.bytes + uint64(len(r.Data))}
+		k := key{r.Publisher.Name, r.Tag}
+		want[k] = sum{want[k].messages + 1, want[k].bytes + uint64(len(r.Data))}
+		last[k] = r.Time
 	}
+	latest := make(map[key]time.Time)
 	series, err := readers.Series()
 	must(t, err)
 	got := make(map[key]sum)
@@ -162,6 +166,9 @@ func TestSeriesAreThoseOfTheMessages(t *testing.T) {
 		// Several pointers: these files were not opened together.
 		k := key{s.Publisher.Name, s.Tag}
 		got[k] = sum{got[k].messages + s.Messages, got[k].bytes + s.Bytes}
+		if s.Last.After(latest[k]) {
+			latest[k] = s.Last
+		}
 		if s.First.Before(all[0].Time) || s.Last.After(all[len(all)-1].Time) || s.Last.Before(s.First) {
 			t.Errorf("tag %v of %v: got the times %v to %v", s.Tag, s.Publisher, s.First, s.Last)
 		}
@@ -169,6 +176,9 @@ func TestSeriesAreThoseOfTheMessages(t *testing.T) {
 	for k, w := range want {
 		if got[k] != w {
 			t.Errorf("tag %v of %s: got %+v, want %+v", k.tag, k.name, got[k], w)
+		}
+		if latest[k].Before(last[k]) {
+			t.Errorf("tag %v of %s: got %v as the latest time, and a message at %v", k.tag, k.name, latest[k], last[k])
 		}
 	}
 	if len(got) != len(want) {

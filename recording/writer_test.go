@@ -5,6 +5,7 @@ package recording_test
 import (
 	"bytes"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -256,6 +257,18 @@ type discard struct{}
 
 // Write implements io.Writer.
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
+
+func TestWhatDoesNotBecomeSmallerIsNotCompressed(t *testing.T) {
+	noise := make([]byte, 1000)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	m := message(0, alice, 1, 1, string(noise))
+	want := len(file(t, recording.Header{}, recording.Config{}, m))
+	for _, codec := range codecs {
+		if got := len(file(t, recording.Header{}, recording.Config{Codec: codec}, m)); got != want {
+			t.Errorf("%v: got a file of %d bytes, want %d", codec, got, want)
+		}
+	}
+}
 
 // TestOneLargeMessageDoesNotTakeMemoryForEver: a block that was large is given up.
 func TestOneLargeMessageDoesNotTakeMemoryForEver(t *testing.T) {

@@ -45,12 +45,21 @@ func selected(read *kong.Context) any {
 	return read.Selected().Target.Addr().Interface()
 }
 
-// commandName returns the name of the command that was read, or "".
+// commandName returns the name of the command that was read, such as rec info, or "".
 func commandName(read *kong.Context) string {
 	if read == nil || read.Selected() == nil {
 		return ""
 	}
-	return read.Selected().Name
+	return pathOf(read.Selected(), " ")
+}
+
+// pathOf returns the name of a command, behind those of the commands that it is one of.
+func pathOf(node *kong.Node, separator string) string {
+	name := node.Name
+	for p := node.Parent; p != nil && p.Type == kong.CommandNode; p = p.Parent {
+		name = p.Name + separator + name
+	}
+	return name
 }
 
 // checkCommand checks the flags of the command that was read.

@@ -134,3 +134,46 @@ func TestCommandAt(t *testing.T) {
 		}
 	}
 }
+
+// nested is a program whose command has commands.
+type nested struct {
+	tool.Flags
+
+	Deep struct {
+		Look look `cmd:""`
+		Dig  look `cmd:""`
+	} `cmd:""`
+}
+
+func TestACommandWithinACommand(t *testing.T) {
+	tests := []struct{ name, file, env, args, want string }{
+		{"flags", "", "", "deep look x --count 3", `deep look: name "x" count 3`},
+		{"the environment", "", "TAGBUS_DEEP_LOOK_COUNT=7", "deep look", `deep look: name "" count 7`},
+		{"the file", "[deep.look]\ncount = 9\n[deep.dig]\ncount = 8\n", "", "deep look --config FILE", `deep look: name "" count 9`},
+		{"wrong in the command", "", "", "deep look --count=-1", "tool: deep look: --count: got -1, want 0 or more\ntool: see tool deep look --help"},
+		{"an unknown key", "[deep.look]\ncoun = 9\n", "", "deep look --config FILE", "tool: deep look: FILE:2: unknown key \"coun\", did you mean \"count\"?\ntool: see tool deep look --help"},
+		{"a key of no command", "[deep]\ncount = 9\n", "", "deep look --config FILE", "tool: deep look: FILE:2: unknown key \"count\": want the name of a flag of deep, without dashes in front\ntool: see tool deep look --help"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "tool.toml")
+			if err := os.WriteFile(path, []byte(test.file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if name, value, ok := strings.Cut(test.env, "="); ok {
+				t.Setenv(name, value)
+			}
+			var out, errs bytes.Buffer
+			var flags nested
+			args := strings.Fields(strings.ReplaceAll(test.args, "FILE", path))
+			_, name, _, run := cli.ParseCommand(cli.Program{Name: "tool"}, &flags, args, cli.Streams{Out: &out, Err: &errs})
+			got := strings.TrimSuffix(strings.ReplaceAll(errs.String(), path, "FILE"), "\n")
+			if run {
+				got = fmt.Sprintf("%s: name %q count %d", name, flags.Deep.Look.Name, flags.Deep.Look.Count)
+			}
+			if got != test.want {
+				t.Errorf("got\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}

@@ -52,12 +52,9 @@ func readConfigFile(path string, known map[string][]string) (configFile, error) 
 	var errs []error
 	seen := make(map[string]bool)
 	for _, key := range meta.Keys() {
-		table, name, value := "", key[0], values[key[0]]
-		if inside, ok := value.(map[string]any); ok && known[name] != nil {
-			if len(key) == 1 {
-				continue
-			}
-			table, name, value = name, key[1], inside[key[1]]
+		table, name, value, ok := place(values, key, known)
+		if !ok {
+			continue
 		}
 		if full := table + "." + name; !seen[full] { // else of a table, which is refused
 			seen[full] = true
@@ -65,6 +62,21 @@ func readConfigFile(path string, known map[string][]string) (configFile, error) 
 		}
 	}
 	return f, errors.Join(errs...)
+}
+
+// place returns the table in which a key is, its name there, and its value. ok is false for
+// the name of a table.
+func place(values map[string]any, key toml.Key, known map[string][]string) (table, name string, value any, ok bool) {
+	for _, name = range key {
+		value = values[name]
+		full := strings.TrimPrefix(table+"."+name, ".")
+		inside, isTable := value.(map[string]any)
+		if !isTable || known[full] == nil {
+			return table, name, value, true
+		}
+		table, values = full, inside
+	}
+	return "", "", nil, false
 }
 
 // set takes over the value of a flag.

@@ -82,7 +82,7 @@ func (s *settings) Resolve(ctx *kong.Context, path *kong.Path, flag *kong.Flag) 
 	if value == "" {
 		key := flag.Name
 		if path.Command != nil {
-			key = path.Command.Name + "." + key
+			key = pathOf(path.Command, ".") + "." + key
 		}
 		setting, ok := s.file.settings[key]
 		if !ok || flag.Name == configFlag {
@@ -124,20 +124,24 @@ func (s *settings) readFile(ctx *kong.Context) (err error) {
 }
 
 // settable returns the flags of a program that a file may set: its own by "", and those of
-// its commands by their names.
+// its commands by their names, with a point between those of a command within one.
 func settable(program *kong.Node) map[string][]string {
 	known := map[string][]string{"": nil}
-	for _, node := range append([]*kong.Node{program}, program.Children...) {
-		table := node.Name
-		if node == program {
-			table = ""
+	var add func(node *kong.Node, table string)
+	add = func(node *kong.Node, table string) {
+		if len(node.Children) > 0 {
+			known[table] = []string{}
 		}
 		for _, flag := range node.Flags {
 			if variable(flag) != "" && flag.Name != configFlag {
 				known[table] = append(known[table], flag.Name)
 			}
 		}
+		for _, child := range node.Children {
+			add(child, pathOf(child, "."))
+		}
 	}
+	add(program, "")
 	return known
 }
 

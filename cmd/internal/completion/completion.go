@@ -22,6 +22,8 @@ var values = map[string][]string{
 	"policy":   {"block", "drop-newest", "drop-oldest", "latest", "sample:", "disconnect:"},
 	"role":     {"publisher", "receiver", "subscriber", "sender"},
 	"by":       {"msgs", "bytes", "queue", "lost"},
+	"codec":    {"none", "s2", "zstd"},
+	"print":    {"hex", "text", "json", "none"},
 	"format":   {"hex", "text", "json", "raw"},
 	"sort":     {"name", "rate", "bytes", "lost", "since"},
 	"record":   {"raw", "fixed:", "lines", "length32", "pcap", "pcapng"},
@@ -74,7 +76,7 @@ func programOf(app *kong.Application) program {
 		if node.Hidden {
 			continue
 		}
-		own := node.Flags
+		own := ownFlags(node)
 		if !node.Passthrough {
 			own = append(own[:len(own):len(own)], app.Flags...)
 		}
@@ -84,9 +86,25 @@ func programOf(app *kong.Application) program {
 				c.words = append(c.words, strings.Split(arg.Enum, ",")...)
 			}
 		}
+		for _, within := range node.Children {
+			c.words = append(c.words, within.Name)
+		}
 		p.commands = append(p.commands, c)
 	}
 	return p
+}
+
+// ownFlags returns the flags of a command, and of all commands within it, each once.
+func ownFlags(node *kong.Node) []*kong.Flag {
+	own := node.Flags[:len(node.Flags):len(node.Flags)]
+	for _, within := range node.Children {
+		for _, f := range within.Flags {
+			if !slices.ContainsFunc(own, func(o *kong.Flag) bool { return o.Name == f.Name }) {
+				own = append(own, f)
+			}
+		}
+	}
+	return own
 }
 
 // flags returns those of some flags that are shown, by name.

@@ -66,7 +66,11 @@ func Write(w io.Writer, app *kong.Application, r Release, seeAlso ...string) err
 
 // command writes what a command is, with its arguments and flags.
 func command(line func(string, ...any), c *kong.Node) {
-	line(".SS %s", escape(strings.Join(append([]string{c.Name}, c.Aliases...), ", ")))
+	name := c.Name
+	if c.Parent != nil && c.Parent.Type == kong.CommandNode {
+		name = c.Parent.Name + " " + name
+	}
+	line(".SS %s", escape(strings.Join(append([]string{name}, c.Aliases...), ", ")))
 	if c.Passthrough { // a program with a page of its own
 		line("%s\nIts flags are those of that command, which has a page of its own.", text(c.Help))
 		return
@@ -79,6 +83,9 @@ func command(line func(string, ...any), c *kong.Node) {
 		line(".TP\n.I \"%s\"\n%s", escape(arg.Summary()), text(arg.Help))
 	}
 	options(line, c.Flags)
+	for _, within := range c.Children {
+		command(line, within)
+	}
 }
 
 // options writes flags in their groups.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
+
 	"tagbus/cmd/internal/manual"
 )
 
@@ -75,11 +77,16 @@ func TestThePageShowsEveryFlag(t *testing.T) {
 			t.Fatal(err)
 		}
 		flags := app.Flags
-		for _, node := range app.Children {
-			if !node.Passthrough { // else it has a page of its own
-				flags = append(flags, node.Flags...)
+		var add func(nodes []*kong.Node)
+		add = func(nodes []*kong.Node) {
+			for _, node := range nodes {
+				if !node.Passthrough { // else it has a page of its own
+					flags = append(flags, node.Flags...)
+				}
+				add(node.Children)
 			}
 		}
+		add(app.Children)
 		for _, f := range flags {
 			if f.Hidden {
 				continue

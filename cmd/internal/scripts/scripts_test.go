@@ -78,6 +78,9 @@ func params(dir string) testscript.Params {
 			"healthy":  healthy,
 			"api":      askAPI,
 			"entry":    announceEntry,
+
+			"recording": writeRecording,
+			"truncate":  truncateFile,
 		},
 		Setup: func(env *testscript.Env) error {
 			all := &processes{byName: make(map[string]*process)}

@@ -22,9 +22,12 @@ func TestEachCommandRunsAndHasHelp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, node := range app.Children {
+	for _, node := range append(app.Leaves(true), app.Children...) {
 		if node.Help == "" {
 			t.Errorf("%s has no help", node.Name)
+		}
+		if len(node.Children) > 0 {
+			continue
 		}
 		target := node.Target.Addr().Interface()
 		if _, ok := target.(command); !ok && programs[node.Name] == nil {
@@ -63,13 +66,13 @@ func TestNoVariableMeansTwoFlags(t *testing.T) {
 		}
 	}
 	add("tagbus", app.Flags)
-	for _, node := range app.Children {
+	for _, node := range app.Leaves(true) {
 		if !node.Passthrough {
-			add(node.Name, node.Flags)
+			add(strings.TrimPrefix(node.Path(), "tagbus "), node.Flags)
 		}
 	}
-	if of["TAGBUS_HZ_COUNT"] != "hz --count" || of["TAGBUS_BUS"] != "tagbus --bus" {
-		t.Errorf("got %v, want TAGBUS_BUS and TAGBUS_HZ_COUNT in it", of)
+	if of["TAGBUS_HZ_COUNT"] != "hz --count" || of["TAGBUS_BUS"] != "tagbus --bus" || of["TAGBUS_REC_CAT_PRINT"] != "rec cat --print" {
+		t.Errorf("got %v, want TAGBUS_BUS, TAGBUS_HZ_COUNT and TAGBUS_REC_CAT_PRINT in it", of)
 	}
 }
 

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/units"
+	"tagbus/internal/plain"
+	"tagbus/recording"
+)
+
+// Cut is the command line of cut.
+type Cut struct {
+	busless
+
+	Files []string        `arg:"" name:"file" help:"The file of a recording, or all its parts."`
+	Out   string          `required:"" placeholder:"FILE" help:"The new recording, which must not exist. It is there only if all of it is."`
+	Codec recording.Codec `default:"none" placeholder:"CODEC" help:"How blocks are compressed: none, s2 or zstd. Default ${default}."`
+	Selection
+}
+
+// Check reports what is wrong with the flags.
+func (c *Cut) Check() error {
+	if c.Tags.IsEmpty() && c.From == (When{}) && c.To == (When{}) && c.Publisher == "" {
+		return errors.New("nothing says what is to be cut out: want --tags, --from, --to or --publisher")
+	}
+	return nil
+}
+
+// Run makes the recording.
+func (c *Cut) Run(ctx context.Context, e *tool.Env) (err error) {
+	rs, err := open(c.Files)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rs.Close()) }()
+	groups := rs.Recordings()
+	if len(groups) > 1 {
+		return &cli.UsageError{Err: errors.New("the files belong to different recordings: tagbus rec merge makes one of them")}
+	}
+	rs = groups[0]
+	q, err := c.query(rs)
+	if err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	h := rs[0].Info().Header
+	h.ID, h.Part, h.Created = recording.ID{}, 0, time.Time{}
+	if !c.Tags.IsEmpty() {
+		h.Tags = c.Tags
+	}
+	out, err := create(c.Out, h, c.Codec)
+	if err != nil {
+		return err
+	}
+	k := newCutter(rs, q, out, &damage{to: e.Err})
+	if err := out.close(k.run(ctx)); err != nil {
+		return err
+	}
+	if err := c.say(e, k); err != nil {
+		return err
+	}
+	return k.damage.end()
+}
+
+// say says what was written.
+func (c *Cut) say(e *tool.Env, k *cutter) error {
+	if e.JSON {
+		return writeJSON(e.Out, map[string]any{"file": c.Out, "messages": k.out.messages, "events": k.out.events, "missing": append([]string{}, k.why...)})
+	}
+	text := plain.Linef("%s: %s and %s", c.Out, units.FormatNumber(k.out.messages, "message"), units.FormatNumber(k.out.events, "event"))
+	for _, why := range k.why {
+		text += "\n  not whole: " + why
+	}
+	_, err := fmt.Fprintln(e.Out, text)
+	return err
+}
+
+// cutter makes the cut. What it adds lets a verification be honest: which publishers were
+// there when it begins, and behind which message it begins for each of their tags.
+type cutter struct {
+	rs     recording.Readers // of one recording
+	q      recording.Query
+	out    *output
+	damage *damage
+
+	begun    map[infoKey]bool // the recording says where they begin
+	peer     *bus.Peer        // of the last message
+	relevant map[string]bool  // publishers that have something of the cut, by instance
+	stopped  bool             // by an event of the recording
+	why      []string         // what is missing
+}
+
+func newCutter(rs recording.Readers, q recording.Query, out *output, d *damage) *cutter {
+	return &cutter{rs: rs, q: q, out: out, damage: d, begun: make(map[infoKey]bool), relevant: make(map[string]bool)}
+}
+
+// run writes the records of the cut.
+func (k *cutter) run(ctx context.Context) error {
+	if !k.q.From.IsZero() {
+		if err := k.writePresence(ctx); err != nil {
+			return err
+		}
+	}
+	if err := each(ctx, k.rs, k.q, k.damage, k.record); err != nil {
+		return err
+	}
+	for _, p := range problems(k.rs, k.q.From, k.q.To) {
+		k.why = append(k.why, p.text)
+	}
+	if k.damage.blocks > 0 {
+		k.why = append(k.why, blocksMissing(k.damage.blocks))
+	}
+	if k.stopped && len(k.why) == 0 {
+		return nil
+	}
+	return k.out.append(stopped(k.end(), k.why, "cut from "+plain.Text(k.rs[0].Info().File)))
+}
+
+// end returns the time of the last event.
+func (k *cutter) end() time.Time {
+	for _, t := range []time.Time{k.out.last, k.q.From, k.rs[0].Info().First} {
+		if !t.IsZero() {
+			return t
+		}
+	}
+	return time.Now()
+}
+
+// writePresence writes which publishers were there when the cut begins.
+func (k *cutter) writePresence(ctx context.Context) error {
+	type presence struct{ joined, lost *recording.Event }
+	there := make(map[string]*presence)
+	var order []string
+	q := k.q
+	q.From, q.To, q.EventsOnly = time.Time{}, k.q.From, true
+	err := each(ctx, k.rs, q, k.damage, func(r recording.Record) error {
+		e := r.Event
+		if e.Peer == nil {
+			return nil
+		}
+		p := there[e.Peer.Instance]
+		switch e.Kind {
+		case recording.Joined:
+			if p == nil {
+				p = new(presence)
+				there[e.Peer.Instance] = p
+				order = append(order, e.Peer.Instance)
+			}
+			if p.joined != nil && p.lost == nil {
+				e.Tags = e.Tags.Union(p.joined.Tags)
+			}
+			*p = presence{joined: e}
+		case recording.Lost:
+			if p != nil {
+				p.lost = e
+			}
+		case recording.Ended, recording.Vanished:
+			delete(there, e.Peer.Instance)
+		default:
+		}
+		return nil
+	})
+	for _, instance := range order {
+		p := there[instance]
+		if p == nil {
+			continue
+		}
+		delete(there, instance) // it may be in order twice
+		for _, event := range []*recording.Event{p.joined, p.lost} {
+			if event == nil {
+				continue
+			}
+			event.Time = k.q.From
+			err = errors.Join(err, k.record(recording.Record{Event: event}))
+		}
+	}
+	return err
+}
+
+// record writes a record, and in front of the first message of a tag where it begins.
+func (k *cutter) record(r recording.Record) error {
+	if e := r.Event; e != nil {
+		return k.event(e)
+	}
+	p := r.Publisher
+	instance := instanceOf(p)
+	if p != k.peer {
+		k.peer = p
+		k.relevant[instance] = true
+	}
+	if !k.q.From.IsZero() && !k.begun[infoKey{instance, r.Tag}] {
+		k.begun[infoKey{instance, r.Tag}] = true
+		at := &recording.Event{Kind: recording.Position, Time: r.Time, Peer: p, Tag: r.Tag, Count: r.Counter - 1}
+		if err := k.out.append(recording.Record{Event: at}); err != nil {
+			return err
+		}
+	}
+	return k.out.append(r)
+}
+
+// event writes an event, unless it is of a publisher that has nothing of the cut.
+func (k *cutter) event(e *recording.Event) error {
+	instance := instanceOf(e.Peer)
+	switch e.Kind {
+	case recording.Position:
+		k.begun[infoKey{instance, e.Tag}] = true
+		k.relevant[instance] = true
+	case recording.Joined, recording.Gap:
+		k.relevant[instance] = true
+	case recording.Lost, recording.Ended, recording.Vanished:
+		if !k.q.Tags.IsEmpty() && !k.relevant[instance] {
+			return nil
+		}
+	case recording.Stopped:
+		k.stopped = true
+		if e.Failed {
+			k.why = append(k.why, plain.Line("the recorder stopped before its time: "+e.Text))
+		}
+	}
+	return k.out.append(recording.Record{Event: e})
+}

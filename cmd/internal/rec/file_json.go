@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rec
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"tagbus/recording"
+)
+
+// fileObject is a file as --json prints it.
+type fileObject struct {
+	File      string    `json:"file"`
+	Recording string    `json:"recording"`
+	Part      uint32    `json:"part"`
+	Created   time.Time `json:"created,omitzero"`
+	Name      string    `json:"name,omitempty"`
+	Host      string    `json:"host,omitempty"`
+	Version   string    `json:"version,omitempty"`
+	Tags      string    `json:"asked_tags,omitempty"`
+	Policy    string    `json:"policy,omitempty"`
+	Bytes     int64     `json:"file_bytes"`
+	Blocks    int       `json:"blocks"`
+	Messages  uint64    `json:"messages"`
+	Events    uint64    `json:"events"`
+	First     time.Time `json:"first,omitzero"`
+	Last      time.Time `json:"last,omitzero"`
+	Indexed   bool      `json:"indexed"`
+	Repaired  bool      `json:"repaired"`
+	Continues bool      `json:"continues"`
+	Cut       int64     `json:"cut_bytes"`
+	Skipped   int64     `json:"skipped_bytes"`
+	Damage    string    `json:"header_damage,omitempty"`
+}
+
+// writeFileJSON writes a file as a line of JSON.
+func writeFileJSON(out io.Writer, i recording.Info) error {
+	o := fileObject{
+		File: i.File, Recording: i.ID.String(), Part: i.Part, Created: i.Created, Name: i.Name, Host: i.Host,
+		Version: i.Version, Tags: i.Tags.String(), Policy: i.Policy, Bytes: i.Bytes, Blocks: i.Blocks,
+		Messages: i.Messages, Events: i.Events, First: i.First, Last: i.Last, Indexed: i.Indexed,
+		Repaired: i.Repaired, Continues: i.Continues, Cut: i.Cut, Skipped: i.Skipped,
+	}
+	if i.HeaderDamage != nil {
+		o.Damage = fmt.Sprint(i.HeaderDamage)
+	}
+	return writeJSON(out, o)
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/tool"
+	"tagbus/recording"
+)
+
+// open opens files.
+//
+//   - Errors: those of recording.OpenAll, as errors of the command line: the status is 2.
+func open(files []string) (recording.Readers, error) {
+	rs, err := recording.OpenAll(files...)
+	if err != nil {
+		return nil, &cli.UsageError{Err: err}
+	}
+	return rs, nil
+}
+
+// interruptible is a file that cannot be read any more once ctx has ended.
+type interruptible struct {
+	*os.File
+	ctx context.Context
+}
+
+// ReadAt implements io.ReaderAt.
+func (f interruptible) ReadAt(b []byte, offset int64) (int, error) {
+	if f.ctx.Err() != nil {
+		return 0, context.Cause(f.ctx)
+	}
+	return f.File.ReadAt(b, offset)
+}
+
+// openInterruptible is open for what has no end of its own to ctx.
+func openInterruptible(ctx context.Context, names []string) (rs recording.Readers, closeAll func() error, err error) {
+	var files []*os.File
+	closeAll = func() error {
+		var errs []error
+		for _, f := range files {
+			errs = append(errs, f.Close())
+		}
+		return errors.Join(errs...)
+	}
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, nil, errors.Join(&cli.UsageError{Err: err}, closeAll())
+		}
+		files = append(files, f)
+		info, err := f.Stat()
+		if err != nil {
+			return nil, nil, errors.Join(err, closeAll())
+		}
+		r, err := recording.NewReader(interruptible{f, ctx}, info.Size(), recording.ReaderConfig{Name: name})
+		if ctx.Err() != nil {
+			return nil, nil, errors.Join(context.Cause(ctx), closeAll())
+		}
+		if err != nil {
+			return nil, nil, errors.Join(&cli.UsageError{Err: err}, closeAll())
+		}
+		rs = append(rs, r)
+	}
+	return rs, closeAll, nil
+}
+
+// maxDamage is how many damaged blocks are named one by one.
+const maxDamage = 20
+
+// damage counts what could not be read, and names it on standard error.
+type damage struct {
+	to     io.Writer
+	blocks uint64
+}
+
+// add names what an iteration could not read. An error of another kind is returned.
+func (d *damage) add(err error) error {
+	broken := (*recording.DamageError)(nil)
+	if !errors.As(err, &broken) {
+		return err
+	}
+	if d.blocks++; d.blocks <= maxDamage {
+		fmt.Fprintf(d.to, "%s: it is passed over\n", cli.Text(err))
+	}
+	return nil
+}
+
+// end returns what the command returns if all else went well.
+func (d *damage) end() error {
+	if d.blocks > maxDamage {
+		fmt.Fprintf(d.to, "%d more blocks cannot be read\n", d.blocks-maxDamage)
+	}
+	if d.blocks > 0 {
+		return &tool.StatusError{Code: cli.ExitFailed}
+	}
+	return nil
+}
+
+// each calls do with each record that q selects. What cannot be read is named.
+//
+//   - Errors: those of do, except errStop; those of reading; the cause of the end of ctx.
+func each(ctx context.Context, rs recording.Readers, q recording.Query, d *damage, do func(recording.Record) error) error {
+	n := 0
+	for r, err := range rs.Records(q) {
+		if n++; n%1024 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			err = d.add(err)
+		} else {
+			err = do(r)
+		}
+		if errors.Is(err, errStop) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errStop ends a loop of each.
+var errStop = errors.New("stop")

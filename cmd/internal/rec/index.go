@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/units"
+	"tagbus/internal/plain"
+	"tagbus/recording"
+)
+
+// Index is the command line of index.
+type Index struct {
+	busless
+
+	File string `arg:"" help:"File of a recording, whose recorder no longer runs."`
+	Out  string `placeholder:"FILE" help:"Write a new file, which must not exist, and leave the old one as it is. Default: the file is completed in its place."`
+}
+
+// Check reports what is wrong with the flags.
+func (c *Index) Check() error { return nil }
+
+// Run repairs the file.
+func (c *Index) Run(ctx context.Context, e *tool.Env) (err error) {
+	flag := os.O_RDWR
+	if c.Out != "" {
+		flag = os.O_RDONLY
+	}
+	f, err := os.OpenFile(c.File, flag, 0)
+	if err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return &cli.UsageError{Err: fmt.Errorf("%s: another process has the file open and locked: end it first", plain.Text(c.File))}
+	}
+	stat, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	r, err := recording.NewReader(f, stat.Size(), recording.ReaderConfig{Name: c.File})
+	if err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	size, tail := r.Repair()
+	if tail == nil {
+		why := "has its index: there is nothing to repair"
+		if !r.Info().Indexed {
+			why = "ends within its header: there is nothing in it, remove it"
+		}
+		return &cli.UsageError{Err: fmt.Errorf("%s %s", plain.Text(c.File), why)}
+	}
+	if c.Out == "" {
+		err = complete(f, size, tail)
+	} else {
+		err = c.copy(ctx, f, size, tail)
+	}
+	if err != nil {
+		return err
+	}
+	return c.say(e, r.Info())
+}
+
+// complete writes the end of a file in its place. If it does not get that far, the file
+// can be read by a walk as before.
+func complete(f *os.File, size int64, tail []byte) error {
+	if err := f.Truncate(size); err != nil {
+		return err
+	}
+	if _, err := f.WriteAt(tail, size); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// copy writes a new file with another end.
+func (c *Index) copy(ctx context.Context, f *os.File, size int64, tail []byte) error {
+	out, err := createFile(c.Out)
+	if err != nil {
+		return err
+	}
+	const piece = 4 << 20
+	for at := int64(0); at < size && err == nil; at += piece {
+		if _, err = io.Copy(out, io.NewSectionReader(f, at, min(piece, size-at))); err == nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+	}
+	if err == nil {
+		_, err = out.Write(tail)
+	}
+	if err == nil {
+		err = out.Sync()
+	}
+	return closeFile(out, err)
+}
+
+// say says what was lost and what is there.
+func (c *Index) say(e *tool.Env, before recording.Info) error {
+	file := c.File
+	if c.Out != "" {
+		file = c.Out
+	}
+	if e.JSON {
+		return writeJSON(e.Out, map[string]any{
+			"file": file, "blocks": before.Blocks, "messages": before.Messages, "events": before.Events,
+			"cut_bytes": before.Cut, "skipped_bytes": before.Skipped, "lost": whyCut(&before),
+		})
+	}
+	_, err := fmt.Fprintln(e.Out, plain.Linef("%s: has an index of %s, with %s and %s; %s", file, units.FormatNumber(before.Blocks, "block"),
+		units.FormatNumber(before.Messages, "message"), units.FormatNumber(before.Events, "event"), whyCut(&before)))
+	return err
+}
+
+// whyCut returns what is missing in a file that was not closed, and "" for one that was.
+func whyCut(i *recording.Info) string {
+	switch {
+	case i.Repaired:
+		return "it was not closed, and is repaired: what its recorder wrote last is missing"
+	case i.Indexed:
+		return ""
+	}
+	why := "it was not closed: what its recorder wrote last is missing"
+	if i.Cut > 0 {
+		why += fmt.Sprintf(" (%s behind the last complete block)", units.FormatBytes(float64(i.Cut)))
+	}
+	if i.Skipped > 0 {
+		why += fmt.Sprintf("; %s between the blocks cannot be read", units.FormatBytes(float64(i.Skipped)))
+	}
+	return why
+}
