@@ -45,6 +45,7 @@ type csvSink struct {
 	w       io.Writer
 	data    Data
 	row     []byte
+	tag     []byte // of the row
 	numbers numbers
 	cells   [][]byte // publisher and instance, by number
 	begun   bool
@@ -78,8 +79,8 @@ func (s *csvSink) begin(at time.Time, kind string, tag []byte, p *bus.Peer) {
 }
 
 func (s *csvSink) message(m *recording.Message) error {
-	var digits [18]byte
-	s.begin(m.Time, "message", appendTag(digits[:0], uint64(m.Tag)), m.Publisher)
+	s.tag, _ = m.Tag.AppendText(s.tag[:0])
+	s.begin(m.Time, "message", s.tag, m.Publisher)
 	s.row = strconv.AppendUint(s.row, m.Counter, 10)
 	s.row = append(s.row, ',')
 	s.row = strconv.AppendUint(s.row, uint64(m.Status), 10)
@@ -95,12 +96,11 @@ func (s *csvSink) message(m *recording.Message) error {
 }
 
 func (s *csvSink) event(e *recording.Event) error {
-	var digits [18]byte
-	tag := digits[:0]
+	s.tag = s.tag[:0]
 	if e.Kind == recording.Gap || e.Kind == recording.Position {
-		tag = appendTag(tag, uint64(e.Tag))
+		s.tag, _ = e.Tag.AppendText(s.tag)
 	}
-	s.begin(e.Time, e.Kind.String(), tag, e.Peer)
+	s.begin(e.Time, e.Kind.String(), s.tag, e.Peer)
 	if e.Kind == recording.Position {
 		s.row = strconv.AppendUint(s.row, e.Count, 10)
 	}
@@ -148,16 +148,6 @@ func textOf(e *recording.Event) string {
 		return e.Tags.String()
 	}
 	return plain.Line(e.Text)
-}
-
-// appendTag appends a tag as tags.Tag.String has it, without memory of its own.
-func appendTag(b []byte, tag uint64) []byte {
-	const digits = "0123456789abcdef"
-	b = append(b, '0', 'x')
-	for shift := 60; shift >= 0; shift -= 4 {
-		b = append(b, digits[tag>>shift&15])
-	}
-	return b
 }
 
 // appendCell appends a field, in quotes where it needs them.

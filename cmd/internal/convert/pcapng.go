@@ -17,11 +17,11 @@ import (
 // pcapngSink writes a capture: an interface for each publisher, in it a packet for each
 // message and event.
 type pcapngSink struct {
-	to       *pcapgo.NgWriter // nil before the first record
-	w        io.Writer
-	comment  string
-	numbers  numbers
-	packet   []byte
+	to      *pcapgo.NgWriter // nil before the first record
+	w       io.Writer
+	comment string
+	numbers numbers
+	packet  []byte
 }
 
 // application is how the file names the program that has written it.
