@@ -96,7 +96,7 @@ func newMCAPSink(w io.Writer, l layout, compression mcap.CompressionFormat, abou
 		return nil, err
 	}
 	s := &mcapSink{to: to, perTag: l.perTag, channels: make(map[channelKey]uint16, l.channels)}
-	err = to.WriteHeader(&mcap.Header{Profile: encoding, Library: "tagbus rec convert, mcap " + mcap.Version})
+	err = to.WriteHeader(&mcap.Header{Profile: encoding, Library: "tagbus rec convert"})
 	for _, a := range about {
 		if err == nil {
 			err = to.WriteMetadata(&mcap.Metadata{Name: "tagbus.recording", Metadata: a})
