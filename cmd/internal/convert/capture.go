@@ -109,12 +109,12 @@ func (i *importer) run(ctx context.Context) error {
 }
 
 // file reads a capture. One that is damaged is read as far as it is whole.
-func (i *importer) file(ctx context.Context, name string) error {
+func (i *importer) file(ctx context.Context, name string) (err error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { err = errors.Join(err, f.Close()) }()
 	r, err := record.NewReader(record.Format{Kind: record.Pcapng}, bufio.NewReaderSize(f, outputBytes), mostPacketBytes)
 	for n := uint64(1); ; n++ {
 		var packet []byte
