@@ -31,7 +31,7 @@ for ARCH in amd64 arm64; do
   name=tagbus_${VERSION#v}_linux_$ARCH STAGE=dist/linux/$ARCH
   mkdir -p "$STAGE"
   GOOS=linux GOARCH=$ARCH go build "${build[@]}" -ldflags "$link" -o "$STAGE/" ./cmd/publisher ./cmd/subscriber ./cmd/tagbus
-  cp -r dist/pages/* deploy/systemd scripts/demo.sh LICENSE NOTICE README.md CHANGELOG.md "$STAGE/"
+  cp -r dist/pages/* deploy/systemd deploy/wireshark scripts/demo.sh LICENSE NOTICE README.md CHANGELOG.md "$STAGE/"
   tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
     --transform="s,^\.,$name," -C "$STAGE" -c . | gzip -n >"dist/$name.tar.gz"
   for packager in deb rpm; do

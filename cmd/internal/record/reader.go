@@ -36,6 +36,20 @@ func (r *Reader) Info() (Info, error) {
 	return i, nil
 }
 
+// Interface returns the name and the description of the interface on which the packet that
+// Next has returned was captured; "": a capture in pcap, or no capture, has none.
+func (r *Reader) Interface() (name, description string) {
+	d, isCapture := r.decoder.(*captureDecoder)
+	if !isCapture || r.count == 0 || r.err != nil || d.ng == nil {
+		return "", ""
+	}
+	from, err := d.ng.Interface(d.last.InterfaceIndex)
+	if err != nil {
+		return "", ""
+	}
+	return from.Name, from.Description
+}
+
 // decoder finds the records of one format.
 type decoder interface {
 	// next returns the next record, or io.EOF, bare, at an orderly end.

@@ -6,6 +6,7 @@ package tagbus
 import (
 	"tagbus/cmd/internal/bench"
 	"tagbus/cmd/internal/check"
+	"tagbus/cmd/internal/convert"
 	"tagbus/cmd/internal/info"
 	"tagbus/cmd/internal/list"
 	"tagbus/cmd/internal/losses"
@@ -42,14 +43,20 @@ type Commands struct {
 	Bench bench.Command `cmd:"" help:"Measure throughput and latency between two processes or two hosts, and what plain TCP does beside it."`
 
 	Record recorder.Command `cmd:"" help:"Record what is on the bus into a file that says by itself whether it is whole."`
-	Rec    rec.Commands     `cmd:"" help:"Look into recordings, check and repair them, and cut and merge them."`
+	Replay replay.Command   `cmd:"" help:"Publish a recording again, with its pauses or as fast as possible."`
+	Rec    recordings       `cmd:"" help:"Look into recordings, check and repair them, cut and merge them, and convert them."`
 
 	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
 	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`
 
-	Replay replay.Command `cmd:"" help:"Publish a recording again, with its pauses or as fast as possible."`
-
 	Completion shellCompletion `cmd:"" help:"Print the script by which a shell completes this command."`
+}
+
+// recordings are the commands that read recordings. The one that converts them is apart
+// from the others, for it uses what they have.
+type recordings struct {
+	rec.Commands
+	Convert convert.Command `cmd:"" help:"Make an MCAP file, a capture (pcapng), records or a CSV table of a recording, or a recording of captures."`
 }
 
 // program is a command with a command line of its own. Only the help knows it as one of

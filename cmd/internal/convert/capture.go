@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/record"
+	"tagbus/internal/build"
+	"tagbus/internal/plain"
+	"tagbus/recording"
+	"tagbus/tags"
+)
+
+// captureMagics are the first 4 bytes of captures: pcapng; pcap in microseconds and in
+// nanoseconds, in both orders; and gzip, which record.NewReader refuses with a reason.
+var captureMagics = map[uint32]bool{0x0a0d0d0a: true, 0xa1b2c3d4: true, 0xd4c3b2a1: true, 0xa1b23c4d: true, 0x4d3cb2a1: true}
+
+// ErrMixedInputs is returned for captures and recordings together.
+var ErrMixedInputs = errors.New("some of the files are captures, and some are not: convert them one after the other")
+
+// areCaptures reports whether files are captures, by their first bytes.
+//
+//   - Errors: ErrMixedInputs; those of reading.
+func areCaptures(files []string) (bool, error) {
+	captures := 0
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			return false, err
+		}
+		var head [4]byte
+		_, err = io.ReadFull(f, head[:])
+		_ = f.Close()
+		if err == nil && (captureMagics[binary.LittleEndian.Uint32(head[:])] || head[0] == 0x1f && head[1] == 0x8b) {
+			captures++
+		}
+	}
+	if captures > 0 && captures < len(files) {
+		return false, ErrMixedInputs
+	}
+	return captures > 0, nil
+}
+
+// mostPacketBytes bounds a packet: the block with it can be read with the default of
+// recording.ReaderConfig.
+const mostPacketBytes = 120 << 20
+
+// importer makes a recording of captures.
+type importer struct {
+	*job
+	to      *recording.Writer
+	q       recording.Query
+	begun   bool
+	last    time.Time
+	stopped bool // a Stopped event was among the packets
+
+	ours    *bus.Peer            // of packets that name none
+	peers   map[string]*bus.Peer // by the description of an interface
+	counts  map[tags.Tag]uint64  // with --tag
+	message []byte               // with a record header
+	failed  error                // of the capture that ended too early
+}
+
+// fromCaptures makes a recording of captures, one behind the other.
+func (j *job) fromCaptures(ctx context.Context) (err error) {
+	if j.out, err = j.create(j.env.Out); err != nil {
+		return err
+	}
+	name := filepath.Base(j.Files[0])
+	i := &importer{
+		job: j, ours: &bus.Peer{Instance: name, Name: name},
+		peers: make(map[string]*bus.Peer), counts: make(map[tags.Tag]uint64),
+	}
+	return j.out.close(i.run(ctx))
+}
+
+func (i *importer) run(ctx context.Context) error {
+	codec, err := recording.ParseCodec(i.Codec)
+	if err != nil {
+		return err
+	}
+	h := recording.Header{Name: i.ours.Name, Version: "tagbus rec convert " + build.Release(), Tags: i.Tags}
+	if i.Tag != nil {
+		h.Tags = tags.Of(*i.Tag)
+	}
+	if i.to, err = recording.NewWriter(i.out, h, recording.Config{Codec: codec}); err != nil {
+		return err
+	}
+	for _, name := range i.Files {
+		if err := i.file(ctx, name); err != nil {
+			return err
+		}
+	}
+	if err := i.finish(); err != nil {
+		return err
+	}
+	return i.to.Close()
+}
+
+// file reads a capture. One that is damaged is read as far as it is whole.
+func (i *importer) file(ctx context.Context, name string) (err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	r, err := record.NewReader(record.Format{Kind: record.Pcapng}, bufio.NewReaderSize(f, outputBytes), mostPacketBytes)
+	for n := uint64(1); ; n++ {
+		var packet []byte
+		if err == nil {
+			packet, err = r.Next()
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			i.broken(name, err)
+			return nil
+		}
+		if n%1024 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := i.packet(r, name, n, packet); err != nil {
+			return err
+		}
+	}
+}
+
+// broken names what ends a capture too early.
+func (i *importer) broken(name string, err error) {
+	i.failed = fmt.Errorf("%s: %w", plain.Text(name), err)
+	i.damaged++
+	fmt.Fprintf(i.env.Err, "%s: the capture is read no further\n", cli.Text(i.failed))
+}
+
+// packet makes a record of a packet. One that makes none is named.
+//
+//   - Errors: ErrLinkType, wrapped; those of the recording.
+func (i *importer) packet(r *record.Reader, name string, n uint64, packet []byte) error {
+	info, err := r.Info()
+	if err == nil && i.Tag == nil && info.LinkType != user0 {
+		return fmt.Errorf("%s: packet %d has link type %d: %w", plain.Text(name), n, info.LinkType, ErrLinkType)
+	}
+	var rec recording.Record
+	if err == nil {
+		rec, err = i.recordOf(r, info, packet)
+	}
+	if err != nil {
+		i.damage(fmt.Errorf("%s: packet %d: %w", plain.Text(name), n, err))
+		return nil
+	}
+	return i.write(&rec)
+}
+
+// recordOf returns the record that a packet is.
+func (i *importer) recordOf(r *record.Reader, info record.Info, packet []byte) (rec recording.Record, err error) {
+	if i.Tag != nil {
+		if i.message, err = record.AppendHeader(i.message[:0], info, len(packet)); err != nil {
+			return rec, err
+		}
+		i.message = append(i.message, packet...)
+		i.counts[*i.Tag]++
+		rec.Time = info.Time
+		rec.Message.Message = bus.Message{Tag: *i.Tag, Counter: i.counts[*i.Tag], Publisher: i.ours, Data: i.message}
+		return rec, nil
+	}
+	if int(info.Length) != len(packet) {
+		return rec, fmt.Errorf("%w: the capture has %d of its %d bytes", ErrPacket, len(packet), info.Length)
+	}
+	if rec, err = parsePacket(packet); err != nil {
+		return rec, err
+	}
+	peer := i.peer(r)
+	if rec.Event != nil {
+		rec.Event.Time, rec.Event.Peer = info.Time, peer
+	} else {
+		rec.Time, rec.Publisher = info.Time, peer
+	}
+	return rec, nil
+}
+
+// peer returns the publisher of the packet that was just read: what the interface says.
+func (i *importer) peer(r *record.Reader) *bus.Peer {
+	name, description := r.Interface()
+	if name == "" && description == "" {
+		return nil
+	}
+	key := name + "\x00" + description
+	if p, ok := i.peers[key]; ok {
+		return p
+	}
+	if len(i.peers) >= mostPointers {
+		clear(i.peers)
+	}
+	p, ok := described(description)
+	if !ok {
+		p = bus.Peer{Instance: name, Name: name}
+	}
+	i.peers[key] = &p
+	return &p
+}
+
+// write appends a record if it is asked for.
+func (i *importer) write(r *recording.Record) error {
+	at, peer := r.Time, r.Publisher
+	if r.Event != nil {
+		at, peer = r.Event.Time, r.Event.Peer
+	}
+	if !i.begun {
+		if err := i.begin(at); err != nil {
+			return err
+		}
+	}
+	if !i.q.From.IsZero() && at.Before(i.q.From) || !i.q.To.IsZero() && !at.Before(i.q.To) {
+		return nil
+	}
+	if at.After(i.last) {
+		i.last = at
+	}
+	if e := r.Event; e != nil {
+		if e.Kind != recording.Stopped && !i.wants(e.Tag, peer, e.Kind == recording.Gap || e.Kind == recording.Position) {
+			return nil
+		}
+		i.stopped = i.stopped || e.Kind == recording.Stopped
+		return i.append(*e)
+	}
+	if !i.wants(r.Tag, peer, true) {
+		return nil
+	}
+	i.messages++
+	return i.to.Append(r.Time, &r.Message.Message)
+}
+
+// wants reports whether a record is asked for.
+func (i *importer) wants(tag tags.Tag, p *bus.Peer, hasTag bool) bool {
+	return selects(i.q.Publisher, p) && (!hasTag || i.q.Tags.IsEmpty() || i.q.Tags.Contains(tag))
+}
+
+func (i *importer) append(e recording.Event) error {
+	i.events++
+	if e.Kind == recording.Gap && e.Cause != recording.CauseLeftOut {
+		i.lost += e.Count
+	}
+	return i.to.AppendEvent(e)
+}
+
+// begin begins the recording, whose first record has a time. Packets of --tag have a
+// publisher that joins.
+func (i *importer) begin(at time.Time) (err error) {
+	i.begun, i.last = true, at
+	if i.q, err = i.query(at); err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	if i.Tag == nil {
+		return nil
+	}
+	return i.append(recording.Event{Kind: recording.Joined, Time: at, Peer: i.ours, Tags: tags.Of(*i.Tag)})
+}
+
+// finish writes how the recording has ended, unless the packets say it.
+func (i *importer) finish() error {
+	if i.Tag != nil && i.begun && i.failed == nil {
+		if err := i.append(recording.Event{Kind: recording.Ended, Time: i.last, Peer: i.ours}); err != nil {
+			return err
+		}
+	}
+	if !i.begun {
+		i.last = time.Now()
+	}
+	if i.stopped && i.failed == nil {
+		return nil
+	}
+	e := recording.Event{Kind: recording.Stopped, Time: i.last, Text: "made of a capture by tagbus rec convert"}
+	if i.failed != nil || i.damaged > 0 {
+		e.Failed = true
+		e.Text += ": " + fmt.Sprint(i.damaged) + " packets or more could not be read"
+	}
+	return i.append(e)
+}

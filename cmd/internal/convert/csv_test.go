@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package convert_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/hex"
+	"fmt"
+	"testing"
+)
+
+func TestCSVHasEachMessage(t *testing.T) {
+	b := newBed(t)
+	b.record("run.tbr", 256, all()...)
+	for _, data := range []string{"hex", "text"} {
+		r := b.run("run.tbr", "--to", "csv", "--out", "-", "--data", data)
+		rows, err := csv.NewReader(bytes.NewReader([]byte(r.out))).ReadAll()
+		if err != nil || r.status != 0 {
+			t.Fatalf("got status %d, %v: %s", r.status, err, r.said)
+		}
+		var want [][]string
+		for _, m := range ofAll(all()) {
+			if m.Kind != 0 {
+				continue
+			}
+			cell := hex.EncodeToString([]byte(m.Data))
+			if data == "text" {
+				// A reader of CSV makes a line feed of each line end.
+				cell = string(bytes.ReplaceAll([]byte(m.Data), []byte("\r\n"), []byte("\n")))
+			}
+			want = append(want, []string{
+				m.At, "message", m.Tag.String(), m.Peer.String(), m.Peer.Instance, fmt.Sprint(m.Counter), fmt.Sprint(m.Status), fmt.Sprint(len(m.Data)), cell, "", "", "",
+			})
+		}
+		var got [][]string
+		for _, row := range rows[1:] {
+			if row[1] == "message" {
+				got = append(got, row)
+			}
+		}
+		differ(t, want, got)
+		differ(t, len(all())+1, len(rows))
+	}
+}
+
+// TestEmptyCSVHasItsTitles: a table without rows is one, too.
+func TestEmptyCSVHasItsTitles(t *testing.T) {
+	b := newBed(t)
+	b.record("run.tbr", 256, all()...)
+	r := b.wants(1, "no message is what was asked for: tagbus rec info shows the tags and times that there are\n"+
+		"0 messages and 0 events written to standard output as csv: 78 B\n", "run.tbr", "--to", "csv", "--out", "-", "--from", "2030-01-01")
+	differ(t, "time,kind,tag,publisher,instance,counter,status,length,data,count,cause,text\r\n", r.out)
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/units"
+	"tagbus/internal/plain"
+	"tagbus/recording"
+)
+
+// sink writes records in one format.
+type sink interface {
+	message(m *recording.Message) error
+	event(e *recording.Event) error
+	// end writes what follows the last record.
+	end() error
+}
+
+// job is one conversion.
+type job struct {
+	*Command
+	env *tool.Env
+	out *output
+
+	messages, events, lost uint64
+	damaged                uint64   // blocks or packets
+	notes                  []string // what the numbers do not say
+}
+
+// Run converts.
+func (c *Command) Run(ctx context.Context, e *tool.Env) error {
+	captures, err := areCaptures(c.Files)
+	if err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	j := &job{Command: c, env: e}
+	switch {
+	case captures && c.format != formatNone:
+		return &cli.UsageError{Err: errors.New("--to: captures become a recording: leave it out, and convert the recording")}
+	case captures:
+		err = j.fromCaptures(ctx)
+	case c.format == formatNone:
+		return &cli.UsageError{Err: errors.New("--to: what is the recording to become? want mcap, pcapng, length32 or csv; tagbus rec cut and merge make recordings")}
+	case c.Tag != nil:
+		return &cli.UsageError{Err: errors.New("--tag is for captures: choose messages of a recording by --tags")}
+	default:
+		err = j.fromRecordings(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return j.end()
+}
+
+// fromRecordings makes another file of recordings.
+func (j *job) fromRecordings(ctx context.Context) (err error) {
+	rs, err := recording.OpenAll(j.Files...)
+	if err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	defer func() { err = errors.Join(err, rs.Close()) }()
+	var begin time.Time
+	for _, r := range rs {
+		i := r.Info()
+		if !i.First.IsZero() && (begin.IsZero() || i.First.Before(begin)) {
+			begin = i.First
+		}
+		j.noteFile(&i)
+	}
+	q, err := j.query(begin)
+	if err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	if j.out, err = j.create(j.env.Out); err != nil {
+		return err
+	}
+	return j.out.close(j.copy(ctx, rs, q))
+}
+
+// noteFile says what is missing in a file.
+func (j *job) noteFile(i *recording.Info) {
+	if i.Cut > 0 {
+		j.note("%s: the last %d bytes are not a complete block: its recorder was killed", i.File, i.Cut)
+	}
+	if i.Skipped > 0 {
+		j.damaged++
+		j.note("%s: %d bytes between the blocks are damaged, and passed over", i.File, i.Skipped)
+	}
+	if i.HeaderDamage != nil {
+		j.note("%s: what its header says of the recording cannot be read: %v", i.File, i.HeaderDamage)
+	}
+}
+
+// copy writes what is asked for of recordings.
+func (j *job) copy(ctx context.Context, rs recording.Readers, q recording.Query) error {
+	s, err := j.sink(rs, q)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for r, err := range rs.Records(q) {
+		if n++; n%1024 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		damage := (*recording.DamageError)(nil)
+		switch {
+		case errors.As(err, &damage):
+			j.damage(err)
+		case err == nil:
+			err = j.record(s, &r)
+			if err != nil {
+				return err
+			}
+		default:
+			return err
+		}
+	}
+	return s.end()
+}
+
+// record writes a record.
+func (j *job) record(s sink, r *recording.Record) error {
+	if r.Event == nil {
+		j.messages++
+		return s.message(&r.Message)
+	}
+	j.events++
+	if r.Event.Kind == recording.Gap && r.Event.Cause != recording.CauseLeftOut {
+		j.lost += r.Event.Count
+	}
+	return s.event(r.Event)
+}
+
+// sink returns what writes the format that is asked for.
+func (j *job) sink(rs recording.Readers, q recording.Query) (sink, error) {
+	var about []map[string]string
+	for _, g := range rs.Recordings() {
+		about = append(about, aboutOf(g[0].Info().Header))
+	}
+	switch j.format {
+	case formatPcapng:
+		return newPcapngSink(j.out, comment(about)), nil
+	case formatLength32:
+		return newLength32Sink(j.out, j.Mixed)
+	case formatCSV:
+		return newCSVSink(j.out, j.Data), nil
+	default:
+		series, _ := rs.Series() // damage shows again where the block is read
+		l, err := layoutOf(series, q)
+		if err != nil {
+			return nil, err
+		}
+		if !l.perTag {
+			j.note("more than %d tags: each publisher has one channel, and the tag stands in front of the data", mostSeries)
+		}
+		return newMCAPSink(j.out, l, j.compression(), about)
+	}
+}
+
+// aboutOf returns what the header of a recording says.
+func aboutOf(h recording.Header) map[string]string {
+	about := map[string]string{"id": h.ID.String(), "created": "", "tags": "", "host": h.Host, "name": h.Name, "version": h.Version, "policy": h.Policy}
+	if !h.Created.IsZero() {
+		about["created"] = h.Created.UTC().Format(time.RFC3339Nano)
+	}
+	about["tags"] = h.Tags.String()
+	for key, value := range about {
+		about[key] = plain.Line(value)
+		if value == "" {
+			delete(about, key)
+		}
+	}
+	return about
+}
+
+// comment returns what headers say as a text of a capture.
+func comment(about []map[string]string) (text string) {
+	for i, a := range about {
+		if i > 0 {
+			text += "\n"
+		}
+		text += fmt.Sprintf("recording %s, by %s at %s, of tags %s", a["id"], a["name"], a["host"], a["tags"])
+	}
+	const most = 32 << 10 // options of pcapng have 16 bits for their length
+	return plain.Cut(text, most)
+}
+
+// maxDamage is how much damage is named one by one.
+const maxDamage = 20
+
+// damage names what cannot be read.
+func (j *job) damage(err error) {
+	if j.damaged++; j.damaged <= maxDamage {
+		fmt.Fprintf(j.env.Err, "%s: it is passed over\n", cli.Text(err))
+	}
+}
+
+func (j *job) note(format string, args ...any) {
+	j.notes = append(j.notes, plain.Linef(format, args...))
+}
+
+// summary is what --json says at the end.
+type summary struct {
+	Out      string   `json:"out"`
+	Format   string   `json:"format"`
+	Messages uint64   `json:"messages"`
+	Events   uint64   `json:"events"`
+	Lost     uint64   `json:"lost"` // messages that gaps name
+	Bytes    int64    `json:"bytes"`
+	Damaged  uint64   `json:"damaged"` // blocks or packets that were passed over
+	Notes    []string `json:"notes"`
+}
+
+// end says what was written, and returns what the command returns.
+func (j *job) end() error {
+	if j.damaged > maxDamage {
+		j.note("%d more places cannot be read", j.damaged-maxDamage)
+	}
+	j.noteLeftOut()
+	if j.messages == 0 {
+		j.note("no message is what was asked for: tagbus rec info shows the tags and times that there are")
+	}
+	if err := j.say(); err != nil {
+		return err
+	}
+	if j.damaged > 0 || j.messages == 0 {
+		return &tool.StatusError{Code: cli.ExitFailed}
+	}
+	return nil
+}
+
+// noteLeftOut says what the format does not keep.
+func (j *job) noteLeftOut() {
+	if j.format != formatLength32 {
+		return
+	}
+	j.note("length32 has only the bytes of messages: no tag, counter, status, time or publisher")
+	if j.lost > 0 {
+		j.note("%s lost, which length32 cannot say", units.FormatNumber(j.lost, "message"))
+	}
+}
+
+func (j *job) say() error {
+	name := string(j.format)
+	if j.format == formatNone {
+		name = "recording"
+	}
+	if j.env.JSON {
+		to := j.env.Out
+		if j.Out == "-" {
+			to = j.env.Err
+		}
+		return cli.PrintJSON(to, summary{
+			j.Out, name, j.messages, j.events, j.lost, j.out.to.bytes, j.damaged, append([]string{}, j.notes...),
+		})
+	}
+	for _, n := range j.notes {
+		if _, err := io.WriteString(j.env.Err, n+"\n"); err != nil {
+			return err
+		}
+	}
+	to := plain.Text(j.Out)
+	if j.Out == "-" {
+		to = "standard output"
+	}
+	_, err := fmt.Fprintf(j.env.Err, "%s and %s written to %s as %s: %s\n",
+		units.FormatNumber(j.messages, "message"), units.FormatNumber(j.events, "event"), to, name, units.FormatBytes(float64(j.out.to.bytes)))
+	return err
+}
