@@ -24,6 +24,10 @@ const (
 	SentMessages = "messages_sent" // in these
 )
 
+// FileBytes is a name in SubResult.Extra, of a subscriber that records: bytes of the file
+// for each message.
+const FileBytes = "file_bytes_per_message"
+
 // PubResult is the line that a publisher prints at its end.
 type PubResult struct {
 	Role    string    `json:"role"`
