@@ -25,6 +25,7 @@ import (
 	"tagbus/bus/observer"
 	"tagbus/netio"
 	"tagbus/netio/reactor"
+	"tagbus/recording"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -43,6 +44,7 @@ var shownErrors = []error{
 	&subscription.VersionError{}, &subscription.ControlError{},
 	&netio.OpError{},
 	&reactor.Panic{}, &reactor.OpError{}, &reactor.ConfigError{}, &reactor.GoexitError{},
+	&recording.DamageError{},
 	&tags.FieldError{}, &tags.ParseError{}, &tags.DecodeError{},
 }
 

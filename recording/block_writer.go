@@ -125,7 +125,8 @@ func (w *BlockWriter) writeBlock(b *Block) error {
 	if w.write(front) != nil || w.write(stored) != nil {
 		return w.err
 	}
-	w.index = h.appendEntry(w.index, offset)
+	ref := blockRef{offset, h.first, h.last, h.messages, h.events}
+	w.index = ref.appendEntry(w.index)
 	w.written.Blocks++
 	w.written.Messages += uint64(b.messages)
 	w.events += uint64(b.events)
@@ -162,7 +163,7 @@ func (w *BlockWriter) compress(body []byte) ([]byte, Codec) {
 //
 // Errors: those of both files, now or earlier; ErrClosed.
 func (w *BlockWriter) Rotate(to io.Writer) error {
-	if err := w.end(true); err != nil {
+	if err := w.end(continues); err != nil {
 		return err
 	}
 	w.header.Part++
@@ -175,7 +176,7 @@ func (w *BlockWriter) Rotate(to io.Writer) error {
 //
 // Errors: those of w and OnBlock, now or earlier; ErrClosed.
 func (w *BlockWriter) Close() error {
-	if err := w.end(false); err != nil {
+	if err := w.end(0); err != nil {
 		return err
 	}
 	w.err = ErrClosed

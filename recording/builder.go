@@ -26,7 +26,8 @@ import (
 //
 // Threads: one at a time.
 type Builder struct {
-	limit int // bytes of records
+	limit int // bytes of records, from which on a block is full
+	room  int // the most that it may have
 	block *Block
 
 	time  int64     // of the last record
@@ -52,7 +53,7 @@ func NewBuilder(cfg Config) (*Builder, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	b := &Builder{limit: cfg.withDefaults().BlockBytes, peers: make(map[*bus.Peer]uint32), factor: rand.Uint64() | 1}
+	b := &Builder{limit: cfg.withDefaults().BlockBytes, room: math.MaxInt32 - mostFraming, peers: make(map[*bus.Peer]uint32), factor: rand.Uint64() | 1}
 	b.resize(1 << 8)
 	b.begin(new(Block))
 	return b, nil
@@ -75,6 +76,8 @@ func (b *Builder) begin(block *Block) {
 }
 
 // Append appends a message, which was received at a time. It keeps no reference to it.
+//
+//   - at: in the years 1678 to 2261.
 //
 // Errors: ErrBlockFull.
 func (b *Builder) Append(at time.Time, m *bus.Message) error {
@@ -118,7 +121,7 @@ const mostFraming = 64
 
 func (b *Builder) append(ns int64, m *bus.Message) error {
 	block := b.block
-	if len(m.Data) > math.MaxInt32-mostFraming-len(block.body) {
+	if len(m.Data) > b.room-len(block.body) {
 		return ErrBlockFull
 	}
 	if m.Publisher != b.peer || !b.known {

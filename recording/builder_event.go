@@ -5,7 +5,6 @@ package recording
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 
 	"tagbus/bus"
 	"tagbus/tags"
@@ -33,7 +32,7 @@ func (b *Builder) AppendEvent(e Event) error {
 	ns := e.Time.UnixNano()
 	payload := binary.AppendVarint(nil, ns-b.time)
 	payload = b.appendFields(payload, &e)
-	if len(payload) > math.MaxInt32-mostFraming-len(block.body) {
+	if len(payload) > b.room-len(block.body) {
 		return ErrBlockFull
 	}
 	b.time, b.timed = ns, true

@@ -35,12 +35,24 @@ type cursor struct {
 func newCursor(r *Reader, q *Query, events bool) *cursor {
 	c := &cursor{loader: loader{r: r}, q: q, from: math.MinInt64, to: math.MaxInt64, events: events}
 	if !q.From.IsZero() {
-		c.from = q.From.UnixNano()
+		c.from = nanoseconds(q.From)
 	}
 	if !q.To.IsZero() {
-		c.to = q.To.UnixNano()
+		c.to = nanoseconds(q.To)
 	}
 	return c
+}
+
+// nanoseconds returns a time as a file has it. One that a file cannot have becomes the
+// first or the last that it can.
+func nanoseconds(t time.Time) int64 {
+	switch {
+	case t.Before(timeOf(math.MinInt64)):
+		return math.MinInt64
+	case t.After(timeOf(math.MaxInt64)):
+		return math.MaxInt64
+	}
+	return t.UnixNano()
 }
 
 // within reports whether a time is selected.

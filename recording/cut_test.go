@@ -82,12 +82,33 @@ func TestAFileThatIsCutAnywhereHasItsCompleteBlocks(t *testing.T) {
 				if must(t, err); report.Whole() {
 					t.Errorf("cut at %d: it is called whole", n)
 				}
+				if n >= s.header {
+					s.checkRepaired(t, r, s.bytes[:n], s.records[:records])
+				}
 			}
 			r := open(t, s.bytes)
 			if info := r.Info(); !info.Indexed || info.Cut != 0 || !slices.Equal(readAll(t, r), s.records) {
 				t.Errorf("not cut: got %+v, want all records by the index", info)
 			}
 		})
+	}
+}
+
+// checkRepaired checks that a file opens by its index once it is repaired.
+func (s *small) checkRepaired(t *testing.T, r *recording.Reader, file []byte, want []record) {
+	t.Helper()
+	size, tail := r.Repair()
+	r = open(t, append(bytes.Clone(file[:size]), tail...))
+	info := r.Info()
+	if got := readAll(t, r); !info.Indexed || !info.Repaired || info.Cut != 0 || !slices.Equal(got, want) {
+		t.Errorf("%d bytes, repaired: got %d records and %+v, want %d by the index", len(file), len(got), info, len(want))
+	}
+	report, err := recording.Verify(r)
+	if must(t, err); report.Whole() {
+		t.Errorf("%d bytes, repaired: it is called whole", len(file))
+	}
+	if size, tail := r.Repair(); tail != nil || size != info.Bytes {
+		t.Errorf("%d bytes, repaired twice: got %d bytes and a tail of %d", len(file), size, len(tail))
 	}
 }
 
@@ -175,6 +196,24 @@ func TestARecordingInAMessageIsNotTakenForBlocks(t *testing.T) {
 	}
 	if info := r.Info(); info.Skipped < int64(len(inner.bytes)) || info.Cut != 0 {
 		t.Errorf("got %d bytes skipped and %d cut, want those of the damaged block skipped", info.Skipped, info.Cut)
+	}
+}
+
+// TestBlocksThatAreThereTwiceAreNotTaken: those that a disk has kept of the same file.
+func TestBlocksThatAreThereTwiceAreNotTaken(t *testing.T) {
+	s := smallFile(t, recording.None)
+	twice := func(between string) []byte {
+		b := append(bytes.Clone(s.bytes[:s.ends[2]]), between...)
+		return append(b, s.bytes[s.header:s.ends[0]]...)
+	}
+	for _, between := range []string{"", "junk"} {
+		r := open(t, twice(between))
+		if got, want := readAll(t, r), s.records[:s.counts[2]]; !slices.Equal(got, want) {
+			t.Errorf("with %q between: got %d records, want %d", between, len(got), len(want))
+		}
+		if info := r.Info(); info.Cut != int64(len(between)+s.ends[0]-s.header) {
+			t.Errorf("with %q between: got %d bytes cut", between, info.Cut)
+		}
 	}
 }
 

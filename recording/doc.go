@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package recording writes and reads recordings: files with the messages of a bus, and with
-// what was lost of them. A recording says by itself whether it is whole (Verify).
+// what was lost of them. So Verify finds out from a recording alone if it is whole.
 //
 // Reading, by tag and time:
 //
@@ -90,7 +90,8 @@
 //	    text     name
 //	    text     host
 //	    varint   process
-//	    text     address: the binary form of a netip.AddrPort, or empty
+//	    text     address: 4 or 16 bytes, for an IPv6 address the name of its zone, 2 bytes of
+//	             port, as netip.AddrPort.MarshalBinary writes it; or empty
 //	  uvarint  series; each:
 //	    uvarint  publisher: its place in the table, from 0
 //	    varint   tag, less the tag of the series before, or less 0
@@ -147,13 +148,15 @@
 //
 //	footer
 //	  4 bytes  checksum of the 44 bytes behind it, from the seed
-//	  1 byte   bit 0: another part follows
+//	  1 byte   bit 0: another part follows; bit 1: the index is repaired
 //	  3 bytes  0
 //	  8 bytes  offset of the index
 //	  8 bytes  blocks
 //	  8 bytes  messages
 //	  8 bytes  events
 //	  8 bytes  54 42 52 65 6e 64 0d 0a
+//
+// testdata/none.hex is a recording with each kind of record, byte by byte.
 //
 // # Recovery
 //

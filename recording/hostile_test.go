@@ -38,6 +38,7 @@ func TestContentThatContradictsTheFormatIsNamed(t *testing.T) {
 		{"a series that ends early", withTable(append(append([]byte{1}, rawPeer...), 1, 0, 0x80, 0x80, 0x80, 0x80)), recording.ErrMalformed},
 		{"a series of no publisher", withTable([]byte{0, 1, 0, 14, 1, 1, 1}), recording.ErrMalformed},
 		{"a series with too many messages", withTable(rawTable(2, 1)), recording.ErrMalformed},
+		{"series whose messages overflow", withTable(uvarints(append([]byte{1}, rawPeer...), 2, 0, 14, 1, 1<<64-1, 0, 0, 2, 1, 2, 0)), recording.ErrMalformed},
 		{"series with too few messages", withTable(rawTable(0, 1)), recording.ErrMalformed},
 		{"a number without end", withTable(bytes.Repeat([]byte{0xff}, 11)), recording.ErrMalformed},
 		{"a message of no series", withBody(2, 1, 'x'), recording.ErrMalformed},
@@ -107,6 +108,17 @@ func TestAnIndexThatLiesIsNotUsed(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a block within another one", func(t *testing.T) {
+		outer, inner := good, good
+		inner.number = 1
+		outer.table = inner.append(outer.table, seed)
+		b := outer.append(b[:begin:begin], seed)
+		inside := begin + 64 + len(rawTable(1, 1))
+		r := open(t, rawEnd(b, seed, 0, []rawBlock{outer, inner}, []int{begin, inside}))
+		if _, errs := read(recording.Readers{r}, recording.Query{}); len(errs) == 0 || !errors.Is(errs[0], recording.ErrMalformed) {
+			t.Errorf("got %v, want %v", errs, recording.ErrMalformed)
+		}
+	})
 	t.Run("another number of messages", func(t *testing.T) {
 		lie := good
 		lie.messages = 5
@@ -122,7 +134,7 @@ func TestWhatANewerVersionAddsIsPassedOver(t *testing.T) {
 	fields = append(append(fields, uvarints(nil, 2, 4)...), "host"...)
 	table := append(rawTable(1, 1), "more"...)
 	body := append(uvarints(nil, 77<<2|3, 5, 20), "new!"...) // an event of an unknown kind, at 10 ns
-	body = append(body, 4<<2|3, 8, 0, 4, 9)             // Lost, with a count
+	body = append(body, 4<<2|3, 8, 0, 4, 9)                  // Lost, with a count
 	body = append(body, "extra"...)
 	body = append(body, rawMessage...)
 	r := open(t, rawFile(200, fields, rawBlock{table: table, body: body, messages: 1, events: 2, last: 10}))
@@ -215,6 +227,28 @@ func TestMemoryIsBoundedForHostileFiles(t *testing.T) {
 				t.Errorf("got %d bytes allocated, want at most %d", got, 8*limit)
 			}
 		})
+	}
+}
+
+func TestOnlySomePublishersAreRemembered(t *testing.T) {
+	const many = 100_000
+	table := uvarints(nil, many)
+	for i := range uint64(many) {
+		table = append(table, 8)
+		table = le.AppendUint64(table, i)
+		table = append(table, 0, 0, 0, 0)
+	}
+	long := uvarints(nil, 20)
+	for i := range uint64(20) {
+		long = append(uvarints(long, 1<<20), make([]byte, 1<<20-8)...)
+		long = append(le.AppendUint64(long, i), 0, 0, 0, 0)
+	}
+	for name, table := range map[string][]byte{"many": table, "long": long} {
+		r := open(t, rawFile(0, nil, rawBlock{table: append(table, 0), body: []byte{4<<2 | 3, 2, 0, 0}, events: 1}))
+		readAll(t, r)
+		if n, bytes := recording.Remembered(r); n == 0 || n > 1<<16 || bytes > 16<<20 {
+			t.Errorf("%s: got %d publishers in %d bytes, want at most 65536 in 16 MiB", name, n, bytes)
+		}
 	}
 }
 

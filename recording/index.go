@@ -14,45 +14,68 @@ const (
 	footerBytes = 48
 )
 
-// continues is a flag of the footer: another part follows.
-const continues = 1
+// Flags of the footer.
+const (
+	continues = 1 << iota // another part follows
+	repaired              // the index is not the writer's, which has not closed the file
+)
 
 // appendEntry appends the entry of a block in the index.
-func (h *blockHeader) appendEntry(b []byte, offset int64) []byte {
-	b = binary.LittleEndian.AppendUint64(b, uint64(offset))
-	b = binary.LittleEndian.AppendUint64(b, uint64(h.first))
-	b = binary.LittleEndian.AppendUint64(b, uint64(h.last))
-	b = binary.LittleEndian.AppendUint32(b, h.messages)
-	return binary.LittleEndian.AppendUint32(b, h.events)
+func (ref *blockRef) appendEntry(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(ref.offset))
+	b = binary.LittleEndian.AppendUint64(b, uint64(ref.first))
+	b = binary.LittleEndian.AppendUint64(b, uint64(ref.last))
+	b = binary.LittleEndian.AppendUint32(b, ref.messages)
+	return binary.LittleEndian.AppendUint32(b, ref.events)
+}
+
+// appendEnd returns the header of an index of entries, and the footer.
+//
+//   - offset: of the index in the file.
+func appendEnd(seed uint32, entries []byte, offset int64, messages, events uint64, flags byte) (head, foot []byte) {
+	le := binary.LittleEndian
+	blocks := uint64(len(entries) / entryBytes)
+	head = append([]byte(indexMagic), 0, 0, 0, 0)
+	head = le.AppendUint64(head, blocks)
+	le.PutUint32(head[4:], checksum(checksum(seed, head[8:]), entries))
+	foot = append([]byte{0, 0, 0, 0}, flags, 0, 0, 0)
+	foot = le.AppendUint64(foot, uint64(offset))
+	foot = le.AppendUint64(foot, blocks)
+	foot = le.AppendUint64(foot, messages)
+	foot = le.AppendUint64(foot, events)
+	foot = append(foot, footerMagic...)
+	le.PutUint32(foot, checksum(seed, foot[4:]))
+	return head, foot
 }
 
 // end writes index and footer.
-func (w *BlockWriter) end(more bool) error {
+func (w *BlockWriter) end(flags byte) error {
 	if w.err != nil {
 		return w.err
 	}
-	le := binary.LittleEndian
-	head := append([]byte(indexMagic), 0, 0, 0, 0)
-	head = le.AppendUint64(head, uint64(w.written.Blocks))
-	le.PutUint32(head[4:], checksum(checksum(w.seed, head[8:]), w.index))
-	flags := byte(0)
-	if more {
-		flags = continues
-	}
-	foot := make([]byte, 4, footerBytes)
-	foot = append(foot, flags, 0, 0, 0)
-	foot = le.AppendUint64(foot, uint64(w.written.Bytes))
-	foot = le.AppendUint64(foot, uint64(w.written.Blocks))
-	foot = le.AppendUint64(foot, w.written.Messages)
-	foot = le.AppendUint64(foot, w.events)
-	foot = append(foot, footerMagic...)
-	le.PutUint32(foot, checksum(w.seed, foot[4:]))
+	head, foot := appendEnd(w.seed, w.index, w.written.Bytes, w.written.Messages, w.events, flags)
 	for _, part := range [][]byte{head, w.index, foot} {
 		if err := w.write(part); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Repair returns what makes a file whose writer did not close it open by an index: the
+// file is to be cut to a size, and to be extended by the bytes of tail. What is missing stays
+// missing, and Verify goes on to say so. tail is nil if the file has an index, or ends within
+// its header.
+func (r *Reader) Repair() (size int64, tail []byte) {
+	if r.info.Indexed || r.end == 0 {
+		return r.info.Bytes, nil
+	}
+	var entries []byte
+	for i := range r.blocks {
+		entries = r.blocks[i].appendEntry(entries)
+	}
+	head, foot := appendEnd(r.seed, entries, r.end, r.info.Messages, r.info.Events, repaired)
+	return r.end, append(append(head, entries...), foot...)
 }
 
 // readIndex finds the blocks by the index. begin is where the first one may be.
@@ -85,19 +108,22 @@ func (r *Reader) readIndex(begin int64) error {
 	if string(index[:4]) != indexMagic || le.Uint32(index[4:]) != checksum(r.seed, index[8:]) || le.Uint64(index[8:]) != blocks {
 		return errNoIndex
 	}
-	if !r.takeEntries(index[indexHeader:], begin, int64(offset), le.Uint64(foot[24:]), le.Uint64(foot[32:])) {
+	if !r.takeEntries(index[indexHeader:], foot, begin) {
 		r.blocks = nil
 		return errNoIndex
 	}
-	r.info.Indexed, r.info.Continues = true, foot[4]&continues != 0
+	r.info.Indexed, r.info.Continues, r.info.Repaired = true, foot[4]&continues != 0, foot[4]&repaired != 0
 	r.end = int64(offset)
 	return nil
 }
 
-// takeEntries reads the entries of the index, and reports whether they can be true: they
-// are of blocks from begin to end, with so many messages and events.
-func (r *Reader) takeEntries(b []byte, begin, end int64, messages, events uint64) bool {
+// takeEntries reads the entries of the index, and reports whether they can be true: the
+// blocks follow each other from begin to the index, and have as many messages and events as
+// the footer says. Where the index is repaired, blocks may be missing.
+func (r *Reader) takeEntries(b, foot []byte, begin int64) bool {
 	le := binary.LittleEndian
+	end, messages, events := int64(le.Uint64(foot[8:])), le.Uint64(foot[24:]), le.Uint64(foot[32:])
+	full := foot[4]&repaired == 0
 	r.blocks = make([]blockRef, len(b)/entryBytes)
 	before := begin - blockHeaderBytes
 	for i := range r.blocks {
@@ -106,7 +132,7 @@ func (r *Reader) takeEntries(b []byte, begin, end int64, messages, events uint64
 			offset: int64(le.Uint64(e)), first: int64(le.Uint64(e[8:])), last: int64(le.Uint64(e[16:])),
 			messages: le.Uint32(e[24:]), events: le.Uint32(e[28:]),
 		}
-		if ref.offset < before+blockHeaderBytes || ref.offset > end-blockHeaderBytes || i == 0 && ref.offset != begin {
+		if ref.offset < before+blockHeaderBytes || ref.offset > end-blockHeaderBytes || full && i == 0 && ref.offset != begin {
 			return false
 		}
 		before = ref.offset
@@ -114,7 +140,7 @@ func (r *Reader) takeEntries(b []byte, begin, end int64, messages, events uint64
 		events -= uint64(ref.events)
 		r.blocks[i] = ref
 	}
-	return messages == 0 && events == 0 && (len(r.blocks) > 0 || begin == end)
+	return messages == 0 && events == 0 && (len(r.blocks) > 0 || begin == end || !full)
 }
 
 // limitOf returns where the block at i must have ended.

@@ -59,7 +59,7 @@ func NewReader(file io.ReaderAt, size int64, cfg ReaderConfig) (*Reader, error) 
 	if err != nil {
 		return nil, err
 	}
-	r.seed = r.info.Header.seed()
+	r.seed = r.info.seed()
 	if begin < size {
 		err = r.readIndex(begin)
 		if errors.Is(err, errNoIndex) {

@@ -36,11 +36,12 @@ func (p *peers) of(peer bus.Peer) *bus.Peer {
 	if known := p.known[peer]; known != nil {
 		return known
 	}
-	p.bytes += len(peer.Instance) + len(peer.Name) + len(peer.Host) + len(peer.Addr.Addr().Zone())
-	if len(p.known) >= mostPeers || p.bytes > mostPeerBytes {
+	size := len(peer.Instance) + len(peer.Name) + len(peer.Host) + len(peer.Addr.Addr().Zone())
+	if len(p.known) >= mostPeers || p.bytes+size > mostPeerBytes {
 		clear(p.known)
 		p.bytes = 0
 	}
+	p.bytes += size
 	p.known[peer] = &peer
 	return &peer
 }

@@ -59,6 +59,10 @@ type Info struct {
 	// it, and it was opened by a walk over its blocks.
 	Indexed bool
 
+	// Repaired reports whether the index is one of Reader.Repair: the writer has not
+	// closed the file.
+	Repaired bool
+
 	// Continues reports whether another part follows. It is known only with an index.
 	Continues bool
 

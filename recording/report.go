@@ -11,7 +11,7 @@ import (
 	"tagbus/tags"
 )
 
-// Report says whether a recording is whole, and what is missing if it is not.
+// Report is what Verify found: the recording is whole, or what is missing.
 type Report struct {
 	Files      []FileReport
 	Publishers []PublisherReport // ordered by name and host
@@ -163,6 +163,9 @@ func (f *FileReport) reasons(add func(string, ...any)) {
 	name = plain.Text(name)
 	if f.HeaderDamage != nil {
 		add("%s: %v", name, f.HeaderDamage)
+	}
+	if f.Repaired {
+		add("%s was not closed, and is repaired: the last block of its recorder is missing, and others may be", name)
 	}
 	if !f.Indexed {
 		add("%s was not closed: the last block of its recorder is missing (%s behind the last complete one)", name, count(uint64(f.Cut), "byte", "bytes"))

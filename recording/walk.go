@@ -16,7 +16,7 @@ import (
 // Errors: those of reading.
 func (r *Reader) walk(begin int64) error {
 	at, number := begin, uint32(0)
-	skipped := int64(0)
+	var ends []int64 // of the blocks
 	header := make([]byte, blockHeaderBytes)
 	for r.info.Bytes-at >= blockHeaderBytes {
 		if err := r.readAt(header, at); err != nil {
@@ -31,22 +31,24 @@ func (r *Reader) walk(begin int64) error {
 			if next < 0 {
 				break
 			}
-			skipped += next - at
 			at = next
 			continue
 		}
 		if h.size() > r.info.Bytes-at {
 			break // it was being written
 		}
-		r.info.Skipped += skipped
-		skipped = 0
 		r.blocks = append(r.blocks, blockRef{at, h.first, h.last, h.messages, h.events})
 		number = h.number + 1
 		at += h.size()
+		ends = append(ends, at)
 	}
-	r.end = at - skipped
 	if err := r.dropBroken(); err != nil {
 		return err
+	}
+	r.end = begin
+	for i, b := range r.blocks {
+		r.info.Skipped += b.offset - r.end
+		r.end = ends[i]
 	}
 	r.info.Cut = r.info.Bytes - r.end
 	return nil
@@ -104,7 +106,6 @@ func (r *Reader) dropBroken() error {
 		if !errors.Is(err, ErrChecksum) {
 			return err
 		}
-		r.end = r.blocks[last].offset
 		r.blocks = r.blocks[:last]
 	}
 	return nil
