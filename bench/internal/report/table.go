@@ -159,7 +159,7 @@ func extras(rows []result) string {
 // failures names the measurements of a scenario that failed.
 func failures(d Data, s scenario.Scenario) string {
 	count := make(map[string]int)
-	for _, r := range d.Records {
+	for _, r := range d.all() {
 		if r.Scenario == s.Name && r.Error != "" {
 			count[r.System]++
 		}
