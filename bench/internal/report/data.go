@@ -31,25 +31,33 @@ func Read(r io.Reader) (Data, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
 	for number := 1; lines.Scan(); number++ {
-		var record run.Record
-		if err := json.Unmarshal(lines.Bytes(), &record); err != nil {
+		if err := add(&runs, lines.Bytes()); err != nil {
 			return Data{}, fmt.Errorf("report: line %d: %w", number, err)
-		}
-		switch {
-		case record.Scenario == "":
-			var d Data
-			if err := json.Unmarshal(lines.Bytes(), &d.Machine); err != nil {
-				return Data{}, fmt.Errorf("report: line %d: %w", number, err)
-			}
-			runs = append(runs, d)
-		case len(runs) == 0:
-			return Data{}, fmt.Errorf("report: line %d: a measurement before the machine: begin with the line of the machine", number)
-		default:
-			d := &runs[len(runs)-1]
-			d.Records = append(d.Records, record)
 		}
 	}
 	return joined(runs), lines.Err()
+}
+
+// add adds a line of raw data: of a machine, which begins a run, or a measurement.
+func add(runs *[]Data, line []byte) error {
+	var kind struct{ Scenario string }
+	if err := json.Unmarshal(line, &kind); err != nil {
+		return err
+	}
+	if kind.Scenario == "" {
+		var d Data
+		err := json.Unmarshal(line, &d.Machine)
+		*runs = append(*runs, d)
+		return err
+	}
+	if len(*runs) == 0 {
+		return errors.New("a measurement before the machine: begin with the line of the machine")
+	}
+	var record run.Record
+	err := json.Unmarshal(line, &record)
+	d := &(*runs)[len(*runs)-1]
+	d.Records = append(d.Records, record)
+	return err
 }
 
 // joined makes one of several runs, in the order of time.
