@@ -132,6 +132,8 @@ func (h *hookBed) subscriber(t *testing.T) {
 		"Add":    func() error { return h.one.Add(tags.Of(2)) },
 		"Remove": func() error { return h.one.Remove(tags.Of(2)) },
 		"Handle": func() error { return h.one.Handle(1, nil) },
+		"Pause":  func() error { h.one.Pause(); return nil },
+		"Resume": func() error { h.one.Resume(); return nil },
 		"Tags":   none(h.one.Tags), "Overflowed": none(h.one.Overflowed),
 		"Wait":        func() error { return h.one.Wait(h.ctx) },
 		"Unsubscribe": func() error { return h.one.Unsubscribe(h.ctx) },

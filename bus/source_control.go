@@ -164,6 +164,9 @@ func (src *source) onSubscribed(id uint64) {
 	src.event(Event{Kind: kind, Peer: src.contact.peer, Tags: src.of(r.Sent())})
 	r.Sub.known = true
 	src.sub.stopPatience(r.Sub)
+	if r.Sub.held {
+		r.Sub.stall(src)
+	}
 	src.checkDuplicates(r)
 	src.answered(r)
 }
@@ -208,6 +211,7 @@ func (src *source) onUnsubscribed(id uint64) {
 		return
 	}
 	src.steps += stepsPerRequest
+	src.sub.gaps.Report() // what is lost is told before the end
 	src.event(Event{Kind: Unsubscribed, Peer: src.contact.peer, Tags: r.Sent()})
 	r.Ended()
 	src.note(r)

@@ -98,7 +98,7 @@ func (s *Subscriber) remove(sub *Subscription) {
 	s.subs.Remove(sub.id)
 	s.leaving[sub.id] = sub
 	s.stopPatience(sub)
-	sub.unpause()
+	sub.resume()
 	for _, src := range s.sources {
 		src.unsubscribe(sub)
 	}

@@ -61,7 +61,8 @@ type Subscription struct {
 	live     tags.Set    // what the publishers are asked for
 	known    bool        // some publisher has acknowledged it
 	patience alarm.Alarm // for that
-	pausing  []*source   // sources that wait for the queue
+	pausing  []*source   // sources that wait for the queue, or for Resume
+	held     bool        // by Pause
 	pending  []Message   // of this page, for batch
 	retired  bool        // is ended, and takes what is on its way
 

@@ -191,6 +191,9 @@ func (sub *Subscription) stall(src *source) {
 
 // unpause resumes reading after a full queue. Loop only.
 func (sub *Subscription) unpause() {
+	if sub.held {
+		return // until Resume
+	}
 	for _, src := range sub.pausing {
 		src.resume()
 	}

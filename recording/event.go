@@ -29,6 +29,7 @@ const (
 	Gap
 
 	// Lost means that the connection to Peer has ended; Text says why. It may come back.
+	// Behind Ended it means nothing.
 	Lost
 
 	// Ended means that Peer has said goodbye: everything it published is here, or
@@ -107,7 +108,7 @@ type Event struct {
 //
 //	bus.Subscribed, bus.Resubscribed   Joined
 //	bus.Gap                            Gap
-//	bus.Lost                           Lost
+//	bus.Lost                           Lost, if it has an error
 //	bus.Goodbye                        Ended
 //	bus.Vanished                       Vanished
 func EventOf(e bus.Event, at time.Time) (Event, bool) {
@@ -126,6 +127,9 @@ func EventOf(e bus.Event, at time.Time) (Event, bool) {
 			}
 		}
 	case bus.Lost:
+		if e.Err == nil {
+			return Event{}, false // the subscriber itself has left
+		}
 		r.Kind = Lost
 	case bus.Goodbye:
 		r.Kind, r.Failed = Ended, e.Err != nil

@@ -35,6 +35,7 @@ func TestEventsOfTheBusBecomeThoseOfARecording(t *testing.T) {
 		{gap(bus.ErrQueueFull), lost(recording.CauseQueueFull, "")},
 		{gap(failed), lost(recording.CauseOther, "failed")},
 		{bus.Event{Kind: bus.Lost, Peer: alice, Err: failed}, recording.Event{Kind: recording.Lost, Peer: alice, Text: "failed"}},
+		{bus.Event{Kind: bus.Lost, Peer: alice}, recording.Event{}}, // left in order
 		{bus.Event{Kind: bus.Goodbye, Peer: alice}, recording.Event{Kind: recording.Ended, Peer: alice}},
 		{bus.Event{Kind: bus.Goodbye, Peer: alice, Err: failed}, recording.Event{Kind: recording.Ended, Peer: alice, Failed: true, Text: "failed"}},
 		{bus.Event{Kind: bus.Vanished, Peer: alice, Tags: set}, recording.Event{Kind: recording.Vanished, Peer: alice}},

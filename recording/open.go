@@ -45,7 +45,7 @@ func Open(path string) (*Reader, error) {
 
 // NewReader is Open for bytes that lie elsewhere.
 //
-//   - r: is used until the last iteration has ended. Close does not close it.
+//   - file: is used until the last iteration has ended. Close does not close it.
 //   - size: of the recording, in bytes.
 //
 // Errors: those of ReaderConfig.Validate; otherwise as Open.

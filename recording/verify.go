@@ -146,6 +146,9 @@ func (v *verifier) event(e *Event) {
 		v.seriesOf(e.Peer, e.Tag).Lost[min(e.Cause, causes)%causes] += e.Count
 	case Joined, Lost, Ended, Vanished:
 		p := v.publisher(e.Peer)
+		if p.State == Ended && e.Kind == Lost {
+			break // everything was there before
+		}
 		p.State, p.Failed, p.Text = e.Kind, e.Failed, e.Text
 		if e.Kind == Vanished {
 			p.Vanished++

@@ -62,6 +62,7 @@ func TestVerifyFindsEachHole(t *testing.T) {
 		{"messages out of order", counters(1, 3, 2, 4), numbers{messages: 4, missing: 1, unexplained: 1, backward: 1}, "1 message is out of order"},
 		{"a publisher that ended", join(counters(1), state(recording.Ended)), numbers{messages: 1}, ""},
 		{"a publisher that vanished", join(counters(1), state(recording.Vanished)), numbers{messages: 1}, "publisher alice@host1:11 (10.0.0.1:4001) vanished"},
+		{"a connection that was lost behind the goodbye", join(counters(1), state(recording.Ended), state(recording.Lost)), numbers{messages: 1}, ""},
 		{"a connection that was lost at the end", join(counters(1), state(recording.Lost)), numbers{messages: 1}, "before it was back"},
 		{"a connection that came back", join(counters(1), state(recording.Lost), state(recording.Joined), counters(2)), numbers{messages: 2}, ""},
 		{"a recorder that stopped", one(event(0, recording.Event{Kind: recording.Stopped, Text: "ended by signal"})), numbers{}, ""},

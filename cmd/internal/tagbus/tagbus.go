@@ -11,6 +11,7 @@ import (
 	"tagbus/cmd/internal/losses"
 	"tagbus/cmd/internal/pub"
 	"tagbus/cmd/internal/rates"
+	"tagbus/cmd/internal/recorder"
 	"tagbus/cmd/internal/sub"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/top"
@@ -37,6 +38,8 @@ type Commands struct {
 	Sub   sub.Command   `cmd:"" aliases:"echo" help:"Show messages as they come, without harm to the bus."`
 	Pub   pub.Command   `cmd:"" help:"Publish the lines of a file or of standard input, or messages that are made up."`
 	Bench bench.Command `cmd:"" help:"Measure throughput and latency between two processes or two hosts, and what plain TCP does beside it."`
+
+	Record recorder.Command `cmd:"" help:"Record what is on the bus into a file that says by itself whether it is whole."`
 
 	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
 	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+)
+
+// file is what a part is written to, as *os.File.
+type file interface {
+	io.WriteCloser
+	Sync() error
+}
+
+// disk is where the parts are. Another one stands in for it in tests.
+//
+// Threads: one at a time.
+type disk interface {
+	// create makes a part, under a name that is not yet its own. Blocks: a FIFO, until it
+	// has a reader.
+	create(part int) (file, error)
+
+	// finish gives the part that was created last its name, once it has a header.
+	finish(part int) error
+
+	// free returns how many bytes may still be written; ok: there is a limit.
+	free() (n uint64, ok bool, err error)
+}
+
+// folder is a disk: files of a folder, or a FIFO.
+type folder struct {
+	path  string
+	force bool
+	fifo  bool // or a device: what is no file and no folder
+	sync  bool // the folder, after a file in it got its name
+}
+
+// newFolder looks at where a recording is to be.
+//
+// Errors: there is one, and force is false; those of the system.
+func newFolder(path string, force bool) (*folder, error) {
+	f := &folder{path: path, force: force}
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a folder: give the name of a file in it", path)
+	case !info.Mode().IsRegular():
+		f.fifo = true
+		return f, nil
+	}
+	there, err := f.parts()
+	if err != nil {
+		return nil, err
+	}
+	if len(there) > 0 && !force {
+		return nil, fmt.Errorf("%s is there already: choose another name, or --force to replace it", there[0])
+	}
+	return f, nil
+}
+
+// partName returns the name of a part.
+func partName(path string, part int) string {
+	if part == 0 {
+		return path
+	}
+	ext := filepath.Ext(path)
+	return fmt.Sprintf("%s.%04d%s", strings.TrimSuffix(path, ext), part, ext)
+}
+
+// parts returns the parts that are there.
+func (f *folder) parts() (names []string, err error) {
+	if _, err := os.Lstat(f.path); err == nil {
+		names = append(names, f.path)
+	}
+	entries, err := os.ReadDir(filepath.Dir(f.path))
+	if err != nil {
+		return nil, err
+	}
+	ext := filepath.Ext(f.path)
+	stem := strings.TrimSuffix(filepath.Base(f.path), ext) + "."
+	for _, e := range entries {
+		number, isPart := strings.CutPrefix(strings.TrimSuffix(e.Name(), ext), stem)
+		if isPart && strings.HasSuffix(e.Name(), ext) && isNumber(number) && e.Type().IsRegular() {
+			names = append(names, filepath.Join(filepath.Dir(f.path), e.Name()))
+		}
+	}
+	return names, nil
+}
+
+// isNumber reports whether a text is the number of a part.
+func isNumber(text string) bool {
+	return len(text) >= 4 && strings.Trim(text, "0123456789") == ""
+}
+
+// temporary is the name of a part that has no header yet.
+func (f *folder) temporary() string { return f.path + ".new" }
+
+// create implements disk.
+func (f *folder) create(int) (file, error) {
+	if f.fifo {
+		// Not for reading too: then a FIFO would have this process as its reader, and
+		// would never be seen to close.
+		opened, err := os.OpenFile(f.path, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, err
+		}
+		return pipe{opened}, nil
+	}
+	return os.OpenFile(f.temporary(), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+}
+
+// pipe is what has no disk behind it.
+type pipe struct{ *os.File }
+
+// Sync implements file.
+func (pipe) Sync() error { return nil }
+
+// finish implements disk.
+func (f *folder) finish(part int) error {
+	if f.fifo {
+		return nil
+	}
+	if part == 0 && f.force {
+		if err := f.removeAll(); err != nil {
+			return err
+		}
+	}
+	name := partName(f.path, part)
+	if _, err := os.Lstat(name); err == nil && !f.force {
+		return fmt.Errorf("%s is there already: another program has made it", name)
+	}
+	if err := os.Rename(f.temporary(), name); err != nil || !f.sync {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(f.path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// removeAll removes the parts of an earlier recording, except the first, which is replaced.
+func (f *folder) removeAll() error {
+	there, err := f.parts()
+	for _, name := range there {
+		if name != f.path {
+			err = errors.Join(err, os.Remove(name))
+		}
+	}
+	return err
+}
+
+// abandon removes what create has made, if it has not got its name.
+func (f *folder) abandon() {
+	if !f.fifo {
+		_ = os.Remove(f.temporary()) // mostly it is not there
+	}
+}
+
+// free implements disk.
+func (f *folder) free() (n uint64, ok bool, err error) {
+	if f.fifo {
+		return 0, false, nil
+	}
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(filepath.Dir(f.path), &st); err != nil {
+		return 0, false, fmt.Errorf("free space of %s: %w", filepath.Dir(f.path), err)
+	}
+	return st.Bavail * uint64(st.Bsize), true, nil
+}
+
+// pieceBytes is the most that a file is given at once, so that a slow one can be told from
+// one that takes nothing.
+const pieceBytes = 128 << 10
+
+// pieces hands what is written on in pieces and counts the bytes.
+type pieces struct {
+	to    file
+	taken *atomic.Uint64
+}
+
+// Write writes all of b, or returns an error.
+func (p pieces) Write(b []byte) (n int, err error) {
+	for n < len(b) && err == nil {
+		var m int
+		m, err = p.to.Write(b[n:min(len(b), n+pieceBytes)])
+		n += m
+		p.taken.Add(uint64(m))
+	}
+	return n, err
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package recorder is the command tagbus record: it writes messages into a recording, which
+// says by itself what is missing in it.
+package recorder
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/offers"
+	"tagbus/cmd/internal/tool"
+	"tagbus/internal/build"
+	"tagbus/recording"
+)
+
+const (
+	name = "tagbus record"
+
+	// unsubscribeTime is how long publishers may take to acknowledge the end.
+	unsubscribeTime = time.Second
+
+	// watchInterval is the time between two looks at what has arrived and at what is
+	// written.
+	watchInterval = 50 * time.Millisecond
+)
+
+// run is one run of the command.
+type run struct {
+	cmd     *Command
+	env     *tool.Env
+	console *cli.Console
+	post    func(func()) bool // runs a function on the loop
+
+	disk   disk
+	intake *intake
+	writer *writer
+	ending *ending
+
+	subscriber   *bus.Subscriber
+	subscription *bus.Subscription
+	presence     presence
+	positions    positions
+	leaving      map[string]bool // publishers that have not acknowledged the end; nil: it has not begun. Loop only
+	left         chan struct{}   // closed when all have
+
+	began      time.Time
+	last       time.Time     // when a message was seen
+	wrote      chan struct{} // closed when all is written
+	writeErr   error         // set before that
+	notWritten uint64        // messages
+	stats      bus.SubscriberStats
+}
+
+// Run records until the count, the time, a goodbye, a signal or a failure.
+func (c *Command) Run(ctx context.Context, e *tool.Env) error {
+	d, err := newFolder(c.File, c.Force)
+	if err != nil {
+		return err
+	}
+	if d.fifo && c.rotates() {
+		return &cli.UsageError{Err: errors.New("FILE is no regular file, which has no parts: leave --rotate-bytes and --rotate-every out")}
+	}
+	d.sync = c.Fsync != Fsync{}
+	defer d.abandon()
+	r, err := newRun(c, e, d)
+	if err != nil {
+		return err
+	}
+	if err := r.open(ctx); err != nil {
+		return errors.Join(err, r.console.Close())
+	}
+	n, err := e.Node()
+	if err != nil {
+		return errors.Join(err, r.writer.close(), r.console.Close())
+	}
+	r.post = n.Loop().Post
+	cfg := bus.SubscriberConfig{Name: c.name(), OnEvent: r.onEvent}
+	if r.subscriber, err = n.NewSubscriber(cfg); err != nil {
+		return errors.Join(err, r.writer.close(), r.console.Close())
+	}
+	defer cli.Ready(r.console, r.post)()
+	return r.run(ctx)
+}
+
+// name returns what publishers and the recording show.
+func (c *Command) name() string {
+	if c.Name == "" {
+		return name
+	}
+	return c.Name
+}
+
+func newRun(c *Command, e *tool.Env, d disk) (*run, error) {
+	in, err := newIntake(c)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{
+		cmd: c, env: e, disk: d, intake: in, ending: newEnding(), began: time.Now(), wrote: make(chan struct{}), left: make(chan struct{}),
+		positions: newPositions(),
+		console:   cli.NewConsole(name, e.Err, cli.Log{Quiet: c.Quiet}),
+	}
+	in.counted = func() { r.ending.end("count", nil) }
+	in.failed = func(err error) { r.ending.end("error", err) }
+	return r, nil
+}
+
+// open makes the first part, under a name that is not yet its own. Blocks: a FIFO, until it
+// has a reader, or ctx ends.
+func (r *run) open(ctx context.Context) error {
+	host, _ := os.Hostname() // only for people
+	version, _ := build.Version()
+	h := recording.Header{Host: host, Name: r.cmd.name(), Version: version, Tags: r.cmd.Tags, Policy: r.cmd.Policy.String()}
+	type result struct {
+		writer *writer
+		err    error
+	}
+	done := make(chan result, 1)
+	go func() {
+		w, err := newWriter(r.cmd, r.disk, h)
+		done <- result{w, err}
+	}()
+	slow := time.NewTimer(patience)
+	defer slow.Stop()
+	for {
+		select {
+		case got := <-done:
+			r.writer = got.writer
+			return got.err
+		case <-slow.C:
+			r.console.Tell(slog.LevelInfo, "waiting", nil, "waiting for %s to open: a FIFO needs a reader", r.cmd.File)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// run subscribes, records, and says at the end whether the recording is whole. It closes the
+// subscriber.
+func (r *run) run(ctx context.Context) error {
+	err := r.subscribe()
+	if err != nil {
+		return errors.Join(err, r.writer.close(), r.subscriber.Close(), r.console.Close())
+	}
+	r.wait(ctx)
+	return r.report(r.stop())
+}
+
+// subscribe starts to record.
+func (r *run) subscribe() (err error) {
+	if err := r.writer.begin(); err != nil { // only now, when all else works, is a file replaced
+		return err
+	}
+	r.onLoop(func() { // so that no page comes before the functions are set
+		if r.subscription, err = r.subscriber.SubscribeBatch(r.cmd.Tags, r.intake.page, r.cmd.subscription()); err == nil {
+			r.intake.pause, r.intake.resume = r.subscription.Pause, r.subscription.Resume
+		}
+	})
+	if err != nil {
+		return err
+	}
+	go func() {
+		defer close(r.wrote)
+		r.writeErr = r.write()
+	}()
+	r.console.Tell(slog.LevelInfo, "recording", nil, "recording %v to %s, waiting for publishers in %s", r.cmd.Tags, r.cmd.File, r.env.Bus)
+	return nil
+}
+
+// write writes blocks until the last one.
+func (r *run) write() (err error) {
+	for b := range r.intake.full {
+		if err != nil && !errors.Is(err, errLowDisk) {
+			continue // what still comes is not written
+		}
+		bytes := b.Bytes()
+		if err = r.writer.write(b); err != nil {
+			r.ending.end("disk", err)
+		}
+		r.intake.written(b, bytes, r.post)
+	}
+	closed := r.writer.close()
+	if err == nil || errors.Is(err, errLowDisk) { // that is why it has ended
+		return closed
+	}
+	return err
+}
+
+// onLoop runs a function on the loop and waits for it.
+func (r *run) onLoop(f func()) {
+	done := make(chan struct{})
+	if r.post(func() { f(); close(done) }) {
+		<-done
+		return
+	}
+	f() // the loop has ended
+}
+
+// onEvent follows the bus. On the loop.
+func (r *run) onEvent(e bus.Event) {
+	r.console.Event(e)
+	if r.leaving != nil && e.Kind != bus.Gap { // it is of our own making
+		r.leaves(e)
+		return
+	}
+	if record, ok := recording.EventOf(e, time.Now()); ok {
+		r.intake.event(record)
+	}
+	if e.Kind == bus.Subscribed {
+		r.positions.ask()
+	}
+	if lastGone := r.presence.see(e); lastGone && r.cmd.UntilGoodbye {
+		r.ending.end("goodbye", nil)
+	}
+}
+
+// wait waits for the end.
+func (r *run) wait(ctx context.Context) {
+	defer context.AfterFunc(ctx, func() { r.ending.end("signal", nil) })()
+	if r.cmd.Duration > 0 {
+		defer time.AfterFunc(r.cmd.Duration, func() { r.ending.end("duration", nil) }).Stop()
+	}
+	go r.awaitRefusal(ctx)
+	var beside sync.WaitGroup
+	beside.Go(r.notePositions)
+	beside.Go(func() { offers.Tell(r.console, r.subscriber, r.cmd.Tags, r.ending.done) })
+	r.watch()
+	beside.Wait()
+}
+
+// awaitRefusal ends the run if a publisher refuses the subscription.
+func (r *run) awaitRefusal(ctx context.Context) {
+	if err := r.subscription.Wait(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, bus.ErrClosed) {
+		r.ending.end("error", err)
+	}
+}
+
+// watch notes when messages arrive, and has blocks written that fill slowly, until the end.
+func (r *run) watch() {
+	tick := time.NewTicker(min(watchInterval, r.cmd.FlushEvery))
+	defer tick.Stop()
+	messages, bytes := cli.NewMeter(), cli.NewMeter()
+	r.console.Live(func() string { return r.liveLine(messages, bytes) })
+	seen := uint64(0)
+	for ended := false; !ended; {
+		select {
+		case <-tick.C:
+			r.post(func() { r.intake.flush(r.cmd.FlushEvery) })
+		case <-r.ending.done:
+			ended = true
+		}
+		if n := r.intake.messages.Load(); n != seen {
+			seen, r.last = n, time.Now()
+		}
+	}
+}
+
+// stop leaves the bus, and waits until what has arrived is written.
+func (r *run) stop() error {
+	r.lastPositions()
+	ending, cancel := context.WithTimeout(context.Background(), unsubscribeTime)
+	defer cancel()
+	r.onLoop(r.beginLeave)
+	// A publisher that is stopped does not answer, and is not waited for.
+	if err := r.subscription.Unsubscribe(ending); err == nil {
+		select {
+		case <-r.left: // what they have reported as lost is in the recording
+		case <-ending.Done():
+		}
+	}
+	r.stats = r.subscriber.Stats()
+	closed := r.subscriber.Close()
+	r.onLoop(func() { r.intake.end(r.stopped()) })
+	return errors.Join(r.ending.err, closed, r.finish())
+}
+
+// beginLeave notes which publishers are to acknowledge the end. On the loop.
+func (r *run) beginLeave() {
+	r.leaving = make(map[string]bool)
+	for id := range r.presence.present {
+		if !r.presence.away[id] {
+			r.leaving[id] = true
+		}
+	}
+	if len(r.leaving) == 0 {
+		close(r.left)
+	}
+}
+
+// leaves follows the end. On the loop.
+func (r *run) leaves(e bus.Event) {
+	switch e.Kind {
+	case bus.Unsubscribed, bus.Lost, bus.Goodbye, bus.Vanished:
+		if e.Peer == nil || !r.leaving[e.Peer.Instance] {
+			return
+		}
+		if delete(r.leaving, e.Peer.Instance); len(r.leaving) == 0 {
+			close(r.left)
+		}
+	default:
+	}
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package recorder
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/cmd/internal/tool"
+	"tagbus/recording"
+	"tagbus/tags"
+)
+
+// check checks the exit status, that the summary and Verify agree on whether the recording
+// is whole, and returns both.
+func (b *bed) check(err error, code int, whole bool) (s summary, report *recording.Report) {
+	b.t.Helper()
+	if err := json.Unmarshal(b.out.Bytes(), &s); err != nil {
+		b.t.Fatalf("%v in %q", err, b.out.String())
+	}
+	report = b.verify()
+	if got := tool.Code(err); got != code || s.Exit != code || s.Whole != whole || report.Whole() != whole {
+		b.t.Errorf("got status %d, want %d; whole: want %v, got %+v and\n%v\n%s", got, code, whole, s, report, b.err.String())
+	}
+	return s, report
+}
+
+func TestWhatIsOnTheBusIsRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, "5-9 run.tbr --name probe", new(fakeDisk))
+		b.must(b.publisher.Publish(5, []byte("before")))
+		const n = 5000
+		ctx, cancel := context.WithCancel(t.Context())
+		err := b.during(ctx, func() {
+			for i := range n {
+				b.must(b.publisher.PublishStatusContext(ctx, 5, bus.Status(i%3), make([]byte, i%900)))
+			}
+			b.must(b.publisher.Drain(ctx))
+			synctest.Wait()
+			cancel()
+		})
+		s, report := b.check(err, 0, true)
+		if s.Messages != n || s.Ended != "signal" || s.Publishers != 1 || s.Parts != 1 || s.FileBytes != uint64(b.disk.used()) || s.NotWritten+s.Lost > 0 {
+			t.Errorf("got %+v, want %d messages of one publisher in one file of %d bytes", s, n, b.disk.used())
+		}
+		total := report.Total()
+		if total.Messages != s.Messages || total.Bytes != s.Bytes || total.First != 0 {
+			t.Errorf("got %+v in the recording, want %+v", total, s)
+		}
+		begins := make(map[tags.Tag]uint64)
+		for _, e := range b.events(recording.Position) {
+			begins[e.Tag] = e.Count
+		}
+		if begins[5] != 1 || len(begins) != 1 && len(begins) != 2 || begins[6] != 0 {
+			t.Errorf("got positions %v, want 1 of tag 5", begins)
+		}
+		kinds := b.events(recording.Joined, recording.Ended, recording.Lost, recording.Stopped)
+		if len(kinds) != 3 || kinds[0].Kind != recording.Joined || kinds[1].Kind != recording.Ended || kinds[2].Kind != recording.Stopped ||
+			kinds[2].Text != "signal" || kinds[2].Failed {
+			t.Errorf("got events %v, want joined, ended, stopped by signal", kinds)
+		}
+		f := b.disk.parts[0]
+		if !f.closed || f.syncs != 1 || b.disk.named != 1 {
+			t.Errorf("got a file that is closed: %v, with %d syncs and %d names, want 1 of each", f.closed, f.syncs, b.disk.named)
+		}
+		info := report.Files[0].Info
+		if info.Name != "probe" || !info.Tags.Equal(b.run.cmd.Tags) || info.Policy != "block" || !info.Indexed {
+			t.Errorf("got header %+v, want what was asked for", info)
+		}
+	})
+}
+
+// TestASlowDisk: with block it holds the publisher, and nothing is lost. Else messages are
+// lost at the publisher, and the recording has each hole as the publisher has counted it.
+func TestASlowDisk(t *testing.T) {
+	for _, policy := range []string{"block", "drop-newest", "drop-oldest", "latest", "sample:7"} {
+		t.Run(policy, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t, "5-6 run.tbr --queue-bytes 256KiB --policy "+policy, &fakeDisk{slow: 20 * time.Millisecond})
+				const n = 20_000
+				whole := policy == "block"
+				ctx, cancel := context.WithCancel(t.Context())
+				began := time.Now()
+				err := b.during(ctx, func() {
+					b.publish(n - 100)
+					time.Sleep(10 * time.Second) // the disk catches up
+					b.publish(100)
+					synctest.Wait()
+					cancel()
+				})
+				code := 1
+				if whole {
+					code = 0
+				}
+				s, report := b.check(err, code, whole)
+				counted := make(map[tags.Tag]bus.Losses)
+				for _, l := range b.publisher.TagLosses(b.run.subscriber.Instance()) {
+					counted[l.Tag] = l.Losses
+				}
+				for _, series := range report.Series {
+					p, got := counted[series.Tag], series.Lost
+					if got[recording.CauseFull] != p.Full || got[recording.CauseLeftOut] != p.LeftOut || got.Lost() != p.Lost() ||
+						series.Messages+got.Lost()+got[recording.CauseLeftOut] != n/2 || series.Unexplained > 0 || (series.Missing > 0) == whole {
+						t.Errorf("tag %v: got %+v in the recording, want the holes of the publisher: %+v", series.Tag, series, p)
+					}
+				}
+				if whole && (s.Messages != n || s.Holds == 0 || time.Since(began) < 12*time.Second) {
+					t.Errorf("got %+v after %v, want all of %d messages, and the publisher held", s, time.Since(began), n)
+				}
+				if !whole && (s.Messages == n || s.Messages == 0) {
+					t.Errorf("got %d messages of %d, want some", s.Messages, n)
+				}
+			})
+		})
+	}
+}
+
+// TestADiskThatFills: the recording stops in order before.
+func TestADiskThatFills(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const room, keep = 4 << 20, 2 << 20
+		b := newBed(t, "5-6 run.tbr --queue-bytes 512KiB --keep-free 2MiB", &fakeDisk{room: room})
+		err := b.during(t.Context(), b.publishToTheEnd)
+		s, report := b.check(err, 1, false)
+		if s.Ended != "disk" || s.NotWritten > 0 || s.Messages == 0 || !strings.Contains(s.Error, "the disk is almost full: 2.") || !strings.Contains(s.Error, "of which --keep-free leaves 2.00 MiB") {
+			t.Errorf("got %+v, want all that came written, and why it ended", s)
+		}
+		if used := b.disk.used(); used > room-keep+1<<20 || used < room-keep-1<<20 {
+			t.Errorf("got %d bytes on the disk, want about %d", used, room-keep)
+		}
+		if e := report.Stopped; e == nil || !e.Failed || !strings.Contains(e.Text, "the disk is almost full") || !report.Files[0].Indexed {
+			t.Errorf("got the last event %v in a file with index: %v, want both", e, report.Files[0].Indexed)
+		}
+	})
+}
+
+// TestADiskThatFails: what was written before is there.
+func TestADiskThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, "5-6 run.tbr --queue-bytes 512KiB", &fakeDisk{capacity: 2_000_000})
+		err := b.during(t.Context(), b.publishToTheEnd)
+		s, report := b.check(err, 1, false)
+		if s.Ended != "disk" || s.NotWritten == 0 || !strings.Contains(s.Error, errBroken.Error()) || strings.Count(s.Error, errBroken.Error()) != 1 {
+			t.Errorf("got %+v, want messages that are not written, and the error once", s)
+		}
+		if total := report.Total(); total.Messages != s.Messages-s.NotWritten || total.Messages == 0 || total.Missing > 0 || report.Files[0].Cut == 0 {
+			t.Errorf("got %+v, want %d messages and a block that is cut off", total, s.Messages-s.NotWritten)
+		}
+	})
+}
+
+// TestADiskThatTakesNothing is not waited for without end.
+func TestADiskThatTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := new(fakeDisk)
+		b := newBed(t, "5-6 run.tbr --count 10", d)
+		b.must(b.run.open(t.Context()))
+		d.stuck = make(chan struct{})
+		ended := make(chan error, 1)
+		go func() { ended <- b.run.run(t.Context()) }()
+		b.must(b.publisher.WaitSubscribers(t.Context(), 1, b.run.cmd.Tags))
+		b.publish(10)
+		err := <-ended
+		close(d.stuck)
+		synctest.Wait()
+		var s summary
+		b.must(json.Unmarshal(b.out.Bytes(), &s))
+		if tool.Code(err) != 1 || s.Whole || s.NotWritten != 10 || s.Ended != "count" || !strings.Contains(s.Error, "run.tbr: nothing was taken for 30s: 10 messages not written") {
+			t.Errorf("got %+v, want what was not written", s)
+		}
+	})
+}
+
+// TestAQuietRecordingIsOnTheDisk: a kill loses at most what came within --flush-every.
+func TestAQuietRecordingIsOnTheDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, "5-6 run.tbr --flush-every 3s --fsync block --duration 1m", new(fakeDisk))
+		err := b.during(t.Context(), func() {
+			b.publish(10)
+			time.Sleep(2 * time.Second)
+			if n := b.run.writer.messages.Load(); n != 0 {
+				t.Errorf("got %d messages written, want them to wait for more", n)
+			}
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			if n := b.run.writer.messages.Load(); n != 10 || b.disk.synced(0) == 0 {
+				t.Errorf("got %d messages written after --flush-every and %d syncs, want 10 and one", n, b.disk.synced(0))
+			}
+		})
+		if s, _ := b.check(err, 0, true); s.Messages != 10 || s.Ended != "duration" {
+			t.Errorf("got %+v, want 10 messages in the time", s)
+		}
+	})
+}
+
+func TestARecordingHasParts(t *testing.T) {
+	for _, test := range []struct {
+		line   string
+		parts  int
+		syncs  int // of the first and of the last part
+		atLast int
+	}{
+		{"--rotate-bytes 1MiB", 4, 1, 1},
+		{"--rotate-bytes 1MiB --fsync end", 4, 0, 1},
+		{"--rotate-bytes 1MiB --fsync never", 4, 0, 0},
+		{"--rotate-every 10s --fsync 1h", 3, 1, 1},
+	} {
+		t.Run(test.line, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t, "5-6 run.tbr --queue-bytes 1MiB --until-goodbye "+test.line, new(fakeDisk))
+				const n = 9000
+				err := b.during(t.Context(), func() {
+					for range 3 {
+						b.publish(n / 3)
+						time.Sleep(9 * time.Second)
+					}
+					b.must(b.publisher.Drain(t.Context()))
+				})
+				s, report := b.check(err, 0, true)
+				if s.Messages != n || report.Total().Messages != n || int(s.Parts) != test.parts || len(b.disk.parts) != test.parts || b.disk.named != test.parts || s.Ended != "goodbye" {
+					t.Errorf("got %+v in %d files, want %d messages in %d", s, len(b.disk.parts), n, test.parts)
+				}
+				if first, last := b.disk.parts[0], b.disk.parts[len(b.disk.parts)-1]; first.syncs != test.syncs || last.syncs != test.atLast || !first.closed || !last.closed {
+					t.Errorf("got %d syncs of the first part and %d of the last, want %d and %d", first.syncs, last.syncs, test.syncs, test.atLast)
+				}
+			})
+		})
+	}
+}
+
+// TestACountIsExact: a page that has more messages is recorded up to the count.
+func TestACountIsExact(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, "5-6 run.tbr --count 7", new(fakeDisk))
+		err := b.during(t.Context(), func() {
+			for range 100 {
+				b.must(b.publisher.Publish(5, nil))
+			}
+			b.publisher.Flush()
+		})
+		if s, report := b.check(err, 0, true); s.Messages != 7 || report.Total().Messages != 7 {
+			t.Errorf("got %+v, want 7 messages", s)
+		}
+	})
+}
+
+func TestACountThatIsNotReached(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, "5-6 run.tbr --count 7 --duration 1s", new(fakeDisk))
+		err := b.during(t.Context(), func() { b.publish(3) })
+		if s, _ := b.check(err, 1, true); s.Error != "got 3 of 7 messages (--count): ended by duration" {
+			t.Errorf("got %+v, want how many are missing", s)
+		}
+	})
+}
+
+// TestAPublisherThatVanishes: what is missing is unknown, and the recording is not whole.
+func TestAPublisherThatVanishes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, "5-6 run.tbr --duration 1m", new(fakeDisk))
+		err := b.during(t.Context(), func() {
+			b.publish(10)
+			synctest.Wait()
+			b.network.Kill(b.publisher.Addr().Addr())
+		})
+		s, _ := b.check(err, 1, false)
+		if s.Messages != 10 || s.Away+int(s.Vanished) != 1 {
+			t.Errorf("got %+v, want 10 messages, and a publisher away", s)
+		}
+	})
+}
