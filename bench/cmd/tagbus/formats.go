@@ -46,7 +46,7 @@ func newFormat(o load.Options, file *os.File) format {
 	case "data":
 		return &data{newBlocks(file)}
 	}
-	load.Fail(fmt.Errorf("record %s: want count, recording, mcap, pcapng or data", o.Record))
+	load.Fail(fmt.Errorf("record %s: want count, command, recording, mcap, pcapng or data", o.Record))
 	return nil
 }
 

@@ -23,7 +23,7 @@ func readBack(o load.Options, file *os.File, size int64) load.SubResult {
 	_, err := file.Seek(0, io.SeekStart)
 	load.Must(err)
 	switch o.Record {
-	case "recording":
+	case "recording", "command":
 		err = readRecording(file, size, take)
 	case "mcap":
 		err = readMCAP(file, take)

@@ -27,6 +27,9 @@ type recorder struct {
 // record subscribes, records until the end, and reports. The last message counts as
 // received when the file is complete.
 func record(o load.Options) {
+	if o.Record == "command" {
+		recordByCommand(o)
+	}
 	file, err := os.CreateTemp(memoryDisk, "bench")
 	load.Must(err)
 	load.Must(os.Remove(file.Name())) // it lives until this process ends, however that does
@@ -38,10 +41,11 @@ func record(o load.Options) {
 	load.Must(err)
 	load.Must(subscription.Wait(context.Background()))
 	profiled := load.Profile(o)
+	before := load.ProcessCPU(os.Getpid())
 	load.Ready()
 	<-r.done
 	r.format.close()
-	last := load.Now()
+	last, used := load.Now(), load.ProcessCPU(os.Getpid())-before
 	profiled()
 	load.Must(n.Close())
 	result := r.checker.Result()
@@ -50,7 +54,7 @@ func record(o load.Options) {
 	if o.ReadBack && info.Size() > 0 {
 		result = readBack(o, file, info.Size())
 	}
-	result.Role, result.LastNS = load.RoleSub, last
+	result.Role, result.LastNS, result.CPU = load.RoleSub, last, used.Seconds()
 	if info.Size() > 0 {
 		result.Extra = map[string]float64{load.FileBytes: float64(info.Size()) / float64(result.Received)}
 	}

@@ -46,7 +46,7 @@ type Options struct {
 	SendBuffer int           // tagbus: of the socket, bytes; 0: the system's
 	RecvBuffer int           // tagbus: of the socket, bytes; 0: the system's
 	Connects   int           // tagbus, scale: subscribers in this process
-	Record     string        // tagbus: what a subscriber does with all messages: count, or a format of a file; empty: it checks them
+	Record     string        // tagbus: what a subscriber does with all messages: count, a format of a file, or the command that records; empty: it checks them
 	ReadBack   bool          // that file is read, and its messages are checked
 
 	CPUProfile, MemProfile string // files; empty: no profiles
@@ -82,7 +82,7 @@ func Parse() Options {
 	flag.IntVar(&o.SendBuffer, "send-buffer", 0, "of a socket, bytes")
 	flag.IntVar(&o.RecvBuffer, "receive-buffer", 0, "of a socket, bytes")
 	flag.IntVar(&o.Connects, "connects", 1, "subscribers in this process")
-	flag.StringVar(&o.Record, "record", "", "count, recording, mcap, pcapng or data")
+	flag.StringVar(&o.Record, "record", "", "count, command, recording, mcap, pcapng or data")
 	flag.BoolVar(&o.ReadBack, "read-back", false, "check what was recorded")
 	flag.StringVar(&o.CPUProfile, "cpuprofile", "", "file")
 	flag.StringVar(&o.MemProfile, "memprofile", "", "file")

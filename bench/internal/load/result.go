@@ -52,6 +52,10 @@ type SubResult struct {
 	Disordered uint64    `json:"disordered"`
 	Latency    Histogram `json:"latency,omitzero"`
 
+	// CPU is the processor time of what has received, in seconds, if that was a process
+	// of its own; otherwise 0.
+	CPU float64 `json:"cpu,omitempty"`
+
 	Extra map[string]float64 `json:"extra,omitempty"`
 }
 

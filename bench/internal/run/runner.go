@@ -40,8 +40,9 @@ type trial struct {
 	subs        []*process // those that are stopped last
 	folder      string
 	until       <-chan time.Time
-	profile     string // file, of the publisher's CPU
-	calls       *calls // of sendmsg by the publisher, or nil
+	profile     string  // file, of the publisher's CPU
+	recorderCPU float64 // seconds; 0: there was no recorder that is a process of its own
+	calls       *calls  // of sendmsg by the publisher, or nil
 }
 
 // Measure measures a system in a scenario once. What goes wrong is in the
@@ -98,7 +99,7 @@ func (r *Runner) measure(s scenario.Scenario, system scenario.System, record *Re
 		t.calls, _ = countCalls(t.pub.command.Process.Pid, "sendmsg") // without root there is no count
 	}
 	for _, p := range t.all() {
-		p.cpuAtGo = cpuSoFar(p.command.Process.Pid)
+		p.cpuAtGo = load.ProcessCPU(p.command.Process.Pid)
 	}
 	if _, err := t.pub.stdin.Write([]byte("go\n")); err != nil {
 		return fmt.Errorf("run: %s: %w", t.pub.name, err)
@@ -114,6 +115,7 @@ func (r *Runner) measure(s scenario.Scenario, system scenario.System, record *Re
 			if err := p.read(&subs[i], t.until); err != nil {
 				return err
 			}
+			t.recorderCPU += subs[i].CPU
 		}
 	}
 	record.add(s, pub, subs)
@@ -244,6 +246,9 @@ func (t *trial) close(failed bool, stopped int) {
 func (t *trial) spent(record *Record) {
 	record.PublisherCPU = cpuOf(t.pub)
 	record.SubscriberCPU = cpuOf(t.subs...)
+	if t.recorderCPU > 0 {
+		record.SubscriberCPU = t.recorderCPU // not what checks it
+	}
 	record.ServerCPU = cpuOf(t.server)
 	if n := t.calls.end(); n > 0 && record.Extra != nil {
 		record.Extra[SendCalls] = n

@@ -10,7 +10,7 @@ func records() []Scenario {
 		return Scenario{
 			Group: "Recording", Name: "record/" + label(size), Size: size, Tags: tags, Records: true, Metric: Messages,
 			Subject: "tagbus-record", Wants: wants,
-			Rows: []string{"tagbus-record", "tagbus-count", "tagbus-data", "dd", "mcap", "pcapng"},
+			Rows: []string{"tagbus-record", "recording", "tagbus-count", "tagbus-data", "dd", "mcap", "pcapng"},
 		}
 	}
 	one := record(40, 1)
