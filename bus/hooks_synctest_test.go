@@ -162,8 +162,9 @@ func (h *hookBed) subscriber(t *testing.T) {
 		},
 		"State": func() error { _, err := h.sub.State(h.ctx, everything); return err },
 		"Stats": none(h.sub.Stats), "Instance": none(h.sub.Instance),
-		"TagStats": func() error { _, err := h.sub.TagStats(h.ctx); return err },
-		"Offers":   func() error { _, err := h.sub.Offers(h.ctx, tags.Of(1)); return err },
+		"TagStats":     func() error { _, err := h.sub.TagStats(h.ctx); return err },
+		"TagPositions": func() error { _, err := h.sub.TagPositions(h.ctx); return err },
+		"Offers":       func() error { _, err := h.sub.Offers(h.ctx, tags.Of(1)); return err },
 	}}.check(t)
 	must(t, h.sub.Close())
 	close(h.subDone)

@@ -110,19 +110,31 @@ func (s *Subscriber) Instance() string { return s.instance }
 //   - Threads: any. Blocks: until the loop has collected the result between other work,
 //     some milliseconds for 10,000 tags. On the loop it collects the result itself, at
 //     once.
-func (s *Subscriber) TagStats(ctx context.Context) ([]TagStats, error) {
+func (s *Subscriber) TagStats(ctx context.Context) ([]TagStats, error) { return s.statsOf(ctx, false) }
+
+// TagPositions is TagStats with the tags of which nothing was published since the
+// subscription was acknowledged: their Position is what the publisher had published before.
+// A tag without any message is not listed.
+func (s *Subscriber) TagPositions(ctx context.Context) ([]TagStats, error) {
+	return s.statsOf(ctx, true)
+}
+
+// statsOf returns statistics.
+//
+//   - silent: with those of tags without a message since.
+func (s *Subscriber) statsOf(ctx context.Context, silent bool) ([]TagStats, error) {
 	if s.closed.Load() {
 		return nil, ErrClosed
 	}
 	if s.loop.OnLoop() {
-		return s.tagStats(), nil
+		return s.tagStats(silent), nil
 	}
 	if s.loop.OnAnyLoop() {
 		return nil, ErrOnLoop
 	}
 	result := make(chan [][]TagStats, 1)
 	if !s.loop.Post(func() {
-		s.chores.Add(s.tagStatsChore(ctx, func(all [][]TagStats) { result <- all }))
+		s.chores.Add(s.tagStatsChore(ctx, silent, func(all [][]TagStats) { result <- all }))
 	}) {
 		return nil, ErrClosed
 	}
@@ -137,8 +149,8 @@ func (s *Subscriber) TagStats(ctx context.Context) ([]TagStats, error) {
 }
 
 // tagStats collects the statistics at once. Loop only.
-func (s *Subscriber) tagStats() (all []TagStats) {
-	job := s.tagStatsChore(context.Background(), func(parts [][]TagStats) { all = sortedTagStats(parts) })
+func (s *Subscriber) tagStats(silent bool) (all []TagStats) {
+	job := s.tagStatsChore(context.Background(), silent, func(parts [][]TagStats) { all = sortedTagStats(parts) })
 	for done := false; !done; {
 		_, done = job(chores.SliceSteps)
 	}
@@ -169,7 +181,7 @@ func sortedTagStats(parts [][]TagStats) (all []TagStats) {
 // tagStatsChore returns the job that calls tell with the statistics, in any order,
 // unless ctx ends. They come in many small parts, each of one lane, because growing a
 // large slice takes long. Loop only.
-func (s *Subscriber) tagStatsChore(ctx context.Context, tell func(all [][]TagStats)) chores.Job {
+func (s *Subscriber) tagStatsChore(ctx context.Context, silent bool, tell func(all [][]TagStats)) chores.Job {
 	const most = 1024 // of a part
 	s.laneMu.Lock()
 	configs := slices.Clone(s.laneConfigs)
@@ -178,7 +190,7 @@ func (s *Subscriber) tagStatsChore(ctx context.Context, tell func(all [][]TagSta
 	var of receivedPart // the last of all
 	return s.receivedChore(ctx, func(at receivedPart, e *tagmap.Entry[received]) (steps int) {
 		stats, some := at.src.tagStats(configs[at.lane], e)
-		if !some {
+		if !some && (!silent || stats.Position == 0) {
 			return 0
 		}
 		if at != of || len(all[len(all)-1]) == most {
@@ -230,7 +242,7 @@ func (s *Subscriber) receivedChore(ctx context.Context, visit func(receivedPart,
 	}
 }
 
-// tagStats returns the counters of a tag. some is false if there are none.
+// tagStats returns the counters of a tag. some is false if nothing was published.
 func (src *source) tagStats(cfg SubscriptionConfig, e *tagmap.Entry[received]) (stats TagStats, some bool) {
 	tally := &e.Value.tally
 	published := tally.Position - tally.Unwanted

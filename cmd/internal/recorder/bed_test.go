@@ -98,7 +98,7 @@ type fakeFile struct {
 
 // Write implements io.Writer.
 func (f *fakeFile) Write(p []byte) (int, error) {
-	time.Sleep(f.disk.slow)
+	<-time.After(f.disk.slow)
 	if f.disk.stuck != nil {
 		<-f.disk.stuck
 	}
@@ -157,7 +157,7 @@ func newBed(t *testing.T, line string, d *fakeDisk) *bed {
 	b.publisher = b.newPublisher(tags.Of(5, 6))
 	c, err := read(line)
 	b.must(err)
-	b.run, err = newRun(c, &tool.Env{Flags: &tool.Flags{JSON: true}, Streams: cli.Streams{Out: &b.out, Err: &b.err}}, d)
+	b.run, err = newRun(c, &tool.Env{Flags: &tool.Flags{JSON: true}, Streams: cli.Streams{Out: &b.out, Err: &b.err}, Hurry: context.Background()}, d)
 	b.must(err)
 	loop := memnet.NewLoop()
 	t.Cleanup(loop.Close)

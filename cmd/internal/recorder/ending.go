@@ -3,6 +3,7 @@
 package recorder
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -99,10 +100,10 @@ const (
 
 // finish waits until what has arrived is written, while the disk takes some of it and no
 // signal asks for haste.
-func (r *run) finish() error {
-	var haste <-chan struct{}
-	if r.env.Hurry != nil {
-		haste = r.env.Hurry.Done()
+func (r *run) finish(ctx context.Context) error {
+	haste := ctx.Done()
+	if r.ending.reason == "signal" && r.env.Hurry != nil {
+		haste = r.env.Hurry.Done() // that was the first one
 	}
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()

@@ -87,7 +87,7 @@ func (r *run) lastPositions() {
 func (r *run) recordPositions() {
 	ctx, cancel := context.WithTimeout(context.Background(), positionsTime)
 	defer cancel()
-	stats, err := r.subscriber.TagStats(ctx)
+	stats, err := r.subscriber.TagPositions(ctx)
 	if err != nil {
 		r.console.Warn("the recording does not say where tags begin: %v", err)
 		return

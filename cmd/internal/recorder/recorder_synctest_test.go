@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
 	"tagbus/recording"
 	"tagbus/tags"
@@ -34,6 +35,7 @@ func TestWhatIsOnTheBusIsRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, "5-9 run.tbr --name probe", new(fakeDisk))
 		b.must(b.publisher.Publish(5, []byte("before")))
+		b.must(b.publisher.Publish(6, []byte("before"))) // of which nothing comes
 		const n = 5000
 		ctx, cancel := context.WithCancel(t.Context())
 		err := b.during(ctx, func() {
@@ -56,8 +58,8 @@ func TestWhatIsOnTheBusIsRecorded(t *testing.T) {
 		for _, e := range b.events(recording.Position) {
 			begins[e.Tag] = e.Count
 		}
-		if begins[5] != 1 || len(begins) != 1 && len(begins) != 2 || begins[6] != 0 {
-			t.Errorf("got positions %v, want 1 of tag 5", begins)
+		if begins[5] != 1 || begins[6] != 1 || len(begins) != 2 {
+			t.Errorf("got positions %v, want 1 of tag 5 and of tag 6", begins)
 		}
 		kinds := b.events(recording.Joined, recording.Ended, recording.Lost, recording.Stopped)
 		if len(kinds) != 3 || kinds[0].Kind != recording.Joined || kinds[1].Kind != recording.Ended || kinds[2].Kind != recording.Stopped ||
@@ -180,9 +182,16 @@ func TestADiskThatTakesNothing(t *testing.T) {
 func TestAQuietRecordingIsOnTheDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, "5-6 run.tbr --flush-every 3s --fsync block --duration 1m", new(fakeDisk))
+		line := func() string { return b.run.liveLine(cli.NewMeter(), cli.NewMeter()) }
+		if got := line(); !strings.HasPrefix(got, "waiting 0s for publishers in ") {
+			t.Errorf("got %q on a terminal, want what is waited for", got)
+		}
 		err := b.during(t.Context(), func() {
 			b.publish(10)
 			time.Sleep(2 * time.Second)
+			if got, want := line(), "10 messages, 0 lost, 1 publisher, 96 B in 1 file"; !strings.HasSuffix(got, want) {
+				t.Errorf("got %q on a terminal, want %q at the end", got, want)
+			}
 			if n := b.run.writer.messages.Load(); n != 0 {
 				t.Errorf("got %d messages written, want them to wait for more", n)
 			}
@@ -271,6 +280,56 @@ func TestAPublisherThatVanishes(t *testing.T) {
 		s, _ := b.check(err, 1, false)
 		if s.Messages != 10 || s.Away+int(s.Vanished) != 1 {
 			t.Errorf("got %+v, want 10 messages, and a publisher away", s)
+		}
+	})
+}
+
+// TestKeptMessagesComeFirst: the recording begins behind those that it did not ask for.
+func TestKeptMessagesComeFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, "5-6 run.tbr --replay 2 --count 5", new(fakeDisk))
+		for range 10 {
+			b.must(b.publisher.Publish(5, []byte("kept")))
+		}
+		err := b.during(t.Context(), func() {
+			synctest.Wait()
+			for range 3 {
+				b.must(b.publisher.Publish(5, []byte("new")))
+			}
+			b.publisher.Flush()
+		})
+		_, report := b.check(err, 0, true)
+		if got := report.Total().Messages; got != 5 {
+			t.Errorf("got %d messages, want 5", got)
+		}
+		for _, e := range b.events(recording.Position) {
+			if want := map[tags.Tag]uint64{5: 8}[e.Tag]; e.Count != want {
+				t.Errorf("got %v, want it to begin behind %d", e, want)
+			}
+		}
+	})
+}
+
+// TestADisconnectIsAHole: a publisher that does not wait any longer cuts the recorder off, and
+// what it published meanwhile is missing.
+func TestADisconnectIsAHole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, "5-6 run.tbr --queue-bytes 128KiB --policy disconnect:1s", &fakeDisk{slow: 3 * time.Second})
+		ctx, cancel := context.WithCancel(t.Context())
+		err := b.during(ctx, func() {
+			b.publish(2000)
+			time.Sleep(time.Minute)
+			b.publish(20)
+			time.Sleep(time.Minute)
+			cancel()
+		})
+		s, report := b.check(err, 1, false)
+		total := report.Total()
+		if s.LostBy.Connection == 0 || total.Lost[recording.CauseConnection] != s.LostBy.Connection || total.Unexplained > 0 || total.Messages+total.Lost.Lost() != 2020 {
+			t.Errorf("got %+v, in the recording %+v, want each message there or lost with the connection", s, total)
+		}
+		if joined := b.events(recording.Joined, recording.Lost); len(joined) < 3 {
+			t.Errorf("got events %v, want it lost and joined again", joined)
 		}
 	})
 }
