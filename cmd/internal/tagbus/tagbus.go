@@ -12,6 +12,7 @@ import (
 	"tagbus/cmd/internal/pub"
 	"tagbus/cmd/internal/rates"
 	"tagbus/cmd/internal/recorder"
+	"tagbus/cmd/internal/replay"
 	"tagbus/cmd/internal/sub"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/top"
@@ -40,6 +41,7 @@ type Commands struct {
 	Bench bench.Command `cmd:"" help:"Measure throughput and latency between two processes or two hosts, and what plain TCP does beside it."`
 
 	Record recorder.Command `cmd:"" help:"Record what is on the bus into a file that says by itself whether it is whole."`
+	Replay replay.Command   `cmd:"" help:"Publish a recording again, with its pauses or as fast as possible."`
 
 	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
 	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"tagbus/cmd/internal/units"
+	"tagbus/recording"
+)
+
+// account is what was found where the messages are that are to be published.
+type account struct {
+	messages uint64
+	largest  int // message, in bytes
+	first    time.Time
+	last     time.Time        // first and last are those of the messages
+	losses   recording.Losses // that the recording names
+	vanished uint64           // publishers, whose last messages may be missing
+	broken   uint64           // blocks that cannot be read
+}
+
+func (a *account) message(m *recording.Message) {
+	a.messages++
+	a.largest = max(a.largest, len(m.Data))
+	if a.first.IsZero() {
+		a.first = m.Time
+	}
+	a.last = m.Time
+}
+
+func (a *account) event(e *recording.Event) {
+	switch e.Kind {
+	case recording.Gap:
+		a.losses[min(int(e.Cause), len(a.losses)-1)] += e.Count
+	case recording.Vanished:
+		a.vanished++
+	default: // no messages are missing
+	}
+}
+
+func (a *account) damage() { a.broken++ }
+
+// holes says what was missing when the recording was made; empty: nothing.
+func (a *account) holes() string {
+	lost := a.losses
+	lost[recording.CauseLeftOut] = 0
+	var parts []string
+	if n := lost.Lost(); n > 0 {
+		parts = append(parts, fmt.Sprintf("%s lost (%v)", units.FormatNumber(n, "message"), lost))
+	}
+	if n := a.losses[recording.CauseLeftOut]; n > 0 {
+		parts = append(parts, units.FormatNumber(n, "message")+" left out by its policy")
+	}
+	if a.vanished > 0 {
+		parts = append(parts, fmt.Sprintf("%s vanished", units.FormatNumber(a.vanished, "publisher")))
+	}
+	return strings.Join(parts, ", ")
+}

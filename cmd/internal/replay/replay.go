@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package replay is the command tagbus replay: it publishes a recording again.
+//
+// A goroutine reads ahead (ahead), with the time at which each message is due (schedule).
+// The goroutine of the command waits for these times (metronome) and publishes. Counters
+// are those of the new publisher. So a recording of a replay has what the first one has,
+// with other times and counters that have no holes.
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"tagbus/bus"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/units"
+	"tagbus/recording"
+	"tagbus/tags"
+)
+
+const name = "tagbus replay"
+
+// run is one run of the command.
+type run struct {
+	cmd     *Command
+	env     *tool.Env
+	console *cli.Console
+	hurry   context.Context // ends when nothing is to be waited for any more
+	open    func(bus.PublisherConfig) (*bus.Publisher, error)
+	nap     func(time.Duration)
+
+	files  recording.Readers
+	mapper mapper
+	query  recording.Query
+	begin  time.Time // of the earliest file
+
+	tags       tags.Set // that are published
+	publishers int      // of the recording
+	shared     int      // tags that several of them had, or --map has made one
+
+	found   account // by the look, or with --no-check by the first pass
+	flaws   []string
+	damages int // blocks that cannot be read
+
+	publisher  *bus.Publisher
+	announced  []netip.AddrPort
+	subscribed atomic.Int64
+	refused    atomic.Int64
+	at         atomic.Int64 // how far the replay is, in ns of its time
+	metronome  *metronome   // nil: as fast as possible, or not begun
+
+	started time.Time // publishing
+	elapsed time.Duration
+	passes  int // that were played to their end
+	stats   bus.PublisherStats
+	ended   string // why publishing ended
+}
+
+// Run publishes the recording.
+func (c *Command) Run(ctx context.Context, e *tool.Env) error {
+	r := newRun(c, e)
+	r.open = func(cfg bus.PublisherConfig) (*bus.Publisher, error) {
+		n, err := e.Node()
+		if err != nil {
+			return nil, err
+		}
+		p, err := n.NewPublisher(cfg)
+		if err == nil {
+			r.announced = cli.AnnouncedBy(n.Directory(), p.Instance())
+		}
+		return p, err
+	}
+	return r.report(r.run(ctx))
+}
+
+func newRun(c *Command, e *tool.Env) *run {
+	r := &run{cmd: c, env: e, console: cli.NewConsole(name, e.Err, cli.Log{Quiet: c.Quiet}), hurry: e.Hurry, nap: nap}
+	if r.hurry == nil {
+		r.hurry = context.Background()
+	}
+	return r
+}
+
+// run opens the files, publishes, and closes all.
+func (r *run) run(ctx context.Context) (err error) {
+	if r.mapper, err = newMapper(r.cmd.Map); err != nil {
+		return err
+	}
+	if r.files, err = recording.OpenAll(r.cmd.Files...); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.files.Close()) }()
+	if err := r.prepare(ctx); err != nil {
+		return r.end(err)
+	}
+	cfg := r.cmd.config(r.tags, r.found.largest)
+	cfg.OnEvent = r.onEvent
+	if r.publisher, err = r.open(cfg); err != nil {
+		return cli.NameListen("--listen", cfg.Listen, err)
+	}
+	defer func() { err = errors.Join(err, r.publisher.Close()) }()
+	self := cli.Common{Name: r.cmd.Name}
+	id, addr := r.publisher.Instance(), r.publisher.Addr()
+	r.console.Tell(slog.LevelInfo, "publishing", self.SelfFields(id, addr), "%s publishes on %s", self.Self(id), cli.Place(addr, r.announced, len(r.cmd.Advertise) > 0))
+	if err := r.end(r.publishAll(ctx)); err != nil {
+		return errors.Join(err, r.drain(ctx, err))
+	}
+	return errors.Join(r.drain(ctx, nil), r.shortcoming())
+}
+
+// prepare finds what is to be published, and says what is wrong with the files.
+func (r *run) prepare(ctx context.Context) error {
+	if err := r.inspect(); err != nil {
+		return err
+	}
+	if err := r.choose(); err != nil {
+		return err
+	}
+	if r.cmd.NoCheck {
+		return nil
+	}
+	return r.look(ctx)
+}
+
+func (r *run) onEvent(e bus.Event) {
+	switch e.Kind {
+	case bus.Subscribed:
+		r.subscribed.Add(1)
+	case bus.Refused:
+		r.refused.Add(1)
+	default: // of no account
+	}
+	r.console.Event(e)
+}
+
+// end tells the orderly ends from the others.
+func (r *run) end(err error) error {
+	switch signal := (*cli.SignalError)(nil); {
+	case err == nil:
+		r.ended = "end of recording"
+	case errors.As(err, &signal), errors.Is(err, context.Canceled): // a closed output ends the command, too
+		r.ended = "signal"
+	default:
+		r.ended = "error"
+		return err
+	}
+	return nil
+}
+
+// shortcoming returns what makes an orderly end a failure.
+func (r *run) shortcoming() error {
+	switch {
+	case r.ended == "signal":
+		return nil
+	case r.passes > 0 && r.found.messages == 0: // which only a pass without a look can find
+		return r.noMessages()
+	case r.damages == 0 && len(r.flaws) == 0:
+		return nil
+	}
+	why := r.flaws
+	if r.damages > 0 {
+		why = append(why, units.FormatNumber(r.damages, "block")+" cannot be read")
+	}
+	return fmt.Errorf("what was published is not all of the recording: %s", strings.Join(why, "; "))
+}
