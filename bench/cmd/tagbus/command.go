@@ -67,11 +67,8 @@ func recordByCommand(o load.Options) {
 // with this process.
 func startCommand(o load.Options, path string) (*exec.Cmd, *json.Decoder) {
 	runtime.LockOSThread() // it would end with this thread
-	self, err := os.Executable()
-	load.Must(err)
-	program := filepath.Join(filepath.Dir(self), "tagbus-command")
 	// A block that is not full stays in memory, so that the file grows only by messages.
-	command := exec.Command(program, "record", wanted(o).String(), path, "--bus="+o.Addr, "--json", "--flush-every=1h") //nolint:gosec // our own
+	command := exec.Command(commandPath(), "record", wanted(o).String(), path, "--bus="+o.Addr, "--json", "--flush-every=1h") //nolint:gosec // our own
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := command.StdoutPipe()
 	load.Must(err)

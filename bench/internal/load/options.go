@@ -17,7 +17,7 @@ import (
 // those that do not concern it.
 type Options struct {
 	Role string // pub, sub, or server
-	Work string // throughput, pingpong, openloop
+	Work string // throughput, pingpong, openloop, replay, idle
 	Addr string // where the publisher (or the server) is; a folder for tagbus
 
 	Size        int // of the payload, bytes; at least HeaderBytes
@@ -56,7 +56,7 @@ type Options struct {
 func Parse() Options {
 	var o Options
 	flag.StringVar(&o.Role, "role", "", "pub, sub or server")
-	flag.StringVar(&o.Work, "work", "throughput", "throughput, pingpong or openloop")
+	flag.StringVar(&o.Work, "work", "throughput", "throughput, pingpong, openloop or replay")
 	flag.StringVar(&o.Addr, "addr", "", "of the publisher")
 	flag.IntVar(&o.Size, "size", 40, "payload bytes")
 	flag.IntVar(&o.Tags, "tags", 1, "published round robin")

@@ -16,6 +16,7 @@ const (
 	WorkPingPong   = "pingpong"
 	WorkOpenLoop   = "openloop"
 	WorkIdle       = "idle"
+	WorkReplay     = "replay"
 )
 
 // Names in PubResult.Extra, of a publisher that is profiled.
@@ -37,6 +38,10 @@ type PubResult struct {
 	Refused uint64    `json:"refused,omitempty"`
 	Corrupt uint64    `json:"corrupt,omitempty"` // answers, in ping-pong
 	Latency Histogram `json:"latency,omitzero"`  // round trips, in ping-pong
+
+	// CPU is the processor time of what has published, in seconds, if that was a process
+	// of its own; otherwise 0.
+	CPU float64 `json:"cpu,omitempty"`
 
 	// Extra are figures of the system's own, for example memory per subscriber.
 	Extra map[string]float64 `json:"extra,omitempty"`
@@ -93,9 +98,12 @@ func (h *Histogram) record(ns int64) {
 	_ = h.counts.RecordValue(min(max(ns, 1), longest)) // within its limits: no error
 }
 
-// summary returns the histogram with its percentiles.
+// summary returns the histogram with its percentiles, which it may have already.
 func (h *Histogram) summary() Histogram {
-	if h.counts == nil || h.counts.TotalCount() == 0 {
+	if h.counts == nil {
+		return *h
+	}
+	if h.counts.TotalCount() == 0 {
 		return Histogram{}
 	}
 	return Histogram{

@@ -149,6 +149,7 @@ const method = `## How it is measured
   when the file is complete. All formats have the same subscriber, and a goroutine that
   writes about 1 MiB at a time. *tagbus-data* is what a pipe to dd could be at best. *dd*
   itself makes its messages in its cache, and no other process needs a processor.
+- Replay: latency is how late a message is published, by what the command says.
 - *apart*: the kernel likes to run two processes with one thread each in turn on one
   processor, where a wake-up takes a tenth of the time, in one measurement and not in
   the next. These rows have a processor for each.

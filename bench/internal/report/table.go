@@ -84,8 +84,11 @@ func table(d Data, s scenario.Scenario) string {
 	for _, r := range rows {
 		cells := []string{r.system, amount(s.Metric, r.median), amount(s.Metric, r.least) + " – " + amount(s.Metric, r.most)}
 		if latency {
-			cells = append(cells, r.figure("%.1f", func(r run.Record) float64 { return float64(r.Latency.P99) / 1e3 }),
-				r.figure("%.1f", func(r run.Record) float64 { return float64(r.Latency.P999) / 1e3 }))
+			p999 := r.figure("%.1f", func(r run.Record) float64 { return float64(r.Latency.P999) / 1e3 })
+			if r.records[0].Latency.P999 == 0 {
+				p999 = "–" // of a program that does not say it
+			}
+			cells = append(cells, r.figure("%.1f", func(r run.Record) float64 { return float64(r.Latency.P99) / 1e3 }), p999)
 		}
 		if s.Records {
 			cells = append(cells, r.figure("%.0f", figure(s, scenario.SubscriberCPU)), r.fileBytes())

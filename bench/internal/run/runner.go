@@ -40,9 +40,12 @@ type trial struct {
 	subs        []*process // those that are stopped last
 	folder      string
 	until       <-chan time.Time
-	profile     string  // file, of the publisher's CPU
-	recorderCPU float64 // seconds; 0: there was no recorder that is a process of its own
-	calls       *calls  // of sendmsg by the publisher, or nil
+	profile     string // file, of the publisher's CPU
+
+	// Processor time of a replay and a recorder that are processes of their own, in
+	// seconds; 0: there was none.
+	replayCPU, recorderCPU float64
+	calls                  *calls // of sendmsg by the publisher, or nil
 }
 
 // Measure measures a system in a scenario once. What goes wrong is in the
@@ -108,6 +111,7 @@ func (r *Runner) measure(s scenario.Scenario, system scenario.System, record *Re
 	if err := t.pub.read(&pub, t.until); err != nil {
 		return err
 	}
+	t.replayCPU = pub.CPU
 	var subs []load.SubResult
 	if s.Work != load.WorkPingPong {
 		subs = make([]load.SubResult, len(active))
@@ -246,6 +250,9 @@ func (t *trial) close(failed bool, stopped int) {
 func (t *trial) spent(record *Record) {
 	record.PublisherCPU = cpuOf(t.pub)
 	record.SubscriberCPU = cpuOf(t.subs...)
+	if t.replayCPU > 0 {
+		record.PublisherCPU = t.replayCPU
+	}
 	if t.recorderCPU > 0 {
 		record.SubscriberCPU = t.recorderCPU // not what checks it
 	}

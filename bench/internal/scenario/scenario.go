@@ -66,7 +66,7 @@ const (
 // All returns all scenarios.
 func All() []Scenario {
 	return slices.Concat(throughput(), receives(), producers(), fanOut(), profiled(), manyTags(),
-		pingPongs(), openLoops(), mixed(), settings(), scale(), records())
+		pingPongs(), openLoops(), mixed(), settings(), scale(), records(), replays())
 }
 
 // Named returns the scenario of a name.

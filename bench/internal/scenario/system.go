@@ -56,6 +56,7 @@ var Systems = []System{
 	{"c-busy+cc", "yard", []string{"--way=busy", FastCongestion}, "the same with the congestion control of tagbus"},
 	{"tagbus-count", "tagbus", []string{"--record=count"}, "received by SubscribeBatch and counted, nothing else"},
 	{"tagbus-record", "tagbus", []string{"--record=command"}, "tagbus record, as it is without further settings"},
+	{"tagbus-replay", "tagbus", nil, "tagbus replay, as it is without further settings, with a recording of messages at a fixed rate"},
 	{"recording", "tagbus", []string{"--record=recording"}, "the subscriber of tagbus-count, recorded by package recording"},
 	{"tagbus-data", "tagbus", []string{"--record=data"}, "the same, but only the payloads are written"},
 	{"mcap", "tagbus", []string{"--record=mcap"}, "the same, recorded by foxglove/mcap: chunks of 1 MiB with checksums and index, a channel for each tag"},
