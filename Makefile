@@ -26,7 +26,7 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo release release-check test test-all limits verbs web screenshot race invariants flake house lint fmt gobench bench bench-full bench-doc bench-check crowd profile benchstat fuzz cover ci clean
+.PHONY: help build demo release release-check test test-all limits verbs web screenshot race invariants flake house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -110,6 +110,9 @@ bench-full: ## the same, more thorough, some half an hour; writes docs/benchmark
 
 bench-doc: ## docs/benchmarks.md from what was measured last
 	$(BENCHRUN) -from out/results.jsonl -doc ../docs
+
+bench-add: ## the same, and what was not measured last stays as it was
+	$(BENCHRUN) -from ../docs/benchmarks.jsonl,out/results.jsonl -doc ../docs
 
 bench-check: ## that every system of bench works and verifies, in a minute; measures nothing
 	cd bench && go mod tidy -diff && CGO_ENABLED=0 go vet ./... && CGO_ENABLED=0 go test ./...

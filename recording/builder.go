@@ -36,6 +36,9 @@ type Builder struct {
 	peers map[*bus.Peer]uint32
 	index uint32 // of peer in block.peers
 	known bool   // peer and index are valid in this block
+	tag   tags.Tag
+	last  uint32 // index of the series of tag and peer
+	again bool   // tag and last are valid
 
 	// slots finds a series by tag and publisher. It has generation<<32 | index; those of
 	// an earlier block are free.
@@ -66,7 +69,7 @@ func (b *Builder) begin(block *Block) {
 	}
 	block.reset()
 	b.block = block
-	b.time, b.timed, b.known = 0, false, false
+	b.time, b.timed, b.known, b.again = 0, false, false, false
 	b.peer = nil
 	clear(b.peers)
 	if b.generation++; b.generation == 0 {
@@ -127,7 +130,11 @@ func (b *Builder) append(ns int64, m *bus.Message) error {
 	if m.Publisher != b.peer || !b.known {
 		b.aim(m.Publisher)
 	}
-	i := b.find(m.Tag)
+	i := b.last
+	if m.Tag != b.tag || !b.again {
+		i = b.find(m.Tag)
+		b.tag, b.last, b.again = m.Tag, i, true
+	}
 	s := &block.series[i]
 	if s.messages == 0 {
 		s.first, s.counter = m.Counter, m.Counter-1
@@ -202,7 +209,7 @@ func (b *Builder) aim(p *bus.Peer) {
 		b.block.peers = append(b.block.peers, p)
 		b.peers[p] = i
 	}
-	b.peer, b.index, b.known = p, i, true
+	b.peer, b.index, b.known, b.again = p, i, true, false
 }
 
 // find returns the index of the series of a tag of the publisher.

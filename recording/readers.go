@@ -95,13 +95,12 @@ func (rs Readers) read(q *Query, events bool, yield func(*Record, error) bool) {
 	if len(groups) == 1 {
 		for _, r := range groups[0] {
 			c := newCursor(r, q, events)
-			var rec Record
 			for {
-				ok, err := c.next(&rec)
+				ok, err := c.next()
 				if !ok {
 					break
 				}
-				if !yield(&rec, err) {
+				if !yield(&c.rec, err) {
 					return
 				}
 			}
@@ -120,7 +119,7 @@ func (rs Readers) read(q *Query, events bool, yield func(*Record, error) bool) {
 		l := m[0]
 		if l.ready {
 			l.ready = false
-			if !yield(&l.rec, l.err) {
+			if !yield(&l.c.rec, l.err) {
 				return
 			}
 		}
@@ -137,10 +136,9 @@ type part struct {
 	order int // among the recordings
 	rest  Readers
 	c     *cursor // of the first file of those that are left; nil: before it
-	rec   Record
 	err   error
-	ready bool  // rec or err is to be yielded
-	time  int64 // of rec; before it is read, no later than that of it
+	ready bool  // the record of c or err is to be yielded
+	time  int64 // of that record; before it is read, no later than that of it
 }
 
 // step goes on: to the next file, of which it takes the time and reads nothing, or to the
@@ -160,7 +158,7 @@ func (p *part) step(q *Query, events bool) bool {
 			p.c = nil
 			continue
 		}
-		ok, err := p.c.next(&p.rec)
+		ok, err := p.c.next()
 		if !ok {
 			p.c = nil
 			continue

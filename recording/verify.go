@@ -51,9 +51,8 @@ func (v *verifier) file(r *Reader) {
 	f := FileReport{Info: r.Info()}
 	c := newCursor(r, &Query{}, true)
 	v.block = -1
-	var rec Record
 	for {
-		ok, err := c.next(&rec)
+		ok, err := c.next()
 		if !ok {
 			break
 		}
@@ -62,17 +61,18 @@ func (v *verifier) file(r *Reader) {
 			if f.Broken++; len(f.Damage) < mostErrors {
 				f.Damage = append(f.Damage, damage)
 			}
-		case rec.Event != nil:
-			v.event(rec.Event)
+		case c.rec.Event != nil:
+			v.event(c.rec.Event)
 		default:
-			v.message(c, &rec)
+			v.message(c)
 		}
 	}
 	v.report.Files = append(v.report.Files, f)
 }
 
 // message follows the counter of a message.
-func (v *verifier) message(c *cursor, rec *Record) {
+func (v *verifier) message(c *cursor) {
+	rec := &c.rec
 	if v.block != c.block {
 		v.block = c.block
 		v.ofBlock = append(v.ofBlock[:0], make([]*SeriesReport, len(c.series))...)

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Shows the bus at work: publisher and subscriber as separate processes that
-# find each other through a directory of files and speak TCP on this machine.
-#   scripts/demo.sh [BIN]   BIN: where publisher and subscriber are (default bin);
+# find each other through a directory of files and speak TCP on this machine,
+# and a recording that is made and played again.
+#   scripts/demo.sh [BIN]   BIN: where publisher, subscriber and tagbus are (default bin);
 #                           it needs nothing else of the sources, nor Go
 # Exit status 0: every byte arrived. Otherwise the logs of the failed step are
 # shown.
@@ -122,10 +123,27 @@ many_tags() {
   finish
 }
 
-for program in publisher subscriber; do
+record_and_replay() {
+  local count=500000 tags=0x1000000000000000-0x10000000000003e7
+  begin "Recording: $count messages of 40 to 400 bytes on 1,000 tags, and played again with their pauses"
+  start record timeout "$limit" "$bin/tagbus" record --bus "$bus" --until-goodbye "$tags" "$step/run.tbr"
+  start publisher timeout "$limit" "$bin/publisher" --bus "$bus" --tags "$tags" \
+    --emulate 40-400 --count "$count" --wait-subscribers 1
+  finish
+  grep -q "whole: .*500,000 messages" "$step/record.log" || fail "the recording does not say that it is whole"
+
+  names=()
+  start subscriber timeout "$limit" "$bin/subscriber" --bus "$bus" --tags "$tags" \
+    --verify --count "$count" --timeout 20s
+  start replay timeout "$limit" "$bin/tagbus" replay --bus "$bus" "$step/run.tbr"
+  finish
+}
+
+for program in publisher subscriber tagbus; do
   [ -x "$bin/$program" ] || { echo "demo: no $bin/$program; run make build" >&2; exit 1; }
 done
 bytes_from_a_file
 emulated_detector
 many_tags
+record_and_replay
 printf '\ndemo: all messages arrived, 0 lost, in %d s\n' "$SECONDS"

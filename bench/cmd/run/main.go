@@ -6,6 +6,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"tagbus/bench/internal/report"
@@ -56,7 +58,7 @@ func parse() (flags, error) {
 	flag.StringVar(&f.profile, "profile", "quick", "tiny, quick or full")
 	flag.StringVar(&f.out, "out", "out", "folder for the programs and the raw data")
 	flag.StringVar(&f.doc, "doc", "", "folder to which the document and its plot are written; empty: nowhere")
-	flag.StringVar(&f.from, "from", "", "a file of raw data to read instead of measuring")
+	flag.StringVar(&f.from, "from", "", "files of raw data, with commas between, to read instead of measuring; of what several have, the last one counts")
 	flag.StringVar(&f.command, "command", "", "what to call this run in the document; default: the command line")
 	flag.StringVar(&f.profiles, "profiles", "", "folder for CPU and allocation profiles of the programs in Go; empty: none")
 	only := flag.String("only", "", "regular expression: scenarios")
@@ -79,12 +81,8 @@ func parse() (flags, error) {
 func (f flags) run() error {
 	var data report.Data
 	if f.from != "" {
-		file, err := os.Open(f.from)
-		if err != nil {
-			return err
-		}
-		defer file.Close() //nolint:errcheck // it was only read
-		if data, err = report.Read(file); err != nil {
+		var err error
+		if data, err = readAll(strings.Split(f.from, ",")); err != nil {
 			return err
 		}
 	} else {
@@ -106,6 +104,19 @@ func (f flags) run() error {
 		return data.Faults()
 	}
 	return nil
+}
+
+// readAll reads files of raw data, the later ones of later runs.
+func readAll(names []string) (report.Data, error) {
+	var all bytes.Buffer
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return report.Data{}, err
+		}
+		all.Write(text)
+	}
+	return report.Read(&all)
 }
 
 // measure runs all that was asked for and writes the raw data as it comes.

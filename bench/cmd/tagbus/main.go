@@ -14,6 +14,8 @@ func main() {
 	switch {
 	case o.Work == load.WorkPingPong:
 		pingPong(o)
+	case o.Work == load.WorkReplay && o.Role == load.RolePub:
+		replay(o)
 	case o.Role == load.RolePub:
 		publish(o)
 	default:

@@ -70,6 +70,10 @@ func idlePublisher(o load.Options, empty float64) {
 
 // subscribe has one subscriber or many in one node.
 func subscribe(o load.Options) {
+	if o.Record != "" {
+		record(o)
+		return
+	}
 	n := open(o, o.Addr)
 	for range o.Busy {
 		go compute()

@@ -59,3 +59,8 @@ func Sequence(b []byte) (uint64, bool) {
 	sequence, lane := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint32(b[8:])
 	return sequence, binary.LittleEndian.Uint32(b[12:]) == check(sequence, lane)
 }
+
+// IsEnd reports whether a message is an end message.
+func IsEnd(b []byte) bool {
+	return len(b) >= HeaderBytes && binary.LittleEndian.Uint32(b[8:]) == EndLane
+}

@@ -17,7 +17,7 @@ import (
 // those that do not concern it.
 type Options struct {
 	Role string // pub, sub, or server
-	Work string // throughput, pingpong, openloop
+	Work string // throughput, pingpong, openloop, replay, idle
 	Addr string // where the publisher (or the server) is; a folder for tagbus
 
 	Size        int // of the payload, bytes; at least HeaderBytes
@@ -46,6 +46,8 @@ type Options struct {
 	SendBuffer int           // tagbus: of the socket, bytes; 0: the system's
 	RecvBuffer int           // tagbus: of the socket, bytes; 0: the system's
 	Connects   int           // tagbus, scale: subscribers in this process
+	Record     string        // tagbus: what a subscriber does with all messages: count, a format of a file, or the command that records; empty: it checks them
+	ReadBack   bool          // that file is read, and its messages are checked
 
 	CPUProfile, MemProfile string // files; empty: no profiles
 }
@@ -54,7 +56,7 @@ type Options struct {
 func Parse() Options {
 	var o Options
 	flag.StringVar(&o.Role, "role", "", "pub, sub or server")
-	flag.StringVar(&o.Work, "work", "throughput", "throughput, pingpong or openloop")
+	flag.StringVar(&o.Work, "work", "throughput", "throughput, pingpong, openloop or replay")
 	flag.StringVar(&o.Addr, "addr", "", "of the publisher")
 	flag.IntVar(&o.Size, "size", 40, "payload bytes")
 	flag.IntVar(&o.Tags, "tags", 1, "published round robin")
@@ -80,6 +82,8 @@ func Parse() Options {
 	flag.IntVar(&o.SendBuffer, "send-buffer", 0, "of a socket, bytes")
 	flag.IntVar(&o.RecvBuffer, "receive-buffer", 0, "of a socket, bytes")
 	flag.IntVar(&o.Connects, "connects", 1, "subscribers in this process")
+	flag.StringVar(&o.Record, "record", "", "count, command, recording, mcap, pcapng or data")
+	flag.BoolVar(&o.ReadBack, "read-back", false, "check what was recorded")
 	flag.StringVar(&o.CPUProfile, "cpuprofile", "", "file")
 	flag.StringVar(&o.MemProfile, "memprofile", "", "file")
 	flag.Parse()

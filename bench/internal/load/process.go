@@ -5,9 +5,12 @@ package load
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -59,4 +62,20 @@ func Profile(o Options) func() {
 		Must(pprof.Lookup("allocs").WriteTo(mem, 0))
 		Must(mem.Close())
 	}
+}
+
+// ProcessCPU is the processor time of a process that runs: the sum of its threads.
+func ProcessCPU(pid int) time.Duration {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	var total time.Duration
+	for _, file := range files {
+		text, err := os.ReadFile(filepath.Clean(file))
+		if err != nil {
+			continue // a thread that has ended
+		}
+		first, _, _ := strings.Cut(string(text), " ")
+		ns, _ := strconv.ParseInt(first, 10, 64)
+		total += time.Duration(ns)
+	}
+	return total
 }

@@ -16,6 +16,7 @@ const (
 	WorkPingPong   = "pingpong"
 	WorkOpenLoop   = "openloop"
 	WorkIdle       = "idle"
+	WorkReplay     = "replay"
 )
 
 // Names in PubResult.Extra, of a publisher that is profiled.
@@ -23,6 +24,10 @@ const (
 	SentPages    = "pages_sent"    // counted for each subscriber
 	SentMessages = "messages_sent" // in these
 )
+
+// FileBytes is a name in SubResult.Extra, of a subscriber that records: bytes of the file
+// for each message.
+const FileBytes = "file_bytes_per_message"
 
 // PubResult is the line that a publisher prints at its end.
 type PubResult struct {
@@ -33,6 +38,10 @@ type PubResult struct {
 	Refused uint64    `json:"refused,omitempty"`
 	Corrupt uint64    `json:"corrupt,omitempty"` // answers, in ping-pong
 	Latency Histogram `json:"latency,omitzero"`  // round trips, in ping-pong
+
+	// CPU is the processor time of what has published, in seconds, if that was a process
+	// of its own; otherwise 0.
+	CPU float64 `json:"cpu,omitempty"`
 
 	// Extra are figures of the system's own, for example memory per subscriber.
 	Extra map[string]float64 `json:"extra,omitempty"`
@@ -47,6 +56,10 @@ type SubResult struct {
 	Corrupt    uint64    `json:"corrupt"`
 	Disordered uint64    `json:"disordered"`
 	Latency    Histogram `json:"latency,omitzero"`
+
+	// CPU is the processor time of what has received, in seconds, if that was a process
+	// of its own; otherwise 0.
+	CPU float64 `json:"cpu,omitempty"`
 
 	Extra map[string]float64 `json:"extra,omitempty"`
 }
@@ -85,9 +98,12 @@ func (h *Histogram) record(ns int64) {
 	_ = h.counts.RecordValue(min(max(ns, 1), longest)) // within its limits: no error
 }
 
-// summary returns the histogram with its percentiles.
+// summary returns the histogram with its percentiles, which it may have already.
 func (h *Histogram) summary() Histogram {
-	if h.counts == nil || h.counts.TotalCount() == 0 {
+	if h.counts == nil {
+		return *h
+	}
+	if h.counts.TotalCount() == 0 {
 		return Histogram{}
 	}
 	return Histogram{

@@ -16,37 +16,88 @@ import (
 	"tagbus/bench/internal/scenario"
 )
 
-// Data is what a run of the runner has measured.
+// Data is what a run of the runner has measured, and what runs after it have.
 type Data struct {
 	Machine run.Machine
 	Records []run.Record
+	Later   []Data // each of one run, of other scenarios
 }
 
-// Read reads raw data: a line for the machine, and one for each measurement.
+// Read reads raw data: a line for the machine, and one for each measurement, and so on for
+// runs that came later. What a run has measured replaces what those before have of the same
+// scenarios.
 func Read(r io.Reader) (Data, error) {
-	var d Data
+	var runs []Data
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
-	for first := true; lines.Scan(); first = false {
-		if first {
-			if err := json.Unmarshal(lines.Bytes(), &d.Machine); err != nil {
-				return d, fmt.Errorf("report: first line: %w", err)
-			}
-			continue
+	for number := 1; lines.Scan(); number++ {
+		if err := add(&runs, lines.Bytes()); err != nil {
+			return Data{}, fmt.Errorf("report: line %d: %w", number, err)
 		}
-		var record run.Record
-		if err := json.Unmarshal(lines.Bytes(), &record); err != nil {
-			return d, fmt.Errorf("report: line %d: %w", len(d.Records)+2, err)
-		}
-		d.Records = append(d.Records, record)
 	}
-	return d, lines.Err()
+	return joined(runs), lines.Err()
+}
+
+// add adds a line of raw data: of a machine, which begins a run, or a measurement.
+func add(runs *[]Data, line []byte) error {
+	var kind struct{ Scenario string }
+	if err := json.Unmarshal(line, &kind); err != nil {
+		return err
+	}
+	if kind.Scenario == "" {
+		var d Data
+		err := json.Unmarshal(line, &d.Machine)
+		*runs = append(*runs, d)
+		return err
+	}
+	if len(*runs) == 0 {
+		return errors.New("a measurement before the machine: begin with the line of the machine")
+	}
+	var record run.Record
+	err := json.Unmarshal(line, &record)
+	d := &(*runs)[len(*runs)-1]
+	d.Records = append(d.Records, record)
+	return err
+}
+
+// joined makes one of several runs, in the order of time.
+func joined(runs []Data) Data {
+	if len(runs) == 0 {
+		return Data{}
+	}
+	for i := range runs {
+		later := runs[i+1:]
+		runs[i].Records = slices.DeleteFunc(runs[i].Records, func(r run.Record) bool {
+			return slices.ContainsFunc(later, func(d Data) bool { return d.has(r.Scenario) })
+		})
+	}
+	all := runs[0]
+	for _, d := range runs[1:] {
+		if len(d.Records) > 0 {
+			all.Later = append(all.Later, d)
+		}
+	}
+	return all
+}
+
+// has reports whether a scenario was measured in the first run.
+func (d Data) has(scenarioName string) bool {
+	return slices.ContainsFunc(d.Records, func(r run.Record) bool { return r.Scenario == scenarioName })
+}
+
+// all returns the measurements of all runs.
+func (d Data) all() []run.Record {
+	records := slices.Clone(d.Records)
+	for _, later := range d.Later {
+		records = append(records, later.Records...)
+	}
+	return records
 }
 
 // of returns the measurements of a system in a scenario that went well.
 func (d Data) of(scenarioName, system string) []run.Record {
 	var found []run.Record
-	for _, r := range d.Records {
+	for _, r := range d.all() {
 		if r.Scenario == scenarioName && r.System == system && r.Error == "" {
 			found = append(found, r)
 		}
@@ -80,7 +131,7 @@ func mayLose(system string) bool { return system == "nng" }
 // that arrived changed or in another order, or not at all.
 func (d Data) Faults() error {
 	var faults []error
-	for _, r := range d.Records {
+	for _, r := range d.all() {
 		where := fmt.Sprintf("report: %s in %s, round %d", r.System, r.Scenario, r.Round+1)
 		switch {
 		case r.Error != "":

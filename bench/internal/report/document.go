@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tagbus/bench/internal/scenario"
@@ -44,6 +45,13 @@ func lines(d Data) ([]byte, error) {
 		if err := encoder.Encode(r); err != nil {
 			return nil, err
 		}
+	}
+	for _, later := range d.Later {
+		more, err := lines(later)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(more)
 	}
 	return []byte(b.String()), nil
 }
@@ -83,6 +91,9 @@ func machine(d Data) string {
 		{"congestion control", fmt.Sprintf("the system's: %s; +cc: %s; tagbus: reno, as it chooses within a host", m.Congestion, m.Fast)},
 		{"measurements", fmt.Sprintf("%d of %g s each", m.Profile.Rounds, m.Profile.Seconds)},
 	}
+	for _, later := range d.Later {
+		rows = append(rows, later.about())
+	}
 	b.WriteString("| | |\n|---|---|\n")
 	for _, row := range rows {
 		fmt.Fprintf(&b, "| %s | %s |\n", row[0], row[1])
@@ -91,6 +102,21 @@ func machine(d Data) string {
 		fmt.Fprintf(&b, "| not measured | %s: %s |\n", program, m.Skipped[program])
 	}
 	return b.String()
+}
+
+// about says where the figures of a later run come from, in two cells.
+func (d Data) about() [2]string {
+	var names []string
+	for _, r := range d.Records {
+		if !slices.Contains(names, r.Scenario) {
+			names = append(names, r.Scenario)
+		}
+	}
+	m := d.Machine
+	return [2]string{
+		"measured later", fmt.Sprintf("%s: `%s`, commit `%s`, %s, %s, Linux %s, %d of %g s each",
+			strings.Join(names, ", "), m.Command, m.Commit, m.Time, m.CPU, m.Kernel, m.Profile.Rounds, m.Profile.Seconds),
+	}
 }
 
 const method = `## How it is measured
@@ -119,6 +145,11 @@ const method = `## How it is measured
 - Commands beside bulk: messages of 1 KiB in bursts of 64 on one tag, a message of
   64 B every 10 ms on another. Latency is that of these. *half*: half of the rate that
   the system reaches in throughput/1KiB, measured just before.
+- Recording: the subscriber writes a file in /dev/shm, and has received the last message
+  when the file is complete. All formats have the same subscriber, and a goroutine that
+  writes about 1 MiB at a time. *tagbus-data* is what a pipe to dd could be at best. *dd*
+  itself makes its messages in its cache, and no other process needs a processor.
+- Replay: latency is how late a message is published, by what the command says.
 - *apart*: the kernel likes to run two processes with one thread each in turn on one
   processor, where a wake-up takes a tenth of the time, in one measurement and not in
   the next. These rows have a processor for each.
@@ -128,7 +159,7 @@ const method = `## How it is measured
 // systems is the table of the systems that were measured.
 func systems(d Data) string {
 	measured := make(map[string]bool)
-	for _, r := range d.Records {
+	for _, r := range d.all() {
 		measured[r.System] = true
 	}
 	var b strings.Builder

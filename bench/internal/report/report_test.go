@@ -190,6 +190,46 @@ func TestRawDataIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
+// TestARunThatCameLater replaces the scenarios that it has measured, and no others.
+func TestARunThatCameLater(t *testing.T) {
+	const raw = `{"commit":"first","profile":{"Rounds":3}}
+{"scenario":"throughput/40B","system":"tagbus","seconds":1,"received":50000000}
+{"scenario":"record/40B","system":"tagbus-count","seconds":1,"received":30000000}
+{"scenario":"record/40B","system":"mcap","seconds":1,"received":6000000}
+{"commit":"second"}
+{"scenario":"record/1KiB","system":"dd","seconds":1,"received":4000000}
+{"commit":"third","command":"make bench","profile":{"Rounds":5,"Seconds":2}}
+{"scenario":"record/40B","system":"tagbus-record","seconds":2,"subscriber_cpu":1.5,"received":30000000,"extra":{"file_bytes_per_message":43.25}}
+{"scenario":"record/1KiB","system":"dd","seconds":1,"received":2000000}
+`
+	d, err := report.Read(strings.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	if err := report.WriteDocument(folder, d); err != nil {
+		t.Fatal(err)
+	}
+	got := report.Document(readFile(t, folder+"/benchmarks.jsonl"))
+	for _, want := range []string{
+		"| commit | `first` |\n",
+		"| measured later | record/40B, record/1KiB: `make bench`, commit `third`, , , Linux , 5 of 2 s each |\n",
+		"| tagbus | 50 |", "| dd | 2 |", "| tagbus-record | 15 | 15 – 15 | 50 | 43.2 | 1.00 |",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("document: got\n%s\nwant %q in it", got, want)
+		}
+	}
+	for _, replaced := range []string{"tagbus-count | 30", "| mcap | 6", "second"} {
+		if strings.Contains(got, replaced) {
+			t.Errorf("document: got\n%s\nwant no %q, which was replaced", got, replaced)
+		}
+	}
+	if _, err := report.Read(strings.NewReader(`{"scenario":"record/40B"}`)); err == nil || !strings.Contains(err.Error(), "before the machine") {
+		t.Errorf("raw data without a machine: got error %v, want one", err)
+	}
+}
+
 func readFile(t *testing.T, name string) report.Data {
 	t.Helper()
 	file, err := os.Open(name)

@@ -76,13 +76,22 @@ func table(d Data, s scenario.Scenario) string {
 	if latency {
 		header += " p99 µs | p99.9 µs |"
 	}
+	if s.Records {
+		header += fmt.Sprintf(" %s | bytes of the file per message |", metricName(scenario.SubscriberCPU))
+	}
 	header += fmt.Sprintf(" %s / this | %s | lost | others |", s.Compared(), metricName(scenario.CPU))
 	fmt.Fprintf(&b, "%s\n%s\n", header, strings.Repeat("|---", strings.Count(header, "|")-1)+"|")
 	for _, r := range rows {
 		cells := []string{r.system, amount(s.Metric, r.median), amount(s.Metric, r.least) + " – " + amount(s.Metric, r.most)}
 		if latency {
-			cells = append(cells, r.figure("%.1f", func(r run.Record) float64 { return float64(r.Latency.P99) / 1e3 }),
-				r.figure("%.1f", func(r run.Record) float64 { return float64(r.Latency.P999) / 1e3 }))
+			p999 := r.figure("%.1f", func(r run.Record) float64 { return float64(r.Latency.P999) / 1e3 })
+			if r.records[0].Latency.P999 == 0 {
+				p999 = "–" // of a program that does not say it
+			}
+			cells = append(cells, r.figure("%.1f", func(r run.Record) float64 { return float64(r.Latency.P99) / 1e3 }), p999)
+		}
+		if s.Records {
+			cells = append(cells, r.figure("%.0f", figure(s, scenario.SubscriberCPU)), r.fileBytes())
 		}
 		cells = append(cells, ratioText(r.ratio), r.cpu(), r.lost(),
 			r.figure("%.0f %%", func(r run.Record) float64 { return 100 * r.Foreign }))
@@ -112,6 +121,14 @@ func (r result) cpu() string {
 	return amount(scenario.CPU, median)
 }
 
+// fileBytes is what a message takes in the file of a recorder.
+func (r result) fileBytes() string {
+	if r.records[0].Extra[load.FileBytes] == 0 {
+		return "–"
+	}
+	return r.figure("%.1f", func(r run.Record) float64 { return r.Extra[load.FileBytes] })
+}
+
 func (r result) lost() string {
 	var lost, all float64
 	for _, record := range r.records {
@@ -129,6 +146,9 @@ func extras(rows []result) string {
 	var b strings.Builder
 	for _, r := range rows {
 		for _, name := range sortedKeys(r.records[0].Extra) {
+			if name == load.FileBytes {
+				continue // has a column
+			}
 			fmt.Fprintf(&b, "- %s: %s %s\n", r.system, strings.ReplaceAll(name, "_", " "),
 				r.figure("%.4g", func(r run.Record) float64 { return r.Extra[name] }))
 		}
@@ -142,7 +162,7 @@ func extras(rows []result) string {
 // failures names the measurements of a scenario that failed.
 func failures(d Data, s scenario.Scenario) string {
 	count := make(map[string]int)
-	for _, r := range d.Records {
+	for _, r := range d.all() {
 		if r.Scenario == s.Name && r.Error != "" {
 			count[r.System]++
 		}

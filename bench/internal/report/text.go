@@ -28,6 +28,8 @@ func metricName(m scenario.Metric) string {
 		return "p99 µs"
 	case scenario.CPU:
 		return "CPU s per million"
+	case scenario.SubscriberCPU:
+		return "ns of CPU per message, subscriber"
 	case scenario.SubscriberMemory:
 		return "bytes of each subscriber"
 	case scenario.IdleCPU:
@@ -49,7 +51,7 @@ func amount(m scenario.Metric, v float64) string {
 		return fmt.Sprintf("%.1f", v/1e3)
 	case scenario.CPU:
 		return fmt.Sprintf("%.3f", v/1e3)
-	case scenario.Memory, scenario.SubscriberMemory:
+	case scenario.Memory, scenario.SubscriberMemory, scenario.SubscriberCPU:
 		return fmt.Sprintf("%.0f", v)
 	case scenario.IdleCPU, scenario.SubscriberIdle:
 		return fmt.Sprintf("%.2f %%", 100*v)

@@ -45,7 +45,12 @@ func (b *Built) Path(program string) string { return filepath.Join(b.folder, pro
 func builder(ctx context.Context, p scenario.Program, target string) (*exec.Cmd, string) {
 	goProgram := !strings.HasSuffix(p.Source, ".c")
 	if goProgram && p.Libs == nil {
+		target, err := filepath.Abs(target)
+		if err != nil {
+			return nil, err.Error()
+		}
 		command := exec.CommandContext(ctx, "go", "build", "-o", target, p.Source)
+		command.Dir = p.Folder
 		command.Env = append(os.Environ(), "CGO_ENABLED=0")
 		return command, ""
 	}

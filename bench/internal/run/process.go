@@ -11,8 +11,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -117,20 +115,4 @@ func (p *process) cpu() time.Duration {
 		return 0
 	}
 	return state.UserTime() + state.SystemTime() - p.cpuAtGo
-}
-
-// cpuSoFar is the processor time of a process that runs: the sum of its threads.
-func cpuSoFar(pid int) time.Duration {
-	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
-	var total time.Duration
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			continue // a thread that has ended
-		}
-		first, _, _ := strings.Cut(string(text), " ")
-		ns, _ := strconv.ParseInt(first, 10, 64)
-		total += time.Duration(ns)
-	}
-	return total
 }

@@ -92,6 +92,8 @@ func (r *Record) Figure(m scenario.Metric, size int) float64 {
 	case scenario.CPU:
 		// In ping-pong nothing is received but answers, which have a latency.
 		return r.CPU() * 1e9 / float64(max(1, r.Received, r.Latency.Count))
+	case scenario.SubscriberCPU:
+		return r.SubscriberCPU * 1e9 / float64(max(1, r.Received))
 	case scenario.Memory:
 		return r.Extra["publisher_bytes_per_subscriber"]
 	case scenario.SubscriberMemory:

@@ -50,9 +50,14 @@ func tiny(t *testing.T, s scenario.Scenario, name string) run.Record {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return measure(s, system, scenario.Profile{Seconds: 0.02})
+}
+
+// measure measures a system in a scenario once.
+func measure(s scenario.Scenario, system scenario.System, p scenario.Profile) run.Record {
 	runtime.LockOSThread() // the processes end with the thread
 	defer runtime.UnlockOSThread()
-	r := run.Runner{Built: built, Profile: scenario.Profile{Seconds: 0.02}}
+	r := run.Runner{Built: built, Profile: p}
 	return r.Measure(s, system, 0)
 }
 
@@ -96,6 +101,26 @@ func TestMeasure(t *testing.T) {
 					value, r.Sampled, r.PublisherCPU, r.SubscriberCPU)
 			}
 		})
+	}
+}
+
+// TestRecordersHaveAllInTheirFiles: what is received is what is read back.
+func TestRecordersHaveAllInTheirFiles(t *testing.T) {
+	for _, name := range []string{"tagbus-record", "recording", "tagbus-data", "mcap", "pcapng"} {
+		s, _ := scenario.Named("record/40B")
+		system, err := scenario.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := measure(s, system, scenario.Profile{Name: "tiny", Seconds: 0.1})
+		bytes := r.Extra[load.FileBytes]
+		if r.Error != "" || r.Lost+r.Corrupt+r.Disordered > 0 || r.Received == 0 || r.Received != r.Sent || r.Sampled == 0 || bytes < 40 || bytes > 100 {
+			t.Errorf("%s: got error %q, %d sent, %d received, %d sampled, %d corrupt, %d out of order, %v bytes each, want all in the file",
+				name, r.Error, r.Sent, r.Received, r.Sampled, r.Corrupt, r.Disordered, bytes)
+		}
+		if r.SubscriberCPU <= 0 || r.SubscriberCPU > 60 {
+			t.Errorf("%s: got %v s of processor time, want that of the recorder", name, r.SubscriberCPU)
+		}
 	}
 }
 

@@ -41,7 +41,11 @@ type trial struct {
 	folder      string
 	until       <-chan time.Time
 	profile     string // file, of the publisher's CPU
-	calls       *calls // of sendmsg by the publisher, or nil
+
+	// Processor time of a replay and a recorder that are processes of their own, in
+	// seconds; 0: there was none.
+	replayCPU, recorderCPU float64
+	calls                  *calls // of sendmsg by the publisher, or nil
 }
 
 // Measure measures a system in a scenario once. What goes wrong is in the
@@ -98,7 +102,7 @@ func (r *Runner) measure(s scenario.Scenario, system scenario.System, record *Re
 		t.calls, _ = countCalls(t.pub.command.Process.Pid, "sendmsg") // without root there is no count
 	}
 	for _, p := range t.all() {
-		p.cpuAtGo = cpuSoFar(p.command.Process.Pid)
+		p.cpuAtGo = load.ProcessCPU(p.command.Process.Pid)
 	}
 	if _, err := t.pub.stdin.Write([]byte("go\n")); err != nil {
 		return fmt.Errorf("run: %s: %w", t.pub.name, err)
@@ -107,6 +111,7 @@ func (r *Runner) measure(s scenario.Scenario, system scenario.System, record *Re
 	if err := t.pub.read(&pub, t.until); err != nil {
 		return err
 	}
+	t.replayCPU = pub.CPU
 	var subs []load.SubResult
 	if s.Work != load.WorkPingPong {
 		subs = make([]load.SubResult, len(active))
@@ -114,6 +119,7 @@ func (r *Runner) measure(s scenario.Scenario, system scenario.System, record *Re
 			if err := p.read(&subs[i], t.until); err != nil {
 				return err
 			}
+			t.recorderCPU += subs[i].CPU
 		}
 	}
 	record.add(s, pub, subs)
@@ -244,6 +250,12 @@ func (t *trial) close(failed bool, stopped int) {
 func (t *trial) spent(record *Record) {
 	record.PublisherCPU = cpuOf(t.pub)
 	record.SubscriberCPU = cpuOf(t.subs...)
+	if t.replayCPU > 0 {
+		record.PublisherCPU = t.replayCPU
+	}
+	if t.recorderCPU > 0 {
+		record.SubscriberCPU = t.recorderCPU // not what checks it
+	}
 	record.ServerCPU = cpuOf(t.server)
 	if n := t.calls.end(); n > 0 && record.Extra != nil {
 		record.Extra[SendCalls] = n

@@ -22,6 +22,7 @@ const (
 	P50              Metric = "p50"               // latency, ns
 	P99              Metric = "p99"               // latency, ns
 	CPU              Metric = "cpu"               // of all processes, ns for each message received or round trip
+	SubscriberCPU    Metric = "subscriber cpu"    // of the subscribers, ns for each message received
 	Memory           Metric = "memory"            // of the publisher for a subscriber, bytes
 	SubscriberMemory Metric = "subscriber memory" // of a subscriber, bytes
 	IdleCPU          Metric = "idle cpu"          // of the publisher while nothing is published: share of a processor

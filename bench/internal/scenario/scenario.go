@@ -32,6 +32,7 @@ type Scenario struct {
 	Channel     bool    // answers in ping-pong reach a goroutine through a channel
 	Longer      float64 // as often as this the time of the profile; default 1
 	Once        bool    // in one round only
+	Records     bool    // the subscriber records
 	Profiled    bool    // the publisher tells what its time went into
 
 	// Subject is the system whose ratio to each row is computed. Default: tagbus.
@@ -65,7 +66,7 @@ const (
 // All returns all scenarios.
 func All() []Scenario {
 	return slices.Concat(throughput(), receives(), producers(), fanOut(), profiled(), manyTags(),
-		pingPongs(), openLoops(), mixed(), settings(), scale())
+		pingPongs(), openLoops(), mixed(), settings(), scale(), records(), replays())
 }
 
 // Named returns the scenario of a name.
@@ -120,6 +121,9 @@ func (s Scenario) Args(p Profile) []string {
 	}
 	if s.Yields {
 		args = append(args, "--yield")
+	}
+	if s.Records && p.Name == "tiny" {
+		args = append(args, "--read-back")
 	}
 	if s.Channel {
 		args = append(args, "--channel")

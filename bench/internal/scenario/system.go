@@ -54,6 +54,14 @@ var Systems = []System{
 	{"c-epoll-two+cc", "yard", []string{"--way=epoll-two", FastCongestion}, "c-epoll+cc over two connections, one for each direction, as those of tagbus are"},
 	{"c-busy", "yard", []string{"--way=busy"}, "C: as c-epoll, but the receiver asks the socket again and again"},
 	{"c-busy+cc", "yard", []string{"--way=busy", FastCongestion}, "the same with the congestion control of tagbus"},
+	{"tagbus-count", "tagbus", []string{"--record=count"}, "received by SubscribeBatch and counted, nothing else"},
+	{"tagbus-record", "tagbus", []string{"--record=command"}, "tagbus record, as it is without further settings"},
+	{"tagbus-replay", "tagbus", nil, "tagbus replay, as it is without further settings, with a recording of messages at a fixed rate"},
+	{"recording", "tagbus", []string{"--record=recording"}, "the subscriber of tagbus-count, recorded by package recording"},
+	{"tagbus-data", "tagbus", []string{"--record=data"}, "the same, but only the payloads are written"},
+	{"mcap", "tagbus", []string{"--record=mcap"}, "the same, recorded by foxglove/mcap: chunks of 1 MiB with checksums and index, a channel for each tag"},
+	{"pcapng", "tagbus", []string{"--record=pcapng"}, "the same, recorded by gopacket as packets that begin with the tag"},
+	{"dd", "dd", nil, "the payloads written to the memory disk by one process, 1 MiB at a time, without a bus"},
 	{"c-busy-two+cc", "yard", []string{"--way=busy-two", FastCongestion}, "c-busy+cc over two connections"},
 }
 
@@ -82,11 +90,14 @@ type Program struct {
 	Source string   // a Go package, or a file in C
 	Libs   []string // flags of the linker, for C; for Go the packages of pkg-config that cgo needs
 	Server bool     // it has a third process, between the others
+	Folder string   // of a Go package that belongs to another module
 }
 
 // Programs are all programs that the runner builds.
 var Programs = []Program{
 	{Name: "tagbus", Source: "./cmd/tagbus"},
+	{Name: "tagbus-command", Source: "./cmd/tagbus", Folder: ".."},
+	{Name: "dd", Source: "./cmd/dd"},
 	{Name: "gonet", Source: "./cmd/gonet"},
 	{Name: "nats", Source: "./cmd/nats", Server: true},
 	{Name: "zmq4", Source: "./cmd/zmq4", Libs: []string{"libzmq"}},

@@ -110,9 +110,15 @@ func (o *Origin) Request(id ID) *Origin { return &Origin{of: o, id: id} }
 //
 // Threads: any.
 func (o *Origin) ID(turn uint32) ID {
-	switch {
-	case o == nil || o.keep != nil:
+	if o == nil || o.keep != nil { // so are most messages
 		return ID{}
+	}
+	return o.request(turn)
+}
+
+// request is ID of a message that may be a request.
+func (o *Origin) request(turn uint32) ID {
+	switch {
 	case o.of != nil || o.kind == made:
 		return o.id
 	case o.kind == copied:
