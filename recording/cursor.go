@@ -167,7 +167,7 @@ func (c *cursor) take() (ok bool, err error) {
 			}
 			ok, err = c.message(head>>recordBits, flags)
 		default:
-			ok, err = c.event(head>>recordBits)
+			ok, err = c.event(head >> recordBits)
 		}
 		if ok || err != nil {
 			return ok, err
