@@ -154,9 +154,10 @@ func (in *intake) flush(age time.Duration) {
 	}
 }
 
-// goOn goes on after a pause: there is a free block.
+// goOn goes on after a pause: there is a free block. Reading resumes when half of the blocks
+// are free, for each pause costs the publishers a while.
 func (in *intake) goOn() {
-	if !in.held.Load() || in.ended || !in.seal() {
+	if !in.held.Load() || in.ended || in.builder.Full() && !in.seal() || len(in.free) < cap(in.free)/2 {
 		return
 	}
 	in.held.Store(false)
