@@ -59,7 +59,7 @@ func (r *run) choose() error {
 	}
 	r.publishers, r.tags = len(publishers), tags.Of(all...)
 	if r.shared > 0 {
-		r.console.Say("%s had several publishers or become one by --map: this one publishes all of their messages, in the order in which they were recorded", units.FormatNumber(r.shared, "tag"))
+		r.console.Say("%s with the messages of several publishers, or of several tags by --map: in the order in which they were recorded", units.FormatNumber(r.shared, "tag"))
 	}
 	return nil
 }
@@ -73,17 +73,23 @@ func selected(c *Command, s recording.Series) bool {
 
 // inspect says what is wrong with the files as such.
 //
-//   - Errors: with --strict, what is wrong.
+//   - Errors: a part is given twice; with --strict, what is wrong.
 func (r *run) inspect() error {
 	for _, group := range r.files.Recordings() {
 		next := uint32(0)
 		for i, f := range group {
 			info := f.Info()
 			r.inspectFile(&info)
-			if i > 0 && info.Part > next {
-				r.flaw("%s is part %d and part %d is not given: give all that are to be played", info.File, info.Part, next)
+			switch {
+			case i > 0 && info.Part < next:
+				return fmt.Errorf("%s is part %d of a recording, which is given twice: leave one of the files out", info.File, info.Part)
+			case i > 0 && info.Part > next:
+				r.flaw("%s is part %d, and part %d is not given", info.File, info.Part, next)
 			}
 			next = info.Part + 1
+			if info.Continues && i == len(group)-1 {
+				r.console.Say("%s is part %d of a recording that goes on: give the next parts too if they are to be played", info.File, info.Part)
+			}
 		}
 	}
 	if r.cmd.Strict && len(r.flaws) > 0 {
@@ -134,14 +140,20 @@ func (r *run) damaged(err error) {
 func (r *run) look(ctx context.Context) error {
 	since := time.Now()
 	r.console.Live(func() string { return cli.Waiting(since, "a look through the files") })
-	n := 0
+	n, said := 0, false
 	var seen map[tags.Tag]struct{} // of a part of the recording, which may not have all tags
 	if r.cmd.From.given || r.cmd.To.given {
 		seen = make(map[tags.Tag]struct{})
 	}
 	for rec, err := range r.files.Records(r.query) {
-		if n++; n%checkEvery == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
+		if n++; n%checkEvery == 0 {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if !said && time.Since(since) > waitingInterval {
+				said = true
+				r.console.Say("still reading what is to be published: --no-check begins at once")
+			}
 		}
 		switch {
 		case err != nil:
@@ -161,6 +173,9 @@ func (r *run) look(ctx context.Context) error {
 	}
 	if r.found.messages == 0 {
 		return r.noMessages()
+	}
+	if limit := int(r.cmd.MaxMessageBytes); limit > 0 && r.found.largest > limit {
+		return fmt.Errorf("a message of %d bytes is to be published, more than --max-message-bytes %d: raise it, or leave it out", r.found.largest, limit)
 	}
 	if seen != nil {
 		var all []tags.Tag

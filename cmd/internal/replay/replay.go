@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/bus/directory"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
@@ -33,8 +34,9 @@ type run struct {
 	cmd     *Command
 	env     *tool.Env
 	console *cli.Console
-	hurry   context.Context // ends when nothing is to be waited for any more
-	open    func(bus.PublisherConfig) (*bus.Publisher, error)
+	hurry   context.Context                                   // ends when nothing is to be waited for any more
+	open    func(bus.PublisherConfig) (*bus.Publisher, error) // sets dir
+	dir     directory.Directory
 	nap     func(time.Duration)
 
 	files  recording.Readers
@@ -72,11 +74,8 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 		if err != nil {
 			return nil, err
 		}
-		p, err := n.NewPublisher(cfg)
-		if err == nil {
-			r.announced = cli.AnnouncedBy(n.Directory(), p.Instance())
-		}
-		return p, err
+		r.dir = n.Directory()
+		return n.NewPublisher(cfg)
 	}
 	return r.report(r.run(ctx))
 }
@@ -109,7 +108,9 @@ func (r *run) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, r.publisher.Close()) }()
 	self := cli.Common{Name: r.cmd.Name}
 	id, addr := r.publisher.Instance(), r.publisher.Addr()
+	r.announced = cli.AnnouncedBy(r.dir, id)
 	r.console.Tell(slog.LevelInfo, "publishing", self.SelfFields(id, addr), "%s publishes on %s", self.Self(id), cli.Place(addr, r.announced, len(r.cmd.Advertise) > 0))
+	r.sayOthers()
 	if err := r.end(r.publishAll(ctx)); err != nil {
 		return errors.Join(err, r.drain(ctx, err))
 	}

@@ -79,6 +79,7 @@ func params(dir string) testscript.Params {
 			"api":       askAPI,
 			"entry":     announceEntry,
 			"recording": checkRecording,
+			"recorded":  makeRecording,
 		},
 		Setup: func(env *testscript.Env) error {
 			all := &processes{byName: make(map[string]*process)}

@@ -41,10 +41,11 @@ type Commands struct {
 	Bench bench.Command `cmd:"" help:"Measure throughput and latency between two processes or two hosts, and what plain TCP does beside it."`
 
 	Record recorder.Command `cmd:"" help:"Record what is on the bus into a file that says by itself whether it is whole."`
-	Replay replay.Command   `cmd:"" help:"Publish a recording again, with its pauses or as fast as possible."`
 
 	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
 	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`
+
+	Replay replay.Command `cmd:"" help:"Publish a recording again, with its pauses or as fast as possible."`
 
 	Completion shellCompletion `cmd:"" help:"Print the script by which a shell completes this command."`
 }

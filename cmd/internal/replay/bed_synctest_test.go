@@ -55,22 +55,22 @@ var (
 
 // writer writes a recording.
 type writer struct {
-	t        *testing.T
+	t        testing.TB
 	file     *os.File
 	w        *recording.Writer
 	counters map[tags.Tag]uint64
 }
 
 // create begins a recording in a folder of the test.
-func create(t *testing.T, name string, cfg recording.Config) *writer {
-	t.Helper()
-	file, err := os.Create(filepath.Join(t.TempDir(), name))
+func create(tb testing.TB, name string, cfg recording.Config) *writer {
+	tb.Helper()
+	file, err := os.Create(filepath.Join(tb.TempDir(), name))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	w := &writer{t: t, file: file, counters: make(map[tags.Tag]uint64)}
+	w := &writer{t: tb, file: file, counters: make(map[tags.Tag]uint64)}
 	if w.w, err = recording.NewWriter(file, recording.Header{}, cfg); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return w
 }
@@ -86,6 +86,22 @@ func (w *writer) add(from *bus.Peer, samples ...sample) *writer {
 		}
 	}
 	return w
+}
+
+// rotate goes on in another file, beside the first.
+func (w *writer) rotate(name string) {
+	w.t.Helper()
+	file, err := os.Create(filepath.Join(filepath.Dir(w.file.Name()), name))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.w.Rotate(file); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.file.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.file = file
 }
 
 // event appends an event.
@@ -117,6 +133,7 @@ type bed struct {
 	began      time.Time // of the first message
 	got        []sample  // what the subscriber got; read it when the command has ended
 	counters   map[tags.Tag]uint64
+	stalled    bool // the subscriber takes nothing once it has subscribed
 	out, err   bytes.Buffer
 }
 
@@ -138,9 +155,16 @@ func newBed(t *testing.T, line, wanted string, files ...string) *bed {
 	host := netip.MustParseAddr("10.0.0.1")
 	b := &bed{t: t, counters: make(map[tags.Tag]uint64)}
 	b.run = newRun(cmd, &tool.Env{Flags: &tool.Flags{}, Streams: cli.Streams{Out: &b.out, Err: &b.err}})
-	b.run.nap = time.Sleep
+	b.run.nap, b.run.dir = time.Sleep, dir
 	b.run.open = func(cfg bus.PublisherConfig) (*bus.Publisher, error) {
 		cfg.Listen = netip.AddrPortFrom(host, 0)
+		tell := cfg.OnEvent
+		cfg.OnEvent = func(e bus.Event) {
+			if b.stalled && e.Kind == bus.Subscribed {
+				network.Stall(netip.AddrPort{}, netip.AddrPortFrom(host.Next(), 0))
+			}
+			tell(e)
+		}
 		return bus.NewPublisher(network.Opener(here, memnet.Config{Host: host}), dir, cfg)
 	}
 	b.subscriber, err = bus.NewSubscriber(network.Opener(there, memnet.Config{Host: host.Next()}), dir, bus.SubscriberConfig{})
@@ -188,7 +212,7 @@ var clock = regexp.MustCompile(`(?m)^[-0-9T:.Z+]+ [A-Z]+ tagbus replay: `)
 func (b *bed) said() string {
 	var kept []string
 	for line := range strings.Lines(clock.ReplaceAllString(b.err.String(), "")) {
-		if !strings.Contains(line, " publishes on ") && !strings.HasPrefix(line, "waiting for ") && !strings.Contains(line, "subscribe") {
+		if !strings.Contains(line, " publishes on ") && !strings.HasPrefix(line, "waiting for ") && !strings.HasPrefix(line, "subscribed ") {
 			kept = append(kept, line)
 		}
 	}
