@@ -13,7 +13,6 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
-
 	"tagbus/bus"
 	"tagbus/recording"
 	"tagbus/tags"

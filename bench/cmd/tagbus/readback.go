@@ -9,7 +9,6 @@ import (
 
 	"github.com/foxglove/mcap/go/mcap"
 	"github.com/gopacket/gopacket/pcapgo"
-
 	"tagbus/recording"
 
 	"tagbus/bench/internal/load"

@@ -146,9 +146,10 @@ const method = `## How it is measured
   64 B every 10 ms on another. Latency is that of these. *half*: half of the rate that
   the system reaches in throughput/1KiB, measured just before.
 - Recording: the subscriber writes a file in /dev/shm, and has received the last message
-  when the file is complete. All formats have the same subscriber, and a goroutine that
-  writes about 1 MiB at a time. *tagbus-data* is what a pipe to dd could be at best. *dd*
-  itself makes its messages in its cache, and no other process needs a processor.
+  when the file is complete. It counts messages and checks none; bench-check reads them
+  back and checks all. All formats have the same subscriber, and a goroutine that writes
+  about 1 MiB at a time. *tagbus-data* is what a pipe to dd could be at best. *dd* itself
+  makes its messages in its cache, and no other process needs a processor.
 - Replay: latency is how late a message is published, by what the command says.
 - *apart*: the kernel likes to run two processes with one thread each in turn on one
   processor, where a wake-up takes a tenth of the time, in one measurement and not in
