@@ -14,7 +14,7 @@ SYSTEMS   ?=
 RUNS      ?= 100
 
 # The tests that do more with TAGBUS_TESTS=all.
-LIMITS := ^(TestNoSliceOfA(Publisher|Subscriber)WorksLong|TestTheHeapOfAPublisherStaysWithinItsBounds|TestManySubscribersOfRandomHalves)$$
+LIMITS := ^(TestNoSliceOfA(Publisher|Subscriber)WorksLong|TestTheHeapOfAPublisherStaysWithinItsBounds|TestManySubscribersOfRandomHalves|TestRecordingOfAReplay)$$
 
 # Tools have their own module, so that their dependencies never become ours.
 TOOL := go tool -modfile=tools/go.mod
@@ -57,7 +57,7 @@ test: ## install what the tests need, run the usual ones, name what was skipped 
 test-all: test limits invariants verbs web ## everything: make test, and all that it leaves out
 
 limits: ## the tests at the limits that the documentation promises; some minutes
-	TAGBUS_TESTS=all go test -count=1 -timeout 20m -run '$(LIMITS)' ./bus
+	TAGBUS_TESTS=all go test -count=1 -timeout 20m -run '$(LIMITS)' ./bus ./cmd/internal/replay
 
 verbs: ## the tests of the RDMA backend over real verbs, in a virtual machine with Soft-RoCE
 	@scripts/setup.sh verbs
