@@ -62,7 +62,6 @@ type importer struct {
 	to      *recording.Writer
 	q       recording.Query
 	begun   bool
-	last    time.Time
 	stopped bool // a Stopped event was among the packets
 
 	ours    *bus.Peer            // of packets that name none
@@ -278,7 +277,7 @@ func (i *importer) finish() error {
 	if !i.begun {
 		i.last = time.Now()
 	}
-	if i.stopped && i.failed == nil {
+	if i.stopped && i.damaged == 0 {
 		return nil
 	}
 	e := recording.Event{Kind: recording.Stopped, Time: i.last, Text: "made of a capture by tagbus rec convert"}
