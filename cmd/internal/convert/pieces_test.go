@@ -96,14 +96,14 @@ func TestPiecesThatAreMissing(t *testing.T) {
 	b := newBed(t)
 	first, second := msg(0, alice, 5, 1, 0, noise(600_000)), msg(1, alice, 5, 2, 0, "good")
 	other := msg(0, alice, 5, 3, 0, noise(600_001))
-	b.record("run.tbr", 1<<20, first, second, other)
+	b.record("run.tbr", 1<<20, first, second, other, msg(0, alice, 5, 4, 0, noise(600_000)))
 	b.run("run.tbr", "--to", "pcapng", "--out", "run.pcapng")
-	p := b.packets("run.pcapng") // 3 pieces, a message, 3 pieces
-	if len(p) != 7 {
-		t.Fatalf("got %d packets, want 7", len(p))
+	p := b.packets("run.pcapng") // 3 pieces, a message, 3 pieces, 3 pieces
+	if len(p) != 10 {
+		t.Fatalf("got %d packets, want 10", len(p))
 	}
-	change := func(at int, to byte) []byte {
-		c := bytes.Clone(p[0])
+	change := func(packet []byte, at int, to byte) []byte {
+		c := bytes.Clone(packet)
 		c[at] = to
 		return c
 	}
@@ -120,10 +120,12 @@ func TestPiecesThatAreMissing(t *testing.T) {
 		{"the end", p[:2], []string{"its end: "}, nil},
 		{"the first twice", slices.Concat(p[:1], p[:4]), []string{"packet 2: "}, []string{string(first.Data), "good"}},
 		{"those of two mixed", slices.Concat(p[:1], p[5:6], p[1:2], p[3:4]), []string{"packet 2: ", "a piece at 262116 of 600001 bytes, and those before are not there", "packet 3: "}, []string{"good"}},
-		{"no place", [][]byte{change(19, 4)[:27], p[3]}, []string{"a piece of 0 bytes at 0 of 0"}, []string{"good"}},
-		{"a place behind the end", [][]byte{change(20, 1), p[3]}, []string{"packet 1: "}, []string{"good"}},
-		{"an end before the piece", [][]byte{change(25, 0), p[3]}, []string{"packet 1: "}, []string{"good"}},
-		{"more than fits in a block", [][]byte{change(24, 255), p[3]}, []string{"packet 1: "}, []string{"good"}},
+		{"that of a like one", slices.Concat(p[:1], p[8:9], p[2:4]), []string{"packet 2: "}, []string{"good"}},
+		{"one of another length", slices.Concat(p[:1], [][]byte{change(p[1], 27, p[1][27]+1)}, p[2:4]), []string{"packet 2: "}, []string{"good"}},
+		{"no place", [][]byte{change(p[0], 19, 4)[:27], p[3]}, []string{"a piece of 0 bytes at 0 of 0"}, []string{"good"}},
+		{"a place behind the end", [][]byte{change(p[0], 20, 1), p[3]}, []string{"packet 1: "}, []string{"good"}},
+		{"an end before the piece", [][]byte{change(p[0], 25, 0), p[3]}, []string{"packet 1: "}, []string{"good"}},
+		{"more than fits in a block", [][]byte{change(p[0], 24, 255), p[3]}, []string{"packet 1: "}, []string{"good"}},
 	}
 	for i, test := range tests {
 		in, out := fmt.Sprintf("%d.pcap", i), fmt.Sprintf("%d.tbr", i)
@@ -232,7 +234,10 @@ func (b *bed) tshark(name string, fields ...string) (rows [][]string) {
 	if _, err := exec.LookPath("tshark"); err != nil {
 		b.Skip("needs tshark of the Debian package tshark")
 	}
-	args := []string{"-n", "-X", "lua_script:../../../deploy/wireshark/tagbus.lua", "-r", b.path(name), "-T", "fields", "-E", "separator=;"}
+	const dissector = "../../../deploy/wireshark/tagbus.lua"
+	_, err := os.ReadFile(dissector) // the result of the test depends on it
+	must(b, err)
+	args := []string{"-n", "-X", "lua_script:" + dissector, "-r", b.path(name), "-T", "fields", "-E", "separator=;"}
 	for _, f := range fields {
 		args = append(args, "-e", f)
 	}
