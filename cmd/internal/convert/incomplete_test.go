@@ -108,3 +108,40 @@ func TestAPacketIsMissing(t *testing.T) {
 		t.Errorf("got %v, want that a packet is missing", back)
 	}
 }
+
+// TestAPartThatIsNotThere is missing in the new file, too.
+func TestAPartThatIsNotThere(t *testing.T) {
+	b := newBed(t)
+	var first, second bytes.Buffer
+	w, err := recording.NewWriter(&first, recording.Header{}, recording.Config{})
+	must(t, err)
+	records := hellos()
+	for i, r := range records {
+		if i == len(records)/2 {
+			must(t, w.Rotate(&second))
+		}
+		if r.Event != nil {
+			must(t, w.AppendEvent(*r.Event))
+		} else {
+			must(t, w.Append(r.Time, &r.Message.Message))
+		}
+	}
+	must(t, w.Close())
+	must(t, os.WriteFile(b.path("0.tbr"), first.Bytes(), 0o600))
+	must(t, os.WriteFile(b.path("1.tbr"), second.Bytes(), 0o600))
+	for i, test := range []struct {
+		files []string
+		why   string
+	}{
+		{[]string{"0.tbr", "1.tbr"}, ""},
+		{[]string{"0.tbr"}, "part 1 of recording "},
+		{[]string{"1.tbr"}, "part 0 of recording "},
+	} {
+		between, back := fmt.Sprintf("%d.pcapng", i), fmt.Sprintf("back%d.tbr", i)
+		b.run(append(test.files, "--to", "pcapng", "--out", between)...)
+		b.run(between, "--out", back)
+		if report := b.report(back); report.Whole() != (test.why == "") || !strings.Contains(report.String(), test.why) {
+			t.Errorf("%q: got %v, want %s in it", test.files, report, test.why)
+		}
+	}
+}
