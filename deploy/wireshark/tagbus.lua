@@ -28,6 +28,8 @@ local f = {
   cause = ProtoField.uint8("tagbus.cause", "Cause", base.DEC, causes),
   flags = ProtoField.uint8("tagbus.flags", "Flags", base.HEX),
   request = ProtoField.bytes("tagbus.request", "Request"),
+  offset = ProtoField.uint32("tagbus.piece.offset", "Piece begins at", base.DEC),
+  all = ProtoField.uint32("tagbus.piece.of", "Bytes of all pieces", base.DEC),
   failed = ProtoField.bool("tagbus.failed", "Failed", 8, nil, 0x02),
   data = ProtoField.bytes("tagbus.data", "Data"),
   text = ProtoField.string("tagbus.text", "Text"),
@@ -35,6 +37,18 @@ local f = {
 tagbus.fields = f
 
 local header = 20
+
+-- A long message is several packets, each with a piece of it.
+local function rest(buffer, tree, at, field)
+  if bit.band(buffer(19, 1):uint(), 4) ~= 0 and buffer:len() >= at + 8 then
+    tree:add(f.offset, buffer(at, 4))
+    tree:add(f.all, buffer(at + 4, 4))
+    at = at + 8
+  end
+  if buffer:len() > at then
+    tree:add(field, buffer(at))
+  end
+end
 
 local function message(buffer, tree)
   tree:add(f.counter, buffer(8, 8))
@@ -45,9 +59,7 @@ local function message(buffer, tree)
     tree:add(f.request, buffer(at, 16))
     at = at + 16
   end
-  if buffer:len() > at then
-    tree:add(f.data, buffer(at))
-  end
+  rest(buffer, tree, at, f.data)
 end
 
 local function event(buffer, tree, kind)
@@ -58,9 +70,7 @@ local function event(buffer, tree, kind)
     tree:add(f.cause, buffer(18, 1))
   end
   tree:add(f.failed, buffer(19, 1))
-  if buffer:len() > header then
-    tree:add(f.text, buffer(header))
-  end
+  rest(buffer, tree, header, f.text)
 end
 
 function tagbus.dissector(buffer, pinfo, root)

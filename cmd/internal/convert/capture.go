@@ -62,14 +62,14 @@ type importer struct {
 	to      *recording.Writer
 	q       recording.Query
 	begun   bool
-	last    time.Time
 	stopped bool // a Stopped event was among the packets
 
 	ours    *bus.Peer            // of packets that name none
 	peers   map[string]*bus.Peer // by the description of an interface
 	counts  map[tags.Tag]uint64  // with --tag
 	message []byte               // with a record header
-	failed  error                // of the capture that ended too early
+	joiner  joiner
+	failed  error // of the capture that ended too early
 }
 
 // fromCaptures makes a recording of captures, one behind the other.
@@ -121,11 +121,8 @@ func (i *importer) file(ctx context.Context, name string) (err error) {
 		if err == nil {
 			packet, err = r.Next()
 		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
 		if err != nil {
-			i.broken(name, err)
+			i.endOfFile(name, err)
 			return nil
 		}
 		if n%1024 == 0 && ctx.Err() != nil {
@@ -137,78 +134,18 @@ func (i *importer) file(ctx context.Context, name string) (err error) {
 	}
 }
 
-// broken names what ends a capture too early.
-func (i *importer) broken(name string, err error) {
+// endOfFile names what ends a capture too early: damage, or a packet in pieces of which some
+// are not there.
+func (i *importer) endOfFile(name string, err error) {
+	if err := i.joiner.interrupted(nil, nil); err != nil {
+		i.damage(fmt.Errorf("%s: its end: %w", plain.Text(name), err))
+	}
+	if errors.Is(err, io.EOF) {
+		return
+	}
 	i.failed = fmt.Errorf("%s: %w", plain.Text(name), err)
 	i.damaged++
 	fmt.Fprintf(i.env.Err, "%s: the capture is read no further\n", cli.Text(i.failed))
-}
-
-// packet makes a record of a packet. One that makes none is named.
-//
-//   - Errors: ErrLinkType, wrapped; those of the recording.
-func (i *importer) packet(r *record.Reader, name string, n uint64, packet []byte) error {
-	info, err := r.Info()
-	if err == nil && i.Tag == nil && info.LinkType != user0 {
-		return fmt.Errorf("%s: packet %d has link type %d: %w", plain.Text(name), n, info.LinkType, ErrLinkType)
-	}
-	var rec recording.Record
-	if err == nil {
-		rec, err = i.recordOf(r, info, packet)
-	}
-	if err != nil {
-		i.damage(fmt.Errorf("%s: packet %d: %w", plain.Text(name), n, err))
-		return nil
-	}
-	return i.write(&rec)
-}
-
-// recordOf returns the record that a packet is.
-func (i *importer) recordOf(r *record.Reader, info record.Info, packet []byte) (rec recording.Record, err error) {
-	if i.Tag != nil {
-		if i.message, err = record.AppendHeader(i.message[:0], info, len(packet)); err != nil {
-			return rec, err
-		}
-		i.message = append(i.message, packet...)
-		i.counts[*i.Tag]++
-		rec.Time = info.Time
-		rec.Message.Message = bus.Message{Tag: *i.Tag, Counter: i.counts[*i.Tag], Publisher: i.ours, Data: i.message}
-		return rec, nil
-	}
-	if int(info.Length) != len(packet) {
-		return rec, fmt.Errorf("%w: the capture has %d of its %d bytes", ErrPacket, len(packet), info.Length)
-	}
-	if rec, err = parsePacket(packet); err != nil {
-		return rec, err
-	}
-	peer := i.peer(r)
-	if rec.Event != nil {
-		rec.Event.Time, rec.Event.Peer = info.Time, peer
-	} else {
-		rec.Time, rec.Publisher = info.Time, peer
-	}
-	return rec, nil
-}
-
-// peer returns the publisher of the packet that was just read: what the interface says.
-func (i *importer) peer(r *record.Reader) *bus.Peer {
-	name, description := r.Interface()
-	if name == "" && description == "" {
-		return nil
-	}
-	key := name + "\x00" + description
-	if p, ok := i.peers[key]; ok {
-		return p
-	}
-	if len(i.peers) >= mostPointers {
-		clear(i.peers)
-	}
-	p, ok := described(description)
-	if !ok {
-		p = bus.Peer{Instance: name, Name: name}
-	}
-	i.peers[key] = &p
-	return &p
 }
 
 // write appends a record if it is asked for.
@@ -278,7 +215,7 @@ func (i *importer) finish() error {
 	if !i.begun {
 		i.last = time.Now()
 	}
-	if i.stopped && i.failed == nil {
+	if i.stopped && i.damaged == 0 {
 		return nil
 	}
 	e := recording.Event{Kind: recording.Stopped, Time: i.last, Text: "made of a capture by tagbus rec convert"}

@@ -24,6 +24,7 @@ func FuzzPacket(f *testing.F) {
 	f.Add(good(func(b []byte) { b[19] = 1 }))
 	f.Add(good(func(b []byte) { b[17], b[18] = 3, 1 }))
 	f.Add(append(good(func(b []byte) { b[17] = 1 })[:20], "0x1-0x5"...))
+	f.Add(good(func(b []byte) { b[19], b[27] = 4, 12 })) // a packet of one piece
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		b := newBed(t)

@@ -20,7 +20,8 @@ import (
 //	byte  16      version, 1
 //	byte  17      kind: 0: a message; otherwise one of recording.EventKind
 //	byte  18      status; of a gap the recording.Cause
-//	byte  19      flags; bit 0: the id of a request follows; bit 1: failed
+//	byte  19      flags; bit 0: the id of a request follows; bit 1: failed; bit 2: a
+//	              piece of a packet, see appendPiece
 //	16 bytes      id of a request, if bit 0 says so
 //	the rest      data of a message; of a joined publisher its tags, of other events the
 //	              reason, as text
@@ -33,7 +34,7 @@ const (
 
 	counterAt, versionAt, kindAt, statusAt, flagsAt = 8, 16, 17, 18, 19
 
-	flagRequest, flagFailed = 1, 2
+	flagRequest, flagFailed, flagPiece = 1, 2, 4
 )
 
 // ErrPacket is wrapped by the errors for a packet of the link type USER0 that Convert has

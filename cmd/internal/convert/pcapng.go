@@ -15,13 +15,14 @@ import (
 )
 
 // pcapngSink writes a capture: an interface for each publisher, in it a packet for each
-// message and event.
+// message and event, or several for a long one.
 type pcapngSink struct {
 	to      *pcapgo.NgWriter // nil before the first record
 	w       io.Writer
 	comment string
 	numbers numbers
 	packet  []byte
+	piece   []byte // of a packet that is too long
 }
 
 // application is how the file names the program that has written it.
@@ -60,9 +61,23 @@ func (s *pcapngSink) write(p *bus.Peer, at time.Time) error {
 			return err
 		}
 	}
-	return s.to.WritePacket(gopacket.CaptureInfo{
-		Timestamp: at, CaptureLength: len(s.packet), Length: len(s.packet), InterfaceIndex: number,
-	}, s.packet)
+	info := gopacket.CaptureInfo{Timestamp: at, CaptureLength: len(s.packet), Length: len(s.packet), InterfaceIndex: number}
+	if len(s.packet) > mostCaptured {
+		return s.writePieces(info)
+	}
+	return s.to.WritePacket(info, s.packet)
+}
+
+// writePieces writes the packet that was made, and is too long for Wireshark.
+func (s *pcapngSink) writePieces(info gopacket.CaptureInfo) error {
+	for at := 0; at < len(s.packet)-beginning(s.packet); {
+		s.piece, at = appendPiece(s.piece[:0], s.packet, at)
+		info.CaptureLength, info.Length = len(s.piece), len(s.piece)
+		if err := s.to.WritePacket(info, s.piece); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *pcapngSink) message(m *recording.Message) error {

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -75,26 +74,12 @@ var fields = []string{
 
 // TestWiresharkShowsEachMessage reads a capture with tshark and the dissector of deploy/.
 func TestWiresharkShowsEachMessage(t *testing.T) {
-	if _, err := exec.LookPath("tshark"); err != nil {
-		t.Skip("needs tshark of the Debian package tshark")
-	}
 	b := newBed(t)
 	b.record("run.tbr", 256, all()...)
 	b.run("run.tbr", "--to", "pcapng", "--out", "run.pcapng")
-	args := []string{"-n", "-X", "lua_script:../../../deploy/wireshark/tagbus.lua", "-r", b.path("run.pcapng"), "-T", "fields", "-E", "separator=;"}
-	for _, f := range fields {
-		args = append(args, "-e", f)
-	}
-	command := exec.CommandContext(t.Context(), "tshark", args...)
-	var errs bytes.Buffer
-	command.Stderr = &errs
-	out, err := command.Output()
-	if err != nil || strings.Contains(errs.String(), "Lua:") {
-		t.Fatalf("tshark: %v: %s", err, &errs)
-	}
 	var got, want []string
-	for line := range strings.Lines(string(out)) {
-		got = append(got, strings.TrimSuffix(line, "\n"))
+	for _, row := range b.tshark("run.pcapng", fields...) {
+		got = append(got, strings.Join(row, ";"))
 	}
 	for _, r := range ofAll(all()) {
 		want = append(want, strings.Join(shownBy(t, r), ";"))

@@ -92,10 +92,7 @@ func (n *numbers) of(p *bus.Peer) (number int, isNew bool) {
 	if n.byValue == nil {
 		n.byValue = make(map[bus.Peer]int)
 	}
-	var value bus.Peer
-	if p != nil {
-		value = *p
-	}
+	value := valueOf(p)
 	number, ok := n.byValue[value]
 	if !ok {
 		number = len(n.byValue)
@@ -103,4 +100,12 @@ func (n *numbers) of(p *bus.Peer) (number int, isNew bool) {
 	}
 	n.byPointer[p] = number
 	return number, !ok
+}
+
+// valueOf returns what there is of a publisher; the zero value: there is none.
+func valueOf(p *bus.Peer) bus.Peer {
+	if p == nil {
+		return bus.Peer{}
+	}
+	return *p
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/rec"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
 	"tagbus/internal/plain"
@@ -31,8 +32,9 @@ type job struct {
 	out *output
 
 	messages, events, lost uint64
-	damaged                uint64   // blocks or packets
-	notes                  []string // what the numbers do not say
+	last                   time.Time // the latest of a record; zero: there was none
+	damaged                uint64    // blocks or packets
+	notes                  []string  // what the numbers do not say
 }
 
 // Run converts.
@@ -85,14 +87,11 @@ func (j *job) fromRecordings(ctx context.Context) (err error) {
 	return j.out.close(j.copy(ctx, rs, q))
 }
 
-// noteFile says what is missing in a file.
+// noteFile says what is damaged in a file beside its blocks. What is missing is said behind
+// the last record.
 func (j *job) noteFile(i *recording.Info) {
-	if i.Cut > 0 {
-		j.note("%s: the last %d bytes are not a complete block: its recorder was killed", i.File, i.Cut)
-	}
 	if i.Skipped > 0 {
 		j.damaged++
-		j.note("%s: %d bytes between the blocks are damaged, and passed over", i.File, i.Skipped)
 	}
 	if i.HeaderDamage != nil {
 		j.note("%s: what its header says of the recording cannot be read: %v", i.File, i.HeaderDamage)
@@ -105,7 +104,7 @@ func (j *job) copy(ctx context.Context, rs recording.Readers, q recording.Query)
 	if err != nil {
 		return err
 	}
-	n := 0
+	n, blocks := 0, uint64(0)
 	for r, err := range rs.Records(q) {
 		if n++; n%1024 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -113,6 +112,7 @@ func (j *job) copy(ctx context.Context, rs recording.Readers, q recording.Query)
 		damage := (*recording.DamageError)(nil)
 		switch {
 		case errors.As(err, &damage):
+			blocks++
 			j.damage(err)
 		case err == nil:
 			err = j.record(s, &r)
@@ -123,14 +123,35 @@ func (j *job) copy(ctx context.Context, rs recording.Readers, q recording.Query)
 			return err
 		}
 	}
+	if err := j.incomplete(s, rec.Incomplete(rs, q, blocks)); err != nil {
+		return err
+	}
 	return s.end()
+}
+
+// incomplete says what is missing in the recordings, and writes it as their last event:
+// the new file is no more whole than they are.
+func (j *job) incomplete(s sink, why []string) error {
+	for _, w := range why {
+		j.note("not whole: %s", w)
+	}
+	if len(why) == 0 || j.last.IsZero() {
+		return nil
+	}
+	return j.record(s, &recording.Record{Event: rec.Stopped(j.last, why, "converted by tagbus rec convert")})
 }
 
 // record writes a record.
 func (j *job) record(s sink, r *recording.Record) error {
 	if r.Event == nil {
 		j.messages++
+		if r.Time.After(j.last) {
+			j.last = r.Time
+		}
 		return s.message(&r.Message)
+	}
+	if r.Event.Time.After(j.last) {
+		j.last = r.Event.Time
 	}
 	j.events++
 	if r.Event.Kind == recording.Gap && r.Event.Cause != recording.CauseLeftOut {

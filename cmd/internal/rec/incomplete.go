@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rec
+
+import (
+	"time"
+
+	"tagbus/recording"
+)
+
+// Incomplete returns why files do not have all of what a query selects, as far as reading
+// them shows it: files that were not closed or are not there, and blocks that were passed
+// over. What the recorder itself says to be missing is in the events.
+//
+//   - blocks: how many could not be read.
+func Incomplete(rs recording.Readers, q recording.Query, blocks uint64) (why []string) {
+	for _, parts := range rs.Recordings() {
+		for _, p := range problems(parts, q.From, q.To) {
+			why = append(why, p.text)
+		}
+	}
+	if blocks > 0 {
+		why = append(why, blocksMissing(blocks))
+	}
+	return why
+}
+
+// Stopped returns the last event of what is made of recordings that are incomplete.
+//
+//   - why: what Incomplete returned.
+//   - made: how it was made.
+func Stopped(at time.Time, why []string, made string) *recording.Event {
+	return stopped(at, why, made).Event
+}
