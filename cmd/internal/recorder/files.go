@@ -46,7 +46,8 @@ type folder struct {
 
 // newFolder looks at where a recording is to be.
 //
-// Errors: there is one, and force is false; those of the system.
+// Errors: there is one, and force is false or another recorder is writing it; those of the
+// system.
 func newFolder(path string, force bool) (*folder, error) {
 	f := &folder{path: path, force: force}
 	switch info, err := os.Stat(path); {
@@ -66,7 +67,31 @@ func newFolder(path string, force bool) (*folder, error) {
 	if len(there) > 0 && !force {
 		return nil, fmt.Errorf("%s is there already: choose another name, or --force to replace it", there[0])
 	}
+	for _, name := range there {
+		if err := unclaimed(name); err != nil {
+			return nil, err
+		}
+	}
 	return f, nil
+}
+
+// unclaimed returns an error if another recorder is writing a file: --force does not replace
+// what is not complete yet.
+func unclaimed(name string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	err = lock(file, syscall.LOCK_SH)
+	return errors.Join(err, file.Close())
+}
+
+// lock locks a file until it is closed. A file system without locks is used without.
+func lock(file *os.File, how int) error {
+	if err := syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
+		return fmt.Errorf("%s is being written by another program: end it, or choose another name", file.Name())
+	}
+	return nil
 }
 
 // partName returns the name of a part.
@@ -128,11 +153,10 @@ func (f *folder) create(int) (file, error) {
 	return opened, nil
 }
 
-// claim locks a file until it is closed, against another recorder and against
-// tagbus rec index, and empties it. A file system without locks is used without.
+// claim locks a file against another recorder and against tagbus rec index, and empties it.
 func claim(f *os.File) error {
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
-		return fmt.Errorf("%s is being written by another program: end it, or choose another name", f.Name())
+	if err := lock(f, syscall.LOCK_EX); err != nil {
+		return err
 	}
 	return f.Truncate(0)
 }

@@ -169,8 +169,14 @@ func TestAFileIsWrittenByOneRecorder(t *testing.T) {
 	if err := syscall.Flock(int(named.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
 		t.Error("the part that is written is not locked under its name")
 	}
+	if _, err := newFolder(path, true); err == nil || !strings.HasSuffix(err.Error(), "run.tbr is being written by another program: end it, or choose another name") {
+		t.Errorf("got %v, want a refusal to replace what is being written", err)
+	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := newFolder(path, true); err != nil {
+		t.Errorf("got %v, want a recording that has ended to be replaced", err)
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != "some" {
 		t.Errorf("got %q, %v, want what the first recorder wrote", text, err)
