@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package node puts a bus together: an event loop that runs, a transport
-// backend on it, and a directory in a folder. It is what most programs start
+// backend on it, and a directory. It is what most programs start
 // with; those with other needs put the same parts together themselves.
 //
 // It is the only package that names a backend.
@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"time"
 
 	"tagbus/bus"
 	"tagbus/bus/directory"
@@ -31,10 +32,16 @@ var ErrUnknownBackend = errors.New("node: unknown backend: want tcp, rdma or rdm
 
 // Config says how a node works. Only Bus has no default.
 type Config struct {
-	// Bus is the folder through which publishers and subscribers find each
-	// other. If it does not exist, the first publisher or receiver makes it. It may be on a
-	// network file system; see package file for what to set there.
+	// Bus is the directory through which publishers and subscribers find each other: the
+	// path of a folder, or a URL as directory.Open takes it. If a folder does not exist, the
+	// first publisher or receiver makes it. It may be on a network file system; see package
+	// file for what to set there in Folder. A program that imports
+	// tagbus/directory/etcd knows "etcd://HOST,HOST/NAME", too.
 	Bus string
+
+	// Directory is used instead of one that Bus names, which may then be empty. The node
+	// does not close it. Default: the one that Bus names.
+	Directory directory.Directory
 
 	// Backend is "tcp", "rdma" or "rdma:PROVIDER", and with "/rdm" behind it
 	// without connections where the provider has them, too. Default "tcp". All that are
@@ -61,7 +68,12 @@ type Config struct {
 	// before its Provider.
 	RDMA rdma.Config
 
-	Directory file.Config
+	// Folder tunes the directory if Bus is the path of a folder.
+	Folder file.Config
+
+	// Expiry is how long an instance may give no sign of life to the directory before its
+	// entry is gone. Default: that of the kind of directory, 5 s in a folder.
+	Expiry time.Duration
 
 	// Logger gets the warnings of the loops and transports whose configurations
 	// name none. It is called on the loops, so it must not wait for a reader.
@@ -92,8 +104,9 @@ func Fabrics() (rdma.Survey, error) { return rdma.Fabrics() }
 type Node struct {
 	loops  []*reactor.EventLoop // that of the callbacks, and others
 	opener netio.Opener
-	dir    *file.Directory
-	done   chan error // the result of each loop's Run
+	dir    directory.Directory
+	closes func() error // the directory, if it was opened here
+	done   chan error   // the result of each loop's Run
 
 	overRDMA bool
 	turns    turns
@@ -118,7 +131,7 @@ func Open(cfg Config) (*Node, error) {
 		n.opener, err = cfg.opener(n.loops[0], n.loops[1:])
 	}
 	if err == nil {
-		n.dir, err = file.Open(cfg.Bus, cfg.Directory)
+		n.dir, n.closes, err = cfg.directory()
 	}
 	if err != nil {
 		return nil, errors.Join(err, n.closeLoops())
@@ -128,6 +141,32 @@ func Open(cfg Config) (*Node, error) {
 		go n.run(loop)
 	}
 	return n, nil
+}
+
+// directory returns the directory of the configuration, and what closes it.
+//
+// Errors: those of directory.Open and of file.Open.
+func (c Config) directory() (dir directory.Directory, closes func() error, err error) {
+	if c.Directory != nil {
+		return c.Directory, func() error { return nil }, nil
+	}
+	path, isFolder, err := directory.Folder(c.Bus)
+	if err != nil {
+		return nil, nil, err
+	}
+	if isFolder {
+		c.Folder.Expiry = cmp.Or(c.Folder.Expiry, c.Expiry)
+		d, err := file.Open(path, c.Folder)
+		if err != nil {
+			return nil, nil, err
+		}
+		return d, d.Close, nil
+	}
+	d, err := directory.Open(c.Bus, directory.Settings{Expiry: c.Expiry, Logger: c.Logger})
+	if err != nil {
+		return nil, nil, err
+	}
+	return d, d.Close, nil
 }
 
 func (c Config) opener(loop *reactor.EventLoop, workers []*reactor.EventLoop) (netio.Opener, error) {
@@ -247,7 +286,7 @@ func (n *Node) Close() error {
 		return nil
 	}
 	defer close(n.ended)
-	errs := append(closeAll(users), n.dir.Close())
+	errs := append(closeAll(users), n.closes())
 	for _, loop := range n.loops {
 		loop.Stop()
 	}

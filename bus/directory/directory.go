@@ -9,8 +9,10 @@
 //
 // The package has the contract and no storage. bus/directory/file keeps the
 // entries in a shared folder and needs no server, bus/directory/memory keeps
-// them in the process. Both are a [Feed] with something in front that fills it,
-// and conformance_test.go holds both to the contract; a new one joins its table.
+// them in the process, and the module tagbus/directory/etcd keeps them on the servers of
+// etcd. Each is a [Feed] with something in front that fills it.
+// bus/directory/directorytest holds them all to the contract. [Open] finds the
+// one that a URL names.
 //
 //	publisher                      directory                      subscriber
 //	Announce(entry) ──────────────►   entry   ──── Appeared ─────►  dial
@@ -31,7 +33,9 @@ type Directory interface {
 	// Announce adds e, and keeps it alive until it is withdrawn.
 	//
 	//   - e: a copy is kept; e.Instance is unique among all entries.
-	//   - Result: nil error means that e is visible to all watchers.
+	//   - Result: nil error means that e is visible to all watchers. A directory on
+	//     servers returns nil, too, if it cannot reach them for now: e is visible once it
+	//     can, and the Registration, a Reporter, has a problem until then.
 	//   - Errors: one or more *FieldError joined (errors.Is ErrInvalidEntry),
 	//     ErrAnnounced, ErrClosed, and what the storage reports. The entry is
 	//     then not announced.

@@ -50,6 +50,7 @@ type Entry struct {
 	PageBytes       int              // page that the publisher sends, bytes: sizes the buffers of subscribers; at a receiver, the most that it takes at once; 1..1<<30-1
 	MaxMessageBytes int              // largest message that the publisher sends or the receiver takes, bytes; 1..1<<30-1
 	Since           time.Time        // by the publisher's clock, when it announced what was last added to Tags; 1970..2262, or zero if unknown
+	Monitor         netip.AddrPort   // where its process serves metrics and its state by HTTP; zero if it does not, otherwise as one of Addresses
 }
 
 // Validate returns nil if e may be announced.
@@ -95,6 +96,11 @@ func (e Entry) Validate() error {
 			refuse(size.field, strconv.Itoa(size.value), "must be 1 to 1073741823 bytes")
 		}
 	}
+	if e.Monitor != (netip.AddrPort{}) {
+		if reason := Undialable(e.Monitor); reason != "" {
+			refuse("Monitor", shown(e.Monitor.String()), reason)
+		}
+	}
 	if y := e.Since.UTC().Year(); !e.Since.IsZero() && (y < 1970 || y >= 2262) {
 		refuse("Since", e.Since.String(), "must be in 1970 to 2262, or zero if unknown")
 	}
@@ -122,7 +128,8 @@ func (e Entry) Equal(other Entry) bool {
 	return e.Instance == other.Instance && e.Name == other.Name && e.Host == other.Host &&
 		e.PID == other.PID && e.Role == other.Role && e.Backend == other.Backend &&
 		slices.Equal(e.Addresses, other.Addresses) && e.Tags.Equal(other.Tags) &&
-		e.PageBytes == other.PageBytes && e.MaxMessageBytes == other.MaxMessageBytes && e.Since.Equal(other.Since)
+		e.PageBytes == other.PageBytes && e.MaxMessageBytes == other.MaxMessageBytes && e.Since.Equal(other.Since) &&
+		e.Monitor == other.Monitor
 }
 
 // Clone returns a copy that shares nothing that can be changed.

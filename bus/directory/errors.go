@@ -51,3 +51,28 @@ func (e *FieldError) Error() string {
 
 // Is reports whether target is ErrInvalidEntry.
 func (e *FieldError) Is(target error) bool { return target == ErrInvalidEntry }
+
+// UnknownSchemeError reports a URL of a kind of directory that the program does not have.
+// It is an ErrUnknownScheme.
+type UnknownSchemeError struct {
+	Scheme string // of the URL
+	URL    string
+}
+
+// elsewhere says which programs and packages have what others do not.
+var elsewhere = map[string]string{
+	"etcd":  "it is in publisher-etcd, subscriber-etcd and tagbus-etcd, and in programs that import tagbus/directory/etcd",
+	"etcds": "it is in publisher-etcd, subscriber-etcd and tagbus-etcd, and in programs that import tagbus/directory/etcd",
+}
+
+// Error names the URL, and what has this kind of directory.
+func (e *UnknownSchemeError) Error() string {
+	where := elsewhere[e.Scheme]
+	if where == "" {
+		where = "want the path of a folder, file:///path or etcd://HOST,HOST/NAME"
+	}
+	return plain.Linef("%v: %s: %s", ErrUnknownScheme, shown(e.URL), where)
+}
+
+// Is reports whether target is ErrUnknownScheme.
+func (*UnknownSchemeError) Is(target error) bool { return target == ErrUnknownScheme }

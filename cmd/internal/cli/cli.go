@@ -17,7 +17,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"tagbus/bus"
-	"tagbus/bus/directory/file"
 	"tagbus/internal/plain"
 	"tagbus/node"
 )
@@ -138,7 +137,7 @@ func heartbeat(d *time.Duration) time.Duration {
 //   - log: gets the warnings of its loops and transports; it must not block.
 func (c *Common) Node(log *slog.Logger) (*node.Node, error) {
 	return node.Open(node.Config{
-		Bus: c.Bus, Backend: c.Backend, Loops: c.Loops, Directory: file.Config{Expiry: c.Expiry},
+		Bus: c.Bus, Backend: c.Backend, Loops: c.Loops, Expiry: c.Expiry,
 		Logger: log,
 	})
 }
