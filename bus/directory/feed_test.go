@@ -20,13 +20,13 @@ func TestFeedReportsEachProblemOnce(t *testing.T) {
 	var f directory.Feed
 	defer f.Close()
 	r := newRecorder(t)
-	stop, err := f.Watch(r.notify)
+	stop, err := f.Watch(r.Notify)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stop()
 	f.Put(entry("a", 1))
-	r.want(directory.Appeared, "a")
+	r.Want(directory.Appeared, "a")
 	first, second := errors.New("first"), errors.New("second")
 	f.Report("a", first)
 	f.Report("a", errors.New("first"))
@@ -39,21 +39,21 @@ func TestFeedReportsEachProblemOnce(t *testing.T) {
 		instance string
 		err      error
 	}{{"a", first}, {"", second}, {"a", second}, {"a", second}} {
-		if e := r.want(directory.Problem, want.instance); !errors.Is(e.Err, want.err) {
+		if e := r.Want(directory.Problem, want.instance); !errors.Is(e.Err, want.err) {
 			t.Errorf("got problem %v, want %v", e.Err, want.err)
 		}
 	}
-	r.wantNone()
+	r.WantNone()
 
 	late := newRecorder(t)
-	stopLate, err := f.Watch(late.notify)
+	stopLate, err := f.Watch(late.Notify)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stopLate()
-	late.want(directory.Appeared, "a")
-	late.want(directory.Problem, "a")
-	late.want(directory.Problem, "")
+	late.Want(directory.Appeared, "a")
+	late.Want(directory.Problem, "a")
+	late.Want(directory.Problem, "")
 	if entries, err := f.List(); len(entries) != 1 || !errors.Is(err, second) {
 		t.Errorf("got list %v, %v, want one entry and the problem", entries, err)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package directory_test
+package directorytest
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"tagbus/bus/directory"
 )
 
-func testStop(t *testing.T, d closer) {
+func testStop(t *testing.T, d directory.Opened) {
 	t.Helper()
 	entered, release := make(chan struct{}), make(chan struct{})
 	var calls, running atomic.Int32
@@ -28,9 +28,9 @@ func testStop(t *testing.T, d closer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	announce(t, d, entry("a", 1))
-	within(t, entered, "the first notify")
-	announce(t, d, entry("b", 1))
+	Announce(t, d, Entry("a", 1))
+	Within(t, entered, "the first notify")
+	Announce(t, d, Entry("b", 1))
 	stopped := make(chan struct{})
 	go func() {
 		stop()
@@ -46,8 +46,8 @@ func testStop(t *testing.T, d closer) {
 	case <-time.After(10 * time.Millisecond):
 	}
 	close(release)
-	within(t, stopped, "stop")
-	announce(t, d, entry("c", 1))
+	Within(t, stopped, "stop")
+	Announce(t, d, Entry("c", 1))
 	if _, err := d.List(); err != nil {
 		t.Fatal(err)
 	}
@@ -56,9 +56,9 @@ func testStop(t *testing.T, d closer) {
 	}
 }
 
-func testInsideNotify(t *testing.T, d closer) {
+func testInsideNotify(t *testing.T, d directory.Opened) {
 	t.Helper()
-	a := announce(t, d, entry("a", 1))
+	a := Announce(t, d, Entry("a", 1))
 	stops := make(chan func(), 1)
 	done := make(chan struct{})
 	var calls atomic.Int32
@@ -68,7 +68,7 @@ func testInsideNotify(t *testing.T, d closer) {
 		if err := a.Withdraw(); err != nil {
 			t.Errorf("got %v from Withdraw, want nil", err)
 		}
-		if _, err := d.Announce(entry("b", 1)); err != nil {
+		if _, err := d.Announce(Entry("b", 1)); err != nil {
 			t.Errorf("got %v from Announce, want nil", err)
 		}
 		close(done)
@@ -77,16 +77,16 @@ func testInsideNotify(t *testing.T, d closer) {
 		t.Fatal(err)
 	}
 	stops <- stop
-	within(t, done, "notify")
+	Within(t, done, "notify")
 	stop()
 	if got := calls.Load(); got != 1 {
 		t.Errorf("got %d calls of notify, want 1", got)
 	}
 }
 
-func testCloseInsideNotify(t *testing.T, d closer) {
+func testCloseInsideNotify(t *testing.T, d directory.Opened) {
 	t.Helper()
-	announce(t, d, entry("a", 1))
+	Announce(t, d, Entry("a", 1))
 	done := make(chan struct{})
 	if _, err := d.Watch(func(directory.Event) {
 		if err := d.Close(); err != nil {
@@ -96,22 +96,22 @@ func testCloseInsideNotify(t *testing.T, d closer) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	within(t, done, "notify")
+	Within(t, done, "notify")
 }
 
-func testClosed(t *testing.T, d closer) {
+func testClosed(t *testing.T, d directory.Opened) {
 	t.Helper()
-	a := announce(t, d, entry("a", 1))
-	r, stop := watch(t, d)
-	r.want(directory.Appeared, "a")
+	a := Announce(t, d, Entry("a", 1))
+	r, stop := Watch(t, d)
+	r.Want(directory.Appeared, "a")
 	for range 2 {
 		if err := d.Close(); err != nil {
 			t.Fatalf("got %v from Close, want nil", err)
 		}
 	}
-	r.wantNone()
+	r.WantNone()
 	stop()
-	if _, err := d.Announce(entry("b", 1)); !errors.Is(err, directory.ErrClosed) {
+	if _, err := d.Announce(Entry("b", 1)); !errors.Is(err, directory.ErrClosed) {
 		t.Errorf("got %v from Announce, want ErrClosed", err)
 	}
 	if _, err := d.Watch(func(directory.Event) {}); !errors.Is(err, directory.ErrClosed) {
@@ -120,7 +120,7 @@ func testClosed(t *testing.T, d closer) {
 	if _, err := d.List(); !errors.Is(err, directory.ErrClosed) {
 		t.Errorf("got %v from List, want ErrClosed", err)
 	}
-	if err := a.Update(entry("a", 2)); !errors.Is(err, directory.ErrClosed) {
+	if err := a.Update(Entry("a", 2)); !errors.Is(err, directory.ErrClosed) {
 		t.Errorf("got %v from Update, want ErrClosed", err)
 	}
 	if err := a.Withdraw(); err != nil {
