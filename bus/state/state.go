@@ -38,7 +38,6 @@ type State struct {
 
 	Backend   string   `json:"backend"`             // transport: "tcp", "rdma:verbs"
 	Addresses []string `json:"addresses,omitempty"` // announced; of those that dial: none
-	Monitor   string   `json:"monitor,omitempty"`   // announced: where its process serves metrics and its state by HTTP
 	Tags      string   `json:"tags,omitempty"`      // announced or wanted, in the text form of tags.Set; cut after MaxTagsText bytes
 	TagParts  int      `json:"tag_parts"`           // ranges and patterns of that set
 
