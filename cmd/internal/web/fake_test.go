@@ -171,6 +171,7 @@ type frame struct {
 		Peer    *struct{ Name string }
 		Peers   []struct{ ID, Name, Role, Status string }
 		Tags    []struct{ Tag string }
+		State   *struct{ Monitor string }
 	}
 	Tag *struct {
 		Tag     string
