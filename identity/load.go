@@ -217,5 +217,8 @@ func fileErrorOf(err error) error {
 	if path := (*os.PathError)(nil); errors.As(err, &path) {
 		return &FileError{path.Path, path.Err, "name the right file, readable for this process"}
 	}
+	if size := (*reread.SizeError)(nil); errors.As(err, &size) {
+		return &FileError{size.Path, fmt.Errorf("more than %d bytes", size.Limit), "name the right file"}
+	}
 	return err
 }
