@@ -107,6 +107,9 @@ func Open[T any](c Config[T]) (*Keeper[T], error) {
 //   - Blocks: never. Allocates: no.
 func (k *Keeper[T]) Current() T { return *k.current.Load() }
 
+// Paths returns the paths of the files, which must not be changed.
+func (k *Keeper[T]) Paths() []string { return k.config.Paths }
+
 // Reload looks at the files now.
 //
 //   - Errors: those of reading and of Make; *SizeError. The value in use stays then.
