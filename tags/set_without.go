@@ -27,7 +27,10 @@ func (s Set) without(o Set, w *work) (Set, error) {
 		return Set{}, ErrTooComplex
 	}
 	d := difference{ranges: subtractSpans(s.ranges, o.ranges), work: w}
-	gaps := subtractSpans([]span{{0, MaxTag}}, o.ranges)
+	var gaps []span
+	if len(s.masks) > 0 {
+		gaps = subtractSpans([]span{{0, MaxTag}}, o.ranges)
+	}
 	for _, p := range s.masks {
 		if !p.intersectsSpans(o.ranges, w) {
 			d.pieces = append(d.pieces, p)
@@ -146,7 +149,7 @@ func (d *difference) remove(q pattern) bool {
 // commonSpans returns the tags that are in both lists, which are ascending and
 // disjoint, and so is the result.
 func commonSpans(a, b []span) []span {
-	var out []span
+	out := make([]span, 0, min(len(a), len(b)))
 	for len(a) > 0 && len(b) > 0 {
 		if lo, hi := max(a[0].lo, b[0].lo), min(a[0].hi, b[0].hi); lo <= hi {
 			out = append(out, span{lo, hi})
