@@ -173,6 +173,7 @@ func (e *endpoint) releaseSecure() (inOrder bool) {
 // receiveSealed is the part of receive that reads from TLS.
 func (e *endpoint) receiveSealed(makeWay bool) {
 	s := e.secure
+	s.wire.edges, s.wire.dry = !e.peerClosed, false
 	budget := e.backend.readBudget()
 	for {
 		if makeWay && e.receiver.buffered() == 0 {
@@ -189,8 +190,8 @@ func (e *endpoint) receiveSealed(makeWay bool) {
 		charge := max(n, records*openCharge)
 		e.backend.moved += charge
 		s.drained = err == errNothing //nolint:errorlint // bare, and this is the data path
-		if s.wire.pending() || s.wire.overflowed() {
-			e.Schedule(toFlush) // crypto/tls has answered
+		if s.wire.answered() {
+			e.Schedule(toFlush)
 		}
 		if n > 0 && !e.deliver() {
 			return

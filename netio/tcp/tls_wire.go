@@ -21,8 +21,8 @@ const (
 
 	// sealBytes is how much is sealed before the system is asked to take it, and
 	// sealedBytes the memory for that, with room for alerts and answers of crypto/tls.
-	sealBytes   = 240 << 10
-	sealedBytes = scratchBytes
+	sealBytes   = 64 << 10
+	sealedBytes = 64<<10 + slack
 )
 
 // wire is the net.Conn below a tls.Conn. It is used in two ways, one after the other.
@@ -42,6 +42,10 @@ type wire struct {
 	kicks    chan struct{} // something may have changed: of one element
 	deadline time.Time     // of the handshake
 	yield    func() bool   // reports whether a handshake whose peer is silent makes way
+
+	// Only on the loop.
+	edges bool // what comes behind a short read makes a new edge
+	dry   bool // the last read was short
 
 	mu       sync.Mutex
 	fd       int // -1: closed
@@ -73,7 +77,12 @@ var (
 // Read implements net.Conn.
 func (w *wire) Read(p []byte) (int, error) {
 	if !w.blocking {
-		return w.read(p)
+		if w.dry {
+			return 0, errNothing
+		}
+		n, err := w.read(p)
+		w.dry = w.edges && n < len(p)
+		return n, err
 	}
 	for {
 		w.mu.Lock()
@@ -211,6 +220,13 @@ func (w *wire) reserve(n int) error {
 	w.sealed, err = w.memory.get(n)
 	w.from, w.to = 0, 0
 	return err
+}
+
+// answered reports whether crypto/tls has written behind the back of who seals.
+func (w *wire) answered() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.to > w.from || w.overflow
 }
 
 // pending reports whether sealed bytes wait to be sent.
