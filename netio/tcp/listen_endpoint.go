@@ -161,6 +161,10 @@ func (b *backend) serve(l *listenEndpoint, fd int, remote netip.AddrPort) {
 	b.load.Add(1)
 	e.listener = l
 	e.place = b.endpoints.PushBack(e)
+	if b.config.TLS != nil {
+		e.secureAccepted()
+		return
+	}
 	b.Counters.Accepted.Add(1)
 	e.Schedule(toReport)
 }
