@@ -44,7 +44,7 @@ var table = []rule{
 		"netio", "netio/reactor", "netio/tcp", "netio/rdma", "bus", "bus/directory", "bus/directory/file", "bus/observer", "tags",
 	}},
 	{"bus", "the bus knows the contract in netio, never a backend, a loop or a kind of directory", []string{
-		"internal/alarm", "internal/check", "internal/plain", "internal/remind", "subscription", "bus/directory", "bus/internal/...", "bus/state", "netio", "tags",
+		"acl", "identity", "internal/alarm", "internal/check", "internal/plain", "internal/remind", "subscription", "bus/directory", "bus/internal/...", "bus/state", "netio", "tags",
 		"github.com/nats-io/nuid",
 	}},
 	{"bus/observer", "an observer asks over a connection of the bus, and publishes and subscribes nothing", []string{

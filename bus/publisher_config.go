@@ -51,6 +51,10 @@ type PublisherConfig struct {
 	// Name is shown to operators. Default: empty. At most 255 bytes.
 	Name string
 
+	// Access decides which peers may subscribe, and ask for the state of this instance.
+	// Default: all may.
+	Access Access
+
 	// Listen is the local address to listen on. Default 127.0.0.1 and a port
 	// that the system picks, which no other host can reach: set the address of
 	// the network that carries the data.

@@ -27,6 +27,10 @@ type ReceiverConfig struct {
 	// Name is shown to the operators of senders. At most 255 bytes.
 	Name string
 
+	// Access decides which peers may send, and ask for the state of this instance.
+	// Default: all may.
+	Access Access
+
 	// Listen is the local address to listen on. Default 127.0.0.1 and a port
 	// that the system picks, which no other host can reach.
 	Listen netip.AddrPort

@@ -19,6 +19,9 @@ type SenderConfig struct {
 	// Name is shown to the operators of receivers. At most 255 bytes.
 	Name string
 
+	// Access decides which receivers get messages. Default: all.
+	Access Access
+
 	// PageBytes is the size of a page, 256 B to 16 MiB. Default 130,900.
 	PageBytes int
 

@@ -21,6 +21,9 @@ type SubscriberConfig struct {
 	// Name is shown to the operators of publishers. At most 255 bytes.
 	Name string
 
+	// Access decides whose messages of which tags are taken. Default: all.
+	Access Access
+
 	// MaxMessageBytes is the largest message or page accepted. A publisher
 	// that announces more is refused with an event. Default 64 MiB. Memory is
 	// taken as bytes arrive, not in advance.

@@ -3,6 +3,7 @@
 package directory
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -21,6 +22,7 @@ const (
 	MaxInstanceBytes = 64        // length of Entry.Instance
 	MaxTextBytes     = 255       // length of Entry.Name, Host and Backend
 	MaxAddresses     = 64        // number of Entry.Addresses
+	MaxProofBytes    = 16 << 10  // length of Entry.Proof
 	MaxSizeBytes     = 1<<30 - 1 // largest PageBytes and MaxMessageBytes: sizes have 30 bits in a page
 	maxZoneBytes     = 200       // length of the zone of an address: a network interface's name, or the address on a fabric that has others than IP
 	shownBytes       = 80        // how much of a refused value an error shows
@@ -37,7 +39,7 @@ const (
 )
 
 // Entry is what a publisher or a receiver says of itself. The zero value is not
-// valid. It may be copied; the copies share Addresses.
+// valid. It may be copied; the copies share Addresses and Proof.
 type Entry struct {
 	Instance        string           // id of the publisher, from nuid: unique per process start; 1..64 letters, digits, - and _
 	Name            string           // what people call the publisher; may be empty; at most 255 bytes of printable text
@@ -51,6 +53,7 @@ type Entry struct {
 	MaxMessageBytes int              // largest message that the publisher sends or the receiver takes, bytes; 1..1<<30-1
 	Since           time.Time        // by the publisher's clock, when it announced what was last added to Tags; 1970..2262, or zero if unknown
 	Monitor         netip.AddrPort   // where its process serves metrics and its state by HTTP; zero if it does not, otherwise as one of Addresses
+	Proof           []byte           // what shows which process announced the entry, as package signed writes it; at most 16 KiB; may be empty
 }
 
 // Validate returns nil if e may be announced.
@@ -72,6 +75,9 @@ func (e Entry) Validate() error {
 	}
 	if !printable(string(e.Role)) || hasBlank(string(e.Role)) {
 		refuse("Role", shown(string(e.Role)), "must be at most 255 bytes of printable UTF-8 without blanks")
+	}
+	if len(e.Proof) > MaxProofBytes {
+		refuse("Proof", fmt.Sprintf("(%d bytes)", len(e.Proof)), "must be at most 16384 bytes")
 	}
 	if e.PID < 0 {
 		refuse("PID", strconv.Itoa(e.PID), "must not be negative; 0 stands for unknown")
@@ -129,12 +135,13 @@ func (e Entry) Equal(other Entry) bool {
 		e.PID == other.PID && e.Role == other.Role && e.Backend == other.Backend &&
 		slices.Equal(e.Addresses, other.Addresses) && e.Tags.Equal(other.Tags) &&
 		e.PageBytes == other.PageBytes && e.MaxMessageBytes == other.MaxMessageBytes && e.Since.Equal(other.Since) &&
-		e.Monitor == other.Monitor
+		e.Monitor == other.Monitor && bytes.Equal(e.Proof, other.Proof)
 }
 
 // Clone returns a copy that shares nothing that can be changed.
 func (e Entry) Clone() Entry {
 	e.Addresses = slices.Clone(e.Addresses)
+	e.Proof = slices.Clone(e.Proof)
 	return e
 }
 
