@@ -4,9 +4,13 @@ package bus
 
 import (
 	"crypto/x509"
+	"errors"
+	"fmt"
 
 	"tagbus/acl"
 	"tagbus/identity"
+	"tagbus/internal/plain"
+	"tagbus/netio"
 	"tagbus/tags"
 )
 
@@ -44,4 +48,148 @@ type Access interface {
 	// Watch calls changed, on a goroutine of its own, each time the answers may have become
 	// others, until stop, which returns when changed does not run.
 	Watch(changed func()) (stop func())
+}
+
+// ErrNotAllowed is matched by every *AccessError.
+var ErrNotAllowed = errors.New("bus: not allowed")
+
+// AccessError says that no rule of the policy lets a peer do something with some tags.
+type AccessError struct {
+	Who    identity.Principal
+	Action acl.Action
+	Tags   tags.Set // with which; empty: with none at all
+	Rule   string   // the rule that is nearest, for this side only; may be empty
+	Times  uint64   // how often it was refused since it was told last; 0: once
+}
+
+// shownRanges is how many ranges of a set an error names.
+const shownRanges = 8
+
+// Error names the peer, the action and the tags.
+func (e *AccessError) Error() string {
+	with := "anything here"
+	if !e.Tags.IsEmpty() {
+		text, all := e.Tags.Short(shownRanges)
+		if with = text; !all {
+			with += " and others"
+		}
+	}
+	text := plain.Linef("%v: no rule lets %s %v %s", ErrNotAllowed, e.Who, e.Action, with)
+	if e.Times > 1 {
+		text += fmt.Sprintf(" (%d times)", e.Times)
+	}
+	if e.Rule != "" {
+		text += plain.Linef(": %s", e.Rule)
+	}
+	return text
+}
+
+// Is reports whether target is ErrNotAllowed.
+func (*AccessError) Is(target error) bool { return target == ErrNotAllowed }
+
+// outside returns the error as the peer is told it: it shows nothing of the policy.
+func (e *AccessError) outside() error {
+	return &AccessError{Who: e.Who, Action: e.Action, Tags: e.Tags}
+}
+
+// outsideOf returns what a peer is told of a refusal.
+func outsideOf(err error) error {
+	if refused := (*AccessError)(nil); errors.As(err, &refused) {
+		return refused.outside()
+	}
+	return err
+}
+
+// door is what both sides ask Access through. Its zero value lets every peer do everything.
+type door struct {
+	access Access
+	stop   func() // of Watch
+}
+
+// open begins to watch for changes of what is allowed. changed is called on the loop.
+func (d *door) open(access Access, post func(func()) bool, changed func()) {
+	if d.access = access; access != nil {
+		d.stop = access.Watch(func() { post(changed) })
+	}
+}
+
+// close ends that.
+func (d *door) close() {
+	if d.stop != nil {
+		d.stop()
+	}
+}
+
+// identify returns which peer a connection is from; nil if there is no Access.
+//
+// Errors: those of Access.Identify.
+func (d *door) identify(ep netio.Endpoint) (*identity.Peer, error) {
+	if d.access == nil {
+		return nil, nil
+	}
+	var shown []*x509.Certificate
+	if known, ok := ep.(netio.Authenticated); ok {
+		shown = known.PeerCertificates()
+	}
+	return d.access.Identify(shown)
+}
+
+// enters returns why a peer may not do anything of a kind here, or nil.
+//
+// Errors: *AccessError.
+func (d *door) enters(who *identity.Peer, action acl.Action) error {
+	if d.access == nil || !d.access.Allowed(who.Principal, action).IsEmpty() {
+		return nil
+	}
+	return &AccessError{Who: who.Principal, Action: action, Rule: d.access.Explain(who.Principal, action, 0)}
+}
+
+// split divides a set into the tags with which a peer may do something, and an error for
+// those of served with which it may not, or nil.
+//
+//   - served: what this side has: others are not named.
+func (d *door) split(who *identity.Peer, action acl.Action, asked, served tags.Set) (may tags.Set, refused *AccessError) {
+	if d.access == nil {
+		return asked, nil
+	}
+	may, mayNot := d.access.Split(who.Principal, action, asked)
+	if mayNot.IsEmpty() {
+		return may, nil
+	}
+	named, err := mayNot.Intersection(served)
+	if err != nil {
+		named = mayNot
+	}
+	if named.IsEmpty() {
+		return may, nil
+	}
+	refused = &AccessError{Who: who.Principal, Action: action, Tags: named}
+	for tag := range named.All() {
+		refused.Rule = d.access.Explain(who.Principal, action, tag)
+		break
+	}
+	return may, refused
+}
+
+// expired returns why a peer that was let in has to go, or nil.
+func (d *door) expired(who *identity.Peer) error {
+	if d.access == nil || who == nil {
+		return nil
+	}
+	return d.access.Check(who)
+}
+
+// self returns why this process may not do something with tags, or nil: its own policy
+// would refuse it.
+//
+// Errors: *AccessError.
+func self(access Access, action acl.Action, set tags.Set) error {
+	if access == nil {
+		return nil
+	}
+	d := door{access: access}
+	if _, refused := d.split(&identity.Peer{Principal: access.Self()}, action, set, set); refused != nil {
+		return refused
+	}
+	return nil
 }

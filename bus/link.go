@@ -10,6 +10,7 @@ import (
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/ring"
+	"tagbus/identity"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -43,7 +44,9 @@ type link struct {
 	dismissed   bool      // goodbye is said to it
 	dialed      bool      // by this side: the peer may be idle, and acknowledges pages
 	peer        *Peer
-	deadline    beat.Deadline // for the hello, and then for a subscription
+	who         *identity.Peer // that the transport has proved; nil without Access
+	rights      tags.Set       // with which it may do here what it does
+	deadline    beat.Deadline  // for the hello, and then for a subscription
 	events      events.Conn
 	jobs        ring.Ring[linkJob]
 	working     bool // paused for the jobs
@@ -74,12 +77,13 @@ func (l *link) fail(err error) {
 
 // refuse sends the peer the reason of a refusal, instead of a hello. Loop only.
 func (l *link) refuse(reason error) {
-	b, err := subscription.Append(nil, refusal(0, reason))
+	b, err := subscription.Append(nil, refusal(0, outsideOf(reason)))
 	if err != nil {
 		l.fail(err)
 		return
 	}
-	l.leave(b, reason)
+	l.closeAfter(b, reason)
+	l.refused(reason)
 }
 
 // leave closes the connection once a last message is sent, and reports the reason. Loop

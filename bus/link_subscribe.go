@@ -16,16 +16,18 @@ import (
 // subscribe begins to make the subscriptions of a group active. Loop only.
 func (l *link) subscribe(wishes []fanout.Wish) {
 	p := l.pub
-	g := l.out.Subscribe(wishes, fanout.Terms{
-		Check:    l.check,
-		Steps:    p.ownership.checkSteps,
-		Account:  func(w *fanout.Wish) *ledger.Lane { return p.account(l, w) },
-		HandOver: func(sets []tags.Set) []tags.Set { return p.ownership.handOver(l, sets) },
-		Entered:  func() { p.ownership.entered(l) },
-		Refusal:  func(w *fanout.Wish) subscription.Message { return refusal(w.Request.ID, w.Err) },
-	})
+	var g *fanout.Group // made when it is known what the peer may have
+	s := &screening{link: l, left: wishes}
 	l.begin(linkJob{run: func(budget int) (steps int, done bool) {
-		if steps, done = g.Run(budget); !done {
+		if g == nil {
+			if steps, done = s.screen(budget); !done {
+				return steps, false
+			}
+			wishes, g = s.pass, l.group(s.pass)
+		}
+		more := 0
+		more, done = g.Run(budget - steps)
+		if steps += more; !done {
 			return steps, false
 		}
 		if at, fault := g.Failed(); fault != nil {
@@ -36,7 +38,24 @@ func (l *link) subscribe(wishes []fanout.Wish) {
 		l.answered(wishes)
 		p.farewell(l)
 		return steps, true
-	}, abort: g.Abort})
+	}, abort: func() {
+		if g != nil {
+			g.Abort()
+		}
+	}})
+}
+
+// group returns what makes subscriptions active.
+func (l *link) group(wishes []fanout.Wish) *fanout.Group {
+	p := l.pub
+	return l.out.Subscribe(wishes, fanout.Terms{
+		Check:    l.check,
+		Steps:    p.ownership.checkSteps,
+		Account:  func(w *fanout.Wish) *ledger.Lane { return p.account(l, w) },
+		HandOver: func(sets []tags.Set) []tags.Set { return p.ownership.handOver(l, sets) },
+		Entered:  func() { p.ownership.entered(l) },
+		Refusal:  func(w *fanout.Wish) subscription.Message { return refusal(w.Request.ID, w.Err) },
+	})
 }
 
 // check returns why a subscription cannot become active, or why the connection has to

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nuid"
 
+	"tagbus/acl"
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/busiest"
@@ -77,6 +78,9 @@ type Publisher struct {
 	chores      chores.Queue
 	busy        ring.Ring[*link] // those that have jobs, in turn
 	serving     bool             // the chore for them has not ended
+	door        door             // who may come in
+	action      acl.Action       // of those that do
+	refusals    refusals         // that were told
 	failure     error            // why the publisher ends, for its subscribers; nil if it has not failed
 
 	strangers, silent, stalled, broken atomic.Uint64 // connections
@@ -106,7 +110,7 @@ const (
 //
 //   - open: the transport, for example tcp.Opener(loop, tcp.Config{}).
 //   - Errors: ErrInvalidConfig, joined violations; *netio.OpError if it cannot listen;
-//     those of the directory.
+//     those of the directory; *AccessError if its own policy does not let it publish the tags.
 //   - Blocks: for the directory's storage.
 func NewPublisher(open netio.Opener, dir directory.Directory, cfg PublisherConfig) (*Publisher, error) {
 	if err := cfg.Validate(); err != nil {
@@ -116,7 +120,11 @@ func NewPublisher(open netio.Opener, dir directory.Directory, cfg PublisherConfi
 	if err != nil {
 		return nil, err
 	}
-	if err = p.start(open, publisherHandler{p}); err == nil {
+	err = self(cfg.Access, acl.Publish, cfg.Tags)
+	if err == nil {
+		err = p.start(open, publisherHandler{p})
+	}
+	if err == nil {
 		err = p.serve(dir)
 	}
 	if err != nil {
@@ -143,6 +151,7 @@ func newPublisher(cfg PublisherConfig, unowned error) (*Publisher, error) {
 		drained:     make(chan struct{}),
 		closer:      closer.New(),
 		ownership:   shared{},
+		action:      acl.Subscribe,
 	}
 	p.users.Store(1)
 	p.watch = busiest.New(&p.fan)
@@ -167,6 +176,7 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 		return err
 	}
 	p.loop = p.backend.Loop()
+	p.door.open(p.cfg.Access, p.loop.Post, p.reviewAccess)
 	p.chores = chores.New(p.loop.Post)
 	p.events = newEvents(p.loop, p.closer, p.cfg.OnEvent)
 	if err = p.fan.Start(p.loop, &p.alarms); err != nil {

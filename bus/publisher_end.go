@@ -23,6 +23,7 @@ func (p *Publisher) close() (later bool, err error) {
 	if p.observers != nil {
 		p.observers.End()
 	}
+	p.door.close()
 	errs := []error{p.withdraw(), p.fan.End(), p.alarms.Close()}
 	if p.backend != nil {
 		if p.loop.OnLoop() || !p.loop.Post(p.abortJobs) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"tagbus/acl"
 	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/fanout"
@@ -151,6 +152,15 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		return
 	}
 	l.peer = peerOf(h, l.ep)
+	observes := h.Role == subscription.RoleObserver
+	action := p.action
+	if observes {
+		action = acl.Describe
+	}
+	if refused := l.enter(action); refused != nil { // before anything is said of this side
+		l.refuse(refused)
+		return
+	}
 	every := p.heart.Stretched(len(p.links) + 1)
 	answer, helloErr := p.helloTo("", every)
 	if helloErr != nil {
@@ -165,7 +175,6 @@ func (p *Publisher) onHello(l *link, data []byte) {
 	if err == nil {
 		err = meant(h, p.instance)
 	}
-	observes := h.Role == subscription.RoleObserver
 	switch {
 	case err != nil:
 	case observes:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"tagbus/acl"
 	"tagbus/bus/directory"
 	"tagbus/tags"
 )
@@ -22,7 +23,7 @@ func (p *Publisher) Tags() tags.Set {
 // on. Others find the tags in the directory and subscribe, which WaitSubscribers waits
 // for. A tag that was served before and then removed continues at its old position.
 //
-//   - Errors: ErrTooManyRemoved, ErrEntryTooLarge, the directory's, and ErrClosed:
+//   - Errors: ErrTooManyRemoved, ErrEntryTooLarge, *AccessError, the directory's, and ErrClosed:
 //     nothing has been added.
 //   - Threads: any. Blocks: for the directory's storage.
 func (p *Publisher) AddTags(set tags.Set) error {
@@ -32,7 +33,7 @@ func (p *Publisher) AddTags(set tags.Set) error {
 	if known >= p.maxRemoved {
 		return fmt.Errorf("%w: %d, limit %d", ErrTooManyRemoved, known, p.maxRemoved)
 	}
-	if err := checkEntry(served.Union(set)); err != nil {
+	if err := errors.Join(checkEntry(served.Union(set)), self(p.cfg.Access, acl.Publish, set)); err != nil {
 		return fmt.Errorf("bus: add tags %s: %w", shortSet(set), err)
 	}
 	if err := p.announce(served.Union(set), time.Now()); err != nil {

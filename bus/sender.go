@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"tagbus/acl"
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/contact"
 	"tagbus/bus/internal/fanout"
@@ -67,7 +68,7 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 		Refuse: entryLimit, Problem: func(err error) { p.event(Event{Kind: Problem, Err: err}) },
 	}
 	s.owners.sender = s
-	p.role, p.ownership = subscription.RoleSender, &s.owners
+	p.role, p.ownership, p.action = subscription.RoleSender, &s.owners, acl.Receive
 	if err = p.start(open, senderHandler{publisherHandler{p}, s}); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

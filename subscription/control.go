@@ -157,6 +157,15 @@ type Positions struct {
 // that it has not asked for, which changes nothing.
 const EndingID = math.MaxUint64
 
+// NoticeID and RightsID are IDs of no subscription, as EndingID is. Refused with NoticeID
+// says which tags of a subscription, whose acknowledgement follows, its publisher leaves
+// out. With RightsID it says that the subscriber may now have tags that were refused: it
+// asks for them again.
+const (
+	NoticeID = math.MaxUint64 - 1
+	RightsID = math.MaxUint64 - 2
+)
+
 // Refused says why the publisher does not do what was asked. With ID 0 the
 // connection ends after it. With EndingID it is the reason for the last Goodbye, which
 // follows.
