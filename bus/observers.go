@@ -4,25 +4,84 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
+	"tagbus/acl"
 	"tagbus/bus/internal/observe"
 	"tagbus/bus/state"
+	"tagbus/identity"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
+	"tagbus/tags"
 )
 
 // What the sides that listen, a Publisher and a Receiver, do for observers.
 
+// watching is the peer of an observer.
+type watching struct {
+	peer *Peer
+	who  *identity.Peer // nil without Access
+}
+
 // newObservers returns what answers the observers of an instance.
-func newObservers(loop netio.Loop, alarms *alarm.Clock, describe func(context.Context, state.Question) (state.State, error), event func(Event)) *observe.Server {
+func newObservers(loop netio.Loop, alarms *alarm.Clock, access Access, describe func(context.Context, state.Question) (state.State, error), event func(Event)) *observe.Server {
 	return observe.New(observe.Config{
-		Post: loop.Post, Alarms: alarms, Describe: describe,
+		Post: loop.Post, Alarms: alarms,
+		Describe: func(ctx context.Context, peer any, q state.Question) (state.State, error) {
+			return describeTo(ctx, access, peer.(watching).who, describe, q)
+		},
 		Broken: func(o *observe.Observer, err error) {
-			event(Event{Kind: Problem, Peer: o.Peer().(*Peer), Err: fmt.Errorf("%w: %w", ErrProtocol, err)})
+			event(Event{Kind: Problem, Peer: o.Peer().(watching).peer, Err: fmt.Errorf("%w: %w", ErrProtocol, err)})
 		},
 	})
+}
+
+// describeTo returns the state of an instance without the tags that an observer may not ask
+// for.
+//
+// Errors: those of describe; *AccessError if it may ask for none any more; that it does not
+// count any more.
+func describeTo(ctx context.Context, access Access, who *identity.Peer, describe func(context.Context, state.Question) (state.State, error), q state.Question) (state.State, error) {
+	if access == nil {
+		return describe(ctx, q)
+	}
+	d := door{access: access}
+	err := errors.Join(d.expired(who), outsideOf(d.enters(who, acl.Describe)))
+	if err != nil {
+		return state.State{}, err
+	}
+	may := access.Allowed(who.Principal, acl.Describe)
+	q.Tags, _ = access.Split(who.Principal, acl.Describe, q.Tags)
+	s, err := describe(ctx, q)
+	if err == nil {
+		limitState(&s, may)
+	}
+	return s, err
+}
+
+// limitState removes from a state the tags that are not in a set.
+func limitState(s *state.State, may tags.Set) {
+	denied := func(tag state.Tag) bool { return !may.Contains(tag.Tag) }
+	s.Busiest, s.Asked = slices.DeleteFunc(s.Busiest, denied), slices.DeleteFunc(s.Asked, denied)
+	if has, err := tags.ParseSet(s.Tags); err != nil {
+		s.Tags = "" // it is cut
+	} else if both, err := has.Intersection(may); err != nil {
+		s.Tags = ""
+	} else {
+		s.Tags = both.String()
+	}
+	for _, peers := range [][]state.Peer{s.Peers, s.Gone} {
+		for i := range peers {
+			peers[i].LostTags = slices.DeleteFunc(peers[i].LostTags, func(t state.LostTag) bool { return !may.Contains(t.Tag) })
+			for j := range peers[i].Lanes {
+				lane := &peers[i].Lanes[j]
+				lane.Wanted = slices.DeleteFunc(lane.Wanted, func(t tags.Tag) bool { return !may.Contains(t) })
+			}
+		}
+	}
 }
 
 // observable returns why an observer cannot be answered, or nil.

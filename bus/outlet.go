@@ -137,12 +137,31 @@ func (out *outlet) established(ep netio.Endpoint) {
 	l := p.newLink(ep)
 	l.dialed, out.link = true, l
 	out.sender.dialed[l] = out
+	if err := out.enter(); err != nil { // before anything is said of this side
+		out.fail(err)
+		return
+	}
 	hello, err := p.helloTo(out.contact.entry.Instance, p.heart.Interval())
 	if err != nil {
 		out.fail(err)
 		return
 	}
 	l.out.SendBytes(hello)
+}
+
+// enter notes which receiver a connection is to, and returns why it gets no messages, or
+// nil.
+//
+// Errors: those of Access.Identify; *AccessError.
+func (out *outlet) enter() error {
+	l, p := out.link, out.sender.pub
+	if err := l.enter(p.action); err != nil {
+		return err
+	}
+	if _, refused := p.door.split(l.who, p.action, out.contact.entry.Tags, out.contact.entry.Tags); refused != nil {
+		return refused
+	}
+	return nil
 }
 
 // onHello handles the receiver's first message: its hello, or the reason of a refusal.

@@ -186,7 +186,7 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 		return err
 	}
 	p.fan.Second.Start(&p.alarms, p.loop.Post)
-	p.observers = newObservers(p.loop, &p.alarms, p.State, p.event)
+	p.observers = newObservers(p.loop, &p.alarms, p.cfg.Access, p.State, p.event)
 	p.heart.Start(&p.alarms, p.cfg.HeartbeatInterval, p.cfg.HeartbeatTimeout, p.onTick)
 	return nil
 }

@@ -21,7 +21,7 @@ func (p *Publisher) observe(l *link, h subscription.Hello) error {
 	delete(p.connections, l)
 	p.heart.Leave()
 	l.out.Kill()
-	p.observers.Enter(l.ep, hello, l.peer)
+	p.observers.Enter(l.ep, hello, watching{l.peer, l.who})
 	return p.leave()
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"sync/atomic"
 
+	"tagbus/acl"
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/observe"
 	"tagbus/bus/internal/seats"
@@ -50,8 +51,8 @@ type Receiver struct {
 //   - open: the transport, for example tcp.Opener(loop, tcp.Config{}).
 //   - h: called for each message, on the loop; it must not block. Message.Publisher
 //     is the sender. A nil handler queues the messages for Messages.
-//   - Errors: ErrInvalidConfig, joined violations; subscription.ErrTooManyTags,
-//     wrapped; *netio.OpError when it cannot listen; the directory's.
+//   - Errors: ErrInvalidConfig, joined violations; *AccessError if its own policy does not
+//     let it receive the tags; subscription.ErrTooManyTags, wrapped; *netio.OpError when it cannot listen; the directory's.
 //   - Blocks: for the directory's storage.
 func NewReceiver(open netio.Opener, dir directory.Directory, cfg ReceiverConfig, h Handler) (*Receiver, error) {
 	if err := cfg.Validate(); err != nil {
@@ -60,11 +61,14 @@ func NewReceiver(open netio.Opener, dir directory.Directory, cfg ReceiverConfig,
 	cfg = cfg.withDefaults()
 	r := &Receiver{cfg: cfg, sub: newSubscriber(cfg.subscriber().withDefaults()), left: make(chan struct{})}
 	r.sub.role, r.sub.absence = subscription.RoleReceiver, cfg.SenderAbsence
+	if err := self(cfg.Access, acl.Receive, cfg.Tags); err != nil {
+		return nil, err
+	}
 	err := r.sub.start(open, receiverHandler{subscriberHandler{r.sub}, r})
 	if err != nil {
 		return nil, err
 	}
-	r.observers = newObservers(r.sub.loop, &r.sub.alarms, r.State, r.sub.event)
+	r.observers = newObservers(r.sub.loop, &r.sub.alarms, cfg.Access, r.State, r.sub.event)
 	r.in, err = r.sub.SubscribeWith(cfg.Tags, h, cfg.Subscription) // before a sender can connect
 	if err == nil {
 		err = r.serve(dir)

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"net/netip"
 
+	"tagbus/acl"
 	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/observe"
 	"tagbus/bus/internal/seats"
+	"tagbus/identity"
 	"tagbus/netio"
 	"tagbus/subscription"
 )
@@ -25,8 +27,9 @@ type receiverHandler struct {
 type guest struct {
 	ep       netio.Endpoint
 	peer     *Peer
-	deadline beat.Deadline // for the hello
-	leaving  bool          // a last message is on its way
+	who      *identity.Peer // that the transport has proved; nil without Access
+	deadline beat.Deadline  // for the hello
+	leaving  bool           // a last message is on its way
 }
 
 // OnConnectionEstablished implements netio.Handler.
@@ -105,6 +108,15 @@ func (r *Receiver) onHello(g *guest, data []byte) {
 		r.drop(g, err)
 		return
 	}
+	observes := h.Role == subscription.RoleObserver
+	action := acl.Send
+	if observes {
+		action = acl.Describe
+	}
+	if refused := r.enter(g, action); refused != nil { // before anything is said of this side
+		r.refuse(g, refused)
+		return
+	}
 	if version := (*subscription.VersionError)(nil); errors.As(err, &version) {
 		answer, helloErr := r.sub.helloTo("", r.sub.heart.Interval())
 		r.leave(g, answer, errors.Join(err, helloErr))
@@ -114,7 +126,6 @@ func (r *Receiver) onHello(g *guest, data []byte) {
 	if err == nil {
 		err = meant(h, r.sub.instance)
 	}
-	observes := h.Role == subscription.RoleObserver
 	switch {
 	case err != nil:
 	case observes:
@@ -123,15 +134,20 @@ func (r *Receiver) onHello(g *guest, data []byte) {
 		err = r.admit(g, h)
 	}
 	if err != nil {
-		refused, refusedErr := subscription.Append(nil, refusal(0, err))
-		r.leave(g, refused, errors.Join(err, refusedErr))
+		r.refuse(g, err)
 		return
 	}
 	if observes {
 		return // it is no guest any more
 	}
 	r.guests.Leave(g)
-	r.sub.accept(g.ep, h)
+	r.sub.accept(g.ep, h, g.who)
+}
+
+// refuse closes a connection once the peer was told why.
+func (r *Receiver) refuse(g *guest, err error) {
+	refused, refusedErr := subscription.Append(nil, refusal(0, outsideOf(err)))
+	r.leave(g, refused, errors.Join(err, refusedErr))
 }
 
 // admit returns why a peer may not send, or nil.
@@ -169,7 +185,9 @@ func (r *Receiver) leave(g *guest, last []byte, reason error) {
 		r.drop(g, errors.Join(reason, err))
 		return
 	}
-	r.sub.event(Event{Kind: Refused, Peer: g.peer, Err: reason})
+	if e, tell := r.sub.refusals.event(reason, g.peer); tell {
+		r.sub.event(e)
+	}
 }
 
 // drop closes a connection without a message.

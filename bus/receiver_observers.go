@@ -17,6 +17,6 @@ func (r *Receiver) observe(g *guest, h subscription.Hello) error {
 		return err
 	}
 	r.guests.Leave(g)
-	r.observers.Enter(g.ep, hello, g.peer)
+	r.observers.Enter(g.ep, hello, watching{g.peer, g.who})
 	return nil
 }

@@ -17,8 +17,10 @@ import (
 	"tagbus/bus/internal/retain"
 	"tagbus/bus/internal/rivals"
 	"tagbus/bus/internal/wire"
+	"tagbus/identity"
 	"tagbus/netio"
 	"tagbus/subscription"
+	"tagbus/tags"
 )
 
 // source is the subscriber's side of one publisher: an entry of the directory
@@ -28,11 +30,14 @@ import (
 type source struct {
 	contact  peerContact
 	sub      *Subscriber
-	met      time.Time // when the first connection was ready
-	vanished bool      // reported so
-	fault    error     // why this side closes the connection, or has closed it
-	failure  error     // why the publisher ends, if it has said so: a *PeerFailedError
-	pausing  int       // reasons not to read, see pause
+	met      time.Time      // when the first connection was ready
+	vanished bool           // reported so
+	fault    error          // why this side closes the connection, or has closed it
+	who      *identity.Peer // that the transport has proved; nil without Access
+	rights   tags.Set       // of which it may send messages, if there is Access
+	limited  bool           // it has left out tags of a subscription that this side may not have
+	failure  error          // why the publisher ends, if it has said so: a *PeerFailedError
+	pausing  int            // reasons not to read, see pause
 	events   events.Conn
 	out      answers.Queue // control messages
 	leaving  bool          // goodbye follows when all is sent
@@ -130,6 +135,10 @@ func (src *source) established(ep netio.Endpoint) {
 		return
 	}
 	src.fault = nil
+	if err := src.enter(); err != nil { // before anything is said of this side
+		src.fail(err)
+		return
+	}
 	hello, err := src.sub.helloTo(src.contact.entry.Instance, src.sub.heart.Interval())
 	if err != nil {
 		src.fail(err)

@@ -237,6 +237,11 @@ func (src *source) onRefused(m *subscription.Refused) {
 		src.fail(err)
 		return
 	}
+	if m.ID == subscription.RightsID {
+		src.askAnew()
+		return
+	}
+	src.limited = src.limited || m.ID == subscription.NoticeID
 	src.contact.reportRefusal(err)
 	if r := src.requests.Of(m.ID); r != nil && r.Subscribing() {
 		r.Refused(err)

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"tagbus/acl"
 	"tagbus/bus/directory"
+	"tagbus/identity"
 	"tagbus/netio"
 	"tagbus/subscription"
 )
@@ -15,6 +17,9 @@ import (
 func (src *source) Take(e directory.Event) (steps int) {
 	s := src.sub
 	src.reconsider() // those that have had tags in common with it
+	if !src.contact.Ready() {
+		src.who = nil // it may be another one now
+	}
 	src.update(e.Entry)
 	steps = src.meet()
 	src.consider()
@@ -59,7 +64,7 @@ func (s *Subscriber) isDialed() bool { return s.absence > 0 }
 
 // accept takes over a connection that a publisher has dialed, after its hello. The
 // publisher's earlier connection, if any, has ended. Loop only.
-func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello) {
+func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello, who *identity.Peer) {
 	src := s.sources[h.Instance]
 	if src == nil {
 		src = newSource(s)
@@ -73,6 +78,7 @@ func (s *Subscriber) accept(ep netio.Endpoint, h subscription.Hello) {
 	src.contact.accepted(ep)
 	src.fault, src.spoken = nil, false
 	ep.SetContext(src)
+	src.permit(who, acl.Send)
 	every := s.heart.Stretched(int(s.counters.publishers.Load()) + 1)
 	hello, err := s.helloTo("", every)
 	if err != nil {

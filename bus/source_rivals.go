@@ -73,7 +73,7 @@ func (src *source) tooComplex(o *source, set tags.Set, err error) {
 // allowed returns the tags that the publisher is to send for a subscription:
 // its set, without those that another publisher is to send instead.
 func (src *source) allowed(sub *Subscription) tags.Set {
-	set := sub.live
+	set := src.permitted(sub.live)
 	if sub.cfg.Duplicates == DuplicatesAll {
 		return set
 	}

@@ -179,6 +179,7 @@ func (s *Subscriber) Close() error { return s.closer.Close(s.backend, s.close) }
 func (s *Subscriber) close() (later bool, err error) {
 	s.closed.Store(true)
 	s.directory.End()
+	s.door.close()
 	switch {
 	case s.loop.OnLoop():
 		if s.closeSoon() {

@@ -72,6 +72,9 @@ type Subscriber struct {
 	events    *events.Queue[Event]
 	gaps      *events.Gaps[Event, lostTag]
 
+	door     door     // which publishers may send what
+	refusals refusals // that were told
+
 	leaving map[uint64]*Subscription   // closed, and not yet ended everywhere
 	sources map[string]*source         // by the publisher's instance
 	past    []*source                  // the last ones that were forgotten, for TagStats
@@ -138,6 +141,7 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	}
 	s.loop = s.backend.Loop()
 	s.chores = chores.New(s.loop.Post)
+	s.door.open(s.cfg.Access, s.loop.Post, s.reviewAccess)
 	s.events = newEvents(s.loop, s.closer, s.cfg.OnEvent)
 	s.gaps = events.NewGaps[Event, lostTag](s.events)
 	s.dialer = contact.NewDialer(&s.alarms, s.cfg.ReconnectMin, s.cfg.ReconnectMax, s.cfg.HelloTimeout)

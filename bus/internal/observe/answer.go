@@ -26,8 +26,8 @@ type answer struct {
 }
 
 // answer makes the answer to a question. It takes its time.
-func (c *Config) answer(ctx context.Context, m subscription.Describe) answer {
-	text, err := c.describe(ctx, m)
+func (c *Config) answer(ctx context.Context, peer any, m subscription.Describe) answer {
+	text, err := c.describe(ctx, peer, m)
 	if err == nil {
 		return answer{text: text}
 	}
@@ -40,14 +40,14 @@ func (c *Config) answer(ctx context.Context, m subscription.Describe) answer {
 }
 
 // describe returns the JSON form of the state that is asked for.
-func (c *Config) describe(ctx context.Context, m subscription.Describe) ([]byte, error) {
+func (c *Config) describe(ctx context.Context, peer any, m subscription.Describe) ([]byte, error) {
 	q := state.Question{Peers: m.Peers, Busiest: m.Busiest, LostTags: m.LostTags}.Bounded()
 	if len(m.Set) > 0 {
 		if err := q.Tags.UnmarshalLimited(m.Set, subscription.MaxParts, subscription.MaxMasks); err != nil {
 			return nil, err
 		}
 	}
-	s, err := c.Describe(ctx, q)
+	s, err := c.Describe(ctx, peer, q)
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func newBed(tb testing.TB) *bed {
 	}
 	b.server = observe.New(observe.Config{
 		Post: b.loop.Post, Alarms: &b.alarms,
-		Describe: func(ctx context.Context, q state.Question) (state.State, error) {
+		Describe: func(ctx context.Context, _ any, q state.Question) (state.State, error) {
 			b.mu.Lock()
 			b.begun++
 			b.mu.Unlock()

@@ -54,8 +54,9 @@ type Config struct {
 	Post   func(func()) bool // of the loop
 	Alarms *alarm.Clock      // of the loop
 
-	// Describe returns the state of the instance. It is called on a goroutine that may wait.
-	Describe func(context.Context, state.Question) (state.State, error)
+	// Describe returns the state of the instance, as the observer with a peer may see it. It
+	// is called on a goroutine that may wait.
+	Describe func(ctx context.Context, peer any, q state.Question) (state.State, error)
 
 	// Broken is told what an observer has done that breaks the protocol, before its
 	// connection is closed. Loop only.
@@ -178,12 +179,12 @@ func (s *Server) next() {
 	s.waiting = s.waiting[1:]
 	ctx, cancel := context.WithCancel(s.until)
 	s.current, s.cancel, s.making, s.made = o, cancel, true, make(chan struct{})
-	question, made := o.question, s.made
+	question, peer, made := o.question, o.peer, s.made
 	go func() {
 		defer close(made)
 		defer cancel()
 		begun := time.Now()
-		a := s.cfg.answer(ctx, question)
+		a := s.cfg.answer(ctx, peer, question)
 		took := time.Since(begun)
 		s.cfg.Post(func() { s.answered(a, took) })
 	}()

@@ -39,6 +39,7 @@ type Request[S any] struct {
 	current     bool  // what is wanted now has been acknowledged
 	again       bool  // acknowledged on an earlier connection, and not yet on this one
 	denied      error // why sent was refused
+	anew        bool  // the same tags are to be asked for again
 
 	open, owed bool       // as counted in the book
 	keys       []tags.Tag // under which it is in the index of the book
@@ -73,7 +74,7 @@ func (r *Request[S]) Rewant(want tags.Set) bool {
 // that it makes up for missed messages. Tags added meanwhile are asked for next.
 func (r *Request[S]) Ask() (resume bool) {
 	resume = r.active.IsEmpty() && r.acked.Intersects(r.want)
-	r.sent, r.whole, r.subscribing, r.denied = r.want, r.want, true, nil
+	r.sent, r.whole, r.subscribing, r.denied, r.anew = r.want, r.want, true, nil, false
 	if resume {
 		r.sent = r.goesOn()
 	}
@@ -105,6 +106,10 @@ func (r *Request[S]) Acknowledged() (again bool) {
 
 // Refused notes why the publisher does not send the tags asked for. Active tags go on.
 func (r *Request[S]) Refused(err error) { r.subscribing, r.denied = false, err }
+
+// AskAnew makes the request ask again for what it has asked for, because the publisher may
+// now allow more of it.
+func (r *Request[S]) AskAnew() { r.anew = !r.sent.IsEmpty() || r.denied != nil; r.denied = nil }
 
 // Leave reports whether an Unsubscribe is to be sent, and notes that. None is sent
 // while a Subscribe is unanswered: a tag must not become active again before the
@@ -139,7 +144,7 @@ func (r *Request[S]) Disconnected(over bool) {
 
 func (r *Request[S]) forgetConnection() {
 	r.sent, r.whole, r.active = tags.Set{}, tags.Set{}, tags.Set{}
-	r.subscribing, r.leaving, r.denied = false, false, nil
+	r.subscribing, r.leaving, r.denied, r.anew = false, false, nil, false
 }
 
 // Want returns the tags that the publisher is to send.
@@ -168,6 +173,9 @@ func (r *Request[S]) Open() bool { return r.subscribing || r.leaving || !r.activ
 // Settled reports whether nothing is left to ask for: all wanted tags were asked for,
 // or refused.
 func (r *Request[S]) Settled() bool {
+	if r.anew {
+		return false
+	}
 	if r.denied != nil {
 		return r.whole.Equal(r.want)
 	}
