@@ -6,9 +6,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"time"
 
 	"tagbus/acl"
 	"tagbus/identity"
+	"tagbus/internal/alarm"
 	"tagbus/internal/plain"
 	"tagbus/netio"
 	"tagbus/tags"
@@ -62,14 +64,14 @@ type AccessError struct {
 	Times  uint64   // how often it was refused since it was told last; 0: once
 }
 
-// shownRanges is how many ranges of a set an error names.
-const shownRanges = 8
+// shownBytes is how much of a set an error names.
+const shownBytes = 200
 
 // Error names the peer, the action and the tags.
 func (e *AccessError) Error() string {
 	with := "anything here"
 	if !e.Tags.IsEmpty() {
-		text, all := e.Tags.Short(shownRanges)
+		text, all := e.Tags.Short(shownBytes)
 		if with = text; !all {
 			with += " and others"
 		}
@@ -104,12 +106,34 @@ func outsideOf(err error) error {
 type door struct {
 	access Access
 	stop   func() // of Watch
+
+	// Loop only.
+	alarms  *alarm.Clock
+	expires alarm.Alarm // at the first end of a certificate of a peer that was let in
+	first   time.Time   // that end; zero: there is none
 }
 
-// open begins to watch for changes of what is allowed. changed is called on the loop.
-func (d *door) open(access Access, post func(func()) bool, changed func()) {
-	if d.access = access; access != nil {
-		d.stop = access.Watch(func() { post(changed) })
+// open begins to watch for changes of what is allowed. review is called on the loop then,
+// and when the certificate of a peer ends.
+func (d *door) open(access Access, post func(func()) bool, alarms *alarm.Clock, review func()) {
+	if d.access = access; access == nil {
+		return
+	}
+	d.alarms, d.expires.F = alarms, func() {
+		d.first = time.Time{}
+		review()
+	}
+	d.stop = access.Watch(func() { post(review) })
+}
+
+// expect notes when the certificates of a peer end. Loop only.
+func (d *door) expect(who *identity.Peer) {
+	const most = 24 * time.Hour // clocks are set
+	for _, c := range who.Chain {
+		if end := c.NotAfter; d.first.IsZero() || end.Before(d.first) {
+			d.first = end
+			d.alarms.Set(&d.expires, min(max(time.Until(end)+time.Second, time.Second), most))
+		}
 	}
 }
 
@@ -131,7 +155,11 @@ func (d *door) identify(ep netio.Endpoint) (*identity.Peer, error) {
 	if known, ok := ep.(netio.Authenticated); ok {
 		shown = known.PeerCertificates()
 	}
-	return d.access.Identify(shown)
+	who, err := d.access.Identify(shown)
+	if err == nil {
+		d.expect(who)
+	}
+	return who, err
 }
 
 // enters returns why a peer may not do anything of a kind here, or nil.
@@ -171,12 +199,24 @@ func (d *door) split(who *identity.Peer, action acl.Action, asked, served tags.S
 	return may, refused
 }
 
+// name returns what this process is called.
+func (d *door) name() identity.Principal {
+	if d.access == nil {
+		return identity.Principal{}
+	}
+	return d.access.Self()
+}
+
 // expired returns why a peer that was let in has to go, or nil.
 func (d *door) expired(who *identity.Peer) error {
 	if d.access == nil || who == nil {
 		return nil
 	}
-	return d.access.Check(who)
+	err := d.access.Check(who)
+	if err == nil && d.alarms != nil {
+		d.expect(who)
+	}
+	return err
 }
 
 // self returns why this process may not do something with tags, or nil: its own policy

@@ -4,6 +4,7 @@ package bus_test
 
 import (
 	"context"
+	"crypto/x509"
 	"iter"
 	"net/netip"
 	"sync"
@@ -30,6 +31,8 @@ type bed struct {
 
 	regionOnly bool               // publishers send only from memory of their pools
 	direct     func(size int) int // see memnet.Config; nil: all
+
+	shows []*x509.Certificate // by what is opened next
 }
 
 func newBed(tb testing.TB) *bed {
@@ -156,7 +159,7 @@ func (b *bed) subscriber(cfg bus.SubscriberConfig) *subscriber {
 	b.tb.Helper()
 	m := b.member()
 	cfg.OnEvent = m.note
-	s, err := bus.NewSubscriber(b.broken.opener(b.net.Opener(m.loop, memnet.Config{Config: b.config, Host: m.host})), b.dir, cfg)
+	s, err := bus.NewSubscriber(b.broken.opener(b.net.Opener(m.loop, memnet.Config{Config: b.config, Host: m.host, Certificates: b.shows})), b.dir, cfg)
 	if err != nil {
 		b.tb.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/ring"
 	"tagbus/identity"
+	"tagbus/internal/alarm"
 	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
@@ -46,6 +47,7 @@ type link struct {
 	peer        *Peer
 	who         *identity.Peer // that the transport has proved; nil without Access
 	rights      tags.Set       // with which it may do here what it does
+	grace       alarm.Alarm    // until it has ended what it may no longer have
 	deadline    beat.Deadline  // for the hello, and then for a subscription
 	events      events.Conn
 	jobs        ring.Ring[linkJob]

@@ -176,7 +176,7 @@ func (p *Publisher) start(open netio.Opener, h netio.Handler) (err error) {
 		return err
 	}
 	p.loop = p.backend.Loop()
-	p.door.open(p.cfg.Access, p.loop.Post, p.reviewAccess)
+	p.door.open(p.cfg.Access, p.loop.Post, &p.alarms, p.reviewAccess)
 	p.chores = chores.New(p.loop.Post)
 	p.events = newEvents(p.loop, p.closer, p.cfg.OnEvent)
 	if err = p.fan.Start(p.loop, &p.alarms); err != nil {

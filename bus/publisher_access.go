@@ -3,9 +3,14 @@
 package bus
 
 import (
+	"errors"
+	"time"
+
 	"tagbus/acl"
 	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/fanout"
+	"tagbus/bus/internal/group"
+	"tagbus/bus/internal/tagset"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -26,16 +31,50 @@ func (l *link) enter(action acl.Action) (err error) {
 	return err
 }
 
-// screening takes from subscriptions what their peer may not have.
+// sayRights tells a subscriber what it may have, so that it asks for nothing else.
+func (l *link) sayRights() {
+	p := l.pub
+	if p.door.access == nil || p.action != acl.Subscribe {
+		return
+	}
+	set := l.rights
+	if !tagset.Fits(set) { // it is told of those that are served; others are refused when it asks
+		served, _ := p.fan.Served()
+		both, err := set.Intersection(served)
+		if set = both; err != nil || !tagset.Fits(set) {
+			set = tags.Everything()
+		}
+	}
+	parts, err := group.RightsParts(set)
+	if err != nil {
+		l.fail(err)
+		return
+	}
+	for _, part := range parts {
+		l.out.Send(nil, part)
+	}
+}
+
+// onDenied notes what a subscriber wants and may not have.
+func (l *link) onDenied(m *subscription.Denied) {
+	var wants tags.Set
+	if err := wants.UnmarshalLimited(m.Set, subscription.MaxDenied, subscription.MaxDenied); err != nil {
+		l.fail(errors.Join(ErrProtocol, err))
+		return
+	}
+	served, _ := l.pub.fan.Served()
+	if _, refused := l.pub.door.split(l.who, l.pub.action, wants, served); refused != nil {
+		l.refused(refused)
+	}
+}
+
+// screening takes from subscriptions what their peer may not have. A subscriber of this
+// version asks for nothing that it may not have, unless its rights have just changed.
 type screening struct {
 	link *link
 	left []fanout.Wish
-	pass []fanout.Wish // may become active, with the tags that are allowed
-	told int           // notices that were sent
+	pass []fanout.Wish // may become active
 }
-
-// maxNotices is how many notices of one group name tags that are not allowed.
-const maxNotices = 8
 
 // screen is a chores.Job: it looks at some of the subscriptions.
 func (s *screening) screen(budget int) (steps int, done bool) {
@@ -47,33 +86,20 @@ func (s *screening) screen(budget int) (steps int, done bool) {
 		w := s.left[0]
 		s.left = s.left[1:]
 		steps += chores.SliceSteps/64 + 2*w.Set.Parts()
-		s.one(w)
+		if refused := s.link.mayHave(w.Set); refused != nil {
+			s.link.refused(refused)
+			s.link.out.Send(nil, refusal(w.Request.ID, refused.outside()))
+			continue
+		}
+		s.pass = append(s.pass, w)
 	}
 	return steps, len(s.left) == 0
 }
 
-// one looks at one subscription.
-func (s *screening) one(w fanout.Wish) {
-	l, p := s.link, s.link.pub
-	served, _ := p.fan.Served()
-	may, refused := p.door.split(l.who, p.action, w.Set, served)
-	if may.IsEmpty() {
-		reason := refused
-		if reason == nil { // none of the tags that it asks for is served here
-			reason = &AccessError{Who: l.who.Principal, Action: p.action, Tags: w.Set}
-		}
-		l.refused(reason)
-		l.out.Send(nil, refusal(w.Request.ID, reason.outside()))
-		return
-	}
-	if refused != nil {
-		l.refused(refused)
-		if s.told++; s.told <= maxNotices {
-			l.out.Send(nil, refusal(subscription.NoticeID, refused.outside()))
-		}
-	}
-	w.Set = may
-	s.pass = append(s.pass, w)
+// mayHave returns why a peer may not have all tags of a set, or nil.
+func (l *link) mayHave(set tags.Set) *AccessError {
+	_, refused := l.pub.door.split(l.who, l.pub.action, set, set)
+	return refused
 }
 
 // reviewAccess looks at all peers again, after a change of what is allowed. Loop only.
@@ -93,8 +119,8 @@ func (p *Publisher) reviewAccess() {
 	})
 }
 
-// review ends the connection if its peer no longer counts, or if it may no longer have
-// what it is subscribed to. If it may have more than before, it is told so.
+// review ends the connection if its peer no longer counts. If it may have other tags than
+// before, it is told so.
 func (l *link) review() (steps int) {
 	p := l.pub
 	if _, there := p.connections[l]; !there || l.state != linkReady || l.who == nil || l.fault != nil {
@@ -110,30 +136,47 @@ func (l *link) review() (steps int) {
 	if before.Equal(l.rights) {
 		return steps
 	}
-	lost, err := before.Without(l.rights)
-	if err != nil {
-		lost = before
-	}
-	if set := l.subscribedTo(lost); !set.IsEmpty() {
+	l.sayRights()
+	switch set := l.subscribedTo(before, l.rights); {
+	case set.IsEmpty():
+	case p.action != acl.Subscribe: // a receiver has all of its tags, or none
 		l.dismiss(&AccessError{Who: l.who.Principal, Action: p.action, Tags: set})
-		return steps
+	default:
+		p.alarms.Set(&l.grace, accessGrace) // until the peer has ended what it may not have
 	}
-	l.out.Send(nil, &subscription.Refused{ID: subscription.RightsID, Reason: "what this peer may do has changed"})
 	return steps
 }
 
-// subscribedTo returns the tags of a set to which the peer is subscribed, as far as they
-// are needed to name them.
-func (l *link) subscribedTo(set tags.Set) tags.Set {
+// accessGrace is how long a subscriber may take to end what it may no longer have.
+const accessGrace = 2 * time.Second
+
+// overdue ends the connection if its peer has not ended what it may no longer have.
+func (l *link) overdue() {
 	p := l.pub
-	if set.IsEmpty() {
-		return set
+	if _, there := p.connections[l]; !there || l.state != linkReady || l.fault != nil {
+		return
 	}
+	if set := l.subscribedTo(tags.Everything(), l.rights); !set.IsEmpty() {
+		l.dismiss(&AccessError{Who: l.who.Principal, Action: p.action, Tags: set})
+	}
+}
+
+// subscribedTo returns some of the tags to which the peer is subscribed and that it had
+// the right to have before, and has no more.
+func (l *link) subscribedTo(before, now tags.Set) tags.Set {
+	lost, err := before.Without(now)
+	if err != nil {
+		lost = before
+	}
+	if lost.IsEmpty() {
+		return lost
+	}
+	p := l.pub
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
 	for _, wanted := range l.out.Wanted() {
-		if both, err := wanted.Intersection(set); err != nil {
-			return set
+		if both, err := wanted.Intersection(lost); err != nil {
+			return lost
 		} else if !both.IsEmpty() {
 			return both
 		}

@@ -33,6 +33,7 @@ func (p publisherHandler) OnConnectionEstablished(ep netio.Endpoint) {
 // newLink takes over a connection.
 func (p *Publisher) newLink(ep netio.Endpoint) *link {
 	l := &link{pub: p, ep: ep, since: time.Now(), peer: &Peer{Addr: ep.Remote()}}
+	l.grace.F = l.overdue
 	l.events = events.Conn{Pause: l.pause, Resume: l.resume}
 	l.out.Init(&p.fan, ep, l.onFault)
 	ep.SetContext(l)
@@ -75,6 +76,7 @@ func (p publisherHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, c
 // closed cleans up after a connection, and then calls after.
 func (p *Publisher) closed(l *link, cause error, after func()) {
 	l.deadline.Met()
+	p.alarms.Cancel(&l.grace)
 	p.groups.Drop(l)
 	p.guests.Leave(l)
 	p.seats.Busy(l)
@@ -193,6 +195,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 	}
 	p.supersede(l, func() {
 		l.out.SendBytes(answer)
+		l.sayRights()
 		l.admitted(every, h.BeatMillis)
 		p.seated(l)
 		l.event(Event{Kind: Connected, Peer: l.peer})
@@ -207,6 +210,7 @@ func (p *Publisher) helloTo(instance string, every time.Duration) ([]byte, error
 	return subscription.AppendHello(nil, subscription.Hello{
 		Instance: p.instance, Expect: instance, Role: p.role, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
 		MaxMessageBytes: subscription.MaxControlBytes, BeatMillis: beat.Millis(every),
+		Limited: p.door.access != nil && p.action == acl.Subscribe,
 	})
 }
 
@@ -283,6 +287,8 @@ func (p *Publisher) onControl(l *link, data []byte) {
 	case *subscription.Beat: // receiving it is noted already
 	case *subscription.Ack:
 		l.acked(m)
+	case *subscription.Denied:
+		l.onDenied(m)
 	default:
 		l.fail(fmt.Errorf("%w: a subscriber does not send %v", ErrProtocol, m.Kind()))
 	}

@@ -101,7 +101,7 @@ func (c ReceiverConfig) withDefaults() ReceiverConfig {
 // subscriber returns the configuration of the part that counts and delivers.
 func (c ReceiverConfig) subscriber() SubscriberConfig {
 	return SubscriberConfig{
-		Name: c.Name, MaxMessageBytes: c.MaxMessageBytes, QueueBytes: c.QueueBytes, RetainBytes: c.RetainBytes,
+		Name: c.Name, Access: c.Access, MaxMessageBytes: c.MaxMessageBytes, QueueBytes: c.QueueBytes, RetainBytes: c.RetainBytes,
 		HeartbeatInterval: c.HeartbeatInterval, HeartbeatTimeout: c.HeartbeatTimeout,
 		HelloTimeout: c.HelloTimeout, OnEvent: c.OnEvent,
 	}

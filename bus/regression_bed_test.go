@@ -24,7 +24,7 @@ func anyPort(host netip.Addr) netip.AddrPort { return netip.AddrPortFrom(host, 0
 
 // opener opens a backend of a bed for a member.
 func (b *bed) opener(m *member) netio.Opener {
-	open := b.net.Opener(m.loop, memnet.Config{Host: m.host, RegionOnly: b.regionOnly, Direct: b.direct})
+	open := b.net.Opener(m.loop, memnet.Config{Host: m.host, RegionOnly: b.regionOnly, Direct: b.direct, Certificates: b.shows})
 	if b.fault != nil {
 		open = memnet.FailNth(open, b.fault)
 	}

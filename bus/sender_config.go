@@ -90,7 +90,7 @@ func (c SenderConfig) publisher() PublisherConfig {
 		set = tags.Everything()
 	}
 	return PublisherConfig{
-		Tags: set, Name: c.Name, PageBytes: c.PageBytes, QueueBytes: c.QueueBytes, PoolBytes: c.PoolBytes,
+		Tags: set, Name: c.Name, Access: c.Access, PageBytes: c.PageBytes, QueueBytes: c.QueueBytes, PoolBytes: c.PoolBytes,
 		MaxMessageBytes: c.MaxMessageBytes, FlushInterval: c.FlushInterval, Policies: c.Policies,
 		HeartbeatInterval: c.HeartbeatInterval, HeartbeatTimeout: c.HeartbeatTimeout, MaxStall: c.MaxStall,
 		CacheMessages: c.CacheMessages, CacheBytes: c.CacheBytes,

@@ -12,6 +12,7 @@ import (
 	"tagbus/bus/internal/beat"
 	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/events"
+	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/retain"
@@ -35,7 +36,9 @@ type source struct {
 	fault    error          // why this side closes the connection, or has closed it
 	who      *identity.Peer // that the transport has proved; nil without Access
 	rights   tags.Set       // of which it may send messages, if there is Access
-	limited  bool           // it has left out tags of a subscription that this side may not have
+	incoming group.Rights   // of the next line
+	granted  *tags.Set      // that this side may have of it, as it says; nil: all
+	awaiting bool           // nothing is asked for before it has said that
 	failure  error          // why the publisher ends, if it has said so: a *PeerFailedError
 	pausing  int            // reasons not to read, see pause
 	events   events.Conn

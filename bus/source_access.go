@@ -3,8 +3,11 @@
 package bus
 
 import (
+	"errors"
+
 	"tagbus/acl"
 	"tagbus/identity"
+	"tagbus/subscription"
 	"tagbus/tags"
 )
 
@@ -41,7 +44,6 @@ func (r *Receiver) enter(g *guest, action acl.Action) (err error) {
 // asked for.
 func (src *source) permit(who *identity.Peer, action acl.Action) {
 	door := &src.sub.door
-	src.limited = false
 	if src.who = who; who == nil {
 		return
 	}
@@ -74,19 +76,85 @@ func (src *source) permitted(set tags.Set) tags.Set {
 	return both
 }
 
-// askAnew asks again for what the publisher has refused, as a whole or in part.
-func (src *source) askAnew() {
-	all := src.requests.All()
-	src.contact.refusal = ""
-	for _, r := range all {
-		if src.limited || r.Denied() != nil {
+// onRights takes what this side may have of the publisher.
+func (src *source) onRights(m *subscription.Rights) {
+	set, complete, err := src.incoming.Add(m)
+	if err != nil {
+		src.fail(errors.Join(ErrProtocol, err))
+		return
+	}
+	if !complete {
+		return
+	}
+	src.granted, src.awaiting = &set, false
+	src.steps += set.Parts() + stepsPerRequest*len(src.requests.All())
+	src.contact.refusal = "" // of tags that it may have now
+	for _, r := range src.requests.All() {
+		if r.Denied() != nil {
 			r.AskAnew()
 			src.note(r)
 		}
 	}
-	src.steps += stepsPerRequest * len(all)
-	src.limited = false
 	src.consider()
+	src.tellDenied(set)
+}
+
+// tellDenied tells both sides which tags are wanted and not to be had.
+func (src *source) tellDenied(granted tags.Set) {
+	var missing []tags.Set
+	for sub := range src.sub.subs.All {
+		src.steps += 1 + sub.live.Parts()
+		wanted, err := src.permitted(sub.live).Intersection(src.contact.entry.Tags)
+		if err == nil {
+			wanted, err = wanted.Without(granted)
+		}
+		if err == nil && !wanted.IsEmpty() {
+			missing = append(missing, wanted)
+		}
+		if len(missing) >= maxMissing {
+			break
+		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	set := tags.Union(missing...)
+	src.refuse(&AccessError{Who: src.sub.door.name(), Action: acl.Subscribe, Tags: set})
+	if bytes, err := some(set, subscription.MaxDenied).MarshalBinary(); err == nil {
+		src.sendInTurn(&subscription.Denied{Set: bytes})
+	}
+}
+
+// maxMissing is how many subscriptions are looked at for tags that are not to be had.
+const maxMissing = 64
+
+// some returns the first ranges of a set.
+func some(set tags.Set, most int) tags.Set {
+	if set.Parts() <= most {
+		return set
+	}
+	var first []tags.Set
+	for lo, hi := range set.Ranges() {
+		if one, err := tags.Range(lo, hi); err == nil {
+			first = append(first, one)
+		}
+		if len(first) == most {
+			break
+		}
+	}
+	return tags.Union(first...)
+}
+
+// grants returns those tags of a set that the publisher lets this side have.
+func (src *source) grants(set tags.Set) tags.Set {
+	if src.granted == nil {
+		return set
+	}
+	both, err := set.Intersection(*src.granted)
+	if err != nil {
+		return tags.Set{}
+	}
+	return both
 }
 
 // reviewAccess looks at all publishers again, after a change of what is allowed. Loop only.
@@ -128,9 +196,7 @@ func (src *source) review() (steps int) {
 		action = acl.Send
 	}
 	before := src.rights
-	limited := src.limited
 	src.permit(src.who, action)
-	src.limited = limited
 	if !before.Equal(src.rights) {
 		src.consider()
 	}

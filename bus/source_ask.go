@@ -17,7 +17,9 @@ func (src *source) consider() {
 	case src.contact.Idle():
 		src.seekWanted()
 	case src.contact.Ready():
-		src.askForAll()
+		if !src.awaiting {
+			src.askForAll()
+		}
 	} // otherwise it is asked for once the connection is ready
 }
 
@@ -33,7 +35,7 @@ func (src *source) seekWanted() {
 	src.seeking, src.seekAgain = true, false
 	found := false
 	look := src.sub.subs.Each(func(sub *Subscription) (steps int) {
-		found = found || src.concerns(sub)
+		found = found || src.needs(sub)
 		return stepsPerRequest * (1 + src.served.Count())
 	})
 	src.sub.chores.Add(func(budget int) (steps int, done bool) {
@@ -68,7 +70,7 @@ func (src *source) considerOne(sub *Subscription) {
 	r := src.revise(sub)
 	switch {
 	case src.contact.Idle():
-		if src.mayDial() && src.concerns(sub) {
+		if src.mayDial() && src.needs(sub) {
 			src.dialIfWanted()
 		}
 	case r != nil:
@@ -85,7 +87,7 @@ func (src *source) revise(sub *Subscription) *subRequest {
 		src.note(r)
 	}
 	switch {
-	case !src.contact.Ready() || src.contact.ended || src.parted || r != nil && (r.Subscribing() || r.Leaving()):
+	case !src.contact.Ready() || src.awaiting || src.contact.ended || src.parted || r != nil && (r.Subscribing() || r.Leaving()):
 		return nil // it is looked at again when the connection is ready, or the answer comes
 	case r == nil:
 		if !src.concerns(sub) {
@@ -119,17 +121,26 @@ func (src *source) concerns(sub *Subscription) bool {
 	return src.allowed(sub).Intersects(src.contact.entry.Tags)
 }
 
+// needs is concerns, whatever the publisher lets this side have: a connection on which there
+// is nothing to be had now shows when there is.
+func (src *source) needs(sub *Subscription) bool {
+	if src.granted == nil {
+		return src.concerns(sub)
+	}
+	return src.concerns(sub) || src.choose(sub, src.permitted(sub.live)).Intersects(src.contact.entry.Tags)
+}
+
 // Wanted implements contact.User.
 func (src *source) Wanted() bool {
 	if !src.mayDial() {
 		return false
 	}
-	if sub := src.wanting; sub != nil && src.sub.subs.Has(sub.id) && src.concerns(sub) {
+	if sub := src.wanting; sub != nil && src.sub.subs.Has(sub.id) && src.needs(sub) {
 		return true
 	}
 	src.wanting = nil
 	for sub := range src.sub.subs.All {
-		if src.concerns(sub) {
+		if src.needs(sub) {
 			src.wanting = sub // looked at first the next time
 			return true
 		}

@@ -5,6 +5,7 @@ package bus
 import (
 	"errors"
 
+	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/wire"
 	"tagbus/internal/plain"
@@ -49,6 +50,10 @@ func (src *source) onHello(data []byte) {
 		src.fail(err)
 		return
 	}
+	src.awaiting, src.incoming = h.Limited, group.Rights{}
+	if !h.Limited {
+		src.granted = nil
+	}
 	heart := &src.sub.heart
 	src.pulse.Begin(heart, src.contact.ep, heart.Following(h.BeatMillis), h.BeatMillis)
 	src.ready()
@@ -89,6 +94,8 @@ func (src *source) onControl(data []byte) {
 		src.onGoodbye(m)
 	case *subscription.Lost:
 		src.onLost(m)
+	case *subscription.Rights:
+		src.onRights(m)
 	case *subscription.Beat: // receiving it is noted already
 	default:
 		src.fail(protocolError("a publisher does not send %v", m.Kind()))
@@ -237,11 +244,6 @@ func (src *source) onRefused(m *subscription.Refused) {
 		src.fail(err)
 		return
 	}
-	if m.ID == subscription.RightsID {
-		src.askAnew()
-		return
-	}
-	src.limited = src.limited || m.ID == subscription.NoticeID
 	src.contact.reportRefusal(err)
 	if r := src.requests.Of(m.ID); r != nil && r.Subscribing() {
 		r.Refused(err)

@@ -73,7 +73,11 @@ func (src *source) tooComplex(o *source, set tags.Set, err error) {
 // allowed returns the tags that the publisher is to send for a subscription:
 // its set, without those that another publisher is to send instead.
 func (src *source) allowed(sub *Subscription) tags.Set {
-	set := src.permitted(sub.live)
+	return src.choose(sub, src.grants(src.permitted(sub.live)))
+}
+
+// choose returns those tags of a set that no other publisher is to send instead.
+func (src *source) choose(sub *Subscription, set tags.Set) tags.Set {
 	if sub.cfg.Duplicates == DuplicatesAll {
 		return set
 	}

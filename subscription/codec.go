@@ -81,6 +81,10 @@ func newMessage(kind Kind) Message {
 		return new(Describe)
 	case KindDescription:
 		return new(Description)
+	case KindRights:
+		return new(Rights)
+	case KindDenied:
+		return new(Denied)
 	default:
 		return nil
 	}

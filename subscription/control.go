@@ -31,6 +31,8 @@ const (
 	KindReceived     Kind = 0x1b
 	KindDescribe     Kind = 0x1c
 	KindDescription  Kind = 0x1d
+	KindRights       Kind = 0x1e
+	KindDenied       Kind = 0x1f
 
 	// KindHello names the hello in errors; on the wire it has a magic instead.
 	KindHello Kind = 0xff
@@ -69,6 +71,10 @@ func (k Kind) String() string {
 		return "describe"
 	case KindDescription:
 		return "description"
+	case KindRights:
+		return "rights"
+	case KindDenied:
+		return "denied"
 	case KindHello:
 		return "hello"
 	}
@@ -157,21 +163,31 @@ type Positions struct {
 // that it has not asked for, which changes nothing.
 const EndingID = math.MaxUint64
 
-// NoticeID and RightsID are IDs of no subscription, as EndingID is. Refused with NoticeID
-// says which tags of a subscription, whose acknowledgement follows, its publisher leaves
-// out. With RightsID it says that the subscriber may now have tags that were refused: it
-// asks for them again.
-const (
-	NoticeID = math.MaxUint64 - 1
-	RightsID = math.MaxUint64 - 2
-)
-
 // Refused says why the publisher does not do what was asked. With ID 0 the
 // connection ends after it. With EndingID it is the reason for the last Goodbye, which
 // follows.
 type Refused struct {
 	ID     uint64 `msgpack:"id,omitempty"`
 	Reason string `msgpack:"reason"`
+}
+
+// Rights says which tags a subscriber may have of a publisher whose hello is Limited: first
+// behind that hello, and again when they change. The subscriber asks for no others, and ends
+// what it has of others.
+type Rights struct {
+	// Set is a part of the binary form of a tags.Set; the whole is the parts of all
+	// messages up to the one without More, put together. Not empty.
+	Set []byte `msgpack:"set"`
+
+	More bool `msgpack:"more,omitempty"`
+}
+
+// MaxDenied is how many ranges, and how many masks, a Denied names.
+const MaxDenied = 64
+
+// Denied says which tags a subscriber wants and may not have, for the log of the publisher.
+type Denied struct {
+	Set []byte `msgpack:"set"` // the binary form of a tags.Set, which may be cut to some of the tags
 }
 
 // Goodbye with a List gives the final positions of tags of this subscriber that the
@@ -227,6 +243,12 @@ func (*Positions) Kind() Kind { return KindPositions }
 // Kind implements Message.
 func (*Refused) Kind() Kind { return KindRefused }
 
+// Kind returns KindRights.
+func (*Rights) Kind() Kind { return KindRights }
+
+// Kind returns KindDenied.
+func (*Denied) Kind() Kind { return KindDenied }
+
 // Kind implements Message.
 func (*Goodbye) Kind() Kind { return KindGoodbye }
 
@@ -247,6 +269,8 @@ func (m *Unsubscribe) validate() error  { return checkID(m.ID) }
 func (m *Unsubscribed) validate() error { return checkID(m.ID) }
 func (m *Positions) validate() error    { return errors.Join(checkID(m.ID), checkFilled("list", m.List)) }
 func (m *Refused) validate() error      { return checkText("reason", m.Reason) }
+func (m *Rights) validate() error       { return checkFilled("set", m.Set) }
+func (m *Denied) validate() error       { return checkFilled("set", m.Set) }
 func (*Goodbye) validate() error        { return nil }
 func (*Beat) validate() error           { return nil }
 func (*Received) validate() error       { return nil }

@@ -71,6 +71,10 @@ type Hello struct {
 	// at most MaxBeatMillis: then comes a Beat. 0: it promises nothing, and its
 	// silence means nothing.
 	BeatMillis int `msgpack:"beat_ms,omitempty"`
+
+	// Limited reports whether the publisher that sends it goes by a policy: Rights follow,
+	// and the subscriber asks for nothing before.
+	Limited bool `msgpack:"limited,omitempty"`
 }
 
 // AppendHello appends the encoding of h to b.

@@ -3,6 +3,7 @@
 package memnet
 
 import (
+	"crypto/x509"
 	"net/netip"
 	"sync/atomic"
 	"time"
@@ -202,6 +203,9 @@ func (e *endpoint) Close() error {
 	e.b.schedule(e)
 	return nil
 }
+
+// PeerCertificates implements netio.Authenticated.
+func (e *endpoint) PeerCertificates() []*x509.Certificate { return e.peer.b.cfg.Certificates }
 
 // isClosed needs the network's mutex.
 func (e *endpoint) isClosed() bool { return e.closed || e.ended }

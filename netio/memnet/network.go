@@ -3,6 +3,7 @@
 package memnet
 
 import (
+	"crypto/x509"
 	"net/netip"
 	"slices"
 	"sync"
@@ -84,6 +85,9 @@ type Config struct {
 	// listens anywhere and dials from the address that it dials. It then listens at an
 	// unspecified address for all addresses at which no listener has the port.
 	Host netip.Addr
+
+	// Certificates are what peers see of the backend (netio.Authenticated). Default: none.
+	Certificates []*x509.Certificate
 
 	// NoImmediate takes SendCopy away, as with a backend that has no such way.
 	NoImmediate bool

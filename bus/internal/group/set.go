@@ -19,19 +19,53 @@ const maxPart = subscription.MaxControlBytes - 128
 //   - m: what they have in common. Its WithNext is that of the last one.
 //   - Errors: those of tags.Set.MarshalBinary.
 func Parts(m subscription.Subscribe, set tags.Set) (parts []*subscription.Subscribe, err error) {
+	err = cut(set, func(piece []byte, more bool) {
+		part := m
+		part.Set, part.More, part.WithNext = piece, more, m.WithNext && !more
+		parts = append(parts, &part)
+	})
+	return parts, err
+}
+
+// RightsParts returns the messages that say which tags a subscriber may have.
+//
+// Errors: those of tags.Set.MarshalBinary.
+func RightsParts(set tags.Set) (parts []*subscription.Rights, err error) {
+	err = cut(set, func(piece []byte, more bool) {
+		parts = append(parts, &subscription.Rights{Set: piece, More: more})
+	})
+	return parts, err
+}
+
+// cut cuts the bytes of a set into those of messages.
+func cut(set tags.Set, message func(piece []byte, more bool)) error {
 	left, err := set.MarshalBinary()
-	if err != nil {
-		return nil, err
-	}
-	for more := true; more; {
+	for more := true; more && err == nil; {
 		n := min(len(left), maxPart)
 		more = n < len(left)
-		part := m
-		part.Set, part.More, part.WithNext = left[:n], more, m.WithNext && !more
-		parts = append(parts, &part)
+		message(left[:n], more)
 		left = left[n:]
 	}
-	return parts, nil
+	return err
+}
+
+// Rights puts together what a subscriber may have. Its zero value is ready.
+type Rights struct{ part []byte }
+
+// Add takes a message, and returns the set if it was the last one.
+//
+// Errors: a set that is damaged, or larger than that of a subscription may be.
+func (r *Rights) Add(m *subscription.Rights) (set tags.Set, complete bool, err error) {
+	r.part = append(r.part, m.Set...)
+	if len(r.part) > maxSetBytes(subscription.MaxParts) {
+		return tags.Set{}, false, fmt.Errorf("%w: rights of %d bytes", subscription.ErrTooManyTags, len(r.part))
+	}
+	if m.More {
+		return tags.Set{}, false, nil
+	}
+	err = set.UnmarshalLimited(r.part, subscription.MaxParts, subscription.MaxMasks)
+	r.part = nil
+	return set, err == nil, err
 }
 
 // maxSetBytes returns the largest size of a set that is not refused.

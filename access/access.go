@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package access answers: may this peer do that, here and now?
+//
+// An Access puts together which peer a connection is from (package identity) and what the
+// policy lets it do (package acl), as package bus asks it. It reads certificates and policy
+// again when their files change, and tells the bus, which then looks at its peers again.
+//
+//	a, err := access.Open(access.Config{
+//		Identity: identity.Config{Certificate: "felix-07.pem", Key: "felix-07.key", CA: "ca.pem"},
+//		Policy:   "policy.json",
+//	})
+//	n, err := node.Open(node.Config{Bus: "/run/bus", Backend: "tls", Access: a})
+//
+// Without certificates every peer is anonymous, and the policy holds for it. Without a
+// policy a peer that the certificates let in may do everything.
+package access
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"tagbus/acl"
+	"tagbus/bus"
+	"tagbus/identity"
+	"tagbus/tags"
+)
+
+// ErrInvalidConfig is returned by Open for a Config with neither certificates nor a policy.
+var ErrInvalidConfig = errors.New("access: name a policy, or certificate, key and CA, or both")
+
+// Config says what an Access goes by. Either Identity or Policy may be left out.
+type Config struct {
+	// Identity names the files of certificates. Its Report is called besides what an Access
+	// does.
+	Identity identity.Config
+
+	// Policy is the file of the policy. Empty: every peer with a certificate that counts may do
+	// everything.
+	Policy string
+
+	// Every is the time between two looks at the files. 0: 10 s.
+	Every time.Duration
+
+	// Report, if not nil, is called with what is wrong with the files, once for each mistake,
+	// and with nil when a policy or certificates were read anew. What was read before stays in
+	// use after a mistake. Calls may come from two goroutines at once; they must not call
+	// methods of the Access.
+	Report func(err error)
+}
+
+// Access is a bus.Access. Open makes one; close it after the node that uses it.
+//
+// Threads: any, for all methods.
+type Access struct {
+	identity *identity.Store // nil: all peers are anonymous
+	policy   *acl.Store      // nil: all is allowed
+	report   func(error)
+
+	mu       sync.Mutex
+	watchers map[*watcher]struct{}
+}
+
+// watcher calls a function, one call at a time.
+type watcher struct {
+	mu      sync.Mutex
+	stopped bool
+	changed func()
+}
+
+var _ bus.Access = (*Access)(nil)
+
+// Open reads the files, and looks at them again and again until Close.
+//
+//   - Errors: ErrInvalidConfig; those of identity.Open and acl.Open.
+func Open(c Config) (*Access, error) {
+	named := c.Identity.Certificate != "" || c.Identity.Key != "" || c.Identity.CA != ""
+	if !named && c.Policy == "" {
+		return nil, ErrInvalidConfig
+	}
+	a := &Access{report: c.Report, watchers: make(map[*watcher]struct{})}
+	if a.report == nil {
+		a.report = func(error) {}
+	}
+	if named {
+		if c.Identity.Every == 0 {
+			c.Identity.Every = c.Every
+		}
+		c.Identity.Report = a.identityRead(c.Identity.Report)
+		store, err := identity.Open(c.Identity)
+		if err != nil {
+			return nil, err
+		}
+		a.identity = store
+	}
+	if c.Policy != "" {
+		store, err := acl.Open(acl.Config{
+			File: c.Policy, Every: c.Every, Failed: a.report,
+			Changed: func(*acl.Policy) { a.tell() },
+		})
+		if err != nil {
+			if a.identity != nil {
+				a.identity.Close()
+			}
+			return nil, err
+		}
+		a.policy = store
+	}
+	return a, nil
+}
+
+// identityRead returns what is called with what a look at the certificates finds.
+func (a *Access) identityRead(also func(identity.Report)) func(identity.Report) {
+	return func(r identity.Report) {
+		if also != nil {
+			also(r)
+		}
+		for _, err := range append(r.Warnings, r.Err) {
+			if err != nil {
+				a.report(err)
+			}
+		}
+		if r.Loaded {
+			a.tell()
+		}
+	}
+}
+
+// tell tells the watchers that answers may have become others.
+func (a *Access) tell() {
+	a.mu.Lock()
+	all := make([]*watcher, 0, len(a.watchers))
+	for w := range a.watchers {
+		all = append(all, w)
+	}
+	a.mu.Unlock()
+	if len(all) > 0 {
+		a.report(nil)
+	}
+	for _, w := range all {
+		w.call()
+	}
+}
+
+func (w *watcher) call() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.stopped {
+		w.changed()
+	}
+}
+
+// Identity returns the certificates; nil if there are none.
+func (a *Access) Identity() *identity.Store { return a.identity }
+
+// Policy returns the policy in use; nil if there is none.
+func (a *Access) Policy() *acl.Policy {
+	if a.policy == nil {
+		return nil
+	}
+	return a.policy.Policy()
+}
+
+// Self implements bus.Access.
+func (a *Access) Self() identity.Principal {
+	if a.identity == nil {
+		return identity.Principal{}
+	}
+	return a.identity.Principal()
+}
+
+// Identify implements bus.Access.
+//
+//   - Errors: *identity.ChainError.
+func (a *Access) Identify(shown []*x509.Certificate) (*identity.Peer, error) {
+	if len(shown) == 0 || a.identity == nil {
+		return &identity.Peer{}, nil // the policy says what it may do
+	}
+	return a.identity.Verify(shown, x509.ExtKeyUsageAny)
+}
+
+// Check implements bus.Access.
+//
+//   - Errors: *identity.ChainError.
+func (a *Access) Check(peer *identity.Peer) error {
+	if a.identity == nil || peer.Principal.IsAnonymous() {
+		return nil
+	}
+	return a.identity.Check(peer)
+}
+
+// Split implements bus.Access.
+func (a *Access) Split(who identity.Principal, action acl.Action, asked tags.Set) (may, mayNot tags.Set) {
+	if a.policy == nil {
+		return asked, tags.Set{}
+	}
+	return a.policy.Policy().Split(who, action, asked)
+}
+
+// Allowed implements bus.Access.
+func (a *Access) Allowed(who identity.Principal, action acl.Action) tags.Set {
+	if a.policy == nil {
+		return tags.Everything()
+	}
+	return a.policy.Policy().Allowed(who, action)
+}
+
+// Explain implements bus.Access.
+func (a *Access) Explain(who identity.Principal, action acl.Action, tag tags.Tag) string {
+	if a.policy == nil {
+		return ""
+	}
+	return fmt.Sprint(a.policy.Policy().Explain(who, action, tag))
+}
+
+// Watch implements bus.Access. stop must not be called from within changed.
+func (a *Access) Watch(changed func()) (stop func()) {
+	w := &watcher{changed: changed}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.watchers[w] = struct{}{}
+	return func() {
+		a.mu.Lock()
+		delete(a.watchers, w)
+		a.mu.Unlock()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.stopped = true
+	}
+}
+
+// Reload looks at the files now, as on SIGHUP.
+//
+//   - Errors: those of identity.Store.Reload and acl.Store.Reload, joined. What was read
+//     before stays in use.
+func (a *Access) Reload() error {
+	var errs []error
+	if a.identity != nil {
+		errs = append(errs, a.identity.Reload())
+	}
+	if a.policy != nil {
+		errs = append(errs, a.policy.Reload())
+	}
+	return errors.Join(errs...)
+}
+
+// Close ends the looks at the files. What was read stays in use.
+func (a *Access) Close() {
+	if a.identity != nil {
+		a.identity.Close()
+	}
+	if a.policy != nil {
+		a.policy.Close()
+	}
+}

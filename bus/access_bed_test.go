@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bus_test
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"tagbus/acl"
+	"tagbus/bus"
+	"tagbus/identity"
+	"tagbus/identity/identitytest"
+	"tagbus/tags"
+)
+
+// rules is a bus.Access with a policy that a test exchanges. One belongs to a process with a
+// certificate; all processes of a test may share the policy.
+type rules struct {
+	self identity.Principal
+	in   *site
+}
+
+// site is what all processes of a test go by.
+type site struct {
+	b  *bed
+	ca *identitytest.Issued
+
+	mu       sync.Mutex
+	policy   *acl.Policy
+	gone     map[string]error // principals that no longer count
+	watchers map[*func()]struct{}
+}
+
+func (b *bed) site(policy string) *site {
+	b.tb.Helper()
+	x := &site{b: b, ca: identitytest.NewCA(b.tb, "cn:site"), gone: make(map[string]error), watchers: make(map[*func()]struct{})}
+	x.policy = x.parse(policy)
+	return x
+}
+
+func (x *site) parse(policy string) *acl.Policy {
+	x.b.tb.Helper()
+	p, err := acl.Parse("policy.json", []byte(policy))
+	must(x.b.tb, err)
+	return p
+}
+
+// as makes what is opened next show a certificate with a name; "": none. It returns the
+// Access of that process.
+func (x *site) as(name string, changes ...identitytest.Change) bus.Access {
+	x.b.tb.Helper()
+	if name == "" {
+		x.b.shows = nil
+		return &rules{in: x}
+	}
+	c := x.ca.Issue(x.b.tb, name, changes...)
+	x.b.shows = []*x509.Certificate{c.Certificate}
+	self, err := identity.NewPrincipal(name)
+	must(x.b.tb, err)
+	return &rules{self, x}
+}
+
+// change exchanges the policy.
+func (x *site) change(policy string) {
+	x.b.tb.Helper()
+	p := x.parse(policy)
+	x.set(func() { x.policy = p })
+}
+
+// set changes something, and tells all.
+func (x *site) set(f func()) {
+	x.mu.Lock()
+	f()
+	watchers := make([]func(), 0, len(x.watchers))
+	for w := range x.watchers {
+		watchers = append(watchers, *w)
+	}
+	x.mu.Unlock()
+	for _, w := range watchers {
+		w()
+	}
+	synctest.Wait()
+}
+
+func (x *site) now() *acl.Policy {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.policy
+}
+
+func (r *rules) Self() identity.Principal { return r.self }
+
+func (r *rules) Identify(shown []*x509.Certificate) (*identity.Peer, error) {
+	if len(shown) == 0 {
+		return &identity.Peer{}, nil
+	}
+	who, err := identity.PrincipalOf(shown[0])
+	if err != nil {
+		return nil, err
+	}
+	p := &identity.Peer{Principal: who, Chain: append(shown[:1:1], r.in.ca.Certificate)}
+	return p, r.Check(p)
+}
+
+func (r *rules) Check(peer *identity.Peer) error {
+	r.in.mu.Lock()
+	defer r.in.mu.Unlock()
+	return r.in.gone[peer.Principal.String()]
+}
+
+func (r *rules) Split(who identity.Principal, action acl.Action, asked tags.Set) (may, mayNot tags.Set) {
+	return r.in.now().Split(who, action, asked)
+}
+
+func (r *rules) Allowed(who identity.Principal, action acl.Action) tags.Set {
+	return r.in.now().Allowed(who, action)
+}
+
+func (r *rules) Explain(who identity.Principal, action acl.Action, tag tags.Tag) string {
+	return fmt.Sprint(r.in.now().Explain(who, action, tag))
+}
+
+func (r *rules) Watch(changed func()) (stop func()) {
+	r.in.mu.Lock()
+	defer r.in.mu.Unlock()
+	w := &changed
+	r.in.watchers[w] = struct{}{}
+	return func() {
+		r.in.mu.Lock()
+		defer r.in.mu.Unlock()
+		delete(r.in.watchers, w)
+	}
+}
+
+// wantRefused fails the test unless a member has a Refused event whose error has a text, and
+// returns it.
+func (m *member) wantRefused(t *testing.T, text string) bus.Event {
+	t.Helper()
+	all := m.of(bus.Refused)
+	for _, e := range all {
+		if e.Err != nil && strings.Contains(e.Err.Error(), text) {
+			return e
+		}
+	}
+	t.Fatalf("got the refusals %v, want one with %q; all events: %v", all, text, m.events)
+	return bus.Event{}
+}
+
+// wantAccessError fails the test unless an event is about a policy.
+func wantAccessError(t *testing.T, e bus.Event) *bus.AccessError {
+	t.Helper()
+	refused := (*bus.AccessError)(nil)
+	if !errors.Is(e.Err, bus.ErrNotAllowed) || !errors.As(e.Err, &refused) {
+		t.Fatalf("got %v, want an AccessError", e.Err)
+	}
+	return refused
+}
