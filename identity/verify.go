@@ -104,6 +104,7 @@ func (r *credentials) chainError(shown []*x509.Certificate, now time.Time, err e
 		return &ChainError{Label(leaf), "", ErrUsage}
 	case x509.TooManyIntermediates:
 		return &ChainError{Label(leaf), "its CA allows fewer", ErrLongChain}
+	default:
 	}
 	return &ChainError{Label(leaf), err.Error(), ErrUnknownCA}
 }

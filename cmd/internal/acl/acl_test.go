@@ -87,8 +87,11 @@ func TestCommands(t *testing.T) {
 		out, errs string // patterns
 		status    int
 	}{
-		{"explain", []string{"explain", "--policy=@site.json", "uri:spiffe://a/felix-7", "0x10"},
-			`^ACTION +ALLOWED +WHY\npublish +yes +rule 1 \(uri:spiffe://a/felix-\*\) lets uri:spiffe://a/felix-7 publish 0x10\nsubscribe +no +no rule lets uri:spiffe://a/felix-7 subscribe to 0x10: nearest is rule 1 .*\nsend +no .*\nreceive +no .*\ndescribe +no .*\n$`, "^$", 0},
+		{
+			"explain",
+			[]string{"explain", "--policy=@site.json", "uri:spiffe://a/felix-7", "0x10"},
+			`^ACTION +ALLOWED +WHY\npublish +yes +rule 1 \(uri:spiffe://a/felix-\*\) lets uri:spiffe://a/felix-7 publish 0x10\nsubscribe +no +no rule lets uri:spiffe://a/felix-7 subscribe to 0x10: nearest is rule 1 .*\nsend +no .*\nreceive +no .*\ndescribe +no .*\n$`, "^$", 0,
+		},
 		{"explain an action", []string{"explain", "--policy=@site.json", "--action=subscribe", "cn:shift leader", "0x13"}, `^ACTION.*\nsubscribe +yes .*\n$`, "^$", 0},
 		{"explain as JSON", []string{"explain", "--json", "--policy=@site.json", "--action=publish", "anonymous", "0x13"}, `^\{"who":"anonymous","action":"publish","tag":"0x13","allowed":false,"rule":1,"ruleWho":"uri:spiffe://a/felix-\*","text":"no rule lets .*"\}\n$`, "^$", 0},
 		{"explain to a name without a kind", []string{"explain", "--policy=@site.json", "felix", "0x10"}, "^$", "^felix: not a name of a peer", 2},

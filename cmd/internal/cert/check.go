@@ -120,7 +120,7 @@ func (i *item) judge(now time.Time, within time.Duration) verdict {
 	bad := func(format string, args ...any) {
 		v.Good, v.State = false, fmt.Sprintf(format, args...)
 	}
-	begins := time.Time{}
+	var begins time.Time
 	switch {
 	case i.key != nil:
 		v.What = "private key"

@@ -42,7 +42,7 @@ func readItems(path string) (all []item, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // nothing was written
 	stat, err := f.Stat()
 	if err != nil {
 		return nil, err
