@@ -31,10 +31,10 @@ var table = []rule{
 	{".", "the root package holds only documentation", nil},
 	{"cmd/internal/screen", "a terminal is asked of the system, and shows whatever it is given", []string{"golang.org/x/sys/unix", "golang.org/x/term"}},
 	{"cmd/internal/acl", "a policy is looked at in its file, on no bus", []string{
-		"internal/plain", "cmd/internal/cli", "cmd/internal/table", "cmd/internal/tool", "acl", "identity", "tags",
+		"internal/plain", "cmd/internal/cli", "cmd/internal/table", "cmd/internal/tool", "cmd/internal/units", "acl", "identity", "tags",
 	}},
 	{"cmd/internal/cert", "certificates are files, on no bus", []string{
-		"internal/plain", "cmd/internal/cli", "cmd/internal/table", "cmd/internal/tool", "identity",
+		"internal/plain", "cmd/internal/cli", "cmd/internal/table", "cmd/internal/tool", "cmd/internal/units", "identity",
 	}},
 	{"cmd/...", "a command reaches backends through node and messages through bus, serves metrics by HTTP, which bus/metrics leaves to programs, and tells by netio which address of its command line is wrong", []string{
 		"internal/plain", "internal/build", "internal/remind", "cmd/internal/...", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",

@@ -14,6 +14,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/table"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/units"
 	"tagbus/identity"
 	"tagbus/internal/plain"
 	"tagbus/tags"
@@ -122,7 +123,7 @@ func (c *Check) Run(_ context.Context, e *tool.Env) error {
 			text = plain.Error(err)
 			said["error"] = text
 		} else {
-			text = plain.Linef("%s: %d rules: good", file, policy.Rules())
+			text = plain.Linef("%s: %s: good", file, units.FormatNumber(policy.Rules(), "rule"))
 			said["rules"] = policy.Rules()
 		}
 		if e.JSON {

@@ -16,6 +16,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/table"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/units"
 	"tagbus/identity"
 	"tagbus/internal/plain"
 	"tagbus/tags"
@@ -67,7 +68,7 @@ func (c *Test) Run(_ context.Context, e *tool.Env) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.Err, "%s: %d expectations, %d not met\n", plain.Text(c.File), len(all), failed)
+	fmt.Fprintf(e.Err, "%s: %s, %d not met\n", plain.Text(c.File), units.FormatNumber(len(all), "expectation"), failed)
 	if failed > 0 {
 		return &tool.StatusError{Code: cli.ExitFailed}
 	}

@@ -25,6 +25,7 @@ const (
 	caName   = "ca.pem"
 	keyName  = "ca.key"
 	listName = "ca.crl"
+	logName  = "issued" // folder with what it has issued
 )
 
 // authority is a CA with its key.

@@ -3,8 +3,9 @@
 // Package cert is the command tagbus cert: how does a site without a PKI get its certificates?
 //
 // A folder has a CA: ca.pem is its certificate, which all processes get, ca.key its private key,
-// which stays where it is, and ca.crl the list of what it has revoked. Keys are ECDSA P-256, their
-// files have mode 600, and a file is either there as a whole or not at all.
+// which stays where it is, ca.crl the list of what it has revoked, and issued/ a copy of each
+// certificate that it has issued, by serial number. Keys are ECDSA P-256, their files have mode
+// 600, and a file is either there as a whole or not at all.
 package cert
 
 import (

@@ -140,13 +140,29 @@ func TestASiteWithoutAPKI(t *testing.T) {
 		t.Errorf("got %v, %v, want cn:shift leader", peer, err)
 	}
 
-	b.want(0, `^ca/ca.crl: list 1, with 1 revoked certificates: `, "revoke", "--dir=ca", "shift-leader.pem")
-	b.want(0, `^ca/ca.crl: list 2, with 1 revoked certificates: `, "revoke", "--dir=ca", "--renew")
+	b.want(0, `^ca/ca.crl: list 1, with 1 revoked certificate: `, "revoke", "--dir=ca", "shift-leader.pem")
+	b.want(0, `^ca/ca.crl: list 2, with 1 revoked certificate: `, "revoke", "--dir=ca", "--renew")
 	b.want(0, `^ca/ca.crl: list 3, with 2 revoked certificates: `, "revoke", "--dir=ca", "shift-leader.pem", "AB:cd")
 	felix = b.open("felix-07", "ca/ca.crl")
 	if _, err := felix.Verify([]*x509.Certificate{shift.Certificate()}, x509.ExtKeyUsageClientAuth); !errors.Is(err, identity.ErrRevoked) {
 		t.Errorf("got %v, want ErrRevoked", err)
 	}
+}
+
+// TestNamesAreRevoked: with all certificates of a name that are valid, and no others.
+func TestNamesAreRevoked(t *testing.T) {
+	b := newBed(t)
+	b.want(0, "", "init")
+	b.want(0, "", "issue", "dns:a")
+	first := b.certificate("a.pem").SerialNumber.Text(16)
+	b.want(0, "", "issue", "--force", "dns:a")
+	b.want(2, "exists", "issue", "dns:a") // leaves no copy
+	b.want(0, "", "issue", "dns:b")
+	b.want(2, `^dns:c has no certificate of this CA that is valid`, "revoke", "dns:c")
+	b.want(0, `with 2 revoked certificates`, "revoke", "dns:a")
+	b.want(0, first, "show", "ca.crl")
+	b.want(1, `(?m)^a.pem .* revoked$`, "check")
+	b.want(0, `with 3 revoked certificates`, "revoke", "dns:b")
 }
 
 func TestNothingIsReplacedWithoutForce(t *testing.T) {
@@ -213,7 +229,7 @@ func TestCommandLinesThatMakeNoSense(t *testing.T) {
 		{2, `^want certificates to revoke, or --renew$`, []string{"revoke"}},
 		{2, `^want certificates to revoke, or --renew$`, []string{"revoke", "--renew", "12"}},
 		{2, `^--days: got 0`, []string{"revoke", "--renew", "--days=0"}},
-		{2, `^none.pem is neither a file nor a serial number$`, []string{"revoke", "none.pem"}},
+		{2, `^none.pem is neither a file, a name nor a serial number$`, []string{"revoke", "none.pem"}},
 		{2, `^ca.key has no certificate`, []string{"revoke", "ca.key"}},
 		{2, `^ca.pem is the CA itself`, []string{"revoke", "ca.pem"}},
 		{2, `^b.pem is of another CA`, []string{"revoke", "b.pem"}},

@@ -96,7 +96,7 @@ func (c *Init) Run(_ context.Context, e *tool.Env) error {
 	}
 	return say(e, map[string]any{"ca": path, "key": keyPath, "name": c.Name, "ends": template.NotAfter.UTC()},
 		plain.Linef("%s: the CA %s, until %s: give it to all processes", path, c.Name, stamp(template.NotAfter)),
-		plain.Linef("%s: its private key: whoever reads it can be any peer, so keep it on this host", keyPath))
+		plain.Linef("%s: its private key: a process that reads it can be any peer, so keep it on this host", keyPath))
 }
 
 // say writes what was done: an object, or lines.

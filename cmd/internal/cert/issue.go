@@ -11,7 +11,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -103,6 +105,24 @@ func (c *Issue) base() (string, error) {
 	return base, nil
 }
 
+// write writes the certificate and its key. The copy of the CA is first: no certificate is unknown
+// to it.
+func (c *Issue) write(base, serial string, certificate, key []byte) error {
+	log := filepath.Join(c.Dir, logName)
+	if err := os.MkdirAll(log, 0o700); err != nil {
+		return err
+	}
+	copied := newFile{filepath.Join(log, serial+".pem"), certificate, publicMode}
+	if err := writeFiles(false, copied); err != nil {
+		return err
+	}
+	err := writeFiles(c.Force, newFile{base + ".key", key, privateMode}, newFile{base + ".pem", certificate, publicMode})
+	if err != nil {
+		return errors.Join(err, os.Remove(copied.path))
+	}
+	return nil
+}
+
 // Run issues the certificate.
 func (c *Issue) Run(_ context.Context, e *tool.Env) error {
 	ca, err := openCA(c.Dir)
@@ -136,10 +156,8 @@ func (c *Issue) Run(_ context.Context, e *tool.Env) error {
 	if err != nil {
 		return err
 	}
-	err = writeFiles(c.Force,
-		newFile{base + ".key", keyFile, privateMode},
-		newFile{base + ".pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), publicMode})
-	if err != nil {
+	data := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	if err := c.write(base, template.SerialNumber.Text(16), data, keyFile); err != nil {
 		return err
 	}
 	return say(e, map[string]any{"certificate": base + ".pem", "key": base + ".key", "who": who.String(), "serial": template.SerialNumber.Text(16), "ends": template.NotAfter.UTC()},

@@ -20,6 +20,8 @@ import (
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/units"
+	"tagbus/identity"
 	"tagbus/internal/plain"
 )
 
@@ -27,7 +29,7 @@ import (
 type Revoke struct {
 	busless
 
-	Which []string `arg:"" optional:"" name:"certificate" help:"Files of the certificates, or their serial numbers in hexadecimal, as tagbus cert show prints them."`
+	Which []string `arg:"" optional:"" name:"certificate" help:"Files of the certificates, names such as uri:spiffe://cern.ch/daq/felix-07 for all that the CA has issued for them, or serial numbers in hexadecimal, as tagbus cert show prints them."`
 	Dir   string   `default:"." placeholder:"DIR" help:"Folder of the CA. Its list is ca.crl. Default: the current one."`
 	Days  int      `default:"365" placeholder:"N" help:"When the list is to be renewed at the latest: processes open no new connections with an older one. Default ${default}."`
 	Renew bool     `help:"Write the list again, with a new time, and revoke nothing."`
@@ -63,12 +65,12 @@ func (c *Revoke) Run(_ context.Context, e *tool.Env) (err error) {
 	}
 	now := time.Now().Truncate(time.Second)
 	for _, which := range c.Which {
-		serial, err := ca.serialOf(which)
+		serials, err := ca.serialsOf(which)
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(list.RevokedCertificateEntries, func(r x509.RevocationListEntry) bool { return r.SerialNumber.Cmp(serial) == 0 }) {
-			list.RevokedCertificateEntries = append(list.RevokedCertificateEntries, x509.RevocationListEntry{SerialNumber: serial, RevocationTime: now})
+		for _, serial := range serials {
+			revoke(list, serial, now)
 		}
 	}
 	list.Number.Add(list.Number, big.NewInt(1))
@@ -82,7 +84,14 @@ func (c *Revoke) Run(_ context.Context, e *tool.Env) (err error) {
 	}
 	n := len(list.RevokedCertificateEntries)
 	return say(e, map[string]any{"list": path, "revoked": n, "number": list.Number.String(), "renew": list.NextUpdate.UTC()},
-		plain.Linef("%s: list %v, with %d revoked certificates: give it to all processes, and renew it before %s", path, list.Number, n, stamp(list.NextUpdate)))
+		plain.Linef("%s: list %v, with %s: give it to all processes, and renew it before %s", path, list.Number, units.FormatNumber(n, "revoked certificate"), stamp(list.NextUpdate)))
+}
+
+// revoke adds a number to a list, once.
+func revoke(list *x509.RevocationList, serial *big.Int, now time.Time) {
+	if !slices.ContainsFunc(list.RevokedCertificateEntries, func(r x509.RevocationListEntry) bool { return r.SerialNumber.Cmp(serial) == 0 }) {
+		list.RevokedCertificateEntries = append(list.RevokedCertificateEntries, x509.RevocationListEntry{SerialNumber: serial, RevocationTime: now})
+	}
 }
 
 // lock keeps other processes from writing the list.
@@ -122,15 +131,18 @@ func (a *authority) readList(path string) (*x509.RevocationList, error) {
 	return made, nil
 }
 
-// serialOf returns the number of a certificate, given as a file or as the number.
-func (a *authority) serialOf(which string) (*big.Int, error) {
+// serialsOf returns the numbers of certificates, given as a file, a name or a number.
+func (a *authority) serialsOf(which string) ([]*big.Int, error) {
 	items, err := readItems(which)
 	if errors.Is(err, fs.ErrNotExist) {
+		if who, err := identity.NewPrincipal(which); err == nil && !who.IsAnonymous() {
+			return a.issuedFor(who)
+		}
 		digits := strings.TrimPrefix(strings.ReplaceAll(strings.ToLower(which), ":", ""), "0x")
 		if n, ok := new(big.Int).SetString(digits, 16); ok && n.Sign() > 0 && len(digits) <= 40 && !strings.ContainsAny(digits, "+_") {
-			return n, nil
+			return []*big.Int{n}, nil
 		}
-		return nil, &cli.UsageError{Err: fmt.Errorf("%s is neither a file nor a serial number", plain.Text(plain.Cut(which, 80)))}
+		return nil, &cli.UsageError{Err: fmt.Errorf("%s is neither a file, a name nor a serial number", plain.Text(plain.Cut(which, 80)))}
 	}
 	if err != nil {
 		return nil, err
@@ -144,5 +156,31 @@ func (a *authority) serialOf(which string) (*big.Int, error) {
 	case c.CheckSignatureFrom(a.certificate) != nil:
 		return nil, &cli.UsageError{Err: fmt.Errorf("%s is of another CA, which alone can revoke it: name its folder with --dir", plain.Text(which))}
 	}
-	return c.SerialNumber, nil
+	return []*big.Int{c.SerialNumber}, nil
+}
+
+// issuedFor returns the numbers of the certificates that the CA has issued for a name and that have
+// not ended.
+func (a *authority) issuedFor(who identity.Principal) (serials []*big.Int, err error) {
+	files, err := filepath.Glob(filepath.Join(a.dir, logName, "*.pem"))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range files {
+		items, err := readItems(path)
+		if err != nil {
+			return nil, err
+		}
+		c := items[0].certificate
+		if c == nil || time.Now().After(c.NotAfter) {
+			continue
+		}
+		if of, err := identity.PrincipalOf(c); err == nil && of == who && c.CheckSignatureFrom(a.certificate) == nil {
+			serials = append(serials, c.SerialNumber)
+		}
+	}
+	if len(serials) == 0 {
+		return nil, &cli.UsageError{Err: fmt.Errorf("%v has no certificate of this CA that is valid: name a file or a serial number", who)}
+	}
+	return serials, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/units"
 	"tagbus/internal/plain"
 )
 
@@ -138,7 +139,7 @@ func (s *shown) write(to io.Writer) error {
 	line("mode", s.Mode)
 	line("SHA-256", s.SHA256)
 	if s.Kind == "list" {
-		line("revoked", fmt.Sprintf("%d certificates", len(s.Revoked)))
+		line("revoked", units.FormatNumber(len(s.Revoked), "certificate"))
 		for _, serial := range s.Revoked {
 			line("", serial)
 		}

@@ -45,7 +45,7 @@ ca.crl: list of revoked certificates
   number   1
   begins   .*
   ends     .*
-  revoked  1 certificates
+  revoked  1 certificate
            `+serial+`
 $`, "show", "b.pem", "b.key", "ca.pem", "ca.crl")
 	b.want(0, `^\{"file":"b.pem","kind":"certificate","names":\["uri:spiffe://a/b"\],"issuer":"CN=site",.*"for":\["server","client"\],"sha256":"[0-9a-f]+"\}\n$`, "show", "--json", "b.pem")
