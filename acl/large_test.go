@@ -60,7 +60,7 @@ func BenchmarkSubscription(b *testing.B) {
 			decide(b, p)
 		}
 	})
-	b.Run("half is refused", func(b *testing.B) {
+	b.Run("two thirds are refused", func(b *testing.B) {
 		p := parse(b, string(text))
 		peer := who(b, "cn:a")
 		for b.Loop() {
