@@ -129,6 +129,13 @@ func (s *secure) handshake(t *TLS) error {
 	return nil
 }
 
+// What a peer does instead of a handshake.
+var (
+	errGone   = fmt.Errorf("%w: the peer has closed the connection; its log says why", io.ErrUnexpectedEOF)
+	errSilent = fmt.Errorf("%w: the peer has closed the connection and sent nothing", io.EOF)
+	errMute   = fmt.Errorf("%w: the peer has sent nothing", netio.ErrTimeout)
+)
+
 // judge looks at what crypto/tls leaves open.
 func (s *secure) judge() error {
 	state := s.conn.ConnectionState()
@@ -169,6 +176,8 @@ func alertOf(err error) int {
 func (s *secure) explain(err error) error {
 	var header tls.RecordHeaderError
 	switch alert := alertOf(err); {
+	case errors.Is(err, errCut):
+		return errGone
 	case errors.As(err, &header):
 		return fmt.Errorf("%w: %w", ErrPeerSpeaksPlain, err)
 	case s.dialled && alert == alertProtocolVersion:
@@ -182,6 +191,8 @@ func (s *secure) explain(err error) error {
 // explainRefusal explains why the peer has not let this side in.
 func (s *secure) explainRefusal(err error) error {
 	switch alert := alertOf(err); {
+	case errors.Is(err, errCut):
+		return errGone
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%w: it has closed the connection behind the handshake", ErrNoProtocol)
 	case alert == alertNone:

@@ -50,7 +50,7 @@ func isHTTP(p []byte) bool {
 func (e *endpoint) secureAccepted() {
 	e.state = securing
 	e.secure = newSecure(e, false)
-	e.secure.silence.F = func() { e.insecure(netio.ErrTimeout) }
+	e.secure.silence.F = func() { e.insecure(errMute) }
 	e.backend.Alarms.Set(&e.secure.silence, e.backend.config.TLS.HandshakeTimeout)
 	e.Schedule(toSecure)
 }
@@ -76,7 +76,7 @@ func (e *endpoint) greet() {
 	case errno != 0:
 		e.insecure(errno)
 	case n == 0:
-		e.insecure(io.EOF)
+		e.insecure(errSilent)
 	case !isHello(begin[:min(n, 3)]):
 		answer := tlsOnly
 		if isHTTP(begin) {
