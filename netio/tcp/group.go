@@ -81,6 +81,8 @@ type group struct {
 	accepted atomic.Int64 // endpoints of all, down to the last callback
 	accepts  desk         // the handshakes of these
 	dials    desk
+
+	strangers strangers
 }
 
 // newGroup returns a group for backends with this configuration.

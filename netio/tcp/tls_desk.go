@@ -43,7 +43,6 @@ func (d *desk) enter(s *secure) {
 // begin starts the goroutine of a handshake. mu is held.
 func (d *desk) begin(s *secure) {
 	s.place = nil
-	s.begun = true
 	s.endpoint.backend.handshakes.Add(1)
 	go s.shake()
 }
@@ -61,8 +60,8 @@ func (d *desk) leave() {
 	d.begin(d.line.Remove(first).(*secure))
 }
 
-// forget takes s out of the line. It reports whether its handshake never begins.
-func (d *desk) forget(s *secure) bool {
+// forget takes s out of the line.
+func (d *desk) forget(s *secure) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if s.place != nil {
@@ -70,8 +69,49 @@ func (d *desk) forget(s *secure) bool {
 		s.place = nil
 		d.waiting.Add(-1)
 	}
-	return !s.begun
 }
 
 // crowded reports whether a handshake whose peer is silent makes way.
 func (d *desk) crowded() bool { return d.yields && d.waiting.Load() > 0 }
+
+// strangers are the accepted endpoints that are not secure yet, the oldest first. When
+// there are as many endpoints as may be, the oldest makes way: otherwise strangers that
+// say nothing could keep all others out.
+//
+// Threads: any.
+type strangers struct {
+	mu   sync.Mutex
+	list list.List // of *secure
+}
+
+func (all *strangers) add(s *secure) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	s.since = time.Now()
+	s.unknown = all.list.PushBack(s)
+}
+
+// remove takes s out, if it is in.
+func (all *strangers) remove(s *secure) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if s.unknown != nil {
+		all.list.Remove(s.unknown)
+		s.unknown = nil
+	}
+}
+
+// displace ends the oldest stranger, and reports whether there was one that has had its
+// time.
+func (all *strangers) displace() bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	first := all.list.Front()
+	if first == nil || time.Since(first.Value.(*secure).since) < yieldAfter {
+		return false
+	}
+	s := all.list.Remove(first).(*secure)
+	s.unknown = nil
+	_ = s.endpoint.Close() // its end follows on its loop
+	return true
+}

@@ -25,14 +25,14 @@ const directSealBytes = 64 << 10
 // completion means the same as without TLS, and an endpoint has at most sealBytes twice.
 func (e *endpoint) flushSealed() {
 	q, b, s := &e.queue, e.backend, e.secure
+	if s.wire.overflowed() {
+		e.end(e.OpError("send", tlsError(errNoRoom)))
+		return
+	}
 	for budget := writeBudget; !e.blocked; {
 		tail, failed := q.take()
 		if failed != 0 {
 			e.sendFailed(failed)
-			return
-		}
-		if s.wire.overflowed() {
-			e.end(e.OpError("send", tlsError(errNoRoom)))
 			return
 		}
 		if s.plain == 0 && !s.wire.pending() {

@@ -34,9 +34,9 @@ type secure struct {
 	err      error // of the handshake
 	peers    []*x509.Certificate
 
-	// Of the desk.
-	place *list.Element // in the line
-	begun bool
+	place   *list.Element // of the desk: in the line
+	unknown *list.Element // of the strangers
+	since   time.Time     // then it became one
 
 	// Only in a step.
 	silence alarm.Alarm // until the peer's first bytes

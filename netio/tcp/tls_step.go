@@ -52,6 +52,7 @@ func (e *endpoint) secureAccepted() {
 	e.secure = newSecure(e, false)
 	e.secure.silence.F = func() { e.insecure(errMute) }
 	e.backend.Alarms.Set(&e.secure.silence, e.backend.config.TLS.HandshakeTimeout)
+	e.backend.group.strangers.add(e.secure)
 	e.Schedule(toSecure)
 }
 
@@ -124,8 +125,10 @@ func (e *endpoint) secured() {
 		e.insecure(s.err)
 		return
 	case s.dialled:
+		e.backend.Alarms.Cancel(&e.dial.timeout)
 		e.backend.Counters.Opened.Add(1)
 	default:
+		e.backend.group.strangers.remove(s)
 		e.backend.Counters.Accepted.Add(1)
 		if failed, lasted, tell := e.backend.secured.end(); tell {
 			e.backend.config.Logger.Info("tcp: accepted connections are secure again", "failed", failed, "after", lasted)
@@ -163,7 +166,8 @@ func (e *endpoint) releaseSecure() (inOrder bool) {
 			_ = s.conn.CloseWrite() // of a connection that has failed it writes nothing
 			_, inOrder, _ = s.wire.push(e.fd)
 		}
-	} else if s.shaking {
+	} else {
+		b.group.strangers.remove(s)
 		s.desk().forget(s)
 	}
 	s.wire.shut(netio.ErrClosed)
