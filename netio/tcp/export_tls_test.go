@@ -38,7 +38,7 @@ func SealedBytes(ep netio.Endpoint) int {
 // FlushLater schedules a flush.
 func FlushLater(ep netio.Endpoint) { ep.(*endpoint).Schedule(toFlush) }
 
-// Answer makes TLS write a record of n bytes behind the back of who seals, as
+// Answer makes TLS write a record of n bytes beside what was to be sealed, as
 // crypto/tls does that answers a peer. Threads: the loop.
 func Answer(ep netio.Endpoint, n int) error {
 	_, err := ep.(*endpoint).secure.wire.Write(make([]byte, n))

@@ -14,7 +14,7 @@ import (
 // stage is where pieces of a record are put together.
 type stage [recordBytes]byte
 
-// stages are shared by all who seal: as many as do so at the same time.
+// stages are shared by all endpoints: there are as many as seal at the same time.
 var stages = sync.Pool{New: func() any { return new(stage) }}
 
 // directSealBytes is the largest frame that a sender seals by itself.

@@ -44,7 +44,7 @@ type secure struct {
 	failed  error       // of reading, for good
 	drained bool        // nothing whole is left in conn
 
-	// Of who seals: the loop, or a sender under the mutex of an idle queue.
+	// Of the goroutine that seals: the loop, or a sender under the mutex of an idle queue.
 	plain   int // bytes of frames, from the queue's offset on, that lie sealed in wire
 	records int // sealed
 	stage   []byte
@@ -132,7 +132,7 @@ func (s *secure) handshake(t *TLS) error {
 // What a peer does instead of a handshake.
 var (
 	errGone   = fmt.Errorf("%w: the peer has closed the connection; its log says why", io.ErrUnexpectedEOF)
-	errSilent = fmt.Errorf("%w: the peer has closed the connection and sent nothing", io.EOF)
+	errSilent = fmt.Errorf("%w: the peer has closed the connection and sent next to nothing", io.EOF)
 	errMute   = fmt.Errorf("%w: the peer has sent nothing", netio.ErrTimeout)
 )
 

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
+	"tagbus/netio/reactor"
 )
 
 // The way of an endpoint with TLS from the connection to established:
@@ -85,6 +86,8 @@ func (e *endpoint) greet() {
 		}
 		_, _ = send(e.fd, []byte(answer)) // of a new connection the system takes so little, or it has failed
 		e.insecure(ErrPeerSpeaksPlain)
+	case n < 3 && e.peerClosed:
+		e.insecure(errSilent)
 	case n >= 3:
 		e.backend.Alarms.Cancel(&s.silence)
 		e.shake()
@@ -98,7 +101,10 @@ func (e *endpoint) shake() {
 }
 
 // secureEvent is an event of the socket before the endpoint is established.
-func (e *endpoint) secureEvent() {
+func (e *endpoint) secureEvent(events reactor.Events) {
+	if events.Has(reactor.PeerClosed | reactor.Failed | reactor.Hangup) {
+		e.peerClosed = true
+	}
 	if e.secure.shaking {
 		e.secure.wire.kick()
 	} else {

@@ -34,7 +34,7 @@ const (
 // never fails in the middle of a record.
 //
 // Threads: Read by the goroutine of the handshake, later by the loop; cut, kick and shut
-// by any; the others by whoever seals, which the mutexes of tls.Conn and of the queue put
+// by any; the others by the goroutine that seals, which the mutexes of tls.Conn and of the queue put
 // in order.
 type wire struct {
 	memory   *memory
@@ -222,7 +222,7 @@ func (w *wire) reserve(n int) error {
 	return err
 }
 
-// answered reports whether crypto/tls has written behind the back of who seals.
+// answered reports whether crypto/tls has written beside what was to be sealed.
 func (w *wire) answered() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
