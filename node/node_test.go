@@ -4,7 +4,6 @@ package node_test
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"os"
 	"path/filepath"
@@ -49,11 +48,6 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		{"too many loops", node.Config{Bus: t.TempDir(), Loops: 65}, bus.ErrInvalidConfig, "Loops is 65, want 1 to 64"},
 		{"several loops for a device", node.Config{Bus: t.TempDir(), Backend: "rdma", Loops: 2}, bus.ErrInvalidConfig, "Loops is 2, want 1"},
 		{"several loops that share buffers", node.Config{Bus: t.TempDir(), Loops: 2, TCP: tcp.Config{Config: netio.Config{SharedSend: netio.SharedBuffers{Buffers: 1}}}}, netio.ErrInvalidConfig, "SharedSend.Buffers is 1"},
-		{"tls without certificates", node.Config{Bus: t.TempDir(), Backend: "tls"}, node.ErrNoCredentials, "Config.TLS is nil, want its Server and Client"},
-		{"tls with half of them", node.Config{Bus: t.TempDir(), Backend: "tls", TLS: &tcp.TLS{Server: noTLS}}, node.ErrNoCredentials, "TLS.Client is nil"},
-		{"tcp with certificates", node.Config{Bus: t.TempDir(), TLS: &tcp.TLS{}}, node.ErrNotSecure, `Backend is "", want tls`},
-		{"tcp with certificates of its own", node.Config{Bus: t.TempDir(), Backend: "tcp", TCP: tcp.Config{TLS: &tcp.TLS{}}}, node.ErrNotSecure, `Backend is "tcp", want tls`},
-		{"RDMA with certificates", node.Config{Bus: t.TempDir(), Backend: "rdma", TLS: &tcp.TLS{}}, node.ErrNotSecure, "RDMA moves the data past any encryption"},
 		{"a bus that is a file", node.Config{Bus: plain}, nil, plain},
 	}
 	for _, test := range tests {
@@ -68,8 +62,6 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		})
 	}
 }
-
-func noTLS() (*tls.Config, error) { return nil, errors.New("no certificates in this test") }
 
 func TestCloseClosesEverything(t *testing.T) {
 	n, err := node.Open(node.Config{Bus: t.TempDir(), Backend: backend})

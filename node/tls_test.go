@@ -5,6 +5,8 @@ package node_test
 import (
 	"bytes"
 	"crypto/tls"
+	"errors"
+	"strings"
 	"testing"
 
 	"tagbus/bus"
@@ -56,5 +58,32 @@ func TestABusOverTLS(t *testing.T) {
 				t.Errorf("message of %d bytes with %d loops: got %d that differ", size, loops, len(m))
 			}
 		}
+	}
+}
+
+func TestOpenSaysWhatIsWrongWithCertificates(t *testing.T) {
+	none := func() (*tls.Config, error) { return nil, errors.New("no certificates in this test") }
+	tests := []struct {
+		name string
+		cfg  node.Config
+		is   error
+		want string
+	}{
+		{"tls without certificates", node.Config{Bus: t.TempDir(), Backend: "tls"}, node.ErrNoCredentials, "Config.TLS is nil, want its Server and Client"},
+		{"tls with half of them", node.Config{Bus: t.TempDir(), Backend: "tls", TLS: &tcp.TLS{Server: none}}, node.ErrNoCredentials, "TLS.Client is nil"},
+		{"tcp with certificates", node.Config{Bus: t.TempDir(), TLS: &tcp.TLS{}}, node.ErrNotSecure, `Backend is "", want tls`},
+		{"tcp with certificates of its own", node.Config{Bus: t.TempDir(), Backend: "tcp", TCP: tcp.Config{TLS: &tcp.TLS{}}}, node.ErrNotSecure, `Backend is "tcp", want tls`},
+		{"RDMA with certificates", node.Config{Bus: t.TempDir(), Backend: "rdma", TLS: &tcp.TLS{}}, node.ErrNotSecure, "RDMA moves the data past any encryption"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			n, err := node.Open(test.cfg)
+			if err == nil {
+				t.Fatal("opened", n.Close())
+			}
+			if !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %v with %q", err, test.is, test.want)
+			}
+		})
 	}
 }

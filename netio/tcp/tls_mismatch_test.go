@@ -5,7 +5,6 @@ package tcp_test
 import (
 	"bytes"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
 	"log/slog"
@@ -13,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"tagbus/internal/tests/pki"
 	"tagbus/netio"
@@ -57,79 +55,9 @@ func strip(text string) string {
 // TestBothEndsHearWhyTheyDoNotMatch: the dialler by OnConnectionRefused, and never as a
 // connection that is established and then ends; the listener in its log.
 func TestBothEndsHearWhyTheyDoNotMatch(t *testing.T) {
-	ca, other := pki.New(t, "ca"), pki.New(t, "other")
+	ca := pki.New(t, "ca")
 	good := ca.Issue(t, "good", nil)
-	expired := ca.Issue(t, "expired", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) })
-	early := ca.Issue(t, "early", func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) })
-	named := func(c tls.Certificate, name string) *tls.Config {
-		return &tls.Config{Certificates: []tls.Certificate{c}, RootCAs: ca.Pool, ServerName: name}
-	}
-	const failed = "netio: open endpoint ADDR: tcp: the TLS handshake failed: "
-	const refused = failed + "the peer has refused the certificate of this side: remote error: tls: "
-	tests := []struct {
-		name           string
-		client, server *tls.Config
-		is             error
-		dialler        string
-		listener       string
-	}{
-		{
-			"the CA of the server is not that of the client", clientConfig(ca, good), serverConfig(ca, other.Issue(t, "stranger", nil)), nil,
-			failed + "x509: certificate signed by unknown authority",
-			"tcp: the TLS handshake failed: remote error: tls: bad certificate",
-		},
-		{
-			"the server is named otherwise", named(good, "elsewhere.test"), serverConfig(ca, good), nil,
-			failed + "tls: failed to verify certificate: x509: certificate is not valid for any names, but wanted to match elsewhere.test",
-			"tcp: the TLS handshake failed: remote error: tls: bad certificate",
-		},
-		{
-			"the certificate of the server has expired", named(good, ""), serverConfig(ca, expired), nil,
-			failed + "tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time TIME is after TIME",
-			"tcp: the TLS handshake failed: remote error: tls: bad certificate",
-		},
-		{
-			"the certificate of the server is not yet valid", named(good, ""), serverConfig(ca, early), nil,
-			failed + "tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time TIME is before TIME",
-			"tcp: the TLS handshake failed: remote error: tls: bad certificate",
-		},
-		{
-			"the CA of the client is not that of the server", clientConfig(ca, other.Issue(t, "stranger", nil)), serverConfig(ca, good), tcp.ErrCertificateRefused,
-			refused + "certificate required",
-			"tcp: the TLS handshake failed: tls: client didn't provide a certificate",
-		},
-		{
-			"the client shows a certificate of another CA", insist(clientConfig(ca, other.Issue(t, "stranger", nil))), serverConfig(ca, good), tcp.ErrCertificateRefused,
-			refused + "unknown certificate authority",
-			"tcp: the TLS handshake failed: tls: failed to verify certificate: x509: certificate signed by unknown authority",
-		},
-		{
-			"the certificate of the client has expired", clientConfig(ca, expired), serverConfig(ca, good), tcp.ErrCertificateRefused,
-			refused + "expired certificate",
-			"tcp: the TLS handshake failed: tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time TIME is after TIME",
-		},
-		{
-			"the certificate of the client is not yet valid", clientConfig(ca, early), serverConfig(ca, good), tcp.ErrCertificateRefused,
-			refused + "expired certificate",
-			"tcp: the TLS handshake failed: tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time TIME is before TIME",
-		},
-		{
-			"the client has no certificate", &tls.Config{RootCAs: ca.Pool}, serverConfig(ca, good), tcp.ErrCertificateRefused,
-			refused + "certificate required",
-			"tcp: the TLS handshake failed: tls: client didn't provide a certificate",
-		},
-		{
-			"the server has no certificate", clientConfig(ca, good), &tls.Config{ClientCAs: ca.Pool}, nil,
-			failed + "remote error: tls: unrecognized name",
-			"tcp: the TLS handshake failed: tls: no certificates configured",
-		},
-		{
-			"the server has no CA for its clients", clientConfig(ca, good), &tls.Config{Certificates: []tls.Certificate{good}}, io.ErrUnexpectedEOF,
-			failed + "unexpected EOF: the peer has closed the connection; its log says why",
-			"tcp: the TLS handshake failed: netio: invalid configuration: ClientCAs of TLS.Server is nil, want the CA of the peers: the system's CAs would let strangers in",
-		},
-	}
-	for _, tt := range tests {
+	for _, tt := range mismatches(t, ca, good) {
 		t.Run(tt.name, func(t *testing.T) {
 			log := newLogbook()
 			server := serve(t, newWatcher(), tcp.Config{TLS: tlsOf(clientConfig(ca, good), tt.server), Logger: log.logger()}, netio.Params{})
@@ -156,13 +84,6 @@ func TestBothEndsHearWhyTheyDoNotMatch(t *testing.T) {
 			}
 		})
 	}
-}
-
-// insist makes a client show its certificate even to a server that does not know its CA.
-func insist(c *tls.Config) *tls.Config {
-	own := &c.Certificates[0]
-	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return own, nil }
-	return c
 }
 
 // TestAConfigurationThatVerifiesNothingIsRefused before anything is sent.

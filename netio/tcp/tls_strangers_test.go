@@ -20,8 +20,8 @@ import (
 var quiet = slog.New(slog.DiscardHandler)
 
 // hello returns the first bytes of a handshake that cfg makes.
-func hello(t testing.TB, cfg *tls.Config) []byte {
-	t.Helper()
+func hello(tb testing.TB, cfg *tls.Config) []byte {
+	tb.Helper()
 	a, b := net.Pipe()
 	done := make(chan struct{})
 	go func() {
@@ -30,11 +30,11 @@ func hello(t testing.TB, cfg *tls.Config) []byte {
 	}()
 	head := make([]byte, 5)
 	if _, err := io.ReadFull(b, head); err != nil {
-		t.Fatalf("read: got error %v, want none", err)
+		tb.Fatalf("read: got error %v, want none", err)
 	}
 	all := append(head, make([]byte, int(head[3])<<8+int(head[4]))...)
 	if _, err := io.ReadFull(b, all[5:]); err != nil {
-		t.Fatalf("read: got error %v, want none", err)
+		tb.Fatalf("read: got error %v, want none", err)
 	}
 	_, _ = a.Close(), b.Close()
 	<-done
@@ -42,14 +42,14 @@ func hello(t testing.TB, cfg *tls.Config) []byte {
 }
 
 // dialSecure connects a backend of cfg to addr, and returns its end.
-func dialSecure(t testing.TB, cfg tcp.Config, s *served) (*watcher, netio.Endpoint) {
-	t.Helper()
+func dialSecure(tb testing.TB, cfg tcp.Config, s *served) (*watcher, netio.Endpoint) {
+	tb.Helper()
 	w := newWatcher()
-	client := openBackend(t, w, cfg)
+	client := openBackend(tb, w, cfg)
 	if err := client.OpenEndpoint(s.l.Addr(), netio.Params{}); err != nil {
-		t.Fatalf("OpenEndpoint: got error %v, want none", err)
+		tb.Fatalf("OpenEndpoint: got error %v, want none", err)
 	}
-	return w, next(t, "OnConnectionEstablished", w.Established)
+	return w, next(tb, "OnConnectionEstablished", w.Established)
 }
 
 // TestAThousandHalfHandshakes: each takes a place at the desk and says no more. An honest
