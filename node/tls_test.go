@@ -16,11 +16,12 @@ import (
 	"tagbus/tags"
 )
 
-// TestABusOverTLS carries messages between two nodes, with one loop and with several.
-func TestABusOverTLS(t *testing.T) {
-	ca := pki.New(t, "ca")
-	c := ca.Issue(t, "peer", nil)
-	credentials := &tcp.TLS{
+// newCredentials returns those of a peer, which trusts peers that have the same.
+func newCredentials(tb testing.TB) *tcp.TLS {
+	tb.Helper()
+	ca := pki.New(tb, "ca")
+	c := ca.Issue(tb, "peer", nil)
+	return &tcp.TLS{
 		Server: func() (*tls.Config, error) {
 			return &tls.Config{Certificates: []tls.Certificate{c}, ClientCAs: ca.Pool}, nil
 		},
@@ -28,6 +29,11 @@ func TestABusOverTLS(t *testing.T) {
 			return &tls.Config{Certificates: []tls.Certificate{c}, RootCAs: ca.Pool, ServerName: "127.0.0.1"}, nil
 		},
 	}
+}
+
+// TestABusOverTLS carries messages between two nodes, with one loop and with several.
+func TestABusOverTLS(t *testing.T) {
+	credentials := newCredentials(t)
 	for _, loops := range []int{1, 2} {
 		dir := t.TempDir()
 		open := func() *node.Node {

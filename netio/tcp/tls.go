@@ -60,7 +60,7 @@ type TLS struct {
 	// MaxRecords is how many records of up to 16 KiB a connection sends under its key.
 	// Behind the message that reaches it the endpoint closes with ErrKeyLimit, and is to be
 	// opened again. Default 2^34.
-	MaxRecords int
+	MaxRecords int64
 }
 
 func (t TLS) withDefaults() *TLS {
@@ -86,7 +86,9 @@ func (t *TLS) Validate() error {
 	}
 	check.Within(&v, "TLS.HandshakeTimeout", d.HandshakeTimeout, time.Millisecond, maxKeepalive)
 	check.Within(&v, "TLS.MaxHandshakes", d.MaxHandshakes, 1, maxCount)
-	check.Within(&v, "TLS.MaxRecords", d.MaxRecords, 1, defaultMaxRecords)
+	if d.MaxRecords < 1 || d.MaxRecords > defaultMaxRecords {
+		v.Add("TLS.MaxRecords is %d, want 1 to %d", d.MaxRecords, int64(defaultMaxRecords))
+	}
 	return v.Err()
 }
 

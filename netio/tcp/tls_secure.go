@@ -39,8 +39,8 @@ type secure struct {
 	drained bool        // nothing whole is left in conn
 
 	// Of the goroutine that seals: the loop, or a sender under the mutex of an idle queue.
-	plain   int // bytes of frames, from the queue's offset on, that lie sealed in wire
-	records int // sealed
+	plain   int   // bytes of frames, from the queue's offset on, that lie sealed in wire
+	records int64 // sealed
 	stage   []byte
 }
 
@@ -161,7 +161,7 @@ func (s *secure) leave() {
 }
 
 func (s *secure) write(p []byte) error {
-	s.records += (len(p) + recordBytes - 1) / recordBytes
+	s.records += int64((len(p) + recordBytes - 1) / recordBytes)
 	_, err := s.conn.Write(p)
 	return err
 }

@@ -61,6 +61,7 @@ func (e *endpoint) secureAccepted() {
 func (e *endpoint) secureDialled() {
 	e.state = securing
 	e.secure = newSecure(e, true)
+	e.dial.timeout.F = func() { e.refuse(fmt.Errorf("%w: %w", ErrHandshake, netio.ErrTimeout)) }
 	e.shake()
 }
 
