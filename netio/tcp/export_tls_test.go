@@ -10,13 +10,16 @@ const YieldAfter = yieldAfter
 // SealBytes is how much an endpoint seals before it asks the system to take it.
 const SealBytes = sealBytes
 
-// Handshakes returns how many handshakes of accepted connections are under way, and how
-// many wait in line.
-func Handshakes(b netio.Backend) (busy, waiting int) {
+// ParkedPerPlace is how many handshakes go on without a place, for each place.
+const ParkedPerPlace = parkedPerPlace
+
+// Handshakes returns how many handshakes of accepted connections have a place, wait in
+// line, and go on without a place.
+func Handshakes(b netio.Backend) (busy, waiting, parked int) {
 	d := &b.(*backend).group.accepts
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.busy, d.line.Len()
+	return d.busy, d.line.Len(), d.parked.Len()
 }
 
 // Strangers returns how many accepted connections are not secure yet.

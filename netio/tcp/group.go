@@ -89,7 +89,7 @@ type group struct {
 func newGroup(c *Config, several bool) *group {
 	g := &group{spread: several}
 	if c.TLS != nil {
-		g.accepts.places, g.accepts.yields = c.TLS.MaxHandshakes, true
+		g.accepts.places, g.accepts.cuts = c.TLS.MaxHandshakes, true
 		g.dials.places = c.TLS.MaxHandshakes
 	}
 	return g

@@ -53,8 +53,9 @@ type TLS struct {
 	// MaxHandshakes is how many handshakes of accepted connections are under way at
 	// once, and how many of dialled ones. Others wait in line, which is as long as
 	// Config.MaxEndpoints allows: beyond that, connections are closed and counted in
-	// Stats.AcceptShed. While others wait, an accepted one whose peer does not answer for
-	// 100 ms makes way and ends. Default 64.
+	// Stats.AcceptShed. While others wait, one whose peer does not answer for 100 ms gives
+	// its place away and goes on beside the others, as one of at most 16 times as many. Of
+	// more accepted ones the one that waits for longest ends. Default 64.
 	MaxHandshakes int
 
 	// MaxRecords is how many records of up to 16 KiB a connection sends under its key.

@@ -39,7 +39,7 @@ func FuzzTLSListener(f *testing.F) {
 		for range 2 { // behind its end
 			onLoop(t, server.b.Loop(), func() {})
 		}
-		busy, waiting := tcp.Handshakes(server.b)
+		busy, waiting, _ := tcp.Handshakes(server.b)
 		if strangers := tcp.Strangers(server.b); strangers+waiting != 0 || busy > 1 {
 			t.Errorf("behind its end: got %d strangers, %d handshakes and %d in line, want none", strangers, busy, waiting)
 		}

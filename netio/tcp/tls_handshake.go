@@ -26,7 +26,7 @@ func (s *secure) shake() {
 			s.err = fmt.Errorf("%w: %w: %v", ErrHandshake, errPanicked, v)
 		}
 		s.wire.blocking = false
-		s.desk().leave()
+		s.desk().leave(s)
 		s.endpoint.Schedule(toSecured)
 	}()
 	s.wire.deadline = time.Now().Add(b.config.TLS.HandshakeTimeout)

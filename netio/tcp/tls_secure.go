@@ -28,7 +28,9 @@ type secure struct {
 	err      error // of the handshake
 	peers    []*x509.Certificate
 
-	place   *list.Element // of the desk: in the line
+	place   *list.Element // of the desk: in the line, or parked
+	begun   bool          // the handshake has begun
+	cut     bool          // and must end
 	unknown *list.Element // of the strangers
 	since   time.Time     // then it became one
 
@@ -49,7 +51,7 @@ func newSecure(e *endpoint, dialled bool) *secure {
 	s := &secure{endpoint: e, dialled: dialled}
 	s.wire.memory, s.wire.fd = &e.backend.memory, e.fd
 	s.wire.blocking, s.wire.kicks = true, make(chan struct{}, 1)
-	s.wire.yield = s.desk().crowded
+	s.wire.yield = func() { s.desk().park(s) }
 	return s
 }
 
