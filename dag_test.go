@@ -123,6 +123,7 @@ var table = []rule{
 	{"internal/remind", "when something is said again depends on nothing", nil},
 	{"internal/plain", "what makes text safe to show depends on nothing", nil},
 	{"internal/tests", "how much tests do depends on nothing", nil},
+	{"internal/tests/pki", "certificates for tests depend on nothing", nil},
 	{"netio", "the contract depends on nobody who keeps it", []string{"internal/check", "internal/plain", "golang.org/x/sys/unix"}},
 	{"netio/internal/backendtest", "the tests of backends drive any of them", []string{
 		"internal/tests", "netio", "netio/internal/invariants", "netio/netiotest", "netio/reactor", "golang.org/x/sys/unix",

@@ -3,6 +3,7 @@
 package netio
 
 import (
+	"crypto/x509"
 	"net/netip"
 	"time"
 )
@@ -193,4 +194,16 @@ type RoundTripper interface {
 	//
 	//   - Threads: any. Blocks: never. It may cost a system call.
 	RoundTrip() time.Duration
+}
+
+// Authenticated is an Endpoint whose backend knows who the peer is.
+type Authenticated interface {
+	// PeerCertificates returns the certificates by which the peer was let in, from
+	// OnConnectionEstablished on, that of the peer first: those of the verified chain, or
+	// where a user's function has verified them instead, those that the peer has shown. It
+	// is nil if the connection is not authenticated, as with plain TCP. It is not to be
+	// changed.
+	//
+	//   - Threads: any. Blocks: never.
+	PeerCertificates() []*x509.Certificate
 }

@@ -6,6 +6,7 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,7 +40,7 @@ func Opener(loop *reactor.EventLoop, cfg Config) netio.Opener {
 		}
 		cfg := cfg.withDefaults() // the opener may be used by several goroutines
 		cfg.warn()
-		return open(loop, cfg, h, new(group))
+		return open(loop, cfg, h, newGroup(&cfg, false))
 	}
 }
 
@@ -62,11 +63,14 @@ type backend struct {
 	listeners []*listenEndpoint
 	spare     int     // a descriptor to give up when there is no other; -1: none
 	trouble   trouble // of serving what was accepted
+	secured   trouble // of making it secure
 
 	group *group       // of those that share what one accepts
 	load  atomic.Int64 // endpoints, and connections on their way here
 
 	arrivals arrivals
+
+	handshakes sync.WaitGroup // goroutines
 
 	receive *receivePool // nil: each endpoint or listen endpoint may have its own
 }
@@ -74,6 +78,7 @@ type backend struct {
 func open(loop *reactor.EventLoop, cfg Config, h netio.Handler, g *group) (netio.Backend, error) {
 	b := &backend{config: cfg, group: g}
 	b.trimming.F = b.trim
+	b.sender.most = batchBytes
 	var err error
 	if b.scratch.block, err = b.memory.get(scratchBytes); err != nil {
 		return nil, err
@@ -113,7 +118,22 @@ func openSpare() (fd int, err error) {
 }
 
 // Name implements netio.Backend and reactor.Named.
-func (b *backend) Name() string { return "tcp" }
+func (b *backend) Name() string {
+	if b.config.TLS != nil {
+		return "tls"
+	}
+	return "tcp"
+}
+
+// Close implements netio.Backend. It waits for the goroutines of handshakes, too, except
+// where it must not wait.
+func (b *backend) Close() error {
+	err := b.Backend.Close()
+	if !b.EventLoop.OnAnyLoop() {
+		b.handshakes.Wait()
+	}
+	return err
+}
 
 // PrepareWait implements reactor.PrepareWaiter: it is the end of a turn.
 func (b *backend) PrepareWait() (sleep bool) {

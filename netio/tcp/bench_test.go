@@ -210,7 +210,7 @@ func pingAndEcho(tb testing.TB, cfg reactor.Config) (*ping, netio.Endpoint, *bac
 func BenchmarkRoundTrip(b *testing.B) {
 	for _, way := range []string{"send", "direct"} {
 		b.Run("way="+way, func(b *testing.B) {
-			p, ep := roundTrip(b, way == "direct")
+			p, ep := roundTrip(b, way == "direct", tcp.Config{})
 			run := func(n int) {
 				for range n {
 					if err := p.send(ep); err != nil {
@@ -255,19 +255,19 @@ func (p *trip) send(ep netio.Endpoint) error {
 }
 
 // roundTrip connects two ends, each on a loop of its own.
-func roundTrip(tb testing.TB, direct bool) (*trip, netio.Endpoint) {
+func roundTrip(tb testing.TB, direct bool, cfg tcp.Config) (*trip, netio.Endpoint) {
 	tb.Helper()
 	newTrip := func() *trip {
 		return &trip{direct: direct, data: [][]byte{make([]byte, 64)}, ep: make(chan netio.Endpoint, 1)}
 	}
 	there, here := newTrip(), newTrip()
 	here.answers = make(chan struct{}, 1)
-	server, _ := openBackendOn(tb, reactor.Config{}, there, tcp.Config{})
+	server, _ := openBackendOn(tb, reactor.Config{}, there, cfg)
 	l, err := server.OpenListenEndpoint(loopback, netio.Params{})
 	if err != nil {
 		tb.Fatalf("listen: got error %v, want none", err)
 	}
-	client, _ := openBackendOn(tb, reactor.Config{}, here, tcp.Config{})
+	client, _ := openBackendOn(tb, reactor.Config{}, here, cfg)
 	if err := client.OpenEndpoint(l.Addr(), netio.Params{}); err != nil {
 		tb.Fatalf("open endpoint: got error %v, want none", err)
 	}

@@ -107,6 +107,10 @@ type Config struct {
 	// trusted.
 	PartialTimeout time.Duration
 
+	// TLS makes the backend that named "tls": all connections use TLS 1.3 with
+	// certificates on both sides. Default nil: none do.
+	TLS *TLS
+
 	// Logger gets warnings about what is counted but has no callback. Default:
 	// slog.Default().
 	Logger *slog.Logger
@@ -125,6 +129,9 @@ func (c Config) withDefaults() Config {
 	check.Default(&c.MaxEndpoints, DefaultMaxEndpoints)
 	check.Default(&c.AcceptPause, defaultAcceptPause)
 	check.Default(&c.PartialTimeout, defaultPartialTimeout)
+	if c.TLS != nil {
+		c.TLS = c.TLS.withDefaults()
+	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -156,6 +163,7 @@ func (c Config) Validate() error {
 	if c.PartialTimeout > 0 {
 		check.Within(&v, "PartialTimeout", c.PartialTimeout, time.Millisecond, maxKeepalive)
 	}
+	v.Join(c.TLS.Validate())
 	v.Join(c.Config.Validate())
 	return v.Err()
 }

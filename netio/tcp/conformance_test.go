@@ -68,6 +68,9 @@ func TestConformance(t *testing.T) {
 		{"IPv6", "[::1]:0", tcp.Config{}, 2},
 		{"small socket buffers and budgets", "127.0.0.1:0", narrow, 0},
 		{"shared buffers", "127.0.0.1:0", narrowShared, 0},
+		{"TLS", "127.0.0.1:0", withTLS(t, tcp.Config{}), 0},
+		{"TLS, small socket buffers and budgets", "[::1]:0", withTLS(t, narrow), 2},
+		{"TLS, shared buffers", "127.0.0.1:0", withTLS(t, narrowShared), 0},
 	}
 	for i, tt := range tests {
 		for _, model := range []netio.ThreadSafety{netio.Safe, netio.Unsafe} {

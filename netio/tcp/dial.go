@@ -77,9 +77,13 @@ func (e *endpoint) proceed() {
 		e.refuse(err)
 		return
 	}
+	tuneToPeer(e.fd, e.Local().Addr(), e.Remote().Addr(), &e.backend.config)
+	if e.backend.config.TLS != nil {
+		e.secureDialled()
+		return
+	}
 	e.backend.Alarms.Cancel(&e.dial.timeout)
 	e.backend.Counters.Opened.Add(1)
-	tuneToPeer(e.fd, e.Local().Addr(), e.Remote().Addr(), &e.backend.config)
 	e.state = established
 }
 

@@ -62,6 +62,9 @@ func (q *queue) sendDirect(key netio.Key, size int, header []byte, data [][]byte
 	if q.socket < 0 || !q.Idle() { // of one that is closed the descriptor may be another's
 		return false, false, false
 	}
+	if q.secure != nil {
+		return q.sealDirect(key, size, header, data)
+	}
 	taken, errno := sendFrame(q.socket, size, header, data)
 	if taken == lengthBytes+size {
 		return true, false, false
@@ -88,9 +91,8 @@ func (q *queue) failure() unix.Errno {
 // does not say.
 func sendFrame(fd, size int, header []byte, data [][]byte) (int, unix.Errno) {
 	var head [lengthBytes + netio.MaxHeaderBytes]byte
-	binary.LittleEndian.PutUint32(head[:], uint32(size))
 	var vectors [1 + directPieces]unix.Iovec
-	vectors[0] = vector(head[:lengthBytes+copy(head[lengthBytes:], header)])
+	vectors[0] = vector(frameHead(&head, size, header))
 	n := 1
 	for _, piece := range data {
 		if len(piece) > 0 {
@@ -103,6 +105,12 @@ func sendFrame(fd, size int, header []byte, data [][]byte) (int, unix.Errno) {
 	message.Iov = &vectors[0]
 	message.SetIovlen(n)
 	return sendMessage(fd, &message)
+}
+
+// frameHead fills head with what comes before the data of a frame, and returns it.
+func frameHead(head *[lengthBytes + netio.MaxHeaderBytes]byte, size int, header []byte) []byte {
+	binary.LittleEndian.PutUint32(head[:], uint32(size))
+	return head[:lengthBytes+copy(head[lengthBytes:], header)]
 }
 
 // sendMessage writes the memory that m names, and returns how many bytes the system has

@@ -15,14 +15,15 @@ import (
 
 // state is the way of an endpoint:
 //
-//	connecting ──► established ──► reported ──► ended
-//	      └──────────► refused         (callback)
+//	connecting ──► (securing) ──► established ──► reported ──► ended
+//	      └────────────┴──────► refused         (callback)
 //
-// An accepted endpoint begins established.
+// An accepted endpoint begins established, or securing with TLS.
 type state int
 
 const (
 	connecting state = iota
+	securing         // until both sides have let each other in
 	established
 	reported // by OnConnectionEstablished
 	ended    // also refused
@@ -37,8 +38,9 @@ const edges = reactor.Readable | reactor.Writable | reactor.PeerClosed | reactor
 type endpoint struct {
 	backend *backend
 	handover.Endpoint
-	queue queue
-	ahead int64 // AheadBytes
+	queue  queue
+	secure *secure // nil: plain
+	ahead  int64   // AheadBytes
 
 	// Only in a step.
 	state        state

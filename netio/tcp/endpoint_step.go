@@ -18,6 +18,8 @@ const (
 
 	toConnect = handover.ToOwn
 	toReport  = handover.ToOwn << 1
+	toSecure  = handover.ToOwn << 2 // to look at the first bytes
+	toSecured = handover.ToOwn << 3 // the handshake has ended
 )
 
 // Work implements handover.Worker.
@@ -30,6 +32,9 @@ func (e *endpoint) Work() {
 	}
 	if work&toConnect != 0 {
 		e.connect()
+	}
+	if work&(toSecure|toSecured) != 0 {
+		e.workSecure(work)
 	}
 	if work&toReport != 0 {
 		e.report()
@@ -54,6 +59,11 @@ func (e *endpoint) OnEvent(events reactor.Events) {
 	defer e.tidy(&through)
 	if e.state == connecting {
 		e.proceed()
+	}
+	if e.state == securing {
+		e.secureEvent(events)
+		through = true
+		return
 	}
 	// Events can come before the end of the turn in which the endpoint was
 	// accepted.
@@ -126,8 +136,8 @@ func (e *endpoint) end(cause error) {
 	if before != reported || !b.group.spread {
 		e.Forgotten()
 	}
-	if before == connecting {
-		return // the backend closes: no callback follows
+	if before <= securing {
+		return // the backend or the listen endpoint closes: no callback follows
 	}
 	b.Counters.Closed.Add(1)
 	if before == reported {
@@ -148,7 +158,8 @@ func (e *endpoint) release() {
 	if e.registration != nil {
 		_ = e.registration.Close() // fails only if the descriptor is not ours
 	}
-	if e.blocked || e.queue.offset > 0 {
+	inOrder := e.secure == nil || e.releaseSecure()
+	if !inOrder || e.blocked || e.queue.offset > 0 {
 		// The peer does not read, or not as fast as we send. It would hear of
 		// the end only behind all that the system still holds for it.
 		abort(e.fd)

@@ -32,6 +32,10 @@ func (e *endpoint) flush() {
 	if e.state != reported || !e.complete() {
 		return
 	}
+	if e.secure != nil {
+		e.flushSealed()
+		return
+	}
 	for budget := writeBudget; !e.blocked; {
 		tail, failed := q.take()
 		if failed != 0 {

@@ -43,7 +43,7 @@ func OpenerOn(loop *reactor.EventLoop, workers []*reactor.EventLoop, cfg Config)
 		}
 		cfg := cfg.withDefaults()
 		cfg.warn()
-		g := &group{spread: true}
+		g := newGroup(&cfg, true)
 		openers := make([]netio.Opener, len(workers))
 		for i, w := range workers {
 			openers[i] = func(h netio.Handler) (netio.Backend, error) { return open(w, cfg, h, g) }
@@ -79,6 +79,20 @@ type group struct {
 	spread   bool         // they are those of a spread.Backend
 	backends []*backend   // fixed before anything is accepted
 	accepted atomic.Int64 // endpoints of all, down to the last callback
+	accepts  desk         // the handshakes of these
+	dials    desk
+
+	strangers strangers
+}
+
+// newGroup returns a group for backends with this configuration.
+func newGroup(c *Config, several bool) *group {
+	g := &group{spread: several}
+	if c.TLS != nil {
+		g.accepts.places, g.accepts.cuts = c.TLS.MaxHandshakes, true
+		g.dials.places = c.TLS.MaxHandshakes
+	}
+	return g
 }
 
 // assign gives a connection that l has accepted to the backend with the fewest

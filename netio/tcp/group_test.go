@@ -51,10 +51,13 @@ func TestConformanceWithSeveralLoops(t *testing.T) {
 	}{
 		{tcp.Config{}, 3, 0},
 		{narrow, 2, 2},
+		{withTLS(t, tcp.Config{}), 3, 0},
+		{withTLS(t, narrow), 2, 2},
 	}
 	for i, tt := range cases {
-		t.Run(fmt.Sprintf("%d loops, %d receive buffers", tt.loops, tt.receiveBuffers), func(t *testing.T) {
-			backendtest.Only(t, i == 0, i > 0) // one is enough to find what is shared
+		t.Run(fmt.Sprintf("%d loops, %d receive buffers, TLS %t", tt.loops, tt.receiveBuffers, tt.cfg.TLS != nil), func(t *testing.T) {
+			first := i == 0 || tt.cfg.TLS != nil && tt.receiveBuffers == 0
+			backendtest.Only(t, first, !first) // one is enough to find what is shared
 			s := spreadSuite(t, "127.0.0.1:0", tt.cfg, tt.loops)
 			if s.ReceiveBuffers = tt.receiveBuffers; s.ReceiveBuffers > 0 {
 				s.Capabilities.Retain = false

@@ -121,9 +121,11 @@ func (l *listenEndpoint) accept() {
 func (l *listenEndpoint) adopt(fd int, remote netip.AddrPort) {
 	b := l.backend
 	if int(b.group.accepted.Load()) >= b.config.MaxEndpoints {
-		b.Counters.AcceptShed.Add(1)
-		_ = unix.Close(fd)
-		return
+		b.Counters.AcceptShed.Add(1) // this one, or a stranger in its place
+		if !b.group.strangers.displace() {
+			_ = unix.Close(fd)
+			return
+		}
 	}
 	b.group.assign(l, fd, remote)
 }
@@ -161,6 +163,10 @@ func (b *backend) serve(l *listenEndpoint, fd int, remote netip.AddrPort) {
 	b.load.Add(1)
 	e.listener = l
 	e.place = b.endpoints.PushBack(e)
+	if b.config.TLS != nil {
+		e.secureAccepted()
+		return
+	}
 	b.Counters.Accepted.Add(1)
 	e.Schedule(toReport)
 }

@@ -29,6 +29,7 @@ type queue struct {
 	filling copies     // has room for more
 	full    []copies   // before it
 	socket  int        // to which senders may send; -1: not yet
+	secure  *secure    // nil: what is sent is not sealed
 	failed  unix.Errno // what the system has told a sender, and the loop does not know
 
 	// Only on the loop. That of an idle queue sets offset under Mu.

@@ -14,14 +14,15 @@ import (
 // socket buffers and budgets as they are and so small that nearly everything
 // is done in part. Each walk draws a netio.Config of its own.
 func TestRandomRun(t *testing.T) {
+	narrow := tcp.WithReadBudget(tcp.Config{SendBufferBytes: 1, ReceiveBufferBytes: 16384, AcceptBudget: 1}, 4<<10)
 	tests := []struct {
 		name string
 		cfg  tcp.Config
 	}{
 		{"as it is", tcp.Config{}},
-		{"small socket buffers and budgets", tcp.WithReadBudget(tcp.Config{
-			SendBufferBytes: 1, ReceiveBufferBytes: 16384, AcceptBudget: 1,
-		}, 4<<10)},
+		{"small socket buffers and budgets", narrow},
+		{"TLS", withTLS(t, tcp.Config{})},
+		{"TLS, small socket buffers and budgets", withTLS(t, narrow)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -38,6 +38,10 @@ func (e *endpoint) receive() {
 	if !e.deliver() { // what was read before a pause
 		return
 	}
+	if e.secure != nil {
+		e.receiveSealed(makeWay)
+		return
+	}
 	budget := e.backend.readBudget()
 	for {
 		if makeWay && e.receiver.buffered() == 0 {
@@ -91,7 +95,7 @@ func (e *endpoint) deliver() bool {
 		message, err := e.receiver.next()
 		if err != nil {
 			e.backend.Counters.BadMessages.Add(1)
-			e.end(e.OpError("receive", err))
+			e.end(e.OpError("receive", e.explainBad(err)))
 			return false
 		}
 		if message == nil {

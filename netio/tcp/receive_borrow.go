@@ -41,10 +41,13 @@ func (e *endpoint) borrow() bool {
 			return true
 		}
 		// No buffer is needed to see the end, or that there is nothing.
-		switch n, errno := peek(e.fd); {
+		switch n, errno := e.peek(); {
 		case errno == unix.EAGAIN:
 		case errno != 0:
 			e.endReceive(errno)
+			return false
+		case n == 0 && e.secure != nil:
+			e.endCut()
 			return false
 		case n == 0:
 			e.endOfStream()
@@ -95,7 +98,7 @@ func (e *endpoint) stalled() {
 	if e.Hold() != 0 || e.receiver.buffered() == 0 || e.receiver.more() {
 		return
 	}
-	if _, errno := peek(e.fd); errno == unix.EAGAIN {
+	if _, errno := e.peek(); errno == unix.EAGAIN {
 		e.backend.Counters.Truncated.Add(1)
 		e.Fail(netio.ErrTimeout)
 	}

@@ -19,6 +19,7 @@ const (
 // sender collects pieces of memory and writes them with one system call. It is
 // used like this: skip, add until full, send.
 type sender struct {
+	most    int          // bytes with which it is full
 	bytes   int          // in vectors
 	before  int          // bytes to leave out before the first
 	vectors []unix.Iovec // up to maxVectors; their memory grows to the most that were needed
@@ -32,7 +33,7 @@ func (s *sender) skip(n int) { s.before = n }
 func (s *sender) skipped(n int) { s.before -= n }
 
 // full reports whether the system call has enough to do.
-func (s *sender) full() bool { return s.bytes >= batchBytes || len(s.vectors) == maxVectors }
+func (s *sender) full() bool { return s.bytes >= s.most || len(s.vectors) == maxVectors }
 
 // add appends a piece. It returns false if there is no place for it.
 func (s *sender) add(v unix.Iovec) bool {
@@ -69,7 +70,12 @@ func (s *sender) send(fd int) (int, unix.Errno) {
 	s.message.Iov = &s.vectors[0]
 	s.message.SetIovlen(len(s.vectors))
 	n, errno := sendMessage(fd, &s.message)
-	clear(s.vectors) // they would keep the users' memory alive
-	s.vectors, s.bytes = s.vectors[:0], 0
+	s.forget()
 	return n, errno
+}
+
+// forget forgets what was added, which would keep the users' memory alive.
+func (s *sender) forget() {
+	clear(s.vectors)
+	s.vectors, s.bytes = s.vectors[:0], 0
 }

@@ -37,6 +37,21 @@ func peek(fd int) (int, unix.Errno) {
 	}
 }
 
+// peekAt is peek for up to len(p) bytes, which it copies to p.
+func peekAt(fd int, p []byte) (int, unix.Errno) {
+	for {
+		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)),
+			unix.MSG_PEEK|unix.MSG_DONTWAIT, 0, 0)
+		switch errno {
+		case 0:
+			return int(n), 0
+		case unix.EINTR:
+		default:
+			return 0, errno
+		}
+	}
+}
+
 // accept takes the next connection off a listening socket.
 func accept(listener int) (fd int, remote netip.AddrPort, errno unix.Errno) {
 	for {

@@ -3,6 +3,7 @@
 package spread
 
 import (
+	"crypto/x509"
 	"errors"
 	"io"
 	"sync"
@@ -261,4 +262,12 @@ func (e *endpoint) RoundTrip() time.Duration {
 		return inner.RoundTrip()
 	}
 	return 0
+}
+
+// PeerCertificates implements netio.Authenticated, if the worker's endpoint does.
+func (e *endpoint) PeerCertificates() []*x509.Certificate {
+	if inner, ok := e.Inner.(netio.Authenticated); ok {
+		return inner.PeerCertificates()
+	}
+	return nil
 }

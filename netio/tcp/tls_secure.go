@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tcp
+
+import (
+	"container/list"
+	"crypto/tls"
+	"crypto/x509"
+	"time"
+	"unsafe"
+
+	"tagbus/internal/alarm"
+	"tagbus/netio"
+)
+
+// accepted is what the side that accepts sends first behind the handshake: the length of
+// no message. With TLS 1.3 a client has ended its handshake before the server has looked
+// at its certificate, so only this says that it was let in.
+var accepted [lengthBytes]byte
+
+// secure is what an endpoint has for TLS. The goroutine of the handshake has it from
+// desk.enter to toSecured, and the loop before and after that.
+type secure struct {
+	endpoint *endpoint
+	conn     *tls.Conn
+	wire     wire
+	dialled  bool
+	err      error // of the handshake
+	peers    []*x509.Certificate
+
+	place   *list.Element // of the desk: in the line, or parked
+	begun   bool          // the handshake has begun
+	cut     bool          // and must end
+	unknown *list.Element // of the strangers
+	since   time.Time     // then it became one
+
+	// Only in a step.
+	silence alarm.Alarm // until the peer's first bytes
+	shaking bool        // the handshake is the desk's
+	failed  error       // of reading, for good
+	drained bool        // nothing whole is left in conn
+
+	// Of the goroutine that seals: the loop, or a sender under the mutex of an idle queue.
+	plain   int   // bytes of frames, from the queue's offset on, that lie sealed in wire
+	records int64 // sealed
+	stage   []byte
+}
+
+// newSecure prepares TLS for an endpoint.
+func newSecure(e *endpoint, dialled bool) *secure {
+	s := &secure{endpoint: e, dialled: dialled}
+	s.wire.memory, s.wire.fd = &e.backend.memory, e.fd
+	s.wire.blocking, s.wire.kicks = true, make(chan struct{}, 1)
+	s.wire.yield = func() { s.desk().park(s) }
+	return s
+}
+
+// desk returns the one for handshakes of its kind.
+func (s *secure) desk() *desk {
+	if s.dialled {
+		return &s.endpoint.backend.group.dials
+	}
+	return &s.endpoint.backend.group.accepts
+}
+
+// open reads and opens records into room, until it is full or there is nothing more.
+//
+//   - n: bytes; records: of which there may be some without any.
+//   - err: errNothing when there is nothing more; nil when there may be. io.EOF is an end
+//     in order. An error other than errNothing comes again and again.
+func (s *secure) open(room []byte) (n, records int, err error) {
+	if s.failed != nil {
+		return 0, 0, s.failed
+	}
+	for n < len(room) && records < openRecords {
+		m, err := s.conn.Read(room[n:])
+		n += m
+		records++
+		if err == errNothing { //nolint:errorlint // bare, and this is the data path
+			return n, records, err
+		}
+		if err != nil {
+			s.failed = err
+			return n, records, err
+		}
+	}
+	return n, records, nil
+}
+
+const (
+	// openRecords is how many records are opened before the messages in them are
+	// delivered, and the time is looked at.
+	openRecords = 64
+
+	// openCharge is what a record takes of the budget of a turn: a peer may make them
+	// as small as it likes.
+	openCharge = 512
+)
+
+// seal seals up to sealBytes of what to has gathered, in records that are as full as they
+// can be, and forgets it. It returns how many bytes.
+func (s *secure) seal(to *sender) (n int, err error) {
+	most := min(to.bytes, sealBytes)
+	if err := s.wire.prepare(most); err != nil {
+		return 0, err
+	}
+	s.begin()
+	for _, v := range to.vectors {
+		piece := unsafe.Slice(v.Base, v.Len)
+		piece = piece[:min(len(piece), most-n)]
+		if err := s.add(piece); err != nil {
+			return 0, err
+		}
+		n += len(piece)
+	}
+	to.forget()
+	return n, s.finish()
+}
+
+// begin prepares to add pieces.
+func (s *secure) begin() { s.stage = stages.Get().(*stage)[:0] }
+
+// add seals the next piece, or keeps it until a record is full.
+func (s *secure) add(piece []byte) error {
+	for len(piece) > 0 {
+		if len(s.stage) == 0 && len(piece) >= recordBytes {
+			full := len(piece) / recordBytes * recordBytes
+			if err := s.write(piece[:full]); err != nil {
+				return err
+			}
+			piece = piece[full:]
+			continue
+		}
+		n := min(len(piece), recordBytes-len(s.stage))
+		s.stage = append(s.stage, piece[:n]...)
+		piece = piece[n:]
+		if len(s.stage) == recordBytes {
+			if err := s.write(s.stage); err != nil {
+				return err
+			}
+			s.stage = s.stage[:0]
+		}
+	}
+	return nil
+}
+
+// finish seals what is left.
+func (s *secure) finish() error {
+	var err error
+	if len(s.stage) > 0 {
+		err = s.write(s.stage)
+	}
+	s.leave()
+	return err
+}
+
+// leave gives the stage back.
+func (s *secure) leave() {
+	if s.stage != nil {
+		stages.Put((*stage)(s.stage[:recordBytes]))
+		s.stage = nil
+	}
+}
+
+func (s *secure) write(p []byte) error {
+	s.records += int64((len(p) + recordBytes - 1) / recordBytes)
+	_, err := s.conn.Write(p)
+	return err
+}
+
+// usedUp reports whether no more may be sealed.
+func (s *secure) usedUp() bool { return s.records >= s.endpoint.backend.config.TLS.MaxRecords }
+
+// PeerCertificates implements netio.Authenticated.
+func (e *endpoint) PeerCertificates() []*x509.Certificate {
+	if e.secure == nil {
+		return nil
+	}
+	return e.secure.peers
+}
+
+var _ netio.Authenticated = (*endpoint)(nil)
