@@ -30,6 +30,12 @@ type rule struct {
 var table = []rule{
 	{".", "the root package holds only documentation", nil},
 	{"cmd/internal/screen", "a terminal is asked of the system, and shows whatever it is given", []string{"golang.org/x/sys/unix", "golang.org/x/term"}},
+	{"cmd/internal/acl", "a policy is looked at in its file, on no bus", []string{
+		"internal/plain", "cmd/internal/cli", "cmd/internal/table", "cmd/internal/tool", "cmd/internal/units", "acl", "identity", "tags",
+	}},
+	{"cmd/internal/cert", "certificates are files, on no bus", []string{
+		"internal/plain", "cmd/internal/cli", "cmd/internal/table", "cmd/internal/tool", "cmd/internal/units", "identity",
+	}},
 	{"cmd/...", "a command reaches backends through node and messages through bus, serves metrics by HTTP, which bus/metrics leaves to programs, and tells by netio which address of its command line is wrong", []string{
 		"internal/plain", "internal/build", "internal/remind", "cmd/internal/...", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
 		"github.com/alecthomas/kong", "github.com/BurntSushi/toml", "golang.org/x/term", "github.com/coreos/go-systemd/v22/daemon",
@@ -105,12 +111,19 @@ var table = []rule{
 	{"subscription", "which subscriber wants which tag is decided without knowing the bus or a backend", []string{
 		"internal/plain", "netio", "tags", "github.com/vmihailenco/msgpack/v5/...",
 	}},
+	{"acl", "which peer may do what depends on its names, on tags and on the file with the rules", []string{
+		"internal/plain", "internal/reread", "identity", "tags",
+	}},
+	{"identity", "which certificates count is decided by files, whatever is transported", []string{"internal/plain", "internal/reread"}},
+	{"identity/identitytest", "certificates for tests are made by nothing that is tested", nil},
+	{"internal/reread", "what files say now does not depend on what is made of them", []string{"internal/plain"}},
 	{"internal/build", "which version a program has depends on its build", nil},
 	{"internal/alarm", "what is to be done at a time depends on nothing but a timer, which its user brings", nil},
 	{"internal/check", "what is wrong with a configuration is collected alike for all of them", nil},
 	{"internal/remind", "when something is said again depends on nothing", nil},
 	{"internal/plain", "what makes text safe to show depends on nothing", nil},
 	{"internal/tests", "how much tests do depends on nothing", nil},
+	{"internal/tests/pki", "certificates for tests depend on nothing", nil},
 	{"netio", "the contract depends on nobody who keeps it", []string{"internal/check", "internal/plain", "golang.org/x/sys/unix"}},
 	{"netio/internal/backendtest", "the tests of backends drive any of them", []string{
 		"internal/tests", "netio", "netio/internal/invariants", "netio/netiotest", "netio/reactor", "golang.org/x/sys/unix",

@@ -19,10 +19,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"tagbus/acl"
 	"tagbus/bus"
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/file"
 	"tagbus/bus/observer"
+	"tagbus/identity"
 	"tagbus/netio"
 	"tagbus/netio/reactor"
 	"tagbus/recording"
@@ -37,10 +39,12 @@ const hostile = "x\x1b[2J\nsubscriber: all is well\r\x00\u202e\u2066\u0085\u2028
 // shownErrors has one of each exported error type of the packages that users
 // import.
 var shownErrors = []error{
+	&acl.PolicyError{},
 	&bus.PublishError{}, &bus.AckError{}, &bus.NoReplyError{}, &bus.DuplicateError{}, &bus.NoPublisherError{},
 	&bus.UnconfirmedError{}, &bus.SilentError{}, &bus.StallError{}, &bus.PageError{}, &bus.BackendError{}, &bus.PanicError{}, &bus.EntryError{},
-	&bus.EntryLimitError{}, &bus.AdvertiseError{}, &bus.EventsDroppedError{}, &bus.PeerFailedError{}, &bus.LoopbackError{},
+	&bus.EntryLimitError{}, &bus.AdvertiseError{}, &bus.EventsDroppedError{}, &bus.PeerFailedError{}, &bus.LoopbackError{}, &bus.AccessError{},
 	&directory.FieldError{}, &directory.UnknownSchemeError{}, &file.PathError{}, &observer.VersionError{},
+	&identity.NameError{}, &identity.ChainError{}, &identity.FileError{},
 	&subscription.VersionError{}, &subscription.ControlError{},
 	&netio.OpError{},
 	&reactor.Panic{}, &reactor.OpError{}, &reactor.ConfigError{}, &reactor.GoexitError{},

@@ -47,7 +47,7 @@ func TestParseRefuses(t *testing.T) {
 		{"no kind", rule(`{"who":"felix","send":"1"}`), acl.ErrWho, "site.json:2: rule 2: who: felix: not a pattern of peers: want uri:…"},
 		{"an unknown kind", rule(`{"who":"URI:a","send":"1"}`), acl.ErrWho, "site.json:2: rule 2: who: URI:a: not a pattern of peers"},
 		{"every peer there is", rule(`{"who":"**","send":"1"}`), acl.ErrWho, "site.json:2: rule 2: who: **: not a pattern of peers"},
-		{"a kind alone", rule(`{"who":"uri:","send":"1"}`), acl.ErrWho, "site.json:2: rule 2: who: uri:: not a pattern of peers: nothing stands behind uri:"},
+		{"a kind alone", rule(`{"who":"uri:","send":"1"}`), acl.ErrWho, "site.json:2: rule 2: who: uri:: not a pattern of peers: nothing stands behind the kind, uri"},
 		{"three stars", rule(`{"who":"uri:a***","send":"1"}`), acl.ErrWho, "site.json:2: rule 2: who: uri:a***: not a pattern of peers: want * or **, not more"},
 		{"many stars", rule(`{"who":"uri:` + strings.Repeat("a*", 9) + `","send":"1"}`), acl.ErrWho, "site.json:2: rule 2: who: uri:a*a*"},
 		{"a long pattern", rule(`{"who":"cn:` + long + `","send":"1"}`), acl.ErrWho, "site.json:2: rule 2: who: cn:xxx"},

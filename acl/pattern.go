@@ -43,7 +43,7 @@ func parsePattern(text string) (pattern, error) {
 	case !slices.Contains([]string{"uri", "dns", "cn"}, kind):
 		return pattern{}, fmt.Errorf("%w: want uri:…, dns:…, cn:…, anonymous, or * for each peer with a certificate", ErrWho)
 	case rest == "":
-		return pattern{}, fmt.Errorf("%w: nothing stands behind %s:", ErrWho, kind)
+		return pattern{}, fmt.Errorf("%w: nothing stands behind the kind, %s", ErrWho, kind)
 	case len(text) > MaxPatternBytes:
 		return pattern{}, fmt.Errorf("%w: %d bytes, at most %d may be", ErrWho, len(text), MaxPatternBytes)
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):

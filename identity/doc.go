@@ -10,7 +10,7 @@
 //		Certificate: "/etc/tagbus/felix-07.pem", Key: "/etc/tagbus/felix-07.key",
 //		CA: "/etc/tagbus/ca.pem",
 //	})
-//	config := store.Server() // and store.Client() for the side that dials
+//	config, err := store.Server() // and store.Client() for the side that dials
 //
 // # What counts
 //

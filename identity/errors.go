@@ -59,18 +59,18 @@ var (
 
 // ChainError reports a certificate, of a peer or the own one, that does not count.
 type ChainError struct {
-	Certificate *x509.Certificate // the one at fault; nil if there is none
-	Detail      string            // what is known besides, such as a time; may be empty
-	Err         error             // one of the errors above, or a *NameError
+	Certificate string // the one at fault, as Label calls it; empty if there is none
+	Detail      string // what is known besides, such as a time; may be empty
+	Err         error  // one of the errors above, a *NameError, or what crypto/x509 says
 }
 
 // Error names the certificate and what is wrong with it.
 func (e *ChainError) Error() string {
 	text := "certificate"
-	if e.Certificate != nil {
-		text = "certificate " + Label(e.Certificate)
+	if e.Certificate != "" {
+		text += " " + e.Certificate
 	}
-	text += ": " + e.Err.Error()
+	text = plain.Line(text) + ": " + plain.Error(e.Err)
 	if e.Detail != "" {
 		text += " (" + plain.Line(e.Detail) + ")"
 	}
@@ -89,7 +89,7 @@ type FileError struct {
 
 // Error names the file, what is wrong and what to do.
 func (e *FileError) Error() string {
-	return fmt.Sprintf("%s: %s: %s", plain.Text(e.Path), plain.Error(e.Err), e.Do)
+	return fmt.Sprintf("%s: %s: %s", plain.Text(e.Path), plain.Error(e.Err), plain.Line(e.Do))
 }
 
 // Unwrap returns Err.

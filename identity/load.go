@@ -70,9 +70,9 @@ func (r *credentials) loadOwn(own []*x509.Certificate, file, keyFile reread.File
 	}
 	switch now := r.paths.Now(); {
 	case now.After(leaf.NotAfter):
-		return &FileError{file.Path, &ChainError{leaf, ended(leaf.NotAfter), ErrExpired}, "issue a new one"}
+		return &FileError{file.Path, &ChainError{Label(leaf), ended(leaf.NotAfter), ErrExpired}, "issue a new one"}
 	case now.Before(leaf.NotBefore):
-		return &FileError{file.Path, &ChainError{leaf, begins(leaf.NotBefore), ErrNotYetValid}, "set the clock of this host, or issue a new one"}
+		return &FileError{file.Path, &ChainError{Label(leaf), begins(leaf.NotBefore), ErrNotYetValid}, "set the clock of this host, or issue a new one"}
 	}
 	key, err := parseKey(keyFile)
 	if err != nil {

@@ -55,9 +55,9 @@ type NameError struct {
 // Error says what is wrong, with the beginning of the name.
 func (e *NameError) Error() string {
 	if e.Name == "" {
-		return e.Err.Error()
+		return plain.Error(e.Err)
 	}
-	return plain.Text(plain.Cut(e.Name, 80)) + ": " + e.Err.Error()
+	return plain.Text(plain.Cut(e.Name, 80)) + ": " + plain.Error(e.Err)
 }
 
 // Unwrap returns Err.

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"tagbus/identity"
 )
@@ -66,7 +67,7 @@ func TestPrincipalOf(t *testing.T) {
 			if err == nil && (got.IsAnonymous() || test.want != "" && got.String() != test.want) {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
-			if err != nil && (got != identity.Principal{} || strings.ContainsAny(err.Error(), "\n\x00\u202e\xff") || len(err.Error()) > 300) {
+			if err != nil && (got != identity.Principal{} || strings.ContainsAny(err.Error(), "\n\x00\u202e") || !utf8.ValidString(err.Error()) || len(err.Error()) > 300) {
 				t.Errorf("got %v and the error %q, want no names and a line that is safe", got, err)
 			}
 		})

@@ -124,7 +124,7 @@ func (r *credentials) revoked(chain []*x509.Certificate, now time.Time) error {
 				continue
 			}
 			if at, found := l.serials[string(c.SerialNumber.Bytes())]; found {
-				return &ChainError{c, "at " + stamp(at), ErrRevoked}
+				return &ChainError{Label(c), "at " + stamp(at), ErrRevoked}
 			}
 			if !l.NextUpdate.IsZero() && now.After(l.NextUpdate) {
 				stale = l
@@ -133,7 +133,7 @@ func (r *credentials) revoked(chain []*x509.Certificate, now time.Time) error {
 			}
 		}
 		if stale != nil && !fresh {
-			return &ChainError{c, stale.path + ", due at " + stamp(stale.NextUpdate), ErrStaleList}
+			return &ChainError{Label(c), stale.path + ", due at " + stamp(stale.NextUpdate), ErrStaleList}
 		}
 	}
 	return nil

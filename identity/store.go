@@ -163,8 +163,8 @@ func (s *Store) Check(p *Peer) error { return s.keeper.Current().check(p, s.conf
 // said last. The caller may change what is returned, for example to set NextProtos.
 //
 // VerifyConnection returns a *ChainError if the peer's certificate does not count, and the peer
-// gets an alert.
-func (s *Store) Server() *tls.Config {
+// gets an alert. The error of Server itself is always nil: netio/tcp takes functions of this shape.
+func (s *Store) Server() (*tls.Config, error) {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -174,11 +174,11 @@ func (s *Store) Server() *tls.Config {
 		VerifyConnection:       s.verifyConnection(x509.ExtKeyUsageClientAuth),
 		SessionTicketsDisabled: true, // connections last: nothing is resumed
 		Time:                   s.config.Now,
-	}
+	}, nil
 }
 
 // Client returns a configuration for the side that dials, as Server does for the other one.
-func (s *Store) Client() *tls.Config {
+func (s *Store) Client() (*tls.Config, error) {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
@@ -188,7 +188,7 @@ func (s *Store) Client() *tls.Config {
 		VerifyConnection:       s.verifyConnection(x509.ExtKeyUsageServerAuth),
 		SessionTicketsDisabled: true,
 		Time:                   s.config.Now,
-	}
+	}, nil
 }
 
 func (s *Store) verifyConnection(usage x509.ExtKeyUsage) func(tls.ConnectionState) error {

@@ -57,34 +57,42 @@ func handshake(t *testing.T, server, client *tls.Config) (serverErr, clientErr e
 	return <-done, clientErr
 }
 
+// config returns what a Store makes for a side of a connection.
+func config(t *testing.T, side func() (*tls.Config, error)) *tls.Config {
+	t.Helper()
+	c, err := side()
+	must(t, err)
+	return c
+}
+
 func TestServerAndClient(t *testing.T) {
 	b := newBed(t)
 	s := b.open()
-	if server, client := handshake(t, s.Server(), s.Client()); server != nil || client != nil {
+	if server, client := handshake(t, config(t, s.Server), config(t, s.Client)); server != nil || client != nil {
 		t.Errorf("got %v and %v, want that both are content", server, client)
 	}
 	if s.Principal().String() != "uri:spiffe://a/own" || !s.Certificate().Equal(b.own.Certificate) {
 		t.Errorf("got %v, want the own names", s.Principal())
 	}
 	other := newBed(t).open()
-	server, client := handshake(t, s.Server(), other.Client())
+	server, client := handshake(t, config(t, s.Server), config(t, other.Client))
 	if !errors.Is(client, identity.ErrUnknownCA) || server == nil || !strings.Contains(server.Error(), "bad certificate") {
 		t.Errorf("another CA of the server: got %v and %v, want an alert and ErrUnknownCA", server, client)
 	}
-	config := other.Client()
-	config.VerifyConnection = nil // one that takes every server
-	server, client = handshake(t, s.Server(), config)
+	altered := config(t, other.Client)
+	altered.VerifyConnection = nil // one that takes every server
+	server, client = handshake(t, config(t, s.Server), altered)
 	if !errors.Is(server, identity.ErrUnknownCA) || client == nil || !strings.Contains(client.Error(), "bad certificate") {
 		t.Errorf("another CA of the client: got %v and %v, want ErrUnknownCA and an alert", server, client)
 	}
-	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return new(tls.Certificate), nil }
-	server, client = handshake(t, s.Server(), config)
+	altered.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return new(tls.Certificate), nil }
+	server, client = handshake(t, config(t, s.Server), altered)
 	if server == nil || client == nil || !strings.Contains(client.Error(), "certificate required") {
 		t.Errorf("no certificate: got %v and %v, want that one is required", server, client)
 	}
-	config = s.Client()
-	config.MinVersion, config.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
-	if server, client = handshake(t, s.Server(), config); server == nil || client == nil || !strings.Contains(client.Error(), "protocol version") {
+	altered = config(t, s.Client)
+	altered.MinVersion, altered.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
+	if server, client = handshake(t, config(t, s.Server), altered); server == nil || client == nil || !strings.Contains(client.Error(), "protocol version") {
 		t.Errorf("TLS 1.2: got %v and %v, want that it is refused", server, client)
 	}
 }
@@ -98,7 +106,7 @@ func TestTheCAIsReplaced(t *testing.T) {
 	second.write("own.key", second.own.KeyPEM(t))
 	second.write("ca.pem", identitytest.PEM(first.ca))
 	a, b := first.open(), second.open()
-	configs := [...]*tls.Config{a.Server(), b.Client(), b.Server(), a.Client()} // made once
+	configs := [...]*tls.Config{config(t, a.Server), config(t, b.Client), config(t, b.Server), config(t, a.Client)} // made once
 	step := func(name string, change func(b *bed)) {
 		for i, bed := range []*bed{first, second} {
 			change(bed)
@@ -187,7 +195,7 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 			if len(b.reports) != 2 || b.reports[1].Err == nil || b.reports[1].Loaded {
 				t.Errorf("got %+v, want one report of the failure", b.reports)
 			}
-			if server, client := handshake(t, s.Server(), s.Client()); server != nil || client != nil || s.Certificate() != before {
+			if server, client := handshake(t, config(t, s.Server), config(t, s.Client)); server != nil || client != nil || s.Certificate() != before {
 				t.Errorf("got %v and %v, want that the old files stay in use", server, client)
 			}
 			if _, err := identity.Open(b.config); err == nil || !strings.Contains(err.Error(), test.says) {

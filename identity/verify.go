@@ -29,12 +29,12 @@ func (r *credentials) verify(shown []*x509.Certificate, usage x509.ExtKeyUsage, 
 	case len(shown) == 0:
 		return nil, &ChainError{Err: ErrNoCertificate}
 	case len(shown) > r.paths.MaxChain:
-		return nil, &ChainError{shown[0], fmt.Sprintf("%d were shown, at most %d may be", len(shown), r.paths.MaxChain), ErrLongChain}
+		return nil, &ChainError{Label(shown[0]), fmt.Sprintf("%d were shown, at most %d may be", len(shown), r.paths.MaxChain), ErrLongChain}
 	}
 	leaf := shown[0]
 	names, err := PrincipalOf(leaf)
 	if err != nil {
-		return nil, &ChainError{leaf, "", err}
+		return nil, &ChainError{Label(leaf), "", err}
 	}
 	if err := validAt(leaf, now); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (r *credentials) verify(shown []*x509.Certificate, usage x509.ExtKeyUsage, 
 	for _, chain := range chains {
 		failed := error(nil)
 		if len(chain) > r.paths.MaxChain {
-			failed = &ChainError{leaf, fmt.Sprintf("%d with the CA, at most %d may be", len(chain), r.paths.MaxChain), ErrLongChain}
+			failed = &ChainError{Label(leaf), fmt.Sprintf("%d with the CA, at most %d may be", len(chain), r.paths.MaxChain), ErrLongChain}
 		} else {
 			failed = r.revoked(chain, now)
 		}
@@ -70,9 +70,9 @@ func (r *credentials) verify(shown []*x509.Certificate, usage x509.ExtKeyUsage, 
 func validAt(c *x509.Certificate, now time.Time) error {
 	switch {
 	case now.After(c.NotAfter):
-		return &ChainError{c, ended(c.NotAfter), ErrExpired}
+		return &ChainError{Label(c), ended(c.NotAfter), ErrExpired}
 	case now.Before(c.NotBefore):
-		return &ChainError{c, begins(c.NotBefore), ErrNotYetValid}
+		return &ChainError{Label(c), begins(c.NotBefore), ErrNotYetValid}
 	}
 	return nil
 }
@@ -89,11 +89,11 @@ func (r *credentials) chainError(shown []*x509.Certificate, now time.Time, err e
 				}
 			}
 		}
-		return &ChainError{leaf, "issued by " + plain.Cut(leaf.Issuer.String(), 120), ErrUnknownCA}
+		return &ChainError{Label(leaf), "issued by " + plain.Cut(leaf.Issuer.String(), 120), ErrUnknownCA}
 	}
 	invalid := x509.CertificateInvalidError{}
 	if !errors.As(err, &invalid) {
-		return &ChainError{leaf, "", err}
+		return &ChainError{Label(leaf), "", err}
 	}
 	switch invalid.Reason {
 	case x509.Expired:
@@ -101,11 +101,12 @@ func (r *credentials) chainError(shown []*x509.Certificate, now time.Time, err e
 			return err
 		}
 	case x509.IncompatibleUsage:
-		return &ChainError{leaf, "", ErrUsage}
+		return &ChainError{Label(leaf), "", ErrUsage}
 	case x509.TooManyIntermediates:
-		return &ChainError{leaf, "its CA allows fewer", ErrLongChain}
+		return &ChainError{Label(leaf), "its CA allows fewer", ErrLongChain}
+	default:
 	}
-	return &ChainError{leaf, err.Error(), ErrUnknownCA}
+	return &ChainError{Label(leaf), err.Error(), ErrUnknownCA}
 }
 
 // check is Store.Check with what the files say now.

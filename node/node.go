@@ -10,7 +10,6 @@ package node
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -27,8 +26,16 @@ import (
 )
 
 // ErrUnknownBackend is returned by Open for a Config.Backend that is neither
-// "tcp" nor "rdma" nor "rdma:PROVIDER".
-var ErrUnknownBackend = errors.New("node: unknown backend: want tcp, rdma or rdma:PROVIDER")
+// "tcp" nor "tls" nor "rdma" nor "rdma:PROVIDER".
+var ErrUnknownBackend = errors.New("node: unknown backend: want tcp, tls, rdma or rdma:PROVIDER")
+
+// ErrNoCredentials is returned by Open for the backend tls without certificates. What is
+// missing follows in the text.
+var ErrNoCredentials = errors.New("node: the backend tls needs certificates and the CA of the peers")
+
+// ErrNotSecure is returned by Open for certificates, in Config.TLS, with a backend that
+// would not use them: what is sent could be read on its way.
+var ErrNotSecure = errors.New("node: certificates are set, but the backend does not use them")
 
 // Config says how a node works. Only Bus has no default.
 type Config struct {
@@ -43,22 +50,25 @@ type Config struct {
 	// does not close it. Default: the one that Bus names.
 	Directory directory.Directory
 
-	// Backend is "tcp", "rdma" or "rdma:PROVIDER", and with "/rdm" behind it
+	// Backend is "tcp", "tls", "rdma" or "rdma:PROVIDER", and with "/rdm" behind the last
 	// without connections where the provider has them, too. Default "tcp". All that are
-	// to talk to each other use the same.
+	// to talk to each other use the same. "tls" is "tcp" with TLS 1.3, and needs TLS.
 	Backend string
+
+	// TLS has the certificates of the backend tls, which no other backend takes.
+	TLS *tcp.TLS
 
 	Loop reactor.Config
 
 	// Loops is how many event loops, 1 to 64, send and receive. Default 1: that of
 	// the callbacks does it all. Otherwise these are beside it, and share out the
 	// connections: for publishers with many subscribers, or subscribers with many
-	// publishers, that keep a processor busy with system calls. Only with the
-	// backend tcp. They have the settings of Loop except its Init: its processors are
+	// publishers, that keep a processor busy with system calls, or with TLS. Only with the
+	// backends tcp and tls. They have the settings of Loop except its Init: its processors are
 	// for all of them, and its OnPanic and OnStall may be called by several at once.
 	Loops int
 
-	// TCP tunes the backend tcp. Its default here differs in one value:
+	// TCP tunes the backends tcp and tls, except its own TLS, which TLS replaces. Its default here differs in one value:
 	// UserTimeout is off, because it would cut off a subscriber that lives and does
 	// not read, for which the policy block waits. The heartbeats of the bus find
 	// dead subscribers; set a UserTimeout if they are switched off.
@@ -121,7 +131,7 @@ type Node struct {
 
 // Open starts a node. Close it.
 //
-//   - Errors: ErrUnknownBackend; bus.ErrInvalidConfig for Loops; those of the parts' configurations; the
+//   - Errors: ErrUnknownBackend; ErrNoCredentials; ErrNotSecure; bus.ErrInvalidConfig for Loops; those of the parts' configurations; the
 //     system's, when the folder cannot be used.
 func Open(cfg Config) (*Node, error) {
 	cfg = cfg.withLogger()
@@ -167,51 +177,6 @@ func (c Config) directory() (dir directory.Directory, closes func() error, err e
 		return nil, nil, err
 	}
 	return d, d.Close, nil
-}
-
-func (c Config) opener(loop *reactor.EventLoop, workers []*reactor.EventLoop) (netio.Opener, error) {
-	name, provider, _ := strings.Cut(c.Backend, ":")
-	switch {
-	case c.Backend == "" || c.Backend == "tcp":
-		if c.TCP.UserTimeout == 0 {
-			c.TCP.UserTimeout = -1
-		}
-		return tcp.OpenerOn(loop, workers, c.TCP), suits(c.TCP.Config)
-	case name == "rdma":
-		if len(workers) > 0 {
-			return nil, fmt.Errorf("%w: Loops is %d, want 1 with the backend %q: a device moves the data", bus.ErrInvalidConfig, len(workers), c.Backend)
-		}
-		if provider != "" {
-			provider, c.RDMA.Connectionless = cutConnectionless(provider, c.RDMA.Connectionless)
-			if err := (rdma.Config{Provider: provider}).Validate(); err != nil {
-				return nil, fmt.Errorf("%w: got %q: %w", ErrUnknownBackend, c.Backend, err)
-			}
-			c.RDMA.Provider = provider
-		}
-		return rdma.Opener(loop, c.RDMA), errors.Join(c.RDMA.Validate(), suits(c.RDMA.Config))
-	}
-	return nil, fmt.Errorf("%w: got %q", ErrUnknownBackend, c.Backend)
-}
-
-// cutConnectionless cuts the suffix for Connectionless off a provider, as in "net/rdm".
-func cutConnectionless(text string, connectionless bool) (string, bool) {
-	provider, found := strings.CutSuffix(text, rdma.ConnectionlessSuffix)
-	return provider, connectionless || found
-}
-
-// suits reports whether publishers and subscribers can use a backend: they are
-// called by any goroutine, and have send buffers of their own.
-//
-// Errors: netio.ErrInvalidConfig, wrapped.
-func suits(c netio.Config) error {
-	var errs []error
-	if c.ThreadSafety != netio.Safe {
-		errs = append(errs, fmt.Errorf("%w: ThreadSafety is %v, want safe: the bus is for many goroutines", netio.ErrInvalidConfig, c.ThreadSafety))
-	}
-	if c.SharedSend.Enabled() {
-		errs = append(errs, fmt.Errorf("%w: SharedSend.Buffers is %d, want 0: the bus has send buffers for each connection", netio.ErrInvalidConfig, c.SharedSend.Buffers))
-	}
-	return errors.Join(errs...)
 }
 
 // NewPublisher opens a publisher on the node; see bus.NewPublisher.

@@ -26,6 +26,7 @@ wanted=(
   "zsh --version|zsh|the tests of the completion of zsh"
   "fish --version|fish|the tests of the completion of fish"
   "systemd-analyze --version|systemd|the tests of the systemd units"
+  "openssl version|openssl|the test that openssl takes the certificates of tagbus cert"
   "tshark --version|tshark|the test that Wireshark reads the captures of tagbus rec convert"
 )
 if [ "${1:-}" = verbs ] || [ "${1:-}" = release ]; then

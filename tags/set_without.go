@@ -147,17 +147,19 @@ func (d *difference) remove(q pattern) bool {
 }
 
 // commonSpans returns the tags that are in both lists, which are ascending and
-// disjoint, and so is the result.
+// disjoint, and so is the result. It searches the longer list for each span of the shorter one.
 func commonSpans(a, b []span) []span {
-	out := make([]span, 0, min(len(a), len(b)))
-	for len(a) > 0 && len(b) > 0 {
-		if lo, hi := max(a[0].lo, b[0].lo), min(a[0].hi, b[0].hi); lo <= hi {
-			out = append(out, span{lo, hi})
-		}
-		if a[0].hi < b[0].hi {
-			a = a[1:]
-		} else {
-			b = b[1:]
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	out := make([]span, 0, len(a))
+	for _, r := range a {
+		b = b[skip(b, r.lo):]
+		for _, c := range b {
+			if c.lo > r.hi {
+				break
+			}
+			out = append(out, span{max(r.lo, c.lo), min(r.hi, c.hi)})
 		}
 	}
 	return out

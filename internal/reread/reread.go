@@ -185,7 +185,7 @@ func Read(path string, limit int64) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // nothing was written
 	stat, err := f.Stat()
 	if err != nil {
 		return File{}, err

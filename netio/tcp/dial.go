@@ -77,12 +77,12 @@ func (e *endpoint) proceed() {
 		e.refuse(err)
 		return
 	}
-	e.backend.Alarms.Cancel(&e.dial.timeout)
 	tuneToPeer(e.fd, e.Local().Addr(), e.Remote().Addr(), &e.backend.config)
 	if e.backend.config.TLS != nil {
 		e.secureDialled()
 		return
 	}
+	e.backend.Alarms.Cancel(&e.dial.timeout)
 	e.backend.Counters.Opened.Add(1)
 	e.state = established
 }

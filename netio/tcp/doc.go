@@ -70,6 +70,21 @@
 // A connection within the host does not pace: its algorithm is "reno", whatever
 // that of the system is. See Config.CongestionControl.
 //
+// # TLS
+//
+// With Config.TLS the backend is named "tls", and all of the above is inside of TLS 1.3: the
+// stream of frames is the application data. The side that accepts sends four zero bytes
+// before its first frame: "let in". An end in order has a close_notify.
+//
+// The handshake runs in a goroutine, see tls_wire.go and tls_desk.go; then the loop owns
+// the tls.Conn, see tls_step.go and tls_flush.go. Before the handler knows the
+// endpoint, both sides have verified each other (netio.Authenticated).
+//
+// The first bytes show who uses the wrong backend: a ClientHello begins 16 03 01 to 04,
+// and a plain first frame is too short for that. A plain listener answers a ClientHello with the
+// alert protocol_version. A listener with TLS answers plain bytes with a text whose
+// beginning, "TLS ", is the length of no message.
+//
 // # Limits
 //
 //   - An endpoint reads up to 256 KiB, less if many are busy, and writes about 1 MiB,

@@ -61,7 +61,7 @@ func (e *endpoint) OnEvent(events reactor.Events) {
 		e.proceed()
 	}
 	if e.state == securing {
-		e.secureEvent()
+		e.secureEvent(events)
 		through = true
 		return
 	}

@@ -81,13 +81,15 @@ type group struct {
 	accepted atomic.Int64 // endpoints of all, down to the last callback
 	accepts  desk         // the handshakes of these
 	dials    desk
+
+	strangers strangers
 }
 
 // newGroup returns a group for backends with this configuration.
 func newGroup(c *Config, several bool) *group {
 	g := &group{spread: several}
 	if c.TLS != nil {
-		g.accepts.places, g.accepts.yields = c.TLS.MaxHandshakes, true
+		g.accepts.places, g.accepts.cuts = c.TLS.MaxHandshakes, true
 		g.dials.places = c.TLS.MaxHandshakes
 	}
 	return g

@@ -121,9 +121,11 @@ func (l *listenEndpoint) accept() {
 func (l *listenEndpoint) adopt(fd int, remote netip.AddrPort) {
 	b := l.backend
 	if int(b.group.accepted.Load()) >= b.config.MaxEndpoints {
-		b.Counters.AcceptShed.Add(1)
-		_ = unix.Close(fd)
-		return
+		b.Counters.AcceptShed.Add(1) // this one, or a stranger in its place
+		if !b.group.strangers.displace() {
+			_ = unix.Close(fd)
+			return
+		}
 	}
 	b.group.assign(l, fd, remote)
 }

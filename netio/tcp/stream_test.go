@@ -19,16 +19,17 @@ import (
 func TestStrangersAreDisconnected(t *testing.T) {
 	length := func(n uint32) []byte { return append(binary.LittleEndian.AppendUint32(nil, n), "and so on"...) }
 	tests := []struct {
-		name string
-		sent []byte
+		name   string
+		sent   []byte
+		answer string
 	}{
-		{"a length of 0", length(0)},
-		{"a length of one more than the limit", length(4097)},
-		{"a length of 2^31", length(1 << 31)},
-		{"a length of 2^32-1", length(1<<32 - 1)},
-		{"HTTP", []byte("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")},
-		{"a TLS hello", []byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")},
-		{"SSH", []byte("SSH-2.0-OpenSSH_9.2\r\n")},
+		{"a length of 0", length(0), ""},
+		{"a length of one more than the limit", length(4097), ""},
+		{"a length of 2^31", length(1 << 31), ""},
+		{"a length of 2^32-1", length(1<<32 - 1), ""},
+		{"HTTP", []byte("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), ""},
+		{"a TLS hello", []byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"), "\x15\x03\x01\x00\x02\x02\x46"}, // the alert protocol_version
+		{"SSH", []byte("SSH-2.0-OpenSSH_9.2\r\n"), ""},
 	}
 	s := serve(t, newWatcher(), tcp.Config{}, netio.Params{Receive: netio.ReceiveParams{FirstMessageBytes: 4096}})
 	good, _ := s.dialRaw(t)
@@ -47,8 +48,8 @@ func TestStrangersAreDisconnected(t *testing.T) {
 			if got := s.b.Stats().BadMessages; got != uint64(i+1) {
 				t.Errorf("Stats.BadMessages: got %d, want %d", got, i+1)
 			}
-			if answer, err := io.ReadAll(c); len(answer) > 0 || err != nil && !errors.Is(err, syscall.ECONNRESET) {
-				t.Errorf("answer to a stranger: got %q and error %v, want the end", answer, err)
+			if answer, err := io.ReadAll(c); string(answer) != tt.answer || err != nil && !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("answer to a stranger: got %q and error %v, want %q and the end", answer, err, tt.answer)
 			}
 			if used, _ := tcp.BackendBytes(s.b); used != 0 {
 				t.Errorf("memory after a stranger: got %d bytes, want none", used)

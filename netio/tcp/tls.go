@@ -53,14 +53,15 @@ type TLS struct {
 	// MaxHandshakes is how many handshakes of accepted connections are under way at
 	// once, and how many of dialled ones. Others wait in line, which is as long as
 	// Config.MaxEndpoints allows: beyond that, connections are closed and counted in
-	// Stats.AcceptShed. While others wait, an accepted one whose peer does not answer for
-	// 100 ms makes way and ends. Default 64.
+	// Stats.AcceptShed. While others wait, one whose peer does not answer for 100 ms gives
+	// its place away and goes on beside the others, as one of at most 16 times as many. Of
+	// more accepted ones the one that waits for longest ends. Default 64.
 	MaxHandshakes int
 
 	// MaxRecords is how many records of up to 16 KiB a connection sends under its key.
 	// Behind the message that reaches it the endpoint closes with ErrKeyLimit, and is to be
 	// opened again. Default 2^34.
-	MaxRecords int
+	MaxRecords int64
 }
 
 func (t TLS) withDefaults() *TLS {
@@ -86,7 +87,9 @@ func (t *TLS) Validate() error {
 	}
 	check.Within(&v, "TLS.HandshakeTimeout", d.HandshakeTimeout, time.Millisecond, maxKeepalive)
 	check.Within(&v, "TLS.MaxHandshakes", d.MaxHandshakes, 1, maxCount)
-	check.Within(&v, "TLS.MaxRecords", d.MaxRecords, 1, defaultMaxRecords)
+	if d.MaxRecords < 1 || d.MaxRecords > defaultMaxRecords {
+		v.Add("TLS.MaxRecords is %d, want 1 to %d", d.MaxRecords, int64(defaultMaxRecords))
+	}
 	return v.Err()
 }
 

@@ -4,6 +4,7 @@ package tcp_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -110,4 +111,59 @@ func BenchmarkTLSRoundTrip(b *testing.B) {
 			b.ReportMetric(float64(took[0])/float64(b.N), "tcp-ns/op")
 		})
 	}
+}
+
+// BenchmarkTLSConnections opens connections, all at once, and keeps them. One op is one
+// connection with its listen endpoint, both ends in this process. cpu-us/op: of both;
+// heap-B/end: what the heap has more for an end of it, once each has received 64 KiB.
+func BenchmarkTLSConnections(b *testing.B) {
+	for _, name := range []string{"tcp", "tls"} {
+		b.Run(name, func(b *testing.B) {
+			cfg := tcp.Config{}
+			if name == "tls" {
+				cfg = withTLS(b, cfg)
+			}
+			server, client := newWatcher(), newWatcher()
+			there, here := openBackend(b, server, cfg), openBackend(b, client, cfg)
+			before := heap()
+			b.ResetTimer()
+			cpu := processorTime(b)
+			for range b.N {
+				l, err := there.OpenListenEndpoint(loopback, netio.Params{})
+				if err == nil {
+					err = here.OpenEndpoint(l.Addr(), netio.Params{})
+				}
+				if err != nil {
+					b.Fatalf("open: got error %v, want none", err)
+				}
+			}
+			message := make([]byte, 64<<10)
+			var ends []netio.Endpoint
+			for range b.N {
+				ends = append(ends, next(b, "OnConnectionEstablished", client.Established), next(b, "OnConnectionEstablished", server.Established))
+			}
+			b.StopTimer()
+			cpu = processorTime(b) - cpu
+			for _, ep := range ends {
+				if err := ep.Send(1, nil, message); err != nil {
+					b.Fatalf("Send: got error %v, want none", err)
+				}
+			}
+			for range b.N {
+				next(b, "OnData", client.Data)
+				next(b, "OnData", server.Data)
+			}
+			b.ReportMetric(float64(cpu.Microseconds())/float64(b.N), "cpu-us/op")
+			b.ReportMetric(float64(heap()-before)/float64(2*b.N), "heap-B/end")
+		})
+	}
+}
+
+// heap returns the bytes in use.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }

@@ -14,7 +14,7 @@ import (
 // stage is where pieces of a record are put together.
 type stage [recordBytes]byte
 
-// stages are shared by all who seal: as many as do so at the same time.
+// stages are shared by all endpoints: there are as many as seal at the same time.
 var stages = sync.Pool{New: func() any { return new(stage) }}
 
 // directSealBytes is the largest frame that a sender seals by itself.
@@ -25,14 +25,14 @@ const directSealBytes = 64 << 10
 // completion means the same as without TLS, and an endpoint has at most sealBytes twice.
 func (e *endpoint) flushSealed() {
 	q, b, s := &e.queue, e.backend, e.secure
+	if s.wire.overflowed() {
+		e.end(e.OpError("send", tlsError(errNoRoom)))
+		return
+	}
 	for budget := writeBudget; !e.blocked; {
 		tail, failed := q.take()
 		if failed != 0 {
 			e.sendFailed(failed)
-			return
-		}
-		if s.wire.overflowed() {
-			e.end(e.OpError("send", tlsError(errNoRoom)))
 			return
 		}
 		if s.plain == 0 && !s.wire.pending() {

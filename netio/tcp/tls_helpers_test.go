@@ -6,6 +6,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"net"
+	"net/netip"
 	"testing"
 
 	"tagbus/internal/tests/pki"
@@ -54,4 +56,14 @@ func tlsOf(client, server *tls.Config) *tcp.TLS {
 		Client: func() (*tls.Config, error) { return client, nil },
 		Server: func() (*tls.Config, error) { return server, nil },
 	}
+}
+
+// addrOf returns the address of a listener of the standard library.
+func addrOf(t *testing.T, a net.Addr) netip.AddrPort {
+	t.Helper()
+	addr, err := netip.ParseAddrPort(a.String())
+	if err != nil {
+		t.Fatalf("ParseAddrPort: got error %v, want none", err)
+	}
+	return addr
 }

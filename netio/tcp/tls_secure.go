@@ -6,12 +6,6 @@ import (
 	"container/list"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
-	"fmt"
-	"io"
-	"net"
-	"reflect"
-	"runtime/debug"
 	"time"
 	"unsafe"
 
@@ -34,9 +28,11 @@ type secure struct {
 	err      error // of the handshake
 	peers    []*x509.Certificate
 
-	// Of the desk.
-	place *list.Element // in the line
-	begun bool
+	place   *list.Element // of the desk: in the line, or parked
+	begun   bool          // the handshake has begun
+	cut     bool          // and must end
+	unknown *list.Element // of the strangers
+	since   time.Time     // then it became one
 
 	// Only in a step.
 	silence alarm.Alarm // until the peer's first bytes
@@ -44,9 +40,9 @@ type secure struct {
 	failed  error       // of reading, for good
 	drained bool        // nothing whole is left in conn
 
-	// Of who seals: the loop, or a sender under the mutex of an idle queue.
-	plain   int // bytes of frames, from the queue's offset on, that lie sealed in wire
-	records int // sealed
+	// Of the goroutine that seals: the loop, or a sender under the mutex of an idle queue.
+	plain   int   // bytes of frames, from the queue's offset on, that lie sealed in wire
+	records int64 // sealed
 	stage   []byte
 }
 
@@ -55,7 +51,7 @@ func newSecure(e *endpoint, dialled bool) *secure {
 	s := &secure{endpoint: e, dialled: dialled}
 	s.wire.memory, s.wire.fd = &e.backend.memory, e.fd
 	s.wire.blocking, s.wire.kicks = true, make(chan struct{}, 1)
-	s.wire.yield = s.desk().crowded
+	s.wire.yield = func() { s.desk().park(s) }
 	return s
 }
 
@@ -65,129 +61,6 @@ func (s *secure) desk() *desk {
 		return &s.endpoint.backend.group.dials
 	}
 	return &s.endpoint.backend.group.accepts
-}
-
-// shake is the goroutine of the handshake.
-func (s *secure) shake() {
-	b := s.endpoint.backend
-	defer b.handshakes.Done()
-	s.err = errGoexit
-	defer func() {
-		if v := recover(); v != nil {
-			b.config.Logger.Error("tcp: a callback of the TLS configuration panicked", "panic", v, "stack", string(debug.Stack()))
-			s.err = fmt.Errorf("%w: %w: %v", ErrHandshake, errPanicked, v)
-		}
-		s.wire.blocking = false
-		s.desk().leave()
-		s.endpoint.Schedule(toSecured)
-	}()
-	s.wire.deadline = time.Now().Add(b.config.TLS.HandshakeTimeout)
-	if err := s.handshake(b.config.TLS); err != nil {
-		s.err = fmt.Errorf("%w: %w", ErrHandshake, err)
-		return
-	}
-	s.err = nil
-}
-
-var (
-	errGoexit   = fmt.Errorf("%w: a callback of the TLS configuration has ended its goroutine", ErrHandshake)
-	errPanicked = errors.New("a callback of the TLS configuration panicked")
-)
-
-// handshake is done when both sides have let each other in.
-func (s *secure) handshake(t *TLS) error {
-	var cfg *tls.Config
-	var err error
-	if s.dialled {
-		if cfg, err = t.clientConfig(s.endpoint.Remote()); err == nil {
-			s.conn = tls.Client(&s.wire, cfg)
-		}
-	} else if cfg, err = t.serverConfig(); err == nil {
-		s.conn = tls.Server(&s.wire, cfg)
-	}
-	if err != nil {
-		return err
-	}
-	if err := s.conn.Handshake(); err != nil {
-		return s.explain(err)
-	}
-	if err := s.judge(); err != nil {
-		_ = s.conn.CloseWrite() // the peer may be gone
-		return err
-	}
-	if !s.dialled {
-		_, err := s.conn.Write(accepted[:])
-		return err
-	}
-	var first [len(accepted)]byte
-	if _, err := io.ReadFull(s.conn, first[:]); err != nil {
-		return s.explainRefusal(err)
-	}
-	if first != accepted {
-		return fmt.Errorf("%w: it begins with %x, want %x", ErrNoProtocol, first, accepted)
-	}
-	return nil
-}
-
-// judge looks at what crypto/tls leaves open.
-func (s *secure) judge() error {
-	state := s.conn.ConnectionState()
-	switch {
-	case state.NegotiatedProtocol != TLSProtocol:
-		return fmt.Errorf("%w: it has not asked for this protocol (ALPN)", ErrNoProtocol)
-	case state.Version != tls.VersionTLS13 || len(state.PeerCertificates) == 0 || state.DidResume:
-		return fmt.Errorf("%w: it has version %x and %d certificates, want TLS 1.3 and at least one", ErrNoProtocol, state.Version, len(state.PeerCertificates))
-	}
-	s.peers = state.PeerCertificates
-	if len(state.VerifiedChains) > 0 {
-		s.peers = state.VerifiedChains[0]
-	}
-	return nil
-}
-
-// Alerts of TLS that have a meaning of their own here.
-const (
-	alertNone            = -1
-	alertProtocolVersion = 70
-	alertNoProtocol      = 120
-)
-
-// alertOf returns the alert of the peer in an error, or alertNone. Its type is not
-// exported by crypto/tls; its text is "remote error: tls: …".
-func alertOf(err error) int {
-	var remote *net.OpError
-	if !errors.As(err, &remote) || remote.Op != "remote error" {
-		return alertNone
-	}
-	if v := reflect.ValueOf(remote.Err); v.CanUint() {
-		return int(v.Uint())
-	}
-	return alertNone
-}
-
-// explain adds what people need to an error of the handshake.
-func (s *secure) explain(err error) error {
-	var header tls.RecordHeaderError
-	switch alert := alertOf(err); {
-	case errors.As(err, &header):
-		return fmt.Errorf("%w: %w", ErrPeerSpeaksPlain, err)
-	case s.dialled && alert == alertProtocolVersion:
-		return fmt.Errorf("%w: %w", err, ErrPeerSpeaksPlain)
-	case alert == alertNoProtocol:
-		return fmt.Errorf("%w: %w", ErrNoProtocol, err)
-	}
-	return err
-}
-
-// explainRefusal explains why the peer has not let this side in.
-func (s *secure) explainRefusal(err error) error {
-	switch alert := alertOf(err); {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("%w: it has closed the connection behind the handshake", ErrNoProtocol)
-	case alert == alertNone:
-		return err
-	}
-	return fmt.Errorf("%w: %w", ErrCertificateRefused, err)
 }
 
 // open reads and opens records into room, until it is full or there is nothing more.
@@ -290,7 +163,7 @@ func (s *secure) leave() {
 }
 
 func (s *secure) write(p []byte) error {
-	s.records += (len(p) + recordBytes - 1) / recordBytes
+	s.records += int64((len(p) + recordBytes - 1) / recordBytes)
 	_, err := s.conn.Write(p)
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tagbus/netio"
+	"tagbus/netio/reactor"
 )
 
 // The way of an endpoint with TLS from the connection to established:
@@ -50,8 +51,9 @@ func isHTTP(p []byte) bool {
 func (e *endpoint) secureAccepted() {
 	e.state = securing
 	e.secure = newSecure(e, false)
-	e.secure.silence.F = func() { e.insecure(netio.ErrTimeout) }
+	e.secure.silence.F = func() { e.insecure(errMute) }
 	e.backend.Alarms.Set(&e.secure.silence, e.backend.config.TLS.HandshakeTimeout)
+	e.backend.group.strangers.add(e.secure)
 	e.Schedule(toSecure)
 }
 
@@ -59,6 +61,7 @@ func (e *endpoint) secureAccepted() {
 func (e *endpoint) secureDialled() {
 	e.state = securing
 	e.secure = newSecure(e, true)
+	e.dial.timeout.F = func() { e.refuse(fmt.Errorf("%w: %w", ErrHandshake, netio.ErrTimeout)) }
 	e.shake()
 }
 
@@ -76,7 +79,7 @@ func (e *endpoint) greet() {
 	case errno != 0:
 		e.insecure(errno)
 	case n == 0:
-		e.insecure(io.EOF)
+		e.insecure(errSilent)
 	case !isHello(begin[:min(n, 3)]):
 		answer := tlsOnly
 		if isHTTP(begin) {
@@ -84,6 +87,8 @@ func (e *endpoint) greet() {
 		}
 		_, _ = send(e.fd, []byte(answer)) // of a new connection the system takes so little, or it has failed
 		e.insecure(ErrPeerSpeaksPlain)
+	case n < 3 && e.peerClosed:
+		e.insecure(errSilent)
 	case n >= 3:
 		e.backend.Alarms.Cancel(&s.silence)
 		e.shake()
@@ -97,7 +102,10 @@ func (e *endpoint) shake() {
 }
 
 // secureEvent is an event of the socket before the endpoint is established.
-func (e *endpoint) secureEvent() {
+func (e *endpoint) secureEvent(events reactor.Events) {
+	if events.Has(reactor.PeerClosed | reactor.Failed | reactor.Hangup) {
+		e.peerClosed = true
+	}
 	if e.secure.shaking {
 		e.secure.wire.kick()
 	} else {
@@ -124,8 +132,10 @@ func (e *endpoint) secured() {
 		e.insecure(s.err)
 		return
 	case s.dialled:
+		e.backend.Alarms.Cancel(&e.dial.timeout)
 		e.backend.Counters.Opened.Add(1)
 	default:
+		e.backend.group.strangers.remove(s)
 		e.backend.Counters.Accepted.Add(1)
 		if failed, lasted, tell := e.backend.secured.end(); tell {
 			e.backend.config.Logger.Info("tcp: accepted connections are secure again", "failed", failed, "after", lasted)
@@ -163,7 +173,8 @@ func (e *endpoint) releaseSecure() (inOrder bool) {
 			_ = s.conn.CloseWrite() // of a connection that has failed it writes nothing
 			_, inOrder, _ = s.wire.push(e.fd)
 		}
-	} else if s.shaking {
+	} else {
+		b.group.strangers.remove(s)
 		s.desk().forget(s)
 	}
 	s.wire.shut(netio.ErrClosed)

@@ -34,14 +34,14 @@ const (
 // never fails in the middle of a record.
 //
 // Threads: Read by the goroutine of the handshake, later by the loop; cut, kick and shut
-// by any; the others by whoever seals, which the mutexes of tls.Conn and of the queue put
+// by any; the others by the goroutine that seals, which the mutexes of tls.Conn and of the queue put
 // in order.
 type wire struct {
 	memory   *memory
 	blocking bool          // changed by the goroutine of the handshake, at its end
 	kicks    chan struct{} // something may have changed: of one element
 	deadline time.Time     // of the handshake
-	yield    func() bool   // reports whether a handshake whose peer is silent makes way
+	yield    func()        // called when the peer is silent for a while
 
 	// Only on the loop.
 	edges bool // what comes behind a short read makes a new edge
@@ -166,12 +166,10 @@ func (w *wire) await() error {
 		case <-timer.C:
 		}
 		left := time.Until(w.deadline)
-		switch {
-		case left <= 0:
+		if left <= 0 {
 			return netio.ErrTimeout
-		case w.yield():
-			return errStalled
 		}
+		w.yield()
 		timer.Reset(min(yieldAfter, left))
 	}
 }
@@ -182,6 +180,14 @@ func (w *wire) kick() {
 	case w.kicks <- struct{}{}:
 	default:
 	}
+}
+
+// stop makes the handshake fail.
+func (w *wire) stop(cause error) {
+	w.mu.Lock()
+	w.cause = cause
+	w.mu.Unlock()
+	w.kick()
 }
 
 // shut makes the goroutine of a handshake end, and takes the descriptor away from it.
@@ -222,7 +228,7 @@ func (w *wire) reserve(n int) error {
 	return err
 }
 
-// answered reports whether crypto/tls has written behind the back of who seals.
+// answered reports whether crypto/tls has written beside what was to be sealed.
 func (w *wire) answered() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

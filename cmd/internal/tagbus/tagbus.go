@@ -4,7 +4,9 @@
 package tagbus
 
 import (
+	"tagbus/cmd/internal/acl"
 	"tagbus/cmd/internal/bench"
+	"tagbus/cmd/internal/cert"
 	"tagbus/cmd/internal/check"
 	"tagbus/cmd/internal/convert"
 	"tagbus/cmd/internal/info"
@@ -48,6 +50,9 @@ type Commands struct {
 	Record recorder.Command `cmd:"" help:"Record what is on the bus into a file that says by itself whether it is whole."`
 	Replay replay.Command   `cmd:"" help:"Publish a recording again, with its pauses or as fast as possible."`
 	Rec    recordings       `cmd:"" help:"Look into recordings, check and repair them, cut and merge them, and convert them."`
+
+	ACL  acl.Commands  `cmd:"" name:"acl" help:"See which peer a policy lets do what, and test policies."`
+	Cert cert.Commands `cmd:"" help:"Make a CA and certificates for a site without a PKI, and see when they end."`
 
 	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
 	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tcp_test
+
+import (
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+
+	"tagbus/internal/tests"
+	"tagbus/internal/tests/pki"
+	"tagbus/netio"
+	"tagbus/netio/internal/backendtest"
+	"tagbus/netio/netiotest"
+	"tagbus/netio/tcp"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// hello returns the first bytes of a handshake that cfg makes.
+func hello(tb testing.TB, cfg *tls.Config) []byte {
+	tb.Helper()
+	a, b := net.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = tls.Client(a, cfg).Handshake()
+	}()
+	head := make([]byte, 5)
+	if _, err := io.ReadFull(b, head); err != nil {
+		tb.Fatalf("read: got error %v, want none", err)
+	}
+	all := append(head, make([]byte, int(head[3])<<8+int(head[4]))...)
+	if _, err := io.ReadFull(b, all[5:]); err != nil {
+		tb.Fatalf("read: got error %v, want none", err)
+	}
+	_, _ = a.Close(), b.Close()
+	<-done
+	return all
+}
+
+// dialSecure connects a backend of cfg to addr, and returns its end.
+func dialSecure(tb testing.TB, cfg tcp.Config, s *served) (*watcher, netio.Endpoint) {
+	tb.Helper()
+	w := newWatcher()
+	client := openBackend(tb, w, cfg)
+	if err := client.OpenEndpoint(s.l.Addr(), netio.Params{}); err != nil {
+		tb.Fatalf("OpenEndpoint: got error %v, want none", err)
+	}
+	return w, next(tb, "OnConnectionEstablished", w.Established)
+}
+
+// TestAThousandHalfHandshakes: each takes a place at the desk and says no more. An honest
+// peer gets in long before their time is over, and there are never more handshakes at
+// once than places, and those that are parked.
+func TestAThousandHalfHandshakes(t *testing.T) {
+	const places = 32
+	const most = places * tcp.ParkedPerPlace
+	cfg := withTLS(t, tcp.Config{Logger: quiet})
+	cfg.TLS.HandshakeTimeout, cfg.TLS.MaxHandshakes = time.Hour, places
+	server := serve(t, newWatcher(), cfg, netio.Params{})
+	first := hello(t, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{tcp.TLSProtocol}})
+	check := func() {
+		if busy, _, parked := tcp.Handshakes(server.b); busy > places || parked > most {
+			t.Fatalf("handshakes at once: got %d and %d parked, want at most %d and %d", busy, parked, places, most)
+		}
+	}
+	all := netiotest.Few(1000, 200)
+	for i := range all {
+		write(t, dialRaw(t, server.l.Addr()), first[:len(first)-i%2*100]) // whole, or in part
+		check()
+	}
+	w := newWatcher()
+	client := openBackend(t, w, cfg)
+	if err := client.OpenEndpoint(server.l.Addr(), netio.Params{ConnectTimeout: backendtest.Patience}); err != nil {
+		t.Fatalf("OpenEndpoint: got error %v, want none", err)
+	}
+	next(t, "OnConnectionEstablished", w.Established)
+	next(t, "OnConnectionEstablished", server.Established)
+	check()
+	got := server.b.Stats()
+	if fewest, largest := max(0, all-places-most), max(0, all-most); got.Accepted != 1 || int(got.AcceptErrors) < fewest || int(got.AcceptErrors) > largest {
+		t.Errorf("Stats: got %d accepted and %d failed, want 1 and %d to %d", got.Accepted, got.AcceptErrors, fewest, largest)
+	}
+}
+
+// TestSilentStrangersTakeNoPlace, and end after HandshakeTimeout.
+func TestSilentStrangersTakeNoPlace(t *testing.T) {
+	cfg := withTLS(t, tcp.Config{Logger: quiet})
+	cfg.TLS.MaxHandshakes = 1
+	server := serve(t, newWatcher(), cfg, netio.Params{})
+	for _, says := range []string{"", "\x16", "\x16\x03"} {
+		write(t, dialRaw(t, server.l.Addr()), []byte(says))
+	}
+	dialSecure(t, cfg, server)
+	next(t, "OnConnectionEstablished", server.Established)
+	if busy, waiting, _ := tcp.Handshakes(server.b); busy+waiting != 0 {
+		t.Errorf("handshakes: got %d and %d in line, want none", busy, waiting)
+	}
+	hasty := cfg
+	hasty.TLS = tlsOf(nil, nil)
+	hasty.TLS.HandshakeTimeout = 50 * time.Millisecond
+	log := newLogbook()
+	hasty.Logger = log.logger()
+	impatient := serve(t, newWatcher(), hasty, netio.Params{})
+	c := dialRaw(t, impatient.l.Addr())
+	if n, err := c.Read(make([]byte, 1)); err != io.EOF { //nolint:errorlint // bare, as net.Conn returns it
+		t.Errorf("a silent stranger: got %d bytes and error %v, want the end", n, err)
+	}
+	if got, want := log.reason(t), netio.ErrTimeout.Error()+": the peer has sent nothing"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestAHandshakeHasATime at both ends.
+func TestAHandshakeHasATime(t *testing.T) {
+	ca := pki.New(t, "ca")
+	c := ca.Issue(t, "peer", nil)
+	cfg := tcp.Config{TLS: tlsOf(clientConfig(ca, c), serverConfig(ca, c))}
+	cfg.TLS.HandshakeTimeout = 50 * time.Millisecond
+	log := newLogbook()
+	cfg.Logger = log.logger()
+	const want = "tcp: the TLS handshake failed: netio: timed out"
+	t.Run("a client that stops", func(t *testing.T) {
+		server := serve(t, newWatcher(), cfg, netio.Params{})
+		write(t, dialRaw(t, server.l.Addr()), hello(t, &tls.Config{InsecureSkipVerify: true})[:100])
+		if got := log.reason(t); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+	t.Run("a server that says nothing", func(t *testing.T) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatalf("listen: got error %v, want none", err)
+		}
+		defer l.Close()
+		w := newWatcher()
+		client := openBackend(t, w, cfg)
+		if err := client.OpenEndpoint(addrOf(t, l.Addr()), netio.Params{}); err != nil {
+			t.Fatalf("OpenEndpoint: got error %v, want none", err)
+		}
+		if got := strip(next(t, "OnConnectionRefused", w.Refused).Error()); got != "netio: open endpoint ADDR: "+want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+}
+
+// TestStrangersMakeWayForOthers when there are as many connections as may be.
+func TestStrangersMakeWayForOthers(t *testing.T) {
+	cfg := withTLS(t, tcp.Config{Logger: quiet, MaxEndpoints: 3})
+	server := serve(t, newWatcher(), cfg, netio.Params{})
+	var strangers []net.Conn
+	for range cfg.MaxEndpoints {
+		strangers = append(strangers, dialRaw(t, server.l.Addr()))
+	}
+	for tcp.Strangers(server.b) < cfg.MaxEndpoints {
+		onLoop(t, server.b.Loop(), func() {})
+	}
+	old := time.Now()
+	for time.Since(old) < tcp.YieldAfter { // they have had their time
+		onLoop(t, server.b.Loop(), func() {})
+	}
+	dialSecure(t, cfg, server)
+	if n, err := strangers[0].Read(make([]byte, 1)); err != io.EOF { //nolint:errorlint // bare, as net.Conn returns it
+		t.Errorf("the oldest stranger: got %d bytes and error %v, want the end", n, err)
+	}
+	if got := server.b.Stats().AcceptShed; got != 1 {
+		t.Errorf("AcceptShed: got %d, want 1", got)
+	}
+}
+
+// TestManyConnectAtOnce: all get in, whatever the places.
+func TestManyConnectAtOnce(t *testing.T) {
+	cfg := withTLS(t, tcp.Config{})
+	cfg.TLS.MaxHandshakes = 4
+	server := serve(t, newWatcher(), cfg, netio.Params{})
+	all := tests.Fewer(100)
+	var watchers []*watcher
+	for range all {
+		w := newWatcher()
+		client := openBackend(t, w, cfg)
+		if err := client.OpenEndpoint(server.l.Addr(), netio.Params{ConnectTimeout: backendtest.Patience}); err != nil {
+			t.Fatalf("OpenEndpoint: got error %v, want none", err)
+		}
+		watchers = append(watchers, w)
+	}
+	for _, w := range watchers {
+		next(t, "OnConnectionEstablished", w.Established)
+		next(t, "OnConnectionEstablished", server.Established)
+	}
+}
+
+// TestCloseEndsHandshakes of both sides, at each of their stages.
+func TestCloseEndsHandshakes(t *testing.T) {
+	cfg := withTLS(t, tcp.Config{Logger: quiet})
+	cfg.TLS.MaxHandshakes = 2
+	cfg.TLS.HandshakeTimeout = time.Hour
+	first := hello(t, &tls.Config{InsecureSkipVerify: true})
+	b := openBackend(t, newWatcher(), cfg)
+	l, err := b.OpenListenEndpoint(loopback, netio.Params{})
+	if err != nil {
+		t.Fatalf("OpenListenEndpoint: got error %v, want none", err)
+	}
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("listen: got error %v, want none", err)
+	}
+	defer silent.Close()
+	for i := range 6 {
+		write(t, dialRaw(t, l.Addr()), first[:min(i*3, 9)])
+	}
+	if err := b.OpenEndpoint(addrOf(t, silent.Addr()), netio.Params{}); err != nil {
+		t.Fatalf("OpenEndpoint: got error %v, want none", err)
+	}
+	for busy, waiting, parked := 0, 0, 0; busy+waiting+parked < 4; busy, waiting, parked = tcp.Handshakes(b) {
+		onLoop(t, b.Loop(), func() {})
+	}
+	if err := b.Close(); err != nil {
+		t.Errorf("Close: got error %v, want none", err)
+	}
+	if busy, waiting, parked := tcp.Handshakes(b); busy+waiting+parked != 0 {
+		t.Errorf("behind Close: got %d handshakes, %d in line and %d parked, want none", busy, waiting, parked)
+	}
+	if used, _ := tcp.BackendBytes(b); used > 0 {
+		t.Errorf("behind Close: got %d bytes in use, want none", used)
+	}
+}
