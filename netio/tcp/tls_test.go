@@ -4,11 +4,13 @@ package tcp_test
 
 import (
 	"crypto/tls"
+	"errors"
 	"sync/atomic"
 	"testing"
 
 	"tagbus/internal/tests/pki"
 	"tagbus/netio"
+	"tagbus/netio/netiotest"
 	"tagbus/netio/tcp"
 )
 
@@ -107,6 +109,42 @@ func TestPlainPeersHaveNoCertificates(t *testing.T) {
 		}
 		if got := server.b.Name(); got != "tcp" {
 			t.Errorf("Name: got %q, want tcp", got)
+		}
+	}
+}
+
+// TestDirectSendsBesideFlushes: the loop may flush at any time while a sender seals.
+func TestDirectSendsBesideFlushes(t *testing.T) {
+	cfg := withTLS(t, tcp.Config{SendBufferBytes: 1})
+	server := serve(t, newWatcher(), cfg, netio.Params{})
+	w, ep := dialSecure(t, cfg, server)
+	all := netiotest.Few(1000, 200)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; i < all; {
+			switch _, err := ep.SendDirect(netio.Key(i), nil, pattern(1+i*131%30_000, i)); {
+			case errors.Is(err, netio.ErrNoResources):
+				<-w.Ready
+			case err != nil:
+				t.Errorf("SendDirect: got error %v, want none", err)
+				return
+			default:
+				i++
+			}
+		}
+	}()
+	for sending := true; sending; {
+		select {
+		case <-done:
+			sending = false
+		default:
+			tcp.FlushLater(ep)
+		}
+	}
+	for i := range all {
+		if got := next(t, "OnData", server.Data); string(got) != string(pattern(1+i*131%30_000, i)) {
+			t.Fatalf("message %d: got %d bytes that differ", i, len(got))
 		}
 	}
 }
