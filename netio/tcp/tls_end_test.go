@@ -3,7 +3,6 @@
 package tcp_test
 
 import (
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"

@@ -40,3 +40,30 @@ func TestBytesInTLSWaitForABuffer(t *testing.T) {
 		next(t, "OnData", server.Data)
 	}
 }
+
+// TestTinyRecordsDoNotHoldTheLoop: a record costs the same however little is in it.
+func TestTinyRecordsDoNotHoldTheLoop(t *testing.T) {
+	ca := pki.New(t, "ca")
+	good := ca.Issue(t, "good", nil)
+	server := serve(t, newWatcher(), tcp.Config{TLS: tlsOf(clientConfig(ca, good), serverConfig(ca, good))}, netio.Params{})
+	c, _ := dialTLS(t, server, ca, good)
+	const records = 2000
+	before := make(chan int, 1) // messages before another function has its turn
+	got := 0
+	server.AtData = func(netio.Endpoint, []byte) {
+		if got++; got == 1 {
+			server.b.Loop().Post(func() { before <- got })
+		}
+	}
+	release := holdLoop(t, server.b.Loop())
+	for range records {
+		write(t, c, frame([]byte("x")))
+	}
+	release()
+	if got := next(t, "the posted function", before); got > records/2 {
+		t.Errorf("messages in one turn, each in a record of its own: got %d of %d, want at most half", got, records)
+	}
+	for range records {
+		next(t, "OnData", server.Data)
+	}
+}
