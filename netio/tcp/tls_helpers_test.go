@@ -73,7 +73,7 @@ func addrOf(t *testing.T, a net.Addr) netip.AddrPort {
 func dialTLS(t *testing.T, server *served, ca *pki.Authority, own tls.Certificate) (*tls.Conn, netio.Endpoint) {
 	t.Helper()
 	cfg := clientConfig(ca, own)
-	cfg.NextProtos = []string{tcp.TLSProtocol}
+	cfg.NextProtos, cfg.DynamicRecordSizingDisabled = []string{tcp.TLSProtocol}, true
 	c := tls.Client(dialRaw(t, server.l.Addr()), cfg)
 	wantBytes(t, c, make([]byte, 4)) // "let in"
 	return c, next(t, "OnConnectionEstablished", server.Established)
