@@ -48,7 +48,7 @@ func TestTinyRecordsDoNotHoldTheLoop(t *testing.T) {
 	server := serve(t, newWatcher(), tcp.Config{TLS: tlsOf(clientConfig(ca, good), serverConfig(ca, good))}, netio.Params{})
 	c, _ := dialTLS(t, server, ca, good)
 	const records, most = 2000, 640 // 256 KiB at 512 each, and those of one look
-	before := make(chan int, 1) // messages before another function has its turn
+	before := make(chan int, 1)     // messages before another function has its turn
 	got := 0
 	server.AtData = func(netio.Endpoint, []byte) {
 		if got++; got == 1 {
