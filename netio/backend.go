@@ -132,8 +132,8 @@ type Stats struct {
 	Opened       uint64 // connections established by OpenEndpoint
 	Refused      uint64 // OpenEndpoint calls that ended in OnConnectionRefused
 	Closed       uint64 // connections that ended, for any cause
-	AcceptErrors uint64 // accept failures that the listen endpoint survived
-	AcceptShed   uint64 // connections dropped because the process had no free file descriptor
+	AcceptErrors uint64 // accept failures that the listen endpoint survived, handshakes of TLS among them
+	AcceptShed   uint64 // connections dropped because the process had no free file descriptor, or too many
 	BadMessages  uint64 // connections closed because the peer announced an impossible length
 	Truncated    uint64 // connections that ended in the middle of a message
 

@@ -3,7 +3,6 @@
 package tcp_test
 
 import (
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -142,14 +141,7 @@ func TestOtherProgramsEndInOrder(t *testing.T) {
 	ca := pki.New(t, "ca")
 	good := ca.Issue(t, "good", nil)
 	server := serve(t, newWatcher(), tcp.Config{TLS: tlsOf(clientConfig(ca, good), serverConfig(ca, good))}, netio.Params{})
-	connect := func() (*tls.Conn, netio.Endpoint) {
-		cfg := clientConfig(ca, good)
-		cfg.NextProtos = []string{tcp.TLSProtocol}
-		c := tls.Client(dialRaw(t, server.l.Addr()), cfg)
-		wantBytes(t, c, make([]byte, 4)) // "let in"
-		return c, next(t, "OnConnectionEstablished", server.Established)
-	}
-	c, _ := connect()
+	c, _ := dialTLS(t, server, ca, good)
 	write(t, c, frame([]byte("hello")))
 	if got := next(t, "OnData", server.Data); string(got) != "hello" {
 		t.Errorf("OnData: got %q, want hello", got)
@@ -160,12 +152,12 @@ func TestOtherProgramsEndInOrder(t *testing.T) {
 	if end := next(t, "OnConnectionClosed", server.Closed); end.Cause != io.EOF { //nolint:errorlint // the contract says bare
 		t.Errorf("cause: got %v, want io.EOF", end.Cause)
 	}
-	c, ep := connect()
+	c, ep := dialTLS(t, server, ca, good)
 	sendDirect(t, ep, 1, true, []byte("last"))
 	if err := ep.Close(); err != nil {
 		t.Errorf("Close: got error %v, want none", err)
 	}
-	if got, err := io.ReadAll(c); err != nil || string(got) != string(frame([]byte("last"))) { // net/http and others want a close_notify
+	if got, err := io.ReadAll(c); err != nil || string(got) != string(frame([]byte("last"))) {
 		t.Errorf("read: got %q and error %v, want the last message and the end in order", got, err)
 	}
 }
@@ -173,7 +165,7 @@ func TestOtherProgramsEndInOrder(t *testing.T) {
 // TestAKeyHasALimit: behind the message that reaches it the endpoint ends in order, and
 // what was completed has arrived.
 func TestAKeyHasALimit(t *testing.T) {
-	for _, way := range []string{"send", "direct", "large"} {
+	for way, most := range map[string]int{"send": 25, "direct": 25, "large": 1} { // messages in 10 records, and in those of a turn
 		t.Run(way, func(t *testing.T) {
 			cfg := withTLS(t, tcp.Config{})
 			server := serve(t, newWatcher(), cfg, netio.Params{})
@@ -211,6 +203,9 @@ func TestAKeyHasALimit(t *testing.T) {
 			}
 			if got, want := len(server.Data), len(w.Completed); got != want || want == 0 || want+len(end.Keys) != sent {
 				t.Errorf("got %d messages, %d completions and %d keys of %d sends, want as many messages as completions, at least one, and all sends", got, want, len(end.Keys), sent)
+			}
+			if got := len(server.Data); got > most {
+				t.Errorf("messages: got %d, want at most %d", got, most)
 			}
 			for i := range len(server.Data) {
 				if got := <-server.Data; string(got) != string(pattern(size, i)) {

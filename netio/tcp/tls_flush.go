@@ -35,10 +35,11 @@ func (e *endpoint) flushSealed() {
 			e.sendFailed(failed)
 			return
 		}
+		if q.sent == tail {
+			e.pushAnswers()
+			return
+		}
 		if s.plain == 0 && !s.wire.pending() {
-			if q.sent == tail {
-				return
-			}
 			if s.usedUp() && q.offset == 0 {
 				e.end(e.OpError("send", ErrKeyLimit))
 				return
@@ -69,6 +70,18 @@ func (e *endpoint) flushSealed() {
 			return
 		}
 	}
+}
+
+// pushAnswers sends what crypto/tls has written by itself, for an idle queue. Of what a
+// sender seals meanwhile, which is the sender's business, it may send a part.
+func (e *endpoint) pushAnswers() {
+	n, all, errno := e.secure.wire.push(e.fd)
+	e.backend.moved += n
+	if errno != 0 {
+		e.sendFailed(errno)
+		return
+	}
+	e.blocked = !all
 }
 
 // sealNext seals what is next in the queue, which ends at tail.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tagbus/internal/tests/pki"
+	"tagbus/netio"
 	"tagbus/netio/tcp"
 )
 
@@ -66,4 +67,14 @@ func addrOf(t *testing.T, a net.Addr) netip.AddrPort {
 		t.Fatalf("ParseAddrPort: got error %v, want none", err)
 	}
 	return addr
+}
+
+// dialTLS connects a tls.Conn of the standard library, and returns both ends.
+func dialTLS(t *testing.T, server *served, ca *pki.Authority, own tls.Certificate) (*tls.Conn, netio.Endpoint) {
+	t.Helper()
+	cfg := clientConfig(ca, own)
+	cfg.NextProtos, cfg.DynamicRecordSizingDisabled = []string{tcp.TLSProtocol}, true
+	c := tls.Client(dialRaw(t, server.l.Addr()), cfg)
+	wantBytes(t, c, make([]byte, 4)) // "let in"
+	return c, next(t, "OnConnectionEstablished", server.Established)
 }

@@ -40,7 +40,8 @@ type secure struct {
 	failed  error       // of reading, for good
 	drained bool        // nothing whole is left in conn
 
-	// Of the goroutine that seals: the loop, or a sender under the mutex of an idle queue.
+	// Of the goroutine that seals: a sender under the mutex of an idle queue, or the loop
+	// while the queue is not idle.
 	plain   int   // bytes of frames, from the queue's offset on, that lie sealed in wire
 	records int64 // sealed
 	stage   []byte
