@@ -125,9 +125,9 @@ func hideUser(s string) string { return s[strings.LastIndexByte(s, '@')+1:] }
 
 // endpointOf returns host with a port.
 func endpointOf(host string) (string, error) {
-	endpoint := host
+	endpoint := strings.ReplaceAll(host, "%25", "%") // RFC 6874: [fe80::1%25eth0]
 	if i := strings.LastIndexByte(host, ':'); i < 0 || strings.HasSuffix(host, "]") {
-		endpoint = host + ":" + defaultPort
+		endpoint += ":" + defaultPort
 	}
 	if h, port, err := net.SplitHostPort(endpoint); err == nil {
 		endpoint = net.JoinHostPort(h, port)
