@@ -16,7 +16,7 @@ import (
 )
 
 // graceOfExpired is how long watchers wait for an expired entry to come back.
-const graceOfExpired = min(3*time.Second, expiry)
+const graceOfExpired = min(time.Second, expiry)
 
 func TestAKilledPublisherExpires(t *testing.T) {
 	server := embedded.Start(t)

@@ -38,7 +38,8 @@ func init() {
 //		etcd://HOST[:PORT][,HOST[:PORT]...]/NAME[?user=NAME&password-file=FILE]
 //		etcds://HOST[:PORT][,HOST[:PORT]...]/NAME[?ca=FILE&cert=FILE&key=FILE&user=NAME&password-file=FILE]
 //
-//	  - HOST: a name or an address, one of IPv6 in brackets. PORT: default 2379.
+//	  - HOST: a name or an address, one of IPv6 in brackets, with %25 in front of a zone. PORT:
+//	    default 2379.
 //	  - NAME: of the bus: 1 to 64 letters, digits, - and _. All keys begin with /tagbus/NAME/.
 //	  - ca: PEM file with the certificates that those of the servers must come from; without
 //	    it, those that the system trusts. cert, key: PEM files with what the servers know this
