@@ -64,6 +64,7 @@ func asUser(user, password string) func(*etcd.Config) {
 }
 
 func TestUsers(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	requireAuth(t, server)
 	d := open(t, server, asUser("daq", secret))
@@ -105,6 +106,7 @@ func TestUsers(t *testing.T) {
 
 // TestATokenThatTheServersForget as after a restart: simple tokens are in their memory.
 func TestATokenThatTheServersForget(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	requireAuth(t, server)
 	publisher := open(t, server, patient, asUser("daq", secret))
@@ -132,6 +134,7 @@ func TestATokenThatTheServersForget(t *testing.T) {
 
 // TestAPermissionThatIsTakenAway is a problem, and over when it is given back.
 func TestAPermissionThatIsTakenAway(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	root := requireAuth(t, server)
 	d := open(t, server, patient, asUser("daq", secret))
@@ -218,6 +221,7 @@ func (a *authority) leaf(name string) (cert, key string) {
 }
 
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	good, bad := newAuthority(t, "good"), newAuthority(t, "bad")
 	serverCert, serverKey := good.leaf("server")
 	clientCert, clientKey := good.leaf("client")
