@@ -20,9 +20,9 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/directorytest"
+
 	"tagbus/directory/etcd"
 	"tagbus/directory/etcd/internal/embedded"
 )
@@ -55,7 +55,7 @@ func requireAuth(t *testing.T, s *embedded.Server) *clientv3.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = root.Close() }) //nolint:errcheck // the test is over
+	t.Cleanup(func() { _ = root.Close() })
 	return root
 }
 

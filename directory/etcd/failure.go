@@ -11,7 +11,6 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
 	"tagbus/internal/plain"
 )
 
@@ -85,8 +84,9 @@ func isAway(err error) bool {
 	case codes.PermissionDenied, codes.Unauthenticated, codes.InvalidArgument, codes.ResourceExhausted,
 		codes.FailedPrecondition, codes.NotFound, codes.OutOfRange, codes.Unimplemented:
 		return false
+	default:
+		return true
 	}
-	return true
 }
 
 // isFull reports whether the servers take no more data.
@@ -98,8 +98,9 @@ func isFinal(err error) bool {
 	switch code(err) {
 	case codes.PermissionDenied, codes.Unauthenticated, codes.InvalidArgument:
 		return errors.Is(err, ErrRefused)
+	default:
+		return false
 	}
-	return false
 }
 
 // hintFor says what to do about an error.

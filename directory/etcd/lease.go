@@ -111,7 +111,7 @@ func (d *Directory) dropIdleLease() {
 	}
 	d.lease.id, d.lease.since, d.lease.err = 0, time.Time{}, nil
 	d.mu.Unlock()
-	_ = d.revoke(d.ctx, id) //nolint:errcheck // it ends by itself
+	_ = d.revoke(d.ctx, id)
 }
 
 func (d *Directory) revoke(ctx context.Context, id clientv3.LeaseID) error {

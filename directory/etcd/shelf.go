@@ -11,7 +11,6 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/codec"
 	"tagbus/internal/plain"
