@@ -250,7 +250,7 @@ func TestTLS(t *testing.T) {
 		}
 		if _, err := d.List(); !errors.Is(err, etcd.ErrAway) {
 			t.Errorf("%s: got %v from List, want ErrAway", name, err)
-		} else if !strings.Contains(err.Error(), "check the certificates") {
+		} else if !strings.Contains(err.Error(), "the certificates") {
 			t.Errorf("%s: got %v from List, want a hint at the certificates", name, err)
 		}
 		if err := d.Close(); err != nil {

@@ -45,7 +45,7 @@ func (s *servers) explain(ctx context.Context, err error) error {
 	if isAway(err) {
 		kind = ErrAway
 	}
-	return &ServerError{s.config.Endpoints, fmt.Errorf("%w (%w)", kind, cause{err}), hintFor(err)}
+	return &ServerError{s.config.Endpoints, fmt.Errorf("%w (%w)", kind, cause{err}), hintFor(err, s.config.TLS != nil)}
 }
 
 // cause shows an error of gRPC by its message alone.
@@ -103,8 +103,9 @@ func isFinal(err error) bool {
 	}
 }
 
-// hintFor says what to do about an error.
-func hintFor(err error) string {
+// hintFor says what to do about an error. Servers that refuse the certificate of a client
+// may just end the connection.
+func hintFor(err error, withTLS bool) string {
 	text := err.Error()
 	switch {
 	case isFull(err):
@@ -119,6 +120,8 @@ func hintFor(err error) string {
 		return "check the certificates, and whether the servers talk TLS (etcds://) or not (etcd://)"
 	case errors.Is(rpctypes.Error(err), rpctypes.ErrNoLeader), errors.Is(rpctypes.Error(err), rpctypes.ErrLeaderChanged):
 		return "more than half of them must be up and see each other; it is tried again"
+	case isAway(err) && withTLS:
+		return "check whether they are up, whether these are their addresses, and the certificates; it is tried again"
 	case isAway(err):
 		return "check whether they are up and whether these are their addresses; it is tried again"
 	}
