@@ -15,6 +15,7 @@ import (
 
 // TestUpdateWhileAway fails, and is done when the servers are back.
 func TestUpdateWhileAway(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	publisher, d := open(t, server, patient), open(t, server, patient)
 	a := directorytest.Announce(t, publisher, directorytest.Entry("a", 1))
@@ -46,6 +47,7 @@ func TestUpdateWhileAway(t *testing.T) {
 
 // TestWithdrawWhileAway fails, and is done when the servers are back.
 func TestWithdrawWhileAway(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	publisher, d := open(t, server, patient), open(t, server, patient)
 	a := directorytest.Announce(t, publisher, directorytest.Entry("a", 1))
@@ -71,6 +73,7 @@ func TestWithdrawWhileAway(t *testing.T) {
 
 // TestAnnounceAgainWhileTheWithdrawalWaits replaces the entry.
 func TestAnnounceAgainWhileTheWithdrawalWaits(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	publisher := open(t, server, patient, quick)
 	a := directorytest.Announce(t, publisher, directorytest.Entry("a", 1))
@@ -95,6 +98,7 @@ func TestAnnounceAgainWhileTheWithdrawalWaits(t *testing.T) {
 // TestCloseWhileAway says that the entries stay for a while, and takes no longer than it
 // says.
 func TestCloseWhileAway(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	const timeout = 200 * time.Millisecond
 	d, err := etcd.Open(etcd.Config{Endpoints: []string{server.Endpoint()}, Prefix: "/tagbus/test/", RequestTimeout: timeout})
