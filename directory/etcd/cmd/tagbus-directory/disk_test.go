@@ -147,7 +147,11 @@ func slowly(t *testing.T, by time.Duration) []string {
 		"-e", fmt.Sprintf("inject=fdatasync,fsync:delay_enter=%d", by.Microseconds())}
 }
 
-// The disk of the only member takes a second for each write.
+// slowWrite is how long each write of the slow disk takes: a twelfth of expiry, as 2.5 s
+// are of the default. The entry of a client takes six of them, one after the other.
+const slowWrite = expiry / 12
+
+// The disk of the only member is slow.
 func TestASlowDisk(t *testing.T) {
 	t.Parallel()
 	all(t)
@@ -156,7 +160,7 @@ func TestASlowDisk(t *testing.T) {
 	if code := m.stop(); code != 0 {
 		t.Fatalf("got exit code %d of the member, want 0", code)
 	}
-	m.before = slowly(t, time.Second)
+	m.before = slowly(t, slowWrite)
 	m.again()
 	s := newScene(t, site.url(), 3)
 	s.dies()
