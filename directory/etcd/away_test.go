@@ -76,7 +76,7 @@ func TestWithdrawWhileAway(t *testing.T) {
 func TestAnnounceAgainWhileTheWithdrawalWaits(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t)
-	publisher := open(t, server, patient, quick)
+	publisher := open(t, server, patient)
 	a := directorytest.Announce(t, publisher, directorytest.Entry("a", 1))
 	server.Stop()
 	if err := a.Withdraw(); err == nil {
