@@ -124,7 +124,7 @@ func (d *Directory) dropIdleLease() {
 	}
 	d.lease.id, d.lease.since, d.lease.err = 0, time.Time{}, nil
 	d.mu.Unlock()
-	_ = d.revoke(d.ctx, id) //nolint:errcheck // it ends by itself
+	_ = d.revoke(d.ctx, id)
 }
 
 func (d *Directory) revoke(ctx context.Context, id clientv3.LeaseID) error {
@@ -155,22 +155,6 @@ func (d *Directory) stayAlive() {
 			timer.Reset(jittered(period))
 		} else {
 			timer.Reset(jittered(retryAway))
-		}
-	}
-}
-
-// stayThere checks now and then that the servers still have what was announced, until the
-// Directory is closed.
-func (d *Directory) stayThere() {
-	timer := time.NewTimer(jittered(d.config.Expiry))
-	defer timer.Stop()
-	for {
-		select {
-		case <-d.ctx.Done():
-			return
-		case <-timer.C:
-			d.verify()
-			timer.Reset(jittered(d.config.Expiry))
 		}
 	}
 }
@@ -281,56 +265,4 @@ func (s *servers) renew(ctx context.Context, id clientv3.LeaseID) (int64, error)
 		return 0, err
 	}
 	return response.TTL, stream.CloseSend()
-}
-
-// verify makes keep write again what the servers have lost or others have changed.
-func (d *Directory) verify() {
-	d.mu.Lock()
-	var written []*registration
-	for _, r := range d.registrations {
-		if r.written > 0 && !r.withdrawn {
-			written = append(written, r)
-		}
-	}
-	d.mu.Unlock()
-	for part := range slices.Chunk(written, maxTxn) {
-		gets := make([]clientv3.Op, len(part))
-		for i, r := range part {
-			gets[i] = clientv3.OpGet(d.keyOf(r.instance), clientv3.WithKeysOnly())
-		}
-		var response *clientv3.TxnResponse
-		err := d.servers.do(d.ctx, kindVerify, func(ctx context.Context) (err error) {
-			response, err = d.servers.client.Txn(ctx).Then(gets...).Commit()
-			return err
-		})
-		if err != nil {
-			return // it is tried again
-		}
-		for i, r := range part {
-			var revision int64
-			if kvs := response.Responses[i].GetResponseRange().GetKvs(); len(kvs) > 0 {
-				revision = kvs[0].ModRevision
-			}
-			d.sawOwn(r.instance, revision, response.Header.Revision)
-		}
-	}
-}
-
-// sawOwn compares what the servers have of an instance with what this process wrote, if it
-// announced it.
-//
-//   - revision: of the key; 0: there is none.
-//   - at: the revision of the servers at which that was so.
-func (d *Directory) sawOwn(instance string, revision, at int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	r := d.registrations[instance]
-	if r == nil || r.written == 0 || r.withdrawn || r.revision == revision {
-		return
-	}
-	if at < r.revision {
-		return // before the entry was written; data that begins anew ends the lease
-	}
-	r.written, r.retry = 0, time.Time{}
-	d.wake()
 }

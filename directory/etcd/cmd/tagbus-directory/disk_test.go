@@ -143,8 +143,10 @@ func slowly(t *testing.T, by time.Duration) []string {
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("needs strace of the Debian package strace")
 	}
-	return []string{"strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync,fsync", "-e", "signal=none",
-		"-e", fmt.Sprintf("inject=fdatasync,fsync:delay_enter=%d", by.Microseconds())}
+	return []string{
+		"strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync,fsync", "-e", "signal=none",
+		"-e", fmt.Sprintf("inject=fdatasync,fsync:delay_enter=%d", by.Microseconds()),
+	}
 }
 
 // slowWrite is how long each write of the slow disk takes: a twelfth of expiry, as 2.5 s
