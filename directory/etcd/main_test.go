@@ -3,6 +3,7 @@
 package etcd_test
 
 import (
+	"flag"
 	"testing"
 	"time"
 
@@ -12,7 +13,13 @@ import (
 	"tagbus/directory/etcd/internal/embedded"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil { // the tests wait more than they work
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // expiry is short, for tests that wait for one.
 const expiry = 2 * time.Second

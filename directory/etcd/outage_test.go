@@ -76,6 +76,7 @@ func wantEntries(t *testing.T, d directory.Directory, instances ...string) {
 }
 
 func TestServersThatAreAwayAtTheStart(t *testing.T) {
+	t.Parallel()
 	server := embedded.New(t)
 	d := open(t, server, quick, patient)
 	r, stop := directorytest.Watch(t, d)
@@ -108,6 +109,7 @@ func TestServersThatAreAwayAtTheStart(t *testing.T) {
 
 // TestAnOutageLongerThanExpiry is told as a problem, and nothing is gone then or after it.
 func TestAnOutageLongerThanExpiry(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	publisher := open(t, server)
 	told := reportsOf(t, directorytest.Announce(t, publisher, directorytest.Entry("a", 1)))
@@ -136,6 +138,7 @@ func TestAnOutageLongerThanExpiry(t *testing.T) {
 }
 
 func TestServersThatComeBackEmpty(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	publisher, d := open(t, server), open(t, server, patient)
 	directorytest.Announce(t, publisher, directorytest.Entry("a", 1))
@@ -164,6 +167,7 @@ func TestServersThatComeBackEmpty(t *testing.T) {
 
 // TestAPublisherThatIsGoneAfterAnOutage has Expiry to come back.
 func TestAPublisherThatIsGoneAfterAnOutage(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	d := open(t, server)
 	foreign := announceAsOther(t, server, "a")
@@ -180,6 +184,7 @@ func TestAPublisherThatIsGoneAfterAnOutage(t *testing.T) {
 }
 
 func TestCompactionDuringAnOutage(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	publisher := open(t, server, patient)
 	a := directorytest.Announce(t, publisher, directorytest.Entry("a", 1))

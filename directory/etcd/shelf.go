@@ -19,8 +19,9 @@ import (
 
 const (
 	// grace is how long an entry whose lease has ended may take to appear again before it
-	// is Gone: a process that was stopped for a while announces itself again.
-	grace = 3 * time.Second
+	// is Gone: a process that was stopped for a while announces itself again. With an
+	// election just before, which gives all leases up to 3 s more, it is less than 5 s.
+	grace = time.Second
 
 	maxEntries = 1 << 16 // that are kept
 	maxBad     = 64      // keys that are named because they have no entry
@@ -39,6 +40,7 @@ type shelf struct {
 	items    map[string]*item
 	bad      map[string]bool // keys with a problem
 	waiting  int             // items that are missing
+	limit    int             // of items
 	full     bool            // there are entries that have no room
 }
 
@@ -51,7 +53,7 @@ type item struct {
 }
 
 func (s *shelf) init(d *Directory) {
-	s.d = d
+	s.d, s.limit = d, maxEntries
 	s.items, s.bad = make(map[string]*item), make(map[string]bool)
 }
 
@@ -204,10 +206,10 @@ func (s *shelf) put(instance string, kv *mvccpb.KeyValue) {
 	s.mend(key)
 	i := s.items[instance]
 	if i == nil {
-		if len(s.items) >= maxEntries {
+		if len(s.items) >= s.limit {
 			s.full = true
 			s.d.feed.Report(tooManySource, fmt.Errorf("%w: more than %d with the prefix %s; some publishers are not found: use several names of buses",
-				ErrTooMany, maxEntries, plain.Text(s.d.config.Prefix)))
+				ErrTooMany, s.limit, plain.Text(s.d.config.Prefix)))
 			return
 		}
 		i = &item{}
@@ -245,7 +247,7 @@ func (s *shelf) drop(instance string, why error) {
 
 // roomAgain reports whether there is room for entries that had none.
 func (s *shelf) roomAgain() bool {
-	if !s.full || len(s.items) > maxEntries/10*9 {
+	if !s.full || len(s.items) > s.limit/10*9 {
 		return false
 	}
 	s.full = false
