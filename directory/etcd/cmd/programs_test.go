@@ -48,10 +48,32 @@ func TestTheProgramsMeetOnEtcd(t *testing.T) {
 			t.Errorf("metrics: got no %q", want)
 		}
 	}
+	commandsWork(t, s)
 	pub.signal(syscall.SIGTERM)
 	pub.end(0)
 	if got := output(t, 0, "tagbus-etcd", "--bus", s.bus(), "--json", "ls"); got != s.bus()+" is empty: start a publisher, or a receiver, with the same --bus\n" {
 		t.Errorf("ls after its end: got %q, want that it is empty", got)
+	}
+}
+
+// commandsWork runs the other commands that look at a bus or use it, with felix on it.
+func commandsWork(t *testing.T, s *server) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "run.tbr")
+	for _, test := range []struct{ line, want string }{
+		{"ls --verbose", "\nfelix "},
+		{"losses", "no losses: 1 of 1 entry in " + s.bus() + " asked\n"},
+		{"top --once", "\n felix "},
+		{"hz 5 --count 1", " felix "},
+		{"sub 5 --count 1", "saw 1 message of 1 tag"},
+		{"record 5 " + file + " --count 50", "waiting for publishers in " + s.bus() + "\n"},
+		{"replay " + file + " --as-fast-as-possible --map 5=50 --wait-subscribers 0", ": 50 messages of 1 tag, "},
+		{"bench --round 20ms --rounds 1 --quiet", "0 lost, 0 missing, 0 corrupt, 0 duplicates\n"},
+	} {
+		args := append([]string{"--bus", s.bus()}, strings.Fields(test.line)...)
+		if got := output(t, 0, "tagbus-etcd", args...); !strings.Contains(got, test.want) {
+			t.Errorf("%s: got %q, want %q in it", test.line, got, test.want)
+		}
 	}
 }
 
