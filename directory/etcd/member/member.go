@@ -12,7 +12,6 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"google.golang.org/grpc"
-
 	"tagbus/internal/plain"
 )
 

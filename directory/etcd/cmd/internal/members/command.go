@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-
-	"tagbus/directory/etcd/member"
 	"tagbus/internal/build"
 	"tagbus/internal/plain"
+
+	"tagbus/directory/etcd/member"
 )
 
 // Exit codes, as those of the other commands.
