@@ -92,7 +92,7 @@ func start(t *testing.T, program string, args ...string) *process {
 		for scanner := bufio.NewScanner(errs); scanner.Scan(); {
 			p.lines <- scanner.Text()
 		}
-		_, _ = io.Copy(io.Discard, errs) //nolint:errcheck // a line that is too long
+		_, _ = io.Copy(io.Discard, errs)
 	}()
 	t.Cleanup(func() {
 		_ = p.command.Process.Kill() // it may have ended
