@@ -73,6 +73,9 @@ func (m *Member) settle(ctx context.Context) error {
 			return fmt.Errorf("it has not caught up: %w", err)
 		}
 		m.config.Logger.Info("the member has caught up, and votes from now on", "name", m.config.Name)
+		if server.IsLearner() { // the leader knows first
+			return errors.New("it does not vote yet")
+		}
 	}
 	if me := server.Cluster().Member(server.MemberID()); me != nil && !slices.Equal(me.PeerURLs, []string{m.at.peers.String()}) {
 		moved := membership.Member{ID: me.ID, RaftAttributes: membership.RaftAttributes{PeerURLs: []string{m.at.peers.String()}}}
