@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -136,6 +137,32 @@ func TestWrongURLsAreMistakesOfTheCommandLine(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The way to the servers is no way to the web: gRPC would ask the proxy of the environment
+// for it by itself.
+func TestAProxyIsNotAsked(t *testing.T) {
+	proxy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer proxy.Close()
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		if c, err := proxy.Accept(); err == nil {
+			_ = c.Close() //nolint:errcheck // it is enough that it came
+			t.Error("the proxy is asked")
+		}
+	}()
+	command := exec.CommandContext(t.Context(), filepath.Join(programs(t), "tagbus-etcd"), "--bus", "etcd://224.0.0.1/x", "--timeout", "20s", "ls") // which no host can dial
+	command.Env = append(environment(), "HTTPS_PROXY=http://"+proxy.Addr().String(), "HTTP_PROXY=http://"+proxy.Addr().String())
+	out, err := command.CombinedOutput()
+	if ended := (*exec.ExitError)(nil); !errors.As(err, &ended) || !strings.Contains(string(out), "connect: ") {
+		t.Errorf("got %q and error %v, want what the system says of the address", out, err)
+	}
+	proxy.Close()
+	<-asked
 }
 
 // output runs a program to its end, and returns what it has written.
