@@ -104,10 +104,16 @@ func start(t *testing.T, program string, args ...string) *process {
 	return p
 }
 
-// expect waits for a line that matches, and returns what its groups do.
+// expect waits for a line that matches, unless there was one, and returns what its groups
+// do.
 func (p *process) expect(pattern string) []string {
 	p.t.Helper()
 	re := regexp.MustCompile(pattern)
+	for _, line := range p.seen {
+		if groups := re.FindStringSubmatch(line); groups != nil {
+			return groups
+		}
+	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {
