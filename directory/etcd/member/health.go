@@ -152,9 +152,9 @@ func (m *Member) watch() {
 func (m *Member) sayLeader(before types.ID) types.ID {
 	server := m.etcd.Server
 	now := server.Leader()
-	switch {
-	case now == before:
-	case now == 0:
+	switch now {
+	case before:
+	case 0:
 		m.config.Logger.Warn("no member leads: the directory takes no changes until more members are up; connections of the bus go on", "members", m.missing())
 	default:
 		name := now.String()
