@@ -23,7 +23,7 @@ type plan struct {
 	processes  int // publishers of each host, which share its links
 	handlers   int // consumers of all tags of one host each: event builders
 	subsystems int // consumers of one e-link of each link of a tenth of the hosts: slow control, calibration
-	monitors   int // consumers of one e-link of each link of all hosts
+	monitors   int // consumers of one e-link of each link of all hosts, by a pattern
 }
 
 // readout is the site of docs/scaling.md: a process for each host, as a readout host has few
@@ -104,7 +104,17 @@ func (p plan) readings(t testing.TB) (all []reading) {
 		read(fmt.Sprintf("subsystem-%d", i), i*p.tenth(), p.tenth(), 1)
 	}
 	for i := range p.monitors {
-		read(fmt.Sprintf("monitor-%d", i), 0, p.hosts, 1)
+		all = append(all, reading{fmt.Sprintf("monitor-%d", i), firstELinks(t), p.hosts, p.hosts * linksPerHost})
 	}
 	return all
+}
+
+// firstELinks returns the pattern of e-link 0 of each link of each host.
+func firstELinks(t testing.TB) tags.Set {
+	t.Helper()
+	any, err := tags.Fields{Connector: 1<<16 - 1, Link: 1<<13 - 1}.Tag()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tags.Match(tag(t, 0, 0, 0), ^any)
 }
