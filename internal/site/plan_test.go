@@ -118,3 +118,6 @@ func firstELinks(t testing.TB) tags.Set {
 	}
 	return tags.Match(tag(t, 0, 0, 0), ^any)
 }
+
+// perLink is a tenth of the site with a process for each link.
+var perLink = plan{hosts: 35, processes: linksPerHost, handlers: 35, subsystems: 10, monitors: 5}
