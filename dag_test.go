@@ -110,6 +110,7 @@ var table = []rule{
 	{"internal/check", "what is wrong with a configuration is collected alike for all of them", nil},
 	{"internal/remind", "when something is said again depends on nothing", nil},
 	{"internal/plain", "what makes text safe to show depends on nothing", nil},
+	{"internal/site", "a site is simulated by the tests of this package, and no program imports it", nil},
 	{"internal/tests", "how much tests do depends on nothing", nil},
 	{"netio", "the contract depends on nobody who keeps it", []string{"internal/check", "internal/plain", "golang.org/x/sys/unix"}},
 	{"netio/internal/backendtest", "the tests of backends drive any of them", []string{
