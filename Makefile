@@ -55,7 +55,7 @@ test: ## install what the tests need, run the usual ones, name what was skipped 
 		'  make verbs       RDMA over real verbs; installs a virtual machine' \
 		'  make web         the page in a browser, which it installs'
 
-test-all: test limits invariants verbs web ## everything: make test, and all that it leaves out
+test-all: test limits invariants site verbs web ## everything: make test, and all that it leaves out
 
 limits: ## the tests at the limits that the documentation promises; some minutes
 	TAGBUS_TESTS=all go test -count=1 -timeout 20m -run '$(LIMITS)' ./bus ./cmd/internal/replay

@@ -54,7 +54,7 @@ func (p plan) connections() int {
 func (p plan) tenth() int { return (p.hosts + 9) / 10 }
 
 // tag returns that of an e-link.
-func tag(t testing.TB, host, link, elink int) tags.Tag {
+func tag(t *testing.T, host, link, elink int) tags.Tag {
 	t.Helper()
 	id, err := tags.Fields{Version: tags.FormatVersion, Connector: uint16(host), Link: uint16(link), ELink: uint8(elink)}.Tag()
 	if err != nil {
@@ -64,7 +64,7 @@ func tag(t testing.TB, host, link, elink int) tags.Tag {
 }
 
 // served returns the tags of a process.
-func (p plan) served(t testing.TB, host, process int) []tags.Tag {
+func (p plan) served(t *testing.T, host, process int) []tags.Tag {
 	t.Helper()
 	var list []tags.Tag
 	for link := process; link < linksPerHost; link += p.processes {
@@ -84,7 +84,7 @@ type reading struct {
 }
 
 // readings returns those of all consumers.
-func (p plan) readings(t testing.TB) (all []reading) {
+func (p plan) readings(t *testing.T) (all []reading) {
 	t.Helper()
 	read := func(name string, first, hosts, elinks int) {
 		var list []tags.Tag
@@ -110,7 +110,7 @@ func (p plan) readings(t testing.TB) (all []reading) {
 }
 
 // firstELinks returns the pattern of e-link 0 of each link of each host.
-func firstELinks(t testing.TB) tags.Set {
+func firstELinks(t *testing.T) tags.Set {
 	t.Helper()
 	any, err := tags.Fields{Connector: 1<<16 - 1, Link: 1<<13 - 1}.Tag()
 	if err != nil {
