@@ -94,7 +94,7 @@ var table = []rule{
 	{"bus/internal/wire/wiretest", "tests write and read pages with what the bus does it with", []string{"bus/internal/wire", "tags"}},
 	{"bus/directory", "the interface of a directory knows nothing of those who implement or use it", []string{"internal/plain", "tags"}},
 	{"bus/directory/file", "a directory is used by the bus and does not use it", []string{
-		"internal/plain", "internal/remind", "bus/directory", "tags", "github.com/fsnotify/fsnotify", "github.com/nats-io/nuid", "golang.org/x/sys/unix",
+		"internal/plain", "internal/remind", "bus/directory", "tags", "github.com/nats-io/nuid", "golang.org/x/sys/unix",
 	}},
 	{"bus/directory/codec", "the bytes of an entry do not depend on where they are kept", []string{"bus/directory", "tags"}},
 	{"bus/directory/directorytest", "a directory is held to the contract whatever its kind", []string{"bus/directory", "tags"}},
