@@ -172,6 +172,7 @@ func (s *scanner) look(how look) {
 		}
 	}
 	s.d.feed.Report(aboutFolder, s.missing.repeat(now, err))
+	s.d.looks.add(now, err)
 	if err != nil {
 		s.notices.lost()
 		for _, instance := range slices.Sorted(maps.Keys(s.sources)) {
