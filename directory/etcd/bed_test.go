@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"tagbus/bus/directory/codec"
 	"tagbus/bus/directory/directorytest"
+
 	"tagbus/directory/etcd"
 	"tagbus/directory/etcd/internal/embedded"
 )
@@ -59,7 +59,7 @@ func newProxy(t *testing.T, s *embedded.Server) *proxy {
 	p := &proxy{t: t, listener: l, to: strings.TrimPrefix(s.Endpoint(), "unix://"), links: make(map[net.Conn]bool)}
 	p.running.Go(p.run)
 	t.Cleanup(func() {
-		_ = l.Close() //nolint:errcheck // nothing is left to do
+		_ = l.Close()
 		p.cut()
 		p.running.Wait()
 	})
@@ -77,9 +77,9 @@ func (p *proxy) run() {
 		}
 		to, err := net.Dial("unix", p.to)
 		if err != nil || !p.add(from, to) {
-			_ = from.Close() //nolint:errcheck // as a server that is not there
+			_ = from.Close()
 			if to != nil {
-				_ = to.Close() //nolint:errcheck // the same
+				_ = to.Close()
 			}
 			continue
 		}
@@ -90,9 +90,9 @@ func (p *proxy) run() {
 
 // copyTo copies until one of both ends, and ends the other.
 func copyTo(to, from net.Conn) {
-	_, _ = io.Copy(to, from) //nolint:errcheck // it ends with an error
-	_ = to.Close()           //nolint:errcheck // both end
-	_ = from.Close()         //nolint:errcheck // both end
+	_, _ = io.Copy(to, from)
+	_ = to.Close()
+	_ = from.Close()
 }
 
 func (p *proxy) add(conns ...net.Conn) bool {
@@ -113,7 +113,7 @@ func (p *proxy) cut() {
 	defer p.mu.Unlock()
 	p.broken = true
 	for c := range p.links {
-		_ = c.Close() //nolint:errcheck // that is what it is for
+		_ = c.Close()
 	}
 	clear(p.links)
 }

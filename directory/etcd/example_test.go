@@ -7,8 +7,9 @@ import (
 	"net/netip"
 
 	"tagbus/bus/directory"
-	_ "tagbus/directory/etcd" // the schemes etcd and etcds
 	"tagbus/tags"
+
+	_ "tagbus/directory/etcd" // the schemes etcd and etcds
 )
 
 // A program that imports the package has the schemes etcd and etcds. Opening waits for no
@@ -19,7 +20,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer d.Close() //nolint:errcheck // nothing is announced at the servers
+	defer d.Close()
 
 	r, err := d.Announce(directory.Entry{
 		Instance: "2Xq7d", Backend: "tcp", Addresses: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.7:53100")},

@@ -98,7 +98,7 @@ func (l *looker) follow() error {
 	if err == nil {
 		defer func() { // its goroutine ends before the Directory
 			cancel()
-			for range w.responses { //nolint:revive // to its end
+			for range w.responses {
 			}
 		}()
 		err = created(w)

@@ -11,6 +11,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/directorytest"
+
 	"tagbus/directory/etcd"
 	"tagbus/directory/etcd/internal/embedded"
 )
@@ -70,7 +71,7 @@ func TestWithdrawnIsToldApartFromExpired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer publisher.Close() //nolint:errcheck // it is closed below
+	defer publisher.Close()
 	a := directorytest.Announce(t, publisher, directorytest.Entry("a", 1))
 	r.Want(directory.Appeared, "a")
 	if err := a.Withdraw(); err != nil {

@@ -90,7 +90,7 @@ func ignoreCanceled(err error) error {
 //
 //   - Errors: *ServerError; those of ctx, if it has ended.
 func (s *servers) do(ctx context.Context, k kind, request func(context.Context) error) error {
-	limited, cancel := context.WithTimeout(ctx, s.limit(k))
+	limited, cancel := context.WithTimeout(ctx, s.config.RequestTimeout)
 	defer cancel()
 	err := s.authenticated(limited, func() error {
 		err := request(limited)
@@ -100,15 +100,6 @@ func (s *servers) do(ctx context.Context, k kind, request func(context.Context) 
 		return err
 	})
 	return s.explain(ctx, err)
-}
-
-// limit returns how long a request of a kind may take. A server to which the way is lost
-// answers nothing, and what keeps the lease must find another one before it ends.
-func (s *servers) limit(k kind) time.Duration {
-	if k == kindKeepalive || k == kindVerify {
-		return min(s.config.RequestTimeout, s.config.Expiry/6)
-	}
-	return s.config.RequestTimeout
 }
 
 // authenticated makes a request with a token, if the servers want one.
