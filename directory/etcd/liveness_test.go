@@ -99,28 +99,42 @@ func TestWithdrawnIsToldApartFromExpired(t *testing.T) {
 	}
 }
 
-// TestALeaseThatIsRevoked is got again before anything is Gone.
+// TestALeaseThatIsRevoked is got again: by a process that watches before anything is Gone,
+// and by another one when it renews the lease.
 func TestALeaseThatIsRevoked(t *testing.T) {
 	t.Parallel()
-	server := embedded.Start(t)
-	publisher, d := open(t, server), open(t, server, patient)
-	directorytest.Announce(t, publisher, directorytest.Entry("a", 1))
-	r, stop := directorytest.Watch(t, d)
-	defer stop()
-	r.Want(directory.Appeared, "a")
-	ctx := context.Background()
-	client := server.Client()
-	leases, err := client.Leases(ctx)
-	if err != nil || len(leases.Leases) != 1 {
-		t.Fatalf("got leases %v, %v, want one", leases, err)
+	for _, watching := range []bool{true, false} {
+		server := embedded.Start(t)
+		publisher, d := open(t, server), open(t, server, patient)
+		directorytest.Announce(t, publisher, directorytest.Entry("a", 1))
+		if watching {
+			_, stop := directorytest.Watch(t, publisher)
+			defer stop()
+		}
+		r, stop := directorytest.Watch(t, d)
+		defer stop()
+		r.Want(directory.Appeared, "a")
+		ctx := context.Background()
+		client := server.Client()
+		leases, err := client.Leases(ctx)
+		if err != nil || len(leases.Leases) != 1 {
+			t.Fatalf("got leases %v, %v, want one", leases, err)
+		}
+		if _, err := client.Revoke(ctx, leases.Leases[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "new lease", func() bool { return publisher.Stats().Leases == 2 })
+		directorytest.Announce(t, publisher, directorytest.Entry("b", 1))
+		e := r.Next()
+		if !watching && e.Kind == directory.Gone {
+			r.Want(directory.Appeared, "a")
+			e = r.Next()
+		}
+		if e.Kind != directory.Appeared || e.Entry.Instance != "b" {
+			t.Errorf("got %v, want b to appear, and a never gone", e)
+		}
+		wantEntries(t, d, "a", "b")
 	}
-	if _, err := client.Revoke(ctx, leases.Leases[0].ID); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "new lease", func() bool { return publisher.Stats().Leases == 2 })
-	directorytest.Announce(t, publisher, directorytest.Entry("b", 1))
-	r.Want(directory.Appeared, "b") // and a was never gone
-	wantEntries(t, d, "a", "b")
 }
 
 // TestAnEntryThatOthersDelete is there again: at once if its process watches, and otherwise

@@ -22,12 +22,16 @@ func TestMain(m *testing.M) {
 }
 
 // expiry is short, for tests that wait for one.
-const expiry = 2 * time.Second
+const expiry = 4 * time.Second
 
 // open opens a directory on a server; the test closes it at its end.
 func open(t *testing.T, s *embedded.Server, change ...func(*etcd.Config)) *etcd.Directory {
 	t.Helper()
-	config := etcd.Config{Endpoints: []string{s.Endpoint()}, Prefix: "/tagbus/test/", Expiry: expiry}
+	config := etcd.Config{
+		Endpoints: []string{s.Endpoint()}, Prefix: "/tagbus/test/", Expiry: expiry,
+		// A machine that does other things too answers late. One that is away refuses at once.
+		RequestTimeout: 15 * time.Second, AnnounceTimeout: 15 * time.Second,
+	}
 	for _, c := range change {
 		c(&config)
 	}

@@ -248,7 +248,7 @@ func TestMoreEntriesThanAreKept(t *testing.T) {
 func TestServersThatAreFull(t *testing.T) {
 	t.Parallel()
 	server := embedded.Start(t, embedded.Quota(4<<20))
-	d := open(t, server, quick)
+	d := open(t, server)
 	a := directorytest.Announce(t, d, directorytest.Entry("a", 1))
 	client := server.Client()
 	for i := 0; ; i++ {
