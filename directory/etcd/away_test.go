@@ -90,6 +90,43 @@ func TestAnnounceAgainWhileTheWithdrawalWaits(t *testing.T) {
 	}
 }
 
+// TestAnAnswerThatIsLost: what the servers have done is not taken for another process's, and
+// not done twice.
+func TestAnAnswerThatIsLost(t *testing.T) {
+	t.Parallel()
+	server := embedded.Start(t)
+	proxy := newProxy(t, server)
+	hasty := func(c *etcd.Config) { c.RequestTimeout, c.AnnounceTimeout = 500*time.Millisecond, 100*time.Millisecond }
+	publisher, d := open(t, server, proxy.endpoint, patient, hasty), open(t, server, patient)
+	until(t, "first entry", func() bool {
+		_, err := publisher.Announce(directorytest.Entry("first", 1))
+		if errors.Is(err, directory.ErrAnnounced) {
+			entries, err := d.List()
+			return err == nil && len(entries) == 1
+		}
+		return err == nil
+	})
+	r, stop := directorytest.Watch(t, d)
+	defer stop()
+	r.Want(directory.Appeared, "first")
+	proxy.loseAnswers()
+	second := directorytest.Announce(t, publisher, directorytest.Entry("second", 1))
+	told := reportsOf(t, second)
+	if err := told.next(t); !errors.Is(err, etcd.ErrAway) {
+		t.Errorf("got report %v, want ErrAway", err)
+	}
+	r.Want(directory.Appeared, "second") // the servers have done it
+	proxy.cut()
+	proxy.mend()
+	if err := told.next(t); err != nil {
+		t.Errorf("got report %v, want nil: the entry is its own", err)
+	}
+	if err := second.Update(directorytest.Entry("second", 2)); err != nil {
+		t.Errorf("got %v from Update, want nil", err)
+	}
+	r.Want(directory.Changed, "second") // and nothing was told before it
+}
+
 // TestCloseWhileAway says that the entries stay for a while, and takes no longer than it
 // says.
 func TestCloseWhileAway(t *testing.T) {

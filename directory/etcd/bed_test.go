@@ -46,6 +46,7 @@ type proxy struct {
 
 	mu      sync.Mutex
 	broken  bool
+	deaf    bool
 	links   map[net.Conn]bool
 	running sync.WaitGroup
 }
@@ -84,8 +85,34 @@ func (p *proxy) run() {
 			continue
 		}
 		p.running.Go(func() { copyTo(to, from) })
-		p.running.Go(func() { copyTo(from, to) })
+		p.running.Go(func() { copyTo(answers{from, p}, to) })
 	}
+}
+
+// answers are what goes to a client. A proxy that is deaf loses them.
+type answers struct {
+	net.Conn
+	p *proxy
+}
+
+func (a answers) Write(b []byte) (int, error) {
+	if a.p.isDeaf() {
+		return len(b), nil
+	}
+	return a.Conn.Write(b)
+}
+
+// loseAnswers makes the servers do what they are asked, and the client not learn of it.
+func (p *proxy) loseAnswers() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.deaf = true
+}
+
+func (p *proxy) isDeaf() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.deaf
 }
 
 // copyTo copies until one of both ends, and ends the other.
@@ -122,5 +149,5 @@ func (p *proxy) cut() {
 func (p *proxy) mend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.broken = false
+	p.broken, p.deaf = false, false
 }

@@ -49,7 +49,7 @@ func connect(config Config) (*servers, error) {
 	options := []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 		Backoff:           backoff.Config{BaseDelay: firstRedial, Multiplier: 1.6, Jitter: 0.2, MaxDelay: lastRedial},
 		MinConnectTimeout: config.RequestTimeout,
-	}), grpc.WithChainUnaryInterceptor(failFast)}
+	}), grpc.WithChainUnaryInterceptor(failFast), grpc.WithNoProxy()} // a proxy is for the web
 	if config.User != "" {
 		options = append(options, grpc.WithPerRPCCredentials(tokenOf{s}))
 	}
