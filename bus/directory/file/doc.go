@@ -20,7 +20,7 @@
 //		│  "name":"felix-07", "host":"pc-07", "pid":4711, "backend":"tcp",          │  at most
 //		│  "addresses":["10.0.0.7:53100"], "page_bytes":65536,                      │  64 KiB
 //		│  "max_message_bytes":1048576, "since_ns":1784000000000000000,             │
-//		│  "beat_ms":1000,                                                          │
+//		│  "monitor":"10.0.0.7:9100", "beat_ms":1000,                               │
 //		│  "process":{"space":"<boot id>/<pid ns>/<time ns>","pid":4711,"start":9}} │
 //		├ tags ────────────────────────────────────────────────────────────────────┤
 //		│ {"tags":"0x1000013000118000-0x100001300011800f,0x1000013000190000"}       │  0.. lines
@@ -39,7 +39,7 @@
 //	    id, and start time in clock ticks since boot. It may be absent. role is
 //	    "receiver" for a receiver and absent for a publisher; readers pass over
 //	    entries of other roles. since_ns is nanoseconds since 1970 and may be
-//	    absent. The other fields are those of directory.Entry.
+//	    absent, and so may monitor. The other fields are those of directory.Entry.
 //	  - tags: the union of the sets of all lines, in the syntax of tags.ParseSet.
 //	    Writers begin a new line after 4 KiB, so that large sets stay readable.
 //	  - end: the number of lines before it, and CRC-32C (Castagnoli) of all their
@@ -59,12 +59,24 @@
 // # Liveness
 //
 // A publisher is alive while the reader sees its beat change, on the reader's own
-// monotonic clock. Wall clocks and file times decide nothing, so clock jumps and
-// clocks that differ do no harm. Time in which the reader itself did not run does
-// not count. A file seen for the first time counts as alive, so that subscribers
-// start fast; to dial a dead publisher is harmless. If kernel, namespaces and
-// boot are the reader's own, the process is looked up too, and an entry whose
-// process has ended is gone at the next look.
+// monotonic clock. Wall clocks decide nothing, so clock jumps and clocks that differ do
+// no harm. Time in which the reader itself did not run does not count. A file seen for
+// the first time counts as alive, so that subscribers start fast; to dial a dead publisher
+// is harmless. If kernel, namespaces and boot are the reader's own, the process is looked
+// up too, and an entry whose process has ended is gone after Config.Poll.
+//
+// # What a look costs
+//
+// Each Config.Poll a reader asks whether the folder has changed, and whether a process that
+// it follows (pidfd) has ended: three calls of the system, however many entries there are.
+// All files are opened and read if the folder has changed within the last two seconds.
+// Otherwise the reader only asks when each file was written, a fifth of Config.Expiry
+// after the last time, or each Poll without notifications. A file that was written since
+// has a new beat, as far as can be seen from outside: the beat itself is read at least once
+// in twice Expiry, which finds a file that is written by something else. One that was not
+// written is read too, from half of the expiry on: times of files make looks cheap, and end
+// no entry. A publisher that is silent is Gone after Expiry, a fifth of that, and Poll, at
+// the latest.
 //
 // NFS clients cache attributes for up to 60 s: set Config.Expiry to 90 s or more
 // there. NFS has no file notifications from other hosts; polling finds changes.

@@ -136,7 +136,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := server.Register(metrics.OfDirectory(n.Directory())); err != nil {
 		return err
 	}
-	if err := r.openOutlet(n); err != nil {
+	if err := r.openOutlet(n, server.Addr()); err != nil {
 		return err
 	}
 	if err := server.Register(r.outlet.metrics()); err != nil {

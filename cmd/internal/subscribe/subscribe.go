@@ -98,7 +98,7 @@ func (r *run) run(ctx context.Context) (err error) {
 		return err
 	}
 	r.newLossFile()
-	if err := r.openSubscriber(n); err != nil {
+	if err := r.openSubscriber(n, server.Addr()); err != nil {
 		return err
 	}
 	if err := server.Register(r.subscriber.metrics()); err != nil {
