@@ -74,6 +74,22 @@ func TestOnlyOtherRolesAreWritten(t *testing.T) {
 	}
 }
 
+// TestOnlyCopiesNameAMirror keeps the files of publishers as they were before there were
+// mirrors.
+func TestOnlyCopiesNameAMirror(t *testing.T) {
+	for _, mirror := range []string{"", "m1"} {
+		e := entry("a", 1)
+		e.Mirror = mirror
+		data := encode(t, e)
+		if written := bytes.Contains(data, []byte(`"mirror"`)); written != (mirror != "") {
+			t.Errorf("mirror %q: got it written: %t", mirror, written)
+		}
+		if d, err := file.Decode(data, maxTagParts); err != nil || d.Entry.Mirror != mirror {
+			t.Errorf("mirror %q: got %q, %v", mirror, d.Entry.Mirror, err)
+		}
+	}
+}
+
 // seal returns the lines with right end and beat lines.
 func seal(lines ...string) []byte {
 	body := strings.Join(lines, "\n") + "\n"
