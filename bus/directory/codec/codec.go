@@ -9,22 +9,50 @@
 //	          1  all fields except the tags, as an object of JSON
 //	          2  the tags, as tags.Set.AppendBinary writes them
 //
-// A reader passes over sections and fields that it does not know, so that newer programs
-// can add some.
+// The sections stand in ascending order of their kinds, each at most once, and 1 and 2 are
+// there. Nothing follows them, or the end of the compressed bytes.
+//
+// # What newer programs may add
+//
+// A reader passes over fields of section 1 that it does not know, and over unknown sections
+// of kind 128 and above. It refuses an entry with an unknown section below 128, which is
+// one without which the entry is misread. So a field or a section that only adds something
+// needs no new version.
+//
+// A signature takes the highest kind, 255: it is the last section, and signs the version
+// and all bytes of the sections before it, as they are before compression. What is signed
+// is then a run of bytes that a reader has as it was written, and no form of JSON has to be
+// agreed on. A time against replay is a field or a section among what is signed. A program
+// that knows nothing of signatures reads the entry as before; one that demands them refuses
+// an entry without.
+//
+// # What it costs
+//
+// An entry as a file of bus/directory/file and by this package, the least of three runs on
+// a machine of two cores. The tags are scattered, as no two are neighbours. The regular
+// ones are those of links with 4,096 numbers each, a thousandth of them missing; the random
+// ones lie anywhere within 2^40:
+//
+//	                               bytes  to write  to read
+//	100 tags, text                 2,270      7 µs    25 µs
+//	100 tags, codec                  426    1.6 µs   3.8 µs
+//	100,000 regular, text      1,905,454    7.4 ms    17 ms
+//	100,000 regular, codec         1,708    0.6 ms   1.3 ms
+//	100,000 random, text       1,905,454    7.2 ms    19 ms
+//	100,000 random, codec        393,973    2.8 ms   4.3 ms
+//
+//	go test -run '^$' -bench Form ./bus/directory/file
 package codec
 
 import (
-	"bytes"
-	"compress/flate"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"time"
 
 	"tagbus/bus/directory"
+	"tagbus/internal/plain"
 	"tagbus/tags"
 )
 
@@ -32,26 +60,21 @@ var (
 	// ErrDamaged is returned by Decode for bytes that are no entry.
 	ErrDamaged = errors.New("codec: not a directory entry, or damaged")
 
-	// ErrVersion is returned by Decode for an entry of a format that it does not know.
-	ErrVersion = errors.New("codec: directory entry of an unknown version")
+	// ErrVersion is returned by Decode for an entry of a format that it does not know, or
+	// with a section that it would have to know.
+	ErrVersion = errors.New("codec: directory entry of a newer program")
 
-	// ErrTooLarge is returned by Decode for an entry that takes more memory than
-	// MaxBytes.
+	// ErrTooLarge is returned by Append and Decode for an entry beyond MaxBytes,
+	// MaxFieldBytes or MaxTagParts.
 	ErrTooLarge = errors.New("codec: directory entry too large")
 )
 
-// MaxBytes is how large an entry may be before it is compressed.
-const MaxBytes = 8 << 20
-
-// The numbers of the format.
+// Limits of an entry, for Append and Decode alike. They bound the memory that the entry of
+// a stranger takes, however well it is compressed.
 const (
-	version       = 1
-	plainBody     = 0
-	deflatedBody  = 1
-	fieldsSection = 1
-	tagsSection   = 2
-
-	compressAbove = 4 << 10 // bytes of the sections
+	MaxBytes      = 8 << 20  // of all sections, before compression
+	MaxFieldBytes = 64 << 10 // of the fields other than the tags
+	MaxTagParts   = 1 << 18  // ranges and patterns of the tags together
 )
 
 // fields are what an entry has, except the tags.
@@ -72,7 +95,8 @@ type fields struct {
 
 // Append appends the bytes of e, which must be valid, to b.
 //
-//   - Errors: ErrTooLarge.
+//   - Errors: ErrTooLarge, wrapped; b is then returned as it was.
+//   - Threads: any.
 func Append(b []byte, e directory.Entry) ([]byte, error) {
 	f := fields{
 		e.Instance, e.Name, e.Host, e.PID, e.Mirror, e.Role, e.Backend, e.Addresses,
@@ -85,67 +109,41 @@ func Append(b []byte, e directory.Entry) ([]byte, error) {
 	if err != nil {
 		return b, err
 	}
+	if parts := e.Tags.Parts(); parts > MaxTagParts {
+		return b, tooManyTags(parts)
+	}
 	set, err := e.Tags.AppendBinary(nil)
 	if err != nil {
 		return b, err
 	}
-	body := appendSection(appendSection(nil, fieldsSection, text), tagsSection, set)
-	if len(body) > MaxBytes {
-		return b, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(body), MaxBytes)
+	if len(text) > MaxFieldBytes {
+		return b, tooLarge(len(text), MaxFieldBytes, "bytes of fields")
 	}
-	if len(body) <= compressAbove {
-		return append(append(b, version, plainBody), body...), nil
-	}
-	out := bytes.NewBuffer(append(b, version, deflatedBody))
-	w, err := flate.NewWriter(out, flate.BestSpeed)
-	if err == nil {
-		_, err = w.Write(body)
-	}
-	if err == nil {
-		err = w.Close()
-	}
-	return out.Bytes(), err
-}
-
-func appendSection(b []byte, kind byte, data []byte) []byte {
-	return append(binary.AppendUvarint(append(b, kind), uint64(len(data))), data...)
+	body := make([]byte, 0, len(text)+len(set)+2*maxSectionHead)
+	body = appendSection(appendSection(body, fieldsSection, text), tagsSection, set)
+	return pack(b, body)
 }
 
 // Decode returns the entry that data is, which shares nothing with it.
 //
 //   - Errors: ErrDamaged, ErrVersion, ErrTooLarge, wrapped. An entry that
 //     directory.Entry.Validate refuses is ErrDamaged, with the *directory.FieldErrors.
+//   - Threads: any.
 func Decode(data []byte) (directory.Entry, error) {
 	body, err := unpack(data)
 	if err != nil {
 		return directory.Entry{}, err
 	}
-	var f fields
-	var set tags.Set
-	for len(body) > 0 {
-		kind := body[0]
-		length, n := binary.Uvarint(body[1:])
-		if n <= 0 || length > uint64(len(body)-1-n) {
-			return directory.Entry{}, fmt.Errorf("%w: truncated", ErrDamaged)
-		}
-		section := body[1+n : 1+n+int(length)]
-		body = body[1+n+int(length):]
-		switch kind {
-		case fieldsSection:
-			err = json.Unmarshal(section, &f)
-		case tagsSection:
-			err = set.UnmarshalBinary(section)
-		}
-		if err != nil {
-			return directory.Entry{}, fmt.Errorf("%w: %w", ErrDamaged, err)
-		}
+	s, err := split(body)
+	if err != nil {
+		return directory.Entry{}, err
 	}
-	e := directory.Entry{
-		Instance: f.Instance, Name: f.Name, Host: f.Host, PID: f.PID, Mirror: f.Mirror, Role: f.Role, Backend: f.Backend,
-		Addresses: f.Addresses, Tags: set, PageBytes: f.PageBytes, MaxMessageBytes: f.MaxMessageBytes, Monitor: f.Monitor,
+	e, err := readFields(s.fields)
+	if err != nil {
+		return directory.Entry{}, err
 	}
-	if f.SinceNanos != 0 {
-		e.Since = time.Unix(0, f.SinceNanos).UTC()
+	if e.Tags, err = readTags(s.tags); err != nil {
+		return directory.Entry{}, err
 	}
 	if err := e.Validate(); err != nil {
 		return directory.Entry{}, fmt.Errorf("%w: %w", ErrDamaged, err)
@@ -153,27 +151,49 @@ func Decode(data []byte) (directory.Entry, error) {
 	return e, nil
 }
 
-// unpack returns the sections of data.
-func unpack(data []byte) ([]byte, error) {
-	if len(data) < 2 {
-		return nil, fmt.Errorf("%w: %d bytes", ErrDamaged, len(data))
+// readFields returns an entry without tags.
+func readFields(section []byte) (directory.Entry, error) {
+	if len(section) > MaxFieldBytes {
+		return directory.Entry{}, tooLarge(len(section), MaxFieldBytes, "bytes of fields")
 	}
-	if data[0] != version {
-		return nil, fmt.Errorf("%w: %d, this program reads %d", ErrVersion, data[0], version)
+	var f fields
+	if err := json.Unmarshal(section, &f); err != nil {
+		return directory.Entry{}, damaged("fields: %v", err)
 	}
-	switch data[1] {
-	case plainBody:
-		return data[2:], nil
-	case deflatedBody:
-	default:
-		return nil, fmt.Errorf("%w: compressed by an unknown method, %d", ErrDamaged, data[1])
+	e := directory.Entry{
+		Instance: f.Instance, Name: f.Name, Host: f.Host, PID: f.PID, Mirror: f.Mirror, Role: f.Role, Backend: f.Backend,
+		Addresses: f.Addresses, PageBytes: f.PageBytes, MaxMessageBytes: f.MaxMessageBytes, Monitor: f.Monitor,
 	}
-	body, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(data[2:])), MaxBytes+1))
-	switch {
+	if f.SinceNanos != 0 {
+		e.Since = time.Unix(0, f.SinceNanos).UTC()
+	}
+	return e, nil
+}
+
+func readTags(section []byte) (set tags.Set, err error) {
+	switch err := set.UnmarshalLimited(section, MaxTagParts, MaxTagParts); {
+	case errors.Is(err, tags.ErrTooManyParts):
+		return set, fmt.Errorf("%w: %w", ErrTooLarge, err)
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
-	case len(body) > MaxBytes:
-		return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, MaxBytes)
+		return set, damaged("tags: %v", err)
 	}
-	return body, nil
+	if parts := set.Parts(); parts > MaxTagParts {
+		return set, tooManyTags(parts)
+	}
+	return set, nil
+}
+
+func tooManyTags(parts int) error {
+	return tooLarge(parts, MaxTagParts, "ranges and patterns of tags; announce ranges or patterns instead of single tags")
+}
+
+func tooLarge(n, most int, what string) error {
+	return fmt.Errorf("%w: %d of at most %d %s", ErrTooLarge, n, most, what)
+}
+
+// damaged returns an error that wraps ErrDamaged. The details of another package's error
+// are escaped: they may repeat what a stranger wrote.
+func damaged(format string, args ...any) error {
+	const shown = 200
+	return fmt.Errorf("%w: %s", ErrDamaged, plain.Cut(plain.Linef(format, args...), shown))
 }
