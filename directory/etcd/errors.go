@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"errors"
+
+	"tagbus/internal/plain"
+)
+
+// Sentinels, found with errors.Is.
+var (
+	// ErrConfig is returned by Open and Config.Validate, once for each violation, and by
+	// OpenURL for a file that cannot be used.
+	ErrConfig = errors.New("directory/etcd: invalid configuration")
+
+	// ErrAway is reported while the servers do not answer, or have no leader. What is known
+	// stays known, and it is tried again.
+	ErrAway = errors.New("directory/etcd: the servers do not answer")
+
+	// ErrRefused is returned and reported when the servers answer and refuse: user,
+	// password, or permission are wrong, or their database is full.
+	ErrRefused = errors.New("directory/etcd: the servers refuse")
+
+	// ErrTooLarge is matched by every *TooLargeError.
+	ErrTooLarge = errors.New("directory/etcd: entry too large")
+
+	// ErrDamaged is reported for a key below the prefix whose name or value is no entry.
+	ErrDamaged = errors.New("directory/etcd: not an entry")
+
+	// ErrTooMany is reported when the servers have more entries than are kept.
+	ErrTooMany = errors.New("directory/etcd: too many entries")
+)
+
+// TooLargeError reports an entry whose bytes the servers would not take. Announce and
+// Update return it before anything is sent. It matches ErrTooLarge.
+type TooLargeError struct {
+	Instance string // of the entry
+	Bytes    int    // of the entry, as package codec writes it
+	Limit    int    // bytes
+}
+
+// Error names the entry, its size and what to do.
+func (e *TooLargeError) Error() string {
+	return plain.Linef("%v: %s takes %d bytes, at most %d: announce fewer tags, or tags in ranges, or several publishers",
+		ErrTooLarge, plain.Text(e.Instance), e.Bytes, e.Limit)
+}
+
+// Is reports whether target is ErrTooLarge.
+func (*TooLargeError) Is(target error) bool { return target == ErrTooLarge }
