@@ -216,11 +216,12 @@ func (c *copier) withdrawAll(hurry context.Context) error {
 	}
 	slices.Sort(instances)
 	each(instances, func(instance string) {
-		err := context.Cause(hurry)
+		e, err := c.copies[instance], context.Cause(hurry)
 		if err == nil {
-			err = c.copies[instance].reg.Withdraw()
+			err = e.reg.Withdraw()
 		}
 		if err == nil {
+			e.reg = nil
 			c.counts.withdrawn.Add(1)
 			return
 		}
@@ -228,6 +229,7 @@ func (c *copier) withdrawAll(hurry context.Context) error {
 		defer mu.Unlock()
 		errs = append(errs, err)
 	})
+	c.counts.see(c.copies)
 	if len(errs) == 0 {
 		return nil
 	}

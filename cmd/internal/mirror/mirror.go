@@ -46,6 +46,9 @@ type Command struct {
 // NeedsBus implements tool.Busless.
 func (c *Command) NeedsBus() bool { return false }
 
+// Buses implements tool.BusNamer.
+func (c *Command) Buses() []string { return []string{c.From, c.To} }
+
 // Check reports what is wrong with the flags.
 func (c *Command) Check() error {
 	var errs []error

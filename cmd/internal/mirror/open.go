@@ -31,16 +31,14 @@ func (e *LeftError) Unwrap() error { return e.Err }
 // open opens the directory of a bus.
 //
 //   - expiry: as directory.Settings has it.
-//   - Errors: *cli.UsageError for what is no bus; the storage's.
+//   - Errors: *cli.UsageError for an expiry that makes no sense; those of directory.Open
+//     and file.Open.
 func open(bus string, expiry time.Duration) (directory.Opened, error) {
 	d, err := openKind(bus, expiry)
-	switch {
-	case err == nil:
-		return d, nil
-	case errors.Is(err, directory.ErrUnknownScheme), errors.Is(err, directory.ErrInvalidURL), errors.Is(err, file.ErrConfig):
-		return nil, &cli.UsageError{Err: err}
+	if errors.Is(err, file.ErrConfig) {
+		err = &cli.UsageError{Err: err}
 	}
-	return nil, err
+	return d, err
 }
 
 func openKind(bus string, expiry time.Duration) (directory.Opened, error) {
