@@ -8,6 +8,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/reach"
+	"tagbus/bus/state"
 	"tagbus/internal/check"
 	"tagbus/internal/plain"
 )
@@ -45,6 +46,47 @@ func checkAdvertise(v *check.Violations, addresses []netip.AddrPort) {
 		if reason := directory.Undialable(reach.WithPort(addr, somePort)); reason != "" {
 			v.Join(&AdvertiseError{Addr: addr, Reason: reason})
 		}
+	}
+}
+
+// checkMonitor adds what is wrong with the address of the monitor.
+func checkMonitor(v *check.Violations, monitor netip.AddrPort) {
+	if monitor == (netip.AddrPort{}) || reach.Unspecified(monitor) && monitor.Port() != 0 {
+		return
+	}
+	if reason := directory.Undialable(monitor); reason != "" {
+		v.Add("Monitor is %v, which %s", monitor, reason)
+	}
+}
+
+// place is where others reach a listener and the process around it.
+type place struct {
+	addresses []netip.AddrPort
+	monitor   netip.AddrPort // the zero value: none
+}
+
+// newPlace returns what is to be announced for a listener.
+//
+// Errors: those of the system.
+func newPlace(advertise []netip.AddrPort, monitor, listen netip.AddrPort) (*place, error) {
+	addresses, err := reach.Addresses(advertise, listen)
+	if err != nil {
+		return nil, err
+	}
+	monitor, err = reach.Monitor(monitor, addresses)
+	return &place{addresses, monitor}, err
+}
+
+// show adds p, if it is not nil, to a state.
+func (p *place) show(st *state.State) {
+	if p == nil {
+		return
+	}
+	for _, addr := range p.addresses {
+		st.Addresses = append(st.Addresses, addr.String())
+	}
+	if p.monitor.IsValid() {
+		st.Monitor = p.monitor.String()
 	}
 }
 

@@ -3,6 +3,7 @@
 package bus_test
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/bus/directory"
+	"tagbus/bus/state"
 	"tagbus/tags"
 )
 
@@ -48,6 +50,68 @@ func TestAnAddressThatCannotBeAnnounced(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAMonitorThatCannotBeAnnounced(t *testing.T) {
+	addr := netip.MustParseAddrPort
+	tests := []struct {
+		name    string
+		monitor netip.AddrPort
+		want    string // empty: it can be announced
+	}{
+		{"none", netip.AddrPort{}, ""},
+		{"one", addr("10.0.0.1:9100"), ""},
+		{"of any interface", addr("0.0.0.0:9100"), ""},
+		{"of any interface, IPv6", addr("[::]:9100"), ""},
+		{"without port", addr("10.0.0.1:0"), "bus: invalid configuration: Monitor is 10.0.0.1:0, which has no port; announce the port that the listen endpoint got"},
+		{"of any interface without port", addr("0.0.0.0:0"), "bus: invalid configuration: Monitor is 0.0.0.0:0, which has no port; announce the port that the listen endpoint got"},
+		{"a group", addr("224.0.0.1:9100"), "bus: invalid configuration: Monitor is 224.0.0.1:9100, which must be unicast"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			for _, err := range []error{
+				bus.PublisherConfig{Tags: tags.Of(1), Monitor: test.monitor}.Validate(),
+				bus.ReceiverConfig{Tags: tags.Of(1), Monitor: test.monitor}.Validate(),
+			} {
+				if test.want == "" && err == nil {
+					continue
+				}
+				if err == nil || err.Error() != test.want || !errors.Is(err, bus.ErrInvalidConfig) {
+					t.Errorf("got %v, want %s", err, test.want)
+				}
+			}
+		})
+	}
+}
+
+// The monitor of a process stands in its entry, as long as that lasts, and in its state.
+func TestAMonitorIsAnnounced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		as := []netip.AddrPort{netip.MustParseAddrPort("192.168.7.7:4711")}
+		monitor := netip.MustParseAddrPort("0.0.0.0:9100")
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Advertise: as, Monitor: monitor})
+		r := b.receiver(bus.ReceiverConfig{Tags: tags.Of(2), Advertise: as, Monitor: monitor}, func(bus.Message) {})
+		must(t, p.AddTags(tags.Of(3)))
+		entries, err := b.dir.List()
+		must(t, err)
+		if len(entries) != 2 {
+			t.Fatalf("got %d entries, want 2", len(entries))
+		}
+		const want = "192.168.7.7:9100"
+		for _, e := range entries {
+			if e.Monitor.String() != want {
+				t.Errorf("got monitor %v of %s %s, want %s", e.Monitor, e.Role, e.Instance, want)
+			}
+		}
+		for _, ask := range []func(context.Context, state.Question) (state.State, error){p.State, r.State} {
+			s, err := ask(t.Context(), state.Question{})
+			must(t, err)
+			if s.Monitor != want {
+				t.Errorf("got monitor %q in the state of the %s, want %s", s.Monitor, s.Role, want)
+			}
+		}
+	})
 }
 
 // What is announced stands in the directory in the order of the configuration, with the

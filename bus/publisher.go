@@ -22,7 +22,6 @@ import (
 	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/observe"
-	"tagbus/bus/internal/reach"
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/seats"
 	"tagbus/internal/alarm"
@@ -84,9 +83,9 @@ type Publisher struct {
 
 	entryFailing atomic.Bool
 
-	watch  *busiest.Watch                   // over the tags
-	opened time.Time                        // does not change
-	at     atomic.Pointer[[]netip.AddrPort] // announced addresses; nil before, and of a sender
+	watch  *busiest.Watch        // over the tags
+	opened time.Time             // does not change
+	at     atomic.Pointer[place] // announced; nil before, and of a sender
 
 	users     atomic.Int32  // of the memory: connections, and the publisher
 	drained   chan struct{} // closed when the last subscriber has left after Drain
@@ -201,7 +200,7 @@ func (p *Publisher) serve(dir directory.Directory) (err error) {
 		return err
 	}
 	p.announced = entry
-	p.at.Store(&entry.Addresses)
+	p.at.Store(&place{entry.Addresses, entry.Monitor})
 	if p.registered, err = dir.Announce(entry); err != nil {
 		return err
 	}
@@ -211,13 +210,13 @@ func (p *Publisher) serve(dir directory.Directory) (err error) {
 
 // describe makes the directory entry.
 func (p *Publisher) describe() (directory.Entry, error) {
-	addresses, err := reach.Addresses(p.cfg.Advertise, p.listen.Addr())
+	at, err := newPlace(p.cfg.Advertise, p.cfg.Monitor, p.listen.Addr())
 	if err != nil {
 		return directory.Entry{}, err
 	}
 	return directory.Entry{
 		Instance: p.instance, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
-		Backend: p.backend.Name(), Addresses: addresses, Tags: p.cfg.Tags,
+		Backend: p.backend.Name(), Addresses: at.addresses, Monitor: at.monitor, Tags: p.cfg.Tags,
 		PageBytes: p.cfg.PageBytes, MaxMessageBytes: p.cfg.MaxMessageBytes, Since: time.Now(),
 	}, nil
 }

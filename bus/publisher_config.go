@@ -63,6 +63,12 @@ type PublisherConfig struct {
 	// of the host's interfaces.
 	Advertise []netip.AddrPort
 
+	// Monitor is where this process serves metrics and its state by HTTP, as commands of
+	// this module do with --metrics. It is announced for those that look after the bus,
+	// and nothing is sent there. An unspecified IP (0.0.0.0 or ::) stands for the first
+	// announced address. Default: none.
+	Monitor netip.AddrPort
+
 	// PageBytes is the size of a page, 256 B to 16 MiB. Default 130,900. A larger
 	// message takes the memory of several pages.
 	PageBytes int
@@ -203,6 +209,7 @@ func (c PublisherConfig) Validate() error {
 	v.Field("Tags", checkEntry(c.Tags))
 	checkName(&v, c.Name)
 	checkAdvertise(&v, c.Advertise)
+	checkMonitor(&v, c.Monitor)
 	check.Within(&v, "PageBytes", c.PageBytes, minPageBytes, maxPageBytes)
 	check.Within(&v, "MaxMessageBytes", c.MaxMessageBytes, 1, maxMessageBytes)
 	check.Within(&v, "MaxStreams", c.MaxStreams, 1, 1<<16)

@@ -54,11 +54,7 @@ func (p *Publisher) portray(role state.Role, q state.Question, now time.Time) st
 	st.Tags, st.TagParts = portrait.Text(served, served.Parts())
 	st.Instance, st.Name, st.Host, st.Since = p.instance, p.cfg.Name, p.host, portrait.Time(p.opened)
 	st.Backend, st.PageBytes, st.MaxMessageBytes = p.backend.Name(), p.cfg.PageBytes, p.cfg.MaxMessageBytes
-	if at := p.at.Load(); at != nil {
-		for _, addr := range *at {
-			st.Addresses = append(st.Addresses, addr.String())
-		}
-	}
+	p.at.Load().show(&st)
 	st.Silent, st.Broken, st.EntryFailing = p.silent.Load(), p.broken.Load(), p.entryFailing.Load()
 	st.KnownTags = p.fan.KnownTags()
 	st.Sending = &state.Sending{

@@ -13,7 +13,6 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/observe"
-	"tagbus/bus/internal/reach"
 	"tagbus/bus/internal/seats"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -33,7 +32,7 @@ type Receiver struct {
 	in         *Subscription
 	listen     netio.ListenEndpoint
 	registered directory.Registration
-	at         atomic.Pointer[[]netip.AddrPort] // announced addresses; nil before
+	at         atomic.Pointer[place] // announced; nil before
 	draining   atomic.Bool
 
 	// Loop only.
@@ -85,14 +84,14 @@ func (r *Receiver) serve(dir directory.Directory) (err error) {
 	if err != nil {
 		return err
 	}
-	addresses, err := reach.Addresses(r.cfg.Advertise, r.listen.Addr())
+	at, err := newPlace(r.cfg.Advertise, r.cfg.Monitor, r.listen.Addr())
 	if err != nil {
 		return err
 	}
-	r.at.Store(&addresses)
+	r.at.Store(at)
 	r.registered, err = dir.Announce(directory.Entry{
 		Instance: r.sub.instance, Name: r.cfg.Name, Host: r.sub.host, PID: os.Getpid(),
-		Role: directory.Receiver, Backend: r.sub.backend.Name(), Addresses: addresses, Tags: r.cfg.Tags,
+		Role: directory.Receiver, Backend: r.sub.backend.Name(), Addresses: at.addresses, Monitor: at.monitor, Tags: r.cfg.Tags,
 		PageBytes: r.sub.cfg.MaxMessageBytes, MaxMessageBytes: r.sub.cfg.MaxMessageBytes,
 	})
 	if err != nil {

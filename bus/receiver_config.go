@@ -36,6 +36,10 @@ type ReceiverConfig struct {
 	// address of the host's interfaces.
 	Advertise []netip.AddrPort
 
+	// Monitor is where this process serves metrics and its state by HTTP; see
+	// PublisherConfig. Default: none.
+	Monitor netip.AddrPort
+
 	// Subscription says how the senders treat this receiver when it is slow. The
 	// zero value makes them wait, and loses nothing while a connection lives. Its
 	// Duplicates and Timeout must be zero: several senders may send to a tag, at
@@ -110,6 +114,7 @@ func (c ReceiverConfig) Validate() error {
 	}
 	v.Field("Tags", checkEntry(c.Tags))
 	checkAdvertise(&v, c.Advertise)
+	checkMonitor(&v, c.Monitor)
 	if err := c.Subscription.Validate(); err != nil {
 		v.Join(fmt.Errorf("Subscription: %w", err))
 	}

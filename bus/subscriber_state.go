@@ -121,11 +121,7 @@ func (s *Subscriber) portrayTags(ctx context.Context, set tags.Set, tell func([]
 func (r *Receiver) portray(q state.Question) state.State {
 	st := r.sub.portray(q)
 	st.Role = state.Receiver
-	if at := r.at.Load(); at != nil {
-		for _, addr := range *at {
-			st.Addresses = append(st.Addresses, addr.String())
-		}
-	}
+	r.at.Load().show(&st)
 	return st
 }
 

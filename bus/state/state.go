@@ -66,6 +66,8 @@ type State struct {
 	KnownTags int   `json:"known_tags"`             // tags of which there was a message; of a subscriber or receiver for each publisher and policy
 	Busiest   []Tag `json:"busiest_tags,omitempty"` // by rate; as many as were asked for
 	Asked     []Tag `json:"asked_tags,omitempty"`   // those of Question.Tags that are known
+
+	Monitor string `json:"monitor,omitempty"` // announced: where its process serves metrics and its state by HTTP
 }
 
 // Sending is what only a publisher or sender counts.

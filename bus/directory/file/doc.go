@@ -20,7 +20,7 @@
 //		│  "name":"felix-07", "host":"pc-07", "pid":4711, "backend":"tcp",          │  at most
 //		│  "addresses":["10.0.0.7:53100"], "page_bytes":65536,                      │  64 KiB
 //		│  "max_message_bytes":1048576, "since_ns":1784000000000000000,             │
-//		│  "beat_ms":1000,                                                          │
+//		│  "monitor":"10.0.0.7:9100", "beat_ms":1000,                               │
 //		│  "process":{"space":"<boot id>/<pid ns>/<time ns>","pid":4711,"start":9}} │
 //		├ tags ────────────────────────────────────────────────────────────────────┤
 //		│ {"tags":"0x1000013000118000-0x100001300011800f,0x1000013000190000"}       │  0.. lines
@@ -40,7 +40,7 @@
 //	    "receiver" for a receiver and absent for a publisher; mirror is there in a
 //	    copy of another directory's entry; readers pass over
 //	    entries of other roles. since_ns is nanoseconds since 1970 and may be
-//	    absent. The other fields are those of directory.Entry.
+//	    absent, and so may monitor. The other fields are those of directory.Entry.
 //	  - tags: the union of the sets of all lines, in the syntax of tags.ParseSet.
 //	    Writers begin a new line after 4 KiB, so that large sets stay readable.
 //	  - end: the number of lines before it, and CRC-32C (Castagnoli) of all their

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"hash/crc32"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -90,6 +91,21 @@ func TestOnlyCopiesNameAMirror(t *testing.T) {
 	}
 }
 
+// TestAMonitorIsWrittenIfThereIsOne keeps the files of others as they were.
+func TestAMonitorIsWrittenIfThereIsOne(t *testing.T) {
+	for _, monitor := range []netip.AddrPort{{}, netip.MustParseAddrPort("10.0.0.1:9100"), netip.MustParseAddrPort("[fe80::1%eth0]:9100")} {
+		e := entry("a", 1)
+		e.Monitor = monitor
+		data := encode(t, e)
+		if written := bytes.Contains(data, []byte(`"monitor"`)); written != monitor.IsValid() {
+			t.Errorf("monitor %v: got it written: %t", monitor, written)
+		}
+		if d, err := file.Decode(data, maxTagParts); err != nil || !d.Entry.Equal(e) {
+			t.Errorf("monitor %v: got %+v, %v", monitor, d.Entry, err)
+		}
+	}
+}
+
 // seal returns the lines with right end and beat lines.
 func seal(lines ...string) []byte {
 	body := strings.Join(lines, "\n") + "\n"
@@ -134,6 +150,8 @@ func TestDecode(t *testing.T) {
 		{"no tag line where one was", bytes.Replace(good, []byte("{\"tags\""), []byte("{\"tagz\""), 1), file.ErrDamaged},
 		{"a wrong address", seal(strings.Replace(goodHeader, "127.0.0.1:1", "localhost", 1)), file.ErrDamaged},
 		{"an invalid entry", seal(strings.Replace(goodHeader, "127.0.0.1:1", "0.0.0.0:1", 1)), directory.ErrInvalidEntry},
+		{"a wrong monitor", seal(strings.Replace(goodHeader, "{", `{"monitor":"localhost",`, 1)), file.ErrDamaged},
+		{"a monitor that cannot be dialed", seal(strings.Replace(goodHeader, "{", `{"monitor":"0.0.0.0:1",`, 1)), directory.ErrInvalidEntry},
 		{"a wrong tag", seal(goodHeader, `{"tags":"1,x"}`), file.ErrDamaged},
 		{"a tag line that is no JSON", seal(goodHeader, `tags`), file.ErrDamaged},
 		{"an empty line", seal(goodHeader, ``), file.ErrDamaged},

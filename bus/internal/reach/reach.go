@@ -34,6 +34,33 @@ func Addresses(as []netip.AddrPort, listen netip.AddrPort) ([]netip.AddrPort, er
 	return addresses, nil
 }
 
+// Unspecified reports whether addr names no host: its IP is 0.0.0.0 or ::, whatever its
+// zone.
+func Unspecified(addr netip.AddrPort) bool { return addr.Addr().WithZone("").IsUnspecified() }
+
+// Monitor returns the address at which others find a server of this process that listens
+// on another port than the bus.
+//
+//   - at: where the server listens. An unspecified IP stands for the first of the
+//     addresses that it can take: 0.0.0.0 takes no IPv6. If there is none, as on a fabric
+//     whose addresses are no IPs, it is that of an interface. The zero value stays.
+//   - Errors: those of the system.
+func Monitor(at netip.AddrPort, addresses []netip.AddrPort) (netip.AddrPort, error) {
+	if !at.IsValid() || !Unspecified(at) {
+		return at, nil
+	}
+	for _, addr := range addresses {
+		if ip := addr.Addr(); !Unspecified(addr) && (ip.Is4() || at.Addr().Is6()) {
+			return netip.AddrPortFrom(ip, at.Port()), nil
+		}
+	}
+	all, err := own(netip.AddrPortFrom(at.Addr().WithZone(""), at.Port()))
+	if err != nil || len(all) == 0 {
+		return netip.AddrPort{}, err
+	}
+	return all[0], nil
+}
+
 func own(listen netip.AddrPort) ([]netip.AddrPort, error) {
 	if !listen.Addr().IsUnspecified() {
 		return []netip.AddrPort{listen}, nil
