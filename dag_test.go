@@ -74,7 +74,7 @@ var table = []rule{
 		"bus/internal/arena", "bus/internal/cache", "bus/internal/chores", "bus/internal/ledger", "bus/internal/positions", "bus/internal/ring", "bus/internal/second", "bus/internal/tagmap",
 		"bus/internal/tagset", "bus/internal/wire", "internal/alarm", "subscription", "netio", "tags",
 	}},
-	{"bus/internal/follow", "what becomes of an entry does not depend on what is kept for it", []string{"bus/directory"}},
+	{"bus/internal/follow", "what becomes of an entry does not depend on what is kept for it", []string{"bus/directory", "bus/internal/chores"}},
 	{"bus/internal/events", "how events are told does not depend on what they say, except that losses have causes", []string{"bus/internal/ledger", "bus/internal/ring", "subscription"}},
 	{"bus/internal/group", "a group is put together from messages alone, before anything of it takes effect", []string{"bus/internal/positions", "bus/internal/tagset", "subscription", "tags"}},
 	{"bus/internal/ledger", "what is lost is counted alike at both ends, which know of it by subscription", []string{"bus/internal/second", "subscription", "tags"}},

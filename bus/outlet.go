@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/netip"
+	"slices"
 
 	"tagbus/bus/directory"
 	"tagbus/netio"
@@ -36,16 +38,18 @@ func newOutlet(s *Sender) *outlet {
 }
 
 // Take implements follow.User.
-func (out *outlet) Take(e directory.Event) {
+func (out *outlet) Take(e directory.Event) (steps int) {
 	out.contact.list(e.Entry)
 	out.used = out.sender.owners.used(e.Entry.Tags)
 	out.consider()
+	return out.sender.considerSteps()
 }
 
 // Gone implements follow.User.
-func (out *outlet) Gone() {
+func (out *outlet) Gone() (steps int) {
 	out.contact.listed = false
 	out.unlisted()
+	return 1
 }
 
 // Open implements contact.User.
@@ -203,6 +207,30 @@ func (s *Sender) want(set tags.Set) {
 	}
 }
 
+// freed considers all receivers, of which one may have waited for a tag to become free. It
+// does so once for all connections that end at the same time. Loop only.
+func (s *Sender) freed() {
+	if s.freeing {
+		return
+	}
+	s.freeing = true
+	var left []*outlet
+	begun := false
+	s.pub.chores.Add(func(budget int) (steps int, done bool) {
+		if !begun {
+			begun, s.freeing, left = true, false, slices.Collect(maps.Values(s.outlets))
+		}
+		for ; len(left) > 0 && steps < budget; left = left[:len(left)-1] {
+			left[len(left)-1].consider()
+			steps += s.considerSteps()
+		}
+		return steps, len(left) == 0
+	})
+}
+
+// considerSteps is the cost of outlet.consider. fan.Mu is not held. Loop only.
+func (s *Sender) considerSteps() int { return 1 + len(s.dialed) }
+
 // senderHandler is a Sender as its backend sees it: a publisher that dials. Every
 // method runs on the loop.
 type senderHandler struct {
@@ -231,9 +259,7 @@ func (h senderHandler) OnConnectionClosed(ep netio.Endpoint, _ []netio.Key, caus
 	}
 	l.pub.closed(l, cause, func() {
 		h.sender.dialed[l].lost(cause)
-		for _, other := range h.sender.outlets { // one may have waited for a tag to become free
-			other.consider()
-		}
+		h.sender.freed()
 	})
 }
 

@@ -34,8 +34,14 @@ type scaleBed struct {
 
 func newScaleBed(tb testing.TB) *scaleBed {
 	tb.Helper()
+	return newScaleBedOn(tb, memory.New())
+}
+
+// newScaleBedOn is newScaleBed with a directory that may have entries.
+func newScaleBedOn(tb testing.TB, dir *memory.Directory) *scaleBed {
+	tb.Helper()
 	b := &scaleBed{
-		tb: tb, net: memnet.New(), dir: memory.New(), host: netip.MustParseAddr("10.0.0.0"),
+		tb: tb, net: memnet.New(), dir: dir, host: netip.MustParseAddr("10.0.0.0"),
 		events: make(map[EventKind]int), news: make(chan struct{}, 1), steps: make(map[string]int),
 	}
 	loop := b.loop()

@@ -41,6 +41,7 @@ type Sender struct {
 	wants     tags.Set           // connect to the receivers of these
 	outlets   map[string]*outlet // by the receiver's instance
 	dialed    map[*link]*outlet  // that have a connection
+	freeing   bool               // freed is going to consider all outlets
 
 	owners exclusive
 }
@@ -71,7 +72,7 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 		return nil, errors.Join(err, s.Close())
 	}
 	s.dialer = contact.NewDialer(&p.alarms, cfg.ReconnectMin, cfg.ReconnectMax, p.cfg.HelloTimeout)
-	if err = s.directory.Watch(dir, p.loop.Post, s.ended.Load); err != nil {
+	if err = s.directory.Watch(dir, p.loop.Post, &p.chores, s.ended.Load); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

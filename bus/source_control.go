@@ -267,6 +267,6 @@ func (src *source) onGoodbye(m *subscription.Goodbye) {
 		src.event(Event{Kind: Goodbye, Peer: src.contact.peer, Err: src.failure})
 	}
 	src.contact.ended = true
-	src.sub.reconsider()
+	src.reconsider()
 	src.leave()
 }

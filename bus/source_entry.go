@@ -12,28 +12,31 @@ import (
 )
 
 // Take implements follow.User.
-func (src *source) Take(e directory.Event) {
+func (src *source) Take(e directory.Event) (steps int) {
 	s := src.sub
-	s.compared = 0
+	src.reconsider() // those that have had tags in common with it
 	src.update(e.Entry)
-	src.meet()
+	steps = src.meet()
 	src.consider()
 	src.checkAllDuplicates()
 	if e.Kind == directory.Changed {
 		s.checkReady()
 	}
-	s.reconsider()
+	src.reconsider()
+	return steps + e.Entry.Tags.Parts()/setStepsPerStep
 }
 
 // Gone implements follow.User.
-func (src *source) Gone() {
-	s := src.sub
-	s.compared = 0
+func (src *source) Gone() (steps int) {
+	begun, awaited := src.sub.index.Steps(), !src.contact.Idle() || src.requests.Len() > 0
 	src.contact.listed, src.contact.gone = false, time.Now()
+	src.reconsider()
 	src.unlisted()
-	s.forgetOldest()
-	s.checkReady()
-	s.reconsider()
+	src.sub.forgetOldest()
+	if awaited {
+		src.sub.checkReady()
+	}
+	return forgetSteps + src.sub.index.Steps() - begun
 }
 
 // fits returns why the publisher's messages do not fit this subscriber, or nil.

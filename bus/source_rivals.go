@@ -3,71 +3,65 @@
 package bus
 
 import (
-	"maps"
-	"slices"
-
+	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/rivals"
 	"tagbus/tags"
 )
 
-// turnSteps bounds the comparisons of publishers in one turn of the loop, for one event
-// of the directory. The rest waits for another turn.
-const turnSteps = tags.MaxSteps
-
 // pair is two publishers that are to be compared.
 type pair struct{ a, b *source }
 
-// meet compares the publisher, which is new or has changed, with all others.
-func (src *source) meet() {
-	for _, o := range src.sub.sources {
-		if o != src {
-			src.sub.compare(src, o)
+// meet compares the publisher, which is new or has changed, with all others that may serve
+// the same tags. What takes long is put off: until then both publishers are to send all.
+func (src *source) meet() (steps int) {
+	s := src.sub
+	others, steps := s.index.Meet(&src.served, chores.SliceSteps)
+	for _, o := range others {
+		if steps < chores.SliceSteps {
+			steps += s.compare(src, o.Source)
+			continue
 		}
+		src.served.Defer(o)
+		s.compareLater(pair{src, o.Source})
+		steps++
 	}
+	return steps
 }
 
-// compare determines the common tags of two publishers. A long comparison waits for
-// another turn of the loop. Until then both are to send all.
-func (s *Subscriber) compare(a, b *source) {
-	if s.compared > turnSteps {
-		a.served.Defer(&b.served)
-		s.compareLater(pair{a, b})
-		return
-	}
+// compare determines the common tags of two publishers.
+func (s *Subscriber) compare(a, b *source) (steps int) {
 	steps, err := a.served.Compare(&b.served)
-	s.compared += steps
 	if err != nil {
 		a.tooComplex(b, tags.Set{}, err)
 	}
+	return 1 + steps/setStepsPerStep
 }
 
 // compareLater puts off the comparison of two publishers.
 func (s *Subscriber) compareLater(p pair) {
 	if s.apart == nil {
 		s.apart = make(map[pair]struct{})
-		s.loop.Post(s.compareRest)
+		s.chores.Add(s.compareRest)
 	}
 	s.apart[p] = struct{}{}
 }
 
-// compareRest goes on with what compare has put off.
-func (s *Subscriber) compareRest() {
-	rest := s.apart
-	s.apart, s.compared = nil, 0
-	for p := range rest {
-		if s.compared > turnSteps {
-			s.compareLater(p)
+// compareRest is the job that does what meet has put off.
+func (s *Subscriber) compareRest(budget int) (steps int, done bool) {
+	for p := range s.apart {
+		if steps >= budget {
+			return steps, false
+		}
+		delete(s.apart, p)
+		if steps++; s.sources[p.a.contact.entry.Instance] != p.a || s.sources[p.b.contact.entry.Instance] != p.b {
 			continue
 		}
-		if s.closed.Load() || s.sources[p.a.contact.entry.Instance] != p.a || s.sources[p.b.contact.entry.Instance] != p.b {
-			continue
-		}
-		s.compare(p.a, p.b)
+		steps += s.compare(p.a, p.b)
 		p.a.checkAllDuplicates()
+		p.a.reconsider()
 	}
-	if s.apart == nil {
-		s.reconsider()
-	}
+	s.apart = nil
+	return steps, true
 }
 
 // tooComplex reports, once for two editions of their tags, that the common tags of two
@@ -148,7 +142,7 @@ func (src *source) checkAllDuplicates() {
 	}
 	left := src.requests.All()
 	src.sub.chores.Add(func(budget int) (steps int, done bool) {
-		for ; len(left) > 0 && steps < budget; steps += stepsPerRequest * (1 + len(src.sub.sources)) {
+		for ; len(left) > 0 && steps < budget; steps += stepsPerRequest * (1 + src.served.Count()) {
 			if r := left[len(left)-1]; !r.Acked().IsEmpty() {
 				src.checkDuplicates(r)
 			}
@@ -172,29 +166,37 @@ func (s *Subscriber) alarm(v *rivals.Pair[*source]) {
 	s.event(Event{Kind: Duplicate, Peer: later.contact.describe(), Other: earlier.contact.describe(), Tags: v.Common(tags.Union(wanted...)), Err: ErrDuplicate})
 }
 
-// reconsider schedules another decision about which publisher is to send what, after
-// one has come, changed or gone.
-func (s *Subscriber) reconsider() {
-	if s.choosy == 0 || s.reconsidering {
+// reconsider schedules another decision about what the publisher and its rivals are to
+// send, after it has come, changed or gone.
+func (src *source) reconsider() {
+	s := src.sub
+	if s.choosy == 0 || src.served.Count() == 0 {
 		return
 	}
-	s.reconsidering = true
-	s.loop.Post(func() {
-		s.compared = 0
-		if s.closed.Load() {
-			return
+	if s.unsure == nil {
+		s.unsure = make(map[*source]struct{})
+		s.loop.Post(func() { s.chores.Add(s.reconsiderAll) })
+	}
+	s.unsure[src] = struct{}{}
+	for rival := range src.served.Rivals {
+		s.unsure[rival.Source] = struct{}{}
+	}
+}
+
+// reconsiderAll is the job that decides what reconsider has scheduled.
+func (s *Subscriber) reconsiderAll(budget int) (steps int, done bool) {
+	for len(s.unsure) > 0 { // consider may add some
+		for src := range s.unsure {
+			if steps >= budget {
+				return steps, false
+			}
+			delete(s.unsure, src)
+			if steps++; s.sources[src.contact.entry.Instance] == src {
+				src.consider()
+			}
 		}
-		left := slices.Collect(maps.Values(s.sources))
-		s.chores.Add(func(budget int) (steps int, done bool) {
-			s.reconsidering = false
-			for ; len(left) > 0 && steps < budget; steps++ {
-				left[len(left)-1].consider()
-				left = left[:len(left)-1]
-			}
-			if len(left) == 0 {
-				s.checkReady()
-			}
-			return steps, len(left) == 0
-		})
-	})
+	}
+	s.unsure = nil
+	s.checkReady()
+	return steps, true
 }

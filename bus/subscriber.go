@@ -22,6 +22,7 @@ import (
 	"tagbus/bus/internal/follow"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/retain"
+	"tagbus/bus/internal/rivals"
 	"tagbus/bus/internal/second"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
@@ -76,13 +77,15 @@ type Subscriber struct {
 	past    []*source                  // the last ones that were forgotten, for TagStats
 	subs    chores.List[*Subscription] // open ones, by their ids, which is by their ages
 
-	parting       bool // gone waits for connections
-	choosy        int  // open subscriptions that do not take all publishers of a tag
-	checking      bool // checkReady is going to
-	reconsidering bool // reconsider is going to run
+	parting    bool // gone waits for connections
+	choosy     int  // open subscriptions that do not take all publishers of a tag
+	checking   bool // checkReady is going to
+	forgetting bool // forgetOldest is going to
+	absent     int  // at most so many publishers are remembered that are gone
 
-	compared int               // steps of comparisons of publishers in this turn
-	apart    map[pair]struct{} // to be compared in turns of their own
+	index  rivals.Index[*source] // of sources
+	apart  map[pair]struct{}     // to be compared later; nil: no job is going to
+	unsure map[*source]struct{}  // to be reconsidered; nil: no job is going to
 }
 
 // NewSubscriber opens a subscriber that finds publishers in dir. Close it.
@@ -100,7 +103,7 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 	if err != nil {
 		return nil, err
 	}
-	if err = s.directory.Watch(dir, s.loop.Post, s.closed.Load); err != nil {
+	if err = s.directory.Watch(dir, s.loop.Post, &s.chores, s.closed.Load); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -165,32 +168,49 @@ func (s *Subscriber) helloTo(instance string, every time.Duration) ([]byte, erro
 // messages if they come back.
 const maxAbsent = 64
 
-// forgetOldest drops the publisher that is gone longest if too many are
-// remembered. Loop only.
+// forgetOldest drops the publishers that are gone longest if too many are remembered,
+// after one has gone. It looks once for all that go at the same time. Loop only.
 func (s *Subscriber) forgetOldest() {
-	var oldest *source
-	absent := 0
-	for _, src := range s.sources {
-		if src.contact.listed || src.contact.Pending() {
-			continue
-		}
-		absent++
-		if oldest == nil || src.contact.gone.Before(oldest.contact.gone) {
-			oldest = src
-		}
+	if s.absent++; s.absent <= maxAbsent || s.forgetting {
+		return
 	}
-	if absent > maxAbsent {
-		oldest.vanish()
-		s.forget(oldest)
-	}
+	s.forgetting = true
+	s.chores.Add(func(int) (steps int, done bool) {
+		s.forgetting, s.absent = false, 0
+		var absent []*source
+		for _, src := range s.sources {
+			switch {
+			case src.contact.listed:
+			case src.contact.Pending():
+				s.absent++ // soon
+			default:
+				absent = append(absent, src)
+			}
+		}
+		steps = len(s.sources) + 1
+		if s.absent += min(len(absent), maxAbsent); len(absent) <= maxAbsent {
+			return steps, true
+		}
+		slices.SortFunc(absent, func(a, b *source) int { return a.contact.gone.Compare(b.contact.gone) })
+		for _, oldest := range absent[:len(absent)-maxAbsent] {
+			oldest.vanish()
+			s.forget(oldest)
+			steps += forgetSteps
+		}
+		return steps, true
+	})
 }
+
+// forgetSteps is the cost of forgetting a publisher.
+const forgetSteps = 32
 
 // forget drops a publisher that is not going to come back. TagStats still lists it.
 func (s *Subscriber) forget(src *source) {
 	delete(s.sources, src.contact.entry.Instance)
 	src.contact.Rest()
+	src.reconsider()
+	s.index.Forget(&src.served)
 	src.served.Forget()
-	s.reconsider()
 	if len(src.lanes) == 0 {
 		return
 	}

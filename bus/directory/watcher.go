@@ -9,11 +9,6 @@ import (
 	"sync/atomic"
 )
 
-// mergeEvents is the length of a watcher's queue from which on events of one
-// instance are merged. It only has to be longer than the bursts of a healthy
-// bus: merging keeps a watcher that hangs from holding all history in memory.
-const mergeEvents = 1024
-
 // watcher delivers queued events to one notify function, on one goroutine at a time. There
 // is one only while there are events: thousands of watchers may wait in a process.
 type watcher struct {
@@ -21,21 +16,12 @@ type watcher struct {
 	goroutine atomic.Pointer[[]byte] // that calls notify; nil: none
 
 	mu      sync.Mutex
-	queue   []queued
-	mergeAt int           // queue length at which to merge next
+	queue   Backlog
 	ended   bool          // notify is not called any more
 	running chan struct{} // closed when the goroutine does not call notify any more; nil: there is none
 }
 
-// queued is an event with the instance or the other source that it is about.
-type queued struct {
-	source string
-	event  Event
-}
-
-func newWatcher(notify func(Event)) *watcher {
-	return &watcher{notify: notify, mergeAt: mergeEvents}
-}
+func newWatcher(notify func(Event)) *watcher { return &watcher{notify: notify} }
 
 // push queues an event. Threads: any. Blocks: never.
 func (w *watcher) push(source string, event Event) {
@@ -44,11 +30,7 @@ func (w *watcher) push(source string, event Event) {
 	if w.ended {
 		return
 	}
-	w.queue = append(w.queue, queued{source, event})
-	if len(w.queue) >= w.mergeAt {
-		w.queue = merged(w.queue)
-		w.mergeAt = max(mergeEvents, 2*len(w.queue))
-	}
+	w.queue.Push(source, event)
 	if w.running == nil {
 		w.running = make(chan struct{})
 		go w.run(w.running)
@@ -71,16 +53,13 @@ func (w *watcher) run(done chan struct{}) {
 func (w *watcher) pop() (Event, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.queue) == 0 || w.ended {
-		w.queue = nil // lets go of the array, whose head the slice no longer shows
-		w.mergeAt = mergeEvents
+	event, ok := w.queue.Pop()
+	if !ok || w.ended {
+		w.queue = Backlog{}
 		w.running = nil
 		w.goroutine.Store(nil)
 		return Event{}, false
 	}
-	event := w.queue[0].event
-	w.queue[0] = queued{}
-	w.queue = w.queue[1:]
 	return event, true
 }
 
@@ -125,47 +104,4 @@ func goroutineID() []byte {
 	trace := bytes.TrimPrefix(buffer[:runtime.Stack(buffer[:], false)], []byte("goroutine "))
 	id, _, _ := bytes.Cut(trace, []byte(" "))
 	return bytes.Clone(id)
-}
-
-// merged returns the shortest queue that tells a watcher the same in the end:
-// for each instance at most one event, and for each problem its last text.
-func merged(queue []queued) []queued {
-	type state struct {
-		existed, exists bool   // before the first and after the last event of the queue
-		last            int    // index of the last event but problems
-		problem         *Event // last problem
-	}
-	states := make(map[string]*state)
-	for i, q := range queue {
-		s := states[q.source]
-		if s == nil {
-			s = &state{last: -1}
-			states[q.source] = s
-		}
-		if q.event.Kind == Problem {
-			s.problem = &queue[i].event
-			continue
-		}
-		if s.last < 0 {
-			s.existed = q.event.Kind != Appeared
-		}
-		s.exists = q.event.Kind != Gone
-		s.last = i
-	}
-	var result []queued
-	for i, q := range queue {
-		s := states[q.source]
-		switch {
-		case s.last == i && (s.existed || s.exists):
-			if q.event.Kind = Changed; !s.existed {
-				q.event.Kind = Appeared
-			} else if !s.exists {
-				q.event.Kind = Gone
-			}
-			result = append(result, q)
-		case s.problem == &queue[i].event:
-			result = append(result, q)
-		}
-	}
-	return result
 }

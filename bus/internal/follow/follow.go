@@ -3,17 +3,29 @@
 // Package follow keeps a user for each entry of one role in a directory: it makes one
 // when an entry appears, and tells it what becomes of the entry.
 //
+// Thousands of entries may appear, or go, at once. Their events wait in a queue, and a
+// chore of the loop handles some of them in each slice.
+//
 // An entry can be refused, for example because it is too large to work with. It is then
 // as if it stayed as it was before, or were not there. The reason is reported once, until
 // the entry is gone or good.
 package follow
 
-import "tagbus/bus/directory"
+import (
+	"hash/fnv"
+	"io"
+	"strconv"
+	"sync"
 
-// User is what a follower keeps for an entry.
+	"tagbus/bus/directory"
+	"tagbus/bus/internal/chores"
+)
+
+// User is what a follower keeps for an entry. Its functions return the steps that they
+// have taken, see chores.Job.
 type User interface {
-	Take(e directory.Event) // the entry has appeared or changed
-	Gone()                  // the entry is gone
+	Take(e directory.Event) (steps int) // the entry has appeared or changed
+	Gone() (steps int)                  // the entry is gone
 }
 
 // Follower follows the entries of one role in a directory. All functions are called on
@@ -27,21 +39,34 @@ type Follower[U User] struct {
 
 	refused map[string]struct{} // instances whose entries were reported
 	stop    func()
+	queue   queue
 }
+
+// queue is the events that are not handled yet.
+type queue struct {
+	mu      sync.Mutex
+	events  directory.Backlog
+	working bool // work is going to run
+}
+
+// eventSteps is the cost of an event beside what its user does.
+const eventSteps = 8
+
+// turnsPerSlice is how often work gives way to other chores in a slice.
+const turnsPerSlice = 4
 
 // Watch begins to follow a directory, until End.
 //
 //   - post: runs a function on the loop later: netio.Loop.Post.
+//   - work: the chores of the loop.
 //   - ended: reports whether to ignore further events. Called on the loop.
 //   - Errors: the directory's.
 //   - Blocks: for the directory's storage.
-func (f *Follower[U]) Watch(dir directory.Directory, post func(func()) bool, ended func() bool) (err error) {
+func (f *Follower[U]) Watch(dir directory.Directory, post func(func()) bool, work *chores.Queue, ended func() bool) (err error) {
 	f.stop, err = dir.Watch(func(e directory.Event) {
-		post(func() {
-			if !ended() {
-				f.follow(e)
-			}
-		})
+		if f.queue.push(e) {
+			post(func() { work.Add(f.work(work, ended)) })
+		}
 	})
 	return err
 }
@@ -53,14 +78,66 @@ func (f *Follower[U]) End() {
 	}
 }
 
-// follow takes an event of the directory. Loop only.
-func (f *Follower[U]) follow(e directory.Event) {
+// work returns the job that handles events until none is left. It gives way to what the
+// events have caused several times in each slice.
+func (f *Follower[U]) work(work *chores.Queue, ended func() bool) chores.Job {
+	return func(budget int) (steps int, done bool) {
+		budget = min(budget, chores.SliceSteps/turnsPerSlice+1)
+		for steps < budget {
+			e, ok := f.queue.pop()
+			if !ok {
+				return steps, true
+			}
+			if steps += eventSteps; !ended() {
+				steps += f.follow(e)
+			}
+		}
+		work.Add(f.work(work, ended)) // after the other chores
+		return steps, true
+	}
+}
+
+// push adds an event, and reports whether work has to be added to the chores. Threads: any.
+func (q *queue) push(e directory.Event) (begin bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	source := e.Entry.Instance
+	if source == "" {
+		source = problemOf(e.Err)
+	}
+	q.events.Push(source, e)
+	begin, q.working = !q.working, true
+	return begin
+}
+
+// maxProblems is how many problems that concern no entry may wait.
+const maxProblems = 4096
+
+// problemOf returns a name for a problem that concerns no entry: the same for the same
+// text, and one of maxProblems. No instance has a colon.
+func problemOf(err error) string {
+	sum := fnv.New32a()
+	_, _ = io.WriteString(sum, err.Error()) // never fails
+	return "problem:" + strconv.Itoa(int(sum.Sum32()%maxProblems))
+}
+
+// pop takes the first event. If there is none, the work ends.
+func (q *queue) pop() (e directory.Event, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e, ok = q.events.Pop()
+	q.working = ok
+	return e, ok
+}
+
+// follow handles an event of the directory. Loop only.
+func (f *Follower[U]) follow(e directory.Event) (steps int) {
 	if e.Kind == directory.Problem {
 		f.Problem(e.Err) // the entry stays as it was
-		return
+		return 0
 	}
 	if e.Entry.Role != f.Role || f.refuses(e) {
-		return
+		return 0
 	}
 	u, known := f.Users[e.Entry.Instance]
 	switch {
@@ -69,10 +146,11 @@ func (f *Follower[U]) follow(e directory.Event) {
 			u = f.Create()
 			f.Users[e.Entry.Instance] = u
 		}
-		u.Take(e)
+		return u.Take(e)
 	case known:
-		u.Gone()
+		return u.Gone()
 	}
+	return 0
 }
 
 // refuses reports whether an entry is refused, and reports the reason once.

@@ -8,15 +8,22 @@ import (
 	"testing"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/follow"
 )
 
 // user notes what a follower tells it.
 type user struct{ told *[]string }
 
-func (u *user) Take(e directory.Event) { *u.told = append(*u.told, "take "+e.Entry.Name) }
+func (u *user) Take(e directory.Event) (steps int) {
+	*u.told = append(*u.told, "take "+e.Entry.Name)
+	return len(e.Entry.Name)
+}
 
-func (u *user) Gone() { *u.told = append(*u.told, "gone") }
+func (u *user) Gone() (steps int) {
+	*u.told = append(*u.told, "gone")
+	return 1
+}
 
 // events is a directory that reports to its only watcher.
 type events struct {
@@ -37,11 +44,13 @@ type bed struct {
 	dir   events
 	got   []string
 	posts []func()
+	work  chores.Queue
 	ended bool
 }
 
 func newBed() *bed {
 	b := &bed{}
+	b.work = chores.New(b.post)
 	b.Follower = follow.Follower[*user]{
 		Role:  directory.Receiver,
 		Users: make(map[string]*user),
@@ -67,10 +76,15 @@ func (b *bed) post(f func()) bool {
 
 // turn runs what is posted.
 func (b *bed) turn() {
-	for _, f := range b.posts {
+	posts := b.posts
+	b.posts = nil
+	for _, f := range posts {
 		f()
 	}
-	b.posts = nil
+}
+
+func (b *bed) watch() error {
+	return b.Watch(&b.dir, b.post, &b.work, func() bool { return b.ended })
 }
 
 func TestAFollowerKeepsAUserForEachEntryOfItsRole(t *testing.T) {
@@ -102,7 +116,7 @@ func TestAFollowerKeepsAUserForEachEntryOfItsRole(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			b := newBed()
-			if err := b.Watch(&b.dir, b.post, func() bool { return b.ended }); err != nil {
+			if err := b.watch(); err != nil {
 				t.Fatal(err)
 			}
 			for _, e := range x.events {
@@ -122,7 +136,7 @@ func TestAFollowerKeepsAUserForEachEntryOfItsRole(t *testing.T) {
 // A user that was deleted from outside is made anew for the next event of its entry.
 func TestAUserThatIsNotNeededIsMadeAnew(t *testing.T) {
 	b := newBed()
-	if err := b.Watch(&b.dir, b.post, func() bool { return b.ended }); err != nil {
+	if err := b.watch(); err != nil {
 		t.Fatal(err)
 	}
 	e := directory.Event{Kind: directory.Appeared, Entry: directory.Entry{Instance: "x", Name: "a", Role: directory.Receiver}}
@@ -140,7 +154,7 @@ func TestAUserThatIsNotNeededIsMadeAnew(t *testing.T) {
 func TestAFollowerEnds(t *testing.T) {
 	b := newBed()
 	b.End() // nothing was begun
-	if err := b.Watch(&b.dir, b.post, func() bool { return b.ended }); err != nil {
+	if err := b.watch(); err != nil {
 		t.Fatal(err)
 	}
 	b.dir.report(directory.Event{Kind: directory.Appeared, Entry: directory.Entry{Instance: "x", Role: directory.Receiver}})
@@ -151,7 +165,7 @@ func TestAFollowerEnds(t *testing.T) {
 	}
 	closed := newBed()
 	closed.dir.err = directory.ErrClosed
-	if err := closed.Watch(&closed.dir, closed.post, func() bool { return false }); !errors.Is(err, directory.ErrClosed) {
+	if err := closed.watch(); !errors.Is(err, directory.ErrClosed) {
 		t.Errorf("Watch of a closed directory: got %v, want ErrClosed", err)
 	}
 }

@@ -93,6 +93,9 @@ func (b *Book[S]) Of(id uint64) *Request[S] { return b.byID[id] }
 // All returns the requests, in any order.
 func (b *Book[S]) All() []*Request[S] { return slices.Collect(maps.Values(b.byID)) }
 
+// Len returns how many requests there are.
+func (b *Book[S]) Len() int { return len(b.byID) }
+
 // Open returns how many requests are Open.
 func (b *Book[S]) Open() int { return b.open }
 

@@ -27,6 +27,8 @@ type Publisher[S any] struct {
 	ever      tags.Set       // all tags that it has served
 	announced []announcement // of the tags that it serves
 	rivals    map[*Publisher[S]]*Pair[S]
+
+	place // of an Index
 }
 
 // announcement is a part of the tags that a publisher serves, with the time at
@@ -38,7 +40,8 @@ type announcement struct {
 
 const maxAnnouncements = 16
 
-// Update takes over what the publisher announces. Compare has to follow for all others.
+// Update takes over what the publisher announces. Compare has to follow for all others, or
+// for those of Index.Meet.
 //
 //   - since: when it announced the newest of the tags.
 func (p *Publisher[S]) Update(instance string, set tags.Set, since time.Time) {
