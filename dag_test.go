@@ -104,7 +104,7 @@ var table = []rule{
 	{"bus/directory/directorytest", "a directory is held to the contract whatever its kind", []string{"bus/directory", "tags"}},
 	{"bus/directory/memory", "a directory is used by the bus and does not use it", []string{"bus/directory", "tags"}},
 	{"bus/metrics", "metrics read the bus from outside, so that the bus needs no prometheus", []string{
-		"internal/plain", "bus", "github.com/prometheus/client_golang/prometheus/...",
+		"internal/plain", "bus", "bus/directory", "github.com/prometheus/client_golang/prometheus/...",
 	}},
 	{"subscription", "which subscriber wants which tag is decided without knowing the bus or a backend", []string{
 		"internal/plain", "netio", "tags", "github.com/vmihailenco/msgpack/v5/...",

@@ -39,6 +39,9 @@ func (s *servers) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if already := (*ServerError)(nil); errors.As(err, &already) {
+		return err
+	}
 	kind := ErrRefused
 	if isAway(err) {
 		kind = ErrAway

@@ -47,7 +47,7 @@ func connect(config Config) (*servers, error) {
 	options := []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 		Backoff:           backoff.Config{BaseDelay: firstRedial, Multiplier: 1.6, Jitter: 0.2, MaxDelay: lastRedial},
 		MinConnectTimeout: config.RequestTimeout,
-	})}
+	}), grpc.WithChainUnaryInterceptor(failFast)}
 	if config.User != "" {
 		options = append(options, grpc.WithPerRPCCredentials(tokenOf{s}))
 	}
@@ -63,6 +63,12 @@ func connect(config Config) (*servers, error) {
 	s.lease = etcdserverpb.NewLeaseClient(client.ActiveConnection())
 	s.watch = etcdserverpb.NewWatchClient(client.ActiveConnection())
 	return s, nil
+}
+
+// failFast makes a request fail while no server can be reached. The client of etcd lets it
+// wait until it is too late, and then nothing says why.
+func failFast(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	return invoke(ctx, method, request, reply, cc, append(options, grpc.WaitForReady(false))...)
 }
 
 // close ends all connections. What still waits fails.

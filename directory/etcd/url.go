@@ -35,17 +35,17 @@ func init() {
 
 // OpenURL opens the directory that a URL names:
 //
-//	etcd://HOST[:PORT][,HOST[:PORT]...]/NAME[?user=NAME&password-file=FILE]
-//	etcds://HOST[:PORT][,HOST[:PORT]...]/NAME[?ca=FILE&cert=FILE&key=FILE&user=NAME&password-file=FILE]
+//		etcd://HOST[:PORT][,HOST[:PORT]...]/NAME[?user=NAME&password-file=FILE]
+//		etcds://HOST[:PORT][,HOST[:PORT]...]/NAME[?ca=FILE&cert=FILE&key=FILE&user=NAME&password-file=FILE]
 //
-//   - HOST: a name or an address, one of IPv6 in brackets. PORT: default 2379.
-//   - NAME: of the bus: 1 to 64 letters, digits, - and _. All keys begin with /tagbus/NAME/.
-//   - ca: PEM file with the certificates that those of the servers must come from; without
-//     it, those that the system trusts. cert, key: PEM files with what the servers know this
-//     program by.
-//   - password-file: its first line is the password. A URL has none, as others can read it.
-//   - Errors: directory.ErrInvalidURL, wrapped, and what is wrong with a file; ErrConfig.
-//   - Blocks: for the files, not for the servers.
+//	  - HOST: a name or an address, one of IPv6 in brackets. PORT: default 2379.
+//	  - NAME: of the bus: 1 to 64 letters, digits, - and _. All keys begin with /tagbus/NAME/.
+//	  - ca: PEM file with the certificates that those of the servers must come from; without
+//	    it, those that the system trusts. cert, key: PEM files with what the servers know this
+//	    program by.
+//	  - password-file: its first line is the password. A URL has none, as others can read it.
+//	  - Errors: directory.ErrInvalidURL, wrapped, and what is wrong with a file; ErrConfig.
+//	  - Blocks: for the files, not for the servers.
 func OpenURL(url string, s directory.Settings) (directory.Opened, error) {
 	config, err := ParseURL(url)
 	if err != nil {

@@ -171,6 +171,7 @@ func (s *scanner) all() {
 		}
 	}
 	s.d.feed.Report(aboutFolder, s.missing.repeat(now, err))
+	s.d.looks.add(now, err)
 	if err != nil {
 		s.notices.lost()
 		for _, instance := range slices.Sorted(maps.Keys(s.sources)) {
