@@ -19,8 +19,9 @@ import (
 
 const (
 	// grace is how long an entry whose lease has ended may take to appear again before it
-	// is Gone: a process that was stopped for a while announces itself again.
-	grace = 3 * time.Second
+	// is Gone: a process that was stopped for a while announces itself again. With an
+	// election just before, which gives all leases up to 3 s more, it is less than 5 s.
+	grace = time.Second
 
 	maxEntries = 1 << 16 // that are kept
 	maxBad     = 64      // keys that are named because they have no entry

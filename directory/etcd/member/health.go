@@ -33,6 +33,11 @@ func (m *Member) Wait(ctx context.Context) error {
 	server := m.etcd.Server
 	last := errors.New("no member leads")
 	for {
+		select {
+		case <-m.quit:
+			return ErrClosed
+		default:
+		}
 		err := m.settle(ctx)
 		switch {
 		case err == nil:

@@ -114,10 +114,9 @@ type snapshotFlags struct {
 
 // saved is what snapshot --json prints.
 type saved struct {
-	File     string `json:"file"`
-	Bytes    int64  `json:"bytes"`
-	Revision int64  `json:"revision"`
-	Version  string `json:"version"`
+	File    string `json:"file"`
+	Bytes   int64  `json:"bytes"`
+	Version string `json:"version"` // of etcd
 }
 
 // run writes a snapshot.
@@ -139,7 +138,7 @@ func (f *snapshotFlags) run(ctx context.Context, s Streams) error {
 		if f.JSON {
 			return json.NewEncoder(s.Out).Encode(done)
 		}
-		_, err = fmt.Fprintf(s.Out, "%s: %s, up to revision %d. To restore it: etcdutl snapshot restore, of etcd %s\n", plain.Text(f.File), size(done.Bytes), done.Revision, plain.Text(done.Version))
+		_, err = fmt.Fprintf(s.Out, "%s: %s. To restore it: etcdutl snapshot restore, of etcd %s\n", plain.Text(f.File), size(done.Bytes), plain.Text(done.Version))
 		return err
 	})
 }
@@ -174,8 +173,5 @@ func (s *saved) copy(ctx context.Context, client *clientv3.Client, to io.Writer)
 		return errors.Join(errors.New("it arrived damaged: try again"), answer.Snapshot.Close())
 	}
 	s.Version = answer.Version
-	if answer.Header != nil {
-		s.Revision = answer.Header.Revision
-	}
 	return answer.Snapshot.Close()
 }

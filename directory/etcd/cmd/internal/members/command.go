@@ -36,7 +36,7 @@ type flags struct {
 	Run      runFlags      `cmd:"" default:"withargs" help:"Run a member (the default). --data alone is a directory for this host; --listen HOST lets other hosts reach it; --join HOST makes it a further member of a directory."`
 	Status   statusFlags   `cmd:"" help:"Say how the members are, what is wrong, and what to do. Ends with status 1 if something is wrong."`
 	Remove   removeFlags   `cmd:"" help:"Remove a member that is lost, so that another one may take its place."`
-	Compact  compactFlags  `cmd:"" help:"Drop the history of changes, give the space back to the disk, and end an alarm because of it. Each member pauses for some seconds, one after the other."`
+	Compact  compactFlags  `cmd:"" help:"Drop the history of changes, give the space back to the disk, and end an alarm because of it. Each member pauses for that, one after the other."`
 	Snapshot snapshotFlags `cmd:"" help:"Write all that the directory has to a file."`
 
 	Config  string           `placeholder:"FILE" help:"Read values of flags from a TOML file. Its keys are their names without the dashes in front: data = \"/var/lib/tagbus-directory\"."`
@@ -63,7 +63,7 @@ type asking struct {
 
 const description = "A member of a directory on etcd, for sites that have no etcd: the place in which publishers and subscribers of a bus find each other.\n\n" +
 	"The first member: tagbus-directory --data DIR --listen HOST. Each further one: the same with --join HOST of any member. Three members survive the loss of one. " +
-	"Started again, a member needs --data only.\n\n" +
+	"Started again, a member needs --data only. All flags of a member: tagbus-directory run --help.\n\n" +
 	"What is not on the command line comes from the environment variable of its flag (TAGBUS_DATA for --data), then from the file of --config, then it has its default."
 
 // Main runs the command and returns its exit code.

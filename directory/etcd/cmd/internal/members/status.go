@@ -11,7 +11,9 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"tagbus/directory/etcd/member"
@@ -121,9 +123,7 @@ func (f *removeFlags) run(ctx context.Context, s Streams) error {
 		if len(found.Members) == 1 {
 			return fmt.Errorf("%s is the only member: stop it, and delete its folder, to end the directory", one.Name)
 		}
-		ctx, cancel := context.WithTimeout(ctx, 2*answerTime)
-		defer cancel()
-		if _, err := client.MemberRemove(ctx, one.id); err != nil {
+		if err := drop(ctx, client, one.id); err != nil {
 			return fmt.Errorf("%s was not removed: %w: more than half of the members must be up, also without it (tagbus-directory status)", one.Name, err)
 		}
 		if f.JSON {
@@ -132,6 +132,28 @@ func (f *removeFlags) run(ctx context.Context, s Streams) error {
 		_, err = fmt.Fprintf(s.Out, "%s is no member any more. Its folder is of no use: to join again, it needs an empty one\n", plain.Text(one.Name))
 		return err
 	})
+}
+
+// settleTime is how long members refuse changes after some of them have found each other
+// again, and a bit more: it is 5 s in etcd.
+const settleTime = 10 * time.Second
+
+// drop removes a member. It asks again while the others have not been connected for long
+// enough.
+func drop(ctx context.Context, client *clientv3.Client, id uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	for {
+		_, err := client.MemberRemove(ctx, id)
+		if !errors.Is(err, rpctypes.ErrUnhealthy) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(answerTime / 6):
+		}
+	}
 }
 
 // names returns those of all members.
