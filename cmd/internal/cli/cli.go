@@ -67,7 +67,7 @@ type Common struct {
 	Name     string        `placeholder:"TEXT" help:"Name shown to other operators, at most 255 bytes. Default: none."`
 	Duration time.Duration `placeholder:"TIME" help:"Stop in order after this time, for example 90s or 1h30m. Default: no limit."`
 	Config   string        `placeholder:"FILE" help:"Read values of flags from a TOML file. Its keys are their names without the dashes in front: tags = \"0x100-0x10f\"."`
-	Metrics  *Address      `placeholder:"ADDR:PORT" help:"Serve metrics for Prometheus at http://ADDR:PORT/metrics, a health check at /healthz, the state of the program at /api/v1/state and as a page at /, while the command runs, to whoever can reach the address, so name 127.0.0.1 unless others are to; port 0 lets the system pick and standard error tells. Default: none."`
+	Metrics  *Address      `placeholder:"ADDR:PORT" help:"Serve metrics for Prometheus at http://ADDR:PORT/metrics, a health check at /healthz, the state of the program at /api/v1/state and as a page at /, while the command runs, to whoever can reach the address, so name 127.0.0.1 unless others are to; a program with an entry in the directory announces it there; port 0 lets the system pick and standard error tells. Default: none."`
 
 	Expiry *time.Duration `placeholder:"TIME" help:"How long a publisher in the directory may give no sign of life before it is taken for gone; 90s or more for a folder on NFS. Default 5s in a folder, 30s on etcd."`
 
@@ -270,6 +270,7 @@ var flagNames = strings.NewReplacer(
 	"FlushInterval is", "--flush-interval is",
 	"Name has", "--name has",
 	"Advertise: ", "--advertise: ",
+	"Monitor is", "--metrics is",
 	"Loops is", "--loops is",
 	"HeartbeatTimeout", "--heartbeat-timeout",
 	"HeartbeatInterval", "--heartbeat",

@@ -10,6 +10,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"time"
 
@@ -33,6 +34,7 @@ type MetricsServer struct {
 	health   health
 	process  *process
 	page     *web.Page
+	addr     netip.AddrPort
 	ended    chan error // of Serve
 }
 
@@ -89,8 +91,18 @@ func (c *Common) ServeMetrics(program string, say func(format string, args ...an
 	s.server.RegisterOnShutdown(api.Close) // a viewer would never go by itself
 	s.server.RegisterOnShutdown(s.page.Close)
 	go func() { s.ended <- s.server.Serve(listener) }()
+	s.addr = netip.AddrPortFrom(c.Metrics.Addr(), uint16(listener.Addr().(*net.TCPAddr).Port))
 	say("metrics at http://%s/metrics", hostOf(listener.Addr().(*net.TCPAddr), c.Metrics.Addr().Zone()))
 	return s, nil
+}
+
+// Addr returns where the server listens, with the real port, as Monitor of the
+// configurations of the bus. It is the zero value of a nil one.
+func (s *MetricsServer) Addr() netip.AddrPort {
+	if s == nil {
+		return netip.AddrPort{}
+	}
+	return s.addr
 }
 
 // hostOf returns addr as a URL names it. A listener does not say its zone.

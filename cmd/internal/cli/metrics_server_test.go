@@ -71,6 +71,9 @@ func TestMetricsServer(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "::1"} {
 		t.Run(host, func(t *testing.T) {
 			s, url := serve(t, host)
+			if got := "http://" + s.Addr().String() + "/metrics"; got != url || s.Addr().Port() == 0 {
+				t.Errorf("got address %v, want that of %s", s.Addr(), url)
+			}
 			client := newClient(t)
 			gauge := prometheus.NewGauge(prometheus.GaugeOpts{Name: "answer", Help: "h"})
 			gauge.Set(42)
@@ -224,6 +227,9 @@ func TestMetricsServerFailures(t *testing.T) {
 	var none *cli.MetricsServer
 	if s, err := new(cli.Common).ServeMetrics("publisher", nil); s != none || err != nil {
 		t.Errorf("without the flag: got %v, %v, want nothing", s, err)
+	}
+	if got := none.Addr(); got != (netip.AddrPort{}) {
+		t.Errorf("no server: got address %v, want none", got)
 	}
 	if err := errors.Join(none.Register(badCollector{}), none.Close()); err != nil {
 		t.Errorf("no server: got %v, want nil", err)

@@ -47,6 +47,9 @@ func writeEntry(out io.Writer, e *directory.Entry, now time.Time) {
 func (p page) entry(e *directory.Entry, now time.Time) {
 	p.say("listed", "%s", when(now, e.Since))
 	p.say("address", "%s over %s", addresses(e.Addresses), e.Backend)
+	if e.Monitor.IsValid() {
+		p.say("monitor", "http://%v", e.Monitor)
+	}
 	p.say("tags", "%s", plain.Cut(cmp.Or(e.Tags.String(), "none"), state.MaxTagsText))
 	p.say("sizes", "pages of %v, messages up to %v", units.Bytes(e.PageBytes), units.Bytes(e.MaxMessageBytes))
 }

@@ -29,6 +29,7 @@ type row struct {
 	PID             int              `json:"pid"`
 	Backend         string           `json:"backend"`
 	Addresses       []netip.AddrPort `json:"addresses"`
+	Monitor         netip.AddrPort   `json:"monitor,omitzero"`
 	Tags            string           `json:"tags"`
 	TagParts        int              `json:"tag_parts"`
 	Since           time.Time        `json:"since,omitzero"`
@@ -96,7 +97,7 @@ func rowOf(r *overview.Row) row {
 	e := &r.Entry
 	all := row{
 		Role: roleOf(e), Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID, Backend: e.Backend,
-		Addresses: e.Addresses, Tags: plain.Cut(e.Tags.String(), state.MaxTagsText), TagParts: e.Tags.Parts(),
+		Addresses: e.Addresses, Monitor: e.Monitor, Tags: plain.Cut(e.Tags.String(), state.MaxTagsText), TagParts: e.Tags.Parts(),
 		Since: e.Since, PageBytes: e.PageBytes, MaxMessageBytes: e.MaxMessageBytes,
 	}
 	if r.Err != nil {

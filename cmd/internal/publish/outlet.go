@@ -33,7 +33,9 @@ type outlet interface {
 }
 
 // openOutlet opens what the flags ask for, and says so.
-func (r *run) openOutlet(n *node.Node) error {
+//
+//   - monitor: where the metrics are; the zero value if they are not served.
+func (r *run) openOutlet(n *node.Node, monitor netip.AddrPort) error {
 	if r.flags.Send {
 		cfg := r.flags.senderConfig()
 		cfg.OnEvent = r.onEvent
@@ -46,7 +48,7 @@ func (r *run) openOutlet(n *node.Node) error {
 		return nil
 	}
 	cfg := r.flags.config()
-	cfg.OnEvent = r.onEvent
+	cfg.OnEvent, cfg.Monitor = r.onEvent, monitor
 	p, err := n.NewPublisher(cfg)
 	if err != nil {
 		return cli.NameListen("--listen", cfg.Listen, err)

@@ -132,7 +132,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
 	server.Watch(n.Alive)
-	if err := r.openOutlet(n); err != nil {
+	if err := r.openOutlet(n, server.Addr()); err != nil {
 		return err
 	}
 	if err := server.Register(r.outlet.metrics()); err != nil {

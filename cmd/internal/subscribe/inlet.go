@@ -40,14 +40,16 @@ type subscription interface {
 }
 
 // openSubscriber opens what the flags ask for.
-func (r *run) openSubscriber(n *node.Node) error {
+//
+//   - monitor: where the metrics are; the zero value if they are not served.
+func (r *run) openSubscriber(n *node.Node, monitor netip.AddrPort) error {
 	if r.flags.Receive {
 		if r.flags.Exclusive { // before an output is replaced, which may be that of the other receiver
 			if owned := findOwners(n.Directory(), r.flags.Tags).first("", false); owned != nil {
 				return owned
 			}
 		}
-		r.subscriber = &receiving{run: r, node: n}
+		r.subscriber = &receiving{run: r, node: n, monitor: monitor}
 		return nil
 	}
 	cfg := r.flags.config()
@@ -81,12 +83,13 @@ func (s subscribing) metrics() prometheus.Collector { return metrics.OfSubscribe
 type receiving struct {
 	run      *run
 	node     *node.Node
+	monitor  netip.AddrPort
 	receiver atomic.Pointer[bus.Receiver] // nil before
 }
 
 func (r *receiving) subscribe(h bus.Handler) (subscription, error) {
 	cfg := r.run.flags.receiverConfig()
-	cfg.OnEvent = r.run.onEvent
+	cfg.OnEvent, cfg.Monitor = r.run.onEvent, r.monitor
 	owners := findOwners(r.node.Directory(), cfg.Tags)
 	receiver, err := r.node.NewReceiver(cfg, h)
 	if err != nil {

@@ -94,7 +94,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, n.Close()) }()
 	server.Watch(n.Alive)
 	r.newLossFile()
-	if err := r.openSubscriber(n); err != nil {
+	if err := r.openSubscriber(n, server.Addr()); err != nil {
 		return err
 	}
 	if err := server.Register(r.subscriber.metrics()); err != nil {

@@ -17,6 +17,7 @@ import (
 	"tagbus/cmd/internal/recorder"
 	"tagbus/cmd/internal/replay"
 	"tagbus/cmd/internal/sub"
+	"tagbus/cmd/internal/targets"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/top"
 	"tagbus/cmd/internal/web/serve"
@@ -38,6 +39,8 @@ type Commands struct {
 	Losses   losses.Command `cmd:"" help:"Show what was lost: by whom, why, how much and when."`
 	Doctor   check.Command  `cmd:"" name:"check" aliases:"doctor" help:"Look for everything that can be wrong with a bus from this host, and say what to do."`
 	Web      serve.Command  `cmd:"" help:"Show the bus in a browser."`
+
+	Targets targets.Command `cmd:"" help:"List for Prometheus where programs of the bus serve metrics."`
 
 	Sub   sub.Command   `cmd:"" aliases:"echo" help:"Show messages as they come, without harm to the bus."`
 	Pub   pub.Command   `cmd:"" help:"Publish the lines of a file or of standard input, or messages that are made up."`

@@ -55,6 +55,7 @@ type Entry struct {
 	PID       int          `json:"pid,omitempty"`
 	Backend   string       `json:"backend"`
 	Addresses []string     `json:"addresses"`
+	Monitor   string       `json:"monitor,omitempty"`
 	Since     time.Time    `json:"since,omitzero"`
 	Error     string       `json:"error,omitempty"` // why there is no state
 	State     *state.State `json:"state,omitempty"`
@@ -172,6 +173,9 @@ func entryOf(row *overview.Row) Entry {
 	}
 	for _, addr := range row.Entry.Addresses {
 		e.Addresses = append(e.Addresses, addr.String())
+	}
+	if row.Entry.Monitor.IsValid() {
+		e.Monitor = row.Entry.Monitor.String()
 	}
 	if row.State == nil && row.Err != nil {
 		e.Error = plain.Error(row.Err)

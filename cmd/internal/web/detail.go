@@ -30,6 +30,7 @@ type figures struct {
 	Go        string           `json:"go"`
 	Backend   string           `json:"backend"`
 	Addresses []string         `json:"addresses,omitempty"`
+	Monitor   string           `json:"monitor,omitempty"`
 	Tags      string           `json:"tags,omitempty"`
 	TagParts  int              `json:"tag_parts"`
 	Page      int              `json:"page_bytes,omitempty"`
@@ -101,6 +102,9 @@ func (d *detail) answered(s *state.State) {
 		Program: text(s.Program), Go: text(s.Go), Backend: text(s.Backend), Tags: plain.Line(s.Tags), TagParts: s.TagParts,
 		Page: s.PageBytes, Message: s.MaxMessageBytes, Messages: s.Messages, Bytes: s.PayloadBytes, LeftOut: s.LeftOut,
 		Silent: s.Silent, Broken: s.Broken, Failing: s.EntryFailing, Known: s.KnownTags, Sending: s.Sending, Receiving: s.Receiving,
+	}
+	if p.row.Entry.Monitor.IsValid() {
+		d.State.Monitor = p.row.Entry.Monitor.String()
 	}
 	for _, a := range s.Addresses[:min(len(s.Addresses), 16)] {
 		d.State.Addresses = append(d.State.Addresses, text(a))

@@ -95,6 +95,7 @@ func entryOf(i int) directory.Entry {
 		Instance: instanceOf(i), Name: fmt.Sprintf("pub-%d", i), Host: fmt.Sprintf("host-%d", i%40), PID: 1000 + i, Backend: "tcp",
 		Addresses: []netip.AddrPort{netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 7000)},
 		Tags:      tagsOf(i, 100), PageBytes: 1 << 17, MaxMessageBytes: 1 << 20, Since: time.Now().Add(-time.Hour),
+		Monitor: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 9100),
 	}
 }
 
@@ -170,6 +171,7 @@ type frame struct {
 		Peer    *struct{ Name string }
 		Peers   []struct{ ID, Name, Role, Status string }
 		Tags    []struct{ Tag string }
+		State   *struct{ Monitor string }
 	}
 	Tag *struct {
 		Tag     string

@@ -223,6 +223,9 @@ func TestAPI(t *testing.T) {
 	}, cmp.Ignore())); diff != "" {
 		t.Errorf("the one that does not answer: want (-) and got (+) differ:\n%s", diff)
 	}
+	if got := all.Entries[7].Monitor; got != "10.0.0.7:9100" {
+		t.Errorf("got monitor %q, want that of the entry", got)
+	}
 	some := get("?filter=PUB-1&offset=2&limit=3")
 	names := []string{}
 	for _, e := range some.Entries {
@@ -241,7 +244,7 @@ func TestAProcessShowsItself(t *testing.T) {
 	for _, role := range []state.Role{state.Publisher, state.Subscriber, state.Sender, state.Receiver} {
 		source := func(_ context.Context, q state.Question) (state.Process, error) {
 			s := stateOf(0, 5, 10, q)
-			s.Role = role
+			s.Role, s.Monitor = role, "10.0.0.7:9100"
 			return state.Process{Instances: []state.State{s}}, nil
 		}
 		p := web.NewOfProcess("publisher", source)
@@ -253,6 +256,9 @@ func TestAProcessShowsItself(t *testing.T) {
 		}
 		if len(f.Detail.Peers) != 5 || f.Totals.Peers != 5 {
 			t.Errorf("%s: got %d connections and %d peers, want 5", role, len(f.Detail.Peers), f.Totals.Peers)
+		}
+		if got := f.Detail.State.Monitor; got != "10.0.0.7:9100" {
+			t.Errorf("%s: got monitor %q, want that of the state", role, got)
 		}
 		other := map[state.Role]string{state.Publisher: "subscriber", state.Subscriber: "publisher", state.Sender: "receiver", state.Receiver: "sender"}[role]
 		if got := f.Detail.Peers[0].Role; got != other {

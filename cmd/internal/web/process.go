@@ -65,6 +65,9 @@ func entryFor(s *state.State) directory.Entry {
 			e.Addresses = append(e.Addresses, addr)
 		}
 	}
+	if addr, err := netip.ParseAddrPort(s.Monitor); err == nil {
+		e.Monitor = addr
+	}
 	if set, err := tags.ParseSet(s.Tags); err == nil { // a set that is cut is none
 		e.Tags = set
 	}

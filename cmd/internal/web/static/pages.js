@@ -76,7 +76,7 @@ function factsOf(d, time) {
     return rows;
   }
   rows.push(
-    ['Addresses', (s.addresses || []).join(', ')], ['Backend', s.backend], ['Version', `tagbus ${s.program}, ${s.go}`],
+    ['Addresses', (s.addresses || []).join(', ')], ['Monitor', s.monitor], ['Backend', s.backend], ['Version', `tagbus ${s.program}, ${s.go}`],
     ['Tags', s.tags], ['Known tags', exact(s.known_tags)], ['Messages', exact(s.messages)], ['Payload', bytes(s.payload_bytes)],
     ['Largest message', bytes(s.max_message_bytes)], ['Page', s.page_bytes ? bytes(s.page_bytes) : ''],
     ['Lost', exact(p.lost) + (d.causes ? ` (${causes(d.causes)})` : '')], ['Left out on purpose', exact(s.left_out_messages)],
