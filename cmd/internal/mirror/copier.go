@@ -27,6 +27,7 @@ type copier struct {
 	from, to directory.Directory
 	view     *view
 	problem  func(error) // told what fails; it must not block
+	quietTo  bool        // another copier tells the problems of the second directory
 
 	copies map[string]*copied // by instance: what is in the second directory, or should be
 	counts counts
@@ -52,11 +53,11 @@ func newCopier(id string, from, to directory.Directory, problem func(error)) *co
 //
 //   - Errors: those of Watch; what could not be withdrawn, which expires by itself.
 func (c *copier) run(ctx, hurry context.Context) error {
-	stopFrom, err := c.from.Watch(c.told(c.view.first))
+	stopFrom, err := c.from.Watch(c.told(c.view.first, false))
 	if err != nil {
 		return err
 	}
-	stopTo, err := c.to.Watch(c.told(c.view.second))
+	stopTo, err := c.to.Watch(c.told(c.view.second, c.quietTo))
 	if err != nil {
 		stopFrom()
 		return err
@@ -67,10 +68,10 @@ func (c *copier) run(ctx, hurry context.Context) error {
 	return c.withdrawAll(hurry)
 }
 
-// told returns a notify function that reports problems, too.
-func (c *copier) told(take func(directory.Event)) func(directory.Event) {
+// told returns a notify function that reports problems, too, unless it is quiet.
+func (c *copier) told(take func(directory.Event), quiet bool) func(directory.Event) {
 	return func(e directory.Event) {
-		if e.Kind == directory.Problem {
+		if e.Kind == directory.Problem && !quiet {
 			c.problem(e.Err)
 		}
 		take(e)

@@ -99,6 +99,9 @@ func (r *run) between(ctx context.Context, from, to directory.Directory) error {
 	r.copiers = append(r.copiers, newCopier(id, from, to, r.problem))
 	if r.cmd.Both {
 		r.copiers = append(r.copiers, newCopier(id, to, from, r.problem))
+		for _, c := range r.copiers {
+			c.quietTo = true // it is the first one of the other
+		}
 	}
 	hurry := r.env.Hurry
 	if hurry == nil {
