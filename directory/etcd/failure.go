@@ -114,7 +114,7 @@ func hintFor(err error) string {
 		return "they want a user: give user and password-file"
 	case code(err) == codes.PermissionDenied:
 		return "give the user a role that may read and write all keys with this prefix"
-	case strings.Contains(text, "x509:"), strings.Contains(text, "tls:"):
+	case strings.Contains(text, "x509:"), strings.Contains(text, "tls:"), strings.Contains(text, "server preface"):
 		return "check the certificates, and whether the servers talk TLS (etcds://) or not (etcd://)"
 	case errors.Is(rpctypes.Error(err), rpctypes.ErrNoLeader), errors.Is(rpctypes.Error(err), rpctypes.ErrLeaderChanged):
 		return "more than half of them must be up and see each other; it is tried again"

@@ -65,9 +65,13 @@ func connect(config Config) (*servers, error) {
 	return s, nil
 }
 
-// failFast makes a request fail while no server can be reached. The client of etcd lets it
-// wait until it is too late, and then nothing says why.
+// failFast makes a request fail while no server can be reached, and while the server that
+// gets it has no leader: the next one may have. The client of etcd lets it wait until it
+// is too late, and then nothing says why.
 func failFast(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	if r, ok := request.(*etcdserverpb.RangeRequest); !ok || !r.Serializable {
+		ctx = clientv3.WithRequireLeader(ctx)
+	}
 	return invoke(ctx, method, request, reply, cc, append(options, grpc.WaitForReady(false))...)
 }
 
@@ -86,7 +90,7 @@ func ignoreCanceled(err error) error {
 //
 //   - Errors: *ServerError; those of ctx, if it has ended.
 func (s *servers) do(ctx context.Context, k kind, request func(context.Context) error) error {
-	limited, cancel := context.WithTimeout(ctx, s.config.RequestTimeout)
+	limited, cancel := context.WithTimeout(ctx, s.limit(k))
 	defer cancel()
 	err := s.authenticated(limited, func() error {
 		err := request(limited)
@@ -96,6 +100,15 @@ func (s *servers) do(ctx context.Context, k kind, request func(context.Context) 
 		return err
 	})
 	return s.explain(ctx, err)
+}
+
+// limit returns how long a request of a kind may take. A server to which the way is lost
+// answers nothing, and what keeps the lease must find another one before it ends.
+func (s *servers) limit(k kind) time.Duration {
+	if k == kindKeepalive || k == kindVerify {
+		return min(s.config.RequestTimeout, s.config.Expiry/6)
+	}
+	return s.config.RequestTimeout
 }
 
 // authenticated makes a request with a token, if the servers want one.

@@ -40,6 +40,7 @@ type shelf struct {
 	items    map[string]*item
 	bad      map[string]bool // keys with a problem
 	waiting  int             // items that are missing
+	limit    int             // of items
 	full     bool            // there are entries that have no room
 }
 
@@ -52,7 +53,7 @@ type item struct {
 }
 
 func (s *shelf) init(d *Directory) {
-	s.d = d
+	s.d, s.limit = d, maxEntries
 	s.items, s.bad = make(map[string]*item), make(map[string]bool)
 }
 
@@ -205,10 +206,10 @@ func (s *shelf) put(instance string, kv *mvccpb.KeyValue) {
 	s.mend(key)
 	i := s.items[instance]
 	if i == nil {
-		if len(s.items) >= maxEntries {
+		if len(s.items) >= s.limit {
 			s.full = true
 			s.d.feed.Report(tooManySource, fmt.Errorf("%w: more than %d with the prefix %s; some publishers are not found: use several names of buses",
-				ErrTooMany, maxEntries, plain.Text(s.d.config.Prefix)))
+				ErrTooMany, s.limit, plain.Text(s.d.config.Prefix)))
 			return
 		}
 		i = &item{}
@@ -246,7 +247,7 @@ func (s *shelf) drop(instance string, why error) {
 
 // roomAgain reports whether there is room for entries that had none.
 func (s *shelf) roomAgain() bool {
-	if !s.full || len(s.items) > maxEntries/10*9 {
+	if !s.full || len(s.items) > s.limit/10*9 {
 		return false
 	}
 	s.full = false

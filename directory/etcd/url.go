@@ -38,7 +38,8 @@ func init() {
 //		etcd://HOST[:PORT][,HOST[:PORT]...]/NAME[?user=NAME&password-file=FILE]
 //		etcds://HOST[:PORT][,HOST[:PORT]...]/NAME[?ca=FILE&cert=FILE&key=FILE&user=NAME&password-file=FILE]
 //
-//	  - HOST: a name or an address, one of IPv6 in brackets. PORT: default 2379.
+//	  - HOST: a name or an address, one of IPv6 in brackets, with %25 in front of a zone. PORT:
+//	    default 2379.
 //	  - NAME: of the bus: 1 to 64 letters, digits, - and _. All keys begin with /tagbus/NAME/.
 //	  - ca: PEM file with the certificates that those of the servers must come from; without
 //	    it, those that the system trusts. cert, key: PEM files with what the servers know this
@@ -125,9 +126,9 @@ func hideUser(s string) string { return s[strings.LastIndexByte(s, '@')+1:] }
 
 // endpointOf returns host with a port.
 func endpointOf(host string) (string, error) {
-	endpoint := host
+	endpoint := strings.ReplaceAll(host, "%25", "%") // RFC 6874: [fe80::1%25eth0]
 	if i := strings.LastIndexByte(host, ':'); i < 0 || strings.HasSuffix(host, "]") {
-		endpoint = host + ":" + defaultPort
+		endpoint += ":" + defaultPort
 	}
 	if h, port, err := net.SplitHostPort(endpoint); err == nil {
 		endpoint = net.JoinHostPort(h, port)

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"tagbus/bus/directory"
+	"tagbus/bus/directory/directorytest"
+	"tagbus/directory/etcd"
+	"tagbus/directory/etcd/internal/embedded"
+)
+
+// TestUpdateWhileAway fails, and is done when the servers are back.
+func TestUpdateWhileAway(t *testing.T) {
+	server := embedded.Start(t)
+	publisher, d := open(t, server, patient), open(t, server, patient)
+	a := directorytest.Announce(t, publisher, directorytest.Entry("a", 1))
+	told := reportsOf(t, a)
+	r, stop := directorytest.Watch(t, d)
+	defer stop()
+	r.Want(directory.Appeared, "a")
+	server.Stop()
+	if err := a.Update(directorytest.Entry("a", 2)); !errors.Is(err, etcd.ErrAway) {
+		t.Errorf("got %v from Update, want ErrAway", err)
+	}
+	if err := told.next(t); !errors.Is(err, etcd.ErrAway) {
+		t.Errorf("got report %v, want ErrAway", err)
+	}
+	server.Start()
+	if err := told.next(t); err != nil {
+		t.Errorf("got report %v, want nil", err)
+	}
+	for e := r.Next(); ; e = r.Next() {
+		if e.Kind == directory.Problem {
+			continue // the outage may have lasted
+		}
+		if e.Kind != directory.Changed || !e.Entry.Equal(directorytest.Entry("a", 2)) {
+			t.Errorf("got %v, want the new entry", e)
+		}
+		break
+	}
+}
+
+// TestWithdrawWhileAway fails, and is done when the servers are back.
+func TestWithdrawWhileAway(t *testing.T) {
+	server := embedded.Start(t)
+	publisher, d := open(t, server, patient), open(t, server, patient)
+	a := directorytest.Announce(t, publisher, directorytest.Entry("a", 1))
+	directorytest.Announce(t, publisher, directorytest.Entry("b", 1))
+	wantEntries(t, d, "a", "b")
+	server.Stop()
+	if err := a.Withdraw(); !errors.Is(err, etcd.ErrAway) {
+		t.Errorf("got %v from Withdraw, want ErrAway", err)
+	}
+	if err := a.Update(directorytest.Entry("a", 2)); !errors.Is(err, directory.ErrWithdrawn) {
+		t.Errorf("got %v from Update, want ErrWithdrawn", err)
+	}
+	if n := publisher.Stats().Registrations; n != 1 {
+		t.Errorf("got %d registrations, want 1", n)
+	}
+	server.Start()
+	until(t, "end of the entry", func() bool { entries, err := d.List(); return err == nil && len(entries) == 1 })
+	wantEntries(t, d, "b")
+	if err := a.Withdraw(); err != nil {
+		t.Errorf("got %v from the second Withdraw, want nil", err)
+	}
+}
+
+// TestAnnounceAgainWhileTheWithdrawalWaits replaces the entry.
+func TestAnnounceAgainWhileTheWithdrawalWaits(t *testing.T) {
+	server := embedded.Start(t)
+	publisher := open(t, server, patient, quick)
+	a := directorytest.Announce(t, publisher, directorytest.Entry("a", 1))
+	server.Stop()
+	if err := a.Withdraw(); err == nil {
+		t.Error("got nil from Withdraw, want an error")
+	}
+	told := reportsOf(t, directorytest.Announce(t, publisher, directorytest.Entry("a", 2)))
+	if err := told.next(t); !errors.Is(err, etcd.ErrAway) {
+		t.Errorf("got report %v, want ErrAway", err)
+	}
+	server.Start()
+	if err := told.next(t); err != nil {
+		t.Errorf("got report %v, want nil", err)
+	}
+	entries, err := open(t, server).List()
+	if err != nil || len(entries) != 1 || !entries[0].Equal(directorytest.Entry("a", 2)) {
+		t.Errorf("got %v, %v, want the second entry", entries, err)
+	}
+}
+
+// TestCloseWhileAway says that the entries stay for a while, and takes no longer than it
+// says.
+func TestCloseWhileAway(t *testing.T) {
+	server := embedded.Start(t)
+	const timeout = 200 * time.Millisecond
+	d, err := etcd.Open(etcd.Config{Endpoints: []string{server.Endpoint()}, Prefix: "/tagbus/test/", RequestTimeout: timeout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	directorytest.Announce(t, d, directorytest.Entry("a", 1))
+	wantEntries(t, d, "a")
+	server.Stop()
+	began := time.Now()
+	for range 2 {
+		if err := d.Close(); !errors.Is(err, etcd.ErrAway) {
+			t.Errorf("got %v from Close, want ErrAway", err)
+		}
+	}
+	if took := time.Since(began); took > 10*timeout { // twice, and what a busy machine adds
+		t.Errorf("got Close after %v, want it within %v", took, 2*timeout)
+	}
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"tagbus/bus/directory"
+	"tagbus/bus/directory/codec"
+	"tagbus/bus/directory/directorytest"
+	"tagbus/directory/etcd"
+	"tagbus/directory/etcd/internal/embedded"
+	"tagbus/tags"
+)
+
+// scattered returns an entry whose bytes cannot be compressed much.
+func scattered(instance string, count int) directory.Entry {
+	e := directorytest.Entry(instance)
+	random := rand.New(rand.NewPCG(1, 2))
+	all := make([]tags.Tag, count)
+	for i := range all {
+		all[i] = tags.Tag(random.Uint64())
+	}
+	e.Tags = tags.Of(all...)
+	return e
+}
+
+func bytesOf(t *testing.T, e directory.Entry) []byte {
+	t.Helper()
+	value, err := codec.Append(nil, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// TestAnEntryThatIsTooLarge is refused by name before it is sent: servers are not needed.
+func TestAnEntryThatIsTooLarge(t *testing.T) {
+	d := open(t, embedded.New(t), quick)
+	huge := scattered("a", 620_000)
+	size := len(bytesOf(t, huge))
+	if size < 4<<20 {
+		t.Fatalf("got an entry of %d bytes, want 4 MiB", size)
+	}
+	_, err := d.Announce(huge)
+	var large *etcd.TooLargeError
+	if !errors.Is(err, etcd.ErrTooLarge) || !errors.As(err, &large) || large.Instance != "a" || large.Bytes != size || large.Limit != 1<<20 {
+		t.Errorf("got %v, want a *TooLargeError of %d bytes", err, size)
+	}
+	a := directorytest.Announce(t, d, directorytest.Entry("a", 1))
+	if err := a.Update(huge); !errors.Is(err, etcd.ErrTooLarge) {
+		t.Errorf("got %v from Update, want ErrTooLarge", err)
+	}
+	if _, err := d.Announce(scattered("b", 1_200_000)); !errors.Is(err, etcd.ErrTooLarge) || !strings.Contains(err.Error(), "b takes") {
+		t.Errorf("got %v for more than the codec takes, want ErrTooLarge that names b", err)
+	}
+	if s := d.Stats(); s.Registrations != 1 {
+		t.Errorf("got %d registrations, want 1", s.Registrations)
+	}
+}
+
+// TestAnEntryAtTheLimit is announced: the servers take what this package lets through.
+func TestAnEntryAtTheLimit(t *testing.T) {
+	server := embedded.Start(t)
+	d := open(t, server, patient)
+	e := scattered("a", 110_000)
+	if size := len(bytesOf(t, e)); size > 1<<20 || size < 700_000 {
+		t.Fatalf("got an entry of %d bytes, want nearly 1 MiB", size)
+	}
+	directorytest.Announce(t, d, e)
+	if entries, err := open(t, server).List(); err != nil || len(entries) != 1 || !entries[0].Equal(e) {
+		t.Errorf("got %d entries, %v, want the large one", len(entries), err)
+	}
+}
+
+func TestManyPages(t *testing.T) {
+	server := embedded.Start(t)
+	client := server.Client()
+	const many = 2*etcd.PageKeys + 7
+	for i := range many {
+		e := directorytest.Entry(fmt.Sprintf("p%04d", i), tags.Tag(i))
+		if i%40 == 0 {
+			e = scattered(e.Instance, 110_000) // pages of fewer keys follow
+		}
+		if _, err := client.Put(context.Background(), "/tagbus/test/e/"+e.Instance, string(bytesOf(t, e))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server.Put("/tagbus/test", "before the prefix")
+	server.Put("/tagbus/test0", "after the prefix")
+	d := open(t, server)
+	entries, err := d.List()
+	if err != nil || len(entries) != many {
+		t.Fatalf("got %d entries, %v, want %d", len(entries), err, many)
+	}
+	for i, e := range entries {
+		if want := fmt.Sprintf("p%04d", i); e.Instance != want {
+			t.Fatalf("got entry %s, want %s", e.Instance, want)
+		}
+	}
+	lists := uint64(0)
+	for _, r := range d.Stats().Requests {
+		if r.Kind == "list" {
+			lists = r.Done
+		}
+	}
+	if lists < 4 {
+		t.Errorf("got %d requests for the list, want at least 3 pages and that for its end", lists)
+	}
+}
+
+// TestKeysThatAreNoEntries are problems that name the key, are bounded, and hide nothing.
+func TestKeysThatAreNoEntries(t *testing.T) {
+	server := embedded.Start(t)
+	const prefix = "/tagbus/test/e/"
+	good := bytesOf(t, directorytest.Entry("good", 1))
+	hostile := []string{
+		prefix, prefix + "a/b", prefix + "../x", prefix + "\x00\x01\x1b[2J", prefix + "\xff\xfe",
+		prefix + strings.Repeat("x", 70_000), prefix + "läuft",
+	}
+	for _, key := range hostile {
+		server.Put(key, string(good))
+	}
+	server.Put(prefix+"other", string(good)) // an entry of another instance
+	server.Put(prefix+"empty", "")
+	server.Put(prefix+"newer", "\x02\x00")
+	server.Put("/tagbus/test/elsewhere", "is none of our business")
+	d := open(t, server)
+	directorytest.Announce(t, d, directorytest.Entry("good", 1))
+	entries, err := d.List()
+	if len(entries) != 1 || entries[0].Instance != "good" {
+		t.Errorf("got entries %v, want the good one", entries)
+	}
+	if !errors.Is(err, etcd.ErrDamaged) || !errors.Is(err, codec.ErrVersion) || !errors.Is(err, codec.ErrDamaged) {
+		t.Errorf("got %v, want ErrDamaged with the causes", err)
+	}
+	if n := d.Stats().Problems; n != len(hostile)+3 {
+		t.Errorf("got %d problems, want %d", n, len(hostile)+3)
+	}
+	for _, name := range []string{prefix + "other", prefix + "empty", prefix + "newer", "a/b"} {
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("got %.200v, want it to name %s", err, name)
+		}
+	}
+	if err != nil && (strings.Contains(err.Error(), "\x1b") || len(err.Error()) > 10_000) {
+		t.Errorf("got %d bytes of text, or an escape in it, want it short and plain", len(err.Error()))
+	}
+	r, stop := directorytest.Watch(t, d)
+	defer stop()
+	r.Want(directory.Appeared, "good")
+	for range len(hostile) + 3 {
+		if e := r.Next(); e.Kind != directory.Problem {
+			t.Errorf("got %v, want a problem", e)
+		}
+	}
+	client := server.Client()
+	for _, key := range append(hostile, prefix+"other", prefix+"empty", prefix+"newer") {
+		if _, err := client.Delete(context.Background(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantEntries(t, d, "good")
+	r.WantNone()
+}
+
+// TestBadValuesAreBounded: a store full of rubbish makes as many problems as are of use.
+func TestBadValuesAreBounded(t *testing.T) {
+	server := embedded.Start(t)
+	client := server.Client()
+	random := rand.New(rand.NewPCG(3, 4))
+	good := bytesOf(t, scattered("x", 3_000))
+	const bad = 2 * etcd.MaxBad
+	for i := range bad {
+		value := bytes.Clone(good[:random.IntN(len(good))]) // truncated, and with bits that have changed
+		for range min(len(value), 20) {
+			value[random.IntN(len(value))] ^= 1 << random.IntN(8)
+		}
+		if _, err := client.Put(context.Background(), fmt.Sprintf("/tagbus/test/e/bad%03d", i), string(value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := open(t, server)
+	directorytest.Announce(t, d, directorytest.Entry("good", 1))
+	entries, err := d.List()
+	if len(entries) != 1 || entries[0].Instance != "good" || !errors.Is(err, etcd.ErrDamaged) {
+		t.Errorf("got %v, %.200v, want the good entry and ErrDamaged", entries, err)
+	}
+	if n := d.Stats().Problems; n != etcd.MaxBad+1 {
+		t.Errorf("got %d problems, want %d", n, etcd.MaxBad+1)
+	}
+}
+
+// TestABadValueKeepsTheLastGoodEntry.
+func TestABadValueKeepsTheLastGoodEntry(t *testing.T) {
+	server := embedded.Start(t)
+	key := "/tagbus/test/e/a"
+	server.Put(key, string(bytesOf(t, directorytest.Entry("a", 1))))
+	d := open(t, server)
+	r, stop := directorytest.Watch(t, d)
+	defer stop()
+	r.Want(directory.Appeared, "a")
+	server.Put(key, "rubbish")
+	if e := r.Want(directory.Problem, "a"); !errors.Is(e.Err, etcd.ErrDamaged) || !strings.Contains(e.Err.Error(), key) {
+		t.Errorf("got %v, want ErrDamaged that names the key", e.Err)
+	}
+	server.Put(key, string(bytesOf(t, directorytest.Entry("a", 2))))
+	r.Want(directory.Changed, "a")
+	wantEntries(t, d, "a")
+}
+
+// TestMoreEntriesThanAreKept is a problem, and ends when there is room.
+func TestMoreEntriesThanAreKept(t *testing.T) {
+	server := embedded.Start(t)
+	publisher := open(t, server, patient)
+	var all []directory.Registration
+	for i := range 30 {
+		all = append(all, directorytest.Announce(t, publisher, directorytest.Entry(fmt.Sprintf("p%02d", i), 1)))
+	}
+	d := open(t, server)
+	etcd.SetLimit(d, 20)
+	entries, err := d.List()
+	if len(entries) != 20 || !errors.Is(err, etcd.ErrTooMany) {
+		t.Errorf("got %d entries, %v, want 20 and ErrTooMany", len(entries), err)
+	}
+	for _, r := range all[:12] {
+		if err := r.Withdraw(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, "rest of the entries", func() bool { entries, err := d.List(); return err == nil && len(entries) == 18 })
+}
+
+// TestServersThatAreFull keep what they have: it stays announced, and can be withdrawn.
+func TestServersThatAreFull(t *testing.T) {
+	server := embedded.Start(t, embedded.Quota(4<<20))
+	d := open(t, server, quick)
+	a := directorytest.Announce(t, d, directorytest.Entry("a", 1))
+	client := server.Client()
+	for i := 0; ; i++ {
+		if _, err := client.Put(context.Background(), fmt.Sprintf("/elsewhere/%d", i), strings.Repeat("x", 1<<18)); err != nil {
+			break
+		}
+	}
+	b := directorytest.Announce(t, d, directorytest.Entry("b", 1))
+	if err := reportsOf(t, b).next(t); !errors.Is(err, etcd.ErrRefused) || !strings.Contains(err.Error(), "full") {
+		t.Errorf("got report %v, want ErrRefused that says full", err)
+	}
+	if err := b.Withdraw(); err != nil {
+		t.Errorf("got %v from Withdraw, want nil: there is nothing", err)
+	}
+	wantEntries(t, d, "a")
+	if err := a.Withdraw(); err != nil {
+		t.Errorf("got %v from Withdraw, want nil", err)
+	}
+	response, err := client.Get(context.Background(), "/tagbus/test/e/a")
+	if err != nil || len(response.Kvs) != 0 {
+		t.Errorf("got %v, %v, want no entry", response, err)
+	}
+}
