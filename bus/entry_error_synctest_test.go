@@ -106,8 +106,8 @@ func TestAnEntryThatIsAnnouncedLateIsReported(t *testing.T) {
 			got = append(got, e.String())
 		}
 		want := []string{
-			"problem: bus: the entry is not in the directory yet, so that no other program finds this one; it is tried again: no server answers",
-			"problem: bus: the entry is in the directory now, 3s late: no server answers",
+			"problem: bus: the entry is not in the directory yet, so that no other program finds this one: no server answers",
+			"problem: bus: the entry is in the directory now, 3s late",
 			"problem: bus: the entry in the directory cannot be renewed, so that others find an old one, or none when it has expired: no server answers",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

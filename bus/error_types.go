@@ -254,13 +254,13 @@ type EntryError struct {
 	Lasted      time.Duration // if Over: for how long it was not; if Unannounced, since it should have been
 }
 
-// Error says why, or how long it lasted.
+// Error says why, or how long it lasted. Of one that was announced late it does not repeat why.
 func (e *EntryError) Error() string {
 	switch {
 	case e.Over && e.Unannounced:
-		return plain.Linef("bus: the entry is in the directory now, %v late: %v", e.Lasted.Round(time.Millisecond), e.Err)
+		return plain.Linef("bus: the entry is in the directory now, %v late", e.Lasted.Round(time.Millisecond))
 	case e.Unannounced:
-		return plain.Linef("bus: the entry is not in the directory yet, so that no other program finds this one; it is tried again: %v", e.Err)
+		return plain.Linef("bus: the entry is not in the directory yet, so that no other program finds this one: %v", e.Err)
 	case e.Over:
 		return plain.Linef("bus: the entry in the directory is renewed again, after %v without: %v", e.Lasted.Round(time.Millisecond), e.Err)
 	}

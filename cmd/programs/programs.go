@@ -10,6 +10,7 @@
 //		"os"
 //
 //		"tagbus/cmd/programs"
+//
 //		_ "tagbus/directory/etcd" // registers etcd:// with package directory
 //	)
 //

@@ -9,12 +9,14 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/directorytest"
+
 	"tagbus/directory/etcd"
 	"tagbus/directory/etcd/internal/embedded"
 )
 
 // TestUpdateWhileAway fails, and is done when the servers are back.
 func TestUpdateWhileAway(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	publisher, d := open(t, server, patient), open(t, server, patient)
 	a := directorytest.Announce(t, publisher, directorytest.Entry("a", 1))
@@ -33,19 +35,14 @@ func TestUpdateWhileAway(t *testing.T) {
 	if err := told.next(t); err != nil {
 		t.Errorf("got report %v, want nil", err)
 	}
-	for e := r.Next(); ; e = r.Next() {
-		if e.Kind == directory.Problem {
-			continue // the outage may have lasted
-		}
-		if e.Kind != directory.Changed || !e.Entry.Equal(directorytest.Entry("a", 2)) {
-			t.Errorf("got %v, want the new entry", e)
-		}
-		break
+	if e := wantAfter(t, r, directory.Changed, "a"); !e.Entry.Equal(directorytest.Entry("a", 2)) {
+		t.Errorf("got %v, want the new entry", e)
 	}
 }
 
 // TestWithdrawWhileAway fails, and is done when the servers are back.
 func TestWithdrawWhileAway(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	publisher, d := open(t, server, patient), open(t, server, patient)
 	a := directorytest.Announce(t, publisher, directorytest.Entry("a", 1))
@@ -71,8 +68,9 @@ func TestWithdrawWhileAway(t *testing.T) {
 
 // TestAnnounceAgainWhileTheWithdrawalWaits replaces the entry.
 func TestAnnounceAgainWhileTheWithdrawalWaits(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
-	publisher := open(t, server, patient, quick)
+	publisher := open(t, server, patient)
 	a := directorytest.Announce(t, publisher, directorytest.Entry("a", 1))
 	server.Stop()
 	if err := a.Withdraw(); err == nil {
@@ -92,9 +90,47 @@ func TestAnnounceAgainWhileTheWithdrawalWaits(t *testing.T) {
 	}
 }
 
+// TestAnAnswerThatIsLost: what the servers have done is not taken for another process's, and
+// not done twice.
+func TestAnAnswerThatIsLost(t *testing.T) {
+	t.Parallel()
+	server := embedded.Start(t)
+	proxy := newProxy(t, server)
+	hasty := func(c *etcd.Config) { c.RequestTimeout, c.AnnounceTimeout = 500*time.Millisecond, 100*time.Millisecond }
+	publisher, d := open(t, server, proxy.endpoint, patient, hasty), open(t, server, patient)
+	until(t, "first entry", func() bool {
+		_, err := publisher.Announce(directorytest.Entry("first", 1))
+		if errors.Is(err, directory.ErrAnnounced) {
+			entries, err := d.List()
+			return err == nil && len(entries) == 1
+		}
+		return err == nil
+	})
+	r, stop := directorytest.Watch(t, d)
+	defer stop()
+	r.Want(directory.Appeared, "first")
+	proxy.loseAnswers()
+	second := directorytest.Announce(t, publisher, directorytest.Entry("second", 1))
+	told := reportsOf(t, second)
+	if err := told.next(t); !errors.Is(err, etcd.ErrAway) {
+		t.Errorf("got report %v, want ErrAway", err)
+	}
+	r.Want(directory.Appeared, "second") // the servers have done it
+	proxy.cut()
+	proxy.mend()
+	if err := told.next(t); err != nil {
+		t.Errorf("got report %v, want nil: the entry is its own", err)
+	}
+	if err := second.Update(directorytest.Entry("second", 2)); err != nil {
+		t.Errorf("got %v from Update, want nil", err)
+	}
+	r.Want(directory.Changed, "second") // and nothing was told before it
+}
+
 // TestCloseWhileAway says that the entries stay for a while, and takes no longer than it
 // says.
 func TestCloseWhileAway(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	const timeout = 200 * time.Millisecond
 	d, err := etcd.Open(etcd.Config{Endpoints: []string{server.Endpoint()}, Prefix: "/tagbus/test/", RequestTimeout: timeout})

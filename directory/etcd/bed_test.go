@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"tagbus/bus/directory/codec"
 	"tagbus/bus/directory/directorytest"
+
 	"tagbus/directory/etcd"
 	"tagbus/directory/etcd/internal/embedded"
 )
@@ -46,6 +46,7 @@ type proxy struct {
 
 	mu      sync.Mutex
 	broken  bool
+	deaf    bool
 	links   map[net.Conn]bool
 	running sync.WaitGroup
 }
@@ -59,7 +60,7 @@ func newProxy(t *testing.T, s *embedded.Server) *proxy {
 	p := &proxy{t: t, listener: l, to: strings.TrimPrefix(s.Endpoint(), "unix://"), links: make(map[net.Conn]bool)}
 	p.running.Go(p.run)
 	t.Cleanup(func() {
-		_ = l.Close() //nolint:errcheck // nothing is left to do
+		_ = l.Close()
 		p.cut()
 		p.running.Wait()
 	})
@@ -77,22 +78,48 @@ func (p *proxy) run() {
 		}
 		to, err := net.Dial("unix", p.to)
 		if err != nil || !p.add(from, to) {
-			_ = from.Close() //nolint:errcheck // as a server that is not there
+			_ = from.Close()
 			if to != nil {
-				_ = to.Close() //nolint:errcheck // the same
+				_ = to.Close()
 			}
 			continue
 		}
 		p.running.Go(func() { copyTo(to, from) })
-		p.running.Go(func() { copyTo(from, to) })
+		p.running.Go(func() { copyTo(answers{from, p}, to) })
 	}
+}
+
+// answers are what goes to a client. A proxy that is deaf loses them.
+type answers struct {
+	net.Conn
+	p *proxy
+}
+
+func (a answers) Write(b []byte) (int, error) {
+	if a.p.isDeaf() {
+		return len(b), nil
+	}
+	return a.Conn.Write(b)
+}
+
+// loseAnswers makes the servers do what they are asked, and the client not learn of it.
+func (p *proxy) loseAnswers() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.deaf = true
+}
+
+func (p *proxy) isDeaf() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.deaf
 }
 
 // copyTo copies until one of both ends, and ends the other.
 func copyTo(to, from net.Conn) {
-	_, _ = io.Copy(to, from) //nolint:errcheck // it ends with an error
-	_ = to.Close()           //nolint:errcheck // both end
-	_ = from.Close()         //nolint:errcheck // both end
+	_, _ = io.Copy(to, from)
+	_ = to.Close()
+	_ = from.Close()
 }
 
 func (p *proxy) add(conns ...net.Conn) bool {
@@ -113,7 +140,7 @@ func (p *proxy) cut() {
 	defer p.mu.Unlock()
 	p.broken = true
 	for c := range p.links {
-		_ = c.Close() //nolint:errcheck // that is what it is for
+		_ = c.Close()
 	}
 	clear(p.links)
 }
@@ -122,5 +149,5 @@ func (p *proxy) cut() {
 func (p *proxy) mend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.broken = false
+	p.broken, p.deaf = false, false
 }

@@ -9,6 +9,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/directorytest"
+
 	"tagbus/directory/etcd"
 	"tagbus/directory/etcd/internal/embedded"
 )

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"tagbus/bus/directory"
 )
 
@@ -114,6 +113,7 @@ func (d *Directory) Announce(e directory.Entry) (directory.Registration, error) 
 		d.keeping = true
 		d.running.Go(d.keep)
 		d.running.Go(d.stayAlive)
+		d.running.Go(d.stayThere)
 	}
 	final := func(err error) bool { return errors.Is(err, directory.ErrAnnounced) || isFinal(err) }
 	switch err = d.await(r, d.config.AnnounceTimeout, final); {

@@ -11,7 +11,6 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
 	"tagbus/internal/plain"
 )
 
@@ -46,7 +45,7 @@ func (s *servers) explain(ctx context.Context, err error) error {
 	if isAway(err) {
 		kind = ErrAway
 	}
-	return &ServerError{s.config.Endpoints, fmt.Errorf("%w (%w)", kind, cause{err}), hintFor(err)}
+	return &ServerError{s.config.Endpoints, fmt.Errorf("%w (%w)", kind, cause{err}), hintFor(err, s.config.TLS != nil)}
 }
 
 // cause shows an error of gRPC by its message alone.
@@ -85,8 +84,9 @@ func isAway(err error) bool {
 	case codes.PermissionDenied, codes.Unauthenticated, codes.InvalidArgument, codes.ResourceExhausted,
 		codes.FailedPrecondition, codes.NotFound, codes.OutOfRange, codes.Unimplemented:
 		return false
+	default:
+		return true
 	}
-	return true
 }
 
 // isFull reports whether the servers take no more data.
@@ -98,12 +98,14 @@ func isFinal(err error) bool {
 	switch code(err) {
 	case codes.PermissionDenied, codes.Unauthenticated, codes.InvalidArgument:
 		return errors.Is(err, ErrRefused)
+	default:
+		return false
 	}
-	return false
 }
 
-// hintFor says what to do about an error.
-func hintFor(err error) string {
+// hintFor says what to do about an error. Servers that refuse the certificate of a client
+// may just end the connection.
+func hintFor(err error, withTLS bool) string {
 	text := err.Error()
 	switch {
 	case isFull(err):
@@ -118,6 +120,8 @@ func hintFor(err error) string {
 		return "check the certificates, and whether the servers talk TLS (etcds://) or not (etcd://)"
 	case errors.Is(rpctypes.Error(err), rpctypes.ErrNoLeader), errors.Is(rpctypes.Error(err), rpctypes.ErrLeaderChanged):
 		return "more than half of them must be up and see each other; it is tried again"
+	case isAway(err) && withTLS:
+		return "check whether they are up, whether these are their addresses, and the certificates; it is tried again"
 	case isAway(err):
 		return "check whether they are up and whether these are their addresses; it is tried again"
 	}

@@ -98,7 +98,7 @@ func (l *looker) follow() error {
 	if err == nil {
 		defer func() { // its goroutine ends before the Directory
 			cancel()
-			for range w.responses { //nolint:revive // to its end
+			for range w.responses {
 			}
 		}()
 		err = created(w)
@@ -181,6 +181,9 @@ func (l *looker) serve(w *watch) error {
 		} else {
 			expiry.Reset(time.Until(next))
 		}
+		if l.shelf.roomAgain() {
+			return errStale
+		}
 		var err error
 		select {
 		case <-d.ctx.Done():
@@ -224,8 +227,5 @@ func (l *looker) take(r *etcdserverpb.WatchResponse) error {
 		l.shelf.revision = max(l.shelf.revision, r.Header.GetRevision())
 	}
 	l.reached(l.shelf.revision, false)
-	if l.shelf.roomAgain() {
-		return errStale
-	}
 	return nil
 }

@@ -12,7 +12,6 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"tagbus/bus/directory"
 )
 
@@ -100,7 +99,7 @@ func (d *Directory) write(r *registration) {
 		revision, err = d.put(r.instance, value)
 	}
 	if d.abandoned(r, withdrawn) {
-		_ = d.remove(d.ctx, []string{r.instance}) //nolint:errcheck // it ends with the lease at the latest
+		_ = d.remove(d.ctx, []string{r.instance})
 		return
 	}
 	d.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nuid"
@@ -23,36 +24,49 @@ const maxOwnLeases = 4
 // lock.
 type lease struct {
 	id    clientv3.LeaseID   // 0: none
+	noted bool               // the servers' data has a mark
 	own   []clientv3.LeaseID // that were granted, the last one last
 	since time.Time          // when renewing it began to fail; zero: it does not
 	err   error              // why, once that has lasted; nil: it is renewed
 }
 
-// leaseID returns the lease, and gets one first if there is none. Only keep calls it.
+// leaseID returns the lease, and gets one first if there is none. It is renewed from then
+// on, however long the next request takes. Only keep calls it.
 func (d *Directory) leaseID() (clientv3.LeaseID, error) {
 	d.mu.Lock()
-	id := d.lease.id
+	id, noted := d.lease.id, d.lease.noted
 	d.mu.Unlock()
-	if id != 0 {
-		return id, nil
-	}
-	err := d.servers.do(d.ctx, kindGrant, func(ctx context.Context) error {
-		response, err := d.servers.client.Grant(ctx, d.config.ttl())
-		if err == nil {
-			id = response.ID
+	if id == 0 {
+		err := d.servers.do(d.ctx, kindGrant, func(ctx context.Context) error {
+			response, err := d.servers.client.Grant(ctx, d.config.ttl())
+			if err == nil {
+				id = response.ID
+			}
+			return err
+		})
+		if err != nil {
+			return 0, err
 		}
-		return err
-	})
-	if err != nil {
-		return 0, err
+		d.servers.counts.add(&d.servers.counts.leases)
+		d.gotLease(id)
+		noted = false
 	}
-	d.servers.counts.add(&d.servers.counts.leases)
-	if err := d.markEpoch(); err != nil {
-		return 0, err
+	if !noted {
+		if err := d.markEpoch(); err != nil {
+			return 0, err
+		}
+		d.mu.Lock()
+		d.lease.noted = true
+		d.mu.Unlock()
 	}
+	return id, nil
+}
+
+// gotLease notes a new lease.
+func (d *Directory) gotLease(id clientv3.LeaseID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.lease.id, d.lease.since = id, time.Time{}
+	d.lease.id, d.lease.noted, d.lease.since = id, false, time.Time{}
 	if d.lease.own = append(d.lease.own, id); len(d.lease.own) > maxOwnLeases {
 		d.lease.own = slices.Delete(d.lease.own, 0, 1)
 	}
@@ -60,7 +74,6 @@ func (d *Directory) leaseID() (clientv3.LeaseID, error) {
 	case d.leased <- struct{}{}:
 	default:
 	}
-	return id, nil
 }
 
 // markEpoch gives data that begins anew a mark of its own, by which watchers tell it from
@@ -111,7 +124,7 @@ func (d *Directory) dropIdleLease() {
 	}
 	d.lease.id, d.lease.since, d.lease.err = 0, time.Time{}, nil
 	d.mu.Unlock()
-	_ = d.revoke(d.ctx, id) //nolint:errcheck // it ends by itself
+	_ = d.revoke(d.ctx, id)
 }
 
 func (d *Directory) revoke(ctx context.Context, id clientv3.LeaseID) error {
@@ -124,11 +137,9 @@ func (d *Directory) revoke(ctx context.Context, id clientv3.LeaseID) error {
 	})
 }
 
-// stayAlive renews the lease, and checks now and then that the servers still have what was
-// announced, until the Directory is closed.
+// stayAlive renews the lease until the Directory is closed.
 func (d *Directory) stayAlive() {
 	period := d.config.Expiry / 3
-	verified := time.Now()
 	timer := time.NewTimer(period)
 	defer timer.Stop()
 	for d.ctx.Err() == nil {
@@ -140,14 +151,10 @@ func (d *Directory) stayAlive() {
 			continue
 		case <-timer.C:
 		}
-		if !d.renew() {
+		if d.renew() {
+			timer.Reset(jittered(period))
+		} else {
 			timer.Reset(jittered(retryAway))
-			continue
-		}
-		timer.Reset(jittered(period))
-		if time.Since(verified) >= d.config.Expiry {
-			d.verify()
-			verified = time.Now()
 		}
 	}
 }
@@ -166,16 +173,56 @@ func (d *Directory) renew() bool {
 	if id == 0 {
 		return true
 	}
-	var left int64
-	err := d.servers.do(d.ctx, kindKeepalive, func(ctx context.Context) (err error) {
-		left, err = d.servers.renew(ctx, id)
-		return err
-	})
+	left, err := d.renewAnywhere(id)
 	if err == nil && left <= 0 {
 		d.loseLease(id)
 	}
 	d.renewed(err)
 	return err == nil
+}
+
+// maxAsked is how many servers are asked at once to renew a lease.
+const maxAsked = 3
+
+// renewAnywhere asks a server to renew a lease, and further ones while it says nothing: one
+// to which the way is lost never will, and one that is slow may in time. It returns the
+// first answer, or why there is none.
+func (d *Directory) renewAnywhere(id clientv3.LeaseID) (left int64, err error) {
+	type answer struct {
+		left int64
+		err  error
+	}
+	answers := make(chan answer, maxAsked)
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	ctx, cancel := context.WithCancel(d.ctx)
+	defer cancel()
+	ask := func() {
+		asking.Go(func() {
+			var a answer
+			a.err = d.servers.do(ctx, kindKeepalive, func(ctx context.Context) (err error) {
+				a.left, err = d.servers.renew(ctx, id)
+				return err
+			})
+			answers <- a
+		})
+	}
+	ask()
+	silent := time.NewTicker(d.config.Expiry / 6)
+	defer silent.Stop()
+	for asked, answered := 1, 0; ; {
+		select {
+		case a := <-answers:
+			if answered++; a.err == nil || answered == asked {
+				return a.left, a.err
+			}
+		case <-silent.C:
+			if asked < maxAsked {
+				asked++
+				ask()
+			}
+		}
+	}
 }
 
 // renewed notes how renewing went, and tells those that announced when it has failed for
@@ -218,56 +265,4 @@ func (s *servers) renew(ctx context.Context, id clientv3.LeaseID) (int64, error)
 		return 0, err
 	}
 	return response.TTL, stream.CloseSend()
-}
-
-// verify makes keep write again what the servers have lost or others have changed.
-func (d *Directory) verify() {
-	d.mu.Lock()
-	var written []*registration
-	for _, r := range d.registrations {
-		if r.written > 0 && !r.withdrawn {
-			written = append(written, r)
-		}
-	}
-	d.mu.Unlock()
-	for part := range slices.Chunk(written, maxTxn) {
-		gets := make([]clientv3.Op, len(part))
-		for i, r := range part {
-			gets[i] = clientv3.OpGet(d.keyOf(r.instance), clientv3.WithKeysOnly())
-		}
-		var response *clientv3.TxnResponse
-		err := d.servers.do(d.ctx, kindVerify, func(ctx context.Context) (err error) {
-			response, err = d.servers.client.Txn(ctx).Then(gets...).Commit()
-			return err
-		})
-		if err != nil {
-			return // it is tried again
-		}
-		for i, r := range part {
-			var revision int64
-			if kvs := response.Responses[i].GetResponseRange().GetKvs(); len(kvs) > 0 {
-				revision = kvs[0].ModRevision
-			}
-			d.sawOwn(r.instance, revision, response.Header.Revision)
-		}
-	}
-}
-
-// sawOwn compares what the servers have of an instance with what this process wrote, if it
-// announced it.
-//
-//   - revision: of the key; 0: there is none.
-//   - at: the revision of the servers at which that was so.
-func (d *Directory) sawOwn(instance string, revision, at int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	r := d.registrations[instance]
-	if r == nil || r.written == 0 || r.withdrawn || r.revision == revision {
-		return
-	}
-	if at < r.revision {
-		return // before the entry was written; data that begins anew ends the lease
-	}
-	r.written, r.retry = 0, time.Time{}
-	d.wake()
 }

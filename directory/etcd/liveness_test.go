@@ -11,6 +11,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/directorytest"
+
 	"tagbus/directory/etcd"
 	"tagbus/directory/etcd/internal/embedded"
 )
@@ -19,6 +20,7 @@ import (
 const graceOfExpired = min(time.Second, expiry)
 
 func TestAKilledPublisherExpires(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	d := open(t, server)
 	r, stop := directorytest.Watch(t, d)
@@ -37,6 +39,7 @@ func TestAKilledPublisherExpires(t *testing.T) {
 
 // TestAPublisherThatCannotReachTheServers expires as a killed one does, and appears again.
 func TestAPublisherThatCannotReachTheServers(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	proxy := newProxy(t, server)
 	publisher, d := open(t, server, proxy.endpoint), open(t, server)
@@ -59,6 +62,7 @@ func TestAPublisherThatCannotReachTheServers(t *testing.T) {
 }
 
 func TestWithdrawnIsToldApartFromExpired(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	d := open(t, server, patient)
 	r, stop := directorytest.Watch(t, d)
@@ -67,7 +71,7 @@ func TestWithdrawnIsToldApartFromExpired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer publisher.Close() //nolint:errcheck // it is closed below
+	defer publisher.Close()
 	a := directorytest.Announce(t, publisher, directorytest.Entry("a", 1))
 	r.Want(directory.Appeared, "a")
 	if err := a.Withdraw(); err != nil {
@@ -95,32 +99,48 @@ func TestWithdrawnIsToldApartFromExpired(t *testing.T) {
 	}
 }
 
-// TestALeaseThatIsRevoked is got again before anything is Gone.
+// TestALeaseThatIsRevoked is got again: by a process that watches before anything is Gone,
+// and by another one when it renews the lease.
 func TestALeaseThatIsRevoked(t *testing.T) {
-	server := embedded.Start(t)
-	publisher, d := open(t, server), open(t, server, patient)
-	directorytest.Announce(t, publisher, directorytest.Entry("a", 1))
-	r, stop := directorytest.Watch(t, d)
-	defer stop()
-	r.Want(directory.Appeared, "a")
-	ctx := context.Background()
-	client := server.Client()
-	leases, err := client.Leases(ctx)
-	if err != nil || len(leases.Leases) != 1 {
-		t.Fatalf("got leases %v, %v, want one", leases, err)
+	t.Parallel()
+	for _, watching := range []bool{true, false} {
+		server := embedded.Start(t)
+		publisher, d := open(t, server), open(t, server, patient)
+		directorytest.Announce(t, publisher, directorytest.Entry("a", 1))
+		if watching {
+			_, stop := directorytest.Watch(t, publisher)
+			defer stop()
+		}
+		r, stop := directorytest.Watch(t, d)
+		defer stop()
+		r.Want(directory.Appeared, "a")
+		ctx := context.Background()
+		client := server.Client()
+		leases, err := client.Leases(ctx)
+		if err != nil || len(leases.Leases) != 1 {
+			t.Fatalf("got leases %v, %v, want one", leases, err)
+		}
+		if _, err := client.Revoke(ctx, leases.Leases[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "new lease", func() bool { return publisher.Stats().Leases == 2 })
+		directorytest.Announce(t, publisher, directorytest.Entry("b", 1))
+		e := r.Next()
+		if !watching && e.Kind == directory.Gone {
+			r.Want(directory.Appeared, "a")
+			e = r.Next()
+		}
+		if e.Kind != directory.Appeared || e.Entry.Instance != "b" {
+			t.Errorf("got %v, want b to appear, and a never gone", e)
+		}
+		wantEntries(t, d, "a", "b")
 	}
-	if _, err := client.Revoke(ctx, leases.Leases[0].ID); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "new lease", func() bool { return publisher.Stats().Leases == 2 })
-	directorytest.Announce(t, publisher, directorytest.Entry("b", 1))
-	r.Want(directory.Appeared, "b") // and a was never gone
-	wantEntries(t, d, "a", "b")
 }
 
-// TestAnEntryThatOthersDelete is there again before it is Gone, whether its process watches
-// or not.
+// TestAnEntryThatOthersDelete is there again: at once if its process watches, and otherwise
+// within Expiry, when it may have been Gone meanwhile.
 func TestAnEntryThatOthersDelete(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	d := open(t, server, patient)
 	r, stop := directorytest.Watch(t, d)
@@ -146,8 +166,13 @@ func TestAnEntryThatOthersDelete(t *testing.T) {
 		if _, err := client.Put(context.Background(), key, "nonsense"); err != nil {
 			t.Fatal(err)
 		}
-		if e := r.Want(directory.Problem, instance); !errors.Is(e.Err, etcd.ErrDamaged) {
-			t.Errorf("got %v, want ErrDamaged", e.Err)
+		e := r.Next()
+		if !watching && e.Kind == directory.Gone {
+			r.Want(directory.Appeared, instance)
+			e = r.Next()
+		}
+		if e.Kind != directory.Problem || e.Entry.Instance != instance || !errors.Is(e.Err, etcd.ErrDamaged) {
+			t.Errorf("got %v, want a problem with ErrDamaged", e)
 		}
 		until(t, "entry that is mended", func() bool { return d.Stats().Problems == 0 })
 	}
@@ -156,6 +181,7 @@ func TestAnEntryThatOthersDelete(t *testing.T) {
 }
 
 func TestAnnouncedByAnotherProcess(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	first, second := open(t, server), open(t, server)
 	a := directorytest.Announce(t, first, directorytest.Entry("a", 1))
@@ -178,6 +204,7 @@ func TestAnnouncedByAnotherProcess(t *testing.T) {
 // TestAnInstanceThatAnotherProcessTakes while this one cannot reach the servers is
 // reported, and left to the other; when that has gone, it is announced again.
 func TestAnInstanceThatAnotherProcessTakes(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	proxy := newProxy(t, server)
 	proxy.cut()

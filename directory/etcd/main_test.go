@@ -3,6 +3,7 @@
 package etcd_test
 
 import (
+	"flag"
 	"testing"
 	"time"
 
@@ -12,15 +13,25 @@ import (
 	"tagbus/directory/etcd/internal/embedded"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil { // the tests wait more than they work
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // expiry is short, for tests that wait for one.
-const expiry = 2 * time.Second
+const expiry = 4 * time.Second
 
 // open opens a directory on a server; the test closes it at its end.
 func open(t *testing.T, s *embedded.Server, change ...func(*etcd.Config)) *etcd.Directory {
 	t.Helper()
-	config := etcd.Config{Endpoints: []string{s.Endpoint()}, Prefix: "/tagbus/test/", Expiry: expiry}
+	config := etcd.Config{
+		Endpoints: []string{s.Endpoint()}, Prefix: "/tagbus/test/", Expiry: expiry,
+		// A machine that does other things too answers late. One that is away refuses at once.
+		RequestTimeout: 15 * time.Second, AnnounceTimeout: 15 * time.Second,
+	}
 	for _, c := range change {
 		c(&config)
 	}

@@ -37,8 +37,10 @@ type servers struct {
 	watch  etcdserverpb.WatchClient // for watches: those of clientv3 hide what happens to them
 	counts counts
 
-	token          atomic.Pointer[string] // of etcd's authentication; nil: none yet
-	authenticating sync.Mutex
+	token   atomic.Pointer[string] // of etcd's authentication; nil: none yet
+	running sync.WaitGroup
+	mu      sync.Mutex
+	pending *tokenRequest // nil: none
 }
 
 // connect returns the servers of config. Blocks: never.
@@ -47,7 +49,7 @@ func connect(config Config) (*servers, error) {
 	options := []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 		Backoff:           backoff.Config{BaseDelay: firstRedial, Multiplier: 1.6, Jitter: 0.2, MaxDelay: lastRedial},
 		MinConnectTimeout: config.RequestTimeout,
-	}), grpc.WithChainUnaryInterceptor(failFast)}
+	}), grpc.WithChainUnaryInterceptor(failFast), grpc.WithNoProxy()} // a proxy is for the web
 	if config.User != "" {
 		options = append(options, grpc.WithPerRPCCredentials(tokenOf{s}))
 	}
@@ -76,7 +78,11 @@ func failFast(ctx context.Context, method string, request, reply any, cc *grpc.C
 }
 
 // close ends all connections. What still waits fails.
-func (s *servers) close() error { return ignoreCanceled(s.client.Close()) }
+func (s *servers) close() error {
+	err := ignoreCanceled(s.client.Close())
+	s.running.Wait()
+	return err
+}
 
 func ignoreCanceled(err error) error {
 	if errors.Is(err, context.Canceled) {
@@ -90,7 +96,7 @@ func ignoreCanceled(err error) error {
 //
 //   - Errors: *ServerError; those of ctx, if it has ended.
 func (s *servers) do(ctx context.Context, k kind, request func(context.Context) error) error {
-	limited, cancel := context.WithTimeout(ctx, s.limit(k))
+	limited, cancel := context.WithTimeout(ctx, s.config.RequestTimeout)
 	defer cancel()
 	err := s.authenticated(limited, func() error {
 		err := request(limited)
@@ -100,15 +106,6 @@ func (s *servers) do(ctx context.Context, k kind, request func(context.Context) 
 		return err
 	})
 	return s.explain(ctx, err)
-}
-
-// limit returns how long a request of a kind may take. A server to which the way is lost
-// answers nothing, and what keeps the lease must find another one before it ends.
-func (s *servers) limit(k kind) time.Duration {
-	if k == kindKeepalive || k == kindVerify {
-		return min(s.config.RequestTimeout, s.config.Expiry/6)
-	}
-	return s.config.RequestTimeout
 }
 
 // authenticated makes a request with a token, if the servers want one.
@@ -133,13 +130,34 @@ func (s *servers) authenticated(ctx context.Context, request func() error) error
 	return request()
 }
 
-// authenticate gets a token, unless there is another one than used already.
+// authenticate returns when there is another token than used. Servers check passwords slowly
+// on purpose, and many programs that start at once wait for each other: what was asked for
+// is waited for in the background, so that a later request has it.
 func (s *servers) authenticate(ctx context.Context, used *string) error {
-	s.authenticating.Lock()
-	defer s.authenticating.Unlock()
+	s.mu.Lock()
 	if s.token.Load() != used {
+		s.mu.Unlock()
 		return nil
 	}
+	p := s.pending
+	if p == nil {
+		p = &tokenRequest{done: make(chan struct{})}
+		s.pending = p
+		s.running.Go(func() { s.getToken(p) })
+	}
+	s.mu.Unlock()
+	select {
+	case <-p.done:
+		return p.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// getToken gets a token.
+func (s *servers) getToken(p *tokenRequest) {
+	ctx, cancel := context.WithTimeout(s.client.Ctx(), max(tokenPatience, s.config.RequestTimeout))
+	defer cancel()
 	token := ""
 	response, err := s.client.Authenticate(ctx, s.config.User, s.config.Password)
 	switch {
@@ -148,11 +166,25 @@ func (s *servers) authenticate(ctx context.Context, used *string) error {
 	case errors.Is(err, rpctypes.ErrAuthNotEnabled):
 		err = nil // everything is allowed
 	}
-	s.counts.asked(kindAuthenticate, time.Now(), err, err == nil || !isAway(err))
-	if err == nil {
+	if s.client.Ctx().Err() == nil {
+		s.counts.asked(kindAuthenticate, time.Now(), err, err == nil || !isAway(err))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.err = err; err == nil {
 		s.token.Store(&token)
 	}
-	return err
+	s.pending = nil
+	close(p.done)
+}
+
+// tokenPatience is how long the servers may take to check a password.
+const tokenPatience = time.Minute
+
+// tokenRequest is one that is under way.
+type tokenRequest struct {
+	done chan struct{} // closed when it is over
+	err  error         // then: why there is none
 }
 
 // staleToken reports whether a request failed since the servers do not know its token, as

@@ -11,7 +11,6 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/codec"
 	"tagbus/internal/plain"
@@ -24,7 +23,6 @@ const (
 	grace = time.Second
 
 	maxEntries = 1 << 16 // that are kept
-	maxBad     = 64      // keys that are named because they have no entry
 
 	pageKeys  = 256     // of one page of a list, at most
 	pageBytes = 4 << 20 // of one page of a list, about
@@ -281,32 +279,4 @@ func (s *shelf) forgive(now time.Time) {
 			i.deadline = now.Add(i.patience)
 		}
 	}
-}
-
-// blame reports that a key has no entry.
-func (s *shelf) blame(key string, err error) {
-	if !s.bad[key] && len(s.bad) >= maxBad {
-		s.d.feed.Report("key:", fmt.Errorf("%w: more keys below %s than the %d that are named", ErrDamaged, plain.Text(s.d.config.Prefix), maxBad))
-		return
-	}
-	s.bad[key] = true
-	s.d.feed.Report(s.sourceOf(key), fmt.Errorf("%w: %s: %w: delete the key, or update this program if newer ones announce here",
-		ErrDamaged, plain.Text(plain.Cut(key, 300)), err))
-}
-
-// mend ends the problem of a key.
-func (s *shelf) mend(key string) {
-	if s.bad[key] {
-		delete(s.bad, key)
-		s.d.feed.Report(s.sourceOf(key), nil)
-		s.d.feed.Report("key:", nil)
-	}
-}
-
-// sourceOf returns what the problem of a key is about: its instance, or the key itself.
-func (s *shelf) sourceOf(key string) string {
-	if instance := strings.TrimPrefix(key, s.d.entriesPrefix()); directory.ValidInstance(instance) {
-		return instance
-	}
-	return "key:" + key
 }

@@ -14,9 +14,10 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/codec"
 	"tagbus/bus/directory/directorytest"
+	"tagbus/tags"
+
 	"tagbus/directory/etcd"
 	"tagbus/directory/etcd/internal/embedded"
-	"tagbus/tags"
 )
 
 // scattered returns an entry whose bytes cannot be compressed much.
@@ -42,6 +43,7 @@ func bytesOf(t *testing.T, e directory.Entry) []byte {
 
 // TestAnEntryThatIsTooLarge is refused by name before it is sent: servers are not needed.
 func TestAnEntryThatIsTooLarge(t *testing.T) {
+	t.Parallel()
 	d := open(t, embedded.New(t), quick)
 	huge := scattered("a", 620_000)
 	size := len(bytesOf(t, huge))
@@ -67,6 +69,7 @@ func TestAnEntryThatIsTooLarge(t *testing.T) {
 
 // TestAnEntryAtTheLimit is announced: the servers take what this package lets through.
 func TestAnEntryAtTheLimit(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	d := open(t, server, patient)
 	e := scattered("a", 110_000)
@@ -80,6 +83,7 @@ func TestAnEntryAtTheLimit(t *testing.T) {
 }
 
 func TestManyPages(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	client := server.Client()
 	const many = 2*etcd.PageKeys + 7
@@ -117,6 +121,7 @@ func TestManyPages(t *testing.T) {
 
 // TestKeysThatAreNoEntries are problems that name the key, are bounded, and hide nothing.
 func TestKeysThatAreNoEntries(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	const prefix = "/tagbus/test/e/"
 	good := bytesOf(t, directorytest.Entry("good", 1))
@@ -171,6 +176,7 @@ func TestKeysThatAreNoEntries(t *testing.T) {
 
 // TestBadValuesAreBounded: a store full of rubbish makes as many problems as are of use.
 func TestBadValuesAreBounded(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	client := server.Client()
 	random := rand.New(rand.NewPCG(3, 4))
@@ -198,6 +204,7 @@ func TestBadValuesAreBounded(t *testing.T) {
 
 // TestABadValueKeepsTheLastGoodEntry.
 func TestABadValueKeepsTheLastGoodEntry(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	key := "/tagbus/test/e/a"
 	server.Put(key, string(bytesOf(t, directorytest.Entry("a", 1))))
@@ -216,6 +223,7 @@ func TestABadValueKeepsTheLastGoodEntry(t *testing.T) {
 
 // TestMoreEntriesThanAreKept is a problem, and ends when there is room.
 func TestMoreEntriesThanAreKept(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t)
 	publisher := open(t, server, patient)
 	var all []directory.Registration
@@ -238,8 +246,9 @@ func TestMoreEntriesThanAreKept(t *testing.T) {
 
 // TestServersThatAreFull keep what they have: it stays announced, and can be withdrawn.
 func TestServersThatAreFull(t *testing.T) {
+	t.Parallel()
 	server := embedded.Start(t, embedded.Quota(4<<20))
-	d := open(t, server, quick)
+	d := open(t, server)
 	a := directorytest.Announce(t, d, directorytest.Entry("a", 1))
 	client := server.Client()
 	for i := 0; ; i++ {

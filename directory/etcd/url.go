@@ -5,7 +5,9 @@ package etcd
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -196,14 +198,14 @@ func passwordOf(file string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: password-file: %w", ErrConfig, err)
 	}
-	defer f.Close() //nolint:errcheck // it was only read
-	buffer := make([]byte, maxPasswordBytes)
-	n, err := f.Read(buffer)
-	password, _, _ := strings.Cut(string(buffer[:n]), "\n")
+	text, err := io.ReadAll(io.LimitReader(f, maxPasswordBytes))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", fmt.Errorf("%w: password-file: %w", ErrConfig, err)
+	}
+	password, _, _ := strings.Cut(string(text), "\n")
 	if password = strings.TrimSuffix(password, "\r"); password == "" {
 		return "", fmt.Errorf("%w: password-file: the first line of %s is empty", ErrConfig, plain.Text(file))
 	}
-	_ = err // a short file ends with one
 	return password, nil
 }
 

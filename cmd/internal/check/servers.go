@@ -56,7 +56,7 @@ func problems(err error) []error {
 	if err == nil {
 		return nil
 	}
-	if several, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // what it is, and not what it wraps
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		var texts []string
 		for _, part := range several.Unwrap() {
 			texts = append(texts, part.Error())

@@ -47,7 +47,8 @@ type Config struct {
 	Data string
 
 	// Name is what operators call the member, unique within the directory. Default: the
-	// name of the host, and with another port than ClientPort that port.
+	// name of the host, and with another port than ClientPort that port. With a name a
+	// folder is taken that another etcd server has left, or etcdutl has made of a snapshot.
 	Name string
 
 	// Listen is HOST or HOST:PORT, where clients reach the member. Members talk to each

@@ -72,13 +72,14 @@ func (f *folder) ran() bool { return wal.Exist(filepath.Join(f.path, etcdFolder,
 
 // read returns what the folder keeps; the zero value if nothing.
 //
+//   - adopt: take the folder of an etcd server, as one is that was made of a snapshot.
 //   - Errors: *SettingError with ErrForeign for a folder of etcd or of another program,
 //     ErrDamaged.
-func (f *folder) read() (s settings, err error) {
+func (f *folder) read(adopt bool) (s settings, err error) {
 	text, err := os.ReadFile(filepath.Join(f.path, settingsFile))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return settings{}, f.ours()
+		return settings{}, f.ours(adopt)
 	case err != nil:
 		return s, folderError(f.path, err)
 	}
@@ -95,9 +96,9 @@ func (f *folder) read() (s settings, err error) {
 }
 
 // ours returns an error for a folder without settings that has files in it.
-func (f *folder) ours() error {
-	if f.ran() {
-		return &SettingError{"Data", f.path, ErrForeign, errors.New("an etcd server ran there"), "give another folder, or run that etcd"}
+func (f *folder) ours(adopt bool) error {
+	if f.ran() && !adopt {
+		return &SettingError{"Data", f.path, ErrForeign, errors.New("an etcd server ran there"), "give another folder; or the name of that server, too, if it was made of a snapshot for this member"}
 	}
 	entries, err := os.ReadDir(f.path)
 	if err != nil {

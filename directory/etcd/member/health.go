@@ -73,6 +73,9 @@ func (m *Member) settle(ctx context.Context) error {
 			return fmt.Errorf("it has not caught up: %w", err)
 		}
 		m.config.Logger.Info("the member has caught up, and votes from now on", "name", m.config.Name)
+		if server.IsLearner() { // the leader knows first
+			return errors.New("it does not vote yet")
+		}
 	}
 	if me := server.Cluster().Member(server.MemberID()); me != nil && !slices.Equal(me.PeerURLs, []string{m.at.peers.String()}) {
 		moved := membership.Member{ID: me.ID, RaftAttributes: membership.RaftAttributes{PeerURLs: []string{m.at.peers.String()}}}
@@ -149,9 +152,9 @@ func (m *Member) watch() {
 func (m *Member) sayLeader(before types.ID) types.ID {
 	server := m.etcd.Server
 	now := server.Leader()
-	switch {
-	case now == before:
-	case now == 0:
+	switch now {
+	case before:
+	case 0:
 		m.config.Logger.Warn("no member leads: the directory takes no changes until more members are up; connections of the bus go on", "members", m.missing())
 	default:
 		name := now.String()

@@ -54,6 +54,7 @@ type lines struct {
 	sync.Mutex
 	said    map[string]*line
 	removed bool // the member is none any more
+	ends    bool // Close was called: only what ends the process matters
 	fatal   func(error)
 }
 
@@ -70,6 +71,13 @@ func newCore(to *slog.Logger, fatal func(error)) *core {
 
 // logger returns what etcd is given.
 func (c *core) logger() *zap.Logger { return zap.New(c) }
+
+// end makes the rest not be said: etcd complains of what Close does to it.
+func (c *core) end() {
+	c.shared.Lock()
+	defer c.shared.Unlock()
+	c.shared.ends = true
+}
 
 // wasRemoved reports whether etcd has said that the member was removed.
 func (c *core) wasRemoved() bool {
@@ -132,6 +140,9 @@ func (c *core) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 func (l *lines) pass(message string, now time.Time) (omitted int, say bool) {
 	l.Lock()
 	defer l.Unlock()
+	if l.ends {
+		return 0, false
+	}
 	one := l.said[message]
 	if one == nil {
 		if len(l.said) >= maxLines {

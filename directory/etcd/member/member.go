@@ -12,7 +12,6 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"google.golang.org/grpc"
-
 	"tagbus/internal/plain"
 )
 
@@ -58,7 +57,7 @@ func Start(ctx context.Context, config Config) (m *Member, err error) {
 
 // start does what Start does once the folder is locked.
 func (m *Member) start(ctx context.Context) (err error) {
-	if m.kept, err = m.folder.read(); err != nil {
+	if m.kept, err = m.folder.read(m.config.Name != ""); err != nil {
 		return err
 	}
 	c := &m.config
@@ -168,6 +167,7 @@ func (m *Member) Close() error {
 	m.closed = true
 	close(m.quit)
 	m.mutex.Unlock()
+	m.core.end()
 	m.stop()
 	m.watched.Wait()
 	return m.folder.close()

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"tagbus/cmd/programs"
+
 	_ "tagbus/directory/etcd"
 )
 

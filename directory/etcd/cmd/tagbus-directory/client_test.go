@@ -16,8 +16,9 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
-	_ "tagbus/directory/etcd"
 	"tagbus/tags"
+
+	_ "tagbus/directory/etcd"
 )
 
 // expiry is how long clients of the tests may give no sign of life.

@@ -143,11 +143,17 @@ func slowly(t *testing.T, by time.Duration) []string {
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("needs strace of the Debian package strace")
 	}
-	return []string{"strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync,fsync", "-e", "signal=none",
-		"-e", fmt.Sprintf("inject=fdatasync,fsync:delay_enter=%d", by.Microseconds())}
+	return []string{
+		"strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync,fsync", "-e", "signal=none",
+		"-e", fmt.Sprintf("inject=fdatasync,fsync:delay_enter=%d", by.Microseconds()),
+	}
 }
 
-// The disk of the only member takes a second for each write.
+// slowWrite is how long each write of the slow disk takes: a twelfth of expiry, as 2.5 s
+// are of the default. The entry of a client takes six of them, one after the other.
+const slowWrite = expiry / 12
+
+// The disk of the only member is slow.
 func TestASlowDisk(t *testing.T) {
 	t.Parallel()
 	all(t)
@@ -156,7 +162,7 @@ func TestASlowDisk(t *testing.T) {
 	if code := m.stop(); code != 0 {
 		t.Fatalf("got exit code %d of the member, want 0", code)
 	}
-	m.before = slowly(t, time.Second)
+	m.before = slowly(t, slowWrite)
 	m.again()
 	s := newScene(t, site.url(), 3)
 	s.dies()

@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -69,8 +70,8 @@ func TestAnEntryThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	site := newSite(t, 1)
 	s := newScene(t, site.url(), 2)
-	const tags = 500_000 // 4 MB, each at random
-	got := s.living[0].order("large giant " + "500000")
+	const tags = 600_000 // 4 MB, each at random
+	got := s.living[0].order(fmt.Sprint("large giant ", tags))
 	if !strings.Contains(got, "giant") || got == "<nil>" {
 		t.Errorf("got %q for an entry of %d tags, want an error that names it", got, tags)
 	}

@@ -3,17 +3,12 @@
 package main_test
 
 import (
-	"context"
 	"io"
 	"net"
 	"os"
 	"sync"
 	"testing"
 	"time"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
-
-	"tagbus/directory/etcd/member"
 )
 
 // wire is a way to a member that can be cut.
@@ -184,25 +179,4 @@ func TestAMemberIsReplaced(t *testing.T) {
 	s.goesOn()
 	s.buried(time.Time{})
 	s.end()
-}
-
-// keysOf returns how many keys a member knows of, also if it is alone.
-func keysOf(t *testing.T, at string) int64 {
-	t.Helper()
-	client, err := member.Dial([]string{at}, member.TLS{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := client.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	answer, err := client.Get(ctx, "/tagbus/", clientv3.WithPrefix(), clientv3.WithCountOnly(), clientv3.WithSerializable())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer.Count
 }

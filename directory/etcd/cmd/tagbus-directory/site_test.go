@@ -72,7 +72,12 @@ func (m *server) launch(flags ...string) {
 	if first := m.site.servers[0]; m != first {
 		args = append(args, "--join", first.at)
 	}
-	args = append(args, flags...)
+	m.run(append(args, flags...)...)
+}
+
+// run starts the process.
+func (m *server) run(args ...string) {
+	m.t.Helper()
 	if m.binary == "" {
 		m.program = launch(m.t, m.name, "member", m.before, args...)
 	} else {
@@ -96,7 +101,7 @@ func (m *server) again() {
 // relaunch is again without waiting.
 func (m *server) relaunch() {
 	m.t.Helper()
-	m.program = launch(m.t, m.name, "member", m.before, "--data", m.data)
+	m.run("--data", m.data)
 }
 
 // leader returns the member that leads.

@@ -26,7 +26,7 @@ const patience = 30 * time.Second
 //
 // Threads: one, that of the test.
 type Server struct {
-	t      testing.TB
+	tb     testing.TB
 	folder string
 	tls    *transport.TLSInfo
 	quota  int64
@@ -49,29 +49,29 @@ func TLS(cert, key, ca string) Option {
 func Quota(bytes int64) Option { return func(s *Server) { s.quota = bytes } }
 
 // New returns a server that does not run. It is stopped when the test ends.
-func New(t testing.TB, options ...Option) *Server {
-	t.Helper()
-	folder, err := os.MkdirTemp("", "etcd") // the path of a socket is short, that of t.TempDir is not
+func New(tb testing.TB, options ...Option) *Server {
+	tb.Helper()
+	folder, err := os.MkdirTemp("", "etcd") //nolint:usetesting // the path of a socket is short, that of TempDir is not
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	s := &Server{t: t, folder: folder}
+	s := &Server{tb: tb, folder: folder}
 	for _, option := range options {
 		option(s)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		s.Stop()
 		if err := os.RemoveAll(folder); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
 	return s
 }
 
 // Start returns a server that runs.
-func Start(t testing.TB, options ...Option) *Server {
-	t.Helper()
-	s := New(t, options...)
+func Start(tb testing.TB, options ...Option) *Server {
+	tb.Helper()
+	s := New(tb, options...)
 	s.Start()
 	return s
 }
@@ -81,7 +81,7 @@ func (s *Server) Endpoint() string { return "unix://" + filepath.Join(s.folder, 
 
 // Start starts it, on the data that it had.
 func (s *Server) Start() {
-	s.t.Helper()
+	s.tb.Helper()
 	c := embed.NewConfig()
 	c.Name, c.Dir = "m", filepath.Join(s.folder, "data")
 	peer := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
@@ -94,18 +94,18 @@ func (s *Server) Start() {
 	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
 	c.TickMs, c.ElectionMs = 10, 100
-	c.UnsafeNoFsync = true
+	c.UnsafeNoFsync, c.BcryptCost = true, 4 // the least: passwords are no secrets here
 	c.QuotaBackendBytes = s.quota
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
 	e, err := embed.StartEtcd(c)
 	if err != nil {
-		s.t.Fatal(err)
+		s.tb.Fatal(err)
 	}
 	s.etcd = e
 	select {
 	case <-e.Server.ReadyNotify():
 	case <-time.After(patience):
-		s.t.Fatal("got no server that is ready, want one")
+		s.tb.Fatal("got no server that is ready, want one")
 	}
 }
 
@@ -120,27 +120,27 @@ func (s *Server) Stop() {
 
 // Wipe removes its data. It must not run.
 func (s *Server) Wipe() {
-	s.t.Helper()
+	s.tb.Helper()
 	if err := os.RemoveAll(filepath.Join(s.folder, "data")); err != nil {
-		s.t.Fatal(err)
+		s.tb.Fatal(err)
 	}
 }
 
 // Client returns a client of the test's own, in the server's process.
 func (s *Server) Client() *clientv3.Client {
-	s.t.Helper()
+	s.tb.Helper()
 	c, err := clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint()}, Logger: zap.NewNop()})
 	if err != nil {
-		s.t.Fatal(err)
+		s.tb.Fatal(err)
 	}
-	s.t.Cleanup(func() { _ = c.Close() }) //nolint:errcheck // the test is over
+	s.tb.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
 // Put writes a key, as a stranger would.
 func (s *Server) Put(key, value string) {
-	s.t.Helper()
+	s.tb.Helper()
 	if _, err := s.Client().Put(context.Background(), key, value); err != nil {
-		s.t.Fatal(err)
+		s.tb.Fatal(err)
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-
-	"tagbus/directory/etcd/member"
 	"tagbus/internal/build"
 	"tagbus/internal/plain"
+
+	"tagbus/directory/etcd/member"
 )
 
 // Exit codes, as those of the other commands.
@@ -135,7 +135,7 @@ func refuse(s Streams, err error) int {
 // words says in those of the command line what package member says in those of its Config.
 var words = strings.NewReplacer(
 	"member: Data", "--data", "member: Name", "--name", "member: Listen", "--listen", "member: Advertise", "--advertise",
-	"member: Join", "--join", "member: TLS.Cert", "--cert", "member: TLS.Key", "--key", "member: TLS.CA", "--ca", "member: TLS", "--cert",
+	"member: Join", "--join", "member: At", "--at", "member: TLS.Cert", "--cert", "member: TLS.Key", "--key", "member: TLS.CA", "--ca", "member: TLS", "--cert",
 	"member: Quota", "--quota", "member: Compaction", "--history",
 	"in Advertise", "with --advertise", "leave Join out", "leave --join out", "\n", "; ",
 )

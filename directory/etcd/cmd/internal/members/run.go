@@ -78,7 +78,7 @@ func (f *runFlags) serve(ctx context.Context, m *member.Member, log *slog.Logger
 	defer func() {
 		cancel()
 		if works != nil {
-			<-works
+			_ = <-works // nothing of importance: the command ends
 		}
 	}()
 	for {

@@ -15,9 +15,9 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"tagbus/internal/plain"
 
 	"tagbus/directory/etcd/member"
-	"tagbus/internal/plain"
 )
 
 // statusFlags are those of status.
@@ -47,6 +47,9 @@ func (f *statusFlags) run(ctx context.Context, s Streams) error {
 // with calls do with a client of the members that the flags name.
 func (a *asking) with(do func(*clientv3.Client) error) error {
 	client, err := member.Dial(a.At, a.files())
+	if setting := (*member.SettingError)(nil); errors.As(err, &setting) && setting.Setting == "Join" {
+		setting.Setting = "At"
+	}
 	if err != nil {
 		return err
 	}
