@@ -98,7 +98,7 @@ var table = []rule{
 	{"bus/internal/wire/wiretest", "tests write and read pages with what the bus does it with", []string{"bus/internal/wire", "tags"}},
 	{"bus/directory", "the interface of a directory knows nothing of those who implement or use it", []string{"internal/plain", "tags"}},
 	{"bus/directory/file", "a directory is used by the bus and does not use it", []string{
-		"internal/plain", "internal/remind", "bus/directory", "tags", "github.com/fsnotify/fsnotify", "github.com/nats-io/nuid", "golang.org/x/sys/unix",
+		"internal/plain", "internal/remind", "bus/directory", "tags", "github.com/nats-io/nuid", "golang.org/x/sys/unix",
 	}},
 	{"bus/directory/codec", "the bytes of an entry do not depend on where they are kept", []string{"internal/plain", "bus/directory", "tags"}},
 	{"bus/directory/directorytest", "a directory is held to the contract whatever its kind", []string{"bus/directory", "tags"}},
@@ -128,6 +128,7 @@ var table = []rule{
 	{"internal/check", "what is wrong with a configuration is collected alike for all of them", nil},
 	{"internal/remind", "when something is said again depends on nothing", nil},
 	{"internal/plain", "what makes text safe to show depends on nothing", nil},
+	{"internal/site", "a site is simulated by the tests of this package, and no program imports it", nil},
 	{"internal/tests", "how much tests do depends on nothing", nil},
 	{"netio", "the contract depends on nobody who keeps it", []string{"internal/check", "internal/plain", "golang.org/x/sys/unix"}},
 	{"netio/internal/backendtest", "the tests of backends drive any of them", []string{

@@ -23,7 +23,7 @@ type plan struct {
 	processes  int // publishers of each host, which share its links
 	handlers   int // consumers of all tags of one host each: event builders
 	subsystems int // consumers of one e-link of each link of a tenth of the hosts: slow control, calibration
-	monitors   int // consumers of one e-link of each link of all hosts
+	monitors   int // consumers of one e-link of each link of all hosts, by a pattern
 }
 
 // readout is the site of docs/scaling.md: a process for each host, as a readout host has few
@@ -54,7 +54,7 @@ func (p plan) connections() int {
 func (p plan) tenth() int { return (p.hosts + 9) / 10 }
 
 // tag returns that of an e-link.
-func tag(t testing.TB, host, link, elink int) tags.Tag {
+func tag(t *testing.T, host, link, elink int) tags.Tag {
 	t.Helper()
 	id, err := tags.Fields{Version: tags.FormatVersion, Connector: uint16(host), Link: uint16(link), ELink: uint8(elink)}.Tag()
 	if err != nil {
@@ -64,7 +64,7 @@ func tag(t testing.TB, host, link, elink int) tags.Tag {
 }
 
 // served returns the tags of a process.
-func (p plan) served(t testing.TB, host, process int) []tags.Tag {
+func (p plan) served(t *testing.T, host, process int) []tags.Tag {
 	t.Helper()
 	var list []tags.Tag
 	for link := process; link < linksPerHost; link += p.processes {
@@ -84,7 +84,7 @@ type reading struct {
 }
 
 // readings returns those of all consumers.
-func (p plan) readings(t testing.TB) (all []reading) {
+func (p plan) readings(t *testing.T) (all []reading) {
 	t.Helper()
 	read := func(name string, first, hosts, elinks int) {
 		var list []tags.Tag
@@ -104,7 +104,20 @@ func (p plan) readings(t testing.TB) (all []reading) {
 		read(fmt.Sprintf("subsystem-%d", i), i*p.tenth(), p.tenth(), 1)
 	}
 	for i := range p.monitors {
-		read(fmt.Sprintf("monitor-%d", i), 0, p.hosts, 1)
+		all = append(all, reading{fmt.Sprintf("monitor-%d", i), firstELinks(t), p.hosts, p.hosts * linksPerHost})
 	}
 	return all
 }
+
+// firstELinks returns the pattern of e-link 0 of each link of each host.
+func firstELinks(t *testing.T) tags.Set {
+	t.Helper()
+	any, err := tags.Fields{Connector: 1<<16 - 1, Link: 1<<13 - 1}.Tag()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tags.Match(tag(t, 0, 0, 0), ^any)
+}
+
+// perLink is a tenth of the site with a process for each link.
+var perLink = plan{hosts: 35, processes: linksPerHost, handlers: 35, subsystems: 10, monitors: 5}

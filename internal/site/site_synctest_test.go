@@ -78,3 +78,16 @@ func (s *site) reopen(rack []*publisher) {
 	}
 	all.Wait()
 }
+
+// TestAProcessForEachLink is a tenth of the site with 24 times the publishers and connections
+// for the same tags.
+func TestAProcessForEachLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, perLink.fit())
+		s.phase("start-up storm", func() { s.open(); s.allActive() })
+		s.phase("one message of each", func() { s.exact() })
+		s.phase("a minute idle", func() { time.Sleep(time.Minute) })
+		s.print()
+		s.close()
+	})
+}

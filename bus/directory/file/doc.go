@@ -60,12 +60,24 @@
 // # Liveness
 //
 // A publisher is alive while the reader sees its beat change, on the reader's own
-// monotonic clock. Wall clocks and file times decide nothing, so clock jumps and
-// clocks that differ do no harm. Time in which the reader itself did not run does
-// not count. A file seen for the first time counts as alive, so that subscribers
-// start fast; to dial a dead publisher is harmless. If kernel, namespaces and
-// boot are the reader's own, the process is looked up too, and an entry whose
-// process has ended is gone at the next look.
+// monotonic clock. Wall clocks decide nothing, so clock jumps and clocks that differ do
+// no harm. Time in which the reader itself did not run does not count. A file seen for
+// the first time counts as alive, so that subscribers start fast; to dial a dead publisher
+// is harmless. If kernel, namespaces and boot are the reader's own, the process is looked
+// up too, and an entry whose process has ended is gone after Config.Poll.
+//
+// # What a look costs
+//
+// Each Config.Poll a reader asks whether the folder has changed, and whether a process that
+// it follows (pidfd) has ended: three calls of the system, however many entries there are.
+// All files are opened and read if the folder has changed within the last two seconds.
+// Otherwise the reader only asks when each file was written, a fifth of Config.Expiry
+// after the last time, or each Poll without notifications. A file that was written since
+// has a new beat, as far as can be seen from outside: the beat itself is read at least once
+// in twice Expiry, which finds a file that is written by something else. One that was not
+// written is read too, from half of the expiry on: times of files make looks cheap, and end
+// no entry. A publisher that is silent is Gone after Expiry, a fifth of that, and Poll, at
+// the latest.
 //
 // NFS clients cache attributes for up to 60 s: set Config.Expiry to 90 s or more
 // there. NFS has no file notifications from other hosts; polling finds changes.

@@ -4,6 +4,7 @@ package site_test
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -62,11 +63,16 @@ func (l *loop) NewTimer(f func()) (netio.Timer, error) {
 	return l.Loop.NewTimer(func() { l.step(f) })
 }
 
+// begun counts the steps of all loops.
+var begun atomic.Uint64
+
 func (l *loop) step(f func()) {
-	thread, before := unix.Gettid(), processorTime()
+	step, thread, before := begun.Add(1), unix.Gettid(), processorTime()
 	f()
 	d := processorTime() - before
-	if unix.Gettid() != thread { // the clock was that of another thread
+	// Few steps are interrupted, by others on the same thread or for another thread. Their
+	// time is not known.
+	if begun.Load() != step || unix.Gettid() != thread {
 		return
 	}
 	l.meter.add(d)
