@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"strings"
@@ -26,6 +27,9 @@ func serve(listen, way string) error {
 	m, err := member.Start(context.Background(), config)
 	if err != nil {
 		return err
+	}
+	if err := m.Wait(context.Background()); err != nil {
+		return errors.Join(err, m.Close())
 	}
 	load.Listening(m.Clients())
 	load.AwaitQuit()
