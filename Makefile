@@ -26,7 +26,7 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo release release-check test test-all limits site verbs web screenshot race invariants flake house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
+.PHONY: help build build-etcd demo demo-etcd release release-check test test-all limits site verbs web screenshot race invariants flake house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,8 +34,14 @@ help: ## list the targets
 build: ## bin/publisher, bin/subscriber and bin/tagbus
 	CGO_ENABLED=0 go build -o bin/ ./cmd/publisher ./cmd/subscriber ./cmd/tagbus
 
+build-etcd: ## bin/: tagbus-directory, and publisher-etcd, subscriber-etcd and tagbus-etcd, which the others hand over to
+	CGO_ENABLED=0 go -C directory/etcd build -o ../../bin/ ./cmd/...
+
 demo: build ## publisher to subscriber over TCP, verified, under a minute
 	@scripts/demo.sh bin
+
+demo-etcd: build build-etcd ## a bus on three members of tagbus-directory, one of them killed in the middle, under a minute
+	@scripts/demo-etcd.sh bin
 
 release: ## dist/: archives with static programs, deb and rpm (VERSION=v0.1.0 where git does not tell it)
 	@scripts/release.sh

@@ -37,7 +37,8 @@
 //	    process is how a reader in the same kernel and namespaces sees that the
 //	    publisher ended: boot id, inodes of the pid and time namespaces, process
 //	    id, and start time in clock ticks since boot. It may be absent. role is
-//	    "receiver" for a receiver and absent for a publisher; readers pass over
+//	    "receiver" for a receiver and absent for a publisher; mirror is there in a
+//	    copy of another directory's entry; readers pass over
 //	    entries of other roles. since_ns is nanoseconds since 1970 and may be
 //	    absent, and so may monitor. The other fields are those of directory.Entry.
 //	  - tags: the union of the sets of all lines, in the syntax of tags.ParseSet.

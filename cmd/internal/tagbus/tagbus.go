@@ -10,6 +10,7 @@ import (
 	"tagbus/cmd/internal/info"
 	"tagbus/cmd/internal/list"
 	"tagbus/cmd/internal/losses"
+	"tagbus/cmd/internal/mirror"
 	"tagbus/cmd/internal/pub"
 	"tagbus/cmd/internal/rates"
 	"tagbus/cmd/internal/rec"
@@ -48,6 +49,8 @@ type Commands struct {
 	Record recorder.Command `cmd:"" help:"Record what is on the bus into a file that says by itself whether it is whole."`
 	Replay replay.Command   `cmd:"" help:"Publish a recording again, with its pauses or as fast as possible."`
 	Rec    recordings       `cmd:"" help:"Look into recordings, check and repair them, cut and merge them, and convert them."`
+
+	Mirror mirror.Command `cmd:"" help:"Copy the entries of one directory into another as long as it runs, so that programs move one by one."`
 
 	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
 	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`
