@@ -119,6 +119,32 @@ func TestManyPages(t *testing.T) {
 	}
 }
 
+// TestAPageThatIsTooLarge is asked for in smaller pages: rubbish hides no entry.
+func TestAPageThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	server := embedded.Start(t)
+	client := server.Client()
+	put := func(instance, value string) {
+		if _, err := client.Put(context.Background(), "/tagbus/test/e/"+instance, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 40 {
+		instance := fmt.Sprintf("a%02d", i)
+		put(instance, string(bytesOf(t, directorytest.Entry(instance, 1))))
+	}
+	rubbish := strings.Repeat("x", 1<<20)
+	for i := range 70 {
+		put(fmt.Sprintf("b%02d", i), rubbish)
+	}
+	put("c", string(bytesOf(t, directorytest.Entry("c", 1))))
+	d := open(t, server)
+	entries, err := d.List()
+	if len(entries) != 41 || !errors.Is(err, etcd.ErrDamaged) {
+		t.Errorf("got %d entries, %.200v, want 41 and ErrDamaged", len(entries), err)
+	}
+}
+
 // TestKeysThatAreNoEntries are problems that name the key, are bounded, and hide nothing.
 func TestKeysThatAreNoEntries(t *testing.T) {
 	t.Parallel()
