@@ -59,7 +59,7 @@ func connect(config Config) (*servers, error) {
 	}
 	client, err := clientv3.New(clientv3.Config{
 		MaxCallRecvMsgSize: maxAnswerBytes,
-		Endpoints: config.Endpoints, TLS: config.TLS,
+		Endpoints:          config.Endpoints, TLS: config.TLS,
 		DialKeepAliveTime: pingAfter, DialKeepAliveTimeout: pingPatience,
 		MaxUnaryRetries: 1, DialOptions: options, Logger: zap.NewNop(),
 	})
