@@ -40,7 +40,7 @@ var shownErrors = []error{
 	&bus.PublishError{}, &bus.AckError{}, &bus.NoReplyError{}, &bus.DuplicateError{}, &bus.NoPublisherError{},
 	&bus.UnconfirmedError{}, &bus.SilentError{}, &bus.StallError{}, &bus.PageError{}, &bus.BackendError{}, &bus.PanicError{}, &bus.EntryError{},
 	&bus.EntryLimitError{}, &bus.AdvertiseError{}, &bus.EventsDroppedError{}, &bus.PeerFailedError{}, &bus.LoopbackError{},
-	&directory.FieldError{}, &file.PathError{}, &observer.VersionError{},
+	&directory.FieldError{}, &directory.UnknownSchemeError{}, &file.PathError{}, &observer.VersionError{},
 	&subscription.VersionError{}, &subscription.ControlError{},
 	&netio.OpError{},
 	&reactor.Panic{}, &reactor.OpError{}, &reactor.ConfigError{}, &reactor.GoexitError{},

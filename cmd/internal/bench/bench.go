@@ -69,6 +69,9 @@ const (
 // NeedsBus reports whether --bus is missing if it is not given.
 func (c *Command) NeedsBus() bool { return c.Side != "" }
 
+// UsesBus implements tool.BusOptional.
+func (c *Command) UsesBus() bool { return true }
+
 // Check reports what is wrong with the flags together.
 func (c *Command) Check() error {
 	var errs []error

@@ -17,6 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"tagbus/bus"
+	"tagbus/bus/directory"
 	"tagbus/internal/plain"
 	"tagbus/node"
 )
@@ -50,7 +51,8 @@ func Code(err error) int {
 	switch {
 	case err == nil:
 		return ExitDone
-	case errors.As(err, &usage), errors.Is(err, bus.ErrInvalidConfig), errors.Is(err, node.ErrUnknownBackend):
+	case errors.As(err, &usage), errors.Is(err, bus.ErrInvalidConfig), errors.Is(err, node.ErrUnknownBackend),
+		errors.Is(err, directory.ErrInvalidURL), errors.Is(err, directory.ErrUnknownScheme):
 		return ExitUsage
 	default:
 		return ExitFailed
@@ -59,14 +61,15 @@ func Code(err error) int {
 
 // Common are the flags of every command.
 type Common struct {
-	Bus      string        `required:"" placeholder:"DIR" help:"Directory through which publishers and subscribers find each other, the same for all of a bus. A publisher, or a subscriber with --receive, makes it if it does not exist; the others wait for it. May be on NFS."`
+	Bus      string        `required:"" placeholder:"DIR|URL" help:"Directory through which publishers and subscribers find each other, the same for all of a bus: a folder, or etcd://HOST,HOST/NAME. A publisher, or a subscriber with --receive, makes a folder that does not exist; the others wait for it. It may be on NFS. Servers of etcd that are away are waited for."`
 	Backend  string        `default:"tcp" placeholder:"NAME" help:"Transport: tcp, rdma or rdma:PROVIDER, the same for all of a bus. Default ${default}."`
 	Loops    int           `default:"1" placeholder:"N" help:"Event loops that send and receive, each on a processor, 1 to 64: more than 1 for many connections that keep one processor busy. Only over tcp. Default ${default}."`
-	Expiry   time.Duration `default:"5s" placeholder:"TIME" help:"How long a publisher in the directory may give no sign of life before it is taken for gone; 90s or more on NFS. Default ${default}."`
 	Name     string        `placeholder:"TEXT" help:"Name shown to other operators, at most 255 bytes. Default: none."`
 	Duration time.Duration `placeholder:"TIME" help:"Stop in order after this time, for example 90s or 1h30m. Default: no limit."`
 	Config   string        `placeholder:"FILE" help:"Read values of flags from a TOML file. Its keys are their names without the dashes in front: tags = \"0x100-0x10f\"."`
 	Metrics  *Address      `placeholder:"ADDR:PORT" help:"Serve metrics for Prometheus at http://ADDR:PORT/metrics, a health check at /healthz, the state of the program at /api/v1/state and as a page at /, while the command runs, to whoever can reach the address, so name 127.0.0.1 unless others are to; port 0 lets the system pick and standard error tells. Default: none."`
+
+	Expiry *time.Duration `placeholder:"TIME" help:"How long a publisher in the directory may give no sign of life before it is taken for gone; 90s or more for a folder on NFS. Default 5s in a folder, 30s on etcd."`
 
 	Heartbeat        *time.Duration `placeholder:"TIME" help:"Longest time without a sign of life to the programs connected to this one; 0 sends none and takes their silence for nothing. Default 2s, or a third of --heartbeat-timeout."`
 	HeartbeatTimeout *time.Duration `placeholder:"TIME" help:"Silence after which a connection is closed; at least two times --heartbeat; 0 never. Default 6s, or three times --heartbeat."`
@@ -88,7 +91,7 @@ const minExpiry = time.Second
 func (c *Common) Check() error {
 	var errs []error
 	if c.Bus == "" {
-		errs = append(errs, errors.New("--bus: got no directory, want its path"))
+		errs = append(errs, errors.New("--bus: got no directory, want the path of a folder or a URL"))
 	}
 	if strings.ContainsFunc(c.Name, unprintable) {
 		errs = append(errs, fmt.Errorf("--name: got %q, want printable text", c.Name))
@@ -105,11 +108,14 @@ func (c *Common) Check() error {
 	if d := c.HeartbeatTimeout; d != nil && *d < 0 {
 		errs = append(errs, fmt.Errorf("--heartbeat-timeout: got %v, want 0 or more", *d))
 	}
-	if c.Expiry < minExpiry {
-		errs = append(errs, fmt.Errorf("--expiry: got %v, want at least %v", c.Expiry, minExpiry))
+	if d := c.Expiry; d != nil && *d < minExpiry {
+		errs = append(errs, fmt.Errorf("--expiry: got %v, want at least %v", *d, minExpiry))
 	}
 	return errors.Join(errs...)
 }
+
+// BusOf implements BusUser.
+func (c *Common) BusOf(any) string { return c.Bus }
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
@@ -136,10 +142,12 @@ func heartbeat(d *time.Duration) time.Duration {
 //
 //   - log: gets the warnings of its loops and transports; it must not block.
 func (c *Common) Node(log *slog.Logger) (*node.Node, error) {
-	return node.Open(node.Config{
-		Bus: c.Bus, Backend: c.Backend, Loops: c.Loops, Expiry: c.Expiry,
-		Logger: log,
-	})
+	cfg := node.Config{Bus: c.Bus, Backend: c.Backend, Loops: c.Loops, Logger: log}
+	if c.Expiry != nil {
+		cfg.Expiry = *c.Expiry
+	}
+	n, err := node.Open(cfg)
+	return n, NameBus(err)
 }
 
 // Program describes a command for its help.
@@ -180,7 +188,7 @@ func parse(p Program, flags Flags, args []string, s Streams) (read *kong.Context
 		read = wrong.Context
 	}
 	if err == nil && !stopped {
-		err = errors.Join(flags.Check(), checkCommand(read))
+		err = errors.Join(flags.Check(), checkCommand(read), checkBus(p, flags, read))
 	}
 	err = from.explain(err)
 	switch {
@@ -273,6 +281,9 @@ var flagNames = strings.NewReplacer(
 	"(node.Config.Backend)", "(--backend; see --fabrics for what this host can use)",
 	"Tags is empty", "--tags is empty",
 	"bus: invalid configuration: ", "",
+	"directory: invalid URL: ", "",
+	"directory/etcd: invalid configuration: Expiry is", "--expiry is",
+	"directory/etcd: invalid configuration: ", "--bus: ",
 	"start a publisher or a receiver with the same folder", "start a publisher (or subscriber --receive) with the same --bus",
 	"\n", "; ",
 )

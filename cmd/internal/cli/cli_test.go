@@ -37,14 +37,14 @@ func TestParse(t *testing.T) {
 		out, err string // parts
 	}{
 		{"a good line", []string{"--bus", "dir"}, 0, true, "", ""},
-		{"help", []string{"--help"}, 0, false, "Usage: tool --bus=DIR", ""},
+		{"help", []string{"--help"}, 0, false, "Usage: tool --bus=DIR|URL", ""},
 		{"the version", []string{"--version"}, 0, false, "tool ", ""},
 		{"the fabrics", []string{"--fabrics"}, 0, false, "memory that may be locked: ", ""},
-		{"a flag is missing", nil, 2, false, "", "tool: missing flags: --bus=DIR\ntool: see tool --help\n"},
+		{"a flag is missing", nil, 2, false, "", "tool: missing flags: --bus=DIR|URL\ntool: see tool --help\n"},
 		{"an unknown flag", []string{"--bus", "dir", "--bsu", "x"}, 2, false, "", `tool: unknown flag --bsu, did you mean "--bus"?`},
 		{"a value of another type", []string{"--bus", "dir", "--number", "many"}, 2, false, "", `tool: --number: expected a valid 64 bit int but got "many"`},
 		{"a word too many", []string{"--bus", "dir", "word"}, 2, false, "", "tool: unexpected argument word"},
-		{"a bus without name", []string{"--bus", ""}, 2, false, "", "tool: --bus: got no directory, want its path\n"},
+		{"a bus without name", []string{"--bus", ""}, 2, false, "", "tool: --bus: got no directory, want the path of a folder or a URL\n"},
 		{"a name with a line feed", []string{"--bus", "dir", "--name", "a\nb"}, 2, false, "", `tool: --name: got "a\nb", want printable text`},
 		{"time going back", []string{"--bus", "dir", "--duration=-1s"}, 2, false, "", "--duration: got -1s, want a positive time"},
 		{"a beat into the past", []string{"--bus", "dir", "--heartbeat=-1s", "--heartbeat-timeout=-2s"}, 2, false, "", "--heartbeat: got -1s, want 0 or more; --heartbeat-timeout: got -2s, want 0 or more"},

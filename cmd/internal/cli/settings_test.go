@@ -99,7 +99,7 @@ func TestSettings(t *testing.T) {
 		{"a value in the file that is impossible", needed + "\n\ndeep = -1", "", "--config FILE", `tool: --deep: got -1, want 0 or more (--deep is from FILE:5)` + seeHelp},
 		{"a value in the environment that is impossible", "", "TAGBUS_DEEP=-1", "--bus b --one 1", `tool: --deep: got -1, want 0 or more (--deep is from TAGBUS_DEEP)` + seeHelp},
 		{"flags that exclude each other", needed, "TAGBUS_OTHER=2", "--config FILE", `tool: --one and --other can't be used together (--one is from FILE:2, --other is from TAGBUS_OTHER)` + seeHelp},
-		{"flags are missing", "number = 1", "", "--config FILE", "tool: missing flags: --bus=DIR, --one=STRING or --other=STRING" + seeHelp},
+		{"flags are missing", "number = 1", "", "--config FILE", "tool: missing flags: --bus=DIR|URL, --one=STRING or --other=STRING" + seeHelp},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

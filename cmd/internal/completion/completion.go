@@ -129,7 +129,7 @@ func flags(of []*kong.Flag) (all []flag) {
 		switch {
 		case len(one.words) > 0:
 			one.takes = word
-		case one.value == "DIR":
+		case strings.HasPrefix(one.value, "DIR"):
 			one.takes = directory
 		case strings.HasPrefix(one.value, "FILE"):
 			one.takes = file

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"tagbus/bus/directory"
-	"tagbus/bus/directory/file"
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
@@ -40,7 +39,7 @@ func (c *Command) Check() error {
 
 // Run runs the command.
 func (c *Command) Run(ctx context.Context, e *tool.Env) error {
-	n, err := e.Node()
+	d, err := e.Directory()
 	if err != nil {
 		return err
 	}
@@ -48,7 +47,7 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 	if err != nil {
 		return err
 	}
-	look := &looker{of: c.Of, env: e, dir: n.Directory(), watcher: w}
+	look := &looker{of: c.Of, env: e, dir: d, watcher: w}
 	return e.Repeat(ctx, c.Watch, look.look)
 }
 
@@ -66,8 +65,8 @@ var question = state.Question{Peers: state.MaxPeers, Busiest: 20}
 // look finds what is meant and writes it.
 func (l *looker) look(ctx context.Context, out io.Writer) error {
 	entries, err := l.dir.List()
-	if errors.Is(err, file.ErrVanished) {
-		return fmt.Errorf("--bus: there is no directory %s: check the path", l.env.Bus)
+	if err != nil && len(entries) == 0 {
+		return l.env.Problem(err)
 	}
 	found := called(entries, l.of)
 	switch tag, tagErr := tags.Parse(l.of); {

@@ -255,7 +255,7 @@ func TestInfoIsJSON(t *testing.T) {
 
 func TestInfoOfABusThatIsNotThere(t *testing.T) {
 	_, _, err := looked(t, "x", false, &folder{err: file.ErrVanished}, nil)
-	if want := "--bus: there is no directory /run/bus: check the path"; err == nil || err.Error() != want {
+	if want := "--bus: there is no folder /run/bus: check the path, or start a publisher with it, which makes it"; err == nil || err.Error() != want {
 		t.Errorf("missing: got %v, want %s", err, want)
 	}
 	_, _, err = looked(t, "x", false, new(folder), nil)

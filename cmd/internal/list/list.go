@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
-	"tagbus/bus/directory/file"
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
@@ -59,12 +58,12 @@ func (c *Command) verbose() bool {
 
 // Run runs the command.
 func (c *Command) Run(ctx context.Context, e *tool.Env) error {
-	n, err := e.Node()
+	d, err := e.Directory()
 	if err != nil {
 		return err
 	}
 	l := &lister{Command: c, env: e}
-	look := func() overview.Overview { return entriesOf(n.Directory()) }
+	look := func() overview.Overview { return entriesOf(d) }
 	if c.verbose() {
 		w, err := e.Watcher()
 		if err != nil {
@@ -120,32 +119,21 @@ func roleOf(e *directory.Entry) state.Role {
 	return state.Role(e.Role)
 }
 
-// missingError is returned if the directory is not there.
-type missingError struct{ bus string }
-
-// Error says what to do.
-func (e *missingError) Error() string {
-	return fmt.Sprintf("--bus: there is no directory %s: check the path, or start a publisher with it, which makes it", e.bus)
-}
-
 // show writes a look.
 func (l *lister) show(out io.Writer, o overview.Overview) error {
 	notes := l.env.Err
 	if l.Watch > 0 && !l.env.JSON {
 		notes = out
 	}
-	if errors.Is(o.Problem, file.ErrVanished) {
-		err := &missingError{l.env.Bus}
+	all := len(o.Rows)
+	rows := l.rows(o)
+	if o.Problem != nil && all == 0 {
+		err := l.env.Problem(o.Problem)
 		if l.Watch == 0 {
 			return err
 		}
 		fmt.Fprintf(notes, "%s\n", cli.Text(err))
 		return nil
-	}
-	all := len(o.Rows)
-	rows := l.rows(o)
-	if o.Problem != nil && all == 0 {
-		return o.Problem
 	}
 	shown := rows
 	if l.Head > 0 && l.Head < len(rows) {

@@ -167,14 +167,14 @@ func TestAnEmptyBusAndAMissingOneSayWhatToDo(t *testing.T) {
 	}
 	gone := &folder{err: fmt.Errorf("x: %w", file.ErrVanished)}
 	_, _, err = listed(t, Command{}, false, gone, nil)
-	if want := "--bus: there is no directory /run/bus: check the path, or start a publisher with it, which makes it"; err == nil || err.Error() != want {
+	if want := "--bus: there is no folder /run/bus: check the path, or start a publisher with it, which makes it"; err == nil || err.Error() != want {
 		t.Errorf("missing: got %v, want %s", err, want)
 	}
 	if tool.Code(err) != 1 {
 		t.Errorf("missing: got status %d, want 1", tool.Code(err))
 	}
 	out, _, err := listed(t, Command{Watch: tool.Watch(time.Second)}, false, gone, nil)
-	if want := "--bus: there is no directory /run/bus: check the path, or start a publisher with it, which makes it\n"; out != want || err != nil {
+	if want := "--bus: there is no folder /run/bus: check the path, or start a publisher with it, which makes it\n"; out != want || err != nil {
 		t.Errorf("missing while it is watched: got %q and %v, want %q", out, err, want)
 	}
 	damaged := three()

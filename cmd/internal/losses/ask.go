@@ -4,11 +4,9 @@ package losses
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"tagbus/bus/directory"
-	"tagbus/bus/directory/file"
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
@@ -34,10 +32,8 @@ const (
 func (r *reporter) ask(ctx context.Context, w *overview.Watcher) (f found, err error) {
 	o := w.Look(ctx, nil, state.Question{}, r.env.Timeout)
 	switch {
-	case errors.Is(o.Problem, file.ErrVanished):
-		return f, &missingError{r.env.Bus}
 	case o.Problem != nil && len(o.Rows) == 0:
-		return f, o.Problem
+		return f, r.env.Problem(o.Problem)
 	case o.Problem != nil:
 		f.note("the directory is not read whole: %s", cli.Text(o.Problem))
 	}

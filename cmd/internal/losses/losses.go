@@ -94,14 +94,6 @@ func (f *found) note(format string, args ...any) {
 	f.notes = append(f.notes, plain.Linef(format, args...))
 }
 
-// missingError is returned if the directory is not there.
-type missingError struct{ bus string }
-
-// Error says what to do.
-func (e *missingError) Error() string {
-	return fmt.Sprintf("--bus: there is no directory %s: check the path, or start a publisher with it, which makes it", e.bus)
-}
-
 // perTag reports whether rows are of tags.
 func (c *Command) perTag() bool { return c.PerTag || !c.Tags.IsEmpty() }
 

@@ -245,9 +245,9 @@ func TestABusWithoutLosses(t *testing.T) {
 		t.Errorf("more tags than an answer has: got %q and error %v, want %q", notes, err, want)
 	}
 	_, _, err = run(t, Command{}, false, 0, &folder{err: file.ErrVanished}, nil)
-	missing := (*missingError)(nil)
-	if want := "--bus: there is no directory /run/bus: check the path, or start a publisher with it, which makes it"; !errors.As(err, &missing) || err.Error() != want {
-		t.Errorf("no directory: got %v, want %s", err, want)
+	missing := (*tool.MissingError)(nil)
+	if want := "--bus: there is no folder /run/bus: check the path, or start a publisher with it, which makes it"; !errors.As(err, &missing) || err.Error() != want {
+		t.Errorf("no folder: got %v, want %s", err, want)
 	}
 	broken := errors.New("input/output error")
 	if _, _, err = run(t, Command{}, false, 0, &folder{err: broken}, nil); !errors.Is(err, broken) {

@@ -24,8 +24,8 @@ func TestUsage(t *testing.T) {
 		name, args string
 		want       string // first line, or the beginning of it if it ends with ...
 	}{
-		{"nothing", "", "missing flags: --bus=DIR, --input=FILE|- or --emulate=SIZE|MIN-MAX, --tags=SET"},
-		{"no bus", "--tags 5 --emulate 10", "missing flags: --bus=DIR"},
+		{"nothing", "", "missing flags: --bus=DIR|URL, --input=FILE|- or --emulate=SIZE|MIN-MAX, --tags=SET"},
+		{"no bus", "--tags 5 --emulate 10", "missing flags: --bus=DIR|URL"},
 		{"acknowledgements of what is published", "--bus b --tags 5 --emulate 10 --ack", "--ack needs --send"},
 		{"subscribers of what is sent", "--bus b --tags 5 --emulate 10 --send --wait-subscribers 1", "--wait-subscribers is for publishing: --send waits for the receiver of each message anyway"},
 		{"no source", "--bus b --tags 5", "missing flags: --input=FILE|- or --emulate=SIZE|MIN-MAX"},

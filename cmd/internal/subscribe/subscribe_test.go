@@ -22,7 +22,7 @@ func TestUsage(t *testing.T) {
 		name, args string
 		want       string // first line, or the beginning of it if it ends with ...
 	}{
-		{"nothing", "", "missing flags: --bus=DIR, --tags=SET"},
+		{"nothing", "", "missing flags: --bus=DIR|URL, --tags=SET"},
 		{"a receiver that takes more than there can be", "--bus b --tags 5 --receive --max-message-bytes 1GiB", "--max-message-bytes is 1073741824, want 16384 to 1073741823"},
 		{"alone as a subscriber", "--bus b --tags 5 --exclusive", "--exclusive needs --receive: any number of subscribers may have a tag"},
 		{"an unknown flag", "--bus b --tags 5 --outptu f", "unknown flag --outptu..."},

@@ -23,7 +23,7 @@ import (
 
 // Flags are those of all commands.
 type Flags struct {
-	Bus     string           `placeholder:"DIR" help:"Directory through which publishers and subscribers find each other."`
+	Bus     string           `placeholder:"DIR|URL" help:"Directory through which publishers and subscribers find each other: a folder, or etcd://HOST,HOST/NAME."`
 	Backend string           `default:"tcp" placeholder:"NAME" help:"Transport of the bus: tcp, rdma or rdma:PROVIDER. Default ${default}."`
 	Timeout time.Duration    `default:"2s" placeholder:"TIME" help:"How long an instance may take to answer. Default ${default}."`
 	JSON    bool             `name:"json" help:"Print one JSON object a line instead of a table."`
@@ -39,14 +39,30 @@ func (f *Flags) Check() error {
 	return nil
 }
 
+// BusOf implements cli.BusUser.
+func (f *Flags) BusOf(command any) string {
+	busless, ok := command.(Busless)
+	optional, both := command.(BusOptional)
+	if !ok || busless.NeedsBus() || both && optional.UsesBus() {
+		return f.Bus
+	}
+	return ""
+}
+
 // Busless is a command that may not look at a bus.
 type Busless interface {
 	// NeedsBus reports whether --bus is missing if it is not given.
 	NeedsBus() bool
 }
 
+// BusOptional is a Busless command that looks at a bus if one is given.
+type BusOptional interface {
+	// UsesBus reports whether a bus that is given is looked at.
+	UsesBus() bool
+}
+
 // ErrNoBus is what is wrong with a command line without a bus.
-var ErrNoBus = errors.New("missing flags: --bus=DIR, or the environment variable TAGBUS_BUS")
+var ErrNoBus = errors.New("missing flags: --bus=DIR|URL, or the environment variable TAGBUS_BUS")
 
 // Env is what a command runs with. Its parts are opened when they are asked for first.
 //
@@ -69,7 +85,7 @@ func (e *Env) Node() (*node.Node, error) {
 	}
 	n, err := node.Open(node.Config{Bus: e.Bus, Backend: e.Backend, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		return nil, err
+		return nil, cli.NameBus(err)
 	}
 	e.node = n
 	return n, nil
@@ -98,7 +114,11 @@ func (e *Env) Watcher() (*overview.Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return overview.New(e.node.Directory(), worded{o}), nil
+	d, err := e.Directory()
+	if err != nil {
+		return nil, err
+	}
+	return overview.New(d, worded{o}), nil
 }
 
 // worded asks as another, and says what failed in the words of the command line.
