@@ -25,6 +25,7 @@ var directoryColumns = []struct {
 	{"of all clients, MB", load.ClientsBytes, "%.0f", 1e-6},
 	{"idle: servers", load.ServersIdle, "%.1f %%", 100},
 	{"idle: clients", load.ClientsIdle, "%.1f %%", 100},
+	{"entries gone", load.WronglyGone, "%.0f", 1},
 	{"problems", load.Problems, "%.0f", 1},
 }
 

@@ -156,6 +156,7 @@ const method = `## How it is measured
   the time until each subscriber knows each publisher. The processor time is that until
   then; *idle* is the share of one processor that all servers, and all clients, use
   together, from 15 s later on, for 30 s. Then *one more* publisher announces itself.
+  *Entries gone* counts, for each subscriber, publishers that it lost though they lived.
   Memory is the most that the largest member, and all clients together, have had. 100 of
   each are in 100 processes, one publisher and one subscriber in each; 1,000 are in two
   processes.

@@ -110,6 +110,8 @@ func (r *Record) Figure(m scenario.Metric, size int) float64 {
 		return r.Extra[load.MemberBytes]
 	case scenario.ServersIdle:
 		return r.Extra[load.ServersIdle]
+	case scenario.WronglyGone:
+		return r.Extra[load.WronglyGone]
 	case scenario.ClientsIdle:
 		return r.Extra[load.ClientsIdle]
 	}

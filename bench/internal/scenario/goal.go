@@ -36,6 +36,7 @@ const (
 	MemberBytes Metric = "memory of a member"
 	ServersIdle Metric = "servers idle" // share of a processor
 	ClientsIdle Metric = "clients idle" // share of a processor
+	WronglyGone Metric = "entries gone" // of publishers that live, counted by each subscriber
 )
 
 // Goals returns the goals of the scenario, each complete.
