@@ -107,7 +107,8 @@ func (l *looker) follow() error {
 		err = context.DeadlineExceeded
 	}
 	if d.ctx.Err() == nil {
-		d.servers.counts.asked(kindWatch, time.Now(), err, err == nil || !isAway(err))
+		answered := err == nil || errors.Is(err, errStale) || errors.Is(err, errEnded) || !isAway(err)
+		d.servers.counts.asked(kindWatch, time.Now(), err, answered)
 	}
 	if err == nil {
 		err = l.sameData()

@@ -178,6 +178,39 @@ func TestServersThatComeBackEmpty(t *testing.T) {
 	}
 }
 
+// TestNewDataThatHasPassedTheOld: a revision does not tell that everything is another one,
+// and a watch from there would miss what came before.
+func TestNewDataThatHasPassedTheOld(t *testing.T) {
+	t.Parallel()
+	server := embedded.Start(t)
+	publisher := open(t, server, patient)
+	directorytest.Announce(t, publisher, directorytest.Entry("a", 1))
+	announceAsOther(t, server, "old")
+	proxy := newProxy(t, server)
+	d := open(t, server, proxy.endpoint)
+	r, stop := directorytest.Watch(t, d)
+	defer stop()
+	r.Want(directory.Appeared, "a")
+	r.Want(directory.Appeared, "old")
+	proxy.cut()
+	server.Stop()
+	server.Wipe()
+	server.Start()
+	directorytest.Announce(t, publisher, directorytest.Entry("new", 1))
+	client := server.Client()
+	for range 100 {
+		if _, err := client.Put(context.Background(), "/elsewhere", ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	proxy.mend()
+	wantAfter(t, r, directory.Appeared, "new")
+	if e := wantAfter(t, r, directory.Gone, "old"); !errors.Is(e.Err, directory.ErrExpired) {
+		t.Errorf("got %v, want ErrExpired", e.Err)
+	}
+	wantEntries(t, d, "a", "new")
+}
+
 // TestAPublisherThatIsGoneAfterAnOutage has Expiry to come back.
 func TestAPublisherThatIsGoneAfterAnOutage(t *testing.T) {
 	t.Parallel()

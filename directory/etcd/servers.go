@@ -25,6 +25,10 @@ const (
 	lastRedial   = 2 * time.Second
 )
 
+// maxAnswerBytes is the most that one answer may take. Strangers may have written what is
+// in it.
+const maxAnswerBytes = 64 << 20
+
 // servers are the etcd servers as the rest of the package talks to them.
 //
 // The client of etcd balances requests over all servers that have a connection. It is used
@@ -49,12 +53,13 @@ func connect(config Config) (*servers, error) {
 	options := []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 		Backoff:           backoff.Config{BaseDelay: firstRedial, Multiplier: 1.6, Jitter: 0.2, MaxDelay: lastRedial},
 		MinConnectTimeout: config.RequestTimeout,
-	}), grpc.WithChainUnaryInterceptor(failFast), grpc.WithNoProxy()} // a proxy is for the web
+	}), grpc.WithChainUnaryInterceptor(failFast), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswerBytes)), grpc.WithNoProxy()} // a proxy is for the web
 	if config.User != "" {
 		options = append(options, grpc.WithPerRPCCredentials(tokenOf{s}))
 	}
 	client, err := clientv3.New(clientv3.Config{
-		Endpoints: config.Endpoints, TLS: config.TLS,
+		MaxCallRecvMsgSize: maxAnswerBytes,
+		Endpoints:          config.Endpoints, TLS: config.TLS,
 		DialKeepAliveTime: pingAfter, DialKeepAliveTimeout: pingPatience,
 		MaxUnaryRetries: 1, DialOptions: options, Logger: zap.NewNop(),
 	})

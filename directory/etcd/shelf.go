@@ -11,6 +11,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/codec"
 	"tagbus/internal/plain"
@@ -24,6 +25,7 @@ const (
 
 	maxEntries = 1 << 16 // that are kept
 
+	firstKeys = 32      // of the first page of a list: how large entries are is not known yet
 	pageKeys  = 256     // of one page of a list, at most
 	pageBytes = 4 << 20 // of one page of a list, about
 )
@@ -66,7 +68,7 @@ func (s *shelf) list(whole bool) error {
 		i.seen = false
 	}
 	epoch, badSeen := "", make(map[string]bool)
-	key, revision, limit := d.config.Prefix, int64(0), int64(pageKeys)
+	key, revision, limit := d.config.Prefix, int64(0), int64(firstKeys)
 	for key != "" {
 		var page *clientv3.GetResponse
 		options := []clientv3.OpOption{
@@ -79,6 +81,10 @@ func (s *shelf) list(whole bool) error {
 			page, err = d.servers.client.Get(ctx, key, options...)
 			return err
 		})
+		if code(err) == codes.ResourceExhausted && limit > 1 {
+			limit = max(1, limit/4) // it was more than maxAnswerBytes
+			continue
+		}
 		if err != nil {
 			return err
 		}
