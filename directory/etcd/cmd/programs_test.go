@@ -137,6 +137,10 @@ func TestWrongURLsAreMistakesOfTheCommandLine(t *testing.T) {
 			}
 		}
 	}
+	got := output(t, 2, "publisher-etcd", "--tags", "5", "--emulate", "100", "--bus", "etcd://a/x", "--expiry", "1s")
+	if !strings.Contains(got, "publisher: --expiry is 1s, must be 2s to ") {
+		t.Errorf("got %q, want that --expiry is too short", got)
+	}
 }
 
 // The way to the servers is no way to the web: gRPC would ask the proxy of the environment
