@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -154,6 +153,7 @@ func TestTheLifeOfADirectory(t *testing.T) {
 	if want := "etcd://" + at + "/NAME"; first.URL != want || first.Clients != at {
 		t.Errorf("got %s at %s, want %s", first.URL, first.Clients, want)
 	}
+	said := notified(t) // of the second one
 	second := runMember(t, "--data", t.TempDir(), "--listen", other, "--name", "second", "--join", at)
 	wants := func(code int, words []string, want ...string) {
 		t.Helper()
@@ -181,6 +181,9 @@ func TestTheLifeOfADirectory(t *testing.T) {
 	wants(0, []string{"remove", "second", "--json"}, `{"name":"second"`)
 	if code := second.wait(); code != 1 {
 		t.Errorf("got exit code %d of a member that was removed, want 1", code)
+	}
+	if got := said(); !strings.Contains(got, "READY=1\nSTATUS=serving etcd://") {
+		t.Errorf("got %q for the service manager, want READY=1 and the URL", got)
 	}
 	wants(1, []string{"remove", "first"}, "first is the only member")
 }
@@ -229,20 +232,28 @@ func TestSize(t *testing.T) {
 	}
 }
 
-func TestLines(t *testing.T) {
-	t.Setenv("JOURNAL_STREAM", "1:2")
-	var out bytes.Buffer
-	log := members.NewLogger(&out, "text", "info").With("a", 1)
-	log.Debug("not said")
-	log.Info("one")
-	log.WithGroup("g").Warn("two\n\x1b[31m", "b", "c d")
-	want := "tagbus-directory: one a=1\n" + `tagbus-directory: warn: two; \x1b[31m a=1 b="c d"` + "\n"
-	if got := out.String(); got != want {
-		t.Errorf("got %q, want %q", got, want)
+// notified returns what the service manager is told until a member stops.
+func notified(t *testing.T) (said func() string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "notify")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
 	}
-	out.Reset()
-	members.NewLogger(&out, "json", "warn").Log(t.Context(), slog.LevelError, "three")
-	if got := out.String(); !strings.Contains(got, `"msg":"three"`) || !strings.Contains(got, `"program":"tagbus-directory"`) {
-		t.Errorf("got %q, want a line of JSON", got)
+	t.Setenv("NOTIFY_SOCKET", path)
+	return func() string {
+		var all strings.Builder
+		buffer := make([]byte, 1024)
+		for !strings.Contains(all.String(), "STOPPING=1") {
+			n, err := socket.Read(buffer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Write(append(buffer[:n], '\n'))
+		}
+		if err := socket.Close(); err != nil {
+			t.Error(err)
+		}
+		return all.String()
 	}
 }

@@ -28,14 +28,16 @@ type lines struct {
 	with  []slog.Attr
 }
 
-// newLogger returns what writes in a form, text or json, what is at least of a level.
-func newLogger(to io.Writer, form, level string) *slog.Logger {
+// newLogger returns what writes in a form, text or json, what is at least of a level, and
+// what writes the rest at the end.
+func newLogger(err io.Writer, form, level string) (log *slog.Logger, stop func()) {
 	var least slog.Level
 	_ = least.UnmarshalText([]byte(level)) // it is one of four
+	to := newQueue(err)
 	if form == "json" {
-		return slog.New(slog.NewJSONHandler(to, &slog.HandlerOptions{Level: least})).With("program", program)
+		return slog.New(slog.NewJSONHandler(to, &slog.HandlerOptions{Level: least})).With("program", program), to.stop
 	}
-	return slog.New(&lines{mutex: new(sync.Mutex), to: to, level: least, timed: os.Getenv("JOURNAL_STREAM") == ""})
+	return slog.New(&lines{mutex: new(sync.Mutex), to: to, level: least, timed: os.Getenv("JOURNAL_STREAM") == ""}), to.stop
 }
 
 // Enabled implements slog.Handler.

@@ -50,7 +50,8 @@ type started struct {
 
 // run runs a member until ctx ends.
 func (f *runFlags) run(ctx context.Context, s Streams) error {
-	log := newLogger(s.Err, f.Log, f.LogLevel)
+	log, flush := newLogger(s.Err, f.Log, f.LogLevel)
+	defer flush()
 	joining, cancel := context.WithTimeout(ctx, joinTime)
 	defer cancel()
 	if len(f.Join) > 0 {
@@ -59,6 +60,7 @@ func (f *runFlags) run(ctx context.Context, s Streams) error {
 	m, err := member.Start(joining, member.Config{
 		Data: f.Data, Name: f.Name, Listen: f.Listen, Advertise: f.Advertise, Join: f.Join,
 		TLS: f.files(), Quota: f.Quota, Compaction: f.History, Logger: log,
+		Fatal: func(error) { flush() },
 	})
 	if err != nil {
 		return err
