@@ -14,11 +14,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tagbus/bench/internal/load"
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/file"
 	_ "tagbus/directory/etcd" // for URLs
 	"tagbus/tags"
+
+	"tagbus/bench/internal/load"
 )
 
 // clients are some publishers and subscribers, as seen by a directory. Each has a client of
@@ -140,6 +141,7 @@ func (c *clients) watch(i int) error {
 			c.count(i, -1)
 		case directory.Appeared:
 			c.count(i, 1)
+		case directory.Changed:
 		}
 	})
 	return err

@@ -9,8 +9,9 @@ import (
 	"os"
 	"strings"
 
-	"tagbus/bench/internal/load"
 	"tagbus/directory/etcd/member"
+
+	"tagbus/bench/internal/load"
 )
 
 // serve is a member of etcd until standard input ends.

@@ -21,8 +21,10 @@ func directories() []Scenario {
 	}
 	goals := func(system string, seconds float64) []Goal {
 		return []Goal{
-			{System: system, AtMost: seconds}, {System: system, Metric: MemberBytes, AtMost: 1e9},
-			{System: system, Metric: ServersIdle, AtMost: 0.05}, {System: system, Metric: OneSeen, AtMost: 1},
+			{System: system, AtMost: seconds},
+			{System: system, Metric: MemberBytes, AtMost: 1e9},
+			{System: system, Metric: ServersIdle, AtMost: 0.05},
+			{System: system, Metric: OneSeen, AtMost: 1},
 		}
 	}
 	few, hundred, thousand := bus(10, 2, "tiny"), bus(100, 100, "quick", "full"), bus(1000, 2, "quick", "full")

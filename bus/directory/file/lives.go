@@ -3,6 +3,8 @@
 package file
 
 import (
+	"os"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +17,10 @@ import (
 type lives struct {
 	known map[process]*life
 	most  int // descriptors; 0: not determined yet
+
+	waits  *os.File      // stands for all descriptors (epoll); nil: only ask finds out
+	died   chan struct{} // one token: it is time to ask
+	waiter sync.WaitGroup
 }
 
 // life is a process of this kernel that another descriptor stands for.
@@ -53,7 +59,65 @@ func (l *lives) ended(p process, follow bool) bool {
 		l.known = make(map[process]*life)
 	}
 	l.known[p] = &life{fd: fd, wanted: true}
+	l.await(fd)
 	return false
+}
+
+// wait makes died tell at once that a process has ended, with a goroutine that waits.
+//
+// Errors: the system's; only ask finds out then.
+func (l *lives) wait() error {
+	if l.waits != nil {
+		return nil
+	}
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		_ = unix.Close(fd) // the first error counts
+		return err
+	}
+	l.waits, l.died = os.NewFile(uintptr(fd), "epoll"), make(chan struct{}, 1)
+	for _, x := range l.known {
+		l.await(x.fd)
+	}
+	raw, err := l.waits.SyscallConn()
+	if err == nil {
+		l.waiter.Go(func() { waitFor(raw, l.died) })
+	}
+	return err
+}
+
+// waitFor tells died when a descriptor of an epoll is ready, until that is closed.
+func waitFor(epoll syscall.RawConn, died chan<- struct{}) {
+	events := make([]unix.EpollEvent, 64)
+	for {
+		if err := epoll.Read(func(fd uintptr) bool {
+			n, err := unix.EpollWait(int(fd), events, 0)
+			return err == nil && n > 0
+		}); err != nil {
+			return
+		}
+		select {
+		case died <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// await makes a descriptor one of those that are waited for.
+func (l *lives) await(fd int) {
+	if l.waits == nil {
+		return
+	}
+	raw, err := l.waits.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(epoll uintptr) { // if it fails, ask finds out
+		_ = unix.EpollCtl(int(epoll), unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT, Fd: int32(fd)})
+	})
 }
 
 // limit returns how many processes can be followed.
@@ -111,4 +175,9 @@ func (l *lives) close() {
 		_ = unix.Close(x.fd) // nothing can be lost
 	}
 	clear(l.known)
+	if l.waits != nil {
+		_ = l.waits.Close() // nothing can be lost
+		l.waiter.Wait()
+		l.waits = nil
+	}
 }

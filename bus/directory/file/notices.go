@@ -28,7 +28,8 @@ type notices struct {
 	closed bool
 
 	mu    sync.Mutex
-	watch int // of the folder; noWatch: none
+	watch int  // of the folder; noWatch: none
+	local bool // only this kernel writes the folder, so that it notices all that happens there
 }
 
 // notice is what the goroutine has read at once.
@@ -86,9 +87,30 @@ func (n *notices) ensure() error {
 		return n.failed(err)
 	}
 	n.mu.Lock()
-	n.watch = watch
+	n.watch, n.local = watch, isLocal(n.path)
 	n.mu.Unlock()
 	return nil
+}
+
+// complete reports whether all that happens in the folder is noticed.
+func (n *notices) complete() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.file != nil && n.watch != noWatch && n.local
+}
+
+// isLocal reports whether a folder is on a file system that no other kernel writes, as far
+// as is known.
+func isLocal(path string) bool {
+	var fs unix.Statfs_t
+	if unix.Statfs(path, &fs) != nil {
+		return false
+	}
+	switch int64(fs.Type) {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.RAMFS_MAGIC, unix.F2FS_SUPER_MAGIC:
+		return true
+	}
+	return false
 }
 
 // control calls f with the descriptor of the kernel's queue.

@@ -5,8 +5,9 @@ package file
 import "time"
 
 // A look at all files each Poll, by each of many programs, is a load for ever. So each Poll
-// only asks whether the folder has changed and whether a process has ended. The files are
-// looked at more seldom while nothing happens, and read while something does.
+// only asks whether the folder has changed and whether a process has ended, or the kernel
+// tells it. The files are looked at more seldom while nothing happens, and read while
+// something does.
 
 // pace decides how the folder is looked at, and when.
 type pace struct {
@@ -51,6 +52,15 @@ func (s *scanner) tick() {
 	if restless || s.lives.ask() || now.Sub(s.last) >= s.interval()-c.Poll/2 {
 		s.look(how)
 	}
+}
+
+// ticks returns how often to tick: each Poll, or only to look at the files if all else is
+// noticed.
+func (s *scanner) ticks() time.Duration {
+	if time.Since(s.pace.changed) < settleTime || !s.notices.complete() || s.lives.waits == nil {
+		return s.d.config.Poll
+	}
+	return s.interval()
 }
 
 // interval returns how often the files are looked at.

@@ -75,7 +75,7 @@ func (s *scanner) run() {
 	s.all() // a publisher that crashes again and again gets no further than this
 	var interval time.Duration
 	for {
-		wanted, news := s.waiting()
+		wanted, news, died := s.waiting()
 		if interval != wanted {
 			interval = wanted
 			ticker.Reset(interval)
@@ -89,18 +89,21 @@ func (s *scanner) run() {
 			s.tick()
 		case news := <-news:
 			s.noticed(news)
+		case <-died:
+			s.tick()
 		}
 	}
 }
 
 // waiting returns what the goroutine waits for.
-func (s *scanner) waiting() (interval time.Duration, news <-chan notice) {
+func (s *scanner) waiting() (interval time.Duration, news <-chan notice, died <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	interval = max(s.d.config.CollectAfter/4, s.d.config.Poll)
 	if s.watching {
-		return s.d.config.Poll, s.notices.channel()
+		interval = s.ticks()
 	}
-	return max(s.d.config.CollectAfter/4, s.d.config.Poll), s.notices.channel()
+	return interval, s.notices.channel(), s.lives.died
 }
 
 // noticed looks at what a notification names.
@@ -182,6 +185,7 @@ func (s *scanner) look(how look) {
 	}
 	if s.watching && !s.d.config.PollOnly {
 		s.d.feed.Report(aboutNotices, s.notices.ensure()) // before looking: what comes later is noticed
+		_ = s.lives.wait()                                // without it, they are asked about each Poll
 	}
 	if how.list {
 		if !complete {
