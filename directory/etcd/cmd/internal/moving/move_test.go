@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"tagbus/cmd/programs"
+
 	_ "tagbus/directory/etcd"
 	"tagbus/directory/etcd/cmd/internal/members"
 )
