@@ -26,7 +26,7 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo release release-check test test-all limits verbs web screenshot race invariants flake house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
+.PHONY: help build build-etcd demo demo-etcd release release-check test test-all limits site verbs web screenshot race invariants flake house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,8 +34,14 @@ help: ## list the targets
 build: ## bin/publisher, bin/subscriber and bin/tagbus
 	CGO_ENABLED=0 go build -o bin/ ./cmd/publisher ./cmd/subscriber ./cmd/tagbus
 
+build-etcd: ## bin/: tagbus-directory, and publisher-etcd, subscriber-etcd and tagbus-etcd, which the others hand over to
+	CGO_ENABLED=0 go -C directory/etcd build -o ../../bin/ ./cmd/...
+
 demo: build ## publisher to subscriber over TCP, verified, under a minute
 	@scripts/demo.sh bin
+
+demo-etcd: build build-etcd ## a bus on three members of tagbus-directory, one of them killed in the middle, under a minute
+	@scripts/demo-etcd.sh bin
 
 release: ## dist/: archives with static programs, deb and rpm (VERSION=v0.1.0 where git does not tell it)
 	@scripts/release.sh
@@ -51,13 +57,17 @@ test: ## install what the tests need, run the usual ones, name what was skipped 
 		'  make limits      work and memory at the limits that the documentation promises' \
 		'  make invariants  the race detector and the rules of memory and threads, with long' \
 		'                   random walks and the other configurations of each backend' \
+		'  make site        a simulated site: 350 readout hosts, 500 consumers' \
 		'  make verbs       RDMA over real verbs; installs a virtual machine' \
 		'  make web         the page in a browser, which it installs'
 
-test-all: test limits invariants verbs web ## everything: make test, and all that it leaves out
+test-all: test limits invariants site verbs web ## everything: make test, and all that it leaves out
 
 limits: ## the tests at the limits that the documentation promises; some minutes
 	TAGBUS_TESTS=all go test -count=1 -timeout 20m -run '$(LIMITS)' ./bus ./cmd/internal/replay
+
+site: ## the simulation of a site (docs/scaling.md), which prints its tables; some minutes and 4 GB of memory
+	TAGBUS_TESTS=all go test -count=1 -timeout 20m -v ./internal/site
 
 verbs: ## the tests of the RDMA backend over real verbs, in a virtual machine with Soft-RoCE
 	@scripts/setup.sh verbs
@@ -92,6 +102,7 @@ lint: ## golangci-lint as pinned in tools/go.mod (first run builds it: about a m
 	else echo "SKIPPED: golangci-lint of the RDMA backend needs libfabric (Debian: libfabric-dev pkg-config)"; fi
 	cd tools && go tool golangci-lint run ./...
 	cd bench && CGO_ENABLED=0 go tool -modfile=../tools/go.mod golangci-lint run ./...
+	cd directory/etcd && CGO_ENABLED=0 go tool -modfile=../../tools/go.mod golangci-lint run ./...
 
 fmt: ## format the code as lint wants it
 	$(TOOL) golangci-lint fmt

@@ -86,14 +86,19 @@ func reportEntry(r directory.Registration, loop netio.Loop, failing *atomic.Bool
 	}
 	var began time.Time
 	var cause error
+	var asking atomic.Bool // a problem that is there already: the entry was not announced
+	unannounced := false
+	asking.Store(true)
 	reporter.OnProblem(func(err error) { // one call at a time
 		failing.Store(err != nil)
 		e := &EntryError{Err: err}
 		if err != nil {
-			began, cause = time.Now(), err
+			began, cause, unannounced = time.Now(), err, asking.Load()
 		} else {
 			e.Err, e.Over, e.Lasted = cause, true, time.Since(began)
 		}
+		e.Unannounced = unannounced
 		loop.Post(func() { event(Event{Kind: Problem, Err: e}) })
 	})
+	asking.Store(false)
 }

@@ -9,7 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"tagbus/bus"
+	"tagbus/bus/directory"
+	"tagbus/bus/directory/memory"
 	"tagbus/tags"
 )
 
@@ -64,6 +68,50 @@ func TestAnEntryThatIsWithdrawnHasNoProblem(t *testing.T) {
 		synctest.Wait()
 		if got := p.of(bus.Problem); len(got) > 0 {
 			t.Errorf("got %v, want no problem", got)
+		}
+	})
+}
+
+// late is a directory that is away when an entry is announced.
+type late struct {
+	*memory.Directory
+	why error
+}
+
+func (l late) Announce(e directory.Entry) (directory.Registration, error) {
+	r, err := l.Directory.Announce(e)
+	l.Fail(e.Instance, l.why)
+	return r, err
+}
+
+// An entry that was never there is another thing than one that is not renewed.
+func TestAnEntryThatIsAnnouncedLateIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		m := b.member()
+		away := errors.New("no server answers")
+		p, err := bus.NewPublisher(b.opener(m), late{b.dir, away}, bus.PublisherConfig{
+			Tags: tags.Of(1), Listen: anyPort(m.host), OnEvent: m.note,
+		})
+		must(t, err)
+		defer m.loop.Close()
+		defer func() { must(t, p.Close()) }()
+		time.Sleep(3 * time.Second)
+		b.dir.Fail(p.Instance(), nil)
+		time.Sleep(time.Second)
+		b.dir.Fail(p.Instance(), away)
+		synctest.Wait()
+		var got []string
+		for _, e := range m.of(bus.Problem) {
+			got = append(got, e.String())
+		}
+		want := []string{
+			"problem: bus: the entry is not in the directory yet, so that no other program finds this one: no server answers",
+			"problem: bus: the entry is in the directory now, 3s late",
+			"problem: bus: the entry in the directory cannot be renewed, so that others find an old one, or none when it has expired: no server answers",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
 		}
 	})
 }

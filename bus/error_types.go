@@ -243,27 +243,6 @@ func (e *BackendError) Error() string {
 		them, e.Theirs, us, e.Ours, e.Theirs)
 }
 
-// EntryError is the cause of a Problem event of a publisher or a receiver: its entry in
-// the directory cannot be renewed or changed. Connections stay, but no program finds an
-// expired entry. The event comes once, and once more when the problem is over. In
-// between the directory tries again by itself.
-type EntryError struct {
-	Err    error         // why it cannot be renewed, or could not at first
-	Over   bool          // it is renewed again
-	Lasted time.Duration // if Over: for how long it was not
-}
-
-// Error says why, or how long it lasted.
-func (e *EntryError) Error() string {
-	if e.Over {
-		return plain.Linef("bus: the entry in the directory is renewed again, after %v without: %v", e.Lasted.Round(time.Millisecond), e.Err)
-	}
-	return plain.Linef("bus: the entry in the directory cannot be renewed, so that others find an old one, or none when it has expired: %v", e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *EntryError) Unwrap() error { return e.Err }
-
 // PanicError is the cause of a Problem event for a message whose handler
 // panicked. The message counts as delivered and the handler stays.
 type PanicError struct {

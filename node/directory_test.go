@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"tagbus/bus"
 	"tagbus/bus/directory"
@@ -15,82 +16,69 @@ import (
 	"tagbus/tags"
 )
 
-func TestNodeUsesAnyDirectory(t *testing.T) {
-	dir := memory.New()
-	n, err := node.Open(node.Config{Directory: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, err := dir.List()
-	if err != nil || len(entries) != 1 || entries[0].Instance != p.Instance() {
-		t.Errorf("got %v, %v, want the publisher", entries, err)
-	}
-	if n.Directory() != directory.Directory(dir) {
-		t.Errorf("got %v, want the given directory", n.Directory())
-	}
-	if err := n.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if entries, err := dir.List(); err != nil || len(entries) != 0 {
-		t.Errorf("got %v, %v after Close of the node, want an open directory without entries", entries, err)
-	}
-	if err := dir.Close(); err != nil {
-		t.Fatal(err)
-	}
+// closing is a directory that counts how often it is closed.
+type closing struct {
+	*memory.Directory
+	closed int
 }
 
-func TestNodeOpensWhatAURLNames(t *testing.T) {
-	dir := memory.New()
-	var got string
-	directory.Register("test-node", func(url string, _ directory.Settings) (directory.Opened, error) {
-		got = url
-		return dir, nil
+func (c *closing) Close() error {
+	c.closed++
+	return c.Directory.Close()
+}
+
+func TestADirectoryOfAnyKindServesANode(t *testing.T) {
+	own := &closing{Directory: memory.New()}
+	directory.Register("test-node", func(url string, s directory.Settings) (directory.Opened, error) {
+		if s.Expiry != 0 && s.Expiry < time.Second {
+			return nil, errors.New("Expiry is too short")
+		}
+		if url != "test-node://a,b/x" || s.Expiry != time.Minute {
+			t.Errorf("got %s and %v, want what the configuration has", url, s)
+		}
+		return own, nil
 	})
-	n, err := node.Open(node.Config{Bus: "test-node://a,b/c"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := n.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if got != "test-node://a,b/c" {
-		t.Errorf("got URL %q, want the one of the configuration", got)
-	}
-	if _, err := dir.List(); !errors.Is(err, directory.ErrClosed) {
-		t.Errorf("got %v after Close of the node, want ErrClosed: the node has opened it", err)
-	}
-}
-
-func TestNodeTakesAFolderByURL(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), "a bus")
-	n, err := node.Open(node.Config{Bus: "file://" + filepath.Dir(folder) + "/a%20bus"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer n.Close()
-	if _, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1)}); err != nil {
-		t.Fatal(err)
-	}
-	if files, err := os.ReadDir(folder); err != nil || len(files) != 1 {
-		t.Errorf("got %v, %v, want a file for the publisher", files, err)
-	}
-}
-
-func TestNodeRefusesUnknownDirectories(t *testing.T) {
+	given := &closing{Directory: memory.New()}
+	folder := filepath.Join(t.TempDir(), "my bus")
 	tests := []struct {
-		bus  string
-		want error
+		name   string
+		config node.Config
+		closed *closing // by the node
 	}{
-		{"etcd://a/b", directory.ErrUnknownScheme},
-		{"file://pc-07/bus", directory.ErrInvalidURL},
+		{"by its URL", node.Config{Bus: "test-node://a,b/x", Expiry: time.Minute}, own},
+		{"as it is", node.Config{Directory: given}, nil},
+		{"a folder by its URL", node.Config{Bus: "file://" + filepath.Dir(folder) + "/my%20bus"}, nil},
 	}
 	for _, test := range tests {
-		if _, err := node.Open(node.Config{Bus: test.bus}); !errors.Is(err, test.want) {
-			t.Errorf("got %v for %q, want %v", err, test.bus, test.want)
+		n, err := node.Open(test.config)
+		if err != nil {
+			t.Fatalf("%s: %v", test.name, err)
+		}
+		p, err := n.NewPublisher(bus.PublisherConfig{Tags: tags.Of(1)})
+		if err != nil {
+			t.Fatalf("%s: %v", test.name, err)
+		}
+		if entries, err := n.Directory().List(); err != nil || len(entries) != 1 || entries[0].Instance != p.Instance() {
+			t.Errorf("%s: got %v and error %v, want the publisher", test.name, entries, err)
+		}
+		if err := n.Close(); err != nil {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		if test.closed != nil && test.closed.closed != 1 {
+			t.Errorf("%s: it was closed %d times, want once", test.name, test.closed.closed)
+		}
+	}
+	if given.closed != 0 {
+		t.Errorf("a directory that was given is closed %d times, want that its owner does it", given.closed)
+	}
+	if _, err := os.Stat(folder); err != nil {
+		t.Errorf("got error %v, want the folder of the URL", err)
+	}
+	for url, want := range map[string]error{
+		"nats://a/x": directory.ErrUnknownScheme, "file://elsewhere/x": directory.ErrInvalidURL, "test-node://": bus.ErrInvalidConfig,
+	} {
+		if _, err := node.Open(node.Config{Bus: url, Expiry: time.Millisecond}); !errors.Is(err, want) {
+			t.Errorf("%s: got %v, want %v", url, err, want)
 		}
 	}
 }

@@ -131,7 +131,9 @@ type Node struct {
 
 // Open starts a node. Close it.
 //
-//   - Errors: ErrUnknownBackend; ErrNoCredentials; ErrNotSecure; bus.ErrInvalidConfig for Loops; those of the parts' configurations; the
+//   - Errors: ErrUnknownBackend; ErrNoCredentials; ErrNotSecure; bus.ErrInvalidConfig for
+//     Loops, and with the error of directory.Open for Bus and Expiry; those of the parts'
+//     configurations; the
 //     system's, when the folder cannot be used.
 func Open(cfg Config) (*Node, error) {
 	cfg = cfg.withLogger()
@@ -155,7 +157,7 @@ func Open(cfg Config) (*Node, error) {
 
 // directory returns the directory of the configuration, and what closes it.
 //
-// Errors: those of directory.Open and of file.Open.
+// Errors: those of directory.Open, with bus.ErrInvalidConfig, and of file.Open.
 func (c Config) directory() (dir directory.Directory, closes func() error, err error) {
 	if c.Directory != nil {
 		return c.Directory, func() error { return nil }, nil
@@ -173,8 +175,8 @@ func (c Config) directory() (dir directory.Directory, closes func() error, err e
 		return d, d.Close, nil
 	}
 	d, err := directory.Open(c.Bus, directory.Settings{Expiry: c.Expiry, Logger: c.Logger})
-	if err != nil {
-		return nil, nil, err
+	if err != nil { // servers that are away are no error
+		return nil, nil, fmt.Errorf("%w: %w", bus.ErrInvalidConfig, err)
 	}
 	return d, d.Close, nil
 }

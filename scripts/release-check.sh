@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes a release and tries it as users get it: the deb in a Debian that has nothing else
-# (debootstrap), its services in a virtual machine of that, the rpm, the archive, and the
-# programs in a container.
+# Makes a release and tries it as users get it: the debs in a Debian that has nothing else
+# (debootstrap), their services in a virtual machine of that, the rpms, the archives, and
+# the programs in containers.
 #   scripts/release-check.sh
 #   SUITE=bookworm   which Debian
 # What needs root or a tool that is missing is skipped and named; with CI=true that fails.
 set -euo pipefail
+shopt -s extglob
 cd "$(dirname "$0")/.."
 export VERSION=${VERSION:-v0.0.0-check}
 tmp=$(mktemp -d)
@@ -31,7 +32,8 @@ can() {
 says_version() {
   local got
   got=$("$@" --version)
-  [[ $got == "${!###*/} $VERSION ("*")" ]] || fail "$* --version: got $got, want $VERSION"
+  local name=${!###*/}
+  [[ $got == "${name%-etcd} $VERSION"?(" ("*")") ]] || fail "$* --version: got $got, want $VERSION"
   echo "  $got"
 }
 
@@ -41,14 +43,20 @@ archive() {
   for arch in amd64 arm64; do
     name=tagbus_${VERSION#v}_linux_$arch
     tar -C "$tmp" -xzf "dist/$name.tar.gz"
-    if grep -qa '/ld-linux' "$tmp/$name/publisher" "$tmp/$name/subscriber" "$tmp/$name/tagbus"; then
-      fail "the programs for $arch are not static: they name a dynamic loader"
-    fi
+    tar -C "$tmp/$name" --strip-components=1 -xzf "dist/tagbus-etcd_${VERSION#v}_linux_$arch.tar.gz"
+    for other in publisher subscriber tagbus publisher-etcd subscriber-etcd tagbus-etcd tagbus-directory; do
+      if grep -qa '/ld-linux' "$tmp/$name/$other"; then
+        fail "$other for $arch is not static: it names a dynamic loader"
+      fi
+    done
   done
   name=tagbus_${VERSION#v}_linux_amd64
   says_version "$tmp/$name/publisher"
   says_version "$tmp/$name/tagbus"
+  says_version "$tmp/$name/tagbus-etcd"
+  says_version "$tmp/$name/tagbus-directory"
   "$tmp/$name/demo.sh" "$tmp/$name"
+  "$tmp/$name/demo-etcd.sh" "$tmp/$name"
   cp dist/SHA256SUMS "$tmp/before"
   scripts/release.sh >"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "the second release failed"; }
   other=$(diff "$tmp/before" dist/SHA256SUMS) || fail "the second release differs: $other"
@@ -63,10 +71,14 @@ deb() {
   local left
   wait "$debian" || { tail -n 5 "$tmp/debian"; fail "debootstrap failed"; }
   cp dist/tagbus_*_amd64.deb "$tmp/root/tmp/tagbus.deb"
-  inside "$tmp/root" dpkg -i /tmp/tagbus.deb
-  inside "$tmp/root" dpkg --verify tagbus
+  cp dist/tagbus-etcd_*_amd64.deb "$tmp/root/tmp/tagbus-etcd.deb"
+  if inside "$tmp/root" dpkg -i /tmp/tagbus-etcd.deb >/dev/null 2>&1; then fail "tagbus-etcd is installed without tagbus"; fi
+  inside "$tmp/root" dpkg --purge tagbus-etcd
+  inside "$tmp/root" dpkg -i /tmp/tagbus.deb /tmp/tagbus-etcd.deb
+  inside "$tmp/root" dpkg --verify tagbus tagbus-etcd
   says_version inside "$tmp/root" publisher
   says_version inside "$tmp/root" tagbus
+  says_version inside "$tmp/root" tagbus-directory
   # shellcheck disable=SC2016 # the shell inside expands it
   inside "$tmp/root" sh -ec 'for what in publisher subscriber; do
     cp /usr/share/doc/tagbus/examples/$what-demo.env /etc/tagbus/
@@ -74,12 +86,15 @@ deb() {
     man -w $what
   done
   man -w tagbus
+  man -w tagbus-etcd
+  systemd-analyze verify --recursive-errors=no tagbus-directory.service
   tagbus completion bash | cmp - /usr/share/bash-completion/completions/tagbus'
   # The user of the services runs the demo, from what the package has installed.
   inside --userspec=tagbus:tagbus "$tmp/root" /usr/share/doc/tagbus/examples/demo.sh /usr/bin
+  inside --userspec=tagbus:tagbus "$tmp/root" /usr/share/doc/tagbus-etcd/examples/demo-etcd.sh /usr/bin
   if can "The services, in a virtual machine" qemu-system-x86_64; then test/services/run.sh "$tmp/root"; fi
-  rm "$tmp"/root/etc/tagbus/*.env "$tmp/root/tmp/tagbus.deb"
-  inside "$tmp/root" dpkg --purge tagbus
+  rm "$tmp"/root/etc/tagbus/*.env "$tmp"/root/tmp/tagbus*.deb
+  inside "$tmp/root" dpkg --purge tagbus-etcd tagbus
   left=$(find "$tmp/root" -path "$tmp/root/var/log" -prune -o -name '*tagbus*' -print)
   [ -z "$left" ] || fail "the package leaves behind: $left"
 }
@@ -87,7 +102,9 @@ deb() {
 rpm_package() {
   mkdir "$tmp/rpm"
   rpm --root "$tmp/rpm" --ignorearch --nodeps --noscripts -i dist/tagbus-*.x86_64.rpm
-  rpm --root "$tmp/rpm" -V --nodeps --noscripts tagbus
+  rpm --root "$tmp/rpm" -V --nodeps --noscripts tagbus tagbus-etcd
+  rpm --root "$tmp/rpm" -q --requires tagbus-etcd | grep -q '^tagbus = ' || fail "the rpm tagbus-etcd does not need tagbus"
+  says_version "$tmp/rpm/usr/bin/tagbus-directory"
   says_version "$tmp/rpm/usr/bin/publisher"
   says_version "$tmp/rpm/usr/bin/tagbus"
 }
@@ -97,6 +114,8 @@ container() {
   for arch in amd64 arm64; do
     buildah "${storage[@]}" bud --isolation chroot --platform "linux/$arch" -t "tagbus:$arch" \
       -f deploy/container/Containerfile dist/linux >"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "the image for $arch failed"; }
+    buildah "${storage[@]}" bud --isolation chroot --platform "linux/$arch" -t "tagbus-directory:$arch" \
+      -f deploy/container/Containerfile.directory dist/linux >"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "the image of the directory for $arch failed"; }
   done
   name=$(buildah "${storage[@]}" from tagbus:amd64)
   local run=(timeout 60 buildah "${storage[@]}" run --isolation chroot -v "$tmp/bus:/bus" "$name" --)
@@ -107,6 +126,10 @@ container() {
   "${run[@]}" subscriber --bus /bus --tags 1-16 --verify --count 100000 &
   "${run[@]}" publisher --bus /bus --tags 1-16 --emulate 40-400 --count 100000 --wait-subscribers 1
   wait -n || fail "the subscriber in the container failed"
+  name=$(buildah "${storage[@]}" from tagbus-directory:amd64)
+  mkdir "$tmp/data"
+  chown 10001 "$tmp/data"
+  says_version timeout 60 buildah "${storage[@]}" run --isolation chroot -v "$tmp/data:/data" "$name" -- tagbus-directory
 }
 
 # It takes half a minute, most of it to wait for the network.

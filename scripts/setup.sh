@@ -21,6 +21,7 @@ wanted=(
   "pkg-config --exists libzmq|libzmq3-dev pkg-config|bench/, to compare with libzmq"
   "ip -V|iproute2|the tests in network namespaces"
   "nft --version|nftables|the test of a network that drops large packets"
+  "strace --version|strace|the tests of members with slow disks"
   "gcc -E -include nng/nng.h -xc /dev/null|libnng-dev|bench/, to compare with nng"
   "command -v mandoc|mandoc|the tests of the man pages"
   "zsh --version|zsh|the tests of the completion of zsh"

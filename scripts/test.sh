@@ -3,7 +3,7 @@
 # Runs the tests of the module, with the RDMA backend over tcp too if libfabric
 # is there, and names every test that was skipped.
 #   scripts/test.sh [flags of go test]
-#   PACKAGES="..."   of which packages; default: all
+#   PACKAGES="..."   of which packages of the root module; default: all, of directory/etcd too
 # With CI=true a skip fails the run unless scripts/allowed-skips.txt lists its
 # reason: on the machine that decides, nothing may be left untested unseen.
 # Up to three tests that failed run once more, alone, unless it was a data race, a
@@ -41,6 +41,8 @@ done
 # other things too: netio/memnet and netio/tcp take a minute of processor time
 # each under the race detector.
 run() { go test -json -shuffle=on -timeout 10m "$@"; }
+# The directory on etcd is a module of its own, so that users of this one need none of it.
+etcd() { go -C directory/etcd test -json -shuffle=on -timeout 10m "$@"; }
 packages=()
 if [ $libfabric = yes ]; then
   # Once plain, and once in the build that checks most: the backend alone, as
@@ -75,6 +77,9 @@ once() {
   fi
   read -ra first <<<"${PACKAGES:-./...}"
   run "${args[@]}" "${first[@]}" || failed=1
+  if [ -z "${PACKAGES:-}" ]; then
+    etcd "${args[@]}" ./... || failed=1
+  fi
   if [ -n "$beside" ]; then
     wait "$beside" || failed=1
     cat "$work/beside"
@@ -86,7 +91,10 @@ once() {
 again() {
   local failed=0 package pattern
   while IFS=$'\t' read -r package pattern; do
-    run "${args[@]}" -count=1 -run "$pattern" "$package" || failed=1
+    case $package in
+    tagbus/directory/etcd | tagbus/directory/etcd/*) etcd "${args[@]}" -count=1 -run "$pattern" "$package" || failed=1 ;;
+    *) run "${args[@]}" -count=1 -run "$pattern" "$package" || failed=1 ;;
+    esac
     if [[ " ${packages[*]} " == *" $package "* ]]; then
       beside -count=1 -run "$pattern" "$package" || failed=1
     fi

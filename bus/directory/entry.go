@@ -47,6 +47,7 @@ type Entry struct {
 	PID             int              // process id on Host, for people; 0 if unknown
 	Backend         string           // what to dial with: "tcp", "rdma:verbs"; 1..255 bytes of printable text without blanks
 	Addresses       []netip.AddrPort // where to dial, in order of preference; 1..64, each specified, unicast and with a port
+	Mirror          string           // id of the tagbus mirror that has copied the entry from another directory, as an Instance; "" where the program itself has announced it
 	Role            Role             // zero for a publisher; at most 255 bytes of printable text without blanks
 	Tags            tags.Set         // what the publisher serves or the receiver takes; may be empty
 	PageBytes       int              // page that the publisher sends, bytes: sizes the buffers of subscribers; at a receiver, the most that it takes at once; 1..1<<30-1
@@ -67,6 +68,9 @@ func (e Entry) Validate() error {
 	}
 	if !ValidInstance(e.Instance) {
 		refuse("Instance", shown(e.Instance), "must be 1 to 64 letters, digits, - and _, such as nuid.Next() gives")
+	}
+	if e.Mirror != "" && !ValidInstance(e.Mirror) {
+		refuse("Mirror", shown(e.Mirror), "must be empty, or 1 to 64 letters, digits, - and _, such as nuid.Next() gives")
 	}
 	for _, text := range []struct{ field, value string }{{"Name", e.Name}, {"Host", e.Host}} {
 		if !printable(text.value) {
@@ -132,7 +136,7 @@ func ValidateUpdate(instance string, e Entry) error {
 // included.
 func (e Entry) Equal(other Entry) bool {
 	return e.Instance == other.Instance && e.Name == other.Name && e.Host == other.Host &&
-		e.PID == other.PID && e.Role == other.Role && e.Backend == other.Backend &&
+		e.PID == other.PID && e.Mirror == other.Mirror && e.Role == other.Role && e.Backend == other.Backend &&
 		slices.Equal(e.Addresses, other.Addresses) && e.Tags.Equal(other.Tags) &&
 		e.PageBytes == other.PageBytes && e.MaxMessageBytes == other.MaxMessageBytes && e.Since.Equal(other.Since) &&
 		e.Monitor == other.Monitor && bytes.Equal(e.Proof, other.Proof)

@@ -33,6 +33,8 @@ func TestEntryValidate(t *testing.T) {
 		{"a host that is not UTF-8", func(e *directory.Entry) { e.Host = "\xff" }, []string{"Host"}},
 		{"a host that is too long", func(e *directory.Entry) { e.Host = strings.Repeat("h", 256) }, []string{"Host"}},
 		{"a negative pid", func(e *directory.Entry) { e.PID = -1 }, []string{"PID"}},
+		{"a copy", func(e *directory.Entry) { e.Mirror = "m1" }, nil},
+		{"a copy by a path", func(e *directory.Entry) { e.Mirror = "../x" }, []string{"Mirror"}},
 		{"a receiver", func(e *directory.Entry) { e.Role = directory.Receiver }, nil},
 		{"a role that nobody knows", func(e *directory.Entry) { e.Role = "recorder" }, nil},
 		{"a role with a blank", func(e *directory.Entry) { e.Role = "re ceiver" }, []string{"Role"}},
@@ -87,6 +89,7 @@ func TestEntryEqual(t *testing.T) {
 		{"name", func(e *directory.Entry) { e.Name = "x" }},
 		{"host", func(e *directory.Entry) { e.Host = "x" }},
 		{"pid", func(e *directory.Entry) { e.PID++ }},
+		{"mirror", func(e *directory.Entry) { e.Mirror = "m1" }},
 		{"role", func(e *directory.Entry) { e.Role = directory.Receiver }},
 		{"backend", func(e *directory.Entry) { e.Backend = "x" }},
 		{"order of addresses", func(e *directory.Entry) {

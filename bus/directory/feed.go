@@ -107,6 +107,13 @@ func (f *Feed) List() ([]Entry, error) {
 	return entries, errors.Join(errs...)
 }
 
+// Sizes returns how many entries and problems there are.
+func (f *Feed) Sizes() (entries, problems int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.entries), len(f.problems)
+}
+
 // Watch does what Directory.Watch promises.
 func (f *Feed) Watch(notify func(Event)) (stop func(), err error) {
 	f.mu.Lock()

@@ -174,3 +174,17 @@ func TestAWatcherThatWaitsHasNoGoroutine(t *testing.T) {
 		}
 	})
 }
+
+func TestSizesCountEntriesAndProblems(t *testing.T) {
+	var f directory.Feed
+	f.Put(entry("a", 1))
+	f.Put(entry("b", 1))
+	f.Remove("a", nil)
+	f.Report("somewhere", errors.New("full"))
+	f.Report("elsewhere", errors.New("full"))
+	f.Report("here", errors.New("full"))
+	f.Report("elsewhere", nil)
+	if entries, problems := f.Sizes(); entries != 1 || problems != 2 {
+		t.Errorf("got %d entries and %d problems, want 1 and 2", entries, problems)
+	}
+}

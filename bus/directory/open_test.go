@@ -4,6 +4,7 @@ package directory_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,105 +13,98 @@ import (
 	"tagbus/bus/directory/memory"
 )
 
-func TestScheme(t *testing.T) {
-	tests := []struct{ bus, want string }{
-		{"/run/bus", ""},
-		{"bus", ""},
-		{"", ""},
-		{"./odd:name", ""},
-		{"C:/bus", ""},
-		{"etcd:name", ""}, // a folder may be called so
-		{"3etcd://a/b", ""},
-		{"://a", ""},
-		{"file:bus", "file"},
-		{"file:///run/bus", "file"},
-		{"FILE:///run/bus", "file"},
-		{"etcd://a:1,b:2/bus", "etcd"},
-		{"Etcd+x.y-1://a", "etcd+x.y-1"},
-	}
-	for _, test := range tests {
-		if got := directory.Scheme(test.bus); got != test.want {
-			t.Errorf("got scheme %q of %q, want %q", got, test.bus, test.want)
+func TestTheSchemeOfABus(t *testing.T) {
+	for bus, want := range map[string]string{
+		"":                 "",
+		"/run/bus":         "",
+		"bus":              "",
+		"a:b":              "", // the path of a folder may have a colon
+		"./x://y":          "",
+		"1a://b":           "",
+		"://b":             "",
+		"etcd:/a/b":        "",
+		"file:bus":         "file",
+		"file:///run/bus":  "file",
+		"etcd://a,b:1/x":   "etcd",
+		"ETCD://a":         "etcd",
+		"x-y+z.1://[::1]/": "x-y+z.1",
+	} {
+		if got := directory.Scheme(bus); got != want {
+			t.Errorf("%q: got %q, want %q", bus, got, want)
 		}
 	}
 }
 
-func TestFolder(t *testing.T) {
+func TestTheFolderOfABus(t *testing.T) {
 	tests := []struct {
 		bus, path string
-		ok        bool
-		err       error
+		is, fails bool
 	}{
-		{"/run/bus", "/run/bus", true, nil},
-		{"bus", "bus", true, nil},
-		{"/run/50%", "/run/50%", true, nil}, // a path is not escaped
-		{"file:///run/a%20bus", "/run/a bus", true, nil},
-		{"file://localhost/run/bus", "/run/bus", true, nil},
-		{"file:some/bus", "some/bus", true, nil},
-		{"file:/run/bus", "/run/bus", true, nil},
-		{"etcd://a,b/bus", "", false, nil},
-		{"file://pc-07/run/bus", "", true, directory.ErrInvalidURL},
-		{"file:///run/bus?a=1", "", true, directory.ErrInvalidURL},
-		{"file:///run/bus#a", "", true, directory.ErrInvalidURL},
-		{"file:", "", true, directory.ErrInvalidURL},
-		{"file://", "", true, directory.ErrInvalidURL},
-		{"file:///%zz", "", true, directory.ErrInvalidURL},
-		{"file:%zz", "", true, directory.ErrInvalidURL},
+		{"/run/bus", "/run/bus", true, false},
+		{"some/bus%20x", "some/bus%20x", true, false}, // a path is as it is
+		{"file:///run/my%20bus", "/run/my bus", true, false},
+		{"file://localhost/run/bus", "/run/bus", true, false},
+		{"file:/run/bus", "/run/bus", true, false},
+		{"file:some/bus%20x", "some/bus x", true, false},
+		{"File:///run/bus", "/run/bus", true, false},
+		{"file://elsewhere/run/bus", "", true, true},
+		{"file://", "", true, true},
+		{"file:", "", true, true},
+		{"file:///run/bus?x=1", "", true, true},
+		{"file:///run/bus#x", "", true, true},
+		{"file:///%zz", "", true, true},
+		{"etcd://a/x", "", false, false},
 	}
 	for _, test := range tests {
-		path, ok, err := directory.Folder(test.bus)
-		if path != test.path || ok != test.ok || !errors.Is(err, test.err) {
-			t.Errorf("got %q, %v, %v of %q, want %q, %v, %v", path, ok, err, test.bus, test.path, test.ok, test.err)
-		}
-		if err != nil && !strings.Contains(err.Error(), test.bus) {
-			t.Errorf("got %q, want it to name %q", err, test.bus)
+		path, is, err := directory.Folder(test.bus)
+		if path != test.path || is != test.is || test.fails != errors.Is(err, directory.ErrInvalidURL) || !test.fails && err != nil {
+			t.Errorf("%q: got %q, %v and error %v, want %q, %v, and an error: %v", test.bus, path, is, err, test.path, test.is, test.fails)
 		}
 	}
 }
 
-func TestOpen(t *testing.T) {
-	opened := memory.New()
-	directory.Register("test-open", func(url string, s directory.Settings) (directory.Opened, error) {
-		if url != "test-open://a,b/c" || s.Expiry != time.Minute {
-			t.Errorf("got %q, %v, want what was given", url, s)
+func TestAKindOfDirectoryIsOpenedByItsURL(t *testing.T) {
+	settings := directory.Settings{Expiry: time.Minute}
+	var url string
+	directory.Register("test-open", func(u string, s directory.Settings) (directory.Opened, error) {
+		if url = u; s != settings {
+			t.Errorf("got %v, want %v", s, settings)
 		}
-		return opened, nil
+		return memory.New(), nil
 	})
-	got, err := directory.Open("test-open://a,b/c", directory.Settings{Expiry: time.Minute})
-	if err != nil || got != directory.Opened(opened) {
-		t.Errorf("got %v, %v, want the directory of the opener", got, err)
+	if !slices.Contains(directory.Schemes(), "test-open") {
+		t.Errorf("got %q, want test-open in it", directory.Schemes())
 	}
-	if schemes := directory.Schemes(); len(schemes) != 1 || schemes[0] != "test-open" {
-		t.Errorf("got schemes %q, want the registered one", schemes)
+	d, err := directory.Open("TEST-open://a,b/x", settings)
+	if err != nil || url != "TEST-open://a,b/x" {
+		t.Fatalf("got error %v and URL %q, want that of the call", err, url)
 	}
-	for _, scheme := range []string{"test-open", "file", ""} {
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, taken := range []string{"test-open", "file", ""} {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("got no panic of Register for %q, want one: it is taken", scheme)
+					t.Errorf("%q was registered twice, want a panic", taken)
 				}
 			}()
-			directory.Register(scheme, nil)
+			directory.Register(taken, nil)
 		}()
 	}
 }
 
-func TestOpenUnknown(t *testing.T) {
-	tests := []struct{ url, names string }{
-		{"etcd://a/bus", "tagbus-etcd"},
-		{"etcds://a/bus", "tagbus/directory/etcd"},
-		{"zookeeper://a/bus", "etcd://HOST,HOST/NAME"},
-		{"/run/bus", "file:///path"},
-	}
-	for _, test := range tests {
-		_, err := directory.Open(test.url, directory.Settings{})
-		var unknown *directory.UnknownSchemeError
-		if !errors.Is(err, directory.ErrUnknownScheme) || !errors.As(err, &unknown) || unknown.URL != test.url {
-			t.Errorf("got %v, want an UnknownSchemeError with %q", err, test.url)
-			continue
-		}
-		if text := err.Error(); !strings.Contains(text, test.url) || !strings.Contains(text, test.names) {
-			t.Errorf("got %q, want it to name %q and %q", text, test.url, test.names)
+func TestAnUnknownKindIsNamed(t *testing.T) {
+	for url, want := range map[string]string{
+		"etcd://a/x": "it is in publisher-etcd, subscriber-etcd and tagbus-etcd, and in programs that import tagbus/directory/etcd",
+		"nats://a/x": "want the path of a folder, file:///path or etcd://HOST,HOST/NAME",
+	} {
+		_, err := directory.Open(url, directory.Settings{})
+		lacks := (*directory.UnknownSchemeError)(nil)
+		if !errors.Is(err, directory.ErrUnknownScheme) || !errors.As(err, &lacks) || lacks.Scheme != directory.Scheme(url) || lacks.URL != url {
+			t.Errorf("%s: got %v, want an *UnknownSchemeError with it", url, err)
+		} else if !strings.HasSuffix(err.Error(), ": "+want) {
+			t.Errorf("%s: got %v, want that it ends in %q", url, err, want)
 		}
 	}
 }

@@ -43,7 +43,7 @@ var (
 			"Connections that did not come from a tagbus program and were closed. If it grows, something scans the port or is configured for another service.",
 			nil, func(s *bus.PublisherStats) uint64 { return s.Strangers }),
 		state("tagbus_publisher_entry_failing",
-			"1 while the entry in the bus directory cannot be renewed: new subscribers find an old one, or none. Look at the permissions and the space of the folder; the problem event has the cause.",
+			"1 while the entry in the bus directory cannot be renewed: new subscribers find an old one, or none. Look at the permissions and the space of the folder, or at the servers of the directory; the problem event has the cause.",
 			func(s *bus.PublisherStats) bool { return s.EntryFailing }),
 		gauge("tagbus_publisher_streams",
 			"Different sets of subscribers that share pages now; each needs a page of its own. "+

@@ -25,7 +25,7 @@ func OfReceiver(stats func() bus.SubscriberStats) prometheus.Collector {
 var (
 	receiverMetrics = append(incomingMetrics(receiverRole),
 		state("tagbus_receiver_entry_failing",
-			"1 while the entry in the bus directory cannot be renewed: new senders find an old one, or none. Look at the permissions and the space of the folder; the problem event has the cause.",
+			"1 while the entry in the bus directory cannot be renewed: new senders find an old one, or none. Look at the permissions and the space of the folder, or at the servers of the directory; the problem event has the cause.",
 			func(s *bus.SubscriberStats) bool { return s.EntryFailing }),
 	)
 	receiverLosses = incomingLosses(receiverRole)

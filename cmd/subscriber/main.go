@@ -7,10 +7,7 @@ package main
 import (
 	"os"
 
-	"tagbus/cmd/internal/cli"
-	"tagbus/cmd/internal/subscribe"
+	"tagbus/cmd/programs"
 )
 
-func main() {
-	os.Exit(subscribe.Main(os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
-}
+func main() { os.Exit(programs.Subscriber()) }

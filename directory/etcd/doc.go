@@ -15,10 +15,12 @@
 // # Keys
 //
 //	/tagbus/NAME/e/INSTANCE   an entry, as package codec writes it, with the lease of its process
-//	/tagbus/NAME/withdrawn    the instances that were withdrawn last
+//	/tagbus/NAME/withdrawn    written whenever entries are withdrawn; empty
+//	/tagbus/NAME/begun        a random mark of the data, written once
 //
 // A withdrawn entry is deleted in one transaction with a change of the second key, so
-// that watchers tell it from one that was deleted because its lease ended.
+// that watchers tell it from one that was deleted because its lease ended. By the third
+// one they tell servers that come back from servers that begin anew.
 //
 // # Liveness
 //

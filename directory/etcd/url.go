@@ -5,7 +5,9 @@ package etcd
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -35,17 +37,18 @@ func init() {
 
 // OpenURL opens the directory that a URL names:
 //
-//	etcd://HOST[:PORT][,HOST[:PORT]...]/NAME[?user=NAME&password-file=FILE]
-//	etcds://HOST[:PORT][,HOST[:PORT]...]/NAME[?ca=FILE&cert=FILE&key=FILE&user=NAME&password-file=FILE]
+//		etcd://HOST[:PORT][,HOST[:PORT]...]/NAME[?user=NAME&password-file=FILE]
+//		etcds://HOST[:PORT][,HOST[:PORT]...]/NAME[?ca=FILE&cert=FILE&key=FILE&user=NAME&password-file=FILE]
 //
-//   - HOST: a name or an address, one of IPv6 in brackets. PORT: default 2379.
-//   - NAME: of the bus: 1 to 64 letters, digits, - and _. All keys begin with /tagbus/NAME/.
-//   - ca: PEM file with the certificates that those of the servers must come from; without
-//     it, those that the system trusts. cert, key: PEM files with what the servers know this
-//     program by.
-//   - password-file: its first line is the password. A URL has none, as others can read it.
-//   - Errors: directory.ErrInvalidURL, wrapped, and what is wrong with a file; ErrConfig.
-//   - Blocks: for the files, not for the servers.
+//	  - HOST: a name or an address, one of IPv6 in brackets, with %25 in front of a zone. PORT:
+//	    default 2379.
+//	  - NAME: of the bus: 1 to 64 letters, digits, - and _. All keys begin with /tagbus/NAME/.
+//	  - ca: PEM file with the certificates that those of the servers must come from; without
+//	    it, those that the system trusts. cert, key: PEM files with what the servers know this
+//	    program by, read again for each connection.
+//	  - password-file: its first line is the password. A URL has none, as others can read it.
+//	  - Errors: directory.ErrInvalidURL, wrapped, and what is wrong with a file; ErrConfig.
+//	  - Blocks: for the files, not for the servers.
 func OpenURL(url string, s directory.Settings) (directory.Opened, error) {
 	config, err := ParseURL(url)
 	if err != nil {
@@ -125,9 +128,9 @@ func hideUser(s string) string { return s[strings.LastIndexByte(s, '@')+1:] }
 
 // endpointOf returns host with a port.
 func endpointOf(host string) (string, error) {
-	endpoint := host
+	endpoint := strings.ReplaceAll(host, "%25", "%") // RFC 6874: [fe80::1%25eth0]
 	if i := strings.LastIndexByte(host, ':'); i < 0 || strings.HasSuffix(host, "]") {
-		endpoint = host + ":" + defaultPort
+		endpoint += ":" + defaultPort
 	}
 	if h, port, err := net.SplitHostPort(endpoint); err == nil {
 		endpoint = net.JoinHostPort(h, port)
@@ -185,8 +188,20 @@ func tlsOf(values map[string]string) (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: cert %s and key %s: %w", ErrConfig, plain.Text(cert), plain.Text(key), err)
 	}
-	config.Certificates = []tls.Certificate{pair}
+	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		return latest(&pair, cert, key), nil
+	}
 	return config, nil
+}
+
+// latest returns the certificate that stands in files now, so that one that is renewed needs
+// no restart, and last if they cannot be used: they may be about to be replaced.
+func latest(last *tls.Certificate, cert, key string) *tls.Certificate {
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return last
+	}
+	return &pair
 }
 
 // passwordOf reads the first line of a file.
@@ -195,14 +210,14 @@ func passwordOf(file string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: password-file: %w", ErrConfig, err)
 	}
-	defer f.Close() //nolint:errcheck // it was only read
-	buffer := make([]byte, maxPasswordBytes)
-	n, err := f.Read(buffer)
-	password, _, _ := strings.Cut(string(buffer[:n]), "\n")
+	text, err := io.ReadAll(io.LimitReader(f, maxPasswordBytes))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", fmt.Errorf("%w: password-file: %w", ErrConfig, err)
+	}
+	password, _, _ := strings.Cut(string(text), "\n")
 	if password = strings.TrimSuffix(password, "\r"); password == "" {
 		return "", fmt.Errorf("%w: password-file: the first line of %s is empty", ErrConfig, plain.Text(file))
 	}
-	_ = err // a short file ends with one
 	return password, nil
 }
 

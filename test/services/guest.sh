@@ -48,5 +48,22 @@ done
 # What the publisher that was aborted had sent, the subscriber cannot know.
 [ "$(property publisher ExecMainStatus demo) $(property subscriber ExecMainStatus demo)" = "0 1" ] ||
   fail "publisher and subscriber end with $(property publisher ExecMainStatus demo) and $(property subscriber ExecMainStatus demo)"
+# The same with a directory on the servers of this host, to which publisher and subscriber
+# hand over.
+systemctl start tagbus-directory || fail "the directory does not start"
+for what in publisher subscriber; do
+  cp /usr/share/doc/tagbus/examples/$what-demo.env /etc/tagbus/$what-servers.env
+  printf '%s\n' TAGBUS_BUS=etcd://127.0.0.1/demo TAGBUS_REPORT=1s >>/etc/tagbus/$what-servers.env
+done
+systemctl start tagbus-publisher@servers tagbus-subscriber@servers || fail "the services do not start with a directory on servers"
+on_servers() { journalctl -o cat -u tagbus-subscriber@servers | grep -qE '^in 1s: [1-9].* 0 lost'; }
+within 30 "the subscriber on servers says nothing of its messages" on_servers
+runuser -u nobody -- tagbus-directory status || fail "something is wrong with the directory"
+systemctl restart tagbus-directory || fail "the directory does not start again"
+runuser -u nobody -- subscriber --bus etcd://127.0.0.1/demo --tags 0x100-0x10f --count 10 --timeout 30s ||
+  fail "a subscriber finds nothing after the directory was restarted"
+systemctl stop tagbus-publisher@servers tagbus-subscriber@servers tagbus-directory || fail "the services with a directory on servers do not stop"
+[ "$(property publisher ExecMainStatus servers) $(property subscriber ExecMainStatus servers)" = "0 0" ] ||
+  fail "publisher and subscriber on servers end with $(property publisher ExecMainStatus servers) and $(property subscriber ExecMainStatus servers)"
 echo "services: all work"
 poweroff -f

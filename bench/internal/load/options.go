@@ -17,7 +17,7 @@ import (
 // those that do not concern it.
 type Options struct {
 	Role string // pub, sub, or server
-	Work string // throughput, pingpong, openloop, replay, idle
+	Work string // throughput, pingpong, openloop, replay, idle, directory
 	Addr string // where the publisher (or the server) is; a folder for tagbus
 
 	Size        int // of the payload, bytes; at least HeaderBytes
@@ -45,7 +45,10 @@ type Options struct {
 	Thread     bool          // tagbus: loops with WaitThread
 	SendBuffer int           // tagbus: of the socket, bytes; 0: the system's
 	RecvBuffer int           // tagbus: of the socket, bytes; 0: the system's
-	Connects   int           // tagbus, scale: subscribers in this process
+	Connects   int           // tagbus, scale: subscribers in this process; directory: publishers, and as many subscribers
+	Spread     int           // directory: processes that have these
+	Part       int           // directory: which of these processes this one is
+	Members    int           // directory: of etcd; 0: a folder
 	Record     string        // tagbus: what a subscriber does with all messages: count, a format of a file, or the command that records; empty: it checks them
 	ReadBack   bool          // that file is read, and its messages are checked
 
@@ -82,6 +85,9 @@ func Parse() Options {
 	flag.IntVar(&o.SendBuffer, "send-buffer", 0, "of a socket, bytes")
 	flag.IntVar(&o.RecvBuffer, "receive-buffer", 0, "of a socket, bytes")
 	flag.IntVar(&o.Connects, "connects", 1, "subscribers in this process")
+	flag.IntVar(&o.Spread, "spread", 1, "processes of publishers and subscribers")
+	flag.IntVar(&o.Part, "part", 0, "which of these processes this is")
+	flag.IntVar(&o.Members, "members", 0, "of etcd")
 	flag.StringVar(&o.Record, "record", "", "count, command, recording, mcap, pcapng or data")
 	flag.BoolVar(&o.ReadBack, "read-back", false, "check what was recorded")
 	flag.StringVar(&o.CPUProfile, "cpuprofile", "", "file")

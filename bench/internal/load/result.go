@@ -3,6 +3,8 @@
 package load
 
 import (
+	"errors"
+
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
@@ -17,6 +19,7 @@ const (
 	WorkOpenLoop   = "openloop"
 	WorkIdle       = "idle"
 	WorkReplay     = "replay"
+	WorkDirectory  = "directory"
 )
 
 // Names in PubResult.Extra, of a publisher that is profiled.
@@ -28,6 +31,25 @@ const (
 // FileBytes is a name in SubResult.Extra, of a subscriber that records: bytes of the file
 // for each message.
 const FileBytes = "file_bytes_per_message"
+
+// Names in PubResult.Extra, of a directory. Times are seconds, memory is bytes, and what is
+// idle uses a share of a processor.
+const (
+	AllSeen         = "all_see_all"
+	SlowestAnnounce = "slowest_announce"
+	OneSeen         = "one_more_is_seen"
+	ServersCPU      = "cpu_of_servers"
+	ClientsCPU      = "cpu_of_clients"
+	ServersIdle     = "idle_servers"
+	ClientsIdle     = "idle_clients"
+	MemberBytes     = "memory_of_the_largest_member"
+	ClientsBytes    = "memory_of_clients"
+	WronglyGone     = "entries_gone"
+	Problems        = "problems"
+)
+
+// ErrNoPorts means that a server finds no place to listen.
+var ErrNoPorts = errors.New("load: no free ports")
 
 // PubResult is the line that a publisher prints at its end.
 type PubResult struct {

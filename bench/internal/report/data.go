@@ -149,5 +149,5 @@ func (d Data) Faults() error {
 
 func idle(name string) bool {
 	s, found := scenario.Named(name)
-	return found && s.Work == load.WorkIdle
+	return found && (s.Work == load.WorkIdle || s.Work == load.WorkDirectory)
 }

@@ -151,6 +151,15 @@ const method = `## How it is measured
   about 1 MiB at a time. *tagbus-data* is what a pipe to dd could be at best. *dd* itself
   makes its messages in its cache, and no other process needs a processor.
 - Replay: latency is how late a message is published, by what the command says.
+- Directory: publishers and as many subscribers start at once, each with a client of its own
+  and 100 tags that lie among those of the others; no bus is behind them. *All see all* is
+  the time until each subscriber knows each publisher. The processor time is that until
+  then; *idle* is the share of one processor that all servers, and all clients, use
+  together, from 15 s later on, for 30 s. Then *one more* publisher announces itself.
+  *Entries gone* counts, for each subscriber, publishers that it lost though they lived.
+  Memory is the most that the largest member, and all clients together, have had. 100 of
+  each are in 100 processes, one publisher and one subscriber in each; 1,000 are in two
+  processes.
 - *apart*: the kernel likes to run two processes with one thread each in turn on one
   processor, where a wake-up takes a tenth of the time, in one measurement and not in
   the next. These rows have a processor for each.

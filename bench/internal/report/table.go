@@ -70,6 +70,9 @@ func table(d Data, s scenario.Scenario) string {
 	if len(rows) == 0 {
 		return ""
 	}
+	if s.Work == load.WorkDirectory {
+		return directoryTable(rows) + failures(d, s)
+	}
 	var b strings.Builder
 	latency := s.Metric == scenario.P50
 	header := fmt.Sprintf("| system | %s | least – most |", metricName(s.Metric))

@@ -36,6 +36,16 @@ func metricName(m scenario.Metric) string {
 		return "CPU share, idle"
 	case scenario.SubscriberIdle:
 		return "CPU share of subscribers, idle"
+	case scenario.AllSeen:
+		return "s until all see all"
+	case scenario.OneSeen:
+		return "s until all see one more"
+	case scenario.MemberBytes:
+		return "MB of a member"
+	case scenario.ServersIdle:
+		return "CPU share of servers, idle"
+	case scenario.ClientsIdle:
+		return "CPU share of all clients, idle"
 	}
 	return string(m)
 }
@@ -53,7 +63,11 @@ func amount(m scenario.Metric, v float64) string {
 		return fmt.Sprintf("%.3f", v/1e3)
 	case scenario.Memory, scenario.SubscriberMemory, scenario.SubscriberCPU:
 		return fmt.Sprintf("%.0f", v)
-	case scenario.IdleCPU, scenario.SubscriberIdle:
+	case scenario.AllSeen, scenario.OneSeen:
+		return fmt.Sprintf("%.2f", v)
+	case scenario.MemberBytes:
+		return fmt.Sprintf("%.0f", v/1e6)
+	case scenario.IdleCPU, scenario.SubscriberIdle, scenario.ServersIdle, scenario.ClientsIdle:
 		return fmt.Sprintf("%.2f %%", 100*v)
 	}
 	return fmt.Sprintf("%g", v)

@@ -66,7 +66,7 @@ func (r *Record) add(s scenario.Scenario, pub load.PubResult, subs []load.SubRes
 		}
 	}
 	r.Seconds = time.Duration(last - pub.StartNS).Seconds()
-	if s.Work != load.WorkPingPong && s.Work != load.WorkIdle {
+	if s.Work != load.WorkPingPong && s.Work != load.WorkIdle && s.Work != load.WorkDirectory {
 		r.Lost = pub.Sent*uint64(len(subs)*max(1, s.Connects)) - r.Received
 	}
 }
@@ -102,6 +102,18 @@ func (r *Record) Figure(m scenario.Metric, size int) float64 {
 		return r.Extra["publisher_idle_cpu"]
 	case scenario.SubscriberIdle:
 		return r.Extra["subscribers_idle_cpu"]
+	case scenario.AllSeen:
+		return r.Extra[load.AllSeen]
+	case scenario.OneSeen:
+		return r.Extra[load.OneSeen]
+	case scenario.MemberBytes:
+		return r.Extra[load.MemberBytes]
+	case scenario.ServersIdle:
+		return r.Extra[load.ServersIdle]
+	case scenario.WronglyGone:
+		return r.Extra[load.WronglyGone]
+	case scenario.ClientsIdle:
+		return r.Extra[load.ClientsIdle]
 	}
 	return 0
 }

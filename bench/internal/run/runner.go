@@ -34,6 +34,9 @@ type Runner struct {
 // startTime is how long programs may take for all but the measurement itself.
 const startTime = 90 * time.Second
 
+// directoryTime is how long a directory may take beyond that.
+const directoryTime = 5 * time.Minute
+
 // trial are the processes of a measurement.
 type trial struct {
 	pub, server *process
@@ -78,7 +81,11 @@ func (r *Runner) measure(s scenario.Scenario, system scenario.System, record *Re
 	if err != nil {
 		return err
 	}
-	limit := time.NewTimer(startTime + time.Duration(10*r.Profile.Seconds*float64(time.Second)))
+	patience := startTime + time.Duration(10*r.Profile.Seconds*float64(time.Second))
+	if s.Work == load.WorkDirectory {
+		patience += directoryTime
+	}
+	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	t := &trial{folder: folder, until: limit.C}
 	defer func() {

@@ -29,6 +29,16 @@ const (
 	SubscriberIdle   Metric = "subscriber idle"   // the same of a subscriber's process
 )
 
+// The metrics of a directory.
+const (
+	AllSeen     Metric = "all see all"      // seconds
+	OneSeen     Metric = "one more is seen" // seconds
+	MemberBytes Metric = "memory of a member"
+	ServersIdle Metric = "servers idle" // share of a processor
+	ClientsIdle Metric = "clients idle" // share of a processor
+	WronglyGone Metric = "entries gone" // of publishers that live, counted by each subscriber
+)
+
 // Goals returns the goals of the scenario, each complete.
 func (s Scenario) Goals() []Goal {
 	all := make([]Goal, len(s.Wants))

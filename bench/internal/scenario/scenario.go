@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"tagbus/bench/internal/load"
 )
 
 // Scenario is one load, put on several systems in turn.
@@ -20,6 +22,7 @@ type Scenario struct {
 	Size        int     // of a payload, bytes
 	Subscribers int     // processes; default 1
 	Connects    int     // subscribers in each of them; default 1
+	Spread      int     // of a directory: processes that have the publishers and subscribers
 	Stopped     int     // of the processes: stopped, and with the policy drop-newest
 	Tags        int     // published round robin; default 1
 	Wanted      int     // tags that are served and subscribed to; default Tags
@@ -66,7 +69,7 @@ const (
 // All returns all scenarios.
 func All() []Scenario {
 	return slices.Concat(throughput(), receives(), producers(), fanOut(), profiled(), manyTags(),
-		pingPongs(), openLoops(), mixed(), settings(), scale(), records(), replays())
+		pingPongs(), openLoops(), mixed(), settings(), scale(), records(), replays(), directories())
 }
 
 // Named returns the scenario of a name.
@@ -108,6 +111,7 @@ func (s Scenario) Args(p Profile) []string {
 	}
 	add("subscribers", s.Processes()*max(1, s.Connects), 1)
 	add("connects", s.Connects, 1)
+	add("spread", s.Spread, 1)
 	add("tags", s.Tags, 1)
 	add("wanted", s.Wanted, 1)
 	add("burst", s.Burst, 0)
@@ -131,8 +135,14 @@ func (s Scenario) Args(p Profile) []string {
 	return args
 }
 
-// Processes is the number of subscriber processes.
-func (s Scenario) Processes() int { return max(1, s.Subscribers) }
+// Processes is the number of subscriber processes. Those of a directory start them by
+// themselves.
+func (s Scenario) Processes() int {
+	if s.Work == load.WorkDirectory {
+		return 0
+	}
+	return max(1, s.Subscribers)
+}
 
 // Compared returns the system whose ratio to the others is computed.
 func (s Scenario) Compared() string {

@@ -62,6 +62,9 @@ var Systems = []System{
 	{"mcap", "tagbus", []string{"--record=mcap"}, "the same, recorded by foxglove/mcap: chunks of 1 MiB with checksums and index, a channel for each tag"},
 	{"pcapng", "tagbus", []string{"--record=pcapng"}, "the same, recorded by gopacket as packets that begin with the tag"},
 	{"dd", "dd", nil, "the payloads written to the memory disk by one process, 1 MiB at a time, without a bus"},
+	{"etcd-one", "directory", []string{"--members=1"}, "directory/etcd with one member, in a process of its own"},
+	{"etcd-three", "directory", []string{"--members=3"}, "directory/etcd with three members, each in a process of its own"},
+	{"folder", "directory", nil, "directory/file: a folder on the disk, without a server"},
 	{"c-busy-two+cc", "yard", []string{"--way=busy-two", FastCongestion}, "c-busy+cc over two connections"},
 }
 
@@ -97,6 +100,7 @@ type Program struct {
 var Programs = []Program{
 	{Name: "tagbus", Source: "./cmd/tagbus"},
 	{Name: "tagbus-command", Source: "./cmd/tagbus", Folder: ".."},
+	{Name: "directory", Source: "./cmd/directory"},
 	{Name: "dd", Source: "./cmd/dd"},
 	{Name: "gonet", Source: "./cmd/gonet"},
 	{Name: "nats", Source: "./cmd/nats", Server: true},

@@ -83,6 +83,7 @@ type fields struct {
 	Name            string           `json:"name,omitempty"`
 	Host            string           `json:"host,omitempty"`
 	PID             int              `json:"pid,omitempty"`
+	Mirror          string           `json:"mirror,omitempty"`
 	Role            directory.Role   `json:"role,omitempty"`
 	Backend         string           `json:"backend"`
 	Addresses       []netip.AddrPort `json:"addresses"`
@@ -98,7 +99,7 @@ type fields struct {
 //   - Threads: any.
 func Append(b []byte, e directory.Entry) ([]byte, error) {
 	f := fields{
-		e.Instance, e.Name, e.Host, e.PID, e.Role, e.Backend, e.Addresses,
+		e.Instance, e.Name, e.Host, e.PID, e.Mirror, e.Role, e.Backend, e.Addresses,
 		e.PageBytes, e.MaxMessageBytes, 0, e.Monitor,
 	}
 	if !e.Since.IsZero() {
@@ -160,7 +161,7 @@ func readFields(section []byte) (directory.Entry, error) {
 		return directory.Entry{}, damaged("fields: %v", err)
 	}
 	e := directory.Entry{
-		Instance: f.Instance, Name: f.Name, Host: f.Host, PID: f.PID, Role: f.Role, Backend: f.Backend,
+		Instance: f.Instance, Name: f.Name, Host: f.Host, PID: f.PID, Mirror: f.Mirror, Role: f.Role, Backend: f.Backend,
 		Addresses: f.Addresses, PageBytes: f.PageBytes, MaxMessageBytes: f.MaxMessageBytes, Monitor: f.Monitor,
 	}
 	if f.SinceNanos != 0 {

@@ -61,6 +61,9 @@ func drawEntry(t *rapid.T) directory.Entry {
 	if rapid.Bool().Draw(t, "has a monitor") {
 		e.Monitor = drawAddress(t, "monitor")
 	}
+	if rapid.Bool().Draw(t, "is a copy") {
+		e.Mirror = rapid.StringMatching(`[0-9A-Za-z_-]{1,64}`).Draw(t, "mirror")
+	}
 	return e
 }
 

@@ -26,7 +26,7 @@ func Run(t *testing.T, open func(t *testing.T) directory.Opened) {
 	}{
 		{"a watcher is told what is there, in order, then what changes", testWatch},
 		{"an update to the same entry is no event", testSameUpdate},
-		{"an entry keeps its role", testRole},
+		{"an entry keeps its role and its mirror", testRole},
 		{"two watchers are told the same", testTwoWatchers},
 		{"a withdrawn registration is gone for good", testWithdraw},
 		{"invalid entries are refused and change nothing", testInvalid},
@@ -117,12 +117,12 @@ func testSameUpdate(t *testing.T, d directory.Opened) {
 func testRole(t *testing.T, d directory.Opened) {
 	t.Helper()
 	e := Entry("a", 1)
-	e.Role = directory.Receiver
+	e.Role, e.Mirror = directory.Receiver, "m1"
 	Announce(t, d, e)
 	r, stop := Watch(t, d)
 	defer stop()
-	if got := r.Want(directory.Appeared, "a").Entry.Role; got != directory.Receiver {
-		t.Errorf("got role %q, want %q", got, directory.Receiver)
+	if got := r.Want(directory.Appeared, "a").Entry; got.Role != directory.Receiver || got.Mirror != "m1" {
+		t.Errorf("got role %q and mirror %q, want %q and m1", got.Role, got.Mirror, directory.Receiver)
 	}
 }
 

@@ -19,7 +19,8 @@ type Config struct {
 	Expiry time.Duration
 
 	// Poll is how often the folder is looked at; notifications only make it
-	// faster. Default 500ms; at least 1ms.
+	// faster. While nothing changes in it, its files are looked at more seldom, each
+	// fifth of Expiry. Default 500ms; at least 1ms.
 	Poll time.Duration
 
 	// CollectAfter is the age at which the file of a publisher that has provably
@@ -43,7 +44,8 @@ type Config struct {
 	// the permissions of the folder say who may announce.
 	TrustedOwners []uint32
 
-	// PollOnly turns file notifications off, for file systems that have none.
+	// PollOnly turns file notifications off, for file systems that have none. The names
+	// in the folder are then read each Poll.
 	PollOnly bool
 
 	// OnProblem is told every problem that Watch reports as Problem, of this

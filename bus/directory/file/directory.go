@@ -28,6 +28,7 @@ type Directory struct {
 	config Config
 	feed   directory.Feed
 	scan   scanner
+	looks  looks
 
 	quit    chan struct{} // closed by the first Close
 	settled chan struct{} // closed when that has stopped the goroutines and withdrawn all

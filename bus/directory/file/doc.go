@@ -37,7 +37,8 @@
 //	    process is how a reader in the same kernel and namespaces sees that the
 //	    publisher ended: boot id, inodes of the pid and time namespaces, process
 //	    id, and start time in clock ticks since boot. It may be absent. role is
-//	    "receiver" for a receiver and absent for a publisher; readers pass over
+//	    "receiver" for a receiver and absent for a publisher; mirror is there in a
+//	    copy of another directory's entry; readers pass over
 //	    entries of other roles. since_ns is nanoseconds since 1970 and may be
 //	    absent, and so may monitor. The other fields are those of directory.Entry.
 //	  - tags: the union of the sets of all lines, in the syntax of tags.ParseSet.
@@ -59,12 +60,24 @@
 // # Liveness
 //
 // A publisher is alive while the reader sees its beat change, on the reader's own
-// monotonic clock. Wall clocks and file times decide nothing, so clock jumps and
-// clocks that differ do no harm. Time in which the reader itself did not run does
-// not count. A file seen for the first time counts as alive, so that subscribers
-// start fast; to dial a dead publisher is harmless. If kernel, namespaces and
-// boot are the reader's own, the process is looked up too, and an entry whose
-// process has ended is gone at the next look.
+// monotonic clock. Wall clocks decide nothing, so clock jumps and clocks that differ do
+// no harm. Time in which the reader itself did not run does not count. A file seen for
+// the first time counts as alive, so that subscribers start fast; to dial a dead publisher
+// is harmless. If kernel, namespaces and boot are the reader's own, the process is looked
+// up too, and an entry whose process has ended is gone after Config.Poll.
+//
+// # What a look costs
+//
+// Each Config.Poll a reader asks whether the folder has changed, and whether a process that
+// it follows (pidfd) has ended: three calls of the system, however many entries there are.
+// All files are opened and read if the folder has changed within the last two seconds.
+// Otherwise the reader only asks when each file was written, a fifth of Config.Expiry
+// after the last time, or each Poll without notifications. A file that was written since
+// has a new beat, as far as can be seen from outside: the beat itself is read at least once
+// in twice Expiry, which finds a file that is written by something else. One that was not
+// written is read too, from half of the expiry on: times of files make looks cheap, and end
+// no entry. A publisher that is silent is Gone after Expiry, a fifth of that, and Poll, at
+// the latest.
 //
 // NFS clients cache attributes for up to 60 s: set Config.Expiry to 90 s or more
 // there. NFS has no file notifications from other hosts; polling finds changes.

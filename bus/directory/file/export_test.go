@@ -3,6 +3,7 @@
 package file
 
 import (
+	"strconv"
 	"time"
 
 	"tagbus/bus/directory"
@@ -68,3 +69,29 @@ func (d *Directory) Beat() {
 
 // Scan looks at the folder, now.
 func (d *Directory) Scan() { d.scan.all() }
+
+// ProcessOf returns the process with an id, in the namespaces of this one.
+func ProcessOf(pid int) (p Process, ok bool) {
+	p = thisProcess()
+	p.PID, _, p.Start, ok = readStat(strconv.Itoa(pid))
+	return p, ok
+}
+
+// Lives follows processes.
+type Lives struct{ lives lives }
+
+// NewLives returns one that follows none.
+func NewLives() *Lives { return &Lives{} }
+
+// Limit sets how many processes are followed at most.
+func (l *Lives) Limit(n int) { l.lives.most = n }
+
+// Ended follows p, and reports whether it has ended.
+func (l *Lives) Ended(p Process) bool { return l.lives.ended(p, true) }
+
+// Ask, Follows, Sweep and Close are those of lives, and Len is how many are followed.
+func (l *Lives) Ask() bool              { return l.lives.ask() }
+func (l *Lives) Follows(p Process) bool { return l.lives.follows(p) }
+func (l *Lives) Sweep()                 { l.lives.sweep() }
+func (l *Lives) Close()                 { l.lives.close() }
+func (l *Lives) Len() int               { return len(l.lives.known) }

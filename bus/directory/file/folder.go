@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"tagbus/bus/directory"
 )
 
@@ -168,6 +170,26 @@ func stampOf(file *os.File) (stamp, error) {
 		return stamp{}, ErrNotRegular
 	}
 	return newStamp(info), nil
+}
+
+// stamped returns the stamp of name, without opening it or following links.
+//
+//   - Errors: the system's, or ErrNotRegular.
+func (f *folder) stamped(name string) (s stamp, err error) {
+	var st unix.Stat_t
+	if _, err = retry(func() (int, error) {
+		return 0, unix.Fstatat(int(f.dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	}); err != nil {
+		return stamp{}, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return stamp{}, ErrNotRegular
+	}
+	return stamp{
+		dev: st.Dev, ino: st.Ino, size: st.Size,
+		mtime: syscall.Timespec(st.Mtim), ctime: syscall.Timespec(st.Ctim),
+		owner: st.Uid, mode: st.Mode & 0o777,
+	}, nil
 }
 
 func newStamp(info os.FileInfo) stamp {

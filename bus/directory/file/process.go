@@ -43,10 +43,15 @@ var thisProcess = sync.OnceValue(func() process {
 	return process{Space: space, PID: pid, Start: start}
 })
 
+// isNeighbour reports whether p is, or was, another process in this process's namespaces.
+func (p process) isNeighbour() bool {
+	own := thisProcess()
+	return p.PID > 0 && p.Space != "" && p.Space == own.Space && p != own
+}
+
 // ended reports whether p has certainly ended. False may also mean unknown.
 func (p process) ended() bool {
-	own := thisProcess()
-	if p.PID <= 0 || p.Space == "" || p.Space != own.Space || p == own {
+	if !p.isNeighbour() {
 		return false
 	}
 	if errors.Is(syscall.Kill(p.PID, 0), syscall.ESRCH) {

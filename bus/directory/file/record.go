@@ -42,6 +42,7 @@ type header struct {
 	Name            string           `json:"name"`
 	Host            string           `json:"host"`
 	PID             int              `json:"pid"`
+	Mirror          string           `json:"mirror,omitempty"`
 	Role            directory.Role   `json:"role,omitempty"`
 	Backend         string           `json:"backend"`
 	Addresses       []netip.AddrPort `json:"addresses"`
@@ -67,7 +68,7 @@ func (r *record) encode() ([]byte, error) {
 	encoder.SetEscapeHTML(false) // & is common in tag sets
 	if err := encoder.Encode(header{
 		Format: formatVersion, Revision: r.revision,
-		Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID,
+		Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID, Mirror: e.Mirror,
 		Role: e.Role, Backend: e.Backend, Addresses: e.Addresses, PageBytes: e.PageBytes, MaxMessageBytes: e.MaxMessageBytes,
 		SinceNanos: sinceNanos(e.Since), Monitor: e.Monitor, BeatMillis: r.beat.Milliseconds(), Process: r.process,
 	}); err != nil {
@@ -137,7 +138,7 @@ func (r *record) readHeader(line []byte) error {
 		return damaged("header: %v", err)
 	}
 	r.entry = directory.Entry{
-		Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID,
+		Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID, Mirror: h.Mirror,
 		Role: h.Role, Backend: h.Backend, Addresses: h.Addresses, PageBytes: h.PageBytes, MaxMessageBytes: h.MaxMessageBytes, Monitor: h.Monitor,
 	}
 	if h.SinceNanos != 0 {

@@ -75,6 +75,22 @@ func TestOnlyOtherRolesAreWritten(t *testing.T) {
 	}
 }
 
+// TestOnlyCopiesNameAMirror keeps the files of publishers as they were before there were
+// mirrors.
+func TestOnlyCopiesNameAMirror(t *testing.T) {
+	for _, mirror := range []string{"", "m1"} {
+		e := entry("a", 1)
+		e.Mirror = mirror
+		data := encode(t, e)
+		if written := bytes.Contains(data, []byte(`"mirror"`)); written != (mirror != "") {
+			t.Errorf("mirror %q: got it written: %t", mirror, written)
+		}
+		if d, err := file.Decode(data, maxTagParts); err != nil || d.Entry.Mirror != mirror {
+			t.Errorf("mirror %q: got %q, %v", mirror, d.Entry.Mirror, err)
+		}
+	}
+}
+
 // TestAMonitorIsWrittenIfThereIsOne keeps the files of others as they were.
 func TestAMonitorIsWrittenIfThereIsOne(t *testing.T) {
 	for _, monitor := range []netip.AddrPort{{}, netip.MustParseAddrPort("10.0.0.1:9100"), netip.MustParseAddrPort("[fe80::1%eth0]:9100")} {

@@ -11,14 +11,17 @@ import (
 // The functions in this file make one look at the folder, in the order in which
 // they run. The scanner's lock is held.
 
-// candidates returns the instances to look at: those in the folder, with an error
-// if their file is not to be opened, and those that are known. A file that is
-// not listed may still be there: some file systems lose names from a listing
+// candidates returns the instances to look at: those in the folder, if it is listed,
+// with an error if their file is not to be opened, and those that are known. A file that
+// is not listed may still be there: some file systems lose names from a listing
 // while they are renamed.
-func (s *scanner) candidates(f *folder, entries []os.DirEntry) map[string]error {
+func (s *scanner) candidates(f *folder, entries []os.DirEntry, listed bool) map[string]error {
 	result := make(map[string]error, len(s.sources))
 	for instance := range s.sources {
 		result[instance] = nil
+	}
+	if !listed {
+		return result
 	}
 	strange := make(map[string]struct{})
 	for _, entry := range entries {
@@ -51,7 +54,8 @@ func (s *scanner) candidates(f *folder, entries []os.DirEntry) map[string]error 
 //
 //   - verdict: why the file is not to be opened, or nil.
 //   - elapsed: time to count as silence if there is no new beat.
-func (s *scanner) one(f *folder, instance string, verdict error, elapsed time.Duration) {
+//   - read: open the file; otherwise only if it seems to be needed.
+func (s *scanner) one(f *folder, instance string, verdict error, elapsed time.Duration, read bool) {
 	known := s.sources[instance]
 	if known == nil {
 		if len(s.sources) >= s.d.config.MaxFiles {
@@ -61,7 +65,13 @@ func (s *scanner) one(f *folder, instance string, verdict error, elapsed time.Du
 	}
 	found := bad
 	if verdict == nil {
-		found, verdict = known.look(f, instance, s.d.config)
+		quick := false
+		if !read {
+			found, quick = known.glance(f, instance, elapsed, s.d.config.Expiry)
+		}
+		if !quick {
+			found, verdict = known.look(f, instance, s.d.config)
+		}
 	}
 	if found == absent {
 		if known.lost && known.shown {
@@ -88,18 +98,33 @@ func (s *scanner) one(f *folder, instance string, verdict error, elapsed time.Du
 	}
 }
 
+// glance looks from outside at the files that are known, and then at those for which that
+// is not enough.
+//
+//   - elapsed: as for one.
+func (s *scanner) glance(f *folder, elapsed time.Duration) {
+	for instance, known := range s.sources {
+		found, ok := known.glance(f, instance, elapsed, s.d.config.Expiry)
+		if !ok {
+			s.one(f, instance, nil, elapsed, true)
+		} else if _ = s.settle(instance, known, found, elapsed); known.ended {
+			s.collect(f, instance, known)
+		}
+	}
+}
+
 // settle tells the feed what a look means for the entry of an instance.
 //
 //   - Errors: ErrLeftBehind if the file should be removed by hand.
 func (s *scanner) settle(instance string, known *source, found finding, elapsed time.Duration) error {
-	if found == renewed {
+	if found == renewed || found == beating {
 		known.silent = 0
 	} else {
 		known.silent += elapsed
 	}
-	why := known.judge(s.d.config.Expiry)
+	why := known.judge(s.d.config.Expiry, s.ended)
 	if why == nil {
-		if found == renewed {
+		if found == renewed || found == beating && !known.shown {
 			known.shown = true
 			s.d.feed.Put(known.record.entry)
 		}
@@ -114,6 +139,9 @@ func (s *scanner) settle(instance string, known *source, found finding, elapsed 
 	}
 	return nil
 }
+
+// ended reports whether a process has certainly ended.
+func (s *scanner) ended(p process) bool { return s.lives.ended(p, s.watching) }
 
 // collect removes the file of a publisher that has ended, once it is old. A
 // process that may not remove it leaves it to one that may.

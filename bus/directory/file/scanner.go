@@ -5,12 +5,9 @@ package file
 import (
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/fsnotify/fsnotify"
 )
 
 // The sources of problems that are about no instance; none can be an instance.
@@ -34,6 +31,8 @@ type scanner struct {
 	folder   stamp               // of the folder at the last look; zero while it is missing
 	missing  missing
 	notices  notices
+	lives    lives
+	pace     pace
 }
 
 func (s *scanner) init(d *Directory) {
@@ -76,7 +75,7 @@ func (s *scanner) run() {
 	s.all() // a publisher that crashes again and again gets no further than this
 	var interval time.Duration
 	for {
-		wanted, events, errs := s.waiting()
+		wanted, news, died := s.waiting()
 		if interval != wanted {
 			interval = wanted
 			ticker.Reset(interval)
@@ -87,47 +86,37 @@ func (s *scanner) run() {
 		case <-s.wake:
 			s.appeared()
 		case <-ticker.C:
-			s.all()
-		case event := <-events:
-			s.noticed(event, events)
-		case _, lost := <-errs: // notifications, by an overflow
-			if lost {
-				s.all()
-			}
+			s.tick()
+		case news := <-news:
+			s.noticed(news)
+		case <-died:
+			s.tick()
 		}
 	}
 }
 
 // waiting returns what the goroutine waits for.
-func (s *scanner) waiting() (interval time.Duration, events <-chan fsnotify.Event, errs <-chan error) {
+func (s *scanner) waiting() (interval time.Duration, news <-chan notice, died <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	events, errs = s.notices.channels()
+	interval = max(s.d.config.CollectAfter/4, s.d.config.Poll)
 	if s.watching {
-		return s.d.config.Poll, events, errs
+		interval = s.ticks()
 	}
-	return max(s.d.config.CollectAfter/4, s.d.config.Poll), events, errs
+	return interval, s.notices.channel(), s.lives.died
 }
 
-// noticed looks at what notifications name: event, and those that wait behind it.
-func (s *scanner) noticed(event fsnotify.Event, more <-chan fsnotify.Event) {
+// noticed looks at what a notification names.
+func (s *scanner) noticed(news notice) {
+	if news.all {
+		s.all()
+		return
+	}
 	instances := make(map[string]struct{})
-	for {
-		// A write is a beat, which can wait for the next look: entries change by rename.
-		if event.Has(fsnotify.Create) || event.Has(fsnotify.Remove) || event.Has(fsnotify.Rename) {
-			name := filepath.Base(event.Name)
-			if filepath.Clean(event.Name) == s.d.path {
-				s.all()
-			} else if instance, err := instanceOf(name); err == nil && isPublic(name) {
-				instances[instance] = struct{}{}
-			}
+	for _, name := range news.names {
+		if instance, err := instanceOf(name); err == nil {
+			instances[instance] = struct{}{}
 		}
-		select {
-		case event = <-more:
-			continue
-		default:
-		}
-		break
 	}
 	if len(instances) > 0 {
 		s.some(instances)
@@ -144,14 +133,25 @@ func (s *scanner) some(instances map[string]struct{}) {
 	}
 	defer f.close()
 	for _, instance := range slices.Sorted(maps.Keys(instances)) {
-		s.one(f, instance, nil, 0)
+		s.one(f, instance, nil, 0, true)
 	}
 }
 
-// all looks at the whole folder.
+// all looks at the whole folder, and reads all files.
 func (s *scanner) all() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.look(look{list: true, read: true})
+}
+
+// look is how the folder is looked at.
+type look struct {
+	list bool // the names, or else only files that are known
+	read bool // each file, or else only those that seem to need it, see source.glance
+}
+
+// look looks at the folder. The lock is held.
+func (s *scanner) look(how look) {
 	now := time.Now()
 	// Time in which this process did not look proves nothing about publishers: it
 	// may have been stopped together with them.
@@ -160,17 +160,22 @@ func (s *scanner) all() {
 		elapsed = 0
 	}
 	s.last = now
+	s.lives.ask()
+	defer s.lives.sweep()
 
 	f, err := s.open()
 	var entries []os.DirEntry
 	complete := true
 	if err == nil {
 		defer f.close()
-		if entries, complete, err = f.names(s.d.config.MaxFiles); err != nil {
-			s.lose(stamp{})
+		if how.list {
+			if entries, complete, err = f.names(s.d.config.MaxFiles); err != nil {
+				s.lose(stamp{})
+			}
 		}
 	}
 	s.d.feed.Report(aboutFolder, s.missing.repeat(now, err))
+	s.d.looks.add(now, err)
 	if err != nil {
 		s.notices.lost()
 		for _, instance := range slices.Sorted(maps.Keys(s.sources)) {
@@ -180,14 +185,21 @@ func (s *scanner) all() {
 	}
 	if s.watching && !s.d.config.PollOnly {
 		s.d.feed.Report(aboutNotices, s.notices.ensure()) // before looking: what comes later is noticed
+		_ = s.lives.wait()                                // without it, they are asked about each Poll
 	}
-	if !complete {
-		err = &PathError{f.path, ErrTooManyFiles, "remove what is not the bus's, or raise MaxFiles"}
+	if how.list {
+		if !complete {
+			err = &PathError{f.path, ErrTooManyFiles, "remove what is not the bus's, or raise MaxFiles"}
+		}
+		s.d.feed.Report(aboutFiles, err)
 	}
-	s.d.feed.Report(aboutFiles, err)
-	candidates := s.candidates(f, entries)
+	if !how.list && !how.read {
+		s.glance(f, elapsed)
+		return
+	}
+	candidates := s.candidates(f, entries, how.list)
 	for _, instance := range slices.Sorted(maps.Keys(candidates)) {
-		s.one(f, instance, candidates[instance], elapsed)
+		s.one(f, instance, candidates[instance], elapsed, how.read)
 	}
 }
 
@@ -213,7 +225,9 @@ func (s *scanner) open() (*folder, error) {
 	}
 	if now.dev != s.folder.dev || now.ino != s.folder.ino {
 		s.lose(now)
+		s.notices.lost()
 	}
+	s.pace.seen(now)
 	return f, err
 }
 
@@ -230,4 +244,5 @@ func (s *scanner) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.notices.close()
+	s.lives.close()
 }

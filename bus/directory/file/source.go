@@ -26,6 +26,8 @@ type source struct {
 	bad    error   // why the file with that stamp cannot be believed; nil if it can
 
 	silent time.Duration // how long the reader has looked and seen no new beat
+	unread time.Duration // of looks since the beat was read
+	newer  bool          // the file was written since: its beat is likely to be above beats
 	shown  bool          // the feed has the entry
 	lost   bool          // the folder was missing or is another one since the file was seen
 	gone   time.Time     // when it was taken away, on the monotonic clock
@@ -37,14 +39,40 @@ type finding int
 
 const (
 	same    finding = iota // the beat did not change
-	renewed                // a beat or an entry not seen before
+	beating                // a beat not seen before, of the same entry
+	renewed                // an entry not seen before
 	absent                 // no such file
 	bad                    // the file cannot be believed; source.bad says why
 )
 
+// glance looks at the file of an instance from outside: when was it written? It is for an
+// entry that was there a moment ago, and costs a quarter of look. ok is false if look has
+// to follow: the file is another one, or it is time to read the beat. It is, long before the
+// entry expires, if the file was not written, and now and then if it was.
+//
+//   - elapsed: since the last look.
+func (s *source) glance(f *folder, instance string, elapsed, expiry time.Duration) (found finding, ok bool) {
+	if s.record == nil || s.bad != nil || s.lost || !s.shown {
+		return same, false
+	}
+	if s.unread+elapsed >= 2*expiry || s.silent+elapsed >= max(expiry, 3*s.record.beat)/2 {
+		return same, false
+	}
+	now, err := f.stamped(instance + suffix)
+	if err != nil || !s.stamp.sameFile(now) || s.stamp.owner != now.owner || s.stamp.mode != now.mode {
+		return same, false
+	}
+	s.unread += elapsed
+	if s.stamp == now {
+		return same, true
+	}
+	s.stamp, s.newer = now, true
+	return beating, true
+}
+
 // look reads what is new in the file of an instance.
 //
-//   - Errors: none for absent, same and renewed. For bad a bare cause; the
+//   - Errors: none for absent, same, beating and renewed. For bad a bare cause; the
 //     system's error or a sentinel, wrapped.
 //   - Blocks: for the file system.
 func (s *source) look(f *folder, instance string, config Config) (finding, error) {
@@ -64,8 +92,9 @@ func (s *source) look(f *folder, instance string, config Config) (finding, error
 	}
 	if s.bad == nil && s.record != nil && s.stamp.sameFile(stamp) {
 		if count, err := s.readTail(file); err == nil {
+			written := s.stamp != stamp
 			s.stamp = stamp
-			return s.counted(count), nil
+			return s.counted(count, written), nil
 		}
 		// Another file that got the same inode number, or an altered one.
 	}
@@ -73,24 +102,33 @@ func (s *source) look(f *folder, instance string, config Config) (finding, error
 	if err == nil && record.entry.Instance != instance {
 		err = fmt.Errorf("%w, which is %s", ErrName, record.entry.Instance)
 	}
+	written := s.stamp != stamp
 	s.stamp, s.bad = stamp, err
 	if err != nil {
 		return bad, err
 	}
 	if s.record == nil || s.record.sum != record.sum || s.record.revision != record.revision {
-		s.record, s.beats, s.ended = record, count, false
+		s.record, s.beats, s.ended, s.unread, s.newer = record, count, false, 0, false
 		return renewed, nil
 	}
-	return s.counted(count), nil
+	return s.counted(count, written), nil
 }
 
-// counted takes note of the counter.
-func (s *source) counted(count uint64) finding {
-	if s.beats == count {
+// counted takes note of the counter, which was read.
+//
+//   - written: the file was written since the last look or glance.
+func (s *source) counted(count uint64, written bool) finding {
+	seen, unread := s.newer, s.unread
+	changed := s.beats != count
+	s.beats, s.newer, s.unread = count, false, 0
+	switch {
+	case !changed:
+		s.silent = max(s.silent, unread) // what was written was no beat
+		return same
+	case seen && !written: // it is the one that glance has seen
 		return same
 	}
-	s.beats = count
-	return renewed
+	return beating
 }
 
 // readTail reads the beat of a file whose other lines are known.
@@ -141,11 +179,13 @@ func believe(s stamp, config Config) error {
 
 // judge returns nil if the entry is alive, or else why not: directory.ErrDead or
 // directory.ErrExpired.
-func (s *source) judge(expiry time.Duration) error {
+//
+//   - ended: reports whether a process has certainly ended.
+func (s *source) judge(expiry time.Duration, ended func(process) bool) error {
 	if s.record == nil {
 		return nil
 	}
-	s.ended = s.ended || s.record.process.ended()
+	s.ended = s.ended || ended(s.record.process)
 	switch {
 	case s.ended:
 		return directory.ErrDead

@@ -67,7 +67,7 @@ func (c *Command) serve(ctx context.Context, e *tool.Env) (err error) {
 	if _, err := subscriber.Subscribe(wanted, s.handle); err != nil {
 		return err
 	}
-	console.Say("serves on %s, and plain TCP on port %d; run tagbus bench run --bus %s --listen ADDR on the other host", cli.Place(s.publisher.Addr(), cli.AnnouncedBy(n.Directory(), s.publisher.Instance()), false), s.plain.port(), e.Bus)
+	console.Say("serves on %s, and plain TCP on port %d; run tagbus bench run --bus %s --listen ADDR on the other host", cli.Place(s.publisher.Addr(), cli.AnnouncedBy(s.publisher.State), false), s.plain.port(), e.Bus)
 	if c.Child {
 		ended := make(chan struct{})
 		go func() {

@@ -15,6 +15,7 @@ import (
 	"os"
 	"time"
 
+	"tagbus/bus/directory"
 	"tagbus/bus/directory/file"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
@@ -23,16 +24,16 @@ import (
 
 // Command is tagbus check, with its flags.
 type Command struct {
-	Expiry time.Duration `default:"5s" placeholder:"TIME" help:"How long a program in the directory may give no sign of life, as the programs of the bus have it. Default ${default}."`
-	Quiet  bool          `help:"Show only what is not all right."`
-	Nagios bool          `help:"Print the summary first, as plugins of monitoring systems do."`
-	Watch  tool.Watch    `placeholder:"[TIME]" help:"Look again and again, and print what has changed."`
+	Expiry *time.Duration `placeholder:"TIME" help:"How long a program in the directory may give no sign of life, as the programs of the bus have it. Default 5s in a folder, 30s elsewhere."`
+	Quiet  bool           `help:"Show only what is not all right."`
+	Nagios bool           `help:"Print the summary first, as plugins of monitoring systems do."`
+	Watch  tool.Watch     `placeholder:"[TIME]" help:"Look again and again, and print what has changed."`
 }
 
 // Check reports what is wrong with the flags.
 func (c *Command) Check() error {
-	if c.Expiry <= 0 {
-		return fmt.Errorf("--expiry: got %v, want more than 0", c.Expiry)
+	if d := c.Expiry; d != nil && *d <= 0 {
+		return fmt.Errorf("--expiry: got %v, want more than 0", *d)
 	}
 	if c.Nagios && c.Watch != 0 {
 		return errors.New("--nagios is for one look: leave --watch out")
@@ -47,7 +48,10 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 	if c.Nagios && e.JSON {
 		return &cli.UsageError{Err: errors.New("--nagios is text: leave --json out")}
 	}
-	l := c.looker(e)
+	l, err := c.looker(e)
+	if err != nil {
+		return err
+	}
 	s := l.look(ctx)
 	all := judge(s)
 	if err := c.write(e.Out, e.JSON, s, all); err != nil {
@@ -90,17 +94,23 @@ func statusOf(all []Finding) error {
 	return nil
 }
 
+// Defaults of --expiry.
+const (
+	folderExpiry = 5 * time.Second // file.Config.Expiry
+	otherExpiry  = 30 * time.Second
+)
+
 // looker returns one that looks at the bus of a command line.
-func (c *Command) looker(e *tool.Env) *looker {
+//
+// Errors: for a directory that is no folder, those of Env.Directory.
+func (c *Command) looker(e *tool.Env) (*looker, error) {
 	program, _ := build.Version()
 	host, _ := os.Hostname() // unknown: all entries count as those of this host
-	return &looker{
-		bus:    e.Bus,
-		us:     us{host: host, backend: e.Backend, program: program, expiry: c.Expiry},
-		folder: func() folderSeen { return lookAtFolder(e.Bus) },
-		again:  func() (file.Survey, error) { return file.Look(e.Bus, file.Config{}) },
-		host:   func() hostSeen { return lookAtHost(os.DirFS("/")) },
-		own:    ownAddresses,
+	l := &looker{
+		bus:  e.Bus,
+		us:   us{host: host, backend: e.Backend, program: program},
+		host: func() hostSeen { return lookAtHost(os.DirFS("/")) },
+		own:  ownAddresses,
 		asker: func() (asker, error) {
 			o, err := e.Observer()
 			if err != nil {
@@ -109,4 +119,24 @@ func (c *Command) looker(e *tool.Env) *looker {
 			return o, nil
 		},
 	}
+	path, isFolder, err := directory.Folder(e.Bus)
+	if err != nil {
+		return nil, cli.NameBus(err)
+	}
+	if isFolder {
+		l.us.expiry = folderExpiry
+		l.folder = func() folderSeen { return lookAtFolder(path) }
+		l.again = func() (file.Survey, error) { return file.Look(path, file.Config{}) }
+	} else {
+		d, err := e.Directory()
+		if err != nil {
+			return nil, err
+		}
+		l.us.expiry = otherExpiry
+		l.list = d.List
+	}
+	if c.Expiry != nil {
+		l.us.expiry = *c.Expiry
+	}
+	return l, nil
 }

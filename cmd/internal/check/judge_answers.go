@@ -30,7 +30,7 @@ func judgeAnswers(s *seen) []Finding {
 		answered++
 		versions[answer.Program]++
 		if answer.EntryFailing {
-			f.of(&e.Entry, Warning, "entry-failing", "its problem lines have the cause: permissions, a full disk, a file system that does not answer",
+			f.of(&e.Entry, Warning, "entry-failing", "its problem lines have the cause: permissions, a full disk, a file system or servers that do not answer",
 				"it cannot renew its entry: programs that start after it has expired do not find it")
 		}
 		f.clocks(s, e)

@@ -15,10 +15,10 @@ import (
 // maxNamed is how many instances a text names.
 const maxNamed = 4
 
-// judgeEntries says what is wrong with the entries of the folder.
+// judgeEntries says what is wrong with the entries of the directory.
 func judgeEntries(s *seen) []Finding {
 	f := &findings{group: "entries"}
-	if s.folder.err != nil {
+	if !s.listed() {
 		return nil
 	}
 	if len(s.entries) == 0 {

@@ -25,8 +25,11 @@ const (
 	clockSlack = time.Second // by which clocks may differ
 )
 
-// judgeFolder says what is wrong with the folder of the bus.
+// judgeFolder says what is wrong with the folder of the bus, if it is in one.
 func judgeFolder(s *seen) []Finding {
+	if s.servers != nil {
+		return nil
+	}
 	f := &findings{group: "folder"}
 	seen := &s.folder
 	if seen.err != nil {

@@ -40,6 +40,7 @@ type looker struct {
 
 	folder func() folderSeen
 	again  func() (file.Survey, error)
+	list   func() ([]directory.Entry, error) // of a directory that is no folder; nil: of a folder
 	host   func() hostSeen
 	own    func() map[netip.Addr]bool
 	asker  func() (asker, error)
@@ -50,9 +51,13 @@ type looker struct {
 // look looks once. When ctx ends it returns what is known by then.
 func (l *looker) look(ctx context.Context) *seen {
 	s := &seen{bus: l.bus, us: l.us, host: l.host()}
-	s.folder = l.lookAtFolder(ctx)
-	l.list(s)
-	if s.folder.err == nil && ctx.Err() == nil {
+	if l.list != nil {
+		l.lookAtServers(s)
+	} else {
+		s.folder = l.lookAtFolder(ctx)
+		l.takeFiles(s)
+	}
+	if s.listed() && ctx.Err() == nil {
 		l.ask(ctx, s)
 	}
 	if ctx.Err() != nil {
@@ -72,8 +77,8 @@ func (l *looker) lookAtFolder(ctx context.Context) folderSeen {
 	return seen
 }
 
-// list takes the entries of publishers and receivers out of the survey.
-func (l *looker) list(s *seen) {
+// takeFiles takes the entries of publishers and receivers out of the survey.
+func (l *looker) takeFiles(s *seen) {
 	own := l.own()
 	var others []file.Found
 	for _, found := range s.folder.survey.Files {
@@ -82,11 +87,7 @@ func (l *looker) list(s *seen) {
 		case found.Err != nil:
 			others = append(others, found)
 		case e.Role == directory.Publisher || e.Role == directory.Receiver:
-			seen := entrySeen{Found: found, silent: time.Since(found.Written) + s.folder.ahead}
-			for _, a := range e.Addresses {
-				seen.greets = append(seen.greets, greetSeen{addr: a, local: isLocal(a.Addr(), own)})
-			}
-			s.entries = append(s.entries, seen)
+			s.add(entrySeen{Found: found, silent: time.Since(found.Written) + s.folder.ahead}, own)
 		}
 	}
 	s.folder.survey.Files = others
@@ -193,9 +194,13 @@ func (l *looker) askOne(ctx context.Context, to asker, e *entrySeen, q state.Que
 	return a
 }
 
-// renewals looks at the folder again: which entries have beaten since, and which have gone,
-// of which nothing is to be said.
+// renewals looks at the directory again: which entries have beaten since, and which have
+// gone, of which nothing is to be said.
 func (l *looker) renewals(ctx context.Context, s *seen) {
+	if l.list != nil {
+		l.stillListed(s)
+		return
+	}
 	type result struct {
 		survey file.Survey
 		err    error

@@ -119,9 +119,9 @@ func TestTheStatusIsThatOfAMonitoringPlugin(t *testing.T) {
 
 func TestFlagsThatMakeNoSense(t *testing.T) {
 	for want, c := range map[string]Command{
-		"--expiry: got -1s, want more than 0":         {Expiry: -time.Second},
-		"--nagios is for one look: leave --watch out": {Expiry: time.Second, Nagios: true, Watch: 1},
-		"": {Expiry: time.Second, Nagios: true, Quiet: true},
+		"--expiry: got -1s, want more than 0":         {Expiry: new(-time.Second)},
+		"--nagios is for one look: leave --watch out": {Expiry: new(time.Second), Nagios: true, Watch: 1},
+		"": {Expiry: new(time.Second), Nagios: true, Quiet: true},
 	} {
 		got := ""
 		if err := c.Check(); err != nil {

@@ -17,10 +17,11 @@ import (
 
 // seen is a bus as this host sees it. What it means is decided by others.
 type seen struct {
-	bus     string // the folder
+	bus     string // the folder, or the URL
 	us      us
 	folder  folderSeen
-	entries []entrySeen // of publishers and receivers, in the order of their instances
+	servers *serversSeen // instead of folder; nil: the bus is in a folder
+	entries []entrySeen  // of publishers and receivers, in the order of their instances
 	host    hostSeen
 
 	asked   bool  // entries were dialed; false: see backend
@@ -57,6 +58,31 @@ type fileSystem struct {
 	free       uint64 // bytes, for this user
 	countFiles bool   // it has a limit of files
 	freeFiles  uint64
+}
+
+// serversSeen is a directory that is no folder, as it says of itself.
+type serversSeen struct {
+	problems []error
+	entries  int           // of any kind
+	took     time.Duration // to list them
+}
+
+// listed reports whether the entries of the bus are known.
+func (s *seen) listed() bool {
+	if s.servers != nil {
+		return s.servers.entries > 0 || len(s.servers.problems) == 0
+	}
+	return s.folder.err == nil
+}
+
+// add adds an entry, with its addresses, which are still to be greeted.
+//
+//   - own: the addresses of this host.
+func (s *seen) add(e entrySeen, own map[netip.Addr]bool) {
+	for _, a := range e.Entry.Addresses {
+		e.greets = append(e.greets, greetSeen{addr: a, local: isLocal(a.Addr(), own)})
+	}
+	s.entries = append(s.entries, e)
 }
 
 // entrySeen is an entry, and what its program does.

@@ -59,7 +59,25 @@ func now(change func(*state.State)) func(*seen) {
 	return func(s *seen) { change(s.entries[0].second.state) }
 }
 
+// onServers puts the bus where it is in no folder.
+func onServers(took time.Duration, err error) func(*seen) {
+	return func(s *seen) {
+		s.bus, s.folder = "etcd://a/x", folderSeen{}
+		s.servers = &serversSeen{problems: problems(err), entries: len(s.entries), took: took}
+		for i := range s.entries { // nothing is known of their files
+			e := &s.entries[i]
+			e.Found, e.moved, e.silent = file.Found{Name: e.Entry.Instance, Entry: e.Entry}, true, 0
+		}
+	}
+}
+
 var wrongs = []wrong{
+	{"the servers do not answer", func(s *seen) {
+		s.entries, s.asked = nil, false
+		onServers(time.Second, errors.New("no server answers"))(s)
+	}},
+	{"the servers have problems", onServers(time.Millisecond, errors.Join(errors.New("key b is damaged"), fmt.Errorf("c: %w", errors.New("d"))))},
+	{"the servers are slow", onServers(2300*time.Millisecond, nil)},
 	{"the folder is missing", folderFails(&file.PathError{Path: "/bus", Err: file.ErrVanished, Hint: "x"})},
 	{"the folder is a file", folderFails(&file.PathError{Path: "/bus", Err: file.ErrNotDirectory, Hint: "give the path of a folder"})},
 	{"the folder fails", folderFails(errors.New("a\nb"))},

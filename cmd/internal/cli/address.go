@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"tagbus/bus/directory"
+	"tagbus/bus/state"
 )
 
 // Address is an address to listen on.
@@ -79,14 +79,22 @@ func AddrPorts(list []Announced) (addresses []netip.AddrPort) {
 	return addresses
 }
 
-// AnnouncedBy returns the addresses in the entry of an instance.
-func AnnouncedBy(dir directory.Directory, instance string) []netip.AddrPort {
-	entries, _ := dir.List() // the problems are of others: events tell
-	i := slices.IndexFunc(entries, func(e directory.Entry) bool { return e.Instance == instance })
-	if i < 0 {
-		return nil
+// AnnouncedBy returns the addresses in the entry of an instance, whether the directory can
+// be reached or not.
+//
+//   - ask: its method State.
+//   - Blocks: for the loop.
+func AnnouncedBy(ask func(context.Context, state.Question) (state.State, error)) (all []netip.AddrPort) {
+	s, err := ask(context.Background(), state.Question{})
+	if err != nil {
+		return nil // it is closed
 	}
-	return entries[i].Addresses
+	for _, text := range s.Addresses {
+		if addr, err := netip.ParseAddrPort(text); err == nil {
+			all = append(all, addr)
+		}
+	}
+	return all
 }
 
 // Place says where a publisher or receiver can be reached, and from where, if that is not

@@ -283,6 +283,8 @@ var flagNames = strings.NewReplacer(
 	"Tags is empty", "--tags is empty",
 	"bus: invalid configuration: ", "",
 	"directory: invalid URL: ", "",
+	"directory/etcd: invalid configuration: Expiry is", "--expiry is",
+	"directory/etcd: invalid configuration: ", "--bus: ",
 	"start a publisher or a receiver with the same folder", "start a publisher (or subscriber --receive) with the same --bus",
 	"\n", "; ",
 )

@@ -14,7 +14,7 @@ import (
 
 // flags has a flag of each kind.
 type flags struct {
-	Bus    string `placeholder:"DIR" help:"Directory: where to look. Made if it is missing."`
+	Bus    string `placeholder:"DIR|URL" help:"Directory: where to look. Made if it is missing."`
 	Input  string `placeholder:"FILE|-" help:"Read a user's [file] in place, for example a.b"`
 	Policy string `placeholder:"POLICY" help:"What to do: block, latest, or sample:N."`
 	Rate   string `placeholder:"N" help:"Messages per second; with --send: of all."`
@@ -48,7 +48,7 @@ complete -F _tool tool
 const wantZsh = `#compdef tool
 # Completion of the command tool for zsh, made from its flags.
 _arguments -s \
-    '--bus=[Directory\: where to look]:DIR:_files -/' \
+    '--bus=[Directory\: where to look]:DIR|URL:_files -/' \
     '(-h --help)'{-h,--help}'[Show context-sensitive help]' \
     '--input=[Read a user'\''s \[file\] in place]:FILE|-:_files' \
     '--policy=[What to do\: block, latest, or sample\:N]:POLICY:(block latest sample\:)' \

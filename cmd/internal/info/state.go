@@ -47,6 +47,9 @@ func writeEntry(out io.Writer, e *directory.Entry, now time.Time) {
 func (p page) entry(e *directory.Entry, now time.Time) {
 	p.say("listed", "%s", when(now, e.Since))
 	p.say("address", "%s over %s", addresses(e.Addresses), e.Backend)
+	if e.Mirror != "" {
+		p.say("copied", "from another directory by tagbus mirror %s", e.Mirror)
+	}
 	if e.Monitor.IsValid() {
 		p.say("monitor", "http://%v", e.Monitor)
 	}

@@ -30,6 +30,7 @@ type row struct {
 	Backend         string           `json:"backend"`
 	Addresses       []netip.AddrPort `json:"addresses"`
 	Monitor         netip.AddrPort   `json:"monitor,omitzero"`
+	Mirror          string           `json:"mirror,omitempty"` // that has copied the entry from another directory
 	Tags            string           `json:"tags"`
 	TagParts        int              `json:"tag_parts"`
 	Since           time.Time        `json:"since,omitzero"`
@@ -97,7 +98,7 @@ func rowOf(r *overview.Row) row {
 	e := &r.Entry
 	all := row{
 		Role: roleOf(e), Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID, Backend: e.Backend,
-		Addresses: e.Addresses, Monitor: e.Monitor, Tags: plain.Cut(e.Tags.String(), state.MaxTagsText), TagParts: e.Tags.Parts(),
+		Addresses: e.Addresses, Monitor: e.Monitor, Mirror: e.Mirror, Tags: plain.Cut(e.Tags.String(), state.MaxTagsText), TagParts: e.Tags.Parts(),
 		Since: e.Since, PageBytes: e.PageBytes, MaxMessageBytes: e.MaxMessageBytes,
 	}
 	if r.Err != nil {

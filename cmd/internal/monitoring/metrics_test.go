@@ -8,12 +8,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
 	"tagbus/bus"
+	"tagbus/bus/directory"
+	"tagbus/bus/directory/memory"
 	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/latency"
 )
@@ -22,6 +25,13 @@ import (
 // the labels that they have besides.
 var foreign = map[string][]string{
 	"up": nil, "ALERTS": {"alertname", "alertstate"}, "process_cpu_seconds_total": nil,
+}
+
+// answering is a directory on servers that answer.
+type answering struct{ directory.Directory }
+
+func (answering) Stats() directory.Stats {
+	return directory.Stats{LastContact: time.Now(), Requests: []directory.RequestStats{{Kind: "put"}}}
 }
 
 // exported returns the metrics of all commands, with their labels.
@@ -40,6 +50,7 @@ func exported(t *testing.T) map[string][]string {
 		}),
 		metrics.OfSubscriber(func() (s bus.SubscriberStats) { return s }),
 		metrics.OfReceiver(func() (s bus.SubscriberStats) { return s }),
+		metrics.OfDirectory(answering{memory.New()}),
 		metrics.OfBuild(""), latency.NewCollector(&h),
 	)
 	families, err := registry.Gather()

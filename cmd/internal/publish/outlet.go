@@ -54,7 +54,7 @@ func (r *run) openOutlet(n *node.Node, monitor netip.AddrPort) error {
 		return cli.NameListen("--listen", cfg.Listen, err)
 	}
 	r.outlet = publisher{p, bus.Status(r.flags.Status)}
-	r.announced = cli.AnnouncedBy(n.Directory(), p.Instance())
+	r.announced = cli.AnnouncedBy(p.State)
 	r.console.Tell(slog.LevelInfo, "publishing", r.flags.SelfFields(p.Instance(), p.Addr()), "%s publishes on %s", r.flags.Self(p.Instance()), cli.Place(p.Addr(), r.announced, len(cfg.Advertise) > 0))
 	return nil
 }

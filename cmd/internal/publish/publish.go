@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"tagbus/bus"
+	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/lossfile"
 )
@@ -132,6 +133,9 @@ func (r *run) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
 	server.Watch(n.Alive)
+	if err := server.Register(metrics.OfDirectory(n.Directory())); err != nil {
+		return err
+	}
 	if err := r.openOutlet(n, server.Addr()); err != nil {
 		return err
 	}

@@ -108,7 +108,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, r.publisher.Close()) }()
 	self := cli.Common{Name: r.cmd.Name}
 	id, addr := r.publisher.Instance(), r.publisher.Addr()
-	r.announced = cli.AnnouncedBy(r.dir, id)
+	r.announced = cli.AnnouncedBy(r.publisher.State)
 	r.console.Tell(slog.LevelInfo, "publishing", self.SelfFields(id, addr), "%s publishes on %s", self.Self(id), cli.Place(addr, r.announced, len(r.cmd.Advertise) > 0))
 	r.sayOthers()
 	if err := r.end(r.publishAll(ctx)); err != nil {

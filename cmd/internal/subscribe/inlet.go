@@ -102,7 +102,7 @@ func (r *receiving) subscribe(h bus.Handler) (subscription, error) {
 	}
 	r.receiver.Store(receiver)
 	r.run.console.Tell(slog.LevelInfo, "receiving", r.run.flags.SelfFields(receiver.Instance(), receiver.Addr()), "receives %v on %s, waiting for senders in %s", cfg.Tags,
-		cli.Place(receiver.Addr(), cli.AnnouncedBy(r.node.Directory(), receiver.Instance()), len(cfg.Advertise) > 0), r.run.flags.Bus)
+		cli.Place(receiver.Addr(), cli.AnnouncedBy(receiver.State), len(cfg.Advertise) > 0), r.run.flags.Bus)
 	if owned != nil {
 		r.run.sayOwned(owned, "waiting")
 	}

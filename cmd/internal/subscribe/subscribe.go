@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"tagbus/bus"
+	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/emulate"
 	"tagbus/cmd/internal/latency"
@@ -93,6 +94,9 @@ func (r *run) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
 	server.Watch(n.Alive)
+	if err := server.Register(metrics.OfDirectory(n.Directory())); err != nil {
+		return err
+	}
 	r.newLossFile()
 	if err := r.openSubscriber(n, server.Addr()); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"tagbus/cmd/internal/info"
 	"tagbus/cmd/internal/list"
 	"tagbus/cmd/internal/losses"
+	"tagbus/cmd/internal/mirror"
 	"tagbus/cmd/internal/pub"
 	"tagbus/cmd/internal/rates"
 	"tagbus/cmd/internal/rec"
@@ -53,6 +54,8 @@ type Commands struct {
 
 	ACL  acl.Commands  `cmd:"" name:"acl" help:"See which peer a policy lets do what, and test policies."`
 	Cert cert.Commands `cmd:"" help:"Make a CA and certificates for a site without a PKI, and see when they end."`
+
+	Mirror mirror.Command `cmd:"" help:"Copy the entries of one directory into another as long as it runs, so that programs move one by one."`
 
 	Publish   program `cmd:"" passthrough:"" help:"Publish messages: the command publisher."`
 	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`

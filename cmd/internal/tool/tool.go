@@ -41,6 +41,9 @@ func (f *Flags) Check() error {
 
 // BusOf implements cli.BusUser.
 func (f *Flags) BusOf(command any) string {
+	if named, ok := command.(BusNamer); ok {
+		return strange(named.Buses())
+	}
 	busless, ok := command.(Busless)
 	optional, both := command.(BusOptional)
 	if !ok || busless.NeedsBus() || both && optional.UsesBus() {
@@ -59,6 +62,22 @@ type Busless interface {
 type BusOptional interface {
 	// UsesBus reports whether a bus that is given is looked at.
 	UsesBus() bool
+}
+
+// BusNamer is a Busless command that looks at buses of its own.
+type BusNamer interface {
+	// Buses returns them, as --bus has one.
+	Buses() []string
+}
+
+// strange returns the first of some buses that the program cannot open, or "".
+func strange(buses []string) string {
+	for _, bus := range buses {
+		if cli.CheckBus(bus) != nil {
+			return bus
+		}
+	}
+	return ""
 }
 
 // ErrNoBus is what is wrong with a command line without a bus.

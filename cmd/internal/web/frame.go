@@ -32,7 +32,7 @@ type frame struct {
 // Scope is what a page is about.
 type Scope struct {
 	Of       string `json:"of"`                 // "bus" or "process"
-	Name     string `json:"name"`               // folder of the bus, or name of the process
+	Name     string `json:"name"`               // path or URL of the bus, or name of the process
 	Instance string `json:"instance,omitempty"` // of the process
 	Role     string `json:"role,omitempty"`     // of the process
 	Version  string `json:"version,omitempty"`

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"log/slog"
+	"strings"
+
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/tool"
+)
+
+// fields returns how a direction stands, for programs.
+func (s standing) fields() []slog.Attr {
+	return []slog.Attr{
+		slog.String("from", s.From), slog.String("to", s.To), slog.Uint64("copies", s.Copies), slog.Uint64("others", s.Others),
+		slog.Uint64("failing", s.Failing), slog.Uint64("announced", s.Announced), slog.Uint64("updated", s.Updated),
+		slog.Uint64("withdrawn", s.Withdrawn),
+	}
+}
+
+// summary is the last line.
+type summary struct {
+	Program    string     `json:"program"`
+	Directions []standing `json:"directions"` // with --both that from TO to FROM is the second
+	Ended      string     `json:"ended"`      // signal, duration or error
+	Exit       int        `json:"exit"`
+	Error      string     `json:"error,omitempty"`
+}
+
+// String returns the summary as a line.
+func (s summary) String() string {
+	parts := make([]string, 0, len(s.Directions)+1)
+	for _, d := range s.Directions {
+		parts = append(parts, d.total())
+	}
+	return strings.Join(append(parts, "ended by "+s.Ended), "; ")
+}
+
+// report says how the run went. It closes the console.
+func (r *run) report(err error) error {
+	s := summary{Program: name, Ended: r.ended, Exit: tool.Code(err)}
+	for i := range r.copiers {
+		s.Directions = append(s.Directions, r.standing(i))
+	}
+	if err != nil {
+		s.Ended, s.Error = "error", cli.Text(err)
+		r.console.Fail(err)
+	}
+	var code int
+	if r.env.JSON {
+		code = r.console.Conclude(s.Exit, r.env.Out, func(code int, err error) any {
+			if s.Exit = code; err != nil {
+				s.Error = cli.Text(err)
+			}
+			return s
+		})
+	} else {
+		r.console.Summary(s)
+		code = r.console.End(s.Exit)
+	}
+	if code == cli.ExitDone {
+		return nil
+	}
+	return &tool.StatusError{Code: code}
+}

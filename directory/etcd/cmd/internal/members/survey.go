@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package members
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"tagbus/directory/etcd/member"
+)
+
+// keys is what the keys of all buses begin with.
+const keys = "/tagbus/"
+
+// survey is what a look at all members says. It is what status --json prints.
+type survey struct {
+	Directory string   `json:"directory"` // id
+	Members   []state  `json:"members"`
+	Leader    string   `json:"leader,omitempty"`
+	Entries   int64    `json:"entries"` // -1: not known
+	Alarms    []string `json:"alarms,omitempty"`
+	Wrong     []string `json:"wrong,omitempty"`
+	Notes     []string `json:"notes,omitempty"`
+
+	alarms []*etcdserverpb.AlarmMember
+}
+
+// state is how one member is.
+type state struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Clients  string `json:"clients,omitempty"` // host:port
+	Members  string `json:"members"`           // host:port
+	Role     string `json:"role"`              // leader, follower, learner, or - if it does not answer
+	Up       bool   `json:"up"`
+	Database int64  `json:"database"` // bytes of its file
+	InUse    int64  `json:"in_use"`   // bytes of it
+	Quota    int64  `json:"quota"`
+	Version  string `json:"version,omitempty"`
+
+	id, leader uint64
+	endpoint   string
+	err        error
+}
+
+// look asks all members.
+//
+//   - Errors: if no member of client answers.
+func look(ctx context.Context, client *clientv3.Client) (*survey, error) {
+	asked, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	// Also a member without the others knows which there are.
+	list, err := client.MemberList(asked, clientv3.WithSerializable())
+	if err != nil {
+		return nil, fmt.Errorf("no member answers at %s: %w: check that one runs, and that this is its address for clients; "+
+			"a member that was started without half of the others does not answer", joined(client.Endpoints()), err)
+	}
+	s := &survey{Directory: fmt.Sprintf("%x", list.Header.ClusterId), Entries: -1}
+	for _, m := range list.Members {
+		s.Members = append(s.Members, newState(m))
+	}
+	var asking sync.WaitGroup
+	for i := range s.Members {
+		asking.Go(func() { s.Members[i].ask(ctx, client) })
+	}
+	asking.Wait()
+	for i := range s.Members {
+		if one := &s.Members[i]; one.Role == leads {
+			s.Leader = one.Name
+		}
+	}
+	counted, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	if count, err := client.Get(counted, keys, clientv3.WithPrefix(), clientv3.WithCountOnly()); err == nil {
+		s.Entries = count.Count
+	}
+	s.lookForAlarms(ctx, client)
+	s.judge()
+	return s, nil
+}
+
+// lookForAlarms asks the members that are up for alarms until one answers.
+func (s *survey) lookForAlarms(ctx context.Context, client *clientv3.Client) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	alarms, err := client.AlarmList(ctx)
+	if err != nil {
+		return
+	}
+	for _, alarm := range alarms.Alarms {
+		s.alarms = append(s.alarms, alarm)
+		s.Alarms = append(s.Alarms, alarm.Alarm.String())
+	}
+}
+
+// Roles of members.
+const (
+	leads   = "leader"
+	follows = "follower"
+	learns  = "learner"
+)
+
+// newState returns what the list of members says of one.
+func newState(m *etcdserverpb.Member) state {
+	one := state{ID: fmt.Sprintf("%x", m.ID), Name: m.Name, id: m.ID}
+	if one.Name == "" {
+		one.Name = one.ID
+	}
+	for _, at := range m.PeerURLs {
+		one.Members = hostOf(at)
+	}
+	for _, at := range m.ClientURLs {
+		one.Clients, one.endpoint = hostOf(at), at
+	}
+	return one
+}
+
+// ask asks the member how it is.
+func (one *state) ask(ctx context.Context, client *clientv3.Client) {
+	if one.endpoint == "" {
+		one.err = errors.New("it has not started yet")
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	status, err := client.Status(ctx, one.endpoint)
+	if err != nil {
+		one.err = err
+		return
+	}
+	one.Up, one.Version, one.leader = true, status.Version, status.Leader
+	one.Database, one.InUse, one.Quota = status.DbSize, status.DbSizeInUse, status.DbSizeQuota
+	switch {
+	case status.IsLearner:
+		one.Role = learns
+	case status.Leader == one.id:
+		one.Role = leads
+	default:
+		one.Role = follows
+	}
+}
+
+// hostOf returns HOST:PORT of a URL.
+func hostOf(at string) string {
+	if u, err := url.Parse(at); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return at
+}
+
+// Limits from which on status says something.
+const (
+	nearQuota  = 0.8
+	muchUnused = 100 << 20 // bytes
+)
+
+// judge says what is wrong and what to do.
+func (s *survey) judge() {
+	wrong := func(format string, args ...any) { s.Wrong = append(s.Wrong, fmt.Sprintf(format, args...)) }
+	voters, up := 0, 0
+	for _, one := range s.Members {
+		if one.Role != learns {
+			voters++
+		}
+		if one.Up && one.Role != learns {
+			up++
+		}
+	}
+	for _, one := range s.Members {
+		switch {
+		case one.endpoint == "":
+			wrong("%s was added and has not started: start it again with its --data and --join, or remove it: tagbus-directory remove %s", one.Members, one.ID)
+		case !one.Up:
+			wrong("%s does not answer at %s: start it, its --data is enough; if its folder is lost, run tagbus-directory remove %s, and join with an empty folder", one.Name, one.Clients, one.Name)
+		case one.leader == 0:
+			wrong("%s sees no leader: it reaches fewer than half of the others", one.Name)
+		}
+		s.judgeSpace(one, wrong)
+	}
+	for _, alarm := range s.alarms {
+		wrong("alarm %s: %s", alarm.Alarm, member.AlarmHint(alarm.Alarm))
+	}
+	if up <= voters/2 {
+		wrong("%d of %d members are up: the directory takes no changes until %d are; connections of the bus go on", up, voters, voters/2+1)
+	}
+	if voters == 2 {
+		s.Notes = append(s.Notes, "2 members survive the loss of none: join a third one")
+	}
+}
+
+// judgeSpace says what is wrong with the database of a member.
+func (s *survey) judgeSpace(one state, wrong func(string, ...any)) {
+	if one.Quota > 0 && float64(one.Database) > nearQuota*float64(one.Quota) {
+		wrong("the database of %s has %s of %s: run tagbus-directory compact, or raise --quota on all members", one.Name, size(one.Database), size(one.Quota))
+	}
+	if unused := one.Database - one.InUse; unused > muchUnused && unused > one.Database/2 {
+		s.Notes = append(s.Notes, fmt.Sprintf("%s of the database of %s are unused: tagbus-directory compact gives them back to the disk", size(unused), one.Name))
+	}
+}
+
+// size returns bytes for people.
+func size(bytes int64) string {
+	const unit = 1 << 10
+	value, names := float64(bytes), []string{"B", "KiB", "MiB", "GiB"}
+	for len(names) > 1 && value >= unit {
+		value, names = value/unit, names[1:]
+	}
+	if names[0] == "B" || value >= 100 {
+		return fmt.Sprintf("%.0f %s", value, names[0])
+	}
+	return fmt.Sprintf("%.1f %s", value, names[0])
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"tagbus/bus/directory"
+	"tagbus/bus/directory/directorytest"
+
+	"tagbus/directory/etcd"
+	"tagbus/directory/etcd/internal/embedded"
+)
+
+func TestConformance(t *testing.T) {
+	server := embedded.Start(t)
+	var opened atomic.Int32
+	directorytest.Run(t, func(t *testing.T) directory.Opened {
+		t.Helper()
+		d, err := etcd.Open(etcd.Config{
+			Endpoints: []string{server.Endpoint()}, Prefix: fmt.Sprintf("/tagbus/test-%d/", opened.Add(1)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	})
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"tagbus/directory/etcd"
+)
+
+// TestErrorsAreOneLine, whatever strangers have put into them.
+func TestErrorsAreOneLine(t *testing.T) {
+	const hostile = "a\nb\x1b[2J\xff\u202e"
+	for _, err := range []error{
+		&etcd.ServerError{Endpoints: []string{hostile}, Err: fmt.Errorf("%w (%s)", etcd.ErrAway, hostile), Hint: hostile},
+		&etcd.TooLargeError{Instance: hostile, Bytes: 2, Limit: 1},
+	} {
+		if text := err.Error(); strings.ContainsAny(text, "\n\x1b\u202e") || !utf8.ValidString(text) {
+			t.Errorf("got %q, want one line of printable text", text)
+		}
+	}
+	if err := error(&etcd.ServerError{Err: etcd.ErrRefused}); !errors.Is(err, etcd.ErrRefused) || errors.Is(err, etcd.ErrAway) {
+		t.Errorf("got %v, want ErrRefused alone", err)
+	}
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+// SetLimit sets how many entries are kept. d must not look yet.
+func SetLimit(d *Directory, limit int) { d.look.shelf.limit = limit }
+
+// The sizes of pages of lists.
+const (
+	PageKeys  = pageKeys
+	PageBytes = pageBytes
+	MaxBad    = maxBad
+)

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// stayThere checks now and then that the servers still have what was announced, until the
+// Directory is closed.
+func (d *Directory) stayThere() {
+	timer := time.NewTimer(jittered(d.config.Expiry))
+	defer timer.Stop()
+	for {
+		select {
+		case <-d.ctx.Done():
+			return
+		case <-timer.C:
+			d.verify()
+			timer.Reset(jittered(d.config.Expiry))
+		}
+	}
+}
+
+// verify makes keep write again what the servers have lost or others have changed.
+func (d *Directory) verify() {
+	d.mu.Lock()
+	var written []*registration
+	for _, r := range d.registrations {
+		if r.written > 0 && !r.withdrawn {
+			written = append(written, r)
+		}
+	}
+	d.mu.Unlock()
+	for part := range slices.Chunk(written, maxTxn) {
+		gets := make([]clientv3.Op, len(part))
+		for i, r := range part {
+			gets[i] = clientv3.OpGet(d.keyOf(r.instance), clientv3.WithKeysOnly())
+		}
+		var response *clientv3.TxnResponse
+		err := d.servers.do(d.ctx, kindVerify, func(ctx context.Context) (err error) {
+			response, err = d.servers.client.Txn(ctx).Then(gets...).Commit()
+			return err
+		})
+		if err != nil {
+			return // it is tried again
+		}
+		for i, r := range part {
+			var revision int64
+			if kvs := response.Responses[i].GetResponseRange().GetKvs(); len(kvs) > 0 {
+				revision = kvs[0].ModRevision
+			}
+			d.sawOwn(r.instance, revision, response.Header.Revision)
+		}
+	}
+}
+
+// sawOwn compares what the servers have of an instance with what this process wrote, if it
+// announced it.
+//
+//   - revision: of the key; 0: there is none.
+//   - at: the revision of the servers at which that was so.
+func (d *Directory) sawOwn(instance string, revision, at int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.registrations[instance]
+	if r == nil || r.written == 0 || r.withdrawn || r.revision == revision {
+		return
+	}
+	if at < r.revision {
+		return // before the entry was written; data that begins anew ends the lease
+	}
+	r.written, r.retry = 0, time.Time{}
+	d.wake()
+}
