@@ -51,8 +51,9 @@ var table = []rule{
 		"node", "bus/...", "subscription", "netio", "netio/reactor", "netio/tcp", "netio/rdma", "tags",
 	}},
 	{"node", "node only puts loop, backend and directory together; it is the one place that names a backend", []string{
-		"netio", "netio/reactor", "netio/tcp", "netio/rdma", "bus", "bus/directory", "bus/directory/file", "bus/observer", "tags",
+		"access", "netio", "netio/reactor", "netio/tcp", "netio/rdma", "bus", "bus/directory", "bus/directory/file", "bus/observer", "tags",
 	}},
+	{"access", "what a peer may do follows from its certificate and the policy, as the bus asks it", []string{"acl", "bus", "identity", "tags"}},
 	{"bus", "the bus knows the contract in netio, never a backend, a loop or a kind of directory", []string{
 		"acl", "identity", "internal/alarm", "internal/check", "internal/plain", "internal/remind", "subscription", "bus/directory", "bus/internal/...", "bus/state", "netio", "tags",
 		"github.com/nats-io/nuid",

@@ -29,7 +29,7 @@ type refusalTold struct {
 
 // event returns the event for a refusal, and reports whether it is to be told now.
 //
-//   - err: has an *AccessError; others are always told.
+//   - err: one without an *AccessError is always told.
 func (r *refusals) event(err error, peer *Peer) (e Event, tell bool) {
 	refused := (*AccessError)(nil)
 	if !errors.As(err, &refused) {

@@ -43,6 +43,22 @@ func (c Config) opener(loop *reactor.EventLoop, workers []*reactor.EventLoop) (n
 	return nil, fmt.Errorf("%w: got %q", ErrUnknownBackend, c.Backend)
 }
 
+// credentials returns the certificates of the backend tls: those of Access by default.
+func (c Config) credentials() *tcp.TLS {
+	if c.TLS != nil || c.Backend != "tls" || c.Access == nil || c.Access.Identity() == nil {
+		return c.TLS
+	}
+	store := c.Access.Identity()
+	return &tcp.TLS{Server: store.Server, Client: store.Client}
+}
+
+// guard gives the Access of the node to what names none.
+func (n *Node) guard(a *bus.Access) {
+	if *a == nil && n.access != nil {
+		*a = n.access
+	}
+}
+
 // suitsTLS reports whether the backend and the certificates go together.
 //
 // Errors: ErrNoCredentials, ErrNotSecure, netio.ErrInvalidConfig, wrapped.
@@ -55,7 +71,7 @@ func (c Config) suitsTLS() error {
 	case c.Backend != "tls":
 		return nil
 	case c.TLS == nil:
-		return fmt.Errorf("%w: Config.TLS is nil, want its Server and Client", ErrNoCredentials)
+		return fmt.Errorf("%w: Config.TLS is nil, and Config.Access has no certificates: want one of them", ErrNoCredentials)
 	}
 	if err := c.TLS.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoCredentials, err)

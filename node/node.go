@@ -10,11 +10,13 @@ package node
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
 	"time"
 
+	"tagbus/access"
 	"tagbus/bus"
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/file"
@@ -55,7 +57,13 @@ type Config struct {
 	// to talk to each other use the same. "tls" is "tcp" with TLS 1.3, and needs TLS.
 	Backend string
 
-	// TLS has the certificates of the backend tls, which no other backend takes.
+	// Access decides for everything that is opened on the node which peers may do what, unless
+	// its own configuration names another one. Its certificates are those of the backend tls.
+	// The node does not close it. Default: every peer may do everything.
+	Access *access.Access
+
+	// TLS has the certificates of the backend tls, which no other backend takes. Default:
+	// those of Access.
 	TLS *tcp.TLS
 
 	Loop reactor.Config
@@ -112,6 +120,7 @@ func Fabrics() (rdma.Survey, error) { return rdma.Fabrics() }
 //
 // Threads: any.
 type Node struct {
+	access *access.Access
 	loops  []*reactor.EventLoop // that of the callbacks, and others
 	opener netio.Opener
 	dir    directory.Directory
@@ -137,7 +146,8 @@ type Node struct {
 //     system's, when the folder cannot be used.
 func Open(cfg Config) (*Node, error) {
 	cfg = cfg.withLogger()
-	n := &Node{overRDMA: strings.HasPrefix(cfg.Backend, "rdma"), users: users{open: make(map[uint64]closer)}, ended: make(chan struct{})}
+	cfg.TLS = cfg.credentials()
+	n := &Node{access: cfg.Access, overRDMA: strings.HasPrefix(cfg.Backend, "rdma"), users: users{open: make(map[uint64]closer)}, ended: make(chan struct{})}
 	err := n.makeLoops(cfg.Loop, cfg.Loops)
 	if err == nil {
 		n.opener, err = cfg.opener(n.loops[0], n.loops[1:])
@@ -185,6 +195,7 @@ func (c Config) directory() (dir directory.Directory, closes func() error, err e
 //
 // Errors: as there; netio.ErrNotBuiltIn; bus.ErrClosed.
 func (n *Node) NewPublisher(cfg bus.PublisherConfig) (*bus.Publisher, error) {
+	n.guard(&cfg.Access)
 	return open(n, func(o netio.Opener) (*bus.Publisher, error) { return bus.NewPublisher(o, n.dir, cfg) })
 }
 
@@ -192,6 +203,7 @@ func (n *Node) NewPublisher(cfg bus.PublisherConfig) (*bus.Publisher, error) {
 //
 // Errors: as there; netio.ErrNotBuiltIn; bus.ErrClosed.
 func (n *Node) NewSubscriber(cfg bus.SubscriberConfig) (*bus.Subscriber, error) {
+	n.guard(&cfg.Access)
 	return open(n, func(o netio.Opener) (*bus.Subscriber, error) { return bus.NewSubscriber(o, n.dir, cfg) })
 }
 
@@ -199,6 +211,7 @@ func (n *Node) NewSubscriber(cfg bus.SubscriberConfig) (*bus.Subscriber, error) 
 //
 // Errors: as there; netio.ErrNotBuiltIn; bus.ErrClosed.
 func (n *Node) NewSender(cfg bus.SenderConfig) (*bus.Sender, error) {
+	n.guard(&cfg.Access)
 	return open(n, func(o netio.Opener) (*bus.Sender, error) { return bus.NewSender(o, n.dir, cfg) })
 }
 
@@ -215,6 +228,7 @@ func (n *Node) NewReceiver(cfg bus.ReceiverConfig, h bus.Handler) (*bus.Receiver
 	if n.overRDMA && cfg.MaxMessageBytes == 0 {
 		cfg.MaxMessageBytes = RDMAReceiverBytes
 	}
+	n.guard(&cfg.Access)
 	return open(n, func(o netio.Opener) (*bus.Receiver, error) { return bus.NewReceiver(o, n.dir, cfg, h) })
 }
 
