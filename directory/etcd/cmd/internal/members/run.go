@@ -80,7 +80,9 @@ func (f *runFlags) serve(ctx context.Context, m *member.Member, log *slog.Logger
 	defer func() {
 		cancel()
 		if works != nil {
-			_ = <-works // nothing of importance: the command ends
+			if err := <-works; err != nil {
+				log.Debug("the member no longer waits for the directory", "error", err)
+			}
 		}
 	}()
 	for {
