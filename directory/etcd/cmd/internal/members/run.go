@@ -89,6 +89,9 @@ func (f *runFlags) serve(ctx context.Context, m *member.Member, log *slog.Logger
 		select {
 		case err := <-works:
 			works = nil
+			if ctx.Err() != nil {
+				return nil
+			}
 			if err != nil {
 				return err
 			}
@@ -103,8 +106,8 @@ func (f *runFlags) serve(ctx context.Context, m *member.Member, log *slog.Logger
 	}
 }
 
-// await returns once the directory works, and says meanwhile that it does not. A nil error
-// when ctx ends is the end of the program.
+// await returns once the directory works, or with an error when ctx ends, and says
+// meanwhile that it does not work.
 func await(ctx context.Context, m *member.Member, log *slog.Logger) error {
 	for {
 		turn, cancel := context.WithTimeout(ctx, sayAgain)
