@@ -3,6 +3,7 @@
 package etcd_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -250,5 +251,36 @@ func TestTLS(t *testing.T) {
 		if err := d.Close(); err != nil {
 			t.Errorf("%s: got %v from Close, want nil", name, err)
 		}
+	}
+}
+
+// TestACertificateThatIsRenewed is used without a restart.
+func TestACertificateThatIsRenewed(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t, "ca")
+	cert, key := a.leaf("client")
+	c, err := etcd.ParseURL("etcds://h/bus?ca=" + a.file + "&cert=" + cert + "&key=" + key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	present := func() []byte {
+		t.Helper()
+		pair, err := c.TLS.GetClientCertificate(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pair.Certificate[0]
+	}
+	first := present()
+	a.leaf("client")
+	second := present()
+	if bytes.Equal(first, second) {
+		t.Error("got the old certificate, want the one that stands in the file")
+	}
+	if err := os.WriteFile(key, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if len(present()) == 0 {
+		t.Error("got none while the files are replaced, want one")
 	}
 }

@@ -230,7 +230,8 @@ func (d *Directory) leave() error {
 	slices.Sort(instances)
 	for part := range slices.Chunk(instances, maxTxn) {
 		if err := d.remove(ctx, part); err != nil {
-			return errors.Join(err, d.endLease(ctx, id))
+			_ = d.endLease(ctx, id) // it says the same
+			return err
 		}
 	}
 	return d.endLease(ctx, id)

@@ -45,7 +45,7 @@ func init() {
 //	  - NAME: of the bus: 1 to 64 letters, digits, - and _. All keys begin with /tagbus/NAME/.
 //	  - ca: PEM file with the certificates that those of the servers must come from; without
 //	    it, those that the system trusts. cert, key: PEM files with what the servers know this
-//	    program by.
+//	    program by, read again for each connection.
 //	  - password-file: its first line is the password. A URL has none, as others can read it.
 //	  - Errors: directory.ErrInvalidURL, wrapped, and what is wrong with a file; ErrConfig.
 //	  - Blocks: for the files, not for the servers.
@@ -188,8 +188,20 @@ func tlsOf(values map[string]string) (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: cert %s and key %s: %w", ErrConfig, plain.Text(cert), plain.Text(key), err)
 	}
-	config.Certificates = []tls.Certificate{pair}
+	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		return latest(&pair, cert, key), nil
+	}
 	return config, nil
+}
+
+// latest returns the certificate that stands in files now, so that one that is renewed needs
+// no restart, and last if they cannot be used: they may be about to be replaced.
+func latest(last *tls.Certificate, cert, key string) *tls.Certificate {
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return last
+	}
+	return &pair
 }
 
 // passwordOf reads the first line of a file.
