@@ -46,6 +46,8 @@ func metricName(m scenario.Metric) string {
 		return "CPU share of servers, idle"
 	case scenario.ClientsIdle:
 		return "CPU share of all clients, idle"
+	case scenario.WronglyGone:
+		return "entries of the living that were gone"
 	}
 	return string(m)
 }
@@ -61,7 +63,7 @@ func amount(m scenario.Metric, v float64) string {
 		return fmt.Sprintf("%.1f", v/1e3)
 	case scenario.CPU:
 		return fmt.Sprintf("%.3f", v/1e3)
-	case scenario.Memory, scenario.SubscriberMemory, scenario.SubscriberCPU:
+	case scenario.Memory, scenario.SubscriberMemory, scenario.SubscriberCPU, scenario.WronglyGone:
 		return fmt.Sprintf("%.0f", v)
 	case scenario.AllSeen, scenario.OneSeen:
 		return fmt.Sprintf("%.2f", v)
