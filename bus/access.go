@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"tagbus/acl"
@@ -88,6 +89,13 @@ func (e *AccessError) Error() string {
 
 // Is reports whether target is ErrNotAllowed.
 func (*AccessError) Is(target error) bool { return target == ErrNotAllowed }
+
+// isNotAllowed reports whether a peer was refused, or has refused this side, for what it is.
+// What a peer says is a text.
+func isNotAllowed(err error) bool {
+	refused := refusedError{}
+	return errors.Is(err, ErrNotAllowed) || errors.As(err, &refused) && strings.HasPrefix(refused.reason, ErrNotAllowed.Error())
+}
 
 // outside returns the error as the peer is told it: it shows nothing of the policy.
 func (e *AccessError) outside() error {

@@ -48,6 +48,7 @@ func (src *source) permit(who *identity.Peer, action acl.Action) {
 		return
 	}
 	src.rights = door.access.Allowed(who.Principal, action)
+	src.reconsider()
 	if action != acl.Publish {
 		return // a sender announces nothing
 	}
@@ -87,6 +88,7 @@ func (src *source) onRights(m *subscription.Rights) {
 		return
 	}
 	src.granted, src.awaiting = &set, false
+	src.reconsider()
 	src.steps += set.Parts() + stepsPerRequest*len(src.requests.All())
 	src.contact.refusal = "" // of tags that it may have now
 	for _, r := range src.requests.All() {
@@ -143,6 +145,32 @@ func some(set tags.Set, most int) tags.Set {
 		}
 	}
 	return tags.Union(first...)
+}
+
+// has divides a set into the tags that may be had of the publisher, as far as that is known,
+// and the others.
+func (src *source) has(set tags.Set) (has, rest tags.Set) {
+	switch {
+	case src.barred:
+		return tags.Set{}, set
+	case src.who == nil && src.granted == nil:
+		return set, tags.Set{}
+	}
+	has = src.grants(src.permitted(set))
+	rest, err := set.Without(has)
+	if err != nil {
+		return set, tags.Set{}
+	}
+	return has, rest
+}
+
+// bar notes whether one side lets the other one in. Another publisher of the same tags takes
+// over meanwhile.
+func (src *source) bar(barred bool) {
+	if src.barred != barred {
+		src.barred = barred
+		src.reconsider()
+	}
 }
 
 // grants returns those tags of a set that the publisher lets this side have.
