@@ -59,7 +59,7 @@ func (src *source) permit(who *identity.Peer, action acl.Action) {
 
 // refuse tells that the publisher has announced what it may not send.
 func (src *source) refuse(refused *AccessError) {
-	if e, tell := src.sub.refusals.event(refused, src.contact.peer); tell {
+	if e, tell := src.sub.refusals.event(&src.sub.door, refused, src.contact.peer, src.who); tell {
 		src.event(e)
 	}
 }
