@@ -216,6 +216,9 @@ func (d *door) explained(refused *AccessError) *AccessError {
 		first = tag
 		break
 	}
+	if d.access.Allowed(refused.Who, refused.Action).Contains(first) {
+		return refused // the other side has another policy
+	}
 	with.Rule = d.access.Explain(refused.Who, refused.Action, first)
 	return &with
 }

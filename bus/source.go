@@ -39,6 +39,7 @@ type source struct {
 	incoming group.Rights   // of the next line
 	granted  *tags.Set      // that this side may have of it, as it says; nil: all
 	awaiting bool           // nothing is asked for before it has said that
+	telling  bool           // what is wanted and not granted is being looked for
 	barred   bool           // one side has not let the other one in, at the last try
 	failure  error          // why the publisher ends, if it has said so: a *PeerFailedError
 	pausing  int            // reasons not to read, see pause
@@ -188,7 +189,7 @@ func (src *source) lost(cause error) {
 		src.event(Event{Kind: Lost, Peer: src.contact.peer, Err: cause})
 	}
 	src.contact.Wait(0) // until the state of the connection is forgotten
-	src.revising = false
+	src.revising, src.telling = false, false
 	src.disconnect(src.goBack)
 }
 
