@@ -41,7 +41,7 @@ func TestAPeerMayNotTakeTheInstanceOfAnother(t *testing.T) {
 		s := b.subscriber(bus.SubscriberConfig{Access: x.as("cn:s")})
 		subscribe(t, s, tags.Of(1), func(bus.Message) {})
 		x.as("cn:rogue")
-		r := x.dials(t, p, subscription.Hello{Instance: s.Instance(), MaxMessageBytes: 1 << 20})
+		r := x.dials(t, p, subscription.Hello{Instance: s.Instance(), MaxMessageBytes: 2 << 20})
 		if len(r.got) != 1 || !strings.Contains(string(r.got[0]), "another peer has this instance") {
 			t.Errorf("got %q, want a refusal", r.got)
 		}
@@ -60,7 +60,7 @@ func TestDeniedAgainAndAgain(t *testing.T) {
 		must(t, err)
 		p := b.publisher(bus.PublisherConfig{Tags: all, Access: x.as("cn:p")})
 		x.as("cn:rogue")
-		r := x.dials(t, p, subscription.Hello{Instance: "rogue", MaxMessageBytes: 1 << 20})
+		r := x.dials(t, p, subscription.Hello{Instance: "rogue", MaxMessageBytes: 2 << 20})
 		const most = 5000
 		for i := range most {
 			set, err := tags.Of(tags.Tag(2 + i)).MarshalBinary()
@@ -72,7 +72,7 @@ func TestDeniedAgainAndAgain(t *testing.T) {
 			t.Errorf("got %d events of %d refusals, want some", n, most)
 		}
 		if n := len(p.of(bus.Lost)); n != 0 {
-			t.Errorf("got %d ends, want 0: it may say so", n)
+			t.Errorf("got %d ends, want 0: it may say so: %v", n, p.of(bus.Lost))
 		}
 	})
 }
