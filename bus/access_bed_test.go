@@ -76,6 +76,12 @@ func (x *site) change(policy string) {
 
 // set changes something, and tells all.
 func (x *site) set(f func()) {
+	x.swap(f)
+	synctest.Wait()
+}
+
+// swap is set that waits for nothing.
+func (x *site) swap(f func()) {
 	x.mu.Lock()
 	f()
 	watchers := make([]func(), 0, len(x.watchers))
@@ -86,7 +92,6 @@ func (x *site) set(f func()) {
 	for _, w := range watchers {
 		w()
 	}
-	synctest.Wait()
 }
 
 func (x *site) now() *acl.Policy {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"tagbus/acl"
-	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/tagset"
@@ -122,8 +121,10 @@ func (s *screening) screen(budget int) (steps int, done bool) {
 	for len(s.left) > 0 && steps < budget {
 		w := s.left[0]
 		s.left = s.left[1:]
-		steps += chores.SliceSteps/64 + 2*w.Set.Parts()
+		parts := w.Set.Parts()
+		steps += 1 + (parts+min(s.link.rights.Parts(), 16*parts))/setStepsPerStep // a short set is searched for in a long one
 		if refused := s.link.mayHave(w.Set); refused != nil {
+			steps += stepsPerRefusal
 			s.link.refused(refused)
 			s.link.out.Send(nil, refusal(w.Request.ID, refused.outside()))
 			continue
@@ -132,6 +133,9 @@ func (s *screening) screen(budget int) (steps int, done bool) {
 	}
 	return steps, len(s.left) == 0
 }
+
+// stepsPerRefusal is the cost of telling a refusal.
+const stepsPerRefusal = 64
 
 // mayHave returns why a peer may not have all tags of a set, or nil. The rights of which it
 // was told last decide: with others it would not learn when it may ask again.
