@@ -159,7 +159,7 @@ func (out *outlet) enter() error {
 		return err
 	}
 	if _, refused := p.door.split(l.who, p.action, out.contact.entry.Tags, out.contact.entry.Tags); refused != nil {
-		return refused
+		return p.door.explained(refused)
 	}
 	return nil
 }
@@ -174,7 +174,9 @@ func (out *outlet) onHello(data []byte) {
 	case h.Role != subscription.RoleReceiver:
 		err = protocolError("it is no receiver")
 	default:
-		err = out.sender.pub.admit(out.link, h)
+		if err = out.link.reenter(); err == nil {
+			err = out.sender.pub.admit(out.link, h)
+		}
 	}
 	if err != nil {
 		out.fail(err)
