@@ -30,7 +30,15 @@ const maxTagParts = 1 << 18
 // TestGoldenFile fixes the format: a change of these bytes needs a new format
 // number.
 func TestGoldenFile(t *testing.T) {
+	for golden, proof := range map[string]string{"golden.jsonl": "", "proof.jsonl": "proof of an entry\x00\xff"} {
+		t.Run(golden, func(t *testing.T) { testGolden(t, golden, []byte(proof)) })
+	}
+}
+
+func testGolden(t *testing.T, name string, proof []byte) {
+	t.Helper()
 	e := entry("Yr5WtNXHCZ3zXmCHsLzGTk")
+	e.Proof = proof
 	var err error
 	if e.Tags, err = tags.ParseSet("0x1000013000118000-0x100001300011800f,0x1000013000190000,0x0&0xff00"); err != nil {
 		t.Fatal(err)
@@ -39,9 +47,9 @@ func TestGoldenFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden := filepath.Join("testdata", "golden.jsonl")
+	golden := filepath.Join("testdata", name)
 	if *update {
-		write(t, "testdata", "golden.jsonl", got)
+		write(t, "testdata", name, got)
 	}
 	want, err := os.ReadFile(golden)
 	if err != nil {
