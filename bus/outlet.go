@@ -155,10 +155,7 @@ func (out *outlet) established(ep netio.Endpoint) {
 // Errors: those of Access.Identify; *AccessError; *SignerError.
 func (out *outlet) enter() error {
 	l, p := out.link, out.sender.pub
-	if err := l.enter(p.action); err != nil {
-		return err
-	}
-	if err := p.door.announced(&out.contact.entry, l.who); err != nil {
+	if err := l.enterAs(&out.contact.entry); err != nil {
 		return err
 	}
 	if _, refused := p.door.split(l.who, p.action, out.contact.entry.Tags, out.contact.entry.Tags); refused != nil {

@@ -20,7 +20,7 @@ import (
 
 const everything = `{"rules":[{"who": "*", "publish": "*", "receive": "*"}]}`
 
-// TestWhatIsShown: who signs, and what for.
+// TestWhatIsShown of entries of all kinds of signers.
 func TestWhatIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t, `{"rules":[{"who": "cn:p", "publish": "1-2"}, {"who": "cn:r", "receive": "5"}]}`)

@@ -33,8 +33,8 @@
 // Announcers sign anew each hour. So the file of a process that has ended may be put back for
 // MaxAge at most, and not in front of a reader that has watched it before: it remembers the
 // newest proof of each signer and instance. The clocks of announcers and readers may differ by
-// MaxSkew. An announcer whose clock is further ahead is refused until its time has come, and
-// one whose clock is more than an hour and MaxSkew late is not shown all the time.
+// MaxSkew. The entry of an announcer whose clock is further ahead is refused until its time
+// has come, and that of one whose clock is more than two hours late comes and goes.
 //
 // # Proof, version 1
 //

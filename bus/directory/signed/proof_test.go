@@ -148,25 +148,27 @@ func TestEachFieldOfAnEntryCounts(t *testing.T) {
 	reader, pair := x.as("cn:reader").store, x.as("cn:p").store.KeyPair()
 	good := entry(t, full(t), pair, time.Now().UnixNano())
 	for field, change := range map[string]func(*directory.Entry){
-		"Instance":         func(e *directory.Entry) { e.Instance += "x" },
-		"Name":             func(e *directory.Entry) { e.Name = "" },
-		"Host":             func(e *directory.Entry) { e.Host += "x" },
-		"name to host":     func(e *directory.Entry) { e.Name, e.Host = e.Name[:1], e.Name[1:]+e.Host },
-		"PID":              func(e *directory.Entry) { e.PID++ },
-		"Backend":          func(e *directory.Entry) { e.Backend = "tls" },
-		"Role":             func(e *directory.Entry) { e.Role = directory.Receiver },
-		"Addresses":        func(e *directory.Entry) { e.Addresses[0] = netip.MustParseAddrPort("127.0.0.1:53101") },
-		"fewer addresses":  func(e *directory.Entry) { e.Addresses = e.Addresses[:1] },
-		"their order":      func(e *directory.Entry) { e.Addresses[0], e.Addresses[1] = e.Addresses[1], e.Addresses[0] },
-		"Tags":             func(e *directory.Entry) { e.Tags = tags.Of(1, 2, 10) },
-		"PageBytes":        func(e *directory.Entry) { e.PageBytes++ },
-		"MaxMessageBytes":  func(e *directory.Entry) { e.MaxMessageBytes++ },
-		"Since":            func(e *directory.Entry) { e.Since = e.Since.Add(1) },
-		"no Since":         func(e *directory.Entry) { e.Since = time.Time{} },
-		"Monitor":          func(e *directory.Entry) { e.Monitor = e.Addresses[0] },
-		"no Monitor":       func(e *directory.Entry) { e.Monitor = netip.AddrPort{} },
-		"address as IPv6":  func(e *directory.Entry) { e.Addresses[0] = netip.MustParseAddrPort("[::ffff:127.0.0.1]:53100") },
-		"the proof itself": func(e *directory.Entry) { e.Proof = entry(t, directorytest.Entry("a", 1), pair, time.Now().UnixNano()).Proof },
+		"Instance":        func(e *directory.Entry) { e.Instance += "x" },
+		"Name":            func(e *directory.Entry) { e.Name = "" },
+		"Host":            func(e *directory.Entry) { e.Host += "x" },
+		"name to host":    func(e *directory.Entry) { e.Name, e.Host = e.Name[:1], e.Name[1:]+e.Host },
+		"PID":             func(e *directory.Entry) { e.PID++ },
+		"Backend":         func(e *directory.Entry) { e.Backend = "tls" },
+		"Role":            func(e *directory.Entry) { e.Role = directory.Receiver },
+		"Addresses":       func(e *directory.Entry) { e.Addresses[0] = netip.MustParseAddrPort("127.0.0.1:53101") },
+		"fewer addresses": func(e *directory.Entry) { e.Addresses = e.Addresses[:1] },
+		"their order":     func(e *directory.Entry) { e.Addresses[0], e.Addresses[1] = e.Addresses[1], e.Addresses[0] },
+		"Tags":            func(e *directory.Entry) { e.Tags = tags.Of(1, 2, 10) },
+		"PageBytes":       func(e *directory.Entry) { e.PageBytes++ },
+		"MaxMessageBytes": func(e *directory.Entry) { e.MaxMessageBytes++ },
+		"Since":           func(e *directory.Entry) { e.Since = e.Since.Add(1) },
+		"no Since":        func(e *directory.Entry) { e.Since = time.Time{} },
+		"Monitor":         func(e *directory.Entry) { e.Monitor = e.Addresses[0] },
+		"no Monitor":      func(e *directory.Entry) { e.Monitor = netip.AddrPort{} },
+		"address as IPv6": func(e *directory.Entry) { e.Addresses[0] = netip.MustParseAddrPort("[::ffff:127.0.0.1]:53100") },
+		"the proof itself": func(e *directory.Entry) {
+			e.Proof = entry(t, directorytest.Entry("a", 1), pair, time.Now().UnixNano()).Proof
+		},
 	} {
 		e := good.Clone()
 		change(&e)
