@@ -41,14 +41,3 @@ func (d *door) announced(e *directory.Entry, who *identity.Peer) error {
 	}
 	return &SignerError{Instance: e.Instance, Signer: e.Signer, Who: who.Principal}
 }
-
-// enterAs notes which receiver a link is to, and returns why it is not the one of an entry, or
-// may not come in, or nil.
-//
-// Errors: those of link.enter; *SignerError.
-func (l *link) enterAs(e *directory.Entry) error {
-	if err := l.enter(l.pub.action); err != nil {
-		return err
-	}
-	return l.pub.door.announced(e, l.who)
-}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tagbus/acl"
+	"tagbus/bus/directory"
 	"tagbus/bus/internal/chores"
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/group"
@@ -29,6 +30,17 @@ func (l *link) enter(action acl.Action) (err error) {
 		l.rights = door.access.Allowed(l.who.Principal, action)
 	}
 	return err
+}
+
+// enterAs notes which receiver a link is to, and returns why it is not the one of an entry, or
+// may not come in, or nil.
+//
+// Errors: those of link.enter; *SignerError.
+func (l *link) enterAs(e *directory.Entry) error {
+	if err := l.enter(l.pub.action); err != nil {
+		return err
+	}
+	return l.pub.door.announced(e, l.who)
 }
 
 // sayRights tells a subscriber what it may have, so that it asks for nothing else.

@@ -124,7 +124,7 @@ func TestEachByteOfAProofCounts(t *testing.T) {
 	}
 	proof := e.Proof
 	for i := range proof {
-		for _, flip := range []byte{1, 0x80, 0xff} {
+		for _, flip := range []byte{1, 0x80} {
 			e.Proof = bytes.Clone(proof)
 			e.Proof[i] ^= flip
 			if shown, err := look(t, x, reader, e); err == nil || shown.Signer != "" {
