@@ -29,9 +29,9 @@ type site struct {
 	watchers map[*func()]struct{}
 }
 
-func newSite(t testing.TB, policy string) *site {
-	t.Helper()
-	x := &site{t: t, ca: identitytest.NewCA(t, "cn:site"), watchers: make(map[*func()]struct{})}
+func newSite(tb testing.TB, policy string) *site {
+	tb.Helper()
+	x := &site{t: tb, ca: identitytest.NewCA(tb, "cn:site"), watchers: make(map[*func()]struct{})}
 	x.policy = x.parse(policy)
 	return x
 }
@@ -108,10 +108,10 @@ func (x *site) process(own *identitytest.Issued) files {
 }
 
 // issue replaces the certificate in the files.
-func (f files) issue(t testing.TB, own *identitytest.Issued) {
-	t.Helper()
-	identitytest.Write(t, f.dir, "own.pem", identitytest.PEM(own))
-	identitytest.Write(t, f.dir, "own.key", own.KeyPEM(t))
+func (f files) issue(tb testing.TB, own *identitytest.Issued) {
+	tb.Helper()
+	identitytest.Write(tb, f.dir, "own.pem", identitytest.PEM(own))
+	identitytest.Write(tb, f.dir, "own.key", own.KeyPEM(tb))
 }
 
 // as returns the certificates of a process with a name.
@@ -136,16 +136,16 @@ type log struct {
 	events []directory.Event
 }
 
-func watch(t testing.TB, d directory.Directory) *log {
-	t.Helper()
-	l := &log{t: t}
+func watch(tb testing.TB, d directory.Directory) *log {
+	tb.Helper()
+	l := &log{t: tb}
 	stop, err := d.Watch(func(e directory.Event) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.events = append(l.events, e)
 	})
-	must(t, err)
-	t.Cleanup(stop)
+	must(tb, err)
+	tb.Cleanup(stop)
 	return l
 }
 
@@ -179,24 +179,24 @@ func (l *log) want(kinds ...string) []directory.Event {
 }
 
 // entry returns an entry that was announced by a process that does as it likes.
-func entry(t testing.TB, e directory.Entry, pair *tls.Certificate, nanos int64) directory.Entry {
-	t.Helper()
+func entry(tb testing.TB, e directory.Entry, pair *tls.Certificate, nanos int64) directory.Entry {
+	tb.Helper()
 	proof, err := signed.Sign(e, pair, nanos)
-	must(t, err)
+	must(tb, err)
 	e.Proof = proof
 	return e
 }
 
-func announce(t testing.TB, d directory.Directory, instance string, set ...tags.Tag) directory.Registration {
-	t.Helper()
+func announce(tb testing.TB, d directory.Directory, instance string, set ...tags.Tag) directory.Registration {
+	tb.Helper()
 	r, err := d.Announce(directorytest.Entry(instance, set...))
-	must(t, err)
+	must(tb, err)
 	return r
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
+func must(tb testing.TB, err error) {
+	tb.Helper()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }

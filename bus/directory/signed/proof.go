@@ -57,12 +57,13 @@ func parseProof(data []byte) (p *proof, err error) {
 	if len(data) < headBytes || len(data) > directory.MaxProofBytes || data[0] != proofVersion {
 		return nil, ErrDamaged
 	}
-	p = &proof{algorithm: data[1], nanos: int64(binary.BigEndian.Uint64(data[2:]))} //nolint:gosec // a time before 1970 is refused below
+	p = &proof{algorithm: data[1], nanos: int64(binary.BigEndian.Uint64(data[2:]))} // a time before 1970 is refused below
 	count := int(data[10])
 	if algorithms[p.algorithm] == 0 || p.nanos <= 0 || count == 0 || count > maxCertificates {
 		return nil, ErrDamaged
 	}
-	rest, ok := data[headBytes:], true
+	rest := data[headBytes:]
+	var ok bool
 	for range count {
 		var der []byte
 		if der, rest, ok = cut(rest); !ok {
@@ -175,13 +176,13 @@ func sign(e *directory.Entry, pair *tls.Certificate, nanos int64) ([]byte, error
 	default:
 		return nil, fmt.Errorf("%w, got %T", ErrKey, key.Public())
 	}
-	data := binary.BigEndian.AppendUint64([]byte{proofVersion, algorithm}, uint64(nanos)) //nolint:gosec // after 1970
+	data := binary.BigEndian.AppendUint64([]byte{proofVersion, algorithm}, uint64(nanos)) // after 1970
 	data = append(data, byte(len(pair.Certificate)))
 	for _, der := range pair.Certificate {
 		if len(der) > directory.MaxProofBytes {
 			return nil, fmt.Errorf("%w: one has %d bytes", ErrNoRoom, len(der))
 		}
-		data = append(binary.BigEndian.AppendUint16(data, uint16(len(der))), der...) //nolint:gosec // at most MaxProofBytes
+		data = append(binary.BigEndian.AppendUint16(data, uint16(len(der))), der...) // at most MaxProofBytes
 	}
 	text := statement(data, e)
 	if hash != 0 {
@@ -192,7 +193,7 @@ func sign(e *directory.Entry, pair *tls.Certificate, nanos int64) ([]byte, error
 	if err != nil {
 		return nil, fmt.Errorf("signed: the key cannot sign: %w", err)
 	}
-	data = append(binary.BigEndian.AppendUint16(data, uint16(len(signature))), signature...) //nolint:gosec // some hundred bytes
+	data = append(binary.BigEndian.AppendUint16(data, uint16(len(signature))), signature...) // some hundred bytes
 	if len(data) > directory.MaxProofBytes {
 		return nil, fmt.Errorf("%w: %d bytes with the signature, at most %d may be", ErrNoRoom, len(data), directory.MaxProofBytes)
 	}

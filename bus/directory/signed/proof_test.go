@@ -29,13 +29,13 @@ import (
 )
 
 // look returns what a reader says of an entry.
-func look(t testing.TB, x *site, reader *identity.Store, e directory.Entry) (directory.Entry, error) {
-	t.Helper()
+func look(tb testing.TB, x *site, reader *identity.Store, e directory.Entry) (directory.Entry, error) {
+	tb.Helper()
 	storage := memory.New()
 	_, err := storage.Announce(e)
-	must(t, err)
+	must(tb, err)
 	d := signed.Wrap(storage, signed.Config{Identity: reader, Access: x})
-	defer func() { must(t, d.Close()) }()
+	defer func() { must(tb, d.Close()) }()
 	entries, err := d.List()
 	if len(entries) == 0 {
 		return directory.Entry{}, err
@@ -44,8 +44,8 @@ func look(t testing.TB, x *site, reader *identity.Store, e directory.Entry) (dir
 }
 
 // full returns an entry with all fields set.
-func full(t testing.TB) directory.Entry {
-	t.Helper()
+func full(tb testing.TB) directory.Entry {
+	tb.Helper()
 	e := directorytest.Entry("Yr5WtNXHCZ3zXmCHsLzGTk", 1, 2, 9)
 	e.Since = time.Date(2026, 11, 24, 12, 0, 0, 7, time.UTC)
 	e.Monitor = netip.MustParseAddrPort("[2001:db8::7]:9100")
@@ -53,14 +53,14 @@ func full(t testing.TB) directory.Entry {
 }
 
 // issue returns a certificate with a key of any kind.
-func issue(t testing.TB, x *site, key crypto.Signer) *tls.Certificate {
-	t.Helper()
+func issue(tb testing.TB, x *site, key crypto.Signer) *tls.Certificate {
+	tb.Helper()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(7), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		URIs: []*url.URL{{Scheme: "spiffe", Host: "x", Path: "/p"}},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, x.ca.Certificate, key.Public(), x.ca.Key)
-	must(t, err)
+	must(tb, err)
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 

@@ -137,7 +137,7 @@ func (d *Directory) reportStorage(err error) {
 func (d *Directory) endStorage() {
 	_, err := d.inner.List()
 	lasts := make(map[string]bool)
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // of this error alone
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, one := range joined.Unwrap() {
 			lasts[one.Error()] = true
 		}
