@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tagbus/acl"
+	"tagbus/bus/directory"
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/tagset"
@@ -62,6 +63,17 @@ func (p *Publisher) checkInstance(l *link, instance string) error {
 		return errTakenInstance
 	}
 	return nil
+}
+
+// enterAs notes which receiver a link is to, and returns why it is not the one of an entry, or
+// may not come in, or nil.
+//
+// Errors: those of link.enter; *SignerError.
+func (l *link) enterAs(e *directory.Entry) error {
+	if err := l.enter(l.pub.action); err != nil {
+		return err
+	}
+	return l.pub.door.announced(e, l.who)
 }
 
 // sayRights tells a subscriber what it may have, so that it asks for nothing else.

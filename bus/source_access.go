@@ -16,7 +16,7 @@ import (
 // enter notes which publisher a connection is to, and returns why nothing is taken of it,
 // or nil.
 //
-// Errors: those of Access.Identify; *AccessError.
+// Errors: those of Access.Identify; *AccessError; *SignerError.
 func (src *source) enter() error {
 	door := &src.sub.door
 	who, err := door.identify(src.contact.ep)
@@ -24,6 +24,9 @@ func (src *source) enter() error {
 		return err
 	}
 	if err := door.enters(who, acl.Publish); err != nil {
+		return err
+	}
+	if err := door.announced(&src.contact.entry, who); err != nil {
 		return err
 	}
 	src.permit(who, acl.Publish)
