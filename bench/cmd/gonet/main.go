@@ -49,6 +49,9 @@ func listen(o load.Options) []net.Conn {
 	for i := range conns {
 		conns[i], err = l.Accept()
 		load.Must(err)
+		if c, ok := conns[i].(*tls.Conn); ok {
+			load.Must(c.Handshake())
+		}
 	}
 	return conns
 }
