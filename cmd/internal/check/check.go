@@ -108,7 +108,7 @@ func (c *Command) looker(e *tool.Env) (*looker, error) {
 	host, _ := os.Hostname() // unknown: all entries count as those of this host
 	l := &looker{
 		bus:  e.Bus,
-		us:   us{host: host, backend: e.Backend, program: program},
+		us:   us{host: host, backend: e.Transport(e.Backend), program: program},
 		host: func() hostSeen { return lookAtHost(os.DirFS("/")) },
 		own:  ownAddresses,
 		asker: func() (asker, error) {
