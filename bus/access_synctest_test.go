@@ -72,6 +72,12 @@ func TestAPeerGetsWhatThePolicyAllows(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
+		if n := len(p.of(bus.Lost)); n > 0 {
+			t.Errorf("got %d lost peers of which none was let in, want 0", n)
+		}
+		if p.Stats().NotAllowed < 3 || half.Stats().NotAllowed == 0 {
+			t.Errorf("got %d and %d refusals counted, want those of 3 peers, and its own", p.Stats().NotAllowed, half.Stats().NotAllowed)
+		}
 		if n := len(p.of(bus.Refused)); n > 40 {
 			t.Errorf("got %d events of refusals in an hour, want each told now and then", n)
 		}

@@ -96,7 +96,7 @@ func (p *Publisher) left(l *link, cause error) {
 	if unconfirmed > 0 {
 		cause = &UnconfirmedError{Messages: unconfirmed, Err: cause}
 	}
-	if l.peer.Instance != "" {
+	if l.peer.Instance != "" && !l.barred {
 		l.event(Event{Kind: Lost, Peer: l.peer, Err: cause})
 	}
 	p.succeed(l)
@@ -160,6 +160,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		action = acl.Describe
 	}
 	if refused := l.enter(action); refused != nil { // before anything is said of this side
+		l.barred = true
 		l.refuse(refused)
 		return
 	}

@@ -82,7 +82,7 @@ func (p *Publisher) Stats() PublisherStats {
 	pool := p.pool
 	st := PublisherStats{
 		NotAllowed: p.refusals.total.Load(),
-		Strangers: p.strangers.Load(), Silent: p.silent.Load(), Stalled: p.stalled.Load(), Broken: p.broken.Load(),
+		Strangers:  p.strangers.Load(), Silent: p.silent.Load(), Stalled: p.stalled.Load(), Broken: p.broken.Load(),
 		Pages: pool.Buffers(), PagesFree: pool.Free(), EntryFailing: p.entryFailing.Load(),
 	}
 	now := time.Now()

@@ -141,6 +141,10 @@ func (s *Store) Principal() Principal { return s.keeper.Current().names }
 // Certificate returns the own certificate, which must not be changed.
 func (s *Store) Certificate() *x509.Certificate { return s.keeper.Current().own.Leaf }
 
+// Chain returns the own certificate and the intermediate ones that are shown behind it, which
+// must not be changed.
+func (s *Store) Chain() []*x509.Certificate { return s.keeper.Current().ownChain() }
+
 // Verify reports which peer has shown certificates: its own one first, and intermediates in any
 // order.
 //

@@ -119,6 +119,13 @@ func (c *Command) looker(e *tool.Env) (*looker, error) {
 			return o, nil
 		},
 	}
+	guard, err := e.Guard()
+	if err != nil {
+		return nil, err
+	}
+	if guard != nil {
+		l.self = func() *selfSeen { return lookAtSelf(guard.Access(), time.Now()) }
+	}
 	path, isFolder, err := directory.Folder(e.Bus)
 	if err != nil {
 		return nil, cli.NameBus(err)

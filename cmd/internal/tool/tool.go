@@ -23,10 +23,10 @@ import (
 
 // Flags are those of all commands.
 type Flags struct {
-	Bus     string           `placeholder:"DIR|URL" help:"Directory through which publishers and subscribers find each other: a folder, or etcd://HOST,HOST/NAME."`
-	Backend string           `placeholder:"NAME" help:"Transport of the bus: tcp, tls, rdma or rdma:PROVIDER. Default tls with --cert, else tcp."`
-	Timeout time.Duration    `default:"2s" placeholder:"TIME" help:"How long an instance may take to answer. Default ${default}."`
-	JSON    bool             `name:"json" help:"Print one JSON object a line instead of a table."`
+	Bus     string        `placeholder:"DIR|URL" help:"Directory through which publishers and subscribers find each other: a folder, or etcd://HOST,HOST/NAME."`
+	Backend string        `placeholder:"NAME" help:"Transport of the bus: tcp, tls, rdma or rdma:PROVIDER. Default tls with --cert, else tcp."`
+	Timeout time.Duration `default:"2s" placeholder:"TIME" help:"How long an instance may take to answer. Default ${default}."`
+	JSON    bool          `name:"json" help:"Print one JSON object a line instead of a table."`
 	cli.Security
 	Config  string           `placeholder:"FILE" help:"Read values of flags from a TOML file. Its keys are their names without the dashes in front: bus = \"/run/bus\". Those of a command are in a table of its name: [ls]."`
 	Version kong.VersionFlag `help:"Print the version and stop."`
