@@ -69,28 +69,28 @@ func TestCheckSaysWhoThisCommandIs(t *testing.T) {
 	}
 }
 
-func TestCheckSaysWhichProgramsRefuseThisCommand(t *testing.T) {
-	handshake := fmt.Errorf("%w: %w", node.ErrHandshake, errors.New("x509: unknown authority"))
-	refused := fmt.Errorf("%w: %w: %w", node.ErrHandshake, node.ErrCertificateRefused, errors.New("remote error: tls: expired certificate"))
-	tests := []struct {
-		name, id, want string
-		do             func(*seen)
-	}{
-		{"our certificate", "certificate-refused", "does not take the certificate of this command: remote error: tls: expired certificate", failing(refused, 0)},
-		{"its certificate", "address-insecure", "is not let in: x509: unknown authority", failing(handshake, 0)},
-		{"its policy", "not-allowed", `it does not tell of itself: cn:x may not ask for the state of anything here: no rule such as {"who":"cn:x"}`, func(s *seen) {
-			s.entries[0].first = answerSeen{err: fmt.Errorf(`%w: cn:x may not ask for the state of anything here: no rule such as {"who":"cn:x"}`, observer.ErrNotObservable)}
-			s.entries[0].second = answerSeen{}
-		}},
+// known makes this command one with a certificate that lasts for some time.
+func known(name string, ends time.Duration, change func(*selfSeen)) func(*seen) {
+	return func(s *seen) {
+		s.self = &selfSeen{name: name, label: name + " (serial 1)", ends: ends, at: noon.Add(ends)}
+		change(s.self)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			s := healthy()
-			tt.do(s)
-			got := shown(judge(s), faults)
-			if !strings.Contains(got, tt.id) || !strings.Contains(got, tt.want) {
-				t.Errorf("got %s, want %s with %q", got, tt.id, tt.want)
-			}
-		})
-	}
+}
+
+func as(*selfSeen) {}
+
+var certificateWrongs = []wrong{
+	{"a policy and no certificate", known("anonymous", 0, func(s *selfSeen) { s.label = "" })},
+	{"the certificate has expired", known("cn:dcs", -time.Hour, as)},
+	{"the certificate ends soon", known("cn:dcs", 100*time.Hour, as)},
+	{"the certificate is of another CA", known("cn:dcs", 9000*time.Hour, func(s *selfSeen) {
+		s.wrong = &identity.ChainError{Certificate: "cn:dcs (serial 1)", Err: identity.ErrUnknownCA}
+	})},
+	{"no rule for this command", known("cn:dcs", 9000*time.Hour, func(s *selfSeen) { s.named, s.rules = true, 7 })},
+	{"a program does not take the certificate", failing(refused(fmt.Errorf("%w: %w: %w", node.ErrHandshake, node.ErrCertificateRefused, errors.New("remote error: tls: expired certificate"))), 0)},
+	{"a program has another CA", failing(refused(fmt.Errorf("%w: %w", node.ErrHandshake, &identity.ChainError{Certificate: "cn:felix-1 (serial 2)", Err: identity.ErrUnknownCA})), 0)},
+	{"a program does not tell this command of itself", func(s *seen) {
+		s.entries[0].first = answerSeen{err: fmt.Errorf(`%w: cn:x may not ask for the state of anything here: no rule such as {"who":"cn:x","describe":"TAGS"}`, observer.ErrNotObservable)}
+		s.entries[0].second = answerSeen{}
+	}},
 }
