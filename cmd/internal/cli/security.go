@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -196,8 +197,13 @@ func (g *Guard) Metrics() []prometheus.Collector {
 	if g == nil || g.access.Identity() == nil {
 		return nil
 	}
-	return []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	return []prometheus.Collector{CertificateEnd(func() time.Time { return g.access.Identity().Certificate().NotAfter })}
+}
+
+// CertificateEnd returns the collector of when the certificate of a program ends.
+func CertificateEnd(ends func() time.Time) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "tagbus_certificate_not_after_seconds",
 		Help: "Time at which the certificate of this program ends, in seconds since 1970. Peers refuse it then: issue another one before.",
-	}, func() float64 { return float64(g.access.Identity().Certificate().NotAfter.Unix()) })}
+	}, func() float64 { return float64(ends().Unix()) })
 }
