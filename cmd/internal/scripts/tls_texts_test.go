@@ -47,7 +47,8 @@ func misfits(s *site) []misfit {
 		{
 			name:      "TLS client to a plain port",
 			publisher: []string{"--backend", "tcp"}, subscriber: s.as("dcs"), lies: "tls",
-			says: `.`, hears: `.`,
+			says:  `refused (ADDR): netio: receive ADDR: tcp: the peer speaks TLS: use the same backend, "tls", at both ends: netio: peer announced an impossible message length: 83952406 bytes, want 1 to 4096`,
+			hears: `refused PEER: netio: open endpoint ADDR: tcp: the TLS handshake failed: remote error: tls: protocol version not supported: the peer speaks plain tcp: use the same backend, "tls", at both ends`,
 		},
 		{
 			name:      "wrong CA of the client",
@@ -234,9 +235,9 @@ func TestConnectionsThatNoLongerMayEnd(t *testing.T) {
 		}
 		s.replace("ca/ca.pem", string(identitytest.PEM(ca)))
 		p, c := s.pair(t, s.as("daq"), s.as("dcs"))
-		const want = "refused PEER: certificate cn:dcs (serial N): expired (it ended at TIME)"
-		s.says(t, p, "publisher: refused", want)
-		s.says(t, c, "subscriber: refused", want)
+		const want = "PEER: certificate cn:dcs (serial N): expired (it ended at TIME)"
+		s.says(t, p, "publisher: refused", "refused "+want)
+		s.says(t, c, "subscriber: lost", "lost "+want)
 	})
 	t.Run("revoked", func(t *testing.T) {
 		s := misfitSite(t)
@@ -244,9 +245,9 @@ func TestConnectionsThatNoLongerMayEnd(t *testing.T) {
 		p, c := s.pair(t, s.as("daq", "--revoked", s.path("ca/ca.crl")), s.as("dcs"))
 		s.cert("revoke", "--dir", s.path("ca"), s.path("dcs.pem"))
 		p.signal(syscall.SIGHUP)
-		const want = "refused PEER: certificate cn:dcs (serial N): revoked"
-		s.says(t, p, "publisher: refused", want)
-		s.says(t, c, "subscriber: refused", want)
+		const want = "PEER: certificate cn:dcs (serial N): revoked (at TIME)"
+		s.says(t, p, "publisher: refused", "refused "+want)
+		s.says(t, c, "subscriber: lost", "lost "+want)
 	})
 	t.Run("no rule any more", func(t *testing.T) {
 		s := misfitSite(t)
