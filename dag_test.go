@@ -41,7 +41,7 @@ var table = []rule{
 	}},
 	{"cmd/programs", "the commands as functions add nothing to them", []string{"cmd/internal/cli", "cmd/internal/publish", "cmd/internal/subscribe", "cmd/internal/tagbus"}},
 	{"cmd/...", "a command reaches backends through node and messages through bus, serves metrics by HTTP, which bus/metrics leaves to programs, and tells by netio which address of its command line is wrong", []string{
-		"internal/plain", "internal/build", "internal/remind", "cmd/internal/...", "cmd/programs", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
+		"access", "identity", "internal/plain", "internal/build", "internal/remind", "cmd/internal/...", "cmd/programs", "node", "bus", "netio", "bus/directory/...", "bus/metrics", "bus/observer", "bus/state", "recording", "tags",
 		"github.com/alecthomas/kong", "github.com/BurntSushi/toml", "golang.org/x/term", "github.com/coreos/go-systemd/v22/daemon",
 		"github.com/foxglove/mcap/go/mcap", "github.com/gopacket/gopacket/...", "github.com/HdrHistogram/hdrhistogram-go",
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/collectors",
@@ -53,7 +53,7 @@ var table = []rule{
 	{"node", "node only puts loop, backend and directory together; it is the one place that names a backend", []string{
 		"access", "netio", "netio/reactor", "netio/tcp", "netio/rdma", "bus", "bus/directory", "bus/directory/file", "bus/directory/signed", "bus/observer", "tags",
 	}},
-	{"access", "what a peer may do follows from its certificate and the policy, as the bus asks it", []string{"acl", "bus", "identity", "tags"}},
+	{"access", "what a peer may do follows from its certificate and the policy, as the bus asks it", []string{"acl", "bus", "identity", "internal/plain", "tags"}},
 	{"bus", "the bus knows the contract in netio, never a backend, a loop or a kind of directory", []string{
 		"acl", "identity", "internal/alarm", "internal/check", "internal/plain", "internal/remind", "subscription", "bus/directory", "bus/internal/...", "bus/state", "netio", "tags",
 		"github.com/nats-io/nuid",

@@ -21,11 +21,13 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tagbus/acl"
 	"tagbus/bus"
 	"tagbus/identity"
+	"tagbus/internal/plain"
 	"tagbus/tags"
 )
 
@@ -47,9 +49,13 @@ type Config struct {
 
 	// Report, if not nil, is called with what is wrong with the files, once for each mistake,
 	// and with nil when a policy or certificates were read anew. What was read before stays in
-	// use after a mistake. Calls may come from two goroutines at once; they must not call
-	// methods of the Access.
+	// use after a mistake, which the error says. Calls may come from two goroutines at once;
+	// they must not call methods of the Access.
 	Report func(err error)
+
+	// Renewed, if not nil, is called with a line that says what was read anew and is in use
+	// from now on, after Open. Calls are as those of Report.
+	Renewed func(what string)
 }
 
 // Access is a bus.Access. Open makes one; close it after the node that uses it.
@@ -59,16 +65,37 @@ type Access struct {
 	identity *identity.Store // nil: all peers are anonymous
 	policy   *acl.Store      // nil: all is allowed
 	report   func(error)
+	renewed  func(string)
+
+	since [2]atomic.Pointer[time.Time] // when the certificates and the policy in use were read
 
 	mu       sync.Mutex
 	watchers map[*watcher]struct{}
 }
 
-// watcher calls a function, one call at a time.
-type watcher struct {
-	mu      sync.Mutex
-	stopped bool
-	changed func()
+// What an Access reads: an index of since.
+const (
+	certificates = iota
+	policies
+)
+
+// read notes that something is in use from now on.
+func (a *Access) read(what int) {
+	now := time.Now()
+	a.since[what].Store(&now)
+}
+
+// kept returns an error of reading as one that says what stays in use; nil of nil.
+func (a *Access) kept(what int, err error) error {
+	since := a.since[what].Load()
+	if err == nil || since == nil {
+		return err
+	}
+	at := since.Format(time.TimeOnly)
+	if what == certificates {
+		return fmt.Errorf("%w; the certificates of %s stay in use", err, at)
+	}
+	return fmt.Errorf("%w; the policy of %s stays in use", err, at)
 }
 
 var _ bus.Access = (*Access)(nil)
@@ -81,9 +108,12 @@ func Open(c Config) (*Access, error) {
 	if !named && c.Policy == "" {
 		return nil, ErrInvalidConfig
 	}
-	a := &Access{report: c.Report, watchers: make(map[*watcher]struct{})}
+	a := &Access{report: c.Report, renewed: c.Renewed, watchers: make(map[*watcher]struct{})}
 	if a.report == nil {
 		a.report = func(error) {}
+	}
+	if a.renewed == nil {
+		a.renewed = func(string) {}
 	}
 	if named {
 		if c.Identity.Every == 0 {
@@ -98,8 +128,13 @@ func Open(c Config) (*Access, error) {
 	}
 	if c.Policy != "" {
 		store, err := acl.Open(acl.Config{
-			File: c.Policy, Every: c.Every, Failed: a.report,
-			Changed: func(*acl.Policy) { a.tell() },
+			File: c.Policy, Every: c.Every,
+			Failed: func(err error) { a.report(a.kept(policies, err)) },
+			Changed: func(p *acl.Policy) {
+				a.read(policies)
+				a.renewed(fmt.Sprintf("%s: another policy is in use, of %d rules", plain.Text(c.Policy), p.Rules()))
+				a.tell()
+			},
 		})
 		if err != nil {
 			if a.identity != nil {
@@ -108,6 +143,7 @@ func Open(c Config) (*Access, error) {
 			return nil, err
 		}
 		a.policy = store
+		a.read(policies)
 	}
 	return a, nil
 }
@@ -118,38 +154,18 @@ func (a *Access) identityRead(also func(identity.Report)) func(identity.Report) 
 		if also != nil {
 			also(r)
 		}
-		for _, err := range append(r.Warnings, r.Err) {
+		for _, err := range append(r.Warnings, a.kept(certificates, r.Err)) {
 			if err != nil {
 				a.report(err)
 			}
 		}
 		if r.Loaded {
+			if a.since[certificates].Load() != nil { // after Open
+				a.renewed("certificates were read again and are in use")
+			}
+			a.read(certificates)
 			a.tell()
 		}
-	}
-}
-
-// tell tells the watchers that answers may have become others.
-func (a *Access) tell() {
-	a.mu.Lock()
-	all := make([]*watcher, 0, len(a.watchers))
-	for w := range a.watchers {
-		all = append(all, w)
-	}
-	a.mu.Unlock()
-	if len(all) > 0 {
-		a.report(nil)
-	}
-	for _, w := range all {
-		w.call()
-	}
-}
-
-func (w *watcher) call() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.stopped {
-		w.changed()
 	}
 }
 
@@ -213,23 +229,7 @@ func (a *Access) Explain(who identity.Principal, action acl.Action, tag tags.Tag
 	if a.policy == nil {
 		return ""
 	}
-	return fmt.Sprint(a.policy.Policy().Explain(who, action, tag))
-}
-
-// Watch implements bus.Access. stop must not be called from within changed.
-func (a *Access) Watch(changed func()) (stop func()) {
-	w := &watcher{changed: changed}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.watchers[w] = struct{}{}
-	return func() {
-		a.mu.Lock()
-		delete(a.watchers, w)
-		a.mu.Unlock()
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.stopped = true
-	}
+	return a.policy.Policy().Explain(who, action, tag).Near()
 }
 
 // Reload looks at the files now, as on SIGHUP.
@@ -239,10 +239,10 @@ func (a *Access) Watch(changed func()) (stop func()) {
 func (a *Access) Reload() error {
 	var errs []error
 	if a.identity != nil {
-		errs = append(errs, a.identity.Reload())
+		errs = append(errs, a.kept(certificates, a.identity.Reload()))
 	}
 	if a.policy != nil {
-		errs = append(errs, a.policy.Reload())
+		errs = append(errs, a.kept(policies, a.policy.Reload()))
 	}
 	return errors.Join(errs...)
 }

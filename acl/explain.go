@@ -62,14 +62,14 @@ func (r *rule) near(a Action, tag tags.Tag, applies bool, names []string) (liken
 		if !all {
 			text += ", …"
 		}
-		return 3*class - min(distance(r.tags[a], tag), class-1), "lets it " + doing(a, text)
+		return 3*class - min(distance(r.tags[a], tag), class-1), "lets it " + a.With(text)
 	case applies:
 		for _, other := range Actions() {
 			if r.tags[other].Contains(tag) {
-				return 2 * class, "lets it " + doing(other, "the tag") + ", and not " + doing(a, "it")
+				return 2 * class, "lets it " + other.With("the tag") + ", and not " + a.With("it")
 			}
 		}
-		return 1, "is for it, and does not let it " + doing(a, "any tag")
+		return 1, "is for it, and does not let it " + a.With("any tag")
 	case r.tags[a].Contains(tag):
 		return class + uint64(r.who.near(names)), "would, and is not for it"
 	}
@@ -92,8 +92,8 @@ func distance(s tags.Set, tag tags.Tag) uint64 {
 	return nearest
 }
 
-// doing returns what an action does with tags, in words.
-func doing(a Action, what string) string {
+// With returns what an action does with tags, in words, such as "subscribe to 0x1000".
+func (a Action) With(what string) string {
 	switch a {
 	case Subscribe:
 		return "subscribe to " + what
@@ -106,22 +106,33 @@ func doing(a Action, what string) string {
 
 // String returns the explanation as a line.
 func (e Explanation) String() string {
-	does := plain.Text(e.Who.String()) + " " + doing(e.Action, e.Tag.String())
-	rule := fmt.Sprintf("rule %d (%s)", e.Rule, plain.Text(e.RuleWho))
-	switch {
-	case e.Allowed:
-		return rule + " lets " + does
-	case e.Rule == 0:
-		return "no rule lets " + does + ": no rule is near; add " + e.Missing()
+	does := plain.Text(e.Who.String()) + " " + e.Action.With(e.Tag.String())
+	if e.Allowed {
+		return fmt.Sprintf("rule %d (%s) lets %s", e.Rule, plain.Text(e.RuleWho), does)
 	}
-	return "no rule lets " + does + ": nearest is " + rule + ", which " + e.Nearest + "; add " + e.Missing()
+	return "no rule lets " + does + ": " + e.Near() + "; add " + e.Missing()
+}
+
+// Near returns which rule is nearest, of one that is not allowed. It is for the owner of the
+// policy.
+func (e Explanation) Near() string {
+	if e.Rule == 0 {
+		return "no rule is near"
+	}
+	return fmt.Sprintf("nearest is rule %d (%s), which %s", e.Rule, plain.Text(e.RuleWho), e.Nearest)
 }
 
 // Missing returns the rule that would allow it, and no more, as it would stand in a policy.
-func (e Explanation) Missing() string {
-	who, err := json.Marshal(plain.Cut(e.Who.Names()[0], MaxPatternBytes))
+func (e Explanation) Missing() string { return Missing(e.Who, e.Action, e.Tag.String()) }
+
+// Missing returns the rule that would let a peer do something with tags, and no more, as it
+// would stand in a policy. It shows nothing of the rules that there are.
+//
+//   - what: the tags as a text.
+func Missing(who identity.Principal, a Action, what string) string {
+	name, err := json.Marshal(plain.Cut(who.Names()[0], MaxPatternBytes))
 	if err != nil { // names are texts
 		return ""
 	}
-	return fmt.Sprintf(`{"who":%s,"%s":"%s"}`, who, e.Action, e.Tag)
+	return fmt.Sprintf(`{"who":%s,"%s":"%s"}`, name, a, what)
 }

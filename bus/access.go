@@ -44,8 +44,8 @@ type Access interface {
 	// Allowed returns all tags with which a peer may do something.
 	Allowed(who identity.Principal, action acl.Action) tags.Set
 
-	// Explain returns one line that says why a peer may not do something with a tag, with
-	// the rule that is nearest.
+	// Explain returns a few words about the rule that is nearest to letting a peer do
+	// something with a tag, for the owner of the policy; empty if there is none.
 	Explain(who identity.Principal, action acl.Action, tag tags.Tag) string
 
 	// Watch calls changed, on a goroutine of its own, each time the answers may have become
@@ -60,7 +60,7 @@ var ErrNotAllowed = errors.New("bus: not allowed")
 type AccessError struct {
 	Who    identity.Principal
 	Action acl.Action
-	Tags   tags.Set // with which; empty: with none at all
+	Tags   tags.Set // with which; empty: with none of those that are here
 	Rule   string   // the rule that is nearest, for this side only; may be empty
 	Times  uint64   // how often it was refused since it was told last; 0: once
 }
@@ -68,21 +68,22 @@ type AccessError struct {
 // shownBytes is how much of a set an error names.
 const shownBytes = 200
 
-// Error names the peer, the action and the tags.
+// Error names the peer, the action, the tags, and the rule that is missing. Of the rules that
+// there are it names that of Rule alone.
 func (e *AccessError) Error() string {
-	with := "anything here"
+	with, missing := "anything here", "TAGS"
 	if !e.Tags.IsEmpty() {
 		text, all := e.Tags.Short(shownBytes)
-		if with = text; !all {
-			with += " and others"
+		if with, missing = text, text; !all {
+			with, missing = text+" and others", text+",…"
 		}
 	}
-	text := plain.Linef("%v: no rule lets %s %v %s", ErrNotAllowed, e.Who, e.Action, with)
+	text := plain.Linef("%s may not %s: no rule such as %s", e.Who, e.Action.With(with), acl.Missing(e.Who, e.Action, missing))
+	if e.Rule != "" {
+		text += plain.Linef("; %s", e.Rule)
+	}
 	if e.Times > 1 {
 		text += fmt.Sprintf(" (%d times)", e.Times)
-	}
-	if e.Rule != "" {
-		text += plain.Linef(": %s", e.Rule)
 	}
 	return text
 }

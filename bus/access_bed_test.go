@@ -5,7 +5,6 @@ package bus_test
 import (
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -129,7 +128,7 @@ func (r *rules) Allowed(who identity.Principal, action acl.Action) tags.Set {
 }
 
 func (r *rules) Explain(who identity.Principal, action acl.Action, tag tags.Tag) string {
-	return fmt.Sprint(r.in.now().Explain(who, action, tag))
+	return r.in.now().Explain(who, action, tag).Near()
 }
 
 func (r *rules) Watch(changed func()) (stop func()) {

@@ -183,7 +183,10 @@ func peerText(p *Peer) string {
 		name += fmt.Sprintf(":%d", p.PID)
 	}
 	if p.Addr.IsValid() {
-		name += " (" + plain.Text(p.Addr.String()) + ")"
+		if name != "" {
+			name += " "
+		}
+		name += "(" + plain.Text(p.Addr.String()) + ")"
 	}
 	return name
 }

@@ -46,6 +46,7 @@ type link struct {
 	dialed      bool      // by this side: the peer may be idle, and acknowledges pages
 	peer        *Peer
 	who         *identity.Peer // that the transport has proved; nil without Access
+	barred      bool           // Access has not let it in: that is told, and its end is not
 	rights      tags.Set       // with which it may do here what it does
 	grace       alarm.Alarm    // until it has ended what it may no longer have
 	deadline    beat.Deadline  // for the hello, and then for a subscription

@@ -92,11 +92,15 @@ func (p *Publisher) closed(l *link, cause error, after func()) {
 // left forgets a subscriber after the end of its connection and of all routes to it.
 func (p *Publisher) left(l *link, cause error) {
 	cause = l.endCause(cause)
+	if l.state == linkHello && errors.Is(cause, netio.ErrMessageLength) { // it speaks something else
+		p.strangers.Add(1)
+		l.event(Event{Kind: Refused, Peer: l.peer, Err: cause})
+	}
 	unconfirmed := p.forget(l, cause)
 	if unconfirmed > 0 {
 		cause = &UnconfirmedError{Messages: unconfirmed, Err: cause}
 	}
-	if l.peer.Instance != "" {
+	if l.peer.Instance != "" && !l.barred {
 		l.event(Event{Kind: Lost, Peer: l.peer, Err: cause})
 	}
 	p.succeed(l)
@@ -160,6 +164,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		action = acl.Describe
 	}
 	if refused := l.enter(action); refused != nil { // before anything is said of this side
+		l.barred = true
 		l.refuse(refused)
 		return
 	}

@@ -15,6 +15,7 @@ type PublisherStats struct {
 	Unconfirmed uint64 // messages of lost connections, until their subscriber reports which it received; counted for each subscriber
 	Losses      Losses // of all subscribers; Connection only as reported by those that came back
 	Strangers   uint64 // connections that were not from a tagbus program
+	NotAllowed  uint64 // times that a peer was refused what no rule lets it do
 	Silent      uint64 // connections closed here because nothing was heard of the subscriber
 	Stalled     uint64 // connections closed here because the subscriber took nothing
 	Broken      uint64 // connections that ended without goodbye, silent and stalled ones too
@@ -80,7 +81,8 @@ type LaneState struct {
 func (p *Publisher) Stats() PublisherStats {
 	pool := p.pool
 	st := PublisherStats{
-		Strangers: p.strangers.Load(), Silent: p.silent.Load(), Stalled: p.stalled.Load(), Broken: p.broken.Load(),
+		NotAllowed: p.refusals.total.Load(),
+		Strangers:  p.strangers.Load(), Silent: p.silent.Load(), Stalled: p.stalled.Load(), Broken: p.broken.Load(),
 		Pages: pool.Buffers(), PagesFree: pool.Free(), EntryFailing: p.entryFailing.Load(),
 	}
 	now := time.Now()

@@ -31,6 +31,7 @@ type SubscriberStats struct {
 	Unwanted   uint64 // messages that came after their subscription was closed here
 	Panics     uint64 // handler calls that panicked
 	Silent     uint64 // connections closed here because nothing was heard of the publisher
+	NotAllowed uint64 // times that a peer was refused what no rule lets it do, or this side was
 	Broken     uint64 // connections that ended without goodbye, silent ones too
 
 	Retained      int    // messages that are retained now
@@ -62,7 +63,8 @@ func (s *Subscriber) Stats() SubscriberStats {
 		Publishers: int(c.publishers.Load()), Messages: c.messages.Load(), Bytes: c.bytes.Load(), Pages: c.pages.Load(),
 		Lost: losses.Lost(), LeftOut: losses.LeftOut, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(), Silent: c.silent.Load(),
 		Retained: retained, RetainedBytes: retainedBytes, RetainRefused: retainRefused,
-		Losses: losses, Overflowed: lost[ledger.Queue], Broken: c.broken.Load(), EntryFailing: c.entryFailing.Load(),
+		NotAllowed: s.refusals.total.Load(),
+		Losses:     losses, Overflowed: lost[ledger.Queue], Broken: c.broken.Load(), EntryFailing: c.entryFailing.Load(),
 	}
 }
 

@@ -145,6 +145,10 @@ func (s *Store) Certificate() *x509.Certificate { return s.keeper.Current().own.
 // said last. They must not be changed.
 func (s *Store) KeyPair() *tls.Certificate { return &s.keeper.Current().own }
 
+// Chain returns the own certificate and the intermediate ones that are shown behind it, which
+// must not be changed.
+func (s *Store) Chain() []*x509.Certificate { return s.keeper.Current().ownChain() }
+
 // Verify reports which peer has shown certificates: its own one first, and intermediates in any
 // order.
 //

@@ -14,6 +14,16 @@ import (
 	"tagbus/netio/tcp"
 )
 
+// Errors of the backend tls, for programs that say what to do about them.
+var (
+	// ErrHandshake is that of a connection whose two ends do not let each other in.
+	ErrHandshake = tcp.ErrHandshake
+
+	// ErrCertificateRefused is wrapped in addition if the peer does not take the certificate
+	// of this side.
+	ErrCertificateRefused = tcp.ErrCertificateRefused
+)
+
 // opener returns the opener of the backend.
 func (c Config) opener(loop *reactor.EventLoop, workers []*reactor.EventLoop) (netio.Opener, error) {
 	name, provider, _ := strings.Cut(c.Backend, ":")

@@ -35,7 +35,8 @@ func (c *Command) alone(ctx context.Context, e *tool.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	args := []string{"bench", serveSide, "--child", "--quiet", "--bus", e.Bus, "--backend", e.Backend, "--first", c.First.String(), "--listen", c.Listen.Addr().String()}
+	args := []string{"bench", serveSide, "--child", "--quiet", "--bus", e.Bus, "--backend", e.Transport(e.Backend), "--first", c.First.String(), "--listen", c.Listen.Addr().String()}
+	args = append(args, e.Security.Args()...)
 	other := exec.CommandContext(ctx, program, args...)
 	other.Args[0] = os.Args[0]                                                // in tests the name says which program it is
 	other.Cancel = func() error { return other.Process.Signal(os.Interrupt) } // its input ends, too

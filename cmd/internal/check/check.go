@@ -108,7 +108,7 @@ func (c *Command) looker(e *tool.Env) (*looker, error) {
 	host, _ := os.Hostname() // unknown: all entries count as those of this host
 	l := &looker{
 		bus:  e.Bus,
-		us:   us{host: host, backend: e.Backend, program: program},
+		us:   us{host: host, backend: e.Transport(e.Backend), program: program},
 		host: func() hostSeen { return lookAtHost(os.DirFS("/")) },
 		own:  ownAddresses,
 		asker: func() (asker, error) {
@@ -118,6 +118,13 @@ func (c *Command) looker(e *tool.Env) (*looker, error) {
 			}
 			return o, nil
 		},
+	}
+	guard, err := e.Guard()
+	if err != nil {
+		return nil, err
+	}
+	if guard != nil {
+		l.self = func() *selfSeen { return lookAtSelf(guard.Access(), time.Now()) }
 	}
 	path, isFolder, err := directory.Folder(e.Bus)
 	if err != nil {

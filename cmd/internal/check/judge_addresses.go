@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/netip"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"tagbus/bus/observer"
 	"tagbus/internal/plain"
 	"tagbus/netio"
+	"tagbus/node"
 )
 
 // slowGreeting is what a dial and a hello take at most where nothing is wrong.
@@ -137,6 +139,10 @@ func reasonFor(err error, connected bool) reason {
 		return slices.ContainsFunc(targets, func(t error) bool { return errors.Is(err, t) })
 	}
 	switch {
+	case isAny(node.ErrCertificateRefused):
+		return reason{"certificate-refused", "does not take the certificate of this command: " + handshakeText(err), "give --cert a certificate that is valid, of a CA of that program; its log says what is wrong with this one"}
+	case isAny(node.ErrHandshake):
+		return reason{"address-insecure", "is not let in: " + handshakeText(err), "give --ca the CA of that program, and let it have a valid certificate; both ends use one --backend"}
 	case isAny(syscall.ECONNREFUSED):
 		return reason{"address-refused", "refuses connections", "look whether the program runs, and correct its --advertise if it has one"}
 	case isAny(syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENETDOWN, syscall.EHOSTDOWN):
@@ -154,6 +160,17 @@ func reasonFor(err error, connected bool) reason {
 	default:
 		return reason{"address-failed", "fails: " + err.Error(), "look at the log of the program"}
 	}
+}
+
+// handshakeText returns what is wrong between two certificates.
+func handshakeText(err error) string {
+	text := err.Error()
+	for _, known := range []error{node.ErrHandshake, node.ErrCertificateRefused} {
+		if _, rest, found := strings.Cut(text, known.Error()+": "); found {
+			text = rest
+		}
+	}
+	return text
 }
 
 // isTimeout reports whether an error means that nothing came in time.

@@ -42,10 +42,17 @@ func judgeAnswers(s *seen) []Finding {
 	return f.sorted()
 }
 
+// noRule is what a program says that refuses by its policy (bus.AccessError).
+const noRule = "no rule such as"
+
 // silent says why an instance that can be reached does not answer.
 func (f *findings) silent(e *entrySeen) {
 	switch err := e.first.err; {
 	case err == nil: // not asked any more
+	case errors.Is(err, observer.ErrNotObservable) && strings.Contains(err.Error(), noRule):
+		_, why, _ := strings.Cut(err.Error(), observer.ErrNotObservable.Error()+": ")
+		f.of(&e.Entry, Note, "not-allowed", "add this rule to its policy, if this command is to see what it knows",
+			"it does not tell of itself: %s", why)
 	case errors.Is(err, observer.ErrNotObservable):
 		f.of(&e.Entry, Note, "not-observable", "start it with this release to see what it knows",
 			"it does not tell of itself: %v", err)

@@ -42,6 +42,7 @@ type looker struct {
 	again  func() (file.Survey, error)
 	list   func() ([]directory.Entry, error) // of a directory that is no folder; nil: of a folder
 	host   func() hostSeen
+	self   func() *selfSeen // nil: there is none
 	own    func() map[netip.Addr]bool
 	asker  func() (asker, error)
 
@@ -56,6 +57,9 @@ func (l *looker) look(ctx context.Context) *seen {
 	} else {
 		s.folder = l.lookAtFolder(ctx)
 		l.takeFiles(s)
+	}
+	if l.self != nil {
+		s.self = l.self()
 	}
 	if s.listed() && ctx.Err() == nil {
 		l.ask(ctx, s)

@@ -24,6 +24,8 @@ type seen struct {
 	entries []entrySeen  // of publishers and receivers, in the order of their instances
 	host    hostSeen
 
+	self *selfSeen // nil: this command has no certificate and no policy
+
 	asked   bool  // entries were dialed; false: see backend
 	backend error // why none could be
 	ended   error // what ended the look before it was done; nil: it is complete

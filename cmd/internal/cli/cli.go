@@ -62,8 +62,8 @@ func Code(err error) int {
 // Common are the flags of every command.
 type Common struct {
 	Bus      string        `required:"" placeholder:"DIR|URL" help:"Directory through which publishers and subscribers find each other, the same for all of a bus: a folder, or etcd://HOST,HOST/NAME. A publisher, or a subscriber with --receive, makes a folder that does not exist; the others wait for it. It may be on NFS. Servers of etcd that are away are waited for."`
-	Backend  string        `default:"tcp" placeholder:"NAME" help:"Transport: tcp, rdma or rdma:PROVIDER, the same for all of a bus. Default ${default}."`
-	Loops    int           `default:"1" placeholder:"N" help:"Event loops that send and receive, each on a processor, 1 to 64: more than 1 for many connections that keep one processor busy. Only over tcp. Default ${default}."`
+	Backend  string        `placeholder:"NAME" help:"Transport: tcp, tls (tcp with certificates and TLS 1.3), rdma or rdma:PROVIDER, the same for all of a bus. Default tls with --cert, else tcp."`
+	Loops    int           `default:"1" placeholder:"N" help:"Event loops that send and receive, each on a processor, 1 to 64: more than 1 for many connections that keep one processor busy. Only over tcp and tls. Default ${default}."`
 	Name     string        `placeholder:"TEXT" help:"Name shown to other operators, at most 255 bytes. Default: none."`
 	Duration time.Duration `placeholder:"TIME" help:"Stop in order after this time, for example 90s or 1h30m. Default: no limit."`
 	Config   string        `placeholder:"FILE" help:"Read values of flags from a TOML file. Its keys are their names without the dashes in front: tags = \"0x100-0x10f\"."`
@@ -75,6 +75,8 @@ type Common struct {
 	HeartbeatTimeout *time.Duration `placeholder:"TIME" help:"Silence after which a connection is closed; at least two times --heartbeat; 0 never. Default 6s, or three times --heartbeat."`
 
 	LossFile string `placeholder:"FILE" help:"Append what is lost to a file, each second a line of JSON for each tag, peer and cause; commands may share it, and tagbus losses --loss-file reads it. Default: none."`
+
+	Security
 
 	Log
 
@@ -95,6 +97,9 @@ func (c *Common) Check() error {
 	}
 	if strings.ContainsFunc(c.Name, unprintable) {
 		errs = append(errs, fmt.Errorf("--name: got %q, want printable text", c.Name))
+	}
+	if err := c.Security.Check(c.Backend); err != nil {
+		errs = append(errs, err)
 	}
 	if c.Duration < 0 {
 		errs = append(errs, fmt.Errorf("--duration: got %v, want a positive time", c.Duration))
@@ -119,30 +124,12 @@ func (c *Common) BusOf(any) string { return c.Bus }
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// Heartbeats returns HeartbeatInterval and HeartbeatTimeout of the configurations
-// of the bus.
-func (c *Common) Heartbeats() (interval, timeout time.Duration) {
-	return heartbeat(c.Heartbeat), heartbeat(c.HeartbeatTimeout)
-}
-
-// heartbeat makes what means off on the command line, 0, what it is in the
-// configuration, where 0 is the default.
-func heartbeat(d *time.Duration) time.Duration {
-	switch {
-	case d == nil:
-		return 0
-	case *d == 0:
-		return bus.HeartbeatsOff
-	default:
-		return *d
-	}
-}
-
 // Node opens the node that the flags describe.
 //
+//   - g: what Security.Open has returned.
 //   - log: gets the warnings of its loops and transports; it must not block.
-func (c *Common) Node(log *slog.Logger) (*node.Node, error) {
-	cfg := node.Config{Bus: c.Bus, Backend: c.Backend, Loops: c.Loops, Logger: log}
+func (c *Common) Node(g *Guard, log *slog.Logger) (*node.Node, error) {
+	cfg := node.Config{Bus: c.Bus, Backend: c.Transport(c.Backend), Access: g.Access(), Loops: c.Loops, Logger: log}
 	if c.Expiry != nil {
 		cfg.Expiry = *c.Expiry
 	}

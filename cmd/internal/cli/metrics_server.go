@@ -114,11 +114,16 @@ func hostOf(addr *net.TCPAddr, zone string) string {
 }
 
 // Register adds metrics to those that are served.
-func (s *MetricsServer) Register(c prometheus.Collector) error {
+func (s *MetricsServer) Register(all ...prometheus.Collector) error {
 	if s == nil {
 		return nil
 	}
-	return s.registry.Register(c)
+	for _, c := range all {
+		if err := s.registry.Register(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Close ends the server and all its connections.

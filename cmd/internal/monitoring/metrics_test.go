@@ -18,6 +18,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/memory"
 	"tagbus/bus/metrics"
+	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/latency"
 )
 
@@ -51,7 +52,7 @@ func exported(t *testing.T) map[string][]string {
 		metrics.OfSubscriber(func() (s bus.SubscriberStats) { return s }),
 		metrics.OfReceiver(func() (s bus.SubscriberStats) { return s }),
 		metrics.OfDirectory(answering{memory.New()}),
-		metrics.OfBuild(""), latency.NewCollector(&h),
+		metrics.OfBuild(""), latency.NewCollector(&h), cli.CertificateEnd(time.Now),
 	)
 	families, err := registry.Gather()
 	if err != nil {

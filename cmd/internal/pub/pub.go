@@ -64,7 +64,7 @@ func (c *Command) flags(common *tool.Flags) (*publish.Flags, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.Bus, f.Backend, f.JSON = common.Bus, common.Backend, common.JSON
+	f.Bus, f.Backend, f.Security, f.JSON = common.Bus, common.Backend, common.Security, common.JSON
 	f.Name, f.Duration, f.Quiet = c.Name, c.For, c.Quiet
 	f.Tags, f.Listen, f.Advertise = c.Tags, c.Listen, c.Advertise
 	f.Status, f.Rate, f.Count, f.Loop = c.Status, c.Rate, c.Count, c.Loop

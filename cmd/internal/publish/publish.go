@@ -127,13 +127,18 @@ func (r *run) run(ctx context.Context) (err error) {
 	if opened, err := r.openSource(ctx); !opened {
 		return err
 	}
-	n, err := r.flags.Node(r.console.Logger())
+	guard, err := r.flags.Guard(r.console)
+	if err != nil {
+		return err
+	}
+	defer guard.Close()
+	n, err := r.flags.Node(guard, r.console.Logger())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
 	server.Watch(n.Alive)
-	if err := server.Register(metrics.OfDirectory(n.Directory())); err != nil {
+	if err := server.Register(append(guard.Metrics(), metrics.OfDirectory(n.Directory()))...); err != nil {
 		return err
 	}
 	if err := r.openOutlet(n, server.Addr()); err != nil {

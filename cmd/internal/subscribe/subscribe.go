@@ -88,13 +88,18 @@ func (r *run) run(ctx context.Context) (err error) {
 	if r.flags.Verify {
 		r.receiver.verifier = new(emulate.Verifier)
 	}
-	n, err := r.flags.Node(r.console.Logger())
+	guard, err := r.flags.Guard(r.console)
+	if err != nil {
+		return err
+	}
+	defer guard.Close()
+	n, err := r.flags.Node(guard, r.console.Logger())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
 	server.Watch(n.Alive)
-	if err := server.Register(metrics.OfDirectory(n.Directory())); err != nil {
+	if err := server.Register(append(guard.Metrics(), metrics.OfDirectory(n.Directory()))...); err != nil {
 		return err
 	}
 	r.newLossFile()

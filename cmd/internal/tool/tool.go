@@ -23,10 +23,11 @@ import (
 
 // Flags are those of all commands.
 type Flags struct {
-	Bus     string           `placeholder:"DIR|URL" help:"Directory through which publishers and subscribers find each other: a folder, or etcd://HOST,HOST/NAME."`
-	Backend string           `default:"tcp" placeholder:"NAME" help:"Transport of the bus: tcp, rdma or rdma:PROVIDER. Default ${default}."`
-	Timeout time.Duration    `default:"2s" placeholder:"TIME" help:"How long an instance may take to answer. Default ${default}."`
-	JSON    bool             `name:"json" help:"Print one JSON object a line instead of a table."`
+	Bus     string        `placeholder:"DIR|URL" help:"Directory through which publishers and subscribers find each other: a folder, or etcd://HOST,HOST/NAME."`
+	Backend string        `placeholder:"NAME" help:"Transport of the bus: tcp, tls, rdma or rdma:PROVIDER. Default tls with --cert, else tcp."`
+	Timeout time.Duration `default:"2s" placeholder:"TIME" help:"How long an instance may take to answer. Default ${default}."`
+	JSON    bool          `name:"json" help:"Print one JSON object a line instead of a table."`
+	cli.Security
 	Config  string           `placeholder:"FILE" help:"Read values of flags from a TOML file. Its keys are their names without the dashes in front: bus = \"/run/bus\". Those of a command are in a table of its name: [ls]."`
 	Version kong.VersionFlag `help:"Print the version and stop."`
 }
@@ -36,7 +37,7 @@ func (f *Flags) Check() error {
 	if f.Timeout <= 0 {
 		return fmt.Errorf("--timeout: got %v, want more than 0", f.Timeout)
 	}
-	return nil
+	return f.Security.Check(f.Backend)
 }
 
 // BusOf implements cli.BusUser.
@@ -93,6 +94,7 @@ type Env struct {
 	// Hurry ends at a second signal, when nothing is to be waited for any more. nil: never.
 	Hurry context.Context
 
+	guard    *cli.Guard
 	node     *node.Node
 	observer *observer.Observer
 }
@@ -102,12 +104,31 @@ func (e *Env) Node() (*node.Node, error) {
 	if e.node != nil {
 		return e.node, nil
 	}
-	n, err := node.Open(node.Config{Bus: e.Bus, Backend: e.Backend, Logger: slog.New(slog.DiscardHandler)})
+	g, err := e.Guard()
+	if err != nil {
+		return nil, err
+	}
+	n, err := node.Open(node.Config{Bus: e.Bus, Backend: e.Transport(e.Backend), Access: g.Access(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, cli.NameBus(err)
 	}
 	e.node = n
 	return n, nil
+}
+
+// Guard returns the certificates and the policy of the command; nil if it has none. What is
+// wrong with them later is written to standard error.
+//
+// Errors: those of cli.Security.Open.
+func (e *Env) Guard() (g *cli.Guard, err error) {
+	if e.guard == nil {
+		e.guard, err = e.Security.Open(func(level slog.Level, text string) {
+			if level >= slog.LevelWarn {
+				fmt.Fprintf(e.Err, "tagbus: warning: %s\n", text)
+			}
+		})
+	}
+	return e.guard, err
 }
 
 // Observer returns what asks instances for their state.
@@ -163,6 +184,7 @@ func (e *wordedError) Unwrap() error { return e.err }
 
 // Close closes what was opened.
 func (e *Env) Close() error {
+	defer e.guard.Close() // after what asks it
 	if e.node == nil {
 		return nil
 	}
