@@ -325,7 +325,15 @@ func TestTheDocumentedRefusals(t *testing.T) {
 					t.Errorf("got %v, %v want Refused with a reason", m, err)
 				}
 			}
+			if test.name == "a TLS hello" {
+				if alert, err := io.ReadAll(io.LimitReader(s, 7)); !bytes.Equal(alert, plainAlert) {
+					t.Errorf("got %x, %v want the alert %x", alert, err, plainAlert)
+				}
+			}
 			s.expectEnd()
 		})
 	}
 }
+
+// plainAlert answers a TLS hello: a fatal alert, protocol version.
+var plainAlert = []byte{0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 0x46}
