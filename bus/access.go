@@ -98,6 +98,15 @@ func isNotAllowed(err error) bool {
 	return errors.Is(err, ErrNotAllowed) || errors.As(err, &refused) && strings.HasPrefix(refused.reason, ErrNotAllowed.Error())
 }
 
+// errTakenInstance is told to a peer that says the instance of another one, whose place it
+// would take.
+var errTakenInstance = fmt.Errorf("%w: another peer has this instance", ErrProtocol)
+
+// samePeer reports whether two connections may be of one process, as far as is known.
+func samePeer(a, b *identity.Peer) bool {
+	return a == nil || b == nil || a.Principal == b.Principal
+}
+
 // outside returns the error as the peer is told it: it shows nothing of the policy.
 func (e *AccessError) outside() error {
 	return &AccessError{Who: e.Who, Action: e.Action, Tags: e.Tags}

@@ -12,6 +12,8 @@ import (
 
 // deliver checks a message, on the loop of a subscriber.
 func (r *accessRun) deliver(i int, m bus.Message) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	s, tag := r.subs[i], int(m.Tag)
 	if s.wants>>tag&1 == 0 {
 		r.failf("subscriber %d got tag %d, which it did not ask for", i, tag)

@@ -5,6 +5,7 @@ package bus_test
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,7 @@ type accessRun struct {
 	c        accessCase
 	bed      *bed
 	site     *site
+	mu       sync.Mutex // of what deliver reads while messages are published
 	problems []string
 
 	mayPublish   [accessPublishers]int // bits
@@ -121,6 +123,7 @@ func (r *accessRun) step(op accessOp) {
 	case 15:
 		r.quiet()
 	}
+	synctest.Wait()
 }
 
 // begin starts a publisher, or ends the one that runs.
@@ -190,13 +193,15 @@ func (r *accessRun) publish(i, set, n int) {
 			if set&p.serves>>tag&1 == 0 {
 				continue
 			}
+			r.mu.Lock()
+			p.allowedAt[tag] = append(p.allowedAt[tag], rights)
+			r.mu.Unlock()
 			err := p.Publish(tags.Tag(tag), payload(tags.Tag(tag), p.published[tag]+1))
 			if err != nil {
 				r.failf("publisher %d: tag %d: %v", i, tag, err)
 				return
 			}
 			p.published[tag]++
-			p.allowedAt[tag] = append(p.allowedAt[tag], rights)
 		}
 	}
 	p.Flush()
@@ -206,7 +211,7 @@ func (r *accessRun) publish(i, set, n int) {
 func (r *accessRun) change(f func()) {
 	r.check()
 	before := [2]any{r.mayPublish, r.maySubscribe}
-	old := *r
+	old := accessRun{c: r.c, mayPublish: r.mayPublish, maySubscribe: r.maySubscribe}
 	f()
 	if before == [2]any{r.mayPublish, r.maySubscribe} {
 		return

@@ -51,17 +51,18 @@ type refusalTold struct {
 // event returns the event for a refusal, and reports whether it is to be told now.
 //
 //   - err: one without an *AccessError is always told.
-//   - peer, who: at the other end; who may be nil.
+//   - peer: at the other end.
+//   - proved: which one it is; nil without Access.
 //   - door: names the rule.
-func (r *refusals) event(door *door, err error, peer *Peer, who *identity.Peer) (e Event, tell bool) {
+func (r *refusals) event(door *door, err error, peer *Peer, proved *identity.Peer) (e Event, tell bool) {
 	refused := (*AccessError)(nil)
 	if !errors.As(err, &refused) {
 		return Event{Kind: Refused, Peer: peer, Err: err}, true
 	}
 	r.total.Add(1)
 	key := refusalKey{who: refused.Who, action: refused.Action}
-	if who != nil {
-		key.peer = who.Principal
+	if proved != nil {
+		key.peer = proved.Principal
 	}
 	told := r.find(key, refused)
 	told.times++

@@ -59,6 +59,7 @@ var (
 			Instance: "sub", Expect: "pub", Name: "readout", Host: "felix1", PID: 4711, MaxMessageBytes: 1 << 20, BeatMillis: 2000,
 		},
 		"hello-observer": {Instance: "obs", Role: subscription.RoleObserver, MaxMessageBytes: 16384},
+		"hello-limited":  {Instance: "i", MaxMessageBytes: 16384, Limited: true},
 		"hello-sender":   {Instance: "pub", Expect: "sub", Role: subscription.RoleSender, MaxMessageBytes: 16384},
 	}
 	controlVectors = map[string]subscription.Message{
@@ -86,6 +87,9 @@ var (
 		"lost-total":           &subscription.Lost{Cause: subscription.CauseConnection, List: []byte{5, 12}, Total: true},
 		"missed":               &subscription.Missed{Lane: 1, Cause: subscription.CauseConnection, List: []byte{5, 7}},
 		"beat":                 &subscription.Beat{},
+		"rights":               &subscription.Rights{Set: []byte{1, 1, 5, 0, 0}},
+		"rights-more":          &subscription.Rights{Set: []byte{1, 2}, More: true},
+		"denied":               &subscription.Denied{Set: []byte{1, 1, 5, 0, 0}},
 		"describe":             &subscription.Describe{ID: 1, Peers: 10, Busiest: 5, Set: []byte{1, 1, 5, 0, 0}},
 		"description":          &subscription.Description{ID: 1, Part: []byte(`{"`), More: true},
 		"description-last":     &subscription.Description{ID: 1, Part: []byte("}")},

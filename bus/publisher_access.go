@@ -4,7 +4,6 @@ package bus
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"tagbus/acl"
@@ -12,7 +11,6 @@ import (
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/tagset"
-	"tagbus/identity"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -44,15 +42,6 @@ func (l *link) reenter() error {
 	}
 	l.rights = door.access.Allowed(l.who.Principal, l.pub.action)
 	return nil
-}
-
-// errTakenInstance is told to a peer that says the instance of another one, whose place it
-// would take.
-var errTakenInstance = fmt.Errorf("%w: another peer has this instance", ErrProtocol)
-
-// samePeer reports whether two connections may be of one process, as far as is known.
-func samePeer(a, b *identity.Peer) bool {
-	return a == nil || b == nil || a.Principal == b.Principal
 }
 
 // checkInstance returns why a link may not be of the instance that it says, or nil.
@@ -134,7 +123,7 @@ func (s *screening) screen(budget int) (steps int, done bool) {
 		w := s.left[0]
 		s.left = s.left[1:]
 		parts := w.Set.Parts()
-		steps += 1 + (parts+min(s.link.rights.Parts(), 16*parts))/setStepsPerStep // a short set is searched for in a long one
+		steps += 1 + (parts+min(s.link.rights.Parts(), 16*parts))/partsPerStep // a short set is searched for in a long one
 		if refused := s.link.mayHave(w.Set); refused != nil {
 			steps += stepsPerRefusal
 			s.link.refused(refused)
@@ -145,6 +134,9 @@ func (s *screening) screen(budget int) (steps int, done bool) {
 	}
 	return steps, len(s.left) == 0
 }
+
+// partsPerStep is how many ranges are compared in the time of a step.
+const partsPerStep = 16
 
 // stepsPerRefusal is the cost of telling a refusal.
 const stepsPerRefusal = 64

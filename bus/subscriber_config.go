@@ -117,8 +117,8 @@ const (
 
 	// DuplicatesRefuse delivers those of the publisher that announced the tag first. No
 	// other publisher is asked for the tag until the first has left the directory and
-	// its connection has ended. Another publisher that is asked for nothing else is not
-	// connected.
+	// its connection has ended, unless Access does not let it send the tag here. Another
+	// publisher that is asked for nothing else is not connected.
 	DuplicatesRefuse
 )
 
