@@ -121,6 +121,7 @@ var volatile = []struct {
 // steady returns a line without what differs from run to run.
 func (s *site) steady(line string) string {
 	line = strings.ReplaceAll(line, s.dir+"/", "")
+	line = regexp.MustCompile(`the entry of \w+ \(@[^)]*\)`).ReplaceAllString(line, "the entry of INSTANCE (@HOST)")
 	for _, v := range volatile {
 		line = v.what.ReplaceAllString(line, v.as)
 	}

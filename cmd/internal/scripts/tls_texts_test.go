@@ -36,7 +36,7 @@ func misfits(s *site) []misfit {
 		{
 			name:      "TLS client to a plain port, by its entry",
 			publisher: []string{"--backend", "tcp"}, subscriber: s.as("dcs"),
-			hears: `refused PEER: bus: publisher speaks "tcp", this subscriber "tls": use the same backend for both, here "tcp" (--backend; see --fabrics for what this host can use)`,
+			hears: `problem: directory: the entry of INSTANCE (@HOST) is not used: it is not signed: start its process with certificates`,
 		},
 		{
 			name:      "plain client to a TLS port",
@@ -47,8 +47,7 @@ func misfits(s *site) []misfit {
 		{
 			name:      "TLS client to a plain port",
 			publisher: []string{"--backend", "tcp"}, subscriber: s.as("dcs"), lies: "tls",
-			says:  `refused (ADDR): netio: receive ADDR: tcp: the peer speaks TLS: use the same backend, "tls", at both ends: netio: peer announced an impossible message length: 83952406 bytes, want 1 to 4096`,
-			hears: `refused PEER: netio: open endpoint ADDR: tcp: the TLS handshake failed: remote error: tls: protocol version not supported: the peer speaks plain tcp: use the same backend, "tls", at both ends`,
+			hears: `problem: directory: the entry of INSTANCE (@HOST) is not used: it is not signed: start its process with certificates`,
 		},
 		{
 			name:      "wrong CA of the client",
@@ -59,13 +58,12 @@ func misfits(s *site) []misfit {
 		{
 			name:      "wrong CA of the server",
 			publisher: s.as("stranger"), subscriber: s.as("dcs"),
-			says:  `tcp: an accepted connection is closed before it is secure remote=ADDR failed=N err="tcp: the TLS handshake failed: remote error: tls: bad certificate"`,
-			hears: `refused PEER: netio: open endpoint ADDR: tcp: the TLS handshake failed: certificate cn:stranger (serial N): no chain to a CA that is trusted here (issued by CN=CA)`,
+			hears: `problem: directory: the entry of INSTANCE (@HOST) is not used: certificate cn:stranger (serial N): no chain to a CA that is trusted here (issued by CN=CA)`,
 		},
 		{
 			name:      "wrong name",
 			publisher: s.as("dcs"), subscriber: s.as("dcs", "--acl", s.path("policy.json")),
-			hears: `refused PEER: cn:dcs may not publish anything here: no rule such as {"who":"cn:dcs","publish":"TAGS"}; nearest is rule 2 (cn:dcs), which is for it, and does not let it publish any tag`,
+			hears: `problem: directory: the entry of INSTANCE (@HOST), signed by cn:dcs, is not used: not covered by the policy: publish 0x1-0x4: nearest is rule 2 (cn:dcs), which lets it subscribe to the tag, and not publish it`,
 		},
 		{
 			name:      "right name and no rule",
@@ -113,7 +111,7 @@ func listening(t *testing.T, p *program) netip.AddrPort {
 }
 
 // refusal is a line about a peer that is not let in, or the reason for which a connection ends.
-const refusal = `publisher: (refused|lost|tcp: an accepted)|subscriber: (refused|lost)`
+const refusal = `publisher: (refused|lost|tcp: an accepted)|subscriber: (refused|lost|problem)`
 
 func TestBothProgramsSayWhyTheyDoNotMatch(t *testing.T) {
 	s := misfitSite(t)
