@@ -14,6 +14,11 @@ func secure() []Scenario {
 			Wants: []Goal{{Metric: CPU, Of: "tagbus", AtMost: 1 / times}},
 		}
 	}
+	block := func(size int) Scenario {
+		s := over(size, Bytes, 0.5)
+		s.Wants = append(s.Wants, Goal{Metric: CPU, Of: "gonet-tls", AtMost: 1})
+		return s
+	}
 	trip := Scenario{
 		Group: "TLS", Name: "tls/pingpong/64B", Work: load.WorkPingPong, Size: 64, Metric: P50, Subject: "tagbus-tls",
 		Rows:  []string{"tagbus-tls", "tagbus", "nats-tls", "nats", "zmq4-curve", "zmq4", "gonet-tls", "gonet"},
@@ -32,5 +37,5 @@ func secure() []Scenario {
 		Group: "TLS", Name: "tls/policy/1000-rules", Work: load.WorkPolicy, Size: 40, Tags: 100_000, Longer: 4, Metric: P50,
 		Subject: "acl", Rows: []string{"acl", "acl-next"}, Wants: []Goal{{Metric: P99, AtMost: 5e6}},
 	}
-	return []Scenario{over(40, Messages, 0.6), over(64*kib, Bytes, 0.5), over(mib, Bytes, 0.5), trip, fan, connect, policy}
+	return []Scenario{over(40, Messages, 0.6), block(64 * kib), block(mib), trip, fan, connect, policy}
 }
