@@ -26,7 +26,7 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-etcd demo demo-etcd release release-check test test-all limits site verbs web screenshot race invariants flake house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
+.PHONY: help build build-etcd demo demo-etcd release release-check test test-all limits members site verbs web screenshot race invariants flake house lint fmt gobench bench bench-full bench-doc bench-add bench-check crowd profile benchstat fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,14 +57,18 @@ test: ## install what the tests need, run the usual ones, name what was skipped 
 		'  make limits      work and memory at the limits that the documentation promises' \
 		'  make invariants  the race detector and the rules of memory and threads, with long' \
 		'                   random walks and the other configurations of each backend' \
+		'  make members     faults of the members of a directory that need minutes' \
 		'  make site        a simulated site: 350 readout hosts, 500 consumers' \
 		'  make verbs       RDMA over real verbs; installs a virtual machine' \
 		'  make web         the page in a browser, which it installs'
 
-test-all: test limits invariants site verbs web ## everything: make test, and all that it leaves out
+test-all: test limits invariants members site verbs web ## everything: make test, and all that it leaves out
 
 limits: ## the tests at the limits that the documentation promises; some minutes
 	TAGBUS_TESTS=all go test -count=1 -timeout 20m -run '$(LIMITS)' ./bus ./cmd/internal/replay
+
+members: ## kills, partitions, full and slow disks of the members of a directory (tagbus-directory); four minutes
+	TAGBUS_TESTS=all go -C directory/etcd test -count=1 -timeout 20m ./cmd/tagbus-directory
 
 site: ## the simulation of a site (docs/scaling.md), which prints its tables; some minutes and 4 GB of memory
 	TAGBUS_TESTS=all go test -count=1 -timeout 20m -v ./internal/site

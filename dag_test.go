@@ -51,7 +51,7 @@ var table = []rule{
 		"node", "bus/...", "subscription", "netio", "netio/reactor", "netio/tcp", "netio/rdma", "tags",
 	}},
 	{"node", "node only puts loop, backend and directory together; it is the one place that names a backend", []string{
-		"access", "netio", "netio/reactor", "netio/tcp", "netio/rdma", "bus", "bus/directory", "bus/directory/file", "bus/observer", "tags",
+		"access", "netio", "netio/reactor", "netio/tcp", "netio/rdma", "bus", "bus/directory", "bus/directory/file", "bus/directory/signed", "bus/observer", "tags",
 	}},
 	{"access", "what a peer may do follows from its certificate and the policy, as the bus asks it", []string{"acl", "bus", "identity", "internal/plain", "tags"}},
 	{"bus", "the bus knows the contract in netio, never a backend, a loop or a kind of directory", []string{
@@ -110,6 +110,9 @@ var table = []rule{
 	{"bus/directory/codec", "the bytes of an entry do not depend on where they are kept", []string{"internal/plain", "bus/directory", "tags"}},
 	{"bus/directory/directorytest", "a directory is held to the contract whatever its kind", []string{"bus/directory", "tags"}},
 	{"bus/directory/memory", "a directory is used by the bus and does not use it", []string{"bus/directory", "tags"}},
+	{"bus/directory/signed", "which entries count depends on signatures and the policy, and neither on the storage nor on the bus", []string{
+		"acl", "identity", "internal/plain", "internal/remind", "bus/directory", "tags",
+	}},
 	{"directory/etcd", "a directory is used by the bus and does not use it; it is a client of etcd, and has no server", []string{
 		"internal/plain", "bus/directory", "bus/directory/codec", "github.com/nats-io/nuid",
 		"go.etcd.io/etcd/api/v3/...", "go.etcd.io/etcd/client/v3", "go.uber.org/zap", "google.golang.org/grpc/...",

@@ -23,6 +23,7 @@ import (
 	"tagbus/bus"
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/file"
+	"tagbus/bus/directory/signed"
 	"tagbus/bus/observer"
 	"tagbus/identity"
 	"tagbus/netio"
@@ -42,9 +43,9 @@ var shownErrors = []error{
 	&acl.PolicyError{},
 	&bus.PublishError{}, &bus.AckError{}, &bus.NoReplyError{}, &bus.DuplicateError{}, &bus.NoPublisherError{},
 	&bus.UnconfirmedError{}, &bus.SilentError{}, &bus.StallError{}, &bus.PageError{}, &bus.BackendError{}, &bus.PanicError{}, &bus.EntryError{},
-	&bus.EntryLimitError{}, &bus.AdvertiseError{}, &bus.EventsDroppedError{}, &bus.PeerFailedError{}, &bus.LoopbackError{}, &bus.AccessError{},
+	&bus.EntryLimitError{}, &bus.AdvertiseError{}, &bus.EventsDroppedError{}, &bus.PeerFailedError{}, &bus.LoopbackError{}, &bus.AccessError{}, &bus.SignerError{},
 	&directory.FieldError{}, &directory.UnknownSchemeError{}, &file.PathError{}, &observer.VersionError{},
-	&identity.NameError{}, &identity.ChainError{}, &identity.FileError{},
+	&signed.RefusedError{}, &identity.NameError{}, &identity.ChainError{}, &identity.FileError{},
 	&subscription.VersionError{}, &subscription.ControlError{},
 	&netio.OpError{},
 	&reactor.Panic{}, &reactor.OpError{}, &reactor.ConfigError{}, &reactor.GoexitError{},

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"tagbus/acl"
@@ -90,6 +91,13 @@ func (e *AccessError) Error() string {
 // Is reports whether target is ErrNotAllowed.
 func (*AccessError) Is(target error) bool { return target == ErrNotAllowed }
 
+// isNotAllowed reports whether a peer was refused, or has refused this side, for what it is.
+// What a peer says is a text.
+func isNotAllowed(err error) bool {
+	refused := refusedError{}
+	return errors.Is(err, ErrNotAllowed) || errors.As(err, &refused) && strings.HasPrefix(refused.reason, ErrNotAllowed.Error())
+}
+
 // outside returns the error as the peer is told it: it shows nothing of the policy.
 func (e *AccessError) outside() error {
 	return &AccessError{Who: e.Who, Action: e.Action, Tags: e.Tags}
@@ -170,7 +178,7 @@ func (d *door) enters(who *identity.Peer, action acl.Action) error {
 	if d.access == nil || !d.access.Allowed(who.Principal, action).IsEmpty() {
 		return nil
 	}
-	return &AccessError{Who: who.Principal, Action: action, Rule: d.access.Explain(who.Principal, action, 0)}
+	return &AccessError{Who: who.Principal, Action: action}
 }
 
 // split divides a set into the tags with which a peer may do something, and an error for
@@ -192,12 +200,28 @@ func (d *door) split(who *identity.Peer, action acl.Action, asked, served tags.S
 	if named.IsEmpty() {
 		return may, nil
 	}
-	refused = &AccessError{Who: who.Principal, Action: action, Tags: named}
-	for tag := range named.All() {
-		refused.Rule = d.access.Explain(who.Principal, action, tag)
+	return may, &AccessError{Who: who.Principal, Action: action, Tags: named}
+}
+
+// explained returns a refusal with the rule that is nearest. This takes a look at all rules,
+// so it is done for what is told, not for what a peer asks for.
+//
+//   - refused: of a peer, or of this process; others say nothing of the policy here.
+func (d *door) explained(refused *AccessError) *AccessError {
+	if d.access == nil || refused.Rule != "" {
+		return refused
+	}
+	with := *refused
+	first := tags.Tag(0)
+	for tag := range refused.Tags.All() {
+		first = tag
 		break
 	}
-	return may, refused
+	if d.access.Allowed(refused.Who, refused.Action).Contains(first) {
+		return refused // the other side has another policy
+	}
+	with.Rule = d.access.Explain(refused.Who, refused.Action, first)
+	return &with
 }
 
 // name returns what this process is called.
@@ -230,7 +254,7 @@ func self(access Access, action acl.Action, set tags.Set) error {
 	}
 	d := door{access: access}
 	if _, refused := d.split(&identity.Peer{Principal: access.Self()}, action, set, set); refused != nil {
-		return refused
+		return d.explained(refused)
 	}
 	return nil
 }

@@ -14,6 +14,8 @@ import (
 	"tagbus/bus"
 	"tagbus/identity"
 	"tagbus/identity/identitytest"
+	"tagbus/netio"
+	"tagbus/subscription"
 	"tagbus/tags"
 )
 
@@ -73,6 +75,12 @@ func (x *site) change(policy string) {
 
 // set changes something, and tells all.
 func (x *site) set(f func()) {
+	x.swap(f)
+	synctest.Wait()
+}
+
+// swap is set that waits for nothing.
+func (x *site) swap(f func()) {
 	x.mu.Lock()
 	f()
 	watchers := make([]func(), 0, len(x.watchers))
@@ -83,7 +91,6 @@ func (x *site) set(f func()) {
 	for _, w := range watchers {
 		w()
 	}
-	synctest.Wait()
 }
 
 func (x *site) now() *acl.Policy {
@@ -158,4 +165,15 @@ func wantAccessError(t *testing.T, e bus.Event) *bus.AccessError {
 		t.Fatalf("got %v, want an AccessError", e.Err)
 	}
 	return refused
+}
+
+// dials connects a peer made by hand, with the certificate that as has made last, and says
+// hello.
+func (x *site) dials(t *testing.T, to *publisher, h subscription.Hello) *stranger {
+	t.Helper()
+	s := &stranger{answer: [][]byte{hello(t, h)}}
+	backend, _ := x.b.stranger(s)
+	must(t, backend.OpenEndpoint(to.Addr(), netio.Params{Receive: netio.ReceiveParams{MaxMessageBytes: 1 << 20}}))
+	synctest.Wait()
+	return s
 }

@@ -7,11 +7,20 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tagbus/acl"
+	"tagbus/identity"
 	"tagbus/internal/remind"
 )
 
-// maxRefusals is how many refusals are remembered. With more all are told anew.
-const maxRefusals = 1024
+const (
+	// maxRefusals is for how many peers and actions refusals are remembered. With more all
+	// are told anew.
+	maxRefusals = 1024
+
+	// maxRefusalTexts is how many different refusals of each are told for themselves. The
+	// others are told as one: a peer chooses the tags for which it asks.
+	maxRefusalTexts = 16
+)
 
 // refusals tells each refusal once, and again from time to time, with how often it came.
 // Its zero value is ready.
@@ -19,7 +28,19 @@ const maxRefusals = 1024
 // Threads: the loop, except total.
 type refusals struct {
 	total atomic.Uint64
-	of    map[string]*refusalTold
+	of    map[refusalKey]*refusalsOf
+}
+
+// refusalKey says what is counted together.
+type refusalKey struct {
+	peer   identity.Principal // at the other end
+	who    identity.Principal // that may not do it: the peer, or this process
+	action acl.Action
+}
+
+type refusalsOf struct {
+	told map[string]*refusalTold // by the text
+	rest refusalTold             // all others
 }
 
 type refusalTold struct {
@@ -30,26 +51,47 @@ type refusalTold struct {
 // event returns the event for a refusal, and reports whether it is to be told now.
 //
 //   - err: one without an *AccessError is always told.
-func (r *refusals) event(err error, peer *Peer) (e Event, tell bool) {
+//   - peer, who: at the other end; who may be nil.
+//   - door: names the rule.
+func (r *refusals) event(door *door, err error, peer *Peer, who *identity.Peer) (e Event, tell bool) {
 	refused := (*AccessError)(nil)
 	if !errors.As(err, &refused) {
 		return Event{Kind: Refused, Peer: peer, Err: err}, true
 	}
 	r.total.Add(1)
-	key := refused.Error()
-	told := r.of[key]
-	if told == nil {
-		if r.of == nil || len(r.of) >= maxRefusals {
-			r.of = make(map[string]*refusalTold)
-		}
-		told = &refusalTold{}
-		r.of[key] = told
+	key := refusalKey{who: refused.Who, action: refused.Action}
+	if who != nil {
+		key.peer = who.Principal
 	}
+	told := r.find(key, refused)
 	told.times++
 	if !told.again.Due(time.Now()) {
 		return Event{}, false
 	}
-	counted := *refused
+	counted := *door.explained(refused)
 	counted.Times, told.times = told.times, 0
 	return Event{Kind: Refused, Peer: peer, Tags: refused.Tags, Err: &counted}, true
+}
+
+// find returns what is known of a refusal.
+func (r *refusals) find(key refusalKey, refused *AccessError) *refusalTold {
+	all := r.of[key]
+	if all == nil {
+		if r.of == nil || len(r.of) >= maxRefusals {
+			r.of = make(map[refusalKey]*refusalsOf)
+		}
+		all = &refusalsOf{told: make(map[string]*refusalTold)}
+		r.of[key] = all
+	}
+	text := refused.outside().Error()
+	told := all.told[text]
+	switch {
+	case told != nil:
+	case len(all.told) >= maxRefusalTexts:
+		told = &all.rest
+	default:
+		told = &refusalTold{}
+		all.told[text] = told
+	}
+	return told
 }

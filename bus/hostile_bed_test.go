@@ -95,6 +95,7 @@ type hostileBed struct {
 	mutating    func([]byte) []byte // of those of this one
 	heap        int64               // before
 	publishable int                 // messages
+	access      *site               // nil: everybody may do everything
 }
 
 func newHostileBed(t *testing.T, input []byte) *hostileBed {
@@ -106,7 +107,7 @@ func newHostileBed(t *testing.T, input []byte) *hostileBed {
 
 // open returns the Opener of a host of its own.
 func (h *hostileBed) opener(host netip.Addr) netio.Opener {
-	return h.net.Opener(h.loop, memnet.Config{Host: host})
+	return h.net.Opener(h.loop, memnet.Config{Host: host, Certificates: h.shows})
 }
 
 func (h *hostileBed) newHost() netip.Addr {

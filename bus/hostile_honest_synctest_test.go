@@ -29,10 +29,11 @@ type honest struct {
 func (h *hostileBed) honest(known int, onEvent func(bus.Event)) *honest {
 	set, err := tags.Range(0, tags.Tag(known-1))
 	must(h.t, err)
+	access := h.as("cn:honest")
 	p, err := bus.NewPublisher(h.opener(h.newHost()), h.dir, bus.PublisherConfig{
 		Tags: set, Listen: anyPort(h.host), PageBytes: 1 << 10, MaxMessageBytes: 900, QueueBytes: 16 << 10, PoolBytes: 4 << 20,
 		CacheMessages: 4, CacheBytes: 128 << 10, MaxStreams: 16, MaxSubscribers: 8, MaxSubscribersPerHost: 6,
-		MaxStall: 10 * time.Second, OnEvent: onEvent,
+		MaxStall: 10 * time.Second, OnEvent: onEvent, Access: access,
 	})
 	must(h.t, err)
 	x := &honest{h: h, Publisher: p, published: make([]uint64, known)}

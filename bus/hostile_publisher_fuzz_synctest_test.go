@@ -24,7 +24,7 @@ func FuzzHostilePublisher(f *testing.F) {
 		}
 		t.Cleanup(bus.SetSliceSteps(hostileSlice))
 		synctest.Test(t, func(t *testing.T) {
-			x := newRoguePublishers(t, input)
+			x := newRoguePublishers(t, input, false)
 			x.run(x.s, x.do)
 			x.checkAll()
 		})

@@ -80,6 +80,10 @@ func (x *roguePublishers) do(b byte) time.Duration {
 		x.stats()
 	case pubNarrow:
 		r.narrow()
+	case pubRights:
+		x.rights(r)
+	case pubPolicy:
+		x.policy()
 	case pubWrong:
 		x.wrong(r)
 	}

@@ -46,6 +46,8 @@ const (
 	pubStats
 	pubNarrow
 	pubWrong // what only a subscriber says
+	pubRights
+	pubPolicy
 	pubOperations
 )
 
@@ -76,8 +78,11 @@ type roguePublisher struct {
 	ids      []uint64 // of the requests on this connection
 }
 
-func newRoguePublishers(t *testing.T, input []byte) *roguePublishers {
+func newRoguePublishers(t *testing.T, input []byte, limited bool) *roguePublishers {
 	x := &roguePublishers{hostileBed: newHostileBed(t, input)}
+	if limited {
+		x.limit()
+	}
 	x.p = x.honest(hostileStrict, func(e bus.Event) {
 		if e.Kind == bus.Lost || e.Kind == bus.Refused && !ofItsUser(e) {
 			x.trouble = append(x.trouble, "publisher: "+e.String())
@@ -85,12 +90,14 @@ func newRoguePublishers(t *testing.T, input []byte) *roguePublishers {
 	})
 	x.strict = &judge{from: x.p.Instance, counters: make(map[tags.Tag]uint64)}
 	x.base = slices.Clone(x.p.published)
+	x.as("cn:rogue")
 	for i := range x.rogues {
 		x.rogues[i] = x.newRoguePublisher(i)
 	}
+	access := x.as("cn:honest")
 	var err error
 	x.s, err = bus.NewSubscriber(x.opener(x.newHost()), x.dir, bus.SubscriberConfig{
-		OnEvent: x.onSubscriberEvent, MaxMessageBytes: 64 << 10, ReconnectMax: time.Second,
+		OnEvent: x.onSubscriberEvent, MaxMessageBytes: 64 << 10, ReconnectMax: time.Second, Access: access,
 	})
 	must(t, err)
 	strict, err := x.s.Subscribe(tagRange(t, 0, hostileKnown-1), x.strict.handle)
@@ -132,7 +139,7 @@ func (x *roguePublishers) onSubscriberEvent(e bus.Event) {
 // hello is what a rogue says first.
 func (r *roguePublisher) hello(t *testing.T) [][]byte {
 	r.ids = nil
-	h := subscription.Hello{Instance: r.instance, MaxMessageBytes: 1 << 14, BeatMillis: int(r.greeting>>4) * 100}
+	h := subscription.Hello{Instance: r.instance, MaxMessageBytes: 1 << 14, BeatMillis: int(r.greeting>>4) * 100, Limited: r.greeting&8 != 0}
 	switch r.greeting & 7 {
 	case 1:
 		h.Instance = "another"

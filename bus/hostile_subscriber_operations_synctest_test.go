@@ -63,6 +63,10 @@ func (x *rogueSubscribers) do(b byte) time.Duration {
 		x.connect(r, int(b>>5), subscription.RoleObserver)
 	case subDescribe:
 		r.control(&subscription.Describe{ID: x.number(), Peers: int(x.number() & 0xffff), Busiest: int(x.number() & 0xffff), Set: x.set()})
+	case subDenied:
+		r.control(&subscription.Denied{Set: x.set()})
+	case subPolicy:
+		x.policy()
 	}
 	return 0
 }

@@ -42,6 +42,8 @@ const (
 	subWrong // what only a publisher says
 	subObserve
 	subDescribe
+	subDenied
+	subPolicy
 	subOperations
 )
 
@@ -63,13 +65,17 @@ type rogueSubscribers struct {
 	trouble      []string // what the honest have been told that they should not have been
 }
 
-func newRogueSubscribers(t *testing.T, input []byte) *rogueSubscribers {
+func newRogueSubscribers(t *testing.T, input []byte, limited bool) *rogueSubscribers {
 	x := &rogueSubscribers{hostileBed: newHostileBed(t, input)}
+	if limited {
+		x.limit()
+	}
 	x.p = x.honest(hostileKnown, x.onPublisherEvent)
 	x.strict = &judge{counters: make(map[tags.Tag]uint64)}
 	x.lax = &judge{counters: make(map[tags.Tag]uint64)}
+	access := x.as("cn:honest")
 	var err error
-	x.s, err = bus.NewSubscriber(x.opener(x.newHost()), x.dir, bus.SubscriberConfig{OnEvent: x.onSubscriberEvent})
+	x.s, err = bus.NewSubscriber(x.opener(x.newHost()), x.dir, bus.SubscriberConfig{OnEvent: x.onSubscriberEvent, Access: access})
 	must(t, err)
 	strict, err := x.s.Subscribe(tagRange(t, 0, hostileStrict-1), x.strict.handle)
 	must(t, err)
@@ -80,6 +86,7 @@ func newRogueSubscribers(t *testing.T, input []byte) *rogueSubscribers {
 	must(t, lax.Wait(t.Context()))
 	x.base, x.baseAccepted = slices.Clone(x.p.published), x.p.accepted
 	host := x.newHost()
+	x.as("cn:rogue")
 	for i := range x.rogues {
 		x.rogues[i] = x.rogue(host)
 	}
@@ -146,7 +153,8 @@ func (x *rogueSubscribers) checkAll() {
 func (x *rogueSubscribers) comeLate() (*judge, *bus.Subscriber) {
 	x.t.Helper()
 	late := &judge{counters: make(map[tags.Tag]uint64)}
-	s, err := bus.NewSubscriber(x.opener(x.newHost()), x.dir, bus.SubscriberConfig{})
+	access := x.as("cn:honest")
+	s, err := bus.NewSubscriber(x.opener(x.newHost()), x.dir, bus.SubscriberConfig{Access: access})
 	must(x.t, err)
 	sub, err := s.Subscribe(tagRange(x.t, 0, hostileStrict-1), late.handle)
 	must(x.t, err)
@@ -161,6 +169,7 @@ func (x *rogueSubscribers) comeLate() (*judge, *bus.Subscriber) {
 // observe asks the honest publisher for its state.
 func (x *rogueSubscribers) observe() {
 	x.t.Helper()
+	x.as("cn:honest")
 	o, err := observer.New(x.opener(x.newHost()), observer.Config{})
 	must(x.t, err)
 	s, err := o.Ask(x.t.Context(), x.entry(x.p.Instance()), state.Question{Peers: state.MaxPeers, Busiest: state.MaxTags})
@@ -217,7 +226,7 @@ func FuzzHostileSubscriber(f *testing.F) {
 		}
 		t.Cleanup(bus.SetSliceSteps(hostileSlice))
 		synctest.Test(t, func(t *testing.T) {
-			x := newRogueSubscribers(t, input)
+			x := newRogueSubscribers(t, input, false)
 			x.run(x.s, x.do)
 			x.checkAll()
 		})

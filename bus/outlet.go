@@ -152,14 +152,14 @@ func (out *outlet) established(ep netio.Endpoint) {
 // enter notes which receiver a connection is to, and returns why it gets no messages, or
 // nil.
 //
-// Errors: those of Access.Identify; *AccessError.
+// Errors: those of Access.Identify; *AccessError; *SignerError.
 func (out *outlet) enter() error {
 	l, p := out.link, out.sender.pub
-	if err := l.enter(p.action); err != nil {
+	if err := l.enterAs(&out.contact.entry); err != nil {
 		return err
 	}
 	if _, refused := p.door.split(l.who, p.action, out.contact.entry.Tags, out.contact.entry.Tags); refused != nil {
-		return refused
+		return p.door.explained(refused)
 	}
 	return nil
 }
@@ -174,7 +174,9 @@ func (out *outlet) onHello(data []byte) {
 	case h.Role != subscription.RoleReceiver:
 		err = protocolError("it is no receiver")
 	default:
-		err = out.sender.pub.admit(out.link, h)
+		if err = out.link.reenter(); err == nil {
+			err = out.sender.pub.admit(out.link, h)
+		}
 	}
 	if err != nil {
 		out.fail(err)

@@ -4,13 +4,15 @@ package bus
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"tagbus/acl"
-	"tagbus/bus/internal/chores"
+	"tagbus/bus/directory"
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/tagset"
+	"tagbus/identity"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -29,6 +31,49 @@ func (l *link) enter(action acl.Action) (err error) {
 		l.rights = door.access.Allowed(l.who.Principal, action)
 	}
 	return err
+}
+
+// reenter is enter for a link that has waited: the policy may have changed meanwhile.
+func (l *link) reenter() error {
+	door := &l.pub.door
+	if l.who == nil {
+		return nil
+	}
+	if err := errors.Join(door.expired(l.who), door.enters(l.who, l.pub.action)); err != nil {
+		return err
+	}
+	l.rights = door.access.Allowed(l.who.Principal, l.pub.action)
+	return nil
+}
+
+// errTakenInstance is told to a peer that says the instance of another one, whose place it
+// would take.
+var errTakenInstance = fmt.Errorf("%w: another peer has this instance", ErrProtocol)
+
+// samePeer reports whether two connections may be of one process, as far as is known.
+func samePeer(a, b *identity.Peer) bool {
+	return a == nil || b == nil || a.Principal == b.Principal
+}
+
+// checkInstance returns why a link may not be of the instance that it says, or nil.
+//
+// Errors: ErrProtocol, wrapped.
+func (p *Publisher) checkInstance(l *link, instance string) error {
+	if old := p.newest[instance]; old != nil && !samePeer(old.who, l.who) {
+		return errTakenInstance
+	}
+	return nil
+}
+
+// enterAs notes which receiver a link is to, and returns why it is not the one of an entry, or
+// may not come in, or nil.
+//
+// Errors: those of link.enter; *SignerError.
+func (l *link) enterAs(e *directory.Entry) error {
+	if err := l.enter(l.pub.action); err != nil {
+		return err
+	}
+	return l.pub.door.announced(e, l.who)
 }
 
 // sayRights tells a subscriber what it may have, so that it asks for nothing else.
@@ -62,6 +107,9 @@ func (l *link) onDenied(m *subscription.Denied) {
 		l.fail(errors.Join(ErrProtocol, err))
 		return
 	}
+	if l.who == nil {
+		return // nothing is denied here
+	}
 	served, _ := l.pub.fan.Served()
 	if _, refused := l.pub.door.split(l.who, l.pub.action, wants, served); refused != nil {
 		l.refused(refused)
@@ -85,8 +133,10 @@ func (s *screening) screen(budget int) (steps int, done bool) {
 	for len(s.left) > 0 && steps < budget {
 		w := s.left[0]
 		s.left = s.left[1:]
-		steps += chores.SliceSteps/64 + 2*w.Set.Parts()
+		parts := w.Set.Parts()
+		steps += 1 + (parts+min(s.link.rights.Parts(), 16*parts))/setStepsPerStep // a short set is searched for in a long one
 		if refused := s.link.mayHave(w.Set); refused != nil {
+			steps += stepsPerRefusal
 			s.link.refused(refused)
 			s.link.out.Send(nil, refusal(w.Request.ID, refused.outside()))
 			continue
@@ -96,10 +146,20 @@ func (s *screening) screen(budget int) (steps int, done bool) {
 	return steps, len(s.left) == 0
 }
 
-// mayHave returns why a peer may not have all tags of a set, or nil.
+// stepsPerRefusal is the cost of telling a refusal.
+const stepsPerRefusal = 64
+
+// mayHave returns why a peer may not have all tags of a set, or nil. The rights of which it
+// was told last decide: with others it would not learn when it may ask again.
 func (l *link) mayHave(set tags.Set) *AccessError {
-	_, refused := l.pub.door.split(l.who, l.pub.action, set, set)
-	return refused
+	mayNot, err := set.Without(l.rights)
+	if err != nil {
+		mayNot = set
+	}
+	if mayNot.IsEmpty() {
+		return nil
+	}
+	return &AccessError{Who: l.who.Principal, Action: l.pub.action, Tags: mayNot}
 }
 
 // reviewAccess looks at all peers again, after a change of what is allowed. Loop only.
@@ -197,7 +257,7 @@ func (l *link) dismiss(reason error) {
 
 // refused tells of a refusal, unless that was told lately.
 func (l *link) refused(reason error) {
-	if e, tell := l.pub.refusals.event(reason, l.peer); tell {
+	if e, tell := l.pub.refusals.event(&l.pub.door, reason, l.peer, l.who); tell {
 		l.event(e)
 	}
 }

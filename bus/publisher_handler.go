@@ -189,7 +189,9 @@ func (p *Publisher) onHello(l *link, data []byte) {
 	case h.Role != "":
 		err = fmt.Errorf("%w: a %s has dialed a publisher", ErrProtocol, plain.Text(h.Role))
 	default:
-		err = p.admit(l, h)
+		if err = p.checkInstance(l, h.Instance); err == nil {
+			err = p.admit(l, h)
+		}
 	}
 	if err != nil {
 		l.refuse(err)
@@ -199,6 +201,10 @@ func (p *Publisher) onHello(l *link, data []byte) {
 		return // it is no link any more
 	}
 	p.supersede(l, func() {
+		if refused := l.reenter(); refused != nil {
+			l.refuse(refused)
+			return
+		}
 		l.out.SendBytes(answer)
 		l.sayRights()
 		l.admitted(every, h.BeatMillis)

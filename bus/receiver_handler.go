@@ -158,6 +158,8 @@ func (r *Receiver) admit(g *guest, h subscription.Hello) error {
 		return fmt.Errorf("%w: this is a receiver, which takes connections of senders", ErrProtocol)
 	case h.MaxMessageBytes < subscription.MaxControlBytes:
 		return fmt.Errorf("%w: sender receives at most %d bytes at once, want %d", ErrProtocol, h.MaxMessageBytes, subscription.MaxControlBytes)
+	case src != nil && !samePeer(src.who, g.who):
+		return errTakenInstance
 	case r.draining.Load():
 		return ErrClosed
 	case src != nil && src.contact.ep != nil:
@@ -185,7 +187,7 @@ func (r *Receiver) leave(g *guest, last []byte, reason error) {
 		r.drop(g, errors.Join(reason, err))
 		return
 	}
-	if e, tell := r.sub.refusals.event(reason, g.peer); tell {
+	if e, tell := r.sub.refusals.event(&r.sub.door, reason, g.peer, g.who); tell {
 		r.sub.event(e)
 	}
 }

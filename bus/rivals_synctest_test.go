@@ -238,3 +238,26 @@ func TestSubscriptionsDifferInWhatTheyDoWithDuplicates(t *testing.T) {
 		}
 	})
 }
+
+// TestTheOldOneTakesOverFromOneThatIsClosed: it leaves the directory first, and then its
+// connection ends. The other one was not asked again.
+func TestTheOldOneTakesOverFromOneThatIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		old := b.publisher(bus.PublisherConfig{Name: "old", Tags: tags.Of(1)})
+		got := make(origins)
+		s := b.subscriber(bus.SubscriberConfig{})
+		_, err := s.SubscribeWith(tags.Of(1), got.handle, bus.SubscriptionConfig{Duplicates: bus.DuplicatesNewest})
+		must(t, err)
+		pass(time.Second)
+		young := b.publisher(bus.PublisherConfig{Name: "young", Tags: tags.Of(1)})
+		pass(time.Second)
+		publishEach(t, young, 1)
+		must(t, young.Close())
+		pass(time.Minute)
+		publishEach(t, old, 1)
+		if d := cmp.Diff(origins{"old": {1: {1}}, "young": {1: {1}}}, got); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+	})
+}

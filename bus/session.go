@@ -182,7 +182,7 @@ func answerOf(data []byte) (subscription.Hello, error) {
 		if err != nil {
 			return subscription.Hello{}, errors.Join(ErrProtocol, err)
 		}
-		return subscription.Hello{}, errors.New(plain.Line(m.(*subscription.Refused).Reason))
+		return subscription.Hello{}, refusedError{plain.Line(m.(*subscription.Refused).Reason)}
 	}
 	h, err := subscription.DecodeHello(data)
 	if err != nil {

@@ -39,6 +39,8 @@ type source struct {
 	incoming group.Rights   // of the next line
 	granted  *tags.Set      // that this side may have of it, as it says; nil: all
 	awaiting bool           // nothing is asked for before it has said that
+	telling  bool           // what is wanted and not granted is being looked for
+	barred   bool           // one side has not let the other one in, at the last try
 	failure  error          // why the publisher ends, if it has said so: a *PeerFailedError
 	pausing  int            // reasons not to read, see pause
 	events   events.Conn
@@ -139,6 +141,7 @@ func (src *source) established(ep netio.Endpoint) {
 	}
 	src.fault = nil
 	if err := src.enter(); err != nil { // before anything is said of this side
+		src.bar(true)
 		src.fail(err)
 		return
 	}
@@ -177,6 +180,7 @@ func (src *source) lost(cause error) {
 		src.contact.Refused(cause)
 		return
 	}
+	src.reconsider() // if it has left the directory, others send its tags
 	src.sub.gaps.Report()
 	if cause != nil {
 		src.sub.counters.broken.Add(1)
@@ -185,7 +189,7 @@ func (src *source) lost(cause error) {
 		src.event(Event{Kind: Lost, Peer: src.contact.peer, Err: cause})
 	}
 	src.contact.Wait(0) // until the state of the connection is forgotten
-	src.revising = false
+	src.revising, src.telling = false, false
 	src.disconnect(src.goBack)
 }
 

@@ -16,7 +16,7 @@ import (
 // enter notes which publisher a connection is to, and returns why nothing is taken of it,
 // or nil.
 //
-// Errors: those of Access.Identify; *AccessError.
+// Errors: those of Access.Identify; *AccessError; *SignerError.
 func (src *source) enter() error {
 	door := &src.sub.door
 	who, err := door.identify(src.contact.ep)
@@ -24,6 +24,9 @@ func (src *source) enter() error {
 		return err
 	}
 	if err := door.enters(who, acl.Publish); err != nil {
+		return err
+	}
+	if err := door.announced(&src.contact.entry, who); err != nil {
 		return err
 	}
 	src.permit(who, acl.Publish)
@@ -48,6 +51,7 @@ func (src *source) permit(who *identity.Peer, action acl.Action) {
 		return
 	}
 	src.rights = door.access.Allowed(who.Principal, action)
+	src.reconsider()
 	if action != acl.Publish {
 		return // a sender announces nothing
 	}
@@ -58,7 +62,7 @@ func (src *source) permit(who *identity.Peer, action acl.Action) {
 
 // refuse tells that the publisher has announced what it may not send.
 func (src *source) refuse(refused *AccessError) {
-	if e, tell := src.sub.refusals.event(refused, src.contact.peer); tell {
+	if e, tell := src.sub.refusals.event(&src.sub.door, refused, src.contact.peer, src.who); tell {
 		src.event(e)
 	}
 }
@@ -87,6 +91,7 @@ func (src *source) onRights(m *subscription.Rights) {
 		return
 	}
 	src.granted, src.awaiting = &set, false
+	src.reconsider()
 	src.steps += set.Parts() + stepsPerRequest*len(src.requests.All())
 	src.contact.refusal = "" // of tags that it may have now
 	for _, r := range src.requests.All() {
@@ -96,37 +101,78 @@ func (src *source) onRights(m *subscription.Rights) {
 		}
 	}
 	src.consider()
-	src.tellDenied(set)
+	src.tellDenied()
 }
 
 // tellDenied tells both sides which tags are wanted and not to be had.
-func (src *source) tellDenied(granted tags.Set) {
-	var missing []tags.Set
-	for sub := range src.sub.subs.All {
-		src.steps += 1 + sub.live.Parts()
-		wanted, err := src.permitted(sub.live).Intersection(src.contact.entry.Tags)
-		if err == nil {
-			wanted, err = wanted.Without(granted)
-		}
-		if err == nil && !wanted.IsEmpty() {
-			missing = append(missing, wanted)
-		}
-		if len(missing) >= maxMissing {
-			break
-		}
+func (src *source) tellDenied() {
+	if src.telling {
+		return // of what is granted now
 	}
-	if len(missing) == 0 {
+	src.telling = true
+	ep := src.contact.ep
+	var missing []tags.Set
+	look := src.sub.subs.Each(func(sub *Subscription) (steps int) {
+		if set := src.missing(sub); !set.IsEmpty() && len(missing) < maxMissing {
+			missing = append(missing, set)
+		}
+		return 1 + src.accessSteps(sub)
+	})
+	src.share.Add(func(budget int) (steps int, done bool) {
+		if src.contact.ep != ep {
+			return 1, true // lost has taken it back
+		}
+		if steps, done = look(budget); !done && len(missing) < maxMissing {
+			return steps, false
+		}
+		src.telling = false
+		src.denied(missing...)
+		return steps, true
+	})
+}
+
+// tellDeniedOf is tellDenied for a subscription that is new, or has changed.
+func (src *source) tellDeniedOf(sub *Subscription) {
+	if src.granted != nil && !src.awaiting && src.contact.Ready() {
+		src.denied(src.missing(sub))
+	}
+}
+
+// maxMissing is how many subscriptions are told of that miss tags.
+const maxMissing = 64
+
+// missing returns the tags of a subscription that the publisher has and does not let this
+// side have.
+func (src *source) missing(sub *Subscription) tags.Set {
+	wanted, err := src.permitted(sub.live).Intersection(src.contact.entry.Tags)
+	if err == nil && src.granted != nil {
+		wanted, err = wanted.Without(*src.granted)
+	}
+	if err != nil {
+		return tags.Set{}
+	}
+	return wanted
+}
+
+// accessSteps is the cost of comparing a subscription with what may be had.
+func (src *source) accessSteps(sub *Subscription) int {
+	if src.who == nil && src.granted == nil {
+		return 0
+	}
+	return 3 * sub.live.Parts() // a short set is searched for in a long one
+}
+
+// denied tells both sides of tags that are not to be had.
+func (src *source) denied(missing ...tags.Set) {
+	set := tags.Union(missing...)
+	if set.IsEmpty() {
 		return
 	}
-	set := tags.Union(missing...)
 	src.refuse(&AccessError{Who: src.sub.door.name(), Action: acl.Subscribe, Tags: set})
 	if bytes, err := some(set, subscription.MaxDenied).MarshalBinary(); err == nil {
 		src.sendInTurn(&subscription.Denied{Set: bytes})
 	}
 }
-
-// maxMissing is how many subscriptions are looked at for tags that are not to be had.
-const maxMissing = 64
 
 // some returns the first ranges of a set.
 func some(set tags.Set, most int) tags.Set {
@@ -143,6 +189,32 @@ func some(set tags.Set, most int) tags.Set {
 		}
 	}
 	return tags.Union(first...)
+}
+
+// has divides a set into the tags that may be had of the publisher, as far as that is known,
+// and the others.
+func (src *source) has(set tags.Set) (has, rest tags.Set) {
+	switch {
+	case src.barred:
+		return tags.Set{}, set
+	case src.who == nil && src.granted == nil:
+		return set, tags.Set{}
+	}
+	has = src.grants(src.permitted(set))
+	rest, err := set.Without(has)
+	if err != nil {
+		return set, tags.Set{}
+	}
+	return has, rest
+}
+
+// bar notes whether one side lets the other one in. Another publisher of the same tags takes
+// over meanwhile.
+func (src *source) bar(barred bool) {
+	if src.barred != barred {
+		src.barred = barred
+		src.reconsider()
+	}
 }
 
 // grants returns those tags of a set that the publisher lets this side have.
@@ -180,11 +252,11 @@ func (src *source) review() (steps int) {
 	if src.sub.closed.Load() || src.who == nil {
 		return 1
 	}
-	if !src.contact.Ready() {
-		if src.contact.Idle() {
-			src.who = nil // which rights it has is seen when it is connected
-			src.consider()
-		}
+	if src.contact.Idle() {
+		src.who = nil // which rights it has is seen when it is connected
+		src.consider()
+	}
+	if !src.contact.Ready() && !src.contact.Greeting() {
 		return 1
 	}
 	if err := src.sub.door.expired(src.who); err != nil {

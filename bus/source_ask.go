@@ -36,7 +36,7 @@ func (src *source) seekWanted() {
 	found := false
 	look := src.sub.subs.Each(func(sub *Subscription) (steps int) {
 		found = found || src.needs(sub)
-		return stepsPerRequest * (1 + src.served.Count())
+		return stepsPerRequest*(1+src.served.Count()) + src.accessSteps(sub)
 	})
 	src.sub.chores.Add(func(budget int) (steps int, done bool) {
 		if steps, done = look(budget); !done && !found {

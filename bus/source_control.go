@@ -47,9 +47,11 @@ func (src *source) onHello(data []byte) {
 		err = protocolError("it is a %s", plain.Text(h.Role))
 	}
 	if err != nil {
+		src.bar(isNotAllowed(err))
 		src.fail(err)
 		return
 	}
+	src.bar(false)
 	src.awaiting, src.incoming = h.Limited, group.Rights{}
 	if !h.Limited {
 		src.granted = nil

@@ -42,14 +42,14 @@ func (src *source) askForAll() {
 	revise := src.sub.subs.Each(func(sub *Subscription) (steps int) {
 		r := src.revise(sub)
 		if r == nil {
-			return stepsPerRequest * (1 + src.served.Count())
+			return stepsPerRequest*(1+src.served.Count()) + src.accessSteps(sub)
 		}
 		if x := src.asks(r); x.resume {
 			resumed = append(resumed, x)
 		} else {
 			fresh = append(fresh, x)
 		}
-		return stepsPerRequest*(1+src.served.Count()) + r.Sent().Parts()
+		return stepsPerRequest*(1+src.served.Count()) + src.accessSteps(sub) + r.Sent().Parts()
 	})
 	var send chores.Job
 	src.share.Add(func(budget int) (steps int, done bool) {

@@ -87,12 +87,15 @@ func (src *source) choose(sub *Subscription, set tags.Set) tags.Set {
 		if v.Complex() || o.contact.ended || !o.contact.listed && !o.contact.Ready() {
 			continue
 		}
-		left, err := src.without(o, v, sub, set, budget)
+		has, rest := o.has(set)
+		left, err := src.without(o, v, sub, has, budget)
 		if err != nil {
 			src.tooComplex(o, sub.live, err)
 			continue
 		}
-		set = left
+		if set = left; !rest.IsEmpty() {
+			set = left.Union(rest)
+		}
 	}
 	return set
 }

@@ -80,7 +80,7 @@ func (s *stranger) answers() int {
 // stranger opens a backend for s on a host of its own.
 func (b *bed) stranger(s netio.Handler) (netio.Backend, netip.Addr) {
 	m := b.member()
-	backend, err := b.net.Opener(m.loop, memnet.Config{Host: m.host})(s)
+	backend, err := b.net.Opener(m.loop, memnet.Config{Host: m.host, Certificates: b.shows})(s)
 	must(b.tb, err)
 	b.tb.Cleanup(func() {
 		must(b.tb, backend.Close())

@@ -87,6 +87,7 @@ func (s *Subscriber) add(sub *Subscription) {
 	s.startPatience(sub)
 	for _, src := range s.sources {
 		src.considerOne(sub)
+		src.tellDeniedOf(sub)
 	}
 }
 

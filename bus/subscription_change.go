@@ -122,6 +122,7 @@ func (sub *Subscription) apply() {
 	}
 	for _, src := range sub.owner.sources {
 		src.considerOne(sub)
+		src.tellDeniedOf(sub)
 	}
 	sub.maybeReady()
 }

@@ -141,6 +141,10 @@ func (s *Store) Principal() Principal { return s.keeper.Current().names }
 // Certificate returns the own certificate, which must not be changed.
 func (s *Store) Certificate() *x509.Certificate { return s.keeper.Current().own.Leaf }
 
+// KeyPair returns the own certificate with the intermediates behind it and its key, as the files
+// said last. They must not be changed.
+func (s *Store) KeyPair() *tls.Certificate { return &s.keeper.Current().own }
+
 // Chain returns the own certificate and the intermediate ones that are shown behind it, which
 // must not be changed.
 func (s *Store) Chain() []*x509.Certificate { return s.keeper.Current().ownChain() }

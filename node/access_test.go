@@ -10,6 +10,9 @@ import (
 
 	"tagbus/access"
 	"tagbus/bus"
+	"tagbus/bus/directory/directorytest"
+	"tagbus/bus/directory/file"
+	"tagbus/bus/directory/signed"
 	"tagbus/identity"
 	"tagbus/identity/identitytest"
 	"tagbus/node"
@@ -110,6 +113,63 @@ func TestAccessOverTLS(t *testing.T) {
 		}
 	case <-patience:
 		t.Error("got no message, want one")
+	}
+}
+
+// TestUnsignedEntriesAreNotUsed on a node with certificates.
+func TestUnsignedEntriesAreNotUsed(t *testing.T) {
+	bed, ca := t.TempDir(), identitytest.NewCA(t, "cn:site")
+	folder, err := file.Open(bed, file.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = folder.Close() }()
+	e := directorytest.Entry("unsigned", 1)
+	e.Backend = "tls"
+	if _, err := folder.Announce(e); err != nil {
+		t.Fatal(err)
+	}
+	n := process(t, bed, ca, "uri:spiffe://x/dcs", "")
+	problems, connected := make(chan error, 100), make(chan *bus.Peer, 100)
+	s, err := n.NewSubscriber(bus.SubscriberConfig{OnEvent: func(e bus.Event) {
+		switch e.Kind {
+		case bus.Problem:
+			problems <- e.Err
+		case bus.Connected:
+			connected <- e.Peer
+		default:
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Subscribe(tags.Of(1), func(bus.Message) {}); err != nil {
+		t.Fatal(err)
+	}
+	p, err := process(t, bed, ca, "uri:spiffe://x/daq", "").NewPublisher(bus.PublisherConfig{Tags: tags.Of(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patience := time.After(20 * time.Second)
+	select {
+	case err := <-problems:
+		if !errors.Is(err, signed.ErrUnsigned) {
+			t.Errorf("got %v, want ErrUnsigned", err)
+		}
+	case <-patience:
+		t.Error("got no problem, want one about the entry without a signature")
+	}
+	select {
+	case peer := <-connected:
+		if peer.Instance != p.Instance() {
+			t.Errorf("got %v, want the publisher that signs", peer)
+		}
+	case <-patience:
+		t.Error("got no connection, want that of the publisher that signs")
+	}
+	entries, err := n.Directory().List()
+	if len(entries) != 1 || entries[0].Signer != "uri:spiffe://x/daq" || !errors.Is(err, signed.ErrUnsigned) {
+		t.Errorf("got %v, %v, want the entry that is signed", entries, err)
 	}
 }
 

@@ -10,7 +10,6 @@ package node
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -58,7 +57,9 @@ type Config struct {
 	Backend string
 
 	// Access decides for everything that is opened on the node which peers may do what, unless
-	// its own configuration names another one. Its certificates are those of the backend tls.
+	// its own configuration names another one. Its certificates are those of the backend tls,
+	// and sign the entries of the directory; entries of others count only if they are signed,
+	// by a principal that may announce their tags (package bus/directory/signed).
 	// The node does not close it. Default: every peer may do everything.
 	Access *access.Access
 
@@ -163,32 +164,6 @@ func Open(cfg Config) (*Node, error) {
 		go n.run(loop)
 	}
 	return n, nil
-}
-
-// directory returns the directory of the configuration, and what closes it.
-//
-// Errors: those of directory.Open, with bus.ErrInvalidConfig, and of file.Open.
-func (c Config) directory() (dir directory.Directory, closes func() error, err error) {
-	if c.Directory != nil {
-		return c.Directory, func() error { return nil }, nil
-	}
-	path, isFolder, err := directory.Folder(c.Bus)
-	if err != nil {
-		return nil, nil, err
-	}
-	if isFolder {
-		c.Folder.Expiry = cmp.Or(c.Folder.Expiry, c.Expiry)
-		d, err := file.Open(path, c.Folder)
-		if err != nil {
-			return nil, nil, err
-		}
-		return d, d.Close, nil
-	}
-	d, err := directory.Open(c.Bus, directory.Settings{Expiry: c.Expiry, Logger: c.Logger})
-	if err != nil { // servers that are away are no error
-		return nil, nil, fmt.Errorf("%w: %w", bus.ErrInvalidConfig, err)
-	}
-	return d, d.Close, nil
 }
 
 // NewPublisher opens a publisher on the node; see bus.NewPublisher.

@@ -75,7 +75,7 @@ func TestOpenSaysWhatIsWrongWithCertificates(t *testing.T) {
 		is   error
 		want string
 	}{
-		{"tls without certificates", node.Config{Bus: t.TempDir(), Backend: "tls"}, node.ErrNoCredentials, "Config.TLS is nil, and Config.Access has no certificates"},
+		{"tls without certificates", node.Config{Bus: t.TempDir(), Backend: "tls"}, node.ErrNoCredentials, "Config.TLS is nil, and Config.Access has no certificates: want one of them"},
 		{"tls with half of them", node.Config{Bus: t.TempDir(), Backend: "tls", TLS: &tcp.TLS{Server: none}}, node.ErrNoCredentials, "TLS.Client is nil"},
 		{"tcp with certificates", node.Config{Bus: t.TempDir(), TLS: &tcp.TLS{}}, node.ErrNotSecure, `Backend is "", want tls`},
 		{"tcp with certificates of its own", node.Config{Bus: t.TempDir(), Backend: "tcp", TCP: tcp.Config{TLS: &tcp.TLS{}}}, node.ErrNotSecure, `Backend is "tcp", want tls`},

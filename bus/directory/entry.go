@@ -55,6 +55,7 @@ type Entry struct {
 	Since           time.Time        // by the publisher's clock, when it announced what was last added to Tags; 1970..2262, or zero if unknown
 	Monitor         netip.AddrPort   // where its process serves metrics and its state by HTTP; zero if it does not, otherwise as one of Addresses
 	Proof           []byte           // what shows which process announced the entry, as package signed writes it; at most 16 KiB; may be empty
+	Signer          string           // the principal that the Proof is of, once package signed has verified it; never stored, and "" in what is announced
 }
 
 // Validate returns nil if e may be announced.
@@ -139,7 +140,7 @@ func (e Entry) Equal(other Entry) bool {
 		e.PID == other.PID && e.Mirror == other.Mirror && e.Role == other.Role && e.Backend == other.Backend &&
 		slices.Equal(e.Addresses, other.Addresses) && e.Tags.Equal(other.Tags) &&
 		e.PageBytes == other.PageBytes && e.MaxMessageBytes == other.MaxMessageBytes && e.Since.Equal(other.Since) &&
-		e.Monitor == other.Monitor && bytes.Equal(e.Proof, other.Proof)
+		e.Monitor == other.Monitor && bytes.Equal(e.Proof, other.Proof) && e.Signer == other.Signer
 }
 
 // Clone returns a copy that shares nothing that can be changed.

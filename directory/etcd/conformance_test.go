@@ -15,9 +15,15 @@ import (
 )
 
 func TestConformance(t *testing.T) {
+	directorytest.Run(t, onServer(t))
+}
+
+// onServer returns a function that opens an empty directory.
+func onServer(t *testing.T) func(t *testing.T) directory.Opened {
+	t.Helper()
 	server := embedded.Start(t)
 	var opened atomic.Int32
-	directorytest.Run(t, func(t *testing.T) directory.Opened {
+	return func(t *testing.T) directory.Opened {
 		t.Helper()
 		d, err := etcd.Open(etcd.Config{
 			Endpoints: []string{server.Endpoint()}, Prefix: fmt.Sprintf("/tagbus/test-%d/", opened.Add(1)),
@@ -26,5 +32,5 @@ func TestConformance(t *testing.T) {
 			t.Fatal(err)
 		}
 		return d
-	})
+	}
 }

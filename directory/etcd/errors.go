@@ -36,15 +36,22 @@ var (
 // Update return it before anything is sent. It matches ErrTooLarge.
 type TooLargeError struct {
 	Instance string // of the entry
-	Bytes    int    // of the entry, as package codec writes it
+	Bytes    int    // of the entry, as package codec writes it; 0: it does not
 	Limit    int    // bytes
+	Err      error  // why package codec does not write it: codec.ErrTooLarge, wrapped; nil: it does
 }
 
 // Error names the entry, its size and what to do.
 func (e *TooLargeError) Error() string {
+	if e.Err != nil {
+		return plain.Linef("%v: %s: %v", ErrTooLarge, plain.Text(e.Instance), e.Err)
+	}
 	return plain.Linef("%v: %s takes %d bytes, at most %d: announce fewer tags, or tags in ranges, or several publishers",
 		ErrTooLarge, plain.Text(e.Instance), e.Bytes, e.Limit)
 }
+
+// Unwrap returns Err.
+func (e *TooLargeError) Unwrap() error { return e.Err }
 
 // Is reports whether target is ErrTooLarge.
 func (*TooLargeError) Is(target error) bool { return target == ErrTooLarge }

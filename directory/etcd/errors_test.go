@@ -17,7 +17,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 	const hostile = "a\nb\x1b[2J\xff\u202e"
 	for _, err := range []error{
 		&etcd.ServerError{Endpoints: []string{hostile}, Err: fmt.Errorf("%w (%s)", etcd.ErrAway, hostile), Hint: hostile},
-		&etcd.TooLargeError{Instance: hostile, Bytes: 2, Limit: 1},
+		&etcd.TooLargeError{Instance: hostile, Bytes: 2, Limit: 1}, &etcd.TooLargeError{Instance: hostile, Err: errors.New(hostile)},
 	} {
 		if text := err.Error(); strings.ContainsAny(text, "\n\x1b\u202e") || !utf8.ValidString(text) {
 			t.Errorf("got %q, want one line of printable text", text)

@@ -22,11 +22,11 @@ func encode(e directory.Entry) ([]byte, error) {
 	value, err := codec.Append(nil, e)
 	switch {
 	case errors.Is(err, codec.ErrTooLarge):
-		return nil, errors.Join(&TooLargeError{e.Instance, codec.MaxBytes, maxEntryBytes}, err)
+		return nil, &TooLargeError{Instance: e.Instance, Limit: maxEntryBytes, Err: err}
 	case err != nil:
 		return nil, err
 	case len(value) > maxEntryBytes:
-		return nil, &TooLargeError{e.Instance, len(value), maxEntryBytes}
+		return nil, &TooLargeError{Instance: e.Instance, Bytes: len(value), Limit: maxEntryBytes}
 	}
 	return value, nil
 }

@@ -44,10 +44,10 @@ func bytesOf(t *testing.T, e directory.Entry) []byte {
 func TestAnEntryThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	d := open(t, embedded.New(t), quick)
-	huge := scattered("a", 620_000)
+	huge := scattered("a", 260_000)
 	size := len(bytesOf(t, huge))
-	if size < 4<<20 {
-		t.Fatalf("got an entry of %d bytes, want 4 MiB", size)
+	if size < 3<<19 {
+		t.Fatalf("got an entry of %d bytes, want more than 1.5 MiB", size)
 	}
 	_, err := d.Announce(huge)
 	var large *etcd.TooLargeError
@@ -58,8 +58,12 @@ func TestAnEntryThatIsTooLarge(t *testing.T) {
 	if err := a.Update(huge); !errors.Is(err, etcd.ErrTooLarge) {
 		t.Errorf("got %v from Update, want ErrTooLarge", err)
 	}
-	if _, err := d.Announce(scattered("b", 1_200_000)); !errors.Is(err, etcd.ErrTooLarge) || !strings.Contains(err.Error(), "b takes") {
-		t.Errorf("got %v for more than the codec takes, want ErrTooLarge that names b", err)
+	// 4 MiB and 8 MiB.
+	for _, many := range []int{620_000, 1_200_000} {
+		_, err := d.Announce(scattered("b", many))
+		if !errors.Is(err, etcd.ErrTooLarge) || !errors.Is(err, codec.ErrTooLarge) || !strings.Contains(err.Error(), "large: b: ") || !strings.Contains(err.Error(), "announce ranges") {
+			t.Errorf("got %v for %d tags, more than the codec takes, want ErrTooLarge that names b, and what to do", err, many)
+		}
 	}
 	if s := d.Stats(); s.Registrations != 1 {
 		t.Errorf("got %d registrations, want 1", s.Registrations)

@@ -6,8 +6,6 @@
 package main
 
 import (
-	"encoding/binary"
-	"net"
 	"os"
 
 	"tagbus/bench/internal/load"
@@ -21,27 +19,10 @@ const (
 func main() {
 	o := load.Parse()
 	if o.Role == load.RolePub {
-		command()
+		load.Command()
 	} else {
 		write(o)
 	}
-}
-
-// command tells the subscriber to begin, and reports what it has written.
-func command() {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	load.Must(err)
-	load.Listening(listener.Addr().String())
-	conn, err := listener.Accept()
-	load.Must(err)
-	load.AwaitGo()
-	result := load.PubResult{StartNS: load.Now()}
-	_, err = conn.Write([]byte{0})
-	load.Must(err)
-	load.Must(binary.Read(conn, binary.LittleEndian, &result.Sent))
-	result.EndNS = load.Now()
-	result.Report()
-	load.AwaitQuit()
 }
 
 // write writes for a time, and reports.
@@ -53,11 +34,7 @@ func write(o load.Options) {
 	for len(block) < blockBytes {
 		block = append(block, load.NewMessage(o.Size)...)
 	}
-	conn, err := net.Dial("tcp", o.Addr)
-	load.Must(err)
-	load.Ready()
-	_, err = conn.Read(make([]byte, 1))
-	load.Must(err)
+	done := load.Commanded(o)
 	written := uint64(0)
 	for until := load.Now() + int64(o.Seconds*1e9); load.Now() < until; {
 		for at := 0; at < len(block); at += o.Size {
@@ -68,7 +45,7 @@ func write(o load.Options) {
 		load.Must(err)
 	}
 	last := load.Now()
-	load.Must(binary.Write(conn, binary.LittleEndian, written))
+	done(written)
 	load.SubResult{
 		Role: load.RoleSub, Received: written, LastNS: last,
 		Extra: map[string]float64{load.FileBytes: float64(o.Size)},

@@ -5,10 +5,12 @@
 package main
 
 import (
+	"crypto/tls"
 	"encoding/binary"
 	"io"
 	"net"
 
+	"tagbus/bench/internal/certs"
 	"tagbus/bench/internal/load"
 )
 
@@ -36,11 +38,20 @@ func main() {
 func listen(o load.Options) []net.Conn {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	load.Must(err)
+	if o.Secure {
+		load.Must(certs.Make())
+		config, err := certs.Config()
+		load.Must(err)
+		l = tls.NewListener(l, config)
+	}
 	load.Listening(l.Addr().String())
 	conns := make([]net.Conn, o.Subscribers)
 	for i := range conns {
 		conns[i], err = l.Accept()
 		load.Must(err)
+		if c, ok := conns[i].(*tls.Conn); ok {
+			load.Must(c.Handshake())
+		}
 	}
 	return conns
 }
@@ -86,6 +97,13 @@ func (w *writer) flush() {
 func dial(o load.Options) net.Conn {
 	c, err := net.Dial("tcp", o.Addr)
 	load.Must(err)
+	if o.Secure {
+		config, err := certs.Config()
+		load.Must(err)
+		secure := tls.Client(c, config)
+		load.Must(secure.Handshake())
+		return secure
+	}
 	return c
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
+	"tagbus/bench/internal/certs"
 	"tagbus/bench/internal/load"
 )
 
@@ -20,7 +21,7 @@ func main() {
 	o := load.Parse()
 	switch {
 	case o.Role == load.RoleServer:
-		serve()
+		serve(o)
 	case o.Work == load.WorkPingPong:
 		pingPong(o)
 	case o.Role == load.RolePub:
@@ -31,11 +32,19 @@ func main() {
 }
 
 // serve is a server that drops no slow client before 1 GiB waits for it.
-func serve() {
-	s, err := server.NewServer(&server.Options{
+func serve(o load.Options) {
+	options := &server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true,
 		MaxPayload: 8 << 20, MaxPending: 1 << 30, WriteDeadline: time.Minute,
-	})
+	}
+	if o.Secure {
+		load.Must(certs.Make())
+		config, err := certs.Config()
+		load.Must(err)
+		options.TLS, options.TLSVerify, options.TLSConfig = true, true, config
+		options.TLSTimeout = 10
+	}
+	s, err := server.NewServer(options)
 	load.Must(err)
 	s.Start()
 	if !s.ReadyForConnections(10 * time.Second) {
@@ -47,7 +56,13 @@ func serve() {
 }
 
 func connect(o load.Options) *nats.Conn {
-	c, err := nats.Connect(o.Addr, nats.ReconnectBufSize(-1))
+	options := []nats.Option{nats.ReconnectBufSize(-1)}
+	if o.Secure {
+		config, err := certs.Config()
+		load.Must(err)
+		options = append(options, nats.Secure(config))
+	}
+	c, err := nats.Connect(o.Addr, options...)
 	load.Must(err)
 	return c
 }

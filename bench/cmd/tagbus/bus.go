@@ -74,6 +74,9 @@ func open(o load.Options, folder string) *node.Node {
 			SendBufferBytes:   o.SendBuffer, ReceiveBufferBytes: o.RecvBuffer,
 		},
 	}
+	if o.Secure {
+		cfg.Backend, cfg.Access = "tls", secured(o)
+	}
 	if o.Subscribers > tcp.DefaultMaxEndpoints {
 		cfg.TCP.MaxEndpoints = o.Subscribers
 	}

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"os"
+	"sync/atomic"
 
 	"tagbus/bus"
 
@@ -15,14 +16,17 @@ func publish(o load.Options) {
 	folder, err := os.MkdirTemp("", "bus")
 	load.Must(err)
 	n := open(o, folder)
-	p, err := n.NewPublisher(publisherConfig(o))
+	var lost atomic.Int64
+	cfg := publisherConfig(o)
+	cfg.OnEvent = countLost(&lost)
+	p, err := n.NewPublisher(cfg)
 	load.Must(err)
 	empty := load.ResidentBytes()
 	load.Listening(folder)
 	load.AwaitGo()
 	load.Must(p.WaitSubscribers(context.Background(), o.Subscribers, served(o.Tags)))
 	if o.Work == load.WorkIdle {
-		idlePublisher(o, empty)
+		idlePublisher(o, empty, &lost)
 	} else {
 		system := load.System{
 			Sender: func(o load.Options) load.Sender { return newSender(o, p) },
@@ -57,12 +61,22 @@ func sent(p *bus.Publisher) map[string]float64 {
 	return map[string]float64{load.SentPages: float64(pages), load.SentMessages: float64(messages)}
 }
 
+// countLost returns what counts connections that are lost or refused.
+func countLost(lost *atomic.Int64) func(bus.Event) {
+	return func(e bus.Event) {
+		if e.Kind == bus.Lost || e.Kind == bus.Refused {
+			lost.Add(1)
+		}
+	}
+}
+
 // idlePublisher measures what subscribers cost that get nothing.
-func idlePublisher(o load.Options, empty float64) {
+func idlePublisher(o load.Options, empty float64, lost *atomic.Int64) {
 	result := load.PubResult{StartNS: load.Now(), Extra: map[string]float64{
 		"publisher_bytes_per_subscriber": (load.ResidentBytes() - empty) / float64(o.Subscribers),
 		"publisher_idle_cpu":             load.IdleCPU(o.Seconds),
 	}}
+	result.Extra[load.LostByPub] = float64(lost.Load())
 	result.EndNS = load.Now()
 	result.Report()
 	load.AwaitQuit()
@@ -79,9 +93,10 @@ func subscribe(o load.Options) {
 		go compute()
 	}
 	empty, began := load.ResidentBytes(), load.Now()
+	var lost atomic.Int64
 	receivers := make([]*receiver, o.Connects)
 	for i := range receivers {
-		receivers[i] = newReceiver(o, n)
+		receivers[i] = newReceiver(o, n, bus.SubscriberConfig{OnEvent: countLost(&lost)})
 	}
 	for _, r := range receivers {
 		load.Must(r.subscription.Wait(context.Background()))
@@ -89,7 +104,7 @@ func subscribe(o load.Options) {
 	result := load.SubResult{Role: load.RoleSub}
 	if o.Work == load.WorkIdle || o.Connects > 1 {
 		result.Extra = map[string]float64{
-			"connect_seconds":                 float64(load.Now()-began) / 1e9,
+			load.ConnectSeconds:               float64(load.Now()-began) / 1e9,
 			"subscriber_bytes_per_subscriber": (load.ResidentBytes() - empty) / float64(o.Connects),
 		}
 	}
@@ -97,6 +112,7 @@ func subscribe(o load.Options) {
 	load.Ready()
 	if o.Work == load.WorkIdle {
 		result.Extra["subscribers_idle_cpu"] = load.IdleCPU(o.Seconds)
+		result.Extra[load.LostBySub] = float64(lost.Load())
 		result.Report()
 		select {} // until the runner ends it
 	}

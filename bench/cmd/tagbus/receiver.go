@@ -18,8 +18,8 @@ type receiver struct {
 	done         chan struct{}
 }
 
-func newReceiver(o load.Options, n *node.Node) *receiver {
-	s, err := n.NewSubscriber(bus.SubscriberConfig{})
+func newReceiver(o load.Options, n *node.Node, of bus.SubscriberConfig) *receiver {
+	s, err := n.NewSubscriber(of)
 	load.Must(err)
 	cfg := bus.SubscriptionConfig{}
 	if o.Policy != "" {

@@ -32,12 +32,16 @@ func main() {
 	}
 }
 
-func open(kind zmq4.Type) *zmq4.Socket {
+// open makes a socket. server: it is the one that binds, and makes the keys.
+func open(o load.Options, kind zmq4.Type, server bool) *zmq4.Socket {
 	s, err := zmq4.NewSocket(kind)
 	load.Must(err)
 	load.Must(s.SetSndhwm(highWater))
 	load.Must(s.SetRcvhwm(highWater))
 	load.Must(s.SetLinger(0))
+	if o.Secure {
+		secure(s, server)
+	}
 	return s
 }
 
@@ -49,7 +53,7 @@ func bind(s *zmq4.Socket) {
 }
 
 func publish(o load.Options) {
-	s := open(zmq4.XPUB)
+	s := open(o, zmq4.XPUB, true)
 	load.Must(s.SetXpubNodrop(true))
 	load.Must(s.SetXpubVerbose(1)) // every subscriber's subscription, to count them
 	bind(s)
@@ -78,7 +82,7 @@ func (w *sender) Publish(tag int, sequence uint64, lane uint32, due int64) {
 }
 
 func subscribe(o load.Options) {
-	s := open(zmq4.SUB)
+	s := open(o, zmq4.SUB, false)
 	load.Must(s.Connect(o.Addr))
 	var tag [tagBytes]byte
 	for i := range o.Tags {
@@ -97,7 +101,7 @@ func subscribe(o load.Options) {
 }
 
 func pingPong(o load.Options) {
-	s := open(zmq4.PAIR)
+	s := open(o, zmq4.PAIR, o.Role == load.RolePub)
 	if o.Role == load.RoleSub {
 		load.Must(s.Connect(o.Addr))
 		load.Ready()

@@ -32,7 +32,7 @@ func NewChecker(o Options) *Checker {
 		command: o.Command, stamped: o.Work == WorkOpenLoop, result: SubResult{Role: RoleSub},
 	}
 	if c.stamped {
-		c.result.Latency = newHistogram()
+		c.result.Latency = NewHistogram()
 	}
 	return c
 }
@@ -68,7 +68,7 @@ func (c *Checker) Take(b []byte) bool {
 // arrived notes the latency of a message; that of bulk beside commands does not count.
 func (c *Checker) arrived(due int64) {
 	if due != 0 {
-		c.result.Latency.record(Now() - due)
+		c.result.Latency.Record(Now() - due)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // those that do not concern it.
 type Options struct {
 	Role string // pub, sub, or server
-	Work string // throughput, pingpong, openloop, replay, idle, directory
+	Work string // throughput, pingpong, openloop, replay, idle, directory, policy
 	Addr string // where the publisher (or the server) is; a folder for tagbus
 
 	Size        int // of the payload, bytes; at least HeaderBytes
@@ -43,6 +43,7 @@ type Options struct {
 	Spin       time.Duration // tagbus: BusyPoll
 	Loops      int           // tagbus: that send and receive
 	Thread     bool          // tagbus: loops with WaitThread
+	Secure     bool          // encrypted, and both sides show who they are
 	SendBuffer int           // tagbus: of the socket, bytes; 0: the system's
 	RecvBuffer int           // tagbus: of the socket, bytes; 0: the system's
 	Connects   int           // tagbus, scale: subscribers in this process; directory: publishers, and as many subscribers
@@ -82,6 +83,7 @@ func Parse() Options {
 	flag.DurationVar(&o.Spin, "spin", 0, "busy-poll time")
 	flag.IntVar(&o.Loops, "loops", 0, "that send and receive")
 	flag.BoolVar(&o.Thread, "thread", false, "loops with a thread of their own")
+	flag.BoolVar(&o.Secure, "secure", false, "encrypted, with mutual authentication")
 	flag.IntVar(&o.SendBuffer, "send-buffer", 0, "of a socket, bytes")
 	flag.IntVar(&o.RecvBuffer, "receive-buffer", 0, "of a socket, bytes")
 	flag.IntVar(&o.Connects, "connects", 1, "subscribers in this process")

@@ -24,7 +24,7 @@ type Pings struct {
 // NewPings returns a player that sends by send.
 func NewPings(o Options, send func(data []byte)) *Pings {
 	p := &Pings{
-		seconds: o.Seconds, send: send, data: NewMessage(o.Size), result: PubResult{Latency: newHistogram()},
+		seconds: o.Seconds, send: send, data: NewMessage(o.Size), result: PubResult{Latency: NewHistogram()},
 		done: make(chan struct{}),
 	}
 	if o.Channel {
@@ -76,7 +76,7 @@ func (p *Pings) Return(data []byte) bool {
 		p.result.Corrupt++
 	}
 	if p.sequence > 0 && p.sentNS >= p.warm {
-		p.result.Latency.record(now - p.sentNS)
+		p.result.Latency.Record(now - p.sentNS)
 	}
 	p.sequence++
 	if now >= p.until {

@@ -20,6 +20,7 @@ const (
 	WorkIdle       = "idle"
 	WorkReplay     = "replay"
 	WorkDirectory  = "directory"
+	WorkPolicy     = "policy"
 )
 
 // Names in PubResult.Extra, of a publisher that is profiled.
@@ -31,6 +32,13 @@ const (
 // FileBytes is a name in SubResult.Extra, of a subscriber that records: bytes of the file
 // for each message.
 const FileBytes = "file_bytes_per_message"
+
+// Names in Extra, of many subscribers that connect at once.
+const (
+	ConnectSeconds = "connect_seconds"
+	LostBySub      = "connections_lost_or_refused"
+	LostByPub      = "subscribers_lost_or_refused"
+)
 
 // Names in PubResult.Extra, of a directory. Times are seconds, memory is bytes, and what is
 // idle uses a share of a processor.
@@ -111,11 +119,13 @@ type Histogram struct {
 // longest is the largest latency that is told from longer ones.
 const longest = 60e9
 
-func newHistogram() Histogram {
+// NewHistogram returns an empty histogram.
+func NewHistogram() Histogram {
 	return Histogram{counts: hdrhistogram.New(1, longest, 3)}
 }
 
-func (h *Histogram) record(ns int64) {
+// Record adds a latency.
+func (h *Histogram) Record(ns int64) {
 	// Two clocks that are read one after the other may differ by some ns.
 	_ = h.counts.RecordValue(min(max(ns, 1), longest)) // within its limits: no error
 }

@@ -117,7 +117,7 @@ func (r result) figure(format string, of func(run.Record) float64) string {
 
 // cpu is the processor time. Of what is idle it stands below the table.
 func (r result) cpu() string {
-	if r.Work == load.WorkIdle {
+	if r.Work == load.WorkIdle || r.Work == load.WorkPolicy {
 		return "–"
 	}
 	median, _, _ := middle(r.records, figure(r.Scenario, scenario.CPU))

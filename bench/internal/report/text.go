@@ -36,6 +36,10 @@ func metricName(m scenario.Metric) string {
 		return "CPU share, idle"
 	case scenario.SubscriberIdle:
 		return "CPU share of subscribers, idle"
+	case scenario.Connected:
+		return "s until all have subscribed"
+	case scenario.Dropped:
+		return "connections lost or refused"
 	case scenario.AllSeen:
 		return "s until all see all"
 	case scenario.OneSeen:
@@ -46,6 +50,8 @@ func metricName(m scenario.Metric) string {
 		return "CPU share of servers, idle"
 	case scenario.ClientsIdle:
 		return "CPU share of all clients, idle"
+	case scenario.WronglyGone:
+		return "entries of the living that were gone"
 	}
 	return string(m)
 }
@@ -61,9 +67,9 @@ func amount(m scenario.Metric, v float64) string {
 		return fmt.Sprintf("%.1f", v/1e3)
 	case scenario.CPU:
 		return fmt.Sprintf("%.3f", v/1e3)
-	case scenario.Memory, scenario.SubscriberMemory, scenario.SubscriberCPU:
+	case scenario.Memory, scenario.SubscriberMemory, scenario.SubscriberCPU, scenario.WronglyGone:
 		return fmt.Sprintf("%.0f", v)
-	case scenario.AllSeen, scenario.OneSeen:
+	case scenario.AllSeen, scenario.OneSeen, scenario.Connected:
 		return fmt.Sprintf("%.2f", v)
 	case scenario.MemberBytes:
 		return fmt.Sprintf("%.0f", v/1e6)

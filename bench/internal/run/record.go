@@ -66,7 +66,7 @@ func (r *Record) add(s scenario.Scenario, pub load.PubResult, subs []load.SubRes
 		}
 	}
 	r.Seconds = time.Duration(last - pub.StartNS).Seconds()
-	if s.Work != load.WorkPingPong && s.Work != load.WorkIdle && s.Work != load.WorkDirectory {
+	if s.Work != load.WorkPingPong && s.Work != load.WorkIdle && s.Work != load.WorkDirectory && s.Work != load.WorkPolicy {
 		r.Lost = pub.Sent*uint64(len(subs)*max(1, s.Connects)) - r.Received
 	}
 }
@@ -102,6 +102,10 @@ func (r *Record) Figure(m scenario.Metric, size int) float64 {
 		return r.Extra["publisher_idle_cpu"]
 	case scenario.SubscriberIdle:
 		return r.Extra["subscribers_idle_cpu"]
+	case scenario.Connected:
+		return r.Extra[load.ConnectSeconds]
+	case scenario.Dropped:
+		return r.Extra[load.LostBySub] + r.Extra[load.LostByPub]
 	case scenario.AllSeen:
 		return r.Extra[load.AllSeen]
 	case scenario.OneSeen:

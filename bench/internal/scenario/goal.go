@@ -26,6 +26,8 @@ const (
 	Memory           Metric = "memory"            // of the publisher for a subscriber, bytes
 	SubscriberMemory Metric = "subscriber memory" // of a subscriber, bytes
 	IdleCPU          Metric = "idle cpu"          // of the publisher while nothing is published: share of a processor
+	Connected        Metric = "connected"         // seconds until all subscribers have subscribed
+	Dropped          Metric = "dropped"           // connections of these that were lost or refused, counted at both ends
 	SubscriberIdle   Metric = "subscriber idle"   // the same of a subscriber's process
 )
 

@@ -69,7 +69,7 @@ const (
 // All returns all scenarios.
 func All() []Scenario {
 	return slices.Concat(throughput(), receives(), producers(), fanOut(), profiled(), manyTags(),
-		pingPongs(), openLoops(), mixed(), settings(), scale(), records(), replays(), directories())
+		pingPongs(), openLoops(), mixed(), settings(), scale(), records(), replays(), directories(), secure())
 }
 
 // Named returns the scenario of a name.
@@ -136,9 +136,9 @@ func (s Scenario) Args(p Profile) []string {
 }
 
 // Processes is the number of subscriber processes. Those of a directory start them by
-// themselves.
+// themselves, and a policy has none.
 func (s Scenario) Processes() int {
-	if s.Work == load.WorkDirectory {
+	if s.Work == load.WorkDirectory || s.Work == load.WorkPolicy {
 		return 0
 	}
 	return max(1, s.Subscribers)

@@ -65,6 +65,14 @@ var Systems = []System{
 	{"etcd-one", "directory", []string{"--members=1"}, "directory/etcd with one member, in a process of its own"},
 	{"etcd-three", "directory", []string{"--members=3"}, "directory/etcd with three members, each in a process of its own"},
 	{"folder", "directory", nil, "directory/file: a folder on the disk, without a server"},
+	{"tagbus-tls", "tagbus", []string{"--secure"}, "this bus over the backend tls, with certificates and a policy"},
+	{"tagbus-tls-loops2", "tagbus", []string{"--secure", "--loops=2"}, "the same with Loops: 2"},
+	{"nats-tls", "nats", []string{"--secure"}, "nats over TLS 1.3 with certificates on all sides"},
+	{"zmq4-curve", "zmq4", []string{"--secure"}, "zmq4 with CURVE, keys checked on both sides"},
+	{"gonet-tls", "gonet", []string{"--secure"}, "gonet over crypto/tls: TLS 1.3 with certificates on both sides"},
+	{"aes-gcm", "cipher", nil, "the messages sealed and opened with AES-128-GCM, 16 KiB at a time as in TLS, by one process, without a bus"},
+	{"acl", "policy", nil, "the first decision for a peer behind a reload of the policy"},
+	{"acl-next", "policy", []string{"--way=next"}, "each other decision for it"},
 	{"c-busy-two+cc", "yard", []string{"--way=busy-two", FastCongestion}, "c-busy+cc over two connections"},
 }
 
@@ -102,6 +110,8 @@ var Programs = []Program{
 	{Name: "tagbus-command", Source: "./cmd/tagbus", Folder: ".."},
 	{Name: "directory", Source: "./cmd/directory"},
 	{Name: "dd", Source: "./cmd/dd"},
+	{Name: "cipher", Source: "./cmd/cipher"},
+	{Name: "policy", Source: "./cmd/policy"},
 	{Name: "gonet", Source: "./cmd/gonet"},
 	{Name: "nats", Source: "./cmd/nats", Server: true},
 	{Name: "zmq4", Source: "./cmd/zmq4", Libs: []string{"libzmq"}},

@@ -19,6 +19,7 @@ const (
 	fieldsSection = 1
 	tagsSection   = 2
 	firstOptional = 128 // kind of the first section that may be passed over
+	proofSection  = 255
 
 	compressAbove  = 4 << 10 // bytes of the sections
 	maxSectionHead = 1 + binary.MaxVarintLen64
@@ -111,7 +112,7 @@ func inflate(data []byte) ([]byte, error) {
 }
 
 // sections are those that this program knows.
-type sections struct{ fields, tags []byte }
+type sections struct{ fields, tags, proof []byte }
 
 // split finds the sections of body.
 func split(body []byte) (s sections, err error) {
@@ -133,6 +134,8 @@ func split(body []byte) (s sections, err error) {
 			s.fields = section
 		case kind == tagsSection:
 			s.tags = section
+		case kind == proofSection:
+			s.proof = section
 		case kind < firstOptional:
 			return s, fmt.Errorf("%w: section %d is needed to read it", ErrVersion, kind)
 		}

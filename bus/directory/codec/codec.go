@@ -8,6 +8,7 @@
 //	sections  each a byte for its kind, its length as a uvarint, and its bytes:
 //	          1  all fields except the tags, as an object of JSON
 //	          2  the tags, as tags.Set.AppendBinary writes them
+//	          255  the proof, as it is, if there is one
 //
 // The sections stand in ascending order of their kinds, each at most once, and 1 and 2 are
 // there. Nothing follows them, or the end of the compressed bytes.
@@ -19,12 +20,10 @@
 // one without which the entry is misread. So a field or a section that only adds something
 // needs no new version.
 //
-// A signature takes the highest kind, 255: it is the last section, and signs the version
-// and all bytes of the sections before it, as they are before compression. What is signed
-// is then a run of bytes that a reader has as it was written, and no form of JSON has to be
-// agreed on. A time against replay is a field or a section among what is signed. A program
-// that knows nothing of signatures reads the entry as before; one that demands them refuses
-// an entry without.
+// The proof that shows which process announced the entry (Entry.Proof, package signed) is such
+// a section, of the highest kind: what it signs is what the entry says, however that is
+// written, so a copy in another directory keeps it. A program that knows nothing of proofs
+// reads the entry as before; one that demands them refuses an entry without.
 //
 // # What it costs
 //
@@ -45,6 +44,7 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -119,8 +119,11 @@ func Append(b []byte, e directory.Entry) ([]byte, error) {
 	if len(text) > MaxFieldBytes {
 		return b, tooLarge(len(text), MaxFieldBytes, "bytes of fields")
 	}
-	body := make([]byte, 0, len(text)+len(set)+2*maxSectionHead)
+	body := make([]byte, 0, len(text)+len(set)+len(e.Proof)+3*maxSectionHead)
 	body = appendSection(appendSection(body, fieldsSection, text), tagsSection, set)
+	if len(e.Proof) > 0 {
+		body = appendSection(body, proofSection, e.Proof)
+	}
 	return pack(b, body)
 }
 
@@ -145,6 +148,7 @@ func Decode(data []byte) (directory.Entry, error) {
 	if e.Tags, err = readTags(s.tags); err != nil {
 		return directory.Entry{}, err
 	}
+	e.Proof = bytes.Clone(s.proof)
 	if err := e.Validate(); err != nil {
 		return directory.Entry{}, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}

@@ -62,6 +62,8 @@ func encode(tb testing.TB, e directory.Entry) []byte {
 func TestGoldenFiles(t *testing.T) {
 	large := full(t, "")
 	large.Tags = lattice(10_000)
+	proven := full(t, "0x7")
+	proven.Proof = []byte("proof of an entry\x00\xff")
 	for _, test := range []struct {
 		file   string
 		entry  directory.Entry
@@ -72,6 +74,7 @@ func TestGoldenFiles(t *testing.T) {
 			Instance: "a", Backend: "tcp", Addresses: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:1")}, PageBytes: 1, MaxMessageBytes: 1,
 		}, true},
 		{"compressed.hex", large, false},
+		{"proof.hex", proven, true},
 	} {
 		t.Run(test.file, func(t *testing.T) {
 			got := encode(t, test.entry)
@@ -168,7 +171,7 @@ func TestDecode(t *testing.T) {
 		{"a compressed entry", compressed + deflated(t, good), nil},
 		{"a field that is not known", with("{", `{"principal":"cn=felix",`), nil},
 		{"a section that is not known", plain + good + section(128, "x"), nil},
-		{"two, the last of which could be a signature", plain + good + section(200, "") + section(255, "x"), nil},
+		{"two, the last of which is the proof", plain + good + section(200, "") + section(255, "x"), nil},
 		{"one of them compressed", compressed + deflated(t, good+section(255, strings.Repeat("x", 10_000))), nil},
 		{"as many tags as allowed", plain + fields + section(2, manyTags(codec.MaxTagParts, 0)), nil},
 

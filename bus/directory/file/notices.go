@@ -106,7 +106,7 @@ func isLocal(path string) bool {
 	if unix.Statfs(path, &fs) != nil {
 		return false
 	}
-	switch int64(fs.Type) {
+	switch int64(fs.Type) { //nolint:unconvert // it has 32 bits on some processors
 	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.RAMFS_MAGIC, unix.F2FS_SUPER_MAGIC:
 		return true
 	}

@@ -50,6 +50,7 @@ type header struct {
 	MaxMessageBytes int              `json:"max_message_bytes"`
 	SinceNanos      int64            `json:"since_ns,omitzero"`
 	Monitor         netip.AddrPort   `json:"monitor,omitzero"`
+	Proof           []byte           `json:"proof,omitempty"`
 	BeatMillis      int64            `json:"beat_ms"`
 	Process         process          `json:"process,omitzero"`
 }
@@ -70,7 +71,7 @@ func (r *record) encode() ([]byte, error) {
 		Format: formatVersion, Revision: r.revision,
 		Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID, Mirror: e.Mirror,
 		Role: e.Role, Backend: e.Backend, Addresses: e.Addresses, PageBytes: e.PageBytes, MaxMessageBytes: e.MaxMessageBytes,
-		SinceNanos: sinceNanos(e.Since), Monitor: e.Monitor, BeatMillis: r.beat.Milliseconds(), Process: r.process,
+		SinceNanos: sinceNanos(e.Since), Monitor: e.Monitor, Proof: e.Proof, BeatMillis: r.beat.Milliseconds(), Process: r.process,
 	}); err != nil {
 		return nil, err
 	}
@@ -139,7 +140,7 @@ func (r *record) readHeader(line []byte) error {
 	}
 	r.entry = directory.Entry{
 		Instance: h.Instance, Name: h.Name, Host: h.Host, PID: h.PID, Mirror: h.Mirror,
-		Role: h.Role, Backend: h.Backend, Addresses: h.Addresses, PageBytes: h.PageBytes, MaxMessageBytes: h.MaxMessageBytes, Monitor: h.Monitor,
+		Role: h.Role, Backend: h.Backend, Addresses: h.Addresses, PageBytes: h.PageBytes, MaxMessageBytes: h.MaxMessageBytes, Monitor: h.Monitor, Proof: h.Proof,
 	}
 	if h.SinceNanos != 0 {
 		r.entry.Since = time.Unix(0, h.SinceNanos).UTC()

@@ -30,20 +30,26 @@ const maxTagParts = 1 << 18
 // TestGoldenFile fixes the format: a change of these bytes needs a new format
 // number.
 func TestGoldenFile(t *testing.T) {
-	e := entry("Yr5WtNXHCZ3zXmCHsLzGTk")
-	var err error
-	if e.Tags, err = tags.ParseSet("0x1000013000118000-0x100001300011800f,0x1000013000190000,0x0&0xff00"); err != nil {
+	testGolden(t, "golden.jsonl", "")
+	testGolden(t, "proof.jsonl", "proof of an entry\x00\xff")
+}
+
+func testGolden(t *testing.T, name, proof string) {
+	t.Helper()
+	set, err := tags.ParseSet("0x1000013000118000-0x100001300011800f,0x1000013000190000,0x0&0xff00")
+	if err != nil {
 		t.Fatal(err)
 	}
+	e := entry("Yr5WtNXHCZ3zXmCHsLzGTk")
+	e.Tags, e.Proof = set, []byte(proof)
 	got, err := file.Encode(e, 3, time.Second, file.Process{Space: "boot/1/2", PID: 4711, Start: 9}, 42)
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden := filepath.Join("testdata", "golden.jsonl")
 	if *update {
-		write(t, "testdata", "golden.jsonl", got)
+		write(t, "testdata", name, got)
 	}
-	want, err := os.ReadFile(golden)
+	want, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}

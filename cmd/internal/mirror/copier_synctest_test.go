@@ -63,6 +63,29 @@ func TestACopyFollowsWhatItIsMadeOf(t *testing.T) {
 	})
 }
 
+// TestACopyHasTheProofOfItsOriginal, and the next one when the original is signed anew.
+func TestACopyHasTheProofOfItsOriginal(t *testing.T) {
+	bubble(t, func(t *testing.T, a, b *memory.Directory) {
+		e := native("p", 1)
+		e.Proof = []byte("first")
+		p := announce(t, a, e)
+		r := begin("m", a, b)
+		for _, proof := range []string{"first", "second"} {
+			e.Proof = []byte(proof)
+			if err := p.Update(e); err != nil {
+				t.Fatal(err)
+			}
+			want(t, "signed", b, "p 0x0000000000000001 m")
+			if entries, err := b.List(); err != nil || string(entries[0].Proof) != proof {
+				t.Errorf("got %q, %v, want %q", entries[0].Proof, err, proof)
+			}
+		}
+		if err := r.end(); err != nil {
+			t.Errorf("got %v at the end, want nil", err)
+		}
+	})
+}
+
 // TestTwoMirrorsMakeNoCircle: the copy of a publisher that has ended is still there, since
 // its mirror cannot withdraw it, and the other mirror does not bring the publisher back.
 func TestTwoMirrorsMakeNoCircle(t *testing.T) {

@@ -144,7 +144,7 @@ func TestBothWays(t *testing.T) {
 // TestAProblemIsSaidOnce: both directions look at both directories.
 func TestAProblemIsSaidOnce(t *testing.T) {
 	t.Chdir(t.TempDir())
-	_, said, err := ran(t.Context(), &Command{From: "a", To: "b", Both: true, Duration: 10 * time.Millisecond}, false)
+	_, said, err := ran(t.Context(), &Command{From: "a", To: "b", Both: true, Duration: time.Second}, false)
 	if n := strings.Count(said, "directory is missing"); err != nil || n != 2 {
 		t.Errorf("got %v and %d problems of two folders in\n%s\nwant one of each", err, n, said)
 	}

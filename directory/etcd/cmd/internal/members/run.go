@@ -80,13 +80,18 @@ func (f *runFlags) serve(ctx context.Context, m *member.Member, log *slog.Logger
 	defer func() {
 		cancel()
 		if works != nil {
-			_ = <-works // nothing of importance: the command ends
+			if err := <-works; err != nil {
+				log.Debug("the member no longer waits for the directory", "error", err)
+			}
 		}
 	}()
 	for {
 		select {
 		case err := <-works:
 			works = nil
+			if ctx.Err() != nil {
+				return nil
+			}
 			if err != nil {
 				return err
 			}
@@ -101,8 +106,8 @@ func (f *runFlags) serve(ctx context.Context, m *member.Member, log *slog.Logger
 	}
 }
 
-// await returns once the directory works, and says meanwhile that it does not. A nil error
-// when ctx ends is the end of the program.
+// await returns once the directory works, or with an error when ctx ends, and says
+// meanwhile that it does not work.
 func await(ctx context.Context, m *member.Member, log *slog.Logger) error {
 	for {
 		turn, cancel := context.WithTimeout(ctx, sayAgain)

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bus_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"tagbus/bus"
+	"tagbus/subscription"
+	"tagbus/tags"
+)
+
+// TestASubscriptionMadeLaterIsRefusedToo: on a connection that stands.
+func TestASubscriptionMadeLaterIsRefusedToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		x := b.site(halves)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1, 2, 3, 4), Access: x.as("uri:spiffe://cern.ch/daq/felix-07")})
+		s := b.subscriber(bus.SubscriberConfig{Access: x.as("uri:spiffe://cern.ch/dcs/hv")})
+		sub := subscribe(t, s, tags.Of(1), func(bus.Message) {})
+		_, err := s.Subscribe(tags.Of(3), func(m bus.Message) { t.Errorf("got %v, want nothing", m) })
+		must(t, err)
+		must(t, sub.Add(tags.Of(4)))
+		synctest.Wait()
+		for _, tag := range []tags.Tag{3, 4} {
+			s.wantRefused(t, fmt.Sprintf("dcs/hv subscribe %v", tag))
+			p.wantRefused(t, fmt.Sprintf("dcs/hv subscribe %v", tag))
+		}
+	})
+}
+
+// TestAPeerMayNotTakeTheInstanceOfAnother: it would end the connection of the other one.
+func TestAPeerMayNotTakeTheInstanceOfAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		x := b.site(`{"rules":[{"who": "cn:p", "publish": "1"}, {"who": "cn:s", "subscribe": "1"}, {"who": "cn:rogue", "subscribe": "1"}]}`)
+		p := b.publisher(bus.PublisherConfig{Tags: tags.Of(1), Access: x.as("cn:p")})
+		s := b.subscriber(bus.SubscriberConfig{Access: x.as("cn:s")})
+		subscribe(t, s, tags.Of(1), func(bus.Message) {})
+		x.as("cn:rogue")
+		r := x.dials(t, p, subscription.Hello{Instance: s.Instance(), MaxMessageBytes: 2 << 20})
+		if len(r.got) != 1 || !strings.Contains(string(r.got[0]), "another peer has this instance") {
+			t.Errorf("got %q, want a refusal", r.got)
+		}
+		if n := len(s.of(bus.Lost)); n > 0 {
+			t.Errorf("got %d lost connections of the honest one, want 0: %v", n, s.events)
+		}
+	})
+}
+
+// TestDeniedAgainAndAgain: a subscriber says that it misses other tags each time.
+func TestDeniedAgainAndAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		x := b.site(`{"rules":[{"who": "cn:p", "publish": "*"}, {"who": "cn:rogue", "subscribe": "1"}]}`)
+		all, err := tags.Range(0, 1<<20)
+		must(t, err)
+		p := b.publisher(bus.PublisherConfig{Tags: all, Access: x.as("cn:p")})
+		x.as("cn:rogue")
+		r := x.dials(t, p, subscription.Hello{Instance: "rogue", MaxMessageBytes: 2 << 20})
+		const most = 5000
+		for i := range most {
+			set, err := tags.Of(tags.Tag(2 + i)).MarshalBinary()
+			must(t, err)
+			r.send(control(t, &subscription.Denied{Set: set}))
+			synctest.Wait()
+		}
+		if n := len(p.of(bus.Refused)); n == 0 || n > 100 {
+			t.Errorf("got %d events of %d refusals, want some", n, most)
+		}
+		if n := len(p.of(bus.Lost)); n != 0 {
+			t.Errorf("got %d ends, want 0: it may say so: %v", n, p.of(bus.Lost))
+		}
+	})
+}
