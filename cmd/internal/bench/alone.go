@@ -36,7 +36,7 @@ func (c *Command) alone(ctx context.Context, e *tool.Env) (err error) {
 		return err
 	}
 	args := []string{"bench", serveSide, "--child", "--quiet", "--bus", e.Bus, "--backend", e.Transport(e.Backend), "--first", c.First.String(), "--listen", c.Listen.Addr().String()}
-	args = append(args, e.Security.Args()...)
+	args = append(args, e.Args()...)
 	other := exec.CommandContext(ctx, program, args...)
 	other.Args[0] = os.Args[0]                                                // in tests the name says which program it is
 	other.Cancel = func() error { return other.Process.Signal(os.Interrupt) } // its input ends, too

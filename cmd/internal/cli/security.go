@@ -86,7 +86,7 @@ func (s *Security) config() access.Config {
 	return c
 }
 
-// Guard has what the files of Security say, and reads them again on SIGHUP. Close it after
+// Guard decides by the files of Security, and reads them again on SIGHUP. Close it after
 // the node that uses it. A nil one lets every peer do everything.
 //
 // Threads: any.

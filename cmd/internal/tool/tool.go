@@ -122,7 +122,7 @@ func (e *Env) Node() (*node.Node, error) {
 // Errors: those of cli.Security.Open.
 func (e *Env) Guard() (g *cli.Guard, err error) {
 	if e.guard == nil {
-		e.guard, err = e.Security.Open(func(level slog.Level, text string) {
+		e.guard, err = e.Open(func(level slog.Level, text string) {
 			if level >= slog.LevelWarn {
 				fmt.Fprintf(e.Err, "tagbus: warning: %s\n", text)
 			}
