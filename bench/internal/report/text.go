@@ -40,8 +40,6 @@ func metricName(m scenario.Metric) string {
 		return "s until all have subscribed"
 	case scenario.Dropped:
 		return "connections lost or refused"
-	case scenario.WronglyGone:
-		return "entries gone"
 	case scenario.AllSeen:
 		return "s until all see all"
 	case scenario.OneSeen:
@@ -73,7 +71,7 @@ func amount(m scenario.Metric, v float64) string {
 		return fmt.Sprintf("%.0f", v)
 	case scenario.AllSeen, scenario.OneSeen, scenario.Connected:
 		return fmt.Sprintf("%.2f", v)
-	case scenario.Dropped, scenario.WronglyGone:
+	case scenario.Dropped:
 		return fmt.Sprintf("%.1f", v)
 	case scenario.MemberBytes:
 		return fmt.Sprintf("%.0f", v/1e6)
