@@ -190,26 +190,26 @@ func (d *door) enters(who *identity.Peer, action acl.Action) error {
 	return &AccessError{Who: who.Principal, Action: action}
 }
 
-// split divides a set into the tags with which a peer may do something, and an error for
-// those of served with which it may not, or nil.
+// refuses returns an error for those tags of a set with which a peer may not do something,
+// or nil.
 //
 //   - served: what this side has: others are not named.
-func (d *door) split(who *identity.Peer, action acl.Action, asked, served tags.Set) (may tags.Set, refused *AccessError) {
+func (d *door) refuses(who *identity.Peer, action acl.Action, asked, served tags.Set) *AccessError {
 	if d.access == nil {
-		return asked, nil
+		return nil
 	}
-	may, mayNot := d.access.Split(who.Principal, action, asked)
+	_, mayNot := d.access.Split(who.Principal, action, asked)
 	if mayNot.IsEmpty() {
-		return may, nil
+		return nil
 	}
 	named, err := mayNot.Intersection(served)
 	if err != nil {
 		named = mayNot
 	}
 	if named.IsEmpty() {
-		return may, nil
+		return nil
 	}
-	return may, &AccessError{Who: who.Principal, Action: action, Tags: named}
+	return &AccessError{Who: who.Principal, Action: action, Tags: named}
 }
 
 // explained returns a refusal with the rule that is nearest. This takes a look at all rules,
@@ -262,7 +262,7 @@ func self(access Access, action acl.Action, set tags.Set) error {
 		return nil
 	}
 	d := door{access: access}
-	if _, refused := d.split(&identity.Peer{Principal: access.Self()}, action, set, set); refused != nil {
+	if refused := d.refuses(&identity.Peer{Principal: access.Self()}, action, set, set); refused != nil {
 		return d.explained(refused)
 	}
 	return nil

@@ -110,7 +110,7 @@ func (r *accessRun) quiet() {
 	r.unsettled = false
 	r.check()
 	before := make(map[*accessBook]uint64)
-	r.each(func(s, p, tag int, book *accessBook) { before[book] = book.last })
+	r.each(func(_, _, _ int, book *accessBook) { before[book] = book.last })
 	for i := range r.pubs {
 		r.publish(i, 1<<accessTags-1, 1)
 	}

@@ -52,7 +52,6 @@ type accessBook struct {
 	delivered uint64 // since
 	last      uint64 // counter
 	lostFrom  uint64 // reported before
-	probe     uint64 // of the last probe
 }
 
 func newAccessRun(t *testing.T, c accessCase) *accessRun {

@@ -158,7 +158,7 @@ func (out *outlet) enter() error {
 	if err := l.enterAs(&out.contact.entry); err != nil {
 		return err
 	}
-	if _, refused := p.door.split(l.who, p.action, out.contact.entry.Tags, out.contact.entry.Tags); refused != nil {
+	if refused := p.door.refuses(l.who, p.action, out.contact.entry.Tags, out.contact.entry.Tags); refused != nil {
 		return p.door.explained(refused)
 	}
 	return nil

@@ -100,7 +100,7 @@ func (l *link) onDenied(m *subscription.Denied) {
 		return // nothing is denied here
 	}
 	served, _ := l.pub.fan.Served()
-	if _, refused := l.pub.door.split(l.who, l.pub.action, wants, served); refused != nil {
+	if refused := l.pub.door.refuses(l.who, l.pub.action, wants, served); refused != nil {
 		l.refused(refused)
 	}
 }

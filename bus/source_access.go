@@ -55,7 +55,7 @@ func (src *source) permit(who *identity.Peer, action acl.Action) {
 	if action != acl.Publish {
 		return // a sender announces nothing
 	}
-	if _, refused := door.split(who, action, src.contact.entry.Tags, src.contact.entry.Tags); refused != nil {
+	if refused := door.refuses(who, action, src.contact.entry.Tags, src.contact.entry.Tags); refused != nil {
 		src.refuse(refused)
 	}
 }

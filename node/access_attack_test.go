@@ -51,7 +51,7 @@ func byHand(t *testing.T, to netip.AddrPort, patience time.Duration, chain ...*i
 	if len(chain) > 0 {
 		c := tls.Certificate{PrivateKey: chain[0].Key}
 		for _, i := range chain {
-			c.Certificate = append(c.Certificate, i.Certificate.Raw)
+			c.Certificate = append(c.Certificate, i.Raw)
 		}
 		cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &c, nil }
 	}
