@@ -20,8 +20,10 @@ var errStale = errors.New("directory/etcd: what is known is no longer what the s
 // better, as its requests can get a new token.
 var errEnded = errors.New("the watch has ended")
 
-// probe is how often a watch that tells nothing is asked whether it is still there.
-const probe = 5 * time.Second
+// minProbe is how often a watch that tells nothing is asked whether it is still there, at
+// most: a third of Expiry, as leases are renewed, unless that is shorter. A thousand idle
+// watchers that each ask every 5 s are a load of a member.
+const minProbe = 5 * time.Second
 
 // watch is a stream of changes, from one server.
 type watch struct {
@@ -173,7 +175,7 @@ func (l *looker) serve(w *watch) error {
 	d := l.d
 	expiry := time.NewTimer(0)
 	defer expiry.Stop()
-	prober := time.NewTicker(probe)
+	prober := time.NewTicker(max(minProbe, d.config.Expiry/3))
 	defer prober.Stop()
 	silent := 0 // probes since the last answer
 	for {
