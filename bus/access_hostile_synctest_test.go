@@ -26,8 +26,8 @@ func TestASubscriptionMadeLaterIsRefusedToo(t *testing.T) {
 		must(t, sub.Add(tags.Of(4)))
 		synctest.Wait()
 		for _, tag := range []tags.Tag{3, 4} {
-			s.wantRefused(t, fmt.Sprintf("dcs/hv subscribe %v", tag))
-			p.wantRefused(t, fmt.Sprintf("dcs/hv subscribe %v", tag))
+			s.wantRefused(t, fmt.Sprintf("dcs/hv may not subscribe to %v", tag))
+			p.wantRefused(t, fmt.Sprintf("dcs/hv may not subscribe to %v", tag))
 		}
 	})
 }

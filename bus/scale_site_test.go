@@ -67,7 +67,7 @@ func (x site) arrive(tb testing.TB, n int) (b *scaleBed, steps, longest int) {
 // mostTimes is how much more work four times as many publishers may be: some depends on
 // how many of the events come together. If each had to be compared with all others, they
 // would be 16 times the work.
-const mostTimes = 7
+const mostTimes = 10
 
 // TestPublishersThatAppearAtOnce: four times as many publishers, none of which has a tag
 // of another, are little more than four times the work, and each slice of it is short.

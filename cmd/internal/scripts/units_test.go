@@ -38,6 +38,7 @@ func systemd(t *testing.T) (analyze, root string) {
 	for _, name := range []string{"publisher", "subscriber"} {
 		writeFile(t, filepath.Join(root, "usr/bin", name), "#!/bin/sh\n", 0o755)
 	}
+	writeFile(t, filepath.Join(root, "bin/sh"), "a shell\n", 0o755) // of ExecReload
 	return analyze, root
 }
 
