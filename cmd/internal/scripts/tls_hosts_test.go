@@ -126,6 +126,7 @@ const plaintext = "beam-energy-is-6800-GeV"
 // TestThreeIdentitiesOnThreeHosts: one may publish, one may have half of it, one nothing. A
 // capture of all that is on the wires has no message in it, and has them over plain TCP.
 func TestThreeIdentitiesOnThreeHosts(t *testing.T) {
+	overTCP(t)
 	notShort(t)
 	names := threeHosts(t)
 	s := misfitSite(t)
@@ -198,6 +199,7 @@ func (s *site) checkOn(t *testing.T, command []string, want ...string) {
 // TestTheCAIsReplacedUnderLoad without a lost message. Connections end that have shown a
 // certificate of the CA that was removed, once, and come back with the new one; all others stay.
 func TestTheCAIsReplacedUnderLoad(t *testing.T) {
+	overTCP(t)
 	notShort(t)
 	s := newSite(t)
 	for _, name := range []string{"daq", "dcs"} {

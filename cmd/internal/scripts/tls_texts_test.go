@@ -114,6 +114,7 @@ func listening(t *testing.T, p *program) netip.AddrPort {
 const refusal = `publisher: (refused|lost|tcp: an accepted)|subscriber: (refused|lost|problem)`
 
 func TestBothProgramsSayWhyTheyDoNotMatch(t *testing.T) {
+	overTCP(t)
 	s := misfitSite(t)
 	for i, tt := range misfits(s) {
 		t.Run(tt.name, func(t *testing.T) {
@@ -162,6 +163,7 @@ func (s *site) says(t *testing.T, p *program, pattern, want string) {
 }
 
 func TestABrowserAtATLSPortIsToldWhatItIs(t *testing.T) {
+	overTCP(t)
 	s := newSite(t)
 	s.issue("ca", "daq")
 	p := run(t, "publisher", append([]string{"publisher", "--bus", s.path("bus"), "--listen", "127.0.0.1:0", "--tags", "1", "--emulate", "10", "--rate", "10"}, s.as("daq")...)...)
@@ -185,6 +187,7 @@ func TestABrowserAtATLSPortIsToldWhatItIs(t *testing.T) {
 // A certificate that does not count now is refused by its own program, before anything is
 // sent.
 func TestAProgramRefusesItsOwnCertificate(t *testing.T) {
+	overTCP(t)
 	s, ca := newSite(t), identitytest.NewCA(t, "cn:site")
 	now := time.Now()
 	for _, tt := range []struct {
@@ -222,6 +225,7 @@ func (s *site) pair(t *testing.T, publisher, subscriber []string) (p, c *program
 
 // TestConnectionsThatNoLongerMayEnd: with the reason at both ends, and others go on.
 func TestConnectionsThatNoLongerMayEnd(t *testing.T) {
+	overTCP(t)
 	t.Run("expired", func(t *testing.T) {
 		s, ca := newSite(t), identitytest.NewCA(t, "cn:site")
 		now := time.Now()
@@ -262,6 +266,7 @@ func TestConnectionsThatNoLongerMayEnd(t *testing.T) {
 
 // TestABrokenPolicyStaysOut: at each look a person wants, the mistake is said.
 func TestABrokenPolicyStaysOut(t *testing.T) {
+	overTCP(t)
 	s := misfitSite(t)
 	p, c := s.pair(t, s.as("daq", "--acl", s.path("policy.json")), s.as("dcs"))
 	good := s.read("policy.json")
