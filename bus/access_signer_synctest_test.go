@@ -13,7 +13,7 @@ import (
 	"tagbus/tags"
 )
 
-// signedBy is a directory that shows who has signed an entry, as package signed does.
+// signedBy is a directory that shows the signer of an entry, as package signed does.
 type signedBy struct {
 	directory.Directory
 	signer string
