@@ -185,15 +185,25 @@ type Prober interface {
 	ProbeAfter(silence time.Duration)
 }
 
-// RoundTripper is an Endpoint whose system measures how far away the peer is.
-type RoundTripper interface {
-	// RoundTrip returns how long the system's data and the peer's answer to it take, as
-	// the system has it for this connection: smoothed over what was sent lately. It is
-	// 0 if nothing was measured, or at a closed endpoint. The programs of both sides have
-	// no part in it.
+// Path is what the system has measured of the way to a peer.
+type Path struct {
+	// RoundTrip is how long data and the peer's answer to it take, smoothed over what was
+	// sent lately; 0 if nothing was measured. The programs of both sides have no part in it.
+	RoundTrip time.Duration
+
+	// Segments counts what this side has sent with data in it on this connection, and
+	// Retransmitted the segments among all that it has sent again, because the network lost
+	// them, or their acknowledgement came too late. Systems count to 2^32, and begin again.
+	Segments, Retransmitted uint64
+}
+
+// PathMeasurer is an Endpoint whose system measures the way to the peer.
+type PathMeasurer interface {
+	// Path returns what was measured of this connection; ok is false if nothing is, and at a
+	// closed endpoint.
 	//
 	//   - Threads: any. Blocks: never. It may cost a system call.
-	RoundTrip() time.Duration
+	Path() (p Path, ok bool)
 }
 
 // Authenticated is an Endpoint whose backend knows who the peer is.

@@ -7,17 +7,20 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // uncheckedBytes is the size up to which CheckMemory does not look: smaller pieces
 // are no mistake of a configuration, and some are asked for at each connection.
 const uncheckedBytes = 256 << 20
+
+// addressable is how much a program can have in large pieces: that of 32 bits has 2 to 4 GiB
+// for everything, and the system lets most of it be asked for whatever the machine has.
+const addressable = (3 << 29) << (math.MaxInt >> 32 & 16)
 
 // CheckMemory looks whether this process could have n more bytes at all, before it
 // asks for them: the Go heap ends the program when the system refuses.
@@ -28,11 +31,12 @@ const uncheckedBytes = 256 << 20
 //
 // Errors: ErrNoMemory, wrapped, with the limit. Threads: any. Blocks: for a few
 // files of /proc and /sys, if n is more than 256 MiB.
-func CheckMemory(n int) error {
+func CheckMemory(n int64) error {
 	if n <= uncheckedBytes {
 		return nil
 	}
-	for _, limit := range memoryLimits(os.DirFS("/"), softLimit) {
+	limits := []memoryLimit{{"a program for this processor can address, beside all else, some", addressable}}
+	for _, limit := range append(limits, memoryLimits(os.DirFS("/"), softLimit)...) {
 		if uint64(n) > limit.bytes {
 			return fmt.Errorf("%w: %d bytes asked for, %s %d", ErrNoMemory, n, limit.name, limit.bytes)
 		}
@@ -63,21 +67,12 @@ func memoryLimits(root fs.FS, soft func(resource int) (bytes uint64, ok bool)) (
 	for _, r := range []struct {
 		resource  int
 		used, how string
-	}{{unix.RLIMIT_AS, "VmSize", "ulimit -v"}, {unix.RLIMIT_DATA, "VmData", "ulimit -d"}} {
+	}{{limitAS, "VmSize", "ulimit -v"}, {limitData, "VmData", "ulimit -d"}} {
 		if bytes, ok := soft(r.resource); ok {
 			limits = append(limits, memoryLimit{"the limit of the process (" + r.how + ") leaves", bytes - min(bytes, process[r.used])})
 		}
 	}
 	return limits
-}
-
-// softLimit returns the soft limit of a resource of this process.
-func softLimit(resource int) (bytes uint64, ok bool) {
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(resource, &limit); err != nil || limit.Cur == unix.RLIM_INFINITY {
-		return 0, false
-	}
-	return limit.Cur, true
 }
 
 // numbersOf reads the lines "Name: number kB" of a file; none if it cannot.

@@ -112,8 +112,6 @@ func (p Params) Validate() error {
 	check.Within(&v, "Buffered.Buffers", p.Buffered.Buffers, 0, maxBuffers)
 	check.Within(&v, "Buffered.BufferBytes", p.Buffered.BufferBytes, 1, maxMessageBytesLimit)
 	check.Within(&v, "ZeroCopy.Outstanding", p.ZeroCopy.Outstanding, 1, maxOutstandingLimit)
-	if p.ConnectTimeout < minConnectTimeout {
-		v.Add("ConnectTimeout is %v, want at least %v", p.ConnectTimeout, minConnectTimeout)
-	}
+	check.Within(&v, "ConnectTimeout", p.ConnectTimeout, minConnectTimeout, check.MaxDuration)
 	return v.Err()
 }

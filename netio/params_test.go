@@ -4,6 +4,7 @@ package netio_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -57,13 +58,14 @@ func full() netio.Params {
 }
 
 func TestParamsValidateNamesFieldValueAndLimit(t *testing.T) {
+	large := int64(1 << 31) // negative where an int has 32 bits
 	tests := []struct {
 		name   string
 		change func(p *netio.Params)
 		want   string
 	}{
 		{"a negative message size", func(p *netio.Params) { p.Receive.MaxMessageBytes = -1 }, "Receive.MaxMessageBytes is -1, want 1 to 2147483647"},
-		{"a message size over the limit", func(p *netio.Params) { p.Receive.MaxMessageBytes = 1 << 31 }, "Receive.MaxMessageBytes is 2147483648, want 1 to 2147483647"},
+		{"a message size over the limit", func(p *netio.Params) { p.Receive.MaxMessageBytes = int(large) }, fmt.Sprintf("Receive.MaxMessageBytes is %d, want 1 to 2147483647", int(large))},
 		{"a first message over the others", func(p *netio.Params) {
 			p.Receive = netio.ReceiveParams{MaxMessageBytes: 100, FirstMessageBytes: 101}
 		}, "Receive.FirstMessageBytes is 101, want 1 to 100"},
@@ -72,7 +74,7 @@ func TestParamsValidateNamesFieldValueAndLimit(t *testing.T) {
 		{"a negative buffer size", func(p *netio.Params) { p.Buffered.BufferBytes = -1 }, "Buffered.BufferBytes is -1, want 1 to 2147483647"},
 		{"too many sends", func(p *netio.Params) { p.ZeroCopy.Outstanding = 65537 }, "ZeroCopy.Outstanding is 65537, want 1 to 65536"},
 		{"a negative number of sends", func(p *netio.Params) { p.ZeroCopy.Outstanding = -1 }, "ZeroCopy.Outstanding is -1, want 1 to 65536"},
-		{"a timeout too short to connect", func(p *netio.Params) { p.ConnectTimeout = time.Microsecond }, "ConnectTimeout is 1µs, want at least 1ms"},
+		{"a timeout too short to connect", func(p *netio.Params) { p.ConnectTimeout = time.Microsecond }, "ConnectTimeout is 1µs, want 1ms to 87600h0m0s"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -43,7 +43,7 @@ func NewPool(buffers, bufferBytes int) (*Pool, error) {
 	if buffers > (math.MaxInt-stride)/(stride+poolBookBytes) {
 		return nil, fmt.Errorf("%w: a pool of %d buffers of %d bytes", ErrNoMemory, buffers, bufferBytes)
 	}
-	if err := CheckMemory(buffers * (stride + poolBookBytes)); err != nil {
+	if err := CheckMemory(int64(buffers) * int64(stride+poolBookBytes)); err != nil {
 		return nil, err
 	}
 	region, err := AllocRegion(buffers * stride)

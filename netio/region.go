@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build !race
+//go:build linux && !race
 
 package netio
 
@@ -17,11 +17,11 @@ import (
 // as it is touched.
 //
 // In a race build it comes from the Go heap, because the race detector does
-// not see accesses to mapped memory.
+// not see accesses to mapped memory, and so it does on other systems than Linux.
 //
 // Errors: ErrNoMemory, and others of the system, wrapped. Threads: any.
 func AllocRegion(n int) ([]byte, error) {
-	if err := CheckMemory(n); err != nil {
+	if err := CheckMemory(int64(n)); err != nil {
 		return nil, err
 	}
 	mem, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)

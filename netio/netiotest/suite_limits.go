@@ -145,7 +145,7 @@ func checkImpossible(t TB, s Suite) {
 	p := connectPair(t, s, nil)
 	// The same memory again and again. A backend that does not take so many pieces
 	// looks at the size first all the same.
-	pieces := make([][]byte, 1+(1<<31)/len(p.region))
+	pieces := make([][]byte, 1+int((1<<31)/int64(len(p.region))))
 	for i := range pieces {
 		pieces[i] = p.region
 	}

@@ -72,8 +72,9 @@ func TestCapabilitiesWithoutRegionAndBuffers(t *testing.T) {
 // that does not read: the network itself would take many more.
 func TestNoMoreIsUnderWayThanTheWindow(t *testing.T) {
 	for _, window := range netiotest.Few([]int{1, 2, 3, 7, 16}, []int{1, 7}) {
-		s := serve(t, newWatcher(), rdma.Config{}, netio.Params{Receive: netio.ReceiveParams{Buffers: window}})
-		s.AtEstablished = func(ep netio.Endpoint) { ep.PauseReceive() }
+		pausing := newWatcher()
+		pausing.AtEstablished = func(ep netio.Endpoint) { ep.PauseReceive() }
+		s := serve(t, pausing, rdma.Config{}, netio.Params{Receive: netio.ReceiveParams{Buffers: window}})
 		w := newWatcher()
 		region := newRegion(t, 4096)
 		ep, other := s.dial(t, w, rdma.Config{}, netio.Params{ZeroCopy: netio.ZeroCopyParams{Region: region, Outstanding: 40}})
@@ -105,8 +106,9 @@ func TestNoMoreIsUnderWayThanTheWindow(t *testing.T) {
 // and goes on sending.
 func TestWhatWasReceivedComesBeforeTheEnd(t *testing.T) {
 	p := netio.Params{Buffered: netio.BufferedParams{Buffers: 4}}
-	s := serve(t, newWatcher(), rdma.Config{}, p)
-	s.AtEstablished = func(ep netio.Endpoint) { ep.PauseReceive() }
+	pausing := newWatcher()
+	pausing.AtEstablished = func(ep netio.Endpoint) { ep.PauseReceive() }
+	s := serve(t, pausing, rdma.Config{}, p)
 	w := newWatcher()
 	ep, other := s.dial(t, w, rdma.Config{}, p)
 	for range 3 {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package reactor
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -138,8 +141,8 @@ func (c Config) Validate() error {
 	if c.Wait != WaitNetpoll && c.Wait != WaitThread {
 		refuse("Wait", int(c.Wait), "must be WaitNetpoll or WaitThread")
 	}
-	if c.BusyPoll < 0 {
-		refuse("BusyPoll", c.BusyPoll, "must not be negative")
+	if c.BusyPoll < 0 || c.BusyPoll > check.MaxDuration {
+		refuse("BusyPoll", c.BusyPoll, fmt.Sprintf("must be 0 to %v", check.MaxDuration))
 	}
 	if len(c.CPUs) > 0 && c.Wait != WaitThread {
 		refuse("CPUs", c.CPUs, "needs Wait: WaitThread, because only a thread can be pinned")
@@ -149,8 +152,8 @@ func (c Config) Validate() error {
 			refuse("CPUs", cpu, "must be 0 to 1023")
 		}
 	}
-	if c.StallLimit > 0 && c.StallLimit < minStall {
-		refuse("StallLimit", c.StallLimit, "must be at least 1ms, or negative for no watchdog")
+	if c.StallLimit > 0 && (c.StallLimit < minStall || c.StallLimit > check.MaxDuration) {
+		refuse("StallLimit", c.StallLimit, fmt.Sprintf("must be 1ms to %v, or negative for no watchdog", check.MaxDuration))
 	}
 	return v.Err()
 }

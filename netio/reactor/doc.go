@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package reactor decides whose turn it is: an event loop on epoll that calls
 // functions when file descriptors are ready, timers expire, signals are fired
 // and functions are posted to it. It runs on Linux only.

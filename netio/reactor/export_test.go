@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package reactor
 
 // WatchdogArmed reports whether the watchdog will look at the loop again without

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package reactor_test
 
 import (
@@ -27,9 +29,10 @@ func BenchmarkTrigger(b *testing.B) {
 			b.Run("over="+over+"/work="+work, func(b *testing.B) {
 				var both [2]*triggered
 				for i := range both {
-					loop, _ := started(b, reactor.Config{})
+					loop, stop := started(b, reactor.Config{})
 					both[i] = &triggered{tb: b, loop: loop, pair: pairs[over], edge: i == 0, done: make(chan struct{}, 1)}
 					works[work](both[i])
+					b.Cleanup(stop) // before descriptors are closed that a callback may be reading
 				}
 				compareTriggers(b, both)
 			})

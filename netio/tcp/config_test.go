@@ -16,7 +16,7 @@ import (
 
 func TestConfigReportsAllThatIsWrong(t *testing.T) {
 	bad := tcp.Config{
-		SendBufferBytes: -1, ReceiveBufferBytes: 2 << 30, CongestionControl: "much-too-long-a-name",
+		SendBufferBytes: -1, ReceiveBufferBytes: 1<<31 - 1, CongestionControl: "much-too-long-a-name",
 		KeepaliveIdle: time.Millisecond, KeepaliveInterval: -1, KeepaliveProbes: 1000, UserTimeout: 1,
 		Backlog: -1, AcceptBudget: -1, MaxEndpoints: -1, AcceptPause: -1, PartialTimeout: 1,
 		TLS: &tcp.TLS{HandshakeTimeout: 1, MaxHandshakes: -1, MaxRecords: -1},
@@ -26,7 +26,7 @@ func TestConfigReportsAllThatIsWrong(t *testing.T) {
 		t.Fatalf("open backend: got error %v, want %v", err, netio.ErrInvalidConfig)
 	}
 	for _, field := range []string{
-		"SendBufferBytes is -1", "ReceiveBufferBytes is 2147483648", "CongestionControl is \"much", "KeepaliveIdle is 1ms", "KeepaliveInterval is -1ns",
+		"SendBufferBytes is -1", "ReceiveBufferBytes is 2147483647", "CongestionControl is \"much", "KeepaliveIdle is 1ms", "KeepaliveInterval is -1ns",
 		"KeepaliveProbes is 1000", "UserTimeout is 1ns", "Backlog is -1", "AcceptBudget is -1", "MaxEndpoints is -1", "AcceptPause is -1ns", "PartialTimeout is 1ns",
 		"TLS.Server is nil", "TLS.Client is nil", "TLS.HandshakeTimeout is 1ns", "TLS.MaxHandshakes is -1", "TLS.MaxRecords is -1, want 1 to 17179869184",
 	} {

@@ -33,6 +33,14 @@ var (
 	// ErrKeyLimit: the endpoint has sent TLS.MaxRecords. Open the connection again.
 	ErrKeyLimit = errors.New("tcp: the TLS key of the connection is used up: connect again")
 
+	// ErrIdleRecords: the records of the peer have more besides data than any program
+	// needs, such as KeyUpdates. It is broken or hostile.
+	ErrIdleRecords = errors.New("tcp: too much in records of TLS that is not data")
+
+	// ErrLongHandshake: the peer has sent more during its handshake than any chain of certificates
+	// needs. It is broken or hostile.
+	ErrLongHandshake = errors.New("the peer has sent more than 64 KiB in its handshake")
+
 	// ErrTLS is wrapped by the errors of crypto/tls behind the handshake, such as a
 	// record that was changed on its way.
 	ErrTLS = errors.New("tcp: TLS failed")

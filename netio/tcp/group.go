@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -81,6 +83,7 @@ type group struct {
 	accepted atomic.Int64 // endpoints of all, down to the last callback
 	accepts  desk         // the handshakes of these
 	dials    desk
+	ration   *ration // of both; nil: without TLS
 
 	strangers strangers
 }
@@ -89,8 +92,9 @@ type group struct {
 func newGroup(c *Config, several bool) *group {
 	g := &group{spread: several}
 	if c.TLS != nil {
-		g.accepts.places, g.accepts.cuts = c.TLS.MaxHandshakes, true
-		g.dials.places = c.TLS.MaxHandshakes
+		g.ration = newRation(runtime.GOMAXPROCS(0), time.Now)
+		g.accepts = desk{places: c.TLS.MaxHandshakes, ration: g.ration, accepts: true}
+		g.dials = desk{places: c.TLS.MaxHandshakes, ration: g.ration}
 	}
 	return g
 }

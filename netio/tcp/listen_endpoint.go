@@ -100,6 +100,11 @@ func (l *listenEndpoint) accept() {
 			l.restored()
 			return
 		case unix.EMFILE, unix.ENFILE:
+			if b.group.strangers.displace() {
+				b.Counters.AcceptShed.Add(1)
+				b.Enqueue(l) // behind the end of the stranger, whose descriptor is free then
+				return
+			}
 			l.shed()
 			l.rest(errno)
 			return

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -125,12 +124,13 @@ func TestAcceptSurvivesWithoutDescriptors(t *testing.T) {
 	const peers, places = 20, 2
 	// Sockets first, then the limit, then the connections.
 	var fds []int
+	patience := unix.NsecToTimeval(int64(backendtest.Patience)) // its fields are as wide as the processor has them
 	for range peers + 1 {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
 			t.Fatalf("socket: got error %v, want none", err)
 		}
-		if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: int64(backendtest.Patience / time.Second)}); err != nil {
+		if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience); err != nil {
 			t.Fatalf("SO_RCVTIMEO: got error %v, want none", err)
 		}
 		fds = append(fds, fd)

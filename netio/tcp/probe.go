@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tagbus/netio"
 )
 
 // ProbeAfter implements netio.Prober. The system may refuse it, and then asks as before.
@@ -23,21 +25,24 @@ func (e *endpoint) ProbeAfter(silence time.Duration) {
 	}
 }
 
-// RoundTrip implements netio.RoundTripper.
+// Path implements netio.PathMeasurer.
 //
 // Implements:
 //
-//	getsockopt(fd, IPPROTO_TCP, TCP_INFO, …) → tcpi_rtt
-func (e *endpoint) RoundTrip() time.Duration {
+//	getsockopt(fd, IPPROTO_TCP, TCP_INFO, …) → tcpi_rtt, tcpi_data_segs_out, tcpi_total_retrans
+func (e *endpoint) Path() (p netio.Path, ok bool) {
 	q := &e.queue
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	if q.socket < 0 {
-		return 0
+		return p, false
 	}
 	info, err := unix.GetsockoptTCPInfo(q.socket, unix.IPPROTO_TCP, unix.TCP_INFO)
 	if err != nil {
-		return 0
+		return p, false
 	}
-	return time.Duration(info.Rtt) * time.Microsecond
+	return netio.Path{
+		RoundTrip: time.Duration(info.Rtt) * time.Microsecond,
+		Segments:  uint64(info.Data_segs_out), Retransmitted: uint64(info.Total_retrans),
+	}, true
 }

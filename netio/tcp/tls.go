@@ -114,6 +114,11 @@ func (t *TLS) serverConfig() (*tls.Config, error) {
 	if c.GetConfigForClient != nil {
 		v.Add("GetConfigForClient of TLS.Server is set, want nil: TLS.Server itself is called for each connection")
 	}
+	if c.CurvePreferences == nil {
+		// A stranger chooses among these, and the larger curves of NIST cost many times as
+		// much. All peers have one of these: it is what crypto/tls offers first.
+		c.CurvePreferences = []tls.CurveID{tls.X25519MLKEM768, tls.X25519, tls.CurveP256}
+	}
 	return c, t.harden(c, &v)
 }
 

@@ -17,8 +17,9 @@ const (
 	parkedPerPlace = 16
 )
 
-// desk lets handshakes of one kind begin, as many at once as it has places. The others
-// wait in line, the first to come first:
+// desk lets handshakes of one kind begin, as many at once as it has places, and those that
+// are accepted only while the ration has processor time for strangers. The others wait in
+// line:
 //
 //	enter ──► line ──► place ──────────────► leave
 //	                     └──► parked ──────────┘
@@ -31,43 +32,64 @@ const (
 //
 // Threads: any.
 type desk struct {
-	places int
-	cuts   bool // parked ones end when there are too many; else no more are parked
+	places  int
+	ration  *ration
+	accepts bool // parked ones end when there are too many; else no more are parked
 
 	mu     sync.Mutex
-	busy   int       // places that are taken
-	line   list.List // of *secure
-	parked list.List // of *secure, the first to be parked first
+	busy   int // places that are taken
+	line   line
+	parked list.List   // of *secure, the first to be parked first
+	timer  *time.Timer // nil: the ration was never used up
 }
 
 // enter begins the handshake of s now or later.
 func (d *desk) enter(s *secure) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.busy == d.places {
-		s.place = d.line.PushBack(s)
-		return
-	}
-	d.busy++
-	d.begin(s)
+	d.line.add(s)
+	d.fill()
 }
 
-// begin starts the goroutine of a handshake, which has a place. mu is held.
-func (d *desk) begin(s *secure) {
-	s.place, s.begun = nil, true
-	s.endpoint.backend.handshakes.Add(1)
-	go s.shake()
+// fill gives places that are free to those in line whose turn it is. mu is held.
+func (d *desk) fill() {
+	for d.busy < d.places && d.line.length > 0 {
+		if d.accepts {
+			if wait := d.ration.wait(d.busy); wait > 0 {
+				d.pause(wait)
+				return
+			}
+		}
+		s := d.line.first()
+		s.begun = true
+		d.busy++
+		s.endpoint.backend.handshakes.Add(1)
+		go s.shake()
+	}
+}
+
+// pause fills places later. mu is held.
+func (d *desk) pause(wait time.Duration) {
+	if d.timer != nil {
+		d.timer.Reset(wait)
+		return
+	}
+	d.timer = time.AfterFunc(wait, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.fill()
+	})
 }
 
 // park is called by a handshake whose peer has been silent for yieldAfter.
 func (d *desk) park(s *secure) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if s.place != nil || d.line.Len() == 0 {
+	if s.place != nil || d.line.length == 0 {
 		return
 	}
 	if d.parked.Len() == parkedPerPlace*d.places {
-		if !d.cuts {
+		if !d.accepts {
 			return
 		}
 		first := d.parked.Remove(d.parked.Front()).(*secure)
@@ -75,17 +97,8 @@ func (d *desk) park(s *secure) {
 		first.wire.stop(errStalled)
 	}
 	s.place = d.parked.PushBack(s)
-	d.next()
-}
-
-// next gives a place that is free now to the first in line. mu is held.
-func (d *desk) next() {
-	first := d.line.Front()
-	if first == nil {
-		d.busy--
-		return
-	}
-	d.begin(d.line.Remove(first).(*secure))
+	d.busy--
+	d.fill()
 }
 
 // leave ends the handshake of s.
@@ -98,18 +111,21 @@ func (d *desk) leave(s *secure) {
 		d.parked.Remove(s.place)
 		s.place = nil
 	default:
-		d.next()
+		d.busy--
+		d.fill()
 	}
 }
 
-// forget takes s out of the line, if it is there: one that is parked leaves by itself.
-func (d *desk) forget(s *secure) {
+// forget takes s out of the line, and reports whether it was there: one that has begun
+// leaves by itself.
+func (d *desk) forget(s *secure) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if s.place != nil && !s.begun {
-		d.line.Remove(s.place)
-		s.place = nil
+	if s.place == nil || s.begun {
+		return false
 	}
+	d.line.remove(s)
+	return true
 }
 
 // strangers are the accepted endpoints that are not secure yet, the oldest first. When

@@ -25,8 +25,8 @@ const directSealBytes = 64 << 10
 // completion means the same as without TLS, and an endpoint has at most sealBytes twice.
 func (e *endpoint) flushSealed() {
 	q, b, s := &e.queue, e.backend, e.secure
-	if s.wire.overflowed() {
-		e.end(e.OpError("send", tlsError(errNoRoom)))
+	if err := s.wire.failure(); err != nil {
+		e.end(e.OpError("send", tlsError(err)))
 		return
 	}
 	for budget := writeBudget; !e.blocked; {

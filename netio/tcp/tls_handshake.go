@@ -12,6 +12,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"tagbus/netio"
 )
 
@@ -20,12 +22,17 @@ func (s *secure) shake() {
 	b := s.endpoint.backend
 	defer b.handshakes.Done()
 	s.err = errGoexit
+	s.work.begin()
 	defer func() {
+		s.work.end()
 		if v := recover(); v != nil {
 			b.config.Logger.Error("tcp: a callback of the TLS configuration panicked", "panic", v, "stack", string(debug.Stack()))
 			s.err = fmt.Errorf("%w: %w: %v", ErrHandshake, errPanicked, v)
 		}
-		s.wire.blocking = false
+		s.wire.blocking, s.opened = false, s.wire.records.plain // what was read ahead is free
+		if s.err == nil {
+			s.work.succeed()
+		}
 		s.desk().leave(s)
 		s.endpoint.Schedule(toSecured)
 	}()
@@ -124,7 +131,7 @@ func alertOf(err error) int {
 func (s *secure) explain(err error) error {
 	var header tls.RecordHeaderError
 	switch alert := alertOf(err); {
-	case errors.Is(err, errCut):
+	case hasGone(err):
 		return errGone
 	case errors.As(err, &header):
 		return fmt.Errorf("%w: %w", ErrPeerSpeaksPlain, err)
@@ -136,10 +143,16 @@ func (s *secure) explain(err error) error {
 	return err
 }
 
+// hasGone reports whether the peer has closed the connection: also one that had not read
+// all that this side has sent, of which the system makes a reset.
+func hasGone(err error) bool {
+	return errors.Is(err, errCut) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE)
+}
+
 // explainRefusal explains why the peer has not let this side in.
 func (s *secure) explainRefusal(err error) error {
 	switch alert := alertOf(err); {
-	case errors.Is(err, errCut):
+	case hasGone(err):
 		return errGone
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%w: it has closed the connection behind the handshake", ErrNoProtocol)

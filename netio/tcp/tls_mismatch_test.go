@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"regexp"
 	"strings"
 	"sync"
@@ -230,4 +231,28 @@ func TestOtherUsersOfTLS(t *testing.T) {
 		}
 		next(t, "the end of the server", served)
 	})
+}
+
+// TestAResetInTheHandshakeIsNamed: a peer that closes with bytes unread resets the connection.
+func TestAResetInTheHandshakeIsNamed(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("listen: got error %v, want none", err)
+	}
+	defer l.Close()
+	w := newWatcher()
+	client := openBackend(t, w, withTLS(t, tcp.Config{}))
+	if err := client.OpenEndpoint(addrOf(t, l.Addr()), netio.Params{}); err != nil {
+		t.Fatalf("OpenEndpoint: got error %v, want none", err)
+	}
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatalf("accept: got error %v, want none", err)
+	}
+	wantBytes(t, c, []byte{22, 3, 1}) // the hello has come, and has a rest
+	_ = c.Close()
+	want := "netio: open endpoint ADDR: tcp: the TLS handshake failed: unexpected EOF: the peer has closed the connection; its log says why"
+	if got := strip(next(t, "OnConnectionRefused", w.Refused).Error()); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
 }

@@ -6,6 +6,9 @@ import (
 	"container/list"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
+	"math"
+	"net/netip"
 	"time"
 	"unsafe"
 
@@ -22,12 +25,14 @@ var accepted [lengthBytes]byte
 // desk.enter to toSecured, and the loop before and after that.
 type secure struct {
 	endpoint *endpoint
+	remote   netip.Addr
 	conn     *tls.Conn
 	wire     wire
 	dialled  bool
 	err      error // of the handshake
 	peers    []*x509.Certificate
 
+	work    work
 	place   *list.Element // of the desk: in the line, or parked
 	begun   bool          // the handshake has begun
 	cut     bool          // and must end
@@ -38,6 +43,7 @@ type secure struct {
 	silence alarm.Alarm // until the peer's first bytes
 	shaking bool        // the handshake is the desk's
 	failed  error       // of reading, for good
+	opened  uint64      // bytes of data that were opened
 	drained bool        // nothing whole is left in conn
 
 	// Of the goroutine that seals: a sender under the mutex of an idle queue, or the loop
@@ -49,10 +55,15 @@ type secure struct {
 
 // newSecure prepares TLS for an endpoint.
 func newSecure(e *endpoint, dialled bool) *secure {
-	s := &secure{endpoint: e, dialled: dialled}
+	s := &secure{endpoint: e, remote: e.Remote().Addr(), dialled: dialled}
 	s.wire.memory, s.wire.fd = &e.backend.memory, e.fd
 	s.wire.blocking, s.wire.kicks = true, make(chan struct{}, 1)
+	if s.wire.room = handshakeBytes; dialled {
+		s.wire.room = math.MaxInt
+	}
 	s.wire.yield = func() { s.desk().park(s) }
+	s.work = work{ration: e.backend.group.ration, free: dialled}
+	s.wire.work = &s.work
 	return s
 }
 
@@ -64,38 +75,64 @@ func (s *secure) desk() *desk {
 	return &s.endpoint.backend.group.accepts
 }
 
-// open reads and opens records into room, until it is full or there is nothing more.
+// open reads openBytes or openRecords, whichever is less, and opens the records into room,
+// until it is full or there is nothing more.
 //
-//   - n: bytes; records: of which there may be some without any.
-//   - err: errNothing when there is nothing more; nil when there may be. io.EOF is an end
-//     in order. An error other than errNothing comes again and again.
-func (s *secure) open(room []byte) (n, records int, err error) {
+//   - budget: what may be read of the wire, with openCharge for each record.
+//   - n: bytes; cost: of the budget.
+//   - err: errNothing when all that was read is opened; nil when it may not be. io.EOF is
+//     an end in order. An error other than errNothing comes again and again.
+func (s *secure) open(room []byte, budget int) (n, cost int, err error) {
 	if s.failed != nil {
 		return 0, 0, s.failed
 	}
-	for n < len(room) && records < openRecords {
-		m, err := s.conn.Read(room[n:])
+	limit := min(budget, openBytes)
+	s.wire.left, s.wire.lap = limit, openRecords
+	for n < len(room) {
+		var m int
+		m, err = s.conn.Read(room[n:])
 		n += m
-		records++
-		if err == errNothing { //nolint:errorlint // bare, and this is the data path
-			return n, records, err
-		}
+		s.opened += uint64(m)
 		if err != nil {
-			s.failed = err
-			return n, records, err
+			break
 		}
 	}
-	return n, records, nil
+	if err = s.judgeRead(err); err != nil && err != errNothing { //nolint:errorlint // bare, and this is the data path
+		s.failed = err
+	}
+	return n, limit - s.wire.left, err
+}
+
+// judgeRead returns the error of a Read, or the one that is behind it.
+func (s *secure) judgeRead(err error) error {
+	if err == nil {
+		return nil
+	}
+	if failed := s.wire.failure(); failed != nil && err != io.EOF { //nolint:errorlint // crypto/tls returns it bare
+		return failed
+	}
+	// When all that was read is opened, what is not data is known to the byte.
+	if err == errNothing && s.wire.records.plain > s.opened+s.opened/idleEach+idleBytes { //nolint:errorlint // bare, and this is the data path
+		return errIdle
+	}
+	return err
 }
 
 const (
-	// openRecords is how many records are opened before the messages in them are
-	// delivered, and the time is looked at.
-	openRecords = 64
+	// openBytes and openRecords are how much is read, with openCharge, before the messages
+	// in it are delivered, and the time and what is not data are looked at.
+	openBytes   = 64 << 10
+	openRecords = 8
 
 	// openCharge is what a record takes of the budget of a turn: a peer may make them
 	// as small as it likes.
 	openCharge = 512
+
+	// Besides data the records of a peer may have idleBytes, in which 6 KeyUpdates fit, and
+	// one byte for each idleEach of data. A KeyUpdate costs as much as many messages, and
+	// no implementation in use needs one before 2^24 full records (RFC 8446, section 5.5).
+	idleBytes = 32
+	idleEach  = 256 << 10
 )
 
 // seal seals up to sealBytes of what to has gathered, in records that are as full as they

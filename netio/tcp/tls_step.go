@@ -89,6 +89,8 @@ func (e *endpoint) greet() {
 		e.insecure(ErrPeerSpeaksPlain)
 	case n < 3 && e.peerClosed:
 		e.insecure(errSilent)
+	case n >= 3 && e.peerClosed: // nothing is to be computed for it
+		e.insecure(errGone)
 	case n >= 3:
 		e.backend.Alarms.Cancel(&s.silence)
 		e.shake()
@@ -106,10 +108,13 @@ func (e *endpoint) secureEvent(events reactor.Events) {
 	if events.Has(reactor.PeerClosed | reactor.Failed | reactor.Hangup) {
 		e.peerClosed = true
 	}
-	if e.secure.shaking {
-		e.secure.wire.kick()
-	} else {
+	switch s := e.secure; {
+	case !s.shaking:
 		e.greet()
+	case e.peerClosed && s.desk().forget(s): // nothing is to be computed for it
+		e.insecure(errGone)
+	default:
+		s.wire.kick()
 	}
 }
 
@@ -196,10 +201,9 @@ func (e *endpoint) receiveSealed(makeWay bool) {
 			e.endReceive(err)
 			return
 		}
-		n, records, err := s.open(room)
+		n, cost, err := s.open(room, budget)
 		e.receiver.grown(n)
-		charge := max(n, records*openCharge)
-		e.backend.moved += charge
+		e.backend.moved += cost
 		s.drained = err == errNothing //nolint:errorlint // bare, and this is the data path
 		if s.wire.answered() {
 			e.Schedule(toFlush)
@@ -207,11 +211,11 @@ func (e *endpoint) receiveSealed(makeWay bool) {
 		if n > 0 && !e.deliver() {
 			return
 		}
-		if err != nil {
+		if err != nil && (!s.drained || !s.wire.stopped()) { // else the socket may have more
 			e.openedNothing(err)
 			return
 		}
-		if budget -= charge; budget < leastReadBytes || e.backend.late() {
+		if budget -= cost; budget < leastReadBytes || e.backend.late() {
 			e.fallBehind()
 			return
 		}

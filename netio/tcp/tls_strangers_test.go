@@ -4,11 +4,14 @@ package tcp_test
 
 import (
 	"crypto/tls"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"tagbus/internal/tests"
 	"tagbus/internal/tests/pki"
@@ -62,6 +65,7 @@ func TestAThousandHalfHandshakes(t *testing.T) {
 	cfg := withTLS(t, tcp.Config{Logger: quiet})
 	cfg.TLS.HandshakeTimeout, cfg.TLS.MaxHandshakes = time.Hour, places
 	server := serve(t, newWatcher(), cfg, netio.Params{})
+	tcp.Spare(server.b)
 	first := hello(t, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{tcp.TLSProtocol}})
 	check := func() {
 		if busy, _, parked := tcp.Handshakes(server.b); busy > places || parked > most {
@@ -81,8 +85,12 @@ func TestAThousandHalfHandshakes(t *testing.T) {
 	next(t, "OnConnectionEstablished", w.Established)
 	next(t, "OnConnectionEstablished", server.Established)
 	check()
-	got := server.b.Stats()
-	if fewest, largest := max(0, all-places-most), max(0, all-most); got.Accepted != 1 || int(got.AcceptErrors) < fewest || int(got.AcceptErrors) > largest {
+	fewest, largest := max(0, all-places-most), max(0, all-most)
+	for int(server.b.Stats().AcceptErrors) < fewest { // the last ones are about to end
+		onLoop(t, server.b.Loop(), func() {})
+		check()
+	}
+	if got := server.b.Stats(); got.Accepted != 1 || int(got.AcceptErrors) < fewest || int(got.AcceptErrors) > largest {
 		t.Errorf("Stats: got %d accepted and %d failed, want 1 and %d to %d", got.Accepted, got.AcceptErrors, fewest, largest)
 	}
 }
@@ -172,6 +180,67 @@ func TestStrangersMakeWayForOthers(t *testing.T) {
 	}
 }
 
+// TestStrangersMakeWayForDescriptors: when the process has none left the oldest stranger ends, and
+// not those that come.
+func TestStrangersMakeWayForDescriptors(t *testing.T) {
+	server := serve(t, newWatcher(), withTLS(t, tcp.Config{Logger: quiet}), netio.Params{})
+	const all = 3
+	var strangers []net.Conn
+	for range all {
+		strangers = append(strangers, dialRaw(t, server.l.Addr()))
+	}
+	for tcp.Strangers(server.b) < all {
+		onLoop(t, server.b.Loop(), func() {})
+	}
+	for old := time.Now(); time.Since(old) < tcp.YieldAfter; { // they have had their time
+		onLoop(t, server.b.Loop(), func() {})
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatalf("socket: got error %v, want none", err)
+	}
+	defer unix.Close(fd)
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatalf("Getrlimit: got error %v, want none", err)
+	}
+	few := limit
+	few.Cur = uint64(fd + 8)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
+		t.Fatalf("Setrlimit: got error %v, want none", err)
+	}
+	var taken []int
+	for n, err := unix.Dup(fd); err == nil; n, err = unix.Dup(fd) {
+		taken = append(taken, n)
+	}
+	err = unix.Connect(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: int(server.l.Addr().Port())})
+	// A second one makes way for the look whether there are more: the system says first that
+	// there is no descriptor.
+	for _, c := range strangers[:2] {
+		if n, err := c.Read(make([]byte, 1)); err != io.EOF { //nolint:errorlint // bare, as net.Conn returns it
+			t.Errorf("the oldest strangers: got %d bytes and error %v, want the end", n, err)
+		}
+	}
+	for range 2 {
+		onLoop(t, server.b.Loop(), func() {})
+	}
+	for _, n := range taken {
+		_ = unix.Close(n)
+	}
+	if err := errors.Join(err, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)); err != nil {
+		t.Fatalf("connect, Setrlimit: got error %v, want none", err)
+	}
+	if got := server.b.Stats().AcceptShed; got != 2 {
+		t.Errorf("AcceptShed: got %d, want 2", got)
+	}
+	if got := tcp.Strangers(server.b); got != all-1 {
+		t.Errorf("strangers: got %d, want %d: the youngest, and the one that came", got, all-1)
+	}
+	if n, _, err := unix.Recvfrom(fd, make([]byte, 1), unix.MSG_DONTWAIT); !errors.Is(err, unix.EAGAIN) {
+		t.Errorf("the one that came: got %d bytes and error %v, want it to wait", n, err)
+	}
+}
+
 // TestManyConnectAtOnce: all get in, whatever the places.
 func TestManyConnectAtOnce(t *testing.T) {
 	cfg := withTLS(t, tcp.Config{})
@@ -226,5 +295,25 @@ func TestCloseEndsHandshakes(t *testing.T) {
 	}
 	if used, _ := tcp.BackendBytes(b); used > 0 {
 		t.Errorf("behind Close: got %d bytes in use, want none", used)
+	}
+}
+
+// TestStrangersChooseNoDearCurve: a handshake with P-521 costs this side many times what it
+// costs with X25519.
+func TestStrangersChooseNoDearCurve(t *testing.T) {
+	ca := pki.New(t, "ca")
+	good := ca.Issue(t, "good", nil)
+	cfg := withTLSOf(ca, good)
+	cfg.Logger = quiet
+	server := serve(t, newWatcher(), cfg, netio.Params{})
+	for curve, let := range map[tls.CurveID]bool{
+		tls.X25519MLKEM768: true, tls.X25519: true, tls.CurveP256: true, tls.CurveP384: false, tls.CurveP521: false,
+	} {
+		c := clientConfig(ca, good)
+		c.NextProtos, c.CurvePreferences = []string{tcp.TLSProtocol}, []tls.CurveID{curve}
+		conn := tls.Client(dialRaw(t, server.l.Addr()), c)
+		if _, err := conn.Read(make([]byte, 4)); (err == nil) != let {
+			t.Errorf("%v: got error %v, want it to be let in: %t", curve, err, let)
+		}
 	}
 }

@@ -23,6 +23,10 @@ const (
 	// sealedBytes the memory for that, with room for alerts and answers of crypto/tls.
 	sealBytes   = 64 << 10
 	sealedBytes = 64<<10 + slack
+
+	// answerBytes is room for the answers of crypto/tls to all that is opened before they
+	// are sent.
+	answerBytes = 4 << 10
 )
 
 // wire is the net.Conn below a tls.Conn. It is used in two ways, one after the other.
@@ -42,17 +46,23 @@ type wire struct {
 	kicks    chan struct{} // something may have changed: of one element
 	deadline time.Time     // of the handshake
 	yield    func()        // called when the peer is silent for a while
+	room     int           // what the handshake may read yet
+	work     *work         // ends while the goroutine of the handshake waits
 
 	// Only on the loop.
 	edges bool // what comes behind a short read makes a new edge
 	dry   bool // the last read was short
+	left  int  // what may still be read, in bytes and openCharge for each record
+	lap   int  // and how many records may begin
+
+	records recordCounter // of the reader
 
 	mu       sync.Mutex
 	fd       int // -1: closed
 	cause    error
 	sealed   *block // nil: there is nothing to send
 	from, to int    // of it what is to be sent
-	overflow bool   // a write had no room
+	failed   error  // of a write: crypto/tls may be out of step with the peer
 }
 
 // nothing is the error of a read that finds no bytes. crypto/tls does not remember an
@@ -72,23 +82,24 @@ var (
 	errStalled = fmt.Errorf("%w: the peer has not answered, and others wait", netio.ErrTimeout)
 	errPending = errors.New("tcp: sealed bytes are not sent yet")
 	errNoRoom  = errors.New("the peer asks for more answers of TLS than it reads")
+	errIdle    = fmt.Errorf("%w: the peer updates its key, or pads its records, again and again", ErrIdleRecords)
 )
 
 // Read implements net.Conn.
 func (w *wire) Read(p []byte) (int, error) {
 	if !w.blocking {
-		if w.dry {
-			return 0, errNothing
-		}
-		n, err := w.read(p)
-		w.dry = w.edges && n < len(p)
-		return n, err
+		return w.readNow(p)
 	}
 	for {
 		w.mu.Lock()
 		n, err := 0, w.cause
+		if err == nil && w.room == 0 {
+			err = ErrLongHandshake
+		}
 		if err == nil {
-			n, err = w.read(p)
+			n, err = w.read(p[:min(len(p), w.room)])
+			w.room -= n
+			w.records.pass(p[:n])
 		}
 		w.mu.Unlock()
 		if err != errNothing { //nolint:errorlint // bare, and this is the data path
@@ -99,6 +110,24 @@ func (w *wire) Read(p []byte) (int, error) {
 		}
 	}
 }
+
+// readNow is Read behind the handshake. One Read of crypto/tls opens any number of records
+// that have no data, so it is the wire that ends it, when left or lap is used up.
+func (w *wire) readNow(p []byte) (int, error) {
+	if w.dry || w.stopped() {
+		return 0, errNothing
+	}
+	p = p[:min(len(p), w.records.left()+readAhead)]
+	n, err := w.read(p)
+	w.dry = w.edges && n < len(p)
+	begun := w.records.pass(p[:n])
+	w.left -= n + begun*openCharge
+	w.lap -= begun
+	return n, err
+}
+
+// stopped reports whether there may be more to read than was read.
+func (w *wire) stopped() bool { return w.left <= 0 || w.lap <= 0 }
 
 func (w *wire) read(p []byte) (int, error) {
 	switch n, errno := read(w.fd, p); {
@@ -120,11 +149,14 @@ func (w *wire) Write(p []byte) (int, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.reserve(len(p)); err != nil {
-		return 0, err
+	if w.failed == nil {
+		w.failed = w.reserve(max(len(p), answerBytes))
 	}
-	if w.overflow = w.overflow || len(p) > len(w.sealed.mem)-w.to; w.overflow {
-		return 0, errNoRoom
+	if w.failed == nil && len(p) > len(w.sealed.mem)-w.to {
+		w.failed = errNoRoom
+	}
+	if w.failed != nil {
+		return 0, w.failed
 	}
 	w.to += copy(w.sealed.mem[w.to:], p)
 	return len(p), nil
@@ -157,6 +189,8 @@ func (w *wire) writeNow(p []byte) (int, error) {
 
 // await waits until the loop has seen an event of the socket.
 func (w *wire) await() error {
+	w.work.end()
+	defer w.work.begin()
 	timer := time.NewTimer(min(yieldAfter, time.Until(w.deadline)))
 	defer timer.Stop()
 	for {
@@ -232,7 +266,7 @@ func (w *wire) reserve(n int) error {
 func (w *wire) answered() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.to > w.from || w.overflow
+	return w.to > w.from || w.failed != nil
 }
 
 // pending reports whether sealed bytes wait to be sent.
@@ -265,11 +299,13 @@ func (w *wire) rest() {
 	}
 }
 
-// overflowed reports whether a write had no room.
-func (w *wire) overflowed() bool {
+// failure returns the error of a write, or nil. It comes before what crypto/tls says: a
+// KeyUpdate that it cannot answer makes it forget the new key of the peer, and call the
+// next record damaged.
+func (w *wire) failure() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.overflow
+	return w.failed
 }
 
 // send writes p, of at least one byte, to a socket.

@@ -256,12 +256,12 @@ func (e *endpoint) ProbeAfter(silence time.Duration) {
 	}
 }
 
-// RoundTrip implements netio.RoundTripper, if the worker's endpoint does.
-func (e *endpoint) RoundTrip() time.Duration {
-	if inner, ok := e.Inner.(netio.RoundTripper); ok {
-		return inner.RoundTrip()
+// Path implements netio.PathMeasurer, if the worker's endpoint does.
+func (e *endpoint) Path() (p netio.Path, ok bool) {
+	if inner, measures := e.Inner.(netio.PathMeasurer); measures {
+		return inner.Path()
 	}
-	return 0
+	return p, false
 }
 
 // PeerCertificates implements netio.Authenticated, if the worker's endpoint does.

@@ -21,14 +21,20 @@ func TestTheEndpointOfTheWorkerIsToldWhenToProbe(t *testing.T) {
 	}
 }
 
-// RoundTrip implements netio.RoundTripper.
-func (e *fakeEndpoint) RoundTrip() time.Duration { return e.away }
+// Path implements netio.PathMeasurer.
+func (e *fakeEndpoint) Path() (netio.Path, bool) {
+	return netio.Path{RoundTrip: e.away, Retransmitted: 7}, e.away > 0
+}
 
-// The round trip of an endpoint is the one that its worker's endpoint measures.
-func TestTheRoundTripIsTheWorkers(t *testing.T) {
+// What is measured of an endpoint is what its worker's endpoint measures.
+func TestThePathIsTheWorkers(t *testing.T) {
 	inner, ep := newBed(t, reactor.Config{}, 1).accept(t)
 	inner.away = 3 * time.Millisecond
-	if got := ep.(netio.RoundTripper).RoundTrip(); got != inner.away {
-		t.Errorf("got %v, want %v", got, inner.away)
+	if got, ok := ep.(netio.PathMeasurer).Path(); !ok || got != (netio.Path{RoundTrip: inner.away, Retransmitted: 7}) {
+		t.Errorf("got %v, %t, want that of the worker's", got, ok)
+	}
+	inner.away = 0
+	if got, ok := ep.(netio.PathMeasurer).Path(); ok {
+		t.Errorf("got %v, want nothing, as the worker's", got)
 	}
 }
