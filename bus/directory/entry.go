@@ -36,9 +36,16 @@ type Role string
 const (
 	Publisher Role = ""         // it publishes them: subscribers dial it
 	Receiver  Role = "receiver" // it receives what is sent to them: senders dial it
+
+	Subscriber Role = "subscriber" // it subscribes to them: a client, see ClientsOf
+	Sender     Role = "sender"     // it sends them: a client
 )
 
-// Entry is what a publisher or a receiver says of itself. The zero value is not
+// IsClient reports whether an entry of the role is about a client: a program that dials, and
+// that no other program has to find.
+func (r Role) IsClient() bool { return r == Subscriber || r == Sender }
+
+// Entry is what a publisher, a receiver or a client says of itself. The zero value is not
 // valid. It may be copied; the copies share Addresses and Proof.
 type Entry struct {
 	Instance        string           // id of the publisher, from nuid: unique per process start; 1..64 letters, digits, - and _
@@ -46,12 +53,12 @@ type Entry struct {
 	Host            string           // host name, for people; may be empty; at most 255 bytes of printable text
 	PID             int              // process id on Host, for people; 0 if unknown
 	Backend         string           // what to dial with: "tcp", "rdma:verbs"; 1..255 bytes of printable text without blanks
-	Addresses       []netip.AddrPort // where to dial, in order of preference; 1..64, each specified, unicast and with a port
+	Addresses       []netip.AddrPort // where to dial, in order of preference; 1..64, each specified, unicast and with a port; of a client, none
 	Mirror          string           // id of the tagbus mirror that has copied the entry from another directory, as an Instance; "" where the program itself has announced it
 	Role            Role             // zero for a publisher; at most 255 bytes of printable text without blanks
-	Tags            tags.Set         // what the publisher serves or the receiver takes; may be empty
-	PageBytes       int              // page that the publisher sends, bytes: sizes the buffers of subscribers; at a receiver, the most that it takes at once; 1..1<<30-1
-	MaxMessageBytes int              // largest message that the publisher sends or the receiver takes, bytes; 1..1<<30-1
+	Tags            tags.Set         // what the publisher serves or the receiver takes, or some of what a client wants; may be empty
+	PageBytes       int              // page that the publisher sends, bytes: sizes the buffers of subscribers; at a receiver, the most that it takes at once; 1..1<<30-1; of a client, 0
+	MaxMessageBytes int              // largest message that the publisher sends or the receiver takes, bytes; 1..1<<30-1; of a client, 0
 	Since           time.Time        // by the publisher's clock, when it announced what was last added to Tags; 1970..2262, or zero if unknown
 	Monitor         netip.AddrPort   // where its process serves metrics and its state by HTTP; zero if it does not, otherwise as one of Addresses
 	Proof           []byte           // what shows which process announced the entry, as package signed writes it; at most 16 KiB; may be empty
@@ -90,8 +97,12 @@ func (e Entry) Validate() error {
 	if e.Backend == "" || !printable(e.Backend) || hasBlank(e.Backend) {
 		refuse("Backend", shown(e.Backend), "must be 1 to 255 bytes of printable UTF-8 without blanks, such as tcp")
 	}
-	if n := len(e.Addresses); n == 0 || n > MaxAddresses {
-		refuse("Addresses", fmt.Sprintf("(%d addresses)", n), "must be 1 to 64 addresses")
+	least, addresses, sizes := 1, "must be 1 to 64 addresses", "must be 1 to 1073741823 bytes"
+	if e.Role.IsClient() { // nothing dials it
+		least, addresses, sizes = 0, "must be at most 64 addresses", "must be at most 1073741823 bytes"
+	}
+	if n := len(e.Addresses); n < least || n > MaxAddresses {
+		refuse("Addresses", fmt.Sprintf("(%d addresses)", n), addresses)
 	} else {
 		for i, address := range e.Addresses {
 			if reason := Undialable(address); reason != "" {
@@ -103,8 +114,8 @@ func (e Entry) Validate() error {
 		field string
 		value int
 	}{{"PageBytes", e.PageBytes}, {"MaxMessageBytes", e.MaxMessageBytes}} {
-		if size.value < 1 || size.value > MaxSizeBytes {
-			refuse(size.field, strconv.Itoa(size.value), "must be 1 to 1073741823 bytes")
+		if size.value < least || size.value > MaxSizeBytes {
+			refuse(size.field, strconv.Itoa(size.value), sizes)
 		}
 	}
 	if e.Monitor != (netip.AddrPort{}) {

@@ -23,6 +23,10 @@ var (
 	// instance, or update the registration.
 	ErrAnnounced = errors.New("directory: instance already announced")
 
+	// ErrCrowded is matched by a problem of a Directory that has more entries than it
+	// follows: some are not found. It concerns those that announce something, too.
+	ErrCrowded = errors.New("directory: too many entries")
+
 	// ErrInvalidEntry is matched by every *FieldError.
 	ErrInvalidEntry = errors.New("directory: invalid entry")
 

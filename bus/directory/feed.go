@@ -140,18 +140,30 @@ func (f *Feed) Watch(notify func(Event)) (stop func(), err error) {
 	}, nil
 }
 
+// End forgets everything, and no notify function is called again; those that run end by
+// themselves. It is Close without the wait. Idempotent.
+func (f *Feed) End() { f.end() }
+
+// end is End, and returns all watchers.
+func (f *Feed) end() map[*watcher]struct{} {
+	f.mu.Lock()
+	f.closed, f.entries, f.problems = true, nil, nil
+	watchers := maps.Clone(f.watchers) // the Feed keeps its own, for a second Close to wait on
+	f.mu.Unlock()
+	for w := range watchers {
+		w.end()
+	}
+	return watchers
+}
+
 // Close forgets everything and stops all watchers, which are not told Gone. It
 // returns when no notify function runs. Called from within a notify function it
 // returns at once, and no notify function is called again; those that run end
 // by themselves. Idempotent.
 func (f *Feed) Close() {
-	f.mu.Lock()
-	f.closed, f.entries, f.problems = true, nil, nil
-	watchers := maps.Clone(f.watchers) // the Feed keeps its own, for a second Close to wait on
-	f.mu.Unlock()
+	watchers := f.end()
 	inside := false
 	for w := range watchers {
-		w.end()
 		inside = inside || w.isCaller()
 	}
 	for w := range watchers {

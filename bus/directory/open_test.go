@@ -4,8 +4,10 @@ package directory_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,26 +65,31 @@ func TestTheFolderOfABus(t *testing.T) {
 	}
 }
 
+// kinds counts the kinds of directories that tests have registered, each once per process.
+var kinds atomic.Int32
+
 func TestAKindOfDirectoryIsOpenedByItsURL(t *testing.T) {
+	scheme := fmt.Sprintf("test-open-%d", kinds.Add(1))
 	settings := directory.Settings{Expiry: time.Minute}
 	var url string
-	directory.Register("test-open", func(u string, s directory.Settings) (directory.Opened, error) {
+	directory.Register(scheme, func(u string, s directory.Settings) (directory.Opened, error) {
 		if url = u; s != settings {
 			t.Errorf("got %v, want %v", s, settings)
 		}
 		return memory.New(), nil
 	})
-	if !slices.Contains(directory.Schemes(), "test-open") {
-		t.Errorf("got %q, want test-open in it", directory.Schemes())
+	if !slices.Contains(directory.Schemes(), scheme) {
+		t.Errorf("got %q, want %s in it", directory.Schemes(), scheme)
 	}
-	d, err := directory.Open("TEST-open://a,b/x", settings)
-	if err != nil || url != "TEST-open://a,b/x" {
+	name := strings.ToUpper(scheme) + "://a,b/x"
+	d, err := directory.Open(name, settings)
+	if err != nil || url != name {
 		t.Fatalf("got error %v and URL %q, want that of the call", err, url)
 	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
-	for _, taken := range []string{"test-open", "file", ""} {
+	for _, taken := range []string{scheme, "file", ""} {
 		func() {
 			defer func() {
 				if recover() == nil {

@@ -5,6 +5,7 @@ package codec_test
 import (
 	"bytes"
 	"errors"
+	"math"
 	"net/netip"
 	"testing"
 	"time"
@@ -46,7 +47,7 @@ func drawEntry(t *rapid.T) directory.Entry {
 	text := rapid.SampledFrom([]string{"", "felix-07", "<&>", `"\`, "ÅÄÖ ×", "0"})
 	e := directory.Entry{
 		Instance: rapid.StringMatching(`[0-9A-Za-z_-]{1,64}`).Draw(t, "instance"),
-		Name:     text.Draw(t, "name"), Host: text.Draw(t, "host"), PID: rapid.IntRange(0, 1<<40).Draw(t, "pid"),
+		Name:     text.Draw(t, "name"), Host: text.Draw(t, "host"), PID: rapid.IntRange(0, min(1<<40, math.MaxInt)).Draw(t, "pid"),
 		Role:    rapid.SampledFrom([]directory.Role{directory.Publisher, directory.Receiver, "recorder"}).Draw(t, "role"),
 		Backend: rapid.SampledFrom([]string{"tcp", "rdma:verbs"}).Draw(t, "backend"), Tags: drawTags(t),
 		PageBytes:       rapid.IntRange(1, directory.MaxSizeBytes).Draw(t, "page"),

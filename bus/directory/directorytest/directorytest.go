@@ -37,6 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) directory.Opened) {
 		{"close from within notify returns", testCloseInsideNotify},
 		{"a closed directory refuses everything", testClosed},
 		{"many publishers at once are all found", testMany},
+		{"clients are in a directory of their own", testClients},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package file
 
 import (
-	"errors"
-	"fmt"
 	"time"
+
+	"tagbus/internal/check"
 )
 
 // Config tunes a Directory. The zero value is right for a folder on a local disk.
@@ -14,29 +16,31 @@ type Config struct {
 	Beat time.Duration
 
 	// Expiry is how long an entry may go without a new beat before it is Gone.
-	// Default 5s; set at least 90s on NFS. It must be at least twice Poll. An entry
-	// whose publisher beats slowly gets three of its own beats.
+	// Default 5s; set at least 90s on NFS. It must be at least twice Poll, and at most
+	// ten years. An entry whose publisher beats slowly gets three of its own beats.
 	Expiry time.Duration
 
 	// Poll is how often the folder is looked at; notifications only make it
 	// faster. While nothing changes in it, its files are looked at more seldom, each
-	// fifth of Expiry. Default 500ms; at least 1ms.
+	// fifth of Expiry. Default 500ms; 1ms to 1h.
 	Poll time.Duration
 
 	// CollectAfter is the age at which the file of a publisher that has provably
-	// ended is removed, and a file that merely expired is reported as left
-	// behind. Default 10min.
+	// ended is removed, and for how long one whose publisher is silent is looked at
+	// before it is removed: a publisher that lives writes it again. Default 10min; at most ten years.
 	CollectAfter time.Duration
 
 	// MaxFileBytes is the largest file that is read or written. Default 8 MiB,
-	// enough for 400,000 tags that are not in ranges.
+	// enough for 400,000 tags that are not in ranges; 1 KiB to 1 GiB.
 	MaxFileBytes int64
 
-	// MaxFiles is how many names of the folder are looked at. Default 4,096.
+	// MaxFiles is how many entries of programs that may live are followed: those that are
+	// known, and of the others those that were written last. 16 times as many names are
+	// looked at. Default 4,096; at most 2^20.
 	MaxFiles int
 
 	// MaxTagParts is how many tags, ranges and patterns one file may list. Default
-	// 262,144.
+	// 262,144; at most 2^30.
 	MaxTagParts int
 
 	// TrustedOwners are the user ids whose files are believed; files that group
@@ -54,35 +58,25 @@ type Config struct {
 	// and must not block. Default: none.
 	OnProblem func(error)
 
-	inject func(step string) error // fails a step of writing or watching; set by tests only
+	faults faults // set by tests only
 }
 
-// beatLimits keep beats from being a load and from being taken for immortality.
+// Limits keep beats from being a load and from being taken for immortality.
 const (
 	minBeat = 10 * time.Millisecond
 	maxBeat = time.Hour
+	maxPoll = time.Hour
 )
 
 // withDefaults fills in the zero fields.
 func (c Config) withDefaults() Config {
-	def := func(d *time.Duration, value time.Duration) {
-		if *d == 0 {
-			*d = value
-		}
-	}
-	def(&c.Beat, time.Second)
-	def(&c.Expiry, 5*time.Second)
-	def(&c.Poll, 500*time.Millisecond)
-	def(&c.CollectAfter, 10*time.Minute)
-	if c.MaxFileBytes == 0 {
-		c.MaxFileBytes = 8 << 20
-	}
-	if c.MaxFiles == 0 {
-		c.MaxFiles = 4096
-	}
-	if c.MaxTagParts == 0 {
-		c.MaxTagParts = 1 << 18
-	}
+	check.Default(&c.Beat, time.Second)
+	check.Default(&c.Expiry, 5*time.Second)
+	check.Default(&c.Poll, 500*time.Millisecond)
+	check.Default(&c.CollectAfter, 10*time.Minute)
+	check.Default(&c.MaxFileBytes, 8<<20)
+	check.Default(&c.MaxFiles, 4096)
+	check.Default(&c.MaxTagParts, 1<<18)
 	return c
 }
 
@@ -91,18 +85,13 @@ func (c Config) withDefaults() Config {
 //   - Errors: one error that wraps ErrConfig for each violation, joined.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
-		}
-	}
-	check(c.Beat >= minBeat && c.Beat <= maxBeat, "Beat is %v, must be %v to %v", c.Beat, minBeat, maxBeat)
-	check(c.Poll >= time.Millisecond, "Poll is %v, must be at least 1ms", c.Poll)
-	check(c.Expiry >= 2*c.Poll, "Expiry is %v, must be at least twice Poll, %v", c.Expiry, 2*c.Poll)
-	check(c.CollectAfter > 0, "CollectAfter is %v, must be positive", c.CollectAfter)
-	check(c.MaxFileBytes >= 1024 && c.MaxFileBytes <= 1<<30, "MaxFileBytes is %d, must be 1024 to %d", c.MaxFileBytes, 1<<30)
-	check(c.MaxFiles > 0, "MaxFiles is %d, must be positive", c.MaxFiles)
-	check(c.MaxTagParts > 0, "MaxTagParts is %d, must be positive", c.MaxTagParts)
-	return errors.Join(errs...)
+	v := check.Violations{Kind: ErrConfig}
+	check.Within(&v, "Beat", c.Beat, minBeat, maxBeat)
+	check.Within(&v, "Poll", c.Poll, time.Millisecond, maxPoll)
+	check.Within(&v, "Expiry", c.Expiry, 2*min(c.Poll, maxPoll), check.MaxDuration) // a look at each half of it
+	v.Positive("CollectAfter", c.CollectAfter)
+	check.Within(&v, "MaxFileBytes", c.MaxFileBytes, 1024, 1<<30)
+	check.Within(&v, "MaxFiles", c.MaxFiles, 1, 1<<20)
+	check.Within(&v, "MaxTagParts", c.MaxTagParts, 1, 1<<30)
+	return v.Err()
 }

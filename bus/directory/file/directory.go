@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package file
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"path/filepath"
-	"slices"
 	"sync"
-	"time"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 
 	"tagbus/bus/directory"
-	"tagbus/internal/plain"
 )
 
 // Directory is a directory.Directory in a folder. Open makes one; it must not be
@@ -22,6 +22,11 @@ import (
 // looks at the folder while anything is watched or announced. Neither waits for
 // a notify function.
 //
+// A call into a file system whose server is gone does not return. No method waits for one
+// for longer than Patience; what each does instead is with it. Two threads at most are in
+// such calls for a Directory, one that looks and one that writes, and end when the file
+// system answers.
+//
 // Threads: any, for all methods.
 type Directory struct {
 	path   string // absolute, so that a change of the working directory does no harm
@@ -30,18 +35,30 @@ type Directory struct {
 	scan   scanner
 	looks  looks
 
-	quit    chan struct{} // closed by the first Close
-	settled chan struct{} // closed when that has stopped the goroutines and withdrawn all
-	running sync.WaitGroup
+	clientsOnly bool // it is the directory of the clients of another one
 
-	mu           sync.Mutex
+	crowded atomic.Pointer[error] // why some may not find what is announced here
+
+	writing   *gate         // of all that changes files
+	quit      chan struct{} // closed by the first Close
+	settled   chan struct{} // closed when that has stopped the goroutines and withdrawn all
+	withdrawn chan struct{} // closed when it has withdrawn all
+	running   sync.WaitGroup
+
+	mu           sync.Mutex // held for some steps only
 	closed       bool
 	beating      bool
-	publications map[string]*publication // by instance
-	closeErr     error
+	publications map[string]*publication   // by instance
+	leaving      map[*publication]struct{} // withdrawn, and their files are to be removed yet
+	unannounced  bool                      // nothing is left for Close to withdraw; does not change once closed is set
+	closeErr     error                     // written before withdrawn is closed
+	clients      *Directory                // nil: nothing has asked for it
 }
 
-var _ directory.Directory = (*Directory)(nil)
+var (
+	_ directory.Directory   = (*Directory)(nil)
+	_ directory.WithClients = (*Directory)(nil)
+)
 
 // Open returns the directory in the folder at path. If there is nothing, the first
 // Announce creates it, with the folders above it: a path that a subscriber has
@@ -51,26 +68,18 @@ var _ directory.Directory = (*Directory)(nil)
 //   - config: the zero value is the default.
 //   - Errors: those of Config.Validate; *PathError with ErrNotDirectory or
 //     ErrUnreadable. A folder that may be read but not written opens: it serves
-//     subscribers.
-//   - Threads: any. Blocks: for the file system.
+//     subscribers. One that does not answer opens, too: Watch reports it.
+//   - Threads: any. Blocks: for the file system, Patience at most.
 func Open(path string, config Config) (*Directory, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	absolute, err := filepath.Abs(path)
+	absolute, err := absolute(path)
 	if err != nil {
 		return nil, &PathError{path, wrap(ErrUnreadable, err), "give an absolute path"}
 	}
-	d := &Directory{
-		path: absolute, config: config.withDefaults(),
-		quit: make(chan struct{}), settled: make(chan struct{}),
-		publications: make(map[string]*publication),
-	}
-	d.scan.init(d)
-	switch f, err := openFolder(d.path, d.config.inject); {
-	case err == nil:
-		f.close()
-	case !errors.Is(err, ErrVanished):
+	d := newDirectory(absolute, config.withDefaults())
+	if hangs := d.scan.gate.do(func() { err = d.try() }, nil); hangs == nil && err != nil {
 		return nil, err
 	}
 	if report := d.config.OnProblem; report != nil {
@@ -85,141 +94,39 @@ func Open(path string, config Config) (*Directory, error) {
 	return d, nil
 }
 
-// Announce writes the entry's file and keeps it alive.
-//
-//   - Result: nil error means that the file is on the disk, synced.
-//   - Errors: *directory.FieldError joined, directory.ErrClosed; *PathError with
-//     ErrUnwritable, which also means that the folder cannot be created, ErrUnreadable
-//     (the folder), ErrTooLarge, ErrTooManyTags; directory.ErrAnnounced also if another process lives, or may live, that
-//     announced this instance.
-//   - Blocks: for the file system.
-func (d *Directory) Announce(e directory.Entry) (directory.Registration, error) {
-	if err := e.Validate(); err != nil {
-		return nil, err
+// newDirectory returns a directory that has not looked. config has its defaults.
+func newDirectory(path string, config Config) *Directory {
+	d := &Directory{
+		path: path, config: config,
+		quit: make(chan struct{}), settled: make(chan struct{}), withdrawn: make(chan struct{}),
+		publications: make(map[string]*publication), leaving: make(map[*publication]struct{}),
 	}
-	wanted, err := d.encodeText(e, 1)
-	if err != nil {
-		return nil, err
-	}
-	p := &publication{directory: d, instance: e.Instance, wanted: wanted}
-	p.mu.Lock() // before anyone can find it: its first beat comes after it is shown
-	defer p.mu.Unlock()
-	if err := d.remember(p); err != nil {
-		return nil, err
-	}
-	f, err := d.writableFolder()
-	if err == nil {
-		defer f.close()
-		if err = d.free(f, e.Instance); err == nil {
-			if err = p.show(f); err != nil && p.shown.record != nil {
-				err = errors.Join(err, f.remove(e.Instance+suffix))
-			}
-		}
-	}
-	if err != nil {
-		p.withdrawn, p.removed = true, true
-		d.forget(p)
-		return nil, err
-	}
-	d.scan.start(false)
-	return p, nil
+	d.writing = newGate(d.path, d.config.faults, d.tellWriting)
+	d.scan.init(d)
+	return d
 }
 
-// free returns nil if instance may be announced: nothing has its name, or only
-// what a dead publisher or a stranger left.
-func (d *Directory) free(f *folder, instance string) error {
-	var s source
-	found, err := s.look(f, instance, d.config)
-	if err == nil && found != absent && !s.record.process.ended() {
-		return fmt.Errorf("%w: %s is alive", directory.ErrAnnounced, plain.Text(filepath.Join(d.path, instance+suffix)))
-	}
-	return nil
-}
-
-// remember enters p, so that it gets beats.
-func (d *Directory) remember(p *publication) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+// try looks whether the folder can be opened, unless it is missing.
+func (d *Directory) try() error {
+	f, err := d.openFolder(d.scan.gate)
 	switch {
-	case d.closed:
-		return directory.ErrClosed
-	case d.publications[p.instance] != nil:
-		return directory.ErrAnnounced
-	}
-	d.publications[p.instance] = p
-	if !d.beating {
-		d.beating = true
-		d.running.Go(d.beat)
+	case err == nil:
+		f.close()
+	case !errors.Is(err, ErrVanished):
+		return err
 	}
 	return nil
 }
 
-// forget ends the beats of p.
-func (d *Directory) forget(p *publication) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.publications[p.instance] == p {
-		delete(d.publications, p.instance)
-		d.feed.Report(writingOf(p.instance), nil)
+// absolute returns an absolute path. It asks no file system, as filepath.Abs does: the
+// working directory may be on one that does not answer.
+func absolute(path string) (string, error) {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path), nil
 	}
-	p.End()
+	here, err := unix.Getwd()
+	return filepath.Join(here, path), err
 }
-
-// announced returns what gets beats.
-func (d *Directory) announced() []*publication {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	result := make([]*publication, 0, len(d.publications))
-	for _, p := range d.publications {
-		result = append(result, p)
-	}
-	slices.SortFunc(result, func(a, b *publication) int { return cmp.Compare(a.instance, b.instance) })
-	return result
-}
-
-// beat renews what is announced until the directory is closed.
-func (d *Directory) beat() {
-	ticker := time.NewTicker(d.config.Beat)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-d.quit:
-			return
-		case <-ticker.C:
-		}
-		d.renewAll()
-	}
-}
-
-// renewAll renews what is announced. A call into a file system that hangs does not
-// return: that is reported from aside.
-func (d *Directory) renewAll() {
-	patience := d.config.Expiry / 2 // by then others have seen no beat for nearly as long
-	all := d.announced()
-	hangs := time.AfterFunc(patience, func() {
-		for _, p := range all {
-			d.reportWriting(p, &PathError{d.path, fmt.Errorf("%w: for %v", ErrHangs, patience), "look after its server"})
-		}
-	})
-	defer hangs.Stop()
-	for _, p := range all {
-		d.reportWriting(p, p.renew())
-	}
-}
-
-// reportWriting sets or ends the problem of writing an entry.
-func (d *Directory) reportWriting(p *publication, err error) {
-	d.mu.Lock()
-	if d.publications[p.instance] == p { // else Withdraw came meanwhile and ended it
-		d.feed.Report(writingOf(p.instance), err)
-	}
-	d.mu.Unlock()
-	p.Tell(err)
-}
-
-// writingOf is the source of the problem of writing an entry: no instance
-// has a colon.
-func writingOf(instance string) string { return "write:" + instance }
 
 func (d *Directory) isClosed() bool {
 	d.mu.Lock()
@@ -231,14 +138,14 @@ func (d *Directory) isClosed() bool {
 // directory.Directory says.
 //
 //   - Errors: directory.ErrClosed. A folder that cannot be read is no error but
-//     a Problem, since it may come back.
-//   - Blocks: for the file system.
+//     a Problem, since it may come back, and so is one that does not answer.
+//   - Blocks: for the file system, Patience at most if it does not answer.
 func (d *Directory) Watch(notify func(directory.Event)) (stop func(), err error) {
 	if d.isClosed() {
 		return nil, directory.ErrClosed
 	}
 	d.scan.start(true)
-	d.scan.all()
+	_ = d.scan.gate.do(d.scan.whole, nil) // that it hangs is a problem of the feed
 	return d.feed.Watch(notify)
 }
 
@@ -247,13 +154,14 @@ func (d *Directory) Watch(notify func(directory.Event)) (stop func(), err error)
 // is dead.
 //
 //   - Errors: the problems that persist, joined: *PathError with any sentinel of
-//     this package that is reported. directory.ErrClosed.
-//   - Blocks: for the file system.
+//     this package that is reported. directory.ErrClosed. The entries of the last look come
+//     with ErrHangs.
+//   - Blocks: for the file system, Patience at most if it does not answer.
 func (d *Directory) List() ([]directory.Entry, error) {
 	if d.isClosed() {
 		return nil, directory.ErrClosed
 	}
-	d.scan.all()
+	_ = d.scan.gate.do(d.scan.whole, nil) // that it hangs is a problem of the feed
 	return d.feed.List()
 }
 
@@ -261,25 +169,65 @@ func (d *Directory) List() ([]directory.Entry, error) {
 // are not told Gone. It returns when no notify function runs; called from within
 // one it returns at once as far as notify functions go. Idempotent.
 //
-//   - Errors: those of Registration.Withdraw, joined; the same at each call.
-//   - Blocks: for the file system.
+//   - Errors: those of Registration.Withdraw, joined; the same at each call. ErrHangs for
+//     entries that could not be withdrawn: their files are removed if the file system answers
+//     while the process lives. None of clients.
+//   - Blocks: for the file system, Patience at most if it does not answer.
 func (d *Directory) Close() error {
 	d.mu.Lock()
 	first := !d.closed
-	d.closed = true
+	if d.closed = true; first {
+		d.unannounced = len(d.publications) == 0
+	}
 	d.mu.Unlock()
 	if first {
 		close(d.quit)
-		d.running.Wait()
-		d.scan.close()
-		var errs []error
-		for _, p := range d.announced() {
-			errs = append(errs, p.Withdraw())
-		}
-		d.closeErr = errors.Join(errs...)
-		close(d.settled)
+		d.feed.End() // the files that go now are no events
+		go d.settle()
 	}
-	<-d.settled
+	d.closeClients() // settle runs beside it: neither adds to what the other waits
+	err := d.awaitSettled()
 	d.feed.Close()
+	return err
+}
+
+// settle withdraws what is announced and waits for the goroutines, as long as that takes.
+func (d *Directory) settle() {
+	var errs []error
+	d.writing.enter()
+	for _, p := range d.announced() {
+		p.end()
+	}
+	for _, p := range d.left() {
+		errs = append(errs, p.remove())
+	}
+	d.writing.leave()
+	d.closeErr = errors.Join(errs...)
+	close(d.withdrawn)
+	d.running.Wait()
+	d.scan.gate.enter()
+	d.scan.close()
+	d.scan.gate.leave()
+	close(d.settled)
+}
+
+// awaitSettled waits for settle as long as the file system answers.
+//
+// Errors: those of settle; *PathError with ErrHangs.
+func (d *Directory) awaitSettled() error {
+	writing, looking := d.writing.hung(), d.scan.gate.hung()
+	select {
+	case <-d.withdrawn:
+	case <-writing:
+		if d.unannounced { // what was withdrawn before was told then
+			return nil
+		}
+		return hangs(d.path)
+	}
+	select {
+	case <-d.settled:
+	case <-looking: // nothing is lost
+	case <-writing: // of a beat
+	}
 	return d.closeErr
 }

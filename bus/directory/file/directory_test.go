@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package file_test
 
 import (
@@ -177,8 +179,8 @@ func TestStrangeFiles(t *testing.T) {
 			d := open(t, folder, manual)
 			start := time.Now()
 			entries, err := d.List()
-			if took := time.Since(start); took > time.Second { // 10 ms, and a machine that is busy with something else
-				t.Errorf("got a look of %v, want milliseconds", took)
+			if took := time.Since(start); took > 20*time.Second { // 10 ms, and a machine that is busy with something else
+				t.Errorf("got a look of %v, want one that does not hang", took)
 			}
 			if len(entries) != 1 || entries[0].Instance != "good" {
 				t.Errorf("got entries %v, want the good one", entries)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package file is a directory in a folder that publishers and subscribers share:
 // on one host any folder, between hosts one on a network file system. There is
 // nothing to set up and no server to run.
@@ -8,6 +10,7 @@
 //
 //	<instance>.jsonl   one publisher or receiver; the name repeats Entry.Instance
 //	.<instance>.tmp    the same while it is written; readers pass it over
+//	clients            the folder of the clients, if there were any, with files like these; no link
 //	anything else      passed over
 //
 // # File, format 1
@@ -63,8 +66,8 @@
 // A publisher is alive while the reader sees its beat change, on the reader's own
 // monotonic clock. Wall clocks decide nothing, so clock jumps and clocks that differ do
 // no harm. Time in which the reader itself did not run does not count. A file seen for
-// the first time counts as alive, so that subscribers start fast; to dial a dead publisher
-// is harmless. If kernel, namespaces and boot are the reader's own, the process is looked
+// the first time counts as alive, unless it was written long before others, so that subscribers
+// start fast; to dial a dead publisher is harmless. If kernel, namespaces and boot are the reader's own, the process is looked
 // up too, and an entry whose process has ended is gone after Config.Poll.
 //
 // # What a look costs
@@ -96,7 +99,13 @@
 //
 // A file whose publisher has provably ended (see process above) is removed
 // when it is older than Config.CollectAfter, by any publisher or subscriber on
-// that host. A file that has merely expired is reported once and left: its
-// publisher may be cut off. A publisher whose file or folder was removed or
-// damaged writes it again, the folder included.
+// that host. One that has expired is removed by any process that has looked at it for
+// Config.CollectAfter and has seen no beat (adr/0029). A publisher whose file or folder was
+// removed or damaged writes it again, the folder included. Files that this user may not
+// remove are one problem, ErrLeftBehind.
+//
+// A file that was written Config.CollectAfter and three of its beats before the newest
+// file of the folder has expired at first sight: it appears with its next beat. That compares
+// times of the file system with each other; those later than the reader's own time do not
+// count.
 package file

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package file
 
 import (
@@ -51,9 +53,10 @@ var (
 	// Config.MaxTagParts, and returned by Announce and Update for such an entry.
 	ErrTooManyTags = errors.New("too many tags and ranges")
 
-	// ErrTooManyFiles is reported if the folder has more names than
-	// Config.MaxFiles; some publishers may then not be found.
-	ErrTooManyFiles = errors.New("too many files")
+	// ErrTooManyFiles is reported if the folder has more entries of programs that may
+	// live than Config.MaxFiles, or 16 times as many names of any kind; some publishers are
+	// then not found. It matches directory.ErrCrowded.
+	ErrTooManyFiles error = tooManyFiles{}
 
 	// ErrForeignOwner is reported for a file whose owner is not one of
 	// Config.TrustedOwners, or that others than its owner may write.
@@ -66,8 +69,8 @@ var (
 	// directory file.
 	ErrDamaged = errors.New("damaged")
 
-	// ErrLeftBehind is reported once for a file that expired long ago and whose
-	// publisher cannot be proven to have ended.
+	// ErrLeftBehind is reported for files of programs that have been gone for
+	// Config.CollectAfter, and that this user cannot remove.
 	ErrLeftBehind = errors.New("left behind by a publisher that is gone")
 
 	// ErrNoNotifications is reported if the system gives no file notifications.

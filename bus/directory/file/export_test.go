@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package file
 
 import (
@@ -48,7 +50,13 @@ func Decode(data []byte, maxTagParts int) (Decoded, error) {
 
 // WithFaults returns c with a function that can fail each step of writing.
 func (c Config) WithFaults(inject func(step string) error) Config {
-	c.inject = inject
+	c.faults.inject = inject
+	return c
+}
+
+// WithPauses returns c with a function that is called at each step, and may not return.
+func (c Config) WithPauses(pause func(step string)) Config {
+	c.faults.pause = pause
 	return c
 }
 
@@ -61,11 +69,7 @@ func (d *Directory) Crash() {
 }
 
 // Beat renews everything that is announced, now.
-func (d *Directory) Beat() {
-	for _, p := range d.announced() {
-		d.reportWriting(p, p.renew())
-	}
-}
+func (d *Directory) Beat() { d.renewAll() }
 
 // Scan looks at the folder, now.
 func (d *Directory) Scan() { d.scan.all() }

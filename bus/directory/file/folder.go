@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package file
 
 import (
@@ -28,9 +30,10 @@ const (
 // folder is the open folder. All names in it are opened relative to it and
 // without following links, so nothing that is planted leads outside.
 type folder struct {
-	path   string
-	dir    *os.File
-	inject func(step string) error
+	path  string
+	dir   *os.File
+	gate  *gate // that the user is inside of
+	quick bool  // what is written need not outlive a crash of the system
 }
 
 // stamp identifies a version of a file: it differs once the file has changed.
@@ -47,14 +50,17 @@ func (s stamp) sameFile(o stamp) bool { return s.dev == o.dev && s.ino == o.ino 
 
 // openFolder opens the folder at path.
 //
+//   - g: what the caller is inside of.
+//   - flags: more of them for open(2).
 //   - Errors: *PathError with ErrVanished, ErrNotDirectory or ErrUnreadable.
 //   - Blocks: for the file system.
-func openFolder(path string, inject func(step string) error) (*folder, error) {
-	dir, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+func openFolder(path string, g *gate, flags int) (*folder, error) {
+	g.pass("opendir")
+	dir, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK|flags, 0)
 	if err != nil {
 		return nil, folderError(path, err)
 	}
-	return &folder{path: path, dir: dir, inject: inject}, nil
+	return &folder{path: path, dir: dir, gate: g}, nil
 }
 
 // folderError explains an error of opening or listing the folder.
@@ -71,6 +77,7 @@ func folderError(path string, err error) error {
 
 // stamp returns the stamp of the folder itself.
 func (f *folder) stamp() (stamp, error) {
+	f.gate.pass("statdir")
 	info, err := f.dir.Stat()
 	if err != nil {
 		f.close()
@@ -103,8 +110,9 @@ func (f *folder) names(limit int) (entries []os.DirEntry, all bool, err error) {
 //
 // Errors: as names.
 func (f *folder) each(limit int, use func(os.DirEntry)) (all bool, err error) {
-	const batch = 256
+	const batch = 16 // a step: some file systems are asked about each name
 	for seen := 0; ; {
+		f.gate.pass("list")
 		some, err := f.dir.ReadDir(batch)
 		for _, entry := range some {
 			if seen++; seen > limit {
@@ -139,7 +147,7 @@ func isTemporary(name string) bool {
 //   - step: name of this call for fault injection.
 //   - Errors: the system's, or ErrNotRegular.
 func (f *folder) open(step, name string, flags int) (*os.File, stamp, error) {
-	if err := f.fail(step); err != nil {
+	if err := f.gate.step(step); err != nil {
 		return nil, stamp{}, err
 	}
 	fd, err := retry(func() (int, error) {
@@ -152,6 +160,7 @@ func (f *folder) open(step, name string, flags int) (*os.File, stamp, error) {
 		return nil, stamp{}, err
 	}
 	file := os.NewFile(uintptr(fd), f.path+"/"+name)
+	f.gate.pass("stat")
 	s, err := stampOf(file)
 	if err != nil {
 		_ = file.Close()
@@ -176,6 +185,7 @@ func stampOf(file *os.File) (stamp, error) {
 //
 //   - Errors: the system's, or ErrNotRegular.
 func (f *folder) stamped(name string) (s stamp, err error) {
+	f.gate.pass("glance")
 	var st unix.Stat_t
 	if _, err = retry(func() (int, error) {
 		return 0, unix.Fstatat(int(f.dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW)
@@ -204,9 +214,12 @@ func newStamp(info os.FileInfo) stamp {
 	}
 }
 
+// written returns when the file was written, by the clock of the file system.
+func (s stamp) written() time.Time { return time.Unix(s.mtime.Unix()) }
+
 // age returns how long ago by the wall clock the file was written. It is no
 // measure of liveness.
-func (s stamp) age() time.Duration { return time.Since(time.Unix(s.mtime.Unix())) }
+func (s stamp) age() time.Duration { return time.Since(s.written()) }
 
 // replace makes content what name holds: all of it or, after an error, what was
 // there before.
@@ -227,12 +240,12 @@ func (f *folder) replace(instance string, content []byte) (s stamp, err error) {
 			_ = f.remove(tmp) // the first error is the one to report
 		}
 	}()
-	err = f.fail("write")
+	err = f.gate.step("write")
 	if err == nil {
 		_, err = file.Write(content)
 	}
-	if err == nil {
-		err = errors.Join(f.fail("sync"), file.Sync())
+	if err == nil && !f.quick {
+		err = errors.Join(f.gate.step("sync"), file.Sync())
 	}
 	if err == nil {
 		s, err = stampOf(file)
@@ -248,7 +261,7 @@ func (f *folder) replace(instance string, content []byte) (s stamp, err error) {
 
 // rename renames within the folder.
 func (f *folder) rename(from, to string) error {
-	if err := f.fail("rename"); err != nil {
+	if err := f.gate.step("rename"); err != nil {
 		return err
 	}
 	fd := int(f.dir.Fd())
@@ -259,7 +272,10 @@ func (f *folder) rename(from, to string) error {
 // sync makes the names of the folder durable. Some file systems cannot; there
 // is nothing to do about it.
 func (f *folder) sync() error {
-	if err := f.fail("syncdir"); err != nil {
+	if f.quick {
+		return nil
+	}
+	if err := f.gate.step("syncdir"); err != nil {
 		return err
 	}
 	if err := f.dir.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
@@ -270,7 +286,7 @@ func (f *folder) sync() error {
 
 // remove removes name; that it is not there is no error.
 func (f *folder) remove(name string) error {
-	if err := f.fail("remove"); err != nil {
+	if err := f.gate.step("remove"); err != nil {
 		return err
 	}
 	_, err := retry(func() (int, error) { return 0, syscall.Unlinkat(int(f.dir.Fd()), name) })
@@ -278,13 +294,6 @@ func (f *folder) remove(name string) error {
 		return nil
 	}
 	return err
-}
-
-func (f *folder) fail(step string) error {
-	if f.inject == nil {
-		return nil
-	}
-	return f.inject(step)
 }
 
 // retry repeats a system call that a signal interrupted; network file systems

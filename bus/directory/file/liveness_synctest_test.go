@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package file_test
 
 import (
@@ -150,23 +152,6 @@ func TestCrashWithoutWithdraw(t *testing.T) {
 		publisher.Crash() // this process lives on, so only the silence tells
 		time.Sleep(10 * time.Second)
 		wantLog(t, log(), "0s appeared a", "5.5s gone a (felix-07): directory: entry not renewed in time")
-	})
-}
-
-func TestLeftBehindIsReportedOnce(t *testing.T) {
-	folder := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		foreign(t, folder, "a", time.Second, 1)
-		log := watchTimes(t, open(t, folder, polled))
-		time.Sleep(time.Hour)
-		got := log()
-		wantLog(t, got, "0s appeared a", "5.5s gone a", "10m5.5s problem")
-		if !strings.Contains(got[2], file.ErrLeftBehind.Error()) || !strings.Contains(got[2], filepath.Join(folder, "a.jsonl")) {
-			t.Errorf("got %q, want the path and that it was left behind", got[2])
-		}
-		if _, err := os.Stat(filepath.Join(folder, "a.jsonl")); err != nil {
-			t.Errorf("got %v, want the file to be left alone", err)
-		}
 	})
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package file
 
 import (
@@ -15,7 +17,10 @@ import (
 const missingHint = "start a publisher or a receiver with the same folder, or check the path; it is looked for again"
 
 // missing says again and again that the folder is missing.
-type missing struct{ remind.Reminder }
+type missing struct {
+	remind.Reminder
+	quiet bool // it may be missing
+}
 
 // repeat returns what to report of an error of opening the folder: the error, or for one
 // that is missing an error whose text changes when it is to be said again.
@@ -23,8 +28,11 @@ type missing struct{ remind.Reminder }
 //   - err: nil if the folder is there.
 func (m *missing) repeat(now time.Time, err error) error {
 	path := (*PathError)(nil)
+	if errors.Is(err, ErrVanished) && m.quiet {
+		return nil
+	}
 	if !errors.Is(err, ErrVanished) || !errors.As(err, &path) {
-		*m = missing{}
+		m.Reminder = remind.Reminder{}
 		return err
 	}
 	m.Due(now)
@@ -36,19 +44,32 @@ func (m *missing) repeat(now time.Time, err error) error {
 
 // writableFolder opens the folder and creates it first if it is missing. Only what
 // announces calls it: a subscriber must neither make a folder of a mistyped path nor
-// bring back one that an administrator removed.
+// bring back one that an administrator removed. The caller is inside of Directory.writing.
 //
 //   - Errors: *PathError, as Open, and ErrUnwritable if it cannot be created.
 func (d *Directory) writableFolder() (*folder, error) {
-	f, err := openFolder(d.path, d.config.inject)
-	if !errors.Is(err, ErrVanished) {
-		return f, err
-	}
-	if err := os.MkdirAll(d.path, dirPerm); err != nil {
-		if errors.Is(err, os.ErrExist) {
-			err = errors.Join(ErrNotDirectory, err)
+	f, err := d.openFolder(d.writing)
+	if errors.Is(err, ErrVanished) {
+		d.writing.pass("mkdir")
+		if err := d.makeFolder(); err != nil {
+			if errors.Is(err, os.ErrExist) {
+				err = errors.Join(ErrNotDirectory, err)
+			}
+			return nil, &PathError{d.path, wrap(ErrUnwritable, err), "create the folder, or choose one that this user can create"}
 		}
-		return nil, &PathError{d.path, wrap(ErrUnwritable, err), "create the folder, or choose one that this user can create"}
+		f, err = d.openFolder(d.writing)
 	}
-	return openFolder(d.path, d.config.inject)
+	if err == nil {
+		f.quick = d.clientsOnly
+	}
+	return f, err
+}
+
+// makeFolder makes the folder, and those above it. That of the clients needs the one around
+// it, in which a mistyped path leaves nothing behind.
+func (d *Directory) makeFolder() error {
+	if d.clientsOnly {
+		return d.makeClients()
+	}
+	return os.MkdirAll(d.path, dirPerm)
 }

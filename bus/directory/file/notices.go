@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package file
 
 import (
@@ -20,7 +22,7 @@ import (
 // asked for. Entries change by rename.
 type notices struct {
 	path   string
-	inject func(step string) error
+	gate   *gate         // what the caller is inside of
 	file   *os.File      // of the kernel's queue; nil: none
 	events chan notice   // from the goroutine that reads it
 	quit   chan struct{} // closed to end it
@@ -61,10 +63,8 @@ func (n *notices) ensure() error {
 	if n.closed {
 		return nil
 	}
-	if n.inject != nil {
-		if err := n.inject("notify"); err != nil {
-			return n.failed(err)
-		}
+	if err := n.gate.step("notify"); err != nil {
+		return n.failed(err)
 	}
 	if n.file == nil {
 		fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)

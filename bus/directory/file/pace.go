@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package file
 
 import "time"
@@ -33,10 +35,10 @@ func (p *pace) seen(now stamp) {
 
 // tick looks at the folder if it is time to, once each Poll.
 func (s *scanner) tick() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.watching {
-		s.look(look{list: true, read: true})
+	s.gate.enter()
+	defer s.gate.leave()
+	if !s.watching.Load() {
+		s.whole()
 		return
 	}
 	f, err := s.open()
@@ -70,7 +72,7 @@ func (s *scanner) interval() time.Duration {
 		return c.Poll
 	}
 	for _, known := range s.sources {
-		if known.record != nil && (known.silent >= 2*known.record.beat || !s.lives.follows(known.record.process)) {
+		if known.record != nil && !known.isGone() && (known.silent >= 2*known.record.beat || !s.lives.follows(known.record.process)) {
 			return c.Poll
 		}
 	}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package file
 
 import (
@@ -9,7 +11,7 @@ import (
 )
 
 // The functions in this file make one look at the folder, in the order in which
-// they run. The scanner's lock is held.
+// they run. The caller is inside of the scanner's gate.
 
 // candidates returns the instances to look at: those in the folder, if it is listed,
 // with an error if their file is not to be opened, and those that are known. A file that
@@ -23,15 +25,16 @@ func (s *scanner) candidates(f *folder, entries []os.DirEntry, listed bool) map[
 	if !listed {
 		return result
 	}
-	strange := make(map[string]struct{})
+	strange, halves := make(map[string]struct{}), make(map[string]half)
 	for _, entry := range entries {
 		name := entry.Name()
 		if isTemporary(name) {
-			s.collectTemporary(f, name)
+			s.collectTemporary(f, name, halves)
 			continue
 		}
 		instance, err := instanceOf(name)
 		switch {
+		case err != nil && len(strange) >= s.d.config.MaxFiles: // as many are said
 		case err != nil:
 			strange[name] = struct{}{}
 			s.d.feed.Report(name, fileError(filepath.Join(f.path, name), err))
@@ -46,7 +49,7 @@ func (s *scanner) candidates(f *folder, entries []os.DirEntry, listed bool) map[
 			s.d.feed.Report(name, nil)
 		}
 	}
-	s.strange = strange
+	s.strange, s.halves = strange, halves
 	return result
 }
 
@@ -57,8 +60,9 @@ func (s *scanner) candidates(f *folder, entries []os.DirEntry, listed bool) map[
 //   - read: open the file; otherwise only if it seems to be needed.
 func (s *scanner) one(f *folder, instance string, verdict error, elapsed time.Duration, read bool) {
 	known := s.sources[instance]
-	if known == nil {
-		if len(s.sources) >= s.d.config.MaxFiles {
+	first := known == nil
+	if first {
+		if !s.hasRoom() {
 			return // reported by the look at all files
 		}
 		known = &source{}
@@ -75,7 +79,7 @@ func (s *scanner) one(f *folder, instance string, verdict error, elapsed time.Du
 	}
 	if found == absent {
 		if known.lost && known.shown {
-			if _ = s.settle(instance, known, same, elapsed); known.shown {
+			if s.settle(instance, known, same, elapsed); known.shown {
 				return
 			}
 		}
@@ -86,16 +90,20 @@ func (s *scanner) one(f *folder, instance string, verdict error, elapsed time.Du
 	}
 	known.lost = false
 	s.sources[instance] = known
-	if left := s.settle(instance, known, found, elapsed); verdict == nil {
-		verdict = left
+	if first && found == renewed {
+		_, known.spared = s.removed[instance]
+		if delete(s.removed, instance); s.wasLeft(known) {
+			found, known.silent = same, known.limit(s.d.config.Expiry)+1
+		}
+	}
+	if s.settle(instance, known, found, elapsed); first && known.isCounted() {
+		s.counted++
 	}
 	if verdict != nil {
 		verdict = fileError(filepath.Join(f.path, instance+suffix), verdict)
 	}
 	s.d.feed.Report(instance, verdict)
-	if known.ended {
-		s.collect(f, instance, known)
-	}
+	s.collect(f, instance, known)
 }
 
 // glance looks from outside at the files that are known, and then at those for which that
@@ -107,20 +115,25 @@ func (s *scanner) glance(f *folder, elapsed time.Duration) {
 		found, ok := known.glance(f, instance, elapsed, s.d.config.Expiry)
 		if !ok {
 			s.one(f, instance, nil, elapsed, true)
-		} else if _ = s.settle(instance, known, found, elapsed); known.ended {
-			s.collect(f, instance, known)
+			continue
 		}
+		s.settle(instance, known, found, elapsed)
+		s.collect(f, instance, known)
 	}
 }
 
 // settle tells the feed what a look means for the entry of an instance.
 //
-//   - Errors: ErrLeftBehind if the file should be removed by hand.
-func (s *scanner) settle(instance string, known *source, found finding, elapsed time.Duration) error {
+//   - found: bad also if the folder could not be read.
+//   - elapsed: 0 if the last look at the whole folder has counted the time.
+func (s *scanner) settle(instance string, known *source, found finding, elapsed time.Duration) {
 	if found == renewed || found == beating {
-		known.silent = 0
+		known.silent, known.quiet = 0, 0
 	} else {
 		known.silent += elapsed
+		if found != bad && elapsed > 0 { // what could not be read may have had a beat
+			known.quiet += s.slept
+		}
 	}
 	why := known.judge(s.d.config.Expiry, s.ended)
 	if why == nil {
@@ -128,39 +141,13 @@ func (s *scanner) settle(instance string, known *source, found finding, elapsed 
 			known.shown = true
 			s.d.feed.Put(known.record.entry)
 		}
-		return nil
+		return
 	}
 	if known.shown || known.gone.IsZero() {
 		known.shown, known.gone = false, s.last
 		s.d.feed.Remove(instance, why)
 	}
-	if !known.ended && s.last.Sub(known.gone) >= s.d.config.CollectAfter {
-		return ErrLeftBehind
-	}
-	return nil
 }
 
 // ended reports whether a process has certainly ended.
-func (s *scanner) ended(p process) bool { return s.lives.ended(p, s.watching) }
-
-// collect removes the file of a publisher that has ended, once it is old. A
-// process that may not remove it leaves it to one that may.
-func (s *scanner) collect(f *folder, instance string, known *source) {
-	if known.bad == nil && known.stamp.age() >= s.d.config.CollectAfter && f.remove(instance+suffix) == nil {
-		delete(s.sources, instance)
-		s.d.feed.Report(instance, nil)
-	}
-}
-
-// collectTemporary removes a file that a publisher left half written. One that
-// was only stopped for so long writes it again.
-func (s *scanner) collectTemporary(f *folder, name string) {
-	file, stamp, err := f.open("read", name, 0)
-	if err != nil {
-		return
-	}
-	_ = file.Close() // opened for reading: nothing can be lost
-	if stamp.age() >= s.d.config.CollectAfter {
-		_ = f.remove(name) // if it cannot be, it does no harm
-	}
-}
+func (s *scanner) ended(p process) bool { return s.lives.ended(p, s.watching.Load()) }

@@ -1,32 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package file
 
 import (
 	"maps"
 	"os"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // The sources of problems that are about no instance; none can be an instance.
 const (
 	aboutFolder  = "folder:"
+	aboutHanging = "hanging:"
 	aboutFiles   = "files:"
 	aboutNotices = "notices:"
+	aboutLeft    = "left:"
 )
 
-// scanner keeps the feed of a Directory as the folder is.
+// scanner keeps the feed of a Directory as the folder is. What is not marked otherwise is
+// used inside of its gate only.
 type scanner struct {
 	d    *Directory
 	wake chan struct{} // one token: what the goroutine waits for has changed
 
-	mu       sync.Mutex // held while looking, so that looks do not overlap
-	running  bool
-	watching bool // a Watch is open: look at every Poll, use notifications
+	gate     *gate       // looks are inside of it, so that they do not overlap
+	watching atomic.Bool // a Watch is open: look at every Poll, use notifications
+	running  bool        // guarded by d.mu
 	sources  map[string]*source
+	counted  int                 // sources of programs that may live, at the beginning of a look and new ones
+	newest   time.Time           // when the file that was written last was, by the clock of the file system
+	spare    []string            // what makeRoom may forget, in one look; nil: not determined yet
+	removed  map[string]struct{} // instances whose files were removed though they may live
+	halves   map[string]half     // temporary files, by name
 	strange  map[string]struct{} // public names that are no instances and were reported
+	slept    time.Duration       // since the look before: what counts towards the removal of a file
 	last     time.Time           // of the last look at all files
 	folder   stamp               // of the folder at the last look; zero while it is missing
 	missing  missing
@@ -40,7 +51,14 @@ func (s *scanner) init(d *Directory) {
 	s.wake = make(chan struct{}, 1)
 	s.sources = make(map[string]*source)
 	s.strange = make(map[string]struct{})
-	s.notices = notices{path: d.path, inject: d.config.inject}
+	s.removed = make(map[string]struct{})
+	s.gate = newGate(d.path, d.config.faults, func(err error) {
+		if err != nil {
+			d.looks.up.Store(false) // until a look has an answer
+		}
+		d.feed.Report(aboutHanging, err)
+	})
+	s.notices = notices{path: d.path, gate: s.gate}
 }
 
 // start makes the goroutine run.
@@ -48,9 +66,9 @@ func (s *scanner) init(d *Directory) {
 //   - watch: for a watcher. A publisher alone only looks now and then, to
 //     remove what dead publishers left.
 func (s *scanner) start(watch bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.watching = s.watching || watch
+	if watch {
+		s.watching.Store(true)
+	}
 	s.d.mu.Lock() // Close must not begin to wait between the question and Go
 	if !s.running && !s.d.closed {
 		s.running = true
@@ -97,10 +115,10 @@ func (s *scanner) run() {
 
 // waiting returns what the goroutine waits for.
 func (s *scanner) waiting() (interval time.Duration, news <-chan notice, died <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.gate.enter()
+	defer s.gate.leave()
 	interval = max(s.d.config.CollectAfter/4, s.d.config.Poll)
-	if s.watching {
+	if s.watching.Load() {
 		interval = s.ticks()
 	}
 	return interval, s.notices.channel(), s.lives.died
@@ -125,8 +143,8 @@ func (s *scanner) noticed(news notice) {
 
 // some looks at the files of a few instances.
 func (s *scanner) some(instances map[string]struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.gate.enter()
+	defer s.gate.leave()
 	f, err := s.open()
 	if err != nil {
 		return // the next look at all files reports it
@@ -139,10 +157,13 @@ func (s *scanner) some(instances map[string]struct{}) {
 
 // all looks at the whole folder, and reads all files.
 func (s *scanner) all() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.look(look{list: true, read: true})
+	s.gate.enter()
+	defer s.gate.leave()
+	s.whole()
 }
+
+// whole is all for what is inside of the gate.
+func (s *scanner) whole() { s.look(look{list: true, read: true}) }
 
 // look is how the folder is looked at.
 type look struct {
@@ -150,16 +171,18 @@ type look struct {
 	read bool // each file, or else only those that seem to need it, see source.glance
 }
 
-// look looks at the folder. The lock is held.
+// look looks at the folder. The caller is inside of the gate.
 func (s *scanner) look(how look) {
 	now := time.Now()
 	// Time in which this process did not look proves nothing about publishers: it
 	// may have been stopped together with them.
 	elapsed := min(now.Sub(s.last), s.d.config.Expiry/2)
+	s.slept = min(now.Sub(s.last), max(elapsed, s.d.config.CollectAfter/2)) // one that does not watch looks seldom
 	if s.last.IsZero() {
-		elapsed = 0
+		elapsed, s.slept = 0, 0
 	}
 	s.last = now
+	s.count()
 	s.lives.ask()
 	defer s.lives.sweep()
 
@@ -169,7 +192,7 @@ func (s *scanner) look(how look) {
 	if err == nil {
 		defer f.close()
 		if how.list {
-			if entries, complete, err = f.names(s.d.config.MaxFiles); err != nil {
+			if entries, complete, err = f.names(s.d.config.MaxFiles * namesPerFile); err != nil {
 				s.lose(stamp{})
 			}
 		}
@@ -179,38 +202,42 @@ func (s *scanner) look(how look) {
 	if err != nil {
 		s.notices.lost()
 		for _, instance := range slices.Sorted(maps.Keys(s.sources)) {
-			_ = s.settle(instance, s.sources[instance], same, elapsed)
+			s.settle(instance, s.sources[instance], bad, elapsed)
 		}
 		return
 	}
-	if s.watching && !s.d.config.PollOnly {
+	if s.watching.Load() && !s.d.config.PollOnly {
 		s.d.feed.Report(aboutNotices, s.notices.ensure()) // before looking: what comes later is noticed
 		_ = s.lives.wait()                                // without it, they are asked about each Poll
 	}
-	if how.list {
-		if !complete {
-			err = &PathError{f.path, ErrTooManyFiles, "remove what is not the bus's, or raise MaxFiles"}
-		}
-		s.d.feed.Report(aboutFiles, err)
-	}
+	defer s.reportStuck()
 	if !how.list && !how.read {
 		s.glance(f, elapsed)
 		return
 	}
 	candidates := s.candidates(f, entries, how.list)
-	for _, instance := range slices.Sorted(maps.Keys(candidates)) {
-		s.one(f, instance, candidates[instance], elapsed, how.read)
+	left := 0
+	s.spare = nil
+	order, written := s.order(f, candidates)
+	for _, instance := range order {
+		if s.sources[instance] != nil || s.makeRoom(written[instance]) {
+			s.one(f, instance, candidates[instance], elapsed, how.read)
+		} else if !s.isOld(written[instance]) {
+			left++
+		}
+	}
+	if how.list {
+		s.crowd(left, complete)
 	}
 }
 
 // appeared looks at a folder that was missing: it may be this program that has made it
 // now.
 func (s *scanner) appeared() {
-	s.mu.Lock()
-	look := s.watching && s.folder == stamp{}
-	s.mu.Unlock()
-	if look {
-		s.all()
+	s.gate.enter()
+	defer s.gate.leave()
+	if s.watching.Load() && s.folder == (stamp{}) {
+		s.whole()
 	}
 }
 
@@ -218,7 +245,7 @@ func (s *scanner) appeared() {
 // lost: that they are not in the new folder does not mean that their publishers
 // withdrew them. Publishers that live write them again.
 func (s *scanner) open() (*folder, error) {
-	f, err := openFolder(s.d.path, s.d.config.inject)
+	f, err := s.d.openFolder(s.gate)
 	var now stamp
 	if err == nil {
 		now, err = f.stamp()
@@ -239,10 +266,8 @@ func (s *scanner) lose(now stamp) {
 	}
 }
 
-// close ends the notifications; the goroutine has ended.
+// close ends the notifications; the goroutine has ended. The caller is inside of the gate.
 func (s *scanner) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.notices.close()
 	s.lives.close()
 }

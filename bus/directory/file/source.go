@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package file
 
 import (
@@ -26,12 +28,16 @@ type source struct {
 	bad    error   // why the file with that stamp cannot be believed; nil if it can
 
 	silent time.Duration // how long the reader has looked and seen no new beat
+	quiet  time.Duration // the same of looks that could read the file, and how long it was between those that are far apart
 	unread time.Duration // of looks since the beat was read
 	newer  bool          // the file was written since: its beat is likely to be above beats
 	shown  bool          // the feed has the entry
 	lost   bool          // the folder was missing or is another one since the file was seen
 	gone   time.Time     // when it was taken away, on the monotonic clock
 	ended  bool          // its process has certainly ended
+	spared bool          // it was removed as silent, and came back
+	tried  time.Time     // when it was last to be removed
+	stuck  error         // why it could not be; nil if it could
 }
 
 // finding is the outcome of one look at a file.
@@ -52,10 +58,10 @@ const (
 //
 //   - elapsed: since the last look.
 func (s *source) glance(f *folder, instance string, elapsed, expiry time.Duration) (found finding, ok bool) {
-	if s.record == nil || s.bad != nil || s.lost || !s.shown {
+	if s.record == nil || s.bad != nil || s.lost || !s.shown && !s.isGone() {
 		return same, false
 	}
-	if s.unread+elapsed >= 2*expiry || s.silent+elapsed >= max(expiry, 3*s.record.beat)/2 {
+	if s.unread+elapsed >= 2*expiry || s.shown && s.silent+elapsed >= s.limit(expiry)/2 {
 		return same, false
 	}
 	now, err := f.stamped(instance + suffix)
@@ -65,6 +71,9 @@ func (s *source) glance(f *folder, instance string, elapsed, expiry time.Duratio
 	s.unread += elapsed
 	if s.stamp == now {
 		return same, true
+	}
+	if s.isGone() { // that it is back has to be read
+		return same, false
 	}
 	s.stamp, s.newer = now, true
 	return beating, true
@@ -90,6 +99,7 @@ func (s *source) look(f *folder, instance string, config Config) (finding, error
 	if s.bad != nil && s.stamp == stamp {
 		return bad, s.bad
 	}
+	f.gate.pass("content")
 	if s.bad == nil && s.record != nil && s.stamp.sameFile(stamp) {
 		if count, err := s.readTail(file); err == nil {
 			written := s.stamp != stamp
@@ -189,7 +199,7 @@ func (s *source) judge(expiry time.Duration, ended func(process) bool) error {
 	switch {
 	case s.ended:
 		return directory.ErrDead
-	case s.silent > max(expiry, 3*s.record.beat):
+	case s.silent > s.limit(expiry):
 		return directory.ErrExpired
 	}
 	return nil
@@ -202,9 +212,9 @@ func fileError(path string, err error) error {
 	case errors.Is(err, ErrVersion):
 		hint = "use one release of publishers and subscribers"
 	case errors.Is(err, ErrTooManyTags):
-		hint = "announce ranges or patterns instead of single tags, or raise MaxTagParts in all publishers and subscribers"
+		hint = "announce ranges or patterns instead of single tags, or raise MaxTagParts in all publishers and subscribers (file.Config)"
 	case errors.Is(err, ErrTooLarge):
-		hint = "remove the file, or raise MaxFileBytes in all publishers and subscribers"
+		hint = "remove the file, or raise MaxFileBytes in all publishers and subscribers (file.Config)"
 	case errors.Is(err, ErrForeignOwner):
 		hint = "remove the file, or add the user to TrustedOwners"
 	case errors.Is(err, ErrName), errors.Is(err, ErrNotRegular):

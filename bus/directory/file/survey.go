@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package file
 
 import (
@@ -17,7 +19,7 @@ type Survey struct {
 	Names  int           // of any kind, as far as they were looked at
 	Others []string      // names that are passed over, the first few
 	Passed int           // how many names are passed over; temporary files of publishers do not count
-	All    bool          // false: there are more than Config.MaxFiles names
+	All    bool          // false: there are more than 16 times Config.MaxFiles names
 	Took   time.Duration // to list the names
 }
 
@@ -40,22 +42,33 @@ const maxOthers = 3
 // folder.
 //
 //   - config: as for Open.
-//   - Errors: those of Config.Validate; *PathError with ErrVanished, ErrNotDirectory or
-//     ErrUnreadable.
-//   - Threads: any. Blocks: for the file system.
+//   - Errors: those of Config.Validate; *PathError with ErrVanished, ErrNotDirectory,
+//     ErrUnreadable or ErrHangs.
+//   - Threads: any. Blocks: for the file system, Patience at most if it does not answer.
 func Look(path string, config Config) (Survey, error) {
 	if err := config.Validate(); err != nil {
 		return Survey{}, err
 	}
 	config = config.withDefaults()
-	f, err := openFolder(path, config.inject)
+	g := newGate(path, config.faults, func(error) {})
+	var s Survey
+	var err error
+	if hangs := g.do(func() { s, err = survey(path, g, config) }, nil); hangs != nil {
+		return Survey{}, hangs
+	}
+	return s, err
+}
+
+// survey is Look inside of a gate.
+func survey(path string, g *gate, config Config) (Survey, error) {
+	f, err := openFolder(path, g, 0)
 	if err != nil {
 		return Survey{}, err
 	}
 	defer f.close()
 	var s Survey
 	start := time.Now()
-	entries, err := s.list(f, config.MaxFiles)
+	entries, err := s.list(f, config.MaxFiles*namesPerFile)
 	s.Took = time.Since(start)
 	if err != nil {
 		return Survey{}, err
@@ -71,8 +84,11 @@ func Look(path string, config Config) (Survey, error) {
 // list returns the public names of the folder, and counts the others.
 func (s *Survey) list(f *folder, limit int) (public []string, err error) {
 	s.All, err = f.each(limit, func(entry os.DirEntry) {
-		s.Names++
 		name := entry.Name()
+		if name == clientsName && entry.IsDir() {
+			return
+		}
+		s.Names++
 		switch {
 		case isPublic(name):
 			public = append(public, name)

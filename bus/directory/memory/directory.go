@@ -27,9 +27,13 @@ type Directory struct {
 	mu        sync.Mutex // held around changes of the feed too, so that both have one order
 	closed    bool
 	announced map[string]*registration
+	clients   *Directory // nil: nothing has asked for it
 }
 
-var _ directory.Directory = (*Directory)(nil)
+var (
+	_ directory.Directory   = (*Directory)(nil)
+	_ directory.WithClients = (*Directory)(nil)
+)
 
 // New returns an empty directory.
 func New() *Directory { return &Directory{} }
@@ -76,6 +80,17 @@ func (d *Directory) Watch(notify func(directory.Event)) (stop func(), err error)
 //   - Blocks: never.
 func (d *Directory) List() ([]directory.Entry, error) { return d.feed.List() }
 
+// Clients returns the directory of the clients, as directory.WithClients says.
+func (d *Directory) Clients() directory.Directory {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.clients == nil {
+		d.clients = New()
+		d.clients.closed = d.closed
+	}
+	return d.clients
+}
+
 // Expire takes an entry away as if its publisher had been killed: watchers are
 // told Gone with why. The publisher's next Update brings it back, as a beat does
 // in a real directory. Without such an entry it does nothing.
@@ -108,8 +123,12 @@ func (d *Directory) Close() error {
 	d.mu.Lock()
 	d.closed = true
 	d.announced = nil
+	clients := d.clients
 	d.mu.Unlock()
 	d.feed.Close()
+	if clients != nil {
+		_ = clients.Close()
+	}
 	return nil
 }
 

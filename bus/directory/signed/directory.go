@@ -65,7 +65,8 @@ type Config struct {
 // Threads: any, for all methods. Entries are verified on goroutines of its own, and on that
 // which calls List.
 type Directory struct {
-	inner      directory.Directory
+	inner      directory.Directory // waits for wrapped for a bounded time
+	wrapped    directory.Directory
 	cfg        Config
 	feed       directory.Feed // of what is shown
 	stopAccess func()
@@ -91,6 +92,7 @@ type Directory struct {
 	heard         map[string]struct{}                  // instances, until the first burst has come
 	awaited       map[string]struct{}                  // those of them that have not come
 	arrived       chan struct{}                        // closed when all have
+	clients       directory.Opened                     // nil: nothing has asked for it
 }
 
 var _ directory.Opened = (*Directory)(nil)
@@ -108,7 +110,7 @@ func Wrap(d directory.Directory, cfg Config) directory.Opened {
 		cfg.Now = time.Now
 	}
 	w := &Directory{
-		inner: d, cfg: cfg, quit: make(chan struct{}), renew: make(chan struct{}, 1), look: make(chan struct{}, 1),
+		inner: directory.Patient(d), wrapped: d, cfg: cfg, quit: make(chan struct{}), renew: make(chan struct{}, 1), look: make(chan struct{}, 1),
 		registrations: make(map[*registration]struct{}), known: make(map[string]*known), seen: make(map[string]int64),
 		peers: make(map[[sha256.Size]byte]*identity.Peer), told: make(map[string]*remind.Reminder),
 		reported: make(map[string]string), storage: make(map[string]struct{}),
@@ -243,6 +245,27 @@ func (d *Directory) List() ([]directory.Entry, error) {
 	return shown, errors.Join(errs...)
 }
 
+// Clients returns the directory of the clients of the directory that was wrapped, with
+// signatures too; nil if that has none. The policy is not asked about tags of clients: they
+// are no claim.
+func (d *Directory) Clients() directory.Directory {
+	inner := directory.ClientsOf(d.inner)
+	if inner == nil {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.clients == nil {
+		cfg := d.cfg
+		cfg.KeepOpen = true
+		d.clients = Wrap(inner, cfg)
+		if d.closed {
+			_ = d.clients.Close() // of one that has announced nothing
+		}
+	}
+	return d.clients
+}
+
 // Close withdraws what was announced, stops all watchers, which are not told Gone, and closes
 // the directory that was wrapped, unless Config.KeepOpen is set. Idempotent.
 //
@@ -254,13 +277,17 @@ func (d *Directory) Close() error {
 	d.closed = true
 	all := d.registrations
 	d.registrations = nil
+	clients := d.clients
 	d.mu.Unlock()
+	var errs []error
+	if clients != nil {
+		errs = append(errs, clients.Close())
+	}
 	if first {
 		d.stopAccess()
 		close(d.quit)
 	}
 	d.feed.Close()
-	var errs []error
 	if first {
 		d.running.Wait()
 		if d.stopInner != nil {
@@ -270,7 +297,7 @@ func (d *Directory) Close() error {
 			errs = append(errs, r.inner.Withdraw())
 		}
 	}
-	if opened, ok := d.inner.(directory.Opened); ok && !d.cfg.KeepOpen {
+	if opened, ok := d.wrapped.(directory.Opened); ok && !d.cfg.KeepOpen {
 		errs = append(errs, opened.Close())
 	}
 	return errors.Join(errs...)
