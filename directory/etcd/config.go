@@ -4,14 +4,13 @@ package etcd
 
 import (
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"strconv"
 	"strings"
 	"time"
 
+	"tagbus/internal/check"
 	"tagbus/internal/plain"
 )
 
@@ -45,11 +44,11 @@ type Config struct {
 	Expiry time.Duration
 
 	// RequestTimeout is how long one request may take before it is tried again, with
-	// another server if there are several. Default 3s; at least 10ms.
+	// another server if there are several. Default 3s; 10ms to ten years.
 	RequestTimeout time.Duration
 
 	// AnnounceTimeout is how long Announce waits for servers that are away before it goes
-	// on in the background. Default 3s; at least 10ms.
+	// on in the background. Default 3s; 10ms to ten years.
 	AnnounceTimeout time.Duration
 
 	// Logger gets what is worth a line and no Problem. Default: slog.Default().
@@ -58,14 +57,9 @@ type Config struct {
 
 // withDefaults fills in the zero fields.
 func (c Config) withDefaults() Config {
-	def := func(d *time.Duration, value time.Duration) {
-		if *d == 0 {
-			*d = value
-		}
-	}
-	def(&c.Expiry, 30*time.Second)
-	def(&c.RequestTimeout, 3*time.Second)
-	def(&c.AnnounceTimeout, 3*time.Second)
+	check.Default(&c.Expiry, 30*time.Second)
+	check.Default(&c.RequestTimeout, 3*time.Second)
+	check.Default(&c.AnnounceTimeout, 3*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -78,23 +72,25 @@ func (c Config) withDefaults() Config {
 //     password.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
+	v := check.Violations{Kind: ErrConfig}
+	if n := len(c.Endpoints); n < 1 || n > maxEndpoints {
+		v.Add("there are %d Endpoints, want 1 to %d", n, maxEndpoints)
+	}
+	for i, endpoint := range c.Endpoints {
+		if !validEndpoint(endpoint) {
+			v.Add("Endpoints[%d] is %q, want host:port or unix:///path", i, endpoint)
 		}
 	}
-	check(len(c.Endpoints) >= 1 && len(c.Endpoints) <= maxEndpoints, "there are %d Endpoints, must be 1 to %d", len(c.Endpoints), maxEndpoints)
-	for i, endpoint := range c.Endpoints {
-		check(validEndpoint(endpoint), "Endpoints[%d] is %s, must be host:port or unix:///path", i, strconv.Quote(endpoint))
+	if len(c.Prefix) < 2 || len(c.Prefix) > maxPrefix || !strings.HasPrefix(c.Prefix, "/") || !strings.HasSuffix(c.Prefix, "/") || plain.Text(c.Prefix) != c.Prefix {
+		v.Add("Prefix is %q, want a slash at its beginning and its end, and 2 to %d bytes of printable text", c.Prefix, maxPrefix)
 	}
-	check(len(c.Prefix) >= 2 && len(c.Prefix) <= maxPrefix && strings.HasPrefix(c.Prefix, "/") && strings.HasSuffix(c.Prefix, "/") && plain.Text(c.Prefix) == c.Prefix,
-		"Prefix is %s, must begin and end with a slash and be 2 to %d bytes of printable text", strconv.Quote(c.Prefix), maxPrefix)
-	check((c.User == "") == (c.Password == ""), "User and Password must be given both or none")
-	check(c.Expiry >= minExpiry && c.Expiry <= maxExpiry, "Expiry is %v, must be %v to %v", c.Expiry, minExpiry, maxExpiry)
-	check(c.RequestTimeout >= minTimeout, "RequestTimeout is %v, must be at least %v", c.RequestTimeout, minTimeout)
-	check(c.AnnounceTimeout >= minTimeout, "AnnounceTimeout is %v, must be at least %v", c.AnnounceTimeout, minTimeout)
-	return errors.Join(errs...)
+	if (c.User == "") != (c.Password == "") {
+		v.Add("User and Password must be given both or none")
+	}
+	check.Within(&v, "Expiry", c.Expiry, minExpiry, maxExpiry)
+	check.Within(&v, "RequestTimeout", c.RequestTimeout, minTimeout, check.MaxDuration)
+	check.Within(&v, "AnnounceTimeout", c.AnnounceTimeout, minTimeout, check.MaxDuration)
+	return v.Err()
 }
 
 // validEndpoint reports whether s is host:port, or the path of a socket.

@@ -4,12 +4,17 @@ package etcd_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"tagbus/bus/directory/directorytest"
+	"tagbus/internal/tests/extremes"
+
 	"tagbus/directory/etcd"
+	"tagbus/directory/etcd/internal/embedded"
 )
 
 func TestConfig(t *testing.T) {
@@ -49,4 +54,37 @@ func TestConfig(t *testing.T) {
 			t.Errorf("got %v, want ErrConfig with %q", err, test.want)
 		}
 	}
+}
+
+// TestConfigurationsAtTheEdgesOfTheirTypes: a directory with a time near the largest or
+// smallest of its type refuses it by name, or an entry is seen.
+func TestConfigurationsAtTheEdgesOfTheirTypes(t *testing.T) {
+	server := embedded.Start(t)
+	folders := 0
+	extremes.Each(t, etcd.Config{}, func(t *testing.T, config any) error {
+		c := config.(etcd.Config)
+		folders++
+		c.Endpoints, c.Prefix = []string{server.Endpoint()}, fmt.Sprintf("/tagbus/edge-%d/", folders)
+		// The defaults are too short for a machine that does other things too.
+		for _, timeout := range []*time.Duration{&c.RequestTimeout, &c.AnnounceTimeout} {
+			if *timeout == 0 {
+				*timeout = 20 * time.Second
+			}
+		}
+		d, err := etcd.Open(c)
+		if errors.Is(err, etcd.ErrConfig) {
+			return err
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		if _, err := d.Announce(directorytest.Entry("a", 1)); err != nil {
+			t.Fatal(err)
+		}
+		if entries, err := d.List(); err != nil || len(entries) != 1 {
+			t.Errorf("got %d entries, error %v; want the one that is announced", len(entries), err)
+		}
+		return nil
+	})
 }

@@ -34,17 +34,20 @@ type Directory struct {
 	dirty   chan struct{} // there is something to write
 	leased  chan struct{} // there is a new lease
 	settled chan struct{} // closed when the first Close has withdrawn all
+	around  *Directory    // whose clients these are; nil: it is no directory of clients
 
 	mu            sync.Mutex
 	closed        bool
 	keeping       bool
 	registrations map[string]*registration // by instance; those that are withdrawn, too, until the servers know
 	lease         lease
+	clients       *Directory // nil: nothing has asked for it
 	closeErr      error
 }
 
 var (
 	_ directory.Opened        = (*Directory)(nil)
+	_ directory.WithClients   = (*Directory)(nil)
 	_ directory.StatsReporter = (*Directory)(nil)
 	_ directory.Reporter      = (*registration)(nil)
 )
@@ -64,6 +67,11 @@ func Open(config Config) (*Directory, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newDirectory(config, servers), nil
+}
+
+// newDirectory returns a directory on servers. config has its defaults.
+func newDirectory(config Config, servers *servers) *Directory {
 	d := &Directory{
 		config: config, servers: servers,
 		dirty: make(chan struct{}, 1), leased: make(chan struct{}, 1), settled: make(chan struct{}),
@@ -71,11 +79,13 @@ func Open(config Config) (*Directory, error) {
 	}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	d.look.init(d)
-	return d, nil
+	return d
 }
 
-// The keys.
+// The keys. Those of the clients stand behind all that watchers read: what they read ends at
+// end.
 func (d *Directory) entriesPrefix() string        { return d.config.Prefix + "e/" }
+func (d *Directory) end() string                  { return d.config.Prefix + clientsKey }
 func (d *Directory) keyOf(instance string) string { return d.entriesPrefix() + instance }
 func (d *Directory) noteKey() string              { return d.config.Prefix + "withdrawn" }
 func (d *Directory) epochKey() string             { return d.config.Prefix + "begun" } // a list has it before the entries
@@ -199,7 +209,11 @@ func (d *Directory) Close() error {
 		d.cancel()
 		d.running.Wait()
 		d.feed.Close()
-		d.closeErr = errors.Join(d.leave(), d.servers.close())
+		d.closeClients()
+		d.closeErr = d.leave()
+		if d.around == nil {
+			d.closeErr = errors.Join(d.closeErr, d.servers.close())
+		}
 		close(d.settled)
 	}
 	d.feed.Close()

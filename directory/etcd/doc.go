@@ -17,6 +17,11 @@
 //	/tagbus/NAME/e/INSTANCE   an entry, as package codec writes it, with the lease of its process
 //	/tagbus/NAME/withdrawn    written whenever entries are withdrawn; empty
 //	/tagbus/NAME/begun        a random mark of the data, written once
+//	/tagbus/NAME/x/...        the same three of the clients: of subscribers and senders
+//
+// What watchers of publishers and receivers read ends in front of x/, so that clients cost
+// them nothing. Programs of earlier releases are sent the changes of clients too, and pass
+// them over.
 //
 // A withdrawn entry is deleted in one transaction with a change of the second key, so
 // that watchers tell it from one that was deleted because its lease ended. By the third
@@ -24,7 +29,8 @@
 //
 // # Liveness
 //
-// A process has one lease for all that it announces. Its time to live is Config.Expiry.
+// A process has one lease for all that it announces. Its time to live is Config.Expiry. Another
+// one, of ten times that, is for its entries as a client.
 // When the process ends or loses its way to the servers, they delete what it announced,
 // and after a short grace watchers are told Gone with directory.ErrExpired.
 //

@@ -114,6 +114,10 @@ func hintFor(err error, withTLS bool) string {
 		return "check user and password-file"
 	case errors.Is(rpctypes.Error(err), rpctypes.ErrUserEmpty):
 		return "they want a user: give user and password-file"
+	case strings.Contains(text, "tagbus-directory: ") && code(err) == codes.ResourceExhausted:
+		return "change what is announced less often; it is tried again"
+	case strings.Contains(text, "tagbus-directory: "): // what a member has refused itself
+		return "ask those that administer the directory for the right, which is in --acl, --admin or --member of its members"
 	case code(err) == codes.PermissionDenied:
 		return "give the user a role that may read and write all keys with this prefix"
 	case strings.Contains(text, "x509:"), strings.Contains(text, "tls:"), strings.Contains(text, "server preface"):

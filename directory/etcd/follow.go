@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -32,16 +34,17 @@ type watch struct {
 	err       error // why it ended, after responses was closed
 }
 
-// open asks one of the servers for all changes after a revision. It must be ended by
+// open asks one of the servers for all changes of the keys from prefix up to end, after a
+// revision. It must be ended by
 // cancelling ctx.
-func (s *servers) open(ctx context.Context, prefix string, after int64) (*watch, error) {
+func (s *servers) open(ctx context.Context, prefix, end string, after int64) (*watch, error) {
 	ctx = clientv3.WithRequireLeader(ctx)
 	stream, err := s.watch.Watch(ctx)
 	if err != nil {
 		return nil, err
 	}
 	create := &etcdserverpb.WatchCreateRequest{
-		Key: []byte(prefix), RangeEnd: []byte(clientv3.GetPrefixRangeEnd(prefix)), StartRevision: after + 1, Fragment: true,
+		Key: []byte(prefix), RangeEnd: []byte(end), StartRevision: after + 1, Fragment: true,
 	}
 	err = stream.Send(&etcdserverpb.WatchRequest{RequestUnion: &etcdserverpb.WatchRequest_CreateRequest{CreateRequest: create}})
 	if err != nil {
@@ -55,22 +58,23 @@ func (s *servers) open(ctx context.Context, prefix string, after int64) (*watch,
 	return w, nil
 }
 
-// receive puts the fragments of responses together until the stream ends.
+// receive passes responses on until the stream ends. Of a fragment it passes on whole revisions
+// alone, since what was withdrawn is told by two changes of one revision; a response as a whole may
+// have a thousand revisions of a megabyte each.
 func (w *watch) receive(ctx context.Context) {
 	defer close(w.responses)
-	var whole *etcdserverpb.WatchResponse
+	var rest []*mvccpb.Event // of a revision that may not be whole
 	for {
 		r, err := w.stream.Recv()
 		if err != nil {
 			w.err = err
 			return
 		}
-		if whole != nil {
-			r.Events = append(whole.Events, r.Events...)
-		}
-		if whole = nil; r.Fragment {
-			whole = r
-			continue
+		r.Events = append(rest, r.Events...)
+		if rest = nil; r.Fragment {
+			if r.Events, rest = wholeRevisions(r.Events); len(r.Events) == 0 {
+				continue
+			}
 		}
 		select {
 		case w.responses <- r:
@@ -79,6 +83,15 @@ func (w *watch) receive(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// wholeRevisions cuts changes in front of those of the last revision.
+func wholeRevisions(events []*mvccpb.Event) (whole, rest []*mvccpb.Event) {
+	at := len(events)
+	for at > 0 && events[at-1].Kv.ModRevision == events[len(events)-1].Kv.ModRevision {
+		at--
+	}
+	return events[:at:at], slices.Clone(events[at:])
 }
 
 // progress asks the server how far the watch is.
@@ -96,7 +109,7 @@ func (l *looker) follow() error {
 	defer cancel()
 	slow := time.AfterFunc(d.config.RequestTimeout, cancel)
 	defer slow.Stop()
-	w, err := d.servers.open(ctx, d.config.Prefix, l.shelf.revision)
+	w, err := d.servers.open(ctx, d.config.Prefix, d.end(), l.shelf.revision)
 	if err == nil {
 		defer func() { // its goroutine ends before the Directory
 			cancel()

@@ -168,11 +168,15 @@ func (d *Directory) put(instance string, value []byte) (revision int64, err erro
 func (d *Directory) putWith(lease clientv3.LeaseID, instance string, value []byte) (int64, error) {
 	key := d.keyOf(instance)
 	put := clientv3.OpPut(key, string(value), clientv3.WithLease(lease))
-	free := clientv3.Compare(clientv3.CreateRevision(key), "=", 0)
+	free := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", 0)}
+	look := []clientv3.Op{clientv3.OpGet(key)}
+	for _, own := range d.ownLeases() { // a member shows the lease of an entry to a request that names it
+		look = append(look, clientv3.OpTxn([]clientv3.Cmp{clientv3.Compare(clientv3.LeaseValue(key), "=", own)}, nil, nil))
+	}
 	for {
 		var response *clientv3.TxnResponse
 		err := d.servers.do(d.ctx, kindPut, func(ctx context.Context) (err error) {
-			response, err = d.servers.client.Txn(ctx).If(free).Then(put).Else(clientv3.OpGet(key)).Commit()
+			response, err = d.servers.client.Txn(ctx).If(free...).Then(put).Else(look...).Commit()
 			return err
 		})
 		switch {
@@ -191,7 +195,7 @@ func (d *Directory) putWith(lease clientv3.LeaseID, instance string, value []byt
 		case clientv3.LeaseID(found.Lease) == lease && string(found.Value) == string(value):
 			return found.ModRevision, nil
 		default:
-			free = clientv3.Compare(clientv3.ModRevision(key), "=", found.ModRevision)
+			free = []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(key), "=", found.ModRevision), clientv3.Compare(clientv3.LeaseValue(key), "=", found.Lease)}
 		}
 	}
 }

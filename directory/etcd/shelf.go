@@ -23,7 +23,10 @@ const (
 	// election just before, which gives all leases up to 3 s more, it is less than 5 s.
 	grace = time.Second
 
-	maxEntries = 1 << 16 // that are kept
+	// What is kept: so many entries, and so many bytes of them, about. Strangers may have
+	// written them, and a kilobyte can say 4 MB of tags.
+	maxEntries = 1 << 16
+	maxWeight  = 256 << 20
 
 	firstKeys = 32      // of the first page of a list: how large entries are is not known yet
 	pageKeys  = 256     // of one page of a list, at most
@@ -41,19 +44,22 @@ type shelf struct {
 	bad      map[string]bool // keys with a problem
 	waiting  int             // items that are missing
 	limit    int             // of items
+	weight   int             // of all items
+	heaviest int             // limit of weight
 	full     bool            // there are entries that have no room
 }
 
 // item is what is known of one entry.
 type item struct {
 	revision int64         // of its key
+	weight   int           // bytes that it takes, about
 	patience time.Duration // how long it may be missing; 0: it is there
 	deadline time.Time     // when it is Gone
 	seen     bool          // in the list that is under way
 }
 
 func (s *shelf) init(d *Directory) {
-	s.d, s.limit = d, maxEntries
+	s.d, s.limit, s.heaviest = d, maxEntries, maxWeight
 	s.items, s.bad = make(map[string]*item), make(map[string]bool)
 }
 
@@ -72,7 +78,7 @@ func (s *shelf) list(whole bool) error {
 	for key != "" {
 		var page *clientv3.GetResponse
 		options := []clientv3.OpOption{
-			clientv3.WithRange(clientv3.GetPrefixRangeEnd(d.config.Prefix)), clientv3.WithLimit(limit), clientv3.WithRev(revision),
+			clientv3.WithRange(d.end()), clientv3.WithLimit(limit), clientv3.WithRev(revision),
 		}
 		if !whole {
 			options = append(options, clientv3.WithSerializable())
@@ -116,16 +122,24 @@ func (s *shelf) putPage(kvs []*mvccpb.KeyValue, epoch string, badSeen map[string
 	for _, kv := range kvs {
 		instance, ok := s.instanceOf(kv)
 		if !ok {
-			badSeen[string(kv.Key)] = true
+			s.seeBad(kv.Key, badSeen)
 			continue
 		}
 		if i := s.items[instance]; i != nil {
-			if i.seen = true; i.patience == 0 && i.revision == kv.ModRevision && epoch == s.epoch && !s.bad[string(kv.Key)] {
+			if i.seen = true; i.patience == 0 && i.revision == kv.ModRevision && epoch == s.epoch && !s.bad[nameOf(kv.Key)] {
 				continue
 			}
 		}
 		s.put(instance, kv)
-		badSeen[string(kv.Key)] = s.bad[string(kv.Key)]
+		s.seeBad(kv.Key, badSeen)
+	}
+}
+
+// seeBad notes that a key which has a problem is there, as a list finds it. Only as many are
+// noted as have one.
+func (s *shelf) seeBad(key []byte, seen map[string]bool) {
+	if name := nameOf(key); s.bad[name] {
+		seen[name] = true
 	}
 }
 
@@ -174,7 +188,7 @@ func (s *shelf) apply(events []*mvccpb.Event) {
 			s.d.sawOwn(instance, 0, e.Kv.ModRevision)
 		}
 		if e.Type == mvccpb.Event_DELETE {
-			s.mend(string(e.Kv.Key))
+			s.mend(nameOf(e.Kv.Key))
 		}
 	}
 }
@@ -188,7 +202,7 @@ func (s *shelf) instanceOf(kv *mvccpb.KeyValue) (string, bool) {
 	}
 	if !directory.ValidInstance(instance) {
 		if kv.Version > 0 { // not deleted
-			s.blame(string(kv.Key), errors.New("its name is no instance"))
+			s.blame(nameOf(kv.Key), errors.New("its name is no instance"))
 		}
 		return "", false
 	}
@@ -198,7 +212,7 @@ func (s *shelf) instanceOf(kv *mvccpb.KeyValue) (string, bool) {
 // put takes the value of a key. One that is no entry is a problem, and what was known
 // stays.
 func (s *shelf) put(instance string, kv *mvccpb.KeyValue) {
-	key := string(kv.Key)
+	key := nameOf(kv.Key)
 	e, err := codec.Decode(kv.Value)
 	if err == nil && e.Instance != instance {
 		err = fmt.Errorf("it is an entry of %s", plain.Text(e.Instance))
@@ -208,21 +222,24 @@ func (s *shelf) put(instance string, kv *mvccpb.KeyValue) {
 		return
 	}
 	s.mend(key)
-	i := s.items[instance]
+	old := s.items[instance]
+	weight := weightOf(e, kv.Value)
+	if !s.hasRoom(old, weight) {
+		s.full = true
+		s.d.feed.Report(tooManySource, fmt.Errorf("%w: more than %d entries or %d MB of them with the prefix %s, so that %s and maybe others are not found: "+
+			"use several names of buses, and look for entries that no program of yours announces", ErrTooMany, s.limit, s.heaviest>>20, plain.Text(s.d.config.Prefix), instance))
+		return
+	}
+	i := old
 	if i == nil {
-		if len(s.items) >= s.limit {
-			s.full = true
-			s.d.feed.Report(tooManySource, fmt.Errorf("%w: more than %d with the prefix %s; some publishers are not found: use several names of buses",
-				ErrTooMany, s.limit, plain.Text(s.d.config.Prefix)))
-			return
-		}
 		i = &item{}
 		s.items[instance] = i
 	}
 	if i.patience != 0 {
 		s.waiting--
 	}
-	*i = item{revision: kv.ModRevision, seen: true}
+	s.weight += weight - i.weight
+	*i = item{revision: kv.ModRevision, weight: weight, seen: true}
 	s.d.feed.Put(e)
 }
 
@@ -245,18 +262,9 @@ func (s *shelf) drop(instance string, why error) {
 	if i.patience != 0 {
 		s.waiting--
 	}
+	s.weight -= i.weight
 	delete(s.items, instance)
 	s.d.feed.Remove(instance, why)
-}
-
-// roomAgain reports whether there is room for entries that had none.
-func (s *shelf) roomAgain() bool {
-	if !s.full || len(s.items) > s.limit/10*9 {
-		return false
-	}
-	s.full = false
-	s.d.feed.Report(tooManySource, nil)
-	return true
 }
 
 // expire forgets what has not come back in time, and returns when to look next; zero: at

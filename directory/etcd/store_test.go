@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/codec"
@@ -141,7 +142,7 @@ func TestAPageThatIsTooLarge(t *testing.T) {
 		put(fmt.Sprintf("b%02d", i), rubbish)
 	}
 	put("c", string(bytesOf(t, directorytest.Entry("c", 1))))
-	d := open(t, server)
+	d := open(t, server, func(c *etcd.Config) { c.RequestTimeout = time.Minute }) // 70 MB on a loaded machine
 	entries, err := d.List()
 	if len(entries) != 41 || !errors.Is(err, etcd.ErrDamaged) {
 		t.Errorf("got %d entries, %.200v, want 41 and ErrDamaged", len(entries), err)

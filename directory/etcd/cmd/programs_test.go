@@ -33,7 +33,7 @@ func TestTheProgramsMeetOnEtcd(t *testing.T) {
 	if got := output(t, 0, "tagbus-etcd", "--bus", s.bus(), "info", "felix"); !strings.HasPrefix(got, "felix: publisher on ") {
 		t.Errorf("info: got %q, want felix", got)
 	}
-	got := output(t, 0, "tagbus-etcd", "--bus", s.bus(), "check")
+	got := output(t, 0, "tagbus-etcd", "--bus", s.bus(), "check", "--verbose")
 	for _, want := range []string{"directory\n  ok: " + s.bus() + ": it answers this host; 1 entry in ", "1 entry answers at every address", "\nOK - "} {
 		if !strings.Contains(got, want) {
 			t.Errorf("check: got %q, want %q in it", got, want)
@@ -138,7 +138,7 @@ func TestWrongURLsAreMistakesOfTheCommandLine(t *testing.T) {
 		}
 	}
 	got := output(t, 2, "publisher-etcd", "--tags", "5", "--emulate", "100", "--bus", "etcd://a/x", "--expiry", "1s")
-	if !strings.Contains(got, "publisher: --expiry is 1s, must be 2s to ") {
+	if !strings.Contains(got, "publisher: --expiry is 1s, want 2s to ") {
 		t.Errorf("got %q, want that --expiry is too short", got)
 	}
 }

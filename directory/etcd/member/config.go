@@ -68,6 +68,25 @@ type Config struct {
 	// TLS are the files of the member's certificate. The zero value: no TLS.
 	TLS TLS
 
+	// Revoked are files with lists of revoked certificates, as package identity reads them.
+	Revoked []string
+
+	// Admins are the names of certificates that administer the directory, as patterns of
+	// package acl, such as cn:shift leader. The own certificate does, and so does the user of
+	// the process, with DialFolder; without TLS the processes of this user and of root on this
+	// host do, and Admins must be empty.
+	Admins []string
+
+	// Members are the certificates of other members, as such patterns. Those with the names of
+	// the own certificate are members, and those with the host name of one that has joined.
+	// Without TLS they are hosts, addresses, and networks such as 10.0.0.0/24, from which
+	// members may join; what the directory has taken comes from its address.
+	Members []string
+
+	// Policy is a file that says which peers may announce, as package acl reads it. Default:
+	// all that the certificates let in, or reach the port.
+	Policy string
+
 	// Quota is how large the database may be, in bytes, before the directory takes no
 	// more entries. Default DefaultQuota; 16 MiB to 8 GiB.
 	Quota int64
@@ -89,7 +108,7 @@ type Config struct {
 type TLS struct {
 	Cert string // certificate of the member, for clients and for other members
 	Key  string // its private key
-	CA   string // certificates that sign those of clients and members, which must have one
+	CA   string // certificates that sign those of clients and members, which must have one with a name
 }
 
 // isZero reports whether there is to be no TLS.
@@ -131,6 +150,12 @@ func (c *Config) check() error {
 		if _, err := ClientAddress(address); err != nil {
 			add("Join", address, err.Error())
 		}
+	}
+	if c.TLS.isZero() && len(c.Admins) > 0 {
+		add("Admins", strings.Join(c.Admins, ","), "without certificates no name is certain: give the files of TLS")
+	}
+	if c.TLS.isZero() && len(c.Revoked) > 0 {
+		add("Revoked", strings.Join(c.Revoked, ","), "without certificates none is revoked: give the files of TLS")
 	}
 	errs = append(errs, c.TLS.check()...)
 	return errors.Join(errs...)

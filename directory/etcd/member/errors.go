@@ -42,6 +42,10 @@ var (
 	// does not work when its context ends.
 	ErrNoQuorum = errors.New("too few members are up")
 
+	// ErrNotAllowed is returned by Start if the directory that is to be joined does not let this
+	// member join.
+	ErrNotAllowed = errors.New("the directory does not take this member")
+
 	// ErrTaken is returned by Start if the directory that is to be joined has a member
 	// with this name or these addresses.
 	ErrTaken = errors.New("the directory has such a member")

@@ -106,7 +106,7 @@ func (f *folder) ours(adopt bool) error {
 	}
 	for _, entry := range entries {
 		switch entry.Name() {
-		case lockFile, etcdFolder, "lost+found": // the last one in a file system of its own
+		case lockFile, etcdFolder, controlFolder, "lost+found": // the last one in a file system of its own
 		default:
 			return &SettingError{"Data", f.path, ErrForeign, fmt.Errorf("%s is in it", entry.Name()), "give an empty folder, or one that does not exist"}
 		}
@@ -139,7 +139,10 @@ func replace(path string, text []byte) (err error) {
 	_, err = file.Write(text)
 	err = errors.Join(err, file.Sync(), file.Close())
 	if err != nil {
-		return err
+		if failed := (*os.PathError)(nil); errors.As(err, &failed) {
+			err = &os.PathError{Op: failed.Op, Path: path, Err: failed.Err} // the other name is of no use
+		}
+		return errors.Join(err, os.Remove(file.Name()))
 	}
 	if err := os.Rename(file.Name(), path); err != nil {
 		return err

@@ -129,10 +129,12 @@ func (m *Member) watch() {
 	defer tick.Stop()
 	led := types.ID(0)
 	var raised []string
+	users := false
 	for {
 		changed := server.LeaderChangedNotify()
 		led = m.sayLeader(led)
 		raised = m.sayAlarms(raised)
+		users = m.sayUsers(users)
 		select {
 		case <-m.quit:
 			return
@@ -182,6 +184,18 @@ func (m *Member) sayAlarms(before []string) (now []string) {
 		if !slices.Contains(now, text) {
 			m.config.Logger.Info("alarm " + text + " is over")
 		}
+	}
+	return now
+}
+
+// sayUsers says when etcd's own authentication is switched on or off, and returns which it is.
+func (m *Member) sayUsers(before bool) (now bool) {
+	now = m.authenticates()
+	switch {
+	case now && !before:
+		m.config.Logger.Error("etcd's own authentication is switched on: programs without ?user= in --bus are refused; tagbus-directory status says how to switch it off")
+	case before && !now:
+		m.config.Logger.Info("etcd's own authentication is switched off")
 	}
 	return now
 }

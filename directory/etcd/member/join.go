@@ -7,6 +7,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,6 +17,9 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc/status"
+
+	"tagbus/directory/etcd/internal/guard"
 )
 
 const (
@@ -65,6 +70,27 @@ func Dial(at []string, files TLS) (*clientv3.Client, error) {
 	})
 }
 
+// DialFolder returns a client of the member that runs in a folder, for the user of the member
+// and root. It does not wait for an answer.
+//
+//   - data: as in Config.
+//   - Errors: *SettingError.
+//   - Threads: any. Blocks: for the disk.
+func DialFolder(data string) (*clientv3.Client, error) {
+	absolute, err := filepath.Abs(data)
+	if err != nil {
+		return nil, folderError(data, err)
+	}
+	if _, err := os.Stat(filepath.Join(absolute, controlFolder, clientSocket)); err != nil {
+		return nil, &SettingError{"Data", data, ErrFolder, err, "give the folder of a member that runs, as its user or as root"}
+	}
+	path, _, err := socketPath(absolute, clientSocket) // its descriptor lives as long as the client
+	if err != nil {
+		return nil, err
+	}
+	return clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + path}, DialTimeout: answerTime, Logger: zap.NewNop()})
+}
+
 // joiner asks the members of a directory to take a further one.
 type joiner struct {
 	config  *Config
@@ -106,7 +132,7 @@ func (j *joiner) try(ctx context.Context) (initial string, err error) {
 	defer cancel()
 	list, err := j.client.MemberList(ctx)
 	if err != nil {
-		return "", err
+		return "", j.final(err)
 	}
 	members := list.Members
 	at := -1
@@ -129,7 +155,7 @@ func (j *joiner) try(ctx context.Context) (initial string, err error) {
 	if at < 0 {
 		added, err := j.client.MemberAddAsLearner(ctx, []string{j.peers})
 		if err != nil {
-			return "", err
+			return "", j.final(err)
 		}
 		members = added.Members
 		for i, m := range members {
@@ -139,6 +165,35 @@ func (j *joiner) try(ctx context.Context) (initial string, err error) {
 		}
 	}
 	return initialCluster(members, at, j.name), nil
+}
+
+// final makes the refusal of a member an error that ends the attempts.
+func (j *joiner) final(err error) error {
+	if !IsRefusal(err) {
+		return err
+	}
+	return &SettingError{
+		"Join", strings.Join(j.config.Join, ","), ErrNotAllowed, errors.New(RefusalText(err)),
+		"start the members with --member and the name of the certificate of this one, or without certificates with its address",
+	}
+}
+
+// IsRefusal reports whether an error is that of a request which a member of this package did
+// not let pass. Threads: any.
+func IsRefusal(err error) bool {
+	return err != nil && strings.Contains(err.Error(), guard.Prefix)
+}
+
+// RefusalText returns why a member of this package did not let a request pass. Threads: any.
+func RefusalText(err error) string {
+	text := err.Error()
+	if s, ok := status.FromError(err); ok {
+		text = s.Message()
+	}
+	if i := strings.Index(text, guard.Prefix); i >= 0 {
+		text = text[i+len(guard.Prefix):]
+	}
+	return text
 }
 
 // initialCluster returns members as etcd wants them. Members without a name have not begun

@@ -17,15 +17,19 @@ import (
 
 // Member is a running member. Close it.
 type Member struct {
-	config  Config
-	kept    settings
-	at      addresses
-	folder  *folder
-	core    *core
-	etcd    *embed.Etcd
-	failed  chan error
-	quit    chan struct{} // closed by Close
-	watched sync.WaitGroup
+	config Config
+	kept   settings
+	at     addresses
+	folder *folder
+	core   *core
+	etcd   *embed.Etcd
+	front  front
+
+	sockets     [2]string // paths: of clients, of members
+	descriptors []int     // by way of which the paths lead
+	failed      chan error
+	quit        chan struct{} // closed by Close
+	watched     sync.WaitGroup
 
 	mutex   sync.Mutex
 	servers []*grpc.Server // for clients
@@ -49,7 +53,7 @@ func Start(ctx context.Context, config Config) (m *Member, err error) {
 		return nil, err
 	}
 	if err := m.start(ctx); err != nil {
-		return nil, errors.Join(err, m.folder.close())
+		return nil, errors.Join(err, m.front.close(), m.closeSockets(), m.folder.close())
 	}
 	m.watched.Go(m.watch)
 	return m, nil
@@ -75,11 +79,14 @@ func (m *Member) start(ctx context.Context) (err error) {
 		return err
 	}
 	c.Name = c.nameOr(m.at)
-	if err := m.probe(); err != nil {
+	if err := m.openFront(); err != nil {
 		return err
 	}
 	m.kept.Name, m.kept.Listen, m.kept.Advertise, m.kept.Join = c.Name, c.Listen, c.Advertise, c.Join
 	if err := m.folder.write(m.kept); err != nil {
+		return err
+	}
+	if err := m.openSockets(); err != nil {
 		return err
 	}
 	ran := m.folder.ran()
@@ -101,8 +108,16 @@ func (m *Member) start(ctx context.Context) (err error) {
 
 // serve starts etcd, and keeps what the member has become.
 func (m *Member) serve(config *embed.Config) (err error) {
-	if m.etcd, err = embed.StartEtcd(config); err != nil {
+	started, err := embed.StartEtcd(config)
+	if err != nil {
 		return m.explain(err)
+	}
+	m.mutex.Lock()
+	m.etcd = started
+	m.mutex.Unlock()
+	if err := m.open(); err != nil {
+		m.stop()
+		return err
 	}
 	m.kept.Directory = m.etcd.Server.Cluster().ID().String()
 	m.kept.Member = m.etcd.Server.MemberID().String()
@@ -168,9 +183,10 @@ func (m *Member) Close() error {
 	close(m.quit)
 	m.mutex.Unlock()
 	m.core.end()
+	err := m.front.close()
 	m.stop()
 	m.watched.Wait()
-	return m.folder.close()
+	return errors.Join(err, m.closeSockets(), m.folder.close())
 }
 
 // stop stops etcd. By itself etcd waits 7 s for clients that watch, and for ever if it was

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,11 +33,17 @@ func soon(t *testing.T) context.Context {
 	return ctx
 }
 
+// nextPorts counts the pairs of ports that were looked at, from anywhere on: none is handed out
+// again soon, since tests in parallel would take it for free until a member listens.
+var nextPorts atomic.Int64
+
+func init() { nextPorts.Store(rand.Int64N(2_500)) }
+
 // freeAddress returns an address of this host whose port is free, as the next one is.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for range 100 {
-		port := 14_000 + 2*rand.IntN(2_500)
+		port := 14_000 + 2*int(nextPorts.Add(1)%2_500)
 		if isFree(port) && isFree(port+1) {
 			return fmt.Sprintf("127.0.0.1:%d", port)
 		}
@@ -103,9 +110,15 @@ func closed(t *testing.T, m *member.Member) {
 // errors.Is and says some words.
 func refused(t *testing.T, config member.Config, is error, words ...string) {
 	t.Helper()
-	config.Logger = slog.New(slog.DiscardHandler)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // some refusals are for want of an answer until then
 	defer cancel()
+	refusedBefore(ctx, t, config, is, words...)
+}
+
+// refusedBefore is refused where the reason must come before ctx ends.
+func refusedBefore(ctx context.Context, t *testing.T, config member.Config, is error, words ...string) {
+	t.Helper()
+	config.Logger = slog.New(slog.DiscardHandler)
 	m, err := member.Start(ctx, config)
 	if err == nil {
 		closed(t, m)

@@ -8,16 +8,17 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/server/v3/embed"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
 )
 
 const (
@@ -26,6 +27,14 @@ const (
 	// behind. They bound its memory: a change can be as long as an entry.
 	snapshotEvery = 2_000
 	keptChanges   = 500
+
+	// maxStreams is how many requests one connection may have at once, watches and signs of
+	// life included. A directory has two, and some more for a moment.
+	maxStreams = 128
+
+	// maxIdle is how long a connection may have no request. A directory always has one, since it
+	// watches or keeps a lease.
+	maxIdle = 5 * time.Minute
 )
 
 // embedded returns the configuration of etcd.
@@ -35,7 +44,12 @@ const (
 func (m *Member) embedded(initial string, joins bool) *embed.Config {
 	e := embed.NewConfig()
 	e.Name, e.Dir = m.config.Name, m.config.Data
-	e.ListenClientUrls, e.ListenPeerUrls = []url.URL{m.at.bindClients}, []url.URL{m.at.bindPeers}
+	// Callers of the ports come by way of the front. Whatever etcd serves besides is at a socket
+	// that its user alone reaches.
+	e.ListenClientUrls, e.ListenPeerUrls = []url.URL{{Scheme: "unix", Path: m.sockets[0]}}, []url.URL{{Scheme: "unix", Host: m.sockets[1]}}
+	e.GRPCAdditionalServerOptions = append(m.front.guard.Options(), grpc.KeepaliveParams(keepalive.ServerParameters{
+		MaxConnectionIdle: maxIdle, Time: e.GRPCKeepAliveInterval, Timeout: e.GRPCKeepAliveTimeout,
+	}))
 	e.AdvertiseClientUrls, e.AdvertisePeerUrls = []url.URL{m.at.clients}, []url.URL{m.at.peers}
 	e.InitialCluster = initial
 	// Two directories that began at the same addresses have different ids.
@@ -46,35 +60,16 @@ func (m *Member) embedded(initial string, joins bool) *embed.Config {
 	e.PreVote = true
 	e.SnapshotCount, e.SnapshotCatchUpEntries = snapshotEvery, keptChanges
 	e.QuotaBackendBytes = cmp.Or(m.config.Quota, DefaultQuota)
-	e.MaxRequestBytes = MaxEntry
+	e.MaxRequestBytes, e.MaxConcurrentStreams = MaxEntry, maxStreams
 	e.AutoCompactionMode = embed.CompactorModePeriodic
 	e.AutoCompactionRetention = cmp.Or(m.config.Compaction, DefaultCompaction).String()
 	e.EnableGRPCGateway = false
 	e.ZapLoggerBuilder = embed.NewZapLoggerBuilder(m.core.logger())
-	e.ServiceRegister = func(server *grpc.Server) {
-		m.mutex.Lock()
-		defer m.mutex.Unlock()
-		m.servers = append(m.servers, server)
-	}
+	e.ServiceRegister = m.serveClients
 	if t := m.config.TLS; !t.isZero() {
-		info := transport.TLSInfo{CertFile: t.Cert, KeyFile: t.Key, TrustedCAFile: t.CA, ClientCertAuth: true}
-		e.ClientTLSInfo, e.PeerTLSInfo = info, info
+		e.PeerTLSInfo = transport.TLSInfo{CertFile: t.Cert, KeyFile: t.Key, TrustedCAFile: t.CA}
 	}
 	return e
-}
-
-// probe returns an error if the member cannot listen where it is to.
-func (m *Member) probe() error {
-	for _, at := range []url.URL{m.at.bindClients, m.at.bindPeers} {
-		listener, err := net.Listen("tcp", at.Host)
-		if err != nil {
-			return m.addressError(at.Host, err)
-		}
-		if err := listener.Close(); err != nil {
-			return m.addressError(at.Host, err)
-		}
-	}
-	return nil
 }
 
 // addressError returns the error for an address that the system refuses.

@@ -66,7 +66,7 @@ func ip(t *testing.T, words string) {
 func namespaced(t *testing.T, n int) (s *site, on [][]string, at []string) {
 	t.Helper()
 	on, at = hosts(t, n)
-	s = &site{t: t}
+	s = &site{t: t, flags: []string{"--member", "10.78.0.0/24"}}
 	for i := range 3 {
 		s.add(fmt.Sprintf("m%d", i), at[i]+":2379", on[i]...).start()
 	}

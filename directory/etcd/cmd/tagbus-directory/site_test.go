@@ -27,6 +27,7 @@ type server struct {
 
 // site is a directory of some members.
 type site struct {
+	flags   []string // of all members
 	t       *testing.T
 	servers []*server
 }
@@ -68,7 +69,7 @@ func (m *server) start(flags ...string) {
 // launch starts the member.
 func (m *server) launch(flags ...string) {
 	m.t.Helper()
-	args := []string{"--data", m.data, "--listen", m.at, "--name", m.name}
+	args := append([]string{"--data", m.data, "--listen", m.at, "--name", m.name}, m.site.flags...)
 	if first := m.site.servers[0]; m != first {
 		args = append(args, "--join", first.at)
 	}

@@ -17,6 +17,8 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"tagbus/internal/plain"
+
+	"tagbus/directory/etcd/member"
 )
 
 // careTime is how long one member may take to put its database in order, or to send it.
@@ -40,7 +42,7 @@ func (f *compactFlags) run(ctx context.Context, s Streams) error {
 		if err := dropHistory(ctx, client); err != nil {
 			return err
 		}
-		before, err := look(ctx, client)
+		before, err := f.look(ctx, client)
 		if err != nil {
 			return err
 		}
@@ -48,7 +50,7 @@ func (f *compactFlags) run(ctx context.Context, s Streams) error {
 			if !one.Up {
 				continue
 			}
-			if err := f.defragment(ctx, client, one, s.Out); err != nil {
+			if err := f.defragment(ctx, one, s.Out); err != nil {
 				return err
 			}
 		}
@@ -61,7 +63,10 @@ func dropHistory(ctx context.Context, client *clientv3.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, careTime)
 	defer cancel()
 	now, err := client.Get(ctx, keys, clientv3.WithPrefix(), clientv3.WithCountOnly())
-	if err != nil {
+	switch {
+	case member.IsRefusal(err):
+		return err
+	case err != nil:
 		return fmt.Errorf("history: %w: more than half of the members must be up (tagbus-directory status)", err)
 	}
 	_, err = client.Compact(ctx, now.Header.Revision, clientv3.WithCompactPhysical())
@@ -72,13 +77,13 @@ func dropHistory(ctx context.Context, client *clientv3.Client) error {
 }
 
 // defragment gives the unused space of one member back to its disk.
-func (f *compactFlags) defragment(ctx context.Context, client *clientv3.Client, one state, to io.Writer) error {
+func (f *compactFlags) defragment(ctx context.Context, one state, to io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, careTime)
 	defer cancel()
-	if _, err := client.Defragment(ctx, one.endpoint); err != nil {
+	if _, err := one.client.Defragment(ctx, one.endpoint); err != nil {
 		return fmt.Errorf("%s: its space was not given back: %w: its disk needs as much free space as is in use, %s", one.Name, err, size(one.InUse))
 	}
-	status, err := client.Status(ctx, one.endpoint)
+	status, err := one.client.Status(ctx, one.endpoint)
 	if err != nil {
 		return fmt.Errorf("%s: %w", one.Name, err)
 	}

@@ -15,8 +15,10 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"tagbus/internal/build"
 	"tagbus/internal/plain"
+	"tagbus/internal/signals"
 
 	"tagbus/directory/etcd/member"
 )
@@ -47,7 +49,7 @@ type flags struct {
 type security struct {
 	Cert string `placeholder:"FILE" help:"Certificate of this side in PEM, for clients and for other members. With --key and --ca; without them there is no TLS."`
 	Key  string `placeholder:"FILE" help:"Private key of --cert, in PEM."`
-	CA   string `name:"ca" placeholder:"FILE" help:"Certificates in PEM that sign those of clients and members: all of them must have one."`
+	CA   string `name:"ca" placeholder:"FILE" help:"Certificates in PEM that sign those of clients and members: all of them must have one with a name."`
 }
 
 // files returns what package member takes.
@@ -56,9 +58,12 @@ func (s security) files() member.TLS { return member.TLS{Cert: s.Cert, Key: s.Ke
 // asking are the flags of commands that ask a directory.
 type asking struct {
 	At   []string `default:"127.0.0.1" placeholder:"HOST[:PORT]" help:"Addresses for clients of members; any one that answers is enough. Default ${default}."`
+	Data string   `placeholder:"DIR" help:"Ask the member of this host that runs in this folder, as its user or as root, who administer it whatever its certificates say. In the place of --at."`
 	JSON bool     `name:"json" help:"Print JSON instead of text."`
 
 	security `embed:""`
+
+	dialled []*clientv3.Client // besides the first one
 }
 
 const description = "A member of a directory on etcd, for sites that have no etcd: the place in which publishers and subscribers of a bus find each other.\n\n" +
@@ -69,15 +74,24 @@ const description = "A member of a directory on etcd, for sites that have no etc
 // Main runs the command and returns its exit code.
 //
 //   - args: the command line without the name of the program.
-//   - Blocks: until the command is done; a member runs until SIGINT or SIGTERM.
+//   - Blocks: until the command is done; a member runs until a signal ends it.
 func Main(args []string, s Streams) int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	return run(ctx, args, s)
+	signal.Ignore(syscall.SIGPIPE) // a log whose reader has gone ends no member
+	var stop func()
+	defer func() {
+		if stop != nil {
+			stop()
+		}
+	}()
+	return run(args, s, func(f *flags) (ctx context.Context) {
+		// etcd reads certificates again by itself, at each handshake.
+		ctx, _, stop = signals.Watch(context.Background(), signals.Config{Rereads: f.Run.Cert != "", Stacks: s.Err, Status: ExitFailed})
+		return ctx
+	})
 }
 
-// run is Main until ctx ends.
-func run(ctx context.Context, args []string, s Streams) (code int) {
+// run is Main until a context ends, which begin returns for the flags.
+func run(args []string, s Streams, begin func(*flags) context.Context) (code int) {
 	var f flags
 	stopped := false
 	parser, err := kong.New(&f, kong.Name(program), kong.Description(description), kong.Writers(s.Out, s.Err),
@@ -95,6 +109,7 @@ func run(ctx context.Context, args []string, s Streams) (code int) {
 	case err != nil:
 		return refuse(s, err)
 	}
+	ctx := begin(&f)
 	switch parsed.Selected().Name {
 	case "status":
 		err = f.Status.run(ctx, s)
@@ -136,6 +151,7 @@ func refuse(s Streams, err error) int {
 var words = strings.NewReplacer(
 	"member: Data", "--data", "member: Name", "--name", "member: Listen", "--listen", "member: Advertise", "--advertise",
 	"member: Join", "--join", "member: At", "--at", "member: TLS.Cert", "--cert", "member: TLS.Key", "--key", "member: TLS.CA", "--ca", "member: TLS", "--cert",
+	"member: Admins", "--admin", "member: Members", "--member", "member: Policy", "--acl", "member: Revoked", "--revoked",
 	"member: Quota", "--quota", "member: Compaction", "--history",
 	"in Advertise", "with --advertise", "leave Join out", "leave --join out", "\n", "; ",
 )
@@ -156,5 +172,5 @@ func version() string {
 	return "of unknown version"
 }
 
-// answerTime is how long a member may take to answer.
-const answerTime = 3 * time.Second
+// answerTime is how long a member may take to answer. Tests change it.
+var answerTime = 3 * time.Second

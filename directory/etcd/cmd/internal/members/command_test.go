@@ -29,11 +29,16 @@ func do(t *testing.T, args ...string) (code int, out, err string) {
 	return code, o.String(), e.String()
 }
 
+// nextPorts counts the pairs of ports that were looked at, from anywhere on: none is handed out
+// again soon, as it is free until a member listens.
+var nextPorts = rand.IntN(900)
+
 // freeAddress returns an address of this host whose port is free, as the next one is.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for range 100 {
-		port := 12_000 + 2*rand.IntN(900)
+		nextPorts++
+		port := 12_000 + 2*(nextPorts%900)
 		if isFree(port) && isFree(port+1) {
 			return fmt.Sprintf("127.0.0.1:%d", port)
 		}
@@ -49,6 +54,8 @@ func isFree(port int) bool {
 }
 
 func TestCommandLines(t *testing.T) {
+	defer func(was time.Duration) { *members.AnswerTime = was }(*members.AnswerTime)
+	*members.AnswerTime = time.Second // no member answers here
 	tests := []struct {
 		name      string
 		args      []string

@@ -2,12 +2,27 @@
 
 package members
 
+import (
+	"context"
+	"time"
+)
+
 // What tests see of the package.
 var (
-	RunUntil  = run
 	NewLogger = newLogger
 	Size      = size
 )
+
+// AnswerTime is how long a member may take to answer.
+var AnswerTime = &answerTime
+
+// A member on a machine that does other things too answers late.
+func init() { answerTime = 30 * time.Second }
+
+// RunUntil is Main until ctx ends.
+func RunUntil(ctx context.Context, args []string, s Streams) int {
+	return run(args, s, func(*flags) context.Context { return ctx })
+}
 
 // OneMember is what Judge takes.
 type OneMember = state

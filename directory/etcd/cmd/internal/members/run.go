@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
+	"tagbus/internal/signals"
 
 	"tagbus/directory/etcd/member"
 )
@@ -30,6 +31,10 @@ type runFlags struct {
 	Advertise string        `placeholder:"HOST" help:"Name or address under which others reach this host. Default: that of --listen."`
 	Join      []string      `placeholder:"HOST[:PORT]" help:"Be a further member of the directory that has members at these addresses for clients; any one that answers is enough. Without effect once the member has joined. Default: be the first member."`
 	Name      string        `placeholder:"TEXT" help:"Name of the member for operators. Default: that of the host, with the port if it is not 2379."`
+	Admin     []string      `placeholder:"NAME" help:"Certificates that administer the directory, by name as a policy has it: cn:shift leader, or dns:ops-*.cern.ch. So do the member's own certificate, and its user with --data; without --cert its user and root, on its host."`
+	Member    []string      `placeholder:"NAME" help:"Certificates of other members, by name; those with the names of the own one are members. Without --cert the hosts, addresses or networks from which members may join, such as 10.0.0.0/24. Default: members join from this host, and with the same certificate."`
+	ACL       string        `name:"acl" placeholder:"FILE" help:"Policy that says which certificates may announce which tags (tagbus acl). Default: all that have one of --ca, and without --cert all that reach the port."`
+	Revoked   []string      `placeholder:"FILE" help:"List of revoked certificates."`
 	Quota     int64         `placeholder:"BYTES" help:"How large the database may be before the directory takes no more entries, 16 MiB to 8 GiB. The same for all members. Default 2147483648."`
 	History   time.Duration `placeholder:"TIME" help:"How long changes are kept, for watchers that were away. Default 1h."`
 	JSON      bool          `name:"json" help:"Print where the member is as one line of JSON on standard output once the directory works."`
@@ -59,7 +64,7 @@ func (f *runFlags) run(ctx context.Context, s Streams) error {
 	}
 	m, err := member.Start(joining, member.Config{
 		Data: f.Data, Name: f.Name, Listen: f.Listen, Advertise: f.Advertise, Join: f.Join,
-		TLS: f.files(), Quota: f.Quota, Compaction: f.History, Logger: log,
+		TLS: f.files(), Admins: f.Admin, Members: f.Member, Policy: f.ACL, Revoked: f.Revoked, Quota: f.Quota, Compaction: f.History, Logger: log,
 		Fatal: func(error) { flush() },
 	})
 	if err != nil {
@@ -68,7 +73,11 @@ func (f *runFlags) run(ctx context.Context, s Streams) error {
 	log.Info("member "+m.Name()+" has started", "data", f.Data, "clients", m.Clients(), "members", m.Peers())
 	err = f.serve(ctx, m, log, s)
 	notify(log, daemon.SdNotifyStopping)
-	log.Info("stopping")
+	if signal := (*signals.Error)(nil); errors.As(context.Cause(ctx), &signal) && signal.Why != "" {
+		log.Warn("stopping", "signal", signal.Signal.String(), "why", signal.Why)
+	} else {
+		log.Info("stopping")
+	}
 	return errors.Join(err, m.Close())
 }
 
@@ -127,7 +136,7 @@ func (f *runFlags) welcome(m *member.Member, log *slog.Logger, s Streams) error 
 	url := m.URL("NAME")
 	notify(log, daemon.SdNotifyReady+"\nSTATUS=serving "+url)
 	log.Info("the directory works. Programs use --bus " + url + ", where NAME is that of the bus")
-	log.Info("further members join with tagbus-directory --data DIR --listen HOST --join " + m.Clients())
+	log.Info("further members join with tagbus-directory --data DIR --listen HOST --join " + m.Clients() + ", from another host if --member names it")
 	if !f.JSON {
 		return nil
 	}

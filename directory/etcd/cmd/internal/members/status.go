@@ -28,7 +28,7 @@ type statusFlags struct {
 // run says how the members are.
 func (f *statusFlags) run(ctx context.Context, s Streams) error {
 	return f.with(func(client *clientv3.Client) error {
-		found, err := look(ctx, client)
+		found, err := f.look(ctx, client)
 		if err != nil {
 			return err
 		}
@@ -46,14 +46,34 @@ func (f *statusFlags) run(ctx context.Context, s Streams) error {
 
 // with calls do with a client of the members that the flags name.
 func (a *asking) with(do func(*clientv3.Client) error) error {
-	client, err := member.Dial(a.At, a.files())
+	client, err := a.dial()
 	if setting := (*member.SettingError)(nil); errors.As(err, &setting) && setting.Setting == "Join" {
 		setting.Setting = "At"
 	}
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(client), client.Close())
+	err = refusal(do(client))
+	for _, one := range append(a.dialled, client) {
+		err = errors.Join(err, one.Close())
+	}
+	return err
+}
+
+// dial returns a client of the members that the flags name.
+func (a *asking) dial() (*clientv3.Client, error) {
+	if a.Data != "" {
+		return member.DialFolder(a.Data)
+	}
+	return member.Dial(a.At, a.files())
+}
+
+// refusal makes the error of a request that a member did not let pass say what to do.
+func refusal(err error) error {
+	if !member.IsRefusal(err) {
+		return err
+	}
+	return fmt.Errorf("%s: run this command with --cert of an administrator, or with --data and the folder of the member, on its host and as its user", member.RefusalText(err))
 }
 
 // print writes a survey for people.
@@ -114,7 +134,7 @@ type removed struct {
 // run removes a member.
 func (f *removeFlags) run(ctx context.Context, s Streams) error {
 	return f.with(func(client *clientv3.Client) error {
-		found, err := look(ctx, client)
+		found, err := f.look(ctx, client)
 		if err != nil {
 			return err
 		}
@@ -141,6 +161,9 @@ func (f *removeFlags) run(ctx context.Context, s Streams) error {
 // again, and a bit more: it is 5 s in etcd.
 const settleTime = 10 * time.Second
 
+// tryAgain is the pause before a change that was refused is asked for again.
+const tryAgain = 500 * time.Millisecond
+
 // drop removes a member. It asks again while the others have not been connected for long
 // enough.
 func drop(ctx context.Context, client *clientv3.Client, id uint64) error {
@@ -154,7 +177,7 @@ func drop(ctx context.Context, client *clientv3.Client, id uint64) error {
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(answerTime / 6):
+		case <-time.After(tryAgain):
 		}
 	}
 }

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"tagbus/directory/etcd/member"
@@ -25,8 +27,11 @@ type survey struct {
 	Leader    string   `json:"leader,omitempty"`
 	Entries   int64    `json:"entries"` // -1: not known
 	Alarms    []string `json:"alarms,omitempty"`
-	Wrong     []string `json:"wrong,omitempty"`
-	Notes     []string `json:"notes,omitempty"`
+
+	Authentication bool `json:"authentication,omitempty"` // of etcd itself is switched on
+
+	Wrong []string `json:"wrong,omitempty"`
+	Notes []string `json:"notes,omitempty"`
 
 	alarms []*etcdserverpb.AlarmMember
 }
@@ -45,6 +50,7 @@ type state struct {
 	Version  string `json:"version,omitempty"`
 
 	id, leader uint64
+	client     *clientv3.Client // by way of which it is asked
 	endpoint   string
 	err        error
 }
@@ -52,22 +58,31 @@ type state struct {
 // look asks all members.
 //
 //   - Errors: if no member of client answers.
-func look(ctx context.Context, client *clientv3.Client) (*survey, error) {
+func (a *asking) look(ctx context.Context, client *clientv3.Client) (*survey, error) {
 	asked, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	// Also a member without the others knows which there are.
 	list, err := client.MemberList(asked, clientv3.WithSerializable())
-	if err != nil {
+	switch {
+	case member.IsRefusal(err):
+		return nil, err
+	case wantsUser(err):
+		return nil, errors.New(authenticationOn)
+	case err != nil:
 		return nil, fmt.Errorf("no member answers at %s: %w: check that one runs, and that this is its address for clients; "+
 			"a member that was started without half of the others does not answer", joined(client.Endpoints()), err)
 	}
 	s := &survey{Directory: fmt.Sprintf("%x", list.Header.ClusterId), Entries: -1}
 	for _, m := range list.Members {
-		s.Members = append(s.Members, newState(m))
+		one := newState(m)
+		if one.client = client; a.Data != "" {
+			a.reach(&one, client, m.ID == list.Header.MemberId)
+		}
+		s.Members = append(s.Members, one)
 	}
 	var asking sync.WaitGroup
 	for i := range s.Members {
-		asking.Go(func() { s.Members[i].ask(ctx, client) })
+		asking.Go(func() { s.Members[i].ask(ctx) })
 	}
 	asking.Wait()
 	for i := range s.Members {
@@ -81,6 +96,7 @@ func look(ctx context.Context, client *clientv3.Client) (*survey, error) {
 		s.Entries = count.Count
 	}
 	s.lookForAlarms(ctx, client)
+	s.lookForUsers(ctx, client)
 	s.judge()
 	return s, nil
 }
@@ -98,6 +114,47 @@ func (s *survey) lookForAlarms(ctx context.Context, client *clientv3.Client) {
 		s.Alarms = append(s.Alarms, alarm.Alarm.String())
 	}
 }
+
+// lookForUsers asks whether etcd's own authentication is switched on. Then it answers nothing
+// that has no user.
+func (s *survey) lookForUsers(ctx context.Context, client *clientv3.Client) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	status, err := client.AuthStatus(ctx)
+	s.Authentication = err == nil && status.Enabled || wantsUser(err)
+}
+
+// authenticationOn says that etcd's own authentication is switched on, and what to do.
+const authenticationOn = "etcd's own authentication is switched on: programs without ?user= in --bus are refused, and so is this command. " +
+	"If no administrator meant that: etcdctl --user root auth disable, at the socket control/clients.sock in --data of a member"
+
+// wantsUser reports whether etcd has refused a request since it has no user, or one without the
+// right.
+func wantsUser(err error) bool {
+	if member.IsRefusal(err) {
+		return false
+	}
+	err = rpctypes.Error(err)
+	return errors.Is(err, rpctypes.ErrUserEmpty) || errors.Is(err, rpctypes.ErrPermissionDenied) || errors.Is(err, rpctypes.ErrInvalidAuthToken)
+}
+
+// reach says by way of what the member is asked, for a command that asks the one of a folder.
+func (a *asking) reach(one *state, client *clientv3.Client, own bool) {
+	switch {
+	case own:
+		one.endpoint = client.Endpoints()[0]
+	case one.endpoint == "":
+	case strings.HasPrefix(one.endpoint, "https:") && a.files() == (member.TLS{}):
+		one.client, one.err = nil, errNoCertificate
+	default:
+		if one.client, one.err = member.Dial([]string{hostOf(one.endpoint)}, a.files()); one.err == nil {
+			a.dialled = append(a.dialled, one.client)
+		}
+	}
+}
+
+// errNoCertificate says why a member was not asked.
+var errNoCertificate = errors.New("it has a certificate, and asks for one: give --cert, --key and --ca, too")
 
 // Roles of members.
 const (
@@ -122,14 +179,17 @@ func newState(m *etcdserverpb.Member) state {
 }
 
 // ask asks the member how it is.
-func (one *state) ask(ctx context.Context, client *clientv3.Client) {
+func (one *state) ask(ctx context.Context) {
+	if one.err != nil {
+		return
+	}
 	if one.endpoint == "" {
 		one.err = errors.New("it has not started yet")
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	status, err := client.Status(ctx, one.endpoint)
+	status, err := one.client.Status(ctx, one.endpoint)
 	if err != nil {
 		one.err = err
 		return
@@ -176,12 +236,19 @@ func (s *survey) judge() {
 		switch {
 		case one.endpoint == "":
 			wrong("%s was added and has not started: start it again with its --data and --join, or remove it: tagbus-directory remove %s", one.Members, one.ID)
+		case errors.Is(one.err, errNoCertificate):
+			wrong("%s was not asked: %v", one.Name, one.err)
+		case member.IsRefusal(one.err):
+			wrong("%s does not tell this command how it is: %v", one.Name, refusal(one.err))
 		case !one.Up:
 			wrong("%s does not answer at %s: start it, its --data is enough; if its folder is lost, run tagbus-directory remove %s, and join with an empty folder", one.Name, one.Clients, one.Name)
 		case one.leader == 0:
 			wrong("%s sees no leader: it reaches fewer than half of the others", one.Name)
 		}
 		s.judgeSpace(one, wrong)
+	}
+	if s.Authentication {
+		wrong(authenticationOn)
 	}
 	for _, alarm := range s.alarms {
 		wrong("alarm %s: %s", alarm.Alarm, member.AlarmHint(alarm.Alarm))
