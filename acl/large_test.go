@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"tagbus/acl"
 	"tagbus/tags"
@@ -25,7 +24,7 @@ func large(tb testing.TB) (text []byte, all tags.Set) {
 	for i := range 1000 {
 		var own []string
 		for _, n := range order[i*100 : i*100+100] {
-			tag := tags.Tag(0x1000000000000000 + 2*n)
+			tag := 0x1000000000000000 + tags.Tag(2*n)
 			every, own = append(every, tag), append(own, tag.String())
 		}
 		rules = append(rules, map[string]string{"who": fmt.Sprintf("cn:a%s*", strings.Repeat("l", i%3)), "subscribe": strings.Join(own, ",")})
@@ -74,26 +73,4 @@ func BenchmarkSubscription(b *testing.B) {
 			parse(b, string(text))
 		}
 	})
-}
-
-// TestALargePolicyDecidesAtOnce makes the decision of BenchmarkSubscription, which is to take under
-// 5 ms. Its limit has room for a host that is busy with other tests.
-func TestALargePolicyDecidesAtOnce(t *testing.T) {
-	text, all := large(t)
-	const limit = 100 * time.Millisecond
-	var best time.Duration
-	for range 10 {
-		p := parse(t, string(text))
-		begin := time.Now()
-		may, _ := p.Split(who(t, "cn:all"), acl.Subscribe, all)
-		if took := time.Since(begin); best == 0 || took < best {
-			best = took
-		}
-		if !may.Equal(all) {
-			t.Fatalf("got %d parts, want all %d", may.Parts(), all.Parts())
-		}
-	}
-	if best > limit {
-		t.Errorf("the first decision took %v at best, want at most %v", best, limit)
-	}
 }

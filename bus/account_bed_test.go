@@ -55,7 +55,7 @@ func audit(tb testing.TB, p ledger, s tally, set tags.Set) (problems []string) {
 		}
 	}
 	for _, l := range p.TagLosses(s.Instance()) {
-		if set.Contains(l.Tag) {
+		if set.Contains(l.Tag) && l.Losses != (bus.Losses{}) {
 			key := ledgerKey{l.Policy.String(), l.Tag}
 			there[key] = plus(there[key], l.Losses)
 		}

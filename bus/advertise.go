@@ -3,10 +3,15 @@
 package bus
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
+	"sync"
+	"time"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/hostaddr"
 	"tagbus/bus/internal/reach"
 	"tagbus/bus/state"
 	"tagbus/internal/check"
@@ -59,35 +64,105 @@ func checkMonitor(v *check.Violations, monitor netip.AddrPort) {
 	}
 }
 
-// place is where others reach a listener and the process around it.
-type place struct {
-	addresses []netip.AddrPort
-	monitor   netip.AddrPort // the zero value: none
+// AddressLimitError is the cause of a Problem event of a publisher or a receiver that
+// announces all addresses of a host with more of them than an entry names.
+type AddressLimitError struct {
+	Has   int // addresses of the host that others may dial
+	Named int // that the entry has: the first of each network first
+}
+
+// Error says how many there are, and what to do.
+func (e *AddressLimitError) Error() string {
+	return fmt.Sprintf("bus: this host has %d addresses, and its entry names %d, the first of each network first: set Advertise to name others", e.Has, e.Named)
 }
 
 // newPlace returns what is to be announced for a listener.
 //
 // Errors: those of the system.
-func newPlace(advertise []netip.AddrPort, monitor, listen netip.AddrPort) (*place, error) {
-	addresses, err := reach.Addresses(advertise, listen)
-	if err != nil {
-		return nil, err
+func newPlace(host hostaddr.Host, l reach.Listener) (reach.Place, error) {
+	if !l.Follows() {
+		return l.At(nil, directory.MaxAddresses), nil
 	}
-	monitor, err = reach.Monitor(monitor, addresses)
-	return &place{addresses, monitor}, err
+	all, err := host.Addresses()
+	if err != nil {
+		return reach.Place{}, fmt.Errorf("bus: find the addresses to advertise for %v: %w", l.Listen, err)
+	}
+	return l.At(all, directory.MaxAddresses), nil
 }
 
-// show adds p, if it is not nil, to a state.
-func (p *place) show(st *state.State) {
+// showPlace adds what is announced, if it is not nil, to a state.
+func showPlace(p *reach.Place, st *state.State) {
 	if p == nil {
 		return
 	}
-	for _, addr := range p.addresses {
+	for _, addr := range p.Addresses {
 		st.Addresses = append(st.Addresses, addr.String())
 	}
-	if p.monitor.IsValid() {
-		st.Monitor = p.monitor.String()
+	if p.Monitor.IsValid() {
+		st.Monitor = p.Monitor.String()
 	}
+}
+
+// placeRetry is when a place is announced again after the directory has failed.
+const placeRetry = 10 * time.Second
+
+// followHost announces what has become of a place, in a goroutine of its own, whenever the
+// addresses of the host have changed.
+//
+//   - at: what is announced now.
+//   - announce: called one at a time. ErrClosed and directory.ErrWithdrawn end it; after
+//     another error, that of the directory, it is called again.
+//   - Result: ends it, and does not wait: a directory that hangs keeps announce.
+func followHost(host hostaddr.Host, l reach.Listener, at reach.Place, announce func(reach.Place) error) (end func()) {
+	if !l.Follows() {
+		return func() {}
+	}
+	changed, stop := host.Watch()
+	ended := make(chan struct{})
+	go func() {
+		defer stop()
+		retry := time.NewTimer(placeRetry)
+		retry.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-changed:
+			case <-retry.C:
+			}
+			all, err := host.Addresses()
+			if err == nil {
+				p := l.At(all, directory.MaxAddresses)
+				if p.Equal(at) {
+					continue
+				}
+				if at, err = p, announce(p); err != nil {
+					at = reach.Place{} // unknown: the directory may announce p later by itself
+				}
+			}
+			switch {
+			case errors.Is(err, ErrClosed), errors.Is(err, directory.ErrWithdrawn), errors.Is(err, directory.ErrClosed):
+				return
+			case err != nil:
+				retry.Reset(placeRetry)
+			}
+		}
+	}()
+	return sync.OnceFunc(func() { close(ended) })
+}
+
+// placeEvents returns what to tell of a place.
+//
+//   - had: what was announced before; nil: nothing.
+func placeEvents(p reach.Place, had *reach.Place) (all []Event) {
+	if had != nil && !slices.Equal(had.Addresses, p.Addresses) {
+		all = append(all, Event{Kind: Announced, Addresses: p.Addresses})
+	}
+	if p.LeftOut > 0 && (had == nil || had.LeftOut == 0) {
+		n := len(p.Addresses)
+		all = append(all, Event{Kind: Problem, Err: &AddressLimitError{Has: n + p.LeftOut, Named: n}})
+	}
+	return all
 }
 
 // somePort stands for the port of a listener that is not open yet.

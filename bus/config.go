@@ -3,6 +3,7 @@
 package bus
 
 import (
+	"math"
 	"net/netip"
 	"time"
 
@@ -20,6 +21,9 @@ const (
 	maxCacheMessages   = 1 << 20
 	maxLanes           = 16 // of a connection
 	smallestMaxMessage = subscription.MaxControlBytes
+
+	// maxBytes is the largest bound in bytes, as far as the machine can count.
+	maxBytes = min(1<<40, math.MaxInt)
 )
 
 // Defaults that several configurations have.
@@ -66,8 +70,8 @@ func setReconnect(least, most *time.Duration) {
 
 // checkReconnect checks the delays between tries.
 func checkReconnect(v *check.Violations, least, most time.Duration) {
-	if least < time.Millisecond || most < least {
-		v.Add("ReconnectMin %v and ReconnectMax %v, want 1ms <= min <= max", least, most)
+	if least < time.Millisecond || most < least || most > check.MaxDuration {
+		v.Add("ReconnectMin %v and ReconnectMax %v, want 1ms <= min <= max <= %v", least, most, check.MaxDuration)
 	}
 }
 
@@ -80,7 +84,7 @@ func setHeartbeat(interval, timeout *time.Duration) {
 			*interval = max(time.Millisecond, min(*interval, *timeout/3))
 		}
 	}
-	check.Default(timeout, max(defaultHeartbeatTimeout, 3*(*interval)))
+	check.Default(timeout, max(defaultHeartbeatTimeout, 3*max(0, min(*interval, maxHeartbeatInterval))))
 }
 
 // checkHeartbeat checks the heartbeats of a configuration.
@@ -88,7 +92,10 @@ func checkHeartbeat(v *check.Violations, interval, timeout time.Duration) {
 	if interval >= 0 && (interval < time.Millisecond || interval > maxHeartbeatInterval) {
 		v.Add("HeartbeatInterval is %v, want 1ms to %v, or HeartbeatsOff", interval, maxHeartbeatInterval)
 	}
-	if interval > 0 && timeout >= 0 && timeout < 2*interval {
+	if timeout > check.MaxDuration {
+		v.Add("HeartbeatTimeout is %v, want at most %v, or HeartbeatsOff", timeout, check.MaxDuration)
+	}
+	if interval > 0 && timeout >= 0 && timeout/2 < interval {
 		v.Add("HeartbeatTimeout is %v, want at least twice HeartbeatInterval, %v, or HeartbeatsOff", timeout, 2*interval)
 	}
 }

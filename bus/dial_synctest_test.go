@@ -3,6 +3,7 @@
 package bus_test
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/bus/state"
 	"tagbus/netio"
 	"tagbus/netio/memnet"
 	"tagbus/tags"
@@ -29,6 +31,9 @@ type dialBed struct {
 	*bed
 	listens, dials *member
 	close          func() error // of the side that dials
+	addresses      *addresses   // of the host that listens; nil: of this one
+	monitor        netip.AddrPort
+	state          func(context.Context, state.Question) (state.State, error) // of the side that listens
 	begun          time.Time
 
 	mu  sync.Mutex
@@ -57,11 +62,14 @@ func newDialBed(t *testing.T) *dialBed {
 var dialedSides = map[string]func(x *dialBed, listen netip.AddrPort, advertise []netip.AddrPort){
 	"subscriber": func(x *dialBed, listen netip.AddrPort, advertise []netip.AddrPort) {
 		m := x.member()
-		cfg := bus.PublisherConfig{Tags: tags.Of(1), Listen: listen, Advertise: advertise, MaxSubscribers: 1, OnEvent: m.note}
+		cfg := bus.PublisherConfig{Tags: tags.Of(1), Listen: listen, Advertise: advertise, MaxSubscribers: 1, OnEvent: m.note, Monitor: x.monitor}
+		if x.addresses != nil {
+			bus.SetPublisherHost(&cfg, x.addresses)
+		}
 		p, err := bus.NewPublisher(x.bed.net.Opener(m.loop, memnet.Config{}), x.dir, cfg)
 		must(x.tb, err)
 		x.tb.Cleanup(func() { must(x.tb, p.Close()); m.loop.Close() })
-		x.listens = m
+		x.listens, x.state = m, p.State
 		x.begin(func(d *member) func() error {
 			s, err := bus.NewSubscriber(x.opener(d), x.dir, bus.SubscriberConfig{OnEvent: d.note})
 			must(x.tb, err)
@@ -72,11 +80,14 @@ var dialedSides = map[string]func(x *dialBed, listen netip.AddrPort, advertise [
 	},
 	"sender": func(x *dialBed, listen netip.AddrPort, advertise []netip.AddrPort) {
 		m := x.member()
-		cfg := bus.ReceiverConfig{Tags: tags.Of(1), Listen: listen, Advertise: advertise, MaxSenders: 1, OnEvent: m.note}
+		cfg := bus.ReceiverConfig{Tags: tags.Of(1), Listen: listen, Advertise: advertise, MaxSenders: 1, OnEvent: m.note, Monitor: x.monitor}
+		if x.addresses != nil {
+			bus.SetReceiverHost(&cfg, x.addresses)
+		}
 		r, err := bus.NewReceiver(x.bed.net.Opener(m.loop, memnet.Config{}), x.dir, cfg, func(bus.Message) {})
 		must(x.tb, err)
 		x.tb.Cleanup(func() { must(x.tb, r.Close()); m.loop.Close() })
-		x.listens = m
+		x.listens, x.state = m, r.State
 		x.begin(func(d *member) func() error {
 			s, err := bus.NewSender(x.opener(d), x.dir, bus.SenderConfig{Tags: tags.Of(1), OnEvent: d.note})
 			must(x.tb, err)
@@ -100,7 +111,6 @@ func (x *dialBed) begin(open func(d *member) func() error) {
 var dialer = netip.MustParseAddrPort("10.0.9.9:0")
 
 func TestTheAddressesOfAHost(t *testing.T) {
-	everywhere := netip.MustParseAddrPort("0.0.0.0:7000")
 	both := []netip.AddrPort{firstAddress, secondAddress}
 	dead := func(addr netip.AddrPort) func(x *dialBed) {
 		return func(x *dialBed) { x.bed.net.Partition(dialer, addr) }

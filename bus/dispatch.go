@@ -109,9 +109,11 @@ func (t target) deliver(m Message) bool {
 }
 
 // recovered is deferred around a handler: it reports its panic.
-func (src *source) recovered(done *delivered, tag tags.Tag) {
+//
+//   - messages: that the handler was called with.
+func (src *source) recovered(done *delivered, tag tags.Tag, messages int) {
 	if v := recover(); v != nil {
-		src.panicked(done, tag, v)
+		src.panicked(done, tag, messages, v)
 	}
 }
 
@@ -123,8 +125,14 @@ func (src *source) damaged(err error) {
 	src.fail(err)
 }
 
-func (src *source) panicked(done *delivered, tag tags.Tag, v any) {
+func (src *source) panicked(done *delivered, tag tags.Tag, messages int, v any) {
 	src.sub.counters.panics.Add(1)
+	lane := src.reader.Lane
+	rcv := src.lane(lane).received.Get(tag)
+	if rcv == nil {
+		rcv = new(received) // the handler has ended its subscription
+	}
+	src.drop(Block, lane, rcv, tag, ledger.Panic, uint64(messages))
 	src.event(Event{Kind: Problem, Peer: src.contact.peer, Tag: tag, Err: &PanicError{Tag: tag, Value: v, Stack: debug.Stack()}})
 	done.fails()
 }
@@ -134,7 +142,7 @@ func (src *source) panicked(done *delivered, tag tags.Tag, v any) {
 func (src *source) deliver(done *delivered) (more bool) {
 	defer func() {
 		if v := recover(); v != nil {
-			src.panicked(done, src.reader.Tag, v)
+			src.panicked(done, src.reader.Tag, 1, v)
 			more = true
 		}
 	}()

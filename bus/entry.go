@@ -3,7 +3,9 @@
 package bus
 
 import (
+	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -67,12 +69,60 @@ func entryLimit(e directory.Entry) error {
 	return limit
 }
 
-// withdrawEntry takes an entry out of the directory: it is not failing any more.
+// withdrawal takes an entry out of the directory, beside all else that ends: the storage
+// may take its time, and peers must not wait for it.
 //
-// Errors: the directory's.
-func withdrawEntry(r directory.Registration, failing *atomic.Bool) error {
-	err := r.Withdraw()
-	failing.Store(false) // nothing is reported after Withdraw
+// Threads: any.
+type withdrawal struct {
+	mu      sync.Mutex
+	running chan struct{} // closed when it has ended; nil: not begun
+	err     error         // that was not returned yet
+}
+
+// begin begins it, once.
+//
+//   - r: nil: there is no entry.
+func (w *withdrawal) begin(r directory.Registration, failing *atomic.Bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.running != nil || r == nil {
+		return
+	}
+	running := make(chan struct{})
+	w.running = running
+	go func() {
+		err := r.Withdraw()
+		failing.Store(false) // nothing is reported after Withdraw
+		w.mu.Lock()
+		w.err = err
+		w.mu.Unlock()
+		close(running)
+	}()
+}
+
+// wait returns when the entry is out of the directory, or cannot be withdrawn.
+//
+// Errors: the directory's, once; the cause of the end of ctx.
+func (w *withdrawal) wait(ctx context.Context) error {
+	w.mu.Lock()
+	running := w.running
+	w.mu.Unlock()
+	if running == nil {
+		return nil
+	}
+	select {
+	case <-running:
+	default:
+		select {
+		case <-running:
+		case <-ctx.Done():
+			return fmt.Errorf("bus: drain: the entry is still in the directory: %w", context.Cause(ctx))
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := w.err
+	w.err = nil
 	return err
 }
 

@@ -3,13 +3,16 @@
 package bus
 
 import (
+	"errors"
 	"time"
 
+	"tagbus/bus/directory"
 	"tagbus/internal/plain"
 )
 
 // EntryError is the cause of a Problem event of a publisher or a receiver: its entry in
-// the directory cannot be announced, renewed or changed. Connections stay, but no program
+// the directory cannot be announced, renewed or changed, or the directory has too many
+// (directory.ErrCrowded). Connections stay, but no program
 // finds an entry that is expired, or that was never there. The event comes once, and once
 // more when the problem is over. In between the directory tries again by itself.
 type EntryError struct {
@@ -21,7 +24,12 @@ type EntryError struct {
 
 // Error says why, or how long it lasted. Of one that was announced late it does not repeat why.
 func (e *EntryError) Error() string {
+	crowded := errors.Is(e.Err, directory.ErrCrowded)
 	switch {
+	case crowded && e.Over:
+		return plain.Linef("bus: other programs follow the entries of the directory again, after %v with too many", e.Lasted.Round(time.Millisecond))
+	case crowded:
+		return plain.Linef("bus: other programs may not find this one: %v", e.Err)
 	case e.Over && e.Unannounced:
 		return plain.Linef("bus: the entry is in the directory now, %v late", e.Lasted.Round(time.Millisecond))
 	case e.Unannounced:

@@ -5,6 +5,7 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"tagbus/bus/internal/closer"
 	"tagbus/bus/internal/events"
@@ -83,6 +84,11 @@ const (
 	// Peer and Other both own them, and Other gets the messages; Err is a
 	// *DuplicateError.
 	Duplicate
+
+	// Announced means that a publisher or a receiver which listens on all addresses of its
+	// host is announced at Addresses now, because those of the host have changed. Connections
+	// stay as long as they work.
+	Announced
 )
 
 var eventNames = [...]string{
@@ -90,6 +96,7 @@ var eventNames = [...]string{
 	Gap: "gap", Vanished: "vanished", Goodbye: "goodbye", Problem: "problem",
 	Stalled: "stalled", Resumed: "resumed",
 	Resubscribed: "resubscribed", Duplicate: "duplicate",
+	Announced: "announced",
 }
 
 // String returns the kind's name.
@@ -113,6 +120,8 @@ type Event struct {
 	Tag   tags.Tag // Gap
 	Count uint64   // Gap
 	Err   error
+
+	Addresses []netip.AddrPort // Announced
 }
 
 // Name returns the name of the event's kind, but "left" for a Lost of a connection that
@@ -138,6 +147,9 @@ func (e Event) String() string {
 	}
 	if e.Kind == Gap {
 		s += fmt.Sprintf(" %d messages of tag %v", e.Count, e.Tag)
+	}
+	if len(e.Addresses) > 0 {
+		s += " as " + plain.Some(e.Addresses)
 	}
 	if e.Err != nil {
 		s += ": " + plain.Error(e.Err)
@@ -214,6 +226,18 @@ func lossesOf(c *ledger.Counts) Losses {
 		Connection: c[subscription.CauseConnection], Ended: c[ledger.Ended],
 		LeftOut: c[subscription.CauseLeftOut],
 	}
+}
+
+// Dropped counts messages that a subscriber has received and lost again. A message that is
+// lost in several subscriptions counts for each.
+type Dropped struct {
+	Overflowed uint64 // the queue of a subscription was full: Subscription.Overflowed
+	Panicked   uint64 // the handler panicked
+}
+
+// droppedOf returns counts as users see them.
+func droppedOf(c *ledger.Counts) Dropped {
+	return Dropped{Overflowed: c[ledger.Queue], Panicked: c[ledger.Panic]}
 }
 
 // gapCauses are the causes of Gap events.

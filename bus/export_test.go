@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tagbus/bus/internal/fanout"
+	"tagbus/bus/internal/hostaddr"
 	"tagbus/bus/state"
 )
 
@@ -55,6 +56,10 @@ func shapeOf(p *Publisher) fanout.Shape {
 	defer p.fan.Mu.Unlock()
 	return p.fan.Shape()
 }
+
+// SetPublisherHost and SetReceiverHost set the host whose addresses are announced.
+func SetPublisherHost(cfg *PublisherConfig, h hostaddr.Host) { cfg.host = h }
+func SetReceiverHost(cfg *ReceiverConfig, h hostaddr.Host)   { cfg.host = h }
 
 // BeginDrain does what Sender.Drain does first.
 func BeginDrain(s *Sender) { s.ended.Store(true) }

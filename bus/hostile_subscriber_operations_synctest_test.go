@@ -24,7 +24,12 @@ func (x *rogueSubscribers) do(b byte) time.Duration {
 	case subPositions:
 		r.control(&subscription.Positions{ID: x.number(), List: x.list()})
 	case subMissed:
-		r.control(&subscription.Missed{Lane: uint16(x.number()), Cause: subscription.Cause(1 + x.byte()%4), List: x.list()})
+		lane, cause := uint16(x.number()), x.byte()
+		if cause < 128 {
+			r.control(&subscription.Missed{Lane: lane, Cause: subscription.Cause(1 + cause%4), List: x.list()})
+			break
+		}
+		r.control(&subscription.Dropped{Lane: lane, Cause: subscription.CauseOverflow + subscription.Cause(cause%2), Messages: x.number(), List: x.list()})
 	case subReceived:
 		r.control(&subscription.Received{Lane: uint16(x.number()), Messages: x.number()})
 	case subGoodbye:

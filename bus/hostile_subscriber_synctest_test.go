@@ -285,7 +285,7 @@ func hostileSubscriberSeeds() [][][]byte {
 	lanes := [][]byte{} // 12: one instance with other lanes again and again
 	for round := range byte(12) {
 		lanes = append(lanes, byPeer(0, subConnect, 1), byPeer(0, subRepeat, 15), byPeer(0, subSubscribe, 1, round<<4|round, 1|2, 0, round, 0),
-			byPeer(0, subMissed, round, 3, 0, 1, 0, 1), byPeer(0, subWait), byPeer(0, subDisconnect), byPeer(0, subWait))
+			byPeer(0, subMissed, round, 128, 1, 0, 1, 0, 1), byPeer(0, subMissed, round, 3, 0, 1, 0, 1), byPeer(0, subWait), byPeer(0, subDisconnect), byPeer(0, subWait))
 	}
 	return append(seeds, lanes,
 		[][]byte{ // observers: one that does not read, one that asks too often, a subscriber that asks, one that subscribes

@@ -245,12 +245,17 @@ func TestWrongObservers(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			eachObserved(t, func(t *testing.T, b *bed, x observed) {
 				s := &stranger{answer: [][]byte{hello(t, test.hello)}}
-				backend, _ := b.stranger(s)
+				backend, host := b.stranger(s)
 				must(t, backend.OpenEndpoint(x.addr, netio.Params{}))
 				synctest.Wait()
+				// They arrive together, or an answer may be whole before the next question.
+				own := netip.AddrPortFrom(host, 0)
+				b.net.Stall(own, x.addr)
 				for _, m := range test.then {
 					s.send(control(t, m))
 				}
+				synctest.Wait()
+				b.net.Resume(own, x.addr)
 				synctest.Wait()
 				if !s.ended() || s.answers() == 0 {
 					t.Fatalf("got ended %t and %d messages, want an answer and the end", s.ended(), s.answers())

@@ -61,7 +61,7 @@ func (out *outlet) Open(addr netip.AddrPort) error {
 
 // Wanted implements contact.User.
 func (out *outlet) Wanted() bool {
-	return out.contact.listed && (!out.sender.ended.Load() || out.sender.pub.mayReturn(out.contact.entry.Instance)) && (out.used || out.sender.wants.Intersects(out.contact.entry.Tags))
+	return out.contact.listed && (!out.sender.ended.Load() || out.sender.pub.mayReturn(out.contact.entry.Instance)) && (out.used || out.sender.wants.Load().Intersects(out.contact.entry.Tags))
 }
 
 // consider dials if a connection is wanted.

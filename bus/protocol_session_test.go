@@ -143,8 +143,8 @@ func TestTheDocumentedSession(t *testing.T) {
 
 	s := dialStranger(t, addr)
 	s.send(v["session-1-subscriber"])
-	if h := s.expectHello(); h.Instance != p.instance || h.MaxMessageBytes != subscription.MaxControlBytes {
-		t.Errorf("got hello %+v, want one of %s that takes %d bytes", h, p.instance, subscription.MaxControlBytes)
+	if h := s.expectHello(); h.Instance != p.instance || h.MaxMessageBytes != subscription.TakesDropped {
+		t.Errorf("got hello %+v, want one of %s that takes %d bytes", h, p.instance, subscription.TakesDropped)
 	}
 	s.send(v["session-2-subscriber"])
 	s.expect(v["session-3-publisher"])
@@ -168,7 +168,7 @@ func TestTheDocumentedSessionOfAnObserver(t *testing.T) {
 	v := vectors(t)
 	s := dialStranger(t, addr)
 	s.send(v["session-observe-1-observer"])
-	if h := s.expectHello(); h.Instance != p.instance || h.BeatMillis != 0 || h.MaxMessageBytes != subscription.MaxControlBytes {
+	if h := s.expectHello(); h.Instance != p.instance || h.BeatMillis != 0 || h.MaxMessageBytes != subscription.TakesDropped {
 		t.Errorf("got hello %+v, want one of %s without an interval", h, p.instance)
 	}
 	s.send(v["session-observe-2-observer"])
@@ -230,7 +230,7 @@ func TestTheDocumentedSessionToAReceiver(t *testing.T) {
 	}
 	r := acceptStranger(t, listener)
 	v := vectors(t)
-	if h := r.expectHello(); h.Instance != s.Instance() || h.Expect != "demo" || h.Role != subscription.RoleSender || h.MaxMessageBytes != subscription.MaxControlBytes {
+	if h := r.expectHello(); h.Instance != s.Instance() || h.Expect != "demo" || h.Role != subscription.RoleSender || h.MaxMessageBytes != subscription.TakesDropped {
 		t.Errorf("got hello %+v, want one of the sender %s to demo", h, s.Instance())
 	}
 	r.send(v["session-back-1-receiver"])

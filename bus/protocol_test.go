@@ -89,6 +89,8 @@ var (
 		"beat":                 &subscription.Beat{},
 		"rights":               &subscription.Rights{Set: []byte{1, 1, 5, 0, 0}},
 		"rights-more":          &subscription.Rights{Set: []byte{1, 2}, More: true},
+		"dropped":              &subscription.Dropped{Lane: 1, Cause: subscription.CauseOverflow, Messages: 300, List: []byte{5, 7}},
+		"dropped-panic":        &subscription.Dropped{Cause: subscription.CausePanic, Messages: 1},
 		"denied":               &subscription.Denied{Set: []byte{1, 1, 5, 0, 0}},
 		"describe":             &subscription.Describe{ID: 1, Peers: 10, Busiest: 5, Set: []byte{1, 1, 5, 0, 0}},
 		"description":          &subscription.Description{ID: 1, Part: []byte(`{"`), More: true},

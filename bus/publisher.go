@@ -23,6 +23,7 @@ import (
 	"tagbus/bus/internal/group"
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/observe"
+	"tagbus/bus/internal/reach"
 	"tagbus/bus/internal/ring"
 	"tagbus/bus/internal/seats"
 	"tagbus/internal/alarm"
@@ -53,8 +54,10 @@ type Publisher struct {
 	loop       netio.Loop
 	listen     netio.ListenEndpoint
 	registered directory.Registration
+	withdrawal withdrawal
 	announcing sync.Mutex      // around changes of fan.served and of the directory entry; before fan.Mu
 	announced  directory.Entry // guarded by announcing
+	unfollow   func()          // the addresses of the host; nil before, and of a sender
 
 	// Guarded by fan.Mu.
 	state          publisherState
@@ -87,9 +90,9 @@ type Publisher struct {
 
 	entryFailing atomic.Bool
 
-	watch  *busiest.Watch        // over the tags
-	opened time.Time             // does not change
-	at     atomic.Pointer[place] // announced; nil before, and of a sender
+	watch  *busiest.Watch              // over the tags
+	opened time.Time                   // does not change
+	at     atomic.Pointer[reach.Place] // announced; nil before, and of a sender
 
 	users     atomic.Int32  // of the memory: connections, and the publisher
 	drained   chan struct{} // closed when the last subscriber has left after Drain
@@ -205,30 +208,51 @@ func (p *Publisher) serve(dir directory.Directory) (err error) {
 	if p.listen, err = p.backend.OpenListenEndpoint(p.cfg.Listen, p.params()); err != nil {
 		return err
 	}
-	entry, err := p.describe()
+	l := reach.Listener{Listen: p.listen.Addr(), Advertise: p.cfg.Advertise, Monitor: p.cfg.Monitor}
+	at, err := newPlace(p.cfg.host, l)
 	if err != nil {
 		return err
 	}
-	p.announced = entry
-	p.at.Store(&place{entry.Addresses, entry.Monitor})
-	if p.registered, err = dir.Announce(entry); err != nil {
+	p.announced = p.describe(at)
+	p.at.Store(&at)
+	if p.registered, err = directory.Patient(dir).Announce(p.announced); err != nil {
 		return err
 	}
 	reportEntry(p.registered, p.loop, &p.entryFailing, p.event)
+	p.tell(placeEvents(at, nil))
+	p.unfollow = followHost(p.cfg.host, l, at, p.move)
 	return nil
 }
 
 // describe makes the directory entry.
-func (p *Publisher) describe() (directory.Entry, error) {
-	at, err := newPlace(p.cfg.Advertise, p.cfg.Monitor, p.listen.Addr())
-	if err != nil {
-		return directory.Entry{}, err
-	}
+func (p *Publisher) describe(at reach.Place) directory.Entry {
 	return directory.Entry{
 		Instance: p.instance, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
-		Backend: p.backend.Name(), Addresses: at.addresses, Monitor: at.monitor, Tags: p.cfg.Tags,
+		Backend: p.backend.Name(), Addresses: at.Addresses, Monitor: at.Monitor, Tags: p.cfg.Tags,
 		PageBytes: p.cfg.PageBytes, MaxMessageBytes: p.cfg.MaxMessageBytes, Since: time.Now(),
-	}, nil
+	}
+}
+
+// move announces another place. The directory shows it by itself later if it cannot now:
+// it stays part of what is announced.
+//
+// Errors: ErrClosed, or the directory's.
+func (p *Publisher) move(at reach.Place) error {
+	p.announcing.Lock()
+	defer p.announcing.Unlock()
+	p.announced.Addresses, p.announced.Monitor = at.Addresses, at.Monitor
+	if err := p.announce(p.Tags(), p.announced.Since); err != nil {
+		return err
+	}
+	p.tell(placeEvents(at, p.at.Swap(&at)))
+	return nil
+}
+
+// tell reports events. Threads: any.
+func (p *Publisher) tell(events []Event) {
+	for _, e := range events {
+		p.loop.Post(func() { p.event(e) })
+	}
 }
 
 // Addr returns the address on which the publisher listens, with the real port.

@@ -12,6 +12,7 @@ import (
 
 	"tagbus/bus/internal/ledger"
 	"tagbus/bus/internal/positions"
+	"tagbus/bus/internal/second"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -207,7 +208,7 @@ func (p *Publisher) leaveAccount(l *link, cause error) (unconfirmed uint64) {
 		sent := l.out.Stats()
 		a.Peer = member{l.peer, l.since, sent.Messages, sent.Bytes, sent.Pages, time.Now(), l.pulse.Heard(), cause}
 	}
-	unconfirmed = l.out.CloseAccounts(l.owed)
+	unconfirmed = l.out.CloseAccounts(l.owed, second.Of(l.pulse.Heard()))
 	owed := l.owed && !l.parted && !errors.Is(l.fault, ErrProtocol) && !errors.Is(l.fault, ErrStalled)
 	if !p.accounts.Leave(l.peer.Instance, l, owed) {
 		return 0
@@ -218,7 +219,7 @@ func (p *Publisher) leaveAccount(l *link, cause error) (unconfirmed uint64) {
 // laneState returns an account as users see it.
 func laneState(a *ledger.Lane) LaneState {
 	sums := a.Sums()
-	return LaneState{ID: a.ID, Policy: policyFrom(a.Policy), Sent: sums.Sent, Losses: lossesOf(&sums.Lost), Unconfirmed: sums.Unconfirmed}
+	return LaneState{ID: a.ID, Policy: policyFrom(a.Policy), Sent: sums.Sent, Losses: lossesOf(&sums.Lost), Dropped: droppedOf(&sums.Lost), Unconfirmed: sums.Unconfirmed}
 }
 
 // goneStates returns the accounts of subscribers that have gone, in the order in which
@@ -245,6 +246,10 @@ type TagLosses struct {
 	Policy Policy // of the subscription
 	Tag    tags.Tag
 	Losses Losses
+
+	// Dropped is what the subscriber has said that it has lost of the tag itself. It says so
+	// about once a second, and of very many tags not of all.
+	Dropped Dropped
 }
 
 // TagLosses returns how many messages of each tag a subscriber did not get since it
@@ -259,7 +264,7 @@ func (p *Publisher) TagLosses(instance string) []TagLosses {
 	for _, n := range p.lanesWith(instance) {
 		from := len(all)
 		n.Each(func(tag tags.Tag, counts *ledger.Counts) {
-			all = append(all, TagLosses{policyFrom(n.Policy), tag, lossesOf(counts)})
+			all = append(all, TagLosses{policyFrom(n.Policy), tag, lossesOf(counts), droppedOf(counts)})
 		})
 		slices.SortFunc(all[from:], func(a, b TagLosses) int { return cmp.Compare(a.Tag, b.Tag) })
 	}

@@ -5,11 +5,13 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"time"
 
 	"tagbus/bus/internal/cache"
 	"tagbus/bus/internal/fanout"
+	"tagbus/bus/internal/hostaddr"
 	"tagbus/internal/check"
 	"tagbus/netio"
 	"tagbus/tags"
@@ -37,7 +39,7 @@ const (
 	maxPageBytes    = 16 << 20
 	maxMessageBytes = 1<<30 - 1 - mostFraming
 	minCacheBytes   = 4096
-	maxCacheBytes   = (1<<32 - 2) * cache.BlockBytes
+	maxCacheBytes   = min((1<<32-2)*cache.BlockBytes, math.MaxInt)
 	controlBuffers  = 8
 	maxRemovedTags  = 1 << 20 // that a publisher remembers
 )
@@ -63,8 +65,8 @@ type PublisherConfig struct {
 	// Advertise are the addresses announced to subscribers instead, in the order in
 	// which they are tried: those of a host whose containers have other ones, or of a
 	// router that translates. Port 0 is the port that was bound. At most 64. Default:
-	// Listen with the real port; if Listen is unspecified (0.0.0.0 or ::), every address
-	// of the host's interfaces.
+	// Listen with the real port; if Listen is unspecified (0.0.0.0 or ::), the addresses
+	// of the host's interfaces that others may dial, as they change (adr/0028).
 	Advertise []netip.AddrPort
 
 	// Monitor is where this process serves metrics and its state by HTTP, as commands of
@@ -178,6 +180,8 @@ type PublisherConfig struct {
 	// OnEvent is called on the loop for every Event. It must not block and may
 	// call any method that does not block.
 	OnEvent func(Event)
+
+	host hostaddr.Host // whose addresses are announced; set by tests only
 }
 
 func (c PublisherConfig) withDefaults() PublisherConfig {
@@ -185,8 +189,8 @@ func (c PublisherConfig) withDefaults() PublisherConfig {
 	check.Default(&c.PageBytes, defaultPageBytes)
 	check.Default(&c.MaxMessageBytes, defaultMaxMessageBytes)
 	check.Default(&c.QueueBytes, max(defaultQueueBytes, c.messageMemory()))
-	check.Default(&c.SubscriberBytes, maxLanes*c.QueueBytes)
-	check.Default(&c.PoolBytes, max(defaultPoolBytes, c.QueueBytes+c.PageBytes))
+	check.Default(&c.SubscriberBytes, int(min(maxLanes*int64(c.QueueBytes), math.MaxInt)))
+	check.Default(&c.PoolBytes, max(defaultPoolBytes, c.queueAndPage()))
 	check.Default(&c.MaxStreams, defaultMaxStreams)
 	check.Default(&c.MaxSubscribers, DefaultMaxSubscribers)
 	check.Default(&c.MaxSubscribersPerHost, max(1, c.MaxSubscribers-c.MaxSubscribers/4))
@@ -198,6 +202,9 @@ func (c PublisherConfig) withDefaults() PublisherConfig {
 	}
 	if c.OnEvent == nil {
 		c.OnEvent = func(Event) {}
+	}
+	if c.host == nil {
+		c.host = hostaddr.System
 	}
 	return c
 }
@@ -227,20 +234,23 @@ func (c PublisherConfig) Validate() error {
 		v.Add("CacheBytes is %d, but nothing is kept: set CacheMessages", c.CacheBytes)
 	}
 	if v.Err() == nil {
-		check.Within(&v, "QueueBytes", c.QueueBytes, c.messageMemory(), 1<<40)
-		check.Within(&v, "SubscriberBytes", c.SubscriberBytes, c.QueueBytes, 1<<44)
-		check.Within(&v, "PoolBytes", c.PoolBytes, c.QueueBytes+c.PageBytes, 1<<40)
+		check.Within(&v, "QueueBytes", c.QueueBytes, c.messageMemory(), maxBytes)
+		check.Within(&v, "SubscriberBytes", c.SubscriberBytes, c.QueueBytes, min(maxLanes*maxBytes, math.MaxInt))
+		check.Within(&v, "PoolBytes", c.PoolBytes, c.queueAndPage(), maxBytes)
 	}
-	if c.FlushInterval < 0 {
-		v.Add("FlushInterval is %v, want 0 or more", c.FlushInterval)
-	}
+	check.Within(&v, "FlushInterval", c.FlushInterval, 0, check.MaxDuration)
 	v.Positive("HelloTimeout", c.HelloTimeout)
 	v.Positive("SubscribeTimeout", c.SubscribeTimeout)
 	checkHeartbeat(&v, c.HeartbeatInterval, c.HeartbeatTimeout)
-	if c.MaxStall != 0 && c.MaxStall < time.Millisecond {
-		v.Add("MaxStall is %v, want at least 1ms, or 0 for ever", c.MaxStall)
+	if c.MaxStall != 0 && (c.MaxStall < time.Millisecond || c.MaxStall > check.MaxDuration) {
+		v.Add("MaxStall is %v, want 1ms to %v, or 0 for ever", c.MaxStall, check.MaxDuration)
 	}
 	return v.Err()
+}
+
+// queueAndPage returns the least memory for pages.
+func (c *PublisherConfig) queueAndPage() int {
+	return int(min(int64(c.QueueBytes)+int64(c.PageBytes), math.MaxInt))
 }
 
 // messageMemory returns the page memory that the largest message takes.
@@ -256,15 +266,15 @@ func (c *PublisherConfig) messageMemory() int {
 // the fields that ask for them.
 func (c *PublisherConfig) memory() (pool *netio.Pool, kept *cache.Cache, err error) {
 	pages := c.PoolBytes / c.PageBytes
-	forPool := c.PoolBytes + pages*fanout.PageStateBytes
+	forPool := int64(c.PoolBytes) + int64(pages*fanout.PageStateBytes)
 	if err := netio.CheckMemory(forPool); err != nil {
 		return nil, nil, c.poolError(err)
 	}
 	if c.CacheMessages > 0 {
-		if err := netio.CheckMemory(c.CacheBytes); err != nil {
+		if err := netio.CheckMemory(int64(c.CacheBytes)); err != nil {
 			return nil, nil, c.cacheError(err)
 		}
-		if err := netio.CheckMemory(forPool + c.CacheBytes); err != nil {
+		if err := netio.CheckMemory(forPool + int64(c.CacheBytes)); err != nil {
 			return nil, nil, c.cacheError(fmt.Errorf("beside a pool of %d bytes: %w", c.PoolBytes, err))
 		}
 	}

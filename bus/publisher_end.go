@@ -14,8 +14,9 @@ import (
 // second call does nothing.
 //
 //   - Errors: the directory's, when the entry could not be removed.
-//   - Blocks: until the last callback has run; from inside a callback, of any node,
-//     it returns at once.
+//   - Blocks: for the directory's storage, some seconds at most, and until the last callback
+//     has run. From inside a callback, of any node, it returns at once, without the errors of
+//     the directory.
 func (p *Publisher) Close() error { return p.closer.Close(p.backend, p.close) }
 
 func (p *Publisher) close() (later bool, err error) {
@@ -24,7 +25,8 @@ func (p *Publisher) close() (later bool, err error) {
 		p.observers.End()
 	}
 	p.door.close()
-	errs := []error{p.withdraw(), p.fan.End(), p.alarms.Close()}
+	p.withdraw()
+	errs := []error{p.fan.End(), p.alarms.Close()}
 	if p.backend != nil {
 		if p.loop.OnLoop() || !p.loop.Post(p.abortJobs) {
 			p.abortJobs() // on the loop, or there is none any more
@@ -38,15 +40,18 @@ func (p *Publisher) close() (later bool, err error) {
 	p.noteDrained()
 	p.fan.Mu.Unlock()
 	errs = append(errs, p.leave())
+	if p.loop == nil || !p.loop.OnAnyLoop() { // else it goes on by itself: a storage that does not answer holds up no loop
+		errs = append(errs, p.withdrawal.wait(context.Background()))
+	}
 	return false, errors.Join(errs...)
 }
 
-// withdraw leaves the directory, in which a sender is not.
-func (p *Publisher) withdraw() error {
-	if p.registered == nil {
-		return nil
+// withdraw begins to leave the directory, in which a sender is not.
+func (p *Publisher) withdraw() {
+	if p.unfollow != nil {
+		p.unfollow()
 	}
-	return withdrawEntry(p.registered, &p.entryFailing)
+	p.withdrawal.begin(p.registered, &p.entryFailing)
 }
 
 // leave counts down the connections and the publisher itself; the last one frees the
@@ -77,7 +82,8 @@ func (p *Publisher) setState(state publisherState) bool {
 
 // Drain ends the publisher in order. It accepts no more messages, leaves the directory,
 // sends what is published, and sends every subscriber the final positions. It returns
-// when all subscribers have received that and left. A Close after it loses nothing. A
+// when all subscribers have received that and left. A directory that does not answer holds
+// up no subscriber, and Drain for some seconds. A Close after it loses nothing. A
 // subscriber whose connection is lost, before Drain or during it, has 5 seconds from
 // the loss to come back for what it is owed; Drain waits for that.
 //
@@ -85,7 +91,7 @@ func (p *Publisher) setState(state publisherState) bool {
 //     its loop has ended; ErrOnLoop; those of the directory; ErrUndelivered if
 //     connections ended early and their subscribers did not come back: the text has the
 //     number of connections and of unconfirmed messages; the cause of the end of ctx,
-//     if some subscribers had not left.
+//     if some subscribers had not left, or the directory had not answered.
 //   - Threads: any.
 func (p *Publisher) Drain(ctx context.Context) error { return p.DrainFailed(ctx, nil) }
 
@@ -104,14 +110,15 @@ func (p *Publisher) DrainFailed(ctx context.Context, why error) error {
 	if !p.setState(publisherDraining) {
 		return ErrClosed
 	}
-	err := p.withdraw()
+	p.withdraw()
 	if !p.loop.Post(func() {
 		p.failure = why
 		p.beginDrain()
 	}) { // nothing would end the wait
-		return errors.Join(err, ErrClosed)
+		return errors.Join(ErrClosed, p.withdrawal.wait(ctx))
 	}
-	return errors.Join(err, p.awaitReturn(ctx))
+	err := p.awaitReturn(ctx)
+	return errors.Join(p.withdrawal.wait(ctx), err)
 }
 
 // drainResult returns the error of a completed Drain, or nil.

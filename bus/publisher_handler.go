@@ -220,7 +220,7 @@ func (p *Publisher) onHello(l *link, data []byte) {
 func (p *Publisher) helloTo(instance string, every time.Duration) ([]byte, error) {
 	return subscription.AppendHello(nil, subscription.Hello{
 		Instance: p.instance, Expect: instance, Role: p.role, Name: p.cfg.Name, Host: p.host, PID: os.Getpid(),
-		MaxMessageBytes: subscription.MaxControlBytes, BeatMillis: beat.Millis(every),
+		MaxMessageBytes: subscription.TakesDropped, BeatMillis: beat.Millis(every),
 		Limited: p.door.access != nil && p.action == acl.Subscribe,
 	})
 }
@@ -293,6 +293,8 @@ func (p *Publisher) onControl(l *link, data []byte) {
 		p.onMissed(l, m)
 	case *subscription.Received:
 		p.onReceived(l, m)
+	case *subscription.Dropped:
+		p.onDropped(l, m)
 	case *subscription.Goodbye:
 		p.onGoodbye(l, m)
 	case *subscription.Beat: // receiving it is noted already

@@ -4,6 +4,8 @@ package bus_test
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -16,19 +18,20 @@ import (
 // The Go heap ends the program when the system has no more: a publisher with a
 // large cache died with a stack.
 func TestMemoryThatTheMachineDoesNotHaveIsAnError(t *testing.T) {
+	const kept, most = min(511<<30, math.MaxInt), min(1<<40, math.MaxInt)
 	tests := []struct {
 		name string
 		cfg  bus.PublisherConfig
 		want []string // of the error
 	}{
-		{"cache", bus.PublisherConfig{CacheMessages: 1, CacheBytes: 511 << 30}, []string{"CacheBytes is 548682072064"}},
-		{"pool", bus.PublisherConfig{PoolBytes: 1 << 40}, []string{"PoolBytes is 1099511627776"}},
-		{"pool of small pages", bus.PublisherConfig{PageBytes: 256, PoolBytes: 1 << 40}, []string{"PoolBytes is 1099511627776"}},
-		{"queue", bus.PublisherConfig{QueueBytes: 1<<40 - 1<<20}, []string{"QueueBytes is 1099510579200, so PoolBytes is 1099510710100"}},
+		{"cache", bus.PublisherConfig{CacheMessages: 1, CacheBytes: kept}, []string{fmt.Sprintf("CacheBytes is %d", kept)}},
+		{"pool", bus.PublisherConfig{PoolBytes: most}, []string{fmt.Sprintf("PoolBytes is %d", most)}},
+		{"pool of small pages", bus.PublisherConfig{PageBytes: 256, PoolBytes: most}, []string{fmt.Sprintf("PoolBytes is %d", most)}},
+		{"queue", bus.PublisherConfig{QueueBytes: most - 1<<20}, []string{fmt.Sprintf("QueueBytes is %d, so PoolBytes is %d", most-1<<20, most-1<<20+130900)}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if netio.CheckMemory(test.cfg.CacheBytes+test.cfg.PoolBytes+test.cfg.QueueBytes) == nil {
+			if netio.CheckMemory(int64(test.cfg.CacheBytes)+int64(test.cfg.PoolBytes)+int64(test.cfg.QueueBytes)) == nil {
 				t.Skip("this machine has so much memory")
 			}
 			test.cfg.Tags = tags.Of(1)

@@ -14,6 +14,7 @@ import (
 	"tagbus/bus/internal/portrait"
 	"tagbus/bus/state"
 	"tagbus/internal/plain"
+	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -54,14 +55,15 @@ func (p *Publisher) portray(role state.Role, q state.Question, now time.Time) st
 	st.Tags, st.TagParts = portrait.Text(served, served.Parts())
 	st.Instance, st.Name, st.Host, st.Since = p.instance, p.cfg.Name, p.host, portrait.Time(p.opened)
 	st.Backend, st.PageBytes, st.MaxMessageBytes = p.backend.Name(), p.cfg.PageBytes, p.cfg.MaxMessageBytes
-	p.at.Load().show(&st)
+	showPlace(p.at.Load(), &st)
 	st.Silent, st.Broken, st.EntryFailing = p.silent.Load(), p.broken.Load(), p.entryFailing.Load()
 	st.KnownTags = p.fan.KnownTags()
 	st.Sending = &state.Sending{
 		CacheLimitBytes: p.cfg.CacheBytes, StallsEnded: p.stalled.Load(), Strangers: p.strangers.Load(),
 		PoolPages: p.pool.Buffers(), PoolFreePages: p.pool.Free(),
 	}
-	shown := p.portrayAll(&st, q, now)
+	shown, eps := p.portrayAll(&st, q, now)
+	st.Path = sumPaths(eps)
 	for part := range slices.Chunk(shown, shownAtOnce) {
 		from := len(st.Peers)
 		p.fan.Mu.Lock()
@@ -72,7 +74,7 @@ func (p *Publisher) portray(role state.Role, q state.Question, now time.Time) st
 		}
 		p.fan.Mu.Unlock()
 		for i, r := range part {
-			portrayDistance(&st.Peers[from+i], r.l.ep)
+			portrayPath(&st.Peers[from+i], r.l.ep)
 		}
 	}
 	st.Busiest, st.Asked = p.watch.Busiest(now, q.Busiest), p.portrayTags(now, q.Tags)
@@ -114,7 +116,7 @@ func (p *Publisher) portrayTags(now time.Time, set tags.Set) (all []state.Tag) {
 const shownAtOnce = 128
 
 // portrayAll fills in what is of all peers, and returns those of whom more is to be shown.
-func (p *Publisher) portrayAll(st *state.State, q state.Question, now time.Time) []rankedLink {
+func (p *Publisher) portrayAll(st *state.State, q state.Question, now time.Time) (shown []rankedLink, eps []netio.Endpoint) {
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
 	fan, sums := p.fan.Stats(), p.accounts.Sums()
@@ -138,6 +140,7 @@ func (p *Publisher) portrayAll(st *state.State, q state.Question, now time.Time)
 		}
 		st.Fullest = max(st.Fullest, r.Fullest)
 		first.Add(r)
+		eps = append(eps, l.ep)
 	}
 	gone := p.accounts.Gone()
 	for _, a := range slices.Backward(gone[max(0, len(gone)-q.Peers):]) {
@@ -155,7 +158,7 @@ func (p *Publisher) portrayAll(st *state.State, q state.Question, now time.Time)
 		endLanes(&peer, &lost)
 		st.Gone = append(st.Gone, peer)
 	}
-	return first.Sorted()
+	return first.Sorted(), eps
 }
 
 // wanted returns which of the tags of a small set lanes want. fan.Mu is held.

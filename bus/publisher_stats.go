@@ -5,21 +5,24 @@ package bus
 import (
 	"slices"
 	"time"
+
+	"tagbus/netio"
 )
 
 // PublisherStats counts what a publisher has done.
 type PublisherStats struct {
-	Messages    uint64 // accepted by Publish, subscribed to or not
-	Bytes       uint64 // payload of those
-	Refusals    uint64 // times that Publish returned ErrNoResources
-	Unconfirmed uint64 // messages of lost connections, until their subscriber reports which it received; counted for each subscriber
-	Losses      Losses // of all subscribers; Connection only as reported by those that came back
-	Strangers   uint64 // connections that were not from a tagbus program
-	NotAllowed  uint64 // times that a peer was refused what no rule lets it do
-	Silent      uint64 // connections closed here because nothing was heard of the subscriber
-	Stalled     uint64 // connections closed here because the subscriber took nothing
-	Broken      uint64 // connections that ended without goodbye, silent and stalled ones too
-	Replayed    uint64 // messages sent from the cache, counted for each subscriber
+	Messages    uint64  // accepted by Publish, subscribed to or not
+	Bytes       uint64  // payload of those
+	Refusals    uint64  // times that Publish returned ErrNoResources
+	Unconfirmed uint64  // messages of lost connections, until their subscriber reports which it received; counted for each subscriber
+	Losses      Losses  // of all subscribers; Connection only as reported by those that came back
+	Dropped     Dropped // by all subscribers, as they say
+	Strangers   uint64  // connections that were not from a tagbus program
+	NotAllowed  uint64  // times that a peer was refused what no rule lets it do
+	Silent      uint64  // connections closed here because nothing was heard of the subscriber
+	Stalled     uint64  // connections closed here because the subscriber took nothing
+	Broken      uint64  // connections that ended without goodbye, silent and stalled ones too
+	Replayed    uint64  // messages sent from the cache, counted for each subscriber
 
 	Streams      int // sets of subscribers that share pages
 	Pages        int // in the pool
@@ -48,6 +51,8 @@ type SubscriberState struct {
 	SendsFree    int // pages and control messages that its endpoint would take at once
 	MinSendsFree int // smallest of the last minute, or of up to two
 
+	Path *netio.Path // as the system has measured it on this connection; nil if it measures nothing
+
 	Lanes []LaneState // by policy
 }
 
@@ -69,6 +74,10 @@ type LaneState struct {
 	Sent   uint64 // on this connection handed to the transport whole, on earlier ones known to be received
 	Losses Losses // what it did not get
 
+	// Dropped is what it has received and lost again, of Sent, as it says about once a second.
+	// One of an older release does not.
+	Dropped Dropped
+
 	// Unconfirmed counts messages of ended connections that were handed to the
 	// transport, or dropped, and that the subscriber has not confirmed. A subscriber
 	// says how many messages it has received with its heartbeats, and when it leaves.
@@ -86,6 +95,21 @@ func (p *Publisher) Stats() PublisherStats {
 		Pages: pool.Buffers(), PagesFree: pool.Free(), EntryFailing: p.entryFailing.Load(),
 	}
 	now := time.Now()
+	eps := p.lockedStats(&st, now)
+	for i := range st.Subscribers { // each is a call of the system, under no lock
+		if path, ok := pathOf(eps[i]); ok {
+			st.Subscribers[i].Path = &path
+		}
+	}
+	slices.SortFunc(st.Subscribers, func(a, b SubscriberState) int {
+		return a.Peer.Addr.Compare(b.Peer.Addr)
+	})
+	return st
+}
+
+// lockedStats adds what the lock guards, and returns the endpoints of the subscribers.
+func (p *Publisher) lockedStats(st *PublisherStats, now time.Time) (eps []netio.Endpoint) {
+	pool := p.pool
 	p.fan.Mu.Lock()
 	defer p.fan.Mu.Unlock()
 	st.MinPagesFree = p.minPagesFree.add(now, pool.MinFree())
@@ -94,13 +118,12 @@ func (p *Publisher) Stats() PublisherStats {
 	st.Streams, st.Cached, st.CachedBytes = fan.Streams, fan.Cached, fan.CachedBytes
 	for l := range p.links {
 		st.Subscribers = append(st.Subscribers, l.stats(fan.LaneLimit, now))
+		eps = append(eps, l.ep)
 	}
 	sums := p.accounts.Sums()
 	st.Gone, st.Losses, st.Unconfirmed = p.goneStates(), lossesOf(&sums.Lost), sums.Unconfirmed
-	slices.SortFunc(st.Subscribers, func(a, b SubscriberState) int {
-		return a.Peer.Addr.Compare(b.Peer.Addr)
-	})
-	return st
+	st.Dropped = droppedOf(&sums.Lost)
+	return eps
 }
 
 // stats returns the state of a subscriber. fan.Mu is held.

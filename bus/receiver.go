@@ -14,6 +14,7 @@ import (
 	"tagbus/acl"
 	"tagbus/bus/directory"
 	"tagbus/bus/internal/observe"
+	"tagbus/bus/internal/reach"
 	"tagbus/bus/internal/seats"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -33,7 +34,9 @@ type Receiver struct {
 	in         *Subscription
 	listen     netio.ListenEndpoint
 	registered directory.Registration
-	at         atomic.Pointer[place] // announced; nil before
+	withdrawal withdrawal
+	at         atomic.Pointer[reach.Place] // announced; nil before
+	unfollow   func()                      // the addresses of the host; nil before
 	draining   atomic.Bool
 
 	// Loop only.
@@ -88,21 +91,54 @@ func (r *Receiver) serve(dir directory.Directory) (err error) {
 	if err != nil {
 		return err
 	}
-	at, err := newPlace(r.cfg.Advertise, r.cfg.Monitor, r.listen.Addr())
+	l := reach.Listener{Listen: r.listen.Addr(), Advertise: r.cfg.Advertise, Monitor: r.cfg.Monitor}
+	at, err := newPlace(r.cfg.host, l)
 	if err != nil {
 		return err
 	}
-	r.at.Store(at)
-	r.registered, err = dir.Announce(directory.Entry{
-		Instance: r.sub.instance, Name: r.cfg.Name, Host: r.sub.host, PID: os.Getpid(),
-		Role: directory.Receiver, Backend: r.sub.backend.Name(), Addresses: at.addresses, Monitor: at.monitor, Tags: r.cfg.Tags,
-		PageBytes: r.sub.cfg.MaxMessageBytes, MaxMessageBytes: r.sub.cfg.MaxMessageBytes,
-	})
-	if err != nil {
+	r.at.Store(&at)
+	if r.registered, err = directory.Patient(dir).Announce(r.describe(at)); err != nil {
 		return err
 	}
 	reportEntry(r.registered, r.sub.loop, &r.sub.counters.entryFailing, r.sub.event)
+	r.tell(placeEvents(at, nil))
+	r.unfollow = followHost(r.cfg.host, l, at, r.move)
 	return nil
+}
+
+// describe makes the directory entry.
+func (r *Receiver) describe(at reach.Place) directory.Entry {
+	return directory.Entry{
+		Instance: r.sub.instance, Name: r.cfg.Name, Host: r.sub.host, PID: os.Getpid(),
+		Role: directory.Receiver, Backend: r.sub.backend.Name(), Addresses: at.Addresses, Monitor: at.Monitor, Tags: r.cfg.Tags,
+		PageBytes: r.sub.cfg.MaxMessageBytes, MaxMessageBytes: r.sub.cfg.MaxMessageBytes,
+	}
+}
+
+// move announces another place.
+//
+// Errors: the directory's.
+func (r *Receiver) move(at reach.Place) error {
+	if err := r.registered.Update(r.describe(at)); err != nil {
+		return err
+	}
+	r.tell(placeEvents(at, r.at.Swap(&at)))
+	return nil
+}
+
+// tell reports events. Threads: any.
+func (r *Receiver) tell(events []Event) {
+	for _, e := range events {
+		r.sub.loop.Post(func() { r.sub.event(e) })
+	}
+}
+
+// withdraw begins to leave the directory.
+func (r *Receiver) withdraw() {
+	if r.unfollow != nil {
+		r.unfollow()
+	}
+	r.withdrawal.begin(r.registered, &r.sub.counters.entryFailing)
 }
 
 // Addr returns the address on which the receiver listens, with the real port.
@@ -133,7 +169,7 @@ func (r *Receiver) TagStats(ctx context.Context) ([]TagStats, error) { return r.
 //   - Errors: ErrClosed if the receiver is draining or closed, or is closed
 //     meanwhile; ErrOnLoop; the directory's; ErrUndelivered, wrapped, if
 //     connections ended before everything was taken; the cause of the end of ctx,
-//     when some senders had not answered.
+//     when some senders, or the directory, had not answered.
 //   - Threads: any.
 func (r *Receiver) Drain(ctx context.Context) error {
 	if r.sub.loop.OnAnyLoop() {
@@ -142,25 +178,33 @@ func (r *Receiver) Drain(ctx context.Context) error {
 	if r.draining.Swap(true) {
 		return ErrClosed
 	}
-	err := withdrawEntry(r.registered, &r.sub.counters.entryFailing)
+	r.withdraw()
 	if !r.sub.loop.Post(func() {
 		r.leaving = true
 		r.observers.Dismiss()
 		r.sub.retire(r.in)
 		r.noteLeft()
 	}) {
-		return errors.Join(err, ErrClosed)
+		return errors.Join(ErrClosed, r.withdrawal.wait(ctx))
 	}
+	err := r.awaitLeft(ctx)
+	return errors.Join(r.withdrawal.wait(ctx), err)
+}
+
+// awaitLeft waits until all senders have left.
+//
+// Errors: as Drain.
+func (r *Receiver) awaitLeft(ctx context.Context) error {
 	select {
 	case <-r.left:
 		if r.cutOff > 0 {
-			err = errors.Join(err, fmt.Errorf("bus: drain: %w: connections that ended before: %d", ErrUndelivered, r.cutOff))
+			return fmt.Errorf("bus: drain: %w: connections that ended before: %d", ErrUndelivered, r.cutOff)
 		}
-		return err
+		return nil
 	case <-r.sub.closer.Ended():
-		return errors.Join(err, ErrClosed)
+		return ErrClosed
 	case <-ctx.Done():
-		return errors.Join(err, fmt.Errorf("bus: drain: senders that have not left: %d: %w", r.sub.Stats().Publishers, context.Cause(ctx)))
+		return fmt.Errorf("bus: drain: senders that have not left: %d: %w", r.sub.Stats().Publishers, context.Cause(ctx))
 	}
 }
 
@@ -176,20 +220,19 @@ func (r *Receiver) noteLeft() {
 // connection. The second call does nothing.
 //
 //   - Errors: the directory's, when the entry could not be removed.
-//   - Blocks: until the last callback has run; from inside a callback, of any node, it
-//     returns at once, and on its own loop the handler is not called after that
-//     callback.
+//   - Blocks: for the directory's storage, some seconds at most, and until the last callback
+//     has run. From inside a callback, of any node, it returns at once, without the errors of
+//     the directory, and on its own loop the handler is not called after that callback.
 func (r *Receiver) Close() error { return r.sub.closer.Close(r.sub.backend, r.close) }
 
 func (r *Receiver) close() (later bool, err error) {
 	r.draining.Store(true)
 	r.observers.End()
-	if r.registered != nil {
-		err = withdrawEntry(r.registered, &r.sub.counters.entryFailing)
-	}
+	r.withdraw()
 	later, fault := r.sub.close()
-	if !r.sub.loop.OnAnyLoop() {
-		r.observers.Wait()
+	if r.sub.loop.OnAnyLoop() {
+		return later, fault // the withdrawal goes on by itself
 	}
-	return later, errors.Join(err, fault)
+	r.observers.Wait()
+	return later, errors.Join(r.withdrawal.wait(context.Background()), fault)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
+	"tagbus/bus/internal/hostaddr"
 	"tagbus/internal/check"
 	"tagbus/tags"
 )
@@ -88,6 +89,8 @@ type ReceiverConfig struct {
 	// OnEvent is called on the loop for every Event. It must not block and may
 	// call any method that does not block.
 	OnEvent func(Event)
+
+	host hostaddr.Host // whose addresses are announced; set by tests only
 }
 
 func (c ReceiverConfig) withDefaults() ReceiverConfig {
@@ -95,6 +98,9 @@ func (c ReceiverConfig) withDefaults() ReceiverConfig {
 	check.Default(&c.MaxSenders, defaultMaxSenders)
 	check.Default(&c.MaxSendersPerHost, max(1, c.MaxSenders-c.MaxSenders/4))
 	check.Default(&c.SenderAbsence, defaultSenderAbsence)
+	if c.host == nil {
+		c.host = hostaddr.System
+	}
 	return c
 }
 

@@ -13,6 +13,7 @@ import (
 	"tagbus/bus/internal/contact"
 	"tagbus/bus/internal/fanout"
 	"tagbus/bus/internal/follow"
+	"tagbus/bus/internal/listing"
 	"tagbus/bus/internal/wire"
 	"tagbus/netio"
 	"tagbus/subscription"
@@ -34,12 +35,14 @@ type Sender struct {
 	pub   *Publisher  // which queues and sends
 	ended atomic.Bool // draining or closed: dial no more
 
+	listing atomic.Pointer[listing.Listing] // nil: it is not listed
+	wants   atomic.Pointer[tags.Set]        // connect to the receivers of these; set on the loop only
+
 	acked, unacked, unowned atomic.Uint64
 
 	// Loop only.
 	dialer    contact.Dialer
 	directory follow.Follower[*outlet]
-	wants     tags.Set           // connect to the receivers of these
 	outlets   map[string]*outlet // by the receiver's instance
 	dialed    map[*link]*outlet  // that have a connection
 	freeing   bool               // freed is going to consider all outlets
@@ -62,7 +65,8 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 	if err != nil {
 		return nil, err
 	}
-	s := &Sender{pub: p, wants: cfg.Tags, outlets: make(map[string]*outlet), dialed: make(map[*link]*outlet)}
+	s := &Sender{pub: p, outlets: make(map[string]*outlet), dialed: make(map[*link]*outlet)}
+	s.wants.Store(&cfg.Tags)
 	s.directory = follow.Follower[*outlet]{
 		Role: directory.Receiver, Users: s.outlets, Create: func() *outlet { return newOutlet(s) },
 		Refuse: entryLimit, Problem: func(err error) { p.event(Event{Kind: Problem, Err: err}) },
@@ -73,8 +77,11 @@ func NewSender(open netio.Opener, dir directory.Directory, cfg SenderConfig) (*S
 		return nil, errors.Join(err, s.Close())
 	}
 	s.dialer = contact.NewDialer(&p.alarms, cfg.ReconnectMin, cfg.ReconnectMax, p.cfg.HelloTimeout)
-	if err = s.directory.Watch(dir, p.loop.Post, &p.chores, s.ended.Load); err != nil {
+	if err = s.directory.Watch(directory.Patient(dir), p.loop.Post, &p.chores, s.ended.Load); err != nil {
 		return nil, errors.Join(err, s.Close())
+	}
+	if !cfg.Unlisted {
+		s.listing.Store(list(dir, cfg.Monitor, s.listed))
 	}
 	return s, nil
 }
@@ -204,37 +211,6 @@ func (s *Sender) explain(tag tags.Tag, data []byte, err error) error {
 	return err
 }
 
-// WaitReceivers waits until every tag of a set has a connected receiver that has
-// subscribed, so that Send finds it.
-//
-//   - set: of SenderConfig.Tags, if that names any. Their receivers are dialed.
-//   - Errors: *PublishError with ErrUnknownTag; ErrClosed; ErrOnLoop;
-//     tags.ErrTooComplex, wrapped, when the sets have too many overlapping masks
-//     to compare; the cause of the end of ctx.
-//   - Threads: any.
-func (s *Sender) WaitReceivers(ctx context.Context, set tags.Set) error {
-	foreign, err := set.Without(s.pub.cfg.Tags)
-	if err != nil {
-		return fmt.Errorf("bus: wait for receivers of %s: %w", shortSet(set), err)
-	}
-	for tag := range foreign.All() {
-		return &PublishError{Tag: tag, Err: ErrUnknownTag, sender: true}
-	}
-	if !s.pub.loop.Post(func() {
-		s.wants = s.wants.Union(set)
-		s.want(set)
-	}) {
-		return ErrClosed
-	}
-	if err := s.pub.WaitSubscribers(ctx, 1, set); err != nil {
-		if errors.Is(err, ErrClosed) || errors.Is(err, ErrOnLoop) {
-			return err
-		}
-		return fmt.Errorf("bus: wait for receivers of %s: %w", shortSet(set), err)
-	}
-	return nil
-}
-
 // Flush sends messages that wait for full pages or the flush interval. Blocks: never.
 func (s *Sender) Flush() { s.pub.fan.Flush() }
 
@@ -289,6 +265,11 @@ func (s *Sender) Close() error { return s.pub.closer.Close(s.pub.backend, s.clos
 
 func (s *Sender) close() (later bool, err error) {
 	s.ended.Store(true)
+	unlisted := s.listing.Load().End()
 	s.directory.End()
-	return s.pub.close()
+	later, err = s.pub.close()
+	if !s.pub.loop.OnAnyLoop() {
+		unlisted()
+	}
+	return later, err
 }

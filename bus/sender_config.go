@@ -3,6 +3,7 @@
 package bus
 
 import (
+	"net/netip"
 	"time"
 
 	"tagbus/internal/check"
@@ -21,6 +22,10 @@ type SenderConfig struct {
 
 	// Access decides which receivers get messages. Default: all.
 	Access Access
+
+	// Monitor and Unlisted are those of SubscriberConfig.
+	Monitor  netip.AddrPort
+	Unlisted bool
 
 	// PageBytes is the size of a page, 256 B to 16 MiB. Default 130,900.
 	PageBytes int
@@ -90,7 +95,7 @@ func (c SenderConfig) publisher() PublisherConfig {
 		set = tags.Everything()
 	}
 	return PublisherConfig{
-		Tags: set, Name: c.Name, Access: c.Access, PageBytes: c.PageBytes, QueueBytes: c.QueueBytes, PoolBytes: c.PoolBytes,
+		Tags: set, Name: c.Name, Access: c.Access, Monitor: c.Monitor, PageBytes: c.PageBytes, QueueBytes: c.QueueBytes, PoolBytes: c.PoolBytes,
 		MaxMessageBytes: c.MaxMessageBytes, FlushInterval: c.FlushInterval, Policies: c.Policies,
 		HeartbeatInterval: c.HeartbeatInterval, HeartbeatTimeout: c.HeartbeatTimeout, MaxStall: c.MaxStall,
 		CacheMessages: c.CacheMessages, CacheBytes: c.CacheBytes,

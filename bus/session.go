@@ -59,11 +59,44 @@ func meant(h subscription.Hello, instance string) error {
 	return nil
 }
 
-// portrayDistance adds how far away a peer is, if the transport measures it.
-func portrayDistance(st *state.Peer, ep netio.Endpoint) {
-	if far, measures := ep.(netio.RoundTripper); measures {
-		st.RoundTrip = far.RoundTrip().Seconds()
+// pathOf returns what the transport has measured of the way to a peer. ok is false if it
+// measures nothing.
+func pathOf(ep netio.Endpoint) (p netio.Path, ok bool) {
+	if m, measures := ep.(netio.PathMeasurer); measures {
+		return m.Path()
 	}
+	return p, false
+}
+
+// portrayPath adds what the transport has measured of the way to a peer.
+func portrayPath(st *state.Peer, ep netio.Endpoint) {
+	if p, ok := pathOf(ep); ok {
+		st.RoundTrip = p.RoundTrip.Seconds()
+		st.Path = &state.Path{Segments: p.Segments, Retransmitted: p.Retransmitted}
+	}
+}
+
+// maxPaths is how many connections are asked for a sum: each costs a call of the system.
+const maxPaths = 1024
+
+// sumPaths returns the sum of what was measured of all connections; nil if none of them is
+// measured, or if they are too many.
+func sumPaths(eps []netio.Endpoint) *state.Path {
+	if len(eps) > maxPaths {
+		return nil
+	}
+	var sum state.Path
+	measured := false
+	for _, ep := range eps {
+		p, ok := pathOf(ep)
+		measured = measured || ok
+		sum.Segments += p.Segments
+		sum.Retransmitted += p.Retransmitted
+	}
+	if !measured {
+		return nil
+	}
+	return &sum
 }
 
 // refusal is how a peer is told why it is refused, and the subscription id, or the
@@ -92,7 +125,8 @@ type peerContact struct {
 
 // list takes over the entry of the directory.
 func (c *peerContact) list(e directory.Entry) {
-	c.entry, c.listed, c.Addresses = e, true, e.Addresses
+	c.entry, c.listed = e, true
+	c.Revise(e.Addresses)
 }
 
 // reportRefusal reports why there is no connection, once for all tries that end

@@ -17,6 +17,7 @@ import (
 	"tagbus/bus/internal/request"
 	"tagbus/bus/internal/retain"
 	"tagbus/bus/internal/rivals"
+	"tagbus/bus/internal/second"
 	"tagbus/bus/internal/wire"
 	"tagbus/identity"
 	"tagbus/netio"
@@ -61,17 +62,20 @@ type source struct {
 	revising, reviseAgain bool // all subscriptions are being revised; and then once more
 	seeking, seekAgain    bool // they are being searched for one that wants the publisher; and then once more
 
-	requests  request.Book[*Subscription]
-	lanes     []*sourceLane              // by the number of the lane
-	lostSum   uint64                     // of lanes: messages lost or left out of all tags
-	losses    ledger.Counts              // of the publisher
-	lossTimes ledger.Times               // of losses
-	told      map[laneTag]*ledger.Counts // totals of the publisher that came before their positions
-	version   int                        // changes when targets may have changed
-	reader    wire.Reader
-	page      delivered       // counts of the page that is being delivered
-	origin    retain.Origin   // of the messages of a page
-	batches   []*Subscription // that have pending messages of this page
+	requests     request.Book[*Subscription]
+	lanes        []*sourceLane              // by the number of the lane
+	lostSum      uint64                     // of lanes: messages lost or left out of all tags
+	losses       ledger.Counts              // of the publisher
+	lossTimes    ledger.Times               // of losses
+	heardAt      uint32                     // second in which the last connection, which has ended, was heard last
+	superseded   uint64                     // messages that full queues with the policy Latest have left out
+	takesDropped bool                       // the publisher wants to hear what this side loses itself
+	told         map[laneTag]*ledger.Counts // totals of the publisher that came before their positions
+	version      int                        // changes when targets may have changed
+	reader       wire.Reader
+	page         delivered       // counts of the page that is being delivered
+	origin       retain.Origin   // of the messages of a page
+	batches      []*Subscription // that have pending messages of this page
 
 	served rivals.Publisher[*source]
 }
@@ -162,6 +166,9 @@ func (src *source) lost(cause error) {
 	}
 	src.out.Drop()
 	src.leaving, src.parted = false, false
+	if wasReady {
+		src.heardAt = second.Of(src.pulse.Heard())
+	}
 	src.sub.departed()
 	if wasReady {
 		src.sub.counters.publishers.Add(-1)

@@ -206,6 +206,7 @@ func (src *source) disconnect(then func()) {
 	src.asking, src.told = 0, nil
 	for _, n := range src.lanes {
 		n.got.Disconnected()
+		n.dropping.Disconnected()
 	}
 	left := src.requests.All()
 	src.forgetting = true

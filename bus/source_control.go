@@ -53,6 +53,7 @@ func (src *source) onHello(data []byte) {
 	}
 	src.bar(false)
 	src.awaiting, src.incoming = h.Limited, group.Rights{}
+	src.takesDropped = h.MaxMessageBytes == subscription.TakesDropped
 	if !h.Limited {
 		src.granted = nil
 	}

@@ -99,8 +99,8 @@ func (t lostTag) Gap(cause subscription.Cause, n uint64) Event {
 
 // gap schedules a Gap event for n messages that do not come.
 func (src *source) gap(rcv *received, tag tags.Tag, cause subscription.Cause, n uint64) {
-	if s := src.sub; s.gaps.Add(&rcv.gap, lostTag{src, tag}, cause, n) {
-		s.alarms.Set(&s.reports, reportInterval)
+	if src.sub.gaps.Add(&rcv.gap, lostTag{src, tag}, cause, n) {
+		src.sub.reportSoon()
 	}
 }
 
@@ -155,7 +155,11 @@ func (src *source) addLost(cause subscription.Cause, n uint64) {
 	s, now := src.sub, src.sub.second.Now()
 	all := &s.counters.lost[cause]
 	all.Add(min(n, most-min(all.Load(), most)))
-	s.lostAt.Note(cause, now)
+	from := now
+	if cause == subscription.CauseConnection && src.heardAt != 0 {
+		from = src.heardAt // since then nothing came
+	}
+	s.lostAt.Span(cause, from, now)
 	src.losses[cause] += n
-	src.lossTimes.Note(cause, now)
+	src.lossTimes.Span(cause, from, now)
 }

@@ -72,7 +72,7 @@ func (src *source) deliverBatch(done *delivered) {
 		batch = slices.DeleteFunc(batch, func(m Message) bool { return !sub.live.Contains(m.Tag) })
 	}
 	if len(batch) > 0 && !sub.closed.Load() && !src.sub.closed.Load() {
-		defer src.recovered(done, batch[0].Tag)
+		defer src.recovered(done, batch[0].Tag, len(batch))
 		sub.batch(batch)
 	}
 }

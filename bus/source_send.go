@@ -69,16 +69,23 @@ func (src *source) countPage() {
 func (src *source) begin(lane uint16) {
 	if total, tell := src.lane(lane).got.Begin(); tell {
 		src.send(&subscription.Received{Lane: lane, Messages: total})
+		if src.takesDropped && src.lane(lane).dropping.Pending() { // of earlier connections
+			src.sub.reportSoon()
+		}
 	}
 }
 
 // tellReceived reports how many messages have been received, if that is more than last
 // time.
 func (src *source) tellReceived() {
-	for number, n := range src.lanes {
-		if total, tell := n.got.News(); tell {
-			src.send(&subscription.Received{Lane: uint16(number), Messages: total})
-		}
+	for number := range src.lanes {
+		src.tellReceivedOf(uint16(number))
+	}
+}
+
+func (src *source) tellReceivedOf(lane uint16) {
+	if total, tell := src.lanes[lane].got.News(); tell {
+		src.send(&subscription.Received{Lane: lane, Messages: total})
 	}
 }
 
@@ -113,10 +120,12 @@ func (src *source) leaveIfSent() {
 
 // part says goodbye. Nothing comes after it.
 func (src *source) part() {
-	src.countPage() // a handler may have closed the subscriber
+	src.countPage()    // a handler may have closed the subscriber
+	src.leaving = true // so that tellDropped does not put off what has no later
 	src.tellReceived()
+	src.tellDropped()
 	src.queue(&subscription.Goodbye{})
-	src.leaving, src.parted = true, true
+	src.parted = true
 	src.pump()
 }
 

@@ -36,6 +36,7 @@ func (src *source) spend() {
 type sourceLane struct {
 	received tagmap.Pruned[received]
 	got      ledger.Got // messages
+	dropping ledger.Dropping
 }
 
 // lane returns the state of the lane with a number.

@@ -84,8 +84,12 @@ func TestTheStateNamesWhoIsStalled(t *testing.T) {
 			t.Errorf("stalled since %v, want %v", at, stopped)
 		}
 		lost := st.Peers[1]
-		if n := state.Lost(lost.Losses); n == 0 || len(lost.Losses) != 1 || lost.Losses[0].Cause != state.Full ||
-			!reflect.DeepEqual(lost.Losses, st.Losses) || !reflect.DeepEqual(lost.Lanes[0].Losses, lost.Losses) || lost.Messages+n > 100 {
+		if len(lost.Losses) != 2 || lost.Losses[0].Cause != state.Full || lost.Losses[1].Cause != state.Overflow {
+			t.Fatalf("lost %+v, want some in the lane and some in the queue, which is not read", lost)
+		}
+		full, overflow := lost.Losses[0].Messages, lost.Losses[1].Messages
+		if full == 0 || overflow == 0 || lost.Messages+full > 100 || overflow > lost.Messages ||
+			!reflect.DeepEqual(lost.Losses, st.Losses) || !reflect.DeepEqual(lost.Lanes[0].Losses, lost.Losses) {
 			t.Errorf("lost %+v of 100, in all %+v", lost, st.Losses)
 		}
 
@@ -183,9 +187,14 @@ func TestLossesHaveTheirTimes(t *testing.T) {
 				t.Fatalf("%s: got %d peers, want 1", when, len(peers))
 			}
 			for where, losses := range map[string][]state.Loss{"in all": st.Losses, "of the peer": peers[0].Losses, "of the lane": peers[0].Lanes[0].Losses} {
-				if len(losses) != 1 || losses[0].Cause != state.Full || losses[0].Messages == 0 ||
+				if len(losses) == 0 || losses[0].Cause != state.Full || losses[0].Messages == 0 ||
 					!losses[0].First.Equal(at(first)) || !losses[0].Last.Equal(at(last)) {
 					t.Errorf("%s, %s: got %+v, want some from %v to %v", when, where, losses, at(first), at(last))
+				}
+				for _, l := range losses[min(1, len(losses)):] { // of the queue, told a second later
+					if l.Cause != state.Overflow || l.First.Before(at(first)) || l.First.After(at(first+2)) || l.Last.Before(l.First) || l.Last.After(at(last+2)) {
+						t.Errorf("%s, %s: got %+v, want some from %v to %v, or within 2 s", when, where, l, at(first), at(last))
+					}
 				}
 			}
 		}
@@ -262,8 +271,9 @@ func TestAPeerNamesTheTagsThatItHasLost(t *testing.T) {
 			for _, lost := range peers[0].LostTags {
 				got = append(got, lost.Tag)
 				sum += state.Lost(lost.Losses)
-				if lost.Policy != "drop-newest" || len(lost.Losses) != 1 || lost.Losses[0].Cause != state.Full {
-					t.Errorf("%s: got %+v, want that the lane had no room", when, lost)
+				overflowed := len(lost.Losses) == 2 && lost.Losses[1].Cause == state.Overflow
+				if lost.Policy != "drop-newest" || len(lost.Losses) != 1 && !overflowed || lost.Losses[0].Cause != state.Full {
+					t.Errorf("%s: got %+v, want that the lane, or the queue of the subscription, had no room", when, lost)
 				}
 			}
 			if all := state.Lost(peers[0].Losses); !slices.Equal(got, want) || len(want) == 2 && (sum != all || sum == 0) {
@@ -342,8 +352,7 @@ func TestTheStateOfTags(t *testing.T) {
 		if two.Tag != 2 || two.Messages != 4 || two.PayloadBytes != 200 || !two.Last.Equal(last) || two.Peers != 0 || two.Losses != nil {
 			t.Errorf("got %+v, want 4 messages for none", two)
 		}
-		if lost := p.TagLosses(s.Instance()); len(lost) != 1 || lost[0].Losses.Full == 0 || len(one.Losses) != 1 ||
-			one.Losses[0] != (state.Loss{Cause: state.Full, Messages: lost[0].Losses.Full}) {
+		if lost := p.TagLosses(s.Instance()); len(lost) != 1 || len(one.Losses) == 0 || fullAndOverflow(one.Losses) != [2]uint64{lost[0].Losses.Full, lost[0].Dropped.Overflowed} {
 			t.Errorf("got losses %+v, want %+v", one.Losses, lost)
 		}
 		_, err = p.PublishBatch(batch)
@@ -482,4 +491,21 @@ func TestALossySubscriberThatTakesNothing(t *testing.T) {
 			t.Errorf("when it goes on: got %+v, want none that is stalled", st)
 		}
 	})
+}
+
+// fullAndOverflow returns what was lost in a lane, and in the queue of a subscription; of any
+// other cause it makes both wrong.
+func fullAndOverflow(losses []state.Loss) (n [2]uint64) {
+	for _, l := range losses {
+		switch l.Cause {
+		case state.Full:
+			n[0] += l.Messages
+		case state.Overflow:
+			n[1] += l.Messages
+		case state.Memory, state.Connection, state.Ended, state.Panic:
+			n[0]++
+			n[1]++
+		}
+	}
+	return n
 }

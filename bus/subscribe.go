@@ -81,6 +81,7 @@ func (s *Subscriber) add(sub *Subscription) {
 		return
 	}
 	s.subs.Add(sub.id, sub)
+	s.listing.Load().Changed()
 	if sub.cfg.Duplicates != DuplicatesAll {
 		s.choosy++
 	}
@@ -97,6 +98,7 @@ func (s *Subscriber) remove(sub *Subscription) {
 		s.choosy--
 	}
 	s.subs.Remove(sub.id)
+	s.listing.Load().Changed()
 	s.leaving[sub.id] = sub
 	s.stopPatience(sub)
 	sub.resume()
@@ -179,6 +181,7 @@ func (s *Subscriber) Close() error { return s.closer.Close(s.backend, s.close) }
 
 func (s *Subscriber) close() (later bool, err error) {
 	s.closed.Store(true)
+	unlisted := s.listing.Load().End()
 	s.directory.End()
 	s.door.close()
 	switch {
@@ -213,6 +216,7 @@ func (s *Subscriber) close() (later bool, err error) {
 	case <-patience.C:
 	}
 	<-s.finished
+	unlisted()
 	return false, s.backend.Close()
 }
 

@@ -21,6 +21,7 @@ import (
 	"tagbus/bus/internal/events"
 	"tagbus/bus/internal/follow"
 	"tagbus/bus/internal/ledger"
+	"tagbus/bus/internal/listing"
 	"tagbus/bus/internal/retain"
 	"tagbus/bus/internal/rivals"
 	"tagbus/bus/internal/second"
@@ -52,6 +53,7 @@ type Subscriber struct {
 
 	nextID   atomic.Uint64
 	closed   atomic.Bool
+	listing  atomic.Pointer[listing.Listing] // nil: it is not listed
 	closer   *closer.Closer
 	finished chan struct{} // closed when Close has finished all subscriptions
 	gone     chan struct{} // closed when goodbye is said to all publishers
@@ -65,7 +67,8 @@ type Subscriber struct {
 	alarms    alarm.Clock  // of all that has its time
 	dialer    contact.Dialer
 	directory follow.Follower[*source]
-	reports   alarm.Alarm // of gaps that are not told at once
+	reports   alarm.Alarm // of gaps and losses that are not told at once
+	reporting bool        // it is set
 	heart     beat.Clock
 	beat      []byte // as it is sent to all
 	chores    chores.Queue
@@ -106,8 +109,11 @@ func NewSubscriber(open netio.Opener, dir directory.Directory, cfg SubscriberCon
 	if err != nil {
 		return nil, err
 	}
-	if err = s.directory.Watch(dir, s.loop.Post, &s.chores, s.closed.Load); err != nil {
+	if err = s.directory.Watch(directory.Patient(dir), s.loop.Post, &s.chores, s.closed.Load); err != nil {
 		return nil, errors.Join(err, s.Close())
+	}
+	if !cfg.Unlisted {
+		s.listing.Store(list(dir, cfg.Monitor, s.listed))
 	}
 	return s, nil
 }
@@ -151,7 +157,7 @@ func (s *Subscriber) start(open netio.Opener, h netio.Handler) (err error) {
 	if s.beat, err = subscription.Append(nil, &subscription.Beat{}); err != nil {
 		return errors.Join(err, s.backend.Close())
 	}
-	s.reports.F = s.gaps.Report
+	s.reports.F = s.report
 	s.second.Start(&s.alarms, s.loop.Post)
 	s.heart.Start(&s.alarms, s.cfg.HeartbeatInterval, s.cfg.HeartbeatTimeout, s.onTick)
 	return nil

@@ -3,6 +3,7 @@
 package bus
 
 import (
+	"net/netip"
 	"time"
 
 	"tagbus/internal/check"
@@ -23,6 +24,16 @@ type SubscriberConfig struct {
 
 	// Access decides whose messages of which tags are taken. Default: all.
 	Access Access
+
+	// Monitor is where this process serves metrics and its state by HTTP; see
+	// PublisherConfig.Monitor. Default: none.
+	Monitor netip.AddrPort
+
+	// Unlisted keeps the subscriber from announcing itself among the clients of the
+	// directory (directory.WithClients), where operators see that it is there though it is
+	// connected to no publisher. Nothing depends on that: a directory that may not be written
+	// lists no clients. Default: it is listed.
+	Unlisted bool
 
 	// MaxMessageBytes is the largest message or page accepted. A publisher
 	// that announces more is refused with an event. Default 64 MiB. Memory is
@@ -91,11 +102,12 @@ func (c SubscriberConfig) Validate() error {
 	v := check.Violations{Kind: ErrInvalidConfig}
 	checkName(&v, c.Name)
 	check.Within(&v, "MaxMessageBytes", c.MaxMessageBytes, smallestMaxMessage, 1<<31-1)
-	check.Within(&v, "QueueBytes", c.QueueBytes, 1, 1<<40)
-	check.Within(&v, "RetainBytes", c.RetainBytes, 1, 1<<40)
+	check.Within(&v, "QueueBytes", c.QueueBytes, 1, maxBytes)
+	check.Within(&v, "RetainBytes", c.RetainBytes, 1, maxBytes)
 	checkReconnect(&v, c.ReconnectMin, c.ReconnectMax)
 	v.Positive("HelloTimeout", c.HelloTimeout)
 	checkHeartbeat(&v, c.HeartbeatInterval, c.HeartbeatTimeout)
+	checkMonitor(&v, c.Monitor)
 	return v.Err()
 }
 
@@ -171,11 +183,11 @@ func (c SubscriptionConfig) lane() SubscriptionConfig {
 func (c SubscriptionConfig) Validate() error {
 	v := check.Violations{Kind: ErrInvalidConfig}
 	v.Field("Policy", c.Policy.Validate())
-	check.Within(&v, "BacklogBytes", c.BacklogBytes, 0, 1<<40)
+	check.Within(&v, "BacklogBytes", c.BacklogBytes, 0, maxBytes)
 	check.Within(&v, "Replay", c.Replay, 0, maxCacheMessages)
 	check.Within(&v, "Duplicates", int(c.Duplicates), int(DuplicatesAll), int(DuplicatesRefuse))
-	if c.Timeout < 0 {
-		v.Add("Timeout is %v, want a positive duration, or 0 to wait for ever", c.Timeout)
+	if c.Timeout < 0 || c.Timeout > check.MaxDuration {
+		v.Add("Timeout is %v, want a positive duration of at most %v, or 0 to wait for ever", c.Timeout, check.MaxDuration)
 	}
 	return v.Err()
 }

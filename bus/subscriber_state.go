@@ -14,6 +14,7 @@ import (
 	"tagbus/bus/internal/portrait"
 	"tagbus/bus/internal/tagmap"
 	"tagbus/bus/state"
+	"tagbus/netio"
 	"tagbus/subscription"
 	"tagbus/tags"
 )
@@ -121,7 +122,7 @@ func (s *Subscriber) portrayTags(ctx context.Context, set tags.Set, tell func([]
 func (r *Receiver) portray(q state.Question) state.State {
 	st := r.sub.portray(q)
 	st.Role = state.Receiver
-	r.at.Load().show(&st)
+	showPlace(r.at.Load(), &st)
 	return st
 }
 
@@ -142,29 +143,33 @@ func (s *Subscriber) portray(q state.Question) state.State {
 	for cause := range lost {
 		lost[cause] = c.lost[cause].Load()
 	}
-	st.Messages, st.PayloadBytes, st.LeftOut = c.messages.Load(), c.bytes.Load(), lost[subscription.CauseLeftOut]
+	superseded := c.superseded.Load()
+	st.Messages, st.PayloadBytes, st.LeftOut = c.messages.Load(), c.bytes.Load(), lost[subscription.CauseLeftOut]+superseded
 	st.Silent, st.Broken, st.EntryFailing = c.silent.Load(), c.broken.Load(), c.entryFailing.Load()
 	st.Losses = portrait.Losses(&lost, &s.lostAt)
 	st.Receiving = &state.Receiving{
-		Pages: c.pages.Load(), Overflowed: lost[ledger.Queue], Unwanted: c.unwanted.Load(), Panics: c.panics.Load(),
+		Pages: c.pages.Load(), Overflowed: lost[ledger.Queue] + superseded, Unwanted: c.unwanted.Load(), Panics: c.panics.Load(),
 	}
 	x := st.Receiving
 	x.Retained, x.RetainedBytes, x.RetainRefusals = s.retainer.Stats()
 	first := portrait.NewFirst(q.Peers, func(a, b rankedSource) int { return portrait.Before(a.Rank, b.Rank) })
+	var eps []netio.Endpoint
 	for _, src := range s.sources {
 		for _, lane := range src.lanes {
 			st.KnownTags += lane.received.Len()
 		}
 		if src.contact.Ready() && src.contact.ep != nil {
 			st.Connected++
+			eps = append(eps, src.contact.ep)
 			first.Add(rankedSource{portrait.Rank{Lost: portrait.Lost(&src.losses), Name: src.contact.peer.Instance}, src})
 		}
 	}
+	st.Path = sumPaths(eps)
 	for _, r := range first.Sorted() {
 		peer := r.src.contact.peer.portray(r.src.contact.Since())
 		peer.Heard = portrait.Time(r.src.pulse.Heard())
-		peer.LeftOut, peer.Losses = r.src.losses[subscription.CauseLeftOut], portrait.Losses(&r.src.losses, &r.src.lossTimes)
-		portrayDistance(&peer, r.src.contact.ep)
+		peer.LeftOut, peer.Losses = r.src.losses[subscription.CauseLeftOut]+r.src.superseded, portrait.Losses(&r.src.losses, &r.src.lossTimes)
+		portrayPath(&peer, r.src.contact.ep)
 		st.Peers = append(st.Peers, peer)
 	}
 	return st

@@ -116,6 +116,7 @@ func (sub *Subscription) apply() {
 	sub.applying = false
 	sub.live = sub.unite()
 	sub.mu.Unlock()
+	sub.owner.listing.Load().Changed()
 	if sub.over() || sub.owner.closed.Load() {
 		sub.settle(ErrClosed)
 		return

@@ -210,11 +210,10 @@ func (sub *Subscription) Overflowed() uint64 { return sub.overflowed.Load() }
 func (sub *Subscription) overflows(lost sourceTag) {
 	src, tag := lost.src, lost.tag
 	sub.overflowed.Add(1)
-	src.addLost(ledger.Queue, 1)
 	rcv := src.lane(sub.lane).received.Get(tag)
 	if rcv == nil {
 		rcv = new(received) // forgotten meanwhile, but the event is still due
 	}
-	rcv.tally.Overflow(1)
+	src.drop(sub.cfg.Policy.Kind, sub.lane, rcv, tag, ledger.Queue, 1)
 	src.gap(rcv, tag, ledger.Queue, 1)
 }

@@ -4,8 +4,10 @@ package node_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,13 +29,17 @@ func (c *closing) Close() error {
 	return c.Directory.Close()
 }
 
+// kinds counts the kinds of directories that tests have registered, each once per process.
+var kinds atomic.Int32
+
 func TestADirectoryOfAnyKindServesANode(t *testing.T) {
 	own := &closing{Directory: memory.New()}
-	directory.Register("test-node", func(url string, s directory.Settings) (directory.Opened, error) {
+	scheme := fmt.Sprintf("test-node-%d", kinds.Add(1))
+	directory.Register(scheme, func(url string, s directory.Settings) (directory.Opened, error) {
 		if s.Expiry != 0 && s.Expiry < time.Second {
 			return nil, errors.New("Expiry is too short")
 		}
-		if url != "test-node://a,b/x" || s.Expiry != time.Minute {
+		if url != scheme+"://a,b/x" || s.Expiry != time.Minute {
 			t.Errorf("got %s and %v, want what the configuration has", url, s)
 		}
 		return own, nil
@@ -45,7 +51,7 @@ func TestADirectoryOfAnyKindServesANode(t *testing.T) {
 		config node.Config
 		closed *closing // by the node
 	}{
-		{"by its URL", node.Config{Bus: "test-node://a,b/x", Expiry: time.Minute}, own},
+		{"by its URL", node.Config{Bus: scheme + "://a,b/x", Expiry: time.Minute}, own},
 		{"as it is", node.Config{Directory: given}, nil},
 		{"a folder by its URL", node.Config{Bus: "file://" + filepath.Dir(folder) + "/my%20bus"}, nil},
 	}
@@ -75,7 +81,7 @@ func TestADirectoryOfAnyKindServesANode(t *testing.T) {
 		t.Errorf("got error %v, want the folder of the URL", err)
 	}
 	for url, want := range map[string]error{
-		"nats://a/x": directory.ErrUnknownScheme, "file://elsewhere/x": directory.ErrInvalidURL, "test-node://": bus.ErrInvalidConfig,
+		"nats://a/x": directory.ErrUnknownScheme, "file://elsewhere/x": directory.ErrInvalidURL, scheme + "://": bus.ErrInvalidConfig,
 	} {
 		if _, err := node.Open(node.Config{Bus: url, Expiry: time.Millisecond}); !errors.Is(err, want) {
 			t.Errorf("%s: got %v, want %v", url, err, want)

@@ -131,7 +131,7 @@ func testAllocations(t *testing.T, receive func(*bus.Subscriber, tags.Set, func(
 	t.Helper()
 	dir := t.TempDir()
 	p := openPublisher(t, dir, bus.PublisherConfig{Tags: tags.Of(1, 2)})
-	s, err := openNode(t, dir).NewSubscriber(bus.SubscriberConfig{})
+	s, err := openNode(t, dir).NewSubscriber(bus.SubscriberConfig{Unlisted: true})
 	if err != nil {
 		t.Fatal(err)
 	}

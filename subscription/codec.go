@@ -85,6 +85,8 @@ func newMessage(kind Kind) Message {
 		return new(Rights)
 	case KindDenied:
 		return new(Denied)
+	case KindDropped:
+		return new(Dropped)
 	default:
 		return nil
 	}

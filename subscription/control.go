@@ -33,6 +33,7 @@ const (
 	KindDescription  Kind = 0x1d
 	KindRights       Kind = 0x1e
 	KindDenied       Kind = 0x1f
+	KindDropped      Kind = 0x20
 
 	// KindHello names the hello in errors; on the wire it has a magic instead.
 	KindHello Kind = 0xff
@@ -75,6 +76,8 @@ func (k Kind) String() string {
 		return "rights"
 	case KindDenied:
 		return "denied"
+	case KindDropped:
+		return "dropped"
 	case KindHello:
 		return "hello"
 	}

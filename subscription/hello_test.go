@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -175,7 +176,7 @@ func TestBadHellosAreRefused(t *testing.T) {
 		{"a long instance", "82" + instanceKey + long + maxKey + "00", "subscription: longer than the limit: instance has 256 bytes, limit 255"},
 		{"a long name", "83" + instanceKey + "a1'i'" + nameKey + long + maxKey + "00", "subscription: longer than the limit: name has 256 bytes, limit 255"},
 		{"a negative pid", "83" + instanceKey + "a1'i'" + pidKey + "ff" + maxKey + "00", "at byte 16 of the map: pid is negative"},
-		{"a pid above 63 bits", "83" + instanceKey + "a1'i'" + pidKey + "cf8000000000000000" + maxKey + "00", "at byte 16 of the map: pid is 9223372036854775808, limit 9223372036854775807"},
+		{"a pid above 63 bits", "83" + instanceKey + "a1'i'" + pidKey + "cf8000000000000000" + maxKey + "00", fmt.Sprintf("at byte 16 of the map: pid is 9223372036854775808, limit %d", math.MaxInt)},
 		{"a negative largest message", "82" + instanceKey + "a1'i'" + maxKey + "d2ffffffff", "at byte 30 of the map: max_message_bytes is negative"},
 		{"a negative time between beats", "83" + instanceKey + "a1'i'" + maxKey + "00" + beatKey + "ff", "at byte 39 of the map: beat_ms is negative"},
 		{"more than an hour between beats", "83" + instanceKey + "a1'i'" + maxKey + "00" + beatKey + "ce0036ee81", "beat_ms is 3600001, limit 3600000"},
@@ -207,7 +208,7 @@ func TestAHelloAboveTheLimitIsRefused(t *testing.T) {
 func TestTheLargestHelloFitsTheLimit(t *testing.T) {
 	text := strings.Repeat("x", 255)
 	b, err := subscription.AppendHello(nil, subscription.Hello{
-		Instance: text, Expect: text, Role: text, Name: text, Host: text, PID: 1<<63 - 1, MaxMessageBytes: 1<<63 - 1, BeatMillis: subscription.MaxBeatMillis,
+		Instance: text, Expect: text, Role: text, Name: text, Host: text, PID: math.MaxInt, MaxMessageBytes: math.MaxInt, BeatMillis: subscription.MaxBeatMillis,
 	})
 	if err != nil || len(b) > subscription.MaxHelloBytes {
 		t.Errorf("got %d bytes, %v want at most %d", len(b), err, subscription.MaxHelloBytes)

@@ -2,7 +2,10 @@
 
 package subscription
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Lost says which messages of a lane the subscriber does not get: for each tag
 // how many, between those before and those after.
@@ -38,9 +41,36 @@ const (
 	CauseLeftOut                     // the policy has left them out on purpose
 	CauseConnection                  // under way or published when there was no connection
 
-	// Causes is one more than the largest: the size of an array by cause.
+	// Causes is one more than the largest of Lost and Missed.
 	Causes
 )
+
+// The causes of Dropped.
+const (
+	CauseOverflow = Causes + iota // the queue of a subscription was full
+	CausePanic                    // the handler of a subscription panicked
+
+	// AllCauses is one more than the largest: the size of an array by cause.
+	AllCauses
+)
+
+// Dropped says how many messages of a lane the subscriber has received and lost again, since
+// it first met the publisher. Only a publisher whose hello has TakesDropped for
+// MaxMessageBytes takes it. It comes as the subscriber pleases. A message that is lost in
+// several subscriptions counts for each.
+type Dropped struct {
+	Lane     uint16 `msgpack:"lane,omitempty"`
+	Cause    Cause  `msgpack:"cause"`
+	Messages uint64 `msgpack:"messages"`
+
+	// List has tags of which more has been lost since the last Dropped, with their totals;
+	// see AppendPosition. It need not have all of them.
+	List []byte `msgpack:"list,omitempty"`
+}
+
+// TakesDropped is MaxMessageBytes in the hello of a publisher that takes Dropped. No control
+// message is so long. A subscriber that does not know it finds that its messages have room.
+const TakesDropped = MaxControlBytes + 1
 
 // Kind implements Message.
 func (*Lost) Kind() Kind { return KindLost }
@@ -48,8 +78,21 @@ func (*Lost) Kind() Kind { return KindLost }
 // Kind implements Message.
 func (*Missed) Kind() Kind { return KindMissed }
 
+// Kind returns KindDropped.
+func (*Dropped) Kind() Kind { return KindDropped }
+
 func (m *Lost) validate() error   { return checkLosses(m.Cause, m.List) }
 func (m *Missed) validate() error { return checkLosses(m.Cause, m.List) }
+
+func (m *Dropped) validate() error {
+	switch {
+	case m.Cause < CauseOverflow || m.Cause >= AllCauses:
+		return fmt.Errorf("unknown cause %d", m.Cause)
+	case m.Messages == 0:
+		return errors.New("messages is 0: what is not lost is not told")
+	}
+	return nil
+}
 
 func checkLosses(c Cause, list []byte) error {
 	if c == 0 || c >= Causes {

@@ -67,6 +67,9 @@ type Policy struct {
 	After time.Duration // Disconnect: how long the subscriber may take nothing
 }
 
+// maxStall is the longest time of Disconnect: longer than anything lasts.
+const maxStall = 10 * 365 * 24 * time.Hour
+
 // DefaultStall is the time of Disconnect when none is named.
 const DefaultStall = 5 * time.Second
 
@@ -82,8 +85,8 @@ func (p Policy) Validate() error {
 		return fmt.Errorf("%w: unknown kind %d", ErrPolicy, p.Kind)
 	case p.Kind == Sample && p.Every < 1:
 		return fmt.Errorf("%w: sample every %d messages, want at least 1", ErrPolicy, p.Every)
-	case p.Kind == Disconnect && p.After < time.Millisecond:
-		return fmt.Errorf("%w: disconnect after %v, want at least 1ms", ErrPolicy, p.After)
+	case p.Kind == Disconnect && (p.After < time.Millisecond || p.After > maxStall):
+		return fmt.Errorf("%w: disconnect after %v, want 1ms to %v", ErrPolicy, p.After, maxStall)
 	case p.Kind != Sample && p.Every != 0, p.Kind != Disconnect && p.After != 0:
 		return fmt.Errorf("%w: %v has no such argument", ErrPolicy, p.Kind)
 	}

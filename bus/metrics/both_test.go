@@ -45,6 +45,7 @@ func TestEachMetricOfTheOtherDirectionHasItsCounter(t *testing.T) {
 		"tagbus_sender_payload_bytes_total":         float64(snd["Bytes"]),
 		"tagbus_sender_refusals_total":              float64(snd["Refusals"]),
 		"tagbus_sender_unconfirmed_messages":        float64(snd["Unconfirmed"]),
+		"tagbus_sender_dropped_messages_total":      float64(snd["Dropped.Overflowed"] + snd["Dropped.Panicked"]),
 		"tagbus_sender_silent_receivers_total":      float64(snd["Silent"]),
 		"tagbus_sender_stalled_receivers_total":     float64(snd["Stalled"]),
 		"tagbus_sender_receivers":                   1,
@@ -107,18 +108,22 @@ func TestEachMetricOfTheOtherDirectionHasItsCounter(t *testing.T) {
 func TestEachCounterOfTheOtherDirectionHasItsMetric(t *testing.T) {
 	collectors, values := filledBoth()
 	left := map[int]bool{
-		values[1]["Streams"]:      true, // a tag has one receiver
-		values[1]["Strangers"]:    true, // no peer dials a sender
-		values[1]["Losses.Ended"]: true, // only a receiver knows
-		values[2]["Parts"]:        true, // says what a receiver asked for, not how it is doing
-		values[2]["Queued"]:       true, // the lanes' together
-		values[2]["Limit"]:        true, // the lanes have theirs
-		values[3]["Lost"]:         true, // the causes together
-		values[3]["LeftOut"]:      true, // in Losses, too
-		values[4]["Parts"]:        true,
-		values[4]["ID"]:           true, // no count
-		values[4]["Sent"]:         true, // there is one for all lanes
-		values[4]["Losses.Ended"]: true,
+		values[1]["Streams"]:            true, // a tag has one receiver
+		values[1]["Strangers"]:          true, // no peer dials a sender
+		values[1]["Losses.Ended"]:       true, // only a receiver knows
+		values[2]["Parts"]:              true, // says what a receiver asked for, not how it is doing
+		values[2]["Queued"]:             true, // the lanes' together
+		values[2]["Limit"]:              true, // the lanes have theirs
+		values[3]["Lost"]:               true, // the causes together
+		values[3]["LeftOut"]:            true, // in Losses, too
+		values[4]["Parts"]:              true,
+		values[4]["ID"]:                 true, // no count
+		values[4]["Sent"]:               true, // there is one for all lanes
+		values[4]["Losses.Ended"]:       true,
+		values[1]["Dropped.Overflowed"]: true, // there is one for both causes
+		values[1]["Dropped.Panicked"]:   true, // there is one for both causes
+		values[4]["Dropped.Overflowed"]: true, // the peer has its own metric; tagbus losses names it
+		values[4]["Dropped.Panicked"]:   true, // the peer has its own metric; tagbus losses names it
 	}
 	var shown []float64
 	for _, v := range gather(t, collectors...) {

@@ -29,9 +29,10 @@ func number(s any, first int) map[string]int {
 		case reflect.Uint64:
 			f.SetUint(uint64(first))
 		case reflect.Struct:
-			if l, ok := f.Addr().Interface().(*bus.Losses); ok {
+			switch l := f.Addr().Interface().(type) {
+			case *bus.Losses, *bus.Dropped:
 				for field, value := range number(l, first) {
-					values["Losses."+field] = value
+					values[v.Type().Field(i).Name+"."+field] = value
 				}
 				first += f.NumField()
 			}
@@ -106,6 +107,7 @@ func TestEachMetricHasItsCounter(t *testing.T) {
 		"tagbus_publisher_payload_bytes_total":           float64(pub["Bytes"]),
 		"tagbus_publisher_refusals_total":                float64(pub["Refusals"]),
 		"tagbus_publisher_unconfirmed_messages":          float64(pub["Unconfirmed"]),
+		"tagbus_publisher_dropped_messages_total":        float64(pub["Dropped.Overflowed"] + pub["Dropped.Panicked"]),
 		"tagbus_publisher_strangers_total":               float64(pub["Strangers"]),
 		"tagbus_publisher_silent_subscribers_total":      float64(pub["Silent"]),
 		"tagbus_publisher_stalled_subscribers_total":     float64(pub["Stalled"]),
@@ -172,16 +174,20 @@ func at(cause, labels string) string { return "cause=" + cause + "," + labels }
 func TestEachCounterHasItsMetric(t *testing.T) {
 	collectors, values := filled()
 	left := map[int]bool{
-		values[0]["Losses.Ended"]: true, // only a subscriber knows
-		values[1]["Parts"]:        true, // says what a subscriber asked for, not how it is doing
-		values[1]["Queued"]:       true, // the lanes' together
-		values[1]["Limit"]:        true, // the lanes have theirs
-		values[2]["Lost"]:         true, // the causes together
-		values[2]["LeftOut"]:      true, // in Losses, too
-		values[3]["Parts"]:        true,
-		values[3]["ID"]:           true, // no count
-		values[3]["Sent"]:         true, // there is one for all lanes
-		values[3]["Losses.Ended"]: true,
+		values[0]["Losses.Ended"]:       true, // only a subscriber knows
+		values[1]["Parts"]:              true, // says what a subscriber asked for, not how it is doing
+		values[1]["Queued"]:             true, // the lanes' together
+		values[1]["Limit"]:              true, // the lanes have theirs
+		values[2]["Lost"]:               true, // the causes together
+		values[2]["LeftOut"]:            true, // in Losses, too
+		values[3]["Parts"]:              true,
+		values[3]["ID"]:                 true, // no count
+		values[3]["Sent"]:               true, // there is one for all lanes
+		values[3]["Losses.Ended"]:       true,
+		values[0]["Dropped.Overflowed"]: true, // there is one for both causes
+		values[0]["Dropped.Panicked"]:   true, // there is one for both causes
+		values[3]["Dropped.Overflowed"]: true, // the peer has its own metric; tagbus losses names it
+		values[3]["Dropped.Panicked"]:   true, // the peer has its own metric; tagbus losses names it
 	}
 	var shown []float64
 	for _, v := range gather(t, collectors...) {

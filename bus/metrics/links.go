@@ -14,6 +14,7 @@ type links struct {
 
 	// Labels: name and host.
 	sums      []metric[peerSums]
+	paths     []metric[peerSums] // of those whose transport measures it
 	connected []metric[peerSums] // of those that are connected
 
 	// Labels: name, host and policy.
@@ -24,6 +25,7 @@ type links struct {
 func (k *links) describe(ch chan<- *prometheus.Desc) {
 	ch <- k.info
 	describe(ch, k.sums)
+	describe(ch, k.paths)
 	describe(ch, k.connected)
 	k.losses.describe(ch)
 	describe(ch, k.lanes)
@@ -41,6 +43,9 @@ func (k *links) collect(ch chan<- prometheus.Metric, p *peers, connected []bus.S
 			row.value.connected = 0
 		}
 		collect(ch, k.sums, &row.value, labels.name, labels.host)
+		if row.value.measured {
+			collect(ch, k.paths, &row.value, labels.name, labels.host)
+		}
 		if p.all.inUse(row) {
 			collect(ch, k.connected, &row.value, labels.name, labels.host)
 		}

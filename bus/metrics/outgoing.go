@@ -41,6 +41,10 @@ func outgoingMetrics(r role) []metric[bus.PublisherStats] {
 			r.text("Messages of connections that have ended, sent or dropped, of which the PEER has not said what became of them, counted for each PEER. It falls when one is back and tells. "+
 				"If it grows, PEERs die or are cut off under load: look into their logs and at the network."),
 			nil, func(s *stats) int { return int(s.Unconfirmed) }),
+		counter(r.name("dropped_messages_total"),
+			r.text("Messages that PEERs have received and lost again, as they say about once a second: the queue of a subscription was full, or a handler panicked. "+
+				"If it grows, find the PEER by tagbus losses: its program reads too slowly, or its log has the panic."),
+			nil, func(s *stats) uint64 { return s.Dropped.Overflowed + s.Dropped.Panicked }),
 		counter(r.name("silent_PEERs_total"),
 			r.text("Connections closed because nothing was heard of the PEER for a heartbeat timeout. If it grows, hosts or networks fail, or PEERs are stopped: the lost events name them."),
 			nil, func(s *stats) uint64 { return s.Silent }),
@@ -110,6 +114,14 @@ func linkMetrics(r role) links {
 			counter(r.name("PEER_sent_pages_total"),
 				r.text("Pages sent to PEERs with this name and host. FULLER"),
 				labels, func(s *sums) uint64 { return s.pages }),
+		},
+		paths: []metric[sums]{
+			counter(r.name("PEER_sent_segments_total"),
+				r.text("Segments of TCP with data that were sent to PEERs with this name and host; absent for transports that measure none. Only to compare with those that were sent again."),
+				labels, func(s *sums) uint64 { return s.segments }),
+			counter(r.name("PEER_retransmitted_segments_total"),
+				r.text("Segments of TCP that were sent again to PEERs with this name and host, as the network lost them or their acknowledgement came late; absent for transports that measure none. If it grows by more than one in a thousand segments, look at the network: cables, switches that overflow, the MTU."),
+				labels, func(s *sums) uint64 { return s.retransmitted }),
 		},
 		connected: []metric[sums]{
 			gauge(r.name("PEER_free_sends"),

@@ -43,7 +43,11 @@ type laneLabels struct {
 }
 
 // sent is what was sent to a peer on a connection.
-type sent struct{ messages, bytes, pages uint64 }
+type sent struct {
+	messages, bytes, pages uint64
+
+	segments, retransmitted uint64 // as the system has measured them
+}
 
 // known is what the last look has seen of one instance.
 type known struct {
@@ -64,6 +68,7 @@ type connection struct {
 type peerSums struct {
 	sent
 
+	measured  bool // the segments were, at some time
 	connected int
 	free      int // sends, of the peer with the fewest
 	minFree   int
@@ -134,9 +139,16 @@ func (k *known) sentSince(s *bus.SubscriberState) sent {
 		k.connections = append(k.connections, connection{since: s.Since})
 	}
 	c := &k.connections[i]
-	before, now := c.sent, sent{s.Messages, s.Bytes, s.Pages}
+	before := c.sent
+	now := sent{s.Messages, s.Bytes, s.Pages, before.segments, before.retransmitted}
+	if s.Path != nil { // nothing is measured of a connection that has ended
+		now.segments, now.retransmitted = s.Path.Segments, s.Path.Retransmitted
+	}
 	c.look, c.sent = k.look, now
-	return sent{now.messages - before.messages, now.bytes - before.bytes, now.pages - before.pages}
+	return sent{
+		now.messages - before.messages, now.bytes - before.bytes, now.pages - before.pages,
+		uint64(uint32(now.segments - before.segments)), uint64(uint32(now.retransmitted - before.retransmitted)), // systems count to 2^32
+	}
 }
 
 // lostSince returns the lanes with what they have lost since the last look.
@@ -168,6 +180,8 @@ func (s *sent) add(more sent) {
 	s.messages += more.messages
 	s.bytes += more.bytes
 	s.pages += more.pages
+	s.segments += more.segments
+	s.retransmitted += more.retransmitted
 }
 
 // connect adds a connected peer to the gauges, or begins them with it.
@@ -176,6 +190,7 @@ func (p *peerSums) connect(s *bus.SubscriberState, first bool) {
 		p.connected, p.free, p.minFree = 0, s.SendsFree, s.MinSendsFree
 	}
 	p.connected++
+	p.measured = p.measured || s.Path != nil
 	p.free, p.minFree = min(p.free, s.SendsFree), min(p.minFree, s.MinSendsFree)
 }
 

@@ -84,6 +84,7 @@ func TestWhyThereIsNoAnswer(t *testing.T) {
 		{"a good answer with unknown fields", answers(t, "stranger", good), false, nil, ""},
 		{"a good answer in parts", answers(t, "stranger", strings.Repeat(" ", 100_000)+good), false, nil, ""},
 		{"an older version", refusal(t, "bus: protocol violation: a observer has dialed a publisher"), false, observer.ErrNotObservable, "a observer has dialed a publisher"},
+		{"a policy", refusal(t, `cn:x may not ask for the state of anything here: no rule such as {"who":"cn:x","describe":"TAGS"}`), false, observer.ErrDenied, `{"who":"cn:x"`},
 		{"a hostile reason", refusal(t, "\x1b[31m"), false, observer.ErrNotObservable, `\x1b[31m`},
 		{"another version of the protocol", map[byte][][]byte{'T': {version}}, false, observer.ErrNotObservable, "version"},
 		{"another instance", answers(t, "other", good), false, bus.ErrStaleEntry, "stale"},

@@ -14,6 +14,10 @@ var (
 	// is of an older version of tagbus, or it is ending.
 	ErrNotObservable = errors.New("observer: it takes no observer, as it is of an older version of tagbus, or ends")
 
+	// ErrDenied is wrapped in the error of Ask if the policy of the instance does not let this
+	// program ask it. The text has the rule that would.
+	ErrDenied = errors.New("observer: denied")
+
 	// ErrRefused is wrapped in the error of Ask if the instance refuses the question.
 	ErrRefused = errors.New("observer: the question is refused")
 

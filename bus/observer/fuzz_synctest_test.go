@@ -108,7 +108,7 @@ func FuzzAnswers(f *testing.F) {
 // documented reports whether an error is one of those of Ask.
 func documented(err error) bool {
 	for _, known := range []error{
-		bus.ErrStaleEntry, bus.ErrProtocol, observer.ErrNotObservable, observer.ErrRefused, observer.ErrLost, observer.ErrTimeout,
+		bus.ErrStaleEntry, bus.ErrProtocol, observer.ErrNotObservable, observer.ErrDenied, observer.ErrRefused, observer.ErrLost, observer.ErrTimeout,
 	} {
 		if errors.Is(err, known) {
 			return true

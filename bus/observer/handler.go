@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 
 	"tagbus/bus"
@@ -25,14 +26,18 @@ func params(context any, timeout time.Duration) netio.Params {
 
 // helloFrom reads the first message of one that is observed: its hello, or its refusal.
 //
-// Errors: ErrNotObservable, wrapped; bus.ErrProtocol, wrapped.
+// Errors: ErrDenied and ErrNotObservable, wrapped; bus.ErrProtocol, wrapped.
 func helloFrom(data []byte) (subscription.Hello, error) {
 	if subscription.Kind(data[0]) == subscription.KindRefused {
 		m, err := subscription.Decode(data)
 		if err != nil {
 			return subscription.Hello{}, fmt.Errorf("%w: %w", bus.ErrProtocol, err)
 		}
-		return subscription.Hello{}, fmt.Errorf("%w: %s", ErrNotObservable, reasonOf(m.(*subscription.Refused)))
+		reason := reasonOf(m.(*subscription.Refused))
+		if strings.Contains(reason, noRule) {
+			return subscription.Hello{}, fmt.Errorf("%w: %s", ErrDenied, reason)
+		}
+		return subscription.Hello{}, fmt.Errorf("%w: %s", ErrNotObservable, reason)
 	}
 	h, err := subscription.DecodeHello(data)
 	if version := (*subscription.VersionError)(nil); errors.As(err, &version) {
@@ -42,6 +47,9 @@ func helloFrom(data []byte) (subscription.Hello, error) {
 	}
 	return h, err
 }
+
+// noRule is in the text of a refusal by a policy (bus.AccessError), which has no code.
+const noRule = "no rule such as"
 
 // reasonOf returns why a peer refuses, as a text that can be shown.
 func reasonOf(m *subscription.Refused) string { return plain.Line(m.Reason) }

@@ -122,7 +122,7 @@ func helloOf(name, host string) ([]byte, error) {
 //   - e: which is dialed at its addresses, and has to be the instance that answers.
 //   - Errors: *bus.BackendError if this program does not speak its backend; *netio.OpError
 //     if it cannot be reached, in a *bus.LoopbackError if no other host can do so;
-//     bus.ErrStaleEntry, wrapped, if another instance answers; ErrNotObservable, wrapped with
+//     bus.ErrStaleEntry, wrapped, if another instance answers; ErrDenied and ErrNotObservable, wrapped with
 //     its reason, if it refuses to be observed; ErrRefused, wrapped with its reason, if it
 //     refuses the question; ErrTooManyTags; bus.ErrProtocol, wrapped, and *VersionError for
 //     an answer that cannot be read; ErrLost; ErrTimeout, wrapped; ErrClosed; bus.ErrOnLoop;

@@ -51,6 +51,7 @@ type State struct {
 	Broken       uint64 `json:"broken_connections"` // connections that ended without goodbye
 	EntryFailing bool   `json:"entry_failing"`      // the entry in the directory cannot be renewed now
 	Losses       []Loss `json:"losses,omitempty"`   // of all peers, those that are gone too
+	Path         *Path  `json:"path,omitempty"`     // sum of the connections that are open; absent if the transport measures nothing, or there are more than 1,024
 
 	Sending   *Sending   `json:"sending,omitempty"`   // of a publisher or sender
 	Receiving *Receiving `json:"receiving,omitempty"` // of a subscriber or receiver
@@ -116,6 +117,7 @@ const (
 	Connection Cause = "connection" // lost with a connection
 	Ended      Cause = "ended"      // missing at the end of a publisher, without a reason
 	Overflow   Cause = "overflow"   // received, and lost in a full queue of a subscription
+	Panic      Cause = "panic"      // received, and its handler panicked
 )
 
 // Peer is the other side of a connection.
@@ -129,6 +131,7 @@ type Peer struct {
 
 	Heard        time.Time `json:"heard,omitzero"`         // when anything came from it last
 	RoundTrip    float64   `json:"rtt_seconds,omitempty"`  // as the transport measures it; 0: not known
+	Path         *Path     `json:"path,omitempty"`         // of what this side has sent on the connection; absent if the transport measures nothing
 	StalledSince time.Time `json:"stalled_since,omitzero"` // takes nothing of what waits for it since then; zero: it does, or not for long
 
 	Ended  time.Time `json:"ended,omitzero"`       // when the connection of a gone peer ended
@@ -182,4 +185,11 @@ type Tag struct {
 	// looking begins with the first question.
 	MessageRate *float64 `json:"messages_per_second,omitempty"`      // over the last seconds; missing: not known yet
 	ByteRate    *float64 `json:"payload_bytes_per_second,omitempty"` // of payload, over the last seconds; missing: not known yet
+}
+
+// Path is what a system has measured of the way to a peer: how much of what this side sends
+// the network loses. A transport other than TCP measures nothing.
+type Path struct {
+	Segments      uint64 `json:"sent_segments"`          // with data in them; of a connection it begins again after 2^32
+	Retransmitted uint64 `json:"retransmitted_segments"` // sent again, because they were lost or acknowledged too late
 }

@@ -78,7 +78,7 @@ type User interface {
 
 // Contact is the way to one peer. It must not be copied once it is prepared.
 type Contact struct {
-	Addresses []netip.AddrPort // of the peer, in the order in which they are tried; at least one
+	Addresses []netip.AddrPort // of the peer, in the order in which they are tried; at least one; see Revise
 
 	dialer  *Dialer
 	user    User
@@ -90,6 +90,7 @@ type Contact struct {
 	worked  netip.AddrPort   // tried first, since the last connection was ready there
 	since   time.Time        // when the connection became ready
 	delay   alarm.Alarm      // of the next try, or of the next address
+	hurried bool             // the delay of the next try is the least
 	hello   beat.Deadline
 	backoff *backoff.ExponentialBackOff
 }
@@ -196,7 +197,7 @@ func (c *Contact) again(err error) {
 // Wait waits, without a connection. 0 is without end: until Wait, Retry or Rest.
 func (c *Contact) Wait(delay time.Duration) {
 	c.Rest()
-	c.state = waiting
+	c.state, c.hurried = waiting, false
 	if delay > 0 {
 		c.dialer.alarms.Set(&c.delay, delay)
 	}

@@ -19,14 +19,20 @@ import (
 // headStart is how long an address is alone before the next one is tried.
 const headStart = 250 * time.Millisecond
 
-// maxOpening is how many addresses of a peer are opened at a time.
+// maxOpening is how many addresses of a peer are opened at a time. Those that are not its
+// addresses any more may be as many again: they keep back none that is new.
 const maxOpening = 4
+
+// maxTry is how many addresses a try takes, those that are new meanwhile included: twice as
+// many as an entry names. A peer that changes its addresses all the time makes no try endless.
+const maxTry = 128
 
 // try is what has become of the addresses in a try. The zero value has none.
 type try struct {
-	order  []netip.AddrPort // to be opened
-	next   int              // of order
-	failed []failure
+	order   []netip.AddrPort // to be opened
+	next    int              // of order
+	failed  []failure
+	revised time.Time // when addresses that were new were last opened at once
 }
 
 type failure struct {
@@ -55,7 +61,7 @@ func (c *Contact) Dial() {
 func (c *Contact) more() {
 	c.dialer.alarms.Cancel(&c.delay)
 	t := &c.try
-	for t.next < len(t.order) && len(c.opening) < maxOpening && c.user.Wanted() {
+	for t.next < len(t.order) && c.mayOpen() && c.user.Wanted() {
 		t.next++
 		if c.begin(t.order[t.next-1]) {
 			if t.next < len(t.order) {
@@ -68,6 +74,60 @@ func (c *Contact) more() {
 		err := c.failure()
 		c.worked, c.try = netip.AddrPort{}, try{}
 		c.again(err)
+	}
+}
+
+// mayOpen reports whether one more address may be opened.
+func (c *Contact) mayOpen() bool {
+	current := 0
+	for _, addr := range c.opening {
+		if slices.Contains(c.Addresses, addr) {
+			current++
+		}
+	}
+	return current < maxOpening && len(c.opening) < 2*maxOpening
+}
+
+// Revise takes over other addresses of the peer. A connection to an earlier one stays.
+// Those that are new are tried next in a try that is under way, at once if none was for as
+// long as a head start, and as far as the try takes some yet. A contact that waits tries
+// again after the least delay; once in each wait, so that a peer which changes its
+// addresses all the time is dialed no more often than that.
+func (c *Contact) Revise(addresses []netip.AddrPort) {
+	var added []netip.AddrPort
+	for _, addr := range addresses {
+		if !slices.Contains(c.Addresses, addr) {
+			added = append(added, addr)
+		}
+	}
+	c.Addresses = addresses
+	if len(added) == 0 {
+		return
+	}
+	switch {
+	case c.trying():
+		t := &c.try
+		rest := slices.DeleteFunc(slices.Clone(t.order[t.next:]), func(a netip.AddrPort) bool {
+			return !slices.Contains(addresses, a) || slices.Contains(added, a)
+		})
+		t.order = slices.Concat(t.order[:t.next], added, rest)
+		t.order = t.order[:min(len(t.order), max(maxTry, t.next))]
+		if c.state == dialing {
+			c.hurry()
+		}
+	case c.state == waiting && c.delay.IsSet() && !c.hurried:
+		c.hurried = true
+		c.dialer.alarms.Set(&c.delay, c.dialer.least)
+	}
+}
+
+// hurry opens the next address now, or a head start after the last time that it did.
+func (c *Contact) hurry() {
+	if left := headStart - time.Since(c.try.revised); left <= 0 {
+		c.try.revised = time.Now()
+		c.more()
+	} else if !c.delay.IsSet() {
+		c.dialer.alarms.Set(&c.delay, left)
 	}
 }
 
@@ -133,7 +193,7 @@ func (d *Dialer) Freed(addr netip.AddrPort) {
 	}
 	delete(d.taken, addr)
 	c.closing = without(c.closing, addr)
-	if t := &c.try; c.trying() && !slices.Contains(t.order[t.next:], addr) {
+	if t := &c.try; c.trying() && len(t.order) < maxTry && !slices.Contains(t.order[t.next:], addr) {
 		t.order = append(t.order, addr)
 	}
 	if c.state == dialing && !c.delay.IsSet() {

@@ -5,6 +5,7 @@ package contact_test
 import (
 	"fmt"
 	"io"
+	"net/netip"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -125,29 +126,91 @@ func TestTheAddressesOfATry(t *testing.T) {
 			"waiting",
 		},
 	} {
-		t.Run(x.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				u, begun := newBed(t).user(x.addresses), time.Now()
-				u.stamp = func() string { return fmt.Sprint(time.Since(begun).Milliseconds(), " ") }
-				for _, s := range x.steps {
-					time.Sleep(s.at - time.Since(begun))
-					synctest.Wait()
-					if s.do != nil {
-						u.do(func() { s.do(u) })
-					}
-				}
-				synctest.Wait()
-				u.do(func() {
-					if !slices.Equal(u.got, x.want) {
-						t.Errorf("got  %q, want %q", u.got, x.want)
-					}
-					if got := u.state(); got != x.state {
-						t.Errorf("got the state %q, want %q", got, x.state)
-					}
-				})
-			})
-		})
+		t.Run(x.name, func(t *testing.T) { play(t, x.addresses, x.steps, x.want, x.state) })
 	}
+}
+
+// What becomes of a contact when its peer has other addresses.
+func TestOtherAddresses(t *testing.T) {
+	now := func(numbers ...int) func(*user) {
+		return func(u *user) {
+			var addresses []netip.AddrPort
+			for _, n := range numbers {
+				addresses = append(addresses, at(n))
+			}
+			u.Revise(addresses)
+		}
+	}
+	refused := func(n int) func(*user) { return func(u *user) { u.b.Refused(at(n), errAt(n)) } }
+	waits := []step{ms(0, (*user).Dial), ms(0, refused(1)), ms(0, func(u *user) { u.Wait(4 * time.Second) })}
+	after := func(some []step, more ...step) []step { return slices.Concat(some, more) }
+	for _, x := range []struct {
+		name      string
+		addresses int
+		steps     []step
+		want      []string
+		state     string
+	}{
+		{"a connection stays", 1, []step{ms(0, (*user).connect), ms(10, now(2)), ms(3000, nil)}, []string{"0 open 1"}, "ready"},
+		{"one that waits tries soon", 1, after(waits, ms(1000, now(2)), ms(1101, nil)), []string{"0 open 1", "0 tried, refused by 1, waiting", "1100 woken idle", "1100 open 2"}, "dialing"},
+		{"the same ones do not hurry", 1, after(waits, ms(1000, now(1)), ms(1101, nil)), []string{"0 open 1", "0 tried, refused by 1, waiting"}, "waiting"},
+		{"in another order do not hurry", 2, []step{
+			ms(0, (*user).Dial), ms(0, refused(1)), ms(0, refused(2)), ms(0, func(u *user) { u.Wait(4 * time.Second) }), ms(1000, now(2, 1)), ms(1101, nil),
+		}, []string{"0 open 1", "0 open 2", "0 tried, refused by 1 and refused by 2, waiting"}, "waiting"},
+		{"one that changes all the time is not put off", 1, after(waits, ms(1000, now(2)), ms(1050, now(3)), ms(1090, now(4)), ms(1101, nil)), []string{"0 open 1", "0 tried, refused by 1, waiting", "1100 woken idle", "1100 open 4"}, "dialing"},
+		{"in a try, the new one comes at once", 1, []step{ms(0, (*user).Dial), ms(1000, now(2)), ms(1001, nil)}, []string{"0 open 1", "1000 open 2"}, "dialing"},
+		{"in a try, the new one comes first", 3, []step{ms(0, (*user).Dial), ms(100, now(1, 2, 3, 4)), ms(400, nil)}, []string{"0 open 1", "100 open 4", "350 open 2"}, "dialing"},
+		{"in a try, those that are gone are not tried", 3, []step{ms(0, (*user).Dial), ms(100, now(4)), ms(4000, nil)}, []string{"0 open 1", "100 open 4"}, "dialing"},
+		{"those that lead nowhere keep none back", 4, []step{ms(0, (*user).Dial), ms(2000, now(5)), ms(2001, nil)}, []string{"0 open 1", "250 open 2", "500 open 3", "750 open 4", "2000 open 5"}, "dialing"},
+		{"however often it changes, few are opened", 4, []step{ms(0, (*user).Dial), ms(2000, func(u *user) {
+			for n := range 100 {
+				now(5 + n)(u)
+			}
+		}), ms(2001, func(u *user) { u.note("%d opens", len(u.got)); u.got = u.got[len(u.got)-1:] }), ms(4000, nil)}, []string{"2001 5 opens", "2250 open 104"}, "dialing"},
+		{"those that refuse at once are as far apart as others", 1, []step{
+			ms(0, (*user).Dial), ms(100, func(u *user) { u.refuses = 100 }), ms(100, now(2, 3)), ms(110, now(4, 5)), ms(120, now(5, 6)), ms(4000, nil),
+		}, []string{"0 open 1", "100 open 2", "100 open 3", "350 open 6", "350 open 5"}, "dialing"},
+		{"however many there are, one try takes a few", 1, func() []step {
+			steps := []step{ms(0, (*user).Dial), ms(1, func(u *user) { u.refuses = 10_000 })}
+			for i := range 10 {
+				var some []int
+				for n := range 64 {
+					some = append(some, 1000+64*i+n)
+				}
+				steps = append(steps, ms(1000*(i+1), now(some...)))
+			}
+			return append(steps, ms(20_000, func(u *user) { u.note("%d opens", len(u.got)); u.got = u.got[len(u.got)-1:] }))
+		}(), []string{"20000 128 opens"}, "dialing"},
+		{"one without a wait to end is left alone", 1, []step{ms(0, func(u *user) { u.Wait(0) }), ms(1000, now(2)), ms(2000, nil)}, nil, "waiting"},
+		{"one that is idle is left alone", 1, []step{ms(1000, now(2)), ms(2000, nil)}, nil, "idle"},
+	} {
+		t.Run(x.name, func(t *testing.T) { play(t, x.addresses, x.steps, x.want, x.state) })
+	}
+}
+
+// play takes the steps, and compares what a user of so many addresses has noted.
+func play(t *testing.T, addresses int, steps []step, want []string, state string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		u, begun := newBed(t).user(addresses), time.Now()
+		u.stamp = func() string { return fmt.Sprint(time.Since(begun).Milliseconds(), " ") }
+		for _, s := range steps {
+			time.Sleep(s.at - time.Since(begun))
+			synctest.Wait()
+			if s.do != nil {
+				u.do(func() { s.do(u) })
+			}
+		}
+		synctest.Wait()
+		u.do(func() {
+			if !slices.Equal(u.got, want) {
+				t.Errorf("got  %q, want %q", u.got, want)
+			}
+			if got := u.state(); got != state {
+				t.Errorf("got the state %q, want %q", got, state)
+			}
+		})
+	})
 }
 
 // With one address, the error of a connection that ends before the hello is as it is.

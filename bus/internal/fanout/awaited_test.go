@@ -44,7 +44,7 @@ func TestABusyLaneForgetsStreamsThatAreGone(t *testing.T) {
 			_, done = leave(1000)
 		}
 		b.fan.Mu.Lock()
-		box.CloseAccounts(false)
+		box.CloseAccounts(false, 0)
 		box.Free()
 		b.fan.Mu.Unlock()
 		b.loop.turn()

@@ -200,7 +200,7 @@ func (r *modelRun) disconnect(i int) {
 	b.Kill()
 	r.finish(b.Leave(), func() {})
 	r.fan.Mu.Lock()
-	b.CloseAccounts(false)
+	b.CloseAccounts(false, 0)
 	b.Free()
 	r.fan.Mu.Unlock()
 	r.connect(i)

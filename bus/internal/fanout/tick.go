@@ -86,14 +86,19 @@ func (n *Lane) Confirm(total uint64) error {
 		total, n.Number, n.said.All, given, n.said.Before)
 }
 
+// Received returns how many messages of the lane the subscriber has said that it has received,
+// in all its connections. Loop only.
+func (n *Lane) Received() uint64 { return n.said.All }
+
 // CloseAccounts closes the accounts of all lanes after Kill, and returns the number of
 // unconfirmed messages. Fanout.Mu is held. Loop only.
 //
 //   - owed: the subscriber had a subscription when the connection ended.
-func (box *Outbox) CloseAccounts(owed bool) (unconfirmed uint64) {
+//   - heard: the second in which something came from the subscriber last; 0: not known.
+func (box *Outbox) CloseAccounts(owed bool, heard uint32) (unconfirmed uint64) {
 	for _, n := range box.Lanes {
 		unconfirmed += n.Account.End(ledger.Left{
-			Sent: n.sentMessages, Dropped: n.dropped, Received: max(n.said.Here(), n.ackedMessages), Owed: owed,
+			Sent: n.sentMessages, Dropped: n.dropped, Received: max(n.said.Here(), n.ackedMessages), Owed: owed, Heard: heard,
 		})
 	}
 	return unconfirmed

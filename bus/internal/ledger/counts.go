@@ -17,8 +17,9 @@ package ledger
 
 import "tagbus/subscription"
 
-// Counts counts messages by cause. Two causes are not on the wire: Ended and Queue.
-type Counts [subscription.Causes + 1]uint64
+// Counts counts messages by cause. Those from Queue on are of messages that the subscriber
+// has received: no position tells of them, and only a Dropped does.
+type Counts [subscription.AllCauses]uint64
 
 const (
 	// Ended is the cause of losses that only the publisher's end has shown.
@@ -26,8 +27,19 @@ const (
 
 	// Queue is the cause of losses of a subscription's own queue, after the messages
 	// were received.
-	Queue = subscription.Causes
+	Queue = subscription.CauseOverflow
+
+	// Panic is the cause of losses of a handler that has panicked.
+	Panic = subscription.CausePanic
 )
+
+// Missing returns the messages that were not received.
+func (c *Counts) Missing() (n uint64) {
+	for _, of := range c[:subscription.Causes] {
+		n += of
+	}
+	return n
+}
 
 // Add adds other.
 func (c *Counts) Add(other *Counts) {
@@ -45,14 +57,22 @@ func (c *Counts) Sum() (n uint64) {
 }
 
 // Times are the seconds in which messages were counted first and last, by cause; zero: never.
-type Times [subscription.Causes + 1]struct{ First, Last uint32 }
+type Times [subscription.AllCauses]struct{ First, Last uint32 }
 
 // Note notes that messages were counted in a second.
-func (t *Times) Note(cause subscription.Cause, now uint32) {
-	if t[cause].First == 0 {
-		t[cause].First = now
+func (t *Times) Note(cause subscription.Cause, now uint32) { t.Span(cause, now, now) }
+
+// Span notes that messages were lost from one second to another.
+//
+//   - from: 0: not known; in the second to.
+func (t *Times) Span(cause subscription.Cause, from, to uint32) {
+	if from == 0 {
+		from = to
 	}
-	t[cause].Last = now
+	if first := t[cause].First; first == 0 || from < first {
+		t[cause].First = from
+	}
+	t[cause].Last = max(t[cause].Last, to)
 }
 
 // Add adds other.

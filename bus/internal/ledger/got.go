@@ -33,5 +33,8 @@ func (g *Got) News() (total uint64, tell bool) {
 	return g.all, tell
 }
 
+// Here reports whether the lane is acknowledged on this connection.
+func (g *Got) Here() bool { return g.here }
+
 // Disconnected notes the end of the connection.
 func (g *Got) Disconnected() { g.here, g.told = false, 0 }

@@ -28,16 +28,29 @@ type Lane struct {
 	sent        uint64 // messages that have arrived, on connections that have ended
 	received    uint64 // messages, as the subscriber counts them, until then
 	unconfirmed uint64 // messages of connections that have ended, until the subscriber reports which it received
+	heard       uint32 // second in which the subscriber was heard last, on those; 0: not known
+	dropped     [subscription.AllCauses - Queue]dropped
 }
 
-// Add counts lost messages.
+// Add counts lost messages. Those that were lost with a connection were lost between the
+// end of that and now.
 func (a *Lane) Add(cause subscription.Cause, tag tags.Tag, messages uint64) {
 	if messages == 0 {
 		return
 	}
-	now := a.clock.Now()
+	from, now := uint32(0), a.clock.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if cause == subscription.CauseConnection {
+		from = a.heard
+	}
+	a.counts(tag)[cause] += messages
+	a.total[cause] += messages
+	a.times.Span(cause, from, now)
+}
+
+// counts returns those of a tag, which it makes if there are none. mu is held.
+func (a *Lane) counts(tag tags.Tag) *Counts {
 	counts := a.byTag[tag]
 	if counts == nil {
 		counts = new(Counts)
@@ -46,9 +59,7 @@ func (a *Lane) Add(cause subscription.Cause, tag tags.Tag, messages uint64) {
 			a.entries.Add(1)
 		}
 	}
-	counts[cause] += messages
-	a.total[cause] += messages
-	a.times.Note(cause, now)
+	return counts
 }
 
 // forget takes the lane out of the entries of its book.
@@ -68,12 +79,12 @@ func (a *Lane) AddTotals(to *Notice, tag tags.Tag) {
 	}
 }
 
-// Lost returns how many messages of a tag are lost or left out.
+// Lost returns how many messages of a tag are lost or left out on the way.
 func (a *Lane) Lost(tag tags.Tag) uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if counts := a.byTag[tag]; counts != nil {
-		return counts.Sum()
+		return counts.Missing()
 	}
 	return 0
 }
@@ -129,6 +140,8 @@ type Left struct {
 	// Owed: the subscriber had not unsubscribed. Otherwise the messages on their way
 	// count as received.
 	Owed bool
+
+	Heard uint32 // second in which it was heard last; 0: not known
 }
 
 // End takes over the counts of a connection that ends, and returns the number of
@@ -145,6 +158,7 @@ func (a *Lane) End(left Left) (unconfirmed uint64) {
 	a.sent += received
 	a.received += received
 	a.unconfirmed += unconfirmed
+	a.heard = left.Heard
 	return unconfirmed
 }
 

@@ -38,7 +38,7 @@ func (n *Notice) Merge(other *Notice) {
 }
 
 func (n *Notice) addAll(tag tags.Tag, counts *Counts) {
-	for cause, messages := range counts {
+	for cause, messages := range counts[:subscription.Causes] {
 		if messages > 0 {
 			n.Add(subscription.Cause(cause), tag, messages)
 		}

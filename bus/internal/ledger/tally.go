@@ -57,9 +57,9 @@ func (t *Tally) Lose(cause subscription.Cause, messages uint64) {
 	t.counts()[cause] += messages
 }
 
-// Overflow counts messages that were delivered and then lost by the queue of a
-// subscription.
-func (t *Tally) Overflow(messages uint64) { t.counts()[Queue] += messages }
+// Drop counts messages that were delivered and then lost: by the queue of a subscription, or
+// by its handler.
+func (t *Tally) Drop(cause subscription.Cause, messages uint64) { t.counts()[cause] += messages }
 
 // News returns how many messages of a cause the publisher has counted as lost that this
 // side has not heard of.

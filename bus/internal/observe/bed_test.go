@@ -140,7 +140,13 @@ func hostOf(number int) netip.Addr {
 // asker connects an asker.
 func (b *bed) asker(number int) *asker {
 	b.tb.Helper()
-	a := &asker{b: b, host: hostOf(number)}
+	return b.askerAt(hostOf(number))
+}
+
+// askerAt connects an asker of a host.
+func (b *bed) askerAt(host netip.Addr) *asker {
+	b.tb.Helper()
+	a := &asker{b: b, host: host}
 	loop := memnet.NewLoop()
 	backend, err := b.net.Opener(loop, memnet.Config{Host: a.host})(a)
 	must(b.tb, err)

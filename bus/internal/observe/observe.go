@@ -6,9 +6,11 @@
 // time. It gets no message and takes no subscriber's place. So whatever it does costs this
 // side no more than the bounds below:
 //
-//   - Places: at most MaxObservers. The one that has asked nothing for longest gives way.
+//   - Places: at most MaxObservers. Of the host with most of them the one that has asked nothing
+//     for longest gives way.
+//     A host is an IPv4 address, or 64 bits of an IPv6 address.
 //   - Time: answers take at most a tenth of one processor. They are made one after another
-//     on a goroutine of their own, never on the loop, and questions wait.
+//     on a goroutine of their own, never on the loop, and questions wait. Hosts take turns.
 //   - Memory: an answer has at most MaxAnswerBytes. Of answers that are not sent, at most
 //     MaxUnsentBytes are kept; then the one that waits for longest ends with its connection.
 //   - Patience: an observer that asks nothing for MaxIdle, or takes nothing of its answer for
@@ -23,7 +25,6 @@ import (
 	"sync"
 	"time"
 
-	"tagbus/bus/internal/seats"
 	"tagbus/bus/state"
 	"tagbus/internal/alarm"
 	"tagbus/netio"
@@ -69,8 +70,8 @@ type Config struct {
 type Server struct {
 	cfg    Config
 	all    map[*Observer]struct{}
-	places seats.Guests[*Observer] // in the order in which they have last asked
-	unsent int                     // bytes of answers
+	turns  turns
+	unsent int // bytes of answers
 
 	waiting []*Observer // whose questions wait, in their order
 	current *Observer   // whose answer is being made; nil: none, or it has gone
@@ -104,8 +105,8 @@ func (s *Server) Enter(ep netio.Endpoint, hello []byte, peer any) *Observer {
 	o := newObserver(s, ep, peer)
 	ep.SetContext(o)
 	s.all[o] = struct{}{}
-	if oldest, gaveWay := s.places.Greet(o, MaxObservers); gaveWay {
-		oldest.end()
+	if s.turns.ask(o); len(s.all) > MaxObservers {
+		s.turns.way().end()
 	}
 	o.rests()
 	o.out.Push(hello)
@@ -140,8 +141,7 @@ func (s *Server) Wait() {
 
 // ask queues the question of an observer.
 func (s *Server) ask(o *Observer) {
-	s.places.Leave(o)
-	s.places.Greet(o, MaxObservers) // it is the last that gives way
+	s.turns.ask(o)
 	s.waiting = append(s.waiting, o)
 	s.next()
 }
@@ -152,7 +152,7 @@ func (s *Server) forget(o *Observer) {
 		return
 	}
 	delete(s.all, o)
-	s.places.Leave(o)
+	s.turns.leave(o)
 	s.cfg.Alarms.Cancel(&o.patience)
 	s.unsent -= o.kept
 	o.kept, o.rest = 0, nil
@@ -165,7 +165,7 @@ func (s *Server) forget(o *Observer) {
 	}
 }
 
-// next begins to answer the question that waits for longest.
+// next begins to answer a question.
 func (s *Server) next() {
 	if len(s.waiting) == 0 || s.making || s.rest.IsSet() {
 		return
@@ -175,8 +175,7 @@ func (s *Server) next() {
 	if s.ended {
 		return
 	}
-	o := s.waiting[0]
-	s.waiting = s.waiting[1:]
+	o := s.turns.take(&s.waiting)
 	ctx, cancel := context.WithCancel(s.until)
 	s.current, s.cancel, s.making, s.made = o, cancel, true, make(chan struct{})
 	question, peer, made := o.question, o.peer, s.made

@@ -185,6 +185,58 @@ func TestTheIdleObserverGivesWay(t *testing.T) {
 	})
 }
 
+// A host that floods an instance with observers that ask without end neither keeps another one
+// from its place, nor its question from its turn.
+func TestAHostThatFloodsKeepsNoOtherOut(t *testing.T) {
+	for name, from := range map[string]func(i int) netip.Addr{
+		"one address":       func(int) netip.Addr { return hostOf(2) },
+		"a network of IPv6": func(i int) netip.Addr { return netip.AddrFrom16([16]byte{0x20, 1, 0x0d, 0xb8, 15: byte(i)}) },
+	} {
+		t.Run(name, func(t *testing.T) { floods(t, from) })
+	}
+}
+
+// floods makes a host flood an instance, each observer from an address of it.
+func floods(t *testing.T, from func(i int) netip.Addr) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		const each = 100 * time.Millisecond
+		b := newBed(t)
+		b.describe = func(context.Context, state.Question) (state.State, error) {
+			time.Sleep(each)
+			return state.State{Version: state.Version}, nil
+		}
+		honest := b.asker(1)
+		time.Sleep(time.Millisecond)
+		var flood []*asker
+		for i := range observe.MaxObservers + 20 {
+			a := b.askerAt(from(i))
+			flood = append(flood, a)
+			time.Sleep(time.Millisecond)
+			a.send(&subscription.Describe{ID: 1})
+		}
+		time.Sleep(time.Second)
+		begun := time.Now()
+		honest.send(&subscription.Describe{ID: 1})
+		time.Sleep(time.Minute)
+		if !honest.end().IsZero() {
+			t.Fatal("the connection of the other host has ended")
+		}
+		if took, most := honest.first().Sub(begun), 2*(1+observe.Rest)*each; took > most {
+			t.Errorf("the question of the other host was answered after %v, want at most %v", took, most)
+		}
+		gone := 0
+		for _, a := range flood {
+			if !a.end().IsZero() {
+				gone++
+			}
+		}
+		if want := len(flood) + 1 - observe.MaxObservers; gone != want {
+			t.Errorf("got %d connections of the host that have ended, want %d", gone, want)
+		}
+	})
+}
+
 // An observer that asks nothing, or takes nothing of its answer, is closed after a time, and
 // exactly then. Beats are no question.
 func TestAnObserverThatDoesNothingIsClosed(t *testing.T) {

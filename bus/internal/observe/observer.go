@@ -5,6 +5,7 @@ package observe
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"tagbus/bus/internal/answers"
@@ -20,6 +21,7 @@ var errTwice = errors.New("an observer asks again before the answer is whole")
 type Observer struct {
 	server *Server
 	ep     netio.Endpoint
+	host   netip.Prefix
 	peer   any
 	out    answers.Queue
 
@@ -33,7 +35,7 @@ type Observer struct {
 }
 
 func newObserver(s *Server, ep netio.Endpoint, peer any) *Observer {
-	o := &Observer{server: s, ep: ep, peer: peer, out: answers.New(ep.PauseReceive, ep.ResumeReceive)}
+	o := &Observer{server: s, ep: ep, host: hostOf(ep.Remote().Addr()), peer: peer, out: answers.New(ep.PauseReceive, ep.ResumeReceive)}
 	o.patience.F = o.end
 	return o
 }

@@ -53,6 +53,7 @@ var causes = [...]struct {
 	{subscription.CauseConnection, state.Connection},
 	{ledger.Ended, state.Ended},
 	{ledger.Queue, state.Overflow},
+	{ledger.Panic, state.Panic},
 }
 
 // Losses returns what was lost, by cause. What was left out on purpose is none of it.

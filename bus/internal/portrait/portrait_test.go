@@ -21,7 +21,7 @@ import (
 func TestTheTextOfTagsIsCutBetweenItems(t *testing.T) {
 	var many []tags.Tag
 	for i := range 1000 {
-		many = append(many, tags.Tag(0x1000013000000000+2*i))
+		many = append(many, 0x1000013000000000+tags.Tag(2*i))
 	}
 	for _, test := range []struct {
 		name  string

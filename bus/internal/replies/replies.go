@@ -2,13 +2,18 @@
 
 // Package replies answers which request a reply belongs to.
 //
-// A requester gives each request an id: its own number, which is random, and that of the
-// request. The device gives the id back with the reply. So a reply names its request, and
+// A requester gives each request an id: the number of the request, sealed with a key that is
+// its own. The device gives the id back with the reply. So a reply names its request, and
 // one that names none that waits is late, a duplicate, or for another requester.
+//
+// All subscribers of the reply tag see the ids of requests that were answered. None of them
+// can make that of the next one of it, and answer before the device.
 package replies
 
 import (
 	"cmp"
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -16,7 +21,8 @@ import (
 	"sync"
 )
 
-// ID names a request: 8 bytes of the requester, and the number of the request, u64.
+// ID names a request: a block of AES, in which 8 zeros and the number of the request, u64,
+// are encrypted. Only the requester can read it.
 type ID [16]byte
 
 // Window is how many of the newest requests are remembered as answered or not. An older
@@ -48,8 +54,8 @@ type Counts struct {
 //
 // Threads: any.
 type Book[M any] struct {
-	requester [8]byte
-	most      int
+	sealed cipher.Block
+	most   int
 
 	mu       sync.Mutex
 	last     uint64        // number of a request
@@ -62,9 +68,30 @@ type Book[M any] struct {
 //
 //   - most: how many may wait at a time, at least 1.
 func New[M any](most int) *Book[M] {
-	b := &Book[M]{most: most}
-	_, _ = rand.Read(b.requester[:]) // never fails
-	return b
+	var key [16]byte
+	_, _ = rand.Read(key[:]) // never fails
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		panic(err) // 16 bytes are a key
+	}
+	return &Book[M]{most: most, sealed: block}
+}
+
+// seal returns the id of a request.
+func (b *Book[M]) seal(number uint64) (id ID) {
+	binary.LittleEndian.PutUint64(id[8:], number)
+	b.sealed.Encrypt(id[:], id[:])
+	return id
+}
+
+// unseal returns the number of a request; 0: the id is not of this requester, as far as its
+// first 8 bytes can tell.
+func (b *Book[M]) unseal(id ID) (number uint64) {
+	b.sealed.Decrypt(id[:], id[:])
+	if binary.LittleEndian.Uint64(id[:8]) != 0 {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(id[8:])
 }
 
 // Begin makes a request that waits from now on, so that a quick reply finds it.
@@ -79,9 +106,7 @@ func (b *Book[M]) Begin(command []byte) (*Request[M], error) {
 	b.last++
 	word, bit := place(b.last)
 	b.answered[word] &^= bit
-	q := &Request[M]{Command: command, Reply: make(chan M, 1), number: b.last}
-	copy(q.ID[:8], b.requester[:])
-	binary.LittleEndian.PutUint64(q.ID[8:], b.last)
+	q := &Request[M]{ID: b.seal(b.last), Command: command, Reply: make(chan M, 1), number: b.last}
 	b.waiting = append(b.waiting, q)
 	return q, nil
 }
@@ -105,10 +130,10 @@ func (b *Book[M]) Answer(id ID, own func() M) {
 
 // named takes the request out of the waiting ones that a reply names, if it is there.
 func (b *Book[M]) named(id ID) *Request[M] {
-	number := binary.LittleEndian.Uint64(id[8:])
+	number := b.unseal(id)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if [8]byte(id[:8]) != b.requester || number == 0 || number > b.last {
+	if number == 0 || number > b.last {
 		b.counts.Others++
 		return nil
 	}

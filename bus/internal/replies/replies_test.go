@@ -59,10 +59,11 @@ func TestModelOfABook(t *testing.T) {
 				q, _ := other.Begin(nil)
 				id := q.ID
 				other.Cancel(q)
-				if rapid.Bool().Draw(t, "own, with a number that none has") && len(m.all) > 0 {
-					id = m.all[0].ID
-					n := rapid.SampledFrom([]uint64{0, uint64(len(m.all) + 1), 1 << 63, 1<<64 - 1}).Draw(t, "number")
-					binary.LittleEndian.PutUint64(id[8:], n)
+				if rapid.Bool().Draw(t, "like one of its own") && len(m.all) > 0 {
+					id = m.all[pick()].ID
+					n := rapid.SampledFrom([]uint64{1, 2, 1 << 63, 1<<64 - 1}).Draw(t, "difference")
+					at := rapid.SampledFrom([]int{0, 8}).Draw(t, "at")
+					binary.LittleEndian.PutUint64(id[at:], binary.LittleEndian.Uint64(id[at:])+n)
 				}
 				m.book.Answer(id, func() string { t.Fatal("a request takes it"); return "" })
 				m.counts.Others++
@@ -177,5 +178,36 @@ func TestABookForgetsOldRequests(t *testing.T) {
 	answer(old)
 	if c, waiting := b.Counts(); c != (replies.Counts{Replies: replies.Window + 2, Late: 3, Duplicates: 1}) || waiting != 0 {
 		t.Errorf("got %+v and %d waiting", c, waiting)
+	}
+}
+
+// TestIDsCannotBeGuessed: some ids of a requester tell neither the next one, nor that
+// they are of one requester.
+func TestIDsCannotBeGuessed(t *testing.T) {
+	b := replies.New[string](1000)
+	var ids []replies.ID
+	for range 1000 {
+		q, err := b.Begin(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, q.ID)
+	}
+	for at := range ids[0] {
+		seen := make(map[byte]int)
+		for _, id := range ids {
+			seen[id[at]]++
+		}
+		// Of 1,000 random bytes some 251 values of 256 come, and each 4 times.
+		if len(seen) < 200 {
+			t.Errorf("byte %d of 1,000 ids: got %d values, want random ones", at, len(seen))
+		}
+		step := make(map[byte]int)
+		for i := range len(ids) - 1 {
+			step[ids[i+1][at]-ids[i][at]]++
+		}
+		if len(step) < 200 {
+			t.Errorf("byte %d of 1,000 ids: got %d differences to the next one, want random ones", at, len(step))
+		}
 	}
 }

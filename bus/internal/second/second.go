@@ -75,6 +75,14 @@ func untilNext() time.Duration {
 	return now.Truncate(time.Second).Add(time.Second).Sub(now)
 }
 
+// Of returns the second of a time; 0 for the zero time.
+func Of(at time.Time) uint32 {
+	if at.IsZero() {
+		return 0
+	}
+	return uint32(at.Unix())
+}
+
 // Time returns the time of a second; the zero time for 0.
 func Time(at uint32) time.Time {
 	if at == 0 {

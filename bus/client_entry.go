@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bus
+
+import (
+	"net/netip"
+	"os"
+	"slices"
+
+	"tagbus/bus/directory"
+	"tagbus/bus/internal/hostaddr"
+	"tagbus/bus/internal/listing"
+	"tagbus/bus/internal/reach"
+	"tagbus/tags"
+)
+
+// maxListedParts is how many ranges and patterns the entry of a client has at most: it is for
+// operators, and nothing dials because of it.
+const maxListedParts = 64
+
+// clientEntry returns the entry of a subscriber or a sender.
+//
+//   - wanted: what it subscribes to or sends, or some of it.
+//   - monitor: of the configuration.
+func clientEntry(e directory.Entry, wanted tags.Set, monitor netip.AddrPort) directory.Entry {
+	e.PID, e.Tags = os.Getpid(), someOf(wanted, maxListedParts)
+	if monitor.IsValid() {
+		if at, err := newPlace(hostaddr.System, monitorOnly(monitor)); err == nil {
+			e.Monitor = at.Monitor
+		}
+	}
+	return e
+}
+
+// monitorOnly returns a listener of which nothing but the monitor is announced.
+func monitorOnly(monitor netip.AddrPort) reach.Listener {
+	return reach.Listener{Listen: monitor, Monitor: monitor}
+}
+
+// list lists a client, whose monitor may be wherever the addresses of the host say.
+func list(dir directory.Directory, monitor netip.AddrPort, describe func() (directory.Entry, bool)) *listing.Listing {
+	return listing.Start(dir, describe, func(changed func()) (stop func()) {
+		if !monitor.IsValid() {
+			return func() {}
+		}
+		l := monitorOnly(monitor)
+		at, _ := newPlace(hostaddr.System, l) // the next change tells of what could not be found
+		return followHost(hostaddr.System, l, at, func(reach.Place) error { changed(); return nil })
+	})
+}
+
+// someOf returns a set with the first ranges and patterns of another one.
+func someOf(set tags.Set, most int) tags.Set {
+	if set.Parts() <= most {
+		return set
+	}
+	var some []tags.Set
+	for lo, hi := range set.Ranges() {
+		if len(some) == most {
+			break
+		}
+		part, err := tags.Range(lo, hi)
+		if err == nil { // they come from a set
+			some = append(some, part)
+		}
+	}
+	for value, mask := range set.Masks() {
+		if len(some) == most {
+			break
+		}
+		some = append(some, tags.Match(value, mask))
+	}
+	return tags.Union(slices.Clip(some)...)
+}
