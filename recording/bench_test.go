@@ -47,7 +47,7 @@ func (l load) pages() (pages [][]bus.Message) {
 		}
 		last := &pages[len(pages)-1]
 		*last = append(*last, bus.Message{
-			Tag: tags.Tag(0x1000_0000_0000_0000 + i<<16), Counter: counters[i], Publisher: alice, Data: noise[at : at+l.bytes],
+			Tag: 0x1000_0000_0000_0000 + tags.Tag(i)<<16, Counter: counters[i], Publisher: alice, Data: noise[at : at+l.bytes],
 		})
 	}
 	return pages

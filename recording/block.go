@@ -120,6 +120,11 @@ func (h *blockHeader) size() int64 {
 	return blockHeaderBytes + int64(h.table) + int64(h.stored)
 }
 
+// work returns what reading the records takes, in bytes that are decompressed.
+func (h *blockHeader) work() int64 {
+	return int64(h.decoded) + workPerRecord*(int64(h.messages)+int64(h.events))
+}
+
 // append appends the header. seed is that of the file header.
 func (h *blockHeader) append(b []byte, seed uint32) []byte {
 	begin := len(b)

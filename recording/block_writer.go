@@ -118,6 +118,10 @@ func (w *BlockWriter) writeBlock(b *Block) error {
 	h.stored, h.codec, h.bodySum = uint32(len(stored)), codec, checksum(0, stored)
 	front := append(w.front[:0], make([]byte, blockHeaderBytes)...)
 	front = b.appendTable(front)
+	if least := h.work()/defaultMaxExpansion + 1; int64(len(front)+len(stored)) < least {
+		// What a reader takes for hostile begins above this.
+		front = append(front, make([]byte, int(least)-len(front)-len(stored))...)
+	}
 	w.front = front
 	h.table, h.tableSum = uint32(len(front)-blockHeaderBytes), checksum(0, front[blockHeaderBytes:])
 	h.append(front[:0], w.seed)

@@ -25,7 +25,7 @@ const (
 //
 // Errors: ErrBlockFull; ErrEvent, wrapped with the kind.
 func (b *Builder) AppendEvent(e Event) error {
-	if e.Kind < Joined || e.Kind > Stopped {
+	if e.Kind < Joined || e.Kind > Stepped {
 		return fmt.Errorf("%w: %v", ErrEvent, e.Kind)
 	}
 	block := b.block
@@ -82,6 +82,13 @@ func (b *Builder) appendFields(p []byte, e *Event) []byte {
 	return p
 }
 
+// The most parts of the tags of an event, more than a subscriber has. A range takes eight
+// times as much memory as in a file.
+const (
+	mostEventRanges = 1 << 20
+	mostEventMasks  = 1 << 16
+)
+
 // read takes what an event says from its payload. Bytes behind it belong to a newer minor
 // version.
 //
@@ -120,7 +127,7 @@ func (e *Event) read(payload []byte, before int64, peers []*bus.Peer) (ns int64,
 		if d.bad {
 			return 0, malformed("an event ends early")
 		}
-		if err := e.Tags.UnmarshalBinary(set); err != nil {
+		if err := e.Tags.UnmarshalLimited(set, mostEventRanges, mostEventMasks); err != nil {
 			return 0, malformed("the tags of an event: %v", err)
 		}
 	}

@@ -13,6 +13,10 @@ const (
 	mostBlockBytes       = 64 << 20
 	defaultMaxBlockBytes = 128 << 20
 	mostMaxBlockBytes    = 1<<31 - 1
+	defaultMaxExpansion  = 4096
+	mostMaxExpansion     = 1 << 30
+	workPerRecord        = 16      // as that of so many bytes
+	freeWork             = 1 << 30 // of any file
 )
 
 // Config says how recordings are written. The zero value is good.
@@ -63,14 +67,25 @@ type ReaderConfig struct {
 	// Name is what errors call the file. Open sets it to the path unless it is set.
 	Name string
 
+	// BeingWritten says that a recorder has the file open: it is Info.BeingWritten unless the
+	// file has its index. Open finds out by itself.
+	BeingWritten bool
+
 	// MaxBlockBytes limits the memory for a file that is hostile or damaged: the bytes
 	// of a block before compression, and those of its table. A larger block is an
 	// ErrTooLarge. Default 128 MiB; 256 bytes to 2 GiB less a byte.
 	MaxBlockBytes int
+
+	// MaxExpansion limits the time for a file that is hostile: beyond the first GiB an
+	// iteration decompresses each byte of blocks to at most so many; a record counts as 16
+	// of them. A block beyond is an ErrExpanded. What this package writes stays within the
+	// default. Default 4096; 1 to 2^30.
+	MaxExpansion int
 }
 
 func (c ReaderConfig) withDefaults() ReaderConfig {
 	check.Default(&c.MaxBlockBytes, defaultMaxBlockBytes)
+	check.Default(&c.MaxExpansion, defaultMaxExpansion)
 	return c
 }
 
@@ -80,5 +95,6 @@ func (c ReaderConfig) Validate() error {
 	c = c.withDefaults()
 	v := check.Violations{Kind: ErrInvalidConfig}
 	check.Within(&v, "MaxBlockBytes", c.MaxBlockBytes, minBlockBytes, mostMaxBlockBytes)
+	check.Within(&v, "MaxExpansion", c.MaxExpansion, 1, mostMaxExpansion)
 	return v.Err()
 }

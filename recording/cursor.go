@@ -14,9 +14,10 @@ import (
 type cursor struct {
 	loader
 	q      *Query
-	from   int64 // in ns, included
-	to     int64 // in ns, excluded unless it is the largest
-	events bool  // are wanted
+	from   int64  // in ns, included
+	to     int64  // in ns, excluded unless it is the largest
+	events bool   // are wanted
+	event  *Event // in which each event is read; nil: each has memory of its own
 
 	// Of the block that is being read:
 	d            decoder
@@ -167,7 +168,7 @@ func (c *cursor) take() (ok bool, err error) {
 			}
 			ok, err = c.message(head>>recordBits, flags)
 		default:
-			ok, err = c.event(head >> recordBits)
+			ok, err = c.takeEvent(head >> recordBits)
 		}
 		if ok || err != nil {
 			return ok, err
@@ -235,20 +236,24 @@ func (c *cursor) message(i uint64, flags byte) (ok bool, err error) {
 	return true, nil
 }
 
-// event takes an event, and reports whether it is selected. One of an unknown kind is
+// takeEvent takes an event, and reports whether it is selected. One of an unknown kind is
 // passed over.
-func (c *cursor) event(kind uint64) (ok bool, err error) {
+func (c *cursor) takeEvent(kind uint64) (ok bool, err error) {
 	payload := c.d.bytes(c.d.uvarint())
 	if c.d.bad {
 		return false, malformed("an event ends early")
 	}
 	c.seenEvents++
-	if kind < uint64(Joined) || kind > uint64(Stopped) {
+	if kind < uint64(Joined) || kind > uint64(Stepped) {
 		ns := decoder{b: payload}
 		c.time += ns.varint()
 		return false, nil
 	}
-	e := &Event{Kind: EventKind(kind)}
+	e := c.event
+	if e == nil {
+		e = new(Event)
+	}
+	*e = Event{Kind: EventKind(kind)}
 	if c.time, err = e.read(payload, c.time, c.blockPeers); err != nil {
 		return false, err
 	}

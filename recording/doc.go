@@ -100,7 +100,8 @@
 //	    uvarint  bytes of data
 //
 // All that is empty in a publisher means that there is none. Bytes behind the series are
-// not looked at.
+// not looked at. A writer adds some where a body is compressed very well, since readers bound
+// what a block may become (ReaderConfig.MaxExpansion).
 //
 // A record begins with a uvarint. Its lowest bits are the kind, and the rest is what the
 // table calls n here:
@@ -126,7 +127,7 @@
 //	  1 byte   flags
 //	  uvarint  bit 0: publisher, its place in the table
 //	  8 bytes  bit 1: tag
-//	  uvarint  bit 2: count
+//	  uvarint  bit 2: count; of a stepped clock how far it was set, as a signed number in 64 bits
 //	  1 byte   bit 3: cause, a Cause
 //	           bit 4: failed
 //	  text     bit 5: text

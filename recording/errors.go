@@ -27,6 +27,10 @@ var (
 	// does not begin like a recording.
 	ErrNotRecording = errors.New("not a recording")
 
+	// ErrNotFile is wrapped in the error of Open and NewReader for a pipe or a device, which
+	// has no size.
+	ErrNotFile = errors.New("it is a pipe or a device: copy it to a file first")
+
 	// ErrVersion is wrapped in the error of Open and NewReader for a recording of a newer
 	// major version, and in a DamageError for what only a newer version can write.
 	ErrVersion = errors.New("written by a newer version of tagbus: read it with that one")
@@ -43,6 +47,10 @@ var (
 	// ReaderConfig.MaxBlockBytes.
 	ErrTooLarge = errors.New("larger than the limit: raise ReaderConfig.MaxBlockBytes")
 
+	// ErrExpanded is wrapped in a DamageError: a block decompresses to more than
+	// ReaderConfig.MaxExpansion allows.
+	ErrExpanded = errors.New("too much for so few bytes: if the file is not hostile, raise ReaderConfig.MaxExpansion")
+
 	// ErrMixed is returned by Verify for files that are not parts of one recording.
 	ErrMixed = errors.New("recording: the files belong to different recordings: verify each recording alone")
 )
@@ -53,7 +61,7 @@ type DamageError struct {
 	File   string // as Open has it; empty: not known
 	Offset int64  // in the file, in bytes: that of the block
 	Block  int    // number of the block from 0; -1: not a block
-	Err    error  // wraps ErrChecksum, ErrMalformed, ErrTooLarge, ErrVersion, or an error of reading
+	Err    error  // wraps ErrChecksum, ErrMalformed, ErrTooLarge, ErrExpanded, ErrVersion, or an error of reading
 }
 
 // Error names the file, the place and the cause.

@@ -43,11 +43,15 @@ const (
 	// Stopped means that the recorder has ended; Text says why. Failed: it would have
 	// gone on otherwise, for example with room on the disk.
 	Stopped
+
+	// Stepped means that the clock of the recorder was set while it recorded: times behind it
+	// are later by Step than they would have been.
+	Stepped
 )
 
 var eventNames = [...]string{
 	Joined: "joined", Position: "position", Gap: "gap", Lost: "lost",
-	Ended: "ended", Vanished: "vanished", Stopped: "stopped",
+	Ended: "ended", Vanished: "vanished", Stopped: "stopped", Stepped: "stepped",
 }
 
 // String returns the kind's name.
@@ -94,10 +98,10 @@ var causeErrors = [causes]error{
 type Event struct {
 	Kind   EventKind
 	Time   time.Time
-	Peer   *bus.Peer // nil: Stopped
+	Peer   *bus.Peer // nil: Stopped, Stepped
 	Tags   tags.Set  // Joined
 	Tag    tags.Tag  // Position, Gap
-	Count  uint64    // Gap: messages; Position: the number of the last message before
+	Count  uint64    // Gap: messages; Position: the number of the last message before; Stepped: Step
 	Cause  Cause     // Gap
 	Failed bool      // Ended, Stopped
 	Text   string    // the reason, for people
@@ -161,6 +165,7 @@ func (e Event) String() string {
 		if e.Failed {
 			s += " by a failure"
 		}
+	case Stepped: // Text says it
 	}
 	if e.Text != "" {
 		s += ": " + plain.Line(e.Text)

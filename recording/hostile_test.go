@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"runtime"
 	"slices"
 	"testing"
@@ -98,7 +99,7 @@ func TestAnIndexThatLiesIsNotUsed(t *testing.T) {
 		{"a block behind the first", []rawBlock{good}, []int{begin + 1}},
 		{"a block behind the last", []rawBlock{good, good}, []int{begin, len(b) - 1}},
 		{"a block within a block header", []rawBlock{good, good}, []int{begin, begin + 5}},
-		{"a block far away", []rawBlock{good, good}, []int{begin, -1 << 60}},
+		{"a block far away", []rawBlock{good, good}, []int{begin, math.MinInt / 8}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

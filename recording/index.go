@@ -4,6 +4,7 @@ package recording
 
 import (
 	"encoding/binary"
+	"math"
 )
 
 const (
@@ -12,6 +13,10 @@ const (
 	indexHeader = 16
 	entryBytes  = 32
 	footerBytes = 48
+
+	// mostIndexed bounds the blocks of an index, of which each takes less than 64 bytes of
+	// memory. It matters where an int has 32 bits.
+	mostIndexed = math.MaxInt / 64
 )
 
 // Flags of the footer.
@@ -96,19 +101,26 @@ func (r *Reader) readIndex(begin int64) error {
 	switch {
 	case string(foot[40:]) != footerMagic, le.Uint32(foot) != checksum(r.seed, foot[4:]):
 		return errNoIndex
-	case offset < uint64(begin), offset > uint64(size), blocks > indexed/(entryBytes+blockHeaderBytes):
+	case offset < uint64(begin), offset > uint64(size), blocks > indexed/(entryBytes+blockHeaderBytes), blocks > mostIndexed:
 		return errNoIndex
 	case offset+indexHeader+blocks*entryBytes+footerBytes != uint64(size):
 		return errNoIndex
 	}
-	index := make([]byte, indexHeader+blocks*entryBytes)
-	if err := r.readAt(index, int64(offset)); err != nil {
+	head := make([]byte, indexHeader)
+	if err := r.readAt(head, int64(offset)); err != nil {
 		return err
 	}
-	if string(index[:4]) != indexMagic || le.Uint32(index[4:]) != checksum(r.seed, index[8:]) || le.Uint64(index[8:]) != blocks {
+	if string(head[:4]) != indexMagic || le.Uint64(head[8:]) != blocks {
+		return errNoIndex // before there is memory for its entries
+	}
+	entries := make([]byte, blocks*entryBytes)
+	if err := r.readAt(entries, int64(offset)+indexHeader); err != nil {
+		return err
+	}
+	if le.Uint32(head[4:]) != checksum(checksum(r.seed, head[8:]), entries) {
 		return errNoIndex
 	}
-	if !r.takeEntries(index[indexHeader:], foot, begin) {
+	if !r.takeEntries(entries, foot, begin) {
 		r.blocks = nil
 		return errNoIndex
 	}

@@ -25,6 +25,22 @@ type loader struct {
 	blockPeers []*bus.Peer
 	series     []loadedSeries
 	body       []byte // the records: stored or decoded
+
+	readBytes int64 // of the blocks whose bodies were read
+	work      int64 // that their records were
+}
+
+// afford reports whether the body of the block is worth its bytes: a file of some kilobytes
+// can decompress to terabytes.
+//
+// Errors: ErrExpanded.
+func (l *loader) afford() error {
+	size, work := l.readBytes+l.h.size(), l.work+l.h.work()
+	if most := l.r.cfg.MaxExpansion; work > l.r.free && (work-l.r.free)/int64(most) >= size {
+		return fmt.Errorf("%d bytes become %d, in %d records: %w", l.h.size(), l.h.decoded, l.h.messages+l.h.events, ErrExpanded)
+	}
+	l.readBytes, l.work = size, work
+	return nil
 }
 
 // loadedSeries is a series of the block.
@@ -132,9 +148,12 @@ func (l *loader) readTable() error {
 
 // loadBody reads the records of the block whose table is loaded.
 //
-// Errors: ErrChecksum; ErrMalformed; those of reading.
+// Errors: ErrChecksum; ErrExpanded; ErrMalformed; those of reading.
 func (l *loader) loadBody() (err error) {
 	h := &l.h
+	if err := l.afford(); err != nil {
+		return err
+	}
 	l.stored = room(l.stored, int(h.stored))
 	if err := l.r.readAt(l.stored, l.r.blocks[l.block].offset+blockHeaderBytes+int64(h.table)); err != nil {
 		return err

@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
-	"os"
 	"strings"
+	"time"
 
+	"tagbus/internal/flock"
 	"tagbus/internal/plain"
+	"tagbus/internal/stuck"
 )
 
 // blockRef is a block of a file, as the index or its header has it.
@@ -22,19 +25,20 @@ type blockRef struct {
 
 // Open opens a file, by its index or by a walk.
 //
-// Errors: those of opening and reading the file; ErrNotRecording and ErrVersion, wrapped
-// with its name; a *DamageError if the file header is damaged.
+// Errors: those of opening and reading the file; ErrNotFile, ErrNotRecording and ErrVersion,
+// wrapped with its name; a *DamageError if the file header is damaged.
 func Open(path string) (*Reader, error) {
-	file, err := os.Open(path)
+	file, err := stuck.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
+	beingWritten := flock.IsExclusive(file) // before its size: an end that comes meanwhile is seen
 	info, err := file.Stat()
 	if err != nil {
 		_ = file.Close()
 		return nil, fmt.Errorf("recording: %w", err)
 	}
-	r, err := NewReader(file, info.Size(), ReaderConfig{Name: path})
+	r, err := NewReader(file, info.Size(), ReaderConfig{Name: path, BeingWritten: beingWritten})
 	if err != nil {
 		_ = file.Close()
 		return nil, err
@@ -48,12 +52,15 @@ func Open(path string) (*Reader, error) {
 //   - file: is used until the last iteration has ended. Close does not close it.
 //   - size: of the recording, in bytes.
 //
-// Errors: those of ReaderConfig.Validate; otherwise as Open.
+// Errors: those of ReaderConfig.Validate; ErrNotFile for an os.File; otherwise as Open.
 func NewReader(file io.ReaderAt, size int64, cfg ReaderConfig) (*Reader, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	r := &Reader{file: file, cfg: cfg.withDefaults(), end: size, peers: newPeers()}
+	if hasNoSize(file) {
+		return nil, fmt.Errorf("recording: %s: %w", plain.Text(cfg.Name), ErrNotFile)
+	}
+	r := &Reader{file: file, cfg: cfg.withDefaults(), end: size, peers: newPeers(), free: freeWork}
 	r.info.File, r.info.Bytes = r.cfg.Name, size
 	begin, err := r.readHeader()
 	if err != nil {
@@ -73,6 +80,17 @@ func NewReader(file io.ReaderAt, size int64, cfg ReaderConfig) (*Reader, error) 
 	return r, nil
 }
 
+// hasNoSize reports whether a file is a pipe or a device: it would be taken for one that ends
+// within its header.
+func hasNoSize(file io.ReaderAt) bool {
+	f, ok := file.(interface{ Stat() (fs.FileInfo, error) })
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeDevice|fs.ModeCharDevice|fs.ModeSocket) != 0
+}
+
 // errNoIndex says that a file is to be walked.
 var errNoIndex = errors.New("no index")
 
@@ -85,7 +103,9 @@ func (r *Reader) readError(err error) error {
 //
 // Errors: those of the file; io.ErrUnexpectedEOF if it is shorter.
 func (r *Reader) readAt(b []byte, offset int64) error {
+	over := stuck.On(r.cfg.Name)
 	n, err := r.file.ReadAt(b, offset)
+	over()
 	switch {
 	case n == len(b):
 		return nil
@@ -107,7 +127,7 @@ func (r *Reader) readHeader() (begin int64, err error) {
 		if n := min(len(fixed), len(magic)); !strings.HasPrefix(magic, string(fixed[:n])) {
 			return 0, r.readError(ErrNotRecording)
 		}
-		r.end, r.info.Cut = 0, size
+		r.end, r.info.Cut, r.info.HeaderCut = 0, size, true
 		return size, nil
 	}
 	f, err := r.info.readFixed(fixed)
@@ -117,7 +137,7 @@ func (r *Reader) readHeader() (begin int64, err error) {
 	case err != nil:
 		return 0, &DamageError{File: r.cfg.Name, Block: -1, Err: err}
 	case int64(f.fields) > size-headerBytes:
-		r.end, r.info.Cut = 0, size
+		r.end, r.info.Cut, r.info.HeaderCut = 0, size, true
 		return size, nil
 	}
 	fields := make([]byte, f.fields)
@@ -143,8 +163,12 @@ func (r *Reader) sum() {
 		b := &r.blocks[i]
 		r.info.Messages += uint64(b.messages)
 		r.info.Events += uint64(b.events)
+		if i > 0 && b.first < last && uint64(last)-uint64(b.first) > uint64(leastStep) {
+			r.info.ClockBack = max(r.info.ClockBack, time.Duration(min(uint64(last)-uint64(b.first), math.MaxInt64)))
+		}
 		first, last = min(first, b.first), max(last, b.last)
 	}
+	r.info.BeingWritten = r.cfg.BeingWritten && !r.info.Indexed
 	r.info.Blocks = len(r.blocks)
 	if r.info.Blocks > 0 {
 		r.info.First, r.info.Last = timeOf(first), timeOf(last)

@@ -3,6 +3,7 @@
 package recording
 
 import (
+	"fmt"
 	"io"
 	"iter"
 	"time"
@@ -40,7 +41,7 @@ type Query struct {
 	From, To time.Time
 
 	// Publisher selects what comes from the publishers with this instance or name, and
-	// the Stopped events. Empty: all publishers.
+	// the Stopped and Stepped events. Empty: all publishers.
 	Publisher string
 
 	// EventsOnly selects no messages. Blocks without events are not read, so that it is
@@ -78,9 +79,44 @@ type Info struct {
 	// written when the writer was killed.
 	Cut int64
 
+	// HeaderCut reports whether the file ends within its header, so that nothing is in it.
+	HeaderCut bool
+
+	// BeingWritten reports whether a recorder has the file open, and has not ended it: it
+	// has more soon. It is known only for files that Open opens, or by
+	// ReaderConfig.BeingWritten.
+	BeingWritten bool
+
+	// ClockBack is how far times go back between two blocks, at most; 0: no more than a
+	// second. The clock of the recorder was set back there. Within a block it is not seen
+	// without reading it: see Stepped.
+	ClockBack time.Duration
+
 	// Skipped is how many bytes a walk found between blocks that are no block: a
 	// damaged header has hidden one.
 	Skipped int64
+}
+
+// Unfinished returns why the file does not have all that its recorder recorded in it, as what
+// is said behind its name; "": it has.
+func (i *Info) Unfinished() string {
+	switch {
+	case i.HeaderCut && i.BeingWritten:
+		return "is being written now, and nothing is in it yet"
+	case i.HeaderCut:
+		return "ends within its header: nothing is in it"
+	case i.Repaired:
+		return "was not closed, and is repaired: the last block of its recorder is missing, and others may be"
+	case i.Indexed:
+		return ""
+	case i.BeingWritten:
+		return "is being written now: what its recorder writes from here on is missing"
+	}
+	why := "was not closed: the last block of its recorder is missing"
+	if i.Cut > 0 {
+		why += fmt.Sprintf(" (%s behind the last complete one)", count(uint64(i.Cut), "byte", "bytes"))
+	}
+	return why
 }
 
 // Reader reads one file: a recording or a part of it.
@@ -100,6 +136,7 @@ type Reader struct {
 	end    int64      // of the last block
 	blocks []blockRef // in their order
 	peers  *peers
+	free   int64 // work of an iteration that its bytes need not be worth
 }
 
 // Info returns what is in the file, as the index or the walk has it.

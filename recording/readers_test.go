@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -183,5 +184,21 @@ func TestSeriesAreThoseOfTheMessages(t *testing.T) {
 	}
 	if len(got) != len(want) {
 		t.Errorf("got %d series, want %d", len(got), len(want))
+	}
+}
+
+// TestPipesAndDevicesAreRefused: their size is 0, whatever comes out of them.
+func TestPipesAndDevicesAreRefused(t *testing.T) {
+	out, in, err := os.Pipe()
+	must(t, err)
+	defer func() { must(t, errors.Join(out.Close(), in.Close())) }()
+	if _, err := recording.NewReader(out, 0, recording.ReaderConfig{Name: "pipe"}); !errors.Is(err, recording.ErrNotFile) || !strings.Contains(err.Error(), "recording: pipe: ") {
+		t.Errorf("a pipe: got %v, want %v", err, recording.ErrNotFile)
+	}
+	if _, err := recording.Open(os.DevNull); !errors.Is(err, recording.ErrNotFile) {
+		t.Errorf("a device: got %v, want %v", err, recording.ErrNotFile)
+	}
+	if _, err := recording.Open(t.TempDir()); err == nil || errors.Is(err, recording.ErrNotFile) {
+		t.Errorf("a folder: got %v, want the error of reading it", err)
 	}
 }

@@ -15,8 +15,10 @@ import (
 type Report struct {
 	Files      []FileReport
 	Publishers []PublisherReport // ordered by name and host
-	Series     []SeriesReport    // ordered by publisher and tag
-	Stopped    *Event            // of the recorder, the last; nil: it has not said why it ended
+	Series     []SeriesReport    // that have messages or losses, ordered by publisher and tag
+	Untold     Untold            // what Series does not tell
+	Clock      ClockSteps        // of the recorder
+	Stopped    *Event            // of the recorder, the last, with 4 KiB of text at most; nil: it has not said why it ended
 
 	// Reasons are why the recording is not whole, a line for each. None: it is whole.
 	Reasons []string
@@ -37,7 +39,7 @@ type PublisherReport struct {
 	// Ended or Vanished; 0: there was none.
 	State    EventKind
 	Failed   bool   // Ended because something failed there
-	Text     string // of that event
+	Text     string // of that event, 256 bytes at most
 	Vanished int    // how often it has
 }
 
@@ -65,9 +67,18 @@ type SeriesReport struct {
 
 	// Backward is how many messages have a smaller counter than one before.
 	Backward uint64
+}
 
-	position uint64 // the largest counter, or the Position
-	known    bool   // position
+// Untold counts the events whose tags are so many that they are not followed one by one:
+// more than 262,144 tags that have losses and no messages, or 1,048,576 that have no more
+// than a Position, and some for the size of the files. The recorder of a bus has fewer.
+type Untold struct {
+	// Gaps is how many Gap events are added up in a SeriesReport of Tag 0 for each publisher.
+	Gaps uint64
+
+	// Positions is how many Position events have been passed over: what is missing of
+	// their tags in front of the first message is unknown.
+	Positions uint64
 }
 
 // Losses counts messages by the cause of their loss.
@@ -140,6 +151,10 @@ func (r *Report) reasons() (why []string) {
 	if n := t.Backward; n > 0 {
 		add("%s out of order", count(n, "message is", "messages are"))
 	}
+	if u := r.Untold; u.Gaps+u.Positions > 0 {
+		add("the recording names more tags in its events than can be followed: %s of tags without messages are told by publisher alone, %s passed over",
+			count(u.Gaps, "loss", "losses"), count(u.Positions, "position is", "positions are"))
+	}
 	for i := range r.Publishers {
 		p := &r.Publishers[i]
 		if p.Vanished > 0 {
@@ -164,11 +179,8 @@ func (f *FileReport) reasons(add func(string, ...any)) {
 	if f.HeaderDamage != nil {
 		add("%s: %v", name, f.HeaderDamage)
 	}
-	if f.Repaired {
-		add("%s was not closed, and is repaired: the last block of its recorder is missing, and others may be", name)
-	}
-	if !f.Indexed {
-		add("%s was not closed: the last block of its recorder is missing (%s behind the last complete one)", name, count(uint64(f.Cut), "byte", "bytes"))
+	if why := f.Unfinished(); why != "" {
+		add("%s %s", name, why)
 	}
 	if f.Skipped > 0 {
 		add("%s: %s between the blocks cannot be read", name, count(uint64(f.Skipped), "byte", "bytes"))
@@ -234,6 +246,9 @@ func (r *Report) String() string {
 		count(t.Messages, "message", "messages"), count(t.Bytes, "byte", "bytes"))
 	if n := t.Lost[CauseLeftOut]; n > 0 {
 		fmt.Fprintf(&b, "%s out by the policy\n", count(n, "message left", "messages left"))
+	}
+	if c := r.Clock; c.Count > 0 {
+		fmt.Fprintf(&b, "%v\n", c)
 	}
 	if s := r.Stopped; s != nil && s.Text != "" {
 		fmt.Fprintf(&b, "the recorder stopped: %s\n", plain.Line(s.Text))

@@ -40,7 +40,7 @@ func (r *Reader) Series() ([]Series, error) { return Readers{r}.Series() }
 
 // Series is Reader.Series of all files together.
 func (rs Readers) Series() ([]Series, error) {
-	found := make(map[seriesKey]*Series)
+	found := seriesOfTables{index: make(map[seriesKey]uint32)}
 	var errs []error
 	for _, r := range rs {
 		c := newCursor(r, &Query{}, false)
@@ -51,30 +51,37 @@ func (rs Readers) Series() ([]Series, error) {
 				}
 				continue
 			}
-			c.addTo(found)
+			found.add(c)
 		}
 	}
-	all := make([]Series, 0, len(found))
-	for _, s := range found {
-		all = append(all, *s)
-	}
-	slices.SortFunc(all, func(a, b Series) int {
+	slices.SortFunc(found.all, func(a, b Series) int {
 		return cmp.Or(comparePeers(a.Publisher, b.Publisher), cmp.Compare(a.Tag, b.Tag))
 	})
-	return all, errors.Join(errs...)
+	return found.all, errors.Join(errs...)
 }
 
-// addTo adds what the block has to what there is.
-func (c *cursor) addTo(found map[seriesKey]*Series) {
+// seriesOfTables are what the tables of blocks say together.
+type seriesOfTables struct {
+	index map[seriesKey]uint32
+	all   []Series
+}
+
+// add adds what the block of a cursor has.
+func (f *seriesOfTables) add(c *cursor) {
 	first, last := timeOf(c.h.first), timeOf(c.h.last)
 	for i := range c.series {
 		l := &c.series[i]
-		key := seriesKey{c.blockPeers[l.peer], l.tag}
-		s := found[key]
-		if s == nil {
-			s = &Series{Publisher: key.peer, Tag: key.tag, First: first, Last: last}
-			found[key] = s
+		if l.messages == 0 {
+			continue
 		}
+		key := seriesKey{c.blockPeers[l.peer], l.tag}
+		at, ok := f.index[key]
+		if !ok {
+			at = uint32(len(f.all))
+			f.index[key] = at
+			f.all = append(f.all, Series{Publisher: key.peer, Tag: key.tag, First: first, Last: last})
+		}
+		s := &f.all[at]
 		s.Messages += uint64(l.messages)
 		s.Bytes += l.bytes
 		if first.Before(s.First) {

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"tagbus/bus"
-	"tagbus/tags"
+	"tagbus/internal/plain"
 )
 
 // Verify reads all of a recording: it checks each checksum, and that the counters of each
@@ -22,34 +22,40 @@ func Verify(files ...*Reader) (*Report, error) {
 	if len(groups) > 1 {
 		return nil, ErrMixed
 	}
-	v := verifier{series: make(map[verifiedKey]*SeriesReport), publishers: make(map[string]*PublisherReport)}
+	return verify(groups, mostPositions+bytesOf(files)/bytesPerPosition, MostLostSeries(files...)), nil
+}
+
+// verify is Verify with the most positions and series without messages that are followed.
+func verify(groups []Readers, positions, lost int64) *Report {
+	v := verifier{series: newTallies(positions, lost)}
 	if len(groups) == 1 {
 		for _, r := range groups[0] {
 			v.file(r)
 		}
 	}
-	return v.end(), nil
+	return v.end()
 }
 
-// verifiedKey names the messages of one tag and publisher over all its connections.
-type verifiedKey struct {
-	instance string
-	tag      tags.Tag
-}
+// What is kept of texts: a compressed block has some of its whole size.
+const (
+	mostPublisherText = 256
+	mostStoppedText   = 4096
+)
 
 // verifier follows the counters through a recording.
 type verifier struct {
 	report     Report
-	series     map[verifiedKey]*SeriesReport
-	publishers map[string]*PublisherReport // by instance
-	ofBlock    []*SeriesReport             // by the index of the series in the block
-	block      int                         // for which ofBlock holds
+	publishers publisherReports
+	series     tallies
+	ofBlock    []*tally // by the index of the series in the block
+	block      int      // for which ofBlock holds
 }
 
 // file follows one part.
 func (v *verifier) file(r *Reader) {
 	f := FileReport{Info: r.Info()}
 	c := newCursor(r, &Query{}, true)
+	c.event = new(Event)
 	v.block = -1
 	for {
 		ok, err := c.next()
@@ -75,104 +81,93 @@ func (v *verifier) message(c *cursor) {
 	rec := &c.rec
 	if v.block != c.block {
 		v.block = c.block
-		v.ofBlock = append(v.ofBlock[:0], make([]*SeriesReport, len(c.series))...)
+		v.ofBlock = slices.Grow(v.ofBlock[:0], len(c.series))[:len(c.series)]
+		clear(v.ofBlock)
 	}
-	s := v.ofBlock[c.lastSeries]
-	if s == nil {
-		s = v.seriesOf(rec.Publisher, rec.Tag)
-		v.ofBlock[c.lastSeries] = s
+	t := v.ofBlock[c.lastSeries]
+	if t == nil {
+		t = v.series.ofMessages(v.publishers.number(rec.Publisher), rec.Tag)
+		v.ofBlock[c.lastSeries] = t
 	}
-	counter := rec.Counter
-	if !s.known {
-		s.known, s.position = true, counter-1
-	}
-	if s.Messages == 0 {
-		s.First, s.Last = counter, counter
-	}
-	s.Messages++
-	s.Bytes += uint64(len(rec.Data))
-	s.First, s.Last = min(s.First, counter), max(s.Last, counter)
-	switch next := s.position + 1; {
-	case counter >= next:
-		s.Missing += counter - next
-		s.position = counter
-	case counter == s.position:
-		s.Repeated++
-	default:
-		s.Backward++
-	}
-}
-
-// seriesOf returns the report on a tag of a publisher.
-func (v *verifier) seriesOf(p *bus.Peer, tag tags.Tag) *SeriesReport {
-	key := verifiedKey{instanceOf(p), tag}
-	s := v.series[key]
-	if s == nil {
-		s = &SeriesReport{Tag: tag}
-		v.series[key] = s
-		v.publisher(p)
-	}
-	s.Peer = p
-	return s
-}
-
-// publisher returns the report on a publisher.
-func (v *verifier) publisher(p *bus.Peer) *PublisherReport {
-	key := instanceOf(p)
-	r := v.publishers[key]
-	if r == nil {
-		r = new(PublisherReport)
-		v.publishers[key] = r
-	}
-	r.Peer = p
-	return r
-}
-
-func instanceOf(p *bus.Peer) string {
-	if p == nil {
-		return ""
-	}
-	return p.Instance
+	t.message(rec.Counter, len(rec.Data))
+	v.report.Clock.record(c.time)
 }
 
 // event follows what an event says.
 func (v *verifier) event(e *Event) {
+	if ns := e.Time.UnixNano(); e.Kind == Stepped {
+		v.report.Clock.add(ns, e.Step())
+	} else {
+		v.report.Clock.record(ns)
+	}
 	switch e.Kind {
 	case Position:
-		if s := v.seriesOf(e.Peer, e.Tag); !s.known || e.Count > s.position {
-			s.known, s.position = true, e.Count
-		}
+		v.series.position(v.publishers.number(e.Peer), e.Tag, e.Count)
 	case Gap:
-		v.seriesOf(e.Peer, e.Tag).Lost[min(e.Cause, causes)%causes] += e.Count
+		v.series.gap(v.publishers.number(e.Peer), e.Tag, e.Cause, e.Count)
 	case Joined, Lost, Ended, Vanished:
-		p := v.publisher(e.Peer)
+		p := v.publishers.of(e.Peer)
 		if p.State == Ended && e.Kind == Lost {
 			break // everything was there before
 		}
-		p.State, p.Failed, p.Text = e.Kind, e.Failed, e.Text
+		p.State, p.Failed, p.Text = e.Kind, e.Failed, plain.Cut(e.Text, mostPublisherText)
 		if e.Kind == Vanished {
 			p.Vanished++
 		}
 	case Stopped:
-		v.report.Stopped = e
+		stopped := *e
+		stopped.Text = plain.Cut(e.Text, mostStoppedText)
+		v.report.Stopped = &stopped
+	case Stepped: // counted above
 	}
 }
 
 // end completes the report.
 func (v *verifier) end() *Report {
 	r := &v.report
-	for _, s := range v.series {
-		explained := s.Lost.Lost() + s.Lost[CauseLeftOut]
-		s.Unexplained = s.Missing - min(s.Missing, explained)
-		r.Series = append(r.Series, *s)
-	}
+	r.Series, r.Untold = v.series.reports(v.publishers.all), v.series.untold
 	slices.SortFunc(r.Series, func(a, b SeriesReport) int {
 		return cmp.Or(comparePeers(a.Peer, b.Peer), cmp.Compare(a.Tag, b.Tag))
 	})
-	for _, p := range v.publishers {
-		r.Publishers = append(r.Publishers, *p)
-	}
+	r.Publishers = v.publishers.all
 	slices.SortFunc(r.Publishers, func(a, b PublisherReport) int { return comparePeers(a.Peer, b.Peer) })
 	r.Reasons = r.reasons()
 	return r
+}
+
+// publisherReports are the reports on publishers, each with a number.
+type publisherReports struct {
+	numbers map[string]uint32 // by instance
+	all     []PublisherReport
+	last    *bus.Peer // that was asked for, with its number
+	lastAt  uint32
+}
+
+// number returns the number of a publisher, whatever its connection.
+func (p *publisherReports) number(peer *bus.Peer) uint32 {
+	if peer == p.last && len(p.all) > 0 {
+		return p.lastAt
+	}
+	at, ok := p.numbers[instanceOf(peer)]
+	if !ok {
+		if p.numbers == nil {
+			p.numbers = make(map[string]uint32)
+		}
+		at = uint32(len(p.all))
+		p.numbers[instanceOf(peer)] = at
+		p.all = append(p.all, PublisherReport{})
+	}
+	p.all[at].Peer = peer
+	p.last, p.lastAt = peer, at
+	return at
+}
+
+// of returns the report on a publisher, which is valid until the next call.
+func (p *publisherReports) of(peer *bus.Peer) *PublisherReport { return &p.all[p.number(peer)] }
+
+func instanceOf(p *bus.Peer) string {
+	if p == nil {
+		return ""
+	}
+	return p.Instance
 }

@@ -18,13 +18,14 @@ func (r *Reader) walk(begin int64) error {
 	at, number := begin, uint32(0)
 	var ends []int64 // of the blocks
 	header := make([]byte, blockHeaderBytes)
+	search := search{r: r}
 	for r.info.Bytes-at >= blockHeaderBytes {
 		if err := r.readAt(header, at); err != nil {
 			return err
 		}
 		var h blockHeader
 		if err := h.read(header, r.seed); !isBlock(err) || h.number < number {
-			next, err := r.search(at+1, number)
+			next, err := search.next(at+1, number)
 			if err != nil {
 				return err
 			}
@@ -66,34 +67,51 @@ const (
 	searchBytes      = 1 << 20
 )
 
-// search returns where the next block header with a right checksum is, from an offset on,
-// of a block with at least this number; -1: there is none.
+// search looks for block headers in a file. What it has read it does not read again, so that
+// a file with many damaged headers is read about twice.
+type search struct {
+	r      *Reader
+	window []byte
+	at     int64 // of the window in the file
+}
+
+// next returns where the next block header with a right checksum is, from an offset on, of a
+// block with at least this number; -1: there is none. Offsets ascend from call to call.
 //
 // Errors: those of reading.
-func (r *Reader) search(from int64, number uint32) (int64, error) {
-	var window []byte
-	for n := int64(firstSearchBytes); r.info.Bytes-from >= blockHeaderBytes; n = min(2*n, searchBytes) {
-		if n = min(n, r.info.Bytes-from); int64(cap(window)) < n {
-			window = make([]byte, n)
+func (s *search) next(from int64, number uint32) (int64, error) {
+	for n := int64(firstSearchBytes); s.r.info.Bytes-from >= blockHeaderBytes; n = min(2*n, searchBytes) {
+		if from+blockHeaderBytes > s.at+int64(len(s.window)) {
+			if err := s.fill(from, n); err != nil {
+				return 0, err
+			}
 		}
-		window = window[:n]
-		if err := r.readAt(window, from); err != nil {
-			return 0, err
-		}
-		for at := 0; ; at++ {
-			i := bytes.Index(window[at:], []byte(blockMagic))
-			if i < 0 || at+i+blockHeaderBytes > len(window) {
+		for at := int(from - s.at); ; at++ {
+			i := bytes.Index(s.window[at:], []byte(blockMagic))
+			if i < 0 || at+i+blockHeaderBytes > len(s.window) {
 				break
 			}
 			at += i
 			var h blockHeader
-			if isBlock(h.read(window[at:], r.seed)) && h.number >= number {
-				return from + int64(at), nil
+			if isBlock(h.read(s.window[at:], s.r.seed)) && h.number >= number {
+				return s.at + int64(at), nil
 			}
 		}
-		from += int64(len(window)) - blockHeaderBytes + 1
+		from = s.at + int64(len(s.window)) - blockHeaderBytes + 1
 	}
 	return -1, nil
+}
+
+// fill reads n bytes from an offset on, or what there is.
+//
+// Errors: those of reading.
+func (s *search) fill(from, n int64) error {
+	n = min(n, s.r.info.Bytes-from)
+	if int64(cap(s.window)) < n {
+		s.window = make([]byte, n)
+	}
+	s.window, s.at = s.window[:n], from
+	return s.r.readAt(s.window, from)
 }
 
 // dropBroken leaves out the last blocks while their checksums are wrong.

@@ -108,7 +108,7 @@ func TestConfigurationsAreChecked(t *testing.T) {
 func TestAnEventOfNoKindIsRefused(t *testing.T) {
 	w, err := recording.NewWriter(new(bytes.Buffer), recording.Header{}, recording.Config{})
 	must(t, err)
-	for _, kind := range []recording.EventKind{0, recording.Stopped + 1} {
+	for _, kind := range []recording.EventKind{0, recording.Stepped + 1} {
 		if err := w.AppendEvent(recording.Event{Kind: kind}); !errors.Is(err, recording.ErrEvent) {
 			t.Errorf("kind %d: got error %v, want %v", kind, err, recording.ErrEvent)
 		}
