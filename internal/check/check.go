@@ -51,15 +51,20 @@ func (v *Violations) Join(err error) {
 func (v *Violations) Err() error { return errors.Join(v.errs...) }
 
 // Within adds a violation if got is not in lo to hi.
-func Within[T int | time.Duration](v *Violations, field string, got, lo, hi T) {
+func Within[T int | int64 | time.Duration](v *Violations, field string, got, lo, hi T) {
 	if got < lo || got > hi {
 		v.Add("%s is %v, want %v to %v", field, got, lo, hi)
 	}
 }
 
-// Positive adds a violation if got is negative: zero has become the default.
+// MaxDuration is the longest time of a configuration: ten years. It is longer than anything
+// lasts, and so far from the largest Duration that it can be added to a time, and doubled.
+const MaxDuration = 10 * 365 * 24 * time.Hour
+
+// Positive adds a violation if got is negative, as zero has become the default, or longer
+// than MaxDuration.
 func (v *Violations) Positive(field string, got time.Duration) {
-	if got < 0 {
-		v.Add("%s is %v, want a positive duration", field, got)
+	if got < 0 || got > MaxDuration {
+		v.Add("%s is %v, want a positive duration of at most %v", field, got, MaxDuration)
 	}
 }

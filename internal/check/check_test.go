@@ -46,7 +46,7 @@ func TestViolations(t *testing.T) {
 		},
 		{
 			"a negative duration", func(v *check.Violations) { v.Positive("D", -time.Second) },
-			"x: invalid configuration: D is -1s, want a positive duration", errInvalid,
+			"x: invalid configuration: D is -1s, want a positive duration of at most 87600h0m0s", errInvalid,
 		},
 		{"text", func(v *check.Violations) { v.Add("%d%% of what", 100) }, "x: invalid configuration: 100% of what", errInvalid},
 		{"the error of a field", func(v *check.Violations) { v.Field("F", io.EOF) }, "x: invalid configuration: F: EOF", io.EOF},

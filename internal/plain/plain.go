@@ -32,6 +32,24 @@ func Text(s string) string {
 	return s
 }
 
+// maxSome is how many things Some names.
+const maxSome = 8
+
+// Some lists things, the first ones by their names: "a, b and 3 more".
+func Some[T fmt.Stringer](all []T) string {
+	var b strings.Builder
+	for i, x := range all[:min(len(all), maxSome)] {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(Text(x.String()))
+	}
+	if more := len(all) - maxSome; more > 0 {
+		fmt.Fprintf(&b, " and %d more", more)
+	}
+	return b.String()
+}
+
 // Line returns a line that has texts of others in it. What is not safe is
 // escaped where it stands; the line feeds between joined errors become "; ".
 func Line(s string) string {

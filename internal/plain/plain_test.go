@@ -5,6 +5,7 @@ package plain_test
 import (
 	"errors"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -89,4 +90,19 @@ func FuzzTextsAndLinesAreSafe(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestSome(t *testing.T) {
+	for _, test := range []struct {
+		seconds int
+		want    string
+	}{{0, ""}, {1, "0s"}, {3, "0s, 1s, 2s"}, {8, "0s, 1s, 2s, 3s, 4s, 5s, 6s, 7s"}, {10, "0s, 1s, 2s, 3s, 4s, 5s, 6s, 7s and 2 more"}} {
+		var all []time.Duration
+		for i := range test.seconds {
+			all = append(all, time.Duration(i)*time.Second)
+		}
+		if got := plain.Some(all); got != test.want {
+			t.Errorf("%d: got %q, want %q", test.seconds, got, test.want)
+		}
+	}
 }

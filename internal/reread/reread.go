@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"tagbus/internal/plain"
+	"tagbus/internal/stuck"
 )
 
 // File is a file as it was read.
@@ -86,7 +87,7 @@ type Keeper[T any] struct {
 //   - Errors: those of reading and of Make; *SizeError.
 func Open[T any](c Config[T]) (*Keeper[T], error) {
 	k := &Keeper[T]{config: c, stop: make(chan struct{})}
-	files, err := k.read()
+	files, err := k.read(stuck.On)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func (k *Keeper[T]) Reload() error {
 
 // look reads the files, and makes a value of them if they changed.
 func (k *Keeper[T]) look() error {
-	files, err := k.read()
+	files, err := k.read(stuck.Aside)
 	if err != nil || same(files, k.files) {
 		return err
 	}
@@ -145,10 +146,21 @@ func (k *Keeper[T]) look() error {
 	return nil
 }
 
-// Close ends the looks, and waits for the one that runs. The value stays.
+// Close ends the looks, and waits for the one that runs, unless the file system does not
+// answer it. The value stays.
 func (k *Keeper[T]) Close() {
 	k.once.Do(func() { close(k.stop) })
-	k.done.Wait()
+	done := make(chan struct{})
+	go func() {
+		k.done.Wait()
+		close(done)
+	}()
+	timer := time.NewTimer(stuck.Patience)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
 }
 
 // run looks again and again.
@@ -166,9 +178,11 @@ func (k *Keeper[T]) run() {
 }
 
 // read reads all files.
-func (k *Keeper[T]) read() (files []File, err error) {
+//
+//   - wait: notes that a file is waited for.
+func (k *Keeper[T]) read(wait func(path string) (over func())) (files []File, err error) {
 	for _, path := range k.config.Paths {
-		f, err := Read(path, k.config.MaxBytes)
+		f, err := read(path, k.config.MaxBytes, wait)
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +194,10 @@ func (k *Keeper[T]) read() (files []File, err error) {
 // Read reads a file of at most so many bytes.
 //
 //   - Errors: those of opening and reading; *SizeError.
-func Read(path string, limit int64) (File, error) {
+func Read(path string, limit int64) (File, error) { return read(path, limit, stuck.On) }
+
+func read(path string, limit int64, wait func(path string) (over func())) (File, error) {
+	defer wait(path)()
 	f, err := os.Open(path)
 	if err != nil {
 		return File{}, err
