@@ -90,7 +90,7 @@ var certificateWrongs = []wrong{
 	{"a program does not take the certificate", failing(refused(fmt.Errorf("%w: %w: %w", node.ErrHandshake, node.ErrCertificateRefused, errors.New("remote error: tls: expired certificate"))), 0)},
 	{"a program has another CA", failing(refused(fmt.Errorf("%w: %w", node.ErrHandshake, &identity.ChainError{Certificate: "cn:felix-1 (serial 2)", Err: identity.ErrUnknownCA})), 0)},
 	{"a program does not tell this command of itself", func(s *seen) {
-		s.entries[0].first = answerSeen{err: fmt.Errorf(`%w: cn:x may not ask for the state of anything here: no rule such as {"who":"cn:x","describe":"TAGS"}`, observer.ErrNotObservable)}
+		s.entries[0].first = answerSeen{err: fmt.Errorf(`%w: cn:x may not ask for the state of anything here: no rule such as {"who":"cn:x","describe":"TAGS"}`, observer.ErrDenied)}
 		s.entries[0].second = answerSeen{}
 	}},
 }

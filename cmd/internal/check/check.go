@@ -9,6 +9,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,10 +25,11 @@ import (
 
 // Command is tagbus check, with its flags.
 type Command struct {
-	Expiry *time.Duration `placeholder:"TIME" help:"How long a program in the directory may give no sign of life, as the programs of the bus have it. Default 5s in a folder, 30s elsewhere."`
-	Quiet  bool           `help:"Show only what is not all right."`
-	Nagios bool           `help:"Print the summary first, as plugins of monitoring systems do."`
-	Watch  tool.Watch     `placeholder:"[TIME]" help:"Look again and again, and print what has changed."`
+	Expiry  *time.Duration `placeholder:"TIME" help:"How long a program in the directory may give no sign of life, as the programs of the bus have it. Default 5s in a folder, 30s elsewhere."`
+	Verbose bool           `short:"v" help:"Show each finding by itself, and what is all right."`
+	Quiet   bool           `help:"With --verbose: leave out what is all right."`
+	Nagios  bool           `help:"Print the summary first, as plugins of monitoring systems do."`
+	Watch   tool.Watch     `placeholder:"[TIME]" help:"Look again and again, and print what has changed."`
 }
 
 // Check reports what is wrong with the flags.
@@ -79,7 +81,11 @@ func (c *Command) watch(ctx context.Context, e *tool.Env, l *looker, before []Fi
 			return statusOf(before)
 		}
 		now := judge(s)
-		if err := writeChanges(e.Out, e.JSON, changes(time.Now(), before, now), summary(s, now)); err != nil {
+		was, is := before, now
+		if !c.Verbose && !e.JSON {
+			was, is = grouped(before), grouped(now)
+		}
+		if err := writeChanges(e.Out, e.JSON, changes(time.Now(), was, is), summary(s, now)); err != nil {
 			return err
 		}
 		before = now
@@ -88,7 +94,7 @@ func (c *Command) watch(ctx context.Context, e *tool.Env, l *looker, before []Fi
 
 // statusOf returns nil if nothing is worse than a note.
 func statusOf(all []Finding) error {
-	if code := worst(all).status(); code != 0 {
+	if code := statusFor(worst(all)); code != 0 {
 		return &tool.StatusError{Code: code}
 	}
 	return nil
@@ -131,9 +137,10 @@ func (c *Command) looker(e *tool.Env) (*looker, error) {
 		return nil, cli.NameBus(err)
 	}
 	if isFolder {
-		l.us.expiry = folderExpiry
-		l.folder = func() folderSeen { return lookAtFolder(path) }
-		l.again = func() (file.Survey, error) { return file.Look(path, file.Config{}) }
+		l.us.expiry, l.us.maxEntries = folderExpiry, cmp.Or(e.MaxEntries, maxEntries)
+		look := file.Config{MaxFiles: e.MaxEntries}
+		l.folder = func() folderSeen { return lookAtFolder(path, look) }
+		l.again = func() (file.Survey, error) { return file.Look(path, look) }
 	} else {
 		d, err := e.Directory()
 		if err != nil {

@@ -9,31 +9,24 @@ import (
 	"time"
 
 	"tagbus/bus/directory"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/overview"
 	"tagbus/internal/plain"
 )
 
-// Level is how bad a finding is: its number is the exit status, less one for what is a
-// note or better.
-type Level int
+// Level is how bad a finding is. All tools have the same levels.
+type Level = overview.Level
 
 // The levels.
 const (
-	OK Level = iota
-	Note
-	Warning
-	Error
+	OK      = overview.OK
+	Note    = overview.Note
+	Warning = overview.Warning
+	Error   = overview.Error
 )
 
-var levelNames = [...]string{"ok", "note", "warning", "error"}
-
-// String returns the level as it is shown.
-func (l Level) String() string { return levelNames[l] }
-
-// MarshalText implements encoding.TextMarshaler.
-func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
-
-// status returns the exit status of a check whose worst finding has the level.
-func (l Level) status() int { return max(0, int(l)-1) }
+// statusFor returns the exit status of a check whose worst finding has the level.
+func statusFor(l Level) int { return max(0, int(l)-1) }
 
 // Finding is one thing that was looked at, and what was found.
 type Finding struct {
@@ -44,11 +37,17 @@ type Finding struct {
 	Instance string `json:"instance,omitempty"` // its id, if it is one
 	Text     string `json:"text"`               // what was found, and what it means
 	Do       string `json:"do,omitempty"`       // what to do; there is nothing if it is ok
+
+	By         string `json:"by,omitempty"`          // the instance that says so, if it says so of another one
+	ByInstance string `json:"by_instance,omitempty"` // its id
+
+	host    string            // of the instance
+	problem *overview.Problem // that it was made of; nil: check alone has found it
 }
 
 // key tells findings apart from one look to the next.
 func (f Finding) key() string {
-	return fmt.Sprintf("%d\x00%s\x00%s\x00%s", f.Level, f.ID, f.About, f.Instance)
+	return fmt.Sprintf("%d\x00%s\x00%s\x00%s\x00%s", f.Level, f.ID, f.About, f.Instance, f.ByInstance)
 }
 
 // findings are those of one group.
@@ -68,7 +67,20 @@ func (f *findings) add(l Level, id, about, do, format string, args ...any) {
 // of adds a finding about an instance.
 func (f *findings) of(e *directory.Entry, l Level, id, do, format string, args ...any) {
 	f.add(l, id, who(e), do, format, args...)
-	f.all[len(f.all)-1].Instance = e.Instance
+	last := &f.all[len(f.all)-1]
+	last.Instance, last.host = e.Instance, e.Host
+}
+
+// judged adds what all tools find.
+func (f *findings) judged(p *overview.Problem) {
+	found := Finding{
+		Level: p.Level, Group: f.group, ID: p.ID, About: p.Culprit.Called(), Instance: p.Culprit.Instance,
+		Text: cli.Words(p.Text()), Do: p.Do(), host: p.Culprit.Host, problem: p,
+	}
+	if p.Witness != p.Culprit {
+		found.By, found.ByInstance = p.Witness.Called(), p.Witness.Instance
+	}
+	f.all = append(f.all, found)
 }
 
 // ok adds that nothing is wrong, unless something is: notes are no faults.

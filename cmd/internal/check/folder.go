@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	folderPatience = 10 * time.Second // of a look at the folder
-	probeName      = ".tagbus-check-*"
+	folderPatience = 10 * time.Second      // of a look at the folder
+	probeName      = ".tagbus-check-*.tmp" // as a file that is half written, which goes by itself
 	nfsMagic       = 0x6969
 )
 
@@ -36,9 +36,13 @@ func within[T any](ctx context.Context, patience time.Duration, look func() T) (
 }
 
 // lookAtFolder looks at a folder, makes a file in it and removes it.
-func lookAtFolder(path string) folderSeen {
+func lookAtFolder(path string, config file.Config) folderSeen {
 	var s folderSeen
-	if s.survey, s.err = file.Look(path, file.Config{}); s.err != nil {
+	s.survey, s.err = file.Look(path, config)
+	if errors.Is(s.err, file.ErrHangs) {
+		s.err = errHangs
+	}
+	if s.err != nil {
 		return s
 	}
 	s.took = s.survey.Took

@@ -56,7 +56,7 @@ func TestALookAtAFolderLeavesNothingBehind(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "README"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := lookAtFolder(folder)
+	s := lookAtFolder(folder, file.Config{})
 	if s.err != nil || s.write != nil || !s.timed || s.unknown != nil || s.survey.Names != 1 {
 		t.Errorf("got %+v, want a folder with one name that can be written", s)
 	}
@@ -67,7 +67,7 @@ func TestALookAtAFolderLeavesNothingBehind(t *testing.T) {
 	if err != nil || len(left) != 1 {
 		t.Errorf("got %v, %v, want README only", left, err)
 	}
-	if s := lookAtFolder(filepath.Join(folder, "none")); !errors.Is(s.err, file.ErrVanished) {
+	if s := lookAtFolder(filepath.Join(folder, "none"), file.Config{}); !errors.Is(s.err, file.ErrVanished) {
 		t.Errorf("got %v, want ErrVanished", s.err)
 	}
 }

@@ -16,12 +16,13 @@ import (
 // judgeAnswers says which instances do not answer, and what they say is wrong.
 func judgeAnswers(s *seen) []Finding {
 	f := &findings{group: "answers"}
-	answered := 0
+	reached, answered := 0, 0
 	versions := make(map[string]int)
 	for _, e := range s.living() {
 		if !e.reached() {
 			continue
 		}
+		reached++
 		answer := e.state()
 		if answer == nil {
 			f.silent(e)
@@ -36,21 +37,22 @@ func judgeAnswers(s *seen) []Finding {
 		f.clocks(s, e)
 	}
 	f.versions(s.us.program, versions)
+	if reached > 0 && answered == 0 && s.ended == nil && worst(f.all) < Warning {
+		f.add(Warning, "nothing-known", s.bus, "let this command see what programs know: add the rules above to their policies, or start them with this release",
+			"nothing is known of this bus: none of %s that can be reached tells of itself", count(reached, "program", "programs"))
+	}
 	if answered > 0 {
 		f.ok(s.bus, "%s; clocks agree", count(answered, "instance answers", "instances answer"))
 	}
 	return f.sorted()
 }
 
-// noRule is what a program says that refuses by its policy (bus.AccessError).
-const noRule = "no rule such as"
-
 // silent says why an instance that can be reached does not answer.
 func (f *findings) silent(e *entrySeen) {
 	switch err := e.first.err; {
 	case err == nil: // not asked any more
-	case errors.Is(err, observer.ErrNotObservable) && strings.Contains(err.Error(), noRule):
-		_, why, _ := strings.Cut(err.Error(), observer.ErrNotObservable.Error()+": ")
+	case errors.Is(err, observer.ErrDenied):
+		_, why, _ := strings.Cut(err.Error(), observer.ErrDenied.Error()+": ")
 		f.of(&e.Entry, Note, "not-allowed", "add this rule to its policy, if this command is to see what it knows",
 			"it does not tell of itself: %s", why)
 	case errors.Is(err, observer.ErrNotObservable):

@@ -83,7 +83,7 @@ func (f *findings) renewal(s *seen, e *entrySeen) {
 		f.of(&e.Entry, Warning, "entry-not-renewed", "look at its problem lines; its user needs to write the folder",
 			"it runs, and has not renewed its entry for %v: programs that start now do not find it", ago)
 	default:
-		f.of(&e.Entry, Warning, "stale-entry", fmt.Sprintf("look after its host; if it is not to come back, remove %s", e.Name),
+		f.of(&e.Entry, Warning, "stale-entry", fmt.Sprintf("look after its host; if it is not to come back, %s is removed by itself after 10 minutes, or by you now", e.Name),
 			"its entry has not been renewed for %v, and it does not answer: it was killed, is stopped, or its host is cut off", ago)
 	}
 }

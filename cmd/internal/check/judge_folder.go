@@ -3,6 +3,7 @@
 package check
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -15,9 +16,8 @@ import (
 
 const (
 	slowFolder = 500 * time.Millisecond // how often the folder is looked at: a look that takes longer delays the next
-	maxNames   = 4096                   // file.Config.MaxFiles
-	nearNames  = maxNames * 9 / 10
-	nfsExpiry  = 90 * time.Second // see package file
+	maxEntries = 4096                   // file.Config.MaxFiles
+	nfsExpiry  = 90 * time.Second       // see package file
 	lowBytes   = 64 << 20
 	noBytes    = 1 << 20
 	lowFiles   = 1000
@@ -41,6 +41,7 @@ func judgeFolder(s *seen) []Finding {
 		f.add(Warning, "folder-slow", s.bus, "look after its disk, or its server",
 			"to list it, or to make a file in it, took %v: programs find each other late, and entries of programs that live may expire", short(seen.took))
 	}
+	f.entries(s.bus, len(s.living()), s.us.maxEntries)
 	f.names(s.bus, &seen.survey)
 	f.space(s.bus, seen)
 	if seen.system.nfs && s.us.expiry < nfsExpiry {
@@ -64,7 +65,7 @@ func (f *findings) broken(bus string, err error) {
 	switch {
 	case errors.Is(err, errHangs):
 		f.add(Error, "folder-hangs", bus, "look after its disk, or its server",
-			"the file system has not answered for %v: connections stay, and no program finds a new one", folderPatience)
+			"the file system does not answer: connections stay, and no program finds a new one")
 	case errors.Is(err, file.ErrVanished):
 		f.add(Error, "folder-missing", bus, "correct --bus, or start a publisher, which makes the folder",
 			"there is no such folder, so no program finds another one by it")
@@ -88,14 +89,24 @@ func (f *findings) access(bus string, seen *folderSeen) {
 	}
 }
 
+// entries says that there are more programs than each of them follows, or nearly.
+//
+//   - living: entries that are renewed. The others go by themselves, and do not count.
+func (f *findings) entries(bus string, living, most int) {
+	most = cmp.Or(most, maxEntries)
+	const full = "use a folder for each part of the bus, or start all programs with a larger --max-entries, and this command too"
+	switch {
+	case living > most:
+		f.add(Error, "folder-full", bus, full, "it has %d entries of programs that live: programs follow %d, and do not find the others", living, most)
+	case living >= most*9/10:
+		f.add(Warning, "folder-full", bus, full, "it has %d entries of programs that live: programs follow %d, and would not find the others", living, most)
+	}
+}
+
 // names says what is wrong with what lies in the folder.
 func (f *findings) names(bus string, s *file.Survey) {
-	const full = "remove what is no entry, or use a folder for each part of the bus"
-	switch {
-	case !s.All:
-		f.add(Error, "folder-full", bus, full, "it has more than %d names: programs look at so many, and do not find the others", maxNames)
-	case s.Names >= nearNames:
-		f.add(Warning, "folder-full", bus, full, "it has %d names: programs look at %d, and would not find the others", s.Names, maxNames)
+	if !s.All {
+		f.add(Error, "folder-full", bus, "remove what is no entry, or what was not written for an hour", "it has more than %d names: programs look at so many, and do not find the others", s.Names)
 	}
 	if s.Passed > 0 {
 		text := strings.Join(s.Others, ", ")
@@ -103,7 +114,7 @@ func (f *findings) names(bus string, s *file.Survey) {
 			text += ", ..."
 		}
 		f.add(Note, "folder-names", bus, "keep other files elsewhere",
-			"%s of other things than entries, which count towards the %d that programs look at: %s", count(s.Passed, "name", "names"), maxNames, text)
+			"%s of other things than entries, at which all programs look: %s", count(s.Passed, "name", "names"), text)
 	}
 	for _, found := range s.Files {
 		pathError := (*file.PathError)(nil)

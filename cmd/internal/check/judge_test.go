@@ -26,7 +26,7 @@ var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 // entryOf returns an entry of another host with which nothing is wrong, and the answers of its
 // program.
 func entryOf(number int, set string) entrySeen {
-	instance, addr := fmt.Sprintf("I%d", number), netip.MustParseAddrPort(fmt.Sprintf("10.0.0.%d:7000", number))
+	instance, addr := fmt.Sprintf("I%d", number), netip.MustParseAddrPort(fmt.Sprintf("10.0.%d.%d:7000", number>>8, number&255))
 	wanted, err := tags.ParseSet(set)
 	if err != nil {
 		panic(err)
@@ -165,6 +165,13 @@ func ids(t *testing.T) (all []string) {
 		for _, m := range id.FindAllStringSubmatch(string(data), -1) {
 			all = append(all, m[1]+m[2])
 		}
+	}
+	data, err := os.ReadFile("../overview/problem.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^\t[A-Z]\w+ += "([a-z-]+)"$`).FindAllStringSubmatch(string(data), -1) {
+		all = append(all, m[1])
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

@@ -19,7 +19,7 @@ import (
 const (
 	atOnce        = 64          // dials, and questions, at a time
 	between       = time.Second // from the first answers to the second ones
-	askedPeers    = 32          // of which the answers tell
+	askedPeers    = 32          // of which the answers tell, unless there are more
 	askedTags     = 64
 	largeQuestion = 16 << 10 // bytes of the question that packets of all sizes must carry
 )
@@ -76,8 +76,9 @@ func (l *looker) lookAtFolder(ctx context.Context) folderSeen {
 	}
 	seen, err := within(ctx, folderPatience, l.folder)
 	if err != nil {
-		seen.err, l.hanging = err, errors.Is(err, errHangs)
+		seen.err = err
 	}
+	l.hanging = errors.Is(seen.err, errHangs)
 	return seen
 }
 
@@ -138,19 +139,29 @@ func (l *looker) askFirst(ctx context.Context, to asker, e *entrySeen) {
 	}
 }
 
+// peers returns of how many peers the second answer is to tell: of all that an answer has at
+// most, if the first one could not name all. Whether one has gone, or has come back, is not
+// known otherwise.
+func (e *entrySeen) peers() int {
+	if s := e.first.state; s.Connected > len(s.Peers) || len(s.Gone) >= askedPeers {
+		return state.MaxPeers
+	}
+	return askedPeers
+}
+
 // askAgain asks an instance a second time, for much and with a large question if the way
 // to it is over a network.
 func (l *looker) askAgain(ctx context.Context, to asker, e *entrySeen) {
-	question := state.Question{Peers: askedPeers}
+	question := state.Question{Peers: e.peers()}
 	switch {
 	case e.small:
 		question = state.Question{}
 	case !e.local():
-		large := state.Question{Peers: askedPeers, Busiest: askedTags, Tags: manyTags()}
+		large := state.Question{Peers: e.peers(), Busiest: askedTags, Tags: manyTags()}
 		if e.second = l.askOne(ctx, to, e, large); !isTimeout(e.second.err) {
 			return
 		}
-		e.small = true
+		e.small, question.Peers = true, askedPeers
 	}
 	e.second = l.askOne(ctx, to, e, question)
 }

@@ -30,7 +30,10 @@ type fakeAsker struct {
 	blackHole map[string]bool // instances that large packets do not reach
 	quiet     map[string]bool // instances whose large packets do not come
 
+	connected int // to each
+
 	mu      sync.Mutex
+	peers   []int // that questions asked for, at most
 	running int
 	most    int // at a time
 	asked   map[string]int
@@ -84,8 +87,9 @@ func (f *fakeAsker) Ask(ctx context.Context, e directory.Entry, q state.Question
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asked[e.Instance]++
+	f.peers = append(f.peers, q.Peers)
 	return state.State{
-		Time: time.Now(), Instance: e.Instance, Program: "v1.2.0",
+		Time: time.Now(), Connected: f.connected, Peers: make([]state.Peer, min(q.Peers, f.connected)), Instance: e.Instance, Program: "v1.2.0",
 		Losses: []state.Loss{{Cause: state.Full, Messages: uint64(f.asked[e.Instance])}},
 	}, err
 }
@@ -136,7 +140,7 @@ func TestALargeBusWithManyDeadIsLookedAtSoon(t *testing.T) {
 			t.Errorf("got %d at a time, want %d", f.most, atOnce)
 		}
 		all := judge(s)
-		want := "CRITICAL - 100 errors (address-timeout), 900 warnings (losing), 1250 notes (no-tags, same-name), 900 of 1000 entries answered"
+		want := "CRITICAL - 25 errors (address-timeout), 900 warnings (losing), 500 notes (no-tags, same-name), 900 of 1000 entries answered"
 		if got := summary(s, all); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
@@ -201,7 +205,7 @@ func TestAnInterruptedLookSaysWhatItKnows(t *testing.T) {
 		if got := idsOf(all, Warning); !cmp.Equal(got, []string{"unfinished"}) {
 			t.Errorf("got warnings %v, want unfinished", got)
 		}
-		if code := worst(all).status(); code != 1 {
+		if code := statusFor(worst(all)); code != 1 {
 			t.Errorf("got status %d, want 1", code)
 		}
 	})
@@ -227,4 +231,35 @@ func TestAFolderThatHangsIsSaid(t *testing.T) {
 		}
 		close(release)
 	})
+}
+
+// Whether a peer has gone for good is known only with all peers that are there.
+func TestAnInstanceOfManyPeersIsAskedForAll(t *testing.T) {
+	for _, test := range []struct {
+		name        string
+		connected   int
+		local, hole bool
+		want        []int
+	}{
+		{"few", askedPeers, false, false, []int{askedPeers, askedPeers}},
+		{"many", askedPeers + 1, false, false, []int{askedPeers, state.MaxPeers}},
+		{"many on this host", askedPeers + 1, true, false, []int{askedPeers, state.MaxPeers}},
+		{"many, and large packets do not come", askedPeers + 1, false, true, []int{askedPeers, state.MaxPeers, askedPeers}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, f, survey := world(1)
+				f.connected, f.blackHole["I0000"] = test.connected, test.hole
+				if test.local {
+					l.own = func() map[netip.Addr]bool {
+						return map[netip.Addr]bool{survey.Files[0].Entry.Addresses[0].Addr(): true}
+					}
+				}
+				l.look(t.Context())
+				if diff := cmp.Diff(test.want, f.peers); diff != "" {
+					t.Errorf("peers of the questions (-want +got)\n%s", diff)
+				}
+			})
+		})
+	}
 }

@@ -4,8 +4,12 @@ package check
 
 import (
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	time.Local = time.UTC // in which findings are compared
+	goleak.VerifyTestMain(m)
+}

@@ -36,6 +36,7 @@ var words = [...]string{OK: "OK", Note: "OK", Warning: "WARNING", Error: "CRITIC
 // summary returns the one line that says it all, as monitoring plugins do.
 func summary(s *seen, all []Finding) string {
 	var parts []string
+	all = grouped(all)
 	for _, l := range []struct {
 		level     Level
 		one, many string
@@ -81,22 +82,20 @@ func (c *Command) write(out io.Writer, asJSON bool, s *seen, all []Finding) erro
 	if c.Nagios {
 		fmt.Fprintln(&b, summary(s, all))
 	}
-	group := ""
-	for _, f := range all {
-		if c.Quiet && f.Level == OK {
-			continue
-		}
-		if asJSON {
+	switch {
+	case asJSON:
+		for _, f := range all {
+			if c.Quiet && f.Level == OK {
+				continue
+			}
 			if err := json.NewEncoder(&b).Encode(f); err != nil {
 				return err
 			}
-			continue
 		}
-		if f.Group != group {
-			group = f.Group
-			fmt.Fprintln(&b, group)
-		}
-		f.writeText(&b, "")
+	case c.Verbose:
+		c.writeEach(&b, all)
+	default:
+		writeGrouped(&b, all)
 	}
 	if !c.Nagios && !asJSON {
 		fmt.Fprintln(&b, summary(s, all))
@@ -107,6 +106,21 @@ func (c *Command) write(out io.Writer, asJSON bool, s *seen, all []Finding) erro
 	}
 	_, err := io.WriteString(out, text)
 	return err
+}
+
+// writeEach writes all findings by what they are about.
+func (c *Command) writeEach(b *strings.Builder, all []Finding) {
+	group := ""
+	for _, f := range all {
+		if c.Quiet && f.Level == OK {
+			continue
+		}
+		if f.Group != group {
+			group = f.Group
+			fmt.Fprintln(b, group)
+		}
+		f.writeText(b, "")
+	}
 }
 
 // writeText writes a finding for people, in one line or two.

@@ -38,7 +38,7 @@ func TestWhatIsPrinted(t *testing.T) {
 		asJSON bool
 		want   string
 	}{
-		{"all", Command{}, false, `folder
+		{"all", Command{Verbose: true}, false, `folder
   ok: /bus: it can be read and written; 2 names in 3ms
 entries
   ok: /bus: 2 entries of publishers and receivers, all renewed
@@ -54,8 +54,9 @@ tags
 ` + two + `host
   ok: this host: its limits suffice for 2 entries
 ` + note + last},
-		{"quiet", Command{Quiet: true}, false, "tags\n" + two + "host\n" + note + last},
-		{"for a monitoring system", Command{Quiet: true, Nagios: true}, false, last + "tags\n" + strings.ReplaceAll(two, "|", "/") + "host\n" + note},
+		{"what is wrong, each by itself", Command{Verbose: true, Quiet: true}, false, "tags\n" + two + "host\n" + note + last},
+		{"what is wrong", Command{}, false, two + note + last},
+		{"for a monitoring system", Command{Nagios: true}, false, last + strings.ReplaceAll(two, "|", "/") + note},
 		{"JSON", Command{Quiet: true}, true, `{"level":"warning","group":"tags","id":"two-publishers","about":"felix-1 on pc-1","instance":"I1","text":"it and a|b on pc-2 (I2) both publish 0x000000000000001f: subscribers get these tags from one of them, or twice","do":"stop one of them, or give each its own tags"}
 {"level":"note","group":"host","id":"congestion-control","about":"net.ipv4.tcp_congestion_control","text":"it is bbr, which paces what is sent: on some networks another one carries more; within a host the bus does not use it","do":"measure cubic on this network: tcp.Config.CongestionControl, or the sysctl"}
 `},

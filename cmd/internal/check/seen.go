@@ -33,10 +33,11 @@ type seen struct {
 
 // us is this host, and this program.
 type us struct {
-	host    string
-	backend string        // as this command was given it
-	program string        // version; empty: unknown
-	expiry  time.Duration // of entries
+	host       string
+	backend    string        // as this command was given it
+	program    string        // version; empty: unknown
+	expiry     time.Duration // of entries
+	maxEntries int           // that programs follow in a folder; 0 elsewhere
 }
 
 // folderSeen is the folder of the bus.

@@ -87,7 +87,8 @@ var wrongs = []wrong{
 		s.folder.write = &fs.PathError{Op: "open", Path: "/bus/x", Err: syscall.EACCES}
 	}},
 	{"the folder cannot be written", func(s *seen) { s.folder.write = &fs.PathError{Op: "write", Path: "/bus/x", Err: syscall.EIO} }},
-	{"the folder has nearly too many names", func(s *seen) { s.folder.survey.Names = 3900 }},
+	{"the folder has nearly too many entries", func(s *seen) { s.us.maxEntries = 2 }},
+	{"the folder has too many entries", func(s *seen) { s.us.maxEntries = 1 }},
 	{"the folder has too many names", func(s *seen) { s.folder.survey.Names, s.folder.survey.All = 4096, false }},
 	{"the folder has other names", func(s *seen) {
 		s.folder.survey.Passed, s.folder.survey.Others = 4, []string{"README", "a\x1bb", "c"}
@@ -169,6 +170,11 @@ var wrongs = []wrong{
 		s.entries[0].greets[0].Refused = "unknown role"
 		s.entries[0].first, s.entries[0].second = answerSeen{err: fmt.Errorf("%w: unknown role", observer.ErrNotObservable)}, answerSeen{}
 	}},
+	{"no instance lets this command ask", func(s *seen) {
+		for i := range s.entries {
+			s.entries[i].first, s.entries[i].second = answerSeen{err: fmt.Errorf("observe: %w: no rule such as {}", observer.ErrDenied)}, answerSeen{}
+		}
+	}},
 	{"an instance does not answer", func(s *seen) {
 		s.entries[0].first, s.entries[0].second = answerSeen{took: 2 * time.Second, err: fmt.Errorf("%w: x", observer.ErrTimeout)}, answerSeen{}
 	}},
@@ -230,6 +236,14 @@ var wrongs = []wrong{
 		before.Peers = []state.Peer{{Instance: "S1", Name: "disk"}, {Instance: "S2"}}
 		now.Peers = []state.Peer{{Instance: "S2"}, {Instance: "S1", Name: "disk", Losses: now.Losses[:1]}}
 	}},
+	{"messages were lost before", now(func(a *state.State) {
+		a.Losses = []state.Loss{{Cause: state.Overflow, Messages: 9, First: noon.Add(-time.Hour), Last: noon.Add(-time.Minute)}}
+		a.Gone = []state.Peer{{Instance: "S1", Name: "disk", Losses: a.Losses}}
+	})},
+	{"messages are unconfirmed", now(func(a *state.State) {
+		a.Sending.Unconfirmed = 6176
+		a.Gone = []state.Peer{{Instance: "S1", Name: "disk", Unconfirmed: 6170, Heard: noon.Add(-time.Minute), Ended: noon.Add(-54 * time.Second)}}
+	})},
 	{"connections break", now(func(a *state.State) { a.Broken = 1 })},
 	{"there is no room", now(func(a *state.State) { a.Sending.Refusals = 17 })},
 	{"messages become unconfirmed", now(func(a *state.State) { a.Sending.Unconfirmed = 3 })},

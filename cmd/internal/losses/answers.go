@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package losses
 
 import (
@@ -46,17 +48,26 @@ func (b *builder) add(tag *tags.Tag, peer overview.End, policy string, losses []
 // peers adds what was lost with each peer in each lane, and the rest of what was lost with a
 // peer, or with peers that the answer does not have.
 func (b *builder) peers(s *state.State) {
-	rest := slices.Clone(s.Losses)
+	rest, unnamed := slices.Clone(s.Losses), uint64(0)
+	if s.Sending != nil {
+		unnamed = s.Sending.Unconfirmed
+	}
 	for _, list := range [][]state.Peer{s.Peers, s.Gone} {
 		for i := range list {
 			p := &list[i]
 			peer := overview.End{Instance: p.Instance, Name: p.Name, Host: p.Host, PID: p.PID}
 			ofPeer := slices.Clone(p.Losses)
+			open := p.Unconfirmed
 			for j := range p.Lanes {
-				b.add(nil, peer, p.Lanes[j].Policy, p.Lanes[j].Losses)
-				subtract(rest, p.Lanes[j].Losses)
-				subtract(ofPeer, p.Lanes[j].Losses)
+				lane := &p.Lanes[j]
+				b.add(nil, peer, lane.Policy, lane.Losses)
+				subtract(rest, lane.Losses)
+				subtract(ofPeer, lane.Losses)
+				b.unconfirmed(peer, lane.Policy, lane.Unconfirmed, p)
+				open -= min(open, lane.Unconfirmed)
 			}
+			b.unconfirmed(peer, "", open, p)
+			unnamed -= min(unnamed, p.Unconfirmed)
 			b.add(nil, peer, "", ofPeer)
 			subtract(rest, ofPeer)
 		}
@@ -68,6 +79,24 @@ func (b *builder) peers(s *state.State) {
 		}
 	}
 	b.add(nil, overview.End{}, "", rest)
+	b.unconfirmed(overview.End{}, "", unnamed, new(state.Peer))
+}
+
+// Unconfirmed is the cause of rows of messages that are lost or received: their subscriber has
+// gone before it has said.
+const Unconfirmed state.Cause = "unconfirmed"
+
+// unconfirmed adds messages of connections that have ended, which were on their way since the
+// peer was heard last.
+func (b *builder) unconfirmed(peer overview.End, policy string, messages uint64, p *state.Peer) {
+	if messages == 0 {
+		return
+	}
+	l := state.Loss{Cause: Unconfirmed, Messages: messages}
+	if !p.Ended.IsZero() {
+		l.First, l.Last = p.Heard, p.Ended
+	}
+	b.add(nil, peer, policy, []state.Loss{l})
 }
 
 // tags adds what was lost of each tag that is asked for, by peer as far as the peers of the

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package losses
 
 import (
@@ -10,6 +12,7 @@ import (
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
+	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
 	"tagbus/tags"
 )
@@ -17,6 +20,9 @@ import (
 const (
 	// maxSilent is how many of those that did not answer are named.
 	maxSilent = 20
+
+	// maxDead is how many are named that have gone without a word.
+	maxDead = 5
 
 	// maxPeers is how many peers all instances together tell of, if more than a few have
 	// lost messages. What others have lost is then in a row without peer.
@@ -37,10 +43,11 @@ func (r *reporter) ask(ctx context.Context, w *overview.Watcher) (f found, err e
 	case o.Problem != nil:
 		f.note("the directory is not read whole: %s", cli.Text(o.Problem))
 	}
-	all, silent := len(o.Rows), f.noteSilent(o, 0)
+	f.noteDead(o)
+	all, silent, denied := len(o.Rows), f.noteSilent(o, 0), tool.Denied(o)
 	lossy := make(map[string]bool)
 	for i := range o.Rows {
-		if s := o.Rows[i].State; s != nil && state.Lost(s.Losses) > 0 {
+		if s := o.Rows[i].State; s != nil && (state.Lost(s.Losses) > 0 || s.Sending != nil && s.Sending.Unconfirmed > 0) {
 			lossy[o.Rows[i].Entry.Instance] = true
 		}
 	}
@@ -52,6 +59,11 @@ func (r *reporter) ask(ctx context.Context, w *overview.Watcher) (f found, err e
 	}
 	if silent > maxSilent {
 		f.note("nor could %s", units.FormatNumber(silent-maxSilent, "other"))
+	}
+	f.denied = denied
+	if all == 0 {
+		f.where = fmt.Sprintf("%s is empty: start a publisher, or a receiver, with the same --bus", r.env.Bus)
+		return f, nil
 	}
 	f.where = fmt.Sprintf("%d of %s in %s asked", all-silent, entries(all), r.env.Bus)
 	return f, nil
@@ -77,9 +89,29 @@ func (r *reporter) take(f *found, o overview.Overview) {
 			continue
 		}
 		f.rows = append(f.rows, r.rowsOf(row.State)...)
+		if s := row.State.Sending; r.perTag() && s != nil && s.Unconfirmed > 0 {
+			f.note("%s has %s unconfirmed, of tags that are not known", overview.Label(row.Entry.Name, row.Entry.Instance), units.FormatNumber(s.Unconfirmed, "message"))
+		}
 		if len(row.State.Asked) == state.MaxTags && row.State.KnownTags > state.MaxTags {
 			f.note("%s has %s, of which %d were looked at: name some", overview.Label(row.Entry.Name, row.Entry.Instance), units.FormatNumber(row.State.KnownTags, "tag"), state.MaxTags)
 		}
+	}
+}
+
+// noteDead notes who has gone without a word: no count has what they held.
+func (f *found) noteDead(o overview.Overview) {
+	var dead []overview.Problem
+	for _, p := range o.Problems() {
+		if p.ID == overview.StaleEntry || p.ID == overview.FolderFull {
+			dead = append(dead, p)
+		}
+	}
+	for i, g := range overview.Groups(dead) {
+		if i == maxDead {
+			f.note("nor do counts have what %s held that have gone so", units.FormatNumber(len(dead)-maxDead, "other"))
+			return
+		}
+		f.note("%s: %s; what it held is in no count", g.Culprit.Called(), cli.Words(g.Text()))
 	}
 }
 

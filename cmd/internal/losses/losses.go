@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package losses is the command tagbus losses: what was lost, where, and why?
 //
 // It shows what publishers and receivers have counted, or what is in the files of
@@ -17,6 +19,7 @@ import (
 	"time"
 
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/units"
 	"tagbus/internal/plain"
 	"tagbus/tags"
 )
@@ -85,9 +88,10 @@ type reporter struct {
 
 // found is what one look has found.
 type found struct {
-	rows  []Row
-	notes []string // what the rows do not say
-	where string   // where there are none, if there are none
+	rows   []Row
+	notes  []string // what the rows do not say
+	denied error    // of tool.Denied
+	where  string   // where there are none, if there are none
 }
 
 func (f *found) note(format string, args ...any) {
@@ -112,6 +116,9 @@ func (r *reporter) show(out io.Writer, f found) error {
 	if err := write(out, r.env.JSON, time.Now(), shown); err != nil {
 		return err
 	}
+	if open := unconfirmedIn(rows); open > 0 {
+		f.note("%s unconfirmed: lost or received, their subscribers have gone without saying it, and say it if they come back", units.FormatNumber(open, "message"))
+	}
 	switch {
 	case all == 0:
 		f.note("no losses: %s", f.where)
@@ -120,9 +127,22 @@ func (r *reporter) show(out io.Writer, f found) error {
 	case len(shown) < len(rows):
 		f.note("%d of %d (--head)", len(shown), len(rows))
 	}
-	if len(f.notes) == 0 {
-		return nil
+	var err error
+	if len(f.notes) > 0 {
+		_, err = io.WriteString(notes, strings.Join(f.notes, "\n")+"\n")
 	}
-	_, err := io.WriteString(notes, strings.Join(f.notes, "\n")+"\n")
+	if err == nil && r.Watch == 0 {
+		err = f.denied
+	}
 	return err
+}
+
+// unconfirmedIn returns how many messages of rows are unconfirmed.
+func unconfirmedIn(rows []Row) (messages uint64) {
+	for i := range rows {
+		if rows[i].Cause == Unconfirmed {
+			messages += rows[i].Messages
+		}
+	}
+	return messages
 }

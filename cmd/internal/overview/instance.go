@@ -60,10 +60,13 @@ type Instance struct {
 	Pages        int          `json:"pool_pages,omitempty"`
 	FreePages    int          `json:"pool_free_pages,omitempty"`
 
+	Resent *uint64 `json:"retransmitted_segments,omitempty"` // on the connections that are open; nil: its transport does not measure it
+
 	MessageRate Rate `json:"messages_per_second,omitzero"`
 	ByteRate    Rate `json:"payload_bytes_per_second,omitzero"`
 	RefusalRate Rate `json:"refusals_per_second,omitzero"`
 	LostRate    Rate `json:"lost_messages_per_second,omitzero"`
+	ResentRate  Rate `json:"retransmitted_segments_per_second,omitzero"`
 
 	Row *Row `json:"-"` // what it was made of
 }
@@ -81,7 +84,7 @@ func (r *Row) instance(now time.Time) Instance {
 	e, s := &r.Entry, r.State
 	in := Instance{
 		Time: now, Instance: e.Instance, Name: e.Name, Host: e.Host, PID: e.PID, Role: role(e), Row: r,
-		SilentSince: r.SilentSince, MessageRate: Unknown, ByteRate: Unknown, RefusalRate: Unknown, LostRate: Unknown,
+		SilentSince: r.SilentSince, MessageRate: Unknown, ByteRate: Unknown, RefusalRate: Unknown, LostRate: Unknown, ResentRate: Unknown,
 	}
 	if s == nil {
 		if r.Err != nil {
@@ -98,6 +101,9 @@ func (r *Row) instance(now time.Time) Instance {
 	if s.Sending != nil {
 		in.Refusals, in.Pages, in.FreePages = s.Sending.Refusals, s.Sending.PoolPages, s.Sending.PoolFreePages
 		in.RefusalRate = r.rate(refusals)
+	}
+	if s.Path != nil {
+		in.Resent, in.ResentRate = &s.Path.Retransmitted, r.rate(func(s *state.State) uint64 { return resent(s.Path) })
 	}
 	in.Stuck, in.Worst = r.stuckPeers(), r.worst()
 	if missing := Missing(s); len(missing) > 0 && s.Connected <= len(s.Peers) {
@@ -172,7 +178,7 @@ func (r *Row) stuckPeers() (n int) {
 // stuck reports whether a peer takes nothing: the instance calls it stalled only after it has
 // waited for long.
 func (r *Row) stuck(p *state.Peer) bool {
-	if !p.StalledSince.IsZero() {
+	if !p.StalledSince.IsZero() || r.stands(p) {
 		return true
 	}
 	return (r.quiet(p) || queue(p) > nearlyFull) && r.peerRate(p, sentTo) == 0

@@ -42,9 +42,12 @@ type Link struct {
 	StalledFor   float64      `json:"stalled_seconds,omitempty"` // by the clock of the instance that says so
 	RoundTrip    float64      `json:"rtt_seconds,omitempty"`     // 0: not known
 
+	Resent *uint64 `json:"retransmitted_segments,omitempty"` // by the side that has told of it; nil: its transport does not measure it
+
 	MessageRate Rate `json:"sent_messages_per_second,omitzero"`
 	ByteRate    Rate `json:"sent_bytes_per_second,omitzero"`
 	LostRate    Rate `json:"lost_messages_per_second,omitzero"`
+	ResentRate  Rate `json:"retransmitted_segments_per_second,omitzero"`
 
 	Row *Row `json:"-"` // the entry that has told of it
 }
@@ -82,7 +85,12 @@ func (r *Row) link(p *state.Peer, now time.Time) Link {
 		MessageRate: r.peerRate(p, sentTo),
 		ByteRate:    r.peerRate(p, func(p *state.Peer) uint64 { return p.Bytes }),
 		LostRate:    r.peerRate(p, lostOf),
+		ResentRate:  Unknown,
 		Row:         r,
+	}
+	if p.Path != nil {
+		l.Resent = &p.Path.Retransmitted
+		l.ResentRate = r.peerRate(p, func(p *state.Peer) uint64 { return resent(p.Path) })
 	}
 	if role(&r.Entry) == state.Receiver {
 		l.From, l.To = l.To, l.From
@@ -109,6 +117,14 @@ func (l *Link) Trouble() Trouble {
 	default:
 		return Fine
 	}
+}
+
+// resent returns what was sent again, 0 if it is not measured.
+func resent(p *state.Path) uint64 {
+	if p == nil {
+		return 0
+	}
+	return p.Retransmitted
 }
 
 func lostOf(p *state.Peer) uint64 { return state.Lost(p.Losses) }

@@ -19,15 +19,21 @@ func Missing(s *state.State) (missing []*state.Peer) {
 		return nil
 	}
 	type program struct{ name, host string }
-	instances, programs := make(map[string]bool), make(map[program]bool)
+	instances, newest := make(map[string]bool), make(map[program]*state.Peer)
 	for i := range s.Peers {
 		p := &s.Peers[i]
-		instances[p.Instance], programs[program{p.Name, p.Host}] = true, p.Name != ""
+		instances[p.Instance] = true
+		if n := newest[program{p.Name, p.Host}]; p.Name != "" && (n == nil || p.Since.After(n.Since)) {
+			newest[program{p.Name, p.Host}] = p
+		}
 	}
 	for i := range s.Gone {
 		p := &s.Gone[i]
-		if p.Reason == "" || p.Ended.IsZero() || s.Time.Sub(p.Ended) > lately || instances[p.Instance] || programs[program{p.Name, p.Host}] {
+		if p.Reason == "" || p.Ended.IsZero() || s.Time.Sub(p.Ended) > lately || instances[p.Instance] {
 			continue
+		}
+		if n := newest[program{p.Name, p.Host}]; n != nil && !n.Since.Before(p.Heard) {
+			continue // started again; one that was there before is another one
 		}
 		missing = append(missing, p)
 	}

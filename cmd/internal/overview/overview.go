@@ -23,8 +23,17 @@ type Asker interface {
 // Overview is a bus at one time.
 type Overview struct {
 	Time    time.Time
-	Rows    []Row // in the order of the entries
-	Problem error // of the directory; the rows are valid all the same
+	Rows    []Row  // in the order of the entries
+	Problem error  // of the directory; the rows are valid all the same
+	Dead    []Dead // what is left of instances that have gone without a word
+	Full    bool   // the folder has more names than programs look at
+}
+
+// Dead is an instance that has gone without a word.
+type Dead struct {
+	Entry directory.Entry
+	Since time.Time // when it gave a sign of life last
+	Why   string    // how that is known
 }
 
 // Row is an entry of the directory and what it says of itself.

@@ -113,7 +113,7 @@ func TestLinksAsJSON(t *testing.T) {
 
 func TestTotals(t *testing.T) {
 	o := bus()
-	got := overview.Sum(o.Instances())
+	got := o.Totals(overview.Groups(o.Problems()))
 	want := overview.Totals{
 		Entries: 5, Silent: 1, Connected: 4, Stalled: 1, Stuck: 1, Losing: 1,
 		MessageRate: 4000, ByteRate: 4000, LostRate: 10,
@@ -318,7 +318,7 @@ func TestMissing(t *testing.T) {
 	if in.Missing != 2 || in.Missed != "display" || in.Trouble() != overview.Earlier {
 		t.Errorf("got %d, %q and trouble %v, want 2, display and %v", in.Missing, in.Missed, in.Trouble(), overview.Earlier)
 	}
-	if sum := overview.Sum(o.Instances()); sum.Missing != 2 {
+	if sum := o.Totals(overview.Groups(o.Problems())); sum.Missing != 2 {
 		t.Errorf("sum: got %d missing, want 2", sum.Missing)
 	}
 	row.State.Connected = 2 // one that the answer does not have may be display

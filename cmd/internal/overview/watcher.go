@@ -3,9 +3,11 @@
 package overview
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tagbus/bus/directory"
@@ -44,12 +46,77 @@ type Watcher struct {
 	open    map[string]*question    // by instance: under way, or answered between looks
 	silent  map[string]*silence     // by instance: those that have not answered
 	retries chan struct{}           // a place for each question to the silent
+	gone    map[string]Dead         // by instance: those that were silent, and are not listed any more
+
+	left   func() Leftovers // what the dead have left in the directory; nil: nothing is known of that
+	looked time.Time        // at that, last
+	graves chan Leftovers   // of a look that goes on; nil: none does
+	found  Leftovers        // by the last one
+}
+
+// Leftovers is what is in a directory besides the entries that it lists.
+type Leftovers struct {
+	Dead []Dead // and perhaps some that are listed
+	Full bool   // there is more than is looked at
+}
+
+// leftoversPause is between two looks at what the dead have left: each reads all files.
+const leftoversPause = 10 * time.Second
+
+// maxGoners is how many are remembered that were silent and are not listed any more.
+const maxGoners = 256
+
+// SeeLeftovers has later looks show what left returns. It runs on a goroutine of its own, every
+// ten seconds at most; a directory that does not answer holds up one look.
+func (w *Watcher) SeeLeftovers(left func() Leftovers) { w.left = left }
+
+// dead returns who has gone without a word.
+func (w *Watcher) dead(ctx context.Context, listed map[string]bool, patience time.Duration, now time.Time) (dead []Dead, full bool) {
+	if w.left != nil && w.graves == nil && (w.looked.IsZero() || now.Sub(w.looked) >= leftoversPause) {
+		graves := make(chan Leftovers, 1)
+		w.graves = graves
+		go func() { graves <- w.left() }()
+	}
+	if w.graves != nil {
+		if !w.looked.IsZero() {
+			patience = 0
+		}
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		select {
+		case w.found = <-w.graves:
+			w.graves = nil
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		if w.looked.IsZero() || w.graves == nil {
+			w.looked = now
+		}
+	}
+	known := make(map[string]bool)
+	for _, d := range w.found.Dead {
+		if !listed[d.Entry.Instance] {
+			known[d.Entry.Instance] = true
+			dead = append(dead, d)
+		}
+	}
+	for instance, d := range w.gone {
+		switch {
+		case listed[instance] || now.Sub(d.Since) > lately:
+			delete(w.gone, instance)
+		case !known[instance]:
+			dead = append(dead, d)
+		}
+	}
+	slices.SortFunc(dead, func(a, b Dead) int { return cmp.Compare(a.Entry.Instance, b.Entry.Instance) })
+	return dead, w.found.Full
 }
 
 // New returns a Watcher that has not looked yet.
 func New(dir directory.Directory, asker Asker) *Watcher {
 	return &Watcher{
 		dir: dir, asker: asker,
+		gone: make(map[string]Dead),
 		open: make(map[string]*question), silent: make(map[string]*silence),
 		retries: make(chan struct{}, againAtOnce),
 	}
@@ -74,12 +141,30 @@ func (q *question) over() bool {
 	}
 }
 
+// failed reports whether it has ended without an answer, which was not the fault of its look.
+func (q *question) failed() bool { return q.over() && q.answer == nil && !q.broken }
+
 // silence is what is known of an instance that does not answer.
 type silence struct {
+	entry directory.Entry
 	since time.Time
 	next  time.Time // when it is asked again
 	pause time.Duration
 	err   error
+
+	failed int // questions that have ended without an answer
+}
+
+// lasts reports whether an instance whose entry is not there any more has gone without a word,
+// as it has not answered for a while. One question may fail while an instance ends in order.
+//
+//   - last: the question that is under way; nil: none is.
+func (s *silence) lasts(last *question) bool {
+	failed := s.failed
+	if last != nil && last.failed() {
+		failed++
+	}
+	return failed >= 2 && !withholds(s.err)
 }
 
 // Look lists the entries and asks those that keep keeps, each for at most patience. The
@@ -100,6 +185,7 @@ func (w *Watcher) Look(ctx context.Context, keep func(*directory.Entry) bool, q 
 		}
 	}
 	w.forget(listed)
+	o.Dead, o.Full = w.dead(ctx, listed, patience, o.Time)
 	w.begin(ctx, o.Rows, q, patience, o.Time)
 	w.await(ctx, o.Rows, patience)
 	w.before = make(map[string]*state.State, len(o.Rows))
@@ -114,9 +200,12 @@ func (w *Watcher) Look(ctx context.Context, keep func(*directory.Entry) bool, q 
 
 // forget drops what is known of instances that are not listed any more.
 func (w *Watcher) forget(listed map[string]bool) {
-	for instance := range w.silent {
+	for instance, s := range w.silent {
 		if !listed[instance] {
 			delete(w.silent, instance)
+			if len(w.gone) < maxGoners && s.lasts(w.open[instance]) {
+				w.gone[instance] = Dead{Entry: s.entry, Since: s.since, Why: "it did not answer, and then its entry expired"}
+			}
 		}
 	}
 	for instance := range w.open {
@@ -209,12 +298,12 @@ func (w *Watcher) await(ctx context.Context, rows []Row, patience time.Duration)
 // end puts into a row what is known now.
 func (w *Watcher) end(ctx context.Context, r *Row, patience time.Duration, now time.Time) {
 	instance := r.Entry.Instance
-	s := w.silent[instance]
+	s, failed := w.silent[instance], false
 	if asked := w.open[instance]; asked != nil {
 		switch {
 		case asked.over():
 			delete(w.open, instance)
-			r.State, r.Err = asked.answer, asked.err
+			r.State, r.Err, failed = asked.answer, asked.err, asked.failed()
 		case s != nil:
 			r.Err = s.err
 		default:
@@ -233,11 +322,14 @@ func (w *Watcher) end(ctx context.Context, r *Row, patience time.Duration, now t
 		}
 		return
 	case s == nil:
-		s = &silence{since: now, next: now.Add(firstPause), pause: firstPause}
+		s = &silence{entry: r.Entry, since: now, next: now.Add(firstPause), pause: firstPause}
 		w.silent[instance] = s
 	case w.open[instance] == nil && !now.Before(s.next): // it was asked again
 		s.pause = min(2*s.pause, longestPause)
 		s.next = now.Add(s.pause)
+	}
+	if failed {
+		s.failed++
 	}
 	s.err = r.Err
 	r.SilentSince = s.since

@@ -14,6 +14,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/memory"
+	"tagbus/bus/observer"
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/overview"
 	"tagbus/tags"
@@ -205,6 +206,44 @@ func TestAnInstanceThatIsNotListedIsForgotten(t *testing.T) {
 			t.Errorf("got %d questions and silence since %v, want 2 and %v", asked.Load(), r.SilentSince, start)
 		}
 	})
+}
+
+// An entry that is withdrawn did not expire: what is asked while it ends, or may not be asked, has
+// not gone without a word.
+func TestWhoHasGoneWithoutAWord(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		err     error // of each question
+		looks   int   // one in a second, before the entry goes
+		without bool  // a word
+	}{
+		{"it is silent", overview.ErrNoAnswer, 5, true},
+		{"it was asked while it ended", errors.New("connection refused"), 1, false},
+		{"it was asked once, and then the pause was not over", errors.New("connection refused"), 2, false},
+		{"it denies the question", fmt.Errorf("observe: %w: no rule", observer.ErrDenied), 5, false},
+		{"it is too old", observer.ErrNotObservable, 5, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir := memory.New()
+				defer dir.Close()
+				a := announce(t, dir, "a")
+				w := overview.New(dir, asker{"a": func(context.Context) (state.State, error) { return state.State{}, test.err }})
+				for look := range test.looks {
+					if look > 0 {
+						time.Sleep(time.Second - time.Millisecond)
+					}
+					w.Look(t.Context(), nil, state.Question{}, patience)
+				}
+				if err := a.Withdraw(); err != nil {
+					t.Fatal(err)
+				}
+				if o := w.Look(t.Context(), nil, state.Question{}, patience); len(o.Dead) > 0 != test.without {
+					t.Errorf("got %+v, want one that has gone without a word: %v", o.Dead, test.without)
+				}
+			})
+		})
+	}
 }
 
 func TestWhatIsNotKeptIsNotAsked(t *testing.T) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package screen answers: how does a command show something that changes on a terminal, and
 // which keys are pressed meanwhile?
 //

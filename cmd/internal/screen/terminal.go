@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package screen
 
 import (
@@ -61,7 +63,10 @@ func Open(in, out *os.File) (*Terminal, error) {
 		t.closePipe()
 		return nil, err
 	}
-	signal.Notify(t.signals, syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGTSTP, syscall.SIGHUP)
+	signal.Notify(t.signals, syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGTSTP)
+	if !signal.Ignored(syscall.SIGHUP) { // as below nohup
+		signal.Notify(t.signals, syscall.SIGHUP)
+	}
 	bytes := make(chan []byte)
 	t.running.Go(func() { t.read(bytes) })
 	t.running.Go(func() { Type(bytes, t.done, t.emit) })

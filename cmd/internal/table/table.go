@@ -9,8 +9,8 @@
 //	}
 //	err := t.Flush()
 //
-// On a terminal a line never wraps: what is wider than the terminal is cut, wide texts
-// first, and the first column last. A pipe and a file get everything.
+// On a terminal a line never wraps: wide texts are cut first, then the least useful columns are
+// left out, and the first column is cut last. A pipe and a file get everything.
 package table
 
 import (
@@ -126,8 +126,11 @@ func (t *Table) Flush() error {
 	return err
 }
 
+// left is the width of a column that is left out.
+const left = -1
+
 // fitted returns the widths of the columns within the limit, as far as texts after the
-// first column can be cut.
+// first column can be cut, and columns be left out.
 func (t *Table) fitted() []int {
 	widths := append([]int(nil), t.widths...)
 	if t.limit == 0 {
@@ -145,19 +148,39 @@ func (t *Table) fitted() []int {
 				widest = i
 			}
 		}
-		if widest < 0 {
+		if widest >= 0 {
+			widths[widest]--
+			over--
+			continue
+		}
+		least := t.leastUseful(widths)
+		if least < 0 {
 			break
 		}
-		widths[widest]--
-		over--
+		over -= widths[least] + gap
+		widths[least] = left
 	}
 	return widths
+}
+
+// leastUseful returns which column is left out next, or a negative number.
+func (t *Table) leastUseful(widths []int) int {
+	least := -1
+	for i, c := range t.columns {
+		if i > 0 && widths[i] != left && Rank(c.Title) > 0 && (least < 0 || Rank(c.Title) >= Rank(t.columns[least].Title)) {
+			least = i
+		}
+	}
+	return least
 }
 
 // line writes one line, without blanks at its end.
 func (t *Table) line(b *strings.Builder, widths []int, cells []string) {
 	var l strings.Builder
 	for i, cell := range cells {
+		if widths[i] == left {
+			continue
+		}
 		cell = Cut(cell, widths[i])
 		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
 		if i > 0 {

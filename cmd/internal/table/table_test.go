@@ -49,11 +49,17 @@ felix-07  1.25 M/s  0x00000000000001...  3m12s ago
 a                -  0x5                  2s ago
 \x1b[2J          7  -                    -
 `},
-		{"a terminal where lines are cut", 24, `
-NAME         MSG/S  T...
-felix-07  1.25 M/s  0...
-a                -  0...
-\x1b[2J          7  -...
+		{"a terminal without room for the least useful column", 24, `
+NAME         MSG/S
+felix-07  1.25 M/s
+a                -
+\x1b[2J          7
+`},
+		{"a terminal where lines are cut", 7, `
+NAME
+feli...
+a
+\x1b[2J
 `},
 	}
 	for _, test := range tests {

@@ -8,13 +8,13 @@ import (
 
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/screen"
+	tables "tagbus/cmd/internal/table"
 )
 
 // column is one of a table.
 type column[R any] struct {
 	title string
 	width int  // at least
-	rank  int  // 0 is the last to be left out
 	text  bool // to the left, and wider if there is room
 	entry bool // of the directory: known of what does not answer too
 	cell  func(*R) string
@@ -29,24 +29,24 @@ type placed[R any] struct {
 	width int
 }
 
-// place chooses the columns for which there is room, in order of rank, and then gives
+// place chooses the columns for which there is room, in order of their use, and then gives
 // what is left to those of text, as far as they need it.
 //
 //   - room: columns of the terminal; 0 for as many as are needed.
 func place[R any](all []column[R], rows []R, room int) []placed[R] {
 	ranked := slices.Clone(all)
-	slices.SortStableFunc(ranked, func(a, b column[R]) int { return a.rank - b.rank })
+	slices.SortStableFunc(ranked, func(a, b column[R]) int { return tables.Rank(a.title) - tables.Rank(b.title) })
 	used, least := 1, -1 // the mark; the rank up to which there is room
 	for _, c := range ranked {
 		if room > 0 && used+c.width > room && least >= 0 { // one is there, in part if need be
 			break
 		}
-		used, least = used+c.width+1, c.rank
+		used, least = used+c.width+1, tables.Rank(c.title)
 	}
 	used-- // the last column needs no gap
 	var chosen []placed[R]
 	for _, c := range all {
-		if c.rank > least {
+		if tables.Rank(c.title) > least {
 			continue
 		}
 		p := placed[R]{column: c, width: c.width}

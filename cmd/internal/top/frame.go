@@ -183,14 +183,17 @@ func totalParts(t overview.Totals) []part {
 	if t.Missing > 0 {
 		parts = append(parts, part{bad, count(uint64(t.Missing)) + " gone"})
 	}
+	if t.Unconfirmed > 0 {
+		parts = append(parts, part{bad, count(t.Unconfirmed) + " unconfirmed"})
+	}
 	return append(parts,
 		part{alert(t.Stuck), count(uint64(t.Stuck)) + " stalled"}, part{alert(t.Losing), losing},
 		part{normal, rate(t.MessageRate) + " msg/s"}, part{normal, megabytes(t.ByteRate) + " MB/s"},
 		part{normal, count(uint64(t.Connected)) + " links"})
 }
 
-// problem returns what is wrong with the look; "" if nothing is. An instance that does not
-// answer stands at the end of the table, where it is not seen.
+// problem names the worst of what is wrong; "" if nothing is. What does not answer stands at
+// the end of the table, where it is not seen, and what has gone has no row at all.
 func (v *view) problem() string {
 	if v.seen == nil {
 		return ""
@@ -198,33 +201,49 @@ func (v *view) problem() string {
 	if v.seen.Problem != nil {
 		return "problem: " + cli.Text(v.seen.Problem)
 	}
-	r := v.first()
-	if r == nil {
-		return v.missing()
+	var worst *overview.Group
+	rank := 0
+	for i := range v.problems {
+		g := &v.problems[i]
+		r := unseen[g.ID]
+		if r == 0 && g.ID != overview.PeerStalled && g.ID != overview.Losing { // which the rows show
+			r = 1
+		}
+		if g.Level >= overview.Warning && r > rank {
+			worst, rank = g, r
+		}
 	}
-	text := plain.Text(overview.Label(r.Entry.Name, r.Entry.Instance))
-	if r.Entry.Host != "" {
-		text += " on " + plain.Text(r.Entry.Host)
+	if worst == nil {
+		return ""
 	}
-	if r.Err != nil {
-		text += ": " + cli.Text(r.Err)
-	}
-	return "not answering: " + text
+	return v.named(worst)
 }
 
-// missing names a peer that went without goodbye; "" if all have come back.
-func (v *view) missing() string {
-	for i := range v.seen.Rows {
-		r := &v.seen.Rows[i]
-		if r.State == nil || r.State.Connected > len(r.State.Peers) {
-			continue
+// unseen are the problems that are told before others, which have 1; the highest number first.
+var unseen = map[string]int{overview.FolderFull: 5, overview.NoAnswer: 4, overview.StaleEntry: 3, overview.PeerGone: 2}
+
+// named says what is wrong with a culprit.
+func (v *view) named(g *overview.Group) string {
+	who := g.Culprit.Called()
+	ago := func() string {
+		if g.First.IsZero() {
+			return ""
 		}
-		for _, p := range overview.Missing(r.State) {
-			return fmt.Sprintf("gone without goodbye: %s on %s, from %s, %s ago", plain.Text(overview.Label(p.Name, p.Instance)),
-				plain.Text(p.Host), plain.Text(overview.Label(r.Entry.Name, r.Entry.Instance)), span(r.State.Time.Sub(p.Ended)))
-		}
+		return ", " + span(v.seen.Time.Sub(g.First)) + " ago"
 	}
-	return ""
+	switch g.ID {
+	case overview.NoAnswer:
+		if g.Why == "" {
+			return "not answering: " + who
+		}
+		return "not answering: " + who + ": " + cli.Words(g.Why)
+	case overview.StaleEntry:
+		return "gone without a word: " + who + ago() + ": " + cli.Words(g.Why)
+	case overview.PeerGone:
+		return "gone without goodbye: " + who + ago() + ", from " + overview.Named(g.Witnesses)
+	default:
+		return g.ID + ": " + who + ": " + cli.Words(g.Text())
+	}
 }
 
 // nothing says why there are no rows.

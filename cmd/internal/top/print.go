@@ -13,9 +13,9 @@ import (
 	"syscall"
 	"time"
 
-	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/screen"
+	"tagbus/cmd/internal/tool"
 )
 
 // printer writes tables, one after the other.
@@ -32,13 +32,14 @@ type printer struct {
 //
 //   - tables: 0 prints until ctx ends.
 //   - Errors: those of the output, but not that its reader has gone; what the directory
-//     reports, if it lists nothing.
+//     reports, if it lists nothing; those of tool.Denied of the last table.
 func (p *printer) run(ctx context.Context, tables int) error {
 	v := newView(p.command, "", false)
 	v.plain = true
 	ticker := time.NewTicker(p.command.Interval)
 	defer ticker.Stop()
 	p.look(ctx) // for rates
+	var denied error
 	for n := 0; tables == 0 || n < tables; n++ {
 		select {
 		case <-ticker.C:
@@ -51,18 +52,26 @@ func (p *printer) run(ctx context.Context, tables int) error {
 			return nil
 		case o.Problem != nil && len(o.Rows) == 0:
 			return o.Problem
-		case o.Problem != nil:
-			fmt.Fprintf(p.problems, "tagbus: problem: %s\n", cli.Text(o.Problem))
 		}
 		v.show(o)
+		if problem := v.problem(); problem != "" && p.aside(v) {
+			fmt.Fprintf(p.problems, "tagbus: %s\n", problem)
+		}
+		if denied = tool.Denied(o); len(o.Rows) == 0 {
+			fmt.Fprintln(p.problems, "tagbus: the bus is empty: start a publisher, or a receiver, with the same --bus")
+		}
 		if err := p.write(v, n); errors.Is(err, syscall.EPIPE) {
 			return nil
 		} else if err != nil {
 			return err
 		}
 	}
-	return nil
+	return denied
 }
+
+// aside reports whether the problem of a view is for the error stream: objects have no place for
+// it, and those of the directory have always been there.
+func (p *printer) aside(v *view) bool { return p.json || v.seen.Problem != nil }
 
 // write prints what a view has, in one piece.
 func (p *printer) write(v *view, before int) error {
@@ -94,13 +103,16 @@ func objects[R any](w io.Writer, rows []R) error {
 	return nil
 }
 
-// table returns the lines of a table, under one of totals.
+// table returns the lines of a table, under one of totals and one of what is wrong.
 func (p *printer) table(v *view) []string {
 	room := p.width
 	if room == 0 {
 		room = 1 << 20
 	}
 	lines := []string{v.join(append([]part{{normal, v.seen.Time.Format(time.TimeOnly)}}, v.sums()...), room)}
+	if problem := v.problem(); problem != "" && !p.aside(v) {
+		lines = append(lines, screen.Cut(problem, room))
+	}
 	if v.links {
 		return append(lines, rowsOf(linkColumns, v.paths, p.width, (*overview.Link).Trouble, func(*overview.Link) string { return "" })...)
 	}

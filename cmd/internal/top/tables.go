@@ -3,42 +3,46 @@
 package top
 
 import (
+	"errors"
 	"strings"
 	"time"
 
+	"tagbus/bus/observer"
 	"tagbus/cmd/internal/overview"
 	"tagbus/internal/plain"
 )
 
 // instanceColumns are those of the instances, in their order.
 var instanceColumns = []column[overview.Instance]{
-	{"NAME", 12, 0, true, true, func(in *overview.Instance) string { return safe(overview.Label(in.Name, in.Instance)) }},
-	{"ROLE", 9, 9, true, true, func(in *overview.Instance) string { return safe(string(in.Role)) }},
-	{"HOST", 8, 7, true, true, func(in *overview.Instance) string { return safe(in.Host) }},
-	{"SUBS", 5, 6, false, false, func(in *overview.Instance) string { return count(uint64(in.Connected)) }},
-	{"MSG/S", 5, 4, false, false, func(in *overview.Instance) string { return rate(in.MessageRate) }},
-	{"MB/S", 5, 5, false, false, func(in *overview.Instance) string { return megabytes(in.ByteRate) }},
-	{"QUEUE%", 6, 3, false, false, func(in *overview.Instance) string { return percent(in.Fullest) }},
-	{"FREE-PAGES", 10, 10, false, false, freePages},
-	{"REFUSED/S", 9, 8, false, false, func(in *overview.Instance) string { return rate(in.RefusalRate) }},
-	{"LOST:full/mem/conn", 18, 2, false, false, func(in *overview.Instance) string { return lost(in.Losses) }},
-	{"STALLED", 7, 1, false, false, func(in *overview.Instance) string { return count(uint64(max(in.Stalled, in.Stuck))) }},
-	{"WORST-PEER", 12, 11, true, false, worstPeer},
+	{"NAME", 12, true, true, func(in *overview.Instance) string { return safe(overview.Label(in.Name, in.Instance)) }},
+	{"ROLE", 9, true, true, func(in *overview.Instance) string { return safe(string(in.Role)) }},
+	{"HOST", 8, true, true, func(in *overview.Instance) string { return safe(in.Host) }},
+	{"SUBS", 5, false, false, func(in *overview.Instance) string { return count(uint64(in.Connected)) }},
+	{"MSG/S", 5, false, false, func(in *overview.Instance) string { return rate(in.MessageRate) }},
+	{"MB/S", 5, false, false, func(in *overview.Instance) string { return megabytes(in.ByteRate) }},
+	{"QUEUE%", 6, false, false, func(in *overview.Instance) string { return percent(in.Fullest) }},
+	{"FREE-PAGES", 10, false, false, freePages},
+	{"RESENT/S", 8, false, false, func(in *overview.Instance) string { return rate(in.ResentRate) }},
+	{"REFUSED/S", 9, false, false, func(in *overview.Instance) string { return rate(in.RefusalRate) }},
+	{"LOST:full/mem/conn", 18, false, false, func(in *overview.Instance) string { return lost(in.Losses) }},
+	{"STALLED", 7, false, false, func(in *overview.Instance) string { return count(uint64(max(in.Stalled, in.Stuck))) }},
+	{"WORST-PEER", 12, true, false, worstPeer},
 }
 
 // linkColumns are those of the links, in their order.
 var linkColumns = []column[overview.Link]{
-	{"FROM", 12, 0, true, true, func(l *overview.Link) string { return safe(l.From.Label()) }},
-	{"TO", 12, 1, true, true, func(l *overview.Link) string { return safe(l.To.Label()) }},
-	{"TO-HOST", 8, 8, true, true, func(l *overview.Link) string { return safe(l.To.Host) }},
-	{"POLICY", 11, 7, true, false, func(l *overview.Link) string { return safe(strings.Join(l.Policies, ",")) }},
-	{"QUEUE%", 6, 3, false, false, func(l *overview.Link) string { return percent(l.Queue) }},
-	{"SENT/S", 6, 5, false, false, func(l *overview.Link) string { return rate(l.MessageRate) }},
-	{"MB/S", 5, 9, false, false, func(l *overview.Link) string { return megabytes(l.ByteRate) }},
-	{"LOST/S", 6, 4, false, false, func(l *overview.Link) string { return rate(l.LostRate) }},
-	{"LOST", 5, 6, false, false, func(l *overview.Link) string { return count(l.Lost) }},
-	{"STALLED", 7, 2, false, false, stalledFor},
-	{"RTT", 6, 10, false, false, func(l *overview.Link) string { return roundTrip(l.RoundTrip) }},
+	{"FROM", 12, true, true, func(l *overview.Link) string { return safe(l.From.Label()) }},
+	{"TO", 12, true, true, func(l *overview.Link) string { return safe(l.To.Label()) }},
+	{"TO-HOST", 8, true, true, func(l *overview.Link) string { return safe(l.To.Host) }},
+	{"POLICY", 11, true, false, func(l *overview.Link) string { return safe(strings.Join(l.Policies, ",")) }},
+	{"QUEUE%", 6, false, false, func(l *overview.Link) string { return percent(l.Queue) }},
+	{"SENT/S", 6, false, false, func(l *overview.Link) string { return rate(l.MessageRate) }},
+	{"MB/S", 5, false, false, func(l *overview.Link) string { return megabytes(l.ByteRate) }},
+	{"LOST/S", 6, false, false, func(l *overview.Link) string { return rate(l.LostRate) }},
+	{"LOST", 5, false, false, func(l *overview.Link) string { return count(l.Lost) }},
+	{"STALLED", 7, false, false, stalledFor},
+	{"RESENT/S", 8, false, false, func(l *overview.Link) string { return rate(l.ResentRate) }},
+	{"RTT", 6, false, false, func(l *overview.Link) string { return roundTrip(l.RoundTrip) }},
 }
 
 // worstPeer names the peer to look at: one that is there, or else one that is missing.
@@ -81,6 +85,9 @@ func stalledFor(l *overview.Link) string {
 func reason(in *overview.Instance) string {
 	if in.Trouble() != overview.Silent {
 		return ""
+	}
+	if in.Row != nil && errors.Is(in.Row.Err, observer.ErrNotObservable) {
+		return "does not tell of itself: " + plain.Line(in.Error)
 	}
 	text := "not answering"
 	if !in.SilentSince.IsZero() {

@@ -30,6 +30,7 @@ type view struct {
 	order    overview.Sorter
 	seen     *overview.Overview // nil: none yet
 	totals   overview.Totals
+	problems []overview.Group // the worst first
 	parties  []overview.Instance
 	paths    []overview.Link
 }
@@ -44,7 +45,8 @@ func newView(c *Command, bus string, colour bool) *view {
 // show takes a new look.
 func (v *view) show(o overview.Overview) {
 	v.seen = &o
-	v.totals = overview.Sum(o.Instances())
+	v.problems = overview.Groups(o.Problems())
+	v.totals = o.Totals(v.problems)
 	v.arrange()
 }
 
@@ -164,19 +166,6 @@ func (v *view) edit(k screen.Key) {
 	}
 	v.scroll = 0
 	v.arrange()
-}
-
-// first returns an instance that does not answer, the one that is silent for longest, if
-// there is one.
-func (v *view) first() *overview.Row {
-	var found *overview.Row
-	for i := range v.seen.Rows {
-		r := &v.seen.Rows[i]
-		if r.State == nil && (found == nil || r.SilentSince.Before(found.SilentSince)) {
-			found = r
-		}
-	}
-	return found
 }
 
 // visible returns the part of rows that is on the screen.

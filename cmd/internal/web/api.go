@@ -89,6 +89,7 @@ func parseAsk(q url.Values) (ask, error) {
 		}
 	}
 	a.limit = min(a.limit, maxEntries)
+	a.question = a.question.Bounded() // before anything is added to them
 	if v := q.Get("tags"); v != "" {
 		set, err := tags.ParseSet(v)
 		if err != nil {

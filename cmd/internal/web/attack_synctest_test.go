@@ -43,7 +43,7 @@ func TestAClockThatIsSetBack(t *testing.T) {
 		p := web.New(web.Scope{Of: "bus"}, source)
 		view(t, p, "view=overview", 12)
 		f := firstFrame(t, p, "view=overview")
-		if len(f.History.T) != 6+1 && len(f.History.T) != 6+2 {
+		if n := len(f.History.T); n < 6+1 || n > 6+3 {
 			t.Errorf("got %d points, want those before the new time, and the new ones", len(f.History.T))
 		}
 		for i := 1; i < len(f.History.T); i++ {

@@ -11,10 +11,10 @@
 //	GET /live?view=… ────────────►  viewer
 //	                                  │  one look a second for all ──►  every entry
 //	                                  ▼
-//	                                model   rows, joined; the last 10 minutes
+//	                                model   rows, joined; the last hour and day
 //	  frame (JSON) ◄──────────────  viewer  filters, sorts, cuts
 //
-// There are looks only while there are viewers. A viewer that reads slowly misses frames.
+// Looks go on without viewers, for the history, and then ask for sums only. A viewer that reads slowly misses frames.
 //
 // The static files are in static, without a build step. uPlot (MIT) is in static/uplot, as
 // its authors publish it; a test knows its sums.

@@ -150,11 +150,15 @@ func stateOf(i, subscribers, known int, q state.Question) state.State {
 
 // frame is what the tests look at of one.
 type frame struct {
-	Seq      uint64
-	View     string
-	Scope    web.Scope
-	Totals   struct{ Processes, Peers, Connections, Stalled, Losing, Unreachable, Tags, LeftOut int }
-	History  struct{ T []int64 }
+	Seq     uint64
+	View    string
+	Scope   web.Scope
+	Totals  struct{ Processes, Peers, Connections, Stalled, Losing, Unreachable, Tags, LeftOut int }
+	History struct {
+		Seq uint64
+		T   []int64
+		M   []*float64
+	}
 	Worst    []struct{ Kind, ID, Name, Status string }
 	Troubles int
 	Causes   []struct{ Cause string }

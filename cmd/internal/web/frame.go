@@ -19,7 +19,7 @@ type frame struct {
 	Totals   totals    `json:"totals"`
 	History  *history  `json:"history,omitempty"` // what is new of it
 	Causes   []cause   `json:"causes,omitempty"`
-	Worst    []any     `json:"worst,omitempty"`   // processes and peers that need a look
+	Worst    []any     `json:"worst,omitempty"`   // processes, peers and problems that need a look
 	Troubles int       `json:"troubles"`          // of which Worst has the first
 	Fullest  []*peer   `json:"fullest,omitempty"` // queues
 	Busiest  []busy    `json:"busiest,omitempty"`
@@ -49,10 +49,10 @@ func (s Scope) in(m *model) Scope {
 
 // busy is a bar of the busiest processes.
 type busy struct {
-	ID    string  `json:"id"`
-	Name  string  `json:"name"`
-	Rate  float64 `json:"rate"`
-	Bytes float64 `json:"bytes"`
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Rate  figure `json:"rate,omitzero"`
+	Bytes figure `json:"bytes,omitzero"`
 }
 
 // fewRows is how many rows a list of the overview has.
@@ -87,16 +87,14 @@ func ptr[T any](x T) *T { return &x }
 
 // overview fills in what the first view shows.
 func (m *model) overview(f *frame, s *shown) {
-	points, since := m.history, s.since
-	if since > m.seq { // of a server before this one
-		since = 0
+	known := s.since
+	if known > m.seq { // of a server before this one
+		known = 0
 	}
-	for i, p := range points {
-		if p.seq > since {
-			f.History = columns(points[i:])
-			break
-		}
-	}
+	means := since(m.means, known)
+	means = means[:min(len(means), frameLooks)]
+	points := since(m.history, known)
+	f.History = columns(means, points[:min(len(points), frameLooks-len(means))])
 	f.Causes = m.causes
 	type trouble struct {
 		Kind string `json:"kind"`
@@ -107,7 +105,7 @@ func (m *model) overview(f *frame, s *shown) {
 		*peer
 	}
 	for _, p := range m.processes {
-		if p.Status != unreachable {
+		if p.Status != unreachable || p.denied() {
 			continue
 		}
 		if f.Troubles++; f.Troubles <= fewRows {
@@ -118,6 +116,10 @@ func (m *model) overview(f *frame, s *shown) {
 		if p.Status >= losing {
 			f.Troubles++
 		}
+	}
+	f.Troubles += len(m.problems)
+	for _, p := range m.problems[:min(len(m.problems), fewRows)] {
+		f.Worst = append(f.Worst, p)
 	}
 	for _, p := range first(m.peers, compareTrouble) {
 		if p.Status >= losing {

@@ -20,10 +20,6 @@ const (
 	// because a viewer shows something that was not asked for.
 	soonest = 250 * time.Millisecond
 
-	// linger is for how long looks go on without viewers: a page that is loaded again
-	// finds rates.
-	linger = 5 * time.Second
-
 	// peersOfALook and tagsOfALook are how many peers and tags all answers of a look have
 	// together, about.
 	peersOfALook = 8192
@@ -46,7 +42,7 @@ type Source struct {
 	Ask func(context.Context, *overview.Row, state.Question) (state.State, error)
 }
 
-// hub looks once a second, for all viewers, while there are some.
+// hub looks once a second, for all viewers, and without them for the history.
 //
 // Threads: any.
 type hub struct {
@@ -57,7 +53,6 @@ type hub struct {
 	mu      sync.Mutex
 	viewers map[*viewer]struct{}
 	running sync.WaitGroup
-	looks   bool // the goroutine runs
 	last    *model
 	ring    ring
 }
@@ -69,7 +64,9 @@ type viewer struct {
 }
 
 func newHub(ctx context.Context, source Source) *hub {
-	return &hub{source: source, ctx: ctx, wake: make(chan struct{}, 1), viewers: make(map[*viewer]struct{})}
+	h := &hub{source: source, ctx: ctx, wake: make(chan struct{}, 1), viewers: make(map[*viewer]struct{})}
+	h.running.Go(h.run)
+	return h
 }
 
 // join adds a viewer. ok is false if there are too many, or the page ends.
@@ -81,13 +78,10 @@ func (h *hub) join(s shown) (v *viewer, ok bool) {
 	}
 	v = &viewer{shown: s, models: make(chan *model, 1)}
 	h.viewers[v] = struct{}{}
-	if h.last != nil && time.Since(h.last.at) < 2*interval {
+	if h.last != nil && h.last.whole && time.Since(h.last.at) < 2*interval {
 		v.models <- h.last
 	}
-	if !h.looks {
-		h.looks = true
-		h.running.Go(h.run)
-	} else if h.last != nil && !h.last.answers(&s) {
+	if h.last == nil || !h.last.answers(&s) {
 		select {
 		case h.wake <- struct{}{}:
 		default: // one is enough
@@ -98,6 +92,9 @@ func (h *hub) join(s shown) (v *viewer, ok bool) {
 
 // answers reports whether the model has what a viewer shows.
 func (m *model) answers(s *shown) bool {
+	if !m.whole {
+		return false
+	}
 	switch s.view {
 	case "instance":
 		return m.details[s.instance] != nil
@@ -114,45 +111,22 @@ func (h *hub) leave(v *viewer) {
 	delete(h.viewers, v)
 }
 
-// run looks until there were no viewers for a while.
+// run looks until the page ends.
 func (h *hub) run() {
 	var seq uint64
-	var idle, before time.Time
-	h.mu.Lock()
-	if h.last != nil {
-		seq = h.last.seq
-	}
-	h.mu.Unlock()
-	for {
+	var before time.Time
+	for h.ctx.Err() == nil {
 		began := time.Now()
-		needs := h.needs()
-		switch {
-		case needs.viewers > 0:
-			idle = time.Time{}
-		case idle.IsZero():
-			idle = began
+		m := h.look(h.needs(), before.IsZero() || began.Sub(before) > 5*interval)
+		if h.ctx.Err() != nil {
+			return // it was cut off
 		}
-		if !idle.IsZero() && began.Sub(idle) >= linger || h.ctx.Err() != nil {
-			if h.stop() {
-				return
-			}
-			continue
-		}
-		m := h.look(needs, before.IsZero() || began.Sub(before) > 5*interval)
 		before = began
 		seq++
 		m.seq = seq
 		h.publish(m)
 		h.rest(began)
 	}
-}
-
-// stop ends the looks, unless a viewer has come meanwhile.
-func (h *hub) stop() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.looks = len(h.viewers) > 0 && h.ctx.Err() == nil
-	return !h.looks
 }
 
 // rest waits for the next look.
@@ -206,7 +180,10 @@ func (h *hub) needs() needs {
 //
 //   - afresh: what was known before is too old for rates.
 func (h *hub) look(n needs, afresh bool) *model {
-	q := state.Question{Peers: max(4, peersOfALook/n.entries), Tags: n.asked}
+	q := state.Question{Tags: n.asked}
+	if n.viewers > 0 { // the history has sums only
+		q.Peers = max(4, peersOfALook/n.entries)
+	}
 	if n.tags {
 		q.Busiest = max(4, tagsOfALook/n.entries)
 	}
@@ -217,6 +194,7 @@ func (h *hub) look(n needs, afresh bool) *model {
 		}
 	}
 	m := newModel(o)
+	m.whole = n.viewers > 0
 	m.hasTags, m.asked, m.details = n.tags, n.asked, make(map[string]*detail)
 	ctx, cancel := context.WithTimeout(h.ctx, patienceOfDetails)
 	defer cancel()
@@ -230,9 +208,12 @@ func (h *hub) look(n needs, afresh bool) *model {
 func (h *hub) publish(m *model) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ring.add(point{seq: m.seq, unix: m.at.UnixMilli(), messages: m.totals.Rate, bytes: m.totals.Bytes, lost: m.totals.LossNow, stalled: m.totals.Stalled})
-	m.history = h.ring.after(0)
+	h.ring.add(m.point())
+	m.means, m.history = h.ring.all()
 	h.last = m
+	if !m.whole { // a viewer that has come meanwhile has woken the next look
+		return
+	}
 	for v := range h.viewers {
 		select {
 		case <-v.models: // it was not fetched
@@ -240,4 +221,13 @@ func (h *hub) publish(m *model) {
 		}
 		v.models <- m
 	}
+}
+
+// point returns what the charts show of the model: nothing of a bus of which nothing answers.
+func (m *model) point() point {
+	p := point{seq: m.seq, unix: m.at.UnixMilli(), messages: m.totals.Rate, bytes: m.totals.Bytes, lost: m.totals.LossNow, stalled: noFigure}
+	if m.totals.Processes > m.totals.Unreachable {
+		p.stalled = figure(m.totals.Stalled)
+	}
+	return p
 }

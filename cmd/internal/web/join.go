@@ -57,7 +57,7 @@ func (m *model) addPeers(p *process) {
 		m.links = append(m.links, l)
 		q := m.knownPeer[l.ID]
 		if q == nil {
-			q = &peer{ID: l.ID, Name: l.Name, Role: l.Role, Host: l.Host, PID: l.PID, text: l.text}
+			q = &peer{ID: l.ID, Name: l.Name, Role: l.Role, Host: l.Host, PID: l.PID, Rate: noFigure, Bytes: noFigure, LossNow: noFigure, text: l.text}
 			m.knownPeer[l.ID] = q
 		}
 		l.to = q
@@ -91,9 +91,13 @@ func newLink(p *process, q *state.Peer, before *state.Peer) *link {
 	s := p.row.State
 	l := &link{from: p, peer: peer{
 		ID: text(key(q)), Name: text(q.Name), Role: opposite(s.Role), Host: text(q.Host), PID: q.PID, Of: 1,
+		Rate: noFigure, Bytes: noFigure, LossNow: noFigure,
 		Queued: q.Queued, Lost: state.Lost(q.Losses), Causes: causesOf(q.Losses),
 		Stalled: millis(q.StalledSince), Heard: millis(q.Heard), Trip: q.RoundTrip, LeftOut: q.LeftOut,
 	}}
+	if q.Path != nil {
+		l.Resent = &q.Path.Retransmitted
+	}
 	if q.QueueLimit > 0 {
 		l.Queue = round(100*float64(q.Queued)/float64(q.QueueLimit)) / 100
 	}
@@ -124,11 +128,11 @@ func newLink(p *process, q *state.Peer, before *state.Peer) *link {
 	return l
 }
 
-func grown(now, before uint64, seconds float64) float64 {
+func grown(now, before uint64, seconds float64) figure {
 	if seconds <= 0 || now < before {
-		return 0
+		return noFigure
 	}
-	return round(float64(now-before) / seconds)
+	return figure(round(float64(now-before) / seconds))
 }
 
 // add joins a connection.
@@ -136,9 +140,16 @@ func (q *peer) add(l *link) {
 	q.links = append(q.links, l)
 	q.Of++
 	q.Status = max(q.Status, l.Status)
-	q.Rate, q.Bytes, q.LossNow = round(q.Rate+l.Rate), round(q.Bytes+l.Bytes), round(q.LossNow+l.LossNow)
+	q.Rate, q.Bytes, q.LossNow = q.Rate.plus(l.Rate), q.Bytes.plus(l.Bytes), q.LossNow.plus(l.LossNow)
 	q.Queue, q.Queued = max(q.Queue, l.Queue), q.Queued+l.Queued
 	q.Lost, q.LeftOut = q.Lost+l.Lost, q.LeftOut+l.LeftOut
+	if l.Resent != nil {
+		sum := *l.Resent
+		if q.Resent != nil {
+			sum += *q.Resent
+		}
+		q.Resent = &sum
+	}
 	q.Trip, q.Heard = max(q.Trip, l.Trip), max(q.Heard, l.Heard)
 	if l.Stalled != 0 && (q.Stalled == 0 || l.Stalled < q.Stalled) {
 		q.Stalled = l.Stalled

@@ -23,12 +23,15 @@ type model struct {
 	links     []*link
 	tags      []*tag
 	losses    []*loss
+	problems  []problem // that no row of a process or peer shows; the worst first
 	causes    []cause
 	totals    totals
 	known     map[string]*process
 	knownPeer map[string]*peer
 	details   map[string]*detail // of the instances that viewers look at
+	means     []point            // of the time before the history
 	history   []point            // all that are kept
+	whole     bool               // peers were asked for
 	hasTags   bool               // the busiest tags were asked for
 	asked     tags.Set           // these were asked for
 }
@@ -70,6 +73,7 @@ func newModel(o overview.Overview) *model {
 		return cmp.Or(cmp.Compare(b.Messages, a.Messages), cmp.Compare(a.Cause, b.Cause))
 	})
 	m.causes = m.causes[:min(len(m.causes), 2*maxCauses)]
+	m.judge(&o)
 	m.sum()
 	return m
 }
@@ -87,14 +91,13 @@ func (c cause) and(d cause) cause {
 // sum adds up the totals.
 func (m *model) sum() {
 	t := &m.totals
-	t.Processes, t.Peers = len(m.processes), len(m.peers)
+	t.Rate, t.Bytes, t.LossNow = noFigure, noFigure, noFigure
+	t.Processes, t.Peers, t.Problems = len(m.processes), len(m.peers), len(m.problems)
 	for _, p := range m.processes {
 		t.Connections += p.Peers
 		t.Stalled += p.Stalled
-		t.Rate += p.Rate
-		t.Bytes += p.Bytes
+		t.Rate, t.Bytes, t.LossNow = t.Rate.plus(p.Rate), t.Bytes.plus(p.Bytes), t.LossNow.plus(p.LossNow)
 		t.Lost += p.Lost
-		t.LossNow += p.LossNow
 		if p.Role == string(state.Receiver) {
 			t.Receivers++
 		}
@@ -105,7 +108,9 @@ func (m *model) sum() {
 		}
 		switch p.Status {
 		case unreachable:
-			t.Unreachable++
+			if !p.denied() {
+				t.Unreachable++
+			}
 		case losing:
 			t.Losing++
 		case stalled:
@@ -115,5 +120,11 @@ func (m *model) sum() {
 		case good, lost:
 		}
 	}
-	t.Rate, t.Bytes, t.LossNow = round(t.Rate), round(t.Bytes), round(t.LossNow)
+	stuck := 0
+	for _, q := range m.peers {
+		if q.Status == stalled {
+			stuck++
+		}
+	}
+	t.Stalled = max(t.Stalled, stuck)
 }

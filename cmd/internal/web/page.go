@@ -115,14 +115,14 @@ func (p *Page) send(ctx context.Context, v *viewer, write func([]byte) error) {
 		case <-p.hub.ctx.Done():
 			return
 		case m := <-v.models:
-			event, err := p.event(m, v.shown)
+			event, upTo, err := p.event(m, v.shown)
 			if err != nil {
 				return
 			}
 			if !budget.take(len(event), time.Now()) {
 				continue
 			}
-			v.shown.since = m.seq // the viewer has the history up to here
+			v.shown.since = upTo // the viewer has the history up to here
 			if write(event) != nil {
 				return
 			}
@@ -131,11 +131,17 @@ func (p *Page) send(ctx context.Context, v *viewer, write func([]byte) error) {
 }
 
 // event returns the frame of a model as an event.
-func (p *Page) event(m *model, s shown) ([]byte, error) {
+//
+//   - upTo: the look up to which the viewer has the history then.
+func (p *Page) event(m *model, s shown) (event []byte, upTo uint64, err error) {
 	for {
-		event, err := encode(m.frame(&s, p.scope.in(m)))
+		f := m.frame(&s, p.scope.in(m))
+		if upTo = s.since; f.History != nil {
+			upTo = f.History.Seq
+		}
+		event, err := encode(f)
 		if err != nil || len(event) <= frameBytes || s.rows <= fewRows {
-			return event, err
+			return event, upTo, err
 		}
 		s.rows /= 2
 	}

@@ -8,11 +8,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -236,6 +238,19 @@ func TestAPI(t *testing.T) {
 	}
 	if get("?peers=4096&busiest=1024"); b.question().Peers > 16384/50 || b.question().Busiest > 16384/50 {
 		t.Errorf("got question %+v, want one that bounds all answers together", b.question())
+	}
+}
+
+// TestAPISumsAreBounded: the largest numbers ask for no more than others, also in the first
+// question.
+func TestAPISumsAreBounded(t *testing.T) {
+	b := &fakeBus{publishers: 50, subscribers: 10, tags: 1000}
+	most := strconv.Itoa(math.MaxInt)
+	if w := answer(newPage(t, b), http.MethodGet, "/api/v1/bus?limit=1&peers="+most+"&busiest="+most, nil); w.Code != http.StatusOK {
+		t.Errorf("got status %d and %q, want an answer", w.Code, w.Body)
+	}
+	if got := b.question(); got.Peers > 16384/50 || got.Busiest > 16384/50 {
+		t.Errorf("got question %+v, want one that bounds all answers together", got)
 	}
 }
 

@@ -71,14 +71,14 @@ type process struct {
 	Error   string  `json:"error,omitempty"`
 	Peers   int     `json:"peers"`
 	Stalled int     `json:"stalled"`
-	Rate    float64 `json:"rate"`
-	Bytes   float64 `json:"bytes"`
+	Rate    figure  `json:"rate,omitzero"`
+	Bytes   figure  `json:"bytes,omitzero"`
 	Queue   float64 `json:"queue"` // 0 to 1
 	Free    int     `json:"free"`
 	Pool    int     `json:"pool"`
-	Refused float64 `json:"refused"`
+	Refused figure  `json:"refused,omitzero"`
 	Lost    uint64  `json:"lost"`
-	LossNow float64 `json:"loss_rate"`
+	LossNow figure  `json:"loss_rate,omitzero"`
 	Causes  []cause `json:"causes,omitempty"`
 
 	row  *overview.Row
@@ -103,16 +103,17 @@ type peer struct {
 	Of       int      `json:"of"` // connections
 	Policies []string `json:"policies,omitempty"`
 	Status   status   `json:"status"`
-	Rate     float64  `json:"rate"`
-	Bytes    float64  `json:"bytes"`
+	Rate     figure   `json:"rate,omitzero"`
+	Bytes    figure   `json:"bytes,omitzero"`
 	Queue    float64  `json:"queue"` // the fullest
 	Queued   int      `json:"queued"`
 	Lost     uint64   `json:"lost"`
-	LossNow  float64  `json:"loss_rate"`
+	LossNow  figure   `json:"loss_rate,omitzero"`
 	Causes   []cause  `json:"causes,omitempty"`
 	Stalled  int64    `json:"stalled_since,omitempty"`
 	Heard    int64    `json:"heard,omitempty"`
 	Trip     float64  `json:"rtt,omitempty"`
+	Resent   *uint64  `json:"resent,omitempty"` // segments of TCP; nil: not measured
 	LeftOut  uint64   `json:"left_out,omitempty"`
 
 	links []*link
@@ -157,27 +158,28 @@ type loss struct {
 
 // totals are those of the bus.
 type totals struct {
-	Processes   int     `json:"processes"`
-	Receivers   int     `json:"receivers"` // of those
-	Peers       int     `json:"peers"`
-	Connections int     `json:"connections"`
-	LeftOut     int     `json:"left_out"` // connections of which the model knows nothing but their number
-	Rate        float64 `json:"rate"`
-	Bytes       float64 `json:"bytes"`
-	Stalled     int     `json:"stalled"`
-	Losing      int     `json:"losing"`
-	Lost        uint64  `json:"lost"`
-	LossNow     float64 `json:"loss_rate"`
-	Unreachable int     `json:"unreachable"`
-	Tags        int     `json:"tags"`
-	Messages    uint64  `json:"messages"`
+	Processes   int    `json:"processes"`
+	Receivers   int    `json:"receivers"` // of those
+	Peers       int    `json:"peers"`
+	Connections int    `json:"connections"`
+	LeftOut     int    `json:"left_out"` // connections of which the model knows nothing but their number
+	Rate        figure `json:"rate,omitzero"`
+	Bytes       figure `json:"bytes,omitzero"`
+	Stalled     int    `json:"stalled"`
+	Losing      int    `json:"losing"`
+	Lost        uint64 `json:"lost"`
+	LossNow     figure `json:"loss_rate,omitzero"`
+	Unreachable int    `json:"unreachable"`
+	Problems    int    `json:"problems"` // besides these: gone, unconfirmed, and others
+	Tags        int    `json:"tags"`
+	Messages    uint64 `json:"messages"`
 }
 
 func newProcess(row *overview.Row) *process {
 	e, s := &row.Entry, row.State
 	p := &process{
 		ID: e.Instance, Name: text(e.Name), Role: "publisher", Host: text(e.Host), PID: e.PID, Since: millis(e.Since),
-		Status: unreachable, row: row,
+		Status: unreachable, row: row, Rate: noFigure, Bytes: noFigure, LossNow: noFigure, Refused: noFigure,
 	}
 	if e.Role != directory.Publisher {
 		p.Role = text(string(e.Role))
@@ -229,10 +231,12 @@ func refusals(s *state.State) uint64 {
 	return s.Sending.Refusals
 }
 
-// rate returns 0 where a rate is not known.
-func rate(r *overview.Row, counter func(*state.State) uint64) float64 {
-	perSecond, _ := r.Rate(counter)
-	return round(perSecond)
+func rate(r *overview.Row, counter func(*state.State) uint64) figure {
+	perSecond, ok := r.Rate(counter)
+	if !ok {
+		return noFigure
+	}
+	return figure(round(perSecond))
 }
 
 // recent reports whether something was lost now.

@@ -39,6 +39,7 @@ var peerOrders = map[string]order[*peer]{
 	"lost":   func(a, b *peer) int { return cmp.Compare(a.Lost, b.Lost) },
 	"heard":  func(a, b *peer) int { return cmp.Compare(a.Heard, b.Heard) },
 	"rtt":    func(a, b *peer) int { return cmp.Compare(a.Trip, b.Trip) },
+	"resent": func(a, b *peer) int { return cmp.Compare(resentBy(a), resentBy(b)) },
 	"status": func(a, b *peer) int { return -compareTrouble(a, b) },
 }
 
@@ -119,4 +120,12 @@ func matches(text string, words []string) bool {
 		}
 	}
 	return true
+}
+
+// resentBy returns the segments of TCP that were sent again, -1 if that is not measured.
+func resentBy(q *peer) float64 {
+	if q.Resent == nil {
+		return -1
+	}
+	return float64(*q.Resent)
 }

@@ -31,12 +31,12 @@ type topology struct {
 
 // node is a process, or all of one side on one host.
 type node struct {
-	ID     string  `json:"id,omitempty"`
-	Label  string  `json:"label"`
-	Host   string  `json:"host"`
-	Count  int     `json:"count"`
-	Status status  `json:"status"`
-	Rate   float64 `json:"rate"`
+	ID     string `json:"id,omitempty"`
+	Label  string `json:"label"`
+	Host   string `json:"host"`
+	Count  int    `json:"count"`
+	Status status `json:"status"`
+	Rate   figure `json:"rate,omitzero"`
 
 	receives bool // of one that is alone: it belongs to the right
 	members  map[string]bool
@@ -44,11 +44,11 @@ type node struct {
 
 // edge joins nodes by their index.
 type edge struct {
-	From   int     `json:"from"`
-	To     int     `json:"to"`
-	Count  int     `json:"count"`
-	Status status  `json:"status"`
-	Rate   float64 `json:"rate"`
+	From   int    `json:"from"`
+	To     int    `json:"to"`
+	Count  int    `json:"count"`
+	Status status `json:"status"`
+	Rate   figure `json:"rate,omitzero"`
 }
 
 // topology draws the connections of which an end matches a filter.
@@ -118,7 +118,7 @@ func (s *side) add(n node) string {
 	}
 	sum := s.nodes[at]
 	if sum == nil {
-		sum = &node{ID: n.ID, Label: n.Label, Host: n.Host, members: make(map[string]bool)}
+		sum = &node{ID: n.ID, Label: n.Label, Host: n.Host, Rate: noFigure, members: make(map[string]bool)}
 		if s.grouped {
 			sum.ID, sum.Label = "", cmp.Or(n.Host, "(no host)")
 		}
@@ -129,7 +129,7 @@ func (s *side) add(n node) string {
 		sum.Count++
 	}
 	sum.Status = max(sum.Status, n.Status)
-	sum.Rate = round(sum.Rate + n.Rate)
+	sum.Rate = sum.Rate.plus(n.Rate)
 	return at
 }
 
@@ -164,11 +164,11 @@ func (t *topology) draw(links []*link, alone []node) {
 		at := pair{left.add(from), right.add(to)}
 		e := edges[at]
 		if e == nil {
-			e = &edge{}
+			e = &edge{Rate: noFigure}
 			edges[at] = e
 		}
 		e.Count++
-		e.Status, e.Rate = max(e.Status, l.Status), round(e.Rate+l.Rate)
+		e.Status, e.Rate = max(e.Status, l.Status), e.Rate.plus(l.Rate)
 	}
 	for _, n := range alone {
 		if n.receives {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package serve is the command tagbus web: the page for a whole bus.
 package serve
 
@@ -7,8 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/netip"
@@ -16,6 +16,7 @@ import (
 
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/httpserver"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/web"
@@ -67,7 +68,7 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 	if addr := listener.Addr().(*net.TCPAddr).AddrPort(); !cli.OnlyLoopback([]netip.AddrPort{addr}) {
 		fmt.Fprintf(e.Err, "warning: other hosts can reach %s, and whoever does sees the bus: --listen 127.0.0.1:%d shows it to this host only\n", addr, addr.Port())
 	}
-	return serve(ctx, limited(listener, maxConnections), page)
+	return serve(ctx, listener, page)
 }
 
 // sourceOf returns the whole bus.
@@ -93,11 +94,7 @@ func sourceOf(e *tool.Env) (web.Source, error) {
 //
 //   - Errors: what ended the server before.
 func serve(ctx context.Context, listener net.Listener, page http.Handler) error {
-	server := &http.Server{
-		Handler: page, MaxHeaderBytes: 16 << 10,
-		ReadTimeout: requestPatience, WriteTimeout: requestPatience, IdleTimeout: idlePatience,
-		ErrorLog: log.New(io.Discard, "", 0), // mistakes of strangers are no lines for the console
-	}
+	server := httpserver.New(httpserver.Config{Handler: page, Connections: maxConnections, Patience: requestPatience, Idle: idlePatience})
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	select {

@@ -76,7 +76,7 @@ export class Chart {
     const x = [];
     const y = [];
     times.forEach((t, i) => {
-      if (i > 0 && t - times[i - 1] > 4) {
+      if (i > 0 && t - times[i - 1] > (i > 1 && times[i - 1] - times[i - 2] > 20 ? 65 : 4)) {
         x.push(times[i - 1] + 1);
         y.push(null);
       }
@@ -86,8 +86,8 @@ export class Chart {
     this.data = [x, y];
     if (!this.plot) this.make();
     else this.plot.setData(this.data);
-    const last = values.length ? values[values.length - 1] : 0;
-    this.el.setAttribute('aria-label', this.describe(this.format(last), this.format(Math.max(0, ...values))));
+    const last = values.length ? values[values.length - 1] : null;
+    this.el.setAttribute('aria-label', this.describe(last === null ? 'unknown' : this.format(last), this.format(Math.max(0, ...values))));
   }
 
   end() {

@@ -59,4 +59,5 @@ export const causeText = {
   connection: 'lost with a connection',
   ended: 'missing at the end of a publisher',
   overflow: 'received, and lost in a full queue of a subscription',
+  panic: 'received, and the handler panicked',
 };

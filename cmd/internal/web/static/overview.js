@@ -6,7 +6,7 @@ import { bar, h, list, panel, queueTone, setAttribute, setBar, setText, status }
 import { Chart } from './charts.js';
 import { bytes, causeText, causes, clock, compact, exact, label, percent, plural, span } from './format.js';
 
-const KEPT = 600;
+const KEPT = 3600 + 2880; // an hour of looks, and a day of means of 30 s
 
 // points are those that the server has sent; they outlive the view.
 const points = { t: [], m: [], b: [], l: [], s: [] };
@@ -37,6 +37,7 @@ function showItem(it, href, name, value, share, tone) {
 
 // reason says what is wrong with a process or peer, and what it means.
 function reason(x, time) {
+  if (x.kind === 'problem') return x.text;
   if (x.status === 'unreachable') return x.error || 'it did not answer';
   if (x.status === 'stalled') return `takes nothing${x.stalled_since ? ` for ${span(time - x.stalled_since)}` : ''}; queue ${percent(x.queue)}${x.policies ? `; policy ${x.policies.join(', ')}` : ''}${x.loss_rate ? `; ${losses(x)}` : ''}`;
   return losses(x);
@@ -49,7 +50,7 @@ function losses(x) {
 export function overview(context) {
   const wide = context.scope.of === 'bus';
   const chart = (title, key, tone, format) => {
-    const c = new Chart({ tone, format, describe: (last, high) => `${title} over the last ten minutes: now ${last}, highest ${high}` });
+    const c = new Chart({ tone, format, describe: (last, high) => `${title} over the last day: now ${last}, highest ${high}` });
     return { c, key, format, el: panel(title, 'w4', c.el) };
   };
   const charts = [
@@ -63,13 +64,13 @@ export function overview(context) {
     const more = h('span', { class: 'more whole' });
     return { el: h('li', {}, name, h('span', { class: 'value' }, word), more), name, word, more };
   }, (it, x) => {
-    setAttribute(it.name, 'href', context.instance(x.id));
+    setAttribute(it.name, 'href', x.id ? context.instance(x.id) : null);
     setText(it.name, label(x));
     setText(it.word, x.status);
     setAttribute(it.word, 'data-status', x.status);
     setText(it.more, reason(x, context.time));
     setAttribute(it.more, 'title', it.more.textContent);
-  }, 'Every process answers, takes what it is sent, and loses nothing now.');
+  }, 'Every process answers, none is gone, all take what they are sent, and nothing is lost now.');
   let most = 1;
   const lost = list(() => {
     const name = h('span', { class: 'name' });
@@ -85,7 +86,7 @@ export function overview(context) {
   }, 'No message was lost.');
   const queues = list(item, (it, p) => showItem(it, context.instance(p.id), label(p), percent(p.queue), p.queue, queueTone(p.queue)), 'There are no queues.');
   let top = 1;
-  const busiest = list(item, (it, p) => showItem(it, context.instance(p.id), label(p), `${compact(p.rate)}/s · ${bytes(p.bytes)}/s`, p.rate / top, 'teal'), 'Nothing is announced.');
+  const busiest = list(item, (it, p) => showItem(it, context.instance(p.id), label(p), p.rate === undefined ? '–' : `${compact(p.rate)}/s · ${bytes(p.bytes)}/s`, (p.rate || 0) / top, 'teal'), 'Nothing is announced.');
   const panels = {
     worst: panel('Needs a look', 'w3 stretch', h('div', { class: 'body' }, worst.nodes)),
     lost: panel('Losses by cause', 'w3 stretch', h('div', { class: 'body' }, lost.nodes)),
@@ -95,20 +96,23 @@ export function overview(context) {
   return {
     el: h('div', { class: 'grid' }, charts.map(c => c.el), panels.worst, panels.queues, panels.lost, panels.busiest),
     update(frame) {
-      if (frame.history) keep(frame.history);
-      context.stream.seq = frame.seq;
+      if (frame.history) {
+        keep(frame.history);
+        context.stream.seq = frame.history.seq;
+      }
       for (const { c, key, format, el } of charts) {
         c.show(points.t, points[key]);
-        setText(el.now, format(points[key][points[key].length - 1] || 0));
+        const now = points[key][points[key].length - 1];
+        setText(el.now, now === undefined || now === null ? '–' : format(now));
       }
       const needy = frame.worst || [];
       worst.show(needy);
-      setText(panels.worst.note, needy.length ? (frame.troubles > needy.length ? `the worst ${exact(needy.length)} of ${exact(frame.troubles)}` : plural(needy.length, 'process', 'processes')) : '');
+      setText(panels.worst.note, needy.length ? (frame.troubles > needy.length ? `the worst ${exact(needy.length)} of ${exact(frame.troubles)}` : plural(needy.length, 'row')) : '');
       most = Math.max(1, ...(frame.causes || []).map(c => c.n));
       lost.show(frame.causes || []);
       setText(panels.lost.note, frame.totals.lost ? plural(frame.totals.lost, 'message') : '');
       queues.show(frame.fullest || []);
-      top = Math.max(1, ...(frame.busiest || []).map(p => p.rate));
+      top = Math.max(1, ...(frame.busiest || []).map(p => p.rate || 0));
       busiest.show(frame.busiest || []);
     },
     end() { charts.forEach(({ c }) => c.end()); },

@@ -28,7 +28,7 @@ function recorder(titles) {
         c.values.push(values[i]);
         c.values.splice(0, c.values.length - 600);
         c.chart.show(times, c.values);
-        setText(c.el.now, c.format(values[i]));
+        setText(c.el.now, values[i] === null ? '–' : c.format(values[i]));
       });
     },
     end() { charts.forEach(c => c.chart.end()); },
@@ -127,7 +127,7 @@ export function instanceView(context) {
       setAttribute(head.word, 'data-status', own.status);
       setText(head.note, own.error || `${own.role}${d.process ? '' : ', as its peers know it'}`);
       head.list.show(factsOf(d, frame.time));
-      rates.add(frame.time, [own.rate, own.bytes]);
+      rates.add(frame.time, [own.rate ?? null, own.bytes ?? null]);
       peers.show(d.peers || []);
       setText(panels.peers.note, exact(d.peers?.length || 0) + (d.left_out ? ` of ${exact(d.left_out + d.peers.length)}: the worst` : ''));
       panels.tags.hidden = !d.tags;

@@ -6,7 +6,7 @@ import { h, panel, queueTone, setText } from './dom.js';
 import { Table } from './table.js';
 import { bytes, causes, clock, compact, exact, label, percent, plural, span, trip } from './format.js';
 
-const zero = (n, write) => (n ? write(n) : { text: '0', dim: true });
+const zero = (n, write) => (n ? write(n) : { text: n === undefined ? '–' : '0', dim: true });
 const lossCell = x => ({ text: x.lost ? compact(x.lost) : '0', title: x.causes ? causes(x.causes) : undefined, bad: x.loss_rate > 0, dim: !x.lost });
 const queueCell = x => ({ text: percent(x.queue), bar: x.queue, tone: queueTone(x.queue) });
 const nameCell = context => x => ({ text: label(x), href: context.instance(x.id), title: `${label(x)}  ${x.id}` });
@@ -37,6 +37,7 @@ export const peerColumns = (context, of = 'Pubs') => [
   { key: 'bytes', title: 'Bytes/s', num: true, prio: 3, hint: 'of the pages, on the wire', cell: x => zero(x.bytes, bytes) },
   { key: 'queue', title: 'Queue', prio: 2, cell: queueCell },
   { key: 'rtt', title: 'RTT', num: true, prio: 3, cell: x => trip(x.rtt) },
+  { key: 'resent', title: 'Resent', num: true, prio: 3, hint: 'segments of TCP that were sent again', cell: x => (x.resent === undefined ? '–' : exact(x.resent)) },
   { key: 'heard', title: 'Heard', num: true, prio: 3, hint: 'when anything came from it last', cell: x => (x.heard ? `${span(context.time - x.heard)} ago` : '–') },
   { key: 'lost', title: 'Lost', num: true, cell: lossCell },
 ];
@@ -64,7 +65,7 @@ const lossColumns = context => [
 ];
 
 const kinds = {
-  processes: c => ({ title: c.words.processes, columns: processColumns(c), identify: x => x.id, none: 'The directory lists nothing that matches.' }),
+  processes: c => ({ title: c.words.processes, columns: processColumns(c), identify: x => x.id, none: 'The directory lists nothing that matches. A bus that is empty shows processes once a publisher or receiver is started with its --bus.' }),
   peers: c => ({ title: c.words.peers, columns: peerColumns(c, c.scope.of === 'bus' ? 'Pubs' : ''), identify: x => x.id, none: 'There is none that matches.' }),
   tags: c => ({ title: 'Tags', columns: tagColumns(c), identify: x => x.tag, none: 'No tag had a message, or none matches. A whole tag is asked for wherever it is.' }),
   losses: c => ({ title: 'Losses', columns: lossColumns(c), identify: x => `${x.from_id} ${x.to_id} ${x.cause} ${x.gone || ''}`, none: 'Nothing that matches was lost.' }),

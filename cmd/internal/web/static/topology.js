@@ -24,13 +24,13 @@ export function topologyView(context) {
 
   const describe = (n, side, grouped) => {
     const what = grouped ? `${plural(n.count, side === 'left' ? context.words.left : context.words.right)} on ${n.label}` : `${label({ ...n, name: n.label })}, on ${n.host || 'an unknown host'}`;
-    return `${what}: ${n.status}, ${compact(n.rate)} messages a second`;
+    return `${what}: ${n.status}, ${n.rate === undefined ? 'unknown' : compact(n.rate)} messages a second`;
   };
 
   function nodeEl(n, side, i, x, width, grouped) {
     const y = 26 + i * ROW;
     const name = grouped ? n.label : n.label || n.id || n.host;
-    const rate = `${compact(n.rate)}/s`;
+    const rate = n.rate === undefined ? '–' : `${compact(n.rate)}/s`;
     const count = grouped ? ` × ${exact(n.count)}` : '';
     const room = width - 24 - (rate.length + count.length) * 7 - 16;
     const target = grouped ? context.filtered('topology', n.host) : context.instance(n.id);
@@ -70,13 +70,13 @@ export function topologyView(context) {
     const focused = svg.contains(document.activeElement) ? { ...document.activeElement.dataset } : undefined;
     svg.setAttribute('viewBox', `0 0 ${width} ${height}`);
     svg.setAttribute('height', height);
-    const most = Math.max(1, ...t.edges.map(e => e.rate));
+    const most = Math.max(1, ...t.edges.map(e => e.rate || 0));
     const y = i => 26 + i * ROW + BOX / 2;
     const paths = t.edges.map(e => s('path', {
       'data-from': e.from, 'data-to': e.to, 'data-status': e.status,
       d: `M${box} ${y(e.from)}C${width / 2} ${y(e.from)} ${width / 2} ${y(e.to)} ${width - box} ${y(e.to)}`,
-      'stroke-width': 1 + 3 * Math.sqrt(e.rate / most),
-    }, s('title', {}, `${plural(e.count, 'connection')}: ${e.status}, ${compact(e.rate)} messages a second`))).reverse();
+      'stroke-width': 1 + 3 * Math.sqrt((e.rate || 0) / most),
+    }, s('title', {}, `${plural(e.count, 'connection')}: ${e.status}, ${e.rate === undefined ? 'unknown' : compact(e.rate)} messages a second`))).reverse();
     const head = (text, x, anchor) => s('text', { class: 'column', x, y: 14, 'text-anchor': anchor }, text);
     svg.replaceChildren(
       head(t.grouped ? `${context.words.Left} by host` : context.words.Left, 0, 'start'),

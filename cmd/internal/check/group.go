@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/overview"
+	"tagbus/internal/plain"
+)
+
+// A large bus has one culprit more often than many, and hundreds of witnesses. So what has one
+// cause and one culprit is written once, the worst first.
+
+// mostOfAKind is how many findings of one kind are written each by itself.
+const mostOfAKind = 3
+
+// kind is what findings have in common that are written together.
+type kind struct {
+	level Level
+	id    string
+	all   []Finding // of each culprit, or host, one: those that most is said of first
+}
+
+// writeGrouped writes what is not all right, the worst first: what has one cause and culprit
+// once, and of what has one cause the first few.
+func writeGrouped(b *strings.Builder, all []Finding) {
+	for _, k := range kinds(all) {
+		shown := k.all
+		if len(shown) > mostOfAKind {
+			shown = shown[:mostOfAKind-1]
+		}
+		for _, f := range shown {
+			f.writeText(b, "")
+		}
+		if rest := k.all[len(shown):]; len(rest) > 0 {
+			names := make([]string, len(rest))
+			for i := range rest {
+				names[i] = rest[i].About
+			}
+			fmt.Fprintf(b, "  %s: %s: %d more: %s (-v shows each)\n", k.level, k.id, len(rest), list(names))
+		}
+	}
+}
+
+// kinds puts findings together, the worst first.
+func kinds(all []Finding) []*kind {
+	var kinds []*kind
+	for _, f := range grouped(all) {
+		at := slices.IndexFunc(kinds, func(k *kind) bool { return k.level == f.Level && k.id == f.ID })
+		if at < 0 {
+			at = len(kinds)
+			kinds = append(kinds, &kind{level: f.Level, id: f.ID})
+		}
+		kinds[at].all = append(kinds[at].all, f)
+	}
+	slices.SortStableFunc(kinds, func(a, b *kind) int { return cmp.Compare(b.level, a.level) })
+	return kinds
+}
+
+// grouped returns a finding for each cause and culprit.
+func grouped(all []Finding) []Finding { return append(ofCulprits(all), ofHosts(all)...) }
+
+// ofCulprits returns a finding for each problem that several instances may tell of.
+func ofCulprits(all []Finding) (found []Finding) {
+	var problems []overview.Problem
+	for _, f := range all {
+		if f.problem != nil && f.Level != OK {
+			problems = append(problems, *f.problem)
+		}
+	}
+	for _, g := range overview.Groups(problems) {
+		found = append(found, Finding{
+			Level: g.Level, ID: g.ID, About: g.Culprit.Called(), Instance: g.Culprit.Instance, Text: cli.Words(g.Text()), Do: g.Do(),
+		})
+	}
+	return found
+}
+
+// ofHosts returns the other findings. Those of the instances of one host that say the same are
+// one.
+func ofHosts(all []Finding) (found []Finding) {
+	type key struct {
+		level    Level
+		id, host string
+	}
+	same := make(map[key][]Finding)
+	var order []key
+	for i, f := range all {
+		if f.problem != nil || f.Level == OK {
+			continue
+		}
+		k := key{f.Level, f.ID, f.host}
+		if f.host == "" {
+			k.host = fmt.Sprintf("\x00%d", i) // it stands alone
+		}
+		if same[k] == nil {
+			order = append(order, k)
+		}
+		same[k] = append(same[k], f)
+	}
+	for _, k := range order {
+		first := same[k][0]
+		if n := len(distinctAbout(same[k])); n > 1 {
+			first.About = fmt.Sprintf("%d instances on %s (%s)", n, plain.Text(k.host), list(distinctAbout(same[k])))
+			first.Text = "as the first: " + first.Text
+		}
+		found = append(found, first)
+	}
+	slices.SortStableFunc(found, func(a, b Finding) int {
+		return cmp.Compare(len(same[key{b.Level, b.ID, b.host}]), len(same[key{a.Level, a.ID, a.host}]))
+	})
+	return found
+}
+
+// distinctAbout returns what findings are about, each once, without its host.
+func distinctAbout(all []Finding) (names []string) {
+	for _, f := range all {
+		name, _, _ := strings.Cut(f.About, " on ")
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// list names the first few.
+func list(names []string) string {
+	shown := slices.Clone(names[:min(len(names), maxNamed)])
+	if rest := len(names) - len(shown); rest > 0 {
+		shown = append(shown, fmt.Sprintf("%d more", rest))
+	}
+	return strings.Join(shown, ", ")
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package overview_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"tagbus/bus/directory"
+	"tagbus/bus/state"
+	"tagbus/cmd/internal/overview"
+)
+
+// TestClientsAreCompletedByTheirPublishers: one that is listed and silent, one that says itself what it is, one that
+// is connected to nothing, and one that is not listed.
+func TestClientsAreCompletedByTheirPublishers(t *testing.T) {
+	told := func(id string, n uint64) state.Peer {
+		return state.Peer{Instance: id, Name: "name-" + id, Host: "h", PID: 9, Since: noon, Messages: n, Bytes: 10 * n, Losses: lost(state.Full, n/100)}
+	}
+	of := func(name string) overview.Row {
+		return publisher(name, func(before, now *state.State) {
+			before.Peers = []state.Peer{told("silent", 100), told("unlisted", 100)}
+			now.Peers = []state.Peer{told("silent", 300), told("unlisted", 100), told("tells", 1)}
+		})
+	}
+	client := func(id string) overview.Row {
+		return overview.Row{Entry: directory.Entry{Instance: id, Role: directory.Subscriber}, Err: errors.New("no monitor")}
+	}
+	tells := client("tells")
+	tells.State, tells.Err = &state.State{Time: noon.Add(time.Second), Messages: 77}, nil
+	o := overview.Overview{Rows: []overview.Row{of("a"), of("b"), client("silent"), tells, client("lonely")}}
+	o.Clients()
+	if len(o.Rows) != 6 {
+		t.Fatalf("got %d rows, want one more for the client that is not listed", len(o.Rows))
+	}
+	silent, lonely, unlisted := o.Rows[2], o.Rows[4], o.Rows[5]
+	rate, ok := silent.Rate(func(s *state.State) uint64 { return s.Messages })
+	if s := silent.State; s == nil || s.Connected != 2 || s.Messages != 600 || s.PayloadBytes != 6000 || state.Lost(s.Losses) != 6 || !ok || rate != 200 || silent.Err != nil {
+		t.Errorf("got %+v and %v messages a second, want the sums of both publishers", s, rate)
+	}
+	if o.Rows[3].State.Messages != 77 {
+		t.Errorf("got %+v, want what the client says itself", o.Rows[3].State)
+	}
+	if lonely.State != nil || lonely.Err == nil {
+		t.Errorf("got %+v, want nothing of one that is connected to nothing", lonely.State)
+	}
+	if e := unlisted.Entry; e.Instance != "unlisted" || e.Name != "name-unlisted" || e.Role != directory.Subscriber || unlisted.State.Connected != 2 {
+		t.Errorf("got %+v, want the client that is not listed", unlisted)
+	}
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package overview
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"tagbus/bus/state"
+	"tagbus/cmd/internal/units"
+	"tagbus/internal/plain"
+)
+
+// maxNamed is how many instances a text names.
+const maxNamed = 4
+
+// Called returns what operators call an instance: its name, or else its id, and its host.
+func (e *End) Called() string {
+	name := plain.Text(cmp.Or(e.Name, e.Instance))
+	if name == "" {
+		return "the directory"
+	}
+	if e.Host != "" {
+		name += " on " + plain.Text(e.Host)
+	}
+	return name
+}
+
+// Named names some instances, and says how many more there are.
+func Named(all []End) string {
+	var names []string
+	for i := range all[:min(len(all), maxNamed)] {
+		names = append(names, all[i].Called())
+	}
+	if rest := len(all) - len(names); rest > 0 {
+		names = append(names, units.FormatCount(uint64(rest))+" more")
+	}
+	return strings.Join(names, ", ")
+}
+
+// says returns which others say so; "" if none does.
+func (g *Group) says() string {
+	switch {
+	case len(g.Witnesses) == 0 || len(g.Witnesses) == 1 && g.Witnesses[0] == g.Culprit:
+		return ""
+	case len(g.Witnesses) == 1:
+		return " (says " + g.Witnesses[0].Called() + ")"
+	default:
+		return fmt.Sprintf(" (say %s: %s)", units.FormatCount(uint64(len(g.Witnesses))), Named(g.Witnesses))
+	}
+}
+
+// Text says what is wrong with the culprit, and who says so. It is one line, safe to show.
+func (g *Group) Text() string {
+	word := words[g.ID]
+	text := g.ID
+	if word.text != nil {
+		text = word.text(&g.Problem)
+	}
+	return plain.Line(text) + g.says()
+}
+
+// Do returns what to do about it; "" if there is nothing.
+func (p *Problem) Do() string {
+	if p.ID == Losing || p.ID == LostBefore {
+		return advice[p.Cause]
+	}
+	return words[p.ID].do
+}
+
+// alone returns a problem as the only one of its group.
+func (p *Problem) alone() Group {
+	g := Group{Problem: *p, Problems: []Problem{*p}}
+	if p.Witness != (End{}) {
+		g.Witnesses = []End{p.Witness}
+	}
+	return g
+}
+
+// Text is that of a group that has only this problem.
+func (p *Problem) Text() string {
+	g := p.alone()
+	return g.Text()
+}
+
+// advice is what to do about losses of a cause: docs/operations.md, "What was lost?".
+var advice = map[state.Cause]string{
+	state.Full:       "make the subscriber faster, give it a larger --backlog, or accept it",
+	state.Memory:     "raise --pool-bytes of the publisher",
+	state.Connection: "look at the network, and whether a side was killed or stopped",
+	state.Ended:      "report it: this is an error of the bus",
+	state.Overflow:   "make the program read faster, or raise its --queue-bytes",
+	state.Panic:      "look at the log of the program, which has the panic, and mend its handler",
+}
+
+// word is what a problem is called.
+type word struct {
+	text func(*Problem) string
+	do   string
+}
+
+const slow = "look at its processor, its output and the network; publisher --max-stall ends the wait, subscriber --policy latest avoids it"
+
+// words are those of the ids.
+var words = map[string]word{
+	PeerStalled: {func(p *Problem) string {
+		const means = ": tags are not published if the policy is block, and messages are lost otherwise"
+		if p.Count > 0 {
+			return "peers that its answer does not name take nothing, " + units.FormatCount(p.Count) + " in all" + means
+		}
+		return "it takes nothing of what waits for it" + since(p.First) + means
+	}, slow},
+	QueueFull: {func(*Problem) string {
+		return "its queue is at its limit: it is slower than what is published for it, which is no fault if that is as fast as it can be"
+	}, slow + "; or give it a larger --backlog"},
+	PeerQuiet: {
+		func(p *Problem) string { return "nothing was heard of it" + since(p.First) },
+		"look whether it is stopped or cut off; it is no fault if its --heartbeat is longer, or 0",
+	},
+	PeerGone: {func(p *Problem) string {
+		return "it went without goodbye" + at(p.First) + " and has not come back: " + p.Why
+	}, "look whether it is killed, stopped or cut off, and start it again"},
+	SilentPeers: {func(p *Problem) string {
+		return units.FormatNumber(p.Count, "connection") + " of it ended since it began because nothing was heard"
+	}, "if a program is missing, look whether it is stopped or its host is cut off"},
+	Losing: {func(p *Problem) string {
+		if p.InAll {
+			return fmt.Sprintf("messages were lost a moment ago, %s in all for the cause %s%s", units.FormatCount(p.Count), p.Cause, span(p.First, p.Last))
+		}
+		return fmt.Sprintf("messages are lost now, %s for the cause %s%s", units.FormatCount(p.Count), p.Cause, span(p.First, p.Last))
+	}, ""},
+	LostBefore: {func(p *Problem) string {
+		return fmt.Sprintf("%s lost before, for the cause %s%s, and none now", were(p.Count), p.Cause, span(p.First, p.Last))
+	}, ""},
+	Unconfirmed: {func(p *Problem) string {
+		return fmt.Sprintf("%s unconfirmed, lost or received: on their way when a connection ended%s", units.FormatNumber(p.Count, "message"), span(p.First, p.Last))
+	}, "look at the lost lines of its publishers: a subscriber that comes back confirms what it has"},
+	ConnectionsBreak: {func(p *Problem) string {
+		return units.FormatNumber(p.Count, "connection") + " of it broke while this program looked"
+	}, "look at the lost lines of both sides, and at the network"},
+	Refusing: {func(p *Problem) string {
+		return fmt.Sprintf("%s there was no room for a message while this program looked: it is held up by its slowest subscriber, or by --pool-bytes", units.FormatNumber(p.Count, "time"))
+	}, "this is no fault of one that publishes as fast as it can; behind a detector, find the slow subscriber by tagbus top"},
+	PoolEmpty: {func(p *Problem) string {
+		return fmt.Sprintf("none of its %d pages is free: nothing can be published", p.Count)
+	}, poolDo},
+	PoolWasEmpty: {func(p *Problem) string {
+		return fmt.Sprintf("none of its %d pages was free at a time within the last two minutes: publishing waited", p.Count)
+	}, poolDo},
+	EntryFailing: {func(*Problem) string {
+		return "it cannot renew its entry: programs that start after it has expired do not find it"
+	}, "its problem lines have the cause: permissions, a full disk, a file system or servers that do not answer"},
+	NoAnswer: {
+		func(p *Problem) string { return "it does not answer" + since(p.First) + because(p.Why) },
+		"tagbus check says what is wrong with its addresses; look at its host and its log",
+	},
+	NotAllowed: {
+		func(p *Problem) string { return "it does not tell of itself: " + p.Why },
+		"add this rule to its policy, if this command is to see what it knows",
+	},
+	NotObservable: {func(p *Problem) string { return "it does not tell of itself: " + p.Why }, "start it with this release to see what it knows"},
+	StaleEntry: {
+		func(p *Problem) string { return "it has gone without a word" + since(p.First) + because(p.Why) },
+		"look why it did not end in order, and start it again if it is needed",
+	},
+	FolderFull: {func(*Problem) string {
+		return "it has more names than programs look at: what is behind them is not found"
+	}, "remove what is left of programs that have ended: tagbus check names it"},
+	DirectoryProblem: {func(p *Problem) string { return "it reports a problem" + because(p.Why) }, "tagbus check says more"},
+	DirectoryAway:    {func(p *Problem) string { return "it cannot be read" + because(p.Why) }, "tagbus check says more"},
+}
+
+const poolDo = "raise --pool-bytes, or lower --queue-bytes, so that slow subscribers hold less"
+
+func were(messages uint64) string {
+	if messages == 1 {
+		return "1 message was"
+	}
+	return units.FormatNumber(messages, "message") + " were"
+}
+
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + why
+}
+
+func since(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return " since " + clock(t)
+}
+
+func at(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return " at " + clock(t)
+}
+
+func span(first, last time.Time) string {
+	switch {
+	case first.IsZero() && last.IsZero():
+		return ""
+	case first.IsZero() || clock(first) == clock(last):
+		return at(last)
+	case last.IsZero():
+		return at(first)
+	default:
+		return ", between " + clock(first) + " and " + clock(last)
+	}
+}
+
+// clock returns a time in the zone of this host.
+func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
