@@ -5,11 +5,9 @@ package convert
 import (
 	"bufio"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -18,38 +16,51 @@ import (
 	"tagbus/cmd/internal/record"
 	"tagbus/internal/build"
 	"tagbus/internal/plain"
+	"tagbus/internal/stuck"
 	"tagbus/recording"
 	"tagbus/tags"
 )
-
-// captureMagics are the first 4 bytes of captures: pcapng; pcap in microseconds and in
-// nanoseconds, in both orders; and gzip, which record.NewReader refuses with a reason.
-var captureMagics = map[uint32]bool{0x0a0d0d0a: true, 0xa1b2c3d4: true, 0xd4c3b2a1: true, 0xa1b23c4d: true, 0x4d3cb2a1: true}
 
 // ErrMixedInputs is returned for captures and recordings together.
 var ErrMixedInputs = errors.New("some of the files are captures, and some are not: convert them one after the other")
 
 // areCaptures reports whether files are captures, by their first bytes.
 //
-//   - Errors: ErrMixedInputs; those of reading.
+//   - Errors: ErrMixedInputs; those of reading; record.ErrDamaged, wrapped, for what people
+//     have in place of a capture.
 func areCaptures(files []string) (bool, error) {
 	captures := 0
 	for _, name := range files {
-		f, err := os.Open(name)
+		head, err := beginning(name)
 		if err != nil {
 			return false, err
 		}
-		var head [4]byte
-		_, err = io.ReadFull(f, head[:])
-		_ = f.Close()
-		if err == nil && (captureMagics[binary.LittleEndian.Uint32(head[:])] || head[0] == 0x1f && head[1] == 0x8b) {
-			captures++
+		if !record.IsCapture(head) {
+			continue
+		}
+		if captures++; record.Sniff(head) != "" {
+			return false, fmt.Errorf("%s: %w: %s", plain.Text(name), record.ErrDamaged, record.Sniff(head))
 		}
 	}
 	if captures > 0 && captures < len(files) {
 		return false, ErrMixedInputs
 	}
 	return captures > 0, nil
+}
+
+// beginning returns the first bytes of a file, as many as record.Sniff needs.
+func beginning(name string) ([]byte, error) {
+	f, err := stuck.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	head := make([]byte, record.SniffBytes)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	return head[:n], nil
 }
 
 // mostPacketBytes bounds a packet: the block with it can be read with the default of
@@ -64,10 +75,10 @@ type importer struct {
 	begun   bool
 	stopped bool // a Stopped event was among the packets
 
-	ours    *bus.Peer            // of packets that name none
-	peers   map[string]*bus.Peer // by the description of an interface
-	counts  map[tags.Tag]uint64  // with --tag
-	message []byte               // with a record header
+	ours    *bus.Peer // of packets that name none
+	peers   map[*record.Interface]*bus.Peer
+	counts  map[tags.Tag]uint64 // with --tag
+	message []byte              // with a record header
 	joiner  joiner
 	failed  error // of the capture that ended too early
 }
@@ -80,7 +91,7 @@ func (j *job) fromCaptures(ctx context.Context) (err error) {
 	name := filepath.Base(j.Files[0])
 	i := &importer{
 		job: j, ours: &bus.Peer{Instance: name, Name: name},
-		peers: make(map[string]*bus.Peer), counts: make(map[tags.Tag]uint64),
+		peers: make(map[*record.Interface]*bus.Peer), counts: make(map[tags.Tag]uint64),
 	}
 	return j.out.close(i.run(ctx))
 }
@@ -110,7 +121,7 @@ func (i *importer) run(ctx context.Context) error {
 
 // file reads a capture. One that is damaged is read as far as it is whole.
 func (i *importer) file(ctx context.Context, name string) (err error) {
-	f, err := os.Open(name)
+	f, err := stuck.Open(name)
 	if err != nil {
 		return err
 	}
@@ -127,6 +138,9 @@ func (i *importer) file(ctx context.Context, name string) (err error) {
 		}
 		if n%1024 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		for _, note := range r.Notes() {
+			i.note("%s: %s", name, note)
 		}
 		if err := i.packet(r, name, n, packet); err != nil {
 			return err
@@ -166,7 +180,7 @@ func (i *importer) write(r *recording.Record) error {
 		i.last = at
 	}
 	if e := r.Event; e != nil {
-		if e.Kind != recording.Stopped && !i.wants(e.Tag, peer, e.Kind == recording.Gap || e.Kind == recording.Position) {
+		if e.Kind != recording.Stopped && e.Kind != recording.Stepped && !i.wants(e.Tag, peer, e.Kind == recording.Gap || e.Kind == recording.Position) {
 			return nil
 		}
 		i.stopped = i.stopped || e.Kind == recording.Stopped

@@ -83,21 +83,20 @@ func recordOf(info record.Info, packet []byte, from *bus.Peer) (recording.Record
 
 // peer returns the publisher of the packet that was just read: what the interface says.
 func (i *importer) peer(r *record.Reader) *bus.Peer {
-	name, description := r.Interface()
-	if name == "" && description == "" {
+	on := r.Interface()
+	if on == nil || on.Name == "" && on.Description == "" {
 		return nil
 	}
-	key := name + "\x00" + description
-	if p, ok := i.peers[key]; ok {
+	if p, ok := i.peers[on]; ok {
 		return p
 	}
 	if len(i.peers) >= mostPointers {
 		clear(i.peers)
 	}
-	p, ok := described(description)
+	p, ok := described(on.Description)
 	if !ok {
-		p = bus.Peer{Instance: name, Name: name}
+		p = bus.Peer{Instance: on.Name, Name: on.Name}
 	}
-	i.peers[key] = &p
+	i.peers[on] = &p
 	return &p
 }

@@ -4,6 +4,7 @@ package convert_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"os"
 	"strings"
@@ -92,5 +93,44 @@ func TestCapturesAndRecordingsTogether(t *testing.T) {
 	b.record("run.tbr", 256, all()...)
 	if r := b.run("a.pcap", "run.tbr", "--out", "b.tbr"); !errors.Is(r.err, convert.ErrMixedInputs) || r.status != 2 {
 		t.Errorf("got status %d and %v, want 2 and ErrMixedInputs", r.status, r.err)
+	}
+}
+
+// TestWhatIsNoCaptureIsNamed: before there is a new file.
+func TestWhatIsNoCaptureIsNamed(t *testing.T) {
+	b := newBed(t)
+	must(t, os.WriteFile(b.path("a.cap"), []byte("snoop\x00\x00\x00\x00\x00\x00\x02"), 0o600))
+	r := b.run("a.cap", "--out", "run.tbr", "--tag", "1")
+	if r.status != 2 || !errors.Is(r.err, record.ErrDamaged) || !strings.Contains(r.err.Error(), "a capture of snoop") {
+		t.Errorf("got status %d and %v, want 2 and what it is", r.status, r.err)
+	}
+	if _, err := os.Stat(b.path("run.tbr")); err == nil {
+		t.Error("got a recording of it")
+	}
+}
+
+// TestACaptureWithABinaryClock: its times are rounded, which is said once.
+func TestACaptureWithABinaryClock(t *testing.T) {
+	le := binary.LittleEndian
+	block := func(kind uint32, body []byte) []byte {
+		b := le.AppendUint32(le.AppendUint32(nil, kind), uint32(len(body)+12))
+		return le.AppendUint32(append(b, body...), uint32(len(body)+12))
+	}
+	section := append(le.AppendUint32(nil, 0x1a2b3c4d), 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255)
+	intf := []byte{1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 0x80 | 28, 0, 0, 0}
+	file := append(block(0x0a0d0d0a, section), block(1, intf)...)
+	for i := range uint64(3) {
+		ticks := uint64(1_700_000_000)<<28 + i
+		packet := le.AppendUint32(le.AppendUint32(make([]byte, 4), uint32(ticks>>32)), uint32(ticks))
+		file = append(file, block(6, append(le.AppendUint64(packet, 4<<32|4), "data"...))...)
+	}
+	b := newBed(t)
+	must(t, os.WriteFile(b.path("a.pcapng"), file, 0o600))
+	r := b.run("a.pcapng", "--out", "run.tbr", "--tag", "1")
+	if r.status != 0 || strings.Count(r.said, "2^-28") != 1 || !strings.Contains(r.said, "a.pcapng: times are in steps of 2^-28 s, and are rounded to the nanosecond") {
+		t.Errorf("got status %d and %s, want 0 and the note once", r.status, r.said)
+	}
+	if got := messagesOf(b.read("run.tbr")); len(got) != 3 {
+		t.Errorf("got %d messages, want 3", len(got))
 	}
 }

@@ -25,13 +25,14 @@ import (
 
 // Command is the command line of convert.
 type Command struct {
-	Files []string  `arg:"" name:"file" help:"Files of recordings, which are read together in the order of time; or captures in pcap or pcapng, which become a recording."`
-	To    string    `placeholder:"FORMAT" help:"Format of the new file: mcap, pcapng, length32 or csv. Captures become a recording, and need no --to."`
-	Out   string    `required:"" short:"o" placeholder:"FILE|-" help:"The new file, which must not exist; - is standard output. It is there only if all of it is."`
-	Codec string    `default:"none" placeholder:"CODEC" help:"How the new file is compressed: none, lz4 or zstd with --to mcap; none, s2 or zstd if it is a recording. Default ${default}."`
-	Data  Data      `default:"hex" placeholder:"FORMAT" help:"Data of messages in CSV: hex, or text (the bytes as they are). Default ${default}."`
-	Mixed bool      `help:"Write messages of several tags with --to length32, although the file does not say which is of which."`
-	Tag   *tags.Tag `placeholder:"TAG" help:"Tag of all packets of captures. Each message begins with the record header, as those of publisher do. Without this flag only packets that convert has written are taken."`
+	Files    []string  `arg:"" name:"file" help:"Files of recordings, which are read together in the order of time; or captures in pcap or pcapng, which become a recording."`
+	To       string    `placeholder:"FORMAT" help:"Format of the new file: mcap, pcapng, length32 or csv. Captures become a recording, and need no --to."`
+	Out      string    `required:"" short:"o" placeholder:"FILE|-" help:"The new file, which must not exist; - is standard output. It is there only if all of it is."`
+	Codec    string    `default:"none" placeholder:"CODEC" help:"How the new file is compressed: none, lz4 or zstd with --to mcap; none, s2 or zstd if it is a recording. Default ${default}."`
+	Data     Data      `default:"hex" placeholder:"FORMAT" help:"Data of messages in CSV: hex, or text (the bytes as they are). Default ${default}."`
+	Payloads string    `placeholder:"FILE" help:"Description of payloads in JSON: their fields, which programs that plot MCAP files read (tagbus(1), docs/operations.md). Only with --to mcap. Default: none."`
+	Mixed    bool      `help:"Write messages of several tags with --to length32, although the file does not say which is of which."`
+	Tag      *tags.Tag `placeholder:"TAG" help:"Tag of all packets of captures. Each message begins with the record header, as those of publisher do. Without this flag only packets that convert has written are taken."`
 
 	Tags      tags.Set `placeholder:"TAGS" help:"Only these tags: tags, ranges FIRST-LAST, value&mask and slash forms with *, separated by commas. Default: all."`
 	From      rec.When `placeholder:"TIME" help:"Only from this time on: +90s (after the beginning of the recording), 15:04:05 (of its first day), 2026-11-23 15:04:05, or RFC 3339. Default: the beginning."`
@@ -74,6 +75,9 @@ func (c *Command) Check() error {
 	}
 	if c.format != formatCSV && c.Data != Hex {
 		add("--data is for --to csv")
+	}
+	if c.format != formatMCAP && c.Payloads != "" {
+		add("--payloads is for --to mcap")
 	}
 	if c.format != formatLength32 && c.Mixed {
 		add("--mixed is for --to length32")

@@ -120,7 +120,7 @@ func TestDamageIsPassedOver(t *testing.T) {
 	cut := b.file("cut.tbr")
 	must(t, os.WriteFile(b.path("cut.tbr"), cut[:len(cut)*2/3], 0o600))
 	r = b.run("cut.tbr", "--to", "csv", "--out", "-")
-	if !strings.Contains("\n"+r.said, "\nnot whole: cut.tbr: it was not closed: what its recorder wrote last is missing (") {
+	if !strings.Contains("\n"+r.said, "\nnot whole: cut.tbr: it was not closed: the last block of its recorder is missing (") {
 		t.Errorf("got %s, want that the file was cut off", r.said)
 	}
 }

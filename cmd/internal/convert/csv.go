@@ -37,6 +37,9 @@ func (d *Data) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// timeFormat is RFC 3339 with nanoseconds, always as long.
+const timeFormat = "2006-01-02T15:04:05.000000000Z07:00"
+
 // csvTitles are the columns. A gap has how many messages are missing as its count.
 const csvTitles = "time,kind,tag,publisher,instance,counter,status,length,data,count,cause,text\r\n"
 
@@ -60,7 +63,7 @@ func (s *csvSink) begin(at time.Time, kind string, tag []byte, p *bus.Peer) {
 		s.begun = true
 		s.row = append(s.row, csvTitles...)
 	}
-	s.row = at.UTC().AppendFormat(s.row, time.RFC3339Nano)
+	s.row = at.UTC().AppendFormat(s.row, timeFormat)
 	s.row = append(s.row, ',')
 	s.row = append(s.row, kind...)
 	s.row = append(s.row, ',')

@@ -7,7 +7,9 @@ import (
 	"encoding/csv"
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 )
 
 func TestCSVHasEachMessage(t *testing.T) {
@@ -51,4 +53,19 @@ func TestEmptyCSVHasItsTitles(t *testing.T) {
 	r := b.wants(1, "no message is what was asked for: tagbus rec info shows the tags and times that there are\n"+
 		"0 messages and 0 events written to standard output as csv: 78 B\n", "run.tbr", "--to", "csv", "--out", "-", "--from", "2030-01-01")
 	differ(t, "time,kind,tag,publisher,instance,counter,status,length,data,count,cause,text\r\n", r.out)
+}
+
+// TestTimesOfCSVHaveNineDigits, so that a column of them can be sorted and read as text.
+func TestTimesOfCSVHaveNineDigits(t *testing.T) {
+	b := newBed(t)
+	whole := msg(0, alice, 1, 1, 0, "x")
+	whole.Time = time.Unix(1_700_000_000, 0)
+	half := whole
+	half.Time = time.Unix(1_700_000_000, 500_000_000)
+	b.record("run.tbr", 256, whole, half)
+	r := b.run("run.tbr", "--to", "csv", "--out", "x.csv")
+	got := string(b.file("x.csv"))
+	if r.status != 0 || !strings.Contains(got, "\n2023-11-14T22:13:20.000000000Z,") || !strings.Contains(got, "\n2023-11-14T22:13:20.500000000Z,") {
+		t.Errorf("got status %d and %s", r.status, got)
+	}
 }

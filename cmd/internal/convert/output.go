@@ -12,6 +12,7 @@ import (
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/internal/plain"
+	"tagbus/internal/stuck"
 )
 
 // outputBytes is how much is written at once.
@@ -64,7 +65,7 @@ func (c *Command) create(stdout io.Writer) (*output, error) {
 	if regular {
 		flags |= os.O_CREATE | os.O_EXCL
 	}
-	o.file, err = os.OpenFile(c.Out, flags, 0o666)
+	o.file, err = stuck.OpenFile(c.Out, flags, 0o666)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return nil, &cli.UsageError{Err: fmt.Errorf("--out: %w: give another name, or remove it first", err)}
@@ -86,7 +87,7 @@ func (o *output) close(err error) error {
 		return err
 	}
 	if err = errors.Join(err, o.file.Close()); err != nil && o.created {
-		err = errors.Join(err, os.Remove(o.file.Name()))
+		err = errors.Join(cli.Removed(o.file.Name(), err), os.Remove(o.file.Name()))
 	}
 	return err
 }

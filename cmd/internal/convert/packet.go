@@ -87,8 +87,8 @@ func parsePacket(b []byte) (recording.Record, error) {
 	switch {
 	case b[versionAt] != packetVersion:
 		return recording.Record{}, fmt.Errorf("%w: its version is %d, and this program knows %d", ErrPacket, b[versionAt], packetVersion)
-	case kind > recording.Stopped:
-		return recording.Record{}, fmt.Errorf("%w: its kind is %d, and this program knows 0 to %d", ErrPacket, kind, recording.Stopped)
+	case kind > recording.Stepped:
+		return recording.Record{}, fmt.Errorf("%w: its kind is %d, and this program knows 0 to %d", ErrPacket, kind, recording.Stepped)
 	case kind != 0:
 		return parseEvent(recording.Event{
 			Kind: kind, Tag: tag, Count: counter, Cause: recording.Cause(status), Failed: flags&flagFailed != 0,

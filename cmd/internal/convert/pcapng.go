@@ -70,7 +70,7 @@ func (s *pcapngSink) write(p *bus.Peer, at time.Time) error {
 
 // writePieces writes the packet that was made, and is too long for Wireshark.
 func (s *pcapngSink) writePieces(info gopacket.CaptureInfo) error {
-	for at := 0; at < len(s.packet)-beginning(s.packet); {
+	for at := 0; at < len(s.packet)-frontOf(s.packet); {
 		s.piece, at = appendPiece(s.piece[:0], s.packet, at)
 		info.CaptureLength, info.Length = len(s.piece), len(s.piece)
 		if err := s.to.WritePacket(info, s.piece); err != nil {

@@ -66,6 +66,28 @@ func TestPartsOfCaptures(t *testing.T) {
 	}
 }
 
+// TestAStepOfTheClockIsOfNoPublisher: it is there whichever is asked for.
+func TestAStepOfTheClockIsOfNoPublisher(t *testing.T) {
+	b := newBed(t)
+	step := recording.SteppedBy(at(15), time.Hour)
+	b.record("run.tbr", 256, msg(10, alice, 1, 1, 0, "a"), recording.Record{Event: &step}, msg(20, bob, 1, 1, 0, "b"),
+		event(90, recording.Event{Kind: recording.Stopped, Text: "by a signal"}))
+	b.run("run.tbr", "--to", "pcapng", "--out", "run.pcapng")
+	for _, args := range [][]string{{"--publisher", "alice"}, {"--tags", "1"}} {
+		out := args[1] + ".tbr"
+		if r := b.run(append([]string{"run.pcapng", "--out", out}, args...)...); r.status != 0 {
+			t.Errorf("%q: got status %d: %s", args, r.status, r.said)
+		}
+		kinds := make(map[recording.EventKind]int)
+		for _, r := range b.read(out) {
+			kinds[r.Kind]++
+		}
+		if kinds[recording.Stepped] != 1 || kinds[recording.Stopped] != 1 {
+			t.Errorf("%q: got %v, want the step and the end", args, kinds)
+		}
+	}
+}
+
 // fields are what tshark prints of each packet.
 var fields = []string{
 	"frame.time_epoch", "frame.interface_description", "tagbus.kind", "tagbus.tag", "tagbus.counter", "tagbus.status", "tagbus.request",
@@ -133,12 +155,12 @@ func TestPacketsThatAreNone(t *testing.T) {
 		return b
 	}
 	joined := append(change(17, 1)[:20], "1-0"...)
-	packets := [][]byte{good[:19], change(16, 2), change(17, 8), change(19, 1), joined, good}
+	packets := [][]byte{good[:19], change(16, 2), change(17, 9), change(19, 1), joined, good}
 	b := newBed(t)
 	b.capture("bad.pcap", 147, 0, packets...)
 	r := b.run("bad.pcap", "--out", "bad.tbr")
 	for i, want := range []string{
-		"it has 19 bytes, and a packet 20 or more", "its version is 2, and this program knows 1", "its kind is 8, and this program knows 0 to 7",
+		"it has 19 bytes, and a packet 20 or more", "its version is 2, and this program knows 1", "its kind is 9, and this program knows 0 to 8",
 		"it has 4 of 16 bytes of the id of a request", "the tags of its publisher: ",
 	} {
 		if line := fmt.Sprintf("bad.pcap: packet %d: %v: %s", i+1, convert.ErrPacket, want); !strings.Contains(r.said, line) {

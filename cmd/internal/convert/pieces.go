@@ -25,8 +25,8 @@ const (
 	mostCaptured = 256 << 10
 )
 
-// beginning returns how many bytes of a packet are in front of its rest.
-func beginning(packet []byte) int {
+// frontOf returns how many bytes of a packet are in front of its rest.
+func frontOf(packet []byte) int {
 	if packet[kindAt] == 0 && packet[flagsAt]&flagRequest != 0 {
 		return packetBytes + requestBytes
 	}
@@ -36,7 +36,7 @@ func beginning(packet []byte) int {
 // appendPiece appends the piece of a packet that begins at a place in its rest, and returns
 // the place behind it.
 func appendPiece(b, packet []byte, at int) (piece []byte, next int) {
-	n := beginning(packet)
+	n := frontOf(packet)
 	rest := packet[n:]
 	b = append(b, packet[:n]...)
 	b[flagsAt] |= flagPiece
@@ -112,7 +112,7 @@ func parsePiece(b []byte) (piece, bool) {
 	if len(b) < packetBytes || b[versionAt] != packetVersion || b[flagsAt]&flagPiece == 0 {
 		return piece{}, false
 	}
-	n := beginning(b)
+	n := frontOf(b)
 	if len(b) < n+pieceBytes {
 		return piece{}, true
 	}

@@ -13,6 +13,7 @@ import (
 	"tagbus/cmd/internal/rec"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
+	"tagbus/internal/payload"
 	"tagbus/internal/plain"
 	"tagbus/recording"
 )
@@ -35,6 +36,7 @@ type job struct {
 	last                   time.Time // the latest of a record; zero: there was none
 	damaged                uint64    // blocks or packets
 	notes                  []string  // what the numbers do not say
+	payloads               payload.Set
 }
 
 // Run converts.
@@ -44,6 +46,11 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 		return &cli.UsageError{Err: err}
 	}
 	j := &job{Command: c, env: e}
+	if c.Payloads != "" {
+		if j.payloads, err = payload.Load(c.Payloads); err != nil {
+			return &cli.UsageError{Err: fmt.Errorf("--payloads: %w", err)}
+		}
+	}
 	switch {
 	case captures && c.format != formatNone:
 		return &cli.UsageError{Err: errors.New("--to: captures become a recording: leave it out, and convert the recording")}
@@ -93,9 +100,6 @@ func (j *job) noteFile(i *recording.Info) {
 	if i.Skipped > 0 {
 		j.damaged++
 	}
-	if i.HeaderDamage != nil {
-		j.note("%s: what its header says of the recording cannot be read: %v", i.File, i.HeaderDamage)
-	}
 }
 
 // copy writes what is asked for of recordings.
@@ -125,6 +129,11 @@ func (j *job) copy(ctx context.Context, rs recording.Readers, q recording.Query)
 	}
 	if err := j.incomplete(s, rec.Incomplete(rs, q, blocks)); err != nil {
 		return err
+	}
+	if m, ok := s.(*mcapSink); ok {
+		for _, note := range m.notes() {
+			j.note("%s", note)
+		}
 	}
 	return s.end()
 }
@@ -175,14 +184,17 @@ func (j *job) sink(rs recording.Readers, q recording.Query) (sink, error) {
 		return newCSVSink(j.out, j.Data), nil
 	default:
 		series, _ := rs.Series() // damage shows again where the block is read
-		l, err := layoutOf(series, q)
+		l, err := layoutOf(series, q, j.payloads)
 		if err != nil {
 			return nil, err
 		}
 		if !l.perTag {
+			if j.payloads != nil {
+				j.note("more than %d channels for tags: --payloads is not used; choose tags with --tags", mostSeries)
+			}
 			j.note("more than %d tags: each publisher has one channel, and the tag stands in front of the data", mostSeries)
 		}
-		return newMCAPSink(j.out, l, j.compression(), about)
+		return newMCAPSink(j.out, l, j.compression(), about, j.payloads)
 	}
 }
 

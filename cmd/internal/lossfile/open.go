@@ -7,12 +7,15 @@ import (
 	"io"
 	"os"
 	"syscall"
+
+	"tagbus/internal/stuck"
 )
 
 // open opens a file to append to.
 //
 // O_NONBLOCK keeps a FIFO without reader from holding the writer for ever.
 func open(path string) (io.WriteCloser, error) {
+	defer stuck.Aside(path)() // messages do not wait for it
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY|syscall.O_NONBLOCK, 0o644)
 	if err != nil {
 		return nil, err

@@ -16,10 +16,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"tagbus/bus/state"
+	"tagbus/internal/stuck"
 	"tagbus/tags"
 )
 
@@ -76,11 +76,12 @@ const maxLine = 64 << 10
 //   - bad: how many those are.
 //   - Errors: the system's, with the path.
 func Read(path string, f func(Record)) (bad int, err error) {
-	file, err := os.Open(path)
+	file, err := stuck.Open(path)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = file.Close() }() // it was only read
+	defer stuck.Using(file)()
 	reader := bufio.NewReaderSize(file, maxLine)
 	for {
 		line, err := reader.ReadSlice('\n')

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tagbus/bus/state"
+	"tagbus/cmd/internal/cli"
 	"tagbus/tags"
 )
 
@@ -188,7 +189,7 @@ func (w *Writer) write(losses []loss) {
 	written, err := w.try(losses)
 	if err != nil && !w.said {
 		w.said = true
-		w.problem(fmt.Errorf("--loss-file: %w: what is lost is not written until this is mended", err))
+		w.problem(fmt.Errorf("--loss-file: %w: what is lost is not written until this is mended", cli.FileError(w.path, err)))
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

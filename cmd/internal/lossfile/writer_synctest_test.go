@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package lossfile
 
 import (
@@ -238,20 +240,20 @@ func TestWhatIsNotWrittenWaits(t *testing.T) {
 	})
 }
 
-// stuck is a file that takes nothing, as on a server that does not answer.
-type stuck struct{ release chan struct{} }
+// stuckFile is a file that takes nothing, as on a server that does not answer.
+type stuckFile struct{ release chan struct{} }
 
-func (s stuck) Write(b []byte) (int, error) {
+func (s stuckFile) Write(b []byte) (int, error) {
 	<-s.release
 	return len(b), nil
 }
 
-func (stuck) Close() error { return nil }
+func (stuckFile) Close() error { return nil }
 
 // TestAFileThatHangsHoldsNothingUp adds and closes while a write hangs.
 func TestAFileThatHangsHoldsNothingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := stuck{make(chan struct{})}
+		s := stuckFile{make(chan struct{})}
 		w, _ := newWriter(nil)
 		w.open = func(string) (io.WriteCloser, error) { return s, nil }
 		w.Start("P1", nil)

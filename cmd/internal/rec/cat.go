@@ -25,9 +25,10 @@ type Cat struct {
 	Files []string     `arg:"" name:"file" help:"Files of recordings: the parts of one, or several recordings, which are read together in the order of time."`
 	Print printer.Kind `default:"text" placeholder:"FORMAT" help:"How to print messages: hex, text or json (a line each, safe to show), or none (only the events). Default ${default}, with --json json."`
 	Selection
-	Head           int  `short:"n" placeholder:"N" help:"Only the first N messages, and the events before them."`
-	NoEvents       bool `help:"Print messages alone."`
-	NoRecordHeader bool `help:"Take messages as they are. Without this flag the record header, which publisher puts before the packets of a capture, is taken off."`
+	Head           int    `short:"n" placeholder:"N" help:"Only the first N messages, and the events before them."`
+	NoEvents       bool   `help:"Print messages alone."`
+	Payloads       string `placeholder:"FILE" help:"Description of payloads in JSON, as of tagbus rec convert: the objects of --print json have their fields, too. Default: none."`
+	NoRecordHeader bool   `help:"Take messages as they are. Without this flag the record header, which publisher puts before the packets of a capture, is taken off."`
 }
 
 // Check reports what is wrong with the flags.
@@ -47,11 +48,15 @@ func (c *Cat) Run(ctx context.Context, e *tool.Env) (err error) {
 	if e.JSON && c.Print.Prints() {
 		c.Print = printer.JSON
 	}
+	payloads, err := printer.Payloads(c.Payloads, c.Print)
+	if err != nil {
+		return err
+	}
 	q.EventsOnly = !c.Print.Prints()
 	out := bufio.NewWriterSize(e.Out, 64<<10)
 	p := &catPrinter{
 		cmd: c, out: out, asJSON: e.JSON || c.Print == printer.JSON,
-		printer: printer.Printer{Kind: c.Print, To: out, Time: true},
+		printer: printer.Printer{Kind: c.Print, To: out, Time: true, Payloads: payloads},
 	}
 	d := &damage{to: e.Err}
 	err = each(ctx, rs, q, d, p.print)
@@ -106,6 +111,7 @@ type eventObject struct {
 	Tag       *tags.Tag `json:"tag,omitempty"`
 	Tags      string    `json:"tags,omitempty"`
 	Count     *uint64   `json:"count,omitempty"`
+	Step      *float64  `json:"step_seconds,omitempty"` // of the clock: back if it is negative
 	Cause     string    `json:"cause,omitempty"`
 	Failed    bool      `json:"failed,omitempty"`
 	Text      string    `json:"text,omitempty"`
@@ -127,6 +133,9 @@ func (p *catPrinter) event(e *recording.Event) error {
 		o.Tag, o.Count, o.Cause = &e.Tag, &e.Count, e.Cause.String()
 	case recording.Position:
 		o.Tag, o.Count = &e.Tag, &e.Count
+	case recording.Stepped:
+		step := e.Step().Seconds()
+		o.Step = &step
 	default:
 	}
 	return writeJSON(p.out, o)

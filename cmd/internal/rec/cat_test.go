@@ -3,6 +3,7 @@
 package rec_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -60,4 +61,20 @@ func TestCatPassesOverDamage(t *testing.T) {
 	if !strings.Contains(got.out, "bob 20") || !strings.Contains(got.out, "alice 1\n") {
 		t.Errorf("got\n%s, want what is before and behind", got.out)
 	}
+}
+
+func TestCatShowsFieldsOfPayloads(t *testing.T) {
+	b := newBed(t)
+	m := msg(0, alice, 1, 1)
+	m.Data = []byte{255, 255, 255, 255, 255, 255, 255, 255, 1}
+	short := msg(1, alice, 1, 2)
+	short.Data = []byte{1}
+	b.record("a.tbr", header(1), m, short)
+	must(t, os.WriteFile(b.path("p.json"), []byte(`{"payloads":[{"name":"P","tags":"1","fields":[{"name":"n","type":"u64"}]}]}`), 0o600))
+	out := b.says("cat a.tbr --print json --payloads "+b.path("p.json"), 0, `"fields":{"n":18446744073709551615}`).out
+	if strings.Count(out, `"fields"`) != 1 {
+		t.Errorf("got %s, want no fields of the short one", out)
+	}
+	b.says("cat a.tbr --payloads "+b.path("p.json"), 2, "--payloads is for messages that are printed as JSON")
+	b.says("cat a.tbr --print json --payloads none.json", 2, "none.json")
 }

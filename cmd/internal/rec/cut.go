@@ -72,13 +72,10 @@ func (c *Cut) Run(ctx context.Context, e *tool.Env) (err error) {
 // say says what was written.
 func (c *Cut) say(e *tool.Env, k *cutter) error {
 	if e.JSON {
-		return writeJSON(e.Out, map[string]any{"file": c.Out, "messages": k.out.messages, "events": k.out.events, "missing": append([]string{}, k.why...)})
+		return writeJSON(e.Out, map[string]any{"file": c.Out, "messages": k.out.messages, "events": k.out.events, "missing": append([]string{}, k.why.lines()...)})
 	}
 	text := plain.Linef("%s: %s and %s", c.Out, units.FormatNumber(k.out.messages, "message"), units.FormatNumber(k.out.events, "event"))
-	for _, why := range k.why {
-		text += "\n  not whole: " + why
-	}
-	_, err := fmt.Fprintln(e.Out, text)
+	_, err := fmt.Fprintln(e.Out, text+k.why.below())
 	return err
 }
 
@@ -91,14 +88,15 @@ type cutter struct {
 	damage *damage
 
 	begun    map[infoKey]bool // the recording says where they begin
+	named    int64            // tags that events alone may still name
 	peer     *bus.Peer        // of the last message
 	relevant map[string]bool  // publishers that have something of the cut, by instance
 	stopped  bool             // by an event of the recording
-	why      []string         // what is missing
+	why      missing
 }
 
 func newCutter(rs recording.Readers, q recording.Query, out *output, d *damage) *cutter {
-	return &cutter{rs: rs, q: q, out: out, damage: d, begun: make(map[infoKey]bool), relevant: make(map[string]bool)}
+	return &cutter{rs: rs, q: q, out: out, damage: d, begun: make(map[infoKey]bool), relevant: make(map[string]bool), named: mostEventTags(rs)}
 }
 
 // run writes the records of the cut.
@@ -112,15 +110,15 @@ func (k *cutter) run(ctx context.Context) error {
 		return err
 	}
 	for _, p := range problems(k.rs, k.q.From, k.q.To) {
-		k.why = append(k.why, p.text)
+		k.why.add(p.text)
 	}
 	if k.damage.blocks > 0 {
-		k.why = append(k.why, blocksMissing(k.damage.blocks))
+		k.why.add(blocksMissing(k.damage.blocks))
 	}
-	if k.stopped && len(k.why) == 0 {
+	if k.stopped && len(k.why.first) == 0 {
 		return nil
 	}
-	return k.out.append(stopped(k.end(), k.why, "cut from "+plain.Text(k.rs[0].Info().File)))
+	return k.out.append(stopped(k.end(), k.why.lines(), "cut from "+plain.Text(k.rs[0].Info().File)))
 }
 
 // end returns the time of the last event.
@@ -131,57 +129,6 @@ func (k *cutter) end() time.Time {
 		}
 	}
 	return time.Now()
-}
-
-// writePresence writes which publishers were there when the cut begins.
-func (k *cutter) writePresence(ctx context.Context) error {
-	type presence struct{ joined, lost *recording.Event }
-	there := make(map[string]*presence)
-	var order []string
-	q := k.q
-	q.From, q.To, q.EventsOnly = time.Time{}, k.q.From, true
-	err := each(ctx, k.rs, q, k.damage, func(r recording.Record) error {
-		e := r.Event
-		if e.Peer == nil {
-			return nil
-		}
-		p := there[e.Peer.Instance]
-		switch e.Kind {
-		case recording.Joined:
-			if p == nil {
-				p = new(presence)
-				there[e.Peer.Instance] = p
-				order = append(order, e.Peer.Instance)
-			}
-			if p.joined != nil && p.lost == nil {
-				e.Tags = e.Tags.Union(p.joined.Tags)
-			}
-			*p = presence{joined: e}
-		case recording.Lost:
-			if p != nil {
-				p.lost = e
-			}
-		case recording.Ended, recording.Vanished:
-			delete(there, e.Peer.Instance)
-		default:
-		}
-		return nil
-	})
-	for _, instance := range order {
-		p := there[instance]
-		if p == nil {
-			continue
-		}
-		delete(there, instance) // it may be in order twice
-		for _, event := range []*recording.Event{p.joined, p.lost} {
-			if event == nil {
-				continue
-			}
-			event.Time = k.q.From
-			err = errors.Join(err, k.record(recording.Record{Event: event}))
-		}
-	}
-	return err
 }
 
 // record writes a record, and in front of the first message of a tag where it begins.
@@ -210,7 +157,12 @@ func (k *cutter) event(e *recording.Event) error {
 	instance := instanceOf(e.Peer)
 	switch e.Kind {
 	case recording.Position:
-		k.begun[infoKey{instance, e.Tag}] = true
+		if key := (infoKey{instance, e.Tag}); !k.begun[key] {
+			if k.named--; k.named < 0 {
+				return errEventTags
+			}
+			k.begun[key] = true
+		}
 		k.relevant[instance] = true
 	case recording.Joined, recording.Gap:
 		k.relevant[instance] = true
@@ -220,9 +172,8 @@ func (k *cutter) event(e *recording.Event) error {
 		}
 	case recording.Stopped:
 		k.stopped = true
-		if e.Failed {
-			k.why = append(k.why, plain.Line("the recorder stopped before its time: "+e.Text))
-		}
+		k.why.addStopped(e)
+	case recording.Stepped: // of the recorder: it is about every cut
 	}
 	return k.out.append(recording.Record{Event: e})
 }

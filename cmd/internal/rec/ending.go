@@ -25,6 +25,9 @@ func problems(parts recording.Readers, from, to time.Time) (found []problem) {
 	}
 	for n, r := range parts {
 		i := r.Info()
+		if i.HeaderDamage != nil {
+			add(false, "%v", i.HeaderDamage)
+		}
 		next := uint32(0)
 		if n > 0 {
 			next = parts[n-1].Info().Part + 1
@@ -35,17 +38,29 @@ func problems(parts recording.Readers, from, to time.Time) (found []problem) {
 		if i.Skipped > 0 {
 			add(false, "%s: %d bytes between the blocks could not be read", i.File, i.Skipped)
 		}
-		if n < len(parts)-1 || !to.IsZero() && !to.After(i.Last) {
-			continue
+		isLast := n == len(parts)-1
+		behind := firstOf(parts[n+1:])
+		if !to.IsZero() && !to.After(i.Last) || !from.IsZero() && !behind.IsZero() && !from.Before(behind) {
+			continue // what comes behind the last record of the part is not asked for
 		}
 		switch {
-		case i.Continues:
+		case isLast && i.Continues:
 			add(true, "part %d of recording %v was not there", i.Part+1, i.ID)
 		case !i.Indexed || i.Repaired:
-			add(true, "%s: %s", i.File, whyCut(&i))
+			add(isLast, "%s: %s", i.File, whyCut(&i))
 		}
 	}
 	return found
+}
+
+// firstOf returns the time of the first record of parts; zero: there is none.
+func firstOf(parts recording.Readers) time.Time {
+	for _, r := range parts {
+		if first := r.Info().First; !first.IsZero() {
+			return first
+		}
+	}
+	return time.Time{}
 }
 
 // stopped is the last event of a recording that is made of others: it says how the others
@@ -55,10 +70,6 @@ func problems(parts recording.Readers, from, to time.Time) (found []problem) {
 //   - made: how the recording was made.
 func stopped(at time.Time, why []string, made string) recording.Record {
 	e := &recording.Event{Kind: recording.Stopped, Time: at, Text: made}
-	const most = 20
-	if n := len(why); n > most {
-		why = append(why[:most:most], fmt.Sprintf("and %d more", n-most))
-	}
 	if len(why) > 0 {
 		e.Failed, e.Text = true, made+": "+strings.Join(why, "; ")
 	}

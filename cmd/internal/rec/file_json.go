@@ -30,18 +30,25 @@ type fileObject struct {
 	Indexed   bool      `json:"indexed"`
 	Repaired  bool      `json:"repaired"`
 	Continues bool      `json:"continues"`
+	HeaderCut bool      `json:"header_cut,omitempty"`
+	Writing   bool      `json:"being_written,omitempty"`
+	Steps     uint64    `json:"clock_steps"`
+	ClockBack float64   `json:"clock_back_seconds,omitempty"`
 	Cut       int64     `json:"cut_bytes"`
 	Skipped   int64     `json:"skipped_bytes"`
 	Damage    string    `json:"header_damage,omitempty"`
 }
 
 // writeFileJSON writes a file as a line of JSON.
-func writeFileJSON(out io.Writer, i recording.Info) error {
+//
+//   - steps: of the clock of its recorder.
+func writeFileJSON(out io.Writer, i recording.Info, steps uint64) error {
 	o := fileObject{
 		File: i.File, Recording: i.ID.String(), Part: i.Part, Created: i.Created, Name: i.Name, Host: i.Host,
 		Version: i.Version, Tags: i.Tags.String(), Policy: i.Policy, Bytes: i.Bytes, Blocks: i.Blocks,
 		Messages: i.Messages, Events: i.Events, First: i.First, Last: i.Last, Indexed: i.Indexed,
-		Repaired: i.Repaired, Continues: i.Continues, Cut: i.Cut, Skipped: i.Skipped,
+		Repaired: i.Repaired, Continues: i.Continues, HeaderCut: i.HeaderCut, Writing: i.BeingWritten,
+		Steps: steps, ClockBack: i.ClockBack.Seconds(), Cut: i.Cut, Skipped: i.Skipped,
 	}
 	if i.HeaderDamage != nil {
 		o.Damage = fmt.Sprint(i.HeaderDamage)

@@ -11,6 +11,9 @@ import (
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
+	"tagbus/internal/flock"
+	"tagbus/internal/plain"
+	"tagbus/internal/stuck"
 	"tagbus/recording"
 )
 
@@ -50,16 +53,17 @@ func openInterruptible(ctx context.Context, names []string) (rs recording.Reader
 		return errors.Join(errs...)
 	}
 	for _, name := range names {
-		f, err := os.Open(name)
+		f, err := stuck.Open(name)
 		if err != nil {
 			return nil, nil, errors.Join(&cli.UsageError{Err: err}, closeAll())
 		}
 		files = append(files, f)
+		beingWritten := flock.IsExclusive(f)
 		info, err := f.Stat()
 		if err != nil {
 			return nil, nil, errors.Join(err, closeAll())
 		}
-		r, err := recording.NewReader(interruptible{f, ctx}, info.Size(), recording.ReaderConfig{Name: name})
+		r, err := recording.NewReader(interruptible{f, ctx}, info.Size(), recording.ReaderConfig{Name: name, BeingWritten: beingWritten})
 		if ctx.Err() != nil {
 			return nil, nil, errors.Join(context.Cause(ctx), closeAll())
 		}
@@ -91,6 +95,9 @@ func (d *damage) add(err error) error {
 	}
 	return nil
 }
+
+// say says something on standard error.
+func (d *damage) say(text string) { fmt.Fprintln(d.to, plain.Line(text)) }
 
 // end returns what the command returns if all else went well.
 func (d *damage) end() error {

@@ -5,7 +5,10 @@ package rec_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"runtime"
+	"strings"
 	"testing"
 
 	"tagbus/recording"
@@ -37,5 +40,25 @@ func TestASignalEndsEachCommand(t *testing.T) {
 		b.ctx = t.Context()
 		b.says(line, 0)
 		_ = os.Remove(b.path("x.tbr"))
+	}
+}
+
+// TestPipesAreRefused: what to do is said, and not that the file ends early.
+func TestPipesAreRefused(t *testing.T) {
+	b := newBed(t)
+	names := []string{os.DevNull}
+	if runtime.GOOS == "linux" {
+		out, in, err := os.Pipe()
+		must(t, err)
+		defer func() { must(t, errors.Join(out.Close(), in.Close())) }()
+		names = append(names, fmt.Sprintf("/dev/fd/%d", out.Fd())) // as <(zcat x.tbr.gz) is
+	}
+	for _, name := range names {
+		for _, line := range []string{"verify %s", "info %s", "cat %s", "index %s --out x.tbr", "merge %s --out x.tbr"} {
+			got := b.says(fmt.Sprintf(line, name), 2, "recording: "+name+": it is a pipe or a device", "copy it to a file first")
+			if strings.Contains(got.out+got.err, "remove it") {
+				t.Errorf("got %s%s", got.out, got.err)
+			}
+		}
 	}
 }

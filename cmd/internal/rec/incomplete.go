@@ -13,16 +13,17 @@ import (
 // over. What the recorder itself says to be missing is in the events.
 //
 //   - blocks: how many could not be read.
-func Incomplete(rs recording.Readers, q recording.Query, blocks uint64) (why []string) {
+func Incomplete(rs recording.Readers, q recording.Query, blocks uint64) []string {
+	var why missing
 	for _, parts := range rs.Recordings() {
 		for _, p := range problems(parts, q.From, q.To) {
-			why = append(why, p.text)
+			why.add(p.text)
 		}
 	}
 	if blocks > 0 {
-		why = append(why, blocksMissing(blocks))
+		why.add(blocksMissing(blocks))
 	}
-	return why
+	return why.lines()
 }
 
 // Stopped returns the last event of what is made of recordings that are incomplete.

@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"syscall"
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
+	"tagbus/internal/flock"
 	"tagbus/internal/plain"
+	"tagbus/internal/stuck"
 	"tagbus/recording"
 )
 
@@ -34,13 +35,13 @@ func (c *Index) Run(ctx context.Context, e *tool.Env) (err error) {
 	if c.Out != "" {
 		flag = os.O_RDONLY
 	}
-	f, err := os.OpenFile(c.File, flag, 0)
+	f, err := stuck.OpenFile(c.File, flag, 0)
 	if err != nil {
 		return &cli.UsageError{Err: err}
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return &cli.UsageError{Err: fmt.Errorf("%s: another process has the file open and locked: end it first", plain.Text(c.File))}
+	if !flock.Exclusive(f) {
+		return &cli.UsageError{Err: fmt.Errorf("%s is being written now: end its recorder first, which writes the index", plain.Text(c.File))}
 	}
 	stat, err := f.Stat()
 	if err != nil {
@@ -53,8 +54,8 @@ func (c *Index) Run(ctx context.Context, e *tool.Env) (err error) {
 	size, tail := r.Repair()
 	if tail == nil {
 		why := "has its index: there is nothing to repair"
-		if !r.Info().Indexed {
-			why = "ends within its header: there is nothing in it, remove it"
+		if info := r.Info(); !info.Indexed {
+			why = info.Unfinished() + ": remove it"
 		}
 		return &cli.UsageError{Err: fmt.Errorf("%s %s", plain.Text(c.File), why)}
 	}
@@ -121,17 +122,12 @@ func (c *Index) say(e *tool.Env, before recording.Info) error {
 
 // whyCut returns what is missing in a file that was not closed, and "" for one that was.
 func whyCut(i *recording.Info) string {
-	switch {
-	case i.Repaired:
-		return "it was not closed, and is repaired: what its recorder wrote last is missing"
-	case i.Indexed:
+	why := i.Unfinished()
+	if why == "" {
 		return ""
 	}
-	why := "it was not closed: what its recorder wrote last is missing"
-	if i.Cut > 0 {
-		why += fmt.Sprintf(" (%s behind the last complete block)", units.FormatBytes(float64(i.Cut)))
-	}
-	if i.Skipped > 0 {
+	why = "it " + why
+	if i.Skipped > 0 && !i.Repaired {
 		why += fmt.Sprintf("; %s between the blocks cannot be read", units.FormatBytes(float64(i.Skipped)))
 	}
 	return why

@@ -7,11 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/tool"
+	"tagbus/cmd/internal/units"
+	"tagbus/internal/plain"
 	"tagbus/recording"
 	"tagbus/tags"
 )
@@ -52,16 +55,20 @@ func (c *Info) Run(ctx context.Context, e *tool.Env) (err error) {
 	}
 	defer func() { err = errors.Join(err, rs.Close()) }()
 	d := &damage{to: e.Err}
-	rows, err := c.rows(ctx, rs, d)
+	found, err := c.rows(ctx, rs, d)
 	if err != nil {
 		return err
 	}
+	rows := slices.Collect(maps.Values(found.found))
 	slices.SortFunc(rows, func(a, b *infoRow) int { return cmp.Or(infoOrders[c.Sort](a, b), compareRows(a, b)) })
+	if found.untold > 0 { // what is not told is not left out in silence
+		d.say(fmt.Sprintf("%s of tags beyond the first %d without messages have no rows: the sums have them", units.FormatNumber(found.untold, "gap"), recording.MostLostSeries(rs...)))
+	}
 	shown := rows
 	if c.Head > 0 && c.Head < len(rows) {
 		shown = rows[:c.Head]
 	}
-	if err := c.write(e, rs, rows, shown); err != nil {
+	if err := c.write(e, rs, found, shown); err != nil {
 		return err
 	}
 	return d.end()
@@ -86,52 +93,93 @@ type infoRow struct {
 	Lost      uint64            `json:"lost"` // without those that are left out on purpose
 	Causes    map[string]uint64 `json:"causes,omitempty"`
 
-	losses recording.Losses
+	losses *recording.Losses // nil: none
+}
+
+// mostSteps is how many steps of a clock are named one by one.
+const mostSteps = 5
+
+// infoRows are the rows, and what is not told in them.
+type infoRows struct {
+	found map[infoKey]*infoRow
+	named int64 // rows that losses alone may still make
+
+	steps   []string // of the clock of the recorder, the first of them
+	stepsOf []uint64 // how many there are, by file
+
+	untold       uint64 // losses beyond
+	untoldLosses recording.Losses
+}
+
+// of returns the row of a tag of a publisher; nil: there is none, and makes says to make none.
+func (rows *infoRows) of(p *bus.Peer, tag tags.Tag, makes bool) *infoRow {
+	key := infoKey{instanceOf(p), tag}
+	row := rows.found[key]
+	if row == nil && makes {
+		row = &infoRow{Tag: tag, Publisher: nameOf(p), Instance: key.instance}
+		rows.found[key] = row
+	}
+	return row
+}
+
+// gap adds what a Gap names.
+func (rows *infoRows) gap(e *recording.Event) {
+	row := rows.of(e.Peer, e.Tag, rows.named > 0)
+	if row == nil {
+		rows.untold++
+		rows.untoldLosses[causeOf(e)] += e.Count
+		return
+	}
+	if row.Messages == 0 && row.losses == nil {
+		rows.named--
+	}
+	row.addLoss(e)
+}
+
+// step adds a step of the clock that is in a file.
+func (rows *infoRows) step(file int, e *recording.Event) {
+	if rows.stepsOf[file]++; len(rows.steps) < mostSteps {
+		e.Text = plain.Cut(e.Text, mostTextBytes)
+		rows.steps = append(rows.steps, units.FormatTime(e.Time)+" "+e.String())
+	}
 }
 
 // rows returns a row for each tag and publisher.
-func (c *Info) rows(ctx context.Context, rs recording.Readers, d *damage) ([]*infoRow, error) {
-	found := make(map[infoKey]*infoRow)
-	of := func(p *bus.Peer, tag tags.Tag) *infoRow {
-		if p == nil {
-			p = new(bus.Peer)
-		}
-		key := infoKey{p.Instance, tag}
-		row := found[key]
-		if row == nil {
-			row = &infoRow{Tag: tag, Publisher: nameOf(p), Instance: p.Instance}
-			found[key] = row
-		}
-		return row
-	}
+func (c *Info) rows(ctx context.Context, rs recording.Readers, d *damage) (*infoRows, error) {
+	rows := &infoRows{found: make(map[infoKey]*infoRow), named: recording.MostLostSeries(rs...), stepsOf: make([]uint64, len(rs))}
 	if !c.Exact {
-		if err := c.fromTables(rs, d, of); err != nil {
+		if err := c.fromTables(rs, d, rows); err != nil {
 			return nil, err
 		}
 	}
 	q := recording.Query{Tags: c.Tags, Publisher: c.Publisher, EventsOnly: !c.Exact}
-	err := each(ctx, rs, q, d, func(r recording.Record) error {
-		switch e := r.Event; {
-		case e == nil:
-			of(r.Publisher, r.Tag).add(1, uint64(len(r.Data)), r.Time, r.Time)
-		case e.Kind == recording.Gap:
-			of(e.Peer, e.Tag).addLoss(e)
+	for n, file := range rs {
+		err := each(ctx, recording.Readers{file}, q, d, func(r recording.Record) error {
+			switch e := r.Event; {
+			case e == nil:
+				rows.of(r.Publisher, r.Tag, true).add(1, uint64(len(r.Data)), r.Time, r.Time)
+			case e.Kind == recording.Gap:
+				rows.gap(e)
+			case e.Kind == recording.Stepped:
+				rows.step(n, e)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
+	}
 	first, last := span(rs)
-	rows := make([]*infoRow, 0, len(found))
-	for _, row := range found {
-		if s := last.Sub(first).Seconds(); s > 0 {
+	if s := last.Sub(first).Seconds(); s > 0 {
+		for _, row := range rows.found {
 			row.Rate = float64(row.Messages) / s
 		}
-		rows = append(rows, row)
 	}
-	return rows, err
+	return rows, nil
 }
 
 // fromTables adds what the tables of the blocks say.
-func (c *Info) fromTables(rs recording.Readers, d *damage, of func(*bus.Peer, tags.Tag) *infoRow) error {
+func (c *Info) fromTables(rs recording.Readers, d *damage, rows *infoRows) error {
 	series, err := rs.Series()
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, err := range joined.Unwrap() {
@@ -147,7 +195,7 @@ func (c *Info) fromTables(rs recording.Readers, d *damage, of func(*bus.Peer, ta
 		p := s.Publisher
 		wanted := c.Publisher == "" || p != nil && (p.Instance == c.Publisher || p.Name == c.Publisher)
 		if wanted && (c.Tags.IsEmpty() || c.Tags.Contains(s.Tag)) {
-			of(p, s.Tag).add(s.Messages, s.Bytes, s.First, s.Last)
+			rows.of(p, s.Tag, true).add(s.Messages, s.Bytes, s.First, s.Last)
 		}
 	}
 	return nil
@@ -167,15 +215,10 @@ func (r *infoRow) add(messages, bytes uint64, first, last time.Time) {
 
 // addLoss adds what a Gap names.
 func (r *infoRow) addLoss(e *recording.Event) {
-	cause := e.Cause
-	if int(cause) >= len(r.losses) {
-		cause = recording.CauseOther
+	if r.losses == nil {
+		r.losses = new(recording.Losses)
 	}
-	r.losses[cause] += e.Count
-	if r.Causes == nil {
-		r.Causes = make(map[string]uint64)
-	}
-	r.Causes[cause.String()] += e.Count
+	r.losses[causeOf(e)] += e.Count
 	r.Lost = r.losses.Lost()
 }
 

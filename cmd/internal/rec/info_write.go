@@ -16,20 +16,34 @@ import (
 )
 
 // write writes the files, then the rows, and the sums of all of them.
-func (c *Info) write(e *tool.Env, rs recording.Readers, rows, shown []*infoRow) error {
-	for _, r := range rs {
-		if err := writeFile(e, r.Info()); err != nil {
+func (c *Info) write(e *tool.Env, rs recording.Readers, rows *infoRows, shown []*infoRow) error {
+	for n, r := range rs {
+		if err := writeFile(e, r.Info(), rows.stepsOf[n]); err != nil {
 			return err
 		}
 	}
-	if !e.JSON && len(rows) > 0 {
+	if !e.JSON {
+		for _, step := range rows.steps {
+			fmt.Fprintln(e.Out, plain.Line(step))
+		}
+		if more := sum(rows.stepsOf) - uint64(len(rows.steps)); more > 0 {
+			fmt.Fprintf(e.Out, "the clock of the recorder was set %d times more\n", more)
+		}
+	}
+	if !e.JSON && len(rows.found) > 0 {
 		fmt.Fprintln(e.Out)
 	}
 	t := table.New(e.Out, e.JSON, table.Text("TAG"), table.Text("PUBLISHER"), table.Number("COUNT"), table.Number("BYTES"),
 		table.Number("RATE"), table.Number("FIRST"), table.Number("LAST"), table.Text("LOST"))
+	clock := clockOf(shown)
 	for _, r := range shown {
+		losses := recording.Losses{}
+		if r.losses != nil {
+			losses = *r.losses
+			r.Causes = lostMap(losses)
+		}
 		if err := t.Row(r, r.Tag.String(), r.Publisher, units.FormatCount(r.Messages), units.FormatCount(r.Bytes),
-			units.FormatRate(r.Rate), clock(r.First), clock(r.Last), lostCell(r.losses)); err != nil {
+			units.FormatRate(r.Rate), clock.cell(r.First), clock.cell(r.Last), lostCell(losses)); err != nil {
 			return err
 		}
 	}
@@ -39,6 +53,13 @@ func (c *Info) write(e *tool.Env, rs recording.Readers, rows, shown []*infoRow) 
 	return writeTotal(e.Out, rows, len(shown))
 }
 
+func sum(all []uint64) (n uint64) {
+	for _, k := range all {
+		n += k
+	}
+	return n
+}
+
 func lostCell(l recording.Losses) string {
 	if l == (recording.Losses{}) {
 		return ""
@@ -46,37 +67,61 @@ func lostCell(l recording.Losses) string {
 	return l.String()
 }
 
-// clock returns the time of day in the zone of this host.
-func clock(t time.Time) string {
+// clock writes times in the zone of this host: those of one day without it.
+type clock string
+
+// clockOf returns how the times of rows are written.
+func clockOf(rows []*infoRow) clock {
+	day := ""
+	for _, r := range rows {
+		for _, t := range []time.Time{r.First, r.Last} {
+			d := t.Local().Format(time.DateOnly)
+			if !t.IsZero() && day != "" && d != day {
+				return "2006-01-02 15:04:05.000"
+			}
+			if !t.IsZero() {
+				day = d
+			}
+		}
+	}
+	return "15:04:05.000"
+}
+
+func (c clock) cell(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.Local().Format("15:04:05.000")
+	return t.Local().Format(string(c))
 }
 
 // writeTotal writes the sums of all rows.
-func writeTotal(out io.Writer, rows []*infoRow, shown int) error {
-	messages, bytes, losses := uint64(0), uint64(0), recording.Losses{}
-	for _, r := range rows {
+func writeTotal(out io.Writer, rows *infoRows, shown int) error {
+	messages, bytes, losses := uint64(0), uint64(0), rows.untoldLosses
+	for _, r := range rows.found {
 		messages += r.Messages
 		bytes += r.Bytes
+		if r.losses == nil {
+			continue
+		}
 		for c, n := range r.losses {
 			losses[c] += n
 		}
 	}
 	note := ""
-	if shown < len(rows) {
+	if shown < len(rows.found) {
 		note = fmt.Sprintf(" (%d of them shown, --head)", shown)
 	}
-	_, err := fmt.Fprintf(out, "%s%s: %s, %s of data, lost: %v\n", units.FormatNumber(len(rows), "row"), note,
+	_, err := fmt.Fprintf(out, "%s%s: %s, %s of data, lost: %v\n", units.FormatNumber(len(rows.found), "row"), note,
 		units.FormatNumber(messages, "message"), units.FormatBytes(float64(bytes)), losses)
 	return err
 }
 
 // writeFile writes what is in the header of a file, and how it was opened.
-func writeFile(e *tool.Env, i recording.Info) error {
+//
+//   - steps: of the clock of its recorder.
+func writeFile(e *tool.Env, i recording.Info, steps uint64) error {
 	if e.JSON {
-		return writeFileJSON(e.Out, i)
+		return writeFileJSON(e.Out, i, steps)
 	}
 	line := func(format string, args ...any) { fmt.Fprintln(e.Out, plain.Linef(format, args...)) }
 	by := ""
@@ -103,6 +148,9 @@ func writeFile(e *tool.Env, i recording.Info) error {
 	line("  %s in %s: %s, %s, %s", units.FormatBytes(float64(i.Bytes)), units.FormatNumber(i.Blocks, "block"),
 		units.FormatNumber(i.Messages, "message"), units.FormatNumber(i.Events, "event"), spanText(i.First, i.Last))
 	line("  %s", openedText(&i))
+	if i.ClockBack > 0 {
+		line("  its times go back by %v between two blocks: the clock of the recorder was set back", i.ClockBack.Round(time.Millisecond))
+	}
 	return nil
 }
 
@@ -116,6 +164,10 @@ func spanText(first, last time.Time) string {
 // openedText says how a file was opened.
 func openedText(i *recording.Info) string {
 	switch {
+	case i.HeaderCut:
+		return "not opened: " + whyCut(i)
+	case i.BeingWritten:
+		return "opened by a walk over its blocks: " + whyCut(i)
 	case !i.Indexed:
 		return "opened by a walk over its blocks: " + whyCut(i) + "; tagbus rec index repairs it"
 	case i.Repaired:

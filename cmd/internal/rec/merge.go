@@ -97,15 +97,12 @@ func (c *Merge) say(e *tool.Env, m *merger) error {
 	if e.JSON {
 		return writeJSON(e.Out, map[string]any{
 			"file": c.Out, "recordings": len(m.groups), "messages": m.out.messages, "events": m.out.events,
-			"duplicates": m.duplicates, "missing": append([]string{}, m.why...),
+			"duplicates": m.duplicates, "missing": append([]string{}, m.why.lines()...),
 		})
 	}
 	text := plain.Linef("%s: %s and %s of %s; %s dropped", c.Out, units.FormatNumber(m.out.messages, "message"),
 		units.FormatNumber(m.out.events, "event"), units.FormatNumber(len(m.groups), "recording"), units.FormatNumber(m.duplicates, "duplicate"))
-	for _, why := range m.why {
-		text += "\n  not whole: " + why
-	}
-	_, err := fmt.Fprintln(e.Out, text)
+	_, err := fmt.Fprintln(e.Out, text+m.why.below())
 	return err
 }
 
@@ -116,7 +113,7 @@ type merger struct {
 	damage     *damage
 	most       int // bytes of messages that wait
 	duplicates uint64
-	why        []string // what is missing
+	why        missing
 }
 
 // maxHoles bounds the memory for what is missing in the recordings.
@@ -125,18 +122,22 @@ const maxHoles = 4 << 20
 // errHoles is returned if more is missing.
 var errHoles = fmt.Errorf("more than %d holes: merge less at once, by tag or time (tagbus rec cut)", maxHoles)
 
+// errEventTags is returned if events alone name more tags than a recorder can have.
+var errEventTags = errors.New("the events of the files name more tags than can be followed: merge or cut less at once, by tag (tagbus rec cut --tags)")
+
+// mostEventTags returns how many tags events alone may name: more than a recorder can have.
+func mostEventTags(rs recording.Readers) int64 { return 4 * recording.MostLostSeries(rs...) }
+
 // parts writes the parts of one recording, without what is there twice.
 func (m *merger) parts(ctx context.Context) error {
 	seen := make(map[infoKey]*spans)
 	holes := 0
-	hasEnded, failed := false, []string(nil)
+	hasEnded := false
 	err := each(ctx, m.groups[0], recording.Query{}, m.damage, func(r recording.Record) error {
 		if e := r.Event; e != nil {
 			if e.Kind == recording.Stopped {
 				hasEnded = true
-				if e.Failed {
-					failed = append(failed, "the recorder stopped before its time: "+e.Text)
-				}
+				m.why.addStopped(e)
 			}
 			return m.out.append(r)
 		}
@@ -145,12 +146,12 @@ func (m *merger) parts(ctx context.Context) error {
 			s = new(spans)
 			seen[keyOf(r)] = s
 		}
-		before := len(*s)
+		before := s.count
 		if !s.add(r.Counter) {
 			m.duplicates++
 			return nil
 		}
-		if holes += len(*s) - before; holes > maxHoles+len(seen) {
+		if holes += s.count - before; holes > maxHoles+len(seen) {
 			return errHoles
 		}
 		return m.out.append(r)
@@ -158,14 +159,13 @@ func (m *merger) parts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.why = failed
 	for _, p := range problems(m.groups[0], time.Time{}, time.Time{}) {
-		m.why = append(m.why, p.text)
+		m.why.add(p.text)
 	}
 	if m.damage.blocks > 0 {
-		m.why = append(m.why, blocksMissing(m.damage.blocks))
+		m.why.add(blocksMissing(m.damage.blocks))
 	}
-	if hasEnded && len(m.why) == 0 {
+	if hasEnded && len(m.why.first) == 0 {
 		return nil
 	}
 	return m.end()
@@ -177,7 +177,7 @@ func (m *merger) end() error {
 	if at.IsZero() {
 		at = time.Now()
 	}
-	return m.out.append(stopped(at, m.why, "merged from "+units.FormatNumber(len(m.groups), "recording")))
+	return m.out.append(stopped(at, m.why.lines(), "merged from "+units.FormatNumber(len(m.groups), "recording")))
 }
 
 // keyOf returns the series of a message.

@@ -3,27 +3,30 @@
 package rec
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"tagbus/bus"
+	"tagbus/internal/plain"
 	"tagbus/recording"
 )
 
 // series is what several recordings together have of one tag from one publisher.
 type series struct {
 	peer     *bus.Peer
-	have     spans            // the counters that are in one of them
-	start    uint64           // the counter behind which the first of them begins
-	known    bool             // start
-	position bool             // an event says where it begins
-	end      uint64           // the largest counter that was sent, as far as it is known
-	gaps     recording.Losses // of each cause the most that one of them names
-	text     string           // of a loss of another cause
-	skipped  []countersOf     // what a recording says not to be part of it, in its middle
+	have     spans             // the counters that are in one of them
+	start    uint64            // the counter behind which the first of them begins
+	known    bool              // start
+	position bool              // an event says where it begins
+	end      uint64            // the largest counter that was sent, as far as it is known
+	gaps     *recording.Losses // of each cause the most that one of them names; nil: none
+	text     string            // of a loss of another cause
+	skipped  []countersOf      // what a recording says not to be part of it, in its middle
 
 	// Of the second pass:
 	done    uint64          // the largest counter that was written; all before it are too
-	waiting map[uint64]held // messages that another one comes in front of
+	waiting map[uint64]held // messages that another one comes in front of; nil: none
 }
 
 // oneSeries is what one recording has of a series.
@@ -31,18 +34,20 @@ type oneSeries struct {
 	start, last uint64
 	known       bool
 	missing     uint64
-	gaps        recording.Losses
+	gaps        *recording.Losses // nil: none
 }
 
 // plan is the first pass: it finds out what all recordings together have.
 type plan struct {
 	all   map[infoKey]*series
 	holes int
+	named int64 // tags that events alone may still name
 }
 
 // read adds one recording.
-func (p *plan) read(ctx context.Context, g recording.Readers, d *damage) (failed []string, err error) {
+func (p *plan) read(ctx context.Context, g recording.Readers, d *damage) (failed missing, err error) {
 	one := make(map[infoKey]*oneSeries)
+	p.named += mostEventTags(g)
 	of := func(key infoKey, peer *bus.Peer) (*oneSeries, *series) {
 		s, all := one[key], p.all[key]
 		if s == nil {
@@ -50,7 +55,7 @@ func (p *plan) read(ctx context.Context, g recording.Readers, d *damage) (failed
 			one[key] = s
 		}
 		if all == nil {
-			all = &series{waiting: make(map[uint64]held)}
+			all = new(series)
 			p.all[key] = all
 		}
 		all.peer = peer
@@ -61,19 +66,29 @@ func (p *plan) read(ctx context.Context, g recording.Readers, d *damage) (failed
 		if e == nil {
 			s, all := of(keyOf(r), r.Publisher)
 			s.message(r.Counter)
-			before := len(all.have)
+			before := all.have.count
 			all.have.add(r.Counter)
-			if p.holes += len(all.have) - before; p.holes > maxHoles+len(p.all) {
+			if p.holes += all.have.count - before; p.holes > maxHoles+len(p.all) {
 				return errHoles
 			}
 			return nil
 		}
+		if e.Kind == recording.Gap || e.Kind == recording.Position {
+			if one[infoKey{instanceOf(e.Peer), e.Tag}] == nil {
+				if p.named--; p.named < 0 {
+					return errEventTags
+				}
+			}
+		}
 		switch e.Kind {
 		case recording.Gap:
 			s, all := of(infoKey{instanceOf(e.Peer), e.Tag}, e.Peer)
+			if s.gaps == nil {
+				s.gaps = new(recording.Losses)
+			}
 			s.gaps[causeOf(e)] += e.Count
 			if e.Text != "" {
-				all.text = e.Text
+				all.text = plain.Cut(e.Text, mostTextBytes)
 			}
 		case recording.Position:
 			s, all := of(infoKey{instanceOf(e.Peer), e.Tag}, e.Peer)
@@ -85,10 +100,8 @@ func (p *plan) read(ctx context.Context, g recording.Readers, d *damage) (failed
 			}
 			all.position = true
 		case recording.Stopped:
-			failed = nil
-			if e.Failed {
-				failed = []string{"the recorder stopped before its time: " + e.Text}
-			}
+			failed = missing{}
+			failed.addStopped(e)
 		default:
 		}
 		return nil
@@ -132,8 +145,13 @@ func (s *series) fold(o *oneSeries) {
 	if o.known && (!s.known || o.start < s.start) {
 		s.start, s.known = o.start, true
 	}
-	for c, n := range o.gaps {
-		s.gaps[c] = max(s.gaps[c], n)
+	if o.gaps != nil {
+		if s.gaps == nil {
+			s.gaps = new(recording.Losses)
+		}
+		for c, n := range o.gaps {
+			s.gaps[c] = max(s.gaps[c], n)
+		}
 	}
 	named := o.named()
 	s.end = max(s.end, o.last+named-min(named, o.missing))
@@ -141,10 +159,27 @@ func (s *series) fold(o *oneSeries) {
 
 // named returns how many messages the gaps so far name.
 func (s *oneSeries) named() (n uint64) {
+	if s.gaps == nil {
+		return 0
+	}
 	for _, k := range s.gaps {
 		n += k
 	}
 	return n
+}
+
+// joinSkipped makes disjoint ranges in ascending order of what is skipped.
+func (s *series) joinSkipped() {
+	slices.SortFunc(s.skipped, func(a, b countersOf) int { return cmp.Compare(a.first, b.first) })
+	joined := s.skipped[:0]
+	for _, c := range s.skipped {
+		if last := len(joined) - 1; last >= 0 && c.first <= joined[last].last {
+			joined[last].last = max(joined[last].last, c.last)
+			continue
+		}
+		joined = append(joined, c)
+	}
+	s.skipped = joined
 }
 
 func instanceOf(p *bus.Peer) string {

@@ -4,6 +4,8 @@ package rec
 
 import (
 	"bytes"
+	"cmp"
+	"container/heap"
 	"context"
 	"fmt"
 	"iter"
@@ -44,6 +46,7 @@ func (m *merger) union(ctx context.Context) error {
 	u := &union{merger: m, all: p.all, presence: newPresences()}
 	for _, s := range u.all {
 		s.done = s.start
+		s.joinSkipped()
 	}
 	if err := u.write(ctx); err != nil {
 		return err
@@ -64,7 +67,7 @@ type source struct {
 
 // write writes the records of all recordings, the earliest first.
 func (u *union) write(ctx context.Context) error {
-	var sources []*source
+	var sources sources
 	for i, g := range u.groups {
 		next, stop := iter.Pull2(g.Records(recording.Query{}))
 		defer stop()
@@ -72,25 +75,47 @@ func (u *union) write(ctx context.Context) error {
 			sources = append(sources, s)
 		}
 	}
+	heap.Init(&sources)
 	for n := 0; len(sources) > 0; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		first := 0
-		for i, s := range sources {
-			if s.time.Before(sources[first].time) {
-				first = i
-			}
-		}
-		s := sources[first]
+		s := sources[0]
 		if err := u.record(s); err != nil {
 			return err
 		}
-		if !s.step() {
-			sources = append(sources[:first], sources[first+1:]...)
+		if s.step() {
+			heap.Fix(&sources, 0)
+		} else {
+			heap.Pop(&sources)
 		}
 	}
 	return nil
+}
+
+// sources is a heap: the one whose record is next is the first.
+type sources []*source
+
+// Len implements heap.Interface.
+func (s sources) Len() int { return len(s) }
+
+// Less implements heap.Interface.
+func (s sources) Less(i, j int) bool {
+	return cmp.Or(s[i].time.Compare(s[j].time), cmp.Compare(s[i].index, s[j].index)) < 0
+}
+
+// Swap implements heap.Interface.
+func (s sources) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
+
+// Push implements heap.Interface.
+func (s *sources) Push(x any) { *s = append(*s, x.(*source)) }
+
+// Pop implements heap.Interface.
+func (s *sources) Pop() any {
+	last := len(*s) - 1
+	x := (*s)[last]
+	*s = (*s)[:last]
+	return x
 }
 
 // step takes the next record that can be read. The first pass has named the others.
@@ -158,6 +183,9 @@ func (u *union) hold(s *series, m recording.Message) error {
 			m.Tag, s.done, units.Bytes(u.most))
 	}
 	m.Data = bytes.Clone(m.Data)
+	if s.waiting == nil {
+		s.waiting = make(map[uint64]held)
+	}
 	s.waiting[m.Counter] = held{m}
 	return nil
 }
@@ -188,10 +216,11 @@ func (u *union) begin(s *series, at time.Time, tag tags.Tag) error {
 func (u *union) hole(s *series, at time.Time, tag tags.Tag, last uint64) error {
 	for s.done < last {
 		next := countersOf{last + 1, last + 1} // behind the hole
-		for _, over := range s.skipped {
-			if over.last > s.done && over.first < next.first {
-				next = over
-			}
+		for len(s.skipped) > 0 && s.skipped[0].last <= s.done {
+			s.skipped = s.skipped[1:]
+		}
+		if len(s.skipped) > 0 && s.skipped[0].first < next.first {
+			next = s.skipped[0]
 		}
 		if err := u.gap(s, at, tag, max(next.first, s.done+1)-s.done-1); err != nil {
 			return err
@@ -210,6 +239,9 @@ func (u *union) hole(s *series, at time.Time, tag tags.Tag, last uint64) error {
 
 // gap writes that n messages are missing, as far as recordings name a cause.
 func (u *union) gap(s *series, at time.Time, tag tags.Tag, n uint64) error {
+	if s.gaps == nil {
+		return nil
+	}
 	for _, c := range causeOrder {
 		k := min(n, s.gaps[c])
 		if k == 0 {

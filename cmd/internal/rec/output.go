@@ -12,6 +12,7 @@ import (
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/internal/plain"
+	"tagbus/internal/stuck"
 	"tagbus/recording"
 )
 
@@ -72,7 +73,7 @@ func (o *output) close(err error) error {
 //
 //   - Errors: a *cli.UsageError if it exists; those of making it.
 func createFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := stuck.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, &cli.UsageError{Err: fmt.Errorf("--out: %s exists: give another name, or remove it first", plain.Text(path))}
 	}
@@ -85,7 +86,7 @@ func createFile(path string) (*os.File, error) {
 // closeFile closes a new file, and removes it after an error, which it returns.
 func closeFile(f *os.File, err error) error {
 	if err = errors.Join(err, f.Close()); err != nil {
-		err = errors.Join(err, os.Remove(f.Name()))
+		err = errors.Join(cli.Removed(f.Name(), err), os.Remove(f.Name()))
 	}
 	return err
 }

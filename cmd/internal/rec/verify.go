@@ -135,7 +135,12 @@ func advice(r *recording.Report) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, plain.Linef(format, args...)) }
 	for i := range r.Files {
 		f := &r.Files[i]
-		if !f.Indexed {
+		switch {
+		case f.BeingWritten:
+			add("%s: verify it again once its recorder has ended", f.File)
+		case f.HeaderCut:
+			add("%s: remove it", f.File)
+		case !f.Indexed:
 			add("tagbus rec index %s writes the index, so that the file opens without a walk; what is missing stays missing", f.File)
 		}
 		if f.Broken > 0 || f.Skipped > 0 || f.HeaderDamage != nil {
@@ -181,6 +186,7 @@ type reportObject struct {
 	Publishers  int               `json:"publishers"`
 	Messages    uint64            `json:"messages"`
 	Bytes       uint64            `json:"bytes"`
+	ClockSteps  uint64            `json:"clock_steps"`
 	Missing     uint64            `json:"missing"`
 	Unexplained uint64            `json:"unexplained"`
 	Lost        map[string]uint64 `json:"lost,omitempty"`
@@ -208,7 +214,7 @@ func writeReportJSON(out io.Writer, r *recording.Report, id recording.ID, holes 
 	o := reportObject{
 		Recording: id.String(), Whole: r.Whole(), Reasons: append([]string{}, r.Reasons...), Advice: append([]string{}, advice(r)...),
 		Files: len(r.Files), Publishers: len(r.Publishers), Messages: t.Messages, Bytes: t.Bytes,
-		Missing: t.Missing, Unexplained: t.Unexplained, Lost: lostMap(t.Lost),
+		ClockSteps: r.Clock.Count, Missing: t.Missing, Unexplained: t.Unexplained, Lost: lostMap(t.Lost),
 	}
 	if err := writeJSON(out, o); err != nil {
 		return err

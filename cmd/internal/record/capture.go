@@ -8,167 +8,140 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
-	"time"
-
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/pcapgo"
-)
-
-// packets is what both readers of the library do.
-type packets interface {
-	ZeroCopyReadPacketData() ([]byte, gopacket.CaptureInfo, error)
-}
-
-// Beginning of a pcapng file, and of a compressed one.
-const (
-	magicSection = 0x0a0d0d0a
-	magicGzip    = 0x8b1f
+	"slices"
 )
 
 // captureDecoder reads the packets of a pcap or pcapng file, whichever it is.
 type captureDecoder struct {
-	b        *bufio.Reader
+	input
 	maxBytes int
-	limit    *budget
-	packets  packets
-	ng       *pcapgo.NgReader // packets, if that is one
-	clocks   *clocks          // of ng
-	last     gopacket.CaptureInfo
-	linkType LinkType // of all packets, if ng is nil
+	file     captureInput
+	last     capturedPacket
+	data     []byte // of the last packet
+	notes    []string
+	noted    [256]bool // resolutions of which a note has told
+}
+
+// captureInput is one of the two formats.
+type captureInput interface {
+	// next reads what is in front of the bytes of the next packet, or returns io.EOF, bare.
+	next(in *input) (capturedPacket, error)
+}
+
+// capturedPacket is what a capture says of a packet.
+type capturedPacket struct {
+	captured uint32 // bytes that are there
+	behind   int    // bytes that follow them
+	length   uint32 // of the packet
+	linkType LinkType
+	on       *Interface // nil: not known
+	time     moment
 }
 
 func (d *captureDecoder) reset(r io.Reader) error {
 	d.b.Reset(r)
-	head, err := d.b.Peek(4)
-	switch {
-	case errors.Is(err, io.EOF):
-		return fmt.Errorf("%w: pcap or pcapng: only %d bytes", ErrDamaged, len(head))
-	case err != nil:
+	d.last, d.notes, d.noted = capturedPacket{}, nil, [256]bool{}
+	head, err := d.b.Peek(SniffBytes)
+	if err != nil && !errors.Is(err, io.EOF) {
 		return err
-	case binary.LittleEndian.Uint16(head) == magicGzip:
-		// The library would read it, but a small file may then hold
-		// any number of bytes.
-		return fmt.Errorf("%w: compressed with gzip: pipe it through zcat", ErrDamaged)
 	}
-	d.limit = &budget{r: d.b, left: d.maxBytes + budgetExtra}
-	d.ng = nil
-	d.packets, err = newPackets(func() (packets, error) {
-		if binary.LittleEndian.Uint32(head) != magicSection {
-			p, err := pcapgo.NewReader(d.limit)
-			if err == nil {
-				d.linkType = LinkType(p.LinkType())
-			}
-			return p, err
-		}
-		// By default the library leaves out packets of a second link type.
-		d.clocks = newClocks(d.limit)
-		p, err := pcapgo.NewNgReader(d.clocks, pcapgo.NgReaderOptions{WantMixedLinkType: true})
-		d.ng = p
-		return p, err
-	})
-	if err != nil {
-		return captureError(err)
+	if len(head) < magicBytes {
+		return fmt.Errorf("%w: pcap or pcapng: only %d bytes", ErrDamaged, len(head))
 	}
-	return nil
+	if other := Sniff(head); other != "" {
+		return fmt.Errorf("%w: %s", ErrDamaged, other)
+	}
+	if binary.LittleEndian.Uint32(head) == blockSection {
+		d.file = &ngFile{}
+		return nil
+	}
+	d.file, err = newPcapFile(&d.input)
+	return err
 }
-
-// maxExponent is that of the smallest decimal fraction of a second that the library can
-// count in: 10^20 is more than 64 bits.
-const maxExponent = 19
-
-// microseconds is what the library makes of an interface that counts these, or seconds.
-const microseconds = 6
 
 // info returns what the capture says of the packet that next has returned.
 func (d *captureDecoder) info() (Info, error) {
-	i := Info{d.linkType, d.last.Timestamp, uint32(d.last.Length)}
-	if i.Time.IsZero() { // a Simple Packet Block has none
-		i.Time = time.Unix(0, 0)
+	p := &d.last
+	if p.captured > p.length {
+		return Info{}, fmt.Errorf("%w: %d bytes were captured of a packet of %d", ErrDamaged, p.captured, p.length)
 	}
-	if d.ng == nil {
-		return i, nil
-	}
-	from, err := d.ng.Interface(d.last.InterfaceIndex)
+	at, err := p.time.time()
 	if err != nil {
-		return Info{}, captureError(err)
+		return Info{}, err
 	}
-	i.LinkType = LinkType(from.LinkType)
-	// The library rounds where a second is no power of ten.
-	switch r := from.TimestampResolution; {
-	case r.Binary() || r.Exponent() > maxExponent:
-		t := r.ToTimestampResolution()
-		return Info{}, fmt.Errorf("%w: interface %d counts in steps of %d^%d s", ErrClock, d.last.InterfaceIndex, t.Base, t.Exponent)
-	case r == microseconds && d.clocks.seconds:
-		return Info{}, fmt.Errorf("%w: interface %d counts microseconds or, as one of this file does, seconds", ErrClock, d.last.InterfaceIndex)
-	}
-	return i, nil
+	return Info{LinkType: p.linkType, Time: at, Length: p.length}, nil
 }
 
-func (d *captureDecoder) next() ([]byte, error) {
-	d.limit.left = d.maxBytes + budgetExtra
-	data, info, err := nextPacket(d.packets)
-	d.last = info
+func (d *captureDecoder) next() (data []byte, err error) {
+	if d.last, err = d.file.next(&d.input); err != nil {
+		return nil, err
+	}
+	if uint64(d.last.captured) > uint64(d.maxBytes) {
+		return nil, tooLong(int(d.last.captured), d.maxBytes)
+	}
+	if d.data, err = d.read(d.data[:0], int(d.last.captured)); err != nil {
+		return nil, err
+	}
+	if err := d.skip(d.last.behind); err != nil {
+		return nil, err
+	}
+	if t := &d.last.time; t.rounds() && !d.noted[t.resolution] {
+		d.noted[t.resolution] = true
+		d.notes = append(d.notes, fmt.Sprintf("times are in steps of %v s, and are rounded to the nanosecond", t.resolution))
+	}
+	return d.data, nil
+}
+
+// input is what a capture is read from.
+type input struct{ b *bufio.Reader }
+
+// atOnce is how much memory is made for bytes before they are there.
+const atOnce = 64 << 10
+
+// read appends n bytes.
+//
+//   - Errors: ErrTruncated, wrapped with how many there are; those of the input.
+func (in *input) read(b []byte, n int) ([]byte, error) {
+	for begin := len(b); len(b)-begin < n; {
+		more := min(n-(len(b)-begin), max(atOnce, len(b)-begin))
+		b = slices.Grow(b, more)
+		got, err := io.ReadFull(in.b, b[len(b):len(b)+more])
+		b = b[:len(b)+got]
+		if err != nil {
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				err = truncated(len(b)-begin, n)
+			}
+			return b, err
+		}
+	}
+	return b, nil
+}
+
+// skip passes over n bytes.
+//
+//   - Errors: as read.
+func (in *input) skip(n int) error {
+	got, err := in.b.Discard(n)
+	if errors.Is(err, io.EOF) {
+		return truncated(got, n)
+	}
+	return err
+}
+
+// head returns the next n bytes, which are few, valid until the next call of a method;
+// io.EOF, bare, if there are none.
+//
+//   - Errors: as read.
+func (in *input) head(n int) ([]byte, error) {
+	b, err := in.b.Peek(n)
 	switch {
-	case errors.Is(err, io.EOF) && info.CaptureLength > 0:
-		return nil, truncated(0, info.CaptureLength) // there is no more than the header
-	case err == io.EOF: //nolint:errorlint // wrapped it would be no orderly end
+	case err == nil:
+		discard(in.b, n)
+		return b, nil
+	case errors.Is(err, io.EOF) && len(b) == 0:
 		return nil, io.EOF
-	case err != nil:
-		return nil, captureError(err)
-	case len(data) > d.maxBytes:
-		return nil, tooLong(len(data), d.maxBytes)
+	case errors.Is(err, io.EOF):
+		return nil, truncated(len(b), n)
 	}
-	return data, nil
-}
-
-// newPackets and nextPacket make an error of a panic: the library reads a
-// format with many corners, and the file may come from anywhere.
-func newPackets(open func() (packets, error)) (p packets, err error) {
-	defer recovered(&err)
-	return open()
-}
-
-func nextPacket(p packets) (data []byte, info gopacket.CaptureInfo, err error) {
-	defer recovered(&err)
-	return p.ZeroCopyReadPacketData()
-}
-
-func recovered(err *error) {
-	if v := recover(); v != nil {
-		*err = fmt.Errorf("%w: the capture library panicked: %v\n%s", ErrDamaged, v, debug.Stack())
-	}
-}
-
-// captureError sorts an error of the library, which has no sentinels.
-func captureError(err error) error {
-	switch {
-	case errors.Is(err, ErrTooLong), errors.Is(err, ErrTruncated), errors.Is(err, ErrDamaged):
-		return err
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return ErrTruncated
-	default:
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-}
-
-// budget bounds what the library can take for one record: it makes memory of
-// what it reads, and reads what the file announces.
-type budget struct {
-	r    io.Reader
-	left int
-}
-
-// budgetExtra is for what stands between packets: headers, options, other
-// blocks, and what the library reads ahead.
-const budgetExtra = 1 << 20
-
-// Read reads at most what is left.
-func (b *budget) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, fmt.Errorf("%w: more bytes than a message may have lie between two packets", ErrTooLong)
-	}
-	n, err := b.r.Read(p[:min(len(p), b.left)])
-	b.left -= n
-	return n, err
+	return nil, err
 }

@@ -28,9 +28,8 @@ type pcapFile struct {
 }
 
 const (
-	magicPcapNanos = 0xa1b23c4d
-	pcapMajor      = 2
-	pcapMinor      = 4
+	pcapMajor = 2
+	pcapMinor = 4
 )
 
 func (f *pcapFile) begin(l LinkType) error {

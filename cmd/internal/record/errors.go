@@ -29,8 +29,8 @@ var (
 	ErrHeader = errors.New("record header that cannot be read")
 
 	// ErrClock is wrapped by the errors of Reader.Info for a packet of which the time
-	// cannot be told exactly. The packet itself is good.
-	ErrClock = errors.New("time that cannot be told exactly")
+	// cannot be told. The packet itself is good.
+	ErrClock = errors.New("time that cannot be told")
 
 	// ErrUnfit is wrapped by the errors of the writer of pcap for a packet that this
 	// format cannot hold as it is. Use pcapng.

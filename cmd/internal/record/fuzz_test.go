@@ -4,6 +4,7 @@ package record_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"slices"
@@ -22,6 +23,8 @@ func FuzzReader(f *testing.F) {
 		f.Add(byte(i), []byte{})
 	}
 	f.Add(byte(4), slices.Concat(section, counting(0), counting(0x80|20), block(3, uint32(4), [4]byte{1, 2, 3, 4})))
+	f.Add(byte(4), slices.Concat(section, offsetBy(-1), packetAt(0, 1), section, block(2, uint32(0), uint64(0), uint32(0), uint32(0)), block(5, uint64(0))))
+	f.Add(byte(3), classic(binary.BigEndian, 0xa1b23c4d, 3, 1, 4, 3))
 	f.Fuzz(func(t *testing.T, kind byte, in []byte) {
 		const maxBytes = 64
 		name := names[int(kind)%len(names)]

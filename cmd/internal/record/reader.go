@@ -23,7 +23,7 @@ type Reader struct {
 // Info returns what the capture says of the packet that Next has returned.
 //
 //   - Result: the zero Info if the input is no capture, or Next has returned none.
-//   - Errors: *ReadError with ErrClock.
+//   - Errors: *ReadError with ErrClock, or ErrDamaged for lengths that cannot be.
 func (r *Reader) Info() (Info, error) {
 	d, isCapture := r.decoder.(*captureDecoder)
 	if !isCapture || r.count == 0 || r.err != nil {
@@ -36,18 +36,23 @@ func (r *Reader) Info() (Info, error) {
 	return i, nil
 }
 
-// Interface returns the name and the description of the interface on which the packet that
-// Next has returned was captured; "": a capture in pcap, or no capture, has none.
-func (r *Reader) Interface() (name, description string) {
+// Interface returns the interface on which the packet that Next has returned was captured:
+// always the same pointer; nil: a capture in pcap, or no capture, has none.
+func (r *Reader) Interface() *Interface {
 	d, isCapture := r.decoder.(*captureDecoder)
-	if !isCapture || r.count == 0 || r.err != nil || d.ng == nil {
-		return "", ""
+	if !isCapture || r.count == 0 || r.err != nil {
+		return nil
 	}
-	from, err := d.ng.Interface(d.last.InterfaceIndex)
-	if err != nil {
-		return "", ""
+	return d.last.on
+}
+
+// Notes returns what is to be said of the capture and was not returned before: that its times
+// are rounded.
+func (r *Reader) Notes() (notes []string) {
+	if d, isCapture := r.decoder.(*captureDecoder); isCapture && len(d.notes) > 0 {
+		notes, d.notes = d.notes, nil
 	}
-	return from.Name, from.Description
+	return notes
 }
 
 // decoder finds the records of one format.
@@ -64,7 +69,7 @@ const bufferBytes = 256 << 10
 // NewReader returns a reader of the records in r.
 //
 //   - maxBytes: of the longest record taken; at least 1. A reader of lines or
-//     length32 takes as much memory, one of captures 1 MiB more.
+//     length32 takes as much memory, one of captures what its interfaces take more.
 //   - Errors: one that wraps ErrFormat, for a format that is not read;
 //     *ReadError, for a capture file that does not begin as one.
 //   - Blocks: captures, for the beginning of r.
@@ -83,7 +88,7 @@ func NewReader(f Format, r io.Reader, maxBytes int) (*Reader, error) {
 	case Raw:
 		d = &wholeDecoder{maxBytes: maxBytes}
 	case Pcap, Pcapng:
-		d = &captureDecoder{b: bufio.NewReaderSize(nil, bufferBytes), maxBytes: maxBytes}
+		d = &captureDecoder{input: input{bufio.NewReaderSize(nil, bufferBytes)}, maxBytes: maxBytes}
 	default:
 		return nil, fmt.Errorf("%w: %q is not for input", ErrFormat, f)
 	}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package recorder
 
 import (
@@ -208,7 +210,7 @@ func (b *bed) publishToTheEnd() {
 	b.t.Helper()
 	for i := 0; ; i++ {
 		select {
-		case <-b.run.ending.done:
+		case <-b.run.ending.Done():
 			return
 		default:
 		}

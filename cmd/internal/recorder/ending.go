@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package recorder
 
 import (
@@ -7,83 +9,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
-	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/units"
 	"tagbus/recording"
 )
 
-// ending is why a run ends: the first reason counts.
-type ending struct {
-	once   sync.Once
-	done   chan struct{} // closed when there is a reason
-	reason string
-	err    error // nil if it is an orderly end
-}
-
-func newEnding() *ending { return &ending{done: make(chan struct{})} }
-
-// end ends the run. Later calls do nothing. Blocks: never.
-func (e *ending) end(reason string, err error) {
-	e.once.Do(func() {
-		e.reason, e.err = reason, err
-		close(e.done)
-	})
-}
-
-// presence follows which publishers there are. Loop only, until that has stopped. The zero
-// value is ready.
-type presence struct {
-	present  map[string]bool // by instance: connected
-	away     map[string]bool // the connection is lost, and has not come back
-	seen     uint64          // publishers that have acknowledged the subscription
-	vanished uint64          // that went without goodbye
-	failed   []string        // that have ended because something failed there, with the reasons
-}
-
-// see takes an event and reports whether with it the last publisher has gone for good.
-func (p *presence) see(e bus.Event) (lastGone bool) {
-	if e.Peer == nil {
-		return false
-	}
-	if p.present == nil {
-		p.present, p.away = make(map[string]bool), make(map[string]bool)
-	}
-	id := e.Peer.Instance
-	switch e.Kind {
-	case bus.Subscribed, bus.Resubscribed: // what was missed in between is reported by now
-		if !p.present[id] {
-			p.seen++
-		}
-		p.present[id] = true
-		delete(p.away, id)
-	case bus.Lost:
-		if p.present[id] && e.Err != nil { // else this side has left
-			p.away[id] = true
-		}
-	case bus.Goodbye, bus.Vanished:
-		if e.Kind == bus.Vanished && p.present[id] {
-			p.vanished++
-		}
-		if failed := (*bus.PeerFailedError)(nil); errors.As(e.Err, &failed) {
-			p.failed = append(p.failed, fmt.Sprintf("%v: %s", e.Peer, failed.Reason))
-		}
-		known := p.present[id]
-		delete(p.present, id)
-		delete(p.away, id)
-		return known && len(p.present) == 0
-	default: // nothing about presence
-	}
-	return false
-}
-
 // stopped returns the last record of the recording.
 func (r *run) stopped() recording.Event {
-	e := recording.Event{Kind: recording.Stopped, Time: time.Now(), Text: r.ending.reason}
-	if err := r.ending.err; err != nil {
+	e := recording.Event{Kind: recording.Stopped, Time: time.Now(), Text: r.ending.Reason()}
+	if err := r.ending.Err(); err != nil {
 		e.Failed, e.Text = true, cli.Text(err)
 	}
 	return e
@@ -102,7 +38,7 @@ const (
 // signal asks for haste.
 func (r *run) finish(ctx context.Context) error {
 	haste := ctx.Done()
-	if r.ending.reason == "signal" && r.env.Hurry != nil {
+	if r.ending.Reason() == "signal" && r.env.Hurry != nil {
 		haste = r.env.Hurry.Done() // that was the first one
 	}
 	tick := time.NewTicker(watchInterval)
@@ -114,7 +50,7 @@ func (r *run) finish(ctx context.Context) error {
 		select {
 		case <-r.wrote:
 			r.notWritten = r.unwritten()
-			if r.writeErr != nil && errors.Is(r.ending.err, r.writeErr) {
+			if r.writeErr != nil && errors.Is(r.ending.Err(), r.writeErr) {
 				return nil // known
 			}
 			return r.writeErr

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package recorder
 
 import (
@@ -12,6 +14,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+
+	"tagbus/cmd/internal/cli"
+	"tagbus/internal/flock"
+	"tagbus/internal/stuck"
 )
 
 // file is what a part is written to, as *os.File.
@@ -39,9 +45,10 @@ type disk interface {
 type folder struct {
 	path  string
 	force bool
-	fifo  bool // or a device: what is no file and no folder
-	sync  bool // the folder, after a file in it got its name
-	made  bool // there is a part that has not got its name
+	fifo  bool   // or a device: what is no file and no folder
+	sync  bool   // the folder, after a file in it got its name
+	made  bool   // there is a part that has not got its name
+	last  *named // the part that is written
 }
 
 // newFolder looks at where a recording is to be.
@@ -49,6 +56,7 @@ type folder struct {
 // Errors: there is one, and force is false or another recorder is writing it; those of the
 // system.
 func newFolder(path string, force bool) (*folder, error) {
+	defer stuck.On(path)()
 	f := &folder{path: path, force: force}
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -78,20 +86,18 @@ func newFolder(path string, force bool) (*folder, error) {
 // unclaimed returns an error if another recorder is writing a file: --force does not replace
 // what is not complete yet.
 func unclaimed(name string) error {
-	file, err := os.Open(name)
+	file, err := stuck.Open(name)
 	if err != nil {
 		return err
 	}
-	err = lock(file, syscall.LOCK_SH)
+	if flock.IsExclusive(file) {
+		err = errClaimed(name)
+	}
 	return errors.Join(err, file.Close())
 }
 
-// lock locks a file until it is closed. A file system without locks is used without.
-func lock(file *os.File, how int) error {
-	if err := syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
-		return fmt.Errorf("%s is being written by another program: end it, or choose another name", file.Name())
-	}
-	return nil
+func errClaimed(name string) error {
+	return fmt.Errorf("%s is being written by another program: end it, or choose another name", name)
 }
 
 // partName returns the name of a part.
@@ -133,6 +139,7 @@ func (f *folder) temporary() string { return f.path + ".new" }
 
 // create implements disk.
 func (f *folder) create(int) (file, error) {
+	defer stuck.Aside(f.path)() // the recorder ends without it
 	if f.fifo {
 		// Not for reading too: then a FIFO would have this process as its reader, and
 		// would never be seen to close.
@@ -140,29 +147,48 @@ func (f *folder) create(int) (file, error) {
 		if err != nil {
 			return nil, err
 		}
-		return pipe{opened}, nil
+		return pipe{&named{opened, f.path}}, nil
 	}
 	opened, err := os.OpenFile(f.temporary(), os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
-		return nil, err
+		return nil, cli.FileError(f.temporary(), err)
 	}
 	if err := claim(opened); err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
 	f.made = true
-	return opened, nil
+	f.last = &named{opened, f.temporary()}
+	return f.last, nil
 }
 
 // claim locks a file against another recorder and against tagbus rec index, and empties it.
 func claim(f *os.File) error {
-	if err := lock(f, syscall.LOCK_EX); err != nil {
-		return err
+	if !flock.Exclusive(f) {
+		return errClaimed(f.Name())
 	}
 	return f.Truncate(0)
 }
 
+// named is a file whose errors name it as it is called now.
+type named struct {
+	*os.File
+	name string
+}
+
+// Write implements file.
+func (n *named) Write(p []byte) (int, error) {
+	written, err := n.File.Write(p)
+	return written, cli.FileError(n.name, err)
+}
+
+// Sync implements file.
+func (n *named) Sync() error { return cli.FileError(n.name, n.File.Sync()) }
+
+// Close implements file.
+func (n *named) Close() error { return cli.FileError(n.name, n.File.Close()) }
+
 // pipe is what has no disk behind it.
-type pipe struct{ *os.File }
+type pipe struct{ *named }
 
 // Sync implements file.
 func (pipe) Sync() error { return nil }
@@ -185,6 +211,7 @@ func (f *folder) finish(part int) error {
 		return err
 	}
 	f.made = false
+	f.last.name = name
 	if !f.sync {
 		return nil
 	}

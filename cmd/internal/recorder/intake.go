@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package recorder
 
 import (
@@ -31,6 +33,7 @@ type intake struct {
 	over  bool                  // takes no more messages
 	ended bool                  // takes nothing more
 	first time.Time             // when the first message came
+	clock clock
 
 	onWay atomic.Int64 // bytes of the blocks that are to be written
 	held  atomic.Bool  // paused: there was no free block
@@ -38,6 +41,9 @@ type intake struct {
 
 	messages, bytes atomic.Uint64
 }
+
+// begun is when the program began, on a clock that is never set.
+var begun = time.Now()
 
 // newIntake returns an intake with the blocks that the flags name. Its functions are to be
 // set.
@@ -68,6 +74,7 @@ func (in *intake) page(page []bus.Message) {
 		defer in.counted()
 	}
 	now := time.Now()
+	in.look(now)
 	if in.first.IsZero() {
 		in.first = now
 	}
@@ -86,10 +93,21 @@ func (in *intake) page(page []bus.Message) {
 	in.handOn()
 }
 
+// look takes a step of the clock since the last look, so that it stands in front of all that
+// has the new time.
+func (in *intake) look(now time.Time) {
+	if step := in.clock.step(now, now.Sub(begun)); step != 0 {
+		in.event(recording.SteppedBy(now, step))
+	}
+}
+
 // event takes an event.
 func (in *intake) event(e recording.Event) {
 	if in.ended {
 		return
+	}
+	if e.Kind != recording.Stepped {
+		in.look(time.Now())
 	}
 	in.note(e.Time)
 	if err := in.builder.AppendEvent(e); err != nil {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package recorder
 
 import (
@@ -25,16 +27,14 @@ func (r *run) stop(ctx context.Context) error {
 	r.stats = r.subscriber.Stats()
 	closed := r.subscriber.Close()
 	r.onLoop(func() { r.intake.end(r.stopped()) })
-	return errors.Join(r.ending.err, closed, r.finish(ctx))
+	return errors.Join(r.ending.Err(), closed, r.finish(ctx))
 }
 
 // beginLeave notes which publishers are to acknowledge the end. On the loop.
 func (r *run) beginLeave() {
 	r.leaving = make(map[string]bool)
-	for id := range r.presence.present {
-		if !r.presence.away[id] {
-			r.leaving[id] = true
-		}
+	for id := range r.presence.Connected() {
+		r.leaving[id] = true
 	}
 	if len(r.leaving) == 0 {
 		close(r.left)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package recorder
 
 import (
@@ -66,7 +68,7 @@ func (p *positions) news(stats []bus.TagStats) (events []recording.Event) {
 func (r *run) notePositions() {
 	for {
 		select {
-		case <-r.ending.done:
+		case <-r.ending.Done():
 			return
 		case <-r.positions.due:
 			r.recordPositions()

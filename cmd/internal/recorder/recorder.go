@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package recorder is the command tagbus record: it writes messages into a recording, which
 // says by itself what is missing in it.
 package recorder
@@ -15,6 +17,7 @@ import (
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/offers"
+	"tagbus/cmd/internal/session"
 	"tagbus/cmd/internal/tool"
 	"tagbus/internal/build"
 	"tagbus/recording"
@@ -41,11 +44,11 @@ type run struct {
 	disk   disk
 	intake *intake
 	writer *writer
-	ending *ending
+	ending *session.Ending
 
 	subscriber   *bus.Subscriber
 	subscription *bus.Subscription
-	presence     presence
+	presence     session.Presence
 	positions    positions
 	leaving      map[string]bool // publishers that have not acknowledged the end; nil: it has not begun. Loop only
 	left         chan struct{}   // closed when all have
@@ -73,6 +76,7 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 	if err != nil {
 		return err
 	}
+	r.console.Follow(ctx)
 	if err := r.open(ctx); err != nil {
 		return errors.Join(err, r.console.Close())
 	}
@@ -103,12 +107,12 @@ func newRun(c *Command, e *tool.Env, d disk) (*run, error) {
 		return nil, err
 	}
 	r := &run{
-		cmd: c, env: e, disk: d, intake: in, ending: newEnding(), began: time.Now(), wrote: make(chan struct{}), left: make(chan struct{}),
+		cmd: c, env: e, disk: d, intake: in, ending: session.NewEnding(), began: time.Now(), wrote: make(chan struct{}), left: make(chan struct{}),
 		positions: newPositions(),
 		console:   cli.NewConsole(name, e.Err, cli.Log{Quiet: c.Quiet}),
 	}
-	in.counted = func() { r.ending.end("count", nil) }
-	in.failed = func(err error) { r.ending.end("error", err) }
+	in.counted = func() { r.ending.End("count", nil) }
+	in.failed = func(err error) { r.ending.End("error", err) }
 	return r, nil
 }
 
@@ -182,7 +186,7 @@ func (r *run) write() (err error) {
 		}
 		bytes := b.Bytes()
 		if err = r.writer.write(b); err != nil {
-			r.ending.end("disk", err)
+			r.ending.End("disk", err)
 		}
 		r.intake.written(b, bytes, r.post)
 	}
@@ -216,21 +220,21 @@ func (r *run) onEvent(e bus.Event) {
 	if e.Kind == bus.Subscribed {
 		r.positions.ask()
 	}
-	if lastGone := r.presence.see(e); lastGone && r.cmd.UntilGoodbye {
-		r.ending.end("goodbye", nil)
+	if lastGone := r.presence.See(e); lastGone && r.cmd.UntilGoodbye {
+		r.ending.End("goodbye", nil)
 	}
 }
 
 // wait waits for the end.
 func (r *run) wait(ctx context.Context) {
-	defer context.AfterFunc(ctx, func() { r.ending.end("signal", nil) })()
+	defer context.AfterFunc(ctx, func() { r.ending.End("signal", nil) })()
 	if r.cmd.Duration > 0 {
-		defer time.AfterFunc(r.cmd.Duration, func() { r.ending.end("duration", nil) }).Stop()
+		defer time.AfterFunc(r.cmd.Duration, func() { r.ending.End("duration", nil) }).Stop()
 	}
 	go r.awaitRefusal(ctx)
 	var beside sync.WaitGroup
 	beside.Go(r.notePositions)
-	beside.Go(func() { offers.Tell(r.console, r.subscriber, r.cmd.Tags, r.ending.done) })
+	beside.Go(func() { offers.Tell(r.console, r.subscriber, r.cmd.Tags, r.ending.Done()) })
 	r.watch()
 	beside.Wait()
 }
@@ -238,7 +242,7 @@ func (r *run) wait(ctx context.Context) {
 // awaitRefusal ends the run if a publisher refuses the subscription.
 func (r *run) awaitRefusal(ctx context.Context) {
 	if err := r.subscription.Wait(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, bus.ErrClosed) {
-		r.ending.end("error", err)
+		r.ending.End("error", err)
 	}
 }
 
@@ -253,7 +257,7 @@ func (r *run) watch() {
 		select {
 		case <-tick.C:
 			r.post(func() { r.intake.flush(r.cmd.FlushEvery) })
-		case <-r.ending.done:
+		case <-r.ending.Done():
 			ended = true
 		}
 		if n := r.intake.messages.Load(); n != seen {

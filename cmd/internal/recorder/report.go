@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package recorder
 
 import (
@@ -30,8 +32,8 @@ type summary struct {
 	Lost              uint64         `json:"lost"`       // messages
 	LostBy            cli.LossCounts `json:"lost_by"`
 	Vanished          uint64         `json:"vanished"` // publishers that went without goodbye
-	Away              int            `json:"away"`     // publishers whose connection was lost at the end
-	Failed            int            `json:"failed"`   // publishers that ended because something failed there
+	Away              uint64         `json:"away"`     // publishers whose connection was lost at the end
+	Failed            uint64         `json:"failed"`   // publishers that ended because something failed there
 	NotWritten        uint64         `json:"not_written"`
 	Holds             uint64         `json:"holds"` // how often reading stopped because the disk was slow
 	Policy            string         `json:"policy"`
@@ -79,10 +81,10 @@ func (r *run) summary() summary {
 	s := summary{
 		Program: name, File: r.cmd.File, Messages: r.intake.messages.Load(), Bytes: r.intake.bytes.Load(),
 		Parts: r.writer.parts.Load(), FileBytes: r.writer.taken.Load(), Seconds: elapsed.Seconds(),
-		Publishers: r.presence.seen, Lost: r.stats.Lost, LostBy: cli.LossCountsOf(r.stats.Losses),
-		Vanished: r.presence.vanished, Away: len(r.presence.away), Failed: len(r.presence.failed),
+		Publishers: r.presence.Seen(), Lost: r.stats.Lost, LostBy: cli.LossCountsOf(r.stats.Losses),
+		Vanished: r.presence.Vanished(), Away: r.presence.Away(), Failed: r.presence.Failed(),
 		NotWritten: r.notWritten, Holds: r.intake.holds.Load(),
-		Policy: r.cmd.Policy.String(), Codec: r.cmd.Codec.String(), Ended: r.ending.reason, losses: r.stats.Losses,
+		Policy: r.cmd.Policy.String(), Codec: r.cmd.Codec.String(), Ended: r.ending.Reason(), losses: r.stats.Losses,
 	}
 	s.MessagesPerSecond, s.BytesPerSecond = cli.PerSecond(s.Messages, elapsed), cli.PerSecond(s.Bytes, elapsed)
 	return s
@@ -120,7 +122,7 @@ func (r *run) shortcoming(s summary) error {
 	case !s.Whole:
 		return fmt.Errorf("%s is not whole: %s", s.File, strings.Join(s.Why, "; "))
 	case s.Failed > 0:
-		return fmt.Errorf("%s failed: %s", units.FormatNumber(s.Failed, "publisher"), strings.Join(r.presence.failed[:min(s.Failed, 3)], "; "))
+		return r.presence.Failure("publisher")
 	case s.Messages < uint64(r.cmd.Count):
 		return fmt.Errorf("got %d of %d messages (--count): ended by %s", s.Messages, r.cmd.Count, s.Ended)
 	case r.cmd.UntilGoodbye && s.Ended == "duration" && s.Publishers == 0:

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package replay
 
 import (
@@ -34,7 +36,11 @@ func (a *account) message(m *recording.Message) {
 func (a *account) event(e *recording.Event) {
 	switch e.Kind {
 	case recording.Gap:
-		a.losses[min(int(e.Cause), len(a.losses)-1)] += e.Count
+		cause := e.Cause
+		if int(cause) >= len(a.losses) { // of a newer version
+			cause = recording.CauseOther
+		}
+		a.losses[cause] += e.Count
 	case recording.Vanished:
 		a.vanished++
 	default: // no messages are missing

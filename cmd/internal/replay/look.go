@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package replay
 
 import (
@@ -102,11 +104,8 @@ func (r *run) inspectFile(info *recording.Info) {
 	if info.HeaderDamage != nil {
 		r.flaw("%s: %v", info.File, info.HeaderDamage)
 	}
-	switch {
-	case info.Repaired:
-		r.flaw("%s was not closed, and is repaired: the last block of its recorder is missing, and others may be", info.File)
-	case !info.Indexed:
-		r.flaw("%s was not closed: the last block of its recorder is missing (%s behind the last complete one)", info.File, units.FormatNumber(info.Cut, "byte"))
+	if why := info.Unfinished(); why != "" {
+		r.flaw("%s %s", info.File, why)
 	}
 	if info.Skipped > 0 {
 		r.flaw("%s: %s between the blocks cannot be read", info.File, units.FormatNumber(info.Skipped, "byte"))

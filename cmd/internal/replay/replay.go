@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package replay is the command tagbus replay: it publishes a recording again.
 //
 // A goroutine reads ahead (ahead), with the time at which each message is due (schedule).
@@ -13,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -53,7 +54,7 @@ type run struct {
 	damages int // blocks that cannot be read
 
 	publisher  *bus.Publisher
-	announced  []netip.AddrPort
+	told       cli.Told // where subscribers find it
 	subscribed atomic.Int64
 	refused    atomic.Int64
 	at         atomic.Int64 // how far the replay is, in ns of its time
@@ -69,6 +70,7 @@ type run struct {
 // Run publishes the recording.
 func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 	r := newRun(c, e)
+	r.console.Follow(ctx)
 	r.open = func(cfg bus.PublisherConfig) (*bus.Publisher, error) {
 		n, err := e.Node()
 		if err != nil {
@@ -108,8 +110,8 @@ func (r *run) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, r.publisher.Close()) }()
 	self := cli.Common{Name: r.cmd.Name}
 	id, addr := r.publisher.Instance(), r.publisher.Addr()
-	r.announced = cli.AnnouncedBy(r.publisher.State)
-	r.console.Tell(slog.LevelInfo, "publishing", self.SelfFields(id, addr), "%s publishes on %s", self.Self(id), cli.Place(addr, r.announced, len(r.cmd.Advertise) > 0))
+	r.told.Set(cli.AnnouncedBy(r.publisher.State))
+	r.console.Tell(slog.LevelInfo, "publishing", self.SelfFields(id, addr), "%s publishes on %s", self.Self(id), cli.Place(addr, r.told.Addresses(), len(r.cmd.Advertise) > 0))
 	r.sayOthers()
 	if err := r.end(r.publishAll(ctx)); err != nil {
 		return errors.Join(err, r.drain(ctx, err))
@@ -139,6 +141,7 @@ func (r *run) onEvent(e bus.Event) {
 		r.refused.Add(1)
 	default: // of no account
 	}
+	r.told.Follow(e)
 	r.console.Event(e)
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package replay
 
 import (
@@ -157,8 +159,10 @@ func (r *run) deserted() string {
 	switch refused := r.refused.Load(); {
 	case refused > 0:
 		return fmt.Sprintf("no subscription was accepted: refused %d times, for the reasons above", refused)
-	case cli.OnlyLoopback(r.announced):
-		return fmt.Sprintf("no subscriber came: from other hosts none can reach %v, --listen HOST:0 is for these; --wait-subscribers 1 waits for one", r.announced[0])
+	case cli.OnlyLoopback(r.told.Addresses()) && len(r.cmd.Advertise) == 0 && r.cmd.Listen.Addr().IsUnspecified():
+		return fmt.Sprintf("no subscriber came: from other hosts none can reach %v, and this host has no other address: look after its network; --wait-subscribers 1 waits for one", r.told.Addresses()[0])
+	case cli.OnlyLoopback(r.told.Addresses()):
+		return fmt.Sprintf("no subscriber came: from other hosts none can reach %v, --listen HOST:0 is for these; --wait-subscribers 1 waits for one", r.told.Addresses()[0])
 	default:
 		return "no subscriber came before the end: --wait-subscribers 1 waits for one"
 	}
