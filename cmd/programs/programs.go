@@ -22,24 +22,19 @@ package programs
 
 import (
 	"os"
+	"runtime"
 
 	"tagbus/cmd/internal/cli"
-	"tagbus/cmd/internal/publish"
-	"tagbus/cmd/internal/subscribe"
 	"tagbus/cmd/internal/tagbus"
 )
 
-// Publisher is the main function of the command publisher: it reads the arguments, the
-// environment and the streams of the process, takes its signals, and returns the exit
-// status.
-//
-// Threads: that of main, once; so for the other functions.
-func Publisher() int { return publish.Main(os.Args[1:], streams()) }
+// The main goroutine stays on the first thread of the process: see cli.Aside.
+func init() { runtime.LockOSThread() }
 
-// Subscriber is the main function of the command subscriber.
-func Subscriber() int { return subscribe.Main(os.Args[1:], streams()) }
-
-// Tagbus is the main function of the command tagbus.
-func Tagbus() int { return tagbus.Main(os.Args[1:], streams()) }
+// Tagbus is the main function of the command tagbus. On other systems than Linux it has only
+// what reads recordings.
+func Tagbus() int {
+	return cli.Aside(func() int { return tagbus.Main(os.Args[1:], streams()) })
+}
 
 func streams() cli.Streams { return cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }

@@ -102,6 +102,7 @@ func TestCommands(t *testing.T) {
 		{"a test as JSON", []string{"test", "--json", "--failed", "--policy=@site.json", "@bad.txt"}, `^\{"met":false,"line":1,"expected":"allow .*","why":\{"who":.*\}\}\n\{"met":false,"line":2,.*\n$`, "2 not met", 1},
 		{"no expectations", []string{"test", "--policy=@site.json", "@empty.txt"}, "^$", "^empty.txt: no expectations", 1},
 		{"no file of expectations", []string{"test", "--policy=@site.json", "@none.none.txt"}, "^$", "no such file", 1},
+		{"expectations without end", []string{"test", "--policy=@site.json", "/dev/zero"}, "^$", "^/dev/zero: more than 16777216 bytes: this is another file", 1},
 		{"an unknown word", []string{"test", "--policy=@site.json", "@word.txt"}, "^$", "^word.txt:1: got may, want allow or deny", 1},
 		{"a name without a kind", []string{"test", "--policy=@site.json", "@who.txt"}, "^$", "^who.txt:2: felix: not a name", 1},
 		{"a quote that does not end", []string{"test", "--policy=@site.json", "@quote.txt"}, "^$", "^quote.txt:1: the name of the peer has no closing quote", 1},

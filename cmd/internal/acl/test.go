@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"tagbus/cmd/internal/units"
 	"tagbus/identity"
 	"tagbus/internal/plain"
+	"tagbus/internal/stuck"
 	"tagbus/tags"
 )
 
@@ -115,9 +117,28 @@ func (x *expectation) compare(p *acl.Policy) (met bool, why acl.Explanation) {
 	return met, acl.Explanation{Who: x.who, Action: x.action}
 }
 
+// maxExpectationBytes limits a file of expectations, as a policy is limited.
+const maxExpectationBytes = 16 << 20
+
+// readExpectationsOf returns the text of a file, which may be a device without end.
+func readExpectationsOf(file string) (data []byte, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	data, err = io.ReadAll(io.LimitReader(f, maxExpectationBytes+1))
+	if err == nil && len(data) > maxExpectationBytes {
+		err = fmt.Errorf("%s: more than %d bytes: this is another file", plain.Text(file), maxExpectationBytes)
+	}
+	return data, err
+}
+
 // readExpectations reads a file.
 func readExpectations(file string) (all []expectation, err error) {
-	data, err := os.ReadFile(file)
+	over := stuck.On(file)
+	data, err := readExpectationsOf(file)
+	over()
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package bench is the command tagbus bench: it measures a bus between two processes or
 // two hosts, and in the same run what plain TCP does between them.
 //

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package bench
 
 import (
@@ -59,6 +61,7 @@ func (c *Command) measure(ctx context.Context, e *tool.Env) (err error) {
 		generator: emulate.NewGenerator(c.Size), counters: make([]uint64, c.TagCount),
 	}
 	defer func() { err = errors.Join(err, r.console.Close()) }()
+	r.console.Follow(ctx)
 	r.progress("waiting for the serving side: tagbus bench serve --bus " + e.Bus)
 	r.console.Live(func() string { return *r.doing.Load() })
 	n, err := e.Node()
@@ -70,7 +73,7 @@ func (c *Command) measure(ctx context.Context, e *tool.Env) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.publisher.Close()) }()
 	r.pings = newPings(c.Size, func(data []byte) error { return r.publisher.Publish(c.tag(pingTag), data) })
-	subscriber, err := n.NewSubscriber(bus.SubscriberConfig{Name: name + " run"})
+	subscriber, err := n.NewSubscriber(bus.SubscriberConfig{Name: name + " run", Unlisted: true})
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package bench
 
 import (
@@ -41,12 +43,13 @@ type server struct {
 func (c *Command) serve(ctx context.Context, e *tool.Env) (err error) {
 	console := cli.NewConsole(name, e.Err, cli.Log{Quiet: c.Quiet})
 	defer func() { err = errors.Join(err, console.Close()) }()
+	console.Follow(ctx)
 	n, err := e.Node()
 	if err != nil {
 		return err
 	}
 	s := &server{cmd: c}
-	subscriber, err := n.NewSubscriber(bus.SubscriberConfig{Name: name + " serve"})
+	subscriber, err := n.NewSubscriber(bus.SubscriberConfig{Name: name + " serve", Unlisted: true})
 	if err != nil {
 		return err
 	}

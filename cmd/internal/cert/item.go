@@ -18,6 +18,7 @@ import (
 
 	"tagbus/identity"
 	"tagbus/internal/plain"
+	"tagbus/internal/stuck"
 )
 
 // item is a certificate, a private key or a list of revoked certificates in a file.
@@ -38,7 +39,7 @@ const maxFileBytes = 16 << 20
 //
 //   - Errors: those of reading; one that names the file if there is nothing in it.
 func readItems(path string) (all []item, err error) {
-	f, err := os.Open(path)
+	f, err := stuck.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -11,18 +11,18 @@ import (
 	"fmt"
 	"io/fs"
 	"math/big"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
 	"tagbus/identity"
+	"tagbus/internal/flock"
 	"tagbus/internal/plain"
+	"tagbus/internal/stuck"
 )
 
 // Revoke is the command line of revoke.
@@ -96,12 +96,12 @@ func revoke(list *x509.RevocationList, serial *big.Int, now time.Time) {
 
 // lock keeps other processes from writing the list.
 func lock(path string) (unlock func() error, err error) {
-	f, err := os.Open(path)
+	f, err := stuck.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("another process revokes certificates of this CA: wait until it is done (%w)", err), f.Close())
+	if !flock.Exclusive(f) {
+		return nil, errors.Join(errors.New("another process revokes certificates of this CA: wait until it is done"), f.Close())
 	}
 	return f.Close, nil
 }

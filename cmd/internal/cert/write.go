@@ -11,6 +11,7 @@ import (
 
 	"tagbus/cmd/internal/cli"
 	"tagbus/internal/plain"
+	"tagbus/internal/stuck"
 )
 
 // Modes of files: what all may read, and what only the owner may.
@@ -66,7 +67,7 @@ func (f newFile) write(replace bool) (err error) {
 		}
 	}()
 	_, err = temporary.Write(f.data)
-	err = errors.Join(err, temporary.Chmod(f.mode), temporary.Sync(), temporary.Close())
+	err = cli.FileError(f.path, errors.Join(err, temporary.Chmod(f.mode), temporary.Sync(), temporary.Close()))
 	switch {
 	case err != nil:
 	case replace:
@@ -79,7 +80,7 @@ func (f newFile) write(replace bool) (err error) {
 	if err != nil {
 		return err
 	}
-	folder, err := os.Open(dir)
+	folder, err := stuck.Open(dir)
 	if err != nil {
 		return err
 	}

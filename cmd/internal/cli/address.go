@@ -9,9 +9,12 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"tagbus/bus"
 	"tagbus/bus/state"
+	"tagbus/internal/plain"
 )
 
 // Address is an address to listen on.
@@ -107,9 +110,7 @@ func Place(listen netip.AddrPort, announced []netip.AddrPort, advertised bool) s
 	var b strings.Builder
 	b.WriteString(listen.String())
 	if !slices.Equal(announced, []netip.AddrPort{listen}) {
-		for i, addr := range announced {
-			fmt.Fprintf(&b, "%s %s", []string{", announced as", ","}[min(i, 1)], addr)
-		}
+		b.WriteString(", announced as " + plain.Some(announced))
 	}
 	switch {
 	case !OnlyLoopback(announced):
@@ -121,6 +122,30 @@ func Place(listen netip.AddrPort, announced []netip.AddrPort, advertised bool) s
 		b.WriteString(", which only this host can reach (--listen)")
 	}
 	return b.String()
+}
+
+// Told is what the peers of a publisher or receiver are told of where it is. The zero value
+// is ready. Threads: any.
+type Told struct {
+	addresses atomic.Pointer[[]netip.AddrPort]
+}
+
+// Set notes what they are told now.
+func (t *Told) Set(addresses []netip.AddrPort) { t.addresses.Store(&addresses) }
+
+// Addresses returns what they are told; nil before Set.
+func (t *Told) Addresses() []netip.AddrPort {
+	if all := t.addresses.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+// Follow takes over what an event says of it.
+func (t *Told) Follow(e bus.Event) {
+	if e.Kind == bus.Announced {
+		t.Set(e.Addresses)
+	}
 }
 
 // OnlyLoopback reports whether no other host can reach any of the addresses.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"regexp"
 	"strings"
 	"time"
@@ -19,7 +18,6 @@ import (
 	"tagbus/bus"
 	"tagbus/bus/directory"
 	"tagbus/internal/plain"
-	"tagbus/node"
 )
 
 // Exit codes of the commands.
@@ -51,7 +49,7 @@ func Code(err error) int {
 	switch {
 	case err == nil:
 		return ExitDone
-	case errors.As(err, &usage), errors.Is(err, bus.ErrInvalidConfig), errors.Is(err, node.ErrUnknownBackend),
+	case errors.As(err, &usage), errors.Is(err, bus.ErrInvalidConfig), errors.Is(err, errUnknownBackend),
 		errors.Is(err, directory.ErrInvalidURL), errors.Is(err, directory.ErrUnknownScheme):
 		return ExitUsage
 	default:
@@ -70,6 +68,8 @@ type Common struct {
 	Metrics  *Address      `placeholder:"ADDR:PORT" help:"Serve metrics for Prometheus at http://ADDR:PORT/metrics, a health check at /healthz, the state of the program at /api/v1/state and as a page at /, while the command runs, to whoever can reach the address, so name 127.0.0.1 unless others are to; a program with an entry in the directory announces it there; port 0 lets the system pick and standard error tells. Default: none."`
 
 	Expiry *time.Duration `placeholder:"TIME" help:"How long a publisher in the directory may give no sign of life before it is taken for gone; 90s or more for a folder on NFS. Default 5s in a folder, 30s on etcd."`
+
+	MaxEntries int `placeholder:"N" help:"How many entries of programs that may live are followed in a folder, the same for all programs of a bus. More are told as a problem. Default 4096."`
 
 	Heartbeat        *time.Duration `placeholder:"TIME" help:"Longest time without a sign of life to the programs connected to this one; 0 sends none and takes their silence for nothing. Default 2s, or a third of --heartbeat-timeout."`
 	HeartbeatTimeout *time.Duration `placeholder:"TIME" help:"Silence after which a connection is closed; at least two times --heartbeat; 0 never. Default 6s, or three times --heartbeat."`
@@ -116,26 +116,26 @@ func (c *Common) Check() error {
 	if d := c.Expiry; d != nil && *d < minExpiry {
 		errs = append(errs, fmt.Errorf("--expiry: got %v, want at least %v", *d, minExpiry))
 	}
+	if err := CheckEntries(c.MaxEntries); err != nil {
+		errs = append(errs, err)
+	}
 	return errors.Join(errs...)
 }
+
+// CheckEntries says what is wrong with --max-entries; 0 is the default.
+func CheckEntries(n int) error {
+	if n < 0 || n > maxEntries {
+		return fmt.Errorf("--max-entries: got %d, want 1 to %d", n, maxEntries)
+	}
+	return nil
+}
+
+const maxEntries = 1 << 20 // of file.Config.MaxFiles
 
 // BusOf implements BusUser.
 func (c *Common) BusOf(any) string { return c.Bus }
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
-
-// Node opens the node that the flags describe.
-//
-//   - g: what Security.Open has returned.
-//   - log: gets the warnings of its loops and transports; it must not block.
-func (c *Common) Node(g *Guard, log *slog.Logger) (*node.Node, error) {
-	cfg := node.Config{Bus: c.Bus, Backend: c.Transport(c.Backend), Access: g.Access(), Loops: c.Loops, Logger: log}
-	if c.Expiry != nil {
-		cfg.Expiry = *c.Expiry
-	}
-	n, err := node.Open(cfg)
-	return n, NameBus(err)
-}
 
 // Program describes a command for its help.
 type Program struct {
@@ -266,8 +266,12 @@ var flagNames = strings.NewReplacer(
 	"set ReceiverConfig.Listen to an address", "start it with --listen HOST:0, an address",
 	"PublisherConfig.MaxStall", "--max-stall of the publisher",
 	"MaxStall is", "--max-stall is",
+	`use the same backend for both, here "tls" (node.Config.Backend)`, "give --cert and --ca, the certificates of this program (tagbus cert issue makes them)",
+	`tcp: the peer speaks TLS: use the same backend, "tls", at both ends`, "the peer speaks TLS: give --cert and --ca, the certificates of this program (tagbus cert issue makes them)",
+	`the peer speaks plain tcp: use the same backend, "tls", at both ends`, "the peer speaks plain tcp, and this program TLS: start the peer with --cert and --ca, too",
 	"(node.Config.Backend)", "(--backend; see --fabrics for what this host can use)",
 	"Tags is empty", "--tags is empty",
+	"observer: denied: ", "denied: ",
 	"bus: invalid configuration: ", "",
 	"directory: invalid URL: ", "",
 	"directory/etcd: invalid configuration: Expiry is", "--expiry is",

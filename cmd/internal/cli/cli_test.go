@@ -113,7 +113,7 @@ func TestTextSpeaksOfFlags(t *testing.T) {
 }
 
 func TestSignals(t *testing.T) {
-	ctx, hurry, stop := cli.Signals(t.Context())
+	ctx, hurry, stop := cli.Signals(t.Context(), new(cli.Security), nil)
 	defer stop()
 	if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)

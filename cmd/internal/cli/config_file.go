@@ -7,13 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"tagbus/internal/stuck"
 )
 
 // configFile is a file with values of flags. Its keys are their names; flags of a command
@@ -41,6 +42,9 @@ func readConfigFile(path string, known map[string][]string) (configFile, error) 
 	if err != nil {
 		return f, fmt.Errorf("--%s: %w", configFlag, err)
 	}
+	if err := f.bounded(text); err != nil {
+		return f, err
+	}
 	var values map[string]any
 	meta, err := toml.Decode(string(text), &values)
 	if err != nil {
@@ -58,7 +62,13 @@ func readConfigFile(path string, known map[string][]string) (configFile, error) 
 		}
 		if full := table + "." + name; !seen[full] { // else of a table, which is refused
 			seen[full] = true
-			errs = append(errs, f.set(text, table, name, value, known))
+			if err := f.set(text, table, name, value, known); err != nil {
+				errs = append(errs, err)
+			}
+			if len(errs) == maxConfigErrors {
+				errs = append(errs, fmt.Errorf("%s: and perhaps more", path))
+				break
+			}
 		}
 	}
 	return f, errors.Join(errs...)
@@ -109,11 +119,12 @@ const maxConfigBytes = 1 << 20
 
 // readSmall reads a file, which may be a device without end.
 func readSmall(path string) (text []byte, err error) {
-	file, err := os.Open(path)
+	file, err := stuck.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	defer stuck.Using(file)()
 	text, err = io.ReadAll(io.LimitReader(file, maxConfigBytes+1))
 	if err == nil && len(text) > maxConfigBytes {
 		err = fmt.Errorf("%s: has more than 1 MiB: want a file with values of flags", path)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +37,9 @@ type Console struct {
 	stuck   atomic.Bool   // nothing was taken for stuckAfter, nor since
 	missed  atomic.Uint64 // records for which there was no room
 	events  [eventSlots]quota
+
+	ctx    context.Context // of Follow; nil: none
+	signal sync.Once       // it was said
 }
 
 // queued is a record that waits to be written by its handler.
@@ -105,6 +109,7 @@ func (c *Console) failure(err error) queued {
 //
 //   - sum: its text is the line, and what it is in JSON the fields.
 func (c *Console) Summary(sum fmt.Stringer) {
+	c.saySignal()
 	c.sayNotShown()
 	c.put(c.record(slog.LevelInfo, "summary", figures(sum), "%s", sum.String()))
 }
@@ -168,6 +173,7 @@ func (c *Console) try(q queued) {
 //   - Errors: ErrStuck. The goroutine that writes then stays behind.
 //   - Blocks: until all is written, or nothing was for stuckAfter.
 func (c *Console) Close() error {
+	c.saySignal()
 	c.sayNotShown()
 	close(c.quit)
 	for {

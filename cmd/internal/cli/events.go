@@ -62,6 +62,15 @@ const leftOutSlot = 0
 // eventSlots is how many quotas a console has: one more than there are kinds, or more.
 const eventSlots = 16
 
+// LeftOut returns an event of a subscription as a command is to show it: what the policy latest
+// supersedes in the queue of the command itself is left out on purpose, as on the way there.
+func LeftOut(e bus.Event, policy bus.Policy) bus.Event {
+	if policy.Kind == bus.Latest && e.Kind == bus.Gap && errors.Is(e.Err, bus.ErrQueueFull) {
+		e.Err = bus.ErrLeftOut
+	}
+	return e
+}
+
 func isLeftOut(e bus.Event) bool { return e.Kind == bus.Gap && errors.Is(e.Err, bus.ErrLeftOut) }
 
 // slotOf returns which of the quotas of a console an event counts for.
@@ -104,6 +113,8 @@ func advice(e bus.Event) string {
 		return ": it went without goodbye: how many of its last messages are missing is not known"
 	case e.Kind == bus.Gap && !isLeftOut(e):
 		return ": these messages are lost"
+	case e.Kind == bus.Announced && OnlyLoopback(e.Addresses):
+		return ", which only this host can reach: it has no other address now"
 	default:
 		return ""
 	}
@@ -165,6 +176,9 @@ func eventFields(e bus.Event) []slog.Attr {
 	if e.Kind == bus.Gap {
 		fields = append(fields, slog.String("tag", e.Tag.String()), slog.Uint64("count", e.Count))
 	}
+	if len(e.Addresses) > 0 {
+		fields = append(fields, slog.String("addresses", plain.Some(e.Addresses)))
+	}
 	if e.Err != nil {
 		fields = append(fields, slog.String("cause", cause(e)))
 	}
@@ -197,7 +211,8 @@ func level(e bus.Event) slog.Level {
 	case e.Name() == "left": // in order
 		return slog.LevelInfo
 	case e.Kind == bus.Lost, e.Kind == bus.Refused, e.Kind == bus.Gap, e.Kind == bus.Vanished,
-		e.Kind == bus.Problem, e.Kind == bus.Stalled, e.Kind == bus.Duplicate:
+		e.Kind == bus.Problem, e.Kind == bus.Stalled, e.Kind == bus.Duplicate,
+		e.Kind == bus.Announced && OnlyLoopback(e.Addresses):
 		return slog.LevelWarn
 	default:
 		return slog.LevelInfo

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"syscall"
 
 	"golang.org/x/term"
 )
@@ -112,8 +111,7 @@ func isJournal(out io.Writer) bool {
 	if err != nil {
 		return false
 	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && name == fmt.Sprintf("%d:%d", st.Dev, st.Ino)
+	return name == fileName(info)
 }
 
 // mayColour reports whether a terminal may be sent colours (no-color.org).

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/netip"
@@ -19,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"tagbus/bus/metrics"
+	"tagbus/cmd/internal/httpserver"
 	"tagbus/cmd/internal/stateapi"
 	"tagbus/cmd/internal/web"
 	"tagbus/internal/build"
@@ -30,7 +29,7 @@ import (
 // Threads: any.
 type MetricsServer struct {
 	registry *prometheus.Registry
-	server   *http.Server
+	server   *httpserver.Server
 	health   health
 	process  *process
 	page     *web.Page
@@ -39,10 +38,6 @@ type MetricsServer struct {
 }
 
 const (
-	// metricsTimeout bounds a request and its answer, so that strangers cannot
-	// hold connections for ever.
-	metricsTimeout = 5 * time.Second
-
 	// metricsIdle is how long a connection may wait for its next scrape.
 	metricsIdle = 2 * time.Minute
 
@@ -52,7 +47,15 @@ const (
 	// maxScrapes is how many scrapes at once are answered; others are told to
 	// come again.
 	maxScrapes = 4
+
+	// maxMetricsConnections is how many connections there are at most: those of all viewers,
+	// and some for scrapes. All others of the process are for the bus.
+	maxMetricsConnections = 2 * (web.MaxViewers + stateapi.MaxViewers)
 )
+
+// metricsTimeout bounds a request and its answer, so that strangers cannot hold connections for
+// ever. Tests change it.
+var metricsTimeout = 5 * time.Second
 
 // ServeMetrics begins to serve metrics where --metrics says, and says where
 // that is. They are those of the process and its build until Register adds others. Without
@@ -81,13 +84,10 @@ func (c *Common) ServeMetrics(program string, say func(format string, args ...an
 	api.Register(mux)
 	s.page = web.NewOfProcess(program, s.process.state)
 	mux.Handle("/", s.page)
-	s.server = &http.Server{
-		Handler: mux, MaxHeaderBytes: 16 << 10,
-		ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout, IdleTimeout: metricsIdle,
-		// Mistakes of strangers are no lines for the console; Close returns
-		// the error that ends the server.
-		ErrorLog: log.New(io.Discard, "", 0),
-	}
+	s.server = httpserver.New(httpserver.Config{
+		// Of all paths: what metrics say of a bus is not for the page of another site, either.
+		Handler: stateapi.Guard(mux), Connections: maxMetricsConnections, Patience: metricsTimeout, Idle: metricsIdle,
+	})
 	s.server.RegisterOnShutdown(api.Close) // a viewer would never go by itself
 	s.server.RegisterOnShutdown(s.page.Close)
 	go func() { s.ended <- s.server.Serve(listener) }()

@@ -287,3 +287,56 @@ func linkLocal(t *testing.T) string {
 	t.Skip("this host has no link-local IPv6 address")
 	return ""
 }
+
+// TestMetricsServerAnswersNoOtherSite, on any path (DNS rebinding).
+func TestMetricsServerAnswersNoOtherSite(t *testing.T) {
+	s, url := serve(t, "127.0.0.1")
+	defer s.Close()
+	client := newClient(t)
+	for _, path := range []string{"/metrics", "/healthz", "/api/v1/state", "/api/v1/bus", "/", "/nothing"} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(url, "/metrics")+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = "evil.example"
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusMisdirectedRequest {
+			t.Errorf("%s: got status %d, want %d", path, response.StatusCode, http.StatusMisdirectedRequest)
+		}
+	}
+}
+
+// TestMetricsServerHasFewConnections: the descriptors of a process are for the bus. Silent ones
+// keep no scrape out.
+func TestMetricsServerHasFewConnections(t *testing.T) {
+	defer func(was time.Duration) { *cli.MetricsTimeout = was }(*cli.MetricsTimeout)
+	*cli.MetricsTimeout = time.Minute // what ends a connection before that is their number
+	s, url := serve(t, "127.0.0.1")
+	defer s.Close()
+	const all, most = 300, 100
+	var silent []net.Conn
+	for range all {
+		c, err := net.Dial("tcp", s.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		silent = append(silent, c)
+	}
+	if status, _ := get(t, newClient(t), http.MethodGet, url); status != http.StatusOK {
+		t.Errorf("got status %d, want %d", status, http.StatusOK)
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	for i, c := range silent[:all-most] { // behind the scrape all were accepted
+		if err := c.SetReadDeadline(deadline); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := c.Read(make([]byte, 1)); n > 0 || err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("connection %d of %d: got %d bytes and %v, want the end", i, all, n, err)
+		}
+	}
+}

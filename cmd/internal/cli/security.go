@@ -63,6 +63,9 @@ func (s *Security) Transport(backend string) string {
 	return cmp.Or(backend, "tcp")
 }
 
+// named reports whether there are files, which SIGHUP reads again.
+func (s *Security) named() bool { return s.Cert != "" || s.ACL != "" }
+
 // Args returns the flags as a command line has them, for another process.
 func (s *Security) Args() (args []string) {
 	for _, flag := range []struct{ name, value string }{{"--cert", s.Cert}, {"--key", s.Key}, {"--ca", s.CA}, {"--acl", s.ACL}} {
@@ -105,7 +108,7 @@ type Guard struct {
 //   - tell: is called with what is read anew later, and with what is wrong with the files.
 //   - Errors: those of access.Open, which name the file.
 func (s *Security) Open(tell func(level slog.Level, text string)) (*Guard, error) {
-	if s.Cert == "" && s.ACL == "" {
+	if !s.named() {
 		return nil, nil
 	}
 	g := &Guard{tell: tell, ended: make(chan struct{})}

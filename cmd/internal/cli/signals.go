@@ -4,69 +4,45 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"os"
+	"errors"
+	"io"
+	"log/slog"
 	"os/signal"
 	"syscall"
-	"time"
+
+	"tagbus/internal/signals"
 )
 
 // SignalError is the cause with which the context of Signals ends.
-type SignalError struct{ Signal os.Signal }
-
-// Error names the signal.
-func (e *SignalError) Error() string { return fmt.Sprintf("stopped by signal: %v", e.Signal) }
+type SignalError = signals.Error
 
 // IgnoreClosedPipes makes a write to a pipe without a reader fail with
 // EPIPE, also on standard output, instead of ending the process.
 func IgnoreClosedPipes() { signal.Ignore(syscall.SIGPIPE) }
 
-// echo is how soon after the first a signal is taken for the same wish: timeout
-// of coreutils sends two, one to the process and one to its group.
-const echo = 500 * time.Millisecond
+// Signals returns two contexts that end as those of signals.Watch: ctx at the first signal,
+// hurry at the second one.
+//
+//   - files: if it names any, SIGHUP reads them again.
+//   - stacks: takes the stacks of all goroutines at SIGQUIT.
+func Signals(parent context.Context, files *Security, stacks io.Writer) (ctx, hurry context.Context, stop func()) {
+	return signals.Watch(parent, signals.Config{Rereads: files.named(), Stacks: stacks, Status: ExitFailed})
+}
 
-// hurryTime is how long a command may take after the second signal.
-const hurryTime = 2 * time.Second
+// Follow makes the console say which signal ends ctx, if that means more than that the end is
+// asked for. It is said before the summary. Call it once, first.
+func (c *Console) Follow(ctx context.Context) {
+	c.ctx = ctx
+	context.AfterFunc(ctx, c.saySignal)
+}
 
-// Signals returns two contexts, each with a SignalError as cause. ctx ends at the first
-// SIGINT or SIGTERM: the command is to end in order. hurry ends at the next one, unless it
-// comes within half a second of the first, when it is ignored: nothing is to be waited for
-// any more. Two seconds later, or with a third signal, the process ends with status 1. stop
-// gives the signals back.
-func Signals(parent context.Context) (ctx, hurry context.Context, stop func()) {
-	ctx, cancel := context.WithCancelCause(parent)
-	hurry, cancelHurry := context.WithCancelCause(context.WithoutCancel(parent))
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	done := make(chan struct{})
-	go func() {
-		var first time.Time
-		var last <-chan time.Time
-		for {
-			select {
-			case s := <-signals:
-				switch {
-				case first.IsZero():
-					first = time.Now()
-					cancel(&SignalError{s})
-				case time.Since(first) <= echo:
-				case last == nil:
-					last = time.After(hurryTime)
-					cancelHurry(&SignalError{s})
-				default:
-					os.Exit(ExitFailed)
-				}
-			case <-last:
-				os.Exit(ExitFailed)
-			case <-done:
-				return
-			}
-		}
-	}()
-	return ctx, hurry, func() {
-		signal.Stop(signals)
-		close(done)
-		cancel(context.Canceled)
-		cancelHurry(context.Canceled)
+// saySignal says it once the context has ended.
+func (c *Console) saySignal() {
+	signal := (*SignalError)(nil)
+	if c.ctx == nil || c.ctx.Err() == nil || !errors.As(context.Cause(c.ctx), &signal) || signal.Why == "" {
+		return
 	}
+	c.signal.Do(func() {
+		c.Tell(slog.LevelWarn, "signal", []slog.Attr{slog.String("signal", signal.Name())}, "%s: %s: ending in order", signal.Name(), signal.Why)
+	})
 }

@@ -132,6 +132,9 @@ func TestVerifier(t *testing.T) {
 	}{
 		{"all is well", "64", []step{{1, 1, 0, nil}, {2, 2, 0, nil}}, [3]uint64{}},
 		{"it begins in the middle", "64", []step{{7, 7, 0, nil}, {8, 8, 0, nil}}, [3]uint64{}},
+		{"a replay of the middle of a run", "64", []step{{1001, 1, 0, nil}, {1002, 2, 0, nil}, {1005, 3, 0, emulate.ErrMissing}}, [3]uint64{0, 0, 2}},
+		{"a replay of short messages of the middle", "1", []step{{200, 1, 0, nil}, {201, 2, 0, nil}}, [3]uint64{}},
+		{"content that is behind", "64", []step{{1, 1001, 0, nil}, {2, 1002, 0, nil}, {2, 1003, 0, emulate.ErrDuplicate}}, [3]uint64{0, 1, 0}},
 		{"a loss that the bus knows", "64", []step{{1, 1, 0, nil}, {5, 5, 0, nil}}, [3]uint64{}},
 		{
 			"a loss that the bus does not know is counted once", "64",

@@ -15,7 +15,8 @@ import (
 // zero value is ready.
 //
 // What the bus reports as lost is not an error here: the counters of the bus
-// jump as those in the messages do.
+// jump as those in the messages do. What a publisher has made before the first message that is
+// received of a tag is not looked for.
 //
 // Threads: one at a time.
 type Verifier struct {
@@ -50,6 +51,7 @@ func (v *Verifier) Check(m bus.Message) error {
 		return fmt.Errorf("tag %v message %d: %w", m.Tag, m.Counter, err)
 	}
 	before := v.last(m)
+	begins := before.counter == 0
 	if m.Counter <= before.counter {
 		v.Duplicates++
 		return fmt.Errorf("tag %v message %d: %w: the last was %d", m.Tag, m.Counter, ErrDuplicate, before.counter)
@@ -65,6 +67,7 @@ func (v *Verifier) Check(m bus.Message) error {
 	moved := int64(counter-m.Counter-uint64(before.ahead)) << (64 - bits) >> (64 - bits)
 	before.ahead += moved
 	switch {
+	case begins: // what was before may be of another time, as in a replay of the middle of a run
 	case moved > 0:
 		v.Missing += uint64(moved)
 		return fmt.Errorf("tag %v message %d: %w: %d before it", m.Tag, m.Counter, ErrMissing, moved)

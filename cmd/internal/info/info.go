@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package info is the command tagbus info: what is known of one publisher, receiver,
 // subscriber or sender, or of one tag?
 package info
@@ -39,11 +41,11 @@ func (c *Command) Check() error {
 
 // Run runs the command.
 func (c *Command) Run(ctx context.Context, e *tool.Env) error {
-	d, err := e.Directory()
+	d, err := e.Everyone()
 	if err != nil {
 		return err
 	}
-	w, err := e.Watcher()
+	w, err := e.WatcherOfAll()
 	if err != nil {
 		return err
 	}
@@ -70,6 +72,8 @@ func (l *looker) look(ctx context.Context, out io.Writer) error {
 	}
 	found := called(entries, l.of)
 	switch tag, tagErr := tags.Parse(l.of); {
+	case len(found) == 1 && found[0].Role.IsClient():
+		return l.client(ctx, out, &found[0])
 	case len(found) == 1:
 		return l.instance(ctx, out, found[0].Instance)
 	case len(found) > 1:
@@ -91,7 +95,14 @@ func called(entries []directory.Entry, name string) (found []directory.Entry) {
 			found = append(found, e)
 		}
 	}
+	if isClient := func(e directory.Entry) bool { return e.Role.IsClient() }; !allOf(found, isClient) {
+		found = slices.DeleteFunc(found, isClient) // a publisher has its name from those that look for it
+	}
 	return found
+}
+
+func allOf[T any](all []T, is func(T) bool) bool {
+	return !slices.ContainsFunc(all, func(x T) bool { return !is(x) })
 }
 
 // candidate is one of several that are called alike.
@@ -116,6 +127,9 @@ func (l *looker) ambiguous(out io.Writer, found []directory.Entry) error {
 }
 
 func (l *looker) choose(out io.Writer, all []candidate) error {
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Instance, b.Instance))
+	})
 	fmt.Fprintf(l.env.Err, "%d are called %s: name one of them by its instance\n", len(all), plain.Text(l.of))
 	t := table.New(out, l.env.JSON, table.Text("INSTANCE"), table.Text("ROLE"), table.Text("HOST"), table.Number("PID"))
 	for _, c := range all {
@@ -157,7 +171,7 @@ func (l *looker) instance(ctx context.Context, out io.Writer, instance string) e
 // peer writes what publishers and receivers know of one that is not listed: a subscriber or
 // a sender.
 func (l *looker) peer(ctx context.Context, out io.Writer, entries []directory.Entry) error {
-	o := l.watcher.Rated(ctx, nil, state.Question{Peers: state.MaxPeers}, l.env.Timeout)
+	o := l.watcher.Rated(ctx, tells, state.Question{Peers: state.MaxPeers}, l.env.Timeout)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -168,8 +182,11 @@ func (l *looker) peer(ctx context.Context, out io.Writer, entries []directory.En
 	if len(links) == 0 {
 		return l.nothing(entries, o)
 	}
-	return l.links(out, o.Time, links)
+	return l.links(out, o.Time, links, nil)
 }
+
+// tells reports whether an entry is of one that tells of its peers.
+func tells(e *directory.Entry) bool { return !e.Role.IsClient() }
 
 // nothing returns an error for what nothing is called, with what is called like it.
 func (l *looker) nothing(entries []directory.Entry, o overview.Overview) error {
@@ -204,9 +221,9 @@ func (l *looker) nothing(entries []directory.Entry, o overview.Overview) error {
 	case len(near) > 0:
 		text += ": did you mean " + strings.Join(near[:min(most, len(near))], " or ") + "?"
 	case len(entries) == 0:
-		text += ": it is empty"
+		text += ": it is empty. Start a publisher, or a receiver, with the same --bus"
 	default:
-		text += ", and it is no tag: tagbus ls lists publishers and receivers"
+		text += ", and it is no tag: tagbus ls --role all lists what there is"
 	}
 	if unknown > 0 {
 		text += fmt.Sprintf(" (%d of %d could not be asked for theirs)", unknown, len(o.Rows))

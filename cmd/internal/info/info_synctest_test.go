@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package info
 
 import (
@@ -140,10 +142,10 @@ felix-07: publisher on host-1, pid 4711
   cache        16 messages, 1.00 MiB of 64.0 MiB
   subscribers  2, 1 of them stalled: they take nothing
 
-SUBSCRIBER  HOST    PID  POLICY          QUEUE     LIMIT  SENT  LEFT-OUT   LOST  STALLED  HEARD        RTT
-daq         host-2   99  block        4.00 MiB  4.00 MiB    10         0      0  31s      32s ago  0.50 ms
-daq         host-2   99  drop-newest       0 B  4.00 MiB    20         0  1,235  31s      32s ago  0.50 ms
-S2          host-3    5  latest            0 B  1.00 MiB     5         3      0  -        -              -
+SUBSCRIBER  HOST    PID  POLICY          QUEUE     LIMIT  SENT  LEFT-OUT   LOST  STALLED  HEARD        RTT  RESENT
+daq         host-2   99  block        4.00 MiB  4.00 MiB    10         0      0  31s      32s ago  0.50 ms       -
+daq         host-2   99  drop-newest       0 B  4.00 MiB    20         0  1,235  31s      32s ago  0.50 ms       -
+S2          host-3    5  latest            0 B  1.00 MiB     5         3      0  -        -              -       -
 
 LOST TO SUBSCRIBER  POLICY       CAUSE       COUNT  FIRST                LAST
 daq                 drop-newest  full        1,234  1999-12-31 23:59:00  1999-12-31 23:59:59
@@ -183,18 +185,18 @@ front             0    0 B      -     -     0         0     0  never
 felix-08 could not be asked: connection refused
 
 Subscribers of it at felix-07:
-SUBSCRIBER  HOST    PID  POLICY       QUEUE     LIMIT  SENT  LEFT-OUT   LOST  STALLED  HEARD        RTT
-daq         host-2   99  drop-newest    0 B  4.00 MiB    20         0  1,235  31s      32s ago  0.50 ms
-S2          host-3    5  latest         0 B  1.00 MiB     5         3      0  -        -              -
+SUBSCRIBER  HOST    PID  POLICY       QUEUE     LIMIT  SENT  LEFT-OUT   LOST  STALLED  HEARD        RTT  RESENT
+daq         host-2   99  drop-newest    0 B  4.00 MiB    20         0  1,235  31s      32s ago  0.50 ms       -
+S2          host-3    5  latest         0 B  1.00 MiB     5         3      0  -        -              -       -
 `, "", ""},
 		{"daq", `
 daq: subscriber on host-2, pid 99
   instance     S1
   known        by what it is connected to, which is below: it has no entry in /run/bus
 
-PUBLISHER  HOST     PID  POLICY          QUEUE     LIMIT  SENT  LEFT-OUT   LOST  STALLED  HEARD        RTT
-felix-07   host-1  4711  block        4.00 MiB  4.00 MiB    10         0      0  31s      32s ago  0.50 ms
-felix-07   host-1  4711  drop-newest       0 B  4.00 MiB    20         0  1,235  31s      32s ago  0.50 ms
+PUBLISHER  HOST     PID  POLICY          QUEUE     LIMIT  SENT  LEFT-OUT   LOST  STALLED  HEARD        RTT  RESENT
+felix-07   host-1  4711  block        4.00 MiB  4.00 MiB    10         0      0  31s      32s ago  0.50 ms       -
+felix-07   host-1  4711  drop-newest       0 B  4.00 MiB    20         0  1,235  31s      32s ago  0.50 ms       -
 
 LOST BY PUBLISHER  POLICY       CAUSE   COUNT  FIRST                LAST
 felix-07           drop-newest  full    1,234  1999-12-31 23:59:00  1999-12-31 23:59:59
@@ -205,13 +207,13 @@ felix-07           drop-newest  memory      1  -                    -
   instance     S0
   gone         this is what is remembered of it
 
-PUBLISHER  HOST     PID  POLICY  QUEUE  LIMIT  SENT  LEFT-OUT  LOST  STALLED  HEARD  RTT
-felix-07   host-1  4711  -         0 B    0 B     7         0     2  -        -        -
+PUBLISHER  HOST     PID  POLICY  QUEUE  LIMIT  SENT  LEFT-OUT  LOST  STALLED  HEARD  RTT  RESENT
+felix-07   host-1  4711  -         0 B    0 B     7         0     2  -        -        -       -
 
 LOST BY PUBLISHER  POLICY  CAUSE       COUNT  FIRST  LAST
 felix-07           -       connection      2  -      -
 `, "", ""},
-		{"felix", "\n", "", "nothing in /run/bus is called felix, and it is no tag: tagbus ls lists publishers and receivers (2 of 4 could not be asked for theirs)"},
+		{"felix", "\n", "", "nothing in /run/bus is called felix, and it is no tag: tagbus ls --role all lists what there is (2 of 4 could not be asked for theirs)"},
 		{"felix-09", "\n", "", "nothing in /run/bus is called felix-09: did you mean felix-07 or felix-08? (2 of 4 could not be asked for theirs)"},
 		{"dac", "\n", "", "nothing in /run/bus is called dac: did you mean daq? (2 of 4 could not be asked for theirs)"},
 		{"0x300", "\n", "", "no publisher or receiver in /run/bus has the tag 0x0000000000000300"},
@@ -259,7 +261,7 @@ func TestInfoOfABusThatIsNotThere(t *testing.T) {
 		t.Errorf("missing: got %v, want %s", err, want)
 	}
 	_, _, err = looked(t, "x", false, new(folder), nil)
-	if want := "nothing in /run/bus is called x: it is empty"; err == nil || err.Error() != want {
+	if want := "nothing in /run/bus is called x: it is empty. Start a publisher, or a receiver, with the same --bus"; err == nil || err.Error() != want {
 		t.Errorf("empty: got %v, want %s", err, want)
 	}
 }

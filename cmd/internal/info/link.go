@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package info
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
 
+	"tagbus/bus/directory"
 	"tagbus/bus/state"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
@@ -83,7 +87,9 @@ func goneText(now time.Time, p *state.Peer) string {
 }
 
 // links writes what publishers know of a subscriber, or receivers of a sender.
-func (l *looker) links(out io.Writer, now time.Time, links []link) error {
+//
+//   - listed: its entry; nil if it has none.
+func (l *looker) links(out io.Writer, now time.Time, links []link, listed *directory.Entry) error {
 	if l.env.JSON {
 		t := table.New(out, true)
 		for _, k := range links {
@@ -93,12 +99,18 @@ func (l *looker) links(out io.Writer, now time.Time, links []link) error {
 		}
 		return nil
 	}
+	slices.SortFunc(links, func(a, b link) int {
+		return cmp.Or(cmp.Compare(a.By.Name, b.By.Name), cmp.Compare(a.By.Host, b.By.Host), cmp.Compare(a.By.Instance, b.By.Instance))
+	})
 	first, p := &links[0], page{out}
 	p.head(name(first.Name, first.Instance), first.role(), first.Host, first.PID)
 	p.say("instance", "%s", first.Instance)
-	if first.Gone {
+	switch {
+	case first.Gone:
 		p.say("gone", "%s", goneText(now, &first.Peer))
-	} else {
+	case listed != nil:
+		p.clientEntry(listed, now)
+	default:
 		p.say("known", "by what it is connected to, which is below: it has no entry in %s", l.env.Bus)
 	}
 	word := string(first.By.Role)

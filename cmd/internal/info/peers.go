@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package info
 
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +45,7 @@ func (p page) peers(s *state.State, now time.Time) {
 	}
 	p.say(word+"s", "%s", text)
 	t := table.New(p.out, false, laneColumns(word)...)
+	slices.SortFunc(s.Peers, func(a, b state.Peer) int { return worstFirst(&a, &b) })
 	for i := range s.Peers {
 		addLanes(t, now, name(s.Peers[i].Name, s.Peers[i].Instance), &s.Peers[i])
 	}
@@ -51,6 +56,21 @@ func (p page) peers(s *state.State, now time.Time) {
 		_ = t.Row(nil, name(g.Name, g.Instance), g.Host, number(g.PID), units.FormatCount(g.Messages), units.FormatCount(state.Lost(g.Losses)), units.FormatAgo(now, g.Heard))
 	}
 	p.table(t)
+}
+
+// worstFirst orders peers: those that are stalled, for longest, then those that have lost most,
+// then by name, so that a row is where it was a look before.
+func worstFirst(a, b *state.Peer) int {
+	stalled := func(p *state.Peer) int64 {
+		if p.StalledSince.IsZero() {
+			return math.MaxInt64
+		}
+		return p.StalledSince.UnixNano()
+	}
+	return cmp.Or(
+		cmp.Compare(stalled(a), stalled(b)), cmp.Compare(state.Lost(b.Losses), state.Lost(a.Losses)),
+		cmp.Compare(a.Name, b.Name), cmp.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Instance, b.Instance),
+	)
 }
 
 // table writes a table after an empty line, if it has rows.
@@ -66,7 +86,7 @@ func laneColumns(word string) []table.Column {
 	return []table.Column{
 		table.Text(strings.ToUpper(word)), table.Text("HOST"), table.Number("PID"), table.Text("POLICY"),
 		table.Number("QUEUE"), table.Number("LIMIT"), table.Number("SENT"), table.Number("LEFT-OUT"), table.Number("LOST"),
-		table.Text("STALLED"), table.Text("HEARD"), table.Number("RTT"),
+		table.Text("STALLED"), table.Text("HEARD"), table.Number("RTT"), table.Number("RESENT"),
 	}
 }
 
@@ -83,11 +103,15 @@ func addLanes(t *table.Table, now time.Time, called string, p *state.Peer) {
 	if p.RoundTrip > 0 {
 		rtt = units.FormatDuration(time.Duration(p.RoundTrip * float64(time.Second)))
 	}
+	resent := ""
+	if p.Path != nil {
+		resent = units.FormatCount(p.Path.Retransmitted)
+	}
 	for _, l := range lanes {
 		_ = t.Row(nil, called, p.Host, number(p.PID), l.Policy,
 			units.Bytes(l.Queued).String(), units.Bytes(l.QueueLimit).String(),
 			units.FormatCount(l.Messages), units.FormatCount(l.LeftOut), units.FormatCount(state.Lost(l.Losses)),
-			stalled, units.FormatAgo(now, p.Heard), rtt)
+			stalled, units.FormatAgo(now, p.Heard), rtt, resent)
 	}
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package info
 
 import (
@@ -80,7 +82,11 @@ func writeState(out io.Writer, r *overview.Row, now time.Time) {
 	p.say("instance", "%s", s.Instance)
 	p.say("version", "%s, %s", s.Program, s.Go)
 	p.say("running", "for %s, since %s", units.FormatAge(s.Time.Sub(s.Since)), units.FormatTime(s.Since))
-	p.entry(&r.Entry, now)
+	if r.Entry.Role.IsClient() {
+		p.clientEntry(&r.Entry, now)
+	} else {
+		p.entry(&r.Entry, now)
+	}
 	if s.EntryFailing {
 		p.say("", "its entry cannot be renewed now: others will take it for gone")
 	}
@@ -101,6 +107,9 @@ func (p page) counters(r *overview.Row) {
 	p.say("messages", "%s%s", units.FormatCount(s.Messages), perSecond(r, func(s *state.State) uint64 { return s.Messages }, units.FormatRate))
 	p.say("payload", "%s%s", units.FormatBytes(float64(s.PayloadBytes)), perSecond(r, func(s *state.State) uint64 { return s.PayloadBytes }, units.FormatByteRate))
 	p.say("lost", "%s", lost(s.Losses))
+	if path := s.Path; path != nil {
+		p.say("resent", "%s of TCP, of %s with data, on the connections that are open", units.FormatNumber(path.Retransmitted, "segment"), units.FormatCount(path.Segments))
+	}
 	p.some("left out", s.LeftOut, "message", "by the policies latest and sample, on purpose")
 	p.some("silent", s.Silent, "connection", "closed here because nothing was heard")
 	p.some("broken", s.Broken, "connection", "ended without goodbye")

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package info
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,13 +34,24 @@ type tagObject struct {
 
 // tag writes what is known of a tag.
 func (l *looker) tag(ctx context.Context, out io.Writer, tag tags.Tag) error {
-	serves := func(e *directory.Entry) bool { return e.Tags.Contains(tag) }
+	wanted := make(map[string]bool)
+	serves := func(e *directory.Entry) bool {
+		if has := e.Tags.Contains(tag); !has || !e.Role.IsClient() {
+			return has
+		}
+		wanted[e.Instance] = true
+		return false
+	}
 	o := l.watcher.Rated(ctx, serves, state.Question{Peers: state.MaxPeers, Tags: tags.Of(tag)}, l.env.Timeout)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if len(o.Rows) == 0 {
-		return fmt.Errorf("no publisher or receiver in %s has the tag %v", l.env.Bus, tag)
+		text := ""
+		if len(wanted) > 0 {
+			text = fmt.Sprintf(", and %s it: tagbus ls %v --role all", plural(len(wanted), "client wants", "clients want"), tag)
+		}
+		return fmt.Errorf("no publisher or receiver in %s has the tag %v%s", l.env.Bus, tag, text)
 	}
 	if l.env.JSON {
 		return tagJSON(out, tag, o.Rows)
@@ -76,6 +90,9 @@ func of(s *state.State, tag tags.Tag) state.Tag {
 func (l *looker) tagText(out io.Writer, tag tags.Tag, o overview.Overview) {
 	p := page{out}
 	fmt.Fprintf(out, "%v\n", tag)
+	slices.SortFunc(o.Rows, func(a, b overview.Row) int {
+		return cmp.Or(cmp.Compare(name(a.Entry.Name, a.Entry.Instance), name(b.Entry.Name, b.Entry.Instance)), cmp.Compare(a.Entry.Host, b.Entry.Host), cmp.Compare(a.Entry.Instance, b.Entry.Instance))
+	})
 	publishers := 0
 	t := table.New(out, false, tagColumns("SERVED BY")...)
 	var failed error

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package list is the command tagbus ls: who is there?
 package list
 
@@ -9,6 +11,8 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
+	"strings"
 	"time"
 
 	"tagbus/bus/directory"
@@ -22,7 +26,7 @@ import (
 // Command is the command line of ls.
 type Command struct {
 	Tags    tags.Set   `arg:"" optional:"" help:"Only those that have one of these tags."`
-	Role    string     `placeholder:"ROLE" help:"Only those of a role: publisher or receiver."`
+	Role    string     `placeholder:"ROLE" help:"Only those of a role: publisher, receiver, subscriber or sender, or all of these. Default: publishers and receivers."`
 	Name    string     `placeholder:"GLOB" help:"Only those with such a name, for example 'felix-*'."`
 	Host    string     `placeholder:"GLOB" help:"Only those on such a host."`
 	Sort    string     `default:"name" placeholder:"KEY" help:"Order: name, since (the newest first), or rate, bytes, lost (the most first; they imply -v). Default ${default}."`
@@ -34,8 +38,8 @@ type Command struct {
 // Check reports what is wrong with the flags.
 func (c *Command) Check() error {
 	var errs []error
-	if c.Role != "" && c.Role != string(state.Publisher) && c.Role != string(state.Receiver) {
-		errs = append(errs, fmt.Errorf("--role: got %q, want publisher or receiver; subscribers and senders are not in the directory: tagbus info NAME of a publisher shows them", c.Role))
+	if c.Role != "" && !slices.Contains(roles, c.Role) {
+		errs = append(errs, fmt.Errorf("--role: got %q, want %s or all", c.Role, strings.Join(roles[:len(roles)-1], ", ")))
 	}
 	for _, glob := range []struct{ flag, pattern string }{{"--name", c.Name}, {"--host", c.Host}} {
 		if _, err := path.Match(glob.pattern, ""); err != nil {
@@ -51,6 +55,17 @@ func (c *Command) Check() error {
 	return errors.Join(errs...)
 }
 
+// anyRole is the value of --role for all of them.
+const anyRole = "all"
+
+// roles are the values of --role.
+var roles = []string{string(state.Publisher), string(state.Receiver), string(state.Subscriber), string(state.Sender), anyRole}
+
+// clients reports whether clients are listed.
+func (c *Command) clients() bool {
+	return c.Role == anyRole || c.Role == string(state.Subscriber) || c.Role == string(state.Sender)
+}
+
 // verbose reports whether the processes are asked.
 func (c *Command) verbose() bool {
 	return c.Verbose || c.Sort == "rate" || c.Sort == "bytes" || c.Sort == "lost"
@@ -58,14 +73,18 @@ func (c *Command) verbose() bool {
 
 // Run runs the command.
 func (c *Command) Run(ctx context.Context, e *tool.Env) error {
-	d, err := e.Directory()
+	directory, watcher := e.Directory, e.Watcher
+	if c.clients() {
+		directory, watcher = e.Everyone, e.WatcherOfAll
+	}
+	d, err := directory()
 	if err != nil {
 		return err
 	}
 	l := &lister{Command: c, env: e}
 	look := func() overview.Overview { return entriesOf(d) }
 	if c.verbose() {
-		w, err := e.Watcher()
+		w, err := watcher()
 		if err != nil {
 			return err
 		}
@@ -88,7 +107,14 @@ type lister struct {
 
 // ask looks at the bus and asks the processes.
 func (l *lister) ask(ctx context.Context, w *overview.Watcher) overview.Overview {
-	return w.Rated(ctx, l.keep, state.Question{}, l.env.Timeout)
+	if !l.clients() {
+		return w.Rated(ctx, l.keep, state.Question{}, l.env.Timeout)
+	}
+	// Publishers tell of the clients that say nothing of themselves.
+	asked := func(e *directory.Entry) bool { return !e.Role.IsClient() || l.keep(e) }
+	o := w.Rated(ctx, asked, state.Question{Peers: state.MaxPeers}, l.env.Timeout)
+	o.Clients()
+	return o
 }
 
 // entriesOf returns what a directory lists.
@@ -107,7 +133,7 @@ func (l *lister) keep(e *directory.Entry) bool {
 		ok, _ := path.Match(pattern, text) // Check has seen the pattern
 		return pattern == "" || ok
 	}
-	return (l.Role == "" || l.Role == string(roleOf(e))) && matches(l.Name, e.Name) && matches(l.Host, e.Host) &&
+	return (l.Role == "" || l.Role == anyRole || l.Role == string(roleOf(e))) && matches(l.Name, e.Name) && matches(l.Host, e.Host) &&
 		(l.Tags.IsEmpty() || l.Tags.Intersects(e.Tags))
 }
 
@@ -120,6 +146,8 @@ func roleOf(e *directory.Entry) state.Role {
 }
 
 // show writes a look.
+//
+// Errors: those of out and of the directory; those of tool.Denied.
 func (l *lister) show(out io.Writer, o overview.Overview) error {
 	notes := l.env.Err
 	if l.Watch > 0 && !l.env.JSON {
@@ -143,5 +171,8 @@ func (l *lister) show(out io.Writer, o overview.Overview) error {
 		return err
 	}
 	l.notes(notes, o, rows, len(shown), all)
-	return nil
+	if l.Watch > 0 {
+		return nil
+	}
+	return tool.Denied(o)
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package list
 
 import (
@@ -118,10 +120,10 @@ felix-07  publisher  host-1  4711  tcp      10.0.0.7:5000     0x0000000000000100
 front     publisher  host-2  4711  tcp      10.0.0.7:5000     0x0000000000000100                     2d1h ago
 `, ""},
 		{"with what they say", Command{Verbose: true}, `
-NAME      ROLE       HOST     PID  SUBS  MSG/S  MB/S   LOST  BACKEND  ADDRESS           TAGS                                   SINCE
-b2        receiver   host-2  4711     -      -     -      -  tcp      10.0.0.7:5000 +1  0x0000000000000005                     2s ago
-felix-07  publisher  host-1  4711     4  1,250  1.25  1,235  tcp      10.0.0.7:5000     0x0000000000000100-0x000000000000010f  3m13s ago
-front     publisher  host-2  4711     6   20.0  0.02      0  tcp      10.0.0.7:5000     0x0000000000000100                     2d1h ago
+NAME      ROLE       HOST     PID  SUBS  MSG/S  MB/S   LOST  RESENT  BACKEND  ADDRESS           TAGS                                   SINCE
+b2        receiver   host-2  4711     -      -     -      -       -  tcp      10.0.0.7:5000 +1  0x0000000000000005                     2s ago
+felix-07  publisher  host-1  4711     4  1,250  1.25  1,235       -  tcp      10.0.0.7:5000     0x0000000000000100-0x000000000000010f  3m13s ago
+front     publisher  host-2  4711     6   20.0  0.02      0       -  tcp      10.0.0.7:5000     0x0000000000000100                     2d1h ago
 `, `b2 on host-2 could not be asked: dial tcp 10.0.0.9:7: connection refused; \x1b[2J` + "\n"},
 		{"those with a tag, of a host", Command{Tags: set, Host: "*-2"}, `
 NAME   ROLE       HOST     PID  BACKEND  ADDRESS        TAGS                SINCE
@@ -132,8 +134,8 @@ NAME  ROLE      HOST     PID  BACKEND  ADDRESS           TAGS                SIN
 b2    receiver  host-2  4711  tcp      10.0.0.7:5000 +1  0x0000000000000005  1s ago
 `, ""},
 		{"the first of those with names, by rate", Command{Name: "f*", Sort: "rate", Head: 1}, `
-NAME      ROLE       HOST     PID  SUBS  MSG/S  MB/S   LOST  BACKEND  ADDRESS        TAGS                                   SINCE
-felix-07  publisher  host-1  4711     4  1,250  1.25  1,235  tcp      10.0.0.7:5000  0x0000000000000100-0x000000000000010f  3m13s ago
+NAME      ROLE       HOST     PID  SUBS  MSG/S  MB/S   LOST  RESENT  BACKEND  ADDRESS        TAGS                                   SINCE
+felix-07  publisher  host-1  4711     4  1,250  1.25  1,235       -  tcp      10.0.0.7:5000  0x0000000000000100-0x000000000000010f  3m13s ago
 `, "1 of 2 (--head)\n"},
 		{"none", Command{Name: "x"}, "\n", "none of 3 entries in /run/bus is what was asked for\n"},
 	}
@@ -197,8 +199,8 @@ func TestAThousandPublishersAreListedByOneLook(t *testing.T) {
 }
 
 func TestFlagsThatMakeNoSenseAreNamed(t *testing.T) {
-	c := Command{Role: "subscriber", Name: "[", Sort: "size", Head: -1}
-	want := `--role: got "subscriber", want publisher or receiver; subscribers and senders are not in the directory: tagbus info NAME of a publisher shows them
+	c := Command{Role: "observer", Name: "[", Sort: "size", Head: -1}
+	want := `--role: got "observer", want publisher, receiver, subscriber, sender or all
 --name: got "[", want a name with * and ?, each [ with its ]
 --sort: got "size", want name, rate, bytes, lost or since
 --head: got -1, want 1 or more`

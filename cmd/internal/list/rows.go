@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package list
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -16,6 +19,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/table"
+	"tagbus/cmd/internal/tool"
 	"tagbus/cmd/internal/units"
 	"tagbus/internal/plain"
 )
@@ -49,6 +53,7 @@ type figures struct {
 	MessageRate  *float64     `json:"messages_per_second,omitempty"`
 	ByteRate     *float64     `json:"payload_bytes_per_second,omitempty"`
 	Losses       []state.Loss `json:"losses,omitempty"`
+	Path         *state.Path  `json:"path,omitempty"` // of TCP, on the connections that are open
 }
 
 // orders are the values of --sort.
@@ -101,14 +106,17 @@ func rowOf(r *overview.Row) row {
 		Addresses: e.Addresses, Monitor: e.Monitor, Mirror: e.Mirror, Tags: plain.Cut(e.Tags.String(), state.MaxTagsText), TagParts: e.Tags.Parts(),
 		Since: e.Since, PageBytes: e.PageBytes, MaxMessageBytes: e.MaxMessageBytes,
 	}
-	if r.Err != nil {
+	if all.Addresses == nil { // of a client: none, which is a list too
+		all.Addresses = []netip.AddrPort{}
+	}
+	if r.Err != nil && !errors.Is(r.Err, tool.ErrNoMonitor) { // it is connected to none, or a publisher would tell of it
 		all.Error = cli.Text(r.Err)
 	}
 	if s := r.State; s != nil {
 		if all.Since.IsZero() { // receivers do not announce it
 			all.Since = s.Since
 		}
-		all.figures = &figures{Connected: s.Connected, Messages: s.Messages, PayloadBytes: s.PayloadBytes, Losses: s.Losses}
+		all.figures = &figures{Connected: s.Connected, Messages: s.Messages, PayloadBytes: s.PayloadBytes, Losses: s.Losses, Path: s.Path}
 		if rate, ok := r.Rate(func(s *state.State) uint64 { return s.Messages }); ok {
 			all.MessageRate = &rate
 		}
@@ -138,7 +146,7 @@ func (r *row) address() string {
 func (l *lister) write(out io.Writer, now time.Time, rows []row) error {
 	columns := []table.Column{table.Text("NAME"), table.Text("ROLE"), table.Text("HOST"), table.Number("PID")}
 	if l.verbose() {
-		columns = append(columns, table.Number("SUBS"), table.Number("MSG/S"), table.Number("MB/S"), table.Number("LOST"))
+		columns = append(columns, table.Number(l.peerWord()), table.Number("MSG/S"), table.Number("MB/S"), table.Number("LOST"), table.Number("RESENT"))
 	}
 	columns = append(columns, table.Text("BACKEND"), table.Text("ADDRESS"), table.Text("TAGS"), table.Text("SINCE"))
 	t := table.New(out, l.env.JSON, columns...)
@@ -163,10 +171,26 @@ func pid(n int) string {
 	return strconv.Itoa(n)
 }
 
-// cells returns SUBS, MSG/S, MB/S and LOST, empty where they are not known.
+// peerWord returns the title of the number of peers.
+func (c *Command) peerWord() string {
+	switch {
+	case c.Role == string(state.Subscriber):
+		return "PUBS"
+	case c.clients():
+		return "PEERS"
+	default:
+		return "SUBS"
+	}
+}
+
+// cells returns SUBS, MSG/S, MB/S, LOST and RESENT, empty where they are not known.
 func (f *figures) cells() []string {
 	if f == nil {
-		return make([]string, 4)
+		return make([]string, 5)
+	}
+	resent := ""
+	if f.Path != nil {
+		resent = units.FormatCount(f.Path.Retransmitted)
 	}
 	rate := func(r *float64, unit float64) string {
 		if r == nil {
@@ -176,7 +200,7 @@ func (f *figures) cells() []string {
 	}
 	return []string{
 		units.FormatCount(uint64(f.Connected)), rate(f.MessageRate, 1), rate(f.ByteRate, 1e6),
-		units.FormatCount(state.Lost(f.Losses)),
+		units.FormatCount(state.Lost(f.Losses)), resent,
 	}
 }
 
@@ -192,6 +216,8 @@ func (l *lister) notes(out io.Writer, o overview.Overview, rows []row, shown, al
 	switch {
 	case all == 0:
 		say("%s is empty: start a publisher, or a receiver, with the same --bus", l.env.Bus)
+	case len(rows) == 0 && l.clients():
+		say("none of %s in %s is what was asked for; a program that may not write there, or is of an earlier release, is not listed: tagbus info NAME of a publisher shows its subscribers", entries(all), l.env.Bus)
 	case len(rows) == 0:
 		say("none of %s in %s is what was asked for", entries(all), l.env.Bus)
 	case shown < len(rows):

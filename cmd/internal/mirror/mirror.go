@@ -77,6 +77,7 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 		return errors.Join(err, from.Close())
 	}
 	r := &run{cmd: c, env: e, console: cli.NewConsole(name, e.Err, c.Log), ended: "signal"}
+	r.console.Follow(ctx)
 	err = r.between(ctx, from, to)
 	return r.report(errors.Join(err, from.Close(), to.Close()))
 }

@@ -20,6 +20,7 @@ import (
 	"tagbus/bus/metrics"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/latency"
+	"tagbus/netio"
 )
 
 // foreign are the metrics of Prometheus, and of the libraries, that the files use, with
@@ -40,7 +41,7 @@ func exported(t *testing.T) map[string][]string {
 	t.Helper()
 	peers := []bus.SubscriberState{{
 		Peer:  bus.Peer{Addr: netip.MustParseAddrPort("10.0.0.1:1")},
-		Lanes: []bus.LaneState{{}},
+		Lanes: []bus.LaneState{{}}, Path: new(netio.Path),
 	}}
 	var h latency.Histogram
 	registry := prometheus.NewPedanticRegistry()

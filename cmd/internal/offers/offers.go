@@ -30,6 +30,7 @@ func Tell(c *cli.Console, s Subscriber, wanted tags.Set, done <-chan struct{}) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	var again remind.Reminder // since others are there
+	saidEmpty := false
 	for {
 		select {
 		case <-tick.C:
@@ -47,8 +48,14 @@ func Tell(c *cli.Console, s Subscriber, wanted tags.Set, done <-chan struct{}) {
 		found, err := s.Offers(ctx, wanted)
 		cancel()
 		switch {
-		case err != nil || found.Publishers == 0: // it costs next to nothing to look again
+		case err != nil: // it costs next to nothing to look again
 			again = remind.Reminder{}
+		case found.Publishers == 0:
+			again = remind.Reminder{}
+			if !saidEmpty {
+				saidEmpty = true
+				c.Tell(slog.LevelInfo, "waiting", nil, "the bus has no publisher: start one with the same --bus, or check --bus; this command waits for it")
+			}
 		case found.None():
 			c.Tell(slog.LevelWarn, "waiting", nil, "%v; check --tags, or wait for a publisher that has them", found)
 		}

@@ -98,7 +98,7 @@ func TestASubscriberNamesTheNearestTagsAgainAndAgain(t *testing.T) {
 			asked     []time.Duration
 			lines     int
 		}{
-			{"nothing is there", 0, bus.Offers{}, 6 * time.Second, seconds(2, 4, 6), 0},
+			{"nothing is there", 0, bus.Offers{}, 6 * time.Second, seconds(2, 4, 6), 1},
 			{"others are", 0, others, 100 * time.Second, seconds(2, 12, 32, 72), 4},
 			{"one that has the tag is, and is being dialed", 0, bus.Offers{Publishers: 3, Serving: 1}, 100 * time.Second, seconds(52), 0},
 			{"it is connected", 1, bus.Offers{Publishers: 3, Serving: 1}, 100 * time.Second, nil, 0},
@@ -122,7 +122,8 @@ func TestASubscriberNamesTheNearestTagsAgainAndAgain(t *testing.T) {
 		}
 		const line = "<4>2 publishers here, none of tags 0x0000000000000007; nearest sets: near@pc has 0x0000000000000008, far has 0x0000000000000064; " +
 			"check --tags, or wait for a publisher that has them kind=waiting\n"
-		if want := strings.Repeat(line, 6); out.String() != want {
+		const empty = "<6>the bus has no publisher: start one with the same --bus, or check --bus; this command waits for it kind=waiting\n"
+		if want := empty + strings.Repeat(line, 6); out.String() != want {
 			t.Errorf("got %q, want %q", out.String(), want)
 		}
 	})

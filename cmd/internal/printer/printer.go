@@ -5,6 +5,8 @@ package printer
 
 import (
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -14,6 +16,7 @@ import (
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/record"
+	"tagbus/internal/payload"
 	"tagbus/internal/plain"
 	"tagbus/tags"
 )
@@ -64,7 +67,26 @@ type Printer struct {
 	Delta    bool // with the time since the message before, of the same tag
 	TagsOnly bool // TAG TIME DELTA, or the object without its data
 
+	Payloads payload.Set // describe fields, which the object has beside the data
+
 	line []byte // made anew for each message
+}
+
+// Payloads loads the file of --payloads, which is for JSON alone; nil: none is named.
+//
+//   - Errors: a *cli.UsageError.
+func Payloads(path string, k Kind) (payload.Set, error) {
+	if path == "" {
+		return nil, nil
+	}
+	if k != JSON {
+		return nil, &cli.UsageError{Err: errors.New("--payloads is for messages that are printed as JSON")}
+	}
+	set, err := payload.Load(path)
+	if err != nil {
+		return nil, &cli.UsageError{Err: fmt.Errorf("--payloads: %w", err)}
+	}
+	return set, nil
 }
 
 // Line is a message and what is known of it.
@@ -78,17 +100,18 @@ type Line struct {
 
 // printed is a message as --print json prints it. docs/operations.md explains the fields.
 type printed struct {
-	Tag       tags.Tag       `json:"tag"`
-	Counter   uint64         `json:"counter"`
-	Status    bus.Status     `json:"status"`
-	Time      string         `json:"time"`
-	Delta     *float64       `json:"delta_seconds,omitempty"`
-	Publisher string         `json:"publisher,omitempty"`
-	Packet    *printedPacket `json:"packet,omitempty"`
-	Size      int            `json:"size"`
-	Data      *string        `json:"data,omitempty"`
-	Base64    []byte         `json:"base64,omitempty"`
-	File      string         `json:"file,omitempty"`
+	Tag       tags.Tag        `json:"tag"`
+	Counter   uint64          `json:"counter"`
+	Status    bus.Status      `json:"status"`
+	Time      string          `json:"time"`
+	Delta     *float64        `json:"delta_seconds,omitempty"`
+	Publisher string          `json:"publisher,omitempty"`
+	Packet    *printedPacket  `json:"packet,omitempty"`
+	Size      int             `json:"size"`
+	Data      *string         `json:"data,omitempty"`
+	Base64    []byte          `json:"base64,omitempty"`
+	Fields    json.RawMessage `json:"fields,omitempty"`
+	File      string          `json:"file,omitempty"`
 }
 
 // printedPacket is what a capture says of a packet.
@@ -169,6 +192,9 @@ func (p *Printer) object(l Line) printed {
 	}
 	if l.Packet.Known {
 		line.Packet = &printedPacket{l.Packet.LinkType, l.Packet.Time.UTC().Format(timeFormat), l.Packet.Length}
+	}
+	if of := p.Payloads.Of(l.Tag); of != nil && !p.TagsOnly && of.Check(l.Packet.Data) == nil {
+		line.Fields = of.AppendJSON(nil, l.Packet.Data)
 	}
 	switch {
 	case p.TagsOnly || l.File != "":

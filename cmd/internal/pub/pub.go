@@ -33,10 +33,11 @@ type Command struct {
 	Stamp  bool           `help:"Put the time into messages of --size, so that subscriber --verify can say how long they took."`
 	Status publish.Status `default:"0" placeholder:"N" help:"Status of each message, 0 to 255. Default ${default}."`
 
-	Count units.Count   `placeholder:"N" help:"End after N messages. Default: at the end of the input; never with --size."`
-	Rate  units.Rate    `placeholder:"N" help:"Messages per second, for example 50k. Default: without limit."`
-	Wait  int           `default:"1" aliases:"wait-subscribers" placeholder:"N" help:"Publish nothing before N subscribers want all of the tags. Without a subscriber a message goes nowhere; 0 publishes all the same, and says so. Default ${default}."`
-	For   time.Duration `aliases:"duration" placeholder:"TIME" help:"End in order after this time, also while it waits. Default: no limit."`
+	Count    units.Count   `placeholder:"N" help:"End after N messages. Default: at the end of the input; never with --size."`
+	Rate     units.Rate    `placeholder:"N" help:"Messages per second, for example 50k. Default: without limit."`
+	Wait     int           `default:"1" aliases:"wait-subscribers" placeholder:"N" help:"Publish nothing before N subscribers want all of the tags. Without a subscriber a message goes nowhere; 0 publishes all the same, and says so. Default ${default}."`
+	WaitTime time.Duration `default:"30s" placeholder:"TIME" help:"How long to wait for these subscribers before it ends with status 1. 0: until they come. Default ${default}."`
+	For      time.Duration `aliases:"duration" placeholder:"TIME" help:"End in order after this time, also while it waits. Default: no limit."`
 
 	Listen          cli.Address     `default:"127.0.0.1:0" placeholder:"ADDR[:PORT]" help:"Address to listen on, as that of publisher. Default ${default}, which no other host can reach."`
 	Advertise       []cli.Announced `placeholder:"ADDR[:PORT]" help:"Addresses to announce instead, as those of publisher."`
@@ -50,6 +51,9 @@ type Command struct {
 func (c *Command) Check() error {
 	if c.Size != nil && c.Input != "" {
 		return fmt.Errorf("--size makes messages up, and %s has some: give one of them", c.Input)
+	}
+	if c.WaitTime < 0 {
+		return fmt.Errorf("--wait-time: got %v, want a positive time, or 0 to wait until they come", c.WaitTime)
 	}
 	flags, err := c.flags(&tool.Flags{Bus: ".", Backend: "tcp"})
 	if err != nil {
@@ -68,6 +72,7 @@ func (c *Command) flags(common *tool.Flags) (*publish.Flags, error) {
 	f.Name, f.Duration, f.Quiet = c.Name, c.For, c.Quiet
 	f.Tags, f.Listen, f.Advertise = c.Tags, c.Listen, c.Advertise
 	f.Status, f.Rate, f.Count, f.Loop = c.Status, c.Rate, c.Count, c.Loop
+	f.WaitTime = c.WaitTime
 	f.WaitSubscribers, f.DrainTimeout, f.MaxMessageBytes = c.Wait, c.DrainTimeout, c.MaxMessageBytes
 	if c.Input != "" {
 		f.Input = c.Input

@@ -34,7 +34,7 @@ func TestFlagsAreThoseOfPublisher(t *testing.T) {
 		differs func(*publish.Flags) bool
 	}{
 		{"5", func(f *publish.Flags) bool {
-			return f.Input != "-" || f.Record.String() != "lines" || f.WaitSubscribers != 1 || f.Emulate != nil || f.PageBytes != 130900 || f.DrainTimeout != 30*time.Second || f.Loops != 1
+			return f.Input != "-" || f.Record.String() != "lines" || f.WaitSubscribers != 1 || f.Emulate != nil || f.PageBytes != 130900 || f.DrainTimeout != 30*time.Second || f.WaitTime != 30*time.Second || f.Loops != 1
 		}},
 		{"5 in --record fixed:8 --loop --wait 3 --status 9 --rate 2k --for 3s", func(f *publish.Flags) bool {
 			return f.Input != "in" || f.Record.String() != "fixed:8" || !f.Loop || f.WaitSubscribers != 3 || f.Status != 9 || f.Rate != 2000 || f.Duration != 3*time.Second
@@ -63,6 +63,7 @@ func TestUsage(t *testing.T) {
 		{"5 --size 10 --stamp", "--stamp needs --emulate with messages of 24 bytes or more"},
 		{"5 --loop", "--loop needs a file: standard input cannot be read again"},
 		{"5 --wait=-1", "--wait-subscribers: got -1, want 0 or more"},
+		{"5 --wait-time=-1s", "--wait-time: got -1s, want a positive time, or 0 to wait until they come"},
 		{"5 --record csv", `--record: unknown record format: "csv": want fixed:N, lines, length32, pcap, pcapng or raw`},
 	} {
 		if _, err := read(test.line); err == nil || cli.Text(err) != test.want {

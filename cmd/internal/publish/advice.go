@@ -9,29 +9,46 @@ import (
 	"tagbus/cmd/internal/cli"
 )
 
+// where is where a publisher can be reached, and what decides that.
+type where struct {
+	announced  []netip.AddrPort // what subscribers are told
+	advertised bool             // --advertise
+	everywhere bool             // --listen names all addresses of the host, which has no other
+}
+
+// where returns that of the run.
+func (r *run) where() where {
+	f := r.flags
+	return where{r.told.Addresses(), len(f.Advertise) > 0, len(f.Advertise) == 0 && f.Listen.Addr().IsUnspecified()}
+}
+
 // deserted says what to do about a run that no subscriber has taken part in.
 //
-//   - announced: what subscribers were told.
-//   - advertised: because --advertise says so.
 //   - refused: how many connections and subscriptions were refused.
-func deserted(announced []netip.AddrPort, advertised bool, refused int64) string {
+func deserted(w where, refused int64) string {
 	switch {
 	case refused > 0:
 		return fmt.Sprintf("no subscription was accepted: refused %d times, for the reasons above", refused)
-	case cli.OnlyLoopback(announced):
-		return fmt.Sprintf("no subscriber came: from other hosts none can reach %v, %s is for these; --wait-subscribers 1 waits for one", announced[0], option(advertised, " HOST", " HOST:0"))
-	default:
+	case !cli.OnlyLoopback(w.announced):
 		return "no subscriber came before the end: --wait-subscribers 1 waits for one"
+	case w.everywhere:
+		return fmt.Sprintf("no subscriber came: from other hosts none can reach %v, and this host has no other address: look after its network; --wait-subscribers 1 waits for one", w.announced[0])
+	default:
+		return fmt.Sprintf("no subscriber came: from other hosts none can reach %v, %s is for these; --wait-subscribers 1 waits for one", w.announced[0], option(w.advertised, " HOST", " HOST:0"))
 	}
 }
 
 // soFar says how many subscribers have come.
-func soFar(subscribers string, none bool, announced []netip.AddrPort, advertised bool) string {
+func soFar(subscribers string, none bool, w where) string {
 	text := fmt.Sprintf("still waiting: %s so far", subscribers)
-	if none && cli.OnlyLoopback(announced) {
-		text += fmt.Sprintf("; from other hosts none can reach %v (%s)", announced[0], option(advertised, "", ""))
+	switch {
+	case !none || !cli.OnlyLoopback(w.announced):
+		return text
+	case w.everywhere:
+		return text + fmt.Sprintf("; from other hosts none can reach %v, and this host has no other address", w.announced[0])
+	default:
+		return text + fmt.Sprintf("; from other hosts none can reach %v (%s)", w.announced[0], option(w.advertised, "", ""))
 	}
-	return text
 }
 
 // option returns the option that says where other hosts reach the publisher, with a value.

@@ -18,6 +18,9 @@ import (
 
 // Flags is the command line of publisher.
 type Flags struct {
+	// WaitTime bounds the wait for subscribers; 0 does not. Only tagbus pub has a flag for it.
+	WaitTime time.Duration `kong:"-"`
+
 	cli.Common
 
 	Tags   tags.Set    `required:"" placeholder:"SET" help:"Tags to publish: tags, ranges FIRST-LAST, value&mask and slash forms with *, separated by commas."`

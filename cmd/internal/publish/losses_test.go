@@ -41,3 +41,20 @@ func TestSubscribersThatLostNothingAreNoWarning(t *testing.T) {
 		})
 	}
 }
+
+// What subscribers lose of what they have received is no loss of the publisher.
+func TestTheSummaryHasWhatSubscribersDrop(t *testing.T) {
+	for _, test := range []struct {
+		dropped bus.Dropped
+		want    string
+	}{
+		{bus.Dropped{}, " 2 lost (2 too slow); ended by count"},
+		{bus.Dropped{Overflowed: 1200}, " 2 lost (2 too slow), 1,200 more in subscribers' own queues; ended by count"},
+		{bus.Dropped{Overflowed: 1, Panicked: 3}, " 2 lost (2 too slow), 1 more in subscribers' own queues, 3 more in their handlers, which panicked; ended by count"},
+	} {
+		s := summary{losses: bus.Losses{Full: 2}, Dropped: dropped(test.dropped), Ended: "count"}
+		if got := s.String(); !strings.HasSuffix(got, test.want) {
+			t.Errorf("got %q, want %q at its end", got, test.want)
+		}
+	}
+}

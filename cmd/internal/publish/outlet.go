@@ -38,7 +38,7 @@ type outlet interface {
 func (r *run) openOutlet(n *node.Node, monitor netip.AddrPort) error {
 	if r.flags.Send {
 		cfg := r.flags.senderConfig()
-		cfg.OnEvent = r.onEvent
+		cfg.OnEvent, cfg.Monitor = r.onEvent, monitor
 		s, err := n.NewSender(cfg)
 		if err != nil {
 			return err
@@ -54,8 +54,8 @@ func (r *run) openOutlet(n *node.Node, monitor netip.AddrPort) error {
 		return cli.NameListen("--listen", cfg.Listen, err)
 	}
 	r.outlet = publisher{p, bus.Status(r.flags.Status)}
-	r.announced = cli.AnnouncedBy(p.State)
-	r.console.Tell(slog.LevelInfo, "publishing", r.flags.SelfFields(p.Instance(), p.Addr()), "%s publishes on %s", r.flags.Self(p.Instance()), cli.Place(p.Addr(), r.announced, len(cfg.Advertise) > 0))
+	r.told.Set(cli.AnnouncedBy(p.State))
+	r.console.Tell(slog.LevelInfo, "publishing", r.flags.SelfFields(p.Instance(), p.Addr()), "%s publishes on %s", r.flags.Self(p.Instance()), cli.Place(p.Addr(), r.told.Addresses(), len(cfg.Advertise) > 0))
 	return nil
 }
 

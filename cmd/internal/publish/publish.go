@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -24,7 +23,7 @@ const (
 
 	description = `Publish messages on a bus: records of a file or of standard input, or those of an emulated detector.
 
-Ends with status 0 when all is published and every subscriber has received it, 1 when something failed or --duration ended it before --count was reached, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order; a second one, half a second later or more, gives up what it waits for.`
+Ends with status 0 when all is published and every subscriber has received it, 1 when something failed or --duration ended it before --count was reached, and 2 when the command line makes no sense. SIGINT, SIGTERM and SIGHUP stop it in order (SIGHUP reads certificates and policy again if there are some, unless the terminal has gone); a second one, half a second later or more, gives up what it waits for.`
 
 	// signalDrainTimeout bounds the end after a signal.
 	signalDrainTimeout = 5 * time.Second
@@ -58,12 +57,14 @@ func Main(args []string, s cli.Streams) int { return MainAs(program, args, s) }
 // makes no sense.
 func MainAs(name string, args []string, s cli.Streams) int {
 	cli.IgnoreClosedPipes()
+	cli.SayWaits(program, s.Err)
 	var flags Flags
 	if code, run := cli.Parse(cli.Program{Name: name, Description: description}, &flags, args, s); !run {
 		return code
 	}
-	ctx, hurry, stop := cli.Signals(context.Background())
+	ctx, hurry, stop := cli.Signals(context.Background(), &flags.Security, s.Err)
 	defer stop()
+	defer cli.LeaveWaits(ctx, hurry, program, s.Err)()
 	return Run(ctx, hurry, program, &flags, s)
 }
 
@@ -82,6 +83,8 @@ func Defaults() (*Flags, error) {
 //   - name: of the program, as it says it of itself.
 func Run(ctx, hurry context.Context, name string, flags *Flags, s cli.Streams) int {
 	r := &run{name: name, flags: flags, console: cli.NewConsole(name, s.Err, flags.Log), stdin: s.In, hurry: hurry}
+	r.console.Follow(ctx)
+	r.console.SayWaits()
 	err := r.run(ctx)
 	return r.report(err, s)
 }
@@ -101,7 +104,7 @@ type run struct {
 	subscribed atomic.Int64     // subscriptions seen
 	refused    atomic.Int64     // connections and subscriptions
 
-	announced []netip.AddrPort // what subscribers are told; nil of a sender
+	told cli.Told // where subscribers find it; nothing of a sender
 
 	started time.Time // publishing
 	elapsed time.Duration
@@ -166,6 +169,7 @@ func (r *run) onEvent(e bus.Event) {
 		r.refused.Add(1)
 	default: // of no account
 	}
+	r.told.Follow(e)
 	r.console.Event(e)
 }
 

@@ -35,7 +35,15 @@ type summary struct {
 	Unconfirmed uint64              `json:"unconfirmed"` // lost or received: their subscribers have gone without saying so
 	Subscribers []subscriberSummary `json:"subscribers"` // the last 256 and those connected
 
+	Dropped dropped `json:"dropped"` // received by subscribers and lost there, as they say
+
 	losses bus.Losses
+}
+
+// dropped counts what subscribers have lost of what they have received.
+type dropped struct {
+	Overflowed uint64 `json:"overflowed"`
+	Panicked   uint64 `json:"panicked"`
 }
 
 // report says how the run went and returns the exit code.
@@ -51,14 +59,14 @@ func (r *run) report(err error, s cli.Streams) int {
 		Refusals: r.stats.Refusals, Subscriptions: r.subscribed.Load(),
 		Unacknowledged: r.unacked.Load(),
 		Ended:          r.ended, Exit: code,
-		LostBy: cli.LossCountsOf(r.stats.Losses), Subscribers: subscribersOf(r.stats), losses: r.stats.Losses,
+		LostBy: cli.LossCountsOf(r.stats.Losses), Subscribers: subscribersOf(r.stats), Dropped: dropped(r.stats.Dropped), losses: r.stats.Losses,
 	}
 	sum.Lost, sum.Unconfirmed = sum.losses.Lost(), r.stats.Unconfirmed
 	r.saySubscribers(sum.Subscribers)
 	if r.outlet != nil {
 		sum.Instance = r.outlet.Instance()
 		if sum.Messages > 0 && sum.Subscriptions == 0 && !r.flags.Send { // a message is sent to its receiver
-			r.console.Warn("%s", deserted(r.announced, len(r.flags.Advertise) > 0, r.refused.Load()))
+			r.console.Warn("%s", deserted(r.where(), r.refused.Load()))
 		}
 	}
 	if err != nil {
@@ -84,6 +92,12 @@ func (s summary) String() string {
 		units.FormatNumber(s.Messages, "message"), units.FormatBytes(float64(s.Bytes)),
 		units.FormatDuration(time.Duration(s.Seconds*float64(time.Second))),
 		units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), lostText(s.losses, s.Unconfirmed))
+	if s.Dropped.Overflowed > 0 {
+		line += ", " + units.FormatCount(s.Dropped.Overflowed) + " more in subscribers' own queues"
+	}
+	if s.Dropped.Panicked > 0 {
+		line += ", " + units.FormatCount(s.Dropped.Panicked) + " more in their handlers, which panicked"
+	}
 	return line + "; ended by " + s.Ended
 }
 

@@ -11,6 +11,7 @@ import (
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/emulate"
 	"tagbus/cmd/internal/record"
+	"tagbus/internal/stuck"
 	"tagbus/tags"
 )
 
@@ -37,11 +38,11 @@ func newSource(f *Flags, stdin io.Reader, say func(string, ...any)) (s source, e
 		}
 		return e, nil
 	}
-	in := &input{name: f.Input, format: *f.Record, mapping: f.Map, turns: turns, loop: f.Loop, headed: f.headed(), say: say, r: stdin}
+	in := &input{name: f.Input, format: *f.Record, mapping: f.Map, turns: turns, loop: f.Loop, headed: f.headed(), say: say, r: stdin, noted: make(map[string]bool)}
 	if f.Input == "-" {
 		in.name = "standard input"
 	} else {
-		if in.file, err = os.Open(f.Input); err != nil {
+		if in.file, err = stuck.Open(f.Input); err != nil {
 			return nil, err
 		}
 		in.r = in.file
@@ -123,6 +124,7 @@ type input struct {
 	message []byte // with a record header; made anew for each
 	records uint64 // of this pass
 	short   bool   // the last record was, and that was said
+	noted   map[string]bool
 }
 
 func (in *input) next() (tags.Tag, []byte, error) {
@@ -137,6 +139,12 @@ func (in *input) next() (tags.Tag, []byte, error) {
 		return 0, nil, in.explain(err)
 	}
 	in.records++
+	for _, note := range in.reader.Notes() {
+		if !in.noted[note] {
+			in.noted[note] = true
+			in.say("%s: %s", in.name, note)
+		}
+	}
 	if len(data) != in.format.Bytes && in.format.Kind == record.Fixed && !in.short {
 		in.short = true
 		in.say("%s: the last record has only %d of %d bytes: published as it is", in.name, len(data), in.format.Bytes)

@@ -94,7 +94,7 @@ func TestPacketsThatNoRecordHeaderTakes(t *testing.T) {
 	// The only option of the interface is if_tsresol, 1 byte, 9.
 	at := bytes.Index(exact, []byte{9, 0, 1, 0, 9})
 	rounded := bytes.Clone(exact)
-	rounded[at+4] = 0x80 | 20
+	rounded[at+4] = 0x80 | 64
 	long := bytes.Clone(exact)
 	copy(long[bytes.LastIndex(long, []byte{6, 0, 0, 0, 6, 0, 0, 0}):], []byte{6, 0, 0, 0, 5, 0, 0, 0})
 	tests := []struct {
@@ -102,7 +102,7 @@ func TestPacketsThatNoRecordHeaderTakes(t *testing.T) {
 		file []byte
 		want string
 	}{
-		{"a clock that cannot be told", rounded, "record 1: time that cannot be told exactly: interface 0 counts in steps of 2^-20 s"},
+		{"a clock that cannot be told", rounded, "record 1: time that cannot be told: its interface counts in steps of 2^-64 s, which no clock does"},
 		{"more than there was", long, "record 2: not a file of this format: 6 bytes were captured of a packet of 5"},
 	}
 	for _, test := range tests {

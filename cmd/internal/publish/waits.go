@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tagbus/cmd/internal/units"
+	"tagbus/internal/plain"
 )
 
 // What the command waits for before it publishes: its input, and subscribers.
@@ -47,6 +48,12 @@ func (r *run) waitSubscribers(ctx context.Context) error {
 	r.liveWaiting(func() string { return fmt.Sprintf("%s, %d so far", what, count()) })
 	done := make(chan error, 1)
 	go func() { done <- r.outlet.WaitSubscribers(ctx, n, r.flags.Tags) }()
+	var over <-chan time.Time
+	if r.flags.WaitTime > 0 {
+		timer := time.NewTimer(r.flags.WaitTime)
+		defer timer.Stop()
+		over = timer.C
+	}
 	tick := time.NewTicker(waitingInterval)
 	defer tick.Stop()
 	for {
@@ -56,9 +63,20 @@ func (r *run) waitSubscribers(ctx context.Context) error {
 				return context.Cause(ctx)
 			}
 			return err
+		case <-over:
+			return r.deserted(what, count())
 		case <-tick.C:
 			came := count()
-			r.console.Tell(slog.LevelInfo, "waiting", []slog.Attr{slog.Int("count", came)}, "%s", soFar(units.FormatNumber(came, "subscriber"), came == 0, r.announced, len(r.flags.Advertise) > 0))
+			r.console.Tell(slog.LevelInfo, "waiting", []slog.Attr{slog.Int("count", came)}, "%s", soFar(units.FormatNumber(came, "subscriber"), came == 0, r.where()))
 		}
 	}
+}
+
+// deserted says what to do about subscribers that do not come.
+func (r *run) deserted(what string, came int) error {
+	text := fmt.Sprintf("nothing is published: %s did not come in %v (--wait-time), %d did", what, r.flags.WaitTime, came)
+	if refused := r.refused.Load(); refused > 0 {
+		text += fmt.Sprintf(", and %s refused, for the reasons above", units.FormatNumber(refused, "time"))
+	}
+	return fmt.Errorf("%s: start one, such as tagbus sub --bus %s %v, or publish all the same with --wait 0", text, plain.Text(r.flags.Bus), r.flags.Tags)
 }

@@ -18,6 +18,7 @@ import (
 
 	"tagbus/bus/directory"
 	"tagbus/bus/state"
+	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/overview"
 	"tagbus/cmd/internal/tool"
 	"tagbus/tags"
@@ -73,7 +74,10 @@ func (f *Flags) run(ctx context.Context, e *tool.Env, bytes bool) (err error) {
 	if r.watcher, err = e.Watcher(); err != nil {
 		return err
 	}
-	return r.windows(ctx, r.counted)
+	if err := r.windows(ctx, r.counted); err != nil {
+		return err
+	}
+	return r.denied
 }
 
 // probe measures the times between messages.
@@ -101,6 +105,7 @@ type run struct {
 	watcher *overview.Watcher
 	out     *printer
 	said    map[string]bool // notes
+	denied  error           // of tool.Denied, at the last look
 }
 
 // windows calls look once at the beginning of the first window and at the end of each.
@@ -142,8 +147,9 @@ func (r *run) counted(ctx context.Context) error {
 	if o.Problem != nil && len(o.Rows) == 0 {
 		return o.Problem
 	}
+	r.denied = tool.Denied(o)
 	if len(o.Rows) == 0 {
-		r.note("no publisher or receiver of these tags is in %s yet", r.env.Bus)
+		r.note("no publisher or receiver of these tags is in %s yet: start one with the same --bus", r.env.Bus)
 	}
 	var rates []rate
 	compared := false
@@ -152,7 +158,7 @@ func (r *run) counted(ctx context.Context) error {
 		name := cmp.Or(row.Entry.Name, row.Entry.Instance)
 		switch {
 		case row.State == nil:
-			r.note("%s could not be asked: %v", name, row.Err)
+			r.note("%s could not be asked: %s", name, cli.Text(row.Err))
 		case row.Before == nil:
 		default:
 			compared = true

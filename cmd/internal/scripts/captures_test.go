@@ -95,7 +95,7 @@ func TestCapturesKeepWhatTheyHad(t *testing.T) {
 		{layers.LinkTypeLinuxSLL, at, 1500, "cut at 68 bytes"},
 		{layers.LinkTypeLinuxSLL, at.Add(time.Nanosecond), 5, "whole"},
 		{layers.LinkTypeLinuxSLL, at.Add(-time.Hour), 9000, ""},
-		{layers.LinkTypeLinuxSLL, time.Unix(0, 0).UTC(), 1 << 31, "at the beginning of time"},
+		{layers.LinkTypeLinuxSLL, time.Unix(0, 0).UTC(), 1<<31 - 1, "at the beginning of time"},
 	}
 	mixed := append([]captured{
 		{layers.LinkTypeEthernet, at.Add(2), 64, "ethernet"},

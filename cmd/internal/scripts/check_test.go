@@ -23,7 +23,7 @@ func nft(t *testing.T, host, rule string) {
 // checks runs tagbus check on a host, compares its status, and returns what it prints.
 func checks(t *testing.T, host, bus string, status int) string {
 	t.Helper()
-	p := run(t, "check", "ip", "netns", "exec", host, "tagbus", "check", "--backend", "tcp", "--bus", bus, "--timeout", "1s")
+	p := run(t, "check", "ip", "netns", "exec", host, "tagbus", "check", "--backend", "tcp", "--bus", bus, "--timeout", "1s", "--verbose")
 	p.finish(status)
 	return p.out.String()
 }

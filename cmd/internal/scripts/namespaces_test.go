@@ -97,3 +97,37 @@ func TestAnAddressThatLeadsNowhere(t *testing.T) {
 		p.finish(0)
 	})
 }
+
+// Both programs that listen begin before their network is up, and announce loopback. Those
+// that dial find them when it is, and again when its address has changed.
+func TestTheAddressOfAHostChanges(t *testing.T) {
+	notShort(t)
+	listens, dials := hosts(t)
+	const later = "10.77.0.7"
+	ip(t, "-n "+listens+" address del "+listener+"/24 dev wire")
+	bus := t.TempDir()
+	on := func(host, command, tag string, args ...string) []string {
+		return append([]string{
+			"ip", "netns", "exec", host, command, "--backend", "tcp", "--bus", bus, "--tags", tag,
+			"--heartbeat", "500ms", "--heartbeat-timeout", "3s", // a machine that is busy keeps them
+		}, args...)
+	}
+	p := run(t, "publisher", on(listens, "publisher", "5", "--listen", "0.0.0.0", "--emulate", "100", "--rate", "100")...)
+	r := run(t, "receiver", on(listens, "subscriber", "6", "--listen", "0.0.0.0", "--receive")...)
+	s := run(t, "subscriber", on(dials, "subscriber", "5")...)
+	n := run(t, "sender", on(dials, "publisher", "6", "--send", "--emulate", "100", "--rate", "100")...)
+	for _, x := range []*program{p, r} {
+		x.await("announced as 127.0.0.1:")
+	}
+	for _, address := range []string{listener, later} {
+		if address == later {
+			ip(t, "-n "+listens+" address del "+listener+"/24 dev wire")
+		}
+		ip(t, "-n "+listens+" address add "+address+"/24 dev wire")
+		for _, x := range []*program{p, r} {
+			x.await(": announced as " + address + ":")
+		}
+		s.await("subscribed .*" + address)
+		n.await("subscribed .*" + address)
+	}
+}

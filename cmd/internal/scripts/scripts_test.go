@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,14 +29,21 @@ import (
 // raceOptions keep each process from sleeping for a second at its end.
 const raceOptions = "atexit_sleep_ms=10"
 
+// The main goroutine stays on the first thread, as in the programs: see cli.Aside.
+func init() { runtime.LockOSThread() }
+
 func TestMain(m *testing.M) {
+	if !slices.Contains([]string{"publisher", "subscriber", "tagbus"}, filepath.Base(os.Args[0])) {
+		takeSignals()
+	}
 	streams := cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	command := func(main func() int) func() { return func() { os.Exit(cli.Aside(main)) } }
 	testscript.Main(m, map[string]func(){
-		"publisher": func() { os.Exit(publish.Main(withBackend(os.Args[1:], true), streams)) },
-		"subscriber": func() {
-			os.Exit(subscribe.Main(withBackend(os.Args[1:], slices.Contains(os.Args, "--receive")), streams))
-		},
-		"tagbus": func() { os.Exit(tagbus.Main(withBackend(os.Args[1:], false), streams)) },
+		"publisher": command(func() int { return publish.Main(withBackend(os.Args[1:], true), streams) }),
+		"subscriber": command(func() int {
+			return subscribe.Main(withBackend(os.Args[1:], slices.Contains(os.Args, "--receive")), streams)
+		}),
+		"tagbus": command(func() int { return tagbus.Main(withBackend(os.Args[1:], false), streams) }),
 	})
 }
 

@@ -164,10 +164,16 @@ func TestAnswersAtOnceAreBounded(t *testing.T) {
 // TestGuard lists what a request may address.
 func TestGuard(t *testing.T) {
 	reached := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	const resolver = "nameserver 127.0.0.53\n# search dyndns.example\nsearch cern.ch example.org. .\ndomain\n"
 	tests := []struct {
 		host, hostname string
 		passes         bool
 	}{
+		{"daq7.cern.ch:9100", "daq7", true}, // as Prometheus asks it, by a domain of the resolver
+		{"DAQ7.example.org.:9100", "daq7.local", true},
+		{"daq7.dyndns.example", "daq7", false}, // a comment
+		{"cern.ch", "daq7", false},
+		{"daq7.", "daq7", true},
 		{"127.0.0.1", "daq7", true},
 		{"127.0.0.1:9100", "daq7", true},
 		{"10.1.2.3:9100", "daq7", true},
@@ -191,7 +197,7 @@ func TestGuard(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Host = test.host
 		w := httptest.NewRecorder()
-		guard(reached, test.hostname).ServeHTTP(w, r)
+		guard(reached, names(test.hostname, resolver)).ServeHTTP(w, r)
 		if passes := w.Code == http.StatusNoContent; passes != test.passes {
 			t.Errorf("%q at %q: got status %d, want it to pass: %v", test.host, test.hostname, w.Code, test.passes)
 		}

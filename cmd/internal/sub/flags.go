@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package sub
 
 import (
@@ -35,8 +37,9 @@ type Command struct {
 	Out      string      `placeholder:"DIR" help:"Write the data of each message into a file of its own, NUMBER-TAG-COUNTER, in this folder, and print the names. The folder is made if it is missing."`
 	OutLimit units.Bytes `default:"1GiB" placeholder:"SIZE" help:"Most that --out may write: then the command ends with status 1. A file counts as 4 KiB or more. Default ${default}."`
 
-	NoRecordHeader bool `help:"Take messages as they are. Without this flag the record header, which publisher puts before the packets of a capture, is taken off."`
-	Quiet          bool `short:"q" help:"Say nothing on standard error but errors and the last line."`
+	Payloads       string `placeholder:"FILE" help:"Description of payloads in JSON, as of tagbus rec convert: the objects of --format json have their fields, too. Default: none."`
+	NoRecordHeader bool   `help:"Take messages as they are. Without this flag the record header, which publisher puts before the packets of a capture, is taken off."`
+	Quiet          bool   `short:"q" help:"Say nothing on standard error but errors and the last line."`
 
 	json bool // --json
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package sub
 
 import (
@@ -28,6 +30,8 @@ type summary struct {
 	LostBy        cli.LossCounts `json:"lost_by"`
 	NotPrinted    uint64         `json:"not_printed"` // waited for the output at the end
 	Publishers    int            `json:"publishers"`  // connected at the end
+	Vanished      uint64         `json:"vanished"`    // publishers that went without goodbye: how much is missing is unknown
+	Failed        uint64         `json:"failed"`      // publishers that ended because something failed there
 	Policy        string         `json:"policy"`
 	Ended         string         `json:"ended"` // count, time, signal, closed output or error
 	Exit          int            `json:"exit"`
@@ -41,7 +45,7 @@ func (r *run) summary(st bus.SubscriberStats) summary {
 	s := summary{
 		Program: name, Tags: len(r.account.tags), Seconds: time.Since(r.began).Seconds(), OtherStatuses: r.account.filtered,
 		LeftOut: st.LeftOut, LeftOutHere: r.account.leftOut + st.Overflowed, Lost: st.Lost, LostBy: cli.LossCountsOf(st.Losses),
-		Publishers: r.publishers, Policy: r.cmd.subscription().Policy.String(), Ended: r.ended, losses: st.Losses,
+		Publishers: r.publishers, Vanished: r.presence.Unaccounted(), Failed: r.presence.Failed(), Policy: r.cmd.subscription().Policy.String(), Ended: r.ended, losses: st.Losses,
 	}
 	if r.shown != nil {
 		s.Messages, s.Bytes = r.shown.messages.Load(), r.shown.bytes.Load()
@@ -114,6 +118,12 @@ func (s summary) String() string {
 	fmt.Fprintf(&b, "; %s lost", units.FormatCount(s.Lost))
 	if causes := cli.Causes(s.losses); causes != "" {
 		fmt.Fprintf(&b, " (%s)", causes)
+	}
+	if s.Vanished > 0 {
+		fmt.Fprintf(&b, "; %s gone without goodbye", units.FormatNumber(s.Vanished, "publisher"))
+	}
+	if s.Failed > 0 {
+		fmt.Fprintf(&b, "; %s failed", units.FormatNumber(s.Failed, "publisher"))
 	}
 	if s.NotPrinted > 0 {
 		fmt.Fprintf(&b, "; %s not printed", units.FormatCount(s.NotPrinted))

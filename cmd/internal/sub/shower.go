@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package sub
 
 import (
@@ -15,6 +17,7 @@ import (
 	"tagbus/cmd/internal/printer"
 	"tagbus/cmd/internal/record"
 	"tagbus/cmd/internal/units"
+	"tagbus/internal/stuck"
 )
 
 // pieceBytes is the most that the output is given at once, so that a slow one can be told
@@ -64,8 +67,13 @@ func (p *pieces) Write(b []byte) (n int, err error) {
 func newShower(c *Command, out io.Writer) (*shower, error) {
 	s := &shower{folder: c.Out, left: int64(c.OutLimit), limit: c.OutLimit, asTheyAre: c.NoRecordHeader}
 	s.to = bufio.NewWriterSize(&pieces{out, &s.progress}, 4*pieceBytes)
-	if f := c.format(); f != Raw {
-		s.printer = &printer.Printer{Kind: printer.Kind(f), To: s.to, Time: c.Timestamp, Delta: c.Delta, TagsOnly: c.TagsOnly}
+	f := c.format()
+	payloads, err := printer.Payloads(c.Payloads, printer.Kind(f))
+	if err != nil {
+		return nil, err
+	}
+	if f != Raw {
+		s.printer = &printer.Printer{Payloads: payloads, Kind: printer.Kind(f), To: s.to, Time: c.Timestamp, Delta: c.Delta, TagsOnly: c.TagsOnly}
 	}
 	if c.Out == "" {
 		return s, nil
@@ -131,7 +139,7 @@ func (s *shower) file(m bus.Message, data []byte) (name string, err error) {
 	}
 	s.files++
 	name = fmt.Sprintf("%08d-%v-%d", s.files, m.Tag, m.Counter)
-	f, err := os.OpenFile(filepath.Join(s.folder, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := stuck.OpenFile(filepath.Join(s.folder, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return "", fmt.Errorf("--out: %w: give a folder that is empty", err)
 	}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package sub is the command tagbus sub: it shows messages, without harm to the bus.
 package sub
 
@@ -14,6 +16,7 @@ import (
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/offers"
+	"tagbus/cmd/internal/session"
 	"tagbus/cmd/internal/tool"
 	"tagbus/tags"
 )
@@ -39,6 +42,7 @@ type run struct {
 	queue        *queue
 	shown        *shower
 	account      account
+	presence     session.Presence
 
 	publishers int // connected at the end
 
@@ -74,6 +78,7 @@ func (c *Command) Run(ctx context.Context, e *tool.Env) error {
 		return err
 	}
 	r := newRun(c, e)
+	r.console.Follow(ctx)
 	cfg := bus.SubscriberConfig{Name: name, OnEvent: r.onEvent}
 	if r.subscriber, err = n.NewSubscriber(cfg); err != nil {
 		return errors.Join(err, r.console.Close())
@@ -239,6 +244,11 @@ func (r *run) finish(shown <-chan error) {
 
 // onEvent says what keeps messages from this command. On the loop.
 func (r *run) onEvent(e bus.Event) {
+	select {
+	case <-r.done: // what follows is of our own making
+	default:
+		r.presence.See(e)
+	}
 	switch e.Kind {
 	case bus.Refused, bus.Problem, bus.Vanished, bus.Duplicate:
 		r.console.Event(e)

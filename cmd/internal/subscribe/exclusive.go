@@ -82,7 +82,7 @@ func (r *run) seeOwner(e bus.Event) {
 		r.refused.Store(false)
 	case e.Kind != bus.Refused || !errors.Is(e.Err, bus.ErrOwned):
 	case r.flags.Exclusive:
-		r.ending.end("error", fmt.Errorf("--exclusive: %w", e.Err))
+		r.ending.End("error", fmt.Errorf("--exclusive: %w", e.Err))
 	default:
 		r.refused.Store(true)
 	}
@@ -99,7 +99,7 @@ func (r *run) tellOwner() {
 	for since := time.Now(); ; {
 		select {
 		case <-tick.C:
-		case <-r.ending.done:
+		case <-r.ending.Done():
 			return
 		}
 		if owned := r.owned(); owned != nil && r.subscriber.Stats().Publishers == 0 {

@@ -16,6 +16,7 @@ import (
 	"tagbus/bus/directory"
 	"tagbus/bus/directory/memory"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/session"
 	"tagbus/tags"
 )
 
@@ -91,7 +92,7 @@ func TestAReceiverThatWaitsSaysSoEachMinute(t *testing.T) {
 		owners := findOwners(dir, tags.Of(5))
 		var out bytes.Buffer
 		s := new(connected)
-		r := &run{flags: new(Flags), console: cli.NewConsole("subscriber", &out, cli.Log{LogFormat: cli.LogJournal}), subscriber: s, ending: newEnding()}
+		r := &run{flags: new(Flags), console: cli.NewConsole("subscriber", &out, cli.Log{LogFormat: cli.LogJournal}), subscriber: s, ending: session.NewEnding()}
 		r.owned = func() *ownedError { return owners.first("second", false) }
 		r.sayOwned(r.owned(), "waiting")
 		done := make(chan struct{})
@@ -104,7 +105,7 @@ func TestAReceiverThatWaitsSaysSoEachMinute(t *testing.T) {
 			t.Error(err)
 		}
 		time.Sleep(time.Minute)
-		r.ending.end("count", nil)
+		r.ending.End("count", nil)
 		<-done
 		if err := r.console.Close(); err != nil {
 			t.Error(err)
@@ -123,23 +124,23 @@ func TestASenderSaysWhichReceiverOwnsATag(t *testing.T) {
 	refusal := bus.Event{Kind: bus.Refused, Err: errors.Join(bus.ErrOwned, said)}
 	other := bus.Event{Kind: bus.Refused, Err: bus.ErrPolicyRefused}
 
-	r := &run{flags: &Flags{Exclusive: true}, ending: newEnding()}
+	r := &run{flags: &Flags{Exclusive: true}, ending: session.NewEnding()}
 	r.seeOwner(other)
-	if r.ending.reason != "" {
-		t.Errorf("another refusal: got the end %q, want none", r.ending.reason)
+	if r.ending.Reason() != "" {
+		t.Errorf("another refusal: got the end %q, want none", r.ending.Reason())
 	}
 	r.seeOwner(refusal)
-	if r.ending.reason != "error" || !errors.Is(r.ending.err, bus.ErrOwned) || !strings.HasPrefix(r.ending.err.Error(), "--exclusive: ") {
-		t.Errorf("--exclusive: got the end %q, %v", r.ending.reason, r.ending.err)
+	if r.ending.Reason() != "error" || !errors.Is(r.ending.Err(), bus.ErrOwned) || !strings.HasPrefix(r.ending.Err().Error(), "--exclusive: ") {
+		t.Errorf("--exclusive: got the end %q, %v", r.ending.Reason(), r.ending.Err())
 	}
 
-	r = &run{flags: new(Flags), ending: newEnding()}
+	r = &run{flags: new(Flags), ending: session.NewEnding()}
 	for _, step := range []struct {
 		event bus.Event
 		want  bool
 	}{{other, false}, {refusal, true}, {other, true}, {bus.Event{Kind: bus.Subscribed}, false}} {
-		if r.seeOwner(step.event); r.refused.Load() != step.want || r.ending.reason != "" {
-			t.Errorf("%v: got refused %v and the end %q, want %v and none", step.event, r.refused.Load(), r.ending.reason, step.want)
+		if r.seeOwner(step.event); r.refused.Load() != step.want || r.ending.Reason() != "" {
+			t.Errorf("%v: got refused %v and the end %q, want %v and none", step.event, r.refused.Load(), r.ending.Reason(), step.want)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (r *run) finishOutput(ctx context.Context) error {
 		closed <- out.close()
 	}()
 	haste := ctx.Done()
-	if r.ending.reason == "signal" {
+	if r.ending.Reason() == "signal" {
 		haste = r.hurry.Done() // that was the first one
 	}
 	tick := time.NewTicker(watchInterval)
@@ -72,7 +72,7 @@ func (r *run) finished(err error) error {
 		return nil // the reader has closed: it wants no more
 	case err != nil:
 		r.notWritten = r.unwritten()
-		if r.ending.err != nil && errors.Is(err, r.ending.err) {
+		if r.ending.Err() != nil && errors.Is(err, r.ending.Err()) {
 			return nil // known
 		}
 		return err

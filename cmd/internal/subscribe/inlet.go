@@ -53,7 +53,7 @@ func (r *run) openSubscriber(n *node.Node, monitor netip.AddrPort) error {
 		return nil
 	}
 	cfg := r.flags.config()
-	cfg.OnEvent = r.onEvent
+	cfg.OnEvent, cfg.Monitor = r.onEvent, monitor
 	s, err := n.NewSubscriber(cfg)
 	if err != nil {
 		return err

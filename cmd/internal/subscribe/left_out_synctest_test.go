@@ -11,6 +11,7 @@ import (
 
 	"tagbus/bus"
 	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/session"
 )
 
 // lossy is a subscriber of which the test says what was left out.
@@ -26,7 +27,7 @@ func TestWhatThePolicyLeavesOutIsALineAMinute(t *testing.T) {
 		var out bytes.Buffer
 		s := new(lossy)
 		flags := &Flags{Policy: bus.Policy{Kind: bus.Latest}}
-		r := &run{flags: flags, console: cli.NewConsole("subscriber", &out, cli.Log{LogFormat: cli.LogJournal}), subscriber: s, ending: newEnding()}
+		r := &run{flags: flags, console: cli.NewConsole("subscriber", &out, cli.Log{LogFormat: cli.LogJournal}), subscriber: s, ending: session.NewEnding()}
 		done := make(chan struct{})
 		go func() { defer close(done); r.tellLeftOut() }()
 		for _, n := range []uint64{1000, 1000, 1500} {
@@ -34,7 +35,7 @@ func TestWhatThePolicyLeavesOutIsALineAMinute(t *testing.T) {
 			time.Sleep(leftOutInterval)
 			synctest.Wait()
 		}
-		r.ending.end("count", nil)
+		r.ending.End("count", nil)
 		<-done
 		if err := r.console.Close(); err != nil {
 			t.Error(err)

@@ -32,7 +32,9 @@ func (r *run) closeLosses() {
 	}
 	st := r.subscriber.Stats()
 	totals := lossfile.Causes(st.Losses)
-	totals[state.Overflow] = st.Overflowed
+	if totals[state.Panic] = st.Panics; r.flags.Policy.Kind != bus.Latest { // which leaves out on purpose
+		totals[state.Overflow] = st.Overflowed
+	}
 	if err := r.lossFile.Close(totals); err != nil {
 		r.console.Warn("%s", cli.Text(err))
 	}

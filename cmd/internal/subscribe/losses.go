@@ -135,7 +135,7 @@ func (r *run) tell() {
 	for {
 		select {
 		case <-tick.C:
-		case <-r.ending.done:
+		case <-r.ending.Done():
 			return
 		}
 		st := r.subscriber.Stats()
@@ -166,7 +166,7 @@ func (r *run) tellLeftOut() {
 	for {
 		select {
 		case <-tick.C:
-		case <-r.ending.done:
+		case <-r.ending.Done():
 			return
 		}
 		if n := r.subscriber.Stats().LeftOut; n > before {

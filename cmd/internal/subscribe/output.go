@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"tagbus/bus"
+	"tagbus/cmd/internal/cli"
 	"tagbus/cmd/internal/printer"
 	"tagbus/cmd/internal/record"
+	"tagbus/internal/stuck"
 )
 
 const (
@@ -72,6 +74,15 @@ func (p *pieces) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
+// namedFile is a file whose errors say what to do about a disk that is full.
+type namedFile struct{ *os.File }
+
+// Write implements io.Writer.
+func (f namedFile) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	return n, cli.FileError(f.Name(), err)
+}
+
 // openOutput opens the output that the flags name, to be begun. What is in the file stays
 // until then. Blocks: a FIFO, until it has a reader.
 //
@@ -93,6 +104,7 @@ func openOutput(f *Flags, stdout io.Writer, say func(string, ...any), failed fun
 // begin replaces what is in the file, now that messages may come.
 func (o *output) begin() error {
 	if o.file != nil {
+		defer stuck.Using(o.file)()
 		info, err := o.file.Stat()
 		if err == nil && info.Mode().IsRegular() {
 			err = o.file.Truncate(0)
@@ -113,11 +125,11 @@ func newOutput(f *Flags, stdout io.Writer) (*output, error) {
 	if f.outputName() != "-" {
 		// Not os.Create, which opens for reading too: then a FIFO would have
 		// this process as its reader, and would never be seen to close.
-		file, err := os.OpenFile(f.Output, os.O_WRONLY|os.O_CREATE, 0o666)
+		file, err := stuck.OpenFile(f.Output, os.O_WRONLY|os.O_CREATE, 0o666)
 		if err != nil {
 			return nil, err
 		}
-		o.file, to = file, file
+		o.file, to = file, namedFile{file}
 	}
 	o.to = &pieces{to: to}
 	o.buffer = bufio.NewWriterSize(o.to, outputBytes)

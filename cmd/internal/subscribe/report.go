@@ -39,9 +39,10 @@ type summary struct {
 	Exit              int            `json:"exit"`
 	Error             string         `json:"error,omitempty"`
 
-	losses  bus.Losses
-	latency latency.Summary
-	peers   string // what the other side is called
+	losses   bus.Losses
+	overflow string // what happened to those of Overflowed
+	latency  latency.Summary
+	peers    string // what the other side is called
 }
 
 // latencyOf is how long messages took.
@@ -68,7 +69,7 @@ func (r *run) report(err error) int {
 	if err == nil {
 		err = r.shortcoming(sum)
 	}
-	err = errors.Join(err, r.presence.failure(r.peers()))
+	err = errors.Join(err, r.presence.Failure(r.peers()))
 	sum.Exit = cli.Code(err)
 	if err != nil {
 		sum.Error = cli.Text(err)
@@ -107,7 +108,7 @@ func (r *run) shortcoming(s summary) error {
 		return nil
 	case s.Messages < uint64(r.flags.Count):
 		return fmt.Errorf("got %d of %d messages (--count): ended by %s", s.Messages, r.flags.Count, s.Ended)
-	case r.flags.UntilGoodbye && r.presence.present == nil:
+	case r.flags.UntilGoodbye && !r.presence.Came():
 		return fmt.Errorf("no %s of the tags came, whose goodbye was to be waited for (--until-goodbye)", s.peers)
 	}
 	return nil
@@ -125,10 +126,14 @@ func (r *run) summary() summary {
 	messages, bytes, first := r.receiver.counts()
 	s := summary{
 		Program: program, Messages: messages, Bytes: bytes, NotWritten: r.notWritten,
-		Vanished: r.presence.unaccounted(), Failed: r.presence.failed, Ended: r.ending.reason, Policy: r.flags.Policy.String(), Tags: r.perTag(), peers: r.peers(),
+		Vanished: r.presence.Unaccounted(), Failed: r.presence.Failed(), Ended: r.ending.Reason(), Policy: r.flags.Policy.String(), Tags: r.perTag(), peers: r.peers(),
 	}
 	if s.Ended == "" {
 		s.Ended = "error"
+	}
+	s.overflow = "more"
+	if r.flags.Policy.Kind == bus.Latest { // which leaves out on purpose
+		s.overflow = "superseded"
 	}
 	var stats bus.SubscriberStats
 	if r.subscriber != nil {
@@ -158,7 +163,7 @@ func (s summary) String() string {
 		units.FormatDuration(time.Duration(s.Seconds*float64(time.Second))),
 		units.FormatRate(s.MessagesPerSecond), units.FormatByteRate(s.BytesPerSecond), lostText(s.Lost, s.losses))
 	if s.Overflowed > 0 {
-		fmt.Fprintf(&b, ", %s more in the command's own queue", units.FormatCount(s.Overflowed))
+		fmt.Fprintf(&b, ", %s %s in the command's own queue", units.FormatCount(s.Overflowed), s.overflow)
 	}
 	if s.Missing > 0 {
 		fmt.Fprintf(&b, ", %s of them not reported", units.FormatCount(s.Missing))

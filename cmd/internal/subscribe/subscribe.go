@@ -17,6 +17,7 @@ import (
 	"tagbus/cmd/internal/emulate"
 	"tagbus/cmd/internal/latency"
 	"tagbus/cmd/internal/lossfile"
+	"tagbus/cmd/internal/session"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 
 	description = `Receive messages from a bus: write them to a file or to standard output, check them, or count them.
 
-Ends with status 0 when all that was asked for has arrived, 1 when something failed here or at a publisher, when --duration ended it before, or when messages were lost that --policy does not allow to be lost, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order, as does a closed pipe at standard output; a second signal, half a second later or more, gives up what it waits for.`
+Ends with status 0 when all that was asked for has arrived, 1 when something failed here or at a publisher, when --duration ended it before, or when messages were lost that --policy does not allow to be lost, and 2 when the command line makes no sense. SIGINT, SIGTERM and SIGHUP stop it in order (SIGHUP reads certificates and policy again if there are some, unless the terminal has gone), as does a closed pipe at standard output; a second signal, half a second later or more, gives up what it waits for.`
 )
 
 // about is what the help and the man page say before the flags.
@@ -40,16 +41,20 @@ func Main(args []string, s cli.Streams) int { return MainAs(program, args, s) }
 // makes no sense.
 func MainAs(name string, args []string, s cli.Streams) int {
 	cli.IgnoreClosedPipes()
+	cli.SayWaits(program, s.Err)
 	var flags Flags
 	if code, run := cli.Parse(cli.Program{Name: name, Description: description}, &flags, args, s); !run {
 		return code
 	}
-	ctx, hurry, stop := cli.Signals(context.Background())
+	ctx, hurry, stop := cli.Signals(context.Background(), &flags.Security, s.Err)
 	defer stop()
+	defer cli.LeaveWaits(ctx, hurry, program, s.Err)()
 	r := &run{
 		flags: &flags, console: cli.NewConsole(program, s.Err, flags.Log), streams: s,
-		ending: newEnding(), received: make(chan struct{}), hurry: hurry,
+		ending: session.NewEnding(), received: make(chan struct{}), hurry: hurry,
 	}
+	r.console.Follow(ctx)
+	r.console.SayWaits()
 	return r.report(r.run(ctx))
 }
 
@@ -64,9 +69,9 @@ type run struct {
 	subscription subscription
 	receiver     receiver
 	received     chan struct{} // closed when the queue has been read to its end
-	ending       *ending
+	ending       *session.Ending
 	lossFile     *lossfile.Writer // nil: none
-	presence     presence
+	presence     session.Presence
 	tags         []bus.TagStats     // at the end
 	owned        func() *ownedError // with --receive: by another receiver
 	refused      atomic.Bool        // because another receiver has the tags
@@ -132,10 +137,10 @@ func (r *run) run(ctx context.Context) (err error) {
 // endInTime makes a signal and the duration end the run, until release is
 // called.
 func (r *run) endInTime(ctx context.Context) (release func()) {
-	stopSignal := context.AfterFunc(ctx, func() { r.ending.end("signal", nil) })
+	stopSignal := context.AfterFunc(ctx, func() { r.ending.End("signal", nil) })
 	stopTimer := func() bool { return true }
 	if r.flags.Duration > 0 {
-		stopTimer = time.AfterFunc(r.flags.Duration, func() { r.ending.end("duration", nil) }).Stop
+		stopTimer = time.AfterFunc(r.flags.Duration, func() { r.ending.End("duration", nil) }).Stop
 	}
 	return func() {
 		stopSignal()
@@ -159,8 +164,8 @@ func (r *run) open() (opened bool, err error) {
 	case got := <-done:
 		r.receiver.output = got.output
 		return got.err == nil, got.err
-	case <-r.ending.done:
-		return false, r.ending.err
+	case <-r.ending.Done():
+		return false, r.ending.Err()
 	}
 }
 
@@ -197,7 +202,7 @@ func (r *run) handle(m bus.Message) {
 		return
 	}
 	if last, _ := r.receiver.take(m); last {
-		r.ending.end("count", nil)
+		r.ending.End("count", nil)
 	}
 }
 
@@ -205,7 +210,7 @@ func (r *run) handle(m bus.Message) {
 func (r *run) iterate() {
 	for m, err := range r.subscription.Messages(context.Background()) {
 		if err != nil {
-			r.ending.end("error", err)
+			r.ending.End("error", err)
 			return
 		}
 		last, err := r.receiver.take(m)
@@ -214,7 +219,7 @@ func (r *run) iterate() {
 			return
 		}
 		if last {
-			r.ending.end("count", nil)
+			r.ending.End("count", nil)
 			return
 		}
 	}
@@ -223,24 +228,24 @@ func (r *run) iterate() {
 // outputFailed ends the run: in order if the reader of the output has gone.
 func (r *run) outputFailed(err error) {
 	if errors.Is(err, syscall.EPIPE) {
-		r.ending.end("closed output", nil)
+		r.ending.End("closed output", nil)
 	} else {
-		r.ending.end("error", err)
+		r.ending.End("error", err)
 	}
 }
 
 // onEvent follows the bus. On the loop.
 func (r *run) onEvent(e bus.Event) {
+	ended := r.ending.Ended() // before the event is said: what reads that may end the run
+	e = cli.LeftOut(e, r.flags.Policy)
 	r.console.Event(e)
 	r.keepLoss(e)
-	select {
-	case <-r.ending.done: // what follows is of our own making
+	if ended { // it is of our own making
 		return
-	default:
 	}
 	r.seeOwner(e)
-	if lastGone := r.presence.see(e); lastGone && r.flags.UntilGoodbye {
-		r.ending.end("goodbye", nil)
+	if lastGone := r.presence.See(e); lastGone && r.flags.UntilGoodbye {
+		r.ending.End("goodbye", nil)
 	}
 }
 

@@ -34,13 +34,13 @@ func (r *run) wait(ctx context.Context, stopping func()) error {
 	told.Go(r.tell)
 	told.Go(r.tellLeftOut)
 	told.Go(r.tellOwner)
-	told.Go(func() { offers.Tell(r.console, r.subscriber, r.flags.Tags, r.ending.done) })
+	told.Go(func() { offers.Tell(r.console, r.subscriber, r.flags.Tags, r.ending.Done()) })
 	go r.awaitRefusal(ctx)
-	<-r.ending.done
+	<-r.ending.Done()
 	stopping()
 	<-watched
 	told.Wait()
-	err := errors.Join(r.ending.err, r.unsubscribe(ctx))
+	err := errors.Join(r.ending.Err(), r.unsubscribe(ctx))
 	r.account(ctx)
 	if r.receiver.output != nil { // what has arrived is written, whatever has failed
 		err = errors.Join(err, r.finishOutput(ctx))
@@ -64,7 +64,7 @@ func (r *run) unsubscribe(ctx context.Context) error {
 // awaitRefusal ends the run if a publisher refuses the subscription.
 func (r *run) awaitRefusal(ctx context.Context) {
 	if err := r.subscription.Wait(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, bus.ErrClosed) {
-		r.ending.end("error", err)
+		r.ending.End("error", err)
 	}
 }
 
@@ -81,7 +81,7 @@ func (r *run) watch() {
 	for {
 		select {
 		case <-tick.C:
-		case <-r.ending.done:
+		case <-r.ending.Done():
 			if r.subscriber.Stats().Messages != seen {
 				r.last = time.Now()
 			}
@@ -95,7 +95,7 @@ func (r *run) watch() {
 			active = time.Now() // it is our own output that is waited for
 		}
 		if r.flags.Timeout > 0 && time.Since(active) >= r.flags.Timeout {
-			r.ending.end("timeout", fmt.Errorf("no message for %v (--timeout): %s received, %s connected",
+			r.ending.End("timeout", fmt.Errorf("no message for %v (--timeout): %s received, %s connected",
 				r.flags.Timeout, units.FormatCount(seen), units.FormatNumber(r.subscriber.Stats().Publishers, r.peers())))
 		}
 	}

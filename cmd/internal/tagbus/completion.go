@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package tagbus
 
 import (
@@ -14,6 +16,12 @@ import (
 	"tagbus/cmd/internal/subscribe"
 	"tagbus/cmd/internal/tool"
 )
+
+// programs are the commands with a command line of their own.
+var programs = map[string]func(name string, args []string, s cli.Streams) int{
+	"publish":   publish.MainAs,
+	"subscribe": subscribe.MainAs,
+}
 
 // shellCompletion is the command completion.
 type shellCompletion struct {

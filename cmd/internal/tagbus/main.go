@@ -11,8 +11,6 @@ import (
 	"syscall"
 
 	"tagbus/cmd/internal/cli"
-	"tagbus/cmd/internal/publish"
-	"tagbus/cmd/internal/subscribe"
 	"tagbus/cmd/internal/tool"
 )
 
@@ -21,17 +19,11 @@ const (
 
 	description = `See and use a bus: who is there, who is slow, what was lost and why.
 
-Looking asks publishers and receivers for what they know, over the bus itself, and takes no message from a subscriber. Ends with status 0 when all that was asked for is done, 1 when something failed, and 2 when the command line makes no sense. SIGINT and SIGTERM stop it in order, as does a closed pipe at standard output.`
+Looking asks publishers and receivers for what they know, over the bus itself, and takes no message from a subscriber. Ends with status 0 when all that was asked for is done, 1 when something failed, and 2 when the command line makes no sense. SIGINT, SIGTERM and SIGHUP stop it in order (SIGHUP reads certificates and policy again if there are some, unless the terminal has gone), as does a closed pipe at standard output.`
 )
 
 // about is what the help and the man page say before the flags.
 var about = cli.Program{Name: programName, Description: description}
-
-// programs are the commands with a command line of their own.
-var programs = map[string]func(name string, args []string, s cli.Streams) int{
-	"publish":   publish.MainAs,
-	"subscribe": subscribe.MainAs,
-}
 
 // command is what each command is.
 type command interface {
@@ -45,6 +37,7 @@ func Main(args []string, s cli.Streams) int {
 		rest := append(args[:at:at], args[at+1:]...)
 		return programs[name](programName+" "+name, rest, s)
 	}
+	cli.SayWaits(programName, s.Err)
 	var flags Commands
 	chosen, name, code, run := cli.ParseCommand(about, &flags, args, s)
 	if !run {
@@ -54,8 +47,9 @@ func Main(args []string, s cli.Streams) int {
 	if needed := !ok || busless.NeedsBus(); needed && flags.Bus == "" {
 		return cli.Refuse(about, name, tool.ErrNoBus, s)
 	}
-	ctx, hurry, stop := cli.Signals(context.Background())
+	ctx, hurry, stop := cli.Signals(context.Background(), &flags.Security, s.Err)
 	defer stop()
+	defer cli.LeaveWaits(ctx, hurry, programName, s.Err)()
 	return runCommand(ctx, hurry, name, chosen.(command), &flags.Flags, s)
 }
 

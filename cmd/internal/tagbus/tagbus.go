@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tagbus is the command tagbus: what it is asked for is in packages beside this one.
+//go:build linux
+
 package tagbus
 
 import (
@@ -8,14 +9,12 @@ import (
 	"tagbus/cmd/internal/bench"
 	"tagbus/cmd/internal/cert"
 	"tagbus/cmd/internal/check"
-	"tagbus/cmd/internal/convert"
 	"tagbus/cmd/internal/info"
 	"tagbus/cmd/internal/list"
 	"tagbus/cmd/internal/losses"
 	"tagbus/cmd/internal/mirror"
 	"tagbus/cmd/internal/pub"
 	"tagbus/cmd/internal/rates"
-	"tagbus/cmd/internal/rec"
 	"tagbus/cmd/internal/recorder"
 	"tagbus/cmd/internal/replay"
 	"tagbus/cmd/internal/sub"
@@ -61,17 +60,4 @@ type Commands struct {
 	Subscribe program `cmd:"" passthrough:"" help:"Receive messages: the command subscriber."`
 
 	Completion shellCompletion `cmd:"" help:"Print the script by which a shell completes this command."`
-}
-
-// recordings are the commands that read recordings. The one that converts them is apart
-// from the others, for it uses what they have.
-type recordings struct {
-	rec.Commands
-	Convert convert.Command `cmd:"" help:"Make an MCAP file, a capture (pcapng), records or a CSV table of a recording, or a recording of captures."`
-}
-
-// program is a command with a command line of its own. Only the help knows it as one of
-// tagbus: its flags are read by the program itself.
-type program struct {
-	Flags []string `arg:"" optional:"" help:"See tagbus publish --help and tagbus subscribe --help."`
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package targets is the command tagbus targets: what does Prometheus scrape?
 package targets
 
@@ -39,7 +41,7 @@ func (c *Command) Check() error {
 
 // Run runs the command.
 func (c *Command) Run(ctx context.Context, e *tool.Env) error {
-	d, err := e.Directory()
+	d, err := e.Everyone()
 	if err != nil {
 		return err
 	}
@@ -211,7 +213,7 @@ func replace(name string, text []byte) (err error) {
 	defer func() {
 		if err != nil {
 			_ = os.Remove(f.Name()) // it is not there if its creation failed
-			err = fmt.Errorf("--output: %w", err)
+			err = fmt.Errorf("--output: %w", cli.FileError(name, err))
 		}
 	}()
 	_, err = f.Write(text)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package tool
 
 import (
@@ -12,23 +14,66 @@ import (
 	"tagbus/internal/plain"
 )
 
-// ErrSilent is wrapped in what the List of Env.Directory returns if the directory does not
-// answer in the time of --timeout.
+// ErrSilent is wrapped in what Env.Directory and the List of its directory return if that does
+// not answer in the time of --timeout.
 var ErrSilent = errors.New("does not answer")
 
-// Directory returns the directory of the bus. The List of one on servers takes no longer
-// than --timeout. That of a folder takes as long as the file system does.
+// Directory returns the directory of the bus. It, and the List of the directory, take no
+// longer than --timeout.
 //
-// Errors: those of Node.
+// Errors: those of Node; ErrSilent, wrapped.
 func (e *Env) Directory() (directory.Directory, error) {
-	n, err := e.Node()
+	if _, err := e.Guard(); err != nil {
+		return nil, err
+	}
+	n, err := within(e.Timeout, e.open)
+	if err == errLate { //nolint:errorlint // within returns it bare
+		return nil, silent(e.Bus, e.Timeout)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if _, isFolder, _ := directory.Folder(e.Bus); isFolder {
-		return n.Directory(), nil
-	}
+	e.node = n
 	return &bounded{Directory: n.Directory(), bus: e.Bus, patience: e.Timeout}, nil
+}
+
+// errLate is returned by within.
+var errLate = errors.New("late")
+
+// within returns what f does, or errLate if that takes too long: f goes on then.
+func within[T any](patience time.Duration, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := f()
+		done <- result{value, err}
+	}()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-timer.C:
+		var none T
+		return none, errLate
+	}
+}
+
+// hangs is an ErrSilent of a folder.
+type hangs struct{}
+
+func (hangs) Error() string        { return file.ErrHangs.Error() }
+func (hangs) Is(target error) bool { return target == ErrSilent || target == file.ErrHangs }
+
+// silent says that a directory does not answer.
+func silent(bus string, patience time.Duration) error {
+	if _, isFolder, _ := directory.Folder(bus); isFolder {
+		return fmt.Errorf("%s: %w in %v (--timeout): look after its server, or its mount", plain.Text(bus), hangs{}, patience)
+	}
+	return fmt.Errorf("%s %w in %v (--timeout): check --bus, and whether its servers run and can be reached from here", plain.Text(bus), ErrSilent, patience)
 }
 
 // MissingError is returned by commands for a bus whose folder is not there.
@@ -57,6 +102,15 @@ type bounded struct {
 	open     chan look // of the look that was given up; nil: none
 }
 
+// Clients implements directory.WithClients.
+func (b *bounded) Clients() directory.Directory {
+	clients := directory.ClientsOf(b.Directory)
+	if clients == nil {
+		return nil
+	}
+	return &bounded{Directory: clients, bus: b.bus, patience: b.patience}
+}
+
 // look is what a List returned.
 type look struct {
 	entries []directory.Entry
@@ -81,6 +135,6 @@ func (b *bounded) List() ([]directory.Entry, error) {
 		return l.entries, l.err
 	case <-timer.C:
 		b.open = done
-		return nil, fmt.Errorf("%s %w in %v (--timeout): check --bus, and whether its servers run and can be reached from here", plain.Text(b.bus), ErrSilent, b.patience)
+		return nil, silent(b.bus, b.patience)
 	}
 }

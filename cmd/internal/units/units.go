@@ -26,7 +26,10 @@ var ErrSyntax = errors.New("not a quantity")
 // Bytes is a size. Its text form is a number with an optional suffix.
 type Bytes int
 
-// UnmarshalText reads a size from 0 to 2^62 bytes that is a whole number.
+// mostBytes is the largest size: where an int has 32 bits, 2 GiB less a byte.
+const mostBytes = min(1<<62, math.MaxInt)
+
+// UnmarshalText reads a size from 0 to mostBytes that is a whole number.
 //
 //   - Errors: one that wraps ErrSyntax, and b is unchanged.
 func (b *Bytes) UnmarshalText(text []byte) error {
@@ -34,8 +37,11 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 	if err != nil {
 		return err
 	}
-	if n != math.Trunc(n) || n < 0 || n > 1<<62 {
+	if n != math.Trunc(n) || n < 0 {
 		return fmt.Errorf("%w of whole bytes: %q", ErrSyntax, text)
+	}
+	if n > mostBytes {
+		return fmt.Errorf("%w: %q: want at most %d bytes", ErrSyntax, text, mostBytes)
 	}
 	*b = Bytes(n)
 	return nil

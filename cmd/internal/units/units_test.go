@@ -5,6 +5,9 @@ package units_test
 import (
 	"encoding"
 	"errors"
+	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +16,7 @@ import (
 )
 
 func TestUnmarshalText(t *testing.T) {
+	const most = min(1<<62, math.MaxInt) // 2 GiB less a byte where an int has 32 bits
 	size, rate, count := new(units.Bytes), new(units.Rate), new(units.Count)
 	tests := []struct {
 		name string
@@ -33,7 +37,9 @@ func TestUnmarshalText(t *testing.T) {
 		{"no digits", size, "KiB", 0, "not a quantity"},
 		{"nothing", size, "", 0, "not a quantity"},
 		{"hexadecimal", size, "0x10", 0, "not a quantity"},
-		{"more than memory can have", size, "99999999999GiB", 0, "whole bytes"},
+		{"more than memory can have", size, "99999999999GiB", 0, fmt.Sprintf(`"99999999999GiB": want at most %d bytes`, most)},
+		{"the most", size, "2147483647", 1<<31 - 1, ""},
+		{"more than an int has", size, strconv.FormatUint(math.MaxInt+1, 10), 0, fmt.Sprintf(": want at most %d bytes", most)},
 		{"a rate with a suffix", rate, "50k", 50000, ""},
 		{"a rate with fraction and suffix", rate, "1.5M", 1.5e6, ""},
 		{"less than one a second", rate, "0.1", 0.1, ""},

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+)
+
+// FileError returns an error of a file in the words of a person: with the name that the file
+// has for them, whatever it was opened under, and with what to do about a disk that is full or
+// a limit that is reached. It returns nil for nil.
+func FileError(name string, err error) error {
+	if path := (*fs.PathError)(nil); errors.As(err, &path) && path.Path != name {
+		err = &fs.PathError{Op: path.Op, Path: name, Err: path.Err}
+	}
+	switch {
+	case errors.Is(err, syscall.EFBIG):
+		return fmt.Errorf("%w: %s", err, sizeLimit())
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w: make room, or choose a file elsewhere", err)
+	}
+	return err
+}
+
+// Removed returns an error of a file that was begun and is removed for it; one that is about
+// something else is returned as it is.
+func Removed(name string, err error) error {
+	path := (*fs.PathError)(nil)
+	if !errors.As(err, &path) || path.Path != name {
+		return err
+	}
+	return fmt.Errorf("%w; what was written of it is removed", FileError(name, err))
+}

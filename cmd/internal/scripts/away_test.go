@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scripts_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"tagbus/internal/tests"
+)
+
+// TestAPublisherEndsWhileItsFolderIsAway: its subscriber gets the goodbye and all messages, and
+// it ends, though it cannot withdraw its entry.
+func TestAPublisherEndsWhileItsFolderIsAway(t *testing.T) {
+	notShort(t)
+	t.Parallel()
+	m := mountAway(t)
+	sub := run(t, "subscriber", "subscriber", "--bus", m.path, "--tags", "1", "--until-goodbye", "--json")
+	pub := run(t, "publisher", "publisher", "--bus", m.path, "--tags", "1", "--emulate", "100", "--rate", "100", "--wait-subscribers", "1", "--json")
+	pub.await("subscribed .*")
+	m.goes()
+	pub.signal(syscall.SIGTERM)
+	sub.await("goodbye .*")
+	pub.finish(1) // its entry stays
+	pub.await("file system does not answer")
+	sub.finish(0)
+	var there publisherSummary
+	var here subscriberSummary
+	pub.summary(&there)
+	sub.summary(&here)
+	if here.Messages != there.Messages || here.Lost != 0 {
+		t.Errorf("received %d and lost %d of %d messages, want all", here.Messages, here.Lost, there.Messages)
+	}
+}
+
+// TestCommandsWhoseFilesAreAway say so, and end when they are told to, or by themselves.
+func TestCommandsWhoseFilesAreAway(t *testing.T) {
+	notShort(t)
+	if !tests.All() {
+		t.Skip("left out without TAGBUS_TESTS=all: each command waits for some seconds")
+	}
+	m := mountAway(t)
+	local := t.TempDir()
+	for _, name := range []string{"x", "x.rec", "config.toml"} {
+		if err := os.WriteFile(filepath.Join(m.path, name), []byte("name = \"x\"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.goes()
+	const killed = -1 // by the signal: the program has not begun to take them
+	for _, test := range []struct {
+		command string
+		says    string
+		ends    bool // by itself, or else by a signal
+		status  int
+	}{
+		{"tagbus --bus AWAY ls", "file system does not answer in 2s .--timeout.", true, 1},
+		{"tagbus --bus AWAY top --once", "file system does not answer in 2s .--timeout.", true, 1},
+		{"tagbus --bus AWAY info x", "file system does not answer in 2s .--timeout.", true, 1},
+		{"publisher --bus AWAY --tags 1 --emulate 10 --rate 10", "not in the directory yet.*file system does not answer: for 2.5s", false, 1},
+		{"subscriber --bus AWAY --tags 1", "problem: .*file system does not answer: for 2.5s", false, 0},
+		{"subscriber --bus AWAY --tags 1 --receive", "not in the directory yet.*file system does not answer", false, 1},
+		{"tagbus --bus AWAY record 1 LOCAL/a.rec", "file system does not answer", false, 0},
+		{"subscriber --bus LOCAL --tags 1 --output AWAY/out", "waiting for .*/out: its file system does not answer", false, 1},
+		{"subscriber --bus LOCAL --tags 1 --config AWAY/config.toml", "waiting for .*/config.toml: its file system does not answer", false, killed},
+		{"tagbus --bus LOCAL record 1 AWAY/b.rec", "waiting for .*/b.rec: its file system does not answer", false, 1},
+		{"tagbus --bus LOCAL replay AWAY/x.rec", "waiting for .*/x.rec: its file system does not answer", false, 1},
+		{"tagbus rec info AWAY/x.rec", "waiting for .*/x.rec: its file system does not answer", false, 1},
+		{"tagbus cert show AWAY/x", "waiting for .*/x: its file system does not answer", false, 1},
+		{"publisher --bus LOCAL --tags 1 --emulate 10 --rate 10 --backend tls --cert AWAY/x --key AWAY/x --ca AWAY/x", "waiting for .*/x: its file system does not answer", false, 1},
+		{"publisher --bus LOCAL --tags 1 --emulate 10 --rate 10 --loss-file AWAY/loss", "waiting for .*/loss: its file system does not answer", false, 0},
+	} {
+		t.Run(test.command, func(t *testing.T) {
+			t.Parallel()
+			words := strings.Fields(strings.NewReplacer("AWAY", m.path, "LOCAL", local).Replace(test.command))
+			p := run(t, words[0], words...)
+			p.await(test.says)
+			if !test.ends {
+				p.signal(syscall.SIGTERM)
+			}
+			p.finish(test.status)
+		})
+	}
+}

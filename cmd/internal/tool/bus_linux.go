@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tool
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"tagbus/bus/directory"
+	"tagbus/bus/directory/file"
+	"tagbus/bus/observer"
+	"tagbus/bus/state"
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/overview"
+	"tagbus/node"
+)
+
+// opened is what a command has opened of a bus.
+type opened struct {
+	guard    *cli.Guard
+	node     *node.Node
+	observer *observer.Observer
+}
+
+// Node returns the node through which the command looks at the bus.
+func (e *Env) Node() (*node.Node, error) {
+	n, err := e.open()
+	if err == nil {
+		e.node = n
+	}
+	return n, err
+}
+
+// open opens the node, unless it is open.
+func (e *Env) open() (*node.Node, error) {
+	if e.node != nil {
+		return e.node, nil
+	}
+	g, err := e.Guard()
+	if err != nil {
+		return nil, err
+	}
+	n, err := node.Open(node.Config{
+		Bus: e.Bus, Backend: e.Transport(e.Backend), Access: g.Access(), Logger: slog.New(slog.DiscardHandler), Folder: e.folder(),
+	})
+	if err != nil {
+		return nil, cli.NameBus(err)
+	}
+	return n, nil
+}
+
+// folder returns how the folder of a bus is looked at.
+func (e *Env) folder() file.Config { return file.Config{MaxFiles: e.MaxEntries} }
+
+// Guard returns the certificates and the policy of the command; nil if it has none. What is
+// wrong with them later is written to standard error.
+//
+// Errors: those of cli.Security.Open.
+func (e *Env) Guard() (g *cli.Guard, err error) {
+	if e.guard == nil {
+		e.guard, err = e.Open(func(level slog.Level, text string) {
+			if level >= slog.LevelWarn {
+				fmt.Fprintf(e.Err, "tagbus: warning: %s\n", text)
+			}
+		})
+	}
+	return e.guard, err
+}
+
+// Observer returns what asks instances for their state.
+func (e *Env) Observer() (*observer.Observer, error) {
+	if e.observer != nil {
+		return e.observer, nil
+	}
+	n, err := e.Node()
+	if err != nil {
+		return nil, err
+	}
+	o, err := n.NewObserver(observer.Config{Name: "tagbus", Timeout: e.Timeout})
+	if err != nil {
+		return nil, err
+	}
+	e.observer = o
+	return o, nil
+}
+
+// Watcher returns what looks at the whole bus.
+func (e *Env) Watcher() (*overview.Watcher, error) {
+	d, err := e.Directory() // first: it takes a bounded time
+	if err != nil {
+		return nil, err
+	}
+	o, err := e.Observer()
+	if err != nil {
+		return nil, err
+	}
+	w := overview.New(d, worded{o})
+	if path, isFolder, err := directory.Folder(e.Bus); err == nil && isFolder {
+		w.SeeLeftovers(func() overview.Leftovers { return leftIn(path, e.folder(), time.Now()) })
+	}
+	return w, nil
+}
+
+// leftoversAge is how old a file is at least whose process is not known to have ended.
+const leftoversAge = 5 * time.Second // file.Config.Expiry
+
+// leftIn returns what programs that have gone have left in a folder. What is wrong with the
+// folder its list says.
+func leftIn(path string, look file.Config, now time.Time) (left overview.Leftovers) {
+	survey, err := file.Look(path, look)
+	if err != nil {
+		return left
+	}
+	left.Full = !survey.All
+	for i := range survey.Files {
+		f := &survey.Files[i]
+		switch e := &f.Entry; {
+		case f.Err != nil || e.Role != directory.Publisher && e.Role != directory.Receiver:
+		case f.Ended:
+			left.Dead = append(left.Dead, overview.Dead{Entry: *e, Since: f.Written, Why: "its process has ended and has left its entry"})
+		case now.Sub(f.Written) > max(leftoversAge, 3*f.Beat):
+			left.Dead = append(left.Dead, overview.Dead{Entry: *e, Since: f.Written, Why: "its entry is not renewed"})
+		}
+	}
+	return left
+}
+
+// worded asks as another, and says what failed in the words of the command line.
+type worded struct{ overview.Asker }
+
+// Ask implements overview.Asker.
+func (w worded) Ask(ctx context.Context, d directory.Entry, q state.Question) (state.State, error) {
+	s, err := w.Asker.Ask(ctx, d, q)
+	if err != nil {
+		err = &wordedError{err}
+	}
+	return s, err
+}
+
+// wordedError is an error with the text that cli.Text gives it.
+type wordedError struct{ err error }
+
+// Error says what failed.
+func (e *wordedError) Error() string { return cli.Text(e.err) }
+
+// Unwrap returns the error.
+func (e *wordedError) Unwrap() error { return e.err }
+
+// Close closes what was opened.
+func (e *Env) Close() error {
+	defer e.guard.Close() // after what asks it
+	if e.node == nil {
+		return nil
+	}
+	return e.node.Close() // with the observer
+}

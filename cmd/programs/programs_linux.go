@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package programs
+
+import (
+	"os"
+
+	"tagbus/cmd/internal/cli"
+	"tagbus/cmd/internal/publish"
+	"tagbus/cmd/internal/subscribe"
+)
+
+// Publisher is the main function of the command publisher: it reads the arguments, the
+// environment and the streams of the process, takes its signals, and returns the exit
+// status.
+//
+// Threads: that of main, once; so for the other functions.
+func Publisher() int {
+	return cli.Aside(func() int { return publish.Main(os.Args[1:], streams()) })
+}
+
+// Subscriber is the main function of the command subscriber.
+func Subscriber() int {
+	return cli.Aside(func() int { return subscribe.Main(os.Args[1:], streams()) })
+}
