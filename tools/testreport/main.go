@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command testreport reads `go test -json` on standard input and prints what
-// plain `go test` would print, followed by the number of tests that passed,
-// failed and were skipped, with the reason of each skip.
+// plain `go test` would print, followed by the ten slowest tests and the number of
+// tests that passed, failed and were skipped, with the reason of each skip.
 //
 // With -again FILE the tests that failed are written to the file, as package and pattern
 // for -run, if a second run can show that they failed by accident: at most three tests,

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 )
 
@@ -18,6 +19,7 @@ type event struct {
 	Package string
 	Test    string
 	Output  string
+	Elapsed float64 // in seconds, with the end of a test
 }
 
 // testID names one test or subtest.
@@ -38,6 +40,7 @@ type report struct {
 	skips          []skip
 	said           []string // by the tests that failed; finish repeats it
 	failedPackages int
+	slow           slowest
 
 	failures []testID // the tests of failed that have ended
 	grave    string   // of said: what a second run cannot make good
@@ -80,20 +83,24 @@ func (r *report) add(e event) {
 		fmt.Fprint(r.out, e.Output)
 	case "output":
 		switch {
+		case strings.HasPrefix(e.Test, "Benchmark") && figures.MatchString(e.Output): // it has no end of its own
 		case e.Test != "", strings.HasPrefix(e.Output, "-test.shuffle "):
 			r.output[id] = append(r.output[id], e.Output)
-		case !isNoise(e.Output):
+		case !noise.MatchString(e.Output):
 			fmt.Fprint(r.out, e.Output)
 		}
 	case "pass", "fail", "skip":
+		r.slow.add(timing{id, e.Elapsed})
 		r.end(id, e.Action)
 	}
 }
 
-// isNoise reports whether plain `go test` would not print this line of a package.
-func isNoise(line string) bool {
-	return line == "PASS\n" || strings.HasPrefix(line, "testing: warning: no tests to run")
-}
+// noise matches lines of a package that plain `go test` does not print, and what comes before
+// its benchmarks.
+var noise = regexp.MustCompile(`^(PASS\n|testing: warning: no tests to run|(goos|goarch|pkg|cpu): )`)
+
+// figures matches what a benchmark prints though nothing is wrong.
+var figures = regexp.MustCompile(`^(=== RUN|Benchmark|\s+\d+\t)`)
 
 // end counts a test, or a package when the test has no name, that is over.
 func (r *report) end(id testID, action string) {
@@ -174,7 +181,8 @@ func reasonOf(output []string) string {
 }
 
 // listSkips prints a line for each reason and package, and returns how many tests were
-// skipped for a reason that is not allowed.
+// skipped for a reason that is not allowed. Those come last: of a log the last lines may be
+// all that is kept.
 func (r *report) listSkips(allow reasons) (refused int) {
 	type group struct{ pkg, reason string }
 	tests := map[group][]string{}
@@ -186,22 +194,32 @@ func (r *report) listSkips(allow reasons) (refused int) {
 		}
 		tests[g] = append(tests[g], s.name)
 	}
-	for _, g := range order {
+	for _, allowed := range []bool{true, false} {
 		note := ""
-		if !allow.matches(g.reason) {
-			refused += len(tests[g])
+		if !allowed {
 			note = "  [not in the list of allowed skips]"
 		}
-		if n := len(tests[g]); n > 1 {
-			note = fmt.Sprintf(" (%d tests)%s", n, note)
+		for _, g := range order {
+			if allow.matches(g.reason) != allowed {
+				continue
+			}
+			n := len(tests[g])
+			if !allowed {
+				refused += n
+			}
+			count := ""
+			if n > 1 {
+				count = fmt.Sprintf(" (%d tests)", n)
+			}
+			fmt.Fprintf(r.out, "skipped: %s %s: %s%s%s\n", g.pkg, tests[g][0], g.reason, count, note)
 		}
-		fmt.Fprintf(r.out, "skipped: %s %s: %s%s\n", g.pkg, tests[g][0], g.reason, note)
 	}
 	return refused
 }
 
 // finish prints the totals and returns the exit status.
 func (r *report) finish(allow reasons, strict bool) int {
+	r.slow.print(r.out)
 	fmt.Fprintf(r.out, "\ntests: %d passed, %d failed, %d skipped (subtests included)\n",
 		r.passed, r.failed, len(r.skips))
 	refused := r.listSkips(allow)

@@ -21,6 +21,15 @@ func TestReport(t *testing.T) {
 {"Action":"output","Package":"p","Test":"TestB","Output":"--- SKIP: TestB (0.00s)\n"}
 {"Action":"skip","Package":"p","Test":"TestB"}
 `
+	const other = `{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:7: needs a moon\n"}
+{"Action":"skip","Package":"p","Test":"TestA"}
+`
+	const benchmark = `{"Action":"output","Package":"p","Output":"cpu: a processor\n"}
+{"Action":"run","Package":"p","Test":"BenchmarkA"}
+{"Action":"output","Package":"p","Test":"BenchmarkA","Output":"BenchmarkA\n"}
+{"Action":"output","Package":"p","Test":"BenchmarkA","Output":"BenchmarkA-2 \t"}
+{"Action":"output","Package":"p","Test":"BenchmarkA","Output":"       1\t 1662465 ns/op of the cpu\n"}
+`
 	const seed = `{"Action":"output","Package":"p","Output":"-test.shuffle 12345\n"}
 `
 	const failing = `{"Action":"output","Package":"p","Test":"TestC","Output":"    c_test.go:9: got 1, want 2\n"}
@@ -46,12 +55,15 @@ func TestReport(t *testing.T) {
 		{"a skip is counted and named but passes outside strict runs", pass + skipped, nil, 0, []string{"1 skipped", "skipped: p TestB: b_test.go:7: needs a C compiler"}, "--- SKIP"},
 		{"a skip that is not allowed fails a strict run", pass + skipped, []string{"-strict"}, 1, []string{"FAIL: 1 skipped"}, ""},
 		{"an allowed skip passes a strict run", pass + skipped, []string{"-strict", "-allow", "ALLOW"}, 0, []string{"1 skipped"}, "FAIL"},
+		{"a skip that is not allowed is named last", pass + other + skipped, []string{"-strict", "-allow", "ALLOW"}, 1, []string{"TestB: b_test.go:7: needs a C compiler\nskipped: p TestA: a_test.go:7: needs a moon  [not in the list of allowed skips]\nFAIL"}, ""},
 		{"a failure prints what the test said", pass + failing, nil, 1, []string{"got 1, want 2", "1 passed, 1 failed"}, ""},
 		{"a failure is repeated after the skipped tests", pass + failing + skipped, nil, 1, []string{"[not in the list of allowed skips]\nfailed: "}, ""},
 		{"a failing package names the seed of its order", seed + pass + seed + failing, nil, 1, []string{"12345"}, ""},
 		{"a passing package keeps its seed to itself", seed + pass, nil, 0, nil, "12345"},
 		{"a panic prints the output of the test that never ended", pass + panicking, nil, 1, []string{"panic: boom"}, ""},
 		{"a package that does not build fails", pass + broken, nil, 1, []string{"syntax error"}, ""},
+		{"benchmarks print nothing", pass + benchmark, nil, 0, []string{"1 passed"}, "cpu"},
+		{"a benchmark beside a failure has not failed", pass + benchmark + failing, nil, 1, []string{"1 passed, 1 failed"}, "cpu"},
 		{"a run without any test fails", "", nil, 1, []string{"no test passed"}, ""},
 		{"a line of the go command is kept", pass + "go: downloading x\n", nil, 0, []string{"go: downloading x\n"}, ""},
 		{"an unreadable list is wrong usage", pass, []string{"-allow", "/does/not/exist"}, 2, nil, ""},
